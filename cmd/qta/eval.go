@@ -1,0 +1,58 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"qta"
+)
+
+type evalFlags struct {
+	rollouts int
+	seed     uint64
+}
+
+func (f *evalFlags) flagSet() *flag.FlagSet {
+	*f = evalFlags{rollouts: 100, seed: 1}
+	flags := newFlagSet("qta eval")
+	wholeNumber(flags, &f.rollouts, "rollouts", 1, 1_000_000, "`N` rollouts, each to the horizon (100)")
+	seedNumber(flags, &f.seed, "`N` of the generator of starts and goals (1)")
+	return flags
+}
+
+func evalCommand(args []string, stdout, stderr io.Writer) error {
+	var f evalFlags
+	args, err := parseFlags(f.flagSet(), args)
+	if err != nil {
+		return err
+	}
+	dir, err := oneArgument("eval", "a run directory", args)
+	if err != nil {
+		return err
+	}
+	r, err := readRecord(dir)
+	if err != nil {
+		return inputError{err}
+	}
+	if r == nil {
+		return badInput("%s is not a run directory: it holds no %s", dir, recordFile)
+	}
+	a, err := loadAgent(dir, r, stderr)
+	if err != nil {
+		return err
+	}
+	if a == nil {
+		return badInput("%s holds no %s yet; continue the run to make one", dir, agentFile)
+	}
+	defer a.Close()
+	m, err := qta.ParseMaze(r.Run.mapText())
+	if err != nil {
+		return fmt.Errorf("%s: %s", filepath.Join(dir, recordFile), bare(err))
+	}
+	success := a.Evaluate(m.Env(), f.rollouts, f.seed)
+	fmt.Fprintf(stdout, "The agent of %s, after %d environment steps in maze %s, reached the goal in %.4g %% of %d rollouts (seed %d).\n",
+		dir, a.Steps(), r.Run.Maze, 100*success, f.rollouts, f.seed)
+	return nil
+}

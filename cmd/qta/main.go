@@ -1,0 +1,229 @@
+// Command qta trains an agent on a maze by Query The Agent and evaluates it.
+//
+// Without arguments it trains with the default parameters on the 4x5 M-maze
+// until an evaluation is perfect. "qta help" describes the other uses, the
+// files of a run and the exit codes.
+package main
+
+// To the reviewer: main holds the process (signals, exit code), every command
+// is a function of its arguments and its output, so that tests call run. All
+// clocks are in this package; what they show reaches the screen and timing.csv
+// and nothing that a run computes.
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+
+	"qta"
+)
+
+// The exit codes, as helpText explains them.
+const (
+	exitDone       = 0
+	exitFailure    = 1
+	exitInput      = 2
+	exitNumeric    = 3
+	exitUnfinished = 75 // EX_TEMPFAIL of sysexits.h
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal then has its usual effect and ends the process at once
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run executes the command that args spell and returns the exit code. What
+// went wrong is one line on stderr.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	name := "train"
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		name, args = args[0], args[1:]
+	}
+	var err error
+	switch name {
+	case "train":
+		err = trainCommand(ctx, args, stdout, stderr)
+	case "params":
+		err = paramsCommand(args, stdout)
+	case "maze":
+		err = mazeCommand(args, stdout)
+	case "eval":
+		err = evalCommand(args, stdout, stderr)
+	case "help":
+		if err = noMore("help", args); err == nil {
+			err = flag.ErrHelp
+		}
+	default:
+		err = badInput("unknown command %q; the commands are train, params, maze, eval and help", name)
+	}
+	if errors.Is(err, flag.ErrHelp) {
+		printHelp(stdout)
+		return exitDone
+	}
+	if err != nil && !errors.Is(err, errUnfinished) {
+		fmt.Fprintf(stderr, "qta: %s\n", bare(err))
+	}
+	return exitCode(err)
+}
+
+// errUnfinished is returned for a run that was stopped and has been saved.
+// Its story is already told on stdout.
+var errUnfinished = errors.New("the run is unfinished")
+
+// An inputError is a mistake in what the user gave.
+type inputError struct{ error }
+
+func badInput(format string, args ...any) error {
+	return inputError{fmt.Errorf(format, args...)}
+}
+
+func exitCode(err error) int {
+	var input inputError
+	var numeric *qta.NumericError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &input):
+		return exitInput
+	case errors.As(err, &numeric):
+		return exitNumeric
+	case errors.Is(err, errUnfinished):
+		return exitUnfinished
+	}
+	return exitFailure
+}
+
+// bare returns the text of err as one line, without the prefix that the
+// library's errors have.
+func bare(err error) string {
+	text := strings.TrimPrefix(err.Error(), "qta: ")
+	return strings.NewReplacer("\r", " ", "\n", " ").Replace(text)
+}
+
+// parseFlags parses args, in which flags and other arguments may be mixed,
+// and returns the others.
+func parseFlags(flags *flag.FlagSet, args []string) ([]string, error) {
+	flags.SetOutput(io.Discard)
+	var others []string
+	for {
+		if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+			return nil, err
+		} else if err != nil {
+			return nil, badInput("%v; \"qta help\" lists the flags", err)
+		}
+		rest := flags.Args()
+		if parsed := len(args) - len(rest); parsed > 0 && args[parsed-1] == "--" {
+			return append(others, rest...), nil
+		}
+		if len(rest) == 0 {
+			return others, nil
+		}
+		others, args = append(others, rest[0]), rest[1:]
+	}
+}
+
+// noMore refuses arguments that are left over.
+func noMore(command string, args []string) error {
+	if len(args) > 0 {
+		return badInput("unexpected argument %q after qta %s; \"qta help\" shows what it takes", args[0], command)
+	}
+	return nil
+}
+
+// oneArgument returns the only argument of a command, which is described by
+// what.
+func oneArgument(command, what string, args []string) (string, error) {
+	if len(args) == 0 {
+		return "", badInput("qta %s needs %s", command, what)
+	}
+	return args[0], noMore(command+" "+args[0], args[1:])
+}
+
+// wholeNumber defines a flag whose value is an integer from low to high.
+func wholeNumber(flags *flag.FlagSet, p *int, name string, low, high int, usage string) {
+	flags.Func(name, usage, func(text string) error {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < low || n > high {
+			return fmt.Errorf("want a whole number from %d to %d", low, high)
+		}
+		*p = n
+		return nil
+	})
+}
+
+// seedNumber defines the flag -seed.
+func seedNumber(flags *flag.FlagSet, p *uint64, usage string) {
+	flags.Func("seed", usage, func(text string) error {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return errors.New("want a whole number from 0 to 18446744073709551615")
+		}
+		*p = n
+		return nil
+	})
+}
+
+func printHelp(w io.Writer) {
+	var train trainFlags
+	var eval evalFlags
+	fmt.Fprint(w, helpText)
+	for _, f := range []*flag.FlagSet{train.flagSet(), eval.flagSet()} {
+		fmt.Fprintf(w, "\nFlags of %s:\n\n", f.Name())
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		f.VisitAll(func(f *flag.Flag) {
+			value, usage := flag.UnquoteUsage(f)
+			fmt.Fprintf(t, "  -%s %s\t%s\n", f.Name, value, usage)
+		})
+		t.Flush()
+	}
+	fmt.Fprint(w, helpCodes)
+}
+
+const helpText = `qta trains an agent on a maze by Query The Agent.
+
+  qta [flags]          train; without flags, on the 4x5 maze until it is solved
+  qta params           list the parameters: every preset's value, and its source
+  qta maze NAME|FILE   draw a maze, with its size and path length
+  qta eval DIR         evaluate the agent of a run directory
+  qta help             print this text
+
+A maze is a name (4x5, 12x5, 1U5, 2U5 and so on) or a text file, whose name has
+a path separator or ends in .txt or .map: '#' is wall, a space or '.' is free,
+S is the start and G the goal.
+
+A run directory holds
+  run.json     what is needed to repeat the run, its state and its outcome
+  log.csv      one row for each evaluation
+  timing.csv   the clock at each evaluation; every process that works on the
+               run adds its rows and counts from its own beginning
+  agent.qta    the agent, its memory and its training state; the file before
+               it is kept as agent.qta.previous
+  lock         held while a process works on the run (on Linux, macOS and the
+               BSDs; elsewhere see to it yourself that only one does)
+
+The same command on the directory of an unfinished run continues it, and ends
+with the bytes of a run that was never interrupted. A finished run continues
+when it is given more -steps, or -stop never. Maze, parameters, seed and the
+steps between evaluations cannot change; budget, stop and threads can.
+`
+
+const helpCodes = `
+Exit codes:
+
+  0   done, or the run was finished already
+  1   any other failure: a file that cannot be written, a directory that
+      another process is using
+  2   bad input: a flag, a parameter, a maze, a directory
+  3   a number went wrong (NaN or Inf); the last good checkpoint is kept
+  75  stopped by SIGINT or SIGTERM and saved: run the command again to go on
+      (a second signal ends the process at once, without saving)
+`

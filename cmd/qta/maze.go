@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"qta"
+)
+
+func mazeCommand(args []string, w io.Writer) error {
+	args, err := parseFlags(newFlagSet("qta maze"), args)
+	if err != nil {
+		return err
+	}
+	name, err := oneArgument("maze", "the name of a maze or of a map file, such as 4x5, 1U5 or my.txt", args)
+	if err != nil {
+		return err
+	}
+	m, name, err := findMaze(name)
+	if err != nil {
+		return err
+	}
+	free := 0
+	for i := range m.Rows() {
+		for j := range m.Cols() {
+			if m.Free(i, j) {
+				free++
+			}
+		}
+	}
+	fmt.Fprintf(w, "%s\n\n%s: %d by %d cells within the outer wall, %d of them free, path length %d\n",
+		strings.TrimRight(m.String(), "\n"), name, m.Rows()-2, m.Cols()-2, free, m.PathLength())
+	return nil
+}
+
+// findMaze returns the maze that a name or a file's path denotes, and its
+// name.
+func findMaze(name string) (*qta.Maze, string, error) {
+	isPath := strings.ContainsRune(name, '/') || strings.ContainsRune(name, os.PathSeparator) ||
+		strings.HasSuffix(name, ".txt") || strings.HasSuffix(name, ".map")
+	if !isPath {
+		m, err := qta.NewMaze(name)
+		if err != nil {
+			return nil, "", badInput("%s; a map file's name has a path separator or ends in .txt or .map", bare(err))
+		}
+		return m, name, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, "", badInput("map file %s: %v", name, cause(err))
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxInput))
+	if err != nil {
+		return nil, "", badInput("map file %s: %v", name, cause(err))
+	}
+	m, err := qta.ParseMaze(string(text))
+	if err != nil {
+		return nil, "", badInput("map file %s: %s", name, bare(err))
+	}
+	return m, stem(name), nil
+}

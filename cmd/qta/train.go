@@ -1,0 +1,365 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"qta"
+)
+
+// rollouts is the number of rollouts of one evaluation, as in the authors'
+// code.
+const rollouts = 20
+
+// Checkpoints come after this many environment steps or this much time,
+// whichever is first, and take no more than this share of the time.
+const (
+	checkpointSteps  = 5000
+	checkpointPeriod = 5 * time.Minute
+	checkpointShare  = 0.01
+)
+
+// maxSteps bounds -steps: the replay buffer holds every step of a run.
+const maxSteps = 100_000_000
+
+type trainFlags struct {
+	maze, params string
+	set          []string
+	seed         uint64
+	steps, eval  int
+	stop, out    string
+	threads      int
+	checkpoint   int // 0 where the flag is absent
+}
+
+func newFlagSet(name string) *flag.FlagSet {
+	return flag.NewFlagSet(name, flag.ContinueOnError)
+}
+
+func (f *trainFlags) flagSet() *flag.FlagSet {
+	*f = trainFlags{maze: "4x5", params: "default", seed: 1, steps: 150_000, eval: 1000, stop: "solved"}
+	f.threads = min(runtime.GOMAXPROCS(0), 8)
+	flags := newFlagSet("qta")
+	flags.StringVar(&f.maze, "maze", f.maze, "a maze's `NAME|FILE` (4x5)")
+	flags.StringVar(&f.params, "params", f.params, "`NAME|FILE.json`: default, paper, authors, small, or a file of changes to default (default)")
+	flags.Func("set", "`NAME=VALUE` changes one parameter; may be repeated, and counts after -params", func(s string) error {
+		f.set = append(f.set, s)
+		return nil
+	})
+	seedNumber(flags, &f.seed, "`N` of all random generators (1)")
+	wholeNumber(flags, &f.steps, "steps", 1, maxSteps, "`N` environment steps in all (150000)")
+	flags.Func("stop", "`WHEN` to stop before that: solved, at the first perfect evaluation, or never (solved)", func(s string) error {
+		if s != "solved" && s != "never" {
+			return errors.New("want solved or never")
+		}
+		f.stop = s
+		return nil
+	})
+	wholeNumber(flags, &f.eval, "eval", 1, maxSteps, "`N` environment steps between evaluations (1000)")
+	flags.StringVar(&f.out, "out", "", "`DIR` of the run (runs/MAZE-PARAMS-SEED, with every -set before the seed)")
+	wholeNumber(flags, &f.threads, "threads", 1, 256, fmt.Sprintf("`N` threads, of no influence on results (one per CPU up to 8: %d)", f.threads))
+	wholeNumber(flags, &f.checkpoint, "checkpoint", 1, maxSteps, "`N` environment steps between checkpoints, whatever they cost (5000, or 5 minutes; at most 1 % of the time)")
+	return flags
+}
+
+// A session is the work of one process on a run.
+type session struct {
+	dir     string
+	record  *record
+	agent   *qta.Agent
+	maze    *qta.Maze
+	printer *printer
+	timing  *os.File
+
+	begin        time.Time
+	lastEval     int // step of the evaluation before, or of the begin
+	lastEvalTime time.Time
+	savedStep    int // of the newest checkpoint, or -1
+	checkpoints  cadence
+	logs         cadence
+}
+
+func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	var f trainFlags
+	args, err := parseFlags(f.flagSet(), args)
+	if err != nil {
+		return err
+	} else if err := noMore("train", args); err != nil {
+		return err
+	}
+	maze, mazeName, err := findMaze(f.maze)
+	if err != nil {
+		return err
+	}
+	p, label, err := findParams(f.params, f.set)
+	if err != nil {
+		return err
+	}
+	agent, err := qta.NewAgent(p, maze.Env().Sizes(), f.seed)
+	if err != nil {
+		return inputError{err}
+	}
+	defer func() { agent.Close() }()
+	dir, err := f.directory(mazeName, label)
+	if err != nil {
+		return err
+	}
+	id := identity{mazeName, mapLines(maze), label, parameters(p), f.seed, f.eval, rollouts}
+
+	unlock, found, err := claim(dir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	s := &session{dir: dir, agent: agent, maze: maze, savedStep: -1}
+	if found != nil {
+		if d := found.Run.differences(id); len(d) > 0 {
+			return badInput("%s holds another run: %s; name another directory with -out", dir, list(d))
+		}
+		id = found.Run // with the names it has had from the start
+		saved, err := loadAgent(dir, found, stderr)
+		if err != nil {
+			return err
+		}
+		if saved != nil {
+			agent.Close()
+			agent, s.agent, s.savedStep = saved, saved, saved.Steps()
+		}
+	}
+	s.record = &record{
+		Format: recordFormat, State: stateRunning, Run: id,
+		Limits:  limits{f.steps, f.stop},
+		Program: thisProgram(),
+		Machine: machine{runtime.GOOS, runtime.GOARCH, qta.KernelName(), f.threads},
+	}
+	s.printer = newPrinter(stdout, f.steps, s.agent.Steps())
+	if s.reached() {
+		return s.nothingToDo(found)
+	}
+	agent.SetThreads(f.threads)
+	if err := s.open(f.checkpoint); err != nil {
+		return err
+	}
+	defer s.timing.Close()
+	s.printer.say("QTA on maze %s (path length %d), parameters %s, seed %d; %s kernel, %d threads; files in %s",
+		id.Maze, maze.PathLength(), id.Preset, id.Seed, s.record.Machine.Kernel, f.threads, dir)
+	if s.agent.Steps() > 0 {
+		s.printer.say("Continues after %d environment steps.", s.agent.Steps())
+	}
+	return s.train(ctx, maze.Env(), maze.Env())
+}
+
+// directory returns the run's directory.
+func (f *trainFlags) directory(maze, label string) (string, error) {
+	if f.out != "" {
+		return filepath.Clean(f.out), nil
+	}
+	name := fmt.Sprintf("%s-%s-%d", maze, label, f.seed)
+	if len(name) > 200 {
+		return "", badInput("the run's own name is %d bytes long, allowed are 200; name a directory with -out", len(name))
+	}
+	return filepath.Join("runs", name), nil
+}
+
+// list joins the first of several differences.
+func list(d []string) string {
+	const most = 3
+	if len(d) > most {
+		return fmt.Sprintf("%s, and %d more", strings.Join(d[:most], ", "), len(d)-most)
+	}
+	return strings.Join(d, ", ")
+}
+
+// reached reports whether the run is where the limits end it.
+func (s *session) reached() bool {
+	return s.agent.Steps() >= s.record.Limits.Steps || s.record.Limits.Stop == "solved" && s.agent.SolvedAt() > 0
+}
+
+// nothingToDo ends a command whose limits are reached already. Where the last
+// process was killed between its last checkpoint and its end, it does what
+// was left.
+func (s *session) nothingToDo(found *record) error {
+	atEnd := s.agent.Steps() == s.record.Limits.Steps || s.agent.Steps() == s.agent.SolvedAt()
+	if atEnd && found.State != stateSolved && found.State != stateFinished {
+		if err := s.writeEnd(); err != nil {
+			return err
+		}
+	}
+	s.printer.say("The run in %s is done: %s. More -steps or -stop never continue it; another -seed or -out begins a new one.", s.dir, s.story())
+	return nil
+}
+
+// open writes the files that a run has from its start.
+func (s *session) open(checkpoint int) error {
+	if err := replaceFile(s.path(recordFile), s.record.encode(), true); err != nil {
+		return inputError{err}
+	}
+	if err := s.writeLog(false); err != nil {
+		return err
+	}
+	var err error
+	if s.timing, err = openTiming(s.dir); err != nil {
+		return err
+	}
+	now, step := time.Now(), s.agent.Steps()
+	s.begin, s.lastEval, s.lastEvalTime = now, step, now
+	s.checkpoints = cadence{steps: checkpointSteps, period: checkpointPeriod, share: checkpointShare, lastStep: step, lastTime: now}
+	if checkpoint > 0 {
+		s.checkpoints.steps, s.checkpoints.period, s.checkpoints.share = checkpoint, 0, 1e9
+	}
+	s.logs = cadence{steps: 1, share: 0.01, lastStep: step, lastTime: now}
+	return nil
+}
+
+// train trains until the limits, the end of ctx or a failure, and leaves the
+// directory in order.
+func (s *session) train(ctx context.Context, env, evaluation qta.Env) error {
+	err := s.agent.Train(ctx, env, evaluation, qta.TrainOptions{
+		Steps:           s.record.Limits.Steps,
+		EvalEvery:       s.record.Run.EvalEvery,
+		Rollouts:        s.record.Run.Rollouts,
+		StopWhenSolved:  s.record.Limits.Stop == "solved",
+		AfterEvaluation: s.evaluated,
+		AfterStep:       s.stepped,
+	})
+	s.printer.clear()
+	stopped := err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
+	if err != nil && !stopped {
+		return s.fail(err)
+	}
+	if err := s.save(); err != nil {
+		return s.fail(err)
+	}
+	if err := s.writeEnd(); err != nil {
+		return s.fail(err)
+	}
+	switch s.record.State {
+	case stateStopped:
+		s.printer.say("Stopped (%v) and saved: %s. The same command continues the run; its files are in %s.", err, s.story(), s.dir)
+		return errUnfinished
+	case stateSolved:
+		s.printer.say("Solved: %s. The agent, its log and all that is needed to repeat the run are in %s.", s.story(), s.dir)
+	default:
+		s.printer.say("The budget is used up: %s. The agent, its log and all that is needed to repeat the run are in %s.", s.story(), s.dir)
+	}
+	return nil
+}
+
+// story tells what the run has reached.
+func (s *session) story() string {
+	steps := "after " + count(s.agent.Steps(), "environment step")
+	if at := s.agent.SolvedAt(); at > 0 {
+		reached := fmt.Sprintf("in maze %s all %d rollouts of an evaluation ended at the goal after %s", s.record.Run.Maze, s.record.Run.Rollouts, count(at, "environment step"))
+		if at < s.agent.Steps() {
+			reached += fmt.Sprintf(", for the first time in %d", s.agent.Steps())
+		}
+		return reached
+	}
+	var best qta.Evaluation
+	for _, e := range s.agent.Evaluations() {
+		if e.Success > best.Success {
+			best = e
+		}
+	}
+	if best.Success == 0 {
+		return fmt.Sprintf("%s no evaluation in maze %s has reached the goal", steps, s.record.Run.Maze)
+	}
+	return fmt.Sprintf("%s the best evaluation in maze %s, at step %d, has reached the goal in %.4g %% of its rollouts", steps, s.record.Run.Maze, best.Step, 100*best.Success)
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+// stepped is called after every environment step.
+func (s *session) stepped() error {
+	now := time.Now()
+	s.printer.stepped(s.agent.Steps(), now)
+	if s.checkpoints.due(s.agent.Steps(), now) {
+		return s.save()
+	}
+	return nil
+}
+
+// evaluated is called after every evaluation.
+func (s *session) evaluated(e qta.Evaluation) error {
+	now := time.Now()
+	rate := float64(e.Step-s.lastEval) / max(now.Sub(s.lastEvalTime).Seconds(), 1e-9)
+	s.lastEval, s.lastEvalTime = e.Step, now
+	s.printer.evaluated(e, rate)
+	if _, err := fmt.Fprintf(s.timing, "%d,%.3f,%.4g\n", e.Step, now.Sub(s.begin).Seconds(), rate); err != nil {
+		return fmt.Errorf("%s cannot be written: %w", s.path(timingFile), cause(err))
+	}
+	if !s.logs.due(e.Step, now) {
+		return nil
+	}
+	err := s.writeLog(false)
+	s.logs.done(e.Step, now, time.Now())
+	return err
+}
+
+func (s *session) path(name string) string { return filepath.Join(s.dir, name) }
+
+// save writes the checkpoint.
+func (s *session) save() error {
+	begin, step := time.Now(), s.agent.Steps()
+	if err := s.agent.SaveFile(s.path(agentFile)); err != nil {
+		return err
+	}
+	s.savedStep = step
+	s.checkpoints.done(step, begin, time.Now())
+	return nil
+}
+
+// writeLog makes log.csv equal the agent's evaluations.
+func (s *session) writeLog(durable bool) error {
+	return replaceFile(s.path(logFile), logText(s.agent.Params(), s.agent.Evaluations()), durable)
+}
+
+// writeEnd writes the log and the record of a run whose agent is saved. The
+// record comes last: its state promises all else.
+func (s *session) writeEnd() error {
+	if err := s.writeLog(true); err != nil {
+		return err
+	}
+	switch {
+	case !s.reached():
+		s.record.State = stateStopped
+	case s.record.Limits.Stop == "solved" && s.agent.SolvedAt() > 0:
+		s.record.State = stateSolved
+	default:
+		s.record.State = stateFinished
+	}
+	s.record.Outcome = &outcome{Steps: s.agent.Steps(), SolvedAt: s.agent.SolvedAt(), Digest: s.agent.Digest()}
+	return replaceFile(s.path(recordFile), s.record.encode(), true)
+}
+
+// fail notes a failure in the record, as far as that can be written, and adds
+// to err what remains of the run.
+func (s *session) fail(err error) error {
+	s.record.State = stateFailed
+	s.record.Outcome = &outcome{Steps: s.agent.Steps(), SolvedAt: s.agent.SolvedAt(), Message: bare(err)}
+	replaceFile(s.path(recordFile), s.record.encode(), true) // err is the one to report
+	if s.savedStep < 0 {
+		return fmt.Errorf("%s; there is no checkpoint yet in %s%w", bare(err), s.dir, silent{err})
+	}
+	return fmt.Errorf("%s; the checkpoint of step %d is kept in %s%w", bare(err), s.savedStep, s.dir, silent{err})
+}
+
+// silent keeps an error in the chain whose text is told already.
+type silent struct{ error }
+
+func (silent) Error() string   { return "" }
+func (s silent) Unwrap() error { return s.error }

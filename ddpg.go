@@ -1,0 +1,216 @@
+package qta
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// This file is the policy of section 3.1, updated "as in DDPG" (Lillicrap et
+// al., 2016), with the exploration of the appendix's table and the input
+// normaliser.
+
+// A policy is π_θ, a network from s and g to an action in [-1, 1], with its
+// target.
+type policy struct {
+	net, target *mlp
+	gradient    *mlp
+	adam        *adam
+	polyak      softUpdate
+	pass        *pass
+	actions     matrix // π(s, g), B by action
+}
+
+// newPolicy returns a policy for batches of up to rows states. The target
+// starts equal to the policy.
+func newPolicy(p Params, sizes Sizes, rows int, rng *rand.Rand) *policy {
+	widths := []int{sizes.Observation + sizes.Goal}
+	for range p.HiddenLayers {
+		widths = append(widths, p.HiddenSize)
+	}
+	widths = append(widths, sizes.Action)
+	n := mlpSize(widths)
+	π := &policy{
+		net:      newMLP(make([]float32, n), widths),
+		target:   newMLP(make([]float32, n), widths),
+		gradient: newMLP(make([]float32, n), widths),
+		adam:     newAdam(n),
+		pass:     newPass(rows, widths),
+		actions:  newMatrix(rows, sizes.Action),
+	}
+	π.net.initialize(rng)
+	copy(π.target.params, π.net.params)
+	return π
+}
+
+// act returns the actions of network, which is net or target, for B rows of s
+// and g: tanh of its output, B by action. They stand until the next call.
+func (π *policy) act(w *workers, network *mlp, x matrix) matrix {
+	actions := π.actions.slice(0, x.rows)
+	z := network.forward(w, π.pass, x)
+	for i, v := range z.data[:x.rows*z.cols] {
+		actions.data[i] = float32(tanh(float64(v)))
+	}
+	return actions
+}
+
+// learn is one step of the policy on a minibatch, B rows of s, g and a, whose
+// action columns it overwrites. It descends
+//
+//	-1/B Σ 1/G Σ_i Q_i(s, π(s, g), g) + l2 · mean(a²)
+//
+// and returns that loss. The mean of a² is over the batch and the action's
+// components.
+//
+// It implements the policy's update of DDPG, Algorithm 1.
+//
+// Reading: the policy climbs the mean of the G critics, as the authors' code
+// does; the paper says "as in DDPG", which has one critic.
+func (π *policy) learn(w *workers, u *pun, x matrix, p *Params) float64 {
+	inputs := x.columns(0, x.cols-π.actions.cols)
+	actions := π.act(w, π.net, inputs)
+	setColumns(x, inputs.cols, actions)
+
+	// dz becomes dL/da, and then the gradient before the tanh.
+	dz := π.pass.dx[len(π.net.layers)].slice(0, x.rows)
+	q := u.actionGradient(w, dz, x)
+	l2 := float32(p.ActionL2)
+	n := float32(x.rows * actions.cols)
+	square := 0.0
+	for i, a := range actions.data[:x.rows*actions.cols] {
+		dz.data[i] = (float32(float32(2*l2)*a)/n - dz.data[i]) * (1 - float32(a*a))
+		square += float64(float64(a) * float64(a))
+	}
+	π.net.backward(w, π.pass, π.gradient, inputs, len(π.net.layers))
+	π.adam.step(w, π.net.params, π.gradient.params, p.ActorRate, 0)
+	return float64(p.ActionL2*square)/float64(n) - q
+}
+
+// actionGradient sets da, B by action, to the gradient of 1/B Σ 1/G Σ_i Q_i(x)
+// with respect to the action columns of x, which are its last, and returns
+// that mean.
+func (u *pun) actionGradient(w *workers, da, x matrix) (mean float64) {
+	clear(da.data[:x.rows*da.cols])
+	scale := 1 / float32(x.rows*len(u.critics))
+	for _, c := range u.critics {
+		for _, v := range c.q.forward(w, u.pass, x).data[:x.rows] {
+			mean += float64(v)
+		}
+		last := u.pass.dx[len(c.q.layers)].data[:x.rows]
+		for i := range last {
+			last[i] = scale
+		}
+		dx := c.q.inputGradient(w, u.pass, x.rows)
+		for r := range x.rows {
+			row := dx.row(r)[x.cols-da.cols:]
+			for i := range row {
+				da.data[r*da.cols+i] += row[i]
+			}
+		}
+	}
+	return mean / float64(x.rows*len(u.critics))
+}
+
+// updateTarget applies Equation 3 to the policy.
+func (π *policy) updateTarget(w *workers, ρ float64) {
+	π.polyak = softUpdate{π.target.params, π.net.params, ρ}
+	w.run(&π.polyak)
+}
+
+// setColumns copies src into the columns of x from the given one on.
+func setColumns(x matrix, from int, src matrix) {
+	for r := range x.rows {
+		copy(x.row(r)[from:], src.row(r))
+	}
+}
+
+// explore turns the policy's action into the one taken: Gaussian noise of
+// standard deviation ε on each component, clipped to [-1, 1]; and with
+// probability random a uniformly random action instead.
+//
+// Reading: the table's ε, 0.2, is the standard deviation of the noise and
+// p_random action, 0.3, the probability of replacing the action, as in HER's
+// code and the authors'.
+func explore(action []float64, ε, random float64, rng *rand.Rand) {
+	for i := range action {
+		noise := float64(ε * normal(rng))
+		action[i] = min(max(action[i]+noise, -1), 1)
+	}
+	if rng.Float64() < random {
+		uniformAction(action, rng)
+	}
+}
+
+// uniformAction draws an action from the action space, [-1, 1] in each
+// component.
+func uniformAction(action []float64, rng *rand.Rand) {
+	for i := range action {
+		action[i] = float64(2*rng.Float64()) - 1
+	}
+}
+
+// smooth adds noise to a', as TD3 (Fujimoto et al., 2018) does: of standard
+// deviation σ, at most limit, the sum clipped to [-1, 1]. It is part of what
+// the authors' code does in Equation 1; the paper has none.
+func smooth(actions []float32, σ, limit float64, rng *rand.Rand) {
+	for i, a := range actions {
+		noise := min(max(float64(σ*normal(rng)), -limit), limit)
+		actions[i] = float32(min(max(float64(a)+noise, -1), 1))
+	}
+}
+
+// A normalizer scales vectors to about zero mean and unit deviation: running
+// sums over what it was shown.
+//
+// Reading: the paper does not mention it; constants and cadence are those of
+// HER's public code and the authors': the count starts at 1 with zero sums, and
+// until first shown something it leaves vectors as they are.
+type normalizer struct {
+	sum, square []float64
+	count       float64
+	mean, scale []float64 // scale is 1/deviation
+	clip, floor float64
+}
+
+func newNormalizer(size int, p Params) *normalizer {
+	n := &normalizer{
+		sum: make([]float64, size), square: make([]float64, size), count: 1,
+		mean: make([]float64, size), scale: make([]float64, size),
+		clip: p.NormalizerClip, floor: p.NormalizerFloor,
+	}
+	for i := range n.scale {
+		n.scale[i] = 1
+	}
+	return n
+}
+
+// add shows the normaliser one vector; update brings mean and scale up to it.
+func (n *normalizer) add(x []float64) {
+	n.count++
+	for i, v := range x {
+		n.sum[i] += v
+		n.square[i] += float64(v * v)
+	}
+}
+
+func (n *normalizer) update() {
+	if n.count == 1 {
+		return
+	}
+	for i := range n.mean {
+		m := n.sum[i] / n.count
+		variance := n.square[i]/n.count - float64(m*m)
+		n.mean[i] = m
+		n.scale[i] = 1 / math.Sqrt(max(variance, float64(n.floor*n.floor)))
+	}
+}
+
+// normalize sets dst to (x - mean) / deviation, clipped. Before the first
+// update it clips nothing.
+func (n *normalizer) normalize(dst []float32, x []float64) {
+	for i, v := range x {
+		if n.count > 1 {
+			v = min(max(float64((v-n.mean[i])*n.scale[i]), -n.clip), n.clip)
+		}
+		dst[i] = float32(v)
+	}
+}

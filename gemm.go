@@ -1,0 +1,280 @@
+package qta
+
+import (
+	"fmt"
+	"math"
+)
+
+// This file defines the matrix product on which every network rests. Each
+// element of a product is one chain of fused multiply-adds in ascending k,
+//
+//	c = fma(a[i][k], b[k][j], c)
+//
+// so its bits depend neither on the kernel that computes it, nor on the number
+// of threads, nor on where the element lies in a tile. The vector axis and the
+// threads always divide outputs, never a sum.
+
+// A matrix is a strided view of rows by cols elements: element (i, j) is
+// data[i*rowStride + j*colStride]. A stride of zero repeats an element.
+type matrix struct {
+	rows, cols           int
+	rowStride, colStride int
+	data                 []float32
+}
+
+// newMatrix returns a row-major matrix of zeros.
+func newMatrix(rows, cols int) matrix {
+	return matrix{rows, cols, cols, 1, make([]float32, rows*cols)}
+}
+
+// t returns the transposed view of m, cols by rows, of the same elements.
+func (m matrix) t() matrix {
+	return matrix{m.cols, m.rows, m.colStride, m.rowStride, m.data}
+}
+
+// slice returns the view of rows lo to hi, hi excluded.
+func (m matrix) slice(lo, hi int) matrix {
+	if lo < 0 || hi < lo || hi > m.rows {
+		panic(fmt.Sprintf("qta: rows %d:%d of a matrix of %d rows", lo, hi, m.rows))
+	}
+	return matrix{hi - lo, m.cols, m.rowStride, m.colStride, m.data[min(lo*m.rowStride, len(m.data)):]}
+}
+
+// row returns row i, whose elements must be adjacent.
+func (m matrix) row(i int) []float32 {
+	if m.colStride != 1 || i < 0 || i >= m.rows {
+		panic(fmt.Sprintf("qta: row %d of a matrix of %d rows and column stride %d", i, m.rows, m.colStride))
+	}
+	return m.data[i*m.rowStride:][:m.cols:m.cols]
+}
+
+// check panics unless every element of m lies in its data.
+func (m matrix) check(name string) {
+	if m.rows < 0 || m.cols < 0 || m.rowStride < 0 || m.colStride < 0 {
+		panic(fmt.Sprintf("qta: matrix %s has a negative size or stride: %d by %d, strides %d, %d", name, m.rows, m.cols, m.rowStride, m.colStride))
+	}
+	if m.rows > 0 && m.cols > 0 && (m.rows-1)*m.rowStride+(m.cols-1)*m.colStride >= len(m.data) {
+		panic(fmt.Sprintf("qta: matrix %s of %d by %d, strides %d, %d, exceeds its %d elements", name, m.rows, m.cols, m.rowStride, m.colStride, len(m.data)))
+	}
+}
+
+// An epilogue says where the sums of a product start, and what becomes of them.
+type epilogue struct {
+	bias []float32 // C starts from this row; nil: from zero
+	add  bool      // C starts from its own contents; bias is nil
+	relu bool      // a negative element becomes 0; NaN and -0 survive
+	mask matrix    // if data is not nil: C's element is 0 where mask's is 0
+}
+
+// mul sets C = epilogue(A B), where C is rows by cols, A is rows by k and B is
+// k by cols. A may have any strides; the rows of B, C and the mask are of
+// adjacent elements. C shares no memory with the others.
+//
+// w may be nil, for one thread.
+func (w *workers) mul(c, a, b matrix, e epilogue) {
+	if c.rows != a.rows || c.cols != b.cols || a.cols != b.rows {
+		panic(fmt.Sprintf("qta: product of %d by %d and %d by %d into %d by %d", a.rows, a.cols, b.rows, b.cols, c.rows, c.cols))
+	}
+	if c.colStride != 1 || b.colStride != 1 {
+		panic("qta: product with a column stride other than 1 in B or C")
+	}
+	c.check("C")
+	a.check("A")
+	b.check("B")
+	if e.bias != nil && (e.add || len(e.bias) != c.cols) {
+		panic(fmt.Sprintf("qta: bias of %d for %d columns, add %t", len(e.bias), c.cols, e.add))
+	}
+	if e.mask.data != nil {
+		if e.mask.rows != c.rows || e.mask.cols != c.cols || e.mask.colStride != 1 {
+			panic(fmt.Sprintf("qta: mask of %d by %d, column stride %d, for %d by %d", e.mask.rows, e.mask.cols, e.mask.colStride, c.rows, c.cols))
+		}
+		e.mask.check("mask")
+	}
+	if c.rows == 0 || c.cols == 0 {
+		return
+	}
+	if w == nil || w.n == 1 || c.rows*c.cols*a.cols < inline {
+		k := best
+		if w != nil {
+			k = w.kernel
+		}
+		p := product{kernel: k, c: c, a: a, b: b, e: e}
+		p.block(0, c.rows, 0, c.cols)
+		return
+	}
+	w.product = product{kernel: w.kernel, c: c, a: a, b: b, e: e}
+	w.run(&w.product)
+	w.product = product{}
+}
+
+// inline is the number of multiply-adds below which waking another thread
+// costs more than it saves.
+const inline = 1 << 17
+
+// A product is one call of mul, as a task.
+type product struct {
+	kernel  kernel
+	c, a, b matrix
+	e       epilogue
+}
+
+// part computes the i-th of n bands of C, of rows or of columns, whichever
+// side is longer.
+func (p *product) part(i, n int) {
+	const step = 32 // a multiple of every tile's sides but six
+	band := func(size int) (lo, hi int) {
+		steps := (size + step - 1) / step
+		return min(steps*i/n*step, size), min(steps*(i+1)/n*step, size)
+	}
+	if p.c.rows >= p.c.cols {
+		lo, hi := band(p.c.rows)
+		p.block(lo, hi, 0, p.c.cols)
+	} else {
+		lo, hi := band(p.c.cols)
+		p.block(0, p.c.rows, lo, hi)
+	}
+}
+
+// A kernel is a way to compute tiles. All but the generic one are assembly.
+type kernel uint8
+
+const (
+	generic kernel = iota
+	neon
+	avx2
+	avx512
+)
+
+// best is the fastest kernel of this machine.
+var best = detect()
+
+func (k kernel) String() string {
+	return [...]string{"generic", "neon", "avx2", "avx512"}[k]
+}
+
+// kernelName names the kernel that newWorkers chooses on this machine.
+func kernelName() string { return best.String() }
+
+// A tile is what a micro-kernel is told: one call computes the sums of up to
+// eight rows of C over k steps. Strides and offsets are in bytes.
+type tile struct {
+	a, b, c, start, mask *float32 // first elements; mask may be nil
+
+	aRows, cRows, startRows, maskRows rows // where their rows lie
+
+	aStep, bStep uintptr // from k to k+1 in a and in b
+	k            int     // at least 1
+	cols         int     // columns of C, at most the tile's
+	low          float32 // every element becomes at least this: 0 or -Inf
+}
+
+// Rows are the offsets of a tile's rows from the first. A tile has two halves
+// of at most four rows, and half is the offset of the second half. Where C has
+// fewer rows than the tile, some of the tile's rows coincide and compute the
+// same numbers.
+type rows struct{ row1, row2, row3, half uintptr }
+
+// rowsOf returns the offsets of n rows in a tile whose halves have h rows.
+func rowsOf(stride, n, h int) rows {
+	offset := func(i int) uintptr { return uintptr(4 * stride * max(0, min(i, n-1))) }
+	return rows{offset(1), offset(2), offset(3), offset(n - h)}
+}
+
+// zeros is where sums without a bias start. Nothing writes to it.
+var zeros [128]float32
+
+// block computes the rows r0 to r1 and columns c0 to c1 of C.
+func (p *product) block(r0, r1, c0, c1 int) {
+	if p.kernel == generic || p.a.cols == 0 {
+		p.blockGeneric(r0, r1, c0, c1)
+		return
+	}
+	// Blocks of k keep the rows of B that a row of tiles needs in the cache.
+	// If there is only one row of tiles, B is read once anyway.
+	step := 256
+	if r1-r0 <= 8 {
+		step = p.a.cols
+	}
+	for k := 0; k < p.a.cols; k += step {
+		p.tiles(r0, r1, c0, c1, k, min(k+step, p.a.cols))
+	}
+}
+
+// tiles adds the steps k0 to k1 of the rows r0 to r1 and columns c0 to c1 of C.
+func (p *product) tiles(r0, r1, c0, c1, k0, k1 int) {
+	first, last := k0 == 0, k1 == p.a.cols
+	t := tile{
+		aStep: uintptr(4 * p.a.colStride),
+		bStep: uintptr(4 * p.b.rowStride),
+		k:     k1 - k0,
+		low:   float32(math.Inf(-1)),
+	}
+	if last && p.e.relu {
+		t.low = 0
+	}
+	masked := last && p.e.mask.data != nil
+	height := 0 // of the row of tiles that the offsets are for
+	for i := r0; i < r1; {
+		n, half := p.kernel.height(r1 - i)
+		if n != height {
+			height = n
+			t.aRows = rowsOf(p.a.rowStride, n, half)
+			t.cRows = rowsOf(p.c.rowStride, n, half)
+			if !first || p.e.add {
+				t.startRows = t.cRows
+			}
+			if masked {
+				t.maskRows = rowsOf(p.e.mask.rowStride, n, half)
+			}
+		}
+		t.a = &p.a.data[i*p.a.rowStride+k0*p.a.colStride]
+		for j := c0; j < c1; {
+			shape, width := p.kernel.shape(n, c1-j)
+			t.cols = min(width, c1-j)
+			t.b = &p.b.data[k0*p.b.rowStride+j]
+			t.c = &p.c.data[i*p.c.rowStride+j]
+			switch {
+			case !first || p.e.add:
+				t.start = t.c
+			case p.e.bias != nil:
+				t.start = &p.e.bias[j]
+			default:
+				t.start = &zeros[0]
+			}
+			if masked {
+				t.mask = &p.e.mask.data[i*p.e.mask.rowStride+j]
+			}
+			shape.run(&t)
+			j += t.cols
+		}
+		i += n
+	}
+}
+
+// transpose copies the transpose of src into dst, both with adjacent elements
+// in a row and without memory in common.
+func transpose(dst, src matrix) {
+	if dst.rows != src.cols || dst.cols != src.rows || dst.colStride != 1 || src.colStride != 1 {
+		panic(fmt.Sprintf("qta: transpose of %d by %d into %d by %d, column strides %d, %d", src.rows, src.cols, dst.rows, dst.cols, src.colStride, dst.colStride))
+	}
+	dst.check("dst")
+	src.check("src")
+	// Four rows of src at a time: each pass writes 16 adjacent bytes of a row
+	// of dst, where the plain double loop writes 4 and misses the cache.
+	i := 0
+	for ; i+4 <= src.rows; i += 4 {
+		r0, r1, r2, r3 := src.row(i), src.row(i+1), src.row(i+2), src.row(i+3)
+		r1, r2, r3 = r1[:len(r0)], r2[:len(r0)], r3[:len(r0)]
+		at := i
+		for j := range r0 {
+			d := dst.data[at : at+4 : at+4]
+			d[0], d[1], d[2], d[3] = r0[j], r1[j], r2[j], r3[j]
+			at += dst.rowStride
+		}
+	}
+	for ; i < src.rows; i++ {
+		for j, x := range src.row(i) {
+			dst.data[j*dst.rowStride+i] = x
+		}
+	}
+}

@@ -1,0 +1,484 @@
+//go:build !purego
+
+#include "go_asm.h"
+#include "textflag.h"
+
+// The micro-kernels, whose definition is at the type shape. They share their
+// registers:
+//
+//	AX       the tile
+//	SI, DI   the rows of A at step k, first and second half
+//	R8-R10   offsets of a half's second to fourth row, R13 of the second half
+//	R11      from step to step in A
+//	BX, R12  the row of B at step k, and from step to step
+//	CX       steps left
+//	DX, R14  pointers to C, its start and the mask
+
+// func cpuid(eax, ecx uint32) (a, b, c, d uint32)
+TEXT ·cpuid(SB), NOSPLIT, $0-24
+	MOVL eax+0(FP), AX
+	MOVL ecx+4(FP), CX
+	CPUID
+	MOVL AX, a+8(FP)
+	MOVL BX, b+12(FP)
+	MOVL CX, c+16(FP)
+	MOVL DX, d+20(FP)
+	RET
+
+// func xgetbv() uint32
+TEXT ·xgetbv(SB), NOSPLIT, $0-4
+	XORL CX, CX
+	XGETBV
+	MOVL AX, ret+0(FP)
+	RET
+
+// ROWS sets R8-R10, R13 to the offsets of rows r, and R14 to the second half of
+// DX = p.
+#define ROWS(p, r) \
+	MOVQ p(AX), DX \
+	MOVQ (r+rows_row1)(AX), R8 \
+	MOVQ (r+rows_row2)(AX), R9 \
+	MOVQ (r+rows_row3)(AX), R10 \
+	MOVQ (r+rows_half)(AX), R13 \
+	LEAQ (DX)(R13*1), R14
+
+// OPERANDS sets SI, DI, R8-R12, BX, CX for the loop over k.
+#define OPERANDS \
+	ROWS(tile_a, tile_aRows) \
+	MOVQ DX, SI \
+	MOVQ R14, DI \
+	MOVQ tile_aStep(AX), R11 \
+	MOVQ tile_b(AX), BX \
+	MOVQ tile_bStep(AX), R12 \
+	MOVQ tile_k(AX), CX
+
+// STEP goes to the next k.
+#define STEP \
+	ADDQ R11, SI \
+	ADDQ R11, DI \
+	ADDQ R12, BX \
+	DECQ CX
+
+// COLUMNS sets the mask registers K1 to K4 to the columns 0-15 to 48-63.
+#define COLUMNS \
+	MOVQ  tile_cols(AX), CX \
+	MOVQ  $-1, DX \
+	BZHIQ CX, DX, DX \
+	KMOVW DX, K1 \
+	SHRQ  $16, DX \
+	KMOVW DX, K2 \
+	SHRQ  $16, DX \
+	KMOVW DX, K3 \
+	SHRQ  $16, DX \
+	KMOVW DX, K4
+
+// Of the memory operand p, 64 p is the one 64 bytes on.
+
+// LOAD2 and STORE2 move a row's two vectors, of the columns K1 and K2, HIDE2
+// zeroes them where the mask at p is zero. Z31 is zero.
+#define LOAD2(p, z0, z1) \
+	VMOVUPS.Z p, K1, z0 \
+	VMOVUPS.Z 64 p, K2, z1
+#define STORE2(p, z0, z1) \
+	VMOVUPS z0, K1, p \
+	VMOVUPS z1, K2, 64 p
+#define HIDE2(p, z0, z1) \
+	HIDE(p, K1, z0) \
+	HIDE(64 p, K2, z1)
+#define HIDE(p, k, z) \
+	VMOVUPS.Z p, k, Z16 \
+	VCMPPS    $4, Z31, Z16, K5 \
+	VMOVUPS.Z z, K5, z
+
+// LOW is max(Z30, z). Of a NaN or two zeros it keeps z.
+#define LOW(z) VMAXPS z, Z30, z
+#define LOW8(z0, z1, z2, z3, z4, z5, z6, z7) \
+	VBROADCASTSS tile_low(AX), Z30 \
+	LOW(z0); LOW(z1); LOW(z2); LOW(z3); LOW(z4); LOW(z5); LOW(z6); LOW(z7)
+
+// ROWS2 applies f to the eight rows of two vectors at DX and R14.
+#define ROWS2(f) \
+	f((DX), Z0, Z1) \
+	f((DX)(R8*1), Z2, Z3) \
+	f((DX)(R9*1), Z4, Z5) \
+	f((DX)(R10*1), Z6, Z7) \
+	f((R14), Z8, Z9) \
+	f((R14)(R8*1), Z10, Z11) \
+	f((R14)(R9*1), Z12, Z13) \
+	f((R14)(R10*1), Z14, Z15)
+
+// FMA2 adds the product of a row's element and Z16, Z17 to its sums.
+#define FMA2(p, za, z0, z1) \
+	VBROADCASTSS p, za \
+	VFMADD231PS  Z16, za, z0 \
+	VFMADD231PS  Z17, za, z1
+#define FMA2x8 \
+	FMA2((SI), Z18, Z0, Z1) \
+	FMA2((SI)(R8*1), Z19, Z2, Z3) \
+	FMA2((SI)(R9*1), Z20, Z4, Z5) \
+	FMA2((SI)(R10*1), Z21, Z6, Z7) \
+	FMA2((DI), Z22, Z8, Z9) \
+	FMA2((DI)(R8*1), Z23, Z10, Z11) \
+	FMA2((DI)(R9*1), Z24, Z12, Z13) \
+	FMA2((DI)(R10*1), Z25, Z14, Z15)
+
+// func tile512x8x32(t *tile)
+TEXT ·tile512x8x32(SB), NOSPLIT, $0-8
+	MOVQ t+0(FP), AX
+	COLUMNS
+	ROWS(tile_start, tile_startRows)
+	ROWS2(LOAD2)
+	OPERANDS
+	CMPQ tile_cols(AX), $32
+	JNE  partial
+
+	// Loads under a mask would take slots of the multiplications.
+	PCALIGN $32
+full:
+	VMOVUPS (BX), Z16
+	VMOVUPS 64(BX), Z17
+	FMA2x8
+	STEP
+	JNZ full
+	JMP  finish
+
+partial:
+	VMOVUPS.Z (BX), K1, Z16
+	VMOVUPS.Z 64(BX), K2, Z17
+	FMA2x8
+	STEP
+	JNZ partial
+
+finish:
+	LOW8(Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+	LOW8(Z8, Z9, Z10, Z11, Z12, Z13, Z14, Z15)
+	CMPQ tile_mask(AX), $0
+	JEQ  store
+	VPXORD Z31, Z31, Z31
+	ROWS(tile_mask, tile_maskRows)
+	ROWS2(HIDE2)
+
+store:
+	ROWS(tile_c, tile_cRows)
+	ROWS2(STORE2)
+	VZEROUPPER
+	RET
+
+#define LOAD1(p, z) VMOVUPS.Z p, K1, z
+#define STORE1(p, z) VMOVUPS z, K1, p
+#define HIDE1(p, z) HIDE(p, K1, z)
+#define ROWS1(f) \
+	f((DX), Z0) \
+	f((DX)(R8*1), Z1) \
+	f((DX)(R9*1), Z2) \
+	f((DX)(R10*1), Z3) \
+	f((R14), Z4) \
+	f((R14)(R8*1), Z5) \
+	f((R14)(R9*1), Z6) \
+	f((R14)(R10*1), Z7)
+
+// func tile512x8x16(t *tile)
+TEXT ·tile512x8x16(SB), NOSPLIT, $0-8
+	MOVQ t+0(FP), AX
+	COLUMNS
+	ROWS(tile_start, tile_startRows)
+	ROWS1(LOAD1)
+	OPERANDS
+
+loop:
+	VMOVUPS.Z        (BX), K1, Z16
+	VFMADD231PS.BCST (SI), Z16, Z0
+	VFMADD231PS.BCST (SI)(R8*1), Z16, Z1
+	VFMADD231PS.BCST (SI)(R9*1), Z16, Z2
+	VFMADD231PS.BCST (SI)(R10*1), Z16, Z3
+	VFMADD231PS.BCST (DI), Z16, Z4
+	VFMADD231PS.BCST (DI)(R8*1), Z16, Z5
+	VFMADD231PS.BCST (DI)(R9*1), Z16, Z6
+	VFMADD231PS.BCST (DI)(R10*1), Z16, Z7
+	STEP
+	JNZ loop
+
+	LOW8(Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+	CMPQ tile_mask(AX), $0
+	JEQ  store
+	VPXORD Z31, Z31, Z31
+	ROWS(tile_mask, tile_maskRows)
+	ROWS1(HIDE1)
+
+store:
+	ROWS(tile_c, tile_cRows)
+	ROWS1(STORE1)
+	VZEROUPPER
+	RET
+
+#define LOAD4(p, z0, z1, z2, z3) \
+	VMOVUPS.Z p, K1, z0 \
+	VMOVUPS.Z 64 p, K2, z1 \
+	VMOVUPS.Z 128 p, K3, z2 \
+	VMOVUPS.Z 192 p, K4, z3
+#define STORE4(p, z0, z1, z2, z3) \
+	VMOVUPS z0, K1, p \
+	VMOVUPS z1, K2, 64 p \
+	VMOVUPS z2, K3, 128 p \
+	VMOVUPS z3, K4, 192 p
+#define HIDE4(p, z0, z1, z2, z3) \
+	HIDE(p, K1, z0) \
+	HIDE(64 p, K2, z1) \
+	HIDE(128 p, K3, z2) \
+	HIDE(192 p, K4, z3)
+#define ROWS4(f) \
+	f((DX), Z0, Z1, Z2, Z3) \
+	f((DX)(R8*1), Z4, Z5, Z6, Z7) \
+	f((DX)(R9*1), Z8, Z9, Z10, Z11) \
+	f((DX)(R10*1), Z12, Z13, Z14, Z15)
+
+#define FMA4(p, za, z0, z1, z2, z3) \
+	VBROADCASTSS p, za \
+	VFMADD231PS  Z16, za, z0 \
+	VFMADD231PS  Z17, za, z1 \
+	VFMADD231PS  Z18, za, z2 \
+	VFMADD231PS  Z19, za, z3
+#define FMA4x4 \
+	FMA4((SI), Z20, Z0, Z1, Z2, Z3) \
+	FMA4((SI)(R8*1), Z21, Z4, Z5, Z6, Z7) \
+	FMA4((SI)(R9*1), Z22, Z8, Z9, Z10, Z11) \
+	FMA4((SI)(R10*1), Z23, Z12, Z13, Z14, Z15)
+
+// func tile512x4x64(t *tile)
+TEXT ·tile512x4x64(SB), NOSPLIT, $0-8
+	MOVQ t+0(FP), AX
+	COLUMNS
+	ROWS(tile_start, tile_startRows)
+	ROWS4(LOAD4)
+	OPERANDS
+	CMPQ tile_cols(AX), $64
+	JNE  partial
+
+full:
+	VMOVUPS (BX), Z16
+	VMOVUPS 64(BX), Z17
+	VMOVUPS 128(BX), Z18
+	VMOVUPS 192(BX), Z19
+	FMA4x4
+	STEP
+	JNZ full
+	JMP finish
+
+partial:
+	LOAD4((BX), Z16, Z17, Z18, Z19)
+	FMA4x4
+	STEP
+	JNZ partial
+
+finish:
+	LOW8(Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+	LOW8(Z8, Z9, Z10, Z11, Z12, Z13, Z14, Z15)
+	CMPQ tile_mask(AX), $0
+	JEQ  store
+	VPXORD Z31, Z31, Z31
+	ROWS(tile_mask, tile_maskRows)
+	ROWS4(HIDE4)
+
+store:
+	ROWS(tile_c, tile_cRows)
+	ROWS4(STORE4)
+	VZEROUPPER
+	RET
+
+// ROW8 applies f to eight vectors at p.
+#define ROW8(f, p) \
+	f(p, Z0) \
+	f(64 p, Z1) \
+	f(128 p, Z2) \
+	f(192 p, Z3) \
+	f(256 p, Z4) \
+	f(320 p, Z5) \
+	f(384 p, Z6) \
+	f(448 p, Z7)
+#define LOADALL(p, z) VMOVUPS p, z
+#define STOREALL(p, z) VMOVUPS z, p
+#define FMA1(p, z) VFMADD231PS p, Z16, z
+#define HIDEALL(p, z) \
+	VMOVUPS   p, Z16 \
+	VCMPPS    $4, Z31, Z16, K5 \
+	VMOVUPS.Z z, K5, z
+
+// func tile512x1x128(t *tile)
+TEXT ·tile512x1x128(SB), NOSPLIT, $0-8
+	MOVQ t+0(FP), AX
+	MOVQ tile_start(AX), DX
+	ROW8(LOADALL, (DX))
+	OPERANDS
+
+loop:
+	VBROADCASTSS (SI), Z16
+	ROW8(FMA1, (BX))
+	STEP
+	JNZ loop
+
+	LOW8(Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+	MOVQ   tile_mask(AX), DX
+	TESTQ  DX, DX
+	JEQ    store
+	VPXORD Z31, Z31, Z31
+	ROW8(HIDEALL, (DX))
+
+store:
+	MOVQ tile_c(AX), DX
+	ROW8(STOREALL, (DX))
+	VZEROUPPER
+	RET
+
+// The AVX2 kernels take their columns' masks from memory: 16 vectors are just
+// enough for twelve sums, two vectors of B, and two of everything else.
+
+// ones and then zeros; a mask for n of 8 columns starts 8-n words in.
+DATA columnMasks<>+0(SB)/8, $-1
+DATA columnMasks<>+8(SB)/8, $-1
+DATA columnMasks<>+16(SB)/8, $-1
+DATA columnMasks<>+24(SB)/8, $-1
+DATA columnMasks<>+32(SB)/8, $-1
+DATA columnMasks<>+40(SB)/8, $-1
+DATA columnMasks<>+48(SB)/8, $-1
+DATA columnMasks<>+56(SB)/8, $-1
+DATA columnMasks<>+64(SB)/8, $0
+DATA columnMasks<>+72(SB)/8, $0
+DATA columnMasks<>+80(SB)/8, $0
+DATA columnMasks<>+88(SB)/8, $0
+DATA columnMasks<>+96(SB)/8, $0
+DATA columnMasks<>+104(SB)/8, $0
+DATA columnMasks<>+112(SB)/8, $0
+DATA columnMasks<>+120(SB)/8, $0
+GLOBL columnMasks<>(SB), RODATA|NOPTR, $128
+
+// COLUMNS2 sets R15 to the mask of the columns 0-7, followed by that of 8-15.
+#define COLUMNS2 \
+	LEAQ columnMasks<>+64(SB), R15 \
+	MOVQ tile_cols(AX), CX \
+	SHLQ $2, CX \
+	SUBQ CX, R15
+
+#define YLOAD2(p, y0, y1) \
+	VMASKMOVPS p, Y14, y0 \
+	VMASKMOVPS 32 p, Y15, y1
+#define YSTORE2(p, y0, y1) \
+	VMASKMOVPS y0, Y14, p \
+	VMASKMOVPS y1, Y15, 32 p
+#define YHIDE2(p, y0, y1) \
+	VMASKMOVPS p, Y14, Y12 \
+	VCMPPS     $4, Y13, Y12, Y12 \
+	VANDPS     Y12, y0, y0 \
+	VMASKMOVPS 32 p, Y15, Y12 \
+	VCMPPS     $4, Y13, Y12, Y12 \
+	VANDPS     Y12, y1, y1
+#define YROWS2(f) \
+	f((DX), Y0, Y1) \
+	f((DX)(R8*1), Y2, Y3) \
+	f((DX)(R9*1), Y4, Y5) \
+	f((R14), Y6, Y7) \
+	f((R14)(R8*1), Y8, Y9) \
+	f((R14)(R9*1), Y10, Y11)
+#define YLOW(y) VMAXPS y, Y12, y
+#define YLOW4(y0, y1, y2, y3) YLOW(y0); YLOW(y1); YLOW(y2); YLOW(y3)
+
+#define YFMA2(p, ya, y0, y1) \
+	VBROADCASTSS p, ya \
+	VFMADD231PS  Y12, ya, y0 \
+	VFMADD231PS  Y13, ya, y1
+#define YFMA2x6 \
+	YFMA2((SI), Y14, Y0, Y1) \
+	YFMA2((SI)(R8*1), Y15, Y2, Y3) \
+	YFMA2((SI)(R9*1), Y14, Y4, Y5) \
+	YFMA2((DI), Y15, Y6, Y7) \
+	YFMA2((DI)(R8*1), Y14, Y8, Y9) \
+	YFMA2((DI)(R9*1), Y15, Y10, Y11)
+
+// func tile2x6x16(t *tile)
+TEXT ·tile2x6x16(SB), NOSPLIT, $0-8
+	MOVQ t+0(FP), AX
+	COLUMNS2
+	VMOVUPS (R15), Y14
+	VMOVUPS 32(R15), Y15
+	ROWS(tile_start, tile_startRows)
+	YROWS2(YLOAD2)
+	OPERANDS
+	CMPQ tile_cols(AX), $16
+	JNE  partial
+
+	PCALIGN $32
+full:
+	VMOVUPS (BX), Y12
+	VMOVUPS 32(BX), Y13
+	YFMA2x6
+	STEP
+	JNZ full
+	JMP finish
+
+partial:
+	VMOVUPS (R15), Y14
+	VMOVUPS 32(R15), Y15
+	YLOAD2((BX), Y12, Y13)
+	YFMA2x6
+	STEP
+	JNZ partial
+
+finish:
+	VBROADCASTSS tile_low(AX), Y12
+	YLOW4(Y0, Y1, Y2, Y3)
+	YLOW4(Y4, Y5, Y6, Y7)
+	YLOW4(Y8, Y9, Y10, Y11)
+	VMOVUPS (R15), Y14
+	VMOVUPS 32(R15), Y15
+	CMPQ tile_mask(AX), $0
+	JEQ  store
+	VXORPS Y13, Y13, Y13
+	ROWS(tile_mask, tile_maskRows)
+	YROWS2(YHIDE2)
+
+store:
+	ROWS(tile_c, tile_cRows)
+	YROWS2(YSTORE2)
+	VZEROUPPER
+	RET
+
+#define YROW8(f, p) \
+	f(p, Y0) \
+	f(32 p, Y1) \
+	f(64 p, Y2) \
+	f(96 p, Y3) \
+	f(128 p, Y4) \
+	f(160 p, Y5) \
+	f(192 p, Y6) \
+	f(224 p, Y7)
+#define YFMA1(p, y) VFMADD231PS p, Y12, y
+#define YHIDEALL(p, y) \
+	VCMPPS $4, p, Y13, Y12 \
+	VANDPS Y12, y, y
+
+// func tile2x1x64(t *tile)
+TEXT ·tile2x1x64(SB), NOSPLIT, $0-8
+	MOVQ t+0(FP), AX
+	MOVQ tile_start(AX), DX
+	YROW8(LOADALL, (DX))
+	OPERANDS
+
+loop:
+	VBROADCASTSS (SI), Y12
+	YROW8(YFMA1, (BX))
+	STEP
+	JNZ loop
+
+	VBROADCASTSS tile_low(AX), Y12
+	YLOW4(Y0, Y1, Y2, Y3)
+	YLOW4(Y4, Y5, Y6, Y7)
+	MOVQ   tile_mask(AX), DX
+	TESTQ  DX, DX
+	JEQ    store
+	VXORPS Y13, Y13, Y13
+	YROW8(YHIDEALL, (DX))
+
+store:
+	MOVQ tile_c(AX), DX
+	YROW8(STOREALL, (DX))
+	VZEROUPPER
+	RET

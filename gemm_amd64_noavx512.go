@@ -1,0 +1,5 @@
+//go:build !purego && noavx512
+
+package qta
+
+const useAVX512 = false

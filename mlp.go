@@ -1,0 +1,239 @@
+package qta
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// This file is the networks: layers forward and backward side by side, and
+// Adam. Matrices are row-major, a row per sample; B is the number of rows.
+// Nothing here knows of reinforcement learning.
+
+// columns returns the view of columns lo to hi, hi excluded.
+func (m matrix) columns(lo, hi int) matrix {
+	return matrix{m.rows, hi - lo, m.rowStride, m.colStride, m.data[lo*m.colStride:]}
+}
+
+// A layer is one affine map, y = x W + b.
+type layer struct {
+	w matrix    // in by out
+	b []float32 // out
+}
+
+// layerSize returns the number of parameters of a layer.
+func layerSize(in, out int) int { return in*out + out }
+
+// newLayer returns a layer whose weights, and then biases, are the first
+// layerSize(in, out) elements of params.
+func newLayer(params []float32, in, out int) layer {
+	return layer{matrix{in, out, out, 1, params[:in*out]}, params[in*out:][:out]}
+}
+
+// forward sets y, B by out, to x W + b, and to max(0, x W + b) with relu.
+func (l layer) forward(w *workers, y, x matrix, relu bool) {
+	w.mul(y, x, l.w, epilogue{bias: l.b, relu: relu})
+}
+
+// backward sets the gradients of a loss with respect to W and b, given x and
+// dy = dL/dy, B by out:
+//
+//	dW = xᵀ dy    db = 1ᵀ dy
+//
+// ones is a row of at least B ones.
+func (l layer) backward(w *workers, gradient layer, x, dy, ones matrix) {
+	ones.cols = dy.rows
+	w.mul(gradient.w, x.t(), dy, epilogue{})
+	w.mul(matrix{1, len(l.b), len(l.b), 1, gradient.b}, ones, dy, epilogue{})
+}
+
+// backwardInput sets dx, B by in, to dy Wᵀ, and to zero where mask is zero:
+// with the mask x = max(0, z) it is the gradient with respect to z. wT is
+// scratch, out by in.
+func (l layer) backwardInput(w *workers, dx, dy, wT, mask matrix) {
+	transpose(wT, l.w)
+	w.mul(dx, dy, wT, epilogue{mask: mask})
+}
+
+// An mlp is a multilayer perceptron: affine layers with ReLU between them. Its
+// output is linear.
+type mlp struct {
+	params []float32 // W and b of every layer in turn
+	layers []layer
+}
+
+// mlpSize returns the number of parameters of a network with the given widths
+// from input to output.
+func mlpSize(widths []int) int {
+	n := 0
+	for l := range len(widths) - 1 {
+		n += layerSize(widths[l], widths[l+1])
+	}
+	return n
+}
+
+// newMLP returns a network that lives in the first mlpSize(widths) elements of
+// params.
+func newMLP(params []float32, widths []int) *mlp {
+	m := &mlp{params: params[:mlpSize(widths)]}
+	for l := range len(widths) - 1 {
+		size := layerSize(widths[l], widths[l+1])
+		m.layers = append(m.layers, newLayer(params, widths[l], widths[l+1]))
+		params = params[size:]
+	}
+	return m
+}
+
+// initialize draws the weights and biases of a layer uniformly from ±1/√in.
+//
+// Reading: the paper names no initialisation; this is what PyTorch's linear
+// layers start from, which the authors' code uses.
+func (l layer) initialize(rng *rand.Rand) {
+	bound := 1 / math.Sqrt(float64(l.w.rows))
+	for _, p := range [][]float32{l.w.data, l.b} {
+		for i := range p {
+			p[i] = float32(bound * (2*rng.Float64() - 1))
+		}
+	}
+}
+
+func (m *mlp) initialize(rng *rand.Rand) {
+	for _, l := range m.layers {
+		l.initialize(rng)
+	}
+}
+
+// A pass holds what a batch leaves behind on its way through networks of one
+// shape. x[0] is the input, x[l] the output of layer l-1 after its ReLU;
+// dx[l] is the gradient with respect to that output before its ReLU.
+type pass struct {
+	x, dx []matrix
+	wT    []matrix // scratch for each layer's transposed weights
+	ones  matrix   // a row of ones
+}
+
+// newPass returns a pass for batches of up to rows samples.
+func newPass(rows int, widths []int) *pass {
+	p := &pass{ones: newMatrix(1, rows)}
+	for i := range p.ones.data {
+		p.ones.data[i] = 1
+	}
+	for l, width := range widths {
+		p.x = append(p.x, newMatrix(rows, width))
+		p.dx = append(p.dx, newMatrix(rows, width))
+		if l > 0 {
+			p.wT = append(p.wT, newMatrix(width, widths[l-1]))
+		}
+	}
+	return p
+}
+
+// latent runs x, B by in, through all layers but the last and returns the last
+// hidden layer's output, B by width. It fills p.x.
+func (m *mlp) latent(w *workers, p *pass, x matrix) matrix {
+	for l, layer := range m.layers[:len(m.layers)-1] {
+		y := p.x[l+1].slice(0, x.rows)
+		layer.forward(w, y, x, true)
+		x = y
+	}
+	return x
+}
+
+// final returns the output of the last layer, whose input is ξ.
+func (m *mlp) final(w *workers, p *pass, ξ matrix) matrix {
+	n := len(m.layers)
+	y := p.x[n].slice(0, ξ.rows)
+	m.layers[n-1].forward(w, y, ξ, false)
+	return y
+}
+
+// forward runs x, B by in, through the network and returns its output. It
+// fills p.x.
+func (m *mlp) forward(w *workers, p *pass, x matrix) matrix {
+	return m.final(w, p, m.latent(w, p, x))
+}
+
+// backward fills the gradient of the first n layers, given the input x and
+// p.dx[n], the gradient with respect to layer n-1's output.
+func (m *mlp) backward(w *workers, p *pass, gradient *mlp, x matrix, n int) {
+	for l := n - 1; l >= 0; l-- {
+		in, dy := x, p.dx[l+1].slice(0, x.rows)
+		if l > 0 {
+			in = p.x[l].slice(0, x.rows)
+			m.layers[l].backwardInput(w, p.dx[l].slice(0, x.rows), dy, p.wT[l], in)
+		}
+		m.layers[l].backward(w, gradient.layers[l], in, dy, p.ones)
+	}
+}
+
+// inputGradient returns the gradient with respect to the input for B samples,
+// B by in, given p.dx[len(m.layers)].
+func (m *mlp) inputGradient(w *workers, p *pass, rows int) matrix {
+	for l := len(m.layers) - 1; l >= 0; l-- {
+		mask := matrix{}
+		if l > 0 {
+			mask = p.x[l].slice(0, rows)
+		}
+		m.layers[l].backwardInput(w, p.dx[l].slice(0, rows), p.dx[l+1].slice(0, rows), p.wT[l], mask)
+	}
+	return p.dx[0].slice(0, rows)
+}
+
+// Adam's constants, from section 2 of its paper.
+const (
+	adamBeta1   = 0.9
+	adamBeta2   = 0.999
+	adamEpsilon = 1e-8
+)
+
+// An adam is the optimiser's state for one vector of parameters: Adam, by
+// Kingma and Ba (2015), Algorithm 1.
+type adam struct {
+	m, v         []float32 // first and second moment
+	beta1, beta2 float64   // β₁ᵗ and β₂ᵗ
+
+	// The step under way, for part.
+	params, gradient []float32
+	c                adamCoefficients
+}
+
+func newAdam(n int) *adam {
+	return &adam{m: make([]float32, n), v: make([]float32, n), beta1: 1, beta2: 1}
+}
+
+// step moves params against the gradient:
+//
+//	m = β₁ m + (1-β₁) g    v = β₂ v + (1-β₂) g²
+//	params -= rate · m/(1-β₁ᵗ) / (√(v/(1-β₂ᵗ)) + ε)
+//
+// with g the gradient plus decay times params. All have the same length.
+func (a *adam) step(w *workers, params, gradient []float32, rate, decay float64) {
+	if len(params) != len(a.m) || len(gradient) != len(a.m) {
+		panic("qta: adam: parameters, gradient and moments differ in length")
+	}
+	a.beta1 *= adamBeta1
+	a.beta2 *= adamBeta2
+	a.params, a.gradient = params, gradient
+	a.c = adamCoefficients{
+		beta1: adamBeta1, oneMinusBeta1: 1 - adamBeta1,
+		beta2: adamBeta2, oneMinusBeta2: 1 - adamBeta2,
+		step:  float32(rate / (1 - a.beta1)),
+		scale: float32(1 / math.Sqrt(1-a.beta2)),
+		eps:   adamEpsilon,
+		decay: float32(decay),
+	}
+	w.run(a)
+}
+
+// part is step for the i-th of n stretches of the parameters.
+func (a *adam) part(i, n int) {
+	lo, hi := stretch(len(a.m), i, n)
+	adamStep(a.params[lo:hi], a.m[lo:hi], a.v[lo:hi], a.gradient[lo:hi], a.c)
+}
+
+// stretch returns the bounds of the i-th of n stretches of a vector, at whole
+// cache lines.
+func stretch(size, i, n int) (lo, hi int) {
+	const line = 16
+	lines := (size + line - 1) / line
+	return min(lines*i/n*line, size), min(lines*(i+1)/n*line, size)
+}

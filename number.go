@@ -1,0 +1,252 @@
+package qta
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// The functions of package math that are not exactly rounded have assembly on
+// some architectures and fused operations on others, so that their last bits
+// depend on the machine. Those below use only what IEEE 754 rounds in one way:
+// each product that is added is converted first, which forbids the compiler to
+// fuse it, also where the two stand in different statements. The bounds in
+// the comments are what TestNumberError holds the functions to.
+
+// ln 2 in two parts. The first has 28 bits, so that its product with an
+// exponent of a float64 is exact.
+const (
+	ln2Hi = 0x1.62e42fep-1
+	ln2Lo = math.Ln2 - ln2Hi
+)
+
+// expParts returns k and p with e^x = 2^k (1 + p) and |p| < 0.42, where
+// |x| < 1000. For |x| < ln(2)/2, k is 0 and p is e^x - 1 to full precision.
+func expParts(x float64) (k int, p float64) {
+	n := math.Floor(float64(x*math.Log2E) + 0.5)
+	hi, lo := x-float64(n*ln2Hi), float64(n*ln2Lo)
+	r := hi - lo
+	rest := (hi - r) - lo
+
+	// e^r = 1 + r + r² q(r), by Taylor's series: the first term left out,
+	// r^14/14!, is below 5e-18. Even and odd powers are two chains, which a
+	// processor computes side by side.
+	z := float64(r * r)
+	even := 1.0 / 479001600
+	even = float64(even*z) + 1.0/3628800
+	even = float64(even*z) + 1.0/40320
+	even = float64(even*z) + 1.0/720
+	even = float64(even*z) + 1.0/24
+	even = float64(even*z) + 1.0/2
+	odd := 1.0 / 6227020800
+	odd = float64(odd*z) + 1.0/39916800
+	odd = float64(odd*z) + 1.0/362880
+	odd = float64(odd*z) + 1.0/5040
+	odd = float64(odd*z) + 1.0/120
+	odd = float64(odd*z) + 1.0/6
+	q := even + float64(odd*r)
+	return int(n), r + (rest + float64(z*q))
+}
+
+// exp returns e^x, within 1 ulp.
+func exp(x float64) float64 {
+	switch {
+	case x != x:
+		return x
+	case x > 710:
+		return math.Inf(1)
+	case x < -746:
+		return 0
+	}
+	k, p := expParts(x)
+	return math.Ldexp(1+p, k)
+}
+
+// tanh returns the hyperbolic tangent of x, within 3 ulp: t / (t + 2) with
+// t = e^2|x| - 1. From 20 on it is 1 to within half an ulp.
+func tanh(x float64) float64 {
+	a := math.Abs(x)
+	switch {
+	case x != x:
+		return x
+	case a > 20:
+		return math.Copysign(1, x)
+	}
+	k, p := expParts(float64(2 * a))
+	s := math.Float64frombits(uint64(1023+k) << 52) // 2^k
+	t := float64(s*p) + (s - 1)
+	return math.Copysign(t/(t+2), x)
+}
+
+// sigmoid returns 1 / (1 + e^-x), within 3 ulp, also where it is tiny.
+func sigmoid(x float64) float64 {
+	u := exp(-math.Abs(x))
+	if x < 0 {
+		return u / (1 + u)
+	}
+	return 1 / (1 + u)
+}
+
+// log returns the natural logarithm of x, within 1 ulp: -Inf at zero and NaN
+// below it.
+func log(x float64) float64 {
+	switch {
+	case x < 0:
+		return math.NaN()
+	case x == 0:
+		return math.Inf(-1)
+	case x != x || x > math.MaxFloat64:
+		return x
+	}
+	f, k := math.Frexp(x)
+	if f < math.Sqrt2/2 {
+		f, k = float64(2*f), k-1
+	}
+	n := float64(k)
+	return float64(n*ln2Hi) + log1p(f-1, float64(n*ln2Lo))
+}
+
+// log1p returns log(1 + f) + c for sqrt(1/2) <= 1 + f <= sqrt(2) and a small c.
+func log1p(f, c float64) float64 {
+	// 2 atanh(s) = 2s + s r with s = f / (2 + f); s is rounded, and 2s =
+	// f - s f = f - f²/2 + s f²/2 has it only in a small term.
+	s := f / (2 + f)
+	z := float64(s * s)
+	r := 2.0 / 23
+	for d := 21.0; d > 2; d -= 2 {
+		r = float64(r*z) + 2/d
+	}
+	r = float64(r * z)
+	h := float64(float64(0.5*f) * f)
+	return f - (h - (float64(s*(h+r)) + c))
+}
+
+// softplus returns log(1 + e^x), within 3 ulp, also where it is tiny.
+func softplus(x float64) float64 {
+	u := exp(-math.Abs(x))
+	l := 0.0
+	if u < 0.4 {
+		l = log1p(u, 0)
+	} else {
+		l = log(1 + u)
+	}
+	return math.Max(x, 0) + l
+}
+
+// pow returns x to the power y for x >= 0, and NaN for a negative x. Integer
+// powers up to 2^20 are within 2 ulp, negative ones where x^-y is normal, and
+// x^1 is x; elsewhere the relative error is below (2 + 3 |y log x|) 2^-53.
+func pow(x, y float64) float64 {
+	switch {
+	case y == 0 || x == 1:
+		return 1
+	case x < 0:
+		return math.NaN()
+	}
+	if n := math.Abs(y); n <= 1<<20 && n == math.Floor(n) {
+		p := power(x, int(n))
+		if y > 0 {
+			return p
+		}
+		if p >= 0x1p-1022 && p <= 0x1p1022 {
+			return 1 / p
+		}
+	}
+	return exp(float64(y * log(x)))
+}
+
+// power returns x^n for n > 0 by repeated squaring. Each factor is a sum of
+// two numbers: squaring doubles a relative error, and n roundings would add up.
+func power(x float64, n int) float64 {
+	hi, lo := 1.0, 0.0
+	for s, t := x, 0.0; ; s, t = mulPairs(s, t, s, t) {
+		if n&1 == 1 {
+			hi, lo = mulPairs(hi, lo, s, t)
+		}
+		if n >>= 1; n == 0 {
+			return hi
+		}
+	}
+}
+
+// mulPairs returns (a + b)(c + d) as a rounded value and its remainder.
+func mulPairs(a, b, c, d float64) (hi, lo float64) {
+	p := float64(a * c)
+	if p > math.MaxFloat64 {
+		return p, 0
+	}
+	e := math.FMA(a, c, -p) + (float64(a*d) + float64(b*c))
+	hi = p + e
+	return hi, e - (hi - p)
+}
+
+// purpose names what a random number is for.
+type purpose uint64
+
+// The values are part of what a seed means: new ones go to the end.
+const (
+	forInitialisation purpose = iota
+	forExploration
+	forEnvironment
+	forReplay
+	forLearning
+	forGoals
+	forEvaluation
+)
+
+// stream is the generator of one purpose. pcg is its whole state, which
+// AppendBinary saves and UnmarshalBinary restores.
+type stream struct {
+	*rand.Rand
+	pcg *rand.PCG
+}
+
+func newStream(seed uint64, p purpose) stream {
+	// Mixed, because PCG states that start with an equal half keep it equal.
+	pcg := rand.NewPCG(mix(seed), mix(mix(seed)+uint64(p)))
+	return stream{rand.New(pcg), pcg}
+}
+
+// mix is a bijection under which close numbers become unlike: one step of
+// SplitMix64 (Steele, Lea and Flood, 2014).
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// index draws from 0 to n-1, n at most 2^53. IntN would take another number of
+// bits where int has 32.
+func (s stream) index(n int) int {
+	if n <= 0 {
+		panic("qta: index of an empty range")
+	}
+	return int(s.Float64() * float64(n))
+}
+
+// normal draws from the standard normal distribution by Marsaglia's polar
+// method. The second value that it yields is dropped: rng has all the state.
+func normal(rng *rand.Rand) float64 {
+	for {
+		// Float64 ends in a product by 2^-53, hence the inner conversions.
+		u := float64(2*float64(rng.Float64())) - 1
+		v := float64(2*float64(rng.Float64())) - 1
+		if s := float64(u*u) + float64(v*v); 0 < s && s < 1 {
+			return float64(u * math.Sqrt(-2*log(s)/s))
+		}
+	}
+}
+
+// state returns the generator's state, for restore.
+func (s stream) state() []byte {
+	b, err := s.pcg.MarshalBinary()
+	if err != nil {
+		panic(err) // it never fails
+	}
+	return b
+}
+
+// restore brings the generator to a state that state returned.
+func (s stream) restore(b []byte) error {
+	return s.pcg.UnmarshalBinary(b)
+}

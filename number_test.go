@@ -1,0 +1,434 @@
+package qta
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// bigPrec leaves the references below more than 200 good bits after every
+// cancellation that the tested arguments cause.
+const bigPrec = 400
+
+func bigFloat(x float64) *big.Float { return new(big.Float).SetPrec(bigPrec).SetFloat64(x) }
+func bigNew() *big.Float            { return new(big.Float).SetPrec(bigPrec) }
+
+// bigExp is Taylor's series at x/2^k, then k squarings.
+func bigExp(x *big.Float) *big.Float {
+	k := max(0, x.MantExp(nil)+12)
+	y := bigNew().SetMantExp(x, -k)
+	sum, term := bigFloat(1), bigFloat(1)
+	for i := 1; i < 45; i++ {
+		term.Mul(term, y)
+		term.Quo(term, bigFloat(float64(i)))
+		sum.Add(sum, term)
+	}
+	for ; k > 0; k-- {
+		sum.Mul(sum, sum)
+	}
+	return sum
+}
+
+// bigLog solves e^y = x by Newton's iteration y += x e^-y - 1.
+func bigLog(x *big.Float) *big.Float {
+	m := bigNew()
+	k := x.MantExp(m)
+	f, _ := m.Float64()
+	y := bigFloat(math.Log(f) + float64(k)*math.Ln2)
+	for range 5 {
+		e := bigExp(bigNew().Neg(y))
+		y.Add(y, e.Sub(e.Mul(e, x), bigFloat(1)))
+	}
+	return y
+}
+
+func bigTanh(x float64) *big.Float {
+	e := bigExp(bigFloat(2 * x))
+	return bigNew().Quo(bigNew().Sub(e, bigFloat(1)), bigNew().Add(e, bigFloat(1)))
+}
+
+func bigSigmoid(x float64) *big.Float {
+	e := bigExp(bigFloat(-x))
+	return bigNew().Quo(bigFloat(1), e.Add(e, bigFloat(1)))
+}
+
+func bigSoftplus(x float64) *big.Float {
+	e := bigExp(bigFloat(x))
+	if x < -80 { // 1 + e would lose e; the next term of the series is below 2^-115 of it
+		return e
+	}
+	return bigLog(e.Add(e, bigFloat(1)))
+}
+
+func bigPow(x, y float64) *big.Float {
+	l := bigLog(bigFloat(x))
+	return bigExp(l.Mul(l, bigFloat(y)))
+}
+
+// ulps is the distance of got from want in units of want's last place.
+func ulps(got float64, want *big.Float) float64 {
+	w, _ := want.Float64()
+	if math.IsInf(w, 0) || math.IsInf(got, 0) {
+		if got == w {
+			return 0
+		}
+		return math.Inf(1)
+	}
+	e := max(want.MantExp(nil)-53, -1074)
+	d, _ := bigNew().SetMantExp(bigNew().Sub(bigFloat(got), want), -e).Float64()
+	return math.Abs(d)
+}
+
+// between draws uniformly, by the same operations on every architecture.
+func between(lo, hi float64) func(*rand.Rand) float64 {
+	return func(rng *rand.Rand) float64 { return lo + float64(rng.Float64()*(hi-lo)) }
+}
+
+// magnitudes draws a number whose binary exponent is uniform in [lo, hi).
+func magnitudes(lo, hi int) func(*rand.Rand) float64 {
+	return func(rng *rand.Rand) float64 {
+		e := lo + int(rng.Float64()*float64(hi-lo))
+		return math.Ldexp(1+rng.Float64(), e)
+	}
+}
+
+func signed(f func(*rand.Rand) float64) func(*rand.Rand) float64 {
+	return func(rng *rand.Rand) float64 {
+		if x := f(rng); rng.Float64() < 0.5 {
+			return -x
+		} else {
+			return x
+		}
+	}
+}
+
+func TestNumberError(t *testing.T) {
+	unary := func(f func(float64) float64) func(x, _ float64) float64 {
+		return func(x, _ float64) float64 { return f(x) }
+	}
+	bigUnary := func(f func(float64) *big.Float) func(x, _ float64) *big.Float {
+		return func(x, _ float64) *big.Float { return f(x) }
+	}
+	refExp := bigUnary(func(x float64) *big.Float { return bigExp(bigFloat(x)) })
+	refLog := bigUnary(func(x float64) *big.Float { return bigLog(bigFloat(x)) })
+	zero := between(0, 0)
+	whole := func(lo, hi float64) func(*rand.Rand) float64 {
+		return func(rng *rand.Rand) float64 { return math.Floor(between(lo, hi)(rng)) }
+	}
+	for _, test := range []struct {
+		name  string
+		f     func(x, y float64) float64
+		want  func(x, y float64) *big.Float
+		x, y  func(*rand.Rand) float64
+		bound float64 // in ulp
+	}{
+		{"exp", unary(exp), refExp, between(-2, 2), zero, 1},
+		{"exp everywhere", unary(exp), refExp, between(-746, 710), zero, 1},
+		{"exp near 0", unary(exp), refExp, signed(magnitudes(-60, 0)), zero, 1},
+		{"log", unary(log), refLog, between(0, 4), zero, 1},
+		{"log everywhere", unary(log), refLog, magnitudes(-1074, 1024), zero, 1},
+		{"log near 1", unary(log), refLog, func(rng *rand.Rand) float64 { return 1 + signed(magnitudes(-52, -2))(rng) }, zero, 1},
+		{"tanh", unary(tanh), bigUnary(bigTanh), between(-3, 3), zero, 3},
+		{"tanh everywhere", unary(tanh), bigUnary(bigTanh), between(-25, 25), zero, 3},
+		{"tanh near 0", unary(tanh), bigUnary(bigTanh), signed(magnitudes(-60, 0)), zero, 3},
+		{"sigmoid", unary(sigmoid), bigUnary(bigSigmoid), between(-5, 5), zero, 3},
+		{"sigmoid everywhere", unary(sigmoid), bigUnary(bigSigmoid), between(-745, 100), zero, 3},
+		{"softplus", unary(softplus), bigUnary(bigSoftplus), between(-5, 5), zero, 3},
+		{"softplus everywhere", unary(softplus), bigUnary(bigSoftplus), between(-745, 1000), zero, 3},
+		{"pow of small integers", pow, bigPow, magnitudes(-20, 20), whole(-40, 40), 2},
+		{"pow of Adam's decays", pow, bigPow, func(rng *rand.Rand) float64 { return 1 - magnitudes(-12, -2)(rng) }, whole(1, 1<<20), 2},
+		{"pow above 1", pow, bigPow, func(rng *rand.Rand) float64 { return 1 + magnitudes(-12, -10)(rng) }, whole(-1<<18, 1<<18), 2},
+	} {
+		n := 1000
+		if testing.Short() {
+			n = 100
+		}
+		rng := rand.New(rand.NewPCG(1, 2))
+		var worst, atX, atY float64
+		for range n {
+			x, y := test.x(rng), test.y(rng)
+			if e := ulps(test.f(x, y), test.want(x, y)); e > worst || e != e {
+				worst, atX, atY = e, x, y
+			}
+		}
+		t.Logf("%-22s %.3f ulp at %v %v", test.name, worst, atX, atY)
+		if !(worst <= test.bound) {
+			t.Errorf("%s(%v, %v): error %.3f ulp, want at most %v", test.name, atX, atY, worst, test.bound)
+		}
+	}
+}
+
+func TestPowError(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		x, y func(*rand.Rand) float64
+	}{
+		{"priorities", magnitudes(-40, 10), between(0, 1)},
+		{"near 1", between(0.9, 1.1), between(-1000, 1000)},
+		{"everywhere", magnitudes(-200, 200), between(-3, 3)},
+	} {
+		rng := rand.New(rand.NewPCG(5, 6))
+		worst, share := 0.0, 0.0
+		for range 300 {
+			x, y := test.x(rng), test.y(rng)
+			want := bigPow(x, y)
+			d := bigNew().Sub(bigFloat(pow(x, y)), want)
+			relative, _ := d.Quo(d, want).Float64()
+			bound := (2 + 3*math.Abs(y*math.Log(x))) * 0x1p-53
+			worst = max(worst, math.Abs(relative))
+			share = max(share, math.Abs(relative)/bound)
+			if !(math.Abs(relative) <= bound) {
+				t.Errorf("pow(%v, %v): relative error %v, want at most %v", x, y, relative, bound)
+			}
+		}
+		t.Logf("%-10s relative error %.2g, %.2f of the bound", test.name, worst, share)
+	}
+}
+
+func TestNumberExact(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	minus0 := math.Copysign(0, -1)
+	for _, test := range []struct {
+		call      string
+		got, want float64
+	}{
+		{"exp(0)", exp(0), 1},
+		{"exp(-0)", exp(minus0), 1},
+		{"exp(Inf)", exp(inf), inf},
+		{"exp(-Inf)", exp(-inf), 0},
+		{"exp(NaN)", exp(nan), nan},
+		{"exp(709.79)", exp(709.79), inf},
+		{"exp(-745.14)", exp(-745.14), 0},
+		{"exp(-745.13)", exp(-745.13), 5e-324},
+		{"exp(1e300)", exp(1e300), inf},
+		{"exp(-1e300)", exp(-1e300), 0},
+		{"log(1)", log(1), 0},
+		{"log(0)", log(0), -inf},
+		{"log(-0)", log(minus0), -inf},
+		{"log(-1)", log(-1), nan},
+		{"log(Inf)", log(inf), inf},
+		{"log(-Inf)", log(-inf), nan},
+		{"log(NaN)", log(nan), nan},
+		{"log(2)", log(2), math.Ln2},
+		{"tanh(0)", tanh(0), 0},
+		{"tanh(-0)", tanh(minus0), minus0},
+		{"tanh(1e-310)", tanh(1e-310), 1e-310},
+		{"tanh(-5e-324)", tanh(-5e-324), -5e-324},
+		{"tanh(20)", tanh(20), 1},
+		{"tanh(-1e300)", tanh(-1e300), -1},
+		{"tanh(Inf)", tanh(inf), 1},
+		{"tanh(-Inf)", tanh(-inf), -1},
+		{"tanh(NaN)", tanh(nan), nan},
+		{"sigmoid(0)", sigmoid(0), 0.5},
+		{"sigmoid(Inf)", sigmoid(inf), 1},
+		{"sigmoid(-Inf)", sigmoid(-inf), 0},
+		{"sigmoid(NaN)", sigmoid(nan), nan},
+		{"softplus(0)", softplus(0), math.Ln2},
+		{"softplus(Inf)", softplus(inf), inf},
+		{"softplus(1e300)", softplus(1e300), 1e300},
+		{"softplus(-Inf)", softplus(-inf), 0},
+		{"softplus(NaN)", softplus(nan), nan},
+		{"pow(0, 0)", pow(0, 0), 1},
+		{"pow(NaN, 0)", pow(nan, 0), 1},
+		{"pow(1, NaN)", pow(1, nan), 1},
+		{"pow(0, 2)", pow(0, 2), 0},
+		{"pow(0, 0.5)", pow(0, 0.5), 0},
+		{"pow(0, -2)", pow(0, -2), inf},
+		{"pow(0, -0.5)", pow(0, -0.5), inf},
+		{"pow(Inf, 0.5)", pow(inf, 0.5), inf},
+		{"pow(Inf, 3)", pow(inf, 3), inf},
+		{"pow(Inf, -3)", pow(inf, -3), 0},
+		{"pow(Inf, -0.5)", pow(inf, -0.5), 0},
+		{"pow(2, NaN)", pow(2, nan), nan},
+		{"pow(NaN, 2)", pow(nan, 2), nan},
+		{"pow(-2, 2)", pow(-2, 2), nan},
+		{"pow(-2, 0.5)", pow(-2, 0.5), nan},
+		{"pow(2, Inf)", pow(2, inf), inf},
+		{"pow(0.5, Inf)", pow(0.5, inf), 0},
+		{"pow(2, 1e300)", pow(2, 1e300), inf},
+		{"pow(3, 33)", pow(3, 33), 5559060566555523},
+		{"pow(2, 1023)", pow(2, 1023), 0x1p1023},
+		{"pow(2, 1024)", pow(2, 1024), inf},
+		{"pow(2, -1074)", pow(2, -1074), 0x1p-1074},
+		{"pow(0.5, 1074)", pow(0.5, 1074), 0x1p-1074},
+		{"pow(0.5, -1022)", pow(0.5, -1022), 0x1p1022},
+		{"pow(10, 22)", pow(10, 22), 1e22},
+		{"pow(0.25, 0.5)", pow(0.25, 0.5), 0.5},
+	} {
+		// The sign of a zero counts, the bits of a NaN do not.
+		same := math.Float64bits(test.got) == math.Float64bits(test.want) || test.got != test.got && test.want != test.want
+		if !same {
+			t.Errorf("%s = %v, want %v", test.call, test.got, test.want)
+		}
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	for draw, i := magnitudes(-1074, 1024), 0; i < 1000; i++ {
+		if x := draw(rng); pow(x, 1) != x || pow(x, 0) != 1 {
+			t.Errorf("pow(%v, 1), pow(%[1]v, 0) = %v, %v", x, pow(x, 1), pow(x, 0))
+		}
+	}
+}
+
+// TestNumberBits holds every architecture to the same bits.
+func TestNumberBits(t *testing.T) {
+	digest := func(seed uint64, f func(rng *rand.Rand) float64) string {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		h := fnv.New64a()
+		for range 100_000 {
+			h.Write(binary.LittleEndian.AppendUint64(nil, math.Float64bits(f(rng))))
+		}
+		return fmt.Sprintf("%016x", h.Sum64())
+	}
+	near, far := signed(magnitudes(-30, 3)), signed(magnitudes(-10, 10))
+	positive, power := magnitudes(-60, 60), between(-3, 3)
+	got := map[string]string{
+		"exp":          digest(1, func(rng *rand.Rand) float64 { return exp(far(rng)) }),
+		"log":          digest(2, func(rng *rand.Rand) float64 { return log(positive(rng)) }),
+		"tanh":         digest(3, func(rng *rand.Rand) float64 { return tanh(near(rng)) }),
+		"sigmoid":      digest(4, func(rng *rand.Rand) float64 { return sigmoid(far(rng)) }),
+		"softplus":     digest(5, func(rng *rand.Rand) float64 { return softplus(far(rng)) }),
+		"pow":          digest(6, func(rng *rand.Rand) float64 { return pow(positive(rng), power(rng)) }),
+		"pow, integer": digest(7, func(rng *rand.Rand) float64 { return pow(1-float64(rng.Float64()/1024), math.Floor(far(rng))) }),
+		"normal":       digest(8, normal),
+		"stream": func() string {
+			s := newStream(9, forReplay)
+			return digest(0, func(*rand.Rand) float64 { return float64(s.index(1_000_003)) })
+		}(),
+	}
+	want := map[string]string{
+		"exp":          "b127e47d3b8a00f1",
+		"log":          "6e3de0b061ee01e5",
+		"normal":       "75e757885c706c61",
+		"pow":          "3a402e67cc6c1456",
+		"pow, integer": "5b723fd8e705c7e7",
+		"sigmoid":      "ce72a28b6171369c",
+		"softplus":     "034f668bb1d6da24",
+		"stream":       "c934f723bf84a7e3",
+		"tanh":         "6bcba0699eb361f0",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("digests (-want +got):\n%s", d)
+	}
+}
+
+func TestNormal(t *testing.T) {
+	const n = 200_000
+	rng := newStream(1, forInitialisation)
+	var sum [5]float64 // of powers
+	within := 0
+	for range n {
+		x := normal(rng.Rand)
+		for k, p := 0, 1.0; k < len(sum); k, p = k+1, p*x {
+			sum[k] += p
+		}
+		if math.Abs(x) < 1 {
+			within++
+		}
+	}
+	// Five standard errors: the variance of x^k is m(2k) - m(k)².
+	for k, m := range []struct{ mean, variance float64 }{{1, 0}, {0, 1}, {1, 2}, {0, 15}, {3, 96}} {
+		if got, tol := sum[k]/n, 5*math.Sqrt(m.variance/n); math.Abs(got-m.mean) > tol {
+			t.Errorf("moment %d = %v, want %v within %v", k, got, m.mean, tol)
+		}
+	}
+	p := math.Erf(math.Sqrt2 / 2)
+	if got, tol := float64(within)/n, 5*math.Sqrt(p*(1-p)/n); math.Abs(got-p) > tol {
+		t.Errorf("share within one deviation = %v, want %v within %v", got, p, tol)
+	}
+}
+
+func TestStream(t *testing.T) {
+	// Neighbouring seeds and purposes: equal bits are binomial, n/2 in n.
+	const draws = 4000
+	for seed := range uint64(4) {
+		for p := forInitialisation; p <= forEvaluation; p++ {
+			for _, other := range []stream{newStream(seed+1, p), newStream(seed, p+1), newStream(seed+1, p-1)} {
+				s := newStream(seed, p)
+				var equal [64]int
+				for range draws {
+					for x, b := s.Uint64()^other.Uint64(), 0; b < 64; b++ {
+						equal[b] += int(x >> b & 1)
+					}
+				}
+				for b, n := range equal {
+					if math.Abs(float64(n)-draws/2) > 6*math.Sqrt(draws)/2 {
+						t.Errorf("seed %d, purpose %d: bit %d differs in %d of %d draws of a neighbour", seed, p, b, n, draws)
+					}
+				}
+			}
+		}
+	}
+
+	s := newStream(5, forGoals)
+	s.Uint64()
+	state, err := s.pcg.AppendBinary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newStream(0, forReplay)
+	if err := r.pcg.UnmarshalBinary(state); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 100 {
+		if a, b := normal(s.Rand), normal(r.Rand); a != b {
+			t.Fatalf("draw %d after restoring: %v, want %v", i, b, a)
+		}
+	}
+
+	var count [7]int
+	for range 70_000 {
+		count[s.index(len(count))]++
+	}
+	for i, n := range count {
+		if math.Abs(float64(n)-10_000) > 5*math.Sqrt(10_000*6/7.) {
+			t.Errorf("index %d of 7 drawn %d times in 70,000", i, n)
+		}
+	}
+	// The largest Float64 must not round up to n.
+	for n := int64(1); n < 1<<50; n = n*3 + 1 {
+		if f := 1 - 0x1p-53; int64(f*float64(n)) >= n {
+			t.Errorf("index(%d) can be %[1]d", n)
+		}
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("index(0) does not panic")
+		}
+	}()
+	s.index(0)
+}
+
+func BenchmarkTanh(b *testing.B) {
+	x := make([]float32, 4000)
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range x {
+		x[i] = float32(between(-3, 3)(rng))
+	}
+	sum := float32(0)
+	for b.Loop() {
+		for _, x := range x {
+			sum += float32(tanh(float64(x)))
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(x)), "ns/value")
+	if sum != sum {
+		b.Fatal("NaN")
+	}
+}
+
+func BenchmarkPow(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	x, sum := between(0, 1)(rng), 0.0
+	for b.Loop() {
+		sum += pow(x, 0.6)
+	}
+	if sum != sum {
+		b.Fatal("NaN")
+	}
+}

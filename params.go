@@ -1,0 +1,362 @@
+package qta
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// Params is every number and choice of the algorithm. The tag "source" of a
+// field says where its value in [Paper] comes from ("Table" is the table of
+// the appendix), the tag "range" the values allowed, as an interval or as a
+// list of words; [Params.Validate] and the command's tables read these tags.
+//
+// A Reading in the source is a choice that the paper leaves open; [Authors]
+// has what the authors' public code does instead.
+type Params struct {
+	// Networks.
+
+	HiddenSize   int `source:"Table: network hidden size" range:"[1,4096]"`                    // units of each hidden layer
+	HiddenLayers int `source:"Reading: the paper is silent, the authors' code" range:"[1,16]"` // hidden layers of every network
+	Critics      int `source:"Section 3.1: G" range:"[2,64]"`                                  // G, critics of the ensemble, each with its predictive head
+
+	// Learning.
+
+	Batch          int     `source:"Table: batch size" range:"[1,65536]"`                                   // |B|, transitions of a minibatch
+	Discount       float64 `source:"Table: discount factor" range:"[0,1)"`                                  // γ
+	ActorRate      float64 `source:"Table: actor learning rate" range:"[0,1]"`                              // Adam's step for the policy
+	CriticRate     float64 `source:"Table: critic learning rate" range:"[0,1]"`                             // Adam's step for the critics
+	PredictiveRate float64 `source:"Table: predictive network learning rate" range:"[0,1]"`                 // Adam's step for the predictive heads
+	Polyak         float64 `source:"Table: rho" range:"[0,1]"`                                              // ρ, what a target network keeps of itself
+	ActionL2       float64 `source:"Reading: the paper is silent, the authors' code" range:"[0,1000]"`      // weight of the mean squared action in the policy's loss
+	LearningStarts int     `source:"Reading: the paper is silent, the authors' code" range:"[1,100000000]"` // updates begin at the step after this one
+
+	ClipReturns  bool    `source:"Reading: the only values that rewards of -1 and 0 can add up to"`      // clip Equation 1's target to [LowestReturn, 0]
+	LowestReturn float64 `source:"Reading: 0 stands for the bound -1/(1-Discount)" range:"(-Inf,0]"`     // lower end of the clip
+	TargetNoise  float64 `source:"Reading: none, as Equation 1 has none" range:"[0,10]"`                 // standard deviation of noise on a' in Equation 1, in actions
+	TargetClip   float64 `source:"Reading: of no effect where TargetNoise is 0" range:"[0,10]"`          // largest such noise, in actions
+	ActorOwnDraw bool    `source:"Reading: DDPG's Algorithm 1 has one minibatch for critic and actor"`   // the actor learns from a minibatch of its own
+	CriticDecay  float64 `source:"Reading: none" range:"[0,1]"`                                          // L2 added to critic gradients once an evaluation was perfect
+	HeadDecay    float64 `source:"Reading: none" range:"[0,1]"`                                          // the same for the predictive heads' optimiser
+	HeadLoss     string  `source:"Equation 4" range:"squared|norm"`                                      // squared error, or Euclidean norm
+	HeadTarget   string  `source:"Equation 4: s'" range:"observation|achieved"`                          // what a head predicts: the next observation, or the next achieved goal
+	HeadOwnDraw  bool    `source:"Reading: Equation 4 sums over B, the critics' minibatch"`              // the heads learn from a minibatch of their own, without relabelling
+	HeadBackbone bool    `source:"Reading: \"we train the predictive network\", so its own layer alone"` // Equation 4's gradient goes on into the critic's backbone
+
+	// Replay.
+
+	HindsightRatio    float64 `source:"Table: HER replay k" range:"[0,1000]"`       // k relabelled transitions to one that is not
+	PriorityBeta      float64 `source:"Table: PER beta_initial" range:"[0,1]"`      // β of Equation 8 at the first step
+	PriorityBetaSteps int     `source:"Table: PER beta steps" range:"[1,1e12]"`     // environment steps until β is 1
+	PriorityAlpha     float64 `source:"Table: PER alpha" range:"[0,10]"`            // α of Equation 7
+	NormalizerDraws   int     `source:"Reading: the authors' code" range:"[1,1e6]"` // transitions of each finished episode that the input normaliser takes in
+	NormalizerFloor   float64 `source:"Reading: the authors' code" range:"(0,1e6]"` // smallest standard deviation it divides by, in the input's unit
+	NormalizerClip    float64 `source:"Reading: the authors' code" range:"(0,1e6]"` // largest magnitude that it lets through
+
+	// Exploration and episodes.
+
+	Horizon           int     `source:"Reading: T, section 3.3; the authors' code" range:"[1,100000]"`                  // environment steps of an episode
+	ActionNoise       float64 `source:"Table: epsilon" range:"[0,10]"`                                                  // standard deviation of Gaussian noise on actions
+	RandomAction      float64 `source:"Table: p_random action" range:"[0,1]"`                                           // probability of a uniformly random action
+	RandomActionLater float64 `source:"Reading: as before" range:"[0,1]"`                                               // the same after an episode's first goal was first reached
+	InitialSteps      int     `source:"Table: initial random steps" range:"[0,100000000]"`                              // steps before goals are chosen by uncertainty
+	InitialActions    string  `source:"Reading: the goals are random, the actions the policy's" range:"policy|uniform"` // who acts until then
+
+	// Goal selection, section 3.2.
+
+	UncertaintyActions int     `source:"Table: d" range:"[1,4096]"`                                                                // d, random actions for one estimate
+	SharedActions      bool    `source:"Reading: d actions drawn for each candidate"`                                              // the same d actions for all candidates
+	UncertaintyGoal    string  `source:"Section 3.2: \"the desired goal sampled from the environment\"" range:"desired|candidate"` // the goal fed to the critics in Equation 5
+	FirstGoalState     string  `source:"Reading: the state is the candidate's for every goal" range:"candidate|start"`             // the state fed to them for an episode's first goal
+	Slope              float64 `source:"Table: linear sampling M" range:"(-Inf,Inf)"`                                              // m of Equation 6
+	Intercept          float64 `source:"Table: linear sampling b" range:"(-Inf,Inf)"`                                              // b of Equation 6
+	Threshold          float64 `source:"Table: c (threshold)" range:"(-Inf,Inf)"`                                                  // c: an episode's first goal needs a mean Q of at least c T
+	Candidates         int     `source:"Reading: the paper leaves N open" range:"[1,1000000]"`                                     // N, the most goals considered in one selection
+}
+
+// Paper returns the table of the paper's appendix and its text, literally.
+// Where the paper is silent the value is a Reading, named in the field's
+// source.
+func Paper() Params {
+	return Params{
+		HiddenSize:   256,
+		HiddenLayers: 3,
+		Critics:      3,
+
+		Batch:          1024,
+		Discount:       0.99,
+		ActorRate:      1e-3,
+		CriticRate:     2e-3,
+		PredictiveRate: 5e-3,
+		Polyak:         0.95,
+		ActionL2:       1,
+		LearningStarts: 50,
+
+		ClipReturns: true,
+		HeadLoss:    "squared",
+		HeadTarget:  "observation",
+
+		HindsightRatio:    4,
+		PriorityBeta:      0.3,
+		PriorityBetaSteps: 2e5,
+		PriorityAlpha:     1,
+		NormalizerDraws:   50,
+		NormalizerFloor:   0.01,
+		NormalizerClip:    5,
+
+		Horizon:           50,
+		ActionNoise:       0.2,
+		RandomAction:      0.3,
+		RandomActionLater: 0.3,
+		InitialSteps:      1000,
+		InitialActions:    "policy",
+
+		UncertaintyActions: 8,
+		UncertaintyGoal:    "desired",
+		FirstGoalState:     "candidate",
+		Slope:              626,
+		Intercept:          -591,
+		Threshold:          -1.6,
+		Candidates:         1000,
+	}
+}
+
+// Default returns [Paper] with one choice changed: the uncertainty of a
+// candidate is asked with the candidate itself as the goal.
+//
+// Differs: section 3.2 asks with the environment's desired goal, "though the
+// prediction is learned to be agnostic to the choice of goal". It is not: the
+// heads are linear in a latent state that the goal shapes, and with small
+// networks the choice decides whether a maze is learned at all.
+func Default() Params {
+	p := Paper()
+	p.UncertaintyGoal = "candidate"
+	return p
+}
+
+// Authors returns what the authors' public code runs for QTA, where it
+// departs from the paper.
+func Authors() Params {
+	p := Paper()
+	p.PredictiveRate = 5e-4
+	p.Polyak = 0.995
+	p.LowestReturn = -150
+	p.TargetNoise = 0.2
+	p.TargetClip = 0.5
+	p.ActorOwnDraw = true
+	p.CriticDecay = 1e-9
+	p.HeadDecay = 2.5e-10
+	p.HeadLoss = "norm"
+	p.HeadTarget = "achieved"
+	p.HeadOwnDraw = true
+	p.HeadBackbone = true
+	p.PriorityBetaSteps = 140_000 // 0.3 + t/2e5, cut off at 1
+	p.RandomActionLater = 0.2
+	p.UncertaintyActions = 16
+	p.SharedActions = true
+	p.UncertaintyGoal = "candidate"
+	p.FirstGoalState = "start"
+	p.Slope = 626.58
+	p.Intercept = -591.18
+	return p
+}
+
+// Small returns [Default] at 64 units, batches of 256 and 500 candidates:
+// about one sixtieth of the arithmetic, for tests and quick looks. It is no
+// setting of the paper.
+func Small() Params {
+	p := Default()
+	p.HiddenSize = 64
+	p.Batch = 256
+	p.Candidates = 500
+	return p
+}
+
+// Presets lists the named parameter sets in the order of the documentation.
+func Presets() []Preset {
+	return []Preset{{"default", Default()}, {"paper", Paper()}, {"authors", Authors()}, {"small", Small()}}
+}
+
+// A Preset is a named parameter set.
+type Preset struct {
+	Name   string
+	Params Params
+}
+
+// Set changes the field called name, which is spelt as in [Params], to the
+// value that text spells: a JSON number, true or false, or a bare word.
+func (p *Params) Set(name, text string) error {
+	field, ok := reflect.TypeFor[Params]().FieldByName(name)
+	if !ok {
+		return fmt.Errorf("qta: unknown parameter %q%s", name, suggestion(name))
+	}
+	q := *p
+	target := reflect.ValueOf(&q).Elem().FieldByIndex(field.Index)
+	if target.Kind() == reflect.String {
+		target.SetString(text)
+	} else if json.Unmarshal([]byte(text), target.Addr().Interface()) != nil || text == "null" {
+		return fmt.Errorf("qta: parameter %s: %q is not %s", name, text, kindName(target.Kind()))
+	}
+	if err := validateField(field, target); err != nil {
+		return err
+	}
+	*p = q
+	return nil
+}
+
+// ReadParams reads a JSON object of parameters, which may be partial, over
+// base. A name that is unknown or given twice, a value of the wrong type or
+// out of range, and anything after the object are errors.
+func ReadParams(r io.Reader, base Params) (Params, error) {
+	d := json.NewDecoder(r)
+	d.UseNumber()
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return base, errors.New("qta: parameters: want a JSON object, such as {\"Batch\": 256}")
+	}
+	seen := map[string]bool{}
+	for d.More() {
+		t, err := d.Token()
+		name, _ := t.(string)
+		if err != nil {
+			return base, fmt.Errorf("qta: parameters: %v", err)
+		}
+		if seen[name] {
+			return base, fmt.Errorf("qta: parameter %s is given twice", name)
+		}
+		seen[name] = true
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return base, fmt.Errorf("qta: parameter %s: %v", name, err)
+		}
+		text := string(raw)
+		var word string
+		if f, ok := reflect.TypeFor[Params]().FieldByName(name); ok && (f.Type.Kind() == reflect.String) != (json.Unmarshal(raw, &word) == nil && raw[0] == '"') {
+			return base, fmt.Errorf("qta: parameter %s: %s is not %s", name, text, kindName(f.Type.Kind()))
+		} else if word != "" || ok && f.Type.Kind() == reflect.String {
+			text = word
+		}
+		if err := base.Set(name, text); err != nil {
+			return base, err
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return base, fmt.Errorf("qta: parameters: %v", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return base, errors.New("qta: parameters: something follows the JSON object")
+	}
+	return base, nil
+}
+
+// JSON returns the parameters as an indented JSON object that [ReadParams]
+// reads back.
+func (p Params) JSON() []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "\t")
+	if err := e.Encode(p); err != nil {
+		panic(err) // only for a NaN or Inf, which Validate refuses
+	}
+	return b.Bytes()
+}
+
+// Validate returns an error that names the first field whose value is not
+// allowed, the value and the range.
+func (p Params) Validate() error {
+	v := reflect.ValueOf(p)
+	for i := range v.NumField() {
+		if err := validateField(v.Type().Field(i), v.Field(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Fields lists the parameters in order, each with its name, its source and
+// the values allowed.
+func Fields() []Field {
+	var fields []Field
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Params]()) {
+		fields = append(fields, Field{f.Name, f.Tag.Get("source"), f.Tag.Get("range")})
+	}
+	return fields
+}
+
+// A Field describes one parameter.
+type Field struct {
+	Name   string // as in [Params]
+	Source string // where the value in [Paper] comes from
+	Range  string // an interval, words separated by "|", or empty for true and false
+}
+
+// Value returns the value of the field called name as text.
+func (p Params) Value(name string) string {
+	return fmt.Sprint(reflect.ValueOf(p).FieldByName(name).Interface())
+}
+
+func validateField(f reflect.StructField, v reflect.Value) error {
+	allowed := f.Tag.Get("range")
+	ok := true
+	switch v.Kind() {
+	case reflect.Int:
+		ok = inInterval(float64(v.Int()), allowed)
+	case reflect.Float64:
+		ok = inInterval(v.Float(), allowed)
+	case reflect.String:
+		ok = false
+		for word := range strings.SplitSeq(allowed, "|") {
+			ok = ok || v.String() == word
+		}
+	}
+	if !ok {
+		return fmt.Errorf("qta: parameter %s is %v, allowed are %s", f.Name, v.Interface(), allowed)
+	}
+	return nil
+}
+
+// inInterval reports whether x lies in an interval written [a,b], (a,b] and
+// so on. A NaN lies in none.
+func inInterval(x float64, interval string) bool {
+	low, high, _ := strings.Cut(interval[1:len(interval)-1], ",")
+	a, errA := strconv.ParseFloat(low, 64)
+	b, errB := strconv.ParseFloat(high, 64)
+	if errA != nil || errB != nil {
+		panic("qta: range tag " + interval)
+	}
+	above := x > a || x == a && interval[0] == '['
+	below := x < b || x == b && interval[len(interval)-1] == ']'
+	return above && below
+}
+
+func kindName(k reflect.Kind) string {
+	switch k {
+	case reflect.Int:
+		return "a whole number"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Bool:
+		return "true or false"
+	}
+	return "a word"
+}
+
+// suggestion names the parameters that differ from name in their case or
+// contain it, to help after a misspelling.
+func suggestion(name string) string {
+	var near []string
+	for _, f := range Fields() {
+		if name != "" && strings.Contains(strings.ToLower(f.Name), strings.ToLower(name)) {
+			near = append(near, f.Name)
+		}
+	}
+	if len(near) == 0 {
+		return "; \"qta params\" lists them"
+	}
+	return "; did you mean " + strings.Join(near, " or ") + "?"
+}

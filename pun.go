@@ -1,0 +1,392 @@
+package qta
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// This file is section 3.1: Predictive Uncertainty Networks, an ensemble of G
+// critics that learn jointly, each with a predictive head on its last hidden
+// state; Equations 1 to 4; and the uncertainty of section 3.2, Equation 5.
+//
+// Matrices are row-major float32, a row per transition; B is the number of
+// rows. A critic's input is the concatenation of s, g and a.
+
+// A critic is one Q_φ and its predictive head P.
+type critic struct {
+	params []float32 // φ, then the head's
+	q      *mlp      // Q_backbone and Q_final: all layers but the last, and the last
+	head   layer     // P: ξ to the predicted s'
+}
+
+// newCritic returns a critic of zeros. The last of widths is the prediction's.
+func newCritic(widths []int) *critic {
+	prediction := widths[len(widths)-1]
+	qWidths := append(append([]int(nil), widths[:len(widths)-1]...), 1)
+	hidden := widths[len(widths)-2]
+	n := mlpSize(qWidths)
+	params := make([]float32, n+layerSize(hidden, prediction))
+	return &critic{params, newMLP(params, qWidths), newLayer(params[n:], hidden, prediction)}
+}
+
+// A pun is the critic ensemble, its targets and what their training needs.
+type pun struct {
+	critics []*critic
+	targets []*mlp
+	polyak  softUpdate
+
+	headLoss     func(dp, p, s []float32, width int) float64
+	headBackbone bool
+	gradient     *critic // of the critic at work
+	criticAdam   []*adam
+	headAdam     []*adam
+
+	pass       *pass
+	prediction []matrix  // each head's, B by prediction
+	dp         matrix    // B by prediction
+	headT      matrix    // scratch for the head's transposed weights
+	q          [2]matrix // values of the target critics in M, B by 1
+}
+
+// newPUN returns an ensemble with networks of the given sizes for batches of
+// up to rows transitions. Critics differ by their initial weights alone;
+// targets start equal to their critics.
+func newPUN(p Params, sizes Sizes, rows int, rng *rand.Rand) *pun {
+	prediction := sizes.Observation
+	if p.HeadTarget == "achieved" {
+		prediction = sizes.Goal
+	}
+	widths := []int{sizes.Observation + sizes.Goal + sizes.Action}
+	for range p.HiddenLayers {
+		widths = append(widths, p.HiddenSize)
+	}
+	u := &pun{
+		headLoss:     PredictiveLoss,
+		headBackbone: p.HeadBackbone,
+		gradient:     newCritic(append(widths, prediction)),
+		pass:         newPass(rows, append(widths, 1)),
+		dp:           newMatrix(rows, prediction),
+		headT:        newMatrix(prediction, p.HiddenSize),
+		q:            [2]matrix{newMatrix(rows, 1), newMatrix(rows, 1)},
+	}
+	if p.HeadLoss == "norm" {
+		u.headLoss = predictiveNorm
+	}
+	for range p.Critics {
+		c := newCritic(append(widths, prediction))
+		c.q.initialize(rng)
+		c.head.initialize(rng)
+		target := newMLP(make([]float32, len(c.q.params)), append(widths, 1))
+		copy(target.params, c.q.params)
+		u.critics = append(u.critics, c)
+		u.targets = append(u.targets, target)
+		u.prediction = append(u.prediction, newMatrix(rows, prediction))
+		criticPart, headPart := u.parts(c)
+		u.criticAdam = append(u.criticAdam, newAdam(len(criticPart)))
+		u.headAdam = append(u.headAdam, newAdam(len(headPart)))
+	}
+	return u
+}
+
+// parts returns what the critics' and the heads' optimisers move: φ and the
+// head, or, where the head's gradient enters the backbone, everything twice.
+func (u *pun) parts(c *critic) (critic, head []float32) {
+	if u.headBackbone {
+		return c.params, c.params
+	}
+	n := len(c.q.params)
+	return c.params[:n], c.params[n:]
+}
+
+// targetValues returns the values of target critics i and j at x, each of B
+// elements. They stand until the next call.
+func (u *pun) targetValues(w *workers, x matrix, i, j int) (qi, qj []float32) {
+	qi, qj = u.q[0].data[:x.rows], u.q[1].data[:x.rows]
+	copy(qi, u.targets[i].forward(w, u.pass, x).data)
+	copy(qj, u.targets[j].forward(w, u.pass, x).data)
+	return qi, qj
+}
+
+// TDTarget sets y, of B values, to the target that all critics learn from:
+// y = r + γ min(q1, q2), where q1 and q2 are the values Q_targ(s', a', g') of
+// the two target critics in M.
+//
+// It implements QTA, Equation 1 (Section 3.1).
+//
+// Reading: a' comes from the target policy given (s', g), as in DDPG; the
+// paper writes π(·|s') and names neither network nor goal.
+//
+// Reading: g' is g, the goal of the transition after relabelling.
+//
+// Reading: no terminal state cuts the sum off: neither reaching the goal nor
+// the end of an episode.
+func TDTarget(y, r, q1, q2 []float32, discount float64) {
+	γ := float32(discount)
+	for i := range y {
+		y[i] = r[i] + float32(γ*min(q1[i], q2[i]))
+	}
+}
+
+// drawPair returns M, two different indices below n, each pair as likely as
+// another.
+//
+// Reading: M is drawn anew for each minibatch, and is the same for all of its
+// transitions and all critics, as in REDQ's Algorithm 1.
+func drawPair(rng stream, n int) (i, j int) {
+	i = rng.index(n)
+	j = rng.index(n - 1)
+	if j >= i {
+		j++
+	}
+	return i, j
+}
+
+// CriticLoss returns one critic's loss 1/B Σ w (q - y)² and sets dq to its
+// gradient with respect to q. All have length B; w are the importance weights
+// of Equation 8, or nil for ones.
+//
+// It implements QTA, Equation 2 (Section 3.1).
+//
+// Reading: the joint loss is the sum over the critics, of which each critic's
+// gradient sees its own term alone.
+func CriticLoss(dq, q, y, w []float32) float64 {
+	scale := 2 / float32(len(q))
+	sum := 0.0
+	for i := range q {
+		δ, wi := q[i]-y[i], float32(1)
+		if w != nil {
+			wi = w[i]
+		}
+		dq[i] = float32(scale*wi) * δ
+		sum += float64(float64(wi) * float64(float64(δ)*float64(δ)))
+	}
+	return sum / float64(len(q))
+}
+
+// Polyak moves target networks towards their critics, or the target policy
+// towards the policy: φ_targ = ρ φ_targ + (1-ρ) φ. Both have the same length.
+//
+// It implements QTA, Equation 3 (Section 3.1).
+//
+// Reading: the policy has a target network too, as in DDPG, with the same ρ.
+func Polyak(target, online []float32, ρ float64) {
+	if len(target) != len(online) {
+		panic("qta: Polyak: networks differ in size")
+	}
+	polyakStep(target, online, float32(ρ), float32(1-ρ))
+}
+
+// A softUpdate is Equation 3 for one network, as a task.
+type softUpdate struct {
+	target, online []float32
+	ρ              float64
+}
+
+func (s *softUpdate) part(i, n int) {
+	lo, hi := stretch(len(s.target), i, n)
+	Polyak(s.target[lo:hi], s.online[lo:hi], s.ρ)
+}
+
+// updateTargets applies Equation 3 to every critic.
+func (u *pun) updateTargets(w *workers, ρ float64) {
+	for i, c := range u.critics {
+		u.polyak = softUpdate{u.targets[i].params, c.q.params, ρ}
+		w.run(&u.polyak)
+	}
+}
+
+// PredictiveLoss returns one predictive head's loss 1/B Σ |p - s'|² and sets
+// dp to its gradient with respect to p. p, s and dp are B by width.
+//
+// It implements QTA, Equation 4 (Section 3.1).
+//
+// Reading: s' is the raw next observation, in the environment's units; the
+// text says "hidden state" for what the agent will observe.
+//
+// Reading: the gradient stays in the head. The text trains "the predictive
+// network", which is the head, and ties it to the critic through ξ alone.
+//
+// Reading: the sum is over the critics' minibatch B, by the notation. As the
+// heads see relabelled goals there, ξ is that of the relabelled goal.
+func PredictiveLoss(dp, p, s []float32, width int) float64 {
+	scale := 2 / float32(len(p)/width)
+	sum := 0.0
+	for i := range p {
+		δ := p[i] - s[i]
+		dp[i] = scale * δ
+		sum += float64(float64(δ) * float64(δ))
+	}
+	return sum / float64(len(p)/width)
+}
+
+// predictiveNorm is what the authors' code minimises in place of Equation 4:
+// 1/B Σ |p - s'|, the mean Euclidean norm. At p = s' the gradient is zero.
+func predictiveNorm(dp, p, s []float32, width int) float64 {
+	rows := len(p) / width
+	sum := 0.0
+	for r := range rows {
+		square := 0.0
+		for i := r * width; i < (r+1)*width; i++ {
+			δ := float64(p[i] - s[i])
+			square += float64(δ * δ)
+		}
+		norm := math.Sqrt(square)
+		sum += norm
+		for i := r * width; i < (r+1)*width; i++ {
+			dp[i] = 0
+			if norm > 0 {
+				dp[i] = float32(float64(p[i]-s[i]) / (norm * float64(rows)))
+			}
+		}
+	}
+	return sum / float64(rows)
+}
+
+// learn is one step of every critic on the minibatch x with targets y, weights
+// as in [CriticLoss]. Unless next is empty the heads learn too, from the same
+// forward pass, to predict next. It returns the losses' means over the
+// ensemble.
+func (u *pun) learn(w *workers, x matrix, y, weights []float32, next matrix, p *Params, decay bool) (criticLoss, headLoss float64) {
+	for i, c := range u.critics {
+		last := len(c.q.layers)
+		ξ := c.q.latent(w, u.pass, x)
+		q := c.q.final(w, u.pass, ξ)
+		criticLoss += CriticLoss(u.pass.dx[last].data[:x.rows], q.data[:x.rows], y, weights)
+		if next.data != nil {
+			headLoss += u.headGradient(w, i, ξ, next)
+			u.headAdam[i].step(w, c.params[len(c.q.params):], u.gradient.params[len(c.q.params):], p.PredictiveRate, decayIf(decay, p.HeadDecay))
+		}
+		c.q.backward(w, u.pass, u.gradient.q, x, last)
+		params, _ := u.parts(c)
+		gradient, _ := u.parts(u.gradient)
+		clear(u.gradient.params[len(c.q.params):])
+		u.criticAdam[i].step(w, params, gradient, p.CriticRate, decayIf(decay, p.CriticDecay))
+	}
+	g := float64(len(u.critics))
+	return criticLoss / g, headLoss / g
+}
+
+// learnHeads is one step of every head on a minibatch x of its own, to predict
+// next, and of the backbone with HeadBackbone. It returns the loss's mean over
+// the ensemble.
+func (u *pun) learnHeads(w *workers, x, next matrix, p *Params, decay bool) (loss float64) {
+	for i, c := range u.critics {
+		n := len(c.q.layers) - 1
+		ξ := c.q.latent(w, u.pass, x)
+		loss += u.headGradient(w, i, ξ, next)
+		if u.headBackbone {
+			c.head.backwardInput(w, u.pass.dx[n].slice(0, x.rows), u.dp.slice(0, x.rows), u.headT, ξ)
+			c.q.backward(w, u.pass, u.gradient.q, x, n)
+			final := u.gradient.q.layers[n]
+			clear(final.w.data)
+			clear(final.b)
+		}
+		_, params := u.parts(c)
+		_, gradient := u.parts(u.gradient)
+		u.headAdam[i].step(w, params, gradient, p.PredictiveRate, decayIf(decay, p.HeadDecay))
+	}
+	return loss / float64(len(u.critics))
+}
+
+// headGradient runs head i on ξ, fills its gradient and returns its loss.
+func (u *pun) headGradient(w *workers, i int, ξ, next matrix) float64 {
+	head, prediction, dp := u.critics[i].head, u.prediction[i].slice(0, ξ.rows), u.dp.slice(0, ξ.rows)
+	n := ξ.rows * dp.cols
+	head.forward(w, prediction, ξ, false)
+	loss := u.headLoss(dp.data[:n], prediction.data[:n], next.data[:n], dp.cols)
+	head.backward(w, u.gradient.head, ξ, dp, u.pass.ones)
+	return loss
+}
+
+func decayIf(on bool, decay float64) float64 {
+	if on {
+		return decay
+	}
+	return 0
+}
+
+// HeadDeviation sets u, of B values, to the disagreement of the G predictive
+// heads: the sample standard deviation over the heads, of which each is B by
+// width, then the mean over the width components of the prediction.
+//
+// It is part of QTA, Equation 5.
+//
+// Reading: the display averages the predictions, which would measure nothing;
+// the text of section 3.1 takes their standard deviation. It divides by G-1,
+// and components are averaged: the paper names neither.
+func HeadDeviation(u []float64, heads [][]float32, width int) {
+	g := float64(len(heads))
+	for r := range u {
+		sum := 0.0
+		for c := r * width; c < (r+1)*width; c++ {
+			mean := 0.0
+			for _, h := range heads {
+				mean += float64(h[c])
+			}
+			mean /= g
+			square := 0.0
+			for _, h := range heads {
+				δ := float64(h[c]) - mean
+				square += float64(δ * δ)
+			}
+			sum += math.Sqrt(square / (g - 1))
+		}
+		u[r] = sum / float64(width)
+	}
+}
+
+// deviation sets d, of B values, to [HeadDeviation] at x. B is at most the
+// batch that the ensemble was made for.
+func (u *pun) deviation(w *workers, d []float64, x matrix, heads [][]float32) {
+	for i, c := range u.critics {
+		p := u.prediction[i].slice(0, x.rows)
+		c.head.forward(w, p, c.q.latent(w, u.pass, x), false)
+		heads[i] = p.data
+	}
+	HeadDeviation(d, heads, u.dp.cols)
+}
+
+// uncertainty sets ε, of N values, to the epistemic uncertainty of N
+// candidates: the mean over d actions of the heads' deviation,
+//
+//	ε_k = 1/d Σ_j deviation_i P_i(Q_backbone,i(s_k, a_j, g_k))
+//
+// Row k of x holds s_k and g_k; its action columns are overwritten. actions is
+// d N by the action's width: row j N + k is a_j of candidate k.
+//
+// It implements QTA, Equation 5 (Section 3.2).
+//
+// Reading: the sum has d terms and the ensemble G; the display's sums start at
+// 0 and so count one more.
+func (u *pun) uncertainty(w *workers, ε []float64, x, actions matrix) {
+	var (
+		n, d  = x.rows, actions.rows / x.rows
+		heads = make([][]float32, len(u.critics))
+		one   = make([]float64, min(n, u.dp.rows))
+	)
+	clear(ε)
+	for lo := 0; lo < n; lo += u.dp.rows {
+		hi := min(lo+u.dp.rows, n)
+		chunk := x.slice(lo, hi)
+		for j := range d {
+			for k := range chunk.rows {
+				row := chunk.row(k)
+				copy(row[len(row)-actions.cols:], actions.row(j*n+lo+k))
+			}
+			u.deviation(w, one[:chunk.rows], chunk, heads)
+			for k, v := range one[:chunk.rows] {
+				ε[lo+k] += v / float64(d)
+			}
+		}
+	}
+}
+
+// meanValues sets q, of B values, to the mean over the critics at x.
+func (u *pun) meanValues(w *workers, q []float64, x matrix) {
+	clear(q)
+	for _, c := range u.critics {
+		for i, v := range c.q.forward(w, u.pass, x).data[:x.rows] {
+			q[i] += float64(v) / float64(len(u.critics))
+		}
+	}
+}

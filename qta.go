@@ -1,0 +1,837 @@
+// Package qta is Query The Agent (QTA), a curriculum for goal-conditioned
+// reinforcement learning by Alverio, Katz and Barbu: an agent estimates its own
+// epistemic uncertainty everywhere it has been, by Predictive Uncertainty
+// Networks (PUN), and sets itself goals where it is least certain.
+//
+// Start at [Agent.Train], which is the algorithm; [Params] is every number in
+// it, and [Maze] and [Env] are where it runs. The package is meant to be read
+// beside the paper:
+//
+//	section 3.1  pun.go, ddpg.go   the critic ensemble, its heads, the policy
+//	section 3.2  qta.go            the choice of goals
+//	section 3.3  replay.go, qta.go prioritised replay; the threshold on goals
+//	section 4    maze.go           mazes, reward, optimal values
+//	appendix     params.go         the table
+//	-            mlp.go, gemm.go   networks, Adam, and the matrix product
+//
+// # Equations
+//
+// The paper numbers none of its eight displayed formulas; they are numbered
+// here in the order of appearance.
+//
+// # Readings
+//
+// What the paper does not say is said at the function that had to choose, in
+// a sentence that begins "Reading:"; where the package knowingly does
+// otherwise, "Differs:".
+//
+// # Determinism
+//
+// The same version, parameters and seed give the same bytes, whatever the
+// number of threads and whether or not a run was interrupted, on every machine
+// with a kernel for the matrix product; see [KernelName].
+package qta
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Version is the version of the algorithm: between two releases with the same
+// version, the same parameters and seed give the same bytes.
+const Version = "0.1.0"
+
+// An Agent is QTA in training: networks, replay, and the curriculum's state.
+// It is not safe for concurrent use.
+type Agent struct {
+	params Params
+	sizes  Sizes
+	seed   uint64
+
+	pun          *pun
+	policy       *policy
+	observations *normalizer
+	goals        *normalizer
+	replay       *replay
+
+	step     int // environment steps taken
+	losses   losses
+	log      []Evaluation
+	explored bool // an episode's first goal has been reached: RandomActionLater
+	perfect  bool // an evaluation was perfect: CriticDecay and HeadDecay
+
+	// The running episode.
+
+	observation  []float64 // s
+	achieved     []float64 // the goal achieved at s
+	desired      []float64 // the environment's goal
+	goal         []float64 // the goal pursued
+	firstGoal    bool      // it is the episode's first
+	episodeStart []byte    // the environment's generator at the last reset
+	goalsSet     int       // in all episodes
+	goalsReached int
+
+	exploration stream
+	environment stream
+	draws       stream // of the replay
+	learning    stream // the pair M and the target's noise
+	goalDraws   stream
+
+	workers *workers
+	scratch scratch
+}
+
+// losses are those of the latest update.
+type losses struct{ critic, head, policy float64 }
+
+// scratch is memory that only one call at a time needs.
+type scratch struct {
+	batch     batch
+	single    matrix    // one s, g
+	action    []float64 // of one state
+	selection selection
+}
+
+// A batch is a minibatch as the networks see it: s and g normalised.
+type batch struct {
+	x    matrix    // s, g, a: B by observation + goal + action
+	next matrix    // s', g and room for a'
+	r, y []float32 // reward, and the target of Equation 1
+	head matrix    // what the predictive heads predict: s' raw
+}
+
+// NewAgent returns an untrained agent for environments of the given sizes. All
+// its chance comes from seed.
+func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if sizes.Observation < 1 || sizes.Goal < 1 || sizes.Action < 1 {
+		return nil, fmt.Errorf("qta: environment sizes %+v, allowed are 1 and above", sizes)
+	}
+	initialisation := newStream(seed, forInitialisation)
+	a := &Agent{
+		params: p, sizes: sizes, seed: seed,
+		policy:       newPolicy(p, sizes, p.Batch, initialisation.Rand),
+		pun:          newPUN(p, sizes, p.Batch, initialisation.Rand),
+		observations: newNormalizer(sizes.Observation, p),
+		goals:        newNormalizer(sizes.Goal, p),
+		replay:       newReplay(sizes, p.Horizon),
+
+		observation: make([]float64, sizes.Observation),
+		achieved:    make([]float64, sizes.Goal),
+		desired:     make([]float64, sizes.Goal),
+		goal:        make([]float64, sizes.Goal),
+
+		exploration: newStream(seed, forExploration),
+		environment: newStream(seed, forEnvironment),
+		draws:       newStream(seed, forReplay),
+		learning:    newStream(seed, forLearning),
+		goalDraws:   newStream(seed, forGoals),
+	}
+	width := sizes.Observation + sizes.Goal + sizes.Action
+	a.scratch = scratch{
+		batch: batch{
+			x:    newMatrix(p.Batch, width),
+			next: newMatrix(p.Batch, width),
+			r:    make([]float32, p.Batch),
+			y:    make([]float32, p.Batch),
+			head: newMatrix(p.Batch, a.pun.dp.cols),
+		},
+		single: newMatrix(1, sizes.Observation+sizes.Goal),
+		action: make([]float64, sizes.Action),
+	}
+	return a, nil
+}
+
+// SetThreads spreads the arithmetic over n threads; an agent starts with one.
+// The results are the same bytes for every n. Call [Agent.Close] at the end.
+func (a *Agent) SetThreads(n int) {
+	a.workers.close()
+	a.workers = newWorkers(n)
+}
+
+// Close ends the agent's threads. The agent remains usable, with one.
+func (a *Agent) Close() {
+	a.workers.close()
+	a.workers = nil
+}
+
+// KernelName returns the kernel of the matrix product on this machine:
+// "avx512", "avx2" or "neon", which give the same bytes, or "generic", which
+// is many times slower and may round differently.
+func KernelName() string { return kernelName() }
+
+// Params returns the parameters the agent was made with.
+func (a *Agent) Params() Params { return a.params }
+
+// Sizes returns the sizes of the environments the agent acts in.
+func (a *Agent) Sizes() Sizes { return a.sizes }
+
+// Seed returns the seed the agent was made with.
+func (a *Agent) Seed() uint64 { return a.seed }
+
+// Steps returns the number of environment steps taken in training.
+func (a *Agent) Steps() int { return a.step }
+
+// Evaluations returns the log: one entry per evaluation so far.
+func (a *Agent) Evaluations() []Evaluation { return slices.Clone(a.log) }
+
+// SolvedAt returns the environment step of the first evaluation in which every
+// rollout succeeded, or 0.
+func (a *Agent) SolvedAt() int {
+	for _, e := range a.log {
+		if e.Success == 1 {
+			return e.Step
+		}
+	}
+	return 0
+}
+
+// Digest returns the SHA-256 of all parameters, targets included, in hex:
+// equal digests mean equal networks.
+func (a *Agent) Digest() string {
+	h := sha256.New()
+	var word [4]byte
+	for _, params := range a.parameters() {
+		for _, v := range params.values {
+			binary.LittleEndian.PutUint32(word[:], math.Float32bits(v))
+			h.Write(word[:])
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// parameterVector is one network's parameters under its name.
+type parameterVector struct {
+	name   string
+	values []float32
+}
+
+// parameters returns every network's parameters, in a fixed order.
+func (a *Agent) parameters() []parameterVector {
+	vectors := []parameterVector{{"policy", a.policy.net.params}, {"target policy", a.policy.target.params}}
+	for i, c := range a.pun.critics {
+		vectors = append(vectors,
+			parameterVector{fmt.Sprintf("critic %d", i+1), c.params},
+			parameterVector{fmt.Sprintf("target critic %d", i+1), a.pun.targets[i].params})
+	}
+	return vectors
+}
+
+// Act returns the policy's action for an observation and a goal, without
+// exploration: Action numbers in [-1, 1]. The slice is the caller's.
+func (a *Agent) Act(observation, goal []float64) []float64 {
+	return slices.Clone(a.act(observation, goal))
+}
+
+func (a *Agent) act(observation, goal []float64) []float64 {
+	if len(observation) != a.sizes.Observation || len(goal) != a.sizes.Goal {
+		panic(fmt.Sprintf("qta: Act with an observation of %d and a goal of %d, want %d and %d",
+			len(observation), len(goal), a.sizes.Observation, a.sizes.Goal))
+	}
+	a.inputs(a.scratch.single.row(0), observation, goal)
+	action := a.policy.act(a.workers, a.policy.net, a.scratch.single)
+	for i := range a.scratch.action {
+		a.scratch.action[i] = float64(action.data[i])
+	}
+	return a.scratch.action
+}
+
+// inputs sets the start of row to s and g, normalised.
+func (a *Agent) inputs(row []float32, observation, goal []float64) {
+	a.observations.normalize(row[:len(observation)], observation)
+	a.goals.normalize(row[len(observation):][:len(goal)], goal)
+}
+
+// TrainOptions say how long to train and how often to evaluate.
+type TrainOptions struct {
+	Steps          int  // budget: environment steps in all, those before this call included
+	EvalEvery      int  // environment steps between evaluations
+	Rollouts       int  // rollouts of one evaluation
+	StopWhenSolved bool // stop at the first evaluation in which every rollout succeeds
+
+	AfterEvaluation func(Evaluation) error // if not nil, called after each evaluation; an error ends training
+	AfterStep       func() error           // if not nil, called after each environment step; an error ends training
+}
+
+// An Evaluation is one row of a run's log. The losses are those of the latest
+// update, zero before the first.
+type Evaluation struct {
+	Step           int     // environment steps taken
+	Success        float64 // fraction of rollouts at the goal after their last step
+	CriticLoss     float64 // Equation 2, mean over the critics, in squared rewards
+	PredictiveLoss float64 // Equation 4, mean over the heads, in squared units of the observation
+	ActorLoss      float64 // in rewards
+	GoalsSet       int     // goals chosen so far
+	GoalsReached   int     // of these, reached
+}
+
+// A NumericError says that the arithmetic of training has failed: a loss or a
+// parameter is NaN or infinite.
+type NumericError struct {
+	Step    int    // environment steps taken
+	Network string // whose numbers they are
+	Value   float64
+}
+
+func (e *NumericError) Error() string {
+	return fmt.Sprintf("qta: step %d: %s: %v is not finite; a smaller learning rate may help", e.Step, e.Network, e.Value)
+}
+
+// An EnvError says that an environment broke its contract during training.
+type EnvError struct {
+	Step    int // environment steps taken
+	Problem string
+}
+
+func (e *EnvError) Error() string {
+	return fmt.Sprintf("qta: step %d: environment: %s", e.Step, e.Problem)
+}
+
+// Train is the algorithm. It trains in env and evaluates in another instance
+// of the same environment, until the budget is spent, the task is solved, or
+// ctx is done, whose cause it returns. It stops between environment steps, so
+// that an agent can be saved and trained further to the same end as without
+// the interruption. Errors are a [*NumericError], an [*EnvError], or what a
+// function in o returned.
+//
+// Reading: one update follows every environment step, after the first
+// LearningStarts. An episode runs to its horizon whatever goals it reaches.
+func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) error {
+	for _, e := range []Env{env, evaluation} {
+		if got := e.Sizes(); got != a.sizes {
+			return fmt.Errorf("qta: environment of sizes %+v for an agent of sizes %+v", got, a.sizes)
+		}
+	}
+	if o.EvalEvery < 1 || o.Rollouts < 1 {
+		return fmt.Errorf("qta: EvalEvery is %d and Rollouts is %d, allowed are 1 and above", o.EvalEvery, o.Rollouts)
+	}
+	if err := a.reenter(env); err != nil {
+		return err
+	}
+	a.replay.grow(o.Steps)
+	for a.step < o.Steps && !(o.StopWhenSolved && a.SolvedAt() > 0) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := a.trainStep(env); err != nil {
+			return err
+		}
+		if a.step%o.EvalEvery == 0 {
+			if err := a.evaluation(evaluation, o); err != nil {
+				return err
+			}
+		}
+		if o.AfterStep != nil {
+			if err := o.AfterStep(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// trainStep takes one environment step and learns from it.
+func (a *Agent) trainStep(env Env) error {
+	p := &a.params
+	if a.step%p.Horizon == 0 {
+		if err := a.beginEpisode(env); err != nil {
+			return err
+		}
+	}
+	action, err := a.behave()
+	if err != nil {
+		return err
+	}
+	next, reward := env.Step(action)
+	if err := a.checkStep(env, next, reward); err != nil {
+		return err
+	}
+	a.replay.add(a.observation, a.achieved, action, a.goal, next)
+	a.enterState(next)
+	a.step++
+
+	endOfEpisode := a.step%p.Horizon == 0
+	if env.Reward(a.achieved, a.goal) == 0 {
+		a.goalsReached++
+		a.explored = a.explored || a.firstGoal
+		if !endOfEpisode {
+			a.setGoal(false)
+		}
+	}
+	if a.step > p.LearningStarts {
+		a.update(env)
+		if err := a.checkLosses(); err != nil {
+			return err
+		}
+	}
+	if endOfEpisode {
+		a.showNormalizers()
+	}
+	return nil
+}
+
+// beginEpisode resets the environment and sets the episode's first goal.
+func (a *Agent) beginEpisode(env Env) error {
+	a.episodeStart = a.environment.state()
+	s := env.Reset(a.environment.Rand)
+	if problem := a.stateProblem(s); problem != "" {
+		return &EnvError{a.step, problem + " after Reset"}
+	}
+	a.enterState(s)
+	copy(a.desired, s.Desired)
+	a.setGoal(true)
+	return nil
+}
+
+// reenter brings a new environment to where the running episode stands: it is
+// deterministic given its generator, so the episode is played again.
+func (a *Agent) reenter(env Env) error {
+	done := a.step % a.params.Horizon
+	if done == 0 {
+		return nil
+	}
+	a.environment.restore(a.episodeStart)
+	env.Reset(a.environment.Rand)
+	for i := a.step - done; i < a.step; i++ {
+		s, _ := env.Step(slices.Clone(at(a.replay.action, i, a.sizes.Action)))
+		if !slices.Equal(s.Observation, at(a.replay.nextObservation, i, a.sizes.Observation)) {
+			return &EnvError{i + 1, fmt.Sprintf("the observation is %v where it was %v before the interruption; an environment must take all chance from the generator given to Reset",
+				s.Observation, at(a.replay.nextObservation, i, a.sizes.Observation))}
+		}
+	}
+	return nil
+}
+
+func (a *Agent) enterState(s State) {
+	copy(a.observation, s.Observation)
+	copy(a.achieved, s.Achieved)
+}
+
+// behave returns the training policy's action for the current state and goal.
+func (a *Agent) behave() ([]float64, error) {
+	p := &a.params
+	action := a.act(a.observation, a.goal)
+	if p.InitialActions == "uniform" && a.step < p.InitialSteps {
+		uniformAction(action, a.exploration.Rand)
+		return action, nil
+	}
+	for _, v := range action {
+		if v != v {
+			return nil, &NumericError{a.step, "policy", v}
+		}
+	}
+	random := p.RandomAction
+	if a.explored {
+		random = p.RandomActionLater
+	}
+	explore(action, p.ActionNoise, random, a.exploration.Rand)
+	return action, nil
+}
+
+// update is one step of every network: critics, their targets, predictive
+// heads, policy, its target.
+func (a *Agent) update(env Env) {
+	p, b, w := &a.params, &a.scratch.batch, a.workers
+	a.sample(env, b, p.HindsightRatio)
+	a.target(b)
+
+	together := matrix{}
+	if !p.HeadOwnDraw && !p.HeadBackbone {
+		together = b.head
+	}
+	a.losses.critic, a.losses.head = a.pun.learn(w, b.x, b.y, nil, together, p, a.perfect)
+	a.pun.updateTargets(w, p.Polyak)
+
+	if p.HeadOwnDraw {
+		a.sample(env, b, 0)
+	}
+	if p.HeadOwnDraw || p.HeadBackbone {
+		a.losses.head = a.pun.learnHeads(w, b.x, b.head, p, a.perfect)
+	}
+
+	if p.ActorOwnDraw || p.HeadOwnDraw {
+		a.sample(env, b, p.HindsightRatio)
+	}
+	a.losses.policy = a.policy.learn(w, a.pun, b.x, p)
+	a.policy.updateTarget(w, p.Polyak)
+}
+
+// sample fills b with transitions drawn uniformly from the replay, k relabelled
+// to one that is not, with their rewards recomputed.
+func (a *Agent) sample(env Env, b *batch, k float64) {
+	r, s := a.replay, a.sizes
+	predicted, width := r.nextObservation, s.Observation
+	if a.params.HeadTarget == "achieved" {
+		predicted, width = r.nextAchieved, s.Goal
+	}
+	for row := range b.x.rows {
+		i := a.draws.index(r.n)
+		goal := r.draw(i, k, a.draws.Rand)
+		x, next := b.x.row(row), b.next.row(row)
+		a.inputs(x, at(r.observation, i, s.Observation), goal)
+		for c, v := range at(r.action, i, s.Action) {
+			x[s.Observation+s.Goal+c] = float32(v)
+		}
+		a.inputs(next, at(r.nextObservation, i, s.Observation), goal)
+		for c, v := range at(predicted, i, width) {
+			b.head.row(row)[c] = float32(v)
+		}
+		b.r[row] = float32(env.Reward(at(r.nextAchieved, i, s.Goal), goal))
+	}
+}
+
+// target sets b.y to Equation 1 for the minibatch, with a' from the target
+// policy and, as [Params] say, noise on a' and the clip of the return.
+func (a *Agent) target(b *batch) {
+	p, w := &a.params, a.workers
+	inputs := b.next.columns(0, a.sizes.Observation+a.sizes.Goal)
+	actions := a.policy.act(w, a.policy.target, inputs)
+	if p.TargetNoise > 0 {
+		smooth(actions.data[:b.next.rows*actions.cols], p.TargetNoise, p.TargetClip, a.learning.Rand)
+	}
+	setColumns(b.next, inputs.cols, actions)
+	i, j := drawPair(a.learning, len(a.pun.targets))
+	qi, qj := a.pun.targetValues(w, b.next, i, j)
+	TDTarget(b.y, b.r, qi, qj, p.Discount)
+	if p.ClipReturns {
+		low := p.LowestReturn
+		if low == 0 {
+			low = -1 / (1 - p.Discount)
+		}
+		for k, y := range b.y {
+			b.y[k] = min(max(y, float32(low)), 0)
+		}
+	}
+}
+
+// checkLosses returns an error if the latest update's losses are not finite.
+func (a *Agent) checkLosses() error {
+	for _, l := range []struct {
+		network string
+		value   float64
+	}{{"critics", a.losses.critic}, {"predictive heads", a.losses.head}, {"policy", a.losses.policy}} {
+		if !finite(l.value) {
+			return &NumericError{a.step, l.network, l.value}
+		}
+	}
+	return nil
+}
+
+// checkParameters returns an error if a parameter is not finite.
+func (a *Agent) checkParameters() error {
+	for _, params := range a.parameters() {
+		for _, v := range params.values {
+			if !finite(float64(v)) {
+				return &NumericError{a.step, params.name, float64(v)}
+			}
+		}
+	}
+	return nil
+}
+
+func finite(x float64) bool { return x-x == 0 }
+
+// checkStep returns an error if the environment's answer breaks its contract.
+func (a *Agent) checkStep(env Env, s State, reward float64) error {
+	problem := a.stateProblem(s)
+	if problem == "" && !slices.Equal(s.Desired, a.desired) {
+		problem = fmt.Sprintf("the desired goal went from %v to %v within an episode", a.desired, s.Desired)
+	}
+	if problem == "" {
+		if want := env.Reward(s.Achieved, s.Desired); reward != want || (want != 0 && want != -1) {
+			problem = fmt.Sprintf("Step's reward is %v and Reward's %v; both must be the same, 0 or -1", reward, want)
+		}
+	}
+	if problem != "" {
+		return &EnvError{a.step + 1, problem}
+	}
+	return nil
+}
+
+// stateProblem says what is wrong with a state, or returns "".
+func (a *Agent) stateProblem(s State) string {
+	for _, v := range []struct {
+		name string
+		x    []float64
+		want int
+	}{{"observation", s.Observation, a.sizes.Observation}, {"achieved goal", s.Achieved, a.sizes.Goal}, {"desired goal", s.Desired, a.sizes.Goal}} {
+		if len(v.x) != v.want {
+			return fmt.Sprintf("the %s has %d numbers, Sizes says %d", v.name, len(v.x), v.want)
+		}
+		for _, x := range v.x {
+			if !finite(x) {
+				return fmt.Sprintf("the %s is %v", v.name, v.x)
+			}
+		}
+	}
+	return ""
+}
+
+// showNormalizers takes the finished episode into the normalisers: draws with
+// replacement from it, goals relabelled as in a minibatch.
+func (a *Agent) showNormalizers() {
+	p, r := &a.params, a.replay
+	for range p.NormalizerDraws {
+		i := a.step - p.Horizon + a.draws.index(p.Horizon)
+		a.observations.add(at(r.observation, i, a.sizes.Observation))
+		a.goals.add(r.draw(i, p.HindsightRatio, a.draws.Rand))
+	}
+	a.observations.update()
+	a.goals.update()
+}
+
+// evaluation evaluates the policy and adds a row to the log. Its chance depends
+// on the seed and the step alone, so that training is the same however often
+// one evaluates.
+func (a *Agent) evaluation(env Env, o TrainOptions) error {
+	if err := a.checkParameters(); err != nil {
+		return err
+	}
+	rng := newStream(a.seed, forEvaluation+purpose(a.step)<<8)
+	e := Evaluation{
+		Step:           a.step,
+		Success:        a.success(env, o.Rollouts, rng),
+		CriticLoss:     a.losses.critic,
+		PredictiveLoss: a.losses.head,
+		ActorLoss:      a.losses.policy,
+		GoalsSet:       a.goalsSet,
+		GoalsReached:   a.goalsReached,
+	}
+	a.log = append(a.log, e)
+	a.perfect = a.perfect || e.Success == 1
+	if o.AfterEvaluation != nil {
+		return o.AfterEvaluation(e)
+	}
+	return nil
+}
+
+// Evaluate returns the fraction of rollouts, by the policy without exploration
+// towards the environment's own goals, that are at the goal after Horizon
+// steps.
+//
+// Reading: success is read at the last step alone, as in the authors' code;
+// the paper says "evaluation performance".
+func (a *Agent) Evaluate(env Env, rollouts int, seed uint64) float64 {
+	return a.success(env, rollouts, newStream(seed, forEvaluation))
+}
+
+func (a *Agent) success(env Env, rollouts int, rng stream) float64 {
+	reached := 0
+	for range rollouts {
+		s := env.Reset(rng.Rand)
+		for range a.params.Horizon {
+			s, _ = env.Step(a.act(s.Observation, s.Desired))
+		}
+		if env.Reward(s.Achieved, s.Desired) == 0 {
+			reached++
+		}
+	}
+	return float64(reached) / float64(rollouts)
+}
+
+// A selection is the memory of one choice of goal, with room for N candidates.
+type selection struct {
+	candidates []int     // transitions whose state and achieved goal are considered
+	q          []float64 // mean value of each, seen from the current state
+	ε, p       []float64 // uncertainty and probability of each
+	x          matrix    // s, g and room for an action: N by the critics' input
+	actions    matrix    // d N by action
+}
+
+// setGoal chooses the goal to pursue from here: an episode's first, or the
+// next after a success.
+//
+// Reading: up to InitialSteps it is a uniformly drawn achieved goal, as in the
+// authors' code; the table says "initial random steps". A run's very first
+// goal is where the agent stands, as nothing else has been seen.
+func (a *Agent) setGoal(first bool) {
+	goal := a.achieved
+	switch n := a.replay.n; {
+	case n == 0:
+	case a.step < a.params.InitialSteps:
+		goal = at(a.replay.achieved, a.goalDraws.index(n), a.sizes.Goal)
+	default:
+		goal = at(a.replay.achieved, a.selectGoal(first), a.sizes.Goal)
+	}
+	copy(a.goal, goal)
+	a.firstGoal = first
+	a.goalsSet++
+}
+
+// selectGoal is section 3.2: it returns the transition whose achieved goal is
+// to be pursued.
+func (a *Agent) selectGoal(first bool) int {
+	s := &a.scratch.selection
+	a.drawCandidates(s)
+	if first {
+		a.keepAchievable(s)
+	}
+	a.assess(s, first)
+	GoalProbabilities(s.p, s.ε, a.params.Slope, a.params.Intercept)
+	return s.candidates[drawFrom(s.p, a.goalDraws)]
+}
+
+// drawCandidates fills s.candidates with all transitions, or, where there are
+// more than N, with N drawn uniformly with replacement.
+//
+// Reading: a candidate is a state the agent has been in, from the running
+// episode too, and the goal achieved there.
+func (a *Agent) drawCandidates(s *selection) {
+	n := a.replay.n
+	s.candidates = s.candidates[:0]
+	if n <= a.params.Candidates {
+		for i := range n {
+			s.candidates = append(s.candidates, i)
+		}
+	} else {
+		for range a.params.Candidates {
+			s.candidates = append(s.candidates, a.goalDraws.index(n))
+		}
+	}
+	s.resize(len(s.candidates), &a.params, a.sizes)
+}
+
+// resize makes the vectors and matrices those of n candidates.
+func (s *selection) resize(n int, p *Params, sizes Sizes) {
+	width := sizes.Observation + sizes.Goal + sizes.Action
+	if len(s.q) < n {
+		room := min(2*n, p.Candidates)
+		s.q = make([]float64, room)
+		s.ε = make([]float64, room)
+		s.p = make([]float64, room)
+		s.x = newMatrix(room, width)
+		s.actions = newMatrix(room*p.UncertaintyActions, sizes.Action)
+	}
+	s.ε, s.p = s.ε[:n], s.p[:n]
+	s.x.rows, s.actions.rows = n, n*p.UncertaintyActions
+}
+
+// keepAchievable drops the candidates whose mean value, seen from the current
+// state, is below c T.
+func (a *Agent) keepAchievable(s *selection) {
+	p, obs := &a.params, a.sizes.Observation
+	for lo := 0; lo < len(s.candidates); lo += p.Batch {
+		x := s.x.slice(lo, min(lo+p.Batch, len(s.candidates)))
+		for k := range x.rows {
+			a.inputs(x.row(k), a.observation, at(a.replay.achieved, s.candidates[lo+k], a.sizes.Goal))
+		}
+		inputs := x.columns(0, obs+a.sizes.Goal)
+		setColumns(x, inputs.cols, a.policy.act(a.workers, a.policy.net, inputs))
+		a.pun.meanValues(a.workers, s.q[lo:lo+x.rows], x)
+	}
+	kept := Achievable(s.candidates, s.q[:len(s.candidates)], p.Threshold, p.Horizon)
+	s.candidates = kept
+	s.resize(len(kept), p, a.sizes)
+}
+
+// Achievable returns the candidates whose mean value q is at least c T, in the
+// same order and the same memory, or all of them where none is. It implements
+// the threshold at the end of section 3.3.
+//
+// Reading: Q is taken at the episode's start with the policy's action, and T
+// is the horizon; a candidate exactly at the threshold stays.
+func Achievable(candidates []int, q []float64, c float64, T int) []int {
+	limit := float64(c * float64(T))
+	passes := func(v float64) bool { return v >= limit }
+	if !slices.ContainsFunc(q, passes) {
+		return candidates
+	}
+	kept := candidates[:0]
+	for k, candidate := range candidates {
+		if passes(q[k]) {
+			kept = append(kept, candidate)
+		}
+	}
+	return kept
+}
+
+// assess sets s.ε to the uncertainty of every candidate.
+//
+// Reading: a candidate's state is the one the agent was in, its goal that of
+// UncertaintyGoal; the authors' code has the current state in place of the
+// candidates' for an episode's first goal, which FirstGoalState chooses.
+func (a *Agent) assess(s *selection, first bool) {
+	p, n := &a.params, len(s.candidates)
+	for k, i := range s.candidates {
+		state, goal := at(a.replay.observation, i, a.sizes.Observation), a.desired
+		if first && p.FirstGoalState == "start" {
+			state = a.observation
+		}
+		if p.UncertaintyGoal == "candidate" {
+			goal = at(a.replay.achieved, i, a.sizes.Goal)
+		}
+		a.inputs(s.x.row(k), state, goal)
+	}
+	for j := range s.actions.rows {
+		row := s.actions.row(j)
+		if p.SharedActions && j%n != 0 {
+			copy(row, s.actions.row(j-1))
+			continue
+		}
+		for c := range row {
+			row[c] = float32(float64(2*a.goalDraws.Float64()) - 1)
+		}
+	}
+	a.pun.uncertainty(a.workers, s.ε, s.x, s.actions)
+}
+
+// GoalProbabilities sets p, of N values, to the probability of each candidate
+// being the next goal: proportional to max(m ε + b, 0), where ε is the
+// uncertainty scaled to between 0 and 1 over the candidates.
+//
+// It implements QTA, Equation 6 (Section 3.2).
+//
+// Differs: the display's denominator has m ε b in place of m ε + b, which
+// would not make the probabilities add up to 1.
+//
+// Reading: with N = 1 and where all uncertainties are equal every scaled value
+// is 0; where no weight is positive all candidates are equally likely.
+func GoalProbabilities(p, ε []float64, m, b float64) {
+	scaleUncertainty(p, ε)
+	sum := 0.0
+	for k := range p {
+		p[k] = max(float64(m*p[k])+b, 0)
+		sum += p[k]
+	}
+	for k := range p {
+		if sum > 0 {
+			p[k] /= sum
+		} else {
+			p[k] = 1 / float64(len(p))
+		}
+	}
+}
+
+// scaleUncertainty sets scaled to (ε - min ε) / (max ε - min ε), or to zeros
+// where that is 0/0. It is part of QTA, Equation 6.
+func scaleUncertainty(scaled, ε []float64) {
+	low, high := slices.Min(ε), slices.Max(ε)
+	for k := range ε {
+		scaled[k] = 0
+		if high > low {
+			scaled[k] = (ε[k] - low) / (high - low)
+		}
+	}
+}
+
+// drawFrom draws an index with the given probabilities.
+func drawFrom(p []float64, rng stream) int {
+	u := rng.Float64()
+	last := 0
+	for k, v := range p {
+		if v > 0 {
+			last = k
+			if u -= v; u < 0 {
+				break
+			}
+		}
+	}
+	return last
+}
