@@ -20,9 +20,8 @@ type policy struct {
 	actions     matrix // π(s, g), B by action
 }
 
-// newPolicy returns a policy for batches of up to rows states. The target
-// starts equal to the policy.
-func newPolicy(p Params, sizes Sizes, rows int, rng *rand.Rand) *policy {
+// newPolicy returns a policy whose target equals it.
+func newPolicy(p Params, sizes Sizes, rng *rand.Rand) *policy {
 	widths := []int{sizes.Observation + sizes.Goal}
 	for range p.HiddenLayers {
 		widths = append(widths, p.HiddenSize)
@@ -34,8 +33,8 @@ func newPolicy(p Params, sizes Sizes, rows int, rng *rand.Rand) *policy {
 		target:   newMLP(make([]float32, n), widths),
 		gradient: newMLP(make([]float32, n), widths),
 		adam:     newAdam(n),
-		pass:     newPass(rows, widths),
-		actions:  newMatrix(rows, sizes.Action),
+		pass:     newPass(widths),
+		actions:  newMatrix(0, sizes.Action),
 	}
 	π.net.initialize(rng)
 	copy(π.target.params, π.net.params)
@@ -45,10 +44,13 @@ func newPolicy(p Params, sizes Sizes, rows int, rng *rand.Rand) *policy {
 // act returns the actions of network, which is net or target, for B rows of s
 // and g: tanh of its output, B by action. They stand until the next call.
 func (π *policy) act(w *workers, network *mlp, x matrix) matrix {
+	if x.rows > π.actions.rows {
+		π.actions = newMatrix(x.rows, π.actions.cols)
+	}
 	actions := π.actions.slice(0, x.rows)
 	z := network.forward(w, π.pass, x)
 	for i, v := range z.data[:x.rows*z.cols] {
-		actions.data[i] = float32(tanh(float64(v)))
+		actions.data[i] = tanh32(v)
 	}
 	return actions
 }

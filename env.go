@@ -98,13 +98,13 @@ type checkedStep struct {
 }
 
 // randomActions draws n actions. A quarter of the components are at one of the
-// bounds.
+// bounds, because they are drawn from an interval a third wider.
 func randomActions(n, size int, rng *rand.Rand) [][]float64 {
 	actions := make([][]float64, n)
 	for i := range actions {
 		actions[i] = make([]float64, size)
 		for j := range actions[i] {
-			actions[i][j] = min(max(float64(float64(8.0/3)*(rng.Float64()-0.5)), -1), 1)
+			actions[i][j] = min(max((8.0/3)*(float64(rng.Float64())-0.5), -1), 1)
 		}
 	}
 	return actions

@@ -99,7 +99,7 @@ func TestCheckEnv(t *testing.T) {
 		}}, "Step 5 returned +Inf in Achieved[0]"},
 		{"moving goal", lineEnv{onStep: func(e *lineEnv, a []float64) { e.goal = []float64{e.goal[0] + 1e-9} }}, "must stay the same throughout the episode"},
 		{"moving goal in place", lineEnv{onStep: func(e *lineEnv, a []float64) { e.goal[0] += 1e-9 }}, "must stay the same throughout the episode"},
-		{"bonus", lineEnv{onReturn: func(e *lineEnv, r float64) float64 { return r + 1 }}, "returned the reward 1; it must be 0 or -1"},
+		{"bonus", lineEnv{onReturn: func(e *lineEnv, r float64) float64 { return r + 5 }}, "returned the reward 4; it must be 0 or -1"},
 		{"late reward", lineEnv{onReturn: func(e *lineEnv, r float64) float64 { return float64(-(e.steps % 2)) }}, "they must be equal"},
 		{"half reward", lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 { return r / 2 }}, "must be 0 or -1"},
 		{"reward of the episode's goal", lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {

@@ -66,6 +66,24 @@ type epilogue struct {
 	mask matrix    // if data is not nil: C's element is 0 where mask's is 0
 }
 
+// finish applies e to the finished sums of row i from column c0.
+func (e *epilogue) finish(sums []float32, i, c0 int) {
+	if e.relu {
+		for j, x := range sums {
+			if x < 0 {
+				sums[j] = 0
+			}
+		}
+	}
+	if e.mask.data != nil {
+		for j, h := range e.mask.row(i)[c0:][:len(sums)] {
+			if h == 0 {
+				sums[j] = 0
+			}
+		}
+	}
+}
+
 // mul sets C = epilogue(A B), where C is rows by cols, A is rows by k and B is
 // k by cols. A may have any strides; the rows of B, C and the mask are of
 // adjacent elements. C shares no memory with the others.
@@ -180,6 +198,23 @@ func rowsOf(stride, n, h int) rows {
 	return rows{offset(1), offset(2), offset(3), offset(n - h)}
 }
 
+// Columns are what a micro-kernel of the other kind is told: at most four
+// columns of C, and as many rows as a vector has elements. It computes
+//
+//	for k := range 4 * blocks {
+//		sums[j][i] = fma(a[i][k], b[k][j], sums[j][i])
+//	}
+//
+// Strides are in bytes.
+type columns struct {
+	sums   *[narrow][16]float32
+	a, b   *float32
+	aRow   uintptr // from row to row
+	bStep  uintptr // from k to k+1
+	blocks int     // at least 1
+	cols   int
+}
+
 // zeros is where sums without a bias start. Nothing writes to it.
 var zeros [128]float32
 
@@ -188,6 +223,9 @@ func (p *product) block(r0, r1, c0, c1 int) {
 	if p.kernel == generic || p.a.cols == 0 {
 		p.blockGeneric(r0, r1, c0, c1)
 		return
+	}
+	if c1-c0 <= narrow {
+		r0 = p.narrow(r0, r1, c0, c1)
 	}
 	// Blocks of k keep the rows of B that a row of tiles needs in the cache.
 	// If there is only one row of tiles, B is read once anyway.
@@ -198,6 +236,53 @@ func (p *product) block(r0, r1, c0, c1 int) {
 	for k := 0; k < p.a.cols; k += step {
 		p.tiles(r0, r1, c0, c1, k, min(k+step, p.a.cols))
 	}
+}
+
+// narrow is the largest number of columns of the kernels that put rows on the
+// vector axis.
+const narrow = 4
+
+// narrow computes as many of the rows as such a kernel can, and returns the
+// first that is left.
+func (p *product) narrow(r0, r1, c0, c1 int) int {
+	height := p.kernel.columnHeight()
+	if height == 0 || p.a.colStride != 1 || p.a.cols%4 != 0 {
+		return r0
+	}
+	var sums [narrow][16]float32
+	t := columns{
+		sums:   &sums,
+		aRow:   uintptr(4 * p.a.rowStride),
+		b:      &p.b.data[c0],
+		bStep:  uintptr(4 * p.b.rowStride),
+		blocks: p.a.cols / 4,
+		cols:   c1 - c0,
+	}
+	for ; r1-r0 >= height; r0 += height {
+		for j := c0; j < c1; j++ {
+			s := sums[j-c0][:height]
+			for i := range s {
+				switch {
+				case p.e.add:
+					s[i] = p.c.data[(r0+i)*p.c.rowStride+j]
+				case p.e.bias != nil:
+					s[i] = p.e.bias[j]
+				default:
+					s[i] = 0
+				}
+			}
+		}
+		t.a = &p.a.data[r0*p.a.rowStride]
+		p.kernel.runColumns(&t)
+		for i := range height {
+			row := p.c.row(r0 + i)[c0:c1]
+			for j := range row {
+				row[j] = sums[j][i]
+			}
+			p.e.finish(row, r0+i, c0)
+		}
+	}
+	return r0
 }
 
 // tiles adds the steps k0 to k1 of the rows r0 to r1 and columns c0 to c1 of C.
@@ -213,7 +298,7 @@ func (p *product) tiles(r0, r1, c0, c1, k0, k1 int) {
 		t.low = 0
 	}
 	masked := last && p.e.mask.data != nil
-	height := 0 // of the row of tiles that the offsets are for
+	height := 0 // of the tiles that the offsets are for
 	for i := r0; i < r1; {
 		n, half := p.kernel.height(r1 - i)
 		if n != height {

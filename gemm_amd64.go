@@ -95,6 +95,28 @@ func tile2x6x16(t *tile)
 //go:noescape
 func tile2x1x64(t *tile)
 
+// columnHeight returns the rows of the kernel for few columns.
+func (k kernel) columnHeight() int {
+	if k == avx2 {
+		return 8
+	}
+	return 16
+}
+
+func (k kernel) runColumns(t *columns) {
+	if k == avx2 {
+		columns2(t)
+	} else {
+		columns512(t)
+	}
+}
+
+//go:noescape
+func columns512(t *columns)
+
+//go:noescape
+func columns2(t *columns)
+
 // cpuid and xgetbv execute the instructions of these names.
 //
 //go:noescape

@@ -132,9 +132,13 @@ TEXT ·tile512x8x32(SB), NOSPLIT, $0-8
 	CMPQ tile_cols(AX), $32
 	JNE  partial
 
-	// Loads under a mask would take slots of the multiplications.
+	// Loads under a mask would take slots of the multiplications. Rows a large
+	// stride apart escape the processor's own prefetching.
 	PCALIGN $32
 full:
+	PREFETCHT0 (SI)(R11*8)
+	PREFETCHT0 (BX)(R12*8)
+	PREFETCHT0 64(BX)(R12*8)
 	VMOVUPS (BX), Z16
 	VMOVUPS 64(BX), Z17
 	FMA2x8
@@ -329,6 +333,99 @@ store:
 	VZEROUPPER
 	RET
 
+// The kernels for few columns hold 4 by 4 blocks of A in the quarters of four
+// vectors, vector p row 4q+p in quarter q, and transpose them to vectors of one
+// k each, which have the rows in their order.
+//
+//	SI, DI, DX, R14  rows 0 to 3 of A at step k
+//	R9, R13          four and twelve rows of A
+//	BX, R12, R15     row k of B, one and three rows of it
+
+#define COLUMNOPERANDS \
+	MOVQ columns_a(AX), SI \
+	MOVQ columns_aRow(AX), R9 \
+	LEAQ (SI)(R9*1), DI \
+	LEAQ (SI)(R9*2), DX \
+	LEAQ (DI)(R9*2), R14 \
+	SHLQ $2, R9 \
+	LEAQ (R9)(R9*2), R13 \
+	MOVQ columns_b(AX), BX \
+	MOVQ columns_bStep(AX), R12 \
+	LEAQ (R12)(R12*2), R15 \
+	MOVQ columns_blocks(AX), CX \
+	MOVQ columns_cols(AX), R8 \
+	MOVQ columns_sums(AX), R10
+#define COLUMNSTEP \
+	ADDQ $16, SI \
+	ADDQ $16, DI \
+	ADDQ $16, DX \
+	ADDQ $16, R14 \
+	LEAQ (BX)(R12*4), BX \
+	DECQ CX
+
+// LOADBLOCKS loads vector z from the rows at p, 4, 8 and 12 rows below.
+#define LOADBLOCKS(p, x, z) \
+	VMOVUPS         (p), x \
+	VBROADCASTF32X4 (p)(R9*1), K1, z \
+	VBROADCASTF32X4 (p)(R9*2), K2, z \
+	VBROADCASTF32X4 (p)(R13*1), K3, z
+
+// FMACOLUMN adds four steps of the column at offset o to z.
+#define FMACOLUMN(o, z) \
+	VFMADD231PS.BCST o(BX), Z24, z \
+	VFMADD231PS.BCST o(BX)(R12*1), Z25, z \
+	VFMADD231PS.BCST o(BX)(R12*2), Z26, z \
+	VFMADD231PS.BCST o(BX)(R15*1), Z27, z
+
+// func columns512(t *columns)
+TEXT ·columns512(SB), NOSPLIT, $0-8
+	MOVQ t+0(FP), AX
+	COLUMNOPERANDS
+	MOVL    $0x00f0, AX
+	KMOVW   AX, K1
+	MOVL    $0x0f00, AX
+	KMOVW   AX, K2
+	MOVL    $0xf000, AX
+	KMOVW   AX, K3
+	VMOVUPS (R10), Z0
+	VMOVUPS 64(R10), Z1
+	VMOVUPS 128(R10), Z2
+	VMOVUPS 192(R10), Z3
+
+loop:
+	LOADBLOCKS(SI, X16, Z16)
+	LOADBLOCKS(DI, X17, Z17)
+	LOADBLOCKS(DX, X18, Z18)
+	LOADBLOCKS(R14, X19, Z19)
+	VUNPCKLPS Z17, Z16, Z20
+	VUNPCKHPS Z17, Z16, Z21
+	VUNPCKLPS Z19, Z18, Z22
+	VUNPCKHPS Z19, Z18, Z23
+	VUNPCKLPD Z22, Z20, Z24
+	VUNPCKHPD Z22, Z20, Z25
+	VUNPCKLPD Z23, Z21, Z26
+	VUNPCKHPD Z23, Z21, Z27
+	FMACOLUMN(0, Z0)
+	CMPQ R8, $2
+	JLT  next
+	FMACOLUMN(4, Z1)
+	JEQ  next
+	FMACOLUMN(8, Z2)
+	CMPQ R8, $4
+	JLT  next
+	FMACOLUMN(12, Z3)
+
+next:
+	COLUMNSTEP
+	JNZ loop
+
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, 64(R10)
+	VMOVUPS Z2, 128(R10)
+	VMOVUPS Z3, 192(R10)
+	VZEROUPPER
+	RET
+
 // The AVX2 kernels take their columns' masks from memory: 16 vectors are just
 // enough for twelve sums, two vectors of B, and two of everything else.
 
@@ -407,6 +504,8 @@ TEXT ·tile2x6x16(SB), NOSPLIT, $0-8
 
 	PCALIGN $32
 full:
+	PREFETCHT0 (SI)(R11*8)
+	PREFETCHT0 (BX)(R12*8)
 	VMOVUPS (BX), Y12
 	VMOVUPS 32(BX), Y13
 	YFMA2x6
@@ -480,5 +579,61 @@ loop:
 store:
 	MOVQ tile_c(AX), DX
 	YROW8(STOREALL, (DX))
+	VZEROUPPER
+	RET
+
+#define YLOADBLOCKS(p, x, y) \
+	VMOVUPS     (p), x \
+	VINSERTF128 $1, (p)(R9*1), y, y
+#define YFMACOLUMN(o, y) \
+	VBROADCASTSS o(BX), Y12 \
+	VBROADCASTSS o(BX)(R12*1), Y13 \
+	VBROADCASTSS o(BX)(R12*2), Y14 \
+	VBROADCASTSS o(BX)(R15*1), Y15 \
+	VFMADD231PS  Y12, Y4, y \
+	VFMADD231PS  Y13, Y5, y \
+	VFMADD231PS  Y14, Y6, y \
+	VFMADD231PS  Y15, Y7, y
+
+// func columns2(t *columns)
+TEXT ·columns2(SB), NOSPLIT, $0-8
+	MOVQ t+0(FP), AX
+	COLUMNOPERANDS
+	VMOVUPS (R10), Y0
+	VMOVUPS 64(R10), Y1
+	VMOVUPS 128(R10), Y2
+	VMOVUPS 192(R10), Y3
+
+loop:
+	YLOADBLOCKS(SI, X4, Y4)
+	YLOADBLOCKS(DI, X5, Y5)
+	YLOADBLOCKS(DX, X6, Y6)
+	YLOADBLOCKS(R14, X7, Y7)
+	VUNPCKLPS Y5, Y4, Y8
+	VUNPCKHPS Y5, Y4, Y9
+	VUNPCKLPS Y7, Y6, Y10
+	VUNPCKHPS Y7, Y6, Y11
+	VUNPCKLPD Y10, Y8, Y4
+	VUNPCKHPD Y10, Y8, Y5
+	VUNPCKLPD Y11, Y9, Y6
+	VUNPCKHPD Y11, Y9, Y7
+	YFMACOLUMN(0, Y0)
+	CMPQ R8, $2
+	JLT  next
+	YFMACOLUMN(4, Y1)
+	JEQ  next
+	YFMACOLUMN(8, Y2)
+	CMPQ R8, $4
+	JLT  next
+	YFMACOLUMN(12, Y3)
+
+next:
+	COLUMNSTEP
+	JNZ loop
+
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, 64(R10)
+	VMOVUPS Y2, 128(R10)
+	VMOVUPS Y3, 192(R10)
 	VZEROUPPER
 	RET

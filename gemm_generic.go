@@ -1,10 +1,12 @@
 package qta
 
-// blockGeneric computes the rows r0 to r1 and columns c0 to c1 of p.
+// blockGeneric computes the rows r0 to r1 and columns c0 to c1 of p without
+// assembly. It rounds each product before it adds it, c = c + float32(a*b) in
+// ascending k, and so gives other bits than the other kernels, though the same
+// ones on every machine.
 //
-// A product of two float32 is exact in float64, so each step rounds the exact
-// sum to float64 and then to float32: the fused multiply-add, but for a sum
-// that the first rounding moves onto the middle between two float32.
+// Differs: the fused chain in portable Go, through float64, runs at less than
+// a third of the speed.
 func (p *product) blockGeneric(r0, r1, c0, c1 int) {
 	for i := r0; i < r1; i++ {
 		row := p.c.row(i)[c0:c1]
@@ -14,31 +16,27 @@ func (p *product) blockGeneric(r0, r1, c0, c1 int) {
 		case !p.e.add:
 			clear(row)
 		}
-		for k := range p.a.cols {
-			a := float64(p.a.data[i*p.a.rowStride+k*p.a.colStride])
-			b := p.b.data[k*p.b.rowStride+c0:][:len(row)]
+		a := func(k int) float32 { return p.a.data[i*p.a.rowStride+k*p.a.colStride] }
+		b := func(k int) []float32 { return p.b.data[k*p.b.rowStride+c0:][:len(row)] }
+		k := 0
+		// Four rows of B at a time save three of four passes over the sums.
+		for ; k+4 <= p.a.cols; k += 4 {
+			a0, a1, a2, a3 := a(k), a(k+1), a(k+2), a(k+3)
+			b0, b1, b2, b3 := b(k), b(k+1), b(k+2), b(k+3)
 			for j, s := range row {
-				row[j] = float32(a*float64(b[j]) + float64(s))
+				s += float32(a0 * b0[j])
+				s += float32(a1 * b1[j])
+				s += float32(a2 * b2[j])
+				s += float32(a3 * b3[j])
+				row[j] = s
 			}
 		}
-		p.finish(row, i, c0)
-	}
-}
-
-// finish applies what follows the sums to the elements of row i from column c0.
-func (p *product) finish(row []float32, i, c0 int) {
-	if p.e.relu {
-		for j, x := range row {
-			if x < 0 {
-				row[j] = 0
+		for ; k < p.a.cols; k++ {
+			a0, b0 := a(k), b(k)
+			for j, s := range row {
+				row[j] = s + float32(a0*b0[j])
 			}
 		}
-	}
-	if p.e.mask.data != nil {
-		for j, h := range p.e.mask.row(i)[c0:][:len(row)] {
-			if h == 0 {
-				row[j] = 0
-			}
-		}
+		p.e.finish(row, i, c0)
 	}
 }

@@ -15,3 +15,7 @@ func (k kernel) height(rows int) (n, half int) { panic("qta: no tiles") }
 func (k kernel) shape(rows, cols int) (s shape, width int) { panic("qta: no tiles") }
 
 func (s shape) run(t *tile) { panic("qta: no tiles") }
+
+func (k kernel) columnHeight() int { panic("qta: no tiles") }
+
+func (k kernel) runColumns(t *columns) { panic("qta: no tiles") }

@@ -50,9 +50,11 @@ func TestExactFMA(t *testing.T) {
 			t.Fatalf("exactFMA(%b, %b, %b) = %b, want %b", a, b, c, got, want)
 		}
 	}
-	// Rounding to float64 first gives the even neighbour, 1.
-	if got, want := exactFMA(1+0x1p-12, 1-0x1p-12+0x1p-24, 0x1p-23+0x1p-60), exactFMA(1, 1, 0); got == want {
-		t.Logf("no double rounding here: %b", got)
+	// Rounded to float64, this sum is in the middle of two float32, from where
+	// it would go to the even one.
+	a, b, c := float32(0x1p-24+0x1p-47), float32(1-0x1p-23), float32(1+0x1p-23)
+	if got := exactFMA(a, b, c); got != c {
+		t.Errorf("exactFMA(%b, %b, %b) = %b, want %b", a, b, c, got, c)
 	}
 }
 
@@ -61,8 +63,11 @@ func randomFloat(rng *rand.Rand, e int) float32 {
 	return float32(math.Ldexp(rng.Float64()*2-1, rng.IntN(2*e+1)-e))
 }
 
-// naiveMul is the definition of mul.
-func naiveMul(c, a, b matrix, e epilogue) {
+// roundedFMA is the step of the generic kernel.
+func roundedFMA(a, b, c float32) float32 { return float32(a*b) + c }
+
+// naiveMul is the definition of mul, but for its step.
+func naiveMul(c, a, b matrix, e epilogue, fma func(a, b, c float32) float32) {
 	at := func(m matrix, i, j int) *float32 { return &m.data[i*m.rowStride+j*m.colStride] }
 	for i := range c.rows {
 		for j := range c.cols {
@@ -74,7 +79,7 @@ func naiveMul(c, a, b matrix, e epilogue) {
 				s = *at(c, i, j)
 			}
 			for k := range a.cols {
-				s = exactFMA(*at(a, i, k), *at(b, k, j), s)
+				s = fma(*at(a, i, k), *at(b, k, j), s)
 			}
 			if e.relu && s < 0 {
 				s = 0
@@ -169,8 +174,15 @@ func checkMul(t *testing.T, ws []*workers, rng *rand.Rand, rows, cols, k int, fl
 	var g guards
 	defer g.free()
 	p := randomMul(&g, rng, rows, cols, k, flags)
-	want := p.result(&g, naiveMul)
+	naive := func(fma func(a, b, c float32) float32) []uint32 {
+		return p.result(&g, func(c, a, b matrix, e epilogue) { naiveMul(c, a, b, e, fma) })
+	}
+	fused, rounded := naive(exactFMA), naive(roundedFMA)
 	for _, w := range ws {
+		want := fused
+		if w.kernel == generic {
+			want = rounded
+		}
 		if diff := cmp.Diff(want, p.result(&g, w.mul)); diff != "" {
 			t.Fatalf("%v, %d threads: %d by %d by %d, flags %#x (-want +got):\n%s", w.kernel, w.threads(), rows, cols, k, flags, diff)
 		}
@@ -227,10 +239,11 @@ func TestMulSplits(t *testing.T) {
 	defer g.free()
 	for _, size := range [][3]int{{1024, 3, 256}, {3, 256, 1024}, {1, 1024, 256}, {130, 131, 133}, {6, 256, 1024}, {257, 40, 300}} {
 		p := randomMul(&g, rng, size[0], size[1], size[2], 2)
-		want := p.result(&g, ws[0].mul)
+		one, fused := p.result(&g, ws[0].mul), ws[0].kernel != generic
 		for _, w := range ws {
-			if w.kernel == generic && kernelName() != "generic" {
-				continue // may round differently
+			want := one
+			if fused && w.kernel == generic {
+				want = p.result(&g, newWorkersKernel(1, generic).mul)
 			}
 			if !cmp.Equal(want, p.result(&g, w.mul)) {
 				t.Errorf("%v, %d threads: %v differs", w.kernel, w.threads(), size)

@@ -313,7 +313,7 @@ func (m *Maze) UniformGoal(rng *rand.Rand) [2]float64 {
 func around(rng *rand.Rand, cell [2]int, radius float64) [2]float64 {
 	p := centre(cell)
 	for i := range p {
-		p[i] += float64(radius * (float64(2*rng.Float64()) - 1))
+		p[i] += float64(2 * radius * (float64(rng.Float64()) - 0.5))
 	}
 	return p
 }
@@ -331,9 +331,12 @@ func around(rng *rand.Rand, cell [2]int, radius float64) [2]float64 {
 // steps of length √2 along diagonals, and a region may be left and entered
 // nearer than at its centre: eight steps can reach the goal of 4x5, whose path
 // length is 9.
-func (m *Maze) PathLength() int {
-	// Dijkstra's algorithm; point 0 is the start and point 1 the goal. Lengths
-	// that are whole numbers are exact, because all their parts are.
+func (m *Maze) PathLength() int { return int(math.Ceil(m.geodesic())) }
+
+// geodesic returns PathLength before rounding, by Dijkstra's algorithm. A
+// whole number comes out exact, because all its parts are.
+func (m *Maze) geodesic() float64 {
+	// Point 0 is the start and point 1 the goal.
 	points := append([]halfPoint{halfCentre(m.start), halfCentre(m.goal)}, m.corners()...)
 	length := make([]float64, len(points))
 	for i := range length {
@@ -349,7 +352,7 @@ func (m *Maze) PathLength() int {
 			}
 		}
 		if u == 1 {
-			return int(math.Ceil(length[1]))
+			return length[1]
 		}
 		done[u] = true
 		for v := range points {
@@ -372,7 +375,7 @@ func halfCentre(cell [2]int) halfPoint { return halfPoint{2*cell[0] + 1, 2*cell[
 
 func (p halfPoint) distance(q halfPoint) float64 {
 	r, c := p.r-q.r, p.c-q.c
-	return math.Sqrt(float64(r*r+c*c)) / 2
+	return float64(math.Sqrt(float64(r*r+c*c)) / 2)
 }
 
 // corners returns the points where a shortest curve may bend: those with one

@@ -103,23 +103,20 @@ func (m *mlp) initialize(rng *rand.Rand) {
 }
 
 // A pass holds what a batch leaves behind on its way through networks of one
-// shape. x[0] is the input, x[l] the output of layer l-1 after its ReLU;
-// dx[l] is the gradient with respect to that output before its ReLU.
+// shape. x[0] is unused, the input being the caller's; x[l] is the output of
+// layer l-1 after its ReLU; dx[l] is the gradient with respect to that output
+// before its ReLU. It has room for as many rows as the largest batch so far.
 type pass struct {
 	x, dx []matrix
 	wT    []matrix // scratch for each layer's transposed weights
 	ones  matrix   // a row of ones
 }
 
-// newPass returns a pass for batches of up to rows samples.
-func newPass(rows int, widths []int) *pass {
-	p := &pass{ones: newMatrix(1, rows)}
-	for i := range p.ones.data {
-		p.ones.data[i] = 1
-	}
+// newPass returns a pass through networks of the given widths.
+func newPass(widths []int) *pass {
+	p := &pass{x: make([]matrix, len(widths)), dx: make([]matrix, len(widths))}
 	for l, width := range widths {
-		p.x = append(p.x, newMatrix(rows, width))
-		p.dx = append(p.dx, newMatrix(rows, width))
+		p.x[l].cols = width
 		if l > 0 {
 			p.wT = append(p.wT, newMatrix(width, widths[l-1]))
 		}
@@ -127,9 +124,25 @@ func newPass(rows int, widths []int) *pass {
 	return p
 }
 
+// reserve makes room for batches of the given number of rows.
+func (p *pass) reserve(rows int) {
+	if rows <= p.ones.cols {
+		return
+	}
+	for l := range p.x {
+		p.x[l] = newMatrix(rows, p.x[l].cols)
+		p.dx[l] = newMatrix(rows, p.x[l].cols)
+	}
+	p.ones = newMatrix(1, rows)
+	for i := range p.ones.data {
+		p.ones.data[i] = 1
+	}
+}
+
 // latent runs x, B by in, through all layers but the last and returns the last
 // hidden layer's output, B by width. It fills p.x.
 func (m *mlp) latent(w *workers, p *pass, x matrix) matrix {
+	p.reserve(x.rows)
 	for l, layer := range m.layers[:len(m.layers)-1] {
 		y := p.x[l+1].slice(0, x.rows)
 		layer.forward(w, y, x, true)

@@ -77,6 +77,15 @@ func tanh(x float64) float64 {
 	return math.Copysign(t/(t+2), x)
 }
 
+// tanh32 is tanh rounded to float32, for loops over float32 values.
+//
+// It stays a call: amd64 converts to float64 into a register that it only
+// partly overwrites, and in a caller's loop that register is the last result,
+// so that each value would wait for the one before (BenchmarkTanh).
+//
+//go:noinline
+func tanh32(x float32) float32 { return float32(tanh(float64(x))) }
+
 // sigmoid returns 1 / (1 + e^-x), within 3 ulp, also where it is tiny.
 func sigmoid(x float64) float64 {
 	u := exp(-math.Abs(x))

@@ -295,6 +295,7 @@ func TestNumberBits(t *testing.T) {
 		"softplus":     digest(5, func(rng *rand.Rand) float64 { return softplus(far(rng)) }),
 		"pow":          digest(6, func(rng *rand.Rand) float64 { return pow(positive(rng), power(rng)) }),
 		"pow, integer": digest(7, func(rng *rand.Rand) float64 { return pow(1-float64(rng.Float64()/1024), math.Floor(far(rng))) }),
+		"tanh32":       digest(3, func(rng *rand.Rand) float64 { return float64(tanh32(float32(near(rng)))) }),
 		"normal":       digest(8, normal),
 		"stream": func() string {
 			s := newStream(9, forReplay)
@@ -311,6 +312,7 @@ func TestNumberBits(t *testing.T) {
 		"softplus":     "034f668bb1d6da24",
 		"stream":       "c934f723bf84a7e3",
 		"tanh":         "6bcba0699eb361f0",
+		"tanh32":       "85eb423798fd8396",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("digests (-want +got):\n%s", d)
@@ -405,20 +407,32 @@ func TestStream(t *testing.T) {
 }
 
 func BenchmarkTanh(b *testing.B) {
-	x := make([]float32, 4000)
+	x, y := make([]float32, 4000), make([]float32, 4000)
 	rng := rand.New(rand.NewPCG(1, 1))
 	for i := range x {
 		x[i] = float32(between(-3, 3)(rng))
 	}
-	sum := float32(0)
-	for b.Loop() {
-		for _, x := range x {
-			sum += float32(tanh(float64(x)))
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(x)), "ns/value")
-	if sum != sum {
-		b.Fatal("NaN")
+	for _, bench := range []struct {
+		name string
+		loop func()
+	}{
+		{"tanh32", func() {
+			for i, v := range x {
+				y[i] = tanh32(v)
+			}
+		}},
+		{"tanh", func() {
+			for i, v := range x {
+				y[i] = float32(tanh(float64(v)))
+			}
+		}},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			for b.Loop() {
+				bench.loop()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(x)), "ns/value")
+		})
 	}
 }
 

@@ -60,13 +60,25 @@ func newPUN(p Params, sizes Sizes, rows int, rng *rand.Rand) *pun {
 	for range p.HiddenLayers {
 		widths = append(widths, p.HiddenSize)
 	}
+	u := newEnsemble(p, widths, prediction, rows)
+	for i, c := range u.critics {
+		c.q.initialize(rng)
+		c.head.initialize(rng)
+		copy(u.targets[i].params, c.q.params)
+	}
+	return u
+}
+
+// newEnsemble returns an ensemble of zeros. widths are those of the critics'
+// input and hidden layers, prediction is that of their heads.
+func newEnsemble(p Params, widths []int, prediction, rows int) *pun {
 	u := &pun{
 		headLoss:     PredictiveLoss,
 		headBackbone: p.HeadBackbone,
 		gradient:     newCritic(append(widths, prediction)),
 		pass:         newPass(rows, append(widths, 1)),
 		dp:           newMatrix(rows, prediction),
-		headT:        newMatrix(prediction, p.HiddenSize),
+		headT:        newMatrix(prediction, widths[len(widths)-1]),
 		q:            [2]matrix{newMatrix(rows, 1), newMatrix(rows, 1)},
 	}
 	if p.HeadLoss == "norm" {
@@ -74,12 +86,8 @@ func newPUN(p Params, sizes Sizes, rows int, rng *rand.Rand) *pun {
 	}
 	for range p.Critics {
 		c := newCritic(append(widths, prediction))
-		c.q.initialize(rng)
-		c.head.initialize(rng)
-		target := newMLP(make([]float32, len(c.q.params)), append(widths, 1))
-		copy(target.params, c.q.params)
 		u.critics = append(u.critics, c)
-		u.targets = append(u.targets, target)
+		u.targets = append(u.targets, newMLP(make([]float32, len(c.q.params)), append(widths, 1)))
 		u.prediction = append(u.prediction, newMatrix(rows, prediction))
 		criticPart, headPart := u.parts(c)
 		u.criticAdam = append(u.criticAdam, newAdam(len(criticPart)))
@@ -335,8 +343,7 @@ func HeadDeviation(u []float64, heads [][]float32, width int) {
 	}
 }
 
-// deviation sets d, of B values, to [HeadDeviation] at x. B is at most the
-// batch that the ensemble was made for.
+// deviation sets d, of B values, to [HeadDeviation] at x.
 func (u *pun) deviation(w *workers, d []float64, x matrix, heads [][]float32) {
 	for i, c := range u.critics {
 		p := u.prediction[i].slice(0, x.rows)

@@ -92,6 +92,7 @@ type losses struct{ critic, head, policy float64 }
 // scratch is memory that only one call at a time needs.
 type scratch struct {
 	batch     batch
+	headBatch batch     // with HeadOwnDraw
 	single    matrix    // one s, g
 	action    []float64 // of one state
 	selection selection
@@ -103,6 +104,17 @@ type batch struct {
 	next matrix    // s', g and room for a'
 	r, y []float32 // reward, and the target of Equation 1
 	head matrix    // what the predictive heads predict: s' raw
+}
+
+func newBatch(rows int, sizes Sizes, prediction int) batch {
+	width := sizes.Observation + sizes.Goal + sizes.Action
+	return batch{
+		x:    newMatrix(rows, width),
+		next: newMatrix(rows, width),
+		r:    make([]float32, rows),
+		y:    make([]float32, rows),
+		head: newMatrix(rows, prediction),
+	}
 }
 
 // NewAgent returns an untrained agent for environments of the given sizes. All
@@ -117,8 +129,8 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 	initialisation := newStream(seed, forInitialisation)
 	a := &Agent{
 		params: p, sizes: sizes, seed: seed,
-		policy:       newPolicy(p, sizes, p.Batch, initialisation.Rand),
-		pun:          newPUN(p, sizes, p.Batch, initialisation.Rand),
+		policy:       newPolicy(p, sizes, initialisation.Rand),
+		pun:          newPUN(p, sizes, initialisation.Rand),
 		observations: newNormalizer(sizes.Observation, p),
 		goals:        newNormalizer(sizes.Goal, p),
 		replay:       newReplay(sizes, p.Horizon),
@@ -134,19 +146,23 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 		learning:    newStream(seed, forLearning),
 		goalDraws:   newStream(seed, forGoals),
 	}
-	width := sizes.Observation + sizes.Goal + sizes.Action
-	a.scratch = scratch{
-		batch: batch{
-			x:    newMatrix(p.Batch, width),
-			next: newMatrix(p.Batch, width),
-			r:    make([]float32, p.Batch),
-			y:    make([]float32, p.Batch),
-			head: newMatrix(p.Batch, a.pun.dp.cols),
-		},
-		single: newMatrix(1, sizes.Observation+sizes.Goal),
-		action: make([]float64, sizes.Action),
-	}
+	a.episodeStart = a.environment.state()
+	a.scratch.single = newMatrix(1, sizes.Observation+sizes.Goal)
+	a.scratch.action = make([]float64, sizes.Action)
 	return a, nil
+}
+
+// reserve allocates what training needs, for a budget of steps.
+func (a *Agent) reserve(steps int) {
+	p := &a.params
+	a.replay.grow(steps)
+	if a.scratch.batch.r == nil {
+		a.pun.reserve(p.Batch)
+		a.scratch.batch = newBatch(p.Batch, a.sizes, a.pun.dp.cols)
+		if p.HeadOwnDraw {
+			a.scratch.headBatch = newBatch(p.Batch, a.sizes, a.pun.dp.cols)
+		}
+	}
 }
 
 // SetThreads spreads the arithmetic over n threads; an agent starts with one.
@@ -315,7 +331,7 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 	if err := a.reenter(env); err != nil {
 		return err
 	}
-	a.replay.grow(o.Steps)
+	a.reserve(o.Steps)
 	for a.step < o.Steps && !(o.StopWhenSolved && a.SolvedAt() > 0) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -442,21 +458,24 @@ func (a *Agent) update(env Env) {
 	a.sample(env, b, p.HindsightRatio)
 	a.target(b)
 
-	together := matrix{}
-	if !p.HeadOwnDraw && !p.HeadBackbone {
+	together, heads := matrix{}, b
+	switch {
+	case p.HeadOwnDraw:
+		heads = &a.scratch.headBatch
+	case !p.HeadBackbone:
 		together = b.head
 	}
 	a.losses.critic, a.losses.head = a.pun.learn(w, b.x, b.y, nil, together, p, a.perfect)
 	a.pun.updateTargets(w, p.Polyak)
 
 	if p.HeadOwnDraw {
-		a.sample(env, b, 0)
+		a.sample(env, heads, 0)
 	}
-	if p.HeadOwnDraw || p.HeadBackbone {
-		a.losses.head = a.pun.learnHeads(w, b.x, b.head, p, a.perfect)
+	if together.data == nil {
+		a.losses.head = a.pun.learnHeads(w, heads.x, heads.head, p, a.perfect)
 	}
 
-	if p.ActorOwnDraw || p.HeadOwnDraw {
+	if p.ActorOwnDraw {
 		a.sample(env, b, p.HindsightRatio)
 	}
 	a.losses.policy = a.policy.learn(w, a.pun, b.x, p)

@@ -89,12 +89,13 @@ func badInput(format string, args ...any) error {
 func exitCode(err error) int {
 	var input inputError
 	var numeric *qta.NumericError
+	var env *qta.EnvError
 	switch {
 	case err == nil:
 		return exitDone
 	case errors.As(err, &input):
 		return exitInput
-	case errors.As(err, &numeric):
+	case errors.As(err, &numeric), errors.As(err, &env):
 		return exitNumeric
 	case errors.Is(err, errUnfinished):
 		return exitUnfinished
@@ -181,7 +182,7 @@ func printHelp(w io.Writer) {
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		f.VisitAll(func(f *flag.Flag) {
 			value, usage := flag.UnquoteUsage(f)
-			fmt.Fprintf(t, "  -%s %s\t%s\n", f.Name, value, usage)
+			fmt.Fprintf(t, "  -%s %s\t%s\n", f.Name, value, strings.TrimPrefix(usage, value+" "))
 		})
 		t.Flush()
 	}
@@ -223,7 +224,8 @@ Exit codes:
   1   any other failure: a file that cannot be written, a directory that
       another process is using
   2   bad input: a flag, a parameter, a maze, a directory
-  3   a number went wrong (NaN or Inf); the last good checkpoint is kept
+  3   a number went wrong: a NaN or Inf, or an environment that breaks its
+      contract; the last good checkpoint is kept
   75  stopped by SIGINT or SIGTERM and saved: run the command again to go on
       (a second signal ends the process at once, without saving)
 `

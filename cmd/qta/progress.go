@@ -41,7 +41,7 @@ type printer struct {
 	steps int // the budget
 
 	begun    bool // the header is written
-	drawn    bool // the live line is on the screen
+	width    int  // of the live line, 0 where it is not on the screen
 	lastStep int
 	lastTime time.Time
 	rate     float64 // of the live line, in environment steps per second, 0 at first
@@ -90,14 +90,15 @@ func (p *printer) stepped(step int, now time.Time) {
 	p.rate, p.lastStep, p.lastTime = rate, step, now
 	p.clear()
 	left := time.Duration(float64(p.steps-step) / rate * float64(time.Second)).Round(time.Second)
-	fmt.Fprintf(p.w, "%8d of %d steps, %.4g steps/s, at most %v left", step, p.steps, rate, left)
-	p.drawn = true
+	line := fmt.Sprintf("%8d of %d steps, %.4g steps/s, at most %v left", step, p.steps, rate, left)
+	fmt.Fprint(p.w, line)
+	p.width = len(line)
 }
 
 // clear takes the live line off the screen.
 func (p *printer) clear() {
-	if p.drawn {
-		fmt.Fprint(p.w, "\r\x1b[K")
-		p.drawn = false
+	if p.width > 0 {
+		fmt.Fprintf(p.w, "\r%*s\r", p.width, "")
+		p.width = 0
 	}
 }

@@ -321,10 +321,10 @@ func logText(p qta.Params, evaluations []qta.Evaluation) []byte {
 		distance = "cell"
 	}
 	b := []byte("step[environment steps],success[fraction],critic_loss[reward^2],predictive_loss[" + distance +
-		"],actor_loss[reward],mean_q[reward],goals_set[count],goals_reached[count]\n")
+		"],actor_loss[reward],goals_set[count],goals_reached[count]\n")
 	for _, e := range evaluations {
 		b = strconv.AppendInt(b, int64(e.Step), 10)
-		for _, x := range []float64{e.Success, e.CriticLoss, e.PredictiveLoss, e.ActorLoss, e.MeanQ} {
+		for _, x := range []float64{e.Success, e.CriticLoss, e.PredictiveLoss, e.ActorLoss} {
 			b = strconv.AppendFloat(append(b, ','), x, 'g', -1, 64)
 		}
 		for _, n := range []int{e.GoalsSet, e.GoalsReached} {

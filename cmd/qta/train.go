@@ -49,15 +49,15 @@ func (f *trainFlags) flagSet() *flag.FlagSet {
 	*f = trainFlags{maze: "4x5", params: "default", seed: 1, steps: 150_000, eval: 1000, stop: "solved"}
 	f.threads = min(runtime.GOMAXPROCS(0), 8)
 	flags := newFlagSet("qta")
-	flags.StringVar(&f.maze, "maze", f.maze, "a maze's `NAME|FILE` (4x5)")
-	flags.StringVar(&f.params, "params", f.params, "`NAME|FILE.json`: default, paper, authors, small, or a file of changes to default (default)")
-	flags.Func("set", "`NAME=VALUE` changes one parameter; may be repeated, and counts after -params", func(s string) error {
+	flags.StringVar(&f.maze, "maze", f.maze, "`NAME|FILE` the maze (4x5)")
+	flags.StringVar(&f.params, "params", f.params, "`NAME|FILE` default, paper, authors, small, or a .json file of changes to default (default)")
+	flags.Func("set", "`NAME=VALUE` change one parameter after -params is applied; may be repeated", func(s string) error {
 		f.set = append(f.set, s)
 		return nil
 	})
-	seedNumber(flags, &f.seed, "`N` of all random generators (1)")
-	wholeNumber(flags, &f.steps, "steps", 1, maxSteps, "`N` environment steps in all (150000)")
-	flags.Func("stop", "`WHEN` to stop before that: solved, at the first perfect evaluation, or never (solved)", func(s string) error {
+	seedNumber(flags, &f.seed, "`N` seed of all random generators (1)")
+	wholeNumber(flags, &f.steps, "steps", 1, maxSteps, "`N` budget, in environment steps in all (150000)")
+	flags.Func("stop", "`WHEN` solved: stop at the first perfect evaluation; never: use the budget up (solved)", func(s string) error {
 		if s != "solved" && s != "never" {
 			return errors.New("want solved or never")
 		}
@@ -65,9 +65,9 @@ func (f *trainFlags) flagSet() *flag.FlagSet {
 		return nil
 	})
 	wholeNumber(flags, &f.eval, "eval", 1, maxSteps, "`N` environment steps between evaluations (1000)")
-	flags.StringVar(&f.out, "out", "", "`DIR` of the run (runs/MAZE-PARAMS-SEED, with every -set before the seed)")
-	wholeNumber(flags, &f.threads, "threads", 1, 256, fmt.Sprintf("`N` threads, of no influence on results (one per CPU up to 8: %d)", f.threads))
-	wholeNumber(flags, &f.checkpoint, "checkpoint", 1, maxSteps, "`N` environment steps between checkpoints, whatever they cost (5000, or 5 minutes; at most 1 % of the time)")
+	flags.StringVar(&f.out, "out", "", "`DIR` directory of the run (runs/MAZE-PARAMS-SEED, with every -set before SEED)")
+	wholeNumber(flags, &f.threads, "threads", 1, 256, fmt.Sprintf("`N` threads; the results are the same for every number (one per CPU, at most 8: here %d)", f.threads))
+	wholeNumber(flags, &f.checkpoint, "checkpoint", 1, maxSteps, "`N` environment steps between checkpoints (5000 or 5 minutes, and at most 1 % of the time)")
 	return flags
 }
 
@@ -353,13 +353,16 @@ func (s *session) fail(err error) error {
 	s.record.Outcome = &outcome{Steps: s.agent.Steps(), SolvedAt: s.agent.SolvedAt(), Message: bare(err)}
 	replaceFile(s.path(recordFile), s.record.encode(), true) // err is the one to report
 	if s.savedStep < 0 {
-		return fmt.Errorf("%s; there is no checkpoint yet in %s%w", bare(err), s.dir, silent{err})
+		return &runError{err, "there is no checkpoint yet in " + s.dir}
 	}
-	return fmt.Errorf("%s; the checkpoint of step %d is kept in %s%w", bare(err), s.savedStep, s.dir, silent{err})
+	return &runError{err, fmt.Sprintf("the checkpoint of step %d is kept in %s", s.savedStep, s.dir)}
 }
 
-// silent keeps an error in the chain whose text is told already.
-type silent struct{ error }
+// A runError is what ended a run, and what remains of it.
+type runError struct {
+	err  error
+	left string
+}
 
-func (silent) Error() string   { return "" }
-func (s silent) Unwrap() error { return s.error }
+func (e *runError) Error() string { return bare(e.err) + "; " + e.left }
+func (e *runError) Unwrap() error { return e.err }

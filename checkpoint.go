@@ -1,0 +1,469 @@
+package qta
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// This file saves and restores a whole agent, so that training continues to
+// the bit. A checkpoint is, in little-endian order:
+//
+//	magic, format version
+//	parameters (JSON), sizes, seed
+//	networks and targets, then Adam's moments
+//	normalisers, generators, curriculum, running episode, log
+//	replay
+//	SHA-256 of all of that
+//
+// The sizes at the beginning fix every length that follows but those of the
+// log and the replay, and a decoder compares with what is left of the input
+// before it allocates.
+
+const (
+	checkpointMagic   = "qta checkpoint\n\x00"
+	checkpointVersion = 1
+)
+
+// AppendBinary appends the agent's whole state to b. It fails with a
+// [*NumericError] if a parameter is NaN or infinite, so that such a state never
+// replaces a good one.
+func (a *Agent) AppendBinary(b []byte) ([]byte, error) {
+	if err := a.checkParameters(); err != nil {
+		return b, err
+	}
+	start := len(b)
+	e := encoder{append(b, checkpointMagic...)}
+	e.uint(checkpointVersion)
+	e.bytes(a.params.JSON())
+	e.ints(a.sizes.Observation, a.sizes.Goal, a.sizes.Action)
+	e.uint(a.seed)
+	a.state(&e)
+	e.ints(len(a.log), a.replay.n)
+	for i := range a.log {
+		a.log[i].state(&e)
+	}
+	for _, c := range a.replay.columns() {
+		e.float64s(*c.data)
+	}
+	sum := sha256.Sum256(e.b[start:])
+	return append(e.b, sum[:]...), nil
+}
+
+// MarshalBinary returns the agent's whole state.
+func (a *Agent) MarshalBinary() ([]byte, error) { return a.AppendBinary(nil) }
+
+// UnmarshalBinary replaces the agent by the state that AppendBinary wrote. Its
+// threads stay. Data that is damaged, of another format or of another kind is
+// an error that says so, and leaves the agent as it was.
+func (a *Agent) UnmarshalBinary(data []byte) error {
+	if !bytes.HasPrefix(data, []byte(checkpointMagic)) {
+		return errors.New("qta: checkpoint: this is not a checkpoint")
+	}
+	if len(data) < len(checkpointMagic)+8+sha256.Size {
+		return errors.New("qta: checkpoint: cut off")
+	}
+	body, sum := data[:len(data)-sha256.Size], data[len(data)-sha256.Size:]
+	d := decoder{b: body[len(checkpointMagic):]}
+	if v := d.uint(); v != checkpointVersion {
+		return fmt.Errorf("qta: checkpoint: format %d, this version reads format %d", v, checkpointVersion)
+	}
+	if sha256.Sum256(body) != [sha256.Size]byte(sum) {
+		return errors.New("qta: checkpoint: damaged or cut off: its checksum is wrong")
+	}
+	b, err := d.agent()
+	if err != nil {
+		return err
+	}
+	b.workers = a.workers
+	*a = *b
+	return nil
+}
+
+// agent decodes what follows the format version.
+func (d *decoder) agent() (*Agent, error) {
+	p, err := ReadParams(bytes.NewReader(d.bytes()), Params{})
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	var sizes Sizes
+	d.ints(&sizes.Observation, &sizes.Goal, &sizes.Action)
+	seed := d.uint()
+	if min(sizes.Observation, sizes.Goal, sizes.Action) < 1 || max(sizes.Observation, sizes.Goal, sizes.Action) > len(d.b) ||
+		checkpointFloats(p, sizes) > float64(len(d.b)/4) {
+		return nil, errors.New("qta: checkpoint: shorter than its networks")
+	}
+	a, err := NewAgent(p, sizes, seed)
+	if err != nil {
+		return nil, err
+	}
+	a.state(d)
+	var evaluations, transitions int
+	d.ints(&evaluations, &transitions)
+	row := 0
+	for _, c := range a.replay.columns() {
+		row += 8 * c.width
+	}
+	if want := float64(evaluations)*evaluationSize + float64(transitions)*float64(row); d.err == nil && want != float64(len(d.b)) {
+		d.err = fmt.Errorf("qta: checkpoint: %d bytes for %d evaluations and %d transitions, want %.0f", len(d.b), evaluations, transitions, want)
+	}
+	if d.err != nil {
+		return nil, d.err
+	}
+	a.log = make([]Evaluation, evaluations)
+	for i := range a.log {
+		a.log[i].state(d)
+	}
+	a.replay.n = transitions
+	for _, c := range a.replay.columns() {
+		*c.data = make([]float64, transitions*c.width)
+		d.float64s(*c.data)
+	}
+	if d.err == nil && (a.step < 0 || a.step != transitions) {
+		d.err = fmt.Errorf("qta: checkpoint: step %d with %d transitions", a.step, transitions)
+	}
+	return a, d.err
+}
+
+// checkpointFloats returns about how many float32 the networks of a checkpoint
+// hold: each network, its target and its two moments.
+func checkpointFloats(p Params, sizes Sizes) float64 {
+	hidden := float64(p.HiddenSize)
+	inner := float64(float64(p.HiddenLayers-1) * float64(hidden*hidden))
+	actor := inner + float64(hidden*float64(sizes.Observation+sizes.Goal+sizes.Action))
+	return 4 * float64(float64(p.Critics+1)*actor)
+}
+
+// A coder writes or reads values in a fixed order, so that one function both
+// saves and restores a state.
+type coder interface {
+	float32s([]float32)
+	float64s([]float64)
+	float(*float64)
+	int(*int)
+	bool(*bool)
+	generator(stream)
+	fixed([]byte)
+}
+
+// state goes through everything that training changes, but the log and the
+// replay.
+func (a *Agent) state(c coder) {
+	c.float32s(a.policy.net.params)
+	c.float32s(a.policy.target.params)
+	a.policy.adam.state(c)
+	for i, critic := range a.pun.critics {
+		c.float32s(critic.params)
+		c.float32s(a.pun.targets[i].params)
+		a.pun.criticAdam[i].state(c)
+		a.pun.headAdam[i].state(c)
+	}
+	a.observations.state(c)
+	a.goals.state(c)
+	for _, s := range []stream{a.exploration, a.environment, a.draws, a.learning, a.goalDraws} {
+		c.generator(s)
+	}
+	c.int(&a.step)
+	c.float(&a.losses.critic)
+	c.float(&a.losses.head)
+	c.float(&a.losses.policy)
+	c.bool(&a.explored)
+	c.bool(&a.perfect)
+	c.float64s(a.observation)
+	c.float64s(a.achieved)
+	c.float64s(a.desired)
+	c.float64s(a.goal)
+	c.bool(&a.firstGoal)
+	c.fixed(a.episodeStart)
+	c.int(&a.goalsSet)
+	c.int(&a.goalsReached)
+}
+
+func (m *adam) state(c coder) {
+	c.float32s(m.m)
+	c.float32s(m.v)
+	c.float(&m.beta1)
+	c.float(&m.beta2)
+}
+
+func (n *normalizer) state(c coder) {
+	c.float64s(n.sum)
+	c.float64s(n.square)
+	c.float(&n.count)
+	n.update()
+}
+
+// An encoder appends values.
+type encoder struct{ b []byte }
+
+func (e *encoder) uint(v uint64)      { e.b = binary.LittleEndian.AppendUint64(e.b, v) }
+func (e *encoder) int(v *int)         { e.uint(uint64(*v)) }
+func (e *encoder) fixed(v []byte)     { e.b = append(e.b, v...) }
+func (e *encoder) float(v *float64)   { e.uint(math.Float64bits(*v)) }
+func (e *encoder) generator(s stream) { e.b = append(e.b, s.state()...) }
+
+func (e *encoder) ints(values ...int) {
+	for _, v := range values {
+		e.uint(uint64(v))
+	}
+}
+
+func (e *encoder) bool(v *bool) {
+	b := byte(0)
+	if *v {
+		b = 1
+	}
+	e.b = append(e.b, b)
+}
+
+func (e *encoder) bytes(v []byte) {
+	e.ints(len(v))
+	e.b = append(e.b, v...)
+}
+
+func (e *encoder) float32s(values []float32) {
+	e.b = slices.Grow(e.b, 4*len(values))
+	for _, v := range values {
+		e.b = binary.LittleEndian.AppendUint32(e.b, math.Float32bits(v))
+	}
+}
+
+func (e *encoder) float64s(values []float64) {
+	e.b = slices.Grow(e.b, 8*len(values))
+	for _, v := range values {
+		e.uint(math.Float64bits(v))
+	}
+}
+
+// A decoder takes values off its input, and keeps the first error.
+type decoder struct {
+	b   []byte
+	err error
+}
+
+// take returns the next n bytes, or zeros at the end of the input.
+func (d *decoder) take(n int) []byte {
+	if n < 0 || n > len(d.b) {
+		if d.err == nil {
+			d.err = errors.New("qta: checkpoint: ends too early")
+		}
+		d.b = nil
+		return nil
+	}
+	v := d.b[:n:n]
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *decoder) uint() uint64 {
+	if v := d.take(8); v != nil {
+		return binary.LittleEndian.Uint64(v)
+	}
+	return 0
+}
+
+func (d *decoder) int(v *int) {
+	*v = int(d.uint())
+	if *v < 0 && d.err == nil {
+		d.err = errors.New("qta: checkpoint: a count is out of range")
+	}
+}
+
+func (d *decoder) ints(values ...*int) {
+	for _, v := range values {
+		d.int(v)
+	}
+}
+
+func (d *decoder) bytes() []byte {
+	var n int
+	d.int(&n)
+	return d.take(n)
+}
+
+func (d *decoder) fixed(v []byte)   { copy(v, d.take(len(v))) }
+func (d *decoder) float(v *float64) { *v = math.Float64frombits(d.uint()) }
+
+func (d *decoder) bool(v *bool) {
+	b := d.take(1)
+	if b != nil && b[0] > 1 && d.err == nil {
+		d.err = errors.New("qta: checkpoint: neither true nor false")
+	}
+	*v = b != nil && b[0] == 1
+}
+
+func (d *decoder) generator(s stream) {
+	if b := d.take(len(s.state())); b != nil {
+		if err := s.restore(b); err != nil && d.err == nil {
+			d.err = fmt.Errorf("qta: checkpoint: generator: %v", err)
+		}
+	}
+}
+
+func (d *decoder) float32s(values []float32) {
+	if b := d.take(4 * len(values)); b != nil {
+		for i := range values {
+			values[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+		}
+	}
+}
+
+func (d *decoder) float64s(values []float64) {
+	if b := d.take(8 * len(values)); b != nil {
+		for i := range values {
+			values[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
+		}
+	}
+}
+
+// evaluationSize is the length of an encoded Evaluation in bytes.
+const evaluationSize = 7 * 8
+
+func (e *Evaluation) state(c coder) {
+	c.int(&e.Step)
+	c.float(&e.Success)
+	c.float(&e.CriticLoss)
+	c.float(&e.PredictiveLoss)
+	c.float(&e.ActorLoss)
+	c.int(&e.GoalsSet)
+	c.int(&e.GoalsReached)
+}
+
+// Previous is what [Agent.SaveFile] appends to the name of the checkpoint
+// before the newest.
+const Previous = ".previous"
+
+// SaveFile writes the agent's whole state to path, in such a way that at every
+// moment, whatever fails, path or path+[Previous] is a whole checkpoint once
+// there has been one: it is written beside the old one, synced, the old one is
+// renamed to path+[Previous], and the new one to path.
+func (a *Agent) SaveFile(path string) error {
+	data, err := a.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	temporary := path + ".tmp"
+	if err := writeSynced(temporary, data); err != nil {
+		os.Remove(temporary)
+		return fmt.Errorf("qta: checkpoint not written: %w", err)
+	}
+	if err := os.Rename(path, path+Previous); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("qta: checkpoint not replaced: %w", err)
+	}
+	if err := os.Rename(temporary, path); err != nil {
+		return fmt.Errorf("qta: checkpoint not replaced: %w", err)
+	}
+	if directory, err := os.Open(filepath.Dir(path)); err == nil {
+		// Not every system can sync a directory; there the renames may be lost
+		// in a power failure, and an older whole checkpoint is found.
+		directory.Sync()
+		directory.Close()
+	}
+	return nil
+}
+
+// writeSynced writes a file and waits until it is on the disk.
+func writeSynced(path string, data []byte) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// LoadFile reads an agent that [Agent.SaveFile] wrote, to be used or to be
+// trained further. If the file at path is missing or damaged and the one before
+// it is whole, that one is loaded, and damage says what is wrong with the
+// newest. Without either, err says why, and wraps [fs.ErrNotExist] where
+// neither file exists.
+func LoadFile(path string) (a *Agent, damage, err error) {
+	a, damage = loadOne(path)
+	if damage == nil {
+		return a, nil, nil
+	}
+	a, err = loadOne(path + Previous)
+	if err == nil {
+		return a, damage, nil
+	}
+	return nil, nil, damage
+}
+
+func loadOne(path string) (*Agent, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("qta: checkpoint: %w", err)
+	}
+	a := new(Agent)
+	if err := a.UnmarshalBinary(data); err != nil {
+		return nil, fmt.Errorf("%w (%s)", err, path)
+	}
+	return a, nil
+}
+
+// WriteWeights writes the online networks as JSON, to compare with other
+// frameworks:
+//
+//	{"policy": [{"w": [[...], ...], "b": [...]}, ...], "critics": [[...], ...], "heads": [{...}, ...]}
+//
+// A network is a list of layers, a weight "w" is in by out. The networks' input
+// is normalised; "observation" and "goal" have the mean and the scale that it
+// is shifted and then multiplied by, before it is clipped.
+func (a *Agent) WriteWeights(w io.Writer) error {
+	out := struct {
+		Policy      []jsonLayer    `json:"policy"`
+		Critics     [][]jsonLayer  `json:"critics"`
+		Heads       []jsonLayer    `json:"heads"`
+		Observation jsonNormalizer `json:"observation"`
+		Goal        jsonNormalizer `json:"goal"`
+	}{
+		Policy:      jsonLayers(a.policy.net),
+		Observation: jsonNormalizer{a.observations.mean, a.observations.scale, a.observations.clip},
+		Goal:        jsonNormalizer{a.goals.mean, a.goals.scale, a.goals.clip},
+	}
+	for _, c := range a.pun.critics {
+		out.Critics = append(out.Critics, jsonLayers(c.q))
+		out.Heads = append(out.Heads, newJSONLayer(c.head))
+	}
+	return json.NewEncoder(w).Encode(out)
+}
+
+// A jsonLayer is a layer in the format of the golden vectors.
+type jsonLayer struct {
+	W [][]float32 `json:"w"`
+	B []float32   `json:"b"`
+}
+
+type jsonNormalizer struct {
+	Mean  []float64 `json:"mean"`
+	Scale []float64 `json:"scale"`
+	Clip  float64   `json:"clip"`
+}
+
+func newJSONLayer(l layer) jsonLayer {
+	j := jsonLayer{B: l.b}
+	for i := range l.w.rows {
+		j.W = append(j.W, l.w.row(i))
+	}
+	return j
+}
+
+func jsonLayers(m *mlp) []jsonLayer {
+	var layers []jsonLayer
+	for _, l := range m.layers {
+		layers = append(layers, newJSONLayer(l))
+	}
+	return layers
+}

@@ -1,0 +1,119 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestLock(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := tinyRun("-steps", "10", "-out", "run")
+	mustRun(t, args...)
+	unlock, err := lockDir("run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := command(t, args...); got.code != exitFailure || got.errors != "qta: another process is using run\n" {
+		t.Errorf("a locked directory: %+v", got)
+	}
+	mustRun(t, "eval", "run") // reads only
+	unlock()
+	mustRun(t, args...)
+}
+
+// process starts the command as a process of its own.
+func process(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	c := exec.Command(os.Args[0], args...)
+	c.Env = append(os.Environ(), "QTA_TEST_COMMAND=1")
+	var out bytes.Buffer
+	c.Stdout, c.Stderr = &out, &out
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Process.Kill() })
+	return c, &out
+}
+
+// wait waits until a file exists.
+func wait(t *testing.T, path string) {
+	t.Helper()
+	for range 1000 {
+		if exists(path) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("%s did not appear", path)
+}
+
+// TestKill kills processes at random moments, within checkpoints too, which
+// come at every third step, and compares the end with that of an
+// undisturbed run.
+func TestKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	t.Chdir(t.TempDir())
+	const steps = "3000"
+	mustRun(t, tinyRun("-steps", steps, "-eval", "500", "-out", "whole")...)
+	args := tinyRun("-steps", steps, "-eval", "500", "-checkpoint", "3", "-out", "run")
+	rng := rand.New(rand.NewPCG(1, 1))
+	kills := 0
+	for {
+		c, out := process(t, args...)
+		done := make(chan error, 1)
+		go func() { done <- c.Wait() }()
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatalf("after %d kills: %v\n%s", kills, err, out)
+			}
+		case <-time.After(time.Duration((0.05 + 0.3*rng.Float64()) * float64(time.Second))):
+			c.Process.Kill()
+			<-done
+			kills++
+			if kills < 200 {
+				continue
+			}
+			t.Fatalf("no end after %d kills", kills)
+		}
+		break
+	}
+	if kills < 3 {
+		t.Errorf("%d kills, want at least 3", kills)
+	}
+	t.Logf("%d kills", kills)
+	sameOutcome(t, "whole", "run")
+}
+
+func TestSignals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	t.Chdir(t.TempDir())
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		dir := sig.String()
+		c, out := process(t, tinyRun("-steps", "100000000", "-eval", "100", "-checkpoint", "100", "-out", dir)...)
+		wait(t, dir+"/"+agentFile)
+		if err := c.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+		var exit *exec.ExitError
+		if err := c.Wait(); !errors.As(err, &exit) || exit.ExitCode() != exitUnfinished {
+			t.Errorf("%v: %v, want exit code %d\n%s", sig, err, exitUnfinished, out)
+		}
+		if state := stateOf(t, dir); state != stateStopped || !strings.Contains(out.String(), "Stopped (") {
+			t.Errorf("%v: state %q, output\n%s", sig, state, out)
+		}
+	}
+}

@@ -1,0 +1,273 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"qta"
+)
+
+// TestMain lets the test binary stand in for the command, for the tests that
+// send signals.
+func TestMain(m *testing.M) {
+	if os.Getenv("QTA_TEST_COMMAND") != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// result is what a command has shown.
+type result struct {
+	code        int
+	out, errors string
+}
+
+func command(t *testing.T, args ...string) result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), args, &stdout, &stderr)
+	return result{code, stdout.String(), stderr.String()}
+}
+
+// mustRun runs a command that has to succeed and returns its output.
+func mustRun(t *testing.T, args ...string) string {
+	t.Helper()
+	r := command(t, args...)
+	if r.code != exitDone || r.errors != "" {
+		t.Fatalf("qta %s: exit code %d, stderr %q", strings.Join(args, " "), r.code, r.errors)
+	}
+	return r.out
+}
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readFile(t *testing.T, elements ...string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(elements...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// tree lists everything below the current directory.
+func tree(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	err := filepath.Walk(".", func(path string, _ os.FileInfo, err error) error {
+		names = append(names, path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func TestBadInput(t *testing.T) {
+	tests := []struct {
+		args string // split at spaces
+		want string // part of the line
+	}{
+		{"fly", `unknown command "fly"; the commands are train, params, maze, eval and help`},
+		{"-fly", "-fly; \"qta help\" lists the flags"},
+		{"train -fly 3", "-fly"},
+		{"4x5", `unknown command "4x5"`},
+		{"-seed 1 extra", `unexpected argument "extra"`},
+		{"train extra", `unexpected argument "extra"`},
+		{"help me", `unexpected argument "me"`},
+		{"-seed -1", "-seed: want a whole number from 0"},
+		{"-seed 1.5", "-seed: want a whole number from 0"},
+		{"-seed", "-seed"},
+		{"-steps 0", "-steps: want a whole number from 1 to 100000000"},
+		{"-steps 1e6", "-steps: want a whole number"},
+		{"-steps 100000001", "-steps: want a whole number"},
+		{"-eval 0", "-eval: want a whole number from 1"},
+		{"-threads 0", "-threads: want a whole number from 1 to 256"},
+		{"-threads 257", "-threads"},
+		{"-checkpoint 0", "-checkpoint"},
+		{"-stop later", "-stop: want solved or never"},
+		{"-maze 4x6", "4x6"},
+		{"-maze nowhere", "nowhere"},
+		{"-maze nowhere.txt", "map file nowhere.txt: no such file"},
+		{"-maze maps/nowhere", "map file maps/nowhere: no such file"},
+		{"-maze maps", "a map file's name has a path separator"},
+		{"-maze ./maps", "map file ./maps"},
+		{"-maze nogoal.txt", "map file nogoal.txt"},
+		{"-maze maps/letter.map", "map file maps/letter.map"},
+		{"-params huge", `-params "huge": want default, paper, authors, small or a file that ends in .json`},
+		{"-params nowhere.json", "-params nowhere.json: no such file"},
+		{"-params broken.json", "-params broken.json: parameters"},
+		{"-params unknown.json", `-params unknown.json: unknown parameter "Batsh"`},
+		{"-params range.json", "-params range.json: parameter Batch is -3, allowed are [1,65536]"},
+		{"-set Batch", `-set "Batch": want name=value`},
+		{"-set Batsh=3", `unknown parameter "Batsh"`},
+		{"-set batch=3", "did you mean Batch?"},
+		{"-set Batch=many", `-set Batch=many: parameter Batch: "many" is not a whole number`},
+		{"-set Batch=0", "parameter Batch is 0, allowed are [1,65536]"},
+		{"-set HeadLoss=cubed", "allowed are squared|norm"},
+		{"-set Slope=NaN", "Slope"},
+		{"-out nogoal.txt", "nogoal.txt is no directory to write in"},
+		{"-out nogoal.txt/run", "name another one with -out"},
+		{"-out maps", "directory maps holds letter.map and no run.json"},
+		{"-out damaged", "run.json is damaged"},
+		{"params small", `unexpected argument "small"`},
+		{"params -x", "-x"},
+		{"maze", "qta maze needs the name of a maze"},
+		{"maze 4x5 1U5", `unexpected argument "1U5"`},
+		{"maze 2x5", "2x5"},
+		{"maze nogoal.txt", "map file nogoal.txt"},
+		{"eval", "qta eval needs a run directory"},
+		{"eval nowhere", "nowhere is not a run directory: it holds no run.json"},
+		{"eval maps", "maps is not a run directory"},
+		{"eval damaged", "run.json is damaged"},
+		{"eval maps more", `unexpected argument "more"`},
+		{"eval maps -rollouts 0", "-rollouts: want a whole number from 1"},
+		{"eval -seed x maps", "-seed: want a whole number"},
+	}
+	t.Chdir(t.TempDir())
+	writeFile(t, "nogoal.txt", "#####\n#S..#\n#####\n")
+	writeFile(t, "maps/letter.map", "#####\n#SxG#\n#####\n")
+	writeFile(t, "broken.json", "[1, 2]\n")
+	writeFile(t, "unknown.json", `{"Batsh": 3}`)
+	writeFile(t, "range.json", `{"Batch": -3}`)
+	writeFile(t, "damaged/run.json", `{"format": 1, "state": "run`)
+	writeFile(t, "damaged/lock", "")
+	before := tree(t)
+	for _, test := range tests {
+		got := command(t, strings.Fields(test.args)...)
+		if got.code != exitInput || got.out != "" {
+			t.Errorf("qta %s: exit code %d, stdout %q, want %d and nothing", test.args, got.code, got.out, exitInput)
+		}
+		if !strings.HasPrefix(got.errors, "qta: ") || strings.Count(got.errors, "\n") != 1 || !strings.HasSuffix(got.errors, "\n") || strings.Contains(got.errors[5:], "qta: ") {
+			t.Errorf("qta %s: stderr %q is not one line that begins with qta:", test.args, got.errors)
+		}
+		if !strings.Contains(got.errors, test.want) {
+			t.Errorf("qta %s: stderr %q lacks %q", test.args, got.errors, test.want)
+		}
+		if diff := cmp.Diff(before, tree(t)); diff != "" {
+			t.Fatalf("qta %s changed the directory (-before +after):\n%s", test.args, diff)
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	want := mustRun(t, "help")
+	for _, args := range []string{"-h", "--help", "train -h", "maze -h", "params -help", "eval -h", "eval somewhere -h"} {
+		if got := mustRun(t, strings.Fields(args)...); got != want {
+			t.Errorf("qta %s differs from qta help", args)
+		}
+	}
+	for _, code := range []int{exitDone, exitFailure, exitInput, exitNumeric, exitUnfinished} {
+		if !strings.Contains(want, fmt.Sprintf("\n  %-3d ", code)) {
+			t.Errorf("no line on exit code %d", code)
+		}
+	}
+	for _, name := range []string{"maze", "params", "set", "seed", "steps", "stop", "eval", "out", "threads", "checkpoint", "rollouts"} {
+		if !strings.Contains(want, "\n  -"+name+" ") {
+			t.Errorf("no line on flag -%s", name)
+		}
+	}
+	for _, name := range []string{recordFile, logFile, timingFile, agentFile, agentFile + previous, lockFile} {
+		if !strings.Contains(want, name) {
+			t.Errorf("no word on file %s", name)
+		}
+	}
+}
+
+func TestExitCode(t *testing.T) {
+	tests := []struct {
+		err  error
+		want int
+	}{
+		{nil, exitDone},
+		{errors.New("disk on fire"), exitFailure},
+		{badInput("no"), exitInput},
+		{fmt.Errorf("around: %w", badInput("no")), exitInput},
+		{&qta.NumericError{Step: 3, Network: "critics"}, exitNumeric},
+		{&runError{&qta.NumericError{}, "all is lost"}, exitNumeric},
+		{&runError{&qta.EnvError{}, "all is lost"}, exitNumeric},
+		{&runError{errors.New("full"), "all is kept"}, exitFailure},
+		{errUnfinished, exitUnfinished},
+		{context.Canceled, exitFailure},
+	}
+	for _, test := range tests {
+		if got := exitCode(test.err); got != test.want {
+			t.Errorf("exitCode(%v) = %d, want %d", test.err, got, test.want)
+		}
+	}
+}
+
+func TestBare(t *testing.T) {
+	for text, want := range map[string]string{
+		"qta: line 3":         "line 3",
+		"line 3":              "line 3",
+		"qta: \"a\nb\r\nc\"":  "\"a b  c\"",
+		"map file qta: x.txt": "map file qta: x.txt",
+	} {
+		if got := bare(errors.New(text)); got != want {
+			t.Errorf("bare(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestParamsTable(t *testing.T) {
+	lines := strings.Split(strings.TrimSuffix(mustRun(t, "params"), "\n"), "\n")
+	fields := qta.Fields()
+	if len(lines) != 1+len(fields) {
+		t.Fatalf("%d lines, want a header and %d fields", len(lines), len(fields))
+	}
+	column := strings.Index(lines[0], "source of")
+	for i, field := range fields {
+		line := lines[i+1]
+		words := strings.Fields(line)
+		want := []string{field.Name}
+		for _, preset := range qta.Presets() {
+			want = append(want, preset.Params.Value(field.Name))
+		}
+		if diff := cmp.Diff(want, words[:len(want)]); diff != "" {
+			t.Errorf("line %q (-want +got):\n%s", line, diff)
+		}
+		if line[column:] != field.Source {
+			t.Errorf("line %q: %q stands under the source, want %q", line, line[column:], field.Source)
+		}
+	}
+}
+
+func TestMaze(t *testing.T) {
+	t.Chdir(t.TempDir())
+	got := mustRun(t, "maze", "4x5")
+	want := `#######
+#.....#
+#.#.#.#
+#.###.#
+#.S#G.#
+#######
+
+4x5: 4 by 5 cells within the outer wall, 14 of them free, path length 9
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("qta maze 4x5 (-want +got):\n%s", diff)
+	}
+	drawn, _, _ := strings.Cut(got, "\n\n")
+	writeFile(t, "copy.txt", drawn)
+	if diff := cmp.Diff(strings.Replace(want, "4x5:", "copy:", 1), mustRun(t, "maze", "copy.txt")); diff != "" {
+		t.Errorf("qta maze copy.txt (-want +got):\n%s", diff)
+	}
+}
