@@ -181,6 +181,9 @@ func checking[In, Out any](f func(In) Out) checker {
 		}
 		c := comparison{tolerance: tolerance}
 		c.compare(reflect.ValueOf(f(i)), reflect.ValueOf(want), "out")
+		if c.numbers == 0 {
+			c.fail("out has no numbers")
+		}
 		return c.worst, c.err
 	}
 }
@@ -307,6 +310,7 @@ func shorten(text []byte) string {
 // A comparison of results with what they should be.
 type comparison struct {
 	tolerance float64
+	numbers   int // compared
 	worst     float64
 	err       error // the first that does not hold
 }
@@ -335,6 +339,7 @@ func (c *comparison) compare(got, want reflect.Value, path string) {
 
 func (c *comparison) number(r, e float64, path string) {
 	distance := math.Abs(r-e) / (1 + math.Abs(e))
+	c.numbers++
 	c.worst = max(c.worst, distance) // NaN if either is
 	if !(distance <= c.tolerance) {
 		c.fail("%s: the code gives %v, the file has %v; |r-e| / (1 + |e|) is %.3g, allowed are %v", path, r, e, distance, c.tolerance)
@@ -505,7 +510,8 @@ func ensemble(p Params, critics []vectorNet, heads []vectorLayer, rows int) *pun
 		prediction = table("heads[0].w", heads[0].W, 0).cols
 	}
 	p.Critics = len(critics)
-	u := newEnsemble(p, slices.Clip(widths[:len(widths)-1]), prediction, rows)
+	u := newEnsemble(p, slices.Clip(widths[:len(widths)-1]), prediction)
+	u.reserve(rows)
 	for i, c := range u.critics {
 		c.q.load(fmt.Sprintf("critics[%d]", i), critics[i])
 		if heads != nil {
@@ -561,12 +567,12 @@ func (in forwardIn) forward() (net *mlp, p *pass, x, ξ, y matrix) {
 	widths := in.Net.widths("net")
 	wantInput("net", widths, x.cols)
 	if in.Output == "tanh" {
-		π := newActor(widths, x.rows)
+		π := newActor(widths)
 		y = π.act(nil, net, x)
 		p, ξ = π.pass, net.latent(nil, π.pass, x)
 		return net, p, x, ξ, y
 	}
-	p = newPass(x.rows, widths)
+	p = newPass(widths)
 	ξ = net.latent(nil, p, x)
 	return net, p, x, ξ, net.final(nil, p, ξ)
 }
@@ -666,7 +672,7 @@ func checkTargetNetworks(in struct {
 	g := batchTable("g", in.G, s.rows)
 	wantLength("r", len(in.R), s.rows)
 	widths := in.Actor.widths("actor")
-	a := &Agent{params: unclipped(), policy: newActor(widths, s.rows), pun: ensemble(Paper(), in.Critics, nil, s.rows)}
+	a := &Agent{params: unclipped(), policy: newActor(widths), pun: ensemble(Paper(), in.Critics, nil, s.rows)}
 	a.params.Discount = in.Gamma
 	wantActor("actor", widths, s.cols+g.cols, in.Critics)
 	a.sizes = Sizes{s.cols, g.cols, a.policy.actions.cols}
@@ -753,7 +759,7 @@ func checkPolicyGradient(in struct {
 	u := ensemble(Paper(), in.Critics, nil, s.rows)
 	widths := in.Actor.widths("actor")
 	wantActor("actor", widths, s.cols+g.cols, in.Critics)
-	π := newActor(widths, s.rows)
+	π := newActor(widths)
 	π.net.load("actor", in.Actor)
 	p := Paper()
 	p.ActorRate, p.ActionL2 = 0, in.ActionL2
@@ -1049,7 +1055,7 @@ func checkUpdate(in struct {
 		t.load(fmt.Sprintf("critic_targets[%d]", i), in.CriticTargets[i])
 	}
 	widths := in.Actor.widths("actor")
-	a.policy = newActor(widths, rows)
+	a.policy = newActor(widths)
 	a.policy.net.load("actor", in.Actor)
 	a.policy.target.load("actor_target", in.ActorTarget)
 

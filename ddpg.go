@@ -26,19 +26,23 @@ func newPolicy(p Params, sizes Sizes, rng *rand.Rand) *policy {
 	for range p.HiddenLayers {
 		widths = append(widths, p.HiddenSize)
 	}
-	widths = append(widths, sizes.Action)
+	π := newActor(append(widths, sizes.Action))
+	π.net.initialize(rng)
+	copy(π.target.params, π.net.params)
+	return π
+}
+
+// newActor returns a policy of zeros whose layers have the given widths.
+func newActor(widths []int) *policy {
 	n := mlpSize(widths)
-	π := &policy{
+	return &policy{
 		net:      newMLP(make([]float32, n), widths),
 		target:   newMLP(make([]float32, n), widths),
 		gradient: newMLP(make([]float32, n), widths),
 		adam:     newAdam(n),
 		pass:     newPass(widths),
-		actions:  newMatrix(0, sizes.Action),
+		actions:  newMatrix(0, widths[len(widths)-1]),
 	}
-	π.net.initialize(rng)
-	copy(π.target.params, π.net.params)
-	return π
 }
 
 // act returns the actions of network, which is net or target, for B rows of s

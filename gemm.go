@@ -111,7 +111,7 @@ func (w *workers) mul(c, a, b matrix, e epilogue) {
 	if c.rows == 0 || c.cols == 0 {
 		return
 	}
-	if w == nil || w.n == 1 || c.rows*c.cols*a.cols < inline {
+	if w == nil || w.n == 1 || c.rows*max(c.cols, narrow)*(a.cols+8) < inline {
 		k := best
 		if w != nil {
 			k = w.kernel
@@ -125,9 +125,9 @@ func (w *workers) mul(c, a, b matrix, e epilogue) {
 	w.product = product{}
 }
 
-// inline is the number of multiply-adds below which waking another thread
-// costs more than it saves.
-const inline = 1 << 17
+// inline is the number of multiply-adds, with some more for every element of C,
+// below which another thread costs more than it saves.
+const inline = 1 << 19
 
 // A product is one call of mul, as a task.
 type product struct {
@@ -338,15 +338,17 @@ func (p *product) tiles(r0, r1, c0, c1, k0, k1 int) {
 
 // transpose copies the transpose of src into dst, both with adjacent elements
 // in a row and without memory in common.
-func transpose(dst, src matrix) {
+func transpose(dst, src matrix) { best.transpose(dst, src) }
+
+func (k kernel) transpose(dst, src matrix) {
 	if dst.rows != src.cols || dst.cols != src.rows || dst.colStride != 1 || src.colStride != 1 {
 		panic(fmt.Sprintf("qta: transpose of %d by %d into %d by %d, column strides %d, %d", src.rows, src.cols, dst.rows, dst.cols, src.colStride, dst.colStride))
 	}
 	dst.check("dst")
 	src.check("src")
+	i := transposeVector(k, dst, src)
 	// Four rows of src at a time: each pass writes 16 adjacent bytes of a row
 	// of dst, where the plain double loop writes 4 and misses the cache.
-	i := 0
 	for ; i+4 <= src.rows; i += 4 {
 		r0, r1, r2, r3 := src.row(i), src.row(i+1), src.row(i+2), src.row(i+3)
 		r1, r2, r3 = r1[:len(r0)], r2[:len(r0)], r3[:len(r0)]

@@ -216,6 +216,7 @@ func TestMul(t *testing.T) {
 	}
 	for range n {
 		checkMul(t, ws, rng, 1+rng.IntN(70), 1+rng.IntN(140), rng.IntN(700), uint(rng.Uint32()))
+		checkMul(t, ws, rng, 1+rng.IntN(70), 1+rng.IntN(5), 4*rng.IntN(100), uint(rng.Uint32())&^2)
 	}
 	checkMul(t, ws, rng, 0, 3, 4, 0)
 	checkMul(t, ws, rng, 3, 0, 4, 0)
@@ -287,10 +288,15 @@ func TestMulPanics(t *testing.T) {
 }
 
 func TestMulAllocates(t *testing.T) {
-	c, a, b := newMatrix(256, 256), newMatrix(256, 256), newMatrix(256, 256)
+	c, a, b, bias := newMatrix(256, 256), newMatrix(256, 256), newMatrix(256, 256), newMatrix(1, 256)
 	for _, w := range append(allWorkers(t), nil) {
-		if n := testing.AllocsPerRun(5, func() { w.mul(c, a, b, epilogue{bias: c.data[:256], relu: true}) }); n != 0 {
-			t.Errorf("%d threads: %v allocations", w.threads(), n)
+		for _, cols := range []int{256, 3} {
+			e := epilogue{bias: bias.data[:cols], relu: true}
+			c, b := c, b
+			c.cols, b.cols = cols, cols
+			if n := testing.AllocsPerRun(5, func() { w.mul(c, a, b, e) }); n != 0 {
+				t.Errorf("%d threads, %d columns: %v allocations", w.threads(), cols, n)
+			}
 		}
 	}
 }
@@ -316,23 +322,24 @@ func TestMatrix(t *testing.T) {
 
 func TestTranspose(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 0))
-	for range 200 {
+	for i := range 300 {
+		k := kernels()[i%len(kernels())]
 		rows, cols := 1+rng.IntN(40), 1+rng.IntN(40)
 		src, dst := newMatrix(rows, cols+3), newMatrix(cols, rows+2)
 		src.cols, dst.cols = cols, rows
 		for i := range src.data {
 			src.data[i] = rng.Float32() + 1
 		}
-		transpose(dst, src)
+		k.transpose(dst, src)
 		for j := range cols {
 			for i := range rows {
 				if got, want := dst.row(j)[i], src.row(i)[j]; got != want {
-					t.Fatalf("%d by %d: (%d, %d) = %v, want %v", rows, cols, j, i, got, want)
+					t.Fatalf("%v, %d by %d: (%d, %d) = %v, want %v", k, rows, cols, j, i, got, want)
 				}
 			}
 			for _, x := range dst.data[j*dst.rowStride+rows:][:2] {
 				if x != 0 {
-					t.Fatalf("%d by %d: wrote behind row %d", rows, cols, j)
+					t.Fatalf("%v, %d by %d: wrote behind row %d", k, rows, cols, j)
 				}
 			}
 		}

@@ -200,6 +200,7 @@ const (
 	forLearning
 	forGoals
 	forEvaluation
+	forSurvey
 )
 
 // stream is the generator of one purpose. pcg is its whole state, which

@@ -48,10 +48,9 @@ type pun struct {
 	q          [2]matrix // values of the target critics in M, B by 1
 }
 
-// newPUN returns an ensemble with networks of the given sizes for batches of
-// up to rows transitions. Critics differ by their initial weights alone;
-// targets start equal to their critics.
-func newPUN(p Params, sizes Sizes, rows int, rng *rand.Rand) *pun {
+// newPUN returns an ensemble with networks of the given sizes. Critics differ
+// by their initial weights alone; targets start equal to their critics.
+func newPUN(p Params, sizes Sizes, rng *rand.Rand) *pun {
 	prediction := sizes.Observation
 	if p.HeadTarget == "achieved" {
 		prediction = sizes.Goal
@@ -60,7 +59,7 @@ func newPUN(p Params, sizes Sizes, rows int, rng *rand.Rand) *pun {
 	for range p.HiddenLayers {
 		widths = append(widths, p.HiddenSize)
 	}
-	u := newEnsemble(p, widths, prediction, rows)
+	u := newEnsemble(p, widths, prediction)
 	for i, c := range u.critics {
 		c.q.initialize(rng)
 		c.head.initialize(rng)
@@ -71,15 +70,14 @@ func newPUN(p Params, sizes Sizes, rows int, rng *rand.Rand) *pun {
 
 // newEnsemble returns an ensemble of zeros. widths are those of the critics'
 // input and hidden layers, prediction is that of their heads.
-func newEnsemble(p Params, widths []int, prediction, rows int) *pun {
+func newEnsemble(p Params, widths []int, prediction int) *pun {
 	u := &pun{
 		headLoss:     PredictiveLoss,
 		headBackbone: p.HeadBackbone,
 		gradient:     newCritic(append(widths, prediction)),
-		pass:         newPass(rows, append(widths, 1)),
-		dp:           newMatrix(rows, prediction),
+		pass:         newPass(append(widths, 1)),
+		dp:           newMatrix(0, prediction),
 		headT:        newMatrix(prediction, widths[len(widths)-1]),
-		q:            [2]matrix{newMatrix(rows, 1), newMatrix(rows, 1)},
 	}
 	if p.HeadLoss == "norm" {
 		u.headLoss = predictiveNorm
@@ -88,12 +86,25 @@ func newEnsemble(p Params, widths []int, prediction, rows int) *pun {
 		c := newCritic(append(widths, prediction))
 		u.critics = append(u.critics, c)
 		u.targets = append(u.targets, newMLP(make([]float32, len(c.q.params)), append(widths, 1)))
-		u.prediction = append(u.prediction, newMatrix(rows, prediction))
+		u.prediction = append(u.prediction, newMatrix(0, prediction))
 		criticPart, headPart := u.parts(c)
 		u.criticAdam = append(u.criticAdam, newAdam(len(criticPart)))
 		u.headAdam = append(u.headAdam, newAdam(len(headPart)))
 	}
 	return u
+}
+
+// reserve makes room for batches of the given number of rows.
+func (u *pun) reserve(rows int) {
+	if rows <= u.dp.rows {
+		return
+	}
+	u.pass.reserve(rows)
+	u.dp = newMatrix(rows, u.dp.cols)
+	for i, p := range u.prediction {
+		u.prediction[i] = newMatrix(rows, p.cols)
+	}
+	u.q = [2]matrix{newMatrix(rows, 1), newMatrix(rows, 1)}
 }
 
 // parts returns what the critics' and the heads' optimisers move: φ and the

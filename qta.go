@@ -451,11 +451,17 @@ func (a *Agent) behave() ([]float64, error) {
 	return action, nil
 }
 
-// update is one step of every network: critics, their targets, predictive
-// heads, policy, its target.
+// update is one step of every network on a minibatch drawn from the replay.
 func (a *Agent) update(env Env) {
+	a.sample(env, &a.scratch.batch, a.params.HindsightRatio)
+	a.learn(env)
+}
+
+// learn is one step of every network on the minibatch in scratch: critics,
+// their targets, predictive heads, policy, its target. env serves the
+// minibatches that HeadOwnDraw and ActorOwnDraw draw.
+func (a *Agent) learn(env Env) {
 	p, b, w := &a.params, &a.scratch.batch, a.workers
-	a.sample(env, b, p.HindsightRatio)
 	a.target(b)
 
 	together, heads := matrix{}, b
@@ -735,19 +741,25 @@ func (s *selection) resize(n int, p *Params, sizes Sizes) {
 // keepAchievable drops the candidates whose mean value, seen from the current
 // state, is below c T.
 func (a *Agent) keepAchievable(s *selection) {
-	p, obs := &a.params, a.sizes.Observation
-	for lo := 0; lo < len(s.candidates); lo += p.Batch {
-		x := s.x.slice(lo, min(lo+p.Batch, len(s.candidates)))
-		for k := range x.rows {
-			a.inputs(x.row(k), a.observation, at(a.replay.achieved, s.candidates[lo+k], a.sizes.Goal))
-		}
-		inputs := x.columns(0, obs+a.sizes.Goal)
-		setColumns(x, inputs.cols, a.policy.act(a.workers, a.policy.net, inputs))
-		a.pun.meanValues(a.workers, s.q[lo:lo+x.rows], x)
+	n := len(s.candidates)
+	for k, i := range s.candidates {
+		a.inputs(s.x.row(k), a.observation, at(a.replay.achieved, i, a.sizes.Goal))
 	}
-	kept := Achievable(s.candidates, s.q[:len(s.candidates)], p.Threshold, p.Horizon)
-	s.candidates = kept
-	s.resize(len(kept), p, a.sizes)
+	a.valuesTowards(s.q[:n], s.x)
+	s.candidates = Achievable(s.candidates, s.q[:n], a.params.Threshold, a.params.Horizon)
+	s.resize(len(s.candidates), &a.params, a.sizes)
+}
+
+// valuesTowards sets q to the mean value of the policy's action in every row
+// of s and g of x, whose action columns it overwrites.
+func (a *Agent) valuesTowards(q []float64, x matrix) {
+	for lo := 0; lo < x.rows; lo += a.params.Batch {
+		hi := min(lo+a.params.Batch, x.rows)
+		chunk := x.slice(lo, hi)
+		inputs := chunk.columns(0, a.sizes.Observation+a.sizes.Goal)
+		setColumns(chunk, inputs.cols, a.policy.act(a.workers, a.policy.net, inputs))
+		a.pun.meanValues(a.workers, q[lo:hi], chunk)
+	}
 }
 
 // Achievable returns the candidates whose mean value q is at least c T, in the
@@ -788,17 +800,23 @@ func (a *Agent) assess(s *selection, first bool) {
 		}
 		a.inputs(s.x.row(k), state, goal)
 	}
-	for j := range s.actions.rows {
-		row := s.actions.row(j)
-		if p.SharedActions && j%n != 0 {
-			copy(row, s.actions.row(j-1))
+	a.drawActions(s.actions, n, a.goalDraws)
+	a.pun.uncertainty(a.workers, s.ε, s.x, s.actions)
+}
+
+// drawActions fills actions, d n by action, with uniformly random ones: those
+// of candidate k in rows k, n + k, 2 n + k and so on.
+func (a *Agent) drawActions(actions matrix, n int, rng stream) {
+	for j := range actions.rows {
+		row := actions.row(j)
+		if a.params.SharedActions && j%n != 0 {
+			copy(row, actions.row(j-1))
 			continue
 		}
 		for c := range row {
-			row[c] = float32(float64(2*a.goalDraws.Float64()) - 1)
+			row[c] = float32(float64(2*rng.Float64()) - 1)
 		}
 	}
-	a.pun.uncertainty(a.workers, s.ε, s.x, s.actions)
 }
 
 // GoalProbabilities sets p, of N values, to the probability of each candidate

@@ -13,18 +13,25 @@ type task interface {
 
 // Workers run tasks over a fixed number of threads, of which the caller is one.
 // A nil *workers is the caller alone. They serve one caller at a time.
+//
+// A task has as many parts as there are threads, and a thread takes the next
+// that nobody has begun. So the caller, if the system is slow to give it
+// another processor, does the work itself. Which thread does a part is the only
+// thing that chance decides.
 type workers struct {
 	n      int
 	kernel kernel
 	spins  int // how often a waiting thread looks before it sleeps
 
-	task     task
-	round    atomic.Uint32 // counts runs; a change starts the helpers
-	pending  atomic.Int32  // helpers that have not finished the round
-	waiting  atomic.Bool   // the caller sleeps until done
-	done     chan struct{}
-	helpers  []helper
-	finished sync.WaitGroup
+	task    task
+	begun   atomic.Uint64 // the number of this run << 32 + its parts begun
+	left    atomic.Int64  // its parts not yet done
+	waiting atomic.Bool   // the caller sleeps until done
+	done    chan struct{}
+
+	helpers []helper
+	closing atomic.Bool
+	ended   sync.WaitGroup
 
 	product product // the task of mul
 }
@@ -50,10 +57,10 @@ func newWorkersKernel(threads int, k kernel) *workers {
 		// With fewer processors than threads, spinning only stands in the way.
 		w.spins = 20000
 	}
+	w.ended.Add(n - 1)
 	for i := range w.helpers {
 		w.helpers[i].wake = make(chan struct{}, 1)
-		w.finished.Add(1)
-		go w.help(i + 1)
+		go w.help(&w.helpers[i])
 	}
 	return w
 }
@@ -73,64 +80,80 @@ func (w *workers) run(t task) {
 		return
 	}
 	w.task = t
-	w.start()
-	t.part(0, w.n)
-	for i := w.spins; i > 0 && w.pending.Load() != 0; i-- {
+	w.left.Store(int64(w.n))
+	w.work(w.start(0))
+	for i := w.spins; i > 0 && w.left.Load() != 0; i-- {
 	}
-	for w.pending.Load() != 0 {
+	for w.left.Load() != 0 {
 		w.waiting.Store(true)
 		// Who clears waiting decides whether a token comes: one does unless
-		// the caller clears it. A token may be late, of the round before.
-		if w.pending.Load() != 0 || !w.waiting.CompareAndSwap(true, false) {
+		// the caller clears it. It may be a late one, of the run before.
+		if w.left.Load() != 0 || !w.waiting.CompareAndSwap(true, false) {
 			<-w.done
 		}
 	}
 	w.task = nil
 }
 
-// start lets every helper do its part of w.task, or end if that is nil.
-func (w *workers) start() {
-	w.pending.Store(int32(len(w.helpers)))
-	w.round.Add(1)
+// start begins a run of which some parts are taken, wakes the helpers, and
+// returns its number.
+func (w *workers) start(taken uint64) uint32 {
+	run := uint32(w.begun.Load()>>32) + 1
+	w.begun.Store(uint64(run)<<32 + taken)
 	for i := range w.helpers {
 		if h := &w.helpers[i]; h.asleep.CompareAndSwap(true, false) {
 			h.wake <- struct{}{}
 		}
 	}
+	return run
 }
 
-// help is the life of helper i.
-func (w *workers) help(i int) {
-	defer w.finished.Done()
-	h := &w.helpers[i-1]
-	for seen := uint32(0); ; {
-		for i := w.spins; i > 0 && w.round.Load() == seen; i-- {
-		}
-		for w.round.Load() == seen {
-			h.asleep.Store(true)
-			// The same agreement as in run.
-			if w.round.Load() == seen || !h.asleep.CompareAndSwap(true, false) {
-				<-h.wake
-			}
-		}
-		seen++
-		if w.task == nil {
+// work does parts of the run of the given number until all are begun.
+func (w *workers) work(run uint32) {
+	for {
+		begun := w.begun.Load()
+		i := int(uint32(begun))
+		if uint32(begun>>32) != run || i >= w.n {
 			return
 		}
+		if !w.begun.CompareAndSwap(begun, begun+1) {
+			continue
+		}
+		// The run cannot end before this part, so that w.task is its task.
 		w.task.part(i, w.n)
-		if w.pending.Add(-1) == 0 && w.waiting.CompareAndSwap(true, false) {
+		if w.left.Add(-1) == 0 && w.waiting.CompareAndSwap(true, false) {
 			w.done <- struct{}{}
 		}
 	}
 }
 
-// close ends the goroutines. The workers may not be used again.
+// help is the life of a helper.
+func (w *workers) help(h *helper) {
+	defer w.ended.Done()
+	run := uint32(0)
+	idle := func() bool { return uint32(w.begun.Load()>>32) == run }
+	for !w.closing.Load() {
+		for i := w.spins; i > 0 && idle(); i-- {
+		}
+		for idle() {
+			h.asleep.Store(true)
+			// The same agreement as in run.
+			if idle() || !h.asleep.CompareAndSwap(true, false) {
+				<-h.wake
+			}
+		}
+		run = uint32(w.begun.Load() >> 32)
+		w.work(run)
+	}
+}
+
+// close ends the goroutines. The workers are then of one thread.
 func (w *workers) close() {
 	if w == nil || w.n == 1 {
 		return
 	}
-	w.task = nil
-	w.start()
-	w.finished.Wait()
+	w.closing.Store(true)
+	w.start(uint64(w.n))
+	w.ended.Wait()
 	w.n = 1
 }

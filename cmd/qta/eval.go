@@ -39,7 +39,7 @@ func evalCommand(args []string, stdout, stderr io.Writer) error {
 	if r == nil {
 		return badInput("%s is not a run directory: it holds no %s", dir, recordFile)
 	}
-	a, err := loadAgent(dir, r, stderr)
+	a, err := loadAgent(dir, r, false, stderr)
 	if err != nil {
 		return err
 	}

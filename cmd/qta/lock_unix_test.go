@@ -64,9 +64,9 @@ func TestKill(t *testing.T) {
 		t.Skip("starts processes")
 	}
 	t.Chdir(t.TempDir())
-	const steps = "3000"
-	mustRun(t, tinyRun("-steps", steps, "-eval", "500", "-out", "whole")...)
-	args := tinyRun("-steps", steps, "-eval", "500", "-checkpoint", "3", "-out", "run")
+	const steps = "1000"
+	mustRun(t, tinyRun("-steps", steps, "-eval", "100", "-out", "whole")...)
+	args := tinyRun("-steps", steps, "-eval", "100", "-checkpoint", "3", "-out", "run")
 	rng := rand.New(rand.NewPCG(1, 1))
 	kills := 0
 	for {
@@ -78,7 +78,7 @@ func TestKill(t *testing.T) {
 			if err != nil {
 				t.Fatalf("after %d kills: %v\n%s", kills, err, out)
 			}
-		case <-time.After(time.Duration((0.05 + 0.3*rng.Float64()) * float64(time.Second))):
+		case <-time.After(time.Duration((0.03 + 0.2*rng.Float64()) * float64(time.Second))):
 			c.Process.Kill()
 			<-done
 			kills++

@@ -213,8 +213,9 @@ A run directory holds
 
 The same command on the directory of an unfinished run continues it, and ends
 with the bytes of a run that was never interrupted. A finished run continues
-when it is given more -steps, or -stop never. Maze, parameters, seed and the
-steps between evaluations cannot change; budget, stop and threads can.
+when it is given more -steps, a solved one with -stop never. Maze, parameters,
+seed and the steps between evaluations cannot change; budget, stop and threads
+can.
 `
 
 const helpCodes = `

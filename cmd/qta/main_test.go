@@ -184,7 +184,7 @@ func TestHelp(t *testing.T) {
 			t.Errorf("no line on flag -%s", name)
 		}
 	}
-	for _, name := range []string{recordFile, logFile, timingFile, agentFile, agentFile + previous, lockFile} {
+	for _, name := range []string{recordFile, logFile, timingFile, agentFile, agentFile + qta.Previous, lockFile} {
 		if !strings.Contains(want, name) {
 			t.Errorf("no word on file %s", name)
 		}

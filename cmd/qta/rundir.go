@@ -26,8 +26,7 @@ const (
 	agentFile  = "agent.qta"
 	lockFile   = "lock"
 
-	temporary = ".tmp"      // of a file that is being written
-	previous  = ".previous" // of the agent before the newest
+	temporary = ".tmp" // ends the name of a file that is being written
 )
 
 // A record is the content of run.json. It holds no value of a clock.
@@ -55,7 +54,8 @@ const (
 
 // An identity is all that decides what a run computes. It never changes.
 type identity struct {
-	Maze       string     `json:"maze"` // the name; Map is what counts
+	Version    string     `json:"version"` // of the algorithm
+	Maze       string     `json:"maze"`    // the name; Map is what counts
 	Map        []string   `json:"map"`
 	Preset     string     `json:"preset"` // the name; Parameters is what counts
 	Parameters parameters `json:"parameters"`
@@ -72,7 +72,6 @@ type limits struct {
 
 // program says what ran last.
 type program struct {
-	Version  string            `json:"version"`
 	Revision string            `json:"revision"`
 	Go       string            `json:"go"`
 	Build    map[string]string `json:"build"` // the settings that can change arithmetic
@@ -114,16 +113,17 @@ func (id identity) differences(other identity) []string {
 			d = append(d, fmt.Sprintf("the map of %s %s", id.Maze, mapDifference(id.Map, other.Map)))
 		}
 	}
-	number := func(name string, there, here any) {
+	compare := func(name string, there, here any) {
 		if there != here {
 			d = append(d, fmt.Sprintf("%s is %v there, %v here", name, there, here))
 		}
 	}
-	number("-seed", id.Seed, other.Seed)
-	number("-eval", id.EvalEvery, other.EvalEvery)
-	number("the number of rollouts", id.Rollouts, other.Rollouts)
+	compare("-seed", id.Seed, other.Seed)
+	compare("-eval", id.EvalEvery, other.EvalEvery)
+	compare("the number of rollouts", id.Rollouts, other.Rollouts)
+	compare("the version of qta", id.Version, other.Version)
 	for _, f := range qta.Fields() {
-		number(f.Name, qta.Params(id.Parameters).Value(f.Name), qta.Params(other.Parameters).Value(f.Name))
+		compare(f.Name, qta.Params(id.Parameters).Value(f.Name), qta.Params(other.Parameters).Value(f.Name))
 	}
 	return d
 }
@@ -251,19 +251,26 @@ func ours(dir string, entries []os.DirEntry) error {
 	return nil
 }
 
-// loadAgent reads the newest undamaged agent of a directory, or returns nil
-// where there is none. An agent of another run than r is an error.
-func loadAgent(dir string, r *record, stderr io.Writer) (*qta.Agent, error) {
+// loadAgent reads the newest whole agent of a directory, or returns nil where
+// there is none, and warns of a damaged one. An agent of another run than r is
+// an error. With mend the older agent takes the place of a damaged one, so
+// that the next checkpoint does not make the damaged one the older.
+func loadAgent(dir string, r *record, mend bool, stderr io.Writer) (*qta.Agent, error) {
 	path := filepath.Join(dir, agentFile)
-	if !exists(path) && !exists(path+previous) {
+	if !exists(path) && !exists(path+qta.Previous) {
 		return nil, nil
 	}
-	a, warning, err := qta.LoadFile(path)
+	a, damage, err := qta.LoadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	if warning != nil {
-		fmt.Fprintf(stderr, "qta: warning: %s\n", bare(warning))
+	if damage != nil {
+		fmt.Fprintf(stderr, "qta: warning: %s; the checkpoint before it, of step %d, is used\n", bare(damage), a.Steps())
+	}
+	if damage != nil && mend {
+		if err := os.Rename(path+qta.Previous, path); err != nil {
+			return nil, fmt.Errorf("%s cannot be replaced: %w", path, err)
+		}
 	}
 	if a.Params() != qta.Params(r.Run.Parameters) || a.Seed() != r.Run.Seed {
 		a.Close()
@@ -372,7 +379,7 @@ func openTiming(dir string) (*os.File, error) {
 
 // thisProgram describes the running program.
 func thisProgram() program {
-	p := program{Version: qta.Version, Revision: "unknown", Go: runtime.Version(), Build: map[string]string{}}
+	p := program{Revision: "unknown", Go: runtime.Version(), Build: map[string]string{}}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return p

@@ -19,9 +19,9 @@ func sampleRecord(t testing.TB) *record {
 	}
 	return &record{
 		Format: recordFormat, State: stateSolved,
-		Run:     identity{name, mapLines(m), "small", parameters(qta.Small()), 1<<64 - 1, 1000, rollouts},
+		Run:     identity{qta.Version, name, mapLines(m), "small", parameters(qta.Small()), 1<<64 - 1, 1000, rollouts},
 		Limits:  limits{150_000, "solved"},
-		Program: program{"0.1.0", "unknown", "go1.26", map[string]string{"GOAMD64": "v1"}},
+		Program: program{"unknown", "go1.26", map[string]string{"GOAMD64": "v1"}},
 		Machine: machine{"linux", "amd64", "avx2", 2},
 		Outcome: &outcome{5000, 5000, "0123", ""},
 	}

@@ -113,7 +113,7 @@ func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	id := identity{mazeName, mapLines(maze), label, parameters(p), f.seed, f.eval, rollouts}
+	id := identity{qta.Version, mazeName, mapLines(maze), label, parameters(p), f.seed, f.eval, rollouts}
 
 	unlock, found, err := claim(dir)
 	if err != nil {
@@ -126,13 +126,14 @@ func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 			return badInput("%s holds another run: %s; name another directory with -out", dir, list(d))
 		}
 		id = found.Run // with the names it has had from the start
-		saved, err := loadAgent(dir, found, stderr)
+		saved, err := loadAgent(dir, found, true, stderr)
 		if err != nil {
 			return err
 		}
 		if saved != nil {
 			agent.Close()
 			agent, s.agent, s.savedStep = saved, saved, saved.Steps()
+			warnOfKernel(stderr, found.Machine.Kernel, qta.KernelName())
 		}
 	}
 	s.record = &record{
@@ -156,6 +157,15 @@ func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 		s.printer.say("Continues after %d environment steps.", s.agent.Steps())
 	}
 	return s.train(ctx, maze.Env(), maze.Env())
+}
+
+// warnOfKernel warns where a run changes between kernels that round
+// differently.
+func warnOfKernel(stderr io.Writer, before, now string) {
+	const portable = "generic"
+	if before != now && (before == portable || now == portable) {
+		fmt.Fprintf(stderr, "qta: warning: the run has used the %s kernel and goes on with the %s kernel, which rounds differently\n", before, now)
+	}
 }
 
 // directory returns the run's directory.
@@ -194,7 +204,11 @@ func (s *session) nothingToDo(found *record) error {
 			return err
 		}
 	}
-	s.printer.say("The run in %s is done: %s. More -steps or -stop never continue it; another -seed or -out begins a new one.", s.dir, s.story())
+	more := "More -steps continue it"
+	if s.agent.SolvedAt() > 0 {
+		more = "-stop never, with enough -steps, continues it"
+	}
+	s.printer.say("The run in %s is done: %s. %s; another -seed or -out begins a new one.", s.dir, s.story(), more)
 	return nil
 }
 
@@ -351,7 +365,8 @@ func (s *session) writeEnd() error {
 func (s *session) fail(err error) error {
 	s.record.State = stateFailed
 	s.record.Outcome = &outcome{Steps: s.agent.Steps(), SolvedAt: s.agent.SolvedAt(), Message: bare(err)}
-	replaceFile(s.path(recordFile), s.record.encode(), true) // err is the one to report
+	s.writeLog(true) // of this and the next write, err is the one to report
+	replaceFile(s.path(recordFile), s.record.encode(), true)
 	if s.savedStep < 0 {
 		return &runError{err, "there is no checkpoint yet in " + s.dir}
 	}

@@ -285,7 +285,7 @@ func TestDamagedAgent(t *testing.T) {
 	}
 	sameOutcome(t, "whole", "run")
 	writeFile(t, path, "no agent")
-	writeFile(t, path+previous, "neither")
+	writeFile(t, path+qta.Previous, "neither")
 	for _, args := range [][]string{tinyRun("-steps", "70", "-out", "run"), {"eval", "run"}} {
 		if got := command(t, args...); got.code != exitFailure || !strings.Contains(got.errors, agentFile) || strings.Count(got.errors, "\n") != 1 {
 			t.Errorf("%v with both agents damaged: %+v", args, got)
@@ -299,7 +299,7 @@ func TestDamagedAgent(t *testing.T) {
 	}
 	// Without any agent the run begins again.
 	os.Remove(path)
-	os.Remove(path + previous)
+	os.Remove(path + qta.Previous)
 	if got := command(t, "eval", "run"); got.code != exitInput || !strings.Contains(got.errors, "run holds no agent.qta yet") {
 		t.Errorf("eval without an agent: %+v", got)
 	}
@@ -349,7 +349,7 @@ func TestNumbersGoneWrong(t *testing.T) {
 	var out bytes.Buffer
 	s := &session{dir: ".", agent: a, maze: m, printer: newPrinter(&out, 100, 0), savedStep: -1, record: &record{
 		Format: recordFormat, State: stateRunning,
-		Run:    identity{name, mapLines(m), "small", parameters(p), 1, 1000, rollouts},
+		Run:    identity{qta.Version, name, mapLines(m), "small", parameters(p), 1, 1000, rollouts},
 		Limits: limits{100, "never"},
 	}}
 	if err := s.open(20); err != nil {
@@ -433,5 +433,18 @@ func TestPrinter(t *testing.T) {
 		"end\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestWarnOfKernel(t *testing.T) {
+	for _, test := range []struct {
+		before, now string
+		want        bool
+	}{{"avx512", "avx512", false}, {"avx512", "neon", false}, {"generic", "generic", false}, {"generic", "avx2", true}, {"avx2", "generic", true}} {
+		var out bytes.Buffer
+		warnOfKernel(&out, test.before, test.now)
+		if got := strings.HasPrefix(out.String(), "qta: warning: "); got != test.want {
+			t.Errorf("from %s to %s: output %q", test.before, test.now, out.String())
+		}
 	}
 }

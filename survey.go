@@ -1,0 +1,58 @@
+package qta
+
+import "fmt"
+
+// A Survey is what an agent makes of a set of points: the data of the paper's
+// Figure 5. Its slices have an element per point.
+type Survey struct {
+	Value       []float64 // mean over the critics of Q(start, π(start, point), point), in discounted rewards
+	Deviation   []float64 // Equation 5 at the point, in the prediction's units
+	Probability []float64 // Equation 6 with the points as candidates
+	Samples     []int     // indices of points drawn with these probabilities
+}
+
+// Survey asks the agent about points, each taken as a state and as a goal, and
+// draws samples of them as goals. start is an observation, and desired the
+// environment's goal, which UncertaintyGoal may ask for. The environment must
+// be one whose observation is its achieved goal, as in a maze; otherwise Survey
+// panics. Chance comes from the seed and the step alone, and training is not
+// changed.
+//
+// Reading: the captions of Figure 5 say "value function for all states"; it is
+// shown as the value of every point as a goal from the start, which is what its
+// "optimal value function" can be compared with. The state of Equation 5 is the
+// point for each candidate.
+func (a *Agent) Survey(start, desired []float64, points [][]float64, samples int) Survey {
+	if a.sizes.Observation != a.sizes.Goal {
+		panic(fmt.Sprintf("qta: Survey with observations of %d and goals of %d", a.sizes.Observation, a.sizes.Goal))
+	}
+	p := a.params
+	a.reserve(a.replay.n)
+	rng := newStream(a.seed, forSurvey+purpose(a.step)<<8)
+	n := len(points)
+	s := Survey{make([]float64, n), make([]float64, n), make([]float64, n), make([]int, samples)}
+
+	width := a.sizes.Observation + a.sizes.Goal + a.sizes.Action
+	x := newMatrix(n, width)
+	for k, point := range points {
+		a.inputs(x.row(k), start, point)
+	}
+	a.valuesTowards(s.Value, x)
+
+	for k, point := range points {
+		goal := desired
+		if p.UncertaintyGoal == "candidate" {
+			goal = point
+		}
+		a.inputs(x.row(k), point, goal)
+	}
+	actions := newMatrix(n*p.UncertaintyActions, a.sizes.Action)
+	a.drawActions(actions, n, rng)
+	a.pun.uncertainty(a.workers, s.Deviation, x, actions)
+
+	GoalProbabilities(s.Probability, s.Deviation, p.Slope, p.Intercept)
+	for i := range s.Samples {
+		s.Samples[i] = drawFrom(s.Probability, rng)
+	}
+	return s
+}
