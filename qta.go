@@ -19,6 +19,16 @@
 // The paper numbers none of its eight displayed formulas; they are numbered
 // here in the order of appearance.
 //
+//	N  file       function             test                     golden
+//	1  pun.go     TDTarget             TestTDTarget             td-target, td-target-networks
+//	2  pun.go     CriticLoss           TestCriticGradient       critic-loss
+//	3  pun.go     Polyak               TestPolyak               polyak
+//	4  pun.go     PredictiveLoss       TestHeadGradient         predictive-loss
+//	5  pun.go     pun.uncertainty      TestUncertainty          uncertainty-std, uncertainty
+//	6  qta.go     GoalProbabilities    TestGoalProbabilities    goal-probability
+//	7  replay.go  SampleProbabilities  TestSampleProbabilities  per
+//	8  replay.go  ImportanceWeights    TestImportanceWeights    per
+//
 // # Readings
 //
 // What the paper does not say is said at the function that had to choose, in
