@@ -290,11 +290,12 @@ func TestMulPanics(t *testing.T) {
 }
 
 func TestMulAllocates(t *testing.T) {
-	for _, cols := range []int{128, 3} {
-		c, a, b, bias := newMatrix(1024, cols), newMatrix(1024, 64), newMatrix(64, cols), newMatrix(1, cols)
+	for _, size := range [][2]int{{256, 128}, {1024, 3}} {
+		rows, cols := size[0], size[1]
+		c, a, b, bias := newMatrix(rows, cols), newMatrix(rows, 64), newMatrix(64, cols), newMatrix(1, cols)
 		for _, w := range append(allWorkers(t), nil) {
-			// A hundred runs outweigh what goroutines allocate as they start.
-			n := testing.AllocsPerRun(100, func() { w.mul(c, a, b, epilogue{bias: bias.data, relu: true}) })
+			// Many runs outweigh what goroutines allocate as they start.
+			n := testing.AllocsPerRun(30, func() { w.mul(c, a, b, epilogue{bias: bias.data, relu: true}) })
 			if n != 0 {
 				t.Errorf("%d threads, %d columns: %v allocations", w.threads(), cols, n)
 			}

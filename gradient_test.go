@@ -352,18 +352,26 @@ func TestHeadGradient(t *testing.T) {
 	}
 }
 
-// With HeadBackbone critics and heads have an optimiser each for everything;
-// the critics' must not see the head's gradient.
+// With HeadBackbone critics and heads have an optimiser each for everything,
+// which must not see the other's gradient, whichever goes first.
 func TestBackboneOptimisers(t *testing.T) {
-	c := newGradientCase(9)
-	c.still.HeadBackbone = true
-	u := ensemble(c.still, c.critics, c.heads, len(c.b.s))
-	u.learnHeads(nil, c.b.x(), table("next", c.b.next, 0), &c.still, false)
-	u.learn(nil, c.b.x(), float32s(c.b.y), nil, matrix{}, &c.still, false)
-	for i, critic := range c.critics {
-		params := append(twinParams(critic...), twinParams(c.heads[i])...)
-		want := twinGradient(params, func() float64 { return twinCriticLoss(critic, c.b, false) })
-		near(t, "critic", tenfold(u.criticAdam[i].m), want)
+	for _, headsFirst := range []bool{false, true} {
+		c := newGradientCase(9)
+		c.still.HeadBackbone = true
+		u := ensemble(c.still, c.critics, c.heads, len(c.b.s))
+		heads := func() { u.learnHeads(nil, c.b.x(), table("next", c.b.next, 0), &c.still, false) }
+		if headsFirst {
+			heads()
+		}
+		u.learn(nil, c.b.x(), float32s(c.b.y), nil, matrix{}, &c.still, false)
+		if !headsFirst {
+			heads()
+		}
+		for i, critic := range c.critics {
+			params := append(twinParams(critic...), twinParams(c.heads[i])...)
+			near(t, "critic", tenfold(u.criticAdam[i].m), twinGradient(params, func() float64 { return twinCriticLoss(critic, c.b, false) }))
+			near(t, "head", tenfold(u.headAdam[i].m), twinGradient(params, func() float64 { return twinPredictiveLoss(critic, c.heads[i], c.b, "squared") }))
+		}
 	}
 }
 
