@@ -55,6 +55,9 @@ func (a *Agent) AppendBinary(b []byte) ([]byte, error) {
 	for _, c := range a.replay.columns() {
 		e.float64s(*c.data)
 	}
+	if a.replay.prioritised {
+		e.float64s(a.replay.weights.values()[:a.replay.n])
+	}
 	sum := sha256.Sum256(e.b[start:])
 	return append(e.b, sum[:]...), nil
 }
@@ -116,6 +119,9 @@ func (d *decoder) agent() (*Agent, error) {
 	for _, c := range a.replay.columns() {
 		row += 8 * c.width
 	}
+	if a.replay.prioritised {
+		row += 8
+	}
 	if want := float64(evaluations)*evaluationSize + float64(transitions)*float64(row); d.err == nil && want != float64(len(d.b)) {
 		d.err = fmt.Errorf("qta: checkpoint: %d bytes for %d evaluations and %d transitions, want %.0f", len(d.b), evaluations, transitions, want)
 	}
@@ -130,6 +136,11 @@ func (d *decoder) agent() (*Agent, error) {
 	for _, c := range a.replay.columns() {
 		*c.data = make([]float64, transitions*c.width)
 		d.float64s(*c.data)
+	}
+	if a.replay.prioritised {
+		weights := make([]float64, transitions)
+		d.float64s(weights)
+		a.replay.weights.fill(weights)
 	}
 	if d.err == nil && (a.step < 0 || a.step != transitions) {
 		d.err = fmt.Errorf("qta: checkpoint: step %d with %d transitions", a.step, transitions)
@@ -164,12 +175,7 @@ func (a *Agent) state(c coder) {
 	c.float32s(a.policy.net.params)
 	c.float32s(a.policy.target.params)
 	a.policy.adam.state(c)
-	for i, critic := range a.pun.critics {
-		c.float32s(critic.params)
-		c.float32s(a.pun.targets[i].params)
-		a.pun.criticAdam[i].state(c)
-		a.pun.headAdam[i].state(c)
-	}
+	a.pun.state(c)
 	a.observations.state(c)
 	a.goals.state(c)
 	for _, s := range []stream{a.exploration, a.environment, a.draws, a.learning, a.goalDraws} {
@@ -186,9 +192,21 @@ func (a *Agent) state(c coder) {
 	c.float64s(a.desired)
 	c.float64s(a.goal)
 	c.bool(&a.firstGoal)
+	c.bool(&a.reached)
 	c.fixed(a.episodeStart)
 	c.int(&a.goalsSet)
 	c.int(&a.goalsReached)
+	c.float(&a.largest)
+	a.curriculum.state(c)
+}
+
+func (u *pun) state(c coder) {
+	for i, critic := range u.critics {
+		c.float32s(critic.params)
+		c.float32s(u.targets[i].params)
+		u.criticAdam[i].state(c)
+		u.headAdam[i].state(c)
+	}
 }
 
 func (m *adam) state(c coder) {
@@ -397,6 +415,9 @@ func LoadFile(path string) (a *Agent, damage, err error) {
 	a, err = loadOne(path + Previous)
 	if err == nil {
 		return a, damage, nil
+	}
+	if errors.Is(damage, fs.ErrNotExist) {
+		return nil, nil, err
 	}
 	return nil, nil, damage
 }

@@ -18,9 +18,14 @@ type replay struct {
 	observation     []float64 // s
 	achieved        []float64 // goal achieved at s
 	action          []float64 // a
-	goal            []float64 // g pursued, whatever the environment desired
+	goal            []float64 // g pursued
+	desired         []float64 // the environment's goal
 	nextObservation []float64 // s'
 	nextAchieved    []float64 // goal achieved at s'
+
+	// The weight p^α of each transition, with prioritised replay.
+	prioritised bool
+	weights     sumTree
 }
 
 func newReplay(sizes Sizes, horizon int) *replay {
@@ -50,21 +55,29 @@ func (b *replay) columns() []column {
 		{&b.achieved, b.sizes.Goal},
 		{&b.action, b.sizes.Action},
 		{&b.goal, b.sizes.Goal},
+		{&b.desired, b.sizes.Goal},
 		{&b.nextObservation, b.sizes.Observation},
 		{&b.nextAchieved, b.sizes.Goal},
 	}
 }
 
 // add stores a transition: from the state s by action a, in pursuit of goal,
-// to the state next.
-func (b *replay) add(observation, achieved, action, goal []float64, next State) {
+// to the state next. With prioritised replay its weight is the given one.
+func (b *replay) add(observation, achieved, action, goal []float64, next State, weight float64) {
 	b.observation = append(b.observation, observation...)
 	b.achieved = append(b.achieved, achieved...)
 	b.action = append(b.action, action...)
 	b.goal = append(b.goal, goal...)
+	b.desired = append(b.desired, next.Desired...)
 	b.nextObservation = append(b.nextObservation, next.Observation...)
 	b.nextAchieved = append(b.nextAchieved, next.Achieved...)
 	b.n++
+	if b.prioritised {
+		if b.n > b.weights.leaves() {
+			b.weights.grow(2 * b.n)
+		}
+		b.weights.set(b.n-1, weight)
+	}
 }
 
 // at returns vector i of a column.
