@@ -7,6 +7,13 @@ package qta
 // The ensemble keeps a copy of the backbone for every critic. The copies start
 // equal and all take the sum of the critics' gradients, so that they stay equal
 // to the bit; whatever else an ensemble does is PUN's.
+
+// maskProbability is the chance of a transition to be in a critic's part
+//, as in the authors' code; Osband et al. try
+// several.
+const maskProbability = 0.5
+
+// bootstrap makes an ensemble of this kind and returns the width of its heads.
 //
 // Reading: no critic is followed for an episode, which is what Osband et al.
 // explore with: the goals drive exploration here, as in the authors' code.
@@ -15,12 +22,6 @@ package qta
 // output, which regress to both coordinates of s' at once and so to their
 // mean, and trains a head where its critic's mask is 0. "clean" has an output
 // for each coordinate and one mask for both.
-
-// maskProbability is the chance of a transition to be in a critic's part
-// (fact from the authors' code; Osband et al. try several).
-const maskProbability = 0.5
-
-// bootstrap makes an ensemble of this kind and returns the width of its heads.
 func (u *pun) bootstrap(p Params) (head int) {
 	u.ownTargets, u.shared = true, true
 	if p.BootstrapForm == "authors" {

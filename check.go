@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -31,7 +31,7 @@ type CheckResult struct {
 	Equation string // the file's "equation"
 	Case     string
 	Numbers  []int  // the equations of the paper that it concerns, if any
-	Function string // the function that computes them
+	Function string // the function, or functions, held to the vectors
 
 	Unchecked string  // why the case was not run, or empty
 	Err       error   // what does not hold, or nil
@@ -70,7 +70,7 @@ func Check(fsys fs.FS) ([]CheckResult, error) {
 type equation struct {
 	name     string
 	numbers  []int  // of the paper's equations
-	function string // the home
+	function string // the home, or the homes
 	check    checker
 }
 
@@ -93,7 +93,7 @@ func equations() []equation {
 		{"uncertainty", []int{5}, "pun.uncertainty", checking(checkUncertainty)},
 		{"goal-probability", []int{6}, "GoalProbabilities", checking(checkGoalProbability)},
 		{"achievable", nil, "Achievable", checking(checkAchievable)},
-		{"per", []int{7, 8}, "SampleProbabilities", checking(checkPriorities)},
+		{"per", []int{7, 8}, "SampleProbabilities, ImportanceWeights", checking(checkPriorities)},
 		{"per-beta", nil, "PriorityBeta", checking(checkBeta)},
 		{"her", nil, "replay.draw", checking(checkHindsight)},
 		{"her-future", nil, "futureStep", checking(checkFuture)},
@@ -180,9 +180,9 @@ func checking[In, Out any](f func(In) Out) checker {
 			return 0, err
 		}
 		c := comparison{tolerance: tolerance}
-		c.compare(reflect.ValueOf(f(i)), reflect.ValueOf(want), "out")
+		c.compare(reflect.ValueOf(f(i)), reflect.ValueOf(want), path{{key: "out"}})
 		if c.numbers == 0 {
-			c.fail("out has no numbers")
+			c.fail(path{{key: "out"}}, "has no numbers")
 		}
 		return c.worst, c.err
 	}
@@ -198,17 +198,43 @@ func fail(format string, args ...any) { panic(badVector(fmt.Sprintf(format, args
 // decode reads JSON more strictly than encoding/json does: every field of a
 // struct must be there, once and spelt as in its tag, except one tagged
 // omitempty; there are no others; only a pointer can be null.
-func decode(text []byte, to any, path string) error {
-	return decodeValue(text, reflect.ValueOf(to).Elem(), path)
+func decode(text []byte, to any, name string) error {
+	text = bytes.TrimSpace(text)
+	p := path{{key: name}}
+	if !json.Valid(text) {
+		return p.errorf("is not JSON")
+	}
+	return decodeValue(text, reflect.ValueOf(to).Elem(), p)
 }
 
-func decodeValue(text []byte, v reflect.Value, path string) error {
-	text = bytes.TrimSpace(text)
-	if !json.Valid(text) {
-		return fmt.Errorf("%s is not JSON", path)
+// A path leads to a value in a file. It becomes text only for a message.
+type path []struct {
+	key string // or, if empty,
+	i   int
+}
+
+func (p path) key(name string) path { return append(p, path{{key: name}}...) }
+func (p path) index(i int) path     { return append(p, path{{i: i}}...) }
+
+func (p path) errorf(format string, args ...any) error {
+	var b strings.Builder
+	for k, step := range p {
+		switch {
+		case step.key == "":
+			fmt.Fprintf(&b, "[%d]", step.i)
+		case k == 0:
+			b.WriteString(step.key)
+		default:
+			b.WriteString("." + step.key)
+		}
 	}
+	return fmt.Errorf("%s "+format, append([]any{&b}, args...)...)
+}
+
+func decodeValue(text []byte, v reflect.Value, p path) error {
+	text = bytes.TrimSpace(text)
 	if v.Type() == reflect.TypeFor[json.RawMessage]() {
-		v.SetBytes(slices.Clone(text))
+		v.SetBytes(text)
 		return nil
 	}
 	switch v.Kind() {
@@ -217,47 +243,47 @@ func decodeValue(text []byte, v reflect.Value, path string) error {
 			return nil
 		}
 		v.Set(reflect.New(v.Type().Elem()))
-		return decodeValue(text, v.Elem(), path)
+		return decodeValue(text, v.Elem(), p)
 	case reflect.Float64:
 		x, err := strconv.ParseFloat(string(text), 64)
 		if err != nil {
-			return fmt.Errorf("%s is %s, not a number", path, shorten(text))
+			return p.errorf("is %s, not a number", shorten(text))
 		}
 		v.SetFloat(x)
 	case reflect.Int:
 		x, err := strconv.Atoi(string(text))
 		if err != nil {
-			return fmt.Errorf("%s is %s, not a whole number", path, shorten(text))
+			return p.errorf("is %s, not a whole number", shorten(text))
 		}
 		v.SetInt(int64(x))
 	case reflect.String:
 		var s string
 		if text[0] != '"' || json.Unmarshal(text, &s) != nil {
-			return fmt.Errorf("%s is %s, not a string", path, shorten(text))
+			return p.errorf("is %s, not a string", shorten(text))
 		}
 		v.SetString(s)
 	case reflect.Slice:
 		var elements []json.RawMessage
 		if text[0] != '[' || json.Unmarshal(text, &elements) != nil {
-			return fmt.Errorf("%s is %s, not an array", path, shorten(text))
+			return p.errorf("is %s, not an array", shorten(text))
 		}
 		v.Set(reflect.MakeSlice(v.Type(), len(elements), len(elements)))
 		for i, e := range elements {
-			if err := decodeValue(e, v.Index(i), fmt.Sprintf("%s[%d]", path, i)); err != nil {
+			if err := decodeValue(e, v.Index(i), p.index(i)); err != nil {
 				return err
 			}
 		}
 	case reflect.Struct:
-		return decodeStruct(text, v, path)
+		return decodeStruct(text, v, p)
 	default:
 		panic("qta: vectors have no " + v.Type().String())
 	}
 	return nil
 }
 
-func decodeStruct(text []byte, v reflect.Value, path string) error {
+func decodeStruct(text []byte, v reflect.Value, p path) error {
 	if text[0] != '{' {
-		return fmt.Errorf("%s is %s, not an object", path, shorten(text))
+		return p.errorf("is %s, not an object", shorten(text))
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	members := map[string]json.RawMessage{}
@@ -265,12 +291,12 @@ func decodeStruct(text []byte, v reflect.Value, path string) error {
 	for d.More() {
 		key, _ := d.Token()
 		var member json.RawMessage
-		if err := d.Decode(&member); err != nil && err != io.EOF {
-			return fmt.Errorf("%s: %w", path, err)
+		if err := d.Decode(&member); err != nil {
+			return p.errorf("is not JSON: %w", err)
 		}
 		name := fmt.Sprint(key)
 		if members[name] != nil {
-			return fmt.Errorf("%s has the key %q twice", path, name)
+			return p.errorf("has the key %q twice", name)
 		}
 		members[name] = member
 	}
@@ -281,20 +307,14 @@ func decodeStruct(text []byte, v reflect.Value, path string) error {
 		if !ok && option == "omitempty" {
 			continue
 		} else if !ok {
-			return fmt.Errorf("%s lacks the key %q", path, name)
+			return p.errorf("lacks the key %q", name)
 		}
-		if err := decodeValue(member, v.Field(i), path+"."+name); err != nil {
+		if err := decodeValue(member, v.Field(i), p.key(name)); err != nil {
 			return err
 		}
 	}
-	extra := ""
-	for name := range members {
-		if extra == "" || name < extra {
-			extra = name
-		}
-	}
 	if len(members) > 0 {
-		return fmt.Errorf("%s has an unknown key %q", path, extra)
+		return p.errorf("has an unknown key %q", slices.Min(slices.Collect(maps.Keys(members))))
 	}
 	return nil
 }
@@ -315,40 +335,40 @@ type comparison struct {
 	err       error // the first that does not hold
 }
 
-func (c *comparison) compare(got, want reflect.Value, path string) {
+func (c *comparison) compare(got, want reflect.Value, p path) {
 	switch got.Kind() {
 	case reflect.Struct:
 		for i := range got.NumField() {
 			name, _, _ := strings.Cut(got.Type().Field(i).Tag.Get("json"), ",")
-			c.compare(got.Field(i), want.Field(i), path+"."+name)
+			c.compare(got.Field(i), want.Field(i), p.key(name))
 		}
 	case reflect.Slice:
 		if got.Len() != want.Len() {
-			c.fail("%s has %d elements in the file, the code gives %d", path, want.Len(), got.Len())
+			c.fail(p, "has %d elements in the file, the code gives %d", want.Len(), got.Len())
 			return
 		}
 		for i := range got.Len() {
-			c.compare(got.Index(i), want.Index(i), fmt.Sprintf("%s[%d]", path, i))
+			c.compare(got.Index(i), want.Index(i), p.index(i))
 		}
 	case reflect.Int:
-		c.number(float64(got.Int()), float64(want.Int()), path)
+		c.number(float64(got.Int()), float64(want.Int()), p)
 	default:
-		c.number(got.Float(), want.Float(), path)
+		c.number(got.Float(), want.Float(), p)
 	}
 }
 
-func (c *comparison) number(r, e float64, path string) {
+func (c *comparison) number(r, e float64, p path) {
 	distance := math.Abs(r-e) / (1 + math.Abs(e))
 	c.numbers++
 	c.worst = max(c.worst, distance) // NaN if either is
 	if !(distance <= c.tolerance) {
-		c.fail("%s: the code gives %v, the file has %v; |r-e| / (1 + |e|) is %.3g, allowed are %v", path, r, e, distance, c.tolerance)
+		c.fail(p, "is %v in the file, the code gives %v; |r-e| / (1 + |e|) is %.3g, allowed are %v", e, r, distance, c.tolerance)
 	}
 }
 
-func (c *comparison) fail(format string, args ...any) {
+func (c *comparison) fail(p path, format string, args ...any) {
 	if c.err == nil {
-		c.err = fmt.Errorf(format, args...)
+		c.err = p.errorf(format, args...)
 	}
 }
 
@@ -681,9 +701,9 @@ func checkTargetNetworks(in struct {
 		t.load(fmt.Sprintf("critics[%d]", i), in.Critics[i])
 	}
 	a.learning = pairScript(in.M, len(in.Critics))
-	b := batch{next: join(s, g, newMatrix(s.rows, a.sizes.Action)), r: float32s(in.R), y: make([]float32, s.rows)}
+	b := batch{next: join(s, g, newMatrix(s.rows, a.sizes.Action)), r: float32s(in.R), y: [][]float32{make([]float32, s.rows)}}
 	a.target(&b)
-	out.ANext, out.Y = rowsOf64(b.next.columns(s.cols+g.cols, b.next.cols)), float64s(b.y)
+	out.ANext, out.Y = rowsOf64(b.next.columns(s.cols+g.cols, b.next.cols)), float64s(b.y[0])
 	return out
 }
 
@@ -707,19 +727,20 @@ func checkCriticLoss(in struct {
 }) {
 	x := transitions(in.S, in.G, in.A)
 	wantLength("y", len(in.Y), x.rows)
-	var weights []float32
+	b := batch{x: x, y: [][]float32{float32s(in.Y)}}
 	if in.W != nil {
 		wantLength("w", len(in.W), x.rows)
-		weights = float32s(in.W)
+		b.weights = [][]float32{float32s(in.W)}
 	}
 	still := Paper() // rates of zero leave the critics as they are
 	still.CriticRate = 0
+	still.HeadOwnDraw = true
 	for i := range in.Critics {
 		u := ensemble(still, in.Critics[i:i+1], nil, x.rows)
 		wantInput(fmt.Sprintf("critics[%d]", i), in.Critics[i].widths("critics"), x.cols)
-		loss, _ := u.learn(nil, x, float32s(in.Y), weights, matrix{}, &still, false)
+		loss, _ := u.learn(nil, &b, &still, false)
 		out.Loss = append(out.Loss, loss)
-		out.Grad = append(out.Grad, u.gradient.q.vector())
+		out.Grad = append(out.Grad, u.gradient(0).q.vector())
 	}
 	return out
 }
@@ -802,9 +823,9 @@ func checkPredictiveLoss(in struct {
 		if u.dp.cols != next.cols {
 			fail("in.heads[%d] predicts %d numbers, in.s_next has %d", i, u.dp.cols, next.cols)
 		}
-		out.Loss = append(out.Loss, u.learnHeads(nil, x, next, &still, false))
+		out.Loss = append(out.Loss, u.learnHeads(nil, &batch{x: x, head: next}, &still, false))
 		out.Pred = append(out.Pred, rowsOf64(u.prediction[0]))
-		out.GradHead = append(out.GradHead, u.gradient.head.vector())
+		out.GradHead = append(out.GradHead, u.gradient(0).head.vector())
 		// The vectors have the gradient after the latent's ReLU, so no mask.
 		dξ := newMatrix(x.rows, widths[len(widths)-2])
 		u.critics[0].head.backwardInput(nil, dξ, u.dp, u.headT, matrix{})
@@ -1002,8 +1023,8 @@ func checkOptimalReturn(in struct {
 	Discounted   []float64 `json:"discounted"`
 }) {
 	for i, h := range in.Hops {
-		if h < 0 || h > 1e6 {
-			fail("in.hops[%d] is %d, allowed are 0 to 1000000", i, h)
+		if h < 0 || h > 10000 {
+			fail("in.hops[%d] is %d, allowed are 0 to 10000", i, h)
 		}
 		out.Undiscounted = append(out.Undiscounted, OptimalReturn(h))
 		out.Discounted = append(out.Discounted, OptimalValue(in.Gamma, h))
@@ -1073,7 +1094,7 @@ func checkUpdate(in struct {
 		a.scratch.batch = batch{
 			x:    x,
 			next: join(next, table("steps.g", step.G, 0), newMatrix(x.rows, a.sizes.Action)),
-			r:    float32s(step.R), y: make([]float32, x.rows),
+			r:    float32s(step.R), y: [][]float32{make([]float32, x.rows)},
 			head: next,
 		}
 		a.learn(nil)

@@ -32,6 +32,7 @@ import (
 const (
 	checkpointMagic   = "qta checkpoint\n\x00"
 	checkpointVersion = 1
+	checkpointHeader  = len(checkpointMagic) + 8
 )
 
 // AppendBinary appends the agent's whole state to b. It fails with a
@@ -42,7 +43,7 @@ func (a *Agent) AppendBinary(b []byte) ([]byte, error) {
 		return b, err
 	}
 	start := len(b)
-	e := encoder{append(b, checkpointMagic...)}
+	e := encoder{append(slices.Grow(b, a.checkpointSize()), checkpointMagic...)}
 	e.uint(checkpointVersion)
 	e.bytes(a.params.JSON())
 	e.ints(a.sizes.Observation, a.sizes.Goal, a.sizes.Action)
@@ -62,6 +63,32 @@ func (a *Agent) AppendBinary(b []byte) ([]byte, error) {
 	return append(e.b, sum[:]...), nil
 }
 
+// checkpointSize returns about the length of a checkpoint, so that it is written
+// to memory that is allocated once.
+func (a *Agent) checkpointSize() int {
+	c := byteCount(1 << 14) // the header
+	a.state(&c)
+	n := int(c) + evaluationSize*len(a.log)
+	for _, column := range a.replay.columns() {
+		n += 8 * len(*column.data)
+	}
+	if a.replay.prioritised {
+		n += 8 * a.replay.n
+	}
+	return n
+}
+
+// A byteCount is a coder that adds up lengths.
+type byteCount int
+
+func (c *byteCount) float32s(v []float32) { *c += byteCount(4 * len(v)) }
+func (c *byteCount) float64s(v []float64) { *c += byteCount(8 * len(v)) }
+func (c *byteCount) float(*float64)       { *c += 8 }
+func (c *byteCount) int(*int)             { *c += 8 }
+func (c *byteCount) bool(*bool)           { *c++ }
+func (c *byteCount) generator(s stream)   { *c += byteCount(len(s.state())) }
+func (c *byteCount) fixed(v []byte)       { *c += byteCount(len(v)) }
+
 // MarshalBinary returns the agent's whole state.
 func (a *Agent) MarshalBinary() ([]byte, error) { return a.AppendBinary(nil) }
 
@@ -69,26 +96,35 @@ func (a *Agent) MarshalBinary() ([]byte, error) { return a.AppendBinary(nil) }
 // threads stay. Data that is damaged, of another format or of another kind is
 // an error that says so, and leaves the agent as it was.
 func (a *Agent) UnmarshalBinary(data []byte) error {
-	if !bytes.HasPrefix(data, []byte(checkpointMagic)) {
-		return errors.New("qta: checkpoint: this is not a checkpoint")
+	if err := checkCheckpoint(data); err != nil {
+		return err
 	}
-	if len(data) < len(checkpointMagic)+8+sha256.Size {
-		return errors.New("qta: checkpoint: cut off")
-	}
-	body, sum := data[:len(data)-sha256.Size], data[len(data)-sha256.Size:]
-	d := decoder{b: body[len(checkpointMagic):]}
-	if v := d.uint(); v != checkpointVersion {
-		return fmt.Errorf("qta: checkpoint: format %d, this version reads format %d", v, checkpointVersion)
-	}
-	if sha256.Sum256(body) != [sha256.Size]byte(sum) {
-		return errors.New("qta: checkpoint: damaged or cut off: its checksum is wrong")
-	}
+	d := decoder{b: data[checkpointHeader : len(data)-sha256.Size]}
 	b, err := d.agent()
 	if err != nil {
 		return err
 	}
 	b.workers = a.workers
 	*a = *b
+	return nil
+}
+
+// checkCheckpoint returns an error unless data is an undamaged checkpoint of
+// this format.
+func checkCheckpoint(data []byte) error {
+	if !bytes.HasPrefix(data, []byte(checkpointMagic)) {
+		return errors.New("qta: checkpoint: this is not a checkpoint")
+	}
+	if len(data) < checkpointHeader+sha256.Size {
+		return errors.New("qta: checkpoint: cut off")
+	}
+	if v := binary.LittleEndian.Uint64(data[len(checkpointMagic):]); v != checkpointVersion {
+		return fmt.Errorf("qta: checkpoint: format %d, this version reads format %d", v, checkpointVersion)
+	}
+	body, sum := data[:len(data)-sha256.Size], data[len(data)-sha256.Size:]
+	if sha256.Sum256(body) != [sha256.Size]byte(sum) {
+		return errors.New("qta: checkpoint: damaged or cut off: its checksum is wrong")
+	}
 	return nil
 }
 
@@ -142,10 +178,14 @@ func (d *decoder) agent() (*Agent, error) {
 		d.float64s(weights)
 		a.replay.weights.fill(weights)
 	}
-	if d.err == nil && (a.step < 0 || a.step != transitions) {
-		d.err = fmt.Errorf("qta: checkpoint: step %d with %d transitions", a.step, transitions)
+	if a.step != transitions {
+		return nil, fmt.Errorf("qta: checkpoint: step %d with %d transitions", a.step, transitions)
 	}
-	return a, d.err
+	// Restored when the episode is played again, too late for an error.
+	if err := newStream(0, forEnvironment).restore(a.episodeStart); err != nil {
+		return nil, fmt.Errorf("qta: checkpoint: generator: %v", err)
+	}
+	return a, nil
 }
 
 // checkpointFloats returns about how many float32 the networks of a checkpoint
@@ -252,14 +292,12 @@ func (e *encoder) bytes(v []byte) {
 }
 
 func (e *encoder) float32s(values []float32) {
-	e.b = slices.Grow(e.b, 4*len(values))
 	for _, v := range values {
 		e.b = binary.LittleEndian.AppendUint32(e.b, math.Float32bits(v))
 	}
 }
 
 func (e *encoder) float64s(values []float64) {
-	e.b = slices.Grow(e.b, 8*len(values))
 	for _, v := range values {
 		e.uint(math.Float64bits(v))
 	}
@@ -293,8 +331,9 @@ func (d *decoder) uint() uint64 {
 }
 
 func (d *decoder) int(v *int) {
-	*v = int(d.uint())
-	if *v < 0 && d.err == nil {
+	u := d.uint()
+	*v = int(u)
+	if (*v < 0 || uint64(*v) != u) && d.err == nil {
 		d.err = errors.New("qta: checkpoint: a count is out of range")
 	}
 }
@@ -366,7 +405,8 @@ const Previous = ".previous"
 // SaveFile writes the agent's whole state to path, in such a way that at every
 // moment, whatever fails, path or path+[Previous] is a whole checkpoint once
 // there has been one: it is written beside the old one, synced, the old one is
-// renamed to path+[Previous], and the new one to path.
+// renamed to path+[Previous], and the new one to path. An old one that is
+// damaged does not take the place of the one before it.
 func (a *Agent) SaveFile(path string) error {
 	data, err := a.MarshalBinary()
 	if err != nil {
@@ -377,10 +417,14 @@ func (a *Agent) SaveFile(path string) error {
 		os.Remove(temporary)
 		return fmt.Errorf("qta: checkpoint not written: %w", err)
 	}
-	if err := os.Rename(path, path+Previous); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("qta: checkpoint not replaced: %w", err)
+	if undamaged(path) {
+		err = os.Rename(path, path+Previous)
 	}
-	if err := os.Rename(temporary, path); err != nil {
+	if err == nil {
+		err = os.Rename(temporary, path)
+	}
+	if err != nil {
+		os.Remove(temporary)
 		return fmt.Errorf("qta: checkpoint not replaced: %w", err)
 	}
 	if directory, err := os.Open(filepath.Dir(path)); err == nil {
@@ -390,6 +434,25 @@ func (a *Agent) SaveFile(path string) error {
 		directory.Close()
 	}
 	return nil
+}
+
+// undamaged reports whether a file ends in the checksum of all before it.
+func undamaged(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || info.Size() < sha256.Size {
+		return false
+	}
+	h := sha256.New()
+	if _, err := io.CopyN(h, f, info.Size()-sha256.Size); err != nil {
+		return false
+	}
+	sum, err := io.ReadAll(f)
+	return err == nil && bytes.Equal(sum, h.Sum(nil))
 }
 
 // writeSynced writes a file and waits until it is on the disk.
@@ -413,13 +476,14 @@ func LoadFile(path string) (a *Agent, damage, err error) {
 		return a, nil, nil
 	}
 	a, err = loadOne(path + Previous)
-	if err == nil {
+	switch {
+	case err == nil:
 		return a, damage, nil
-	}
-	if errors.Is(damage, fs.ErrNotExist) {
+	case errors.Is(damage, fs.ErrNotExist):
 		return nil, nil, err
+	default:
+		return nil, nil, damage
 	}
-	return nil, nil, damage
 }
 
 func loadOne(path string) (*Agent, error) {

@@ -6,6 +6,13 @@ import "math"
 // the paper compares PUN with: separate critics, each learning from its own
 // target, whose predictive heads are Gaussian: a mean for each component of s'
 // and one variance for all.
+
+// varianceFloor is added to every predicted variance (Lakshminarayanan et al.,
+// 2017, footnote 2).
+const varianceFloor = 1e-6
+
+// deepEnsemble makes an ensemble of this kind and returns the width of its
+// heads: a mean for each predicted component, and last the raw variance.
 //
 // Reading: there is no adversarial training, and G members in place of five,
 // as in the authors' code. The critics' loss stays Equation 2.
@@ -16,13 +23,6 @@ import "math"
 // variance, which is the noise the heads see in the data and not their
 // disagreement. "mixture" is Lakshminarayanan et al.'s own variance of the
 // uniform mixture, which has both.
-
-// varianceFloor is added to every predicted variance (Lakshminarayanan et al.,
-// 2017, footnote 2).
-const varianceFloor = 1e-6
-
-// deepEnsemble makes an ensemble of this kind and returns the width of its
-// heads: a mean for each predicted component, and last the raw variance.
 func (u *pun) deepEnsemble(p Params) (head int) {
 	u.ownTargets = true
 	u.headLoss = GaussianLoss

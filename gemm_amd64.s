@@ -131,11 +131,22 @@ TEXT ·tile512x8x32(SB), NOSPLIT, $0-8
 	OPERANDS
 	CMPQ tile_cols(AX), $32
 	JNE  partial
+	CMPQ R11, $4
+	JNE  strided
 
-	// Loads under a mask would take slots of the multiplications. Rows a large
-	// stride apart escape the processor's own prefetching.
+	// Loads under a mask would take slots of the multiplications.
 	PCALIGN $32
 full:
+	VMOVUPS (BX), Z16
+	VMOVUPS 64(BX), Z17
+	FMA2x8
+	STEP
+	JNZ full
+	JMP finish
+
+	// Steps of A that are rows apart escape the processor's own prefetching.
+	PCALIGN $32
+strided:
 	PREFETCHT0 (SI)(R11*8)
 	PREFETCHT0 (BX)(R12*8)
 	PREFETCHT0 64(BX)(R12*8)
@@ -143,8 +154,8 @@ full:
 	VMOVUPS 64(BX), Z17
 	FMA2x8
 	STEP
-	JNZ full
-	JMP  finish
+	JNZ strided
+	JMP finish
 
 partial:
 	VMOVUPS.Z (BX), K1, Z16

@@ -3,10 +3,8 @@ package qta
 // blockGeneric computes the rows r0 to r1 and columns c0 to c1 of p without
 // assembly. It rounds each product before it adds it, c = c + float32(a*b) in
 // ascending k, and so gives other bits than the other kernels, though the same
-// ones on every machine.
-//
-// Differs: the fused chain in portable Go, through float64, runs at less than
-// a third of the speed.
+// ones on every machine. The fused chain in portable Go, through float64, would
+// run at less than a third of the speed.
 func (p *product) blockGeneric(r0, r1, c0, c1 int) {
 	for i := r0; i < r1; i++ {
 		row := p.c.row(i)[c0:c1]

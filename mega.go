@@ -9,13 +9,6 @@ import (
 // QTA's learner: an episode's goal is the achieved goal of least density, among
 // candidates that the critics hold for reachable. Numbers without another
 // source are those of its authors' public code, with which the paper ran it.
-//
-// Differs: the density is fitted once an episode, on what was stored before the
-// latest one, where MEGA's code refits at every step and uses the last fit
-// before the episode's end: the same distribution at a fiftieth of the cost.
-//
-// Differs: the cutoff sees normalised inputs, as MEGA's later code does; the
-// snapshot that QTA's authors ran fed raw ones to networks trained on others.
 
 const (
 	megaCandidates = 100    // achieved goals considered
@@ -39,6 +32,14 @@ const (
 // achieved, and one pursued, the latter three from anywhere in the replay.
 var megaMix = [...]float64{0.1, 0.4, 0.3, 0.1, 0.1}
 
+// A mega is the curriculum MEGA.
+//
+// Differs: the density is fitted once an episode, on what was stored before the
+// latest one, where MEGA's code refits at every step and uses the last fit
+// before the episode's end: the same distribution at a fiftieth of the cost.
+//
+// Differs: the cutoff sees normalised inputs, as MEGA's later code does; the
+// snapshot that QTA's authors ran fed raw ones to networks trained on others.
 type mega struct {
 	plain
 	density     kernelDensity

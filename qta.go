@@ -19,6 +19,16 @@
 // The paper numbers none of its eight displayed formulas; they are numbered
 // here in the order of appearance.
 //
+//	N  file       function             test                     golden
+//	1  pun.go     TDTarget             TestTDTarget             td-target, td-target-networks
+//	2  pun.go     CriticLoss           TestCriticGradient       critic-loss
+//	3  pun.go     Polyak               TestPolyak               polyak
+//	4  pun.go     PredictiveLoss       TestHeadGradient         predictive-loss
+//	5  pun.go     pun.uncertainty      TestUncertainty          uncertainty-std, uncertainty
+//	6  qta.go     GoalProbabilities    TestGoalProbabilities    goal-probability
+//	7  replay.go  SampleProbabilities  TestSampleProbabilities  per
+//	8  replay.go  ImportanceWeights    TestImportanceWeights    per
+//
 // # Readings
 //
 // What the paper does not say is said at the function that had to choose, in
@@ -413,11 +423,10 @@ func (a *Agent) trainStep(env Env) error {
 	if err := a.checkStep(env, next, reward); err != nil {
 		return err
 	}
-	weight := 0.0
+	a.replay.add(a.observation, a.achieved, action, a.goal, next)
 	if a.replay.prioritised {
-		weight = pow(a.largest, p.PriorityAlpha)
+		a.replay.setWeight(a.replay.n-1, pow(a.largest, p.PriorityAlpha))
 	}
-	a.replay.add(a.observation, a.achieved, action, a.goal, next, weight)
 	a.enterState(next)
 	a.step++
 
@@ -568,7 +577,7 @@ func (a *Agent) prioritise(b *batch) {
 		if !finite(priority) {
 			return // the loss is not finite either, which ends training
 		}
-		a.replay.weights.set(i, pow(priority, a.params.PriorityAlpha))
+		a.replay.setWeight(i, pow(priority, a.params.PriorityAlpha))
 		a.largest = max(a.largest, priority)
 	}
 }

@@ -1,5 +1,763 @@
 package qta
 
-import "flag"
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
 
-var update = flag.Bool("update", false, "rewrite the index and the regressions that the tests hold the code to; never the golden vectors")
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite what the tests derive from the source; never the golden vectors")
+
+// TestGoalProbabilities has exact values. It tests QTA, Equation 6.
+func TestGoalProbabilities(t *testing.T) {
+	for _, test := range []struct {
+		ε    []float64
+		m, b float64
+		want []float64
+	}{
+		{[]float64{2, 3, 4}, 1, 1, []float64{2. / 9, 3. / 9, 4. / 9}},
+		{[]float64{0, 4, 8}, 4, -1, []float64{0, 0.25, 0.75}},
+		{[]float64{0, 4, 8}, 4, -4, []float64{1. / 3, 1. / 3, 1. / 3}},
+		{[]float64{0, 1, 2, 4}, 1, -2, []float64{0.25, 0.25, 0.25, 0.25}},
+		{[]float64{5, 5}, 626, -591, []float64{0.5, 0.5}},
+		{[]float64{5}, 626, -591, []float64{1}},
+		{[]float64{5}, 0, 1, []float64{1}},
+		{[]float64{1, 2}, -1, 1, []float64{1, 0}},
+	} {
+		p := make([]float64, len(test.ε))
+		GoalProbabilities(p, test.ε, test.m, test.b)
+		if diff := cmp.Diff(test.want, p, approximately); diff != "" {
+			t.Errorf("ε = %v, m = %v, b = %v (-want +got):\n%s", test.ε, test.m, test.b, diff)
+		}
+	}
+	// In general probabilities add up to 1 and rise with the uncertainty, and
+	// nothing changes where all uncertainties are scaled and shifted.
+	rng := rand.New(rand.NewPCG(1, 0))
+	for range 200 {
+		n := 1 + rng.IntN(30)
+		ε, other, p, q := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+		for k := range ε {
+			ε[k] = rng.Float64()
+			other[k] = 4*ε[k] + 7
+		}
+		m := 10 * rng.Float64()
+		b := -m * rng.Float64()
+		GoalProbabilities(p, ε, m, b)
+		GoalProbabilities(q, other, m, b)
+		sum := 0.0
+		for k := range p {
+			sum += p[k]
+			if math.Abs(p[k]-q[k]) > 1e-9 {
+				t.Errorf("probability %v, scaled and shifted %v", p[k], q[k])
+			}
+			for l := range p {
+				if ε[k] < ε[l] && p[k] > p[l] {
+					t.Errorf("probability %v for ε = %v, %v for %v", p[k], ε[k], p[l], ε[l])
+				}
+			}
+		}
+		if math.Abs(sum-1) > 1e-12 {
+			t.Errorf("probabilities add up to %v", sum)
+		}
+	}
+}
+
+func TestAchievable(t *testing.T) {
+	for _, test := range []struct {
+		q    []float64
+		want []int
+	}{
+		{[]float64{-9, -11, -10, -10.001, 0}, []int{0, 2, 4}},
+		{[]float64{-11, -12}, []int{0, 1}},
+		{[]float64{-10}, []int{0}},
+		{nil, []int{}},
+	} {
+		candidates := []int{}
+		for k := range test.q {
+			candidates = append(candidates, k)
+		}
+		if diff := cmp.Diff(test.want, Achievable(candidates, test.q, -0.5, 20)); diff != "" {
+			t.Errorf("values %v (-want +got):\n%s", test.q, diff)
+		}
+	}
+}
+
+// Draws are as frequent as their probabilities, also where these add up to a
+// little less than 1; what has probability 0 is never drawn.
+func TestDrawFrom(t *testing.T) {
+	const n = 40000
+	rng := newStream(1, forGoals)
+	p := []float64{0, 0.25, 0, 0.5, 0.2, 0.05, 0}
+	counts := make([]int, len(p))
+	for range n {
+		counts[drawFrom(p, rng)]++
+	}
+	for k, c := range counts {
+		if math.Abs(float64(c)-n*p[k]) > 5*math.Sqrt(n*p[k]*(1-p[k])) {
+			t.Errorf("%d drawn %d times of %d, its probability is %v", k, c, n, p[k])
+		}
+	}
+	if got := drawFrom([]float64{0, 1e-300, 1e-300, 0}, rng); got != 2 {
+		t.Errorf("with almost no probability %d is drawn, want the last that has any", got)
+	}
+}
+
+// trainWith trains in a maze on workers of the test's choice.
+func trainWith(t testing.TB, p Params, w *workers, steps, evalEvery int) *Agent {
+	t.Helper()
+	a := newMazeAgent(t, p, 3)
+	a.workers = w
+	m := mustMaze(t, "1U5")
+	if err := a.Train(context.Background(), m.Env(), m.Env(), TrainOptions{Steps: steps, EvalEvery: evalEvery, Rollouts: 2}); err != nil {
+		t.Fatal(err)
+	}
+	a.Close()
+	return a
+}
+
+// The same seed gives the same state, to the byte, with every kernel and any
+// number of threads. The batch is large enough for products to be divided.
+func TestSameBytes(t *testing.T) {
+	for _, preset := range []Preset{{"default", Default()}, {"authors", Authors()}} {
+		t.Run(preset.Name, func(t *testing.T) {
+			p := tinyPreset(preset.Params)
+			p.HiddenSize, p.Batch = 40, 200
+			steps := 120
+			if testing.Short() {
+				steps = 40
+			}
+			want := trainWith(t, p, nil, steps, 20)
+			if want.goalsReached == 0 || want.losses.critic == 0 {
+				t.Fatalf("losses %+v and %d goals reached: this run shows nothing", want.losses, want.goalsReached)
+			}
+			state := marshal(t, want)
+			for _, k := range kernels() {
+				if k == generic && best != generic {
+					continue // it may round differently
+				}
+				for _, threads := range []int{1, 2, 3} {
+					sameState(t, fmt.Sprintf("%v, %d threads", k, threads), state, trainWith(t, p, newWorkersKernel(threads, k), steps, 20))
+				}
+			}
+		})
+	}
+}
+
+// How often one evaluates changes nothing: neither the networks nor the rows
+// of the log that both runs have.
+func TestEvaluationsDoNotMatter(t *testing.T) {
+	for _, preset := range []Preset{{"default", Default()}, {"paper", Paper()}, {"small", Small()}} {
+		t.Run(preset.Name, func(t *testing.T) {
+			p := tinyPreset(preset.Params)
+			often, seldom := trainWith(t, p, nil, 2000, 100), trainWith(t, p, nil, 2000, 1000)
+			if often.Digest() != seldom.Digest() {
+				t.Error("the networks differ")
+			}
+			var common []Evaluation
+			for _, e := range often.log {
+				if e.Step%1000 == 0 {
+					common = append(common, e)
+				}
+			}
+			if diff := cmp.Diff(seldom.log, common); diff != "" || len(common) != 2 {
+				t.Errorf("the logs differ (-seldom +often):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Interrupted at any step and trained on in a new environment, an agent ends in
+// the same state as without.
+func TestTrainInterrupted(t *testing.T) {
+	stop := errors.New("stop")
+	for _, preset := range Presets() {
+		p := tinyPreset(preset.Params)
+		const steps = 150
+		m := mustMaze(t, "4x5")
+		options := TrainOptions{Steps: steps, EvalEvery: 10, Rollouts: 2}
+		whole := newMazeAgent(t, p, 8)
+		if err := whole.Train(context.Background(), m.Env(), m.Env(), options); err != nil {
+			t.Fatal(err)
+		}
+		want := marshal(t, whole)
+		rng := rand.New(rand.NewPCG(5, 0))
+		for range 5 {
+			a := newMazeAgent(t, p, 8)
+			for a.step < steps {
+				ctx, cancel := context.WithCancelCause(context.Background())
+				at := a.step + 1 + rng.IntN(60)
+				o := options
+				o.AfterStep = func() error {
+					if a.step == at {
+						cancel(stop)
+					}
+					return nil
+				}
+				err := a.Train(ctx, m.Env(), m.Env(), o)
+				if a.step < steps && (err != stop || a.step != at) {
+					t.Fatalf("cancelled at step %d, Train returned %v at step %d", at, err, a.step)
+				}
+			}
+			sameState(t, preset.Name, want, a)
+		}
+	}
+}
+
+// Small learns the square wave 1U5 in a few seconds. A change that breaks
+// learning shows here.
+func TestSmallLearns(t *testing.T) {
+	if testing.Short() || raceEnabled || best == generic {
+		t.Skip("trains for some seconds at full speed")
+	}
+	a := newMazeAgent(t, Small(), 1)
+	m := mustMaze(t, "1U5")
+	if err := a.Train(context.Background(), m.Env(), m.Env(), TrainOptions{Steps: 15_000, EvalEvery: 1000, Rollouts: 20, StopWhenSolved: true}); err != nil {
+		t.Fatal(err)
+	}
+	if a.SolvedAt() == 0 {
+		t.Errorf("not solved within 15,000 steps; the log is %+v", a.log)
+	}
+}
+
+// walked returns an agent that has never learned, with a replay of random walks
+// through a maze, of which the last is under way. Its normalisers have seen
+// nothing, so that inputs are positions.
+func walked(t testing.TB, p Params, steps int) (*Agent, *MazeEnv) {
+	t.Helper()
+	a := newMazeAgent(t, p, 2)
+	env := mustMaze(t, "1U5").Env()
+	rng := rand.New(rand.NewPCG(9, 0))
+	action := make([]float64, 2)
+	for i := range steps {
+		if i%p.Horizon == 0 {
+			s := env.Reset(rng)
+			a.enterState(s)
+			copy(a.desired, s.Desired)
+		}
+		uniformAction(action, rng)
+		s, _ := env.Step(action)
+		// Goals are as good as unique, so that a test can tell them apart.
+		goal := []float64{a.desired[0] + 0.01*rng.Float64(), a.desired[1]}
+		a.replay.add(a.observation, a.achieved, action, goal, s)
+		a.enterState(s)
+	}
+	a.step = steps
+	a.reserve(steps)
+	return a, env
+}
+
+// A minibatch has stored transitions, with goals and rewards as a naive
+// recomputation has them.
+func TestSample(t *testing.T) {
+	for _, target := range []string{"observation", "achieved"} {
+		p := tinyPreset(Default())
+		p.Batch, p.HeadTarget = 300, target
+		a, _ := walked(t, p, 87)
+		b, r := &a.scratch.batch, a.replay
+		same := func(row []float32, x []float64) bool { return slices.Equal(row, float32s(x)) }
+		for _, k := range []float64{4, 0} {
+			own, relabelled, drawn := 0, 0, map[int]bool{}
+			a.sample(mustMaze(t, "1U5").Env(), b, k, nil)
+			for row := range b.x.rows {
+				x, next := b.x.row(row), b.next.row(row)
+				i := 0
+				for i < r.n && !(same(x[:2], at(r.observation, i, 2)) && same(x[4:], at(r.action, i, 2))) {
+					i++
+				}
+				if i == r.n {
+					t.Fatalf("row %d, %v, is no stored transition", row, x)
+				}
+				drawn[i] = true
+				if !same(next[:2], at(r.nextObservation, i, 2)) || !same(b.head.row(row), at(r.nextObservation, i, 2)) {
+					t.Errorf("row %d: s' is %v and the prediction's target %v, want %v", row, next[:2], b.head.row(row), at(r.nextObservation, i, 2))
+				}
+				if !slices.Equal(x[2:4], next[2:4]) {
+					t.Errorf("row %d: the goal is %v at s and %v at s'", row, x[2:4], next[2:4])
+				}
+				var goal []float64
+				if same(x[2:4], at(r.goal, i, 2)) {
+					own++
+					goal = at(r.goal, i, 2)
+				}
+				for f := i; f < r.n && f/p.Horizon == i/p.Horizon && goal == nil; f++ {
+					if same(x[2:4], at(r.nextAchieved, f, 2)) {
+						relabelled++
+						goal = at(r.nextAchieved, f, 2)
+					}
+				}
+				if goal == nil {
+					t.Fatalf("row %d: the goal %v is neither the transition's nor achieved later in its episode", row, x[2:4])
+				}
+				reached := at(r.nextAchieved, i, 2)
+				want := float32(-1)
+				if math.Hypot(reached[0]-goal[0], reached[1]-goal[1]) < 0.35 {
+					want = 0
+				}
+				if b.r[row] != want {
+					t.Errorf("row %d: reward %v at distance %v", row, b.r[row], math.Hypot(reached[0]-goal[0], reached[1]-goal[1]))
+				}
+			}
+			n := float64(own + relabelled)
+			share := k / (k + 1)
+			if math.Abs(float64(relabelled)-n*share) > 5*math.Sqrt(n*share*(1-share)) || len(drawn) < 75 {
+				t.Errorf("k = %v: %d own goals, %d relabelled, %d different transitions of 87", k, own, relabelled, len(drawn))
+			}
+		}
+	}
+}
+
+// countingEnv counts resets.
+type countingEnv struct {
+	Env
+	resets int
+}
+
+func (e *countingEnv) Reset(rng *rand.Rand) State {
+	e.resets++
+	return e.Env.Reset(rng)
+}
+
+// Episodes have Horizon steps, whatever is reached in them; a goal stays until
+// it is reached and is a stored achieved goal; the counts are right.
+func TestEpisodes(t *testing.T) {
+	for _, preset := range []Preset{{"default", Default()}, {"authors", Authors()}} {
+		p := tinyPreset(preset.Params)
+		a := newMazeAgent(t, p, 4)
+		m := mustMaze(t, "1U5")
+		env := &countingEnv{Env: m.Env()}
+		const steps = 305
+		if err := a.Train(context.Background(), env, m.Env(), TrainOptions{Steps: steps, EvalEvery: 1000, Rollouts: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if want := (steps + p.Horizon - 1) / p.Horizon; env.resets != want {
+			t.Errorf("%s: %d episodes, want %d", preset.Name, env.resets, want)
+		}
+		r := a.replay
+		reached, set := 0, 0
+		for i := range steps {
+			goal := at(r.goal, i, 2)
+			first := i%p.Horizon == 0
+			before := !first && env.Reward(at(r.nextAchieved, i-1, 2), at(r.goal, i-1, 2)) == 0
+			switch {
+			case first || before:
+				set++
+				stored := i == 0 && slices.Equal(goal, at(r.achieved, 0, 2))
+				for f := 0; f < i && !stored; f++ {
+					stored = slices.Equal(goal, at(r.achieved, f, 2))
+				}
+				if !stored {
+					t.Errorf("%s: the goal of step %d, %v, was not achieved before", preset.Name, i, goal)
+				}
+			case !slices.Equal(goal, at(r.goal, i-1, 2)):
+				t.Errorf("%s: the goal changes at step %d, unreached", preset.Name, i)
+			}
+			if !first && !slices.Equal(at(r.observation, i, 2), at(r.nextObservation, i-1, 2)) {
+				t.Errorf("%s: step %d does not begin where the last one ended", preset.Name, i)
+			}
+			if env.Reward(at(r.nextAchieved, i, 2), goal) == 0 {
+				reached++
+			}
+		}
+		if reached == 0 || a.goalsReached != reached || a.goalsSet != set {
+			// A goal reached by the last step has its successor set already.
+			t.Errorf("%s: %d goals set and %d reached, counted %d and %d", preset.Name, a.goalsSet, a.goalsReached, set, reached)
+		}
+	}
+}
+
+// A chosen goal is one of the candidates, achievable where it is an episode's
+// first, and of high uncertainty: only m ε + b > 0 has a chance.
+func TestSelection(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(*Params)
+	}{
+		{"default", func(*Params) {}},
+		{"desired goal", func(p *Params) { p.UncertaintyGoal = "desired" }},
+		{"start state", func(p *Params) { p.FirstGoalState = "start" }},
+		{"shared actions", func(p *Params) { p.SharedActions = true }},
+		{"all candidates", func(p *Params) { p.Candidates = 1000 }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := tinyPreset(Default())
+			p.Batch = 7 // so that candidates come in pieces
+			test.change(&p)
+			a, _ := walked(t, p, 95)
+			critics, actor := []vectorNet{}, a.policy.net.vector()
+			var heads []vectorLayer
+			for _, c := range a.pun.critics {
+				critics, heads = append(critics, c.q.vector()), append(heads, c.head.vector())
+			}
+			// A threshold that about half of the candidates pass.
+			values := make([]float64, a.replay.n)
+			for i := range values {
+				g := at(a.replay.achieved, i, 2)
+				for _, c := range critics {
+					values[i] += twinValue(c, a.observation, g, twinAct(actor, a.observation, g)) / 3
+				}
+			}
+			sorted := slices.Sorted(slices.Values(values))
+			limit := (sorted[47] + sorted[48]) / 2
+			a.params.Threshold = limit / float64(p.Horizon)
+
+			for trial := range 40 {
+				first := trial%2 == 0
+				chosen := a.selectGoal(first)
+				s := &a.scratch.selection
+				k := slices.Index(s.candidates, chosen)
+				if k < 0 || chosen >= a.replay.n {
+					t.Fatalf("the chosen transition %d is no candidate", chosen)
+				}
+				if len(s.candidates) > p.Candidates || p.Candidates >= 95 && !first && len(s.candidates) != 95 {
+					t.Errorf("%d candidates", len(s.candidates))
+				}
+				if first {
+					for _, c := range s.candidates {
+						if values[c] < limit-1e-4 {
+							t.Errorf("candidate %d with the value %v is below the threshold %v", c, values[c], limit)
+						}
+					}
+				}
+				// Uncertainties by the twins, from the actions that were drawn.
+				n := len(s.candidates)
+				want := make([]float64, n)
+				for i, c := range s.candidates {
+					state, goal := at(a.replay.observation, c, 2), at(a.replay.achieved, c, 2)
+					if p.UncertaintyGoal == "desired" {
+						goal = a.desired
+					}
+					if first && p.FirstGoalState == "start" {
+						state = a.observation
+					}
+					for j := range p.UncertaintyActions {
+						action := float64s(s.actions.row(j*n + i))
+						if p.SharedActions && !slices.Equal(s.actions.row(j*n), s.actions.row(j*n+i)) {
+							t.Errorf("candidates %d and 0 have different actions", i)
+						} else if !p.SharedActions && i > 0 && slices.Equal(s.actions.row(j*n), s.actions.row(j*n+i)) {
+							t.Errorf("candidates %d and 0 share an action", i)
+						}
+						if j > 0 && slices.Equal(s.actions.row((j-1)*n+i), s.actions.row(j*n+i)) {
+							t.Errorf("actions %d and %d of candidate %d are the same", j-1, j, i)
+						}
+						b := twinBatch{s: [][]float64{state}, g: [][]float64{goal}, a: [][]float64{action}}
+						var predictions [][]float64
+						for g, q := range critics {
+							predictions = append(predictions, twinPrediction(q, heads[g], b, 0))
+						}
+						want[i] += twinDeviation(predictions) / float64(p.UncertaintyActions)
+					}
+				}
+				near(t, "uncertainty", float32s(s.ε), want)
+				low, high := slices.Min(s.ε), slices.Max(s.ε)
+				chance := false
+				for i, c := range s.candidates {
+					chance = chance || c == chosen && (s.ε[i]-low)/(high-low) > 591./626
+				}
+				if high > low && !chance {
+					t.Errorf("the chosen goal's scaled uncertainty is %v, want above 591/626", (s.ε[k]-low)/(high-low))
+				}
+			}
+		})
+	}
+}
+
+// Training stops with an error that names the network whose numbers went wrong,
+// and the step.
+func TestNumericError(t *testing.T) {
+	nan := float32(math.NaN())
+	const at = 12
+	for _, test := range []struct {
+		network string
+		change  func(*Params)
+		poison  func(*Agent)
+	}{
+		{"policy", nil, func(a *Agent) { a.policy.net.layers[2].b[0] = nan }},
+		{"critics", nil, func(a *Agent) { a.policy.target.layers[2].b[1] = nan }},
+		{"critics", nil, func(a *Agent) { a.pun.critics[1].q.layers[0].w.data[3] = nan }},
+		{"critics", nil, func(a *Agent) {
+			for _, c := range a.pun.targets {
+				c.layers[2].b[0] = nan
+			}
+		}},
+		{"predictive heads", nil, func(a *Agent) { a.pun.critics[0].head.b[0] = nan }},
+		{"predictive heads", func(p *Params) { p.HeadOwnDraw = true }, func(a *Agent) { a.pun.critics[2].head.w.data[0] = nan }},
+		// Without updates the evaluation at the next step finds it.
+		{"critic 3", func(p *Params) { p.LearningStarts = 1000 }, func(a *Agent) { a.pun.critics[2].head.b[0] = float32(math.Inf(1)) }},
+		{"target policy", func(p *Params) { p.LearningStarts = 1000 }, func(a *Agent) { a.policy.target.params[1] = nan }},
+		{"target critic 1", func(p *Params) { p.LearningStarts = 1000 }, func(a *Agent) { a.pun.targets[0].params[1] = nan }},
+	} {
+		p := tinyPreset(Default())
+		if test.change != nil {
+			test.change(&p)
+		}
+		a := newMazeAgent(t, p, 1)
+		m := mustMaze(t, "1U5")
+		err := a.Train(context.Background(), m.Env(), m.Env(), TrainOptions{Steps: 100, EvalEvery: at + 1, Rollouts: 1, AfterStep: func() error {
+			if a.step == at {
+				test.poison(a)
+			}
+			return nil
+		}})
+		var e *NumericError
+		if !errors.As(err, &e) || e.Network != test.network || finite(e.Value) || e.Step < at || e.Step > at+1 {
+			t.Errorf("%s poisoned after step %d: error %v", test.network, at, err)
+		} else if !strings.HasPrefix(err.Error(), fmt.Sprintf("qta: step %d: %s: ", e.Step, test.network)) {
+			t.Errorf("error text %q", err)
+		}
+	}
+
+	// Rates at the end of their range lead there by themselves.
+	p := tinyPreset(Default())
+	p.HiddenSize, p.HiddenLayers, p.CriticRate = 64, 16, 1
+	a := newMazeAgent(t, p, 1)
+	m := mustMaze(t, "1U5")
+	err := a.Train(context.Background(), m.Env(), m.Env(), TrainOptions{Steps: 2000, EvalEvery: 100, Rollouts: 1})
+	var e *NumericError
+	if !errors.As(err, &e) || e.Step != a.step {
+		t.Errorf("with a critic rate of 1 and 16 layers of 64 Train returned %v at step %d", err, a.step)
+	}
+}
+
+func TestEnvErrors(t *testing.T) {
+	for _, test := range []struct {
+		what  string
+		env   func(*lineEnv)
+		step  int
+		wants string
+	}{
+		{"observation after Reset", func(e *lineEnv) {
+			e.onState = func(e *lineEnv, s *State) { s.Observation = s.Observation[:2] }
+		}, 0, "the observation has 2 numbers, Sizes says 3 after Reset"},
+		{"goal after Reset", func(e *lineEnv) {
+			e.onState = func(e *lineEnv, s *State) { s.Desired = []float64{math.NaN()} }
+		}, 0, "the desired goal is [NaN] after Reset"},
+		{"achieved goal", func(e *lineEnv) {
+			e.onState = func(e *lineEnv, s *State) {
+				if e.steps == 3 {
+					s.Achieved = []float64{math.Inf(1)}
+				}
+			}
+		}, 3, "the achieved goal is [+Inf]"},
+		{"moving goal", func(e *lineEnv) {
+			e.onState = func(e *lineEnv, s *State) { s.Desired = []float64{float64(e.steps / 4)} }
+		}, 4, "the desired goal went from [0] to [1] within an episode"},
+		{"another reward", func(e *lineEnv) {
+			e.onReturn = func(e *lineEnv, r float64) float64 { return r - float64(e.steps/5) }
+		}, 5, "both must be the same, 0 or -1"},
+		{"a reward of 1", func(e *lineEnv) {
+			e.onReward = func(e *lineEnv, achieved, desired []float64, r float64) float64 { return 1 }
+		}, 1, "Step's reward is 1 and Reward's 1; both must be the same, 0 or -1"},
+	} {
+		env := &lineEnv{}
+		test.env(env)
+		a, err := NewAgent(tinyPreset(Default()), env.Sizes(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = a.Train(context.Background(), env, &lineEnv{}, TrainOptions{Steps: 100, EvalEvery: 100, Rollouts: 1})
+		var e *EnvError
+		if !errors.As(err, &e) || e.Step != test.step || !strings.Contains(err.Error(), test.wants) {
+			t.Errorf("%s: error %v, want one at step %d with %q", test.what, err, test.step, test.wants)
+		}
+	}
+
+	// An environment with chance of its own cannot be entered again.
+	a, err := NewAgent(tinyPreset(Default()), new(lineEnv).Sizes(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Train(context.Background(), &lineEnv{}, &lineEnv{}, TrainOptions{Steps: 13, EvalEvery: 100, Rollouts: 1}); err != nil {
+		t.Fatal(err)
+	}
+	other := &lineEnv{onStep: func(e *lineEnv, action []float64) { e.speed += 0.001 }}
+	err = a.Train(context.Background(), other, &lineEnv{}, TrainOptions{Steps: 20, EvalEvery: 100, Rollouts: 1})
+	var e *EnvError
+	if !errors.As(err, &e) || e.Step != 11 || !strings.Contains(err.Error(), "before the interruption") {
+		t.Errorf("entered another environment: error %v", err)
+	}
+}
+
+func TestTrainErrors(t *testing.T) {
+	maze, line := mustMaze(t, "1U5").Env(), &lineEnv{}
+	for _, test := range []struct {
+		env, evaluation Env
+		o               TrainOptions
+		want            string
+	}{
+		{line, maze, TrainOptions{Steps: 1, EvalEvery: 1, Rollouts: 1}, "qta: environment of sizes {Observation:3 Goal:1 Action:2} for an agent of sizes {Observation:2"},
+		{maze, line, TrainOptions{Steps: 1, EvalEvery: 1, Rollouts: 1}, "qta: environment of sizes"},
+		{maze, maze, TrainOptions{Steps: 1, Rollouts: 1}, "qta: EvalEvery is 0 and Rollouts is 1, allowed are 1 and above"},
+		{maze, maze, TrainOptions{Steps: 1, EvalEvery: 1}, "qta: EvalEvery is 1 and Rollouts is 0"},
+	} {
+		a := newMazeAgent(t, tinyPreset(Default()), 1)
+		err := a.Train(context.Background(), test.env, test.evaluation, test.o)
+		if err == nil || !strings.HasPrefix(err.Error(), test.want) || a.step != 0 {
+			t.Errorf("error %v after %d steps, want %q", err, a.step, test.want)
+		}
+	}
+	for _, sizes := range []Sizes{{0, 1, 1}, {1, 0, 1}, {1, 1, -1}} {
+		if _, err := NewAgent(Small(), sizes, 1); err == nil || !strings.HasPrefix(err.Error(), "qta: environment sizes") {
+			t.Errorf("sizes %+v: error %v", sizes, err)
+		}
+	}
+	bad := Small()
+	bad.Batch = 0
+	if _, err := NewAgent(bad, Sizes{1, 1, 1}, 1); err == nil {
+		t.Error("a batch of 0: no error")
+	}
+}
+
+// What the hooks of TrainOptions return ends training, after the step's work.
+func TestTrainHooks(t *testing.T) {
+	stop := errors.New("stop")
+	m := mustMaze(t, "1U5")
+	a := newMazeAgent(t, tinyPreset(Default()), 1)
+	var seen []int
+	err := a.Train(context.Background(), m.Env(), m.Env(), TrainOptions{Steps: 100, EvalEvery: 10, Rollouts: 1, AfterEvaluation: func(e Evaluation) error {
+		seen = append(seen, e.Step)
+		if e.Step == 30 {
+			return stop
+		}
+		return nil
+	}})
+	if err != stop || a.Steps() != 30 || !slices.Equal(seen, []int{10, 20, 30}) || len(a.Evaluations()) != 3 {
+		t.Errorf("error %v at step %d, evaluations at %v", err, a.Steps(), seen)
+	}
+}
+
+// A trained agent's action is the policy's, and the caller's to keep.
+func TestAct(t *testing.T) {
+	a := agentAfter(t, tinyPreset(Default()), 45)
+	rng := rand.New(rand.NewPCG(1, 0))
+	var kept [][]float64
+	for i := range 10 {
+		x := randomRows(rng, 2, 2)
+		s, g := make([]float32, 2), make([]float32, 2)
+		a.observations.normalize(s, x[0])
+		a.goals.normalize(g, x[1])
+		kept = append(kept, a.Act(x[0], x[1]))
+		near(t, "action", float32s(kept[i]), twinAct(a.policy.net.vector(), float64s(s), float64s(g)))
+		if i > 0 && slices.Equal(kept[i], kept[i-1]) {
+			t.Errorf("actions %v and %v", kept[i-1], kept[i])
+		}
+	}
+	mustPanic(t, "Act with an observation of 3", func() { a.Act(make([]float64, 3), make([]float64, 2)) })
+	mustPanic(t, "Act with a goal of 1", func() { a.Act(make([]float64, 2), make([]float64, 1)) })
+}
+
+// In steady state an update allocates nothing.
+func TestUpdateAllocates(t *testing.T) {
+	for _, preset := range Presets() {
+		for _, threads := range []int{1, 2} {
+			a, env := walked(t, tinyPreset(preset.Params), 60)
+			a.SetThreads(threads)
+			a.update(env)
+			if n := testing.AllocsPerRun(20, func() { a.update(env) }); n != 0 {
+				t.Errorf("%s, %d threads: an update allocates %v times", preset.Name, threads, n)
+			}
+			a.Close()
+		}
+	}
+}
+
+// multiplyAdds counts the multiply-adds of the matrix products of one update
+// and of one choice of a later goal, unpadded and without biases. For a layer
+// of in by out and B rows each of y = x W, dW = xᵀ dy and dx = dy Wᵀ has
+// B in out. One update has
+//
+//	targets   the policy and two critics forward
+//	critics   G times y and dW of all layers, dx of all but the first
+//	heads     G times y and dW of the head; with HeadOwnDraw or HeadBackbone a
+//	          forward pass through the backbone before, with HeadBackbone dx of
+//	          the head and the backbone's dW and dx after
+//	policy    y and dW of all layers, dx of all but the first, and G critics
+//	          forward and, dx alone, backward
+//
+// and one choice among N candidates has d G forward passes through backbone
+// and head.
+func multiplyAdds(p Params, s Sizes) (update, selection float64) {
+	hidden := float64(p.HiddenLayers-1) * float64(p.HiddenSize*p.HiddenSize)
+	inputs := s.Observation + s.Goal
+	firstQ, firstπ := float64((inputs+s.Action)*p.HiddenSize), float64(inputs*p.HiddenSize)
+	backbone := firstQ + hidden
+	critic, policy := backbone+float64(p.HiddenSize), firstπ+hidden+float64(p.HiddenSize*s.Action)
+	head := float64(p.HiddenSize * s.Observation)
+	if p.HeadTarget == "achieved" {
+		head = float64(p.HiddenSize * s.Goal)
+	}
+	g := float64(p.Critics)
+
+	targets := policy + 2*critic
+	critics := g * (3*critic - firstQ)
+	heads := g * 2 * head
+	if p.HeadOwnDraw || p.HeadBackbone {
+		heads += g * backbone
+	}
+	if p.HeadBackbone {
+		heads += g * (head + 2*backbone - firstQ)
+	}
+	actor := 3*policy - firstπ + g*2*critic
+	return float64(p.Batch) * (targets + critics + heads + actor),
+		float64(p.Candidates) * float64(p.UncertaintyActions) * g * (backbone + head)
+}
+
+// The counts at paper size are those of the cost model: 21 networks of 0.133 M
+// on 1024 rows, a third of that by 1.2 more with the authors' own predictive
+// batch, and 24 networks on 1000 candidates.
+func TestMultiplyAdds(t *testing.T) {
+	sizes := Sizes{2, 2, 2}
+	update, selection := multiplyAdds(Default(), sizes)
+	authors, _ := multiplyAdds(Authors(), sizes)
+	for _, test := range []struct {
+		what      string
+		got, want float64
+	}{{"update", update, 2.85e9}, {"authors' own batch", authors - update, 1.2e9}, {"selection", selection, 3.2e9}} {
+		if math.Abs(test.got/test.want-1) > 0.02 {
+			t.Errorf("%s: %.4g multiply-adds, want about %.4g", test.what, test.got, test.want)
+		}
+	}
+}
+
+// report adds the rate of floating-point operations and its share of what the
+// machine can do.
+func report(b *testing.B, multiplyAdds float64) {
+	rate := 2 * multiplyAdds * float64(b.N) / b.Elapsed().Seconds()
+	b.ReportMetric(rate/1e9, "GFLOP/s")
+	b.ReportMetric(rate/peakFlops(best), "of-peak")
+}
+
+func BenchmarkUpdate(b *testing.B) {
+	for _, preset := range []Preset{{"default", Default()}, {"authors", Authors()}} {
+		b.Run("params="+preset.Name, func(b *testing.B) {
+			a, env := walked(b, preset.Params, 2000)
+			a.update(env) // makes room
+			b.ReportAllocs()
+			for b.Loop() {
+				a.update(env)
+			}
+			update, _ := multiplyAdds(preset.Params, a.sizes)
+			report(b, update)
+		})
+	}
+}
+
+func BenchmarkSelect(b *testing.B) {
+	p := Default()
+	b.Run(fmt.Sprintf("candidates=%d", p.Candidates), func(b *testing.B) {
+		a, _ := walked(b, p, 2000)
+		a.selectGoal(false) // makes room
+		for b.Loop() {
+			a.selectGoal(false)
+		}
+		_, selection := multiplyAdds(p, a.sizes)
+		report(b, selection)
+	})
+}

@@ -62,8 +62,8 @@ func (b *replay) columns() []column {
 }
 
 // add stores a transition: from the state s by action a, in pursuit of goal,
-// to the state next. With prioritised replay its weight is the given one.
-func (b *replay) add(observation, achieved, action, goal []float64, next State, weight float64) {
+// to the state next.
+func (b *replay) add(observation, achieved, action, goal []float64, next State) {
 	b.observation = append(b.observation, observation...)
 	b.achieved = append(b.achieved, achieved...)
 	b.action = append(b.action, action...)
@@ -72,12 +72,14 @@ func (b *replay) add(observation, achieved, action, goal []float64, next State, 
 	b.nextObservation = append(b.nextObservation, next.Observation...)
 	b.nextAchieved = append(b.nextAchieved, next.Achieved...)
 	b.n++
-	if b.prioritised {
-		if b.n > b.weights.leaves() {
-			b.weights.grow(2 * b.n)
-		}
-		b.weights.set(b.n-1, weight)
+}
+
+// setWeight changes the weight that prioritised replay draws transition i with.
+func (b *replay) setWeight(i int, weight float64) {
+	if i >= b.weights.leaves() {
+		b.weights.grow(i + 1)
 	}
+	b.weights.set(i, weight)
 }
 
 // at returns vector i of a column.

@@ -1,6 +1,9 @@
 package qta
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A Survey is what an agent makes of a set of points: the data of the paper's
 // Figure 5. Its slices have an element per point.
@@ -49,4 +52,22 @@ func (a *Agent) Survey(start, desired []float64, points [][]float64, samples int
 		s.Samples[i] = drawFrom(s.Probability, rng)
 	}
 	return s
+}
+
+// Goals returns the goals that the agent set itself at environment steps from
+// to to, the latter excluded, in order. A goal is set where an episode begins,
+// and where the goal pursued changes. Goals panics unless 0 <= from <= to <=
+// Steps().
+func (a *Agent) Goals(from, to int) [][]float64 {
+	if from < 0 || from > to || to > a.step {
+		panic(fmt.Sprintf("qta: Goals of steps %d to %d of %d", from, to, a.step))
+	}
+	var goals [][]float64
+	for i := from; i < to; i++ {
+		g := at(a.replay.goal, i, a.sizes.Goal)
+		if i%a.params.Horizon == 0 || !slices.Equal(g, at(a.replay.goal, i-1, a.sizes.Goal)) {
+			goals = append(goals, slices.Clone(g))
+		}
+	}
+	return goals
 }

@@ -7,10 +7,6 @@ import "math"
 // to the disagreement of three value functions of its own, which learn beside
 // the agent. Numbers without another source are those of its authors' public
 // code, with which the paper ran it.
-//
-// Reading: its value functions see inputs as the agent's normaliser scales
-// them, and learn with the agent's discount and clip; their goals are not
-// relabelled.
 
 const (
 	vdsMembers    = 3
@@ -21,6 +17,11 @@ const (
 	vdsPolyak     = 0.95 // what the targets keep of themselves after each episode
 )
 
+// A vds is the curriculum VDS.
+//
+// Reading: its value functions see inputs as the agent's normaliser scales
+// them, and learn with the agent's discount and clip; their goals are not
+// relabelled.
 type vds struct {
 	plain
 	members *pun // their predictive heads are not used

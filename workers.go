@@ -81,7 +81,8 @@ func (w *workers) run(t task) {
 	}
 	w.task = t
 	w.left.Store(int64(w.n))
-	w.work(w.start(0))
+	w.start(0)
+	w.work()
 	for i := w.spins; i > 0 && w.left.Load() != 0; i-- {
 	}
 	for w.left.Load() != 0 {
@@ -95,25 +96,23 @@ func (w *workers) run(t task) {
 	w.task = nil
 }
 
-// start begins a run of which some parts are taken, wakes the helpers, and
-// returns its number.
-func (w *workers) start(taken uint64) uint32 {
-	run := uint32(w.begun.Load()>>32) + 1
-	w.begun.Store(uint64(run)<<32 + taken)
+// start begins a run of which some parts are taken, and wakes the helpers.
+func (w *workers) start(taken uint64) {
+	run := w.begun.Load()>>32 + 1
+	w.begun.Store(run<<32 + taken)
 	for i := range w.helpers {
 		if h := &w.helpers[i]; h.asleep.CompareAndSwap(true, false) {
 			h.wake <- struct{}{}
 		}
 	}
-	return run
 }
 
-// work does parts of the run of the given number until all are begun.
-func (w *workers) work(run uint32) {
+// work does parts until all are begun.
+func (w *workers) work() {
 	for {
 		begun := w.begun.Load()
 		i := int(uint32(begun))
-		if uint32(begun>>32) != run || i >= w.n {
+		if i >= w.n {
 			return
 		}
 		if !w.begun.CompareAndSwap(begun, begun+1) {
@@ -130,8 +129,8 @@ func (w *workers) work(run uint32) {
 // help is the life of a helper.
 func (w *workers) help(h *helper) {
 	defer w.ended.Done()
-	run := uint32(0)
-	idle := func() bool { return uint32(w.begun.Load()>>32) == run }
+	run := uint64(0)
+	idle := func() bool { return w.begun.Load()>>32 == run }
 	for !w.closing.Load() {
 		for i := w.spins; i > 0 && idle(); i-- {
 		}
@@ -142,8 +141,8 @@ func (w *workers) help(h *helper) {
 				<-h.wake
 			}
 		}
-		run = uint32(w.begun.Load() >> 32)
-		w.work(run)
+		run = w.begun.Load() >> 32
+		w.work()
 	}
 }
 

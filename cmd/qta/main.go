@@ -56,6 +56,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		err = paramsCommand(args, stdout)
 	case "maze":
 		err = mazeCommand(args, stdout)
+	case "figure5":
+		err = figure5Command(ctx, args, stdout, stderr)
 	case "eval":
 		err = evalCommand(args, stdout, stderr)
 	case "help":
@@ -63,7 +65,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			err = flag.ErrHelp
 		}
 	default:
-		err = badInput("unknown command %q; the commands are train, params, maze, eval and help", name)
+		err = badInput("unknown command %q; the commands are train, params, maze, eval, figure5 and help", name)
 	}
 	if errors.Is(err, flag.ErrHelp) {
 		printHelp(stdout)
@@ -176,8 +178,10 @@ func seedNumber(flags *flag.FlagSet, p *uint64, usage string) {
 func printHelp(w io.Writer) {
 	var train trainFlags
 	var eval evalFlags
+	var maze mazeFlags
+	var figure5 figure5Flags
 	fmt.Fprint(w, helpText)
-	for _, f := range []*flag.FlagSet{train.flagSet(), eval.flagSet()} {
+	for _, f := range []*flag.FlagSet{train.flagSet(), eval.flagSet(), maze.flagSet(), figure5.flagSet()} {
 		fmt.Fprintf(w, "\nFlags of %s:\n\n", f.Name())
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		f.VisitAll(func(f *flag.Flag) {
@@ -193,8 +197,11 @@ const helpText = `qta trains an agent on a maze by Query The Agent.
 
   qta [flags]          train; without flags, on the 4x5 maze until it is solved
   qta params           list the parameters: every preset's value, and its source
-  qta maze NAME|FILE   draw a maze, with its size and path length
+  qta maze NAME|FILE   show a maze, its size and path length; -o draws it
   qta eval DIR         evaluate the agent of a run directory
+  qta figure5 [flags]  train, on the 12x5 maze unless -maze names another, for
+                       the paper's Figure 5 in the run directory
+  qta figure5 DIR      draw the figure of a run directory to a file
   qta help             print this text
 
 A maze is a name (4x5, 12x5, 1U5, 2U5 and so on) or a text file, whose name has
@@ -208,6 +215,11 @@ A run directory holds
                run adds its rows and counts from its own beginning
   agent.qta    the agent, its memory and its training state; the file before
                it is kept as agent.qta.previous
+  report.html  the run as a page: learning curve, rollouts, goals, Figure 5
+  curve.svg    the learning curve
+  figure5.svg  what the agent makes of every point of its maze, after
+               evaluations 1, 2, 4, 8 and so on, and after the latest
+  figure5.csv  the numbers of that figure
   lock         held while a process works on the run (on Linux, macOS and the
                BSDs; elsewhere see to it yourself that only one does)
 

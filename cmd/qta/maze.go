@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -9,8 +10,18 @@ import (
 	"qta"
 )
 
+type mazeFlags struct{ file string }
+
+func (f *mazeFlags) flagSet() *flag.FlagSet {
+	*f = mazeFlags{}
+	flags := newFlagSet("qta maze")
+	flags.StringVar(&f.file, "o", f.file, "`FILE` an SVG file to draw the maze to")
+	return flags
+}
+
 func mazeCommand(args []string, w io.Writer) error {
-	args, err := parseFlags(newFlagSet("qta maze"), args)
+	var f mazeFlags
+	args, err := parseFlags(f.flagSet(), args)
 	if err != nil {
 		return err
 	}
@@ -21,6 +32,11 @@ func mazeCommand(args []string, w io.Writer) error {
 	m, name, err := findMaze(name)
 	if err != nil {
 		return err
+	}
+	if f.file != "" {
+		if err := replaceFile(f.file, mazePicture(m, name).file(), false); err != nil {
+			return inputError{err}
+		}
 	}
 	free := 0
 	for i := range m.Rows() {

@@ -76,16 +76,16 @@ type session struct {
 	dir     string
 	record  *record
 	agent   *qta.Agent
-	maze    *qta.Maze
 	printer *printer
 	timing  *os.File
+	figure5 *figure5
 
 	begin        time.Time
 	lastEval     int // step of the evaluation before, or of the begin
 	lastEvalTime time.Time
 	savedStep    int // of the newest checkpoint, or -1
 	checkpoints  cadence
-	logs         cadence
+	logs         cadence // of log.csv and the files to look at
 }
 
 func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -120,7 +120,7 @@ func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 		return err
 	}
 	defer unlock()
-	s := &session{dir: dir, agent: agent, maze: maze, savedStep: -1}
+	s := &session{dir: dir, agent: agent, savedStep: -1}
 	if found != nil {
 		if d := found.Run.differences(id); len(d) > 0 {
 			return badInput("%s holds another run: %s; name another directory with -out", dir, list(d))
@@ -143,6 +143,7 @@ func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 		Machine: machine{runtime.GOOS, runtime.GOARCH, qta.KernelName(), f.threads},
 	}
 	s.printer = newPrinter(stdout, f.steps, s.agent.Steps())
+	s.openFigure5(maze, stderr)
 	if s.reached() {
 		return s.nothingToDo(found)
 	}
@@ -218,6 +219,9 @@ func (s *session) open(checkpoint int) error {
 		return inputError{err}
 	}
 	if err := s.writeLog(false); err != nil {
+		return err
+	}
+	if err := s.writePages(false); err != nil {
 		return err
 	}
 	var err error
@@ -316,19 +320,28 @@ func (s *session) evaluated(e qta.Evaluation) error {
 	if _, err := fmt.Fprintf(s.timing, "%d,%.3f,%.4g\n", e.Step, now.Sub(s.begin).Seconds(), rate); err != nil {
 		return fmt.Errorf("%s cannot be written: %w", s.path(timingFile), cause(err))
 	}
-	if !s.logs.due(e.Step, now) {
+	s.figure5.take(s.agent)
+	begin := time.Now()
+	if !s.logs.due(e.Step, begin) {
 		return nil
 	}
-	err := s.writeLog(false)
-	s.logs.done(e.Step, now, time.Now())
+	if err := s.writeLog(false); err != nil {
+		return err
+	}
+	err := s.writePages(false)
+	s.logs.done(e.Step, begin, time.Now())
 	return err
 }
 
 func (s *session) path(name string) string { return filepath.Join(s.dir, name) }
 
-// save writes the checkpoint.
+// save writes the checkpoint, and before it the snapshots that a run that
+// continues from it will not take again.
 func (s *session) save() error {
 	begin, step := time.Now(), s.agent.Steps()
+	if err := s.writeFigure5(true); err != nil {
+		return err
+	}
 	if err := s.agent.SaveFile(s.path(agentFile)); err != nil {
 		return err
 	}
@@ -357,6 +370,9 @@ func (s *session) writeEnd() error {
 		s.record.State = stateFinished
 	}
 	s.record.Outcome = &outcome{Steps: s.agent.Steps(), SolvedAt: s.agent.SolvedAt(), Digest: s.agent.Digest()}
+	if err := s.writePages(true); err != nil {
+		return err
+	}
 	return replaceFile(s.path(recordFile), s.record.encode(), true)
 }
 
@@ -365,7 +381,8 @@ func (s *session) writeEnd() error {
 func (s *session) fail(err error) error {
 	s.record.State = stateFailed
 	s.record.Outcome = &outcome{Steps: s.agent.Steps(), SolvedAt: s.agent.SolvedAt(), Message: bare(err)}
-	s.writeLog(true) // of this and the next write, err is the one to report
+	s.writeLog(true) // of this and the next writes, err is the one to report
+	s.writePages(true)
 	replaceFile(s.path(recordFile), s.record.encode(), true)
 	if s.savedStep < 0 {
 		return &runError{err, "there is no checkpoint yet in " + s.dir}

@@ -1,0 +1,594 @@
+package qta
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// tinyPreset makes a preset so small that a run of some episodes, whose later
+// goals are chosen by uncertainty, takes milliseconds.
+func tinyPreset(p Params) Params {
+	p.HiddenSize, p.HiddenLayers = 8, 2
+	p.Batch = 16
+	p.Candidates, p.UncertaintyActions = 20, 2
+	p.Horizon, p.InitialSteps, p.LearningStarts = 10, 15, 5
+	p.NormalizerDraws = 5
+	return p
+}
+
+// leastParams are those of the smallest checkpoint.
+func leastParams() Params {
+	p := tinyPreset(Default())
+	p.HiddenSize, p.HiddenLayers, p.Critics = 1, 1, 2
+	return p
+}
+
+func newMazeAgent(t testing.TB, p Params, seed uint64) *Agent {
+	t.Helper()
+	a, err := NewAgent(p, mustMaze(t, "1U5").Env().Sizes(), seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// trainTo trains in new environments, with evaluations every 7 steps.
+func trainTo(t testing.TB, a *Agent, steps int, afterStep func() error) {
+	t.Helper()
+	m := mustMaze(t, "1U5")
+	err := a.Train(context.Background(), m.Env(), m.Env(), TrainOptions{Steps: steps, EvalEvery: 7, Rollouts: 2, AfterStep: afterStep})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// agentAfter returns an agent after some steps.
+func agentAfter(t testing.TB, p Params, steps int) *Agent {
+	t.Helper()
+	a := newMazeAgent(t, p, 1)
+	trainTo(t, a, steps, nil)
+	return a
+}
+
+func marshal(t testing.TB, a *Agent) []byte {
+	t.Helper()
+	data, err := a.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// sameState holds an agent to what another one has marshalled.
+func sameState(t testing.TB, what string, want []byte, a *Agent) {
+	t.Helper()
+	if got := marshal(t, a); !bytes.Equal(want, got) {
+		w := new(Agent)
+		if err := w.UnmarshalBinary(want); err != nil {
+			t.Fatal(err)
+		}
+		t.Errorf("%s: the state differs; digest %s, want %s; log (-want +got):\n%s", what, a.Digest(), w.Digest(), cmp.Diff(w.log, a.log))
+	}
+}
+
+func TestCheckpointContinues(t *testing.T) {
+	for _, preset := range Presets() {
+		t.Run(preset.Name, func(t *testing.T) {
+			const steps = 75
+			whole := newMazeAgent(t, tinyPreset(preset.Params), 1)
+			states := [][]byte{marshal(t, whole)}
+			trainTo(t, whole, steps, func() error {
+				states = append(states, marshal(t, whole))
+				return nil
+			})
+			if len(whole.log) == 0 || whole.goalsReached == 0 || states[steps] == nil {
+				t.Fatalf("%d evaluations, %d goals reached: this run shows nothing", len(whole.log), whole.goalsReached)
+			}
+
+			// From every step to the next, each time by a new agent: whatever a
+			// checkpoint lacks is lost everywhere.
+			for i := range steps {
+				a := new(Agent)
+				if err := a.UnmarshalBinary(states[i]); err != nil {
+					t.Fatal(err)
+				}
+				trainTo(t, a, i+1, nil)
+				sameState(t, "one step on", states[i+1], a)
+				if t.Failed() {
+					t.Fatalf("from step %d to the next", i)
+				}
+			}
+
+			// From some moments to the end, by an agent that has another past,
+			// and with other threads.
+			used := newMazeAgent(t, tinyPreset(Authors()), 2)
+			used.SetThreads(2)
+			defer used.Close()
+			trainTo(t, used, 33, nil)
+			rng := rand.New(rand.NewPCG(1, 1))
+			for range 5 {
+				i := int(rng.Float64() * steps)
+				if err := used.UnmarshalBinary(states[i]); err != nil {
+					t.Fatal(err)
+				}
+				if got := used.workers.threads(); got != 2 {
+					t.Errorf("%d threads after UnmarshalBinary, want 2 as before", got)
+				}
+				trainTo(t, used, steps, nil)
+				sameState(t, "to the end", states[steps], used)
+			}
+		})
+	}
+}
+
+// TestTrainStops ends training in every way that leaves an agent to continue.
+func TestTrainStops(t *testing.T) {
+	const steps = 40
+	stop := errors.New("stop")
+	want := marshal(t, agentAfter(t, tinyPreset(Default()), steps))
+	m := mustMaze(t, "1U5")
+	for _, how := range []string{"AfterStep", "AfterEvaluation", "context", "AfterStep, marshalled"} {
+		a := newMazeAgent(t, tinyPreset(Default()), 1)
+		for at := 3; a.Steps() < steps; at += 5 {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			o := TrainOptions{Steps: steps, EvalEvery: 7, Rollouts: 2}
+			switch how {
+			case "AfterEvaluation":
+				o.AfterEvaluation = func(Evaluation) error { return stop }
+			case "context":
+				o.AfterStep = func() error {
+					if a.Steps() == at {
+						cancel(stop)
+					}
+					return nil
+				}
+			default:
+				o.AfterStep = func() error {
+					if a.Steps() == at {
+						return stop
+					}
+					return nil
+				}
+			}
+			before := a.Steps()
+			err := a.Train(ctx, m.Env(), m.Env(), o)
+			cancel(nil)
+			if err != stop && (err != nil || a.Steps() < steps) {
+				t.Fatalf("%s: error %v after %d steps, want that of the stop", how, err, a.Steps())
+			}
+			if a.Steps() == before {
+				t.Fatalf("%s: no progress from step %d", how, before)
+			}
+			if strings.Contains(how, "marshalled") {
+				b := new(Agent)
+				if err := b.UnmarshalBinary(marshal(t, a)); err != nil {
+					t.Fatal(err)
+				}
+				a = b
+			}
+		}
+		sameState(t, how, want, a)
+	}
+}
+
+// TestCheckpointCorruption changes every byte of a small checkpoint to every
+// other value, and cuts it off everywhere.
+func TestCheckpointCorruption(t *testing.T) {
+	data := marshal(t, agentAfter(t, leastParams(), 15))
+	a := agentAfter(t, tinyPreset(Paper()), 12)
+	before := marshal(t, a)
+	refuse := func(what string, i int, data []byte) {
+		t.Helper()
+		err := a.UnmarshalBinary(data)
+		if err == nil {
+			t.Fatalf("%s %d of %d bytes is not noticed", what, i, len(data))
+		}
+		if !strings.HasPrefix(err.Error(), "qta: checkpoint: ") {
+			t.Fatalf("%s %d: error %q", what, i, err)
+		}
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	damaged := slices.Clone(data)
+	for i, b := range data {
+		first, last := 1, 255
+		if testing.Short() {
+			first = 1 << int(rng.Float64()*8)
+			last = first
+		}
+		for change := first; change <= last; change++ {
+			damaged[i] = b ^ byte(change)
+			refuse("a change in byte", i, damaged)
+		}
+		damaged[i] = b
+	}
+	for i := range data {
+		refuse("a cut after byte", i, data[:i:i])
+	}
+	refuse("a byte more than", len(data), append(slices.Clone(data), 0))
+	sameState(t, "after all refusals", before, a)
+	if err := a.UnmarshalBinary(data); err != nil {
+		t.Errorf("the undamaged checkpoint: %v", err)
+	}
+	t.Logf("%d bytes", len(data))
+}
+
+// TestCheckpointRefusals has checkpoints whose checksum is right.
+func TestCheckpointRefusals(t *testing.T) {
+	a := agentAfter(t, leastParams(), 15)
+	data := marshal(t, a)
+	header := len(checkpointMagic) + 8
+	body := data[header : len(data)-sha256.Size]
+	paramsSize := len(a.params.JSON())
+	sizes := 8 + paramsSize // where the sizes stand in body
+	tests := []struct {
+		name string
+		body []byte
+		want string
+	}{
+		{"empty", nil, "qta: parameters: want a JSON object"},
+		{"no parameters", slices.Concat(make([]byte, 8), body[8:]), "qta: parameters: want a JSON object"},
+		{"some parameters", slices.Concat([]byte{2, 0, 0, 0, 0, 0, 0, 0}, []byte("{}"), body[8+paramsSize:]), "qta: parameter HiddenSize is 0"},
+		{"a long name", slices.Concat([]byte{0, 0, 0, 0, 0, 1, 0, 0}, body[8:]), "qta: parameters: want a JSON object"},
+		{"large networks", bytes.Replace(bytes.Replace(body, []byte(`"HiddenSize": 1`), []byte(`"HiddenSize": 9`), 1), []byte(`"HiddenLayers": 1`), []byte(`"HiddenLayers": 9`), 1), "qta: checkpoint: shorter than its networks"},
+		{"no observation", slices.Concat(body[:sizes], make([]byte, 8), body[sizes+8:]), "qta: checkpoint: shorter than its networks"},
+		{"a vast observation", slices.Concat(body[:sizes+7], []byte{0x7f}, body[sizes+8:]), "qta: checkpoint: "},
+		{"a negative observation", slices.Concat(body[:sizes+7], []byte{0xff}, body[sizes+8:]), "qta: checkpoint: "},
+		{"cut off", body[:len(body)-1], "for 2 evaluations and 15 transitions, want"},
+		{"more", append(slices.Clone(body), 0), "for 2 evaluations and 15 transitions, want"},
+		{"no end", body[:sizes+100], "qta: checkpoint: "},
+		{"another generator", bytes.Replace(body, []byte("pcg:"), []byte("PCG:"), 1), "qta: checkpoint: generator"},
+		{"another episode's generator", replaceLast(body, []byte("pcg:"), []byte("PCG:")), "qta: checkpoint: generator"},
+	}
+	for _, test := range tests {
+		b := agentAfter(t, tinyPreset(Default()), 3)
+		before := marshal(t, b)
+		err := b.UnmarshalBinary(seal(test.body))
+		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.HasPrefix(err.Error(), "qta: ") {
+			t.Errorf("%s: error %v, want %q", test.name, err, test.want)
+		}
+		sameState(t, test.name, before, b)
+	}
+	if err := new(Agent).UnmarshalBinary(seal(body)); err != nil {
+		t.Errorf("the checkpoint itself: %v", err)
+	}
+
+	// The format comes before the checksum, which another format may not have.
+	next := slices.Clone(data)
+	next[len(checkpointMagic)]++
+	if err := a.UnmarshalBinary(next); err == nil || err.Error() != "qta: checkpoint: format 2, this version reads format 1" {
+		t.Errorf("the next format: error %v", err)
+	}
+}
+
+func replaceLast(s, old, new []byte) []byte {
+	i := bytes.LastIndex(s, old)
+	return slices.Concat(s[:i], new, s[i+len(old):])
+}
+
+// seal makes a checkpoint of what stands between its format version and its
+// checksum.
+func seal(body []byte) []byte {
+	e := encoder{[]byte(checkpointMagic)}
+	e.uint(checkpointVersion)
+	e.fixed(body)
+	sum := sha256.Sum256(e.b)
+	return append(e.b, sum[:]...)
+}
+
+// allocated returns the bytes that f allocates, kept or not.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// decodingAllocates bounds what decoding n bytes may allocate: the networks of
+// the encoded agent with their targets and moments, and for each its gradient
+// and scratch; and what a parameter's error or an agent of one hidden unit
+// costs in headers.
+func decodingAllocates(n int) uint64 { return uint64(4*n + 1<<19) }
+
+// FuzzCheckpoint decodes arbitrary bytes under a valid checksum.
+func FuzzCheckpoint(f *testing.F) {
+	for _, preset := range Presets() {
+		p := leastParams()
+		for _, steps := range []int{0, 9} {
+			data := marshal(f, agentAfter(f, p, steps))
+			f.Add(data[len(checkpointMagic)+8 : len(data)-sha256.Size])
+		}
+		data := marshal(f, agentAfter(f, tinyPreset(preset.Params), 12))
+		f.Add(data[len(checkpointMagic)+8 : len(data)-sha256.Size])
+	}
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, body []byte) {
+		data := seal(body)
+		a := new(Agent)
+		var err error
+		if got, most := allocated(func() { err = a.UnmarshalBinary(data) }), decodingAllocates(len(data)); got > most {
+			t.Errorf("decoding %d bytes allocates %d, want at most %d", len(data), got, most)
+		}
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "qta: ") {
+				t.Errorf("error %q", err)
+			}
+			return
+		}
+		again, err := a.MarshalBinary()
+		if _, ok := errors.AsType[*NumericError](err); ok {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		b := new(Agent)
+		if err := b.UnmarshalBinary(again); err != nil {
+			t.Fatalf("what was decoded and encoded is not decoded: %v", err)
+		}
+		sameState(t, "decoded again", again, b)
+		a.Act(a.observation, a.goal)
+	})
+}
+
+// TestCheckpointAllocation decodes the agents that cost most for their length.
+func TestCheckpointAllocation(t *testing.T) {
+	for _, sizes := range []Sizes{{1, 1, 1}, {2, 2, 2}, {1000, 1, 1}, {1, 1000, 1}, {1, 1, 1000}} {
+		for _, change := range []func(*Params){
+			func(p *Params) { p.HiddenSize, p.HiddenLayers, p.Critics = 1, 16, 64 },
+			func(p *Params) { p.HiddenSize, p.HiddenLayers, p.Critics = 1, 1, 2 },
+			func(p *Params) { p.HiddenSize, p.HiddenLayers, p.Critics = 64, 1, 2 },
+			func(p *Params) { p.HiddenSize, p.HiddenLayers, p.Critics = 64, 3, 3 },
+		} {
+			for _, p := range []Params{Default(), Authors()} {
+				change(&p)
+				a, err := NewAgent(p, sizes, 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				data := marshal(t, a)
+				got := allocated(func() { err = new(Agent).UnmarshalBinary(data) })
+				if err != nil {
+					t.Errorf("%+v, %d units, %d layers: %v", sizes, p.HiddenSize, p.HiddenLayers, err)
+				}
+				if most := decodingAllocates(len(data)); got > most {
+					t.Errorf("%+v, %d units, %d layers, %d critics: %d bytes allocate %d, want at most %d", sizes, p.HiddenSize, p.HiddenLayers, p.Critics, len(data), got, most)
+				}
+			}
+		}
+	}
+}
+
+// TestNoBadCheckpoint has every network go wrong; a checkpoint must neither be
+// made of it nor be replaced by it.
+func TestNoBadCheckpoint(t *testing.T) {
+	a := agentAfter(t, tinyPreset(Default()), 12)
+	path := filepath.Join(t.TempDir(), "agent")
+	if err := a.SaveFile(path); err != nil {
+		t.Fatal(err)
+	}
+	before := marshal(t, a)
+	for _, params := range a.parameters() {
+		for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+			good := params.values[3]
+			params.values[3] = float32(bad)
+			err := a.SaveFile(path)
+			numeric, ok := errors.AsType[*NumericError](err)
+			if !ok || numeric.Network != params.name || numeric.Step != 12 || !strings.Contains(err.Error(), "step 12: "+params.name+": ") {
+				t.Errorf("%v in %s: error %v", bad, params.name, err)
+			}
+			params.values[3] = good
+			kept, damage, err := LoadFile(path)
+			if damage != nil || err != nil {
+				t.Fatalf("damage %v, error %v", damage, err)
+			}
+			sameState(t, params.name, before, kept)
+		}
+	}
+}
+
+// TestLoadFile tries every state that two files can be in, and that a crash
+// between two system calls of SaveFile leaves. From each, the next SaveFile
+// must succeed, and lose no whole checkpoint before it does.
+func TestLoadFile(t *testing.T) {
+	older, newer, next := agentAfter(t, leastParams(), 5), agentAfter(t, leastParams(), 8), agentAfter(t, leastParams(), 11)
+	contents := map[string][]byte{
+		"older":   marshal(t, older),
+		"newer":   marshal(t, newer),
+		"cut off": marshal(t, newer)[:99],
+		"empty":   {},
+		"other":   []byte("something else altogether"),
+		"missing": nil,
+	}
+	tests := []struct {
+		newest, previous string
+		steps            int // of the agent loaded, 0 for an error
+		want             string
+	}{
+		{"newer", "older", 8, ""},
+		{"newer", "missing", 8, ""},
+		{"newer", "cut off", 8, ""},
+		{"missing", "older", 5, "no such file"}, // between the renames
+		{"cut off", "older", 5, "damaged or cut off"},
+		{"empty", "older", 5, "not a checkpoint"},
+		{"other", "older", 5, "not a checkpoint"},
+		{"cut off", "missing", 0, "damaged or cut off"},
+		{"cut off", "cut off", 0, "damaged or cut off"},
+		{"missing", "cut off", 0, "damaged or cut off"},
+		{"missing", "missing", 0, "no such file"},
+	}
+	for _, test := range tests {
+		for _, temporary := range []string{"missing", "newer", "cut off"} {
+			path := filepath.Join(t.TempDir(), "agent")
+			for name, content := range map[string]string{path: test.newest, path + Previous: test.previous, path + ".tmp": temporary} {
+				if content != "missing" {
+					if err := os.WriteFile(name, contents[content], 0o666); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			what := test.newest + ", " + test.previous + ", " + temporary
+			a, damage, err := LoadFile(path)
+			if (err == nil) != (test.steps > 0) || (a == nil) != (err != nil) {
+				t.Fatalf("%s: agent %v, error %v", what, a != nil, err)
+			}
+			problem := damage
+			if err != nil {
+				problem = err
+			}
+			if test.want == "" && problem != nil || test.want != "" && (problem == nil || !strings.Contains(problem.Error(), test.want) || !strings.Contains(problem.Error(), path)) {
+				t.Errorf("%s: damage %v, error %v, want %q and the file", what, damage, err, test.want)
+			}
+			if missing := test.newest == "missing" && test.previous == "missing"; errors.Is(err, fs.ErrNotExist) != missing {
+				t.Errorf("%s: error %v", what, err)
+			}
+			if a != nil && a.Steps() != test.steps {
+				t.Errorf("%s: step %d, want %d", what, a.Steps(), test.steps)
+			}
+
+			if err := next.SaveFile(path); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			if a, damage, err := LoadFile(path); damage != nil || err != nil || a.Steps() != 11 {
+				t.Errorf("%s: after the next: %v, %v", what, damage, err)
+			}
+			if _, err := os.Stat(path + ".tmp"); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s: the temporary file is left: %v", what, err)
+			}
+			if test.steps > 0 {
+				if a, err := loadOne(path + Previous); err != nil || a.Steps() != test.steps {
+					t.Errorf("%s: the one before the next, of step %d, is lost: %v", what, test.steps, err)
+				}
+			}
+		}
+	}
+}
+
+func TestSaveFileErrors(t *testing.T) {
+	a := agentAfter(t, leastParams(), 5)
+	missing := filepath.Join(t.TempDir(), "none", "agent")
+	if err := a.SaveFile(missing); err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint not written: ") || !strings.Contains(err.Error(), missing) || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("into no directory: %v", err)
+	}
+	directory := filepath.Join(t.TempDir(), "agent")
+	if err := os.MkdirAll(filepath.Join(directory, "x"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.SaveFile(directory); err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint not replaced: ") || !strings.Contains(err.Error(), directory) {
+		t.Errorf("over a directory: %v", err)
+	}
+}
+
+// TestWriteWeights computes the policy's actions, the critics' values and the
+// heads' predictions from the JSON alone, in float64.
+func TestWriteWeights(t *testing.T) {
+	for _, preset := range Presets() {
+		for _, steps := range []int{0, 35} {
+			a := agentAfter(t, tinyPreset(preset.Params), steps)
+			var text bytes.Buffer
+			if err := a.WriteWeights(&text); err != nil {
+				t.Fatal(err)
+			}
+			type normalization struct {
+				Mean, Scale []float64
+				Clip        float64
+			}
+			var weights struct {
+				Policy            vectorNet
+				Critics           []vectorNet
+				Heads             []vectorLayer
+				Observation, Goal normalization
+			}
+			d := json.NewDecoder(&text)
+			d.DisallowUnknownFields()
+			if err := d.Decode(&weights); err != nil {
+				t.Fatal(err)
+			}
+			normalized := func(n normalization, x []float64) []float64 {
+				y := make([]float64, len(x))
+				for i := range x {
+					y[i] = min(max((x[i]-n.Mean[i])*n.Scale[i], -n.Clip), n.Clip)
+				}
+				return y
+			}
+			rng := rand.New(rand.NewPCG(1, 1))
+			x, heads := newMatrix(1, 6), make([][]float32, a.params.Critics)
+			a.pun.reserve(1)
+			var q, deviation [1]float64
+			for range 10 {
+				observation, goal := []float64{4 * rng.Float64(), 4 * rng.Float64()}, []float64{4 * rng.Float64(), 4 * rng.Float64()}
+				s, g := normalized(weights.Observation, observation), normalized(weights.Goal, goal)
+				action := a.Act(observation, goal)
+				near(t, preset.Name+": action", []float32{float32(action[0]), float32(action[1])}, twinAct(weights.Policy, s, g))
+
+				a.inputs(x.row(0), observation, goal)
+				x.data[4], x.data[5] = float32(action[0]), float32(action[1])
+				a.pun.meanValues(nil, q[:], x)
+				a.pun.deviation(nil, deviation[:], x, heads)
+				mean := 0.0
+				for i, c := range weights.Critics {
+					mean += twinValue(c, s, g, action) / float64(len(weights.Critics))
+					ξ, _ := twinForward(c, slices.Concat(s, g, action))
+					_, prediction := twinForward(vectorNet{weights.Heads[i]}, ξ)
+					near(t, preset.Name+": prediction", heads[i][:len(prediction)], prediction)
+				}
+				near(t, preset.Name+": value", []float32{float32(q[0])}, []float64{mean})
+			}
+		}
+	}
+}
+
+// BenchmarkCheckpoint saves and loads a full-size agent at the end of the
+// paper's budget.
+func BenchmarkCheckpoint(b *testing.B) {
+	const steps = 150_000
+	a := newMazeAgent(b, Default(), 1)
+	rng := rand.New(rand.NewPCG(1, 1))
+	pair := func() []float64 { return []float64{rng.Float64(), rng.Float64()} }
+	a.reserve(steps)
+	for range steps {
+		a.replay.add(pair(), pair(), pair(), pair(), State{Observation: pair(), Achieved: pair()})
+	}
+	a.step = steps
+	path := filepath.Join(b.TempDir(), "agent")
+	if err := a.SaveFile(path); err != nil {
+		b.Fatal(err)
+	}
+	report := func(b *testing.B) {
+		info, err := os.Stat(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportAllocs()
+		b.ReportMetric(float64(info.Size())/1e6, "MB")
+	}
+	b.Run("save", func(b *testing.B) {
+		for b.Loop() {
+			if err := a.SaveFile(path); err != nil {
+				b.Fatal(err)
+			}
+		}
+		report(b)
+	})
+	b.Run("load", func(b *testing.B) {
+		for b.Loop() {
+			if _, damage, err := LoadFile(path); damage != nil || err != nil {
+				b.Fatal(damage, err)
+			}
+		}
+		report(b)
+	})
+}

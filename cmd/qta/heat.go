@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"image"
+	"image/color"
+	"image/png"
+	"math"
+)
+
+// This file draws numbers as colours: heat maps as images of one pixel per
+// number, and the colour bars that explain them.
+
+// The colours of an image by index: one that shows what is behind, one for
+// what is not a number, and the scale.
+const (
+	clear       = 0
+	notANumber  = 1
+	firstColour = 2
+	colours     = 126
+)
+
+// viridis returns the palette of heat maps: between nine colours of
+// Matplotlib's map of this name, which grows lighter evenly and which
+// colour-blind readers can read.
+func viridis() color.Palette {
+	stops := [][3]float64{
+		{0x44, 0x01, 0x54}, {0x47, 0x2d, 0x7b}, {0x3b, 0x52, 0x8b}, {0x2c, 0x72, 0x8e}, {0x21, 0x91, 0x8c},
+		{0x28, 0xae, 0x80}, {0x5e, 0xc9, 0x62}, {0xad, 0xdc, 0x30}, {0xfd, 0xe7, 0x25},
+	}
+	p := color.Palette{clear: color.NRGBA{}, notANumber: color.NRGBA{0x80, 0x80, 0x80, 0xff}}
+	for i := range colours {
+		at := float64(i) / (colours - 1) * float64(len(stops)-1)
+		k := min(int(at), len(stops)-2)
+		mix := func(c int) uint8 {
+			return uint8(math.Round(stops[k][c] + (at-float64(k))*(stops[k+1][c]-stops[k][c])))
+		}
+		p = append(p, color.NRGBA{mix(0), mix(1), mix(2), 0xff})
+	}
+	return p
+}
+
+// A scale turns numbers into colours.
+type scale struct{ low, high float64 }
+
+// over widens the scale to hold the finite ones of xs.
+func (s scale) over(xs []float32) scale {
+	for _, x := range xs {
+		if v := float64(x); v-v == 0 {
+			s.low, s.high = min(s.low, v), max(s.high, v)
+		}
+	}
+	return s
+}
+
+// nothing is the scale of no numbers.
+func nothing() scale { return scale{math.Inf(1), math.Inf(-1)} }
+
+// colour returns the index of x's colour.
+func (s scale) colour(x float64) uint8 {
+	switch {
+	case x != x:
+		return notANumber
+	case !(s.high > s.low):
+		return firstColour
+	}
+	f := (x - s.low) / (s.high - s.low)
+	return firstColour + uint8(math.Round(min(max(f, 0), 1)*(colours-1)))
+}
+
+// dataURI returns an image as the address of an embedded PNG.
+func dataURI(m image.Image) string {
+	var b bytes.Buffer
+	e := png.Encoder{CompressionLevel: png.BestCompression}
+	if err := e.Encode(&b, m); err != nil {
+		panic(err) // a bytes.Buffer does not fail, and the image is not empty
+	}
+	return "data:image/png;base64," + base64.StdEncoding.EncodeToString(b.Bytes())
+}
+
+// image draws m into a rectangle, each of its pixels as a rectangle.
+func (d *drawing) image(m image.Image, x, y, width, height float64) {
+	d.add(`<image class="pixels" x="%v" y="%v" width="%v" height="%v" preserveAspectRatio="none" href="%s"/>`,
+		x, y, width, height, dataURI(m))
+}
+
+// Heights of a colour bar's parts.
+const (
+	barHeight   = 8
+	barAltitude = barHeight + 30 // with numbers and unit
+)
+
+// bar draws the colours of s from x to x+width, with its numbers and their
+// unit below.
+func (d *drawing) bar(s scale, unit string, x, y, width float64) {
+	if !(s.high >= s.low) {
+		d.text(x+width/2, y+barHeight+12, middle, "soft", "no number")
+		return
+	}
+	const pieces = 42
+	var palette color.Palette
+	m := image.NewPaletted(image.Rect(0, 0, pieces, 1), nil)
+	for i := range pieces {
+		at := s.low + (s.high-s.low)*float64(i)/(pieces-1)
+		palette = append(palette, viridis()[s.colour(at)])
+		m.Pix[i] = uint8(i)
+	}
+	m.Palette = palette
+	d.image(m, x, y, width, barHeight)
+	d.add(`<path class="frame" d="M%v %vh%vv%vh-%vz"/>`, x, y, width, float64(barHeight), width)
+	t := newTicks(s.low, s.high, 5)
+	for most := 4; most > 1 && len(t.at) > 1 && widest(t.texts)+8 > width*(t.at[1]-t.at[0])/(s.high-s.low); most-- {
+		t = newTicks(s.low, s.high, most)
+	}
+	for i, at := range t.at {
+		tx := x
+		if s.high > s.low {
+			tx += width * (at - s.low) / (s.high - s.low)
+		}
+		d.add(`<path class="axis" d="M%v %vv3"/>`, tx, y+barHeight)
+		half := textWidth(t.texts[i]) / 2
+		d.text(min(max(tx, half), d.width-half), y+barHeight+13, middle, "soft", t.texts[i])
+	}
+	d.text(x+width/2, y+barHeight+26, middle, "soft", inUnits(unit, t.exp))
+}

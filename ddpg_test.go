@@ -1,0 +1,157 @@
+package qta
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// The policy's action is the tanh of its network, also for one row in a pass
+// with room for more, and for the target.
+func TestPolicyAct(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 0))
+	nets := randomNets(rng, 2, 3, 7, 5, 2)
+	π := newActor([]int{3, 7, 5, 2})
+	π.net.load("net", nets[0])
+	π.target.load("target", nets[1])
+	for _, rows := range []int{4, 1, 9, 2} {
+		x := randomRows(rng, rows, 3)
+		for i, network := range []*mlp{π.net, π.target} {
+			got := π.act(nil, network, table("x", x, 0))
+			for r := range x {
+				near(t, "action", got.row(r), twinAct(nets[i], x[r], nil))
+			}
+		}
+	}
+}
+
+// moments returns mean and standard deviation.
+func moments(x []float64) (mean, deviation float64) {
+	for _, v := range x {
+		mean += v / float64(len(x))
+	}
+	for _, v := range x {
+		deviation += (v - mean) * (v - mean) / float64(len(x))
+	}
+	return mean, math.Sqrt(deviation)
+}
+
+// Noise has the standard deviation ε about the action; it is clipped; the
+// replacing action is uniform and as frequent as it should be.
+func TestExplore(t *testing.T) {
+	const n = 40000
+	draw := func(at, ε, random float64) []float64 {
+		rng := rand.New(rand.NewPCG(1, 0))
+		var all []float64
+		for range n {
+			action := []float64{at, at}
+			explore(action, ε, random, rng)
+			all = append(all, action...)
+		}
+		return all
+	}
+	for _, test := range []struct {
+		at, ε, random   float64
+		mean, deviation float64
+	}{
+		{0, 0.2, 0, 0, 0.2},
+		{0.1, 0.1, 0, 0.1, 0.1},
+		{0.5, 0, 0, 0.5, 0},
+		{0, 0.2, 1, 0, math.Sqrt(1. / 3)},
+		{0, 0.2, 0.3, 0, math.Sqrt(0.7*0.04 + 0.3/3)},
+		{0, 1e9, 0, 0, 1}, // -1 or 1
+	} {
+		all := draw(test.at, test.ε, test.random)
+		mean, deviation := moments(all)
+		tolerance := 5 / math.Sqrt(2*n)
+		if math.Abs(mean-test.mean) > tolerance || math.Abs(deviation-test.deviation) > tolerance {
+			t.Errorf("action %v, ε %v, random %v: mean %v and deviation %v, want %v and %v", test.at, test.ε, test.random, mean, deviation, test.mean, test.deviation)
+		}
+		for _, v := range all {
+			if !(math.Abs(v) <= 1) {
+				t.Fatalf("action %v", v)
+			}
+		}
+	}
+	// At the edge of the action space without noise, every other action is a
+	// uniform one, in all its components at once.
+	replaced := 0
+	all := draw(1, 0, 0.3)
+	for i := 0; i < len(all); i += 2 {
+		if (all[i] != 1) != (all[i+1] != 1) {
+			t.Fatalf("action %v is half replaced", all[i:i+2])
+		}
+		if all[i] != 1 {
+			replaced++
+		}
+	}
+	if p := float64(replaced) / n; math.Abs(p-0.3) > 5*math.Sqrt(0.21/n) {
+		t.Errorf("%v of the actions replaced, want 0.3", p)
+	}
+}
+
+func TestSmooth(t *testing.T) {
+	const n = 40000
+	rng := rand.New(rand.NewPCG(1, 0))
+	actions := make([]float32, n)
+	smooth(actions, 0.2, 0.3, rng)
+	atLimit := 0
+	for _, a := range actions {
+		if a == 0.3 || a == -0.3 {
+			atLimit++
+		} else if math.Abs(float64(a)) > 0.3 {
+			t.Fatalf("noise %v", a)
+		}
+	}
+	// Beyond 1.5 deviations lie 13.36 % of a normal distribution.
+	if p := float64(atLimit) / n; math.Abs(p-0.1336) > 0.01 {
+		t.Errorf("%v of the noise at its limit, want 0.1336", p)
+	}
+	for i := range actions {
+		actions[i] = 0.9
+	}
+	smooth(actions, 0.2, 0.3, rng)
+	largest := float32(0)
+	for _, a := range actions {
+		largest = max(largest, a)
+	}
+	if largest != 1 {
+		t.Errorf("the largest smoothed action is %v, want 1", largest)
+	}
+}
+
+// The normaliser is held to mean and deviation in two passes over everything
+// that it was shown and, for its count that starts at 1, one zero vector.
+func TestNormalizer(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 0))
+	p := Paper()
+	n := newNormalizer(3, p)
+	got := make([]float32, 3)
+	for _, x := range [][]float64{{-20, 1, 1e6}, {0.1, 0.2, 0.3}} {
+		n.update()
+		n.normalize(got, x)
+		near(t, "before anything was shown", got, x)
+	}
+	columns := [3][]float64{{0}, {0}, {0}}
+	for range 20 {
+		for range 1 + rng.IntN(50) {
+			x := []float64{5 + 2*rng.NormFloat64(), 0.001 * rng.NormFloat64(), -3 + rng.Float64()}
+			n.add(x)
+			for c, v := range x {
+				columns[c] = append(columns[c], v)
+			}
+		}
+		n.update()
+		for range 10 {
+			var x, want []float64
+			for c := range columns {
+				mean, deviation := moments(columns[c])
+				v := 5 + 4*rng.NormFloat64()
+				x = append(x, v)
+				want = append(want, min(max((v-mean)/max(deviation, p.NormalizerFloor), -p.NormalizerClip), p.NormalizerClip))
+			}
+			n.normalize(got, x)
+			near(t, "normalised", got, want)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package qta
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// digests is the content of testdata/digests.json: what short runs end with on
+// every machine.
+type digests struct {
+	Version string
+	Fused   map[string]digest // by preset, with every kernel but the generic one
+	Generic map[string]digest
+}
+
+type digest struct {
+	Digest string
+	Log    []Evaluation
+}
+
+// digestOf trains for 200 steps, of which the second half sets its goals by
+// uncertainty.
+func digestOf(t *testing.T, p Params, k kernel) digest {
+	p.HiddenSize = 32
+	p.Batch = 64
+	p.InitialSteps = 100
+	m := mustMaze(t, "2U5")
+	a, err := NewAgent(p, m.Env().Sizes(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.workers = newWorkersKernel(1, k)
+	defer a.Close()
+	if err := a.Train(context.Background(), m.Env(), m.Env(), TrainOptions{Steps: 200, EvalEvery: 100, Rollouts: 5}); err != nil {
+		t.Fatal(err)
+	}
+	return digest{a.Digest(), a.Evaluations()}
+}
+
+// TestDigests holds runs to bytes that are the same on every architecture, in
+// one set with fused multiply-adds and one without.
+func TestDigests(t *testing.T) {
+	const path, remedy = "testdata/digests.json", "if results are meant to change, raise Version and run: go test -run TestDigests -update"
+	var want digests
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(data, &want)
+	}
+	if err != nil && !*update {
+		t.Fatalf("%v; %s", err, remedy)
+	}
+	got := digests{Version, map[string]digest{}, map[string]digest{}}
+	for _, k := range kernels() {
+		set, wanted := got.Fused, want.Fused
+		if k == generic {
+			set, wanted = got.Generic, want.Generic
+		}
+		for _, preset := range Presets() {
+			d := digestOf(t, preset.Params, k)
+			set[preset.Name] = d
+			if *update {
+				continue
+			}
+			if diff := cmp.Diff(wanted[preset.Name], d); diff != "" {
+				t.Errorf("%s, %v kernel (-want +got):\n%s%s", preset.Name, k, diff, remedy)
+			}
+		}
+	}
+	if want.Version != Version && !*update {
+		t.Errorf("%s is of version %s, this is %s; run: go test -run TestDigests -update", path, want.Version, Version)
+	}
+	if !*update {
+		return
+	}
+	if len(got.Fused) == 0 {
+		got.Fused = want.Fused // this machine has no kernel to compute them
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetIndent("", "\t")
+	if err := e.Encode(got); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,83 @@
+// An environment of one's own: a cart on a line that has inertia, so that its
+// observation, position and velocity, is more than the goal, a position.
+
+package qta_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"math"
+	"math/rand/v2"
+
+	"qta"
+)
+
+// A cart implements qta.Env.
+type cart struct {
+	observation [2]float64 // position and velocity
+	desired     [1]float64
+}
+
+func (c *cart) Sizes() qta.Sizes { return qta.Sizes{Observation: 2, Goal: 1, Action: 1} }
+
+// Reset puts the cart in the middle, at rest. All chance comes from rng.
+func (c *cart) Reset(rng *rand.Rand) qta.State {
+	c.observation = [2]float64{}
+	c.desired[0] = float64(2*float64(rng.Float64())) - 1
+	return c.state()
+}
+
+// Step pushes the cart, which stops at the ends of the line. The conversions
+// keep the compiler from fusing products and sums, so that the cart moves alike
+// on every machine.
+func (c *cart) Step(action []float64) (qta.State, float64) {
+	x, v := &c.observation[0], &c.observation[1]
+	*v = float64(0.9**v) + float64(0.1*action[0])
+	*x += *v
+	if math.Abs(*x) > 1 {
+		*x, *v = math.Copysign(1, *x), 0
+	}
+	s := c.state()
+	return s, c.Reward(s.Achieved, s.Desired)
+}
+
+// Reward looks at its arguments alone: hindsight asks it for goals that no
+// episode had.
+func (c *cart) Reward(achieved, desired []float64) float64 {
+	if math.Abs(achieved[0]-desired[0]) < 0.05 {
+		return 0
+	}
+	return -1
+}
+
+func (c *cart) state() qta.State {
+	return qta.State{Observation: c.observation[:], Achieved: c.observation[:1], Desired: c.desired[:]}
+}
+
+// A carelessCart forgets that its observation has two numbers.
+type carelessCart struct{ cart }
+
+func (c *carelessCart) Sizes() qta.Sizes { return qta.Sizes{Observation: 1, Goal: 1, Action: 1} }
+
+func ExampleCheckEnv() {
+	const horizon = 50
+	fmt.Println(qta.CheckEnv(new(carelessCart), horizon, rand.New(rand.NewPCG(1, 1))))
+	fmt.Println(qta.CheckEnv(new(cart), horizon, rand.New(rand.NewPCG(1, 1))))
+
+	p := qta.Small()
+	p.Horizon = horizon
+	p.HiddenSize, p.Batch = 8, 16 // far too small, for the sake of a quick example
+	agent, err := qta.NewAgent(p, new(cart).Sizes(), 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer agent.Close()
+	err = agent.Train(context.Background(), new(cart), new(cart), qta.TrainOptions{Steps: 100, EvalEvery: 100, Rollouts: 5})
+	fmt.Println(agent.Steps(), "steps,", len(agent.Evaluations()), "evaluation, error", err)
+
+	// Output:
+	// qta: environment: Reset returned 2 numbers in Observation; Sizes says 1
+	// <nil>
+	// 100 steps, 1 evaluation, error <nil>
+}

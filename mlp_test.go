@@ -1,0 +1,94 @@
+package qta
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// The forward pass is the twin's, for every shape and number of rows, also
+// where a pass has room for more rows than there are.
+func TestForward(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 0))
+	for range 50 {
+		widths := []int{1 + rng.IntN(9)}
+		for range 1 + rng.IntN(4) {
+			widths = append(widths, 1+rng.IntN(40))
+		}
+		net, x := randomNet(rng, widths...), randomRows(rng, 1+rng.IntN(20), widths[0])
+		m, p := net.network("net"), newPass(widths)
+		p.reserve(1 + rng.IntN(30))
+		in := table("x", x, 0)
+		ξ := m.latent(nil, p, in)
+		y := m.final(nil, p, ξ)
+		for r := range x {
+			wantξ, want := twinForward(net, x[r])
+			near(t, fmt.Sprint("latent of ", widths), ξ.row(r), wantξ)
+			near(t, fmt.Sprint("output of ", widths), y.row(r), want)
+		}
+		if again := m.forward(nil, p, in); &again.data[0] != &y.data[0] {
+			t.Fatal("forward and final return different memory")
+		}
+	}
+}
+
+// Parameters lie in one vector, a layer's weights before its biases, so that a
+// network can be saved, averaged and stepped as a whole.
+func TestLayout(t *testing.T) {
+	widths := []int{2, 3, 1}
+	if got := mlpSize(widths); got != 2*3+3+3*1+1 {
+		t.Fatalf("size %d", got)
+	}
+	params := make([]float32, 20) // longer than needed
+	for i := range params {
+		params[i] = float32(i)
+	}
+	m := newMLP(params, widths)
+	if len(m.params) != 13 || m.layers[0].w.row(1)[2] != 5 || m.layers[0].b[0] != 6 || m.layers[1].w.row(2)[0] != 11 || m.layers[1].b[0] != 12 {
+		t.Errorf("parameters %v in layers %v", m.params, m.layers)
+	}
+}
+
+// Weights and biases start uniform in ±1/√in.
+func TestInitialize(t *testing.T) {
+	const in, out = 100, 50
+	l := newLayer(make([]float32, layerSize(in, out)), in, out)
+	l.initialize(rand.New(rand.NewPCG(1, 0)))
+	for name, params := range map[string][]float32{"weights": l.w.data, "biases": l.b} {
+		sum, square, largest := 0.0, 0.0, 0.0
+		for _, v := range params {
+			sum += float64(v)
+			square += float64(v) * float64(v)
+			largest = max(largest, math.Abs(float64(v)))
+		}
+		n := float64(len(params))
+		deviation := 0.1 / math.Sqrt(3)
+		if largest > 0.1 || largest < 0.09 || math.Abs(sum/n) > 5*deviation/math.Sqrt(n) || math.Abs(math.Sqrt(square/n)/deviation-1) > 5/math.Sqrt(n) {
+			t.Errorf("%s: largest %v, mean %v, deviation %v; want 0.1, 0, %v", name, largest, sum/n, math.Sqrt(square/n), deviation)
+		}
+	}
+}
+
+// The stretches of a vector cover it once, at whole cache lines.
+func TestStretch(t *testing.T) {
+	for size := range 200 {
+		for n := 1; n < 8; n++ {
+			at := 0
+			for i := range n {
+				lo, hi := stretch(size, i, n)
+				if lo != at || hi < lo || (lo%16 != 0 && lo != size) {
+					t.Fatalf("stretch %d of %d of %d is %d to %d after %d", i, n, size, lo, hi, at)
+				}
+				at = hi
+			}
+			if at != size {
+				t.Fatalf("%d stretches of %d end at %d", n, size, at)
+			}
+		}
+	}
+}
+
+func TestAdamPanics(t *testing.T) {
+	mustPanic(t, "adam of another length", func() { newAdam(3).step(nil, make([]float32, 3), make([]float32, 2), 0, 0) })
+}

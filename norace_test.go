@@ -1,0 +1,5 @@
+//go:build !race
+
+package qta
+
+const raceEnabled = false

@@ -1,0 +1,175 @@
+package qta
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestSampleProbabilities has exact values. It tests QTA, Equation 7.
+func TestSampleProbabilities(t *testing.T) {
+	for _, test := range []struct {
+		p    []float64
+		α    float64
+		want []float64
+	}{
+		{[]float64{1, 3}, 1, []float64{0.25, 0.75}},
+		{[]float64{1, 3}, 0, []float64{0.5, 0.5}},
+		{[]float64{1, 2, 0}, 2, []float64{0.2, 0.8, 0}},
+		{[]float64{4, 16, 25}, 0.5, []float64{2. / 11, 4. / 11, 5. / 11}},
+		{[]float64{7}, 0.6, []float64{1}},
+	} {
+		P := make([]float64, len(test.p))
+		SampleProbabilities(P, test.p, test.α)
+		if diff := cmp.Diff(test.want, P, approximately); diff != "" {
+			t.Errorf("priorities %v, α %v (-want +got):\n%s", test.p, test.α, diff)
+		}
+	}
+}
+
+var approximately = cmp.Comparer(func(x, y float64) bool { return math.Abs(x-y) <= 1e-12*(1+math.Abs(x)) })
+
+// TestImportanceWeights has exact values. It tests QTA, Equation 8.
+func TestImportanceWeights(t *testing.T) {
+	for _, test := range []struct {
+		P        []float64
+		n        int
+		β, least float64
+		want     []float64
+	}{
+		{[]float64{0.5, 0.125}, 4, 1, 0, []float64{0.5, 2}},
+		{[]float64{0.5, 0.125}, 4, 1, 0.125, []float64{0.25, 1}},
+		{[]float64{0.5, 0.125}, 4, 0.5, 0.0625, []float64{math.Sqrt(0.125), math.Sqrt(0.5)}},
+		{[]float64{0.5, 0.125}, 4, 0, 0.125, []float64{1, 1}},
+	} {
+		w := make([]float64, len(test.P))
+		ImportanceWeights(w, test.P, test.n, test.β, test.least)
+		if diff := cmp.Diff(test.want, w, approximately); diff != "" {
+			t.Errorf("P %v, n %d, β %v, least %v (-want +got):\n%s", test.P, test.n, test.β, test.least, diff)
+		}
+	}
+}
+
+// With β = 1 the weights undo the bias: a weighted sum over prioritised draws
+// has the mean of a uniform one, whatever the values are.
+func TestImportanceWeightsUnbiased(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 0))
+	for range 50 {
+		n := 1 + rng.IntN(20)
+		priority, P, w := make([]float64, n), make([]float64, n), make([]float64, n)
+		for i := range priority {
+			priority[i] = 0.01 + rng.Float64()
+		}
+		SampleProbabilities(P, priority, 0.7)
+		ImportanceWeights(w, P, n, 1, 0)
+		mean, expected := 0.0, 0.0
+		for i := range n {
+			value := rng.NormFloat64()
+			mean += value / float64(n)
+			expected += P[i] * w[i] * value
+		}
+		if math.Abs(mean-expected) > 1e-12 {
+			t.Errorf("expectation %v of the weighted draw, mean %v", expected, mean)
+		}
+	}
+}
+
+func TestPriorityBeta(t *testing.T) {
+	p := Paper()
+	for _, test := range []struct {
+		t    int
+		want float64
+	}{{0, 0.3}, {100_000, 0.65}, {200_000, 1}, {10_000_000, 1}} {
+		if got := PriorityBeta(test.t, p.PriorityBeta, p.PriorityBetaSteps); math.Abs(got-test.want) > 1e-15 {
+			t.Errorf("β at step %d is %v, want %v", test.t, got, test.want)
+		}
+	}
+	// The authors' code adds t/2e5 and cuts off at 1.
+	a := Authors()
+	for _, step := range []int{0, 1, 70_000, 139_999, 140_000, 150_000} {
+		got, want := PriorityBeta(step, a.PriorityBeta, a.PriorityBetaSteps), math.Min(1, 0.3+float64(step)/2e5)
+		if math.Abs(got-want) > 1e-12 {
+			t.Errorf("the authors' β at step %d is %v, want %v", step, got, want)
+		}
+	}
+}
+
+// numberedReplay returns a replay of n transitions in which transition i pursues
+// goal -1-i and achieves i.
+func numberedReplay(n, horizon int) *replay {
+	b := newReplay(Sizes{Observation: 2, Goal: 1, Action: 3}, horizon)
+	for i := range n {
+		x := float64(i)
+		b.add([]float64{x, x}, []float64{x - 1}, []float64{x, x, x}, []float64{-1 - x}, State{Observation: []float64{x + 1, x + 1}, Achieved: []float64{x}})
+	}
+	return b
+}
+
+// Relabelled goals come from the transition itself or later in its episode so
+// far, all alike; k of k+1 are relabelled.
+func TestDraw(t *testing.T) {
+	const n, horizon = 23, 5 // four episodes and the beginning of a fifth
+	rng := rand.New(rand.NewPCG(6, 0))
+	b := numberedReplay(n, horizon)
+	for _, k := range []float64{0, 1, 4} {
+		for i := range n {
+			end := min((i/horizon+1)*horizon, n)
+			const draws = 4000
+			own, counts := 0, make([]int, n)
+			for range draws {
+				if g := b.draw(i, k, rng)[0]; g == float64(-1-i) {
+					own++
+				} else {
+					counts[int(g)]++
+				}
+			}
+			check := func(what string, count int, p float64) {
+				if d := math.Abs(float64(count) - draws*p); d > 5*math.Sqrt(draws*p*(1-p)) {
+					t.Errorf("k = %v, transition %d: %s %d times of %d, want about %.0f", k, i, what, count, draws, draws*p)
+				}
+			}
+			check("its own goal", own, 1/(k+1))
+			for f, c := range counts {
+				if f < i || f >= end {
+					check("a goal of another time", c, 0)
+				} else {
+					check("a later goal", c, k/(k+1)/float64(end-i))
+				}
+			}
+		}
+	}
+}
+
+// Growing moves nothing and leaves what is stored.
+func TestReplayGrow(t *testing.T) {
+	b := numberedReplay(7, 5)
+	before := numberedReplay(7, 5)
+	b.grow(1000)
+	for i, c := range b.columns() {
+		if !slices.Equal(*c.data, *before.columns()[i].data) || cap(*c.data) < 1000*c.width {
+			t.Errorf("column %d changed, or has room for %d numbers", i, cap(*c.data))
+		}
+	}
+	if allocs := testing.AllocsPerRun(100, func() {
+		b.add([]float64{0, 0}, []float64{0}, []float64{0, 0, 0}, []float64{0}, State{Observation: []float64{0, 0}, Achieved: []float64{0}})
+	}); allocs != 0 {
+		t.Errorf("adding a transition allocates %v times", allocs)
+	}
+	if got := at(b.action, 6, 3); !slices.Equal(got, []float64{6, 6, 6}) || cap(got) != 3 {
+		t.Errorf("action 6 is %v with capacity %d", got, cap(got))
+	}
+}
+
+// With u just below 1 the last step of the trajectory is drawn, and no later.
+func TestFutureStep(t *testing.T) {
+	for n := 1; n < 60; n++ {
+		for i := range n {
+			if first, last := futureStep(i, n, 0), futureStep(i, n, math.Nextafter(1, 0)); first != i || last != n-1 {
+				t.Errorf("futureStep(%d, %d, u) goes from %d to %d", i, n, first, last)
+			}
+		}
+	}
+}
