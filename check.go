@@ -701,9 +701,9 @@ func checkTargetNetworks(in struct {
 		t.load(fmt.Sprintf("critics[%d]", i), in.Critics[i])
 	}
 	a.learning = pairScript(in.M, len(in.Critics))
-	b := batch{next: join(s, g, newMatrix(s.rows, a.sizes.Action)), r: float32s(in.R), y: make([]float32, s.rows)}
+	b := batch{next: join(s, g, newMatrix(s.rows, a.sizes.Action)), r: float32s(in.R), y: [][]float32{make([]float32, s.rows)}}
 	a.target(&b)
-	out.ANext, out.Y = rowsOf64(b.next.columns(s.cols+g.cols, b.next.cols)), float64s(b.y)
+	out.ANext, out.Y = rowsOf64(b.next.columns(s.cols+g.cols, b.next.cols)), float64s(b.y[0])
 	return out
 }
 
@@ -727,19 +727,20 @@ func checkCriticLoss(in struct {
 }) {
 	x := transitions(in.S, in.G, in.A)
 	wantLength("y", len(in.Y), x.rows)
-	var weights []float32
+	b := batch{x: x, y: [][]float32{float32s(in.Y)}}
 	if in.W != nil {
 		wantLength("w", len(in.W), x.rows)
-		weights = float32s(in.W)
+		b.weights = [][]float32{float32s(in.W)}
 	}
 	still := Paper() // rates of zero leave the critics as they are
 	still.CriticRate = 0
+	still.HeadOwnDraw = true
 	for i := range in.Critics {
 		u := ensemble(still, in.Critics[i:i+1], nil, x.rows)
 		wantInput(fmt.Sprintf("critics[%d]", i), in.Critics[i].widths("critics"), x.cols)
-		loss, _ := u.learn(nil, x, float32s(in.Y), weights, matrix{}, &still, false)
+		loss, _ := u.learn(nil, &b, &still, false)
 		out.Loss = append(out.Loss, loss)
-		out.Grad = append(out.Grad, u.gradient.q.vector())
+		out.Grad = append(out.Grad, u.gradient(0).q.vector())
 	}
 	return out
 }
@@ -822,9 +823,9 @@ func checkPredictiveLoss(in struct {
 		if u.dp.cols != next.cols {
 			fail("in.heads[%d] predicts %d numbers, in.s_next has %d", i, u.dp.cols, next.cols)
 		}
-		out.Loss = append(out.Loss, u.learnHeads(nil, x, next, &still, false))
+		out.Loss = append(out.Loss, u.learnHeads(nil, &batch{x: x, head: next}, &still, false))
 		out.Pred = append(out.Pred, rowsOf64(u.prediction[0]))
-		out.GradHead = append(out.GradHead, u.gradient.head.vector())
+		out.GradHead = append(out.GradHead, u.gradient(0).head.vector())
 		// The vectors have the gradient after the latent's ReLU, so no mask.
 		dξ := newMatrix(x.rows, widths[len(widths)-2])
 		u.critics[0].head.backwardInput(nil, dξ, u.dp, u.headT, matrix{})
@@ -1093,7 +1094,7 @@ func checkUpdate(in struct {
 		a.scratch.batch = batch{
 			x:    x,
 			next: join(next, table("steps.g", step.G, 0), newMatrix(x.rows, a.sizes.Action)),
-			r:    float32s(step.R), y: make([]float32, x.rows),
+			r:    float32s(step.R), y: [][]float32{make([]float32, x.rows)},
 			head: next,
 		}
 		a.learn(nil)

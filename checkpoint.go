@@ -56,33 +56,38 @@ func (a *Agent) AppendBinary(b []byte) ([]byte, error) {
 	for _, c := range a.replay.columns() {
 		e.float64s(*c.data)
 	}
+	if a.replay.prioritised {
+		e.float64s(a.replay.weights.values()[:a.replay.n])
+	}
 	sum := sha256.Sum256(e.b[start:])
 	return append(e.b, sum[:]...), nil
 }
 
-// checkpointSize returns at least the length of a checkpoint, so that it is
-// written to memory that is allocated once.
+// checkpointSize returns about the length of a checkpoint, so that it is written
+// to memory that is allocated once.
 func (a *Agent) checkpointSize() int {
-	n := 1 << 14 // parameters, generators and the like
-	count := func(vectors ...[]float32) {
-		for _, v := range vectors {
-			n += 4 * len(v)
-		}
+	c := byteCount(1 << 14) // the header
+	a.state(&c)
+	n := int(c) + evaluationSize*len(a.log)
+	for _, column := range a.replay.columns() {
+		n += 8 * len(*column.data)
 	}
-	for _, params := range a.parameters() {
-		count(params.values)
-	}
-	count(a.policy.adam.m, a.policy.adam.v)
-	for i := range a.pun.critics {
-		count(a.pun.criticAdam[i].m, a.pun.criticAdam[i].v, a.pun.headAdam[i].m, a.pun.headAdam[i].v)
-	}
-	n += 64 * (a.sizes.Observation + a.sizes.Goal)
-	n += evaluationSize * len(a.log)
-	for _, c := range a.replay.columns() {
-		n += 8 * len(*c.data)
+	if a.replay.prioritised {
+		n += 8 * a.replay.n
 	}
 	return n
 }
+
+// A byteCount is a coder that adds up lengths.
+type byteCount int
+
+func (c *byteCount) float32s(v []float32) { *c += byteCount(4 * len(v)) }
+func (c *byteCount) float64s(v []float64) { *c += byteCount(8 * len(v)) }
+func (c *byteCount) float(*float64)       { *c += 8 }
+func (c *byteCount) int(*int)             { *c += 8 }
+func (c *byteCount) bool(*bool)           { *c++ }
+func (c *byteCount) generator(s stream)   { *c += byteCount(len(s.state())) }
+func (c *byteCount) fixed(v []byte)       { *c += byteCount(len(v)) }
 
 // MarshalBinary returns the agent's whole state.
 func (a *Agent) MarshalBinary() ([]byte, error) { return a.AppendBinary(nil) }
@@ -150,6 +155,9 @@ func (d *decoder) agent() (*Agent, error) {
 	for _, c := range a.replay.columns() {
 		row += 8 * c.width
 	}
+	if a.replay.prioritised {
+		row += 8
+	}
 	if want := float64(evaluations)*evaluationSize + float64(transitions)*float64(row); d.err == nil && want != float64(len(d.b)) {
 		d.err = fmt.Errorf("qta: checkpoint: %d bytes for %d evaluations and %d transitions, want %.0f", len(d.b), evaluations, transitions, want)
 	}
@@ -164,6 +172,11 @@ func (d *decoder) agent() (*Agent, error) {
 	for _, c := range a.replay.columns() {
 		*c.data = make([]float64, transitions*c.width)
 		d.float64s(*c.data)
+	}
+	if a.replay.prioritised {
+		weights := make([]float64, transitions)
+		d.float64s(weights)
+		a.replay.weights.fill(weights)
 	}
 	if a.step != transitions {
 		return nil, fmt.Errorf("qta: checkpoint: step %d with %d transitions", a.step, transitions)
@@ -202,12 +215,7 @@ func (a *Agent) state(c coder) {
 	c.float32s(a.policy.net.params)
 	c.float32s(a.policy.target.params)
 	a.policy.adam.state(c)
-	for i, critic := range a.pun.critics {
-		c.float32s(critic.params)
-		c.float32s(a.pun.targets[i].params)
-		a.pun.criticAdam[i].state(c)
-		a.pun.headAdam[i].state(c)
-	}
+	a.pun.state(c)
 	a.observations.state(c)
 	a.goals.state(c)
 	for _, s := range []stream{a.exploration, a.environment, a.draws, a.learning, a.goalDraws} {
@@ -224,9 +232,21 @@ func (a *Agent) state(c coder) {
 	c.float64s(a.desired)
 	c.float64s(a.goal)
 	c.bool(&a.firstGoal)
+	c.bool(&a.reached)
 	c.fixed(a.episodeStart)
 	c.int(&a.goalsSet)
 	c.int(&a.goalsReached)
+	c.float(&a.largest)
+	a.curriculum.state(c)
+}
+
+func (u *pun) state(c coder) {
+	for i, critic := range u.critics {
+		c.float32s(critic.params)
+		c.float32s(u.targets[i].params)
+		u.criticAdam[i].state(c)
+		u.headAdam[i].state(c)
+	}
 }
 
 func (m *adam) state(c coder) {

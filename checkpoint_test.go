@@ -243,7 +243,7 @@ func TestCheckpointRefusals(t *testing.T) {
 		{"no parameters", slices.Concat(make([]byte, 8), body[8:]), "qta: parameters: want a JSON object"},
 		{"some parameters", slices.Concat([]byte{2, 0, 0, 0, 0, 0, 0, 0}, []byte("{}"), body[8+paramsSize:]), "qta: parameter HiddenSize is 0"},
 		{"a long name", slices.Concat([]byte{0, 0, 0, 0, 0, 1, 0, 0}, body[8:]), "qta: parameters: want a JSON object"},
-		{"large networks", bytes.Replace(body, []byte(`"HiddenSize": 1`), []byte(`"HiddenSize": 9`), 1), "qta: checkpoint: shorter than its networks"},
+		{"large networks", bytes.Replace(bytes.Replace(body, []byte(`"HiddenSize": 1`), []byte(`"HiddenSize": 9`), 1), []byte(`"HiddenLayers": 1`), []byte(`"HiddenLayers": 9`), 1), "qta: checkpoint: shorter than its networks"},
 		{"no observation", slices.Concat(body[:sizes], make([]byte, 8), body[sizes+8:]), "qta: checkpoint: shorter than its networks"},
 		{"a vast observation", slices.Concat(body[:sizes+7], []byte{0x7f}, body[sizes+8:]), "qta: checkpoint: "},
 		{"a negative observation", slices.Concat(body[:sizes+7], []byte{0xff}, body[sizes+8:]), "qta: checkpoint: "},

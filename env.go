@@ -259,3 +259,10 @@ func firstDifference(a, b []checkedStep) string {
 	}
 	return ""
 }
+
+// A GoalSampler is an environment that can draw a goal from all those there
+// are, seen or not: privileged knowledge, which the curriculum VDS needs.
+type GoalSampler interface {
+	// SampleGoal returns a uniformly drawn goal, which is the caller's.
+	SampleGoal(rng *rand.Rand) []float64
+}

@@ -243,6 +243,11 @@ func randomBatch(rng *rand.Rand, rows int, sizes Sizes, prediction int) twinBatc
 
 func (b twinBatch) x() matrix { return transitions(b.s, b.g, b.a) }
 
+// batch returns the minibatch as the ensemble sees it.
+func (b twinBatch) batch() *batch {
+	return &batch{x: b.x(), y: [][]float32{float32s(b.y)}, head: table("next", b.next, 0)}
+}
+
 // near reports an error for the first element of got that is not e within
 // 2e-5 (1 + |e|).
 func near(t *testing.T, what string, got []float32, want []float64) {
@@ -291,15 +296,12 @@ func TestCriticGradient(t *testing.T) {
 			for _, together := range []bool{false, true} {
 				c := newGradientCase(seed)
 				u := ensemble(c.still, c.critics, c.heads, len(c.b.s))
-				var weights []float32
+				b := c.b.batch()
 				if weighted {
-					weights = float32s(c.b.w)
+					b.weights = [][]float32{float32s(c.b.w)}
 				}
-				next := matrix{}
-				if together {
-					next = table("next", c.b.next, 0)
-				}
-				got, gotHead := u.learn(nil, c.b.x(), float32s(c.b.y), weights, next, &c.still, false)
+				c.still.HeadOwnDraw = !together
+				got, gotHead := u.learn(nil, b, &c.still, false)
 				mean, meanHead := 0.0, 0.0
 				for i, critic := range c.critics {
 					loss := func() float64 { return twinCriticLoss(critic, c.b, weighted) }
@@ -335,7 +337,7 @@ func TestHeadGradient(t *testing.T) {
 				c := newGradientCase(seed)
 				c.still.HeadLoss, c.still.HeadBackbone = form, backbone
 				u := ensemble(c.still, c.critics, c.heads, len(c.b.s))
-				got := u.learnHeads(nil, c.b.x(), table("next", c.b.next, 0), &c.still, false)
+				got := u.learnHeads(nil, c.b.batch(), &c.still, false)
 				mean := 0.0
 				for i, critic := range c.critics {
 					loss := func() float64 { return twinPredictiveLoss(critic, c.heads[i], c.b, form) }
@@ -359,11 +361,11 @@ func TestBackboneOptimisers(t *testing.T) {
 		c := newGradientCase(9)
 		c.still.HeadBackbone = true
 		u := ensemble(c.still, c.critics, c.heads, len(c.b.s))
-		heads := func() { u.learnHeads(nil, c.b.x(), table("next", c.b.next, 0), &c.still, false) }
+		heads := func() { u.learnHeads(nil, c.b.batch(), &c.still, false) }
 		if headsFirst {
 			heads()
 		}
-		u.learn(nil, c.b.x(), float32s(c.b.y), nil, matrix{}, &c.still, false)
+		u.learn(nil, c.b.batch(), &c.still, false)
 		if !headsFirst {
 			heads()
 		}

@@ -308,6 +308,12 @@ func (m *Maze) UniformGoal(rng *rand.Rand) [2]float64 {
 	return around(rng, [2]int{cell / m.cols, cell % m.cols}, 0.5)
 }
 
+// SampleGoal is [Maze.UniformGoal], which makes a MazeEnv a [GoalSampler].
+func (e *MazeEnv) SampleGoal(rng *rand.Rand) []float64 {
+	g := e.maze.UniformGoal(rng)
+	return g[:]
+}
+
 // around draws uniformly from the square of half side radius around the centre
 // of a cell.
 func around(rng *rand.Rand, cell [2]int, radius float64) [2]float64 {

@@ -201,6 +201,8 @@ const (
 	forGoals
 	forEvaluation
 	forSurvey
+	forMasks
+	forMembers
 )
 
 // stream is the generator of one purpose. pcg is its whole state, which

@@ -50,13 +50,14 @@ type Params struct {
 
 	// Replay.
 
-	HindsightRatio    float64 `source:"Table: HER replay k" range:"[0,1000]"`       // k relabelled transitions to one that is not
-	PriorityBeta      float64 `source:"Table: PER beta_initial" range:"[0,1]"`      // β of Equation 8 at the first step
-	PriorityBetaSteps int     `source:"Table: PER beta steps" range:"[1,1e12]"`     // environment steps until β is 1
-	PriorityAlpha     float64 `source:"Table: PER alpha" range:"[0,10]"`            // α of Equation 7
-	NormalizerDraws   int     `source:"Reading: the authors' code" range:"[1,1e6]"` // transitions of each finished episode that the input normaliser takes in
-	NormalizerFloor   float64 `source:"Reading: the authors' code" range:"(0,1e6]"` // smallest standard deviation it divides by, in the input's unit
-	NormalizerClip    float64 `source:"Reading: the authors' code" range:"(0,1e6]"` // largest magnitude that it lets through
+	Replay            string  `source:"Section 3.3: uniform, and PER as an extension" range:"uniform|per|td"` // how minibatches are drawn: uniformly, by uncertainty, by TD error
+	HindsightRatio    float64 `source:"Table: HER replay k" range:"[0,1000]"`                                 // k relabelled transitions to one that is not
+	PriorityBeta      float64 `source:"Table: PER beta_initial" range:"[0,1]"`                                // β of Equation 8 at the first step
+	PriorityBetaSteps int     `source:"Table: PER beta steps" range:"[1,1e12]"`                               // environment steps until β is 1
+	PriorityAlpha     float64 `source:"Table: PER alpha" range:"[0,10]"`                                      // α of Equation 7
+	NormalizerDraws   int     `source:"Reading: the authors' code" range:"[1,1e6]"`                           // transitions of each finished episode that the input normaliser takes in
+	NormalizerFloor   float64 `source:"Reading: the authors' code" range:"(0,1e6]"`                           // smallest standard deviation it divides by, in the input's unit
+	NormalizerClip    float64 `source:"Reading: the authors' code" range:"(0,1e6]"`                           // largest magnitude that it lets through
 
 	// Exploration and episodes.
 
@@ -69,6 +70,7 @@ type Params struct {
 
 	// Goal selection, section 3.2.
 
+	Curriculum         string  `source:"Section 3.2: QTA" range:"qta|mega|vds|her|random"`                                         // who chooses the goals
 	UncertaintyActions int     `source:"Table: d" range:"[1,4096]"`                                                                // d, random actions for one estimate
 	SharedActions      bool    `source:"Reading: d actions drawn for each candidate"`                                              // the same d actions for all candidates
 	UncertaintyGoal    string  `source:"Section 3.2: \"the desired goal sampled from the environment\"" range:"desired|candidate"` // the goal fed to the critics in Equation 5
@@ -76,7 +78,18 @@ type Params struct {
 	Slope              float64 `source:"Table: linear sampling M" range:"(-Inf,Inf)"`                                              // m of Equation 6
 	Intercept          float64 `source:"Table: linear sampling b" range:"(-Inf,Inf)"`                                              // b of Equation 6
 	Threshold          float64 `source:"Table: c (threshold)" range:"(-Inf,Inf)"`                                                  // c: an episode's first goal needs a mean Q of at least c T
+	Uncertainty        string  `source:"Section 3.1: PUN" range:"pun|q|bootstrap|ensemble"`                                        // what a goal's uncertainty is estimated with, and by which critics
+	UncertaintyNoise   float64 `source:"Section 4: none but in Figure 4" range:"[0,1000000]"`                                      // standard deviation of Gaussian noise added to each estimate
 	Candidates         int     `source:"Reading: the paper leaves N open" range:"[1,1000000]"`                                     // N, the most goals considered in one selection
+
+	// Baselines and ablations of section 4; each field is of no effect but for
+	// the choice that it names.
+
+	QSwapped      bool   `source:"Reading: the value of a goal is asked from the current state, as in VDS"`           // Uncertainty q: state and goal exchanged, as in the authors' code
+	BootstrapForm string `source:"Reading: two-component heads, one mask for both losses" range:"clean|authors"`      // Uncertainty bootstrap
+	EnsembleScore string `source:"Section 4: next state prediction discrepancies" range:"deviation|mixture|variance"` // Uncertainty ensemble: of the means, of the mixture, or the authors' mean variance
+	TDPriority    string `source:"Section 3.3: temporal-difference error" range:"error|deviation"`                    // Replay td: |TD error|, or the authors' deviation of the Q-values
+	VDSForm       string `source:"Reading: the default of VDS's code" range:"identity|exp|tanh"`                      // Curriculum vds: how a probability grows with the deviation
 }
 
 // Paper returns the table of the paper's appendix and its text, literally.
@@ -101,6 +114,7 @@ func Paper() Params {
 		HeadLoss:    "squared",
 		HeadTarget:  "observation",
 
+		Replay:            "uniform",
 		HindsightRatio:    4,
 		PriorityBeta:      0.3,
 		PriorityBetaSteps: 2e5,
@@ -116,6 +130,8 @@ func Paper() Params {
 		InitialSteps:      1000,
 		InitialActions:    "policy",
 
+		Curriculum:         "qta",
+		Uncertainty:        "pun",
 		UncertaintyActions: 8,
 		UncertaintyGoal:    "desired",
 		FirstGoalState:     "candidate",
@@ -123,6 +139,11 @@ func Paper() Params {
 		Intercept:          -591,
 		Threshold:          -1.6,
 		Candidates:         1000,
+
+		BootstrapForm: "clean",
+		EnsembleScore: "deviation",
+		TDPriority:    "error",
+		VDSForm:       "identity",
 	}
 }
 
@@ -163,6 +184,10 @@ func Authors() Params {
 	p.FirstGoalState = "start"
 	p.Slope = 626.58
 	p.Intercept = -591.18
+	p.QSwapped = true
+	p.BootstrapForm = "authors"
+	p.EnsembleScore = "variance"
+	p.TDPriority = "deviation"
 	return p
 }
 
@@ -274,6 +299,10 @@ func (p Params) Validate() error {
 		if err := validateField(v.Type().Field(i), v.Field(i)); err != nil {
 			return err
 		}
+	}
+	if p.Curriculum != "qta" && (p.Uncertainty == "q" || p.UncertaintyNoise > 0) {
+		return fmt.Errorf("qta: parameter Curriculum is %s, which asks no uncertainty: Uncertainty %s and UncertaintyNoise %v go with qta",
+			p.Curriculum, p.Uncertainty, p.UncertaintyNoise)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package qta
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 )
@@ -35,58 +36,83 @@ type pun struct {
 	targets []*mlp
 	polyak  softUpdate
 
+	predicted    int // components of what the heads predict
 	headLoss     func(dp, p, s []float32, width int) float64
 	headBackbone bool
-	gradient     *critic // of the critic at work
+	gradients    []*critic // one for each critic, or one for the critic at work
 	criticAdam   []*adam
 	headAdam     []*adam
 
+	// What the architectures of Figure 6 do in another way than PUN; see
+	// bootstrap.go and ensemble.go.
+
+	ownTargets bool // each critic learns from its own target critic: no minimum
+	shared     bool // all critics have one backbone
+	spread     func(d []float64, heads [][]float32, width int)
+
 	pass       *pass
-	prediction []matrix  // each head's, B by prediction
-	dp         matrix    // B by prediction
-	headT      matrix    // scratch for the head's transposed weights
-	q          [2]matrix // values of the target critics in M, B by 1
+	prediction []matrix // each head's, B by the head's width
+	dp         matrix   // B by the head's width
+	headT      matrix   // scratch for the head's transposed weights
+	q          []matrix // each critic's values, B by 1
+	masked     matrix   // scratch for maskPredicted
 }
 
 // newPUN returns an ensemble with networks of the given sizes. Critics differ
 // by their initial weights alone; targets start equal to their critics.
 func newPUN(p Params, sizes Sizes, rng *rand.Rand) *pun {
-	prediction := sizes.Observation
+	predicted := sizes.Observation
 	if p.HeadTarget == "achieved" {
-		prediction = sizes.Goal
+		predicted = sizes.Goal
 	}
 	widths := []int{sizes.Observation + sizes.Goal + sizes.Action}
 	for range p.HiddenLayers {
 		widths = append(widths, p.HiddenSize)
 	}
-	u := newEnsemble(p, widths, prediction)
+	u := newEnsemble(p, widths, predicted)
 	for i, c := range u.critics {
 		c.q.initialize(rng)
 		c.head.initialize(rng)
+		if u.shared {
+			u.shareBackbone(i)
+		}
 		copy(u.targets[i].params, c.q.params)
 	}
 	return u
 }
 
 // newEnsemble returns an ensemble of zeros. widths are those of the critics'
-// input and hidden layers, prediction is that of their heads.
-func newEnsemble(p Params, widths []int, prediction int) *pun {
+// input and hidden layers, predicted is the number of components that the heads
+// predict.
+func newEnsemble(p Params, widths []int, predicted int) *pun {
 	u := &pun{
+		predicted:    predicted,
 		headLoss:     PredictiveLoss,
 		headBackbone: p.HeadBackbone,
-		gradient:     newCritic(append(widths, prediction)),
+		spread:       HeadDeviation,
 		pass:         newPass(append(widths, 1)),
-		dp:           newMatrix(0, prediction),
-		headT:        newMatrix(prediction, widths[len(widths)-1]),
 	}
 	if p.HeadLoss == "norm" {
 		u.headLoss = predictiveNorm
 	}
+	head := predicted
+	switch p.Uncertainty {
+	case "bootstrap":
+		head = u.bootstrap(p)
+	case "ensemble":
+		head = u.deepEnsemble(p)
+	}
+	u.dp = newMatrix(0, head)
+	u.headT = newMatrix(head, widths[len(widths)-1])
 	for range p.Critics {
-		c := newCritic(append(widths, prediction))
+		c := newCritic(append(widths, head))
 		u.critics = append(u.critics, c)
 		u.targets = append(u.targets, newMLP(make([]float32, len(c.q.params)), append(widths, 1)))
-		u.prediction = append(u.prediction, newMatrix(0, prediction))
+		if u.shared || len(u.gradients) == 0 {
+			u.gradients = append(u.gradients, newCritic(append(widths, head)))
+		}
+		u.prediction = append(u.prediction, newMatrix(0, head))
+		u.q = append(u.q, newMatrix(0, 1))
 		criticPart, headPart := u.parts(c)
 		u.criticAdam = append(u.criticAdam, newAdam(len(criticPart)))
 		u.headAdam = append(u.headAdam, newAdam(len(headPart)))
@@ -104,7 +130,9 @@ func (u *pun) reserve(rows int) {
 	for i, p := range u.prediction {
 		u.prediction[i] = newMatrix(rows, p.cols)
 	}
-	u.q = [2]matrix{newMatrix(rows, 1), newMatrix(rows, 1)}
+	for i := range u.q {
+		u.q[i] = newMatrix(rows, 1)
+	}
 }
 
 // parts returns what the critics' and the heads' optimisers move: φ and the
@@ -117,13 +145,39 @@ func (u *pun) parts(c *critic) (critic, head []float32) {
 	return c.params[:n], c.params[n:]
 }
 
-// targetValues returns the values of target critics i and j at x, each of B
-// elements. They stand until the next call.
-func (u *pun) targetValues(w *workers, x matrix, i, j int) (qi, qj []float32) {
-	qi, qj = u.q[0].data[:x.rows], u.q[1].data[:x.rows]
-	copy(qi, u.targets[i].forward(w, u.pass, x).data)
-	copy(qj, u.targets[j].forward(w, u.pass, x).data)
-	return qi, qj
+// gradient returns where the gradient of critic i goes.
+func (u *pun) gradient(i int) *critic { return u.gradients[min(i, len(u.gradients)-1)] }
+
+// targetValue returns the value of target critic i at x, of B elements. It
+// stands until the next call for i.
+func (u *pun) targetValue(w *workers, x matrix, i int) []float32 {
+	q := u.q[i].data[:x.rows]
+	copy(q, u.targets[i].forward(w, u.pass, x).data)
+	return q
+}
+
+// target sets y to Equation 1 for a minibatch, given its rewards r and, in
+// next, its s', g' and a': one target for all critics, or one for each where
+// they have targets of their own.
+func (u *pun) target(w *workers, y [][]float32, r []float32, next matrix, discount float64, rng stream) {
+	if u.ownTargets {
+		for i := range u.targets {
+			q := u.targetValue(w, next, i)
+			TDTarget(y[i], r, q, q, discount)
+		}
+		return
+	}
+	i, j := drawPair(rng, len(u.targets))
+	TDTarget(y[0], r, u.targetValue(w, next, i), u.targetValue(w, next, j), discount)
+}
+
+// forCritic returns critic i's element of values that there are one of for
+// each critic, or one for all, or, if nil, none.
+func forCritic[T any](values []T, i int) T {
+	if len(values) == 0 {
+		return *new(T)
+	}
+	return values[min(i, len(values)-1)]
 }
 
 // TDTarget sets y, of B values, to the target that all critics learn from:
@@ -261,60 +315,138 @@ func predictiveNorm(dp, p, s []float32, width int) float64 {
 	return sum / float64(rows)
 }
 
-// learn is one step of every critic on the minibatch x with targets y, weights
-// as in [CriticLoss]. Unless next is empty the heads learn too, from the same
-// forward pass, to predict next. It returns the losses' means over the
-// ensemble.
-func (u *pun) learn(w *workers, x matrix, y, weights []float32, next matrix, p *Params, decay bool) (criticLoss, headLoss float64) {
-	for i, c := range u.critics {
-		last := len(c.q.layers)
-		ξ := c.q.latent(w, u.pass, x)
-		q := c.q.final(w, u.pass, ξ)
-		criticLoss += CriticLoss(u.pass.dx[last].data[:x.rows], q.data[:x.rows], y, weights)
-		if next.data != nil {
-			headLoss += u.headGradient(w, i, ξ, next)
-			u.headAdam[i].step(w, c.params[len(c.q.params):], u.gradient.params[len(c.q.params):], p.PredictiveRate, decayIf(decay, p.HeadDecay))
+// learn is one step of every critic on a minibatch, and, unless the heads have
+// a minibatch or a step of their own, of every head from the same forward pass.
+// It returns the losses' means over the ensemble.
+func (u *pun) learn(w *workers, b *batch, p *Params, decay bool) (criticLoss, headLoss float64) {
+	for i := range u.critics {
+		critic, head := u.learnOne(w, i, b, p, decay)
+		criticLoss += critic
+		headLoss += head
+	}
+	if u.shared {
+		u.sumBackbones()
+		for i := range u.critics {
+			u.stepCritic(w, i, p, decay)
 		}
-		c.q.backward(w, u.pass, u.gradient.q, x, last)
-		params, _ := u.parts(c)
-		gradient, _ := u.parts(u.gradient)
-		clear(u.gradient.params[len(c.q.params):])
-		u.criticAdam[i].step(w, params, gradient, p.CriticRate, decayIf(decay, p.CriticDecay))
 	}
 	g := float64(len(u.critics))
 	return criticLoss / g, headLoss / g
 }
 
-// learnHeads is one step of every head on a minibatch x of its own, to predict
-// next, and of the backbone with HeadBackbone. It returns the loss's mean over
-// the ensemble.
-func (u *pun) learnHeads(w *workers, x, next matrix, p *Params, decay bool) (loss float64) {
+// learnOne is learn for critic i. With a shared backbone it stops at the
+// gradients.
+func (u *pun) learnOne(w *workers, i int, b *batch, p *Params, decay bool) (criticLoss, headLoss float64) {
+	network, last := u.critics[i].q, len(u.critics[i].q.layers)
+	ξ := network.latent(w, u.pass, b.x)
+	q := u.q[i].data[:b.x.rows]
+	copy(q, network.final(w, u.pass, ξ).data)
+	criticLoss = CriticLoss(u.pass.dx[last].data[:b.x.rows], q, forCritic(b.y, i), forCritic(b.weights, i))
+	if headsJoin(p) {
+		headLoss = u.headGradient(w, i, ξ, b)
+	} else if b.priority != nil {
+		u.critics[i].head.forward(w, u.prediction[i].slice(0, b.x.rows), ξ, false)
+	}
+	network.backward(w, u.pass, u.gradient(i).q, b.x, last)
+	if !u.shared {
+		u.stepCritic(w, i, p, decay)
+	}
+	return criticLoss, headLoss
+}
+
+// headsJoin reports whether the predictive heads learn in the critics' step.
+func headsJoin(p *Params) bool { return !p.HeadOwnDraw && !p.HeadBackbone }
+
+// stepCritic moves critic i, and its predictive head if that joins, against
+// the gradient.
+func (u *pun) stepCritic(w *workers, i int, p *Params, decay bool) {
+	c, g := u.critics[i], u.gradient(i)
+	n := len(c.q.params)
+	if headsJoin(p) {
+		u.stepHead(w, i, p, decay)
+	}
+	clear(g.params[n:])
+	params, _ := u.parts(c)
+	gradient, _ := u.parts(g)
+	u.criticAdam[i].step(w, params, gradient, p.CriticRate, decayIf(decay, p.CriticDecay))
+}
+
+// learnHeads is one step of every head on a minibatch, and of the backbone with
+// HeadBackbone. It returns the loss's mean over the ensemble.
+func (u *pun) learnHeads(w *workers, b *batch, p *Params, decay bool) (loss float64) {
 	for i, c := range u.critics {
 		n := len(c.q.layers) - 1
-		ξ := c.q.latent(w, u.pass, x)
-		loss += u.headGradient(w, i, ξ, next)
+		ξ := c.q.latent(w, u.pass, b.x)
+		loss += u.headGradient(w, i, ξ, b)
 		if u.headBackbone {
-			c.head.backwardInput(w, u.pass.dx[n].slice(0, x.rows), u.dp.slice(0, x.rows), u.headT, ξ)
-			c.q.backward(w, u.pass, u.gradient.q, x, n)
-			final := u.gradient.q.layers[n]
+			c.head.backwardInput(w, u.pass.dx[n].slice(0, b.x.rows), u.dp.slice(0, b.x.rows), u.headT, ξ)
+			c.q.backward(w, u.pass, u.gradient(i).q, b.x, n)
+			final := u.gradient(i).q.layers[n]
 			clear(final.w.data)
 			clear(final.b)
 		}
-		_, params := u.parts(c)
-		_, gradient := u.parts(u.gradient)
-		u.headAdam[i].step(w, params, gradient, p.PredictiveRate, decayIf(decay, p.HeadDecay))
+		if !u.shared {
+			u.stepHead(w, i, p, decay)
+		}
+	}
+	if u.shared {
+		u.sumBackbones()
+		for i := range u.critics {
+			u.stepHead(w, i, p, decay)
+		}
 	}
 	return loss / float64(len(u.critics))
 }
 
+// stepHead moves predictive head i, and with HeadBackbone its critic's
+// backbone, against the gradient.
+func (u *pun) stepHead(w *workers, i int, p *Params, decay bool) {
+	_, params := u.parts(u.critics[i])
+	_, gradient := u.parts(u.gradient(i))
+	u.headAdam[i].step(w, params, gradient, p.PredictiveRate, decayIf(decay, p.HeadDecay))
+}
+
 // headGradient runs head i on ξ, fills its gradient and returns its loss.
-func (u *pun) headGradient(w *workers, i int, ξ, next matrix) float64 {
-	head, prediction, dp := u.critics[i].head, u.prediction[i].slice(0, ξ.rows), u.dp.slice(0, ξ.rows)
+func (u *pun) headGradient(w *workers, i int, ξ matrix, b *batch) float64 {
+	prediction, dp, next := u.prediction[i].slice(0, ξ.rows), u.dp.slice(0, ξ.rows), b.head
 	n := ξ.rows * dp.cols
-	head.forward(w, prediction, ξ, false)
-	loss := u.headLoss(dp.data[:n], prediction.data[:n], next.data[:n], dp.cols)
-	head.backward(w, u.gradient.head, ξ, dp, u.pass.ones)
+	u.critics[i].head.forward(w, prediction, ξ, false)
+	if mask := forCritic(b.headMasks, i); mask != nil {
+		next = u.maskPredicted(prediction, next, mask)
+	}
+	loss := u.headLoss(dp.data[:n], prediction.data[:n], next.data[:ξ.rows*next.cols], next.cols)
+	u.critics[i].head.backward(w, u.gradient(i).head, ξ, dp, u.pass.ones)
 	return loss
+}
+
+// priorities sets d to the priority of each transition that the critics have
+// just learnt from, before they moved: the heads' deviation at the stored
+// action, or, for Replay td, the critics' mean absolute error, or the sample
+// standard deviation of their values.
+//
+// Reading: the paper names no estimate of one transition; the heads' deviation
+// at (s, a, g) is what the authors' code takes, after relabelling.
+func (u *pun) priorities(d []float64, b *batch, p *Params) {
+	values := make([][]float32, len(u.critics))
+	switch {
+	case p.Replay == "per":
+		for i := range values {
+			values[i] = u.prediction[i].data
+		}
+		u.spread(d, values, u.predicted)
+	case p.TDPriority == "deviation":
+		for i := range values {
+			values[i] = u.q[i].data
+		}
+		HeadDeviation(d, values, 1)
+	default:
+		clear(d)
+		for i := range values {
+			for k, y := range forCritic(b.y, i)[:len(d)] {
+				d[k] += math.Abs(float64(u.q[i].data[k])-float64(y)) / float64(len(values))
+			}
+		}
+	}
 }
 
 func decayIf(on bool, decay float64) float64 {
@@ -338,20 +470,25 @@ func HeadDeviation(u []float64, heads [][]float32, width int) {
 	for r := range u {
 		sum := 0.0
 		for c := r * width; c < (r+1)*width; c++ {
-			mean := 0.0
-			for _, h := range heads {
-				mean += float64(h[c])
-			}
-			mean /= g
-			square := 0.0
-			for _, h := range heads {
-				δ := float64(h[c]) - mean
-				square += float64(δ * δ)
-			}
+			_, square := headMoments(heads, c)
 			sum += math.Sqrt(square / (g - 1))
 		}
 		u[r] = sum / float64(width)
 	}
+}
+
+// headMoments returns the mean over the heads of their element c, and the sum
+// of squared differences from it.
+func headMoments(heads [][]float32, c int) (mean, square float64) {
+	for _, h := range heads {
+		mean += float64(h[c])
+	}
+	mean /= float64(len(heads))
+	for _, h := range heads {
+		δ := float64(h[c]) - mean
+		square += float64(δ * δ)
+	}
+	return mean, square
 }
 
 // deviation sets d, of B values, to [HeadDeviation] at x.
@@ -361,7 +498,7 @@ func (u *pun) deviation(w *workers, d []float64, x matrix, heads [][]float32) {
 		c.head.forward(w, p, c.q.latent(w, u.pass, x), false)
 		heads[i] = p.data
 	}
-	HeadDeviation(d, heads, u.dp.cols)
+	u.spread(d, heads, u.predicted)
 }
 
 // uncertainty sets ε, of N values, to the epistemic uncertainty of N
@@ -397,6 +534,29 @@ func (u *pun) uncertainty(w *workers, ε []float64, x, actions matrix) {
 			}
 		}
 	}
+}
+
+// valueDeviation sets d, of B values, to the sample standard deviation over the
+// critics of Q_i(x): the disagreement that Figure 6 compares PUN with.
+func (u *pun) valueDeviation(w *workers, d []float64, x matrix) {
+	values := make([][]float32, len(u.critics))
+	for i, c := range u.critics {
+		values[i] = u.q[i].data[:x.rows]
+		copy(values[i], c.q.forward(w, u.pass, x).data)
+	}
+	HeadDeviation(d, values, 1)
+}
+
+// parameters returns the parameters of all networks, named after the kind of
+// critic.
+func (u *pun) parameters(kind string) []parameterVector {
+	var vectors []parameterVector
+	for i, c := range u.critics {
+		vectors = append(vectors,
+			parameterVector{fmt.Sprintf("%s %d", kind, i+1), c.params},
+			parameterVector{fmt.Sprintf("target %s %d", kind, i+1), u.targets[i].params})
+	}
+	return vectors
 }
 
 // meanValues sets q, of B values, to the mean over the critics at x.

@@ -69,7 +69,7 @@ func TestAgentTarget(t *testing.T) {
 		a.target(b)
 		actor := a.policy.target.vector()
 		clipped, moved := 0, 0
-		for k := range b.y {
+		for k := range b.y[0] {
 			s, g := float64s(b.next.row(k)[:3]), float64s(b.next.row(k)[3:5])
 			actions := twinAct(actor, s, g)
 			if p.TargetNoise > 0 {
@@ -87,7 +87,7 @@ func TestAgentTarget(t *testing.T) {
 			if y < test.low || y > test.high {
 				clipped++
 			}
-			near(t, fmt.Sprintf("target clipped to [%v, %v]", test.low, test.high), b.y[k:k+1], []float64{min(max(y, test.low), test.high)})
+			near(t, fmt.Sprintf("target clipped to [%v, %v]", test.low, test.high), b.y[0][k:k+1], []float64{min(max(y, test.low), test.high)})
 		}
 		if p.TargetNoise > 0 && moved < 16 {
 			t.Errorf("%d of 32 components of a' moved by noise", moved)

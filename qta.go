@@ -47,6 +47,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -68,6 +69,9 @@ type Agent struct {
 	observations *normalizer
 	goals        *normalizer
 	replay       *replay
+	largest      float64 // the largest priority so far, at least 1
+	curriculum   curriculum
+	sampler      GoalSampler // the environment, where the curriculum needs one
 
 	step     int // environment steps taken
 	losses   losses
@@ -82,6 +86,7 @@ type Agent struct {
 	desired      []float64 // the environment's goal
 	goal         []float64 // the goal pursued
 	firstGoal    bool      // it is the episode's first
+	reached      bool      // it has been reached
 	episodeStart []byte    // the environment's generator at the last reset
 	goalsSet     int       // in all episodes
 	goalsReached int
@@ -101,30 +106,45 @@ type losses struct{ critic, head, policy float64 }
 
 // scratch is memory that only one call at a time needs.
 type scratch struct {
-	batch     batch
-	headBatch batch     // with HeadOwnDraw
-	single    matrix    // one s, g
-	action    []float64 // of one state
-	selection selection
+	batch      batch
+	headBatch  batch     // with HeadOwnDraw
+	actorBatch batch     // with ActorOwnDraw
+	single     matrix    // one s, g
+	action     []float64 // of one state
+	selection  selection
 }
 
 // A batch is a minibatch as the networks see it: s and g normalised.
 type batch struct {
-	x    matrix    // s, g, a: B by observation + goal + action
-	next matrix    // s', g and room for a'
-	r, y []float32 // reward, and the target of Equation 1
-	head matrix    // what the predictive heads predict: s' raw
+	transitions []int       // which they are, in the replay
+	x           matrix      // s, g, a: B by observation + goal + action
+	next        matrix      // s', g and room for a'
+	r           []float32   // reward
+	y           [][]float32 // the targets of Equation 1: for all critics, or one for each
+	weights     [][]float32 // those of [CriticLoss]: likewise, or nil for ones
+	headMasks   [][]float32 // each head's: 0 where it is not to learn; or nil
+	head        matrix      // what the predictive heads predict: s' raw
+	priority    []float64   // new priorities, or nil without prioritised replay
+	p, w        []float64   // probabilities and weights of prioritised replay
 }
 
-func newBatch(rows int, sizes Sizes, prediction int) batch {
+// newBatch returns a batch for an ensemble.
+func newBatch(rows int, sizes Sizes, u *pun) batch {
 	width := sizes.Observation + sizes.Goal + sizes.Action
-	return batch{
-		x:    newMatrix(rows, width),
-		next: newMatrix(rows, width),
-		r:    make([]float32, rows),
-		y:    make([]float32, rows),
-		head: newMatrix(rows, prediction),
+	b := batch{
+		transitions: make([]int, rows),
+		x:           newMatrix(rows, width),
+		next:        newMatrix(rows, width),
+		r:           make([]float32, rows),
+		y:           [][]float32{make([]float32, rows)},
+		head:        newMatrix(rows, u.predicted),
 	}
+	if u.ownTargets {
+		for range u.critics[1:] {
+			b.y = append(b.y, make([]float32, rows))
+		}
+	}
+	return b
 }
 
 // NewAgent returns an untrained agent for environments of the given sizes. All
@@ -136,6 +156,9 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 	if sizes.Observation < 1 || sizes.Goal < 1 || sizes.Action < 1 {
 		return nil, fmt.Errorf("qta: environment sizes %+v, allowed are 1 and above", sizes)
 	}
+	if p.Uncertainty == "q" && p.QSwapped && sizes.Observation != sizes.Goal {
+		return nil, fmt.Errorf("qta: parameter QSwapped is true, which needs observations as long as goals, not %d and %d", sizes.Observation, sizes.Goal)
+	}
 	initialisation := newStream(seed, forInitialisation)
 	a := &Agent{
 		params: p, sizes: sizes, seed: seed,
@@ -144,6 +167,8 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 		observations: newNormalizer(sizes.Observation, p),
 		goals:        newNormalizer(sizes.Goal, p),
 		replay:       newReplay(sizes, p.Horizon),
+		largest:      1,
+		curriculum:   newCurriculum(p, sizes, seed),
 
 		observation: make([]float64, sizes.Observation),
 		achieved:    make([]float64, sizes.Goal),
@@ -156,6 +181,7 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 		learning:    newStream(seed, forLearning),
 		goalDraws:   newStream(seed, forGoals),
 	}
+	a.replay.prioritised = p.Replay != "uniform"
 	a.episodeStart = a.environment.state()
 	a.scratch.single = newMatrix(1, sizes.Observation+sizes.Goal)
 	a.scratch.action = make([]float64, sizes.Action)
@@ -166,11 +192,28 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 func (a *Agent) reserve(steps int) {
 	p := &a.params
 	a.replay.grow(steps)
-	if a.scratch.batch.r == nil {
-		a.pun.reserve(p.Batch)
-		a.scratch.batch = newBatch(p.Batch, a.sizes, a.pun.dp.cols)
+	s := &a.scratch
+	if s.batch.r != nil {
+		return
+	}
+	a.pun.reserve(p.Batch)
+	s.batch = newBatch(p.Batch, a.sizes, a.pun)
+	if p.HeadOwnDraw {
+		s.headBatch = newBatch(p.Batch, a.sizes, a.pun)
+	}
+	if p.ActorOwnDraw {
+		s.actorBatch = newBatch(p.Batch, a.sizes, a.pun)
+	}
+	if a.replay.prioritised {
+		s.batch.priority = make([]float64, p.Batch)
+		s.batch.p = make([]float64, p.Batch)
+		s.batch.w = make([]float64, p.Batch)
+		s.batch.weights = [][]float32{make([]float32, p.Batch)}
+	}
+	if p.Uncertainty == "bootstrap" {
+		a.reserveMasks(&s.batch)
 		if p.HeadOwnDraw {
-			a.scratch.headBatch = newBatch(p.Batch, a.sizes, a.pun.dp.cols)
+			a.reserveMasks(&s.headBatch)
 		}
 	}
 }
@@ -242,11 +285,8 @@ type parameterVector struct {
 // parameters returns every network's parameters, in a fixed order.
 func (a *Agent) parameters() []parameterVector {
 	vectors := []parameterVector{{"policy", a.policy.net.params}, {"target policy", a.policy.target.params}}
-	for i, c := range a.pun.critics {
-		vectors = append(vectors,
-			parameterVector{fmt.Sprintf("critic %d", i+1), c.params},
-			parameterVector{fmt.Sprintf("target critic %d", i+1), a.pun.targets[i].params})
-	}
+	vectors = append(vectors, a.pun.parameters("critic")...)
+	vectors = append(vectors, a.curriculum.networks()...)
 	return vectors
 }
 
@@ -338,6 +378,10 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 	if o.EvalEvery < 1 || o.Rollouts < 1 {
 		return fmt.Errorf("qta: EvalEvery is %d and Rollouts is %d, allowed are 1 and above", o.EvalEvery, o.Rollouts)
 	}
+	a.sampler, _ = env.(GoalSampler)
+	if a.sampler == nil && a.params.Curriculum == "vds" {
+		return errors.New("qta: the curriculum vds needs an environment that is a GoalSampler")
+	}
 	if err := a.reenter(env); err != nil {
 		return err
 	}
@@ -380,14 +424,21 @@ func (a *Agent) trainStep(env Env) error {
 		return err
 	}
 	a.replay.add(a.observation, a.achieved, action, a.goal, next)
+	if a.replay.prioritised {
+		a.replay.setWeight(a.replay.n-1, pow(a.largest, p.PriorityAlpha))
+	}
 	a.enterState(next)
 	a.step++
 
 	endOfEpisode := a.step%p.Horizon == 0
 	if env.Reward(a.achieved, a.goal) == 0 {
-		a.goalsReached++
+		if !a.reached {
+			a.goalsReached++
+		}
+		a.reached = true
 		a.explored = a.explored || a.firstGoal
 		if !endOfEpisode {
+			a.curriculum.atGoal(a)
 			a.setGoal(false)
 		}
 	}
@@ -399,6 +450,7 @@ func (a *Agent) trainStep(env Env) error {
 	}
 	if endOfEpisode {
 		a.showNormalizers()
+		return a.curriculum.endEpisode(a, env)
 	}
 	return nil
 }
@@ -453,17 +505,13 @@ func (a *Agent) behave() ([]float64, error) {
 			return nil, &NumericError{a.step, "policy", v}
 		}
 	}
-	random := p.RandomAction
-	if a.explored {
-		random = p.RandomActionLater
-	}
-	explore(action, p.ActionNoise, random, a.exploration.Rand)
+	explore(action, p.ActionNoise, a.curriculum.randomAction(a), a.exploration.Rand)
 	return action, nil
 }
 
 // update is one step of every network on a minibatch drawn from the replay.
 func (a *Agent) update(env Env) {
-	a.sample(env, &a.scratch.batch, a.params.HindsightRatio)
+	a.sampleBatch(env, &a.scratch.batch)
 	a.learn(env)
 }
 
@@ -473,52 +521,126 @@ func (a *Agent) update(env Env) {
 func (a *Agent) learn(env Env) {
 	p, b, w := &a.params, &a.scratch.batch, a.workers
 	a.target(b)
-
-	together, heads := matrix{}, b
-	switch {
-	case p.HeadOwnDraw:
-		heads = &a.scratch.headBatch
-	case !p.HeadBackbone:
-		together = b.head
+	a.losses.critic, a.losses.head = a.pun.learn(w, b, p, a.perfect)
+	if b.priority != nil {
+		a.prioritise(b)
 	}
-	a.losses.critic, a.losses.head = a.pun.learn(w, b.x, b.y, nil, together, p, a.perfect)
 	a.pun.updateTargets(w, p.Polyak)
 
+	heads, actor := b, b
 	if p.HeadOwnDraw {
-		a.sample(env, heads, 0)
+		heads = &a.scratch.headBatch
+		a.sample(env, heads, 0, nil)
 	}
-	if together.data == nil {
-		a.losses.head = a.pun.learnHeads(w, heads.x, heads.head, p, a.perfect)
+	if !headsJoin(p) {
+		a.losses.head = a.pun.learnHeads(w, heads, p, a.perfect)
 	}
 
 	if p.ActorOwnDraw {
-		a.sample(env, b, p.HindsightRatio)
+		actor = &a.scratch.actorBatch
+		a.sample(env, actor, p.HindsightRatio, nil)
 	}
-	a.losses.policy = a.policy.learn(w, a.pun, b.x, p)
+	a.losses.policy = a.policy.learn(w, a.pun, actor.x, p)
 	a.policy.updateTarget(w, p.Polyak)
 }
 
-// sample fills b with transitions drawn uniformly from the replay, k relabelled
-// to one that is not, with their rewards recomputed.
-func (a *Agent) sample(env Env, b *batch, k float64) {
-	r, s := a.replay, a.sizes
-	predicted, width := r.nextObservation, s.Observation
-	if a.params.HeadTarget == "achieved" {
-		predicted, width = r.nextAchieved, s.Goal
+// sampleBatch fills b with the critics' minibatch: relabelled, and drawn as
+// Replay says.
+//
+// Reading: with prioritised replay the policy and the heads learn from the same
+// minibatch, and the weights apply to the critics' loss alone.
+func (a *Agent) sampleBatch(env Env, b *batch) {
+	if !a.replay.prioritised {
+		a.sample(env, b, a.params.HindsightRatio, nil)
+		return
 	}
+	p, tree := &a.params, &a.replay.weights
+	a.sample(env, b, p.HindsightRatio, tree)
+	for row, i := range b.transitions {
+		b.p[row] = tree.weight(i) / tree.total()
+	}
+	β := PriorityBeta(a.step, p.PriorityBeta, p.PriorityBetaSteps)
+	ImportanceWeights(b.w, b.p, a.replay.n, β, tree.leastWeight()/tree.total())
+	for _, weights := range b.weights {
+		for row, w := range b.w {
+			weights[row] *= float32(w)
+		}
+	}
+}
+
+// prioritise writes the priorities of the transitions just learnt from to the
+// replay.
+func (a *Agent) prioritise(b *batch) {
+	a.pun.priorities(b.priority, b, &a.params)
+	for row, i := range b.transitions {
+		priority := b.priority[row]
+		if !finite(priority) {
+			return // the loss is not finite either, which ends training
+		}
+		a.replay.setWeight(i, pow(priority, a.params.PriorityAlpha))
+		a.largest = max(a.largest, priority)
+	}
+}
+
+// sample fills b with transitions drawn from the replay, k relabelled to one
+// that is not, with their rewards recomputed: drawn uniformly, or in proportion
+// to the tree's weights.
+func (a *Agent) sample(env Env, b *batch, k float64, tree *sumTree) {
+	r, s := a.replay, a.sizes
 	for row := range b.x.rows {
-		i := a.draws.index(r.n)
-		goal := r.draw(i, k, a.draws.Rand)
+		var i int
+		if tree == nil {
+			i = a.draws.index(r.n)
+		} else {
+			i = tree.find(a.draws.Float64())
+		}
+		b.transitions[row] = i
+		goal := a.replayGoal(i, k)
 		x, next := b.x.row(row), b.next.row(row)
 		a.inputs(x, at(r.observation, i, s.Observation), goal)
 		for c, v := range at(r.action, i, s.Action) {
 			x[s.Observation+s.Goal+c] = float32(v)
 		}
 		a.inputs(next, at(r.nextObservation, i, s.Observation), goal)
-		for c, v := range at(predicted, i, width) {
-			b.head.row(row)[c] = float32(v)
-		}
+		a.predicted(b.head.row(row), i)
 		b.r[row] = float32(env.Reward(at(r.nextAchieved, i, s.Goal), goal))
+	}
+	for _, weights := range b.weights {
+		for row := range weights {
+			weights[row] = 1
+		}
+	}
+	if a.params.Uncertainty == "bootstrap" {
+		a.applyMasks(b)
+	}
+}
+
+// replayGoal returns the goal that transition i is replayed with: the
+// curriculum's, or, with k zero, the one that was pursued.
+func (a *Agent) replayGoal(i int, k float64) []float64 {
+	if k == 0 {
+		return a.replay.draw(i, 0, a.draws.Rand)
+	}
+	return a.curriculum.replayGoal(a, i)
+}
+
+// predicted sets dst to what the predictive heads are to predict at transition
+// i.
+func (a *Agent) predicted(dst []float32, i int) {
+	s := at(a.replay.nextObservation, i, a.sizes.Observation)
+	if a.params.HeadTarget == "achieved" {
+		s = at(a.replay.nextAchieved, i, a.sizes.Goal)
+	}
+	if len(dst) < len(s) { // BootstrapForm authors
+		mean := 0.0
+		for _, v := range s {
+			mean += v / float64(len(s))
+		}
+		dst[0] = float32(mean)
+		return
+	}
+	for c, v := range s {
+		dst[c] = float32(v)
 	}
 }
 
@@ -532,17 +654,24 @@ func (a *Agent) target(b *batch) {
 		smooth(actions.data[:b.next.rows*actions.cols], p.TargetNoise, p.TargetClip, a.learning.Rand)
 	}
 	setColumns(b.next, inputs.cols, actions)
-	i, j := drawPair(a.learning, len(a.pun.targets))
-	qi, qj := a.pun.targetValues(w, b.next, i, j)
-	TDTarget(b.y, b.r, qi, qj, p.Discount)
-	if p.ClipReturns {
-		low := p.LowestReturn
-		if low == 0 {
-			low = -1 / (1 - p.Discount)
-		}
-		for k, y := range b.y {
-			b.y[k] = min(max(y, float32(low)), 0)
-		}
+	a.pun.target(w, b.y, b.r, b.next, p.Discount, a.learning)
+	for _, y := range b.y {
+		a.clipReturns(y)
+	}
+}
+
+// clipReturns clips values to the returns that [Params] allow.
+func (a *Agent) clipReturns(values []float32) {
+	p := &a.params
+	if !p.ClipReturns {
+		return
+	}
+	low := p.LowestReturn
+	if low == 0 {
+		low = -1 / (1 - p.Discount)
+	}
+	for k, y := range values {
+		values[k] = min(max(y, float32(low)), 0)
 	}
 }
 
@@ -616,7 +745,7 @@ func (a *Agent) showNormalizers() {
 	for range p.NormalizerDraws {
 		i := a.step - p.Horizon + a.draws.index(p.Horizon)
 		a.observations.add(at(r.observation, i, a.sizes.Observation))
-		a.goals.add(r.draw(i, p.HindsightRatio, a.draws.Rand))
+		a.goals.add(a.replayGoal(i, p.HindsightRatio))
 	}
 	a.observations.update()
 	a.goals.update()
@@ -680,24 +809,35 @@ type selection struct {
 	actions    matrix    // d N by action
 }
 
-// setGoal chooses the goal to pursue from here: an episode's first, or the
-// next after a success.
+// setGoal asks the curriculum for the goal to pursue from here: an episode's
+// first, or the next after a success.
+func (a *Agent) setGoal(first bool) {
+	goal := a.curriculum.goal(a, first)
+	if goal == nil {
+		return
+	}
+	copy(a.goal, goal)
+	a.firstGoal, a.reached = first, false
+	a.goalsSet++
+}
+
+// queryTheAgent is the curriculum QTA, section 3.2.
+type queryTheAgent struct{ plain }
+
+// goal returns the goal of [Agent.selectGoal].
 //
 // Reading: up to InitialSteps it is a uniformly drawn achieved goal, as in the
 // authors' code; the table says "initial random steps". A run's very first
 // goal is where the agent stands, as nothing else has been seen.
-func (a *Agent) setGoal(first bool) {
-	goal := a.achieved
-	switch n := a.replay.n; {
-	case n == 0:
+func (queryTheAgent) goal(a *Agent, first bool) []float64 {
+	r := a.replay
+	switch {
+	case r.n == 0:
+		return a.achieved
 	case a.step < a.params.InitialSteps:
-		goal = at(a.replay.achieved, a.goalDraws.index(n), a.sizes.Goal)
-	default:
-		goal = at(a.replay.achieved, a.selectGoal(first), a.sizes.Goal)
+		return at(r.achieved, a.goalDraws.index(r.n), a.sizes.Goal)
 	}
-	copy(a.goal, goal)
-	a.firstGoal = first
-	a.goalsSet++
+	return at(r.achieved, a.selectGoal(first), a.sizes.Goal)
 }
 
 // selectGoal is section 3.2: it returns the transition whose achieved goal is
@@ -763,12 +903,19 @@ func (a *Agent) keepAchievable(s *selection) {
 // valuesTowards sets q to the mean value of the policy's action in every row
 // of s and g of x, whose action columns it overwrites.
 func (a *Agent) valuesTowards(q []float64, x matrix) {
+	a.policyActions(x)
 	for lo := 0; lo < x.rows; lo += a.params.Batch {
 		hi := min(lo+a.params.Batch, x.rows)
-		chunk := x.slice(lo, hi)
+		a.pun.meanValues(a.workers, q[lo:hi], x.slice(lo, hi))
+	}
+}
+
+// policyActions sets the action columns of x to the policy's for its s and g.
+func (a *Agent) policyActions(x matrix) {
+	for lo := 0; lo < x.rows; lo += a.params.Batch {
+		chunk := x.slice(lo, min(lo+a.params.Batch, x.rows))
 		inputs := chunk.columns(0, a.sizes.Observation+a.sizes.Goal)
 		setColumns(chunk, inputs.cols, a.policy.act(a.workers, a.policy.net, inputs))
-		a.pun.meanValues(a.workers, q[lo:hi], chunk)
 	}
 }
 
@@ -794,24 +941,60 @@ func Achievable(candidates []int, q []float64, c float64, T int) []int {
 }
 
 // assess sets s.ε to the uncertainty of every candidate.
+func (a *Agent) assess(s *selection, first bool) {
+	for k, i := range s.candidates {
+		state, goal := at(a.replay.observation, i, a.sizes.Observation), at(a.replay.achieved, i, a.sizes.Goal)
+		if first && a.params.FirstGoalState == "start" {
+			state = a.observation
+		}
+		a.query(s.x.row(k), state, goal, a.observation, a.desired)
+	}
+	a.estimate(s.ε, s.x, s.actions, a.goalDraws)
+}
+
+// query sets a row to the s and g that the critics are asked about a candidate
+// with: its state and its goal are given, and the current state and the
+// environment's goal.
 //
 // Reading: a candidate's state is the one the agent was in, its goal that of
 // UncertaintyGoal; the authors' code has the current state in place of the
 // candidates' for an episode's first goal, which FirstGoalState chooses.
-func (a *Agent) assess(s *selection, first bool) {
-	p, n := &a.params, len(s.candidates)
-	for k, i := range s.candidates {
-		state, goal := at(a.replay.observation, i, a.sizes.Observation), a.desired
-		if first && p.FirstGoalState == "start" {
-			state = a.observation
-		}
-		if p.UncertaintyGoal == "candidate" {
-			goal = at(a.replay.achieved, i, a.sizes.Goal)
-		}
-		a.inputs(s.x.row(k), state, goal)
+//
+// Reading: the disagreement of Q-values (Uncertainty q) is that of the value of
+// the candidate as a goal from the current state.
+func (a *Agent) query(row []float32, state, goal, current, desired []float64) {
+	p := &a.params
+	switch {
+	case p.Uncertainty == "q" && p.QSwapped:
+		a.inputs(row, goal, current)
+	case p.Uncertainty == "q":
+		a.inputs(row, current, goal)
+	case p.UncertaintyGoal == "candidate":
+		a.inputs(row, state, goal)
+	default:
+		a.inputs(row, state, desired)
 	}
-	a.drawActions(s.actions, n, a.goalDraws)
-	a.pun.uncertainty(a.workers, s.ε, s.x, s.actions)
+}
+
+// estimate sets ε to the uncertainty at the s and g in the rows of x, with
+// UncertaintyNoise. actions has room for d actions for each row.
+func (a *Agent) estimate(ε []float64, x, actions matrix, rng stream) {
+	p := &a.params
+	if p.Uncertainty == "q" {
+		a.policyActions(x)
+		for lo := 0; lo < x.rows; lo += p.Batch {
+			hi := min(lo+p.Batch, x.rows)
+			a.pun.valueDeviation(a.workers, ε[lo:hi], x.slice(lo, hi))
+		}
+	} else {
+		a.drawActions(actions, x.rows, rng)
+		a.pun.uncertainty(a.workers, ε, x, actions)
+	}
+	if p.UncertaintyNoise > 0 {
+		for k := range ε {
+			ε[k] += float64(p.UncertaintyNoise * normal(rng.Rand))
+		}
+	}
 }
 
 // drawActions fills actions, d n by action, with uniformly random ones: those

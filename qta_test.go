@@ -265,7 +265,7 @@ func TestSample(t *testing.T) {
 		same := func(row []float32, x []float64) bool { return slices.Equal(row, float32s(x)) }
 		for _, k := range []float64{4, 0} {
 			own, relabelled, drawn := 0, 0, map[int]bool{}
-			a.sample(mustMaze(t, "1U5").Env(), b, k)
+			a.sample(mustMaze(t, "1U5").Env(), b, k, nil)
 			for row := range b.x.rows {
 				x, next := b.x.row(row), b.next.row(row)
 				i := 0

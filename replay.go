@@ -18,9 +18,14 @@ type replay struct {
 	observation     []float64 // s
 	achieved        []float64 // goal achieved at s
 	action          []float64 // a
-	goal            []float64 // g pursued, whatever the environment desired
+	goal            []float64 // g pursued
+	desired         []float64 // the environment's goal
 	nextObservation []float64 // s'
 	nextAchieved    []float64 // goal achieved at s'
+
+	// The weight p^α of each transition, with prioritised replay.
+	prioritised bool
+	weights     sumTree
 }
 
 func newReplay(sizes Sizes, horizon int) *replay {
@@ -50,6 +55,7 @@ func (b *replay) columns() []column {
 		{&b.achieved, b.sizes.Goal},
 		{&b.action, b.sizes.Action},
 		{&b.goal, b.sizes.Goal},
+		{&b.desired, b.sizes.Goal},
 		{&b.nextObservation, b.sizes.Observation},
 		{&b.nextAchieved, b.sizes.Goal},
 	}
@@ -62,9 +68,18 @@ func (b *replay) add(observation, achieved, action, goal []float64, next State) 
 	b.achieved = append(b.achieved, achieved...)
 	b.action = append(b.action, action...)
 	b.goal = append(b.goal, goal...)
+	b.desired = append(b.desired, next.Desired...)
 	b.nextObservation = append(b.nextObservation, next.Observation...)
 	b.nextAchieved = append(b.nextAchieved, next.Achieved...)
 	b.n++
+}
+
+// setWeight changes the weight that prioritised replay draws transition i with.
+func (b *replay) setWeight(i int, weight float64) {
+	if i >= b.weights.leaves() {
+		b.weights.grow(i + 1)
+	}
+	b.weights.set(i, weight)
 }
 
 // at returns vector i of a column.

@@ -43,15 +43,9 @@ func (a *Agent) Survey(start, desired []float64, points [][]float64, samples int
 	a.valuesTowards(s.Value, x)
 
 	for k, point := range points {
-		goal := desired
-		if p.UncertaintyGoal == "candidate" {
-			goal = point
-		}
-		a.inputs(x.row(k), point, goal)
+		a.query(x.row(k), point, point, start, desired)
 	}
-	actions := newMatrix(n*p.UncertaintyActions, a.sizes.Action)
-	a.drawActions(actions, n, rng)
-	a.pun.uncertainty(a.workers, s.Deviation, x, actions)
+	a.estimate(s.Deviation, x, newMatrix(n*p.UncertaintyActions, a.sizes.Action), rng)
 
 	GoalProbabilities(s.Probability, s.Deviation, p.Slope, p.Intercept)
 	for i := range s.Samples {

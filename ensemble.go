@@ -1,0 +1,106 @@
+package qta
+
+import "math"
+
+// This file is Deep Ensembles (Lakshminarayanan et al., 2017) as Figure 6 of
+// the paper compares PUN with: separate critics, each learning from its own
+// target, whose predictive heads are Gaussian: a mean for each component of s'
+// and one variance for all.
+
+// varianceFloor is added to every predicted variance (Lakshminarayanan et al.,
+// 2017, footnote 2).
+const varianceFloor = 1e-6
+
+// deepEnsemble makes an ensemble of this kind and returns the width of its
+// heads: a mean for each predicted component, and last the raw variance.
+//
+// Reading: there is no adversarial training, and G members in place of five,
+// as in the authors' code. The critics' loss stays Equation 2.
+//
+// Differs: the paper scores all architectures by "next state prediction
+// discrepancies", and so does EnsembleScore "deviation": the heads' means, by
+// Equation 5. The authors' code ("variance") scores by the mean predicted
+// variance, which is the noise the heads see in the data and not their
+// disagreement. "mixture" is Lakshminarayanan et al.'s own variance of the
+// uniform mixture, which has both.
+func (u *pun) deepEnsemble(p Params) (head int) {
+	u.ownTargets = true
+	u.headLoss = GaussianLoss
+	switch p.EnsembleScore {
+	case "deviation":
+		u.spread = meansDeviation
+	case "mixture":
+		u.spread = mixtureDeviation
+	case "variance":
+		u.spread = meanVariance
+	}
+	return u.predicted + 1
+}
+
+// GaussianLoss returns one head's loss, the mean over the batch and the
+// components of (s' - μ)²/σ² + ln σ², and sets dp to its gradient with respect
+// to p. A row of p and dp has width means μ and a raw variance z, with σ² =
+// softplus(z) + 1e-6; s is B by width. It is twice the negative logarithm of
+// the likelihood but for a constant (Lakshminarayanan et al., 2017, Equation
+// 1).
+func GaussianLoss(dp, p, s []float32, width int) float64 {
+	rows := len(s) / width
+	n := float64(rows * width)
+	sum := 0.0
+	for r := range rows {
+		μ, dμ := p[r*(width+1):][:width], dp[r*(width+1):][:width]
+		z := float64(p[r*(width+1)+width])
+		variance := softplus(z) + varianceFloor
+		dVariance := float64(width) / variance
+		sum += float64(float64(width) * log(variance))
+		for c, m := range μ {
+			δ := float64(m) - float64(s[r*width+c])
+			square := float64(δ * δ)
+			sum += square / variance
+			dμ[c] = float32(2 * δ / (variance * n))
+			dVariance -= square / float64(variance*variance)
+		}
+		dp[r*(width+1)+width] = float32(float64(dVariance*sigmoid(z)) / n)
+	}
+	return sum / n
+}
+
+// meansDeviation is [HeadDeviation] of the means.
+func meansDeviation(d []float64, heads [][]float32, width int) {
+	g := float64(len(heads))
+	for r := range d {
+		sum := 0.0
+		for c := r * (width + 1); c < r*(width+1)+width; c++ {
+			_, square := headMoments(heads, c)
+			sum += math.Sqrt(square / (g - 1))
+		}
+		d[r] = sum / float64(width)
+	}
+}
+
+// mixtureDeviation sets d to the standard deviation of the uniform mixture of
+// the heads' Gaussians, mean over the components: the mean of σ² plus the
+// population variance of the means, under a root.
+func mixtureDeviation(d []float64, heads [][]float32, width int) {
+	g := float64(len(heads))
+	meanVariance(d, heads, width)
+	for r, variance := range d {
+		sum := 0.0
+		for c := r * (width + 1); c < r*(width+1)+width; c++ {
+			_, square := headMoments(heads, c)
+			sum += math.Sqrt(variance + square/g)
+		}
+		d[r] = sum / float64(width)
+	}
+}
+
+// meanVariance sets d to the mean over the heads of the predicted variance.
+func meanVariance(d []float64, heads [][]float32, width int) {
+	for r := range d {
+		sum := 0.0
+		for _, h := range heads {
+			sum += softplus(float64(h[r*(width+1)+width])) + varianceFloor
+		}
+		d[r] = sum / float64(len(heads))
+	}
+}

@@ -1,0 +1,291 @@
+package qta
+
+import (
+	"math"
+	"slices"
+)
+
+// This file is MEGA, maximum entropy goal achievement (Pitis et al., 2020), on
+// QTA's learner: an episode's goal is the achieved goal of least density, among
+// candidates that the critics hold for reachable. Numbers without another
+// source are those of its authors' public code, with which the paper ran it.
+
+const (
+	megaCandidates = 100    // achieved goals considered
+	megaFit        = 10_000 // achieved goals that the density is fitted to
+	megaBandwidth  = 0.1    // of the kernel, in standardised coordinates
+	megaStdFloor   = 1e-4   // added to the standard deviations
+
+	megaCutoff   = -3.0 // initial and highest cutoff on Q
+	megaFloor    = 0.8  // lowest cutoff: the value of 0.8 T steps without reward
+	megaDiscount = 0.99 // the highest discount in that value
+	megaWindow   = 10   // episodes that the success rate is over
+	megaHigh     = 0.7  // success rate from which the cutoff falls
+	megaLow      = 0.3  // success rate up to which it rises
+
+	megaGoalRandom = 0.1    // added to the probability of a random action for each step at the goal
+	megaFutureOnly = 25_000 // environment steps in which all relabelling is "future"
+)
+
+// megaMix is the hindsight mix: the probabilities of replaying a transition
+// with the goal pursued, a future one, one that the environment desired, one
+// achieved, and one pursued, the latter three from anywhere in the replay.
+var megaMix = [...]float64{0.1, 0.4, 0.3, 0.1, 0.1}
+
+// A mega is the curriculum MEGA.
+//
+// Differs: the density is fitted once an episode, on what was stored before the
+// latest one, where MEGA's code refits at every step and uses the last fit
+// before the episode's end: the same distribution at a fiftieth of the cost.
+//
+// Differs: the cutoff sees normalised inputs, as MEGA's later code does; the
+// snapshot that QTA's authors ran fed raw ones to networks trained on others.
+type mega struct {
+	plain
+	density     kernelDensity
+	cutoff      cutoff
+	outcomes    []bool // of the latest episodes, at most megaWindow
+	stepsAtGoal int    // in the running episode
+	succeeded   bool   // in the running episode, before its last step
+
+	candidates []int
+	q, score   []float64
+	x          matrix
+}
+
+func newMEGA(p Params) *mega { return &mega{cutoff: newCutoff(p.Discount, p.Horizon)} }
+
+// goal keeps the environment's goal for the first episode, and the same goal
+// for the whole of each.
+func (m *mega) goal(a *Agent, first bool) []float64 {
+	if !first {
+		return nil
+	}
+	if a.replay.n == 0 {
+		return a.desired
+	}
+	g := m.choose(a)
+	if len(m.outcomes) == megaWindow {
+		m.outcomes = slices.Delete(m.outcomes, 0, 1)
+	}
+	m.outcomes = append(m.outcomes, m.succeeded)
+	m.succeeded, m.stepsAtGoal = false, 0
+	return g
+}
+
+func (m *mega) choose(a *Agent) []float64 {
+	n, width := a.replay.n, a.sizes.Goal
+	seen := n - a.params.Horizon
+	if seen == 0 {
+		seen = n // the first fit has only this episode to go by
+	}
+	points := m.density.points[:0]
+	for range megaFit {
+		points = append(points, at(a.replay.nextAchieved, a.goalDraws.index(seen), width)...)
+	}
+	m.density.fit(points, width, megaBandwidth)
+
+	m.reserve(a)
+	for k := range m.candidates {
+		m.candidates[k] = a.goalDraws.index(n)
+		g := at(a.replay.nextAchieved, m.candidates[k], width)
+		m.score[k] = m.density.log(g)
+		a.inputs(m.x.row(k), a.observation, g)
+	}
+	a.valuesTowards(m.q, m.x)
+	if len(m.outcomes) == megaWindow && m.cutoff.adapt(slices.Min(m.q), m.outcomes) {
+		m.outcomes = m.outcomes[:0]
+	}
+	return at(a.replay.nextAchieved, m.candidates[leastDense(m.score, m.q, m.cutoff.value)], width)
+}
+
+func (m *mega) reserve(a *Agent) {
+	if m.candidates == nil {
+		m.candidates = make([]int, megaCandidates)
+		m.q = make([]float64, megaCandidates)
+		m.score = make([]float64, megaCandidates)
+		m.x = newMatrix(megaCandidates, a.sizes.Observation+a.sizes.Goal+a.sizes.Action)
+	}
+}
+
+// leastDense returns the candidate of the least log density among those whose
+// value q is at least cutoff, or, if there is none, the one of the highest
+// value.
+func leastDense(logDensity, q []float64, cutoff float64) int {
+	best := -1
+	for k := range q {
+		if q[k] >= cutoff && (best < 0 || logDensity[k] < logDensity[best]) {
+			best = k
+		}
+	}
+	if best >= 0 {
+		return best
+	}
+	best = 0
+	for k := range q {
+		if q[k] > q[best] {
+			best = k
+		}
+	}
+	return best
+}
+
+// A cutoff is the value below which a goal counts as out of reach.
+type cutoff struct {
+	value, lowest float64 // lowest so far
+	floor         float64
+}
+
+func newCutoff(discount float64, horizon int) cutoff {
+	γ := min(discount, megaDiscount)
+	floor := -(1 - pow(γ, float64(megaFloor*float64(horizon)))) / (1 - γ)
+	c := max(megaCutoff, floor)
+	return cutoff{c, c, floor}
+}
+
+// adapt moves the cutoff by the success rate of a full window: down by 1 where
+// the agent mostly succeeds, up by 1 where it mostly fails. least is the least
+// value among the candidates. It reports whether the window begins anew.
+func (c *cutoff) adapt(least float64, outcomes []bool) bool {
+	c.lowest = max(c.floor, min(least, c.lowest))
+	successes := 0
+	for _, s := range outcomes {
+		if s {
+			successes++
+		}
+	}
+	switch rate := float64(successes) / float64(len(outcomes)); {
+	case rate >= megaHigh:
+		c.value = max(c.lowest, c.value-1)
+	case rate <= megaLow:
+		c.value = max(min(megaCutoff, c.value+1), c.floor)
+	default:
+		return false
+	}
+	return true
+}
+
+// atGoal makes actions more random the longer the agent is at its goal.
+func (m *mega) atGoal(*Agent) {
+	m.succeeded = true
+	m.stepsAtGoal++
+}
+
+func (m *mega) randomAction(a *Agent) float64 {
+	return m.plain.randomAction(a) + float64(megaGoalRandom*float64(m.stepsAtGoal))
+}
+
+// replayGoal draws from the hindsight mix.
+//
+// Differs: a future step is drawn as QTA's learner draws it, all alike; MEGA's
+// code rounds, which halves the weight of the two ends.
+func (m *mega) replayGoal(a *Agent, i int) []float64 {
+	r, width, rng := a.replay, a.sizes.Goal, a.draws
+	kind := 1
+	if a.step > megaFutureOnly {
+		kind = drawFrom(megaMix[:], rng)
+	}
+	switch kind {
+	case 0:
+		return at(r.goal, i, width)
+	case 1:
+		return at(r.nextAchieved, futureStep(i, r.episodeEnd(i), rng.Float64()), width)
+	case 2:
+		return at(r.desired, rng.index(r.n), width)
+	case 3:
+		return at(r.nextAchieved, rng.index(r.n), width)
+	}
+	return at(r.goal, rng.index(r.n), width)
+}
+
+func (m *mega) state(c coder) {
+	c.float(&m.cutoff.value)
+	c.float(&m.cutoff.lowest)
+	c.int(&m.stepsAtGoal)
+	c.bool(&m.succeeded)
+	n := len(m.outcomes)
+	c.int(&n)
+	window := make([]bool, megaWindow)
+	copy(window, m.outcomes)
+	for i := range window {
+		c.bool(&window[i])
+	}
+	m.outcomes = window[:min(n, megaWindow)]
+}
+
+// A kernelDensity is a kernel density estimate with Gaussian kernels, in
+// coordinates standardised by the mean and standard deviation of its points.
+type kernelDensity struct {
+	points    []float64 // n by width, standardised
+	width     int
+	bandwidth float64
+	mean, std []float64
+	query     []float64
+	exponents []float64
+}
+
+// fit takes points, n by width, over and standardises them.
+func (d *kernelDensity) fit(points []float64, width int, bandwidth float64) {
+	d.points, d.width, d.bandwidth = points, width, bandwidth
+	if d.mean == nil {
+		d.mean, d.std = make([]float64, width), make([]float64, width)
+		d.query = make([]float64, width)
+	}
+	n := float64(len(points) / width)
+	for c := range width {
+		sum, square := 0.0, 0.0
+		for i := c; i < len(points); i += width {
+			sum += points[i]
+		}
+		d.mean[c] = sum / n
+		for i := c; i < len(points); i += width {
+			δ := points[i] - d.mean[c]
+			square += float64(δ * δ)
+		}
+		d.std[c] = math.Sqrt(square/n) + megaStdFloor
+	}
+	for i := range points {
+		points[i] = (points[i] - d.mean[i%width]) / d.std[i%width]
+	}
+}
+
+// log returns the logarithm of the density at x, in standardised coordinates.
+func (d *kernelDensity) log(x []float64) float64 {
+	for c := range d.query {
+		d.query[c] = (x[c] - d.mean[c]) / d.std[c]
+	}
+	d.exponents = slices.Grow(d.exponents[:0], len(d.points)/d.width)
+	return logDensity(d.points, d.query, d.bandwidth, d.exponents)
+}
+
+// logDensity returns the logarithm of the Gaussian kernel density estimate of
+// points, n by len(x), at x:
+//
+//	log 1/n Σ_i exp(-|x - x_i|²/2h²) / (h √2π)^len(x)
+//
+// scratch has room for n numbers.
+func logDensity(points, x []float64, h float64, scratch []float64) float64 {
+	exponents := scratch[:0]
+	scale := 1 / float64(2*float64(h*h))
+	nearest := math.Inf(1)
+	for i := 0; i < len(points); i += len(x) {
+		square := 0.0
+		for c, v := range x {
+			δ := v - points[i+c]
+			square += float64(δ * δ)
+		}
+		e := float64(square * scale)
+		exponents = append(exponents, e)
+		nearest = min(nearest, e)
+	}
+	// Relative to the nearest point the sum is at least 1; a term below e^-50
+	// is below a rounding error of it even 10,000 times over.
+	sum := 0.0
+	for _, e := range exponents {
+		if e-nearest < 50 {
+			sum += exp(nearest - e)
+		}
+	}
+	constant := float64(float64(len(x)) * log(float64(h*math.Sqrt(2*math.Pi))))
+	return log(sum/float64(len(exponents))) - nearest - constant
+}
