@@ -30,6 +30,32 @@ func tinyPreset(p Params) Params {
 	return p
 }
 
+// tinyVariants are the presets and whatever else decides what an agent's state
+// consists of, all tiny.
+func tinyVariants() []Preset {
+	var variants []Preset
+	for _, preset := range Presets() {
+		variants = append(variants, Preset{preset.Name, tinyPreset(preset.Params)})
+	}
+	for _, change := range []struct{ name, value string }{
+		{"Curriculum", "mega"}, {"Curriculum", "vds"}, {"Curriculum", "her"}, {"Curriculum", "random"},
+		{"Replay", "per"}, {"Replay", "td"},
+		{"Uncertainty", "q"}, {"Uncertainty", "bootstrap"}, {"Uncertainty", "ensemble"},
+		{"UncertaintyNoise", "0.1"},
+	} {
+		p := tinyPreset(Default())
+		if err := p.Set(change.name, change.value); err != nil {
+			panic(err)
+		}
+		variants = append(variants, Preset{change.name + "=" + change.value, p})
+	}
+	p := tinyPreset(Authors())
+	p.Uncertainty, p.BootstrapForm = "bootstrap", "authors"
+	q := tinyPreset(Authors())
+	q.Replay = "td"
+	return append(variants, Preset{"authors' bootstrap", p}, Preset{"authors' td", q})
+}
+
 // leastParams are those of the smallest checkpoint.
 func leastParams() Params {
 	p := tinyPreset(Default())
@@ -86,17 +112,23 @@ func sameState(t testing.TB, what string, want []byte, a *Agent) {
 }
 
 func TestCheckpointContinues(t *testing.T) {
-	for _, preset := range Presets() {
-		t.Run(preset.Name, func(t *testing.T) {
-			const steps = 75
-			whole := newMazeAgent(t, tinyPreset(preset.Params), 1)
+	for _, variant := range tinyVariants() {
+		t.Run(variant.Name, func(t *testing.T) {
+			steps, moments := 75, 5
+			if variant.Params.Curriculum == "vds" {
+				steps, moments = 35, 2 // it learns much after each episode
+			}
+			if variant.Params.Curriculum == "mega" {
+				steps = 125 // more than its window of episodes
+			}
+			whole := newMazeAgent(t, variant.Params, 1)
 			states := [][]byte{marshal(t, whole)}
 			trainTo(t, whole, steps, func() error {
 				states = append(states, marshal(t, whole))
 				return nil
 			})
-			if len(whole.log) == 0 || whole.goalsReached == 0 || states[steps] == nil {
-				t.Fatalf("%d evaluations, %d goals reached: this run shows nothing", len(whole.log), whole.goalsReached)
+			if len(whole.log) == 0 || whole.goalsSet < 2 {
+				t.Fatalf("%d evaluations, %d goals set: this run shows nothing", len(whole.log), whole.goalsSet)
 			}
 
 			// From every step to the next, each time by a new agent: whatever a
@@ -120,8 +152,8 @@ func TestCheckpointContinues(t *testing.T) {
 			defer used.Close()
 			trainTo(t, used, 33, nil)
 			rng := rand.New(rand.NewPCG(1, 1))
-			for range 5 {
-				i := int(rng.Float64() * steps)
+			for range moments {
+				i := int(rng.Float64() * float64(steps))
 				if err := used.UnmarshalBinary(states[i]); err != nil {
 					t.Fatal(err)
 				}
@@ -230,8 +262,7 @@ func TestCheckpointCorruption(t *testing.T) {
 func TestCheckpointRefusals(t *testing.T) {
 	a := agentAfter(t, leastParams(), 15)
 	data := marshal(t, a)
-	header := len(checkpointMagic) + 8
-	body := data[header : len(data)-sha256.Size]
+	body := data[checkpointHeader : len(data)-sha256.Size]
 	paramsSize := len(a.params.JSON())
 	sizes := 8 + paramsSize // where the sizes stand in body
 	tests := []struct {
@@ -302,18 +333,17 @@ func allocated(f func()) uint64 {
 // the encoded agent with their targets and moments, and for each its gradient
 // and scratch; and what a parameter's error or an agent of one hidden unit
 // costs in headers.
-func decodingAllocates(n int) uint64 { return uint64(4*n + 1<<19) }
+func decodingAllocates(n int) uint64 { return uint64(4*n + 1<<20) }
 
 // FuzzCheckpoint decodes arbitrary bytes under a valid checksum.
 func FuzzCheckpoint(f *testing.F) {
-	for _, preset := range Presets() {
-		p := leastParams()
+	for _, variant := range tinyVariants() {
 		for _, steps := range []int{0, 9} {
+			p := variant.Params
+			p.HiddenSize, p.HiddenLayers, p.Critics = 1, 1, 2
 			data := marshal(f, agentAfter(f, p, steps))
-			f.Add(data[len(checkpointMagic)+8 : len(data)-sha256.Size])
+			f.Add(data[checkpointHeader : len(data)-sha256.Size])
 		}
-		data := marshal(f, agentAfter(f, tinyPreset(preset.Params), 12))
-		f.Add(data[len(checkpointMagic)+8 : len(data)-sha256.Size])
 	}
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -346,14 +376,15 @@ func FuzzCheckpoint(f *testing.F) {
 
 // TestCheckpointAllocation decodes the agents that cost most for their length.
 func TestCheckpointAllocation(t *testing.T) {
-	for _, sizes := range []Sizes{{1, 1, 1}, {2, 2, 2}, {1000, 1, 1}, {1, 1000, 1}, {1, 1, 1000}} {
+	for _, sizes := range []Sizes{{1, 1, 1}, {2, 2, 2}, {300, 1, 1}, {1, 300, 1}, {1, 1, 300}} {
 		for _, change := range []func(*Params){
 			func(p *Params) { p.HiddenSize, p.HiddenLayers, p.Critics = 1, 16, 64 },
 			func(p *Params) { p.HiddenSize, p.HiddenLayers, p.Critics = 1, 1, 2 },
 			func(p *Params) { p.HiddenSize, p.HiddenLayers, p.Critics = 64, 1, 2 },
 			func(p *Params) { p.HiddenSize, p.HiddenLayers, p.Critics = 64, 3, 3 },
 		} {
-			for _, p := range []Params{Default(), Authors()} {
+			for _, variant := range tinyVariants() {
+				p := variant.Params
 				change(&p)
 				a, err := NewAgent(p, sizes, 1)
 				if err != nil {
@@ -362,10 +393,10 @@ func TestCheckpointAllocation(t *testing.T) {
 				data := marshal(t, a)
 				got := allocated(func() { err = new(Agent).UnmarshalBinary(data) })
 				if err != nil {
-					t.Errorf("%+v, %d units, %d layers: %v", sizes, p.HiddenSize, p.HiddenLayers, err)
+					t.Errorf("%s, %+v, %d units, %d layers: %v", variant.Name, sizes, p.HiddenSize, p.HiddenLayers, err)
 				}
 				if most := decodingAllocates(len(data)); got > most {
-					t.Errorf("%+v, %d units, %d layers, %d critics: %d bytes allocate %d, want at most %d", sizes, p.HiddenSize, p.HiddenLayers, p.Critics, len(data), got, most)
+					t.Errorf("%s, %+v, %d units, %d layers, %d critics: %d bytes allocate %d, want at most %d", variant.Name, sizes, p.HiddenSize, p.HiddenLayers, p.Critics, len(data), got, most)
 				}
 			}
 		}

@@ -266,3 +266,49 @@ type GoalSampler interface {
 	// SampleGoal returns a uniformly drawn goal, which is the caller's.
 	SampleGoal(rng *rand.Rand) []float64
 }
+
+// An EnvError says that an environment broke its contract during training.
+type EnvError struct {
+	Step    int // environment steps taken
+	Problem string
+}
+
+func (e *EnvError) Error() string {
+	return fmt.Sprintf("qta: step %d: environment: %s", e.Step, e.Problem)
+}
+
+// checkStep returns an error if the environment's answer breaks its contract.
+func (a *Agent) checkStep(env Env, s State, reward float64) error {
+	problem := a.stateProblem(s)
+	if problem == "" && !slices.Equal(s.Desired, a.desired) {
+		problem = fmt.Sprintf("the desired goal went from %v to %v within an episode", a.desired, s.Desired)
+	}
+	if problem == "" {
+		if want := env.Reward(s.Achieved, s.Desired); reward != want || (want != 0 && want != -1) {
+			problem = fmt.Sprintf("Step's reward is %v and Reward's %v; both must be the same, 0 or -1", reward, want)
+		}
+	}
+	if problem != "" {
+		return &EnvError{a.step + 1, problem}
+	}
+	return nil
+}
+
+// stateProblem says what is wrong with a state, or returns "".
+func (a *Agent) stateProblem(s State) string {
+	for _, v := range []struct {
+		name string
+		x    []float64
+		want int
+	}{{"observation", s.Observation, a.sizes.Observation}, {"achieved goal", s.Achieved, a.sizes.Goal}, {"desired goal", s.Desired, a.sizes.Goal}} {
+		if len(v.x) != v.want {
+			return fmt.Sprintf("the %s has %d numbers, Sizes says %d", v.name, len(v.x), v.want)
+		}
+		for _, x := range v.x {
+			if !finite(x) {
+				return fmt.Sprintf("the %s is %v", v.name, v.x)
+			}
+		}
+	}
+	return ""
+}

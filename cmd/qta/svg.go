@@ -166,10 +166,7 @@ type ticks struct {
 func newTicks(low, high float64, most int) ticks {
 	t := ticks{exp: sharedExponent(max(math.Abs(low), math.Abs(high)))}
 	unit := decimal(1, t.exp)
-	for exp := -1; high > low; exp++ {
-		if exp == -1 {
-			exp = exponent(high-low) - 3
-		}
+	for exp := exponent(high-low) - 3; high > low && decimal(1, exp) <= high-low; exp++ {
 		for _, m := range []int{1, 2, 5} {
 			step := decimal(m, exp)
 			first, last := math.Ceil(low/step-1e-9), math.Floor(high/step+1e-9)
@@ -184,9 +181,6 @@ func newTicks(low, high float64, most int) ticks {
 				t.texts = append(t.texts, signed(i*step/unit, max(0, t.exp-exp)))
 			}
 			return t
-		}
-		if decimal(1, exp) > high-low {
-			break
 		}
 	}
 	t.at = []float64{low}
