@@ -17,14 +17,18 @@ const maskProbability = 0.5
 // Reading: no critic is followed for an episode, which is what Osband et al.
 // explore with: the goals drive exploration here, as in the authors' code.
 //
+// Reading: a loss is divided by the size of the whole minibatch, whatever part
+// of it a critic sees; Adam makes the scale of a gradient immaterial.
+//
 // Differs: the authors' code (BootstrapForm "authors") has heads of a single
-// output, which regress to both coordinates of s' at once and so to their
-// mean, and trains a head where its critic's mask is 0. "clean" has an output
-// for each coordinate and one mask for both.
+// output, which regress by squared error to both coordinates of s' at once and
+// so to their mean, and trains a head where its critic's mask is 0. "clean" has
+// an output for each coordinate and one mask for both, and HeadLoss.
 func (u *pun) bootstrap(p Params) (head int) {
 	u.ownTargets, u.shared = true, true
 	if p.BootstrapForm == "authors" {
 		u.predicted = 1
+		u.headLoss = PredictiveLoss
 	}
 	return u.predicted
 }

@@ -38,6 +38,8 @@ var megaMix = [...]float64{0.1, 0.4, 0.3, 0.1, 0.1}
 // latest one, where MEGA's code refits at every step and uses the last fit
 // before the episode's end: the same distribution at a fiftieth of the cost.
 //
+// Reading: a candidate's value is the mean over the critics; MEGA has one.
+//
 // Differs: the cutoff sees normalised inputs, as MEGA's later code does; the
 // snapshot that QTA's authors ran fed raw ones to networks trained on others.
 type mega struct {

@@ -56,6 +56,8 @@ type pun struct {
 	headT      matrix   // scratch for the head's transposed weights
 	q          []matrix // each critic's values, B by 1
 	masked     matrix   // scratch for maskPredicted
+
+	values [][]float32 // scratch: something of each critic
 }
 
 // newPUN returns an ensemble with networks of the given sizes. Critics differ
@@ -113,6 +115,7 @@ func newEnsemble(p Params, widths []int, predicted int) *pun {
 		}
 		u.prediction = append(u.prediction, newMatrix(0, head))
 		u.q = append(u.q, newMatrix(0, 1))
+		u.values = append(u.values, nil)
 		criticPart, headPart := u.parts(c)
 		u.criticAdam = append(u.criticAdam, newAdam(len(criticPart)))
 		u.headAdam = append(u.headAdam, newAdam(len(headPart)))
@@ -390,7 +393,9 @@ func (u *pun) learnHeads(w *workers, b *batch, p *Params, decay bool) (loss floa
 		}
 	}
 	if u.shared {
-		u.sumBackbones()
+		if u.headBackbone {
+			u.sumBackbones()
+		}
 		for i := range u.critics {
 			u.stepHead(w, i, p, decay)
 		}
@@ -427,7 +432,7 @@ func (u *pun) headGradient(w *workers, i int, ξ matrix, b *batch) float64 {
 // Reading: the paper names no estimate of one transition; the heads' deviation
 // at (s, a, g) is what the authors' code takes, after relabelling.
 func (u *pun) priorities(d []float64, b *batch, p *Params) {
-	values := make([][]float32, len(u.critics))
+	values := u.values
 	switch {
 	case p.Replay == "per":
 		for i := range values {
@@ -539,7 +544,7 @@ func (u *pun) uncertainty(w *workers, ε []float64, x, actions matrix) {
 // valueDeviation sets d, of B values, to the sample standard deviation over the
 // critics of Q_i(x): the disagreement that Figure 6 compares PUN with.
 func (u *pun) valueDeviation(w *workers, d []float64, x matrix) {
-	values := make([][]float32, len(u.critics))
+	values := u.values
 	for i, c := range u.critics {
 		values[i] = u.q[i].data[:x.rows]
 		copy(values[i], c.q.forward(w, u.pass, x).data)

@@ -98,8 +98,8 @@ func valueDisagreement(std []float64, q [][]float32) {
 // its deviation, to the exponential of that, or to the hyperbolic tangent of
 // its square; all alike where there is nothing to choose by.
 //
-// Reading: the tangent is of the variance in VDS's code, and of the deviation
-// nowhere.
+// Reading: the tangent is that of the variance, as in VDS's code, although the
+// other two are of the deviation.
 func vdsProbabilities(p, std []float64, form string) {
 	sum := 0.0
 	for k, σ := range std {

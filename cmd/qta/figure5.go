@@ -299,12 +299,14 @@ func (f *figure5) picture(g frame, p *panel, s *snapshot) *drawing {
 	if p.numbers == nil {
 		g.plan.floor(d)
 		drawn := 0
-		for i, n := range s.samples {
+		for _, n := range s.samples {
 			if n > 0 {
 				drawn++
-				g.plan.dot(d, 0, f.points[i][0], f.points[i][1], 1.5*math.Sqrt(float64(n)))
 			}
 		}
+		g.plan.dots(d, 0, len(f.points), func(i int) (row, col, radius float64) {
+			return f.points[i][0], f.points[i][1], 1.3 * math.Sqrt(float64(s.samples[i]))
+		})
 		d.text(g.width/2, below+barHeight+13, middle, "soft", fmt.Sprintf("%d points", drawn))
 		d.text(g.width/2, below+barHeight+26, middle, "soft", "area: times drawn")
 		return d

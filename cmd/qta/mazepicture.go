@@ -96,10 +96,16 @@ func (p plan) path(d *drawing, i int, way [][2]float64) {
 	d.add(`<path class="thin s%d" d="M%s"/>`, i, raw(path.String()[1:]))
 }
 
-// dot draws a disc of series i.
-func (p plan) dot(d *drawing, i int, row, col, radius float64) {
-	x, y := p.at(row, col)
-	d.add(`<circle class="f%d" fill-opacity=".75" cx="%v" cy="%v" r="%v"/>`, i, x, y, radius)
+// dots draws discs of series i, of which at tells place and radius.
+func (p plan) dots(d *drawing, i, n int, at func(k int) (row, col, radius float64)) {
+	d.add(`<g class="f%d" fill-opacity=".75">`, i)
+	for k := range n {
+		if row, col, radius := at(k); radius > 0 {
+			x, y := p.at(row, col)
+			d.add(`<circle cx="%v" cy="%v" r="%v"/>`, x, y, radius)
+		}
+	}
+	d.add(`</g>`)
 }
 
 // mazePicture draws a maze by itself.
@@ -178,8 +184,8 @@ func rolloutPicture(m *qta.Maze, rollouts []rollout) *drawing {
 	p.letters(d)
 	sample := func(i int) func(*drawing, float64, float64) {
 		return func(d *drawing, x, y float64) {
-			d.add(`<path class="thin s%d" d="M%v %vh%v"/>`, i, x, y, float64(sampleWidth))
-			d.dot(i, x+sampleWidth, y, false)
+			d.add(`<path class="thin s%d" d="M%v %vh%v"/>`, i, x, y, float64(sampleWidth-5))
+			d.dot(i, x+sampleWidth-5, y, false)
 		}
 	}
 	d.height = d.legend([]entry{
@@ -192,9 +198,7 @@ func rolloutPicture(m *qta.Maze, rollouts []rollout) *drawing {
 // goalPicture draws goals.
 func goalPicture(m *qta.Maze, goals [][]float64) *drawing {
 	d, p, y := mapDrawing(m, fmt.Sprintf("Maze with %s that the agent set itself", count(len(goals), "goal")))
-	for _, g := range goals {
-		p.dot(d, 1, g[0], g[1], 2.5)
-	}
+	p.dots(d, 1, len(goals), func(k int) (row, col, radius float64) { return goals[k][0], goals[k][1], 2.5 })
 	p.letters(d)
 	d.height = d.legend([]entry{{func(d *drawing, x, y float64) {
 		d.add(`<circle class="f1" fill-opacity=".75" cx="%v" cy="%v" r="2.5"/>`, x+sampleWidth/2, y)

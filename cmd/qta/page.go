@@ -100,9 +100,10 @@ type page struct {
 	Steps, From           int
 	ShownRollouts         int
 	PictureWidth          int
+	PicturesPerLine       int
 	Snapshots             []pageSnapshot
 	Parameters            []pageParameter
-	Command               string
+	Command               []string // words
 }
 
 type fact struct{ Name, Value string }
@@ -152,7 +153,7 @@ func (s *session) page() *page {
 	}
 	f := s.figure5
 	g, panels := f.frame(), f.panels()
-	p.PictureWidth = int(g.width)
+	p.PictureWidth, p.PicturesPerLine = int(g.width), g.perLine
 	for i := range f.snapshots {
 		row := pageSnapshot{Caption: f.snapshots[i].caption()}
 		for k := range panels {
@@ -168,8 +169,8 @@ func (s *session) page() *page {
 	return p
 }
 
-// command returns a command line that makes the same run.
-func (id identity) command(l limits) string {
+// command returns the words of a command line that makes the same run.
+func (id identity) command(l limits) []string {
 	maze := id.Maze
 	if m, err := qta.NewMaze(maze); err != nil || !slices.Equal(mapLines(m), id.Map) {
 		maze = id.Maze + ".txt"
@@ -184,7 +185,7 @@ func (id identity) command(l limits) string {
 	for _, c := range changes {
 		words = append(words, "-set", shellWord(c))
 	}
-	return strings.Join(words, " ") + fmt.Sprintf(" -seed %d -eval %d -steps %d -stop %s", id.Seed, id.EvalEvery, l.Steps, l.Stop)
+	return append(words, strings.Fields(fmt.Sprintf("-seed %d -eval %d -steps %d -stop %s", id.Seed, id.EvalEvery, l.Steps, l.Stop))...)
 }
 
 // changesFrom lists what makes q of p, as values for -set.
@@ -221,8 +222,9 @@ figure{margin:0}
 figcaption,.note{font-size:.85rem;color:var(--soft)}
 .side{display:grid;gap:1rem 2rem;grid-template-columns:repeat(auto-fit,minmax(min(100%,320px),1fr))}
 .side svg{width:100%;max-width:440px}
-.panels{display:grid;gap:.75rem;grid-template-columns:repeat(auto-fill,minmax(min(100%,var(--picture)),1fr));break-inside:avoid}
-.panels svg{width:100%;max-width:calc(1.35*var(--picture))}
+.panels{display:grid;gap:.75rem;grid-template-columns:repeat(auto-fill,minmax(min(100%,calc(.94*var(--picture))),1fr));break-inside:avoid}
+.panels svg{width:100%;max-width:calc(1.5*var(--picture))}
+@media(min-width:900px){.panels{grid-template-columns:repeat(var(--line),1fr)}}
 .snapshot{break-inside:avoid}
 table{border-collapse:collapse;font-size:.85rem}
 th,td{text-align:left;vertical-align:top;padding:.15rem .75rem .15rem 0;border-bottom:1px solid var(--grid)}
@@ -230,6 +232,7 @@ thead th{color:var(--soft);font-weight:500}
 tbody th{font-weight:400}
 .changed th,.changed td{font-weight:600}
 .source{color:var(--soft);font-weight:400!important}
+code span{display:inline-block;max-width:100%;white-space:pre-wrap}
 code{font:.85rem ui-monospace,Menlo,Consolas,monospace}
 .state{display:inline-block;border:1px solid var(--soft);border-radius:1rem;padding:0 .6rem;font-size:.85rem}
 @media(max-width:600px){
@@ -277,7 +280,7 @@ func pageTemplate() *template.Template {
 {{- range .Snapshots}}
 <div class="snapshot">
 <h3>{{.Caption}}</h3>
-<div class="panels" style="--picture:{{$.PictureWidth}}px">
+<div class="panels" style="--picture:{{$.PictureWidth}}px;--line:{{$.PicturesPerLine}}">
 {{- range .Pictures}}
 {{.}}
 {{- end}}
@@ -293,7 +296,7 @@ func pageTemplate() *template.Template {
 <tr><th>{{.Name}}</th><td>{{.Value}}</td></tr>
 {{- end}}
 </table>
-<p>The same run again: <code>{{.Command}}</code></p>
+<p>The same run again: <code>{{range .Command}}<span>{{.}}</span> {{end}}</code></p>
 
 <h2>Parameters</h2>
 <p class="note">Values that differ from the default are bold. The source is that of the paper's value.</p>

@@ -225,16 +225,17 @@ func sharedExponent(largest float64) int {
 
 // inUnits adds a power of ten to the name of a unit.
 func inUnits(name string, exp int) string {
-	switch exp {
-	case 0:
+	words := map[int]string{3: "thousand", 6: "million"}
+	switch {
+	case exp == 0:
 		return name
-	case 3:
-		return "thousand " + name
-	case 6:
-		return "million " + name
+	case words[exp] != "" && name == "":
+		return words[exp] + "s"
+	case words[exp] != "":
+		return words[exp] + " " + name
 	}
 	digits := strings.NewReplacer("-", "⁻", "0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴", "5", "⁵", "6", "⁶", "7", "⁷", "8", "⁸", "9", "⁹")
-	return "10" + digits.Replace(strconv.Itoa(exp)) + " " + name
+	return strings.TrimSpace("10" + digits.Replace(strconv.Itoa(exp)) + " " + name)
 }
 
 // A plot is a picture of series over two axes.
@@ -339,7 +340,7 @@ func (p *plot) draw() *drawing {
 
 func axisName(a axis, exp int) string {
 	if unit := inUnits(a.unit, exp); unit != "" {
-		return a.name + " (" + strings.TrimSpace(unit) + ")"
+		return a.name + " (" + unit + ")"
 	}
 	return a.name
 }

@@ -1,0 +1,220 @@
+package qta
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// This file is what surrounds the algorithm of qta.go: making an agent, using
+// it, looking into it, and the check that its numbers are finite.
+
+// NewAgent returns an untrained agent for environments of the given sizes. All
+// its chance comes from seed.
+func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if sizes.Observation < 1 || sizes.Goal < 1 || sizes.Action < 1 {
+		return nil, fmt.Errorf("qta: environment sizes %+v, allowed are 1 and above", sizes)
+	}
+	if p.Uncertainty == "q" && p.QSwapped && sizes.Observation != sizes.Goal {
+		return nil, fmt.Errorf("qta: parameter QSwapped is true, which needs observations as long as goals, not %d and %d", sizes.Observation, sizes.Goal)
+	}
+	initialisation := newStream(seed, forInitialisation)
+	a := &Agent{
+		params: p, sizes: sizes, seed: seed,
+		policy:       newPolicy(p, sizes, initialisation.Rand),
+		pun:          newPUN(p, sizes, initialisation.Rand),
+		observations: newNormalizer(sizes.Observation, p),
+		goals:        newNormalizer(sizes.Goal, p),
+		replay:       newReplay(sizes, p.Horizon),
+		largest:      1,
+		curriculum:   newCurriculum(p, sizes, seed),
+
+		observation: make([]float64, sizes.Observation),
+		achieved:    make([]float64, sizes.Goal),
+		desired:     make([]float64, sizes.Goal),
+		goal:        make([]float64, sizes.Goal),
+
+		exploration: newStream(seed, forExploration),
+		environment: newStream(seed, forEnvironment),
+		draws:       newStream(seed, forReplay),
+		learning:    newStream(seed, forLearning),
+		goalDraws:   newStream(seed, forGoals),
+	}
+	a.replay.prioritised = p.Replay != "uniform"
+	a.episodeStart = a.environment.state()
+	a.scratch.single = newMatrix(1, sizes.Observation+sizes.Goal)
+	a.scratch.action = make([]float64, sizes.Action)
+	return a, nil
+}
+
+// reserve allocates what training needs, for a budget of steps.
+func (a *Agent) reserve(steps int) {
+	p := &a.params
+	a.replay.grow(steps)
+	s := &a.scratch
+	if s.batch.r != nil {
+		return
+	}
+	a.pun.reserve(p.Batch)
+	s.batch = newBatch(p.Batch, a.sizes, a.pun)
+	if p.HeadOwnDraw {
+		s.headBatch = newBatch(p.Batch, a.sizes, a.pun)
+	}
+	if p.ActorOwnDraw {
+		s.actorBatch = newBatch(p.Batch, a.sizes, a.pun)
+	}
+	if a.replay.prioritised {
+		s.batch.priority = make([]float64, p.Batch)
+		s.batch.p = make([]float64, p.Batch)
+		s.batch.w = make([]float64, p.Batch)
+		s.batch.weights = [][]float32{make([]float32, p.Batch)}
+	}
+	if p.Uncertainty == "bootstrap" {
+		a.reserveMasks(&s.batch)
+		if p.HeadOwnDraw {
+			a.reserveMasks(&s.headBatch)
+		}
+	}
+}
+
+// SetThreads spreads the arithmetic over n threads; an agent starts with one.
+// The results are the same bytes for every n. Call [Agent.Close] at the end.
+func (a *Agent) SetThreads(n int) {
+	a.workers.close()
+	a.workers = newWorkers(n)
+}
+
+// Close ends the agent's threads. The agent remains usable, with one.
+func (a *Agent) Close() {
+	a.workers.close()
+	a.workers = nil
+}
+
+// KernelName returns the kernel of the matrix product on this machine:
+// "avx512", "avx2" or "neon", which give the same bytes, or "generic", which
+// is many times slower and may round differently.
+func KernelName() string { return kernelName() }
+
+// Params returns the parameters the agent was made with.
+func (a *Agent) Params() Params { return a.params }
+
+// Sizes returns the sizes of the environments the agent acts in.
+func (a *Agent) Sizes() Sizes { return a.sizes }
+
+// Seed returns the seed the agent was made with.
+func (a *Agent) Seed() uint64 { return a.seed }
+
+// Steps returns the number of environment steps taken in training.
+func (a *Agent) Steps() int { return a.step }
+
+// Evaluations returns the log: one entry per evaluation so far.
+func (a *Agent) Evaluations() []Evaluation { return slices.Clone(a.log) }
+
+// SolvedAt returns the environment step of the first evaluation in which every
+// rollout succeeded, or 0.
+func (a *Agent) SolvedAt() int {
+	for _, e := range a.log {
+		if e.Success == 1 {
+			return e.Step
+		}
+	}
+	return 0
+}
+
+// Digest returns the SHA-256 of all parameters, targets included, in hex:
+// equal digests mean equal networks.
+func (a *Agent) Digest() string {
+	h := sha256.New()
+	var word [4]byte
+	for _, params := range a.parameters() {
+		for _, v := range params.values {
+			binary.LittleEndian.PutUint32(word[:], math.Float32bits(v))
+			h.Write(word[:])
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// parameterVector is one network's parameters under its name.
+type parameterVector struct {
+	name   string
+	values []float32
+}
+
+// parameters returns every network's parameters, in a fixed order.
+func (a *Agent) parameters() []parameterVector {
+	vectors := []parameterVector{{"policy", a.policy.net.params}, {"target policy", a.policy.target.params}}
+	vectors = append(vectors, a.pun.parameters("critic")...)
+	vectors = append(vectors, a.curriculum.networks()...)
+	return vectors
+}
+
+// Act returns the policy's action for an observation and a goal, without
+// exploration: Action numbers in [-1, 1]. The slice is the caller's.
+func (a *Agent) Act(observation, goal []float64) []float64 {
+	return slices.Clone(a.act(observation, goal))
+}
+
+func (a *Agent) act(observation, goal []float64) []float64 {
+	if len(observation) != a.sizes.Observation || len(goal) != a.sizes.Goal {
+		panic(fmt.Sprintf("qta: Act with an observation of %d and a goal of %d, want %d and %d",
+			len(observation), len(goal), a.sizes.Observation, a.sizes.Goal))
+	}
+	a.inputs(a.scratch.single.row(0), observation, goal)
+	action := a.policy.act(a.workers, a.policy.net, a.scratch.single)
+	for i := range a.scratch.action {
+		a.scratch.action[i] = float64(action.data[i])
+	}
+	return a.scratch.action
+}
+
+// inputs sets the start of row to s and g, normalised.
+func (a *Agent) inputs(row []float32, observation, goal []float64) {
+	a.observations.normalize(row[:len(observation)], observation)
+	a.goals.normalize(row[len(observation):][:len(goal)], goal)
+}
+
+// A NumericError says that the arithmetic of training has failed: a loss or a
+// parameter is NaN or infinite.
+type NumericError struct {
+	Step    int    // environment steps taken
+	Network string // whose numbers they are
+	Value   float64
+}
+
+func (e *NumericError) Error() string {
+	return fmt.Sprintf("qta: step %d: %s: %v is not finite; a smaller learning rate may help", e.Step, e.Network, e.Value)
+}
+
+// checkLosses returns an error if the latest update's losses are not finite.
+func (a *Agent) checkLosses() error {
+	for _, l := range []struct {
+		network string
+		value   float64
+	}{{"critics", a.losses.critic}, {"predictive heads", a.losses.head}, {"policy", a.losses.policy}} {
+		if !finite(l.value) {
+			return &NumericError{a.step, l.network, l.value}
+		}
+	}
+	return nil
+}
+
+// checkParameters returns an error if a parameter is not finite.
+func (a *Agent) checkParameters() error {
+	for _, params := range a.parameters() {
+		for _, v := range params.values {
+			if !finite(float64(v)) {
+				return &NumericError{a.step, params.name, float64(v)}
+			}
+		}
+	}
+	return nil
+}
+
+func finite(x float64) bool { return x-x == 0 }
