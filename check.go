@@ -33,7 +33,6 @@ type CheckResult struct {
 	Numbers  []int  // the equations of the paper that it concerns, if any
 	Function string // the function, or functions, held to the vectors
 
-	Unchecked string  // why the case was not run, or empty
 	Err       error   // what does not hold, or nil
 	Worst     float64 // largest |r-e| / (1 + |e|) of the case
 	Tolerance float64 // T
@@ -77,7 +76,7 @@ type equation struct {
 // A checker runs one case.
 type checker func(in, out json.RawMessage, tolerance float64) (worst float64, err error)
 
-// equations lists all kinds. One without a checker is known but not run.
+// equations lists all kinds.
 func equations() []equation {
 	return []equation{
 		{"mlp-forward", nil, "mlp.forward", checking(checkForward)},
@@ -99,9 +98,9 @@ func equations() []equation {
 		{"her-future", nil, "futureStep", checking(checkFuture)},
 		{"optimal-return", nil, "OptimalReturn", checking(checkOptimalReturn)},
 		{"update", nil, "Agent.learn", checking(checkUpdate)},
-		{"gaussian-nll", nil, "", nil},
-		{"vds", nil, "", nil},
-		{"kde", nil, "", nil},
+		{"gaussian-nll", nil, "GaussianLoss", checking(checkGaussianLoss)},
+		{"vds", nil, "valueDisagreement, vdsProbabilities", checking(checkVDS)},
+		{"kde", nil, "logDensity", checking(checkDensity)},
 	}
 }
 
@@ -148,9 +147,7 @@ func checkFile(name string, text []byte) ([]CheckResult, error) {
 		}
 		e := all[k]
 		r := CheckResult{File: name, Equation: e.name, Case: c.Name, Numbers: e.numbers, Function: e.function, Tolerance: c.Tol}
-		if e.check == nil {
-			r.Unchecked = "comes with the baselines"
-		} else if r.Worst, r.Err = e.check(c.In, c.Out, c.Tol); r.Err != nil {
+		if r.Worst, r.Err = e.check(c.In, c.Out, c.Tol); r.Err != nil {
 			r.Err = fmt.Errorf("qta: vectors: %s: case %q: %w", name, c.Name, r.Err)
 		}
 		results = append(results, r)
@@ -1105,6 +1102,67 @@ func checkUpdate(in struct {
 		out.Critics = append(out.Critics, c.q.vector())
 		out.CriticTargets = append(out.CriticTargets, a.pun.targets[i].vector())
 		out.Heads = append(out.Heads, c.head.vector())
+	}
+	return out
+}
+
+func checkGaussianLoss(in struct {
+	Mu  []float64 `json:"mu"`
+	Raw []float64 `json:"raw"`
+	Y   []float64 `json:"y"`
+}) (out struct {
+	Loss    float64   `json:"loss"`
+	GradMu  []float64 `json:"grad_mu"`
+	GradRaw []float64 `json:"grad_raw"`
+}) {
+	n := len(in.Mu)
+	if n == 0 {
+		fail("in.mu is empty")
+	}
+	wantLength("raw", len(in.Raw), n)
+	wantLength("y", len(in.Y), n)
+	p, dp := newMatrix(n, 2), newMatrix(n, 2)
+	for r := range n {
+		p.row(r)[0], p.row(r)[1] = float32(in.Mu[r]), float32(in.Raw[r])
+	}
+	out.Loss = GaussianLoss(dp.data, p.data, float32s(in.Y), 1)
+	for r := range n {
+		out.GradMu = append(out.GradMu, float64(dp.row(r)[0]))
+		out.GradRaw = append(out.GradRaw, float64(dp.row(r)[1]))
+	}
+	return out
+}
+
+func checkVDS(in struct {
+	Q [][]float64 `json:"q"`
+}) (out struct {
+	Std []float64 `json:"std"`
+	P   []float64 `json:"p"`
+}) {
+	q := table("q", in.Q, 0)
+	var members [][]float32
+	for i := range q.rows {
+		members = append(members, q.row(i))
+	}
+	out.Std, out.P = make([]float64, q.cols), make([]float64, q.cols)
+	valueDisagreement(out.Std, members)
+	vdsProbabilities(out.P, out.Std, "identity")
+	return out
+}
+
+func checkDensity(in struct {
+	Points    [][]float64 `json:"points"`
+	Query     [][]float64 `json:"query"`
+	Bandwidth float64     `json:"bandwidth"`
+}) (out struct {
+	LogDensity []float64 `json:"log_density"`
+}) {
+	width := table("points", in.Points, 0).cols
+	table("query", in.Query, width)
+	points := slices.Concat(in.Points...)
+	scratch := make([]float64, len(in.Points))
+	for _, x := range in.Query {
+		out.LogDensity = append(out.LogDensity, logDensity(points, x, in.Bandwidth, scratch))
 	}
 	return out
 }

@@ -479,7 +479,7 @@ func LoadFile(path string) (a *Agent, damage, err error) {
 	switch {
 	case err == nil:
 		return a, damage, nil
-	case errors.Is(damage, fs.ErrNotExist):
+	case errors.Is(damage, fs.ErrNotExist) && !errors.Is(err, fs.ErrNotExist):
 		return nil, nil, err
 	default:
 		return nil, nil, damage

@@ -30,30 +30,57 @@ func tinyPreset(p Params) Params {
 	return p
 }
 
-// tinyVariants are the presets and whatever else decides what an agent's state
-// consists of, all tiny.
-func tinyVariants() []Preset {
-	var variants []Preset
-	for _, preset := range Presets() {
-		variants = append(variants, Preset{preset.Name, tinyPreset(preset.Params)})
-	}
-	for _, change := range []struct{ name, value string }{
-		{"Curriculum", "mega"}, {"Curriculum", "vds"}, {"Curriculum", "her"}, {"Curriculum", "random"},
-		{"Replay", "per"}, {"Replay", "td"},
-		{"Uncertainty", "q"}, {"Uncertainty", "bootstrap"}, {"Uncertainty", "ensemble"},
-		{"UncertaintyNoise", "0.1"},
+// variants are the presets and whatever else decides what an agent does and
+// what its state consists of: every curriculum, estimator and replay, and some
+// of them together.
+func variants() []Preset {
+	all := Presets()
+	for _, v := range []struct {
+		preset  Params
+		name    string
+		changes string
+	}{
+		{Default(), "", "Curriculum=mega"},
+		{Default(), "", "Curriculum=vds"},
+		{Default(), "", "Curriculum=her"},
+		{Default(), "", "Curriculum=random"},
+		{Default(), "", "Replay=per"},
+		{Default(), "", "Replay=td"},
+		{Default(), "", "Uncertainty=q"},
+		{Default(), "", "Uncertainty=bootstrap"},
+		{Default(), "", "Uncertainty=ensemble"},
+		{Default(), "", "UncertaintyNoise=0.1"},
+		{Default(), "", "Curriculum=mega Uncertainty=bootstrap Replay=per"},
+		{Default(), "", "Curriculum=random Uncertainty=ensemble Replay=td"},
+		{Default(), "", "Uncertainty=ensemble EnsembleScore=mixture Replay=per"},
+		{Authors(), "authors ", "Uncertainty=q"},
+		{Authors(), "authors ", "Uncertainty=bootstrap"},
+		{Authors(), "authors ", "Uncertainty=ensemble"},
+		{Authors(), "authors ", "Replay=per"},
+		{Authors(), "authors ", "Replay=td"},
 	} {
-		p := tinyPreset(Default())
-		if err := p.Set(change.name, change.value); err != nil {
-			panic(err)
+		p := v.preset
+		for change := range strings.FieldsSeq(v.changes) {
+			name, value, _ := strings.Cut(change, "=")
+			if err := p.Set(name, value); err != nil {
+				panic(err)
+			}
 		}
-		variants = append(variants, Preset{change.name + "=" + change.value, p})
+		all = append(all, Preset{v.name + v.changes, p})
 	}
-	p := tinyPreset(Authors())
-	p.Uncertainty, p.BootstrapForm = "bootstrap", "authors"
-	q := tinyPreset(Authors())
-	q.Replay = "td"
-	return append(variants, Preset{"authors' bootstrap", p}, Preset{"authors' td", q})
+	return all
+}
+
+// tinyVariants are the variants, all tiny.
+func tinyVariants() []Preset {
+	all := variants()
+	for i, v := range all {
+		all[i].Params = tinyPreset(v.Params)
+		if v.Params.Curriculum == "mega" {
+			all[i].Params.Horizon = 4 // its cutoff adapts after ten episodes
+		}
+	}
+	return all
 }
 
 // leastParams are those of the smallest checkpoint.
@@ -386,6 +413,7 @@ func TestCheckpointAllocation(t *testing.T) {
 			for _, variant := range tinyVariants() {
 				p := variant.Params
 				change(&p)
+				p.QSwapped = false // not for these sizes
 				a, err := NewAgent(p, sizes, 1)
 				if err != nil {
 					t.Fatal(err)
@@ -444,6 +472,7 @@ func TestLoadFile(t *testing.T) {
 		"other":   []byte("something else altogether"),
 		"missing": nil,
 	}
+	const absent = "no file" // the system's words vary
 	tests := []struct {
 		newest, previous string
 		steps            int // of the agent loaded, 0 for an error
@@ -452,14 +481,14 @@ func TestLoadFile(t *testing.T) {
 		{"newer", "older", 8, ""},
 		{"newer", "missing", 8, ""},
 		{"newer", "cut off", 8, ""},
-		{"missing", "older", 5, "no such file"}, // between the renames
+		{"missing", "older", 5, absent}, // between the renames
 		{"cut off", "older", 5, "damaged or cut off"},
 		{"empty", "older", 5, "not a checkpoint"},
 		{"other", "older", 5, "not a checkpoint"},
 		{"cut off", "missing", 0, "damaged or cut off"},
 		{"cut off", "cut off", 0, "damaged or cut off"},
 		{"missing", "cut off", 0, "damaged or cut off"},
-		{"missing", "missing", 0, "no such file"},
+		{"missing", "missing", 0, absent},
 	}
 	for _, test := range tests {
 		for _, temporary := range []string{"missing", "newer", "cut off"} {
@@ -480,7 +509,11 @@ func TestLoadFile(t *testing.T) {
 			if err != nil {
 				problem = err
 			}
-			if test.want == "" && problem != nil || test.want != "" && (problem == nil || !strings.Contains(problem.Error(), test.want) || !strings.Contains(problem.Error(), path)) {
+			if test.want == absent {
+				if !errors.Is(problem, fs.ErrNotExist) || !strings.Contains(problem.Error(), path) {
+					t.Errorf("%s: damage %v, error %v, want %v and the file", what, damage, err, fs.ErrNotExist)
+				}
+			} else if test.want == "" && problem != nil || test.want != "" && (problem == nil || !strings.Contains(problem.Error(), test.want) || !strings.Contains(problem.Error(), path)) {
 				t.Errorf("%s: damage %v, error %v, want %q and the file", what, damage, err, test.want)
 			}
 			if missing := test.newest == "missing" && test.previous == "missing"; errors.Is(err, fs.ErrNotExist) != missing {

@@ -191,33 +191,30 @@ func TestEnsembleScores(t *testing.T) {
 }
 
 // An agent's targets are the members' own, without a minimum; so are those of
-// Bootstrapped Q-networks.
+// Bootstrapped Q-networks. The clip is that of all targets.
 func TestOwnTargets(t *testing.T) {
 	for _, uncertainty := range []string{"ensemble", "bootstrap"} {
-		p := Paper()
-		p.Uncertainty = uncertainty
-		p.LowestReturn = -3
-		a := targetAgent(p)
-		b := &a.scratch.batch
-		before := a.learning.state()
-		a.target(b)
-		if !slices.Equal(before, a.learning.state()) {
-			t.Errorf("%s: a pair of critics is drawn, which nobody needs", uncertainty)
-		}
-		actor := a.policy.target.vector()
-		clipped := 0
-		for i, target := range a.pun.targets {
-			for k := range b.r {
-				s, g := float64s(b.next.row(k)[:3]), float64s(b.next.row(k)[3:5])
-				y := float64(b.r[k]) + 0.99*twinValue(target.vector(), s, g, twinAct(actor, s, g))
-				if y < -3 || y > 0 {
-					clipped++
-				}
-				near(t, fmt.Sprint(uncertainty, ", critic ", i), b.y[i][k:k+1], []float64{math.Max(-3, math.Min(y, 0))})
+		for _, clip := range []bool{false, true} {
+			p := Paper()
+			p.Uncertainty, p.ClipReturns = uncertainty, clip
+			a := targetAgent(p)
+			b := &a.scratch.batch
+			before := a.learning.state()
+			a.target(b)
+			if !slices.Equal(before, a.learning.state()) {
+				t.Errorf("%s: a pair of critics is drawn, which nobody needs", uncertainty)
 			}
-		}
-		if n := len(b.y) * len(b.r); clipped == 0 || clipped == n {
-			t.Errorf("%s: %d of %d targets clipped", uncertainty, clipped, n)
+			actor := a.policy.target.vector()
+			for i, target := range a.pun.targets {
+				for k := range b.r {
+					s, g := float64s(b.next.row(k)[:3]), float64s(b.next.row(k)[3:5])
+					y := float64(b.r[k]) + 0.99*twinValue(target.vector(), s, g, twinAct(actor, s, g))
+					if clip {
+						y = math.Max(-100, math.Min(y, 0))
+					}
+					near(t, fmt.Sprint(uncertainty, ", critic ", i), b.y[i][k:k+1], []float64{y})
+				}
+			}
 		}
 	}
 }

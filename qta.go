@@ -29,6 +29,28 @@
 //	7  replay.go  SampleProbabilities  TestSampleProbabilities  per
 //	8  replay.go  ImportanceWeights    TestImportanceWeights    per
 //
+// # Baselines
+//
+// What the paper compares QTA and PUN with runs on QTA's own learner, so that a
+// comparison isolates one idea. A field of [Params] chooses each, and its file
+// says in Readings where it departs from its source:
+//
+//	Curriculum   mega       mega.go        goals of least density (Pitis et al., 2020)
+//	             vds        vds.go         goals of most disagreement, from all there are (Zhang et al., 2020)
+//	             her        curriculum.go  the environment's goal (Andrychowicz et al., 2017)
+//	             random     curriculum.go  achieved goals, uniformly; a control of ours
+//	Uncertainty  q          goals.go       disagreement of Q-values (Figure 6)
+//	             bootstrap  bootstrap.go   Bootstrapped Q-networks (Osband et al., 2016; Figure 6)
+//	             ensemble   ensemble.go    Deep Ensembles (Lakshminarayanan et al., 2017; Figure 6)
+//	Replay       per        replay.go      prioritised by uncertainty (Figure 3)
+//	             td         replay.go      prioritised by TD error (Schaul et al., 2016; Figure 3)
+//
+// UncertaintyNoise is the noise of Figure 4. Bootstrapped Q-networks and Deep
+// Ensembles change critics, targets and heads too. QSwapped, BootstrapForm,
+// EnsembleScore and TDPriority choose between the idea as published, which is
+// the default, and what the QTA authors' public code makes of it, which is in
+// [Authors]; VDSForm has VDS's own three forms.
+//
 // # Readings
 //
 // What the paper does not say is said at the function that had to choose, in

@@ -250,6 +250,9 @@ func walked(t testing.TB, p Params, steps int) (*Agent, *MazeEnv) {
 		// Goals are as good as unique, so that a test can tell them apart.
 		goal := []float64{a.desired[0] + 0.01*rng.Float64(), a.desired[1]}
 		a.replay.add(a.observation, a.achieved, action, goal, s)
+		if a.replay.prioritised {
+			a.replay.setWeight(i, 1)
+		}
 		a.enterState(s)
 	}
 	a.step = steps
@@ -658,13 +661,13 @@ func TestAct(t *testing.T) {
 
 // In steady state an update allocates nothing.
 func TestUpdateAllocates(t *testing.T) {
-	for _, preset := range Presets() {
+	for _, v := range tinyVariants() {
 		for _, threads := range []int{1, 2} {
-			a, env := walked(t, tinyPreset(preset.Params), 60)
+			a, env := walked(t, v.Params, 60)
 			a.SetThreads(threads)
 			a.update(env)
 			if n := testing.AllocsPerRun(20, func() { a.update(env) }); n != 0 {
-				t.Errorf("%s, %d threads: an update allocates %v times", preset.Name, threads, n)
+				t.Errorf("%s, %d threads: an update allocates %v times", v.Name, threads, n)
 			}
 			a.Close()
 		}
@@ -737,30 +740,74 @@ func report(b *testing.B, multiplyAdds float64) {
 	b.ReportMetric(rate/peakFlops(best), "of-peak")
 }
 
+// benchmarkVariants are the default parameters with the parts that a baseline
+// exchanges.
+func benchmarkVariants(changes ...string) []Preset {
+	var all []Preset
+	for _, change := range changes {
+		p := Default()
+		name, value, _ := strings.Cut(change, "=")
+		if err := p.Set(name, value); err != nil {
+			panic(err)
+		}
+		all = append(all, Preset{"params=default," + change, p})
+	}
+	return all
+}
+
 func BenchmarkUpdate(b *testing.B) {
-	for _, preset := range []Preset{{"default", Default()}, {"authors", Authors()}} {
-		b.Run("params="+preset.Name, func(b *testing.B) {
-			a, env := walked(b, preset.Params, 2000)
+	all := []Preset{{"params=default", Default()}, {"params=authors", Authors()}}
+	all = append(all, benchmarkVariants("Uncertainty=bootstrap", "Uncertainty=ensemble", "Replay=per", "Replay=td")...)
+	for _, v := range all {
+		b.Run(v.Name, func(b *testing.B) {
+			a, env := walked(b, v.Params, 2000)
+			if a.replay.prioritised {
+				a, env = walked(b, v.Params, 150_000)
+			}
 			a.update(env) // makes room
 			b.ReportAllocs()
 			for b.Loop() {
 				a.update(env)
 			}
-			update, _ := multiplyAdds(preset.Params, a.sizes)
+			update, _ := multiplyAdds(v.Params, a.sizes)
 			report(b, update)
 		})
 	}
 }
 
-func BenchmarkSelect(b *testing.B) {
-	p := Default()
-	b.Run(fmt.Sprintf("candidates=%d", p.Candidates), func(b *testing.B) {
-		a, _ := walked(b, p, 2000)
-		a.selectGoal(false) // makes room
-		for b.Loop() {
-			a.selectGoal(false)
+// BenchmarkPriorities has what prioritised replay adds to an update: a draw, a
+// weight and a new priority for each transition of a minibatch.
+func BenchmarkPriorities(b *testing.B) {
+	v := benchmarkVariants("Replay=per")[0]
+	a, env := walked(b, v.Params, 150_000)
+	s, tree := &a.scratch.batch, &a.replay.weights
+	a.update(env) // leaves predictions
+	rng := rand.New(rand.NewPCG(1, 0))
+	for b.Loop() {
+		for row := range s.transitions {
+			i := tree.find(rng.Float64())
+			s.transitions[row], s.p[row] = i, tree.weight(i)/tree.total()
 		}
-		_, selection := multiplyAdds(p, a.sizes)
-		report(b, selection)
-	})
+		ImportanceWeights(s.w, s.p, a.replay.n, 0.8, tree.leastWeight()/tree.total())
+		a.prioritise(s)
+	}
+}
+
+func BenchmarkSelect(b *testing.B) {
+	all := []Preset{{"params=default", Default()}}
+	all = append(all, benchmarkVariants("Uncertainty=q", "Uncertainty=bootstrap", "Uncertainty=ensemble")...)
+	for _, v := range all {
+		p := v.Params
+		b.Run(fmt.Sprintf("%s/candidates=%d", v.Name, p.Candidates), func(b *testing.B) {
+			a, _ := walked(b, p, 2000)
+			a.selectGoal(false) // makes room
+			for b.Loop() {
+				a.selectGoal(false)
+			}
+			if p.Uncertainty != "q" {
+				_, selection := multiplyAdds(p, a.sizes)
+				report(b, selection)
+			}
+		})
+	}
 }

@@ -25,13 +25,16 @@ import (
 // A figure5 is the figure of one run.
 type figure5 struct {
 	maze    *qta.Maze
+	params  qta.Params
 	every   int // environment steps between evaluations
 	lattice *qta.Lattice
 	index   []int       // of the reachable points in lattice
 	points  [][]float64 // these points
+	places  []string    // row and column of each, as in figure5.csv
 	optimal []float32
 
 	snapshots []snapshot // by step
+	unsaved   bool       // figure5.csv may lack some of them after a loss of power
 }
 
 // A snapshot is a row of the figure. Its slices have an element per point.
@@ -67,12 +70,13 @@ func newFigure5(m *qta.Maze, p qta.Params, every int) *figure5 {
 	for perCell > 1 && free*perCell*perCell > mostPoints {
 		perCell--
 	}
-	f := &figure5{maze: m, every: every, lattice: m.Hops(perCell)}
+	f := &figure5{maze: m, params: p, every: every, lattice: m.Hops(perCell), unsaved: true}
 	for k, hops := range f.lattice.Hops {
 		if hops >= 0 {
 			point := f.lattice.Point(k)
 			f.index = append(f.index, k)
 			f.points = append(f.points, point[:])
+			f.places = append(f.places, place(point[:]))
 			f.optimal = append(f.optimal, float32(qta.OptimalValue(p.Discount, hops)))
 		}
 	}
@@ -91,6 +95,7 @@ func (f *figure5) take(a *qta.Agent) {
 	f.write(&s)
 	f.snapshots = append(f.snapshots, s)
 	f.thin()
+	f.unsaved = true
 }
 
 // narrow rounds to the digits that figure5.csv has.
@@ -106,6 +111,7 @@ func narrow(x []float64) []float32 {
 func (f *figure5) forgetAfter(step int) {
 	for n := len(f.snapshots); n > 0 && f.snapshots[n-1].step > step; n-- {
 		f.snapshots = f.snapshots[:n-1]
+		f.unsaved = true
 	}
 }
 
@@ -123,8 +129,25 @@ func (f *figure5) thin() {
 	f.snapshots = kept[max(0, len(kept)-mostSnapshots):]
 }
 
-const figure5Header = "step[environment steps],row[cell],col[cell],value[reward],optimal[reward],abs_error[reward]," +
-	"deviation[cell],probability[fraction],samples[count]\n"
+// deviation returns the name of the uncertainty and its unit.
+func (f *figure5) deviation() (name, unit string) {
+	switch p := f.params; {
+	case p.Uncertainty == "pun":
+		return "head deviation", "cell"
+	case p.Uncertainty == "q":
+		return "uncertainty", "reward"
+	case p.Uncertainty == "ensemble" && p.EnsembleScore == "variance":
+		return "uncertainty", "cell^2"
+	}
+	return "uncertainty", "cell"
+}
+
+// header returns the first line of figure5.csv.
+func (f *figure5) header() string {
+	_, unit := f.deviation()
+	return "step[environment steps],row[cell],col[cell],value[reward],optimal[reward],abs_error[reward]," +
+		"deviation[" + unit + "],probability[fraction],samples[count]\n"
+}
 
 // write sets the text of s.
 func (f *figure5) write(s *snapshot) {
@@ -133,7 +156,7 @@ func (f *figure5) write(s *snapshot) {
 	}
 	for i := range f.points {
 		s.text = append(strconv.AppendInt(s.text, int64(s.step), 10), ',')
-		s.text = append(f.place(s.text, i), ',')
+		s.text = append(append(s.text, f.places[i]...), ',')
 		for _, x := range []float32{s.value[i], f.optimal[i], f.failure(s, i), s.deviation[i], s.probability[i]} {
 			number(x)
 		}
@@ -141,12 +164,8 @@ func (f *figure5) write(s *snapshot) {
 	}
 }
 
-// place appends row and column of point i.
-func (f *figure5) place(b []byte, i int) []byte {
-	p := f.points[i]
-	b = strconv.AppendFloat(b, p[0], 'g', 6, 64)
-	return strconv.AppendFloat(append(b, ','), p[1], 'g', 6, 64)
-}
+// place writes row and column of a point.
+func place(p []float64) string { return fmt.Sprintf("%.6g,%.6g", p[0], p[1]) }
 
 // failure returns the absolute error at point i.
 func (f *figure5) failure(s *snapshot, i int) float32 {
@@ -155,7 +174,7 @@ func (f *figure5) failure(s *snapshot, i int) float32 {
 
 // encode returns figure5.csv.
 func (f *figure5) encode() []byte {
-	b := []byte(figure5Header)
+	b := []byte(f.header())
 	for _, s := range f.snapshots {
 		b = append(b, s.text...)
 	}
@@ -164,11 +183,11 @@ func (f *figure5) encode() []byte {
 
 // decode reads figure5.csv. On an error f has no snapshots.
 func (f *figure5) decode(data []byte) error {
-	f.snapshots = nil
+	f.snapshots, f.unsaved = nil, true
 	var snapshots []snapshot
-	rest, ok := strings.CutPrefix(string(data), figure5Header)
+	rest, ok := strings.CutPrefix(string(data), f.header())
 	if !ok {
-		return errors.New("line 1: want " + strings.TrimSuffix(figure5Header, "\n"))
+		return errors.New("line 1: want " + strings.TrimSuffix(f.header(), "\n"))
 	}
 	for line := 2; rest != ""; line++ {
 		text, more, whole := strings.Cut(rest, "\n")
@@ -180,7 +199,7 @@ func (f *figure5) decode(data []byte) error {
 		}
 		s := &snapshots[len(snapshots)-1]
 		if !whole || !f.read(s, i, text) {
-			return fmt.Errorf("line %d: want point %s of a snapshot, as nine numbers, and a line's end", line, f.place(nil, i))
+			return fmt.Errorf("line %d: want point %s of a snapshot, as nine numbers, and a line's end", line, f.places[i])
 		}
 		if i == 0 && len(snapshots) > 1 && snapshots[len(snapshots)-2].step >= s.step {
 			return fmt.Errorf("line %d: step %d, want one after %d", line, s.step, snapshots[len(snapshots)-2].step)
@@ -188,18 +207,16 @@ func (f *figure5) decode(data []byte) error {
 		if rest == "" && i != len(f.points)-1 {
 			return fmt.Errorf("line %d: the last snapshot ends here, want %d points", line, len(f.points))
 		}
+		s.text = append(append(s.text, text...), '\n')
 	}
-	for i := range snapshots {
-		f.write(&snapshots[i])
-	}
-	f.snapshots = snapshots
+	f.snapshots, f.unsaved = snapshots, false
 	return nil
 }
 
 // read reads the line of point i.
 func (f *figure5) read(s *snapshot, i int, line string) bool {
 	fields := strings.Split(line, ",")
-	if len(fields) != 9 || fields[1]+","+fields[2] != string(f.place(nil, i)) {
+	if len(fields) != 9 || fields[1]+","+fields[2] != f.places[i] {
 		return false
 	}
 	ok := true
@@ -254,12 +271,14 @@ func (f *figure5) panels() []panel {
 		return func(*snapshot) scale { return s }
 	}
 	zero := scale{0, 0}
+	name, unit := f.deviation()
+	unit = map[string]string{"cell": "cells", "cell^2": "cells²", "reward": "rewards"}[unit]
 	values := whole(nothing(), value, optimal)
 	return []panel{
 		{"value", "rewards", value, values},
 		{"absolute error", "rewards", failure, whole(zero, failure)},
 		{"optimal value", "rewards", optimal, values},
-		{"head deviation", "cells", deviation, func(s *snapshot) scale { return nothing().over(s.deviation) }},
+		{name, unit, deviation, func(s *snapshot) scale { return nothing().over(s.deviation) }},
 		{"goal probability", "per point", probability, whole(zero, probability)},
 		{name: fmt.Sprintf("%d sampled goals", sampledGoals)},
 	}
@@ -305,7 +324,7 @@ func (f *figure5) picture(g frame, p *panel, s *snapshot) *drawing {
 			}
 		}
 		g.plan.dots(d, 0, len(f.points), func(i int) (row, col, radius float64) {
-			return f.points[i][0], f.points[i][1], 1.3 * math.Sqrt(float64(s.samples[i]))
+			return f.points[i][0], f.points[i][1], min(1.3*math.Sqrt(float64(s.samples[i])), 0.4*g.plan.cell)
 		})
 		d.text(g.width/2, below+barHeight+13, middle, "soft", fmt.Sprintf("%d points", drawn))
 		d.text(g.width/2, below+barHeight+26, middle, "soft", "area: times drawn")
@@ -331,12 +350,21 @@ func (f *figure5) picture(g frame, p *panel, s *snapshot) *drawing {
 // caption says what a snapshot is.
 func (s *snapshot) caption() string { return "After " + count(s.step, "environment step") }
 
-// draw draws the whole figure.
-func (f *figure5) draw(name string) *drawing {
-	const margin, gap, head = 12, 14, 22
-	g := f.frame()
+// pictures draws every column of every snapshot.
+func (f *figure5) pictures(g frame) [][]*drawing {
 	panels := f.panels()
-	lines := (len(panels) + g.perLine - 1) / g.perLine
+	rows := make([][]*drawing, len(f.snapshots))
+	for i := range rows {
+		for k := range panels {
+			rows[i] = append(rows[i], f.picture(g, &panels[k], &f.snapshots[i]))
+		}
+	}
+	return rows
+}
+
+// draw makes the whole figure of its pictures.
+func (f *figure5) draw(name string, g frame, pictures [][]*drawing) *drawing {
+	const margin, gap, head = 12, 14, 22
 	d := &drawing{title: fmt.Sprintf("What an agent makes of the points of maze %s, at %s", name, count(len(f.snapshots), "time"))}
 	d.width = 2*margin + float64(g.perLine)*(g.width+gap) - gap
 	y := float64(margin)
@@ -348,10 +376,10 @@ func (f *figure5) draw(name string) *drawing {
 		s := &f.snapshots[i]
 		d.text(margin, y+textSize, left, "head", s.caption())
 		y += head
-		for k := range panels {
-			d.place(f.picture(g, &panels[k], s), margin+float64(k%g.perLine)*(g.width+gap), y+float64(k/g.perLine)*(g.height+gap))
+		for k, p := range pictures[i] {
+			d.place(p, margin+float64(k%g.perLine)*(g.width+gap), y+float64(k/g.perLine)*(g.height+gap))
 		}
-		y += float64(lines) * (g.height + gap)
+		y += float64((len(pictures[i])+g.perLine-1)/g.perLine) * (g.height + gap)
 	}
 	d.height = y
 	return d
@@ -416,7 +444,8 @@ func redrawFigure5(dir string, args []string, stdout, stderr io.Writer) error {
 		defer a.Close()
 		f.take(a)
 	}
-	if err := replaceFile(flags.file, f.draw(r.Run.Maze).file(), false); err != nil {
+	g := f.frame()
+	if err := replaceFile(flags.file, f.draw(r.Run.Maze, g, f.pictures(g)).file(), false); err != nil {
 		return inputError{err}
 	}
 	fmt.Fprintf(stdout, "Drew %s of maze %s to %s.\n", count(len(f.snapshots), "snapshot"), r.Run.Maze, flags.file)

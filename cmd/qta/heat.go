@@ -100,10 +100,11 @@ func (d *drawing) bar(s scale, unit string, x, y, width float64) {
 	}
 	const pieces = 42
 	var palette color.Palette
+	all := viridis()
 	m := image.NewPaletted(image.Rect(0, 0, pieces, 1), nil)
 	for i := range pieces {
 		at := s.low + (s.high-s.low)*float64(i)/(pieces-1)
-		palette = append(palette, viridis()[s.colour(at)])
+		palette = append(palette, all[s.colour(at)])
 		m.Pix[i] = uint8(i)
 	}
 	m.Palette = palette

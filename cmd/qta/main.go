@@ -204,6 +204,10 @@ const helpText = `qta trains an agent on a maze by Query The Agent.
   qta figure5 DIR      draw the figure of a run directory to a file
   qta help             print this text
 
+-curriculum, -uncertainty, -uncertainty-noise and -replay train what the paper
+compares QTA with, on the same networks; -params authors with one of them trains
+the form that its authors' code has.
+
 A maze is a name (4x5, 12x5, 1U5, 2U5 and so on) or a text file, whose name has
 a path separator or ends in .txt or .map: '#' is wall, a space or '.' is free,
 S is the start and G the goal.

@@ -85,7 +85,7 @@ func TestBadInput(t *testing.T) {
 		args string // split at spaces
 		want string // part of the line
 	}{
-		{"fly", `unknown command "fly"; the commands are train, params, maze, eval and help`},
+		{"fly", `unknown command "fly"; the commands are train, params, maze, eval, figure5 and help`},
 		{"-fly", "-fly; \"qta help\" lists the flags"},
 		{"train -fly 3", "-fly"},
 		{"4x5", `unknown command "4x5"`},
@@ -179,12 +179,12 @@ func TestHelp(t *testing.T) {
 			t.Errorf("no line on exit code %d", code)
 		}
 	}
-	for _, name := range []string{"maze", "params", "set", "seed", "steps", "stop", "eval", "out", "threads", "checkpoint", "rollouts"} {
+	for _, name := range []string{"maze", "params", "set", "seed", "steps", "stop", "eval", "out", "threads", "checkpoint", "rollouts", "o"} {
 		if !strings.Contains(want, "\n  -"+name+" ") {
 			t.Errorf("no line on flag -%s", name)
 		}
 	}
-	for _, name := range []string{recordFile, logFile, timingFile, agentFile, agentFile + qta.Previous, lockFile} {
+	for _, name := range []string{recordFile, logFile, timingFile, agentFile, agentFile + qta.Previous, pageFile, curveFile, figure5File, figure5Store, lockFile} {
 		if !strings.Contains(want, name) {
 			t.Errorf("no word on file %s", name)
 		}

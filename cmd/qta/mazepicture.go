@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"qta"
@@ -142,7 +144,8 @@ type rollout struct {
 const shownRollouts = 10
 
 // playRollouts lets the policy play episodes without exploration. Starts and
-// goals are the same ones for every agent.
+// goals are the same ones for every agent. An agent whose numbers have gone
+// wrong does not act; its rollouts end where it is.
 func playRollouts(a *qta.Agent, m *qta.Maze) []rollout {
 	env := m.Env()
 	rng := rand.New(rand.NewPCG(1, 0))
@@ -152,7 +155,11 @@ func playRollouts(a *qta.Agent, m *qta.Maze) []rollout {
 		s := env.Reset(rng)
 		r.way = append(r.way, [2]float64(s.Achieved))
 		for range a.Params().Horizon {
-			s, _ = env.Step(a.Act(s.Observation, s.Desired))
+			action := a.Act(s.Observation, s.Desired)
+			if slices.ContainsFunc(action, math.IsNaN) {
+				break
+			}
+			s, _ = env.Step(action)
 			r.way = append(r.way, [2]float64(s.Achieved))
 		}
 		r.reached = env.Reward(s.Achieved, s.Desired) == 0

@@ -39,18 +39,24 @@ func (s *session) openFigure5(m *qta.Maze, stderr io.Writer) {
 	s.figure5.forgetAfter(s.agent.Steps())
 }
 
-// writeFigure5 writes the snapshots.
+// writeFigure5 writes the snapshots, unless they are safe already.
 func (s *session) writeFigure5(durable bool) error {
+	if !s.figure5.unsaved {
+		return nil
+	}
+	s.figure5.unsaved = !durable
 	return replaceFile(s.path(figure5Store), s.figure5.encode(), durable)
 }
 
 // writePages writes the files to look at.
-func (s *session) writePages(durable bool) error {
-	if err := s.writeFigure5(durable); err != nil {
+func (s *session) writePages() error {
+	if err := s.writeFigure5(false); err != nil {
 		return err
 	}
+	g := s.figure5.frame()
+	pictures := s.figure5.pictures(g)
 	var page bytes.Buffer
-	if err := pageTemplate().Execute(&page, s.page()); err != nil {
+	if err := pageTemplate().Execute(&page, s.page(g, pictures)); err != nil {
 		return fmt.Errorf("%s: %w", s.path(pageFile), err)
 	}
 	for _, f := range []struct {
@@ -58,10 +64,10 @@ func (s *session) writePages(durable bool) error {
 		data []byte
 	}{
 		{curveFile, learningCurve(s.record.Run, s.agent.Evaluations(), s.agent.SolvedAt()).file()},
-		{figure5File, s.figure5.draw(s.record.Run.Maze).file()},
+		{figure5File, s.figure5.draw(s.record.Run.Maze, g, pictures).file()},
 		{pageFile, page.Bytes()},
 	} {
-		if err := replaceFile(s.path(f.name), f.data, durable); err != nil {
+		if err := replaceFile(s.path(f.name), f.data, false); err != nil {
 			return err
 		}
 	}
@@ -95,6 +101,7 @@ type page struct {
 	Seed                  uint64
 	State, Story, Failure string
 	Facts                 []fact
+	Curriculum, Deviation string
 	Curve, Rollouts       template.HTML
 	Goals                 template.HTML
 	Steps, From           int
@@ -118,7 +125,7 @@ type pageParameter struct {
 	Changed                      bool
 }
 
-func (s *session) page() *page {
+func (s *session) page(g frame, pictures [][]*drawing) *page {
 	r, id := s.record, s.record.Run
 	steps := s.agent.Steps()
 	from := max(0, steps-id.EvalEvery)
@@ -131,6 +138,7 @@ func (s *session) page() *page {
 		State:         r.State,
 		Story:         s.story(),
 		Steps:         steps,
+		Curriculum:    id.Parameters.Curriculum,
 		From:          from,
 		ShownRollouts: shownRollouts,
 		Command:       id.command(r.Limits),
@@ -138,6 +146,7 @@ func (s *session) page() *page {
 		Rollouts:      template.HTML(rolloutPicture(s.figure5.maze, playRollouts(s.agent, s.figure5.maze)).inline()),
 		Goals:         template.HTML(goalPicture(s.figure5.maze, s.agent.Goals(from, steps)).inline()),
 	}
+	p.Deviation, _ = s.figure5.deviation()
 	if r.Outcome != nil {
 		p.Failure = r.Outcome.Message
 	}
@@ -151,13 +160,11 @@ func (s *session) page() *page {
 	if r.Outcome != nil && r.Outcome.Digest != "" {
 		p.Facts = append(p.Facts, fact{"SHA-256 of the networks", r.Outcome.Digest})
 	}
-	f := s.figure5
-	g, panels := f.frame(), f.panels()
 	p.PictureWidth, p.PicturesPerLine = int(g.width), g.perLine
-	for i := range f.snapshots {
-		row := pageSnapshot{Caption: f.snapshots[i].caption()}
-		for k := range panels {
-			row.Pictures = append(row.Pictures, template.HTML(f.picture(g, &panels[k], &f.snapshots[i]).inline()))
+	for i := range pictures {
+		row := pageSnapshot{Caption: s.figure5.snapshots[i].caption()}
+		for _, d := range pictures[i] {
+			row.Pictures = append(row.Pictures, template.HTML(d.inline()))
 		}
 		p.Snapshots = append(p.Snapshots, row)
 	}
@@ -177,7 +184,8 @@ func (id identity) command(l limits) []string {
 	}
 	preset, changes := "", []string(nil)
 	for i, p := range qta.Presets() {
-		if c := changesFrom(p.Params, qta.Params(id.Parameters)); i == 0 || len(c) < len(changes) {
+		c := changesFrom(p.Params, qta.Params(id.Parameters))
+		if i == 0 || len(c) < len(changes) || len(c) == len(changes) && strings.HasPrefix(id.Preset, p.Name) {
 			preset, changes = p.Name, c
 		}
 	}
@@ -276,7 +284,8 @@ func pageTemplate() *template.Template {
 </div>
 
 <h2>What the agent makes of the maze</h2>
-<p class="note">The panel of the paper's Figure 5. Value and optimal value: of each point as a goal, seen from the start (disc). The colours of a column mean the same at all times, but for the head deviation's; value and optimal value have the same. The ring is the maze's goal. The numbers are in figure5.csv.</p>
+<p class="note">The panel of the paper's Figure 5. Value and optimal value: of each point as a goal, seen from the start (disc). The colours of a column mean the same at all times, but for those of the {{.Deviation}}; value and optimal value have the same. The ring is the maze's goal. The numbers are in figure5.csv.
+{{- if ne .Curriculum "qta"}} The goals of this run are chosen otherwise, by the curriculum {{.Curriculum}}: probability and samples are what QTA would choose.{{end}}</p>
 {{- range .Snapshots}}
 <div class="snapshot">
 <h3>{{.Caption}}</h3>

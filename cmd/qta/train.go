@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,6 +35,7 @@ const maxSteps = 100_000_000
 type trainFlags struct {
 	maze, params string
 	set          []string
+	ensemble     bool // -uncertainty names one
 	seed         uint64
 	steps, eval  int
 	stop, out    string
@@ -55,6 +57,10 @@ func (f *trainFlags) flagSet() *flag.FlagSet {
 		f.set = append(f.set, s)
 		return nil
 	})
+	f.shorthand(flags, "curriculum", "Curriculum", "`NAME` who chooses the goals: qta, mega, vds, her or random")
+	f.shorthand(flags, "uncertainty", "Uncertainty", "`NAME` what estimates a goal's uncertainty: pun, q, bootstrap or ensemble; the last two with -set UncertaintyActions=16 unless that is set")
+	f.shorthand(flags, "uncertainty-noise", "UncertaintyNoise", "`SIGMA` standard deviation of Gaussian noise added to every estimate")
+	f.shorthand(flags, "replay", "Replay", "`NAME` how transitions are drawn: uniform, per (by uncertainty) or td (by TD error)")
 	seedNumber(flags, &f.seed, "`N` seed of all random generators (1)")
 	wholeNumber(flags, &f.steps, "steps", 1, maxSteps, "`N` budget, in environment steps in all (150000)")
 	flags.Func("stop", "`WHEN` solved: stop at the first perfect evaluation; never: use the budget up (solved)", func(s string) error {
@@ -69,6 +75,36 @@ func (f *trainFlags) flagSet() *flag.FlagSet {
 	wholeNumber(flags, &f.threads, "threads", 1, 256, fmt.Sprintf("`N` threads; the results are the same for every number (one per CPU, at most 8: here %d)", f.threads))
 	wholeNumber(flags, &f.checkpoint, "checkpoint", 1, maxSteps, "`N` environment steps between checkpoints (5000 or 5 minutes, and at most 1 % of the time)")
 	return flags
+}
+
+// shorthand defines a flag that stands for -set field=value. A value that is
+// not allowed is refused under the flag's own name.
+func (f *trainFlags) shorthand(flags *flag.FlagSet, name, field, usage string) {
+	flags.Func(name, usage+"; short for -set "+field+"="+flagValue(usage), func(value string) error {
+		p := qta.Default()
+		if err := p.Set(field, value); err != nil {
+			return errors.New(bare(err))
+		}
+		f.set = append(f.set, field+"="+value)
+		if field == "Uncertainty" {
+			f.ensemble = value == "bootstrap" || value == "ensemble"
+		}
+		return nil
+	})
+}
+
+// flagValue returns the name of the value in a flag's usage.
+func flagValue(usage string) string { return strings.Split(usage, "`")[1] }
+
+// changes returns every -set. Bootstrapped Q-networks and Deep Ensembles take
+// the random actions that the paper's table gives them, "8 (16 for deep
+// ensembles and bootstrapped DQN)", where nothing else is said.
+func (f *trainFlags) changes() []string {
+	const field = "UncertaintyActions="
+	if !f.ensemble || slices.ContainsFunc(f.set, func(s string) bool { return strings.HasPrefix(s, field) }) {
+		return f.set
+	}
+	return append(slices.Clip(f.set), field+"16")
 }
 
 // A session is the work of one process on a run.
@@ -100,7 +136,7 @@ func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	p, label, err := findParams(f.params, f.set)
+	p, label, err := findParams(f.params, f.changes())
 	if err != nil {
 		return err
 	}
@@ -221,8 +257,10 @@ func (s *session) open(checkpoint int) error {
 	if err := s.writeLog(false); err != nil {
 		return err
 	}
-	if err := s.writePages(false); err != nil {
-		return err
+	if !exists(s.path(pageFile)) {
+		if err := s.writePages(); err != nil {
+			return err
+		}
 	}
 	var err error
 	if s.timing, err = openTiming(s.dir); err != nil {
@@ -328,7 +366,7 @@ func (s *session) evaluated(e qta.Evaluation) error {
 	if err := s.writeLog(false); err != nil {
 		return err
 	}
-	err := s.writePages(false)
+	err := s.writePages()
 	s.logs.done(e.Step, begin, time.Now())
 	return err
 }
@@ -370,7 +408,7 @@ func (s *session) writeEnd() error {
 		s.record.State = stateFinished
 	}
 	s.record.Outcome = &outcome{Steps: s.agent.Steps(), SolvedAt: s.agent.SolvedAt(), Digest: s.agent.Digest()}
-	if err := s.writePages(true); err != nil {
+	if err := s.writePages(); err != nil {
 		return err
 	}
 	return replaceFile(s.path(recordFile), s.record.encode(), true)
@@ -382,7 +420,7 @@ func (s *session) fail(err error) error {
 	s.record.State = stateFailed
 	s.record.Outcome = &outcome{Steps: s.agent.Steps(), SolvedAt: s.agent.SolvedAt(), Message: bare(err)}
 	s.writeLog(true) // of this and the next writes, err is the one to report
-	s.writePages(true)
+	s.writePages()
 	replaceFile(s.path(recordFile), s.record.encode(), true)
 	if s.savedStep < 0 {
 		return &runError{err, "there is no checkpoint yet in " + s.dir}

@@ -347,7 +347,7 @@ func TestNumbersGoneWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	s := &session{dir: ".", agent: a, printer: newPrinter(&out, 100, 0), savedStep: -1, record: &record{
+	s := &session{dir: ".", agent: a, figure5: newFigure5(m, p, 1000), printer: newPrinter(&out, 100, 0), savedStep: -1, record: &record{
 		Format: recordFormat, State: stateRunning,
 		Run:    identity{qta.Version, name, mapLines(m), "small", parameters(p), 1, 1000, rollouts},
 		Limits: limits{100, "never"},

@@ -1,0 +1,226 @@
+package qta
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// Masks are fair coins: for each critic, for two critics at once, for two
+// transitions in a row, and for two seeds.
+func TestMasks(t *testing.T) {
+	const n = 20000
+	check := func(what string, p float64, in func(i int) bool) {
+		t.Helper()
+		count := 0
+		for i := range n {
+			if in(i) {
+				count++
+			}
+		}
+		if d := math.Abs(float64(count) - n*p); d > 5*math.Sqrt(n*p*(1-p)) {
+			t.Errorf("%s: %d of %d, want about %.0f", what, count, n, n*p)
+		}
+	}
+	for _, seed := range []uint64{0, 1, 1 << 63} {
+		for c := range 4 {
+			what := fmt.Sprintf("seed %d, critic %d", seed, c)
+			check(what, 0.5, func(i int) bool { return inMask(seed, i, c) })
+			check(what+" and the next", 0.25, func(i int) bool { return inMask(seed, i, c) && inMask(seed, i, c+1) })
+			check(what+", and the next transition", 0.25, func(i int) bool { return inMask(seed, i, c) && inMask(seed, i+1, c) })
+			check(what+", and transition i+64", 0.25, func(i int) bool { return inMask(seed, i, c) && inMask(seed, i+64, c) })
+			check(what+", and another seed", 0.25, func(i int) bool { return inMask(seed, i, c) && inMask(seed+1, i, c) })
+			check(what+" and critic 63 - i", 0.25, func(i int) bool { return inMask(seed, i, c) && inMask(seed, i, 63-c) })
+		}
+	}
+}
+
+// A transition has its masks in every minibatch, whichever it shares it with,
+// and in both forms; the weights of prioritised replay go on top.
+func TestMasksOfBatches(t *testing.T) {
+	const steps = 75 // seven episodes of ten steps and one of five
+	for _, form := range []string{"clean", "authors"} {
+		p := tinyPreset(Default())
+		p.Uncertainty, p.BootstrapForm, p.Batch, p.HeadOwnDraw = "bootstrap", form, 200, true
+		a, env := walked(t, p, steps)
+		for range 3 {
+			for _, b := range []*batch{&a.scratch.batch, &a.scratch.headBatch} {
+				a.sample(env, b, p.HindsightRatio, nil)
+				for c := range a.pun.critics {
+					for row, i := range b.transitions {
+						weight, head := float32(0), float32(0)
+						if inMask(a.seed, i, c) {
+							weight, head = 1, 1
+						}
+						if form == "authors" {
+							if i >= 70 {
+								weight = 0
+							}
+							head = 1 - weight
+						}
+						if b.weights[c][row] != weight || b.headMasks[c][row] != head {
+							t.Fatalf("%s form, transition %d, critic %d: weight %v and head's mask %v, want %v and %v",
+								form, i, c, b.weights[c][row], b.headMasks[c][row], weight, head)
+						}
+					}
+				}
+			}
+		}
+	}
+	p := tinyPreset(Default())
+	p.Uncertainty, p.Replay = "bootstrap", "per"
+	a, env := walked(t, p, steps)
+	for i := range steps {
+		a.replay.setWeight(i, 1+float64(i))
+	}
+	b := &a.scratch.batch
+	a.sampleBatch(env, b)
+	for c := range a.pun.critics {
+		for row, i := range b.transitions {
+			want := float32(0)
+			if inMask(a.seed, i, c) {
+				want = float32(b.w[row])
+			}
+			if b.weights[c][row] != want {
+				t.Errorf("transition %d, critic %d: weight %v, want %v", i, c, b.weights[c][row], want)
+			}
+		}
+	}
+}
+
+// The heads of the authors' form predict the mean of the components.
+func TestPredictedMean(t *testing.T) {
+	p := tinyPreset(Authors())
+	p.Uncertainty = "bootstrap"
+	a, env := walked(t, p, 30)
+	b := &a.scratch.headBatch
+	a.sample(env, b, 0, nil)
+	if b.head.cols != 1 {
+		t.Fatalf("heads of %d outputs", b.head.cols)
+	}
+	for row, i := range b.transitions {
+		s := at(a.replay.nextAchieved, i, 2)
+		near(t, "predicted", b.head.row(row), []float64{(s[0] + s[1]) / 2})
+	}
+}
+
+// backbone returns the parameters of all layers but the last.
+func backbone(m *mlp) []float32 {
+	last := m.layers[len(m.layers)-1]
+	return m.params[:len(m.params)-len(last.w.data)-len(last.b)]
+}
+
+// Critics keep one backbone, to the bit, and so do their targets; what is on
+// top of it differs.
+func TestSharedBackbones(t *testing.T) {
+	for _, preset := range []Preset{{"default", Default()}, {"authors", Authors()}} {
+		for _, replay := range []string{"uniform", "per"} {
+			p := tinyPreset(preset.Params)
+			p.Uncertainty, p.Replay = "bootstrap", replay
+			p.CriticDecay, p.HeadDecay = 1e-3, 1e-3
+			a := newMazeAgent(t, p, 4)
+			a.perfect = true // the decays apply
+			first := slices.Clone(backbone(a.pun.critics[0].q))
+			trainTo(t, a, 60, nil)
+			for i, c := range a.pun.critics {
+				if !slices.Equal(backbone(c.q), backbone(a.pun.critics[0].q)) || !slices.Equal(backbone(a.pun.targets[i]), backbone(a.pun.targets[0])) {
+					t.Errorf("%s, %s replay: the backbone of critic %d is another", preset.Name, replay, i)
+				}
+				n := len(backbone(c.q))
+				if i > 0 && (slices.Equal(c.params[n:len(c.q.params)], a.pun.critics[0].params[n:len(c.q.params)]) ||
+					slices.Equal(c.head.w.data, a.pun.critics[0].head.w.data)) {
+					t.Errorf("%s, %s replay: critic %d is the first", preset.Name, replay, i)
+				}
+			}
+			if slices.Equal(first, backbone(a.pun.critics[0].q)) {
+				t.Errorf("%s, %s replay: the backbone has not moved", preset.Name, replay)
+			}
+		}
+	}
+}
+
+// The gradients are those of the joint loss: the sum over the critics of their
+// masked and weighted losses, each for its own target, as a function of one
+// backbone; and for the heads, with their masks, where their gradient enters
+// it.
+func TestJointGradient(t *testing.T) {
+	for seed := range uint64(4) {
+		for _, form := range []string{"together", "apart", "backbone", "authors"} {
+			c := newGradientCase(seed)
+			rng := rand.New(rand.NewPCG(seed, 7))
+			rows, width := len(c.b.s), 3
+			p := c.still
+			p.Uncertainty = "bootstrap"
+			p.HeadOwnDraw, p.HeadBackbone = form != "together", form == "backbone" || form == "authors"
+			if form == "authors" {
+				p.BootstrapForm, p.HeadLoss = "authors", "norm"
+				width = 1
+				for i := range c.heads {
+					c.heads[i] = randomLayer(rng, 7, 1)
+				}
+			}
+			// The twins share the arrays of one backbone.
+			for i := range c.critics {
+				c.critics[i] = append(slices.Clone(c.critics[0][:2]), c.critics[i][2])
+			}
+			u := ensemble(p, c.critics, c.heads, rows)
+			b := c.b.batch()
+			if form == "authors" {
+				b.head = newMatrix(rows, 1)
+				for k, s := range c.b.next {
+					b.head.data[k] = float32(s[0])
+				}
+			}
+			own := make([]twinBatch, 3)
+			masks := make([][]float64, 3)
+			b.y = nil
+			for i := range own {
+				own[i] = c.b
+				own[i].y = randomRows(rng, 1, rows)[0]
+				own[i].w = make([]float64, rows)
+				masks[i] = make([]float64, rows)
+				for k := range rows {
+					own[i].w[k] = c.b.w[k] * float64(rng.IntN(2))
+					masks[i][k] = float64(rng.IntN(2))
+				}
+				b.y = append(b.y, float32s(own[i].y))
+				b.weights = append(b.weights, float32s(own[i].w))
+				b.headMasks = append(b.headMasks, float32s(masks[i]))
+			}
+			critics := func() float64 {
+				sum := 0.0
+				for i, q := range c.critics {
+					sum += twinCriticLoss(q, own[i], true)
+				}
+				return sum
+			}
+			heads := func() float64 {
+				sum := 0.0
+				for i, q := range c.critics {
+					for k := range rows {
+						for j, v := range twinPrediction(q, c.heads[i], c.b, k)[:width] {
+							sum += masks[i][k] * math.Pow(v-c.b.next[k][j], 2) / float64(rows)
+						}
+					}
+				}
+				return sum
+			}
+			got, gotHeads := u.learn(nil, b, &p, false)
+			if form != "together" {
+				gotHeads = u.learnHeads(nil, b, &p, false)
+			}
+			near(t, form+" losses", []float32{float32(got), float32(gotHeads)}, []float64{critics() / 3, heads() / 3})
+			for i, critic := range c.critics {
+				params := twinParams(critic...)
+				near(t, form+" critic", tenfold(u.criticAdam[i].m)[:len(params)], twinGradient(params, critics))
+				params = twinParams(c.heads[i])
+				if p.HeadBackbone {
+					params = append(twinParams(critic...), params...)
+				}
+				near(t, form+" head", tenfold(u.headAdam[i].m), twinGradient(params, heads))
+			}
+		}
+	}
+}

@@ -1,0 +1,320 @@
+package main
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"qta"
+)
+
+// wellFormed reads an XML file to its end and returns the names of its
+// elements.
+func wellFormed(t *testing.T, what, text string) map[string]int {
+	t.Helper()
+	elements := map[string]int{}
+	for d := xml.NewDecoder(strings.NewReader(text)); ; {
+		token, err := d.Token()
+		if err == io.EOF {
+			return elements
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if e, ok := token.(xml.StartElement); ok {
+			elements[e.Name.Local]++
+		}
+	}
+}
+
+// TestPages looks through the files of a tiny run, whose names are unfriendly.
+func TestPages(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const name = `a<b>&"c"`
+	writeFile(t, name+".txt", "S.\n#G\n")
+	mustRun(t, tinyRun("-maze", "./"+name+".txt", "-steps", "30", "-out", "run")...)
+	for _, file := range []string{curveFile, figure5File} {
+		wellFormed(t, file, readFile(t, "run", file))
+	}
+	page := readFile(t, "run", pageFile)
+	if strings.Contains(page, name) || strings.Contains(page, "<b>") || !strings.Contains(page, "a&lt;b&gt;&amp;") {
+		t.Error("the name of the maze is not escaped")
+	}
+	for _, m := range regexp.MustCompile(`(?:href|src|url)\s*[=(]\s*"?([^">]{0,12})`).FindAllStringSubmatch(page, -1) {
+		if !strings.HasPrefix(m[1], "data:image/p") {
+			t.Errorf("the page refers to %q", m[1])
+		}
+	}
+	if strings.Contains(page, "<script") || strings.Contains(page, "http-equiv=\"refresh\"") {
+		t.Error("a finished run's page has a script or loads itself")
+	}
+	for _, want := range []string{"finished", "Goals that the agent set itself from step 23 to step 30", "After 28 environment steps", "head deviation", "<th>UncertaintyActions</th><td>2</td>", `class="changed"`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	for _, svg := range regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAllString(page, -1) {
+		wellFormed(t, "a picture of the page", svg)
+	}
+	// The command on the page makes the same run.
+	_, text, _ := strings.Cut(page, "The same run again: <code>")
+	text, _, _ = strings.Cut(text, "</code>")
+	var words []string
+	for _, m := range regexp.MustCompile(`<span>(.*?)</span>`).FindAllStringSubmatch(text, -1) {
+		words = append(words, strings.Trim(html.UnescapeString(m[1]), "'"))
+	}
+	words[2] = "./" + words[2]
+	mustRun(t, append(words[1:], "-out", "again")...)
+	sameOutcome(t, "run", "again")
+}
+
+// TestPagesOfMethods draws runs of every way to choose goals and to estimate
+// uncertainty, and of networks that have failed.
+func TestPagesOfMethods(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, set := range []string{"Curriculum=mega", "Curriculum=vds", "Curriculum=her", "Curriculum=random", "Replay=per", "Uncertainty=q", "Uncertainty=bootstrap", "Uncertainty=ensemble"} {
+		mustRun(t, tinyRun("-set", set, "-steps", "30", "-out", set)...)
+		page := readFile(t, set, pageFile)
+		if got := strings.Contains(page, "are what QTA would choose"); got != strings.HasPrefix(set, "Curriculum") {
+			t.Errorf("%s: the page says that goals are chosen otherwise: %v", set, got)
+		}
+		if got := strings.Contains(page, "head deviation"); got == strings.HasPrefix(set, "Uncertainty") {
+			t.Errorf("%s: the page speaks of head deviation: %v", set, got)
+		}
+	}
+	if got := command(t, tinyRun("-set", "CriticRate=1", "-set", "ActorRate=1", "-set", "HiddenLayers=16", "-set", "HiddenSize=64", "-steps", "2000", "-out", "failed")...); got.code != exitNumeric {
+		t.Fatalf("%+v, want a run that fails", got)
+	}
+	if page := readFile(t, "failed", pageFile); !strings.Contains(page, "The run has failed: step ") || strings.Contains(page, "NaN\"") {
+		t.Error("the page of a failed run does not say so, or has a picture with NaN")
+	}
+}
+
+func TestMazePicture(t *testing.T) {
+	t.Chdir(t.TempDir())
+	out := mustRun(t, "maze", "12x5", "-o", "maze.svg")
+	if out != mustRun(t, "maze", "12x5") {
+		t.Errorf("output %q", out)
+	}
+	picture := readFile(t, "maze.svg")
+	wellFormed(t, "maze.svg", picture)
+	// Five columns in rows: one run of five cells, ten rows of two or three
+	// runs of one, and a last one of two runs of two.
+	path := regexp.MustCompile(`class="paper" d="([^"]*)"`).FindStringSubmatch(picture)
+	if got := strings.Count(path[1], "z"); got != 1+9*3+1*2+2 {
+		t.Errorf("%d runs of free cells, want 32", got)
+	}
+	if got := command(t, "maze", "4x5", "-o", "nowhere/maze.svg"); got.code != exitInput || !strings.Contains(got.errors, "nowhere/maze.svg cannot be written") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for _, test := range []struct {
+		low, high float64
+		most      int
+		want      []string
+		exp       int
+	}{
+		{0, 1, 6, []string{"0.0", "0.2", "0.4", "0.6", "0.8", "1.0"}, 0},
+		{0, 1, 5, []string{"0.0", "0.5", "1.0"}, 0},
+		{-23.4, 0, 5, []string{"−20", "−15", "−10", "−5", "0"}, 0},
+		{-23.4, 0, 2, []string{"−20", "0"}, 0},
+		{0, 150_000, 4, []string{"0", "50", "100", "150"}, 3},
+		{0, 2_500_000, 6, []string{"0.0", "0.5", "1.0", "1.5", "2.0", "2.5"}, 6},
+		{0, 12_500, 4, []string{"0", "5", "10"}, 3},
+		{0, 0.00042, 5, []string{"0", "1", "2", "3", "4"}, -4},
+		{3, 3, 5, []string{"3"}, 0},
+		{0, 0, 5, []string{"0"}, 0},
+		{-3, 1e300, 3, []string{"0.0", "0.5", "1.0"}, 300},
+	} {
+		got := newTicks(test.low, test.high, test.most)
+		if diff := cmp.Diff(test.want, got.texts); diff != "" || got.exp != test.exp {
+			t.Errorf("%v to %v, at most %d: exponent %d, want %d (-want +got):\n%s", test.low, test.high, test.most, got.exp, test.exp, diff)
+		}
+		for _, at := range got.at {
+			if at < test.low-1e-9*math.Abs(test.low) || at > test.high+1e-9*math.Abs(test.high) {
+				t.Errorf("%v to %v: a tick at %v", test.low, test.high, at)
+			}
+		}
+	}
+	for exp, want := range map[int]string{0: "cells", 3: "thousand cells", 6: "million cells", -4: "10⁻⁴ cells", 12: "10¹² cells"} {
+		if got := inUnits("cells", exp); got != want {
+			t.Errorf("inUnits of %d is %q, want %q", exp, got, want)
+		}
+	}
+}
+
+// TestPlot draws what figures over many runs need: bands, error bars, bounds,
+// gaps, many series.
+func TestPlot(t *testing.T) {
+	p := plot{title: "a & b", x: axis{name: "path length", unit: "steps"}, y: axis{name: "steps", low: 0}, width: 300, height: 180}
+	for i := range 12 {
+		s := series{name: fmt.Sprintf("method <%d>", i), line: true, spread: spread(i % 3)}
+		for k := range 6 {
+			y := float64(1000 * (i + k))
+			s.points = append(s.points, point{x: float64(9 + 2*k), y: y, low: y - 500, high: y + 500, hollow: k == 5})
+		}
+		s.points[2].y = math.NaN()
+		p.series = append(p.series, s)
+	}
+	long := series{name: "long", line: true}
+	for k := range 100_000 {
+		long.points = append(long.points, point{x: 9 + float64(k)/1e4, y: float64(k % 7)})
+	}
+	p.series = append(p.series, long)
+	p.marks = []mark{{x: 11, name: "a mark"}}
+	d := p.draw()
+	svg := string(d.file())
+	elements := wellFormed(t, "plot", svg)
+	if strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
+		t.Error("the plot has coordinates that are no numbers")
+	}
+	if len(svg) > 100_000 {
+		t.Errorf("%d bytes: many points are not thinned", len(svg))
+	}
+	if elements["text"] < 13 {
+		t.Errorf("%d texts", elements["text"])
+	}
+	for _, m := range regexp.MustCompile(`<text class="ink" x="([\d.]+)" y="([\d.]+)" text-anchor="start">([^<]*)<`).FindAllStringSubmatch(svg, -1) {
+		var x, y float64
+		fmt.Sscan(m[1], &x)
+		fmt.Sscan(m[2], &y)
+		if x+textWidth(html.UnescapeString(m[3])) > d.width || y > d.height {
+			t.Errorf("%q at %v, %v is outside the picture of %v by %v", m[3], x, y, d.width, d.height)
+		}
+	}
+	// A plot without points still has axes.
+	wellFormed(t, "empty plot", string((&plot{width: 100, height: 50}).draw().file()))
+}
+
+// chromium returns the path of a browser, or skips the test.
+func chromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("there is no Chromium to look at pages with")
+	return ""
+}
+
+// look returns the page that the browser makes of a file.
+func look(t *testing.T, browser, file string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--user-data-dir="+t.TempDir(),
+		"--window-size=1400,1000", "--virtual-time-budget=5000", "--dump-dom", "file://"+file)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		t.Skipf("the browser does not run here: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// TestLooks measures pages in a browser: at the widths of a telephone and of a
+// screen nothing reaches out of the page, and no two texts of a picture
+// overlap.
+func TestLooks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starting a browser takes seconds")
+	}
+	browser := chromium(t)
+	dir := t.TempDir()
+	t.Chdir(dir)
+	var pages []string
+	for _, run := range []struct{ maze, steps string }{{"1U5", "7"}, {"4x5", "28"}, {"12x5", "917"}, {"10U5", "14"}} {
+		mustRun(t, tinyRun("-maze", run.maze, "-steps", run.steps, "-out", run.maze)...)
+		pages = append(pages, readFile(t, run.maze, pageFile))
+	}
+	// The pages stand in frames of the widths; what a script finds there
+	// becomes this page's text.
+	var b strings.Builder
+	b.WriteString("<!DOCTYPE html><body>")
+	widths := []int{400, 1400}
+	for _, page := range pages {
+		for _, width := range widths {
+			fmt.Fprintf(&b, `<iframe width="%d" height="900" srcdoc="%s"></iframe>`, width, html.EscapeString(page))
+		}
+	}
+	b.WriteString(`<script>onload = () => {
+	let found = [];
+	for (const frame of document.querySelectorAll("iframe")) {
+		const page = frame.contentDocument, out = [];
+		for (const svg of page.querySelectorAll("svg")) {
+			const box = svg.getBoundingClientRect(), texts = [...svg.querySelectorAll("text")].map(e => [e.textContent, e.getBoundingClientRect()]);
+			texts.forEach(([s, r], i) => {
+				if (r.left < box.left - 1 || r.right > box.right + 1 || r.top < box.top - 1 || r.bottom > box.bottom + 1) out.push("clipped: " + s);
+				for (const [u, q] of texts.slice(0, i))
+					if (r.left < q.right && q.left < r.right && r.top + 2 < q.bottom && q.top + 2 < r.bottom) out.push("overlap: " + s + " and " + u);
+			});
+		}
+		found.push([frame.width, page.documentElement.scrollWidth, page.querySelectorAll("svg").length, page.querySelectorAll("h3").length, ...out].join("|"));
+	}
+	document.body.textContent = "FOUND " + found.join("\n") + " END";
+}</script>`)
+	file := filepath.Join(dir, "frames.html")
+	if err := os.WriteFile(file, []byte(b.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	text := html.UnescapeString(look(t, browser, file))
+	_, text, ok := strings.Cut(text, "FOUND ")
+	text, _, ended := strings.Cut(text, " END")
+	if !ok || !ended {
+		t.Fatalf("the browser has found nothing: %.200q", text)
+	}
+	lines := strings.Split(text, "\n")
+	if len(lines) != len(pages)*len(widths) {
+		t.Fatalf("%d pages were seen: %q", len(lines), lines)
+	}
+	snapshots := []int{1, 3, 8, 2}
+	for i, line := range lines {
+		var frame, scroll, svgs, rows int
+		fields := strings.SplitN(line, "|", 5)
+		fmt.Sscan(strings.Join(fields[:4], " "), &frame, &scroll, &svgs, &rows)
+		if frame != widths[i%2] || scroll > frame {
+			t.Errorf("page %d of %d pixels is %d wide", i/2, frame, scroll)
+		}
+		if want := snapshots[i/2]; rows != want || svgs != 3+6*want {
+			t.Errorf("page %d has %d pictures and %d snapshots, want %d and %d", i/2, svgs, rows, 3+6*want, want)
+		}
+		if len(fields) > 4 {
+			t.Errorf("page %d at %d pixels: %s", i/2, frame, fields[4])
+		}
+	}
+}
+
+// TestCommandWords quotes what a shell would change.
+func TestCommandWords(t *testing.T) {
+	for word, want := range map[string]string{"4x5": "4x5", "a b": "'a b'", "it's": `'it'\''s'`, "": "''", "Batch=3": "Batch=3"} {
+		if got := shellWord(word); got != want {
+			t.Errorf("%q becomes %s, want %s", word, got, want)
+		}
+	}
+	p := qta.Paper()
+	p.Batch = 7
+	m := mustMaze(t, "4x5")
+	id := identity{Maze: "4x5", Map: mapLines(m), Parameters: parameters(p), Seed: 3, EvalEvery: 1000}
+	want := "qta -maze 4x5 -params paper -set Batch=7 -seed 3 -eval 1000 -steps 9 -stop never"
+	if got := strings.Join(id.command(limits{9, "never"}), " "); got != want {
+		t.Errorf("command %q, want %q", got, want)
+	}
+}

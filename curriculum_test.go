@@ -1,0 +1,337 @@
+package qta
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// numberedAgent returns an agent whose transition i led from a place where i-1
+// was achieved to one where i was, in pursuit of goal -1-i, where the
+// environment desired 1000 + i.
+func numberedAgent(t *testing.T, curriculum string, n, horizon int) *Agent {
+	t.Helper()
+	p := tinyPreset(Default())
+	p.Curriculum, p.Horizon = curriculum, horizon
+	a, err := NewAgent(p, Sizes{1, 1, 1}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		x := []float64{float64(i)}
+		a.replay.add(x, []float64{x[0] - 1}, x, []float64{-1 - x[0]}, State{Observation: x, Achieved: x, Desired: []float64{1000 + x[0]}})
+	}
+	a.step = n
+	return a
+}
+
+// HER pursues the environment's goal from an episode's first step to its last,
+// also after reaching it, and relabels as QTA does.
+func TestHERTrains(t *testing.T) {
+	p := tinyPreset(Default())
+	p.Curriculum = "her"
+	a := newMazeAgent(t, p, 1)
+	trainTo(t, a, 100, nil)
+	if !slices.Equal(a.replay.goal, a.replay.desired) || a.goalsSet != 10 {
+		t.Errorf("%d goals in 10 episodes, or other ones than the environment's", a.goalsSet)
+	}
+	b := numberedAgent(t, "her", 20, 10)
+	own := 0
+	for range 1000 {
+		if b.replayGoal(3, p.HindsightRatio)[0] < 0 {
+			own++
+		}
+	}
+	if own < 130 || own > 270 {
+		t.Errorf("%d of 1000 goals are not relabelled, want about 200", own)
+	}
+}
+
+// Random goals were achieved before, all alike, and change with each success;
+// a run's first is where the agent stands.
+func TestRandomGoals(t *testing.T) {
+	p := tinyPreset(Default())
+	p.Curriculum = "random"
+	a := newMazeAgent(t, p, 1)
+	successes := 0
+	trainTo(t, a, 100, func() error {
+		i := a.step - 1
+		goal, now := at(a.replay.goal, i, 2), at(a.replay.nextAchieved, i, 2)
+		found := false
+		for j := range i + 1 {
+			found = found || slices.Equal(goal, at(a.replay.achieved, j, 2))
+		}
+		if !found {
+			t.Errorf("at step %d the goal %v has not been achieved before", i, goal)
+		}
+		if a.step%p.Horizon > 0 && math.Hypot(now[0]-goal[0], now[1]-goal[1]) < 0.35 {
+			successes++
+		}
+		return nil
+	})
+	if want := 10 + successes; a.goalsSet != want || successes == 0 {
+		t.Errorf("%d goals set, want %d with %d successes", a.goalsSet, want, successes)
+	}
+	b := numberedAgent(t, "random", 23, 5)
+	counts := map[int]int{}
+	const draws = 20000
+	for range draws {
+		counts[int(b.curriculum.goal(b, false)[0])]++
+	}
+	for i := range 23 {
+		p := 1.0 / 23
+		if c := counts[i-1]; math.Abs(float64(c)-draws*p) > 5*math.Sqrt(draws*p*(1-p)) {
+			t.Errorf("the goal of transition %d is drawn %d times of %d", i, c, draws)
+		}
+	}
+}
+
+// The disagreement of Q-values is that of the critics' values of the policy's
+// action, from the current state to the candidate, or the other way.
+func TestValueDisagreement(t *testing.T) {
+	for _, swapped := range []bool{false, true} {
+		p := tinyPreset(Default())
+		p.Uncertainty, p.QSwapped = "q", swapped
+		a, _ := walked(t, p, 15) // as many candidates, and fewer than a batch
+		a.drawCandidates(&a.scratch.selection)
+		for _, first := range []bool{false, true} {
+			s := &a.scratch.selection
+			a.assess(s, first)
+			actor := a.policy.net.vector()
+			var want []float64
+			for _, i := range s.candidates {
+				state, goal := a.observation, at(a.replay.achieved, i, 2)
+				if swapped {
+					state, goal = goal, state
+				}
+				var q []float64
+				for _, c := range a.pun.critics {
+					q = append(q, twinValue(c.q.vector(), state, goal, twinAct(actor, state, goal)))
+				}
+				want = append(want, twinSampleDeviation(q))
+			}
+			near(t, fmt.Sprintf("swapped %t, first %t", swapped, first), float32s(s.ε), want)
+		}
+	}
+}
+
+// Noise is normal, of the chosen deviation, anew for each candidate and each
+// selection, and comes before the scaling of Equation 6.
+func TestUncertaintyNoise(t *testing.T) {
+	p := tinyPreset(Default())
+	p.Candidates = 3000
+	p.UncertaintyNoise = 0.03
+	for _, uncertainty := range []string{"q", "pun", "ensemble", "bootstrap"} {
+		p.Uncertainty = uncertainty
+		a, _ := walked(t, p, 3000)
+		s := &a.scratch.selection
+		a.drawCandidates(s)
+		estimate := func(σ float64) (clean, noisy []float64) {
+			before := a.goalDraws.state()
+			a.params.UncertaintyNoise = 0
+			a.assess(s, false)
+			clean = slices.Clone(s.ε)
+			if err := a.goalDraws.restore(before); err != nil {
+				t.Fatal(err)
+			}
+			a.params.UncertaintyNoise = σ
+			a.assess(s, false)
+			return clean, slices.Clone(s.ε)
+		}
+		var last []float64
+		for range 2 {
+			clean, noisy := estimate(0.03)
+			for k := range noisy {
+				noisy[k] -= clean[k]
+			}
+			mean, deviation := moments(noisy)
+			if n := float64(len(noisy)); math.Abs(mean) > 5*0.03/math.Sqrt(n) || math.Abs(deviation/0.03-1) > 5/math.Sqrt(2*n) {
+				t.Errorf("%s: noise of mean %v and deviation %v, want 0 and 0.03", uncertainty, mean, deviation)
+			}
+			if last != nil && math.Abs(correlation(last, noisy)) > 0.1 {
+				t.Errorf("%s: the noise of two selections is correlated by %v", uncertainty, correlation(last, noisy))
+			}
+			last = noisy
+		}
+	}
+}
+
+func correlation(x, y []float64) float64 {
+	mx, sx := moments(x)
+	my, sy := moments(y)
+	sum := 0.0
+	for i := range x {
+		sum += (x[i] - mx) * (y[i] - my) / float64(len(x))
+	}
+	return sum / (sx * sy)
+}
+
+// naivePriority is the priority of a row of a minibatch, from the networks as
+// they stand.
+func naivePriority(a *Agent, b *batch, row int) float64 {
+	x := float64s(b.x.row(row))
+	s, g, action := x[:2], x[2:4], x[4:]
+	var q []float64
+	var predictions [][]float64
+	errors := 0.0
+	for i, c := range a.pun.critics {
+		q = append(q, twinValue(c.q.vector(), s, g, action))
+		latent, _ := twinForward(c.q.vector(), x)
+		_, p := twinForward(vectorNet{c.head.vector()}, latent)
+		predictions = append(predictions, p)
+		errors += math.Abs(q[i]-float64(forCritic(b.y, i)[row])) / float64(len(a.pun.critics))
+	}
+	switch {
+	case a.params.Replay == "td" && a.params.TDPriority == "error":
+		return errors
+	case a.params.Replay == "td":
+		return twinSampleDeviation(q)
+	case a.params.Uncertainty == "ensemble":
+		return twinScore(a.params.EnsembleScore, predictions)
+	}
+	return twinDeviation(predictions)
+}
+
+// An update writes the priorities of its minibatch, as they were before it, and
+// a new transition gets the largest so far.
+func TestPriorities(t *testing.T) {
+	for _, test := range []struct{ replay, td, uncertainty, form string }{
+		{"per", "error", "pun", "default"},
+		{"per", "error", "pun", "authors"},
+		{"per", "error", "q", "default"},
+		{"per", "error", "bootstrap", "default"},
+		{"per", "error", "ensemble", "default"},
+		{"per", "error", "ensemble", "authors"},
+		{"td", "error", "pun", "default"},
+		{"td", "deviation", "pun", "default"},
+		{"td", "deviation", "pun", "authors"},
+		{"td", "error", "ensemble", "default"},
+		{"td", "error", "bootstrap", "default"},
+	} {
+		p := tinyPreset(Default())
+		if test.form == "authors" {
+			p = tinyPreset(Authors())
+		}
+		p.Replay, p.TDPriority, p.Uncertainty, p.PriorityAlpha = test.replay, test.td, test.uncertainty, 0.6
+		a, env := walked(t, p, 40)
+		rng := rand.New(rand.NewPCG(1, 0))
+		for i := range 40 {
+			a.replay.setWeight(i, rng.Float64())
+		}
+		largest := 1.0
+		for range 5 {
+			b := &a.scratch.batch
+			a.sampleBatch(env, b)
+			before := agentCopy(t, a)
+			drawn := *b // whose actions the policy's update overwrites
+			drawn.x.data = slices.Clone(b.x.data)
+			a.learn(env)
+			wrote := map[int]float64{}
+			for row, i := range b.transitions {
+				wrote[i] = naivePriority(before, &drawn, row)
+				largest = math.Max(largest, wrote[i])
+			}
+			for i, priority := range wrote {
+				near(t, fmt.Sprintf("%+v: weight of transition %d", test, i), []float32{float32(a.replay.weights.weight(i))}, []float64{math.Pow(priority, 0.6)})
+			}
+			near(t, "the largest", []float32{float32(a.largest)}, []float64{largest})
+		}
+	}
+	p := tinyPreset(Default())
+	p.Replay, p.PriorityAlpha = "td", 0.5
+	a := newMazeAgent(t, p, 1)
+	a.largest = 9
+	trainTo(t, a, 1, nil)
+	if got := a.replay.weights.weight(0); got != 3 {
+		t.Errorf("a new transition weighs %v, want the root of 9", got)
+	}
+}
+
+// agentCopy returns an agent with the same networks.
+func agentCopy(t *testing.T, a *Agent) *Agent {
+	t.Helper()
+	b, err := NewAgent(a.params, a.sizes, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range a.pun.critics {
+		copy(b.pun.critics[i].params, c.params)
+	}
+	return b
+}
+
+// The weights of the critics' loss are Equation 8 with the probabilities that
+// the whole replay has, those of transitions that are never drawn excepted.
+func TestTrainingWeights(t *testing.T) {
+	p := tinyPreset(Default())
+	p.Replay, p.Batch, p.PriorityAlpha, p.PriorityBetaSteps = "per", 400, 0.7, 100
+	for _, step := range []int{30, 60, 100, 140} {
+		a, env := walked(t, p, 30)
+		a.step = step
+		rng := rand.New(rand.NewPCG(2, 0))
+		weights := make([]float64, 30)
+		sum, least := 0.0, math.Inf(1)
+		for i := range weights {
+			if i%3 > 0 {
+				weights[i] = 0.01 + rng.Float64()
+				least = math.Min(least, weights[i])
+			}
+			sum += weights[i]
+			a.replay.setWeight(i, weights[i])
+		}
+		b := &a.scratch.batch
+		a.sampleBatch(env, b)
+		β := math.Min(1, 0.3+0.7*float64(step)/100)
+		counts := make([]int, 30)
+		for row, i := range b.transitions {
+			counts[i]++
+			w := math.Pow(30*weights[i]/sum, -β) / math.Pow(30*least/sum, -β)
+			near(t, fmt.Sprintf("step %d, transition %d", step, i), b.weights[0][row:row+1], []float64{w})
+		}
+		for i, c := range counts {
+			p := weights[i] / sum
+			if d := math.Abs(float64(c) - 400*p); d > 5*math.Sqrt(400*p*(1-p)) {
+				t.Errorf("transition %d drawn %d times of 400, want about %.0f", i, c, 400*p)
+			}
+		}
+	}
+}
+
+// What makes no sense together is refused, and everything else is an agent.
+func TestCombinations(t *testing.T) {
+	for _, curriculum := range []string{"qta", "mega", "vds", "her", "random"} {
+		for _, uncertainty := range []string{"pun", "q", "bootstrap", "ensemble"} {
+			for _, replay := range []string{"uniform", "per", "td"} {
+				for _, σ := range []float64{0, 0.1} {
+					p := tinyPreset(Default())
+					p.Curriculum, p.Uncertainty, p.Replay, p.UncertaintyNoise = curriculum, uncertainty, replay, σ
+					_, err := NewAgent(p, Sizes{2, 2, 2}, 1)
+					if refused := curriculum != "qta" && (uncertainty == "q" || σ > 0); refused != (err != nil) {
+						t.Errorf("%s, %s, %s, σ = %v: error %v", curriculum, uncertainty, replay, σ, err)
+					}
+					if err != nil && !strings.HasPrefix(err.Error(), "qta: parameter Curriculum is "+curriculum) {
+						t.Errorf("error %q", err)
+					}
+				}
+			}
+		}
+	}
+	p := tinyPreset(Default())
+	p.Uncertainty, p.QSwapped = "q", true
+	if _, err := NewAgent(p, Sizes{3, 2, 2}, 1); err == nil || !strings.HasPrefix(err.Error(), "qta: parameter QSwapped is true") {
+		t.Errorf("observations that are no goals: error %v", err)
+	}
+	p = tinyPreset(Default())
+	p.Curriculum = "vds"
+	a, err := NewAgent(p, (&lineEnv{}).Sizes(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = a.Train(t.Context(), &lineEnv{}, &lineEnv{}, TrainOptions{Steps: 1, EvalEvery: 1, Rollouts: 1})
+	if err == nil || !strings.HasPrefix(err.Error(), "qta: the curriculum vds needs") || a.step != 0 {
+		t.Errorf("an environment that draws no goals: error %v", err)
+	}
+}

@@ -1,0 +1,225 @@
+package qta
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// Deviations are the population's, and probabilities proportional to what the
+// form makes of them.
+func TestVDSProbabilities(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 0))
+	for range 50 {
+		n := 1 + rng.IntN(20)
+		members := randomRows(rng, 3, n)
+		var q [][]float32
+		for _, m := range members {
+			q = append(q, float32s(m))
+		}
+		σ := make([]float64, n)
+		valueDisagreement(σ, q)
+		for k := range σ {
+			// The population variance is the sum over pairs of squared
+			// differences by n².
+			want := 0.0
+			for i := range 3 {
+				for j := range i {
+					want += math.Pow(members[i][k]-members[j][k], 2) / 9
+				}
+			}
+			if math.Abs(σ[k]-math.Sqrt(want)) > 1e-6 {
+				t.Errorf("deviation %v, want %v", σ[k], math.Sqrt(want))
+			}
+		}
+		for form, f := range map[string]func(σ float64) float64{
+			"identity": func(σ float64) float64 { return σ },
+			"exp":      math.Exp,
+			"tanh":     func(σ float64) float64 { return math.Tanh(σ * σ) },
+		} {
+			p := make([]float64, n)
+			vdsProbabilities(p, σ, form)
+			sum := 0.0
+			for _, s := range σ {
+				sum += f(s)
+			}
+			for k := range p {
+				if want := f(σ[k]) / sum; math.Abs(p[k]-want) > 1e-12 {
+					t.Errorf("%s: probability %v of deviation %v, want %v", form, p[k], σ[k], want)
+				}
+			}
+		}
+	}
+	for _, form := range []string{"identity", "exp", "tanh"} {
+		p := make([]float64, 4)
+		vdsProbabilities(p, make([]float64, 4), form)
+		if want := []float64{0.25, 0.25, 0.25, 0.25}; !slices.Equal(p, want) {
+			t.Errorf("%s: probabilities %v without disagreement", form, p)
+		}
+	}
+}
+
+// vdsAgent returns an agent whose members differ from their targets.
+func vdsAgent(t testing.TB) (*Agent, *vds, *MazeEnv) {
+	t.Helper()
+	p := tinyPreset(Default())
+	p.Curriculum = "vds"
+	a, env := walked(t, p, 50)
+	a.sampler = env
+	v := a.curriculum.(*vds)
+	rng := rand.New(rand.NewPCG(2, 0))
+	for _, params := range a.parameters() {
+		for i := range params.values {
+			params.values[i] = float32(rng.NormFloat64())
+		}
+	}
+	return a, v, env
+}
+
+// A goal is drawn from all free points, by the disagreement of the members'
+// clipped values of the policy's action there.
+func TestVDSGoal(t *testing.T) {
+	a, v, env := vdsAgent(t)
+	draws := newStream(0, forGoals)
+	if err := draws.restore(a.goalDraws.state()); err != nil {
+		t.Fatal(err)
+	}
+	goal := slices.Clone(v.goal(a, true))
+	actor := a.policy.net.vector()
+	var σ []float64
+	sum, clipped := 0.0, 0
+	for k := range vdsCandidates {
+		g := env.SampleGoal(draws.Rand)
+		if !slices.Equal(g, at(v.goals, k, 2)) {
+			t.Fatalf("candidate %d is %v, want %v", k, at(v.goals, k, 2), g)
+		}
+		if k%10 != 0 {
+			continue // the rest are as good
+		}
+		var q []float64
+		for _, c := range v.members.critics {
+			value := twinValue(c.q.vector(), a.observation, g, twinAct(actor, a.observation, g))
+			if value < -100 || value > 0 {
+				clipped++
+			}
+			q = append(q, math.Max(-100, math.Min(value, 0)))
+		}
+		_, s := moments(q)
+		near(t, fmt.Sprint("deviation of candidate ", k), []float32{float32(v.std[k])}, []float64{s})
+		σ = append(σ, s)
+	}
+	for _, s := range v.std {
+		sum += s
+	}
+	near(t, "probability", []float32{float32(v.p[10])}, []float64{σ[1] / sum})
+	if want := at(v.goals, drawFrom(v.p, draws), 2); !slices.Equal(goal, want) {
+		t.Errorf("the goal is %v, want %v", goal, want)
+	}
+	if clipped == 0 || clipped == 300 {
+		t.Errorf("%d of 300 values clipped", clipped)
+	}
+	if v.goal(a, false) != nil {
+		t.Error("a new goal after a success")
+	}
+}
+
+// countedEnv notes what rewards are asked for.
+type countedEnv struct {
+	*MazeEnv
+	asked [][2]*float64
+}
+
+func (e *countedEnv) Reward(achieved, goal []float64) float64 {
+	e.asked = append(e.asked, [2]*float64{&achieved[0], &goal[0]})
+	return e.MazeEnv.Reward(achieved, goal)
+}
+
+// After an episode every member learns from minibatches of its own, whose goals
+// are those pursued, towards its own target of before, with the agent's policy;
+// then, once, the targets move.
+func TestVDSLearns(t *testing.T) {
+	a, v, env := vdsAgent(t)
+	counted := &countedEnv{MazeEnv: env}
+	var targets []vectorNet
+	var before [][]float32
+	for i, c := range v.members.critics {
+		targets = append(targets, v.members.targets[i].vector())
+		before = append(before, slices.Clone(c.params))
+	}
+	agent := slices.Clone(a.policy.net.params)
+	for _, c := range a.pun.critics {
+		agent = append(agent, c.params...)
+	}
+	if err := v.endEpisode(a, counted); err != nil {
+		t.Fatal(err)
+	}
+	if len(counted.asked) != 100*3*1000 {
+		t.Fatalf("%d transitions learnt from, want 100 minibatches of 1000 for each of 3 members", len(counted.asked))
+	}
+	index := map[*float64]int{}
+	for i := range a.replay.n {
+		index[&at(a.replay.nextAchieved, i, 2)[0]] = i
+	}
+	for _, pair := range counted.asked {
+		if i, ok := index[pair[0]]; !ok || pair[1] != &at(a.replay.goal, i, 2)[0] {
+			t.Fatal("a goal is not the one that was pursued")
+		}
+	}
+	for b := 1000; b < len(counted.asked); b += 1000 {
+		if slices.Equal(counted.asked[b-1000:b], counted.asked[b:b+1000]) {
+			t.Fatalf("minibatches %d and %d are the same", b/1000-1, b/1000)
+		}
+	}
+	// The last minibatch is still there.
+	actor := a.policy.net.vector()
+	for k := range 50 {
+		s, g := float64s(v.batch.next.row(k)[:2]), float64s(v.batch.next.row(k)[2:4])
+		y := float64(v.batch.r[k]) + 0.99*twinValue(targets[2], s, g, twinAct(actor, s, g))
+		near(t, "target", v.batch.y[2][k:k+1], []float64{math.Max(-100, math.Min(y, 0))})
+	}
+	for i, c := range v.members.critics {
+		n := len(c.q.params)
+		if slices.Equal(before[i][:n], c.params[:n]) || !slices.Equal(before[i][n:], c.params[n:]) {
+			t.Errorf("member %d has not learnt, or its head has", i)
+		}
+		var want []float64
+		for k, p := range twinParams(targets[i]...) {
+			want = append(want, 0.95**p+0.05*float64(c.params[k]))
+		}
+		near(t, fmt.Sprint("target of member ", i), v.members.targets[i].params, want)
+	}
+	after := slices.Clone(a.policy.net.params)
+	for _, c := range a.pun.critics {
+		after = append(after, c.params...)
+	}
+	if !slices.Equal(agent, after) {
+		t.Error("the agent's own networks have changed")
+	}
+}
+
+// A member that goes wrong ends training.
+func TestVDSNumericError(t *testing.T) {
+	a, v, env := vdsAgent(t)
+	v.members.critics[1].params[0] = float32(math.NaN())
+	v.members.critics[1].q.layers[0].b[0] = float32(math.NaN())
+	if err, ok := v.endEpisode(a, env).(*NumericError); !ok || err.Network != "VDS value functions" {
+		t.Errorf("error %v", err)
+	}
+}
+
+// What VDS does for each episode: it chooses a goal, and trains its members.
+func BenchmarkVDSEpisode(b *testing.B) {
+	p := Default()
+	p.Curriculum = "vds"
+	a, env := walked(b, p, 2000)
+	a.sampler = env
+	v := a.curriculum.(*vds)
+	for b.Loop() {
+		v.goal(a, true)
+		if err := v.endEpisode(a, env); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
