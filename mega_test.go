@@ -118,6 +118,39 @@ func (n *naiveMEGA) selection(least, success float64) {
 	n.window = n.window[max(0, len(n.window)-10):]
 }
 
+// A full window moves the cutoff from 7 successes on and up to 3, within its
+// bounds, and else it stands and the window slides.
+func TestCutoffMoves(t *testing.T) {
+	for _, test := range []struct {
+		value, lowest, least float64
+		successes            int
+		want, wantLowest     float64
+		anew                 bool
+	}{
+		{-5, -9, -7, 0, -4, -9, true},
+		{-5, -9, -7, 3, -4, -9, true},
+		{-5, -9, -7, 4, -5, -9, false},
+		{-5, -9, -7, 6, -5, -9, false},
+		{-5, -9, -7, 7, -6, -9, true},
+		{-5, -9, -7, 10, -6, -9, true},
+		{-5, -5, -7, 10, -6, -7, true},
+		{-5, -5, -5.5, 10, -5.5, -5.5, true},
+		{-5, -5, -99, 5, -5, -20, false}, // no lower than the floor
+		{-19.5, -20, -99, 8, -20, -20, true},
+		{-3.5, -20, 0, 1, -3, -20, true}, // no higher than at first
+		{-3, -20, 0, 1, -3, -20, true},
+	} {
+		c := cutoff{test.value, test.lowest, -20}
+		outcomes := make([]bool, 10)
+		for i := range test.successes {
+			outcomes[9-i] = true
+		}
+		if anew := c.adapt(test.least, outcomes); anew != test.anew || c != (cutoff{test.want, test.wantLowest, -20}) {
+			t.Errorf("%+v: %+v, the window begins anew: %t", test, c, anew)
+		}
+	}
+}
+
 // The cutoff adapts as a naive replay of the rules has it, with values that are
 // drawn anew and outcomes that come in spells.
 func TestCutoffAdapts(t *testing.T) {
@@ -130,9 +163,9 @@ func TestCutoffAdapts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 0))
 	rate := 0.5
 	lows, highs := 0, 0
-	selections := 150
+	selections := 110
 	if testing.Short() {
-		selections = 40
+		selections = 30
 	}
 	for k := range selections {
 		if k%13 == 0 {
@@ -165,6 +198,9 @@ func TestCutoffAdapts(t *testing.T) {
 		}
 		if m.succeeded || m.stepsAtGoal != 0 {
 			t.Fatalf("selection %d: the new episode begins as a success", k)
+		}
+		if k%10 > 0 {
+			continue
 		}
 		// The goal is the one of least density among those within reach.
 		best, bestDensity := -1, math.Inf(1)
@@ -266,7 +302,7 @@ func TestMEGATrains(t *testing.T) {
 	a := newMazeAgent(t, p, 6)
 	m := a.curriculum.(*mega)
 	e, most := 0, 0
-	trainTo(t, a, 300, func() error {
+	trainTo(t, a, 200, func() error {
 		i := a.step - 1
 		goal := at(a.replay.goal, i, 2)
 		switch {
@@ -300,7 +336,7 @@ func TestMEGATrains(t *testing.T) {
 		}
 		return nil
 	})
-	if most < 2 || a.goalsSet != 300/p.Horizon {
+	if most < 2 || a.goalsSet != 200/p.Horizon {
 		t.Errorf("at most %d steps at a goal, %d goals: this run shows little", most, a.goalsSet)
 	}
 }

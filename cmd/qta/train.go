@@ -121,7 +121,8 @@ type session struct {
 	lastEvalTime time.Time
 	savedStep    int // of the newest checkpoint, or -1
 	checkpoints  cadence
-	logs         cadence // of log.csv and the files to look at
+	logs         cadence
+	pages        cadence
 }
 
 func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -273,6 +274,9 @@ func (s *session) open(checkpoint int) error {
 		s.checkpoints.steps, s.checkpoints.period, s.checkpoints.share = checkpoint, 0, 1e9
 	}
 	s.logs = cadence{steps: 1, share: 0.01, lastStep: step, lastTime: now}
+	// As if the pages had just been written: a run that is killed again and
+	// again gets on.
+	s.pages = cadence{steps: 1, share: 0.01, lastStep: step, lastTime: now, cost: 100 * time.Millisecond}
 	return nil
 }
 
@@ -359,16 +363,18 @@ func (s *session) evaluated(e qta.Evaluation) error {
 		return fmt.Errorf("%s cannot be written: %w", s.path(timingFile), cause(err))
 	}
 	s.figure5.take(s.agent)
-	begin := time.Now()
-	if !s.logs.due(e.Step, begin) {
-		return nil
+	for _, files := range []struct {
+		*cadence
+		write func() error
+	}{{&s.logs, func() error { return s.writeLog(false) }}, {&s.pages, s.writePages}} {
+		if begin := time.Now(); files.due(e.Step, begin) {
+			if err := files.write(); err != nil {
+				return err
+			}
+			files.done(e.Step, begin, time.Now())
+		}
 	}
-	if err := s.writeLog(false); err != nil {
-		return err
-	}
-	err := s.writePages()
-	s.logs.done(e.Step, begin, time.Now())
-	return err
+	return nil
 }
 
 func (s *session) path(name string) string { return filepath.Join(s.dir, name) }
