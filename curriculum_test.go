@@ -38,6 +38,9 @@ func TestHERTrains(t *testing.T) {
 	if !slices.Equal(a.replay.goal, a.replay.desired) || a.goalsSet != 10 {
 		t.Errorf("%d goals in 10 episodes, or other ones than the environment's", a.goalsSet)
 	}
+	if got := a.curriculum.goal(a, false); got != nil {
+		t.Errorf("after a success the goal is set to %v", got)
+	}
 	b := numberedAgent(t, "her", 20, 10)
 	own := 0
 	for range 1000 {

@@ -124,6 +124,7 @@ type losses struct{ critic, head, policy float64 }
 
 // scratch is memory that only one call at a time needs.
 type scratch struct {
+	problem    string // what a minibatch showed to be wrong with the environment
 	batch      batch
 	headBatch  batch     // with HeadOwnDraw
 	actorBatch batch     // with ActorOwnDraw
@@ -239,6 +240,9 @@ func (a *Agent) trainStep(env Env) error {
 	}
 	if a.step > p.LearningStarts {
 		a.update(env)
+		if a.scratch.problem != "" {
+			return &EnvError{a.step, a.scratch.problem}
+		}
 		if err := a.checkLosses(); err != nil {
 			return err
 		}
@@ -431,7 +435,12 @@ func (a *Agent) sample(env Env, b *batch, k float64, tree *sumTree) {
 		}
 		a.inputs(next, at(r.nextObservation, i, s.Observation), goal)
 		a.predicted(b.head.row(row), i)
-		b.r[row] = float32(env.Reward(at(r.nextAchieved, i, s.Goal), goal))
+		achieved := at(r.nextAchieved, i, s.Goal)
+		reward := env.Reward(achieved, goal)
+		if reward != 0 && reward != -1 {
+			a.scratch.problem = fmt.Sprintf("Reward is %v of the achieved goal %v and the goal %v; it must be 0 or -1", reward, achieved, goal)
+		}
+		b.r[row] = float32(reward)
 	}
 	for _, weights := range b.weights {
 		for row := range weights {
@@ -523,10 +532,13 @@ func (a *Agent) evaluation(env Env, o TrainOptions) error {
 	if err := a.checkParameters(); err != nil {
 		return err
 	}
-	rng := newStream(a.seed, forEvaluation+purpose(a.step)<<8)
+	success, err := a.success(env, o.Rollouts, newStream(a.seed, forEvaluation+purpose(a.step)<<8))
+	if err != nil {
+		return err
+	}
 	e := Evaluation{
 		Step:           a.step,
-		Success:        a.success(env, o.Rollouts, rng),
+		Success:        success,
 		CriticLoss:     a.losses.critic,
 		PredictiveLoss: a.losses.head,
 		ActorLoss:      a.losses.policy,
@@ -547,20 +559,28 @@ func (a *Agent) evaluation(env Env, o TrainOptions) error {
 //
 // Reading: success is read at the last step alone, as in the authors' code;
 // the paper says "evaluation performance".
-func (a *Agent) Evaluate(env Env, rollouts int, seed uint64) float64 {
+//
+// The error is an [*EnvError] if the environment breaks its contract.
+func (a *Agent) Evaluate(env Env, rollouts int, seed uint64) (float64, error) {
 	return a.success(env, rollouts, newStream(seed, forEvaluation))
 }
 
-func (a *Agent) success(env Env, rollouts int, rng stream) float64 {
+func (a *Agent) success(env Env, rollouts int, rng stream) (float64, error) {
 	reached := 0
 	for range rollouts {
 		s := env.Reset(rng.Rand)
-		for range a.params.Horizon {
+		for t := range a.params.Horizon {
+			if problem := a.stateProblem(s); problem != "" {
+				return 0, &EnvError{a.step, fmt.Sprintf("%s after step %d of an evaluation's rollout", problem, t)}
+			}
 			s, _ = env.Step(a.act(s.Observation, s.Desired))
+		}
+		if problem := a.stateProblem(s); problem != "" {
+			return 0, &EnvError{a.step, problem + " at the end of an evaluation's rollout"}
 		}
 		if env.Reward(s.Achieved, s.Desired) == 0 {
 			reached++
 		}
 	}
-	return float64(reached) / float64(rollouts)
+	return float64(reached) / float64(rollouts), nil
 }

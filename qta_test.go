@@ -575,6 +575,37 @@ func TestEnvErrors(t *testing.T) {
 		}
 	}
 
+	// The same goes for what only evaluations or minibatches see.
+	odd := func(e *lineEnv, achieved, desired []float64, r float64) float64 {
+		if desired[0] != e.goal[0] {
+			return math.NaN() // hindsight
+		}
+		return r
+	}
+	for _, test := range []struct {
+		env, evaluation *lineEnv
+		step            int
+		wants           string
+	}{
+		{&lineEnv{}, &lineEnv{onState: func(e *lineEnv, s *State) { s.Observation = nil }}, 7, "the observation has 0 numbers, Sizes says 3 after step 0 of an evaluation's rollout"},
+		{&lineEnv{}, &lineEnv{onState: func(e *lineEnv, s *State) {
+			if e.steps == 3 {
+				s.Achieved = []float64{math.NaN()}
+			}
+		}}, 7, "the achieved goal is [NaN] after step 3 of an evaluation's rollout"},
+		{&lineEnv{onReward: odd}, &lineEnv{}, 6, "Reward is NaN of the achieved goal"},
+	} {
+		a, err := NewAgent(tinyPreset(Default()), test.env.Sizes(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = a.Train(context.Background(), test.env, test.evaluation, TrainOptions{Steps: 100, EvalEvery: 7, Rollouts: 1})
+		var e *EnvError
+		if !errors.As(err, &e) || e.Step != test.step || !strings.Contains(err.Error(), test.wants) {
+			t.Errorf("error %v, want one at step %d with %q", err, test.step, test.wants)
+		}
+	}
+
 	// An environment with chance of its own cannot be entered again.
 	a, err := NewAgent(tinyPreset(Default()), new(lineEnv).Sizes(), 1)
 	if err != nil {
@@ -798,7 +829,7 @@ func BenchmarkSelect(b *testing.B) {
 	all = append(all, benchmarkVariants("Uncertainty=q", "Uncertainty=bootstrap", "Uncertainty=ensemble")...)
 	for _, v := range all {
 		p := v.Params
-		b.Run(fmt.Sprintf("%s/candidates=%d", v.Name, p.Candidates), func(b *testing.B) {
+		b.Run(fmt.Sprintf("candidates=%d%s", p.Candidates, strings.TrimPrefix(v.Name, "params=default")), func(b *testing.B) {
 			a, _ := walked(b, p, 2000)
 			a.selectGoal(false) // makes room
 			for b.Loop() {

@@ -148,6 +148,16 @@ func TestVDSLearns(t *testing.T) {
 		targets = append(targets, v.members.targets[i].vector())
 		before = append(before, slices.Clone(c.params))
 	}
+	// Half of the last member's targets are below the clip.
+	actor := a.policy.net.vector()
+	var returns []float64
+	for i := range a.replay.n {
+		s, g := at(a.replay.nextObservation, i, 2), at(a.replay.goal, i, 2)
+		returns = append(returns, -1+0.99*twinValue(targets[2], s, g, twinAct(actor, s, g)))
+	}
+	slices.Sort(returns)
+	low := math.Min(-1, returns[len(returns)/2])
+	a.params.LowestReturn = low
 	agent := slices.Clone(a.policy.net.params)
 	for _, c := range a.pun.critics {
 		agent = append(agent, c.params...)
@@ -173,11 +183,17 @@ func TestVDSLearns(t *testing.T) {
 		}
 	}
 	// The last minibatch is still there.
-	actor := a.policy.net.vector()
+	clipped := 0
 	for k := range 50 {
 		s, g := float64s(v.batch.next.row(k)[:2]), float64s(v.batch.next.row(k)[2:4])
 		y := float64(v.batch.r[k]) + 0.99*twinValue(targets[2], s, g, twinAct(actor, s, g))
-		near(t, "target", v.batch.y[2][k:k+1], []float64{math.Max(-100, math.Min(y, 0))})
+		if y < low || y > 0 {
+			clipped++
+		}
+		near(t, "target", v.batch.y[2][k:k+1], []float64{math.Max(low, math.Min(y, 0))})
+	}
+	if clipped == 0 || clipped == 50 {
+		t.Errorf("%d of 50 targets clipped", clipped)
 	}
 	for i, c := range v.members.critics {
 		n := len(c.q.params)

@@ -51,7 +51,10 @@ func evalCommand(args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("%s: %s", filepath.Join(dir, recordFile), bare(err))
 	}
-	success := a.Evaluate(m.Env(), f.rollouts, f.seed)
+	success, err := a.Evaluate(m.Env(), f.rollouts, f.seed)
+	if err != nil {
+		return err
+	}
 	fmt.Fprintf(stdout, "The agent of %s, after %d environment steps in maze %s, reached the goal in %.4g %% of %d rollouts (seed %d).\n",
 		dir, a.Steps(), r.Run.Maze, 100*success, f.rollouts, f.seed)
 	return nil

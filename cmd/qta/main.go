@@ -38,6 +38,15 @@ const (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal then has its usual effect and ends the process at once
+	if os.Getenv(stopAtEOF) != "" {
+		os.Unsetenv(stopAtEOF)
+		var end context.CancelCauseFunc
+		ctx, end = context.WithCancelCause(ctx)
+		go func() {
+			io.Copy(io.Discard, os.Stdin) // an error is an end, too
+			end(errors.New("the sweep has ended"))
+		}()
+	}
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
@@ -58,6 +67,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		err = mazeCommand(args, stdout)
 	case "figure5":
 		err = figure5Command(ctx, args, stdout, stderr)
+	case "sweep":
+		err = sweepCommand(ctx, args, stdout, stderr)
+	case "status":
+		err = statusCommand(args, stdout)
+	case "report":
+		err = reportCommand(args, stdout)
 	case "eval":
 		err = evalCommand(args, stdout, stderr)
 	case "help":
@@ -65,7 +80,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			err = flag.ErrHelp
 		}
 	default:
-		err = badInput("unknown command %q; the commands are train, params, maze, eval, figure5 and help", name)
+		err = badInput("unknown command %q; the commands are train, params, maze, eval, figure5, sweep, status, report and help", name)
 	}
 	if errors.Is(err, flag.ErrHelp) {
 		printHelp(stdout)
@@ -180,8 +195,10 @@ func printHelp(w io.Writer) {
 	var eval evalFlags
 	var maze mazeFlags
 	var figure5 figure5Flags
+	var sweep sweepFlags
+	var report reportFlags
 	fmt.Fprint(w, helpText)
-	for _, f := range []*flag.FlagSet{train.flagSet(), eval.flagSet(), maze.flagSet(), figure5.flagSet()} {
+	for _, f := range []*flag.FlagSet{train.flagSet(), eval.flagSet(), maze.flagSet(), figure5.flagSet(), sweep.flagSet(), report.flagSet()} {
 		fmt.Fprintf(w, "\nFlags of %s:\n\n", f.Name())
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		f.VisitAll(func(f *flag.Flag) {
@@ -202,6 +219,11 @@ const helpText = `qta trains an agent on a maze by Query The Agent.
   qta figure5 [flags]  train, on the 12x5 maze unless -maze names another, for
                        the paper's Figure 5 in the run directory
   qta figure5 DIR      draw the figure of a run directory to a file
+  qta sweep FILE       train every run of a sweep file, -jobs N at a time
+  qta sweep -figure N  print the sweep file of a figure of the paper
+  qta status DIR...    say how far every run within directories is
+  qta report DIR...    make a page of all runs within directories: the paper's
+                       figures and claims, held against these runs
   qta help             print this text
 
 -curriculum, -uncertainty, -uncertainty-noise and -replay train what the paper
@@ -232,6 +254,11 @@ with the bytes of a run that was never interrupted. A finished run continues
 when it is given more -steps, a solved one with -stop never. Maze, parameters,
 seed and the steps between evaluations cannot change; budget, stop and threads
 can.
+
+A sweep file has the flags of one run on each line; '#' begins a comment. Its
+runs get directories within the -out of qta sweep, under their own names or
+under that which -out on their line gives. The same command skips the finished
+ones and continues the others. A cell that fails does not stop the rest.
 `
 
 const helpCodes = `

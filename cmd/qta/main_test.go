@@ -85,7 +85,7 @@ func TestBadInput(t *testing.T) {
 		args string // split at spaces
 		want string // part of the line
 	}{
-		{"fly", `unknown command "fly"; the commands are train, params, maze, eval, figure5 and help`},
+		{"fly", `unknown command "fly"; the commands are train, params, maze, eval, figure5, sweep, status, report and help`},
 		{"-fly", "-fly; \"qta help\" lists the flags"},
 		{"train -fly 3", "-fly"},
 		{"4x5", `unknown command "4x5"`},

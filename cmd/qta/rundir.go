@@ -160,25 +160,33 @@ func decodeRecord(data []byte) (*record, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return nil, errors.New("something follows the JSON object")
 	}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	return &r, nil
+}
+
+// check refuses a record that no run has, and gives the map its usual form.
+func (r *record) check() error {
 	if r.Format != recordFormat {
-		return nil, fmt.Errorf("format is %d, this program reads %d", r.Format, recordFormat)
+		return fmt.Errorf("format is %d, this program reads %d", r.Format, recordFormat)
 	}
 	states := []string{stateRunning, stateStopped, stateSolved, stateFinished, stateFailed}
 	if !slices.Contains(states, r.State) {
-		return nil, fmt.Errorf("state is %q, want one of %s", r.State, strings.Join(states, ", "))
+		return fmt.Errorf("state is %q, want one of %s", r.State, strings.Join(states, ", "))
 	}
 	if r.Run.EvalEvery < 1 || r.Run.Rollouts < 1 {
-		return nil, fmt.Errorf("eval_every is %d and eval_rollouts %d, want 1 or more", r.Run.EvalEvery, r.Run.Rollouts)
+		return fmt.Errorf("eval_every is %d and eval_rollouts %d, want 1 or more", r.Run.EvalEvery, r.Run.Rollouts)
 	}
 	if err := qta.Params(r.Run.Parameters).Validate(); err != nil {
-		return nil, errors.New(bare(err))
+		return errors.New(bare(err))
 	}
 	m, err := qta.ParseMaze(r.Run.mapText())
 	if err != nil {
-		return nil, errors.New(bare(err))
+		return errors.New(bare(err))
 	}
 	r.Run.Map = mapLines(m)
-	return &r, nil
+	return nil
 }
 
 // mapLines returns the lines of a maze's map.

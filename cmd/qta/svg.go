@@ -137,7 +137,7 @@ func figureStyle() string {
 		`.ink,.head{fill:$ink}.soft{fill:$soft}.head{font-weight:600}.paper{fill:$paper}.wall{fill:$wall}` +
 		`.grid{stroke:$grid;fill:none}.axis{stroke:$soft;fill:none}.mark{stroke:$ink;fill:none;stroke-dasharray:2 3}` +
 		`.frame{stroke:$soft;fill:none;stroke-width:.75}.pixels{image-rendering:pixelated}` +
-		`.line{fill:none;stroke-width:1.75;stroke-linejoin:round;stroke-linecap:round}.dash{stroke-dasharray:6 4}` +
+		`.line{fill:none;stroke-width:1.75;stroke-linejoin:round;stroke-linecap:round}.dash{stroke-dasharray:6 4}.dots{stroke-dasharray:1.5 3}` +
 		`.thin{fill:none;stroke-width:1.25;stroke-linejoin:round;opacity:.8}` +
 		`.band{stroke:none;opacity:.22}.bar{stroke-width:1.25;fill:none}.hollow{stroke-width:1.5;fill:$paper}` +
 		`.halo{stroke:$paper;stroke-width:3;paint-order:stroke;stroke-linejoin:round}`
@@ -276,6 +276,35 @@ type series struct {
 	points []point
 	line   bool // the points are joined
 	spread spread
+	like   int     // of an echo: 1 + the place of the series whose colour it has
+	echo   echo    // other people's numbers
+	shift  float64 // of all points to the right, in pixels, so that bars do not overlap
+}
+
+// An echo is drawn with crosses and a thin line, broken to tell it from the
+// series that it is held against.
+type echo string
+
+const (
+	noEcho     echo = ""
+	dashedEcho echo = "thin dash"
+	dottedEcho echo = "thin dots"
+)
+
+// tone returns the place that decides the colour of series i.
+func (s *series) tone(i int) int {
+	if s.like > 0 {
+		return s.like - 1
+	}
+	return i
+}
+
+// class returns the class of the line of series i.
+func (s *series) class(i int) string {
+	if s.echo != noEcho {
+		return string(s.echo)
+	}
+	return lineClass(i)
 }
 
 // A point with y that is not finite is left out, and interrupts the line.
@@ -329,10 +358,10 @@ func (p *plot) draw() *drawing {
 		d.add(`<path class="mark" d="M%v %vV%v"/>`, X(m.x), float64(top), bottom)
 	}
 	for i, s := range p.series {
-		s.drawSpread(d, i, X, Y)
+		s.drawSpread(d, s.tone(i), func(x float64) float64 { return X(x) + s.shift }, Y)
 	}
 	for i, s := range p.series {
-		s.drawPoints(d, i, X, Y)
+		s.drawPoints(d, s.tone(i), func(x float64) float64 { return X(x) + s.shift }, Y)
 	}
 	d.height = p.legend(d, bottom+42)
 	return d
@@ -402,7 +431,7 @@ func (s *series) drawPoints(d *drawing, i int, X, Y func(float64) float64) {
 				fmt.Fprintf(&path, "L%s %s", pixels(X(q.x)), pixels(Y(q.y)))
 			}
 			if len(run) > 1 {
-				d.add(`<path class="%s s%d" d="M%s"/>`, lineClass(i), i%seriesTones, raw(path.String()[1:]))
+				d.add(`<path class="%s s%d" d="M%s"/>`, raw(s.class(i)), i%seriesTones, raw(path.String()[1:]))
 			}
 		}
 		if len(s.points) > mostDots {
@@ -410,7 +439,11 @@ func (s *series) drawPoints(d *drawing, i int, X, Y func(float64) float64) {
 		}
 	}
 	for _, q := range s.points {
-		if q.finite() {
+		switch {
+		case !q.finite():
+		case s.echo != noEcho:
+			d.cross(i, X(q.x), Y(q.y))
+		default:
 			d.dot(i, X(q.x), Y(q.y), q.hollow)
 		}
 	}
@@ -469,6 +502,11 @@ func thin(points []point, X func(float64) float64) []point {
 	return kept
 }
 
+// cross draws a point of an echo of series i.
+func (d *drawing) cross(i int, x, y float64) {
+	d.add(`<path class="bar s%d" d="M%v %vl5 5m0-5l-5 5"/>`, i%seriesTones, x-2.5, y-2.5)
+}
+
 // dot draws the shape of series i.
 func (d *drawing) dot(i int, x, y float64, hollow bool) {
 	class := fmt.Sprintf("f%d", i%seriesTones)
@@ -506,6 +544,7 @@ func (p *plot) legend(d *drawing, y float64) float64 {
 		if s.name == "" {
 			continue
 		}
+		i := s.tone(i)
 		entries = append(entries, entry{func(d *drawing, x, y float64) {
 			if s.spread == bands {
 				d.add(`<path class="band f%d" d="M%v %vh%vv9h-%vz"/>`, i%seriesTones, x, y-4.5, float64(sampleWidth), float64(sampleWidth))
@@ -514,9 +553,13 @@ func (p *plot) legend(d *drawing, y float64) float64 {
 				d.add(`<path class="bar s%d" d="M%v %vv10m-3 0h6m-6-10h6"/>`, i%seriesTones, x+sampleWidth/2, y-5)
 			}
 			if s.line {
-				d.add(`<path class="%s s%d" d="M%v %vh%v"/>`, lineClass(i), i%seriesTones, x, y, float64(sampleWidth))
+				d.add(`<path class="%s s%d" d="M%v %vh%v"/>`, raw(s.class(i)), i%seriesTones, x, y, float64(sampleWidth))
 			}
-			if !s.line || len(s.points) <= mostDots {
+			switch {
+			case s.line && len(s.points) > mostDots:
+			case s.echo != noEcho:
+				d.cross(i, x+sampleWidth/2, y)
+			default:
 				d.dot(i, x+sampleWidth/2, y, false)
 			}
 		}, s.name})

@@ -133,24 +133,15 @@ func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	} else if err := noMore("train", args); err != nil {
 		return err
 	}
-	maze, mazeName, err := findMaze(f.maze)
+	maze, id, dir, err := f.describe()
 	if err != nil {
 		return err
 	}
-	p, label, err := findParams(f.params, f.changes())
-	if err != nil {
-		return err
-	}
-	agent, err := qta.NewAgent(p, maze.Env().Sizes(), f.seed)
+	agent, err := qta.NewAgent(qta.Params(id.Parameters), maze.Env().Sizes(), f.seed)
 	if err != nil {
 		return inputError{err}
 	}
 	defer func() { agent.Close() }()
-	dir, err := f.directory(mazeName, label)
-	if err != nil {
-		return err
-	}
-	id := identity{qta.Version, mazeName, mapLines(maze), label, parameters(p), f.seed, f.eval, rollouts}
 
 	unlock, found, err := claim(dir)
 	if err != nil {
@@ -204,6 +195,26 @@ func warnOfKernel(stderr io.Writer, before, now string) {
 	if before != now && (before == portable || now == portable) {
 		fmt.Fprintf(stderr, "qta: warning: the run has used the %s kernel and goes on with the %s kernel, which rounds differently\n", before, now)
 	}
+}
+
+// describe returns what the flags describe: a maze, a run and its directory.
+func (f *trainFlags) describe() (*qta.Maze, identity, string, error) {
+	maze, mazeName, err := findMaze(f.maze)
+	if err != nil {
+		return nil, identity{}, "", err
+	}
+	p, label, err := findParams(f.params, f.changes())
+	if err != nil {
+		return nil, identity{}, "", err
+	}
+	if err := p.Validate(); err != nil {
+		return nil, identity{}, "", inputError{err}
+	}
+	dir, err := f.directory(mazeName, label)
+	if err != nil {
+		return nil, identity{}, "", err
+	}
+	return maze, identity{qta.Version, mazeName, mapLines(maze), label, parameters(p), f.seed, f.eval, rollouts}, dir, nil
 }
 
 // directory returns the run's directory.

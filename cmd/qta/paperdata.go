@@ -1,0 +1,195 @@
+package main
+
+import (
+	_ "embed"
+	"encoding/csv"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"qta"
+)
+
+// This file knows the paper's section 4: its figures, their methods as
+// parameters, and their numbers. The folder data says how those were read.
+
+//go:embed data/paper-figures.csv
+var paperFiguresCSV string
+
+//go:embed data/paper-figure4.csv
+var paperFigure4CSV string
+
+// A method is a curriculum, estimator or kind of replay that the paper
+// compares, as changes of a parameter set.
+type method struct {
+	name string
+	set  []string
+}
+
+var (
+	methodQTA       = method{"QTA", nil}
+	methodMEGA      = method{"MEGA", []string{"Curriculum=mega"}}
+	methodVDS       = method{"VDS", []string{"Curriculum=vds"}}
+	methodHER       = method{"HER", []string{"Curriculum=her"}}
+	methodRandom    = method{"random goals", []string{"Curriculum=random"}}
+	methodPER       = method{"QTA + PER", []string{"Replay=per"}}
+	methodTD        = method{"QTA + TD-PER", []string{"Replay=td"}}
+	methodQ         = method{"Q-value disagreement", []string{"Uncertainty=q"}}
+	methodBootstrap = method{"bootstrapped Q", []string{"Uncertainty=bootstrap", "UncertaintyActions=16"}} // d as in the appendix's table
+	methodEnsemble  = method{"deep ensembles", []string{"Uncertainty=ensemble", "UncertaintyActions=16"}}
+	methodNoise1    = method{"noise 0.01", []string{"UncertaintyNoise=0.01"}}
+	methodNoise3    = method{"noise 0.03", []string{"UncertaintyNoise=0.03"}}
+	methodNoise5    = method{"noise 0.05", []string{"UncertaintyNoise=0.05"}}
+)
+
+func methods() []method {
+	return []method{methodQTA, methodMEGA, methodVDS, methodHER, methodRandom, methodPER, methodTD,
+		methodQ, methodBootstrap, methodEnsemble, methodNoise1, methodNoise3, methodNoise5}
+}
+
+// A figure is one of the paper's.
+type figure struct {
+	number, about string
+	stop          string // -stop of its runs
+	panels        []paperPanel
+}
+
+// A paperPanel is one picture of a figure.
+type paperPanel struct {
+	name    string // of the picture in paper-figures.csv
+	title   string
+	mazes   []string
+	methods []paperMethod
+}
+
+// A paperMethod is a method and the name of its series in the paper's numbers.
+type paperMethod struct {
+	method method
+	series string
+}
+
+func mazeNames(from, to, step int, suffix string) []string {
+	var names []string
+	for n := from; n <= to; n += step {
+		names = append(names, strconv.Itoa(n)+suffix)
+	}
+	return names
+}
+
+// noiseMaze is the maze of Figure 4.
+//
+// Reading: the paper does not say which; 12x5 is that of Figure 5.
+const noiseMaze = "12x5"
+
+func figures() []figure {
+	m, even, waves := mazeNames(4, 15, 1, "x5"), mazeNames(4, 14, 2, "x5"), mazeNames(1, 5, 1, "U5")
+	curricula := []paperMethod{{methodQTA, "QTA"}, {methodMEGA, "MEGA"}, {methodVDS, "VDS"}}
+	return []figure{
+		{"2", "QTA, MEGA and VDS. Of HER the text says that it solves no maze: add lines with -set Curriculum=her to see.", "solved", []paperPanel{
+			{"2L", "Figure 2, left: M-mazes", m, curricula},
+			{"2R", "Figure 2, right: square-wave mazes", waves, curricula}}},
+		{"3", "prioritised replay, by uncertainty and by TD error", "solved", []paperPanel{
+			{"3L", "Figure 3, left: replay by uncertainty", m, []paperMethod{{methodQTA, "QTA"}, {methodPER, "QTA+PER"}}},
+			{"3R", "Figure 3, right: replay by TD error", even, []paperMethod{{methodQTA, "QTA"}, {methodTD, "QTA+TD-PER"}}}}},
+		{"4", "noise on the uncertainty. The paper does not name the maze; " + noiseMaze + " is a reading.", "never", []paperPanel{
+			{"4", "Figure 4: noise on the uncertainty", []string{noiseMaze}, []paperMethod{
+				{methodQTA, "sigma=0"}, {methodNoise1, "sigma=0.01"}, {methodNoise3, "sigma=0.03"}, {methodNoise5, "sigma=0.05"}}}}},
+		{"5", "one agent over time; the picture is figure5.svg in its run directory.", "never", []paperPanel{
+			{"5", "Figure 5", []string{"12x5"}, []paperMethod{{methodQTA, ""}}}}},
+		{"6", "estimates of uncertainty: disagreement of Q-values, bootstrapped Q-networks, deep ensembles", "solved", []paperPanel{
+			{"6L", "Figure 6, left: disagreement of Q-values", m, []paperMethod{{methodQTA, "QTA"}, {methodQ, "QTA+Qval"}}},
+			{"6R", "Figure 6, right: critic ensembles", m, []paperMethod{{methodQTA, "PUN"}, {methodBootstrap, "BootstrappedDQN"}, {methodEnsemble, "DeepEnsembles"}}}}},
+	}
+}
+
+// recognise returns the method that p has, and the name of the parameter set
+// that the method is applied to: of all presets and methods those that leave
+// the fewest other changes, which become part of the name.
+func recognise(p qta.Params) (m method, setting string) {
+	best := math.MaxInt
+	for _, preset := range qta.Presets() {
+		for _, candidate := range methods() {
+			q := preset.Params
+			for _, change := range candidate.set {
+				name, value, _ := strings.Cut(change, "=")
+				if err := q.Set(name, value); err != nil {
+					panic(err) // the table above is wrong
+				}
+			}
+			if changes := changesFrom(q, p); len(changes) < best {
+				best, m = len(changes), candidate
+				setting = strings.Join(append([]string{preset.Name}, changes...), " ")
+			}
+		}
+	}
+	return m, setting
+}
+
+// A paperPoint is a point of Figures 2, 3 and 6, in environment steps.
+type paperPoint struct {
+	panel, series, maze string
+	mean, deviation     float64
+	scaled              bool // VDS as if its printed indices counted evaluations 2500 steps apart
+}
+
+// paperPoints returns the points of Figures 2, 3 and 6. Means are printed in
+// the index k of an evaluation, 1000 (k + 1) steps, except in 6R. Those of VDS
+// come twice, also as 2500 (k + 1).
+func paperPoints() []paperPoint {
+	var points []paperPoint
+	for _, row := range paperRows(paperFiguresCSV, 6) {
+		p := paperPoint{panel: row[0], series: row[1], maze: row[2], mean: 1000 * number(row[4]), deviation: 1000 * number(row[5])}
+		if p.panel != "6R" {
+			p.mean += 1000
+		}
+		points = append(points, p)
+		if p.series == "VDS" {
+			p.mean, p.deviation, p.scaled = 2.5*p.mean, 2.5*p.deviation, true
+			points = append(points, p)
+		}
+	}
+	return points
+}
+
+// paperCurves returns the curves of Figure 4 by series: success against
+// environment steps. Its index counts from the first evaluation.
+func paperCurves() map[string][]point {
+	curves := map[string][]point{}
+	for _, row := range paperRows(paperFigure4CSV, 4) {
+		curves[row[1]] = append(curves[row[1]], point{x: 1000*number(row[2]) + 1000, y: number(row[3])})
+	}
+	return curves
+}
+
+// paperRows returns the rows of one of the files above without its header.
+func paperRows(text string, columns int) [][]string {
+	r := csv.NewReader(strings.NewReader(text))
+	r.FieldsPerRecord = columns
+	rows, err := r.ReadAll()
+	if err != nil {
+		panic(fmt.Sprintf("embedded data: %v", err))
+	}
+	return rows[1:]
+}
+
+func number(text string) float64 {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		panic(fmt.Sprintf("embedded data: %v", err))
+	}
+	return x
+}
+
+// pathLength returns the path length of a maze of the paper, or 0.
+func pathLength(name string) int {
+	if !slices.Contains(slices.Concat(mazeNames(4, 15, 1, "x5"), mazeNames(1, 5, 1, "U5")), name) {
+		return 0
+	}
+	m, err := qta.NewMaze(name)
+	if err != nil {
+		return 0
+	}
+	return m.PathLength()
+}

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"golang.org/x/exp/stats"
+)
+
+// This file holds the statistics of a report. Chance comes from generators
+// with a fixed seed: the same runs make the same report.
+
+// enoughRuns is how many runs an interval takes to be worth its name: a
+// percentile bootstrap of fewer is far too narrow.
+const enoughRuns = 6
+
+const (
+	resamples    = 4000  // of a bootstrap
+	permutations = 20000 // up to as many are enumerated, of more as many are drawn
+)
+
+func statisticsStream() *rand.Rand { return rand.New(rand.NewPCG(2210, 2585)) }
+
+// An interval is a 95 % interval.
+type interval struct{ low, high float64 }
+
+// A summary describes the steps to the solution of several runs.
+type summary struct {
+	n, solved               int
+	median, mean, deviation float64 // the deviation is the population's, as in the paper
+	iqm                     float64
+	meanRange, iqmRange     interval
+}
+
+// summarise describes steps, in which runs that were not solved stand with
+// their budgets.
+func summarise(steps []float64, solved int) summary {
+	s := summary{n: len(steps), solved: solved}
+	if s.n == 0 {
+		return s
+	}
+	s.median = stats.Median(steps)
+	s.mean, s.deviation = stats.Mean(steps), populationDeviation(steps)
+	s.iqm = interquartileMean(steps)
+	s.meanRange = bootstrap(steps, stats.Mean[float64])
+	s.iqmRange = bootstrap(steps, interquartileMean)
+	return s
+}
+
+// populationDeviation returns the standard deviation that divides by n.
+func populationDeviation(x []float64) float64 {
+	if len(x) < 2 {
+		return 0
+	}
+	n := float64(len(x))
+	_, sample := stats.MeanAndStdDev(x)
+	return sample * math.Sqrt((n-1)/n)
+}
+
+// interquartileMean returns the mean of what is left when a quarter of the
+// numbers, rounded down, is dropped at either end.
+func interquartileMean(x []float64) float64 {
+	sorted := slices.Sorted(slices.Values(x))
+	cut := len(x) / 4
+	return stats.Mean(sorted[cut : len(x)-cut])
+}
+
+// bootstrap returns the percentile interval of a statistic.
+func bootstrap(x []float64, statistic func([]float64) float64) interval {
+	rng := statisticsStream()
+	sample := make([]float64, len(x))
+	values := make([]float64, resamples)
+	for i := range values {
+		resample(rng, sample, x)
+		values[i] = statistic(sample)
+	}
+	return percentiles(values)
+}
+
+func resample(rng *rand.Rand, sample, x []float64) {
+	for k := range sample {
+		sample[k] = x[int(rng.Float64()*float64(len(x)))]
+	}
+}
+
+func percentiles(values []float64) interval {
+	q := stats.Quantiles(values, 0.025, 0.975)
+	return interval{q[0], q[1]}
+}
+
+// A stratum is two samples that are compared: in a maze, the logarithms of
+// the steps of two methods.
+type stratum struct{ a, b []float64 }
+
+func (s stratum) difference() float64 { return stats.Mean(s.b) - stats.Mean(s.a) }
+
+// meanDifference returns the mean over strata of mean b minus mean a.
+func meanDifference(strata []stratum) float64 {
+	sum := 0.0
+	for _, s := range strata {
+		sum += s.difference()
+	}
+	return sum / float64(len(strata))
+}
+
+// differenceRange returns the percentile interval of meanDifference, from
+// resamples within each sample.
+func differenceRange(strata []stratum) interval {
+	return strataRange(strata, meanDifference)
+}
+
+func strataRange(strata []stratum, statistic func([]stratum) float64) interval {
+	rng := statisticsStream()
+	sample := make([]stratum, len(strata))
+	for i, s := range strata {
+		sample[i] = stratum{make([]float64, len(s.a)), make([]float64, len(s.b))}
+	}
+	values := make([]float64, resamples)
+	for k := range values {
+		for i, s := range strata {
+			resample(rng, sample[i].a, s.a)
+			resample(rng, sample[i].b, s.b)
+		}
+		values[k] = statistic(sample)
+	}
+	return percentiles(values)
+}
+
+// A permutationTest is the result of an unpaired two-sided permutation test of
+// meanDifference: labels are exchanged within each stratum.
+type permutationTest struct {
+	p        float64
+	smallest float64 // what p can be at best with samples of these sizes
+	exact    bool    // all permutations were counted
+}
+
+func permutation(strata []stratum) permutationTest {
+	observed := math.Abs(meanDifference(strata)) * float64(len(strata))
+	reaches := func(d float64) bool { return math.Abs(d) >= observed-1e-9*max(1, observed) }
+
+	all, equal := 1.0, true
+	for _, s := range strata {
+		all *= choose(len(s.a)+len(s.b), len(s.a))
+		equal = equal && len(s.a) == len(s.b)
+	}
+	smallest := 1 / all
+	if equal {
+		smallest = min(1, 2/all) // exchanging the two samples everywhere is as extreme
+	}
+	if all <= permutations {
+		sums := []float64{0}
+		for _, s := range strata {
+			var next []float64
+			for _, d := range splits(s) {
+				for _, sum := range sums {
+					next = append(next, sum+d)
+				}
+			}
+			sums = next
+		}
+		hits := 0
+		for _, d := range sums {
+			if reaches(d) {
+				hits++
+			}
+		}
+		return permutationTest{float64(hits) / float64(len(sums)), smallest, true}
+	}
+
+	rng := statisticsStream()
+	pools := make([][]float64, len(strata))
+	for i, s := range strata {
+		pools[i] = slices.Concat(s.a, s.b)
+	}
+	hits := 1 // the observed one
+	for range permutations - 1 {
+		d := 0.0
+		for i, s := range strata {
+			pool, n := pools[i], len(s.a)
+			for k := range n {
+				j := k + int(rng.Float64()*float64(len(pool)-k))
+				pool[k], pool[j] = pool[j], pool[k]
+			}
+			d += stratum{pool[:n], pool[n:]}.difference()
+		}
+		if reaches(d) {
+			hits++
+		}
+	}
+	return permutationTest{float64(hits) / permutations, max(smallest, 1.0/permutations), false}
+}
+
+// splits returns the difference for every way to divide a stratum's numbers
+// into samples of its sizes.
+func splits(s stratum) []float64 {
+	pool := slices.Concat(s.a, s.b)
+	total := 0.0
+	for _, x := range pool {
+		total += x
+	}
+	n, m := len(s.a), len(s.b)
+	var differences []float64
+	var choose func(from, left int, sum float64)
+	choose = func(from, left int, sum float64) {
+		if left == 0 {
+			differences = append(differences, (total-sum)/float64(m)-sum/float64(n))
+			return
+		}
+		for i := from; i <= len(pool)-left; i++ {
+			choose(i+1, left-1, sum+pool[i])
+		}
+	}
+	choose(0, n, 0)
+	return differences
+}
+
+// choose returns n over k.
+func choose(n, k int) float64 {
+	c := 1.0
+	for i := range k {
+		c = c * float64(n-i) / float64(i+1)
+	}
+	return math.Round(c)
+}
+
+// binomialRange returns the interval of Clopper and Pearson for a share of
+// which hits of n are known.
+func binomialRange(hits, n int) interval {
+	atMost := func(k int, p float64) float64 {
+		sum := 0.0
+		for i := 0; i <= k; i++ {
+			sum += choose(n, i) * math.Pow(p, float64(i)) * math.Pow(1-p, float64(n-i))
+		}
+		return sum
+	}
+	bisect := func(above func(p float64) bool) float64 {
+		low, high := 0.0, 1.0
+		for range 50 {
+			if p := (low + high) / 2; above(p) {
+				high = p
+			} else {
+				low = p
+			}
+		}
+		return (low + high) / 2
+	}
+	r := interval{0, 1}
+	if hits > 0 {
+		r.low = bisect(func(p float64) bool { return 1-atMost(hits-1, p) > 0.025 })
+	}
+	if hits < n {
+		r.high = bisect(func(p float64) bool { return atMost(hits, p) < 0.025 })
+	}
+	return r
+}
+
+// slope returns the slope of the least squares line through (x, y).
+func slope(x, y []float64) float64 {
+	mx, my := stats.Mean(x), stats.Mean(y)
+	sxy, sxx := 0.0, 0.0
+	for i := range x {
+		sxy += (x[i] - mx) * (y[i] - my)
+		sxx += (x[i] - mx) * (x[i] - mx)
+	}
+	return sxy / sxx
+}

@@ -1,0 +1,403 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"qta"
+)
+
+func TestSplitWords(t *testing.T) {
+	for _, test := range []struct {
+		line string
+		want []string
+	}{
+		{"", nil},
+		{" \t # all of it", nil},
+		{"-maze 4x5\t-seed  1 # a comment", []string{"-maze", "4x5", "-seed", "1"}},
+		{`-out 'a b' "c'd" e\ f 'it'\''s' ""`, []string{"-out", "a b", "c'd", "e f", "it's", ""}},
+		{"a#b '#' c\r\n", []string{"a#b", "#", "c"}},
+	} {
+		got, err := splitWords(test.line)
+		if err != nil {
+			t.Errorf("%q: %v", test.line, err)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", test.line, diff)
+		}
+	}
+	for line, want := range map[string]string{
+		"-out 'a":    "column 7: the quotation mark ' is not closed",
+		`-out a\`:    "column 7: the backslash at the line's end quotes nothing",
+		"-maze\x004": `column 6: character '\x00' is not allowed`,
+	} {
+		if _, err := splitWords(line); err == nil || err.Error() != want {
+			t.Errorf("%q: error %v, want %q", line, err, want)
+		}
+	}
+}
+
+func TestParseSweep(t *testing.T) {
+	cells, err := parseSweep("# two\n\n-maze 1U5 -seed 7 -stop never -steps 20\n  -maze 4x5 -out sub/x # other\n", "here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range cells {
+		got = append(got, fmt.Sprintf("%d %s %s %d %v", c.line, c.dir, c.run.Maze, c.run.Seed, c.limits))
+	}
+	want := []string{"3 here/1U5-default-7 1U5 7 {20 never}", "4 here/sub/x 4x5 1 {150000 solved}"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, test := range []struct{ text, want string }{
+		{"", "line 1: there is no cell; "},
+		{"# nothing\n#\n", "line 2: there is no cell; "},
+		{"-maze 4x5\n-maze 4x5 -seed 1\n", "line 2: its directory 4x5-default-1 is that of line 1 already; "},
+		{"-maze 4x4\n", "line 1: "},
+		{"-sede 4\n", "line 1: flag provided but not defined: -sede; "},
+		{"-seed 1 4x5\n", `line 1: "4x5" is no flag of training`},
+		{"-out ../x\n", `line 1: -out "../x": want a directory within the sweep's`},
+		{"-out /x\n", `line 1: -out "/x": want a directory within`},
+		{"-out .\n", `line 1: -out ".": want a directory within`},
+		{"-set Batch=-1\n", "line 1: -set Batch=-1: "},
+		{"-seed 1\n-seed 'x\n", "line 2: column 8: the quotation mark"},
+	} {
+		if _, err := parseSweep(test.text, "here"); err == nil || !strings.HasPrefix(err.Error(), test.want) {
+			t.Errorf("%q: error %v, want %q", test.text, err, test.want)
+		}
+	}
+}
+
+func FuzzParseSweep(f *testing.F) {
+	f.Add("# a\n-maze 1U5 -seed 3 -out 'a b'\n")
+	f.Add("-params small -set Batch=12 -set \"Curriculum=mega\" -stop never\\\n")
+	f.Add("-seed 1\n-seed 2\n-seed 2")
+	f.Fuzz(func(t *testing.T, text string) {
+		if strings.Contains(text, "json") || strings.Contains(text, ".txt") || strings.Contains(text, ".map") || strings.Contains(text, "/") || len(text) > 2000 {
+			return // these name files
+		}
+		cells, err := parseSweep(text, "out")
+		if err != nil {
+			return
+		}
+		seen := map[string]bool{}
+		for _, c := range cells {
+			if seen[c.dir] || !filepath.IsLocal(c.name) {
+				t.Errorf("directory %q twice or elsewhere", c.dir)
+			}
+			seen[c.dir] = true
+			var quoted []string
+			for _, w := range c.words {
+				quoted = append(quoted, shellWord(w))
+			}
+			words, err := splitWords(strings.Join(quoted, " "))
+			if diff := cmp.Diff(c.words, words); diff != "" || err != nil {
+				t.Errorf("words written and read: error %v (-want +got):\n%s", err, diff)
+			}
+			again, err := newCell(c.words, "out")
+			if err != nil || again.dir != c.dir || len(again.run.differences(c.run)) > 0 {
+				t.Errorf("the same words make another cell: %+v, error %v", again, err)
+			}
+		}
+	})
+}
+
+func TestSweepInput(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, "s.txt", "-maze 1U5 -seed 1\n-maze 1U5 -seed 2\n")
+	writeFile(t, "bad.txt", "-maze 1U5\n-maze 2\n")
+	writeFile(t, "empty/x", "")
+	for _, test := range []struct{ args, want string }{
+		{"sweep", "qta sweep needs a sweep file"},
+		{"sweep none.txt", "sweep file none.txt: "},
+		{"sweep bad.txt", "sweep file bad.txt, line 2: "},
+		{"sweep s.txt more", `unexpected argument "more"`},
+		{"sweep s.txt -index 2", "-index 2: s.txt has 2 cells, 0 to 1"},
+		{"sweep s.txt -jobs 0", `invalid value "0" for flag -jobs`},
+		{"sweep s.txt -seeds 2", "-seeds goes with -figure"},
+		{"sweep -figure 7", `-figure "7": want 2, 3, 4, 5 or 6`},
+		{"sweep -figure 2 -mazes 4x5,9", "-mazes: "},
+		{"sweep -figure 2 -params tiny", `-params "tiny": want `},
+		{"sweep -figure 2 -jobs 3", "-jobs does not go with -figure"},
+		{"sweep -figure 2 s.txt", `unexpected argument "s.txt"`},
+		{"status", "qta status needs directories"},
+		{"status none", "none cannot be read: "},
+		{"report", "qta report needs directories"},
+		{"report s.txt", "s.txt is no directory"},
+		{"report empty -format pdf", `invalid value "pdf" for flag -format: want html, svg or csv`},
+	} {
+		before := tree(t)
+		r := command(t, strings.Fields(test.args)...)
+		if r.code != exitInput || !strings.HasPrefix(r.errors, "qta: "+test.want) || strings.Count(r.errors, "\n") != 1 {
+			t.Errorf("qta %s: exit code %d, stderr %q, want %q", test.args, r.code, r.errors, test.want)
+		}
+		if diff := cmp.Diff(before, tree(t)); diff != "" {
+			t.Errorf("qta %s has changed files:\n%s", test.args, diff)
+		}
+	}
+}
+
+// TestFigureSweeps holds the sweep files of the figures to what the paper says
+// of them, and each line to the method that a report will see in it.
+func TestFigureSweeps(t *testing.T) {
+	for _, test := range []struct {
+		figure string
+		cells  int // mazes · methods · seeds, where the panels of a figure share QTA
+	}{
+		{"2", (12 + 5) * 3 * 12}, {"3", 12*2*12 + 6*12}, {"4", 4 * 12}, {"5", 1}, {"6", 12 * 4 * 12},
+	} {
+		cells, err := parseSweep(mustRun(t, "sweep", "-figure", test.figure), "runs")
+		if err != nil || len(cells) != test.cells {
+			t.Errorf("figure %s: %d cells, error %v, want %d", test.figure, len(cells), err, test.cells)
+		}
+	}
+	cells, err := parseSweep(mustRun(t, "sweep", "-figure", "6", "-seeds", "1", "-mazes", "1U5", "-params", "small", "-steps", "9000"), "runs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range cells {
+		m, setting := recognise(qta.Params(c.run.Parameters))
+		got = append(got, fmt.Sprintf("%s, %s, %s, %d", c.run.Maze, m.name, setting, c.limits.Steps))
+	}
+	want := []string{"1U5, QTA, small, 9000", "1U5, Q-value disagreement, small, 9000", "1U5, bootstrapped Q, small, 9000", "1U5, deep ensembles, small, 9000"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestRecognise sees each method in each preset.
+func TestRecognise(t *testing.T) {
+	for _, preset := range qta.Presets() {
+		for _, m := range methods() {
+			p := preset.Params
+			for _, change := range m.set {
+				name, value, _ := strings.Cut(change, "=")
+				if err := p.Set(name, value); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got, setting := recognise(p); got.name != m.name || setting != preset.Name {
+				t.Errorf("%s of %s is taken for %s of %s", m.name, preset.Name, got.name, setting)
+			}
+			p.Batch = 77
+			if got, setting := recognise(p); got.name != m.name || setting != preset.Name+" Batch=77" {
+				t.Errorf("%s of %s with another batch is taken for %s of %s", m.name, preset.Name, got.name, setting)
+			}
+		}
+	}
+}
+
+// tinySweep writes a sweep file of tiny cells with seeds from 1.
+func tinySweep(t *testing.T, file string, cells int, more string) {
+	t.Helper()
+	var b strings.Builder
+	for seed := 1; seed <= cells; seed++ {
+		fmt.Fprintf(&b, "%s %s -seed %d -out seed%d\n", strings.Join(tiny, " "), more, seed, seed)
+	}
+	writeFile(t, file, b.String())
+}
+
+func TestSweep(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	t.Setenv("QTA_TEST_COMMAND", "1") // for the processes of cells
+	t.Chdir(t.TempDir())
+	tinySweep(t, "s.txt", 3, "-steps 50")
+	out := mustRun(t, "sweep", "s.txt", "-jobs", "2", "-out", "runs")
+	for _, want := range []string{"0 seed1: started\n", "2 seed3: not solved within 50 steps\n", "All 3 cells done, 0 solved, in runs. "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("output lacks %q:\n%s", want, out)
+		}
+	}
+	if strings.ContainsAny(out, "\r\x1b") {
+		t.Errorf("control characters in the output of no terminal:\n%q", out)
+	}
+	// In this process, a cell is the same run.
+	mustRun(t, "sweep", "s.txt", "-index", "1", "-out", "alone")
+	sameOutcome(t, "runs/seed2", "alone/seed2")
+	if out := mustRun(t, "status", "alone"); !strings.Contains(out, "alone/seed2  done     not solved within 50 steps") ||
+		!strings.Contains(out, "alone/seed1  missing  -maze 1U5") || !strings.HasSuffix(out, "\n1 done, 2 missing\n") {
+		t.Errorf("status:\n%s", out)
+	}
+	// What is done is not started again.
+	log, err := os.Stat("runs/seed1/" + recordFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := mustRun(t, "sweep", "s.txt", "-jobs", "2", "-out", "runs"); !strings.Contains(out, "0 seed1: was done already: not solved") || strings.Contains(out, "started") {
+		t.Errorf("the second time:\n%s", out)
+	}
+	if again, err := os.Stat("runs/seed1/" + recordFile); err != nil || !again.ModTime().Equal(log.ModTime()) {
+		t.Errorf("the second sweep has written %s again (error %v)", recordFile, err)
+	}
+
+	// A cell that cannot run does not stop the others.
+	tinySweep(t, "s.txt", 4, "-steps 50 -eval 9")
+	if err := os.RemoveAll("runs/seed2"); err != nil {
+		t.Fatal(err)
+	}
+	r := command(t, "sweep", "s.txt", "-out", "runs")
+	if want := "qta: 2 of 4 cells failed and 2 ended; the first failure: line 1, seed1: runs/seed1 holds another run: "; r.code != exitFailure || !strings.HasPrefix(r.errors, want) {
+		t.Errorf("exit code %d, stderr %q, want %q", r.code, r.errors, want)
+	}
+}
+
+// A gate lets a sweep begin before it is stopped.
+type gate struct {
+	bytes.Buffer
+	text string
+	open func()
+}
+
+func (g *gate) Write(p []byte) (int, error) {
+	n, err := g.Buffer.Write(p)
+	if strings.Contains(g.String(), g.text) {
+		g.open()
+	}
+	return n, err
+}
+
+func TestSweepStop(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	t.Setenv("QTA_TEST_COMMAND", "1")
+	t.Chdir(t.TempDir())
+	tinySweep(t, "s.txt", 3, "-steps 100000")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	out := &gate{text: "1 seed2: started", open: func() {
+		time.AfterFunc(200*time.Millisecond, func() { cancel(errors.New("interrupt")) })
+	}}
+	var stderr bytes.Buffer
+	if code := run(ctx, strings.Fields("sweep s.txt -jobs 2 -out runs"), out, &stderr); code != exitUnfinished || stderr.Len() > 0 {
+		t.Fatalf("exit code %d, stderr %q", code, stderr.String())
+	}
+	for _, want := range []string{"Stopping: 2 runs to save.", "0 seed1: stopped and saved", "Stopped with 0 of 3 cells done; all that was running is saved in runs, and the same command goes on."} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("output lacks %q:\n%s", want, out)
+		}
+	}
+	for _, dir := range []string{"runs/seed1", "runs/seed2"} {
+		if s := stateOf(t, dir); s != stateStopped {
+			t.Errorf("%s is %s", dir, s)
+		}
+	}
+	if exists("runs/seed3") {
+		t.Error("seed3 was begun")
+	}
+}
+
+// TestSweepKills kills a sweep at random moments and starts it again, until it
+// ends: all runs must be those of a sweep that was left alone.
+//
+// QTA_SWEEP_KILLS is the number of kills; where it is set, there are fifty
+// cells with the parameters small:
+//
+//	QTA_SWEEP_KILLS=10 go test -run TestSweepKills -timeout 0 -v ./cmd/qta
+func TestSweepKills(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	cells, kills, between := 6, 3, 300*time.Millisecond
+	t.Chdir(t.TempDir())
+	tinySweep(t, "s.txt", cells, "-steps 150 -checkpoint 10")
+	if text := os.Getenv("QTA_SWEEP_KILLS"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			t.Fatalf("QTA_SWEEP_KILLS is %q, want a whole number from 1", text)
+		}
+		cells, kills, between = 50, n, 20*time.Second
+		var b strings.Builder
+		for seed := 1; seed <= cells; seed++ {
+			fmt.Fprintf(&b, "-maze 1U5 -params small -set Horizon=20 -set InitialSteps=40 -steps 150 -eval 25 -stop never -checkpoint 20 -seed %d -out seed%d\n", seed, seed)
+		}
+		writeFile(t, "s.txt", b.String())
+	}
+	t.Setenv("QTA_TEST_COMMAND", "1")
+	begin := time.Now()
+	mustRun(t, "sweep", "s.txt", "-jobs", "2", "-out", "whole")
+	between = min(between, time.Since(begin)/time.Duration(kills+1)*2)
+	rng := rand.New(rand.NewPCG(1, 1))
+	early := 0
+	for range kills {
+		c := exec.Command(os.Args[0], "sweep", "s.txt", "-jobs", "2", "-out", "parts")
+		c.Stdout, c.Stderr = io.Discard, os.Stderr
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(50*time.Millisecond + time.Duration(rng.Float64()*float64(between)))
+		c.Process.Kill()
+		c.Wait() // ProcessState tells what came first
+		if c.ProcessState.Success() {
+			early++
+		}
+	}
+	// The processes of the last cells save and end by themselves; until then
+	// the sweep waits for them.
+	mustRun(t, "sweep", "s.txt", "-jobs", "2", "-out", "parts")
+	for seed := 1; seed <= cells; seed++ {
+		dir := "seed" + strconv.Itoa(seed)
+		sameOutcome(t, filepath.Join("whole", dir), filepath.Join("parts", dir))
+		for _, name := range []string{figure5Store, figure5File, curveFile} {
+			if readFile(t, "whole", dir, name) != readFile(t, "parts", dir, name) {
+				t.Errorf("%s of %s differs", name, dir)
+			}
+		}
+	}
+	t.Logf("%d cells, %d kills, of which %d came after the end", cells, kills, early)
+	if early == kills {
+		t.Error("no kill came before the end")
+	}
+}
+
+func TestDryRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures the machine")
+	}
+	t.Chdir(t.TempDir())
+	tinySweep(t, "s.txt", 2, "-steps 1000")
+	mustRun(t, "sweep", "s.txt", "-index", "0", "-out", "runs")
+	out := mustRun(t, "sweep", "s.txt", "-dry-run", "-jobs", "2", "-out", "runs")
+	lines := strings.Split(out, "\n")
+	if len(lines) < 5 || !strings.HasPrefix(lines[1], "0     seed1      done   0 ") || !strings.HasPrefix(lines[2], "1     seed2      to do  1000   ") {
+		t.Errorf("output:\n%s", out)
+	}
+	if exists("runs/seed2") {
+		t.Error("a dry run has begun a run")
+	}
+}
+
+// TestArithmetic counts the multiply-adds of a step at the paper's size:
+// 2.9 thousand million for the update, and a goal costs about one more.
+func TestArithmetic(t *testing.T) {
+	sizes := qta.Sizes{Observation: 2, Goal: 2, Action: 2}
+	update, all := arithmetic(qta.Default(), sizes)
+	const w = 6*256 + 2*256*256 + 256
+	if want := 2.0 * 21 * w * 1024; update != want || want < 5.6e9 || want > 5.8e9 {
+		t.Errorf("update %v, want %v", update, want)
+	}
+	if want := update + 2.0*1000*8*3*w/4; all != want {
+		t.Errorf("all %v, want %v", all, want)
+	}
+	p := qta.Default()
+	p.Curriculum = "her"
+	if update, all := arithmetic(p, sizes); update != all {
+		t.Errorf("HER chooses no goals: %v and %v", update, all)
+	}
+}
