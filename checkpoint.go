@@ -158,7 +158,7 @@ func (d *decoder) agent() (*Agent, error) {
 	if a.replay.prioritised {
 		row += 8
 	}
-	if want := float64(evaluations)*evaluationSize + float64(transitions)*float64(row); d.err == nil && want != float64(len(d.b)) {
+	if want := float64(float64(evaluations)*evaluationSize) + float64(float64(transitions)*float64(row)); d.err == nil && want != float64(len(d.b)) {
 		d.err = fmt.Errorf("qta: checkpoint: %d bytes for %d evaluations and %d transitions, want %.0f", len(d.b), evaluations, transitions, want)
 	}
 	if d.err != nil {

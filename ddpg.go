@@ -150,7 +150,7 @@ func explore(action []float64, ε, random float64, rng *rand.Rand) {
 // component.
 func uniformAction(action []float64, rng *rand.Rand) {
 	for i := range action {
-		action[i] = float64(2*rng.Float64()) - 1
+		action[i] = symmetric(rng)
 	}
 }
 

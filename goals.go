@@ -212,7 +212,7 @@ func (a *Agent) drawActions(actions matrix, n int, rng stream) {
 			continue
 		}
 		for c := range row {
-			row[c] = float32(float64(2*rng.Float64()) - 1)
+			row[c] = float32(symmetric(rng.Rand))
 		}
 	}
 }

@@ -91,7 +91,7 @@ func (l layer) initialize(rng *rand.Rand) {
 	bound := 1 / math.Sqrt(float64(l.w.rows))
 	for _, p := range [][]float32{l.w.data, l.b} {
 		for i := range p {
-			p[i] = float32(bound * (2*rng.Float64() - 1))
+			p[i] = float32(bound * symmetric(rng))
 		}
 	}
 }

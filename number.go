@@ -236,13 +236,17 @@ func (s stream) index(n int) int {
 	return int(s.Float64() * float64(n))
 }
 
+// symmetric draws uniformly from -1 to 1, 1 excluded.
+func symmetric(rng *rand.Rand) float64 {
+	return float64(2*float64(rng.Float64())) - 1
+}
+
 // normal draws from the standard normal distribution by Marsaglia's polar
 // method. The second value that it yields is dropped: rng has all the state.
 func normal(rng *rand.Rand) float64 {
 	for {
 		// Float64 ends in a product by 2^-53, hence the inner conversions.
-		u := float64(2*float64(rng.Float64())) - 1
-		v := float64(2*float64(rng.Float64())) - 1
+		u, v := symmetric(rng), symmetric(rng)
 		if s := float64(u*u) + float64(v*v); 0 < s && s < 1 {
 			return float64(u * math.Sqrt(-2*log(s)/s))
 		}
