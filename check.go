@@ -625,7 +625,7 @@ func checkBackward(in struct {
 	widths := in.Net.widths("net")
 	gradient := newMLP(make([]float32, mlpSize(widths)), widths)
 	net.backward(nil, p, gradient, x, last)
-	out.Grad, out.Dx = gradient.vector(), rowsOf64(net.inputGradient(nil, p, x.rows))
+	out.Grad, out.Dx = gradient.vector(), rowsOf64(net.inputGradient(p, x.rows))
 	return out
 }
 

@@ -97,19 +97,19 @@ func (π *policy) learn(w *workers, u *pun, x matrix, p *Params) float64 {
 func (u *pun) actionGradient(w *workers, da, x matrix) (mean float64) {
 	clear(da.data[:x.rows*da.cols])
 	scale := 1 / float32(x.rows*len(u.critics))
+	u.pass.reserve(x.rows)
 	for _, c := range u.critics {
-		for _, v := range c.q.forward(w, u.pass, x).data[:x.rows] {
-			mean += float64(v)
-		}
 		last := u.pass.dx[len(c.q.layers)].data[:x.rows]
 		for i := range last {
 			last[i] = scale
 		}
-		dx := c.q.inputGradient(w, u.pass, x.rows)
+		q, dx := c.q.outputGradient(w, u.pass, x, x.cols-da.cols)
+		for _, v := range q.data[:x.rows] {
+			mean += float64(v)
+		}
 		for r := range x.rows {
-			row := dx.row(r)[x.cols-da.cols:]
-			for i := range row {
-				da.data[r*da.cols+i] += row[i]
+			for i, v := range dx.row(r) {
+				da.data[r*da.cols+i] += v
 			}
 		}
 	}

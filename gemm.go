@@ -90,6 +90,23 @@ func (e *epilogue) finish(sums []float32, i, c0 int) {
 //
 // w may be nil, for one thread.
 func (w *workers) mul(c, a, b matrix, e epilogue) {
+	p := newProduct(w.chosen(), c, a, b, e)
+	if w == nil || w.n == 1 || c.rows*max(c.cols, narrow)*(a.cols+8) < inline {
+		p.part(0, 1)
+		return
+	}
+	w.product = p
+	w.run(&w.product)
+	w.product = product{}
+}
+
+// inline is the number of multiply-adds, with some more for every element of C,
+// below which another thread costs more than it saves.
+const inline = 1 << 19
+
+// newProduct returns a call of mul, which panics unless the sizes agree and
+// every element is there.
+func newProduct(k kernel, c, a, b matrix, e epilogue) product {
 	if c.rows != a.rows || c.cols != b.cols || a.cols != b.rows {
 		panic(fmt.Sprintf("qta: product of %d by %d and %d by %d into %d by %d", a.rows, a.cols, b.rows, b.cols, c.rows, c.cols))
 	}
@@ -108,26 +125,8 @@ func (w *workers) mul(c, a, b matrix, e epilogue) {
 		}
 		e.mask.check("mask")
 	}
-	if c.rows == 0 || c.cols == 0 {
-		return
-	}
-	if w == nil || w.n == 1 || c.rows*max(c.cols, narrow)*(a.cols+8) < inline {
-		k := best
-		if w != nil {
-			k = w.kernel
-		}
-		p := product{kernel: k, c: c, a: a, b: b, e: e}
-		p.block(0, c.rows, 0, c.cols)
-		return
-	}
-	w.product = product{kernel: w.kernel, c: c, a: a, b: b, e: e}
-	w.run(&w.product)
-	w.product = product{}
+	return product{kernel: k, c: c, a: a, b: b, e: e}
 }
-
-// inline is the number of multiply-adds, with some more for every element of C,
-// below which another thread costs more than it saves.
-const inline = 1 << 19
 
 // A product is one call of mul, as a task.
 type product struct {
@@ -139,18 +138,21 @@ type product struct {
 // part computes the i-th of n bands of C, of rows or of columns, whichever
 // side is longer.
 func (p *product) part(i, n int) {
-	const step = 32 // a multiple of every tile's sides but six
-	band := func(size int) (lo, hi int) {
-		steps := (size + step - 1) / step
-		return min(steps*i/n*step, size), min(steps*(i+1)/n*step, size)
-	}
 	if p.c.rows >= p.c.cols {
-		lo, hi := band(p.c.rows)
+		lo, hi := band(p.c.rows, i, n)
 		p.block(lo, hi, 0, p.c.cols)
 	} else {
-		lo, hi := band(p.c.cols)
+		lo, hi := band(p.c.cols, i, n)
 		p.block(0, p.c.rows, lo, hi)
 	}
+}
+
+// band returns the bounds of the i-th of n bands of size rows or columns, at
+// multiples of every tile's sides but six.
+func band(size, i, n int) (lo, hi int) {
+	const step = 32
+	steps := (size + step - 1) / step
+	return min(steps*i/n*step, size), min(steps*(i+1)/n*step, size)
 }
 
 // A kernel is a way to compute tiles. All but the generic one are assembly.
@@ -180,9 +182,14 @@ type tile struct {
 
 	aRows, cRows, startRows, maskRows rows // where their rows lie
 
+	// What a row of a later tile needs of A, C and the mask; may be nil. Tiles
+	// fetch as many elements of each as there are steps, and use none.
+	aAhead, cAhead, maskAhead *float32
+
 	aStep, bStep uintptr // from k to k+1 in a and in b
 	k            int     // at least 1
 	cols         int     // columns of C, at most the tile's
+	first        uintptr // 1 in the first row of tiles, which meets B
 	low          float32 // every element becomes at least this: 0 or -Inf
 }
 
@@ -220,6 +227,9 @@ var zeros [128]float32
 
 // block computes the rows r0 to r1 and columns c0 to c1 of C.
 func (p *product) block(r0, r1, c0, c1 int) {
+	if r0 == r1 || c0 == c1 {
+		return
+	}
 	if p.kernel == generic || p.a.cols == 0 {
 		p.blockGeneric(r0, r1, c0, c1)
 		return
@@ -313,6 +323,10 @@ func (p *product) tiles(r0, r1, c0, c1, k0, k1 int) {
 			}
 		}
 		t.a = &p.a.data[i*p.a.rowStride+k0*p.a.colStride]
+		t.first = 0
+		if i == r0 {
+			t.first = 1
+		}
 		for j := c0; j < c1; {
 			shape, width := p.kernel.shape(n, c1-j)
 			t.cols = min(width, c1-j)
@@ -328,6 +342,15 @@ func (p *product) tiles(r0, r1, c0, c1, k0, k1 int) {
 			}
 			if masked {
 				t.mask = &p.e.mask.data[i*p.e.mask.rowStride+j]
+			}
+			// Of the next n rows, the tiles of these fetch one each.
+			t.aAhead, t.cAhead, t.maskAhead = nil, nil, nil
+			if next := i + n + (j-c0)/width; next < min(i+2*n, r1) {
+				t.aAhead = &p.a.data[next*p.a.rowStride+k0*p.a.colStride]
+				t.cAhead = &p.c.data[next*p.c.rowStride+c0]
+				if masked {
+					t.maskAhead = &p.e.mask.data[next*p.e.mask.rowStride+c0]
+				}
 			}
 			shape.run(&t)
 			j += t.cols

@@ -52,6 +52,22 @@ TEXT ·xgetbv(SB), NOSPLIT, $0-4
 	MOVQ tile_bStep(AX), R12 \
 	MOVQ tile_k(AX), CX
 
+// AHEAD sets DX, R14, R15 to the distances from SI to what to fetch ahead, of
+// which there is one element for each step. A nil fetches what is there anyway.
+#define AHEAD \
+	DISTANCE(tile_aAhead, DX) \
+	DISTANCE(tile_cAhead, R14) \
+	DISTANCE(tile_maskAhead, R15)
+#define DISTANCE(p, r) \
+	MOVQ    p(AX), r \
+	TESTQ   r, r \
+	CMOVQEQ SI, r \
+	SUBQ    SI, r
+#define FETCH \
+	PREFETCHT0 (SI)(DX*1) \
+	PREFETCHT0 (SI)(R14*1) \
+	PREFETCHT0 (SI)(R15*1)
+
 // STEP goes to the next k.
 #define STEP \
 	ADDQ R11, SI \
@@ -135,8 +151,26 @@ TEXT ·tile512x8x32(SB), NOSPLIT, $0-8
 	JNE  strided
 
 	// Loads under a mask would take slots of the multiplications.
+	AHEAD
+	CMPQ tile_first(AX), $0
+	JEQ  full
+
+	// The columns of B that the next tile needs, if it is the first to.
+	PCALIGN $32
+first:
+	PREFETCHT1 128(BX)
+	PREFETCHT1 192(BX)
+	FETCH
+	VMOVUPS (BX), Z16
+	VMOVUPS 64(BX), Z17
+	FMA2x8
+	STEP
+	JNZ first
+	JMP finish
+
 	PCALIGN $32
 full:
+	FETCH
 	VMOVUPS (BX), Z16
 	VMOVUPS 64(BX), Z17
 	FMA2x8
@@ -145,8 +179,11 @@ full:
 	JMP finish
 
 	// Steps of A that are rows apart escape the processor's own prefetching.
+	MOVQ tile_cAhead(AX), DX
 	PCALIGN $32
 strided:
+	PREFETCHT0 (DX)
+	ADDQ $4, DX
 	PREFETCHT0 (SI)(R11*8)
 	PREFETCHT0 (BX)(R12*8)
 	PREFETCHT0 64(BX)(R12*8)

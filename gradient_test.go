@@ -404,7 +404,7 @@ func TestInputGradient(t *testing.T) {
 		m, p := net.network("net"), newPass(widths)
 		m.forward(nil, p, table("x", x, 0))
 		copy(p.dx[len(net)].data, table("dy", dy, 0).data)
-		got := m.inputGradient(nil, p, rows)
+		got := m.inputGradient(p, rows)
 		var inputs []*float64
 		for _, row := range x {
 			for i := range row {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -91,4 +92,72 @@ func TestStretch(t *testing.T) {
 
 func TestAdamPanics(t *testing.T) {
 	mustPanic(t, "adam of another length", func() { newAdam(3).step(nil, make([]float32, 3), make([]float32, 2), 0, 0) })
+}
+
+// Chunks, parts and threads leave no trace in the bits: a network that is
+// taken through its layers whole, on one thread, gives the same.
+func TestChunks(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 0))
+	random := func(m matrix) matrix {
+		for i := range m.data {
+			m.data[i] = float32(rng.Float64() - 0.5)
+		}
+		return m
+	}
+	for _, rows := range []int{1, 31, chunk, chunk + 1, 3*chunk + 37, 1024} {
+		widths := []int{6, 96, 65, 32, 1 + rows%3}
+		n := len(widths) - 1
+		m := newMLP(random(newMatrix(1, mlpSize(widths))).data, widths)
+		x, dy := random(newMatrix(rows, widths[0])), random(newMatrix(rows, widths[n]))
+
+		// The layers one by one, each for all rows, in the words of mul.
+		var one *workers
+		xs, want := []matrix{x}, newMLP(make([]float32, len(m.params)), widths)
+		for l, layer := range m.layers {
+			y := newMatrix(rows, widths[l+1])
+			one.mul(y, xs[l], layer.w, epilogue{bias: layer.b, relu: l < n-1})
+			xs = append(xs, y)
+		}
+		ones := newMatrix(1, rows)
+		for i := range ones.data {
+			ones.data[i] = 1
+		}
+		dx := dy
+		for l := n - 1; l >= 0; l-- {
+			g := want.layers[l]
+			one.mul(g.w, xs[l].t(), dx, epilogue{})
+			one.mul(matrix{1, len(g.b), len(g.b), 1, g.b}, ones, dx, epilogue{})
+			wT, next, e := newMatrix(widths[l+1], widths[l]), newMatrix(rows, widths[l]), epilogue{}
+			transpose(wT, m.layers[l].w)
+			if l > 0 {
+				e.mask = xs[l]
+			}
+			one.mul(next, dx, wT, e)
+			dx = next
+		}
+
+		for _, threads := range []int{1, 2, 3} {
+			w := newWorkers(threads)
+			same := func(what string, got, want []float32) {
+				t.Helper()
+				if !slices.Equal(got, want) {
+					t.Errorf("%d rows, %d threads: %s differs", rows, threads, what)
+				}
+			}
+			p, got := newPass(widths), newMLP(make([]float32, len(m.params)), widths)
+			same("output", m.forward(w, p, x).data, xs[n].data)
+			copy(p.dx[n].data, dy.data)
+			m.backward(w, p, got, x, n)
+			same("gradient", got.params, want.params)
+			same("inferred output", m.infer(w, p, x).data, xs[n].data)
+			y, dIn := m.outputGradient(w, p, x, 4)
+			same("output with gradient", y.data, xs[n].data)
+			for r := range rows {
+				same("input gradient", dIn.row(r), dx.row(r)[4:])
+			}
+			m.forward(w, p, x)
+			same("whole input gradient", m.inputGradient(p, rows).data, dx.data)
+			w.close()
+		}
+	}
 }

@@ -155,7 +155,7 @@ func (u *pun) gradient(i int) *critic { return u.gradients[min(i, len(u.gradient
 // stands until the next call for i.
 func (u *pun) targetValue(w *workers, x matrix, i int) []float32 {
 	q := u.q[i].data[:x.rows]
-	copy(q, u.targets[i].forward(w, u.pass, x).data)
+	copy(q, u.targets[i].infer(w, u.pass, x).data)
 	return q
 }
 
@@ -420,7 +420,7 @@ func (u *pun) headGradient(w *workers, i int, ξ matrix, b *batch) float64 {
 		next = u.maskPredicted(prediction, next, mask)
 	}
 	loss := u.headLoss(dp.data[:n], prediction.data[:n], next.data[:ξ.rows*next.cols], next.cols)
-	u.critics[i].head.backward(w, u.gradient(i).head, ξ, dp, u.pass.ones)
+	u.critics[i].head.backward(w, u.gradient(i).head, ξ, dp, u.pass.ones, u.headT)
 	return loss
 }
 

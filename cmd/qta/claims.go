@@ -87,7 +87,7 @@ func judge(c assertion, strata []stratum, mazes, what string, equal bool) assert
 	test := permutation(strata)
 	d, r := meanDifference(strata), differenceRange(strata)
 	ratio, low, high := math.Exp(d), math.Exp(r.low), math.Exp(r.high)
-	c.Test = fmt.Sprintf("%s, permutation test of the logarithms: p = %s; at best %s with these numbers of runs", mazes, pValue(test.p), pValue(test.smallest))
+	c.Test = fmt.Sprintf("%s, permutation test of the logarithms: p %s; at best %s with these numbers of runs", mazes, pValue(test.p), pValue(test.smallest))
 	c.Width = fmt.Sprintf("%s: %.2f, 95 %% interval %.2f to %.2f; %s", what, ratio, low, high, atLeast(n))
 	significant := test.p <= significance
 	tight := n >= enoughRuns && high < material
@@ -119,7 +119,7 @@ func atLeast(n int) string {
 
 func pValue(p float64) string {
 	if p < 0.001 {
-		return fmt.Sprintf("%.1g", p)
+		return "below 0.001"
 	}
 	return fmt.Sprintf("%.3f", p)
 }
@@ -278,7 +278,7 @@ func (s *setting) noise(c assertion, m method) assertion {
 	}
 	n := smallest(strata)
 	test, r := permutation(strata), differenceRange(strata)
-	c.Test = fmt.Sprintf("%s, permutation test of the mean success of all evaluations: p = %s; at best %s with these numbers of runs", names(mazes), pValue(test.p), pValue(test.smallest))
+	c.Test = fmt.Sprintf("%s, permutation test of the mean success of all evaluations: p %s; at best %s with these numbers of runs", names(mazes), pValue(test.p), pValue(test.smallest))
 	c.Width = fmt.Sprintf("the noise takes %.2f of mean success, 95 %% interval %.2f to %.2f; %s", meanDifference(strata), r.low, r.high, atLeast(n))
 	switch d := meanDifference(strata); {
 	case test.p <= significance && d > 0:
@@ -511,7 +511,7 @@ func (maps mapRuns) judge(c assertion, number func(mapRun) float64, what string)
 	n := len(x)
 	p := signTest(positive, n)
 	r := bootstrap(x, stats.Mean[float64])
-	c.Test = fmt.Sprintf("sign test: positive in %d of %s, p = %s; at best %s with so many", positive, count(n, "run"), pValue(p), pValue(signTest(n, n)))
+	c.Test = fmt.Sprintf("sign test: positive in %d of %s, p %s; at best %s with so many", positive, count(n, "run"), pValue(p), pValue(signTest(n, n)))
 	c.Width = fmt.Sprintf("%s: %.3g, 95 %% interval %.3g to %.3g", what, stats.Mean(x), r.low, r.high)
 	if n < enoughRuns {
 		c.Width += "; too few runs for this interval: it is too narrow"

@@ -141,7 +141,7 @@ func (s *setting) panel(p paperPanel, points []paperPoint) *drawing {
 	if strings.HasSuffix(p.mazes[0], "U5") {
 		family = "U"
 	}
-	plot.x.low, plot.x.high = float64(pathLength(p.mazes[0])), float64(pathLength(p.mazes[0]))
+	plot.x.low, plot.x.high = float64(pathLength(p.mazes[0]))-1, float64(pathLength(p.mazes[len(p.mazes)-1]))+1
 	found := false
 	var ours []string // methods with points
 	for i, m := range p.methods {
@@ -295,7 +295,7 @@ type tableRow struct {
 	Maze, Method      string
 	Length            int
 	Solved, N, Others int // Others have not ended
-	Few, Bound        bool
+	Few               bool
 	Summary           summary
 	P, PBest          float64 // against QTA, NaN where there is nothing to compare
 	Paper             *paperPoint
@@ -307,7 +307,7 @@ func (s *setting) table() []tableRow {
 	for _, g := range s.groups {
 		y := g.summary
 		r := tableRow{Maze: g.maze, Method: g.method, Length: g.length, Solved: y.solved, N: y.n, Others: len(g.all) - y.n,
-			Few: y.n < enoughRuns, Bound: y.solved < y.n, Summary: y, P: -1}
+			Few: y.n < enoughRuns, Summary: y, P: -1}
 		if q := s.group(g.maze, methodQTA.name); q != nil && q != g && len(q.runs) > 0 && y.n > 0 {
 			test := permutation([]stratum{{q.logs(), g.logs()}})
 			r.P, r.PBest = test.p, test.smallest
@@ -340,17 +340,20 @@ func seriesOf(series string) string {
 
 func thousands(steps float64) string { return strconv.FormatFloat(steps/1000, 'f', 1, 64) }
 
-func (r tableRow) bound() string {
-	if r.Bound {
-		return "≥ "
+// bound marks a lower bound: a statistic that takes in more unsolved runs than
+// it drops of the longest.
+func (r tableRow) bound(dropped int, x float64) string {
+	mark := ""
+	if r.N-r.Solved > dropped {
+		mark = "≥ "
 	}
-	return ""
+	return r.of(mark + thousands(x))
 }
 
-func (r tableRow) Median() string { return r.of(thousands(r.Summary.median)) }
-func (r tableRow) Mean() string   { return r.of(r.bound() + thousands(r.Summary.mean)) }
+func (r tableRow) Median() string { return r.bound((r.N-1)/2, r.Summary.median) }
+func (r tableRow) Mean() string   { return r.bound(0, r.Summary.mean) }
 func (r tableRow) SD() string     { return r.of(thousands(r.Summary.deviation)) }
-func (r tableRow) IQM() string    { return r.of(r.bound() + thousands(r.Summary.iqm)) }
+func (r tableRow) IQM() string    { return r.bound(r.N/4, r.Summary.iqm) }
 func (r tableRow) MeanRange() string {
 	return r.of(thousands(r.Summary.meanRange.low) + " to " + thousands(r.Summary.meanRange.high))
 }

@@ -3,14 +3,12 @@ package main
 import (
 	"encoding/csv"
 	"fmt"
+	"html"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -305,41 +303,65 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestReportOfMany holds a report over a thousand runs to its time and memory.
-// QTA_REPORT_SECONDS is another limit, for machines that are busy.
-func TestReportOfMany(t *testing.T) {
+// TestLooksOfReport measures a report in a browser: at the widths of a
+// telephone and of a screen the page does not scroll sideways, and no text of
+// a picture is clipped or overlaps another.
+func TestLooksOfReport(t *testing.T) {
 	if testing.Short() {
-		t.Skip("writes a thousand directories")
+		t.Skip("starting a browser takes seconds")
 	}
-	t.Chdir(t.TempDir())
-	rng := rand.New(rand.NewPCG(1, 3))
-	n := 0
-	for seed := uint64(1); n < 1000; seed++ {
-		for _, maze := range append(mazeNames(4, 15, 1, "x5"), mazeNames(1, 5, 1, "U5")...) {
-			for _, m := range methods()[:10] {
-				if n++; n <= 1000 {
-					synthetic(t, fmt.Sprintf("runs/%s-%s-%d", maze, m.name, seed), m, maze, seed, 1000*int(150*rng.Float64()), nil)
+	browser := chromium(t)
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for i, m := range methods() {
+		for _, maze := range []string{"4x5", "12x5", "15x5", "1U5"} {
+			for seed := range uint64(3) {
+				at := 1000 * (5 + 9*i + int(seed))
+				if at > 60000 && seed == 1 {
+					at = 0
 				}
+				synthetic(t, fmt.Sprintf("runs/%s-%d-%d", maze, i, seed), m, maze, seed, at, nil)
 			}
 		}
 	}
-	limit := 5.0
-	if x, err := strconv.ParseFloat(os.Getenv("QTA_REPORT_SECONDS"), 64); err == nil {
-		limit = x
-	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	begin := time.Now()
 	mustRun(t, "report", "runs", "-o", "page.html")
-	took := time.Since(begin).Seconds()
-	runtime.ReadMemStats(&after)
-	info, err := os.Stat("page.html")
-	if err != nil {
-		t.Fatal(err)
+	text := "<!DOCTYPE html><body>"
+	for _, width := range []int{400, 1400} {
+		text += fmt.Sprintf(`<iframe width="%d" height="900" srcdoc="%s"></iframe>`, width, html.EscapeString(readFile(t, "page.html")))
 	}
-	grown := float64(after.Sys-before.Sys) / 1e6
-	t.Logf("%.2f s, %.0f MB more from the system, page of %.1f MB", took, grown, float64(info.Size())/1e6)
-	if took > limit || grown > 200 {
-		t.Errorf("%.2f s and %.0f MB, want at most %v s and 200 MB", took, grown, limit)
+	text += `<script>onload = () => {
+	const found = [];
+	for (const frame of document.querySelectorAll("iframe")) {
+		const page = frame.contentDocument, svgs = page.querySelectorAll("svg");
+		found.push(frame.width + " " + page.documentElement.scrollWidth + " " + svgs.length);
+		for (const svg of svgs) {
+			const box = svg.getBoundingClientRect(), texts = [...svg.querySelectorAll("text")].map(e => [e.textContent, e.getBoundingClientRect()]);
+			texts.forEach(([s, r], i) => {
+				if (r.left < box.left - 1 || r.right > box.right + 1 || r.top < box.top - 1 || r.bottom > box.bottom + 1) found.push("clipped: " + s);
+				for (const [u, q] of texts.slice(0, i))
+					if (r.left < q.right && q.left < r.right && r.top + 2 < q.bottom && q.top + 2 < r.bottom) found.push("overlap: " + s + " and " + u);
+			});
+		}
+	}
+	document.body.textContent = "FOUND " + found.join("\n") + " END";
+}</script>`
+	writeFile(t, "frames.html", text)
+	_, seen, ok := strings.Cut(html.UnescapeString(look(t, browser, filepath.Join(dir, "frames.html"))), "FOUND ")
+	seen, _, ended := strings.Cut(seen, " END")
+	if !ok || !ended {
+		t.Fatalf("the browser has found nothing: %.200q", seen)
+	}
+	// The figures 2 left and right, 3 left and right, 6 left and right, and for
+	// each maze its noise, learning and solution.
+	var widths []string
+	for line := range strings.Lines(seen) {
+		var frame, scroll, svgs int
+		if n, _ := fmt.Sscan(line, &frame, &scroll, &svgs); n != 3 || scroll > frame || svgs != 6+4*3 {
+			t.Errorf("%q, want a width, one that is not more, and %d pictures", line, 6+4*3)
+		}
+		widths = append(widths, strconv.Itoa(frame))
+	}
+	if diff := cmp.Diff([]string{"400", "1400"}, widths); diff != "" {
+		t.Errorf("widths (-want +got):\n%s", diff)
 	}
 }

@@ -314,9 +314,9 @@ func TestSweepKills(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
-	cells, kills, between := 6, 3, 300*time.Millisecond
+	cells, kills, between := 4, 2, 300*time.Millisecond
 	t.Chdir(t.TempDir())
-	tinySweep(t, "s.txt", cells, "-steps 150 -checkpoint 10")
+	tinySweep(t, "s.txt", cells, "-steps 100 -eval 25 -checkpoint 10")
 	if text := os.Getenv("QTA_SWEEP_KILLS"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
