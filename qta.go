@@ -12,7 +12,8 @@
 //	section 3.3  replay.go, goals.go  prioritised replay; the threshold on goals
 //	section 4    maze.go, path.go     mazes; path lengths and optimal values
 //	appendix     params.go            the table
-//	-            mlp.go, gemm.go      networks, Adam, and the matrix product
+//	-            mlp.go, pass.go      networks and Adam; a batch in chunks
+//	-            gemm.go, workers.go  the matrix product; threads
 //
 // # Equations
 //

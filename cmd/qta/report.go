@@ -62,6 +62,7 @@ func reportCommand(args []string, stdout io.Writer) error {
 		return err
 	}
 	c.skipped = slices.DeleteFunc(c.skipped, func(s skip) bool { return samePath(s.Path, f.out) })
+	c.dropDuplicates()
 	settings := c.settings()
 	switch f.format {
 	case "html":

@@ -177,7 +177,6 @@ func collect(dirs []string) (*collection, error) {
 			return nil
 		})
 	}
-	c.dropDuplicates()
 	return c, nil
 }
 

@@ -332,7 +332,7 @@ func TestSweepKills(t *testing.T) {
 	t.Setenv("QTA_TEST_COMMAND", "1")
 	begin := time.Now()
 	mustRun(t, "sweep", "s.txt", "-jobs", "2", "-out", "whole")
-	between = min(between, time.Since(begin)/time.Duration(kills+1)*2)
+	between = min(between, time.Since(begin)/time.Duration(kills+1)*3/2)
 	rng := rand.New(rand.NewPCG(1, 1))
 	early := 0
 	for range kills {

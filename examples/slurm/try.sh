@@ -17,6 +17,10 @@ chmod 755 "$dir"
 pids=()
 finish() {
 	code=$?
+	if [ -n "${job:-}" ]; then # what is left of it after a failure
+		scancel "$job" 2>/dev/null || true
+		for _ in {1..100}; do [ -z "$(squeue -h -j "$job" 2>/dev/null)" ] && break; sleep 0.2; done
+	fi
 	for pid in "${pids[@]}"; do
 		kill "$pid" 2>/dev/null || true
 	done
