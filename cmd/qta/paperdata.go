@@ -108,6 +108,7 @@ func figures() []figure {
 // that the method is applied to: of all presets and methods those that leave
 // the fewest other changes, which become part of the name.
 func recognise(p qta.Params) (m method, setting string) {
+	p = effective(p)
 	best := math.MaxInt
 	for _, preset := range qta.Presets() {
 		for _, candidate := range methods() {
@@ -118,13 +119,35 @@ func recognise(p qta.Params) (m method, setting string) {
 					panic(err) // the table above is wrong
 				}
 			}
-			if changes := changesFrom(q, p); len(changes) < best {
+			if changes := changesFrom(effective(q), p); len(changes) < best {
 				best, m = len(changes), candidate
 				setting = strings.Join(append([]string{preset.Name}, changes...), " ")
 			}
 		}
 	}
 	return m, setting
+}
+
+// effective returns p with those fields at their defaults that have no effect
+// beside the others, so that runs that compute the same have the same name.
+func effective(p qta.Params) qta.Params {
+	standard := qta.Default()
+	if p.Uncertainty != "q" {
+		p.QSwapped = standard.QSwapped
+	}
+	if p.Uncertainty != "bootstrap" {
+		p.BootstrapForm = standard.BootstrapForm
+	}
+	if p.Uncertainty != "ensemble" {
+		p.EnsembleScore = standard.EnsembleScore
+	}
+	if p.Replay != "td" {
+		p.TDPriority = standard.TDPriority
+	}
+	if p.Curriculum != "vds" {
+		p.VDSForm = standard.VDSForm
+	}
+	return p
 }
 
 // A paperPoint is a point of Figures 2, 3 and 6, in environment steps.

@@ -399,6 +399,7 @@ type reportSetting struct {
 	Runs     int
 	Few      bool
 	Claims   []assertion
+	Silent   []assertion // of which no run says anything
 	Figures  []reportPicture
 	Curves   []reportPicture
 	Table    []tableRow
@@ -424,7 +425,14 @@ func (c *collection) report(settings []*setting) *reportPage {
 	p.SkippedMore = len(c.skipped) - len(p.Skipped)
 	p.Warnings = c.warnings()
 	for i, s := range settings {
-		r := reportSetting{Name: s.name, ID: fmt.Sprintf("setting-%d", i+1), Claims: s.claims(), Table: s.table()}
+		r := reportSetting{Name: s.name, ID: fmt.Sprintf("setting-%d", i+1), Table: s.table()}
+		for _, a := range s.claims() {
+			if a.Test == "none" {
+				r.Silent = append(r.Silent, a)
+			} else {
+				r.Claims = append(r.Claims, a)
+			}
+		}
 		for _, g := range s.groups {
 			r.Runs += len(g.all)
 			r.Few = r.Few || len(g.runs) < enoughRuns
@@ -658,6 +666,7 @@ const reportStyle = `
 .verdict{white-space:nowrap;font-weight:600}
 .open{color:var(--soft);font-weight:400}
 .warning{border-left:3px solid var(--c1);padding-left:.75rem}
+@media print{.pictures{grid-template-columns:1fr 1fr}}
 details summary{cursor:pointer}
 .commands{font-size:.75rem}
 .commands code{font-size:.75rem}
@@ -712,14 +721,24 @@ func reportTemplate() *template.Template {
 {{- end}}
 
 <h3>Claims of the paper's section 4</h3>
+{{- with .Claims}}
 <table class="claims">
-<thead><tr><th>claim</th><th>verdict</th><th>test, and what was measured</th></tr></thead>
+<thead><tr><th>claim</th><th>verdict</th><th>what was measured, and the test</th></tr></thead>
 <tbody>
-{{- range .Claims}}
-<tr><th>{{.Text}} <span class="source">({{.Place}})</span></th><td class="verdict{{if eq .Verdict "not enough runs"}} open{{end}}">{{.Verdict}}</td><td>{{if eq .Test "none"}}<span class="source">{{.Width}}</span>{{else}}{{.Width}}. <span class="source">{{.Test}}.</span>{{end}}</td></tr>
+{{- range .}}
+<tr><th>{{.Text}} <span class="source">({{.Place}})</span></th><td class="verdict{{if eq .Verdict "not enough runs"}} open{{end}}">{{.Verdict}}</td><td>{{.Width}}. <span class="source">{{.Test}}.</span></td></tr>
 {{- end}}
 </tbody>
 </table>
+{{- end}}
+{{- with .Silent}}
+<p>There are not enough runs, as none speaks of it, for {{len .}} claims:</p>
+<ul class="note">
+{{- range .}}
+<li>{{.Text}} ({{.Place}}: {{.Width}})</li>
+{{- end}}
+</ul>
+{{- end}}
 
 <h3>Results by maze</h3>
 <p class="note">In thousands of environment steps. Runs that were not solved count with their budget, and ≥ marks what is then a lower bound. SD is the population's. p is that of an unpaired permutation test against QTA in the same maze; in grey where fewer than 6 runs have ended.</p>

@@ -301,7 +301,7 @@ func (c *collection) dropDuplicates() {
 	var runs []*finding
 	for _, r := range c.runs {
 		id := r.record.Run
-		k := key{id.Parameters, id.mapText(), id.Seed, id.EvalEvery, id.Rollouts}
+		k := key{parameters(effective(qta.Params(id.Parameters))), id.mapText(), id.Seed, id.EvalEvery, id.Rollouts}
 		other := kept[k]
 		if other == nil {
 			kept[k] = r

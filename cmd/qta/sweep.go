@@ -563,12 +563,20 @@ func (s *sweep) draw() {
 			break
 		}
 		step, success := lastEvaluation(s.cells[i].dir)
-		lines = append(lines, fmt.Sprintf("  %-38.38s %8d steps %5.2f %12v", s.cells[i].name, step, success, now.Sub(c.begin).Round(time.Second)))
+		lines = append(lines, fmt.Sprintf("  %-38s %8d steps %5.2f %12v", nameEnd(s.cells[i].name, 38), step, success, now.Sub(c.begin).Round(time.Second)))
 	}
 	for _, line := range lines {
 		fmt.Fprintf(s.stdout, "%.*s\n", tableWidth, line)
 	}
 	s.lines = len(lines)
+}
+
+// nameEnd returns the end of a name, where cells differ, in n characters.
+func nameEnd(name string, n int) string {
+	if r := []rune(name); len(r) > n {
+		return "…" + string(r[len(r)-n+1:])
+	}
+	return name
 }
 
 // erase takes the live table off the screen.
