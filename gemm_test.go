@@ -398,41 +398,14 @@ func TestWorkers(t *testing.T) {
 	t.Errorf("%d goroutines after close, %d before", runtime.NumGoroutine(), before)
 }
 
-// flops measures how many floating-point operations f does per second: the
-// best of several runs of about ten milliseconds.
-func flops(ops float64, f func()) float64 {
-	measure := func(n int) time.Duration {
-		start := time.Now()
-		for range n {
-			f()
-		}
-		return time.Since(start)
-	}
-	n := 1
-	for measure(n) < 10*time.Millisecond {
-		n *= 2
-	}
-	best := 0.0
+// peakFlops returns what one thread can do at most with a kernel: the best of
+// some probes.
+func peakFlops(k kernel) float64 {
+	probe, best := newProbe(k), 0.0
 	for range 10 {
-		best = max(best, ops*float64(n)/measure(n).Seconds())
+		best = max(best, probe())
 	}
 	return best
-}
-
-// peakFlops measures a micro-kernel on operands that fit the first-level cache.
-func peakFlops(k kernel) float64 {
-	c, a, b := newMatrix(8, 32), newMatrix(8, 256), newMatrix(256, 32)
-	if k == generic {
-		return flops(2*8*256*32, func() { newWorkersKernel(1, k).mul(c, a, b, epilogue{}) })
-	}
-	n, half := k.height(8)
-	s, width := k.shape(n, 32)
-	t := tile{
-		a: &a.data[0], b: &b.data[0], c: &c.data[0], start: &c.data[0],
-		aRows: rowsOf(256, n, half), cRows: rowsOf(32, n, half), startRows: rowsOf(32, n, half),
-		aStep: 4, bStep: 4 * 32, k: 256, cols: width,
-	}
-	return flops(float64(2*n*256*width), func() { s.run(&t) })
 }
 
 // mulShapes are the products of an update with a batch of 1024 and layers of

@@ -763,14 +763,6 @@ func TestMultiplyAdds(t *testing.T) {
 	}
 }
 
-// report adds the rate of floating-point operations and its share of what the
-// machine can do.
-func report(b *testing.B, multiplyAdds float64) {
-	rate := 2 * multiplyAdds * float64(b.N) / b.Elapsed().Seconds()
-	b.ReportMetric(rate/1e9, "GFLOP/s")
-	b.ReportMetric(rate/peakFlops(best), "of-peak")
-}
-
 // benchmarkVariants are the default parameters with the parts that a baseline
 // exchanges.
 func benchmarkVariants(changes ...string) []Preset {
@@ -795,13 +787,9 @@ func BenchmarkUpdate(b *testing.B) {
 			if a.replay.prioritised {
 				a, env = walked(b, v.Params, 150_000)
 			}
-			a.update(env) // makes room
+			n, _ := multiplyAdds(v.Params, a.sizes)
 			b.ReportAllocs()
-			for b.Loop() {
-				a.update(env)
-			}
-			update, _ := multiplyAdds(v.Params, a.sizes)
-			report(b, update)
+			measure(b, best, n, func() { a.update(env) })
 		})
 	}
 }
@@ -831,14 +819,11 @@ func BenchmarkSelect(b *testing.B) {
 		p := v.Params
 		b.Run(fmt.Sprintf("candidates=%d%s", p.Candidates, strings.TrimPrefix(v.Name, "params=default")), func(b *testing.B) {
 			a, _ := walked(b, p, 2000)
-			a.selectGoal(false) // makes room
-			for b.Loop() {
-				a.selectGoal(false)
+			_, n := multiplyAdds(p, a.sizes)
+			if p.Uncertainty == "q" {
+				n /= float64(p.UncertaintyActions) // it asks with one action, the policy's
 			}
-			if p.Uncertainty != "q" {
-				_, selection := multiplyAdds(p, a.sizes)
-				report(b, selection)
-			}
+			measure(b, best, n, func() { a.selectGoal(false) })
 		})
 	}
 }
