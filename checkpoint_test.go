@@ -148,6 +148,9 @@ func TestCheckpointContinues(t *testing.T) {
 			case "mega":
 				steps, moments = 45, 1 // it fits much at the start of each
 			}
+			if testing.Short() {
+				moments = 1
+			}
 			whole := newMazeAgent(t, variant.Params, 1)
 			states := [][]byte{marshal(t, whole)}
 			trainTo(t, whole, steps, func() error {
@@ -403,7 +406,11 @@ func FuzzCheckpoint(f *testing.F) {
 
 // TestCheckpointAllocation decodes the agents that cost most for their length.
 func TestCheckpointAllocation(t *testing.T) {
-	for _, sizes := range []Sizes{{1, 1, 1}, {2, 2, 2}, {300, 1, 1}, {1, 300, 1}, {1, 1, 300}} {
+	extremes := []Sizes{{300, 1, 1}, {1, 1, 300}, {1, 300, 1}, {1, 1, 1}, {2, 2, 2}}
+	if testing.Short() {
+		extremes = extremes[:2]
+	}
+	for _, sizes := range extremes {
 		for _, change := range []func(*Params){
 			func(p *Params) { p.HiddenSize, p.HiddenLayers, p.Critics = 1, 16, 64 },
 			func(p *Params) { p.HiddenSize, p.HiddenLayers, p.Critics = 1, 1, 2 },

@@ -171,6 +171,9 @@ func TestFigure5Numbers(t *testing.T) {
 // TestFigureResume holds the files to look at of a run with interruptions
 // against those of one without.
 func TestFigureResume(t *testing.T) {
+	if testing.Short() {
+		t.Skip("draws more than a hundred figures")
+	}
 	t.Chdir(t.TempDir())
 	mustRun(t, tinyRun("-steps", "100", "-out", "whole")...)
 	rounds := 0

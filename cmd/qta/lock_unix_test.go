@@ -117,3 +117,34 @@ func TestSignals(t *testing.T) {
 		}
 	}
 }
+
+// TestSecondSignal stops a process within an update that takes seconds. The
+// first signal waits for its end; another ends the process at once.
+func TestSecondSignal(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a process")
+	}
+	t.Chdir(t.TempDir())
+	c, out := process(t, "-maze", "1U5", "-params", "small", "-set", "Batch=65536", "-set", "HiddenLayers=16", "-set", "HiddenSize=128", "-set", "LearningStarts=1", "-threads", "1", "-out", "run")
+	wait(t, "run/"+recordFile)
+	time.Sleep(200 * time.Millisecond)
+	ended := make(chan error)
+	go func() { ended <- c.Wait() }()
+	for signals := 1; ; signals++ {
+		if err := c.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-ended:
+			s, ok := c.ProcessState.Sys().(syscall.WaitStatus)
+			if !ok || !s.Signaled() || s.Signal() != syscall.SIGINT || signals < 2 {
+				t.Errorf("after %d signals: %v, want the end by the second\n%s", signals, err, out)
+			}
+			return
+		case <-time.After(200 * time.Millisecond):
+			if signals == 20 {
+				t.Fatalf("alive after %d signals\n%s", signals, out)
+			}
+		}
+	}
+}
