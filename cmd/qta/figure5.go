@@ -326,7 +326,7 @@ func (f *figure5) picture(g frame, p *panel, s *snapshot) *drawing {
 		g.plan.dots(d, 0, len(f.points), func(i int) (row, col, radius float64) {
 			return f.points[i][0], f.points[i][1], min(1.3*math.Sqrt(float64(s.samples[i])), 0.4*g.plan.cell)
 		})
-		d.text(g.width/2, below+barHeight+13, middle, "soft", fmt.Sprintf("%d points", drawn))
+		d.text(g.width/2, below+barHeight+13, middle, "soft", fmt.Sprintf("points: %d", drawn))
 		d.text(g.width/2, below+barHeight+26, middle, "soft", "area: times drawn")
 		return d
 	}
