@@ -128,9 +128,13 @@ func checkCheckpoint(data []byte) error {
 	return nil
 }
 
+// laterParams returns what checkpoints did that were written before these
+// parameters were added; all others must be there.
+func laterParams() Params { return Params{UpdatesPerEpisode: 0, TargetEvery: 1, GradientClip: 0} }
+
 // agent decodes what follows the format version.
 func (d *decoder) agent() (*Agent, error) {
-	p, err := ReadParams(bytes.NewReader(d.bytes()), Params{})
+	p, err := ReadParams(bytes.NewReader(d.bytes()), laterParams())
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,7 @@ func tinyPreset(p Params) Params {
 	p.Candidates, p.UncertaintyActions = 20, 2
 	p.Horizon, p.InitialSteps, p.LearningStarts = 10, 15, 5
 	p.NormalizerDraws = 5
+	p.TargetEvery, p.UpdatesPerEpisode = min(p.TargetEvery, 7), min(p.UpdatesPerEpisode, 8)
 	return p
 }
 
@@ -332,6 +333,39 @@ func TestCheckpointRefusals(t *testing.T) {
 	next[len(checkpointMagic)]++
 	if err := a.UnmarshalBinary(next); err == nil || err.Error() != "qta: checkpoint: format 2, this version reads format 1" {
 		t.Errorf("the next format: error %v", err)
+	}
+}
+
+// A checkpoint of before laterParams goes on as it was; any other parameter
+// that is missing is refused.
+func TestCheckpointWithoutLaterParams(t *testing.T) {
+	want := marshal(t, agentAfter(t, tinyPreset(Authors()), 30))
+	a := agentAfter(t, tinyPreset(Authors()), 15)
+	data := marshal(t, a)
+	text := string(a.params.JSON())
+	rest := data[checkpointHeader+8+len(text) : len(data)-sha256.Size]
+	without := func(names ...string) []byte {
+		older := text
+		for _, name := range names {
+			line := "\t\"" + name + "\": " + a.params.Value(name) + ",\n"
+			if !strings.Contains(older, line) {
+				t.Fatalf("no line %q in %s", line, text)
+			}
+			older = strings.Replace(older, line, "", 1)
+		}
+		var e encoder
+		e.bytes([]byte(older))
+		return seal(append(e.b, rest...))
+	}
+	b := new(Agent)
+	if err := b.UnmarshalBinary(without("UpdatesPerEpisode", "TargetEvery", "GradientClip")); err != nil {
+		t.Fatal(err)
+	}
+	sameState(t, "read", data, b)
+	trainTo(t, b, 30, nil)
+	sameState(t, "trained on", want, b)
+	if err := b.UnmarshalBinary(without("Batch")); err == nil || !strings.HasPrefix(err.Error(), "qta: parameter Batch is 0") {
+		t.Errorf("without Batch: error %v", err)
 	}
 }
 

@@ -22,7 +22,8 @@ type curriculum interface {
 	randomAction(a *Agent) float64
 
 	// endEpisode is told that an episode is in the replay, after the update
-	// that follows its last step.
+	// that follows its last step, or, with UpdatesPerEpisode, before those of
+	// the episode.
 	endEpisode(a *Agent, env Env) error
 
 	// networks returns the parameters of networks of its own.

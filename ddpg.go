@@ -87,6 +87,7 @@ func (π *policy) learn(w *workers, u *pun, x matrix, p *Params) float64 {
 		square += float64(float64(a) * float64(a))
 	}
 	π.net.backward(w, π.pass, π.gradient, inputs, len(π.net.layers))
+	clipGradient(π.gradient.params, p.GradientClip)
 	π.adam.step(w, π.net.params, π.gradient.params, p.ActorRate, 0)
 	return float64(p.ActionL2*square)/float64(n) - q
 }

@@ -29,6 +29,7 @@ func digestOf(t *testing.T, p Params, k kernel) digest {
 	p.HiddenSize = 32
 	p.Batch = 64
 	p.InitialSteps = 100
+	p.LearningStarts = min(p.LearningStarts, 50)
 	if p.Curriculum == "vds" {
 		p.HiddenSize = 8 // it learns much
 	}

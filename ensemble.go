@@ -72,7 +72,7 @@ func meansDeviation(d []float64, heads [][]float32, width int) {
 		sum := 0.0
 		for c := r * (width + 1); c < r*(width+1)+width; c++ {
 			_, square := headMoments(heads, c)
-			sum += math.Sqrt(square / (g - 1))
+			sum += math.Sqrt(square / max(g-1, 1))
 		}
 		d[r] = sum / float64(width)
 	}

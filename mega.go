@@ -9,6 +9,7 @@ import (
 // QTA's learner: an episode's goal is the achieved goal of least density, among
 // candidates that the critics hold for reachable. Numbers without another
 // source are those of its authors' public code, with which the paper ran it.
+// What its own learner does otherwise is in mega_params.go.
 
 const (
 	megaCandidates = 100    // achieved goals considered
@@ -42,6 +43,11 @@ var megaMix = [...]float64{0.1, 0.4, 0.3, 0.1, 0.1}
 //
 // Differs: the cutoff sees normalised inputs, as MEGA's later code does; the
 // snapshot that QTA's authors ran fed raw ones to networks trained on others.
+//
+// Differs: the learner is that of the parameters. MEGA's own acts at random for
+// 5,000 steps, learns from step 2,500 on, and normalises states and goals
+// together as it acts: none of it is part of the curriculum. [MEGA] has the
+// first two.
 type mega struct {
 	plain
 	density     kernelDensity
@@ -181,6 +187,9 @@ func (m *mega) randomAction(a *Agent) float64 {
 //
 // Differs: a future step is drawn as QTA's learner draws it, all alike; MEGA's
 // code rounds, which halves the weight of the two ends.
+//
+// Reading: the mix has probabilities of its own, so that HindsightRatio says
+// only whether there is one: with 0 nothing is relabelled.
 func (m *mega) replayGoal(a *Agent, i int) []float64 {
 	r, width, rng := a.replay, a.sizes.Goal, a.draws
 	kind := 1

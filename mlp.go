@@ -179,6 +179,22 @@ func (a *adam) step(w *workers, params, gradient []float32, rate, decay float64)
 	w.run(a)
 }
 
+// clipGradient clips every element of a gradient to between -limit and limit,
+// which is done before Adam sees it. A limit of 0 is none; a NaN stays.
+func clipGradient(gradient []float32, limit float64) {
+	if limit == 0 {
+		return
+	}
+	bound := float32(limit)
+	for i, g := range gradient {
+		if g > bound {
+			gradient[i] = bound
+		} else if g < -bound {
+			gradient[i] = -bound
+		}
+	}
+}
+
 // part is step for the i-th of n stretches of the parameters.
 func (a *adam) part(i, n int) {
 	lo, hi := stretch(len(a.m), i, n)

@@ -17,13 +17,14 @@ import (
 // list of words; [Params.Validate] and the command's tables read these tags.
 //
 // A Reading in the source is a choice that the paper leaves open; [Authors]
-// has what the authors' public code does instead.
+// has what the authors' public code does instead. [MEGA] and [VDS] name the
+// sources of their own.
 type Params struct {
 	// Networks.
 
 	HiddenSize   int `source:"Table: network hidden size" range:"[1,4096]"`                    // units of each hidden layer
 	HiddenLayers int `source:"Reading: the paper is silent, the authors' code" range:"[1,16]"` // hidden layers of every network
-	Critics      int `source:"Section 3.1: G" range:"[2,64]"`                                  // G, critics of the ensemble, each with its predictive head
+	Critics      int `source:"Section 3.1: G" range:"[1,64]"`                                  // G, critics of the ensemble, each with its predictive head; one alone for MEGA and VDS
 
 	// Learning.
 
@@ -35,6 +36,10 @@ type Params struct {
 	Polyak         float64 `source:"Table: rho" range:"[0,1]"`                                              // ρ, what a target network keeps of itself
 	ActionL2       float64 `source:"Reading: the paper is silent, the authors' code" range:"[0,1000]"`      // weight of the mean squared action in the policy's loss
 	LearningStarts int     `source:"Reading: the paper is silent, the authors' code" range:"[1,100000000]"` // updates begin at the step after this one
+
+	UpdatesPerEpisode int     `source:"Reading: one update follows every environment step" range:"[0,1e6]"` // updates in a row at each episode's end; 0 has one after each step
+	TargetEvery       int     `source:"Equation 3: each update has one" range:"[1,1e6]"`                    // updates from one step of the target networks to the next
+	GradientClip      float64 `source:"Reading: none" range:"[0,1e6]"`                                      // largest magnitude of an element of a gradient; 0 has no limit
 
 	ClipReturns  bool    `source:"Reading: the only values that rewards of -1 and 0 can add up to"`      // clip Equation 1's target to [LowestReturn, 0]
 	LowestReturn float64 `source:"Reading: 0 stands for the bound -1/(1-Discount)" range:"(-Inf,0]"`     // lower end of the clip
@@ -109,6 +114,7 @@ func Paper() Params {
 		Polyak:         0.95,
 		ActionL2:       1,
 		LearningStarts: 50,
+		TargetEvery:    1,
 
 		ClipReturns: true,
 		HeadLoss:    "squared",
@@ -204,7 +210,8 @@ func Small() Params {
 
 // Presets lists the named parameter sets in the order of the documentation.
 func Presets() []Preset {
-	return []Preset{{"default", Default()}, {"paper", Paper()}, {"authors", Authors()}, {"small", Small()}}
+	return []Preset{{"default", Default()}, {"paper", Paper()}, {"authors", Authors()}, {"small", Small()},
+		{"mega", MEGA()}, {"vds", VDS()}}
 }
 
 // A Preset is a named parameter set.
@@ -304,7 +311,34 @@ func (p Params) Validate() error {
 		return fmt.Errorf("qta: parameter Curriculum is %s, which asks no uncertainty: Uncertainty %s and UncertaintyNoise %v go with qta",
 			p.Curriculum, p.Uncertainty, p.UncertaintyNoise)
 	}
+	if user := p.deviationUser(); p.Critics == 1 && user != "" {
+		return fmt.Errorf("qta: parameter Critics is 1, which cannot disagree: %s needs 2 and above", user)
+	}
 	return nil
+}
+
+// deviationUser returns the choice that asks how much the critics disagree, or
+// an empty string.
+func (p *Params) deviationUser() string {
+	switch {
+	case p.Curriculum == "qta":
+		return "Curriculum qta"
+	case p.Replay == "per":
+		return "Replay per"
+	case p.Replay == "td" && p.TDPriority == "deviation":
+		return "TDPriority deviation"
+	}
+	return ""
+}
+
+// updatesUntil returns how many updates there are in a run's first environment
+// steps: one for each after LearningStarts, or UpdatesPerEpisode for each
+// episode that ends after it.
+func (p *Params) updatesUntil(step int) int {
+	if p.UpdatesPerEpisode > 0 {
+		return max(0, step/p.Horizon-p.LearningStarts/p.Horizon) * p.UpdatesPerEpisode
+	}
+	return max(0, step-p.LearningStarts)
 }
 
 // Fields lists the parameters in order, each with its name, its source and

@@ -124,8 +124,128 @@ func TestPresets(t *testing.T) {
 			t.Errorf("%s: %v", p.Name, err)
 		}
 	}
-	if diff := cmp.Diff([]string{"default", "paper", "authors", "small"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"default", "paper", "authors", "small", "mega", "vds"}, names); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
+	}
+}
+
+// What the authors of MEGA and VDS published, with the field of each, and what
+// QTA's authors ran of it.
+var published = []struct {
+	preset, item, field, value string
+}{
+	{"mega", "hidden layers: 3", "HiddenLayers", "3"},
+	{"mega", "units: 512", "HiddenSize", "512"},
+	{"mega", "DDPG, one critic", "Critics", "1"},
+	{"mega", "no predictive heads", "PredictiveRate", "0"},
+	{"mega", "batch: 2000", "Batch", "2000"},
+	{"mega", "gamma: 0.98", "Discount", "0.98"},
+	{"mega", "actor's learning rate: 1e-3", "ActorRate", "0.001"},
+	{"mega", "critic's learning rate: 1e-3", "CriticRate", "0.001"},
+	{"mega", "targets clipped to [-50, 0]", "ClipReturns", "true"},
+	{"mega", "targets clipped to [-50, 0] = [-1/(1-gamma), 0]", "LowestReturn", "0"},
+	{"mega", "targets move by 0.05", "Polyak", "0.95"},
+	{"mega", "targets move every 40 optimisation steps", "TargetEvery", "40"},
+	{"mega", "gradients clipped by value: 5", "GradientClip", "5"},
+	{"mega", "action L2: 0.1", "ActionL2", "0.1"},
+	{"mega", "no weight decay", "CriticDecay", "0"},
+	{"mega", "no target noise", "TargetNoise", "0"},
+	{"mega", "warm-up: 2500", "LearningStarts", "2500"},
+	{"mega", "one optimisation per environment step", "UpdatesPerEpisode", "0"},
+	{"mega", "random phase: 5000", "InitialSteps", "5000"},
+	{"mega", "random phase: random actions", "InitialActions", "uniform"},
+	{"mega", "action noise: 0.1", "ActionNoise", "0.1"},
+	{"mega", "random action: 0.1", "RandomAction", "0.1"},
+	{"mega", "random action: 0.1, always", "RandomActionLater", "0.1"},
+	{"mega", "episode: 50", "Horizon", "50"},
+	{"mega", "uniform replay", "Replay", "uniform"},
+	{"mega", "future 0.4, real 0.1", "HindsightRatio", "4"},
+	{"mega", "normaliser: sqrt(var + 1e-8)", "NormalizerFloor", "0.0001"},
+	{"mega", "normaliser: clip 5", "NormalizerClip", "5"},
+	{"mega", "goals of least density", "Curriculum", "mega"},
+
+	{"vds", "hidden layers: 3", "HiddenLayers", "3"},
+	{"vds", "units: 256", "HiddenSize", "256"},
+	{"vds", "DDPG, one critic", "Critics", "1"},
+	{"vds", "no predictive heads", "PredictiveRate", "0"},
+	{"vds", "batch: 256", "Batch", "256"},
+	{"vds", "gamma: 1 - 1/50", "Discount", "0.98"},
+	{"vds", "actor's learning rate: 1e-3", "ActorRate", "0.001"},
+	{"vds", "critic's learning rate: 1e-3", "CriticRate", "0.001"},
+	{"vds", "targets clipped to [-50, 0]", "ClipReturns", "true"},
+	{"vds", "targets clipped to [-50, 0] = [-1/(1-gamma), 0]", "LowestReturn", "0"},
+	{"vds", "polyak: 0.95", "Polyak", "0.95"},
+	{"vds", "updates per episode: 40", "UpdatesPerEpisode", "40"},
+	{"vds", "targets move once per episode", "TargetEvery", "40"},
+	{"vds", "gradients not clipped", "GradientClip", "0"},
+	{"vds", "action L2: 1", "ActionL2", "1"},
+	{"vds", "no weight decay", "CriticDecay", "0"},
+	{"vds", "no target noise", "TargetNoise", "0"},
+	{"vds", "no warm-up", "LearningStarts", "1"},
+	{"vds", "no random phase", "InitialSteps", "0"},
+	{"vds", "no random phase: the policy acts", "InitialActions", "policy"},
+	{"vds", "action noise: 0.2", "ActionNoise", "0.2"},
+	{"vds", "random action: 0.3", "RandomAction", "0.3"},
+	{"vds", "random action: 0.3, always", "RandomActionLater", "0.3"},
+	{"vds", "episode: 50", "Horizon", "50"},
+	{"vds", "uniform replay", "Replay", "uniform"},
+	{"vds", "replay k: 4", "HindsightRatio", "4"},
+	{"vds", "normaliser: an episode's transitions", "NormalizerDraws", "50"},
+	{"vds", "normaliser: least deviation 0.01", "NormalizerFloor", "0.01"},
+	{"vds", "normaliser: clip 5", "NormalizerClip", "5"},
+	{"vds", "goals of most disagreement", "Curriculum", "vds"},
+	{"vds", "disagreement: std", "VDSForm", "identity"},
+}
+
+// MEGA and VDS are the published values, and what has none is QTA's.
+func TestPublishedPresets(t *testing.T) {
+	presets := map[string]Params{"mega": MEGA(), "vds": VDS()}
+	for _, row := range published {
+		p := presets[row.preset]
+		if got := p.Value(row.field); got != row.value {
+			t.Errorf("%s, %s: %s is %s, want %s", row.preset, row.item, row.field, got, row.value)
+		}
+	}
+	for name, p := range presets {
+		for field, value := range differences(Paper(), p) {
+			if !slices.ContainsFunc(published, func(r struct{ preset, item, field, value string }) bool {
+				return r.preset == name && r.field == field
+			}) {
+				t.Errorf("%s: %s is %s, for which the table has no source", name, field, value)
+			}
+		}
+	}
+}
+
+// One critic goes with whatever does not ask for disagreement.
+func TestValidateOneCritic(t *testing.T) {
+	for _, test := range []struct{ changes, want string }{
+		{"Curriculum=qta", "qta: parameter Critics is 1, which cannot disagree: Curriculum qta needs 2 and above"},
+		{"Curriculum=qta Uncertainty=ensemble", "qta: parameter Critics is 1, which cannot disagree: Curriculum qta needs 2 and above"},
+		{"Curriculum=mega Replay=per", "qta: parameter Critics is 1, which cannot disagree: Replay per needs 2 and above"},
+		{"Curriculum=her Replay=td TDPriority=deviation", "qta: parameter Critics is 1, which cannot disagree: TDPriority deviation needs 2 and above"},
+		{"Curriculum=her Replay=td", ""},
+		{"Curriculum=her TDPriority=deviation", ""},
+		{"Curriculum=mega", ""},
+		{"Curriculum=vds", ""},
+		{"Curriculum=random Uncertainty=bootstrap", ""},
+		{"Curriculum=qta Replay=per Critics=2", ""},
+	} {
+		p := Paper()
+		p.Critics = 1
+		for change := range strings.FieldsSeq(test.changes) {
+			name, value, _ := strings.Cut(change, "=")
+			if err := p.Set(name, value); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := ""
+		if err := p.Validate(); err != nil {
+			got = err.Error()
+		}
+		if _, err := NewAgent(p, Sizes{2, 2, 2}, 1); got != test.want || (err != nil) != (test.want != "") {
+			t.Errorf("%s: %q, NewAgent's error %v, want %q", test.changes, got, err, test.want)
+		}
 	}
 }
 
@@ -135,6 +255,9 @@ func TestValidate(t *testing.T) {
 	try := func(f Field, value any, allowed bool) {
 		t.Helper()
 		p := Paper()
+		if f.Name == "Critics" {
+			p.Curriculum = "her" // which needs no more than one
+		}
 		reflect.ValueOf(&p).Elem().FieldByName(f.Name).Set(reflect.ValueOf(value))
 		err := p.Validate()
 		want := fmt.Sprintf("qta: parameter %s is %v, allowed are %s", f.Name, value, f.Range)

@@ -171,7 +171,12 @@ func (u *pun) target(w *workers, y [][]float32, r []float32, next matrix, discou
 		return
 	}
 	i, j := drawPair(rng, len(u.targets))
-	TDTarget(y[0], r, u.targetValue(w, next, i), u.targetValue(w, next, j), discount)
+	q1 := u.targetValue(w, next, i)
+	q2 := q1
+	if j != i {
+		q2 = u.targetValue(w, next, j)
+	}
+	TDTarget(y[0], r, q1, q2, discount)
 }
 
 // forCritic returns critic i's element of values that there are one of for
@@ -204,11 +209,14 @@ func TDTarget(y, r, q1, q2 []float32, discount float64) {
 }
 
 // drawPair returns M, two different indices below n, each pair as likely as
-// another.
+// another. One critic alone is both, without a draw.
 //
 // Reading: M is drawn anew for each minibatch, and is the same for all of its
 // transitions and all critics, as in REDQ's Algorithm 1.
 func drawPair(rng stream, n int) (i, j int) {
+	if n == 1 {
+		return 0, 0
+	}
 	i = rng.index(n)
 	j = rng.index(n - 1)
 	if j >= i {
@@ -371,6 +379,7 @@ func (u *pun) stepCritic(w *workers, i int, p *Params, decay bool) {
 	clear(g.params[n:])
 	params, _ := u.parts(c)
 	gradient, _ := u.parts(g)
+	clipGradient(gradient, p.GradientClip)
 	u.criticAdam[i].step(w, params, gradient, p.CriticRate, decayIf(decay, p.CriticDecay))
 }
 
@@ -408,6 +417,7 @@ func (u *pun) learnHeads(w *workers, b *batch, p *Params, decay bool) (loss floa
 func (u *pun) stepHead(w *workers, i int, p *Params, decay bool) {
 	_, params := u.parts(u.critics[i])
 	_, gradient := u.parts(u.gradient(i))
+	clipGradient(gradient, p.GradientClip)
 	u.headAdam[i].step(w, params, gradient, p.PredictiveRate, decayIf(decay, p.HeadDecay))
 }
 
@@ -463,7 +473,8 @@ func decayIf(on bool, decay float64) float64 {
 
 // HeadDeviation sets u, of B values, to the disagreement of the G predictive
 // heads: the sample standard deviation over the heads, of which each is B by
-// width, then the mean over the width components of the prediction.
+// width, then the mean over the width components of the prediction. That of one
+// head alone is 0.
 //
 // It is part of QTA, Equation 5.
 //
@@ -476,7 +487,7 @@ func HeadDeviation(u []float64, heads [][]float32, width int) {
 		sum := 0.0
 		for c := r * width; c < (r+1)*width; c++ {
 			_, square := headMoments(heads, c)
-			sum += math.Sqrt(square / (g - 1))
+			sum += math.Sqrt(square / max(g-1, 1))
 		}
 		u[r] = sum / float64(width)
 	}

@@ -46,6 +46,10 @@
 //	Replay       per        replay.go      prioritised by uncertainty (Figure 3)
 //	             td         replay.go      prioritised by TD error (Schaul et al., 2016; Figure 3)
 //
+// [MEGA] and [VDS] are parameter sets for these two with the learner that their
+// own authors published, as far as networks of ReLU go; mega_params.go and
+// vds_params.go say what is left out.
+//
 // UncertaintyNoise is the noise of Figure 4. Bootstrapped Q-networks and Deep
 // Ensembles change critics, targets and heads too. QSwapped, BootstrapForm,
 // EnsembleScore and TDPriority choose between the idea as published, which is
@@ -125,6 +129,7 @@ type losses struct{ critic, head, policy float64 }
 
 // scratch is memory that only one call at a time needs.
 type scratch struct {
+	number     int    // of the update at work, from 1 at a run's start
 	problem    string // what a minibatch showed to be wrong with the environment
 	batch      batch
 	headBatch  batch     // with HeadOwnDraw
@@ -165,7 +170,8 @@ type Evaluation struct {
 // function in o returned.
 //
 // Reading: one update follows every environment step, after the first
-// LearningStarts. An episode runs to its horizon whatever goals it reaches.
+// LearningStarts; with UpdatesPerEpisode all of an episode's follow its end, as
+// in VDS. An episode runs to its horizon whatever goals it reaches.
 func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) error {
 	for _, e := range []Env{env, evaluation} {
 		if got := e.Sizes(); got != a.sizes {
@@ -239,7 +245,28 @@ func (a *Agent) trainStep(env Env) error {
 			a.setGoal(false)
 		}
 	}
-	if a.step > p.LearningStarts {
+	if p.UpdatesPerEpisode == 0 {
+		if err := a.updates(env); err != nil {
+			return err
+		}
+	}
+	if endOfEpisode {
+		a.showNormalizers()
+		if err := a.curriculum.endEpisode(a, env); err != nil {
+			return err
+		}
+	}
+	if p.UpdatesPerEpisode > 0 {
+		return a.updates(env)
+	}
+	return nil
+}
+
+// updates does the updates that follow the latest environment step, if any.
+func (a *Agent) updates(env Env) error {
+	p := &a.params
+	for n := p.updatesUntil(a.step-1) + 1; n <= p.updatesUntil(a.step); n++ {
+		a.scratch.number = n
 		a.update(env)
 		if a.scratch.problem != "" {
 			return &EnvError{a.step, a.scratch.problem}
@@ -247,10 +274,6 @@ func (a *Agent) trainStep(env Env) error {
 		if err := a.checkLosses(); err != nil {
 			return err
 		}
-	}
-	if endOfEpisode {
-		a.showNormalizers()
-		return a.curriculum.endEpisode(a, env)
 	}
 	return nil
 }
@@ -350,7 +373,8 @@ func (a *Agent) update(env Env) {
 
 // learn is one step of every network on the minibatch in scratch: critics,
 // their targets, predictive heads, policy, its target. env serves the
-// minibatches that HeadOwnDraw and ActorOwnDraw draw.
+// minibatches that HeadOwnDraw and ActorOwnDraw draw. Targets move in every
+// TargetEvery-th update of a run.
 func (a *Agent) learn(env Env) {
 	p, b, w := &a.params, &a.scratch.batch, a.workers
 	a.target(b)
@@ -358,7 +382,10 @@ func (a *Agent) learn(env Env) {
 	if b.priority != nil {
 		a.prioritise(b)
 	}
-	a.pun.updateTargets(w, p.Polyak)
+	targetsMove := a.scratch.number%p.TargetEvery == 0
+	if targetsMove {
+		a.pun.updateTargets(w, p.Polyak)
+	}
 
 	heads, actor := b, b
 	if p.HeadOwnDraw {
@@ -374,7 +401,9 @@ func (a *Agent) learn(env Env) {
 		a.sample(env, actor, p.HindsightRatio, nil)
 	}
 	a.losses.policy = a.policy.learn(w, a.pun, actor.x, p)
-	a.policy.updateTarget(w, p.Polyak)
+	if targetsMove {
+		a.policy.updateTarget(w, p.Polyak)
+	}
 }
 
 // sampleBatch fills b with the critics' minibatch: relabelled, and drawn as

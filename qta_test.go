@@ -126,7 +126,9 @@ func trainWith(t testing.TB, p Params, w *workers, steps, evalEvery int) *Agent 
 // The same seed gives the same state, to the byte, with every kernel and any
 // number of threads. The batch is large enough for products to be divided.
 func TestSameBytes(t *testing.T) {
-	for _, preset := range []Preset{{"default", Default()}, {"authors", Authors()}} {
+	bursts := VDS()
+	bursts.Curriculum = "random" // its own networks would take long
+	for _, preset := range []Preset{{"default", Default()}, {"authors", Authors()}, {"mega", MEGA()}, {"vds without its curriculum", bursts}} {
 		t.Run(preset.Name, func(t *testing.T) {
 			p := tinyPreset(preset.Params)
 			p.HiddenSize, p.Batch = 40, 200
@@ -183,7 +185,10 @@ func TestTrainInterrupted(t *testing.T) {
 	stop := errors.New("stop")
 	for _, preset := range Presets() {
 		p := tinyPreset(preset.Params)
-		const steps = 150
+		steps, runs := 150, 5
+		if p.Curriculum == "vds" {
+			steps, runs = 30, 2 // it learns much after each episode
+		}
 		m := mustMaze(t, "4x5")
 		options := TrainOptions{Steps: steps, EvalEvery: 10, Rollouts: 2}
 		whole := newMazeAgent(t, p, 8)
@@ -192,7 +197,7 @@ func TestTrainInterrupted(t *testing.T) {
 		}
 		want := marshal(t, whole)
 		rng := rand.New(rand.NewPCG(5, 0))
-		for range 5 {
+		for range runs {
 			a := newMazeAgent(t, p, 8)
 			for a.step < steps {
 				ctx, cancel := context.WithCancelCause(context.Background())

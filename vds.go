@@ -6,7 +6,8 @@ import "math"
 // learner: an episode's goal is drawn from all goals there are, in proportion
 // to the disagreement of three value functions of its own, which learn beside
 // the agent. Numbers without another source are those of its authors' public
-// code, with which the paper ran it.
+// code, with which the paper ran it. What its own learner does otherwise is in
+// vds_params.go.
 
 const (
 	vdsMembers    = 3
@@ -21,7 +22,11 @@ const (
 //
 // Reading: its value functions see inputs as the agent's normaliser scales
 // them, and learn with the agent's discount and clip; their goals are not
-// relabelled.
+// relabelled. VDS's code normalises for them apart.
+//
+// Differs: the value functions learn from all transitions of an episode, 50 in
+// a maze; VDS's code, whose time limit ends an episode before its last step is
+// stored, keeps 49.
 type vds struct {
 	plain
 	members *pun // their predictive heads are not used
@@ -38,6 +43,7 @@ func newVDS(p Params, sizes Sizes, seed uint64) *vds {
 	p.Critics = vdsMembers
 	p.CriticRate = vdsRate
 	p.CriticDecay = 0
+	p.GradientClip = 0
 	p.Uncertainty = "pun"
 	p.HeadOwnDraw, p.HeadBackbone = true, false
 	v := &vds{params: p, members: newPUN(p, sizes, newStream(seed, forMembers).Rand)}

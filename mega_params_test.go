@@ -1,0 +1,206 @@
+package qta
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// Each element is clipped on its own; NaN stays, so that it is noticed.
+func TestClipGradient(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 0))
+	for _, limit := range []float64{0, 1e-3, 0.5, 5} {
+		g := []float32{0, float32(math.Inf(1)), float32(math.Inf(-1)), float32(limit), -float32(limit)}
+		for range 100 {
+			g = append(g, float32(math.Exp(4*rng.NormFloat64())*rng.NormFloat64()))
+		}
+		var want []float32
+		for _, v := range g {
+			w := float64(v)
+			if limit > 0 && math.Abs(w) > limit {
+				w = math.Copysign(limit, w)
+			}
+			want = append(want, float32(w))
+		}
+		clipGradient(g, limit)
+		if !slices.Equal(g, want) {
+			t.Errorf("limit %v: %v, want %v", limit, g, want)
+		}
+	}
+	g := []float32{float32(math.NaN()), 7}
+	if clipGradient(g, 5); g[0] == g[0] || g[1] != 5 {
+		t.Errorf("%v with a NaN first and a 7, limit 5", g)
+	}
+}
+
+// moments1 returns the first moment of each optimiser of an agent: after its
+// first step a tenth of the gradient that it was given.
+func moments1(a *Agent) [][]float32 {
+	m := [][]float32{a.policy.adam.m}
+	for i := range a.pun.critics {
+		m = append(m, a.pun.criticAdam[i].m, a.pun.headAdam[i].m)
+	}
+	return m
+}
+
+// With GradientClip every optimiser is given the gradient that it would be
+// given without, each element clipped. The critics stand still, so that the
+// policy's gradient is the same.
+func TestGradientClip(t *testing.T) {
+	for _, changes := range [][]string{
+		{},
+		{"HeadOwnDraw"},
+		{"HeadOwnDraw", "HeadBackbone"},
+		{"bootstrap"},
+		{"bootstrap", "HeadOwnDraw"},
+		{"ensemble", "ActorOwnDraw"},
+	} {
+		p := tinyPreset(Default())
+		p.CriticRate = 0
+		for _, c := range changes {
+			switch c {
+			case "HeadOwnDraw":
+				p.HeadOwnDraw = true
+			case "HeadBackbone":
+				p.HeadBackbone = true
+			case "ActorOwnDraw":
+				p.ActorOwnDraw = true
+			default:
+				p.Uncertainty = c
+			}
+		}
+		update := func(clip float64) [][]float32 {
+			p.GradientClip = clip
+			if p.HeadBackbone {
+				p.PredictiveRate = 0 // it moves the critics too
+			}
+			a, env := walked(t, p, 50)
+			a.update(env)
+			return moments1(a)
+		}
+		free := update(0)
+		for k := range free {
+			var sizes []float64
+			for _, m := range free[k] {
+				if m != 0 {
+					sizes = append(sizes, math.Abs(float64(m)))
+				}
+			}
+			slices.Sort(sizes)
+			clip := 10 * sizes[len(sizes)/2] // of half the elements
+			bound := float32(float32(1-adamBeta1) * float32(clip))
+			clipped := update(clip)[k]
+			smaller := 0
+			for i, m := range free[k] {
+				want := min(max(m, -bound), bound)
+				if want != m {
+					smaller++
+				}
+				if d := math.Abs(float64(clipped[i] - want)); d > 1e-6*float64(bound) {
+					t.Errorf("%v, optimiser %d, element %d: moment %v of %v, want %v", changes, k, i, clipped[i], m, want)
+				}
+			}
+			if smaller == 0 || smaller == len(free[k]) {
+				t.Errorf("%v, optimiser %d: %d of %d elements clipped: this shows nothing", changes, k, smaller, len(free[k]))
+			}
+		}
+	}
+}
+
+// The targets move with every TargetEvery-th update, to the Polyak average of
+// what they were and what the networks then are, and stand in between.
+func TestTargetEvery(t *testing.T) {
+	for _, test := range []struct{ every, burst int }{{1, 0}, {3, 0}, {7, 0}, {4, 4}, {8, 4}} {
+		p := tinyPreset(Default())
+		p.Curriculum, p.Critics = "random", 2
+		p.TargetEvery, p.UpdatesPerEpisode = test.every, test.burst
+		a := newMazeAgent(t, p, 3)
+		type pair struct{ target, online []float32 }
+		pairs := []pair{{a.policy.target.params, a.policy.net.params}}
+		for i, c := range a.pun.critics {
+			pairs = append(pairs, pair{a.pun.targets[i].params, c.q.params})
+		}
+		var before [][]float32
+		for _, n := range pairs {
+			before = append(before, slices.Clone(n.target))
+		}
+		moves, updates := 0, 0
+		trainTo(t, a, 50, func() error {
+			// Single updates come after each step but the first five, bursts at
+			// the end of each episode of ten.
+			due := a.step > 5 && (a.step-5)%test.every == 0
+			if test.burst > 0 {
+				due = a.step%10 == 0 && a.step/10*test.burst%test.every == 0
+			}
+			if a.step > 5 {
+				updates++
+			}
+			for k, n := range pairs {
+				if !due {
+					if !slices.Equal(before[k], n.target) {
+						t.Fatalf("%+v: target %d has moved in step %d", test, k, a.step)
+					}
+					continue
+				}
+				var want []float64
+				for i, v := range before[k] {
+					want = append(want, p.Polyak*float64(v)+(1-p.Polyak)*float64(n.online[i]))
+				}
+				near(t, fmt.Sprintf("%+v: target %d after step %d", test, k, a.step), n.target, want)
+				if slices.Equal(before[k], n.target) {
+					t.Fatalf("%+v: target %d stands in step %d", test, k, a.step)
+				}
+				before[k] = slices.Clone(n.target)
+			}
+			if due {
+				moves++
+			}
+			return nil
+		})
+		want := updates / test.every
+		if test.burst > 0 {
+			want = 5 * test.burst / test.every
+		}
+		if moves != want || moves == 0 {
+			t.Errorf("%+v: the targets moved %d times, want %d", test, moves, want)
+		}
+	}
+}
+
+// One critic learns, as in DDPG, from its own target, and never disagrees.
+func TestOneCritic(t *testing.T) {
+	p := tinyPreset(MEGA())
+	p.Critics, p.Curriculum = 1, "her"
+	a, env := walked(t, p, 50)
+	rng := rand.New(rand.NewPCG(2, 0))
+	for _, params := range a.parameters() {
+		for i := range params.values {
+			params.values[i] = float32(rng.NormFloat64())
+		}
+	}
+	if i, j := drawPair(a.learning, 1); i != 0 || j != 0 {
+		t.Errorf("the pair of one critic is %d and %d", i, j)
+	}
+	b := &a.scratch.batch
+	a.sampleBatch(env, b)
+	a.target(b)
+	actor, target := a.policy.target.vector(), a.pun.targets[0].vector()
+	for k := range b.x.rows {
+		s, g := float64s(b.next.row(k)[:2]), float64s(b.next.row(k)[2:4])
+		y := float64(b.r[k]) + 0.98*twinValue(target, s, g, twinAct(actor, s, g))
+		near(t, "target", b.y[0][k:k+1], []float64{math.Max(-50, math.Min(y, 0))})
+	}
+
+	for _, uncertainty := range []string{"pun", "ensemble", "bootstrap"} {
+		p.Uncertainty = uncertainty
+		a := agentAfter(t, p, 30)
+		s := a.Survey([]float64{1.5, 1.5}, []float64{2.5, 2.5}, randomRows(rng, 7, 2), 3)
+		for k := range s.Deviation {
+			if s.Deviation[k] != 0 || !finite(s.Value[k]) || math.Abs(s.Probability[k]-1./7) > 1e-15 {
+				t.Errorf("%s, point %d: deviation %v, value %v, probability %v", uncertainty, k, s.Deviation[k], s.Value[k], s.Probability[k])
+			}
+		}
+	}
+}

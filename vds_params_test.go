@@ -1,0 +1,143 @@
+package qta
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+)
+
+// updatesOf counts the updates an agent has had, by Adam's β₁ᵗ.
+func updatesOf(a *Agent) int {
+	return int(math.Round(math.Log(a.policy.adam.beta1) / math.Log(adamBeta1)))
+}
+
+// Updates come one after each step, or all of an episode's at its end, from the
+// step or the end on that is the first after LearningStarts.
+func TestUpdates(t *testing.T) {
+	for _, test := range []struct {
+		burst, starts int
+		want          map[int]int // updates in all by step; between them nothing happens
+	}{
+		{0, 28, map[int]int{29: 1, 30: 2, 31: 3, 32: 4, 33: 5, 34: 6, 35: 7}},
+		{3, 1, map[int]int{10: 3, 20: 6, 30: 9}},
+		{3, 9, map[int]int{10: 3, 20: 6, 30: 9}},
+		{3, 10, map[int]int{20: 3, 30: 6}},
+		{1, 11, map[int]int{20: 1, 30: 2}},
+		{5, 29, map[int]int{30: 5}},
+		{5, 30, map[int]int{}},
+	} {
+		p := tinyPreset(Default())
+		p.UpdatesPerEpisode, p.LearningStarts = test.burst, test.starts
+		a := newMazeAgent(t, p, 1)
+		want := 0
+		trainTo(t, a, 35, func() error {
+			if n, ok := test.want[a.step]; ok {
+				want = n
+			}
+			if got := updatesOf(a); got != want || p.updatesUntil(a.step) != want {
+				t.Errorf("%d per episode, start %d, step %d: %d updates, counted as %d, want %d", test.burst, test.starts, a.step, got, p.updatesUntil(a.step), want)
+			}
+			return nil
+		})
+	}
+}
+
+// A watched curriculum notes what an agent has done when its episodes end.
+type watched struct {
+	randomGoals
+	updates, shown []int // updates and, by the normaliser's count, vectors shown
+}
+
+func (w *watched) endEpisode(a *Agent, env Env) error {
+	w.updates = append(w.updates, updatesOf(a))
+	w.shown = append(w.shown, int(a.goals.count)-1)
+	return nil
+}
+
+// As in VDS, at an episode's end the normalisers come first, then the
+// curriculum, then the updates; single updates come before both.
+func TestEndOfEpisode(t *testing.T) {
+	for _, test := range []struct {
+		burst   int
+		updates []int
+	}{{0, []int{5, 15, 25}}, {8, []int{0, 8, 16}}} {
+		p := tinyPreset(Default())
+		p.Curriculum, p.UpdatesPerEpisode = "random", test.burst
+		a := newMazeAgent(t, p, 1)
+		w := new(watched)
+		a.curriculum = w
+		trainTo(t, a, 30, nil)
+		if shown := []int{5, 10, 15}; !slices.Equal(w.updates, test.updates) || !slices.Equal(w.shown, shown) {
+			t.Errorf("%d per episode: after updates %v, want %v, and %v vectors shown, want %v", test.burst, w.updates, test.updates, w.shown, shown)
+		}
+	}
+}
+
+// Cancelled within a burst, training stops after the whole of it.
+func TestBurstIsWhole(t *testing.T) {
+	p := tinyPreset(VDS())
+	p.Curriculum = "random"
+	a := newMazeAgent(t, p, 1)
+	m := mustMaze(t, "1U5")
+	stop := errors.New("stop")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	a.curriculum = &cancelling{cancel: func() { cancel(stop) }}
+	err := a.Train(ctx, m.Env(), m.Env(), TrainOptions{Steps: 40, EvalEvery: 7, Rollouts: 1})
+	if err != stop || a.step != 10 || updatesOf(a) != p.UpdatesPerEpisode {
+		t.Errorf("error %v after step %d and %d updates, want the stop, 10 and %d", err, a.step, updatesOf(a), p.UpdatesPerEpisode)
+	}
+}
+
+// A cancelling curriculum does so at each episode's end, before its updates.
+type cancelling struct {
+	randomGoals
+	cancel func()
+}
+
+func (c *cancelling) endEpisode(*Agent, Env) error {
+	c.cancel()
+	return nil
+}
+
+// A number that goes wrong in a burst ends training in its step.
+func TestBurstNumericError(t *testing.T) {
+	p := tinyPreset(VDS())
+	p.Curriculum, p.GradientClip = "random", 1
+	a := newMazeAgent(t, p, 1)
+	m := mustMaze(t, "1U5")
+	err := a.Train(context.Background(), m.Env(), m.Env(), TrainOptions{Steps: 40, EvalEvery: 40, Rollouts: 1, AfterStep: func() error {
+		if a.step == 13 {
+			a.pun.targets[0].params[0] = float32(math.NaN())
+		}
+		return nil
+	}})
+	var e *NumericError
+	if !errors.As(err, &e) || e.Step != 20 || e.Network != "critics" {
+		t.Errorf("error %v, want one of the critics in step 20", err)
+	}
+	if got := updatesOf(a); got != p.UpdatesPerEpisode+1 {
+		t.Errorf("%d updates, want one after the first %d", got, p.UpdatesPerEpisode)
+	}
+}
+
+// The value functions of VDS learn as published whatever the agent's clip is.
+func TestVDSWithoutClip(t *testing.T) {
+	members := func(clip float64) []float32 {
+		p := tinyPreset(VDS())
+		p.GradientClip = clip
+		a, env := walked(t, p, 20)
+		if err := a.curriculum.endEpisode(a, env); err != nil {
+			t.Fatal(err)
+		}
+		var params []float32
+		for _, v := range a.curriculum.networks() {
+			params = append(params, v.values...)
+		}
+		return params
+	}
+	if !slices.Equal(members(0), members(1e-9)) {
+		t.Error("GradientClip changes what they learn")
+	}
+}
