@@ -54,6 +54,9 @@ func TestShorthandRefusals(t *testing.T) {
 		{"-replay twice", `for flag -replay: parameter Replay is twice, allowed are uniform|per|td`},
 		{"-curriculum mega -uncertainty q", "parameter Curriculum is mega, which asks no uncertainty"},
 		{"-curriculum her -uncertainty-noise 0.1", "parameter Curriculum is her, which asks no uncertainty"},
+		{"-params mega -curriculum qta", "parameter Critics is 1, which cannot disagree: Curriculum qta needs 2 and above"},
+		{"-params vds -replay per", "parameter Critics is 1, which cannot disagree: Replay per needs 2 and above"},
+		{"-params vds -uncertainty q", "parameter Curriculum is vds, which asks no uncertainty"},
 	} {
 		before := tree(t)
 		got := command(t, strings.Fields(test.args)...)
@@ -93,6 +96,9 @@ func TestBaselinesRun(t *testing.T) {
 		"-curriculum random -uncertainty bootstrap",
 		"-uncertainty ensemble -uncertainty-noise 0.01",
 		"-uncertainty q -replay td",
+		"-params mega",
+		"-params mega -replay td",
+		"-params vds -curriculum her",
 	} {
 		t.Run(args, func(t *testing.T) {
 			t.Chdir(t.TempDir())

@@ -228,7 +228,8 @@ const helpText = `qta trains an agent on a maze by Query The Agent.
 
 -curriculum, -uncertainty, -uncertainty-noise and -replay train what the paper
 compares QTA with, on the same networks; -params authors with one of them trains
-the form that its authors' code has.
+the form that its authors' code has. -params mega and -params vds train these
+two with the hyper-parameters that their own authors published.
 
 A maze is a name (4x5, 12x5, 1U5, 2U5 and so on) or a text file, whose name has
 a path separator or ends in .txt or .map: '#' is wall, a space or '.' is free,

@@ -111,7 +111,7 @@ func TestBadInput(t *testing.T) {
 		{"-maze ./maps", "map file ./maps"},
 		{"-maze nogoal.txt", "map file nogoal.txt"},
 		{"-maze maps/letter.map", "map file maps/letter.map"},
-		{"-params huge", `-params "huge": want default, paper, authors, small or a file that ends in .json`},
+		{"-params huge", `-params "huge": want default, paper, authors, small, mega, vds or a file that ends in .json`},
 		{"-params nowhere.json", "-params nowhere.json: no such file"},
 		{"-params broken.json", "-params broken.json: parameters"},
 		{"-params unknown.json", `-params unknown.json: unknown parameter "Batsh"`},

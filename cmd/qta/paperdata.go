@@ -105,14 +105,16 @@ func figures() []figure {
 }
 
 // recognise returns the method that p has, and the name of the parameter set
-// that the method is applied to: of all presets and methods those that leave
-// the fewest other changes, which become part of the name.
+// that the method is applied to: of all presets, with QTA's curriculum, and
+// methods those that leave the fewest other changes, which become part of the
+// name.
 func recognise(p qta.Params) (m method, setting string) {
 	p = effective(p)
 	best := math.MaxInt
 	for _, preset := range qta.Presets() {
 		for _, candidate := range methods() {
 			q := preset.Params
+			q.Curriculum = "qta" // the presets mega and vds imply a method
 			for _, change := range candidate.set {
 				name, value, _ := strings.Cut(change, "=")
 				if err := q.Set(name, value); err != nil {

@@ -602,8 +602,8 @@ func lastEvaluation(dir string) (step int, success float64) {
 // while they learn.
 const stepsPerGoal = 4
 
-// arithmetic returns the floating point operations of an environment step: of
-// the update, and of all, on average.
+// arithmetic returns the floating point operations of an update, and of an
+// environment step on average.
 func arithmetic(p qta.Params, sizes qta.Sizes) (update, all float64) {
 	h, layers, critics := float64(p.HiddenSize), float64(p.HiddenLayers), float64(p.Critics)
 	w := float64(sizes.Observation+sizes.Goal+sizes.Action)*h + (layers-1)*h*h + h
@@ -612,6 +612,9 @@ func arithmetic(p qta.Params, sizes qta.Sizes) (update, all float64) {
 		update += 3 * critics * w * float64(p.Batch)
 	}
 	all = update
+	if p.UpdatesPerEpisode > 0 {
+		all *= float64(p.UpdatesPerEpisode) / float64(p.Horizon)
+	}
 	if p.Curriculum == "qta" {
 		all += float64(p.Candidates) * float64(p.UncertaintyActions) * critics * w / stepsPerGoal
 	}
@@ -688,6 +691,7 @@ func updateTime(ctx context.Context, m *qta.Maze, p qta.Params) (float64, error)
 	)
 	p.InitialSteps = maxSteps
 	p.LearningStarts = min(p.LearningStarts, 50)
+	p.UpdatesPerEpisode = 0
 	a, err := qta.NewAgent(p, m.Env().Sizes(), 1)
 	if err != nil {
 		return 0, inputError{err}
@@ -730,8 +734,10 @@ func (f *sweepFlags) figureSweep() (string, error) {
 			}
 		}
 	}
-	if _, _, err := findParams(f.params, nil); err != nil {
+	if p, _, err := findParams(f.params, nil); err != nil {
 		return "", err
+	} else if p.Curriculum != "qta" {
+		return "", badInput("-params %s: its curriculum is %s; a figure's methods are changes of a parameter set with QTA's", f.params, p.Curriculum)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Figure %s: %s\n", g.number, g.about)

@@ -132,6 +132,7 @@ func TestSweepInput(t *testing.T) {
 		{"sweep -figure 7", `-figure "7": want 2, 3, 4, 5 or 6`},
 		{"sweep -figure 2 -mazes 4x5,9", "-mazes: "},
 		{"sweep -figure 2 -params tiny", `-params "tiny": want `},
+		{"sweep -figure 2 -params mega", "-params mega: its curriculum is mega; "},
 		{"sweep -figure 2 -jobs 3", "-jobs does not go with -figure"},
 		{"sweep -figure 2 s.txt", `unexpected argument "s.txt"`},
 		{"status", "qta status needs directories"},
@@ -180,11 +181,13 @@ func TestFigureSweeps(t *testing.T) {
 	}
 }
 
-// TestRecognise sees each method in each preset.
+// TestRecognise sees each method in each preset, and the methods that presets
+// imply.
 func TestRecognise(t *testing.T) {
 	for _, preset := range qta.Presets() {
 		for _, m := range methods() {
 			p := preset.Params
+			p.Curriculum = "qta"
 			for _, change := range m.set {
 				name, value, _ := strings.Cut(change, "=")
 				if err := p.Set(name, value); err != nil {
@@ -198,6 +201,14 @@ func TestRecognise(t *testing.T) {
 			if got, setting := recognise(p); got.name != m.name || setting != preset.Name+" Batch=77" {
 				t.Errorf("%s of %s with another batch is taken for %s of %s", m.name, preset.Name, got.name, setting)
 			}
+		}
+	}
+	for _, test := range []struct {
+		p             qta.Params
+		name, setting string
+	}{{qta.Default(), "QTA", "default"}, {qta.MEGA(), "MEGA", "mega"}, {qta.VDS(), "VDS", "vds"}} {
+		if got, setting := recognise(test.p); got.name != test.name || setting != test.setting {
+			t.Errorf("%s is taken for %s of %s", test.setting, got.name, setting)
 		}
 	}
 }
@@ -399,5 +410,9 @@ func TestArithmetic(t *testing.T) {
 	p.Curriculum = "her"
 	if update, all := arithmetic(p, sizes); update != all {
 		t.Errorf("HER chooses no goals: %v and %v", update, all)
+	}
+	p.UpdatesPerEpisode = 40
+	if some, all := arithmetic(p, sizes); some != update || all != update*0.8 {
+		t.Errorf("40 updates of %v in an episode of 50 steps are %v in a step of %v", update, some, all)
 	}
 }

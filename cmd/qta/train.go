@@ -52,7 +52,7 @@ func (f *trainFlags) flagSet() *flag.FlagSet {
 	f.threads = min(runtime.GOMAXPROCS(0), 8)
 	flags := newFlagSet("qta")
 	flags.StringVar(&f.maze, "maze", f.maze, "`NAME|FILE` the maze (4x5)")
-	flags.StringVar(&f.params, "params", f.params, "`NAME|FILE` default, paper, authors, small, or a .json file of changes to default (default)")
+	flags.StringVar(&f.params, "params", f.params, "`NAME|FILE` default, paper, authors, small, mega, vds, or a .json file of changes to default (default)")
 	flags.Func("set", "`NAME=VALUE` change one parameter after -params is applied; may be repeated", func(s string) error {
 		f.set = append(f.set, s)
 		return nil
