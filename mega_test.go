@@ -232,6 +232,9 @@ func TestMEGAReplayGoal(t *testing.T) {
 	} {
 		a.step = test.step
 		for _, i := range []int{0, 7, 9, 21} {
+			if got, want := a.replayGoal(i, 0), at(a.replay.goal, i, 1); !slices.Equal(got, want) {
+				t.Fatalf("step %d, no hindsight: the goal of transition %d is %v, want its own, %v", test.step, i, got, want)
+			}
 			end := min((i/horizon+1)*horizon, n)
 			counts := map[int]int{}
 			for range draws {
