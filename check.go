@@ -41,7 +41,8 @@ type CheckResult struct {
 // Check holds the code against every case of every file *.json at the top of
 // fsys. The results are in the order of the files' names and of the cases. The
 // error is about files that are not vectors; a case whose numbers are wrong or
-// of impossible shapes has its error in its result.
+// of impossible shapes has its error in its result. The golden vectors are
+// those of the package qta/testdata, whose README describes the format.
 func Check(fsys fs.FS) ([]CheckResult, error) {
 	names, err := fs.Glob(fsys, "*.json")
 	if err != nil {
@@ -92,7 +93,7 @@ func equations() []equation {
 		{"uncertainty", []int{5}, "pun.uncertainty", checking(checkUncertainty)},
 		{"goal-probability", []int{6}, "GoalProbabilities", checking(checkGoalProbability)},
 		{"achievable", nil, "Achievable", checking(checkAchievable)},
-		{"per", []int{7, 8}, "SampleProbabilities, ImportanceWeights", checking(checkPriorities)},
+		{"per", []int{7, 8}, "SampleProbabilities, ImportanceWeights, replay.importance", checking(checkPriorities)},
 		{"per-beta", nil, "PriorityBeta", checking(checkBeta)},
 		{"her", nil, "replay.draw", checking(checkHindsight)},
 		{"her-future", nil, "futureStep", checking(checkFuture)},
@@ -943,7 +944,14 @@ func checkPriorities(in struct {
 	out.P, out.W, out.WNormalized = make([]float64, n), make([]float64, n), make([]float64, n)
 	SampleProbabilities(out.P, in.Priority, in.Alpha)
 	ImportanceWeights(out.W, out.P, n, in.Beta, 0)
-	ImportanceWeights(out.WNormalized, out.P, n, in.Beta, slices.Min(out.P))
+	// The normalised ones as training has them, by way of the tree.
+	b, transitions := newReplay(Sizes{}, n), make([]int, n)
+	b.n = n
+	for i, p := range in.Priority {
+		transitions[i] = i
+		b.setWeight(i, pow(p, in.Alpha))
+	}
+	b.importance(out.WNormalized, make([]float64, n), transitions, in.Beta)
 	return out
 }
 

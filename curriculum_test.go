@@ -267,7 +267,8 @@ func agentCopy(t *testing.T, a *Agent) *Agent {
 }
 
 // The weights of the critics' loss are Equation 8 with the probabilities that
-// the whole replay has, those of transitions that are never drawn excepted.
+// the whole replay has, those of transitions that are never drawn excepted. It
+// tests QTA, Equation 8.
 func TestTrainingWeights(t *testing.T) {
 	p := tinyPreset(Default())
 	p.Replay, p.Batch, p.PriorityAlpha, p.PriorityBetaSteps = "per", 400, 0.7, 100

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"testing/fstest"
 
 	"qta"
 )
@@ -106,6 +107,26 @@ func Example_prioritizedReplay() {
 	// weights: [1.0000 0.3333]
 	// critic loss: 0.6667
 	// β halfway: 0.75
+}
+
+// Vectors of Equation 1 from somewhere else, of which the second was made with
+// the maximum. For those in a folder, pass os.DirFS(folder); the package
+// qta/testdata has the golden ones.
+func ExampleCheck() {
+	vectors := fstest.MapFS{"targets.json": {Data: []byte(`{"equation": "td-target", "paper": "Equation 1", "cases": [
+		{"name": "min", "in": {"r": [-1], "gamma": 0.5, "q_target": [[-2], [-8], [-4]], "M": [0, 2]}, "out": {"y": [-3]}, "tol": 1e-6},
+		{"name": "max", "in": {"r": [-1], "gamma": 0.5, "q_target": [[-2], [-8], [-4]], "M": [0, 2]}, "out": {"y": [-2]}, "tol": 1e-6}]}`)}}
+	results, err := qta.Check(vectors)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, r := range results {
+		fmt.Printf("Equation %d, %s, %s: %v\n", r.Numbers[0], r.Function, r.Case, r.Err)
+	}
+
+	// Output:
+	// Equation 1, TDTarget, min: <nil>
+	// Equation 1, TDTarget, max: qta: vectors: targets.json: case "max": out.y[0] is -2 in the file, the code gives -3; |r-e| / (1 + |e|) is 0.333, allowed are 1e-06
 }
 
 // Training on a maze. Networks this small, for so few steps, learn nothing.

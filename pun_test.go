@@ -46,7 +46,7 @@ func targetAgent(p Params) *Agent {
 
 // The target is Equation 1 with networks, and the clip that Params names, by
 // the twins; with noise, a' stays within the noise's bound and the action
-// space.
+// space. It tests QTA, Equation 1.
 func TestAgentTarget(t *testing.T) {
 	for _, test := range []struct {
 		change    func(*Params)

@@ -20,15 +20,15 @@
 // The paper numbers none of its eight displayed formulas; they are numbered
 // here in the order of appearance.
 //
-//	N  file       function             test                     golden
-//	1  pun.go     TDTarget             TestTDTarget             td-target, td-target-networks
-//	2  pun.go     CriticLoss           TestCriticGradient       critic-loss
-//	3  pun.go     Polyak               TestPolyak               polyak
-//	4  pun.go     PredictiveLoss       TestHeadGradient         predictive-loss
-//	5  pun.go     pun.uncertainty      TestUncertainty          uncertainty-std, uncertainty
-//	6  goals.go   GoalProbabilities    TestGoalProbabilities    goal-probability
-//	7  replay.go  SampleProbabilities  TestSampleProbabilities  per
-//	8  replay.go  ImportanceWeights    TestImportanceWeights    per
+//	N  file       function             test                                        golden
+//	1  pun.go     TDTarget             TestTDTarget, TestAgentTarget               td-target, td-target-networks
+//	2  pun.go     CriticLoss           TestCriticGradient                          critic-loss
+//	3  pun.go     Polyak               TestPolyak                                  polyak
+//	4  pun.go     PredictiveLoss       TestHeadGradient                            predictive-loss
+//	5  pun.go     pun.uncertainty      TestUncertainty                             uncertainty-std, uncertainty
+//	6  goals.go   GoalProbabilities    TestGoalProbabilities                       goal-probability
+//	7  replay.go  SampleProbabilities  TestSampleProbabilities                     per
+//	8  replay.go  ImportanceWeights    TestTrainingWeights, TestImportanceWeights  per
 //
 // # Baselines
 //
@@ -418,11 +418,8 @@ func (a *Agent) sampleBatch(env Env, b *batch) {
 	}
 	p, tree := &a.params, &a.replay.weights
 	a.sample(env, b, p.HindsightRatio, tree)
-	for row, i := range b.transitions {
-		b.p[row] = tree.weight(i) / tree.total()
-	}
 	β := PriorityBeta(a.step, p.PriorityBeta, p.PriorityBetaSteps)
-	ImportanceWeights(b.w, b.p, a.replay.n, β, tree.leastWeight()/tree.total())
+	a.replay.importance(b.w, b.p, b.transitions, β)
 	for _, weights := range b.weights {
 		for row, w := range b.w {
 			weights[row] *= float32(w)

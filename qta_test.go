@@ -809,10 +809,9 @@ func BenchmarkPriorities(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 0))
 	for b.Loop() {
 		for row := range s.transitions {
-			i := tree.find(rng.Float64())
-			s.transitions[row], s.p[row] = i, tree.weight(i)/tree.total()
+			s.transitions[row] = tree.find(rng.Float64())
 		}
-		ImportanceWeights(s.w, s.p, a.replay.n, 0.8, tree.leastWeight()/tree.total())
+		a.replay.importance(s.w, s.p, s.transitions, 0.8)
 		a.prioritise(s)
 	}
 }

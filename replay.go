@@ -157,6 +157,18 @@ func ImportanceWeights(w, P []float64, n int, β, least float64) {
 	}
 }
 
+// importance sets w to the weights of transitions that prioritised replay has
+// drawn, and P to the probabilities that it draws them with.
+//
+// It is part of QTA, Equation 8.
+func (b *replay) importance(w, P []float64, transitions []int, β float64) {
+	tree := &b.weights
+	for row, i := range transitions {
+		P[row] = tree.weight(i) / tree.total()
+	}
+	ImportanceWeights(w, P, b.n, β, tree.leastWeight()/tree.total())
+}
+
 func importance(P float64, n int, β float64) float64 {
 	return pow(1/(float64(n)*P), β)
 }

@@ -75,12 +75,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		err = reportCommand(args, stdout)
 	case "eval":
 		err = evalCommand(args, stdout, stderr)
+	case "check":
+		err = checkCommand(args, stdout)
 	case "help":
 		if err = noMore("help", args); err == nil {
 			err = flag.ErrHelp
 		}
 	default:
-		err = badInput("unknown command %q; the commands are train, params, maze, eval, figure5, sweep, status, report and help", name)
+		err = badInput("unknown command %q; the commands are train, params, maze, eval, figure5, sweep, status, report, check and help", name)
 	}
 	if errors.Is(err, flag.ErrHelp) {
 		printHelp(stdout)
@@ -197,8 +199,9 @@ func printHelp(w io.Writer) {
 	var figure5 figure5Flags
 	var sweep sweepFlags
 	var report reportFlags
+	var check checkFlags
 	fmt.Fprint(w, helpText)
-	for _, f := range []*flag.FlagSet{train.flagSet(), eval.flagSet(), maze.flagSet(), figure5.flagSet(), sweep.flagSet(), report.flagSet()} {
+	for _, f := range []*flag.FlagSet{train.flagSet(), eval.flagSet(), maze.flagSet(), figure5.flagSet(), sweep.flagSet(), report.flagSet(), check.flagSet()} {
 		fmt.Fprintf(w, "\nFlags of %s:\n\n", f.Name())
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		f.VisitAll(func(f *flag.Flag) {
@@ -224,6 +227,9 @@ const helpText = `qta trains an agent on a maze by Query The Agent.
   qta status DIR...    say how far every run within directories is
   qta report DIR...    make a page of all runs within directories: the paper's
                        figures and claims, held against these runs
+  qta check [N]        work the paper's equations, or Equation N, through in
+                       numbers and hold the code to all golden vectors;
+                       -vectors DIR holds it to those of a folder instead
   qta help             print this text
 
 -curriculum, -uncertainty, -uncertainty-noise and -replay train what the paper
@@ -267,7 +273,7 @@ Exit codes:
 
   0   done, or the run was finished already
   1   any other failure: a file that cannot be written, a directory that
-      another process is using
+      another process is using, vectors that do not hold
   2   bad input: a flag, a parameter, a maze, a directory
   3   a number went wrong: a NaN or Inf, or an environment that breaks its
       contract; the last good checkpoint is kept

@@ -85,7 +85,7 @@ func TestBadInput(t *testing.T) {
 		args string // split at spaces
 		want string // part of the line
 	}{
-		{"fly", `unknown command "fly"; the commands are train, params, maze, eval, figure5, sweep, status, report and help`},
+		{"fly", `unknown command "fly"; the commands are train, params, maze, eval, figure5, sweep, status, report, check and help`},
 		{"-fly", "-fly; \"qta help\" lists the flags"},
 		{"train -fly 3", "-fly"},
 		{"4x5", `unknown command "4x5"`},
@@ -140,6 +140,15 @@ func TestBadInput(t *testing.T) {
 		{"eval maps more", `unexpected argument "more"`},
 		{"eval maps -rollouts 0", "-rollouts: want a whole number from 1"},
 		{"eval -seed x maps", "-seed: want a whole number"},
+		{"check 0", `qta check "0": want the number of an equation, from 1 to 8`},
+		{"check 9", `qta check "9"`},
+		{"check five", `qta check "five"`},
+		{"check 5 6", `unexpected argument "6" after qta check 5`},
+		{"check -vectors", "-vectors"},
+		{"check -vectors nowhere", "-vectors nowhere: no such file"},
+		{"check -vectors nogoal.txt", "-vectors nogoal.txt: not a directory"},
+		{"check -vectors maps", "-vectors maps: there is no file *.json"},
+		{"check -vectors .", "-vectors .: broken.json: the file is [1, 2], not an object"},
 	}
 	t.Chdir(t.TempDir())
 	writeFile(t, "nogoal.txt", "#####\n#S..#\n#####\n")
@@ -179,7 +188,7 @@ func TestHelp(t *testing.T) {
 			t.Errorf("no line on exit code %d", code)
 		}
 	}
-	for _, name := range []string{"maze", "params", "set", "seed", "steps", "stop", "eval", "out", "threads", "checkpoint", "rollouts", "o"} {
+	for _, name := range []string{"maze", "params", "set", "seed", "steps", "stop", "eval", "out", "threads", "checkpoint", "rollouts", "o", "vectors"} {
 		if !strings.Contains(want, "\n  -"+name+" ") {
 			t.Errorf("no line on flag -%s", name)
 		}
