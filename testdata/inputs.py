@@ -1,0 +1,165 @@
+"""Random inputs for the vectors that golden.py --new writes."""
+
+import math
+
+
+def numbers(rng, *shape):
+    if not shape:
+        return rng.gauss(0, 1)
+    return [numbers(rng, *shape[1:]) for _ in range(shape[0])]
+
+
+def uniform(rng, low, high, *shape):
+    if not shape:
+        return rng.uniform(low, high)
+    return [uniform(rng, low, high, *shape[1:]) for _ in range(shape[0])]
+
+
+def random_layer(rng, inputs, outputs):
+    bound = math.sqrt(6 / inputs)
+    return {"w": uniform(rng, -bound, bound, inputs, outputs),
+            "b": uniform(rng, -0.5, 0.5, outputs)}
+
+
+def random_net(rng, widths):
+    return [random_layer(rng, *pair) for pair in zip(widths, widths[1:])]
+
+
+class Sizes:
+    """Sizes of a case, other ones each time."""
+
+    def __init__(self, rng):
+        self.s, self.g, self.a = (rng.randint(1, 4) for _ in range(3))
+        self.batch = rng.randint(1, 9)
+        self.critics = rng.randint(2, 5)
+        self.hidden = [rng.randint(3, 12) for _ in range(rng.randint(1, 4))]
+
+    def actor(self, rng):
+        return random_net(rng, [self.s + self.g, *self.hidden, self.a])
+
+    def critic_nets(self, rng):
+        widths = [self.s + self.g + self.a, *self.hidden, 1]
+        return [random_net(rng, widths) for _ in range(self.critics)]
+
+    def heads(self, rng):
+        return [random_layer(rng, self.hidden[-1], self.s)
+                for _ in range(self.critics)]
+
+    def transitions(self, rng, *keys):
+        """Vectors of a batch by the names that the files have for them."""
+        draws = {
+            "s": lambda: numbers(rng, self.batch, self.s),
+            "s_next": lambda: numbers(rng, self.batch, self.s),
+            "g": lambda: numbers(rng, self.batch, self.g),
+            "a": lambda: uniform(rng, -1, 1, self.batch, self.a),
+            "r": lambda: [-float(rng.randint(0, 1))
+                          for _ in range(self.batch)],
+            "y": lambda: uniform(rng, -9, 0, self.batch),
+            "M": lambda: rng.sample(range(self.critics), 2),
+        }
+        return {key: draws[key]() for key in keys}
+
+
+def cases(rng):
+    """Yield a kind of vectors, a case's name and its "in", for all kinds."""
+    yield from scalar_cases(rng)
+    yield from network_cases(rng)
+
+
+def scalar_cases(rng):
+    """Yield the kinds without networks."""
+    n, d = rng.randint(1, 20), rng.randint(1, 4)
+    yield "adam", "random", {
+        "w": numbers(rng, n), "grads": numbers(rng, rng.randint(1, 12), n),
+        "lr": 10 ** rng.uniform(-4, -2),
+        "beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
+    widths = [rng.randint(1, 9) for _ in range(rng.randint(2, 5))]
+    yield "polyak", "random", {
+        "target": random_net(rng, widths), "online": random_net(rng, widths),
+        "rho": rng.random()}
+    m = rng.uniform(1, 700)
+    for b in (-m * rng.random(), m * rng.random(), -1.5 * m):
+        yield "goal-probability", f"b={b}", {
+            "epsilon": uniform(rng, 0, 2, rng.randint(2, 40)), "m": m, "b": b}
+    c, T = -rng.uniform(0.1, 2), rng.randint(1, 200)
+    for name, shares in [("random", uniform(rng, 0.5, 1.5, n)),
+                         ("none passes", [1.01, 1.2]), ("equal", [1, 2])]:
+        yield "achievable", name, {
+            "q_mean": [c * T * share for share in shares], "c": c, "T": T}
+    for alpha in (0.0, rng.uniform(0.1, 1), 1.0, rng.uniform(1, 2)):
+        yield "per", f"alpha={alpha}", {
+            "priority": uniform(rng, 0.01, 3, rng.randint(1, 30)),
+            "alpha": alpha, "beta": rng.random()}
+    steps = rng.randint(1, 300000)
+    yield "per-beta", "random", {
+        "beta_initial": rng.random(), "beta_steps": steps,
+        "t": [0, steps, 2 * steps, rng.randint(0, steps)]}
+    for name in ("relabelled", "relabelled too", "its own goal"):
+        i = rng.randrange(n)
+        yield "her", name, {
+            "achieved_next": numbers(rng, n, 2), "goal": numbers(rng, 2),
+            "i": i, "radius": rng.uniform(0.1, 2),
+            "future": rng.randrange(i, n) if name[0] == "r" else None}
+    for u in (0.0, math.nextafter(1, 0), rng.random(), rng.random()):
+        yield "her-future", f"u={u}", {"i": rng.randrange(n), "n": n, "u": u}
+    yield "optimal-return", "random", {
+        "hops": [1] + [rng.randint(1, 80) for _ in range(6)],
+        "gamma": rng.uniform(0.5, 1)}
+    yield "gaussian-nll", "random", {
+        key: numbers(rng, n) for key in ("mu", "raw", "y")}
+    yield "vds", "random", {"q": numbers(rng, rng.randint(2, 6), n)}
+    yield "kde", "random", {
+        "points": uniform(rng, 0, 1, n, d),
+        "query": uniform(rng, 0, 1, rng.randint(1, 9), d),
+        "bandwidth": rng.uniform(0.05, 0.5)}
+
+
+def network_cases(rng):
+    """Yield the other kinds."""
+    for name in ("linear", "tanh"):
+        n = Sizes(rng)
+        case = {"net": random_net(rng, [n.s, *n.hidden, n.a]),
+                "x": numbers(rng, n.batch, n.s)}
+        if name == "tanh":
+            case["output"] = name
+        yield "mlp-forward", name, case
+        yield "mlp-backward", name, {**case, "dy": numbers(rng, n.batch, n.a)}
+    n = Sizes(rng)
+    yield "td-target", "random", {
+        **n.transitions(rng, "r", "M"), "gamma": rng.uniform(0.5, 1),
+        "q_target": uniform(rng, -12, 4, n.critics, n.batch)}
+    yield "td-target-networks", "random", {
+        "actor": n.actor(rng), "critics": n.critic_nets(rng),
+        "gamma": rng.uniform(0.5, 1),
+        **n.transitions(rng, "s_next", "g", "r", "M")}
+    case = {"critics": n.critic_nets(rng),
+            **n.transitions(rng, "s", "g", "a", "y")}
+    yield "critic-loss", "unweighted", case
+    yield "critic-loss", "importance-weighted", {
+        **case, "w": uniform(rng, 0, 1, n.batch)}
+    n = Sizes(rng)
+    for action_l2 in (0.0, rng.random()):
+        yield "policy-gradient", f"action_l2={action_l2}", {
+            "actor": n.actor(rng), "critics": n.critic_nets(rng),
+            **n.transitions(rng, "s", "g"), "action_l2": action_l2}
+    for form in ("mse", "norm"):
+        n = Sizes(rng)
+        yield "predictive-loss", form, {
+            "form": form, "critics": n.critic_nets(rng),
+            "heads": n.heads(rng),
+            **n.transitions(rng, "s", "g", "a", "s_next")}
+    n, d = Sizes(rng), rng.randint(1, 10)
+    yield "uncertainty-std", "random", {
+        "pred": numbers(rng, n.critics, n.batch, n.s)}
+    yield "uncertainty", f"d={d}", {
+        "critics": n.critic_nets(rng), "heads": n.heads(rng),
+        **n.transitions(rng, "s", "g"),
+        "actions": uniform(rng, -1, 1, d, n.batch, n.a)}
+    n = Sizes(rng)
+    yield "update", "random", {
+        "actor": n.actor(rng), "actor_target": n.actor(rng),
+        "critics": n.critic_nets(rng), "critic_targets": n.critic_nets(rng),
+        "heads": n.heads(rng), "gamma": 0.99, "rho": 0.95, "lr_actor": 1e-3,
+        "lr_critic": 2e-3, "lr_predictive": 5e-3, "action_l2": rng.random(),
+        "steps": [n.transitions(rng, "s", "g", "a", "s_next", "r", "M")
+                  for _ in range(rng.randint(1, 3))]}
