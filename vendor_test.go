@@ -1,0 +1,174 @@
+package qta
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const lineExample = "examples/line/main.go"
+
+// The README's program is the example, and short.
+func TestVendoredExample(t *testing.T) {
+	program := readText(t, lineExample)
+	if n := strings.Count(strings.ReplaceAll(program, "\n\n", "\n"), "\n"); n >= 40 {
+		t.Errorf("%s has %d lines that are not blank, want fewer than 40", lineExample, n)
+	}
+	_, rest, found := strings.Cut(readText(t, "README.md"), "```go\n")
+	shown, _, _ := strings.Cut(rest, "```")
+	if diff := cmp.Diff(program, shown); !found || diff != "" {
+		t.Errorf("the README's first Go program is not %s (-file +README):\n%s", lineExample, diff)
+	}
+}
+
+func readText(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// scratchModule is a module of its own in a new directory.
+type scratchModule struct {
+	t   *testing.T
+	dir string
+}
+
+// newScratchModule skips the test where there is no go command, and when it
+// should be short.
+func newScratchModule(t *testing.T) scratchModule {
+	if testing.Short() {
+		t.Skip("builds the package for other systems")
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip(err)
+	}
+	m := scratchModule{t, t.TempDir()}
+	m.write("go.mod", "module scratch\n\ngo 1.25.0\n")
+	return m
+}
+
+func (m scratchModule) write(name, text string) {
+	m.t.Helper()
+	path := filepath.Join(m.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		m.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// run runs a command in the module's directory, without network and without
+// any module fetched before, and returns its output.
+func (m scratchModule) run(environment []string, command ...string) string {
+	m.t.Helper()
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Dir = m.dir
+	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOMODCACHE="+filepath.Join(m.dir, "none"), "GOWORK=off", "GOFLAGS=", "GOOS=", "GOARCH=")
+	cmd.Env = append(cmd.Env, environment...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		m.t.Fatalf("%v %s: %v\n%s", environment, strings.Join(command, " "), err, out)
+	}
+	return string(out)
+}
+
+// build builds the module's program in all ways that the README names, and
+// trains with two of them.
+func (m scratchModule) build() {
+	m.t.Helper()
+	m.run([]string{"CGO_ENABLED=0"}, "go", "build", "-o", "native.exe", ".")
+	m.run(nil, "go", "build", "-tags", "purego", "-o", "purego.exe", ".")
+	m.run([]string{"GOARCH=arm64"}, "go", "build", "-o", "arm64", ".")
+	m.run([]string{"GOOS=js", "GOARCH=wasm"}, "go", "build", "-o", "wasm", ".")
+	for _, program := range []string{"native.exe", "purego.exe"} {
+		got := m.run(nil, filepath.Join(m.dir, program))
+		if !strings.HasPrefix(got, "solved after ") || !strings.HasSuffix(got, "00 steps, error <nil>\n") {
+			m.t.Errorf("%s printed %q", program, got)
+		}
+	}
+}
+
+// TestVendorModule vendors the package as the README's first way does, with the
+// golden vectors for a test.
+func TestVendorModule(t *testing.T) {
+	m := newScratchModule(t)
+	root, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.write("main.go", readText(t, lineExample))
+	m.write("main_test.go", `package main
+
+import (
+	"testing"
+
+	"qta"
+	"qta/testdata"
+)
+
+func TestVectors(t *testing.T) {
+	results, err := qta.Check(testdata.Golden())
+	if err != nil || len(results) == 0 {
+		t.Fatal(len(results), err)
+	}
+	for _, r := range results {
+		if r.Err != nil {
+			t.Error(r.Err)
+		}
+	}
+}
+`)
+	edit := regexp.MustCompile("(?m)^go mod edit .+").FindString(readText(t, "README.md"))
+	command := strings.Fields(edit)
+	for i := range command {
+		command[i] = strings.Replace(command[i], "./third_party/qta", root, 1)
+	}
+	if len(command) == 0 {
+		t.Fatal("the README has no line that begins with go mod edit")
+	}
+	m.run(nil, command...)
+	m.run(nil, "go", "mod", "vendor")
+
+	// From here on there is no other copy than the vendored one.
+	vendored := globNames(t, filepath.Join(m.dir, "vendor", "*"))
+	if diff := cmp.Diff([]string{"modules.txt", "qta"}, vendored); diff != "" {
+		t.Errorf("the directory vendor (-want +got):\n%s", diff)
+	}
+	m.build()
+	m.run(nil, "go", "test", ".")
+}
+
+// TestVendorFiles copies the files that the README's second way names.
+func TestVendorFiles(t *testing.T) {
+	m := newScratchModule(t)
+	for _, name := range slices.Concat(globNames(t, "*.go"), globNames(t, "*.s")) {
+		if !strings.HasSuffix(name, "_test.go") {
+			m.write("internal/qta/"+name, readText(t, name))
+		}
+	}
+	m.write("main.go", strings.Replace(readText(t, lineExample), `"qta"`, `"scratch/internal/qta"`, 1))
+	m.build()
+}
+
+// globNames returns the names, without directories, that match a pattern.
+func globNames(t *testing.T, pattern string) []string {
+	t.Helper()
+	names, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range names {
+		names[i] = filepath.Base(name)
+	}
+	return names
+}
