@@ -1,0 +1,367 @@
+package main
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const root = "../.."
+
+// TestPage holds the committed page to what its sources make.
+func TestPage(t *testing.T) {
+	want, err := makePage(root)
+	if err != nil {
+		t.Fatalf("the annotated page cannot be made: %v", err)
+	}
+	got, err := os.ReadFile(filepath.Join(root, pageFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(got), "\n"), strings.Split(string(want), "\n")); diff != "" {
+		t.Errorf("%s is stale; run go generate ./docs/annotate (-is +should be):\n%.2000s", pageFile, diff)
+	}
+}
+
+func readPage(t *testing.T) string {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(root, pageFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(page)
+}
+
+// TestSelfContained looks for what the page would need beside itself, and for
+// links that lead nowhere.
+func TestSelfContained(t *testing.T) {
+	page := readPage(t)
+	if len(page) >= 1e6 {
+		t.Errorf("%d bytes", len(page))
+	}
+	for _, bad := range []string{"<script", "<img", "<link", "http://", "https://", "url(", "/tmp", "ZgotmplZ"} {
+		if strings.Contains(page, bad) {
+			t.Errorf("the page has %q", bad)
+		}
+	}
+	ids := map[string]bool{}
+	for _, m := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+		if ids[m[1]] {
+			t.Errorf("two places are called %q", m[1])
+		}
+		ids[m[1]] = true
+	}
+	for _, m := range regexp.MustCompile(` href="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+		if place, ok := strings.CutPrefix(m[1], "#"); ok {
+			if !ids[place] {
+				t.Errorf("a link leads to %q, which is nowhere", place)
+			}
+			continue
+		}
+		file, _, _ := strings.Cut(m[1], "#")
+		if _, err := os.Stat(filepath.Join(root, "docs", file)); err != nil {
+			t.Errorf("a link leads to a file that is not there: %v", err)
+		}
+	}
+	d := xml.NewDecoder(strings.NewReader(page[strings.Index(page, "<body>"):strings.Index(page, "</html>")]))
+	for {
+		if _, err := d.Token(); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatalf("elements do not match: %v", err)
+		}
+	}
+}
+
+// TestComplete counts the Readings and Differs in another way: lines of source.
+func TestComplete(t *testing.T) {
+	names, err := filepath.Glob(filepath.Join(root, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	marked := regexp.MustCompile(`(?m)^\s*// (?:Reading|Differs): |source:"(?:Reading|Differs): `)
+	want := 0
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want += len(marked.FindAll(text, -1))
+	}
+	_, table, _ := strings.Cut(readPage(t), `class="choices`)
+	if got := strings.Count(table, `<tr><th><a href="#`); got != want || want < 50 {
+		t.Errorf("the page has %d choices, the sources have %d", got, want)
+	}
+}
+
+// TestFaults makes the page from sources with a mistake.
+func TestFaults(t *testing.T) {
+	for _, test := range []struct{ name, file, old, new, want string }{
+		{"a function renamed", "pun.go", "func TDTarget(", "func TDGoal(", `passage "The target": the package declares no TDTarget`},
+		{"an equation renumbered", "pun.go", "It implements QTA, Equation 1 (", "It implements QTA, Equation 9 (", `passage "The critics' loss": it has Equation 2, where Equation 1 comes next`},
+		{"an equation moved", "pun.go", "Equation 1 (Section 3.1)", "Equation 1 (Section 3.2)", `passage "The target": it stands in section 3.1, and TDTarget implements an equation of section 3.2`},
+		{"a Reading that no passage shows", "pun.go", "// forCritic returns", "// Reading: a choice.\n//\n// forCritic returns", "docs/annotated.txt: no passage shows forCritic (pun.go:"},
+		{"a Reading nobody speaks of", "pun.go", "// It implements QTA, Equation 3", "// Reading: a choice.\n//\n// It implements QTA, Equation 3", "docs/annotated.txt: nothing says what the text says at the Reading of Polyak (pun.go:"},
+		{"a Reading that has gone", "pun.go", "// Reading: the policy has", "// The policy has", "Polyak has no Reading or Differs, or not so many"},
+		{"a symbol renamed", textFile, "the target, one for each transition | `y`", "the target | `target_y`", `passage "The target": its code and parameters have no target_y`},
+		{"a parameter renamed", textFile, "params: Polyak", "params: Poliak", `passage "Target networks": Params has no field Poliak`},
+		{"a row of the table left out", textFile, "rows: batch size; ", "rows: ", `no "rows:" has the row "batch size", that of Batch (params.go:`},
+		{"a formula that ends too early", textFile, "formula: L_π = - frac{1}", "formula: L_π = - frac{1", `formula "L_π`},
+		{"a wrong header", effectsFile, "", "a,b\n", "the header is not"},
+		{"an effect of no parameter", effectsFile, "", "parameter,value,seed,solved\nNothing,1,0,\n", `readings.csv:2: no parameter is called "Nothing"`},
+		{"steps that are no number", effectsFile, "", "parameter,value,seed,solved\nPolyak,1,0,soon\n", `readings.csv:2: solved is "soon"`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := copySources(t)
+			change(t, filepath.Join(dir, test.file), test.old, test.new)
+			_, err := makePage(dir)
+			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %v, want one line with %s", err, test.want)
+			}
+		})
+	}
+}
+
+// TestStale changes what the page shows without changing what it links.
+func TestStale(t *testing.T) {
+	for _, test := range []struct{ name, file, old, new string }{
+		{"a golden value shown", goldenDir + "/td-target.json", "-6.376008900576188", "-6.376118900576188"},
+		{"a golden value not shown", goldenDir + "/td-target.json", "-8.95279880529709", "-8.95279880529719"},
+		{"a line of a function", "pun.go", "γ := float32(discount)", "γ := float32(1 * discount)"},
+		{"a line before a function", "pun.go", "// This file is section 3.1", "//\n// This file is section 3.1"},
+		{"measured effects", effectsFile, "", "parameter,value,seed,solved\nPolyak,1,0,\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := copySources(t)
+			change(t, filepath.Join(dir, test.file), test.old, test.new)
+			page, err := makePage(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(page) == readPage(t) {
+				t.Error("the page is the same")
+			}
+		})
+	}
+}
+
+// copySources copies what the page is made from.
+func copySources(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, pattern := range []string{"*.go", goldenDir + "/*.json", textFile} {
+		names, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(dir, strings.TrimPrefix(filepath.ToSlash(name), root)), text)
+		}
+	}
+	return dir
+}
+
+func write(t *testing.T, name string, text []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// change replaces the first old in a file, or, if that is empty, writes it.
+func change(t *testing.T, name, old, new string) {
+	t.Helper()
+	var text []byte
+	if old != "" {
+		var err error
+		if text, err = os.ReadFile(name); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), old) {
+			t.Fatalf("%s has no %q to change", name, old)
+		}
+	}
+	write(t, name, []byte(strings.Replace(string(text), old, new, 1)))
+}
+
+func TestEffects(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "readings.csv")
+	write(t, file, []byte("parameter,value,seed,solved\ndefault,,0,3000\ndefault,,1,5000\nPolyak,0.9,0,4000\nPolyak,0.9,1,\nPolyak,0.9,2,2000\nPolyak,0.8,0,\nPolyak,0.8,1,1000\n"))
+	got, err := readEffects(file, func(string) bool { return true })
+	want := map[string][]effect{
+		"default": {{"default", "", 2, 2, "4000"}},
+		"Polyak":  {{"Polyak", "0.9", 2, 3, "4000"}, {"Polyak", "0.8", 1, 2, ""}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("error %v (-want +got):\n%s", err, diff)
+	}
+	if got, err := readEffects(file+".none", nil); got != nil || err != nil {
+		t.Errorf("no file gives %v, %v", got, err)
+	}
+}
+
+func TestHighlight(t *testing.T) {
+	got := highlight("// a <b>\nfunc f() string { return `x\ny` + \"<\" } /* 1 */", "f")
+	want := []string{
+		`<span class="c">// a &lt;b&gt;</span>`,
+		`<span class="k">func</span> <span class="f">f</span>() string { <span class="k">return</span> <span class="s">` + "`x</span>",
+		`<span class="s">y` + "`</span> + <span class=\"s\">&#34;&lt;&#34;</span> } <span class=\"c\">/* 1 */</span>",
+	}
+	for i := range want {
+		if i >= len(got) || string(got[i]) != want[i] {
+			t.Errorf("line %d of %q is not %s", i, got, want[i])
+		}
+	}
+}
+
+// TestContrast holds the page's colours to the contrast that the Web Content
+// Accessibility Guidelines ask of text, 4.5 to 1, on everything it stands on.
+func TestContrast(t *testing.T) {
+	schemes := regexp.MustCompile(`:root\{([^}]*)\}`).FindAllStringSubmatch(pageTemplate, -1)
+	if len(schemes) != 3 {
+		t.Fatalf("%d schemes, want light, dark and print", len(schemes))
+	}
+	for i, m := range schemes {
+		light := map[string]float64{}
+		for declaration := range strings.SplitSeq(m[1], ";") {
+			name, colour, _ := strings.Cut(declaration, ":")
+			light[strings.TrimPrefix(name, "--")] = luminance(t, colour)
+		}
+		on := map[string][]string{
+			"paper":       {"ink", "soft", "link"},
+			"box":         {"ink", "soft", "word", "text", "number"},
+			"reading-box": {"ink", "soft"},
+			"differs-box": {"ink", "soft"},
+		}
+		for under, texts := range on {
+			for _, text := range texts {
+				a, b := light[text], light[under]
+				if ratio := (max(a, b) + .05) / (min(a, b) + .05); ratio < 4.5 {
+					t.Errorf("scheme %d: %s on %s has contrast %.2f", i, text, under, ratio)
+				}
+			}
+		}
+	}
+}
+
+// luminance returns the relative luminance of a colour written #rrggbb.
+func luminance(t *testing.T, colour string) float64 {
+	t.Helper()
+	sum := 0.0
+	for i, weight := range []float64{.2126, .7152, .0722} {
+		n, err := strconv.ParseUint(colour[1+2*i:3+2*i], 16, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := float64(n) / 255
+		if c <= .04045 {
+			c /= 12.92
+		} else {
+			c = math.Pow((c+.055)/1.055, 2.4)
+		}
+		sum += weight * c
+	}
+	return sum
+}
+
+// TestLooks measures the page in a browser, at the widths of a telephone and of
+// screens: nothing reaches out of it, formulas fit, and the two sides do not
+// overlap.
+func TestLooks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starting a browser takes seconds")
+	}
+	browser := chromium(t)
+	widths := []int{400, 1000, 1400}
+	var b strings.Builder
+	b.WriteString("<!DOCTYPE html><body>")
+	for _, width := range widths {
+		fmt.Fprintf(&b, `<iframe width="%d" height="900" srcdoc="%s"></iframe>`, width, html.EscapeString(readPage(t)))
+	}
+	b.WriteString(`<script>onload = () => {
+	const found = [];
+	for (const frame of document.querySelectorAll("iframe")) {
+		const page = frame.contentDocument, root = page.documentElement, out = [];
+		if (root.scrollWidth > frame.width) out.push("it is " + root.scrollWidth + " wide");
+		for (const e of page.querySelectorAll("body *")) {
+			const box = e.getBoundingClientRect();
+			if (box.right > root.clientWidth + 1 && !e.closest("pre, .wide")) out.push("outside: " + e.textContent.trim().slice(0, 40));
+		}
+		for (const e of page.querySelectorAll(".formula"))
+			if (e.scrollWidth > e.clientWidth) out.push("a formula is too wide: " + e.textContent);
+		let end = 0;
+		for (const e of page.querySelectorAll(".passage")) {
+			const box = e.getBoundingClientRect(), [a, b] = [...e.children].map(e => e.getBoundingClientRect());
+			if (box.top < end - 1) out.push("overlap: " + e.id);
+			if (a.right > b.left && a.bottom > b.top + 1) out.push("overlap of the sides: " + e.id);
+			end = box.bottom;
+		}
+		if (page.querySelectorAll(".passage").length < 30 || !end) out.push("there is no text");
+		found.push([frame.width, ...out.slice(0, 5)].join(": "));
+	}
+	document.body.textContent = "FOUND " + found.join("; ") + " END";
+}</script>`)
+	file := filepath.Join(t.TempDir(), "frames.html")
+	write(t, file, []byte(b.String()))
+	_, text, ok := strings.Cut(html.UnescapeString(look(t, browser, file)), "FOUND ")
+	text, _, ended := strings.Cut(text, " END")
+	if !ok || !ended {
+		t.Fatalf("the browser has found nothing: %.200q", text)
+	}
+	if text != "400; 1000; 1400" {
+		t.Errorf("by width: %s", text)
+	}
+}
+
+// chromium returns the path of a browser, or skips the test.
+func chromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("there is no Chromium to look at pages with")
+	return ""
+}
+
+// look returns the page that the browser makes of a file.
+func look(t *testing.T, browser, file string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--user-data-dir="+t.TempDir(),
+		"--window-size=1500,1000", "--virtual-time-budget=5000", "--dump-dom", "file://"+file)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		t.Skipf("the browser does not run here: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}

@@ -1,0 +1,331 @@
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// This file puts passages and sources together.
+
+// Files, from the repository's root.
+const (
+	textFile    = "docs/annotated.txt"
+	pageFile    = "docs/annotated.html"
+	goldenDir   = "testdata/golden"
+	effectsFile = "results/readings.csv"
+)
+
+//go:embed page.tmpl
+var pageTemplate string
+
+// A page is what the template shows.
+type page struct {
+	Sections   []*section
+	Equations  []*passage // by number
+	InText     []*passage // those with other formulas
+	Rows       []*parameter
+	Choices    []*choice
+	Readings   int
+	Differs    int
+	Parameters []*parameter
+	Measured   bool
+	Unchanged  []effect
+	Tests      map[int][]string
+}
+
+// A shown declaration stands in a passage, with the vectors that check it.
+type shown struct {
+	*declaration
+	Vectors []*vectors
+}
+
+// An assembler is a page in the making.
+type assembler struct {
+	*page
+	file    string
+	program *program
+	vectors []*vectors
+	effects map[string][]effect
+}
+
+// makePage returns the page for the repository in a directory.
+func makePage(root string) ([]byte, error) {
+	a := &assembler{page: &page{}, file: textFile}
+	var err error
+	if a.program, err = readProgram(root); err != nil {
+		return nil, err
+	}
+	if a.vectors, err = readVectors(os.DirFS(filepath.Join(root, goldenDir))); err != nil {
+		return nil, err
+	}
+	known := func(name string) bool { return name == unchanged || a.program.parameters[name] != nil }
+	if a.effects, err = readEffects(filepath.Join(root, effectsFile), known); err != nil {
+		return nil, err
+	}
+	if a.Sections, err = readText(filepath.Join(root, textFile)); err != nil {
+		return nil, err
+	}
+	a.Parameters, a.Tests, a.Measured, a.Unchanged = a.program.fields, a.program.tests, a.effects != nil, a.effects[unchanged]
+	for _, q := range a.Parameters {
+		q.Effects = a.effects[q.Name]
+	}
+	for _, step := range []func() error{a.assign, a.complete, a.index, a.choices, a.text} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	var b bytes.Buffer
+	t := template.Must(template.New("page").Parse(pageTemplate))
+	if err := t.Execute(&b, a.page); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// fault is what is wrong with a passage.
+func (a *assembler) fault(p *passage, format string, args ...any) error {
+	return fault(a.file, p.line, "passage %q: %s", p.Title, fmt.Sprintf(format, args...))
+}
+
+// passages returns those of all sections.
+func (a *assembler) passages() []*passage {
+	var all []*passage
+	for _, s := range a.Sections {
+		all = append(all, s.Passages...)
+	}
+	return all
+}
+
+// assign gives the passages their declarations, vectors and parameters.
+func (a *assembler) assign() error {
+	ids := map[string]bool{}
+	for _, p := range a.passages() {
+		if ids[p.ID] {
+			return a.fault(p, "another has the same title")
+		}
+		ids[p.ID] = true
+		var err error
+		if p.Code, err = a.show(p, p.code); err != nil {
+			return err
+		}
+		if p.Also, err = a.show(p, p.also); err != nil {
+			return err
+		}
+		for _, name := range p.params {
+			q := a.program.parameters[name]
+			if q == nil {
+				return a.fault(p, "Params has no field %s", name)
+			}
+			q.Shown = append(q.Shown, p)
+			p.Params = append(p.Params, q)
+		}
+	}
+	return nil
+}
+
+// show gives a passage the declarations called names.
+func (a *assembler) show(p *passage, names []string) (all []*shown, err error) {
+	for _, name := range names {
+		d := a.program.declarations[name]
+		if d == nil {
+			return nil, a.fault(p, "the package declares no %s", name)
+		}
+		if d.passage != nil {
+			return nil, a.fault(p, "%s stands in passage %q already", name, d.passage.Title)
+		}
+		d.passage = p
+		s := &shown{declaration: d}
+		for _, v := range a.vectors {
+			if slices.Contains(v.homes, name) && !slices.Contains(v.passages, p) {
+				s.Vectors = append(s.Vectors, v)
+				v.passages = append(v.passages, p)
+			}
+		}
+		all = append(all, s)
+		if d.equation == 0 {
+			continue
+		}
+		if d.section != p.Section.Number {
+			return nil, a.fault(p, "it stands in section %s, and %s implements an equation of section %s", p.Section.Number, name, d.section)
+		}
+		if p.Equation != 0 {
+			return nil, a.fault(p, "it has Equations %d and %d", p.Equation, d.equation)
+		}
+		p.Equation, p.Home = d.equation, d
+	}
+	return all, nil
+}
+
+// all returns the passage's declarations.
+func (p *passage) all() []*shown { return slices.Concat(p.Code, p.Also) }
+
+// complete says what of the package the passages leave out.
+func (a *assembler) complete() error {
+	for _, d := range a.program.order {
+		if len(d.Choices) > 0 && d.passage == nil {
+			return fmt.Errorf("%s: no passage shows %s (%s:%d), which has a %s", a.file, d.Name, d.File, d.Line, d.Choices[0].Kind)
+		}
+		if d.equation > 0 && d.passage == nil {
+			return fmt.Errorf("%s: no passage shows %s (%s:%d), which implements Equation %d", a.file, d.Name, d.File, d.Line, d.equation)
+		}
+	}
+	for _, v := range a.vectors {
+		if len(v.passages) == 0 {
+			return fmt.Errorf("%s: no passage shows %s, which %s/%s checks", a.file, strings.Join(v.homes, " or "), goldenDir, v.Name)
+		}
+	}
+	for _, q := range a.Parameters {
+		if len(q.Shown) == 0 {
+			return fmt.Errorf("%s: no passage has the parameter %s (%s:%d)", a.file, q.Name, q.File, q.Line)
+		}
+	}
+	return nil
+}
+
+// index makes the index: equations by number, other formulas, and the table's
+// rows.
+func (a *assembler) index() error {
+	byRow := map[string]*parameter{}
+	for _, q := range a.Parameters {
+		if q.Row != "" {
+			byRow[q.Row] = q
+		}
+	}
+	for _, p := range a.passages() {
+		switch {
+		case p.Equation > 0:
+			a.Equations = append(a.Equations, p)
+		case len(p.Formulas) > 0:
+			a.InText = append(a.InText, p)
+		}
+		for _, row := range p.rows {
+			if byRow[row] == nil {
+				return a.fault(p, "no parameter has the row %q of the table, or it stands here twice", row)
+			}
+			a.Rows = append(a.Rows, byRow[row])
+			delete(byRow, row)
+		}
+	}
+	for _, q := range a.Parameters {
+		if byRow[q.Row] == q {
+			return fmt.Errorf("%s: no \"rows:\" has the row %q, that of %s (%s:%d)", a.file, q.Row, q.Name, q.File, q.Line)
+		}
+	}
+	slices.SortStableFunc(a.Equations, func(p, q *passage) int { return p.Equation - q.Equation })
+	for i, p := range a.Equations {
+		if p.Equation != i+1 {
+			return a.fault(p, "it has Equation %d, where Equation %d comes next", p.Equation, i+1)
+		}
+	}
+	return nil
+}
+
+// choices lists every Reading and Differs with what the text says there.
+func (a *assembler) choices() error {
+	of := map[string][]*choice{}
+	for _, p := range a.passages() {
+		for _, d := range p.all() {
+			of[d.Name] = d.Choices
+			a.Choices = append(a.Choices, d.Choices...)
+		}
+	}
+	for _, q := range a.Parameters {
+		if c := q.choice(); c != nil {
+			of[q.Name] = append(of[q.Name], c)
+			a.Choices = append(a.Choices, c)
+		}
+	}
+	for _, p := range a.passages() {
+		for _, s := range p.says {
+			text, err := prose(s.text, a.place)
+			if err != nil {
+				return fault(a.file, s.at, "%v", err)
+			}
+			for _, name := range s.names {
+				if len(of[name]) == 0 {
+					return fault(a.file, s.at, "%s has no Reading or Differs, or not so many", name)
+				}
+				c := of[name][0]
+				of[name] = of[name][1:]
+				c.Said = text
+				for _, q := range s.params {
+					if a.program.parameters[q] == nil {
+						return fault(a.file, s.at, "Params has no field %s", q)
+					}
+					c.Effects = append(c.Effects, a.effects[q]...)
+				}
+			}
+		}
+	}
+	for _, c := range a.Choices {
+		if c.Said == "" {
+			return fmt.Errorf("%s: nothing says what the text says at the %s of %s (%s:%d)", a.file, c.Kind, c.Where, c.File, c.Line)
+		}
+		if c.Kind == "Reading" {
+			a.Readings++
+		} else {
+			a.Differs++
+		}
+	}
+	return nil
+}
+
+// place returns the anchor of a declaration or a parameter, if the page has it.
+func (a *assembler) place(name string) string {
+	if a.program.parameters[name] != nil {
+		return "Params." + name
+	}
+	if d := a.program.declarations[name]; d != nil && d.passage != nil {
+		return d.Name
+	}
+	return ""
+}
+
+var quoted = regexp.MustCompile("`([^`]+)`")
+
+// text sets the passages' prose, and holds the symbols' names to the code.
+func (a *assembler) text() error {
+	for _, p := range a.passages() {
+		var code strings.Builder
+		for _, q := range p.Params {
+			code.WriteString(q.Name + "\n")
+		}
+		for _, d := range p.all() {
+			for _, l := range d.Lines {
+				code.WriteString(string(l.Code) + "\n")
+			}
+		}
+		plain := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(code.String(), "")
+		for _, s := range p.Symbols {
+			for _, m := range quoted.FindAllStringSubmatch(string(s.Code), -1) {
+				if a.place(m[1]) == "" && !strings.Contains(plain, template.HTMLEscapeString(m[1])) {
+					return a.fault(p, "its code and parameters have no %s", m[1])
+				}
+			}
+		}
+		texts := []*template.HTML{}
+		for i := range p.Blocks {
+			if !p.Blocks[i].Formula {
+				texts = append(texts, &p.Blocks[i].Text)
+			}
+		}
+		for i := range p.Symbols {
+			texts = append(texts, &p.Symbols[i].Meaning, &p.Symbols[i].Code)
+		}
+		for _, t := range texts {
+			set, err := prose(string(*t), a.place)
+			if err != nil {
+				return a.fault(p, "%v", err)
+			}
+			*t = set
+		}
+	}
+	return nil
+}
