@@ -183,10 +183,10 @@ func digits(n json.Number) string {
 	return strings.Replace(strconv.FormatFloat(x+0, 'g', 6, 64), "-", "−", -1)
 }
 
-// count returns how many numbers the value holds.
+// count returns how many numbers and words the value holds.
 func (v jsonValue) count() int {
 	n := 0
-	if v.number {
+	if v.text != "" {
 		n = 1
 	}
 	for _, e := range v.elements {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"os/exec"
@@ -207,6 +208,38 @@ func change(t *testing.T, name, old, new string) {
 	write(t, name, []byte(strings.Replace(string(text), old, new, 1)))
 }
 
+// TestMeasured looks for measured effects at the choices that they belong to.
+func TestMeasured(t *testing.T) {
+	if page := readPage(t); strings.Contains(page, "measured effect") != exists(t, effectsFile) {
+		t.Errorf("the page has a column of measured effects: %v", !exists(t, effectsFile))
+	}
+	dir := copySources(t)
+	change(t, filepath.Join(dir, effectsFile), "", "parameter,value,seed,solved\ndefault,,0,3000\nHeadTarget,achieved,0,4000\nActionL2,0,0,\n")
+	page, err := makePage(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"With nothing switched: solved 1/1, median 3000 steps.",
+		`ξ is that of the relabelled goal.</td><td data-is="Measured:"></td>`,
+		`for what the agent will observe.</td><td data-is="Measured:"><div>HeadTarget=achieved: solved 1/1, median 4000 steps</div></td>`,
+		`<td data-is="Measured:"><div>ActionL2=0: solved 0/1</div></td>`,
+	} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+}
+
+func exists(t *testing.T, name string) bool {
+	t.Helper()
+	_, err := os.Stat(filepath.Join(root, name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
 func TestEffects(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "readings.csv")
 	write(t, file, []byte("parameter,value,seed,solved\ndefault,,0,3000\ndefault,,1,5000\nPolyak,0.9,0,4000\nPolyak,0.9,1,\nPolyak,0.9,2,2000\nPolyak,0.8,0,\nPolyak,0.8,1,1000\n"))
@@ -305,6 +338,7 @@ func TestLooks(t *testing.T) {
 	const found = [];
 	for (const frame of document.querySelectorAll("iframe")) {
 		const page = frame.contentDocument, root = page.documentElement, out = [];
+		for (const e of page.querySelectorAll("details")) e.open = true;
 		if (root.scrollWidth > frame.width) out.push("it is " + root.scrollWidth + " wide");
 		for (const e of page.querySelectorAll("body *")) {
 			const box = e.getBoundingClientRect();

@@ -220,6 +220,11 @@ func (a *assembler) index() error {
 	}
 	slices.SortStableFunc(a.Equations, func(p, q *passage) int { return p.Equation - q.Equation })
 	for i, p := range a.Equations {
+		for _, v := range a.vectors {
+			if slices.Contains(v.Numbers, p.Equation) {
+				p.Golden = append(p.Golden, strings.TrimSuffix(v.Name, ".json"))
+			}
+		}
 		if p.Equation != i+1 {
 			return a.fault(p, "it has Equation %d, where Equation %d comes next", p.Equation, i+1)
 		}
@@ -288,29 +293,13 @@ func (a *assembler) place(name string) string {
 	return ""
 }
 
-var quoted = regexp.MustCompile("`([^`]+)`")
-
 // text sets the passages' prose, and holds the symbols' names to the code.
 func (a *assembler) text() error {
 	for _, p := range a.passages() {
-		var code strings.Builder
-		for _, q := range p.Params {
-			code.WriteString(q.Name + "\n")
+		if err := a.symbols(p); err != nil {
+			return err
 		}
-		for _, d := range p.all() {
-			for _, l := range d.Lines {
-				code.WriteString(string(l.Code) + "\n")
-			}
-		}
-		plain := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(code.String(), "")
-		for _, s := range p.Symbols {
-			for _, m := range quoted.FindAllStringSubmatch(string(s.Code), -1) {
-				if a.place(m[1]) == "" && !strings.Contains(plain, template.HTMLEscapeString(m[1])) {
-					return a.fault(p, "its code and parameters have no %s", m[1])
-				}
-			}
-		}
-		texts := []*template.HTML{}
+		var texts []*template.HTML
 		for i := range p.Blocks {
 			if !p.Blocks[i].Formula {
 				texts = append(texts, &p.Blocks[i].Text)
@@ -325,6 +314,38 @@ func (a *assembler) text() error {
 				return a.fault(p, "%v", err)
 			}
 			*t = set
+		}
+	}
+	return nil
+}
+
+var (
+	quoted     = regexp.MustCompile("`([^`]+)`")
+	identifier = regexp.MustCompile(`[\p{L}_][\p{L}\p{Nd}_]*`)
+)
+
+// symbols returns an error if the code of a passage has not the names that its
+// symbols are said to have there.
+func (a *assembler) symbols(p *passage) error {
+	var code strings.Builder
+	for _, q := range p.Params {
+		code.WriteString(q.Name + "\n")
+	}
+	for _, d := range p.all() {
+		code.WriteString(d.text + "\n")
+	}
+	names := identifier.FindAllString(code.String(), -1)
+	for _, s := range p.Symbols {
+		for _, m := range quoted.FindAllStringSubmatch(string(s.Code), -1) {
+			known := a.place(m[1]) != ""
+			if identifier.FindString(m[1]) == m[1] {
+				known = known || slices.Contains(names, m[1])
+			} else {
+				known = known || strings.Contains(code.String(), m[1])
+			}
+			if !known {
+				return a.fault(p, "its code and parameters have no %s", m[1])
+			}
 		}
 	}
 	return nil

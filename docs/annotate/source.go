@@ -27,6 +27,7 @@ type declaration struct {
 	File       string
 	Line, Last int // with its doc comment
 	Lines      []line
+	text       string
 	equation   int    // that it implements, or 0
 	section    string // of that equation
 	Choices    []*choice
@@ -186,6 +187,7 @@ func (p *program) addDeclaration(fset *token.FileSet, src []byte, d ast.Decl) {
 
 // addLines highlights the text of a declaration and finds its choices.
 func (d *declaration) addLines(text, name string) {
+	d.text = text
 	code := highlight(text, name)
 	var open *choice
 	for i, raw := range strings.Split(text, "\n") {

@@ -32,6 +32,7 @@ type passage struct {
 	Formulas []template.HTML // in a line
 	Equation int             // that it is about, or 0
 	Home     *declaration    // of that equation
+	Golden   []string        // the vectors of that equation
 
 	line       int // in the file
 	code, also []string
