@@ -26,7 +26,7 @@ const root = "../.."
 func TestPage(t *testing.T) {
 	want, err := makePage(root)
 	if err != nil {
-		t.Fatalf("the annotated page cannot be made: %v", err)
+		t.Fatalf("the annotated page cannot be made; mend this, then run go generate ./docs/annotate: %v", err)
 	}
 	got, err := os.ReadFile(filepath.Join(root, pageFile))
 	if err != nil {

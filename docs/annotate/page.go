@@ -49,7 +49,6 @@ type shown struct {
 // An assembler is a page in the making.
 type assembler struct {
 	*page
-	file    string
 	program *program
 	vectors []*vectors
 	effects map[string][]effect
@@ -57,7 +56,7 @@ type assembler struct {
 
 // makePage returns the page for the repository in a directory.
 func makePage(root string) ([]byte, error) {
-	a := &assembler{page: &page{}, file: textFile}
+	a := &assembler{page: &page{}}
 	var err error
 	if a.program, err = readProgram(root); err != nil {
 		return nil, err
@@ -69,7 +68,7 @@ func makePage(root string) ([]byte, error) {
 	if a.effects, err = readEffects(filepath.Join(root, effectsFile), known); err != nil {
 		return nil, err
 	}
-	if a.Sections, err = readText(filepath.Join(root, textFile)); err != nil {
+	if a.Sections, err = readText(root); err != nil {
 		return nil, err
 	}
 	a.Parameters, a.Tests, a.Measured, a.Unchanged = a.program.fields, a.program.tests, a.effects != nil, a.effects[unchanged]
@@ -89,9 +88,9 @@ func makePage(root string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// fault is what is wrong with a passage.
+// fault returns what is wrong with a passage as an error.
 func (a *assembler) fault(p *passage, format string, args ...any) error {
-	return fault(a.file, p.line, "passage %q: %s", p.Title, fmt.Sprintf(format, args...))
+	return fault(textFile, p.line, "passage %q: %s", p.Title, fmt.Sprintf(format, args...))
 }
 
 // passages returns those of all sections.
@@ -170,20 +169,20 @@ func (p *passage) all() []*shown { return slices.Concat(p.Code, p.Also) }
 func (a *assembler) complete() error {
 	for _, d := range a.program.order {
 		if len(d.Choices) > 0 && d.passage == nil {
-			return fmt.Errorf("%s: no passage shows %s (%s:%d), which has a %s", a.file, d.Name, d.File, d.Line, d.Choices[0].Kind)
+			return fmt.Errorf("%s: no passage shows %s (%s:%d), which has a %s", textFile, d.Name, d.File, d.Line, d.Choices[0].Kind)
 		}
 		if d.equation > 0 && d.passage == nil {
-			return fmt.Errorf("%s: no passage shows %s (%s:%d), which implements Equation %d", a.file, d.Name, d.File, d.Line, d.equation)
+			return fmt.Errorf("%s: no passage shows %s (%s:%d), which implements Equation %d", textFile, d.Name, d.File, d.Line, d.equation)
 		}
 	}
 	for _, v := range a.vectors {
 		if len(v.passages) == 0 {
-			return fmt.Errorf("%s: no passage shows %s, which %s/%s checks", a.file, strings.Join(v.homes, " or "), goldenDir, v.Name)
+			return fmt.Errorf("%s: no passage shows %s, which %s/%s checks", textFile, strings.Join(v.homes, " or "), goldenDir, v.Name)
 		}
 	}
 	for _, q := range a.Parameters {
 		if len(q.Shown) == 0 {
-			return fmt.Errorf("%s: no passage has the parameter %s (%s:%d)", a.file, q.Name, q.File, q.Line)
+			return fmt.Errorf("%s: no passage has the parameter %s (%s:%d)", textFile, q.Name, q.File, q.Line)
 		}
 	}
 	return nil
@@ -215,7 +214,7 @@ func (a *assembler) index() error {
 	}
 	for _, q := range a.Parameters {
 		if byRow[q.Row] == q {
-			return fmt.Errorf("%s: no \"rows:\" has the row %q, that of %s (%s:%d)", a.file, q.Row, q.Name, q.File, q.Line)
+			return fmt.Errorf("%s: no \"rows:\" has the row %q, that of %s (%s:%d)", textFile, q.Row, q.Name, q.File, q.Line)
 		}
 	}
 	slices.SortStableFunc(a.Equations, func(p, q *passage) int { return p.Equation - q.Equation })
@@ -251,18 +250,18 @@ func (a *assembler) choices() error {
 		for _, s := range p.says {
 			text, err := prose(s.text, a.place)
 			if err != nil {
-				return fault(a.file, s.at, "%v", err)
+				return fault(textFile, s.at, "%v", err)
 			}
 			for _, name := range s.names {
 				if len(of[name]) == 0 {
-					return fault(a.file, s.at, "%s has no Reading or Differs, or not so many", name)
+					return fault(textFile, s.at, "%s has no Reading or Differs, or not so many", name)
 				}
 				c := of[name][0]
 				of[name] = of[name][1:]
 				c.Said = text
 				for _, q := range s.params {
 					if a.program.parameters[q] == nil {
-						return fault(a.file, s.at, "Params has no field %s", q)
+						return fault(textFile, s.at, "Params has no field %s", q)
 					}
 					c.Effects = append(c.Effects, a.effects[q]...)
 				}
@@ -271,7 +270,7 @@ func (a *assembler) choices() error {
 	}
 	for _, c := range a.Choices {
 		if c.Said == "" {
-			return fmt.Errorf("%s: nothing says what the text says at the %s of %s (%s:%d)", a.file, c.Kind, c.Where, c.File, c.Line)
+			return fmt.Errorf("%s: nothing says what the text says at the %s of %s (%s:%d)", textFile, c.Kind, c.Where, c.File, c.Line)
 		}
 		if c.Kind == "Reading" {
 			a.Readings++

@@ -299,8 +299,7 @@ func (q *parameter) choice() *choice {
 		return nil
 	}
 	c := &choice{Kind: kind, Text: text, Where: q.Name, File: q.File, Line: q.Line, Anchor: "Params." + q.Name, Effects: q.Effects}
-	ours := fmt.Sprintf("<b>%s</b>: %s.", html.EscapeString(q.Values[0].Value), html.EscapeString(q.Doc))
-	ours += " Why: " + html.EscapeString(text) + "."
+	ours := fmt.Sprintf("%s: <b>%s</b> (%s).", html.EscapeString(text), html.EscapeString(q.Values[0].Value), html.EscapeString(q.Doc))
 	if authors := q.Values[len(q.Values)-1]; q.Different {
 		ours += fmt.Sprintf(" The authors’ code: <b>%s</b>.", html.EscapeString(authors.Value))
 	}

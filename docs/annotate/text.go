@@ -5,6 +5,7 @@ import (
 	"html"
 	"html/template"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 )
@@ -58,7 +59,7 @@ type saying struct {
 	text   string
 }
 
-// A fault is what is wrong with a line of a file.
+// fault returns what is wrong with a line of a file as an error.
 func fault(file string, line int, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %s", file, line, fmt.Sprintf(format, args...))
 }
@@ -68,9 +69,9 @@ var (
 	says  = regexp.MustCompile(`^says ([\w., ]+?)(?: \(([\w, ]+)\))?$`)
 )
 
-// readText reads the passages.
-func readText(file string) ([]*section, error) {
-	text, err := os.ReadFile(file)
+// readText reads the passages of the repository in a directory.
+func readText(root string) ([]*section, error) {
+	text, err := os.ReadFile(filepath.Join(root, textFile))
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +98,7 @@ func readText(file string) ([]*section, error) {
 		case isPassage:
 			flush()
 			if len(sections) == 0 {
-				return nil, fault(file, at, "a passage before the first section")
+				return nil, fault(textFile, at, "a passage before the first section")
 			}
 			s := sections[len(sections)-1]
 			p = &passage{Title: name, ID: "p-" + slug(name), Section: s, line: at}
@@ -105,11 +106,11 @@ func readText(file string) ([]*section, error) {
 		case l == "":
 			flush()
 		case p == nil:
-			return nil, fault(file, at, "%q is in no passage", l)
+			return nil, fault(textFile, at, "%q is in no passage", l)
 		case m != nil:
 			flush()
 			if err := p.set(m[1], m[2], at); err != nil {
-				return nil, fault(file, at, "%v", err)
+				return nil, fault(textFile, at, "%v", err)
 			}
 		default:
 			paragraph = append(paragraph, l)
