@@ -1,4 +1,5 @@
-// Command annotate writes docs/annotated.html, the paper beside the code: from
+// Command annotate writes docs/annotated.html, the paper beside the code, and
+// the README's table of Readings: from
 // docs/annotated.txt, which says what each passage of the paper says and which
 // functions belong to it, from the package's sources, and from the golden
 // vectors. Whatever can be derived is derived; what the three do not agree on
@@ -18,12 +19,22 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: annotate DIRECTORY-OF-THE-REPOSITORY")
 		os.Exit(2)
 	}
-	page, err := makePage(os.Args[1])
-	if err == nil {
-		err = os.WriteFile(filepath.Join(os.Args[1], pageFile), page, 0o666)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "annotate:", err)
-		os.Exit(1)
+	for _, file := range files() {
+		text, err := file.make(os.Args[1])
+		if err == nil {
+			err = os.WriteFile(filepath.Join(os.Args[1], file.name), text, 0o666)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "annotate:", err)
+			os.Exit(1)
+		}
 	}
 }
+
+// A file is one that this command makes, from the repository's root.
+type file struct {
+	name string
+	make func(root string) ([]byte, error)
+}
+
+func files() []file { return []file{{pageFile, makePage}, {readmeFile, makeReadme}} }

@@ -22,19 +22,59 @@ import (
 
 const root = "../.."
 
-// TestPage holds the committed page to what its sources make.
-func TestPage(t *testing.T) {
-	want, err := makePage(root)
-	if err != nil {
-		t.Fatalf("the annotated page cannot be made; mend this, then run go generate ./docs/annotate: %v", err)
+// TestFiles holds the committed files to what their sources make.
+func TestFiles(t *testing.T) {
+	for _, file := range files() {
+		want, err := file.make(root)
+		if err != nil {
+			t.Fatalf("%s cannot be made; mend this, then run go generate ./docs/annotate: %v", file.name, err)
+		}
+		got, err := os.ReadFile(filepath.Join(root, file.name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(strings.Split(string(got), "\n"), strings.Split(string(want), "\n")); diff != "" {
+			t.Errorf("%s is stale; run go generate ./docs/annotate (-is +should be):\n%.2000s", file.name, diff)
+		}
 	}
-	got, err := os.ReadFile(filepath.Join(root, pageFile))
+}
+
+// TestReadme looks at the README's table.
+func TestReadme(t *testing.T) {
+	dir := copySources(t)
+	write(t, filepath.Join(dir, effectsFile), effectsOf("small|solved|3000", "small -set HeadTarget=achieved|finished|0"))
+	if _, err := makeReadme(dir); err == nil {
+		t.Error("a table without a README")
+	}
+	write(t, filepath.Join(dir, readmeFile), []byte("before\n"+tableBegins+"a stale row\n"+tableEnds+"after\n"))
+	got, err := makeReadme(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(strings.Split(string(got), "\n"), strings.Split(string(want), "\n")); diff != "" {
-		t.Errorf("%s is stale; run go generate ./docs/annotate (-is +should be):\n%.2000s", pageFile, diff)
+	for _, want := range []string{
+		"before\n" + tableBegins + "| where |",
+		`| the next "hidden state" in one sentence, s' in the formula | s' is the raw next observation, in the environment's units; the text says "hidden state" for what the agent will observe. | HeadTarget=achieved | HeadTarget=achieved: 0/1 [1/1, 3000] |` + "\n",
+		"| [`GoalProbabilities`](goals.go) | Differs | m ε_k \\* b in the denominator | ",
+		tableEnds + "after\n",
+	} {
+		if !strings.Contains(string(got), want) {
+			t.Errorf("the README lacks %s", want)
+		}
 	}
+	if strings.Contains(string(got), "a stale row") {
+		t.Error("the old table is still there")
+	}
+}
+
+// effectsOf returns a runs.csv of runs with the given parameters, states and
+// steps.
+func effectsOf(runs ...string) []byte {
+	text := "directory,state,solved_at[environment steps],command\n"
+	for _, run := range runs {
+		f := strings.Split(run, "|")
+		text += fmt.Sprintf("d,%s,%s,qta -maze 1U5 -params %s -seed 1 -stop solved\n", f[1], f[2], f[0])
+	}
+	return []byte(text)
 }
 
 func readPage(t *testing.T) string {
@@ -124,9 +164,10 @@ func TestFaults(t *testing.T) {
 		{"a parameter renamed", textFile, "params: Polyak", "params: Poliak", `passage "Target networks": Params has no field Poliak`},
 		{"a row of the table left out", textFile, "rows: batch size; ", "rows: ", `no "rows:" has the row "batch size", that of Batch (params.go:`},
 		{"a formula that ends too early", textFile, "formula: L_π = - frac{1}", "formula: L_π = - frac{1", `formula "L_π`},
-		{"a wrong header", effectsFile, "", "a,b\n", "the header is not"},
-		{"an effect of no parameter", effectsFile, "", "parameter,value,seed,solved\nNothing,1,0,\n", `readings.csv:2: no parameter is called "Nothing"`},
-		{"steps that are no number", effectsFile, "", "parameter,value,seed,solved\nPolyak,1,0,soon\n", `readings.csv:2: solved is "soon"`},
+		{"a wrong header", effectsFile, "", "a,b\n", "readings.csv:1: there is no column state"},
+		{"an effect of no parameter", effectsFile, "", string(effectsOf("small|solved|1000", "small -set Nothing=1|solved|1000")), `readings.csv: no parameter is called "Nothing"`},
+		{"steps that are no number", effectsFile, "", string(effectsOf("small|solved|soon")), `readings.csv:2: a run that is solved, with solved_at "soon"`},
+		{"a run under way", effectsFile, "", string(effectsOf("small|running|0")), `readings.csv:2: a run that is running`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := copySources(t)
@@ -146,7 +187,7 @@ func TestStale(t *testing.T) {
 		{"a golden value not shown", goldenDir + "/td-target.json", "-8.95279880529709", "-8.95279880529719"},
 		{"a line of a function", "pun.go", "γ := float32(discount)", "γ := float32(1 * discount)"},
 		{"a line before a function", "pun.go", "// This file is section 3.1", "//\n// This file is section 3.1"},
-		{"measured effects", effectsFile, "", "parameter,value,seed,solved\nPolyak,1,0,\n"},
+		{"measured effects", effectsFile, "", string(effectsOf("small|solved|1000", "small -set Polyak=1|finished|0"))},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := copySources(t)
@@ -214,16 +255,15 @@ func TestMeasured(t *testing.T) {
 		t.Errorf("the page has a column of measured effects: %v", !exists(t, effectsFile))
 	}
 	dir := copySources(t)
-	change(t, filepath.Join(dir, effectsFile), "", "parameter,value,seed,solved\ndefault,,0,3000\nHeadTarget,achieved,0,4000\nActionL2,0,0,\n")
+	write(t, filepath.Join(dir, effectsFile), effectsOf("small|solved|3000", "small -set HeadTarget=achieved|solved|4000", "small -set ActionL2=0|finished|0"))
 	page, err := makePage(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"With nothing switched: solved 1/1, median 3000 steps.",
 		`ξ is that of the relabelled goal.</td><td data-is="Measured:"></td>`,
-		`for what the agent will observe.</td><td data-is="Measured:"><div>HeadTarget=achieved: solved 1/1, median 4000 steps</div></td>`,
-		`<td data-is="Measured:"><div>ActionL2=0: solved 0/1</div></td>`,
+		`for what the agent will observe.</td><td data-is="Measured:"><div>HeadTarget=achieved: 1/1, 4000 [1/1, 3000]</div></td>`,
+		`<td data-is="Measured:"><div>ActionL2=0: 0/1 [1/1, 3000]</div></td>`,
 	} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page lacks %s", want)
@@ -242,13 +282,19 @@ func exists(t *testing.T, name string) bool {
 
 func TestEffects(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "readings.csv")
-	write(t, file, []byte("parameter,value,seed,solved\ndefault,,0,3000\ndefault,,1,5000\nPolyak,0.9,0,4000\nPolyak,0.9,1,\nPolyak,0.9,2,2000\nPolyak,0.8,0,\nPolyak,0.8,1,1000\n"))
+	write(t, file, effectsOf("small|solved|3000", "small|solved|5000", "authors -set Batch=3|solved|1",
+		"small -set Replay=td|finished|0", "small -set Replay=td -set TDPriority=deviation|solved|1000",
+		"small -set TargetNoise=0.2 -set TargetClip=0.5|solved|4000", "small -set TargetNoise=0.2 -set TargetClip=0.5|finished|0", "small -set TargetNoise=0.2 -set TargetClip=0.5|solved|2000"))
 	got, err := readEffects(file, func(string) bool { return true })
+	base, td := outcome{2, 2, "4000"}, outcome{0, 1, ""}
+	noise := []effect{{"TargetNoise=0.2 TargetClip=0.5", "", outcome{2, 3, "4000"}, base}}
 	want := map[string][]effect{
-		"default": {{"default", "", 2, 2, "4000"}},
-		"Polyak":  {{"Polyak", "0.9", 2, 3, "4000"}, {"Polyak", "0.8", 1, 2, ""}},
+		"Replay":      {{"Replay=td", "", td, base}},
+		"TDPriority":  {{"TDPriority=deviation", "Replay=td", outcome{1, 1, "1000"}, td}},
+		"TargetNoise": noise,
+		"TargetClip":  noise,
 	}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(effect{})); diff != "" || err != nil {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)
 	}
 	if got, err := readEffects(file+".none", nil); got != nil || err != nil {

@@ -36,7 +36,6 @@ type page struct {
 	Differs    int
 	Parameters []*parameter
 	Measured   bool
-	Unchanged  []effect
 	Tests      map[int][]string
 }
 
@@ -56,6 +55,20 @@ type assembler struct {
 
 // makePage returns the page for the repository in a directory.
 func makePage(root string) ([]byte, error) {
+	p, err := assemble(root)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	t := template.Must(template.New("page").Parse(pageTemplate))
+	if err := t.Execute(&b, p); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// assemble gathers what the page and the README show.
+func assemble(root string) (*page, error) {
 	a := &assembler{page: &page{}}
 	var err error
 	if a.program, err = readProgram(root); err != nil {
@@ -64,14 +77,14 @@ func makePage(root string) ([]byte, error) {
 	if a.vectors, err = readVectors(os.DirFS(filepath.Join(root, goldenDir))); err != nil {
 		return nil, err
 	}
-	known := func(name string) bool { return name == unchanged || a.program.parameters[name] != nil }
+	known := func(name string) bool { return a.program.parameters[name] != nil }
 	if a.effects, err = readEffects(filepath.Join(root, effectsFile), known); err != nil {
 		return nil, err
 	}
 	if a.Sections, err = readText(root); err != nil {
 		return nil, err
 	}
-	a.Parameters, a.Tests, a.Measured, a.Unchanged = a.program.fields, a.program.tests, a.effects != nil, a.effects[unchanged]
+	a.Parameters, a.Tests, a.Measured = a.program.fields, a.program.tests, a.effects != nil
 	for _, q := range a.Parameters {
 		q.Effects = a.effects[q.Name]
 	}
@@ -80,12 +93,7 @@ func makePage(root string) ([]byte, error) {
 			return nil, err
 		}
 	}
-	var b bytes.Buffer
-	t := template.Must(template.New("page").Parse(pageTemplate))
-	if err := t.Execute(&b, a.page); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
+	return a.page, nil
 }
 
 // fault returns what is wrong with a passage as an error.
@@ -258,11 +266,12 @@ func (a *assembler) choices() error {
 				}
 				c := of[name][0]
 				of[name] = of[name][1:]
-				c.Said = text
+				c.Said, c.said = text, s.text
 				for _, q := range s.params {
 					if a.program.parameters[q] == nil {
 						return fault(textFile, s.at, "Params has no field %s", q)
 					}
+					c.switches = append(c.switches, a.program.parameters[q])
 					c.Effects = append(c.Effects, a.effects[q]...)
 				}
 			}

@@ -55,6 +55,9 @@ type choice struct {
 	Said    template.HTML // what the text says
 	Ours    template.HTML // what we do
 	Effects []effect      // of the parameters that decide it
+
+	said     string       // Said before its formulas are set
+	switches []*parameter // those that decide it
 }
 
 // Class returns the kind as a class of the page's style.
@@ -300,6 +303,8 @@ func (q *parameter) choice() *choice {
 	}
 	c := &choice{Kind: kind, Text: text, Where: q.Name, File: q.File, Line: q.Line, Anchor: "Params." + q.Name, Effects: q.Effects}
 	ours := fmt.Sprintf("%s: <b>%s</b> (%s).", html.EscapeString(text), html.EscapeString(q.Values[0].Value), html.EscapeString(q.Doc))
+	c.Text += ": " + q.Values[0].Value
+	c.switches = []*parameter{q}
 	if authors := q.Values[len(q.Values)-1]; q.Different {
 		ours += fmt.Sprintf(" The authors’ code: <b>%s</b>.", html.EscapeString(authors.Value))
 	}
