@@ -64,7 +64,7 @@ func (w *workers) chosen() kernel {
 
 // share is the parts of a task for each of several threads: processors are
 // seldom equally fast, and the first to be done takes from the others.
-const share = 4
+const share = 2
 
 // parts returns the parts of a task.
 func (w *workers) parts() int {
