@@ -276,18 +276,18 @@ func (d *kernelDensity) log(x []float64) float64 {
 //
 // scratch has room for n numbers.
 func logDensity(points, x []float64, h float64, scratch []float64) float64 {
-	exponents := scratch[:0]
+	exponents := scratch[:len(points)/len(x)]
 	scale := 1 / float64(2*float64(h*h))
 	nearest := math.Inf(1)
-	for i := 0; i < len(points); i += len(x) {
+	for i := range exponents {
+		point := points[i*len(x):][:len(x)]
 		square := 0.0
 		for c, v := range x {
-			δ := v - points[i+c]
+			δ := v - point[c]
 			square += float64(δ * δ)
 		}
-		e := float64(square * scale)
-		exponents = append(exponents, e)
-		nearest = min(nearest, e)
+		exponents[i] = float64(square * scale)
+		nearest = min(nearest, exponents[i])
 	}
 	// Relative to the nearest point the sum is at least 1; a term below e^-50
 	// is below a rounding error of it even 10,000 times over.

@@ -58,7 +58,10 @@ func exp(x float64) float64 {
 		return 0
 	}
 	k, p := expParts(x)
-	return math.Ldexp(1+p, k)
+	if k < -1020 || k > 1023 {
+		return math.Ldexp(1+p, k)
+	}
+	return float64((1 + p) * math.Float64frombits(uint64(1023+k)<<52)) // exact, and sooner
 }
 
 // tanh returns the hyperbolic tangent of x, within 3 ulp: t / (t + 2) with
