@@ -220,11 +220,12 @@ func splitWords(line string) ([]string, error) {
 	inWord := false
 	quote := byte(0)
 	line = strings.TrimRight(line, "\r\n")
+	if i := strings.IndexFunc(line, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }); i >= 0 {
+		return nil, fmt.Errorf("column %d: character %q is not allowed", i+1, line[i])
+	}
 	for i := 0; i < len(line); i++ {
 		c := line[i]
 		switch {
-		case c < ' ' && c != '\t' || c == 0x7f:
-			return nil, fmt.Errorf("column %d: character %q is not allowed", i+1, c)
 		case quote == 0 && (c == ' ' || c == '\t'):
 			if inWord {
 				words, word, inWord = append(words, string(word)), nil, false
