@@ -70,6 +70,9 @@ func TestKill(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	kills := 0
 	for {
+		// The longer it takes, the more time each process gets: on a busy
+		// machine a fifth of a second may be too short to start in.
+		patience := float64(time.Second) * (1 + float64(kills)/20)
 		c, out := process(t, args...)
 		done := make(chan error, 1)
 		go func() { done <- c.Wait() }()
@@ -78,7 +81,7 @@ func TestKill(t *testing.T) {
 			if err != nil {
 				t.Fatalf("after %d kills: %v\n%s", kills, err, out)
 			}
-		case <-time.After(time.Duration((0.03 + 0.2*rng.Float64()) * float64(time.Second))):
+		case <-time.After(time.Duration((0.03 + 0.2*rng.Float64()) * patience)):
 			c.Process.Kill()
 			<-done
 			kills++
