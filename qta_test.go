@@ -183,7 +183,11 @@ func TestEvaluationsDoNotMatter(t *testing.T) {
 // the same state as without.
 func TestTrainInterrupted(t *testing.T) {
 	stop := errors.New("stop")
-	for _, preset := range Presets() {
+	presets := Presets()
+	if testing.Short() {
+		presets = presets[:1]
+	}
+	for _, preset := range presets {
 		p := tinyPreset(preset.Params)
 		steps, runs := 150, 5
 		if p.Curriculum == "vds" {
