@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -121,13 +122,25 @@ func recognise(p qta.Params) (m method, setting string) {
 					panic(err) // the table above is wrong
 				}
 			}
-			if changes := changesFrom(effective(q), p); len(changes) < best {
-				best, m = len(changes), candidate
-				setting = strings.Join(append([]string{preset.Name}, changes...), " ")
+			q = effective(q)
+			if n := differing(q, p); n < best {
+				best, m = n, candidate
+				setting = strings.Join(append([]string{preset.Name}, changesFrom(q, p)...), " ")
 			}
 		}
 	}
 	return m, setting
+}
+
+// differing returns how many parameters differ, without a word on which.
+func differing(p, q qta.Params) int {
+	n, a, b := 0, reflect.ValueOf(p), reflect.ValueOf(q)
+	for i := range a.NumField() {
+		if !a.Field(i).Equal(b.Field(i)) {
+			n++
+		}
+	}
+	return n
 }
 
 // effective returns p with those fields at their defaults that have no effect
