@@ -83,6 +83,9 @@ func TestPages(t *testing.T) {
 // TestPagesOfMethods draws runs of every way to choose goals and to estimate
 // uncertainty, and of networks that have failed.
 func TestPagesOfMethods(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains with every method")
+	}
 	t.Chdir(t.TempDir())
 	for _, set := range []string{"Curriculum=mega", "Curriculum=vds", "Curriculum=her", "Curriculum=random", "Replay=per", "Uncertainty=q", "Uncertainty=bootstrap", "Uncertainty=ensemble"} {
 		mustRun(t, tinyRun("-set", set, "-steps", "30", "-out", set)...)
