@@ -143,7 +143,7 @@ func TestCheckpointContinues(t *testing.T) {
 	for i, variant := range tinyVariants() {
 		t.Run(variant.Name, func(t *testing.T) {
 			if testing.Short() && i%3 != 0 {
-				t.Skip("every third will do")
+				t.Skip("with -short, every third variant")
 			}
 			steps, moments := 75, 5
 			switch variant.Params.Curriculum {

@@ -179,6 +179,20 @@ func (a *adam) step(w *workers, params, gradient []float32, rate, decay float64)
 	w.run(a)
 }
 
+// part is step for the i-th of n stretches of the parameters.
+func (a *adam) part(i, n int) {
+	lo, hi := stretch(len(a.m), i, n)
+	adamStep(a.params[lo:hi], a.m[lo:hi], a.v[lo:hi], a.gradient[lo:hi], a.c)
+}
+
+// stretch returns the bounds of the i-th of n stretches of a vector, at whole
+// cache lines.
+func stretch(size, i, n int) (lo, hi int) {
+	const line = 16
+	lines := (size + line - 1) / line
+	return min(lines*i/n*line, size), min(lines*(i+1)/n*line, size)
+}
+
 // clipGradient clips every element of a gradient to between -limit and limit,
 // which is done before Adam sees it. A limit of 0 is none; a NaN stays.
 func clipGradient(gradient []float32, limit float64) {
@@ -193,18 +207,4 @@ func clipGradient(gradient []float32, limit float64) {
 			gradient[i] = -bound
 		}
 	}
-}
-
-// part is step for the i-th of n stretches of the parameters.
-func (a *adam) part(i, n int) {
-	lo, hi := stretch(len(a.m), i, n)
-	adamStep(a.params[lo:hi], a.m[lo:hi], a.v[lo:hi], a.gradient[lo:hi], a.c)
-}
-
-// stretch returns the bounds of the i-th of n stretches of a vector, at whole
-// cache lines.
-func stretch(size, i, n int) (lo, hi int) {
-	const line = 16
-	lines := (size + line - 1) / line
-	return min(lines*i/n*line, size), min(lines*(i+1)/n*line, size)
 }

@@ -26,7 +26,7 @@ func TestSurveyChangesNothing(t *testing.T) {
 	for i, variant := range tinyVariants() {
 		t.Run(variant.Name, func(t *testing.T) {
 			if testing.Short() && i%4 != 0 {
-				t.Skip("every fourth will do")
+				t.Skip("with -short, every fourth variant")
 			}
 			const steps = 35
 			want := marshal(t, agentAfter(t, variant.Params, steps))

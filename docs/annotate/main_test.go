@@ -171,7 +171,7 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if testing.Short() && i%4 != 0 {
-				t.Skip("every fourth will do")
+				t.Skip("with -short, every fourth mistake")
 			}
 			dir := copySources(t)
 			change(t, filepath.Join(dir, test.file), test.old, test.new)
