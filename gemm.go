@@ -176,7 +176,7 @@ func (k kernel) String() string {
 func kernelName() string { return best.String() }
 
 // A tile is what a micro-kernel is told: one call computes the sums of up to
-// eight rows of C over k steps. Strides and offsets are in bytes.
+// twelve rows of C over k steps. Strides and offsets are in bytes.
 type tile struct {
 	a, b, c, start, mask *float32 // first elements; mask may be nil
 
@@ -193,16 +193,17 @@ type tile struct {
 	low          float32 // every element becomes at least this: 0 or -Inf
 }
 
-// Rows are the offsets of a tile's rows from the first. A tile has two halves
-// of at most four rows, and half is the offset of the second half. Where C has
-// fewer rows than the tile, some of the tile's rows coincide and compute the
-// same numbers.
-type rows struct{ row1, row2, row3, half uintptr }
+// Rows are the offsets of a tile's rows from the first. A tile has parts of at
+// most four rows, two of them or three, and part is the offset of one from the
+// one before. Where C has fewer rows than the tile, some of the tile's rows
+// coincide and compute the same numbers.
+type rows struct{ row1, row2, row3, part uintptr }
 
-// rowsOf returns the offsets of n rows in a tile whose halves have h rows.
-func rowsOf(stride, n, h int) rows {
+// rowsOf returns the offsets of n rows in a tile where all parts but the first
+// have rest rows.
+func rowsOf(stride, n, rest int) rows {
 	offset := func(i int) uintptr { return uintptr(4 * stride * max(0, min(i, n-1))) }
-	return rows{offset(1), offset(2), offset(3), offset(n - h)}
+	return rows{offset(1), offset(2), offset(3), offset(n - rest)}
 }
 
 // Columns are what a micro-kernel of the other kind is told: at most four
@@ -310,16 +311,16 @@ func (p *product) tiles(r0, r1, c0, c1, k0, k1 int) {
 	masked := last && p.e.mask.data != nil
 	height := 0 // of the tiles that the offsets are for
 	for i := r0; i < r1; {
-		n, half := p.kernel.height(r1 - i)
+		n, rest := p.kernel.height(r1-i, c1-c0)
 		if n != height {
 			height = n
-			t.aRows = rowsOf(p.a.rowStride, n, half)
-			t.cRows = rowsOf(p.c.rowStride, n, half)
+			t.aRows = rowsOf(p.a.rowStride, n, rest)
+			t.cRows = rowsOf(p.c.rowStride, n, rest)
 			if !first || p.e.add {
 				t.startRows = t.cRows
 			}
 			if masked {
-				t.maskRows = rowsOf(p.e.mask.rowStride, n, half)
+				t.maskRows = rowsOf(p.e.mask.rowStride, n, rest)
 			}
 		}
 		t.a = &p.a.data[i*p.a.rowStride+k0*p.a.colStride]

@@ -15,11 +15,13 @@ package qta
 //	}
 //	c[i][j] = s
 //
-// and touches no column from t.cols on. The 1 by n shapes need all their columns.
+// and touches no column from t.cols on. The shapes of 1 and 12 rows need all
+// their columns.
 type shape uint8
 
 const (
-	avx512x8x32 shape = iota
+	avx512x12x32 shape = iota
+	avx512x8x32
 	avx512x8x16
 	avx512x4x64
 	avx512x1x128
@@ -28,8 +30,8 @@ const (
 )
 
 // height returns how many of the remaining rows the next tiles take, and how
-// many of them a half of the tile holds.
-func (k kernel) height(rows int) (n, half int) {
+// many of them come after a tile's first part.
+func (k kernel) height(rows, cols int) (n, rest int) {
 	switch {
 	case rows == 1:
 		return 1, 1
@@ -37,6 +39,8 @@ func (k kernel) height(rows int) (n, half int) {
 		return min(rows, 6), 3
 	case rows <= 4:
 		return rows, 4
+	case rows >= 12 && rows != 16 && cols%32 == 0:
+		return 12, 8
 	default:
 		return min(rows, 8), 4
 	}
@@ -55,6 +59,8 @@ func (k kernel) shape(n, cols int) (s shape, width int) {
 		return avx512x4x64, 64
 	case cols <= 16:
 		return avx512x8x16, 16
+	case n == 12:
+		return avx512x12x32, 32
 	default:
 		return avx512x8x32, 32
 	}
@@ -62,6 +68,8 @@ func (k kernel) shape(n, cols int) (s shape, width int) {
 
 func (s shape) run(t *tile) {
 	switch s {
+	case avx512x12x32:
+		tile512x12x32(t)
 	case avx512x8x32:
 		tile512x8x32(t)
 	case avx512x8x16:
@@ -76,6 +84,9 @@ func (s shape) run(t *tile) {
 		tile2x1x64(t)
 	}
 }
+
+//go:noescape
+func tile512x12x32(t *tile)
 
 //go:noescape
 func tile512x8x32(t *tile)

@@ -7,8 +7,8 @@
 // registers:
 //
 //	AX       the tile
-//	SI, DI   the rows of A at step k, first and second half
-//	R8-R10   offsets of a half's second to fourth row, R13 of the second half
+//	SI, DI   the rows of A at step k, first and second part
+//	R8-R10   offsets of a part's second to fourth row, R13 of the second part
 //	R11      from step to step in A
 //	BX, R12  the row of B at step k, and from step to step
 //	CX       steps left
@@ -32,14 +32,14 @@ TEXT ·xgetbv(SB), NOSPLIT, $0-4
 	MOVL AX, ret+0(FP)
 	RET
 
-// ROWS sets R8-R10, R13 to the offsets of rows r, and R14 to the second half of
+// ROWS sets R8-R10, R13 to the offsets of rows r, and R14 to the second part of
 // DX = p.
 #define ROWS(p, r) \
 	MOVQ p(AX), DX \
 	MOVQ (r+rows_row1)(AX), R8 \
 	MOVQ (r+rows_row2)(AX), R9 \
 	MOVQ (r+rows_row3)(AX), R10 \
-	MOVQ (r+rows_half)(AX), R13 \
+	MOVQ (r+rows_part)(AX), R13 \
 	LEAQ (DX)(R13*1), R14
 
 // OPERANDS sets SI, DI, R8-R12, BX, CX for the loop over k.
@@ -106,6 +106,23 @@ TEXT ·xgetbv(SB), NOSPLIT, $0-4
 	VCMPPS    $4, Z31, Z16, K5 \
 	VMOVUPS.Z z, K5, z
 
+// LOADALL, STOREALL and HIDEALL are for tiles that need all their columns.
+#define LOADALL(p, z) VMOVUPS p, z
+#define LOADALL2(p, z0, z1) \
+	LOADALL(p, z0) \
+	LOADALL(64 p, z1)
+#define STOREALL(p, z) VMOVUPS z, p
+#define STOREALL2(p, z0, z1) \
+	STOREALL(p, z0) \
+	STOREALL(64 p, z1)
+#define HIDEALL(p, z) \
+	VMOVUPS   p, Z24 \
+	VCMPPS    $4, Z31, Z24, K5 \
+	VMOVUPS.Z z, K5, z
+#define HIDEALL2(p, z0, z1) \
+	HIDEALL(p, z0) \
+	HIDEALL(64 p, z1)
+
 // LOW is max(Z30, z). Of a NaN or two zeros it keeps z.
 #define LOW(z) VMAXPS z, Z30, z
 #define LOW8(z0, z1, z2, z3, z4, z5, z6, z7) \
@@ -123,20 +140,20 @@ TEXT ·xgetbv(SB), NOSPLIT, $0-4
 	f((R14)(R9*1), Z12, Z13) \
 	f((R14)(R10*1), Z14, Z15)
 
-// FMA2 adds the product of a row's element and Z16, Z17 to its sums.
+// FMA2 adds the product of a row's element and Z24, Z25 to its sums.
 #define FMA2(p, za, z0, z1) \
 	VBROADCASTSS p, za \
-	VFMADD231PS  Z16, za, z0 \
-	VFMADD231PS  Z17, za, z1
+	VFMADD231PS  Z24, za, z0 \
+	VFMADD231PS  Z25, za, z1
 #define FMA2x8 \
-	FMA2((SI), Z18, Z0, Z1) \
-	FMA2((SI)(R8*1), Z19, Z2, Z3) \
-	FMA2((SI)(R9*1), Z20, Z4, Z5) \
-	FMA2((SI)(R10*1), Z21, Z6, Z7) \
-	FMA2((DI), Z22, Z8, Z9) \
-	FMA2((DI)(R8*1), Z23, Z10, Z11) \
-	FMA2((DI)(R9*1), Z24, Z12, Z13) \
-	FMA2((DI)(R10*1), Z25, Z14, Z15)
+	FMA2((SI), Z26, Z0, Z1) \
+	FMA2((SI)(R8*1), Z27, Z2, Z3) \
+	FMA2((SI)(R9*1), Z28, Z4, Z5) \
+	FMA2((SI)(R10*1), Z29, Z6, Z7) \
+	FMA2((DI), Z30, Z8, Z9) \
+	FMA2((DI)(R8*1), Z31, Z10, Z11) \
+	FMA2((DI)(R9*1), Z26, Z12, Z13) \
+	FMA2((DI)(R10*1), Z27, Z14, Z15)
 
 // func tile512x8x32(t *tile)
 TEXT ·tile512x8x32(SB), NOSPLIT, $0-8
@@ -147,56 +164,18 @@ TEXT ·tile512x8x32(SB), NOSPLIT, $0-8
 	OPERANDS
 	CMPQ tile_cols(AX), $32
 	JNE  partial
-	CMPQ R11, $4
-	JNE  strided
 
 	// Loads under a mask would take slots of the multiplications.
-	AHEAD
-	CMPQ tile_first(AX), $0
-	JEQ  full
-
-	// The columns of B that the next tile needs, if it is the first to.
-	PCALIGN $32
-first:
-	PREFETCHT1 128(BX)
-	PREFETCHT1 192(BX)
-	FETCH
-	VMOVUPS (BX), Z16
-	VMOVUPS 64(BX), Z17
-	FMA2x8
-	STEP
-	JNZ first
-	JMP finish
-
 	PCALIGN $32
 full:
-	FETCH
-	VMOVUPS (BX), Z16
-	VMOVUPS 64(BX), Z17
+	LOADALL2((BX), Z24, Z25)
 	FMA2x8
 	STEP
 	JNZ full
 	JMP finish
 
-	// Steps of A that are rows apart escape the processor's own prefetching.
-	MOVQ tile_cAhead(AX), DX
-	PCALIGN $32
-strided:
-	PREFETCHT0 (DX)
-	ADDQ $4, DX
-	PREFETCHT0 (SI)(R11*8)
-	PREFETCHT0 (BX)(R12*8)
-	PREFETCHT0 64(BX)(R12*8)
-	VMOVUPS (BX), Z16
-	VMOVUPS 64(BX), Z17
-	FMA2x8
-	STEP
-	JNZ strided
-	JMP finish
-
 partial:
-	VMOVUPS.Z (BX), K1, Z16
-	VMOVUPS.Z 64(BX), K2, Z17
+	LOAD2((BX), Z24, Z25)
 	FMA2x8
 	STEP
 	JNZ partial
@@ -213,6 +192,88 @@ finish:
 store:
 	ROWS(tile_c, tile_cRows)
 	ROWS2(STORE2)
+	VZEROUPPER
+	RET
+
+// Of the twelve rows of the next tile, the last four are at R15, and of A at R13.
+#define ROWS2x12(f) \
+	ROWS2(f) \
+	f((R15), Z16, Z17) \
+	f((R15)(R8*1), Z18, Z19) \
+	f((R15)(R9*1), Z20, Z21) \
+	f((R15)(R10*1), Z22, Z23)
+#define ROWS12(p, r) \
+	ROWS(p, r) \
+	LEAQ (R14)(R13*1), R15
+#define FMA2x12 \
+	LOADALL2((BX), Z24, Z25) \
+	FMA2x8 \
+	FMA2((R13), Z28, Z16, Z17) \
+	FMA2((R13)(R8*1), Z29, Z18, Z19) \
+	FMA2((R13)(R9*1), Z30, Z20, Z21) \
+	FMA2((R13)(R10*1), Z31, Z22, Z23) \
+	ADDQ R11, R13
+
+// func tile512x12x32(t *tile)
+TEXT ·tile512x12x32(SB), NOSPLIT, $0-8
+	MOVQ t+0(FP), AX
+	ROWS12(tile_start, tile_startRows)
+	ROWS2x12(LOADALL2)
+	OPERANDS
+	LEAQ (DI)(R13*1), R13
+	CMPQ R11, $4
+	JNE  strided
+
+	AHEAD
+	CMPQ tile_first(AX), $0
+	JEQ  full
+
+	// The columns of B that the next tile needs, if it is the first to.
+	PCALIGN $32
+first:
+	PREFETCHT1 128(BX)
+	PREFETCHT1 192(BX)
+	FETCH
+	FMA2x12
+	STEP
+	JNZ first
+	JMP finish
+
+	PCALIGN $32
+full:
+	FETCH
+	FMA2x12
+	STEP
+	JNZ full
+	JMP finish
+
+	// Steps of A that are rows apart escape the processor's own prefetching.
+strided:
+	MOVQ tile_cAhead(AX), DX
+	PCALIGN $32
+apart:
+	PREFETCHT0 (DX)
+	ADDQ $4, DX
+	PREFETCHT0 (SI)(R11*8)
+	PREFETCHT0 (BX)(R12*8)
+	PREFETCHT0 64(BX)(R12*8)
+	FMA2x12
+	STEP
+	JNZ apart
+
+finish:
+	LOW8(Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+	LOW8(Z8, Z9, Z10, Z11, Z12, Z13, Z14, Z15)
+	LOW8(Z16, Z17, Z18, Z19, Z20, Z21, Z22, Z23)
+	CMPQ tile_mask(AX), $0
+	JEQ  store
+	VPXORD Z31, Z31, Z31
+	ROWS12(tile_mask, tile_maskRows)
+	ROWS2x12(HIDEALL2)
+
+store:
+	ROWS12(tile_c, tile_cRows)
+	ROWS2x12(STOREALL2)
 	VZEROUPPER
 	RET
 
@@ -347,13 +408,7 @@ store:
 	f(320 p, Z5) \
 	f(384 p, Z6) \
 	f(448 p, Z7)
-#define LOADALL(p, z) VMOVUPS p, z
-#define STOREALL(p, z) VMOVUPS z, p
 #define FMA1(p, z) VFMADD231PS p, Z16, z
-#define HIDEALL(p, z) \
-	VMOVUPS   p, Z16 \
-	VCMPPS    $4, Z31, Z16, K5 \
-	VMOVUPS.Z z, K5, z
 
 // func tile512x1x128(t *tile)
 TEXT ·tile512x1x128(SB), NOSPLIT, $0-8

@@ -31,8 +31,8 @@ const (
 )
 
 // height returns how many of the remaining rows the next tiles take, and how
-// many of them a half of the tile holds.
-func (k kernel) height(rows int) (n, half int) { return min(rows, 8), 4 }
+// many of them come after a tile's first part.
+func (k kernel) height(rows, cols int) (n, rest int) { return min(rows, 8), 4 }
 
 // shape returns the next tile for n rows and the remaining columns.
 func (k kernel) shape(n, cols int) (s shape, width int) {

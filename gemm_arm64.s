@@ -19,7 +19,7 @@
 	MOVD (r+rows_row1)(R19), R12 \
 	MOVD (r+rows_row2)(R19), R13 \
 	MOVD (r+rows_row3)(R19), R14 \
-	MOVD (r+rows_half)(R19), R15 \
+	MOVD (r+rows_part)(R19), R15 \
 	ADD  R12, R0, R1 \
 	ADD  R13, R0, R2 \
 	ADD  R14, R0, R3 \

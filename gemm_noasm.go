@@ -10,7 +10,7 @@ func kernels() []kernel { return []kernel{generic} }
 
 type shape uint8
 
-func (k kernel) height(rows int) (n, half int) { panic("qta: no tiles") }
+func (k kernel) height(rows, cols int) (n, rest int) { panic("qta: no tiles") }
 
 func (k kernel) shape(rows, cols int) (s shape, width int) { panic("qta: no tiles") }
 

@@ -212,6 +212,9 @@ func TestMul(t *testing.T) {
 			checkMul(t, ws, rng, rows, cols, rng.IntN(20), uint(rng.Uint32()))
 		}
 	}
+	for flags := range uint(64) { // the tallest tiles
+		checkMul(t, ws, rng, 12+rng.IntN(15), 32*(1+rng.IntN(2)), rng.IntN(20), flags)
+	}
 	n := 100
 	if testing.Short() {
 		n = 10

@@ -22,11 +22,11 @@ func newProbe(k kernel) probe {
 	run := func() { w.mul(c, a, b, epilogue{}) }
 	ops := 2.0 * rows * cols * steps
 	if k != generic {
-		n, half := k.height(rows)
+		n, rest := k.height(rows, cols)
 		s, width := k.shape(n, cols)
 		t := tile{
 			a: &a.data[0], b: &b.data[0], c: &c.data[0], start: &c.data[0],
-			aRows: rowsOf(steps, n, half), cRows: rowsOf(cols, n, half), startRows: rowsOf(cols, n, half),
+			aRows: rowsOf(steps, n, rest), cRows: rowsOf(cols, n, rest), startRows: rowsOf(cols, n, rest),
 			aStep: 4, bStep: 4 * cols, k: steps, cols: width,
 		}
 		run, ops = func() { s.run(&t) }, float64(2*n*width*steps)
