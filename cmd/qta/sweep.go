@@ -603,6 +603,10 @@ func lastEvaluation(dir string) (step int, success float64) {
 // while they learn.
 const stepsPerGoal = 4
 
+// vdsRows is how many transitions VDS's own value functions learn from after
+// an episode: three of them, in 100 updates of 1000 each.
+const vdsRows = 3 * 100 * 1000
+
 // arithmetic returns the floating point operations of an update, and of an
 // environment step on average.
 func arithmetic(p qta.Params, sizes qta.Sizes) (update, all float64) {
@@ -616,8 +620,11 @@ func arithmetic(p qta.Params, sizes qta.Sizes) (update, all float64) {
 	if p.UpdatesPerEpisode > 0 {
 		all *= float64(p.UpdatesPerEpisode) / float64(p.Horizon)
 	}
-	if p.Curriculum == "qta" {
+	switch p.Curriculum {
+	case "qta":
 		all += float64(p.Candidates) * float64(p.UncertaintyActions) * critics * w / stepsPerGoal
+	case "vds": // policy, target, and a value function forward and backward
+		all += vdsRows * 5 * w / float64(p.Horizon)
 	}
 	return 2 * update, 2 * all // a multiplication and an addition each
 }
@@ -666,7 +673,7 @@ func dryRun(ctx context.Context, cells []cell, jobs int, stdout io.Writer) error
 	}
 	together := min(jobs, max(left, 1))
 	_, err := fmt.Fprintf(stdout, "\nIn all %.4g Tflop and at most %s with one thread (%s kernel), %s with -jobs %d if there are as many idle cores.\n"+
-		"These are the budgets: runs that stop when they are solved end sooner. A choice of goal is counted in every %dth step.\n",
+		"These are the budgets: runs that stop when they are solved end sooner. QTA's choice of a goal is counted in every %dth step.\n",
 		flops/1e12, duration(total), qta.KernelName(), duration(total/float64(together)), jobs, stepsPerGoal)
 	return err
 }

@@ -411,6 +411,11 @@ func TestArithmetic(t *testing.T) {
 	if update, all := arithmetic(p, sizes); update != all {
 		t.Errorf("HER chooses no goals: %v and %v", update, all)
 	}
+	p.Curriculum = "vds"
+	if _, all := arithmetic(p, sizes); all != update+2.0*5*3*100*1000*w/50 {
+		t.Errorf("VDS: %v in a step, of which the update is %v", all, update)
+	}
+	p.Curriculum = "her"
 	p.UpdatesPerEpisode = 40
 	if some, all := arithmetic(p, sizes); some != update || all != update*0.8 {
 		t.Errorf("40 updates of %v in an episode of 50 steps are %v in a step of %v", update, some, all)
