@@ -286,14 +286,17 @@ func logDensity(points, x []float64, h float64, scratch []float64) float64 {
 			δ := v - point[c]
 			square += float64(δ * δ)
 		}
-		exponents[i] = float64(square * scale)
-		nearest = min(nearest, exponents[i])
+		e := float64(square * scale)
+		exponents[i] = e
+		if e < nearest { // sooner than min; a NaN shows in the sum
+			nearest = e
+		}
 	}
 	// Relative to the nearest point the sum is at least 1; a term below e^-50
 	// is below a rounding error of it even 10,000 times over.
 	sum := 0.0
 	for _, e := range exponents {
-		if e-nearest < 50 {
+		if !(e-nearest >= 50) {
 			sum += exp(nearest - e)
 		}
 	}

@@ -346,6 +346,20 @@ func TestMEGATrains(t *testing.T) {
 
 // A fit to 10,000 points and the density of 100 candidates, as at the beginning
 // of every episode.
+// A NaN among the coordinates is a NaN of the density, not a point left out.
+func TestLogDensityNaN(t *testing.T) {
+	nan, scratch := math.NaN(), make([]float64, 2)
+	for _, test := range []struct{ points, x []float64 }{
+		{[]float64{0, 0, nan, 1}, []float64{0, 0}},
+		{[]float64{nan, 1, 0, 0}, []float64{0, 0}},
+		{[]float64{0, 0, 1, 1}, []float64{nan, 0}},
+	} {
+		if got := logDensity(test.points, test.x, 0.1, scratch); got == got {
+			t.Errorf("points %v, x %v: %v, want NaN", test.points, test.x, got)
+		}
+	}
+}
+
 func BenchmarkMEGADensity(b *testing.B) {
 	p := Default()
 	p.Curriculum = "mega"
