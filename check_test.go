@@ -27,7 +27,7 @@ func TestGolden(t *testing.T) {
 			}
 		})
 	}
-	// Every kind of vectors that check.go knows is there.
+	// Every kind of vectors that equations() knows is there.
 	for _, e := range equations() {
 		if !slices.ContainsFunc(results, func(r CheckResult) bool { return r.Equation == e.name }) {
 			t.Errorf("testdata/golden has no vectors for %s", e.name)

@@ -106,7 +106,7 @@ func equationIndex(t *testing.T) []indexRow {
 			t.Errorf("no test says that it tests QTA, Equation %d", r.number)
 		}
 		if !home {
-			t.Errorf("check.go's table has no vectors for %s, the home of Equation %d", r.function, r.number)
+			t.Errorf("the table of equations() has no vectors for %s, the home of Equation %d", r.function, r.number)
 		}
 	}
 	for n, names := range testsOf {
@@ -115,7 +115,7 @@ func equationIndex(t *testing.T) []indexRow {
 	for _, e := range equations() {
 		for f := range strings.SplitSeq(e.function, ", ") {
 			if f != "" && !functions[f] {
-				t.Errorf("check.go's table has %s for %s, which is no function", f, e.name)
+				t.Errorf("the table of equations() has %s for %s, which is no function", f, e.name)
 			}
 		}
 	}
