@@ -7,11 +7,15 @@ predictive heads on one backbone pass, targets, policy, Polyak averages.
 Minibatches are ready made, which the Go benchmark has to draw.
 
 OPENBLAS_CORETYPE is for processors that OpenBLAS does not recognise, often
-those of virtual machines: its products are then five times slower.
+those of virtual machines: its products are then five times slower. OpenBLAS
+does not take its number of threads from PyTorch.
 """
 import copy
+import os
 import statistics
 import time
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import torch
 from torch import nn
