@@ -2,22 +2,18 @@ package main
 
 import (
 	"encoding/xml"
-	"errors"
 	"fmt"
 	"html"
 	"io"
 	"math"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"qta"
+	"qta/internal/browser"
 )
 
 // wellFormed reads an XML file to its end and returns the names of its
@@ -203,104 +199,29 @@ func TestPlot(t *testing.T) {
 	wellFormed(t, "empty plot", string((&plot{width: 100, height: 50}).draw().file()))
 }
 
-// chromium returns the path of a browser, or skips the test.
-func chromium(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	t.Skip("there is no Chromium to look at pages with")
-	return ""
-}
-
-// look returns the page that the browser makes of a file.
-func look(t *testing.T, browser, file string) string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--user-data-dir="+t.TempDir(),
-		"--window-size=1400,1000", "--virtual-time-budget=5000", "--dump-dom", "file://"+file)
-	cmd.WaitDelay = time.Second
-	out, err := cmd.Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		t.Skipf("the browser does not run here: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(out)
-}
-
 // TestLooks measures pages in a browser: at the widths of a telephone and of a
 // screen nothing reaches out of the page, and no two texts of a picture
 // overlap.
 func TestLooks(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starting a browser takes seconds")
-	}
-	browser := chromium(t)
-	dir := t.TempDir()
-	t.Chdir(dir)
+	browser.Need(t)
+	t.Chdir(t.TempDir())
+	runs := []struct {
+		maze, steps string
+		snapshots   int
+	}{{"1U5", "7", 1}, {"4x5", "28", 3}, {"12x5", "917", 8}, {"10U5", "14", 2}}
 	var pages []string
-	for _, run := range []struct{ maze, steps string }{{"1U5", "7"}, {"4x5", "28"}, {"12x5", "917"}, {"10U5", "14"}} {
+	for _, run := range runs {
 		mustRun(t, tinyRun("-maze", run.maze, "-steps", run.steps, "-out", run.maze)...)
 		pages = append(pages, readFile(t, run.maze, pageFile))
 	}
-	// The pages stand in frames of the widths; what a script finds there
-	// becomes this page's text.
-	var b strings.Builder
-	b.WriteString("<!DOCTYPE html><body>")
 	widths := []int{400, 1400}
-	for _, page := range pages {
-		for _, width := range widths {
-			fmt.Fprintf(&b, `<iframe width="%d" height="900" srcdoc="%s"></iframe>`, width, html.EscapeString(page))
-		}
-	}
-	b.WriteString(`<script>onload = () => {
-	let found = [];
-	for (const frame of document.querySelectorAll("iframe")) {
-		const page = frame.contentDocument, out = [];
-		for (const svg of page.querySelectorAll("svg")) {
-			const box = svg.getBoundingClientRect(), texts = [...svg.querySelectorAll("text")].map(e => [e.textContent, e.getBoundingClientRect()]);
-			texts.forEach(([s, r], i) => {
-				if (r.left < box.left - 1 || r.right > box.right + 1 || r.top < box.top - 1 || r.bottom > box.bottom + 1) out.push("clipped: " + s);
-				for (const [u, q] of texts.slice(0, i))
-					if (r.left < q.right && q.left < r.right && r.top + 2 < q.bottom && q.top + 2 < r.bottom) out.push("overlap: " + s + " and " + u);
-			});
-		}
-		found.push([frame.width, page.documentElement.scrollWidth, page.querySelectorAll("svg").length, page.querySelectorAll("h3").length, ...out].join("|"));
-	}
-	document.body.textContent = "FOUND " + found.join("\n") + " END";
-}</script>`)
-	file := filepath.Join(dir, "frames.html")
-	if err := os.WriteFile(file, []byte(b.String()), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	text := html.UnescapeString(look(t, browser, file))
-	_, text, ok := strings.Cut(text, "FOUND ")
-	text, _, ended := strings.Cut(text, " END")
-	if !ok || !ended {
-		t.Fatalf("the browser has found nothing: %.200q", text)
-	}
-	lines := strings.Split(text, "\n")
-	if len(lines) != len(pages)*len(widths) {
-		t.Fatalf("%d pages were seen: %q", len(lines), lines)
-	}
-	snapshots := []int{1, 3, 8, 2}
-	for i, line := range lines {
-		var frame, scroll, svgs, rows int
-		fields := strings.SplitN(line, "|", 5)
-		fmt.Sscan(strings.Join(fields[:4], " "), &frame, &scroll, &svgs, &rows)
-		if frame != widths[i%2] || scroll > frame {
-			t.Errorf("page %d of %d pixels is %d wide", i/2, frame, scroll)
-		}
-		if want := snapshots[i/2]; rows != want || svgs != 3+6*want {
-			t.Errorf("page %d has %d pictures and %d snapshots, want %d and %d", i/2, svgs, rows, 3+6*want, want)
-		}
-		if len(fields) > 4 {
-			t.Errorf("page %d at %d pixels: %s", i/2, frame, fields[4])
+	seen := browser.Measure(t, pages, widths, `
+	const wide = page.documentElement.scrollWidth > frame.width ? ["scrolls"] : [];
+	return [page.querySelectorAll("svg").length, page.querySelectorAll("h3").length, ...wide, ...overlaps(page)].join(" | ");`)
+	for i, got := range seen {
+		run, width := runs[i/len(widths)], widths[i%len(widths)]
+		if want := fmt.Sprintf("%d | %d", 3+6*run.snapshots, run.snapshots); got != want {
+			t.Errorf("maze %s at %d pixels: pictures, snapshots and faults are %s, want %s", run.maze, width, got, want)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/csv"
 	"fmt"
-	"html"
 	"math/rand/v2"
 	"path/filepath"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"qta"
+	"qta/internal/browser"
 )
 
 func TestPaperData(t *testing.T) {
@@ -307,12 +307,8 @@ func TestReport(t *testing.T) {
 // telephone and of a screen the page does not scroll sideways, and no text of
 // a picture is clipped or overlaps another.
 func TestLooksOfReport(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starting a browser takes seconds")
-	}
-	browser := chromium(t)
-	dir := t.TempDir()
-	t.Chdir(dir)
+	browser.Need(t)
+	t.Chdir(t.TempDir())
 	for i, m := range methods() {
 		for _, maze := range []string{"4x5", "12x5", "15x5", "1U5"} {
 			for seed := range uint64(3) {
@@ -325,43 +321,13 @@ func TestLooksOfReport(t *testing.T) {
 		}
 	}
 	mustRun(t, "report", "runs", "-o", "page.html")
-	text := "<!DOCTYPE html><body>"
-	for _, width := range []int{400, 1400} {
-		text += fmt.Sprintf(`<iframe width="%d" height="900" srcdoc="%s"></iframe>`, width, html.EscapeString(readFile(t, "page.html")))
-	}
-	text += `<script>onload = () => {
-	const found = [];
-	for (const frame of document.querySelectorAll("iframe")) {
-		const page = frame.contentDocument, svgs = page.querySelectorAll("svg");
-		found.push(frame.width + " " + page.documentElement.scrollWidth + " " + svgs.length);
-		for (const svg of svgs) {
-			const box = svg.getBoundingClientRect(), texts = [...svg.querySelectorAll("text")].map(e => [e.textContent, e.getBoundingClientRect()]);
-			texts.forEach(([s, r], i) => {
-				if (r.left < box.left - 1 || r.right > box.right + 1 || r.top < box.top - 1 || r.bottom > box.bottom + 1) found.push("clipped: " + s);
-				for (const [u, q] of texts.slice(0, i))
-					if (r.left < q.right && q.left < r.right && r.top + 2 < q.bottom && q.top + 2 < r.bottom) found.push("overlap: " + s + " and " + u);
-			});
-		}
-	}
-	document.body.textContent = "FOUND " + found.join("\n") + " END";
-}</script>`
-	writeFile(t, "frames.html", text)
-	_, seen, ok := strings.Cut(html.UnescapeString(look(t, browser, filepath.Join(dir, "frames.html"))), "FOUND ")
-	seen, _, ended := strings.Cut(seen, " END")
-	if !ok || !ended {
-		t.Fatalf("the browser has found nothing: %.200q", seen)
-	}
+	seen := browser.Measure(t, []string{readFile(t, "page.html")}, []int{400, 1400}, `
+	const wide = page.documentElement.scrollWidth > frame.width ? ["scrolls"] : [];
+	return [page.querySelectorAll("svg").length, ...wide, ...overlaps(page)].join(" | ");`)
 	// The figures 2 left and right, 3 left and right, 6 left and right, and for
 	// each maze its noise, learning and solution.
-	var widths []string
-	for line := range strings.Lines(seen) {
-		var frame, scroll, svgs int
-		if n, _ := fmt.Sscan(line, &frame, &scroll, &svgs); n != 3 || scroll > frame || svgs != 6+4*3 {
-			t.Errorf("%q, want a width, one that is not more, and %d pictures", line, 6+4*3)
-		}
-		widths = append(widths, strconv.Itoa(frame))
-	}
-	if diff := cmp.Diff([]string{"400", "1400"}, widths); diff != "" {
-		t.Errorf("widths (-want +got):\n%s", diff)
+	want := fmt.Sprint(6 + 4*3)
+	if diff := cmp.Diff([]string{want, want}, seen); diff != "" {
+		t.Errorf("pictures and faults at 400 and 1400 pixels (-want +got):\n%s", diff)
 	}
 }

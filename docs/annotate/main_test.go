@@ -4,20 +4,19 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
-	"html"
 	"io"
 	"io/fs"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"qta/internal/browser"
 )
 
 const root = "../.."
@@ -373,78 +372,29 @@ func luminance(t *testing.T, colour string) float64 {
 // screens: nothing reaches out of it, formulas fit, and the two sides do not
 // overlap.
 func TestLooks(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starting a browser takes seconds")
-	}
-	browser := chromium(t)
 	widths := []int{400, 1000, 1400}
-	var b strings.Builder
-	b.WriteString("<!DOCTYPE html><body>")
-	for _, width := range widths {
-		fmt.Fprintf(&b, `<iframe width="%d" height="900" srcdoc="%s"></iframe>`, width, html.EscapeString(readPage(t)))
+	seen := browser.Measure(t, []string{readPage(t)}, widths, `
+	const root = page.documentElement, out = [];
+	for (const e of page.querySelectorAll("details")) e.open = true;
+	if (root.scrollWidth > frame.width) out.push("it is " + root.scrollWidth + " wide");
+	for (const e of page.querySelectorAll("body *")) {
+		const box = e.getBoundingClientRect();
+		if (box.right > root.clientWidth + 1 && !e.closest("pre, .wide")) out.push("outside: " + e.textContent.trim().slice(0, 40));
 	}
-	b.WriteString(`<script>onload = () => {
-	const found = [];
-	for (const frame of document.querySelectorAll("iframe")) {
-		const page = frame.contentDocument, root = page.documentElement, out = [];
-		for (const e of page.querySelectorAll("details")) e.open = true;
-		if (root.scrollWidth > frame.width) out.push("it is " + root.scrollWidth + " wide");
-		for (const e of page.querySelectorAll("body *")) {
-			const box = e.getBoundingClientRect();
-			if (box.right > root.clientWidth + 1 && !e.closest("pre, .wide")) out.push("outside: " + e.textContent.trim().slice(0, 40));
-		}
-		for (const e of page.querySelectorAll(".formula"))
-			if (e.scrollWidth > e.clientWidth) out.push("a formula is too wide: " + e.textContent);
-		let end = 0;
-		for (const e of page.querySelectorAll(".passage")) {
-			const box = e.getBoundingClientRect(), [a, b] = [...e.children].map(e => e.getBoundingClientRect());
-			if (box.top < end - 1) out.push("overlap: " + e.id);
-			if (a.right > b.left && a.bottom > b.top + 1) out.push("overlap of the sides: " + e.id);
-			end = box.bottom;
-		}
-		if (page.querySelectorAll(".passage").length < 30 || !end) out.push("there is no text");
-		found.push([frame.width, ...out.slice(0, 5)].join(": "));
+	for (const e of page.querySelectorAll(".formula"))
+		if (e.scrollWidth > e.clientWidth) out.push("a formula is too wide: " + e.textContent);
+	let end = 0;
+	for (const e of page.querySelectorAll(".passage")) {
+		const box = e.getBoundingClientRect(), [a, b] = [...e.children].map(e => e.getBoundingClientRect());
+		if (box.top < end - 1) out.push("overlap: " + e.id);
+		if (a.right > b.left && a.bottom > b.top + 1) out.push("overlap of the sides: " + e.id);
+		end = box.bottom;
 	}
-	document.body.textContent = "FOUND " + found.join("; ") + " END";
-}</script>`)
-	file := filepath.Join(t.TempDir(), "frames.html")
-	write(t, file, []byte(b.String()))
-	_, text, ok := strings.Cut(html.UnescapeString(look(t, browser, file)), "FOUND ")
-	text, _, ended := strings.Cut(text, " END")
-	if !ok || !ended {
-		t.Fatalf("the browser has found nothing: %.200q", text)
-	}
-	if text != "400; 1000; 1400" {
-		t.Errorf("by width: %s", text)
-	}
-}
-
-// chromium returns the path of a browser, or skips the test.
-func chromium(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
+	if (page.querySelectorAll(".passage").length < 30 || !end) out.push("there is no text");
+	return out.slice(0, 5).join("; ");`)
+	for i, faults := range seen {
+		if faults != "" {
+			t.Errorf("%d pixels wide: %s", widths[i], faults)
 		}
 	}
-	t.Skip("there is no Chromium to look at pages with")
-	return ""
-}
-
-// look returns the page that the browser makes of a file.
-func look(t *testing.T, browser, file string) string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--user-data-dir="+t.TempDir(),
-		"--window-size=1500,1000", "--virtual-time-budget=5000", "--dump-dom", "file://"+file)
-	cmd.WaitDelay = time.Second
-	out, err := cmd.Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		t.Skipf("the browser does not run here: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(out)
 }
