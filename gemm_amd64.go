@@ -39,7 +39,7 @@ func (k kernel) height(rows, cols int) (n, rest int) {
 		return min(rows, 6), 3
 	case rows <= 4:
 		return rows, 4
-	case rows >= 12 && rows != 16 && cols%32 == 0:
+	case rows >= 12 && rows != 16 && cols%32 == 0: // 16 are twice 8
 		return 12, 8
 	default:
 		return min(rows, 8), 4
