@@ -263,32 +263,68 @@ func (g *group) solvedCurve() series {
 	return s
 }
 
+// comparisons are what the paper varies, one at a time.
+func comparisons() []comparison {
+	return []comparison{
+		{"goals", "choice of goals", []method{methodQTA, methodMEGA, methodVDS, methodHER, methodRandom}},
+		{"replay", "replay", []method{methodQTA, methodPER, methodTD}},
+		{"uncertainty", "estimate of uncertainty", []method{methodQTA, methodQ, methodBootstrap, methodEnsemble}},
+		{"noise", "noise on the uncertainty", []method{methodQTA, methodNoise1, methodNoise3, methodNoise5}},
+	}
+}
+
+// A comparison has methods that differ in one thing.
+type comparison struct {
+	name, about string
+	methods     []method
+}
+
 // curves draws for each maze the success against steps and the fraction solved
-// against steps.
+// against steps, for each comparison with more than QTA, or for QTA alone.
 func (s *setting) curves() (pictures []picture) {
 	for _, maze := range s.mazes {
-		learning := plot{
-			title: fmt.Sprintf("Success of evaluations on maze %s", maze),
-			x:     axis{name: "environment steps"}, y: axis{name: "success", unit: "mean fraction", high: 1},
-			width: figureWidth, height: figureHeight - 50,
-		}
-		solved := learning
-		solved.title = fmt.Sprintf("Fraction of runs that have solved maze %s", maze)
-		solved.y.name, solved.y.unit = "runs solved", "fraction"
-		for _, g := range s.groups {
-			if g.maze != maze || len(g.runs) == 0 {
-				continue
+		before := len(pictures)
+		for _, c := range comparisons() {
+			if groups := s.compared(maze, c.methods[1:]); len(groups) > 0 {
+				groups = append(s.compared(maze, c.methods[:1]), groups...)
+				pictures = append(pictures, curvesOf(groups, maze+"-"+c.name, maze+" by "+c.about)...)
 			}
-			learning.series = append(learning.series, g.curve())
-			solved.series = append(solved.series, g.solvedCurve())
 		}
-		if len(learning.series) > 0 {
-			pictures = append(pictures,
-				picture{"learning-" + maze, fmt.Sprintf("Maze %s: success of the evaluations", maze), learning.draw()},
-				picture{"solved-" + maze, fmt.Sprintf("Maze %s: fraction of runs solved", maze), solved.draw()})
+		if groups := s.compared(maze, []method{methodQTA}); len(groups) > 0 && len(pictures) == before {
+			pictures = append(pictures, curvesOf(groups, maze, maze)...)
 		}
 	}
 	return pictures
+}
+
+// compared returns the groups of the methods in a maze that have ended runs.
+func (s *setting) compared(maze string, methods []method) (groups []*group) {
+	for _, m := range methods {
+		if g := s.group(maze, m.name); g != nil && len(g.runs) > 0 {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+// curvesOf draws the two pictures of groups in one maze.
+func curvesOf(groups []*group, name, about string) []picture {
+	learning := plot{
+		title: "Success of evaluations on maze " + about,
+		x:     axis{name: "environment steps"}, y: axis{name: "success", unit: "mean fraction", high: 1},
+		width: figureWidth, height: figureHeight - 50,
+	}
+	solved := learning
+	solved.title = "Fraction of runs solved on maze " + about
+	solved.y.name, solved.y.unit = "runs solved", "fraction"
+	for _, g := range groups {
+		learning.series = append(learning.series, g.curve())
+		solved.series = append(solved.series, g.solvedCurve())
+	}
+	return []picture{
+		{"learning-" + name, fmt.Sprintf("Maze %s: success of the evaluations", about), learning.draw()},
+		{"solved-" + name, fmt.Sprintf("Maze %s: fraction of runs solved", about), solved.draw()},
+	}
 }
 
 // A row of the table is a group.

@@ -325,8 +325,8 @@ func TestLooksOfReport(t *testing.T) {
 	const wide = page.documentElement.scrollWidth > frame.width ? ["scrolls"] : [];
 	return [page.querySelectorAll("svg").length, ...wide, ...overlaps(page)].join(" | ");`)
 	// The figures 2 left and right, 3 left and right, 6 left and right, and for
-	// each maze its noise, learning and solution.
-	want := fmt.Sprint(6 + 4*3)
+	// each maze its noise, and learning and solution by four comparisons.
+	want := fmt.Sprint(6 + 4*(1+2*4))
 	if diff := cmp.Diff([]string{want, want}, seen); diff != "" {
 		t.Errorf("pictures and faults at 400 and 1400 pixels (-want +got):\n%s", diff)
 	}
