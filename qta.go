@@ -431,14 +431,15 @@ func (a *Agent) sampleBatch(env Env, b *batch) {
 // replay.
 func (a *Agent) prioritise(b *batch) {
 	a.pun.priorities(b.priority, b, &a.params)
-	for row, i := range b.transitions {
-		priority := b.priority[row]
+	weights := b.priority // from here on
+	for row, priority := range b.priority {
 		if !finite(priority) {
 			return // the loss is not finite either, which ends training
 		}
-		a.replay.setWeight(i, pow(priority, a.params.PriorityAlpha))
 		a.largest = max(a.largest, priority)
+		weights[row] = pow(priority, a.params.PriorityAlpha)
 	}
+	a.replay.weights.setAll(b.transitions, weights)
 }
 
 // sample fills b with transitions drawn from the replay, k relabelled to one
