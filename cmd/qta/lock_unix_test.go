@@ -61,10 +61,10 @@ func wait(t *testing.T, path string) {
 // undisturbed run.
 func TestKill(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts processes")
+		t.Skip("with -short: it trains in processes that it kills, which takes seconds")
 	}
 	t.Chdir(t.TempDir())
-	const steps = "1000"
+	const steps = "4000"
 	mustRun(t, tinyRun("-steps", steps, "-eval", "100", "-out", "whole")...)
 	args := tinyRun("-steps", steps, "-eval", "100", "-checkpoint", "3", "-out", "run")
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -101,7 +101,7 @@ func TestKill(t *testing.T) {
 
 func TestSignals(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts processes")
+		t.Skip("with -short: it trains in processes that it kills, which takes seconds")
 	}
 	t.Chdir(t.TempDir())
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
