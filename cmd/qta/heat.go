@@ -91,6 +91,32 @@ const (
 	barAltitude = barHeight + 30 // with numbers and unit
 )
 
+// along returns where a number is on a bar from x to x+width.
+func (s scale) along(number, x, width float64) float64 {
+	if s.high > s.low {
+		x += width * (number - s.low) / (s.high - s.low)
+	}
+	return x
+}
+
+// barTicks returns as many numbers as stand apart below a bar, at most five,
+// and the centres of their texts, which stay within the picture.
+func barTicks(s scale, x, width, picture float64) (t ticks, centres []float64) {
+	for most := 5; ; most-- {
+		t, centres = newTicks(s.low, s.high, most), nil
+		apart, end := true, math.Inf(-1)
+		for i, at := range t.at {
+			half := textWidth(t.texts[i]) / 2
+			centre := min(max(s.along(at, x, width), half), picture-half)
+			apart = apart && centre-half >= end+8
+			centres, end = append(centres, centre), centre+half
+		}
+		if apart || most == 1 {
+			return t, centres
+		}
+	}
+}
+
 // bar draws the colours of s from x to x+width, with its numbers and their
 // unit below.
 func (d *drawing) bar(s scale, unit string, x, y, width float64) {
@@ -110,18 +136,10 @@ func (d *drawing) bar(s scale, unit string, x, y, width float64) {
 	m.Palette = palette
 	d.image(m, x, y, width, barHeight)
 	d.add(`<path class="frame" d="M%v %vh%vv%vh-%vz"/>`, x, y, width, float64(barHeight), width)
-	t := newTicks(s.low, s.high, 5)
-	for most := 4; most > 1 && len(t.at) > 1 && widest(t.texts)+8 > width*(t.at[1]-t.at[0])/(s.high-s.low); most-- {
-		t = newTicks(s.low, s.high, most)
-	}
+	t, centres := barTicks(s, x, width, d.width)
 	for i, at := range t.at {
-		tx := x
-		if s.high > s.low {
-			tx += width * (at - s.low) / (s.high - s.low)
-		}
-		d.add(`<path class="axis" d="M%v %vv3"/>`, tx, y+barHeight)
-		half := textWidth(t.texts[i]) / 2
-		d.text(min(max(tx, half), d.width-half), y+barHeight+13, middle, "soft", t.texts[i])
+		d.add(`<path class="axis" d="M%v %vv3"/>`, s.along(at, x, width), y+barHeight)
+		d.text(centres[i], y+barHeight+13, middle, "soft", t.texts[i])
 	}
 	d.text(x+width/2, y+barHeight+26, middle, "soft", inUnits(unit, t.exp))
 }

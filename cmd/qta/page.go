@@ -279,7 +279,7 @@ func pageTemplate() *template.Template {
 <h2>Learning</h2>
 <div class="side">
 <figure>{{.Curve}}<figcaption>Success of each evaluation: the fraction of its rollouts at the goal after their last step.</figcaption></figure>
-<figure>{{.Rollouts}}<figcaption>{{.ShownRollouts}} rollouts of the policy after step {{.Steps}}, without exploration. The mark is where a rollout ends.</figcaption></figure>
+<figure>{{.Rollouts}}<figcaption>{{.ShownRollouts}} rollouts of the policy after step {{.Steps}}, without exploration, from other starts than the evaluation's. The mark is where a rollout ends.</figcaption></figure>
 <figure>{{.Goals}}<figcaption>Goals that the agent set itself from step {{.From}} to step {{.Steps}}.</figcaption></figure>
 </div>
 

@@ -6,6 +6,7 @@ import (
 	"html"
 	"io"
 	"math"
+	"math/rand/v2"
 	"regexp"
 	"strings"
 	"testing"
@@ -197,6 +198,29 @@ func TestPlot(t *testing.T) {
 	}
 	// A plot without points still has axes.
 	wellFormed(t, "empty plot", string((&plot{width: 100, height: 50}).draw().file()))
+}
+
+// TestBarTicks keeps the numbers below a colour bar apart and in the picture,
+// also those that the picture's edges push inwards.
+func TestBarTicks(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 0))
+	scales := []scale{{low: -20.5, high: 0}, {low: -20, high: 0}, {low: 3, high: 3}}
+	for range 1000 {
+		low := 1000 * (rng.Float64() - 0.5)
+		scales = append(scales, scale{low: low, high: low + math.Exp(10*rng.Float64()-5)})
+	}
+	for _, s := range scales {
+		const width = 112
+		ticks, centres := barTicks(s, 0, width, width)
+		end := math.Inf(-1)
+		for i, text := range ticks.texts {
+			half := textWidth(text) / 2
+			if start := centres[i] - half; start < -1e-9 || start < end+8-1e-9 || centres[i]+half > width+1e-9 {
+				t.Errorf("from %v to %v: %q at %v, texts %q", s.low, s.high, text, centres[i], ticks.texts)
+			}
+			end = centres[i] + half
+		}
+	}
 }
 
 // TestLooks measures pages in a browser: at the widths of a telephone and of a
