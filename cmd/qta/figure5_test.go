@@ -172,7 +172,7 @@ func TestFigure5Numbers(t *testing.T) {
 // against those of one without.
 func TestFigureResume(t *testing.T) {
 	if testing.Short() {
-		t.Skip("draws more than a hundred figures")
+		t.Skip("with -short: it draws more than a hundred figures, which takes seconds")
 	}
 	t.Chdir(t.TempDir())
 	mustRun(t, tinyRun("-steps", "100", "-out", "whole")...)

@@ -26,7 +26,7 @@ import (
 //	QTA_KILLS=200 go test -run TestKills -timeout 0 -v ./cmd/qta
 func TestKills(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts processes")
+		t.Skip("with -short: it trains in processes that it kills, which takes seconds")
 	}
 	kills := 10
 	if text := os.Getenv("QTA_KILLS"); text != "" {
