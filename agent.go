@@ -65,6 +65,7 @@ func (a *Agent) reserve(steps int) {
 	s.batch = newBatch(p.Batch, a.sizes, a.pun)
 	if p.HeadOwnDraw {
 		s.headBatch = newBatch(p.Batch, a.sizes, a.pun)
+		s.headBatch.byEpisode = true
 	}
 	if p.ActorOwnDraw {
 		s.actorBatch = newBatch(p.Batch, a.sizes, a.pun)
@@ -118,9 +119,13 @@ func (a *Agent) Evaluations() []Evaluation { return slices.Clone(a.log) }
 
 // SolvedAt returns the environment step of the first evaluation in which every
 // rollout succeeded, or 0.
-func (a *Agent) SolvedAt() int {
+func (a *Agent) SolvedAt() int { return a.SuccessAt(1) }
+
+// SuccessAt returns the environment step of the first evaluation in which at
+// least the given fraction of the rollouts succeeded, or 0.
+func (a *Agent) SuccessAt(least float64) int {
 	for _, e := range a.log {
-		if e.Success == 1 {
+		if e.Success >= least {
 			return e.Step
 		}
 	}

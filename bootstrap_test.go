@@ -43,7 +43,7 @@ func TestMasksOfBatches(t *testing.T) {
 	const steps = 75 // seven episodes of ten steps and one of five
 	for _, form := range []string{"clean", "authors"} {
 		p := tinyPreset(Default())
-		p.Uncertainty, p.BootstrapForm, p.Batch, p.HeadOwnDraw = "bootstrap", form, 200, true
+		p.Uncertainty, p.BootstrapForm, p.Batch, p.HeadOwnDraw, p.PredictiveGradient = "bootstrap", form, 200, true, "head"
 		a, env := walked(t, p, steps)
 		for range 3 {
 			for _, b := range []*batch{&a.scratch.batch, &a.scratch.headBatch} {
@@ -141,19 +141,30 @@ func TestSharedBackbones(t *testing.T) {
 	}
 }
 
+// gradientOfForm returns the PredictiveGradient of a form of learning.
+func gradientOfForm(form string) string {
+	switch form {
+	case "joint":
+		return "joint"
+	case "backbone", "authors":
+		return "separate"
+	}
+	return "head"
+}
+
 // The gradients are those of the joint loss: the sum over the critics of their
 // masked and weighted losses, each for its own target, as a function of one
 // backbone; and for the heads, with their masks, where their gradient enters
 // it.
 func TestJointGradient(t *testing.T) {
 	for seed := range uint64(4) {
-		for _, form := range []string{"together", "apart", "backbone", "authors"} {
+		for _, form := range []string{"joint", "together", "apart", "backbone", "authors"} {
 			c := newGradientCase(seed)
 			rng := rand.New(rand.NewPCG(seed, 7))
 			rows, width := len(c.b.s), 3
 			p := c.still
 			p.Uncertainty = "bootstrap"
-			p.HeadOwnDraw, p.HeadBackbone = form != "together", form == "backbone" || form == "authors"
+			p.HeadOwnDraw, p.PredictiveGradient = form != "joint" && form != "together", gradientOfForm(form)
 			if form == "authors" {
 				p.BootstrapForm, p.HeadLoss = "authors", "norm"
 				width = 1
@@ -207,16 +218,20 @@ func TestJointGradient(t *testing.T) {
 				}
 				return sum
 			}
-			got, gotHeads := u.learn(nil, b, &p, false)
-			if form != "together" {
+			got, gotHeads := u.learn(nil, b, b, &p, false)
+			if !headsJoin(&p) {
 				gotHeads = u.learnHeads(nil, b, &p, false)
 			}
 			near(t, form+" losses", []float32{float32(got), float32(gotHeads)}, []float64{critics() / 3, heads() / 3})
 			for i, critic := range c.critics {
 				params := twinParams(critic...)
-				near(t, form+" critic", tenfold(u.criticAdam[i].m)[:len(params)], twinGradient(params, critics))
+				loss := critics
+				if form == "joint" {
+					loss = func() float64 { return critics() + heads() }
+				}
+				near(t, form+" critic", tenfold(u.criticAdam[i].m)[:len(params)], twinGradient(params, loss))
 				params = twinParams(c.heads[i])
-				if p.HeadBackbone {
+				if form == "backbone" || form == "authors" {
 					params = append(twinParams(critic...), params...)
 				}
 				near(t, form+" head", tenfold(u.headAdam[i].m), twinGradient(params, heads))

@@ -95,6 +95,7 @@ func equations() []equation {
 		{"her-future", nil, "futureStep", checking(checkFuture)},
 		{"optimal-return", nil, "OptimalReturn", checking(checkOptimalReturn)},
 		{"update", nil, "Agent.learn", checking(checkUpdate)},
+		{"update-joint", nil, "Agent.learn", checking(checkUpdate)},
 		{"gaussian-nll", nil, "GaussianLoss", checking(checkGaussianLoss)},
 		{"vds", nil, "valueDisagreement, vdsProbabilities", checking(checkVDS)},
 		{"kde", nil, "logDensity", checking(checkDensity)},

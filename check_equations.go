@@ -67,7 +67,7 @@ func checkBackward(in struct {
 	}
 	widths := in.Net.widths("net")
 	gradient := newMLP(make([]float32, mlpSize(widths)), widths)
-	net.backward(nil, p, gradient, x, last)
+	net.backward(nil, p, gradient, x, last, false)
 	out.Grad, out.Dx = gradient.vector(), rowsOf64(net.inputGradient(p, x.rows))
 	return out
 }
@@ -174,11 +174,11 @@ func checkCriticLoss(in struct {
 	}
 	still := Paper() // rates of zero leave the critics as they are
 	still.CriticRate = 0
-	still.HeadOwnDraw = true
+	still.HeadOwnDraw, still.PredictiveGradient = true, "head"
 	for i := range in.Critics {
 		u := ensemble(still, in.Critics[i:i+1], nil, x.rows)
 		wantInput(fmt.Sprintf("critics[%d]", i), in.Critics[i].widths("critics"), x.cols)
-		loss, _ := u.learn(nil, &b, &still, false)
+		loss, _ := u.learn(nil, &b, &b, &still, false)
 		out.Loss = append(out.Loss, loss)
 		out.Grad = append(out.Grad, u.gradient(0).q.vector())
 	}
@@ -244,7 +244,7 @@ func checkPredictiveLoss(in struct {
 	GradXi   [][][]float64 `json:"grad_xi"`
 }) {
 	still := Paper()
-	still.PredictiveRate = 0
+	still.PredictiveRate, still.PredictiveGradient = 0, "head"
 	switch in.Form {
 	case "mse":
 		still.HeadLoss = "squared"
@@ -264,11 +264,11 @@ func checkPredictiveLoss(in struct {
 			fail("in.heads[%d] predicts %d numbers, in.s_next has %d", i, u.dp.cols, next.cols)
 		}
 		out.Loss = append(out.Loss, u.learnHeads(nil, &batch{x: x, head: next}, &still, false))
-		out.Pred = append(out.Pred, rowsOf64(u.prediction[0]))
+		out.Pred = append(out.Pred, rowsOf64(u.ownDraw))
 		out.GradHead = append(out.GradHead, u.gradient(0).head.vector())
 		// The vectors have the gradient after the latent's ReLU, so no mask.
 		dξ := newMatrix(x.rows, widths[len(widths)-2])
-		u.critics[0].head.backwardInput(nil, dξ, u.dp, u.headT, matrix{})
+		u.critics[0].head.backwardInput(nil, dξ, u.dp, u.headT, epilogue{})
 		out.GradXi = append(out.GradXi, rowsOf64(dξ))
 	}
 	return out
@@ -488,6 +488,8 @@ type trained struct {
 	Heads         []vectorLayer `json:"heads"`
 }
 
+// checkUpdate does whole updates: by the joint loss of Equations 2 and 4 where
+// the case has its weight, else with Equation 4 moving the heads alone.
 func checkUpdate(in struct {
 	Actor          vectorNet     `json:"actor"`
 	ActorTarget    vectorNet     `json:"actor_target"`
@@ -500,6 +502,7 @@ func checkUpdate(in struct {
 	CriticRate     float64       `json:"lr_critic"`
 	PredictiveRate float64       `json:"lr_predictive"`
 	ActionL2       float64       `json:"action_l2"`
+	Weight         *float64      `json:"predictive_weight,omitempty"`
 	Steps          []struct {
 		S     [][]float64 `json:"s"`
 		G     [][]float64 `json:"g"`
@@ -510,6 +513,9 @@ func checkUpdate(in struct {
 	} `json:"steps"`
 }) (out trained) {
 	p := unclipped()
+	if p.PredictiveGradient = "head"; in.Weight != nil {
+		p.PredictiveGradient, p.PredictiveWeight = "joint", *in.Weight
+	}
 	p.Discount, p.Polyak, p.ActionL2 = in.Gamma, in.Rho, in.ActionL2
 	p.ActorRate, p.CriticRate, p.PredictiveRate = in.ActorRate, in.CriticRate, in.PredictiveRate
 	rows := 1

@@ -31,7 +31,7 @@ import (
 
 const (
 	checkpointMagic   = "qta checkpoint\n\x00"
-	checkpointVersion = 1
+	checkpointVersion = 2
 	checkpointHeader  = len(checkpointMagic) + 8
 )
 
@@ -128,13 +128,9 @@ func checkCheckpoint(data []byte) error {
 	return nil
 }
 
-// laterParams returns what checkpoints did that were written before these
-// parameters were added; all others must be there.
-func laterParams() Params { return Params{UpdatesPerEpisode: 0, TargetEvery: 1, GradientClip: 0} }
-
 // agent decodes what follows the format version.
 func (d *decoder) agent() (*Agent, error) {
-	p, err := ReadParams(bytes.NewReader(d.bytes()), laterParams())
+	p, err := ReadParams(bytes.NewReader(d.bytes()), Params{})
 	if err != nil {
 		return nil, err
 	}
@@ -181,6 +177,11 @@ func (d *decoder) agent() (*Agent, error) {
 		weights := make([]float64, transitions)
 		d.float64s(weights)
 		a.replay.weights.fill(weights)
+	}
+	for _, i := range a.scratch.selection.kept {
+		if i >= transitions {
+			return nil, fmt.Errorf("qta: checkpoint: candidate %d of %d transitions", i, transitions)
+		}
 	}
 	if a.step != transitions {
 		return nil, fmt.Errorf("qta: checkpoint: step %d with %d transitions", a.step, transitions)
@@ -241,7 +242,27 @@ func (a *Agent) state(c coder) {
 	c.int(&a.goalsSet)
 	c.int(&a.goalsReached)
 	c.float(&a.largest)
+	a.scratch.selection.state(c, a.params.CandidatesKept)
 	a.curriculum.state(c)
+}
+
+// state goes through the candidates that the next choice considers again, at
+// most n: a transition each, or what no transition is.
+func (s *selection) state(c coder, n int) {
+	const none = math.MaxInt32
+	kept := make([]int, n)
+	for k := range kept {
+		if kept[k] = none; k < len(s.kept) {
+			kept[k] = s.kept[k]
+		}
+		c.int(&kept[k])
+	}
+	s.kept = s.kept[:0]
+	for _, i := range kept {
+		if i != none {
+			s.kept = append(s.kept, i)
+		}
+	}
 }
 
 func (u *pun) state(c coder) {

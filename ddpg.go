@@ -86,7 +86,7 @@ func (π *policy) learn(w *workers, u *pun, x matrix, p *Params) float64 {
 		dz.data[i] = (float32(float32(2*l2)*a)/n - dz.data[i]) * (1 - float32(a*a))
 		square += float64(float64(a) * float64(a))
 	}
-	π.net.backward(w, π.pass, π.gradient, inputs, len(π.net.layers))
+	π.net.backward(w, π.pass, π.gradient, inputs, len(π.net.layers), false)
 	clipGradient(π.gradient.params, p.GradientClip)
 	π.adam.step(w, π.net.params, π.gradient.params, p.ActorRate, 0)
 	return float64(p.ActionL2*square)/float64(n) - q
@@ -170,7 +170,7 @@ func smooth(actions []float32, σ, limit float64, rng *rand.Rand) {
 //
 // Reading: the paper does not mention it; constants and cadence are those of
 // HER's public code and the authors': the count starts at 1 with zero sums, and
-// until first shown something it leaves vectors as they are.
+// until first shown something it only clips.
 type normalizer struct {
 	sum, square []float64
 	count       float64
@@ -211,13 +211,9 @@ func (n *normalizer) update() {
 	}
 }
 
-// normalize sets dst to (x - mean) / deviation, clipped. Before the first
-// update it clips nothing.
+// normalize sets dst to (x - mean) / deviation, clipped.
 func (n *normalizer) normalize(dst []float32, x []float64) {
 	for i, v := range x {
-		if n.count > 1 {
-			v = min(max(float64((v-n.mean[i])*n.scale[i]), -n.clip), n.clip)
-		}
-		dst[i] = float32(v)
+		dst[i] = float32(min(max(float64((v-n.mean[i])*n.scale[i]), -n.clip), n.clip))
 	}
 }

@@ -88,11 +88,11 @@ func gaussianCase(seed uint64, score string) (c gradientCase, u *pun) {
 // in the critics' step, on their own, and through the backbone.
 func TestEnsembleGradients(t *testing.T) {
 	for seed := range uint64(3) {
-		for _, form := range []string{"together", "apart", "backbone"} {
+		for _, form := range []string{"joint", "together", "apart", "backbone"} {
 			c, u := gaussianCase(seed, "deviation")
 			p := c.still
-			p.HeadOwnDraw, p.HeadBackbone = form != "together", form == "backbone"
-			if p.HeadBackbone {
+			p.HeadOwnDraw, p.PredictiveGradient = form != "joint" && form != "together", gradientOfForm(form)
+			if form == "backbone" {
 				p.EnsembleScore = "deviation"
 				u = newEnsemble(p, []int{9, 5, 7}, 3)
 				for i, critic := range u.critics {
@@ -108,8 +108,8 @@ func TestEnsembleGradients(t *testing.T) {
 			for _, y := range targets {
 				b.y = append(b.y, float32s(y))
 			}
-			u.learn(nil, b, &p, false)
-			if form != "together" {
+			u.learn(nil, b, b, &p, false)
+			if !headsJoin(&p) {
 				u.learnHeads(nil, b, &p, false)
 			}
 			for i, critic := range c.critics {
@@ -117,21 +117,28 @@ func TestEnsembleGradients(t *testing.T) {
 				own.y = targets[i]
 				params := twinParams(critic...)
 				got := tenfold(u.criticAdam[i].m)
-				near(t, form+" critic", got[:len(params)], twinGradient(params, func() float64 { return twinCriticLoss(critic, own, false) }))
-				if rest := got[len(params):]; slices.ContainsFunc(rest, func(v float32) bool { return v != 0 }) {
-					t.Errorf("%s: the critic's optimiser moves the head by %v", form, rest)
-				}
-				params = twinParams(c.heads[i])
-				if p.HeadBackbone {
-					params = append(twinParams(critic...), params...)
-				}
-				near(t, form+" head", tenfold(u.headAdam[i].m), twinGradient(params, func() float64 {
+				head := func() float64 {
 					sum := 0.0
 					for k := range c.b.s {
 						sum += twinGaussian(twinPrediction(critic, c.heads[i], c.b, k), c.b.next[k])
 					}
 					return sum / float64(3*len(c.b.s))
+				}
+				near(t, form+" critic", got[:len(params)], twinGradient(params, func() float64 {
+					loss := twinCriticLoss(critic, own, false)
+					if form == "joint" {
+						loss += head()
+					}
+					return loss
 				}))
+				if rest := got[len(params):]; slices.ContainsFunc(rest, func(v float32) bool { return v != 0 }) {
+					t.Errorf("%s: the critic's optimiser moves the head by %v", form, rest)
+				}
+				params = twinParams(c.heads[i])
+				if form == "backbone" {
+					params = append(twinParams(critic...), params...)
+				}
+				near(t, form+" head", tenfold(u.headAdam[i].m), twinGradient(params, head))
 			}
 		}
 	}

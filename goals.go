@@ -1,6 +1,9 @@
 package qta
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // This file is section 3.2, how QTA chooses a goal, and the threshold at the
 // end of section 3.3; Equation 6.
@@ -8,6 +11,7 @@ import "slices"
 // A selection is the memory of one choice of goal, with room for N candidates.
 type selection struct {
 	candidates []int     // transitions whose state and achieved goal are considered
+	kept       []int     // those of the choice before that the next considers again
 	q          []float64 // mean value of each, seen from the current state
 	ε, p       []float64 // uncertainty and probability of each
 	x          matrix    // s, g and room for an action: N by the critics' input
@@ -55,7 +59,33 @@ func (a *Agent) selectGoal(first bool) int {
 	}
 	a.assess(s, first)
 	GoalProbabilities(s.p, s.ε, a.params.Slope, a.params.Intercept)
-	return s.candidates[drawFrom(s.p, a.goalDraws)]
+	chosen := s.candidates[drawFrom(s.p, a.goalDraws)]
+	s.keep(a.params.CandidatesKept)
+	return chosen
+}
+
+// keep remembers the n candidates of greatest uncertainty, in any order, each
+// transition once.
+func (s *selection) keep(n int) {
+	if n == 0 {
+		return
+	}
+	order := make([]int, len(s.candidates))
+	for k := range order {
+		order[k] = k
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		return cmp.Or(cmp.Compare(s.ε[j], s.ε[i]), cmp.Compare(s.candidates[i], s.candidates[j]))
+	})
+	s.kept = s.kept[:0]
+	for _, k := range order {
+		if len(s.kept) == n {
+			break
+		}
+		if !slices.Contains(s.kept, s.candidates[k]) {
+			s.kept = append(s.kept, s.candidates[k])
+		}
+	}
 }
 
 // drawCandidates fills s.candidates with all transitions, or, where there are
@@ -74,6 +104,7 @@ func (a *Agent) drawCandidates(s *selection) {
 		for range a.params.Candidates {
 			s.candidates = append(s.candidates, a.goalDraws.index(n))
 		}
+		s.candidates = append(s.candidates, s.kept...)
 	}
 	s.resize(len(s.candidates), &a.params, a.sizes)
 }
@@ -82,15 +113,15 @@ func (a *Agent) drawCandidates(s *selection) {
 func (s *selection) resize(n int, p *Params, sizes Sizes) {
 	width := sizes.Observation + sizes.Goal + sizes.Action
 	if len(s.q) < n {
-		room := min(2*n, p.Candidates)
+		room := min(2*n, p.Candidates+p.CandidatesKept)
 		s.q = make([]float64, room)
 		s.ε = make([]float64, room)
 		s.p = make([]float64, room)
 		s.x = newMatrix(room, width)
-		s.actions = newMatrix(room*p.UncertaintyActions, sizes.Action)
+		s.actions = newMatrix(room*p.actions(), sizes.Action)
 	}
 	s.ε, s.p = s.ε[:n], s.p[:n]
-	s.x.rows, s.actions.rows = n, n*p.UncertaintyActions
+	s.x.rows, s.actions.rows = n, n*p.actions()
 }
 
 // keepAchievable drops the candidates whose mean value, seen from the current

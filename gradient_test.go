@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -290,30 +291,51 @@ func newGradientCase(seed uint64) gradientCase {
 // TestCriticGradient holds the critics' loss and gradient to the twin's, for
 // the whole ensemble: after Adam's first step m is (1-β₁) times the gradient.
 // It tests QTA, Equation 2.
+//
+// With PredictiveGradient joint the loss is the sum of Equations 2 and 4, the
+// latter on the same minibatch or on one of its own.
 func TestCriticGradient(t *testing.T) {
 	for seed := range uint64(4) {
 		for _, weighted := range []bool{false, true} {
-			for _, together := range []bool{false, true} {
+			for _, form := range []string{"joint", "joint, own draw", "together", "apart"} {
 				c := newGradientCase(seed)
+				c.still.HeadOwnDraw = form == "apart" || form == "joint, own draw"
+				joint := strings.HasPrefix(form, "joint")
+				if c.still.PredictiveGradient = "head"; joint {
+					c.still.PredictiveGradient, c.still.PredictiveWeight = "joint", 1.5
+				}
 				u := ensemble(c.still, c.critics, c.heads, len(c.b.s))
 				b := c.b.batch()
 				if weighted {
 					b.weights = [][]float32{float32s(c.b.w)}
 				}
-				c.still.HeadOwnDraw = !together
-				got, gotHead := u.learn(nil, b, &c.still, false)
+				headsOf, heads := c.b, b
+				if c.still.HeadOwnDraw {
+					headsOf = randomBatch(rand.New(rand.NewPCG(seed, 8)), 6, Sizes{Observation: 3, Goal: 2, Action: 4}, 3)
+					heads = headsOf.batch()
+				}
+				got, gotHead := u.learn(nil, b, heads, &c.still, false)
 				mean, meanHead := 0.0, 0.0
 				for i, critic := range c.critics {
-					loss := func() float64 { return twinCriticLoss(critic, c.b, weighted) }
-					mean += loss() / 3
-					near(t, "critic", tenfold(u.criticAdam[i].m), twinGradient(twinParams(critic...), loss))
-					if together {
-						loss := func() float64 { return twinPredictiveLoss(critic, c.heads[i], c.b, "mse") }
-						meanHead += loss() / 3
-						near(t, "head", tenfold(u.headAdam[i].m), twinGradient(twinParams(c.heads[i]), loss))
+					critics := func() float64 { return twinCriticLoss(critic, c.b, weighted) }
+					head := func() float64 { return twinPredictiveLoss(critic, c.heads[i], headsOf, "mse") }
+					loss := critics
+					if joint {
+						loss = func() float64 { return critics() + 1.5*head() }
+					}
+					mean += critics() / 3
+					near(t, form+" critic", tenfold(u.criticAdam[i].m), twinGradient(twinParams(critic...), loss))
+					if form != "apart" {
+						meanHead += head() / 3
+						near(t, form+" head", tenfold(u.headAdam[i].m), twinGradient(twinParams(c.heads[i]), func() float64 {
+							if joint {
+								return 1.5 * head()
+							}
+							return head()
+						}))
 					}
 				}
-				near(t, "losses", []float32{float32(got), float32(gotHead)}, []float64{mean, meanHead})
+				near(t, form+" losses", []float32{float32(got), float32(gotHead)}, []float64{mean, meanHead})
 			}
 		}
 	}
@@ -335,7 +357,10 @@ func TestHeadGradient(t *testing.T) {
 		for _, form := range []string{"squared", "norm"} {
 			for _, backbone := range []bool{false, true} {
 				c := newGradientCase(seed)
-				c.still.HeadLoss, c.still.HeadBackbone = form, backbone
+				c.still.HeadLoss, c.still.PredictiveGradient = form, "head"
+				if backbone {
+					c.still.PredictiveGradient = "separate"
+				}
 				u := ensemble(c.still, c.critics, c.heads, len(c.b.s))
 				got := u.learnHeads(nil, c.b.batch(), &c.still, false)
 				mean := 0.0
@@ -354,18 +379,18 @@ func TestHeadGradient(t *testing.T) {
 	}
 }
 
-// With HeadBackbone critics and heads have an optimiser each for everything,
+// With separate steps critics and heads have an optimiser each for everything,
 // which must not see the other's gradient, whichever goes first.
 func TestBackboneOptimisers(t *testing.T) {
 	for _, headsFirst := range []bool{false, true} {
 		c := newGradientCase(9)
-		c.still.HeadBackbone = true
+		c.still.PredictiveGradient = "separate"
 		u := ensemble(c.still, c.critics, c.heads, len(c.b.s))
 		heads := func() { u.learnHeads(nil, c.b.batch(), &c.still, false) }
 		if headsFirst {
 			heads()
 		}
-		u.learn(nil, c.b.batch(), &c.still, false)
+		u.learn(nil, c.b.batch(), nil, &c.still, false)
 		if !headsFirst {
 			heads()
 		}

@@ -39,6 +39,7 @@ func MEGA() Params {
 	p.ActorRate = 1e-3   // config: actor_lr
 	p.CriticRate = 1e-3  // config: critic_lr
 	p.PredictiveRate = 0 // no heads
+	p.PredictiveGradient = "head"
 	p.Polyak = 0.95      // config: 1 - target_network_update_frac
 	p.TargetEvery = 40   // config: target_network_update_freq
 	p.ActionL2 = 0.1     // config: action_l2_regularization

@@ -52,7 +52,8 @@ func TestGradientClip(t *testing.T) {
 	for _, changes := range [][]string{
 		{},
 		{"HeadOwnDraw"},
-		{"HeadOwnDraw", "HeadBackbone"},
+		{"head", "HeadOwnDraw"},
+		{"separate", "HeadOwnDraw"},
 		{"bootstrap"},
 		{"bootstrap", "HeadOwnDraw"},
 		{"ensemble", "ActorOwnDraw"},
@@ -63,8 +64,8 @@ func TestGradientClip(t *testing.T) {
 			switch c {
 			case "HeadOwnDraw":
 				p.HeadOwnDraw = true
-			case "HeadBackbone":
-				p.HeadBackbone = true
+			case "head", "separate":
+				p.PredictiveGradient = c
 			case "ActorOwnDraw":
 				p.ActorOwnDraw = true
 			default:
@@ -73,7 +74,7 @@ func TestGradientClip(t *testing.T) {
 		}
 		update := func(clip float64) [][]float32 {
 			p.GradientClip = clip
-			if p.HeadBackbone {
+			if p.PredictiveGradient == "separate" {
 				p.PredictiveRate = 0 // it moves the critics too
 			}
 			a, env := walked(t, p, 50)

@@ -77,12 +77,12 @@ func (g *layerGradient) finish(gradient layer) {
 	}
 }
 
-// backwardInput sets dx, B by in, to dy Wᵀ, and to zero where mask is zero:
-// with the mask x = max(0, z) it is the gradient with respect to z. wT is
-// scratch, out by in.
-func (l layer) backwardInput(w *workers, dx, dy, wT, mask matrix) {
+// backwardInput sets dx, B by in, to dy Wᵀ, or adds it to dx, as e says; with
+// the mask x = max(0, z) it is the gradient with respect to z. wT is scratch,
+// out by in.
+func (l layer) backwardInput(w *workers, dx, dy, wT matrix, e epilogue) {
 	transpose(wT, l.w)
-	w.mul(dx, dy, wT, epilogue{mask: mask})
+	w.mul(dx, dy, wT, e)
 }
 
 // An mlp is a multilayer perceptron: affine layers with ReLU between them. Its

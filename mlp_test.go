@@ -147,7 +147,7 @@ func TestChunks(t *testing.T) {
 			p, got := newPass(widths), newMLP(make([]float32, len(m.params)), widths)
 			same("output", m.forward(w, p, x).data, xs[n].data)
 			copy(p.dx[n].data, dy.data)
-			m.backward(w, p, got, x, n)
+			m.backward(w, p, got, x, n, false)
 			same("gradient", got.params, want.params)
 			same("inferred output", m.infer(w, p, x).data, xs[n].data)
 			y, dIn := m.outputGradient(w, p, x, 4)

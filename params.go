@@ -39,19 +39,22 @@ type Params struct {
 
 	UpdatesPerEpisode int     `source:"Reading: one update follows every environment step" range:"[0,1e6]"` // updates in a row at each episode's end; 0 has one after each step
 	TargetEvery       int     `source:"Equation 3: each update has one" range:"[1,1e6]"`                    // updates from one step of the target networks to the next
+	PolicyEvery       int     `source:"Reading: each update has one, as in DDPG" range:"[1,1e6]"`           // updates from one step of the policy to the next, as TD3 delays them
 	GradientClip      float64 `source:"Reading: none" range:"[0,1e6]"`                                      // largest magnitude of an element of a gradient; 0 has no limit
 
-	ClipReturns  bool    `source:"Reading: the only values that rewards of -1 and 0 can add up to"`      // clip Equation 1's target to [LowestReturn, 0]
-	LowestReturn float64 `source:"Reading: 0 stands for the bound -1/(1-Discount)" range:"(-Inf,0]"`     // lower end of the clip
-	TargetNoise  float64 `source:"Reading: none, as Equation 1 has none" range:"[0,10]"`                 // standard deviation of noise on a' in Equation 1, in actions
-	TargetClip   float64 `source:"Reading: of no effect where TargetNoise is 0" range:"[0,10]"`          // largest such noise, in actions
-	ActorOwnDraw bool    `source:"Reading: DDPG's Algorithm 1 has one minibatch for critic and actor"`   // the actor learns from a minibatch of its own
-	CriticDecay  float64 `source:"Reading: none" range:"[0,1]"`                                          // L2 added to critic gradients once an evaluation was perfect
-	HeadDecay    float64 `source:"Reading: none" range:"[0,1]"`                                          // the same for the predictive heads' optimiser
-	HeadLoss     string  `source:"Equation 4" range:"squared|norm"`                                      // squared error, or Euclidean norm
-	HeadTarget   string  `source:"Equation 4: s'" range:"observation|achieved"`                          // what a head predicts: the next observation, or the next achieved goal
-	HeadOwnDraw  bool    `source:"Reading: Equation 4 sums over B, the critics' minibatch"`              // the heads learn from a minibatch of their own, without relabelling
-	HeadBackbone bool    `source:"Reading: \"we train the predictive network\", so its own layer alone"` // Equation 4's gradient goes on into the critic's backbone
+	ClipReturns  bool    `source:"Reading: the only values that rewards of -1 and 0 can add up to"`    // clip Equation 1's target to [LowestReturn, 0]
+	LowestReturn float64 `source:"Reading: 0 stands for the bound -1/(1-Discount)" range:"(-Inf,0]"`   // lower end of the clip
+	TargetNoise  float64 `source:"Reading: none, as Equation 1 has none" range:"[0,10]"`               // standard deviation of noise on a' in Equation 1, in actions
+	TargetClip   float64 `source:"Reading: of no effect where TargetNoise is 0" range:"[0,10]"`        // largest such noise, in actions
+	ActorOwnDraw bool    `source:"Reading: DDPG's Algorithm 1 has one minibatch for critic and actor"` // the actor learns from a minibatch of its own
+	CriticDecay  float64 `source:"Reading: none" range:"[0,1]"`                                        // L2 added to critic gradients once an evaluation was perfect
+	HeadDecay    float64 `source:"Reading: none" range:"[0,1]"`                                        // the same for the predictive heads' optimiser
+	HeadLoss     string  `source:"Equation 4" range:"squared|norm"`                                    // squared error, or Euclidean norm
+	HeadTarget   string  `source:"Equation 4: s'" range:"observation|achieved"`                        // what a head predicts: the next observation, or the next achieved goal
+	HeadOwnDraw  bool    `source:"Reading: Equation 4 sums over B, the critics' minibatch"`            // the heads learn from a minibatch of their own, without relabelling, drawn by episode and then by step
+
+	PredictiveGradient string  `source:"Reading: \"a joint loss function\", and a latent state that both predictions share" range:"joint|head|separate"` // where Equation 4's gradient goes: with Equation 2's into the backbone; no further than the head; into the backbone by the heads' own optimiser
+	PredictiveWeight   float64 `source:"Reading: Equations 2 and 4 are added as they stand" range:"[0,1e6]"`                                             // PredictiveGradient joint: the weight of Equation 4
 
 	// Replay.
 
@@ -86,15 +89,17 @@ type Params struct {
 	Uncertainty        string  `source:"Section 3.1: PUN" range:"pun|q|bootstrap|ensemble"`                                        // what a goal's uncertainty is estimated with, and by which critics
 	UncertaintyNoise   float64 `source:"Section 4: none but in Figure 4" range:"[0,1000000]"`                                      // standard deviation of Gaussian noise added to each estimate
 	Candidates         int     `source:"Reading: the paper leaves N open" range:"[1,1000000]"`                                     // N, the most goals considered in one selection
+	CandidatesKept     int     `source:"Reading: each choice draws its goals anew" range:"[0,1000000]"`                            // of the last choice's goals, the most uncertain, which are considered again beside these
 
 	// Baselines and ablations of section 4; each field is of no effect but for
 	// the choice that it names.
 
-	QSwapped      bool   `source:"Reading: the value of a goal is asked from the current state, as in VDS"`           // Uncertainty q: state and goal exchanged, as in the authors' code
-	BootstrapForm string `source:"Reading: two-component heads, one mask for both losses" range:"clean|authors"`      // Uncertainty bootstrap
-	EnsembleScore string `source:"Section 4: next state prediction discrepancies" range:"deviation|mixture|variance"` // Uncertainty ensemble: of the means, of the mixture, or the authors' mean variance
-	TDPriority    string `source:"Section 3.3: temporal-difference error" range:"error|deviation"`                    // Replay td: |TD error|, or the authors' deviation of the Q-values
-	VDSForm       string `source:"Reading: the default of VDS's code" range:"identity|exp|tanh"`                      // Curriculum vds: how a probability grows with the deviation
+	QSwapped        bool   `source:"Reading: the value of a goal is asked from the current state, as in VDS"`           // Uncertainty q: state and goal exchanged, as in the authors' code
+	BootstrapForm   string `source:"Reading: two-component heads, one mask for both losses" range:"clean|authors"`      // Uncertainty bootstrap
+	EnsembleActions int    `source:"Table: d for deep ensembles and bootstrapped DQN" range:"[1,4096]"`                 // UncertaintyActions for Uncertainty bootstrap and ensemble
+	EnsembleScore   string `source:"Section 4: next state prediction discrepancies" range:"deviation|mixture|variance"` // Uncertainty ensemble: of the means, of the mixture, or the authors' mean variance
+	TDPriority      string `source:"Section 3.3: temporal-difference error" range:"error|deviation"`                    // Replay td: |TD error|, or the authors' deviation of the Q-values
+	VDSForm         string `source:"Reading: the default of VDS's code" range:"identity|exp|tanh"`                      // Curriculum vds: how a probability grows with the deviation
 }
 
 // Paper returns the table of the paper's appendix and its text, literally.
@@ -115,10 +120,14 @@ func Paper() Params {
 		ActionL2:       1,
 		LearningStarts: 50,
 		TargetEvery:    1,
+		PolicyEvery:    1,
 
 		ClipReturns: true,
 		HeadLoss:    "squared",
 		HeadTarget:  "observation",
+
+		PredictiveGradient: "joint",
+		PredictiveWeight:   1,
 
 		Replay:            "uniform",
 		HindsightRatio:    4,
@@ -146,10 +155,11 @@ func Paper() Params {
 		Threshold:          -1.6,
 		Candidates:         1000,
 
-		BootstrapForm: "clean",
-		EnsembleScore: "deviation",
-		TDPriority:    "error",
-		VDSForm:       "identity",
+		BootstrapForm:   "clean",
+		EnsembleScore:   "deviation",
+		EnsembleActions: 16,
+		TDPriority:      "error",
+		VDSForm:         "identity",
 	}
 }
 
@@ -181,9 +191,11 @@ func Authors() Params {
 	p.HeadLoss = "norm"
 	p.HeadTarget = "achieved"
 	p.HeadOwnDraw = true
-	p.HeadBackbone = true
+	p.PredictiveGradient = "separate"
 	p.PriorityBetaSteps = 140_000 // 0.3 + t/2e5, cut off at 1
 	p.RandomActionLater = 0.2
+	p.InitialSteps = 1001  // random while num_steps <= 1000
+	p.Candidates = 400_000 // all that are stored; no run of theirs has more
 	p.UncertaintyActions = 16
 	p.SharedActions = true
 	p.UncertaintyGoal = "candidate"
@@ -315,6 +327,14 @@ func (p Params) Validate() error {
 		return fmt.Errorf("qta: parameter Critics is 1, which cannot disagree: %s needs 2 and above", user)
 	}
 	return nil
+}
+
+// actions returns d of Equation 5.
+func (p *Params) actions() int {
+	if p.Uncertainty == "bootstrap" || p.Uncertainty == "ensemble" {
+		return p.EnsembleActions
+	}
+	return p.UncertaintyActions
 }
 
 // deviationUser returns the choice that asks how much the critics disagree, or

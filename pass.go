@@ -139,15 +139,16 @@ func (t *forwardTask) rows(lo, hi, at int) {
 }
 
 // backward fills the gradient of the first n layers, given the input x and
-// p.dx[n], the gradient with respect to layer n-1's output.
-func (m *mlp) backward(w *workers, p *pass, gradient *mlp, x matrix, n int) {
+// p.dx[n], the gradient with respect to layer n-1's output. With add it adds to
+// what the call before, for the same gradient, has filled.
+func (m *mlp) backward(w *workers, p *pass, gradient *mlp, x matrix, n int, add bool) {
 	m.transpose(w, p, 1, n)
 	rows := chunk * w.threads()
 	for lo := 0; lo < x.rows; lo += rows {
 		hi := min(lo+rows, x.rows)
 		p.input = inputTask{m, p, lo, hi, n, w.chosen()}
 		w.runLarge(&p.input, (hi-lo)*len(m.params))
-		p.gradient = gradientTask{m, p, gradient, x, lo, hi, n, w.chosen()}
+		p.gradient = gradientTask{m, p, gradient, x, lo, hi, n, add || lo > 0, w.chosen()}
 		w.runLarge(&p.gradient, (hi-lo)*len(m.params))
 	}
 	for l := range n {
@@ -254,6 +255,7 @@ type gradientTask struct {
 	gradient  *mlp
 	x         matrix
 	lo, hi, n int
+	add       bool // to what the gradient holds
 	kernel    kernel
 }
 
@@ -266,7 +268,7 @@ func (t *gradientTask) layer(l int) layerGradient {
 	if l+1 == t.n {
 		dy = t.p.dx[l+1].slice(t.lo, t.hi)
 	}
-	return gradientOf(t.kernel, t.gradient.layers[l], x.slice(t.lo, t.hi), dy, t.p.ones, t.p.dwT[l], t.lo > 0)
+	return gradientOf(t.kernel, t.gradient.layers[l], x.slice(t.lo, t.hi), dy, t.p.ones, t.p.dwT[l], t.add)
 }
 
 func (t *gradientTask) part(i, n int) {

@@ -36,12 +36,12 @@ type pun struct {
 	targets []*mlp
 	polyak  softUpdate
 
-	predicted    int // components of what the heads predict
-	headLoss     func(dp, p, s []float32, width int) float64
-	headBackbone bool
-	gradients    []*critic // one for each critic, or one for the critic at work
-	criticAdam   []*adam
-	headAdam     []*adam
+	predicted  int // components of what the heads predict
+	headLoss   func(dp, p, s []float32, width int) float64
+	separate   bool      // both optimisers move backbone and head; see parts
+	gradients  []*critic // one for each critic, or one for the critic at work
+	criticAdam []*adam
+	headAdam   []*adam
 
 	// What the architectures of Figure 6 do in another way than PUN; see
 	// bootstrap.go and ensemble.go.
@@ -52,6 +52,7 @@ type pun struct {
 
 	pass       *pass
 	prediction []matrix // each head's, B by the head's width
+	ownDraw    matrix   // a head's on the heads' own minibatch, likewise
 	dp         matrix   // B by the head's width
 	headT      matrix   // scratch for the head's transposed weights
 	q          []matrix // each critic's values, B by 1
@@ -88,11 +89,11 @@ func newPUN(p Params, sizes Sizes, rng *rand.Rand) *pun {
 // predict.
 func newEnsemble(p Params, widths []int, predicted int) *pun {
 	u := &pun{
-		predicted:    predicted,
-		headLoss:     PredictiveLoss,
-		headBackbone: p.HeadBackbone,
-		spread:       HeadDeviation,
-		pass:         newPass(append(widths, 1)),
+		predicted: predicted,
+		headLoss:  PredictiveLoss,
+		separate:  p.PredictiveGradient == "separate",
+		spread:    HeadDeviation,
+		pass:      newPass(append(widths, 1)),
 	}
 	if p.HeadLoss == "norm" {
 		u.headLoss = predictiveNorm
@@ -104,7 +105,7 @@ func newEnsemble(p Params, widths []int, predicted int) *pun {
 	case "ensemble":
 		head = u.deepEnsemble(p)
 	}
-	u.dp = newMatrix(0, head)
+	u.dp, u.ownDraw = newMatrix(0, head), newMatrix(0, head)
 	u.headT = newMatrix(head, widths[len(widths)-1])
 	for range p.Critics {
 		c := newCritic(append(widths, head))
@@ -129,7 +130,7 @@ func (u *pun) reserve(rows int) {
 		return
 	}
 	u.pass.reserve(rows)
-	u.dp = newMatrix(rows, u.dp.cols)
+	u.dp, u.ownDraw = newMatrix(rows, u.dp.cols), newMatrix(rows, u.dp.cols)
 	for i, p := range u.prediction {
 		u.prediction[i] = newMatrix(rows, p.cols)
 	}
@@ -139,9 +140,10 @@ func (u *pun) reserve(rows int) {
 }
 
 // parts returns what the critics' and the heads' optimisers move: φ and the
-// head, or, where the head's gradient enters the backbone, everything twice.
+// head, or, where the predictive loss has a step of its own that enters the
+// backbone, everything twice.
 func (u *pun) parts(c *critic) (critic, head []float32) {
-	if u.headBackbone {
+	if u.separate {
 		return c.params, c.params
 	}
 	n := len(c.q.params)
@@ -287,8 +289,11 @@ func (u *pun) updateTargets(w *workers, ρ float64) {
 // Reading: s' is the raw next observation, in the environment's units; the
 // text says "hidden state" for what the agent will observe.
 //
-// Reading: the gradient stays in the head. The text trains "the predictive
-// network", which is the head, and ties it to the critic through ξ alone.
+// Reading: the gradient goes on through ξ into the critic's backbone, which
+// descends Equations 2 and 4 as one loss, by the critic's optimiser; the head's
+// own layer moves at the predictive network's rate. The text has "a joint loss
+// function", and a ξ that both predictions share "so that the quality of the
+// two predictions will be tightly coupled"; it stops no gradient.
 //
 // Reading: the sum is over the critics' minibatch B, by the notation. As the
 // heads see relabelled goals there, ξ is that of the relabelled goal.
@@ -326,12 +331,13 @@ func predictiveNorm(dp, p, s []float32, width int) float64 {
 	return sum / float64(rows)
 }
 
-// learn is one step of every critic on a minibatch, and, unless the heads have
-// a minibatch or a step of their own, of every head from the same forward pass.
-// It returns the losses' means over the ensemble.
-func (u *pun) learn(w *workers, b *batch, p *Params, decay bool) (criticLoss, headLoss float64) {
+// learn is one step of every critic on the minibatch b, and of every head on
+// the minibatch heads, which may be the same: unless PredictiveGradient gives
+// the heads another step, in which case learnHeads does it. It returns the
+// losses' means over the ensemble.
+func (u *pun) learn(w *workers, b, heads *batch, p *Params, decay bool) (criticLoss, headLoss float64) {
 	for i := range u.critics {
-		critic, head := u.learnOne(w, i, b, p, decay)
+		critic, head := u.learnOne(w, i, b, heads, p, decay)
 		criticLoss += critic
 		headLoss += head
 	}
@@ -347,18 +353,34 @@ func (u *pun) learn(w *workers, b *batch, p *Params, decay bool) (criticLoss, he
 
 // learnOne is learn for critic i. With a shared backbone it stops at the
 // gradients.
-func (u *pun) learnOne(w *workers, i int, b *batch, p *Params, decay bool) (criticLoss, headLoss float64) {
-	network, last := u.critics[i].q, len(u.critics[i].q.layers)
+func (u *pun) learnOne(w *workers, i int, b, heads *batch, p *Params, decay bool) (criticLoss, headLoss float64) {
+	network, head, gradient := u.critics[i].q, u.critics[i].head, u.gradient(i)
+	n := len(network.layers) - 1
 	ξ := network.latent(w, u.pass, b.x)
+	prediction := u.prediction[i].slice(0, b.x.rows)
 	q := u.q[i].data[:b.x.rows]
 	copy(q, network.final(w, u.pass, ξ).data)
-	criticLoss = CriticLoss(u.pass.dx[last].data[:b.x.rows], q, forCritic(b.y, i), forCritic(b.weights, i))
-	if headsJoin(p) {
-		headLoss = u.headGradient(w, i, ξ, b)
-	} else if b.priority != nil {
-		u.critics[i].head.forward(w, u.prediction[i].slice(0, b.x.rows), ξ, false)
+	dq := u.pass.dx[n+1].slice(0, b.x.rows)
+	criticLoss = CriticLoss(dq.data, q, forCritic(b.y, i), forCritic(b.weights, i))
+	joint := p.PredictiveGradient == "joint"
+	if joint && heads == b {
+		headLoss = u.headGradient(w, i, ξ, prediction, b, p.PredictiveWeight)
+		dξ := u.pass.dx[n].slice(0, b.x.rows)
+		network.layers[n].backward(w, gradient.q.layers[n], ξ, dq, u.pass.ones, u.pass.wT[n])
+		network.layers[n].backwardInput(w, dξ, dq, u.pass.wT[n], epilogue{})
+		head.backwardInput(w, dξ, u.dp.slice(0, b.x.rows), u.headT, epilogue{add: true, mask: ξ})
+		network.backward(w, u.pass, gradient.q, b.x, n, false)
+	} else {
+		if headsJoin(p) {
+			headLoss = u.headGradient(w, i, ξ, prediction, b, 1)
+		} else if b.priority != nil {
+			head.forward(w, prediction, ξ, false)
+		}
+		network.backward(w, u.pass, gradient.q, b.x, n+1, false)
+		if joint {
+			headLoss = u.backboneGradient(w, i, heads, p.PredictiveWeight, true)
+		}
 	}
-	network.backward(w, u.pass, u.gradient(i).q, b.x, last)
 	if !u.shared {
 		u.stepCritic(w, i, p, decay)
 	}
@@ -366,7 +388,9 @@ func (u *pun) learnOne(w *workers, i int, b *batch, p *Params, decay bool) (crit
 }
 
 // headsJoin reports whether the predictive heads learn in the critics' step.
-func headsJoin(p *Params) bool { return !p.HeadOwnDraw && !p.HeadBackbone }
+func headsJoin(p *Params) bool {
+	return p.PredictiveGradient == "joint" || p.PredictiveGradient == "head" && !p.HeadOwnDraw
+}
 
 // stepCritic moves critic i, and its predictive head if that joins, against
 // the gradient.
@@ -384,25 +408,24 @@ func (u *pun) stepCritic(w *workers, i int, p *Params, decay bool) {
 }
 
 // learnHeads is one step of every head on a minibatch, and of the backbone with
-// HeadBackbone. It returns the loss's mean over the ensemble.
+// PredictiveGradient separate. It returns the loss's mean over the ensemble.
 func (u *pun) learnHeads(w *workers, b *batch, p *Params, decay bool) (loss float64) {
 	for i, c := range u.critics {
-		n := len(c.q.layers) - 1
-		ξ := c.q.latent(w, u.pass, b.x)
-		loss += u.headGradient(w, i, ξ, b)
-		if u.headBackbone {
-			c.head.backwardInput(w, u.pass.dx[n].slice(0, b.x.rows), u.dp.slice(0, b.x.rows), u.headT, ξ)
-			c.q.backward(w, u.pass, u.gradient(i).q, b.x, n)
-			final := u.gradient(i).q.layers[n]
+		if u.separate {
+			loss += u.backboneGradient(w, i, b, 1, false)
+			final := u.gradient(i).q.layers[len(c.q.layers)-1]
 			clear(final.w.data)
 			clear(final.b)
+		} else {
+			ξ := c.q.latent(w, u.pass, b.x)
+			loss += u.headGradient(w, i, ξ, u.ownDraw.slice(0, b.x.rows), b, 1)
 		}
 		if !u.shared {
 			u.stepHead(w, i, p, decay)
 		}
 	}
 	if u.shared {
-		if u.headBackbone {
+		if u.separate {
 			u.sumBackbones()
 		}
 		for i := range u.critics {
@@ -412,8 +435,20 @@ func (u *pun) learnHeads(w *workers, b *batch, p *Params, decay bool) (loss floa
 	return loss / float64(len(u.critics))
 }
 
-// stepHead moves predictive head i, and with HeadBackbone its critic's
-// backbone, against the gradient.
+// backboneGradient runs head i on a minibatch, fills its gradient and sets that
+// of the backbone, or adds to it, and returns the loss.
+func (u *pun) backboneGradient(w *workers, i int, b *batch, weight float64, add bool) float64 {
+	c := u.critics[i]
+	n := len(c.q.layers) - 1
+	ξ := c.q.latent(w, u.pass, b.x)
+	loss := u.headGradient(w, i, ξ, u.ownDraw.slice(0, b.x.rows), b, weight)
+	c.head.backwardInput(w, u.pass.dx[n].slice(0, b.x.rows), u.dp.slice(0, b.x.rows), u.headT, epilogue{mask: ξ})
+	c.q.backward(w, u.pass, u.gradient(i).q, b.x, n, add)
+	return loss
+}
+
+// stepHead moves predictive head i, and with PredictiveGradient separate its
+// critic's backbone, against the gradient.
 func (u *pun) stepHead(w *workers, i int, p *Params, decay bool) {
 	_, params := u.parts(u.critics[i])
 	_, gradient := u.parts(u.gradient(i))
@@ -421,15 +456,21 @@ func (u *pun) stepHead(w *workers, i int, p *Params, decay bool) {
 	u.headAdam[i].step(w, params, gradient, p.PredictiveRate, decayIf(decay, p.HeadDecay))
 }
 
-// headGradient runs head i on ξ, fills its gradient and returns its loss.
-func (u *pun) headGradient(w *workers, i int, ξ matrix, b *batch) float64 {
-	prediction, dp, next := u.prediction[i].slice(0, ξ.rows), u.dp.slice(0, ξ.rows), b.head
+// headGradient runs head i on ξ, fills its gradient, times the given weight, and
+// returns its loss.
+func (u *pun) headGradient(w *workers, i int, ξ, prediction matrix, b *batch, weight float64) float64 {
+	dp, next := u.dp.slice(0, ξ.rows), b.head
 	n := ξ.rows * dp.cols
 	u.critics[i].head.forward(w, prediction, ξ, false)
 	if mask := forCritic(b.headMasks, i); mask != nil {
 		next = u.maskPredicted(prediction, next, mask)
 	}
 	loss := u.headLoss(dp.data[:n], prediction.data[:n], next.data[:ξ.rows*next.cols], next.cols)
+	if weight != 1 {
+		for k := range dp.data[:n] {
+			dp.data[k] *= float32(weight)
+		}
+	}
 	u.critics[i].head.backward(w, u.gradient(i).head, ξ, dp, u.pass.ones, u.headT)
 	return loss
 }

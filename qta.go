@@ -78,7 +78,7 @@ import (
 
 // Version is the version of the algorithm: between two releases with the same
 // version, the same parameters and seed give the same bytes.
-const Version = "0.1.0"
+const Version = "0.2.0"
 
 // An Agent is QTA in training: networks, replay, and the curriculum's state.
 // It is not safe for concurrent use.
@@ -344,6 +344,7 @@ type batch struct {
 	head        matrix      // what the predictive heads predict: s' raw
 	priority    []float64   // new priorities, or nil without prioritised replay
 	p, w        []float64   // probabilities and weights of prioritised replay
+	byEpisode   bool        // drawn by episode, then by step
 }
 
 // newBatch returns a batch for an ensemble.
@@ -371,14 +372,24 @@ func (a *Agent) update(env Env) {
 	a.learn(env)
 }
 
-// learn is one step of every network on the minibatch in scratch: critics,
-// their targets, predictive heads, policy, its target. env serves the
+// learn is one step of every network on the minibatch in scratch: critics with
+// their predictive heads, their targets, policy, its target. env serves the
 // minibatches that HeadOwnDraw and ActorOwnDraw draw. Targets move in every
 // TargetEvery-th update of a run.
 func (a *Agent) learn(env Env) {
 	p, b, w := &a.params, &a.scratch.batch, a.workers
+	heads, actor := b, b
+	if p.HeadOwnDraw {
+		heads = &a.scratch.headBatch
+		a.sample(env, heads, 0, nil)
+	}
+	if p.ActorOwnDraw {
+		actor = &a.scratch.actorBatch
+		a.sample(env, actor, p.HindsightRatio, nil)
+	}
+
 	a.target(b)
-	a.losses.critic, a.losses.head = a.pun.learn(w, b, p, a.perfect)
+	a.losses.critic, a.losses.head = a.pun.learn(w, b, heads, p, a.perfect)
 	if b.priority != nil {
 		a.prioritise(b)
 	}
@@ -386,21 +397,13 @@ func (a *Agent) learn(env Env) {
 	if targetsMove {
 		a.pun.updateTargets(w, p.Polyak)
 	}
-
-	heads, actor := b, b
-	if p.HeadOwnDraw {
-		heads = &a.scratch.headBatch
-		a.sample(env, heads, 0, nil)
-	}
 	if !headsJoin(p) {
 		a.losses.head = a.pun.learnHeads(w, heads, p, a.perfect)
 	}
 
-	if p.ActorOwnDraw {
-		actor = &a.scratch.actorBatch
-		a.sample(env, actor, p.HindsightRatio, nil)
+	if a.scratch.number%p.PolicyEvery == 0 {
+		a.losses.policy = a.policy.learn(w, a.pun, actor.x, p)
 	}
-	a.losses.policy = a.policy.learn(w, a.pun, actor.x, p)
 	if targetsMove {
 		a.policy.updateTarget(w, p.Polyak)
 	}
@@ -449,10 +452,13 @@ func (a *Agent) sample(env Env, b *batch, k float64, tree *sumTree) {
 	r, s := a.replay, a.sizes
 	for row := range b.x.rows {
 		var i int
-		if tree == nil {
-			i = a.draws.index(r.n)
-		} else {
+		switch {
+		case tree != nil:
 			i = tree.find(a.draws.Float64())
+		case b.byEpisode:
+			i = r.drawByEpisode(a.draws)
+		default:
+			i = a.draws.index(r.n)
 		}
 		b.transitions[row] = i
 		goal := a.replayGoal(i, k)

@@ -503,7 +503,7 @@ func TestNumericError(t *testing.T) {
 			}
 		}},
 		{"predictive heads", nil, func(a *Agent) { a.pun.critics[0].head.b[0] = nan }},
-		{"predictive heads", func(p *Params) { p.HeadOwnDraw = true }, func(a *Agent) { a.pun.critics[2].head.w.data[0] = nan }},
+		{"predictive heads", func(p *Params) { p.PredictiveGradient, p.HeadOwnDraw = "head", true }, func(a *Agent) { a.pun.critics[2].head.w.data[0] = nan }},
 		// Without updates the evaluation at the next step finds it.
 		{"critic 3", func(p *Params) { p.LearningStarts = 1000 }, func(a *Agent) { a.pun.critics[2].head.b[0] = float32(math.Inf(1)) }},
 		{"target policy", func(p *Params) { p.LearningStarts = 1000 }, func(a *Agent) { a.policy.target.params[1] = nan }},
@@ -721,9 +721,10 @@ func TestUpdateAllocates(t *testing.T) {
 //
 //	targets   the policy and two critics forward
 //	critics   G times y and dW of all layers, dx of all but the first
-//	heads     G times y and dW of the head; with HeadOwnDraw or HeadBackbone a
-//	          forward pass through the backbone before, with HeadBackbone dx of
-//	          the head and the backbone's dW and dx after
+//	heads     G times y and dW of the head, and dx unless PredictiveGradient is
+//	          head; with HeadOwnDraw or separate steps a forward pass through the
+//	          backbone before, and unless it is head the backbone's dW and dx
+//	          after
 //	policy    y and dW of all layers, dx of all but the first, and G critics
 //	          forward and, dx alone, backward
 //
@@ -744,11 +745,14 @@ func multiplyAdds(p Params, s Sizes) (update, selection float64) {
 	targets := policy + 2*critic
 	critics := g * (3*critic - firstQ)
 	heads := g * 2 * head
-	if p.HeadOwnDraw || p.HeadBackbone {
-		heads += g * backbone
+	if p.PredictiveGradient != "head" {
+		heads += g * head
 	}
-	if p.HeadBackbone {
-		heads += g * (head + 2*backbone - firstQ)
+	if p.HeadOwnDraw || p.PredictiveGradient == "separate" {
+		heads += g * backbone
+		if p.PredictiveGradient != "head" {
+			heads += g * (2*backbone - firstQ)
+		}
 	}
 	actor := 3*policy - firstπ + g*2*critic
 	return float64(p.Batch) * (targets + critics + heads + actor),

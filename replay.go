@@ -90,6 +90,13 @@ func (b *replay) episodeEnd(i int) int {
 	return min((i/b.horizon+1)*b.horizon, b.n)
 }
 
+// drawByEpisode draws an episode, all alike, and then one of its transitions:
+// those of a running episode are the likelier for being fewer.
+func (b *replay) drawByEpisode(rng stream) int {
+	first := rng.index((b.n+b.horizon-1)/b.horizon) * b.horizon
+	return first + rng.index(b.episodeEnd(first)-first)
+}
+
 // futureStep returns the step whose achieved goal a transition i is relabelled
 // with, given u uniform on [0, 1): one of i to n-1, where n is the length of
 // i's trajectory so far, all alike.

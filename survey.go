@@ -45,7 +45,7 @@ func (a *Agent) Survey(start, desired []float64, points [][]float64, samples int
 	for k, point := range points {
 		a.query(x.row(k), point, point, start, desired)
 	}
-	a.estimate(s.Deviation, x, newMatrix(n*p.UncertaintyActions, a.sizes.Action), rng)
+	a.estimate(s.Deviation, x, newMatrix(n*p.actions(), a.sizes.Action), rng)
 
 	GoalProbabilities(s.Probability, s.Deviation, p.Slope, p.Intercept)
 	for i := range s.Samples {

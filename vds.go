@@ -45,7 +45,7 @@ func newVDS(p Params, sizes Sizes, seed uint64) *vds {
 	p.CriticDecay = 0
 	p.GradientClip = 0
 	p.Uncertainty = "pun"
-	p.HeadOwnDraw, p.HeadBackbone = true, false
+	p.HeadOwnDraw, p.PredictiveGradient = true, "head"
 	v := &vds{params: p, members: newPUN(p, sizes, newStream(seed, forMembers).Rand)}
 	v.members.ownTargets = true
 	return v
@@ -142,7 +142,7 @@ func (v *vds) endEpisode(a *Agent, env Env) error {
 			q := v.members.targetValue(w, b.next, i)
 			TDTarget(b.y[i], b.r, q, q, a.params.Discount)
 			a.clipReturns(b.y[i])
-			l, _ := v.members.learnOne(w, i, b, &v.params, false)
+			l, _ := v.members.learnOne(w, i, b, nil, &v.params, false)
 			loss += l
 		}
 	}

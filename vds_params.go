@@ -42,6 +42,7 @@ func VDS() Params {
 	p.ActorRate = 1e-3   // pi_lr
 	p.CriticRate = 1e-3  // Q_lr
 	p.PredictiveRate = 0 // no heads
+	p.PredictiveGradient = "head"
 	p.Polyak = 0.95      // polyak
 	p.ActionL2 = 1       // action_l2
 	p.ClipReturns = true // configure_ve_ddpg: clip_return, -1/(1-gamma) to 0

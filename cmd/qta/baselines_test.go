@@ -22,8 +22,8 @@ func TestShorthands(t *testing.T) {
 		{"-replay td -set TDPriority=deviation", []string{"Replay=td", "TDPriority=deviation"}},
 		{"-uncertainty-noise 0.03 -set Batch=7", []string{"UncertaintyNoise=0.03", "Batch=7"}},
 		{"-uncertainty q", []string{"Uncertainty=q"}},
-		{"-uncertainty bootstrap", []string{"Uncertainty=bootstrap", "UncertaintyActions=16"}},
-		{"-uncertainty ensemble -replay per", []string{"Uncertainty=ensemble", "Replay=per", "UncertaintyActions=16"}},
+		{"-uncertainty bootstrap", []string{"Uncertainty=bootstrap"}},
+		{"-uncertainty ensemble -replay per", []string{"Uncertainty=ensemble", "Replay=per"}},
 		{"-uncertainty bootstrap -set UncertaintyActions=8", []string{"Uncertainty=bootstrap", "UncertaintyActions=8"}},
 		{"-set UncertaintyActions=8 -uncertainty ensemble", []string{"UncertaintyActions=8", "Uncertainty=ensemble"}},
 		{"-uncertainty ensemble -uncertainty pun", []string{"Uncertainty=ensemble", "Uncertainty=pun"}},
@@ -34,10 +34,10 @@ func TestShorthands(t *testing.T) {
 			t.Errorf("%s: %v", test.args, err)
 			continue
 		}
-		if diff := cmp.Diff(test.want, f.changes()); diff != "" {
+		if diff := cmp.Diff(test.want, f.set); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.args, diff)
 		}
-		_, label, err := findParams(f.params, f.changes())
+		_, label, err := findParams(f.params, f.set)
 		if want := strings.Join(append([]string{"default"}, test.want...), "-"); err != nil || label != want {
 			t.Errorf("%s: label %q, error %v, want %q", test.args, label, err, want)
 		}

@@ -38,8 +38,8 @@ var (
 	methodPER       = method{"QTA + PER", []string{"Replay=per"}}
 	methodTD        = method{"QTA + TD-PER", []string{"Replay=td"}}
 	methodQ         = method{"Q-value disagreement", []string{"Uncertainty=q"}}
-	methodBootstrap = method{"bootstrapped Q", []string{"Uncertainty=bootstrap", "UncertaintyActions=16"}} // d as in the appendix's table
-	methodEnsemble  = method{"deep ensembles", []string{"Uncertainty=ensemble", "UncertaintyActions=16"}}
+	methodBootstrap = method{"bootstrapped Q", []string{"Uncertainty=bootstrap"}}
+	methodEnsemble  = method{"deep ensembles", []string{"Uncertainty=ensemble"}}
 	methodNoise1    = method{"noise 0.01", []string{"UncertaintyNoise=0.01"}}
 	methodNoise3    = method{"noise 0.03", []string{"UncertaintyNoise=0.03"}}
 	methodNoise5    = method{"noise 0.05", []string{"UncertaintyNoise=0.05"}}

@@ -630,7 +630,7 @@ func (c *collection) tables(settings []*setting) []outFile {
 	}
 	float := func(x float64) string { return strconv.FormatFloat(x, 'g', 8, 64) }
 
-	runs := [][]string{{"directory", "setting", "maze", "path_length[cell]", "method", "seed", "state", "steps[environment steps]", "solved_at[environment steps]", "counted_as[environment steps]", "version", "revision", "kernel", "command"}}
+	runs := [][]string{{"directory", "setting", "maze", "path_length[cell]", "method", "seed", "state", "steps[environment steps]", "half_at[environment steps]", "solved_at[environment steps]", "held_out[fraction]", "counted_as[environment steps]", "version", "revision", "kernel", "command"}}
 	cells := [][]string{{"setting", "maze", "path_length[cell]", "method", "runs[count]", "solved[count]", "not_ended[count]", "median[environment steps]", "mean[environment steps]",
 		"population_deviation[environment steps]", "iqm[environment steps]", "mean_low[environment steps]", "mean_high[environment steps]", "iqm_low[environment steps]", "iqm_high[environment steps]", "p_against_qta[fraction]", "paper_mean[environment steps]", "paper_deviation[environment steps]"}}
 	curves := [][]string{{"setting", "maze", "method", "step[environment steps]", "mean_success[fraction]", "low[fraction]", "high[fraction]", "runs[count]"}}
@@ -639,7 +639,10 @@ func (c *collection) tables(settings []*setting) []outFile {
 	for _, s := range settings {
 		for _, g := range s.groups {
 			for _, r := range g.all {
-				last, counted := 0, ""
+				last, counted, heldOut := 0, "", ""
+				if o := r.record.Outcome; o != nil && o.HeldOut != nil {
+					heldOut = float(*o.HeldOut)
+				}
 				if n := len(r.rows); n > 0 {
 					last = r.rows[n-1].step
 				}
@@ -648,7 +651,7 @@ func (c *collection) tables(settings []*setting) []outFile {
 				}
 				id := r.record.Run
 				runs = append(runs, []string{r.dir, s.name, g.maze, strconv.Itoa(g.length), g.method, strconv.FormatUint(id.Seed, 10), r.record.State,
-					strconv.Itoa(last), strconv.Itoa(r.solvedAt), counted, id.Version, r.record.Program.Revision, r.record.Machine.Kernel, strings.Join(id.commandOnce(r.record.Limits, commands), " ")})
+					strconv.Itoa(last), strconv.Itoa(r.halfAt), strconv.Itoa(r.solvedAt), heldOut, counted, id.Version, r.record.Program.Revision, r.record.Machine.Kernel, strings.Join(id.commandOnce(r.record.Limits, commands), " ")})
 			}
 			for _, q := range g.curve().points {
 				curves = append(curves, []string{s.name, g.maze, g.method, float(q.x), float(q.y), float(q.low), float(q.high), strconv.Itoa(len(g.runs))})

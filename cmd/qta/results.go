@@ -88,6 +88,15 @@ func parseLog(data []byte) ([]logRow, error) {
 	return rows, nil
 }
 
+// firstAt returns the step of the first evaluation of at least this success, or
+// 0.
+func firstAt(rows []logRow, success float64) int {
+	if i := slices.IndexFunc(rows, func(row logRow) bool { return row.success >= success }); i >= 0 {
+		return rows[i].step
+	}
+	return 0
+}
+
 // A finding is a run as its directory tells it.
 type finding struct {
 	dir      string
@@ -95,6 +104,7 @@ type finding struct {
 	rows     []logRow
 	method   string
 	setting  string
+	halfAt   int // the first evaluation at 0.5 or more, or 0
 	solvedAt int // the first perfect evaluation, or 0
 }
 
@@ -216,9 +226,7 @@ func (c *collection) read(dir string, names map[qta.Params][2]string) {
 		c.skip(path, "%s; the run is left out", bare(err))
 		return
 	}
-	if i := slices.IndexFunc(r.rows, func(row logRow) bool { return row.success == 1 }); i >= 0 {
-		r.solvedAt = r.rows[i].step
-	}
+	r.halfAt, r.solvedAt = firstAt(r.rows, half), firstAt(r.rows, 1)
 	id := r.record.Run
 	p := qta.Params(id.Parameters)
 	if _, ok := names[p]; !ok {

@@ -87,9 +87,15 @@ type machine struct {
 
 type outcome struct {
 	Steps    int    `json:"steps"`
-	SolvedAt int    `json:"solved_at"` // 0 where no evaluation was perfect
+	HalfAt   int    `json:"half_at"`   // of the first evaluation at 0.5 or more, or 0
+	SolvedAt int    `json:"solved_at"` // of the first perfect one, or 0
 	Digest   string `json:"digest,omitempty"`
 	Message  string `json:"message,omitempty"`
+
+	// Of an ended run: what the agent it leaves reaches in rollouts that were
+	// no part of it.
+	HeldOut         *float64 `json:"held_out,omitempty"`
+	HeldOutRollouts int      `json:"held_out_rollouts,omitempty"`
 }
 
 // parameters are read as strictly as a parameter file.

@@ -23,7 +23,7 @@ func sampleRecord(t testing.TB) *record {
 		Limits:  limits{150_000, "solved"},
 		Program: program{"unknown", "go1.26", map[string]string{"GOAMD64": "v1"}},
 		Machine: machine{"linux", "amd64", "avx2", 2},
-		Outcome: &outcome{5000, 5000, "0123", ""},
+		Outcome: &outcome{Steps: 5000, HalfAt: 3000, SolvedAt: 5000, Digest: "0123", HeldOut: new(0.85), HeldOutRollouts: 200},
 	}
 }
 

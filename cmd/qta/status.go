@@ -76,10 +76,17 @@ func (r *finding) status(now time.Time) (state, detail string) {
 	at := fmt.Sprintf("at step %d of %d, success %.2f", last, r.record.Limits.Steps, success)
 	switch r.record.State {
 	case stateSolved, stateFinished:
+		detail := fmt.Sprintf("not solved within %s", count(r.record.Limits.Steps, "step"))
 		if r.solvedAt > 0 {
-			return "done", fmt.Sprintf("solved at step %d", r.solvedAt)
+			detail = fmt.Sprintf("solved at step %d", r.solvedAt)
 		}
-		return "done", fmt.Sprintf("not solved within %s", count(r.record.Limits.Steps, "step"))
+		if r.halfAt > 0 {
+			detail += fmt.Sprintf(", half at step %d", r.halfAt)
+		}
+		if o := r.record.Outcome; o != nil && o.HeldOut != nil {
+			detail += fmt.Sprintf("; %.3g %% of %s", 100**o.HeldOut, count(o.HeldOutRollouts, "more rollout"))
+		}
+		return "done", detail
 	case stateFailed:
 		if o := r.record.Outcome; o != nil {
 			at = o.Message

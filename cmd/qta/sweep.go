@@ -608,13 +608,16 @@ const stepsPerGoal = 4
 const vdsRows = 3 * 100 * 1000
 
 // arithmetic returns the floating point operations of an update, and of an
-// environment step on average.
-func arithmetic(p qta.Params, sizes qta.Sizes) (update, all float64) {
+// environment step on average over a run of some steps.
+func arithmetic(p qta.Params, sizes qta.Sizes, steps int) (update, all float64) {
 	h, layers, critics := float64(p.HiddenSize), float64(p.HiddenLayers), float64(p.Critics)
 	w := float64(sizes.Observation+sizes.Goal+sizes.Action)*h + (layers-1)*h*h + h
 	update = (5*critics + 6) * w * float64(p.Batch)
 	if p.HeadOwnDraw {
 		update += 3 * critics * w * float64(p.Batch)
+	}
+	if p.PolicyEvery > 1 {
+		update -= (1 - 1/float64(p.PolicyEvery)) * (2*critics + 3) * w * float64(p.Batch)
 	}
 	all = update
 	if p.UpdatesPerEpisode > 0 {
@@ -622,7 +625,11 @@ func arithmetic(p qta.Params, sizes qta.Sizes) (update, all float64) {
 	}
 	switch p.Curriculum {
 	case "qta":
-		all += float64(p.Candidates) * float64(p.UncertaintyActions) * critics * w / stepsPerGoal
+		candidates, actions := min(float64(p.Candidates+p.CandidatesKept), float64(steps)/2), float64(p.UncertaintyActions)
+		if p.Uncertainty == "bootstrap" || p.Uncertainty == "ensemble" {
+			actions = float64(p.EnsembleActions)
+		}
+		all += candidates * actions * critics * w / stepsPerGoal
 	case "vds": // policy, target, and a value function forward and backward
 		all += vdsRows * 5 * w / float64(p.Horizon)
 	}
@@ -642,7 +649,7 @@ func dryRun(ctx context.Context, cells []cell, jobs int, stdout io.Writer) error
 		if err != nil {
 			return err
 		}
-		update, all := arithmetic(qta.Params(c.run.Parameters), m.Env().Sizes())
+		update, all := arithmetic(qta.Params(c.run.Parameters), m.Env().Sizes(), c.limits.Steps)
 		if _, ok := seconds[c.run.Parameters]; !ok {
 			if seconds[c.run.Parameters], err = updateTime(ctx, m, qta.Params(c.run.Parameters)); err != nil {
 				return err

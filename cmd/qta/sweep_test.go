@@ -398,7 +398,7 @@ func TestDryRun(t *testing.T) {
 // 2.9 thousand million for the update, and a goal costs about one more.
 func TestArithmetic(t *testing.T) {
 	sizes := qta.Sizes{Observation: 2, Goal: 2, Action: 2}
-	update, all := arithmetic(qta.Default(), sizes)
+	update, all := arithmetic(qta.Default(), sizes, 10_000)
 	const w = 6*256 + 2*256*256 + 256
 	if want := 2.0 * 21 * w * 1024; update != want || want < 5.6e9 || want > 5.8e9 {
 		t.Errorf("update %v, want %v", update, want)
@@ -408,16 +408,16 @@ func TestArithmetic(t *testing.T) {
 	}
 	p := qta.Default()
 	p.Curriculum = "her"
-	if update, all := arithmetic(p, sizes); update != all {
+	if update, all := arithmetic(p, sizes, 10_000); update != all {
 		t.Errorf("HER chooses no goals: %v and %v", update, all)
 	}
 	p.Curriculum = "vds"
-	if _, all := arithmetic(p, sizes); all != update+2.0*5*3*100*1000*w/50 {
+	if _, all := arithmetic(p, sizes, 10_000); all != update+2.0*5*3*100*1000*w/50 {
 		t.Errorf("VDS: %v in a step, of which the update is %v", all, update)
 	}
 	p.Curriculum = "her"
 	p.UpdatesPerEpisode = 40
-	if some, all := arithmetic(p, sizes); some != update || all != update*0.8 {
+	if some, all := arithmetic(p, sizes, 10_000); some != update || all != update*0.8 {
 		t.Errorf("40 updates of %v in an episode of 50 steps are %v in a step of %v", update, some, all)
 	}
 }

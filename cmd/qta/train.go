@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +19,13 @@ import (
 // rollouts is the number of rollouts of one evaluation, as in the authors'
 // code.
 const rollouts = 20
+
+// half is the success that says that a maze has been found, if not learned.
+const half = 0.5
+
+// heldOutRollouts is the number of rollouts of an ended run's agent that tell
+// how good it is: a perfect evaluation of 20 is partly luck.
+const heldOutRollouts = 200
 
 // Checkpoints come after this many environment steps or this much time,
 // whichever is first, and take no more than this share of the time.
@@ -35,7 +41,6 @@ const maxSteps = 100_000_000
 type trainFlags struct {
 	maze, params string
 	set          []string
-	ensemble     bool // -uncertainty names one
 	seed         uint64
 	steps, eval  int
 	stop, out    string
@@ -58,7 +63,7 @@ func (f *trainFlags) flagSet() *flag.FlagSet {
 		return nil
 	})
 	f.shorthand(flags, "curriculum", "Curriculum", "`NAME` who chooses the goals: qta, mega, vds, her or random")
-	f.shorthand(flags, "uncertainty", "Uncertainty", "`NAME` what estimates a goal's uncertainty: pun, q, bootstrap or ensemble; the last two with -set UncertaintyActions=16 unless that is set")
+	f.shorthand(flags, "uncertainty", "Uncertainty", "`NAME` what estimates a goal's uncertainty: pun, q, bootstrap or ensemble")
 	f.shorthand(flags, "uncertainty-noise", "UncertaintyNoise", "`SIGMA` standard deviation of Gaussian noise added to every estimate")
 	f.shorthand(flags, "replay", "Replay", "`NAME` how transitions are drawn: uniform, per (by uncertainty) or td (by TD error)")
 	seedNumber(flags, &f.seed, "`N` seed of all random generators (1)")
@@ -86,26 +91,12 @@ func (f *trainFlags) shorthand(flags *flag.FlagSet, name, field, usage string) {
 			return errors.New(bare(err))
 		}
 		f.set = append(f.set, field+"="+value)
-		if field == "Uncertainty" {
-			f.ensemble = value == "bootstrap" || value == "ensemble"
-		}
 		return nil
 	})
 }
 
 // flagValue returns the name of the value in a flag's usage.
 func flagValue(usage string) string { return strings.Split(usage, "`")[1] }
-
-// changes returns every -set. Bootstrapped Q-networks and Deep Ensembles take
-// the random actions that the paper's table gives them, "8 (16 for deep
-// ensembles and bootstrapped DQN)", where nothing else is said.
-func (f *trainFlags) changes() []string {
-	const field = "UncertaintyActions="
-	if !f.ensemble || slices.ContainsFunc(f.set, func(s string) bool { return strings.HasPrefix(s, field) }) {
-		return f.set
-	}
-	return append(slices.Clip(f.set), field+"16")
-}
 
 // A session is the work of one process on a run.
 type session struct {
@@ -203,7 +194,7 @@ func (f *trainFlags) describe() (*qta.Maze, identity, string, error) {
 	if err != nil {
 		return nil, identity{}, "", err
 	}
-	p, label, err := findParams(f.params, f.changes())
+	p, label, err := findParams(f.params, f.set)
 	if err != nil {
 		return nil, identity{}, "", err
 	}
@@ -325,6 +316,16 @@ func (s *session) train(ctx context.Context, env, evaluation qta.Env) error {
 	return nil
 }
 
+// heldOut returns the success of rollouts that neither training nor the choice
+// of its end has seen.
+func (s *session) heldOut() (float64, error) {
+	m, err := qta.ParseMaze(s.record.Run.mapText())
+	if err != nil {
+		return 0, err
+	}
+	return s.agent.Evaluate(m.Env(), heldOutRollouts, s.record.Run.Seed)
+}
+
 // story tells what the run has reached.
 func (s *session) story() string {
 	steps := "after " + count(s.agent.Steps(), "environment step")
@@ -332,6 +333,9 @@ func (s *session) story() string {
 		reached := fmt.Sprintf("in maze %s all %d rollouts of an evaluation ended at the goal after %s", s.record.Run.Maze, s.record.Run.Rollouts, count(at, "environment step"))
 		if at < s.agent.Steps() {
 			reached += fmt.Sprintf(", for the first time in %d", s.agent.Steps())
+		}
+		if o := s.record.Outcome; o != nil && o.HeldOut != nil {
+			reached += fmt.Sprintf("; of %d more, %.0f %% do", o.HeldOutRollouts, 100**o.HeldOut)
 		}
 		return reached
 	}
@@ -424,7 +428,14 @@ func (s *session) writeEnd() error {
 	default:
 		s.record.State = stateFinished
 	}
-	s.record.Outcome = &outcome{Steps: s.agent.Steps(), SolvedAt: s.agent.SolvedAt(), Digest: s.agent.Digest()}
+	s.record.Outcome = &outcome{Steps: s.agent.Steps(), HalfAt: s.agent.SuccessAt(half), SolvedAt: s.agent.SolvedAt(), Digest: s.agent.Digest()}
+	if s.reached() {
+		success, err := s.heldOut()
+		if err != nil {
+			return err
+		}
+		s.record.Outcome.HeldOut, s.record.Outcome.HeldOutRollouts = &success, heldOutRollouts
+	}
 	if err := s.writePages(); err != nil {
 		return err
 	}
@@ -435,7 +446,7 @@ func (s *session) writeEnd() error {
 // to err what remains of the run.
 func (s *session) fail(err error) error {
 	s.record.State = stateFailed
-	s.record.Outcome = &outcome{Steps: s.agent.Steps(), SolvedAt: s.agent.SolvedAt(), Message: bare(err)}
+	s.record.Outcome = &outcome{Steps: s.agent.Steps(), HalfAt: s.agent.SuccessAt(half), SolvedAt: s.agent.SolvedAt(), Message: bare(err)}
 	s.writeLog(true) // of this and the next writes, err is the one to report
 	s.writePages()
 	replaceFile(s.path(recordFile), s.record.encode(), true)
