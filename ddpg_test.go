@@ -127,10 +127,10 @@ func TestNormalizer(t *testing.T) {
 	p := Paper()
 	n := newNormalizer(3, p)
 	got := make([]float32, 3)
-	for _, x := range [][]float64{{-20, 1, 1e6}, {0.1, 0.2, 0.3}} {
+	for _, x := range [][2][]float64{{{-20, 1, 1e6}, {-5, 1, 5}}, {{0.1, 0.2, 0.3}, {0.1, 0.2, 0.3}}} {
 		n.update()
-		n.normalize(got, x)
-		near(t, "before anything was shown", got, x)
+		n.normalize(got, x[0])
+		near(t, "before anything was shown", got, x[1])
 	}
 	columns := [3][]float64{{0}, {0}, {0}}
 	for range 20 {

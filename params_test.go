@@ -14,7 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The 18 rows of the appendix's table, as printed, with the field of each.
+// The 18 rows of the appendix's table, as printed, with the field of each; the
+// row of d has two.
 var appendix = []struct {
 	row, field string
 	value      float64
@@ -27,6 +28,7 @@ var appendix = []struct {
 	{"critic learning rate", "CriticRate", 2e-3},
 	{"predictive network learning rate", "PredictiveRate", 5e-3},
 	{"d", "UncertaintyActions", 8},
+	{"d for deep ensembles and bootstrapped DQN", "EnsembleActions", 16},
 	{"initial random steps", "InitialSteps", 1e3},
 	{"epsilon", "ActionNoise", 0.2},
 	{"p_random action", "RandomAction", 0.3},
