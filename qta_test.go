@@ -839,3 +839,64 @@ func BenchmarkSelect(b *testing.B) {
 		})
 	}
 }
+
+// params returns the parameters of a plain network's layers in the engine's
+// order, of the last layer those of the outputs from lo to hi.
+func (n plainNet) params(lo, hi int) (x []float32) {
+	for l, layer := range n {
+		for _, row := range layer {
+			if l == len(n)-1 {
+				row = row[lo:hi]
+			}
+			for _, w := range row {
+				x = append(x, w.x)
+			}
+		}
+	}
+	return x
+}
+
+// TestPlain trains the engine and the plain text of the algorithm side by side:
+// the same bits in every network, the same goals, the same evaluations.
+func TestPlain(t *testing.T) {
+	for _, preset := range []Preset{{"paper", Paper()}, {"default", Default()}} {
+		for _, replay := range []string{"uniform", "per"} {
+			what := preset.Name + ", " + replay
+			p := tinyPreset(preset.Params)
+			p.Replay, p.Batch, p.Candidates, p.PriorityBetaSteps = replay, 32, 60, 300
+			const steps, seed = 300, 5
+			a := newMazeAgent(t, p, seed)
+			trainTo(t, a, steps, nil)
+			m := mustMaze(t, "1U5")
+			q := newPlainAgent(p, m.Env().Sizes(), seed)
+			q.train(m.Env(), m.Env(), steps, 7, 2)
+
+			for i, plain := range q.replay {
+				if got := at(a.replay.goal, i, 2); !slices.Equal(got, plain.goal) {
+					t.Fatalf("%s: step %d pursues %v, plainly %v", what, i+1, got, plain.goal)
+				}
+				if got := at(a.replay.nextObservation, i, 2); !slices.Equal(got, plain.sNext) {
+					t.Fatalf("%s: step %d ends at %v, plainly %v", what, i+1, got, plain.sNext)
+				}
+			}
+			want := map[string][]float32{"policy": q.policy.net.params(0, 2), "target policy": q.policy.target.params(0, 2)}
+			for i, c := range q.pun {
+				head := c.net[len(c.net)-1:].params(1, 3)
+				want[fmt.Sprintf("critic %d", i+1)] = slices.Concat(c.net.params(0, 1), head)
+				want[fmt.Sprintf("target critic %d", i+1)] = c.target.params(0, 1)
+			}
+			got := map[string][]float32{}
+			for _, network := range a.parameters() {
+				got[network.name] = network.values
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: networks (-plain +engine):\n%s", what, diff)
+			}
+			for i, e := range a.Evaluations() {
+				if e.Success != q.successes[i] {
+					t.Errorf("%s: evaluation %d is %v, plainly %v", what, i, e.Success, q.successes[i])
+				}
+			}
+		}
+	}
+}
