@@ -266,44 +266,6 @@ func agentCopy(t *testing.T, a *Agent) *Agent {
 	return b
 }
 
-// The weights of the critics' loss are Equation 8 with the probabilities that
-// the whole replay has, those of transitions that are never drawn excepted. It
-// tests QTA, Equation 8.
-func TestTrainingWeights(t *testing.T) {
-	p := tinyPreset(Default())
-	p.Replay, p.Batch, p.PriorityAlpha, p.PriorityBetaSteps = "per", 400, 0.7, 100
-	for _, step := range []int{30, 60, 100, 140} {
-		a, env := walked(t, p, 30)
-		a.step = step
-		rng := rand.New(rand.NewPCG(2, 0))
-		weights := make([]float64, 30)
-		sum, least := 0.0, math.Inf(1)
-		for i := range weights {
-			if i%3 > 0 {
-				weights[i] = 0.01 + rng.Float64()
-				least = math.Min(least, weights[i])
-			}
-			sum += weights[i]
-			a.replay.setWeight(i, weights[i])
-		}
-		b := &a.scratch.batch
-		a.sampleBatch(env, b)
-		β := math.Min(1, 0.3+0.7*float64(step)/100)
-		counts := make([]int, 30)
-		for row, i := range b.transitions {
-			counts[i]++
-			w := math.Pow(30*weights[i]/sum, -β) / math.Pow(30*least/sum, -β)
-			near(t, fmt.Sprintf("step %d, transition %d", step, i), b.weights[0][row:row+1], []float64{w})
-		}
-		for i, c := range counts {
-			p := weights[i] / sum
-			if d := math.Abs(float64(c) - 400*p); d > 5*math.Sqrt(400*p*(1-p)) {
-				t.Errorf("transition %d drawn %d times of 400, want about %.0f", i, c, 400*p)
-			}
-		}
-	}
-}
-
 // What makes no sense together is refused, and everything else is an agent.
 func TestCombinations(t *testing.T) {
 	for _, curriculum := range []string{"qta", "mega", "vds", "her", "random"} {

@@ -156,8 +156,9 @@ func (a *Agent) policyActions(x matrix) {
 }
 
 // Achievable returns the candidates whose mean value q is at least c T, in the
-// same order and the same memory, or all of them where none is. It implements
-// the threshold at the end of section 3.3.
+// same order and the same memory, or all of them where none is.
+//
+// It implements QTA, the threshold (Section 3.3).
 //
 // Reading: Q is taken at the episode's start with the policy's action, and T
 // is the horizon; a candidate exactly at the threshold stays.
@@ -277,6 +278,8 @@ func GoalProbabilities(p, ε []float64, m, b float64) {
 
 // scaleUncertainty sets scaled to (ε - min ε) / (max ε - min ε), or to zeros
 // where that is 0/0. It is part of QTA, Equation 6.
+//
+// It implements QTA, the scaling (Section 3.2).
 func scaleUncertainty(scaled, ε []float64) {
 	low, high := slices.Min(ε), slices.Max(ε)
 	for k := range ε {

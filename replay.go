@@ -101,8 +101,8 @@ func (b *replay) drawByEpisode(rng stream) int {
 // with, given u uniform on [0, 1): one of i to n-1, where n is the length of
 // i's trajectory so far, all alike.
 //
-// It implements the strategy "future" of HER (Andrychowicz et al., 2017,
-// section 4.5), part of section 3.3.
+// It implements QTA, hindsight (Section 3.3), by the strategy "future" of HER
+// (Andrychowicz et al., 2017, section 4.5).
 //
 // Reading: a transition's own outcome, i itself, is among them; section 3.3
 // says "later in its trajectory", and the public codes include it.
@@ -181,8 +181,9 @@ func importance(P float64, n int, β float64) float64 {
 }
 
 // PriorityBeta returns β at environment step t: from initial at step 0 to 1 at
-// step steps, linearly, and 1 from there on (section 3.3 and the table's last
-// rows).
+// step steps, linearly, and 1 from there on.
+//
+// It implements QTA, the schedule of β (Section 3.3).
 func PriorityBeta(t int, initial float64, steps int) float64 {
 	return min(1, initial+float64((1-initial)*float64(t)/float64(steps)))
 }
