@@ -99,6 +99,7 @@ func TestValueDisagreement(t *testing.T) {
 		p := tinyPreset(Default())
 		p.Uncertainty, p.QSwapped = "q", swapped
 		a, _ := walked(t, p, 15) // as many candidates, and fewer than a batch
+		moveTargets(a)
 		a.drawCandidates(&a.scratch.selection)
 		for _, first := range []bool{false, true} {
 			s := &a.scratch.selection
@@ -116,7 +117,7 @@ func TestValueDisagreement(t *testing.T) {
 				}
 				want = append(want, twinSampleDeviation(q))
 			}
-			near(t, fmt.Sprintf("swapped %t, first %t", swapped, first), float32s(s.ε), want)
+			near(t, fmt.Sprintf("disagreement of the critics' Q-values (section 4), swapped %t, first %t", swapped, first), float32s(s.ε), want)
 		}
 	}
 }
@@ -172,20 +173,34 @@ func correlation(x, y []float64) float64 {
 	return sum / (sx * sy)
 }
 
-// naivePriority is the priority of a row of a minibatch, from the networks as
-// they stand.
-func naivePriority(a *Agent, b *batch, row int) float64 {
-	x := float64s(b.x.row(row))
-	s, g, action := x[:2], x[2:4], x[4:]
-	var q []float64
+// naivePriority is the priority of a transition of the replay that is replayed
+// with a goal, from the networks of a as they stand. M is the pair of targets.
+func naivePriority(a *Agent, i int, g []float64, M []int) float64 {
+	s, action := at(a.replay.observation, i, 2), at(a.replay.action, i, 2)
+	next, reached := at(a.replay.nextObservation, i, 2), at(a.replay.nextAchieved, i, 2)
+	reward := -1.0
+	if math.Hypot(reached[0]-g[0], reached[1]-g[1]) < 0.35 {
+		reward = 0
+	}
+	nextAction := twinAct(a.policy.target.vector(), next, g)
+	var q, targets []float64
 	var predictions [][]float64
-	errors := 0.0
-	for i, c := range a.pun.critics {
-		q = append(q, twinValue(c.q.vector(), s, g, action))
-		latent, _ := twinForward(c.q.vector(), x)
+	for k, c := range a.pun.critics {
+		net := c.q.vector()
+		q = append(q, twinValue(net, s, g, action))
+		targets = append(targets, twinValue(a.pun.targets[k].vector(), next, g, nextAction))
+		latent, _ := twinForward(net, slices.Concat(s, g, action))
 		_, p := twinForward(vectorNet{c.head.vector()}, latent)
 		predictions = append(predictions, p)
-		errors += math.Abs(q[i]-float64(forCritic(b.y, i)[row])) / float64(len(a.pun.critics))
+	}
+	least := math.Min(targets[M[0]], targets[M[1]])
+	errors := 0.0
+	for k := range q {
+		if a.params.Uncertainty != "bootstrap" && a.params.Uncertainty != "ensemble" {
+			targets[k] = least // of each critic its own
+		}
+		y := math.Max(-100, math.Min(reward+0.99*targets[k], 0))
+		errors += math.Abs(q[k]-y) / float64(len(q))
 	}
 	switch {
 	case a.params.Replay == "td" && a.params.TDPriority == "error":
@@ -219,7 +234,9 @@ func TestPriorities(t *testing.T) {
 			p = tinyPreset(Authors())
 		}
 		p.Replay, p.TDPriority, p.Uncertainty, p.PriorityAlpha = test.replay, test.td, test.uncertainty, 0.6
+		p.TargetNoise = 0
 		a, env := walked(t, p, 40)
+		moveTargets(a)
 		rng := rand.New(rand.NewPCG(1, 0))
 		for i := range 40 {
 			a.replay.setWeight(i, rng.Float64())
@@ -228,13 +245,13 @@ func TestPriorities(t *testing.T) {
 		for range 5 {
 			b := &a.scratch.batch
 			a.sampleBatch(env, b)
+			M := []int{2, 0}
+			a.learning = pairScript(M, 3)
 			before := agentCopy(t, a)
-			drawn := *b // whose actions the policy's update overwrites
-			drawn.x.data = slices.Clone(b.x.data)
 			a.learn(env)
 			wrote := map[int]float64{}
 			for row, i := range b.transitions {
-				wrote[i] = naivePriority(before, &drawn, row)
+				wrote[i] = naivePriority(before, i, float64s(b.x.row(row)[2:4]), M)
 				largest = math.Max(largest, wrote[i])
 			}
 			for i, priority := range wrote {
@@ -253,16 +270,17 @@ func TestPriorities(t *testing.T) {
 	}
 }
 
-// agentCopy returns an agent with the same networks.
+// agentCopy returns an agent with the same networks and the same replay.
 func agentCopy(t *testing.T, a *Agent) *Agent {
 	t.Helper()
 	b, err := NewAgent(a.params, a.sizes, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, c := range a.pun.critics {
-		copy(b.pun.critics[i].params, c.params)
+	for i, params := range a.parameters() {
+		copy(b.parameters()[i].values, params.values)
 	}
+	b.replay = a.replay
 	return b
 }
 

@@ -1,6 +1,7 @@
 package qta
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -135,12 +136,19 @@ func TestSelection(t *testing.T) {
 		{"start state", func(p *Params) { p.FirstGoalState = "start" }},
 		{"shared actions", func(p *Params) { p.SharedActions = true }},
 		{"all candidates", func(p *Params) { p.Candidates = 1000 }},
+		{"bootstrap", func(p *Params) { p.Uncertainty, p.EnsembleActions = "bootstrap", 3 }},
+		{"ensemble", func(p *Params) { p.Uncertainty, p.EnsembleActions = "ensemble", 3 }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := tinyPreset(Default())
 			p.Batch = 7 // so that candidates come in pieces
 			test.change(&p)
 			a, _ := walked(t, p, 95)
+			moveTargets(a)
+			d := 2 // random actions of an estimate
+			if p.Uncertainty != "pun" {
+				d = 3
+			}
 			critics, actor := []vectorNet{}, a.policy.net.vector()
 			var heads []vectorLayer
 			for _, c := range a.pun.critics {
@@ -178,6 +186,9 @@ func TestSelection(t *testing.T) {
 				}
 				// Uncertainties by the twins, from the actions that were drawn.
 				n := len(s.candidates)
+				if s.actions.rows != d*n {
+					t.Fatalf("%d actions for %d candidates, want %d for each; the table's d", s.actions.rows, n, d)
+				}
 				want := make([]float64, n)
 				for i, c := range s.candidates {
 					state, goal := at(a.replay.observation, c, 2), at(a.replay.achieved, c, 2)
@@ -187,7 +198,7 @@ func TestSelection(t *testing.T) {
 					if first && p.FirstGoalState == "start" {
 						state = a.observation
 					}
-					for j := range p.UncertaintyActions {
+					for j := range d {
 						action := float64s(s.actions.row(j*n + i))
 						if p.SharedActions && !slices.Equal(s.actions.row(j*n), s.actions.row(j*n+i)) {
 							t.Errorf("candidates %d and 0 have different actions", i)
@@ -202,7 +213,11 @@ func TestSelection(t *testing.T) {
 						for g, q := range critics {
 							predictions = append(predictions, twinPrediction(q, heads[g], b, 0))
 						}
-						want[i] += twinDeviation(predictions) / float64(p.UncertaintyActions)
+						deviation := twinDeviation
+						if p.Uncertainty == "ensemble" {
+							deviation = func(p [][]float64) float64 { return twinScore("deviation", p) }
+						}
+						want[i] += deviation(predictions) / float64(d)
 					}
 				}
 				near(t, "uncertainty", float32s(s.ε), want)
@@ -217,4 +232,98 @@ func TestSelection(t *testing.T) {
 			}
 		})
 	}
+}
+
+// With more transitions than candidates these are drawn with replacement, all
+// alike, the newest as the oldest.
+func TestCandidates(t *testing.T) {
+	const n, draws = 95, 3000
+	p := tinyPreset(Default())
+	p.Slope, p.Intercept, p.Threshold = 0, 1, -1e9 // every candidate is as likely
+	for _, first := range []bool{false, true} {
+		a, _ := walked(t, p, n)
+		counts, repeated := make([]int, n), 0
+		for range draws {
+			counts[a.selectGoal(first)]++
+			candidates := slices.Sorted(slices.Values(a.scratch.selection.candidates))
+			if len(candidates) != p.Candidates {
+				t.Fatalf("%d candidates, want %d", len(candidates), p.Candidates)
+			}
+			if len(slices.Compact(candidates)) < p.Candidates {
+				repeated++
+			}
+		}
+		for i, c := range counts {
+			frequency(t, fmt.Sprintf("the Reading of Agent.drawCandidates, any state the agent has been in: transition %d, first goal %t", i, first), c, draws, 1./n)
+		}
+		if repeated < draws/2 {
+			t.Errorf("first goal %t: a transition is twice among the candidates in %d selections of %d; the draws are with replacement", first, repeated, draws)
+		}
+	}
+}
+
+// CandidatesKept of the last choice's candidates, the most uncertain, each once,
+// are considered again beside those that are drawn.
+func TestCandidatesKept(t *testing.T) {
+	p := tinyPreset(Default())
+	p.CandidatesKept = 5
+	a, _ := walked(t, p, 95)
+	s := &a.scratch.selection
+	var want []int
+	for selection := range 200 {
+		a.selectGoal(selection%3 == 0)
+		if got := s.candidates[p.Candidates:]; !slices.Equal(slices.Sorted(slices.Values(got)), want) {
+			t.Fatalf("selection %d: beside the %d drawn the candidates %v, want %v, the most uncertain of the last choice", selection, p.Candidates, got, want)
+		}
+		// The most uncertain, one after the other.
+		want = nil
+		ε := slices.Clone(s.ε)
+		for len(want) < p.CandidatesKept && slices.Max(ε) >= 0 {
+			k := slices.Index(ε, slices.Max(ε))
+			if ε[k] = -1; !slices.Contains(want, s.candidates[k]) {
+				want = append(want, s.candidates[k])
+			}
+		}
+		slices.Sort(want)
+	}
+
+	// While all transitions are candidates, none is so twice.
+	a, _ = walked(t, p, p.Candidates)
+	for range 10 {
+		a.selectGoal(false)
+		if n := len(a.scratch.selection.candidates); n != p.Candidates {
+			t.Errorf("%d candidates of %d transitions", n, p.Candidates)
+		}
+	}
+}
+
+// Goals are drawn from all that was achieved while there are fewer steps than
+// InitialSteps, and by their uncertainty from then on: the table's initial
+// random steps, 0 to 999 in [Paper].
+func TestInitialSteps(t *testing.T) {
+	const draws = 2000
+	a := scriptedAgent(t, func(p *Params) {
+		p.Curriculum, p.InitialSteps, p.Horizon = "qta", 15, 5
+		p.NormalizerClip = 1000
+	})
+	env := &scriptedEnv{place: func(e, k int) float64 { return float64(100*e + k) }}
+	drawn := func() map[float64]int {
+		counts := map[float64]int{}
+		for range draws {
+			counts[a.curriculum.goal(a, false)[0]]++
+		}
+		return counts
+	}
+	trainScripted(t, a, env, 17, func() error {
+		counts := drawn()
+		if a.step < 15 {
+			for i := range a.step {
+				goal := env.place(i/5, i%5)
+				frequency(t, fmt.Sprintf("initial random steps: at step %d the goal %v", a.step, goal), counts[goal], draws, 1/float64(a.step))
+			}
+		} else if len(counts) == a.step {
+			t.Errorf("at step %d, after the initial random steps, every achieved goal is drawn: %v", a.step, counts)
+		}
+		return nil
+	})
 }

@@ -166,7 +166,7 @@ func declares(f *ast.File, name string) bool {
 // of what reports an error.
 func saysWhatItTests(t *testing.T, f *ast.FuncDecl, formula string) {
 	t.Helper()
-	reports := []string{"Error", "Errorf", "Fatal", "Fatalf", "near", "nearGradient", "mustPanic"}
+	reports := []string{"Error", "Errorf", "Fatal", "Fatalf", "near", "nearGradient", "frequency", "mustPanic"}
 	ast.Inspect(f, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		if !ok {

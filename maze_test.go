@@ -284,11 +284,13 @@ func TestMazeDraws(t *testing.T) {
 
 	seen := map[[2]int]int{}
 	quarters := [4]int{}
+	least, most := 1.0, 0.0 // distance from an edge of the cell, of both axes
 	const draws = 14000
 	for range draws {
 		g := m.UniformGoal(rng)
 		r, c := math.Floor(g[0]), math.Floor(g[1])
 		seen[[2]int{int(r), int(c)}]++
+		least, most = min(least, g[0]-r, g[1]-c), max(most, g[0]-r, g[1]-c)
 		quarters[2*int(2*(g[0]-r))+int(2*(g[1]-c))]++
 	}
 	for cell, n := range seen { // 1000 expected, standard deviation 30.5
@@ -298,6 +300,9 @@ func TestMazeDraws(t *testing.T) {
 	}
 	if len(seen) != 14 {
 		t.Errorf("%d of 14 cells drawn", len(seen))
+	}
+	if least > 0.01 || most < 0.99 {
+		t.Errorf("uniform goals lie between %v and %v of their cells' width; VDS draws from whole cells", least, most)
 	}
 	for i, n := range quarters { // 3500 expected, standard deviation 51
 		if abs(n-3500) > 250 {

@@ -265,6 +265,49 @@ func TestBackboneOptimisers(t *testing.T) {
 	}
 }
 
+// Once an evaluation was perfect, CriticDecay times what the critics' optimiser
+// moves is added to its gradient, and HeadDecay times what the heads' moves: the
+// authors' code, where that is all parameters for both.
+func TestDecay(t *testing.T) {
+	const criticDecay, headDecay = 0.25, 0.75
+	for _, gradient := range []string{"joint", "head", "separate"} {
+		for _, perfect := range []bool{false, true} {
+			c := newGradientCase(5)
+			c.still.PredictiveGradient, c.still.CriticDecay, c.still.HeadDecay = gradient, criticDecay, headDecay
+			u := ensemble(c.still, c.critics, c.heads, len(c.b.s))
+			b := c.b.batch()
+			u.learn(nil, b, b, &c.still, perfect)
+			if gradient == "separate" {
+				u.learnHeads(nil, b, &c.still, perfect)
+			}
+			for i, critic := range c.critics {
+				φ, head := twinParams(critic...), twinParams(c.heads[i])
+				squares := func(params []*float64) (sum float64) {
+					for _, p := range params {
+						if perfect {
+							sum += *p * *p
+						}
+					}
+					return sum
+				}
+				criticLoss := func() float64 { return twinCriticLoss(critic, c.b, false) }
+				headLoss := func() float64 { return twinPredictiveLoss(critic, c.heads[i], c.b, "squared") }
+				critics, heads := criticLoss, headLoss
+				switch gradient {
+				case "joint":
+					critics = func() float64 { return criticLoss() + headLoss() }
+				case "separate":
+					φ = append(φ, head...)
+					head = φ
+				}
+				what := fmt.Sprintf("PredictiveGradient %s, perfect %t", gradient, perfect)
+				nearGradient(t, what+": the critics' optimiser with CriticDecay", tenfold(u.criticAdam[i].m), twinGradient(φ, func() float64 { return critics() + criticDecay/2*squares(φ) }))
+				nearGradient(t, what+": the heads' optimiser with HeadDecay", tenfold(u.headAdam[i].m), twinGradient(head, func() float64 { return heads() + headDecay/2*squares(head) }))
+			}
+		}
+	}
+}
+
 // TestEquation5 holds the uncertainty of candidates, in pieces of all sizes,
 // to the twins. It tests QTA, Equation 5.
 func TestEquation5(t *testing.T) {
