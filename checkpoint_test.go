@@ -151,6 +151,7 @@ func sameState(t testing.TB, what string, want []byte, a *Agent) {
 }
 
 func TestCheckpointContinues(t *testing.T) {
+	t.Parallel()
 	for i, variant := range tinyVariants() {
 		t.Run(variant.Name, func(t *testing.T) {
 			if testing.Short() && i%3 != 0 {
@@ -265,6 +266,7 @@ func TestTrainStops(t *testing.T) {
 // TestCheckpointCorruption changes every byte of a small checkpoint to every
 // other value, and cuts it off everywhere.
 func TestCheckpointCorruption(t *testing.T) {
+	t.Parallel()
 	data := marshal(t, agentAfter(t, leastParams(), 15))
 	a := agentAfter(t, tinyPreset(Paper()), 12)
 	before := marshal(t, a)

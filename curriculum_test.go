@@ -255,7 +255,7 @@ func TestPriorities(t *testing.T) {
 				largest = math.Max(largest, wrote[i])
 			}
 			for i, priority := range wrote {
-				near(t, fmt.Sprintf("%+v: weight of transition %d", test, i), []float32{float32(a.replay.weights.weight(i))}, []float64{math.Pow(priority, 0.6)})
+				near(t, fmt.Sprintf("%+v: weight of transition %d by the Reading of pun.priorities", test, i), []float32{float32(a.replay.weights.weight(i))}, []float64{math.Pow(priority, 0.6)})
 			}
 			near(t, "the largest", []float32{float32(a.largest)}, []float64{largest})
 		}
@@ -266,7 +266,7 @@ func TestPriorities(t *testing.T) {
 	a.largest = 9
 	trainTo(t, a, 1, nil)
 	if got := a.replay.weights.weight(0); got != 3 {
-		t.Errorf("a new transition weighs %v, want the root of 9", got)
+		t.Errorf("a new transition weighs %v, want the root of 9, the largest priority so far: the Reading of SampleProbabilities", got)
 	}
 }
 

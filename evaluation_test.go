@@ -108,7 +108,7 @@ func TestEvaluateLastStep(t *testing.T) {
 			t.Errorf("%s: success %v, error %v, want %v; the Reading of Evaluate is that success is read at the last step alone", test.what, got, err, test.want)
 		}
 		if env.resets != 3 || len(env.actions) != 3*horizon {
-			t.Errorf("%s: %d resets and %d steps in 3 rollouts, want 3 and %d, the horizon times 3", test.what, env.resets, len(env.actions), 3*horizon)
+			t.Errorf("%s: %d resets and %d steps in 3 rollouts, want 3 and %d: a rollout has Horizon steps, by Evaluate's doc comment", test.what, env.resets, len(env.actions), 3*horizon)
 		}
 	}
 }
@@ -200,7 +200,7 @@ func TestSolvedAt(t *testing.T) {
 			}
 		}
 		if a.SolvedAt() != test.solved || a.Steps() != test.steps || !slices.Equal(log, test.log) {
-			t.Errorf("%v of 20: solved at %d, training ends at %d with the log %v, want %d, %d and %v", test.numbers, a.SolvedAt(), a.Steps(), log, test.solved, test.steps, test.log)
+			t.Errorf("%v of 20 rollouts succeed: solved at %d, training ends at %d with the log %v, want %d, %d and %v; section 4 has an \"evaluation performance of 1.0\"", test.numbers, a.SolvedAt(), a.Steps(), log, test.solved, test.steps, test.log)
 		}
 		for _, least := range []float64{0, 0.5, 0.9, 0.95, math.Nextafter(0.95, 1), 1} {
 			want := 0
@@ -339,7 +339,7 @@ func TestPerfect(t *testing.T) {
 	for _, test := range []struct {
 		what           string
 		got            []networks
-		critics, heads int // the first step after which they have decayed
+		critics, heads int // the first step after which they differ from those without decay
 	}{
 		{"CriticDecay, 19 and then 20 of 20", run(1, 0, -1, 19, 20), 21, 22},
 		{"HeadDecay, 19 and then 20 of 20", run(0, 1, -1, 19, 20), 22, 21},
@@ -347,7 +347,7 @@ func TestPerfect(t *testing.T) {
 		{"both, 20 of 20 at once", run(1, 1, -1, 20), 11, 11},
 	} {
 		if c, h := differ(without, test.got, critics), differ(without, test.got, heads); c != test.critics || h != test.heads {
-			t.Errorf("%s: the critics decay from step %d on and the heads from %d, want %d and %d", test.what, c, h, test.critics, test.heads)
+			t.Errorf("%s: the critics differ from step %d on and the heads from %d, want %d and %d; in the authors' code the decay begins after the first perfect evaluation", test.what, c, h, test.critics, test.heads)
 		}
 	}
 	decayed := run(1, 1, -1, 19, 20, 20, 20)
@@ -357,7 +357,7 @@ func TestPerfect(t *testing.T) {
 		"interrupted after one that is not the latest": run(1, 1, 33, 19, 20, 3, 3),
 	} {
 		if c, h := differ(decayed, got, critics), differ(decayed, got, heads); c != 0 || h != 0 {
-			t.Errorf("%s: the decay of the critics ends after step %d, of the heads after %d; it is for good", what, c, h)
+			t.Errorf("%s: the decay of the critics ends in step %d, of the heads in %d; in the authors' code it is for good", what, c, h)
 		}
 	}
 }

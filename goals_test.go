@@ -174,20 +174,20 @@ func TestSelection(t *testing.T) {
 				if k < 0 || chosen >= a.replay.n {
 					t.Fatalf("the chosen transition %d is no candidate", chosen)
 				}
-				if len(s.candidates) > p.Candidates || p.Candidates >= 95 && !first && len(s.candidates) != 95 {
-					t.Errorf("%d candidates", len(s.candidates))
+				if n := min(p.Candidates, 95); len(s.candidates) > n || !first && len(s.candidates) < n {
+					t.Errorf("%d candidates for a first goal: %t, want %d; only an episode's first goal has a threshold (section 3.3)", len(s.candidates), first, n)
 				}
 				if first {
 					for _, c := range s.candidates {
 						if values[c] < limit-1e-4 {
-							t.Errorf("candidate %d with the value %v is below the threshold %v", c, values[c], limit)
+							t.Errorf("candidate %d with the value %v is below the threshold %v for an episode's first goal (section 3.3)", c, values[c], limit)
 						}
 					}
 				}
 				// Uncertainties by the twins, from the actions that were drawn.
 				n := len(s.candidates)
 				if s.actions.rows != d*n {
-					t.Fatalf("%d actions for %d candidates, want %d for each; the table's d", s.actions.rows, n, d)
+					t.Fatalf("%d random actions for %d candidates, want %d for each: the table has a d for PUN, and another for deep ensembles and bootstrapped DQN", s.actions.rows, n, d)
 				}
 				want := make([]float64, n)
 				for i, c := range s.candidates {
@@ -247,7 +247,7 @@ func TestCandidates(t *testing.T) {
 			counts[a.selectGoal(first)]++
 			candidates := slices.Sorted(slices.Values(a.scratch.selection.candidates))
 			if len(candidates) != p.Candidates {
-				t.Fatalf("%d candidates, want %d", len(candidates), p.Candidates)
+				t.Fatalf("%d candidates, want %d: the Reading of Agent.drawCandidates", len(candidates), p.Candidates)
 			}
 			if len(slices.Compact(candidates)) < p.Candidates {
 				repeated++
@@ -322,7 +322,7 @@ func TestInitialSteps(t *testing.T) {
 				frequency(t, fmt.Sprintf("initial random steps: at step %d the goal %v", a.step, goal), counts[goal], draws, 1/float64(a.step))
 			}
 		} else if len(counts) == a.step {
-			t.Errorf("at step %d, after the initial random steps, every achieved goal is drawn: %v", a.step, counts)
+			t.Errorf("initial random steps: at step %d, after them, every achieved goal is drawn: %v", a.step, counts)
 		}
 		return nil
 	})

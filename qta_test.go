@@ -135,6 +135,7 @@ func TestSmallLearns(t *testing.T) {
 	if testing.Short() || raceEnabled || best == generic {
 		t.Skip("trains for some seconds at full speed")
 	}
+	t.Parallel()
 	a := newMazeAgent(t, Small(), 1)
 	m := mustMaze(t, "1U5")
 	if err := a.Train(context.Background(), m.Env(), m.Env(), TrainOptions{Steps: 15_000, EvalEvery: 1000, Rollouts: 20, StopWhenSolved: true}); err != nil {
@@ -275,7 +276,7 @@ func TestEpisodes(t *testing.T) {
 					stored = slices.Equal(goal, at(r.achieved, f, 2))
 				}
 				if !stored {
-					t.Errorf("%s: the goal of step %d, %v, was not achieved before", preset.Name, i, goal)
+					t.Errorf("%s: the goal of step %d, %v, was not achieved before: section 3.2 has \"previously seen goals\"", preset.Name, i, goal)
 				}
 			case !slices.Equal(goal, at(r.goal, i-1, 2)):
 				t.Errorf("%s: the goal changes at step %d, unreached", preset.Name, i)

@@ -152,6 +152,8 @@ func TestHindsight(t *testing.T) {
 			for range draws {
 				if g := b.draw(i, k, rng)[0]; g == float64(-1-i) {
 					own++
+				} else if g < 0 {
+					t.Fatalf("hindsight: transition %d with the goal that was pursued in %v; it takes the goals achieved later", i, -1-g)
 				} else {
 					counts[int(g)]++
 				}
