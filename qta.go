@@ -18,22 +18,23 @@
 // # Equations
 //
 // The paper numbers none of its eight displayed formulas; they are numbered
-// here in the order of appearance.
+// here in the order of appearance. Those in its text have a name.
+// The names of a formula's tests begin alike.
 //
-//	formula             file       function             tests                                                                                              golden
-//	Equation 1          pun.go     TDTarget             pun_test.go: TestEquation1, TestEquation1Networks                                                  td-target, td-target-networks
-//	Equation 2          pun.go     CriticLoss           pun_test.go: TestEquation2                                                                         critic-loss
-//	Equation 3          pun.go     Polyak               pun_test.go: TestEquation3                                                                         polyak
-//	Equation 4          pun.go     PredictiveLoss       pun_test.go: TestEquation4                                                                         predictive-loss
-//	Equation 5          pun.go     pun.uncertainty      pun_test.go: TestEquation5, TestEquation5ByHand                                                    uncertainty-std, uncertainty
-//	Equation 6          goals.go   GoalProbabilities    goals_test.go: TestEquation6                                                                       goal-probability
-//	Equation 7          replay.go  SampleProbabilities  replay_test.go: TestEquation7                                                                      per
-//	Equation 8          replay.go  ImportanceWeights    replay_test.go: TestEquation8, TestEquation8Unbiased, TestEquation8Display, TestEquation8Training  per
-//	the scaling         goals.go   scaleUncertainty     goals_test.go: TestScaling                                                                         goal-probability
-//	hindsight           replay.go  futureStep           replay_test.go: TestHindsight, TestHindsightFuture                                                 her-future
-//	the schedule of β   replay.go  PriorityBeta         replay_test.go: TestBeta                                                                           per-beta
-//	the threshold       goals.go   Achievable           goals_test.go: TestThreshold                                                                       achievable
-//	the optimal return  path.go    OptimalReturn        path_test.go: TestOptimalReturn                                                                    optimal-return
+//	formula             file       function             test file       tests              golden
+//	Equation 1          pun.go     TDTarget             pun_test.go     TestEquation1      td-target, td-target-networks
+//	Equation 2          pun.go     CriticLoss           pun_test.go     TestEquation2      critic-loss
+//	Equation 3          pun.go     Polyak               pun_test.go     TestEquation3      polyak
+//	Equation 4          pun.go     PredictiveLoss       pun_test.go     TestEquation4      predictive-loss
+//	Equation 5          pun.go     pun.uncertainty      pun_test.go     TestEquation5      uncertainty-std, uncertainty
+//	Equation 6          goals.go   GoalProbabilities    goals_test.go   TestEquation6      goal-probability
+//	Equation 7          replay.go  SampleProbabilities  replay_test.go  TestEquation7      per
+//	Equation 8          replay.go  ImportanceWeights    replay_test.go  TestEquation8      per
+//	the scaling         goals.go   scaleUncertainty     goals_test.go   TestScaling        goal-probability
+//	hindsight           replay.go  futureStep           replay_test.go  TestHindsight      her-future
+//	the schedule of β   replay.go  PriorityBeta         replay_test.go  TestBeta           per-beta
+//	the threshold       goals.go   Achievable           goals_test.go   TestThreshold      achievable
+//	the optimal return  path.go    OptimalReturn        path_test.go    TestOptimalReturn  optimal-return
 //
 // # Baselines
 //
