@@ -229,12 +229,12 @@ func TestJointGradient(t *testing.T) {
 				if form == "joint" {
 					loss = func() float64 { return critics() + heads() }
 				}
-				near(t, form+" critic", tenfold(u.criticAdam[i].m)[:len(params)], twinGradient(params, loss))
+				nearGradient(t, form+" critic", tenfold(u.criticAdam[i].m)[:len(params)], twinGradient(params, loss))
 				params = twinParams(c.heads[i])
 				if form == "backbone" || form == "authors" {
 					params = append(twinParams(critic...), params...)
 				}
-				near(t, form+" head", tenfold(u.headAdam[i].m), twinGradient(params, heads))
+				nearGradient(t, form+" head", tenfold(u.headAdam[i].m), twinGradient(params, heads))
 			}
 		}
 	}

@@ -87,7 +87,7 @@ func equations() []equation {
 		{"predictive-loss", []int{4}, "PredictiveLoss", checking(checkPredictiveLoss)},
 		{"uncertainty-std", []int{5}, "HeadDeviation", checking(checkDeviation)},
 		{"uncertainty", []int{5}, "pun.uncertainty", checking(checkUncertainty)},
-		{"goal-probability", []int{6}, "GoalProbabilities", checking(checkGoalProbability)},
+		{"goal-probability", []int{6}, "GoalProbabilities, scaleUncertainty", checking(checkGoalProbability)},
 		{"achievable", nil, "Achievable", checking(checkAchievable)},
 		{"per", []int{7, 8}, "SampleProbabilities, ImportanceWeights, replay.importance", checking(checkPriorities)},
 		{"per-beta", nil, "PriorityBeta", checking(checkBeta)},

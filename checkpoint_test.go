@@ -60,21 +60,32 @@ func variants() []Preset {
 		{Authors(), "authors ", "Replay=per"},
 		{Authors(), "authors ", "Replay=td"},
 	} {
-		p := v.preset
-		for change := range strings.FieldsSeq(v.changes) {
-			name, value, _ := strings.Cut(change, "=")
-			if err := p.Set(name, value); err != nil {
-				panic(err)
-			}
-		}
-		all = append(all, Preset{v.name + v.changes, p})
+		all = append(all, changed(v.name, v.preset, v.changes))
 	}
 	return all
 }
 
-// tinyVariants are the variants, all tiny.
+// changed returns a set of parameters with changes such as "Batch=16", called
+// after them.
+func changed(name string, p Params, changes string) Preset {
+	for change := range strings.FieldsSeq(changes) {
+		name, value, _ := strings.Cut(change, "=")
+		if err := p.Set(name, value); err != nil {
+			panic(err)
+		}
+	}
+	return Preset{name + changes, p}
+}
+
+// tinyVariants are the variants, all tiny, and some that set a state or a count
+// which no preset uses.
 func tinyVariants() []Preset {
-	all := variants()
+	all := append(variants(),
+		changed("", Default(), "CandidatesKept=5"),
+		changed("", Default(), "PolicyEvery=3 TargetEvery=2"),
+		changed("", Default(), "UpdatesPerEpisode=7 PolicyEvery=3 TargetEvery=2"),
+		changed("", Default(), "Uncertainty=ensemble EnsembleActions=3"),
+	)
 	for i, v := range all {
 		all[i].Params = tinyPreset(v.Params)
 		if v.Params.Curriculum == "mega" {
@@ -140,6 +151,7 @@ func sameState(t testing.TB, what string, want []byte, a *Agent) {
 }
 
 func TestCheckpointContinues(t *testing.T) {
+	t.Parallel()
 	for i, variant := range tinyVariants() {
 		t.Run(variant.Name, func(t *testing.T) {
 			if testing.Short() && i%3 != 0 {
@@ -254,6 +266,7 @@ func TestTrainStops(t *testing.T) {
 // TestCheckpointCorruption changes every byte of a small checkpoint to every
 // other value, and cuts it off everywhere.
 func TestCheckpointCorruption(t *testing.T) {
+	t.Parallel()
 	data := marshal(t, agentAfter(t, leastParams(), 15))
 	a := agentAfter(t, tinyPreset(Paper()), 12)
 	before := marshal(t, a)
@@ -329,6 +342,15 @@ func TestCheckpointRefusals(t *testing.T) {
 	}
 	if err := new(Agent).UnmarshalBinary(seal(body)); err != nil {
 		t.Errorf("the checkpoint itself: %v", err)
+	}
+
+	// A candidate to be considered again must be a transition of the replay.
+	p := leastParams()
+	p.CandidatesKept = 2
+	kept := agentAfter(t, p, 15)
+	kept.scratch.selection.kept = []int{14, 15}
+	if err := new(Agent).UnmarshalBinary(marshal(t, kept)); err == nil || err.Error() != "qta: checkpoint: candidate 15 of 15 transitions" {
+		t.Errorf("a candidate that is no transition: error %v", err)
 	}
 
 	// The format comes before the checksum, which another format may not have.

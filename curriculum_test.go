@@ -99,6 +99,7 @@ func TestValueDisagreement(t *testing.T) {
 		p := tinyPreset(Default())
 		p.Uncertainty, p.QSwapped = "q", swapped
 		a, _ := walked(t, p, 15) // as many candidates, and fewer than a batch
+		moveTargets(a)
 		a.drawCandidates(&a.scratch.selection)
 		for _, first := range []bool{false, true} {
 			s := &a.scratch.selection
@@ -116,7 +117,7 @@ func TestValueDisagreement(t *testing.T) {
 				}
 				want = append(want, twinSampleDeviation(q))
 			}
-			near(t, fmt.Sprintf("swapped %t, first %t", swapped, first), float32s(s.ε), want)
+			near(t, fmt.Sprintf("disagreement of the critics' Q-values (section 4), swapped %t, first %t", swapped, first), float32s(s.ε), want)
 		}
 	}
 }
@@ -172,20 +173,34 @@ func correlation(x, y []float64) float64 {
 	return sum / (sx * sy)
 }
 
-// naivePriority is the priority of a row of a minibatch, from the networks as
-// they stand.
-func naivePriority(a *Agent, b *batch, row int) float64 {
-	x := float64s(b.x.row(row))
-	s, g, action := x[:2], x[2:4], x[4:]
-	var q []float64
+// naivePriority is the priority of a transition of the replay that is replayed
+// with a goal, from the networks of a as they stand. M is the pair of targets.
+func naivePriority(a *Agent, i int, g []float64, M []int) float64 {
+	s, action := at(a.replay.observation, i, 2), at(a.replay.action, i, 2)
+	next, reached := at(a.replay.nextObservation, i, 2), at(a.replay.nextAchieved, i, 2)
+	reward := -1.0
+	if math.Hypot(reached[0]-g[0], reached[1]-g[1]) < 0.35 {
+		reward = 0
+	}
+	nextAction := twinAct(a.policy.target.vector(), next, g)
+	var q, targets []float64
 	var predictions [][]float64
-	errors := 0.0
-	for i, c := range a.pun.critics {
-		q = append(q, twinValue(c.q.vector(), s, g, action))
-		latent, _ := twinForward(c.q.vector(), x)
+	for k, c := range a.pun.critics {
+		net := c.q.vector()
+		q = append(q, twinValue(net, s, g, action))
+		targets = append(targets, twinValue(a.pun.targets[k].vector(), next, g, nextAction))
+		latent, _ := twinForward(net, slices.Concat(s, g, action))
 		_, p := twinForward(vectorNet{c.head.vector()}, latent)
 		predictions = append(predictions, p)
-		errors += math.Abs(q[i]-float64(forCritic(b.y, i)[row])) / float64(len(a.pun.critics))
+	}
+	least := math.Min(targets[M[0]], targets[M[1]])
+	errors := 0.0
+	for k := range q {
+		if a.params.Uncertainty != "bootstrap" && a.params.Uncertainty != "ensemble" {
+			targets[k] = least // of each critic its own
+		}
+		y := math.Max(-100, math.Min(reward+0.99*targets[k], 0))
+		errors += math.Abs(q[k]-y) / float64(len(q))
 	}
 	switch {
 	case a.params.Replay == "td" && a.params.TDPriority == "error":
@@ -219,7 +234,9 @@ func TestPriorities(t *testing.T) {
 			p = tinyPreset(Authors())
 		}
 		p.Replay, p.TDPriority, p.Uncertainty, p.PriorityAlpha = test.replay, test.td, test.uncertainty, 0.6
+		p.TargetNoise = 0
 		a, env := walked(t, p, 40)
+		moveTargets(a)
 		rng := rand.New(rand.NewPCG(1, 0))
 		for i := range 40 {
 			a.replay.setWeight(i, rng.Float64())
@@ -228,17 +245,17 @@ func TestPriorities(t *testing.T) {
 		for range 5 {
 			b := &a.scratch.batch
 			a.sampleBatch(env, b)
+			M := []int{2, 0}
+			a.learning = pairScript(M, 3)
 			before := agentCopy(t, a)
-			drawn := *b // whose actions the policy's update overwrites
-			drawn.x.data = slices.Clone(b.x.data)
 			a.learn(env)
 			wrote := map[int]float64{}
 			for row, i := range b.transitions {
-				wrote[i] = naivePriority(before, &drawn, row)
+				wrote[i] = naivePriority(before, i, float64s(b.x.row(row)[2:4]), M)
 				largest = math.Max(largest, wrote[i])
 			}
 			for i, priority := range wrote {
-				near(t, fmt.Sprintf("%+v: weight of transition %d", test, i), []float32{float32(a.replay.weights.weight(i))}, []float64{math.Pow(priority, 0.6)})
+				near(t, fmt.Sprintf("%+v: weight of transition %d by the Reading of pun.priorities", test, i), []float32{float32(a.replay.weights.weight(i))}, []float64{math.Pow(priority, 0.6)})
 			}
 			near(t, "the largest", []float32{float32(a.largest)}, []float64{largest})
 		}
@@ -249,59 +266,22 @@ func TestPriorities(t *testing.T) {
 	a.largest = 9
 	trainTo(t, a, 1, nil)
 	if got := a.replay.weights.weight(0); got != 3 {
-		t.Errorf("a new transition weighs %v, want the root of 9", got)
+		t.Errorf("a new transition weighs %v, want the root of 9, the largest priority so far: the Reading of SampleProbabilities", got)
 	}
 }
 
-// agentCopy returns an agent with the same networks.
+// agentCopy returns an agent with the same networks and the same replay.
 func agentCopy(t *testing.T, a *Agent) *Agent {
 	t.Helper()
 	b, err := NewAgent(a.params, a.sizes, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, c := range a.pun.critics {
-		copy(b.pun.critics[i].params, c.params)
+	for i, params := range a.parameters() {
+		copy(b.parameters()[i].values, params.values)
 	}
+	b.replay = a.replay
 	return b
-}
-
-// The weights of the critics' loss are Equation 8 with the probabilities that
-// the whole replay has, those of transitions that are never drawn excepted. It
-// tests QTA, Equation 8.
-func TestTrainingWeights(t *testing.T) {
-	p := tinyPreset(Default())
-	p.Replay, p.Batch, p.PriorityAlpha, p.PriorityBetaSteps = "per", 400, 0.7, 100
-	for _, step := range []int{30, 60, 100, 140} {
-		a, env := walked(t, p, 30)
-		a.step = step
-		rng := rand.New(rand.NewPCG(2, 0))
-		weights := make([]float64, 30)
-		sum, least := 0.0, math.Inf(1)
-		for i := range weights {
-			if i%3 > 0 {
-				weights[i] = 0.01 + rng.Float64()
-				least = math.Min(least, weights[i])
-			}
-			sum += weights[i]
-			a.replay.setWeight(i, weights[i])
-		}
-		b := &a.scratch.batch
-		a.sampleBatch(env, b)
-		β := math.Min(1, 0.3+0.7*float64(step)/100)
-		counts := make([]int, 30)
-		for row, i := range b.transitions {
-			counts[i]++
-			w := math.Pow(30*weights[i]/sum, -β) / math.Pow(30*least/sum, -β)
-			near(t, fmt.Sprintf("step %d, transition %d", step, i), b.weights[0][row:row+1], []float64{w})
-		}
-		for i, c := range counts {
-			p := weights[i] / sum
-			if d := math.Abs(float64(c) - 400*p); d > 5*math.Sqrt(400*p*(1-p)) {
-				t.Errorf("transition %d drawn %d times of 400, want about %.0f", i, c, 400*p)
-			}
-		}
-	}
 }
 
 // What makes no sense together is refused, and everything else is an agent.

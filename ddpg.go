@@ -47,6 +47,9 @@ func newActor(widths []int) *policy {
 
 // act returns the actions of network, which is net or target, for B rows of s
 // and g: tanh of its output, B by action. They stand until the next call.
+//
+// Reading: the paper does not say how an action is kept within its bounds; the
+// tanh is that of the authors' code.
 func (π *policy) act(w *workers, network *mlp, x matrix) matrix {
 	if x.rows > π.actions.rows {
 		π.actions = newMatrix(x.rows, π.actions.cols)

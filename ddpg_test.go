@@ -155,3 +155,19 @@ func TestNormalizer(t *testing.T) {
 		}
 	}
 }
+
+func TestPolicyGradient(t *testing.T) {
+	for seed := range uint64(4) {
+		for _, l2 := range []float64{0, 1, 2.5} {
+			c := newGradientCase(seed)
+			u := ensemble(c.still, c.critics, c.heads, len(c.b.s))
+			π := newActor(c.actor.widths("actor"))
+			π.net.load("actor", c.actor)
+			c.still.ActionL2 = l2
+			got := π.learn(nil, u, c.b.x(), &c.still)
+			loss := func() float64 { return twinPolicyLoss(c.actor, c.critics, c.b, l2) }
+			near(t, "loss", []float32{float32(got)}, []float64{loss()})
+			nearGradient(t, "gradient", π.gradient.params, twinGradient(twinParams(c.actor...), loss))
+		}
+	}
+}

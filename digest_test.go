@@ -49,6 +49,7 @@ func digestOf(t *testing.T, p Params, k kernel) digest {
 // TestDigests holds runs to bytes that are the same on every architecture, in
 // one set with fused multiply-adds and one without.
 func TestDigests(t *testing.T) {
+	t.Parallel()
 	const path, remedy = "testdata/digests.json", "if results are meant to change, raise Version and run: go test -run TestDigests -update"
 	var want digests
 	data, err := os.ReadFile(path)

@@ -46,13 +46,7 @@ func TestGaussianLoss(t *testing.T) {
 			dp := make([]float32, rows*(width+1))
 			got := GaussianLoss(dp, table("p", p, 0).data, table("s", s, 0).data, width)
 			near(t, "loss", []float32{float32(got)}, []float64{loss()})
-			want := twinGradient(inputs, loss)
-			for i, e := range want {
-				// A tiny variance makes for large third derivatives.
-				if d := math.Abs(float64(dp[i]) - e); d > 1e-4*(1+math.Abs(e)) {
-					t.Errorf("width %d: gradient %d is %v, want %v", width, i, dp[i], e)
-				}
-			}
+			nearGradient(t, fmt.Sprint("width ", width), dp, twinGradient(inputs, loss))
 		}
 	}
 	// By hand: with z = ln(e-1) the variance is 1 + 1e-6, so that the loss of an
@@ -124,7 +118,7 @@ func TestEnsembleGradients(t *testing.T) {
 					}
 					return sum / float64(3*len(c.b.s))
 				}
-				near(t, form+" critic", got[:len(params)], twinGradient(params, func() float64 {
+				nearGradient(t, form+" critic", got[:len(params)], twinGradient(params, func() float64 {
 					loss := twinCriticLoss(critic, own, false)
 					if form == "joint" {
 						loss += head()
@@ -138,7 +132,7 @@ func TestEnsembleGradients(t *testing.T) {
 				if form == "backbone" {
 					params = append(twinParams(critic...), params...)
 				}
-				near(t, form+" head", tenfold(u.headAdam[i].m), twinGradient(params, head))
+				nearGradient(t, form+" head", tenfold(u.headAdam[i].m), twinGradient(params, head))
 			}
 		}
 	}

@@ -23,6 +23,7 @@ func TestFused(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles the package for other processors")
 	}
+	t.Parallel()
 	compiler, err := exec.LookPath("go")
 	if err != nil {
 		t.Skipf("needs the go command: %v", err)

@@ -51,6 +51,9 @@ func (queryTheAgent) goal(a *Agent, first bool) []float64 {
 
 // selectGoal is section 3.2: it returns the transition whose achieved goal is
 // to be pursued.
+//
+// Reading: uncertainties are scaled over the candidates that the threshold has
+// left; sections 3.2 and 3.3 name no order of the two.
 func (a *Agent) selectGoal(first bool) int {
 	s := &a.scratch.selection
 	a.drawCandidates(s)
@@ -156,11 +159,14 @@ func (a *Agent) policyActions(x matrix) {
 }
 
 // Achievable returns the candidates whose mean value q is at least c T, in the
-// same order and the same memory, or all of them where none is. It implements
-// the threshold at the end of section 3.3.
+// same order and the same memory, or all of them where none is.
+//
+// It implements QTA, the threshold (Section 3.3).
 //
 // Reading: Q is taken at the episode's start with the policy's action, and T
 // is the horizon; a candidate exactly at the threshold stays.
+//
+// Reading: where no candidate passes, all are kept, as in the authors' code.
 func Achievable(candidates []int, q []float64, c float64, T int) []int {
 	limit := float64(c * float64(T))
 	passes := func(v float64) bool { return v >= limit }
@@ -259,6 +265,9 @@ func (a *Agent) drawActions(actions matrix, n int, rng stream) {
 //
 // Reading: with N = 1 and where all uncertainties are equal every scaled value
 // is 0; where no weight is positive all candidates are equally likely.
+//
+// Reading: every positive weight counts. The authors' code has zero for one
+// below 1e-4, beside the 35 of the most uncertain candidate.
 func GoalProbabilities(p, ε []float64, m, b float64) {
 	scaleUncertainty(p, ε)
 	sum := 0.0
@@ -277,6 +286,8 @@ func GoalProbabilities(p, ε []float64, m, b float64) {
 
 // scaleUncertainty sets scaled to (ε - min ε) / (max ε - min ε), or to zeros
 // where that is 0/0. It is part of QTA, Equation 6.
+//
+// It implements QTA, the scaling (Section 3.2).
 func scaleUncertainty(scaled, ε []float64) {
 	low, high := slices.Min(ε), slices.Max(ε)
 	for k := range ε {

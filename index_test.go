@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"text/tabwriter"
@@ -18,16 +17,38 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// indexRow is one equation, as the source tells.
-type indexRow struct {
-	number                  int
-	section, file, function string
-	tests, golden           []string
+// indexed are the formulas of the index: the displayed ones by their numbers,
+// and those in the text by name, each in the order of the paper with its
+// section.
+var indexed = []struct{ name, section string }{
+	{"Equation 1", "3.1"},
+	{"Equation 2", "3.1"},
+	{"Equation 3", "3.1"},
+	{"Equation 4", "3.1"},
+	{"Equation 5", "3.2"},
+	{"Equation 6", "3.2"},
+	{"Equation 7", "3.3"},
+	{"Equation 8", "3.3"},
+	{"the scaling", "3.2"},
+	{"hindsight", "3.3"},
+	{"the schedule of β", "3.3"},
+	{"the threshold", "3.3"},
+	{"the optimal return", "4"},
 }
 
+// indexRow is one formula, as the source tells.
+type indexRow struct {
+	name, section, file, function string
+	test                          string // with which the names of all its tests begin
+	golden                        []string
+}
+
+// testFile returns the name of the file that the tests belong to.
+func (r indexRow) testFile() string { return strings.TrimSuffix(r.file, ".go") + "_test.go" }
+
 var (
-	implements = regexp.MustCompile(`It implements QTA, Equation (\d+) \(Section ([\d.]+)\)\.`)
-	tests      = regexp.MustCompile(`It tests QTA, Equation (\d+)\.`)
+	implements = regexp.MustCompile(`It implements QTA, ([^(.]+) \(Section ([\d.]+)\)[.,]`)
+	tests      = regexp.MustCompile(`It tests QTA, ([^.]+)\.`)
 )
 
 // parsePackage returns the package's files, tests included, in order.
@@ -69,7 +90,7 @@ func equationIndex(t *testing.T) []indexRow {
 	t.Helper()
 	_, files, names := parsePackage(t)
 	var rows []indexRow
-	functions, testsOf := map[string]bool{}, map[int][]string{}
+	functions, testsOf := map[string]bool{}, map[string][]string{}
 	for _, name := range names {
 		for _, d := range files[name].Decls {
 			f, ok := d.(*ast.FuncDecl)
@@ -78,39 +99,56 @@ func equationIndex(t *testing.T) []indexRow {
 			}
 			if strings.HasSuffix(name, "_test.go") {
 				for _, m := range tests.FindAllStringSubmatch(sentence(f.Doc), -1) {
-					n, _ := strconv.Atoi(m[1])
-					testsOf[n] = append(testsOf[n], f.Name.Name)
+					testsOf[m[1]] = append(testsOf[m[1]], f.Name.Name)
+					saysWhatItTests(t, f, m[1])
 				}
 				continue
 			}
 			functions[functionName(f)] = true
 			for _, m := range implements.FindAllStringSubmatch(sentence(f.Doc), -1) {
-				n, _ := strconv.Atoi(m[1])
-				rows = append(rows, indexRow{number: n, section: m[2], file: name, function: functionName(f)})
+				rows = append(rows, indexRow{name: m[1], section: m[2], file: name, function: functionName(f)})
 			}
 		}
 	}
-	slices.SortFunc(rows, func(a, b indexRow) int { return a.number - b.number })
+	place := func(r indexRow) int {
+		return slices.IndexFunc(indexed, func(e struct{ name, section string }) bool { return e.name == r.name })
+	}
+	slices.SortFunc(rows, func(a, b indexRow) int { return place(a) - place(b) })
 	for i := range rows {
 		r := &rows[i]
-		r.tests = testsOf[r.number]
-		delete(testsOf, r.number)
-		home := false
+		all := testsOf[r.name]
+		delete(testsOf, r.name)
+		number, home := 0, false
+		fmt.Sscanf(r.name, "Equation %d", &number)
 		for _, e := range equations() {
-			if slices.Contains(e.numbers, r.number) {
+			here := slices.Contains(strings.Split(e.function, ", "), r.function)
+			home = home || here
+			if here && number == 0 || slices.Contains(e.numbers, number) {
 				r.golden = append(r.golden, e.name)
-				home = home || slices.Contains(strings.Split(e.function, ", "), r.function)
 			}
 		}
-		if len(r.tests) == 0 {
-			t.Errorf("no test says that it tests QTA, Equation %d", r.number)
+		if len(all) == 0 {
+			t.Errorf("no test says that it tests QTA, %s", r.name)
+			continue
+		}
+		r.test = slices.Min(all)
+		if number > 0 {
+			r.test = fmt.Sprint("TestEquation", number)
+		}
+		for _, test := range append(all, r.test) {
+			if !declares(files[r.testFile()], test) {
+				t.Errorf("%s tests %s, whose function is in %s, and is not in %s", test, r.name, r.file, r.testFile())
+			}
+			if !strings.HasPrefix(test, r.test) {
+				t.Errorf("%s tests %s, and its name does not begin with %s", test, r.name, r.test)
+			}
 		}
 		if !home {
-			t.Errorf("the table of equations() has no vectors for %s, the home of Equation %d", r.function, r.number)
+			t.Errorf("the table of equations() has no vectors for %s, the home of %s", r.function, r.name)
 		}
 	}
-	for n, names := range testsOf {
-		t.Errorf("%v test Equation %d, which has no home", names, n)
+	for name, of := range testsOf {
+		t.Errorf("%v test %s, which has no home", of, name)
 	}
 	for _, e := range equations() {
 		for f := range strings.SplitSeq(e.function, ", ") {
@@ -122,19 +160,57 @@ func equationIndex(t *testing.T) []indexRow {
 	return rows
 }
 
-// The sections of the eight equations, by number.
-var equationSections = []string{"3.1", "3.1", "3.1", "3.1", "3.2", "3.2", "3.3", "3.3"}
+// declares reports whether a file, which may be nil, declares a function.
+func declares(f *ast.File, name string) bool {
+	return f != nil && slices.ContainsFunc(f.Decls, func(d ast.Decl) bool {
+		fd, ok := d.(*ast.FuncDecl)
+		return ok && fd.Name.Name == name
+	})
+}
 
-func TestIndexHomes(t *testing.T) {
-	var got []string
-	for i, r := range equationIndex(t) {
-		if r.number != i+1 {
-			t.Fatalf("home %d in order is %s of Equation %d; each of 1 to %d needs exactly one", i+1, r.function, r.number, len(equationSections))
+// saysWhatItTests holds the messages of a test to naming its formula: the texts
+// of what reports an error.
+func saysWhatItTests(t *testing.T, f *ast.FuncDecl, formula string) {
+	t.Helper()
+	reports := []string{"Error", "Errorf", "Fatal", "Fatalf", "near", "nearGradient", "frequency", "mustPanic"}
+	ast.Inspect(f, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
 		}
-		got = append(got, r.section)
+		var name string
+		switch function := call.Fun.(type) {
+		case *ast.Ident:
+			name = function.Name
+		case *ast.SelectorExpr:
+			name = function.Sel.Name
+		}
+		if !slices.Contains(reports, name) {
+			return true
+		}
+		said, texts := false, 0
+		ast.Inspect(call, func(n ast.Node) bool {
+			if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING {
+				texts++
+				said = said || strings.Contains(text.Value, formula)
+			}
+			return true
+		})
+		if texts > 0 && !said {
+			t.Errorf("%s has a message that does not name %s", f.Name.Name, formula)
+		}
+		return true
+	})
+}
+
+// Every formula has exactly one home.
+func TestIndexHomes(t *testing.T) {
+	got := slices.Clone(indexed[:0])
+	for _, r := range equationIndex(t) {
+		got = append(got, struct{ name, section string }{r.name, r.section})
 	}
-	if diff := cmp.Diff(equationSections, got); diff != "" {
-		t.Errorf("sections of the equations (-want +got):\n%s", diff)
+	if !slices.Equal(indexed, got) {
+		t.Errorf("homes and their sections are of %v, want %v", got, indexed)
 	}
 }
 
@@ -145,9 +221,9 @@ func TestIndex(t *testing.T) {
 
 	var table bytes.Buffer
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "N\tfile\tfunction\ttest\tgolden")
+	fmt.Fprintln(w, "formula\tfile\tfunction\ttest file\ttests\tgolden")
 	for _, r := range rows {
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", r.number, r.file, r.function, strings.Join(r.tests, ", "), strings.Join(r.golden, ", "))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.name, r.file, r.function, r.testFile(), r.test, strings.Join(r.golden, ", "))
 	}
 	w.Flush()
 	var block strings.Builder
@@ -159,14 +235,11 @@ func TestIndex(t *testing.T) {
 	section := regexp.MustCompile(`(?s)(// # Equations\n//\n(?:// [^\n]*\n)+//\n)((?://\t[^\n]*\n)*)(//\n)?(// # )`)
 	replaceSection(t, "qta.go", section, "${1}"+escape(block.String())+"//\n${4}")
 
-	if _, err := os.Stat("README.md"); err != nil {
-		return
-	}
 	block.Reset()
-	block.WriteString("| equation | section | function | test | golden vectors |\n|---|---|---|---|---|\n")
+	block.WriteString("| formula | section | function | tests | golden vectors |\n|---|---|---|---|---|\n")
 	for _, r := range rows {
-		fmt.Fprintf(&block, "| %d | %s | `%s` in [%s](%[4]s) | `%[5]s` | `%[6]s` |\n", r.number, r.section, r.function, r.file,
-			strings.Join(r.tests, "`, `"), strings.Join(r.golden, "`, `"))
+		fmt.Fprintf(&block, "| %s | %s | `%s` in [%s](%[4]s) | `%s` in [%s](%[6]s) | `%[7]s` |\n", r.name, r.section, r.function, r.file,
+			r.test, r.testFile(), strings.Join(r.golden, "`, `"))
 	}
 	markers := regexp.MustCompile(`(?s)(<!-- equations -->\n).*?(<!-- /equations -->)`)
 	replaceSection(t, "README.md", markers, "${1}"+escape(block.String())+"${2}")
@@ -175,8 +248,7 @@ func TestIndex(t *testing.T) {
 func escape(s string) string { return strings.ReplaceAll(s, "$", "$$") }
 
 // replaceSection fails unless replacing what the expression matches leaves the
-// file as it is; with -update it writes the file instead. A README without the
-// markers is right as it is.
+// file as it is; with -update it writes the file instead.
 func replaceSection(t *testing.T, name string, section *regexp.Regexp, replacement string) {
 	t.Helper()
 	text, err := os.ReadFile(name)
@@ -184,9 +256,7 @@ func replaceSection(t *testing.T, name string, section *regexp.Regexp, replaceme
 		t.Fatal(err)
 	}
 	if !section.Match(text) {
-		if name != "README.md" {
-			t.Errorf("%s has no section for the index, matching %s", name, section)
-		}
+		t.Errorf("%s has no section for the index of equations, matching %s", name, section)
 		return
 	}
 	want := section.ReplaceAll(text, []byte(replacement))

@@ -1,6 +1,7 @@
 package qta
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -151,12 +152,32 @@ func TestCutoffMoves(t *testing.T) {
 	}
 }
 
+// twinValuesFromStart returns the mean value over the critics of MEGA's candidates
+// as goals from where the agent is, by the policy's action there.
+func twinValuesFromStart(a *Agent, candidates []int) []float64 {
+	actor := a.policy.net.vector()
+	var critics []vectorNet
+	for _, c := range a.pun.critics {
+		critics = append(critics, c.q.vector())
+	}
+	values := make([]float64, len(candidates))
+	for k, i := range candidates {
+		g := at(a.replay.nextAchieved, i, a.sizes.Goal)
+		action := twinAct(actor, a.observation, g)
+		for _, c := range critics {
+			values[k] += twinValue(c, a.observation, g, action) / float64(len(critics))
+		}
+	}
+	return values
+}
+
 // The cutoff adapts as a naive replay of the rules has it, with values that are
 // drawn anew and outcomes that come in spells.
 func TestCutoffAdapts(t *testing.T) {
 	p := tinyPreset(Default())
 	p.Curriculum, p.Discount, p.Horizon = "mega", 0.9, 10
 	a, _ := walked(t, p, 40)
+	moveTargets(a)
 	m := a.curriculum.(*mega)
 	floor := -(1 - math.Pow(0.9, 8)) / 0.1
 	naive := naiveMEGA{-3, -3, floor, nil}
@@ -181,8 +202,10 @@ func TestCutoffAdapts(t *testing.T) {
 		}
 		before := m.cutoff.value
 		goal := m.goal(a, true)
-		naive.selection(slices.Min(m.q), success)
-		if math.Abs(m.cutoff.value-naive.cutoff) > 1e-12 || math.Abs(m.cutoff.lowest-naive.minCutoff) > 1e-12 || len(m.outcomes) != len(naive.window) {
+		q := twinValuesFromStart(a, m.candidates)
+		near(t, fmt.Sprintf("selection %d: Q of the candidates from the episode's start (MEGA's code)", k), float32s(m.q), q)
+		naive.selection(slices.Min(q), success)
+		if math.Abs(m.cutoff.value-naive.cutoff) > 1e-4 || math.Abs(m.cutoff.lowest-naive.minCutoff) > 1e-4 || len(m.outcomes) != len(naive.window) {
 			t.Fatalf("selection %d: cutoff %v, lowest %v, window of %d, want %v, %v and %d", k,
 				m.cutoff.value, m.cutoff.lowest, len(m.outcomes), naive.cutoff, naive.minCutoff, len(naive.window))
 		}
@@ -205,7 +228,7 @@ func TestCutoffAdapts(t *testing.T) {
 		// The goal is the one of least density among those within reach.
 		best, bestDensity := -1, math.Inf(1)
 		for j, i := range m.candidates {
-			if d := m.density.log(at(a.replay.nextAchieved, i, 2)); m.q[j] >= naive.cutoff && d < bestDensity {
+			if d := m.density.log(at(a.replay.nextAchieved, i, 2)); q[j] >= naive.cutoff && d < bestDensity {
 				best, bestDensity = i, d
 			}
 		}
@@ -215,6 +238,41 @@ func TestCutoffAdapts(t *testing.T) {
 	}
 	if !testing.Short() && (lows < 3 || highs < 3) {
 		t.Errorf("the cutoff fell %d times and rose %d times: this shows little", lows, highs)
+	}
+}
+
+// An agent that is restored chooses on as it would have without: by the cutoff,
+// the lowest value that bounds it, the window of outcomes, and the steps at the
+// goal.
+func TestMEGARestored(t *testing.T) {
+	p := tinyPreset(Default())
+	p.Curriculum = "mega"
+	a, _ := walked(t, p, 40)
+	for _, c := range a.pun.critics {
+		c.q.layers[len(c.q.layers)-1].b[0] = 0 // Q is near 0, which lowers nothing
+	}
+	m := a.curriculum.(*mega)
+	m.cutoff.value, m.cutoff.lowest = -4, -4.75
+	m.outcomes = []bool{true, true, true, true, true, true, true, true, true}
+	m.succeeded, m.stepsAtGoal = true, 7
+	b := new(Agent)
+	if err := b.UnmarshalBinary(marshal(t, a)); err != nil {
+		t.Fatal(err)
+	}
+	restored := b.curriculum.(*mega)
+	if got, want := b.curriculum.randomAction(b), a.curriculum.randomAction(a); got != want {
+		t.Errorf("restored, an action is random with probability %v, want %v", got, want)
+	}
+	// The first choice fills the window, the second lowers the cutoff by 1, but
+	// not below the lowest value, and begins the window anew.
+	for choice, want := range []struct {
+		cutoff float64
+		window int
+	}{{-4, 10}, {-4.75, 1}} {
+		goal, wantGoal := slices.Clone(b.curriculum.goal(b, true)), m.goal(a, true)
+		if restored.cutoff.value != want.cutoff || len(restored.outcomes) != want.window || !slices.Equal(goal, wantGoal) {
+			t.Errorf("choice %d of a restored agent: cutoff %v, %d outcomes, goal %v, want %v, %d and %v; the lowest value so far bounds the cutoff", choice+1, restored.cutoff.value, len(restored.outcomes), goal, want.cutoff, want.window, wantGoal)
+		}
 	}
 }
 
@@ -344,8 +402,6 @@ func TestMEGATrains(t *testing.T) {
 	}
 }
 
-// A fit to 10,000 points and the density of 100 candidates, as at the beginning
-// of every episode.
 // A NaN among the coordinates is a NaN of the density, not a point left out.
 func TestLogDensityNaN(t *testing.T) {
 	nan, scratch := math.NaN(), make([]float64, 2)
@@ -360,6 +416,8 @@ func TestLogDensityNaN(t *testing.T) {
 	}
 }
 
+// A fit to 10,000 points and the density of 100 candidates, as at the beginning
+// of every episode.
 func BenchmarkMEGADensity(b *testing.B) {
 	p := Default()
 	p.Curriculum = "mega"

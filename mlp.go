@@ -87,6 +87,8 @@ func (l layer) backwardInput(w *workers, dx, dy, wT matrix, e epilogue) {
 
 // An mlp is a multilayer perceptron: affine layers with ReLU between them. Its
 // output is linear.
+//
+// Reading: the paper names no activation; ReLU is that of the authors' code.
 type mlp struct {
 	params []float32 // W and b of every layer in turn
 	layers []layer
@@ -142,6 +144,9 @@ const (
 
 // An adam is the optimiser's state for one vector of parameters: Adam, by
 // Kingma and Ba (2015), Algorithm 1.
+//
+// Reading: section 3.1 has "gradient descent" and the table learning rates; the
+// steps are Adam's, as in the authors' code.
 type adam struct {
 	m, v         []float32 // first and second moment
 	beta1, beta2 float64   // β₁ᵗ and β₂ᵗ

@@ -161,3 +161,71 @@ func TestChunks(t *testing.T) {
 		}
 	}
 }
+
+// TestInputGradient has the gradient with respect to a network's input.
+func TestInputGradient(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 0))
+	for range 20 {
+		widths := []int{1 + rng.IntN(5), 1 + rng.IntN(5), 1 + rng.IntN(5), 1 + rng.IntN(3)}
+		widths = widths[rng.IntN(3):]
+		rows := 1 + rng.IntN(4)
+		net, x, dy := randomNet(rng, widths...), randomRows(rng, rows, widths[0]), randomRows(rng, rows, widths[len(widths)-1])
+		m, p := net.network("net"), newPass(widths)
+		m.forward(nil, p, table("x", x, 0))
+		copy(p.dx[len(net)].data, table("dy", dy, 0).data)
+		got := m.inputGradient(p, rows)
+		var inputs []*float64
+		for _, row := range x {
+			for i := range row {
+				inputs = append(inputs, &row[i])
+			}
+		}
+		nearGradient(t, fmt.Sprint(widths), got.data[:len(inputs)], twinGradient(inputs, func() float64 {
+			sum := 0.0
+			for r := range x {
+				_, y := twinForward(net, x[r])
+				for i := range y {
+					sum += y[i] * dy[r][i]
+				}
+			}
+			return sum
+		}))
+	}
+}
+
+// TestAdam has several steps, with decay and with gradients of all magnitudes.
+func TestAdam(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 0))
+	for _, decay := range []float64{0, 0.1} {
+		for _, threads := range []int{1, 2} {
+			const n = 50
+			twin := vectorLayer{B: randomRows(rng, 1, n)[0]}
+			params, a, w := float32s(twin.B), newAdam(n), newWorkers(threads)
+			want := newTwinAdam()
+			for range 20 {
+				gradient := randomRows(rng, 1, n)[0]
+				for i := range gradient {
+					gradient[i] = float64(float32(math.Ldexp(gradient[i], -i/2)))
+				}
+				a.step(w, params, float32s(gradient), 0.02, decay)
+				want.step(twinParams(twin), gradient, 0.02, decay)
+				near(t, fmt.Sprintf("decay %v", decay), params, twin.B)
+			}
+			w.close()
+		}
+	}
+}
+
+// A moment that would be denormal becomes zero, and the parameter stays.
+func TestAdamFlushes(t *testing.T) {
+	a := newAdam(1)
+	params := []float32{1}
+	a.step(nil, params, []float32{1e-30}, 0.01, 0)
+	after := params[0]
+	for range 1000 {
+		a.step(nil, params, []float32{0}, 0, 0)
+	}
+	if a.m[0] != 0 || a.v[0] != 0 || params[0] != after {
+		t.Errorf("after 1000 zero gradients m is %v, v %v and the parameter went from %v to %v", a.m[0], a.v[0], after, params[0])
+	}
+}

@@ -37,10 +37,10 @@ type Params struct {
 	ActionL2       float64 `source:"Reading: the paper is silent, the authors' code" range:"[0,1000]"`      // weight of the mean squared action in the policy's loss
 	LearningStarts int     `source:"Reading: the paper is silent, the authors' code" range:"[1,100000000]"` // updates begin at the step after this one
 
-	UpdatesPerEpisode int     `source:"Reading: one update follows every environment step" range:"[0,1e6]"` // updates in a row at each episode's end; 0 has one after each step
-	TargetEvery       int     `source:"Equation 3: each update has one" range:"[1,1e6]"`                    // updates from one step of the target networks to the next
-	PolicyEvery       int     `source:"Reading: each update has one, as in DDPG" range:"[1,1e6]"`           // updates from one step of the policy to the next, as TD3 delays them
-	GradientClip      float64 `source:"Reading: none" range:"[0,1e6]"`                                      // largest magnitude of an element of a gradient; 0 has no limit
+	UpdatesPerEpisode int     `source:"Reading: one update follows every environment step" range:"[0,1e6]"`       // updates in a row at each episode's end; 0 has one after each step
+	TargetEvery       int     `source:"Reading: Equation 3 has no schedule, each update has one" range:"[1,1e6]"` // updates from one step of the target networks to the next
+	PolicyEvery       int     `source:"Reading: each update has one, as in DDPG" range:"[1,1e6]"`                 // updates from one step of the policy to the next, as TD3 delays them
+	GradientClip      float64 `source:"Reading: none" range:"[0,1e6]"`                                            // largest magnitude of an element of a gradient; 0 has no limit
 
 	ClipReturns  bool    `source:"Reading: the only values that rewards of -1 and 0 can add up to"`    // clip Equation 1's target to [LowestReturn, 0]
 	LowestReturn float64 `source:"Reading: 0 stands for the bound -1/(1-Discount)" range:"(-Inf,0]"`   // lower end of the clip

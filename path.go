@@ -192,8 +192,10 @@ func (m *Maze) Hops(perCell int) *Lattice {
 }
 
 // OptimalReturn returns the largest sum of rewards for reaching a goal that is
-// hops steps away: -(hops-1), since the last of them earns 0 (Section 4,
-// Environments). For no hops it is 0. It panics if hops is negative.
+// hops steps away: -(hops-1), since the last of them earns 0. For no hops it is
+// 0. It panics if hops is negative.
+//
+// It implements QTA, the optimal return (Section 4).
 func OptimalReturn(hops int) float64 {
 	return OptimalValue(1, hops)
 }

@@ -482,6 +482,10 @@ func (u *pun) headGradient(w *workers, i int, ξ, prediction matrix, b *batch, w
 //
 // Reading: the paper names no estimate of one transition; the heads' deviation
 // at (s, a, g) is what the authors' code takes, after relabelling.
+//
+// Differs: Schaul et al. (2016, section 3.3) add a small constant to |TD error|.
+// Here, as in the authors' code, a transition whose priority is zero is never
+// drawn again. Where they have one critic, this is the mean over all.
 func (u *pun) priorities(d []float64, b *batch, p *Params) {
 	values := u.values
 	switch {

@@ -5,17 +5,71 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTDTarget has values worked out by hand. It tests QTA, Equation 1.
-func TestTDTarget(t *testing.T) {
+// TestEquation1 has values worked out by hand. It tests QTA, Equation 1.
+func TestEquation1(t *testing.T) {
 	y := make([]float32, 4)
 	TDTarget(y, []float32{-1, 0, -1, -1}, []float32{-2, -8, 4, 0}, []float32{-4, -6, 2, 0}, 0.5)
 	if diff := cmp.Diff([]float32{-3, -4, 0, -1}, y); diff != "" {
-		t.Errorf("targets (-want +got):\n%s", diff)
+		t.Errorf("Equation 1: targets (-want +got):\n%s", diff)
+	}
+}
+
+// The target is Equation 1 with networks, and the clip that Params names, by
+// the twins; with noise, a' stays within the noise's bound and the action
+// space. It tests QTA, Equation 1.
+func TestEquation1Networks(t *testing.T) {
+	for _, test := range []struct {
+		change    func(*Params)
+		low, high float64
+	}{
+		{func(p *Params) { p.ClipReturns = false }, math.Inf(-1), math.Inf(1)},
+		{func(p *Params) {}, -100, 0},
+		{func(p *Params) { p.Discount = 0.75 }, -4, 0},
+		{func(p *Params) { p.LowestReturn = -2 }, -2, 0},
+		{func(p *Params) { p.TargetNoise, p.TargetClip = 0.5, 0.25 }, -100, 0},
+	} {
+		p := Paper()
+		test.change(&p)
+		a := targetAgent(p)
+		b := &a.scratch.batch
+		a.learning = pairScript([]int{3, 1}, 4)
+		if p.TargetNoise > 0 {
+			a.learning = newStream(1, forLearning)
+		}
+		a.target(b)
+		actor := a.policy.target.vector()
+		clipped, moved := 0, 0
+		for k := range b.y[0] {
+			s, g := float64s(b.next.row(k)[:3]), float64s(b.next.row(k)[3:5])
+			actions := twinAct(actor, s, g)
+			if p.TargetNoise > 0 {
+				for c, v := range b.next.row(k)[5:] {
+					if d := math.Abs(float64(v) - actions[c]); d > 0.25+1e-5 || math.Abs(float64(v)) > 1 {
+						t.Errorf("Equation 1: a' is %v, without noise %v", v, actions[c])
+					} else if d > 1e-5 {
+						moved++
+					}
+				}
+				continue
+			}
+			y := math.Min(twinValue(a.pun.targets[3].vector(), s, g, actions), twinValue(a.pun.targets[1].vector(), s, g, actions))
+			y = float64(b.r[k]) + p.Discount*y
+			if y < test.low || y > test.high {
+				clipped++
+			}
+			near(t, fmt.Sprintf("Equation 1: target clipped to [%v, %v]", test.low, test.high), b.y[0][k:k+1], []float64{min(max(y, test.low), test.high)})
+		}
+		if p.TargetNoise > 0 && moved < 16 {
+			t.Errorf("Equation 1: %d of 32 components of a' moved by noise", moved)
+		} else if p.TargetNoise == 0 && p.ClipReturns && clipped == 0 {
+			t.Error("Equation 1: no target of this test is clipped")
+		}
 	}
 }
 
@@ -44,59 +98,6 @@ func targetAgent(p Params) *Agent {
 	return a
 }
 
-// The target is Equation 1 with networks, and the clip that Params names, by
-// the twins; with noise, a' stays within the noise's bound and the action
-// space. It tests QTA, Equation 1.
-func TestAgentTarget(t *testing.T) {
-	for _, test := range []struct {
-		change    func(*Params)
-		low, high float64
-	}{
-		{func(p *Params) { p.ClipReturns = false }, math.Inf(-1), math.Inf(1)},
-		{func(p *Params) {}, -100, 0},
-		{func(p *Params) { p.Discount = 0.75 }, -4, 0},
-		{func(p *Params) { p.LowestReturn = -2 }, -2, 0},
-		{func(p *Params) { p.TargetNoise, p.TargetClip = 0.5, 0.25 }, -100, 0},
-	} {
-		p := Paper()
-		test.change(&p)
-		a := targetAgent(p)
-		b := &a.scratch.batch
-		a.learning = pairScript([]int{3, 1}, 4)
-		if p.TargetNoise > 0 {
-			a.learning = newStream(1, forLearning)
-		}
-		a.target(b)
-		actor := a.policy.target.vector()
-		clipped, moved := 0, 0
-		for k := range b.y[0] {
-			s, g := float64s(b.next.row(k)[:3]), float64s(b.next.row(k)[3:5])
-			actions := twinAct(actor, s, g)
-			if p.TargetNoise > 0 {
-				for c, v := range b.next.row(k)[5:] {
-					if d := math.Abs(float64(v) - actions[c]); d > 0.25+1e-5 || math.Abs(float64(v)) > 1 {
-						t.Errorf("a' is %v, without noise %v", v, actions[c])
-					} else if d > 1e-5 {
-						moved++
-					}
-				}
-				continue
-			}
-			y := math.Min(twinValue(a.pun.targets[3].vector(), s, g, actions), twinValue(a.pun.targets[1].vector(), s, g, actions))
-			y = float64(b.r[k]) + p.Discount*y
-			if y < test.low || y > test.high {
-				clipped++
-			}
-			near(t, fmt.Sprintf("target clipped to [%v, %v]", test.low, test.high), b.y[0][k:k+1], []float64{min(max(y, test.low), test.high)})
-		}
-		if p.TargetNoise > 0 && moved < 16 {
-			t.Errorf("%d of 32 components of a' moved by noise", moved)
-		} else if p.TargetNoise == 0 && p.ClipReturns && clipped == 0 {
-			t.Error("no target of this test is clipped")
-		}
-	}
-}
-
 // Each ordered pair of different critics is as likely as another.
 func TestDrawPair(t *testing.T) {
 	rng := newStream(3, forLearning)
@@ -117,9 +118,199 @@ func TestDrawPair(t *testing.T) {
 	}
 }
 
-// TestUncertainty holds the uncertainty of candidates, in pieces of all sizes,
+// TestEquation2 holds the critics' loss and gradient to the twin's, for
+// the whole ensemble: after Adam's first step m is (1-β₁) times the gradient.
+// It tests QTA, Equation 2.
+//
+// With PredictiveGradient joint the loss is the sum of Equations 2 and 4, the
+// latter on the same minibatch or on one of its own.
+func TestEquation2(t *testing.T) {
+	for seed := range uint64(4) {
+		for _, weighted := range []bool{false, true} {
+			for _, form := range []string{"joint", "joint, own draw", "together", "apart"} {
+				c := newGradientCase(seed)
+				c.still.HeadOwnDraw = form == "apart" || form == "joint, own draw"
+				joint := strings.HasPrefix(form, "joint")
+				if c.still.PredictiveGradient = "head"; joint {
+					c.still.PredictiveGradient, c.still.PredictiveWeight = "joint", 1.5
+				}
+				u := ensemble(c.still, c.critics, c.heads, len(c.b.s))
+				b := c.b.batch()
+				if weighted {
+					b.weights = [][]float32{float32s(c.b.w)}
+				}
+				headsOf, heads := c.b, b
+				if c.still.HeadOwnDraw {
+					headsOf = randomBatch(rand.New(rand.NewPCG(seed, 8)), 6, Sizes{Observation: 3, Goal: 2, Action: 4}, 3)
+					heads = headsOf.batch()
+				}
+				got, gotHead := u.learn(nil, b, heads, &c.still, false)
+				mean, meanHead := 0.0, 0.0
+				for i, critic := range c.critics {
+					critics := func() float64 { return twinCriticLoss(critic, c.b, weighted) }
+					head := func() float64 { return twinPredictiveLoss(critic, c.heads[i], headsOf, "mse") }
+					loss := critics
+					if joint {
+						loss = func() float64 { return critics() + 1.5*head() }
+					}
+					mean += critics() / 3
+					nearGradient(t, "Equation 2, "+form+": critic", tenfold(u.criticAdam[i].m), twinGradient(twinParams(critic...), loss))
+					if form != "apart" {
+						meanHead += head() / 3
+						nearGradient(t, "Equation 2, with 4, "+form+": head", tenfold(u.headAdam[i].m), twinGradient(twinParams(c.heads[i]), func() float64 {
+							if joint {
+								return 1.5 * head()
+							}
+							return head()
+						}))
+					}
+				}
+				near(t, "Equation 2, "+form+": losses", []float32{float32(got), float32(gotHead)}, []float64{mean, meanHead})
+			}
+		}
+	}
+}
+
+// TestEquation3 has several steps on whole networks, by any number of threads. It
+// tests QTA, Equation 3.
+func TestEquation3(t *testing.T) {
+	for _, ρ := range []float64{0, 0.5, 0.95, 0.995, 1} {
+		for _, threads := range []int{0, 1, 2} {
+			c := newGradientCase(2)
+			rng := rand.New(rand.NewPCG(7, 0))
+			u := ensemble(c.still, c.critics, c.heads, 1)
+			w := newWorkers(max(1, threads))
+			if threads == 0 {
+				w = nil
+			}
+			targets := randomNets(rng, 3, 9, 5, 7, 1)
+			for i, n := range targets {
+				u.targets[i].load("target", n)
+			}
+			for range 10 {
+				u.updateTargets(w, ρ)
+				for i, n := range targets {
+					twinPolyak(twinParams(n...), twinParams(c.critics[i]...), ρ)
+					var want []float64
+					for _, p := range twinParams(n...) {
+						want = append(want, *p)
+					}
+					near(t, fmt.Sprint("Equation 3: ρ = ", ρ), u.targets[i].params, want)
+				}
+			}
+			w.close()
+		}
+	}
+	mustPanic(t, "Equation 3: Polyak of networks of two sizes", func() { Polyak(make([]float32, 2), make([]float32, 3), 0.5) })
+}
+
+// TestEquation4 holds the predictive loss and its gradient to the twin's, in
+// the head alone and on through the backbone. It tests QTA, Equation 4.
+func TestEquation4(t *testing.T) {
+	for seed := range uint64(4) {
+		for _, form := range []string{"squared", "norm"} {
+			for _, backbone := range []bool{false, true} {
+				c := newGradientCase(seed)
+				c.still.HeadLoss, c.still.PredictiveGradient = form, "head"
+				if backbone {
+					c.still.PredictiveGradient = "separate"
+				}
+				u := ensemble(c.still, c.critics, c.heads, len(c.b.s))
+				got := u.learnHeads(nil, c.b.batch(), &c.still, false)
+				mean := 0.0
+				for i, critic := range c.critics {
+					loss := func() float64 { return twinPredictiveLoss(critic, c.heads[i], c.b, form) }
+					mean += loss() / 3
+					params := twinParams(c.heads[i])
+					if backbone {
+						params = append(twinParams(critic...), params...)
+					}
+					nearGradient(t, fmt.Sprintf("Equation 4: %s, backbone %t", form, backbone), tenfold(u.headAdam[i].m), twinGradient(params, loss))
+				}
+				near(t, "Equation 4: loss", []float32{float32(got)}, []float64{mean})
+			}
+		}
+	}
+}
+
+// At a prediction without error the norm has no gradient; zero is right.
+func TestNormAtZero(t *testing.T) {
+	dp := []float32{1, 1, 1, 1}
+	loss := predictiveNorm(dp, []float32{1, 2, 3, 4}, []float32{1, 2, 0, 0}, 2)
+	if want := []float32{0, 0, 0.3, 0.4}; loss != 2.5 || !slices.Equal(dp, want) {
+		t.Errorf("loss %v and gradient %v, want 2.5 and %v", loss, dp, want)
+	}
+}
+
+// With separate steps critics and heads have an optimiser each for everything,
+// which must not see the other's gradient, whichever goes first.
+func TestBackboneOptimisers(t *testing.T) {
+	for _, headsFirst := range []bool{false, true} {
+		c := newGradientCase(9)
+		c.still.PredictiveGradient = "separate"
+		u := ensemble(c.still, c.critics, c.heads, len(c.b.s))
+		heads := func() { u.learnHeads(nil, c.b.batch(), &c.still, false) }
+		if headsFirst {
+			heads()
+		}
+		u.learn(nil, c.b.batch(), nil, &c.still, false)
+		if !headsFirst {
+			heads()
+		}
+		for i, critic := range c.critics {
+			params := append(twinParams(critic...), twinParams(c.heads[i])...)
+			nearGradient(t, "critic", tenfold(u.criticAdam[i].m), twinGradient(params, func() float64 { return twinCriticLoss(critic, c.b, false) }))
+			nearGradient(t, "head", tenfold(u.headAdam[i].m), twinGradient(params, func() float64 { return twinPredictiveLoss(critic, c.heads[i], c.b, "squared") }))
+		}
+	}
+}
+
+// Once an evaluation was perfect, CriticDecay times what the critics' optimiser
+// moves is added to its gradient, and HeadDecay times what the heads' moves: the
+// authors' code, where that is all parameters for both.
+func TestDecay(t *testing.T) {
+	const criticDecay, headDecay = 0.25, 0.75
+	for _, gradient := range []string{"joint", "head", "separate"} {
+		for _, perfect := range []bool{false, true} {
+			c := newGradientCase(5)
+			c.still.PredictiveGradient, c.still.CriticDecay, c.still.HeadDecay = gradient, criticDecay, headDecay
+			u := ensemble(c.still, c.critics, c.heads, len(c.b.s))
+			b := c.b.batch()
+			u.learn(nil, b, b, &c.still, perfect)
+			if gradient == "separate" {
+				u.learnHeads(nil, b, &c.still, perfect)
+			}
+			for i, critic := range c.critics {
+				φ, head := twinParams(critic...), twinParams(c.heads[i])
+				squares := func(params []*float64) (sum float64) {
+					for _, p := range params {
+						if perfect {
+							sum += *p * *p
+						}
+					}
+					return sum
+				}
+				criticLoss := func() float64 { return twinCriticLoss(critic, c.b, false) }
+				headLoss := func() float64 { return twinPredictiveLoss(critic, c.heads[i], c.b, "squared") }
+				critics, heads := criticLoss, headLoss
+				switch gradient {
+				case "joint":
+					critics = func() float64 { return criticLoss() + headLoss() }
+				case "separate":
+					φ = append(φ, head...)
+					head = φ
+				}
+				what := fmt.Sprintf("PredictiveGradient %s, perfect %t", gradient, perfect)
+				nearGradient(t, what+": the critics' optimiser with CriticDecay", tenfold(u.criticAdam[i].m), twinGradient(φ, func() float64 { return critics() + criticDecay/2*squares(φ) }))
+				nearGradient(t, what+": the heads' optimiser with HeadDecay", tenfold(u.headAdam[i].m), twinGradient(head, func() float64 { return heads() + headDecay/2*squares(head) }))
+			}
+		}
+	}
+}
+
+// TestEquation5 holds the uncertainty of candidates, in pieces of all sizes,
 // to the twins. It tests QTA, Equation 5.
-func TestUncertainty(t *testing.T) {
+func TestEquation5(t *testing.T) {
 	for _, rows := range []int{1, 3, 7, 100} {
 		c := newGradientCase(4)
 		rng := rand.New(rand.NewPCG(8, 0))
@@ -140,17 +331,17 @@ func TestUncertainty(t *testing.T) {
 		}
 		got := make([]float64, n)
 		u.uncertainty(nil, got, b.x(), table("actions", actions, 0))
-		near(t, fmt.Sprintf("in pieces of %d", rows), float32s(got), want)
+		near(t, fmt.Sprintf("Equation 5: in pieces of %d", rows), float32s(got), want)
 	}
 }
 
-// TestHeadDeviation has deviations worked out by hand: of 1, 2, 3 it is 1, of 0,
-// 0, 6 it is the root of 12.
-func TestHeadDeviation(t *testing.T) {
+// TestEquation5ByHand has deviations worked out by hand: of 1, 2, 3 it is 1, of
+// 0, 0, 6 the root of 12. It tests QTA, Equation 5.
+func TestEquation5ByHand(t *testing.T) {
 	u := make([]float64, 2)
 	HeadDeviation(u, [][]float32{{1, 0, 5, 7}, {2, 0, 5, 7}, {3, 6, 5, 7}}, 2)
 	if want := []float64{(1 + math.Sqrt(12)) / 2, 0}; math.Abs(u[0]-want[0]) > 1e-15 || u[1] != 0 {
-		t.Errorf("HeadDeviation = %v, want %v", u, want)
+		t.Errorf("Equation 5: HeadDeviation = %v, want %v", u, want)
 	}
 }
 
@@ -168,15 +359,6 @@ func TestMeanValues(t *testing.T) {
 		want = append(want, sum/3)
 	}
 	near(t, "mean values", float32s(got), want)
-}
-
-// At a prediction without error the norm has no gradient; zero is right.
-func TestNormAtZero(t *testing.T) {
-	dp := []float32{1, 1, 1, 1}
-	loss := predictiveNorm(dp, []float32{1, 2, 3, 4}, []float32{1, 2, 0, 0}, 2)
-	if want := []float32{0, 0, 0.3, 0.4}; loss != 2.5 || !slices.Equal(dp, want) {
-		t.Errorf("loss %v and gradient %v, want 2.5 and %v", loss, dp, want)
-	}
 }
 
 // Targets start equal to their critics, and critics differ.

@@ -18,17 +18,23 @@
 // # Equations
 //
 // The paper numbers none of its eight displayed formulas; they are numbered
-// here in the order of appearance.
+// here in the order of appearance. Those in its text have a name.
+// The names of a formula's tests begin alike.
 //
-//	N  file       function             test                                        golden
-//	1  pun.go     TDTarget             TestTDTarget, TestAgentTarget               td-target, td-target-networks
-//	2  pun.go     CriticLoss           TestCriticGradient                          critic-loss
-//	3  pun.go     Polyak               TestPolyak                                  polyak
-//	4  pun.go     PredictiveLoss       TestHeadGradient                            predictive-loss
-//	5  pun.go     pun.uncertainty      TestUncertainty                             uncertainty-std, uncertainty
-//	6  goals.go   GoalProbabilities    TestGoalProbabilities                       goal-probability
-//	7  replay.go  SampleProbabilities  TestSampleProbabilities                     per
-//	8  replay.go  ImportanceWeights    TestTrainingWeights, TestImportanceWeights  per
+//	formula             file       function             test file       tests              golden
+//	Equation 1          pun.go     TDTarget             pun_test.go     TestEquation1      td-target, td-target-networks
+//	Equation 2          pun.go     CriticLoss           pun_test.go     TestEquation2      critic-loss
+//	Equation 3          pun.go     Polyak               pun_test.go     TestEquation3      polyak
+//	Equation 4          pun.go     PredictiveLoss       pun_test.go     TestEquation4      predictive-loss
+//	Equation 5          pun.go     pun.uncertainty      pun_test.go     TestEquation5      uncertainty-std, uncertainty
+//	Equation 6          goals.go   GoalProbabilities    goals_test.go   TestEquation6      goal-probability
+//	Equation 7          replay.go  SampleProbabilities  replay_test.go  TestEquation7      per
+//	Equation 8          replay.go  ImportanceWeights    replay_test.go  TestEquation8      per
+//	the scaling         goals.go   scaleUncertainty     goals_test.go   TestScaling        goal-probability
+//	hindsight           replay.go  futureStep           replay_test.go  TestHindsight      her-future
+//	the schedule of β   replay.go  PriorityBeta         replay_test.go  TestBeta           per-beta
+//	the threshold       goals.go   Achievable           goals_test.go   TestThreshold      achievable
+//	the optimal return  path.go    OptimalReturn        path_test.go    TestOptimalReturn  optimal-return
 //
 // # Baselines
 //
@@ -593,6 +599,9 @@ func (a *Agent) evaluation(env Env, o TrainOptions) error {
 //
 // Reading: success is read at the last step alone, as in the authors' code;
 // the paper says "evaluation performance".
+//
+// Reading: a rollout is at the goal where the reward is 0, in a maze closer than
+// 0.35; the authors' evaluation also counts a distance of 0.35 itself.
 //
 // The error is an [*EnvError] if the environment breaks its contract.
 func (a *Agent) Evaluate(env Env, rollouts int, seed uint64) (float64, error) {

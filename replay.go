@@ -6,9 +6,12 @@ import "math/rand/v2"
 // relabelling with goals achieved later in the same episode (HER, section
 // 3.3), and the formulas of prioritised experience replay, Equations 7 and 8.
 
-// A replay holds every transition of a run; nothing is evicted. Transition i
-// belongs to episode i / horizon: episodes have a fixed length, and the running
-// one takes part as it grows.
+// A replay holds every transition of a run. Transition i belongs to episode i /
+// horizon: episodes have a fixed length, and the running one takes part as it
+// grows.
+//
+// Reading: nothing is evicted, as in the authors' code, whose buffer has room
+// for a whole run; the paper names no size.
 type replay struct {
 	sizes   Sizes
 	horizon int
@@ -101,8 +104,8 @@ func (b *replay) drawByEpisode(rng stream) int {
 // with, given u uniform on [0, 1): one of i to n-1, where n is the length of
 // i's trajectory so far, all alike.
 //
-// It implements the strategy "future" of HER (Andrychowicz et al., 2017,
-// section 4.5), part of section 3.3.
+// It implements QTA, hindsight (Section 3.3), by the strategy "future" of HER
+// (Andrychowicz et al., 2017, section 4.5).
 //
 // Reading: a transition's own outcome, i itself, is among them; section 3.3
 // says "later in its trajectory", and the public codes include it.
@@ -112,6 +115,10 @@ func futureStep(i, n int, u float64) int {
 
 // draw returns the goal that transition i is replayed with: with probability
 // k/(k+1) one achieved later in its episode, else its own.
+//
+// Reading: it is the goal achieved at a later transition, as in HER; section 3.3
+// has "the goal of a transition later in its trajectory", which could be the one
+// pursued there.
 func (b *replay) draw(i int, k float64, rng *rand.Rand) []float64 {
 	if rng.Float64() < k/(k+1) {
 		future := futureStep(i, b.episodeEnd(i), rng.Float64())
@@ -127,8 +134,13 @@ func (b *replay) draw(i int, k float64, rng *rand.Rand) []float64 {
 // It implements QTA, Equation 7 (Section 3.3).
 //
 // Reading: a new transition, whose priority is not known yet, takes the
-// largest one seen so far, and at least 1, as in PER's Algorithm 1 (Schaul et
-// al., 2016).
+// largest one seen so far, as in PER's Algorithm 1 (Schaul et al., 2016), and at
+// least 1, which is the rule of the authors' code: where deviations stay below
+// 1, it puts what no update has seen before all else.
+//
+// Reading: the transitions of a minibatch are drawn one by one, with
+// replacement, as in the authors' code; Schaul et al. (2016, appendix B.2.1)
+// draw one from each of as many equal parts of the sum.
 func SampleProbabilities(P, p []float64, α float64) {
 	sum := 0.0
 	for j := range p {
@@ -149,7 +161,8 @@ func SampleProbabilities(P, p []float64, α float64) {
 //
 // Differs: the display has 1/p_j, two lines after calling p a priority; Schaul
 // et al. (2016, section 3.4) have the probability P(j), without which the
-// weights would not undo the bias.
+// weights would not undo the bias. It has no effect in training: divided by the
+// largest weight, both are (p_min/p_j)^β with the table's α of 1.
 //
 // Reading: weights are divided by their maximum, as Schaul et al. do "for
 // stability"; the maximum is over the whole buffer, as in the authors' code,
@@ -181,8 +194,12 @@ func importance(P float64, n int, β float64) float64 {
 }
 
 // PriorityBeta returns β at environment step t: from initial at step 0 to 1 at
-// step steps, linearly, and 1 from there on (section 3.3 and the table's last
-// rows).
+// step steps, linearly, and 1 from there on.
+//
+// It implements QTA, the schedule of β (Section 3.3).
+//
+// Reading: it is linear, as in Schaul et al. (2016, section 3.4); section 3.3
+// has "gradually".
 func PriorityBeta(t int, initial float64, steps int) float64 {
 	return min(1, initial+float64((1-initial)*float64(t)/float64(steps)))
 }

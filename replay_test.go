@@ -1,6 +1,7 @@
 package qta
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -9,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSampleProbabilities has exact values. It tests QTA, Equation 7.
-func TestSampleProbabilities(t *testing.T) {
+// TestEquation7 has exact values. It tests QTA, Equation 7.
+func TestEquation7(t *testing.T) {
 	for _, test := range []struct {
 		p    []float64
 		α    float64
@@ -25,15 +26,15 @@ func TestSampleProbabilities(t *testing.T) {
 		P := make([]float64, len(test.p))
 		SampleProbabilities(P, test.p, test.α)
 		if diff := cmp.Diff(test.want, P, approximately); diff != "" {
-			t.Errorf("priorities %v, α %v (-want +got):\n%s", test.p, test.α, diff)
+			t.Errorf("Equation 7: priorities %v, α %v (-want +got):\n%s", test.p, test.α, diff)
 		}
 	}
 }
 
 var approximately = cmp.Comparer(func(x, y float64) bool { return math.Abs(x-y) <= 1e-12*(1+math.Abs(x)) })
 
-// TestImportanceWeights has exact values. It tests QTA, Equation 8.
-func TestImportanceWeights(t *testing.T) {
+// TestEquation8 has exact values. It tests QTA, Equation 8.
+func TestEquation8(t *testing.T) {
 	for _, test := range []struct {
 		P        []float64
 		n        int
@@ -48,14 +49,15 @@ func TestImportanceWeights(t *testing.T) {
 		w := make([]float64, len(test.P))
 		ImportanceWeights(w, test.P, test.n, test.β, test.least)
 		if diff := cmp.Diff(test.want, w, approximately); diff != "" {
-			t.Errorf("P %v, n %d, β %v, least %v (-want +got):\n%s", test.P, test.n, test.β, test.least, diff)
+			t.Errorf("Equation 8: P %v, n %d, β %v, least %v (-want +got):\n%s", test.P, test.n, test.β, test.least, diff)
 		}
 	}
 }
 
 // With β = 1 the weights undo the bias: a weighted sum over prioritised draws
-// has the mean of a uniform one, whatever the values are.
-func TestImportanceWeightsUnbiased(t *testing.T) {
+// has the mean of a uniform one, whatever the values are. It tests QTA,
+// Equation 8.
+func TestEquation8Unbiased(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 0))
 	for range 50 {
 		n := 1 + rng.IntN(20)
@@ -72,19 +74,47 @@ func TestImportanceWeightsUnbiased(t *testing.T) {
 			expected += P[i] * w[i] * value
 		}
 		if math.Abs(mean-expected) > 1e-12 {
-			t.Errorf("expectation %v of the weighted draw, mean %v", expected, mean)
+			t.Errorf("Equation 8: expectation %v of the weighted draw, mean %v", expected, mean)
 		}
 	}
 }
 
-func TestPriorityBeta(t *testing.T) {
+// Divided by the largest, the weights of the display, which has the priority
+// where the code has the probability, are the same where α is 1; with another α
+// they are not. It tests QTA, Equation 8.
+func TestEquation8Display(t *testing.T) {
+	rng := rand.New(rand.NewPCG(14, 0))
+	for range 50 {
+		n, β := 2+rng.IntN(20), rng.Float64()
+		priority, P, w := make([]float64, n), make([]float64, n), make([]float64, n)
+		for i := range priority {
+			priority[i] = 0.01 + rng.Float64()
+		}
+		for _, α := range []float64{1, 0.5} {
+			SampleProbabilities(P, priority, α)
+			ImportanceWeights(w, P, n, β, slices.Min(P))
+			worst := 0.0
+			for i := range w {
+				display := math.Pow(1/float64(n)/priority[i], β)
+				largest := math.Pow(1/float64(n)/slices.Min(priority), β)
+				worst = math.Max(worst, math.Abs(w[i]-display/largest))
+			}
+			if (worst < 1e-12) != (α == 1) {
+				t.Errorf("Equation 8: with α = %v the weights of the display differ by up to %v", α, worst)
+			}
+		}
+	}
+}
+
+// β is linear between its two ends. It tests QTA, the schedule of β.
+func TestBeta(t *testing.T) {
 	p := Paper()
 	for _, test := range []struct {
 		t    int
 		want float64
 	}{{0, 0.3}, {100_000, 0.65}, {200_000, 1}, {10_000_000, 1}} {
 		if got := PriorityBeta(test.t, p.PriorityBeta, p.PriorityBetaSteps); math.Abs(got-test.want) > 1e-15 {
-			t.Errorf("β at step %d is %v, want %v", test.t, got, test.want)
+			t.Errorf("the schedule of β: β at step %d is %v, want %v", test.t, got, test.want)
 		}
 	}
 	// The authors' code adds t/2e5 and cuts off at 1.
@@ -92,7 +122,7 @@ func TestPriorityBeta(t *testing.T) {
 	for _, step := range []int{0, 1, 70_000, 139_999, 140_000, 150_000} {
 		got, want := PriorityBeta(step, a.PriorityBeta, a.PriorityBetaSteps), math.Min(1, 0.3+float64(step)/2e5)
 		if math.Abs(got-want) > 1e-12 {
-			t.Errorf("the authors' β at step %d is %v, want %v", step, got, want)
+			t.Errorf("the schedule of β: the authors' β at step %d is %v, want %v", step, got, want)
 		}
 	}
 }
@@ -109,8 +139,8 @@ func numberedReplay(n, horizon int) *replay {
 }
 
 // Relabelled goals come from the transition itself or later in its episode so
-// far, all alike; k of k+1 are relabelled.
-func TestDraw(t *testing.T) {
+// far, all alike; k of k+1 are relabelled. It tests QTA, hindsight.
+func TestHindsight(t *testing.T) {
 	const n, horizon = 23, 5 // four episodes and the beginning of a fifth
 	rng := rand.New(rand.NewPCG(6, 0))
 	b := numberedReplay(n, horizon)
@@ -122,13 +152,15 @@ func TestDraw(t *testing.T) {
 			for range draws {
 				if g := b.draw(i, k, rng)[0]; g == float64(-1-i) {
 					own++
+				} else if g < 0 {
+					t.Fatalf("hindsight: transition %d with the goal that was pursued in %v; it takes the goals achieved later", i, -1-g)
 				} else {
 					counts[int(g)]++
 				}
 			}
 			check := func(what string, count int, p float64) {
 				if d := math.Abs(float64(count) - draws*p); d > 5*math.Sqrt(draws*p*(1-p)) {
-					t.Errorf("k = %v, transition %d: %s %d times of %d, want about %.0f", k, i, what, count, draws, draws*p)
+					t.Errorf("hindsight: k = %v, transition %d: %s %d times of %d, want about %.0f", k, i, what, count, draws, draws*p)
 				}
 			}
 			check("its own goal", own, 1/(k+1))
@@ -163,13 +195,55 @@ func TestReplayGrow(t *testing.T) {
 	}
 }
 
-// With u just below 1 the last step of the trajectory is drawn, and no later.
-func TestFutureStep(t *testing.T) {
+// With u just below 1 the last step of the trajectory is drawn, and no later. It
+// tests QTA, hindsight.
+func TestHindsightFuture(t *testing.T) {
 	for n := 1; n < 60; n++ {
 		for i := range n {
 			if first, last := futureStep(i, n, 0), futureStep(i, n, math.Nextafter(1, 0)); first != i || last != n-1 {
-				t.Errorf("futureStep(%d, %d, u) goes from %d to %d", i, n, first, last)
+				t.Errorf("hindsight: futureStep(%d, %d, u) goes from %d to %d", i, n, first, last)
 			}
+		}
+	}
+}
+
+// The weights of the critics' loss are Equation 8 with the probabilities that
+// the whole replay has, those of transitions that are never drawn excepted. It
+// tests QTA, Equation 8.
+func TestEquation8Training(t *testing.T) {
+	p := tinyPreset(Default())
+	p.Replay, p.Batch, p.PriorityAlpha, p.PriorityBetaSteps = "per", 400, 0.7, 100
+	for _, step := range []int{30, 60, 100, 140} {
+		a, env := walked(t, p, 30)
+		a.step = step
+		rng := rand.New(rand.NewPCG(2, 0))
+		weights := make([]float64, 30)
+		sum, least := 0.0, math.Inf(1)
+		for i := range weights {
+			if i%3 > 0 {
+				weights[i] = 0.01 + rng.Float64()
+				if i == 7 {
+					weights[i] = 1e-5 // not drawn, and the least of the buffer all the same
+				}
+				least = math.Min(least, weights[i])
+			}
+			sum += weights[i]
+			a.replay.setWeight(i, weights[i])
+		}
+		b := &a.scratch.batch
+		a.sampleBatch(env, b)
+		β := math.Min(1, 0.3+0.7*float64(step)/100)
+		counts := make([]int, 30)
+		for row, i := range b.transitions {
+			counts[i]++
+			w := math.Pow(30*weights[i]/sum, -β) / math.Pow(30*least/sum, -β)
+			near(t, fmt.Sprintf("Equation 8: step %d, transition %d, over the largest weight of the whole buffer", step, i), b.weights[0][row:row+1], []float64{w})
+		}
+		for i, c := range counts {
+			frequency(t, fmt.Sprintf("Equation 8: transition %d, by Equation 7", i), c, 400, weights[i]/sum)
+		}
+		if counts[7] > 0 {
+			t.Errorf("Equation 8: step %d: the transition of the largest weight is drawn: this shows nothing of the buffer's", step)
 		}
 	}
 }

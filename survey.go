@@ -21,10 +21,17 @@ type Survey struct {
 // panics. Chance comes from the seed and the step alone, and training is not
 // changed.
 //
-// Reading: the captions of Figure 5 say "value function for all states"; it is
-// shown as the value of every point as a goal from the start, which is what its
-// "optimal value function" can be compared with. The state of Equation 5 is the
-// point for each candidate.
+// Reading: the caption of Figure 5 has the "value function for all states"; it
+// is shown as the value of every point as a goal from the start, which is what
+// its "optimal value function" can be compared with. The state of Equation 5 is
+// the point for each candidate.
+//
+// Reading: that value is of the policy's action, and is not clipped; the
+// authors' script has the action zero, and clips at -50.
+//
+// Reading: the caption has the "average error among the three predictive heads"
+// in the fourth column, and the text "the estimated epistemic uncertainty" there;
+// it is shown as Equation 5.
 func (a *Agent) Survey(start, desired []float64, points [][]float64, samples int) Survey {
 	if a.sizes.Observation != a.sizes.Goal {
 		panic(fmt.Sprintf("qta: Survey with observations of %d and goals of %d", a.sizes.Observation, a.sizes.Goal))

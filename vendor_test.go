@@ -43,8 +43,9 @@ type scratchModule struct {
 }
 
 // newScratchModule skips the test where there is no go command, and when it
-// should be short.
+// should be short. What it is for takes long, so that other tests run beside it.
 func newScratchModule(t *testing.T) scratchModule {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("builds the package for other systems")
 	}
@@ -82,19 +83,13 @@ func (m scratchModule) run(environment []string, command ...string) string {
 	return string(out)
 }
 
-// build builds the module's program in all ways that the README names, and
-// trains with two of them.
-func (m scratchModule) build() {
+// train builds the module's program, and trains with it.
+func (m scratchModule) train(environment []string, flags ...string) {
 	m.t.Helper()
-	m.run([]string{"CGO_ENABLED=0"}, "go", "build", "-o", "native.exe", ".")
-	m.run(nil, "go", "build", "-tags", "purego", "-o", "purego.exe", ".")
-	m.run([]string{"GOARCH=arm64"}, "go", "build", "-o", "arm64", ".")
-	m.run([]string{"GOOS=js", "GOARCH=wasm"}, "go", "build", "-o", "wasm", ".")
-	for _, program := range []string{"native.exe", "purego.exe"} {
-		got := m.run(nil, filepath.Join(m.dir, program))
-		if !strings.HasPrefix(got, "solved after ") || !strings.HasSuffix(got, "00 steps, error <nil>\n") {
-			m.t.Errorf("%s printed %q", program, got)
-		}
+	m.run(environment, slices.Concat([]string{"go", "build", "-o", "line.exe"}, flags, []string{"."})...)
+	got := m.run(nil, filepath.Join(m.dir, "line.exe"))
+	if !strings.HasPrefix(got, "solved after ") || !strings.HasSuffix(got, "00 steps, error <nil>\n") {
+		m.t.Errorf("%v %v: the program printed %q", environment, flags, got)
 	}
 }
 
@@ -144,11 +139,12 @@ func TestVectors(t *testing.T) {
 	if diff := cmp.Diff([]string{"modules.txt", "qta"}, vendored); diff != "" {
 		t.Errorf("the directory vendor (-want +got):\n%s", diff)
 	}
-	m.build()
+	m.train([]string{"CGO_ENABLED=0"})
 	m.run(nil, "go", "test", ".")
 }
 
-// TestVendorFiles copies the files that the README's second way names.
+// TestVendorFiles copies the files that the README's second way names, and builds
+// them in all ways that it names.
 func TestVendorFiles(t *testing.T) {
 	m := newScratchModule(t)
 	for _, name := range slices.Concat(globNames(t, "*.go"), globNames(t, "*.s")) {
@@ -157,7 +153,10 @@ func TestVendorFiles(t *testing.T) {
 		}
 	}
 	m.write("main.go", strings.Replace(readText(t, lineExample), `"qta"`, `"scratch/internal/qta"`, 1))
-	m.build()
+	m.train([]string{"CGO_ENABLED=0"})
+	m.train(nil, "-tags", "purego")
+	m.run([]string{"GOARCH=arm64"}, "go", "build", "-o", "arm64", ".")
+	m.run([]string{"GOOS=js", "GOARCH=wasm"}, "go", "build", "-o", "wasm", ".")
 }
 
 // globNames returns the names, without directories, that match a pattern.

@@ -1,0 +1,329 @@
+package qta
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestEquation6 has exact values. It tests QTA, Equation 6.
+func TestEquation6(t *testing.T) {
+	for _, test := range []struct {
+		ε    []float64
+		m, b float64
+		want []float64
+	}{
+		{[]float64{2, 3, 4}, 1, 1, []float64{2. / 9, 3. / 9, 4. / 9}},
+		{[]float64{0, 4, 8}, 4, -1, []float64{0, 0.25, 0.75}},
+		{[]float64{0, 4, 8}, 4, -4, []float64{1. / 3, 1. / 3, 1. / 3}},
+		{[]float64{0, 1, 2, 4}, 1, -2, []float64{0.25, 0.25, 0.25, 0.25}},
+		{[]float64{5, 5}, 626, -591, []float64{0.5, 0.5}},
+		{[]float64{5}, 626, -591, []float64{1}},
+		{[]float64{5}, 0, 1, []float64{1}},
+		{[]float64{1, 2}, -1, 1, []float64{1, 0}},
+	} {
+		p := make([]float64, len(test.ε))
+		GoalProbabilities(p, test.ε, test.m, test.b)
+		if diff := cmp.Diff(test.want, p, approximately); diff != "" {
+			t.Errorf("Equation 6: ε = %v, m = %v, b = %v (-want +got):\n%s", test.ε, test.m, test.b, diff)
+		}
+	}
+	// In general probabilities add up to 1 and rise with the uncertainty, and
+	// nothing changes where all uncertainties are scaled and shifted.
+	rng := rand.New(rand.NewPCG(1, 0))
+	for range 200 {
+		n := 1 + rng.IntN(30)
+		ε, other, p, q := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+		for k := range ε {
+			ε[k] = rng.Float64()
+			other[k] = 4*ε[k] + 7
+		}
+		m := 10 * rng.Float64()
+		b := -m * rng.Float64()
+		GoalProbabilities(p, ε, m, b)
+		GoalProbabilities(q, other, m, b)
+		sum := 0.0
+		for k := range p {
+			sum += p[k]
+			if math.Abs(p[k]-q[k]) > 1e-9 {
+				t.Errorf("Equation 6: probability %v, scaled and shifted %v", p[k], q[k])
+			}
+			for l := range p {
+				if ε[k] < ε[l] && p[k] > p[l] {
+					t.Errorf("Equation 6: probability %v for ε = %v, %v for %v", p[k], ε[k], p[l], ε[l])
+				}
+			}
+		}
+		if math.Abs(sum-1) > 1e-12 {
+			t.Errorf("Equation 6: probabilities add up to %v", sum)
+		}
+	}
+}
+
+// The least uncertainty becomes 0 and the largest 1; what is equal becomes 0. It
+// tests QTA, the scaling.
+func TestScaling(t *testing.T) {
+	for _, test := range []struct{ ε, want []float64 }{
+		{[]float64{2, 6, 3, 4}, []float64{0, 1, 0.25, 0.5}},
+		{[]float64{-1, -3}, []float64{1, 0}},
+		{[]float64{7, 7, 7}, []float64{0, 0, 0}},
+		{[]float64{7}, []float64{0}},
+		{[]float64{0, 1e-300}, []float64{0, 1}},
+	} {
+		got := make([]float64, len(test.ε))
+		scaleUncertainty(got, test.ε)
+		if diff := cmp.Diff(test.want, got, approximately); diff != "" {
+			t.Errorf("the scaling: uncertainties %v (-want +got):\n%s", test.ε, diff)
+		}
+	}
+}
+
+// A candidate of exactly c T stays, and all stay where none reaches it. It tests
+// QTA, the threshold.
+func TestThreshold(t *testing.T) {
+	for _, test := range []struct {
+		q    []float64
+		want []int
+	}{
+		{[]float64{-9, -11, -10, -10.001, 0}, []int{0, 2, 4}},
+		{[]float64{-11, -12}, []int{0, 1}},
+		{[]float64{-10}, []int{0}},
+		{nil, []int{}},
+	} {
+		candidates := []int{}
+		for k := range test.q {
+			candidates = append(candidates, k)
+		}
+		if diff := cmp.Diff(test.want, Achievable(candidates, test.q, -0.5, 20)); diff != "" {
+			t.Errorf("the threshold: values %v (-want +got):\n%s", test.q, diff)
+		}
+	}
+}
+
+// Draws are as frequent as their probabilities, also where these add up to a
+// little less than 1; what has probability 0 is never drawn.
+func TestDrawFrom(t *testing.T) {
+	const n = 40000
+	rng := newStream(1, forGoals)
+	p := []float64{0, 0.25, 0, 0.5, 0.2, 0.05, 0}
+	counts := make([]int, len(p))
+	for range n {
+		counts[drawFrom(p, rng)]++
+	}
+	for k, c := range counts {
+		if math.Abs(float64(c)-n*p[k]) > 5*math.Sqrt(n*p[k]*(1-p[k])) {
+			t.Errorf("%d drawn %d times of %d, its probability is %v", k, c, n, p[k])
+		}
+	}
+	if got := drawFrom([]float64{0, 1e-300, 1e-300, 0}, rng); got != 2 {
+		t.Errorf("with almost no probability %d is drawn, want the last that has any", got)
+	}
+}
+
+// A chosen goal is one of the candidates, achievable where it is an episode's
+// first, and of high uncertainty: only m ε + b > 0 has a chance.
+func TestSelection(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(*Params)
+	}{
+		{"default", func(*Params) {}},
+		{"desired goal", func(p *Params) { p.UncertaintyGoal = "desired" }},
+		{"start state", func(p *Params) { p.FirstGoalState = "start" }},
+		{"shared actions", func(p *Params) { p.SharedActions = true }},
+		{"all candidates", func(p *Params) { p.Candidates = 1000 }},
+		{"bootstrap", func(p *Params) { p.Uncertainty, p.EnsembleActions = "bootstrap", 3 }},
+		{"ensemble", func(p *Params) { p.Uncertainty, p.EnsembleActions = "ensemble", 3 }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := tinyPreset(Default())
+			p.Batch = 7 // so that candidates come in pieces
+			test.change(&p)
+			a, _ := walked(t, p, 95)
+			moveTargets(a)
+			d := 2 // random actions of an estimate
+			if p.Uncertainty != "pun" {
+				d = 3
+			}
+			critics, actor := []vectorNet{}, a.policy.net.vector()
+			var heads []vectorLayer
+			for _, c := range a.pun.critics {
+				critics, heads = append(critics, c.q.vector()), append(heads, c.head.vector())
+			}
+			// A threshold that about half of the candidates pass.
+			values := make([]float64, a.replay.n)
+			for i := range values {
+				g := at(a.replay.achieved, i, 2)
+				for _, c := range critics {
+					values[i] += twinValue(c, a.observation, g, twinAct(actor, a.observation, g)) / 3
+				}
+			}
+			sorted := slices.Sorted(slices.Values(values))
+			limit := (sorted[47] + sorted[48]) / 2
+			a.params.Threshold = limit / float64(p.Horizon)
+
+			for trial := range 40 {
+				first := trial%2 == 0
+				chosen := a.selectGoal(first)
+				s := &a.scratch.selection
+				k := slices.Index(s.candidates, chosen)
+				if k < 0 || chosen >= a.replay.n {
+					t.Fatalf("the chosen transition %d is no candidate", chosen)
+				}
+				if n := min(p.Candidates, 95); len(s.candidates) > n || !first && len(s.candidates) < n {
+					t.Errorf("%d candidates for a first goal: %t, want %d; only an episode's first goal has a threshold (section 3.3)", len(s.candidates), first, n)
+				}
+				if first {
+					for _, c := range s.candidates {
+						if values[c] < limit-1e-4 {
+							t.Errorf("candidate %d with the value %v is below the threshold %v for an episode's first goal (section 3.3)", c, values[c], limit)
+						}
+					}
+				}
+				// Uncertainties by the twins, from the actions that were drawn.
+				n := len(s.candidates)
+				if s.actions.rows != d*n {
+					t.Fatalf("%d random actions for %d candidates, want %d for each: the table has a d for PUN, and another for deep ensembles and bootstrapped DQN", s.actions.rows, n, d)
+				}
+				want := make([]float64, n)
+				for i, c := range s.candidates {
+					state, goal := at(a.replay.observation, c, 2), at(a.replay.achieved, c, 2)
+					if p.UncertaintyGoal == "desired" {
+						goal = a.desired
+					}
+					if first && p.FirstGoalState == "start" {
+						state = a.observation
+					}
+					for j := range d {
+						action := float64s(s.actions.row(j*n + i))
+						if p.SharedActions && !slices.Equal(s.actions.row(j*n), s.actions.row(j*n+i)) {
+							t.Errorf("candidates %d and 0 have different actions", i)
+						} else if !p.SharedActions && i > 0 && slices.Equal(s.actions.row(j*n), s.actions.row(j*n+i)) {
+							t.Errorf("candidates %d and 0 share an action", i)
+						}
+						if j > 0 && slices.Equal(s.actions.row((j-1)*n+i), s.actions.row(j*n+i)) {
+							t.Errorf("actions %d and %d of candidate %d are the same", j-1, j, i)
+						}
+						b := twinBatch{s: [][]float64{state}, g: [][]float64{goal}, a: [][]float64{action}}
+						var predictions [][]float64
+						for g, q := range critics {
+							predictions = append(predictions, twinPrediction(q, heads[g], b, 0))
+						}
+						deviation := twinDeviation
+						if p.Uncertainty == "ensemble" {
+							deviation = func(p [][]float64) float64 { return twinScore("deviation", p) }
+						}
+						want[i] += deviation(predictions) / float64(d)
+					}
+				}
+				near(t, "uncertainty", float32s(s.ε), want)
+				low, high := slices.Min(s.ε), slices.Max(s.ε)
+				chance := false
+				for i, c := range s.candidates {
+					chance = chance || c == chosen && (s.ε[i]-low)/(high-low) > 591./626
+				}
+				if high > low && !chance {
+					t.Errorf("the chosen goal's scaled uncertainty is %v, want above 591/626", (s.ε[k]-low)/(high-low))
+				}
+			}
+		})
+	}
+}
+
+// With more transitions than candidates these are drawn with replacement, all
+// alike, the newest as the oldest.
+func TestCandidates(t *testing.T) {
+	const n, draws = 95, 3000
+	p := tinyPreset(Default())
+	p.Slope, p.Intercept, p.Threshold = 0, 1, -1e9 // every candidate is as likely
+	for _, first := range []bool{false, true} {
+		a, _ := walked(t, p, n)
+		counts, repeated := make([]int, n), 0
+		for range draws {
+			counts[a.selectGoal(first)]++
+			candidates := slices.Sorted(slices.Values(a.scratch.selection.candidates))
+			if len(candidates) != p.Candidates {
+				t.Fatalf("%d candidates, want %d: the Reading of Agent.drawCandidates", len(candidates), p.Candidates)
+			}
+			if len(slices.Compact(candidates)) < p.Candidates {
+				repeated++
+			}
+		}
+		for i, c := range counts {
+			frequency(t, fmt.Sprintf("the Reading of Agent.drawCandidates, any state the agent has been in: transition %d, first goal %t", i, first), c, draws, 1./n)
+		}
+		if repeated < draws/2 {
+			t.Errorf("first goal %t: a transition is twice among the candidates in %d selections of %d; the draws are with replacement", first, repeated, draws)
+		}
+	}
+}
+
+// CandidatesKept of the last choice's candidates, the most uncertain, each once,
+// are considered again beside those that are drawn.
+func TestCandidatesKept(t *testing.T) {
+	p := tinyPreset(Default())
+	p.CandidatesKept = 5
+	a, _ := walked(t, p, 95)
+	s := &a.scratch.selection
+	var want []int
+	for selection := range 200 {
+		a.selectGoal(selection%3 == 0)
+		if got := s.candidates[p.Candidates:]; !slices.Equal(slices.Sorted(slices.Values(got)), want) {
+			t.Fatalf("selection %d: beside the %d drawn the candidates %v, want %v, the most uncertain of the last choice", selection, p.Candidates, got, want)
+		}
+		// The most uncertain, one after the other.
+		want = nil
+		ε := slices.Clone(s.ε)
+		for len(want) < p.CandidatesKept && slices.Max(ε) >= 0 {
+			k := slices.Index(ε, slices.Max(ε))
+			if ε[k] = -1; !slices.Contains(want, s.candidates[k]) {
+				want = append(want, s.candidates[k])
+			}
+		}
+		slices.Sort(want)
+	}
+
+	// While all transitions are candidates, none is so twice.
+	a, _ = walked(t, p, p.Candidates)
+	for range 10 {
+		a.selectGoal(false)
+		if n := len(a.scratch.selection.candidates); n != p.Candidates {
+			t.Errorf("%d candidates of %d transitions", n, p.Candidates)
+		}
+	}
+}
+
+// Goals are drawn from all that was achieved while there are fewer steps than
+// InitialSteps, and by their uncertainty from then on: the table's initial
+// random steps, 0 to 999 in [Paper].
+func TestInitialSteps(t *testing.T) {
+	const draws = 2000
+	a := scriptedAgent(t, func(p *Params) {
+		p.Curriculum, p.InitialSteps, p.Horizon = "qta", 15, 5
+		p.NormalizerClip = 1000
+	})
+	env := &scriptedEnv{place: func(e, k int) float64 { return float64(100*e + k) }}
+	drawn := func() map[float64]int {
+		counts := map[float64]int{}
+		for range draws {
+			counts[a.curriculum.goal(a, false)[0]]++
+		}
+		return counts
+	}
+	trainScripted(t, a, env, 17, func() error {
+		counts := drawn()
+		if a.step < 15 {
+			for i := range a.step {
+				goal := env.place(i/5, i%5)
+				frequency(t, fmt.Sprintf("initial random steps: at step %d the goal %v", a.step, goal), counts[goal], draws, 1/float64(a.step))
+			}
+		} else if len(counts) == a.step {
+			t.Errorf("initial random steps: at step %d, after them, every achieved goal is drawn: %v", a.step, counts)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,344 @@
+package qta
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+)
+
+// policyActs trains and reports for each step whether the policy's own action
+// was taken: "yes", "no", or "unknown" for an episode's last step, after which
+// the normalisers have changed.
+func policyActs(t *testing.T, a *Agent, env *scriptedEnv, steps int, afterStep func()) []string {
+	t.Helper()
+	var answers []string
+	trainScripted(t, a, env, steps, func() error {
+		answer := "unknown"
+		if env.step < a.params.Horizon {
+			answer = "no"
+			s, goal := []float64{env.place(env.resets-1, env.step-1) + 0.5}, at(a.replay.goal, a.step-1, 1)
+			if slices.Equal(env.actions[len(env.actions)-1], a.Act(s, goal)) {
+				answer = "yes"
+			}
+		}
+		answers = append(answers, answer)
+		if afterStep != nil {
+			afterStep()
+		}
+		return nil
+	})
+	return answers
+}
+
+// holdActs holds answers of policyActs to those wanted, but for the unknown.
+func holdActs(t *testing.T, what string, got []string, want func(i int) string) {
+	t.Helper()
+	for i, answer := range got {
+		if w := want(i); answer != "unknown" && w != "" && answer != w {
+			t.Errorf("%s: step %d is the policy's: %s, want %s", what, i+1, answer, w)
+		}
+	}
+}
+
+func yesBefore(step int) func(i int) string {
+	return func(i int) string {
+		if i < step {
+			return "yes"
+		}
+		return "no"
+	}
+}
+
+// A random action has the probability RandomAction until an episode's first goal
+// is first reached, and RandomActionLater from the next step on, for good; the
+// authors' code.
+func TestRandomActionLater(t *testing.T) {
+	const reading = "RandomActionLater, from the step after an episode's first goal was first reached"
+	quiet := func(p *Params) {
+		p.ActionNoise, p.RandomAction, p.RandomActionLater = 0, 0, 1
+	}
+	// The environment's goal 0 is reached in the fourth step of the third
+	// episode alone.
+	a := scriptedAgent(t, func(p *Params) { quiet(p); p.Curriculum = "her" })
+	env := &scriptedEnv{place: func(e, k int) float64 {
+		if e == 2 && k == 4 {
+			return 0
+		}
+		return 1 + float64(k)
+	}}
+	got := policyActs(t, a, env, 50, nil)
+	holdActs(t, reading, got, yesBefore(24))
+
+	// Always at the goal: it would be the first step's success, but that is
+	// taken back in the middle of the episode, whose goals then are not its
+	// first. The next episode's is.
+	a = scriptedAgent(t, quiet)
+	env = &scriptedEnv{place: func(e, k int) float64 { return 2 }}
+	got = policyActs(t, a, env, 20, func() {
+		if a.step == 4 {
+			a.explored = false
+		}
+	})
+	holdActs(t, reading, got, func(i int) string {
+		if i == 0 || 4 <= i && i < 11 {
+			return "yes"
+		}
+		return "no"
+	})
+
+	// In an agent that is restored it is as before.
+	b := new(Agent)
+	if err := b.UnmarshalBinary(marshal(t, a)); err != nil {
+		t.Fatal(err)
+	}
+	env = &scriptedEnv{place: func(e, k int) float64 { return float64(10*e + k) }}
+	for i, answer := range policyActs(t, b, env, 40, nil) {
+		if answer == "yes" {
+			t.Errorf("%s: step %d after a restoration is the policy's", reading, i+1)
+		}
+	}
+}
+
+// With InitialActions uniform the first InitialSteps steps are random, and no
+// other; the published code of MEGA.
+func TestInitialActions(t *testing.T) {
+	a := scriptedAgent(t, func(p *Params) {
+		p.ActionNoise, p.RandomAction, p.RandomActionLater = 0, 0, 0
+		p.InitialActions, p.InitialSteps = "uniform", 14
+	})
+	env := &scriptedEnv{place: func(e, k int) float64 { return float64(10*e + k) }}
+	got := policyActs(t, a, env, 40, nil)
+	holdActs(t, "InitialActions uniform for 14 steps", got, func(i int) string {
+		if i < 14 {
+			return "no"
+		}
+		return "yes"
+	})
+}
+
+// MEGA adds 0.1 to the probability of a random action for each step of the
+// episode at the goal: its authors' code.
+func TestMEGABonus(t *testing.T) {
+	a := scriptedAgent(t, func(p *Params) {
+		p.Curriculum, p.Horizon = "mega", 15
+		p.ActionNoise, p.RandomAction, p.RandomActionLater = 0, 0, 0
+	})
+	env := &scriptedEnv{place: func(e, k int) float64 { return 2 }} // the first episode's goal is 0
+	const bonus = "MEGA's bonus of 0.1 to the probability of a random action for each step at the goal"
+	got := policyActs(t, a, env, 60, nil)
+	holdActs(t, bonus, got, func(i int) string {
+		switch e, k := i/15, i%15; {
+		case e == 0 || k == 0:
+			return "yes" // never at the goal, or not yet
+		case k >= 10:
+			return "no" // ten steps at it
+		}
+		return ""
+	})
+}
+
+// A reported minibatch is what rewards were asked for, by transition.
+type minibatch []struct {
+	transition int
+	own        bool // the goal is the one pursued
+	future     int  // else the transition that it was achieved in
+}
+
+// numberedScript is an environment in which every achieved goal and every goal
+// of an episode has a number of its own.
+func numberedScript() *scriptedEnv {
+	return &scriptedEnv{
+		place:   func(e, k int) float64 { return float64(100*e + k) },
+		desired: func(e int) float64 { return float64(-1 - e) },
+	}
+}
+
+// minibatchOf reads what rewards were asked for in a numberedScript.
+func minibatchOf(t *testing.T, what string, asked [][2]float64, horizon int) minibatch {
+	t.Helper()
+	transition := func(achieved float64) (episode, i int) {
+		e, k := int(achieved)/100, int(achieved)%100
+		return e, e*horizon + k - 1
+	}
+	m := make(minibatch, len(asked))
+	for row, pair := range asked {
+		e, i := transition(pair[0])
+		m[row].transition, m[row].own = i, pair[1] < 0
+		if m[row].own && pair[1] != float64(-1-e) {
+			t.Fatalf("%s: the goal pursued in episode %d for transition %d of episode %d", what, int(-1-pair[1]), i, e)
+		}
+		if !m[row].own {
+			_, m[row].future = transition(pair[1])
+		}
+	}
+	return m
+}
+
+// frequency holds a count to n draws of probability p.
+func frequency(t *testing.T, what string, count, n int, p float64) {
+	t.Helper()
+	if d := math.Abs(float64(count) - float64(n)*p); d > 5*math.Sqrt(float64(n)*p*(1-p))+1e-9 {
+		t.Errorf("%s: %d times of %d, want about %.1f", what, count, n, float64(n)*p)
+	}
+}
+
+// holdMinibatch holds a minibatch to the probability of each transition and to
+// the share of relabelled goals, which come alike from each transition of the
+// same episode from the transition itself on.
+func holdMinibatch(t *testing.T, what string, m minibatch, P []float64, relabelled float64, horizon int) {
+	t.Helper()
+	counts, own, future := make([]int, len(P)), 0, map[[2]int]int{}
+	for _, row := range m {
+		counts[row.transition]++
+		if row.own {
+			own++
+		} else {
+			future[[2]int{row.transition, row.future}]++
+		}
+	}
+	for i, p := range P {
+		frequency(t, fmt.Sprintf("%s: transition %d of %d", what, i, len(P)), counts[i], len(m), p)
+	}
+	frequency(t, what+": a goal that is not relabelled", own, len(m), 1-relabelled)
+	for i, p := range P {
+		end := min((i/horizon+1)*horizon, len(P))
+		for f := range P {
+			q := 0.0
+			if i <= f && f < end {
+				q = p * relabelled / float64(end-i)
+			}
+			frequency(t, fmt.Sprintf("%s: transition %d with the goal achieved in %d", what, i, f), future[[2]int{i, f}], len(m), q)
+		}
+	}
+}
+
+// The three minibatches of an update, each by its rule: the critics', and those
+// that HeadOwnDraw and ActorOwnDraw draw.
+func TestMinibatches(t *testing.T) {
+	const n, horizon, rows = 23, 5, 4000 // four episodes and the beginning of a fifth
+	uniform, byEpisode := make([]float64, n), make([]float64, n)
+	for i := range n {
+		first := i / horizon * horizon
+		uniform[i] = 1. / n
+		byEpisode[i] = 1. / 5 / float64(min(horizon, n-first))
+	}
+	for _, test := range []struct {
+		replay       string
+		heads, actor bool
+	}{
+		{"uniform", false, false},
+		{"uniform", true, false},
+		{"uniform", false, true},
+		{"uniform", true, true},
+		{"per", false, false},
+		{"per", true, true},
+		{"td", true, true},
+	} {
+		what := fmt.Sprintf("Replay %s, HeadOwnDraw %t, ActorOwnDraw %t", test.replay, test.heads, test.actor)
+		a := scriptedAgent(t, func(p *Params) {
+			p.Curriculum, p.Horizon, p.LearningStarts, p.Batch = "her", horizon, n-3, rows
+			p.Replay, p.HeadOwnDraw, p.ActorOwnDraw = test.replay, test.heads, test.actor
+			p.NormalizerClip = 1000
+		})
+		env := numberedScript()
+		critics := uniform
+		trainScripted(t, a, env, n, func() error {
+			if a.step != n-1 {
+				return nil
+			}
+			env.asked = nil
+			if test.replay == "uniform" {
+				return nil
+			}
+			critics = slices.Clone(a.replay.weights.values()[:n])
+			critics[n-1] = a.largest // for the transition to come
+			sum := 0.0
+			for _, w := range critics {
+				sum += w
+			}
+			for i := range critics {
+				critics[i] /= sum
+			}
+			if critics[n-1] < 1.5/n {
+				t.Fatalf("%s: the newest transition has the probability %v: this shows nothing", what, critics[n-1])
+			}
+			return nil
+		})
+		asked := 1
+		for _, own := range []bool{test.heads, test.actor} {
+			if own {
+				asked++
+			}
+		}
+		if extra := len(env.asked) - asked*rows; extra < 0 || extra > 3 { // those of the step
+			t.Fatalf("%s: %d rewards asked for in an update, want %d minibatches of %d", what, len(env.asked), asked, rows)
+		}
+		env.asked = env.asked[len(env.asked)-asked*rows:]
+		next := func(whose string) minibatch {
+			m := minibatchOf(t, what+": "+whose, env.asked[:rows], horizon)
+			env.asked = env.asked[rows:]
+			return m
+		}
+		holdMinibatch(t, what+": the critics' minibatch (sections 3.1 and 3.3)", next("the critics'"), critics, 0.8, horizon)
+		if test.heads {
+			holdMinibatch(t, what+": the heads' own minibatch (the authors' code: by episode, then by step, goals as pursued)", next("the heads'"), byEpisode, 0, horizon)
+		}
+		if test.actor {
+			holdMinibatch(t, what+": the actor's own minibatch (the authors' code: uniform, relabelled)", next("the actor's"), uniform, 0.8, horizon)
+		}
+	}
+}
+
+// The normalisers are shown an episode's transitions once it is over: states s
+// before the step, and goals relabelled as in a minibatch; HER's public code and
+// the authors'.
+func TestNormalizersAreShown(t *testing.T) {
+	const episodes, horizon = 600, 5
+	const reading = "the Reading of normalizer: draws from the finished episode, s and the goal that the transition is replayed with"
+	a := scriptedAgent(t, func(p *Params) { p.Curriculum, p.Horizon, p.NormalizerDraws = "her", horizon, 1 })
+	counts, own, relabelled := make([]int, horizon), 0, make([]int, horizon)
+	s, g := 0.0, 0.0
+	trainScripted(t, a, numberedScript(), episodes*horizon, func() error {
+		e := (a.step - 1) / horizon
+		shown := e
+		if a.step%horizon == 0 {
+			shown++
+		}
+		if got := int(a.observations.count); got != 1+shown || a.goals.count != a.observations.count {
+			t.Fatalf("%s: %d states and %v goals shown after %d steps, want 1 for each of %d episodes", reading, got-1, a.goals.count-1, a.step, shown)
+		}
+		if a.step%horizon != 0 {
+			return nil
+		}
+		state, goal := a.observations.sum[0]-s, a.goals.sum[0]-g
+		s, g = a.observations.sum[0], a.goals.sum[0]
+		k := state - 0.5 - float64(100*e)
+		if k != math.Trunc(k) || k < 0 || k >= horizon {
+			t.Fatalf("%s: after episode %d the state %v was shown", reading, e, state)
+		}
+		counts[int(k)]++
+		if goal == float64(-1-e) {
+			own++
+			return nil
+		}
+		f := goal - float64(100*e) // the goal achieved by the f-th step
+		if f != math.Trunc(f) || f <= k || f > horizon {
+			t.Fatalf("%s: after episode %d the state of step %v was shown with the goal %v", reading, e, k, goal)
+		}
+		relabelled[int(f)-1]++
+		return nil
+	})
+	for k, c := range counts {
+		frequency(t, fmt.Sprintf("%s: the state of step %d", reading, k), c, episodes, 1./horizon)
+	}
+	frequency(t, reading+": a goal that is not relabelled", own, episodes, 0.2)
+	for f, c := range relabelled {
+		// By transition k, 1/5 each, with 4/5, and alike from k on.
+		p := 0.0
+		for k := range f + 1 {
+			p += 1. / horizon * 0.8 / float64(horizon-k)
+		}
+		frequency(t, fmt.Sprintf("%s: the goal achieved by step %d", reading, f+1), c, episodes, p)
+	}
+}
