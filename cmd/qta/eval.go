@@ -4,9 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"path/filepath"
-
-	"qta"
 )
 
 type evalFlags struct {
@@ -32,14 +29,12 @@ func evalCommand(args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	r, err := readRecord(dir)
+	r, err := needRecord(dir)
 	if err != nil {
-		return inputError{err}
+		return err
 	}
-	if r == nil {
-		return badInput("%s is not a run directory: it holds no %s", dir, recordFile)
-	}
-	a, err := loadAgent(dir, r, false, stderr)
+	a, warning, err := loadAgent(dir, r, false)
+	warn(stderr, warning)
 	if err != nil {
 		return err
 	}
@@ -47,11 +42,7 @@ func evalCommand(args []string, stdout, stderr io.Writer) error {
 		return badInput("%s holds no %s yet; continue the run to make one", dir, agentFile)
 	}
 	defer a.Close()
-	m, err := qta.ParseMaze(r.Run.mapText())
-	if err != nil {
-		return fmt.Errorf("%s: %s", filepath.Join(dir, recordFile), bare(err))
-	}
-	success, err := a.Evaluate(m.Env(), f.rollouts, f.seed)
+	success, err := a.Evaluate(r.Run.maze().Env(), f.rollouts, f.seed)
 	if err != nil {
 		return err
 	}

@@ -98,11 +98,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // Its story is already told on stdout.
 var errUnfinished = errors.New("the run is unfinished")
 
-// An inputError is a mistake in what the user gave.
-type inputError struct{ error }
-
-func badInput(format string, args ...any) error {
-	return inputError{fmt.Errorf(format, args...)}
+// warn writes a warning, unless it is nil.
+func warn(stderr io.Writer, warning error) {
+	if warning != nil {
+		fmt.Fprintf(stderr, "qta: warning: %s\n", bare(warning))
+	}
 }
 
 func exitCode(err error) int {
@@ -120,13 +120,6 @@ func exitCode(err error) int {
 		return exitUnfinished
 	}
 	return exitFailure
-}
-
-// bare returns the text of err as one line, without the prefix that the
-// library's errors have.
-func bare(err error) string {
-	text := strings.TrimPrefix(err.Error(), "qta: ")
-	return strings.NewReplacer("\r", " ", "\n", " ").Replace(text)
 }
 
 // parseFlags parses args, in which flags and other arguments may be mixed,

@@ -223,19 +223,6 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
-func TestBare(t *testing.T) {
-	for text, want := range map[string]string{
-		"qta: line 3":         "line 3",
-		"line 3":              "line 3",
-		"qta: \"a\nb\r\nc\"":  "\"a b  c\"",
-		"map file qta: x.txt": "map file qta: x.txt",
-	} {
-		if got := bare(errors.New(text)); got != want {
-			t.Errorf("bare(%q) = %q, want %q", text, got, want)
-		}
-	}
-}
-
 func TestParamsTable(t *testing.T) {
 	lines := strings.Split(strings.TrimSuffix(mustRun(t, "params"), "\n"), "\n")
 	fields := qta.Fields()

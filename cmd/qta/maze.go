@@ -35,7 +35,7 @@ func mazeCommand(args []string, w io.Writer) error {
 	}
 	if f.file != "" {
 		if err := replaceFile(f.file, mazePicture(m, name).file(), false); err != nil {
-			return inputError{err}
+			return badInput("%w", err)
 		}
 	}
 	free := 0
@@ -63,14 +63,9 @@ func findMaze(name string) (*qta.Maze, string, error) {
 		}
 		return m, name, nil
 	}
-	f, err := os.Open(name)
+	text, err := readInput(name, maxInput)
 	if err != nil {
-		return nil, "", badInput("map file %s: %v", name, cause(err))
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxInput))
-	if err != nil {
-		return nil, "", badInput("map file %s: %v", name, cause(err))
+		return nil, "", badInput("map file %s: %v", name, err)
 	}
 	m, err := qta.ParseMaze(string(text))
 	if err != nil {

@@ -5,13 +5,9 @@ import (
 	"fmt"
 	"html"
 	"io"
-	"math"
-	"math/rand/v2"
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"qta"
 	"qta/internal/browser"
@@ -118,108 +114,6 @@ func TestMazePicture(t *testing.T) {
 	}
 	if got := command(t, "maze", "4x5", "-o", "nowhere/maze.svg"); got.code != exitInput || !strings.Contains(got.errors, "nowhere/maze.svg cannot be written") {
 		t.Errorf("%+v", got)
-	}
-}
-
-func TestTicks(t *testing.T) {
-	for _, test := range []struct {
-		low, high float64
-		most      int
-		want      []string
-		exp       int
-	}{
-		{0, 1, 6, []string{"0.0", "0.2", "0.4", "0.6", "0.8", "1.0"}, 0},
-		{0, 1, 5, []string{"0.0", "0.5", "1.0"}, 0},
-		{-23.4, 0, 5, []string{"−20", "−15", "−10", "−5", "0"}, 0},
-		{-23.4, 0, 2, []string{"−20", "0"}, 0},
-		{0, 150_000, 4, []string{"0", "50", "100", "150"}, 3},
-		{0, 2_500_000, 6, []string{"0.0", "0.5", "1.0", "1.5", "2.0", "2.5"}, 6},
-		{0, 12_500, 4, []string{"0", "5", "10"}, 3},
-		{0, 0.00042, 5, []string{"0", "1", "2", "3", "4"}, -4},
-		{3, 3, 5, []string{"3"}, 0},
-		{0, 0, 5, []string{"0"}, 0},
-		{-3, 1e300, 3, []string{"0.0", "0.5", "1.0"}, 300},
-	} {
-		got := newTicks(test.low, test.high, test.most)
-		if diff := cmp.Diff(test.want, got.texts); diff != "" || got.exp != test.exp {
-			t.Errorf("%v to %v, at most %d: exponent %d, want %d (-want +got):\n%s", test.low, test.high, test.most, got.exp, test.exp, diff)
-		}
-		for _, at := range got.at {
-			if at < test.low-1e-9*math.Abs(test.low) || at > test.high+1e-9*math.Abs(test.high) {
-				t.Errorf("%v to %v: a tick at %v", test.low, test.high, at)
-			}
-		}
-	}
-	for exp, want := range map[int]string{0: "cells", 3: "thousand cells", 6: "million cells", -4: "10⁻⁴ cells", 12: "10¹² cells"} {
-		if got := inUnits("cells", exp); got != want {
-			t.Errorf("inUnits of %d is %q, want %q", exp, got, want)
-		}
-	}
-}
-
-// TestPlot draws what figures over many runs need: bands, error bars, bounds,
-// gaps, many series.
-func TestPlot(t *testing.T) {
-	p := plot{title: "a & b", x: axis{name: "path length", unit: "steps"}, y: axis{name: "steps", low: 0}, width: 300, height: 180}
-	for i := range 12 {
-		s := series{name: fmt.Sprintf("method <%d>", i), line: true, spread: spread(i % 3)}
-		for k := range 6 {
-			y := float64(1000 * (i + k))
-			s.points = append(s.points, point{x: float64(9 + 2*k), y: y, low: y - 500, high: y + 500, hollow: k == 5})
-		}
-		s.points[2].y = math.NaN()
-		p.series = append(p.series, s)
-	}
-	long := series{name: "long", line: true}
-	for k := range 100_000 {
-		long.points = append(long.points, point{x: 9 + float64(k)/1e4, y: float64(k % 7)})
-	}
-	p.series = append(p.series, long)
-	p.marks = []mark{{x: 11, name: "a mark"}}
-	d := p.draw()
-	svg := string(d.file())
-	elements := wellFormed(t, "plot", svg)
-	if strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
-		t.Error("the plot has coordinates that are no numbers")
-	}
-	if len(svg) > 100_000 {
-		t.Errorf("%d bytes: many points are not thinned", len(svg))
-	}
-	if elements["text"] < 13 {
-		t.Errorf("%d texts", elements["text"])
-	}
-	for _, m := range regexp.MustCompile(`<text class="ink" x="([\d.]+)" y="([\d.]+)" text-anchor="start">([^<]*)<`).FindAllStringSubmatch(svg, -1) {
-		var x, y float64
-		fmt.Sscan(m[1], &x)
-		fmt.Sscan(m[2], &y)
-		if x+textWidth(html.UnescapeString(m[3])) > d.width || y > d.height {
-			t.Errorf("%q at %v, %v is outside the picture of %v by %v", m[3], x, y, d.width, d.height)
-		}
-	}
-	// A plot without points still has axes.
-	wellFormed(t, "empty plot", string((&plot{width: 100, height: 50}).draw().file()))
-}
-
-// TestBarTicks keeps the numbers below a colour bar apart and in the picture,
-// also those that the picture's edges push inwards.
-func TestBarTicks(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 0))
-	scales := []scale{{low: -20.5, high: 0}, {low: -20, high: 0}, {low: 3, high: 3}}
-	for range 1000 {
-		low := 1000 * (rng.Float64() - 0.5)
-		scales = append(scales, scale{low: low, high: low + math.Exp(10*rng.Float64()-5)})
-	}
-	for _, s := range scales {
-		const width = 112
-		ticks, centres := barTicks(s, 0, width, width)
-		end := math.Inf(-1)
-		for i, text := range ticks.texts {
-			half := textWidth(text) / 2
-			if start := centres[i] - half; start < -1e-9 || start < end+8-1e-9 || centres[i]+half > width+1e-9 {
-				t.Errorf("from %v to %v: %q at %v, texts %q", s.low, s.high, text, centres[i], ticks.texts)
-			}
-			end = centres[i] + half
-		}
 	}
 }
 

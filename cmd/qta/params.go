@@ -1,10 +1,9 @@
 package main
 
 import (
-	"errors"
+	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
@@ -69,12 +68,11 @@ func namedParams(name string) (qta.Params, string, error) {
 	if !strings.HasSuffix(name, ".json") {
 		return qta.Params{}, "", badInput("-params %q: want %s or a file that ends in .json", name, strings.Join(names, ", "))
 	}
-	f, err := os.Open(name)
+	data, err := readInput(name, maxInput)
 	if err != nil {
-		return qta.Params{}, "", badInput("-params %s: %v; want a JSON object such as {\"Batch\": 256}", name, cause(err))
+		return qta.Params{}, "", badInput("-params %s: %v; want a JSON object such as {\"Batch\": 256}", name, err)
 	}
-	defer f.Close()
-	p, err := qta.ReadParams(io.LimitReader(f, maxInput), qta.Default())
+	p, err := qta.ReadParams(bytes.NewReader(data), qta.Default())
 	if err != nil {
 		return p, "", badInput("-params %s: %s", name, bare(err))
 	}
@@ -89,14 +87,4 @@ const maxInput = 1 << 20
 func stem(path string) string {
 	base := filepath.Base(path)
 	return strings.TrimSuffix(base, filepath.Ext(base))
-}
-
-// cause returns what is behind an error of a file operation, whose path the
-// caller names.
-func cause(err error) error {
-	var p *os.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }

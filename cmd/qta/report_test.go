@@ -15,101 +15,6 @@ import (
 	"qta/internal/browser"
 )
 
-func TestPaperData(t *testing.T) {
-	// Spot checks against the tables that the files were written from.
-	find := func(panel, series, maze string, scaled bool) paperPoint {
-		for _, p := range paperPoints() {
-			if p.panel == panel && p.series == series && p.maze == maze && p.scaled == scaled {
-				return p
-			}
-		}
-		t.Fatalf("no %s of %s in %s", series, maze, panel)
-		return paperPoint{}
-	}
-	for _, test := range []struct {
-		p    paperPoint
-		want float64
-	}{
-		{find("2L", "QTA", "4x5", false), 7900},
-		{find("6R", "PUN", "4x5", false), 7820}, // printed in steps
-		{find("2R", "VDS", "1U5", false), 8010},
-		{find("2R", "VDS", "1U5", true), 20025},
-	} {
-		if !near(test.want, test.p.mean) {
-			t.Errorf("%+v, want %v", test.p, test.want)
-		}
-	}
-	series := map[string]bool{}
-	for _, p := range paperPoints() {
-		series[p.panel+" "+p.series] = true
-		if pathLength(p.maze) == 0 {
-			t.Errorf("no path length of %s", p.maze)
-		}
-	}
-	curves := paperCurves()
-	for _, f := range figures() {
-		for _, p := range f.panels {
-			for _, m := range p.methods {
-				if f.number != "5" && !series[p.name+" "+m.series] && len(curves[m.series]) == 0 {
-					t.Errorf("no numbers of %s in %s", m.series, p.name)
-				}
-			}
-		}
-	}
-}
-
-func FuzzParseLog(f *testing.F) {
-	f.Add(logText(qta.Default(), []qta.Evaluation{{Step: 1000, Success: 0.5}, {Step: 2000, Success: 1}}))
-	f.Add([]byte(logColumns + "x\n1000,0.5,3\n2000,"))
-	f.Add([]byte(logColumns + "x\n1000,NaN,3\n"))
-	f.Add([]byte("step\n1\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		rows, err := parseLog(data)
-		if err != nil {
-			return
-		}
-		if n := strings.Count(string(data), "\n"); len(rows) != n-1 {
-			t.Errorf("%d rows of %d lines", len(rows), n)
-		}
-		last := 0
-		for _, r := range rows {
-			if r.step <= last || !(r.success >= 0 && r.success <= 1) {
-				t.Errorf("rows %v", rows)
-			}
-			last = r.step
-		}
-	})
-}
-
-func TestParseLog(t *testing.T) {
-	const header = logColumns + "x[y]\n"
-	for text, want := range map[string]string{
-		"":                                "line 1: want a header",
-		"a,b\n":                           "line 1: want a header",
-		logColumns + "x":                  "line 1: want a header",
-		header + "1000,0,1":               "line 2 is cut off",
-		header + "1000,0\n":               "line 2: 2 columns, want 3",
-		header + "1000,0,1,2\n":           "line 2: 4 columns, want 3",
-		header + "1000,a,1\n":             `line 2, column 2: "a" is no number`,
-		header + "1000,2,1\n":             "line 2: success 2, want",
-		header + "1000,NaN,1\n":           "line 2: success NaN, want",
-		header + "1000.5,0,1\n":           "line 2: step 1000.5, want",
-		header + "1000,0,1\n1000,0,1\n":   "line 3: step 1000, want one after 1000",
-		header + "\n":                     `line 2, column 1: "" is no number`,
-		header + "1000,0,\x00\x00\x00\n":  `line 2, column 3: "\x00\x00\x00" is no number`,
-		header + "100000000000000,0,1\n":  "line 2: step 1e+14, want",
-		header + "1000,0,1\n\n2000,0,1\n": `line 3, column 1: "" is no number`,
-	} {
-		if _, err := parseLog([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%q: error %v, want %q", text, err, want)
-		}
-	}
-	rows, err := parseLog(logText(qta.Default(), []qta.Evaluation{{Step: 1000, Success: 0.25}, {Step: 2000, Success: 1}}))
-	if diff := cmp.Diff([]logRow{{1000, 0.25}, {2000, 1}}, rows, cmp.AllowUnexported(logRow{})); err != nil || diff != "" {
-		t.Errorf("error %v (-want +got):\n%s", err, diff)
-	}
-}
-
 // synthetic writes a run directory without training. The run is solved at a
 // step of 0 never.
 func synthetic(t testing.TB, dir string, m method, maze string, seed uint64, solvedAt int, change func(*record)) {
@@ -146,17 +51,17 @@ func synthetic(t testing.TB, dir string, m method, maze string, seed uint64, sol
 func t2(t testing.TB) *testing.T { return t.(*testing.T) }
 
 // claimsOf returns the verdicts of the only setting within a directory.
-func claimsOf(t *testing.T, dir string) map[string]assertion {
+func claimsOf(t *testing.T, dir string) map[string]claim {
 	t.Helper()
 	c, err := collect([]string{dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := c.settings()
+	s := newReport(c).Settings
 	if len(s) != 1 {
 		t.Fatalf("%d settings, want 1", len(s))
 	}
-	verdicts := map[string]assertion{}
+	verdicts := map[string]claim{}
 	for _, a := range s[0].claims() {
 		verdicts[a.Text] = a
 	}
@@ -252,6 +157,7 @@ func TestReport(t *testing.T) {
 	writeFile(t, "runs/log/"+logFile, "<html>")
 	writeFile(t, "runs/q0/note <b>.txt", "mine")
 	writeFile(t, "runs/slurm-1.out", "mine")
+	writeFile(t, "runs/q1/"+figure5Store, "step[environment steps],row[cell],col[cell],value[reward],optimal[reward],abs_error[reward],deviation[cell],probability[fraction],samples[count]\n,1.05,1.05,0,0,0,0,0,0\n")
 
 	out := mustRun(t, "report", "runs", "-o", "page.html")
 	if want := "8 runs in runs; 5 files left out. The report is page.html.\n"; out != want {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,22 +34,17 @@ func statusCommand(args []string, stdout io.Writer) error {
 	begun := map[string]bool{}
 	for _, r := range c.runs {
 		begun[r.dir] = true
-		state, detail := r.status(time.Now())
+		state, detail := status(r, time.Now())
 		line(r.dir, state, detail)
 	}
 	for _, s := range c.skipped {
 		begun[s.Path], begun[filepath.Dir(s.Path)] = true, true
 		line(s.Path, "skipped", s.Why)
 	}
-	var missing []string
-	for dir := range c.planned {
+	for _, dir := range slices.Sorted(maps.Keys(c.planned)) {
 		if !begun[dir] {
-			missing = append(missing, dir)
+			line(dir, "missing", c.planned[dir])
 		}
-	}
-	slices.Sort(missing)
-	for _, dir := range missing {
-		line(dir, "missing", c.planned[dir])
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -68,12 +64,8 @@ func statusCommand(args []string, stdout io.Writer) error {
 }
 
 // status returns the state of a run and what there is to say about it.
-func (r *finding) status(now time.Time) (state, detail string) {
-	last, success := 0, 0.0
-	if n := len(r.rows); n > 0 {
-		last, success = r.rows[n-1].step, r.rows[n-1].success
-	}
-	at := fmt.Sprintf("at step %d of %d, success %.2f", last, r.record.Limits.Steps, success)
+func status(r *finding, now time.Time) (state, detail string) {
+	at := fmt.Sprintf("at step %d of %d, success %.2f", r.last().step, r.record.Limits.Steps, r.last().success)
 	switch r.record.State {
 	case stateSolved, stateFinished:
 		detail := fmt.Sprintf("not solved within %s", count(r.record.Limits.Steps, "step"))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -112,8 +111,12 @@ func sweepCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 		}
 		return dryRun(ctx, cells, f.jobs, stdout)
 	}
-	if err := writeCells(f.out, stem(file), cells); err != nil {
-		return inputError{err}
+	planned := make([]plannedCell, len(cells))
+	for i := range cells {
+		planned[i] = plannedCell{cells[i].name, cells[i].flags()}
+	}
+	if err := writeCells(f.out, stem(file), planned); err != nil {
+		return badInput("%w", err)
 	}
 	if f.index >= 0 {
 		return trainCommand(ctx, cells[f.index].arguments(), stdout, stderr)
@@ -127,6 +130,15 @@ func (c *cell) arguments() []string {
 	return slices.Concat([]string{"-threads", "1"}, c.words, []string{"-out", c.dir})
 }
 
+// flags returns the cell's flags as they may stand in a sweep file.
+func (c *cell) flags() string {
+	quoted := make([]string, len(c.words))
+	for i, w := range c.words {
+		quoted[i] = shellWord(w)
+	}
+	return strings.Join(quoted, " ")
+}
+
 const (
 	maxSweep = 64 << 20 // bytes of a sweep file
 	maxCells = 1_000_000
@@ -134,17 +146,9 @@ const (
 
 // readSweepFile reads a sweep file whose runs are to be in directory out.
 func readSweepFile(path, out string) ([]cell, error) {
-	f, err := os.Open(path)
+	data, err := readInput(path, maxSweep)
 	if err != nil {
-		return nil, badInput("sweep file %s: %v", path, cause(err))
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxSweep+1))
-	if err != nil {
-		return nil, badInput("sweep file %s: %v", path, cause(err))
-	}
-	if len(data) > maxSweep {
-		return nil, badInput("sweep file %s is larger than %d bytes", path, maxSweep)
+		return nil, badInput("sweep file %s: %v", path, err)
 	}
 	cells, err := parseSweep(string(data), out)
 	if err != nil {
@@ -210,88 +214,6 @@ func newCell(words []string, out string) (cell, error) {
 		}
 	}
 	return cell{words: words, name: name, dir: filepath.Join(out, name), run: id, limits: limits{f.steps, f.stop}}, nil
-}
-
-// splitWords splits a line at blanks. A word may be quoted as in a shell: by
-// '...', "..." or a backslash before a character.
-func splitWords(line string) ([]string, error) {
-	var words []string
-	var word []byte
-	inWord := false
-	quote := byte(0)
-	line = strings.TrimRight(line, "\r\n")
-	if i := strings.IndexFunc(line, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }); i >= 0 {
-		return nil, fmt.Errorf("column %d: character %q is not allowed", i+1, line[i])
-	}
-	for i := 0; i < len(line); i++ {
-		c := line[i]
-		switch {
-		case quote == 0 && (c == ' ' || c == '\t'):
-			if inWord {
-				words, word, inWord = append(words, string(word)), nil, false
-			}
-			continue
-		case quote == 0 && c == '#' && !inWord:
-			return words, nil
-		case c == '\\' && quote != '\'':
-			if i++; i == len(line) {
-				return nil, fmt.Errorf("column %d: the backslash at the line's end quotes nothing", i)
-			}
-			word = append(word, line[i])
-		case quote == 0 && (c == '\'' || c == '"'):
-			quote = c
-		case quote != 0 && c == quote:
-			quote = 0
-		default:
-			word = append(word, c)
-		}
-		inWord = true
-	}
-	if quote != 0 {
-		return nil, fmt.Errorf("column %d: the quotation mark %c is not closed", len(line), quote)
-	}
-	if inWord {
-		words = append(words, string(word))
-	}
-	return words, nil
-}
-
-// cellsSuffix ends the name of the file in which a sweep notes its cells, for
-// qta status: a line for each, its directory and its flags.
-const cellsSuffix = ".cells"
-
-// writeCells notes the cells of a sweep. Many processes may do that at once.
-func writeCells(out, name string, cells []cell) error {
-	var b bytes.Buffer
-	for _, c := range cells {
-		quoted := make([]string, len(c.words))
-		for i, w := range c.words {
-			quoted[i] = shellWord(w)
-		}
-		fmt.Fprintf(&b, "%s\t%s\n", filepath.ToSlash(c.name), strings.Join(quoted, " "))
-	}
-	path := filepath.Join(out, name+cellsSuffix)
-	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, b.Bytes()) {
-		return nil
-	}
-	fail := func(err error) error { return fmt.Errorf("%s cannot be written: %w", path, cause(err)) }
-	if err := os.MkdirAll(out, 0o777); err != nil {
-		return fail(err)
-	}
-	f, err := os.CreateTemp(out, name+cellsSuffix+".*"+temporary)
-	if err != nil {
-		return fail(err)
-	}
-	_, err = f.Write(b.Bytes())
-	err = errors.Join(err, f.Chmod(0o644), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-		return fail(err)
-	}
-	return nil
 }
 
 // done reports whether a cell's directory holds the finished run that its
@@ -563,8 +485,8 @@ func (s *sweep) draw() {
 			lines = append(lines, "  and others")
 			break
 		}
-		step, success := lastEvaluation(s.cells[i].dir)
-		lines = append(lines, fmt.Sprintf("  %-38s %8d steps %5.2f %12v", nameEnd(s.cells[i].name, 38), step, success, now.Sub(c.begin).Round(time.Second)))
+		e := lastEvaluation(s.cells[i].dir)
+		lines = append(lines, fmt.Sprintf("  %-38s %8d steps %5.2f %12v", nameEnd(s.cells[i].name, 38), e.step, e.success, now.Sub(c.begin).Round(time.Second)))
 	}
 	for _, line := range lines {
 		fmt.Fprintf(s.stdout, "%.*s\n", tableWidth, line)
@@ -588,14 +510,13 @@ func (s *sweep) erase() {
 	}
 }
 
-// lastEvaluation returns step and success of the last row of a run's log, or
-// zeros where there is none yet.
-func lastEvaluation(dir string) (step int, success float64) {
-	rows, err := readLog(filepath.Join(dir, logFile))
-	if err != nil || len(rows) == 0 {
-		return 0, 0
+// lastEvaluation returns the last row of a run's log, or zeros where there is
+// none yet.
+func lastEvaluation(dir string) (last logRow) {
+	if rows, err := readLog(dir); err == nil && len(rows) > 0 {
+		last = rows[len(rows)-1]
 	}
-	return rows[len(rows)-1].step, rows[len(rows)-1].success
+	return last
 }
 
 // stepsPerGoal is how many environment steps come to one choice of a goal in
@@ -639,19 +560,17 @@ func arithmetic(p qta.Params, sizes qta.Sizes, steps int) (update, all float64) 
 // dryRun prints what cells would cost. The rate of this machine is measured by
 // updates of agents with the cells' parameters.
 func dryRun(ctx context.Context, cells []cell, jobs int, stdout io.Writer) error {
-	seconds := map[parameters]float64{}
+	seconds := map[qta.Params]float64{}
 	t := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "cell\tdirectory\tstate\tsteps\tTflop\ttime")
 	total, flops, left := 0.0, 0.0, 0
 	for i := range cells {
 		c := &cells[i]
-		m, err := qta.ParseMaze(c.run.mapText())
-		if err != nil {
-			return err
-		}
-		update, all := arithmetic(qta.Params(c.run.Parameters), m.Env().Sizes(), c.limits.Steps)
-		if _, ok := seconds[c.run.Parameters]; !ok {
-			if seconds[c.run.Parameters], err = updateTime(ctx, m, qta.Params(c.run.Parameters)); err != nil {
+		p, m := c.run.params(), c.run.maze()
+		update, all := arithmetic(p, m.Env().Sizes(), c.limits.Steps)
+		if seconds[p] == 0 {
+			var err error
+			if seconds[p], err = updateTime(ctx, m, p); err != nil {
 				return err
 			}
 		}
@@ -664,16 +583,16 @@ func dryRun(ctx context.Context, cells []cell, jobs int, stdout io.Writer) error
 			state = r.State
 			if _, done := c.done(); done {
 				state, steps = "done", 0
-			} else if at, _ := lastEvaluation(c.dir); at < steps {
+			} else if at := lastEvaluation(c.dir).step; at < steps {
 				steps -= at
 			}
 		}
 		if steps > 0 {
 			left++
 		}
-		time := float64(steps) * seconds[c.run.Parameters] * all / update
-		total, flops = total+time, flops+float64(steps)*all
-		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%.3g\t%s\n", i, c.name, state, steps, float64(steps)*all/1e12, duration(time))
+		took := float64(steps) * seconds[p] * all / update
+		total, flops = total+took, flops+float64(steps)*all
+		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%.3g\t%s\n", i, c.name, state, steps, float64(steps)*all/1e12, duration(took))
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -709,7 +628,7 @@ func updateTime(ctx context.Context, m *qta.Maze, p qta.Params) (float64, error)
 	p.UpdatesPerEpisode = 0
 	a, err := qta.NewAgent(p, m.Env().Sizes(), 1)
 	if err != nil {
-		return 0, inputError{err}
+		return 0, badInput("%w", err)
 	}
 	defer a.Close()
 	enough := errors.New("enough")

@@ -20,36 +20,6 @@ import (
 	"qta"
 )
 
-func TestSplitWords(t *testing.T) {
-	for _, test := range []struct {
-		line string
-		want []string
-	}{
-		{"", nil},
-		{" \t # all of it", nil},
-		{"-maze 4x5\t-seed  1 # a comment", []string{"-maze", "4x5", "-seed", "1"}},
-		{`-out 'a b' "c'd" e\ f 'it'\''s' ""`, []string{"-out", "a b", "c'd", "e f", "it's", ""}},
-		{"a#b '#' c\r\n", []string{"a#b", "#", "c"}},
-	} {
-		got, err := splitWords(test.line)
-		if err != nil {
-			t.Errorf("%q: %v", test.line, err)
-		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", test.line, diff)
-		}
-	}
-	for line, want := range map[string]string{
-		"-out 'a":    "column 7: the quotation mark ' is not closed",
-		`-out a\`:    "column 7: the backslash at the line's end quotes nothing",
-		"-maze\x004": `column 6: character '\x00' is not allowed`,
-	} {
-		if _, err := splitWords(line); err == nil || err.Error() != want {
-			t.Errorf("%q: error %v, want %q", line, err, want)
-		}
-	}
-}
-
 func TestParseSweep(t *testing.T) {
 	cells, err := parseSweep("# two\n\n-maze 1U5 -seed 7 -stop never -steps 20\n  -maze 4x5 -out sub/x # other\n", "here")
 	if err != nil {
@@ -178,38 +148,6 @@ func TestFigureSweeps(t *testing.T) {
 	want := []string{"1U5, QTA, small, 9000", "1U5, Q-value disagreement, small, 9000", "1U5, bootstrapped Q, small, 9000", "1U5, deep ensembles, small, 9000"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// TestRecognise sees each method in each preset, and the methods that presets
-// imply.
-func TestRecognise(t *testing.T) {
-	for _, preset := range qta.Presets() {
-		for _, m := range methods() {
-			p := preset.Params
-			p.Curriculum = "qta"
-			for _, change := range m.set {
-				name, value, _ := strings.Cut(change, "=")
-				if err := p.Set(name, value); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if got, setting := recognise(p); got.name != m.name || setting != preset.Name {
-				t.Errorf("%s of %s is taken for %s of %s", m.name, preset.Name, got.name, setting)
-			}
-			p.Batch = 77
-			if got, setting := recognise(p); got.name != m.name || setting != preset.Name+" Batch=77" {
-				t.Errorf("%s of %s with another batch is taken for %s of %s", m.name, preset.Name, got.name, setting)
-			}
-		}
-	}
-	for _, test := range []struct {
-		p             qta.Params
-		name, setting string
-	}{{qta.Default(), "QTA", "default"}, {qta.MEGA(), "MEGA", "mega"}, {qta.VDS(), "VDS", "vds"}} {
-		if got, setting := recognise(test.p); got.name != test.name || setting != test.setting {
-			t.Errorf("%s is taken for %s of %s", test.setting, got.name, setting)
-		}
 	}
 }
 

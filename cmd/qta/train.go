@@ -6,22 +6,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
 	"qta"
 )
-
-// rollouts is the number of rollouts of one evaluation, as in the authors'
-// code.
-const rollouts = 20
-
-// half is the success that says that a maze has been found, if not learned.
-const half = 0.5
 
 // heldOutRollouts is the number of rollouts of an ended run's agent that tell
 // how good it is: a perfect evaluation of 20 is partly luck.
@@ -34,9 +25,6 @@ const (
 	checkpointPeriod = 5 * time.Minute
 	checkpointShare  = 0.01
 )
-
-// maxSteps bounds -steps: the replay buffer holds every step of a run.
-const maxSteps = 100_000_000
 
 type trainFlags struct {
 	maze, params string
@@ -104,7 +92,7 @@ type session struct {
 	record  *record
 	agent   *qta.Agent
 	printer *printer
-	timing  *os.File
+	timing  timing
 	figure5 *figure5
 
 	begin        time.Time
@@ -128,13 +116,13 @@ func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	agent, err := qta.NewAgent(qta.Params(id.Parameters), maze.Env().Sizes(), f.seed)
+	agent, err := qta.NewAgent(id.params(), maze.Env().Sizes(), f.seed)
 	if err != nil {
-		return inputError{err}
+		return badInput("%w", err)
 	}
 	defer func() { agent.Close() }()
 
-	unlock, found, err := claim(dir)
+	unlock, found, err := claimDir(dir)
 	if err != nil {
 		return err
 	}
@@ -145,24 +133,27 @@ func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 			return badInput("%s holds another run: %s; name another directory with -out", dir, list(d))
 		}
 		id = found.Run // with the names it has had from the start
-		saved, err := loadAgent(dir, found, true, stderr)
+		saved, warning, err := loadAgent(dir, found, true)
+		warn(stderr, warning)
 		if err != nil {
 			return err
 		}
 		if saved != nil {
 			agent.Close()
 			agent, s.agent, s.savedStep = saved, saved, saved.Steps()
-			warnOfKernel(stderr, found.Machine.Kernel, qta.KernelName())
+			warn(stderr, kernelChange(found.Machine.Kernel, qta.KernelName()))
 		}
 	}
 	s.record = &record{
 		Format: recordFormat, State: stateRunning, Run: id,
 		Limits:  limits{f.steps, f.stop},
 		Program: thisProgram(),
-		Machine: machine{runtime.GOOS, runtime.GOARCH, qta.KernelName(), f.threads},
+		Machine: thisMachine(f.threads),
 	}
 	s.printer = newPrinter(stdout, f.steps, s.agent.Steps())
-	s.openFigure5(maze, stderr)
+	if err := s.openFigure5(); err != nil {
+		warn(stderr, fmt.Errorf("%w; Figure 5 begins anew", err))
+	}
 	if s.reached() {
 		return s.nothingToDo(found)
 	}
@@ -170,7 +161,7 @@ func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	if err := s.open(f.checkpoint); err != nil {
 		return err
 	}
-	defer s.timing.Close()
+	defer s.timing.close()
 	s.printer.say("QTA on maze %s (path length %d), parameters %s, seed %d; %s kernel, %d threads; files in %s",
 		id.Maze, maze.PathLength(), id.Preset, id.Seed, s.record.Machine.Kernel, f.threads, dir)
 	if s.agent.Steps() > 0 {
@@ -179,13 +170,14 @@ func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	return s.train(ctx, maze.Env(), maze.Env())
 }
 
-// warnOfKernel warns where a run changes between kernels that round
-// differently.
-func warnOfKernel(stderr io.Writer, before, now string) {
+// kernelChange returns a warning where a run changes between kernels that
+// round differently.
+func kernelChange(before, now string) error {
 	const portable = "generic"
 	if before != now && (before == portable || now == portable) {
-		fmt.Fprintf(stderr, "qta: warning: the run has used the %s kernel and goes on with the %s kernel, which rounds differently\n", before, now)
+		return fmt.Errorf("the run has used the %s kernel and goes on with the %s kernel, which rounds differently", before, now)
 	}
+	return nil
 }
 
 // describe returns what the flags describe: a maze, a run and its directory.
@@ -199,7 +191,7 @@ func (f *trainFlags) describe() (*qta.Maze, identity, string, error) {
 		return nil, identity{}, "", err
 	}
 	if err := p.Validate(); err != nil {
-		return nil, identity{}, "", inputError{err}
+		return nil, identity{}, "", badInput("%w", err)
 	}
 	dir, err := f.directory(mazeName, label)
 	if err != nil {
@@ -255,7 +247,7 @@ func (s *session) nothingToDo(found *record) error {
 // open writes the files that a run has from its start.
 func (s *session) open(checkpoint int) error {
 	if err := replaceFile(s.path(recordFile), s.record.encode(), true); err != nil {
-		return inputError{err}
+		return badInput("%w", err)
 	}
 	if err := s.writeLog(false); err != nil {
 		return err
@@ -316,16 +308,6 @@ func (s *session) train(ctx context.Context, env, evaluation qta.Env) error {
 	return nil
 }
 
-// heldOut returns the success of rollouts that neither training nor the choice
-// of its end has seen.
-func (s *session) heldOut() (float64, error) {
-	m, err := qta.ParseMaze(s.record.Run.mapText())
-	if err != nil {
-		return 0, err
-	}
-	return s.agent.Evaluate(m.Env(), heldOutRollouts, s.record.Run.Seed)
-}
-
 // story tells what the run has reached.
 func (s *session) story() string {
 	steps := "after " + count(s.agent.Steps(), "environment step")
@@ -351,13 +333,6 @@ func (s *session) story() string {
 	return fmt.Sprintf("%s the best evaluation in maze %s, at step %d, has reached the goal in %.4g %% of its rollouts", steps, s.record.Run.Maze, best.Step, 100*best.Success)
 }
 
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
-}
-
 // stepped is called after every environment step.
 func (s *session) stepped() error {
 	now := time.Now()
@@ -374,8 +349,8 @@ func (s *session) evaluated(e qta.Evaluation) error {
 	rate := float64(e.Step-s.lastEval) / max(now.Sub(s.lastEvalTime).Seconds(), 1e-9)
 	s.lastEval, s.lastEvalTime = e.Step, now
 	s.printer.evaluated(e, rate)
-	if _, err := fmt.Fprintf(s.timing, "%d,%.3f,%.4g\n", e.Step, now.Sub(s.begin).Seconds(), rate); err != nil {
-		return fmt.Errorf("%s cannot be written: %w", s.path(timingFile), cause(err))
+	if err := s.timing.add(e.Step, now.Sub(s.begin).Seconds(), rate); err != nil {
+		return err
 	}
 	s.figure5.take(s.agent)
 	for _, files := range []struct {
@@ -430,7 +405,8 @@ func (s *session) writeEnd() error {
 	}
 	s.record.Outcome = &outcome{Steps: s.agent.Steps(), HalfAt: s.agent.SuccessAt(half), SolvedAt: s.agent.SolvedAt(), Digest: s.agent.Digest()}
 	if s.reached() {
-		success, err := s.heldOut()
+		// Neither training nor the choice of its end has seen these rollouts.
+		success, err := s.agent.Evaluate(s.record.Run.maze().Env(), heldOutRollouts, s.record.Run.Seed)
 		if err != nil {
 			return err
 		}
@@ -464,3 +440,32 @@ type runError struct {
 
 func (e *runError) Error() string { return bare(e.err) + "; " + e.left }
 func (e *runError) Unwrap() error { return e.err }
+
+// openFigure5 reads the snapshots of the run up to where its agent is. A file
+// that cannot be used is no reason not to train.
+func (s *session) openFigure5() (err error) {
+	s.figure5, err = openFigure5(s.dir, s.record.Run)
+	s.figure5.forgetAfter(s.agent.Steps())
+	return err
+}
+
+// writeFigure5 writes the snapshots, unless they are safe already.
+func (s *session) writeFigure5(durable bool) error {
+	if !s.figure5.unsaved {
+		return nil
+	}
+	s.figure5.unsaved = !durable
+	return replaceFile(s.path(figure5Store), s.figure5.encode(), durable)
+}
+
+// writePages writes the files to look at.
+func (s *session) writePages() error {
+	if err := s.writeFigure5(false); err != nil {
+		return err
+	}
+	files, err := runPage{s.record, s.story(), s.agent, s.figure5}.files()
+	if err != nil {
+		return err
+	}
+	return writeAll(s.dir, files)
+}

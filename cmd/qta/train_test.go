@@ -213,21 +213,6 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-func TestMapDifference(t *testing.T) {
-	a := identity{Maze: "x", Map: []string{"S.G", "###"}}
-	b := identity{Maze: "x", Map: []string{"S.G", "#.#"}}
-	c := identity{Maze: "x", Map: []string{"S.G"}}
-	if diff := cmp.Diff([]string{`the map of x has line 2 "###" there, "#.#" here`}, a.differences(b)); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"the map of x has 2 lines there, 1 here"}, a.differences(c)); diff != "" {
-		t.Error(diff)
-	}
-	if got := a.differences(a); len(got) != 0 {
-		t.Errorf("differences from itself: %q", got)
-	}
-}
-
 // TestCheckpointFailure makes the agent's file unwritable in a way that stops
 // even the superuser.
 func TestCheckpointFailure(t *testing.T) {
@@ -355,7 +340,7 @@ func TestNumbersGoneWrong(t *testing.T) {
 	if err := s.open(20); err != nil {
 		t.Fatal(err)
 	}
-	defer s.timing.Close()
+	defer s.timing.close()
 	err = s.train(t.Context(), &brokenEnv{m.Env(), 50}, m.Env())
 	if exitCode(err) != exitNumeric || !strings.Contains(err.Error(), "step 51") || !strings.Contains(err.Error(), "the checkpoint of step 40 is kept in .") {
 		t.Errorf("error %v with exit code %d", err, exitCode(err))
@@ -436,15 +421,13 @@ func TestPrinter(t *testing.T) {
 	}
 }
 
-func TestWarnOfKernel(t *testing.T) {
+func TestKernelChange(t *testing.T) {
 	for _, test := range []struct {
 		before, now string
 		want        bool
 	}{{"avx512", "avx512", false}, {"avx512", "neon", false}, {"generic", "generic", false}, {"generic", "avx2", true}, {"avx2", "generic", true}} {
-		var out bytes.Buffer
-		warnOfKernel(&out, test.before, test.now)
-		if got := strings.HasPrefix(out.String(), "qta: warning: "); got != test.want {
-			t.Errorf("from %s to %s: output %q", test.before, test.now, out.String())
+		if warning := kernelChange(test.before, test.now); (warning != nil) != test.want {
+			t.Errorf("from %s to %s: warning %v", test.before, test.now, warning)
 		}
 	}
 }

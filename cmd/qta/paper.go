@@ -5,16 +5,12 @@ import (
 	"encoding/csv"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"qta"
 )
-
-// This file knows the paper's section 4: its figures, their methods as
-// parameters, and their numbers. The folder data says how those were read.
 
 //go:embed data/paper-figures.csv
 var paperFiguresCSV string
@@ -79,10 +75,13 @@ func mazeNames(from, to, step int, suffix string) []string {
 	return names
 }
 
+// figure5Maze is the maze of Figure 5.
+const figure5Maze = "12x5"
+
 // noiseMaze is the maze of Figure 4.
 //
-// Reading: the paper does not say which; 12x5 is that of Figure 5.
-const noiseMaze = "12x5"
+// Reading: the paper does not say which; this is that of Figure 5.
+const noiseMaze = figure5Maze
 
 func figures() []figure {
 	m, even, waves := mazeNames(4, 15, 1, "x5"), mazeNames(4, 14, 2, "x5"), mazeNames(1, 5, 1, "U5")
@@ -98,7 +97,7 @@ func figures() []figure {
 			{"4", "Figure 4: noise on the uncertainty", []string{noiseMaze}, []paperMethod{
 				{methodQTA, "sigma=0"}, {methodNoise1, "sigma=0.01"}, {methodNoise3, "sigma=0.03"}, {methodNoise5, "sigma=0.05"}}}}},
 		{"5", "one agent over time; the picture is figure5.svg in its run directory.", "never", []paperPanel{
-			{"5", "Figure 5", []string{"12x5"}, []paperMethod{{methodQTA, ""}}}}},
+			{"5", "Figure 5", []string{figure5Maze}, []paperMethod{{methodQTA, ""}}}}},
 		{"6", "estimates of uncertainty: disagreement of Q-values, bootstrapped Q-networks, deep ensembles", "solved", []paperPanel{
 			{"6L", "Figure 6, left: disagreement of Q-values", m, []paperMethod{{methodQTA, "QTA"}, {methodQ, "QTA+Qval"}}},
 			{"6R", "Figure 6, right: critic ensembles", m, []paperMethod{{methodQTA, "PUN"}, {methodBootstrap, "BootstrappedDQN"}, {methodEnsemble, "DeepEnsembles"}}}}},
@@ -116,31 +115,25 @@ func recognise(p qta.Params) (m method, setting string) {
 		for _, candidate := range methods() {
 			q := preset.Params
 			q.Curriculum = "qta" // the presets mega and vds imply a method
-			for _, change := range candidate.set {
-				name, value, _ := strings.Cut(change, "=")
-				if err := q.Set(name, value); err != nil {
-					panic(err) // the table above is wrong
-				}
-			}
-			q = effective(q)
-			if n := differing(q, p); n < best {
-				best, m = n, candidate
-				setting = strings.Join(append([]string{preset.Name}, changesFrom(q, p)...), " ")
+			q = effective(candidate.apply(q))
+			if changes := changesFrom(q, p); len(changes) < best {
+				best, m = len(changes), candidate
+				setting = strings.Join(append([]string{preset.Name}, changes...), " ")
 			}
 		}
 	}
 	return m, setting
 }
 
-// differing returns how many parameters differ, without a word on which.
-func differing(p, q qta.Params) int {
-	n, a, b := 0, reflect.ValueOf(p), reflect.ValueOf(q)
-	for i := range a.NumField() {
-		if !a.Field(i).Equal(b.Field(i)) {
-			n++
+// apply returns p with the method's changes.
+func (m method) apply(p qta.Params) qta.Params {
+	for _, change := range m.set {
+		name, value, _ := strings.Cut(change, "=")
+		if err := p.Set(name, value); err != nil {
+			panic(err) // the table above is wrong
 		}
 	}
-	return n
+	return p
 }
 
 // effective returns p with those fields at their defaults that have no effect
@@ -172,6 +165,20 @@ type paperPoint struct {
 	scaled              bool // VDS as if its printed indices counted evaluations 2500 steps apart
 }
 
+// method returns the method of the point's series, or "" where there is none.
+func (p *paperPoint) method() string {
+	for _, f := range figures() {
+		for _, panel := range f.panels {
+			for _, m := range panel.methods {
+				if m.series == p.series {
+					return m.method.name
+				}
+			}
+		}
+	}
+	return ""
+}
+
 // paperPoints returns the points of Figures 2, 3 and 6. Means are printed in
 // the index k of an evaluation, 1000 (k + 1) steps, except in 6R. Those of VDS
 // come twice, also as 2500 (k + 1).
@@ -191,12 +198,16 @@ func paperPoints() []paperPoint {
 	return points
 }
 
-// paperCurves returns the curves of Figure 4 by series: success against
-// environment steps. Its index counts from the first evaluation.
-func paperCurves() map[string][]point {
-	curves := map[string][]point{}
+// A paperSuccess is a point of Figure 4: mean success after so many
+// environment steps.
+type paperSuccess struct{ step, success float64 }
+
+// paperCurves returns the curves of Figure 4 by series. Its index counts from
+// the first evaluation.
+func paperCurves() map[string][]paperSuccess {
+	curves := map[string][]paperSuccess{}
 	for _, row := range paperRows(paperFigure4CSV, 4) {
-		curves[row[1]] = append(curves[row[1]], point{x: 1000*number(row[2]) + 1000, y: number(row[3])})
+		curves[row[1]] = append(curves[row[1]], paperSuccess{1000*number(row[2]) + 1000, number(row[3])})
 	}
 	return curves
 }

@@ -76,7 +76,7 @@ func TestPermutation(t *testing.T) {
 }
 
 func TestDifferenceRange(t *testing.T) {
-	r := differenceRange([]stratum{{[]float64{1, 2, 3}, []float64{11, 12, 13}}, {[]float64{0, 0}, []float64{10, 10}}})
+	r := strataRange([]stratum{{[]float64{1, 2, 3}, []float64{11, 12, 13}}, {[]float64{0, 0}, []float64{10, 10}}}, meanDifference)
 	if !(r.low > 9 && r.low < 10 && r.high > 10 && r.high < 11) {
 		t.Errorf("%v, want an interval around 10", r)
 	}

@@ -8,9 +8,6 @@ import (
 	"golang.org/x/exp/stats"
 )
 
-// This file holds the statistics of a report. Chance comes from generators
-// with a fixed seed: the same runs make the same report.
-
 // enoughRuns is how many runs an interval takes to be worth its name: a
 // percentile bootstrap of fewer is far too narrow.
 const enoughRuns = 6
@@ -20,7 +17,7 @@ const (
 	permutations = 20000 // up to as many are enumerated, of more as many are drawn
 )
 
-func statisticsStream() *rand.Rand { return rand.New(rand.NewPCG(2210, 2585)) }
+func stream() *rand.Rand { return rand.New(rand.NewPCG(2210, 2585)) }
 
 // An interval is a 95 % interval.
 type interval struct{ low, high float64 }
@@ -68,25 +65,7 @@ func interquartileMean(x []float64) float64 {
 
 // bootstrap returns the percentile interval of a statistic.
 func bootstrap(x []float64, statistic func([]float64) float64) interval {
-	rng := statisticsStream()
-	sample := make([]float64, len(x))
-	values := make([]float64, resamples)
-	for i := range values {
-		resample(rng, sample, x)
-		values[i] = statistic(sample)
-	}
-	return percentiles(values)
-}
-
-func resample(rng *rand.Rand, sample, x []float64) {
-	for k := range sample {
-		sample[k] = x[int(rng.Float64()*float64(len(x)))]
-	}
-}
-
-func percentiles(values []float64) interval {
-	q := stats.Quantiles(values, 0.025, 0.975)
-	return interval{q[0], q[1]}
+	return strataRange([]stratum{{a: x}}, func(s []stratum) float64 { return statistic(s[0].a) })
 }
 
 // A stratum is two samples that are compared: in a maze, the logarithms of
@@ -104,14 +83,15 @@ func meanDifference(strata []stratum) float64 {
 	return sum / float64(len(strata))
 }
 
-// differenceRange returns the percentile interval of meanDifference, from
-// resamples within each sample.
-func differenceRange(strata []stratum) interval {
-	return strataRange(strata, meanDifference)
-}
-
+// strataRange returns the percentile interval of a statistic, from resamples
+// within each sample.
 func strataRange(strata []stratum, statistic func([]stratum) float64) interval {
-	rng := statisticsStream()
+	rng := stream()
+	resample := func(sample, x []float64) {
+		for k := range sample {
+			sample[k] = x[int(rng.Float64()*float64(len(x)))]
+		}
+	}
 	sample := make([]stratum, len(strata))
 	for i, s := range strata {
 		sample[i] = stratum{make([]float64, len(s.a)), make([]float64, len(s.b))}
@@ -119,12 +99,13 @@ func strataRange(strata []stratum, statistic func([]stratum) float64) interval {
 	values := make([]float64, resamples)
 	for k := range values {
 		for i, s := range strata {
-			resample(rng, sample[i].a, s.a)
-			resample(rng, sample[i].b, s.b)
+			resample(sample[i].a, s.a)
+			resample(sample[i].b, s.b)
 		}
 		values[k] = statistic(sample)
 	}
-	return percentiles(values)
+	q := stats.Quantiles(values, 0.025, 0.975)
+	return interval{q[0], q[1]}
 }
 
 // A permutationTest is the result of an unpaired two-sided permutation test of
@@ -168,7 +149,7 @@ func permutation(strata []stratum) permutationTest {
 		return permutationTest{float64(hits) / float64(len(sums)), smallest, true}
 	}
 
-	rng := statisticsStream()
+	rng := stream()
 	pools := make([][]float64, len(strata))
 	for i, s := range strata {
 		pools[i] = slices.Concat(s.a, s.b)
@@ -201,17 +182,17 @@ func splits(s stratum) []float64 {
 	}
 	n, m := len(s.a), len(s.b)
 	var differences []float64
-	var choose func(from, left int, sum float64)
-	choose = func(from, left int, sum float64) {
+	var take func(from, left int, sum float64)
+	take = func(from, left int, sum float64) {
 		if left == 0 {
 			differences = append(differences, (total-sum)/float64(m)-sum/float64(n))
 			return
 		}
 		for i := from; i <= len(pool)-left; i++ {
-			choose(i+1, left-1, sum+pool[i])
+			take(i+1, left-1, sum+pool[i])
 		}
 	}
-	choose(0, n, 0)
+	take(0, n, 0)
 	return differences
 }
 
@@ -257,11 +238,35 @@ func binomialRange(hits, n int) interval {
 
 // slope returns the slope of the least squares line through (x, y).
 func slope(x, y []float64) float64 {
-	mx, my := stats.Mean(x), stats.Mean(y)
-	sxy, sxx := 0.0, 0.0
-	for i := range x {
-		sxy += (x[i] - mx) * (y[i] - my)
-		sxx += (x[i] - mx) * (x[i] - mx)
+	xx, _, xy := products(x, y)
+	return xy / xx
+}
+
+// correlation returns Pearson's coefficient, 0 where one of x and y does not
+// vary.
+func correlation(x, y []float64) float64 {
+	xx, yy, xy := products(x, y)
+	if xx == 0 || yy == 0 {
+		return 0
 	}
-	return sxy / sxx
+	return xy / math.Sqrt(xx*yy)
+}
+
+// products returns the sums of the products of the distances from the means.
+func products(x, y []float64) (xx, yy, xy float64) {
+	mx, my := stats.Mean(x), stats.Mean(y)
+	for i := range x {
+		dx, dy := x[i]-mx, y[i]-my
+		xx, yy, xy = xx+float64(dx*dx), yy+float64(dy*dy), xy+float64(dx*dy)
+	}
+	return xx, yy, xy
+}
+
+// signTest returns the two-sided p of as many positive numbers of n.
+func signTest(positive, n int) float64 {
+	tail := 0.0
+	for i := 0; i <= min(positive, n-positive); i++ {
+		tail += choose(n, i)
+	}
+	return min(1, 2*tail/math.Pow(2, float64(n)))
 }

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"qta"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestFigureResume holds the files to look at of a run with interruptions
+// against those of one without.
+func TestFigureResume(t *testing.T) {
+	if testing.Short() {
+		t.Skip("with -short: it draws more than a hundred figures, which takes seconds")
+	}
+	t.Chdir(t.TempDir())
+	mustRun(t, tinyRun("-steps", "100", "-out", "whole")...)
+	rounds := 0
+	for code := exitUnfinished; code == exitUnfinished && rounds < 100; rounds++ {
+		code = interrupted(t, 4, tinyRun("-steps", "100", "-out", "parts", "-checkpoint", strconv.Itoa(20+rounds))...).code
+	}
+	if rounds < 5 {
+		t.Errorf("%d rounds, want more interruptions", rounds)
+	}
+	for _, name := range []string{curveFile, figure5File, figure5Store, pageFile} {
+		if readFile(t, "whole", name) != readFile(t, "parts", name) {
+			t.Errorf("%s differs", name)
+		}
+	}
+	if got := strings.Count(readFile(t, "whole", pageFile), "<h3>"); got != 5 {
+		t.Errorf("%d snapshots on the page, want those of evaluations 1, 2, 4, 8 and 14", got)
+	}
+
+	// Snapshots that cannot be read are begun anew, and training goes on.
+	writeFile(t, "parts/"+figure5Store, "nonsense")
+	got := command(t, tinyRun("-steps", "110", "-out", "parts")...)
+	if got.code != exitDone || !strings.Contains(got.errors, "figure5.csv is damaged: line 1") {
+		t.Errorf("exit code %d, stderr %q", got.code, got.errors)
+	}
+	mustRun(t, tinyRun("-steps", "110", "-out", "whole")...)
+	sameOutcome(t, "whole", "parts")
+}
+
+func TestFigure5Command(t *testing.T) {
+	t.Chdir(t.TempDir())
+	out := mustRun(t, append([]string{"figure5"}, tinyRun("-maze", "4x5", "-steps", "20", "-out", "run")...)...)
+	if !strings.Contains(out, "on maze 4x5") || readFile(t, "run", figure5File) == "" {
+		t.Errorf("output %q", out)
+	}
+	before := tree(t)
+	if out := mustRun(t, "figure5", "run", "-o", "again.svg"); out != "Drew 2 snapshots of maze 4x5 to again.svg.\n" {
+		t.Errorf("output %q", out)
+	}
+	if readFile(t, "run", figure5File) != readFile(t, "again.svg") {
+		t.Error("the figure drawn again differs")
+	}
+	// A run from before there were snapshots.
+	if err := os.Remove(filepath.Join("run", figure5Store)); err != nil {
+		t.Fatal(err)
+	}
+	if out := mustRun(t, "figure5", "run"); out != "Drew 1 snapshot of maze 4x5 to figure5.svg.\n" {
+		t.Errorf("output %q", out)
+	}
+	want := slices.DeleteFunc(append(before, "again.svg", "figure5.svg"), func(s string) bool { return s == filepath.Join("run", figure5Store) })
+	slices.Sort(want)
+	got := tree(t)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	writeFile(t, "run/"+figure5Store, "x")
+	for _, test := range []struct{ args, want string }{
+		{"figure5 nowhere", "nowhere is not a run directory"},
+		{"figure5 run more", `unexpected argument "more"`},
+		{"figure5 run", "figure5.csv is damaged: line 1: want step"},
+	} {
+		if got := command(t, strings.Fields(test.args)...); got.code != exitInput || !strings.Contains(got.errors, test.want) {
+			t.Errorf("qta %s: exit code %d, stderr %q, want %q", test.args, got.code, got.errors, test.want)
+		}
+	}
+}
+
+// benchmarkRun returns the session of a run at full size on 12x5 with as many
+// snapshots as there can be.
+func benchmarkRun(b *testing.B) *session {
+	m := mustMaze(b, "12x5")
+	a, err := qta.NewAgent(qta.Default(), m.Env().Sizes(), 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(a.Close)
+	p := a.Params()
+	s := &session{dir: b.TempDir(), agent: a, record: &record{Run: identity{"", "12x5", mapLines(m), "default", parameters(p), 1, 1, rollouts}}}
+	if err := s.openFigure5(); err != nil {
+		b.Fatal(err)
+	}
+	stop := func(e qta.Evaluation) error {
+		if n := e.Step; n&(n-1) == 0 {
+			s.figure5.take(a)
+		}
+		return nil
+	}
+	err = a.Train(context.Background(), m.Env(), m.Env(), qta.TrainOptions{Steps: 1 << (mostSnapshots - 1), EvalEvery: 1, Rollouts: 1, AfterEvaluation: stop})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return s
+}
+
+// BenchmarkLooks is what looks cost at each evaluation of a run at full size.
+func BenchmarkLooks(b *testing.B) {
+	s := benchmarkRun(b)
+	b.Run("snapshot", func(b *testing.B) {
+		for b.Loop() {
+			s.figure5.take(s.agent)
+		}
+	})
+	b.Run("pages", func(b *testing.B) {
+		for b.Loop() {
+			if err := s.writePages(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

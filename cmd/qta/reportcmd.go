@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+type reportFlags struct{ out, format string }
+
+func (f *reportFlags) flagSet() *flag.FlagSet {
+	*f = reportFlags{format: "html"}
+	flags := newFlagSet("qta report DIR...")
+	flags.StringVar(&f.out, "o", "", "`PATH` the page (report.html); of csv and svg the directory to make (report)")
+	flags.Func("format", "`KIND` html: a page; svg: its pictures; csv: its numbers (html)", func(s string) error {
+		if s != "html" && s != "svg" && s != "csv" {
+			return errors.New("want html, svg or csv")
+		}
+		f.format = s
+		return nil
+	})
+	return flags
+}
+
+func reportCommand(args []string, stdout io.Writer) error {
+	var f reportFlags
+	dirs, err := parseFlags(f.flagSet(), args)
+	if err != nil {
+		return err
+	}
+	if len(dirs) == 0 {
+		return badInput("qta report needs directories with runs")
+	}
+	if f.out == "" {
+		f.out = "report"
+		if f.format == "html" {
+			f.out = pageFile
+		}
+	}
+	if f.format == "html" && exists(filepath.Join(filepath.Dir(f.out), recordFile)) {
+		return badInput("%s would stand in a run directory, which has a page of its own; name another file with -o", f.out)
+	}
+	c, err := collect(dirs)
+	if err != nil {
+		return err
+	}
+	c.skipped = slices.DeleteFunc(c.skipped, func(s skip) bool { return samePath(s.Path, f.out) })
+	r := newReport(c)
+	if err := f.write(r); err != nil {
+		return badInput("%w", err)
+	}
+	_, err = fmt.Fprintf(stdout, "%s in %s; %s left out. The report is %s.\n",
+		count(len(r.Runs), "run"), strings.Join(dirs, ", "), count(len(r.Skipped), "file"), f.out)
+	return err
+}
+
+// write writes the report in the form that the flags ask for.
+func (f *reportFlags) write(r *report) error {
+	var list []outFile
+	switch f.format {
+	case "csv":
+		list = r.tables()
+	case "svg":
+		list = r.pictures()
+	default:
+		page, err := r.page()
+		if err != nil {
+			return err
+		}
+		return replaceFile(f.out, page, false)
+	}
+	if err := os.MkdirAll(f.out, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("directory %s cannot be made: %v", f.out, cause(err))
+	}
+	return writeAll(f.out, list)
+}
+
+func samePath(a, b string) bool {
+	x, err1 := os.Stat(a)
+	y, err2 := os.Stat(b)
+	return err1 == nil && err2 == nil && os.SameFile(x, y)
+}
