@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"qta/cmd/qta/internal/roomtest"
 	"strings"
 	"testing"
 
@@ -58,7 +59,7 @@ func TestCheckVectors(t *testing.T) {
 		{"no JSON", "[", "", exitInput, nil, []string{"qta: -vectors folder: x.json: the file is not JSON\n"}},
 	} {
 		t.Chdir(t.TempDir())
-		writeFile(t, "folder/x.json", `{"equation": "td-target", "paper": "", "cases": [`+test.cases+`]}`)
+		roomtest.Write(t, "folder/x.json", `{"equation": "td-target", "paper": "", "cases": [`+test.cases+`]}`)
 		got := command(t, append([]string{"check", "-vectors", "folder"}, strings.Fields(test.args)...)...)
 		if got.code != test.code || (test.out == nil) != (got.out == "") || strings.Count(got.errors, "\n") > 1 || (test.errors == nil) != (got.errors == "") {
 			t.Errorf("%s: exit code %d, stdout %q, stderr %q, want %+v", test.what, got.code, got.out, got.errors, test)

@@ -4,6 +4,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+
+	"qta/cmd/qta/internal/rundir"
+	"qta/cmd/qta/internal/words"
 )
 
 type evalFlags struct {
@@ -29,20 +32,20 @@ func evalCommand(args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	r, err := needRecord(dir)
+	r, err := rundir.NeedRecord(dir)
 	if err != nil {
 		return err
 	}
-	a, warning, err := loadAgent(dir, r, false)
+	a, warning, err := rundir.LoadAgent(dir, r, false)
 	warn(stderr, warning)
 	if err != nil {
 		return err
 	}
 	if a == nil {
-		return badInput("%s holds no %s yet; continue the run to make one", dir, agentFile)
+		return words.BadInput("%s holds no %s yet; continue the run to make one", dir, rundir.AgentFile)
 	}
 	defer a.Close()
-	success, err := a.Evaluate(r.Run.maze().Env(), f.rollouts, f.seed)
+	success, err := a.Evaluate(r.Run.NewMaze().Env(), f.rollouts, f.seed)
 	if err != nil {
 		return err
 	}

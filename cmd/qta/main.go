@@ -24,6 +24,8 @@ import (
 	"text/tabwriter"
 
 	"qta"
+
+	"qta/cmd/qta/internal/words"
 )
 
 // The exit codes, as helpText explains them.
@@ -82,14 +84,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			err = flag.ErrHelp
 		}
 	default:
-		err = badInput("unknown command %q; the commands are train, params, maze, eval, figure5, sweep, status, report, check and help", name)
+		err = words.BadInput("unknown command %q; the commands are train, params, maze, eval, figure5, sweep, status, report, check and help", name)
 	}
 	if errors.Is(err, flag.ErrHelp) {
 		printHelp(stdout)
 		return exitDone
 	}
 	if err != nil && !errors.Is(err, errUnfinished) {
-		fmt.Fprintf(stderr, "qta: %s\n", bare(err))
+		fmt.Fprintf(stderr, "qta: %s\n", words.Bare(err))
 	}
 	return exitCode(err)
 }
@@ -101,12 +103,12 @@ var errUnfinished = errors.New("the run is unfinished")
 // warn writes a warning, unless it is nil.
 func warn(stderr io.Writer, warning error) {
 	if warning != nil {
-		fmt.Fprintf(stderr, "qta: warning: %s\n", bare(warning))
+		fmt.Fprintf(stderr, "qta: warning: %s\n", words.Bare(warning))
 	}
 }
 
 func exitCode(err error) int {
-	var input inputError
+	var input words.InputError
 	var numeric *qta.NumericError
 	var env *qta.EnvError
 	switch {
@@ -131,7 +133,7 @@ func parseFlags(flags *flag.FlagSet, args []string) ([]string, error) {
 		if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 			return nil, err
 		} else if err != nil {
-			return nil, badInput("%v; \"qta help\" lists the flags", err)
+			return nil, words.BadInput("%v; \"qta help\" lists the flags", err)
 		}
 		rest := flags.Args()
 		if parsed := len(args) - len(rest); parsed > 0 && args[parsed-1] == "--" {
@@ -147,7 +149,7 @@ func parseFlags(flags *flag.FlagSet, args []string) ([]string, error) {
 // noMore refuses arguments that are left over.
 func noMore(command string, args []string) error {
 	if len(args) > 0 {
-		return badInput("unexpected argument %q after qta %s; \"qta help\" shows what it takes", args[0], command)
+		return words.BadInput("unexpected argument %q after qta %s; \"qta help\" shows what it takes", args[0], command)
 	}
 	return nil
 }
@@ -156,7 +158,7 @@ func noMore(command string, args []string) error {
 // what.
 func oneArgument(command, what string, args []string) (string, error) {
 	if len(args) == 0 {
-		return "", badInput("qta %s needs %s", command, what)
+		return "", words.BadInput("qta %s needs %s", command, what)
 	}
 	return args[0], noMore(command+" "+args[0], args[1:])
 }

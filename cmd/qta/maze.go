@@ -8,6 +8,10 @@ import (
 	"strings"
 
 	"qta"
+
+	"qta/cmd/qta/internal/draw"
+	"qta/cmd/qta/internal/files"
+	"qta/cmd/qta/internal/words"
 )
 
 type mazeFlags struct{ file string }
@@ -34,8 +38,8 @@ func mazeCommand(args []string, w io.Writer) error {
 		return err
 	}
 	if f.file != "" {
-		if err := replaceFile(f.file, mazePicture(m, name).file(), false); err != nil {
-			return badInput("%w", err)
+		if err := files.Write(f.file, draw.Maze(m, name).File(), false); err != nil {
+			return words.BadInput("%w", err)
 		}
 	}
 	free := 0
@@ -59,17 +63,17 @@ func findMaze(name string) (*qta.Maze, string, error) {
 	if !isPath {
 		m, err := qta.NewMaze(name)
 		if err != nil {
-			return nil, "", badInput("%s; a map file's name has a path separator or ends in .txt or .map", bare(err))
+			return nil, "", words.BadInput("%s; a map file's name has a path separator or ends in .txt or .map", words.Bare(err))
 		}
 		return m, name, nil
 	}
-	text, err := readInput(name, maxInput)
+	text, err := files.Read(name, maxInput)
 	if err != nil {
-		return nil, "", badInput("map file %s: %v", name, err)
+		return nil, "", words.BadInput("map file %s: %v", name, err)
 	}
 	m, err := qta.ParseMaze(string(text))
 	if err != nil {
-		return nil, "", badInput("map file %s: %s", name, bare(err))
+		return nil, "", words.BadInput("map file %s: %s", name, words.Bare(err))
 	}
 	return m, stem(name), nil
 }

@@ -1,47 +1,30 @@
 package main
 
 import (
-	"encoding/xml"
 	"fmt"
 	"html"
-	"io"
 	"regexp"
 	"strings"
 	"testing"
 
 	"qta"
+	"qta/cmd/qta/internal/roomtest"
 	"qta/internal/browser"
-)
 
-// wellFormed reads an XML file to its end and returns the names of its
-// elements.
-func wellFormed(t *testing.T, what, text string) map[string]int {
-	t.Helper()
-	elements := map[string]int{}
-	for d := xml.NewDecoder(strings.NewReader(text)); ; {
-		token, err := d.Token()
-		if err == io.EOF {
-			return elements
-		}
-		if err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
-		if e, ok := token.(xml.StartElement); ok {
-			elements[e.Name.Local]++
-		}
-	}
-}
+	"qta/cmd/qta/internal/rundir"
+	"qta/cmd/qta/internal/words"
+)
 
 // TestPages looks through the files of a tiny run, whose names are unfriendly.
 func TestPages(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const name = `a<b>&"c"`
-	writeFile(t, name+".txt", "S.\n#G\n")
+	roomtest.Write(t, name+".txt", "S.\n#G\n")
 	mustRun(t, tinyRun("-maze", "./"+name+".txt", "-steps", "30", "-out", "run")...)
-	for _, file := range []string{curveFile, figure5File} {
-		wellFormed(t, file, readFile(t, "run", file))
+	for _, file := range []string{rundir.CurveFile, rundir.Figure5File} {
+		roomtest.WellFormed(t, file, roomtest.Read(t, "run", file))
 	}
-	page := readFile(t, "run", pageFile)
+	page := roomtest.Read(t, "run", rundir.PageFile)
 	if strings.Contains(page, name) || strings.Contains(page, "<b>") || !strings.Contains(page, "a&lt;b&gt;&amp;") {
 		t.Error("the name of the maze is not escaped")
 	}
@@ -59,17 +42,17 @@ func TestPages(t *testing.T) {
 		}
 	}
 	for _, svg := range regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAllString(page, -1) {
-		wellFormed(t, "a picture of the page", svg)
+		roomtest.WellFormed(t, "a picture of the page", svg)
 	}
 	// The command on the page makes the same run.
 	_, text, _ := strings.Cut(page, "The same run again: <code>")
 	text, _, _ = strings.Cut(text, "</code>")
-	var words []string
+	var line []string
 	for _, m := range regexp.MustCompile(`<span>(.*?)</span>`).FindAllStringSubmatch(text, -1) {
-		words = append(words, strings.Trim(html.UnescapeString(m[1]), "'"))
+		line = append(line, strings.Trim(html.UnescapeString(m[1]), "'"))
 	}
-	words[2] = "./" + words[2]
-	mustRun(t, append(words[1:], "-out", "again")...)
+	line[2] = "./" + line[2]
+	mustRun(t, append(line[1:], "-out", "again")...)
 	sameOutcome(t, "run", "again")
 }
 
@@ -82,7 +65,7 @@ func TestPagesOfMethods(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, set := range []string{"Curriculum=mega", "Curriculum=vds", "Curriculum=her", "Curriculum=random", "Replay=per", "Uncertainty=q", "Uncertainty=bootstrap", "Uncertainty=ensemble"} {
 		mustRun(t, tinyRun("-set", set, "-steps", "30", "-out", set)...)
-		page := readFile(t, set, pageFile)
+		page := roomtest.Read(t, set, rundir.PageFile)
 		if got := strings.Contains(page, "are what QTA would choose"); got != strings.HasPrefix(set, "Curriculum") {
 			t.Errorf("%s: the page says that goals are chosen otherwise: %v", set, got)
 		}
@@ -93,7 +76,7 @@ func TestPagesOfMethods(t *testing.T) {
 	if got := command(t, tinyRun("-set", "CriticRate=1", "-set", "ActorRate=1", "-set", "HiddenLayers=16", "-set", "HiddenSize=64", "-steps", "2000", "-out", "failed")...); got.code != exitNumeric {
 		t.Fatalf("%+v, want a run that fails", got)
 	}
-	if page := readFile(t, "failed", pageFile); !strings.Contains(page, "The run has failed: step ") || strings.Contains(page, "NaN\"") {
+	if page := roomtest.Read(t, "failed", rundir.PageFile); !strings.Contains(page, "The run has failed: step ") || strings.Contains(page, "NaN\"") {
 		t.Error("the page of a failed run does not say so, or has a picture with NaN")
 	}
 }
@@ -104,8 +87,8 @@ func TestMazePicture(t *testing.T) {
 	if out != mustRun(t, "maze", "12x5") {
 		t.Errorf("output %q", out)
 	}
-	picture := readFile(t, "maze.svg")
-	wellFormed(t, "maze.svg", picture)
+	picture := roomtest.Read(t, "maze.svg")
+	roomtest.WellFormed(t, "maze.svg", picture)
 	// Five columns in rows: one run of five cells, ten rows of two or three
 	// runs of one, and a last one of two runs of two.
 	path := regexp.MustCompile(`class="paper" d="([^"]*)"`).FindStringSubmatch(picture)
@@ -130,7 +113,7 @@ func TestLooks(t *testing.T) {
 	var pages []string
 	for _, run := range runs {
 		mustRun(t, tinyRun("-maze", run.maze, "-steps", run.steps, "-out", run.maze)...)
-		pages = append(pages, readFile(t, run.maze, pageFile))
+		pages = append(pages, roomtest.Read(t, run.maze, rundir.PageFile))
 	}
 	widths := []int{400, 1400}
 	seen := browser.Measure(t, pages, widths, `
@@ -147,16 +130,16 @@ func TestLooks(t *testing.T) {
 // TestCommandWords quotes what a shell would change.
 func TestCommandWords(t *testing.T) {
 	for word, want := range map[string]string{"4x5": "4x5", "a b": "'a b'", "it's": `'it'\''s'`, "": "''", "Batch=3": "Batch=3"} {
-		if got := shellWord(word); got != want {
+		if got := words.Shell(word); got != want {
 			t.Errorf("%q becomes %s, want %s", word, got, want)
 		}
 	}
 	p := qta.Paper()
 	p.Batch = 7
-	m := mustMaze(t, "4x5")
-	id := identity{Maze: "4x5", Map: mapLines(m), Parameters: parameters(p), Seed: 3, EvalEvery: 1000}
+	m := roomtest.Maze(t, "4x5")
+	id := rundir.Identity{Maze: "4x5", Map: rundir.MapLines(m), Parameters: rundir.Parameters(p), Seed: 3, EvalEvery: 1000}
 	want := "qta -maze 4x5 -params paper -set Batch=7 -seed 3 -eval 1000 -steps 9 -stop never"
-	if got := strings.Join(id.command(limits{9, "never"}), " "); got != want {
+	if got := strings.Join(id.Command(rundir.Limits{Steps: 9, Stop: "never"}), " "); got != want {
 		t.Errorf("command %q, want %q", got, want)
 	}
 }

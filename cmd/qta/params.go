@@ -9,6 +9,9 @@ import (
 	"text/tabwriter"
 
 	"qta"
+
+	"qta/cmd/qta/internal/files"
+	"qta/cmd/qta/internal/words"
 )
 
 func paramsCommand(args []string, w io.Writer) error {
@@ -47,10 +50,10 @@ func findParams(name string, set []string) (qta.Params, string, error) {
 	for _, s := range set {
 		field, value, ok := strings.Cut(s, "=")
 		if !ok {
-			return p, label, badInput("-set %q: want name=value, such as -set Batch=256", s)
+			return p, label, words.BadInput("-set %q: want name=value, such as -set Batch=256", s)
 		}
 		if err := p.Set(field, value); err != nil {
-			return p, label, badInput("-set %s: %s", s, bare(err))
+			return p, label, words.BadInput("-set %s: %s", s, words.Bare(err))
 		}
 		label += "-" + s
 	}
@@ -66,15 +69,15 @@ func namedParams(name string) (qta.Params, string, error) {
 		names = append(names, preset.Name)
 	}
 	if !strings.HasSuffix(name, ".json") {
-		return qta.Params{}, "", badInput("-params %q: want %s or a file that ends in .json", name, strings.Join(names, ", "))
+		return qta.Params{}, "", words.BadInput("-params %q: want %s or a file that ends in .json", name, strings.Join(names, ", "))
 	}
-	data, err := readInput(name, maxInput)
+	data, err := files.Read(name, maxInput)
 	if err != nil {
-		return qta.Params{}, "", badInput("-params %s: %v; want a JSON object such as {\"Batch\": 256}", name, err)
+		return qta.Params{}, "", words.BadInput("-params %s: %v; want a JSON object such as {\"Batch\": 256}", name, err)
 	}
 	p, err := qta.ReadParams(bytes.NewReader(data), qta.Default())
 	if err != nil {
-		return p, "", badInput("-params %s: %s", name, bare(err))
+		return p, "", words.BadInput("-params %s: %s", name, words.Bare(err))
 	}
 	return p, stem(name), nil
 }

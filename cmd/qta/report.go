@@ -1,184 +1,93 @@
 package main
 
 import (
-	"bytes"
-	_ "embed"
+	"errors"
+	"flag"
 	"fmt"
-	"html/template"
-	"maps"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"qta/cmd/qta/internal/files"
+	"qta/cmd/qta/internal/report"
+	"qta/cmd/qta/internal/rundir"
+	"qta/cmd/qta/internal/words"
 )
 
-//go:embed report.tmpl
-var reportTemplate string
+type reportFlags struct{ out, format string }
 
-//go:embed report.css
-var reportCSS string
-
-// page returns the report as a page.
-func (r *report) page() ([]byte, error) {
-	var b bytes.Buffer
-	err := template.Must(template.New("report").Parse(reportTemplate)).Execute(&b, r)
-	return b.Bytes(), err
-}
-
-// pictures returns the report's pictures as files.
-func (r *report) pictures() []outFile {
-	var files []outFile
-	for _, s := range r.Settings {
-		for _, p := range slices.Concat(s.Figures(), s.Curves()) {
-			files = append(files, outFile{fileName(s.Name+"-"+p.name) + ".svg", p.Drawing.file()})
+func (f *reportFlags) flagSet() *flag.FlagSet {
+	*f = reportFlags{format: "html"}
+	flags := newFlagSet("qta report DIR...")
+	flags.StringVar(&f.out, "o", "", "`PATH` the page (report.html); of csv and svg the directory to make (report)")
+	flags.Func("format", "`KIND` html: a page; svg: its pictures; csv: its numbers (html)", func(s string) error {
+		if s != "html" && s != "svg" && s != "csv" {
+			return errors.New("want html, svg or csv")
 		}
-	}
-	return files
-}
-
-// fileName makes a text the name of a file.
-func fileName(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '-', r == '=':
-			return r
-		}
-		return '_'
-	}, text)
-}
-
-// What the page shows beside the settings.
-
-func (r *report) Style() template.CSS { return template.CSS(pageStyle() + "\n" + reportCSS) }
-
-func (r *report) Resamples() int { return resamples }
-
-// mostSkipped bounds the files that the page lists as not used.
-const mostSkipped = 200
-
-func (r *report) SkippedFirst() []skip { return r.Skipped[:min(len(r.Skipped), mostSkipped)] }
-func (r *report) SkippedMore() int     { return max(0, len(r.Skipped)-mostSkipped) }
-
-// A claimList has the claims that runs speak of, and those of which they are
-// silent.
-type claimList struct{ Judged, Silent []claim }
-
-func (s *setting) Claims() (list claimList) {
-	for _, c := range s.claims() {
-		if c.Test == noTest {
-			list.Silent = append(list.Silent, c)
-		} else {
-			list.Judged = append(list.Judged, c)
-		}
-	}
-	return list
-}
-
-// Runs returns how many there are.
-func (s *setting) Runs() int {
-	n := 0
-	for _, g := range s.groups {
-		n += len(g.all)
-	}
-	return n
-}
-
-// Few reports whether there are groups of too few runs for an interval.
-func (s *setting) Few() bool {
-	return slices.ContainsFunc(s.groups, func(g *group) bool { return len(g.runs) < enoughRuns })
-}
-
-// A counted is something that several runs share.
-type counted struct {
-	Text string
-	Runs int
-}
-
-// count_ counts the runs that share a text, in its order.
-func (r *report) shared(text func(*finding) string) (list []counted) {
-	n := map[string]int{}
-	for _, run := range r.Runs {
-		n[text(run)]++
-	}
-	for _, t := range slices.Sorted(maps.Keys(n)) {
-		list = append(list, counted{t, n[t]})
-	}
-	return list
-}
-
-func (r *report) Programs() []counted {
-	return r.shared(func(run *finding) string {
-		g, build := run.record.Program, ""
-		for _, k := range slices.Sorted(maps.Keys(g.Build)) {
-			build += fmt.Sprintf(", %s=%s", k, g.Build[k])
-		}
-		return fmt.Sprintf("version %s, revision %s, %s%s", run.record.Run.Version, g.Revision, g.Go, build)
+		f.format = s
+		return nil
 	})
+	return flags
 }
 
-func (r *report) Machines() []counted {
-	return r.shared(func(run *finding) string {
-		m := run.record.Machine
-		return fmt.Sprintf("%s/%s, %s kernel, %s", m.OS, m.Arch, m.Kernel, count(m.Threads, "thread"))
-	})
-}
-
-// A runLine is a run with the command that repeats it.
-type runLine struct{ Dir, State, Command string }
-
-func (r *report) Lines() (lines []runLine) {
-	for _, run := range r.Runs {
-		lines = append(lines, runLine{run.dir, run.record.State, r.command(run)})
+func reportCommand(args []string, stdout io.Writer) error {
+	var f reportFlags
+	dirs, err := parseFlags(f.flagSet(), args)
+	if err != nil {
+		return err
 	}
-	return lines
-}
-
-// command returns the command line that makes a run.
-func (r *report) command(run *finding) string {
-	return strings.Join(run.record.Run.command(run.record.Limits), " ")
-}
-
-// Warnings says what makes runs hard to compare.
-func (r *report) Warnings() (list []string) {
-	number := func(is func(*finding) bool) int {
-		return len(slices.DeleteFunc(slices.Clone(r.Runs), func(run *finding) bool { return !is(run) }))
+	if len(dirs) == 0 {
+		return words.BadInput("qta report needs directories with runs")
 	}
-	if n := number(func(run *finding) bool { return !run.ended() }); n > 0 {
-		list = append(list, fmt.Sprintf("%s not ended and count in no statistic.", hasHave(n)))
-	}
-	if n := number(func(run *finding) bool { return run.record.State == stateFailed }); n > 0 {
-		list = append(list, fmt.Sprintf("%s failed. Where numbers went wrong the run counts as unsolved; other failures do not count.", hasHave(n)))
-	}
-	if len(r.shared(func(run *finding) string { return run.record.Run.Version })) > 1 {
-		list = append(list, "Runs of several versions of the algorithm are pooled.")
-	}
-	if n := number(func(run *finding) bool { return run.record.Machine.Kernel == "generic" }); n > 0 && n < len(r.Runs) {
-		list = append(list, "Runs of the generic kernel, which rounds differently, are pooled with others.")
-	}
-	budgets := map[string]int{}
-	mixed := map[string]bool{}
-	for _, s := range r.Settings {
-		for _, g := range s.groups {
-			for _, run := range g.all {
-				k := s.Name + ", maze " + run.record.Run.Maze
-				steps := run.record.Limits.Steps
-				if budgets[k] == 0 {
-					budgets[k] = steps
-				}
-				if budgets[k] != steps {
-					mixed[k] = true
-				}
-			}
+	if f.out == "" {
+		f.out = "report"
+		if f.format == "html" {
+			f.out = rundir.PageFile
 		}
 	}
-	names := slices.Sorted(maps.Keys(mixed))
-	for _, k := range names[:min(len(names), 10)] {
-		list = append(list, fmt.Sprintf("Budgets differ: %s. Unsolved runs stand at their own.", k))
+	if f.format == "html" && files.Exists(filepath.Join(filepath.Dir(f.out), rundir.RecordFile)) {
+		return words.BadInput("%s would stand in a run directory, which has a page of its own; name another file with -o", f.out)
 	}
-	return list
+	c, err := rundir.Collect(dirs)
+	if err != nil {
+		return err
+	}
+	c.Skipped = slices.DeleteFunc(c.Skipped, func(s rundir.Skip) bool { return samePath(s.Path, f.out) })
+	r := report.New(c)
+	if err := f.write(r); err != nil {
+		return words.BadInput("%w", err)
+	}
+	_, err = fmt.Fprintf(stdout, "%s in %s; %s left out. The report is %s.\n",
+		words.Count(len(r.Runs), "run"), strings.Join(dirs, ", "), words.Count(len(r.Skipped), "file"), f.out)
+	return err
 }
 
-func hasHave(n int) string {
-	if n == 1 {
-		return "1 run has"
+// write writes the report in the form that the flags ask for.
+func (f *reportFlags) write(r *report.Report) error {
+	var list []files.File
+	switch f.format {
+	case "csv":
+		list = r.CSV()
+	case "svg":
+		list = r.SVG()
+	default:
+		page, err := r.HTML()
+		if err != nil {
+			return err
+		}
+		return files.Write(f.out, page, false)
 	}
-	return fmt.Sprintf("%d runs have", n)
+	if err := os.MkdirAll(f.out, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("directory %s cannot be made: %v", f.out, words.Cause(err))
+	}
+	return files.WriteAll(f.out, list)
+}
+
+func samePath(a, b string) bool {
+	x, err1 := os.Stat(a)
+	y, err2 := os.Stat(b)
+	return err1 == nil && err2 == nil && os.SameFile(x, y)
 }

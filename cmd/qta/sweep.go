@@ -16,6 +16,11 @@ import (
 	"time"
 
 	"qta"
+
+	"qta/cmd/qta/internal/files"
+	"qta/cmd/qta/internal/paper"
+	"qta/cmd/qta/internal/rundir"
+	"qta/cmd/qta/internal/words"
 )
 
 // This file runs sweeps: many runs, listed in a text file. Every run is a
@@ -30,8 +35,8 @@ type cell struct {
 	words  []string // its flags
 	name   string   // its directory within the sweep's
 	dir    string
-	run    identity
-	limits limits
+	run    rundir.Identity
+	limits rundir.Limits
 }
 
 type sweepFlags struct {
@@ -57,7 +62,7 @@ func (f *sweepFlags) flagSet() *flag.FlagSet {
 	wholeNumber(flags, &f.seeds, "seeds", 1, 10_000, "`N` with -figure: seeds 1 to N (12, for Figure 5: 1)")
 	flags.StringVar(&f.mazes, "mazes", "", "`LIST` with -figure: these mazes, separated by commas, in place of the figure's")
 	flags.StringVar(&f.params, "params", f.params, "`NAME|FILE` with -figure: what the figure's changes are applied to (default)")
-	wholeNumber(flags, &f.steps, "steps", 1, maxSteps, "`N` with -figure: budget of each run (150000)")
+	wholeNumber(flags, &f.steps, "steps", 1, rundir.MaxSteps, "`N` with -figure: budget of each run (150000)")
 	return flags
 }
 
@@ -73,7 +78,7 @@ func sweepCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	if given["figure"] {
 		for _, name := range []string{"jobs", "index", "dry-run", "out"} {
 			if given[name] {
-				return badInput("-%s does not go with -figure, which prints a sweep file", name)
+				return words.BadInput("-%s does not go with -figure, which prints a sweep file", name)
 			}
 		}
 		if err := noMore("sweep -figure "+f.figure, args); err != nil {
@@ -91,7 +96,7 @@ func sweepCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	}
 	for _, name := range []string{"seeds", "mazes", "params", "steps"} {
 		if given[name] {
-			return badInput("-%s goes with -figure; in a sweep file each line has its own flags", name)
+			return words.BadInput("-%s goes with -figure; in a sweep file each line has its own flags", name)
 		}
 	}
 	file, err := oneArgument("sweep", "a sweep file, such as \"qta sweep -figure 2\" prints", args)
@@ -103,7 +108,7 @@ func sweepCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 		return err
 	}
 	if f.index >= len(cells) {
-		return badInput("-index %d: %s has %s, 0 to %d", f.index, file, count(len(cells), "cell"), len(cells)-1)
+		return words.BadInput("-index %d: %s has %s, 0 to %d", f.index, file, words.Count(len(cells), "cell"), len(cells)-1)
 	}
 	if f.dryRun {
 		if f.index >= 0 {
@@ -111,12 +116,12 @@ func sweepCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 		}
 		return dryRun(ctx, cells, f.jobs, stdout)
 	}
-	planned := make([]plannedCell, len(cells))
+	planned := make([]rundir.Cell, len(cells))
 	for i := range cells {
-		planned[i] = plannedCell{cells[i].name, cells[i].flags()}
+		planned[i] = rundir.Cell{Name: cells[i].name, Flags: cells[i].flags()}
 	}
-	if err := writeCells(f.out, stem(file), planned); err != nil {
-		return badInput("%w", err)
+	if err := rundir.WriteCells(f.out, stem(file), planned); err != nil {
+		return words.BadInput("%w", err)
 	}
 	if f.index >= 0 {
 		return trainCommand(ctx, cells[f.index].arguments(), stdout, stderr)
@@ -134,7 +139,7 @@ func (c *cell) arguments() []string {
 func (c *cell) flags() string {
 	quoted := make([]string, len(c.words))
 	for i, w := range c.words {
-		quoted[i] = shellWord(w)
+		quoted[i] = words.Shell(w)
 	}
 	return strings.Join(quoted, " ")
 }
@@ -146,13 +151,13 @@ const (
 
 // readSweepFile reads a sweep file whose runs are to be in directory out.
 func readSweepFile(path, out string) ([]cell, error) {
-	data, err := readInput(path, maxSweep)
+	data, err := files.Read(path, maxSweep)
 	if err != nil {
-		return nil, badInput("sweep file %s: %v", path, err)
+		return nil, words.BadInput("sweep file %s: %v", path, err)
 	}
 	cells, err := parseSweep(string(data), out)
 	if err != nil {
-		return nil, badInput("sweep file %s, %s", path, bare(err))
+		return nil, words.BadInput("sweep file %s, %s", path, words.Bare(err))
 	}
 	return cells, nil
 }
@@ -165,16 +170,16 @@ func parseSweep(text, out string) ([]cell, error) {
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
-		words, err := splitWords(line)
+		flags, err := words.Split(line)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", number, err)
 		}
-		if len(words) == 0 {
+		if len(flags) == 0 {
 			continue
 		}
-		c, err := newCell(words, out)
+		c, err := newCell(flags, out)
 		if err != nil {
-			return nil, fmt.Errorf("line %d: %s", number, bare(err))
+			return nil, fmt.Errorf("line %d: %s", number, words.Bare(err))
 		}
 		if before := lineOf[c.name]; before > 0 {
 			return nil, fmt.Errorf("line %d: its directory %s is that of line %d already; change the seed or name one with -out", number, c.name, before)
@@ -193,14 +198,14 @@ func parseSweep(text, out string) ([]cell, error) {
 }
 
 // newCell reads the flags of one run.
-func newCell(words []string, out string) (cell, error) {
+func newCell(flags []string, out string) (cell, error) {
 	var f trainFlags
-	rest, err := parseFlags(f.flagSet(), words)
+	rest, err := parseFlags(f.flagSet(), flags)
 	if err != nil {
 		return cell{}, err
 	}
 	if len(rest) > 0 {
-		return cell{}, badInput("%q is no flag of training", rest[0])
+		return cell{}, words.BadInput("%q is no flag of training", rest[0])
 	}
 	_, id, dir, err := f.describe()
 	if err != nil {
@@ -210,21 +215,21 @@ func newCell(words []string, out string) (cell, error) {
 	if f.out != "" {
 		name = filepath.Clean(f.out)
 		if !filepath.IsLocal(name) || name == "." || strings.ContainsAny(name, "\t\r\n") {
-			return cell{}, badInput("-out %q: want a directory within the sweep's, which the -out of qta sweep names", f.out)
+			return cell{}, words.BadInput("-out %q: want a directory within the sweep's, which the -out of qta sweep names", f.out)
 		}
 	}
-	return cell{words: words, name: name, dir: filepath.Join(out, name), run: id, limits: limits{f.steps, f.stop}}, nil
+	return cell{words: flags, name: name, dir: filepath.Join(out, name), run: id, limits: rundir.Limits{Steps: f.steps, Stop: f.stop}}, nil
 }
 
 // done reports whether a cell's directory holds the finished run that its
 // line asks for.
-func (c *cell) done() (*record, bool) {
-	r, err := readRecord(c.dir)
+func (c *cell) done() (*rundir.Record, bool) {
+	r, err := rundir.ReadRecord(c.dir)
 	if err != nil || r == nil {
 		return nil, false
 	}
-	ended := r.State == stateSolved || r.State == stateFinished
-	return r, ended && r.Limits == c.limits && len(r.Run.differences(c.run)) == 0
+	ended := r.State == rundir.Solved || r.State == rundir.Finished
+	return r, ended && r.Limits == c.limits && len(r.Run.Differences(c.run)) == 0
 }
 
 // stopAtEOF is the environment variable with which a sweep starts a process
@@ -304,7 +309,7 @@ func (s *sweep) run(ctx context.Context) error {
 				break
 			}
 			if err := s.start(program, i, ends); err != nil {
-				s.fail(i, bare(err))
+				s.fail(i, words.Bare(err))
 			}
 		}
 		if len(s.children) == 0 && (ctx.Err() != nil || !slices.Contains(s.state, waiting)) {
@@ -320,7 +325,7 @@ func (s *sweep) run(ctx context.Context) error {
 			for _, c := range s.children {
 				c.stdin.Close()
 			}
-			s.say("Stopping: %s to save.", count(len(s.children), "run"))
+			s.say("Stopping: %s to save.", words.Count(len(s.children), "run"))
 		}
 	}
 	s.erase()
@@ -338,7 +343,7 @@ func (s *sweep) next() int {
 			s.note(i, r, "was done already: ")
 			continue
 		}
-		if inUse(s.cells[i].dir) {
+		if rundir.InUse(s.cells[i].dir) {
 			if s.later[i].IsZero() {
 				s.sayOf(i, "another process is working on it; it is looked at again each second")
 			}
@@ -382,9 +387,9 @@ func (s *sweep) end(ctx context.Context, i int) {
 	message := strings.TrimSpace(string(c.stderr.text))
 	switch code := c.command.ProcessState.ExitCode(); {
 	case code == exitDone:
-		r, err := readRecord(s.cells[i].dir)
+		r, err := rundir.ReadRecord(s.cells[i].dir)
 		if err != nil || r == nil {
-			s.fail(i, fmt.Sprintf("its process has ended well and left no whole %s", recordFile))
+			s.fail(i, fmt.Sprintf("its process has ended well and left no whole %s", rundir.RecordFile))
 			return
 		}
 		if message != "" {
@@ -394,7 +399,7 @@ func (s *sweep) end(ctx context.Context, i int) {
 	case code == exitUnfinished:
 		s.state[i] = unfinished
 		s.sayOf(i, "stopped and saved")
-	case code == exitFailure && inUse(s.cells[i].dir):
+	case code == exitFailure && rundir.InUse(s.cells[i].dir):
 		s.state[i], s.later[i] = waiting, time.Now().Add(time.Second)
 	case code < 0 && ctx.Err() != nil:
 		s.state[i] = unfinished
@@ -409,14 +414,14 @@ func (s *sweep) end(ctx context.Context, i int) {
 func lastLine(text string) string { return text[strings.LastIndexByte(text, '\n')+1:] }
 
 // note notes the end of a run.
-func (s *sweep) note(i int, r *record, prefix string) {
+func (s *sweep) note(i int, r *rundir.Record, prefix string) {
 	s.state[i] = ended
 	if r.Outcome != nil && r.Outcome.SolvedAt > 0 {
 		s.solved++
 		s.sayOf(i, "%ssolved at step %d", prefix, r.Outcome.SolvedAt)
 		return
 	}
-	s.sayOf(i, "%snot solved within %s", prefix, count(r.Limits.Steps, "step"))
+	s.sayOf(i, "%snot solved within %s", prefix, words.Count(r.Limits.Steps, "step"))
 }
 
 func (s *sweep) fail(i int, message string) {
@@ -432,12 +437,12 @@ func (s *sweep) summary() error {
 	n := s.tally()
 	switch {
 	case n[failed] > 0:
-		return fmt.Errorf("%d of %s failed and %d ended; the first failure: %s", n[failed], count(len(s.cells), "cell"), n[ended], s.problem)
+		return fmt.Errorf("%d of %s failed and %d ended; the first failure: %s", n[failed], words.Count(len(s.cells), "cell"), n[ended], s.problem)
 	case n[ended] < len(s.cells):
-		s.say("Stopped with %d of %s done; all that was running is saved in %s, and the same command goes on.", n[ended], count(len(s.cells), "cell"), s.out)
+		s.say("Stopped with %d of %s done; all that was running is saved in %s, and the same command goes on.", n[ended], words.Count(len(s.cells), "cell"), s.out)
 		return errUnfinished
 	}
-	s.say("All %s done, %d solved, in %s. \"qta report %s\" makes a page of them.", count(len(s.cells), "cell"), s.solved, s.out, shellWord(s.out))
+	s.say("All %s done, %d solved, in %s. \"qta report %s\" makes a page of them.", words.Count(len(s.cells), "cell"), s.solved, s.out, words.Shell(s.out))
 	return nil
 }
 
@@ -486,7 +491,7 @@ func (s *sweep) draw() {
 			break
 		}
 		e := lastEvaluation(s.cells[i].dir)
-		lines = append(lines, fmt.Sprintf("  %-38s %8d steps %5.2f %12v", nameEnd(s.cells[i].name, 38), e.step, e.success, now.Sub(c.begin).Round(time.Second)))
+		lines = append(lines, fmt.Sprintf("  %-38s %8d steps %5.2f %12v", nameEnd(s.cells[i].name, 38), e.Step, e.Success, now.Sub(c.begin).Round(time.Second)))
 	}
 	for _, line := range lines {
 		fmt.Fprintf(s.stdout, "%.*s\n", tableWidth, line)
@@ -512,8 +517,8 @@ func (s *sweep) erase() {
 
 // lastEvaluation returns the last row of a run's log, or zeros where there is
 // none yet.
-func lastEvaluation(dir string) (last logRow) {
-	if rows, err := readLog(dir); err == nil && len(rows) > 0 {
+func lastEvaluation(dir string) (last rundir.Row) {
+	if rows, err := rundir.ReadLog(dir); err == nil && len(rows) > 0 {
 		last = rows[len(rows)-1]
 	}
 	return last
@@ -566,7 +571,7 @@ func dryRun(ctx context.Context, cells []cell, jobs int, stdout io.Writer) error
 	total, flops, left := 0.0, 0.0, 0
 	for i := range cells {
 		c := &cells[i]
-		p, m := c.run.params(), c.run.maze()
+		p, m := c.run.Params(), c.run.NewMaze()
 		update, all := arithmetic(p, m.Env().Sizes(), c.limits.Steps)
 		if seconds[p] == 0 {
 			var err error
@@ -575,7 +580,7 @@ func dryRun(ctx context.Context, cells []cell, jobs int, stdout io.Writer) error
 			}
 		}
 		steps, state := c.limits.Steps, "to do"
-		r, err := readRecord(c.dir)
+		r, err := rundir.ReadRecord(c.dir)
 		switch {
 		case err != nil:
 			state = "damaged"
@@ -583,7 +588,7 @@ func dryRun(ctx context.Context, cells []cell, jobs int, stdout io.Writer) error
 			state = r.State
 			if _, done := c.done(); done {
 				state, steps = "done", 0
-			} else if at := lastEvaluation(c.dir).step; at < steps {
+			} else if at := lastEvaluation(c.dir).Step; at < steps {
 				steps -= at
 			}
 		}
@@ -623,19 +628,19 @@ func updateTime(ctx context.Context, m *qta.Maze, p qta.Params) (float64, error)
 		least   = 3                      // that are
 		longest = 300 * time.Millisecond // unless they take longer
 	)
-	p.InitialSteps = maxSteps
+	p.InitialSteps = rundir.MaxSteps
 	p.LearningStarts = min(p.LearningStarts, 50)
 	p.UpdatesPerEpisode = 0
 	a, err := qta.NewAgent(p, m.Env().Sizes(), 1)
 	if err != nil {
-		return 0, badInput("%w", err)
+		return 0, words.BadInput("%w", err)
 	}
 	defer a.Close()
 	enough := errors.New("enough")
 	var begin time.Time
 	seconds := 0.0
 	err = a.Train(ctx, m.Env(), m.Env(), qta.TrainOptions{
-		Steps: maxSteps, EvalEvery: maxSteps, Rollouts: 1,
+		Steps: rundir.MaxSteps, EvalEvery: rundir.MaxSteps, Rollouts: 1,
 		AfterStep: func() error {
 			n := a.Steps() - p.LearningStarts - first
 			if n == 0 {
@@ -656,39 +661,39 @@ func updateTime(ctx context.Context, m *qta.Maze, p qta.Params) (float64, error)
 
 // figureSweep returns the sweep file of a figure of the paper.
 func (f *sweepFlags) figureSweep() (string, error) {
-	i := slices.IndexFunc(figures(), func(g figure) bool { return g.number == f.figure })
+	i := slices.IndexFunc(paper.Figures(), func(g paper.Figure) bool { return g.Number == f.figure })
 	if i < 0 {
-		return "", badInput("-figure %q: want 2, 3, 4, 5 or 6", f.figure)
+		return "", words.BadInput("-figure %q: want 2, 3, 4, 5 or 6", f.figure)
 	}
-	g := figures()[i]
+	g := paper.Figures()[i]
 	if f.mazes != "" {
 		for name := range strings.SplitSeq(f.mazes, ",") {
 			if _, _, err := findMaze(name); err != nil {
-				return "", badInput("-mazes: %s", bare(err))
+				return "", words.BadInput("-mazes: %s", words.Bare(err))
 			}
 		}
 	}
 	if p, _, err := findParams(f.params, nil); err != nil {
 		return "", err
 	} else if p.Curriculum != "qta" {
-		return "", badInput("-params %s: its curriculum is %s; a figure's methods are changes of a parameter set with QTA's", f.params, p.Curriculum)
+		return "", words.BadInput("-params %s: its curriculum is %s; a figure's methods are changes of a parameter set with QTA's", f.params, p.Curriculum)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Figure %s: %s\n", g.number, g.about)
+	fmt.Fprintf(&b, "# Figure %s: %s\n", g.Number, g.About)
 	seen := map[string]bool{}
-	for _, p := range g.panels {
-		mazes := p.mazes
+	for _, p := range g.Panels {
+		mazes := p.Mazes
 		if f.mazes != "" {
 			mazes = strings.Split(f.mazes, ",")
 		}
-		for _, m := range p.methods {
+		for _, m := range p.Methods {
 			for _, maze := range mazes {
 				for seed := 1; seed <= f.seeds; seed++ {
-					line := fmt.Sprintf("-maze %s -params %s", shellWord(maze), shellWord(f.params))
-					for _, change := range m.method.set {
-						line += " -set " + shellWord(change)
+					line := fmt.Sprintf("-maze %s -params %s", words.Shell(maze), words.Shell(f.params))
+					for _, change := range m.Method.Set {
+						line += " -set " + words.Shell(change)
 					}
-					line += fmt.Sprintf(" -seed %d -steps %d -stop %s\n", seed, f.steps, g.stop)
+					line += fmt.Sprintf(" -seed %d -steps %d -stop %s\n", seed, f.steps, g.Stop)
 					if !seen[line] {
 						seen[line] = true
 						b.WriteString(line)

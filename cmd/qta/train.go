@@ -12,6 +12,12 @@ import (
 	"time"
 
 	"qta"
+
+	"qta/cmd/qta/internal/figure5"
+	"qta/cmd/qta/internal/files"
+	"qta/cmd/qta/internal/page"
+	"qta/cmd/qta/internal/rundir"
+	"qta/cmd/qta/internal/words"
 )
 
 // heldOutRollouts is the number of rollouts of an ended run's agent that tell
@@ -55,7 +61,7 @@ func (f *trainFlags) flagSet() *flag.FlagSet {
 	f.shorthand(flags, "uncertainty-noise", "UncertaintyNoise", "`SIGMA` standard deviation of Gaussian noise added to every estimate")
 	f.shorthand(flags, "replay", "Replay", "`NAME` how transitions are drawn: uniform, per (by uncertainty) or td (by TD error)")
 	seedNumber(flags, &f.seed, "`N` seed of all random generators (1)")
-	wholeNumber(flags, &f.steps, "steps", 1, maxSteps, "`N` budget, in environment steps in all (150000)")
+	wholeNumber(flags, &f.steps, "steps", 1, rundir.MaxSteps, "`N` budget, in environment steps in all (150000)")
 	flags.Func("stop", "`WHEN` solved: stop at the first perfect evaluation; never: use the budget up (solved)", func(s string) error {
 		if s != "solved" && s != "never" {
 			return errors.New("want solved or never")
@@ -63,10 +69,10 @@ func (f *trainFlags) flagSet() *flag.FlagSet {
 		f.stop = s
 		return nil
 	})
-	wholeNumber(flags, &f.eval, "eval", 1, maxSteps, "`N` environment steps between evaluations (1000)")
+	wholeNumber(flags, &f.eval, "eval", 1, rundir.MaxSteps, "`N` environment steps between evaluations (1000)")
 	flags.StringVar(&f.out, "out", "", "`DIR` directory of the run (runs/MAZE-PARAMS-SEED, with every -set before SEED)")
 	wholeNumber(flags, &f.threads, "threads", 1, 256, fmt.Sprintf("`N` threads; the results are the same for every number (one per CPU, at most 8: here %d)", f.threads))
-	wholeNumber(flags, &f.checkpoint, "checkpoint", 1, maxSteps, "`N` environment steps between checkpoints (5000 or 5 minutes, and at most 1 % of the time)")
+	wholeNumber(flags, &f.checkpoint, "checkpoint", 1, rundir.MaxSteps, "`N` environment steps between checkpoints (5000 or 5 minutes, and at most 1 % of the time)")
 	return flags
 }
 
@@ -76,7 +82,7 @@ func (f *trainFlags) shorthand(flags *flag.FlagSet, name, field, usage string) {
 	flags.Func(name, usage+"; short for -set "+field+"="+flagValue(usage), func(value string) error {
 		p := qta.Default()
 		if err := p.Set(field, value); err != nil {
-			return errors.New(bare(err))
+			return errors.New(words.Bare(err))
 		}
 		f.set = append(f.set, field+"="+value)
 		return nil
@@ -89,11 +95,11 @@ func flagValue(usage string) string { return strings.Split(usage, "`")[1] }
 // A session is the work of one process on a run.
 type session struct {
 	dir     string
-	record  *record
+	record  *rundir.Record
 	agent   *qta.Agent
 	printer *printer
-	timing  timing
-	figure5 *figure5
+	timing  rundir.Timing
+	figure5 *figure5.Figure
 
 	begin        time.Time
 	lastEval     int // step of the evaluation before, or of the begin
@@ -116,24 +122,24 @@ func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	agent, err := qta.NewAgent(id.params(), maze.Env().Sizes(), f.seed)
+	agent, err := qta.NewAgent(id.Params(), maze.Env().Sizes(), f.seed)
 	if err != nil {
-		return badInput("%w", err)
+		return words.BadInput("%w", err)
 	}
 	defer func() { agent.Close() }()
 
-	unlock, found, err := claimDir(dir)
+	unlock, found, err := rundir.Claim(dir)
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	s := &session{dir: dir, agent: agent, savedStep: -1}
 	if found != nil {
-		if d := found.Run.differences(id); len(d) > 0 {
-			return badInput("%s holds another run: %s; name another directory with -out", dir, list(d))
+		if d := found.Run.Differences(id); len(d) > 0 {
+			return words.BadInput("%s holds another run: %s; name another directory with -out", dir, list(d))
 		}
 		id = found.Run // with the names it has had from the start
-		saved, warning, err := loadAgent(dir, found, true)
+		saved, warning, err := rundir.LoadAgent(dir, found, true)
 		warn(stderr, warning)
 		if err != nil {
 			return err
@@ -144,11 +150,11 @@ func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 			warn(stderr, kernelChange(found.Machine.Kernel, qta.KernelName()))
 		}
 	}
-	s.record = &record{
-		Format: recordFormat, State: stateRunning, Run: id,
-		Limits:  limits{f.steps, f.stop},
-		Program: thisProgram(),
-		Machine: thisMachine(f.threads),
+	s.record = &rundir.Record{
+		Format: rundir.Format, State: rundir.Running, Run: id,
+		Limits:  rundir.Limits{Steps: f.steps, Stop: f.stop},
+		Program: rundir.ThisProgram(),
+		Machine: rundir.ThisMachine(f.threads),
 	}
 	s.printer = newPrinter(stdout, f.steps, s.agent.Steps())
 	if err := s.openFigure5(); err != nil {
@@ -161,7 +167,7 @@ func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	if err := s.open(f.checkpoint); err != nil {
 		return err
 	}
-	defer s.timing.close()
+	defer s.timing.Close()
 	s.printer.say("QTA on maze %s (path length %d), parameters %s, seed %d; %s kernel, %d threads; files in %s",
 		id.Maze, maze.PathLength(), id.Preset, id.Seed, s.record.Machine.Kernel, f.threads, dir)
 	if s.agent.Steps() > 0 {
@@ -181,23 +187,23 @@ func kernelChange(before, now string) error {
 }
 
 // describe returns what the flags describe: a maze, a run and its directory.
-func (f *trainFlags) describe() (*qta.Maze, identity, string, error) {
+func (f *trainFlags) describe() (*qta.Maze, rundir.Identity, string, error) {
 	maze, mazeName, err := findMaze(f.maze)
 	if err != nil {
-		return nil, identity{}, "", err
+		return nil, rundir.Identity{}, "", err
 	}
 	p, label, err := findParams(f.params, f.set)
 	if err != nil {
-		return nil, identity{}, "", err
+		return nil, rundir.Identity{}, "", err
 	}
 	if err := p.Validate(); err != nil {
-		return nil, identity{}, "", badInput("%w", err)
+		return nil, rundir.Identity{}, "", words.BadInput("%w", err)
 	}
 	dir, err := f.directory(mazeName, label)
 	if err != nil {
-		return nil, identity{}, "", err
+		return nil, rundir.Identity{}, "", err
 	}
-	return maze, identity{qta.Version, mazeName, mapLines(maze), label, parameters(p), f.seed, f.eval, rollouts}, dir, nil
+	return maze, rundir.Identity{Version: qta.Version, Maze: mazeName, Map: rundir.MapLines(maze), Preset: label, Parameters: rundir.Parameters(p), Seed: f.seed, EvalEvery: f.eval, Rollouts: rundir.Rollouts}, dir, nil
 }
 
 // directory returns the run's directory.
@@ -207,7 +213,7 @@ func (f *trainFlags) directory(maze, label string) (string, error) {
 	}
 	name := fmt.Sprintf("%s-%s-%d", maze, label, f.seed)
 	if len(name) > 200 {
-		return "", badInput("the run's own name is %d bytes long, allowed are 200; name a directory with -out", len(name))
+		return "", words.BadInput("the run's own name is %d bytes long, allowed are 200; name a directory with -out", len(name))
 	}
 	return filepath.Join("runs", name), nil
 }
@@ -229,9 +235,9 @@ func (s *session) reached() bool {
 // nothingToDo ends a command whose limits are reached already. Where the last
 // process was killed between its last checkpoint and its end, it does what
 // was left.
-func (s *session) nothingToDo(found *record) error {
+func (s *session) nothingToDo(found *rundir.Record) error {
 	atEnd := s.agent.Steps() == s.record.Limits.Steps || s.agent.Steps() == s.agent.SolvedAt()
-	if atEnd && found.State != stateSolved && found.State != stateFinished {
+	if atEnd && found.State != rundir.Solved && found.State != rundir.Finished {
 		if err := s.writeEnd(); err != nil {
 			return err
 		}
@@ -246,19 +252,19 @@ func (s *session) nothingToDo(found *record) error {
 
 // open writes the files that a run has from its start.
 func (s *session) open(checkpoint int) error {
-	if err := replaceFile(s.path(recordFile), s.record.encode(), true); err != nil {
-		return badInput("%w", err)
+	if err := files.Write(s.path(rundir.RecordFile), s.record.Encode(), true); err != nil {
+		return words.BadInput("%w", err)
 	}
 	if err := s.writeLog(false); err != nil {
 		return err
 	}
-	if !exists(s.path(pageFile)) {
+	if !files.Exists(s.path(rundir.PageFile)) {
 		if err := s.writePages(); err != nil {
 			return err
 		}
 	}
 	var err error
-	if s.timing, err = openTiming(s.dir); err != nil {
+	if s.timing, err = rundir.OpenTiming(s.dir); err != nil {
 		return err
 	}
 	now, step := time.Now(), s.agent.Steps()
@@ -297,10 +303,10 @@ func (s *session) train(ctx context.Context, env, evaluation qta.Env) error {
 		return s.fail(err)
 	}
 	switch s.record.State {
-	case stateStopped:
+	case rundir.Stopped:
 		s.printer.say("Stopped (%v) and saved: %s. The same command continues the run; its files are in %s.", err, s.story(), s.dir)
 		return errUnfinished
-	case stateSolved:
+	case rundir.Solved:
 		s.printer.say("Solved: %s. The agent, its log and all that is needed to repeat the run are in %s.", s.story(), s.dir)
 	default:
 		s.printer.say("The budget is used up: %s. The agent, its log and all that is needed to repeat the run are in %s.", s.story(), s.dir)
@@ -310,9 +316,9 @@ func (s *session) train(ctx context.Context, env, evaluation qta.Env) error {
 
 // story tells what the run has reached.
 func (s *session) story() string {
-	steps := "after " + count(s.agent.Steps(), "environment step")
+	steps := "after " + words.Count(s.agent.Steps(), "environment step")
 	if at := s.agent.SolvedAt(); at > 0 {
-		reached := fmt.Sprintf("in maze %s all %d rollouts of an evaluation ended at the goal after %s", s.record.Run.Maze, s.record.Run.Rollouts, count(at, "environment step"))
+		reached := fmt.Sprintf("in maze %s all %d rollouts of an evaluation ended at the goal after %s", s.record.Run.Maze, s.record.Run.Rollouts, words.Count(at, "environment step"))
 		if at < s.agent.Steps() {
 			reached += fmt.Sprintf(", for the first time in %d", s.agent.Steps())
 		}
@@ -349,19 +355,19 @@ func (s *session) evaluated(e qta.Evaluation) error {
 	rate := float64(e.Step-s.lastEval) / max(now.Sub(s.lastEvalTime).Seconds(), 1e-9)
 	s.lastEval, s.lastEvalTime = e.Step, now
 	s.printer.evaluated(e, rate)
-	if err := s.timing.add(e.Step, now.Sub(s.begin).Seconds(), rate); err != nil {
+	if err := s.timing.Add(e.Step, now.Sub(s.begin).Seconds(), rate); err != nil {
 		return err
 	}
-	s.figure5.take(s.agent)
-	for _, files := range []struct {
+	s.figure5.Take(s.agent)
+	for _, f := range []struct {
 		*cadence
 		write func() error
 	}{{&s.logs, func() error { return s.writeLog(false) }}, {&s.pages, s.writePages}} {
-		if begin := time.Now(); files.due(e.Step, begin) {
-			if err := files.write(); err != nil {
+		if begin := time.Now(); f.due(e.Step, begin) {
+			if err := f.write(); err != nil {
 				return err
 			}
-			files.done(e.Step, begin, time.Now())
+			f.done(e.Step, begin, time.Now())
 		}
 	}
 	return nil
@@ -376,7 +382,7 @@ func (s *session) save() error {
 	if err := s.writeFigure5(true); err != nil {
 		return err
 	}
-	if err := s.agent.SaveFile(s.path(agentFile)); err != nil {
+	if err := s.agent.SaveFile(s.path(rundir.AgentFile)); err != nil {
 		return err
 	}
 	s.savedStep = step
@@ -386,7 +392,7 @@ func (s *session) save() error {
 
 // writeLog makes log.csv equal the agent's evaluations.
 func (s *session) writeLog(durable bool) error {
-	return replaceFile(s.path(logFile), logText(s.agent.Params(), s.agent.Evaluations()), durable)
+	return files.Write(s.path(rundir.LogFile), rundir.LogText(s.agent.Params(), s.agent.Evaluations()), durable)
 }
 
 // writeEnd writes the log and the record of a run whose agent is saved. The
@@ -397,16 +403,16 @@ func (s *session) writeEnd() error {
 	}
 	switch {
 	case !s.reached():
-		s.record.State = stateStopped
+		s.record.State = rundir.Stopped
 	case s.record.Limits.Stop == "solved" && s.agent.SolvedAt() > 0:
-		s.record.State = stateSolved
+		s.record.State = rundir.Solved
 	default:
-		s.record.State = stateFinished
+		s.record.State = rundir.Finished
 	}
-	s.record.Outcome = &outcome{Steps: s.agent.Steps(), HalfAt: s.agent.SuccessAt(half), SolvedAt: s.agent.SolvedAt(), Digest: s.agent.Digest()}
+	s.record.Outcome = &rundir.Outcome{Steps: s.agent.Steps(), HalfAt: s.agent.SuccessAt(rundir.Half), SolvedAt: s.agent.SolvedAt(), Digest: s.agent.Digest()}
 	if s.reached() {
 		// Neither training nor the choice of its end has seen these rollouts.
-		success, err := s.agent.Evaluate(s.record.Run.maze().Env(), heldOutRollouts, s.record.Run.Seed)
+		success, err := s.agent.Evaluate(s.record.Run.NewMaze().Env(), heldOutRollouts, s.record.Run.Seed)
 		if err != nil {
 			return err
 		}
@@ -415,17 +421,17 @@ func (s *session) writeEnd() error {
 	if err := s.writePages(); err != nil {
 		return err
 	}
-	return replaceFile(s.path(recordFile), s.record.encode(), true)
+	return files.Write(s.path(rundir.RecordFile), s.record.Encode(), true)
 }
 
 // fail notes a failure in the record, as far as that can be written, and adds
 // to err what remains of the run.
 func (s *session) fail(err error) error {
-	s.record.State = stateFailed
-	s.record.Outcome = &outcome{Steps: s.agent.Steps(), HalfAt: s.agent.SuccessAt(half), SolvedAt: s.agent.SolvedAt(), Message: bare(err)}
+	s.record.State = rundir.Failed
+	s.record.Outcome = &rundir.Outcome{Steps: s.agent.Steps(), HalfAt: s.agent.SuccessAt(rundir.Half), SolvedAt: s.agent.SolvedAt(), Message: words.Bare(err)}
 	s.writeLog(true) // of this and the next writes, err is the one to report
 	s.writePages()
-	replaceFile(s.path(recordFile), s.record.encode(), true)
+	files.Write(s.path(rundir.RecordFile), s.record.Encode(), true)
 	if s.savedStep < 0 {
 		return &runError{err, "there is no checkpoint yet in " + s.dir}
 	}
@@ -438,24 +444,24 @@ type runError struct {
 	left string
 }
 
-func (e *runError) Error() string { return bare(e.err) + "; " + e.left }
+func (e *runError) Error() string { return words.Bare(e.err) + "; " + e.left }
 func (e *runError) Unwrap() error { return e.err }
 
 // openFigure5 reads the snapshots of the run up to where its agent is. A file
 // that cannot be used is no reason not to train.
 func (s *session) openFigure5() (err error) {
-	s.figure5, err = openFigure5(s.dir, s.record.Run)
-	s.figure5.forgetAfter(s.agent.Steps())
+	s.figure5, err = figure5.Open(s.dir, s.record.Run)
+	s.figure5.ForgetAfter(s.agent.Steps())
 	return err
 }
 
 // writeFigure5 writes the snapshots, unless they are safe already.
 func (s *session) writeFigure5(durable bool) error {
-	if !s.figure5.unsaved {
+	if !s.figure5.Unsaved {
 		return nil
 	}
-	s.figure5.unsaved = !durable
-	return replaceFile(s.path(figure5Store), s.figure5.encode(), durable)
+	s.figure5.Unsaved = !durable
+	return files.Write(s.path(rundir.Figure5Store), s.figure5.Encode(), durable)
 }
 
 // writePages writes the files to look at.
@@ -463,9 +469,9 @@ func (s *session) writePages() error {
 	if err := s.writeFigure5(false); err != nil {
 		return err
 	}
-	files, err := runPage{s.record, s.story(), s.agent, s.figure5}.files()
+	list, err := page.Run{Record: s.record, Story: s.story(), Agent: s.agent, Figure5: s.figure5}.Files()
 	if err != nil {
 		return err
 	}
-	return writeAll(s.dir, files)
+	return files.WriteAll(s.dir, list)
 }

@@ -1,0 +1,145 @@
+package draw
+
+import (
+	"bytes"
+	"encoding/base64"
+	"image"
+	"image/color"
+	"image/png"
+	"math"
+)
+
+// This file draws numbers as colours: heat maps as images of one pixel per
+// number, and the colour bars that explain them.
+
+// The colours of an image by index: one that shows what is behind, one for
+// what is not a number, and the scale.
+const (
+	clear       = 0
+	notANumber  = 1
+	firstColour = 2
+	colours     = 126
+)
+
+// Viridis returns the palette of heat maps: between nine colours of
+// Matplotlib's map of this name, which grows lighter evenly and which
+// colour-blind readers can read.
+func Viridis() color.Palette {
+	stops := [][3]float64{
+		{0x44, 0x01, 0x54}, {0x47, 0x2d, 0x7b}, {0x3b, 0x52, 0x8b}, {0x2c, 0x72, 0x8e}, {0x21, 0x91, 0x8c},
+		{0x28, 0xae, 0x80}, {0x5e, 0xc9, 0x62}, {0xad, 0xdc, 0x30}, {0xfd, 0xe7, 0x25},
+	}
+	p := color.Palette{clear: color.NRGBA{}, notANumber: color.NRGBA{0x80, 0x80, 0x80, 0xff}}
+	for i := range colours {
+		at := float64(i) / (colours - 1) * float64(len(stops)-1)
+		k := min(int(at), len(stops)-2)
+		mix := func(c int) uint8 {
+			return uint8(math.Round(stops[k][c] + (at-float64(k))*(stops[k+1][c]-stops[k][c])))
+		}
+		p = append(p, color.NRGBA{mix(0), mix(1), mix(2), 0xff})
+	}
+	return p
+}
+
+// A Scale turns numbers into colours.
+type Scale struct{ Low, High float64 }
+
+// Over widens the scale to hold the finite ones of xs.
+func (s Scale) Over(xs []float32) Scale {
+	for _, x := range xs {
+		if v := float64(x); v-v == 0 {
+			s.Low, s.High = min(s.Low, v), max(s.High, v)
+		}
+	}
+	return s
+}
+
+// Nothing is the scale of no numbers.
+func Nothing() Scale { return Scale{math.Inf(1), math.Inf(-1)} }
+
+// Colour returns the index of x's colour.
+func (s Scale) Colour(x float64) uint8 {
+	switch {
+	case x != x:
+		return notANumber
+	case !(s.High > s.Low):
+		return firstColour
+	}
+	f := (x - s.Low) / (s.High - s.Low)
+	return firstColour + uint8(math.Round(min(max(f, 0), 1)*(colours-1)))
+}
+
+// dataURI returns an image as the address of an embedded PNG.
+func dataURI(m image.Image) string {
+	var b bytes.Buffer
+	e := png.Encoder{CompressionLevel: png.BestCompression}
+	if err := e.Encode(&b, m); err != nil {
+		panic(err) // a bytes.Buffer does not fail, and the image is not empty
+	}
+	return "data:image/png;base64," + base64.StdEncoding.EncodeToString(b.Bytes())
+}
+
+// Image draws m into a rectangle, each of its pixels as a rectangle.
+func (d *Picture) Image(m image.Image, x, y, width, height float64) {
+	d.Add(`<image class="pixels" x="%v" y="%v" width="%v" height="%v" preserveAspectRatio="none" href="%s"/>`,
+		x, y, width, height, dataURI(m))
+}
+
+// Heights of a colour bar's parts.
+const (
+	BarHeight   = 8
+	BarAltitude = BarHeight + 30 // with numbers and unit
+)
+
+// along returns where a number is on a bar from x to x+width.
+func (s Scale) along(number, x, width float64) float64 {
+	if s.High > s.Low {
+		x += width * (number - s.Low) / (s.High - s.Low)
+	}
+	return x
+}
+
+// barTicks returns as many numbers as stand apart below a bar, at most five,
+// and the centres of their texts, which stay within the picture.
+func barTicks(s Scale, x, width, picture float64) (t ticks, centres []float64) {
+	for most := 5; ; most-- {
+		t, centres = newTicks(s.Low, s.High, most), nil
+		apart, end := true, math.Inf(-1)
+		for i, at := range t.at {
+			half := textWidth(t.texts[i]) / 2
+			centre := min(max(s.along(at, x, width), half), picture-half)
+			apart = apart && centre-half >= end+8
+			centres, end = append(centres, centre), centre+half
+		}
+		if apart || most == 1 {
+			return t, centres
+		}
+	}
+}
+
+// Bar draws the colours of s from x to x+width, with its numbers and their
+// unit below.
+func (d *Picture) Bar(s Scale, unit string, x, y, width float64) {
+	if !(s.High >= s.Low) {
+		d.Text(x+width/2, y+BarHeight+12, Middle, "soft", "no number")
+		return
+	}
+	const pieces = 42
+	var palette color.Palette
+	all := Viridis()
+	m := image.NewPaletted(image.Rect(0, 0, pieces, 1), nil)
+	for i := range pieces {
+		at := s.Low + (s.High-s.Low)*float64(i)/(pieces-1)
+		palette = append(palette, all[s.Colour(at)])
+		m.Pix[i] = uint8(i)
+	}
+	m.Palette = palette
+	d.Image(m, x, y, width, BarHeight)
+	d.Add(`<path class="frame" d="M%v %vh%vv%vh-%vz"/>`, x, y, width, float64(BarHeight), width)
+	t, centres := barTicks(s, x, width, d.Width)
+	for i, at := range t.at {
+		d.Add(`<path class="axis" d="M%v %vv3"/>`, s.along(at, x, width), y+BarHeight)
+		d.Text(centres[i], y+BarHeight+13, Middle, "soft", t.texts[i])
+	}
+	d.Text(x+width/2, y+BarHeight+26, Middle, "soft", inUnits(unit, t.exp))
+}

@@ -1,0 +1,153 @@
+package rundir
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"qta"
+
+	"qta/cmd/qta/internal/files"
+	"qta/cmd/qta/internal/words"
+)
+
+// A Row is what is read of a row of log.csv.
+type Row struct {
+	Step    int
+	Success float64
+}
+
+// LogColumns begin the header of log.csv.
+const LogColumns = "step[environment steps],success[fraction],"
+
+// LogText returns log.csv: a row for each evaluation, the unit of each column
+// in the header.
+func LogText(p qta.Params, evaluations []qta.Evaluation) []byte {
+	distance := "cell^2"
+	if p.HeadLoss == "norm" {
+		distance = "cell"
+	}
+	header := LogColumns + "critic_loss[reward^2],predictive_loss[" + distance + "],actor_loss[reward],goals_set[count],goals_reached[count]"
+	rows := [][]string{strings.Split(header, ",")}
+	float := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	for _, e := range evaluations {
+		rows = append(rows, []string{strconv.Itoa(e.Step), float(e.Success), float(e.CriticLoss), float(e.PredictiveLoss), float(e.ActorLoss),
+			strconv.Itoa(e.GoalsSet), strconv.Itoa(e.GoalsReached)})
+	}
+	return files.CSV(rows)
+}
+
+// maxLog bounds the log.csv that is read, in bytes: one of a hundred thousand
+// evaluations is smaller.
+const maxLog = 16 << 20
+
+// ReadLog reads log.csv of a directory.
+func ReadLog(dir string) ([]Row, error) {
+	data, err := files.Read(filepath.Join(dir, LogFile), maxLog)
+	if err != nil {
+		return nil, err
+	}
+	return parseLog(data)
+}
+
+// parseLog reads the text of log.csv: rows of as many numbers as the header
+// has columns, the steps ascending.
+func parseLog(data []byte) ([]Row, error) {
+	if !bytes.HasPrefix(data, []byte(LogColumns)) {
+		return nil, fmt.Errorf("line 1: want a header that begins with %s", LogColumns)
+	}
+	text, err := files.Rows(data)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]Row, len(text)-1)
+	last := 0
+	for i := range rows {
+		line, x := i+2, make([]float64, len(text[0]))
+		for k, field := range text[i+1] {
+			if x[k], err = strconv.ParseFloat(field, 64); err != nil {
+				return nil, fmt.Errorf("line %d, column %d: %.20q is no number", line, k+1, field)
+			}
+		}
+		row := Row{int(x[0]), x[1]}
+		switch {
+		case float64(row.Step) != x[0] || row.Step < 1 || row.Step > MaxSteps:
+			return nil, fmt.Errorf("line %d: step %v, want a whole number from 1 to %d", line, x[0], MaxSteps)
+		case !(row.Success >= 0 && row.Success <= 1):
+			return nil, fmt.Errorf("line %d: success %v, want a number from 0 to 1", line, row.Success)
+		case row.Step <= last:
+			return nil, fmt.Errorf("line %d: step %d, want one after %d", line, row.Step, last)
+		}
+		rows[i], last = row, row.Step
+	}
+	return rows, nil
+}
+
+// FirstAt returns the step of the first evaluation of at least this success, or
+// 0.
+func FirstAt(rows []Row, success float64) int {
+	if i := slices.IndexFunc(rows, func(row Row) bool { return row.Success >= success }); i >= 0 {
+		return rows[i].Step
+	}
+	return 0
+}
+
+// A Timing is timing.csv of a run that is worked on.
+type Timing struct{ f *os.File }
+
+const timingHeader = "step[environment steps],seconds[s since this process began],rate[environment steps/s]"
+
+// maxTiming bounds the timing.csv that is read, in bytes.
+const maxTiming = 256 << 20
+
+// OpenTiming opens timing.csv to append rows. A row that a killed process left
+// incomplete is cut off.
+func OpenTiming(dir string) (Timing, error) {
+	path := filepath.Join(dir, TimingFile)
+	text, err := files.Read(path, maxTiming)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	var t Timing
+	if err == nil {
+		t.f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	}
+	whole := int64(bytes.LastIndexByte(text, '\n') + 1)
+	if err == nil {
+		err = t.f.Truncate(whole)
+	}
+	if err == nil {
+		_, err = t.f.Seek(whole, io.SeekStart)
+	}
+	if err == nil && whole == 0 {
+		err = t.write(strings.Split(timingHeader, ","))
+	}
+	if err != nil {
+		t.Close()
+		return t, fmt.Errorf("%s cannot be written: %w", path, words.Cause(err))
+	}
+	return t, nil
+}
+
+// Add appends the row of an evaluation.
+func (t Timing) Add(step int, seconds, rate float64) error {
+	err := t.write([]string{strconv.Itoa(step), strconv.FormatFloat(seconds, 'f', 3, 64), strconv.FormatFloat(rate, 'g', 4, 64)})
+	if err != nil {
+		return fmt.Errorf("%s cannot be written: %w", t.f.Name(), words.Cause(err))
+	}
+	return nil
+}
+
+func (t Timing) write(row []string) error {
+	_, err := t.f.Write(files.CSV([][]string{row}))
+	return err
+}
+
+func (t Timing) Close() { t.f.Close() } // that of nil is an error and nothing else
