@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"qta"
-
 	"qta/cmd/qta/internal/rundir"
 )
 

@@ -14,10 +14,9 @@ import (
 	"text/tabwriter"
 
 	"qta"
-	"qta/testdata"
-
 	"qta/cmd/qta/internal/words"
 	"qta/cmd/qta/internal/worked"
+	"qta/testdata"
 )
 
 // This file is qta check: worked.go works the equations through in numbers,
@@ -62,7 +61,7 @@ func equationNumber(args []string) (int, error) {
 		return 0, nil
 	}
 	n, err := strconv.Atoi(args[0])
-	if last := len(worked.Equations()); err != nil || n < 1 || n > last {
+	if last := worked.Equations(); err != nil || n < 1 || n > last {
 		return 0, words.BadInput("qta check %q: want the number of an equation, from 1 to %d", args[0], last)
 	}
 	return n, noMore("check "+args[0], args[1:])

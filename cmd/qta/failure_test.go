@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"qta"
-
 	"qta/cmd/qta/internal/rundir"
 )
 

@@ -100,7 +100,7 @@ func benchmarkRun(b *testing.B) *session {
 	}
 	b.Cleanup(a.Close)
 	p := a.Params()
-	s := &session{dir: b.TempDir(), agent: a, record: &rundir.Record{Run: rundir.Identity{Version: "", Maze: "12x5", Map: rundir.MapLines(m), Preset: "default", Parameters: rundir.Parameters(p), Seed: 1, EvalEvery: 1, Rollouts: rundir.Rollouts}}}
+	s := &session{dir: b.TempDir(), agent: a, record: rundir.NewRecord(rundir.NewIdentity("12x5", m, "default", p, 1, 1), rundir.Limits{}, 1)}
 	if err := s.openFigure5(); err != nil {
 		b.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"qta"
-
 	"qta/cmd/qta/internal/files"
 	"qta/cmd/qta/internal/rundir"
 )

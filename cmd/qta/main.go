@@ -24,7 +24,6 @@ import (
 	"text/tabwriter"
 
 	"qta"
-
 	"qta/cmd/qta/internal/words"
 )
 

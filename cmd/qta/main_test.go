@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"qta"
-
 	"qta/cmd/qta/internal/rundir"
 	"qta/cmd/qta/internal/words"
 )

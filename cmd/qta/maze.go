@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"qta"
-
 	"qta/cmd/qta/internal/draw"
 	"qta/cmd/qta/internal/files"
 	"qta/cmd/qta/internal/words"

@@ -7,12 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"qta"
 	"qta/cmd/qta/internal/roomtest"
-	"qta/internal/browser"
-
 	"qta/cmd/qta/internal/rundir"
-	"qta/cmd/qta/internal/words"
+	"qta/internal/browser"
 )
 
 // TestPages looks through the files of a tiny run, whose names are unfriendly.
@@ -124,22 +121,5 @@ func TestLooks(t *testing.T) {
 		if want := fmt.Sprintf("%d | %d", 3+6*run.snapshots, run.snapshots); got != want {
 			t.Errorf("maze %s at %d pixels: pictures, snapshots and faults are %s, want %s", run.maze, width, got, want)
 		}
-	}
-}
-
-// TestCommandWords quotes what a shell would change.
-func TestCommandWords(t *testing.T) {
-	for word, want := range map[string]string{"4x5": "4x5", "a b": "'a b'", "it's": `'it'\''s'`, "": "''", "Batch=3": "Batch=3"} {
-		if got := words.Shell(word); got != want {
-			t.Errorf("%q becomes %s, want %s", word, got, want)
-		}
-	}
-	p := qta.Paper()
-	p.Batch = 7
-	m := roomtest.Maze(t, "4x5")
-	id := rundir.Identity{Maze: "4x5", Map: rundir.MapLines(m), Parameters: rundir.Parameters(p), Seed: 3, EvalEvery: 1000}
-	want := "qta -maze 4x5 -params paper -set Batch=7 -seed 3 -eval 1000 -steps 9 -stop never"
-	if got := strings.Join(id.Command(rundir.Limits{Steps: 9, Stop: "never"}), " "); got != want {
-		t.Errorf("command %q, want %q", got, want)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"text/tabwriter"
 
 	"qta"
-
 	"qta/cmd/qta/internal/files"
 	"qta/cmd/qta/internal/words"
 )

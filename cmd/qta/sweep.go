@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"qta"
-
 	"qta/cmd/qta/internal/files"
 	"qta/cmd/qta/internal/paper"
 	"qta/cmd/qta/internal/rundir"
@@ -686,7 +685,7 @@ func (f *sweepFlags) figureSweep() (string, error) {
 		if f.mazes != "" {
 			mazes = strings.Split(f.mazes, ",")
 		}
-		for _, m := range p.Methods {
+		for _, m := range p.Lines {
 			for _, maze := range mazes {
 				for seed := 1; seed <= f.seeds; seed++ {
 					line := fmt.Sprintf("-maze %s -params %s", words.Shell(maze), words.Shell(f.params))

@@ -19,7 +19,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"qta"
-
 	"qta/cmd/qta/internal/files"
 	"qta/cmd/qta/internal/paper"
 	"qta/cmd/qta/internal/rundir"

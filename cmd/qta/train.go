@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"qta"
-
 	"qta/cmd/qta/internal/figure5"
 	"qta/cmd/qta/internal/files"
 	"qta/cmd/qta/internal/page"
@@ -150,12 +149,7 @@ func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 			warn(stderr, kernelChange(found.Machine.Kernel, qta.KernelName()))
 		}
 	}
-	s.record = &rundir.Record{
-		Format: rundir.Format, State: rundir.Running, Run: id,
-		Limits:  rundir.Limits{Steps: f.steps, Stop: f.stop},
-		Program: rundir.ThisProgram(),
-		Machine: rundir.ThisMachine(f.threads),
-	}
+	s.record = rundir.NewRecord(id, rundir.Limits{Steps: f.steps, Stop: f.stop}, f.threads)
 	s.printer = newPrinter(stdout, f.steps, s.agent.Steps())
 	if err := s.openFigure5(); err != nil {
 		warn(stderr, fmt.Errorf("%w; Figure 5 begins anew", err))
@@ -203,7 +197,7 @@ func (f *trainFlags) describe() (*qta.Maze, rundir.Identity, string, error) {
 	if err != nil {
 		return nil, rundir.Identity{}, "", err
 	}
-	return maze, rundir.Identity{Version: qta.Version, Maze: mazeName, Map: rundir.MapLines(maze), Preset: label, Parameters: rundir.Parameters(p), Seed: f.seed, EvalEvery: f.eval, Rollouts: rundir.Rollouts}, dir, nil
+	return maze, rundir.NewIdentity(mazeName, maze, label, p, f.seed, f.eval), dir, nil
 }
 
 // directory returns the run's directory.
@@ -252,13 +246,13 @@ func (s *session) nothingToDo(found *rundir.Record) error {
 
 // open writes the files that a run has from its start.
 func (s *session) open(checkpoint int) error {
-	if err := files.Write(s.path(rundir.RecordFile), s.record.Encode(), true); err != nil {
+	if err := s.record.Write(s.dir); err != nil {
 		return words.BadInput("%w", err)
 	}
 	if err := s.writeLog(false); err != nil {
 		return err
 	}
-	if !files.Exists(s.path(rundir.PageFile)) {
+	if !files.Exists(filepath.Join(s.dir, rundir.PageFile)) {
 		if err := s.writePages(); err != nil {
 			return err
 		}
@@ -373,16 +367,14 @@ func (s *session) evaluated(e qta.Evaluation) error {
 	return nil
 }
 
-func (s *session) path(name string) string { return filepath.Join(s.dir, name) }
-
 // save writes the checkpoint, and before it the snapshots that a run that
 // continues from it will not take again.
 func (s *session) save() error {
 	begin, step := time.Now(), s.agent.Steps()
-	if err := s.writeFigure5(true); err != nil {
+	if err := s.figure5.Save(s.dir, true); err != nil {
 		return err
 	}
-	if err := s.agent.SaveFile(s.path(rundir.AgentFile)); err != nil {
+	if err := s.agent.SaveFile(filepath.Join(s.dir, rundir.AgentFile)); err != nil {
 		return err
 	}
 	s.savedStep = step
@@ -392,7 +384,11 @@ func (s *session) save() error {
 
 // writeLog makes log.csv equal the agent's evaluations.
 func (s *session) writeLog(durable bool) error {
-	return files.Write(s.path(rundir.LogFile), rundir.LogText(s.agent.Params(), s.agent.Evaluations()), durable)
+	return rundir.WriteLog(s.dir, s.agent.Params(), s.agent.Evaluations(), durable)
+}
+
+func (s *session) outcome() *rundir.Outcome {
+	return &rundir.Outcome{Steps: s.agent.Steps(), HalfAt: s.agent.SuccessAt(rundir.Half), SolvedAt: s.agent.SolvedAt()}
 }
 
 // writeEnd writes the log and the record of a run whose agent is saved. The
@@ -409,29 +405,30 @@ func (s *session) writeEnd() error {
 	default:
 		s.record.State = rundir.Finished
 	}
-	s.record.Outcome = &rundir.Outcome{Steps: s.agent.Steps(), HalfAt: s.agent.SuccessAt(rundir.Half), SolvedAt: s.agent.SolvedAt(), Digest: s.agent.Digest()}
+	o := s.outcome()
+	o.Digest, s.record.Outcome = s.agent.Digest(), o
 	if s.reached() {
 		// Neither training nor the choice of its end has seen these rollouts.
 		success, err := s.agent.Evaluate(s.record.Run.NewMaze().Env(), heldOutRollouts, s.record.Run.Seed)
 		if err != nil {
 			return err
 		}
-		s.record.Outcome.HeldOut, s.record.Outcome.HeldOutRollouts = &success, heldOutRollouts
+		o.HeldOut, o.HeldOutRollouts = &success, heldOutRollouts
 	}
 	if err := s.writePages(); err != nil {
 		return err
 	}
-	return files.Write(s.path(rundir.RecordFile), s.record.Encode(), true)
+	return s.record.Write(s.dir)
 }
 
 // fail notes a failure in the record, as far as that can be written, and adds
 // to err what remains of the run.
 func (s *session) fail(err error) error {
-	s.record.State = rundir.Failed
-	s.record.Outcome = &rundir.Outcome{Steps: s.agent.Steps(), HalfAt: s.agent.SuccessAt(rundir.Half), SolvedAt: s.agent.SolvedAt(), Message: words.Bare(err)}
+	o := s.outcome()
+	o.Message, s.record.Outcome, s.record.State = words.Bare(err), o, rundir.Failed
 	s.writeLog(true) // of this and the next writes, err is the one to report
 	s.writePages()
-	files.Write(s.path(rundir.RecordFile), s.record.Encode(), true)
+	s.record.Write(s.dir)
 	if s.savedStep < 0 {
 		return &runError{err, "there is no checkpoint yet in " + s.dir}
 	}
@@ -455,18 +452,9 @@ func (s *session) openFigure5() (err error) {
 	return err
 }
 
-// writeFigure5 writes the snapshots, unless they are safe already.
-func (s *session) writeFigure5(durable bool) error {
-	if !s.figure5.Unsaved {
-		return nil
-	}
-	s.figure5.Unsaved = !durable
-	return files.Write(s.path(rundir.Figure5Store), s.figure5.Encode(), durable)
-}
-
 // writePages writes the files to look at.
 func (s *session) writePages() error {
-	if err := s.writeFigure5(false); err != nil {
+	if err := s.figure5.Save(s.dir, false); err != nil {
 		return err
 	}
 	list, err := page.Run{Record: s.record, Story: s.story(), Agent: s.agent, Figure5: s.figure5}.Files()

@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"qta"
-
 	"qta/cmd/qta/internal/figure5"
 	"qta/cmd/qta/internal/files"
 	"qta/cmd/qta/internal/rundir"
@@ -337,11 +336,8 @@ func TestNumbersGoneWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	s := &session{dir: ".", agent: a, figure5: figure5.New(m, p, 1000), printer: newPrinter(&out, 100, 0), savedStep: -1, record: &rundir.Record{
-		Format: rundir.Format, State: rundir.Running,
-		Run:    rundir.Identity{Version: qta.Version, Maze: name, Map: rundir.MapLines(m), Preset: "small", Parameters: rundir.Parameters(p), Seed: 1, EvalEvery: 1000, Rollouts: rundir.Rollouts},
-		Limits: rundir.Limits{Steps: 100, Stop: "never"},
-	}}
+	s := &session{dir: ".", agent: a, figure5: figure5.New(m, p, 1000), printer: newPrinter(&out, 100, 0), savedStep: -1, record: rundir.NewRecord(
+		rundir.NewIdentity(name, m, "small", p, 1, 1000), rundir.Limits{Steps: 100, Stop: "never"}, 1)}
 	if err := s.open(20); err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 // The colours of an image by index: one that shows what is behind, one for
 // what is not a number, and the scale.
 const (
-	clear       = 0
+	transparent = 0
 	notANumber  = 1
 	firstColour = 2
 	colours     = 126
@@ -29,7 +29,7 @@ func Viridis() color.Palette {
 		{0x44, 0x01, 0x54}, {0x47, 0x2d, 0x7b}, {0x3b, 0x52, 0x8b}, {0x2c, 0x72, 0x8e}, {0x21, 0x91, 0x8c},
 		{0x28, 0xae, 0x80}, {0x5e, 0xc9, 0x62}, {0xad, 0xdc, 0x30}, {0xfd, 0xe7, 0x25},
 	}
-	p := color.Palette{clear: color.NRGBA{}, notANumber: color.NRGBA{0x80, 0x80, 0x80, 0xff}}
+	p := color.Palette{transparent: color.NRGBA{}, notANumber: color.NRGBA{0x80, 0x80, 0x80, 0xff}}
 	for i := range colours {
 		at := float64(i) / (colours - 1) * float64(len(stops)-1)
 		k := min(int(at), len(stops)-2)
@@ -69,20 +69,15 @@ func (s Scale) Colour(x float64) uint8 {
 	return firstColour + uint8(math.Round(min(max(f, 0), 1)*(colours-1)))
 }
 
-// dataURI returns an image as the address of an embedded PNG.
-func dataURI(m image.Image) string {
+// Image draws m into a rectangle, each of its pixels as a rectangle.
+func (d *Drawing) Image(m image.Image, x, y, width, height float64) {
 	var b bytes.Buffer
 	e := png.Encoder{CompressionLevel: png.BestCompression}
 	if err := e.Encode(&b, m); err != nil {
 		panic(err) // a bytes.Buffer does not fail, and the image is not empty
 	}
-	return "data:image/png;base64," + base64.StdEncoding.EncodeToString(b.Bytes())
-}
-
-// Image draws m into a rectangle, each of its pixels as a rectangle.
-func (d *Picture) Image(m image.Image, x, y, width, height float64) {
-	d.Add(`<image class="pixels" x="%v" y="%v" width="%v" height="%v" preserveAspectRatio="none" href="%s"/>`,
-		x, y, width, height, dataURI(m))
+	d.Add(`<image class="pixels" x="%v" y="%v" width="%v" height="%v" preserveAspectRatio="none" href="data:image/png;base64,%s"/>`,
+		x, y, width, height, base64.StdEncoding.EncodeToString(b.Bytes()))
 }
 
 // Heights of a colour bar's parts.
@@ -119,7 +114,7 @@ func barTicks(s Scale, x, width, picture float64) (t ticks, centres []float64) {
 
 // Bar draws the colours of s from x to x+width, with its numbers and their
 // unit below.
-func (d *Picture) Bar(s Scale, unit string, x, y, width float64) {
+func (d *Drawing) Bar(s Scale, unit string, x, y, width float64) {
 	if !(s.High >= s.Low) {
 		d.Text(x+width/2, y+BarHeight+12, Middle, "soft", "no number")
 		return
@@ -135,7 +130,7 @@ func (d *Picture) Bar(s Scale, unit string, x, y, width float64) {
 	}
 	m.Palette = palette
 	d.Image(m, x, y, width, BarHeight)
-	d.Add(`<path class="frame" d="M%v %vh%vv%vh-%vz"/>`, x, y, width, float64(BarHeight), width)
+	d.Add(`<path class="frame" d="M%v %vh%vv%vh-%vz"/>`, x, y, width, BarHeight, width)
 	t, centres := barTicks(s, x, width, d.Width)
 	for i, at := range t.at {
 		d.Add(`<path class="axis" d="M%v %vv3"/>`, s.along(at, x, width), y+BarHeight)

@@ -116,11 +116,12 @@ type Mark struct {
 	Name string
 }
 
-// The ways of a series to show low and high.
-type spread int
+// A Spread is how a series shows low and high.
+type Spread int
 
+// The ways to show them.
 const (
-	noSpread spread = iota
+	NoSpread Spread = iota
 	Bands
 	Bars
 )
@@ -131,20 +132,21 @@ type Series struct {
 	Name   string
 	Points []Point
 	Line   bool // the points are joined
-	Spread spread
+	Spread Spread
 	Like   int     // of an echo: 1 + the place of the series whose colour it has
-	Echo   echo    // other people's numbers
+	Echo   Echo    // other people's numbers
 	Shift  float64 // of all points to the right, in pixels, so that bars do not overlap
 }
 
-// An echo is drawn with crosses and a thin line, broken to tell it from the
+// An Echo is drawn with crosses and a thin line, broken to tell it from the
 // series that it is held against.
-type echo string
+type Echo string
 
+// The kinds of line of an echo.
 const (
-	noEcho     echo = ""
-	DashedEcho echo = "thin dash"
-	DottedEcho echo = "thin dots"
+	NoEcho     Echo = ""
+	DashedEcho Echo = "thin dash"
+	DottedEcho Echo = "thin dots"
 )
 
 // tone returns the place that decides the colour of series i.
@@ -159,7 +161,7 @@ func (s *Series) tone(i int) int {
 // of the same colour.
 func (s *Series) class(i int) string {
 	switch {
-	case s.Echo != noEcho:
+	case s.Echo != NoEcho:
 		return string(s.Echo)
 	case i/seriesTones%2 == 1:
 		return "line dash"
@@ -180,10 +182,10 @@ const mostDots = 40
 
 // Draw draws the plot: the name of the y axis above it, that of the x axis
 // below, and the legend below that, where it covers nothing.
-func (p *Plot) Draw() *Picture {
-	x0, x1 := p.extent(p.X, func(q Point, _ spread) (low, high float64) { return q.X, q.X })
-	y0, y1 := p.extent(p.Y, func(q Point, s spread) (low, high float64) {
-		if s == noSpread {
+func (p *Plot) Draw() *Drawing {
+	x0, x1 := p.extent(p.X, func(q Point, _ Spread) (low, high float64) { return q.X, q.X })
+	y0, y1 := p.extent(p.Y, func(q Point, s Spread) (low, high float64) {
+		if s == NoSpread {
 			return q.Y, q.Y
 		}
 		return min(q.Y, q.Low), max(q.Y, q.High)
@@ -197,7 +199,7 @@ func (p *Plot) Draw() *Picture {
 	const top = 26
 	start := widest(yTicks.texts) + 12
 	end := 6 + widest(xTicks.texts)/2
-	d := &Picture{Title: p.Title, Width: start + p.Width + end}
+	d := &Drawing{Title: p.Title, Width: start + p.Width + end}
 	X := func(x float64) float64 { return start + (x-x0)/(x1-x0)*p.Width }
 	Y := func(y float64) float64 { return top + (y1-y)/(y1-y0)*p.Height }
 	bottom := top + p.Height
@@ -205,17 +207,17 @@ func (p *Plot) Draw() *Picture {
 	d.Text(0, TextSize, Left, "ink", axisName(p.Y, yTicks.exp))
 	for i, y := range yTicks.at {
 		d.Add(`<path class="grid" d="M%v %vh%v"/>`, start, Y(y), p.Width)
-		d.Text(start-6, Y(y)+4, right, "soft", yTicks.texts[i])
+		d.Text(start-6, Y(y)+4, Right, "soft", yTicks.texts[i])
 	}
 	for i, x := range xTicks.at {
 		d.Add(`<path class="axis" d="M%v %vv4"/>`, X(x), bottom)
 		d.Text(X(x), bottom+16, Middle, "soft", xTicks.texts[i])
 	}
-	d.Add(`<path class="axis" d="M%v %vV%vh%v"/>`, start, float64(top), bottom, p.Width)
-	d.Text(start+p.Width, bottom+33, right, "ink", axisName(p.X, xTicks.exp))
+	d.Add(`<path class="axis" d="M%v %vV%vh%v"/>`, start, top, bottom, p.Width)
+	d.Text(start+p.Width, bottom+33, Right, "ink", axisName(p.X, xTicks.exp))
 
 	for _, m := range p.Marks {
-		d.Add(`<path class="mark" d="M%v %vV%v"/>`, X(m.X), float64(top), bottom)
+		d.Add(`<path class="mark" d="M%v %vV%v"/>`, X(m.X), top, bottom)
 	}
 	for i, s := range p.Series {
 		s.drawSpread(d, s.tone(i), func(x float64) float64 { return X(x) + s.Shift }, Y)
@@ -244,7 +246,7 @@ func widest(texts []string) float64 {
 
 // extent returns the range of an axis, of which reach says how far a point
 // goes.
-func (p *Plot) extent(a Axis, reach func(Point, spread) (low, high float64)) (low, high float64) {
+func (p *Plot) extent(a Axis, reach func(Point, Spread) (low, high float64)) (low, high float64) {
 	low, high = a.Low, a.High
 	for _, s := range p.Series {
 		for _, q := range s.Points {
@@ -260,7 +262,7 @@ func (p *Plot) extent(a Axis, reach func(Point, spread) (low, high float64)) (lo
 }
 
 // drawSpread draws what is behind the points of all series.
-func (s *Series) drawSpread(d *Picture, i int, X, Y func(float64) float64) {
+func (s *Series) drawSpread(d *Drawing, i int, X, Y func(float64) float64) {
 	i %= seriesTones
 	switch s.Spread {
 	case Bands:
@@ -284,7 +286,7 @@ func (s *Series) drawSpread(d *Picture, i int, X, Y func(float64) float64) {
 }
 
 // drawPoints draws the line and the points.
-func (s *Series) drawPoints(d *Picture, i int, X, Y func(float64) float64) {
+func (s *Series) drawPoints(d *Drawing, i int, X, Y func(float64) float64) {
 	if s.Line {
 		for _, run := range s.runs() {
 			if len(run) > 1 {
@@ -300,7 +302,7 @@ func (s *Series) drawPoints(d *Picture, i int, X, Y func(float64) float64) {
 	for _, q := range s.Points {
 		switch {
 		case !q.finite():
-		case s.Echo != noEcho:
+		case s.Echo != NoEcho:
 			d.cross(i, X(q.X), Y(q.Y))
 		default:
 			d.Dot(i, X(q.X), Y(q.Y), q.Hollow)
@@ -350,26 +352,26 @@ func thin(points []Point, X func(float64) float64) []Point {
 
 // legend draws the explanations from y down and returns where they end. A
 // single series needs none if it has no name.
-func (p *Plot) legend(d *Picture, y float64) float64 {
+func (p *Plot) legend(d *Drawing, y float64) float64 {
 	var entries []Entry
 	for i, s := range p.Series {
 		if s.Name == "" {
 			continue
 		}
 		i := s.tone(i)
-		entries = append(entries, Entry{func(d *Picture, x, y float64) {
+		entries = append(entries, Entry{func(d *Drawing, x, y float64) {
 			if s.Spread == Bands {
-				d.Add(`<path class="band f%d" d="M%v %vh%vv9h-%vz"/>`, i%seriesTones, x, y-4.5, float64(SampleWidth), float64(SampleWidth))
+				d.Add(`<path class="band f%d" d="M%v %vh%vv9h-%vz"/>`, i%seriesTones, x, y-4.5, SampleWidth, SampleWidth)
 			}
 			if s.Spread == Bars {
 				d.Add(`<path class="bar s%d" d="M%v %vv10m-3 0h6m-6-10h6"/>`, i%seriesTones, x+SampleWidth/2, y-5)
 			}
 			if s.Line {
-				d.Add(`<path class="%s s%d" d="M%v %vh%v"/>`, raw(s.class(i)), i%seriesTones, x, y, float64(SampleWidth))
+				d.Add(`<path class="%s s%d" d="M%v %vh%v"/>`, raw(s.class(i)), i%seriesTones, x, y, SampleWidth)
 			}
 			switch {
 			case s.Line && len(s.Points) > mostDots:
-			case s.Echo != noEcho:
+			case s.Echo != NoEcho:
 				d.cross(i, x+SampleWidth/2, y)
 			default:
 				d.Dot(i, x+SampleWidth/2, y, false)
@@ -377,7 +379,7 @@ func (p *Plot) legend(d *Picture, y float64) float64 {
 		}, s.Name})
 	}
 	for _, m := range p.Marks {
-		entries = append(entries, Entry{func(d *Picture, x, y float64) {
+		entries = append(entries, Entry{func(d *Drawing, x, y float64) {
 			d.Add(`<path class="mark" d="M%v %vv12"/>`, x+SampleWidth/2, y-6)
 		}, m.Name})
 	}

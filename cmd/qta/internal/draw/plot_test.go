@@ -53,7 +53,7 @@ func TestTicks(t *testing.T) {
 func TestPlot(t *testing.T) {
 	p := Plot{Title: "a & b", X: Axis{Name: "path length", Unit: "steps"}, Y: Axis{Name: "steps", Low: 0}, Width: 300, Height: 180}
 	for i := range 12 {
-		s := Series{Name: fmt.Sprintf("method <%d>", i), Line: true, Spread: spread(i % 3)}
+		s := Series{Name: fmt.Sprintf("method <%d>", i), Line: true, Spread: Spread(i % 3)}
 		for k := range 6 {
 			y := float64(1000 * (i + k))
 			s.Points = append(s.Points, Point{X: float64(9 + 2*k), Y: y, Low: y - 500, High: y + 500, Hollow: k == 5})

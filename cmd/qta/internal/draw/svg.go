@@ -1,3 +1,5 @@
+// Package draw makes pictures in SVG: plots with axes and legends, heat maps and
+// mazes. It knows nothing of runs.
 package draw
 
 import (
@@ -13,9 +15,9 @@ import (
 	"unicode/utf8"
 )
 
-// A Picture is a picture in the making. Its unit is the CSS pixel, from the
+// A Drawing is a picture in the making. Its unit is the CSS pixel, from the
 // upper left corner.
-type Picture struct {
+type Drawing struct {
 	Title         string // what it shows, for those who do not see it
 	Width, Height float64
 	body          bytes.Buffer
@@ -26,7 +28,7 @@ type raw string
 
 // Add appends SVG in the form of a format. Numbers of type float64 are written
 // short, strings are escaped.
-func (d *Picture) Add(format string, args ...any) {
+func (d *Drawing) Add(format string, args ...any) {
 	for i, a := range args {
 		switch a := a.(type) {
 		case float64:
@@ -56,11 +58,11 @@ func escape(text string) string {
 const (
 	Left   = "start"
 	Middle = "middle"
-	right  = "end"
+	Right  = "end"
 )
 
 // Text writes s with its baseline at y. Its class is "ink", "soft" or "head".
-func (d *Picture) Text(x, y float64, anchor, class, s string) {
+func (d *Drawing) Text(x, y float64, anchor, class, s string) {
 	d.Add(`<text class="%s" x="%v" y="%v" text-anchor="%s">%s</text>`, class, x, y, anchor, s)
 }
 
@@ -71,18 +73,18 @@ const TextSize = 11
 func textWidth(s string) float64 { return 0.58 * TextSize * float64(utf8.RuneCountInString(s)) }
 
 // Place puts a copy of other into d.
-func (d *Picture) Place(other *Picture, x, y float64) {
+func (d *Drawing) Place(other *Drawing, x, y float64) {
 	d.Add(`<g transform="translate(%v %v)">%s</g>`, x, y, raw(other.body.String()))
 }
 
-// Inline returns the drawing for a page whose style has figureStyle.
-func (d *Picture) Inline() template.HTML {
+// Inline returns the drawing for a page whose CSS has Style.
+func (d *Drawing) Inline() template.HTML {
 	return template.HTML(fmt.Sprintf(`<svg viewBox="0 0 %[1]s %[2]s" width="%[1]s" height="%[2]s" role="img" aria-label="%[3]s">%[4]s</svg>`,
 		pixels(d.Width), pixels(d.Height), escape(d.Title), d.body.String()))
 }
 
 // File returns the drawing as a file of its own.
-func (d *Picture) File() []byte {
+func (d *Drawing) File() []byte {
 	return fmt.Appendf(nil, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]s %[2]s" width="%[1]s" height="%[2]s" role="img">
 <title>%[3]s</title>
 <style>%[4]s</style>
@@ -117,9 +119,9 @@ func tones() []tone {
 
 const seriesTones = 7
 
-// Style returns the CSS of drawings. A colour stands in it twice, first
-// as the light one for programs that do not know custom properties. Paper
-// printed on is light.
+// Style returns the CSS of drawings. A colour stands in it twice, first as the
+// light one for programs that do not know custom properties. Paper printed on
+// is light.
 func Style() string {
 	declare := func(value func(tone) string) string {
 		b := ":root{"
@@ -153,10 +155,11 @@ func Style() string {
 // An Entry of a legend is a sample, drawn around the middle of its line, and
 // its explanation.
 type Entry struct {
-	Sample func(d *Picture, x, y float64)
+	Sample func(d *Drawing, x, y float64)
 	Name   string
 }
 
+// SampleWidth is the width of a legend's sample.
 const SampleWidth = 24
 
 // polyline returns the path of n points.
@@ -171,7 +174,7 @@ func polyline(n int, at func(k int) (x, y float64)) raw {
 
 // Legend writes entries from y down, in as many lines as the width asks for,
 // and returns where they end.
-func (d *Picture) Legend(entries []Entry, y float64) float64 {
+func (d *Drawing) Legend(entries []Entry, y float64) float64 {
 	const line, gap = 17, 16
 	x := 0.0
 	for i, e := range entries {
@@ -187,26 +190,23 @@ func (d *Picture) Legend(entries []Entry, y float64) float64 {
 }
 
 // cross draws a point of an echo of series i.
-func (d *Picture) cross(i int, x, y float64) {
+func (d *Drawing) cross(i int, x, y float64) {
 	d.Add(`<path class="bar s%d" d="M%v %vl5 5m0-5l-5 5"/>`, i%seriesTones, x-2.5, y-2.5)
 }
 
 // Dot draws the shape of series i.
-func (d *Picture) Dot(i int, x, y float64, hollow bool) {
+func (d *Drawing) Dot(i int, x, y float64, hollow bool) {
 	class := fmt.Sprintf("f%d", i%seriesTones)
 	if hollow {
 		class = fmt.Sprintf("hollow s%d", i%seriesTones)
 	}
-	switch i % 5 {
-	case 0:
+	if i%5 == 0 {
 		d.Add(`<circle class="%s" cx="%v" cy="%v" r="3"/>`, class, x, y)
-	case 1:
-		d.Add(`<path class="%s" d="M%v %vh5.5v5.5h-5.5z"/>`, class, x-2.75, y-2.75)
-	case 2:
-		d.Add(`<path class="%s" d="M%v %vl3.6 6.2h-7.2z"/>`, class, x, y-4)
-	case 3:
-		d.Add(`<path class="%s" d="M%v %vl4 4-4 4-4-4z"/>`, class, x, y-4)
-	case 4:
-		d.Add(`<path class="%s" d="M%v %vl3.6-6.2h-7.2z"/>`, class, x, y+4)
+		return
 	}
+	shape := [...]struct {
+		x, y float64 // where its path begins
+		path raw
+	}{{-2.75, -2.75, "h5.5v5.5h-5.5z"}, {0, -4, "l3.6 6.2h-7.2z"}, {0, -4, "l4 4-4 4-4-4z"}, {0, 4, "l3.6-6.2h-7.2z"}}[i%5-1]
+	d.Add(`<path class="%s" d="M%v %v%s"/>`, class, x+shape.x, y+shape.y, shape.path)
 }

@@ -1,3 +1,7 @@
+// Package figure5 makes the paper's Figure 5 of a run: what an agent makes of
+// every point of its maze, at several times of its training. figure5.csv is the
+// figure's memory; what is drawn is drawn from the numbers as they stand in it,
+// so that a run that was interrupted draws the same.
 package figure5
 
 import (
@@ -11,7 +15,6 @@ import (
 	"strings"
 
 	"qta"
-
 	"qta/cmd/qta/internal/files"
 	"qta/cmd/qta/internal/rundir"
 	"qta/cmd/qta/internal/words"
@@ -28,12 +31,12 @@ type Figure struct {
 	places  [][2]string // row and column of each, as in figure5.csv
 	Optimal []float32
 
-	Snapshots []snapshot // by step
-	Unsaved   bool       // figure5.csv may lack some of them after a loss of power
+	Snapshots []Snapshot // by step
+	unsaved   bool       // figure5.csv may lack some of them after a loss of power
 }
 
-// A snapshot is a row of the figure. Its slices have an element per point.
-type snapshot struct {
+// A Snapshot is a row of the figure. Its slices have an element per point.
+type Snapshot struct {
 	step                          int
 	Value, Deviation, Probability []float32
 	Failure                       []float32 // absolute error of the value
@@ -53,6 +56,7 @@ const (
 	MostSnapshots = 8
 )
 
+// New returns a figure without snapshots.
 func New(m *qta.Maze, p qta.Params, every int) *Figure {
 	free := 0
 	for i := range m.Rows() {
@@ -66,7 +70,7 @@ func New(m *qta.Maze, p qta.Params, every int) *Figure {
 	for perCell > 1 && free*perCell*perCell > mostPoints {
 		perCell--
 	}
-	f := &Figure{Maze: m, params: p, every: every, lattice: m.Hops(perCell), Unsaved: true}
+	f := &Figure{Maze: m, params: p, every: every, lattice: m.Hops(perCell), unsaved: true}
 	for k, hops := range f.lattice.Hops {
 		if hops >= 0 {
 			point := f.lattice.Point(k)
@@ -95,16 +99,16 @@ func (f *Figure) Take(a *qta.Agent) {
 	f.complete(&s)
 	f.Snapshots = append(f.Snapshots, s)
 	f.thin()
-	f.Unsaved = true
+	f.unsaved = true
 }
 
-func (f *Figure) blank() snapshot {
+func (f *Figure) blank() Snapshot {
 	n := len(f.points)
-	return snapshot{Value: make([]float32, n), Deviation: make([]float32, n), Probability: make([]float32, n), Failure: make([]float32, n), Samples: make([]int, n)}
+	return Snapshot{Value: make([]float32, n), Deviation: make([]float32, n), Probability: make([]float32, n), Failure: make([]float32, n), Samples: make([]int, n)}
 }
 
 // complete sets what follows from the other numbers of s.
-func (f *Figure) complete(s *snapshot) {
+func (f *Figure) complete(s *Snapshot) {
 	float := func(x float32) string { return strconv.FormatFloat(float64(x), 'g', -1, 32) }
 	rows := make([][]string, len(f.points))
 	for i, at := range f.places {
@@ -119,7 +123,7 @@ func (f *Figure) complete(s *snapshot) {
 func (f *Figure) ForgetAfter(step int) {
 	for n := len(f.Snapshots); n > 0 && f.Snapshots[n-1].step > step; n-- {
 		f.Snapshots = f.Snapshots[:n-1]
-		f.Unsaved = true
+		f.unsaved = true
 	}
 }
 
@@ -127,7 +131,7 @@ func (f *Figure) ForgetAfter(step int) {
 // and so on, as learning is fast at first; of too many the first are dropped.
 // Which are kept depends on the latest alone.
 func (f *Figure) thin() {
-	var kept []snapshot
+	var kept []Snapshot
 	for i, s := range f.Snapshots {
 		n := s.step / f.every
 		if i == len(f.Snapshots)-1 || s.step%f.every == 0 && n&(n-1) == 0 {
@@ -157,8 +161,16 @@ func (f *Figure) header() string {
 		"deviation[" + unit + "],probability[fraction],samples[count]\n"
 }
 
-// Encode returns figure5.csv.
-func (f *Figure) Encode() []byte {
+// Save writes figure5.csv, unless it is safe already.
+func (f *Figure) Save(dir string, durable bool) error {
+	if !f.unsaved {
+		return nil
+	}
+	f.unsaved = !durable
+	return files.Write(filepath.Join(dir, rundir.Figure5Store), f.encode(), durable)
+}
+
+func (f *Figure) encode() []byte {
 	b := []byte(f.header())
 	for _, s := range f.Snapshots {
 		b = append(b, s.text...)
@@ -190,7 +202,7 @@ func Open(dir string, id rundir.Identity) (*Figure, error) {
 
 // decode reads figure5.csv. On an error f has no snapshots.
 func (f *Figure) decode(data []byte) error {
-	f.Snapshots, f.Unsaved = nil, true
+	f.Snapshots, f.unsaved = nil, true
 	if !bytes.HasPrefix(data, []byte(f.header())) {
 		return errors.New("line 1: want " + strings.TrimSuffix(f.header(), "\n"))
 	}
@@ -202,7 +214,7 @@ func (f *Figure) decode(data []byte) error {
 	if rows = rows[1:]; len(rows)%n != 0 {
 		return fmt.Errorf("line %d: the last snapshot ends here, want %d points", len(rows)+1, n)
 	}
-	snapshots := make([]snapshot, len(rows)/n)
+	snapshots := make([]Snapshot, len(rows)/n)
 	for k := range snapshots {
 		s := f.blank()
 		for i := range n {
@@ -216,12 +228,12 @@ func (f *Figure) decode(data []byte) error {
 		f.complete(&s)
 		snapshots[k], last = s, s.step
 	}
-	f.Snapshots, f.Unsaved = snapshots, false
+	f.Snapshots, f.unsaved = snapshots, false
 	return nil
 }
 
 // read reads the fields of point i.
-func (f *Figure) read(s *snapshot, i int, fields []string) bool {
+func (f *Figure) read(s *Snapshot, i int, fields []string) bool {
 	ok := [2]string(fields[1:3]) == f.places[i]
 	float := func(k int) float32 {
 		x, err := strconv.ParseFloat(fields[k], 32)

@@ -17,7 +17,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"qta"
-
 	"qta/cmd/qta/internal/draw"
 )
 
@@ -46,7 +45,7 @@ func trainTo(t *testing.T, a *qta.Agent, m *qta.Maze, steps int) {
 func TestThin(t *testing.T) {
 	f := &Figure{every: 5}
 	for n := 1; n <= 1100; n++ {
-		f.Snapshots = append(f.Snapshots, snapshot{step: 5 * n})
+		f.Snapshots = append(f.Snapshots, Snapshot{step: 5 * n})
 		f.thin()
 		var want []int
 		for power := 1; power <= n; power *= 2 {
@@ -77,7 +76,7 @@ func TestFigure5Store(t *testing.T) {
 	}
 	file := func(f *Figure) string { return string(f.Pictures().Whole("1U5").File()) }
 	g := New(m, a.Params(), 15)
-	if err := g.decode(f.Encode()); err != nil {
+	if err := g.decode(f.encode()); err != nil {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(f.Snapshots, g.Snapshots) {
@@ -87,7 +86,7 @@ func TestFigure5Store(t *testing.T) {
 		t.Error("figures differ after reading")
 	}
 
-	lines := strings.SplitAfter(string(f.Encode()), "\n")
+	lines := strings.SplitAfter(string(f.encode()), "\n")
 	n := len(f.points)
 	with := func(line int, text string) string {
 		changed := slices.Clone(lines)
@@ -129,7 +128,7 @@ func TestFigure5Numbers(t *testing.T) {
 	f := New(m, a.Params(), 40)
 	f.Take(a)
 	lattice := m.Hops(10)
-	rows := strings.Split(strings.TrimSuffix(string(f.Encode()), "\n"), "\n")[1:]
+	rows := strings.Split(strings.TrimSuffix(string(f.encode()), "\n"), "\n")[1:]
 	if want := 11 * 100; len(rows) != want {
 		t.Fatalf("%d points, want %d", len(rows), want)
 	}

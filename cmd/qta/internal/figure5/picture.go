@@ -13,25 +13,25 @@ import (
 // numbers is nil.
 type panel struct {
 	name, unit string
-	numbers    func(*snapshot) []float32
-	scale      func(*snapshot) draw.Scale
+	numbers    func(*Snapshot) []float32
+	scale      func(*Snapshot) draw.Scale
 }
 
 // panels returns the columns. All snapshots have the same scale in them but
 // for the deviation's, and value and optimal value share one.
 func (f *Figure) panels() []panel {
-	value := func(s *snapshot) []float32 { return s.Value }
-	optimal := func(*snapshot) []float32 { return f.Optimal }
-	failure := func(s *snapshot) []float32 { return s.Failure }
-	deviation := func(s *snapshot) []float32 { return s.Deviation }
-	probability := func(s *snapshot) []float32 { return s.Probability }
-	whole := func(s draw.Scale, columns ...func(*snapshot) []float32) func(*snapshot) draw.Scale {
+	value := func(s *Snapshot) []float32 { return s.Value }
+	optimal := func(*Snapshot) []float32 { return f.Optimal }
+	failure := func(s *Snapshot) []float32 { return s.Failure }
+	deviation := func(s *Snapshot) []float32 { return s.Deviation }
+	probability := func(s *Snapshot) []float32 { return s.Probability }
+	whole := func(s draw.Scale, columns ...func(*Snapshot) []float32) func(*Snapshot) draw.Scale {
 		for i := range f.Snapshots {
 			for _, column := range columns {
 				s = s.Over(column(&f.Snapshots[i]))
 			}
 		}
-		return func(*snapshot) draw.Scale { return s }
+		return func(*Snapshot) draw.Scale { return s }
 	}
 	zero := draw.Scale{Low: 0, High: 0}
 	name, unit := f.Deviation()
@@ -41,7 +41,7 @@ func (f *Figure) panels() []panel {
 		{"value", "rewards", value, values},
 		{"absolute error", "rewards", failure, whole(zero, failure)},
 		{"optimal value", "rewards", optimal, values},
-		{name, unit, deviation, func(s *snapshot) draw.Scale { return draw.Nothing().Over(s.Deviation) }},
+		{name, unit, deviation, func(s *Snapshot) draw.Scale { return draw.Nothing().Over(s.Deviation) }},
 		{"goal probability", "per point", probability, whole(zero, probability)},
 		{name: fmt.Sprintf("%d sampled goals", sampledGoals)},
 	}
@@ -59,7 +59,7 @@ type Pictures struct {
 // A Row is a snapshot: a picture of each column.
 type Row struct {
 	Caption  string
-	Pictures []*draw.Picture
+	Pictures []*draw.Drawing
 }
 
 const panelTop = 18 // height of a picture's name
@@ -74,9 +74,8 @@ func (f *Figure) Pictures() *Pictures {
 	case 2*cols > 3*rows:
 		g.Width, g.PerLine = 240, 3
 	}
-	g.plan = draw.NewPlan(f.Maze, 0, panelTop, g.Width, 190)
-	w, h := g.plan.Size()
-	g.plan.X = (g.Width - w) / 2
+	g.plan = draw.NewPlan(f.Maze, panelTop, g.Width, 190)
+	_, h := g.plan.Size()
 	g.height = panelTop + h + 6 + draw.BarAltitude
 	panels := f.panels()
 	for i := range f.Snapshots {
@@ -91,8 +90,8 @@ func (f *Figure) Pictures() *Pictures {
 }
 
 // picture draws one column of one snapshot.
-func (f *Figure) picture(g *Pictures, p *panel, s *snapshot) *draw.Picture {
-	d := &draw.Picture{Title: fmt.Sprintf("%s after %s", p.name, words.Count(s.step, "environment step")), Width: g.Width, Height: g.height}
+func (f *Figure) picture(g *Pictures, p *panel, s *Snapshot) *draw.Drawing {
+	d := &draw.Drawing{Title: fmt.Sprintf("%s after %s", p.name, words.Count(s.step, "environment step")), Width: g.Width, Height: g.height}
 	d.Text(g.Width/2, draw.TextSize, draw.Middle, "ink", p.name)
 	w, h := g.plan.Size()
 	below := panelTop + h + 6
@@ -127,9 +126,9 @@ func (f *Figure) picture(g *Pictures, p *panel, s *snapshot) *draw.Picture {
 }
 
 // Whole puts the pictures into one, which names the maze.
-func (g *Pictures) Whole(maze string) *draw.Picture {
+func (g *Pictures) Whole(maze string) *draw.Drawing {
 	const margin, gap, head = 12, 14, 22
-	d := &draw.Picture{Title: fmt.Sprintf("What an agent makes of the points of maze %s, at %s", maze, words.Count(len(g.Rows), "time"))}
+	d := &draw.Drawing{Title: fmt.Sprintf("What an agent makes of the points of maze %s, at %s", maze, words.Count(len(g.Rows), "time"))}
 	d.Width = 2*margin + float64(g.PerLine)*(g.Width+gap) - gap
 	y := float64(margin)
 	if len(g.Rows) == 0 {

@@ -1,3 +1,6 @@
+// Package files reads and writes the command's files. Every file that anyone
+// may have written is read by Read, and every file that is replaced is written
+// by Write or WriteShared.
 package files
 
 import (
@@ -15,19 +18,20 @@ import (
 // Temporary ends the name of a file that is being written.
 const Temporary = ".tmp"
 
-// An File is a file to write.
+// A File is a file to write.
 type File struct {
 	Name string
 	Data []byte
 }
 
+// Exists reports whether there is something with this path.
 func Exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// Read reads a file that anyone may have written. One of more than most
-// bytes is an error.
+// Read reads a file that anyone may have written. One of more than most bytes
+// is an error.
 func Read(path string, most int) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -41,16 +45,16 @@ func Read(path string, most int) ([]byte, error) {
 	return data, words.Cause(err)
 }
 
-// Write writes a file beside its place and renames it, so that a reader
-// sees the old or the new content whatever happens. A durable one is also
-// safe from a loss of power. Of two processes that write the same file at the
-// same time one may fail.
+// Write writes a file beside its place and renames it, so that a reader sees the
+// old or the new content whatever happens. A durable one is also safe from a
+// loss of power. Of two processes that write the same file at the same time one
+// may fail.
 func Write(path string, data []byte, durable bool) error {
 	f, err := os.Create(path + Temporary)
 	return replace(f, err, path, data, durable)
 }
 
-// WriteAll replaces files in a directory.
+// WriteAll writes files into a directory.
 func WriteAll(dir string, list []File) error {
 	for _, f := range list {
 		if err := Write(filepath.Join(dir, f.Name), f.Data, false); err != nil {
@@ -60,8 +64,8 @@ func WriteAll(dir string, list []File) error {
 	return nil
 }
 
-// WriteShared is replaceFile for a file that many processes may write at
-// the same time.
+// WriteShared is Write for a file that many processes may write at the same
+// time.
 func WriteShared(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+Temporary)
 	if err == nil {

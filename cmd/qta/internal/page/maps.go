@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"qta"
-
 	"qta/cmd/qta/internal/draw"
 	"qta/cmd/qta/internal/words"
 )
@@ -16,11 +15,10 @@ import (
 const mapWidth, mapHeight = 340, 300
 
 // mapDrawing begins a map of a page, and legendAt is where its legend goes.
-func mapDrawing(m *qta.Maze, title string) (d *draw.Picture, p draw.Plan, legendAt float64) {
-	p = draw.NewPlan(m, 0, 0, mapWidth, mapHeight)
-	w, h := p.Size()
-	p.X = (mapWidth - w) / 2
-	d = &draw.Picture{Title: title, Width: mapWidth}
+func mapDrawing(m *qta.Maze, title string) (d *draw.Drawing, p draw.Plan, legendAt float64) {
+	p = draw.NewPlan(m, 0, mapWidth, mapHeight)
+	_, h := p.Size()
+	d = &draw.Drawing{Title: title, Width: mapWidth}
 	p.Floor(d)
 	return d, p, h + 4
 }
@@ -60,7 +58,7 @@ func playRollouts(a *qta.Agent, m *qta.Maze) []rollout {
 
 // rolloutPicture draws rollouts, those that end elsewhere than at the goal
 // above the others.
-func rolloutPicture(m *qta.Maze, rollouts []rollout) *draw.Picture {
+func rolloutPicture(m *qta.Maze, rollouts []rollout) *draw.Drawing {
 	d, p, y := mapDrawing(m, fmt.Sprintf("Maze with %d rollouts of the policy", len(rollouts)))
 	reached := 0
 	for _, success := range []bool{true, false} {
@@ -80,8 +78,8 @@ func rolloutPicture(m *qta.Maze, rollouts []rollout) *draw.Picture {
 		}
 	}
 	p.Letters(d)
-	sample := func(i int) func(*draw.Picture, float64, float64) {
-		return func(d *draw.Picture, x, y float64) {
+	sample := func(i int) func(*draw.Drawing, float64, float64) {
+		return func(d *draw.Drawing, x, y float64) {
 			d.Add(`<path class="thin s%d" d="M%v %vh%v"/>`, i, x, y, float64(draw.SampleWidth-5))
 			d.Dot(i, x+draw.SampleWidth-5, y, false)
 		}
@@ -94,11 +92,11 @@ func rolloutPicture(m *qta.Maze, rollouts []rollout) *draw.Picture {
 }
 
 // goalPicture draws goals.
-func goalPicture(m *qta.Maze, goals [][]float64) *draw.Picture {
+func goalPicture(m *qta.Maze, goals [][]float64) *draw.Drawing {
 	d, p, y := mapDrawing(m, fmt.Sprintf("Maze with %s that the agent set itself", words.Count(len(goals), "goal")))
 	p.Dots(d, 1, len(goals), func(k int) (row, col, radius float64) { return goals[k][0], goals[k][1], 2.5 })
 	p.Letters(d)
-	d.Height = d.Legend([]draw.Entry{{Sample: func(d *draw.Picture, x, y float64) {
+	d.Height = d.Legend([]draw.Entry{{Sample: func(d *draw.Drawing, x, y float64) {
 		d.Add(`<circle class="f1" fill-opacity=".75" cx="%v" cy="%v" r="2.5"/>`, x+draw.SampleWidth/2, y)
 	}, Name: words.Count(len(goals), "goal")}}, y)
 	return d

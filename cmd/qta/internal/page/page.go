@@ -1,3 +1,4 @@
+// Package page makes the page of a run, report.html, and the pictures beside it.
 package page
 
 import (
@@ -7,7 +8,6 @@ import (
 	"html/template"
 
 	"qta"
-
 	"qta/cmd/qta/internal/draw"
 	"qta/cmd/qta/internal/figure5"
 	"qta/cmd/qta/internal/files"
@@ -16,13 +16,13 @@ import (
 )
 
 //go:embed page.tmpl
-var pageTemplate string
+var text string
 
 //go:embed page.css
-var pageCSS string
+var css string
 
 // Style returns the CSS of a page, with that of its drawings.
-func Style() string { return draw.Style() + "\n" + pageCSS }
+func Style() string { return draw.Style() + "\n" + css }
 
 // A Run is what there is to see of a run.
 type Run struct {
@@ -32,84 +32,49 @@ type Run struct {
 	Figure5 *figure5.Figure
 }
 
+// A view is what the template shows.
+type view struct {
+	Run
+	Style                  template.CSS
+	From, Steps            int // the goals are of
+	Curve, Rollouts, Goals *draw.Drawing
+	ShownRollouts          int
+	Pictures               *figure5.Pictures
+	Deviation              string
+	Command                []string // words
+	Fields                 []qta.Field
+	Default                qta.Params
+}
+
 // Files returns the page and its pictures.
-func (p Run) Files() ([]files.File, error) {
-	v := p.view()
-	var page bytes.Buffer
-	if err := template.Must(template.New("page").Parse(pageTemplate)).Execute(&page, v); err != nil {
+func (r Run) Files() ([]files.File, error) {
+	id, maze, steps := r.Record.Run, r.Figure5.Maze, r.Agent.Steps()
+	from := max(0, steps-id.EvalEvery)
+	v := &view{
+		Run: r, Style: template.CSS(Style()),
+		From: from, Steps: steps,
+		Curve:         learningCurve(id, r.Agent.Evaluations(), r.Agent.SolvedAt()),
+		Rollouts:      rolloutPicture(maze, playRollouts(r.Agent, maze)),
+		Goals:         goalPicture(maze, r.Agent.Goals(from, steps)),
+		ShownRollouts: shownRollouts,
+		Pictures:      r.Figure5.Pictures(),
+		Command:       id.Command(r.Record.Limits),
+		Fields:        qta.Fields(), Default: qta.Default(),
+	}
+	v.Deviation, _ = r.Figure5.Deviation()
+	var b bytes.Buffer
+	if err := template.Must(template.New("page").Parse(text)).Execute(&b, v); err != nil {
 		return nil, fmt.Errorf("%s: %w", rundir.PageFile, err)
 	}
 	return []files.File{
 		{Name: rundir.CurveFile, Data: v.Curve.File()},
-		{Name: rundir.Figure5File, Data: v.Figure.Whole(p.Record.Run.Maze).File()},
-		{Name: rundir.PageFile, Data: page.Bytes()},
+		{Name: rundir.Figure5File, Data: v.Pictures.Whole(id.Maze).File()},
+		{Name: rundir.PageFile, Data: b.Bytes()},
 	}, nil
 }
 
-// A view is what the page's template shows.
-type view struct {
-	Run
-	Style                  template.CSS
-	Running                bool
-	Failure                string
-	Facts                  []fact
-	Curriculum, Deviation  string
-	Curve, Rollouts, Goals *draw.Picture
-	From, Steps            int // the goals are of
-	ShownRollouts          int
-	Figure                 *figure5.Pictures
-	Parameters             []parameterRow
-	Command                []string // words
-}
-
-type fact struct{ Name, Value string }
-
-type parameterRow struct {
-	Name, Value, Default, Source string
-	Changed                      bool
-}
-
-func (p Run) view() *view {
-	r, id, a, maze := p.Record, p.Record.Run, p.Agent, p.Figure5.Maze
-	steps := a.Steps()
-	from := max(0, steps-id.EvalEvery)
-	v := &view{
-		Run:        p,
-		Style:      template.CSS(Style()),
-		Running:    r.State == rundir.Running,
-		Curriculum: id.Parameters.Curriculum,
-		Curve:      learningCurve(id, a.Evaluations(), a.SolvedAt()),
-		Rollouts:   rolloutPicture(maze, playRollouts(a, maze)),
-		Goals:      goalPicture(maze, a.Goals(from, steps)),
-		From:       from, Steps: steps,
-		ShownRollouts: shownRollouts,
-		Figure:        p.Figure5.Pictures(),
-		Command:       id.Command(r.Limits),
-		Facts: []fact{
-			{"path length of the maze", fmt.Sprint(maze.PathLength())},
-			{"environment steps", fmt.Sprintf("%d of %d, stop: %s", steps, r.Limits.Steps, r.Limits.Stop)},
-			{"version of the algorithm", id.Version},
-			{"program", r.Program.Revision + ", " + r.Program.Go},
-			{"machine", fmt.Sprintf("%s/%s, %s kernel, %s", r.Machine.OS, r.Machine.Arch, r.Machine.Kernel, words.Count(r.Machine.Threads, "thread"))},
-		},
-	}
-	v.Deviation, _ = p.Figure5.Deviation()
-	if o := r.Outcome; o != nil {
-		v.Failure = o.Message
-		if o.Digest != "" {
-			v.Facts = append(v.Facts, fact{"SHA-256 of the networks", o.Digest})
-		}
-	}
-	standard := qta.Default()
-	for _, f := range qta.Fields() {
-		value, usual := id.Params().Value(f.Name), standard.Value(f.Name)
-		v.Parameters = append(v.Parameters, parameterRow{f.Name, value, usual, f.Source, value != usual})
-	}
-	return v
-}
-
 // learningCurve draws the success of a run's evaluations.
-func learningCurve(id rundir.Identity, evaluations []qta.Evaluation, solvedAt int) *draw.Picture {
+func learningCurve(id rundir.Identity, evaluations []qta.Evaluation, solvedAt int) *draw.Drawing {
 	curve := draw.Series{Line: true}
 	for _, e := range evaluations {
 		curve.Points = append(curve.Points, draw.Point{X: float64(e.Step), Y: e.Success})

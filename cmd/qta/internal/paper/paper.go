@@ -1,3 +1,6 @@
+// Package paper knows the paper's section 4: its figures, their methods as
+// changes of parameters, and their numbers, of which data/README.md says how
+// they were read.
 package paper
 
 import (
@@ -5,12 +8,10 @@ import (
 	"encoding/csv"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
 	"qta"
-
 	"qta/cmd/qta/internal/rundir"
 )
 
@@ -24,9 +25,10 @@ var figure4CSV string
 // compares, as changes of a parameter set.
 type Method struct {
 	Name string
-	Set  []string
+	Set  []string // values for -set
 }
 
+// The methods.
 var (
 	QTA       = Method{"QTA", nil}
 	MEGA      = Method{"MEGA", []string{"Curriculum=mega"}}
@@ -43,9 +45,9 @@ var (
 	Noise5    = Method{"noise 0.05", []string{"UncertaintyNoise=0.05"}}
 )
 
+// Methods returns all of them.
 func Methods() []Method {
-	return []Method{QTA, MEGA, VDS, HER, Random, PER, TD,
-		Q, Bootstrap, Ensemble, Noise1, Noise3, Noise5}
+	return []Method{QTA, MEGA, VDS, HER, Random, PER, TD, Q, Bootstrap, Ensemble, Noise1, Noise3, Noise5}
 }
 
 // A Figure is one of the paper's.
@@ -57,20 +59,22 @@ type Figure struct {
 
 // A Panel is one picture of a figure.
 type Panel struct {
-	Name    string // of the picture in paper-figures.csv
-	Title   string
-	Mazes   []string
-	Methods []Entry
+	Name  string // of the picture in paper-figures.csv
+	Title string
+	Mazes []string
+	Lines []Line
 }
 
-// A Entry is a method and the name of its series in the paper's numbers.
-type Entry struct {
+// A Line is a method and the name of its series in the paper's numbers.
+type Line struct {
 	Method Method
 	Series string
 }
 
-func MazeNames(from, to, step int, suffix string) []string {
-	var names []string
+// Mazes returns all mazes of the paper.
+func Mazes() []string { return append(mazeNames(4, 15, 1, "x5"), mazeNames(1, 5, 1, "U5")...) }
+
+func mazeNames(from, to, step int, suffix string) (names []string) {
 	for n := from; n <= to; n += step {
 		names = append(names, strconv.Itoa(n)+suffix)
 	}
@@ -85,24 +89,25 @@ const Figure5Maze = "12x5"
 // Reading: the paper does not say which; this is that of Figure 5.
 const noiseMaze = Figure5Maze
 
+// Figures returns the paper's figures.
 func Figures() []Figure {
-	m, even, waves := MazeNames(4, 15, 1, "x5"), MazeNames(4, 14, 2, "x5"), MazeNames(1, 5, 1, "U5")
-	curricula := []Entry{{QTA, "QTA"}, {MEGA, "MEGA"}, {VDS, "VDS"}}
+	m, even, waves := mazeNames(4, 15, 1, "x5"), mazeNames(4, 14, 2, "x5"), mazeNames(1, 5, 1, "U5")
+	curricula := []Line{{QTA, "QTA"}, {MEGA, "MEGA"}, {VDS, "VDS"}}
 	return []Figure{
 		{"2", "QTA, MEGA and VDS. Of HER the text says that it solves no maze: add lines with -set Curriculum=her to see.", "solved", []Panel{
 			{"2L", "Figure 2, left: M-mazes", m, curricula},
 			{"2R", "Figure 2, right: square-wave mazes", waves, curricula}}},
 		{"3", "prioritised replay, by uncertainty and by TD error", "solved", []Panel{
-			{"3L", "Figure 3, left: replay by uncertainty", m, []Entry{{QTA, "QTA"}, {PER, "QTA+PER"}}},
-			{"3R", "Figure 3, right: replay by TD error", even, []Entry{{QTA, "QTA"}, {TD, "QTA+TD-PER"}}}}},
+			{"3L", "Figure 3, left: replay by uncertainty", m, []Line{{QTA, "QTA"}, {PER, "QTA+PER"}}},
+			{"3R", "Figure 3, right: replay by TD error", even, []Line{{QTA, "QTA"}, {TD, "QTA+TD-PER"}}}}},
 		{"4", "noise on the uncertainty. The paper does not name the maze; " + noiseMaze + " is a reading.", "never", []Panel{
-			{"4", "Figure 4: noise on the uncertainty", []string{noiseMaze}, []Entry{
+			{"4", "Figure 4: noise on the uncertainty", []string{noiseMaze}, []Line{
 				{QTA, "sigma=0"}, {Noise1, "sigma=0.01"}, {Noise3, "sigma=0.03"}, {Noise5, "sigma=0.05"}}}}},
 		{"5", "one agent over time; the picture is figure5.svg in its run directory.", "never", []Panel{
-			{"5", "Figure 5", []string{Figure5Maze}, []Entry{{QTA, ""}}}}},
+			{"5", "Figure 5", []string{Figure5Maze}, []Line{{QTA, ""}}}}},
 		{"6", "estimates of uncertainty: disagreement of Q-values, bootstrapped Q-networks, deep ensembles", "solved", []Panel{
-			{"6L", "Figure 6, left: disagreement of Q-values", m, []Entry{{QTA, "QTA"}, {Q, "QTA+Qval"}}},
-			{"6R", "Figure 6, right: critic ensembles", m, []Entry{{QTA, "PUN"}, {Bootstrap, "BootstrappedDQN"}, {Ensemble, "DeepEnsembles"}}}}},
+			{"6L", "Figure 6, left: disagreement of Q-values", m, []Line{{QTA, "QTA"}, {Q, "QTA+Qval"}}},
+			{"6R", "Figure 6, right: critic ensembles", m, []Line{{QTA, "PUN"}, {Bootstrap, "BootstrappedDQN"}, {Ensemble, "DeepEnsembles"}}}}},
 	}
 }
 
@@ -118,6 +123,9 @@ func Recognise(p qta.Params) (m Method, setting string) {
 			q := preset.Params
 			q.Curriculum = "qta" // the presets mega and vds imply a method
 			q = Effective(candidate.Apply(q))
+			if q == p {
+				return candidate, preset.Name
+			}
 			if changes := rundir.Changes(q, p); len(changes) < best {
 				best, m = len(changes), candidate
 				setting = strings.Join(append([]string{preset.Name}, changes...), " ")
@@ -171,7 +179,7 @@ type Point struct {
 func (p *Point) Method() string {
 	for _, f := range Figures() {
 		for _, panel := range f.Panels {
-			for _, m := range panel.Methods {
+			for _, m := range panel.Lines {
 				if m.Series == p.Series {
 					return m.Method.Name
 				}
@@ -181,9 +189,9 @@ func (p *Point) Method() string {
 	return ""
 }
 
-// Points returns the points of Figures 2, 3 and 6. Means are printed in
-// the index k of an evaluation, 1000 (k + 1) steps, except in 6R. Those of VDS
-// come twice, also as 2500 (k + 1).
+// Points returns the points of Figures 2, 3 and 6. Means are printed in the
+// index k of an evaluation, 1000 (k + 1) steps, except in 6R. Those of VDS come
+// twice, also as 2500 (k + 1).
 func Points() []Point {
 	var points []Point
 	for _, row := range rows(figuresCSV, 6) {
@@ -200,12 +208,12 @@ func Points() []Point {
 	return points
 }
 
-// A Success is a point of Figure 4: mean success after so many
-// environment steps.
+// A Success is a point of Figure 4: mean success after so many environment
+// steps.
 type Success struct{ Step, Success float64 }
 
-// Curves returns the curves of Figure 4 by series. Its index counts from
-// the first evaluation.
+// Curves returns the curves of Figure 4 by series. Its index counts from the
+// first evaluation.
 func Curves() map[string][]Success {
 	curves := map[string][]Success{}
 	for _, row := range rows(figure4CSV, 4) {
@@ -233,14 +241,11 @@ func number(text string) float64 {
 	return x
 }
 
-// PathLength returns the path length of a maze of the paper, or 0.
+// PathLength returns the path length of a maze of the paper.
 func PathLength(name string) int {
-	if !slices.Contains(slices.Concat(MazeNames(4, 15, 1, "x5"), MazeNames(1, 5, 1, "U5")), name) {
-		return 0
-	}
 	m, err := qta.NewMaze(name)
 	if err != nil {
-		return 0
+		panic(err)
 	}
 	return m.PathLength()
 }

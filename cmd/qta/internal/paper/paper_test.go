@@ -40,7 +40,7 @@ func TestPaperData(t *testing.T) {
 	curves := Curves()
 	for _, f := range Figures() {
 		for _, p := range f.Panels {
-			for _, m := range p.Methods {
+			for _, m := range p.Lines {
 				if f.Number != "5" && !series[p.Name+" "+m.Series] && len(curves[m.Series]) == 0 {
 					t.Errorf("no numbers of %s in %s", m.Series, p.Name)
 				}

@@ -175,7 +175,7 @@ func (s *setting) both(a, b paper.Method, families string) (c contrast, lengths 
 		x, y := s.group(maze, a), s.group(maze, b)
 		if x != nil && y != nil && strings.Contains(families, x.family) {
 			c.add(maze, x.logs(), y.logs())
-			lengths = append(lengths, float64(x.length))
+			lengths = append(lengths, float64(x.Length))
 		}
 	}
 	return c, lengths
@@ -220,10 +220,10 @@ func (s *setting) trend(a, b paper.Method, sign float64) judgement {
 func (s *setting) waves() judgement {
 	var c contrast
 	for _, m := range []paper.Method{paper.QTA, paper.MEGA, paper.VDS} {
-		for _, a := range s.groups {
-			for _, b := range s.groups {
-				if a.method == m.Name && b.method == m.Name && a.family == "M" && b.family == "U" && a.length == b.length && len(a.runs) > 0 && len(b.runs) > 0 {
-					c.add(fmt.Sprintf("%s %s and %s", m.Name, a.maze, b.maze), a.logs(), b.logs())
+		for _, a := range s.Groups {
+			for _, b := range s.Groups {
+				if a.Method == m.Name && b.Method == m.Name && a.family == "M" && b.family == "U" && a.Length == b.Length && len(a.runs) > 0 && len(b.runs) > 0 {
+					c.add(fmt.Sprintf("%s %s and %s", m.Name, a.Maze, b.Maze), a.logs(), b.logs())
 				}
 			}
 		}
@@ -261,8 +261,8 @@ func (s *setting) noise(m paper.Method) judgement {
 func (s *setting) unsolved(m paper.Method) judgement {
 	mazes, failed, hits, n := 0, 0, 0, 0
 	short := false
-	for _, g := range s.groups {
-		if g.method != m.Name || len(g.runs) == 0 || g.family == "other" || g.length < 21 {
+	for _, g := range s.Groups {
+		if g.Method != m.Name || len(g.runs) == 0 || g.family == "other" || g.Length < 21 {
 			continue
 		}
 		mazes++

@@ -7,13 +7,16 @@ import (
 
 	"qta/cmd/qta/internal/draw"
 	"qta/cmd/qta/internal/paper"
+	"qta/cmd/qta/internal/statistics"
+
+	"golang.org/x/exp/stats"
 )
 
 // A picture is a drawing of a report.
 type picture struct {
 	name    string
 	Caption string
-	Drawing *draw.Picture
+	Drawing *draw.Drawing
 }
 
 const (
@@ -43,7 +46,7 @@ func (s *setting) Figures() (pictures []picture) {
 
 // panel draws steps against path length, ours and the paper's, or returns nil
 // where there are no runs of it: those of QTA alone are in Figure 2.
-func (s *setting) panel(p paper.Panel, points []paper.Point) *draw.Picture {
+func (s *setting) panel(p paper.Panel, points []paper.Point) *draw.Drawing {
 	family := "M"
 	if strings.HasSuffix(p.Mazes[0], "U5") {
 		family = "U"
@@ -56,12 +59,12 @@ func (s *setting) panel(p paper.Panel, points []paper.Point) *draw.Picture {
 		Width: figureWidth, Height: figureHeight,
 	}
 	found := false
-	for i, m := range p.Methods {
-		mine := draw.Series{Line: true, Spread: draw.Bars, Shift: barShift * (float64(i) - float64(len(p.Methods)-1)/2)}
-		for _, g := range s.groups {
-			if g.method == m.Method.Name && g.family == family && len(g.runs) > 0 {
+	for i, m := range p.Lines {
+		mine := draw.Series{Line: true, Spread: draw.Bars, Shift: barShift * (float64(i) - float64(len(p.Lines)-1)/2)}
+		for _, g := range s.Groups {
+			if g.Method == m.Method.Name && g.family == family && len(g.runs) > 0 {
 				y := g.summary
-				mine.Points = append(mine.Points, draw.Point{X: float64(g.length), Y: y.Mean, Low: max(0, y.Mean-y.Deviation), High: y.Mean + y.Deviation, Hollow: y.Solved < y.N})
+				mine.Points = append(mine.Points, draw.Point{X: float64(g.Length), Y: y.Mean, Low: max(0, y.Mean-y.Deviation), High: y.Mean + y.Deviation, Hollow: y.Solved < y.N})
 			}
 		}
 		if len(mine.Points) > 0 {
@@ -73,7 +76,7 @@ func (s *setting) panel(p paper.Panel, points []paper.Point) *draw.Picture {
 	if !found {
 		return nil
 	}
-	for i, m := range p.Methods {
+	for i, m := range p.Lines {
 		for _, scaled := range []bool{false, true} {
 			theirs := draw.Series{Name: m.Method.Name + ", paper", Line: true, Spread: draw.Bars, Like: i + 1, Echo: draw.DashedEcho, Shift: chart.Series[i].Shift}
 			if m.Method.Name == paper.VDS.Name {
@@ -106,7 +109,7 @@ func (s *setting) noiseCurves(p paper.Panel) (pictures []picture) {
 			Y:     draw.Axis{Name: "success", Unit: "mean fraction", High: 1},
 			Width: figureWidth, Height: figureHeight,
 		}
-		for i, m := range p.Methods {
+		for i, m := range p.Lines {
 			var mine draw.Series
 			if g := s.group(maze, m.Method); g != nil {
 				mine = g.curve()
@@ -114,7 +117,7 @@ func (s *setting) noiseCurves(p paper.Panel) (pictures []picture) {
 			}
 			chart.Series = append(chart.Series, mine)
 		}
-		for i, m := range p.Methods {
+		for i, m := range p.Lines {
 			theirs := draw.Series{Name: m.Method.Name + ", paper", Line: true, Like: i + 1, Echo: draw.DashedEcho}
 			if i == 0 {
 				theirs.Name = "noise 0, paper"
@@ -132,11 +135,17 @@ func (s *setting) noiseCurves(p paper.Panel) (pictures []picture) {
 	return pictures
 }
 
-// curve returns mean and deviation of the success of a group's runs.
+// curve returns mean and deviation of the success of a group's runs, as far as
+// all know it.
 func (g *group) curve() draw.Series {
-	s := draw.Series{Name: fmt.Sprintf("%s (%d)", g.method, len(g.runs)), Line: true, Spread: draw.Bands}
-	for _, m := range g.moments() {
-		s.Points = append(s.Points, draw.Point{X: m.step, Y: m.mean, Low: max(0, m.mean-m.deviation), High: min(1, m.mean+m.deviation)})
+	s := draw.Series{Name: fmt.Sprintf("%s (%d)", g.Method, len(g.runs)), Line: true, Spread: draw.Bands}
+	y := make([]float64, len(g.runs))
+	for _, step := range commonSteps(g.runs) {
+		for i, r := range g.runs {
+			y[i], _ = r.At(step)
+		}
+		mean, deviation := stats.Mean(y), statistics.PopulationDeviation(y)
+		s.Points = append(s.Points, draw.Point{X: float64(step), Y: mean, Low: max(0, mean-deviation), High: min(1, mean+deviation)})
 	}
 	return s
 }
@@ -144,7 +153,7 @@ func (g *group) curve() draw.Series {
 // solvedCurve returns the fraction of a group's runs that are solved, as a
 // staircase that ends with the longest run.
 func (g *group) solvedCurve() draw.Series {
-	s := draw.Series{Name: fmt.Sprintf("%s (%d)", g.method, len(g.runs)), Line: true, Points: []draw.Point{{}}}
+	s := draw.Series{Name: fmt.Sprintf("%s (%d)", g.Method, len(g.runs)), Line: true, Points: []draw.Point{{}}}
 	var at []float64
 	end := 0.0
 	for _, r := range g.runs {

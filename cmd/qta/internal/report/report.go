@@ -13,19 +13,18 @@ import (
 	"qta/cmd/qta/internal/page"
 	"qta/cmd/qta/internal/rundir"
 	"qta/cmd/qta/internal/statistics"
-	"qta/cmd/qta/internal/words"
 )
 
 //go:embed report.tmpl
-var reportTemplate string
+var text string
 
 //go:embed report.css
-var reportCSS string
+var css string
 
 // HTML returns the report as a page.
 func (r *Report) HTML() ([]byte, error) {
 	var b bytes.Buffer
-	err := template.Must(template.New("report").Parse(reportTemplate)).Execute(&b, r)
+	err := template.Must(template.New("report").Parse(text)).Execute(&b, r)
 	return b.Bytes(), err
 }
 
@@ -51,22 +50,25 @@ func fileName(text string) string {
 	}, text)
 }
 
-// What the page shows beside the settings.
+// Style returns the page's CSS.
+func (r *Report) Style() template.CSS { return template.CSS(page.Style() + "\n" + css) }
 
-func (r *Report) Style() template.CSS { return template.CSS(page.Style() + "\n" + reportCSS) }
-
+// Resamples returns how many a bootstrap draws.
 func (r *Report) Resamples() int { return statistics.Resamples }
 
-// mostSkipped bounds the files that the page lists as not used.
 const mostSkipped = 200
 
+// SkippedFirst returns the files that the page lists as not used.
 func (r *Report) SkippedFirst() []rundir.Skip { return r.Skipped[:min(len(r.Skipped), mostSkipped)] }
-func (r *Report) SkippedMore() int            { return max(0, len(r.Skipped)-mostSkipped) }
+
+// SkippedMore returns how many files it does not list.
+func (r *Report) SkippedMore() int { return len(r.Skipped) - len(r.SkippedFirst()) }
 
 // A claimList has the claims that runs speak of, and those of which they are
 // silent.
 type claimList struct{ Judged, Silent []claim }
 
+// Claims sorts the claims.
 func (s *setting) Claims() (list claimList) {
 	for _, c := range s.claims() {
 		if c.Test == noTest {
@@ -81,7 +83,7 @@ func (s *setting) Claims() (list claimList) {
 // Runs returns how many there are.
 func (s *setting) Runs() int {
 	n := 0
-	for _, g := range s.groups {
+	for _, g := range s.Groups {
 		n += len(g.all)
 	}
 	return n
@@ -89,28 +91,20 @@ func (s *setting) Runs() int {
 
 // Few reports whether there are groups of too few runs for an interval.
 func (s *setting) Few() bool {
-	return slices.ContainsFunc(s.groups, func(g *group) bool { return len(g.runs) < statistics.EnoughRuns })
+	return slices.ContainsFunc(s.Groups, (*group).Few)
 }
 
-// A counted is something that several runs share.
-type counted struct {
-	Text string
-	Runs int
-}
-
-// count_ counts the runs that share a text, in its order.
-func (r *Report) shared(text func(*rundir.Run) string) (list []counted) {
+// shared counts the runs that share a text.
+func (r *Report) shared(text func(*rundir.Run) string) map[string]int {
 	n := map[string]int{}
 	for _, run := range r.Runs {
 		n[text(run)]++
 	}
-	for _, t := range slices.Sorted(maps.Keys(n)) {
-		list = append(list, counted{t, n[t]})
-	}
-	return list
+	return n
 }
 
-func (r *Report) Programs() []counted {
+// Programs counts the runs by the program that made them.
+func (r *Report) Programs() map[string]int {
 	return r.shared(func(run *rundir.Run) string {
 		g, build := run.Record.Program, ""
 		for _, k := range slices.Sorted(maps.Keys(g.Build)) {
@@ -120,26 +114,9 @@ func (r *Report) Programs() []counted {
 	})
 }
 
-func (r *Report) Machines() []counted {
-	return r.shared(func(run *rundir.Run) string {
-		m := run.Record.Machine
-		return fmt.Sprintf("%s/%s, %s kernel, %s", m.OS, m.Arch, m.Kernel, words.Count(m.Threads, "thread"))
-	})
-}
-
-// A runLine is a run with the command that repeats it.
-type runLine struct{ Dir, State, Command string }
-
-func (r *Report) Lines() (lines []runLine) {
-	for _, run := range r.Runs {
-		lines = append(lines, runLine{run.Dir, run.Record.State, r.command(run)})
-	}
-	return lines
-}
-
-// command returns the command line that makes a run.
-func (r *Report) command(run *rundir.Run) string {
-	return strings.Join(run.Record.Run.Command(run.Record.Limits), " ")
+// Machines counts the runs by the machine that made them.
+func (r *Report) Machines() map[string]int {
+	return r.shared(func(run *rundir.Run) string { return run.Record.Machine.String() })
 }
 
 // Warnings says what makes runs hard to compare.
@@ -159,24 +136,17 @@ func (r *Report) Warnings() (list []string) {
 	if n := number(func(run *rundir.Run) bool { return run.Record.Machine.Kernel == "generic" }); n > 0 && n < len(r.Runs) {
 		list = append(list, "Runs of the generic kernel, which rounds differently, are pooled with others.")
 	}
-	budgets := map[string]int{}
-	mixed := map[string]bool{}
+	budgets := map[string][]int{}
 	for _, s := range r.Settings {
-		for _, g := range s.groups {
+		for _, g := range s.Groups {
 			for _, run := range g.all {
 				k := s.Name + ", maze " + run.Record.Run.Maze
-				steps := run.Record.Limits.Steps
-				if budgets[k] == 0 {
-					budgets[k] = steps
-				}
-				if budgets[k] != steps {
-					mixed[k] = true
-				}
+				budgets[k] = append(budgets[k], run.Record.Limits.Steps)
 			}
 		}
 	}
-	names := slices.Sorted(maps.Keys(mixed))
-	for _, k := range names[:min(len(names), 10)] {
+	mixed := slices.DeleteFunc(slices.Sorted(maps.Keys(budgets)), func(k string) bool { return slices.Min(budgets[k]) == slices.Max(budgets[k]) })
+	for _, k := range mixed[:min(len(mixed), 10)] {
 		list = append(list, fmt.Sprintf("Budgets differ: %s. Unsolved runs stand at their own.", k))
 	}
 	return list

@@ -2,8 +2,10 @@ package report
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,25 +14,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"qta"
-	"qta/cmd/qta/internal/roomtest"
-	"qta/internal/browser"
-
 	"qta/cmd/qta/internal/files"
 	"qta/cmd/qta/internal/paper"
+	"qta/cmd/qta/internal/roomtest"
 	"qta/cmd/qta/internal/rundir"
+	"qta/internal/browser"
 )
 
 // synthetic writes a run directory without training. The run is solved at a
 // step of 0 never.
 func synthetic(t testing.TB, dir string, m paper.Method, maze string, seed uint64, solvedAt int, change func(*rundir.Record)) {
 	t.Helper()
-	r := &rundir.Record{
-		Format: rundir.Format, State: rundir.Solved,
-		Run: rundir.Identity{Version: qta.Version, Maze: maze, Map: rundir.MapLines(roomtest.Maze(t, maze)), Preset: "small",
-			Parameters: rundir.Parameters(m.Apply(qta.Small())), Seed: seed, EvalEvery: 1000, Rollouts: rundir.Rollouts},
-		Limits: rundir.Limits{Steps: 150_000, Stop: "solved"}, Program: rundir.ThisProgram(), Machine: rundir.ThisMachine(1),
-		Outcome: &rundir.Outcome{Steps: solvedAt, SolvedAt: solvedAt, Digest: "0"},
-	}
+	id := rundir.NewIdentity(maze, roomtest.Maze(t, maze), "small", m.Apply(qta.Small()), seed, 1000)
+	r := rundir.NewRecord(id, rundir.Limits{Steps: 150_000, Stop: "solved"}, 1)
+	r.State, r.Outcome = rundir.Solved, &rundir.Outcome{Steps: solvedAt, SolvedAt: solvedAt, Digest: "0"}
 	end := solvedAt
 	if solvedAt == 0 {
 		r.State, end = rundir.Finished, r.Limits.Steps
@@ -46,8 +43,9 @@ func synthetic(t testing.TB, dir string, m paper.Method, maze string, seed uint6
 		}
 		rows = append(rows, e)
 	}
-	roomtest.Write(t, filepath.Join(dir, rundir.RecordFile), string(r.Encode()))
-	roomtest.Write(t, filepath.Join(dir, rundir.LogFile), string(rundir.LogText(qta.Default(), rows)))
+	if err := errors.Join(os.MkdirAll(dir, 0o777), r.Write(dir), rundir.WriteLog(dir, qta.Default(), rows, false)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // of returns the report on a directory.
@@ -162,7 +160,7 @@ func TestReport(t *testing.T) {
 	}
 	synthetic(t, "runs/copy", paper.QTA, "4x5", 0, 6000, nil)
 	synthetic(t, "runs/going", paper.QTA, "4x5", 9, 4000, func(r *rundir.Record) { r.State, r.Outcome = rundir.Stopped, nil })
-	roomtest.Write(t, "runs/going/"+rundir.LogFile, rundir.LogColumns+"x\n1000,0.5,3\n")
+	roomtest.Write(t, "runs/going/"+rundir.LogFile, "step[environment steps],success[fraction],x\n1000,0.5,3\n")
 	synthetic(t, "runs/failed", paper.MEGA, "1U5", 9, 0, func(r *rundir.Record) {
 		r.State, r.Outcome = rundir.Failed, &rundir.Outcome{Steps: 500, Message: "step 500: critic: NaN is not finite"}
 	})

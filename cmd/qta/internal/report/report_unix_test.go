@@ -23,7 +23,7 @@ func TestReportOfMany(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 3))
 	n := 0
 	for seed := uint64(1); n < 1000; seed++ {
-		for _, maze := range append(paper.MazeNames(4, 15, 1, "x5"), paper.MazeNames(1, 5, 1, "U5")...) {
+		for _, maze := range paper.Mazes() {
 			for _, m := range paper.Methods()[:10] {
 				if n++; n <= 1000 {
 					synthetic(t, fmt.Sprintf("runs/%s-%s-%d", maze, m.Name, seed), m, maze, seed, 1000*int(150*rng.Float64()), nil)

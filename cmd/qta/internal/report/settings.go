@@ -1,3 +1,6 @@
+// Package report holds many runs against each other and against the paper: its
+// figures, a table and the claims of its section 4, as a page, as pictures or
+// as numbers.
 package report
 
 import (
@@ -7,10 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/exp/stats"
-
 	"qta"
-
 	"qta/cmd/qta/internal/paper"
 	"qta/cmd/qta/internal/rundir"
 	"qta/cmd/qta/internal/statistics"
@@ -24,16 +24,17 @@ type Report struct {
 	Settings []*setting
 }
 
-// New sorts what was collected. Of runs with the same identity it keeps
-// the longest, so that none counts twice.
+// New sorts what was collected.
 func New(c *rundir.Collection) *Report {
 	r := &Report{Skipped: c.Skipped}
-	r.Runs = r.distinct(c.Runs)
+	r.keep(c.Runs)
 	r.sort()
 	return r
 }
 
-func (r *Report) distinct(runs []*rundir.Run) (kept []*rundir.Run) {
+// keep keeps of runs with the same identity the longest, so that none counts
+// twice.
+func (r *Report) keep(runs []*rundir.Run) {
 	type key struct {
 		parameters      qta.Params
 		maze            string
@@ -46,33 +47,33 @@ func (r *Report) distinct(runs []*rundir.Run) (kept []*rundir.Run) {
 		k := key{paper.Effective(id.Params()), id.MapText(), id.Seed, id.EvalEvery, id.Rollouts}
 		i, twice := at[k]
 		if !twice {
-			at[k] = len(kept)
-			kept = append(kept, run)
+			at[k] = len(r.Runs)
+			r.Runs = append(r.Runs, run)
 			continue
 		}
-		if run.Last().Step > kept[i].Last().Step {
-			run, kept[i] = kept[i], run
+		if run.Last().Step > r.Runs[i].Last().Step {
+			run, r.Runs[i] = r.Runs[i], run
 		}
-		r.Skipped = append(r.Skipped, rundir.Skip{Path: run.Dir, Why: "the same run as in " + kept[i].Dir})
+		r.Skipped = append(r.Skipped, rundir.Skip{Path: run.Dir, Why: "the same run as in " + r.Runs[i].Dir})
 	}
-	return kept
 }
 
 // A setting is all runs with one parameter set apart from their methods.
 type setting struct {
 	Name   string
 	ID     string   // in the page
-	groups []*group // by maze and method
+	Groups []*group // by maze and method
 	mazes  []string
 }
 
 // A group is the runs of one method in one maze, with one parameter set.
 type group struct {
-	method, maze string
+	Method, Maze string
+	Length       int           // path length of the maze
 	family       string        // "M" or "U" for a maze of the paper
-	length       int           // path length of the maze
 	all, runs    []*rundir.Run // runs are those that have ended
 	summary      statistics.Summary
+	qta          *group // that of QTA in the same maze, with ended runs, or nil
 }
 
 // sort sorts the runs into settings and groups.
@@ -102,7 +103,7 @@ func (r *Report) sort() {
 		if g == nil {
 			g = newGroup(k.method, id)
 			groups[k] = g
-			s.groups = append(s.groups, g)
+			s.Groups = append(s.Groups, g)
 		}
 		g.all = append(g.all, run)
 		if run.Ended() {
@@ -124,10 +125,10 @@ func (r *Report) sort() {
 }
 
 func newGroup(method string, id rundir.Identity) *group {
-	g := &group{method: method, maze: id.Maze, family: "other", length: id.NewMaze().PathLength()}
+	g := &group{Method: method, Maze: id.Maze, family: "other", Length: id.NewMaze().PathLength()}
 	switch {
 	case !id.Named():
-		g.maze += " (its own map)"
+		g.Maze += " (its own map)"
 	case strings.HasSuffix(id.Maze, "x5"):
 		g.family = "M"
 	case strings.HasSuffix(id.Maze, "U5"):
@@ -139,12 +140,12 @@ func newGroup(method string, id rundir.Identity) *group {
 // sort sorts and summarises the groups.
 func (s *setting) sort() {
 	rank := func(g *group) int {
-		return slices.IndexFunc(paper.Methods(), func(m paper.Method) bool { return m.Name == g.method })
+		return slices.IndexFunc(paper.Methods(), func(m paper.Method) bool { return m.Name == g.Method })
 	}
-	slices.SortStableFunc(s.groups, func(a, b *group) int {
-		return cmp.Or(cmp.Compare(a.family, b.family), cmp.Compare(a.length, b.length), cmp.Compare(a.maze, b.maze), cmp.Compare(rank(a), rank(b)))
+	slices.SortStableFunc(s.Groups, func(a, b *group) int {
+		return cmp.Or(cmp.Compare(a.family, b.family), cmp.Compare(a.Length, b.Length), cmp.Compare(a.Maze, b.Maze), cmp.Compare(rank(a), rank(b)))
 	})
-	for _, g := range s.groups {
+	for _, g := range s.Groups {
 		slices.SortFunc(g.runs, func(a, b *rundir.Run) int { return cmp.Compare(a.Record.Run.Seed, b.Record.Run.Seed) })
 		solved := 0
 		steps := make([]float64, len(g.runs))
@@ -155,16 +156,17 @@ func (s *setting) sort() {
 			}
 		}
 		g.summary = statistics.Summarise(steps, solved)
-		if !slices.Contains(s.mazes, g.maze) {
-			s.mazes = append(s.mazes, g.maze)
+		if !slices.Contains(s.mazes, g.Maze) {
+			s.mazes = append(s.mazes, g.Maze)
 		}
+		g.qta = s.group(g.Maze, paper.QTA)
 	}
 }
 
 // group returns the group of a method in a maze if it has ended runs, or nil.
 func (s *setting) group(maze string, m paper.Method) *group {
-	for _, g := range s.groups {
-		if g.maze == maze && g.method == m.Name && len(g.runs) > 0 {
+	for _, g := range s.Groups {
+		if g.Maze == maze && g.Method == m.Name && len(g.runs) > 0 {
 			return g
 		}
 	}
@@ -173,8 +175,8 @@ func (s *setting) group(maze string, m paper.Method) *group {
 
 // of returns the ended runs of a method.
 func (s *setting) of(m paper.Method) (runs []*rundir.Run) {
-	for _, g := range s.groups {
-		if g.method == m.Name {
+	for _, g := range s.Groups {
+		if g.Method == m.Name {
 			runs = append(runs, g.runs...)
 		}
 	}
@@ -218,22 +220,4 @@ func areas(runs []*rundir.Run, steps []int) []float64 {
 		}
 	}
 	return x
-}
-
-// A moment is mean and deviation of the success of several runs at a step.
-type moment struct{ step, mean, deviation float64 }
-
-// moments returns the success of a group's runs, as far as all know it.
-func (g *group) moments() (moments []moment) {
-	if len(g.runs) == 0 {
-		return nil
-	}
-	y := make([]float64, len(g.runs))
-	for _, step := range commonSteps(g.runs) {
-		for i, r := range g.runs {
-			y[i], _ = r.At(step)
-		}
-		moments = append(moments, moment{float64(step), stats.Mean(y), statistics.PopulationDeviation(y)})
-	}
-	return moments
 }

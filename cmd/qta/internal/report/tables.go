@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,44 +11,46 @@ import (
 	"qta/cmd/qta/internal/statistics"
 )
 
-// A tableRow is the results of a group.
-type tableRow struct {
-	*group
-	Maze, Method      string
-	Length            int
-	Solved, N, Others int // Others have not ended
-	Few               bool
-	p                 float64 // against QTA, or -1 where there is nothing to compare
-	paper             *paper.Point
-}
+// What the tables write of a group.
 
-// Table returns a row for each group.
-func (s *setting) Table() []tableRow {
-	points := paper.Points()
-	var rows []tableRow
-	for _, g := range s.groups {
-		n := len(g.runs)
-		r := tableRow{g, g.maze, g.method, g.length, g.summary.Solved, n, len(g.all) - n, n < statistics.EnoughRuns, -1, nil}
-		if q := s.group(g.maze, paper.QTA); q != nil && q != g && n > 0 {
-			r.p = statistics.Permutation([]statistics.Stratum{{A: q.logs(), B: g.logs()}}).P
-		}
-		for i := range points {
-			if p := &points[i]; p.Maze == g.maze && !p.Scaled && p.Method() == g.method && r.paper == nil {
-				r.paper = p
-			}
-		}
-		rows = append(rows, r)
+// N returns how many runs have ended.
+func (g *group) N() int { return len(g.runs) }
+
+// Solved returns how many of these are solved.
+func (g *group) Solved() int { return g.summary.Solved }
+
+// Others returns how many have not ended.
+func (g *group) Others() int { return len(g.all) - len(g.runs) }
+
+// Few reports whether there are too few for an interval.
+func (g *group) Few() bool { return len(g.runs) < statistics.EnoughRuns }
+
+// p returns that of a test against QTA, or -1 where there is nothing to
+// compare.
+func (g *group) p() float64 {
+	if g.qta == nil || g.qta == g || len(g.runs) == 0 {
+		return -1
 	}
-	return rows
+	return statistics.Permutation([]statistics.Stratum{{A: g.qta.logs(), B: g.logs()}}).P
 }
 
-// What the page's table writes of numbers, in thousands.
+// paper returns what the paper has, or nil.
+func (g *group) paper() *paper.Point {
+	points := paper.Points()
+	i := slices.IndexFunc(points, func(p paper.Point) bool { return p.Maze == g.Maze && !p.Scaled && p.Method() == g.Method })
+	if i < 0 {
+		return nil
+	}
+	return &points[i]
+}
+
+// The page writes them in thousands of steps.
 
 func thousands(steps float64) string { return strconv.FormatFloat(steps/1000, 'f', 1, 64) }
 
 // of returns a text on the runs, if there are any.
-func (r tableRow) of(text string) string {
-	if r.N == 0 {
+func (g *group) of(text string) string {
+	if len(g.runs) == 0 {
 		return "–"
 	}
 	return text
@@ -55,37 +58,37 @@ func (r tableRow) of(text string) string {
 
 // bound marks a lower bound: a statistic that takes in more unsolved runs than
 // it drops of the longest.
-func (r tableRow) bound(dropped int, x float64) string {
+func (g *group) bound(dropped int, x float64) string {
 	mark := ""
-	if r.N-r.Solved > dropped {
+	if g.N()-g.Solved() > dropped {
 		mark = "≥ "
 	}
-	return r.of(mark + thousands(x))
+	return g.of(mark + thousands(x))
 }
 
-func (r tableRow) interval(i statistics.Interval) string {
-	return r.of(thousands(i.Low) + " to " + thousands(i.High))
+func (g *group) interval(i statistics.Interval) string {
+	return g.of(thousands(i.Low) + " to " + thousands(i.High))
 }
 
-func (r tableRow) Median() string    { return r.bound((r.N-1)/2, r.summary.Median) }
-func (r tableRow) Mean() string      { return r.bound(0, r.summary.Mean) }
-func (r tableRow) SD() string        { return r.of(thousands(r.summary.Deviation)) }
-func (r tableRow) IQM() string       { return r.bound(r.N/4, r.summary.Iqm) }
-func (r tableRow) MeanRange() string { return r.interval(r.summary.MeanRange) }
-func (r tableRow) IQMRange() string  { return r.interval(r.summary.IqmRange) }
+func (g *group) Median() string    { return g.bound((g.N()-1)/2, g.summary.Median) }
+func (g *group) Mean() string      { return g.bound(0, g.summary.Mean) }
+func (g *group) SD() string        { return g.of(thousands(g.summary.Deviation)) }
+func (g *group) IQM() string       { return g.bound(g.N()/4, g.summary.IQM) }
+func (g *group) MeanRange() string { return g.interval(g.summary.MeanRange) }
+func (g *group) IQMRange() string  { return g.interval(g.summary.IQMRange) }
 
-func (r tableRow) PValue() string {
-	if r.p < 0 {
-		return ""
+func (g *group) PValue() string {
+	if p := g.p(); p >= 0 {
+		return pValue(p)
 	}
-	return pValue(r.p)
+	return ""
 }
 
-func (r tableRow) Paper() string {
-	if r.paper == nil {
-		return ""
+func (g *group) Paper() string {
+	if p := g.paper(); p != nil {
+		return thousands(p.Mean) + " ± " + thousands(p.Deviation)
 	}
-	return thousands(r.paper.Mean) + " ± " + thousands(r.paper.Deviation)
+	return ""
 }
 
 // CSV returns the report's numbers as CSV files, in environment steps.
@@ -99,16 +102,14 @@ func (r *Report) CSV() []files.File {
 	claims := header("setting,place,claim,verdict,test,width")
 	skipped := header("path,why")
 	for _, s := range r.Settings {
-		for _, g := range s.groups {
+		for _, g := range s.Groups {
 			for _, run := range g.all {
-				runs = append(runs, r.row(s, g, run))
+				runs = append(runs, runRow(s, g, run))
 			}
 			for _, q := range g.curve().Points {
-				curves = append(curves, []string{s.Name, g.maze, g.method, float(q.X), float(q.Y), float(q.Low), float(q.High), strconv.Itoa(len(g.runs))})
+				curves = append(curves, []string{s.Name, g.Maze, g.Method, float(q.X), float(q.Y), float(q.Low), float(q.High), strconv.Itoa(g.N())})
 			}
-		}
-		for _, t := range s.Table() {
-			cells = append(cells, append([]string{s.Name}, t.row()...))
+			cells = append(cells, groupRow(s, g))
 		}
 		for _, k := range s.claims() {
 			claims = append(claims, []string{s.Name, k.Place, k.Text, k.Verdict, k.Test, k.Width})
@@ -125,8 +126,8 @@ func header(columns string) [][]string { return [][]string{strings.Split(columns
 
 func float(x float64) string { return strconv.FormatFloat(x, 'g', 8, 64) }
 
-// row returns the row of a run in runs.csv.
-func (r *Report) row(s *setting, g *group, run *rundir.Run) []string {
+// runRow returns the row of a run in runs.csv.
+func runRow(s *setting, g *group, run *rundir.Run) []string {
 	counted, heldOut := "", ""
 	if o := run.Record.Outcome; o != nil && o.HeldOut != nil {
 		heldOut = float(*o.HeldOut)
@@ -135,28 +136,28 @@ func (r *Report) row(s *setting, g *group, run *rundir.Run) []string {
 		counted = float(run.Steps())
 	}
 	id := run.Record.Run
-	return []string{run.Dir, s.Name, g.maze, strconv.Itoa(g.length), g.method, strconv.FormatUint(id.Seed, 10), run.Record.State,
+	return []string{run.Dir, s.Name, g.Maze, strconv.Itoa(g.Length), g.Method, strconv.FormatUint(id.Seed, 10), run.Record.State,
 		strconv.Itoa(run.Last().Step), strconv.Itoa(run.HalfAt), strconv.Itoa(run.SolvedAt), heldOut, counted,
-		id.Version, run.Record.Program.Revision, run.Record.Machine.Kernel, r.command(run)}
+		id.Version, run.Record.Program.Revision, run.Record.Machine.Kernel, run.Command()}
 }
 
-// row returns the row of cells.csv but for the setting.
-func (r tableRow) row() []string {
-	row := []string{r.Maze, strconv.Itoa(r.Length), r.Method, strconv.Itoa(r.N), strconv.Itoa(r.Solved), strconv.Itoa(r.Others)}
-	y := r.summary
-	for _, x := range []float64{y.Median, y.Mean, y.Deviation, y.Iqm, y.MeanRange.Low, y.MeanRange.High, y.IqmRange.Low, y.IqmRange.High} {
-		if r.N == 0 {
+// groupRow returns the row of a group in cells.csv.
+func groupRow(s *setting, g *group) []string {
+	row := []string{s.Name, g.Maze, strconv.Itoa(g.Length), g.Method, strconv.Itoa(g.N()), strconv.Itoa(g.Solved()), strconv.Itoa(g.Others())}
+	y := g.summary
+	for _, x := range []float64{y.Median, y.Mean, y.Deviation, y.IQM, y.MeanRange.Low, y.MeanRange.High, y.IQMRange.Low, y.IQMRange.High} {
+		if g.N() == 0 {
 			row = append(row, "")
 		} else {
 			row = append(row, float(x))
 		}
 	}
 	p, mean, deviation := "", "", ""
-	if r.p >= 0 {
-		p = float(r.p)
+	if x := g.p(); x >= 0 {
+		p = float(x)
 	}
-	if r.paper != nil {
-		mean, deviation = float(r.paper.Mean), float(r.paper.Deviation)
+	if x := g.paper(); x != nil {
+		mean, deviation = float(x.Mean), float(x.Deviation)
 	}
 	return append(row, p, mean, deviation)
 }

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"qta"
-
 	"qta/cmd/qta/internal/files"
 	"qta/cmd/qta/internal/words"
 )
@@ -49,6 +48,11 @@ func (r *Run) Steps() float64 {
 		return float64(r.SolvedAt)
 	}
 	return float64(r.Record.Limits.Steps)
+}
+
+// Command returns a command line that makes the run again.
+func (r *Run) Command() string {
+	return strings.Join(r.Record.Run.Command(r.Record.Limits), " ")
 }
 
 // At returns the success at an evaluation of a step, as far as it is known. A

@@ -18,7 +18,7 @@ func Lock(dir string) (unlock func(), err error) {
 	if err != nil {
 		return nil, words.BadInput("%s cannot be written: %v; name another directory with -out", path, words.Cause(err))
 	}
-	// A look by inUse holds the lock for an instant, so it is tried again.
+	// A look by InUse holds the lock for an instant, so it is tried again.
 	taken := false
 	for range 20 {
 		if taken, err = tryLock(f, true); !taken {
@@ -39,7 +39,7 @@ func Lock(dir string) (unlock func(), err error) {
 }
 
 // InUse reports whether a process holds the lock of a run directory, as far
-// as canSeeUse.
+// as CanSeeUse.
 func InUse(dir string) bool {
 	f, err := os.Open(filepath.Join(dir, LockFile))
 	if err != nil {

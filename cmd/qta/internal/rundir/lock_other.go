@@ -4,8 +4,8 @@ package rundir
 
 import "os"
 
-// canSeeUse says that inUse cannot tell.
-const canSeeUse = false
+// CanSeeUse says that InUse cannot tell.
+const CanSeeUse = false
 
 // tryLock locks nothing: these systems have no lock in package syscall that
 // ends with its process. Two processes in one run directory would overwrite

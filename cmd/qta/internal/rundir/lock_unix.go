@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// CanSeeUse says that inUse can tell.
+// CanSeeUse says that InUse can tell.
 const CanSeeUse = true
 
 // tryLock locks a file until it is closed, alone or beside others, and reports

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"qta"
-
 	"qta/cmd/qta/internal/files"
 	"qta/cmd/qta/internal/words"
 )
@@ -24,17 +23,21 @@ type Row struct {
 	Success float64
 }
 
-// LogColumns begin the header of log.csv.
-const LogColumns = "step[environment steps],success[fraction],"
+// logColumns begin the header of log.csv.
+const logColumns = "step[environment steps],success[fraction],"
 
-// LogText returns log.csv: a row for each evaluation, the unit of each column
-// in the header.
-func LogText(p qta.Params, evaluations []qta.Evaluation) []byte {
+// WriteLog writes log.csv in a directory: a row for each evaluation, the unit
+// of each column in the header.
+func WriteLog(dir string, p qta.Params, evaluations []qta.Evaluation, durable bool) error {
+	return files.Write(filepath.Join(dir, LogFile), logText(p, evaluations), durable)
+}
+
+func logText(p qta.Params, evaluations []qta.Evaluation) []byte {
 	distance := "cell^2"
 	if p.HeadLoss == "norm" {
 		distance = "cell"
 	}
-	header := LogColumns + "critic_loss[reward^2],predictive_loss[" + distance + "],actor_loss[reward],goals_set[count],goals_reached[count]"
+	header := logColumns + "critic_loss[reward^2],predictive_loss[" + distance + "],actor_loss[reward],goals_set[count],goals_reached[count]"
 	rows := [][]string{strings.Split(header, ",")}
 	float := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	for _, e := range evaluations {
@@ -60,8 +63,8 @@ func ReadLog(dir string) ([]Row, error) {
 // parseLog reads the text of log.csv: rows of as many numbers as the header
 // has columns, the steps ascending.
 func parseLog(data []byte) ([]Row, error) {
-	if !bytes.HasPrefix(data, []byte(LogColumns)) {
-		return nil, fmt.Errorf("line 1: want a header that begins with %s", LogColumns)
+	if !bytes.HasPrefix(data, []byte(logColumns)) {
+		return nil, fmt.Errorf("line 1: want a header that begins with %s", logColumns)
 	}
 	text, err := files.Rows(data)
 	if err != nil {
@@ -150,4 +153,5 @@ func (t Timing) write(row []string) error {
 	return err
 }
 
-func (t Timing) Close() { t.f.Close() } // that of nil is an error and nothing else
+// Close closes the file.
+func (t Timing) Close() { t.f.Close() }

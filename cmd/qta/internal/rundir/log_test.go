@@ -18,10 +18,10 @@ func TestLogText(t *testing.T) {
 	want := "step[environment steps],success[fraction],critic_loss[reward^2],predictive_loss[cell^2],actor_loss[reward],goals_set[count],goals_reached[count]\n" +
 		"1000,0.05,0.3333333333333333,1e-09,-2,31,4\n" +
 		"2000,1,0,0,0,0,0\n"
-	if diff := cmp.Diff(want, string(LogText(qta.Default(), evaluations))); diff != "" {
+	if diff := cmp.Diff(want, string(logText(qta.Default(), evaluations))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if text := string(LogText(qta.Authors(), nil)); !strings.Contains(text, "predictive_loss[cell],") {
+	if text := string(logText(qta.Authors(), nil)); !strings.Contains(text, "predictive_loss[cell],") {
 		t.Errorf("header %q: the norm is in cells", text)
 	}
 }
@@ -53,9 +53,9 @@ func TestTiming(t *testing.T) {
 }
 
 func FuzzParseLog(f *testing.F) {
-	f.Add(LogText(qta.Default(), []qta.Evaluation{{Step: 1000, Success: 0.5}, {Step: 2000, Success: 1}}))
-	f.Add([]byte(LogColumns + "x\n1000,0.5,3\n2000,"))
-	f.Add([]byte(LogColumns + "x\n1000,NaN,3\n"))
+	f.Add(logText(qta.Default(), []qta.Evaluation{{Step: 1000, Success: 0.5}, {Step: 2000, Success: 1}}))
+	f.Add([]byte(logColumns + "x\n1000,0.5,3\n2000,"))
+	f.Add([]byte(logColumns + "x\n1000,NaN,3\n"))
 	f.Add([]byte("step\n1\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		rows, err := parseLog(data)
@@ -76,11 +76,11 @@ func FuzzParseLog(f *testing.F) {
 }
 
 func TestParseLog(t *testing.T) {
-	const header = LogColumns + "x[y]\n"
+	const header = logColumns + "x[y]\n"
 	for text, want := range map[string]string{
 		"":                                "line 1: want a header",
 		"a,b\n":                           "line 1: want a header",
-		LogColumns + "x":                  "line 1 is cut off",
+		logColumns + "x":                  "line 1 is cut off",
 		header + "1000,0,1":               "line 2 is cut off",
 		header + "1000,0\n":               "line 2: 2 columns, want 3",
 		header + "1000,0,1,2\n":           "line 2: 4 columns, want 3",
@@ -98,7 +98,7 @@ func TestParseLog(t *testing.T) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
 	}
-	rows, err := parseLog(LogText(qta.Default(), []qta.Evaluation{{Step: 1000, Success: 0.25}, {Step: 2000, Success: 1}}))
+	rows, err := parseLog(logText(qta.Default(), []qta.Evaluation{{Step: 1000, Success: 0.25}, {Step: 2000, Success: 1}}))
 	if diff := cmp.Diff([]Row{{1000, 0.25}, {2000, 1}}, rows, cmp.AllowUnexported(Row{})); err != nil || diff != "" {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)
 	}

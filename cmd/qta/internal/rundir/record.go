@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
 
 	"qta"
-
+	"qta/cmd/qta/internal/files"
 	"qta/cmd/qta/internal/words"
 )
 
@@ -22,12 +23,18 @@ type Record struct {
 	State   string   `json:"state"`
 	Run     Identity `json:"run"`
 	Limits  Limits   `json:"limits"`
-	Program program  `json:"program"`
-	Machine machine  `json:"machine"`
+	Program Program  `json:"program"`
+	Machine Machine  `json:"machine"`
 	Outcome *Outcome `json:"outcome,omitempty"`
 }
 
-const Format = 1
+const format = 1
+
+// NewRecord returns the record of a run that this program works on.
+func NewRecord(id Identity, l Limits, threads int) *Record {
+	machine := Machine{runtime.GOOS, runtime.GOARCH, qta.KernelName(), threads}
+	return &Record{Format: format, State: Running, Run: id, Limits: l, Program: thisProgram(), Machine: machine}
+}
 
 // The states of a run. One that is called running while nobody holds the lock
 // was killed.
@@ -51,26 +58,35 @@ type Identity struct {
 	Rollouts   int        `json:"eval_rollouts"`
 }
 
+// NewIdentity returns what decides a run with the usual evaluations.
+func NewIdentity(maze string, m *qta.Maze, preset string, p qta.Params, seed uint64, every int) Identity {
+	return Identity{qta.Version, maze, mapLines(m), preset, Parameters(p), seed, every, Rollouts}
+}
+
 // Limits are what the last command asked for.
 type Limits struct {
 	Steps int    `json:"steps"`
 	Stop  string `json:"stop"` // "solved" or "never"
 }
 
-// program says what ran last.
-type program struct {
+// Program says what ran last.
+type Program struct {
 	Revision string            `json:"revision"`
 	Go       string            `json:"go"`
 	Build    map[string]string `json:"build"`             // the settings that can change arithmetic
 	Version  string            `json:"version,omitempty"` // of the algorithm, where an older program wrote it
 }
 
-// machine says where it ran last.
-type machine struct {
+// Machine says where it ran last.
+type Machine struct {
 	OS      string `json:"os"`
 	Arch    string `json:"arch"`
 	Kernel  string `json:"kernel"` // of the matrix product, named for the CPU features it needs
 	Threads int    `json:"threads"`
+}
+
+func (m Machine) String() string {
+	return fmt.Sprintf("%s/%s, %s kernel, %s", m.OS, m.Arch, m.Kernel, words.Count(m.Threads, "thread"))
 }
 
 // Outcome says what a run has come to.
@@ -126,11 +142,11 @@ func (id Identity) NewMaze() *qta.Maze {
 // Named reports whether the map is that of the maze with this name.
 func (id Identity) Named() bool {
 	m, err := qta.NewMaze(id.Maze)
-	return err == nil && slices.Equal(MapLines(m), id.Map)
+	return err == nil && slices.Equal(mapLines(m), id.Map)
 }
 
-// MapLines returns the lines of a maze's map.
-func MapLines(m *qta.Maze) []string {
+// mapLines returns the lines of a maze's map.
+func mapLines(m *qta.Maze) []string {
 	return strings.Split(strings.TrimRight(m.String(), "\n"), "\n")
 }
 
@@ -199,8 +215,12 @@ func Changes(p, q qta.Params) []string {
 	return changes
 }
 
-// Encode returns the text of run.json.
-func (r *Record) Encode() []byte {
+// Write writes run.json in a directory.
+func (r *Record) Write(dir string) error {
+	return files.Write(filepath.Join(dir, RecordFile), r.encode(), true)
+}
+
+func (r *Record) encode() []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -236,8 +256,8 @@ func decode(data []byte, strict bool) (*Record, error) {
 
 // check refuses a record that no run has, and gives the map its usual form.
 func (r *Record) check() error {
-	if r.Format != Format {
-		return fmt.Errorf("format is %d, this program reads %d", r.Format, Format)
+	if r.Format != format {
+		return fmt.Errorf("format is %d, this program reads %d", r.Format, format)
 	}
 	states := []string{Running, Stopped, Solved, Finished, Failed}
 	if !slices.Contains(states, r.State) {
@@ -256,13 +276,13 @@ func (r *Record) check() error {
 	if err != nil {
 		return errors.New(words.Bare(err))
 	}
-	r.Run.Map = MapLines(m)
+	r.Run.Map = mapLines(m)
 	return nil
 }
 
-// ThisProgram describes the running program.
-func ThisProgram() program {
-	p := program{Revision: "unknown", Go: runtime.Version(), Build: map[string]string{}}
+// thisProgram describes the running program.
+func thisProgram() Program {
+	p := Program{Revision: "unknown", Go: runtime.Version(), Build: map[string]string{}}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return p
@@ -282,9 +302,4 @@ func ThisProgram() program {
 	}
 	p.Revision += modified
 	return p
-}
-
-// ThisMachine describes the machine, of which a run uses so many threads.
-func ThisMachine(threads int) machine {
-	return machine{runtime.GOOS, runtime.GOARCH, qta.KernelName(), threads}
 }

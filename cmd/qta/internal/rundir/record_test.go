@@ -14,25 +14,25 @@ func sampleRecord(t testing.TB) *Record {
 	t.Helper()
 	m := roomtest.Maze(t, "1U5")
 	return &Record{
-		Format: Format, State: Solved,
-		Run:     Identity{qta.Version, "1U5", MapLines(m), "small", Parameters(qta.Small()), 1<<64 - 1, 1000, Rollouts},
+		Format: format, State: Solved,
+		Run:     NewIdentity("1U5", m, "small", qta.Small(), 1<<64-1, 1000),
 		Limits:  Limits{150_000, "solved"},
-		Program: program{Revision: "unknown", Go: "go1.26", Build: map[string]string{"GOAMD64": "v1"}},
-		Machine: machine{"linux", "amd64", "avx2", 2},
+		Program: Program{Revision: "unknown", Go: "go1.26", Build: map[string]string{"GOAMD64": "v1"}},
+		Machine: Machine{"linux", "amd64", "avx2", 2},
 		Outcome: &Outcome{Steps: 5000, HalfAt: 3000, SolvedAt: 5000, Digest: "0123", HeldOut: new(0.85), HeldOutRollouts: 200},
 	}
 }
 
 func TestRecord(t *testing.T) {
 	want := sampleRecord(t)
-	got, err := decode(want.Encode(), true)
+	got, err := decode(want.encode(), true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("a record read back (-want +got):\n%s", diff)
 	}
-	text := string(want.Encode())
+	text := string(want.encode())
 	tests := []struct{ old, new, want string }{
 		{text, "", "EOF"},
 		{text, "[]", "cannot unmarshal"},
@@ -63,7 +63,7 @@ func TestRecord(t *testing.T) {
 }
 
 func FuzzDecodeRecord(f *testing.F) {
-	f.Add(sampleRecord(f).Encode())
+	f.Add(sampleRecord(f).encode())
 	f.Add([]byte(`{"format":1,"state":"running","run":{"map":["SG"],"eval_every":1,"eval_rollouts":1}}`))
 	f.Add([]byte(`{"format":1,"state":"running","run":{"map":["SG"],"parameters":null,"eval_every":1,"eval_rollouts":1}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -71,11 +71,11 @@ func FuzzDecodeRecord(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := decode(r.Encode(), true)
+		again, err := decode(r.encode(), true)
 		if err != nil {
 			t.Fatalf("a record that was read cannot be read back: %v", err)
 		}
-		if diff := cmp.Diff(r.Encode(), again.Encode()); diff != "" {
+		if diff := cmp.Diff(r.encode(), again.encode()); diff != "" {
 			t.Errorf("a record read back (-want +got):\n%s", diff)
 		}
 	})
@@ -93,5 +93,15 @@ func TestMapDifference(t *testing.T) {
 	}
 	if got := a.Differences(a); len(got) != 0 {
 		t.Errorf("differences from itself: %q", got)
+	}
+}
+
+func TestCommand(t *testing.T) {
+	p := qta.Paper()
+	p.Batch = 7
+	id := NewIdentity("4x5", roomtest.Maze(t, "4x5"), "paper", p, 3, 1000)
+	want := "qta -maze 4x5 -params paper -set Batch=7 -seed 3 -eval 1000 -steps 9 -stop never"
+	if got := strings.Join(id.Command(Limits{9, "never"}), " "); got != want {
+		t.Errorf("command %q, want %q", got, want)
 	}
 }

@@ -1,3 +1,5 @@
+// Package statistics has the intervals and tests of a report. Chance comes from
+// a generator with a fixed seed: the same runs make the same report.
 package statistics
 
 import (
@@ -12,10 +14,11 @@ import (
 // percentile bootstrap of fewer is far too narrow.
 const EnoughRuns = 6
 
-const (
-	Resamples    = 4000  // of a bootstrap
-	permutations = 20000 // up to as many are enumerated, of more as many are drawn
-)
+// Resamples is how many a bootstrap draws.
+const Resamples = 4000
+
+// permutations is up to how many are enumerated; of more as many are drawn.
+const permutations = 20000
 
 func stream() *rand.Rand { return rand.New(rand.NewPCG(2210, 2585)) }
 
@@ -26,8 +29,8 @@ type Interval struct{ Low, High float64 }
 type Summary struct {
 	N, Solved               int
 	Median, Mean, Deviation float64 // the deviation is the population's, as in the paper
-	Iqm                     float64
-	MeanRange, IqmRange     Interval
+	IQM                     float64
+	MeanRange, IQMRange     Interval
 }
 
 // Summarise describes steps, in which runs that were not solved stand with
@@ -39,9 +42,9 @@ func Summarise(steps []float64, solved int) Summary {
 	}
 	s.Median = stats.Median(steps)
 	s.Mean, s.Deviation = stats.Mean(steps), PopulationDeviation(steps)
-	s.Iqm = interquartileMean(steps)
+	s.IQM = interquartileMean(steps)
 	s.MeanRange = Bootstrap(steps, stats.Mean[float64])
-	s.IqmRange = Bootstrap(steps, interquartileMean)
+	s.IQMRange = Bootstrap(steps, interquartileMean)
 	return s
 }
 
@@ -72,9 +75,10 @@ func Bootstrap(x []float64, statistic func([]float64) float64) Interval {
 // the steps of two methods.
 type Stratum struct{ A, B []float64 }
 
+// Difference returns mean B minus mean A.
 func (s Stratum) Difference() float64 { return stats.Mean(s.B) - stats.Mean(s.A) }
 
-// MeanDifference returns the mean over strata of mean b minus mean a.
+// MeanDifference returns the mean over strata of their difference.
 func MeanDifference(strata []Stratum) float64 {
 	sum := 0.0
 	for _, s := range strata {
@@ -108,15 +112,16 @@ func StrataRange(strata []Stratum, statistic func([]Stratum) float64) Interval {
 	return Interval{q[0], q[1]}
 }
 
-// A permutationTest is the result of an unpaired two-sided permutation test of
-// meanDifference: labels are exchanged within each stratum.
-type permutationTest struct {
+// A PermutationTest is the result of an unpaired two-sided permutation test of
+// MeanDifference: labels are exchanged within each stratum.
+type PermutationTest struct {
 	P        float64
 	Smallest float64 // what p can be at best with samples of these sizes
 	exact    bool    // all permutations were counted
 }
 
-func Permutation(strata []Stratum) permutationTest {
+// Permutation makes that test.
+func Permutation(strata []Stratum) PermutationTest {
 	observed := math.Abs(MeanDifference(strata)) * float64(len(strata))
 	reaches := func(d float64) bool { return math.Abs(d) >= observed-1e-9*max(1, observed) }
 
@@ -146,7 +151,7 @@ func Permutation(strata []Stratum) permutationTest {
 				hits++
 			}
 		}
-		return permutationTest{float64(hits) / float64(len(sums)), smallest, true}
+		return PermutationTest{float64(hits) / float64(len(sums)), smallest, true}
 	}
 
 	rng := stream()
@@ -169,7 +174,7 @@ func Permutation(strata []Stratum) permutationTest {
 			hits++
 		}
 	}
-	return permutationTest{float64(hits) / permutations, max(smallest, 1.0/permutations), false}
+	return PermutationTest{float64(hits) / permutations, max(smallest, 1.0/permutations), false}
 }
 
 // splits returns the difference for every way to divide a stratum's numbers

@@ -17,7 +17,7 @@ func TestSummarise(t *testing.T) {
 		want, got float64
 	}{
 		{"mean", 5, s.Mean}, {"median", 5.5, s.Median}, {"deviation", math.Sqrt(46. / 8), s.Deviation},
-		{"interquartile mean", (4 + 5 + 6 + 6) / 4., s.Iqm},
+		{"interquartile mean", (4 + 5 + 6 + 6) / 4., s.IQM},
 		{"interquartile mean of three", 7, interquartileMean([]float64{2, 3, 16})},
 		{"deviation of one", 0, PopulationDeviation([]float64{3})},
 	} {

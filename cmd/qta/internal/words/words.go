@@ -1,3 +1,6 @@
+// Package words has what the texts of the command share: counts, the words of
+// command lines, and errors, of which mistakes in the input are a kind of their
+// own.
 package words
 
 import (

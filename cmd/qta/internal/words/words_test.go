@@ -49,3 +49,12 @@ func TestSplitWords(t *testing.T) {
 		}
 	}
 }
+
+// TestShell quotes what a shell would change.
+func TestShell(t *testing.T) {
+	for word, want := range map[string]string{"4x5": "4x5", "a b": "'a b'", "it's": `'it'\''s'`, "": "''", "Batch=3": "Batch=3"} {
+		if got := Shell(word); got != want {
+			t.Errorf("%q becomes %s, want %s", word, got, want)
+		}
+	}
+}

@@ -1,3 +1,8 @@
+// Package worked works the paper's equations through in numbers, one golden case
+// each. What it shows is computed "by hand", as naively as the text says it, in
+// float64 and without package qta; the results stand beside those of the
+// package's functions and of the golden vectors. Indices count from 1, as the
+// paper's do.
 package worked
 
 import (
@@ -14,23 +19,20 @@ import (
 	"qta"
 )
 
-// This file works the paper's equations through in numbers, one golden case
-// each. What it shows is computed "by hand", as naively as the text says it, in
-// float64 and without package qta; the results stand beside those of the
-// package's functions and of the golden vectors. Indices count from 1, as the
-// paper's do.
-
-// A workedEquation is an equation and the golden case that it is shown with.
-type workedEquation struct {
+// An equation is one with the golden case that it is shown with.
+type equation struct {
 	title, formula string
 	function       string // of package qta
-	equation, name string // of the golden case
+	file, name     string // of the golden case
 	work           func(s *sheet, c *goldenCase)
 }
 
-// Equations returns all, Equation 1 first.
-func Equations() []workedEquation {
-	return []workedEquation{
+// Equations returns how many there are.
+func Equations() int { return len(equations()) }
+
+// equations returns all, Equation 1 first.
+func equations() []equation {
+	return []equation{
 		{"the critics' target (Section 3.1)", "y = r + γ min_{i in M} Q_targ,i(s', a', g'),  a' = π_targ(s', g')",
 			"TDTarget", "td-target-networks", "M=[1,2]", workTarget},
 		{"the critics' loss (Section 3.1)", "1/|B| Σ (Q(s, a, g) - y)²",
@@ -82,37 +84,37 @@ type goldenCase struct {
 	}
 }
 
-func findGolden(golden fs.FS, equation, name string) (*goldenCase, error) {
-	text, err := fs.ReadFile(golden, equation+".json")
+func findGolden(golden fs.FS, file, name string) (*goldenCase, error) {
+	text, err := fs.ReadFile(golden, file+".json")
 	if err != nil {
 		return nil, err
 	}
-	var file struct{ Cases []goldenCase }
-	if err := json.Unmarshal(text, &file); err != nil {
+	var vectors struct{ Cases []goldenCase }
+	if err := json.Unmarshal(text, &vectors); err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(file.Cases, func(c goldenCase) bool { return c.Name == name })
+	i := slices.IndexFunc(vectors.Cases, func(c goldenCase) bool { return c.Name == name })
 	if i < 0 {
-		return nil, fmt.Errorf("the golden vectors of %s have no case %q", equation, name)
+		return nil, fmt.Errorf("the golden vectors of %s have no case %q", file, name)
 	}
-	return &file.Cases[i], nil
+	return &vectors.Cases[i], nil
 }
 
 // Through writes the equation of the given number, or all for 0, and
 // returns how many results do not hold.
 func Through(w io.Writer, golden fs.FS, number int) (apart int, err error) {
-	for i, e := range Equations() {
+	for i, e := range equations() {
 		if number > 0 && i+1 != number {
 			continue
 		}
-		c, err := findGolden(golden, e.equation, e.name)
+		c, err := findGolden(golden, e.file, e.name)
 		if err != nil {
 			return apart, err
 		}
 		s := &sheet{w: w, tolerance: c.Tol}
 		fmt.Fprintf(w, "Equation %d: %s\n\n", i+1, e.title)
 		s.say("%s\n", e.formula)
-		s.say("worked through with %s.json, case %q; code is %s.", e.equation, e.name, e.function)
+		s.say("worked through with %s.json, case %q; code is %s.", e.file, e.name, e.function)
 		e.work(s, c)
 		s.conclude()
 		apart += s.apart

@@ -1,3 +1,5 @@
+// Package rundir is the directory of a run: its record, its log, its lock, its
+// agent; and the collection of many for a report.
 package rundir
 
 import (
@@ -8,7 +10,6 @@ import (
 	"path/filepath"
 
 	"qta"
-
 	"qta/cmd/qta/internal/files"
 	"qta/cmd/qta/internal/words"
 )
@@ -47,7 +48,7 @@ func ReadRecord(dir string) (*Record, error) {
 	return r, nil
 }
 
-// NeedRecord is readRecord of a directory that has to be a run's.
+// NeedRecord is ReadRecord of a directory that has to be a run's.
 func NeedRecord(dir string) (*Record, error) {
 	r, err := ReadRecord(dir)
 	if err != nil {
