@@ -2,13 +2,13 @@ package main
 
 import (
 	"path/filepath"
-	"qta/cmd/qta/internal/roomtest"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"qta"
+	"qta/cmd/qta/internal/roomtest"
 	"qta/cmd/qta/internal/rundir"
 )
 

@@ -2,11 +2,12 @@ package main
 
 import (
 	"path/filepath"
-	"qta/cmd/qta/internal/roomtest"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"qta/cmd/qta/internal/roomtest"
 )
 
 // TestCheck runs the command where there is no repository, for every equation.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"qta"
-	"qta/cmd/qta/internal/roomtest"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"qta"
 	"qta/cmd/qta/internal/figure5"
+	"qta/cmd/qta/internal/roomtest"
 	"qta/cmd/qta/internal/rundir"
 )
 

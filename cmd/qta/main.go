@@ -8,7 +8,11 @@ package main
 // To the reviewer: main holds the process (signals, exit code), every command
 // is a function of its arguments and its output, so that tests call run. All
 // clocks are in this package; what they show reaches the screen and timing.csv
-// and nothing that a run computes.
+// and nothing that a run computes. What the commands work on has rooms below
+// internal, each of which uses those before it: words and files; rundir, a run's
+// directory; draw and statistics, which know nothing of runs; paper, its figures
+// as data; figure5 and page, what there is to see of a run; report, of many.
+// worked stands by itself.
 
 import (
 	"context"

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"qta/cmd/qta/internal/roomtest"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"qta"
+	"qta/cmd/qta/internal/roomtest"
 	"qta/cmd/qta/internal/rundir"
 	"qta/cmd/qta/internal/words"
 )

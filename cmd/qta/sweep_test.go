@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"qta/cmd/qta/internal/roomtest"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,6 +20,7 @@ import (
 	"qta"
 	"qta/cmd/qta/internal/files"
 	"qta/cmd/qta/internal/paper"
+	"qta/cmd/qta/internal/roomtest"
 	"qta/cmd/qta/internal/rundir"
 	"qta/cmd/qta/internal/words"
 )

@@ -246,7 +246,7 @@ func (s *session) nothingToDo(found *rundir.Record) error {
 
 // open writes the files that a run has from its start.
 func (s *session) open(checkpoint int) error {
-	if err := s.record.Write(s.dir); err != nil {
+	if err := s.record.Write(s.dir, true); err != nil {
 		return words.BadInput("%w", err)
 	}
 	if err := s.writeLog(false); err != nil {
@@ -418,7 +418,7 @@ func (s *session) writeEnd() error {
 	if err := s.writePages(); err != nil {
 		return err
 	}
-	return s.record.Write(s.dir)
+	return s.record.Write(s.dir, true)
 }
 
 // fail notes a failure in the record, as far as that can be written, and adds
@@ -428,7 +428,7 @@ func (s *session) fail(err error) error {
 	o.Message, s.record.Outcome, s.record.State = words.Bare(err), o, rundir.Failed
 	s.writeLog(true) // of this and the next writes, err is the one to report
 	s.writePages()
-	s.record.Write(s.dir)
+	s.record.Write(s.dir, true)
 	if s.savedStep < 0 {
 		return &runError{err, "there is no checkpoint yet in " + s.dir}
 	}

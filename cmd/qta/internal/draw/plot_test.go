@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"html"
 	"math"
-	"qta/cmd/qta/internal/roomtest"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"qta/cmd/qta/internal/roomtest"
 )
 
 func TestTicks(t *testing.T) {

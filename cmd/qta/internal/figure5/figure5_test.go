@@ -6,7 +6,6 @@ import (
 	"image/color"
 	"image/png"
 	"math/rand/v2"
-	"qta/cmd/qta/internal/roomtest"
 	"reflect"
 	"regexp"
 	"slices"
@@ -18,6 +17,7 @@ import (
 
 	"qta"
 	"qta/cmd/qta/internal/draw"
+	"qta/cmd/qta/internal/roomtest"
 )
 
 // tinyAgent returns an untrained agent of a tiny run.

@@ -2,9 +2,10 @@ package files
 
 import (
 	"path/filepath"
-	"qta/cmd/qta/internal/roomtest"
 	"strings"
 	"testing"
+
+	"qta/cmd/qta/internal/roomtest"
 )
 
 func TestReplaceFile(t *testing.T) {

@@ -123,12 +123,9 @@ func Recognise(p qta.Params) (m Method, setting string) {
 			q := preset.Params
 			q.Curriculum = "qta" // the presets mega and vds imply a method
 			q = Effective(candidate.Apply(q))
-			if q == p {
-				return candidate, preset.Name
-			}
-			if changes := rundir.Changes(q, p); len(changes) < best {
-				best, m = len(changes), candidate
-				setting = strings.Join(append([]string{preset.Name}, changes...), " ")
+			if n := rundir.Differing(q, p); n < best {
+				best, m = n, candidate
+				setting = strings.Join(append([]string{preset.Name}, rundir.Changes(q, p)...), " ")
 			}
 		}
 	}

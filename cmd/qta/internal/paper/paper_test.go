@@ -2,8 +2,9 @@ package paper
 
 import (
 	"math"
-	"qta"
 	"testing"
+
+	"qta"
 )
 
 func TestPaperData(t *testing.T) {

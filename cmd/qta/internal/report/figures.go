@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/exp/stats"
+
 	"qta/cmd/qta/internal/draw"
 	"qta/cmd/qta/internal/paper"
 	"qta/cmd/qta/internal/statistics"
-
-	"golang.org/x/exp/stats"
 )
 
 // A picture is a drawing of a report.

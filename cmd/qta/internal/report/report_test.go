@@ -43,7 +43,7 @@ func synthetic(t testing.TB, dir string, m paper.Method, maze string, seed uint6
 		}
 		rows = append(rows, e)
 	}
-	if err := errors.Join(os.MkdirAll(dir, 0o777), r.Write(dir), rundir.WriteLog(dir, qta.Default(), rows, false)); err != nil {
+	if err := errors.Join(os.MkdirAll(dir, 0o777), r.Write(dir, false), rundir.WriteLog(dir, qta.Default(), rows, false)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -105,7 +104,7 @@ func FirstAt(rows []Row, success float64) int {
 // A Timing is timing.csv of a run that is worked on.
 type Timing struct{ f *os.File }
 
-const timingHeader = "step[environment steps],seconds[s since this process began],rate[environment steps/s]"
+const timingHeader = "step[environment steps],seconds[s since this process began],rate[environment steps/s]\n"
 
 // maxTiming bounds the timing.csv that is read, in bytes.
 const maxTiming = 256 << 20
@@ -115,42 +114,27 @@ const maxTiming = 256 << 20
 func OpenTiming(dir string) (Timing, error) {
 	path := filepath.Join(dir, TimingFile)
 	text, err := files.Read(path, maxTiming)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Timing{}, fmt.Errorf("%s cannot be read: %w", path, err)
 	}
-	var t Timing
-	if err == nil {
-		t.f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	text = text[:bytes.LastIndexByte(text, '\n')+1]
+	if len(text) == 0 {
+		text = []byte(timingHeader)
 	}
-	whole := int64(bytes.LastIndexByte(text, '\n') + 1)
-	if err == nil {
-		err = t.f.Truncate(whole)
+	if err := files.Write(path, text, false); err != nil {
+		return Timing{}, err
 	}
-	if err == nil {
-		_, err = t.f.Seek(whole, io.SeekStart)
-	}
-	if err == nil && whole == 0 {
-		err = t.write(strings.Split(timingHeader, ","))
-	}
-	if err != nil {
-		t.Close()
-		return t, fmt.Errorf("%s cannot be written: %w", path, words.Cause(err))
-	}
-	return t, nil
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	return Timing{f}, err
 }
 
 // Add appends the row of an evaluation.
 func (t Timing) Add(step int, seconds, rate float64) error {
-	err := t.write([]string{strconv.Itoa(step), strconv.FormatFloat(seconds, 'f', 3, 64), strconv.FormatFloat(rate, 'g', 4, 64)})
-	if err != nil {
+	row := []string{strconv.Itoa(step), strconv.FormatFloat(seconds, 'f', 3, 64), strconv.FormatFloat(rate, 'g', 4, 64)}
+	if _, err := t.f.Write(files.CSV([][]string{row})); err != nil {
 		return fmt.Errorf("%s cannot be written: %w", t.f.Name(), words.Cause(err))
 	}
 	return nil
-}
-
-func (t Timing) write(row []string) error {
-	_, err := t.f.Write(files.CSV([][]string{row}))
-	return err
 }
 
 // Close closes the file.

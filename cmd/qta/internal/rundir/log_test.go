@@ -2,12 +2,13 @@ package rundir
 
 import (
 	"path/filepath"
-	"qta"
-	"qta/cmd/qta/internal/roomtest"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"qta"
+	"qta/cmd/qta/internal/roomtest"
 )
 
 func TestLogText(t *testing.T) {
@@ -29,13 +30,12 @@ func TestLogText(t *testing.T) {
 func TestTiming(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, TimingFile)
-	const header = timingHeader + "\n"
 	for _, test := range []struct{ before, after string }{
-		{"", header},
-		{"step[env", header},
-		{header, header},
-		{header + "7,1.000,7\n", header + "7,1.000,7\n"},
-		{header + "7,1.000,7\n14,2.", header + "7,1.000,7\n"},
+		{"", timingHeader},
+		{"step[env", timingHeader},
+		{timingHeader, timingHeader},
+		{timingHeader + "7,1.000,7\n", timingHeader + "7,1.000,7\n"},
+		{timingHeader + "7,1.000,7\n14,2.", timingHeader + "7,1.000,7\n"},
 	} {
 		roomtest.Write(t, path, test.before)
 		f, err := OpenTiming(dir)

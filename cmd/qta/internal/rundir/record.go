@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -190,15 +192,16 @@ func (id Identity) Command(l Limits) []string {
 	if !id.Named() {
 		maze += ".txt"
 	}
-	preset, changes := "", []string(nil)
-	for i, p := range qta.Presets() {
-		c := Changes(p.Params, id.Params())
-		if i == 0 || len(c) < len(changes) || len(c) == len(changes) && strings.HasPrefix(id.Preset, p.Name) {
-			preset, changes = p.Name, c
+	var base qta.Preset
+	least := math.MaxInt
+	for _, p := range qta.Presets() {
+		n := Differing(p.Params, id.Params())
+		if n < least || n == least && strings.HasPrefix(id.Preset, p.Name) {
+			base, least = p, n
 		}
 	}
-	line := []string{"qta", "-maze", words.Shell(maze), "-params", preset}
-	for _, c := range changes {
+	line := []string{"qta", "-maze", words.Shell(maze), "-params", base.Name}
+	for _, c := range Changes(base.Params, id.Params()) {
 		line = append(line, "-set", words.Shell(c))
 	}
 	return append(line, strings.Fields(fmt.Sprintf("-seed %d -eval %d -steps %d -stop %s", id.Seed, id.EvalEvery, l.Steps, l.Stop))...)
@@ -215,9 +218,24 @@ func Changes(p, q qta.Params) []string {
 	return changes
 }
 
+// Differing returns how many parameters differ, which is sooner known than which.
+func Differing(p, q qta.Params) int { return differing(reflect.ValueOf(p), reflect.ValueOf(q)) }
+
+func differing(p, q reflect.Value) (n int) {
+	for i := range p.NumField() {
+		switch a, b := p.Field(i), q.Field(i); {
+		case a.Kind() == reflect.Struct:
+			n += differing(a, b)
+		case !a.Equal(b):
+			n++
+		}
+	}
+	return n
+}
+
 // Write writes run.json in a directory.
-func (r *Record) Write(dir string) error {
-	return files.Write(filepath.Join(dir, RecordFile), r.encode(), true)
+func (r *Record) Write(dir string, durable bool) error {
+	return files.Write(filepath.Join(dir, RecordFile), r.encode(), durable)
 }
 
 func (r *Record) encode() []byte {

@@ -1,13 +1,13 @@
 package rundir
 
 import (
-	"qta/cmd/qta/internal/roomtest"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"qta"
+	"qta/cmd/qta/internal/roomtest"
 )
 
 func sampleRecord(t testing.TB) *Record {

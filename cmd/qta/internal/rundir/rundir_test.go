@@ -3,10 +3,10 @@ package rundir
 import (
 	"os"
 	"path/filepath"
-	"qta/cmd/qta/internal/roomtest"
 	"testing"
 
 	"qta/cmd/qta/internal/files"
+	"qta/cmd/qta/internal/roomtest"
 )
 
 func TestClaim(t *testing.T) {

@@ -5,12 +5,13 @@ import (
 	"flag"
 	"math"
 	"path/filepath"
-	"qta/cmd/qta/internal/roomtest"
-	"qta/testdata"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"qta/cmd/qta/internal/roomtest"
+	"qta/testdata"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/worked.txt")
