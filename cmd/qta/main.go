@@ -191,15 +191,11 @@ func seedNumber(flags *flag.FlagSet, p *uint64, usage string) {
 }
 
 func printHelp(w io.Writer) {
-	var train trainFlags
-	var eval evalFlags
-	var maze mazeFlags
-	var figure5 figure5Flags
-	var sweep sweepFlags
-	var report reportFlags
-	var check checkFlags
 	fmt.Fprint(w, helpText)
-	for _, f := range []*flag.FlagSet{train.flagSet(), eval.flagSet(), maze.flagSet(), figure5.flagSet(), sweep.flagSet(), report.flagSet(), check.flagSet()} {
+	for _, c := range []interface{ flagSet() *flag.FlagSet }{
+		&trainFlags{}, &evalFlags{}, &mazeFlags{}, &figure5Flags{}, &sweepFlags{}, &reportFlags{}, &checkFlags{},
+	} {
+		f := c.flagSet()
 		fmt.Fprintf(w, "\nFlags of %s:\n\n", f.Name())
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		f.VisitAll(func(f *flag.Flag) {

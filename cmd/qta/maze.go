@@ -41,14 +41,7 @@ func mazeCommand(args []string, w io.Writer) error {
 			return words.BadInput("%w", err)
 		}
 	}
-	free := 0
-	for i := range m.Rows() {
-		for j := range m.Cols() {
-			if m.Free(i, j) {
-				free++
-			}
-		}
-	}
+	free := strings.Count(m.String(), ".") + 2 // S and G
 	fmt.Fprintf(w, "%s\n\n%s: %d by %d cells within the outer wall, %d of them free, path length %d\n",
 		strings.TrimRight(m.String(), "\n"), name, m.Rows()-2, m.Cols()-2, free, m.PathLength())
 	return nil

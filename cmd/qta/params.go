@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -30,11 +31,7 @@ func paramsCommand(args []string, w io.Writer) error {
 		for _, preset := range qta.Presets() {
 			fmt.Fprint(t, "\t", preset.Params.Value(field.Name))
 		}
-		allowed := field.Range
-		if allowed == "" {
-			allowed = "true|false"
-		}
-		fmt.Fprintf(t, "\t%s\t%s\n", allowed, field.Source)
+		fmt.Fprintf(t, "\t%s\t%s\n", cmp.Or(field.Range, "true|false"), field.Source)
 	}
 	return t.Flush()
 }

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -52,17 +54,13 @@ func statusCommand(args []string, stdout io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	separator := ""
+	var totals []string
 	for _, state := range []string{"done", "running", "stopped", "killed", "failed", "missing", "skipped"} {
 		if n := total[state]; n > 0 {
-			fmt.Fprintf(stdout, "%s%d %s", separator, n, state)
-			separator = ", "
+			totals = append(totals, fmt.Sprintf("%d %s", n, state))
 		}
 	}
-	if separator == "" {
-		fmt.Fprint(stdout, "no runs")
-	}
-	_, err = fmt.Fprintln(stdout)
+	_, err = fmt.Fprintln(stdout, cmp.Or(strings.Join(totals, ", "), "no runs"))
 	return err
 }
 

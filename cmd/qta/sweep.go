@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"qta/cmd/qta/internal/files"
 	"qta/cmd/qta/internal/paper"
@@ -114,7 +115,11 @@ func sweepCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	if f.index >= 0 {
 		return trainCommand(ctx, cells[f.index].arguments(), stdout, stderr)
 	}
-	return newSweep(cells, f.jobs, f.out, stdout).run(ctx)
+	s := &sweep{
+		cells: cells, state: make([]progress, len(cells)), later: make([]time.Time, len(cells)), children: map[int]*child{},
+		jobs: f.jobs, out: f.out, stdout: stdout, begin: time.Now(), live: isTerminal(stdout),
+	}
+	return s.run(ctx)
 }
 
 // arguments returns what trains the cell. Of a flag given twice the later

@@ -72,13 +72,6 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func newSweep(cells []cell, jobs int, out string, stdout io.Writer) *sweep {
-	return &sweep{
-		cells: cells, state: make([]progress, len(cells)), later: make([]time.Time, len(cells)), children: map[int]*child{},
-		jobs: jobs, out: out, stdout: stdout, begin: time.Now(), live: isTerminal(stdout),
-	}
-}
-
 // run works on the cells until all have ended, or ctx has and the running ones
 // are saved.
 func (s *sweep) run(ctx context.Context) error {

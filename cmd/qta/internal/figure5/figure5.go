@@ -58,14 +58,7 @@ const (
 
 // New returns a figure without snapshots.
 func New(m *qta.Maze, p qta.Params, every int) *Figure {
-	free := 0
-	for i := range m.Rows() {
-		for j := range m.Cols() {
-			if m.Free(i, j) {
-				free++
-			}
-		}
-	}
+	free := strings.Count(m.String(), ".") + 2 // S and G
 	perCell := latticeSize
 	for perCell > 1 && free*perCell*perCell > mostPoints {
 		perCell--

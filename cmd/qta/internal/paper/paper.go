@@ -5,13 +5,13 @@ package paper
 
 import (
 	_ "embed"
-	"encoding/csv"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
 
 	"qta"
+	"qta/cmd/qta/internal/files"
 	"qta/cmd/qta/internal/rundir"
 )
 
@@ -191,7 +191,7 @@ func (p *Point) Method() string {
 // twice, also as 2500 (k + 1).
 func Points() []Point {
 	var points []Point
-	for _, row := range rows(figuresCSV, 6) {
+	for _, row := range rows(figuresCSV) {
 		p := Point{Panel: row[0], Series: row[1], Maze: row[2], Mean: 1000 * number(row[4]), Deviation: 1000 * number(row[5])}
 		if p.Panel != "6R" {
 			p.Mean += 1000
@@ -213,21 +213,19 @@ type Success struct{ Step, Success float64 }
 // first evaluation.
 func Curves() map[string][]Success {
 	curves := map[string][]Success{}
-	for _, row := range rows(figure4CSV, 4) {
+	for _, row := range rows(figure4CSV) {
 		curves[row[1]] = append(curves[row[1]], Success{1000*number(row[2]) + 1000, number(row[3])})
 	}
 	return curves
 }
 
 // rows returns the rows of one of the files above without its header.
-func rows(text string, columns int) [][]string {
-	r := csv.NewReader(strings.NewReader(text))
-	r.FieldsPerRecord = columns
-	rows, err := r.ReadAll()
+func rows(text string) [][]string {
+	table, err := files.Rows([]byte(text))
 	if err != nil {
 		panic(fmt.Sprintf("embedded data: %v", err))
 	}
-	return rows[1:]
+	return table[1:]
 }
 
 func number(text string) float64 {

@@ -345,28 +345,22 @@ const mostMaps = 12
 // first. A run with fewer than two snapshots, with a file that is damaged or
 // with numbers gone wrong says nothing.
 func (s *setting) mapNumbers() (x [mapNumbers][]float64) {
-	var first, others []*rundir.Run
-	for _, r := range s.of(paper.QTA) {
-		if r.Record.Run.Maze == paper.Figure5Maze {
-			first = append(first, r)
-		} else {
-			others = append(others, r)
-		}
-	}
-	for _, r := range append(first, others...) {
-		if len(x[0]) == mostMaps || !files.Exists(filepath.Join(r.Dir, rundir.Figure5Store)) {
-			continue
-		}
-		f, err := figure5.Open(r.Dir, r.Record.Run)
-		if err != nil || len(f.Snapshots) < 2 {
-			continue
-		}
-		numbers := numbersOf(f)
-		if slices.ContainsFunc(numbers[:], func(v float64) bool { return math.IsNaN(v - v) }) {
-			continue
-		}
-		for i, v := range numbers {
-			x[i] = append(x[i], v)
+	for _, there := range []bool{true, false} {
+		for _, r := range s.of(paper.QTA) {
+			if (r.Record.Run.Maze == paper.Figure5Maze) != there || len(x[0]) == mostMaps || !files.Exists(filepath.Join(r.Dir, rundir.Figure5Store)) {
+				continue
+			}
+			f, err := figure5.Open(r.Dir, r.Record.Run)
+			if err != nil || len(f.Snapshots) < 2 {
+				continue
+			}
+			numbers := numbersOf(f)
+			if slices.ContainsFunc(numbers[:], func(v float64) bool { return math.IsNaN(v - v) }) {
+				continue
+			}
+			for i, v := range numbers {
+				x[i] = append(x[i], v)
+			}
 		}
 	}
 	return x

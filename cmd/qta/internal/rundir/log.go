@@ -125,7 +125,10 @@ func OpenTiming(dir string) (Timing, error) {
 		return Timing{}, err
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-	return Timing{f}, err
+	if err != nil {
+		return Timing{}, fmt.Errorf("%s cannot be written: %w", path, words.Cause(err))
+	}
+	return Timing{f}, nil
 }
 
 // Add appends the row of an evaluation.

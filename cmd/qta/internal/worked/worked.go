@@ -184,6 +184,12 @@ func (s *sheet) table(headings string, rows []string) {
 	t.Flush()
 }
 
+// below says what follows from a table.
+func (s *sheet) below(format string, args ...any) {
+	fmt.Fprintln(s.w)
+	s.say(format, args...)
+}
+
 // row returns a row of a table: numbers after their name.
 func row(name string, x ...float64) string { return name + "\t" + joined("\t", x) + "\t\n" }
 
@@ -292,8 +298,7 @@ func workCriticLoss(s *sheet, c *goldenCase) {
 		q, y = append(q, float32(value)), append(y, float32(in.Y[k]))
 	}
 	s.table("transition\tQ\ty\tQ - y\t(Q - y)²\t2 (Q - y) / |B|", rows)
-	fmt.Fprintln(s.w)
-	s.say("Σ (Q - y)² = %s, loss = %[1]s / %v", numbers(sum), n)
+	s.below("Σ (Q - y)² = %s, loss = %[1]s / %v", numbers(sum), n)
 
 	gradient := make([]float32, len(q))
 	loss := qta.CriticLoss(gradient, q, y, nil)
@@ -352,8 +357,7 @@ func workPredictiveLoss(s *sheet, c *goldenCase) {
 		}
 	}
 	s.table("transition\tP(ξ)\ts'\tP(ξ) - s'\t(P(ξ) - s')²\t2 (P(ξ) - s') / |B|", rows)
-	fmt.Fprintln(s.w)
-	s.say("Σ |P(ξ) - s'|² = %s, L = %[1]s / %v", numbers(sum), n)
+	s.below("Σ |P(ξ) - s'|² = %s, L = %[1]s / %v", numbers(sum), n)
 
 	gradient := make([]float32, len(next))
 	loss := qta.PredictiveLoss(gradient, prediction, next, width)
@@ -410,8 +414,7 @@ func workUncertainty(s *sheet, c *goldenCase) {
 		fmt.Fprintf(&columns, "P_%d\t", i+1)
 	}
 	s.table("action\t"+columns.String()+"mean\tΣ (P - mean)²\t√(Σ / (G-1))", rows)
-	fmt.Fprintln(s.w)
-	s.say("ε = (%s) / %d = %s", strings.ReplaceAll(numbers(deviations...), ", ", " + "), d, numbers(ε))
+	s.below("ε = (%s) / %d = %s", strings.ReplaceAll(numbers(deviations...), ", ", " + "), d, numbers(ε))
 
 	code := make([]float64, d)
 	qta.HeadDeviation(code, heads, width)
@@ -446,8 +449,7 @@ func workGoalProbabilities(s *sheet, c *goldenCase) {
 		s.result(weight[k]/sum, code[k], out.P[k], "p_%d", k+1)
 	}
 	s.table("candidate\tε\tscaled\tm ε + b\tmax(m ε + b, 0)\tdivided by Σ", rows)
-	fmt.Fprintln(s.w)
-	s.say("Σ max(m ε + b, 0) = %s", numbers(sum))
+	s.below("Σ max(m ε + b, 0) = %s", numbers(sum))
 }
 
 func workSampleProbabilities(s *sheet, c *goldenCase) {
@@ -467,8 +469,7 @@ func workSampleProbabilities(s *sheet, c *goldenCase) {
 		s.result(powers[j]/sum, code[j], out.P[j], "P(%d)", j+1)
 	}
 	s.table("transition\tp\tp^α\tdivided by Σ", rows)
-	fmt.Fprintln(s.w)
-	s.say("Σ p^α = %s", numbers(sum))
+	s.below("Σ p^α = %s", numbers(sum))
 }
 
 func workImportanceWeights(s *sheet, c *goldenCase) {
@@ -490,6 +491,5 @@ func workImportanceWeights(s *sheet, c *goldenCase) {
 		s.result(w[j]/largest, normalized[j], out.WNormalized[j], "w_%d / max", j+1)
 	}
 	s.table("transition\tP\tN P\t1 / (N P)\tto the power of β\tdivided by max w", rows)
-	fmt.Fprintln(s.w)
-	s.say("max w = %s", numbers(largest))
+	s.below("max w = %s", numbers(largest))
 }

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"qta/cmd/qta/internal/roomtest"
+	"qta/cmd/qta/internal/rundir"
+)
+
+// TestReportCommand makes a report in each form of a directory that it may
+// itself stand in.
+func TestReportCommand(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, seed := range []string{"1", "2"} {
+		mustRun(t, tinyRun("-steps", "20", "-seed", seed, "-out", "runs/"+seed)...)
+	}
+	for _, test := range []struct{ args, out, file, begins string }{
+		{"-o page.html", "page.html", "page.html", "<!DOCTYPE html>"},
+		{"-format csv -o numbers", "numbers", "numbers/runs.csv", "directory,setting,maze,"},
+		{"-format svg -o pictures", "pictures", "pictures/", "<svg "},
+		{"-o runs/page.html", "runs/page.html", "runs/page.html", "<!DOCTYPE html>"},
+		{"-o runs/page.html", "runs/page.html", "runs/page.html", "<!DOCTYPE html>"},
+	} {
+		out := mustRun(t, append([]string{"report", "runs"}, strings.Fields(test.args)...)...)
+		if want := "2 runs in runs; 0 files left out. The report is " + test.out + ".\n"; out != want {
+			t.Errorf("%s: output %q, want %q", test.args, out, want)
+		}
+		var made string
+		for _, name := range tree(t) {
+			if strings.HasPrefix(name, test.file) {
+				made = name
+				break
+			}
+		}
+		if made == "" || !strings.HasPrefix(roomtest.Read(t, made), test.begins) {
+			t.Errorf("%s: the file %q does not begin with %q", test.args, made, test.begins)
+		}
+	}
+	if got := command(t, "report", "runs", "-o", "runs/1/page.html"); got.code != exitInput || !strings.Contains(got.errors, "would stand in a run directory") {
+		t.Errorf("within a run: %+v", got)
+	}
+	if got := mustRun(t, "report", "runs/1", "runs/2", "runs", "-o", rundir.PageFile); !strings.HasPrefix(got, "2 runs in runs/1, runs/2, runs; ") {
+		t.Errorf("directories named twice: %q", got)
+	}
+}
