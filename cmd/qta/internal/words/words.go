@@ -14,7 +14,7 @@ import (
 // An InputError is a mistake in what the user gave.
 type InputError struct{ error }
 
-// BadInput returns an inputError.
+// BadInput returns an InputError.
 func BadInput(format string, args ...any) error {
 	return InputError{fmt.Errorf(format, args...)}
 }
