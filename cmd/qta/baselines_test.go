@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"qta"
+	"qta/cmd/qta/internal/roomtest"
+	"qta/cmd/qta/internal/rundir"
 )
 
 // The shorthands are -set by another name, in the order of the command line,
@@ -111,7 +113,7 @@ func TestBaselinesRun(t *testing.T) {
 			mustRun(t, append(parts, "23")...)
 			mustRun(t, append(parts, "45")...)
 			sameOutcome(t, "whole", "parts")
-			if got := readFile(t, "parts", agentFile); got != readFile(t, "whole", agentFile) {
+			if got := roomtest.Read(t, "parts", rundir.AgentFile); got != roomtest.Read(t, "whole", rundir.AgentFile) {
 				t.Errorf("the agents differ")
 			}
 		})

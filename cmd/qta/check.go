@@ -14,6 +14,8 @@ import (
 	"text/tabwriter"
 
 	"qta"
+	"qta/cmd/qta/internal/words"
+	"qta/cmd/qta/internal/worked"
 	"qta/testdata"
 )
 
@@ -59,8 +61,8 @@ func equationNumber(args []string) (int, error) {
 		return 0, nil
 	}
 	n, err := strconv.Atoi(args[0])
-	if last := len(workedEquations()); err != nil || n < 1 || n > last {
-		return 0, badInput("qta check %q: want the number of an equation, from 1 to %d", args[0], last)
+	if last := worked.Equations(); err != nil || n < 1 || n > last {
+		return 0, words.BadInput("qta check %q: want the number of an equation, from 1 to %d", args[0], last)
 	}
 	return n, noMore("check "+args[0], args[1:])
 }
@@ -73,7 +75,7 @@ func checkGolden(w io.Writer, number int) error {
 	if err != nil {
 		return err
 	}
-	apart, err := workThrough(w, golden, number)
+	apart, err := worked.Through(w, golden, number)
 	if err != nil {
 		return err
 	}
@@ -86,13 +88,13 @@ func checkGolden(w io.Writer, number int) error {
 // checkFolder holds the code to the vectors of a folder.
 func checkFolder(w io.Writer, dir string, number int) error {
 	if info, err := os.Stat(dir); err != nil {
-		return badInput("-vectors %s: %v", dir, cause(err))
+		return words.BadInput("-vectors %s: %v", dir, words.Cause(err))
 	} else if !info.IsDir() {
-		return badInput("-vectors %s: not a directory", dir)
+		return words.BadInput("-vectors %s: not a directory", dir)
 	}
 	results, err := qta.Check(os.DirFS(dir))
 	if err != nil {
-		return badInput("-vectors %s: %s", dir, strings.TrimPrefix(bare(err), "vectors: "))
+		return words.BadInput("-vectors %s: %s", dir, strings.TrimPrefix(words.Bare(err), "vectors: "))
 	}
 	return showResults(w, dir, results, number)
 }
@@ -104,7 +106,7 @@ func showResults(w io.Writer, source string, results []qta.CheckResult, number i
 		results = slices.DeleteFunc(results, func(r qta.CheckResult) bool { return !slices.Contains(r.Numbers, number) })
 	}
 	if len(results) == 0 {
-		return badInput("%s has no vectors of Equation %d", source, number)
+		return words.BadInput("%s has no vectors of Equation %d", source, number)
 	}
 	fmt.Fprintf(w, "The code held to %s; worst is the largest |r - e| / (1 + |e|) of a result r and the e expected:\n\n", source)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -114,7 +116,7 @@ func showResults(w io.Writer, source string, results []qta.CheckResult, number i
 		verdict := "holds"
 		if r.Err != nil {
 			broken++
-			verdict = "DOES NOT HOLD: " + bare(cmp.Or(errors.Unwrap(r.Err), r.Err))
+			verdict = "DOES NOT HOLD: " + words.Bare(cmp.Or(errors.Unwrap(r.Err), r.Err))
 		}
 		numbers := make([]string, len(r.Numbers))
 		for i, n := range r.Numbers {

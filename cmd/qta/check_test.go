@@ -1,37 +1,14 @@
 package main
 
 import (
-	"bytes"
-	"flag"
-	"math"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"qta/testdata"
+	"qta/cmd/qta/internal/roomtest"
 )
-
-var update = flag.Bool("update", false, "rewrite testdata/worked.txt")
-
-// TestWorked holds the equations worked through in numbers to the text that
-// was read and checked, and all results in it to the code and the vectors.
-func TestWorked(t *testing.T) {
-	var got bytes.Buffer
-	apart, err := workThrough(&got, testdata.Golden(), 0)
-	if apart != 0 || err != nil {
-		t.Errorf("%d results do not hold, error %v", apart, err)
-	}
-	file := filepath.Join("testdata", "worked.txt")
-	if *update {
-		writeFile(t, file, got.String())
-	}
-	want := readFile(t, file)
-	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(got.String(), "\n")); diff != "" {
-		t.Errorf("go test -run TestWorked ./cmd/qta -update rewrites %s (-want +got):\n%s", file, diff)
-	}
-}
 
 // TestCheck runs the command where there is no repository, for every equation.
 func TestCheck(t *testing.T) {
@@ -61,33 +38,6 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A result holds if both the hand's and the code's number are as close to the
-// golden one as allowed.
-func TestSheetVerdicts(t *testing.T) {
-	for _, test := range []struct {
-		hand, code, golden float64
-		holds              bool
-	}{
-		{1, 1, 1, true},
-		{1.0019, 0.9981, 1, true},
-		{1.0021, 1, 1, false},
-		{1, 1.0021, 1, false},
-		{1, math.NaN(), 1, false},
-		{math.NaN(), 1, 1, false},
-		{1, math.Inf(1), 1, false},
-		{-99.91, -100.09, -100, true},
-		{-99.89, -100, -100, false},
-	} {
-		var text bytes.Buffer
-		s := &sheet{w: &text, tolerance: 1e-3}
-		s.result(test.hand, test.code, test.golden, "x")
-		s.conclude()
-		if (s.apart == 0) != test.holds || strings.Contains(text.String(), "DOES NOT HOLD") == test.holds {
-			t.Errorf("%+v: %d apart, text\n%s", test, s.apart, text.String())
-		}
-	}
-}
-
 func TestCheckVectors(t *testing.T) {
 	const (
 		good = `{"name": "one", "in": {"r": [-1], "gamma": 0.5, "q_target": [[1], [3]], "M": [1, 0]}, "out": {"y": [-0.5]}, "tol": 1e-6}`
@@ -110,7 +60,7 @@ func TestCheckVectors(t *testing.T) {
 		{"no JSON", "[", "", exitInput, nil, []string{"qta: -vectors folder: x.json: the file is not JSON\n"}},
 	} {
 		t.Chdir(t.TempDir())
-		writeFile(t, "folder/x.json", `{"equation": "td-target", "paper": "", "cases": [`+test.cases+`]}`)
+		roomtest.Write(t, "folder/x.json", `{"equation": "td-target", "paper": "", "cases": [`+test.cases+`]}`)
 		got := command(t, append([]string{"check", "-vectors", "folder"}, strings.Fields(test.args)...)...)
 		if got.code != test.code || (test.out == nil) != (got.out == "") || strings.Count(got.errors, "\n") > 1 || (test.errors == nil) != (got.errors == "") {
 			t.Errorf("%s: exit code %d, stdout %q, stderr %q, want %+v", test.what, got.code, got.out, got.errors, test)

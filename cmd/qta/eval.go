@@ -4,9 +4,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"path/filepath"
 
-	"qta"
+	"qta/cmd/qta/internal/rundir"
+	"qta/cmd/qta/internal/words"
 )
 
 type evalFlags struct {
@@ -32,26 +32,20 @@ func evalCommand(args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	r, err := readRecord(dir)
+	r, err := rundir.NeedRecord(dir)
 	if err != nil {
-		return inputError{err}
+		return err
 	}
-	if r == nil {
-		return badInput("%s is not a run directory: it holds no %s", dir, recordFile)
-	}
-	a, err := loadAgent(dir, r, false, stderr)
+	a, warning, err := rundir.LoadAgent(dir, r, false)
+	warn(stderr, warning)
 	if err != nil {
 		return err
 	}
 	if a == nil {
-		return badInput("%s holds no %s yet; continue the run to make one", dir, agentFile)
+		return words.BadInput("%s holds no %s yet; continue the run to make one", dir, rundir.AgentFile)
 	}
 	defer a.Close()
-	m, err := qta.ParseMaze(r.Run.mapText())
-	if err != nil {
-		return fmt.Errorf("%s: %s", filepath.Join(dir, recordFile), bare(err))
-	}
-	success, err := a.Evaluate(m.Env(), f.rollouts, f.seed)
+	success, err := a.Evaluate(r.Run.NewMaze().Env(), f.rollouts, f.seed)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"qta"
+	"qta/cmd/qta/internal/rundir"
 )
 
 // TestNumericFailure lets a learning rate at the end of its range ruin a run:
@@ -18,7 +19,7 @@ func TestNumericFailure(t *testing.T) {
 	t.Chdir(t.TempDir())
 	args := tinyRun("-set", "CriticRate=1", "-set", "HiddenSize=64", "-set", "HiddenLayers=16", "-set", "LearningStarts=35", "-steps", "2000", "-checkpoint", "10", "-out", "run")
 	first := command(t, args...)
-	kept, damage, err := qta.LoadFile(filepath.Join("run", agentFile))
+	kept, damage, err := qta.LoadFile(filepath.Join("run", rundir.AgentFile))
 	if damage != nil || err != nil {
 		t.Fatalf("damage %v, error %v", damage, err)
 	}
@@ -32,8 +33,8 @@ func TestNumericFailure(t *testing.T) {
 	if want := fmt.Sprintf("; the checkpoint of step %d is kept in run\n", kept.Steps()); first.code != exitNumeric || !strings.HasSuffix(first.errors, want) || strings.Count(first.errors, "\n") != 1 {
 		t.Errorf("exit code %d, stderr %q, want %d and %q", first.code, first.errors, exitNumeric, want)
 	}
-	r, err := readRecord("run")
-	if err != nil || r.State != stateFailed || !strings.Contains(first.errors, r.Outcome.Message) {
+	r, err := rundir.ReadRecord("run")
+	if err != nil || r.State != rundir.Failed || !strings.Contains(first.errors, r.Outcome.Message) {
 		t.Errorf("record %+v, error %v", r, err)
 	}
 	if again := command(t, args...); again.code != exitNumeric || again.errors != first.errors {

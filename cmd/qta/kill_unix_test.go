@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"qta"
+	"qta/cmd/qta/internal/files"
+	"qta/cmd/qta/internal/rundir"
 )
 
 // TestKills kills one process each of many runs, at a random moment, and lets
@@ -86,13 +88,13 @@ func TestKills(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		path := filepath.Join(dir, agentFile)
+		path := filepath.Join(dir, rundir.AgentFile)
 		switch {
-		case !exists(path) && exists(path+qta.Previous):
+		case !files.Exists(path) && files.Exists(path+qta.Previous):
 			between++
-		case exists(path + temporary):
+		case files.Exists(path + files.Temporary):
 			within++
-		case !exists(path):
+		case !files.Exists(path):
 			before++
 		}
 		got := command(t, args...)

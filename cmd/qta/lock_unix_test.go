@@ -12,13 +12,16 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"qta/cmd/qta/internal/files"
+	"qta/cmd/qta/internal/rundir"
 )
 
 func TestLock(t *testing.T) {
 	t.Chdir(t.TempDir())
 	args := tinyRun("-steps", "10", "-out", "run")
 	mustRun(t, args...)
-	unlock, err := lockDir("run")
+	unlock, err := rundir.Lock("run")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +51,7 @@ func process(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
 func wait(t *testing.T, path string) {
 	t.Helper()
 	for range 1000 {
-		if exists(path) {
+		if files.Exists(path) {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -107,7 +110,7 @@ func TestSignals(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		dir := sig.String()
 		c, out := process(t, tinyRun("-steps", "100000000", "-eval", "100", "-checkpoint", "100", "-out", dir)...)
-		wait(t, dir+"/"+agentFile)
+		wait(t, dir+"/"+rundir.AgentFile)
 		if err := c.Process.Signal(sig); err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +118,7 @@ func TestSignals(t *testing.T) {
 		if err := c.Wait(); !errors.As(err, &exit) || exit.ExitCode() != exitUnfinished {
 			t.Errorf("%v: %v, want exit code %d\n%s", sig, err, exitUnfinished, out)
 		}
-		if state := stateOf(t, dir); state != stateStopped || !strings.Contains(out.String(), "Stopped (") {
+		if state := stateOf(t, dir); state != rundir.Stopped || !strings.Contains(out.String(), "Stopped (") {
 			t.Errorf("%v: state %q, output\n%s", sig, state, out)
 		}
 	}
@@ -129,7 +132,7 @@ func TestSecondSignal(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	c, out := process(t, "-maze", "1U5", "-params", "small", "-set", "Batch=65536", "-set", "HiddenLayers=16", "-set", "HiddenSize=128", "-set", "LearningStarts=1", "-threads", "1", "-out", "run")
-	wait(t, "run/"+recordFile)
+	wait(t, "run/"+rundir.RecordFile)
 	time.Sleep(200 * time.Millisecond)
 	ended := make(chan error)
 	go func() { ended <- c.Wait() }()

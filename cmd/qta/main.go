@@ -8,7 +8,11 @@ package main
 // To the reviewer: main holds the process (signals, exit code), every command
 // is a function of its arguments and its output, so that tests call run. All
 // clocks are in this package; what they show reaches the screen and timing.csv
-// and nothing that a run computes.
+// and nothing that a run computes. What the commands work on has rooms below
+// internal, each of which uses those before it: words and files; rundir, a run's
+// directory; draw and statistics, which know nothing of runs; paper, its figures
+// as data; figure5 and page, what there is to see of a run; report, of many.
+// worked stands by itself.
 
 import (
 	"context"
@@ -24,6 +28,7 @@ import (
 	"text/tabwriter"
 
 	"qta"
+	"qta/cmd/qta/internal/words"
 )
 
 // The exit codes, as helpText explains them.
@@ -82,14 +87,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			err = flag.ErrHelp
 		}
 	default:
-		err = badInput("unknown command %q; the commands are train, params, maze, eval, figure5, sweep, status, report, check and help", name)
+		err = words.BadInput("unknown command %q; the commands are train, params, maze, eval, figure5, sweep, status, report, check and help", name)
 	}
 	if errors.Is(err, flag.ErrHelp) {
 		printHelp(stdout)
 		return exitDone
 	}
 	if err != nil && !errors.Is(err, errUnfinished) {
-		fmt.Fprintf(stderr, "qta: %s\n", bare(err))
+		fmt.Fprintf(stderr, "qta: %s\n", words.Bare(err))
 	}
 	return exitCode(err)
 }
@@ -98,15 +103,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // Its story is already told on stdout.
 var errUnfinished = errors.New("the run is unfinished")
 
-// An inputError is a mistake in what the user gave.
-type inputError struct{ error }
-
-func badInput(format string, args ...any) error {
-	return inputError{fmt.Errorf(format, args...)}
+// warn writes a warning, unless it is nil.
+func warn(stderr io.Writer, warning error) {
+	if warning != nil {
+		fmt.Fprintf(stderr, "qta: warning: %s\n", words.Bare(warning))
+	}
 }
 
 func exitCode(err error) int {
-	var input inputError
+	var input words.InputError
 	var numeric *qta.NumericError
 	var env *qta.EnvError
 	switch {
@@ -122,13 +127,6 @@ func exitCode(err error) int {
 	return exitFailure
 }
 
-// bare returns the text of err as one line, without the prefix that the
-// library's errors have.
-func bare(err error) string {
-	text := strings.TrimPrefix(err.Error(), "qta: ")
-	return strings.NewReplacer("\r", " ", "\n", " ").Replace(text)
-}
-
 // parseFlags parses args, in which flags and other arguments may be mixed,
 // and returns the others.
 func parseFlags(flags *flag.FlagSet, args []string) ([]string, error) {
@@ -138,7 +136,7 @@ func parseFlags(flags *flag.FlagSet, args []string) ([]string, error) {
 		if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 			return nil, err
 		} else if err != nil {
-			return nil, badInput("%v; \"qta help\" lists the flags", err)
+			return nil, words.BadInput("%v; \"qta help\" lists the flags", err)
 		}
 		rest := flags.Args()
 		if parsed := len(args) - len(rest); parsed > 0 && args[parsed-1] == "--" {
@@ -154,7 +152,7 @@ func parseFlags(flags *flag.FlagSet, args []string) ([]string, error) {
 // noMore refuses arguments that are left over.
 func noMore(command string, args []string) error {
 	if len(args) > 0 {
-		return badInput("unexpected argument %q after qta %s; \"qta help\" shows what it takes", args[0], command)
+		return words.BadInput("unexpected argument %q after qta %s; \"qta help\" shows what it takes", args[0], command)
 	}
 	return nil
 }
@@ -163,7 +161,7 @@ func noMore(command string, args []string) error {
 // what.
 func oneArgument(command, what string, args []string) (string, error) {
 	if len(args) == 0 {
-		return "", badInput("qta %s needs %s", command, what)
+		return "", words.BadInput("qta %s needs %s", command, what)
 	}
 	return args[0], noMore(command+" "+args[0], args[1:])
 }
@@ -193,15 +191,11 @@ func seedNumber(flags *flag.FlagSet, p *uint64, usage string) {
 }
 
 func printHelp(w io.Writer) {
-	var train trainFlags
-	var eval evalFlags
-	var maze mazeFlags
-	var figure5 figure5Flags
-	var sweep sweepFlags
-	var report reportFlags
-	var check checkFlags
 	fmt.Fprint(w, helpText)
-	for _, f := range []*flag.FlagSet{train.flagSet(), eval.flagSet(), maze.flagSet(), figure5.flagSet(), sweep.flagSet(), report.flagSet(), check.flagSet()} {
+	for _, c := range []interface{ flagSet() *flag.FlagSet }{
+		&trainFlags{}, &evalFlags{}, &mazeFlags{}, &figure5Flags{}, &sweepFlags{}, &reportFlags{}, &checkFlags{},
+	} {
+		f := c.flagSet()
 		fmt.Fprintf(w, "\nFlags of %s:\n\n", f.Name())
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		f.VisitAll(func(f *flag.Flag) {

@@ -13,6 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"qta"
+	"qta/cmd/qta/internal/roomtest"
+	"qta/cmd/qta/internal/rundir"
+	"qta/cmd/qta/internal/words"
 )
 
 // TestMain lets the test binary stand in for the command, for the tests that
@@ -45,25 +48,6 @@ func mustRun(t *testing.T, args ...string) string {
 		t.Fatalf("qta %s: exit code %d, stderr %q", strings.Join(args, " "), r.code, r.errors)
 	}
 	return r.out
-}
-
-func writeFile(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func readFile(t *testing.T, elements ...string) string {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join(elements...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
 }
 
 // tree lists everything below the current directory.
@@ -151,13 +135,13 @@ func TestBadInput(t *testing.T) {
 		{"check -vectors .", "-vectors .: broken.json: the file is [1, 2], not an object"},
 	}
 	t.Chdir(t.TempDir())
-	writeFile(t, "nogoal.txt", "#####\n#S..#\n#####\n")
-	writeFile(t, "maps/letter.map", "#####\n#SxG#\n#####\n")
-	writeFile(t, "broken.json", "[1, 2]\n")
-	writeFile(t, "unknown.json", `{"Batsh": 3}`)
-	writeFile(t, "range.json", `{"Batch": -3}`)
-	writeFile(t, "damaged/run.json", `{"format": 1, "state": "run`)
-	writeFile(t, "damaged/lock", "")
+	roomtest.Write(t, "nogoal.txt", "#####\n#S..#\n#####\n")
+	roomtest.Write(t, "maps/letter.map", "#####\n#SxG#\n#####\n")
+	roomtest.Write(t, "broken.json", "[1, 2]\n")
+	roomtest.Write(t, "unknown.json", `{"Batsh": 3}`)
+	roomtest.Write(t, "range.json", `{"Batch": -3}`)
+	roomtest.Write(t, "damaged/run.json", `{"format": 1, "state": "run`)
+	roomtest.Write(t, "damaged/lock", "")
 	before := tree(t)
 	for _, test := range tests {
 		got := command(t, strings.Fields(test.args)...)
@@ -193,7 +177,7 @@ func TestHelp(t *testing.T) {
 			t.Errorf("no line on flag -%s", name)
 		}
 	}
-	for _, name := range []string{recordFile, logFile, timingFile, agentFile, agentFile + qta.Previous, pageFile, curveFile, figure5File, figure5Store, lockFile} {
+	for _, name := range []string{rundir.RecordFile, rundir.LogFile, rundir.TimingFile, rundir.AgentFile, rundir.AgentFile + qta.Previous, rundir.PageFile, rundir.CurveFile, rundir.Figure5File, rundir.Figure5Store, rundir.LockFile} {
 		if !strings.Contains(want, name) {
 			t.Errorf("no word on file %s", name)
 		}
@@ -207,8 +191,8 @@ func TestExitCode(t *testing.T) {
 	}{
 		{nil, exitDone},
 		{errors.New("disk on fire"), exitFailure},
-		{badInput("no"), exitInput},
-		{fmt.Errorf("around: %w", badInput("no")), exitInput},
+		{words.BadInput("no"), exitInput},
+		{fmt.Errorf("around: %w", words.BadInput("no")), exitInput},
 		{&qta.NumericError{Step: 3, Network: "critics"}, exitNumeric},
 		{&runError{&qta.NumericError{}, "all is lost"}, exitNumeric},
 		{&runError{&qta.EnvError{}, "all is lost"}, exitNumeric},
@@ -223,19 +207,6 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
-func TestBare(t *testing.T) {
-	for text, want := range map[string]string{
-		"qta: line 3":         "line 3",
-		"line 3":              "line 3",
-		"qta: \"a\nb\r\nc\"":  "\"a b  c\"",
-		"map file qta: x.txt": "map file qta: x.txt",
-	} {
-		if got := bare(errors.New(text)); got != want {
-			t.Errorf("bare(%q) = %q, want %q", text, got, want)
-		}
-	}
-}
-
 func TestParamsTable(t *testing.T) {
 	lines := strings.Split(strings.TrimSuffix(mustRun(t, "params"), "\n"), "\n")
 	fields := qta.Fields()
@@ -245,12 +216,12 @@ func TestParamsTable(t *testing.T) {
 	column := strings.Index(lines[0], "source of")
 	for i, field := range fields {
 		line := lines[i+1]
-		words := strings.Fields(line)
+		columns := strings.Fields(line)
 		want := []string{field.Name}
 		for _, preset := range qta.Presets() {
 			want = append(want, preset.Params.Value(field.Name))
 		}
-		if diff := cmp.Diff(want, words[:len(want)]); diff != "" {
+		if diff := cmp.Diff(want, columns[:len(want)]); diff != "" {
 			t.Errorf("line %q (-want +got):\n%s", line, diff)
 		}
 		if line[column:] != field.Source {
@@ -275,7 +246,7 @@ func TestMaze(t *testing.T) {
 		t.Errorf("qta maze 4x5 (-want +got):\n%s", diff)
 	}
 	drawn, _, _ := strings.Cut(got, "\n\n")
-	writeFile(t, "copy.txt", drawn)
+	roomtest.Write(t, "copy.txt", drawn)
 	if diff := cmp.Diff(strings.Replace(want, "4x5:", "copy:", 1), mustRun(t, "maze", "copy.txt")); diff != "" {
 		t.Errorf("qta maze copy.txt (-want +got):\n%s", diff)
 	}

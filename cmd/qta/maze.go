@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"qta"
+	"qta/cmd/qta/internal/draw"
+	"qta/cmd/qta/internal/files"
+	"qta/cmd/qta/internal/words"
 )
 
 type mazeFlags struct{ file string }
@@ -34,18 +37,11 @@ func mazeCommand(args []string, w io.Writer) error {
 		return err
 	}
 	if f.file != "" {
-		if err := replaceFile(f.file, mazePicture(m, name).file(), false); err != nil {
-			return inputError{err}
+		if err := files.Write(f.file, draw.Maze(m, name).File(), false); err != nil {
+			return words.BadInput("%w", err)
 		}
 	}
-	free := 0
-	for i := range m.Rows() {
-		for j := range m.Cols() {
-			if m.Free(i, j) {
-				free++
-			}
-		}
-	}
+	free := strings.Count(m.String(), ".") + 2 // S and G
 	fmt.Fprintf(w, "%s\n\n%s: %d by %d cells within the outer wall, %d of them free, path length %d\n",
 		strings.TrimRight(m.String(), "\n"), name, m.Rows()-2, m.Cols()-2, free, m.PathLength())
 	return nil
@@ -59,22 +55,17 @@ func findMaze(name string) (*qta.Maze, string, error) {
 	if !isPath {
 		m, err := qta.NewMaze(name)
 		if err != nil {
-			return nil, "", badInput("%s; a map file's name has a path separator or ends in .txt or .map", bare(err))
+			return nil, "", words.BadInput("%s; a map file's name has a path separator or ends in .txt or .map", words.Bare(err))
 		}
 		return m, name, nil
 	}
-	f, err := os.Open(name)
+	text, err := files.Read(name, maxInput)
 	if err != nil {
-		return nil, "", badInput("map file %s: %v", name, cause(err))
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxInput))
-	if err != nil {
-		return nil, "", badInput("map file %s: %v", name, cause(err))
+		return nil, "", words.BadInput("map file %s: %v", name, err)
 	}
 	m, err := qta.ParseMaze(string(text))
 	if err != nil {
-		return nil, "", badInput("map file %s: %s", name, bare(err))
+		return nil, "", words.BadInput("map file %s: %s", name, words.Bare(err))
 	}
 	return m, stem(name), nil
 }

@@ -1,51 +1,27 @@
 package main
 
 import (
-	"encoding/xml"
 	"fmt"
 	"html"
-	"io"
-	"math"
-	"math/rand/v2"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"qta"
+	"qta/cmd/qta/internal/roomtest"
+	"qta/cmd/qta/internal/rundir"
 	"qta/internal/browser"
 )
-
-// wellFormed reads an XML file to its end and returns the names of its
-// elements.
-func wellFormed(t *testing.T, what, text string) map[string]int {
-	t.Helper()
-	elements := map[string]int{}
-	for d := xml.NewDecoder(strings.NewReader(text)); ; {
-		token, err := d.Token()
-		if err == io.EOF {
-			return elements
-		}
-		if err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
-		if e, ok := token.(xml.StartElement); ok {
-			elements[e.Name.Local]++
-		}
-	}
-}
 
 // TestPages looks through the files of a tiny run, whose names are unfriendly.
 func TestPages(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const name = `a<b>&"c"`
-	writeFile(t, name+".txt", "S.\n#G\n")
+	roomtest.Write(t, name+".txt", "S.\n#G\n")
 	mustRun(t, tinyRun("-maze", "./"+name+".txt", "-steps", "30", "-out", "run")...)
-	for _, file := range []string{curveFile, figure5File} {
-		wellFormed(t, file, readFile(t, "run", file))
+	for _, file := range []string{rundir.CurveFile, rundir.Figure5File} {
+		roomtest.WellFormed(t, file, roomtest.Read(t, "run", file))
 	}
-	page := readFile(t, "run", pageFile)
+	page := roomtest.Read(t, "run", rundir.PageFile)
 	if strings.Contains(page, name) || strings.Contains(page, "<b>") || !strings.Contains(page, "a&lt;b&gt;&amp;") {
 		t.Error("the name of the maze is not escaped")
 	}
@@ -63,17 +39,17 @@ func TestPages(t *testing.T) {
 		}
 	}
 	for _, svg := range regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAllString(page, -1) {
-		wellFormed(t, "a picture of the page", svg)
+		roomtest.WellFormed(t, "a picture of the page", svg)
 	}
 	// The command on the page makes the same run.
 	_, text, _ := strings.Cut(page, "The same run again: <code>")
 	text, _, _ = strings.Cut(text, "</code>")
-	var words []string
+	var line []string
 	for _, m := range regexp.MustCompile(`<span>(.*?)</span>`).FindAllStringSubmatch(text, -1) {
-		words = append(words, strings.Trim(html.UnescapeString(m[1]), "'"))
+		line = append(line, strings.Trim(html.UnescapeString(m[1]), "'"))
 	}
-	words[2] = "./" + words[2]
-	mustRun(t, append(words[1:], "-out", "again")...)
+	line[2] = "./" + line[2]
+	mustRun(t, append(line[1:], "-out", "again")...)
 	sameOutcome(t, "run", "again")
 }
 
@@ -86,7 +62,7 @@ func TestPagesOfMethods(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, set := range []string{"Curriculum=mega", "Curriculum=vds", "Curriculum=her", "Curriculum=random", "Replay=per", "Uncertainty=q", "Uncertainty=bootstrap", "Uncertainty=ensemble"} {
 		mustRun(t, tinyRun("-set", set, "-steps", "30", "-out", set)...)
-		page := readFile(t, set, pageFile)
+		page := roomtest.Read(t, set, rundir.PageFile)
 		if got := strings.Contains(page, "are what QTA would choose"); got != strings.HasPrefix(set, "Curriculum") {
 			t.Errorf("%s: the page says that goals are chosen otherwise: %v", set, got)
 		}
@@ -97,7 +73,7 @@ func TestPagesOfMethods(t *testing.T) {
 	if got := command(t, tinyRun("-set", "CriticRate=1", "-set", "ActorRate=1", "-set", "HiddenLayers=16", "-set", "HiddenSize=64", "-steps", "2000", "-out", "failed")...); got.code != exitNumeric {
 		t.Fatalf("%+v, want a run that fails", got)
 	}
-	if page := readFile(t, "failed", pageFile); !strings.Contains(page, "The run has failed: step ") || strings.Contains(page, "NaN\"") {
+	if page := roomtest.Read(t, "failed", rundir.PageFile); !strings.Contains(page, "The run has failed: step ") || strings.Contains(page, "NaN\"") {
 		t.Error("the page of a failed run does not say so, or has a picture with NaN")
 	}
 }
@@ -108,8 +84,8 @@ func TestMazePicture(t *testing.T) {
 	if out != mustRun(t, "maze", "12x5") {
 		t.Errorf("output %q", out)
 	}
-	picture := readFile(t, "maze.svg")
-	wellFormed(t, "maze.svg", picture)
+	picture := roomtest.Read(t, "maze.svg")
+	roomtest.WellFormed(t, "maze.svg", picture)
 	// Five columns in rows: one run of five cells, ten rows of two or three
 	// runs of one, and a last one of two runs of two.
 	path := regexp.MustCompile(`class="paper" d="([^"]*)"`).FindStringSubmatch(picture)
@@ -118,108 +94,6 @@ func TestMazePicture(t *testing.T) {
 	}
 	if got := command(t, "maze", "4x5", "-o", "nowhere/maze.svg"); got.code != exitInput || !strings.Contains(got.errors, "nowhere/maze.svg cannot be written") {
 		t.Errorf("%+v", got)
-	}
-}
-
-func TestTicks(t *testing.T) {
-	for _, test := range []struct {
-		low, high float64
-		most      int
-		want      []string
-		exp       int
-	}{
-		{0, 1, 6, []string{"0.0", "0.2", "0.4", "0.6", "0.8", "1.0"}, 0},
-		{0, 1, 5, []string{"0.0", "0.5", "1.0"}, 0},
-		{-23.4, 0, 5, []string{"−20", "−15", "−10", "−5", "0"}, 0},
-		{-23.4, 0, 2, []string{"−20", "0"}, 0},
-		{0, 150_000, 4, []string{"0", "50", "100", "150"}, 3},
-		{0, 2_500_000, 6, []string{"0.0", "0.5", "1.0", "1.5", "2.0", "2.5"}, 6},
-		{0, 12_500, 4, []string{"0", "5", "10"}, 3},
-		{0, 0.00042, 5, []string{"0", "1", "2", "3", "4"}, -4},
-		{3, 3, 5, []string{"3"}, 0},
-		{0, 0, 5, []string{"0"}, 0},
-		{-3, 1e300, 3, []string{"0.0", "0.5", "1.0"}, 300},
-	} {
-		got := newTicks(test.low, test.high, test.most)
-		if diff := cmp.Diff(test.want, got.texts); diff != "" || got.exp != test.exp {
-			t.Errorf("%v to %v, at most %d: exponent %d, want %d (-want +got):\n%s", test.low, test.high, test.most, got.exp, test.exp, diff)
-		}
-		for _, at := range got.at {
-			if at < test.low-1e-9*math.Abs(test.low) || at > test.high+1e-9*math.Abs(test.high) {
-				t.Errorf("%v to %v: a tick at %v", test.low, test.high, at)
-			}
-		}
-	}
-	for exp, want := range map[int]string{0: "cells", 3: "thousand cells", 6: "million cells", -4: "10⁻⁴ cells", 12: "10¹² cells"} {
-		if got := inUnits("cells", exp); got != want {
-			t.Errorf("inUnits of %d is %q, want %q", exp, got, want)
-		}
-	}
-}
-
-// TestPlot draws what figures over many runs need: bands, error bars, bounds,
-// gaps, many series.
-func TestPlot(t *testing.T) {
-	p := plot{title: "a & b", x: axis{name: "path length", unit: "steps"}, y: axis{name: "steps", low: 0}, width: 300, height: 180}
-	for i := range 12 {
-		s := series{name: fmt.Sprintf("method <%d>", i), line: true, spread: spread(i % 3)}
-		for k := range 6 {
-			y := float64(1000 * (i + k))
-			s.points = append(s.points, point{x: float64(9 + 2*k), y: y, low: y - 500, high: y + 500, hollow: k == 5})
-		}
-		s.points[2].y = math.NaN()
-		p.series = append(p.series, s)
-	}
-	long := series{name: "long", line: true}
-	for k := range 100_000 {
-		long.points = append(long.points, point{x: 9 + float64(k)/1e4, y: float64(k % 7)})
-	}
-	p.series = append(p.series, long)
-	p.marks = []mark{{x: 11, name: "a mark"}}
-	d := p.draw()
-	svg := string(d.file())
-	elements := wellFormed(t, "plot", svg)
-	if strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
-		t.Error("the plot has coordinates that are no numbers")
-	}
-	if len(svg) > 100_000 {
-		t.Errorf("%d bytes: many points are not thinned", len(svg))
-	}
-	if elements["text"] < 13 {
-		t.Errorf("%d texts", elements["text"])
-	}
-	for _, m := range regexp.MustCompile(`<text class="ink" x="([\d.]+)" y="([\d.]+)" text-anchor="start">([^<]*)<`).FindAllStringSubmatch(svg, -1) {
-		var x, y float64
-		fmt.Sscan(m[1], &x)
-		fmt.Sscan(m[2], &y)
-		if x+textWidth(html.UnescapeString(m[3])) > d.width || y > d.height {
-			t.Errorf("%q at %v, %v is outside the picture of %v by %v", m[3], x, y, d.width, d.height)
-		}
-	}
-	// A plot without points still has axes.
-	wellFormed(t, "empty plot", string((&plot{width: 100, height: 50}).draw().file()))
-}
-
-// TestBarTicks keeps the numbers below a colour bar apart and in the picture,
-// also those that the picture's edges push inwards.
-func TestBarTicks(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 0))
-	scales := []scale{{low: -20.5, high: 0}, {low: -20, high: 0}, {low: 3, high: 3}}
-	for range 1000 {
-		low := 1000 * (rng.Float64() - 0.5)
-		scales = append(scales, scale{low: low, high: low + math.Exp(10*rng.Float64()-5)})
-	}
-	for _, s := range scales {
-		const width = 112
-		ticks, centres := barTicks(s, 0, width, width)
-		end := math.Inf(-1)
-		for i, text := range ticks.texts {
-			half := textWidth(text) / 2
-			if start := centres[i] - half; start < -1e-9 || start < end+8-1e-9 || centres[i]+half > width+1e-9 {
-				t.Errorf("from %v to %v: %q at %v, texts %q", s.low, s.high, text, centres[i], ticks.texts)
-			}
-			end = centres[i] + half
-		}
 	}
 }
 
@@ -236,7 +110,7 @@ func TestLooks(t *testing.T) {
 	var pages []string
 	for _, run := range runs {
 		mustRun(t, tinyRun("-maze", run.maze, "-steps", run.steps, "-out", run.maze)...)
-		pages = append(pages, readFile(t, run.maze, pageFile))
+		pages = append(pages, roomtest.Read(t, run.maze, rundir.PageFile))
 	}
 	widths := []int{400, 1400}
 	seen := browser.Measure(t, pages, widths, `
@@ -247,22 +121,5 @@ func TestLooks(t *testing.T) {
 		if want := fmt.Sprintf("%d | %d", 3+6*run.snapshots, run.snapshots); got != want {
 			t.Errorf("maze %s at %d pixels: pictures, snapshots and faults are %s, want %s", run.maze, width, got, want)
 		}
-	}
-}
-
-// TestCommandWords quotes what a shell would change.
-func TestCommandWords(t *testing.T) {
-	for word, want := range map[string]string{"4x5": "4x5", "a b": "'a b'", "it's": `'it'\''s'`, "": "''", "Batch=3": "Batch=3"} {
-		if got := shellWord(word); got != want {
-			t.Errorf("%q becomes %s, want %s", word, got, want)
-		}
-	}
-	p := qta.Paper()
-	p.Batch = 7
-	m := mustMaze(t, "4x5")
-	id := identity{Maze: "4x5", Map: mapLines(m), Parameters: parameters(p), Seed: 3, EvalEvery: 1000}
-	want := "qta -maze 4x5 -params paper -set Batch=7 -seed 3 -eval 1000 -steps 9 -stop never"
-	if got := strings.Join(id.command(limits{9, "never"}), " "); got != want {
-		t.Errorf("command %q, want %q", got, want)
 	}
 }

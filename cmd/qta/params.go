@@ -1,15 +1,17 @@
 package main
 
 import (
-	"errors"
+	"bytes"
+	"cmp"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
 	"qta"
+	"qta/cmd/qta/internal/files"
+	"qta/cmd/qta/internal/words"
 )
 
 func paramsCommand(args []string, w io.Writer) error {
@@ -29,11 +31,7 @@ func paramsCommand(args []string, w io.Writer) error {
 		for _, preset := range qta.Presets() {
 			fmt.Fprint(t, "\t", preset.Params.Value(field.Name))
 		}
-		allowed := field.Range
-		if allowed == "" {
-			allowed = "true|false"
-		}
-		fmt.Fprintf(t, "\t%s\t%s\n", allowed, field.Source)
+		fmt.Fprintf(t, "\t%s\t%s\n", cmp.Or(field.Range, "true|false"), field.Source)
 	}
 	return t.Flush()
 }
@@ -48,10 +46,10 @@ func findParams(name string, set []string) (qta.Params, string, error) {
 	for _, s := range set {
 		field, value, ok := strings.Cut(s, "=")
 		if !ok {
-			return p, label, badInput("-set %q: want name=value, such as -set Batch=256", s)
+			return p, label, words.BadInput("-set %q: want name=value, such as -set Batch=256", s)
 		}
 		if err := p.Set(field, value); err != nil {
-			return p, label, badInput("-set %s: %s", s, bare(err))
+			return p, label, words.BadInput("-set %s: %s", s, words.Bare(err))
 		}
 		label += "-" + s
 	}
@@ -67,16 +65,15 @@ func namedParams(name string) (qta.Params, string, error) {
 		names = append(names, preset.Name)
 	}
 	if !strings.HasSuffix(name, ".json") {
-		return qta.Params{}, "", badInput("-params %q: want %s or a file that ends in .json", name, strings.Join(names, ", "))
+		return qta.Params{}, "", words.BadInput("-params %q: want %s or a file that ends in .json", name, strings.Join(names, ", "))
 	}
-	f, err := os.Open(name)
+	data, err := files.Read(name, maxInput)
 	if err != nil {
-		return qta.Params{}, "", badInput("-params %s: %v; want a JSON object such as {\"Batch\": 256}", name, cause(err))
+		return qta.Params{}, "", words.BadInput("-params %s: %v; want a JSON object such as {\"Batch\": 256}", name, err)
 	}
-	defer f.Close()
-	p, err := qta.ReadParams(io.LimitReader(f, maxInput), qta.Default())
+	p, err := qta.ReadParams(bytes.NewReader(data), qta.Default())
 	if err != nil {
-		return p, "", badInput("-params %s: %s", name, bare(err))
+		return p, "", words.BadInput("-params %s: %s", name, words.Bare(err))
 	}
 	return p, stem(name), nil
 }
@@ -89,14 +86,4 @@ const maxInput = 1 << 20
 func stem(path string) string {
 	base := filepath.Base(path)
 	return strings.TrimSuffix(base, filepath.Ext(base))
-}
-
-// cause returns what is behind an error of a file operation, whose path the
-// caller names.
-func cause(err error) error {
-	var p *os.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }

@@ -1,13 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
+
+	"qta/cmd/qta/internal/rundir"
+	"qta/cmd/qta/internal/words"
 )
 
 // statusCommand prints a line for every run within directories, and for every
@@ -18,9 +24,9 @@ func statusCommand(args []string, stdout io.Writer) error {
 		return err
 	}
 	if len(dirs) == 0 {
-		return badInput("qta status needs directories with runs")
+		return words.BadInput("qta status needs directories with runs")
 	}
-	c, err := collect(dirs)
+	c, err := rundir.Collect(dirs)
 	if err != nil {
 		return err
 	}
@@ -31,74 +37,61 @@ func statusCommand(args []string, stdout io.Writer) error {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", dir, state, detail)
 	}
 	begun := map[string]bool{}
-	for _, r := range c.runs {
-		begun[r.dir] = true
-		state, detail := r.status(time.Now())
-		line(r.dir, state, detail)
+	for _, r := range c.Runs {
+		begun[r.Dir] = true
+		state, detail := status(r, time.Now())
+		line(r.Dir, state, detail)
 	}
-	for _, s := range c.skipped {
+	for _, s := range c.Skipped {
 		begun[s.Path], begun[filepath.Dir(s.Path)] = true, true
 		line(s.Path, "skipped", s.Why)
 	}
-	var missing []string
-	for dir := range c.planned {
+	for _, dir := range slices.Sorted(maps.Keys(c.Planned)) {
 		if !begun[dir] {
-			missing = append(missing, dir)
+			line(dir, "missing", c.Planned[dir])
 		}
-	}
-	slices.Sort(missing)
-	for _, dir := range missing {
-		line(dir, "missing", c.planned[dir])
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	separator := ""
+	var totals []string
 	for _, state := range []string{"done", "running", "stopped", "killed", "failed", "missing", "skipped"} {
 		if n := total[state]; n > 0 {
-			fmt.Fprintf(stdout, "%s%d %s", separator, n, state)
-			separator = ", "
+			totals = append(totals, fmt.Sprintf("%d %s", n, state))
 		}
 	}
-	if separator == "" {
-		fmt.Fprint(stdout, "no runs")
-	}
-	_, err = fmt.Fprintln(stdout)
+	_, err = fmt.Fprintln(stdout, cmp.Or(strings.Join(totals, ", "), "no runs"))
 	return err
 }
 
 // status returns the state of a run and what there is to say about it.
-func (r *finding) status(now time.Time) (state, detail string) {
-	last, success := 0, 0.0
-	if n := len(r.rows); n > 0 {
-		last, success = r.rows[n-1].step, r.rows[n-1].success
-	}
-	at := fmt.Sprintf("at step %d of %d, success %.2f", last, r.record.Limits.Steps, success)
-	switch r.record.State {
-	case stateSolved, stateFinished:
-		detail := fmt.Sprintf("not solved within %s", count(r.record.Limits.Steps, "step"))
-		if r.solvedAt > 0 {
-			detail = fmt.Sprintf("solved at step %d", r.solvedAt)
+func status(r *rundir.Run, now time.Time) (state, detail string) {
+	at := fmt.Sprintf("at step %d of %d, success %.2f", r.Last().Step, r.Record.Limits.Steps, r.Last().Success)
+	switch r.Record.State {
+	case rundir.Solved, rundir.Finished:
+		detail := fmt.Sprintf("not solved within %s", words.Count(r.Record.Limits.Steps, "step"))
+		if r.SolvedAt > 0 {
+			detail = fmt.Sprintf("solved at step %d", r.SolvedAt)
 		}
-		if r.halfAt > 0 {
-			detail += fmt.Sprintf(", half at step %d", r.halfAt)
+		if r.HalfAt > 0 {
+			detail += fmt.Sprintf(", half at step %d", r.HalfAt)
 		}
-		if o := r.record.Outcome; o != nil && o.HeldOut != nil {
-			detail += fmt.Sprintf("; %.3g %% of %s", 100**o.HeldOut, count(o.HeldOutRollouts, "more rollout"))
+		if o := r.Record.Outcome; o != nil && o.HeldOut != nil {
+			detail += fmt.Sprintf("; %.3g %% of %s", 100**o.HeldOut, words.Count(o.HeldOutRollouts, "more rollout"))
 		}
 		return "done", detail
-	case stateFailed:
-		if o := r.record.Outcome; o != nil {
+	case rundir.Failed:
+		if o := r.Record.Outcome; o != nil {
 			at = o.Message
 		}
 		return "failed", at
-	case stateStopped:
+	case rundir.Stopped:
 		return "stopped", at
 	}
-	if !inUse(r.dir) && canSeeUse {
+	if !rundir.InUse(r.Dir) && rundir.CanSeeUse {
 		return "killed", at
 	}
-	if info, err := os.Stat(filepath.Join(r.dir, recordFile)); err == nil {
+	if info, err := os.Stat(filepath.Join(r.Dir, rundir.RecordFile)); err == nil {
 		at = fmt.Sprintf("since %s (%v), %s", info.ModTime().Format(time.DateTime), now.Sub(info.ModTime()).Round(time.Second), at)
 	}
 	return "running", at

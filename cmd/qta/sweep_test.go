@@ -18,37 +18,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"qta"
+	"qta/cmd/qta/internal/files"
+	"qta/cmd/qta/internal/paper"
+	"qta/cmd/qta/internal/roomtest"
+	"qta/cmd/qta/internal/rundir"
+	"qta/cmd/qta/internal/words"
 )
-
-func TestSplitWords(t *testing.T) {
-	for _, test := range []struct {
-		line string
-		want []string
-	}{
-		{"", nil},
-		{" \t # all of it", nil},
-		{"-maze 4x5\t-seed  1 # a comment", []string{"-maze", "4x5", "-seed", "1"}},
-		{`-out 'a b' "c'd" e\ f 'it'\''s' ""`, []string{"-out", "a b", "c'd", "e f", "it's", ""}},
-		{"a#b '#' c\r\n", []string{"a#b", "#", "c"}},
-	} {
-		got, err := splitWords(test.line)
-		if err != nil {
-			t.Errorf("%q: %v", test.line, err)
-		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", test.line, diff)
-		}
-	}
-	for line, want := range map[string]string{
-		"-out 'a":    "column 7: the quotation mark ' is not closed",
-		`-out a\`:    "column 7: the backslash at the line's end quotes nothing",
-		"-maze\x004": `column 6: character '\x00' is not allowed`,
-	} {
-		if _, err := splitWords(line); err == nil || err.Error() != want {
-			t.Errorf("%q: error %v, want %q", line, err, want)
-		}
-	}
-}
 
 func TestParseSweep(t *testing.T) {
 	cells, err := parseSweep("# two\n\n-maze 1U5 -seed 7 -stop never -steps 20\n  -maze 4x5 -out sub/x # other\n", "here")
@@ -102,14 +77,14 @@ func FuzzParseSweep(f *testing.F) {
 			seen[c.dir] = true
 			var quoted []string
 			for _, w := range c.words {
-				quoted = append(quoted, shellWord(w))
+				quoted = append(quoted, words.Shell(w))
 			}
-			words, err := splitWords(strings.Join(quoted, " "))
-			if diff := cmp.Diff(c.words, words); diff != "" || err != nil {
+			back, err := words.Split(strings.Join(quoted, " "))
+			if diff := cmp.Diff(c.words, back); diff != "" || err != nil {
 				t.Errorf("words written and read: error %v (-want +got):\n%s", err, diff)
 			}
 			again, err := newCell(c.words, "out")
-			if err != nil || again.dir != c.dir || len(again.run.differences(c.run)) > 0 {
+			if err != nil || again.dir != c.dir || len(again.run.Differences(c.run)) > 0 {
 				t.Errorf("the same words make another cell: %+v, error %v", again, err)
 			}
 		}
@@ -118,9 +93,9 @@ func FuzzParseSweep(f *testing.F) {
 
 func TestSweepInput(t *testing.T) {
 	t.Chdir(t.TempDir())
-	writeFile(t, "s.txt", "-maze 1U5 -seed 1\n-maze 1U5 -seed 2\n")
-	writeFile(t, "bad.txt", "-maze 1U5\n-maze 2\n")
-	writeFile(t, "empty/x", "")
+	roomtest.Write(t, "s.txt", "-maze 1U5 -seed 1\n-maze 1U5 -seed 2\n")
+	roomtest.Write(t, "bad.txt", "-maze 1U5\n-maze 2\n")
+	roomtest.Write(t, "empty/x", "")
 	for _, test := range []struct{ args, want string }{
 		{"sweep", "qta sweep needs a sweep file"},
 		{"sweep none.txt", "sweep file none.txt: "},
@@ -172,44 +147,12 @@ func TestFigureSweeps(t *testing.T) {
 	}
 	var got []string
 	for _, c := range cells {
-		m, setting := recognise(qta.Params(c.run.Parameters))
-		got = append(got, fmt.Sprintf("%s, %s, %s, %d", c.run.Maze, m.name, setting, c.limits.Steps))
+		m, setting := paper.Recognise(qta.Params(c.run.Parameters))
+		got = append(got, fmt.Sprintf("%s, %s, %s, %d", c.run.Maze, m.Name, setting, c.limits.Steps))
 	}
 	want := []string{"1U5, QTA, small, 9000", "1U5, Q-value disagreement, small, 9000", "1U5, bootstrapped Q, small, 9000", "1U5, deep ensembles, small, 9000"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// TestRecognise sees each method in each preset, and the methods that presets
-// imply.
-func TestRecognise(t *testing.T) {
-	for _, preset := range qta.Presets() {
-		for _, m := range methods() {
-			p := preset.Params
-			p.Curriculum = "qta"
-			for _, change := range m.set {
-				name, value, _ := strings.Cut(change, "=")
-				if err := p.Set(name, value); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if got, setting := recognise(p); got.name != m.name || setting != preset.Name {
-				t.Errorf("%s of %s is taken for %s of %s", m.name, preset.Name, got.name, setting)
-			}
-			p.Batch = 77
-			if got, setting := recognise(p); got.name != m.name || setting != preset.Name+" Batch=77" {
-				t.Errorf("%s of %s with another batch is taken for %s of %s", m.name, preset.Name, got.name, setting)
-			}
-		}
-	}
-	for _, test := range []struct {
-		p             qta.Params
-		name, setting string
-	}{{qta.Default(), "QTA", "default"}, {qta.MEGA(), "MEGA", "mega"}, {qta.VDS(), "VDS", "vds"}} {
-		if got, setting := recognise(test.p); got.name != test.name || setting != test.setting {
-			t.Errorf("%s is taken for %s of %s", test.setting, got.name, setting)
-		}
 	}
 }
 
@@ -220,7 +163,7 @@ func tinySweep(t *testing.T, file string, cells int, more string) {
 	for seed := 1; seed <= cells; seed++ {
 		fmt.Fprintf(&b, "%s %s -seed %d -out seed%d\n", strings.Join(tiny, " "), more, seed, seed)
 	}
-	writeFile(t, file, b.String())
+	roomtest.Write(t, file, b.String())
 }
 
 func TestSweep(t *testing.T) {
@@ -247,15 +190,15 @@ func TestSweep(t *testing.T) {
 		t.Errorf("status:\n%s", out)
 	}
 	// What is done is not started again.
-	log, err := os.Stat("runs/seed1/" + recordFile)
+	log, err := os.Stat("runs/seed1/" + rundir.RecordFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if out := mustRun(t, "sweep", "s.txt", "-jobs", "2", "-out", "runs"); !strings.Contains(out, "0 seed1: was done already: not solved") || strings.Contains(out, "started") {
 		t.Errorf("the second time:\n%s", out)
 	}
-	if again, err := os.Stat("runs/seed1/" + recordFile); err != nil || !again.ModTime().Equal(log.ModTime()) {
-		t.Errorf("the second sweep has written %s again (error %v)", recordFile, err)
+	if again, err := os.Stat("runs/seed1/" + rundir.RecordFile); err != nil || !again.ModTime().Equal(log.ModTime()) {
+		t.Errorf("the second sweep has written %s again (error %v)", rundir.RecordFile, err)
 	}
 
 	// A cell that cannot run does not stop the others.
@@ -305,11 +248,11 @@ func TestSweepStop(t *testing.T) {
 		}
 	}
 	for _, dir := range []string{"runs/seed1", "runs/seed2"} {
-		if s := stateOf(t, dir); s != stateStopped {
+		if s := stateOf(t, dir); s != rundir.Stopped {
 			t.Errorf("%s is %s", dir, s)
 		}
 	}
-	if exists("runs/seed3") {
+	if files.Exists("runs/seed3") {
 		t.Error("seed3 was begun")
 	}
 }
@@ -338,7 +281,7 @@ func TestSweepKills(t *testing.T) {
 		for seed := 1; seed <= cells; seed++ {
 			fmt.Fprintf(&b, "-maze 1U5 -params small -set Horizon=20 -set InitialSteps=40 -steps 150 -eval 25 -stop never -checkpoint 20 -seed %d -out seed%d\n", seed, seed)
 		}
-		writeFile(t, "s.txt", b.String())
+		roomtest.Write(t, "s.txt", b.String())
 	}
 	t.Setenv("QTA_TEST_COMMAND", "1")
 	begin := time.Now()
@@ -365,8 +308,8 @@ func TestSweepKills(t *testing.T) {
 	for seed := 1; seed <= cells; seed++ {
 		dir := "seed" + strconv.Itoa(seed)
 		sameOutcome(t, filepath.Join("whole", dir), filepath.Join("parts", dir))
-		for _, name := range []string{figure5Store, figure5File, curveFile} {
-			if readFile(t, "whole", dir, name) != readFile(t, "parts", dir, name) {
+		for _, name := range []string{rundir.Figure5Store, rundir.Figure5File, rundir.CurveFile} {
+			if roomtest.Read(t, "whole", dir, name) != roomtest.Read(t, "parts", dir, name) {
 				t.Errorf("%s of %s differs", name, dir)
 			}
 		}
@@ -389,7 +332,7 @@ func TestDryRun(t *testing.T) {
 	if len(lines) < 5 || !strings.HasPrefix(lines[1], "0     seed1      done   0 ") || !strings.HasPrefix(lines[2], "1     seed2      to do  1000   ") {
 		t.Errorf("output:\n%s", out)
 	}
-	if exists("runs/seed2") {
+	if files.Exists("runs/seed2") {
 		t.Error("a dry run has begun a run")
 	}
 }

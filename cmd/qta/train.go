@@ -6,22 +6,18 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
 	"qta"
+	"qta/cmd/qta/internal/figure5"
+	"qta/cmd/qta/internal/files"
+	"qta/cmd/qta/internal/page"
+	"qta/cmd/qta/internal/rundir"
+	"qta/cmd/qta/internal/words"
 )
-
-// rollouts is the number of rollouts of one evaluation, as in the authors'
-// code.
-const rollouts = 20
-
-// half is the success that says that a maze has been found, if not learned.
-const half = 0.5
 
 // heldOutRollouts is the number of rollouts of an ended run's agent that tell
 // how good it is: a perfect evaluation of 20 is partly luck.
@@ -34,9 +30,6 @@ const (
 	checkpointPeriod = 5 * time.Minute
 	checkpointShare  = 0.01
 )
-
-// maxSteps bounds -steps: the replay buffer holds every step of a run.
-const maxSteps = 100_000_000
 
 type trainFlags struct {
 	maze, params string
@@ -67,7 +60,7 @@ func (f *trainFlags) flagSet() *flag.FlagSet {
 	f.shorthand(flags, "uncertainty-noise", "UncertaintyNoise", "`SIGMA` standard deviation of Gaussian noise added to every estimate")
 	f.shorthand(flags, "replay", "Replay", "`NAME` how transitions are drawn: uniform, per (by uncertainty) or td (by TD error)")
 	seedNumber(flags, &f.seed, "`N` seed of all random generators (1)")
-	wholeNumber(flags, &f.steps, "steps", 1, maxSteps, "`N` budget, in environment steps in all (150000)")
+	wholeNumber(flags, &f.steps, "steps", 1, rundir.MaxSteps, "`N` budget, in environment steps in all (150000)")
 	flags.Func("stop", "`WHEN` solved: stop at the first perfect evaluation; never: use the budget up (solved)", func(s string) error {
 		if s != "solved" && s != "never" {
 			return errors.New("want solved or never")
@@ -75,10 +68,10 @@ func (f *trainFlags) flagSet() *flag.FlagSet {
 		f.stop = s
 		return nil
 	})
-	wholeNumber(flags, &f.eval, "eval", 1, maxSteps, "`N` environment steps between evaluations (1000)")
+	wholeNumber(flags, &f.eval, "eval", 1, rundir.MaxSteps, "`N` environment steps between evaluations (1000)")
 	flags.StringVar(&f.out, "out", "", "`DIR` directory of the run (runs/MAZE-PARAMS-SEED, with every -set before SEED)")
 	wholeNumber(flags, &f.threads, "threads", 1, 256, fmt.Sprintf("`N` threads; the results are the same for every number (one per CPU, at most 8: here %d)", f.threads))
-	wholeNumber(flags, &f.checkpoint, "checkpoint", 1, maxSteps, "`N` environment steps between checkpoints (5000 or 5 minutes, and at most 1 % of the time)")
+	wholeNumber(flags, &f.checkpoint, "checkpoint", 1, rundir.MaxSteps, "`N` environment steps between checkpoints (5000 or 5 minutes, and at most 1 % of the time)")
 	return flags
 }
 
@@ -88,7 +81,7 @@ func (f *trainFlags) shorthand(flags *flag.FlagSet, name, field, usage string) {
 	flags.Func(name, usage+"; short for -set "+field+"="+flagValue(usage), func(value string) error {
 		p := qta.Default()
 		if err := p.Set(field, value); err != nil {
-			return errors.New(bare(err))
+			return errors.New(words.Bare(err))
 		}
 		f.set = append(f.set, field+"="+value)
 		return nil
@@ -101,11 +94,11 @@ func flagValue(usage string) string { return strings.Split(usage, "`")[1] }
 // A session is the work of one process on a run.
 type session struct {
 	dir     string
-	record  *record
+	record  *rundir.Record
 	agent   *qta.Agent
 	printer *printer
-	timing  *os.File
-	figure5 *figure5
+	timing  rundir.Timing
+	figure5 *figure5.Figure
 
 	begin        time.Time
 	lastEval     int // step of the evaluation before, or of the begin
@@ -128,41 +121,39 @@ func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	agent, err := qta.NewAgent(qta.Params(id.Parameters), maze.Env().Sizes(), f.seed)
+	agent, err := qta.NewAgent(id.Params(), maze.Env().Sizes(), f.seed)
 	if err != nil {
-		return inputError{err}
+		return words.BadInput("%w", err)
 	}
 	defer func() { agent.Close() }()
 
-	unlock, found, err := claim(dir)
+	unlock, found, err := rundir.Claim(dir)
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	s := &session{dir: dir, agent: agent, savedStep: -1}
 	if found != nil {
-		if d := found.Run.differences(id); len(d) > 0 {
-			return badInput("%s holds another run: %s; name another directory with -out", dir, list(d))
+		if d := found.Run.Differences(id); len(d) > 0 {
+			return words.BadInput("%s holds another run: %s; name another directory with -out", dir, list(d))
 		}
 		id = found.Run // with the names it has had from the start
-		saved, err := loadAgent(dir, found, true, stderr)
+		saved, warning, err := rundir.LoadAgent(dir, found, true)
+		warn(stderr, warning)
 		if err != nil {
 			return err
 		}
 		if saved != nil {
 			agent.Close()
 			agent, s.agent, s.savedStep = saved, saved, saved.Steps()
-			warnOfKernel(stderr, found.Machine.Kernel, qta.KernelName())
+			warn(stderr, kernelChange(found.Machine.Kernel, qta.KernelName()))
 		}
 	}
-	s.record = &record{
-		Format: recordFormat, State: stateRunning, Run: id,
-		Limits:  limits{f.steps, f.stop},
-		Program: thisProgram(),
-		Machine: machine{runtime.GOOS, runtime.GOARCH, qta.KernelName(), f.threads},
-	}
+	s.record = rundir.NewRecord(id, rundir.Limits{Steps: f.steps, Stop: f.stop}, f.threads)
 	s.printer = newPrinter(stdout, f.steps, s.agent.Steps())
-	s.openFigure5(maze, stderr)
+	if err := s.openFigure5(); err != nil {
+		warn(stderr, fmt.Errorf("%w; Figure 5 begins anew", err))
+	}
 	if s.reached() {
 		return s.nothingToDo(found)
 	}
@@ -179,33 +170,34 @@ func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	return s.train(ctx, maze.Env(), maze.Env())
 }
 
-// warnOfKernel warns where a run changes between kernels that round
-// differently.
-func warnOfKernel(stderr io.Writer, before, now string) {
+// kernelChange returns a warning where a run changes between kernels that
+// round differently.
+func kernelChange(before, now string) error {
 	const portable = "generic"
 	if before != now && (before == portable || now == portable) {
-		fmt.Fprintf(stderr, "qta: warning: the run has used the %s kernel and goes on with the %s kernel, which rounds differently\n", before, now)
+		return fmt.Errorf("the run has used the %s kernel and goes on with the %s kernel, which rounds differently", before, now)
 	}
+	return nil
 }
 
 // describe returns what the flags describe: a maze, a run and its directory.
-func (f *trainFlags) describe() (*qta.Maze, identity, string, error) {
+func (f *trainFlags) describe() (*qta.Maze, rundir.Identity, string, error) {
 	maze, mazeName, err := findMaze(f.maze)
 	if err != nil {
-		return nil, identity{}, "", err
+		return nil, rundir.Identity{}, "", err
 	}
 	p, label, err := findParams(f.params, f.set)
 	if err != nil {
-		return nil, identity{}, "", err
+		return nil, rundir.Identity{}, "", err
 	}
 	if err := p.Validate(); err != nil {
-		return nil, identity{}, "", inputError{err}
+		return nil, rundir.Identity{}, "", words.BadInput("%w", err)
 	}
 	dir, err := f.directory(mazeName, label)
 	if err != nil {
-		return nil, identity{}, "", err
+		return nil, rundir.Identity{}, "", err
 	}
-	return maze, identity{qta.Version, mazeName, mapLines(maze), label, parameters(p), f.seed, f.eval, rollouts}, dir, nil
+	return maze, rundir.NewIdentity(mazeName, maze, label, p, f.seed, f.eval), dir, nil
 }
 
 // directory returns the run's directory.
@@ -215,7 +207,7 @@ func (f *trainFlags) directory(maze, label string) (string, error) {
 	}
 	name := fmt.Sprintf("%s-%s-%d", maze, label, f.seed)
 	if len(name) > 200 {
-		return "", badInput("the run's own name is %d bytes long, allowed are 200; name a directory with -out", len(name))
+		return "", words.BadInput("the run's own name is %d bytes long, allowed are 200; name a directory with -out", len(name))
 	}
 	return filepath.Join("runs", name), nil
 }
@@ -237,9 +229,9 @@ func (s *session) reached() bool {
 // nothingToDo ends a command whose limits are reached already. Where the last
 // process was killed between its last checkpoint and its end, it does what
 // was left.
-func (s *session) nothingToDo(found *record) error {
+func (s *session) nothingToDo(found *rundir.Record) error {
 	atEnd := s.agent.Steps() == s.record.Limits.Steps || s.agent.Steps() == s.agent.SolvedAt()
-	if atEnd && found.State != stateSolved && found.State != stateFinished {
+	if atEnd && found.State != rundir.Solved && found.State != rundir.Finished {
 		if err := s.writeEnd(); err != nil {
 			return err
 		}
@@ -254,19 +246,19 @@ func (s *session) nothingToDo(found *record) error {
 
 // open writes the files that a run has from its start.
 func (s *session) open(checkpoint int) error {
-	if err := replaceFile(s.path(recordFile), s.record.encode(), true); err != nil {
-		return inputError{err}
+	if err := s.record.Write(s.dir, true); err != nil {
+		return words.BadInput("%w", err)
 	}
 	if err := s.writeLog(false); err != nil {
 		return err
 	}
-	if !exists(s.path(pageFile)) {
+	if !files.Exists(filepath.Join(s.dir, rundir.PageFile)) {
 		if err := s.writePages(); err != nil {
 			return err
 		}
 	}
 	var err error
-	if s.timing, err = openTiming(s.dir); err != nil {
+	if s.timing, err = rundir.OpenTiming(s.dir); err != nil {
 		return err
 	}
 	now, step := time.Now(), s.agent.Steps()
@@ -305,10 +297,10 @@ func (s *session) train(ctx context.Context, env, evaluation qta.Env) error {
 		return s.fail(err)
 	}
 	switch s.record.State {
-	case stateStopped:
+	case rundir.Stopped:
 		s.printer.say("Stopped (%v) and saved: %s. The same command continues the run; its files are in %s.", err, s.story(), s.dir)
 		return errUnfinished
-	case stateSolved:
+	case rundir.Solved:
 		s.printer.say("Solved: %s. The agent, its log and all that is needed to repeat the run are in %s.", s.story(), s.dir)
 	default:
 		s.printer.say("The budget is used up: %s. The agent, its log and all that is needed to repeat the run are in %s.", s.story(), s.dir)
@@ -316,21 +308,11 @@ func (s *session) train(ctx context.Context, env, evaluation qta.Env) error {
 	return nil
 }
 
-// heldOut returns the success of rollouts that neither training nor the choice
-// of its end has seen.
-func (s *session) heldOut() (float64, error) {
-	m, err := qta.ParseMaze(s.record.Run.mapText())
-	if err != nil {
-		return 0, err
-	}
-	return s.agent.Evaluate(m.Env(), heldOutRollouts, s.record.Run.Seed)
-}
-
 // story tells what the run has reached.
 func (s *session) story() string {
-	steps := "after " + count(s.agent.Steps(), "environment step")
+	steps := "after " + words.Count(s.agent.Steps(), "environment step")
 	if at := s.agent.SolvedAt(); at > 0 {
-		reached := fmt.Sprintf("in maze %s all %d rollouts of an evaluation ended at the goal after %s", s.record.Run.Maze, s.record.Run.Rollouts, count(at, "environment step"))
+		reached := fmt.Sprintf("in maze %s all %d rollouts of an evaluation ended at the goal after %s", s.record.Run.Maze, s.record.Run.Rollouts, words.Count(at, "environment step"))
 		if at < s.agent.Steps() {
 			reached += fmt.Sprintf(", for the first time in %d", s.agent.Steps())
 		}
@@ -351,13 +333,6 @@ func (s *session) story() string {
 	return fmt.Sprintf("%s the best evaluation in maze %s, at step %d, has reached the goal in %.4g %% of its rollouts", steps, s.record.Run.Maze, best.Step, 100*best.Success)
 }
 
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
-}
-
 // stepped is called after every environment step.
 func (s *session) stepped() error {
 	now := time.Now()
@@ -374,34 +349,32 @@ func (s *session) evaluated(e qta.Evaluation) error {
 	rate := float64(e.Step-s.lastEval) / max(now.Sub(s.lastEvalTime).Seconds(), 1e-9)
 	s.lastEval, s.lastEvalTime = e.Step, now
 	s.printer.evaluated(e, rate)
-	if _, err := fmt.Fprintf(s.timing, "%d,%.3f,%.4g\n", e.Step, now.Sub(s.begin).Seconds(), rate); err != nil {
-		return fmt.Errorf("%s cannot be written: %w", s.path(timingFile), cause(err))
+	if err := s.timing.Add(e.Step, now.Sub(s.begin).Seconds(), rate); err != nil {
+		return err
 	}
-	s.figure5.take(s.agent)
-	for _, files := range []struct {
+	s.figure5.Take(s.agent)
+	for _, f := range []struct {
 		*cadence
 		write func() error
 	}{{&s.logs, func() error { return s.writeLog(false) }}, {&s.pages, s.writePages}} {
-		if begin := time.Now(); files.due(e.Step, begin) {
-			if err := files.write(); err != nil {
+		if begin := time.Now(); f.due(e.Step, begin) {
+			if err := f.write(); err != nil {
 				return err
 			}
-			files.done(e.Step, begin, time.Now())
+			f.done(e.Step, begin, time.Now())
 		}
 	}
 	return nil
 }
 
-func (s *session) path(name string) string { return filepath.Join(s.dir, name) }
-
 // save writes the checkpoint, and before it the snapshots that a run that
 // continues from it will not take again.
 func (s *session) save() error {
 	begin, step := time.Now(), s.agent.Steps()
-	if err := s.writeFigure5(true); err != nil {
+	if err := s.figure5.Save(s.dir, true); err != nil {
 		return err
 	}
-	if err := s.agent.SaveFile(s.path(agentFile)); err != nil {
+	if err := s.agent.SaveFile(filepath.Join(s.dir, rundir.AgentFile)); err != nil {
 		return err
 	}
 	s.savedStep = step
@@ -411,7 +384,11 @@ func (s *session) save() error {
 
 // writeLog makes log.csv equal the agent's evaluations.
 func (s *session) writeLog(durable bool) error {
-	return replaceFile(s.path(logFile), logText(s.agent.Params(), s.agent.Evaluations()), durable)
+	return rundir.WriteLog(s.dir, s.agent.Params(), s.agent.Evaluations(), durable)
+}
+
+func (s *session) outcome() *rundir.Outcome {
+	return &rundir.Outcome{Steps: s.agent.Steps(), HalfAt: s.agent.SuccessAt(rundir.Half), SolvedAt: s.agent.SolvedAt()}
 }
 
 // writeEnd writes the log and the record of a run whose agent is saved. The
@@ -422,34 +399,36 @@ func (s *session) writeEnd() error {
 	}
 	switch {
 	case !s.reached():
-		s.record.State = stateStopped
+		s.record.State = rundir.Stopped
 	case s.record.Limits.Stop == "solved" && s.agent.SolvedAt() > 0:
-		s.record.State = stateSolved
+		s.record.State = rundir.Solved
 	default:
-		s.record.State = stateFinished
+		s.record.State = rundir.Finished
 	}
-	s.record.Outcome = &outcome{Steps: s.agent.Steps(), HalfAt: s.agent.SuccessAt(half), SolvedAt: s.agent.SolvedAt(), Digest: s.agent.Digest()}
+	o := s.outcome()
+	o.Digest, s.record.Outcome = s.agent.Digest(), o
 	if s.reached() {
-		success, err := s.heldOut()
+		// Neither training nor the choice of its end has seen these rollouts.
+		success, err := s.agent.Evaluate(s.record.Run.NewMaze().Env(), heldOutRollouts, s.record.Run.Seed)
 		if err != nil {
 			return err
 		}
-		s.record.Outcome.HeldOut, s.record.Outcome.HeldOutRollouts = &success, heldOutRollouts
+		o.HeldOut, o.HeldOutRollouts = &success, heldOutRollouts
 	}
 	if err := s.writePages(); err != nil {
 		return err
 	}
-	return replaceFile(s.path(recordFile), s.record.encode(), true)
+	return s.record.Write(s.dir, true)
 }
 
 // fail notes a failure in the record, as far as that can be written, and adds
 // to err what remains of the run.
 func (s *session) fail(err error) error {
-	s.record.State = stateFailed
-	s.record.Outcome = &outcome{Steps: s.agent.Steps(), HalfAt: s.agent.SuccessAt(half), SolvedAt: s.agent.SolvedAt(), Message: bare(err)}
+	o := s.outcome()
+	o.Message, s.record.Outcome, s.record.State = words.Bare(err), o, rundir.Failed
 	s.writeLog(true) // of this and the next writes, err is the one to report
 	s.writePages()
-	replaceFile(s.path(recordFile), s.record.encode(), true)
+	s.record.Write(s.dir, true)
 	if s.savedStep < 0 {
 		return &runError{err, "there is no checkpoint yet in " + s.dir}
 	}
@@ -462,5 +441,25 @@ type runError struct {
 	left string
 }
 
-func (e *runError) Error() string { return bare(e.err) + "; " + e.left }
+func (e *runError) Error() string { return words.Bare(e.err) + "; " + e.left }
 func (e *runError) Unwrap() error { return e.err }
+
+// openFigure5 reads the snapshots of the run up to where its agent is. A file
+// that cannot be used is no reason not to train.
+func (s *session) openFigure5() (err error) {
+	s.figure5, err = figure5.Open(s.dir, s.record.Run)
+	s.figure5.ForgetAfter(s.agent.Steps())
+	return err
+}
+
+// writePages writes the files to look at.
+func (s *session) writePages() error {
+	if err := s.figure5.Save(s.dir, false); err != nil {
+		return err
+	}
+	list, err := page.Run{Record: s.record, Story: s.story(), Agent: s.agent, Figure5: s.figure5}.Files()
+	if err != nil {
+		return err
+	}
+	return files.WriteAll(s.dir, list)
+}

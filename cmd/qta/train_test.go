@@ -15,6 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"qta"
+	"qta/cmd/qta/internal/figure5"
+	"qta/cmd/qta/internal/files"
+	"qta/cmd/qta/internal/roomtest"
+	"qta/cmd/qta/internal/rundir"
 )
 
 // tiny are the flags of a run that takes milliseconds and is interrupted
@@ -25,18 +29,18 @@ var tiny = strings.Fields("-maze 1U5 -params small -set HiddenSize=8 -set Hidden
 func tinyRun(more ...string) []string { return append(append([]string{}, tiny...), more...) }
 
 // outcomeOf reads what has to be equal for equal runs.
-func outcomeOf(t *testing.T, dir string) (log string, o outcome) {
+func outcomeOf(t *testing.T, dir string) (log string, o rundir.Outcome) {
 	t.Helper()
-	r, err := readRecord(dir)
+	r, err := rundir.ReadRecord(dir)
 	if err != nil || r == nil || r.Outcome == nil {
 		t.Fatalf("%s: record %+v, error %v", dir, r, err)
 	}
-	return readFile(t, dir, logFile), *r.Outcome
+	return roomtest.Read(t, dir, rundir.LogFile), *r.Outcome
 }
 
 func stateOf(t *testing.T, dir string) string {
 	t.Helper()
-	r, err := readRecord(dir)
+	r, err := rundir.ReadRecord(dir)
 	if err != nil || r == nil {
 		t.Fatalf("%s: record %+v, error %v", dir, r, err)
 	}
@@ -49,7 +53,7 @@ func sameOutcome(t *testing.T, want, got string) {
 	wantLog, wantOutcome := outcomeOf(t, want)
 	gotLog, gotOutcome := outcomeOf(t, got)
 	if diff := cmp.Diff(wantLog, gotLog); diff != "" {
-		t.Errorf("%s differs in %s and %s (-want +got):\n%s", logFile, want, got, diff)
+		t.Errorf("%s differs in %s and %s (-want +got):\n%s", rundir.LogFile, want, got, diff)
 	}
 	if diff := cmp.Diff(wantOutcome, gotOutcome); diff != "" {
 		t.Errorf("outcome differs in %s and %s (-want +got):\n%s", want, got, diff)
@@ -88,7 +92,7 @@ func TestResume(t *testing.T) {
 	// Once per evaluation, with a changing number of threads and of
 	// checkpoints, and once before the first.
 	first := interrupted(t, 1, tinyRun("-steps", "100", "-out", "parts")...)
-	if first.code != exitUnfinished || first.errors != "" || stateOf(t, "parts") != stateStopped {
+	if first.code != exitUnfinished || first.errors != "" || stateOf(t, "parts") != rundir.Stopped {
 		t.Fatalf("exit code %d, stderr %q, state %q", first.code, first.errors, stateOf(t, "parts"))
 	}
 	for _, sentence := range []string{"Stopped (interrupt) and saved: after ", "The same command continues the run; its files are in parts."} {
@@ -132,11 +136,11 @@ func TestFinished(t *testing.T) {
 		t.Errorf("control characters in the output of no terminal:\n%q", out)
 	}
 	content := func() map[string]string {
-		files := map[string]string{}
-		for _, name := range []string{recordFile, logFile, timingFile, agentFile} {
-			files[name] = readFile(t, "run", name)
+		texts := map[string]string{}
+		for _, name := range []string{rundir.RecordFile, rundir.LogFile, rundir.TimingFile, rundir.AgentFile} {
+			texts[name] = roomtest.Read(t, "run", name)
 		}
-		return files
+		return texts
 	}
 	before := content()
 	for _, args := range [][]string{tinyRun("-steps", "40", "-out", "run"), tinyRun("-steps", "20", "-out", "run")} {
@@ -148,8 +152,8 @@ func TestFinished(t *testing.T) {
 		}
 	}
 	// A process that was killed after its last checkpoint left this to do.
-	writeFile(t, "run/run.json", strings.Replace(before[recordFile], stateFinished, stateRunning, 1))
-	writeFile(t, "run/log.csv", "")
+	roomtest.Write(t, "run/run.json", strings.Replace(before[rundir.RecordFile], rundir.Finished, rundir.Running, 1))
+	roomtest.Write(t, "run/log.csv", "")
 	mustRun(t, tinyRun("-steps", "40", "-out", "run")...)
 	if diff := cmp.Diff(before, content()); diff != "" {
 		t.Errorf("a run killed at its end was not completed (-want +got):\n%s", diff)
@@ -163,8 +167,8 @@ func TestFinished(t *testing.T) {
 func TestDefaultDirectory(t *testing.T) {
 	t.Chdir(t.TempDir())
 	args := strings.Fields("-maze maps/tiny.txt -params p.json -set Horizon=5 -seed 7 -steps 3")
-	writeFile(t, "maps/tiny.txt", "SG")
-	writeFile(t, "p.json", `{"HiddenSize": 8, "Batch": 16}`)
+	roomtest.Write(t, "maps/tiny.txt", "SG")
+	roomtest.Write(t, "p.json", `{"HiddenSize": 8, "Batch": 16}`)
 	out := mustRun(t, args...)
 	if dir := filepath.Join("runs", "tiny-p-Horizon=5-7"); !strings.Contains(out, dir) {
 		t.Errorf("output lacks %s:\n%s", dir, out)
@@ -182,8 +186,8 @@ func TestDefaultDirectory(t *testing.T) {
 
 func TestRefusal(t *testing.T) {
 	t.Chdir(t.TempDir())
-	writeFile(t, "1U5.txt", strings.Replace(strings.Split(mustRun(t, "maze", "1U5"), "\n\n")[0], ".", "#", 1))
-	writeFile(t, "same.txt", strings.Split(mustRun(t, "maze", "1U5"), "\n\n")[0])
+	roomtest.Write(t, "1U5.txt", strings.Replace(strings.Split(mustRun(t, "maze", "1U5"), "\n\n")[0], ".", "#", 1))
+	roomtest.Write(t, "same.txt", strings.Split(mustRun(t, "maze", "1U5"), "\n\n")[0])
 	mustRun(t, tinyRun("-steps", "10", "-out", "run")...)
 	tests := []struct {
 		more string
@@ -196,7 +200,7 @@ func TestRefusal(t *testing.T) {
 		{"-set HeadLoss=norm -set Discount=0.5", "Discount is 0.99 there, 0.5 here, HeadLoss is squared there, norm here"},
 		{"-seed 9 -eval 9 -set Batch=3 -set Slope=1", "Batch is 16 there, 3 here, and 1 more"},
 	}
-	before := readFile(t, "run", recordFile)
+	before := roomtest.Read(t, "run", rundir.RecordFile)
 	for _, test := range tests {
 		args := tinyRun("-steps", "20", "-out", "run")
 		got := command(t, append(args, strings.Fields(test.more)...)...)
@@ -204,27 +208,12 @@ func TestRefusal(t *testing.T) {
 			t.Errorf("%s: %+v, want exit code %d and %q", test.more, got, exitInput, test.want)
 		}
 	}
-	if after := readFile(t, "run", recordFile); after != before {
-		t.Errorf("a refusal changed %s", recordFile)
+	if after := roomtest.Read(t, "run", rundir.RecordFile); after != before {
+		t.Errorf("a refusal changed %s", rundir.RecordFile)
 	}
 	// The text of the map counts, whatever its name.
 	if got := mustRun(t, tinyRun("-steps", "11", "-out", "run", "-maze", "same.txt")...); !strings.Contains(got, "Continues after 10 ") {
 		t.Errorf("the same map under another name:\n%s", got)
-	}
-}
-
-func TestMapDifference(t *testing.T) {
-	a := identity{Maze: "x", Map: []string{"S.G", "###"}}
-	b := identity{Maze: "x", Map: []string{"S.G", "#.#"}}
-	c := identity{Maze: "x", Map: []string{"S.G"}}
-	if diff := cmp.Diff([]string{`the map of x has line 2 "###" there, "#.#" here`}, a.differences(b)); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"the map of x has 2 lines there, 1 here"}, a.differences(c)); diff != "" {
-		t.Error(diff)
-	}
-	if got := a.differences(a); len(got) != 0 {
-		t.Errorf("differences from itself: %q", got)
 	}
 }
 
@@ -234,17 +223,17 @@ func TestCheckpointFailure(t *testing.T) {
 	t.Chdir(t.TempDir())
 	mustRun(t, tinyRun("-steps", "60", "-out", "whole")...)
 	mustRun(t, tinyRun("-steps", "30", "-out", "run")...)
-	obstacle := filepath.Join("run", agentFile+temporary)
+	obstacle := filepath.Join("run", rundir.AgentFile+files.Temporary)
 	if err := os.Mkdir(obstacle, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, filepath.Join(obstacle, "x"), "")
+	roomtest.Write(t, filepath.Join(obstacle, "x"), "")
 	got := command(t, tinyRun("-steps", "60", "-checkpoint", "10", "-out", "run")...)
-	if got.code != exitFailure || !strings.Contains(got.errors, agentFile) || !strings.Contains(got.errors, "the checkpoint of step 30 is kept in run") || strings.Count(got.errors, "\n") != 1 {
-		t.Errorf("%+v, want exit code %d and a line that names %s", got, exitFailure, agentFile)
+	if got.code != exitFailure || !strings.Contains(got.errors, rundir.AgentFile) || !strings.Contains(got.errors, "the checkpoint of step 30 is kept in run") || strings.Count(got.errors, "\n") != 1 {
+		t.Errorf("%+v, want exit code %d and a line that names %s", got, exitFailure, rundir.AgentFile)
 	}
-	if state := stateOf(t, "run"); state != stateFailed {
-		t.Errorf("state %q, want %q", state, stateFailed)
+	if state := stateOf(t, "run"); state != rundir.Failed {
+		t.Errorf("state %q, want %q", state, rundir.Failed)
 	}
 	if err := os.RemoveAll(obstacle); err != nil {
 		t.Fatal(err)
@@ -255,15 +244,15 @@ func TestCheckpointFailure(t *testing.T) {
 
 func TestLogFailure(t *testing.T) {
 	t.Chdir(t.TempDir())
-	writeFile(t, filepath.Join("run", recordFile+temporary), "") // as a killed process leaves it
+	roomtest.Write(t, filepath.Join("run", rundir.RecordFile+files.Temporary), "") // as a killed process leaves it
 	mustRun(t, tinyRun("-steps", "10", "-out", "run")...)
-	for _, name := range []string{logFile + temporary, recordFile + temporary} {
+	for _, name := range []string{rundir.LogFile + files.Temporary, rundir.RecordFile + files.Temporary} {
 		obstacle := filepath.Join("run", name)
 		if err := os.Mkdir(obstacle, 0o777); err != nil {
 			t.Fatal(err)
 		}
 		got := command(t, tinyRun("-steps", "20", "-out", "run")...)
-		if got.code == exitDone || !strings.Contains(got.errors, strings.TrimSuffix(name, temporary)+" cannot be written") {
+		if got.code == exitDone || !strings.Contains(got.errors, strings.TrimSuffix(name, files.Temporary)+" cannot be written") {
 			t.Errorf("with %s in the way: %+v", name, got)
 		}
 		if err := os.Remove(obstacle); err != nil {
@@ -277,23 +266,23 @@ func TestDamagedAgent(t *testing.T) {
 	mustRun(t, tinyRun("-steps", "60", "-out", "whole")...)
 	mustRun(t, tinyRun("-steps", "20", "-out", "run")...)
 	mustRun(t, tinyRun("-steps", "30", "-out", "run")...)
-	path := filepath.Join("run", agentFile)
-	writeFile(t, path, readFile(t, path)[:100])
+	path := filepath.Join("run", rundir.AgentFile)
+	roomtest.Write(t, path, roomtest.Read(t, path)[:100])
 	got := command(t, tinyRun("-steps", "60", "-out", "run")...)
 	if got.code != exitDone || !strings.HasPrefix(got.errors, "qta: warning: ") || !strings.Contains(got.out, "Continues after 20 ") {
 		t.Errorf("a damaged agent: %+v, want a warning and the agent before", got)
 	}
 	sameOutcome(t, "whole", "run")
-	writeFile(t, path, "no agent")
-	writeFile(t, path+qta.Previous, "neither")
+	roomtest.Write(t, path, "no agent")
+	roomtest.Write(t, path+qta.Previous, "neither")
 	for _, args := range [][]string{tinyRun("-steps", "70", "-out", "run"), {"eval", "run"}} {
-		if got := command(t, args...); got.code != exitFailure || !strings.Contains(got.errors, agentFile) || strings.Count(got.errors, "\n") != 1 {
+		if got := command(t, args...); got.code != exitFailure || !strings.Contains(got.errors, rundir.AgentFile) || strings.Count(got.errors, "\n") != 1 {
 			t.Errorf("%v with both agents damaged: %+v", args, got)
 		}
 	}
 	// Another run's agent.
 	mustRun(t, tinyRun("-steps", "20", "-out", "other", "-seed", "2")...)
-	writeFile(t, path, readFile(t, "other", agentFile))
+	roomtest.Write(t, path, roomtest.Read(t, "other", rundir.AgentFile))
 	if got := command(t, tinyRun("-steps", "70", "-out", "run")...); got.code != exitFailure || !strings.Contains(got.errors, "belongs to another run") {
 		t.Errorf("another run's agent: %+v", got)
 	}
@@ -347,11 +336,8 @@ func TestNumbersGoneWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	s := &session{dir: ".", agent: a, figure5: newFigure5(m, p, 1000), printer: newPrinter(&out, 100, 0), savedStep: -1, record: &record{
-		Format: recordFormat, State: stateRunning,
-		Run:    identity{qta.Version, name, mapLines(m), "small", parameters(p), 1, 1000, rollouts},
-		Limits: limits{100, "never"},
-	}}
+	s := &session{dir: ".", agent: a, figure5: figure5.New(m, p, 1000), printer: newPrinter(&out, 100, 0), savedStep: -1, record: rundir.NewRecord(
+		rundir.NewIdentity(name, m, "small", p, 1, 1000), rundir.Limits{Steps: 100, Stop: "never"}, 1)}
 	if err := s.open(20); err != nil {
 		t.Fatal(err)
 	}
@@ -360,11 +346,11 @@ func TestNumbersGoneWrong(t *testing.T) {
 	if exitCode(err) != exitNumeric || !strings.Contains(err.Error(), "step 51") || !strings.Contains(err.Error(), "the checkpoint of step 40 is kept in .") {
 		t.Errorf("error %v with exit code %d", err, exitCode(err))
 	}
-	r, err := readRecord(".")
-	if err != nil || r.State != stateFailed || !strings.Contains(r.Outcome.Message, "step 51") {
+	r, err := rundir.ReadRecord(".")
+	if err != nil || r.State != rundir.Failed || !strings.Contains(r.Outcome.Message, "step 51") {
 		t.Errorf("record %+v, error %v", r, err)
 	}
-	kept, _, err := qta.LoadFile(agentFile)
+	kept, _, err := qta.LoadFile(rundir.AgentFile)
 	if err != nil || kept.Steps() != 40 {
 		t.Errorf("the kept agent: %v, error %v", kept, err)
 	}
@@ -436,15 +422,13 @@ func TestPrinter(t *testing.T) {
 	}
 }
 
-func TestWarnOfKernel(t *testing.T) {
+func TestKernelChange(t *testing.T) {
 	for _, test := range []struct {
 		before, now string
 		want        bool
 	}{{"avx512", "avx512", false}, {"avx512", "neon", false}, {"generic", "generic", false}, {"generic", "avx2", true}, {"avx2", "generic", true}} {
-		var out bytes.Buffer
-		warnOfKernel(&out, test.before, test.now)
-		if got := strings.HasPrefix(out.String(), "qta: warning: "); got != test.want {
-			t.Errorf("from %s to %s: output %q", test.before, test.now, out.String())
+		if warning := kernelChange(test.before, test.now); (warning != nil) != test.want {
+			t.Errorf("from %s to %s: warning %v", test.before, test.now, warning)
 		}
 	}
 }

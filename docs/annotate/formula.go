@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"html"
 	"strings"
@@ -21,18 +20,25 @@ import (
 //	cases{a & if b; c & d}    a case distinction, a row for each
 //	Σ, min and max            have their limits below and above
 
-// A formulaReader reads one formula.
-type formulaReader struct {
-	rest []rune
-}
+// A formulaReader reads what is left of one formula. What is wrong with it is a
+// panic with a formulaError, which formula returns.
+type formulaReader struct{ rest []rune }
+
+type formulaError string
 
 // formula returns a formula as a MathML element, displayed or in a line.
-func formula(notation string, display bool) (string, error) {
-	r := &formulaReader{rest: []rune(notation)}
-	body, _, err := r.row("")
-	if err != nil {
-		return "", fmt.Errorf("formula %q: %w", notation, err)
-	}
+func formula(notation string, display bool) (text string, err error) {
+	defer func() {
+		switch e := recover().(type) {
+		case nil:
+		case formulaError:
+			err = fmt.Errorf("formula %q: %s", notation, e)
+		default:
+			panic(e)
+		}
+	}()
+	r := &formulaReader{[]rune(notation)}
+	body, _ := r.row("")
 	block := ""
 	if display {
 		block = ` display="block"`
@@ -42,114 +48,11 @@ func formula(notation string, display bool) (string, error) {
 
 // peek returns the next sign after spaces, or 0.
 func (r *formulaReader) peek() rune {
-	for len(r.rest) > 0 && r.rest[0] == ' ' {
-		r.rest = r.rest[1:]
-	}
+	r.take(func(c rune) bool { return c == ' ' })
 	if len(r.rest) == 0 {
 		return 0
 	}
 	return r.rest[0]
-}
-
-// row reads up to one of the signs in ends, and over it, which it returns.
-func (r *formulaReader) row(ends string) (text string, end rune, err error) {
-	var b strings.Builder
-	for {
-		c := r.peek()
-		switch {
-		case c == 0 && ends == "":
-			return b.String(), 0, nil
-		case c == 0:
-			return "", 0, fmt.Errorf("a %s is missing", ends)
-		case strings.ContainsRune(ends, c):
-			r.rest = r.rest[1:]
-			return b.String(), c, nil
-		}
-		item, err := r.item()
-		if err != nil {
-			return "", 0, err
-		}
-		b.WriteString(item)
-	}
-}
-
-// item reads one thing with what stands below and above it.
-func (r *formulaReader) item() (string, error) {
-	base, limits, err := r.base()
-	if err != nil {
-		return "", err
-	}
-	var below, above string
-	for {
-		switch c := r.peek(); c {
-		case '\'':
-			r.rest = r.rest[1:]
-			base = element("mrow", base+`<mo lspace="0" rspace="0">′</mo>`) // small fonts lose it in an exponent
-		case '_', '^':
-			r.rest = r.rest[1:]
-			script, _, err := r.base()
-			if err != nil {
-				return "", err
-			}
-			if c == '_' {
-				below = script
-			} else {
-				above = script
-			}
-		default:
-			return scripts(base, below, above, limits), nil
-		}
-	}
-}
-
-// scripts puts what stands below and above a base in their places.
-func scripts(base, below, above string, limits bool) string {
-	sub, sup, both := "msub", "msup", "msubsup"
-	if limits {
-		sub, sup, both = "munder", "mover", "munderover"
-	}
-	switch {
-	case below == "" && above == "":
-		return base
-	case above == "":
-		return element(sub, base+below)
-	case below == "":
-		return element(sup, base+above)
-	}
-	return element(both, base+below+above)
-}
-
-func element(name, content string) string { return "<" + name + ">" + content + "</" + name + ">" }
-
-// base reads one thing and reports whether it has limits.
-func (r *formulaReader) base() (text string, limits bool, err error) {
-	c := r.peek()
-	switch {
-	case c == 0:
-		return "", false, errors.New("it ends too early")
-	case unicode.IsLetter(c) && c != 'Σ':
-		return r.name()
-	case unicode.IsDigit(c):
-		return element("mn", r.take(func(c rune) bool { return unicode.IsDigit(c) || c == '.' })), false, nil
-	}
-	r.rest = r.rest[1:]
-	switch c {
-	case '{':
-		text, _, err = r.row("}")
-		return element("mrow", text), false, err
-	case '(', '[', '⌊':
-		text, end, err := r.row(map[rune]string{'(': ")", '[': ")]", '⌊': "⌋"}[c])
-		return element("mrow", element("mo", string(c))+text+element("mo", string(end))), false, err
-	case 'Σ':
-		return "<mo>∑</mo>", true, nil
-	case '|':
-		return `<mo stretchy="false" lspace="0" rspace="0">|</mo>`, false, nil
-	case '-':
-		c = '−'
-	case '*':
-		c = '·'
-	}
-	return element("mo", html.EscapeString(string(c))), false, nil
 }
 
 // take reads the signs that belong to a word.
@@ -163,98 +66,142 @@ func (r *formulaReader) take(belongs func(rune) bool) string {
 	return word
 }
 
-// name reads a letter, a word, or a form with its arguments.
-func (r *formulaReader) name() (text string, limits bool, err error) {
-	if r.rest[0] > unicode.MaxASCII {
-		c := r.rest[0]
-		r.rest = r.rest[1:]
-		return element("mi", string(c)), false, nil
+// expect reads over one of some signs, and returns which.
+func (r *formulaReader) expect(signs string) rune {
+	c := r.peek()
+	if c == 0 || !strings.ContainsRune(signs, c) {
+		panic(formulaError("a " + signs + " is missing before \"" + string(r.rest) + "\""))
 	}
+	r.rest = r.rest[1:]
+	return c
+}
+
+// row reads up to one of the signs in ends, and over it, which it returns.
+func (r *formulaReader) row(ends string) (string, rune) {
+	var b strings.Builder
+	for {
+		c := r.peek()
+		if c == 0 && ends == "" {
+			return b.String(), 0
+		} else if c == 0 || strings.ContainsRune(ends, c) {
+			return b.String(), r.expect(ends)
+		}
+		b.WriteString(r.item())
+	}
+}
+
+// item reads one thing with what stands below and above it.
+func (r *formulaReader) item() string {
+	base, limits := r.base()
+	names := []string{"msub", "msup", "msubsup"}
+	if limits {
+		names = []string{"munder", "mover", "munderover"}
+	}
+	var scripts [2]string
+	which := 0
+	for {
+		switch c := r.peek(); c {
+		case '\'':
+			r.rest = r.rest[1:]
+			base = element("mrow", base+`<mo lspace="0" rspace="0">′</mo>`) // small fonts lose it in an exponent
+		case '_', '^':
+			r.rest = r.rest[1:]
+			k := strings.IndexRune("_^", c)
+			scripts[k], _ = r.base()
+			which |= k + 1
+		default:
+			if which == 0 {
+				return base
+			}
+			return element(names[which-1], base+scripts[0]+scripts[1])
+		}
+	}
+}
+
+func element(name, content string) string { return "<" + name + ">" + content + "</" + name + ">" }
+
+// base reads one thing and reports whether it has limits.
+func (r *formulaReader) base() (text string, limits bool) {
+	c := r.peek()
+	switch {
+	case c == 0:
+		panic(formulaError("it ends too early"))
+	case unicode.IsLetter(c) && c <= unicode.MaxASCII:
+		return r.name()
+	case unicode.IsDigit(c):
+		return element("mn", r.take(func(c rune) bool { return unicode.IsDigit(c) || c == '.' })), false
+	}
+	r.rest = r.rest[1:]
+	switch c {
+	case '{':
+		text, _ = r.row("}")
+		return element("mrow", text), false
+	case '(', '[', '⌊':
+		text, end := r.row(map[rune]string{'(': ")", '[': ")]", '⌊': "⌋"}[c])
+		return element("mrow", element("mo", string(c))+text+element("mo", string(end))), false
+	case 'Σ':
+		return "<mo>∑</mo>", true
+	case '|':
+		return `<mo stretchy="false" lspace="0" rspace="0">|</mo>`, false
+	case '-':
+		c = '−'
+	case '*':
+		c = '·'
+	}
+	if unicode.IsLetter(c) {
+		return element("mi", string(c)), false
+	}
+	return element("mo", html.EscapeString(string(c))), false
+}
+
+// name reads a word, or a form with its arguments.
+func (r *formulaReader) name() (text string, limits bool) {
 	word := r.take(func(c rune) bool { return c <= unicode.MaxASCII && unicode.IsLetter(c) })
 	switch word {
 	case "frac":
-		text, err = r.arguments(2)
-		return element("mfrac", text), false, err
+		return element("mfrac", r.argument()+r.argument()), false
 	case "sqrt":
-		text, err = r.arguments(1)
-		return element("msqrt", text), false, err
-	case "tilde", "bar":
-		text, err = r.arguments(1)
-		accent := map[string]string{"tilde": "~", "bar": "¯"}[word]
-		return `<mover accent="true">` + text + element("mo", accent) + "</mover>", false, err
+		return element("msqrt", r.argument()), false
+	case "tilde":
+		return `<mover accent="true">` + r.argument() + "<mo>~</mo></mover>", false
+	case "bar":
+		return `<mover accent="true">` + r.argument() + "<mo>¯</mo></mover>", false
 	case "text":
-		text, err = r.words()
-		return text, false, err
+		r.expect("{")
+		words := r.take(func(c rune) bool { return c != '}' })
+		r.expect("}")
+		return element("mtext", html.EscapeString(strings.ReplaceAll(words, " ", "\u00a0"))), false
 	case "cases":
-		text, err = r.cases()
-		return text, false, err
+		return r.cases(), false
 	case "min", "max", "log", "ln", "exp", "tanh":
-		space := ".17em"
-		if c := r.peek(); c == '(' || c == '[' || c == '_' {
+		space, c := ".17em", r.peek()
+		if c == '(' || c == '[' || c == '_' {
 			space = "0"
 		}
-		limits = r.peek() == '_'
-		return `<mo lspace="0" rspace="` + space + `" movablelimits="true">` + word + "</mo>", limits, nil
+		return `<mo lspace="0" rspace="` + space + `" movablelimits="true">` + word + "</mo>", c == '_'
 	}
-	return element("mi", word), false, nil
+	return element("mi", word), false
 }
 
-// open reads over a brace.
-func (r *formulaReader) open() error {
-	if r.peek() != '{' {
-		return fmt.Errorf("a { is missing before %q", string(r.rest))
-	}
-	r.rest = r.rest[1:]
-	return nil
-}
-
-// arguments reads n groups in braces.
-func (r *formulaReader) arguments(n int) (string, error) {
-	var b strings.Builder
-	for range n {
-		if err := r.open(); err != nil {
-			return "", err
-		}
-		text, _, err := r.row("}")
-		if err != nil {
-			return "", err
-		}
-		b.WriteString(element("mrow", text))
-	}
-	return b.String(), nil
-}
-
-// words reads a group in braces as it stands.
-func (r *formulaReader) words() (string, error) {
-	if err := r.open(); err != nil {
-		return "", err
-	}
-	words := r.take(func(c rune) bool { return c != '}' })
-	if r.peek() == 0 {
-		return "", errors.New("a } is missing")
-	}
-	r.rest = r.rest[1:]
-	return element("mtext", html.EscapeString(strings.ReplaceAll(words, " ", "\u00a0"))), nil
+// argument reads a group in braces.
+func (r *formulaReader) argument() string {
+	r.expect("{")
+	text, _ := r.row("}")
+	return element("mrow", text)
 }
 
 // cases reads the rows of a case distinction.
-func (r *formulaReader) cases() (string, error) {
-	if err := r.open(); err != nil {
-		return "", err
-	}
-	var rows, cells strings.Builder
+func (r *formulaReader) cases() string {
+	r.expect("{")
+	var rows, cells string
 	for {
-		cell, end, err := r.row("&;}")
-		if err != nil {
-			return "", err
-		}
-		cells.WriteString(element("mtd", cell))
+		cell, end := r.row("&;}")
+		cells += element("mtd", cell)
 		if end != '&' {
-			rows.WriteString(element("mtr", cells.String()))
-			cells.Reset()
+			rows, cells = rows+element("mtr", cells), ""
 		}
 		if end == '}' {
-			return element("mrow", `<mo stretchy="true">{</mo>`+element("mtable", rows.String())), nil
+			return element("mrow", `<mo stretchy="true">{</mo>`+element("mtable", rows))
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package draw
 
 import (
 	"bytes"
@@ -15,21 +15,21 @@ import (
 // The colours of an image by index: one that shows what is behind, one for
 // what is not a number, and the scale.
 const (
-	clear       = 0
+	transparent = 0
 	notANumber  = 1
 	firstColour = 2
 	colours     = 126
 )
 
-// viridis returns the palette of heat maps: between nine colours of
+// Viridis returns the palette of heat maps: between nine colours of
 // Matplotlib's map of this name, which grows lighter evenly and which
 // colour-blind readers can read.
-func viridis() color.Palette {
+func Viridis() color.Palette {
 	stops := [][3]float64{
 		{0x44, 0x01, 0x54}, {0x47, 0x2d, 0x7b}, {0x3b, 0x52, 0x8b}, {0x2c, 0x72, 0x8e}, {0x21, 0x91, 0x8c},
 		{0x28, 0xae, 0x80}, {0x5e, 0xc9, 0x62}, {0xad, 0xdc, 0x30}, {0xfd, 0xe7, 0x25},
 	}
-	p := color.Palette{clear: color.NRGBA{}, notANumber: color.NRGBA{0x80, 0x80, 0x80, 0xff}}
+	p := color.Palette{transparent: color.NRGBA{}, notANumber: color.NRGBA{0x80, 0x80, 0x80, 0xff}}
 	for i := range colours {
 		at := float64(i) / (colours - 1) * float64(len(stops)-1)
 		k := min(int(at), len(stops)-2)
@@ -41,69 +41,64 @@ func viridis() color.Palette {
 	return p
 }
 
-// A scale turns numbers into colours.
-type scale struct{ low, high float64 }
+// A Scale turns numbers into colours.
+type Scale struct{ Low, High float64 }
 
-// over widens the scale to hold the finite ones of xs.
-func (s scale) over(xs []float32) scale {
+// Over widens the scale to hold the finite ones of xs.
+func (s Scale) Over(xs []float32) Scale {
 	for _, x := range xs {
 		if v := float64(x); v-v == 0 {
-			s.low, s.high = min(s.low, v), max(s.high, v)
+			s.Low, s.High = min(s.Low, v), max(s.High, v)
 		}
 	}
 	return s
 }
 
-// nothing is the scale of no numbers.
-func nothing() scale { return scale{math.Inf(1), math.Inf(-1)} }
+// Nothing is the scale of no numbers.
+func Nothing() Scale { return Scale{math.Inf(1), math.Inf(-1)} }
 
-// colour returns the index of x's colour.
-func (s scale) colour(x float64) uint8 {
+// Colour returns the index of x's colour.
+func (s Scale) Colour(x float64) uint8 {
 	switch {
 	case x != x:
 		return notANumber
-	case !(s.high > s.low):
+	case !(s.High > s.Low):
 		return firstColour
 	}
-	f := (x - s.low) / (s.high - s.low)
+	f := (x - s.Low) / (s.High - s.Low)
 	return firstColour + uint8(math.Round(min(max(f, 0), 1)*(colours-1)))
 }
 
-// dataURI returns an image as the address of an embedded PNG.
-func dataURI(m image.Image) string {
+// Image draws m into a rectangle, each of its pixels as a rectangle.
+func (d *Drawing) Image(m image.Image, x, y, width, height float64) {
 	var b bytes.Buffer
 	e := png.Encoder{CompressionLevel: png.BestCompression}
 	if err := e.Encode(&b, m); err != nil {
 		panic(err) // a bytes.Buffer does not fail, and the image is not empty
 	}
-	return "data:image/png;base64," + base64.StdEncoding.EncodeToString(b.Bytes())
-}
-
-// image draws m into a rectangle, each of its pixels as a rectangle.
-func (d *drawing) image(m image.Image, x, y, width, height float64) {
-	d.add(`<image class="pixels" x="%v" y="%v" width="%v" height="%v" preserveAspectRatio="none" href="%s"/>`,
-		x, y, width, height, dataURI(m))
+	d.Add(`<image class="pixels" x="%v" y="%v" width="%v" height="%v" preserveAspectRatio="none" href="data:image/png;base64,%s"/>`,
+		x, y, width, height, base64.StdEncoding.EncodeToString(b.Bytes()))
 }
 
 // Heights of a colour bar's parts.
 const (
-	barHeight   = 8
-	barAltitude = barHeight + 30 // with numbers and unit
+	BarHeight   = 8
+	BarAltitude = BarHeight + 30 // with numbers and unit
 )
 
 // along returns where a number is on a bar from x to x+width.
-func (s scale) along(number, x, width float64) float64 {
-	if s.high > s.low {
-		x += width * (number - s.low) / (s.high - s.low)
+func (s Scale) along(number, x, width float64) float64 {
+	if s.High > s.Low {
+		x += width * (number - s.Low) / (s.High - s.Low)
 	}
 	return x
 }
 
 // barTicks returns as many numbers as stand apart below a bar, at most five,
 // and the centres of their texts, which stay within the picture.
-func barTicks(s scale, x, width, picture float64) (t ticks, centres []float64) {
+func barTicks(s Scale, x, width, picture float64) (t ticks, centres []float64) {
 	for most := 5; ; most-- {
-		t, centres = newTicks(s.low, s.high, most), nil
+		t, centres = newTicks(s.Low, s.High, most), nil
 		apart, end := true, math.Inf(-1)
 		for i, at := range t.at {
 			half := textWidth(t.texts[i]) / 2
@@ -117,29 +112,29 @@ func barTicks(s scale, x, width, picture float64) (t ticks, centres []float64) {
 	}
 }
 
-// bar draws the colours of s from x to x+width, with its numbers and their
+// Bar draws the colours of s from x to x+width, with its numbers and their
 // unit below.
-func (d *drawing) bar(s scale, unit string, x, y, width float64) {
-	if !(s.high >= s.low) {
-		d.text(x+width/2, y+barHeight+12, middle, "soft", "no number")
+func (d *Drawing) Bar(s Scale, unit string, x, y, width float64) {
+	if !(s.High >= s.Low) {
+		d.Text(x+width/2, y+BarHeight+12, Middle, "soft", "no number")
 		return
 	}
 	const pieces = 42
 	var palette color.Palette
-	all := viridis()
+	all := Viridis()
 	m := image.NewPaletted(image.Rect(0, 0, pieces, 1), nil)
 	for i := range pieces {
-		at := s.low + (s.high-s.low)*float64(i)/(pieces-1)
-		palette = append(palette, all[s.colour(at)])
+		at := s.Low + (s.High-s.Low)*float64(i)/(pieces-1)
+		palette = append(palette, all[s.Colour(at)])
 		m.Pix[i] = uint8(i)
 	}
 	m.Palette = palette
-	d.image(m, x, y, width, barHeight)
-	d.add(`<path class="frame" d="M%v %vh%vv%vh-%vz"/>`, x, y, width, float64(barHeight), width)
-	t, centres := barTicks(s, x, width, d.width)
+	d.Image(m, x, y, width, BarHeight)
+	d.Add(`<path class="frame" d="M%v %vh%vv%vh-%vz"/>`, x, y, width, BarHeight, width)
+	t, centres := barTicks(s, x, width, d.Width)
 	for i, at := range t.at {
-		d.add(`<path class="axis" d="M%v %vv3"/>`, s.along(at, x, width), y+barHeight)
-		d.text(centres[i], y+barHeight+13, middle, "soft", t.texts[i])
+		d.Add(`<path class="axis" d="M%v %vv3"/>`, s.along(at, x, width), y+BarHeight)
+		d.Text(centres[i], y+BarHeight+13, Middle, "soft", t.texts[i])
 	}
-	d.text(x+width/2, y+barHeight+26, middle, "soft", inUnits(unit, t.exp))
+	d.Text(x+width/2, y+BarHeight+26, Middle, "soft", inUnits(unit, t.exp))
 }

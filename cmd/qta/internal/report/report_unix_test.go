@@ -1,15 +1,16 @@
 //go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
 
-package main
+package report
 
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"syscall"
 	"testing"
 	"time"
+
+	"qta/cmd/qta/internal/paper"
 )
 
 // TestReportOfMany holds a report over a thousand runs to 5 s of a processor
@@ -22,10 +23,10 @@ func TestReportOfMany(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 3))
 	n := 0
 	for seed := uint64(1); n < 1000; seed++ {
-		for _, maze := range append(mazeNames(4, 15, 1, "x5"), mazeNames(1, 5, 1, "U5")...) {
-			for _, m := range methods()[:10] {
+		for _, maze := range paper.Mazes() {
+			for _, m := range paper.Methods()[:10] {
 				if n++; n <= 1000 {
-					synthetic(t, fmt.Sprintf("runs/%s-%s-%d", maze, m.name, seed), m, maze, seed, 1000*int(150*rng.Float64()), nil)
+					synthetic(t, fmt.Sprintf("runs/%s-%s-%d", maze, m.Name, seed), m, maze, seed, 1000*int(150*rng.Float64()), nil)
 				}
 			}
 		}
@@ -40,16 +41,12 @@ func TestReportOfMany(t *testing.T) {
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	sys, begin, clock := memory.Sys, used(), time.Now()
-	mustRun(t, "report", "runs", "-o", "page.html")
+	page := pageOf(t, of(t, "runs"))
 	took := used() - begin
 	wall := time.Since(clock)
 	runtime.ReadMemStats(&memory)
-	info, err := os.Stat("page.html")
-	if err != nil {
-		t.Fatal(err)
-	}
 	grown := (memory.Sys - sys) >> 20
-	t.Logf("%v of processor time, %v by the clock, %d MB more from the system, page of %d kB", took, wall, grown, info.Size()>>10)
+	t.Logf("%v of processor time, %v by the clock, %d MB more from the system, page of %d kB", took, wall, grown, len(page)>>10)
 	if took > 5*time.Second || grown > 200 {
 		t.Errorf("%v and %d MB, want at most 5 s and 200 MB", took, grown)
 	}

@@ -1,0 +1,247 @@
+// Package figure5 makes the paper's Figure 5 of a run: what an agent makes of
+// every point of its maze, at several times of its training. figure5.csv is the
+// figure's memory; what is drawn is drawn from the numbers as they stand in it,
+// so that a run that was interrupted draws the same.
+package figure5
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"qta"
+	"qta/cmd/qta/internal/files"
+	"qta/cmd/qta/internal/rundir"
+	"qta/cmd/qta/internal/words"
+)
+
+// A Figure is the figure of one run.
+type Figure struct {
+	Maze    *qta.Maze
+	params  qta.Params
+	every   int // environment steps between evaluations
+	lattice *qta.Lattice
+	index   []int       // of the reachable points in lattice
+	points  [][]float64 // these points
+	places  [][2]string // row and column of each, as in figure5.csv
+	Optimal []float32
+
+	Snapshots []Snapshot // by step
+	unsaved   bool       // figure5.csv may lack some of them after a loss of power
+}
+
+// A Snapshot is a row of the figure. Its slices have an element per point.
+type Snapshot struct {
+	step                          int
+	Value, Deviation, Probability []float32
+	Failure                       []float32 // absolute error of the value
+	Samples                       []int     // how often each point was drawn
+	text                          []byte    // its lines of figure5.csv
+}
+
+const (
+	sampledGoals = 200 // of each snapshot, as in the paper
+	latticeSize  = 10  // points per cell and axis, as in the optimal values
+
+	// mostPoints bounds the points, and with them the time of a snapshot:
+	// mazes of more than a hundred cells have fewer points per cell.
+	mostPoints = 10_000
+
+	// MostSnapshots bounds the rows.
+	MostSnapshots = 8
+)
+
+// New returns a figure without snapshots.
+func New(m *qta.Maze, p qta.Params, every int) *Figure {
+	free := strings.Count(m.String(), ".") + 2 // S and G
+	perCell := latticeSize
+	for perCell > 1 && free*perCell*perCell > mostPoints {
+		perCell--
+	}
+	f := &Figure{Maze: m, params: p, every: every, lattice: m.Hops(perCell), unsaved: true}
+	for k, hops := range f.lattice.Hops {
+		if hops >= 0 {
+			point := f.lattice.Point(k)
+			f.index = append(f.index, k)
+			f.points = append(f.points, point[:])
+			f.places = append(f.places, [2]string{fmt.Sprintf("%.6g", point[0]), fmt.Sprintf("%.6g", point[1])})
+			f.Optimal = append(f.Optimal, float32(qta.OptimalValue(p.Discount, hops)))
+		}
+	}
+	return f
+}
+
+// Take adds a snapshot of an agent.
+func (f *Figure) Take(a *qta.Agent) {
+	f.ForgetAfter(a.Steps() - 1)
+	start, goal := f.Maze.Start(), f.Maze.Goal()
+	survey := a.Survey(start[:], goal[:], f.points, sampledGoals)
+	s := f.blank()
+	s.step = a.Steps()
+	for i := range f.points { // to the digits that figure5.csv has
+		s.Value[i], s.Deviation[i], s.Probability[i] = float32(survey.Value[i]), float32(survey.Deviation[i]), float32(survey.Probability[i])
+	}
+	for _, k := range survey.Samples {
+		s.Samples[k]++
+	}
+	f.complete(&s)
+	f.Snapshots = append(f.Snapshots, s)
+	f.thin()
+	f.unsaved = true
+}
+
+func (f *Figure) blank() Snapshot {
+	n := len(f.points)
+	return Snapshot{Value: make([]float32, n), Deviation: make([]float32, n), Probability: make([]float32, n), Failure: make([]float32, n), Samples: make([]int, n)}
+}
+
+// complete sets what follows from the other numbers of s.
+func (f *Figure) complete(s *Snapshot) {
+	float := func(x float32) string { return strconv.FormatFloat(float64(x), 'g', -1, 32) }
+	rows := make([][]string, len(f.points))
+	for i, at := range f.places {
+		s.Failure[i] = float32(math.Abs(float64(s.Value[i] - f.Optimal[i])))
+		rows[i] = []string{strconv.Itoa(s.step), at[0], at[1], float(s.Value[i]), float(f.Optimal[i]), float(s.Failure[i]),
+			float(s.Deviation[i]), float(s.Probability[i]), strconv.Itoa(s.Samples[i])}
+	}
+	s.text = files.CSV(rows)
+}
+
+// ForgetAfter drops the snapshots after a step.
+func (f *Figure) ForgetAfter(step int) {
+	for n := len(f.Snapshots); n > 0 && f.Snapshots[n-1].step > step; n-- {
+		f.Snapshots = f.Snapshots[:n-1]
+		f.unsaved = true
+	}
+}
+
+// thin keeps the latest snapshot and before it those of evaluations 1, 2, 4, 8
+// and so on, as learning is fast at first; of too many the first are dropped.
+// Which are kept depends on the latest alone.
+func (f *Figure) thin() {
+	var kept []Snapshot
+	for i, s := range f.Snapshots {
+		n := s.step / f.every
+		if i == len(f.Snapshots)-1 || s.step%f.every == 0 && n&(n-1) == 0 {
+			kept = append(kept, s)
+		}
+	}
+	f.Snapshots = kept[max(0, len(kept)-MostSnapshots):]
+}
+
+// Deviation returns the name of the uncertainty and its unit.
+func (f *Figure) Deviation() (name, unit string) {
+	switch p := f.params; {
+	case p.Uncertainty == "pun":
+		return "head deviation", "cell"
+	case p.Uncertainty == "q":
+		return "uncertainty", "reward"
+	case p.Uncertainty == "ensemble" && p.EnsembleScore == "variance":
+		return "uncertainty", "cell^2"
+	}
+	return "uncertainty", "cell"
+}
+
+// header returns the first line of figure5.csv.
+func (f *Figure) header() string {
+	_, unit := f.Deviation()
+	return "step[environment steps],row[cell],col[cell],value[reward],optimal[reward],abs_error[reward]," +
+		"deviation[" + unit + "],probability[fraction],samples[count]\n"
+}
+
+// Save writes figure5.csv, unless it is safe already.
+func (f *Figure) Save(dir string, durable bool) error {
+	if !f.unsaved {
+		return nil
+	}
+	f.unsaved = !durable
+	return files.Write(filepath.Join(dir, rundir.Figure5Store), f.encode(), durable)
+}
+
+func (f *Figure) encode() []byte {
+	b := []byte(f.header())
+	for _, s := range f.Snapshots {
+		b = append(b, s.text...)
+	}
+	return b
+}
+
+// maxStore bounds the figure5.csv that is read, in bytes: one with as many
+// snapshots and points as there can be is smaller.
+const maxStore = 32 << 20
+
+// Open returns the figure of a run directory as figure5.csv has it, or
+// without snapshots where there is none or, beside an error, one that cannot be
+// used.
+func Open(dir string, id rundir.Identity) (*Figure, error) {
+	f := New(id.NewMaze(), id.Params(), id.EvalEvery)
+	path := filepath.Join(dir, rundir.Figure5Store)
+	data, err := files.Read(path, maxStore)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, nil
+	} else if err != nil {
+		return f, fmt.Errorf("%s cannot be read: %w", path, err)
+	}
+	if err := f.decode(data); err != nil {
+		return f, words.BadInput("%s is damaged: %w", path, err)
+	}
+	return f, nil
+}
+
+// decode reads figure5.csv. On an error f has no snapshots.
+func (f *Figure) decode(data []byte) error {
+	f.Snapshots, f.unsaved = nil, true
+	if !bytes.HasPrefix(data, []byte(f.header())) {
+		return errors.New("line 1: want " + strings.TrimSuffix(f.header(), "\n"))
+	}
+	rows, err := files.Rows(data)
+	if err != nil {
+		return err
+	}
+	n, last := len(f.points), 0
+	if rows = rows[1:]; len(rows)%n != 0 {
+		return fmt.Errorf("line %d: the last snapshot ends here, want %d points", len(rows)+1, n)
+	}
+	snapshots := make([]Snapshot, len(rows)/n)
+	for k := range snapshots {
+		s := f.blank()
+		for i := range n {
+			if line := k*n + i; !f.read(&s, i, rows[line]) {
+				return fmt.Errorf("line %d: want point %s,%s of a snapshot, as nine numbers", line+2, f.places[i][0], f.places[i][1])
+			}
+		}
+		if s.step <= last {
+			return fmt.Errorf("line %d: step %d, want one after %d", k*n+2, s.step, last)
+		}
+		f.complete(&s)
+		snapshots[k], last = s, s.step
+	}
+	f.Snapshots, f.unsaved = snapshots, false
+	return nil
+}
+
+// read reads the fields of point i.
+func (f *Figure) read(s *Snapshot, i int, fields []string) bool {
+	ok := [2]string(fields[1:3]) == f.places[i]
+	float := func(k int) float32 {
+		x, err := strconv.ParseFloat(fields[k], 32)
+		ok = ok && err == nil
+		return float32(x)
+	}
+	whole := func(k int) int {
+		n, err := strconv.Atoi(fields[k])
+		ok = ok && err == nil && n >= 0
+		return n
+	}
+	if i == 0 {
+		s.step = whole(0)
+	}
+	ok = ok && whole(0) == s.step
+	s.Value[i], s.Deviation[i], s.Probability[i], s.Samples[i] = float(3), float(6), float(7), whole(8)
+	return ok
+}

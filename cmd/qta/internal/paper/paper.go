@@ -1,0 +1,246 @@
+// Package paper knows the paper's section 4: its figures, their methods as
+// changes of parameters, and their numbers, of which data/README.md says how
+// they were read.
+package paper
+
+import (
+	_ "embed"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"qta"
+	"qta/cmd/qta/internal/files"
+	"qta/cmd/qta/internal/rundir"
+)
+
+//go:embed data/paper-figures.csv
+var figuresCSV string
+
+//go:embed data/paper-figure4.csv
+var figure4CSV string
+
+// A Method is a curriculum, estimator or kind of replay that the paper
+// compares, as changes of a parameter set.
+type Method struct {
+	Name string
+	Set  []string // values for -set
+}
+
+// The methods.
+var (
+	QTA       = Method{"QTA", nil}
+	MEGA      = Method{"MEGA", []string{"Curriculum=mega"}}
+	VDS       = Method{"VDS", []string{"Curriculum=vds"}}
+	HER       = Method{"HER", []string{"Curriculum=her"}}
+	Random    = Method{"random goals", []string{"Curriculum=random"}}
+	PER       = Method{"QTA + PER", []string{"Replay=per"}}
+	TD        = Method{"QTA + TD-PER", []string{"Replay=td"}}
+	Q         = Method{"Q-value disagreement", []string{"Uncertainty=q"}}
+	Bootstrap = Method{"bootstrapped Q", []string{"Uncertainty=bootstrap"}}
+	Ensemble  = Method{"deep ensembles", []string{"Uncertainty=ensemble"}}
+	Noise1    = Method{"noise 0.01", []string{"UncertaintyNoise=0.01"}}
+	Noise3    = Method{"noise 0.03", []string{"UncertaintyNoise=0.03"}}
+	Noise5    = Method{"noise 0.05", []string{"UncertaintyNoise=0.05"}}
+)
+
+// Methods returns all of them.
+func Methods() []Method {
+	return []Method{QTA, MEGA, VDS, HER, Random, PER, TD, Q, Bootstrap, Ensemble, Noise1, Noise3, Noise5}
+}
+
+// A Figure is one of the paper's.
+type Figure struct {
+	Number, About string
+	Stop          string // -stop of its runs
+	Panels        []Panel
+}
+
+// A Panel is one picture of a figure.
+type Panel struct {
+	Name  string // of the picture in paper-figures.csv
+	Title string
+	Mazes []string
+	Lines []Line
+}
+
+// A Line is a method and the name of its series in the paper's numbers.
+type Line struct {
+	Method Method
+	Series string
+}
+
+// Mazes returns all mazes of the paper.
+func Mazes() []string { return append(mazeNames(4, 15, 1, "x5"), mazeNames(1, 5, 1, "U5")...) }
+
+func mazeNames(from, to, step int, suffix string) (names []string) {
+	for n := from; n <= to; n += step {
+		names = append(names, strconv.Itoa(n)+suffix)
+	}
+	return names
+}
+
+// Figure5Maze is the maze of Figure 5.
+const Figure5Maze = "12x5"
+
+// noiseMaze is the maze of Figure 4.
+//
+// Reading: the paper does not say which; this is that of Figure 5.
+const noiseMaze = Figure5Maze
+
+// Figures returns the paper's figures.
+func Figures() []Figure {
+	m, even, waves := mazeNames(4, 15, 1, "x5"), mazeNames(4, 14, 2, "x5"), mazeNames(1, 5, 1, "U5")
+	curricula := []Line{{QTA, "QTA"}, {MEGA, "MEGA"}, {VDS, "VDS"}}
+	return []Figure{
+		{"2", "QTA, MEGA and VDS. Of HER the text says that it solves no maze: add lines with -set Curriculum=her to see.", "solved", []Panel{
+			{"2L", "Figure 2, left: M-mazes", m, curricula},
+			{"2R", "Figure 2, right: square-wave mazes", waves, curricula}}},
+		{"3", "prioritised replay, by uncertainty and by TD error", "solved", []Panel{
+			{"3L", "Figure 3, left: replay by uncertainty", m, []Line{{QTA, "QTA"}, {PER, "QTA+PER"}}},
+			{"3R", "Figure 3, right: replay by TD error", even, []Line{{QTA, "QTA"}, {TD, "QTA+TD-PER"}}}}},
+		{"4", "noise on the uncertainty. The paper does not name the maze; " + noiseMaze + " is a reading.", "never", []Panel{
+			{"4", "Figure 4: noise on the uncertainty", []string{noiseMaze}, []Line{
+				{QTA, "sigma=0"}, {Noise1, "sigma=0.01"}, {Noise3, "sigma=0.03"}, {Noise5, "sigma=0.05"}}}}},
+		{"5", "one agent over time; the picture is figure5.svg in its run directory.", "never", []Panel{
+			{"5", "Figure 5", []string{Figure5Maze}, []Line{{QTA, ""}}}}},
+		{"6", "estimates of uncertainty: disagreement of Q-values, bootstrapped Q-networks, deep ensembles", "solved", []Panel{
+			{"6L", "Figure 6, left: disagreement of Q-values", m, []Line{{QTA, "QTA"}, {Q, "QTA+Qval"}}},
+			{"6R", "Figure 6, right: critic ensembles", m, []Line{{QTA, "PUN"}, {Bootstrap, "BootstrappedDQN"}, {Ensemble, "DeepEnsembles"}}}}},
+	}
+}
+
+// Recognise returns the method that p has, and the name of the parameter set
+// that the method is applied to: of all presets, with QTA's curriculum, and
+// methods those that leave the fewest other changes, which become part of the
+// name.
+func Recognise(p qta.Params) (m Method, setting string) {
+	p = Effective(p)
+	best := math.MaxInt
+	for _, preset := range qta.Presets() {
+		for _, candidate := range Methods() {
+			q := preset.Params
+			q.Curriculum = "qta" // the presets mega and vds imply a method
+			q = Effective(candidate.Apply(q))
+			if n := rundir.Differing(q, p); n < best {
+				best, m = n, candidate
+				setting = strings.Join(append([]string{preset.Name}, rundir.Changes(q, p)...), " ")
+			}
+		}
+	}
+	return m, setting
+}
+
+// Apply returns p with the method's changes.
+func (m Method) Apply(p qta.Params) qta.Params {
+	for _, change := range m.Set {
+		name, value, _ := strings.Cut(change, "=")
+		if err := p.Set(name, value); err != nil {
+			panic(err) // the table above is wrong
+		}
+	}
+	return p
+}
+
+// Effective returns p with those fields at their defaults that have no effect
+// beside the others, so that runs that compute the same have the same name.
+func Effective(p qta.Params) qta.Params {
+	standard := qta.Default()
+	if p.Uncertainty != "q" {
+		p.QSwapped = standard.QSwapped
+	}
+	if p.Uncertainty != "bootstrap" {
+		p.BootstrapForm = standard.BootstrapForm
+	}
+	if p.Uncertainty != "ensemble" {
+		p.EnsembleScore = standard.EnsembleScore
+	}
+	if p.Replay != "td" {
+		p.TDPriority = standard.TDPriority
+	}
+	if p.Curriculum != "vds" {
+		p.VDSForm = standard.VDSForm
+	}
+	return p
+}
+
+// A Point is a point of Figures 2, 3 and 6, in environment steps.
+type Point struct {
+	Panel, Series, Maze string
+	Mean, Deviation     float64
+	Scaled              bool // VDS as if its printed indices counted evaluations 2500 steps apart
+}
+
+// Method returns the method of the point's series, or "" where there is none.
+func (p *Point) Method() string {
+	for _, f := range Figures() {
+		for _, panel := range f.Panels {
+			for _, m := range panel.Lines {
+				if m.Series == p.Series {
+					return m.Method.Name
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// Points returns the points of Figures 2, 3 and 6. Means are printed in the
+// index k of an evaluation, 1000 (k + 1) steps, except in 6R. Those of VDS come
+// twice, also as 2500 (k + 1).
+func Points() []Point {
+	var points []Point
+	for _, row := range rows(figuresCSV) {
+		p := Point{Panel: row[0], Series: row[1], Maze: row[2], Mean: 1000 * number(row[4]), Deviation: 1000 * number(row[5])}
+		if p.Panel != "6R" {
+			p.Mean += 1000
+		}
+		points = append(points, p)
+		if p.Series == "VDS" {
+			p.Mean, p.Deviation, p.Scaled = 2.5*p.Mean, 2.5*p.Deviation, true
+			points = append(points, p)
+		}
+	}
+	return points
+}
+
+// A Success is a point of Figure 4: mean success after so many environment
+// steps.
+type Success struct{ Step, Success float64 }
+
+// Curves returns the curves of Figure 4 by series. Its index counts from the
+// first evaluation.
+func Curves() map[string][]Success {
+	curves := map[string][]Success{}
+	for _, row := range rows(figure4CSV) {
+		curves[row[1]] = append(curves[row[1]], Success{1000*number(row[2]) + 1000, number(row[3])})
+	}
+	return curves
+}
+
+// rows returns the rows of one of the files above without its header.
+func rows(text string) [][]string {
+	table, err := files.Rows([]byte(text))
+	if err != nil {
+		panic(fmt.Sprintf("embedded data: %v", err))
+	}
+	return table[1:]
+}
+
+func number(text string) float64 {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		panic(fmt.Sprintf("embedded data: %v", err))
+	}
+	return x
+}
+
+// PathLength returns the path length of a maze of the paper.
+func PathLength(name string) int {
+	m, err := qta.NewMaze(name)
+	if err != nil {
+		panic(err)
+	}
+	return m.PathLength()
+}

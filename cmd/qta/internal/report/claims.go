@@ -1,0 +1,421 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/exp/stats"
+
+	"qta/cmd/qta/internal/figure5"
+	"qta/cmd/qta/internal/files"
+	"qta/cmd/qta/internal/paper"
+	"qta/cmd/qta/internal/rundir"
+	"qta/cmd/qta/internal/statistics"
+	"qta/cmd/qta/internal/words"
+)
+
+// This file holds the claims of the paper's section 4 against runs. Every
+// verdict comes with its test and with the interval of what was measured: a
+// claim that few runs cannot decide is left open.
+
+// A claim is one of the paper's, with what the runs say of it.
+type claim struct {
+	Place, Text string
+	judgement
+}
+
+// A judgement is a verdict, with the test and what was measured.
+type judgement struct{ Verdict, Test, Width string }
+
+// The verdicts.
+const (
+	holds     = "holds"
+	fails     = "does not hold"
+	undecided = "not enough runs"
+)
+
+const (
+	significance = 0.05
+
+	// material is the ratio of steps below which two methods count as equal:
+	// a claim of a difference does not hold, and one of no difference holds,
+	// where the interval ends below it.
+	material = 1.25
+)
+
+// claims judges all claims by the runs of a setting.
+func (s *setting) claims() []claim {
+	const (
+		results, replay, noise, critics = "main results", "prioritised replay", "verification", "critic networks"
+		values, estimates               = "Q value disagreement", "estimation techniques"
+	)
+	claims := []claim{
+		{"baselines", "HER reaches the goal in no maze.", s.never(paper.HER)},
+		{results, "QTA needs significantly fewer steps than MEGA.", s.fewer(paper.QTA, paper.MEGA, true)},
+		{results, "MEGA approaches QTA as the horizon grows.", s.trend(paper.QTA, paper.MEGA, -1)},
+		{results, "QTA needs fewer steps than VDS.", s.fewer(paper.QTA, paper.VDS, true)},
+		{results, "VDS is competitive at first and becomes less sample efficient with longer mazes.", s.trend(paper.QTA, paper.VDS, 1)},
+		{results, "VDS fails to solve many environments.", s.unsolved(paper.VDS)},
+		{results, "All algorithms perform much worse on square-wave mazes.", s.waves()},
+		{replay, "Prioritising by uncertainty accelerates learning.", s.fewer(paper.PER, paper.QTA, true)},
+		{replay, "It does so especially in longer mazes.", s.trend(paper.PER, paper.QTA, 1)},
+		{replay, "Prioritising by TD error offers no significant benefit.", s.fewer(paper.TD, paper.QTA, false)},
+		{noise, "Performance suffers with noise 0.01 on the uncertainty.", s.noise(paper.Noise1)},
+		{noise, "Performance suffers with noise 0.03 on the uncertainty.", s.noise(paper.Noise3)},
+		{noise, "Performance suffers with noise 0.05 on the uncertainty.", s.noise(paper.Noise5)},
+		{noise, "It collapses with noise of 0.05.", s.collapse(paper.Noise5)},
+	}
+	x := s.mapNumbers()
+	for i, c := range [mapNumbers]struct{ text, what string }{
+		{"The values grow over time.", "change of the mean value"},
+		{"The values' error falls over time.", "fall of the mean absolute error"},
+		{"The error is greater further from the start.", "correlation of error and distance, at the end"},
+		{"Probabilities of goals follow the heads' deviation.", "correlation of probability and deviation, mean over time"},
+		{"Sampled goals are far from the start.", "how much lower the optimal value is at sampled goals than at all points, mean over time"},
+	} {
+		claims = append(claims, claim{critics, c.text, positive(c.what, x[i])})
+	}
+	return append(claims,
+		claim{values, "Disagreement of Q-values is a worse estimator than PUN.", s.fewer(paper.QTA, paper.Q, true)},
+		claim{estimates, "PUN is better than bootstrapped Q-networks.", s.fewer(paper.QTA, paper.Bootstrap, true)},
+		claim{estimates, "PUN is better than deep ensembles.", s.fewer(paper.QTA, paper.Ensemble, true)})
+}
+
+// noTest is the test of a claim that no run speaks of.
+const noTest = "none"
+
+func silent(why string) judgement { return judgement{undecided, noTest, why} }
+
+func verdict(yes, no bool) string {
+	switch {
+	case yes:
+		return holds
+	case no:
+		return fails
+	}
+	return undecided
+}
+
+// A contrast is two methods held against each other in several mazes.
+type contrast struct {
+	strata []statistics.Stratum
+	mazes  []string
+}
+
+// add adds a maze, by its name.
+func (c *contrast) add(maze string, a, b []float64) {
+	c.strata, c.mazes = append(c.strata, statistics.Stratum{A: a, B: b}), append(c.mazes, maze)
+}
+
+// smallest returns how many runs the smallest sample has.
+func (c *contrast) smallest() int {
+	n := math.MaxInt
+	for _, s := range c.strata {
+		n = min(n, len(s.A), len(s.B))
+	}
+	return n
+}
+
+// where names the mazes.
+func (c *contrast) where() string {
+	if n := len(c.mazes); n > 6 {
+		return fmt.Sprintf("%d mazes from %s to %s", n, c.mazes[0], c.mazes[n-1])
+	}
+	return strings.Join(c.mazes, ", ")
+}
+
+// test returns the mean difference of the strata, its interval, whether it is
+// significant, and that test in words.
+func (c *contrast) test(where, what string) (d float64, r statistics.Interval, significant bool, text string) {
+	test := statistics.Permutation(c.strata)
+	text = fmt.Sprintf("%s, permutation test of the %s: p %s; at best %s with these numbers of runs", where, what, pValue(test.P), pValue(test.Smallest))
+	return statistics.MeanDifference(c.strata), statistics.StrataRange(c.strata, statistics.MeanDifference), test.P <= significance, text
+}
+
+// atLeast says how many runs there are.
+func (c *contrast) atLeast() string {
+	text := fmt.Sprintf("at least %s of each in a maze", words.Count(c.smallest(), "run"))
+	if c.smallest() < statistics.EnoughRuns {
+		text += ", too few for this interval: it is too narrow"
+	}
+	return text
+}
+
+func pValue(p float64) string {
+	if p < 0.001 {
+		return "below 0.001"
+	}
+	return fmt.Sprintf("%.3f", p)
+}
+
+// ratio judges a claim about the ratio of two methods' steps, of which the
+// strata are the logarithms: that it is above one, or that it is not.
+func (c *contrast) ratio(where, what string, above bool) judgement {
+	if len(c.strata) == 0 {
+		return silent("no maze has ended runs of both")
+	}
+	d, r, significant, test := c.test(where, "logarithms")
+	more := significant && d > 0
+	tight := c.smallest() >= statistics.EnoughRuns && math.Exp(r.High) < material
+	j := judgement{verdict(more, significant || tight), test, fmt.Sprintf("%s: %.2f, 95 %% interval %.2f to %.2f; %s",
+		what, math.Exp(d), math.Exp(r.Low), math.Exp(r.High), c.atLeast())}
+	if !above {
+		j.Verdict = verdict(tight && !more, more)
+	}
+	return j
+}
+
+// both holds the logarithms of two methods' steps against each other, in every
+// maze where both have ended runs. Lengths are those of the mazes.
+func (s *setting) both(a, b paper.Method, families string) (c contrast, lengths []float64) {
+	for _, maze := range s.mazes {
+		x, y := s.group(maze, a), s.group(maze, b)
+		if x != nil && y != nil && strings.Contains(families, x.family) {
+			c.add(maze, x.logs(), y.logs())
+			lengths = append(lengths, float64(x.Length))
+		}
+	}
+	return c, lengths
+}
+
+// fewer judges the claim that a needs fewer steps than b, or that it does not.
+func (s *setting) fewer(a, b paper.Method, does bool) judgement {
+	c, _ := s.both(a, b, "M U other")
+	return c.ratio(c.where(), fmt.Sprintf("steps of %s / steps of %s", b.Name, a.Name), does)
+}
+
+// trend judges a claim about how the ratio of b's steps to a's changes with
+// the path length: that it grows, or with a sign of -1 that it shrinks.
+func (s *setting) trend(a, b paper.Method, sign float64) judgement {
+	c, lengths := s.both(a, b, "M")
+	if u, l := s.both(a, b, "U"); len(l) > len(lengths) {
+		c, lengths = u, l
+	}
+	if len(lengths) < 2 {
+		return silent("no two mazes of a kind with ended runs of both")
+	}
+	perTen := func(strata []statistics.Stratum) float64 {
+		y := make([]float64, len(strata))
+		for i := range strata {
+			y[i] = strata[i].Difference()
+		}
+		return 10 * statistics.Slope(lengths, y)
+	}
+	r := statistics.StrataRange(c.strata, perTen)
+	low, high := min(sign*r.Low, sign*r.High), max(sign*r.Low, sign*r.High)
+	enough := c.smallest() >= statistics.EnoughRuns
+	return judgement{
+		verdict(enough && low > 0, enough && math.Exp(high) < material),
+		fmt.Sprintf("%s, bootstrap of the slope of log(steps of %s / steps of %s) against path length", c.where(), b.Name, a.Name),
+		fmt.Sprintf("the ratio changes by a factor of %.2f per 10 cells, 95 %% interval %.2f to %.2f; %s",
+			math.Exp(perTen(c.strata)), math.Exp(r.Low), math.Exp(r.High), c.atLeast()),
+	}
+}
+
+// waves judges the claim that square-wave mazes take more steps: pairs of
+// mazes with the same path length.
+func (s *setting) waves() judgement {
+	var c contrast
+	for _, m := range []paper.Method{paper.QTA, paper.MEGA, paper.VDS} {
+		for _, a := range s.Groups {
+			for _, b := range s.Groups {
+				if a.Method == m.Name && b.Method == m.Name && a.family == "M" && b.family == "U" && a.Length == b.Length && len(a.runs) > 0 && len(b.runs) > 0 {
+					c.add(fmt.Sprintf("%s %s and %s", m.Name, a.Maze, b.Maze), a.logs(), b.logs())
+				}
+			}
+		}
+	}
+	where := strings.Join(c.mazes, ", ")
+	if len(c.mazes) > 4 {
+		where = fmt.Sprintf("%d pairs of mazes with equal path lengths", len(c.mazes))
+	}
+	return c.ratio(where, "steps in a square-wave maze / steps in the M-maze of its path length", true)
+}
+
+// noise judges the claim that noise on the uncertainty harms: the success of
+// all evaluations, on average, is less.
+func (s *setting) noise(m paper.Method) judgement {
+	var c contrast
+	for _, maze := range s.mazes {
+		if a, b := s.group(maze, paper.QTA), s.group(maze, m); a != nil && b != nil {
+			if steps := commonSteps(slices.Concat(a.runs, b.runs)); len(steps) > 0 {
+				c.add(maze, areas(b.runs, steps), areas(a.runs, steps))
+			}
+		}
+	}
+	if len(c.strata) == 0 {
+		return silent("no maze has ended runs of both")
+	}
+	d, r, significant, test := c.test(c.where(), "mean success of all evaluations")
+	return judgement{
+		verdict(significant && d > 0, significant || c.smallest() >= statistics.EnoughRuns && r.High < 0.05), test,
+		fmt.Sprintf("the noise takes %.2f of mean success, 95 %% interval %.2f to %.2f; %s", d, r.Low, r.High, c.atLeast()),
+	}
+}
+
+// unsolved judges the claim that a method fails in many of the longer mazes,
+// one where a seed has not solved it.
+func (s *setting) unsolved(m paper.Method) judgement {
+	mazes, failed, hits, n := 0, 0, 0, 0
+	short := false
+	for _, g := range s.Groups {
+		if g.Method != m.Name || len(g.runs) == 0 || g.family == "other" || g.Length < 21 {
+			continue
+		}
+		mazes++
+		n += len(g.runs)
+		hits += len(g.runs) - g.summary.Solved
+		short = short || len(g.runs) < statistics.EnoughRuns
+		if g.summary.Solved < len(g.runs) {
+			failed++
+		}
+	}
+	if mazes == 0 {
+		return silent("no ended runs in M-mazes from 10x5 or square-wave mazes from 4U5")
+	}
+	r := statistics.BinomialRange(hits, n)
+	return judgement{
+		verdict(2*failed >= mazes && mazes > 1, failed == 0 && !short && mazes > 1),
+		fmt.Sprintf("count: a run is unsolved in %d of %s from path length 21 on", failed, words.Count(mazes, "maze")),
+		fmt.Sprintf("%d of %s unsolved, a share of %.2f to %.2f (Clopper and Pearson)", hits, words.Count(n, "run"), r.Low, r.High),
+	}
+}
+
+// never judges the claim that a method never reaches the goal.
+func (s *setting) never(m paper.Method) judgement {
+	hits, solved, runs := 0, 0, s.of(m)
+	for _, r := range runs {
+		if rundir.FirstAt(r.Rows, math.SmallestNonzeroFloat64) > 0 {
+			hits++
+		}
+		if r.SolvedAt > 0 {
+			solved++
+		}
+	}
+	if len(runs) == 0 {
+		return silent("no ended runs")
+	}
+	r := statistics.BinomialRange(hits, len(runs))
+	return judgement{
+		verdict(hits == 0 && len(runs) >= statistics.EnoughRuns, hits > 0),
+		fmt.Sprintf("count: %d of %s reached the goal in some rollout of an evaluation, %d solved their maze", hits, words.Count(len(runs), "run"), solved),
+		fmt.Sprintf("a share of %.2f to %.2f reaches it (Clopper and Pearson)", r.Low, r.High),
+	}
+}
+
+// collapse judges the claim that the largest noise lets learning collapse: the
+// last evaluation, on average, succeeds in less than half its rollouts.
+func (s *setting) collapse(m paper.Method) judgement {
+	var ends []float64
+	for _, r := range s.of(m) {
+		if len(r.Rows) > 0 {
+			ends = append(ends, r.Last().Success)
+		}
+	}
+	if len(ends) == 0 {
+		return silent("no ended runs")
+	}
+	enough := len(ends) >= statistics.EnoughRuns
+	mean, r, width := meanRange(ends)
+	return judgement{
+		verdict(enough && r.High < 0.5, enough && r.Low > 0.5),
+		fmt.Sprintf("bootstrap of the mean success at the end of %s", words.Count(len(ends), "run")),
+		fmt.Sprintf("success at the end %.2f, 95 %% interval %.2f to %.2f%s", mean, r.Low, r.High, width),
+	}
+}
+
+// meanRange returns a mean, its interval, and what is to be said of that.
+func meanRange(x []float64) (mean float64, r statistics.Interval, caveat string) {
+	if len(x) < statistics.EnoughRuns {
+		caveat = "; too few runs for this interval: it is too narrow"
+	}
+	return stats.Mean(x), statistics.Bootstrap(x, stats.Mean[float64]), caveat
+}
+
+// mapNumbers is how many numbers the claims about Figure 5 ask of a run.
+const mapNumbers = 5
+
+// mostMaps bounds how many runs' maps are read: they are large.
+const mostMaps = 12
+
+// mapNumbers returns the numbers of runs of QTA, those in the maze of Figure 5
+// first. A run with fewer than two snapshots, with a file that is damaged or
+// with numbers gone wrong says nothing.
+func (s *setting) mapNumbers() (x [mapNumbers][]float64) {
+	for _, there := range []bool{true, false} {
+		for _, r := range s.of(paper.QTA) {
+			if (r.Record.Run.Maze == paper.Figure5Maze) != there || len(x[0]) == mostMaps || !files.Exists(filepath.Join(r.Dir, rundir.Figure5Store)) {
+				continue
+			}
+			f, err := figure5.Open(r.Dir, r.Record.Run)
+			if err != nil || len(f.Snapshots) < 2 {
+				continue
+			}
+			numbers := numbersOf(f)
+			if slices.ContainsFunc(numbers[:], func(v float64) bool { return math.IsNaN(v - v) }) {
+				continue
+			}
+			for i, v := range numbers {
+				x[i] = append(x[i], v)
+			}
+		}
+	}
+	return x
+}
+
+// numbersOf returns the numbers of one run, in the order of the claims.
+func numbersOf(f *figure5.Figure) (x [mapNumbers]float64) {
+	optimal := widen(f.Optimal)
+	distance := make([]float64, len(optimal))
+	for i, v := range optimal {
+		distance[i] = -v
+	}
+	first, last, n := &f.Snapshots[0], &f.Snapshots[len(f.Snapshots)-1], float64(len(f.Snapshots))
+	x[0] = stats.Mean(widen(last.Value)) - stats.Mean(widen(first.Value))
+	x[1] = stats.Mean(widen(first.Failure)) - stats.Mean(widen(last.Failure))
+	x[2] = statistics.Correlation(widen(last.Failure), distance)
+	for _, s := range f.Snapshots {
+		x[3] += statistics.Correlation(widen(s.Probability), widen(s.Deviation)) / n
+		drawn, sum := 0.0, 0.0
+		for i, times := range s.Samples {
+			drawn += float64(times)
+			sum += float64(times) * optimal[i]
+		}
+		if drawn > 0 {
+			x[4] += (stats.Mean(optimal) - sum/drawn) / n
+		}
+	}
+	return x
+}
+
+func widen(x []float32) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v)
+	}
+	return y
+}
+
+// positive judges a claim that a number of each run is positive, by a sign
+// test.
+func positive(what string, x []float64) judgement {
+	n, hits := len(x), 0
+	if n == 0 {
+		return silent("no run of QTA has two snapshots in " + rundir.Figure5Store)
+	}
+	for _, v := range x {
+		if v > 0 {
+			hits++
+		}
+	}
+	p := statistics.SignTest(hits, n)
+	mean, r, caveat := meanRange(x)
+	return judgement{
+		verdict(p <= significance && 2*hits > n, p <= significance),
+		fmt.Sprintf("sign test: positive in %d of %s, p %s; at best %s with so many", hits, words.Count(n, "run"), pValue(p), pValue(statistics.SignTest(n, n))),
+		fmt.Sprintf("%s: %.3g, 95 %% interval %.3g to %.3g%s", what, mean, r.Low, r.High, caveat),
+	}
+}

@@ -1,0 +1,257 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"qta"
+	"qta/cmd/qta/internal/files"
+	"qta/cmd/qta/internal/paper"
+	"qta/cmd/qta/internal/roomtest"
+	"qta/cmd/qta/internal/rundir"
+	"qta/internal/browser"
+)
+
+// synthetic writes a run directory without training. The run is solved at a
+// step of 0 never.
+func synthetic(t testing.TB, dir string, m paper.Method, maze string, seed uint64, solvedAt int, change func(*rundir.Record)) {
+	t.Helper()
+	id := rundir.NewIdentity(maze, roomtest.Maze(t, maze), "small", m.Apply(qta.Small()), seed, 1000)
+	r := rundir.NewRecord(id, rundir.Limits{Steps: 150_000, Stop: "solved"}, 1)
+	r.State, r.Outcome = rundir.Solved, &rundir.Outcome{Steps: solvedAt, SolvedAt: solvedAt, Digest: "0"}
+	end := solvedAt
+	if solvedAt == 0 {
+		r.State, end = rundir.Finished, r.Limits.Steps
+	}
+	if change != nil {
+		change(r)
+	}
+	var rows []qta.Evaluation
+	for step := 1000; step <= end; step += 1000 {
+		e := qta.Evaluation{Step: step, Success: min(0.95, float64(step)/float64(end)), CriticLoss: 0.1}
+		if step == solvedAt {
+			e.Success = 1
+		}
+		rows = append(rows, e)
+	}
+	if err := errors.Join(os.MkdirAll(dir, 0o777), r.Write(dir, false), rundir.WriteLog(dir, qta.Default(), rows, false)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// of returns the report on a directory.
+func of(t *testing.T, dir string) *Report {
+	t.Helper()
+	c, err := rundir.Collect([]string{dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(c)
+}
+
+func pageOf(t *testing.T, r *Report) string {
+	t.Helper()
+	page, err := r.HTML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(page)
+}
+
+// claimsOf returns the verdicts of the only setting within a directory.
+func claimsOf(t *testing.T, dir string) map[string]claim {
+	t.Helper()
+	s := of(t, dir).Settings
+	if len(s) != 1 {
+		t.Fatalf("%d settings, want 1", len(s))
+	}
+	verdicts := map[string]claim{}
+	for _, a := range s[0].claims() {
+		verdicts[a.Text] = a
+	}
+	return verdicts
+}
+
+// TestClaims invents runs for which each verdict is plain.
+func TestClaims(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	write := func(dir string, n int, steps map[string]func(length float64) float64) {
+		for _, maze := range []string{"4x5", "10x5", "15x5", "1U5", "4U5"} {
+			length := float64(paper.PathLength(maze))
+			for _, m := range paper.Methods() {
+				f := steps[m.Name]
+				if f == nil {
+					continue
+				}
+				for seed := range n {
+					at := 0
+					if x := f(length); x > 0 {
+						at = 1000 * max(1, int(x*(0.9+0.2*rng.Float64())))
+					}
+					synthetic(t, filepath.Join(dir, fmt.Sprintf("%s-%s-%d", maze, m.Name, seed)), m, maze, uint64(seed), at, nil)
+				}
+			}
+		}
+	}
+	t.Chdir(t.TempDir())
+	like := func(factor, growth float64) func(float64) float64 {
+		return func(length float64) float64 { return factor * length * (1 + growth*length) }
+	}
+	// As the paper has it, but for two claims.
+	write("paper", 6, map[string]func(float64) float64{
+		"QTA": like(1, 0), "MEGA": like(4, -0.02), "HER": like(0, 0), "QTA + PER": like(0.8, -0.01), "QTA + TD-PER": like(1, 0),
+		"VDS": func(length float64) float64 {
+			if length >= 21 {
+				return 0
+			}
+			return 1.5 * length
+		},
+		"Q-value disagreement": like(2, 0), "bootstrapped Q": like(0.5, 0), "deep ensembles": like(1.02, 0),
+	})
+	got := claimsOf(t, "paper")
+	for text, want := range map[string]string{
+		"HER reaches the goal in no maze.":                        fails, // the invented logs rise
+		"QTA needs significantly fewer steps than MEGA.":          holds,
+		"MEGA approaches QTA as the horizon grows.":               holds,
+		"VDS fails to solve many environments.":                   holds,
+		"All algorithms perform much worse on square-wave mazes.": fails,
+		"Prioritising by uncertainty accelerates learning.":       holds,
+		"It does so especially in longer mazes.":                  holds,
+		"Prioritising by TD error offers no significant benefit.": holds,
+		"Disagreement of Q-values is a worse estimator than PUN.": holds,
+		"PUN is better than bootstrapped Q-networks.":             fails,
+		"PUN is better than deep ensembles.":                      fails,
+		"Performance suffers with noise 0.01 on the uncertainty.": undecided,
+		"It collapses with noise of 0.05.":                        undecided,
+		"Probabilities of goals follow the heads' deviation.":     undecided,
+		"QTA needs fewer steps than VDS.":                         holds,
+	} {
+		if a, ok := got[text]; !ok || a.Verdict != want {
+			t.Errorf("%q: %+v, want %s", text, a, want)
+		}
+	}
+	// With two seeds on one maze, nothing is known, whatever the means say.
+	for seed := range uint64(2) {
+		synthetic(t, fmt.Sprintf("few/a%d", seed), paper.QTA, "4x5", seed, 5000, nil)
+		synthetic(t, fmt.Sprintf("few/b%d", seed), paper.MEGA, "4x5", seed, 50000, nil)
+	}
+	for text, a := range claimsOf(t, "few") {
+		if a.Verdict != undecided {
+			t.Errorf("%q: %+v", text, a)
+		}
+	}
+}
+
+// TestReport looks at the report of a directory in which much is wrong.
+func TestReport(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for seed := range uint64(3) {
+		synthetic(t, fmt.Sprintf("runs/q%d", seed), paper.QTA, "4x5", seed, 6000+1000*int(seed), nil)
+		synthetic(t, fmt.Sprintf("runs/m%d", seed), paper.MEGA, "4x5", seed, []int{20000, 30000, 0}[seed], nil)
+	}
+	synthetic(t, "runs/copy", paper.QTA, "4x5", 0, 6000, nil)
+	synthetic(t, "runs/going", paper.QTA, "4x5", 9, 4000, func(r *rundir.Record) { r.State, r.Outcome = rundir.Stopped, nil })
+	roomtest.Write(t, "runs/going/"+rundir.LogFile, "step[environment steps],success[fraction],x\n1000,0.5,3\n")
+	synthetic(t, "runs/failed", paper.MEGA, "1U5", 9, 0, func(r *rundir.Record) {
+		r.State, r.Outcome = rundir.Failed, &rundir.Outcome{Steps: 500, Message: "step 500: critic: NaN is not finite"}
+	})
+	synthetic(t, "runs/cut", paper.QTA, "4x5", 10, 6000, nil)
+	roomtest.Write(t, "runs/cut/"+rundir.RecordFile, roomtest.Read(t, "runs/cut", rundir.RecordFile)[:200])
+	synthetic(t, "runs/log", paper.QTA, "4x5", 11, 6000, nil)
+	roomtest.Write(t, "runs/log/"+rundir.LogFile, "<html>")
+	roomtest.Write(t, "runs/q0/note <b>.txt", "mine")
+	roomtest.Write(t, "runs/slurm-1.out", "mine")
+	roomtest.Write(t, "runs/q1/"+rundir.Figure5Store, "step[environment steps],row[cell],col[cell],value[reward],optimal[reward],abs_error[reward],deviation[cell],probability[fraction],samples[count]\n,1.05,1.05,0,0,0,0,0,0\n")
+
+	r := of(t, "runs")
+	if len(r.Runs) != 8 || len(r.Skipped) != 5 {
+		t.Errorf("%d runs and %d files left out, want 8 and 5", len(r.Runs), len(r.Skipped))
+	}
+	page := pageOf(t, r)
+	for _, want := range []string{
+		"8 runs beside the paper",
+		"1 run has not ended and count", "1 run has failed",
+		"runs/q0/note &lt;b&gt;.txt", "runs/slurm-1.out", "the same run as in runs/", "runs/cut/run.json", "runs/log/log.csv",
+		">3/3 <span class=\"source\">+1 not ended", ">2/3<", "≥ 66.7", "hollow",
+		"Figure 2, left", "VDS, paper, 2.5 (k + 1)", "-maze 4x5 -params small -set Curriculum=mega -seed 2",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	for _, never := range []string{"<script", "http://", "https://", "NaN</td>"} {
+		if strings.Contains(page, never) {
+			t.Errorf("the page has %q", never)
+		}
+	}
+	if page != pageOf(t, of(t, "runs")) {
+		t.Error("the same runs make another page the second time")
+	}
+
+	rows, err := files.Rows(named(t, r.CSV(), "cells.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cells []string
+	for _, r := range rows[1:] {
+		cells = append(cells, strings.Join(r[:10], " "))
+	}
+	// MEGA by hand: 20, 30 and 150 thousand; mean 66.67, deviation 59.07.
+	want := []string{
+		"small 4x5 9 QTA 3 3 1 7000 7000 816.49658",
+		"small 4x5 9 MEGA 3 2 0 30000 66666.667 59066.817",
+		"small 1U5 9 MEGA 1 0 0 150000 150000 0",
+	}
+	if diff := cmp.Diff(want, cells); diff != "" {
+		t.Errorf("cells.csv (-want +got):\n%s", diff)
+	}
+	if text := named(t, r.SVG(), "small-figure-2L.svg"); !bytes.HasPrefix(text, []byte("<svg ")) {
+		t.Errorf("the picture begins %.40q", text)
+	}
+}
+
+func named(t *testing.T, list []files.File, name string) []byte {
+	t.Helper()
+	i := slices.IndexFunc(list, func(f files.File) bool { return f.Name == name })
+	if i < 0 {
+		t.Fatalf("there is no %s", name)
+	}
+	return list[i].Data
+}
+
+// TestLooksOfReport measures a report in a browser: at the widths of a
+// telephone and of a screen the page does not scroll sideways, and no text of
+// a picture is clipped or overlaps another.
+func TestLooksOfReport(t *testing.T) {
+	browser.Need(t)
+	t.Chdir(t.TempDir())
+	for i, m := range paper.Methods() {
+		for _, maze := range []string{"4x5", "12x5", "15x5", "1U5"} {
+			for seed := range uint64(3) {
+				at := 1000 * (5 + 9*i + int(seed))
+				if at > 60000 && seed == 1 {
+					at = 0
+				}
+				synthetic(t, fmt.Sprintf("runs/%s-%d-%d", maze, i, seed), m, maze, seed, at, nil)
+			}
+		}
+	}
+	seen := browser.Measure(t, []string{pageOf(t, of(t, "runs"))}, []int{400, 1400}, `
+	const wide = page.documentElement.scrollWidth > frame.width ? ["scrolls"] : [];
+	return [page.querySelectorAll("svg").length, ...wide, ...overlaps(page)].join(" | ");`)
+	// The figures 2 left and right, 3 left and right, 6 left and right, and for
+	// each maze its noise, and learning and solution by four comparisons.
+	want := fmt.Sprint(6 + 4*(1+2*4))
+	if diff := cmp.Diff([]string{want, want}, seen); diff != "" {
+		t.Errorf("pictures and faults at 400 and 1400 pixels (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,105 @@
+package rundir
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"qta"
+	"qta/cmd/qta/internal/roomtest"
+)
+
+func TestLogText(t *testing.T) {
+	evaluations := []qta.Evaluation{
+		{Step: 1000, Success: 0.05, CriticLoss: 1.0 / 3, PredictiveLoss: 1e-9, ActorLoss: -2, GoalsSet: 31, GoalsReached: 4},
+		{Step: 2000, Success: 1},
+	}
+	want := "step[environment steps],success[fraction],critic_loss[reward^2],predictive_loss[cell^2],actor_loss[reward],goals_set[count],goals_reached[count]\n" +
+		"1000,0.05,0.3333333333333333,1e-09,-2,31,4\n" +
+		"2000,1,0,0,0,0,0\n"
+	if diff := cmp.Diff(want, string(logText(qta.Default(), evaluations))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if text := string(logText(qta.Authors(), nil)); !strings.Contains(text, "predictive_loss[cell],") {
+		t.Errorf("header %q: the norm is in cells", text)
+	}
+}
+
+func TestTiming(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, TimingFile)
+	for _, test := range []struct{ before, after string }{
+		{"", timingHeader},
+		{"step[env", timingHeader},
+		{timingHeader, timingHeader},
+		{timingHeader + "7,1.000,7\n", timingHeader + "7,1.000,7\n"},
+		{timingHeader + "7,1.000,7\n14,2.", timingHeader + "7,1.000,7\n"},
+	} {
+		roomtest.Write(t, path, test.before)
+		f, err := OpenTiming(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Add(21, 1.0/3, 12345.678); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		if diff := cmp.Diff(test.after+"21,0.333,1.235e+04\n", roomtest.Read(t, path)); diff != "" {
+			t.Errorf("after %q (-want +got):\n%s", test.before, diff)
+		}
+	}
+}
+
+func FuzzParseLog(f *testing.F) {
+	f.Add(logText(qta.Default(), []qta.Evaluation{{Step: 1000, Success: 0.5}, {Step: 2000, Success: 1}}))
+	f.Add([]byte(logColumns + "x\n1000,0.5,3\n2000,"))
+	f.Add([]byte(logColumns + "x\n1000,NaN,3\n"))
+	f.Add([]byte("step\n1\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		rows, err := parseLog(data)
+		if err != nil {
+			return
+		}
+		if n := strings.Count(string(data), "\n"); len(rows) != n-1 {
+			t.Errorf("%d rows of %d lines", len(rows), n)
+		}
+		last := 0
+		for _, r := range rows {
+			if r.Step <= last || !(r.Success >= 0 && r.Success <= 1) {
+				t.Errorf("rows %v", rows)
+			}
+			last = r.Step
+		}
+	})
+}
+
+func TestParseLog(t *testing.T) {
+	const header = logColumns + "x[y]\n"
+	for text, want := range map[string]string{
+		"":                                "line 1: want a header",
+		"a,b\n":                           "line 1: want a header",
+		logColumns + "x":                  "line 1 is cut off",
+		header + "1000,0,1":               "line 2 is cut off",
+		header + "1000,0\n":               "line 2: 2 columns, want 3",
+		header + "1000,0,1,2\n":           "line 2: 4 columns, want 3",
+		header + "1000,a,1\n":             `line 2, column 2: "a" is no number`,
+		header + "1000,2,1\n":             "line 2: success 2, want",
+		header + "1000,NaN,1\n":           "line 2: success NaN, want",
+		header + "1000.5,0,1\n":           "line 2: step 1000.5, want",
+		header + "1000,0,1\n1000,0,1\n":   "line 3: step 1000, want one after 1000",
+		header + "\n":                     "a line is empty",
+		header + "1000,0,\x00\x00\x00\n":  `line 2, column 3: "\x00\x00\x00" is no number`,
+		header + "100000000000000,0,1\n":  "line 2: step 1e+14, want",
+		header + "1000,0,1\n\n2000,0,1\n": "a line is empty",
+	} {
+		if _, err := parseLog([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", text, err, want)
+		}
+	}
+	rows, err := parseLog(logText(qta.Default(), []qta.Evaluation{{Step: 1000, Success: 0.25}, {Step: 2000, Success: 1}}))
+	if diff := cmp.Diff([]Row{{1000, 0.25}, {2000, 1}}, rows, cmp.AllowUnexported(Row{})); err != nil || diff != "" {
+		t.Errorf("error %v (-want +got):\n%s", err, diff)
+	}
+}

@@ -1,0 +1,107 @@
+package rundir
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"qta"
+	"qta/cmd/qta/internal/roomtest"
+)
+
+func sampleRecord(t testing.TB) *Record {
+	t.Helper()
+	m := roomtest.Maze(t, "1U5")
+	return &Record{
+		Format: format, State: Solved,
+		Run:     NewIdentity("1U5", m, "small", qta.Small(), 1<<64-1, 1000),
+		Limits:  Limits{150_000, "solved"},
+		Program: Program{Revision: "unknown", Go: "go1.26", Build: map[string]string{"GOAMD64": "v1"}},
+		Machine: Machine{"linux", "amd64", "avx2", 2},
+		Outcome: &Outcome{Steps: 5000, HalfAt: 3000, SolvedAt: 5000, Digest: "0123", HeldOut: new(0.85), HeldOutRollouts: 200},
+	}
+}
+
+func TestRecord(t *testing.T) {
+	want := sampleRecord(t)
+	got, err := decode(want.encode(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("a record read back (-want +got):\n%s", diff)
+	}
+	text := string(want.encode())
+	tests := []struct{ old, new, want string }{
+		{text, "", "EOF"},
+		{text, "[]", "cannot unmarshal"},
+		{"\n}\n", "\n} x", "something follows"},
+		{`"format": 1`, `"format": 2`, "format is 2, this program reads 1"},
+		{`"solved",`, `"asleep",`, `state is "asleep"`},
+		{`"seed": 18446744073709551615`, `"seed": -1`, "seed"},
+		{`"seed"`, `"sead"`, "sead"},
+		{`"eval_every": 1000`, `"eval_every": 0`, "want 1 or more"},
+		{`"Batch": 256`, `"Batch": 0`, "parameter Batch is 0"},
+		{`"Batch": 256`, `"Batsh": 256`, `unknown parameter "Batsh"`},
+		{"#S#G#", "#S#.#", ""},
+	}
+	for _, test := range tests {
+		broken := strings.Replace(text, test.old, test.new, 1)
+		if broken == text {
+			t.Fatalf("%q is not in the record", test.old)
+		}
+		if _, err := decode([]byte(broken), true); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%q in place of %q: error %v, want %q", test.new, test.old, err, test.want)
+		}
+	}
+	for i := range len(text) - 2 {
+		if _, err := decode([]byte(text[:i]), true); err == nil {
+			t.Fatalf("the first %d of %d bytes are taken for a record", i, len(text))
+		}
+	}
+}
+
+func FuzzDecodeRecord(f *testing.F) {
+	f.Add(sampleRecord(f).encode())
+	f.Add([]byte(`{"format":1,"state":"running","run":{"map":["SG"],"eval_every":1,"eval_rollouts":1}}`))
+	f.Add([]byte(`{"format":1,"state":"running","run":{"map":["SG"],"parameters":null,"eval_every":1,"eval_rollouts":1}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := decode(data, true)
+		if err != nil {
+			return
+		}
+		again, err := decode(r.encode(), true)
+		if err != nil {
+			t.Fatalf("a record that was read cannot be read back: %v", err)
+		}
+		if diff := cmp.Diff(r.encode(), again.encode()); diff != "" {
+			t.Errorf("a record read back (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestMapDifference(t *testing.T) {
+	a := Identity{Maze: "x", Map: []string{"S.G", "###"}}
+	b := Identity{Maze: "x", Map: []string{"S.G", "#.#"}}
+	c := Identity{Maze: "x", Map: []string{"S.G"}}
+	if diff := cmp.Diff([]string{`the map of x has line 2 "###" there, "#.#" here`}, a.Differences(b)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"the map of x has 2 lines there, 1 here"}, a.Differences(c)); diff != "" {
+		t.Error(diff)
+	}
+	if got := a.Differences(a); len(got) != 0 {
+		t.Errorf("differences from itself: %q", got)
+	}
+}
+
+func TestCommand(t *testing.T) {
+	p := qta.Paper()
+	p.Batch = 7
+	id := NewIdentity("4x5", roomtest.Maze(t, "4x5"), "paper", p, 3, 1000)
+	want := "qta -maze 4x5 -params paper -set Batch=7 -seed 3 -eval 1000 -steps 9 -stop never"
+	if got := strings.Join(id.Command(Limits{9, "never"}), " "); got != want {
+		t.Errorf("command %q, want %q", got, want)
+	}
+}

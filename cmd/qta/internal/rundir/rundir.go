@@ -1,0 +1,178 @@
+// Package rundir is the directory of a run: its record, its log, its lock, its
+// agent; and the collection of many for a report.
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"qta"
+	"qta/cmd/qta/internal/files"
+	"qta/cmd/qta/internal/words"
+)
+
+// The files of a run directory.
+const (
+	RecordFile   = "run.json"
+	LogFile      = "log.csv"
+	TimingFile   = "timing.csv"
+	AgentFile    = "agent.qta"
+	PageFile     = "report.html"
+	CurveFile    = "curve.svg"
+	Figure5File  = "figure5.svg"
+	Figure5Store = "figure5.csv"
+	LockFile     = "lock"
+)
+
+// maxRecord bounds the run.json that is read, in bytes: that of a maze of
+// 10,000 cells is far smaller.
+const maxRecord = 1 << 20
+
+// ReadRecord reads run.json of a directory. Both results are nil where there
+// is none.
+func ReadRecord(dir string) (*Record, error) {
+	path := filepath.Join(dir, RecordFile)
+	data, err := files.Read(path, maxRecord)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("%s cannot be read: %w", path, err)
+	}
+	r, err := decode(data, true)
+	if err != nil {
+		return nil, fmt.Errorf("%s is damaged: %w; restore it, or name another directory", path, err)
+	}
+	return r, nil
+}
+
+// NeedRecord is ReadRecord of a directory that has to be a run's.
+func NeedRecord(dir string) (*Record, error) {
+	r, err := ReadRecord(dir)
+	if err != nil {
+		return nil, words.BadInput("%w", err)
+	} else if r == nil {
+		return nil, words.BadInput("%s is not a run directory: it holds no %s", dir, RecordFile)
+	}
+	return r, nil
+}
+
+// Claim makes a run directory where there is none, locks it and reads its
+// record, which is nil in a new one.
+func Claim(dir string) (unlock func(), r *Record, err error) {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			return nil, nil, words.BadInput("directory %s cannot be made: %v; name another one with -out", dir, err)
+		}
+	case err != nil:
+		return nil, nil, words.BadInput("%s is no directory to write in: %v; name another one with -out", dir, words.Cause(err))
+	default:
+		if err := ours(dir, entries); err != nil {
+			return nil, nil, err
+		}
+	}
+	unlock, err = Lock(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err = ReadRecord(dir)
+	if err != nil {
+		unlock()
+		return nil, nil, words.BadInput("%w", err)
+	}
+	return unlock, r, nil
+}
+
+// ours refuses a directory that holds files and no run. A process that was
+// killed at its start has left no more than the lock and a temporary file.
+func ours(dir string, entries []os.DirEntry) error {
+	stranger := ""
+	for _, e := range entries {
+		switch e.Name() {
+		case RecordFile:
+			return nil
+		case LockFile, RecordFile + files.Temporary:
+		default:
+			stranger = e.Name()
+		}
+	}
+	if stranger != "" {
+		return words.BadInput("directory %s holds %s and no %s; name an empty or a new one with -out", dir, stranger, RecordFile)
+	}
+	return nil
+}
+
+// Lock takes the lock of a run directory and returns the function that
+// gives it back. The system gives it back when the process ends in whatever
+// way; the file stays.
+func Lock(dir string) (unlock func(), err error) {
+	path := filepath.Join(dir, LockFile)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, words.BadInput("%s cannot be written: %v; name another directory with -out", path, words.Cause(err))
+	}
+	// A look by InUse holds the lock for an instant, so it is tried again.
+	taken := false
+	for range 20 {
+		if taken, err = tryLock(f, true); !taken {
+			break
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	if taken {
+		err = fmt.Errorf("another process is using %s", dir)
+	} else if err != nil {
+		err = fmt.Errorf("%s cannot be locked: %w", path, err)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return func() { f.Close() }, nil
+}
+
+// InUse reports whether a process holds the lock of a run directory, as far
+// as CanSeeUse.
+func InUse(dir string) bool {
+	f, err := os.Open(filepath.Join(dir, LockFile))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	taken, _ := tryLock(f, false)
+	return taken
+}
+
+// LoadAgent reads the newest whole agent of a directory, or returns nil where
+// there is none. Where the newest is damaged, the warning says so. An agent of
+// another run than r is an error. With mend the older agent takes the place of
+// a damaged one, so that the next checkpoint does not make the damaged one the
+// older.
+func LoadAgent(dir string, r *Record, mend bool) (a *qta.Agent, warning, err error) {
+	path := filepath.Join(dir, AgentFile)
+	if !files.Exists(path) && !files.Exists(path+qta.Previous) {
+		return nil, nil, nil
+	}
+	a, damage, err := qta.LoadFile(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if damage != nil {
+		warning = fmt.Errorf("%s; the checkpoint before it, of step %d, is used", words.Bare(damage), a.Steps())
+	}
+	if damage != nil && mend {
+		if err := os.Rename(path+qta.Previous, path); err != nil {
+			return nil, warning, fmt.Errorf("%s cannot be replaced: %w", path, err)
+		}
+	}
+	if a.Params() != r.Run.Params() || a.Seed() != r.Run.Seed {
+		a.Close()
+		return nil, warning, fmt.Errorf("%s belongs to another run than %s beside it", path, RecordFile)
+	}
+	return a, warning, nil
+}
