@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -24,16 +25,18 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 	if p.Uncertainty == "q" && p.QSwapped && sizes.Observation != sizes.Goal {
 		return nil, fmt.Errorf("qta: parameter QSwapped is true, which needs observations as long as goals, not %d and %d", sizes.Observation, sizes.Goal)
 	}
-	initialisation := newStream(seed, forInitialisation)
+	initial := newStream(seed, forInitialisation)
+	w := newWorkers(1)
 	a := &Agent{
 		params: p, sizes: sizes, seed: seed,
-		policy:       newPolicy(p, sizes, initialisation.Rand),
-		pun:          newPUN(p, sizes, initialisation.Rand),
-		observations: newNormalizer(sizes.Observation, p),
-		goals:        newNormalizer(sizes.Goal, p),
+		policy:       newPolicy(&p, sizes, initial.Rand, w),
+		pun:          newPUN(&p, sizes, newArchitecture(&p, sizes), initial.Rand, w),
+		observations: newNormalizer(sizes.Observation, &p),
+		goals:        newNormalizer(sizes.Goal, &p),
 		replay:       newReplay(sizes, p.Horizon),
-		largest:      1,
-		curriculum:   newCurriculum(p, sizes, seed),
+		curriculum:   newCurriculum(&p, sizes, seed, w),
+		estimator:    newEstimator(&p),
+		workers:      w,
 
 		observation: make([]float64, sizes.Observation),
 		achieved:    make([]float64, sizes.Goal),
@@ -46,56 +49,75 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 		learning:    newStream(seed, forLearning),
 		goalDraws:   newStream(seed, forGoals),
 	}
-	a.replay.prioritised = p.Replay != "uniform"
+	a.sampler = a.newSampler()
+	a.depart()
 	a.episodeStart = a.environment.state()
 	a.scratch.single = newMatrix(1, sizes.Observation+sizes.Goal)
 	a.scratch.action = make([]float64, sizes.Action)
 	return a, nil
 }
 
+// enter checks what Train is given, and brings the environment to where the
+// agent is.
+func (a *Agent) enter(env, evaluation Env, o TrainOptions) error {
+	for _, e := range []Env{env, evaluation} {
+		if got := e.Sizes(); got != a.sizes {
+			return fmt.Errorf("qta: environment of sizes %+v for an agent of sizes %+v", got, a.sizes)
+		}
+	}
+	if o.EvalEvery < 1 || o.Rollouts < 1 {
+		return fmt.Errorf("qta: EvalEvery is %d and Rollouts is %d, allowed are 1 and above", o.EvalEvery, o.Rollouts)
+	}
+	if _, ok := env.(GoalSampler); !ok && a.params.Curriculum == "vds" {
+		return errors.New("qta: the curriculum vds needs an environment that is a GoalSampler")
+	}
+	a.env = env
+	if err := a.reenter(); err != nil {
+		return err
+	}
+	a.reserve(o.Steps)
+	return nil
+}
+
+// reenter brings a new environment to where the running episode stands: it is
+// deterministic given its generator, so the episode is played again.
+func (a *Agent) reenter() error {
+	done := a.step % a.params.Horizon
+	if done == 0 {
+		return nil
+	}
+	a.environment.restore(a.episodeStart)
+	a.env.Reset(a.environment.Rand)
+	for i := a.step - done; i < a.step; i++ {
+		s, _ := a.env.Step(slices.Clone(at(a.replay.action, i, a.sizes.Action)))
+		if !slices.Equal(s.Observation, at(a.replay.nextObservation, i, a.sizes.Observation)) {
+			return &EnvError{i + 1, fmt.Sprintf("the observation is %v where it was %v before the interruption; an environment must take all chance from the generator given to Reset",
+				s.Observation, at(a.replay.nextObservation, i, a.sizes.Observation))}
+		}
+	}
+	return nil
+}
+
 // reserve allocates what training needs, for a budget of steps.
 func (a *Agent) reserve(steps int) {
-	p := &a.params
 	a.replay.grow(steps)
-	s := &a.scratch
-	if s.batch.r != nil {
+	b := &a.scratch.batch
+	if b.r != nil {
 		return
 	}
-	a.pun.reserve(p.Batch)
-	s.batch = newBatch(p.Batch, a.sizes, a.pun)
-	if p.HeadOwnDraw {
-		s.headBatch = newBatch(p.Batch, a.sizes, a.pun)
-		s.headBatch.byEpisode = true
-	}
-	if p.ActorOwnDraw {
-		s.actorBatch = newBatch(p.Batch, a.sizes, a.pun)
-	}
-	if a.replay.prioritised {
-		s.batch.priority = make([]float64, p.Batch)
-		s.batch.p = make([]float64, p.Batch)
-		s.batch.w = make([]float64, p.Batch)
-		s.batch.weights = [][]float32{make([]float32, p.Batch)}
-	}
-	if p.Uncertainty == "bootstrap" {
-		a.reserveMasks(&s.batch)
-		if p.HeadOwnDraw {
-			a.reserveMasks(&s.headBatch)
-		}
+	a.pun.reserve(a.params.Batch)
+	*b = newBatch(a.params.Batch, a.sizes, a.pun)
+	if a.params.Replay != "uniform" {
+		b.reserveWeights()
 	}
 }
 
 // SetThreads spreads the arithmetic over n threads; an agent starts with one.
 // The results are the same bytes for every n. Call [Agent.Close] at the end.
-func (a *Agent) SetThreads(n int) {
-	a.workers.close()
-	a.workers = newWorkers(n)
-}
+func (a *Agent) SetThreads(n int) { a.workers.resize(n) }
 
 // Close ends the agent's threads. The agent remains usable, with one.
-func (a *Agent) Close() {
-	a.workers.close()
-	a.workers = nil
-}
+func (a *Agent) Close() { a.workers.resize(1) }
 
 // KernelName returns the kernel of the matrix product on this machine:
 // "avx512", "avx2" or "neon", which give the same bytes, or "generic", which
@@ -172,14 +194,14 @@ func (a *Agent) act(observation, goal []float64) []float64 {
 			len(observation), len(goal), a.sizes.Observation, a.sizes.Goal))
 	}
 	a.inputs(a.scratch.single.row(0), observation, goal)
-	action := a.policy.act(a.workers, a.policy.net, a.scratch.single)
+	action := a.policy.act(a.policy.net, a.scratch.single)
 	for i := range a.scratch.action {
 		a.scratch.action[i] = float64(action.data[i])
 	}
 	return a.scratch.action
 }
 
-// inputs sets the start of row to s and g, normalised.
+// inputs sets the start of row to s and g, normalized.
 func (a *Agent) inputs(row []float32, observation, goal []float64) {
 	a.observations.normalize(row[:len(observation)], observation)
 	a.goals.normalize(row[len(observation):][:len(goal)], goal)
@@ -221,5 +243,3 @@ func (a *Agent) checkParameters() error {
 	}
 	return nil
 }
-
-func finite(x float64) bool { return x-x == 0 }

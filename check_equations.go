@@ -27,14 +27,14 @@ func (in forwardIn) forward() (net *mlp, p *pass, x, ξ, y matrix) {
 	widths := in.Net.widths("net")
 	wantInput("net", widths, x.cols)
 	if in.Output == "tanh" {
-		π := newActor(widths)
-		y = π.act(nil, net, x)
-		p, ξ = π.pass, net.latent(nil, π.pass, x)
+		π := newActor(&Params{}, widths, nil)
+		y = π.act(net, x)
+		p, ξ = π.pass, net.latent(π.pass, x)
 		return net, p, x, ξ, y
 	}
-	p = newPass(widths)
-	ξ = net.latent(nil, p, x)
-	return net, p, x, ξ, net.final(nil, p, ξ)
+	p = newPass(widths, nil)
+	ξ = net.latent(p, x)
+	return net, p, x, ξ, net.final(p, ξ)
 }
 
 func checkForward(in forwardIn) (out struct {
@@ -67,7 +67,7 @@ func checkBackward(in struct {
 	}
 	widths := in.Net.widths("net")
 	gradient := newMLP(make([]float32, mlpSize(widths)), widths)
-	net.backward(nil, p, gradient, x, last, false)
+	net.backward(p, gradient, x, last, false)
 	out.Grad, out.Dx = gradient.vector(), rowsOf64(net.inputGradient(p, x.rows))
 	return out
 }
@@ -89,9 +89,9 @@ func checkAdam(in struct {
 		fail("in.w is empty")
 	}
 	gradients := table("grads", in.Grads, len(in.W))
-	params, a := float32s(in.W), newAdam(len(in.W))
+	params, a := float32s(in.W), newAdam(len(in.W), in.Rate, nil)
 	for t := range gradients.rows {
-		a.step(nil, params, gradients.row(t), in.Rate, 0)
+		a.step(params, gradients.row(t))
 		out.W = append(out.W, float64s(params))
 	}
 	return out
@@ -132,16 +132,18 @@ func checkTargetNetworks(in struct {
 	g := batchTable("g", in.G, s.rows)
 	wantLength("r", len(in.R), s.rows)
 	widths := in.Actor.widths("actor")
-	a := &Agent{params: unclipped(), policy: newActor(widths), pun: ensemble(Paper(), in.Critics, nil, s.rows)}
-	a.params.Discount = in.Gamma
+	p := unclipped()
+	p.Discount = in.Gamma
+	a := &Agent{params: p, policy: newActor(&p, widths, nil), pun: ensemble(p, in.Critics, nil, s.rows)}
 	wantActor("actor", widths, s.cols+g.cols, in.Critics)
 	a.sizes = Sizes{s.cols, g.cols, a.policy.actions.cols}
 	a.policy.target.load("actor", in.Actor)
-	for i, t := range a.pun.targets {
-		t.load(fmt.Sprintf("critics[%d]", i), in.Critics[i])
+	for i, c := range a.pun.critics {
+		c.target.load(fmt.Sprintf("critics[%d]", i), in.Critics[i])
 	}
 	a.learning = pairScript(in.M, len(in.Critics))
-	b := batch{next: join(s, g, newMatrix(s.rows, a.sizes.Action)), r: float32s(in.R), y: [][]float32{make([]float32, s.rows)}}
+	b := newBatch(s.rows, a.sizes, a.pun)
+	b.next, b.r = join(s, g, newMatrix(s.rows, a.sizes.Action)), float32s(in.R)
 	a.target(&b)
 	out.ANext, out.Y = rowsOf64(b.next.columns(s.cols+g.cols, b.next.cols)), float64s(b.y[0])
 	return out
@@ -167,20 +169,19 @@ func checkCriticLoss(in struct {
 }) {
 	x := transitions(in.S, in.G, in.A)
 	wantLength("y", len(in.Y), x.rows)
-	b := batch{x: x, y: [][]float32{float32s(in.Y)}}
+	b := batch{x: x, y: [][]float32{float32s(in.Y)}, weights: [][]float32{nil}, head: newMatrix(x.rows, 1)}
 	if in.W != nil {
 		wantLength("w", len(in.W), x.rows)
-		b.weights = [][]float32{float32s(in.W)}
+		b.weights[0] = float32s(in.W)
 	}
-	still := Paper() // rates of zero leave the critics as they are
-	still.CriticRate = 0
-	still.HeadOwnDraw, still.PredictiveGradient = true, "head"
+	p := Paper()
+	p.PredictiveWeight = 0
 	for i := range in.Critics {
-		u := ensemble(still, in.Critics[i:i+1], nil, x.rows)
+		u := ensemble(p, in.Critics[i:i+1], nil, x.rows)
 		wantInput(fmt.Sprintf("critics[%d]", i), in.Critics[i].widths("critics"), x.cols)
-		loss, _ := u.learn(nil, &b, &b, &still, false)
+		loss, _ := u.gradient(0, &b)
 		out.Loss = append(out.Loss, loss)
-		out.Grad = append(out.Grad, u.gradient(0).q.vector())
+		out.Grad = append(out.Grad, u.critics[0].gradient.q.vector())
 	}
 	return out
 }
@@ -220,11 +221,9 @@ func checkPolicyGradient(in struct {
 	u := ensemble(Paper(), in.Critics, nil, s.rows)
 	widths := in.Actor.widths("actor")
 	wantActor("actor", widths, s.cols+g.cols, in.Critics)
-	π := newActor(widths)
+	π := newActor(&Params{Method: Method{ActionL2: in.ActionL2}}, widths, nil)
 	π.net.load("actor", in.Actor)
-	p := Paper()
-	p.ActorRate, p.ActionL2 = 0, in.ActionL2
-	out.Loss = π.learn(nil, u, join(s, g, newMatrix(s.rows, π.actions.cols)), &p)
+	out.Loss = π.learn(join(s, g, newMatrix(s.rows, π.actions.cols)), u)
 	out.Grad = π.gradient.vector()
 	return out
 }
@@ -243,13 +242,12 @@ func checkPredictiveLoss(in struct {
 	GradHead []vectorLayer `json:"grad_head"`
 	GradXi   [][][]float64 `json:"grad_xi"`
 }) {
-	still := Paper()
-	still.PredictiveRate, still.PredictiveGradient = 0, "head"
+	p := Paper()
 	switch in.Form {
 	case "mse":
-		still.HeadLoss = "squared"
+		p.HeadLoss = "squared"
 	case "norm":
-		still.HeadLoss = "norm"
+		p.HeadLoss = "norm"
 	default:
 		fail("in.form is %q, allowed are mse and norm", in.Form)
 	}
@@ -257,18 +255,19 @@ func checkPredictiveLoss(in struct {
 	next := batchTable("s_next", in.SNext, x.rows)
 	wantLength("heads", len(in.Heads), len(in.Critics))
 	for i := range in.Critics {
-		u := ensemble(still, in.Critics[i:i+1], in.Heads[i:i+1], x.rows)
+		u := ensemble(p, in.Critics[i:i+1], in.Heads[i:i+1], x.rows)
+		c := u.critics[0]
 		widths := in.Critics[i].widths("critics")
 		wantInput(fmt.Sprintf("critics[%d]", i), widths, x.cols)
 		if u.dp.cols != next.cols {
 			fail("in.heads[%d] predicts %d numbers, in.s_next has %d", i, u.dp.cols, next.cols)
 		}
-		out.Loss = append(out.Loss, u.learnHeads(nil, &batch{x: x, head: next}, &still, false))
-		out.Pred = append(out.Pred, rowsOf64(u.ownDraw))
-		out.GradHead = append(out.GradHead, u.gradient(0).head.vector())
+		out.Loss = append(out.Loss, u.headGradient(0, c.q.latent(u.pass, x), c.prediction, &batch{head: next}))
+		out.Pred = append(out.Pred, rowsOf64(c.prediction))
+		out.GradHead = append(out.GradHead, c.gradient.head.vector())
 		// The vectors have the gradient after the latent's ReLU, so no mask.
 		dξ := newMatrix(x.rows, widths[len(widths)-2])
-		u.critics[0].head.backwardInput(nil, dξ, u.dp, u.headT, epilogue{})
+		c.head.backwardInput(nil, dξ, u.dp, u.headT, epilogue{})
 		out.GradXi = append(out.GradXi, rowsOf64(dξ))
 	}
 	return out
@@ -323,18 +322,17 @@ func checkUncertainty(in struct {
 	width := table("actions[0]", in.Actions[0], 0).cols
 	wantInput("critics[0]", in.Critics[0].widths("critics[0]"), s.cols+g.cols+width)
 	actions := newMatrix(len(in.Actions)*s.rows, width)
-	heads := make([][]float32, len(in.Critics))
 	for j, rows := range in.Actions {
 		name := fmt.Sprintf("actions[%d]", j)
 		wantLength(name, len(rows), s.rows)
 		one := table(name, rows, width)
 		copy(actions.slice(j*s.rows, (j+1)*s.rows).data, one.data)
 		d := make([]float64, s.rows)
-		u.deviation(nil, d, join(s, g, one), heads)
+		u.deviation(d, join(s, g, one))
 		out.PerAction = append(out.PerAction, d)
 	}
 	out.Epsilon = make([]float64, s.rows)
-	u.uncertainty(nil, out.Epsilon, join(s, g, newMatrix(s.rows, width)), actions)
+	u.uncertainty(out.Epsilon, join(s, g, newMatrix(s.rows, width)), actions)
 	return out
 }
 
@@ -383,17 +381,16 @@ func checkPriorities(in struct {
 	if n == 0 {
 		fail("in.priority is empty")
 	}
-	out.P, out.W, out.WNormalized = make([]float64, n), make([]float64, n), make([]float64, n)
-	SampleProbabilities(out.P, in.Priority, in.Alpha)
-	ImportanceWeights(out.W, out.P, n, in.Beta, 0)
-	// The normalised ones as training has them, by way of the tree.
-	b, transitions := newReplay(Sizes{}, n), make([]int, n)
-	b.n = n
+	s := newPrioritised(&Params{Method: Method{Batch: n, PriorityAlpha: in.Alpha}}, nil)
+	transitions := make([]int, n)
 	for i, p := range in.Priority {
 		transitions[i] = i
-		b.setWeight(i, pow(p, in.Alpha))
+		s.stored(i)
+		s.tree.set(i, pow(p, in.Alpha))
 	}
-	b.importance(out.WNormalized, make([]float64, n), transitions, in.Beta)
+	s.importance(transitions, in.Beta)
+	out.P, out.W, out.WNormalized = s.P, make([]float64, n), s.w
+	ImportanceWeights(out.W, out.P, n, in.Beta, 0)
 	return out
 }
 
@@ -438,7 +435,7 @@ func checkHindsight(in struct {
 		}
 		script = scripted{0, (float64(*in.Future-in.I) + 0.5) / float64(n-in.I)}
 	}
-	out.G = b.draw(in.I, k, rand.New(&script))
+	out.G = b.relabel(in.I, k, rand.New(&script))
 	// Distances in units of the mazes' radius.
 	achieved, goal := make([]float64, 2), make([]float64, 2)
 	for c := range achieved {
@@ -522,14 +519,14 @@ func checkUpdate(in struct {
 	for _, step := range in.Steps {
 		rows = max(rows, len(step.S))
 	}
-	a := &Agent{params: p, pun: ensemble(p, in.Critics, in.Heads, rows)}
+	a := &Agent{params: p, pun: ensemble(p, in.Critics, in.Heads, rows), sampler: uniform{}}
 	wantLength("heads", len(in.Heads), len(in.Critics))
 	wantLength("critic_targets", len(in.CriticTargets), len(in.Critics))
-	for i, t := range a.pun.targets {
-		t.load(fmt.Sprintf("critic_targets[%d]", i), in.CriticTargets[i])
+	for i, c := range a.pun.critics {
+		c.target.load(fmt.Sprintf("critic_targets[%d]", i), in.CriticTargets[i])
 	}
 	widths := in.Actor.widths("actor")
-	a.policy = newActor(widths)
+	a.policy = newActor(&p, widths, nil)
 	a.policy.net.load("actor", in.Actor)
 	a.policy.target.load("actor_target", in.ActorTarget)
 
@@ -544,19 +541,20 @@ func checkUpdate(in struct {
 		}
 		wantLength("steps.r", len(step.R), x.rows)
 		a.learning = pairScript(step.M, len(in.Critics))
-		a.scratch.batch = batch{
-			x:    x,
-			next: join(next, table("steps.g", step.G, 0), newMatrix(x.rows, a.sizes.Action)),
-			r:    float32s(step.R), y: [][]float32{make([]float32, x.rows)},
-			head: next,
+		b := newBatch(x.rows, a.sizes, a.pun)
+		b.x, b.next = x, join(next, table("steps.g", step.G, 0), newMatrix(x.rows, a.sizes.Action))
+		b.r, b.head = float32s(step.R), next
+		if in.Weight == nil {
+			a.learnApart(&b, &b, &b)
+		} else {
+			a.learnFrom(&b)
 		}
-		a.learn(nil)
 	}
 
 	out.Actor, out.ActorTarget = a.policy.net.vector(), a.policy.target.vector()
-	for i, c := range a.pun.critics {
+	for _, c := range a.pun.critics {
 		out.Critics = append(out.Critics, c.q.vector())
-		out.CriticTargets = append(out.CriticTargets, a.pun.targets[i].vector())
+		out.CriticTargets = append(out.CriticTargets, c.target.vector())
 		out.Heads = append(out.Heads, c.head.vector())
 	}
 	return out

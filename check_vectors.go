@@ -305,7 +305,9 @@ func ensemble(p Params, critics []vectorNet, heads []vectorLayer, rows int) *pun
 		prediction = table("heads[0].w", heads[0].W, 0).cols
 	}
 	p.Critics = len(critics)
-	u := newEnsemble(p, slices.Clip(widths[:len(widths)-1]), prediction)
+	a := newArchitecture(&p, Sizes{Observation: prediction, Goal: prediction})
+	u := newEnsemble(&p, widths[:len(widths)-1], a, nil)
+	u.depart(&p)
 	u.reserve(rows)
 	for i, c := range u.critics {
 		c.q.load(fmt.Sprintf("critics[%d]", i), critics[i])

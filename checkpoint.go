@@ -21,7 +21,7 @@ import (
 //	magic, format version
 //	parameters (JSON), sizes, seed
 //	networks and targets, then Adam's moments
-//	normalisers, generators, curriculum, running episode, log
+//	normalizers, generators, curriculum, running episode, log
 //	replay
 //	SHA-256 of all of that
 //
@@ -31,7 +31,7 @@ import (
 
 const (
 	checkpointMagic   = "qta checkpoint\n\x00"
-	checkpointVersion = 2
+	checkpointVersion = 3
 	checkpointHeader  = len(checkpointMagic) + 8
 )
 
@@ -48,17 +48,15 @@ func (a *Agent) AppendBinary(b []byte) ([]byte, error) {
 	e.bytes(a.params.JSON())
 	e.ints(a.sizes.Observation, a.sizes.Goal, a.sizes.Action)
 	e.uint(a.seed)
-	a.state(&e)
+	a.visit(&e)
 	e.ints(len(a.log), a.replay.n)
 	for i := range a.log {
-		a.log[i].state(&e)
+		a.log[i].visit(&e)
 	}
 	for _, c := range a.replay.columns() {
 		e.float64s(*c.data)
 	}
-	if a.replay.prioritised {
-		e.float64s(a.replay.weights.values()[:a.replay.n])
-	}
+	a.sampler.visit(&e, a.replay.n)
 	sum := sha256.Sum256(e.b[start:])
 	return append(e.b, sum[:]...), nil
 }
@@ -67,15 +65,13 @@ func (a *Agent) AppendBinary(b []byte) ([]byte, error) {
 // to memory that is allocated once.
 func (a *Agent) checkpointSize() int {
 	c := byteCount(1 << 14) // the header
-	a.state(&c)
-	n := int(c) + evaluationSize*len(a.log)
+	a.visit(&c)
+	n := evaluationSize * len(a.log)
 	for _, column := range a.replay.columns() {
 		n += 8 * len(*column.data)
 	}
-	if a.replay.prioritised {
-		n += 8 * a.replay.n
-	}
-	return n
+	a.sampler.visit(&c, a.replay.n)
+	return n + int(c)
 }
 
 // A byteCount is a coder that adds up lengths.
@@ -88,6 +84,7 @@ func (c *byteCount) int(*int)             { *c += 8 }
 func (c *byteCount) bool(*bool)           { *c++ }
 func (c *byteCount) generator(s stream)   { *c += byteCount(len(s.state())) }
 func (c *byteCount) fixed(v []byte)       { *c += byteCount(len(v)) }
+func (c *byteCount) loading() bool        { return false }
 
 // MarshalBinary returns the agent's whole state.
 func (a *Agent) MarshalBinary() ([]byte, error) { return a.AppendBinary(nil) }
@@ -104,7 +101,9 @@ func (a *Agent) UnmarshalBinary(data []byte) error {
 	if err != nil {
 		return err
 	}
-	b.workers = a.workers
+	threads := a.workers.threads()
+	a.workers.close()
+	b.SetThreads(threads)
 	*a = *b
 	return nil
 }
@@ -148,17 +147,18 @@ func (d *decoder) agent() (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.state(d)
+	a.visit(d)
 	var evaluations, transitions int
 	d.ints(&evaluations, &transitions)
 	row := 0
 	for _, c := range a.replay.columns() {
 		row += 8 * c.width
 	}
-	if a.replay.prioritised {
-		row += 8
-	}
-	if want := float64(float64(evaluations)*evaluationSize) + float64(float64(transitions)*float64(row)); d.err == nil && want != float64(len(d.b)) {
+	var one, none byteCount // of the sampler
+	a.sampler.visit(&one, 1)
+	a.sampler.visit(&none, 0)
+	row += int(one - none)
+	if want := float64(none) + float64(float64(evaluations)*evaluationSize) + float64(float64(transitions)*float64(row)); d.err == nil && want != float64(len(d.b)) {
 		d.err = fmt.Errorf("qta: checkpoint: %d bytes for %d evaluations and %d transitions, want %.0f", len(d.b), evaluations, transitions, want)
 	}
 	if d.err != nil {
@@ -166,19 +166,15 @@ func (d *decoder) agent() (*Agent, error) {
 	}
 	a.log = make([]Evaluation, evaluations)
 	for i := range a.log {
-		a.log[i].state(d)
+		a.log[i].visit(d)
 	}
 	a.replay.n = transitions
 	for _, c := range a.replay.columns() {
 		*c.data = make([]float64, transitions*c.width)
 		d.float64s(*c.data)
 	}
-	if a.replay.prioritised {
-		weights := make([]float64, transitions)
-		d.float64s(weights)
-		a.replay.weights.fill(weights)
-	}
-	for _, i := range a.scratch.selection.kept {
+	a.sampler.visit(d, transitions)
+	for _, i := range a.kept {
 		if i >= transitions {
 			return nil, fmt.Errorf("qta: checkpoint: candidate %d of %d transitions", i, transitions)
 		}
@@ -186,6 +182,7 @@ func (d *decoder) agent() (*Agent, error) {
 	if a.step != transitions {
 		return nil, fmt.Errorf("qta: checkpoint: step %d with %d transitions", a.step, transitions)
 	}
+	a.resume()
 	// Restored when the episode is played again, too late for an error.
 	if err := newStream(0, forEnvironment).restore(a.episodeStart); err != nil {
 		return nil, fmt.Errorf("qta: checkpoint: generator: %v", err)
@@ -212,17 +209,18 @@ type coder interface {
 	bool(*bool)
 	generator(stream)
 	fixed([]byte)
+	loading() bool // it reads
 }
 
-// state goes through everything that training changes, but the log and the
+// visit goes through everything that training changes, but the log and the
 // replay.
-func (a *Agent) state(c coder) {
+func (a *Agent) visit(c coder) {
 	c.float32s(a.policy.net.params)
 	c.float32s(a.policy.target.params)
-	a.policy.adam.state(c)
-	a.pun.state(c)
-	a.observations.state(c)
-	a.goals.state(c)
+	a.policy.adam.visit(c)
+	a.pun.visit(c)
+	a.observations.visit(c)
+	a.goals.visit(c)
 	for _, s := range []stream{a.exploration, a.environment, a.draws, a.learning, a.goalDraws} {
 		c.generator(s)
 	}
@@ -241,51 +239,33 @@ func (a *Agent) state(c coder) {
 	c.fixed(a.episodeStart)
 	c.int(&a.goalsSet)
 	c.int(&a.goalsReached)
-	c.float(&a.largest)
-	a.scratch.selection.state(c, a.params.CandidatesKept)
-	a.curriculum.state(c)
+	a.visitKept(c)
+	a.curriculum.visit(c)
 }
 
-// state goes through the candidates that the next choice considers again, at
-// most n: a transition each, or what no transition is.
-func (s *selection) state(c coder, n int) {
-	const none = math.MaxInt32
-	kept := make([]int, n)
-	for k := range kept {
-		if kept[k] = none; k < len(s.kept) {
-			kept[k] = s.kept[k]
-		}
-		c.int(&kept[k])
-	}
-	s.kept = s.kept[:0]
-	for _, i := range kept {
-		if i != none {
-			s.kept = append(s.kept, i)
-		}
-	}
-}
-
-func (u *pun) state(c coder) {
-	for i, critic := range u.critics {
+func (u *pun) visit(c coder) {
+	for _, critic := range u.critics {
 		c.float32s(critic.params)
-		c.float32s(u.targets[i].params)
-		u.criticAdam[i].state(c)
-		u.headAdam[i].state(c)
+		c.float32s(critic.target.params)
+		critic.adam.visit(c)
+		critic.headAdam.visit(c)
 	}
 }
 
-func (m *adam) state(c coder) {
+func (m *adam) visit(c coder) {
 	c.float32s(m.m)
 	c.float32s(m.v)
 	c.float(&m.beta1)
 	c.float(&m.beta2)
 }
 
-func (n *normalizer) state(c coder) {
+func (n *normalizer) visit(c coder) {
 	c.float64s(n.sum)
 	c.float64s(n.square)
 	c.float(&n.count)
-	n.update()
+	if c.loading() {
+		n.update()
+	}
 }
 
 // An encoder appends values.
@@ -295,6 +275,7 @@ func (e *encoder) uint(v uint64)      { e.b = binary.LittleEndian.AppendUint64(e
 func (e *encoder) int(v *int)         { e.uint(uint64(*v)) }
 func (e *encoder) fixed(v []byte)     { e.b = append(e.b, v...) }
 func (e *encoder) float(v *float64)   { e.uint(math.Float64bits(*v)) }
+func (e *encoder) loading() bool      { return false }
 func (e *encoder) generator(s stream) { e.b = append(e.b, s.state()...) }
 
 func (e *encoder) ints(values ...int) {
@@ -375,6 +356,7 @@ func (d *decoder) bytes() []byte {
 	return d.take(n)
 }
 
+func (d *decoder) loading() bool    { return true }
 func (d *decoder) fixed(v []byte)   { copy(v, d.take(len(v))) }
 func (d *decoder) float(v *float64) { *v = math.Float64frombits(d.uint()) }
 
@@ -413,7 +395,7 @@ func (d *decoder) float64s(values []float64) {
 // evaluationSize is the length of an encoded Evaluation in bytes.
 const evaluationSize = 7 * 8
 
-func (e *Evaluation) state(c coder) {
+func (e *Evaluation) visit(c coder) {
 	c.int(&e.Step)
 	c.float(&e.Success)
 	c.float(&e.CriticLoss)
@@ -529,7 +511,7 @@ func loadOne(path string) (*Agent, error) {
 //	{"policy": [{"w": [[...], ...], "b": [...]}, ...], "critics": [[...], ...], "heads": [{...}, ...]}
 //
 // A network is a list of layers, a weight "w" is in by out. The networks' input
-// is normalised; "observation" and "goal" have the mean and the scale that it
+// is normalized; "observation" and "goal" have the mean and the scale that it
 // is shifted and then multiplied by, before it is clipped.
 func (a *Agent) WriteWeights(w io.Writer) error {
 	out := struct {

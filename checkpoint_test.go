@@ -348,7 +348,7 @@ func TestCheckpointRefusals(t *testing.T) {
 	p := leastParams()
 	p.CandidatesKept = 2
 	kept := agentAfter(t, p, 15)
-	kept.scratch.selection.kept = []int{14, 15}
+	kept.kept = []int{14, 15}
 	if err := new(Agent).UnmarshalBinary(marshal(t, kept)); err == nil || err.Error() != "qta: checkpoint: candidate 15 of 15 transitions" {
 		t.Errorf("a candidate that is no transition: error %v", err)
 	}
@@ -356,7 +356,7 @@ func TestCheckpointRefusals(t *testing.T) {
 	// The format comes before the checksum, which another format may not have.
 	next := slices.Clone(data)
 	next[len(checkpointMagic)]++
-	if err := a.UnmarshalBinary(next); err == nil || err.Error() != "qta: checkpoint: format 3, this version reads format 2" {
+	if err := a.UnmarshalBinary(next); err == nil || err.Error() != "qta: checkpoint: format 4, this version reads format 3" {
 		t.Errorf("the next format: error %v", err)
 	}
 }
@@ -642,7 +642,7 @@ func TestWriteWeights(t *testing.T) {
 				return y
 			}
 			rng := rand.New(rand.NewPCG(1, 1))
-			x, heads := newMatrix(1, 6), make([][]float32, a.params.Critics)
+			x := newMatrix(1, 6)
 			a.pun.reserve(1)
 			var q, deviation [1]float64
 			for range 10 {
@@ -653,14 +653,14 @@ func TestWriteWeights(t *testing.T) {
 
 				a.inputs(x.row(0), observation, goal)
 				x.data[4], x.data[5] = float32(action[0]), float32(action[1])
-				a.pun.meanValues(nil, q[:], x)
-				a.pun.deviation(nil, deviation[:], x, heads)
+				a.pun.meanValues(q[:], x)
+				a.pun.deviation(deviation[:], x)
 				mean := 0.0
 				for i, c := range weights.Critics {
 					mean += twinValue(c, s, g, action) / float64(len(weights.Critics))
 					ξ, _ := twinForward(c, slices.Concat(s, g, action))
 					_, prediction := twinForward(vectorNet{weights.Heads[i]}, ξ)
-					near(t, preset.Name+": prediction", heads[i][:len(prediction)], prediction)
+					near(t, preset.Name+": prediction", a.pun.predictions[i][:len(prediction)], prediction)
 				}
 				near(t, preset.Name+": value", []float32{float32(q[0])}, []float64{mean})
 			}

@@ -7,7 +7,7 @@ import (
 
 // This file is the policy of section 3.1, updated "as in DDPG" (Lillicrap et
 // al., 2016), with the exploration of the appendix's table and the input
-// normaliser.
+// normalizer.
 
 // A policy is π_θ, a network from s and g to an action in [-1, 1], with its
 // target.
@@ -15,32 +15,36 @@ type policy struct {
 	net, target *mlp
 	gradient    *mlp
 	adam        *adam
+	l2          float64 // weight of the mean squared action
+	ρ           float64
 	polyak      softUpdate
 	pass        *pass
 	actions     matrix // π(s, g), B by action
 }
 
 // newPolicy returns a policy whose target equals it.
-func newPolicy(p Params, sizes Sizes, rng *rand.Rand) *policy {
+func newPolicy(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *policy {
 	widths := []int{sizes.Observation + sizes.Goal}
 	for range p.HiddenLayers {
 		widths = append(widths, p.HiddenSize)
 	}
-	π := newActor(append(widths, sizes.Action))
+	π := newActor(p, append(widths, sizes.Action), w)
 	π.net.initialize(rng)
 	copy(π.target.params, π.net.params)
 	return π
 }
 
 // newActor returns a policy of zeros whose layers have the given widths.
-func newActor(widths []int) *policy {
+func newActor(p *Params, widths []int, w *workers) *policy {
 	n := mlpSize(widths)
 	return &policy{
 		net:      newMLP(make([]float32, n), widths),
 		target:   newMLP(make([]float32, n), widths),
 		gradient: newMLP(make([]float32, n), widths),
-		adam:     newAdam(n),
-		pass:     newPass(widths),
+		adam:     newAdam(n, p.ActorRate, w),
+		l2:       p.ActionL2,
+		ρ:        p.Polyak,
+		pass:     newPass(widths, w),
 		actions:  newMatrix(0, widths[len(widths)-1]),
 	}
 }
@@ -50,12 +54,12 @@ func newActor(widths []int) *policy {
 //
 // Reading: the paper does not say how an action is kept within its bounds; the
 // tanh is that of the authors' code.
-func (π *policy) act(w *workers, network *mlp, x matrix) matrix {
+func (π *policy) act(network *mlp, x matrix) matrix {
 	if x.rows > π.actions.rows {
 		π.actions = newMatrix(x.rows, π.actions.cols)
 	}
 	actions := π.actions.slice(0, x.rows)
-	z := network.forward(w, π.pass, x)
+	z := network.forward(π.pass, x)
 	for i, v := range z.data[:x.rows*z.cols] {
 		actions.data[i] = tanh32(v)
 	}
@@ -74,31 +78,30 @@ func (π *policy) act(w *workers, network *mlp, x matrix) matrix {
 //
 // Reading: the policy climbs the mean of the G critics, as the authors' code
 // does; the paper says "as in DDPG", which has one critic.
-func (π *policy) learn(w *workers, u *pun, x matrix, p *Params) float64 {
+func (π *policy) learn(x matrix, u *pun) float64 {
 	inputs := x.columns(0, x.cols-π.actions.cols)
-	actions := π.act(w, π.net, inputs)
+	actions := π.act(π.net, inputs)
 	setColumns(x, inputs.cols, actions)
 
 	// dz becomes dL/da, and then the gradient before the tanh.
 	dz := π.pass.dx[len(π.net.layers)].slice(0, x.rows)
-	q := u.actionGradient(w, dz, x)
-	l2 := float32(p.ActionL2)
+	q := u.actionGradient(dz, x)
+	l2 := float32(π.l2)
 	n := float32(x.rows * actions.cols)
 	square := 0.0
 	for i, a := range actions.data[:x.rows*actions.cols] {
 		dz.data[i] = (float32(float32(2*l2)*a)/n - dz.data[i]) * (1 - float32(a*a))
 		square += float64(float64(a) * float64(a))
 	}
-	π.net.backward(w, π.pass, π.gradient, inputs, len(π.net.layers), false)
-	clipGradient(π.gradient.params, p.GradientClip)
-	π.adam.step(w, π.net.params, π.gradient.params, p.ActorRate, 0)
-	return float64(p.ActionL2*square)/float64(n) - q
+	π.net.backward(π.pass, π.gradient, inputs, len(π.net.layers), false)
+	π.adam.step(π.net.params, π.gradient.params)
+	return float64(π.l2*square)/float64(n) - q
 }
 
 // actionGradient sets da, B by action, to the gradient of 1/B Σ 1/G Σ_i Q_i(x)
 // with respect to the action columns of x, which are its last, and returns
 // that mean.
-func (u *pun) actionGradient(w *workers, da, x matrix) (mean float64) {
+func (u *pun) actionGradient(da, x matrix) (mean float64) {
 	clear(da.data[:x.rows*da.cols])
 	scale := 1 / float32(x.rows*len(u.critics))
 	u.pass.reserve(x.rows)
@@ -107,7 +110,7 @@ func (u *pun) actionGradient(w *workers, da, x matrix) (mean float64) {
 		for i := range last {
 			last[i] = scale
 		}
-		q, dx := c.q.outputGradient(w, u.pass, x, x.cols-da.cols)
+		q, dx := c.q.outputGradient(u.pass, x, x.cols-da.cols)
 		for _, v := range q.data[:x.rows] {
 			mean += float64(v)
 		}
@@ -120,10 +123,10 @@ func (u *pun) actionGradient(w *workers, da, x matrix) (mean float64) {
 	return mean / float64(x.rows*len(u.critics))
 }
 
-// updateTarget applies Equation 3 to the policy.
-func (π *policy) updateTarget(w *workers, ρ float64) {
-	π.polyak = softUpdate{π.target.params, π.net.params, ρ}
-	w.run(&π.polyak)
+// follow applies Equation 3 to the policy.
+func (π *policy) follow() {
+	π.polyak = softUpdate{π.target.params, π.net.params, π.ρ}
+	π.pass.workers.run(&π.polyak)
 }
 
 // setColumns copies src into the columns of x from the given one on.
@@ -158,16 +161,6 @@ func uniformAction(action []float64, rng *rand.Rand) {
 	}
 }
 
-// smooth adds noise to a', as TD3 (Fujimoto et al., 2018) does: of standard
-// deviation σ, at most limit, the sum clipped to [-1, 1]. It is part of what
-// the authors' code does in Equation 1; the paper has none.
-func smooth(actions []float32, σ, limit float64, rng *rand.Rand) {
-	for i, a := range actions {
-		noise := min(max(float64(σ*normal(rng)), -limit), limit)
-		actions[i] = float32(min(max(float64(a)+noise, -1), 1))
-	}
-}
-
 // A normalizer scales vectors to about zero mean and unit deviation: running
 // sums over what it was shown.
 //
@@ -181,7 +174,7 @@ type normalizer struct {
 	clip, floor float64
 }
 
-func newNormalizer(size int, p Params) *normalizer {
+func newNormalizer(size int, p *Params) *normalizer {
 	n := &normalizer{
 		sum: make([]float64, size), square: make([]float64, size), count: 1,
 		mean: make([]float64, size), scale: make([]float64, size),
@@ -193,7 +186,7 @@ func newNormalizer(size int, p Params) *normalizer {
 	return n
 }
 
-// add shows the normaliser one vector; update brings mean and scale up to it.
+// add shows the normalizer one vector; update brings mean and scale up to it.
 func (n *normalizer) add(x []float64) {
 	n.count++
 	for i, v := range x {

@@ -11,13 +11,13 @@ import (
 func TestPolicyAct(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 0))
 	nets := randomNets(rng, 2, 3, 7, 5, 2)
-	π := newActor([]int{3, 7, 5, 2})
+	π := newActor(&Params{}, []int{3, 7, 5, 2}, nil)
 	π.net.load("net", nets[0])
 	π.target.load("target", nets[1])
 	for _, rows := range []int{4, 1, 9, 2} {
 		x := randomRows(rng, rows, 3)
 		for i, network := range []*mlp{π.net, π.target} {
-			got := π.act(nil, network, table("x", x, 0))
+			got := π.act(network, table("x", x, 0))
 			for r := range x {
 				near(t, "action", got.row(r), twinAct(nets[i], x[r], nil))
 			}
@@ -120,12 +120,12 @@ func TestSmooth(t *testing.T) {
 	}
 }
 
-// The normaliser is held to mean and deviation in two passes over everything
+// The normalizer is held to mean and deviation in two passes over everything
 // that it was shown and, for its count that starts at 1, one zero vector.
 func TestNormalizer(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 0))
 	p := Paper()
-	n := newNormalizer(3, p)
+	n := newNormalizer(3, &p)
 	got := make([]float32, 3)
 	for _, x := range [][2][]float64{{{-20, 1, 1e6}, {-5, 1, 5}}, {{0.1, 0.2, 0.3}, {0.1, 0.2, 0.3}}} {
 		n.update()
@@ -151,7 +151,7 @@ func TestNormalizer(t *testing.T) {
 				want = append(want, min(max((v-mean)/max(deviation, p.NormalizerFloor), -p.NormalizerClip), p.NormalizerClip))
 			}
 			n.normalize(got, x)
-			near(t, "normalised", got, want)
+			near(t, "normalized", got, want)
 		}
 	}
 }
@@ -161,10 +161,10 @@ func TestPolicyGradient(t *testing.T) {
 		for _, l2 := range []float64{0, 1, 2.5} {
 			c := newGradientCase(seed)
 			u := ensemble(c.still, c.critics, c.heads, len(c.b.s))
-			π := newActor(c.actor.widths("actor"))
-			π.net.load("actor", c.actor)
 			c.still.ActionL2 = l2
-			got := π.learn(nil, u, c.b.x(), &c.still)
+			π := newActor(&c.still, c.actor.widths("actor"), nil)
+			π.net.load("actor", c.actor)
+			got := π.learn(c.b.x(), u)
 			loss := func() float64 { return twinPolicyLoss(c.actor, c.critics, c.b, l2) }
 			near(t, "loss", []float32{float32(got)}, []float64{loss()})
 			nearGradient(t, "gradient", π.gradient.params, twinGradient(twinParams(c.actor...), loss))

@@ -38,7 +38,7 @@ func digestOf(t *testing.T, p Params, k kernel) digest {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.workers = newWorkersKernel(1, k)
+	a.workers.kernel = k
 	defer a.Close()
 	if err := a.Train(context.Background(), m.Env(), m.Env(), TrainOptions{Steps: 200, EvalEvery: 100, Rollouts: 5}); err != nil {
 		t.Fatal(err)

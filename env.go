@@ -278,13 +278,13 @@ func (e *EnvError) Error() string {
 }
 
 // checkStep returns an error if the environment's answer breaks its contract.
-func (a *Agent) checkStep(env Env, s State, reward float64) error {
+func (a *Agent) checkStep(s State, reward float64) error {
 	problem := a.stateProblem(s)
 	if problem == "" && !slices.Equal(s.Desired, a.desired) {
 		problem = fmt.Sprintf("the desired goal went from %v to %v within an episode", a.desired, s.Desired)
 	}
 	if problem == "" {
-		if want := env.Reward(s.Achieved, s.Desired); reward != want || (want != 0 && want != -1) {
+		if want := a.env.Reward(s.Achieved, s.Desired); reward != want || (want != 0 && want != -1) {
 			problem = fmt.Sprintf("Step's reward is %v and Reward's %v; both must be the same, 0 or -1", reward, want)
 		}
 	}

@@ -259,7 +259,11 @@ func TestEvaluateActs(t *testing.T) {
 // moveTargets makes target networks other than those that they follow.
 func moveTargets(a *Agent) {
 	rng := rand.New(rand.NewPCG(17, 0))
-	for _, n := range append([]*mlp{a.policy.target}, a.pun.targets...) {
+	targets := []*mlp{a.policy.target}
+	for _, c := range a.pun.critics {
+		targets = append(targets, c.target)
+	}
+	for _, n := range targets {
 		for i := range n.params {
 			n.params[i] += 0.5 * float32(rng.NormFloat64())
 		}

@@ -1,21 +1,58 @@
 package qta
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // This file is section 3.2, how QTA chooses a goal, and the threshold at the
 // end of section 3.3; Equation 6.
 
-// A selection is the memory of one choice of goal, with room for N candidates.
-type selection struct {
-	candidates []int     // transitions whose state and achieved goal are considered
-	kept       []int     // those of the choice before that the next considers again
-	q          []float64 // mean value of each, seen from the current state
-	ε, p       []float64 // uncertainty and probability of each
-	x          matrix    // s, g and room for an action: N by the critics' input
-	actions    matrix    // d N by action
+// A curriculum chooses the goals that the agent pursues: QTA, or one of those
+// that the paper compares it with. All run on the same learner, so that a
+// comparison isolates the choice of goals.
+type curriculum interface {
+	// goal returns the goal to pursue from the current state: an episode's
+	// first, or the next after a success; nil keeps the present one. It stands
+	// until the next call.
+	goal(a *Agent, first bool) []float64
+
+	// atGoal is told that a step which is not the episode's last ended at the
+	// goal, before goal is asked for the next.
+	atGoal(a *Agent)
+
+	// replayGoal returns the goal that transition i is replayed with.
+	replayGoal(a *Agent, i int) []float64
+
+	// randomAction returns the probability of a random action.
+	randomAction(a *Agent) float64
+
+	// endEpisode is told that an episode is in the replay, after the update
+	// that follows its last step.
+	endEpisode(a *Agent) error
+
+	// networks returns the parameters of networks of its own.
+	networks() []parameterVector
+
+	// visit goes through whatever of it training changes.
+	visit(c coder)
+}
+
+// plain is the part of a curriculum that most have in common: it only chooses
+// goals.
+type plain struct{}
+
+func (plain) atGoal(*Agent)               {}
+func (plain) endEpisode(*Agent) error     { return nil }
+func (plain) networks() []parameterVector { return nil }
+func (plain) visit(coder)                 {}
+func (plain) replayGoal(a *Agent, i int) []float64 {
+	return a.replay.relabel(i, a.params.HindsightRatio, a.draws.Rand)
+}
+
+// randomAction is the probability of the table.
+func (plain) randomAction(a *Agent) float64 {
+	if a.explored {
+		return a.params.RandomActionLater
+	}
+	return a.params.RandomAction
 }
 
 // setGoal asks the curriculum for the goal to pursue from here: an episode's
@@ -49,6 +86,34 @@ func (queryTheAgent) goal(a *Agent, first bool) []float64 {
 	return at(r.achieved, a.selectGoal(first), a.sizes.Goal)
 }
 
+// A selection is one choice of goal, and its memory.
+type selection struct {
+	candidates []int // transitions whose state and achieved goal are considered
+	query      query
+	q, p       []float64 // mean value, seen from the current state, and probability of each
+}
+
+// A query asks how uncertain the agent is of N candidates.
+type query struct {
+	states, goals [][]float64 // of each candidate: the observation, and the goal achieved there
+	now, desired  []float64   // the current observation, and the environment's goal
+	first         bool        // it is for an episode's first goal
+
+	ε []float64 // the answer
+	x matrix    // memory for N rows of s, g and an action
+}
+
+// resize makes room for n candidates.
+func (q *query) resize(n int, sizes Sizes) {
+	if cap(q.ε) < n {
+		room := 2 * n
+		q.states, q.goals = make([][]float64, room), make([][]float64, room)
+		q.ε = make([]float64, room)
+		q.x = newMatrix(room, sizes.Observation+sizes.Goal+sizes.Action)
+	}
+	q.states, q.goals, q.ε, q.x.rows = q.states[:n], q.goals[:n], q.ε[:n], n
+}
+
 // selectGoal is section 3.2: it returns the transition whose achieved goal is
 // to be pursued.
 //
@@ -60,35 +125,14 @@ func (a *Agent) selectGoal(first bool) int {
 	if first {
 		a.keepAchievable(s)
 	}
-	a.assess(s, first)
-	GoalProbabilities(s.p, s.ε, a.params.Slope, a.params.Intercept)
+	a.ask(s, first)
+	s.p = slices.Grow(s.p[:0], len(s.candidates))[:len(s.candidates)]
+	GoalProbabilities(s.p, s.query.ε, a.params.Slope, a.params.Intercept)
 	chosen := s.candidates[drawFrom(s.p, a.goalDraws)]
-	s.keep(a.params.CandidatesKept)
+	if a.remember != nil {
+		a.remember(a, s)
+	}
 	return chosen
-}
-
-// keep remembers the n candidates of greatest uncertainty, in any order, each
-// transition once.
-func (s *selection) keep(n int) {
-	if n == 0 {
-		return
-	}
-	order := make([]int, len(s.candidates))
-	for k := range order {
-		order[k] = k
-	}
-	slices.SortFunc(order, func(i, j int) int {
-		return cmp.Or(cmp.Compare(s.ε[j], s.ε[i]), cmp.Compare(s.candidates[i], s.candidates[j]))
-	})
-	s.kept = s.kept[:0]
-	for _, k := range order {
-		if len(s.kept) == n {
-			break
-		}
-		if !slices.Contains(s.kept, s.candidates[k]) {
-			s.kept = append(s.kept, s.candidates[k])
-		}
-	}
 }
 
 // drawCandidates fills s.candidates with all transitions, or, where there are
@@ -103,40 +147,26 @@ func (a *Agent) drawCandidates(s *selection) {
 		for i := range n {
 			s.candidates = append(s.candidates, i)
 		}
-	} else {
-		for range a.params.Candidates {
-			s.candidates = append(s.candidates, a.goalDraws.index(n))
-		}
-		s.candidates = append(s.candidates, s.kept...)
+		return
 	}
-	s.resize(len(s.candidates), &a.params, a.sizes)
-}
-
-// resize makes the vectors and matrices those of n candidates.
-func (s *selection) resize(n int, p *Params, sizes Sizes) {
-	width := sizes.Observation + sizes.Goal + sizes.Action
-	if len(s.q) < n {
-		room := min(2*n, p.Candidates+p.CandidatesKept)
-		s.q = make([]float64, room)
-		s.ε = make([]float64, room)
-		s.p = make([]float64, room)
-		s.x = newMatrix(room, width)
-		s.actions = newMatrix(room*p.actions(), sizes.Action)
+	for range a.params.Candidates {
+		s.candidates = append(s.candidates, a.goalDraws.index(n))
 	}
-	s.ε, s.p = s.ε[:n], s.p[:n]
-	s.x.rows, s.actions.rows = n, n*p.actions()
+	s.candidates = append(s.candidates, a.kept...)
 }
 
 // keepAchievable drops the candidates whose mean value, seen from the current
 // state, is below c T.
 func (a *Agent) keepAchievable(s *selection) {
 	n := len(s.candidates)
+	s.query.resize(n, a.sizes)
+	s.q = slices.Grow(s.q[:0], n)[:n]
+	x := s.query.x
 	for k, i := range s.candidates {
-		a.inputs(s.x.row(k), a.observation, at(a.replay.achieved, i, a.sizes.Goal))
+		a.inputs(x.row(k), a.observation, at(a.replay.achieved, i, a.sizes.Goal))
 	}
-	a.valuesTowards(s.q[:n], s.x)
-	s.candidates = Achievable(s.candidates, s.q[:n], a.params.Threshold, a.params.Horizon)
-	s.resize(len(s.candidates), &a.params, a.sizes)
+	a.valuesTowards(s.q, x)
+	s.candidates = Achievable(s.candidates, s.q, a.params.Threshold, a.params.Horizon)
 }
 
 // valuesTowards sets q to the mean value of the policy's action in every row
@@ -145,7 +175,7 @@ func (a *Agent) valuesTowards(q []float64, x matrix) {
 	a.policyActions(x)
 	for lo := 0; lo < x.rows; lo += a.params.Batch {
 		hi := min(lo+a.params.Batch, x.rows)
-		a.pun.meanValues(a.workers, q[lo:hi], x.slice(lo, hi))
+		a.pun.meanValues(q[lo:hi], x.slice(lo, hi))
 	}
 }
 
@@ -154,7 +184,7 @@ func (a *Agent) policyActions(x matrix) {
 	for lo := 0; lo < x.rows; lo += a.params.Batch {
 		chunk := x.slice(lo, min(lo+a.params.Batch, x.rows))
 		inputs := chunk.columns(0, a.sizes.Observation+a.sizes.Goal)
-		setColumns(chunk, inputs.cols, a.policy.act(a.workers, a.policy.net, inputs))
+		setColumns(chunk, inputs.cols, a.policy.act(a.policy.net, inputs))
 	}
 }
 
@@ -182,72 +212,60 @@ func Achievable(candidates []int, q []float64, c float64, T int) []int {
 	return kept
 }
 
-// assess sets s.ε to the uncertainty of every candidate.
-func (a *Agent) assess(s *selection, first bool) {
+// ask has the uncertainty of every candidate estimated.
+func (a *Agent) ask(s *selection, first bool) {
+	q := &s.query
+	q.resize(len(s.candidates), a.sizes)
+	q.now, q.desired, q.first = a.observation, a.desired, first
 	for k, i := range s.candidates {
-		state, goal := at(a.replay.observation, i, a.sizes.Observation), at(a.replay.achieved, i, a.sizes.Goal)
-		if first && a.params.FirstGoalState == "start" {
-			state = a.observation
-		}
-		a.query(s.x.row(k), state, goal, a.observation, a.desired)
+		q.states[k], q.goals[k] = at(a.replay.observation, i, a.sizes.Observation), at(a.replay.achieved, i, a.sizes.Goal)
 	}
-	a.estimate(s.ε, s.x, s.actions, a.goalDraws)
+	a.estimator.estimate(a, q, a.goalDraws)
 }
 
-// query sets a row to the s and g that the critics are asked about a candidate
-// with: its state and its goal are given, and the current state and the
-// environment's goal.
+// An estimator answers a query: PUN, or one that the paper compares it with.
+type estimator interface {
+	estimate(a *Agent, q *query, rng stream)
+}
+
+// predictive is the estimator of section 3.2, Equation 5 with d random actions.
+type predictive struct {
+	d       int
+	actions matrix // memory for d actions of each candidate
+
+	drawActions func(actions matrix, n int, rng stream) // nil is drawActions
+}
+
+// estimate asks about the states of the candidates.
 //
 // Reading: a candidate's state is the one the agent was in, its goal that of
-// UncertaintyGoal; the authors' code has the current state in place of the
-// candidates' for an episode's first goal, which FirstGoalState chooses.
-//
-// Reading: the disagreement of Q-values (Uncertainty q) is that of the value of
-// the candidate as a goal from the current state.
-func (a *Agent) query(row []float32, state, goal, current, desired []float64) {
-	p := &a.params
-	switch {
-	case p.Uncertainty == "q" && p.QSwapped:
-		a.inputs(row, goal, current)
-	case p.Uncertainty == "q":
-		a.inputs(row, current, goal)
-	case p.UncertaintyGoal == "candidate":
-		a.inputs(row, state, goal)
-	default:
-		a.inputs(row, state, desired)
+// UncertaintyGoal.
+func (e *predictive) estimate(a *Agent, q *query, rng stream) {
+	for k, state := range q.states {
+		goal := q.desired
+		if a.params.UncertaintyGoal == "candidate" {
+			goal = q.goals[k]
+		}
+		a.inputs(q.x.row(k), state, goal)
 	}
+	n := len(q.states)
+	if rows := n * e.d; rows*a.sizes.Action > len(e.actions.data) {
+		e.actions = newMatrix(2*rows, a.sizes.Action)
+	}
+	e.actions.rows = n * e.d
+	draw := drawActions
+	if e.drawActions != nil {
+		draw = e.drawActions
+	}
+	draw(e.actions, n, rng)
+	a.pun.uncertainty(q.ε, q.x, e.actions)
 }
 
-// estimate sets ε to the uncertainty at the s and g in the rows of x, with
-// UncertaintyNoise. actions has room for d actions for each row.
-func (a *Agent) estimate(ε []float64, x, actions matrix, rng stream) {
-	p := &a.params
-	if p.Uncertainty == "q" {
-		a.policyActions(x)
-		for lo := 0; lo < x.rows; lo += p.Batch {
-			hi := min(lo+p.Batch, x.rows)
-			a.pun.valueDeviation(a.workers, ε[lo:hi], x.slice(lo, hi))
-		}
-	} else {
-		a.drawActions(actions, x.rows, rng)
-		a.pun.uncertainty(a.workers, ε, x, actions)
-	}
-	if p.UncertaintyNoise > 0 {
-		for k := range ε {
-			ε[k] += float64(p.UncertaintyNoise * normal(rng.Rand))
-		}
-	}
-}
-
-// drawActions fills actions, d n by action, with uniformly random ones: those
-// of candidate k in rows k, n + k, 2 n + k and so on.
-func (a *Agent) drawActions(actions matrix, n int, rng stream) {
+// drawActions fills actions, d n by action, with uniformly random ones. Those of
+// candidate k are in rows k, n + k, 2 n + k and so on.
+func drawActions(actions matrix, _ int, rng stream) {
 	for j := range actions.rows {
 		row := actions.row(j)
-		if a.params.SharedActions && j%n != 0 {
-			copy(row, actions.row(j-1))
-			continue
-		}
 		for c := range row {
 			row[c] = float32(symmetric(rng.Rand))
 		}

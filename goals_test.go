@@ -166,6 +166,10 @@ func TestSelection(t *testing.T) {
 			limit := (sorted[47] + sorted[48]) / 2
 			a.params.Threshold = limit / float64(p.Horizon)
 
+			estimated, ok := a.estimator.(*predictive)
+			if !ok {
+				estimated = a.estimator.(fromStart).estimator.(*predictive)
+			}
 			for trial := range 40 {
 				first := trial%2 == 0
 				chosen := a.selectGoal(first)
@@ -185,9 +189,9 @@ func TestSelection(t *testing.T) {
 					}
 				}
 				// Uncertainties by the twins, from the actions that were drawn.
-				n := len(s.candidates)
-				if s.actions.rows != d*n {
-					t.Fatalf("%d random actions for %d candidates, want %d for each: the table has a d for PUN, and another for deep ensembles and bootstrapped DQN", s.actions.rows, n, d)
+				n, actions := len(s.candidates), estimated.actions
+				if actions.rows != d*n {
+					t.Fatalf("%d random actions for %d candidates, want %d for each: the table has a d for PUN, and another for deep ensembles and bootstrapped DQN", actions.rows, n, d)
 				}
 				want := make([]float64, n)
 				for i, c := range s.candidates {
@@ -199,13 +203,13 @@ func TestSelection(t *testing.T) {
 						state = a.observation
 					}
 					for j := range d {
-						action := float64s(s.actions.row(j*n + i))
-						if p.SharedActions && !slices.Equal(s.actions.row(j*n), s.actions.row(j*n+i)) {
+						action := float64s(actions.row(j*n + i))
+						if p.SharedActions && !slices.Equal(actions.row(j*n), actions.row(j*n+i)) {
 							t.Errorf("candidates %d and 0 have different actions", i)
-						} else if !p.SharedActions && i > 0 && slices.Equal(s.actions.row(j*n), s.actions.row(j*n+i)) {
+						} else if !p.SharedActions && i > 0 && slices.Equal(actions.row(j*n), actions.row(j*n+i)) {
 							t.Errorf("candidates %d and 0 share an action", i)
 						}
-						if j > 0 && slices.Equal(s.actions.row((j-1)*n+i), s.actions.row(j*n+i)) {
+						if j > 0 && slices.Equal(actions.row((j-1)*n+i), actions.row(j*n+i)) {
 							t.Errorf("actions %d and %d of candidate %d are the same", j-1, j, i)
 						}
 						b := twinBatch{s: [][]float64{state}, g: [][]float64{goal}, a: [][]float64{action}}
@@ -220,14 +224,14 @@ func TestSelection(t *testing.T) {
 						want[i] += deviation(predictions) / float64(d)
 					}
 				}
-				near(t, "uncertainty", float32s(s.ε), want)
-				low, high := slices.Min(s.ε), slices.Max(s.ε)
+				near(t, "uncertainty", float32s(s.query.ε), want)
+				low, high := slices.Min(s.query.ε), slices.Max(s.query.ε)
 				chance := false
 				for i, c := range s.candidates {
-					chance = chance || c == chosen && (s.ε[i]-low)/(high-low) > 591./626
+					chance = chance || c == chosen && (s.query.ε[i]-low)/(high-low) > 591./626
 				}
 				if high > low && !chance {
-					t.Errorf("the chosen goal's scaled uncertainty is %v, want above 591/626", (s.ε[k]-low)/(high-low))
+					t.Errorf("the chosen goal's scaled uncertainty is %v, want above 591/626", (s.query.ε[k]-low)/(high-low))
 				}
 			}
 		})
@@ -277,7 +281,7 @@ func TestCandidatesKept(t *testing.T) {
 		}
 		// The most uncertain, one after the other.
 		want = nil
-		ε := slices.Clone(s.ε)
+		ε := slices.Clone(s.query.ε)
 		for len(want) < p.CandidatesKept && slices.Max(ε) >= 0 {
 			k := slices.Index(ε, slices.Max(ε))
 			if ε[k] = -1; !slices.Contains(want, s.candidates[k]) {

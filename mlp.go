@@ -8,7 +8,7 @@ import (
 // This file is the networks: layers forward and backward side by side, and
 // Adam. Matrices are row-major, a row per sample; B is the number of rows.
 // Nothing here knows of reinforcement learning. How a batch goes through the
-// layers of a network, in chunks and on several threads, is in pass.go.
+// layers of a network, in chunks and on several threads, is in mlp_pass.go.
 
 // columns returns the view of columns lo to hi, hi excluded.
 func (m matrix) columns(lo, hi int) matrix {
@@ -148,16 +148,23 @@ const (
 // Reading: section 3.1 has "gradient descent" and the table learning rates; the
 // steps are Adam's, as in the authors' code.
 type adam struct {
+	rate         float64
 	m, v         []float32 // first and second moment
 	beta1, beta2 float64   // β₁ᵗ and β₂ᵗ
+	workers      *workers
+
+	// Of optimisers that the paper does not have: see authors.go and
+	// baseline_mega.go.
+	clip  float64 // largest magnitude of an element of the gradient, or 0
+	decay float64 // times the parameters, added to the gradient
 
 	// The step under way, for part.
 	params, gradient []float32
 	c                adamCoefficients
 }
 
-func newAdam(n int) *adam {
-	return &adam{m: make([]float32, n), v: make([]float32, n), beta1: 1, beta2: 1}
+func newAdam(n int, rate float64, w *workers) *adam {
+	return &adam{rate: rate, m: make([]float32, n), v: make([]float32, n), beta1: 1, beta2: 1, workers: w}
 }
 
 // step moves params against the gradient:
@@ -165,23 +172,25 @@ func newAdam(n int) *adam {
 //	m = β₁ m + (1-β₁) g    v = β₂ v + (1-β₂) g²
 //	params -= rate · m/(1-β₁ᵗ) / (√(v/(1-β₂ᵗ)) + ε)
 //
-// with g the gradient plus decay times params. All have the same length.
-func (a *adam) step(w *workers, params, gradient []float32, rate, decay float64) {
+// with g the gradient, clipped, plus decay times params. All have the same
+// length.
+func (a *adam) step(params, gradient []float32) {
 	if len(params) != len(a.m) || len(gradient) != len(a.m) {
 		panic("qta: adam: parameters, gradient and moments differ in length")
 	}
+	clipGradient(gradient, a.clip)
 	a.beta1 *= adamBeta1
 	a.beta2 *= adamBeta2
 	a.params, a.gradient = params, gradient
 	a.c = adamCoefficients{
 		beta1: adamBeta1, oneMinusBeta1: 1 - adamBeta1,
 		beta2: adamBeta2, oneMinusBeta2: 1 - adamBeta2,
-		step:  float32(rate / (1 - a.beta1)),
+		step:  float32(a.rate / (1 - a.beta1)),
 		scale: float32(1 / math.Sqrt(1-a.beta2)),
 		eps:   adamEpsilon,
-		decay: float32(decay),
+		decay: float32(a.decay),
 	}
-	w.run(a)
+	a.workers.run(a)
 }
 
 // part is step for the i-th of n stretches of the parameters.

@@ -18,17 +18,17 @@ func TestForward(t *testing.T) {
 			widths = append(widths, 1+rng.IntN(40))
 		}
 		net, x := randomNet(rng, widths...), randomRows(rng, 1+rng.IntN(20), widths[0])
-		m, p := net.network("net"), newPass(widths)
+		m, p := net.network("net"), newPass(widths, nil)
 		p.reserve(1 + rng.IntN(30))
 		in := table("x", x, 0)
-		ξ := m.latent(nil, p, in)
-		y := m.final(nil, p, ξ)
+		ξ := m.latent(p, in)
+		y := m.final(p, ξ)
 		for r := range x {
 			wantξ, want := twinForward(net, x[r])
 			near(t, fmt.Sprint("latent of ", widths), ξ.row(r), wantξ)
 			near(t, fmt.Sprint("output of ", widths), y.row(r), want)
 		}
-		if again := m.forward(nil, p, in); &again.data[0] != &y.data[0] {
+		if again := m.forward(p, in); &again.data[0] != &y.data[0] {
 			t.Fatal("forward and final return different memory")
 		}
 	}
@@ -91,7 +91,7 @@ func TestStretch(t *testing.T) {
 }
 
 func TestAdamPanics(t *testing.T) {
-	mustPanic(t, "adam of another length", func() { newAdam(3).step(nil, make([]float32, 3), make([]float32, 2), 0, 0) })
+	mustPanic(t, "adam of another length", func() { newAdam(3, 0, nil).step(make([]float32, 3), make([]float32, 2)) })
 }
 
 // Chunks, parts and threads leave no trace in the bits: a network that is
@@ -144,18 +144,18 @@ func TestChunks(t *testing.T) {
 					t.Errorf("%d rows, %d threads: %s differs", rows, threads, what)
 				}
 			}
-			p, got := newPass(widths), newMLP(make([]float32, len(m.params)), widths)
-			same("output", m.forward(w, p, x).data, xs[n].data)
+			p, got := newPass(widths, w), newMLP(make([]float32, len(m.params)), widths)
+			same("output", m.forward(p, x).data, xs[n].data)
 			copy(p.dx[n].data, dy.data)
-			m.backward(w, p, got, x, n, false)
+			m.backward(p, got, x, n, false)
 			same("gradient", got.params, want.params)
-			same("inferred output", m.infer(w, p, x).data, xs[n].data)
-			y, dIn := m.outputGradient(w, p, x, 4)
+			same("inferred output", m.infer(p, x).data, xs[n].data)
+			y, dIn := m.outputGradient(p, x, 4)
 			same("output with gradient", y.data, xs[n].data)
 			for r := range rows {
 				same("input gradient", dIn.row(r), dx.row(r)[4:])
 			}
-			m.forward(w, p, x)
+			m.forward(p, x)
 			same("whole input gradient", m.inputGradient(p, rows).data, dx.data)
 			w.close()
 		}
@@ -170,8 +170,8 @@ func TestInputGradient(t *testing.T) {
 		widths = widths[rng.IntN(3):]
 		rows := 1 + rng.IntN(4)
 		net, x, dy := randomNet(rng, widths...), randomRows(rng, rows, widths[0]), randomRows(rng, rows, widths[len(widths)-1])
-		m, p := net.network("net"), newPass(widths)
-		m.forward(nil, p, table("x", x, 0))
+		m, p := net.network("net"), newPass(widths, nil)
+		m.forward(p, table("x", x, 0))
 		copy(p.dx[len(net)].data, table("dy", dy, 0).data)
 		got := m.inputGradient(p, rows)
 		var inputs []*float64
@@ -200,14 +200,16 @@ func TestAdam(t *testing.T) {
 		for _, threads := range []int{1, 2} {
 			const n = 50
 			twin := vectorLayer{B: randomRows(rng, 1, n)[0]}
-			params, a, w := float32s(twin.B), newAdam(n), newWorkers(threads)
+			w := newWorkers(threads)
+			params, a := float32s(twin.B), newAdam(n, 0.02, w)
+			a.decay = decay
 			want := newTwinAdam()
 			for range 20 {
 				gradient := randomRows(rng, 1, n)[0]
 				for i := range gradient {
 					gradient[i] = float64(float32(math.Ldexp(gradient[i], -i/2)))
 				}
-				a.step(w, params, float32s(gradient), 0.02, decay)
+				a.step(params, float32s(gradient))
 				want.step(twinParams(twin), gradient, 0.02, decay)
 				near(t, fmt.Sprintf("decay %v", decay), params, twin.B)
 			}
@@ -218,12 +220,13 @@ func TestAdam(t *testing.T) {
 
 // A moment that would be denormal becomes zero, and the parameter stays.
 func TestAdamFlushes(t *testing.T) {
-	a := newAdam(1)
+	a := newAdam(1, 0.01, nil)
 	params := []float32{1}
-	a.step(nil, params, []float32{1e-30}, 0.01, 0)
+	a.step(params, []float32{1e-30})
 	after := params[0]
+	a.rate = 0
 	for range 1000 {
-		a.step(nil, params, []float32{0}, 0, 0)
+		a.step(params, []float32{0})
 	}
 	if a.m[0] != 0 || a.v[0] != 0 || params[0] != after {
 		t.Errorf("after 1000 zero gradients m is %v, v %v and the parameter went from %v to %v", a.m[0], a.v[0], after, params[0])

@@ -7,99 +7,162 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// Params is every number and choice of the algorithm. The tag "source" of a
-// field says where its value in [Paper] comes from ("Table" is the table of
-// the appendix), the tag "range" the values allowed, as an interval or as a
-// list of words; [Params.Validate] and the command's tables read these tags.
-//
-// A Reading in the source is a choice that the paper leaves open; [Authors]
-// has what the authors' public code does instead. [MEGA] and [VDS] name the
-// sources of their own.
+// Params is every number and choice of the algorithm: those of the paper, and
+// those of others. The tag "source" of a field says where its value in [Paper]
+// comes from ("Table" is the table of the appendix, a Reading is a choice that
+// the paper leaves open), the tag "range" the values allowed, as an interval or
+// as a list of words. [Params.Validate] reads these tags.
 type Params struct {
-	// Networks.
+	Method
+	Departures
+	Baselines
+}
 
-	HiddenSize   int `source:"Table: network hidden size" range:"[1,4096]"`                    // units of each hidden layer
-	HiddenLayers int `source:"Reading: the paper is silent, the authors' code" range:"[1,16]"` // hidden layers of every network
-	Critics      int `source:"Section 3.1: G" range:"[1,64]"`                                  // G, critics of the ensemble, each with its predictive head; one alone for MEGA and VDS
+// Method is the appendix's table and the paper's text.
+type Method struct {
+	// Units of each hidden layer.
+	HiddenSize int `source:"Table: network hidden size" range:"[1,4096]"`
+	// Hidden layers of every network.
+	HiddenLayers int `source:"Reading: the paper is silent, the authors' code" range:"[1,16]"`
+	// G, critics of the ensemble, each with its predictive head. One alone, for MEGA and VDS, cannot disagree.
+	Critics int `source:"Section 3.1: G" range:"[1,64]"`
 
-	// Learning.
+	// |B|, transitions of a minibatch.
+	Batch int `source:"Table: batch size" range:"[1,65536]"`
+	// γ.
+	Discount float64 `source:"Table: discount factor" range:"[0,1)"`
+	// Adam's step for the policy.
+	ActorRate float64 `source:"Table: actor learning rate" range:"[0,1]"`
+	// Adam's step for the critics.
+	CriticRate float64 `source:"Table: critic learning rate" range:"[0,1]"`
+	// Adam's step for the predictive heads.
+	PredictiveRate float64 `source:"Table: predictive network learning rate" range:"[0,1]"`
+	// ρ, what a target network keeps of itself in an update.
+	Polyak float64 `source:"Table: rho" range:"[0,1]"`
+	// Weight of the mean squared action in the policy's loss.
+	ActionL2 float64 `source:"Reading: the paper is silent, the authors' code" range:"[0,1000]"`
+	// Updates begin at the environment step after this one.
+	LearningStarts int `source:"Reading: the paper is silent, the authors' code" range:"[1,100000000]"`
+	// Clip Equation 1's target to [LowestReturn, 0].
+	ClipReturns bool `source:"Reading: the only values that rewards of -1 and 0 can add up to"`
 
-	Batch          int     `source:"Table: batch size" range:"[1,65536]"`                                   // |B|, transitions of a minibatch
-	Discount       float64 `source:"Table: discount factor" range:"[0,1)"`                                  // γ
-	ActorRate      float64 `source:"Table: actor learning rate" range:"[0,1]"`                              // Adam's step for the policy
-	CriticRate     float64 `source:"Table: critic learning rate" range:"[0,1]"`                             // Adam's step for the critics
-	PredictiveRate float64 `source:"Table: predictive network learning rate" range:"[0,1]"`                 // Adam's step for the predictive heads
-	Polyak         float64 `source:"Table: rho" range:"[0,1]"`                                              // ρ, what a target network keeps of itself
-	ActionL2       float64 `source:"Reading: the paper is silent, the authors' code" range:"[0,1000]"`      // weight of the mean squared action in the policy's loss
-	LearningStarts int     `source:"Reading: the paper is silent, the authors' code" range:"[1,100000000]"` // updates begin at the step after this one
+	// How minibatches are drawn: uniformly, by uncertainty (per), or by TD error (td), a baseline.
+	Replay string `source:"Section 3.3: uniform, and PER as an extension" range:"uniform|per|td"`
+	// k relabelled transitions to one that is not.
+	HindsightRatio float64 `source:"Table: HER replay k" range:"[0,1000]"`
+	// β of Equation 8 at the first step.
+	PriorityBeta float64 `source:"Table: PER beta_initial" range:"[0,1]"`
+	// Environment steps until β is 1.
+	PriorityBetaSteps int `source:"Table: PER beta steps" range:"[1,1e12]"`
+	// α of Equation 7.
+	PriorityAlpha float64 `source:"Table: PER alpha" range:"[0,10]"`
+	// Transitions of each finished episode that the input normalizers take in.
+	NormalizerDraws int `source:"Reading: the authors' code" range:"[1,1e6]"`
+	// Smallest standard deviation that they divide by, in the input's unit.
+	NormalizerFloor float64 `source:"Reading: the authors' code" range:"(0,1e6]"`
+	// Largest magnitude that they let through.
+	NormalizerClip float64 `source:"Reading: the authors' code" range:"(0,1e6]"`
 
-	UpdatesPerEpisode int     `source:"Reading: one update follows every environment step" range:"[0,1e6]"`       // updates in a row at each episode's end; 0 has one after each step
-	TargetEvery       int     `source:"Reading: Equation 3 has no schedule, each update has one" range:"[1,1e6]"` // updates from one step of the target networks to the next
-	PolicyEvery       int     `source:"Reading: each update has one, as in DDPG" range:"[1,1e6]"`                 // updates from one step of the policy to the next, as TD3 delays them
-	GradientClip      float64 `source:"Reading: none" range:"[0,1e6]"`                                            // largest magnitude of an element of a gradient; 0 has no limit
+	// T, environment steps of an episode.
+	Horizon int `source:"Reading: T, section 3.3; the authors' code" range:"[1,100000]"`
+	// Standard deviation of Gaussian noise on actions.
+	ActionNoise float64 `source:"Table: epsilon" range:"[0,10]"`
+	// Probability of a uniformly random action.
+	RandomAction float64 `source:"Table: p_random action" range:"[0,1]"`
+	// Environment steps before goals are chosen by uncertainty.
+	InitialSteps int `source:"Table: initial random steps" range:"[0,100000000]"`
 
-	ClipReturns  bool    `source:"Reading: the only values that rewards of -1 and 0 can add up to"`    // clip Equation 1's target to [LowestReturn, 0]
-	LowestReturn float64 `source:"Reading: 0 stands for the bound -1/(1-Discount)" range:"(-Inf,0]"`   // lower end of the clip
-	TargetNoise  float64 `source:"Reading: none, as Equation 1 has none" range:"[0,10]"`               // standard deviation of noise on a' in Equation 1, in actions
-	TargetClip   float64 `source:"Reading: of no effect where TargetNoise is 0" range:"[0,10]"`        // largest such noise, in actions
-	ActorOwnDraw bool    `source:"Reading: DDPG's Algorithm 1 has one minibatch for critic and actor"` // the actor learns from a minibatch of its own
-	CriticDecay  float64 `source:"Reading: none" range:"[0,1]"`                                        // L2 added to critic gradients once an evaluation was perfect
-	HeadDecay    float64 `source:"Reading: none" range:"[0,1]"`                                        // the same for the predictive heads' optimiser
-	HeadLoss     string  `source:"Equation 4" range:"squared|norm"`                                    // squared error, or Euclidean norm
-	HeadTarget   string  `source:"Equation 4: s'" range:"observation|achieved"`                        // what a head predicts: the next observation, or the next achieved goal
-	HeadOwnDraw  bool    `source:"Reading: Equation 4 sums over B, the critics' minibatch"`            // the heads learn from a minibatch of their own, without relabelling, drawn by episode and then by step
+	// d, random actions for one estimate of uncertainty.
+	UncertaintyActions int `source:"Table: d" range:"[1,4096]"`
+	// The goal fed to the critics in Equation 5: the environment's, or the candidate itself.
+	UncertaintyGoal string `source:"Section 3.2: \"the desired goal\" of the environment" range:"desired|candidate"`
+	// m of Equation 6.
+	Slope float64 `source:"Table: linear sampling M" range:"(-Inf,Inf)"`
+	// b of Equation 6.
+	Intercept float64 `source:"Table: linear sampling b" range:"(-Inf,Inf)"`
+	// c: an episode's first goal needs a mean Q of at least c T.
+	Threshold float64 `source:"Table: c (threshold)" range:"(-Inf,Inf)"`
+	// N, the most goals considered in one choice, whose cost is in proportion to N d G.
+	Candidates int `source:"Reading: the paper leaves N open" range:"[1,1000000]"`
+}
 
-	PredictiveGradient string  `source:"Reading: \"a joint loss function\", and a latent state that both predictions share" range:"joint|head|separate"` // where Equation 4's gradient goes: with Equation 2's into the backbone; no further than the head; into the backbone by the heads' own optimiser
-	PredictiveWeight   float64 `source:"Reading: Equations 2 and 4 are added as they stand" range:"[0,1e6]"`                                             // PredictiveGradient joint: the weight of Equation 4
+// Departures are what the authors' public code does otherwise, and other choices
+// that are not the paper's; see authors.go. What each is in [Paper] changes
+// nothing there.
+type Departures struct {
+	// Lower end of the clip of returns; 0 stands for -1/(1-Discount).
+	LowestReturn float64 `source:"Reading: 0 stands for the bound -1/(1-Discount)" range:"(-Inf,0]"`
+	// Standard deviation of noise on a' in Equation 1, in actions.
+	TargetNoise float64 `source:"Reading: none, as Equation 1 has none" range:"[0,10]"`
+	// Largest such noise, in actions.
+	TargetClip float64 `source:"Reading: of no effect where TargetNoise is 0" range:"[0,10]"`
+	// The policy learns from a minibatch of its own, drawn uniformly.
+	ActorOwnDraw bool `source:"Reading: DDPG's Algorithm 1 has one minibatch for critic and actor"`
+	// Updates from one step of the policy to the next, as TD3 delays them.
+	PolicyEvery int `source:"Reading: each update has one, as in DDPG" range:"[1,1e6]"`
 
-	// Replay.
+	// Where Equation 4's gradient goes: with Equation 2's into the backbone (joint), no further than the
+	// head, or into the backbone by the heads' own optimiser (separate).
+	PredictiveGradient string `source:"Reading: \"a joint loss function\"; both predictions share ξ" range:"joint|head|separate"`
+	// Weight of Equation 4 in the joint loss.
+	PredictiveWeight float64 `source:"Reading: Equations 2 and 4 are added as they stand" range:"[0,1e6]"`
+	// Squared error, or Euclidean norm.
+	HeadLoss string `source:"Equation 4" range:"squared|norm"`
+	// What a head predicts: the next observation, or the next achieved goal.
+	HeadTarget string `source:"Equation 4: s'" range:"observation|achieved"`
+	// The heads learn from a minibatch of their own, without relabelling, drawn by episode and then by step.
+	HeadOwnDraw bool `source:"Reading: Equation 4 sums over B, the critics' minibatch"`
+	// L2 added to the gradients of the critics once an evaluation was perfect.
+	CriticDecay float64 `source:"Reading: none" range:"[0,1]"`
+	// The same for the predictive heads' optimiser.
+	HeadDecay float64 `source:"Reading: none" range:"[0,1]"`
 
-	Replay            string  `source:"Section 3.3: uniform, and PER as an extension" range:"uniform|per|td"` // how minibatches are drawn: uniformly, by uncertainty, by TD error
-	HindsightRatio    float64 `source:"Table: HER replay k" range:"[0,1000]"`                                 // k relabelled transitions to one that is not
-	PriorityBeta      float64 `source:"Table: PER beta_initial" range:"[0,1]"`                                // β of Equation 8 at the first step
-	PriorityBetaSteps int     `source:"Table: PER beta steps" range:"[1,1e12]"`                               // environment steps until β is 1
-	PriorityAlpha     float64 `source:"Table: PER alpha" range:"[0,10]"`                                      // α of Equation 7
-	NormalizerDraws   int     `source:"Reading: the authors' code" range:"[1,1e6]"`                           // transitions of each finished episode that the input normaliser takes in
-	NormalizerFloor   float64 `source:"Reading: the authors' code" range:"(0,1e6]"`                           // smallest standard deviation it divides by, in the input's unit
-	NormalizerClip    float64 `source:"Reading: the authors' code" range:"(0,1e6]"`                           // largest magnitude that it lets through
+	// RandomAction after an episode's first goal was first reached.
+	RandomActionLater float64 `source:"Reading: as before" range:"[0,1]"`
+	// Who acts until InitialSteps.
+	InitialActions string `source:"Reading: the goals are random, the actions the policy's" range:"policy|uniform"`
+	// The same d actions for all candidates.
+	SharedActions bool `source:"Reading: d actions drawn for each candidate"`
+	// The state fed to the critics in Equation 5 for an episode's first goal.
+	FirstGoalState string `source:"Reading: the state is the candidate's for every goal" range:"candidate|start"`
+	// Of the last choice's goals, the most uncertain, which are considered again beside Candidates.
+	CandidatesKept int `source:"Reading: each choice draws its goals anew" range:"[0,1000000]"`
+}
 
-	// Exploration and episodes.
+// Baselines are the methods of section 4 that the paper compares with, and what
+// their own learners need.
+type Baselines struct {
+	// Who chooses the goals.
+	Curriculum string `source:"Section 3.2: QTA" range:"qta|mega|vds|her|random"`
+	// What a goal's uncertainty is estimated with, and by which critics.
+	Uncertainty string `source:"Section 3.1: PUN" range:"pun|q|bootstrap|ensemble"`
+	// Standard deviation of Gaussian noise added to each estimate, in its unit.
+	UncertaintyNoise float64 `source:"Section 4: none but in Figure 4" range:"[0,1000000]"`
 
-	Horizon           int     `source:"Reading: T, section 3.3; the authors' code" range:"[1,100000]"`                  // environment steps of an episode
-	ActionNoise       float64 `source:"Table: epsilon" range:"[0,10]"`                                                  // standard deviation of Gaussian noise on actions
-	RandomAction      float64 `source:"Table: p_random action" range:"[0,1]"`                                           // probability of a uniformly random action
-	RandomActionLater float64 `source:"Reading: as before" range:"[0,1]"`                                               // the same after an episode's first goal was first reached
-	InitialSteps      int     `source:"Table: initial random steps" range:"[0,100000000]"`                              // steps before goals are chosen by uncertainty
-	InitialActions    string  `source:"Reading: the goals are random, the actions the policy's" range:"policy|uniform"` // who acts until then
+	// Uncertainty q: state and goal exchanged, as in the authors' code.
+	QSwapped bool `source:"Reading: the value of a goal is asked from the current state, as in VDS"`
+	// Uncertainty bootstrap: two-component heads, or the authors' form.
+	BootstrapForm string `source:"Reading: two-component heads, one mask for both losses" range:"clean|authors"`
+	// Uncertainty bootstrap and ensemble: UncertaintyActions.
+	EnsembleActions int `source:"Table: d for deep ensembles and bootstrapped DQN" range:"[1,4096]"`
+	// Uncertainty ensemble: deviation of the means, of the mixture, or the authors' mean variance.
+	EnsembleScore string `source:"Section 4: next state prediction discrepancies" range:"deviation|mixture|variance"`
+	// Replay td: |TD error|, or the authors' deviation of the Q-values.
+	TDPriority string `source:"Section 3.3: temporal-difference error" range:"error|deviation"`
+	// Curriculum vds: how a probability grows with the deviation.
+	VDSForm string `source:"Reading: the default of VDS's code" range:"identity|exp|tanh"`
 
-	// Goal selection, section 3.2.
-
-	Curriculum         string  `source:"Section 3.2: QTA" range:"qta|mega|vds|her|random"`                                         // who chooses the goals
-	UncertaintyActions int     `source:"Table: d" range:"[1,4096]"`                                                                // d, random actions for one estimate
-	SharedActions      bool    `source:"Reading: d actions drawn for each candidate"`                                              // the same d actions for all candidates
-	UncertaintyGoal    string  `source:"Section 3.2: \"the desired goal sampled from the environment\"" range:"desired|candidate"` // the goal fed to the critics in Equation 5
-	FirstGoalState     string  `source:"Reading: the state is the candidate's for every goal" range:"candidate|start"`             // the state fed to them for an episode's first goal
-	Slope              float64 `source:"Table: linear sampling M" range:"(-Inf,Inf)"`                                              // m of Equation 6
-	Intercept          float64 `source:"Table: linear sampling b" range:"(-Inf,Inf)"`                                              // b of Equation 6
-	Threshold          float64 `source:"Table: c (threshold)" range:"(-Inf,Inf)"`                                                  // c: an episode's first goal needs a mean Q of at least c T
-	Uncertainty        string  `source:"Section 3.1: PUN" range:"pun|q|bootstrap|ensemble"`                                        // what a goal's uncertainty is estimated with, and by which critics
-	UncertaintyNoise   float64 `source:"Section 4: none but in Figure 4" range:"[0,1000000]"`                                      // standard deviation of Gaussian noise added to each estimate
-	Candidates         int     `source:"Reading: the paper leaves N open" range:"[1,1000000]"`                                     // N, the most goals considered in one selection
-	CandidatesKept     int     `source:"Reading: each choice draws its goals anew" range:"[0,1000000]"`                            // of the last choice's goals, the most uncertain, which are considered again beside these
-
-	// Baselines and ablations of section 4; each field is of no effect but for
-	// the choice that it names.
-
-	QSwapped        bool   `source:"Reading: the value of a goal is asked from the current state, as in VDS"`           // Uncertainty q: state and goal exchanged, as in the authors' code
-	BootstrapForm   string `source:"Reading: two-component heads, one mask for both losses" range:"clean|authors"`      // Uncertainty bootstrap
-	EnsembleActions int    `source:"Table: d for deep ensembles and bootstrapped DQN" range:"[1,4096]"`                 // UncertaintyActions for Uncertainty bootstrap and ensemble
-	EnsembleScore   string `source:"Section 4: next state prediction discrepancies" range:"deviation|mixture|variance"` // Uncertainty ensemble: of the means, of the mixture, or the authors' mean variance
-	TDPriority      string `source:"Section 3.3: temporal-difference error" range:"error|deviation"`                    // Replay td: |TD error|, or the authors' deviation of the Q-values
-	VDSForm         string `source:"Reading: the default of VDS's code" range:"identity|exp|tanh"`                      // Curriculum vds: how a probability grows with the deviation
+	// Updates in a row at each episode's end, as in VDS; 0 has one after each step.
+	UpdatesPerEpisode int `source:"Reading: one update follows every environment step" range:"[0,1e6]"`
+	// Updates from one step of the target networks to the next, as in MEGA.
+	TargetEvery int `source:"Reading: Equation 3 has no schedule, each update has one" range:"[1,1e6]"`
+	// Largest magnitude of an element of a gradient, as in MEGA; 0 has no limit.
+	GradientClip float64 `source:"Reading: none" range:"[0,1e6]"`
 }
 
 // Paper returns the table of the paper's appendix and its text, literally.
@@ -107,59 +170,62 @@ type Params struct {
 // source.
 func Paper() Params {
 	return Params{
-		HiddenSize:   256,
-		HiddenLayers: 3,
-		Critics:      3,
+		Method: Method{
+			HiddenSize:   256,
+			HiddenLayers: 3,
+			Critics:      3,
 
-		Batch:          1024,
-		Discount:       0.99,
-		ActorRate:      1e-3,
-		CriticRate:     2e-3,
-		PredictiveRate: 5e-3,
-		Polyak:         0.95,
-		ActionL2:       1,
-		LearningStarts: 50,
-		TargetEvery:    1,
-		PolicyEvery:    1,
+			Batch:          1024,
+			Discount:       0.99,
+			ActorRate:      1e-3,
+			CriticRate:     2e-3,
+			PredictiveRate: 5e-3,
+			Polyak:         0.95,
+			ActionL2:       1,
+			LearningStarts: 50,
+			ClipReturns:    true,
 
-		ClipReturns: true,
-		HeadLoss:    "squared",
-		HeadTarget:  "observation",
+			Replay:            "uniform",
+			HindsightRatio:    4,
+			PriorityBeta:      0.3,
+			PriorityBetaSteps: 2e5,
+			PriorityAlpha:     1,
+			NormalizerDraws:   50,
+			NormalizerFloor:   0.01,
+			NormalizerClip:    5,
 
-		PredictiveGradient: "joint",
-		PredictiveWeight:   1,
+			Horizon:      50,
+			ActionNoise:  0.2,
+			RandomAction: 0.3,
+			InitialSteps: 1000,
 
-		Replay:            "uniform",
-		HindsightRatio:    4,
-		PriorityBeta:      0.3,
-		PriorityBetaSteps: 2e5,
-		PriorityAlpha:     1,
-		NormalizerDraws:   50,
-		NormalizerFloor:   0.01,
-		NormalizerClip:    5,
-
-		Horizon:           50,
-		ActionNoise:       0.2,
-		RandomAction:      0.3,
-		RandomActionLater: 0.3,
-		InitialSteps:      1000,
-		InitialActions:    "policy",
-
-		Curriculum:         "qta",
-		Uncertainty:        "pun",
-		UncertaintyActions: 8,
-		UncertaintyGoal:    "desired",
-		FirstGoalState:     "candidate",
-		Slope:              626,
-		Intercept:          -591,
-		Threshold:          -1.6,
-		Candidates:         1000,
-
-		BootstrapForm:   "clean",
-		EnsembleScore:   "deviation",
-		EnsembleActions: 16,
-		TDPriority:      "error",
-		VDSForm:         "identity",
+			UncertaintyActions: 8,
+			UncertaintyGoal:    "desired",
+			Slope:              626,
+			Intercept:          -591,
+			Threshold:          -1.6,
+			Candidates:         1000,
+		},
+		Departures: Departures{
+			PolicyEvery:        1,
+			PredictiveGradient: "joint",
+			PredictiveWeight:   1,
+			HeadLoss:           "squared",
+			HeadTarget:         "observation",
+			RandomActionLater:  0.3,
+			InitialActions:     "policy",
+			FirstGoalState:     "candidate",
+		},
+		Baselines: Baselines{
+			Curriculum:      "qta",
+			Uncertainty:     "pun",
+			BootstrapForm:   "clean",
+			EnsembleActions: 16,
+			EnsembleScore:   "deviation",
+			TDPriority:      "error",
+			VDSForm:         "identity",
+			TargetEvery:     1,
+		},
 	}
 }
 
@@ -235,7 +301,7 @@ type Preset struct {
 // Set changes the field called name, which is spelt as in [Params], to the
 // value that text spells: a JSON number, true or false, or a bare word.
 func (p *Params) Set(name, text string) error {
-	field, ok := reflect.TypeFor[Params]().FieldByName(name)
+	field, ok := fieldNamed(name)
 	if !ok {
 		return fmt.Errorf("qta: unknown parameter %q%s", name, suggestion(name))
 	}
@@ -279,7 +345,7 @@ func ReadParams(r io.Reader, base Params) (Params, error) {
 		}
 		text := string(raw)
 		var word string
-		if f, ok := reflect.TypeFor[Params]().FieldByName(name); ok && (f.Type.Kind() == reflect.String) != (json.Unmarshal(raw, &word) == nil && raw[0] == '"') {
+		if f, ok := fieldNamed(name); ok && (f.Type.Kind() == reflect.String) != (json.Unmarshal(raw, &word) == nil && raw[0] == '"') {
 			return base, fmt.Errorf("qta: parameter %s: %s is not %s", name, text, kindName(f.Type.Kind()))
 		} else if word != "" || ok && f.Type.Kind() == reflect.String {
 			text = word
@@ -314,8 +380,8 @@ func (p Params) JSON() []byte {
 // allowed, the value and the range.
 func (p Params) Validate() error {
 	v := reflect.ValueOf(p)
-	for i := range v.NumField() {
-		if err := validateField(v.Type().Field(i), v.Field(i)); err != nil {
+	for _, f := range fields() {
+		if err := validateField(f, v.FieldByIndex(f.Index)); err != nil {
 			return err
 		}
 	}
@@ -351,24 +417,25 @@ func (p *Params) deviationUser() string {
 	return ""
 }
 
-// updatesUntil returns how many updates there are in a run's first environment
-// steps: one for each after LearningStarts, or UpdatesPerEpisode for each
-// episode that ends after it.
-func (p *Params) updatesUntil(step int) int {
-	if p.UpdatesPerEpisode > 0 {
-		return max(0, step/p.Horizon-p.LearningStarts/p.Horizon) * p.UpdatesPerEpisode
-	}
-	return max(0, step-p.LearningStarts)
-}
-
 // Fields lists the parameters in order, each with its name, its source and
 // the values allowed.
 func Fields() []Field {
-	var fields []Field
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[Params]()) {
-		fields = append(fields, Field{f.Name, f.Tag.Get("source"), f.Tag.Get("range")})
+	var all []Field
+	for _, f := range fields() {
+		all = append(all, Field{f.Name, f.Tag.Get("source"), f.Tag.Get("range")})
 	}
-	return fields
+	return all
+}
+
+// fields lists the fields that are parameters.
+func fields() []reflect.StructField {
+	return slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[Params]()), func(f reflect.StructField) bool { return f.Anonymous })
+}
+
+// fieldNamed returns the field of a parameter.
+func fieldNamed(name string) (f reflect.StructField, ok bool) {
+	f, ok = reflect.TypeFor[Params]().FieldByName(name)
+	return f, ok && !f.Anonymous
 }
 
 // A Field describes one parameter.

@@ -165,8 +165,8 @@ var published = []struct {
 	{"mega", "episode: 50", "Horizon", "50"},
 	{"mega", "uniform replay", "Replay", "uniform"},
 	{"mega", "future 0.4, real 0.1", "HindsightRatio", "4"},
-	{"mega", "normaliser: sqrt(var + 1e-8)", "NormalizerFloor", "0.0001"},
-	{"mega", "normaliser: clip 5", "NormalizerClip", "5"},
+	{"mega", "normalizer: sqrt(var + 1e-8)", "NormalizerFloor", "0.0001"},
+	{"mega", "normalizer: clip 5", "NormalizerClip", "5"},
 	{"mega", "goals of least density", "Curriculum", "mega"},
 
 	{"vds", "hidden layers: 3", "HiddenLayers", "3"},
@@ -196,9 +196,9 @@ var published = []struct {
 	{"vds", "episode: 50", "Horizon", "50"},
 	{"vds", "uniform replay", "Replay", "uniform"},
 	{"vds", "replay k: 4", "HindsightRatio", "4"},
-	{"vds", "normaliser: an episode's transitions", "NormalizerDraws", "50"},
-	{"vds", "normaliser: least deviation 0.01", "NormalizerFloor", "0.01"},
-	{"vds", "normaliser: clip 5", "NormalizerClip", "5"},
+	{"vds", "normalizer: an episode's transitions", "NormalizerDraws", "50"},
+	{"vds", "normalizer: least deviation 0.01", "NormalizerFloor", "0.01"},
+	{"vds", "normalizer: clip 5", "NormalizerClip", "5"},
 	{"vds", "goals of most disagreement", "Curriculum", "vds"},
 	{"vds", "disagreement: std", "VDSForm", "identity"},
 }

@@ -26,11 +26,8 @@ type plainAgent struct {
 	largest       float64 // priority so far
 	states, goals plainNormalizer
 	successes     []float64 // of the evaluations
-	exploration   stream    // chance, one generator for each use
-	environment   stream
-	draws         stream
-	learning      stream
-	goalDraws     stream
+
+	exploration, environment, draws, learning, goalDraws stream // chance, one for each use
 }
 
 type plainTransition struct {
@@ -49,7 +46,7 @@ func (q *plainAgent) train(env, evaluation Env, steps, evalEvery, rollouts int) 
 			goal = q.chooseGoal(step-1, now, true)
 		}
 		t := plainTransition{s: slices.Clone(now.Observation), achieved: slices.Clone(now.Achieved), goal: goal, priority: q.largest}
-		t.a = q.explore(q.act(now.Observation, goal))
+		t.a = q.explore(q.policy.net.act(q.input(now.Observation, goal)))
 		now, _ = env.Step(t.a)
 		t.sNext, t.achievedNext = slices.Clone(now.Observation), slices.Clone(now.Achieved)
 		q.replay = append(q.replay, t)
@@ -334,12 +331,10 @@ func (q *plainAgent) learnPolicy(batch []plainSample) {
 		q.policy.net.backward(s, da)
 	}
 	q.policy.adam(func(int, int) float64 { return q.p.ActorRate })
-	for _, critic := range q.pun {
-		critic.net.clear()
+	for _, critic := range q.pun { // which stay
+		critic.net.each(func(_, _ int, w *plainWeight) { w.gradient = 0 })
 	}
 }
-
-func (q *plainAgent) act(s, g []float64) []float32 { return q.policy.net.act(q.input(s, g)) }
 
 // evaluate is the share of rollouts that end at the environment's goal.
 func (q *plainAgent) evaluate(env Env, rollouts, step int) (success float64) {
@@ -347,7 +342,7 @@ func (q *plainAgent) evaluate(env Env, rollouts, step int) (success float64) {
 	for range rollouts {
 		s := env.Reset(rng.Rand)
 		for range q.p.Horizon {
-			s, _ = env.Step(float64s(q.act(s.Observation, s.Desired)))
+			s, _ = env.Step(float64s(q.policy.net.act(q.input(s.Observation, s.Desired))))
 		}
 		success += 1 + env.Reward(s.Achieved, s.Desired)
 	}
@@ -414,10 +409,6 @@ func (n plainNet) backward(x, dy []float32) []float32 {
 	return dy
 }
 
-func (n plainNet) clear() {
-	n.each(func(_, _ int, w *plainWeight) { w.gradient = 0 })
-}
-
 func (n plainNet) each(f func(layer, output int, w *plainWeight)) {
 	for l := range n {
 		for k := range n[l] {
@@ -449,20 +440,17 @@ func (q *plainLearner) adam(rate func(layer, output int) float64) {
 		w.v = flush(float32(0.999*w.v) + float32(float32(0.001*w.gradient)*w.gradient))
 		step, scale := float32(rate(layer, output)/(1-q.beta1)), float32(1/math.Sqrt(1-q.beta2))
 		w.x -= float32(float32(step*w.m) / (float32(float32(math.Sqrt(float64(w.v)))*scale) + 1e-8))
+		w.gradient = 0
 	})
-	q.net.clear()
 }
 
 // follow is Equation 3.
 func (q *plainLearner) follow(ρ float64) {
-	for l := range q.net {
-		for k := range q.net[l] {
-			for j, w := range q.net[l][k] {
-				t := &q.target[l][k][j]
-				t.x = float32(float32(ρ)*t.x) + float32(float32(1-ρ)*w.x)
-			}
-		}
-	}
+	var online []float32
+	q.net.each(func(_, _ int, w *plainWeight) { online = append(online, w.x) })
+	q.target.each(func(_, _ int, t *plainWeight) {
+		t.x, online = float32(float32(ρ)*t.x)+float32(float32(1-ρ)*online[0]), online[1:]
+	})
 }
 
 // input is s and g, scaled to mean 0 and deviation 1.

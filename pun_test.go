@@ -58,7 +58,7 @@ func TestEquation1Networks(t *testing.T) {
 				}
 				continue
 			}
-			y := math.Min(twinValue(a.pun.targets[3].vector(), s, g, actions), twinValue(a.pun.targets[1].vector(), s, g, actions))
+			y := math.Min(twinValue(a.pun.critics[3].target.vector(), s, g, actions), twinValue(a.pun.critics[1].target.vector(), s, g, actions))
 			y = float64(b.r[k]) + p.Discount*y
 			if y < test.low || y > test.high {
 				clipped++
@@ -137,27 +137,27 @@ func TestEquation2(t *testing.T) {
 				u := ensemble(c.still, c.critics, c.heads, len(c.b.s))
 				b := c.b.batch()
 				if weighted {
-					b.weights = [][]float32{float32s(c.b.w)}
+					b.weights = slices.Repeat([][]float32{float32s(c.b.w)}, 3)
 				}
-				headsOf, heads := c.b, b
+				headsBatch, heads := c.b, b
 				if c.still.HeadOwnDraw {
-					headsOf = randomBatch(rand.New(rand.NewPCG(seed, 8)), 6, Sizes{Observation: 3, Goal: 2, Action: 4}, 3)
-					heads = headsOf.batch()
+					headsBatch = randomBatch(rand.New(rand.NewPCG(seed, 8)), 6, Sizes{Observation: 3, Goal: 2, Action: 4}, 3)
+					heads = headsBatch.batch()
 				}
-				got, gotHead := u.learn(nil, b, heads, &c.still, false)
+				got, gotHead := u.learnBy(b, heads, &c.still)
 				mean, meanHead := 0.0, 0.0
 				for i, critic := range c.critics {
 					critics := func() float64 { return twinCriticLoss(critic, c.b, weighted) }
-					head := func() float64 { return twinPredictiveLoss(critic, c.heads[i], headsOf, "mse") }
+					head := func() float64 { return twinPredictiveLoss(critic, c.heads[i], headsBatch, "mse") }
 					loss := critics
 					if joint {
 						loss = func() float64 { return critics() + 1.5*head() }
 					}
 					mean += critics() / 3
-					nearGradient(t, "Equation 2, "+form+": critic", tenfold(u.criticAdam[i].m), twinGradient(twinParams(critic...), loss))
+					nearGradient(t, "Equation 2, "+form+": critic", tenfold(u.critics[i].adam.m), twinGradient(twinParams(critic...), loss))
 					if form != "apart" {
 						meanHead += head() / 3
-						nearGradient(t, "Equation 2, with 4, "+form+": head", tenfold(u.headAdam[i].m), twinGradient(twinParams(c.heads[i]), func() float64 {
+						nearGradient(t, "Equation 2, with 4, "+form+": head", tenfold(u.critics[i].headAdam.m), twinGradient(twinParams(c.heads[i]), func() float64 {
 							if joint {
 								return 1.5 * head()
 							}
@@ -178,24 +178,25 @@ func TestEquation3(t *testing.T) {
 		for _, threads := range []int{0, 1, 2} {
 			c := newGradientCase(2)
 			rng := rand.New(rand.NewPCG(7, 0))
+			c.still.Polyak = ρ
 			u := ensemble(c.still, c.critics, c.heads, 1)
 			w := newWorkers(max(1, threads))
-			if threads == 0 {
-				w = nil
+			if threads > 0 {
+				u.pass.workers = w
 			}
 			targets := randomNets(rng, 3, 9, 5, 7, 1)
 			for i, n := range targets {
-				u.targets[i].load("target", n)
+				u.critics[i].target.load("target", n)
 			}
 			for range 10 {
-				u.updateTargets(w, ρ)
+				u.follow()
 				for i, n := range targets {
 					twinPolyak(twinParams(n...), twinParams(c.critics[i]...), ρ)
 					var want []float64
 					for _, p := range twinParams(n...) {
 						want = append(want, *p)
 					}
-					near(t, fmt.Sprint("Equation 3: ρ = ", ρ), u.targets[i].params, want)
+					near(t, fmt.Sprint("Equation 3: ρ = ", ρ), u.critics[i].target.params, want)
 				}
 			}
 			w.close()
@@ -216,7 +217,7 @@ func TestEquation4(t *testing.T) {
 					c.still.PredictiveGradient = "separate"
 				}
 				u := ensemble(c.still, c.critics, c.heads, len(c.b.s))
-				got := u.learnHeads(nil, c.b.batch(), &c.still, false)
+				got := u.learnHeads(c.b.batch(), c.still.PredictiveGradient)
 				mean := 0.0
 				for i, critic := range c.critics {
 					loss := func() float64 { return twinPredictiveLoss(critic, c.heads[i], c.b, form) }
@@ -225,7 +226,7 @@ func TestEquation4(t *testing.T) {
 					if backbone {
 						params = append(twinParams(critic...), params...)
 					}
-					nearGradient(t, fmt.Sprintf("Equation 4: %s, backbone %t", form, backbone), tenfold(u.headAdam[i].m), twinGradient(params, loss))
+					nearGradient(t, fmt.Sprintf("Equation 4: %s, backbone %t", form, backbone), tenfold(u.critics[i].headAdam.m), twinGradient(params, loss))
 				}
 				near(t, "Equation 4: loss", []float32{float32(got)}, []float64{mean})
 			}
@@ -249,18 +250,18 @@ func TestBackboneOptimisers(t *testing.T) {
 		c := newGradientCase(9)
 		c.still.PredictiveGradient = "separate"
 		u := ensemble(c.still, c.critics, c.heads, len(c.b.s))
-		heads := func() { u.learnHeads(nil, c.b.batch(), &c.still, false) }
+		heads := func() { u.learnHeads(c.b.batch(), c.still.PredictiveGradient) }
 		if headsFirst {
 			heads()
 		}
-		u.learn(nil, c.b.batch(), nil, &c.still, false)
+		u.learnBy(c.b.batch(), nil, &c.still)
 		if !headsFirst {
 			heads()
 		}
 		for i, critic := range c.critics {
 			params := append(twinParams(critic...), twinParams(c.heads[i])...)
-			nearGradient(t, "critic", tenfold(u.criticAdam[i].m), twinGradient(params, func() float64 { return twinCriticLoss(critic, c.b, false) }))
-			nearGradient(t, "head", tenfold(u.headAdam[i].m), twinGradient(params, func() float64 { return twinPredictiveLoss(critic, c.heads[i], c.b, "squared") }))
+			nearGradient(t, "critic", tenfold(u.critics[i].adam.m), twinGradient(params, func() float64 { return twinCriticLoss(critic, c.b, false) }))
+			nearGradient(t, "head", tenfold(u.critics[i].headAdam.m), twinGradient(params, func() float64 { return twinPredictiveLoss(critic, c.heads[i], c.b, "squared") }))
 		}
 	}
 }
@@ -276,9 +277,12 @@ func TestDecay(t *testing.T) {
 			c.still.PredictiveGradient, c.still.CriticDecay, c.still.HeadDecay = gradient, criticDecay, headDecay
 			u := ensemble(c.still, c.critics, c.heads, len(c.b.s))
 			b := c.b.batch()
-			u.learn(nil, b, b, &c.still, perfect)
+			if perfect {
+				u.decay(criticDecay, headDecay)
+			}
+			u.learnBy(b, b, &c.still)
 			if gradient == "separate" {
-				u.learnHeads(nil, b, &c.still, perfect)
+				u.learnHeads(b, gradient)
 			}
 			for i, critic := range c.critics {
 				φ, head := twinParams(critic...), twinParams(c.heads[i])
@@ -301,8 +305,8 @@ func TestDecay(t *testing.T) {
 					head = φ
 				}
 				what := fmt.Sprintf("PredictiveGradient %s, perfect %t", gradient, perfect)
-				nearGradient(t, what+": the critics' optimiser with CriticDecay", tenfold(u.criticAdam[i].m), twinGradient(φ, func() float64 { return critics() + criticDecay/2*squares(φ) }))
-				nearGradient(t, what+": the heads' optimiser with HeadDecay", tenfold(u.headAdam[i].m), twinGradient(head, func() float64 { return heads() + headDecay/2*squares(head) }))
+				nearGradient(t, what+": the critics' optimiser with CriticDecay", tenfold(u.critics[i].adam.m), twinGradient(φ, func() float64 { return critics() + criticDecay/2*squares(φ) }))
+				nearGradient(t, what+": the heads' optimiser with HeadDecay", tenfold(u.critics[i].headAdam.m), twinGradient(head, func() float64 { return heads() + headDecay/2*squares(head) }))
 			}
 		}
 	}
@@ -330,7 +334,7 @@ func TestEquation5(t *testing.T) {
 			}
 		}
 		got := make([]float64, n)
-		u.uncertainty(nil, got, b.x(), table("actions", actions, 0))
+		u.uncertainty(got, b.x(), table("actions", actions, 0))
 		near(t, fmt.Sprintf("Equation 5: in pieces of %d", rows), float32s(got), want)
 	}
 }
@@ -349,7 +353,7 @@ func TestMeanValues(t *testing.T) {
 	c := newGradientCase(6)
 	u := ensemble(c.still, c.critics, c.heads, 6)
 	got := make([]float64, 6)
-	u.meanValues(nil, got, c.b.x())
+	u.meanValues(got, c.b.x())
 	var want []float64
 	for k := range got {
 		sum := 0.0
@@ -363,15 +367,16 @@ func TestMeanValues(t *testing.T) {
 
 // Targets start equal to their critics, and critics differ.
 func TestNewPUN(t *testing.T) {
-	u := newPUN(Small(), Sizes{2, 2, 2}, rand.New(rand.NewPCG(1, 0)))
+	p := Small()
+	u := newPUN(&p, Sizes{2, 2, 2}, architecture{}, rand.New(rand.NewPCG(1, 0)), nil)
 	for i, c := range u.critics {
-		if !slices.Equal(c.q.params, u.targets[i].params) {
+		if !slices.Equal(c.q.params, u.critics[i].target.params) {
 			t.Errorf("critic %d and its target differ", i)
 		}
 		if other := u.critics[(i+1)%len(u.critics)]; slices.Equal(c.params, other.params) {
 			t.Errorf("critics %d and %d start equal", i, (i+1)%len(u.critics))
 		}
-		if &c.q.params[0] == &u.targets[i].params[0] {
+		if &c.q.params[0] == &u.critics[i].target.params[0] {
 			t.Errorf("critic %d and its target share memory", i)
 		}
 	}

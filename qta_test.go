@@ -147,7 +147,7 @@ func TestSmallLearns(t *testing.T) {
 }
 
 // walked returns an agent that has never learned, with a replay of random walks
-// through a maze, of which the last is under way. Its normalisers have seen
+// through a maze, of which the last is under way. Its normalizers have seen
 // nothing, so that inputs are positions.
 func walked(t testing.TB, p Params, steps int) (*Agent, *MazeEnv) {
 	t.Helper()
@@ -166,12 +166,10 @@ func walked(t testing.TB, p Params, steps int) (*Agent, *MazeEnv) {
 		// Goals are as good as unique, so that a test can tell them apart.
 		goal := []float64{a.desired[0] + 0.01*rng.Float64(), a.desired[1]}
 		a.replay.add(a.observation, a.achieved, action, goal, s)
-		if a.replay.prioritised {
-			a.replay.setWeight(i, 1)
-		}
+		a.sampler.stored(i)
 		a.enterState(s)
 	}
-	a.step = steps
+	a.step, a.env = steps, env
 	a.reserve(steps)
 	return a, env
 }
@@ -187,7 +185,10 @@ func TestSample(t *testing.T) {
 		same := func(row []float32, x []float64) bool { return slices.Equal(row, float32s(x)) }
 		for _, k := range []float64{4, 0} {
 			own, relabelled, drawn := 0, 0, map[int]bool{}
-			a.sample(mustMaze(t, "1U5").Env(), b, k, nil)
+			a.params.HindsightRatio = k
+			if err := a.minibatch(b); err != nil {
+				t.Fatal(err)
+			}
 			for row := range b.x.rows {
 				x, next := b.x.row(row), b.next.row(row)
 				i := 0
@@ -309,8 +310,8 @@ func TestNumericError(t *testing.T) {
 		{"critics", nil, func(a *Agent) { a.policy.target.layers[2].b[1] = nan }},
 		{"critics", nil, func(a *Agent) { a.pun.critics[1].q.layers[0].w.data[3] = nan }},
 		{"critics", nil, func(a *Agent) {
-			for _, c := range a.pun.targets {
-				c.layers[2].b[0] = nan
+			for _, c := range a.pun.critics {
+				c.target.layers[2].b[0] = nan
 			}
 		}},
 		{"predictive heads", nil, func(a *Agent) { a.pun.critics[0].head.b[0] = nan }},
@@ -318,7 +319,7 @@ func TestNumericError(t *testing.T) {
 		// Without updates the evaluation at the next step finds it.
 		{"critic 3", func(p *Params) { p.LearningStarts = 1000 }, func(a *Agent) { a.pun.critics[2].head.b[0] = float32(math.Inf(1)) }},
 		{"target policy", func(p *Params) { p.LearningStarts = 1000 }, func(a *Agent) { a.policy.target.params[1] = nan }},
-		{"target critic 1", func(p *Params) { p.LearningStarts = 1000 }, func(a *Agent) { a.pun.targets[0].params[1] = nan }},
+		{"target critic 1", func(p *Params) { p.LearningStarts = 1000 }, func(a *Agent) { a.pun.critics[0].target.params[1] = nan }},
 	} {
 		p := tinyPreset(Default())
 		if test.change != nil {
@@ -514,10 +515,10 @@ func TestAct(t *testing.T) {
 func TestUpdateAllocates(t *testing.T) {
 	for _, v := range tinyVariants() {
 		for _, threads := range []int{1, 2} {
-			a, env := walked(t, v.Params, 60)
+			a, _ := walked(t, v.Params, 60)
 			a.SetThreads(threads)
-			a.update(env)
-			if n := testing.AllocsPerRun(20, func() { a.update(env) }); n != 0 {
+			a.learn()
+			if n := testing.AllocsPerRun(20, func() { a.learn() }); n != 0 {
 				t.Errorf("%s, %d threads: an update allocates %v times", v.Name, threads, n)
 			}
 			a.Close()
@@ -607,13 +608,14 @@ func BenchmarkUpdate(b *testing.B) {
 	all = append(all, benchmarkVariants("Uncertainty=bootstrap", "Uncertainty=ensemble", "Replay=per", "Replay=td")...)
 	for _, v := range all {
 		b.Run(v.Name, func(b *testing.B) {
-			a, env := walked(b, v.Params, 2000)
-			if a.replay.prioritised {
-				a, env = walked(b, v.Params, 150_000)
+			transitions := 2000
+			if v.Params.Replay != "uniform" {
+				transitions = 150_000
 			}
+			a, _ := walked(b, v.Params, transitions)
 			n, _ := multiplyAdds(v.Params, a.sizes)
 			b.ReportAllocs()
-			measure(b, best, n, func() { a.update(env) })
+			measure(b, best, n, func() { a.learn() })
 		})
 	}
 }
@@ -622,16 +624,15 @@ func BenchmarkUpdate(b *testing.B) {
 // weight and a new priority for each transition of a minibatch.
 func BenchmarkPriorities(b *testing.B) {
 	v := benchmarkVariants("Replay=per")[0]
-	a, env := walked(b, v.Params, 150_000)
-	s, tree := &a.scratch.batch, &a.replay.weights
-	a.update(env) // leaves predictions
-	rng := rand.New(rand.NewPCG(1, 0))
+	a, _ := walked(b, v.Params, 150_000)
+	s := &a.scratch.batch
+	a.learn() // leaves predictions
 	for b.Loop() {
 		for row := range s.transitions {
-			s.transitions[row] = tree.find(rng.Float64())
+			s.transitions[row] = a.sampler.draw(a.draws)
 		}
-		a.replay.importance(s.w, s.p, s.transitions, 0.8)
-		a.prioritise(s)
+		a.sampler.weigh(s.weights, s.transitions, a.step)
+		a.sampler.learnt(s)
 	}
 }
 

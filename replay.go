@@ -25,10 +25,6 @@ type replay struct {
 	desired         []float64 // the environment's goal
 	nextObservation []float64 // s'
 	nextAchieved    []float64 // goal achieved at s'
-
-	// The weight p^α of each transition, with prioritised replay.
-	prioritised bool
-	weights     sumTree
 }
 
 func newReplay(sizes Sizes, horizon int) *replay {
@@ -77,27 +73,12 @@ func (b *replay) add(observation, achieved, action, goal []float64, next State) 
 	b.n++
 }
 
-// setWeight changes the weight that prioritised replay draws transition i with.
-func (b *replay) setWeight(i int, weight float64) {
-	if i >= b.weights.leaves() {
-		b.weights.grow(i + 1)
-	}
-	b.weights.set(i, weight)
-}
-
 // at returns vector i of a column.
 func at(data []float64, i, width int) []float64 { return data[i*width:][:width:width] }
 
 // episodeEnd returns the index after the last transition of i's episode so far.
 func (b *replay) episodeEnd(i int) int {
 	return min((i/b.horizon+1)*b.horizon, b.n)
-}
-
-// drawByEpisode draws an episode, all alike, and then one of its transitions:
-// those of a running episode are the likelier for being fewer.
-func (b *replay) drawByEpisode(rng stream) int {
-	first := rng.index((b.n+b.horizon-1)/b.horizon) * b.horizon
-	return first + rng.index(b.episodeEnd(first)-first)
 }
 
 // futureStep returns the step whose achieved goal a transition i is relabelled
@@ -113,13 +94,13 @@ func futureStep(i, n int, u float64) int {
 	return i + int(u*float64(n-i))
 }
 
-// draw returns the goal that transition i is replayed with: with probability
+// relabel returns the goal that transition i is replayed with: with probability
 // k/(k+1) one achieved later in its episode, else its own.
 //
 // Reading: it is the goal achieved at a later transition, as in HER; section 3.3
 // has "the goal of a transition later in its trajectory", which could be the one
 // pursued there.
-func (b *replay) draw(i int, k float64, rng *rand.Rand) []float64 {
+func (b *replay) relabel(i int, k float64, rng *rand.Rand) []float64 {
 	if rng.Float64() < k/(k+1) {
 		future := futureStep(i, b.episodeEnd(i), rng.Float64())
 		return at(b.nextAchieved, future, b.sizes.Goal)
@@ -127,11 +108,43 @@ func (b *replay) draw(i int, k float64, rng *rand.Rand) []float64 {
 	return at(b.goal, i, b.sizes.Goal)
 }
 
-// SampleProbabilities sets P, of N values, to the probability that prioritised
-// replay draws each transition with: p_j^α / Σ_j p_j^α. Priorities p are not
-// negative and not all zero; α is in [0, 10].
-//
-// It implements QTA, Equation 7 (Section 3.3).
+// A sampler draws the transitions that the critics learn from: all alike, or by
+// priority.
+type sampler interface {
+	// stored is told that transition i is in the replay.
+	stored(i int)
+
+	// draw returns a transition.
+	draw(rng stream) int
+
+	// weigh sets each of the weights to those of Equation 8 for the transitions
+	// of a minibatch, at an environment step.
+	weigh(weights [][]float32, transitions []int, step int)
+
+	// learnt is told that the critics have learnt from a minibatch.
+	learnt(b *batch)
+
+	// visit goes through whatever of it training changes, with n transitions
+	// stored.
+	visit(c coder, n int)
+}
+
+// uniform is the sampler to which all transitions are alike.
+type uniform struct{ replay *replay }
+
+func (s uniform) stored(int)          {}
+func (s uniform) draw(rng stream) int { return rng.index(s.replay.n) }
+func (s uniform) learnt(*batch)       {}
+func (s uniform) visit(coder, int)    {}
+func (s uniform) weigh(weights [][]float32, _ []int, _ int) {
+	for _, w := range weights {
+		for row := range w {
+			w[row] = 1
+		}
+	}
+}
+
+// prioritised is the sampler of section 3.3, PER.
 //
 // Reading: a new transition, whose priority is not known yet, takes the
 // largest one seen so far, as in PER's Algorithm 1 (Schaul et al., 2016), and at
@@ -141,14 +154,92 @@ func (b *replay) draw(i int, k float64, rng *rand.Rand) []float64 {
 // Reading: the transitions of a minibatch are drawn one by one, with
 // replacement, as in the authors' code; Schaul et al. (2016, appendix B.2.1)
 // draw one from each of as many equal parts of the sum.
-func SampleProbabilities(P, p []float64, α float64) {
-	sum := 0.0
-	for j := range p {
-		P[j] = pow(p[j], α)
-		sum += P[j]
+type prioritised struct {
+	alpha, beta float64 // β at the first step
+	betaSteps   int
+	n           int     // transitions
+	tree        sumTree // p^α of every one
+	largest     float64 // priority so far, at least 1
+
+	estimate func(d []float64, b *batch) // sets d to the priorities of the transitions just learnt from
+
+	P, w, priority []float64 // of a minibatch
+}
+
+func newPrioritised(p *Params, estimate func(d []float64, b *batch)) *prioritised {
+	return &prioritised{
+		alpha: p.PriorityAlpha, beta: p.PriorityBeta, betaSteps: p.PriorityBetaSteps, largest: 1, estimate: estimate,
+		P: make([]float64, p.Batch), w: make([]float64, p.Batch), priority: make([]float64, p.Batch),
 	}
-	for j := range P {
-		P[j] /= sum
+}
+
+func (s *prioritised) stored(i int) {
+	s.n = i + 1
+	s.tree.grow(s.n)
+	s.tree.set(i, pow(s.largest, s.alpha))
+}
+
+func (s *prioritised) draw(rng stream) int { return s.tree.find(rng.Float64()) }
+
+// probability returns that of drawing transition j: p_j^α / Σ_j p_j^α, of which
+// the tree keeps terms and sum. Priorities p are not negative and not all zero.
+//
+// It implements QTA, Equation 7 (Section 3.3).
+func (s *prioritised) probability(j int) float64 { return s.tree.weight(j) / s.tree.total() }
+
+// SampleProbabilities sets P, of N values, to the probability of each of N
+// transitions with priorities p, which are not negative and not all zero; α is
+// in [0, 10]. It is Equation 7 for the whole replay, as training has it.
+func SampleProbabilities(P, p []float64, α float64) {
+	s := &prioritised{alpha: α}
+	for j, v := range p {
+		s.tree.grow(j + 1)
+		s.tree.set(j, pow(v, α))
+	}
+	for j := range p {
+		P[j] = s.probability(j)
+	}
+}
+
+func (s *prioritised) weigh(weights [][]float32, transitions []int, step int) {
+	s.importance(transitions, PriorityBeta(step, s.beta, s.betaSteps))
+	for _, w := range weights {
+		for row := range w {
+			w[row] = float32(s.w[row])
+		}
+	}
+}
+
+// importance sets s.w to the weights of transitions, as many as a minibatch has
+// or fewer. The least probable of all transitions has the largest.
+func (s *prioritised) importance(transitions []int, β float64) {
+	n := len(transitions)
+	for row, j := range transitions {
+		s.P[row] = s.probability(j)
+	}
+	ImportanceWeights(s.w[:n], s.P[:n], s.n, β, s.tree.leastWeight()/s.tree.total())
+}
+
+func (s *prioritised) learnt(b *batch) {
+	s.estimate(s.priority, b)
+	for row, p := range s.priority {
+		if !finite(p) {
+			return // the loss is not finite either, which ends training
+		}
+		s.largest = max(s.largest, p)
+		s.priority[row] = pow(p, s.alpha)
+	}
+	s.tree.setAll(b.transitions, s.priority)
+}
+
+func (s *prioritised) visit(c coder, n int) {
+	c.float(&s.largest)
+	weights := make([]float64, n)
+	copy(weights, s.tree.values())
+	c.float64s(weights)
+	if c.loading() {
+		s.n = n
+		s.tree.fill(weights)
 	}
 }
 
@@ -170,26 +261,15 @@ func SampleProbabilities(P, p []float64, α float64) {
 func ImportanceWeights(w, P []float64, n int, β, least float64) {
 	largest := 1.0
 	if least > 0 {
-		largest = importance(least, n, β)
+		largest = importanceWeight(least, n, β)
 	}
 	for j := range P {
-		w[j] = importance(P[j], n, β) / largest
+		w[j] = importanceWeight(P[j], n, β) / largest
 	}
 }
 
-// importance sets w to the weights of transitions that prioritised replay has
-// drawn, and P to the probabilities that it draws them with.
-//
-// It is part of QTA, Equation 8.
-func (b *replay) importance(w, P []float64, transitions []int, β float64) {
-	tree := &b.weights
-	for row, i := range transitions {
-		P[row] = tree.weight(i) / tree.total()
-	}
-	ImportanceWeights(w, P, b.n, β, tree.leastWeight()/tree.total())
-}
-
-func importance(P float64, n int, β float64) float64 {
+// importanceWeight is the weight of one transition, before the division.
+func importanceWeight(P float64, n int, β float64) float64 {
 	return pow(1/(float64(n)*P), β)
 }
 

@@ -150,7 +150,7 @@ func TestHindsight(t *testing.T) {
 			const draws = 4000
 			own, counts := 0, make([]int, n)
 			for range draws {
-				if g := b.draw(i, k, rng)[0]; g == float64(-1-i) {
+				if g := b.relabel(i, k, rng)[0]; g == float64(-1-i) {
 					own++
 				} else if g < 0 {
 					t.Fatalf("hindsight: transition %d with the goal that was pursued in %v; it takes the goals achieved later", i, -1-g)
@@ -214,8 +214,9 @@ func TestEquation8Training(t *testing.T) {
 	p := tinyPreset(Default())
 	p.Replay, p.Batch, p.PriorityAlpha, p.PriorityBetaSteps = "per", 400, 0.7, 100
 	for _, step := range []int{30, 60, 100, 140} {
-		a, env := walked(t, p, 30)
+		a, _ := walked(t, p, 30)
 		a.step = step
+		s := a.sampler.(*prioritised)
 		rng := rand.New(rand.NewPCG(2, 0))
 		weights := make([]float64, 30)
 		sum, least := 0.0, math.Inf(1)
@@ -228,10 +229,12 @@ func TestEquation8Training(t *testing.T) {
 				least = math.Min(least, weights[i])
 			}
 			sum += weights[i]
-			a.replay.setWeight(i, weights[i])
+			s.tree.set(i, weights[i])
 		}
 		b := &a.scratch.batch
-		a.sampleBatch(env, b)
+		if err := a.minibatch(b); err != nil {
+			t.Fatal(err)
+		}
 		β := math.Min(1, 0.3+0.7*float64(step)/100)
 		counts := make([]int, 30)
 		for row, i := range b.transitions {

@@ -82,9 +82,9 @@ func BenchmarkCost(b *testing.B) {
 		b.Run("update/"+name, func(b *testing.B) {
 			p := Default()
 			change(&p)
-			a, env := walked(b, p, transitions)
+			a, _ := walked(b, p, transitions)
 			n, _ := multiplyAdds(p, a.sizes)
-			measure(b, best, n, func() { a.update(env) })
+			measure(b, best, n, func() { a.learn() })
 		})
 	}
 	for _, n := range []int{256, 512, 1024, 2048} {
@@ -128,11 +128,11 @@ func BenchmarkKernels(b *testing.B) {
 				continue
 			}
 			b.Run(fmt.Sprintf("%v/params=%s", k, preset.Name), func(b *testing.B) {
-				a, env := walked(b, preset.Params, 2000)
-				a.workers = newWorkersKernel(1, k)
+				a, _ := walked(b, preset.Params, 2000)
+				a.workers.kernel = k
 				defer a.Close()
 				n, _ := multiplyAdds(preset.Params, a.sizes)
-				measure(b, k, n, func() { a.update(env) })
+				measure(b, k, n, func() { a.learn() })
 			})
 		}
 	}
@@ -143,15 +143,15 @@ func BenchmarkKernels(b *testing.B) {
 func BenchmarkThreads(b *testing.B) {
 	for _, preset := range []Preset{{"default", Default()}, {"authors", Authors()}} {
 		b.Run("params="+preset.Name, func(b *testing.B) {
-			one, env1 := walked(b, preset.Params, 2000)
-			two, env2 := walked(b, preset.Params, 2000)
+			one, _ := walked(b, preset.Params, 2000)
+			two, _ := walked(b, preset.Params, 2000)
 			two.SetThreads(2)
 			defer two.Close()
 			var t1, t2, ratios []float64
 			for b.Loop() {
-				s1 := timed(func() { one.update(env1) })
-				two.update(env2) // wakes the helper
-				s2 := timed(func() { two.update(env2) })
+				s1 := timed(func() { one.learn() })
+				two.learn() // wakes the helper
+				s2 := timed(func() { two.learn() })
 				t1, t2, ratios = append(t1, s1), append(t2, s2), append(ratios, s1/s2)
 			}
 			b.ReportMetric(0, "ns/op")
@@ -184,7 +184,7 @@ func BenchmarkSteady(b *testing.B) {
 					var times, limits []float64
 					for range 200 {
 						limits = append(limits, limit())
-						times = append(times, timed(func() { a.update(env) }))
+						times = append(times, timed(func() { a.learn() }))
 					}
 					return slices.Min(times), slices.Max(limits)
 				}

@@ -42,17 +42,16 @@ func (a *Agent) Survey(start, desired []float64, points [][]float64, samples int
 	n := len(points)
 	s := Survey{make([]float64, n), make([]float64, n), make([]float64, n), make([]int, samples)}
 
-	width := a.sizes.Observation + a.sizes.Goal + a.sizes.Action
-	x := newMatrix(n, width)
+	var q query
+	q.resize(n, a.sizes)
+	q.now, q.desired = start, desired
 	for k, point := range points {
-		a.inputs(x.row(k), start, point)
+		a.inputs(q.x.row(k), start, point)
+		q.states[k], q.goals[k] = point, point
 	}
-	a.valuesTowards(s.Value, x)
-
-	for k, point := range points {
-		a.query(x.row(k), point, point, start, desired)
-	}
-	a.estimate(s.Deviation, x, newMatrix(n*p.actions(), a.sizes.Action), rng)
+	a.valuesTowards(s.Value, q.x)
+	a.estimator.estimate(a, &q, rng)
+	copy(s.Deviation, q.ε)
 
 	GoalProbabilities(s.Probability, s.Deviation, p.Slope, p.Intercept)
 	for i := range s.Samples {

@@ -66,7 +66,7 @@ func TestSurvey(t *testing.T) {
 			x.row(0)[4+i] = float32(v)
 		}
 		q := []float64{0}
-		a.pun.meanValues(nil, q, x)
+		a.pun.meanValues(q, x)
 		if s.Value[k] != q[0] {
 			t.Errorf("value of point %v is %v, want %v", point, s.Value[k], q[0])
 		}

@@ -9,7 +9,7 @@ import (
 
 // policyActs trains and reports for each step whether the policy's own action
 // was taken: "yes", "no", or "unknown" for an episode's last step, after which
-// the normalisers have changed.
+// the normalizers have changed.
 func policyActs(t *testing.T, a *Agent, env *scriptedEnv, steps int, afterStep func()) []string {
 	t.Helper()
 	var answers []string
@@ -251,8 +251,9 @@ func TestMinibatches(t *testing.T) {
 			if test.replay == "uniform" {
 				return nil
 			}
-			critics = slices.Clone(a.replay.weights.values()[:n])
-			critics[n-1] = a.largest // for the transition to come
+			s := a.sampler.(*prioritised)
+			critics = append(slices.Clone(s.tree.values()[:n-1]), 0)
+			critics[n-1] = s.largest // for the transition to come
 			sum := 0.0
 			for _, w := range critics {
 				sum += w
@@ -290,7 +291,7 @@ func TestMinibatches(t *testing.T) {
 	}
 }
 
-// The normalisers are shown an episode's transitions once it is over: states s
+// The normalizers are shown an episode's transitions once it is over: states s
 // before the step, and goals relabelled as in a minibatch; HER's public code and
 // the authors'.
 func TestNormalizersAreShown(t *testing.T) {

@@ -244,7 +244,27 @@ func (b twinBatch) x() matrix { return transitions(b.s, b.g, b.a) }
 
 // batch returns the minibatch as the ensemble sees it.
 func (b twinBatch) batch() *batch {
-	return &batch{x: b.x(), y: [][]float32{float32s(b.y)}, head: table("next", b.next, 0)}
+	const most = 4 // critics of a test
+	return &batch{x: b.x(), y: slices.Repeat([][]float32{float32s(b.y)}, most), weights: make([][]float32, most), head: table("next", b.next, 0)}
+}
+
+// headsOf returns the heads' minibatch: b or, with a draw of their own, one
+// that has the same transitions.
+func headsOf(b *batch, p *Params) *batch {
+	if !p.HeadOwnDraw {
+		return b
+	}
+	own := *b
+	return &own
+}
+
+// learnBy is the step of critics, and of heads that learn in it, that the
+// parameters ask for.
+func (u *pun) learnBy(b, heads *batch, p *Params) (criticLoss, headLoss float64) {
+	if p.PredictiveGradient == "joint" && heads == b {
+		return u.learn(b)
+	}
+	return u.learnApart(b, heads, p.PredictiveGradient)
 }
 
 // near reports an error for the first element of got that is not e within

@@ -18,7 +18,7 @@ func TestCheck(t *testing.T) {
 	if n := strings.Count(worked, "\nEquation ") + 1; n != 8 {
 		t.Errorf("qta check works %d equations through, want 8", n)
 	}
-	for _, mechanism := range []string{"adam.step", "replay.draw", "futureStep", "Agent.learn"} {
+	for _, mechanism := range []string{"adam.step", "replay.relabel", "futureStep", "Agent.learn"} {
 		if !strings.Contains(table, mechanism) {
 			t.Errorf("qta check has no line on %s", mechanism)
 		}

@@ -161,7 +161,7 @@ func (p *program) addDeclaration(fset *token.FileSet, src []byte, d ast.Decl) {
 			switch s := s.(type) {
 			case *ast.TypeSpec:
 				names = append(names, s.Name)
-				if s.Name.Name == "Params" {
+				if slices.Contains([]string{"Method", "Departures", "Baselines"}, s.Name.Name) {
 					p.addParameters(fset, s.Type.(*ast.StructType))
 				}
 			case *ast.ValueSpec:
@@ -262,11 +262,11 @@ func highlight(text, name string) []template.HTML {
 	return lines
 }
 
-// addParameters notes where the fields of Params stand and what is said there.
+// addParameters notes where fields of Params stand and what is said there.
 func (p *program) addParameters(fset *token.FileSet, s *ast.StructType) {
 	for _, f := range s.Fields.List {
 		at := fset.Position(f.Pos())
-		p.parameters[f.Names[0].Name] = &parameter{Doc: oneLine(f.Comment.Text()), File: filepath.Base(at.Filename), Line: at.Line}
+		p.parameters[f.Names[0].Name] = &parameter{Doc: strings.TrimSuffix(oneLine(f.Doc.Text()), "."), File: filepath.Base(at.Filename), Line: at.Line}
 	}
 }
 

@@ -19,6 +19,7 @@ type pass struct {
 	dwT   []matrix // and transposed gradient
 	ones  matrix   // a row of ones
 
+	workers    *workers
 	forward    forwardTask
 	input      inputTask
 	output     outputTask
@@ -32,8 +33,8 @@ type pass struct {
 const chunk = 192
 
 // newPass returns a pass through networks of the given widths.
-func newPass(widths []int) *pass {
-	p := &pass{x: make([]matrix, len(widths)), dx: make([]matrix, len(widths))}
+func newPass(widths []int, w *workers) *pass {
+	p := &pass{x: make([]matrix, len(widths)), dx: make([]matrix, len(widths)), workers: w}
 	for l, width := range widths {
 		p.x[l].cols = width
 		if l > 0 {
@@ -61,42 +62,42 @@ func (p *pass) reserve(rows int) {
 
 // latent runs x, B by in, through all layers but the last and returns the last
 // hidden layer's output, B by width. It fills p.x.
-func (m *mlp) latent(w *workers, p *pass, x matrix) matrix {
-	return m.layersForward(w, p, x, len(m.layers)-1)
+func (m *mlp) latent(p *pass, x matrix) matrix {
+	return m.layersForward(p, x, len(m.layers)-1)
 }
 
 // final returns the output of the last layer, whose input is ξ.
-func (m *mlp) final(w *workers, p *pass, ξ matrix) matrix {
+func (m *mlp) final(p *pass, ξ matrix) matrix {
 	n := len(m.layers)
 	y := p.x[n].slice(0, ξ.rows)
-	m.layers[n-1].forward(w, y, ξ, false)
+	m.layers[n-1].forward(p.workers, y, ξ, false)
 	return y
 }
 
 // forward runs x, B by in, through the network and returns its output. It
 // fills p.x.
-func (m *mlp) forward(w *workers, p *pass, x matrix) matrix {
-	return m.layersForward(w, p, x, len(m.layers))
+func (m *mlp) forward(p *pass, x matrix) matrix {
+	return m.layersForward(p, x, len(m.layers))
 }
 
 // layersForward runs x through the first n layers and returns the output of
 // the last of them.
-func (m *mlp) layersForward(w *workers, p *pass, x matrix, n int) matrix {
+func (m *mlp) layersForward(p *pass, x matrix, n int) matrix {
 	p.reserve(x.rows)
 	if n == 0 {
 		return x
 	}
-	p.forward = forwardTask{m, p, x, n, true, w.chosen()}
-	w.runLarge(&p.forward, x.rows*len(m.params))
+	p.forward = forwardTask{m, p, x, n, true, p.workers.chosen()}
+	p.workers.runLarge(&p.forward, x.rows*len(m.params))
 	return p.x[n].slice(0, x.rows)
 }
 
 // infer is forward where only the output is wanted: the hidden layers' p.x
 // become scratch.
-func (m *mlp) infer(w *workers, p *pass, x matrix) matrix {
+func (m *mlp) infer(p *pass, x matrix) matrix {
 	p.reserve(x.rows)
-	p.forward = forwardTask{m, p, x, len(m.layers), false, w.chosen()}
-	w.runLarge(&p.forward, x.rows*len(m.params))
+	p.forward = forwardTask{m, p, x, len(m.layers), false, p.workers.chosen()}
+	p.workers.runLarge(&p.forward, x.rows*len(m.params))
 	return p.x[len(m.layers)].slice(0, x.rows)
 }
 
@@ -141,15 +142,15 @@ func (t *forwardTask) rows(lo, hi, at int) {
 // backward fills the gradient of the first n layers, given the input x and
 // p.dx[n], the gradient with respect to layer n-1's output. With add it adds to
 // what the call before, for the same gradient, has filled.
-func (m *mlp) backward(w *workers, p *pass, gradient *mlp, x matrix, n int, add bool) {
-	m.transpose(w, p, 1, n)
-	rows := chunk * w.threads()
+func (m *mlp) backward(p *pass, gradient *mlp, x matrix, n int, add bool) {
+	m.transpose(p, 1, n)
+	rows := chunk * p.workers.threads()
 	for lo := 0; lo < x.rows; lo += rows {
 		hi := min(lo+rows, x.rows)
-		p.input = inputTask{m, p, lo, hi, n, w.chosen()}
-		w.runLarge(&p.input, (hi-lo)*len(m.params))
-		p.gradient = gradientTask{m, p, gradient, x, lo, hi, n, add || lo > 0, w.chosen()}
-		w.runLarge(&p.gradient, (hi-lo)*len(m.params))
+		p.input = inputTask{m, p, lo, hi, n, p.workers.chosen()}
+		p.workers.runLarge(&p.input, (hi-lo)*len(m.params))
+		p.gradient = gradientTask{m, p, gradient, x, lo, hi, n, add || lo > 0, p.workers.chosen()}
+		p.workers.runLarge(&p.gradient, (hi-lo)*len(m.params))
 	}
 	for l := range n {
 		g := p.gradient.layer(l)
@@ -186,9 +187,9 @@ func (p *pass) inputs(k kernel, n int, dy matrix, x, dx int) matrix {
 }
 
 // transpose fills p.wT for the layers first to n-1.
-func (m *mlp) transpose(w *workers, p *pass, first, n int) {
+func (m *mlp) transpose(p *pass, first, n int) {
 	p.transposed = transposeTask{m, p, first, n}
-	w.run(&p.transposed)
+	p.workers.run(&p.transposed)
 }
 
 // A transposeTask is transpose for a band of the rows of each layer's W.
@@ -210,12 +211,12 @@ func (t *transposeTask) part(i, n int) {
 // outputGradient returns the output y for x, B by in, and, given
 // p.dx[len(m.layers)] = dL/dy, the gradient with respect to the columns of x
 // from the given one on. The hidden layers of p become scratch.
-func (m *mlp) outputGradient(w *workers, p *pass, x matrix, column int) (y, dx matrix) {
+func (m *mlp) outputGradient(p *pass, x matrix, column int) (y, dx matrix) {
 	n := len(m.layers)
 	p.reserve(x.rows)
-	m.transpose(w, p, 0, n)
-	p.output = outputTask{forwardTask{m, p, x, n, false, w.chosen()}, column}
-	w.runLarge(&p.output, 2*x.rows*len(m.params))
+	m.transpose(p, 0, n)
+	p.output = outputTask{forwardTask{m, p, x, n, false, p.workers.chosen()}, column}
+	p.workers.runLarge(&p.output, 2*x.rows*len(m.params))
 	return p.x[n].slice(0, x.rows), p.dx[0].slice(0, x.rows).columns(column, x.cols)
 }
 
@@ -241,7 +242,7 @@ func (t *outputTask) part(i, n int) {
 // B by in, given p.dx[len(m.layers)]. It is for one thread.
 func (m *mlp) inputGradient(p *pass, rows int) matrix {
 	n := len(m.layers)
-	m.transpose(nil, p, 0, n)
+	m.transpose(p, 0, n)
 	dx := p.dx[0].slice(0, rows)
 	(*workers)(nil).mul(dx, p.inputs(best, n, p.dx[n].slice(0, rows), 0, 0), p.wT[0], epilogue{})
 	return dx

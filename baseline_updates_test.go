@@ -47,16 +47,16 @@ func TestUpdates(t *testing.T) {
 // A watched curriculum notes what an agent has done when its episodes end.
 type watched struct {
 	randomGoals
-	updates, shown []int // updates and, by the normaliser's count, vectors shown
+	updates, shown []int // updates and, by the normalizer's count, vectors shown
 }
 
-func (w *watched) endEpisode(a *Agent, env Env) error {
+func (w *watched) endEpisode(a *Agent) error {
 	w.updates = append(w.updates, updatesOf(a))
 	w.shown = append(w.shown, int(a.goals.count)-1)
 	return nil
 }
 
-// As in VDS, at an episode's end the normalisers come first, then the
+// As in VDS, at an episode's end the normalizers come first, then the
 // curriculum, then the updates; single updates come before both.
 func TestEndOfEpisode(t *testing.T) {
 	for _, test := range []struct {
@@ -96,7 +96,7 @@ type cancelling struct {
 	cancel func()
 }
 
-func (c *cancelling) endEpisode(*Agent, Env) error {
+func (c *cancelling) endEpisode(*Agent) error {
 	c.cancel()
 	return nil
 }
@@ -109,7 +109,7 @@ func TestBurstNumericError(t *testing.T) {
 	m := mustMaze(t, "1U5")
 	err := a.Train(context.Background(), m.Env(), m.Env(), TrainOptions{Steps: 40, EvalEvery: 40, Rollouts: 1, AfterStep: func() error {
 		if a.step == 13 {
-			a.pun.targets[0].params[0] = float32(math.NaN())
+			a.pun.critics[0].target.params[0] = float32(math.NaN())
 		}
 		return nil
 	}})
@@ -127,8 +127,8 @@ func TestVDSWithoutClip(t *testing.T) {
 	members := func(clip float64) []float32 {
 		p := tinyPreset(VDS())
 		p.GradientClip = clip
-		a, env := walked(t, p, 20)
-		if err := a.curriculum.endEpisode(a, env); err != nil {
+		a, _ := walked(t, p, 20)
+		if err := a.curriculum.endEpisode(a); err != nil {
 			t.Fatal(err)
 		}
 		var params []float32

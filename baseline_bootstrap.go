@@ -12,7 +12,7 @@ package qta
 // replay, as in the authors' code.
 const maskProbability = 0.5
 
-// bootstrap makes an ensemble of this kind and returns the width of its heads.
+// bootstrapArchitecture makes an ensemble of this kind.
 //
 // Reading: no critic is followed for an episode, which is what Osband et al.
 // explore with: the goals drive exploration here, as in the authors' code.
@@ -24,47 +24,60 @@ const maskProbability = 0.5
 // output, which regress by squared error to both coordinates of s' at once and
 // so to their mean, and trains a head where its critic's mask is 0. "clean" has
 // an output for each coordinate and one mask for both, and HeadLoss.
-func (u *pun) bootstrap(p Params) (head int) {
-	u.ownTargets, u.shared = true, true
+func bootstrapArchitecture(a *architecture, p *Params) {
+	a.ownTargets, a.share, a.seen = ownTargets, sumBackbones, maskPredicted
 	if p.BootstrapForm == "authors" {
-		u.predicted = 1
-		u.headLoss = PredictiveLoss
+		a.predicted = 1
+		a.headLoss = PredictiveLoss
 	}
-	return u.predicted
 }
 
-// shareBackbone makes the backbone of critic i a copy of the first one's.
-func (u *pun) shareBackbone(i int) {
-	for l, layer := range u.critics[i].q.layers[:len(u.critics[i].q.layers)-1] {
-		copy(layer.w.data, u.critics[0].q.layers[l].w.data)
-		copy(layer.b, u.critics[0].q.layers[l].b)
+// bootstrap makes an agent with such an ensemble mask what critics learn from.
+func (a *Agent) bootstrap() {
+	a.pun.shareBackbones()
+	a.mask = (*Agent).applyMasks
+	if a.params.BootstrapForm == "authors" {
+		a.predicted = (*Agent).predictMean
 	}
+}
+
+// predictMean sets dst to the mean of what heads of two components predict.
+func (a *Agent) predictMean(dst []float32, i int) {
+	s := at(a.replay.nextObservation, i, a.sizes.Observation)
+	if a.params.HeadTarget == "achieved" {
+		s = at(a.replay.nextAchieved, i, a.sizes.Goal)
+	}
+	mean := 0.0
+	for _, v := range s {
+		mean += v / float64(len(s))
+	}
+	dst[0] = float32(mean)
+}
+
+// shareBackbones makes all backbones copies of the first one's.
+func (u *pun) shareBackbones() {
+	for _, c := range u.critics {
+		copy(backbone(c.q), backbone(u.critics[0].q))
+		copy(c.target.params, c.q.params)
+	}
+}
+
+// backbone returns the parameters of all layers but the last.
+func backbone(q *mlp) []float32 {
+	final := q.layers[len(q.layers)-1]
+	return q.params[:len(q.params)-layerSize(final.w.rows, final.w.cols)]
 }
 
 // sumBackbones replaces the backbone's gradient of every critic by their sum.
-func (u *pun) sumBackbones() {
-	backbone := func(i int) []float32 {
-		g := u.gradients[i].q
-		final := g.layers[len(g.layers)-1]
-		return g.params[:len(g.params)-layerSize(final.w.rows, final.w.cols)]
-	}
-	sum := backbone(0)
-	for i := range u.gradients[1:] {
-		for k, v := range backbone(i + 1) {
+func sumBackbones(u *pun) {
+	sum := backbone(u.critics[0].gradient.q)
+	for _, c := range u.critics[1:] {
+		for k, v := range backbone(c.gradient.q) {
 			sum[k] += v
 		}
 	}
-	for i := range u.gradients[1:] {
-		copy(backbone(i+1), sum)
-	}
-}
-
-// reserveMasks gives a batch weights and masks for every critic.
-func (a *Agent) reserveMasks(b *batch) {
-	b.weights, b.headMasks = nil, nil
-	for range a.pun.critics {
-		b.weights = append(b.weights, make([]float32, b.x.rows))
-		b.headMasks = append(b.headMasks, make([]float32, b.x.rows))
+	for _, c := range u.critics[1:] {
+		copy(backbone(c.gradient.q), sum)
 	}
 }
 
@@ -76,17 +89,17 @@ func (a *Agent) reserveMasks(b *batch) {
 func (a *Agent) applyMasks(b *batch) {
 	authors := a.params.BootstrapForm == "authors"
 	running := a.step - a.step%a.params.Horizon
-	for c := range b.weights {
+	for c := range b.masks {
 		for row, i := range b.transitions {
 			in := inMask(a.seed, i, c) && !(authors && i >= running)
-			b.headMasks[c][row] = 0
+			b.masks[c][row] = 0
 			if in {
-				b.headMasks[c][row] = 1
+				b.masks[c][row] = 1
 			} else {
 				b.weights[c][row] = 0
 			}
 			if authors {
-				b.headMasks[c][row] = 1 - b.headMasks[c][row]
+				b.masks[c][row] = 1 - b.masks[c][row]
 			}
 		}
 	}
@@ -100,18 +113,18 @@ func inMask(seed uint64, i, critic int) bool {
 	return u < maskProbability
 }
 
-// maskPredicted returns next with the rows of mask 0 replaced by the
-// prediction, where it makes neither a loss nor a gradient.
-func (u *pun) maskPredicted(prediction, next matrix, mask []float32) matrix {
-	if u.masked.rows < next.rows {
-		u.masked = newMatrix(next.rows, next.cols)
+// maskPredicted returns what head i is to predict with the rows of mask 0
+// replaced by the prediction, where it makes neither a loss nor a gradient.
+func maskPredicted(u *pun, i int, prediction matrix, b *batch) matrix {
+	if u.masked.rows < prediction.rows {
+		u.masked = newMatrix(prediction.rows, prediction.cols)
 	}
 	masked := u.masked.slice(0, prediction.rows)
-	for r, m := range mask[:prediction.rows] {
+	for r, m := range b.masks[i][:prediction.rows] {
 		if m == 0 {
 			copy(masked.row(r), prediction.row(r))
 		} else {
-			copy(masked.row(r), next.row(r))
+			copy(masked.row(r), b.head.row(r))
 		}
 	}
 	return masked

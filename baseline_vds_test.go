@@ -68,7 +68,6 @@ func vdsAgent(t testing.TB) (*Agent, *vds, *MazeEnv) {
 	p.Curriculum = "vds"
 	p.NormalizerClip = 100 // of no effect: the twins do not scale
 	a, env := walked(t, p, 50)
-	a.sampler = env
 	v := a.curriculum.(*vds)
 	rng := rand.New(rand.NewPCG(2, 0))
 	for _, params := range a.parameters() {
@@ -143,10 +142,11 @@ func (e *countedEnv) Reward(achieved, goal []float64) float64 {
 func TestVDSLearns(t *testing.T) {
 	a, v, env := vdsAgent(t)
 	counted := &countedEnv{MazeEnv: env}
+	a.env = counted
 	var targets []vectorNet
 	var before [][]float32
 	for i, c := range v.members.critics {
-		targets = append(targets, v.members.targets[i].vector())
+		targets = append(targets, v.members.critics[i].target.vector())
 		before = append(before, slices.Clone(c.params))
 	}
 	// Half of the last member's targets are below the clip.
@@ -163,7 +163,7 @@ func TestVDSLearns(t *testing.T) {
 	for _, c := range a.pun.critics {
 		agent = append(agent, c.params...)
 	}
-	if err := v.endEpisode(a, counted); err != nil {
+	if err := v.endEpisode(a); err != nil {
 		t.Fatal(err)
 	}
 	if len(counted.asked) != 100*3*1000 {
@@ -205,7 +205,7 @@ func TestVDSLearns(t *testing.T) {
 		for k, p := range twinParams(targets[i]...) {
 			want = append(want, 0.95**p+0.05*float64(c.params[k]))
 		}
-		near(t, fmt.Sprint("target of member ", i), v.members.targets[i].params, want)
+		near(t, fmt.Sprint("target of member ", i), v.members.critics[i].target.params, want)
 	}
 	after := slices.Clone(a.policy.net.params)
 	for _, c := range a.pun.critics {
@@ -218,10 +218,10 @@ func TestVDSLearns(t *testing.T) {
 
 // A member that goes wrong ends training.
 func TestVDSNumericError(t *testing.T) {
-	a, v, env := vdsAgent(t)
+	a, v, _ := vdsAgent(t)
 	v.members.critics[1].params[0] = float32(math.NaN())
 	v.members.critics[1].q.layers[0].b[0] = float32(math.NaN())
-	if err, ok := v.endEpisode(a, env).(*NumericError); !ok || err.Network != "VDS value functions" {
+	if err, ok := v.endEpisode(a).(*NumericError); !ok || err.Network != "VDS value functions" {
 		t.Errorf("error %v", err)
 	}
 }
@@ -230,12 +230,11 @@ func TestVDSNumericError(t *testing.T) {
 func BenchmarkVDSEpisode(b *testing.B) {
 	p := Default()
 	p.Curriculum = "vds"
-	a, env := walked(b, p, 2000)
-	a.sampler = env
+	a, _ := walked(b, p, 2000)
 	v := a.curriculum.(*vds)
 	for b.Loop() {
 		v.goal(a, true)
-		if err := v.endEpisode(a, env); err != nil {
+		if err := v.endEpisode(a); err != nil {
 			b.Fatal(err)
 		}
 	}

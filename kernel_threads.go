@@ -80,8 +80,19 @@ func newWorkers(threads int) *workers { return newWorkersKernel(threads, best) }
 
 // newWorkersKernel is newWorkers with a kernel of the caller's choice.
 func newWorkersKernel(threads int, k kernel) *workers {
+	w := &workers{kernel: k}
+	w.open(threads)
+	return w
+}
+
+// open starts as many threads as are wanted beside the caller.
+func (w *workers) open(threads int) {
 	n := max(1, threads)
-	w := &workers{n: n, kernel: k, begun: make([]beginning, n*share), done: make(chan struct{}, 1), helpers: make([]helper, n-1)}
+	w.n, w.begun, w.helpers = n, make([]beginning, n*share), make([]helper, n-1)
+	w.done = make(chan struct{}, 1)
+	w.number.Store(0)
+	w.closing.Store(false)
+	w.spins, w.alone, w.penalty = 0, 0, 0
 	if runtime.GOMAXPROCS(0) >= n {
 		// Some hundreds of microseconds: longer than what the caller does alone
 		// between two tasks, and than it takes to wake a thread; shorter than
@@ -94,7 +105,15 @@ func newWorkersKernel(threads int, k kernel) *workers {
 		w.helpers[i].wake = make(chan struct{}, 1)
 		go w.help(&w.helpers[i], i+1)
 	}
-	return w
+}
+
+// resize changes the number of threads. A nil *workers stays as it is.
+func (w *workers) resize(threads int) {
+	if w == nil {
+		return
+	}
+	w.close()
+	w.open(threads)
 }
 
 // threads returns the number of threads, the caller included.

@@ -44,10 +44,12 @@ func TestMasksOfBatches(t *testing.T) {
 	for _, form := range []string{"clean", "authors"} {
 		p := tinyPreset(Default())
 		p.Uncertainty, p.BootstrapForm, p.Batch, p.HeadOwnDraw, p.PredictiveGradient = "bootstrap", form, 200, true, "head"
-		a, env := walked(t, p, steps)
+		a, _ := walked(t, p, steps)
 		for range 3 {
-			for _, b := range []*batch{&a.scratch.batch, &a.scratch.headBatch} {
-				a.sample(env, b, p.HindsightRatio, nil)
+			if err := a.learn(); err != nil {
+				t.Fatal(err)
+			}
+			for _, b := range []*batch{&a.scratch.batch, &a.headBatch} {
 				for c := range a.pun.critics {
 					for row, i := range b.transitions {
 						weight, head := float32(0), float32(0)
@@ -60,9 +62,9 @@ func TestMasksOfBatches(t *testing.T) {
 							}
 							head = 1 - weight
 						}
-						if b.weights[c][row] != weight || b.headMasks[c][row] != head {
+						if b.weights[c][row] != weight || b.masks[c][row] != head {
 							t.Fatalf("%s form, transition %d, critic %d: weight %v and head's mask %v, want %v and %v",
-								form, i, c, b.weights[c][row], b.headMasks[c][row], weight, head)
+								form, i, c, b.weights[c][row], b.masks[c][row], weight, head)
 						}
 					}
 				}
@@ -71,17 +73,20 @@ func TestMasksOfBatches(t *testing.T) {
 	}
 	p := tinyPreset(Default())
 	p.Uncertainty, p.Replay = "bootstrap", "per"
-	a, env := walked(t, p, steps)
+	a, _ := walked(t, p, steps)
+	s := a.sampler.(*prioritised)
 	for i := range steps {
-		a.replay.setWeight(i, 1+float64(i))
+		s.tree.set(i, 1+float64(i))
 	}
 	b := &a.scratch.batch
-	a.sampleBatch(env, b)
+	if err := a.minibatch(b); err != nil {
+		t.Fatal(err)
+	}
 	for c := range a.pun.critics {
 		for row, i := range b.transitions {
 			want := float32(0)
 			if inMask(a.seed, i, c) {
-				want = float32(b.w[row])
+				want = float32(s.w[row])
 			}
 			if b.weights[c][row] != want {
 				t.Errorf("transition %d, critic %d: weight %v, want %v", i, c, b.weights[c][row], want)
@@ -94,9 +99,11 @@ func TestMasksOfBatches(t *testing.T) {
 func TestPredictedMean(t *testing.T) {
 	p := tinyPreset(Authors())
 	p.Uncertainty = "bootstrap"
-	a, env := walked(t, p, 30)
-	b := &a.scratch.headBatch
-	a.sample(env, b, 0, nil)
+	a, _ := walked(t, p, 30)
+	if err := a.learn(); err != nil {
+		t.Fatal(err)
+	}
+	b := &a.headBatch
 	if b.head.cols != 1 {
 		t.Fatalf("heads of %d outputs", b.head.cols)
 	}
@@ -104,12 +111,6 @@ func TestPredictedMean(t *testing.T) {
 		s := at(a.replay.nextAchieved, i, 2)
 		near(t, "predicted", b.head.row(row), []float64{(s[0] + s[1]) / 2})
 	}
-}
-
-// backbone returns the parameters of all layers but the last.
-func backbone(m *mlp) []float32 {
-	last := m.layers[len(m.layers)-1]
-	return m.params[:len(m.params)-len(last.w.data)-len(last.b)]
 }
 
 // Critics keep one backbone, to the bit, and so do their targets; what is on
@@ -121,11 +122,11 @@ func TestSharedBackbones(t *testing.T) {
 			p.Uncertainty, p.Replay = "bootstrap", replay
 			p.CriticDecay, p.HeadDecay = 1e-3, 1e-3
 			a := newMazeAgent(t, p, 4)
-			a.perfect = true // the decays apply
+			a.decayWeights()
 			first := slices.Clone(backbone(a.pun.critics[0].q))
 			trainTo(t, a, 60, nil)
 			for i, c := range a.pun.critics {
-				if !slices.Equal(backbone(c.q), backbone(a.pun.critics[0].q)) || !slices.Equal(backbone(a.pun.targets[i]), backbone(a.pun.targets[0])) {
+				if !slices.Equal(backbone(c.q), backbone(a.pun.critics[0].q)) || !slices.Equal(backbone(a.pun.critics[i].target), backbone(a.pun.critics[0].target)) {
 					t.Errorf("%s, %s replay: the backbone of critic %d is another", preset.Name, replay, i)
 				}
 				n := len(backbone(c.q))
@@ -186,7 +187,7 @@ func TestJointGradient(t *testing.T) {
 			}
 			own := make([]twinBatch, 3)
 			masks := make([][]float64, 3)
-			b.y = nil
+			b.y, b.weights = nil, nil
 			for i := range own {
 				own[i] = c.b
 				own[i].y = randomRows(rng, 1, rows)[0]
@@ -198,7 +199,7 @@ func TestJointGradient(t *testing.T) {
 				}
 				b.y = append(b.y, float32s(own[i].y))
 				b.weights = append(b.weights, float32s(own[i].w))
-				b.headMasks = append(b.headMasks, float32s(masks[i]))
+				b.masks = append(b.masks, float32s(masks[i]))
 			}
 			critics := func() float64 {
 				sum := 0.0
@@ -218,9 +219,10 @@ func TestJointGradient(t *testing.T) {
 				}
 				return sum
 			}
-			got, gotHeads := u.learn(nil, b, b, &p, false)
-			if !headsJoin(&p) {
-				gotHeads = u.learnHeads(nil, b, &p, false)
+			headsBatch := headsOf(b, &p)
+			got, gotHeads := u.learnBy(b, headsBatch, &p)
+			if headsApart(b, headsBatch, p.PredictiveGradient) {
+				gotHeads = u.learnHeads(headsBatch, p.PredictiveGradient)
 			}
 			near(t, form+" losses", []float32{float32(got), float32(gotHeads)}, []float64{critics() / 3, heads() / 3})
 			for i, critic := range c.critics {
@@ -229,12 +231,12 @@ func TestJointGradient(t *testing.T) {
 				if form == "joint" {
 					loss = func() float64 { return critics() + heads() }
 				}
-				nearGradient(t, form+" critic", tenfold(u.criticAdam[i].m)[:len(params)], twinGradient(params, loss))
+				nearGradient(t, form+" critic", tenfold(u.critics[i].adam.m)[:len(params)], twinGradient(params, loss))
 				params = twinParams(c.heads[i])
 				if form == "backbone" || form == "authors" {
 					params = append(twinParams(critic...), params...)
 				}
-				nearGradient(t, form+" head", tenfold(u.headAdam[i].m), twinGradient(params, heads))
+				nearGradient(t, form+" head", tenfold(u.critics[i].headAdam.m), twinGradient(params, heads))
 			}
 		}
 	}

@@ -44,7 +44,7 @@ func TestHERTrains(t *testing.T) {
 	b := numberedAgent(t, "her", 20, 10)
 	own := 0
 	for range 1000 {
-		if b.replayGoal(3, p.HindsightRatio)[0] < 0 {
+		if b.curriculum.replayGoal(b, 3)[0] < 0 {
 			own++
 		}
 	}
@@ -103,7 +103,7 @@ func TestValueDisagreement(t *testing.T) {
 		a.drawCandidates(&a.scratch.selection)
 		for _, first := range []bool{false, true} {
 			s := &a.scratch.selection
-			a.assess(s, first)
+			a.ask(s, first)
 			actor := a.policy.net.vector()
 			var want []float64
 			for _, i := range s.candidates {
@@ -117,7 +117,7 @@ func TestValueDisagreement(t *testing.T) {
 				}
 				want = append(want, twinSampleDeviation(q))
 			}
-			near(t, fmt.Sprintf("disagreement of the critics' Q-values (section 4), swapped %t, first %t", swapped, first), float32s(s.ε), want)
+			near(t, fmt.Sprintf("disagreement of the critics' Q-values (section 4), swapped %t, first %t", swapped, first), float32s(s.query.ε), want)
 		}
 	}
 }
@@ -127,23 +127,22 @@ func TestValueDisagreement(t *testing.T) {
 func TestUncertaintyNoise(t *testing.T) {
 	p := tinyPreset(Default())
 	p.Candidates = 3000
-	p.UncertaintyNoise = 0.03
 	for _, uncertainty := range []string{"q", "pun", "ensemble", "bootstrap"} {
 		p.Uncertainty = uncertainty
 		a, _ := walked(t, p, 3000)
 		s := &a.scratch.selection
 		a.drawCandidates(s)
-		estimate := func(σ float64) (clean, noisy []float64) {
+		estimate := func(σ float64) (clean, with []float64) {
 			before := a.goalDraws.state()
-			a.params.UncertaintyNoise = 0
-			a.assess(s, false)
-			clean = slices.Clone(s.ε)
+			a.ask(s, false)
+			clean = slices.Clone(s.query.ε)
 			if err := a.goalDraws.restore(before); err != nil {
 				t.Fatal(err)
 			}
-			a.params.UncertaintyNoise = σ
-			a.assess(s, false)
-			return clean, slices.Clone(s.ε)
+			a.estimator = noisy{a.estimator, σ}
+			a.ask(s, false)
+			a.estimator = a.estimator.(noisy).estimator
+			return clean, slices.Clone(s.query.ε)
 		}
 		var last []float64
 		for range 2 {
@@ -188,7 +187,7 @@ func naivePriority(a *Agent, i int, g []float64, M []int) float64 {
 	for k, c := range a.pun.critics {
 		net := c.q.vector()
 		q = append(q, twinValue(net, s, g, action))
-		targets = append(targets, twinValue(a.pun.targets[k].vector(), next, g, nextAction))
+		targets = append(targets, twinValue(a.pun.critics[k].target.vector(), next, g, nextAction))
 		latent, _ := twinForward(net, slices.Concat(s, g, action))
 		_, p := twinForward(vectorNet{c.head.vector()}, latent)
 		predictions = append(predictions, p)
@@ -235,39 +234,66 @@ func TestPriorities(t *testing.T) {
 		}
 		p.Replay, p.TDPriority, p.Uncertainty, p.PriorityAlpha = test.replay, test.td, test.uncertainty, 0.6
 		p.TargetNoise = 0
-		a, env := walked(t, p, 40)
+		a, _ := walked(t, p, 40)
 		moveTargets(a)
+		s := a.sampler.(*prioritised)
 		rng := rand.New(rand.NewPCG(1, 0))
 		for i := range 40 {
-			a.replay.setWeight(i, rng.Float64())
+			s.tree.set(i, rng.Float64())
 		}
 		largest := 1.0
 		for range 5 {
 			b := &a.scratch.batch
-			a.sampleBatch(env, b)
+			if err := a.minibatch(b); err != nil {
+				t.Fatal(err)
+			}
 			M := []int{2, 0}
 			a.learning = pairScript(M, 3)
 			before := agentCopy(t, a)
-			a.learn(env)
+			learnOn(t, a, b)
 			wrote := map[int]float64{}
 			for row, i := range b.transitions {
 				wrote[i] = naivePriority(before, i, float64s(b.x.row(row)[2:4]), M)
 				largest = math.Max(largest, wrote[i])
 			}
 			for i, priority := range wrote {
-				near(t, fmt.Sprintf("%+v: weight of transition %d by the Reading of pun.priorities", test, i), []float32{float32(a.replay.weights.weight(i))}, []float64{math.Pow(priority, 0.6)})
+				near(t, fmt.Sprintf("%+v: weight of transition %d by the Reading of pun.priorities", test, i), []float32{float32(s.tree.weight(i))}, []float64{math.Pow(priority, 0.6)})
 			}
-			near(t, "the largest", []float32{float32(a.largest)}, []float64{largest})
+			near(t, "the largest", []float32{float32(s.largest)}, []float64{largest})
 		}
 	}
 	p := tinyPreset(Default())
 	p.Replay, p.PriorityAlpha = "td", 0.5
 	a := newMazeAgent(t, p, 1)
-	a.largest = 9
+	s := a.sampler.(*prioritised)
+	s.largest = 9
 	trainTo(t, a, 1, nil)
-	if got := a.replay.weights.weight(0); got != 3 {
-		t.Errorf("a new transition weighs %v, want the root of 9, the largest priority so far: the Reading of SampleProbabilities", got)
+	if got := s.tree.weight(0); got != 3 {
+		t.Errorf("a new transition weighs %v, want the root of 9, the largest priority so far: the Reading of prioritised", got)
 	}
+}
+
+// learnOn is an update on a minibatch that is drawn.
+func learnOn(t *testing.T, a *Agent, b *batch) {
+	t.Helper()
+	if a.update == nil {
+		a.learnFrom(b)
+		return
+	}
+	heads, actor := b, b
+	if a.params.HeadOwnDraw {
+		heads = a.ownBatch(&a.headBatch)
+		if err := a.drawByEpisode(heads); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a.params.ActorOwnDraw {
+		actor = a.ownBatch(&a.actorBatch)
+		if err := a.drawUniformly(actor); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.learnApart(b, heads, actor)
 }
 
 // agentCopy returns an agent with the same networks and the same replay.

@@ -67,7 +67,7 @@ func TestGaussianLoss(t *testing.T) {
 func gaussianCase(seed uint64, score string) (c gradientCase, u *pun) {
 	c = newGradientCase(seed)
 	c.still.Uncertainty, c.still.EnsembleScore = "ensemble", score
-	u = newEnsemble(c.still, []int{9, 5, 7}, 3)
+	u = newEnsemble(&c.still, []int{9, 5, 7}, newArchitecture(&c.still, Sizes{Observation: 3}), nil)
 	u.reserve(len(c.b.s))
 	rng := rand.New(rand.NewPCG(seed, 5))
 	for i, critic := range u.critics {
@@ -88,7 +88,8 @@ func TestEnsembleGradients(t *testing.T) {
 			p.HeadOwnDraw, p.PredictiveGradient = form != "joint" && form != "together", gradientOfForm(form)
 			if form == "backbone" {
 				p.EnsembleScore = "deviation"
-				u = newEnsemble(p, []int{9, 5, 7}, 3)
+				u = newEnsemble(&p, []int{9, 5, 7}, newArchitecture(&p, Sizes{Observation: 3}), nil)
+				u.depart(&p)
 				for i, critic := range u.critics {
 					critic.q.load("critic", c.critics[i])
 					critic.head.load("head", c.heads[i])
@@ -102,15 +103,16 @@ func TestEnsembleGradients(t *testing.T) {
 			for _, y := range targets {
 				b.y = append(b.y, float32s(y))
 			}
-			u.learn(nil, b, b, &p, false)
-			if !headsJoin(&p) {
-				u.learnHeads(nil, b, &p, false)
+			headsBatch := headsOf(b, &p)
+			u.learnBy(b, headsBatch, &p)
+			if headsApart(b, headsBatch, p.PredictiveGradient) {
+				u.learnHeads(headsBatch, p.PredictiveGradient)
 			}
 			for i, critic := range c.critics {
 				own := c.b
 				own.y = targets[i]
 				params := twinParams(critic...)
-				got := tenfold(u.criticAdam[i].m)
+				got := tenfold(u.critics[i].adam.m)
 				head := func() float64 {
 					sum := 0.0
 					for k := range c.b.s {
@@ -132,7 +134,7 @@ func TestEnsembleGradients(t *testing.T) {
 				if form == "backbone" {
 					params = append(twinParams(critic...), params...)
 				}
-				nearGradient(t, form+" head", tenfold(u.headAdam[i].m), twinGradient(params, head))
+				nearGradient(t, form+" head", tenfold(u.critics[i].headAdam.m), twinGradient(params, head))
 			}
 		}
 	}
@@ -176,7 +178,7 @@ func TestEnsembleScores(t *testing.T) {
 				c, u := gaussianCase(seed, score)
 				rows := len(c.b.s)
 				got := make([]float64, rows)
-				u.deviation(nil, got, c.b.x(), make([][]float32, 3))
+				u.deviation(got, c.b.x())
 				var want []float64
 				for k := range rows {
 					var p [][]float64
@@ -206,10 +208,10 @@ func TestOwnTargets(t *testing.T) {
 				t.Errorf("%s: a pair of critics is drawn, which nobody needs", uncertainty)
 			}
 			actor := a.policy.target.vector()
-			for i, target := range a.pun.targets {
+			for i, c := range a.pun.critics {
 				for k := range b.r {
 					s, g := float64s(b.next.row(k)[:3]), float64s(b.next.row(k)[3:5])
-					y := float64(b.r[k]) + 0.99*twinValue(target.vector(), s, g, twinAct(actor, s, g))
+					y := float64(b.r[k]) + 0.99*twinValue(c.target.vector(), s, g, twinAct(actor, s, g))
 					if clip {
 						y = math.Max(-100, math.Min(y, 0))
 					}

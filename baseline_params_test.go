@@ -40,7 +40,7 @@ func TestClipGradient(t *testing.T) {
 func moments1(a *Agent) [][]float32 {
 	m := [][]float32{a.policy.adam.m}
 	for i := range a.pun.critics {
-		m = append(m, a.pun.criticAdam[i].m, a.pun.headAdam[i].m)
+		m = append(m, a.pun.critics[i].adam.m, a.pun.critics[i].headAdam.m)
 	}
 	return m
 }
@@ -77,8 +77,10 @@ func TestGradientClip(t *testing.T) {
 			if p.PredictiveGradient == "separate" {
 				p.PredictiveRate = 0 // it moves the critics too
 			}
-			a, env := walked(t, p, 50)
-			a.update(env)
+			a, _ := walked(t, p, 50)
+			if err := a.learn(); err != nil {
+				t.Fatal(err)
+			}
 			return moments1(a)
 		}
 		free := update(0)
@@ -121,7 +123,7 @@ func TestTargetEvery(t *testing.T) {
 		type pair struct{ target, online []float32 }
 		pairs := []pair{{a.policy.target.params, a.policy.net.params}}
 		for i, c := range a.pun.critics {
-			pairs = append(pairs, pair{a.pun.targets[i].params, c.q.params})
+			pairs = append(pairs, pair{a.pun.critics[i].target.params, c.q.params})
 		}
 		var before [][]float32
 		for _, n := range pairs {
@@ -201,7 +203,7 @@ func TestPolicyEvery(t *testing.T) {
 func TestOneCritic(t *testing.T) {
 	p := tinyPreset(MEGA())
 	p.Critics, p.Curriculum = 1, "her"
-	a, env := walked(t, p, 50)
+	a, _ := walked(t, p, 50)
 	rng := rand.New(rand.NewPCG(2, 0))
 	for _, params := range a.parameters() {
 		for i := range params.values {
@@ -212,9 +214,11 @@ func TestOneCritic(t *testing.T) {
 		t.Errorf("the pair of one critic is %d and %d", i, j)
 	}
 	b := &a.scratch.batch
-	a.sampleBatch(env, b)
+	if err := a.minibatch(b); err != nil {
+		t.Fatal(err)
+	}
 	a.target(b)
-	actor, target := a.policy.target.vector(), a.pun.targets[0].vector()
+	actor, target := a.policy.target.vector(), a.pun.critics[0].target.vector()
 	for k := range b.x.rows {
 		s, g := float64s(b.next.row(k)[:2]), float64s(b.next.row(k)[2:4])
 		y := float64(b.r[k]) + 0.98*twinValue(target, s, g, twinAct(actor, s, g))

@@ -236,7 +236,7 @@ func (p *product) block(r0, r1, c0, c1 int) {
 		return
 	}
 	if c1-c0 <= narrow {
-		r0 = p.narrow(r0, r1, c0, c1)
+		r0 = p.blockNarrow(r0, r1, c0, c1)
 	}
 	// Blocks of k keep the rows of B that a row of tiles needs in the cache.
 	// If there is only one row of tiles, B is read once anyway.
@@ -253,9 +253,9 @@ func (p *product) block(r0, r1, c0, c1 int) {
 // vector axis.
 const narrow = 4
 
-// narrow computes as many of the rows as such a kernel can, and returns the
+// blockNarrow computes as many of the rows as such a kernel can, and returns the
 // first that is left.
-func (p *product) narrow(r0, r1, c0, c1 int) int {
+func (p *product) blockNarrow(r0, r1, c0, c1 int) int {
 	height := p.kernel.columnHeight()
 	if height == 0 || p.a.colStride != 1 || p.a.cols%4 != 0 {
 		return r0

@@ -11,8 +11,8 @@ import "math"
 // 2017, footnote 2).
 const varianceFloor = 1e-6
 
-// deepEnsemble makes an ensemble of this kind and returns the width of its
-// heads: a mean for each predicted component, and last the raw variance.
+// deepEnsemble makes an ensemble of this kind. Its heads have a mean for each
+// predicted component, and last the raw variance.
 //
 // Reading: there is no adversarial training, and G members in place of five,
 // as in the authors' code. The critics' loss stays Equation 2.
@@ -23,18 +23,27 @@ const varianceFloor = 1e-6
 // variance, which is the noise the heads see in the data and not their
 // disagreement. "mixture" is Lakshminarayanan et al.'s own variance of the
 // uniform mixture, which has both.
-func (u *pun) deepEnsemble(p Params) (head int) {
-	u.ownTargets = true
-	u.headLoss = GaussianLoss
+func deepEnsemble(a *architecture, p *Params) {
+	a.ownTargets = ownTargets
+	a.headLoss = GaussianLoss
 	switch p.EnsembleScore {
 	case "deviation":
-		u.spread = meansDeviation
+		a.spread = meansDeviation
 	case "mixture":
-		u.spread = mixtureDeviation
+		a.spread = mixtureDeviation
 	case "variance":
-		u.spread = meanVariance
+		a.spread = meanVariance
 	}
-	return u.predicted + 1
+	a.width = a.predicted + 1
+}
+
+// ownTargets sets each critic's targets from its own target critic, without a
+// minimum.
+func ownTargets(u *pun, b *batch) {
+	for i := range u.critics {
+		q := u.targetValue(b.next, i)
+		TDTarget(b.y[i], b.r, q, q, u.discount)
+	}
 }
 
 // GaussianLoss returns one head's loss, the mean over the batch and the

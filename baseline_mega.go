@@ -9,7 +9,7 @@ import (
 // QTA's learner: an episode's goal is the achieved goal of least density, among
 // candidates that the critics hold for reachable. Numbers without another
 // source are those of its authors' public code, with which the paper ran it.
-// What its own learner does otherwise is in mega_params.go.
+// [MEGA] is its own learner, as far as this package's networks go.
 
 const (
 	megaCandidates = 100    // achieved goals considered
@@ -41,11 +41,11 @@ var megaMix = [...]float64{0.1, 0.4, 0.3, 0.1, 0.1}
 //
 // Reading: a candidate's value is the mean over the critics; MEGA has one.
 //
-// Differs: the cutoff sees normalised inputs, as MEGA's later code does; the
+// Differs: the cutoff sees normalized inputs, as MEGA's later code does; the
 // snapshot that QTA's authors ran fed raw ones to networks trained on others.
 //
 // Differs: the learner is that of the parameters. MEGA's own acts at random for
-// 5,000 steps, learns from step 2,500 on, and normalises states and goals
+// 5,000 steps, learns from step 2,500 on, and normalizes states and goals
 // together as it acts: none of it is part of the curriculum. [MEGA] has the
 // first two.
 type mega struct {
@@ -61,7 +61,7 @@ type mega struct {
 	x          matrix
 }
 
-func newMEGA(p Params) *mega { return &mega{cutoff: newCutoff(p.Discount, p.Horizon)} }
+func newMEGA(p *Params) *mega { return &mega{cutoff: newCutoff(p.Discount, p.Horizon)} }
 
 // goal keeps the environment's goal for the first episode, and the same goal
 // for the whole of each.
@@ -192,6 +192,9 @@ func (m *mega) randomAction(a *Agent) float64 {
 // only whether there is one: with 0 nothing is relabelled.
 func (m *mega) replayGoal(a *Agent, i int) []float64 {
 	r, width, rng := a.replay, a.sizes.Goal, a.draws
+	if a.params.HindsightRatio == 0 {
+		return r.relabel(i, 0, rng.Rand)
+	}
 	kind := 1
 	if a.step > megaFutureOnly {
 		kind = drawFrom(megaMix[:], rng)
@@ -209,7 +212,7 @@ func (m *mega) replayGoal(a *Agent, i int) []float64 {
 	return at(r.goal, rng.index(r.n), width)
 }
 
-func (m *mega) state(c coder) {
+func (m *mega) visit(c coder) {
 	c.float(&m.cutoff.value)
 	c.float(&m.cutoff.lowest)
 	c.int(&m.stepsAtGoal)
@@ -222,6 +225,73 @@ func (m *mega) state(c coder) {
 		c.bool(&window[i])
 	}
 	m.outcomes = window[:min(n, megaWindow)]
+}
+
+// MEGA returns the hyper-parameters of MEGA (Pitis et al., 2020), as QTA's
+// authors ran it for the paper's Figure 2, as far as this package's networks
+// go. The curriculum is [mega], with its numbers and departures above.
+// A comment at a value names its source in the authors' public code, mrl:
+// "config" is protoge_config in mrl/configs/continuous_off_policy.py, "script"
+// is experiments/mega/train_mega.py. Values without a comment are this
+// package's, and immaterial unless named below.
+//
+// Reading: where MEGA's authors and QTA's ran the code with different flags,
+// this has QTA's: reaching a goal cuts no return off, where MEGA's authors
+// have it do so (first_visit_succ), and one environment runs at a time.
+//
+// Reading: QTA's authors evaluated MEGA by 30 rollouts, and QTA and VDS by 20;
+// here the number is that of [TrainOptions], for every method alike.
+//
+// Reading: there are no predictive heads in MEGA, so they do not learn here;
+// a single critic cannot disagree, and nothing asks for it.
+//
+// Differs: the networks are of plain affine layers and ReLU. MEGA's have layer
+// normalization and GELU in every hidden layer, and start from orthogonal
+// weights and zero biases.
+//
+// Differs: the normalizer is QTA's: one for states and one for goals, shown 50
+// draws of each finished episode with their replayed goals. MEGA's is shown
+// every state with the goal pursued, the moment the policy acts on it, and the
+// environment's goal in the random steps; it adds 1e-8 to the variance, for
+// which NormalizerFloor stands, and clips raw inputs to ±200.
+//
+// Differs: the running episode is in the replay. MEGA's code stores whole
+// episodes, so that learning begins up to one episode later; it also counts
+// target updates from the run's first step, not from the first update.
+func MEGA() Params {
+	p := Paper()
+
+	p.HiddenSize = 512   // script: layers
+	p.HiddenLayers = 3   // script: layers
+	p.Critics = 1        // script: alg, DDPG with one critic
+	p.Batch = 2000       // config: batch_size
+	p.Discount = 0.98    // config: gamma
+	p.ActorRate = 1e-3   // config: actor_lr
+	p.CriticRate = 1e-3  // config: critic_lr
+	p.PredictiveRate = 0 // no heads
+	p.PredictiveGradient = "head"
+	p.Polyak = 0.95      // config: 1 - target_network_update_frac
+	p.TargetEvery = 40   // config: target_network_update_freq
+	p.ActionL2 = 0.1     // config: action_l2_regularization
+	p.GradientClip = 5   // config: grad_value_clipping
+	p.ClipReturns = true // config: clip_target_range, -1/(1-gamma) to 0
+
+	p.LearningStarts = 2500      // config: warm_up
+	p.UpdatesPerEpisode = 0      // config: optimize_every, after each step
+	p.InitialSteps = 5000        // config: initial_explore
+	p.InitialActions = "uniform" // config: initial_explore
+	p.ActionNoise = 0.1          // config: action_noise
+	p.RandomAction = 0.1         // config: eexplore
+	p.RandomActionLater = 0.1    // config: eexplore
+	p.Horizon = 50               // script: env_max_step
+
+	p.Replay = "uniform"     // script: prioritized_mode
+	p.HindsightRatio = 4     // config: her, "future" to "real"; the mix is megaMix
+	p.NormalizerFloor = 1e-4 // mrl/modules/normalizer.py: the root of 1e-8
+	p.NormalizerClip = 5     // mrl/modules/normalizer.py
+
+	p.Curriculum = "mega" // script: ag_curiosity, minkde
+	return p
 }
 
 // A kernelDensity is a kernel density estimate with Gaussian kernels, in

@@ -1,0 +1,380 @@
+package qta
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// This file is every step in which the authors' public code, and other learners
+// that its switches make up, depart from the paper. Where only a number departs
+// it is in [Authors], where the learner of a baseline does, in that baseline's
+// file.
+
+// depart installs what the parameters ask for beyond the paper.
+func (a *Agent) depart() {
+	p := &a.params
+	a.pun.depart(p)
+	a.policy.adam.clip = p.GradientClip
+	if p.PredictiveGradient != "joint" || p.HeadOwnDraw || p.ActorOwnDraw || p.TargetEvery > 1 || p.PolicyEvery > 1 {
+		a.update = (*Agent).updateApart
+	}
+	if p.HeadTarget == "achieved" {
+		a.predicted = (*Agent).predictAchieved
+	}
+	if p.TargetNoise > 0 {
+		a.smooth = (*Agent).smoothTarget
+	}
+	if p.CriticDecay > 0 || p.HeadDecay > 0 {
+		a.decay = (*Agent).decayWeights
+	}
+	if p.CandidatesKept > 0 {
+		a.remember = (*Agent).keepUncertain
+	}
+	if p.Uncertainty == "bootstrap" {
+		a.bootstrap()
+	}
+	if p.InitialActions == "uniform" {
+		a.departures.behave = (*Agent).behaveUniformly
+	}
+	if p.UpdatesPerEpisode > 0 {
+		a.burst = (*Agent).updateInBurst
+	}
+}
+
+// depart gives critics and heads the optimisers that the parameters ask for.
+func (u *pun) depart(p *Params) {
+	for _, c := range u.critics {
+		if p.PredictiveGradient == "separate" {
+			c.adam = newAdam(len(c.params), p.CriticRate, u.pass.workers)
+			c.headAdam = newAdam(len(c.params), p.PredictiveRate, u.pass.workers)
+		}
+		c.adam.clip, c.headAdam.clip = p.GradientClip, p.GradientClip
+	}
+}
+
+// resume brings what was installed to where a loaded agent is.
+func (a *Agent) resume() {
+	a.updates = a.params.updatesUntil(a.step)
+	if a.perfect && a.decay != nil {
+		a.decay(a)
+	}
+}
+
+// updateApart is [Agent.learn] where critics, heads and policy need not learn
+// from one minibatch, heads not in the critics' step, and targets and policy not
+// in every update.
+func (a *Agent) updateApart() error {
+	b := &a.scratch.batch
+	if err := a.minibatch(b); err != nil {
+		return err
+	}
+	heads, actor := b, b
+	if a.params.HeadOwnDraw {
+		heads = a.ownBatch(&a.headBatch)
+		if err := a.drawByEpisode(heads); err != nil {
+			return err
+		}
+	}
+	if a.params.ActorOwnDraw {
+		actor = a.ownBatch(&a.actorBatch)
+		if err := a.drawUniformly(actor); err != nil {
+			return err
+		}
+	}
+	a.learnApart(b, heads, actor)
+	return a.checkLosses()
+}
+
+// learnApart is [Agent.learnFrom] for three minibatches, which may be the same.
+func (a *Agent) learnApart(b, heads, actor *batch) {
+	p := &a.params
+	a.updates++
+	targetsMove := a.updates%p.TargetEvery == 0
+	a.target(b)
+	a.losses.critic, a.losses.head = a.pun.learnApart(b, heads, p.PredictiveGradient)
+	a.sampler.learnt(b)
+	if targetsMove {
+		a.pun.follow()
+	}
+	if headsApart(b, heads, p.PredictiveGradient) {
+		a.losses.head = a.pun.learnHeads(heads, p.PredictiveGradient)
+	}
+	if a.updates%p.PolicyEvery == 0 {
+		a.losses.policy = a.policy.learn(actor.x, a.pun)
+	}
+	if targetsMove {
+		a.policy.follow()
+	}
+}
+
+// headsApart reports whether the heads have a step of their own.
+func headsApart(b, heads *batch, gradient string) bool {
+	return gradient == "separate" || gradient == "head" && heads != b
+}
+
+// ownBatch returns a minibatch, which it makes when first used.
+func (a *Agent) ownBatch(b *batch) *batch {
+	if b.r == nil {
+		*b = newBatch(a.params.Batch, a.sizes, a.pun)
+	}
+	return b
+}
+
+// drawByEpisode fills the heads' own minibatch: an episode is drawn, all alike,
+// and then one of its transitions, with the goal that was pursued. Those of a
+// running episode are the likelier for being fewer.
+func (a *Agent) drawByEpisode(b *batch) error {
+	r := a.replay
+	for row := range b.transitions {
+		first := a.draws.index((r.n+r.horizon-1)/r.horizon) * r.horizon
+		i := first + a.draws.index(r.episodeEnd(first)-first)
+		if err := a.fill(b, row, i, r.relabel(i, 0, a.draws.Rand)); err != nil {
+			return err
+		}
+	}
+	uniform{}.weigh(b.weights, nil, 0)
+	if a.mask != nil {
+		a.mask(a, b)
+	}
+	return nil
+}
+
+// drawUniformly fills the policy's own minibatch, which no priority decides.
+func (a *Agent) drawUniformly(b *batch) error {
+	for row := range b.transitions {
+		i := a.draws.index(a.replay.n)
+		if err := a.fill(b, row, i, a.curriculum.replayGoal(a, i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// learnApart is [pun.learn] where the predictive loss may end in the head, or
+// have a minibatch of its own. Heads that have a step of their own stay.
+func (u *pun) learnApart(b, heads *batch, gradient string) (criticLoss, headLoss float64) {
+	step := func(c *critic) {
+		n := len(c.q.params)
+		switch {
+		case gradient == "separate":
+			clear(c.gradient.params[n:])
+			c.adam.step(c.params, c.gradient.params)
+		case headsApart(b, heads, gradient):
+			c.adam.step(c.q.params, c.gradient.q.params)
+		default:
+			c.step()
+		}
+	}
+	for i, c := range u.critics {
+		critic, head := u.gradientApart(i, b, heads, gradient)
+		criticLoss += critic
+		headLoss += head
+		if u.share == nil {
+			step(c)
+		}
+	}
+	if u.share != nil {
+		u.share(u)
+		for _, c := range u.critics {
+			step(c)
+		}
+	}
+	g := float64(len(u.critics))
+	return criticLoss / g, headLoss / g
+}
+
+// gradientApart is [pun.gradient] likewise.
+func (u *pun) gradientApart(i int, b, heads *batch, gradient string) (criticLoss, headLoss float64) {
+	if gradient == "joint" && heads == b {
+		return u.gradient(i, b)
+	}
+	c := u.critics[i]
+	criticLoss, ξ := u.criticGradient(i, b)
+	switch {
+	case gradient == "head" && heads == b:
+		headLoss = u.headGradient(i, ξ, c.prediction, b)
+	default: // priorities may ask for it
+		c.head.forward(u.pass.workers, c.prediction.slice(0, ξ.rows), ξ, false)
+	}
+	c.q.backward(u.pass, c.gradient.q, b.x, len(c.q.layers), false)
+	if gradient == "joint" {
+		headLoss = u.backboneGradient(i, heads, true)
+	}
+	return criticLoss, headLoss
+}
+
+// criticGradient returns Equation 2 for critic i and ξ, and leaves its gradient
+// with respect to Q in the last of u.pass.dx.
+func (u *pun) criticGradient(i int, b *batch) (loss float64, ξ matrix) {
+	ξ = u.critics[i].q.latent(u.pass, b.x)
+	return u.criticLoss(i, ξ, b), ξ
+}
+
+// headGradient returns Equation 4 for head i and fills the head's gradient.
+func (u *pun) headGradient(i int, ξ, prediction matrix, b *batch) float64 {
+	c := u.critics[i]
+	loss := u.predictiveLoss(i, ξ, prediction, b)
+	c.head.backward(u.pass.workers, c.gradient.head, ξ, u.dp.slice(0, ξ.rows), u.pass.ones, u.headT)
+	return loss
+}
+
+// backboneGradient is headGradient on a minibatch of the heads' own. It fills
+// the gradient of the backbone too, or adds to it.
+func (u *pun) backboneGradient(i int, b *batch, add bool) float64 {
+	c, n := u.critics[i], len(u.critics[i].q.layers)-1
+	ξ := c.q.latent(u.pass, b.x)
+	loss := u.headGradient(i, ξ, u.ownPrediction(ξ.rows), b)
+	c.head.backwardInput(u.pass.workers, u.pass.dx[n].slice(0, ξ.rows), u.dp.slice(0, ξ.rows), u.headT, epilogue{mask: ξ})
+	c.q.backward(u.pass, c.gradient.q, b.x, n, add)
+	return loss
+}
+
+// ownPrediction is memory for predictions on a minibatch of the heads' own.
+// Those on the critics' stay for priorities.
+func (u *pun) ownPrediction(rows int) matrix {
+	if u.own.rows < rows {
+		u.own = newMatrix(rows, u.dp.cols)
+	}
+	return u.own
+}
+
+// learnHeads is one step of every head on a minibatch, alone or, with a gradient
+// that is separate, with the backbone. It returns the loss's mean over the
+// ensemble.
+func (u *pun) learnHeads(b *batch, gradient string) (loss float64) {
+	separate := gradient == "separate"
+	step := func(c *critic) {
+		if n := len(c.q.params); separate {
+			c.headAdam.step(c.params, c.gradient.params)
+		} else {
+			c.headAdam.step(c.params[n:], c.gradient.params[n:])
+		}
+	}
+	for i, c := range u.critics {
+		if separate {
+			loss += u.backboneGradient(i, b, false)
+			final := c.gradient.q.layers[len(c.q.layers)-1]
+			clear(final.w.data)
+			clear(final.b)
+		} else {
+			ξ := c.q.latent(u.pass, b.x)
+			loss += u.headGradient(i, ξ, u.ownPrediction(ξ.rows), b)
+		}
+		if u.share == nil {
+			step(c)
+		}
+	}
+	if u.share != nil {
+		if separate {
+			u.share(u)
+		}
+		for _, c := range u.critics {
+			step(c)
+		}
+	}
+	return loss / float64(len(u.critics))
+}
+
+// decayWeights begins the weight decay.
+func (a *Agent) decayWeights() { a.pun.decay(a.params.CriticDecay, a.params.HeadDecay) }
+
+func (u *pun) decay(critics, heads float64) {
+	for _, c := range u.critics {
+		c.adam.decay, c.headAdam.decay = critics, heads
+	}
+}
+
+// predictAchieved sets dst to the next achieved goal of transition i.
+func (a *Agent) predictAchieved(dst []float32, i int) {
+	for c, v := range at(a.replay.nextAchieved, i, a.sizes.Goal) {
+		dst[c] = float32(v)
+	}
+}
+
+// predictiveNorm is what the authors' code minimises in place of Equation 4:
+// 1/B Σ |p - s'|, the mean Euclidean norm. At p = s' the gradient is zero.
+func predictiveNorm(dp, p, s []float32, width int) float64 {
+	rows := len(p) / width
+	sum := 0.0
+	for r := range rows {
+		square := 0.0
+		for i := r * width; i < (r+1)*width; i++ {
+			δ := float64(p[i] - s[i])
+			square += float64(δ * δ)
+		}
+		norm := math.Sqrt(square)
+		sum += norm
+		for i := r * width; i < (r+1)*width; i++ {
+			dp[i] = 0
+			if norm > 0 {
+				dp[i] = float32(float64(p[i]-s[i]) / (norm * float64(rows)))
+			}
+		}
+	}
+	return sum / float64(rows)
+}
+
+// weighted returns a predictive loss whose gradient is that of the loss times a
+// weight, which is that of Equation 4 in the joint loss.
+func weighted(loss func(dp, p, s []float32, width int) float64, weight float64) func(dp, p, s []float32, width int) float64 {
+	return func(dp, p, s []float32, width int) float64 {
+		l := loss(dp, p, s, width)
+		for k := range dp {
+			dp[k] *= float32(weight)
+		}
+		return l
+	}
+}
+
+// smoothTarget adds noise to a'.
+func (a *Agent) smoothTarget(actions matrix) {
+	smooth(actions.data[:actions.rows*actions.cols], a.params.TargetNoise, a.params.TargetClip, a.learning.Rand)
+}
+
+// smooth adds noise to a', as TD3 (Fujimoto et al., 2018) does: of standard
+// deviation σ, at most limit, the sum clipped to [-1, 1]. It is part of what
+// the authors' code does in Equation 1; the paper has none.
+func smooth(actions []float32, σ, limit float64, rng *rand.Rand) {
+	for i, a := range actions {
+		noise := min(max(float64(σ*normal(rng)), -limit), limit)
+		actions[i] = float32(min(max(float64(a)+noise, -1), 1))
+	}
+}
+
+// behaveUniformly draws a uniformly random action until InitialSteps.
+func (a *Agent) behaveUniformly(action []float64) bool {
+	if a.step >= a.params.InitialSteps {
+		return false
+	}
+	uniformAction(action, a.exploration.Rand)
+	return true
+}
+
+// fromStart asks an estimator, for an episode's first goal, about the current
+// state in place of the candidates': the authors' filter returns the one for the
+// others.
+type fromStart struct{ estimator }
+
+func (e fromStart) estimate(a *Agent, q *query, rng stream) {
+	if q.first {
+		for k := range q.states {
+			q.states[k] = q.now
+		}
+	}
+	e.estimator.estimate(a, q, rng)
+}
+
+// drawSharedActions is drawActions with the same d actions for all of n
+// candidates.
+func drawSharedActions(actions matrix, n int, rng stream) {
+	for j := range actions.rows {
+		row := actions.row(j)
+		if j%n != 0 {
+			copy(row, actions.row(j-1))
+			continue
+		}
+		for c := range row {
+			row[c] = float32(symmetric(rng.Rand))
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package qta
+
+import "fmt"
+
+// This file is the door to what the paper compares QTA with: the parameters
+// choose here which part of the method another one takes the place of. Zero is
+// the paper's.
+
+// newCurriculum returns who chooses the goals.
+func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
+	switch p.Curriculum {
+	case "qta":
+		return new(queryTheAgent)
+	case "mega":
+		return newMEGA(p)
+	case "vds":
+		return newVDS(*p, sizes, seed, w)
+	case "her":
+		return new(desiredGoals)
+	case "random":
+		return new(randomGoals)
+	}
+	panic(fmt.Sprintf("qta: no curriculum %q", p.Curriculum)) // Validate refuses it
+}
+
+// newEstimator returns what goals are chosen by.
+func newEstimator(p *Params) estimator {
+	var e estimator
+	if p.Uncertainty == "q" {
+		e = valueEstimator{p.QSwapped}
+	} else {
+		predictive := &predictive{d: p.actions()}
+		if p.SharedActions {
+			predictive.drawActions = drawSharedActions
+		}
+		e = predictive
+	}
+	if p.FirstGoalState == "start" {
+		e = fromStart{e}
+	}
+	if p.UncertaintyNoise > 0 {
+		e = noisy{e, p.UncertaintyNoise}
+	}
+	return e
+}
+
+// newArchitecture returns what the ensemble is.
+func newArchitecture(p *Params, sizes Sizes) architecture {
+	a := architecture{predicted: predictedSize(p, sizes)}
+	if p.HeadLoss == "norm" {
+		a.headLoss = predictiveNorm
+	}
+	switch p.Uncertainty {
+	case "bootstrap":
+		bootstrapArchitecture(&a, p)
+	case "ensemble":
+		deepEnsemble(&a, p)
+	}
+	if p.PredictiveGradient == "joint" && p.PredictiveWeight != 1 {
+		if a.headLoss == nil {
+			a.headLoss = PredictiveLoss
+		}
+		a.headLoss = weighted(a.headLoss, p.PredictiveWeight)
+	}
+	return a
+}
+
+// predictedSize returns how many numbers a head predicts.
+func predictedSize(p *Params, sizes Sizes) int {
+	if p.HeadTarget == "achieved" {
+		return sizes.Goal
+	}
+	return sizes.Observation
+}
+
+// newSampler returns how minibatches are drawn.
+func (a *Agent) newSampler() sampler {
+	switch p := &a.params; {
+	case p.Replay == "per":
+		return newPrioritised(p, a.pun.priorities)
+	case p.Replay == "td" && p.TDPriority == "error":
+		return newPrioritised(p, a.pun.errorPriorities)
+	case p.Replay == "td":
+		return newPrioritised(p, a.pun.valuePriorities)
+	}
+	return uniform{a.replay}
+}

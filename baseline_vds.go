@@ -1,0 +1,252 @@
+package qta
+
+import "math"
+
+// This file is value disagreement sampling, VDS (Zhang et al., 2020), on QTA's
+// learner: an episode's goal is drawn from all goals there are, in proportion
+// to the disagreement of three value functions of its own, which learn beside
+// the agent. Numbers without another source are those of its authors' public
+// code, with which the paper ran it. [VDS] is its own learner, as far as this
+// package's networks go.
+
+const (
+	vdsMembers    = 3
+	vdsCandidates = 1000 // goals considered for an episode
+	vdsUpdates    = 100  // updates of every member after each episode
+	vdsBatch      = 1000 // transitions of one member's minibatch
+	vdsRate       = 1e-3 // Adam's step
+	vdsPolyak     = 0.95 // what the targets keep of themselves after each episode
+)
+
+// A vds is the curriculum VDS.
+//
+// Reading: its value functions see inputs as the agent's normalizer scales
+// them, and learn with the agent's discount and clip; their goals are not
+// relabelled. VDS's code normalizes for them apart.
+//
+// Reading: its value functions have the hidden layers of the agent's networks;
+// VDS's code has three of 256 units for both, as the default does.
+//
+// Differs: the value functions learn from all transitions of an episode, 50 in
+// a maze; VDS's code, whose time limit ends an episode before its last step is
+// stored, keeps 49.
+type vds struct {
+	plain
+	members *pun // their predictive heads are not used
+	batch   batch
+
+	x      matrix      // s, g and room for an action: candidates by the critics' input
+	goals  []float64   // candidates by goal
+	q      [][]float32 // values: members by candidates
+	p, std []float64
+}
+
+func newVDS(p Params, sizes Sizes, seed uint64, w *workers) *vds {
+	p.Critics = vdsMembers
+	p.CriticRate = vdsRate
+	p.Polyak = vdsPolyak
+	a := architecture{predicted: predictedSize(&p, sizes)}
+	return &vds{members: newPUN(&p, sizes, a, newStream(seed, forMembers).Rand, w)}
+}
+
+// reserve allocates what choosing goals and learning need.
+func (v *vds) reserve(a *Agent) {
+	if v.goals != nil {
+		return
+	}
+	v.members.reserve(max(vdsBatch, a.params.Batch))
+	v.batch = newBatch(vdsBatch, a.sizes, v.members)
+	v.x = newMatrix(vdsCandidates, v.batch.x.cols)
+	v.goals = make([]float64, vdsCandidates*a.sizes.Goal)
+	v.p, v.std = make([]float64, vdsCandidates), make([]float64, vdsCandidates)
+	for range vdsMembers {
+		v.q = append(v.q, make([]float32, vdsCandidates))
+	}
+}
+
+// goal chooses an episode's goal and keeps it to the end.
+func (v *vds) goal(a *Agent, first bool) []float64 {
+	if !first {
+		return nil
+	}
+	v.reserve(a)
+	for k := range vdsCandidates {
+		g := at(v.goals, k, a.sizes.Goal)
+		copy(g, a.env.(GoalSampler).SampleGoal(a.goalDraws.Rand))
+		a.inputs(v.x.row(k), a.observation, g)
+	}
+	a.policyActions(v.x)
+	for lo := 0; lo < vdsCandidates; lo += a.params.Batch {
+		hi := min(lo+a.params.Batch, vdsCandidates)
+		for i, c := range v.members.critics {
+			q := v.q[i][lo:hi]
+			copy(q, c.q.forward(v.members.pass, v.x.slice(lo, hi)).data)
+			a.params.clipReturns(q)
+		}
+	}
+	valueDisagreement(v.std, v.q)
+	vdsProbabilities(v.p, v.std, a.params.VDSForm)
+	return at(v.goals, drawFrom(v.p, a.goalDraws), a.sizes.Goal)
+}
+
+// valueDisagreement sets std to the population standard deviation of the
+// members' values of each candidate; q is members by candidates.
+func valueDisagreement(std []float64, q [][]float32) {
+	for k := range std {
+		_, square := headMoments(q, k)
+		std[k] = math.Sqrt(square / float64(len(q)))
+	}
+}
+
+// vdsProbabilities sets p to the probability of each candidate, proportional to
+// its deviation, to the exponential of that, or to the hyperbolic tangent of
+// its square; all alike where there is nothing to choose by.
+//
+// Reading: the tangent is that of the variance, as in VDS's code, although the
+// other two are of the deviation.
+func vdsProbabilities(p, std []float64, form string) {
+	sum := 0.0
+	for k, σ := range std {
+		switch form {
+		case "identity":
+			p[k] = σ
+		case "exp":
+			p[k] = exp(σ)
+		case "tanh":
+			p[k] = tanh(float64(σ * σ))
+		}
+		sum += p[k]
+	}
+	for k := range p {
+		if sum > 0 {
+			p[k] /= sum
+		} else {
+			p[k] = 1 / float64(len(p))
+		}
+	}
+}
+
+// endEpisode trains the members: each update gives each of them transitions of
+// its own, whose goals are those pursued. Member i's target is clipped
+// r + γ Q'_i(s', g, π(s', g)), with the agent's online policy and no minimum.
+func (v *vds) endEpisode(a *Agent) error {
+	v.reserve(a)
+	b, u := &v.batch, v.members
+	loss := 0.0
+	for range vdsUpdates {
+		for i, c := range u.critics {
+			for row := range b.transitions {
+				k := a.draws.index(a.replay.n)
+				if err := a.fill(b, row, k, a.replay.relabel(k, 0, a.draws.Rand)); err != nil {
+					return err
+				}
+			}
+			a.policyActions(b.next)
+			q := u.targetValue(b.next, i)
+			TDTarget(b.y[i], b.r, q, q, u.discount)
+			a.params.clipReturns(b.y[i])
+			l, _ := u.criticGradient(i, b)
+			c.q.backward(u.pass, c.gradient.q, b.x, len(c.q.layers), false)
+			c.adam.step(c.q.params, c.gradient.q.params)
+			loss += l
+		}
+	}
+	u.follow()
+	if !finite(loss) {
+		return &NumericError{a.step, "VDS value functions", loss}
+	}
+	return nil
+}
+
+func (v *vds) networks() []parameterVector { return v.members.parameters("VDS member") }
+
+func (v *vds) visit(c coder) { v.members.visit(c) }
+
+// VDS returns the hyper-parameters of VDS (Zhang et al., 2020), as QTA's
+// authors ran it for the paper's Figure 2, as far as this package's networks
+// go. The curriculum is that of [vds] above, which has its numbers and departures. A
+// comment at a value names its source in VDS's public code, the name of an
+// entry of DEFAULT_PARAMS in baselines/her/experiment/config.py or a file
+// beside it. Values without a comment are this package's, and immaterial unless
+// named below.
+//
+// The code's order is kept: an episode, the normalizers, the value functions,
+// then 40 updates in a row and one step of the targets.
+//
+// Reading: QTA's authors changed none of these numbers. They evaluated every
+// 2500 steps and read success one step before an episode's end; here that is as
+// for every other method.
+//
+// Reading: there are no predictive heads in VDS, so they do not learn here; a
+// single critic cannot disagree, and the disagreement that chooses goals is
+// that of the value functions.
+//
+// Differs: weights start as PyTorch's linear layers do, VDS's by Xavier's rule
+// with zero biases.
+//
+// Differs: in each update the critic moves before the policy asks it for a
+// gradient; VDS's code takes both gradients first.
+//
+// Differs: an episode leaves 50 transitions, VDS's code keeps 49. Its replay
+// forgets what is older than 1,000,000 transitions, which no run of the paper
+// reaches; here nothing is forgotten.
+//
+// Differs: one pair of normalizers serves agent and value functions, where VDS
+// has a pair for each; VDS clips raw inputs to ±200.
+func VDS() Params {
+	p := Paper()
+
+	p.HiddenSize = 256   // hidden
+	p.HiddenLayers = 3   // layers
+	p.Critics = 1        // her/ddpg.py: one critic
+	p.Batch = 256        // batch_size
+	p.Discount = 0.98    // prepare_params: 1 - 1/T
+	p.ActorRate = 1e-3   // pi_lr
+	p.CriticRate = 1e-3  // Q_lr
+	p.PredictiveRate = 0 // no heads
+	p.PredictiveGradient = "head"
+	p.Polyak = 0.95      // polyak
+	p.ActionL2 = 1       // action_l2
+	p.ClipReturns = true // configure_ve_ddpg: clip_return, -1/(1-gamma) to 0
+
+	p.LearningStarts = 1        // her/vds.py: from the first episode on
+	p.UpdatesPerEpisode = 40    // n_batches
+	p.TargetEvery = 40          // her/vds.py: once after the n_batches
+	p.GradientClip = 0          // her/ddpg.py: none
+	p.InitialSteps = 0          // her/vds.py: none
+	p.InitialActions = "policy" // her/vds.py
+	p.ActionNoise = 0.2         // noise_eps
+	p.RandomAction = 0.3        // random_eps
+	p.RandomActionLater = 0.3   // random_eps
+	p.Horizon = 50              // T of the environments
+
+	p.Replay = "uniform"     // no other
+	p.HindsightRatio = 4     // replay_k, with replay_strategy future
+	p.NormalizerDraws = 50   // her/ddpg.py: as many as an episode has
+	p.NormalizerFloor = 0.01 // norm_eps
+	p.NormalizerClip = 5     // norm_clip
+
+	p.Curriculum = "vds"
+	p.VDSForm = "identity" // disagreement_fun_name, std
+	return p
+}
+
+// updatesUntil returns how many updates there are in a run's first environment
+// steps: one for each after LearningStarts, or UpdatesPerEpisode for each
+// episode that ends after it.
+func (p *Params) updatesUntil(step int) int {
+	if p.UpdatesPerEpisode > 0 {
+		return max(0, step/p.Horizon-p.LearningStarts/p.Horizon) * p.UpdatesPerEpisode
+	}
+	return max(0, step-p.LearningStarts)
+}
+
+// updateInBurst does all updates of an episode at its end.
+func (a *Agent) updateInBurst() error {
+	for range a.params.updatesUntil(a.step) - a.params.updatesUntil(a.step-1) {
+		if err := a.learn(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
