@@ -11,7 +11,8 @@ package main
 // and nothing that a run computes. What the commands work on has rooms below
 // internal, each of which uses those before it: words and files; rundir, a run's
 // directory; draw and statistics, which know nothing of runs; paper, its figures
-// as data; figure5 and page, what there is to see of a run; report, of many.
+// as data; figure5, film and page, what there is to see of a run; report, of
+// many.
 // worked stands by itself.
 
 import (
@@ -72,6 +73,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		err = mazeCommand(args, stdout)
 	case "figure5":
 		err = figure5Command(ctx, args, stdout, stderr)
+	case "film":
+		err = filmCommand(args, stdout, stderr)
 	case "sweep":
 		err = sweepCommand(ctx, args, stdout, stderr)
 	case "status":
@@ -87,7 +90,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			err = flag.ErrHelp
 		}
 	default:
-		err = words.BadInput("unknown command %q; the commands are train, params, maze, eval, figure5, sweep, status, report, check and help", name)
+		err = words.BadInput("unknown command %q; the commands are train, params, maze, eval, figure5, film, sweep, status, report, check and help", name)
 	}
 	if errors.Is(err, flag.ErrHelp) {
 		printHelp(stdout)
@@ -193,7 +196,7 @@ func seedNumber(flags *flag.FlagSet, p *uint64, usage string) {
 func printHelp(w io.Writer) {
 	fmt.Fprint(w, helpText)
 	for _, c := range []interface{ flagSet() *flag.FlagSet }{
-		&trainFlags{}, &evalFlags{}, &mazeFlags{}, &figure5Flags{}, &sweepFlags{}, &reportFlags{}, &checkFlags{},
+		&trainFlags{}, &evalFlags{}, &mazeFlags{}, &figure5Flags{}, &filmFlags{}, &sweepFlags{}, &reportFlags{}, &checkFlags{},
 	} {
 		f := c.flagSet()
 		fmt.Fprintf(w, "\nFlags of %s:\n\n", f.Name())
@@ -216,6 +219,7 @@ const helpText = `qta trains an agent on a maze by Query The Agent.
   qta figure5 [flags]  train, on the 12x5 maze unless -maze names another, for
                        the paper's Figure 5 in the run directory
   qta figure5 DIR      draw the figure of a run directory to a file
+  qta film DIR         draw the training in a run directory as an animation
   qta sweep FILE       train every run of a sweep file, -jobs N at a time
   qta sweep -figure N  print the sweep file of a figure of the paper
   qta status DIR...    say how far every run within directories is
@@ -247,6 +251,8 @@ A run directory holds
   figure5.svg  what the agent makes of every point of its maze, after
                evaluations 1, 2, 4, 8 and so on, and after the latest
   figure5.csv  the numbers of that figure
+  training.svg the training as an animation: goals, and rollouts of the policy
+  training.csv its rollouts, and the mean uncertainty
   lock         held while a process works on the run (on Linux, macOS and the
                BSDs; elsewhere see to it yourself that only one does)
 

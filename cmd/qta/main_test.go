@@ -69,7 +69,7 @@ func TestBadInput(t *testing.T) {
 		args string // split at spaces
 		want string // part of the line
 	}{
-		{"fly", `unknown command "fly"; the commands are train, params, maze, eval, figure5, sweep, status, report, check and help`},
+		{"fly", `unknown command "fly"; the commands are train, params, maze, eval, figure5, film, sweep, status, report, check and help`},
 		{"-fly", "-fly; \"qta help\" lists the flags"},
 		{"train -fly 3", "-fly"},
 		{"4x5", `unknown command "4x5"`},
@@ -121,6 +121,8 @@ func TestBadInput(t *testing.T) {
 		{"eval nowhere", "nowhere is not a run directory: it holds no run.json"},
 		{"eval maps", "maps is not a run directory"},
 		{"eval damaged", "run.json is damaged"},
+		{"film", "qta film needs a run directory"},
+		{"film maps", "maps is not a run directory"},
 		{"eval maps more", `unexpected argument "more"`},
 		{"eval maps -rollouts 0", "-rollouts: want a whole number from 1"},
 		{"eval -seed x maps", "-seed: want a whole number"},
@@ -177,7 +179,7 @@ func TestHelp(t *testing.T) {
 			t.Errorf("no line on flag -%s", name)
 		}
 	}
-	for _, name := range []string{rundir.RecordFile, rundir.LogFile, rundir.TimingFile, rundir.AgentFile, rundir.AgentFile + qta.Previous, rundir.PageFile, rundir.CurveFile, rundir.Figure5File, rundir.Figure5Store, rundir.LockFile} {
+	for _, name := range []string{rundir.RecordFile, rundir.LogFile, rundir.TimingFile, rundir.AgentFile, rundir.AgentFile + qta.Previous, rundir.PageFile, rundir.CurveFile, rundir.Figure5File, rundir.Figure5Store, rundir.FilmFile, rundir.FilmStore, rundir.LockFile} {
 		if !strings.Contains(want, name) {
 			t.Errorf("no word on file %s", name)
 		}

@@ -77,7 +77,7 @@ func status(r *rundir.Run, now time.Time) (state, detail string) {
 			detail += fmt.Sprintf(", half at step %d", r.HalfAt)
 		}
 		if o := r.Record.Outcome; o != nil && o.HeldOut != nil {
-			detail += fmt.Sprintf("; %.3g %% of %s", 100**o.HeldOut, words.Count(o.HeldOutRollouts, "more rollout"))
+			detail += fmt.Sprintf("; %.3g %% of %s", o.HeldOutPercent(), words.Count(o.HeldOutRollouts, "more rollout"))
 		}
 		return "done", detail
 	case rundir.Failed:

@@ -308,7 +308,7 @@ func TestSweepKills(t *testing.T) {
 	for seed := 1; seed <= cells; seed++ {
 		dir := "seed" + strconv.Itoa(seed)
 		sameOutcome(t, filepath.Join("whole", dir), filepath.Join("parts", dir))
-		for _, name := range []string{rundir.Figure5Store, rundir.Figure5File, rundir.CurveFile} {
+		for _, name := range []string{rundir.Figure5Store, rundir.Figure5File, rundir.FilmStore, rundir.FilmFile, rundir.CurveFile} {
 			if roomtest.Read(t, "whole", dir, name) != roomtest.Read(t, "parts", dir, name) {
 				t.Errorf("%s of %s differs", name, dir)
 			}

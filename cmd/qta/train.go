@@ -14,6 +14,7 @@ import (
 	"qta"
 	"qta/cmd/qta/internal/figure5"
 	"qta/cmd/qta/internal/files"
+	"qta/cmd/qta/internal/film"
 	"qta/cmd/qta/internal/page"
 	"qta/cmd/qta/internal/rundir"
 	"qta/cmd/qta/internal/words"
@@ -99,6 +100,7 @@ type session struct {
 	printer *printer
 	timing  rundir.Timing
 	figure5 *figure5.Figure
+	film    *film.Film
 
 	begin        time.Time
 	lastEval     int // step of the evaluation before, or of the begin
@@ -151,9 +153,7 @@ func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	}
 	s.record = rundir.NewRecord(id, rundir.Limits{Steps: f.steps, Stop: f.stop}, f.threads)
 	s.printer = newPrinter(stdout, f.steps, s.agent.Steps())
-	if err := s.openFigure5(); err != nil {
-		warn(stderr, fmt.Errorf("%w; Figure 5 begins anew", err))
-	}
+	s.openPictures(stderr)
 	if s.reached() {
 		return s.nothingToDo(found)
 	}
@@ -317,7 +317,7 @@ func (s *session) story() string {
 			reached += fmt.Sprintf(", for the first time in %d", s.agent.Steps())
 		}
 		if o := s.record.Outcome; o != nil && o.HeldOut != nil {
-			reached += fmt.Sprintf("; of %d more, %.0f %% do", o.HeldOutRollouts, 100**o.HeldOut)
+			reached += fmt.Sprintf("; of %d more, %.0f %% do", o.HeldOutRollouts, o.HeldOutPercent())
 		}
 		return reached
 	}
@@ -352,7 +352,7 @@ func (s *session) evaluated(e qta.Evaluation) error {
 	if err := s.timing.Add(e.Step, now.Sub(s.begin).Seconds(), rate); err != nil {
 		return err
 	}
-	s.figure5.Take(s.agent)
+	s.film.Take(s.agent, s.figure5.Take(s.agent))
 	for _, f := range []struct {
 		*cadence
 		write func() error
@@ -371,7 +371,7 @@ func (s *session) evaluated(e qta.Evaluation) error {
 // continues from it will not take again.
 func (s *session) save() error {
 	begin, step := time.Now(), s.agent.Steps()
-	if err := s.figure5.Save(s.dir, true); err != nil {
+	if err := s.savePictures(true); err != nil {
 		return err
 	}
 	if err := s.agent.SaveFile(filepath.Join(s.dir, rundir.AgentFile)); err != nil {
@@ -444,20 +444,34 @@ type runError struct {
 func (e *runError) Error() string { return words.Bare(e.err) + "; " + e.left }
 func (e *runError) Unwrap() error { return e.err }
 
-// openFigure5 reads the snapshots of the run up to where its agent is. A file
-// that cannot be used is no reason not to train.
-func (s *session) openFigure5() (err error) {
-	s.figure5, err = figure5.Open(s.dir, s.record.Run)
+// openPictures reads what the run has kept for its pictures up to where its
+// agent is. A file that cannot be used is no reason not to train.
+func (s *session) openPictures(stderr io.Writer) {
+	var err error
+	if s.figure5, err = figure5.Open(s.dir, s.record.Run); err != nil {
+		warn(stderr, fmt.Errorf("%w; Figure 5 begins anew", err))
+	}
+	if s.film, err = film.Open(s.dir, s.record.Run); err != nil {
+		warn(stderr, fmt.Errorf("%w; the animation begins anew", err))
+	}
 	s.figure5.ForgetAfter(s.agent.Steps())
-	return err
+	s.film.ForgetAfter(s.agent.Steps())
+}
+
+// savePictures writes what the run keeps for its pictures.
+func (s *session) savePictures(durable bool) error {
+	if err := s.figure5.Save(s.dir, durable); err != nil {
+		return err
+	}
+	return s.film.Save(s.dir, durable)
 }
 
 // writePages writes the files to look at.
 func (s *session) writePages() error {
-	if err := s.figure5.Save(s.dir, false); err != nil {
+	if err := s.savePictures(false); err != nil {
 		return err
 	}
-	list, err := page.Run{Record: s.record, Story: s.story(), Agent: s.agent, Figure5: s.figure5}.Files()
+	list, err := page.Run{Record: s.record, Story: s.story(), Agent: s.agent, Figure5: s.figure5, Film: s.film}.Files()
 	if err != nil {
 		return err
 	}

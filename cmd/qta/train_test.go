@@ -17,6 +17,7 @@ import (
 	"qta"
 	"qta/cmd/qta/internal/figure5"
 	"qta/cmd/qta/internal/files"
+	"qta/cmd/qta/internal/film"
 	"qta/cmd/qta/internal/roomtest"
 	"qta/cmd/qta/internal/rundir"
 )
@@ -336,7 +337,7 @@ func TestNumbersGoneWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	s := &session{dir: ".", agent: a, figure5: figure5.New(m, p, 1000), printer: newPrinter(&out, 100, 0), savedStep: -1, record: rundir.NewRecord(
+	s := &session{dir: ".", agent: a, figure5: figure5.New(m, p, 1000), film: film.New(m, p, 1000), printer: newPrinter(&out, 100, 0), savedStep: -1, record: rundir.NewRecord(
 		rundir.NewIdentity(name, m, "small", p, 1, 1000), rundir.Limits{Steps: 100, Stop: "never"}, 1)}
 	if err := s.open(20); err != nil {
 		t.Fatal(err)

@@ -32,11 +32,7 @@ func WriteLog(dir string, p qta.Params, evaluations []qta.Evaluation, durable bo
 }
 
 func logText(p qta.Params, evaluations []qta.Evaluation) []byte {
-	distance := "cell^2"
-	if p.HeadLoss == "norm" {
-		distance = "cell"
-	}
-	header := logColumns + "critic_loss[reward^2],predictive_loss[" + distance + "],actor_loss[reward],goals_set[count],goals_reached[count]"
+	header := logColumns + "critic_loss[reward^2],predictive_loss[" + LossUnit(p) + "],actor_loss[reward],goals_set[count],goals_reached[count]"
 	rows := [][]string{strings.Split(header, ",")}
 	float := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	for _, e := range evaluations {
@@ -44,6 +40,14 @@ func logText(p qta.Params, evaluations []qta.Evaluation) []byte {
 			strconv.Itoa(e.GoalsSet), strconv.Itoa(e.GoalsReached)})
 	}
 	return files.CSV(rows)
+}
+
+// LossUnit returns the unit of the predictive loss.
+func LossUnit(p qta.Params) string {
+	if p.HeadLoss == "norm" {
+		return "cell"
+	}
+	return "cell^2"
 }
 
 // maxLog bounds the log.csv that is read, in bytes: one of a hundred thousand

@@ -105,6 +105,9 @@ type Outcome struct {
 	HeldOutRollouts int      `json:"held_out_rollouts,omitempty"`
 }
 
+// HeldOutPercent returns their success in percent.
+func (o *Outcome) HeldOutPercent() float64 { return 100 * *o.HeldOut }
+
 const (
 	// Rollouts is the number of rollouts of one evaluation, as in the authors'
 	// code.

@@ -25,6 +25,8 @@ const (
 	CurveFile    = "curve.svg"
 	Figure5File  = "figure5.svg"
 	Figure5Store = "figure5.csv"
+	FilmFile     = "training.svg"
+	FilmStore    = "training.csv"
 	LockFile     = "lock"
 )
 
