@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Params is every number and choice of the algorithm: those of the paper, and
@@ -428,9 +429,9 @@ func Fields() []Field {
 }
 
 // fields lists the fields that are parameters.
-func fields() []reflect.StructField {
+var fields = sync.OnceValue(func() []reflect.StructField {
 	return slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[Params]()), func(f reflect.StructField) bool { return f.Anonymous })
-}
+})
 
 // fieldNamed returns the field of a parameter.
 func fieldNamed(name string) (f reflect.StructField, ok bool) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -46,9 +47,13 @@ func newFlagSet(name string) *flag.FlagSet {
 	return flag.NewFlagSet(name, flag.ContinueOnError)
 }
 
+// reset sets every flag to what it is where it is not given.
+func (f *trainFlags) reset() {
+	*f = trainFlags{maze: "4x5", params: "default", seed: 1, steps: 150_000, eval: 1000, stop: "solved", threads: min(runtime.GOMAXPROCS(0), 8)}
+}
+
 func (f *trainFlags) flagSet() *flag.FlagSet {
-	*f = trainFlags{maze: "4x5", params: "default", seed: 1, steps: 150_000, eval: 1000, stop: "solved"}
-	f.threads = min(runtime.GOMAXPROCS(0), 8)
+	f.reset()
 	flags := newFlagSet("qta")
 	flags.StringVar(&f.maze, "maze", f.maze, "`NAME|FILE` the maze (4x5)")
 	flags.StringVar(&f.params, "params", f.params, "`NAME|FILE` default, paper, authors, small, mega, vds, or a .json file of changes to default (default)")
@@ -119,7 +124,11 @@ func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	} else if err := noMore("train", args); err != nil {
 		return err
 	}
-	maze, id, dir, err := f.describe()
+	maze, id, label, err := f.describe()
+	if err != nil {
+		return err
+	}
+	dir, err := f.directory(id.Maze, label)
 	if err != nil {
 		return err
 	}
@@ -180,7 +189,8 @@ func kernelChange(before, now string) error {
 	return nil
 }
 
-// describe returns what the flags describe: a maze, a run and its directory.
+// describe returns what the flags describe: a maze, a run and the name that
+// directories bear for its parameters.
 func (f *trainFlags) describe() (*qta.Maze, rundir.Identity, string, error) {
 	maze, mazeName, err := findMaze(f.maze)
 	if err != nil {
@@ -193,11 +203,7 @@ func (f *trainFlags) describe() (*qta.Maze, rundir.Identity, string, error) {
 	if err := p.Validate(); err != nil {
 		return nil, rundir.Identity{}, "", words.BadInput("%w", err)
 	}
-	dir, err := f.directory(mazeName, label)
-	if err != nil {
-		return nil, rundir.Identity{}, "", err
-	}
-	return maze, rundir.NewIdentity(mazeName, maze, label, p, f.seed, f.eval), dir, nil
+	return maze, rundir.NewIdentity(mazeName, maze, label, p, f.seed, f.eval), label, nil
 }
 
 // directory returns the run's directory.
@@ -205,7 +211,7 @@ func (f *trainFlags) directory(maze, label string) (string, error) {
 	if f.out != "" {
 		return filepath.Clean(f.out), nil
 	}
-	name := fmt.Sprintf("%s-%s-%d", maze, label, f.seed)
+	name := maze + "-" + label + "-" + strconv.FormatUint(f.seed, 10)
 	if len(name) > 200 {
 		return "", words.BadInput("the run's own name is %d bytes long, allowed are 200; name a directory with -out", len(name))
 	}

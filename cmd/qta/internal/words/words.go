@@ -66,6 +66,9 @@ func Split(line string) ([]string, error) {
 	if i := strings.IndexFunc(line, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }); i >= 0 {
 		return nil, fmt.Errorf("column %d: character %q is not allowed", i+1, line[i])
 	}
+	if line != "" && !strings.ContainsAny(line, "'\"\\#") { // a shorter way to the same, for sweeps of many lines
+		return strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' }), nil
+	}
 	for i := 0; i < len(line); i++ {
 		c := line[i]
 		switch {

@@ -30,6 +30,8 @@ func TestSplitWords(t *testing.T) {
 		{"-maze 4x5\t-seed  1 # a comment", []string{"-maze", "4x5", "-seed", "1"}},
 		{`-out 'a b' "c'd" e\ f 'it'\''s' ""`, []string{"-out", "a b", "c'd", "e f", "it's", ""}},
 		{"a#b '#' c\r\n", []string{"a#b", "#", "c"}},
+		{" -maze\t\t4x5 \r\n", []string{"-maze", "4x5"}},
+		{"a\u00a0b \u2003", []string{"a\u00a0b", "\u2003"}},
 	} {
 		got, err := Split(test.line)
 		if err != nil {
