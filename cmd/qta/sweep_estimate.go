@@ -35,6 +35,7 @@ func arithmetic(p qta.Params, sizes qta.Sizes, steps int) (update, all float64) 
 		update -= (1 - 1/float64(p.PolicyEvery)) * (2*critics + 3) * w * float64(p.Batch)
 	}
 	all = update
+	all *= float64(p.UpdatesPerStep)
 	if p.UpdatesPerEpisode > 0 {
 		all *= float64(p.UpdatesPerEpisode) / float64(p.Horizon)
 	}
