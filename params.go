@@ -21,6 +21,7 @@ import (
 type Params struct {
 	Method
 	Departures
+	Beyond
 	Baselines
 }
 
@@ -104,8 +105,6 @@ type Departures struct {
 	TargetClip float64 `source:"Reading: of no effect where TargetNoise is 0" range:"[0,10]"`
 	// The policy learns from a minibatch of its own, drawn uniformly.
 	ActorOwnDraw bool `source:"Reading: DDPG's Algorithm 1 has one minibatch for critic and actor"`
-	// Updates from one step of the policy to the next, as TD3 delays them.
-	PolicyEvery int `source:"Reading: each update has one, as in DDPG" range:"[1,1e6]"`
 
 	// Where Equation 4's gradient goes: with Equation 2's into the backbone (joint), no further than the
 	// head, or into the backbone by the heads' own optimiser (separate).
@@ -131,8 +130,19 @@ type Departures struct {
 	SharedActions bool `source:"Reading: d actions drawn for each candidate"`
 	// The state fed to the critics in Equation 5 for an episode's first goal.
 	FirstGoalState string `source:"Reading: the state is the candidate's for every goal" range:"candidate|start"`
+}
+
+// Beyond are choices that neither the paper nor its authors' code has; see
+// beyond.go. What each is in [Paper] changes nothing.
+type Beyond struct {
+	// Updates from one step of the policy to the next, as TD3 (Fujimoto et al., 2018) delays them.
+	PolicyEvery int `source:"Reading: each update has one, as in DDPG" range:"[1,1e6]"`
+	// Updates after each environment step.
+	UpdatesPerStep int `source:"Reading: one update follows every environment step" range:"[1,1000]"`
 	// Of the last choice's goals, the most uncertain, which are considered again beside Candidates.
 	CandidatesKept int `source:"Reading: each choice draws its goals anew" range:"[0,1000000]"`
+	// RandomAction from an episode's first reached goal to its end; 0 has it as before.
+	RandomActionReached float64 `source:"Reading: one probability" range:"[0,1]"`
 }
 
 // Baselines are the methods of section 4 that the paper compares with, and what
@@ -208,7 +218,6 @@ func Paper() Params {
 			Candidates:         1000,
 		},
 		Departures: Departures{
-			PolicyEvery:        1,
 			PredictiveGradient: "joint",
 			PredictiveWeight:   1,
 			HeadLoss:           "squared",
@@ -216,6 +225,10 @@ func Paper() Params {
 			RandomActionLater:  0.3,
 			InitialActions:     "policy",
 			FirstGoalState:     "candidate",
+		},
+		Beyond: Beyond{
+			PolicyEvery:    1,
+			UpdatesPerStep: 1,
 		},
 		Baselines: Baselines{
 			Curriculum:      "qta",
@@ -389,6 +402,10 @@ func (p Params) Validate() error {
 	if p.Curriculum != "qta" && (p.Uncertainty == "q" || p.UncertaintyNoise > 0) {
 		return fmt.Errorf("qta: parameter Curriculum is %s, which asks no uncertainty: Uncertainty %s and UncertaintyNoise %v go with qta",
 			p.Curriculum, p.Uncertainty, p.UncertaintyNoise)
+	}
+	if p.UpdatesPerEpisode > 0 && p.UpdatesPerStep > 1 {
+		return fmt.Errorf("qta: parameters UpdatesPerEpisode %d and UpdatesPerStep %d: updates come at an episode's end or after each step, so that one of them must be 0 or 1",
+			p.UpdatesPerEpisode, p.UpdatesPerStep)
 	}
 	if user := p.deviationUser(); p.Critics == 1 && user != "" {
 		return fmt.Errorf("qta: parameter Critics is 1, which cannot disagree: %s needs 2 and above", user)

@@ -48,7 +48,7 @@ func arithmetic(p qta.Params, sizes qta.Sizes, steps int) (a work) {
 	if p.PolicyEvery > 1 {
 		a.update -= 2 * (1 - 1/float64(p.PolicyEvery)) * (2*critics + 3) * w * float64(p.Batch)
 	}
-	a.step = a.update
+	a.step = a.update * float64(p.UpdatesPerStep)
 	if p.UpdatesPerEpisode > 0 {
 		a.step *= float64(p.UpdatesPerEpisode) / float64(p.Horizon)
 	}

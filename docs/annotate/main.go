@@ -1,8 +1,7 @@
 // Command annotate writes docs/annotated.html, the paper beside the code, and
-// the README's table of Readings: from
-// docs/annotated.txt, which says what each passage of the paper says and which
-// functions belong to it, from the package's sources, and from the golden
-// vectors. Whatever can be derived is derived; what the three do not agree on
+// the table of Readings in docs/readings.md: from docs/annotated.txt, which says
+// what each passage of the paper says and which functions belong to it, from the
+// package's sources, and from the golden vectors. Whatever can be derived is derived; what the three do not agree on
 // is an error that names the passage.
 package main
 
@@ -37,4 +36,4 @@ type file struct {
 	make func(root string) ([]byte, error)
 }
 
-func files() []file { return []file{{pageFile, makePage}, {readmeFile, makeReadme}} }
+func files() []file { return []file{{pageFile, makePage}, {readingsFile, makeReadings}} }

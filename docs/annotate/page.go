@@ -67,7 +67,7 @@ func makePage(root string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// assemble gathers what the page and the README show.
+// assemble gathers what the pages show.
 func assemble(root string) (*page, error) {
 	a := &assembler{page: &page{}}
 	var err error

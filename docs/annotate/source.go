@@ -161,7 +161,7 @@ func (p *program) addDeclaration(fset *token.FileSet, src []byte, d ast.Decl) {
 			switch s := s.(type) {
 			case *ast.TypeSpec:
 				names = append(names, s.Name)
-				if slices.Contains([]string{"Method", "Departures", "Baselines"}, s.Name.Name) {
+				if slices.Contains([]string{"Method", "Departures", "Beyond", "Baselines"}, s.Name.Name) {
 					p.addParameters(fset, s.Type.(*ast.StructType))
 				}
 			case *ast.ValueSpec:
