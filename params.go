@@ -36,7 +36,7 @@ type Method struct {
 
 	// |B|, transitions of a minibatch.
 	Batch int `source:"Table: batch size" range:"[1,65536]"`
-	// γ.
+	// γ, what a reward counts for one step earlier.
 	Discount float64 `source:"Table: discount factor" range:"[0,1)"`
 	// Adam's step for the policy.
 	ActorRate float64 `source:"Table: actor learning rate" range:"[0,1]"`
@@ -57,11 +57,11 @@ type Method struct {
 	Replay string `source:"Section 3.3: uniform, and PER as an extension" range:"uniform|per|td"`
 	// k relabelled transitions to one that is not.
 	HindsightRatio float64 `source:"Table: HER replay k" range:"[0,1000]"`
-	// β of Equation 8 at the first step.
+	// β of Equation 8 at the first step: how much of the bias the weights undo.
 	PriorityBeta float64 `source:"Table: PER beta_initial" range:"[0,1]"`
 	// Environment steps until β is 1.
 	PriorityBetaSteps int `source:"Table: PER beta steps" range:"[1,1e12]"`
-	// α of Equation 7.
+	// α of Equation 7, the power of a priority.
 	PriorityAlpha float64 `source:"Table: PER alpha" range:"[0,10]"`
 	// Transitions of each finished episode that the input normalizers take in.
 	NormalizerDraws int `source:"Reading: the authors' code" range:"[1,1e6]"`
@@ -83,9 +83,9 @@ type Method struct {
 	UncertaintyActions int `source:"Table: d" range:"[1,4096]"`
 	// The goal fed to the critics in Equation 5: the environment's, or the candidate itself.
 	UncertaintyGoal string `source:"Section 3.2: \"the desired goal\" of the environment" range:"desired|candidate"`
-	// m of Equation 6.
+	// m of Equation 6, the slope of a goal's chance over its scaled uncertainty.
 	Slope float64 `source:"Table: linear sampling M" range:"(-Inf,Inf)"`
-	// b of Equation 6.
+	// b of Equation 6, which is added.
 	Intercept float64 `source:"Table: linear sampling b" range:"(-Inf,Inf)"`
 	// c: an episode's first goal needs a mean Q of at least c T.
 	Threshold float64 `source:"Table: c (threshold)" range:"(-Inf,Inf)"`
@@ -514,17 +514,49 @@ func kindName(k reflect.Kind) string {
 	return "a word"
 }
 
-// suggestion names the parameters that differ from name in their case or
-// contain it, to help after a misspelling.
+// suggestion names the parameters that contain name, or else the nearest of
+// which it may be a misspelling.
 func suggestion(name string) string {
-	var near []string
+	var contain, near []string
+	least := max(2, len(name)/3)
 	for _, f := range Fields() {
 		if name != "" && strings.Contains(strings.ToLower(f.Name), strings.ToLower(name)) {
+			contain = append(contain, f.Name)
+		}
+		switch d := editDistance(strings.ToLower(f.Name), strings.ToLower(name)); {
+		case d < least:
+			near, least = []string{f.Name}, d
+		case d == least:
 			near = append(near, f.Name)
 		}
+	}
+	if len(contain) > 0 {
+		near = contain
 	}
 	if len(near) == 0 {
 		return "; \"qta params\" lists them"
 	}
 	return "; did you mean " + strings.Join(near, " or ") + "?"
+}
+
+// editDistance returns how many letters have to be left out, put in or
+// exchanged to make b of a.
+func editDistance(a, b string) int {
+	d := make([]int, len(b)+1) // from the letters of a so far to each beginning of b
+	for j := range d {
+		d[j] = j
+	}
+	for i := range len(a) {
+		before := d[0]
+		d[0]++
+		for j := range len(b) {
+			change := before
+			if a[i] != b[j] {
+				change++
+			}
+			before = d[j+1]
+			d[j+1] = min(change, d[j]+1, d[j+1]+1)
+		}
+	}
+	return d[len(b)]
 }
