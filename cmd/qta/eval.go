@@ -17,7 +17,7 @@ type evalFlags struct {
 
 func (f *evalFlags) flagSet() *flag.FlagSet {
 	*f = evalFlags{rollouts: 100, seed: 1}
-	flags := newFlagSet("qta eval")
+	flags := newFlagSet("eval")
 	wholeNumber(flags, &f.rollouts, "rollouts", 1, 1_000_000, "`N` rollouts to evaluate (100)")
 	seedNumber(flags, &f.seed, "`N` seed of the starts and goals (1)")
 	return flags

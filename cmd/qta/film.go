@@ -15,7 +15,7 @@ type filmFlags struct{ file string }
 
 func (f *filmFlags) flagSet() *flag.FlagSet {
 	*f = filmFlags{file: rundir.FilmFile}
-	flags := newFlagSet("qta film")
+	flags := newFlagSet("film")
 	flags.StringVar(&f.file, "o", f.file, "`FILE` the animation (training.svg)")
 	return flags
 }

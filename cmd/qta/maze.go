@@ -17,7 +17,7 @@ type mazeFlags struct{ file string }
 
 func (f *mazeFlags) flagSet() *flag.FlagSet {
 	*f = mazeFlags{}
-	flags := newFlagSet("qta maze")
+	flags := newFlagSet("maze")
 	flags.StringVar(&f.file, "o", f.file, "`FILE` an SVG file to draw the maze to")
 	return flags
 }

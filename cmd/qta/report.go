@@ -21,7 +21,7 @@ type reportFlags struct{ out, format string }
 
 func (f *reportFlags) flagSet() *flag.FlagSet {
 	*f = reportFlags{format: "html"}
-	flags := newFlagSet("qta report DIR...")
+	flags := newFlagSet("report")
 	flags.StringVar(&f.out, "o", "", "`PATH` the page (report.html); of csv and svg the directory to make (report)")
 	flags.Func("format", "`KIND` html: a page; svg: its pictures; csv: its numbers (html)", func(s string) error {
 		if s != "html" && s != "svg" && s != "csv" {

@@ -19,7 +19,7 @@ import (
 // statusCommand prints a line for every run within directories, and for every
 // cell of a sweep that has none yet.
 func statusCommand(args []string, stdout io.Writer) error {
-	dirs, err := parseFlags(newFlagSet("qta status"), args)
+	dirs, err := parseFlags(newFlagSet("status"), args)
 	if err != nil {
 		return err
 	}

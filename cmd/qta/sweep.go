@@ -13,6 +13,7 @@ import (
 	"qta/cmd/qta/internal/files"
 	"qta/cmd/qta/internal/paper"
 	"qta/cmd/qta/internal/rundir"
+	"qta/cmd/qta/internal/terminal"
 	"qta/cmd/qta/internal/words"
 )
 
@@ -68,7 +69,7 @@ type sweepFlags struct {
 
 func (f *sweepFlags) flagSet() *flag.FlagSet {
 	*f = sweepFlags{jobs: 1, index: -1, out: "runs", seeds: 12, params: "default", steps: 150_000}
-	flags := newFlagSet("qta sweep")
+	flags := newFlagSet("sweep")
 	wholeNumber(flags, &f.jobs, "jobs", 1, 10_000, "`N` cells to run at a time, with one thread each (1)")
 	wholeNumber(flags, &f.index, "index", 0, maxCells, "`N` run this cell alone, in this process; the first is 0")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print the cells, their arithmetic and their time on this machine, and run nothing")
@@ -81,7 +82,7 @@ func (f *sweepFlags) flagSet() *flag.FlagSet {
 	return flags
 }
 
-func sweepCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+func sweepCommand(ctx context.Context, args []string, stdout *terminal.Output, stderr io.Writer) error {
 	var f sweepFlags
 	flags := f.flagSet()
 	args, err := parseFlags(flags, args)

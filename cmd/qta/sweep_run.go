@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"qta/cmd/qta/internal/rundir"
+	"qta/cmd/qta/internal/terminal"
 	"qta/cmd/qta/internal/words"
 )
 
@@ -48,13 +49,11 @@ type sweep struct {
 	children map[int]*child
 	jobs     int
 	out      string
-	stdout   io.Writer
+	stdout   *terminal.Output
 	begin    time.Time
 
 	solved  int // of the ended
 	problem string
-	live    bool
-	lines   int // of the live table on the screen
 }
 
 // A retry is a cell that is looked at again after a time.
@@ -63,9 +62,9 @@ type retry struct {
 	after time.Time
 }
 
-func newSweep(cells []cell, jobs int, out string, stdout io.Writer) *sweep {
+func newSweep(cells []cell, jobs int, out string, stdout *terminal.Output) *sweep {
 	s := &sweep{cells: cells, state: make([]progress, len(cells)), children: map[int]*child{}, jobs: jobs, out: out, stdout: stdout,
-		begin: time.Now(), live: isTerminal(stdout)}
+		begin: time.Now()}
 	s.tally[waiting] = len(cells)
 	return s
 }
@@ -83,6 +82,10 @@ type child struct {
 	stdin   io.WriteCloser
 	stderr  tail
 	begin   time.Time
+
+	seen time.Time     // when the table saw its last evaluation,
+	step int           // which was of this step
+	left time.Duration // that the table has shown, or 0
 }
 
 // A tail keeps the end of what is written to it.
@@ -132,7 +135,7 @@ func (s *sweep) run(ctx context.Context) error {
 			s.say("Stopping: %s to save.", words.Count(len(s.children), "run"))
 		}
 	}
-	s.erase()
+	s.stdout.Clear()
 	return s.summary()
 }
 
@@ -183,7 +186,7 @@ func (s *sweep) start(program string, i int, ends chan<- int) error {
 	}
 	s.set(i, running)
 	s.children[i] = c
-	if !s.live {
+	if !s.stdout.Live() {
 		s.sayOf(i, "started")
 	}
 	go func() {
@@ -263,8 +266,7 @@ func (s *sweep) summary() error {
 
 // say writes a line that stays.
 func (s *sweep) say(format string, args ...any) {
-	s.erase()
-	fmt.Fprintf(s.stdout, format+"\n", args...)
+	s.stdout.Say(format, args...)
 }
 
 // sayOf writes a line about a cell, which begins with its -index.
@@ -272,52 +274,39 @@ func (s *sweep) sayOf(i int, format string, args ...any) {
 	s.say("%*d %s: %s", len(strconv.Itoa(len(s.cells)-1)), i, s.cells[i].name, fmt.Sprintf(format, args...))
 }
 
-// The live table is cut to a terminal of this size.
-const (
-	tableWidth = 79
-	tableRows  = 20
-)
-
-// draw brings the live table up to date: below a line about the whole, one for
-// each running cell.
+// draw brings the lines about the sweep and the running cells up to date.
 func (s *sweep) draw() {
-	if !s.live {
+	if !s.stdout.Live() {
 		return
 	}
-	s.erase()
-	n := s.tally
 	now := time.Now()
-	lines := []string{fmt.Sprintf("%d of %d done (%d solved), %d running, %d waiting, %d failed; %v",
-		n[ended], len(s.cells), s.solved, n[running], n[waiting], n[failed], now.Sub(s.begin).Round(time.Second))}
+	n := s.tally
+	about := []string{fmt.Sprintf("%d of %d done (%d solved)", n[ended], len(s.cells), s.solved), fmt.Sprintf("%d running", n[running]),
+		fmt.Sprintf("%d failed", n[failed]), fmt.Sprintf("%d waiting", n[waiting]), now.Sub(s.begin).Round(time.Second).String()}
+	var rows []terminal.Cell
 	for _, i := range slices.Sorted(maps.Keys(s.children)) {
-		c := s.children[i]
-		if len(lines) > tableRows {
-			lines = append(lines, "  and others")
-			break
+		rows = append(rows, s.children[i].row(&s.cells[i], now))
+	}
+	s.stdout.ShowSweep(about, rows)
+}
+
+// row returns what the table shows of a running cell.
+func (c *child) row(cell *cell, now time.Time) terminal.Cell {
+	e := lastEvaluation(cell.dir())
+	steps := cell.plan().limits.Steps
+	row := terminal.Cell{Name: cell.name, Step: e.Step, Steps: steps, Success: e.Success, Took: now.Sub(c.begin), Left: -1}
+	if e.Step != c.step {
+		c.step, c.seen = e.Step, now
+	}
+	if at, rate := rundir.LastTiming(cell.dir()); rate > 0 && at == e.Step {
+		row.Rate = rate
+		row.Left = max(0, time.Duration(float64(steps-at)/rate*float64(time.Second))-now.Sub(c.seen))
+		if c.left > 0 {
+			row.Left = min(row.Left, c.left)
 		}
-		e := lastEvaluation(s.cells[i].dir())
-		lines = append(lines, fmt.Sprintf("  %-38s %8d steps %5.2f %12v", nameEnd(s.cells[i].name, 38), e.Step, e.Success, now.Sub(c.begin).Round(time.Second)))
+		c.left = row.Left
 	}
-	for _, line := range lines {
-		fmt.Fprintf(s.stdout, "%.*s\n", tableWidth, line)
-	}
-	s.lines = len(lines)
-}
-
-// nameEnd returns the end of a name, where cells differ, in n characters.
-func nameEnd(name string, n int) string {
-	if r := []rune(name); len(r) > n {
-		return "…" + string(r[len(r)-n+1:])
-	}
-	return name
-}
-
-// erase takes the live table off the screen.
-func (s *sweep) erase() {
-	if s.lines > 0 {
-		fmt.Fprintf(s.stdout, "\x1b[%dA\x1b[J", s.lines)
-		s.lines = 0
-	}
+	return row
 }
 
 // lastEvaluation returns the last row of a run's log, or zeros where there is

@@ -23,6 +23,7 @@ import (
 	"qta/cmd/qta/internal/paper"
 	"qta/cmd/qta/internal/roomtest"
 	"qta/cmd/qta/internal/rundir"
+	"qta/cmd/qta/internal/terminal"
 	"qta/cmd/qta/internal/words"
 )
 
@@ -395,7 +396,7 @@ func TestManyCells(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var b strings.Builder
 	for i := range lines {
-		fmt.Fprintf(&b, "-maze 4x5 -params small -set Slope=%d -seed %d\n", 600+i%5000, i)
+		fmt.Fprintf(&b, "-maze 4x5 -params small -set Slope=%d -seed %d\n", 600+i%50, i)
 	}
 	roomtest.Write(t, "s.txt", b.String())
 	cells, err := readSweepFile("s.txt", "runs", nil)
@@ -415,7 +416,7 @@ func TestManyCells(t *testing.T) {
 	runtime.KeepAlive(again)
 
 	// Whatever many have ended, the next is found without a look at all.
-	s := newSweep(cells, 1, "runs", io.Discard)
+	s := newSweep(cells, 1, "runs", terminal.New(io.Discard))
 	begin := time.Now()
 	for i := range lines {
 		if got := s.next(t.Context()); got != i {

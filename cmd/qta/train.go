@@ -18,6 +18,7 @@ import (
 	"qta/cmd/qta/internal/film"
 	"qta/cmd/qta/internal/page"
 	"qta/cmd/qta/internal/rundir"
+	"qta/cmd/qta/internal/terminal"
 	"qta/cmd/qta/internal/words"
 )
 
@@ -54,7 +55,7 @@ func (f *trainFlags) reset() {
 
 func (f *trainFlags) flagSet() *flag.FlagSet {
 	f.reset()
-	flags := newFlagSet("qta")
+	flags := newFlagSet("train")
 	flags.StringVar(&f.maze, "maze", f.maze, "`NAME|FILE` the maze (4x5)")
 	flags.StringVar(&f.params, "params", f.params, "`NAME|FILE` default, paper, authors, small, mega, vds, or a .json file of changes to default (default)")
 	flags.Func("set", "`NAME=VALUE` change one parameter after -params is applied; may be repeated", func(s string) error {
@@ -102,7 +103,7 @@ type session struct {
 	dir     string
 	record  *rundir.Record
 	agent   *qta.Agent
-	printer *printer
+	view    *terminal.Run
 	timing  rundir.Timing
 	figure5 *figure5.Figure
 	film    *film.Film
@@ -116,7 +117,7 @@ type session struct {
 	pages        cadence
 }
 
-func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+func trainCommand(ctx context.Context, args []string, stdout *terminal.Output, stderr io.Writer) error {
 	var f trainFlags
 	args, err := parseFlags(f.flagSet(), args)
 	if err != nil {
@@ -161,7 +162,11 @@ func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 		}
 	}
 	s.record = rundir.NewRecord(id, rundir.Limits{Steps: f.steps, Stop: f.stop}, f.threads)
-	s.printer = newPrinter(stdout, f.steps, s.agent.Steps())
+	h, err := recorded(id)
+	if err != nil {
+		return err
+	}
+	s.view = terminal.NewRun(stdout, f.plan(id.Params(), h), s.agent.Steps(), time.Now())
 	s.openPictures(stderr)
 	if s.reached() {
 		return s.nothingToDo(found)
@@ -171,12 +176,28 @@ func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 		return err
 	}
 	defer s.timing.Close()
-	s.printer.say("QTA on maze %s (path length %d), parameters %s, seed %d; %s kernel, %d threads; files in %s",
-		id.Maze, maze.PathLength(), id.Preset, id.Seed, s.record.Machine.Kernel, f.threads, dir)
+	s.view.Say("QTA on maze %s (path length %d), parameters %s, seed %d; %s kernel, %s; files in %s",
+		id.Maze, maze.PathLength(), id.Preset, id.Seed, s.record.Machine.Kernel, words.Count(f.threads, "thread"), dir)
 	if s.agent.Steps() > 0 {
-		s.printer.say("Continues after %d environment steps.", s.agent.Steps())
+		s.view.Say("Continues after %s.", words.Count(s.agent.Steps(), "environment step"))
+	}
+	if f.stop == "solved" && h.runs > 0 {
+		s.view.Say("%v", h)
 	}
 	return s.train(ctx, maze.Env(), maze.Env())
+}
+
+// plan returns what is known of a run with these parameters.
+func (f *trainFlags) plan(p qta.Params, h history) terminal.Plan {
+	work := arithmetic(p, mazeSizes, f.steps)
+	plan := terminal.Plan{Steps: f.steps, Learning: p.LearningStarts, Average: work.usual() / work.step, Worst: (work.step + work.choice) / work.step}
+	if p.Curriculum == "qta" {
+		plan.Choosing = p.InitialSteps
+	}
+	if f.stop == "solved" {
+		plan.Usual = h.solved
+	}
+	return plan
 }
 
 // kernelChange returns a warning where a run changes between kernels that
@@ -246,7 +267,7 @@ func (s *session) nothingToDo(found *rundir.Record) error {
 	if s.agent.SolvedAt() > 0 {
 		more = "-stop never, with enough -steps, continues it"
 	}
-	s.printer.say("The run in %s is done: %s. %s; another -seed or -out begins a new one.", s.dir, s.story(), more)
+	s.view.Say("The run in %s is done: %s. %s; another -seed or -out begins a new one.", s.dir, s.story(), more)
 	return nil
 }
 
@@ -291,7 +312,7 @@ func (s *session) train(ctx context.Context, env, evaluation qta.Env) error {
 		AfterEvaluation: s.evaluated,
 		AfterStep:       s.stepped,
 	})
-	s.printer.clear()
+	s.view.Clear()
 	stopped := err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
 	if err != nil && !stopped {
 		return s.fail(err)
@@ -304,12 +325,12 @@ func (s *session) train(ctx context.Context, env, evaluation qta.Env) error {
 	}
 	switch s.record.State {
 	case rundir.Stopped:
-		s.printer.say("Stopped (%v) and saved: %s. The same command continues the run; its files are in %s.", err, s.story(), s.dir)
+		s.view.Say("Stopped (%v) and saved: %s. The same command continues the run; its files are in %s.", err, s.story(), s.dir)
 		return errUnfinished
 	case rundir.Solved:
-		s.printer.say("Solved: %s. The agent, its log and all that is needed to repeat the run are in %s.", s.story(), s.dir)
+		s.view.Say("Solved: %s. The agent, its log and all that is needed to repeat the run are in %s.", s.story(), s.dir)
 	default:
-		s.printer.say("The budget is used up: %s. The agent, its log and all that is needed to repeat the run are in %s.", s.story(), s.dir)
+		s.view.Say("The budget is used up: %s. The agent, its log and all that is needed to repeat the run are in %s.", s.story(), s.dir)
 	}
 	return nil
 }
@@ -342,7 +363,7 @@ func (s *session) story() string {
 // stepped is called after every environment step.
 func (s *session) stepped() error {
 	now := time.Now()
-	s.printer.stepped(s.agent.Steps(), now)
+	s.view.Stepped(s.agent.Steps(), now)
 	if s.checkpoints.due(s.agent.Steps(), now) {
 		return s.save()
 	}
@@ -354,7 +375,7 @@ func (s *session) evaluated(e qta.Evaluation) error {
 	now := time.Now()
 	rate := float64(e.Step-s.lastEval) / max(now.Sub(s.lastEvalTime).Seconds(), 1e-9)
 	s.lastEval, s.lastEvalTime = e.Step, now
-	s.printer.evaluated(e, rate)
+	s.view.Evaluated(e, rate)
 	if err := s.timing.Add(e.Step, now.Sub(s.begin).Seconds(), rate); err != nil {
 		return err
 	}

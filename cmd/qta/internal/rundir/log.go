@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -142,6 +143,29 @@ func (t Timing) Add(step int, seconds, rate float64) error {
 		return fmt.Errorf("%s cannot be written: %w", t.f.Name(), words.Cause(err))
 	}
 	return nil
+}
+
+// maxTail bounds the timing.csv that a sweep's table is read from, each second.
+const maxTail = 1 << 20
+
+// LastTiming returns the last row of timing.csv of a directory: a step, and the
+// rate up to it in environment steps per second; or zeros where there is none.
+func LastTiming(dir string) (step int, rate float64) {
+	text, err := files.Read(filepath.Join(dir, TimingFile), maxTail)
+	lines := bytes.Split(text, []byte("\n"))
+	if err != nil || len(lines) < 2 {
+		return 0, 0
+	}
+	fields := strings.Split(string(lines[len(lines)-2]), ",") // the last is being written, or empty
+	if len(fields) != 3 {
+		return 0, 0
+	}
+	step, err1 := strconv.Atoi(fields[0])
+	rate, err2 := strconv.ParseFloat(fields[2], 64)
+	if err1 != nil || err2 != nil || step < 1 || !(rate > 0) || math.IsInf(rate, 0) {
+		return 0, 0
+	}
+	return step, rate
 }
 
 // Close closes the file.

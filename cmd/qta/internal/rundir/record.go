@@ -35,7 +35,7 @@ const format = 1
 // NewRecord returns the record of a run that this program works on.
 func NewRecord(id Identity, l Limits, threads int) *Record {
 	machine := Machine{runtime.GOOS, runtime.GOARCH, qta.KernelName(), threads}
-	return &Record{Format: format, State: Running, Run: id, Limits: l, Program: thisProgram(), Machine: machine}
+	return &Record{Format: format, State: Running, Run: id, Limits: l, Program: ThisProgram(), Machine: machine}
 }
 
 // The states of a run. One that is called running while nobody holds the lock
@@ -301,8 +301,8 @@ func (r *Record) check() error {
 	return nil
 }
 
-// thisProgram describes the running program.
-func thisProgram() Program {
+// ThisProgram describes the running program.
+func ThisProgram() Program {
 	p := Program{Revision: "unknown", Go: runtime.Version(), Build: map[string]string{}}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // An InputError is a mistake in what the user gave.
@@ -100,4 +101,24 @@ func Split(line string) ([]string, error) {
 		words = append(words, string(word))
 	}
 	return words, nil
+}
+
+// Wrap breaks a text between words into lines of at most so many characters,
+// unless a word is longer. A text that fits stays as it is.
+func Wrap(text string, width int) []string {
+	if utf8.RuneCountInString(text) <= width {
+		return []string{text}
+	}
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
 }

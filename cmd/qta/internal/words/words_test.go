@@ -60,3 +60,22 @@ func TestShell(t *testing.T) {
 		}
 	}
 }
+
+func TestWrap(t *testing.T) {
+	for _, test := range []struct {
+		text  string
+		width int
+		want  []string
+	}{
+		{"  two  words", 12, []string{"  two  words"}},
+		{"  two  words", 11, []string{"two words"}},
+		{"a bc def ghij", 4, []string{"a bc", "def", "ghij"}},
+		{"a longerthanthat b", 4, []string{"a", "longerthanthat", "b"}},
+		{"γγγ γγγ", 7, []string{"γγγ γγγ"}},
+		{"", 4, []string{""}},
+	} {
+		if diff := cmp.Diff(test.want, Wrap(test.text, test.width)); diff != "" {
+			t.Errorf("%q in %d (-want +got):\n%s", test.text, test.width, diff)
+		}
+	}
+}
