@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // Params is every number and choice of the algorithm: those of the paper, and
@@ -335,46 +336,69 @@ func (p *Params) Set(name, text string) error {
 
 // ReadParams reads a JSON object of parameters, which may be partial, over
 // base. A name that is unknown or given twice, a value of the wrong type or
-// out of range, and anything after the object are errors.
+// out of range, and anything after the object are errors, which tell the place.
 func ReadParams(r io.Reader, base Params) (Params, error) {
-	d := json.NewDecoder(r)
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return base, fmt.Errorf("qta: parameters: %w", err)
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
+	p, at, err := decodeParams(d, base)
+	if err != nil {
+		return p, fmt.Errorf("%w (%s)", err, place(text, at))
+	}
+	return p, nil
+}
+
+// place names the place in a text of JSON where what follows an offset begins.
+func place(text []byte, offset int64) string {
+	rest := bytes.TrimLeft(text[offset:], " \t\r\n:,")
+	before := text[:len(text)-len(rest)]
+	line := before[bytes.LastIndexByte(before, '\n')+1:]
+	return fmt.Sprintf("line %d, column %d", 1+bytes.Count(before, []byte("\n")), 1+utf8.RuneCount(line))
+}
+
+// decodeParams returns, beside an error, the offset after which it is.
+func decodeParams(d *json.Decoder, base Params) (p Params, at int64, err error) {
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return base, errors.New("qta: parameters: want a JSON object, such as {\"Batch\": 256}")
+		return base, 0, errors.New("qta: parameters: want a JSON object, such as {\"Batch\": 256}")
 	}
 	seen := map[string]bool{}
 	for d.More() {
 		t, err := d.Token()
+		at = d.InputOffset()
 		name, _ := t.(string)
 		if err != nil {
-			return base, fmt.Errorf("qta: parameters: %v", err)
+			return base, at, fmt.Errorf("qta: parameters: %v", err)
 		}
 		if seen[name] {
-			return base, fmt.Errorf("qta: parameter %s is given twice", name)
+			return base, at, fmt.Errorf("qta: parameter %s is given twice", name)
 		}
 		seen[name] = true
 		var raw json.RawMessage
 		if err := d.Decode(&raw); err != nil {
-			return base, fmt.Errorf("qta: parameter %s: %v", name, err)
+			return base, d.InputOffset(), fmt.Errorf("qta: parameter %s: %v", name, err)
 		}
 		text := string(raw)
 		var word string
 		if f, ok := fieldNamed(name); ok && (f.Type.Kind() == reflect.String) != (json.Unmarshal(raw, &word) == nil && raw[0] == '"') {
-			return base, fmt.Errorf("qta: parameter %s: %s is not %s", name, text, kindName(f.Type.Kind()))
+			return base, at, fmt.Errorf("qta: parameter %s: %s is not %s", name, text, kindName(f.Type.Kind()))
 		} else if word != "" || ok && f.Type.Kind() == reflect.String {
 			text = word
 		}
 		if err := base.Set(name, text); err != nil {
-			return base, err
+			return base, at, err
 		}
 	}
 	if _, err := d.Token(); err != nil {
-		return base, fmt.Errorf("qta: parameters: %v", err)
+		return base, d.InputOffset(), fmt.Errorf("qta: parameters: %v", err)
 	}
+	at = d.InputOffset()
 	if _, err := d.Token(); err != io.EOF {
-		return base, errors.New("qta: parameters: something follows the JSON object")
+		return base, at, errors.New("qta: parameters: something follows the JSON object")
 	}
-	return base, nil
+	return base, at, nil
 }
 
 // JSON returns the parameters as an indented JSON object that [ReadParams]

@@ -427,6 +427,24 @@ func TestReadParams(t *testing.T) {
 	}
 }
 
+// Errors tell where in the text what is wrong begins.
+func TestReadParamsPlace(t *testing.T) {
+	for text, want := range map[string]string{
+		"{\n\t\"Batch\": 256,\n\t\"Slope\": 3,\n}": " (line 4, column 1)",
+		"{\n\t\"Batch\": 256,\n\t\"Slope\": 3":     " (line 3, column 12)",
+		"{\n\t\"Batch\": 0,\n\t\"Slope\": 3}":      " (line 2, column 11)",
+		"{\"γ\": 2, \"Batch\": 1}":                 " (line 1, column 7)",
+		"\n\n  [1]":                                " (line 3, column 3)",
+		"":                                         " (line 1, column 1)",
+		"{\"Batch\": 1}\n\nx":                      " (line 3, column 1)",
+		"{\r\n\"Batch\": 12,\r\n\"Batch\": 12\r\n}\r\n": " (line 3, column 10)",
+	} {
+		if _, err := ReadParams(strings.NewReader(text), Paper()); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%q: error %v, want %s at its end", text, err, want)
+		}
+	}
+}
+
 // What JSON writes, ReadParams reads over any other set; encoding/json agrees.
 func TestParamsJSON(t *testing.T) {
 	for _, p := range Presets() {

@@ -64,7 +64,7 @@ func redrawFigure5(dir string, args []string, stdout, stderr io.Writer) error {
 		f.Take(a)
 	}
 	if err := files.Write(flags.file, f.Pictures().Whole(r.Run.Maze).File(), false); err != nil {
-		return words.BadInput("%w", err)
+		return err
 	}
 	fmt.Fprintf(stdout, "Drew %s of maze %s to %s.\n", words.Count(len(f.Snapshots), "snapshot"), r.Run.Maze, flags.file)
 	return nil

@@ -38,7 +38,7 @@ func mazeCommand(args []string, w io.Writer) error {
 	}
 	if f.file != "" {
 		if err := files.Write(f.file, draw.Maze(m, name).File(), false); err != nil {
-			return words.BadInput("%w", err)
+			return err
 		}
 	}
 	free := strings.Count(m.String(), ".") + 2 // S and G

@@ -113,7 +113,7 @@ func TestMazePicture(t *testing.T) {
 	if got := strings.Count(path[1], "z"); got != 1+9*3+1*2+2 {
 		t.Errorf("%d runs of free cells, want 32", got)
 	}
-	if got := command(t, "maze", "4x5", "-o", "nowhere/maze.svg"); got.code != exitInput || !strings.Contains(got.errors, "nowhere/maze.svg cannot be written") {
+	if got := command(t, "maze", "4x5", "-o", "nowhere/maze.svg"); got.code != exitFailure || !strings.Contains(got.errors, "nowhere/maze.svg cannot be written") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -66,7 +66,14 @@ func statusCommand(args []string, stdout io.Writer) error {
 
 // status returns the state of a run and what there is to say about it.
 func status(r *rundir.Run, now time.Time) (state, detail string) {
-	at := fmt.Sprintf("at step %d of %d, success %.2f", r.Last().Step, r.Record.Limits.Steps, r.Last().Success)
+	step := r.Last().Step
+	if o := r.Record.Outcome; o != nil {
+		step = max(step, o.Steps) // a run can stop between evaluations
+	}
+	at := fmt.Sprintf("at step %d of %d, success %.2f", step, r.Record.Limits.Steps, r.Last().Success)
+	if len(r.Rows) == 0 {
+		at = fmt.Sprintf("at step %d of %d, not evaluated yet", step, r.Record.Limits.Steps)
+	}
 	switch r.Record.State {
 	case rundir.Solved, rundir.Finished:
 		detail := fmt.Sprintf("not solved within %s", words.Count(r.Record.Limits.Steps, "step"))

@@ -5,6 +5,7 @@ package terminal
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -55,12 +56,13 @@ func (o *Output) Width() int {
 	return usualWidth
 }
 
-// Write writes as it stands.
+// Write writes as it stands. Its error is always the first.
 func (o *Output) Write(p []byte) (int, error) {
 	n, err := o.w.Write(p)
-	if o.err == nil {
-		o.err = err
+	if err != nil && o.err != nil {
+		return n, o.err
 	}
+	o.err = cmp.Or(o.err, err)
 	return n, err
 }
 
