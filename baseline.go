@@ -29,17 +29,22 @@ func newEstimator(p *Params) estimator {
 	if p.Uncertainty == "q" {
 		e = valueEstimator{p.QSwapped}
 	} else {
-		predictive := &predictive{d: p.actions()}
-		if p.SharedActions {
-			predictive.drawActions = drawSharedActions
-		}
-		e = predictive
+		e = newPredictive(p)
 	}
 	if p.FirstGoalState == "start" {
 		e = fromStart{e}
 	}
 	if p.UncertaintyNoise > 0 {
 		e = noisy{e, p.UncertaintyNoise}
+	}
+	return e
+}
+
+// newPredictive returns the estimator of the ensemble's heads.
+func newPredictive(p *Params) *predictive {
+	e := &predictive{d: p.actions()}
+	if p.SharedActions {
+		e.drawActions = drawSharedActions
 	}
 	return e
 }

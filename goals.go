@@ -248,7 +248,15 @@ func (e *predictive) estimate(a *Agent, q *query, rng stream) {
 		}
 		a.inputs(q.x.row(k), state, goal)
 	}
-	n := len(q.states)
+	e.answer(a, q, rng)
+}
+
+// answer is Equation 5 for the rows of s and g in q.x.
+func (e *predictive) answer(a *Agent, q *query, rng stream) {
+	n := q.x.rows
+	if n == 0 {
+		return
+	}
 	if rows := n * e.d; rows*a.sizes.Action > len(e.actions.data) {
 		e.actions = newMatrix(2*rows, a.sizes.Action)
 	}
