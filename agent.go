@@ -210,7 +210,7 @@ func (a *Agent) inputs(row []float32, observation, goal []float64) {
 // A NumericError says that the arithmetic of training has failed: a loss or a
 // parameter is NaN or infinite.
 type NumericError struct {
-	Step    int    // environment steps taken
+	Step    int    // environment steps taken, or updates of a [PUN]
 	Network string // whose numbers they are
 	Value   float64
 }
@@ -233,11 +233,13 @@ func (a *Agent) checkLosses() error {
 }
 
 // checkParameters returns an error if a parameter is not finite.
-func (a *Agent) checkParameters() error {
-	for _, params := range a.parameters() {
+func (a *Agent) checkParameters() error { return checkFinite(a.parameters(), a.step) }
+
+func checkFinite(all []parameterVector, step int) error {
+	for _, params := range all {
 		for _, v := range params.values {
 			if !finite(float64(v)) {
-				return &NumericError{a.step, params.name, float64(v)}
+				return &NumericError{step, params.name, float64(v)}
 			}
 		}
 	}

@@ -33,7 +33,7 @@ func (a *Agent) Value(observations, goals [][]float64) []float64 {
 // goals by another, or by none.
 func (a *Agent) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
 	q := a.asked(observations, goals)
-	newPredictive(&a.params).answer(a, q, newStream(seed, forSurvey))
+	newPredictive(&a.params).answer(a.pun, q, a.sizes.Action, newStream(seed, forSurvey))
 	return q.ε
 }
 

@@ -93,7 +93,7 @@ func (a *Agent) MarshalBinary() ([]byte, error) { return a.AppendBinary(nil) }
 // threads stay. Data that is damaged, of another format or of another kind is
 // an error that says so, and leaves the agent as it was.
 func (a *Agent) UnmarshalBinary(data []byte) error {
-	if err := checkCheckpoint(data); err != nil {
+	if err := checkCheckpoint(data, checkpointMagic, checkpointVersion, "a checkpoint"); err != nil {
 		return err
 	}
 	d := decoder{b: data[checkpointHeader : len(data)-sha256.Size]}
@@ -108,17 +108,17 @@ func (a *Agent) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// checkCheckpoint returns an error unless data is an undamaged checkpoint of
-// this format.
-func checkCheckpoint(data []byte) error {
-	if !bytes.HasPrefix(data, []byte(checkpointMagic)) {
-		return errors.New("qta: checkpoint: this is not a checkpoint")
+// checkCheckpoint returns an error unless data is undamaged, of a kind and of
+// its present format.
+func checkCheckpoint(data []byte, magic string, version uint64, kind string) error {
+	if !bytes.HasPrefix(data, []byte(magic)) {
+		return errors.New("qta: checkpoint: this is not " + kind)
 	}
-	if len(data) < checkpointHeader+sha256.Size {
+	if len(data) < len(magic)+8+sha256.Size {
 		return errors.New("qta: checkpoint: cut off")
 	}
-	if v := binary.LittleEndian.Uint64(data[len(checkpointMagic):]); v != checkpointVersion {
-		return fmt.Errorf("qta: checkpoint: format %d, this version reads format %d", v, checkpointVersion)
+	if v := binary.LittleEndian.Uint64(data[len(magic):]); v != version {
+		return fmt.Errorf("qta: checkpoint: format %d, this version reads format %d", v, version)
 	}
 	body, sum := data[:len(data)-sha256.Size], data[len(data)-sha256.Size:]
 	if sha256.Sum256(body) != [sha256.Size]byte(sum) {
@@ -129,20 +129,11 @@ func checkCheckpoint(data []byte) error {
 
 // agent decodes what follows the format version.
 func (d *decoder) agent() (*Agent, error) {
-	p, err := ReadParams(bytes.NewReader(d.bytes()), Params{})
+	p, sizes, err := d.shape(1)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	var sizes Sizes
-	d.ints(&sizes.Observation, &sizes.Goal, &sizes.Action)
 	seed := d.uint()
-	if min(sizes.Observation, sizes.Goal, sizes.Action) < 1 || max(sizes.Observation, sizes.Goal, sizes.Action) > len(d.b) ||
-		checkpointFloats(p, sizes) > float64(len(d.b)/4) {
-		return nil, errors.New("qta: checkpoint: shorter than its networks")
-	}
 	a, err := NewAgent(p, sizes, seed)
 	if err != nil {
 		return nil, err
@@ -190,13 +181,29 @@ func (d *decoder) agent() (*Agent, error) {
 	return a, nil
 }
 
-// checkpointFloats returns about how many float32 the networks of a checkpoint
-// hold: each network, its target and its two moments.
-func checkpointFloats(p Params, sizes Sizes) float64 {
+// shape decodes parameters and sizes. What follows must have room for the
+// networks: the critics and a number of policies.
+func (d *decoder) shape(policies int) (p Params, sizes Sizes, err error) {
+	if p, err = ReadParams(bytes.NewReader(d.bytes()), Params{}); err != nil {
+		return p, sizes, err
+	}
+	if err := p.Validate(); err != nil {
+		return p, sizes, err
+	}
+	d.ints(&sizes.Observation, &sizes.Goal, &sizes.Action)
+	if min(sizes.Observation, sizes.Goal+1, sizes.Action) < 1 || max(sizes.Observation, sizes.Goal, sizes.Action) > len(d.b) ||
+		float64(float64(p.Critics+policies)*learnerFloats(p, sizes)) > float64(len(d.b)/4) {
+		return p, sizes, errors.New("qta: checkpoint: shorter than its networks")
+	}
+	return p, sizes, nil
+}
+
+// learnerFloats returns about how many float32 a critic, or the policy, takes of
+// a checkpoint: the network, its target and its two moments.
+func learnerFloats(p Params, sizes Sizes) float64 {
 	hidden := float64(p.HiddenSize)
 	inner := float64(float64(p.HiddenLayers-1) * float64(hidden*hidden))
-	actor := inner + float64(hidden*float64(sizes.Observation+sizes.Goal+sizes.Action))
-	return 4 * float64(float64(p.Critics+1)*actor)
+	return 4 * (inner + float64(hidden*float64(sizes.Observation+sizes.Goal+sizes.Action)))
 }
 
 // A coder writes or reads values in a fixed order, so that one function both

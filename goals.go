@@ -248,17 +248,18 @@ func (e *predictive) estimate(a *Agent, q *query, rng stream) {
 		}
 		a.inputs(q.x.row(k), state, goal)
 	}
-	e.answer(a, q, rng)
+	e.answer(a.pun, q, a.sizes.Action, rng)
 }
 
-// answer is Equation 5 for the rows of s and g in q.x.
-func (e *predictive) answer(a *Agent, q *query, rng stream) {
+// answer sets q.ε to Equation 5 for the rows of s and g in q.x, with actions of
+// the given length.
+func (e *predictive) answer(u *pun, q *query, action int, rng stream) {
 	n := q.x.rows
 	if n == 0 {
 		return
 	}
-	if rows := n * e.d; rows*a.sizes.Action > len(e.actions.data) {
-		e.actions = newMatrix(2*rows, a.sizes.Action)
+	if rows := n * e.d; rows*action > len(e.actions.data) {
+		e.actions = newMatrix(2*rows, action)
 	}
 	e.actions.rows = n * e.d
 	draw := drawActions
@@ -266,7 +267,7 @@ func (e *predictive) answer(a *Agent, q *query, rng stream) {
 		draw = e.drawActions
 	}
 	draw(e.actions, n, rng)
-	a.pun.uncertainty(q.ε, q.x, e.actions)
+	u.uncertainty(q.ε, q.x, e.actions)
 }
 
 // drawActions fills actions, d n by action, with uniformly random ones. Those of

@@ -11,6 +11,7 @@
 //	section 3.2  goals.go                   the choice of goals; the threshold of section 3.3
 //	its user     agent.go, env.go           an agent from outside; environments
 //	             ask.go, survey.go          what it says when asked
+//	             pun_alone.go               the ensemble of section 3.1 by itself
 //	section 3.1  ddpg.go, pun.go            the policy; the critic ensemble and its heads
 //	section 3.3  replay.go, replay_tree.go  hindsight; prioritised replay
 //	section 4    maze.go, maze_path.go      mazes; path lengths and optimal values
