@@ -68,8 +68,15 @@ func (a *Agent) enter(env, evaluation Env, o TrainOptions) error {
 	if o.EvalEvery < 1 || o.Rollouts < 1 {
 		return fmt.Errorf("qta: EvalEvery is %d and Rollouts is %d, allowed are 1 and above", o.EvalEvery, o.Rollouts)
 	}
-	if _, ok := env.(GoalSampler); !ok && a.params.Curriculum == "vds" {
-		return errors.New("qta: the curriculum vds needs an environment that is a GoalSampler")
+	switch c := a.curriculum.(type) {
+	case *vds:
+		if _, ok := env.(GoalSampler); !ok {
+			return errors.New("qta: the curriculum vds needs an environment that is a GoalSampler")
+		}
+	case *ownCurriculum:
+		if c.chosen == nil {
+			return errors.New("qta: the agent was saved with a curriculum of its user's own: give it to SetCurriculum before Train")
+		}
 	}
 	a.env = env
 	if err := a.reenter(); err != nil {

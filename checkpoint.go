@@ -31,16 +31,21 @@ import (
 
 const (
 	checkpointMagic   = "qta checkpoint\n\x00"
-	checkpointVersion = 3
+	checkpointVersion = 4
 	checkpointHeader  = len(checkpointMagic) + 8
 )
 
 // AppendBinary appends the agent's whole state to b. It fails with a
 // [*NumericError] if a parameter is NaN or infinite, so that such a state never
-// replaces a good one.
+// replaces a good one, and where a [Curriculum] cannot be saved.
 func (a *Agent) AppendBinary(b []byte) ([]byte, error) {
 	if err := a.checkParameters(); err != nil {
 		return b, err
+	}
+	if own, ok := a.curriculum.(*ownCurriculum); ok {
+		if err := own.save(); err != nil {
+			return b, err
+		}
 	}
 	start := len(b)
 	e := encoder{append(slices.Grow(b, a.checkpointSize()), checkpointMagic...)}
@@ -84,6 +89,7 @@ func (c *byteCount) int(*int)             { *c += 8 }
 func (c *byteCount) bool(*bool)           { *c++ }
 func (c *byteCount) generator(s stream)   { *c += byteCount(len(s.state())) }
 func (c *byteCount) fixed(v []byte)       { *c += byteCount(len(v)) }
+func (c *byteCount) blob(v *[]byte)       { *c += byteCount(8 + len(*v)) }
 func (c *byteCount) loading() bool        { return false }
 
 // MarshalBinary returns the agent's whole state.
@@ -216,6 +222,7 @@ type coder interface {
 	bool(*bool)
 	generator(stream)
 	fixed([]byte)
+	blob(*[]byte)  // of any length
 	loading() bool // it reads
 }
 
@@ -247,6 +254,10 @@ func (a *Agent) visit(c coder) {
 	c.int(&a.goalsSet)
 	c.int(&a.goalsReached)
 	a.visitKept(c)
+	_, own := a.curriculum.(*ownCurriculum)
+	if c.bool(&own); own && c.loading() {
+		a.curriculum = new(ownCurriculum)
+	}
 	a.curriculum.visit(c)
 }
 
@@ -303,6 +314,8 @@ func (e *encoder) bytes(v []byte) {
 	e.ints(len(v))
 	e.b = append(e.b, v...)
 }
+
+func (e *encoder) blob(v *[]byte) { e.bytes(*v) }
 
 func (e *encoder) float32s(values []float32) {
 	for _, v := range values {
@@ -363,6 +376,7 @@ func (d *decoder) bytes() []byte {
 	return d.take(n)
 }
 
+func (d *decoder) blob(v *[]byte)   { *v = slices.Clone(d.bytes()) }
 func (d *decoder) loading() bool    { return true }
 func (d *decoder) fixed(v []byte)   { copy(v, d.take(len(v))) }
 func (d *decoder) float(v *float64) { *v = math.Float64frombits(d.uint()) }

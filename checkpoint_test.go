@@ -356,7 +356,7 @@ func TestCheckpointRefusals(t *testing.T) {
 	// The format comes before the checksum, which another format may not have.
 	next := slices.Clone(data)
 	next[len(checkpointMagic)]++
-	if err := a.UnmarshalBinary(next); err == nil || err.Error() != "qta: checkpoint: format 4, this version reads format 3" {
+	if err := a.UnmarshalBinary(next); err == nil || err.Error() != "qta: checkpoint: format 5, this version reads format 4" {
 		t.Errorf("the next format: error %v", err)
 	}
 }
@@ -418,6 +418,8 @@ func FuzzCheckpoint(f *testing.F) {
 			f.Add(data[checkpointHeader : len(data)-sha256.Size])
 		}
 	}
+	own := marshal(f, agentWith(f, leastParams(), new(counting), 9))
+	f.Add(own[checkpointHeader : len(own)-sha256.Size])
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, body []byte) {
 		data := seal(body)

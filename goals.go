@@ -11,8 +11,8 @@ import "slices"
 type curriculum interface {
 	// goal returns the goal to pursue from the current state: an episode's
 	// first, or the next after a success; nil keeps the present one. It stands
-	// until the next call.
-	goal(a *Agent, first bool) []float64
+	// until the next call. An error ends training.
+	goal(a *Agent, first bool) ([]float64, error)
 
 	// atGoal is told that a step which is not the episode's last ended at the
 	// goal, before goal is asked for the next.
@@ -57,14 +57,15 @@ func (plain) randomAction(a *Agent) float64 {
 
 // setGoal asks the curriculum for the goal to pursue from here: an episode's
 // first, or the next after a success.
-func (a *Agent) setGoal(first bool) {
-	goal := a.curriculum.goal(a, first)
-	if goal == nil {
-		return
+func (a *Agent) setGoal(first bool) error {
+	goal, err := a.curriculum.goal(a, first)
+	if err != nil || goal == nil {
+		return err
 	}
 	copy(a.goal, goal)
 	a.firstGoal, a.reached = first, false
 	a.goalsSet++
+	return nil
 }
 
 // queryTheAgent is the curriculum QTA, section 3.2.
@@ -75,15 +76,15 @@ type queryTheAgent struct{ plain }
 // Reading: up to InitialSteps it is a uniformly drawn achieved goal, as in the
 // authors' code; the table says "initial random steps". A run's very first
 // goal is where the agent stands, as nothing else has been seen.
-func (queryTheAgent) goal(a *Agent, first bool) []float64 {
+func (queryTheAgent) goal(a *Agent, first bool) ([]float64, error) {
 	r := a.replay
 	switch {
 	case r.n == 0:
-		return a.achieved
+		return a.achieved, nil
 	case a.step < a.params.InitialSteps:
-		return at(r.achieved, a.goalDraws.index(r.n), a.sizes.Goal)
+		return at(r.achieved, a.goalDraws.index(r.n), a.sizes.Goal), nil
 	}
-	return at(r.achieved, a.selectGoal(first), a.sizes.Goal)
+	return at(r.achieved, a.selectGoal(first), a.sizes.Goal), nil
 }
 
 // A selection is one choice of goal, and its memory.

@@ -197,7 +197,7 @@ type Evaluation struct {
 // ctx is done, whose cause it returns. It stops between environment steps, so
 // that an agent can be saved and trained further to the same end as without
 // the interruption. Errors are a [*NumericError], an [*EnvError], or what a
-// function in o returned.
+// function in o or a [Curriculum] returned.
 //
 // Reading: one update follows every environment step, after the first
 // LearningStarts. An episode runs to its horizon whatever goals it reaches.
@@ -249,7 +249,9 @@ func (a *Agent) trainStep() error {
 
 	endOfEpisode := a.step%p.Horizon == 0
 	if a.env.Reward(a.achieved, a.goal) == 0 {
-		a.reachGoal(endOfEpisode)
+		if err := a.reachGoal(endOfEpisode); err != nil {
+			return err
+		}
 	}
 	if a.step > p.LearningStarts && a.burst == nil {
 		if err := a.learn(); err != nil {
@@ -271,8 +273,7 @@ func (a *Agent) beginEpisode() error {
 	}
 	a.enterState(s)
 	copy(a.desired, s.Desired)
-	a.setGoal(true)
-	return nil
+	return a.setGoal(true)
 }
 
 func (a *Agent) enterState(s State) {
@@ -297,16 +298,17 @@ func (a *Agent) behave() ([]float64, error) {
 
 // reachGoal is what follows a step that ends at the goal: "Whenever the agent
 // successfully reaches its goal, a new goal is sampled".
-func (a *Agent) reachGoal(endOfEpisode bool) {
+func (a *Agent) reachGoal(endOfEpisode bool) error {
 	if !a.reached {
 		a.goalsReached++
 	}
 	a.reached = true
 	a.explored = a.explored || a.firstGoal
-	if !endOfEpisode {
-		a.curriculum.atGoal(a)
-		a.setGoal(false)
+	if endOfEpisode {
+		return nil
 	}
+	a.curriculum.atGoal(a)
+	return a.setGoal(false)
 }
 
 // endEpisode takes an episode, which is in the replay, into the normalizers.
