@@ -358,8 +358,10 @@ func (d *decoder) uint() uint64 {
 
 func (d *decoder) int(v *int) {
 	u := d.uint()
-	*v = int(u)
-	if (*v < 0 || uint64(*v) != u) && d.err == nil {
+	if *v = int(u); *v >= 0 && uint64(*v) == u {
+		return
+	}
+	if *v = 0; d.err == nil {
 		d.err = errors.New("qta: checkpoint: a count is out of range")
 	}
 }

@@ -361,6 +361,20 @@ func TestCheckpointRefusals(t *testing.T) {
 	}
 }
 
+// A state of bytes that are all alike is an error, or is read; it is no reason to
+// panic.
+func TestCheckpointGarbage(t *testing.T) {
+	for _, variant := range append(tinyVariants(), Preset{"a curriculum of its user's own", leastParams()}) {
+		for _, b := range []byte{0, 1, 0x7f, 0x80, 0xff} {
+			a := newMazeAgent(t, variant.Params, 1)
+			if variant.Name == "a curriculum of its user's own" {
+				a.curriculum = new(ownCurriculum)
+			}
+			a.visit(&decoder{b: bytes.Repeat([]byte{b}, a.checkpointSize())})
+		}
+	}
+}
+
 // A checkpoint must have every parameter.
 func TestCheckpointWithoutParam(t *testing.T) {
 	a := agentAfter(t, tinyPreset(Authors()), 15)
