@@ -19,6 +19,10 @@ func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 		return new(desiredGoals)
 	case "random":
 		return new(randomGoals)
+	case "visits":
+		return newVisits()
+	case "rnd":
+		return newRND(p, sizes, seed, w)
 	}
 	panic(fmt.Sprintf("qta: no curriculum %q", p.Curriculum)) // Validate refuses it
 }

@@ -45,6 +45,8 @@ func variants() []Preset {
 		{Default(), "", "Curriculum=vds"},
 		{Default(), "", "Curriculum=her"},
 		{Default(), "", "Curriculum=random"},
+		{Default(), "", "Curriculum=visits"},
+		{Default(), "", "Curriculum=rnd"},
 		{Default(), "", "Replay=per"},
 		{Default(), "", "Replay=td"},
 		{Default(), "", "Uncertainty=q"},

@@ -56,6 +56,8 @@
 //	             vds        baseline_vds.go        goals of most disagreement, from all there are (Zhang et al., 2020)
 //	             her        baseline_goals.go      the environment's goal (Andrychowicz et al., 2017)
 //	             random     baseline_goals.go      achieved goals, uniformly; a control of ours
+//	             visits     baseline_visits.go     goals visited least, by a grid's counts; argued against in section 2
+//	             rnd        baseline_rnd.go        goals of most novelty (Burda et al., 2018); argued against in section 2
 //	Uncertainty  q          baseline_q.go          disagreement of Q-values (Figure 6)
 //	             bootstrap  baseline_bootstrap.go  Bootstrapped Q-networks (Osband et al., 2016; Figure 6)
 //	             ensemble   baseline_ensemble.go   Deep Ensembles (Lakshminarayanan et al., 2017; Figure 6)

@@ -55,7 +55,7 @@ func (f *trainFlags) flagSet() *flag.FlagSet {
 		f.set = append(f.set, s)
 		return nil
 	})
-	f.shorthand(flags, "curriculum", "Curriculum", "`NAME` who chooses the goals: qta, mega, vds, her or random")
+	f.shorthand(flags, "curriculum", "Curriculum", "`NAME` who chooses the goals: qta, mega, vds, her, random, visits or rnd")
 	f.shorthand(flags, "uncertainty", "Uncertainty", "`NAME` what estimates a goal's uncertainty: pun, q, bootstrap or ensemble")
 	f.shorthand(flags, "uncertainty-noise", "UncertaintyNoise", "`SIGMA` standard deviation of Gaussian noise added to every estimate")
 	f.shorthand(flags, "replay", "Replay", "`NAME` how transitions are drawn: uniform, per (by uncertainty) or td (by TD error)")
