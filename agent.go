@@ -65,6 +65,9 @@ func (a *Agent) enter(env, evaluation Env, o TrainOptions) error {
 			return fmt.Errorf("qta: environment of sizes %+v for an agent of sizes %+v", got, a.sizes)
 		}
 	}
+	if a.networksOnly {
+		return errors.New("qta: an agent that was read from safetensors does not train: it has its networks alone")
+	}
 	if o.EvalEvery < 1 || o.Rollouts < 1 {
 		return fmt.Errorf("qta: EvalEvery is %d and Rollouts is %d, allowed are 1 and above", o.EvalEvery, o.Rollouts)
 	}

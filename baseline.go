@@ -22,7 +22,7 @@ func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 	case "visits":
 		return newVisits()
 	case "rnd":
-		return newRND(p, sizes, seed, w)
+		return newRND(sizes, seed, w)
 	}
 	panic(fmt.Sprintf("qta: no curriculum %q", p.Curriculum)) // Validate refuses it
 }

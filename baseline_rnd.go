@@ -31,16 +31,16 @@ type rnd struct {
 	plain
 	target, predictor, gradient *mlp
 	adam                        *adam
-	frozen, learning            *pass // through target and through predictor
-	x                           matrix
+	frozen, learning            *pass  // through target and through predictor
+	x                           matrix // memory for a minibatch of goals
 }
 
-func newRND(p *Params, sizes Sizes, seed uint64, w *workers) *rnd {
+func newRND(sizes Sizes, seed uint64, w *workers) *rnd {
 	widths := []int{sizes.Goal}
 	for range rndHidden + 1 {
 		widths = append(widths, rndUnits)
 	}
-	r := &rnd{frozen: newPass(widths, w), x: newMatrix(p.Batch, sizes.Goal)}
+	r := &rnd{frozen: newPass(widths, w)}
 	r.target = newMLP(make([]float32, mlpSize(widths)), widths)
 	for range rndDeeper {
 		widths = append(widths, rndUnits)
@@ -57,8 +57,8 @@ func newRND(p *Params, sizes Sizes, seed uint64, w *workers) *rnd {
 
 func (r *rnd) goal(a *Agent, first bool) ([]float64, error) {
 	return a.mostNovel(first, func(novelty []float64, candidates []int) {
-		for lo := 0; lo < len(candidates); lo += r.x.rows {
-			hi := min(lo+r.x.rows, len(candidates))
+		for lo := 0; lo < len(candidates); lo += a.params.Batch {
+			hi := min(lo+a.params.Batch, len(candidates))
 			r.novelty(a, novelty[lo:hi], candidates[lo:hi])
 		}
 	}), nil
@@ -80,6 +80,9 @@ func (r *rnd) novelty(a *Agent, ν []float64, transitions []int) {
 // outputs returns what the random network and the one that learns make of
 // transitions' achieved goals, B by rndUnits.
 func (r *rnd) outputs(a *Agent, transitions []int) (f, p []float32) {
+	if r.x.rows == 0 {
+		r.x = newMatrix(a.params.Batch, a.sizes.Goal)
+	}
 	x := r.x.slice(0, len(transitions))
 	for row, i := range transitions {
 		a.goals.normalize(x.row(row), at(a.replay.achieved, i, a.sizes.Goal))

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -39,6 +38,9 @@ const (
 // [*NumericError] if a parameter is NaN or infinite, so that such a state never
 // replaces a good one, and where a [Curriculum] cannot be saved.
 func (a *Agent) AppendBinary(b []byte) ([]byte, error) {
+	if a.networksOnly {
+		return b, errors.New("qta: checkpoint: an agent that was read from safetensors has its networks alone; WriteSafetensors writes them")
+	}
 	if err := a.checkParameters(); err != nil {
 		return b, err
 	}
@@ -526,59 +528,4 @@ func loadOne(path string) (*Agent, error) {
 		return nil, fmt.Errorf("%w (%s)", err, path)
 	}
 	return a, nil
-}
-
-// WriteWeights writes the online networks as JSON, to compare with other
-// frameworks:
-//
-//	{"policy": [{"w": [[...], ...], "b": [...]}, ...], "critics": [[...], ...], "heads": [{...}, ...]}
-//
-// A network is a list of layers, a weight "w" is in by out. The networks' input
-// is normalized; "observation" and "goal" have the mean and the scale that it
-// is shifted and then multiplied by, before it is clipped.
-func (a *Agent) WriteWeights(w io.Writer) error {
-	out := struct {
-		Policy      []jsonLayer    `json:"policy"`
-		Critics     [][]jsonLayer  `json:"critics"`
-		Heads       []jsonLayer    `json:"heads"`
-		Observation jsonNormalizer `json:"observation"`
-		Goal        jsonNormalizer `json:"goal"`
-	}{
-		Policy:      jsonLayers(a.policy.net),
-		Observation: jsonNormalizer{a.observations.mean, a.observations.scale, a.observations.clip},
-		Goal:        jsonNormalizer{a.goals.mean, a.goals.scale, a.goals.clip},
-	}
-	for _, c := range a.pun.critics {
-		out.Critics = append(out.Critics, jsonLayers(c.q))
-		out.Heads = append(out.Heads, newJSONLayer(c.head))
-	}
-	return json.NewEncoder(w).Encode(out)
-}
-
-// A jsonLayer is a layer in the format of the golden vectors.
-type jsonLayer struct {
-	W [][]float32 `json:"w"`
-	B []float32   `json:"b"`
-}
-
-type jsonNormalizer struct {
-	Mean  []float64 `json:"mean"`
-	Scale []float64 `json:"scale"`
-	Clip  float64   `json:"clip"`
-}
-
-func newJSONLayer(l layer) jsonLayer {
-	j := jsonLayer{B: l.b}
-	for i := range l.w.rows {
-		j.W = append(j.W, l.w.row(i))
-	}
-	return j
-}
-
-func jsonLayers(m *mlp) []jsonLayer {
-	var layers []jsonLayer
-	for _, l := range m.layers {
-		layers = append(layers, newJSONLayer(l))
-	}
-	return layers
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"math"
@@ -624,65 +623,6 @@ func TestSaveFileErrors(t *testing.T) {
 	}
 	if err := a.SaveFile(directory); err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint not replaced: ") || !strings.Contains(err.Error(), directory) {
 		t.Errorf("over a directory: %v", err)
-	}
-}
-
-// TestWriteWeights computes the policy's actions, the critics' values and the
-// heads' predictions from the JSON alone, in float64.
-func TestWriteWeights(t *testing.T) {
-	for _, preset := range Presets() {
-		for _, steps := range []int{0, 35} {
-			a := agentAfter(t, tinyPreset(preset.Params), steps)
-			var text bytes.Buffer
-			if err := a.WriteWeights(&text); err != nil {
-				t.Fatal(err)
-			}
-			type normalization struct {
-				Mean, Scale []float64
-				Clip        float64
-			}
-			var weights struct {
-				Policy            vectorNet
-				Critics           []vectorNet
-				Heads             []vectorLayer
-				Observation, Goal normalization
-			}
-			d := json.NewDecoder(&text)
-			d.DisallowUnknownFields()
-			if err := d.Decode(&weights); err != nil {
-				t.Fatal(err)
-			}
-			normalized := func(n normalization, x []float64) []float64 {
-				y := make([]float64, len(x))
-				for i := range x {
-					y[i] = min(max((x[i]-n.Mean[i])*n.Scale[i], -n.Clip), n.Clip)
-				}
-				return y
-			}
-			rng := rand.New(rand.NewPCG(1, 1))
-			x := newMatrix(1, 6)
-			a.pun.reserve(1)
-			var q, deviation [1]float64
-			for range 10 {
-				observation, goal := []float64{4 * rng.Float64(), 4 * rng.Float64()}, []float64{4 * rng.Float64(), 4 * rng.Float64()}
-				s, g := normalized(weights.Observation, observation), normalized(weights.Goal, goal)
-				action := a.Act(observation, goal)
-				near(t, preset.Name+": action", []float32{float32(action[0]), float32(action[1])}, twinAct(weights.Policy, s, g))
-
-				a.inputs(x.row(0), observation, goal)
-				x.data[4], x.data[5] = float32(action[0]), float32(action[1])
-				a.pun.meanValues(q[:], x)
-				a.pun.deviation(deviation[:], x)
-				mean := 0.0
-				for i, c := range weights.Critics {
-					mean += twinValue(c, s, g, action) / float64(len(weights.Critics))
-					ξ, _ := twinForward(c, slices.Concat(s, g, action))
-					_, prediction := twinForward(vectorNet{weights.Heads[i]}, ξ)
-					near(t, preset.Name+": prediction", a.pun.predictions[i][:len(prediction)], prediction)
-				}
-				near(t, preset.Name+": value", []float32{float32(q[0])}, []float64{mean})
-			}
-		}
 	}
 }
 

@@ -11,7 +11,9 @@
 //	section 3.2  goals.go                   the choice of goals; the threshold of section 3.3
 //	its user     agent.go, env.go           an agent from outside; environments
 //	             ask.go, survey.go          what it says when asked
+//	             curriculum.go              a curriculum of one's own
 //	             pun_alone.go               the ensemble of section 3.1 by itself
+//	             safetensors.go             the networks out and in
 //	section 3.1  ddpg.go, pun.go            the policy; the critic ensemble and its heads
 //	section 3.3  replay.go, replay_tree.go  hindsight; prioritised replay
 //	section 4    maze.go, maze_path.go      mazes; path lengths and optimal values
@@ -118,6 +120,8 @@ type Agent struct {
 	log      []Evaluation
 	explored bool // an episode's first goal has been reached
 	perfect  bool // an evaluation was perfect
+
+	networksOnly bool // from ReadSafetensors: there is nothing to train on
 
 	env Env // that Train trains in
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"qta"
 	"qta/cmd/qta/internal/rundir"
 	"qta/cmd/qta/internal/words"
 )
@@ -32,17 +33,9 @@ func evalCommand(args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	r, err := rundir.NeedRecord(dir)
+	r, a, err := agentOf(dir, stderr)
 	if err != nil {
 		return err
-	}
-	a, warning, err := rundir.LoadAgent(dir, r, false)
-	warn(stderr, warning)
-	if err != nil {
-		return err
-	}
-	if a == nil {
-		return words.BadInput("%s holds no %s yet; continue the run to make one", dir, rundir.AgentFile)
 	}
 	defer a.Close()
 	success, err := a.Evaluate(r.Run.NewMaze().Env(), f.rollouts, f.seed)
@@ -52,4 +45,18 @@ func evalCommand(args []string, stdout, stderr io.Writer) error {
 	fmt.Fprintf(stdout, "The agent of %s, after %d environment steps in maze %s, reached the goal in %.4g %% of %d rollouts (seed %d).\n",
 		dir, a.Steps(), r.Run.Maze, 100*success, f.rollouts, f.seed)
 	return nil
+}
+
+// agentOf reads the record and the agent of a run directory.
+func agentOf(dir string, stderr io.Writer) (*rundir.Record, *qta.Agent, error) {
+	r, err := rundir.NeedRecord(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	a, warning, err := rundir.LoadAgent(dir, r, false)
+	warn(stderr, warning)
+	if err == nil && a == nil {
+		err = words.BadInput("%s holds no %s yet; continue the run to make one", dir, rundir.AgentFile)
+	}
+	return r, a, err
 }

@@ -80,6 +80,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		err = reportCommand(args, stdout)
 	case "eval":
 		err = evalCommand(args, stdout, stderr)
+	case "export":
+		err = exportCommand(args, stdout, stderr)
 	case "check":
 		err = checkCommand(args, stdout)
 	case "help":
@@ -87,7 +89,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			err = flag.ErrHelp
 		}
 	default:
-		err = words.BadInput("unknown command %q; the commands are train, params, maze, eval, figure5, sweep, status, report, check and help", name)
+		err = words.BadInput("unknown command %q; the commands are train, params, maze, eval, figure5, sweep, status, report, export, check and help", name)
 	}
 	if errors.Is(err, flag.ErrHelp) {
 		printHelp(stdout)
@@ -193,7 +195,7 @@ func seedNumber(flags *flag.FlagSet, p *uint64, usage string) {
 func printHelp(w io.Writer) {
 	fmt.Fprint(w, helpText)
 	for _, c := range []interface{ flagSet() *flag.FlagSet }{
-		&trainFlags{}, &evalFlags{}, &mazeFlags{}, &figure5Flags{}, &sweepFlags{}, &reportFlags{}, &checkFlags{},
+		&trainFlags{}, &evalFlags{}, &mazeFlags{}, &figure5Flags{}, &sweepFlags{}, &reportFlags{}, &exportFlags{}, &checkFlags{},
 	} {
 		f := c.flagSet()
 		fmt.Fprintf(w, "\nFlags of %s:\n\n", f.Name())
@@ -221,6 +223,8 @@ const helpText = `qta trains an agent on a maze by Query The Agent.
   qta status DIR...    say how far every run within directories is
   qta report DIR...    make a page of all runs within directories: the paper's
                        figures and claims, held against these runs
+  qta export DIR       write the networks of a run directory's agent to a
+                       safetensors file, for other languages
   qta check [N]        work the paper's equations, or Equation N, through in
                        numbers and hold the code to all golden vectors;
                        -vectors DIR holds it to those of a folder instead

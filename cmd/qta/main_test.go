@@ -69,7 +69,7 @@ func TestBadInput(t *testing.T) {
 		args string // split at spaces
 		want string // part of the line
 	}{
-		{"fly", `unknown command "fly"; the commands are train, params, maze, eval, figure5, sweep, status, report, check and help`},
+		{"fly", `unknown command "fly"; the commands are train, params, maze, eval, figure5, sweep, status, report, export, check and help`},
 		{"-fly", "-fly; \"qta help\" lists the flags"},
 		{"train -fly 3", "-fly"},
 		{"4x5", `unknown command "4x5"`},
@@ -124,6 +124,10 @@ func TestBadInput(t *testing.T) {
 		{"eval maps more", `unexpected argument "more"`},
 		{"eval maps -rollouts 0", "-rollouts: want a whole number from 1"},
 		{"eval -seed x maps", "-seed: want a whole number"},
+		{"export", "qta export needs a run directory"},
+		{"export nowhere", "nowhere is not a run directory: it holds no run.json"},
+		{"export damaged", "run.json is damaged"},
+		{"export maps more", `unexpected argument "more"`},
 		{"check 0", `qta check "0": want the number of an equation, from 1 to 8`},
 		{"check 9", `qta check "9"`},
 		{"check five", `qta check "five"`},
