@@ -81,7 +81,7 @@ func (a *Agent) enter(env, evaluation Env, o TrainOptions) error {
 			return errors.New("qta: the agent was saved with a curriculum of its user's own: give it to SetCurriculum before Train")
 		}
 	}
-	a.env = env
+	a.env, a.options = env, o
 	if err := a.reenter(); err != nil {
 		return err
 	}

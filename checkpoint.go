@@ -418,7 +418,7 @@ func (d *decoder) float64s(values []float64) {
 }
 
 // evaluationSize is the length of an encoded Evaluation in bytes.
-const evaluationSize = 7 * 8
+const evaluationSize = 10 * 8
 
 func (e *Evaluation) visit(c coder) {
 	c.int(&e.Step)
@@ -428,6 +428,9 @@ func (e *Evaluation) visit(c coder) {
 	c.float(&e.ActorLoss)
 	c.int(&e.GoalsSet)
 	c.int(&e.GoalsReached)
+	c.float(&e.Reached)
+	c.float(&e.Return)
+	c.float(&e.StepsToGoal)
 }
 
 // Previous is what [Agent.SaveFile] appends to the name of the checkpoint

@@ -409,11 +409,11 @@ func (s *session) writeEnd() error {
 	o.Digest, s.record.Outcome = s.agent.Digest(), o
 	if s.reached() {
 		// Neither training nor the choice of its end has seen these rollouts.
-		success, err := s.agent.Evaluate(s.record.Run.NewMaze().Env(), heldOutRollouts, s.record.Run.Seed)
+		e, err := s.agent.Evaluate(s.record.Run.NewMaze().Env(), heldOutRollouts, s.record.Run.Seed)
 		if err != nil {
 			return err
 		}
-		o.HeldOut, o.HeldOutRollouts = &success, heldOutRollouts
+		o.HeldOut, o.HeldOutRollouts = &e.Success, heldOutRollouts
 	}
 	if err := s.writePages(); err != nil {
 		return err
