@@ -80,7 +80,7 @@ func (a *Agent) updateApart() error {
 		}
 	}
 	a.learnApart(b, heads, actor)
-	return a.checkLosses()
+	return a.learnt()
 }
 
 // learnApart is [Agent.learnFrom] for three minibatches, which may be the same.

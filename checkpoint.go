@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -31,16 +30,24 @@ import (
 
 const (
 	checkpointMagic   = "qta checkpoint\n\x00"
-	checkpointVersion = 3
+	checkpointVersion = 4
 	checkpointHeader  = len(checkpointMagic) + 8
 )
 
 // AppendBinary appends the agent's whole state to b. It fails with a
 // [*NumericError] if a parameter is NaN or infinite, so that such a state never
-// replaces a good one.
+// replaces a good one, and where a [Curriculum] cannot be saved.
 func (a *Agent) AppendBinary(b []byte) ([]byte, error) {
+	if a.networksOnly {
+		return b, errors.New("qta: checkpoint: an agent that was read from safetensors has its networks alone; WriteSafetensors writes them")
+	}
 	if err := a.checkParameters(); err != nil {
 		return b, err
+	}
+	if own, ok := a.curriculum.(*ownCurriculum); ok {
+		if err := own.save(); err != nil {
+			return b, err
+		}
 	}
 	start := len(b)
 	e := encoder{append(slices.Grow(b, a.checkpointSize()), checkpointMagic...)}
@@ -84,6 +91,7 @@ func (c *byteCount) int(*int)             { *c += 8 }
 func (c *byteCount) bool(*bool)           { *c++ }
 func (c *byteCount) generator(s stream)   { *c += byteCount(len(s.state())) }
 func (c *byteCount) fixed(v []byte)       { *c += byteCount(len(v)) }
+func (c *byteCount) blob(v *[]byte)       { *c += byteCount(8 + len(*v)) }
 func (c *byteCount) loading() bool        { return false }
 
 // MarshalBinary returns the agent's whole state.
@@ -93,7 +101,7 @@ func (a *Agent) MarshalBinary() ([]byte, error) { return a.AppendBinary(nil) }
 // threads stay. Data that is damaged, of another format or of another kind is
 // an error that says so, and leaves the agent as it was.
 func (a *Agent) UnmarshalBinary(data []byte) error {
-	if err := checkCheckpoint(data); err != nil {
+	if err := checkCheckpoint(data, checkpointMagic, checkpointVersion, "a checkpoint"); err != nil {
 		return err
 	}
 	d := decoder{b: data[checkpointHeader : len(data)-sha256.Size]}
@@ -108,17 +116,17 @@ func (a *Agent) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// checkCheckpoint returns an error unless data is an undamaged checkpoint of
-// this format.
-func checkCheckpoint(data []byte) error {
-	if !bytes.HasPrefix(data, []byte(checkpointMagic)) {
-		return errors.New("qta: checkpoint: this is not a checkpoint")
+// checkCheckpoint returns an error unless data is undamaged, of a kind and of
+// its present format.
+func checkCheckpoint(data []byte, magic string, version uint64, kind string) error {
+	if !bytes.HasPrefix(data, []byte(magic)) {
+		return errors.New("qta: checkpoint: this is not " + kind)
 	}
-	if len(data) < checkpointHeader+sha256.Size {
+	if len(data) < len(magic)+8+sha256.Size {
 		return errors.New("qta: checkpoint: cut off")
 	}
-	if v := binary.LittleEndian.Uint64(data[len(checkpointMagic):]); v != checkpointVersion {
-		return fmt.Errorf("qta: checkpoint: format %d, this version reads format %d", v, checkpointVersion)
+	if v := binary.LittleEndian.Uint64(data[len(magic):]); v != version {
+		return fmt.Errorf("qta: checkpoint: format %d, this version reads format %d", v, version)
 	}
 	body, sum := data[:len(data)-sha256.Size], data[len(data)-sha256.Size:]
 	if sha256.Sum256(body) != [sha256.Size]byte(sum) {
@@ -129,20 +137,11 @@ func checkCheckpoint(data []byte) error {
 
 // agent decodes what follows the format version.
 func (d *decoder) agent() (*Agent, error) {
-	p, err := ReadParams(bytes.NewReader(d.bytes()), Params{})
+	p, sizes, err := d.shape(1)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	var sizes Sizes
-	d.ints(&sizes.Observation, &sizes.Goal, &sizes.Action)
 	seed := d.uint()
-	if min(sizes.Observation, sizes.Goal, sizes.Action) < 1 || max(sizes.Observation, sizes.Goal, sizes.Action) > len(d.b) ||
-		checkpointFloats(p, sizes) > float64(len(d.b)/4) {
-		return nil, errors.New("qta: checkpoint: shorter than its networks")
-	}
 	a, err := NewAgent(p, sizes, seed)
 	if err != nil {
 		return nil, err
@@ -190,13 +189,29 @@ func (d *decoder) agent() (*Agent, error) {
 	return a, nil
 }
 
-// checkpointFloats returns about how many float32 the networks of a checkpoint
-// hold: each network, its target and its two moments.
-func checkpointFloats(p Params, sizes Sizes) float64 {
+// shape decodes parameters and sizes. What follows must have room for the
+// networks: the critics and a number of policies.
+func (d *decoder) shape(policies int) (p Params, sizes Sizes, err error) {
+	if p, err = ReadParams(bytes.NewReader(d.bytes()), Params{}); err != nil {
+		return p, sizes, err
+	}
+	if err := p.Validate(); err != nil {
+		return p, sizes, err
+	}
+	d.ints(&sizes.Observation, &sizes.Goal, &sizes.Action)
+	if min(sizes.Observation, sizes.Goal+1, sizes.Action) < 1 || max(sizes.Observation, sizes.Goal, sizes.Action) > len(d.b) ||
+		float64(float64(p.Critics+policies)*learnerFloats(p, sizes)) > float64(len(d.b)/4) {
+		return p, sizes, errors.New("qta: checkpoint: shorter than its networks")
+	}
+	return p, sizes, nil
+}
+
+// learnerFloats returns about how many float32 a critic, or the policy, takes of
+// a checkpoint: the network, its target and its two moments.
+func learnerFloats(p Params, sizes Sizes) float64 {
 	hidden := float64(p.HiddenSize)
 	inner := float64(float64(p.HiddenLayers-1) * float64(hidden*hidden))
-	actor := inner + float64(hidden*float64(sizes.Observation+sizes.Goal+sizes.Action))
-	return 4 * float64(float64(p.Critics+1)*actor)
+	return 4 * (inner + float64(hidden*float64(sizes.Observation+sizes.Goal+sizes.Action)))
 }
 
 // A coder writes or reads values in a fixed order, so that one function both
@@ -209,6 +224,7 @@ type coder interface {
 	bool(*bool)
 	generator(stream)
 	fixed([]byte)
+	blob(*[]byte)  // of any length
 	loading() bool // it reads
 }
 
@@ -240,6 +256,10 @@ func (a *Agent) visit(c coder) {
 	c.int(&a.goalsSet)
 	c.int(&a.goalsReached)
 	a.visitKept(c)
+	_, own := a.curriculum.(*ownCurriculum)
+	if c.bool(&own); own && c.loading() {
+		a.curriculum = new(ownCurriculum)
+	}
 	a.curriculum.visit(c)
 }
 
@@ -297,6 +317,8 @@ func (e *encoder) bytes(v []byte) {
 	e.b = append(e.b, v...)
 }
 
+func (e *encoder) blob(v *[]byte) { e.bytes(*v) }
+
 func (e *encoder) float32s(values []float32) {
 	for _, v := range values {
 		e.b = binary.LittleEndian.AppendUint32(e.b, math.Float32bits(v))
@@ -338,8 +360,10 @@ func (d *decoder) uint() uint64 {
 
 func (d *decoder) int(v *int) {
 	u := d.uint()
-	*v = int(u)
-	if (*v < 0 || uint64(*v) != u) && d.err == nil {
+	if *v = int(u); *v >= 0 && uint64(*v) == u {
+		return
+	}
+	if *v = 0; d.err == nil {
 		d.err = errors.New("qta: checkpoint: a count is out of range")
 	}
 }
@@ -356,6 +380,7 @@ func (d *decoder) bytes() []byte {
 	return d.take(n)
 }
 
+func (d *decoder) blob(v *[]byte)   { *v = slices.Clone(d.bytes()) }
 func (d *decoder) loading() bool    { return true }
 func (d *decoder) fixed(v []byte)   { copy(v, d.take(len(v))) }
 func (d *decoder) float(v *float64) { *v = math.Float64frombits(d.uint()) }
@@ -393,7 +418,7 @@ func (d *decoder) float64s(values []float64) {
 }
 
 // evaluationSize is the length of an encoded Evaluation in bytes.
-const evaluationSize = 7 * 8
+const evaluationSize = 10 * 8
 
 func (e *Evaluation) visit(c coder) {
 	c.int(&e.Step)
@@ -403,6 +428,9 @@ func (e *Evaluation) visit(c coder) {
 	c.float(&e.ActorLoss)
 	c.int(&e.GoalsSet)
 	c.int(&e.GoalsReached)
+	c.float(&e.Reached)
+	c.float(&e.Return)
+	c.float(&e.StepsToGoal)
 }
 
 // Previous is what [Agent.SaveFile] appends to the name of the checkpoint
@@ -503,59 +531,4 @@ func loadOne(path string) (*Agent, error) {
 		return nil, fmt.Errorf("%w (%s)", err, path)
 	}
 	return a, nil
-}
-
-// WriteWeights writes the online networks as JSON, to compare with other
-// frameworks:
-//
-//	{"policy": [{"w": [[...], ...], "b": [...]}, ...], "critics": [[...], ...], "heads": [{...}, ...]}
-//
-// A network is a list of layers, a weight "w" is in by out. The networks' input
-// is normalized; "observation" and "goal" have the mean and the scale that it
-// is shifted and then multiplied by, before it is clipped.
-func (a *Agent) WriteWeights(w io.Writer) error {
-	out := struct {
-		Policy      []jsonLayer    `json:"policy"`
-		Critics     [][]jsonLayer  `json:"critics"`
-		Heads       []jsonLayer    `json:"heads"`
-		Observation jsonNormalizer `json:"observation"`
-		Goal        jsonNormalizer `json:"goal"`
-	}{
-		Policy:      jsonLayers(a.policy.net),
-		Observation: jsonNormalizer{a.observations.mean, a.observations.scale, a.observations.clip},
-		Goal:        jsonNormalizer{a.goals.mean, a.goals.scale, a.goals.clip},
-	}
-	for _, c := range a.pun.critics {
-		out.Critics = append(out.Critics, jsonLayers(c.q))
-		out.Heads = append(out.Heads, newJSONLayer(c.head))
-	}
-	return json.NewEncoder(w).Encode(out)
-}
-
-// A jsonLayer is a layer in the format of the golden vectors.
-type jsonLayer struct {
-	W [][]float32 `json:"w"`
-	B []float32   `json:"b"`
-}
-
-type jsonNormalizer struct {
-	Mean  []float64 `json:"mean"`
-	Scale []float64 `json:"scale"`
-	Clip  float64   `json:"clip"`
-}
-
-func newJSONLayer(l layer) jsonLayer {
-	j := jsonLayer{B: l.b}
-	for i := range l.w.rows {
-		j.W = append(j.W, l.w.row(i))
-	}
-	return j
-}
-
-func jsonLayers(m *mlp) []jsonLayer {
-	var layers []jsonLayer
-	for _, l := range m.layers {
-		layers = append(layers, newJSONLayer(l))
-	}
-	return layers
 }

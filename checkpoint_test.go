@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"math"
@@ -45,6 +44,8 @@ func variants() []Preset {
 		{Default(), "", "Curriculum=vds"},
 		{Default(), "", "Curriculum=her"},
 		{Default(), "", "Curriculum=random"},
+		{Default(), "", "Curriculum=visits"},
+		{Default(), "", "Curriculum=rnd"},
 		{Default(), "", "Replay=per"},
 		{Default(), "", "Replay=td"},
 		{Default(), "", "Uncertainty=q"},
@@ -359,8 +360,22 @@ func TestCheckpointRefusals(t *testing.T) {
 	// The format comes before the checksum, which another format may not have.
 	next := slices.Clone(data)
 	next[len(checkpointMagic)]++
-	if err := a.UnmarshalBinary(next); err == nil || err.Error() != "qta: checkpoint: format 4, this version reads format 3" {
+	if err := a.UnmarshalBinary(next); err == nil || err.Error() != "qta: checkpoint: format 5, this version reads format 4" {
 		t.Errorf("the next format: error %v", err)
+	}
+}
+
+// A state of bytes that are all alike is an error, or is read; it is no reason to
+// panic.
+func TestCheckpointGarbage(t *testing.T) {
+	for _, variant := range append(tinyVariants(), Preset{"a curriculum of its user's own", leastParams()}) {
+		for _, b := range []byte{0, 1, 0x7f, 0x80, 0xff} {
+			a := newMazeAgent(t, variant.Params, 1)
+			if variant.Name == "a curriculum of its user's own" {
+				a.curriculum = new(ownCurriculum)
+			}
+			a.visit(&decoder{b: bytes.Repeat([]byte{b}, a.checkpointSize())})
+		}
 	}
 }
 
@@ -421,6 +436,8 @@ func FuzzCheckpoint(f *testing.F) {
 			f.Add(data[checkpointHeader : len(data)-sha256.Size])
 		}
 	}
+	own := marshal(f, agentWith(f, leastParams(), new(counting), 9))
+	f.Add(own[checkpointHeader : len(own)-sha256.Size])
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, body []byte) {
 		data := seal(body)
@@ -609,65 +626,6 @@ func TestSaveFileErrors(t *testing.T) {
 	}
 	if err := a.SaveFile(directory); err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint not replaced: ") || !strings.Contains(err.Error(), directory) {
 		t.Errorf("over a directory: %v", err)
-	}
-}
-
-// TestWriteWeights computes the policy's actions, the critics' values and the
-// heads' predictions from the JSON alone, in float64.
-func TestWriteWeights(t *testing.T) {
-	for _, preset := range Presets() {
-		for _, steps := range []int{0, 35} {
-			a := agentAfter(t, tinyPreset(preset.Params), steps)
-			var text bytes.Buffer
-			if err := a.WriteWeights(&text); err != nil {
-				t.Fatal(err)
-			}
-			type normalization struct {
-				Mean, Scale []float64
-				Clip        float64
-			}
-			var weights struct {
-				Policy            vectorNet
-				Critics           []vectorNet
-				Heads             []vectorLayer
-				Observation, Goal normalization
-			}
-			d := json.NewDecoder(&text)
-			d.DisallowUnknownFields()
-			if err := d.Decode(&weights); err != nil {
-				t.Fatal(err)
-			}
-			normalized := func(n normalization, x []float64) []float64 {
-				y := make([]float64, len(x))
-				for i := range x {
-					y[i] = min(max((x[i]-n.Mean[i])*n.Scale[i], -n.Clip), n.Clip)
-				}
-				return y
-			}
-			rng := rand.New(rand.NewPCG(1, 1))
-			x := newMatrix(1, 6)
-			a.pun.reserve(1)
-			var q, deviation [1]float64
-			for range 10 {
-				observation, goal := []float64{4 * rng.Float64(), 4 * rng.Float64()}, []float64{4 * rng.Float64(), 4 * rng.Float64()}
-				s, g := normalized(weights.Observation, observation), normalized(weights.Goal, goal)
-				action := a.Act(observation, goal)
-				near(t, preset.Name+": action", []float32{float32(action[0]), float32(action[1])}, twinAct(weights.Policy, s, g))
-
-				a.inputs(x.row(0), observation, goal)
-				x.data[4], x.data[5] = float32(action[0]), float32(action[1])
-				a.pun.meanValues(q[:], x)
-				a.pun.deviation(deviation[:], x)
-				mean := 0.0
-				for i, c := range weights.Critics {
-					mean += twinValue(c, s, g, action) / float64(len(weights.Critics))
-					ξ, _ := twinForward(c, slices.Concat(s, g, action))
-					_, prediction := twinForward(vectorNet{weights.Heads[i]}, ξ)
-					near(t, preset.Name+": prediction", a.pun.predictions[i][:len(prediction)], prediction)
-				}
-				near(t, preset.Name+": value", []float32{float32(q[0])}, []float64{mean})
-			}
-		}
 	}
 }
 

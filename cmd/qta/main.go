@@ -100,6 +100,8 @@ func dispatch(ctx context.Context, name string, args []string, out *terminal.Out
 		return reportCommand(args, out)
 	case "eval":
 		return evalCommand(args, out, stderr)
+	case "export":
+		return exportCommand(args, out, stderr)
 	case "check":
 		return checkCommand(args, out)
 	case "version":
