@@ -219,6 +219,16 @@ func (e *NumericError) Error() string {
 	return fmt.Sprintf("qta: step %d: %s: %v is not finite; a smaller learning rate may help", e.Step, e.Network, e.Value)
 }
 
+// checkAction returns an error if an action of the policy is not a number.
+func (a *Agent) checkAction(action []float64) error {
+	for _, v := range action {
+		if v != v {
+			return &NumericError{a.step, "policy", v}
+		}
+	}
+	return nil
+}
+
 // checkLosses returns an error if the latest update's losses are not finite.
 func (a *Agent) checkLosses() error {
 	for _, l := range []struct {

@@ -36,12 +36,17 @@ const (
 )
 
 // AppendBinary appends the agent's whole state to b. It fails with a
-// [*NumericError] if a parameter is NaN or infinite, so that such a state never
-// replaces a good one.
+// [*NumericError] if a number in it is NaN or infinite, so that such a state
+// never replaces a good one.
 func (a *Agent) AppendBinary(b []byte) ([]byte, error) {
-	if err := a.checkParameters(); err != nil {
+	if err := a.checkNumbers(); err != nil {
 		return b, err
 	}
+	return a.encode(b), nil
+}
+
+// encode is AppendBinary for numbers that are finite.
+func (a *Agent) encode(b []byte) []byte {
 	start := len(b)
 	e := encoder{append(slices.Grow(b, a.checkpointSize()), checkpointMagic...)}
 	e.uint(checkpointVersion)
@@ -50,28 +55,61 @@ func (a *Agent) AppendBinary(b []byte) ([]byte, error) {
 	e.uint(a.seed)
 	a.visit(&e)
 	e.ints(len(a.log), a.replay.n)
-	for i := range a.log {
-		a.log[i].visit(&e)
-	}
-	for _, c := range a.replay.columns() {
-		e.float64s(*c.data)
-	}
-	a.sampler.visit(&e, a.replay.n)
+	a.visitStored(&e)
 	sum := sha256.Sum256(e.b[start:])
-	return append(e.b, sum[:]...), nil
+	return append(e.b, sum[:]...)
 }
+
+// checkNumbers returns a [*NumericError] if a number of the agent's state is not
+// finite: one with which training would go wrong, now or later.
+func (a *Agent) checkNumbers() error {
+	if err := a.checkParameters(); err != nil {
+		return err
+	}
+	c := finiteness{}
+	a.visit(&c)
+	a.visitStored(&c)
+	if !finite(c.first) {
+		return &NumericError{a.step, "training state", c.first}
+	}
+	return nil
+}
+
+// A finiteness is a coder that looks for a number that is not finite.
+type finiteness struct{ first float64 }
+
+func (c *finiteness) float(v *float64) {
+	if finite(c.first) {
+		c.first = *v
+	}
+}
+
+func (c *finiteness) float32s(v []float32) {
+	for _, x := range v {
+		y := float64(x)
+		c.float(&y)
+	}
+}
+
+func (c *finiteness) float64s(v []float64) {
+	for i := range v {
+		c.float(&v[i])
+	}
+}
+
+func (c *finiteness) int(*int, int)    {}
+func (c *finiteness) bool(*bool)       {}
+func (c *finiteness) generator(stream) {}
+func (c *finiteness) fixed([]byte)     {}
+func (c *finiteness) loading() bool    { return false }
 
 // checkpointSize returns about the length of a checkpoint, so that it is written
 // to memory that is allocated once.
 func (a *Agent) checkpointSize() int {
 	c := byteCount(1 << 14) // the header
 	a.visit(&c)
-	n := evaluationSize * len(a.log)
-	for _, column := range a.replay.columns() {
-		n += 8 * len(*column.data)
-	}
-	a.sampler.visit(&c, a.replay.n)
-	return n + int(c)
+	a.visitStored(&c)
+	return int(c)
 }
 
 // A byteCount is a coder that adds up lengths.
@@ -80,7 +118,7 @@ type byteCount int
 func (c *byteCount) float32s(v []float32) { *c += byteCount(4 * len(v)) }
 func (c *byteCount) float64s(v []float64) { *c += byteCount(8 * len(v)) }
 func (c *byteCount) float(*float64)       { *c += 8 }
-func (c *byteCount) int(*int)             { *c += 8 }
+func (c *byteCount) int(*int, int)        { *c += 8 }
 func (c *byteCount) bool(*bool)           { *c++ }
 func (c *byteCount) generator(s stream)   { *c += byteCount(len(s.state())) }
 func (c *byteCount) fixed(v []byte)       { *c += byteCount(len(v)) }
@@ -165,15 +203,17 @@ func (d *decoder) agent() (*Agent, error) {
 		return nil, d.err
 	}
 	a.log = make([]Evaluation, evaluations)
-	for i := range a.log {
-		a.log[i].visit(d)
-	}
 	a.replay.n = transitions
 	for _, c := range a.replay.columns() {
 		*c.data = make([]float64, transitions*c.width)
-		d.float64s(*c.data)
 	}
-	a.sampler.visit(d, transitions)
+	a.visitStored(d)
+	if d.err != nil {
+		return nil, d.err
+	}
+	if numeric, ok := errors.AsType[*NumericError](a.checkNumbers()); ok {
+		return nil, fmt.Errorf("qta: checkpoint: %s: %v is not finite", numeric.Network, numeric.Value)
+	}
 	for _, i := range a.kept {
 		if i >= transitions {
 			return nil, fmt.Errorf("qta: checkpoint: candidate %d of %d transitions", i, transitions)
@@ -181,6 +221,13 @@ func (d *decoder) agent() (*Agent, error) {
 	}
 	if a.step != transitions {
 		return nil, fmt.Errorf("qta: checkpoint: step %d with %d transitions", a.step, transitions)
+	}
+	last := 0
+	for _, e := range a.log {
+		if e.Step <= last || e.Step > a.step || !(e.Success >= 0 && e.Success <= 1) {
+			return nil, fmt.Errorf("qta: checkpoint: of step %d, with success %v in an evaluation at step %d after one at step %d", a.step, e.Success, e.Step, last)
+		}
+		last = e.Step
 	}
 	a.resume()
 	// Restored when the episode is played again, too late for an error.
@@ -205,7 +252,7 @@ type coder interface {
 	float32s([]float32)
 	float64s([]float64)
 	float(*float64)
-	int(*int)
+	int(v *int, most int) // from 0 to most
 	bool(*bool)
 	generator(stream)
 	fixed([]byte)
@@ -224,7 +271,7 @@ func (a *Agent) visit(c coder) {
 	for _, s := range []stream{a.exploration, a.environment, a.draws, a.learning, a.goalDraws} {
 		c.generator(s)
 	}
-	c.int(&a.step)
+	c.int(&a.step, math.MaxInt)
 	c.float(&a.losses.critic)
 	c.float(&a.losses.head)
 	c.float(&a.losses.policy)
@@ -237,10 +284,21 @@ func (a *Agent) visit(c coder) {
 	c.bool(&a.firstGoal)
 	c.bool(&a.reached)
 	c.fixed(a.episodeStart)
-	c.int(&a.goalsSet)
-	c.int(&a.goalsReached)
+	c.int(&a.goalsSet, math.MaxInt)
+	c.int(&a.goalsReached, a.goalsSet)
 	a.visitKept(c)
 	a.curriculum.visit(c)
+}
+
+// visitStored goes through the log and the replay.
+func (a *Agent) visitStored(c coder) {
+	for i := range a.log {
+		a.log[i].visit(c)
+	}
+	for _, column := range a.replay.columns() {
+		c.float64s(*column.data)
+	}
+	a.sampler.visit(c, a.replay.n)
 }
 
 func (u *pun) visit(c coder) {
@@ -272,7 +330,7 @@ func (n *normalizer) visit(c coder) {
 type encoder struct{ b []byte }
 
 func (e *encoder) uint(v uint64)      { e.b = binary.LittleEndian.AppendUint64(e.b, v) }
-func (e *encoder) int(v *int)         { e.uint(uint64(*v)) }
+func (e *encoder) int(v *int, _ int)  { e.uint(uint64(*v)) }
 func (e *encoder) fixed(v []byte)     { e.b = append(e.b, v...) }
 func (e *encoder) float(v *float64)   { e.uint(math.Float64bits(*v)) }
 func (e *encoder) loading() bool      { return false }
@@ -336,23 +394,26 @@ func (d *decoder) uint() uint64 {
 	return 0
 }
 
-func (d *decoder) int(v *int) {
+func (d *decoder) int(v *int, most int) {
 	u := d.uint()
-	*v = int(u)
-	if (*v < 0 || uint64(*v) != u) && d.err == nil {
-		d.err = errors.New("qta: checkpoint: a count is out of range")
+	if u > uint64(most) {
+		if d.err == nil {
+			d.err = fmt.Errorf("qta: checkpoint: a count is %d, allowed are 0 to %d", u, most)
+		}
+		u = 0
 	}
+	*v = int(u)
 }
 
 func (d *decoder) ints(values ...*int) {
 	for _, v := range values {
-		d.int(v)
+		d.int(v, math.MaxInt)
 	}
 }
 
 func (d *decoder) bytes() []byte {
 	var n int
-	d.int(&n)
+	d.int(&n, math.MaxInt)
 	return d.take(n)
 }
 
@@ -396,13 +457,13 @@ func (d *decoder) float64s(values []float64) {
 const evaluationSize = 7 * 8
 
 func (e *Evaluation) visit(c coder) {
-	c.int(&e.Step)
+	c.int(&e.Step, math.MaxInt)
 	c.float(&e.Success)
 	c.float(&e.CriticLoss)
 	c.float(&e.PredictiveLoss)
 	c.float(&e.ActorLoss)
-	c.int(&e.GoalsSet)
-	c.int(&e.GoalsReached)
+	c.int(&e.GoalsSet, math.MaxInt)
+	c.int(&e.GoalsReached, e.GoalsSet)
 }
 
 // Previous is what [Agent.SaveFile] appends to the name of the checkpoint

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -353,6 +356,40 @@ func TestCheckpointRefusals(t *testing.T) {
 		t.Errorf("a candidate that is no transition: error %v", err)
 	}
 
+	// A curriculum's count, which stands two fields after one that is easily
+	// found.
+	p = tinyPreset(Default())
+	p.Curriculum = "mega"
+	curious := agentAfter(t, p, 15)
+	m := curious.curriculum.(*mega)
+	m.stepsAtGoal, m.outcomes = 0x1234567, nil
+	whole := curious.encode(nil)
+	body = whole[checkpointHeader : len(whole)-sha256.Size]
+	outcomes := body[bytes.Index(body, []byte{0x67, 0x45, 0x23, 0x01, 0, 0, 0, 0})+8+1:]
+	for _, n := range []uint64{megaWindow, megaWindow + 1, 1 << 63, math.MaxUint64} {
+		binary.LittleEndian.PutUint64(outcomes, n)
+		err := new(Agent).UnmarshalBinary(seal(body))
+		if n <= megaWindow && err != nil || n > megaWindow && (err == nil || err.Error() != fmt.Sprintf("qta: checkpoint: a count is %d, allowed are 0 to %d", n, megaWindow)) {
+			t.Errorf("%d outcomes in a window of %d: error %v", n, megaWindow, err)
+		}
+	}
+
+	// A log that no training writes.
+	for _, change := range []func(log []Evaluation){
+		func(log []Evaluation) { log[1].Step = log[0].Step },
+		func(log []Evaluation) { log[1].Step = 16 },
+		func(log []Evaluation) { log[0].Step = 0 },
+		func(log []Evaluation) { log[0].Success = -0.1 },
+		func(log []Evaluation) { log[0].Success = 1.5 },
+		func(log []Evaluation) { log[0].GoalsReached = log[0].GoalsSet + 1 },
+	} {
+		b := agentAfter(t, leastParams(), 15)
+		change(b.log)
+		if err := new(Agent).UnmarshalBinary(b.encode(nil)); err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint: ") {
+			t.Errorf("a checkpoint of step 15 with the log %+v: error %v", b.log, err)
+		}
+	}
+
 	// The format comes before the checksum, which another format may not have.
 	next := slices.Clone(data)
 	next[len(checkpointMagic)]++
@@ -376,6 +413,81 @@ func TestCheckpointWithoutParam(t *testing.T) {
 	if err := new(Agent).UnmarshalBinary(seal(e.b)); err == nil || !strings.HasPrefix(err.Error(), "qta: parameter Batch is 0") {
 		t.Errorf("without Batch: error %v", err)
 	}
+}
+
+// A poke is a coder that counts numbers, and changes one of them.
+type poke struct {
+	at, n int
+	value float64
+}
+
+func (c *poke) float(v *float64) {
+	if c.n++; c.n-1 == c.at {
+		*v = c.value
+	}
+}
+
+func (c *poke) float32s(v []float32) {
+	if i := c.at - c.n; i >= 0 && i < len(v) {
+		v[i] = float32(c.value)
+	}
+	c.n += len(v)
+}
+
+func (c *poke) float64s(v []float64) {
+	if i := c.at - c.n; i >= 0 && i < len(v) {
+		v[i] = c.value
+	}
+	c.n += len(v)
+}
+
+func (c *poke) int(*int, int)    {}
+func (c *poke) bool(*bool)       {}
+func (c *poke) generator(stream) {}
+func (c *poke) fixed([]byte)     {}
+func (c *poke) loading() bool    { return true }
+
+// TestCheckpointFinite has every kind of number of an agent's state go wrong. A
+// checkpoint of it is not written, as it would not be read.
+func TestCheckpointFinite(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(1, 1))
+	kinds := map[string]bool{}
+	for _, variant := range tinyVariants() {
+		good := marshal(t, agentAfter(t, variant.Params, 9))
+		numbers := &poke{at: -1}
+		whole := new(Agent)
+		if err := whole.UnmarshalBinary(good); err != nil {
+			t.Fatal(err)
+		}
+		whole.visit(numbers)
+		whole.visitStored(numbers)
+		tries := 40
+		if testing.Short() {
+			tries = 4
+		}
+		for range tries {
+			p := &poke{at: int(rng.Float64() * float64(numbers.n)), value: []float64{math.NaN(), math.Inf(1), math.Inf(-1)}[int(3*rng.Float64())]}
+			a := new(Agent)
+			if err := a.UnmarshalBinary(good); err != nil {
+				t.Fatal(err)
+			}
+			a.visit(p)
+			a.visitStored(p)
+			_, err := a.MarshalBinary()
+			numeric, ok := errors.AsType[*NumericError](err)
+			if !ok || numeric.Step != 9 {
+				t.Errorf("%s, number %d of %d is %v: saving it is error %v", variant.Name, p.at, numbers.n, p.value, err)
+				continue
+			}
+			kinds[numeric.Network] = true
+			err = new(Agent).UnmarshalBinary(a.encode(nil))
+			if err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint: "+numeric.Network) {
+				t.Errorf("%s, number %d of %d, in %s, is %v: loading it is error %v", variant.Name, p.at, numbers.n, numeric.Network, p.value, err)
+			}
+		}
+	}
+	t.Logf("%v", slices.Sorted(maps.Keys(kinds)))
 }
 
 func replaceLast(s, old, new []byte) []byte {

@@ -284,10 +284,8 @@ func (a *Agent) behave() ([]float64, error) {
 	if a.departures.behave != nil && a.departures.behave(a, action) {
 		return action, nil
 	}
-	for _, v := range action {
-		if v != v {
-			return nil, &NumericError{a.step, "policy", v}
-		}
+	if err := a.checkAction(action); err != nil {
+		return nil, err
 	}
 	explore(action, a.params.ActionNoise, a.curriculum.randomAction(a), a.exploration.Rand)
 	return action, nil
@@ -473,7 +471,8 @@ func (a *Agent) evaluation(env Env, o TrainOptions) error {
 // Reading: a rollout is at the goal where the reward is 0, in a maze closer than
 // 0.35; the authors' evaluation also counts a distance of 0.35 itself.
 //
-// The error is an [*EnvError] if the environment breaks its contract.
+// The error is an [*EnvError] if the environment breaks its contract, and a
+// [*NumericError] if the policy's action is not a number.
 func (a *Agent) Evaluate(env Env, rollouts int, seed uint64) (float64, error) {
 	return a.success(env, rollouts, newStream(seed, forEvaluation))
 }
@@ -486,7 +485,11 @@ func (a *Agent) success(env Env, rollouts int, rng stream) (float64, error) {
 			if problem := a.stateProblem(s); problem != "" {
 				return 0, &EnvError{a.step, fmt.Sprintf("%s after step %d of an evaluation's rollout", problem, t)}
 			}
-			s, _ = env.Step(a.act(s.Observation, s.Desired))
+			action := a.act(s.Observation, s.Desired)
+			if err := a.checkAction(action); err != nil {
+				return 0, err
+			}
+			s, _ = env.Step(action)
 		}
 		if problem := a.stateProblem(s); problem != "" {
 			return 0, &EnvError{a.step, problem + " at the end of an evaluation's rollout"}
