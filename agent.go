@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 )
 
@@ -68,6 +69,9 @@ func (a *Agent) enter(env, evaluation Env, o TrainOptions) error {
 	if o.EvalEvery < 1 || o.Rollouts < 1 {
 		return fmt.Errorf("qta: EvalEvery is %d and Rollouts is %d, allowed are 1 and above", o.EvalEvery, o.Rollouts)
 	}
+	if reflect.ValueOf(env).Comparable() && reflect.ValueOf(evaluation).Comparable() && env == evaluation {
+		return errors.New("qta: training and evaluation need two instances of the environment; in one an evaluation would break the running episode off")
+	}
 	if _, ok := env.(GoalSampler); !ok && a.params.Curriculum == "vds" {
 		return errors.New("qta: the curriculum vds needs an environment that is a GoalSampler")
 	}
@@ -75,7 +79,7 @@ func (a *Agent) enter(env, evaluation Env, o TrainOptions) error {
 	if err := a.reenter(); err != nil {
 		return err
 	}
-	a.reserve(o.Steps)
+	a.reserve()
 	return nil
 }
 
@@ -98,9 +102,8 @@ func (a *Agent) reenter() error {
 	return nil
 }
 
-// reserve allocates what training needs, for a budget of steps.
-func (a *Agent) reserve(steps int) {
-	a.replay.grow(steps)
+// reserve allocates what an update needs.
+func (a *Agent) reserve() {
 	b := &a.scratch.batch
 	if b.r != nil {
 		return

@@ -787,7 +787,6 @@ func BenchmarkCheckpoint(b *testing.B) {
 	a := newMazeAgent(b, Default(), 1)
 	rng := rand.New(rand.NewPCG(1, 1))
 	pair := func() []float64 { return []float64{rng.Float64(), rng.Float64()} }
-	a.reserve(steps)
 	for range steps {
 		a.replay.add(pair(), pair(), pair(), pair(), State{Observation: pair(), Achieved: pair()})
 	}

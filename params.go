@@ -323,7 +323,11 @@ func (p *Params) Set(name, text string) error {
 // base. A name that is unknown or given twice, a value of the wrong type or
 // out of range, and anything after the object are errors.
 func ReadParams(r io.Reader, base Params) (Params, error) {
-	d := json.NewDecoder(r)
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return base, fmt.Errorf("qta: parameters: %w", err)
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return base, errors.New("qta: parameters: want a JSON object, such as {\"Batch\": 256}")

@@ -15,7 +15,7 @@ type Survey struct {
 }
 
 // Survey asks the agent about points, each taken as a state and as a goal, and
-// draws samples of them as goals. start is an observation, and desired the
+// draws samples of them as goals; of no points there is neither. start is an observation, and desired the
 // environment's goal, which UncertaintyGoal may ask for. The environment must
 // be one whose observation is its achieved goal, as in a maze; otherwise Survey
 // panics. Chance comes from the seed and the step alone, and training is not
@@ -36,8 +36,11 @@ func (a *Agent) Survey(start, desired []float64, points [][]float64, samples int
 	if a.sizes.Observation != a.sizes.Goal {
 		panic(fmt.Sprintf("qta: Survey with observations of %d and goals of %d", a.sizes.Observation, a.sizes.Goal))
 	}
+	if len(points) == 0 {
+		return Survey{}
+	}
 	p := a.params
-	a.reserve(a.replay.n)
+	a.reserve()
 	rng := newStream(a.seed, forSurvey+purpose(a.step)<<8)
 	n := len(points)
 	s := Survey{make([]float64, n), make([]float64, n), make([]float64, n), make([]int, samples)}
