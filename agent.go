@@ -139,6 +139,11 @@ func (a *Agent) Seed() uint64 { return a.seed }
 // Steps returns the number of environment steps taken in training.
 func (a *Agent) Steps() int { return a.step }
 
+// Updating reports whether training was stopped among the updates that belong to
+// the latest step, of which there are many at an episode's end where
+// UpdatesPerEpisode says so. [Agent.Train] goes on with them.
+func (a *Agent) Updating() bool { return a.owed > 0 }
+
 // Evaluations returns the log: one entry per evaluation so far.
 func (a *Agent) Evaluations() []Evaluation { return slices.Clone(a.log) }
 

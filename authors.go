@@ -37,7 +37,7 @@ func (a *Agent) depart() {
 		a.departures.behave = (*Agent).behaveUniformly
 	}
 	if p.UpdatesPerEpisode > 0 {
-		a.burst = (*Agent).updateInBurst
+		a.burst = (*Agent).updatesInBurst
 	}
 }
 
@@ -54,7 +54,7 @@ func (u *pun) depart(p *Params) {
 
 // resume brings what was installed to where a loaded agent is.
 func (a *Agent) resume() {
-	a.updates = a.params.updatesUntil(a.step)
+	a.updates = a.params.updatesUntil(a.step) - a.owed
 	if a.perfect && a.decay != nil {
 		a.decay(a)
 	}

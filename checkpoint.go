@@ -31,7 +31,7 @@ import (
 
 const (
 	checkpointMagic   = "qta checkpoint\n\x00"
-	checkpointVersion = 3
+	checkpointVersion = 4
 	checkpointHeader  = len(checkpointMagic) + 8
 )
 
@@ -222,6 +222,9 @@ func (d *decoder) agent() (*Agent, error) {
 	if a.step != transitions {
 		return nil, fmt.Errorf("qta: checkpoint: step %d with %d transitions", a.step, transitions)
 	}
+	if a.owed > 0 && a.owed > a.updatesInBurst() {
+		return nil, fmt.Errorf("qta: checkpoint: %d updates to come at step %d", a.owed, a.step)
+	}
 	last := 0
 	for _, e := range a.log {
 		if e.Step <= last || e.Step > a.step || !(e.Success >= 0 && e.Success <= 1) {
@@ -272,6 +275,7 @@ func (a *Agent) visit(c coder) {
 		c.generator(s)
 	}
 	c.int(&a.step, math.MaxInt)
+	c.int(&a.owed, a.params.UpdatesPerEpisode)
 	c.float(&a.losses.critic)
 	c.float(&a.losses.head)
 	c.float(&a.losses.policy)

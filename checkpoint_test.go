@@ -393,7 +393,7 @@ func TestCheckpointRefusals(t *testing.T) {
 	// The format comes before the checksum, which another format may not have.
 	next := slices.Clone(data)
 	next[len(checkpointMagic)]++
-	if err := a.UnmarshalBinary(next); err == nil || err.Error() != "qta: checkpoint: format 4, this version reads format 3" {
+	if err := a.UnmarshalBinary(next); err == nil || err.Error() != "qta: checkpoint: format 5, this version reads format 4" {
 		t.Errorf("the next format: error %v", err)
 	}
 }

@@ -144,7 +144,7 @@ type Agent struct {
 type departures struct {
 	behave    func(a *Agent, action []float64) bool // before the policy acts; reports whether it has acted instead
 	update    func(a *Agent) error                  // in place of learn
-	burst     func(a *Agent) error                  // in place of learn after every step: at each episode's end
+	burst     func(a *Agent) int                    // in place of learn after every step: how often, at each episode's end
 	smooth    func(a *Agent, actions matrix)        // on the target policy's actions
 	predicted func(a *Agent, dst []float32, i int)  // in place of s' of transition i
 	mask      func(a *Agent, b *batch)              // on what a critic learns from
@@ -152,6 +152,7 @@ type departures struct {
 	remember  func(a *Agent, s *selection)          // after a choice of goal, to fill kept
 	kept      []int                                 // candidates beside those drawn
 
+	owed                  int // updates to come before the latest step is whole
 	updates               int // so far, where not all are alike
 	headBatch, actorBatch batch
 }
@@ -192,10 +193,10 @@ type Evaluation struct {
 
 // Train is the algorithm. It trains in env and evaluates in another instance
 // of the same environment, until the budget is spent, the task is solved, or
-// ctx is done, whose cause it returns. It stops between environment steps, so
-// that an agent can be saved and trained further to the same end as without
-// the interruption. Errors are a [*NumericError], an [*EnvError], or what a
-// function in o returned.
+// ctx is done, whose cause it returns. It stops between environment steps, or
+// between updates, so that an agent can be saved and trained further to the
+// same end as without the interruption. Errors are a [*NumericError], an
+// [*EnvError], or what a function in o returned.
 //
 // Reading: one update follows every environment step, after the first
 // LearningStarts. An episode runs to its horizon whatever goals it reaches.
@@ -203,12 +204,15 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 	if err := a.enter(env, evaluation, o); err != nil {
 		return err
 	}
-	for a.step < o.Steps && !(o.StopWhenSolved && a.SolvedAt() > 0) {
+	for a.owed > 0 || a.step < o.Steps && !(o.StopWhenSolved && a.SolvedAt() > 0) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err := a.trainStep(); err != nil {
 			return err
+		}
+		if a.owed > 0 {
+			continue
 		}
 		if a.step%o.EvalEvery == 0 {
 			if err := a.evaluation(evaluation, o); err != nil {
@@ -224,9 +228,14 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 	return nil
 }
 
-// trainStep takes one environment step and learns from the replay.
+// trainStep takes one environment step and learns from the replay. Where a step
+// is followed by many updates, each is a call of its own.
 func (a *Agent) trainStep() error {
 	p := &a.params
+	if a.owed > 0 {
+		a.owed--
+		return a.learn()
+	}
 	if a.step%p.Horizon == 0 {
 		if err := a.beginEpisode(); err != nil {
 			return err
@@ -312,7 +321,7 @@ func (a *Agent) endEpisode() error {
 		return err
 	}
 	if a.burst != nil {
-		return a.burst(a)
+		a.owed = a.burst(a)
 	}
 	return nil
 }
