@@ -8,10 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 )
 
@@ -27,7 +24,8 @@ import (
 //
 // The sizes at the beginning fix every length that follows but those of the
 // log and the replay, and a decoder compares with what is left of the input
-// before it allocates.
+// before it allocates. Magic, version and the checksum at the end are the same
+// in every format.
 
 const (
 	checkpointMagic   = "qta checkpoint\n\x00"
@@ -149,20 +147,39 @@ func (a *Agent) UnmarshalBinary(data []byte) error {
 // checkCheckpoint returns an error unless data is an undamaged checkpoint of
 // this format.
 func checkCheckpoint(data []byte) error {
-	if !bytes.HasPrefix(data, []byte(checkpointMagic)) {
-		return errors.New("qta: checkpoint: this is not a checkpoint")
-	}
-	if len(data) < checkpointHeader+sha256.Size {
-		return errors.New("qta: checkpoint: cut off")
-	}
-	if v := binary.LittleEndian.Uint64(data[len(checkpointMagic):]); v != checkpointVersion {
-		return fmt.Errorf("qta: checkpoint: format %d, this version reads format %d", v, checkpointVersion)
+	if err := checkBeginning(data); err != nil {
+		return fmt.Errorf("qta: checkpoint: %w", err)
 	}
 	body, sum := data[:len(data)-sha256.Size], data[len(data)-sha256.Size:]
 	if sha256.Sum256(body) != [sha256.Size]byte(sum) {
-		return errors.New("qta: checkpoint: damaged or cut off: its checksum is wrong")
+		return fmt.Errorf("qta: checkpoint: %w", errChecksum)
 	}
 	return nil
+}
+
+var errChecksum = errors.New("damaged or cut off: its checksum is wrong")
+
+// checkBeginning returns an error unless data begins as a checkpoint of this
+// format does, and may be one by its length. For another format it is a
+// [*formatError].
+func checkBeginning(data []byte) error {
+	if !bytes.HasPrefix(data, []byte(checkpointMagic)) {
+		return errors.New("this is not a checkpoint")
+	}
+	if len(data) < checkpointHeader+sha256.Size {
+		return errors.New("cut off")
+	}
+	if v := binary.LittleEndian.Uint64(data[len(checkpointMagic):]); v != checkpointVersion {
+		return &formatError{v}
+	}
+	return nil
+}
+
+// A formatError says that a checkpoint has another format.
+type formatError struct{ version uint64 }
+
+func (e *formatError) Error() string {
+	return fmt.Sprintf("format %d, this version reads format %d", e.version, checkpointVersion)
 }
 
 // agent decodes what follows the format version.
@@ -468,106 +485,6 @@ func (e *Evaluation) visit(c coder) {
 	c.float(&e.ActorLoss)
 	c.int(&e.GoalsSet, math.MaxInt)
 	c.int(&e.GoalsReached, e.GoalsSet)
-}
-
-// Previous is what [Agent.SaveFile] appends to the name of the checkpoint
-// before the newest.
-const Previous = ".previous"
-
-// SaveFile writes the agent's whole state to path, in such a way that at every
-// moment, whatever fails, path or path+[Previous] is a whole checkpoint once
-// there has been one: it is written beside the old one, synced, the old one is
-// renamed to path+[Previous], and the new one to path. An old one that is
-// damaged does not take the place of the one before it.
-func (a *Agent) SaveFile(path string) error {
-	data, err := a.MarshalBinary()
-	if err != nil {
-		return err
-	}
-	temporary := path + ".tmp"
-	if err := writeSynced(temporary, data); err != nil {
-		os.Remove(temporary)
-		return fmt.Errorf("qta: checkpoint not written: %w", err)
-	}
-	if undamaged(path) {
-		err = os.Rename(path, path+Previous)
-	}
-	if err == nil {
-		err = os.Rename(temporary, path)
-	}
-	if err != nil {
-		os.Remove(temporary)
-		return fmt.Errorf("qta: checkpoint not replaced: %w", err)
-	}
-	if directory, err := os.Open(filepath.Dir(path)); err == nil {
-		// Not every system can sync a directory; there the renames may be lost
-		// in a power failure, and an older whole checkpoint is found.
-		directory.Sync()
-		directory.Close()
-	}
-	return nil
-}
-
-// undamaged reports whether a file ends in the checksum of all before it.
-func undamaged(path string) bool {
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || info.Size() < sha256.Size {
-		return false
-	}
-	h := sha256.New()
-	if _, err := io.CopyN(h, f, info.Size()-sha256.Size); err != nil {
-		return false
-	}
-	sum, err := io.ReadAll(f)
-	return err == nil && bytes.Equal(sum, h.Sum(nil))
-}
-
-// writeSynced writes a file and waits until it is on the disk.
-func writeSynced(path string, data []byte) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Sync(), f.Close())
-}
-
-// LoadFile reads an agent that [Agent.SaveFile] wrote, to be used or to be
-// trained further. If the file at path is missing or damaged and the one before
-// it is whole, that one is loaded, and damage says what is wrong with the
-// newest. Without either, err says why, and wraps [fs.ErrNotExist] where
-// neither file exists.
-func LoadFile(path string) (a *Agent, damage, err error) {
-	a, damage = loadOne(path)
-	if damage == nil {
-		return a, nil, nil
-	}
-	a, err = loadOne(path + Previous)
-	switch {
-	case err == nil:
-		return a, damage, nil
-	case errors.Is(damage, fs.ErrNotExist) && !errors.Is(err, fs.ErrNotExist):
-		return nil, nil, err
-	default:
-		return nil, nil, damage
-	}
-}
-
-func loadOne(path string) (*Agent, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("qta: checkpoint: %w", err)
-	}
-	a := new(Agent)
-	if err := a.UnmarshalBinary(data); err != nil {
-		return nil, fmt.Errorf("%w (%s)", err, path)
-	}
-	return a, nil
 }
 
 // WriteWeights writes the online networks as JSON, to compare with other

@@ -702,6 +702,96 @@ func TestLoadFile(t *testing.T) {
 					t.Errorf("%s: the one before the next, of step %d, is lost: %v", what, test.steps, err)
 				}
 			}
+			aside, err := os.ReadFile(path + Damaged)
+			if whole := test.newest == "newer" || test.newest == "missing"; whole != errors.Is(err, fs.ErrNotExist) || !whole && !bytes.Equal(aside, contents[test.newest]) {
+				t.Errorf("%s: kept aside are %d bytes, error %v", what, len(aside), err)
+			}
+		}
+	}
+}
+
+// TestForeignFile has in the checkpoint's place what is no damaged checkpoint:
+// one of another format, or what cannot be read. No other is loaded in its
+// place, and nothing is moved or written over.
+func TestForeignFile(t *testing.T) {
+	older, newer, next := agentAfter(t, leastParams(), 5), agentAfter(t, leastParams(), 8), agentAfter(t, leastParams(), 11)
+	foreign := marshal(t, newer)
+	foreign[len(checkpointMagic)]++
+	sum := sha256.Sum256(foreign[:len(foreign)-sha256.Size])
+	copy(foreign[len(foreign)-sha256.Size:], sum[:])
+	write := func(data []byte) func(path string) error {
+		return func(path string) error { return os.WriteFile(path, data, 0o666) }
+	}
+	for _, test := range []struct {
+		name string
+		make func(path string) error
+		want string
+	}{
+		{"another format", write(foreign), "format 5, this version reads format 4"},
+		{"a directory", func(path string) error { return os.Mkdir(path, 0o777) }, "not a regular file"},
+		{"a link around", func(path string) error { return os.Symlink(filepath.Base(path), path) }, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "agent")
+			if err := older.SaveFile(path + Previous); err != nil {
+				t.Fatal(err)
+			}
+			if err := test.make(path); err != nil {
+				t.Skip(err)
+			}
+			look := func() (names []string) {
+				entries, err := os.ReadDir(dir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, e := range entries {
+					data, _ := os.ReadFile(filepath.Join(dir, e.Name()))
+					names = append(names, fmt.Sprint(e.Name(), e.Type(), sha256.Sum256(data)))
+				}
+				return names
+			}
+			before := look()
+			if a, damage, err := LoadFile(path); a != nil || damage != nil || err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint: ") || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), path) {
+				t.Errorf("loading: agent %v, damage %v, error %v, want %q and the file", a != nil, damage, err, test.want)
+			}
+			if err := next.SaveFile(path); err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint not replaced: ") || !strings.Contains(err.Error(), path) {
+				t.Errorf("saving: error %v", err)
+			}
+			if diff := cmp.Diff(before, look()); diff != "" {
+				t.Errorf("files (-before +after):\n%s", diff)
+			}
+			if test.want != "" && os.Rename(path, path+Previous) == nil {
+				if _, _, err := LoadFile(path); err == nil || !strings.Contains(err.Error(), test.want) {
+					t.Errorf("as the one before: error %v, want %q", err, test.want)
+				}
+			}
+		})
+	}
+	// One bit of the format's number is damage: the checksum says so.
+	path := filepath.Join(t.TempDir(), "agent")
+	flipped := marshal(t, newer)
+	flipped[len(checkpointMagic)+1]++
+	if err := errors.Join(older.SaveFile(path+Previous), os.WriteFile(path, flipped, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	if a, damage, err := LoadFile(path); err != nil || damage == nil || a.Steps() != 5 {
+		t.Errorf("a flipped format: damage %v, error %v", damage, err)
+	}
+}
+
+// TestLargeFile has large sparse files: they are refused without taking their
+// memory, and the larger one, which does not begin as a checkpoint does, without
+// reading it.
+func TestLargeFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "agent")
+	for size, begin := range map[int64][]byte{20 << 30: nil, 100 << 20: marshal(t, agentAfter(t, leastParams(), 5))} {
+		if err := errors.Join(os.WriteFile(path, begin, 0o666), os.Truncate(path, size)); err != nil {
+			t.Skip(err)
+		}
+		var err error
+		if got := allocated(func() { _, _, err = LoadFile(path) }); err == nil || got > 1<<20 {
+			t.Errorf("of %d bytes %d are allocated, error %v", size, got, err)
 		}
 	}
 }
