@@ -69,7 +69,7 @@ func namedParams(name string) (qta.Params, string, error) {
 	}
 	data, err := files.Read(name, maxInput)
 	if err != nil {
-		return qta.Params{}, "", words.BadInput("-params %s: %v; want a JSON object such as {\"Batch\": 256}", name, err)
+		return qta.Params{}, "", words.BadFile(err, "-params %s: %w; want a JSON object such as {\"Batch\": 256}", name, err)
 	}
 	p, err := qta.ReadParams(bytes.NewReader(data), qta.Default())
 	if err != nil {

@@ -110,7 +110,7 @@ func sweepCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 		planned[i] = rundir.Cell{Name: cells[i].name, Flags: cells[i].flags()}
 	}
 	if err := rundir.WriteCells(f.out, stem(file), planned); err != nil {
-		return words.BadInput("%w", err)
+		return words.BadFile(err, "%w", err)
 	}
 	if f.index >= 0 {
 		return trainCommand(ctx, cells[f.index].arguments(), stdout, stderr)
@@ -146,7 +146,7 @@ const (
 func readSweepFile(path, out string) ([]cell, error) {
 	data, err := files.Read(path, maxSweep)
 	if err != nil {
-		return nil, words.BadInput("sweep file %s: %v", path, err)
+		return nil, words.BadFile(err, "sweep file %s: %w", path, err)
 	}
 	cells, err := parseSweep(string(data), out)
 	if err != nil {
