@@ -520,7 +520,15 @@ func allocated(f func()) uint64 {
 // costs in headers.
 func decodingAllocates(n int) uint64 { return uint64(4*n + 1<<20) }
 
-// FuzzCheckpoint decodes arbitrary bytes under a valid checksum.
+// quick reports whether some steps of training with these parameters take
+// milliseconds.
+func quick(p Params) bool {
+	largest := max(p.Batch, p.Candidates, p.CandidatesKept, p.Horizon, p.NormalizerDraws, 10*p.UncertaintyActions, 10*p.EnsembleActions, 10*p.UpdatesPerEpisode)
+	return largest <= 200 && p.HiddenSize*p.HiddenLayers*p.Critics <= 100
+}
+
+// FuzzCheckpoint decodes arbitrary bytes under a valid checksum, and uses and
+// trains what they are.
 func FuzzCheckpoint(f *testing.F) {
 	for _, variant := range tinyVariants() {
 		for _, steps := range []int{0, 9} {
@@ -556,6 +564,14 @@ func FuzzCheckpoint(f *testing.F) {
 		}
 		sameState(t, "decoded again", again, b)
 		a.Act(a.observation, a.goal)
+		if m := mustMaze(t, "1U5"); a.sizes == m.Env().Sizes() && quick(a.params) {
+			start, goal := m.Start(), m.Goal()
+			a.Survey(start[:], goal[:], [][]float64{start[:], goal[:]}, 3)
+			err := a.Train(t.Context(), m.Env(), m.Env(), TrainOptions{Steps: a.step + 3, EvalEvery: 2, Rollouts: 1})
+			if err != nil && !strings.HasPrefix(err.Error(), "qta: ") {
+				t.Errorf("error %q", err)
+			}
+		}
 	})
 }
 

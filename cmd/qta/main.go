@@ -22,6 +22,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -41,7 +42,10 @@ const (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// What guard cannot catch, a panic in another goroutine or a lack of memory,
+	// would end with code 2, that of bad input; so it ends by a signal.
+	debug.SetTraceback("crash")
+	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
 	context.AfterFunc(ctx, stop) // a second signal then has its usual effect and ends the process at once
 	if os.Getenv(stopAtEOF) != "" {
 		os.Unsetenv(stopAtEOF)
@@ -52,51 +56,98 @@ func main() {
 			end(errors.New("the sweep has ended"))
 		}()
 	}
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(guard(os.Stderr, func() int { return run(ctx, os.Args[1:], os.Stdout, os.Stderr) }))
+}
+
+// guard makes of a panic an exit code.
+func guard(stderr io.Writer, f func() int) (code int) {
+	defer func() {
+		if r := recover(); r != nil {
+			fmt.Fprintf(stderr, "qta: a mistake in this program: %s\n\n%s", words.Plain(fmt.Sprint(r)), debug.Stack())
+			code = exitFailure
+		}
+	}()
+	return f()
 }
 
 // run executes the command that args spell and returns the exit code. What
-// went wrong is one line on stderr.
+// went wrong is one line on stderr. A run that can no longer say what it does
+// stops and saves itself.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	out := &output{Writer: stdout, failed: stop}
+	err := execute(ctx, args, out, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		printHelp(out)
+		err = nil
+	}
+	switch {
+	case errors.Is(err, errUnfinished):
+		if out.err != nil {
+			fmt.Fprintf(stderr, "qta: %s; all that was running is saved, and the same command goes on\n", words.Bare(out.err))
+		}
+		return exitUnfinished
+	case out.err != nil && (err == nil || errors.Is(err, errors.Unwrap(out.err))):
+		err = out.err
+		if errors.Is(err, syscall.EPIPE) {
+			return exitFailure // who reads no further knows it
+		}
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "qta: %s\n", words.Bare(err))
+	}
+	return exitCode(err)
+}
+
+// An output is standard output, whose first failure is kept.
+type output struct {
+	io.Writer
+	failed func(error)
+	err    error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	if err != nil && o.err == nil {
+		o.err = fmt.Errorf("standard output cannot be written: %w", words.Cause(err))
+		o.failed(o.err)
+	}
+	return n, err
+}
+
+// execute executes the command that args spell.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	name := "train"
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		name, args = args[0], args[1:]
 	}
-	var err error
 	switch name {
 	case "train":
-		err = trainCommand(ctx, args, stdout, stderr)
+		return trainCommand(ctx, args, stdout, stderr)
 	case "params":
-		err = paramsCommand(args, stdout)
+		return paramsCommand(args, stdout)
 	case "maze":
-		err = mazeCommand(args, stdout)
+		return mazeCommand(args, stdout)
 	case "figure5":
-		err = figure5Command(ctx, args, stdout, stderr)
+		return figure5Command(ctx, args, stdout, stderr)
 	case "sweep":
-		err = sweepCommand(ctx, args, stdout, stderr)
+		return sweepCommand(ctx, args, stdout, stderr)
 	case "status":
-		err = statusCommand(args, stdout)
+		return statusCommand(args, stdout)
 	case "report":
-		err = reportCommand(args, stdout)
+		return reportCommand(args, stdout)
 	case "eval":
-		err = evalCommand(args, stdout, stderr)
+		return evalCommand(args, stdout, stderr)
 	case "check":
-		err = checkCommand(args, stdout)
+		return checkCommand(args, stdout)
 	case "help":
-		if err = noMore("help", args); err == nil {
-			err = flag.ErrHelp
+		if err := noMore("help", args); err != nil {
+			return err
 		}
-	default:
-		err = words.BadInput("unknown command %q; the commands are train, params, maze, eval, figure5, sweep, status, report, check and help", name)
+		return flag.ErrHelp
 	}
-	if errors.Is(err, flag.ErrHelp) {
-		printHelp(stdout)
-		return exitDone
-	}
-	if err != nil && !errors.Is(err, errUnfinished) {
-		fmt.Fprintf(stderr, "qta: %s\n", words.Bare(err))
-	}
-	return exitCode(err)
+	return words.BadInput("unknown command %q; the commands are train, params, maze, eval, figure5, sweep, status, report, check and help", name)
 }
 
 // errUnfinished is returned for a run that was stopped and has been saved.

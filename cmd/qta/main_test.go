@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -22,6 +23,10 @@ import (
 // send signals.
 func TestMain(m *testing.M) {
 	if os.Getenv("QTA_TEST_COMMAND") != "" {
+		if os.Getenv("QTA_TEST_PANIC") != "" {
+			time.AfterFunc(100*time.Millisecond, func() { panic("elsewhere") })
+		}
+		limitFiles(os.Getenv("QTA_TEST_FILE_SIZE"))
 		main()
 	}
 	os.Exit(m.Run())

@@ -52,6 +52,9 @@ func newPrinter(w io.Writer, steps, step int) *printer {
 }
 
 func isTerminal(w io.Writer) bool {
+	if o, ok := w.(*output); ok {
+		w = o.Writer
+	}
 	f, ok := w.(*os.File)
 	if !ok {
 		return false
