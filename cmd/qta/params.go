@@ -51,9 +51,8 @@ func findParams(name string, set []string) (qta.Params, string, error) {
 		if err := p.Set(field, value); err != nil {
 			return p, label, words.BadInput("-set %s: %s", s, words.Bare(err))
 		}
-		label += "-" + s
 	}
-	return p, label, nil
+	return p, strings.Join(append([]string{label}, set...), "-"), nil
 }
 
 func namedParams(name string) (qta.Params, string, error) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -113,13 +114,23 @@ func sweepCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 		return words.BadFile(err, "%w", err)
 	}
 	if f.index >= 0 {
-		return trainCommand(ctx, cells[f.index].arguments(), stdout, stderr)
+		return trainCell(ctx, f.index, &cells[f.index], stdout, stderr)
 	}
 	s := &sweep{
 		cells: cells, state: make([]progress, len(cells)), later: make([]time.Time, len(cells)), children: map[int]*child{},
 		jobs: f.jobs, out: f.out, stdout: stdout, begin: time.Now(), live: isTerminal(stdout),
 	}
 	return s.run(ctx)
+}
+
+// trainCell trains cell i in this process. That another has it is no failure.
+func trainCell(ctx context.Context, i int, c *cell, stdout, stderr io.Writer) error {
+	err := trainCommand(ctx, c.arguments(), stdout, stderr)
+	if _, used := errors.AsType[rundir.UseError](err); used {
+		fmt.Fprintf(stdout, "%d %s: another process is working on it; the same command looks again\n", i, c.name)
+		return errUnfinished
+	}
+	return err
 }
 
 // arguments returns what trains the cell. Of a flag given twice the later
@@ -184,6 +195,13 @@ func parseSweep(text, out string) ([]cell, error) {
 		lineOf[c.name] = number
 		cells = append(cells, c)
 	}
+	for _, c := range cells {
+		for outer := filepath.Dir(c.name); outer != "."; outer = filepath.Dir(outer) {
+			if line := lineOf[outer]; line > 0 {
+				return nil, fmt.Errorf("line %d: its directory %s lies within %s, that of line %d; change one of them with -out", c.line, c.name, outer, line)
+			}
+		}
+	}
 	if len(cells) == 0 {
 		return nil, fmt.Errorf("line %d: there is no cell; want the flags of a run on each line, such as -maze 1U5 -seed 1", max(number, 1))
 	}
@@ -209,6 +227,11 @@ func newCell(flags []string, out string) (cell, error) {
 		name = filepath.Clean(f.out)
 		if !filepath.IsLocal(name) || name == "." || strings.ContainsAny(name, "\t\r\n") {
 			return cell{}, words.BadInput("-out %q: want a directory within the sweep's, which the -out of qta sweep names", f.out)
+		}
+	}
+	for element := range strings.SplitSeq(filepath.ToSlash(name), "/") {
+		if strings.HasPrefix(element, ".") {
+			return cell{}, words.BadInput("the directory %s is hidden: neither status nor report look into it; name another one with -out", name)
 		}
 	}
 	return cell{words: flags, name: name, dir: filepath.Join(out, name), run: id, limits: rundir.Limits{Steps: f.steps, Stop: f.stop}}, nil

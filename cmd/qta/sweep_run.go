@@ -180,8 +180,8 @@ func (s *sweep) end(ctx context.Context, i int) {
 	case code == exitUnfinished:
 		s.state[i] = unfinished
 		s.sayOf(i, "stopped and saved")
-	case code == exitFailure && rundir.InUse(s.cells[i].dir):
-		s.state[i], s.later[i] = waiting, time.Now().Add(time.Second)
+	case code == exitFailure && message == "qta: "+words.Bare(rundir.UseError{Dir: s.cells[i].dir}):
+		s.state[i] = waiting // another has been faster, and may have done the run by now
 	case code < 0 && ctx.Err() != nil:
 		s.state[i] = unfinished
 		s.sayOf(i, "ended without saving (%v)", c.command.ProcessState)

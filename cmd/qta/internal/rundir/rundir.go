@@ -101,7 +101,9 @@ func ours(dir string, entries []os.DirEntry) error {
 			stranger = e.Name()
 		}
 	}
-	if stranger != "" {
+	// Another process may have begun a run since entries was read: its record
+	// comes before all else.
+	if stranger != "" && !files.Exists(filepath.Join(dir, RecordFile)) {
 		return words.BadInput("directory %s holds %s and no %s; name an empty or a new one with -out", dir, stranger, RecordFile)
 	}
 	return nil
@@ -125,7 +127,7 @@ func Lock(dir string) (unlock func(), err error) {
 		time.Sleep(2 * time.Millisecond)
 	}
 	if taken {
-		err = fmt.Errorf("another process is using %s", dir)
+		err = UseError{dir}
 	} else if err != nil {
 		err = fmt.Errorf("%s cannot be locked: %w", path, err)
 	}
@@ -135,6 +137,11 @@ func Lock(dir string) (unlock func(), err error) {
 	}
 	return func() { f.Close() }, nil
 }
+
+// A UseError says that another process holds the lock of a run directory.
+type UseError struct{ Dir string }
+
+func (e UseError) Error() string { return "another process is using " + e.Dir }
 
 // InUse reports whether a process holds the lock of a run directory, as far
 // as CanSeeUse.
