@@ -63,7 +63,7 @@ func reportCommand(args []string, stdout io.Writer) error {
 		return nil // what follows would stand behind the page
 	}
 	_, err = fmt.Fprintf(stdout, "%s in %s; %s left out. The report is %s.\n",
-		words.Count(len(r.Runs), "run"), strings.Join(dirs, ", "), words.Count(len(r.Skipped), "file"), f.out)
+		words.Count(len(r.Runs), "run"), words.Plain(strings.Join(dirs, ", ")), words.Count(len(r.Skipped), "file"), f.out)
 	return err
 }
 

@@ -16,6 +16,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"qta/cmd/qta/internal/words"
 )
@@ -220,10 +222,26 @@ func replace(path string, data []byte, durable bool, create func() (*os.File, er
 	return nil
 }
 
-// CSV returns rows as CSV.
+// CSV returns rows as CSV. A text that a spreadsheet would take for a formula is
+// marked as a text, by the apostrophe that spreadsheets have for it.
 func CSV(rows [][]string) []byte {
 	var b bytes.Buffer
-	csv.NewWriter(&b).WriteAll(rows) // a bytes.Buffer does not fail
+	w := csv.NewWriter(&b)
+	var plain []string
+	for _, row := range rows {
+		plain = plain[:0]
+		for _, text := range row {
+			text = words.Plain(text)
+			if text != "" && strings.ContainsRune("=+-@", rune(text[0])) {
+				if _, err := strconv.ParseFloat(text, 64); err != nil {
+					text = "'" + text
+				}
+			}
+			plain = append(plain, text)
+		}
+		w.Write(plain) // a bytes.Buffer does not fail
+	}
+	w.Flush()
 	return b.Bytes()
 }
 
