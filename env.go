@@ -27,10 +27,10 @@ type Env interface {
 	// nothing of earlier episodes reaches it.
 	Reset(rng *rand.Rand) State
 
-	// Step acts for one time step. The components of action are in [-1, 1];
-	// Step neither changes the slice nor keeps it. Desired stays the same
-	// throughout the episode. The reward is Reward(Achieved, Desired) of the
-	// returned state.
+	// Step acts for one time step. The components of action are in [-1, 1], and
+	// some action has an effect; Step neither changes the slice nor keeps it.
+	// Desired stays the same throughout the episode. The reward is
+	// Reward(Achieved, Desired) of the returned state.
 	Step(action []float64) (State, float64)
 
 	// Reward is 0 where achieved reaches desired and -1 elsewhere; a goal
@@ -43,9 +43,9 @@ type Env interface {
 // returns nil if it finds nothing. It plays a few episodes of horizon steps
 // with random actions, some of them twice with equal generators, and checks
 // every sentence of [Env]: lengths, finite numbers, rewards, constancy of the
-// goal, and that nothing but the generator and the actions decides what
-// happens. An environment that panics, panics here too. CheckEnv panics if
-// horizon is less than 1.
+// goal, that nothing but the generator and the actions decides what happens, and
+// that the actions do have a part in it. An environment that panics, panics here
+// too. CheckEnv panics if horizon is less than 1.
 func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 	if horizon < 1 {
 		panic("qta: CheckEnv needs a horizon of at least 1")
@@ -88,7 +88,28 @@ func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 			return err
 		}
 	}
-	return nil
+	return checkActions(env, sizes, horizon, rng)
+}
+
+// checkActions plays pairs of episodes with equal generators and other actions,
+// until one differs.
+func checkActions(env Env, sizes Sizes, horizon int, rng *rand.Rand) error {
+	const pairs = 20
+	for range pairs {
+		seed := rng.Uint64()
+		var both [2][]checkedStep
+		for i := range both {
+			steps, err := checkEpisode(env, sizes, seed, randomActions(horizon, sizes.Action, rng), true, false)
+			if err != nil {
+				return err
+			}
+			both[i] = steps
+		}
+		if firstDifference(both[0], both[1]) != "" {
+			return nil
+		}
+	}
+	return fmt.Errorf("qta: environment: actions have no effect: %d pairs of episodes with equal generators and different actions are alike", pairs)
 }
 
 // checkedStep is a copy of what one step returned.
