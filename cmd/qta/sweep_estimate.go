@@ -39,13 +39,13 @@ func arithmetic(p qta.Params, sizes qta.Sizes, steps int) (update, all float64) 
 		all *= float64(p.UpdatesPerEpisode) / float64(p.Horizon)
 	}
 	switch p.Curriculum {
-	case "qta":
+	case qta.CurriculumQTA:
 		candidates, actions := min(float64(p.Candidates+p.CandidatesKept), float64(steps)/2), float64(p.UncertaintyActions)
-		if p.Uncertainty == "bootstrap" || p.Uncertainty == "ensemble" {
+		if p.Uncertainty == qta.UncertaintyBootstrap || p.Uncertainty == qta.UncertaintyEnsemble {
 			actions = float64(p.EnsembleActions)
 		}
 		all += candidates * actions * critics * w / stepsPerGoal
-	case "vds": // policy, target, and a value function forward and backward
+	case qta.CurriculumVDS: // policy, target, and a value function forward and backward
 		all += vdsRows * 5 * w / float64(p.Horizon)
 	}
 	return 2 * update, 2 * all // a multiplication and an addition each

@@ -33,7 +33,7 @@ func WriteLog(dir string, p qta.Params, evaluations []qta.Evaluation, durable bo
 
 func logText(p qta.Params, evaluations []qta.Evaluation) []byte {
 	distance := "cell^2"
-	if p.HeadLoss == "norm" {
+	if p.HeadLoss == qta.HeadLossNorm {
 		distance = "cell"
 	}
 	header := logColumns + "critic_loss[reward^2],predictive_loss[" + distance + "],actor_loss[reward],goals_set[count],goals_reached[count]," + rolloutColumns
