@@ -174,6 +174,7 @@ func twinValuesFromStart(a *Agent, candidates []int) []float64 {
 // The cutoff adapts as a naive replay of the rules has it, with values that are
 // drawn anew and outcomes that come in spells.
 func TestCutoffAdapts(t *testing.T) {
+	t.Parallel()
 	p := tinyPreset(Default())
 	p.Curriculum, p.Discount, p.Horizon = "mega", 0.9, 10
 	a, _ := walked(t, p, 40)

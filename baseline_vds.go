@@ -232,13 +232,13 @@ func VDS() Params {
 }
 
 // updatesUntil returns how many updates there are in a run's first environment
-// steps: one for each after LearningStarts, or UpdatesPerEpisode for each
-// episode that ends after it.
+// steps: UpdatesPerStep for each after LearningStarts, or UpdatesPerEpisode for
+// each episode that ends after it.
 func (p *Params) updatesUntil(step int) int {
 	if p.UpdatesPerEpisode > 0 {
 		return max(0, step/p.Horizon-p.LearningStarts/p.Horizon) * p.UpdatesPerEpisode
 	}
-	return max(0, step-p.LearningStarts)
+	return max(0, step-p.LearningStarts) * p.UpdatesPerStep
 }
 
 // updateInBurst does all updates of an episode at its end.

@@ -162,7 +162,8 @@ type departures struct {
 	remember  func(a *Agent, s *selection)          // after a choice of goal, to fill kept
 	kept      []int                                 // candidates beside those drawn
 
-	updates               int // so far, where not all are alike
+	again                 func(a *Agent) error // the update that is done more than once
+	updates               int                  // so far, where not all are alike
 	headBatch, actorBatch batch
 }
 

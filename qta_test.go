@@ -32,6 +32,7 @@ func trainWith(t testing.TB, p Params, w *workers, steps, evalEvery int) *Agent 
 // The same seed gives the same state, to the byte, with every kernel and any
 // number of threads. The batch is large enough for products to be divided.
 func TestSameBytes(t *testing.T) {
+	t.Parallel()
 	bursts := VDS()
 	bursts.Curriculum = "random" // its own networks would take long
 	for _, preset := range []Preset{{"default", Default()}, {"authors", Authors()}, {"mega", MEGA()}, {"vds without its curriculum", bursts}} {
@@ -62,6 +63,7 @@ func TestSameBytes(t *testing.T) {
 // How often one evaluates changes nothing: neither the networks nor the rows
 // of the log that both runs have.
 func TestEvaluationsDoNotMatter(t *testing.T) {
+	t.Parallel()
 	for _, preset := range []Preset{{"default", Default()}, {"paper", Paper()}, {"small", Small()}} {
 		t.Run(preset.Name, func(t *testing.T) {
 			if testing.Short() && preset.Name != "default" {
@@ -88,6 +90,7 @@ func TestEvaluationsDoNotMatter(t *testing.T) {
 // Interrupted at any step and trained on in a new environment, an agent ends in
 // the same state as without.
 func TestTrainInterrupted(t *testing.T) {
+	t.Parallel()
 	stop := errors.New("stop")
 	presets := Presets()
 	if testing.Short() {

@@ -24,6 +24,7 @@ func surveyPoints(m *Maze) [][]float64 {
 // TestSurveyChangesNothing trains with a survey and questions after every step,
 // and without.
 func TestSurveyChangesNothing(t *testing.T) {
+	t.Parallel()
 	for i, variant := range tinyVariants() {
 		t.Run(variant.Name, func(t *testing.T) {
 			if testing.Short() && i%4 != 0 {

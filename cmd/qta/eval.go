@@ -19,7 +19,7 @@ type evalFlags struct {
 
 func (f *evalFlags) flagSet() *flag.FlagSet {
 	*f = evalFlags{rollouts: 100, seed: 1, format: "text"}
-	flags := newFlagSet("qta eval")
+	flags := newFlagSet("eval")
 	wholeNumber(flags, &f.rollouts, "rollouts", 1, 1_000_000, "`N` rollouts to evaluate (100)")
 	seedNumber(flags, &f.seed, "`N` seed of the starts and goals (1)")
 	flags.Func("format", "`FORMAT` text, or csv for a table (text)", func(s string) error {
@@ -42,7 +42,7 @@ func evalCommand(args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	r, a, err := agentOf(dir, stderr)
+	r, a, err := openRun(dir, stderr)
 	if err != nil {
 		return err
 	}
@@ -65,8 +65,9 @@ func evalCommand(args []string, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// agentOf reads the record and the agent of a run directory.
-func agentOf(dir string, stderr io.Writer) (*rundir.Record, *qta.Agent, error) {
+// openRun reads the record and the agent of a run directory, which has to have
+// both.
+func openRun(dir string, stderr io.Writer) (*rundir.Record, *qta.Agent, error) {
 	r, err := rundir.NeedRecord(dir)
 	if err != nil {
 		return nil, nil, err

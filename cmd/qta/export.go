@@ -14,7 +14,7 @@ type exportFlags struct{ file string }
 
 func (f *exportFlags) flagSet() *flag.FlagSet {
 	*f = exportFlags{file: "agent.safetensors"}
-	flags := newFlagSet("qta export")
+	flags := newFlagSet("export")
 	flags.StringVar(&f.file, "o", f.file, "`FILE` the safetensors file (agent.safetensors)")
 	return flags
 }
@@ -29,7 +29,7 @@ func exportCommand(args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, a, err := agentOf(dir, stderr)
+	_, a, err := openRun(dir, stderr)
 	if err != nil {
 		return err
 	}

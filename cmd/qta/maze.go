@@ -17,7 +17,7 @@ type mazeFlags struct{ file string }
 
 func (f *mazeFlags) flagSet() *flag.FlagSet {
 	*f = mazeFlags{}
-	flags := newFlagSet("qta maze")
+	flags := newFlagSet("maze")
 	flags.StringVar(&f.file, "o", f.file, "`FILE` an SVG file to draw the maze to")
 	return flags
 }
@@ -38,7 +38,7 @@ func mazeCommand(args []string, w io.Writer) error {
 	}
 	if f.file != "" {
 		if err := files.Write(f.file, draw.Maze(m, name).File(), false); err != nil {
-			return words.BadInput("%w", err)
+			return err
 		}
 	}
 	free := strings.Count(m.String(), ".") + 2 // S and G

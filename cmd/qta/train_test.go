@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -18,8 +19,10 @@ import (
 	"qta"
 	"qta/cmd/qta/internal/figure5"
 	"qta/cmd/qta/internal/files"
+	"qta/cmd/qta/internal/film"
 	"qta/cmd/qta/internal/roomtest"
 	"qta/cmd/qta/internal/rundir"
+	"qta/cmd/qta/internal/terminal"
 )
 
 // tiny are the flags of a run that takes milliseconds and is interrupted
@@ -364,8 +367,8 @@ func TestNumbersGoneWrong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out bytes.Buffer
-	s := &session{dir: ".", agent: a, figure5: figure5.New(m, p, 1000), printer: newPrinter(&out, 100, 0), savedStep: -1, record: rundir.NewRecord(
+	view := terminal.NewRun(terminal.New(io.Discard), terminal.Plan{Steps: 100}, 0, time.Now())
+	s := &session{dir: ".", agent: a, figure5: figure5.New(m, p, 1000), film: film.New(m, p, 1000), view: view, savedStep: -1, record: rundir.NewRecord(
 		rundir.NewIdentity(name, m, "small", p, 1, 1000), rundir.Limits{Steps: 100, Stop: "never"}, 1)}
 	if err := s.open(20); err != nil {
 		t.Fatal(err)
@@ -424,30 +427,6 @@ func TestCadence(t *testing.T) {
 	}
 	if share := float64(spent) / float64(now.Sub(start)); share > 0.0101 || share < 0.005 {
 		t.Errorf("%.4f of the time was spent, want at most 0.01", share)
-	}
-}
-
-func TestPrinter(t *testing.T) {
-	var out bytes.Buffer
-	p := newPrinter(&out, 1000, 0)
-	if p.live {
-		t.Error("a buffer was taken for a terminal")
-	}
-	p.live = true
-	p.stepped(1, p.lastTime.Add(refresh/2))
-	if out.Len() > 0 {
-		t.Errorf("a live line too early: %q", out.String())
-	}
-	p.stepped(100, p.lastTime.Add(2*time.Second))
-	line := "     100 of 1000 steps, 50 steps/s, at most 18s left"
-	p.evaluated(qta.Evaluation{Step: 100, Success: 0.25, CriticLoss: 1.5}, 50)
-	p.say("end")
-	want := line + "\r" + strings.Repeat(" ", len(line)) + "\r" +
-		"    step  success  critic loss  predictive loss  actor loss  steps/s\n" +
-		"     100     0.25          1.5                0           0       50\n" +
-		"end\n"
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/exp/stats"
+
 	"qta"
 	"qta/cmd/qta/internal/files"
 	"qta/cmd/qta/internal/rundir"
@@ -76,8 +78,9 @@ func New(m *qta.Maze, p qta.Params, every int) *Figure {
 	return f
 }
 
-// Take adds a snapshot of an agent.
-func (f *Figure) Take(a *qta.Agent) {
+// Take adds a snapshot of an agent, and returns the mean uncertainty over the
+// points.
+func (f *Figure) Take(a *qta.Agent) (uncertainty float64) {
 	f.ForgetAfter(a.Steps() - 1)
 	start, goal := f.Maze.Start(), f.Maze.Goal()
 	survey := a.Survey(start[:], goal[:], f.points, f.points, sampledGoals)
@@ -93,6 +96,7 @@ func (f *Figure) Take(a *qta.Agent) {
 	f.Snapshots = append(f.Snapshots, s)
 	f.thin()
 	f.unsaved = true
+	return stats.Mean(survey.Deviation)
 }
 
 func (f *Figure) blank() Snapshot {

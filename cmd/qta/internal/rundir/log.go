@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,11 +33,7 @@ func WriteLog(dir string, p qta.Params, evaluations []qta.Evaluation, durable bo
 }
 
 func logText(p qta.Params, evaluations []qta.Evaluation) []byte {
-	distance := "cell^2"
-	if p.HeadLoss == qta.HeadLossNorm {
-		distance = "cell"
-	}
-	header := logColumns + "critic_loss[reward^2],predictive_loss[" + distance + "],actor_loss[reward],goals_set[count],goals_reached[count]," + rolloutColumns
+	header := logColumns + "critic_loss[reward^2],predictive_loss[" + LossUnit(p) + "],actor_loss[reward],goals_set[count],goals_reached[count]," + rolloutColumns
 	rows := [][]string{strings.Split(header, ",")}
 	for _, e := range evaluations {
 		row := []string{strconv.Itoa(e.Step), number(e.Success), number(e.CriticLoss), number(e.PredictiveLoss), number(e.ActorLoss),
@@ -44,6 +41,14 @@ func logText(p qta.Params, evaluations []qta.Evaluation) []byte {
 		rows = append(rows, append(row, rolloutRow(e)...))
 	}
 	return files.CSV(rows)
+}
+
+// LossUnit returns the unit of the predictive loss.
+func LossUnit(p qta.Params) string {
+	if p.HeadLoss == qta.HeadLossNorm {
+		return "cell"
+	}
+	return "cell^2"
 }
 
 // rolloutColumns are what is told of an evaluation's rollouts beside success.
@@ -154,6 +159,29 @@ func (t Timing) Add(step int, seconds, rate float64) error {
 		return fmt.Errorf("%s cannot be written: %w", t.f.Name(), words.Cause(err))
 	}
 	return nil
+}
+
+// maxTail bounds the timing.csv that a sweep's table is read from, each second.
+const maxTail = 1 << 20
+
+// LastTiming returns the last row of timing.csv of a directory: a step, and the
+// rate up to it in environment steps per second; or zeros where there is none.
+func LastTiming(dir string) (step int, rate float64) {
+	text, err := files.Read(filepath.Join(dir, TimingFile), maxTail)
+	lines := bytes.Split(text, []byte("\n"))
+	if err != nil || len(lines) < 2 {
+		return 0, 0
+	}
+	fields := strings.Split(string(lines[len(lines)-2]), ",") // the last is being written, or empty
+	if len(fields) != 3 {
+		return 0, 0
+	}
+	step, err1 := strconv.Atoi(fields[0])
+	rate, err2 := strconv.ParseFloat(fields[2], 64)
+	if err1 != nil || err2 != nil || step < 1 || !(rate > 0) || math.IsInf(rate, 0) {
+		return 0, 0
+	}
+	return step, rate
 }
 
 // Close closes the file.

@@ -111,3 +111,31 @@ func TestParseLog(t *testing.T) {
 		}
 	}
 }
+
+// TestLastTiming reads the end of timing.csv while it is written.
+func TestLastTiming(t *testing.T) {
+	dir := t.TempDir()
+	if step, rate := LastTiming(dir); step != 0 || rate != 0 {
+		t.Errorf("without a file: %d, %v", step, rate)
+	}
+	timing, err := OpenTiming(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer timing.Close()
+	for step := 1000; step <= 3000; step += 1000 {
+		if err := timing.Add(step, 1.5, float64(step)/100); err != nil {
+			t.Fatal(err)
+		}
+		if got, rate := LastTiming(dir); got != step || rate != float64(step)/100 {
+			t.Errorf("after step %d: %d, %v", step, got, rate)
+		}
+	}
+	for _, end := range []string{"4000,1", "\n", "4000,1,x\n", "4000,1,-3\n", "4000,1,Inf\n", "x,1,3\n"} {
+		roomtest.Write(t, filepath.Join(dir, TimingFile), timingHeader+"3000,1,30\n"+end)
+		step, rate := LastTiming(dir)
+		if want := end == "4000,1"; want != (step == 3000 && rate == 30) || !want && rate != 0 {
+			t.Errorf("with %q at its end: %d, %v", end, step, rate)
+		}
+	}
+}
