@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 )
 
@@ -71,6 +72,9 @@ func (a *Agent) enter(env, evaluation Env, o TrainOptions) error {
 	if o.EvalEvery < 1 || o.Rollouts < 1 {
 		return fmt.Errorf("qta: EvalEvery is %d and Rollouts is %d, allowed are 1 and above", o.EvalEvery, o.Rollouts)
 	}
+	if reflect.ValueOf(env).Comparable() && reflect.ValueOf(evaluation).Comparable() && env == evaluation {
+		return errors.New("qta: training and evaluation need two instances of the environment; in one an evaluation would break the running episode off")
+	}
 	switch c := a.curriculum.(type) {
 	case *vds:
 		if _, ok := env.(GoalSampler); !ok {
@@ -85,7 +89,7 @@ func (a *Agent) enter(env, evaluation Env, o TrainOptions) error {
 	if err := a.reenter(); err != nil {
 		return err
 	}
-	a.reserve(o.Steps)
+	a.reserve()
 	return nil
 }
 
@@ -108,9 +112,8 @@ func (a *Agent) reenter() error {
 	return nil
 }
 
-// reserve allocates what training needs, for a budget of steps.
-func (a *Agent) reserve(steps int) {
-	a.replay.grow(steps)
+// reserve allocates what an update needs.
+func (a *Agent) reserve() {
 	b := &a.scratch.batch
 	if b.r != nil {
 		return
@@ -145,6 +148,11 @@ func (a *Agent) Seed() uint64 { return a.seed }
 
 // Steps returns the number of environment steps taken in training.
 func (a *Agent) Steps() int { return a.step }
+
+// Updating reports whether training was stopped among the updates that belong to
+// the latest step, of which there are many at an episode's end where
+// UpdatesPerEpisode says so. [Agent.Train] goes on with them.
+func (a *Agent) Updating() bool { return a.owed > 0 }
 
 // Evaluations returns the log: one entry per evaluation so far.
 func (a *Agent) Evaluations() []Evaluation { return slices.Clone(a.log) }
@@ -227,6 +235,16 @@ type NumericError struct {
 
 func (e *NumericError) Error() string {
 	return fmt.Sprintf("qta: step %d: %s: %v is not finite; a smaller learning rate may help", e.Step, e.Network, e.Value)
+}
+
+// checkAction returns an error if an action of the policy is not a number.
+func (a *Agent) checkAction(action []float64) error {
+	for _, v := range action {
+		if v != v {
+			return &NumericError{a.step, "policy", v}
+		}
+	}
+	return nil
 }
 
 // checkLosses returns an error if the latest update's losses are not finite.

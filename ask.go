@@ -58,7 +58,7 @@ func (a *Agent) goalProbabilities(ε []float64) []float64 {
 // asked returns a query with rows of s and g, normalized.
 func (a *Agent) asked(observations, goals [][]float64) *query {
 	a.checkAsked(observations, goals)
-	a.reserve(a.replay.n)
+	a.reserve()
 	q := new(query)
 	q.resize(len(observations), a.sizes)
 	for k := range observations {

@@ -215,16 +215,16 @@ func (m *mega) replayGoal(a *Agent, i int) []float64 {
 func (m *mega) visit(c coder) {
 	c.float(&m.cutoff.value)
 	c.float(&m.cutoff.lowest)
-	c.int(&m.stepsAtGoal)
+	c.int(&m.stepsAtGoal, math.MaxInt32)
 	c.bool(&m.succeeded)
 	n := len(m.outcomes)
-	c.int(&n)
+	c.int(&n, megaWindow)
 	window := make([]bool, megaWindow)
 	copy(window, m.outcomes)
 	for i := range window {
 		c.bool(&window[i])
 	}
-	m.outcomes = window[:min(n, megaWindow)]
+	m.outcomes = window[:n]
 }
 
 // MEGA returns the hyper-parameters of MEGA (Pitis et al., 2020), as QTA's

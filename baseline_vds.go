@@ -241,12 +241,7 @@ func (p *Params) updatesUntil(step int) int {
 	return max(0, step-p.LearningStarts) * p.UpdatesPerStep
 }
 
-// updateInBurst does all updates of an episode at its end.
-func (a *Agent) updateInBurst() error {
-	for range a.params.updatesUntil(a.step) - a.params.updatesUntil(a.step-1) {
-		if err := a.learn(); err != nil {
-			return err
-		}
-	}
-	return nil
+// updatesInBurst returns how many updates follow an episode's end.
+func (a *Agent) updatesInBurst() int {
+	return a.params.updatesUntil(a.step) - a.params.updatesUntil(a.step-1)
 }

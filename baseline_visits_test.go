@@ -29,7 +29,7 @@ func visitedAgent(t *testing.T, curriculum string, n int) *Agent {
 	}
 	a.goals.update()
 	a.step = n
-	a.reserve(n)
+	a.reserve()
 	return a
 }
 

@@ -115,6 +115,29 @@ func TestEvaluateLastStep(t *testing.T) {
 	}
 }
 
+// A policy whose action is not a number does not act: not one that has gone
+// wrong, nor one that sees numbers whose squares are beyond all numbers.
+func TestEvaluateNumericError(t *testing.T) {
+	wrong := newMazeAgent(t, tinyPreset(Default()), 1)
+	wrong.policy.net.params[0] = float32(math.NaN())
+	far := &scriptedEnv{place: func(int, int) float64 { return 1e200 }}
+	lost := scriptedAgent(t, func(*Params) {})
+	trainScripted(t, lost, far, lost.params.Horizon, nil)
+	for _, test := range []struct {
+		a    *Agent
+		env  Env
+		step int
+	}{{wrong, mustMaze(t, "1U5").Env(), 0}, {lost, far, lost.params.Horizon}} {
+		_, err := test.a.Evaluate(test.env, 1, 1)
+		if e, ok := errors.AsType[*NumericError](err); !ok || e.Step != test.step || e.Network != "policy" {
+			t.Errorf("after %d steps: error %v, want one of the policy", test.step, err)
+		}
+		if test.env == far && slices.ContainsFunc(far.actions, func(a []float64) bool { return a[0] != a[0] }) {
+			t.Error("the environment was given an action that is not a number")
+		}
+	}
+}
+
 // A parkedEnv is a maze in which the agent stands at a place beside the goal.
 type parkedEnv struct {
 	*MazeEnv

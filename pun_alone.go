@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"math"
 )
 
 // This file is PUN by itself, for learners of other kinds: the ensemble of
@@ -181,19 +182,18 @@ func setNumbers(dst []float32, name string, numbers []float64) {
 	}
 }
 
-const (
-	punMagic   = "qta ensemble\n\x00\x00\x00" // as long as that of an agent's checkpoint
-	punVersion = 1
-)
+// The magic is as long as that of an agent's checkpoint.
+var punKind = kind{"an ensemble", "qta ensemble\n\x00\x00\x00", 1}
 
 // MarshalBinary returns the ensemble's whole state, from which learning goes on
-// to the bit. It fails with a [*NumericError] if a parameter is NaN or infinite.
+// to the bit. It fails with a [*NumericError] if a number in it is NaN or
+// infinite.
 func (u *PUN) MarshalBinary() ([]byte, error) {
-	if err := u.checkParameters(); err != nil {
+	if err := u.checkNumbers(); err != nil {
 		return nil, err
 	}
-	e := encoder{[]byte(punMagic)}
-	e.uint(punVersion)
+	e := encoder{[]byte(punKind.magic)}
+	e.uint(punKind.version)
 	e.bytes(u.params.JSON())
 	e.ints(u.sizes.Observation, u.sizes.Goal, u.sizes.Action)
 	u.visit(&e)
@@ -205,10 +205,10 @@ func (u *PUN) MarshalBinary() ([]byte, error) {
 // that is damaged or of another kind is an error that says so, and leaves the
 // ensemble as it was.
 func (u *PUN) UnmarshalBinary(data []byte) error {
-	if err := checkCheckpoint(data, punMagic, punVersion, "an ensemble"); err != nil {
+	if err := punKind.check(data); err != nil {
 		return err
 	}
-	d := decoder{b: data[len(punMagic)+8 : len(data)-sha256.Size]}
+	d := decoder{b: data[punKind.header() : len(data)-sha256.Size]}
 	p, sizes, err := d.shape(0)
 	if err != nil {
 		return err
@@ -224,7 +224,7 @@ func (u *PUN) UnmarshalBinary(data []byte) error {
 	if d.err != nil {
 		return d.err
 	}
-	if err := loaded.checkParameters(); err != nil {
+	if err := loaded.checkNumbers(); err != nil {
 		return err
 	}
 	*u = *loaded
@@ -235,7 +235,20 @@ func (u *PUN) UnmarshalBinary(data []byte) error {
 func (u *PUN) visit(c coder) {
 	u.pun.visit(c)
 	c.generator(u.draws)
-	c.int(&u.updates)
+	c.int(&u.updates, math.MaxInt)
 }
 
 func (u *PUN) checkParameters() error { return checkFinite(u.pun.parameters("critic"), u.updates) }
+
+// checkNumbers returns a [*NumericError] if a number of the state is not finite.
+func (u *PUN) checkNumbers() error {
+	if err := u.checkParameters(); err != nil {
+		return err
+	}
+	c := finiteness{}
+	u.visit(&c)
+	if !finite(c.first) {
+		return &NumericError{u.updates, "training state", c.first}
+	}
+	return nil
+}

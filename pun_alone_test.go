@@ -263,14 +263,14 @@ func TestPUNNumericError(t *testing.T) {
 // sealPUN makes a saved PUN of what stands between its format version and its
 // checksum.
 func sealPUN(body []byte) []byte {
-	e := encoder{[]byte(punMagic)}
-	e.uint(punVersion)
+	e := encoder{[]byte(punKind.magic)}
+	e.uint(punKind.version)
 	e.fixed(body)
 	sum := sha256.Sum256(e.b)
 	return append(e.b, sum[:]...)
 }
 
-func punBody(data []byte) []byte { return data[len(punMagic)+8 : len(data)-sha256.Size] }
+func punBody(data []byte) []byte { return data[len(punKind.magic)+8 : len(data)-sha256.Size] }
 
 // Data that is damaged, cut off or of another kind is refused, and so is what
 // has the right checksum and makes no sense.
@@ -282,7 +282,7 @@ func TestPUNRefusals(t *testing.T) {
 	nan := slices.Clone(body)
 	copy(nan[8+params+24:], []byte{0, 0, 0xc0, 0x7f})
 	next := slices.Clone(data)
-	next[len(punMagic)]++
+	next[len(punKind.magic)]++
 	for _, test := range []struct {
 		name string
 		data []byte

@@ -154,7 +154,7 @@ type Agent struct {
 type departures struct {
 	behave    func(a *Agent, action []float64) bool // before the policy acts; reports whether it has acted instead
 	update    func(a *Agent) error                  // in place of learn
-	burst     func(a *Agent) error                  // in place of learn after every step: at each episode's end
+	burst     func(a *Agent) int                    // in place of learn after every step: how often, at each episode's end
 	smooth    func(a *Agent, actions matrix)        // on the target policy's actions
 	predicted func(a *Agent, dst []float32, i int)  // in place of s' of transition i
 	mask      func(a *Agent, b *batch)              // on what a critic learns from
@@ -163,6 +163,7 @@ type departures struct {
 	kept      []int                                 // candidates beside those drawn
 
 	again                 func(a *Agent) error // the update that is done more than once
+	owed                  int                  // updates to come before the latest step is whole
 	updates               int                  // so far, where not all are alike
 	headBatch, actorBatch batch
 }
@@ -217,10 +218,10 @@ type Evaluation struct {
 
 // Train is the algorithm. It trains in env and evaluates in another instance
 // of the same environment, until the budget is spent, the task is solved, or
-// ctx is done, whose cause it returns. It stops between environment steps, so
-// that an agent can be saved and trained further to the same end as without
-// the interruption. Errors are a [*NumericError], an [*EnvError], or what a
-// function in o or a [Curriculum] returned.
+// ctx is done, whose cause it returns. It stops between environment steps, or
+// between updates, so that an agent can be saved and trained further to the
+// same end as without the interruption. Errors are a [*NumericError], an
+// [*EnvError], or what a function in o or a [Curriculum] returned.
 //
 // Reading: one update follows every environment step, after the first
 // LearningStarts. An episode runs to its horizon whatever goals it reaches.
@@ -228,12 +229,15 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 	if err := a.enter(env, evaluation, o); err != nil {
 		return err
 	}
-	for a.step < o.Steps && !(o.StopWhenSolved && a.SolvedAt() > 0) {
+	for a.owed > 0 || a.step < o.Steps && !(o.StopWhenSolved && a.SolvedAt() > 0) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err := a.trainStep(); err != nil {
 			return err
+		}
+		if a.owed > 0 {
+			continue
 		}
 		if a.step%o.EvalEvery == 0 {
 			if err := a.evaluation(evaluation, o); err != nil {
@@ -249,9 +253,14 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 	return nil
 }
 
-// trainStep takes one environment step and learns from the replay.
+// trainStep takes one environment step and learns from the replay. Where a step
+// is followed by many updates, each is a call of its own.
 func (a *Agent) trainStep() error {
 	p := &a.params
+	if a.owed > 0 {
+		a.owed--
+		return a.learn()
+	}
 	if a.step%p.Horizon == 0 {
 		if err := a.beginEpisode(); err != nil {
 			return err
@@ -310,10 +319,8 @@ func (a *Agent) behave() ([]float64, error) {
 	if a.departures.behave != nil && a.departures.behave(a, action) {
 		return action, nil
 	}
-	for _, v := range action {
-		if v != v {
-			return nil, &NumericError{a.step, "policy", v}
-		}
+	if err := a.checkAction(action); err != nil {
+		return nil, err
 	}
 	explore(action, a.params.ActionNoise, a.curriculum.randomAction(a), a.exploration.Rand)
 	return action, nil
@@ -344,9 +351,7 @@ func (a *Agent) endEpisode() error {
 		return err
 	}
 	if a.burst != nil {
-		if err := a.burst(a); err != nil {
-			return err
-		}
+		a.owed = a.burst(a)
 	}
 	if a.options.AfterEpisode != nil {
 		a.options.AfterEpisode()
@@ -509,8 +514,9 @@ func (a *Agent) evaluation(env Env, o TrainOptions) error {
 // Reading: a rollout is at the goal where the reward is 0, in a maze closer than
 // 0.35; the authors' evaluation also counts a distance of 0.35 itself.
 //
-// It is an error to ask for less than one rollout, and an [*EnvError] if the
-// environment breaks its contract.
+// It is an error to ask for less than one rollout, an [*EnvError] if the
+// environment breaks its contract, and a [*NumericError] if the policy's action
+// is not a number.
 func (a *Agent) Evaluate(env Env, rollouts int, seed uint64) (Evaluation, error) {
 	if rollouts < 1 {
 		return Evaluation{}, fmt.Errorf("qta: an evaluation of %d rollouts, allowed are 1 and above", rollouts)
@@ -578,6 +584,10 @@ func (a *Agent) rollout(env Env, rng stream) (rollout, error) {
 			r.success = reward == 0
 			return r, nil
 		}
-		s, _ = env.Step(a.act(s.Observation, s.Desired))
+		action := a.act(s.Observation, s.Desired)
+		if err := a.checkAction(action); err != nil {
+			return r, err
+		}
+		s, _ = env.Step(action)
 	}
 }

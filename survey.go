@@ -37,6 +37,9 @@ type Survey struct {
 func (a *Agent) Survey(start, desired []float64, observations, goals [][]float64, samples int) Survey {
 	a.checkAsked([][]float64{start}, [][]float64{desired})
 	q := a.asked(observations, goals)
+	if len(goals) == 0 {
+		return Survey{}
+	}
 	copy(q.states, observations)
 	copy(q.goals, goals)
 	q.now, q.desired = start, desired
@@ -47,9 +50,7 @@ func (a *Agent) Survey(start, desired []float64, observations, goals [][]float64
 		Value:       a.Value(slices.Repeat([][]float64{start}, len(goals)), goals),
 		Deviation:   q.ε,
 		Probability: a.goalProbabilities(q.ε),
-	}
-	if len(goals) > 0 {
-		s.Samples = make([]int, samples)
+		Samples:     make([]int, samples),
 	}
 	for i := range s.Samples {
 		s.Samples[i] = drawFrom(s.Probability, rng)

@@ -133,3 +133,15 @@ func TestGoals(t *testing.T) {
 		}()
 	}
 }
+
+// Of no points there is nothing to say, and none to draw.
+func TestSurveyOfNothing(t *testing.T) {
+	for _, variant := range tinyVariants() {
+		a := agentAfter(t, variant.Params, 12)
+		m := mustMaze(t, "1U5")
+		start, goal := m.Start(), m.Goal()
+		if diff := cmp.Diff(Survey{}, a.Survey(start[:], goal[:], nil, nil, 3)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", variant.Name, diff)
+		}
+	}
+}

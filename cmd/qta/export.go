@@ -7,7 +7,6 @@ import (
 	"io"
 
 	"qta/cmd/qta/internal/files"
-	"qta/cmd/qta/internal/words"
 )
 
 type exportFlags struct{ file string }
@@ -38,8 +37,11 @@ func exportCommand(args []string, stdout, stderr io.Writer) error {
 	if err := a.WriteSafetensors(&b); err != nil {
 		return err
 	}
-	if err := files.Write(f.file, b.Bytes(), false); err != nil {
-		return words.BadInput("%w", err)
+	through, err := files.Output(f.file, b.Bytes())
+	if err != nil {
+		return err
+	} else if through {
+		return nil // what follows would stand behind the networks
 	}
 	fmt.Fprintf(stdout, "Wrote the networks of %s, after %d environment steps, to %s: %d bytes. \"go doc qta.Agent.WriteSafetensors\" has the layout.\n",
 		dir, a.Steps(), f.file, b.Len())

@@ -44,7 +44,7 @@ func TestExport(t *testing.T) {
 	if roomtest.Read(t, "run", rundir.AgentFile) != before {
 		t.Error("the run has changed")
 	}
-	if got := command(t, "export", "run", "-o", "nowhere/networks"); got.code != exitInput || strings.Count(got.errors, "\n") != 1 {
+	if got := command(t, "export", "run", "-o", "nowhere/networks"); got.code != exitFailure || strings.Count(got.errors, "\n") != 1 {
 		t.Errorf("into no directory: exit code %d, %q", got.code, got.errors)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,6 +27,10 @@ import (
 // send signals.
 func TestMain(m *testing.M) {
 	if os.Getenv("QTA_TEST_COMMAND") != "" {
+		if os.Getenv("QTA_TEST_PANIC") != "" {
+			time.AfterFunc(100*time.Millisecond, func() { panic("elsewhere") })
+		}
+		limitFiles(os.Getenv("QTA_TEST_FILE_SIZE"))
 		main()
 	}
 	os.Exit(m.Run())

@@ -274,7 +274,7 @@ func (s *session) nothingToDo(found *rundir.Record) error {
 // open writes the files that a run has from its start.
 func (s *session) open(checkpoint int) error {
 	if err := s.record.Write(s.dir, true); err != nil {
-		return words.BadInput("%w", err)
+		return err
 	}
 	if err := s.writeLog(false); err != nil {
 		return err

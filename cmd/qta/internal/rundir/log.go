@@ -145,9 +145,9 @@ func OpenTiming(dir string) (Timing, error) {
 	if err := files.Write(path, text, false); err != nil {
 		return Timing{}, err
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	f, err := files.Open(path, os.O_WRONLY|os.O_APPEND)
 	if err != nil {
-		return Timing{}, fmt.Errorf("%s cannot be written: %w", path, words.Cause(err))
+		return Timing{}, fmt.Errorf("%s cannot be written: %w", path, err)
 	}
 	return Timing{f}, nil
 }
