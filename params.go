@@ -18,7 +18,8 @@ import (
 // those of others. The tag "source" of a field says where its value in [Paper]
 // comes from ("Table" is the table of the appendix, a Reading is a choice that
 // the paper leaves open), the tag "range" the values allowed, as an interval or
-// as a list of words. [Params.Validate] reads these tags.
+// as a list of words. [Params.Validate] reads these tags. Each word has a
+// constant, named by field and word, such as [CurriculumQTA].
 type Params struct {
 	Method
 	Departures
