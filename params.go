@@ -18,7 +18,8 @@ import (
 // those of others. The tag "source" of a field says where its value in [Paper]
 // comes from ("Table" is the table of the appendix, a Reading is a choice that
 // the paper leaves open), the tag "range" the values allowed, as an interval or
-// as a list of words. [Params.Validate] reads these tags.
+// as a list of words. [Params.Validate] reads these tags. Each word has a
+// constant, named by field and word, such as [CurriculumQTA].
 type Params struct {
 	Method
 	Departures
@@ -197,7 +198,7 @@ func Paper() Params {
 			LearningStarts: 50,
 			ClipReturns:    true,
 
-			Replay:            "uniform",
+			Replay:            ReplayUniform,
 			HindsightRatio:    4,
 			PriorityBeta:      0.3,
 			PriorityBetaSteps: 2e5,
@@ -212,33 +213,33 @@ func Paper() Params {
 			InitialSteps: 1000,
 
 			UncertaintyActions: 8,
-			UncertaintyGoal:    "desired",
+			UncertaintyGoal:    UncertaintyGoalDesired,
 			Slope:              626,
 			Intercept:          -591,
 			Threshold:          -1.6,
 			Candidates:         1000,
 		},
 		Departures: Departures{
-			PredictiveGradient: "joint",
+			PredictiveGradient: PredictiveGradientJoint,
 			PredictiveWeight:   1,
-			HeadLoss:           "squared",
-			HeadTarget:         "observation",
+			HeadLoss:           HeadLossSquared,
+			HeadTarget:         HeadTargetObservation,
 			RandomActionLater:  0.3,
-			InitialActions:     "policy",
-			FirstGoalState:     "candidate",
+			InitialActions:     InitialActionsPolicy,
+			FirstGoalState:     FirstGoalStateCandidate,
 		},
 		Beyond: Beyond{
 			PolicyEvery:    1,
 			UpdatesPerStep: 1,
 		},
 		Baselines: Baselines{
-			Curriculum:      "qta",
-			Uncertainty:     "pun",
-			BootstrapForm:   "clean",
+			Curriculum:      CurriculumQTA,
+			Uncertainty:     UncertaintyPUN,
+			BootstrapForm:   BootstrapFormClean,
 			EnsembleActions: 16,
-			EnsembleScore:   "deviation",
-			TDPriority:      "error",
-			VDSForm:         "identity",
+			EnsembleScore:   EnsembleScoreDeviation,
+			TDPriority:      TDPriorityError,
+			VDSForm:         VDSFormIdentity,
 			TargetEvery:     1,
 		},
 	}
@@ -259,7 +260,7 @@ func Paper() Params {
 // in 29 of 100, with 0.2 in 73.
 func Default() Params {
 	p := Paper()
-	p.UncertaintyGoal = "candidate"
+	p.UncertaintyGoal = UncertaintyGoalCandidate
 	p.RandomActionLater = 0.2
 	return p
 }
@@ -276,24 +277,24 @@ func Authors() Params {
 	p.ActorOwnDraw = true
 	p.CriticDecay = 1e-9
 	p.HeadDecay = 2.5e-10
-	p.HeadLoss = "norm"
-	p.HeadTarget = "achieved"
+	p.HeadLoss = HeadLossNorm
+	p.HeadTarget = HeadTargetAchieved
 	p.HeadOwnDraw = true
-	p.PredictiveGradient = "separate"
+	p.PredictiveGradient = PredictiveGradientSeparate
 	p.PriorityBetaSteps = 140_000 // 0.3 + t/2e5, cut off at 1
 	p.RandomActionLater = 0.2
 	p.InitialSteps = 1001  // random while num_steps <= 1000
 	p.Candidates = 400_000 // all that are stored; no run of theirs has more
 	p.UncertaintyActions = 16
 	p.SharedActions = true
-	p.UncertaintyGoal = "candidate"
-	p.FirstGoalState = "start"
+	p.UncertaintyGoal = UncertaintyGoalCandidate
+	p.FirstGoalState = FirstGoalStateStart
 	p.Slope = 626.58
 	p.Intercept = -591.18
 	p.QSwapped = true
-	p.BootstrapForm = "authors"
-	p.EnsembleScore = "variance"
-	p.TDPriority = "deviation"
+	p.BootstrapForm = BootstrapFormAuthors
+	p.EnsembleScore = EnsembleScoreVariance
+	p.TDPriority = TDPriorityDeviation
 	return p
 }
 
@@ -440,7 +441,7 @@ func (p Params) Validate() error {
 			return err
 		}
 	}
-	if p.Curriculum != "qta" && (p.Uncertainty == "q" || p.UncertaintyNoise > 0) {
+	if p.Curriculum != CurriculumQTA && (p.Uncertainty == UncertaintyQ || p.UncertaintyNoise > 0) {
 		return fmt.Errorf("qta: parameter Curriculum is %s, which asks no uncertainty: Uncertainty %s and UncertaintyNoise %v go with qta",
 			p.Curriculum, p.Uncertainty, p.UncertaintyNoise)
 	}
@@ -456,7 +457,7 @@ func (p Params) Validate() error {
 
 // actions returns d of Equation 5.
 func (p *Params) actions() int {
-	if p.Uncertainty == "bootstrap" || p.Uncertainty == "ensemble" {
+	if p.Uncertainty == UncertaintyBootstrap || p.Uncertainty == UncertaintyEnsemble {
 		return p.EnsembleActions
 	}
 	return p.UncertaintyActions
@@ -466,11 +467,11 @@ func (p *Params) actions() int {
 // an empty string.
 func (p *Params) deviationUser() string {
 	switch {
-	case p.Curriculum == "qta":
+	case p.Curriculum == CurriculumQTA:
 		return "Curriculum qta"
-	case p.Replay == "per":
+	case p.Replay == ReplayPER:
 		return "Replay per"
-	case p.Replay == "td" && p.TDPriority == "deviation":
+	case p.Replay == ReplayTD && p.TDPriority == TDPriorityDeviation:
 		return "TDPriority deviation"
 	}
 	return ""

@@ -191,7 +191,7 @@ func trainCommand(ctx context.Context, args []string, stdout *terminal.Output, s
 func (f *trainFlags) plan(p qta.Params, h history) terminal.Plan {
 	work := arithmetic(p, mazeSizes, f.steps)
 	plan := terminal.Plan{Steps: f.steps, Learning: p.LearningStarts, Average: work.usual() / work.step, Worst: (work.step + work.choice) / work.step}
-	if p.Curriculum == "qta" {
+	if p.Curriculum == qta.CurriculumQTA {
 		plan.Choosing = p.InitialSteps
 	}
 	if f.stop == "solved" {
