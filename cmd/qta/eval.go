@@ -36,7 +36,7 @@ func evalCommand(args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	a, warning, err := rundir.LoadAgent(dir, r, false)
+	a, warning, err := rundir.LoadAgent(dir, r)
 	warn(stderr, warning)
 	if err != nil {
 		return err

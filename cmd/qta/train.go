@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -103,7 +104,8 @@ type session struct {
 	begin        time.Time
 	lastEval     int // step of the evaluation before, or of the begin
 	lastEvalTime time.Time
-	savedStep    int // of the newest checkpoint, or -1
+	savedStep    int  // of the newest checkpoint, or -1
+	oddAgent     bool // the newest in the directory is not the session's, or not that of the record
 	checkpoints  cadence
 	logs         cadence
 	pages        cadence
@@ -138,10 +140,14 @@ func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 			return words.BadInput("%s holds another run: %s; name another directory with -out", dir, list(d))
 		}
 		id = found.Run // with the names it has had from the start
-		saved, warning, err := rundir.LoadAgent(dir, found, true)
+		saved, warning, err := rundir.LoadAgent(dir, found)
 		warn(stderr, warning)
 		if err != nil {
 			return err
+		}
+		s.oddAgent = warning != nil
+		if strange := found.Strange(dir, rundir.LogFile); strange != nil {
+			warn(stderr, fmt.Errorf("%s: %w; it is made again", filepath.Join(dir, rundir.LogFile), strange))
 		}
 		if saved != nil {
 			agent.Close()
@@ -151,7 +157,7 @@ func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	}
 	s.record = rundir.NewRecord(id, rundir.Limits{Steps: f.steps, Stop: f.stop}, f.threads)
 	s.printer = newPrinter(stdout, f.steps, s.agent.Steps())
-	if err := s.openFigure5(); err != nil {
+	if err := s.openFigure5(cmp.Or(found, s.record)); err != nil {
 		warn(stderr, fmt.Errorf("%w; Figure 5 begins anew", err))
 	}
 	if s.reached() {
@@ -223,15 +229,28 @@ func list(d []string) string {
 
 // reached reports whether the run is where the limits end it.
 func (s *session) reached() bool {
+	if s.agent.Updating() {
+		return false
+	}
 	return s.agent.Steps() >= s.record.Limits.Steps || s.record.Limits.Stop == "solved" && s.agent.SolvedAt() > 0
 }
 
 // nothingToDo ends a command whose limits are reached already. Where the last
 // process was killed between its last checkpoint and its end, it does what
-// was left.
+// was left; and where files of the run were changed or lost since, it makes
+// again what can be made of the agent.
 func (s *session) nothingToDo(found *rundir.Record) error {
 	atEnd := s.agent.Steps() == s.record.Limits.Steps || s.agent.Steps() == s.agent.SolvedAt()
-	if atEnd && found.State != rundir.Solved && found.State != rundir.Finished {
+	ended := found.State == rundir.Solved || found.State == rundir.Finished
+	if atEnd && (!ended || s.oddAgent || !found.Complete(s.dir)) {
+		if len(s.figure5.Snapshots) == 0 && len(s.agent.Evaluations()) > 0 {
+			s.figure5.Take(s.agent)
+		}
+		if s.oddAgent {
+			if err := s.save(); err != nil {
+				return err
+			}
+		}
 		if err := s.writeEnd(); err != nil {
 			return err
 		}
@@ -418,6 +437,10 @@ func (s *session) writeEnd() error {
 	if err := s.writePages(); err != nil {
 		return err
 	}
+	var err error
+	if o.Files, err = rundir.Digests(s.dir); err != nil {
+		return err
+	}
 	return s.record.Write(s.dir, true)
 }
 
@@ -444,10 +467,10 @@ type runError struct {
 func (e *runError) Error() string { return words.Bare(e.err) + "; " + e.left }
 func (e *runError) Unwrap() error { return e.err }
 
-// openFigure5 reads the snapshots of the run up to where its agent is. A file
-// that cannot be used is no reason not to train.
-func (s *session) openFigure5() (err error) {
-	s.figure5, err = figure5.Open(s.dir, s.record.Run)
+// openFigure5 reads the snapshots of the run, as far as its record knows them, up
+// to where its agent is. A file that cannot be used is no reason not to train.
+func (s *session) openFigure5(r *rundir.Record) (err error) {
+	s.figure5, err = figure5.Open(s.dir, r)
 	s.figure5.ForgetAfter(s.agent.Steps())
 	return err
 }
