@@ -94,6 +94,8 @@ func TestContradictions(t *testing.T) {
 			[]string{rundir.RecordFile, rundir.Figure5Store, rundir.Figure5File, rundir.PageFile}},
 		{"not a number", rundir.Figure5Store, func(s string) string { return replaced(t, s, `\n7,1.05,1.05,[^,]*,`, "\n7,1.05,1.05,NaN,") }, false,
 			[]string{rundir.RecordFile, rundir.Figure5Store, rundir.Figure5File, rundir.PageFile}},
+		{"another picture", rundir.Figure5File, func(s string) string { return s + " " }, false, nil},
+		{"another curve", rundir.CurveFile, func(s string) string { return s[:len(s)/2] }, false, nil},
 		{"an earlier agent", rundir.AgentFile, func(string) string { return early }, false, []string{rundir.AgentFile + qta.Previous, rundir.TimingFile}},
 	} {
 		restore(t, "runs/run", whole)

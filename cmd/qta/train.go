@@ -146,8 +146,10 @@ func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 			return err
 		}
 		s.oddAgent = warning != nil
-		if strange := found.Strange(dir, rundir.LogFile); strange != nil {
-			warn(stderr, fmt.Errorf("%s: %w; it is made again", filepath.Join(dir, rundir.LogFile), strange))
+		for _, name := range rundir.Made() {
+			if strange := found.Strange(dir, name); strange != nil {
+				warn(stderr, fmt.Errorf("%s: %w; it is made again", filepath.Join(dir, name), strange))
+			}
 		}
 		if saved != nil {
 			agent.Close()

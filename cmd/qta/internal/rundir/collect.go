@@ -163,7 +163,7 @@ func (c *Collection) read(dir string) {
 		c.skip(filepath.Join(dir, LogFile), "%v; the run is left out, and its command makes the file again", odd)
 		return
 	}
-	for _, name := range []string{Figure5Store, AgentFile} {
+	for _, name := range digested() {
 		if odd := r.Record.Strange(dir, name); odd != nil {
 			c.skip(filepath.Join(dir, name), "%v", odd)
 		}

@@ -17,8 +17,13 @@ import (
 // files of a run that has come to an end to their digests in run.json, and its
 // log to its outcome.
 
-// digested lists the files that a record has digests of.
-func digested() []string { return []string{LogFile, Figure5Store, AgentFile} }
+// Made lists the files that can be made again, with the same bytes, of an agent
+// and its snapshots.
+func Made() []string { return []string{LogFile, CurveFile, Figure5File} }
+
+// digested lists the files that a record has digests of. The page is none of
+// them: it names the machine, and equal runs have equal digests.
+func digested() []string { return append(Made(), Figure5Store, AgentFile) }
 
 // Digests returns the digests of a run directory's files, as far as they are
 // there.
@@ -44,11 +49,7 @@ func digest(dir, name string) (string, error) {
 		sum, err := files.ReadEnd(path, sha256.Size)
 		return hex.EncodeToString(sum), err
 	}
-	most := maxLog
-	if name == Figure5Store {
-		most = MaxFigure5
-	}
-	data, err := files.Read(path, most)
+	data, err := files.Read(path, MaxFigure5) // no other is larger
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:]), err
 }
@@ -79,7 +80,7 @@ func (r *Record) Complete(dir string) bool {
 			return false
 		}
 	}
-	for _, name := range []string{LogFile, Figure5Store, PageFile, CurveFile, Figure5File} {
+	for _, name := range append(Made(), Figure5Store, PageFile) {
 		if !files.Exists(filepath.Join(dir, name)) {
 			return false
 		}
