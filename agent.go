@@ -66,16 +66,26 @@ func (a *Agent) enter(env, evaluation Env, o TrainOptions) error {
 			return fmt.Errorf("qta: environment of sizes %+v for an agent of sizes %+v", got, a.sizes)
 		}
 	}
+	if a.networksOnly {
+		return errors.New("qta: an agent that was read from safetensors does not train: it has its networks alone")
+	}
 	if o.EvalEvery < 1 || o.Rollouts < 1 {
 		return fmt.Errorf("qta: EvalEvery is %d and Rollouts is %d, allowed are 1 and above", o.EvalEvery, o.Rollouts)
 	}
 	if reflect.ValueOf(env).Comparable() && reflect.ValueOf(evaluation).Comparable() && env == evaluation {
 		return errors.New("qta: training and evaluation need two instances of the environment; in one an evaluation would break the running episode off")
 	}
-	if _, ok := env.(GoalSampler); !ok && a.params.Curriculum == "vds" {
-		return errors.New("qta: the curriculum vds needs an environment that is a GoalSampler")
+	switch c := a.curriculum.(type) {
+	case *vds:
+		if _, ok := env.(GoalSampler); !ok {
+			return errors.New("qta: the curriculum vds needs an environment that is a GoalSampler")
+		}
+	case *ownCurriculum:
+		if c.chosen == nil {
+			return errors.New("qta: the agent was saved with a curriculum of its user's own: give it to SetCurriculum before Train")
+		}
 	}
-	a.env = env
+	a.env, a.options = env, o
 	if err := a.reenter(); err != nil {
 		return err
 	}
@@ -218,7 +228,7 @@ func (a *Agent) inputs(row []float32, observation, goal []float64) {
 // A NumericError says that the arithmetic of training has failed: a loss or a
 // parameter is NaN or infinite.
 type NumericError struct {
-	Step    int    // environment steps taken
+	Step    int    // environment steps taken, or updates of a [PUN]
 	Network string // whose numbers they are
 	Value   float64
 }
@@ -251,11 +261,13 @@ func (a *Agent) checkLosses() error {
 }
 
 // checkParameters returns an error if a parameter is not finite.
-func (a *Agent) checkParameters() error {
-	for _, params := range a.parameters() {
+func (a *Agent) checkParameters() error { return checkFinite(a.parameters(), a.step) }
+
+func checkFinite(all []parameterVector, step int) error {
+	for _, params := range all {
 		for _, v := range params.values {
 			if !finite(float64(v)) {
-				return &NumericError{a.step, params.name, float64(v)}
+				return &NumericError{step, params.name, float64(v)}
 			}
 		}
 	}

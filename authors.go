@@ -27,9 +27,6 @@ func (a *Agent) depart() {
 	if p.CriticDecay > 0 || p.HeadDecay > 0 {
 		a.decay = (*Agent).decayWeights
 	}
-	if p.CandidatesKept > 0 {
-		a.remember = (*Agent).keepUncertain
-	}
 	if p.Uncertainty == "bootstrap" {
 		a.bootstrap()
 	}
@@ -39,6 +36,7 @@ func (a *Agent) depart() {
 	if p.UpdatesPerEpisode > 0 {
 		a.burst = (*Agent).updatesInBurst
 	}
+	a.goBeyond()
 }
 
 // depart gives critics and heads the optimisers that the parameters ask for.
@@ -82,7 +80,7 @@ func (a *Agent) updateApart() error {
 		}
 	}
 	a.learnApart(b, heads, actor)
-	return a.checkLosses()
+	return a.learnt()
 }
 
 // learnApart is [Agent.learnFrom] for three minibatches, which may be the same.

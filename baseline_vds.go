@@ -65,9 +65,9 @@ func (v *vds) reserve(a *Agent) {
 }
 
 // goal chooses an episode's goal and keeps it to the end.
-func (v *vds) goal(a *Agent, first bool) []float64 {
+func (v *vds) goal(a *Agent, first bool) ([]float64, error) {
 	if !first {
-		return nil
+		return nil, nil
 	}
 	v.reserve(a)
 	for k := range vdsCandidates {
@@ -86,7 +86,7 @@ func (v *vds) goal(a *Agent, first bool) []float64 {
 	}
 	valueDisagreement(v.std, v.q)
 	vdsProbabilities(v.p, v.std, a.params.VDSForm)
-	return at(v.goals, drawFrom(v.p, a.goalDraws), a.sizes.Goal)
+	return at(v.goals, drawFrom(v.p, a.goalDraws), a.sizes.Goal), nil
 }
 
 // valueDisagreement sets std to the population standard deviation of the
@@ -232,13 +232,13 @@ func VDS() Params {
 }
 
 // updatesUntil returns how many updates there are in a run's first environment
-// steps: one for each after LearningStarts, or UpdatesPerEpisode for each
-// episode that ends after it.
+// steps: UpdatesPerStep for each after LearningStarts, or UpdatesPerEpisode for
+// each episode that ends after it.
 func (p *Params) updatesUntil(step int) int {
 	if p.UpdatesPerEpisode > 0 {
 		return max(0, step/p.Horizon-p.LearningStarts/p.Horizon) * p.UpdatesPerEpisode
 	}
-	return max(0, step-p.LearningStarts)
+	return max(0, step-p.LearningStarts) * p.UpdatesPerStep
 }
 
 // updatesInBurst returns how many updates follow an episode's end.

@@ -439,7 +439,7 @@ func checkHindsight(in struct {
 	// Distances in units of the mazes' radius.
 	achieved, goal := make([]float64, 2), make([]float64, 2)
 	for c := range achieved {
-		achieved[c], goal[c] = at(b.nextAchieved, in.I, 2)[c]*(goalRadius/in.Radius), out.G[c]*(goalRadius/in.Radius)
+		achieved[c], goal[c] = at(b.nextAchieved, in.I, 2)[c]*(GoalRadius/in.Radius), out.G[c]*(GoalRadius/in.Radius)
 	}
 	out.R = new(MazeEnv).Reward(achieved, goal)
 	return out

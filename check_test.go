@@ -259,6 +259,7 @@ func leaves(path string, v any) []leaf {
 // Every golden file is caught if a number of an "out" changes, if a vector has
 // an element more or less, if a key comes or goes, and if anything is null.
 func TestCheckCatches(t *testing.T) {
+	t.Parallel()
 	// Lists that can have any length, whatever else there is.
 	free := map[string]bool{
 		"her in.achieved_next": true, "td-target in.q_target": true, "achievable in.q_mean": true,

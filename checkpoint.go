@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 )
@@ -27,16 +25,30 @@ import (
 // before it allocates. Magic, version and the checksum at the end are the same
 // in every format.
 
-const (
-	checkpointMagic   = "qta checkpoint\n\x00"
-	checkpointVersion = 4
-	checkpointHeader  = len(checkpointMagic) + 8
-)
+// A kind is what a checkpoint holds.
+type kind struct {
+	name    string
+	magic   string // how the file begins
+	version uint64 // of the format that is written and read
+}
+
+var agentKind = kind{"a checkpoint", "qta checkpoint\n\x00", 4}
+
+// header is the length of what comes before the state.
+func (k kind) header() int { return len(k.magic) + 8 }
 
 // AppendBinary appends the agent's whole state to b. It fails with a
 // [*NumericError] if a number in it is NaN or infinite, so that such a state
-// never replaces a good one.
+// never replaces a good one, and where a [Curriculum] cannot be saved.
 func (a *Agent) AppendBinary(b []byte) ([]byte, error) {
+	if a.networksOnly {
+		return b, errors.New("qta: checkpoint: an agent that was read from safetensors has its networks alone; WriteSafetensors writes them")
+	}
+	if own, ok := a.curriculum.(*ownCurriculum); ok {
+		if err := own.save(); err != nil {
+			return b, err
+		}
+	}
 	if err := a.checkNumbers(); err != nil {
 		return b, err
 	}
@@ -46,8 +58,8 @@ func (a *Agent) AppendBinary(b []byte) ([]byte, error) {
 // encode is AppendBinary for numbers that are finite.
 func (a *Agent) encode(b []byte) []byte {
 	start := len(b)
-	e := encoder{append(slices.Grow(b, a.checkpointSize()), checkpointMagic...)}
-	e.uint(checkpointVersion)
+	e := encoder{append(slices.Grow(b, a.checkpointSize()), agentKind.magic...)}
+	e.uint(agentKind.version)
 	e.bytes(a.params.JSON())
 	e.ints(a.sizes.Observation, a.sizes.Goal, a.sizes.Action)
 	e.uint(a.seed)
@@ -99,6 +111,7 @@ func (c *finiteness) int(*int, int)    {}
 func (c *finiteness) bool(*bool)       {}
 func (c *finiteness) generator(stream) {}
 func (c *finiteness) fixed([]byte)     {}
+func (c *finiteness) blob(*[]byte)     {}
 func (c *finiteness) loading() bool    { return false }
 
 // checkpointSize returns about the length of a checkpoint, so that it is written
@@ -120,6 +133,7 @@ func (c *byteCount) int(*int, int)        { *c += 8 }
 func (c *byteCount) bool(*bool)           { *c++ }
 func (c *byteCount) generator(s stream)   { *c += byteCount(len(s.state())) }
 func (c *byteCount) fixed(v []byte)       { *c += byteCount(len(v)) }
+func (c *byteCount) blob(v *[]byte)       { *c += byteCount(8 + len(*v)) }
 func (c *byteCount) loading() bool        { return false }
 
 // MarshalBinary returns the agent's whole state.
@@ -129,10 +143,10 @@ func (a *Agent) MarshalBinary() ([]byte, error) { return a.AppendBinary(nil) }
 // threads stay. Data that is damaged, of another format or of another kind is
 // an error that says so, and leaves the agent as it was.
 func (a *Agent) UnmarshalBinary(data []byte) error {
-	if err := checkCheckpoint(data); err != nil {
+	if err := agentKind.check(data); err != nil {
 		return err
 	}
-	d := decoder{b: data[checkpointHeader : len(data)-sha256.Size]}
+	d := decoder{b: data[agentKind.header() : len(data)-sha256.Size]}
 	b, err := d.agent()
 	if err != nil {
 		return err
@@ -144,10 +158,10 @@ func (a *Agent) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// checkCheckpoint returns an error unless data is an undamaged checkpoint of
-// this format.
-func checkCheckpoint(data []byte) error {
-	if err := checkBeginning(data); err != nil {
+// check returns an error unless data is an undamaged checkpoint of this kind and
+// format.
+func (k kind) check(data []byte) error {
+	if err := k.checkBeginning(data); err != nil {
 		return fmt.Errorf("qta: checkpoint: %w", err)
 	}
 	body, sum := data[:len(data)-sha256.Size], data[len(data)-sha256.Size:]
@@ -160,44 +174,35 @@ func checkCheckpoint(data []byte) error {
 var errChecksum = errors.New("damaged or cut off: its checksum is wrong")
 
 // checkBeginning returns an error unless data begins as a checkpoint of this
-// format does, and may be one by its length. For another format it is a
-// [*formatError].
-func checkBeginning(data []byte) error {
-	if !bytes.HasPrefix(data, []byte(checkpointMagic)) {
-		return errors.New("this is not a checkpoint")
+// kind and format does, and may be one by its length. For another format it is
+// a [*formatError].
+func (k kind) checkBeginning(data []byte) error {
+	if !bytes.HasPrefix(data, []byte(k.magic)) {
+		return errors.New("this is not " + k.name)
 	}
-	if len(data) < checkpointHeader+sha256.Size {
+	if len(data) < k.header()+sha256.Size {
 		return errors.New("cut off")
 	}
-	if v := binary.LittleEndian.Uint64(data[len(checkpointMagic):]); v != checkpointVersion {
-		return &formatError{v}
+	if v := binary.LittleEndian.Uint64(data[len(k.magic):]); v != k.version {
+		return &formatError{v, k.version}
 	}
 	return nil
 }
 
 // A formatError says that a checkpoint has another format.
-type formatError struct{ version uint64 }
+type formatError struct{ found, read uint64 }
 
 func (e *formatError) Error() string {
-	return fmt.Sprintf("format %d, this version reads format %d", e.version, checkpointVersion)
+	return fmt.Sprintf("format %d, this version reads format %d", e.found, e.read)
 }
 
 // agent decodes what follows the format version.
 func (d *decoder) agent() (*Agent, error) {
-	p, err := ReadParams(bytes.NewReader(d.bytes()), Params{})
+	p, sizes, err := d.shape(1)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	var sizes Sizes
-	d.ints(&sizes.Observation, &sizes.Goal, &sizes.Action)
 	seed := d.uint()
-	if min(sizes.Observation, sizes.Goal, sizes.Action) < 1 || max(sizes.Observation, sizes.Goal, sizes.Action) > len(d.b) ||
-		checkpointFloats(p, sizes) > float64(len(d.b)/4) {
-		return nil, errors.New("qta: checkpoint: shorter than its networks")
-	}
 	a, err := NewAgent(p, sizes, seed)
 	if err != nil {
 		return nil, err
@@ -257,13 +262,29 @@ func (d *decoder) agent() (*Agent, error) {
 	return a, nil
 }
 
-// checkpointFloats returns about how many float32 the networks of a checkpoint
-// hold: each network, its target and its two moments.
-func checkpointFloats(p Params, sizes Sizes) float64 {
+// shape decodes parameters and sizes. What follows must have room for the
+// networks: the critics and a number of policies.
+func (d *decoder) shape(policies int) (p Params, sizes Sizes, err error) {
+	if p, err = ReadParams(bytes.NewReader(d.bytes()), Params{}); err != nil {
+		return p, sizes, err
+	}
+	if err := p.Validate(); err != nil {
+		return p, sizes, err
+	}
+	d.ints(&sizes.Observation, &sizes.Goal, &sizes.Action)
+	if min(sizes.Observation, sizes.Goal+1, sizes.Action) < 1 || max(sizes.Observation, sizes.Goal, sizes.Action) > len(d.b) ||
+		float64(float64(p.Critics+policies)*learnerFloats(p, sizes)) > float64(len(d.b)/4) {
+		return p, sizes, errors.New("qta: checkpoint: shorter than its networks")
+	}
+	return p, sizes, nil
+}
+
+// learnerFloats returns about how many float32 a critic, or the policy, takes of
+// a checkpoint: the network, its target and its two moments.
+func learnerFloats(p Params, sizes Sizes) float64 {
 	hidden := float64(p.HiddenSize)
 	inner := float64(float64(p.HiddenLayers-1) * float64(hidden*hidden))
-	actor := inner + float64(hidden*float64(sizes.Observation+sizes.Goal+sizes.Action))
-	return 4 * float64(float64(p.Critics+1)*actor)
+	return 4 * (inner + float64(hidden*float64(sizes.Observation+sizes.Goal+sizes.Action)))
 }
 
 // A coder writes or reads values in a fixed order, so that one function both
@@ -276,6 +297,7 @@ type coder interface {
 	bool(*bool)
 	generator(stream)
 	fixed([]byte)
+	blob(*[]byte)  // of any length
 	loading() bool // it reads
 }
 
@@ -308,6 +330,10 @@ func (a *Agent) visit(c coder) {
 	c.int(&a.goalsSet, math.MaxInt)
 	c.int(&a.goalsReached, a.goalsSet)
 	a.visitKept(c)
+	_, own := a.curriculum.(*ownCurriculum)
+	if c.bool(&own); own && c.loading() {
+		a.curriculum = new(ownCurriculum)
+	}
 	a.curriculum.visit(c)
 }
 
@@ -376,6 +402,8 @@ func (e *encoder) bytes(v []byte) {
 	e.b = append(e.b, v...)
 }
 
+func (e *encoder) blob(v *[]byte) { e.bytes(*v) }
+
 func (e *encoder) float32s(values []float32) {
 	for _, v := range values {
 		e.b = binary.LittleEndian.AppendUint32(e.b, math.Float32bits(v))
@@ -438,6 +466,7 @@ func (d *decoder) bytes() []byte {
 	return d.take(n)
 }
 
+func (d *decoder) blob(v *[]byte)   { *v = slices.Clone(d.bytes()) }
 func (d *decoder) loading() bool    { return true }
 func (d *decoder) fixed(v []byte)   { copy(v, d.take(len(v))) }
 func (d *decoder) float(v *float64) { *v = math.Float64frombits(d.uint()) }
@@ -475,7 +504,7 @@ func (d *decoder) float64s(values []float64) {
 }
 
 // evaluationSize is the length of an encoded Evaluation in bytes.
-const evaluationSize = 7 * 8
+const evaluationSize = 10 * 8
 
 func (e *Evaluation) visit(c coder) {
 	c.int(&e.Step, math.MaxInt)
@@ -485,59 +514,7 @@ func (e *Evaluation) visit(c coder) {
 	c.float(&e.ActorLoss)
 	c.int(&e.GoalsSet, math.MaxInt)
 	c.int(&e.GoalsReached, e.GoalsSet)
-}
-
-// WriteWeights writes the online networks as JSON, to compare with other
-// frameworks:
-//
-//	{"policy": [{"w": [[...], ...], "b": [...]}, ...], "critics": [[...], ...], "heads": [{...}, ...]}
-//
-// A network is a list of layers, a weight "w" is in by out. The networks' input
-// is normalized; "observation" and "goal" have the mean and the scale that it
-// is shifted and then multiplied by, before it is clipped.
-func (a *Agent) WriteWeights(w io.Writer) error {
-	out := struct {
-		Policy      []jsonLayer    `json:"policy"`
-		Critics     [][]jsonLayer  `json:"critics"`
-		Heads       []jsonLayer    `json:"heads"`
-		Observation jsonNormalizer `json:"observation"`
-		Goal        jsonNormalizer `json:"goal"`
-	}{
-		Policy:      jsonLayers(a.policy.net),
-		Observation: jsonNormalizer{a.observations.mean, a.observations.scale, a.observations.clip},
-		Goal:        jsonNormalizer{a.goals.mean, a.goals.scale, a.goals.clip},
-	}
-	for _, c := range a.pun.critics {
-		out.Critics = append(out.Critics, jsonLayers(c.q))
-		out.Heads = append(out.Heads, newJSONLayer(c.head))
-	}
-	return json.NewEncoder(w).Encode(out)
-}
-
-// A jsonLayer is a layer in the format of the golden vectors.
-type jsonLayer struct {
-	W [][]float32 `json:"w"`
-	B []float32   `json:"b"`
-}
-
-type jsonNormalizer struct {
-	Mean  []float64 `json:"mean"`
-	Scale []float64 `json:"scale"`
-	Clip  float64   `json:"clip"`
-}
-
-func newJSONLayer(l layer) jsonLayer {
-	j := jsonLayer{B: l.b}
-	for i := range l.w.rows {
-		j.W = append(j.W, l.w.row(i))
-	}
-	return j
-}
-
-func jsonLayers(m *mlp) []jsonLayer {
-	var layers []jsonLayer
-	for _, l := range m.layers {
-		layers = append(layers, newJSONLayer(l))
-	}
-	return layers
+	c.float(&e.Reached)
+	c.float(&e.Return)
+	c.float(&e.StepsToGoal)
 }

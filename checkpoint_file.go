@@ -169,11 +169,11 @@ func openWhole(path string) (f *os.File, size int, err error) {
 // checkWhole returns an error unless a file of some size holds a whole checkpoint
 // of this format, and goes back to its beginning.
 func checkWhole(f *os.File, size int) error {
-	begin := make([]byte, min(size, checkpointHeader+sha256.Size))
+	begin := make([]byte, min(size, agentKind.header()+sha256.Size))
 	if _, err := io.ReadFull(f, begin); err != nil {
 		return err
 	}
-	wrong := checkBeginning(begin)
+	wrong := agentKind.checkBeginning(begin)
 	if _, other := wrong.(*formatError); wrong != nil && !other {
 		return &damage{f.Name(), wrong}
 	}

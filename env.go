@@ -44,8 +44,8 @@ type Env interface {
 // with random actions, some of them twice with equal generators, and checks
 // every sentence of [Env]: lengths, finite numbers, rewards, constancy of the
 // goal, and that nothing but the generator and the actions decides what
-// happens. An environment that panics, panics here too. CheckEnv panics if
-// horizon is less than 1.
+// happens. Errors tell the episode, counted from 1. An environment that panics,
+// panics here too. CheckEnv panics if horizon is less than 1.
 func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 	if horizon < 1 {
 		panic("qta: CheckEnv needs a horizon of at least 1")
@@ -55,9 +55,19 @@ func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 		return fmt.Errorf("qta: environment: Sizes returned %+v; all must be at least 1", sizes)
 	}
 	const rounds = 2
+	episode := 0 // of all that are played, as errors tell it
+	play := func(seed uint64, actions [][]float64, ask, reuse bool) ([]checkedStep, error) {
+		episode++
+		steps, err := checkEpisode(env, sizes, seed, actions, ask, reuse)
+		if err != nil {
+			err = fmt.Errorf("%w (episode %d)", err, episode)
+		}
+		return steps, err
+	}
 	for range rounds {
 		seed, actions := rng.Uint64(), randomActions(horizon, sizes.Action, rng)
 		var first []checkedStep
+		began := episode + 1
 		for i, again := range []struct {
 			ask, reuse bool
 			shouldBe   string // why it equals the first
@@ -70,22 +80,22 @@ func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 		} {
 			if i == 4 {
 				other := randomActions((horizon+1)/2, sizes.Action, rng)
-				if _, err := checkEpisode(env, sizes, rng.Uint64(), other, true, false); err != nil {
+				if _, err := play(rng.Uint64(), other, true, false); err != nil {
 					return err
 				}
 			}
-			steps, err := checkEpisode(env, sizes, seed, actions, again.ask, again.reuse)
+			steps, err := play(seed, actions, again.ask, again.reuse)
 			if err != nil {
 				return err
 			}
 			if i == 0 {
 				first = steps
 			} else if what := firstDifference(first, steps); what != "" {
-				return fmt.Errorf("qta: environment: %s differs between two episodes with equal generators and actions; %s", what, again.shouldBe)
+				return fmt.Errorf("qta: environment: %s differs between two episodes with equal generators and actions; %s (episodes %d and %d)", what, again.shouldBe, began, episode)
 			}
 		}
 		if err := checkRewards(env, first); err != nil {
-			return err
+			return fmt.Errorf("%w (of episode %d, after it)", err, began)
 		}
 	}
 	return nil

@@ -84,13 +84,13 @@ func TestCheckEnv(t *testing.T) {
 	}{
 		{"right", lineEnv{}, ""},
 		{"no goal", lineEnv{onSizes: func(e *lineEnv) Sizes { return Sizes{3, 0, 2} }}, "Sizes returned {Observation:3 Goal:0 Action:2}; all must be at least 1"},
-		{"growing", lineEnv{onSizes: func(e *lineEnv) Sizes { return Sizes{3, 1, 2 + e.steps/3} }}, "Sizes returned {Observation:3 Goal:1 Action:3} after Step 3"},
+		{"growing", lineEnv{onSizes: func(e *lineEnv) Sizes { return Sizes{3, 1, 2 + e.steps/3} }}, "Sizes returned {Observation:3 Goal:1 Action:3} after Step 3 and {Observation:3 Goal:1 Action:2} before; sizes must not change (episode 1)"},
 		{"short observation", lineEnv{onState: func(e *lineEnv, s *State) { s.Observation = s.Observation[:2] }}, "Reset returned 2 numbers in Observation; Sizes says 3"},
 		{"long goal", lineEnv{onState: func(e *lineEnv, s *State) {
 			if e.steps == 2 {
 				s.Achieved = s.Observation
 			}
-		}}, "Step 2 returned 3 numbers in Achieved; Sizes says 1"},
+		}}, "Step 2 returned 3 numbers in Achieved; Sizes says 1 (episode 1)"},
 		{"NaN", lineEnv{onState: func(e *lineEnv, s *State) { s.Observation[1] = math.NaN() }}, "Reset returned NaN in Observation[1]"},
 		{"infinite", lineEnv{onState: func(e *lineEnv, s *State) {
 			if e.steps == 5 {
@@ -107,7 +107,7 @@ func TestCheckEnv(t *testing.T) {
 				return -1
 			}
 			return r
-		}}, "a goal must reach itself"},
+		}}, "a goal must reach itself, with 0 (of episode 1, after it)"},
 		{"reward of the clock", lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
 			if e.steps < 3 {
 				return 0
@@ -132,9 +132,9 @@ func TestCheckEnv(t *testing.T) {
 				}
 				e.action = a
 			},
-		}, "Observation of Step 2 differs between two episodes with equal generators and actions; Step must not keep the slice"},
+		}, "Observation of Step 2 differs between two episodes with equal generators and actions; Step must not keep the slice of its action (episodes 1 and 4)"},
 		{"other chance", lineEnv{onReset: func(e *lineEnv) { e.at += 0.01 * rand.Float64() }}, "Observation of Reset differs between two episodes with equal generators and actions; neither other chance"},
-		{"goes on from before", lineEnv{onReset: func(e *lineEnv) { e.at += 0.01 * float64(e.episodes) }}, "neither other chance nor earlier episodes"},
+		{"goes on from before", lineEnv{onReset: func(e *lineEnv) { e.at += 0.01 * float64(e.episodes) }}, "neither other chance nor earlier episodes may reach an episode (episodes 1 and 2)"},
 		{"remembers what was broken off", lineEnv{
 			onReset: func(e *lineEnv) { e.at += leaked; leaked = 0.5 },
 			onStep: func(e *lineEnv, a []float64) {

@@ -12,10 +12,11 @@ import (
 // (Section 4, Environments) and calls the radius small; the rest is what the
 // authors' public code runs.
 const (
-	substeps      = 10   // straight pieces of one step
-	substepLength = 0.1  // of a component of the action, in cells
-	regionRadius  = 0.3  // half the side of the start and goal regions, in cells
-	goalRadius    = 0.35 // a goal is reached closer than this, in cells
+	substeps      = 10  // straight pieces of one step
+	substepLength = 0.1 // of a component of the action, in cells
+
+	RegionRadius = 0.3  // half the side of the start and goal regions, in cells
+	GoalRadius   = 0.35 // a goal is reached closer than this, in cells
 
 	rewardReached = 0
 	rewardElse    = -1
@@ -345,8 +346,8 @@ func (e *MazeEnv) Sizes() Sizes { return Sizes{Observation: 2, Goal: 2, Action: 
 // Reset implements Env. It takes four numbers from rng.
 func (e *MazeEnv) Reset(rng *rand.Rand) State {
 	e.running = true
-	e.position = around(rng, e.maze.start, regionRadius)
-	e.goal = around(rng, e.maze.goal, regionRadius)
+	e.position = around(rng, e.maze.start, RegionRadius)
+	e.goal = around(rng, e.maze.goal, RegionRadius)
 	return e.state()
 }
 
@@ -393,7 +394,7 @@ func (e *MazeEnv) Reward(achieved, desired []float64) float64 {
 		panic(fmt.Sprintf("qta: a maze's goals have 2 components, not %d and %d", len(achieved), len(desired)))
 	}
 	r, c := achieved[0]-desired[0], achieved[1]-desired[1]
-	if math.Sqrt(float64(r*r)+float64(c*c)) < goalRadius {
+	if math.Sqrt(float64(r*r)+float64(c*c)) < GoalRadius {
 		return rewardReached
 	}
 	return rewardElse

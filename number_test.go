@@ -109,6 +109,7 @@ func signed(f func(*rand.Rand) float64) func(*rand.Rand) float64 {
 }
 
 func TestNumberError(t *testing.T) {
+	t.Parallel()
 	unary := func(f func(float64) float64) func(x, _ float64) float64 {
 		return func(x, _ float64) float64 { return f(x) }
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"unicode/utf8"
 )
 
 // Params is every number and choice of the algorithm: those of the paper, and
@@ -20,6 +22,7 @@ import (
 type Params struct {
 	Method
 	Departures
+	Beyond
 	Baselines
 }
 
@@ -34,7 +37,7 @@ type Method struct {
 
 	// |B|, transitions of a minibatch.
 	Batch int `source:"Table: batch size" range:"[1,65536]"`
-	// γ.
+	// γ, what a reward counts for one step earlier.
 	Discount float64 `source:"Table: discount factor" range:"[0,1)"`
 	// Adam's step for the policy.
 	ActorRate float64 `source:"Table: actor learning rate" range:"[0,1]"`
@@ -55,11 +58,11 @@ type Method struct {
 	Replay string `source:"Section 3.3: uniform, and PER as an extension" range:"uniform|per|td"`
 	// k relabelled transitions to one that is not.
 	HindsightRatio float64 `source:"Table: HER replay k" range:"[0,1000]"`
-	// β of Equation 8 at the first step.
+	// β of Equation 8 at the first step: how much of the bias the weights undo.
 	PriorityBeta float64 `source:"Table: PER beta_initial" range:"[0,1]"`
 	// Environment steps until β is 1.
 	PriorityBetaSteps int `source:"Table: PER beta steps" range:"[1,1e12]"`
-	// α of Equation 7.
+	// α of Equation 7, the power of a priority.
 	PriorityAlpha float64 `source:"Table: PER alpha" range:"[0,10]"`
 	// Transitions of each finished episode that the input normalizers take in.
 	NormalizerDraws int `source:"Reading: the authors' code" range:"[1,1e6]"`
@@ -81,9 +84,9 @@ type Method struct {
 	UncertaintyActions int `source:"Table: d" range:"[1,4096]"`
 	// The goal fed to the critics in Equation 5: the environment's, or the candidate itself.
 	UncertaintyGoal string `source:"Section 3.2: \"the desired goal\" of the environment" range:"desired|candidate"`
-	// m of Equation 6.
+	// m of Equation 6, the slope of a goal's chance over its scaled uncertainty.
 	Slope float64 `source:"Table: linear sampling M" range:"(-Inf,Inf)"`
-	// b of Equation 6.
+	// b of Equation 6, which is added.
 	Intercept float64 `source:"Table: linear sampling b" range:"(-Inf,Inf)"`
 	// c: an episode's first goal needs a mean Q of at least c T.
 	Threshold float64 `source:"Table: c (threshold)" range:"(-Inf,Inf)"`
@@ -103,8 +106,6 @@ type Departures struct {
 	TargetClip float64 `source:"Reading: of no effect where TargetNoise is 0" range:"[0,10]"`
 	// The policy learns from a minibatch of its own, drawn uniformly.
 	ActorOwnDraw bool `source:"Reading: DDPG's Algorithm 1 has one minibatch for critic and actor"`
-	// Updates from one step of the policy to the next, as TD3 delays them.
-	PolicyEvery int `source:"Reading: each update has one, as in DDPG" range:"[1,1e6]"`
 
 	// Where Equation 4's gradient goes: with Equation 2's into the backbone (joint), no further than the
 	// head, or into the backbone by the heads' own optimiser (separate).
@@ -130,15 +131,26 @@ type Departures struct {
 	SharedActions bool `source:"Reading: d actions drawn for each candidate"`
 	// The state fed to the critics in Equation 5 for an episode's first goal.
 	FirstGoalState string `source:"Reading: the state is the candidate's for every goal" range:"candidate|start"`
+}
+
+// Beyond are choices that neither the paper nor its authors' code has; see
+// beyond.go. What each is in [Paper] changes nothing.
+type Beyond struct {
+	// Updates from one step of the policy to the next, as TD3 (Fujimoto et al., 2018) delays them.
+	PolicyEvery int `source:"Reading: each update has one, as in DDPG" range:"[1,1e6]"`
+	// Updates after each environment step.
+	UpdatesPerStep int `source:"Reading: one update follows every environment step" range:"[1,1000]"`
 	// Of the last choice's goals, the most uncertain, which are considered again beside Candidates.
 	CandidatesKept int `source:"Reading: each choice draws its goals anew" range:"[0,1000000]"`
+	// RandomAction from an episode's first reached goal to its end; 0 has it as before.
+	RandomActionReached float64 `source:"Reading: one probability" range:"[0,1]"`
 }
 
 // Baselines are the methods of section 4 that the paper compares with, and what
 // their own learners need.
 type Baselines struct {
 	// Who chooses the goals.
-	Curriculum string `source:"Section 3.2: QTA" range:"qta|mega|vds|her|random"`
+	Curriculum string `source:"Section 3.2: QTA" range:"qta|mega|vds|her|random|visits|rnd"`
 	// What a goal's uncertainty is estimated with, and by which critics.
 	Uncertainty string `source:"Section 3.1: PUN" range:"pun|q|bootstrap|ensemble"`
 	// Standard deviation of Gaussian noise added to each estimate, in its unit.
@@ -207,7 +219,6 @@ func Paper() Params {
 			Candidates:         1000,
 		},
 		Departures: Departures{
-			PolicyEvery:        1,
 			PredictiveGradient: "joint",
 			PredictiveWeight:   1,
 			HeadLoss:           "squared",
@@ -215,6 +226,10 @@ func Paper() Params {
 			RandomActionLater:  0.3,
 			InitialActions:     "policy",
 			FirstGoalState:     "candidate",
+		},
+		Beyond: Beyond{
+			PolicyEvery:    1,
+			UpdatesPerStep: 1,
 		},
 		Baselines: Baselines{
 			Curriculum:      "qta",
@@ -321,7 +336,7 @@ func (p *Params) Set(name, text string) error {
 
 // ReadParams reads a JSON object of parameters, which may be partial, over
 // base. A name that is unknown or given twice, a value of the wrong type or
-// out of range, and anything after the object are errors.
+// out of range, and anything after the object are errors, which tell the place.
 func ReadParams(r io.Reader, base Params) (Params, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
@@ -329,42 +344,61 @@ func ReadParams(r io.Reader, base Params) (Params, error) {
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
+	p, at, err := decodeParams(d, base)
+	if err != nil {
+		return p, fmt.Errorf("%w (%s)", err, place(text, at))
+	}
+	return p, nil
+}
+
+// place names the place in a text of JSON where what follows an offset begins.
+func place(text []byte, offset int64) string {
+	rest := bytes.TrimLeft(text[offset:], " \t\r\n:,")
+	before := text[:len(text)-len(rest)]
+	line := before[bytes.LastIndexByte(before, '\n')+1:]
+	return fmt.Sprintf("line %d, column %d", 1+bytes.Count(before, []byte("\n")), 1+utf8.RuneCount(line))
+}
+
+// decodeParams returns, beside an error, the offset after which it is.
+func decodeParams(d *json.Decoder, base Params) (p Params, at int64, err error) {
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return base, errors.New("qta: parameters: want a JSON object, such as {\"Batch\": 256}")
+		return base, 0, errors.New("qta: parameters: want a JSON object, such as {\"Batch\": 256}")
 	}
 	seen := map[string]bool{}
 	for d.More() {
 		t, err := d.Token()
+		at = d.InputOffset()
 		name, _ := t.(string)
 		if err != nil {
-			return base, fmt.Errorf("qta: parameters: %v", err)
+			return base, at, fmt.Errorf("qta: parameters: %v", err)
 		}
 		if seen[name] {
-			return base, fmt.Errorf("qta: parameter %s is given twice", name)
+			return base, at, fmt.Errorf("qta: parameter %s is given twice", name)
 		}
 		seen[name] = true
 		var raw json.RawMessage
 		if err := d.Decode(&raw); err != nil {
-			return base, fmt.Errorf("qta: parameter %s: %v", name, err)
+			return base, d.InputOffset(), fmt.Errorf("qta: parameter %s: %v", name, err)
 		}
 		text := string(raw)
 		var word string
 		if f, ok := fieldNamed(name); ok && (f.Type.Kind() == reflect.String) != (json.Unmarshal(raw, &word) == nil && raw[0] == '"') {
-			return base, fmt.Errorf("qta: parameter %s: %s is not %s", name, text, kindName(f.Type.Kind()))
+			return base, at, fmt.Errorf("qta: parameter %s: %s is not %s", name, text, kindName(f.Type.Kind()))
 		} else if word != "" || ok && f.Type.Kind() == reflect.String {
 			text = word
 		}
 		if err := base.Set(name, text); err != nil {
-			return base, err
+			return base, at, err
 		}
 	}
 	if _, err := d.Token(); err != nil {
-		return base, fmt.Errorf("qta: parameters: %v", err)
+		return base, d.InputOffset(), fmt.Errorf("qta: parameters: %v", err)
 	}
+	at = d.InputOffset()
 	if _, err := d.Token(); err != io.EOF {
-		return base, errors.New("qta: parameters: something follows the JSON object")
+		return base, at, errors.New("qta: parameters: something follows the JSON object")
 	}
-	return base, nil
+	return base, at, nil
 }
 
 // JSON returns the parameters as an indented JSON object that [ReadParams]
@@ -392,6 +426,10 @@ func (p Params) Validate() error {
 	if p.Curriculum != "qta" && (p.Uncertainty == "q" || p.UncertaintyNoise > 0) {
 		return fmt.Errorf("qta: parameter Curriculum is %s, which asks no uncertainty: Uncertainty %s and UncertaintyNoise %v go with qta",
 			p.Curriculum, p.Uncertainty, p.UncertaintyNoise)
+	}
+	if p.UpdatesPerEpisode > 0 && p.UpdatesPerStep > 1 {
+		return fmt.Errorf("qta: parameters UpdatesPerEpisode %d and UpdatesPerStep %d: updates come at an episode's end or after each step, so that one of them must be 0 or 1",
+			p.UpdatesPerEpisode, p.UpdatesPerStep)
 	}
 	if user := p.deviationUser(); p.Critics == 1 && user != "" {
 		return fmt.Errorf("qta: parameter Critics is 1, which cannot disagree: %s needs 2 and above", user)
@@ -432,9 +470,9 @@ func Fields() []Field {
 }
 
 // fields lists the fields that are parameters.
-func fields() []reflect.StructField {
+var fields = sync.OnceValue(func() []reflect.StructField {
 	return slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[Params]()), func(f reflect.StructField) bool { return f.Anonymous })
-}
+})
 
 // fieldNamed returns the field of a parameter.
 func fieldNamed(name string) (f reflect.StructField, ok bool) {
@@ -500,17 +538,49 @@ func kindName(k reflect.Kind) string {
 	return "a word"
 }
 
-// suggestion names the parameters that differ from name in their case or
-// contain it, to help after a misspelling.
+// suggestion names the parameters that contain name, or else the nearest of
+// which it may be a misspelling.
 func suggestion(name string) string {
-	var near []string
+	var contain, near []string
+	least := max(2, len(name)/3)
 	for _, f := range Fields() {
 		if name != "" && strings.Contains(strings.ToLower(f.Name), strings.ToLower(name)) {
+			contain = append(contain, f.Name)
+		}
+		switch d := editDistance(strings.ToLower(f.Name), strings.ToLower(name)); {
+		case d < least:
+			near, least = []string{f.Name}, d
+		case d == least:
 			near = append(near, f.Name)
 		}
+	}
+	if len(contain) > 0 {
+		near = contain
 	}
 	if len(near) == 0 {
 		return "; \"qta params\" lists them"
 	}
 	return "; did you mean " + strings.Join(near, " or ") + "?"
+}
+
+// editDistance returns how many letters have to be left out, put in or
+// exchanged to make b of a.
+func editDistance(a, b string) int {
+	d := make([]int, len(b)+1) // from the letters of a so far to each beginning of b
+	for j := range d {
+		d[j] = j
+	}
+	for i := range len(a) {
+		before := d[0]
+		d[0]++
+		for j := range len(b) {
+			change := before
+			if a[i] != b[j] {
+				change++
+			}
+			before = d[j+1]
+			d[j+1] = min(change, d[j]+1, d[j+1]+1)
+		}
+	}
+	return d[len(b)]
 }

@@ -352,9 +352,15 @@ func TestSet(t *testing.T) {
 		}
 	}
 	for _, test := range []struct{ name, text, want string }{
-		{"Batches", "1", `qta: unknown parameter "Batches"; "qta params" lists them`},
+		{"Batches", "1", `qta: unknown parameter "Batches"; did you mean Batch?`},
 		{"batch", "1", `qta: unknown parameter "batch"; did you mean Batch?`},
 		{"alpha", "1", `qta: unknown parameter "alpha"; did you mean PriorityAlpha?`},
+		{"Btach", "1", `qta: unknown parameter "Btach"; did you mean Batch?`},
+		{"Sloop", "1", `qta: unknown parameter "Sloop"; did you mean Slope?`},
+		{"HeadLos", "1", `qta: unknown parameter "HeadLos"; did you mean HeadLoss?`},
+		{"UncertantyActons", "1", `qta: unknown parameter "UncertantyActons"; did you mean UncertaintyActions?`},
+		{"Gamma", "1", `qta: unknown parameter "Gamma"; "qta params" lists them`},
+		{"", "1", `qta: unknown parameter ""; "qta params" lists them`},
 		{"rate", "1", `qta: unknown parameter "rate"; did you mean ActorRate or CriticRate or PredictiveRate?`},
 		{"", "1", `qta: unknown parameter ""; "qta params" lists them`},
 		{"Batch", "0", "qta: parameter Batch is 0, allowed are [1,65536]"},
@@ -424,6 +430,24 @@ func TestReadParams(t *testing.T) {
 	}
 }
 
+// Errors tell where in the text what is wrong begins.
+func TestReadParamsPlace(t *testing.T) {
+	for text, want := range map[string]string{
+		"{\n\t\"Batch\": 256,\n\t\"Slope\": 3,\n}": " (line 4, column 1)",
+		"{\n\t\"Batch\": 256,\n\t\"Slope\": 3":     " (line 3, column 12)",
+		"{\n\t\"Batch\": 0,\n\t\"Slope\": 3}":      " (line 2, column 11)",
+		"{\"γ\": 2, \"Batch\": 1}":                 " (line 1, column 7)",
+		"\n\n  [1]":                                " (line 3, column 3)",
+		"":                                         " (line 1, column 1)",
+		"{\"Batch\": 1}\n\nx":                      " (line 3, column 1)",
+		"{\r\n\"Batch\": 12,\r\n\"Batch\": 12\r\n}\r\n": " (line 3, column 10)",
+	} {
+		if _, err := ReadParams(strings.NewReader(text), Paper()); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%q: error %v, want %s at its end", text, err, want)
+		}
+	}
+}
+
 // What JSON writes, ReadParams reads over any other set; encoding/json agrees.
 func TestParamsJSON(t *testing.T) {
 	for _, p := range Presets() {
@@ -480,4 +504,15 @@ func FuzzReadParams(f *testing.F) {
 			t.Errorf("another round gives the error %v and the differences %v", err, differences(p, again))
 		}
 	})
+}
+
+func TestEditDistance(t *testing.T) {
+	for _, test := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"abc", "", 3}, {"", "ab", 2}, {"batch", "btach", 2}, {"kitten", "sitting", 3}, {"flaw", "lawn", 2}, {"abc", "abc", 0}} {
+		if got := editDistance(test.a, test.b); got != test.want {
+			t.Errorf("from %q to %q: %d, want %d", test.a, test.b, got, test.want)
+		}
+	}
 }

@@ -33,6 +33,7 @@ func trainWith(t testing.TB, p Params, w *workers, steps, evalEvery int) *Agent 
 // The same seed gives the same state, to the byte, with every kernel and any
 // number of threads. The batch is large enough for products to be divided.
 func TestSameBytes(t *testing.T) {
+	t.Parallel()
 	bursts := VDS()
 	bursts.Curriculum = "random" // its own networks would take long
 	for _, preset := range []Preset{{"default", Default()}, {"authors", Authors()}, {"mega", MEGA()}, {"vds without its curriculum", bursts}} {
@@ -63,6 +64,7 @@ func TestSameBytes(t *testing.T) {
 // How often one evaluates changes nothing: neither the networks nor the rows
 // of the log that both runs have.
 func TestEvaluationsDoNotMatter(t *testing.T) {
+	t.Parallel()
 	for _, preset := range []Preset{{"default", Default()}, {"paper", Paper()}, {"small", Small()}} {
 		t.Run(preset.Name, func(t *testing.T) {
 			if testing.Short() && preset.Name != "default" {
@@ -89,6 +91,7 @@ func TestEvaluationsDoNotMatter(t *testing.T) {
 // Interrupted at any step and trained on in a new environment, an agent ends in
 // the same state as without.
 func TestTrainInterrupted(t *testing.T) {
+	t.Parallel()
 	stop := errors.New("stop")
 	presets := Presets()
 	if testing.Short() {
@@ -465,8 +468,8 @@ func TestBudgetTakesNoMemory(t *testing.T) {
 	}
 }
 
-// A place is an environment that cannot be compared with ==.
-type place struct {
+// A bystander is an environment that cannot be compared with ==.
+type bystander struct {
 	Env
 	_ []int
 }
@@ -482,10 +485,10 @@ func TestOwnEnvironments(t *testing.T) {
 		want            bool
 	}{
 		{"one instance", one, one, false},
-		{"one instance of a type of others", &place{Env: one}, &place{Env: maze.Env()}, true},
+		{"one instance of a type of others", &bystander{Env: one}, &bystander{Env: maze.Env()}, true},
 		{"two instances", maze.Env(), maze.Env(), true},
-		{"what cannot be compared", place{Env: maze.Env()}, place{Env: maze.Env()}, true},
-		{"different types", maze.Env(), place{Env: maze.Env()}, true},
+		{"what cannot be compared", bystander{Env: maze.Env()}, bystander{Env: maze.Env()}, true},
+		{"different types", maze.Env(), bystander{Env: maze.Env()}, true},
 	} {
 		a := newMazeAgent(t, leastParams(), 1)
 		err := a.Train(t.Context(), test.env, test.evaluation, TrainOptions{Steps: 3, EvalEvery: 7, Rollouts: 1})

@@ -21,8 +21,10 @@ func surveyPoints(m *Maze) [][]float64 {
 	return points
 }
 
-// TestSurveyChangesNothing trains with a survey after every step, and without.
+// TestSurveyChangesNothing trains with a survey and questions after every step,
+// and without.
 func TestSurveyChangesNothing(t *testing.T) {
+	t.Parallel()
 	for i, variant := range tinyVariants() {
 		t.Run(variant.Name, func(t *testing.T) {
 			if testing.Short() && i%4 != 0 {
@@ -33,13 +35,15 @@ func TestSurveyChangesNothing(t *testing.T) {
 			a := newMazeAgent(t, variant.Params, 1)
 			m := mustMaze(t, "1U5")
 			start, goal := m.Start(), m.Goal()
-			surveys := 0
+			points, surveys := surveyPoints(m), 0
 			trainTo(t, a, steps, func() error {
-				first := a.Survey(start[:], goal[:], surveyPoints(m), 5)
-				if diff := cmp.Diff(first, a.Survey(start[:], goal[:], surveyPoints(m), 5)); diff != "" {
+				first := a.Survey(start[:], goal[:], points, points, 5)
+				if diff := cmp.Diff(first, a.Survey(start[:], goal[:], points, points, 5)); diff != "" {
 					t.Errorf("step %d: a second survey differs (-first +second):\n%s", a.Steps(), diff)
 				}
 				a.Goals(0, a.Steps())
+				a.Value(points, points)
+				a.GoalProbabilities(points, points, uint64(a.Steps()))
 				surveys++
 				return nil
 			})
@@ -57,7 +61,7 @@ func TestSurvey(t *testing.T) {
 	start, goal := m.Start(), m.Goal()
 	points := surveyPoints(m)
 	const samples = 1000
-	s := a.Survey(start[:], goal[:], points, samples)
+	s := a.Survey(start[:], goal[:], points, points, samples)
 	sum := 0.0
 	for k, point := range points {
 		x := newMatrix(1, 6)
@@ -136,7 +140,7 @@ func TestSurveyOfNothing(t *testing.T) {
 		a := agentAfter(t, variant.Params, 12)
 		m := mustMaze(t, "1U5")
 		start, goal := m.Start(), m.Goal()
-		if diff := cmp.Diff(Survey{}, a.Survey(start[:], goal[:], nil, 3)); diff != "" {
+		if diff := cmp.Diff(Survey{}, a.Survey(start[:], goal[:], nil, nil, 3)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", variant.Name, diff)
 		}
 	}

@@ -14,16 +14,16 @@ import (
 
 const lineExample = "examples/line/main.go"
 
-// The README's program is the example, and short.
+// The library page's program is the example, and short.
 func TestVendoredExample(t *testing.T) {
 	program := readText(t, lineExample)
 	if n := strings.Count(strings.ReplaceAll(program, "\n\n", "\n"), "\n"); n >= 40 {
 		t.Errorf("%s has %d lines that are not blank, want fewer than 40", lineExample, n)
 	}
-	_, rest, found := strings.Cut(readText(t, "README.md"), "```go\n")
+	_, rest, found := strings.Cut(readText(t, "docs/library.md"), "```go\n")
 	shown, _, _ := strings.Cut(rest, "```")
 	if diff := cmp.Diff(program, shown); !found || diff != "" {
-		t.Errorf("the README's first Go program is not %s (-file +README):\n%s", lineExample, diff)
+		t.Errorf("the library page's program is not %s (-file +page):\n%s", lineExample, diff)
 	}
 }
 
@@ -93,7 +93,7 @@ func (m scratchModule) train(environment []string, flags ...string) {
 	}
 }
 
-// TestVendorModule vendors the package as the README's first way does, with the
+// TestVendorModule vendors the package as the library page's first way does, with the
 // golden vectors for a test.
 func TestVendorModule(t *testing.T) {
 	m := newScratchModule(t)
@@ -123,13 +123,13 @@ func TestVectors(t *testing.T) {
 	}
 }
 `)
-	edit := regexp.MustCompile("(?m)^go mod edit .+").FindString(readText(t, "README.md"))
+	edit := regexp.MustCompile("(?m)^go mod edit .+").FindString(readText(t, "docs/library.md"))
 	command := strings.Fields(edit)
 	for i := range command {
 		command[i] = strings.Replace(command[i], "./third_party/qta", root, 1)
 	}
 	if len(command) == 0 {
-		t.Fatal("the README has no line that begins with go mod edit")
+		t.Fatal("the library page has no line that begins with go mod edit")
 	}
 	m.run(nil, command...)
 	m.run(nil, "go", "mod", "vendor")
@@ -143,7 +143,7 @@ func TestVectors(t *testing.T) {
 	m.run(nil, "go", "test", ".")
 }
 
-// TestVendorFiles copies the files that the README's second way names, and builds
+// TestVendorFiles copies the files that the library page's second way names, and builds
 // them in all ways that it names.
 func TestVendorFiles(t *testing.T) {
 	m := newScratchModule(t)

@@ -15,7 +15,7 @@ import (
 
 	"qta"
 	"qta/cmd/qta/internal/words"
-	"qta/cmd/qta/internal/worked"
+	"qta/internal/worked"
 	"qta/testdata"
 )
 
@@ -26,7 +26,7 @@ type checkFlags struct{ vectors string }
 
 func (f *checkFlags) flagSet() *flag.FlagSet {
 	*f = checkFlags{}
-	flags := newFlagSet("qta check")
+	flags := newFlagSet("check")
 	flags.StringVar(&f.vectors, "vectors", f.vectors, "`DIR` check the vectors of a folder, in the format of testdata/golden")
 	return flags
 }

@@ -11,12 +11,13 @@ import (
 	"qta/cmd/qta/internal/files"
 	"qta/cmd/qta/internal/paper"
 	"qta/cmd/qta/internal/rundir"
+	"qta/cmd/qta/internal/terminal"
 	"qta/cmd/qta/internal/words"
 )
 
 // figure5Command makes the figure: of a new run, for which it takes the flags
 // of training, or of a run directory.
-func figure5Command(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+func figure5Command(ctx context.Context, args []string, stdout *terminal.Output, stderr io.Writer) error {
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		return redrawFigure5(args[0], args[1:], stdout, stderr)
 	}
@@ -27,7 +28,7 @@ type figure5Flags struct{ file string }
 
 func (f *figure5Flags) flagSet() *flag.FlagSet {
 	*f = figure5Flags{file: rundir.Figure5File}
-	flags := newFlagSet("qta figure5 DIR")
+	flags := newFlagSet("figure5")
 	flags.StringVar(&f.file, "o", f.file, "`FILE` the picture (figure5.svg)")
 	return flags
 }
@@ -64,7 +65,7 @@ func redrawFigure5(dir string, args []string, stdout, stderr io.Writer) error {
 	}
 	through, err := files.Output(flags.file, f.Pictures().Whole(r.Run.Maze).File())
 	if err != nil {
-		return words.BadFile(err, "%w", err)
+		return err
 	} else if through {
 		return nil // what follows would stand behind the picture
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -98,6 +99,48 @@ func TestFigure5Command(t *testing.T) {
 	}
 }
 
+func TestFilmCommand(t *testing.T) {
+	t.Chdir(t.TempDir())
+	mustRun(t, tinyRun("-steps", "20", "-out", "run")...)
+	before := tree(t)
+	if out := mustRun(t, "film", "run", "-o", "again.svg"); out != "Drew 2 frames of maze 1U5 to again.svg.\n" {
+		t.Errorf("output %q", out)
+	}
+	if roomtest.Read(t, "run", rundir.FilmFile) != roomtest.Read(t, "again.svg") {
+		t.Error("the animation drawn again differs")
+	}
+	if got := command(t, "film", "run", "-o", "nowhere/a.svg"); got.code != exitFailure || got.errors != "qta: nowhere/a.svg cannot be written: no such file or directory\n" {
+		t.Errorf("%+v", got)
+	}
+	want := append(before, "again.svg")
+	slices.Sort(want)
+	got := tree(t)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	// From an interruption on, the animation goes on as it began.
+	mustRun(t, tinyRun("-steps", "60", "-out", "run")...)
+	mustRun(t, tinyRun("-steps", "60", "-out", "whole")...)
+	for _, name := range []string{rundir.FilmStore, rundir.FilmFile} {
+		if roomtest.Read(t, "run", name) != roomtest.Read(t, "whole", name) {
+			t.Errorf("%s of a run that was continued differs", name)
+		}
+	}
+	// One that cannot be used begins anew, with a warning.
+	roomtest.Write(t, "run/"+rundir.FilmStore, "x")
+	if got := command(t, "film", "run"); got.code != exitInput || !strings.Contains(got.errors, "training.csv is damaged: line 1: want step") {
+		t.Errorf("%+v", got)
+	}
+	if got := command(t, tinyRun("-steps", "80", "-out", "run")...); got.code != exitDone || !strings.Contains(got.errors, "; the animation begins anew\n") {
+		t.Errorf("%+v", got)
+	}
+	os.Remove("run/" + rundir.FilmStore)
+	if got := command(t, "film", "run"); got.code != exitInput || !strings.Contains(got.errors, "run holds no training.csv") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // benchmarkRun returns the session of a run at full size on 12x5 with as many
 // snapshots as there can be.
 func benchmarkRun(b *testing.B) *session {
@@ -109,12 +152,10 @@ func benchmarkRun(b *testing.B) *session {
 	b.Cleanup(a.Close)
 	p := a.Params()
 	s := &session{dir: b.TempDir(), agent: a, record: rundir.NewRecord(rundir.NewIdentity("12x5", m, "default", p, 1, 1), rundir.Limits{}, 1)}
-	if err := s.openFigure5(s.record); err != nil {
-		b.Fatal(err)
-	}
+	s.openPictures(s.record, io.Discard)
 	stop := func(e qta.Evaluation) error {
 		if n := e.Step; n&(n-1) == 0 {
-			s.figure5.Take(a)
+			s.film.Take(a, s.figure5.Take(a))
 		}
 		return nil
 	}

@@ -7,12 +7,14 @@ package main
 
 // To the reviewer: main holds the process (signals, exit code), every command
 // is a function of its arguments and its output, so that tests call run. All
-// clocks are in this package; what they show reaches the screen and timing.csv
-// and nothing that a run computes. What the commands work on has rooms below
-// internal, each of which uses those before it: words and files; rundir, a run's
-// directory; draw and statistics, which know nothing of runs; paper, its figures
-// as data; figure5 and page, what there is to see of a run; report, of many.
-// worked stands by itself.
+// clocks are in this package and in terminal; what they show reaches the screen
+// and timing.csv and nothing that a run computes. What the commands work on has
+// rooms below internal, each of which uses those before it: words and files;
+// terminal, what a person sees while something runs; rundir, a run's directory;
+// draw and statistics, which know nothing of runs; paper, its figures as data;
+// figure5, film and page, what there is to see of a run; report, of many.
+// Beside the command stand worked and glossary, which docs/annotate uses too,
+// and results, what was measured before.
 
 import (
 	"context"
@@ -26,13 +28,13 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"text/tabwriter"
 
 	"qta"
+	"qta/cmd/qta/internal/terminal"
 	"qta/cmd/qta/internal/words"
 )
 
-// The exit codes, as helpText explains them.
+// The exit codes, as qta help explains them.
 const (
 	exitDone       = 0
 	exitFailure    = 1
@@ -76,23 +78,21 @@ func guard(stderr io.Writer, f func() int) (code int) {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	out := &output{Writer: stdout, failed: stop}
+	out := terminal.New(stdout)
+	out.Failed = func(err error) { stop(outputError(err)) }
 	err := execute(ctx, args, out, stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		printHelp(out)
-		err = nil
-	}
+	broken := out.Err()
 	switch {
 	case errors.Is(err, errUnfinished):
-		if out.err != nil {
-			fmt.Fprintf(stderr, "qta: %s; all that was running is saved, and the same command goes on\n", words.Bare(out.err))
+		if broken != nil {
+			fmt.Fprintf(stderr, "qta: %s; all that was running is saved, and the same command goes on\n", words.Bare(outputError(broken)))
 		}
 		return exitUnfinished
-	case out.err != nil && (err == nil || errors.Is(err, errors.Unwrap(out.err))):
-		err = out.err
-		if errors.Is(err, syscall.EPIPE) {
+	case broken != nil && (err == nil || errors.Is(err, broken)):
+		if errors.Is(broken, syscall.EPIPE) {
 			return exitFailure // who reads no further knows it
 		}
+		err = outputError(broken)
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "qta: %s\n", words.Bare(err))
@@ -100,54 +100,56 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitCode(err)
 }
 
-// An output is standard output, whose first failure is kept.
-type output struct {
-	io.Writer
-	failed func(error)
-	err    error
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	n, err := o.Writer.Write(p)
-	if err != nil && o.err == nil {
-		o.err = fmt.Errorf("standard output cannot be written: %w", words.Cause(err))
-		o.failed(o.err)
-	}
-	return n, err
+// outputError says that standard output could not be written.
+func outputError(err error) error {
+	return fmt.Errorf("standard output cannot be written: %w", words.Cause(err))
 }
 
 // execute executes the command that args spell.
-func execute(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+func execute(ctx context.Context, args []string, out *terminal.Output, stderr io.Writer) error {
 	name := "train"
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		name, args = args[0], args[1:]
+	} else if len(args) > 0 && (args[0] == "-h" || args[0] == "-help" || args[0] == "--help") {
+		name, args = "help", args[1:]
 	}
+	err := dispatch(ctx, name, args, out, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return helpCommand([]string{name}, out)
+	}
+	return err
+}
+
+func dispatch(ctx context.Context, name string, args []string, out *terminal.Output, stderr io.Writer) error {
 	switch name {
 	case "train":
-		return trainCommand(ctx, args, stdout, stderr)
+		return trainCommand(ctx, args, out, stderr)
 	case "params":
-		return paramsCommand(args, stdout)
+		return paramsCommand(args, out)
 	case "maze":
-		return mazeCommand(args, stdout)
+		return mazeCommand(args, out)
 	case "figure5":
-		return figure5Command(ctx, args, stdout, stderr)
+		return figure5Command(ctx, args, out, stderr)
+	case "film":
+		return filmCommand(args, out, stderr)
 	case "sweep":
-		return sweepCommand(ctx, args, stdout, stderr)
+		return sweepCommand(ctx, args, out, stderr)
 	case "status":
-		return statusCommand(args, stdout)
+		return statusCommand(args, out)
 	case "report":
-		return reportCommand(args, stdout)
+		return reportCommand(args, out)
 	case "eval":
-		return evalCommand(args, stdout, stderr)
+		return evalCommand(args, out, stderr)
+	case "export":
+		return exportCommand(args, out, stderr)
 	case "check":
-		return checkCommand(args, stdout)
+		return checkCommand(args, out)
+	case "version":
+		return versionCommand(args, out)
 	case "help":
-		if err := noMore("help", args); err != nil {
-			return err
-		}
-		return flag.ErrHelp
+		return helpCommand(args, out)
 	}
-	return words.BadInput("unknown command %q; the commands are train, params, maze, eval, figure5, sweep, status, report, check and help", name)
+	return words.BadInput("unknown command %q; the commands are %s", name, strings.Join(commandNames(), ", "))
 }
 
 // errUnfinished is returned for a run that was stopped and has been saved.
@@ -187,7 +189,7 @@ func parseFlags(flags *flag.FlagSet, args []string) ([]string, error) {
 		if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 			return nil, err
 		} else if err != nil {
-			return nil, words.BadInput("%v; \"qta help\" lists the flags", err)
+			return nil, words.BadInput("%v; \"qta help %s\" lists the flags", err, flags.Name())
 		}
 		rest := flags.Args()
 		if parsed := len(args) - len(rest); parsed > 0 && args[parsed-1] == "--" {
@@ -203,7 +205,8 @@ func parseFlags(flags *flag.FlagSet, args []string) ([]string, error) {
 // noMore refuses arguments that are left over.
 func noMore(command string, args []string) error {
 	if len(args) > 0 {
-		return words.BadInput("unexpected argument %q after qta %s; \"qta help\" shows what it takes", args[0], command)
+		name, _, _ := strings.Cut(command, " ")
+		return words.BadInput("unexpected argument %q after qta %s; \"qta help %s\" shows what it takes", args[0], command, name)
 	}
 	return nil
 }
@@ -240,88 +243,3 @@ func seedNumber(flags *flag.FlagSet, p *uint64, usage string) {
 		return nil
 	})
 }
-
-func printHelp(w io.Writer) {
-	fmt.Fprint(w, helpText)
-	for _, c := range []interface{ flagSet() *flag.FlagSet }{
-		&trainFlags{}, &evalFlags{}, &mazeFlags{}, &figure5Flags{}, &sweepFlags{}, &reportFlags{}, &checkFlags{},
-	} {
-		f := c.flagSet()
-		fmt.Fprintf(w, "\nFlags of %s:\n\n", f.Name())
-		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		f.VisitAll(func(f *flag.Flag) {
-			value, usage := flag.UnquoteUsage(f)
-			fmt.Fprintf(t, "  -%s %s\t%s\n", f.Name, value, strings.TrimPrefix(usage, value+" "))
-		})
-		t.Flush()
-	}
-	fmt.Fprint(w, helpCodes)
-}
-
-const helpText = `qta trains an agent on a maze by Query The Agent.
-
-  qta [flags]          train; without flags, on the 4x5 maze until it is solved
-  qta params           list the parameters: every preset's value, and its source
-  qta maze NAME|FILE   show a maze, its size and path length; -o draws it
-  qta eval DIR         evaluate the agent of a run directory
-  qta figure5 [flags]  train, on the 12x5 maze unless -maze names another, for
-                       the paper's Figure 5 in the run directory
-  qta figure5 DIR      draw the figure of a run directory to a file
-  qta sweep FILE       train every run of a sweep file, -jobs N at a time
-  qta sweep -figure N  print the sweep file of a figure of the paper
-  qta status DIR...    say how far every run within directories is
-  qta report DIR...    make a page of all runs within directories: the paper's
-                       figures and claims, held against these runs
-  qta check [N]        work the paper's equations, or Equation N, through in
-                       numbers and hold the code to all golden vectors;
-                       -vectors DIR holds it to those of a folder instead
-  qta help             print this text
-
--curriculum, -uncertainty, -uncertainty-noise and -replay train what the paper
-compares QTA with, on the same networks; -params authors with one of them trains
-the form that its authors' code has. -params mega and -params vds train these
-two with the hyper-parameters that their own authors published.
-
-A maze is a name (4x5, 12x5, 1U5, 2U5 and so on) or a text file, whose name has
-a path separator or ends in .txt or .map: '#' is wall, a space or '.' is free,
-S is the start and G the goal.
-
-A run directory holds
-  run.json     what is needed to repeat the run, its state and its outcome
-  log.csv      one row for each evaluation
-  timing.csv   the clock at each evaluation; every process that works on the
-               run adds its rows and counts from its own beginning
-  agent.qta    the agent, its memory and its training state; the file before
-               it is kept as agent.qta.previous
-  report.html  the run as a page: learning curve, rollouts, goals, Figure 5
-  curve.svg    the learning curve
-  figure5.svg  what the agent makes of every point of its maze, after
-               evaluations 1, 2, 4, 8 and so on, and after the latest
-  figure5.csv  the numbers of that figure
-  lock         held while a process works on the run (on Linux, macOS and the
-               BSDs; elsewhere see to it yourself that only one does)
-
-The same command on the directory of an unfinished run continues it, and ends
-with the bytes of a run that was never interrupted. A finished run continues
-when it is given more -steps, a solved one with -stop never. Maze, parameters,
-seed and the steps between evaluations cannot change; budget, stop and threads
-can.
-
-A sweep file has the flags of one run on each line; '#' begins a comment. Its
-runs get directories within the -out of qta sweep, under their own names or
-under that which -out on their line gives. The same command skips the finished
-ones and continues the others. A cell that fails does not stop the rest.
-`
-
-const helpCodes = `
-Exit codes:
-
-  0   done, or the run was finished already
-  1   any other failure: a file that cannot be written, a directory that
-      another process is using, vectors that do not hold
-  2   bad input: a flag, a parameter, a maze, a directory
-  3   a number went wrong: a NaN or Inf, or an environment that breaks its
-      contract; the last good checkpoint is kept
-  75  stopped by SIGINT or SIGTERM and saved: run the command again to go on
-      (a second signal ends the process at once, without saving)
-`

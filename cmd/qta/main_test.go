@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -17,6 +20,7 @@ import (
 	"qta/cmd/qta/internal/roomtest"
 	"qta/cmd/qta/internal/rundir"
 	"qta/cmd/qta/internal/words"
+	"qta/internal/glossary"
 )
 
 // TestMain lets the test binary stand in for the command, for the tests that
@@ -74,13 +78,20 @@ func TestBadInput(t *testing.T) {
 		args string // split at spaces
 		want string // part of the line
 	}{
-		{"fly", `unknown command "fly"; the commands are train, params, maze, eval, figure5, sweep, status, report, check and help`},
-		{"-fly", "-fly; \"qta help\" lists the flags"},
+		{"fly", `unknown command "fly"; the commands are train, params, maze, eval, figure5, film, sweep, status, report, export, check, version, help`},
+		{"-fly", "-fly; \"qta help train\" lists the flags"},
+		{"maze 4x5 -fly", "-fly; \"qta help maze\" lists the flags"},
+		{"maze 4x5 extra", "after qta maze 4x5; \"qta help maze\" shows what it takes"},
 		{"train -fly 3", "-fly"},
 		{"4x5", `unknown command "4x5"`},
 		{"-seed 1 extra", `unexpected argument "extra"`},
 		{"train extra", `unexpected argument "extra"`},
-		{"help me", `unexpected argument "me"`},
+		{"help me", `unknown command "me"; the commands are train, params, `},
+		{"help maze me", `unexpected argument "me"`},
+		{"version now", `unexpected argument "now"`},
+		{"params Btach", `unknown parameter "Btach"; did you mean Batch?`},
+		{"-set Btach=3", `unknown parameter "Btach"; did you mean Batch?`},
+		{"params Batch Slope", `unexpected argument "Slope"`},
 		{"-seed -1", "-seed: want a whole number from 0"},
 		{"-seed 1.5", "-seed: want a whole number from 0"},
 		{"-seed", "-seed"},
@@ -118,7 +129,6 @@ func TestBadInput(t *testing.T) {
 		{"-out nogoal.txt/run", "name another one with -out"},
 		{"-out maps", "directory maps holds letter.map and no run.json"},
 		{"-out damaged", "run.json is damaged"},
-		{"params small", `unexpected argument "small"`},
 		{"params -x", "-x"},
 		{"maze", "qta maze needs the name of a maze"},
 		{"maze 4x5 1U5", `unexpected argument "1U5"`},
@@ -128,9 +138,15 @@ func TestBadInput(t *testing.T) {
 		{"eval nowhere", "nowhere is not a run directory: it holds no run.json"},
 		{"eval maps", "maps is not a run directory"},
 		{"eval damaged", "run.json is damaged"},
+		{"film", "qta film needs a run directory"},
+		{"film maps", "maps is not a run directory"},
 		{"eval maps more", `unexpected argument "more"`},
 		{"eval maps -rollouts 0", "-rollouts: want a whole number from 1"},
 		{"eval -seed x maps", "-seed: want a whole number"},
+		{"export", "qta export needs a run directory"},
+		{"export nowhere", "nowhere is not a run directory: it holds no run.json"},
+		{"export damaged", "run.json is damaged"},
+		{"export maps more", `unexpected argument "more"`},
 		{"check 0", `qta check "0": want the number of an equation, from 1 to 8`},
 		{"check 9", `qta check "9"`},
 		{"check five", `qta check "five"`},
@@ -171,7 +187,7 @@ func TestBadInput(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	want := mustRun(t, "help")
-	for _, args := range []string{"-h", "--help", "train -h", "maze -h", "params -help", "eval -h", "eval somewhere -h"} {
+	for _, args := range []string{"-h", "--help", "-help"} {
 		if got := mustRun(t, strings.Fields(args)...); got != want {
 			t.Errorf("qta %s differs from qta help", args)
 		}
@@ -181,15 +197,79 @@ func TestHelp(t *testing.T) {
 			t.Errorf("no line on exit code %d", code)
 		}
 	}
-	for _, name := range []string{"maze", "params", "set", "seed", "steps", "stop", "eval", "out", "threads", "checkpoint", "rollouts", "o", "vectors"} {
-		if !strings.Contains(want, "\n  -"+name+" ") {
-			t.Errorf("no line on flag -%s", name)
+	for _, topic := range topics() {
+		if !strings.Contains(want, fmt.Sprintf("\n  %-8s %s\n", topic.name, topic.about)) {
+			t.Errorf("no line on %s", topic.name)
+		}
+		page := mustRun(t, "help", topic.name)
+		if got := mustRun(t, topic.name, "-h"); topic.name != "help" && topic.name != "version" && got != page {
+			t.Errorf("qta %s -h differs from qta help %[1]s", topic.name)
+		}
+		if !strings.HasPrefix(page, "qta "+topic.name+": "+topic.about+"\n") || !strings.Contains(page, "\nExample:\n\n  qta") {
+			t.Errorf("the help on %s begins %.60q, or has no example", topic.name, page)
+		}
+		for line := range strings.Lines(want + page) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > helpWidth && !strings.Contains(line, topic.example) {
+				t.Errorf("the help on %s has a line of %d columns: %s", topic.name, n, line)
+			}
 		}
 	}
-	for _, name := range []string{rundir.RecordFile, rundir.LogFile, rundir.TimingFile, rundir.AgentFile, rundir.AgentFile + qta.Previous, rundir.PageFile, rundir.CurveFile, rundir.Figure5File, rundir.Figure5Store, rundir.LockFile} {
-		if !strings.Contains(want, name) {
+	for name, flags := range map[string]string{
+		"train": "maze params set curriculum uncertainty uncertainty-noise replay seed steps stop eval out threads checkpoint",
+		"sweep": "jobs index dry-run out figure seeds mazes params steps", "eval": "format rollouts seed", "maze": "o", "figure5": "o", "film": "o",
+		"report": "o format", "export": "o", "check": "vectors", "params": "wide",
+	} {
+		page := mustRun(t, "help", name)
+		var got []string
+		for _, m := range regexp.MustCompile(`(?m)^  -([a-z0-9-]+)`).FindAllStringSubmatch(page, -1) {
+			got = append(got, m[1])
+		}
+		want := strings.Fields(flags)
+		slices.Sort(want)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("flags in the help on %s (-want +got):\n%s", name, diff)
+		}
+	}
+	train := mustRun(t, "help", "train")
+	for _, name := range []string{rundir.RecordFile, rundir.LogFile, rundir.TimingFile, rundir.AgentFile, rundir.AgentFile + qta.Previous, rundir.PageFile, rundir.CurveFile, rundir.Figure5File, rundir.Figure5Store, rundir.FilmFile, rundir.FilmStore, rundir.LockFile} {
+		if !strings.Contains(train, name) {
 			t.Errorf("no word on file %s", name)
 		}
+	}
+	for _, args := range []string{"eval somewhere -h", "eval -h", "figure5 DIR -h"} {
+		name, _, _ := strings.Cut(args, " ")
+		if got := mustRun(t, strings.Fields(args)...); got != mustRun(t, "help", name) {
+			t.Errorf("qta %s differs from qta help %s", args, name)
+		}
+	}
+}
+
+// TestExamples runs what the help says as far as that takes no training: every
+// example is one that the command takes.
+func TestExamples(t *testing.T) {
+	t.Chdir(t.TempDir())
+	mustRun(t, tinyRun("-steps", "10", "-out", "runs/4x5-default-1")...)
+	for _, topic := range topics() {
+		for line := range strings.SplitSeq(topic.example, " && ") {
+			line, file, _ := strings.Cut(line, " > ")
+			args := strings.Fields(line)[1:]
+			switch {
+			case topic.name == "train":
+				args = append(args, "-steps", "10")
+			case topic.name == "sweep" && !strings.Contains(line, "-figure"):
+				args = append(args, "-dry-run")
+			}
+			out := mustRun(t, args...)
+			if file != "" {
+				roomtest.Write(t, file, out)
+			}
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	if got := mustRun(t, "version"); !strings.HasPrefix(got, "qta "+qta.Version+", revision ") || !strings.HasSuffix(got, qta.KernelName()+" kernel\n") {
+		t.Errorf("%q", got)
 	}
 }
 
@@ -216,8 +296,55 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
+// TestParams looks for every parameter, its value and its meaning, in lines that
+// a terminal holds.
+func TestParams(t *testing.T) {
+	out := mustRun(t, "params")
+	for line := range strings.Lines(out) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > paramsWidth {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	meaning := map[string]string{}
+	for _, g := range glossary.Groups() {
+		if !strings.Contains(out, "\n\n"+strings.Fields(g.About)[0]+" ") {
+			t.Errorf("no heading on %s", g.Name)
+		}
+		for _, p := range g.Parameters {
+			meaning[p.Name] = p.Meaning
+		}
+	}
+	for _, field := range qta.Fields() {
+		row := regexp.MustCompile(`(?m)^` + field.Name + ` +` + regexp.QuoteMeta(qta.Default().Value(field.Name)) + `( \*)? +(.*)$`).FindStringSubmatch(out)
+		if row == nil || meaning[field.Name] == "" || !strings.HasPrefix(meaning[field.Name], row[2]) {
+			t.Errorf("%s: row %q, meaning %q", field.Name, row, meaning[field.Name])
+			continue
+		}
+		differ := slices.ContainsFunc(qta.Presets(), func(p qta.Preset) bool { return p.Params.Value(field.Name) != qta.Default().Value(field.Name) })
+		if differ != (row[1] != "") {
+			t.Errorf("%s: marked as different in some set: %v", field.Name, !differ)
+		}
+		one := strings.Join(strings.Fields(mustRun(t, "params", field.Name)), " ")
+		for _, want := range []string{field.Name + ": " + meaning[field.Name] + ".", "allowed " + allowed(field), "source " + field.Source,
+			"authors " + qta.Authors().Value(field.Name), "Switched by itself"} {
+			if !strings.Contains(one, want) {
+				t.Errorf("qta params %s lacks %q", field.Name, want)
+			}
+		}
+	}
+	if len(meaning) != len(qta.Fields()) {
+		t.Errorf("%d parameters are explained, there are %d", len(meaning), len(qta.Fields()))
+	}
+	goal := strings.Join(strings.Fields(mustRun(t, "params", "UncertaintyGoal")), " ")
+	for _, want := range []string{"paper desired", "default candidate", "Differs at Default (params.go) the text: the environment's desired goal"} {
+		if !strings.Contains(goal, want) {
+			t.Errorf("qta params UncertaintyGoal lacks %q", want)
+		}
+	}
+}
+
 func TestParamsTable(t *testing.T) {
-	lines := strings.Split(strings.TrimSuffix(mustRun(t, "params"), "\n"), "\n")
+	lines := strings.Split(strings.TrimSuffix(mustRun(t, "params", "-wide"), "\n"), "\n")
 	fields := qta.Fields()
 	if len(lines) != 1+len(fields) {
 		t.Fatalf("%d lines, want a header and %d fields", len(lines), len(fields))

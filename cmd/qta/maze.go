@@ -17,7 +17,7 @@ type mazeFlags struct{ file string }
 
 func (f *mazeFlags) flagSet() *flag.FlagSet {
 	*f = mazeFlags{}
-	flags := newFlagSet("qta maze")
+	flags := newFlagSet("maze")
 	flags.StringVar(&f.file, "o", f.file, "`FILE` an SVG file to draw the maze to")
 	return flags
 }
@@ -38,7 +38,7 @@ func mazeCommand(args []string, w io.Writer) error {
 	}
 	if f.file != "" {
 		if through, err := files.Output(f.file, draw.Maze(m, name).File()); err != nil {
-			return words.BadFile(err, "%w", err)
+			return err
 		} else if through {
 			return nil // what follows would stand behind the picture
 		}

@@ -29,7 +29,7 @@ func (f *full) Write(p []byte) (int, error) {
 func TestFullOutput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	mustRun(t, tinyRun("-steps", "20", "-out", "run")...)
-	for _, args := range []string{"help", "params", "maze 4x5", "eval run -rollouts 3", "figure5 run -o x.svg", "status run", "report run -o x.html", "check 5", "sweep -figure 2", strings.Join(tinyRun("-steps", "20", "-out", "run"), " ")} {
+	for _, args := range []string{"help", "help train", "version", "params", "params -wide", "params Batch", "maze 4x5", "eval run -rollouts 3", "export run", "figure5 run -o x.svg", "film run", "status run", "report run -o x.html", "check 5", "sweep -figure 2", strings.Join(tinyRun("-steps", "20", "-out", "run"), " ")} {
 		for _, room := range []int{0, len(mustRun(t, strings.Fields(args)...)) - 1} {
 			for _, cause := range []error{syscall.ENOSPC, syscall.EPIPE, errors.New("no more")} {
 				var stderr bytes.Buffer

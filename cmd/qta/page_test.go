@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"html"
 	"regexp"
@@ -18,7 +19,7 @@ func TestPages(t *testing.T) {
 	const name = `a<b>&"c"`
 	roomtest.Write(t, name+".txt", "S.\n#G\n")
 	mustRun(t, tinyRun("-maze", "./"+name+".txt", "-steps", "30", "-out", "run")...)
-	for _, file := range []string{rundir.CurveFile, rundir.Figure5File} {
+	for _, file := range []string{rundir.CurveFile, rundir.Figure5File, rundir.FilmFile} {
 		roomtest.WellFormed(t, file, roomtest.Read(t, "run", file))
 	}
 	page := roomtest.Read(t, "run", rundir.PageFile)
@@ -30,10 +31,10 @@ func TestPages(t *testing.T) {
 			t.Errorf("the page refers to %q", m[1])
 		}
 	}
-	if strings.Contains(page, "<script") || strings.Contains(page, "http-equiv=\"refresh\"") {
+	if strings.Contains(page, "<script") || strings.Contains(page, "http-equiv=\"refresh\"") || strings.Contains(page, "loads itself") {
 		t.Error("a finished run's page has a script or loads itself")
 	}
-	for _, want := range []string{"finished", "Goals that the agent set itself from step 23 to step 30", "After 28 environment steps", "head deviation", "<th>UncertaintyActions</th><td>2</td>", `class="changed"`} {
+	for _, want := range []string{"finished", "Goals that the agent pursued in training", "After 28 environment steps", "head deviation", "<th>UncertaintyActions</th><td>2</td>", `class="changed"`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -51,6 +52,26 @@ func TestPages(t *testing.T) {
 	line[2] = "./" + line[2]
 	mustRun(t, append(line[1:], "-out", "again")...)
 	sameOutcome(t, "run", "again")
+}
+
+// TestPageOfRunning reads the page while the run goes on.
+func TestPageOfRunning(t *testing.T) {
+	t.Chdir(t.TempDir())
+	page := ""
+	out := &gate{text: "    step  success", open: func() {
+		if page == "" {
+			page = roomtest.Read(t, "run", rundir.PageFile)
+		}
+	}}
+	var stderr bytes.Buffer
+	if code := run(t.Context(), tinyRun("-steps", "10", "-out", "run"), out, &stderr); code != exitDone {
+		t.Fatalf("exit code %d, stderr %q", code, stderr.String())
+	}
+	for _, want := range []string{`<meta http-equiv="refresh" content="60">`, "The run is under way", `<span class="state">running</span>`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page of a run that goes on lacks %q", want)
+		}
+	}
 }
 
 // TestPagesOfMethods draws runs of every way to choose goals and to estimate
@@ -92,7 +113,7 @@ func TestMazePicture(t *testing.T) {
 	if got := strings.Count(path[1], "z"); got != 1+9*3+1*2+2 {
 		t.Errorf("%d runs of free cells, want 32", got)
 	}
-	if got := command(t, "maze", "4x5", "-o", "nowhere/maze.svg"); got.code != exitInput || !strings.Contains(got.errors, "nowhere/maze.svg cannot be written") {
+	if got := command(t, "maze", "4x5", "-o", "nowhere/maze.svg"); got.code != exitFailure || !strings.Contains(got.errors, "nowhere/maze.svg cannot be written") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -112,13 +133,13 @@ func TestLooks(t *testing.T) {
 		mustRun(t, tinyRun("-maze", run.maze, "-steps", run.steps, "-out", run.maze)...)
 		pages = append(pages, roomtest.Read(t, run.maze, rundir.PageFile))
 	}
-	widths := []int{400, 1400}
+	widths := []int{400, 1000, 1400}
 	seen := browser.Measure(t, pages, widths, `
 	const wide = page.documentElement.scrollWidth > frame.width ? ["scrolls"] : [];
 	return [page.querySelectorAll("svg").length, page.querySelectorAll("h3").length, ...wide, ...overlaps(page)].join(" | ");`)
 	for i, got := range seen {
 		run, width := runs[i/len(widths)], widths[i%len(widths)]
-		if want := fmt.Sprintf("%d | %d", 3+6*run.snapshots, run.snapshots); got != want {
+		if want := fmt.Sprintf("%d | %d", 9+6*run.snapshots, run.snapshots); got != want {
 			t.Errorf("maze %s at %d pixels: pictures, snapshots and faults are %s, want %s", run.maze, width, got, want)
 		}
 	}

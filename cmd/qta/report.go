@@ -21,7 +21,7 @@ type reportFlags struct{ out, format string }
 
 func (f *reportFlags) flagSet() *flag.FlagSet {
 	*f = reportFlags{format: "html"}
-	flags := newFlagSet("qta report DIR...")
+	flags := newFlagSet("report")
 	flags.StringVar(&f.out, "o", "", "`PATH` the page (report.html); of csv and svg the directory to make (report)")
 	flags.Func("format", "`KIND` html: a page; svg: its pictures; csv: its numbers (html)", func(s string) error {
 		if s != "html" && s != "svg" && s != "csv" {
@@ -55,10 +55,17 @@ func reportCommand(args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if len(c.Runs) == 0 {
+		why := ""
+		if len(c.Skipped) > 0 {
+			why = fmt.Sprintf("; %s: %s", c.Skipped[0].Path, c.Skipped[0].Why)
+		}
+		return words.BadInput("there is no run in %s%s", strings.Join(dirs, ", "), why)
+	}
 	c.Skipped = slices.DeleteFunc(c.Skipped, func(s rundir.Skip) bool { return samePath(s.Path, f.out) })
 	r := report.New(c)
 	if through, err := f.write(r); err != nil {
-		return words.BadFile(err, "%w", err)
+		return err
 	} else if through {
 		return nil // what follows would stand behind the page
 	}

@@ -19,7 +19,7 @@ import (
 // statusCommand prints a line for every run within directories, and for every
 // cell of a sweep that has none yet.
 func statusCommand(args []string, stdout io.Writer) error {
-	dirs, err := parseFlags(newFlagSet("qta status"), args)
+	dirs, err := parseFlags(newFlagSet("status"), args)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,14 @@ func statusCommand(args []string, stdout io.Writer) error {
 
 // status returns the state of a run and what there is to say about it.
 func status(r *rundir.Run, now time.Time) (state, detail string) {
-	at := fmt.Sprintf("at step %d of %d, success %.2f", r.Last().Step, r.Record.Limits.Steps, r.Last().Success)
+	step := r.Last().Step
+	if o := r.Record.Outcome; o != nil {
+		step = max(step, o.Steps) // a run can stop between evaluations
+	}
+	at := fmt.Sprintf("at step %d of %d, success %.2f", step, r.Record.Limits.Steps, r.Last().Success)
+	if len(r.Rows) == 0 {
+		at = fmt.Sprintf("at step %d of %d, not evaluated yet", step, r.Record.Limits.Steps)
+	}
 	switch r.Record.State {
 	case rundir.Solved, rundir.Finished:
 		detail := fmt.Sprintf("not solved within %s", words.Count(r.Record.Limits.Steps, "step"))
@@ -77,7 +84,7 @@ func status(r *rundir.Run, now time.Time) (state, detail string) {
 			detail += fmt.Sprintf(", half at step %d", r.HalfAt)
 		}
 		if o := r.Record.Outcome; o != nil && o.HeldOut != nil {
-			detail += fmt.Sprintf("; %.3g %% of %s", 100**o.HeldOut, words.Count(o.HeldOutRollouts, "more rollout"))
+			detail += fmt.Sprintf("; %.3g %% of %s", o.HeldOutPercent(), words.Count(o.HeldOutRollouts, "more rollout"))
 		}
 		return "done", detail
 	case rundir.Failed:

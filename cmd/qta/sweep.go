@@ -8,25 +8,52 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
-	"time"
 
 	"qta/cmd/qta/internal/files"
 	"qta/cmd/qta/internal/paper"
 	"qta/cmd/qta/internal/rundir"
+	"qta/cmd/qta/internal/terminal"
 	"qta/cmd/qta/internal/words"
 )
 
 // This file reads sweeps: many runs, listed in a text file.
 
-// A cell is one run of a sweep.
+// A cell is one run of a sweep. There may be a million, so it holds little: its
+// line says the rest.
 type cell struct {
-	line   int      // of the sweep file, from 1
-	words  []string // its flags
-	name   string   // its directory within the sweep's
-	dir    string
+	line int    // of the sweep file, from 1
+	text string // that line
+	name string // its directory within the sweep's
+	out  string // the sweep's
+}
+
+// A plan is what the flags of a cell ask for.
+type plan struct {
 	run    rundir.Identity
 	limits rundir.Limits
+	label  string // of the parameters, as directories name them
+}
+
+func (c *cell) dir() string { return filepath.Join(c.out, c.name) }
+
+// plan reads the cell's flags, which were read before.
+func (c *cell) plan() *plan {
+	_, p, err := newCellReader(c.out).read(c.text)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+// words returns the cell's flags, which were read before.
+func (c *cell) words() []string {
+	flags, err := words.Split(c.text)
+	if err != nil {
+		panic(err)
+	}
+	return flags
 }
 
 type sweepFlags struct {
@@ -43,7 +70,7 @@ type sweepFlags struct {
 
 func (f *sweepFlags) flagSet() *flag.FlagSet {
 	*f = sweepFlags{jobs: 1, index: -1, out: "runs", seeds: 12, params: "default", steps: 150_000}
-	flags := newFlagSet("qta sweep")
+	flags := newFlagSet("sweep")
 	wholeNumber(flags, &f.jobs, "jobs", 1, 10_000, "`N` cells to run at a time, with one thread each (1)")
 	wholeNumber(flags, &f.index, "index", 0, maxCells, "`N` run this cell alone, in this process; the first is 0")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print the cells, their arithmetic and their time on this machine, and run nothing")
@@ -56,7 +83,7 @@ func (f *sweepFlags) flagSet() *flag.FlagSet {
 	return flags
 }
 
-func sweepCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+func sweepCommand(ctx context.Context, args []string, stdout *terminal.Output, stderr io.Writer) error {
 	var f sweepFlags
 	flags := f.flagSet()
 	args, err := parseFlags(flags, args)
@@ -93,7 +120,13 @@ func sweepCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	cells, err := readSweepFile(file, f.out)
+	var e *estimate
+	if f.dryRun {
+		if e, err = newEstimate(ctx); err != nil {
+			return err
+		}
+	}
+	cells, err := readSweepFile(file, f.out, e)
 	if err != nil {
 		return err
 	}
@@ -102,9 +135,9 @@ func sweepCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	}
 	if f.dryRun {
 		if f.index >= 0 {
-			cells = cells[f.index : f.index+1]
+			cells, e.costs = cells[f.index:f.index+1], e.costs[f.index:f.index+1]
 		}
-		return dryRun(ctx, cells, f.jobs, stdout)
+		return e.print(cells, f.jobs, stdout)
 	}
 	planned := make([]rundir.Cell, len(cells))
 	for i := range cells {
@@ -116,15 +149,11 @@ func sweepCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	if f.index >= 0 {
 		return trainCell(ctx, f.index, &cells[f.index], stdout, stderr)
 	}
-	s := &sweep{
-		cells: cells, state: make([]progress, len(cells)), later: make([]time.Time, len(cells)), children: map[int]*child{},
-		jobs: f.jobs, out: f.out, stdout: stdout, begin: time.Now(), live: isTerminal(stdout),
-	}
-	return s.run(ctx)
+	return newSweep(cells, f.jobs, f.out, stdout).run(ctx)
 }
 
 // trainCell trains cell i in this process. That another has it is no failure.
-func trainCell(ctx context.Context, i int, c *cell, stdout, stderr io.Writer) error {
+func trainCell(ctx context.Context, i int, c *cell, stdout *terminal.Output, stderr io.Writer) error {
 	err := trainCommand(ctx, c.arguments(), stdout, stderr)
 	if _, used := errors.AsType[rundir.UseError](err); used {
 		fmt.Fprintf(stdout, "%d %s: another process is working on it; the same command looks again\n", i, c.name)
@@ -136,13 +165,13 @@ func trainCell(ctx context.Context, i int, c *cell, stdout, stderr io.Writer) er
 // arguments returns what trains the cell. Of a flag given twice the later
 // counts.
 func (c *cell) arguments() []string {
-	return slices.Concat([]string{"-threads", "1"}, c.words, []string{"-out", c.dir})
+	return slices.Concat([]string{"-threads", "1"}, c.words(), []string{"-out", c.dir()})
 }
 
 // flags returns the cell's flags as they may stand in a sweep file.
 func (c *cell) flags() string {
-	quoted := make([]string, len(c.words))
-	for i, w := range c.words {
+	quoted := c.words()
+	for i, w := range quoted {
 		quoted[i] = words.Shell(w)
 	}
 	return strings.Join(quoted, " ")
@@ -153,13 +182,14 @@ const (
 	maxCells = 1_000_000
 )
 
-// readSweepFile reads a sweep file whose runs are to be in directory out.
-func readSweepFile(path, out string) ([]cell, error) {
+// readSweepFile reads a sweep file whose runs are to be in directory out. The
+// estimate, unless it is nil, is told of each.
+func readSweepFile(path, out string, e *estimate) ([]cell, error) {
 	data, err := files.Read(path, maxSweep)
 	if err != nil {
 		return nil, words.BadFile(err, "sweep file %s: %w", path, err)
 	}
-	cells, err := parseSweep(string(data), out)
+	cells, err := parseSweep(string(data), out, e)
 	if err != nil {
 		return nil, words.BadInput("sweep file %s, %s", path, words.Bare(err))
 	}
@@ -168,22 +198,19 @@ func readSweepFile(path, out string) ([]cell, error) {
 
 // parseSweep reads the text of a sweep file: on each line the flags of one
 // run. '#' begins a comment.
-func parseSweep(text, out string) ([]cell, error) {
+func parseSweep(text, out string, e *estimate) ([]cell, error) {
+	r := newCellReader(out)
 	var cells []cell
 	lineOf := map[string]int{}
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
-		flags, err := words.Split(line)
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", number, err)
-		}
-		if len(flags) == 0 {
-			continue
-		}
-		c, err := newCell(flags, out)
+		c, plan, err := r.read(line)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %s", number, words.Bare(err))
+		}
+		if c == nil {
+			continue
 		}
 		if before := lineOf[c.name]; before > 0 {
 			return nil, fmt.Errorf("line %d: its directory %s is that of line %d already; change the seed or name one with -out", number, c.name, before)
@@ -193,7 +220,12 @@ func parseSweep(text, out string) ([]cell, error) {
 		}
 		c.line = number
 		lineOf[c.name] = number
-		cells = append(cells, c)
+		cells = append(cells, *c)
+		if e != nil {
+			if err := e.add(plan); err != nil {
+				return nil, err
+			}
+		}
 	}
 	for _, c := range cells {
 		for outer := filepath.Dir(c.name); outer != "."; outer = filepath.Dir(outer) {
@@ -208,44 +240,80 @@ func parseSweep(text, out string) ([]cell, error) {
 	return cells, nil
 }
 
-// newCell reads the flags of one run.
-func newCell(flags []string, out string) (cell, error) {
-	var f trainFlags
-	rest, err := parseFlags(f.flagSet(), flags)
-	if err != nil {
-		return cell{}, err
+// A cellReader reads the lines of a sweep file. It knows what those of late have
+// asked for, as most lines differ from one before in nothing but the seed.
+type cellReader struct {
+	out   string
+	f     trainFlags
+	flags *flag.FlagSet // of f
+	known map[string]*plan
+}
+
+func newCellReader(out string) *cellReader {
+	r := &cellReader{out: out, known: map[string]*plan{}}
+	r.flags = r.f.flagSet()
+	return r
+}
+
+// mostKnown bounds the memory of a cellReader.
+const mostKnown = 1000
+
+// read returns the cell of a line and its plan, or nil where it has none. The
+// plan stands until the next call.
+func (r *cellReader) read(line string) (*cell, *plan, error) {
+	flags, err := words.Split(line)
+	if err != nil || len(flags) == 0 {
+		return nil, nil, err
 	}
-	if len(rest) > 0 {
-		return cell{}, words.BadInput("%q is no flag of training", rest[0])
+	f := &r.f
+	f.reset()
+	if rest, err := parseFlags(r.flags, flags); err != nil {
+		return nil, nil, err
+	} else if len(rest) > 0 {
+		return nil, nil, words.BadInput("%q is no flag of training", rest[0])
 	}
-	_, id, dir, err := f.describe()
-	if err != nil {
-		return cell{}, err
-	}
-	name := filepath.Base(dir)
-	if f.out != "" {
-		name = filepath.Clean(f.out)
-		if !filepath.IsLocal(name) || name == "." || strings.ContainsAny(name, "\t\r\n") {
-			return cell{}, words.BadInput("-out %q: want a directory within the sweep's, which the -out of qta sweep names", f.out)
+	key := strings.Join(append(f.set, f.maze, f.params, f.stop, strconv.Itoa(f.steps), strconv.Itoa(f.eval)), "\x00") // which no flag has
+	p := r.known[key]
+	if p == nil {
+		_, id, label, err := f.describe()
+		if err != nil {
+			return nil, nil, err
 		}
+		if len(r.known) == mostKnown {
+			clear(r.known)
+		}
+		p = &plan{id, rundir.Limits{Steps: f.steps, Stop: f.stop}, label}
+		r.known[key] = p
 	}
-	for element := range strings.SplitSeq(filepath.ToSlash(name), "/") {
+	p.run.Seed = f.seed
+	c := &cell{text: line, out: r.out}
+	if f.out == "" {
+		dir, err := f.directory(p.run.Maze, p.label)
+		if err != nil {
+			return nil, nil, err
+		}
+		c.name = filepath.Base(dir)
+	} else if c.name = filepath.Clean(f.out); !filepath.IsLocal(c.name) || c.name == "." || strings.ContainsAny(c.name, "\t\r\n") {
+		return nil, nil, words.BadInput("-out %q: want a directory within the sweep's, which the -out of qta sweep names", f.out)
+	}
+	for element := range strings.SplitSeq(filepath.ToSlash(c.name), "/") {
 		if strings.HasPrefix(element, ".") {
-			return cell{}, words.BadInput("the directory %s is hidden: neither status nor report look into it; name another one with -out", name)
+			return nil, nil, words.BadInput("the directory %s is hidden: neither status nor report look into it; name another one with -out", c.name)
 		}
 	}
-	return cell{words: flags, name: name, dir: filepath.Join(out, name), run: id, limits: rundir.Limits{Steps: f.steps, Stop: f.stop}}, nil
+	return c, p, nil
 }
 
 // done reports whether a cell's directory holds the finished run that its
 // line asks for.
 func (c *cell) done() (*rundir.Record, bool) {
-	r, err := rundir.ReadRecord(c.dir)
+	r, err := rundir.ReadRecord(c.dir())
 	if err != nil || r == nil {
 		return nil, false
 	}
+	p := c.plan()
 	ended := r.State == rundir.Solved || r.State == rundir.Finished
-	return r, ended && r.Limits == c.limits && len(r.Run.Differences(c.run)) == 0
+	return r, ended && r.Limits == p.limits && len(r.Run.Differences(p.run)) == 0
 }
 
 // figureSweep returns the sweep file of a figure of the paper.

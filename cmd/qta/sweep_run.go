@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"qta/cmd/qta/internal/rundir"
+	"qta/cmd/qta/internal/terminal"
 	"qta/cmd/qta/internal/words"
 )
 
@@ -41,17 +43,37 @@ const (
 type sweep struct {
 	cells    []cell
 	state    []progress
-	later    []time.Time // before which a cell in use elsewhere is not tried again
+	tally    [failed + 1]int // cells in each state
+	fresh    int             // the first cell that nobody has looked at
+	again    []retry         // cells that were in use elsewhere, by the time
 	children map[int]*child
 	jobs     int
 	out      string
-	stdout   io.Writer
+	stdout   *terminal.Output
 	begin    time.Time
 
 	solved  int // of the ended
 	problem string
-	live    bool
-	lines   int // of the live table on the screen
+}
+
+// A retry is a cell that is looked at again after a time.
+type retry struct {
+	cell  int
+	after time.Time
+}
+
+func newSweep(cells []cell, jobs int, out string, stdout *terminal.Output) *sweep {
+	s := &sweep{cells: cells, state: make([]progress, len(cells)), children: map[int]*child{}, jobs: jobs, out: out, stdout: stdout,
+		begin: time.Now()}
+	s.tally[waiting] = len(cells)
+	return s
+}
+
+// set notes the state of a cell.
+func (s *sweep) set(i int, p progress) {
+	s.tally[s.state[i]]--
+	s.tally[p]++
+	s.state[i] = p
 }
 
 // A child is the process of a cell.
@@ -60,6 +82,10 @@ type child struct {
 	stdin   io.WriteCloser
 	stderr  tail
 	begin   time.Time
+
+	seen time.Time     // when the table saw its last evaluation,
+	step int           // which was of this step
+	left time.Duration // that the table has shown, or 0
 }
 
 // A tail keeps the end of what is written to it.
@@ -85,7 +111,7 @@ func (s *sweep) run(ctx context.Context) error {
 	stop := ctx.Done()
 	for {
 		for ctx.Err() == nil && len(s.children) < s.jobs {
-			i := s.next()
+			i := s.next(ctx)
 			if i < 0 {
 				break
 			}
@@ -93,7 +119,7 @@ func (s *sweep) run(ctx context.Context) error {
 				s.fail(i, words.Bare(err))
 			}
 		}
-		if len(s.children) == 0 && (ctx.Err() != nil || !slices.Contains(s.state, waiting)) {
+		if len(s.children) == 0 && (ctx.Err() != nil || s.tally[waiting] == 0) {
 			break
 		}
 		s.draw()
@@ -109,31 +135,40 @@ func (s *sweep) run(ctx context.Context) error {
 			s.say("Stopping: %s to save.", words.Count(len(s.children), "run"))
 		}
 	}
-	s.erase()
+	s.stdout.Clear()
 	return s.summary()
 }
 
 // next returns a cell to start, or -1.
-func (s *sweep) next() int {
-	now := time.Now()
-	for i := range s.cells {
-		if s.state[i] != waiting || now.Before(s.later[i]) {
-			continue
+func (s *sweep) next(ctx context.Context) int {
+	for ctx.Err() == nil {
+		i, before := s.fresh, false
+		if now := time.Now(); len(s.again) > 0 && now.After(s.again[0].after) {
+			i, before, s.again = s.again[0].cell, true, s.again[1:]
+		} else if s.fresh++; i >= len(s.cells) {
+			s.fresh = i
+			return -1
 		}
-		if r, done := s.cells[i].done(); done {
+		c := &s.cells[i]
+		if r, done := c.done(); done {
 			s.note(i, r, "was done already: ")
 			continue
 		}
-		if rundir.InUse(s.cells[i].dir) {
-			if s.later[i].IsZero() {
+		if rundir.InUse(c.dir()) {
+			if !before {
 				s.sayOf(i, "another process is working on it; it is looked at again each second")
 			}
-			s.later[i] = now.Add(time.Second)
+			s.retry(i)
 			continue
 		}
 		return i
 	}
 	return -1
+}
+
+// retry lets a waiting cell be looked at again.
+func (s *sweep) retry(i int) {
+	s.again = append(s.again, retry{i, time.Now().Add(time.Second)})
 }
 
 // start starts the process of a cell, which sends i to ends when it has ended.
@@ -149,8 +184,9 @@ func (s *sweep) start(program string, i int, ends chan<- int) error {
 	if err := c.command.Start(); err != nil {
 		return err
 	}
-	s.state[i], s.children[i] = running, c
-	if !s.live {
+	s.set(i, running)
+	s.children[i] = c
+	if !s.stdout.Live() {
 		s.sayOf(i, "started")
 	}
 	go func() {
@@ -168,7 +204,7 @@ func (s *sweep) end(ctx context.Context, i int) {
 	message := strings.TrimSpace(string(c.stderr.text))
 	switch code := c.command.ProcessState.ExitCode(); {
 	case code == exitDone:
-		r, err := rundir.ReadRecord(s.cells[i].dir)
+		r, err := rundir.ReadRecord(s.cells[i].dir())
 		if err != nil || r == nil {
 			s.fail(i, fmt.Sprintf("its process has ended well and left no whole %s", rundir.RecordFile))
 			return
@@ -178,12 +214,13 @@ func (s *sweep) end(ctx context.Context, i int) {
 		}
 		s.note(i, r, "")
 	case code == exitUnfinished:
-		s.state[i] = unfinished
+		s.set(i, unfinished)
 		s.sayOf(i, "stopped and saved")
-	case code == exitFailure && message == "qta: "+words.Bare(rundir.UseError{Dir: s.cells[i].dir}):
-		s.state[i] = waiting // another has been faster, and may have done the run by now
+	case code == exitFailure && message == "qta: "+words.Bare(rundir.UseError{Dir: s.cells[i].dir()}):
+		s.set(i, waiting) // another has been faster, and may have done the run by now
+		s.retry(i)
 	case code < 0 && ctx.Err() != nil:
-		s.state[i] = unfinished
+		s.set(i, unfinished)
 		s.sayOf(i, "ended without saving (%v)", c.command.ProcessState)
 	case message == "":
 		s.fail(i, c.command.ProcessState.String())
@@ -196,7 +233,7 @@ func lastLine(text string) string { return text[strings.LastIndexByte(text, '\n'
 
 // note notes the end of a run.
 func (s *sweep) note(i int, r *rundir.Record, prefix string) {
-	s.state[i] = ended
+	s.set(i, ended)
 	if r.Outcome != nil && r.Outcome.SolvedAt > 0 {
 		s.solved++
 		s.sayOf(i, "%ssolved at step %d", prefix, r.Outcome.SolvedAt)
@@ -206,7 +243,7 @@ func (s *sweep) note(i int, r *rundir.Record, prefix string) {
 }
 
 func (s *sweep) fail(i int, message string) {
-	s.state[i] = failed
+	s.set(i, failed)
 	if s.problem == "" {
 		s.problem = fmt.Sprintf("line %d, %s: %s", s.cells[i].line, s.cells[i].name, message)
 	}
@@ -215,7 +252,7 @@ func (s *sweep) fail(i int, message string) {
 
 // summary ends a sweep.
 func (s *sweep) summary() error {
-	n := s.tally()
+	n := s.tally
 	switch {
 	case n[failed] > 0:
 		return fmt.Errorf("%d of %s failed and %d ended; the first failure: %s", n[failed], words.Count(len(s.cells), "cell"), n[ended], s.problem)
@@ -227,17 +264,9 @@ func (s *sweep) summary() error {
 	return nil
 }
 
-func (s *sweep) tally() (n [failed + 1]int) {
-	for _, p := range s.state {
-		n[p]++
-	}
-	return n
-}
-
 // say writes a line that stays.
 func (s *sweep) say(format string, args ...any) {
-	s.erase()
-	fmt.Fprintf(s.stdout, format+"\n", args...)
+	s.stdout.Say(format, args...)
 }
 
 // sayOf writes a line about a cell, which begins with its -index.
@@ -245,55 +274,39 @@ func (s *sweep) sayOf(i int, format string, args ...any) {
 	s.say("%*d %s: %s", len(strconv.Itoa(len(s.cells)-1)), i, s.cells[i].name, fmt.Sprintf(format, args...))
 }
 
-// The live table is cut to a terminal of this size.
-const (
-	tableWidth = 79
-	tableRows  = 20
-)
-
-// draw brings the live table up to date: below a line about the whole, one for
-// each running cell.
+// draw brings the lines about the sweep and the running cells up to date.
 func (s *sweep) draw() {
-	if !s.live {
+	if !s.stdout.Live() {
 		return
 	}
-	s.erase()
-	n := s.tally()
 	now := time.Now()
-	lines := []string{fmt.Sprintf("%d of %d done (%d solved), %d running, %d waiting, %d failed; %v",
-		n[ended], len(s.cells), s.solved, n[running], n[waiting], n[failed], now.Sub(s.begin).Round(time.Second))}
-	for i := range s.cells {
-		c := s.children[i]
-		if c == nil {
-			continue
-		}
-		if len(lines) > tableRows {
-			lines = append(lines, "  and others")
-			break
-		}
-		e := lastEvaluation(s.cells[i].dir)
-		lines = append(lines, fmt.Sprintf("  %-38s %8d steps %5.2f %12v", nameEnd(s.cells[i].name, 38), e.Step, e.Success, now.Sub(c.begin).Round(time.Second)))
+	n := s.tally
+	about := []string{fmt.Sprintf("%d of %d done (%d solved)", n[ended], len(s.cells), s.solved), fmt.Sprintf("%d running", n[running]),
+		fmt.Sprintf("%d failed", n[failed]), fmt.Sprintf("%d waiting", n[waiting]), now.Sub(s.begin).Round(time.Second).String()}
+	var rows []terminal.Cell
+	for _, i := range slices.Sorted(maps.Keys(s.children)) {
+		rows = append(rows, s.children[i].row(&s.cells[i], now))
 	}
-	for _, line := range lines {
-		fmt.Fprintf(s.stdout, "%.*s\n", tableWidth, line)
-	}
-	s.lines = len(lines)
+	s.stdout.ShowSweep(about, rows)
 }
 
-// nameEnd returns the end of a name, where cells differ, in n characters.
-func nameEnd(name string, n int) string {
-	if r := []rune(name); len(r) > n {
-		return "…" + string(r[len(r)-n+1:])
+// row returns what the table shows of a running cell.
+func (c *child) row(cell *cell, now time.Time) terminal.Cell {
+	e := lastEvaluation(cell.dir())
+	steps := cell.plan().limits.Steps
+	row := terminal.Cell{Name: cell.name, Step: e.Step, Steps: steps, Success: e.Success, Took: now.Sub(c.begin), Left: -1}
+	if e.Step != c.step {
+		c.step, c.seen = e.Step, now
 	}
-	return name
-}
-
-// erase takes the live table off the screen.
-func (s *sweep) erase() {
-	if s.lines > 0 {
-		fmt.Fprintf(s.stdout, "\x1b[%dA\x1b[J", s.lines)
-		s.lines = 0
+	if at, rate := rundir.LastTiming(cell.dir()); rate > 0 && at == e.Step {
+		row.Rate = rate
+		row.Left = max(0, time.Duration(float64(steps-at)/rate*float64(time.Second))-now.Sub(c.seen))
+		if c.left > 0 {
+			row.Left = min(row.Left, c.left)
+		}
+		c.left = row.Left
 	}
+	return row
 }
 
 // lastEvaluation returns the last row of a run's log, or zeros where there is

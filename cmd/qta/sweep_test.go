@@ -23,17 +23,18 @@ import (
 	"qta/cmd/qta/internal/paper"
 	"qta/cmd/qta/internal/roomtest"
 	"qta/cmd/qta/internal/rundir"
+	"qta/cmd/qta/internal/terminal"
 	"qta/cmd/qta/internal/words"
 )
 
 func TestParseSweep(t *testing.T) {
-	cells, err := parseSweep("# two\n\n-maze 1U5 -seed 7 -stop never -steps 20\n  -maze 4x5 -out sub/x # other\n", "here")
+	cells, err := parseSweep("# two\n\n-maze 1U5 -seed 7 -stop never -steps 20\n  -maze 4x5 -out sub/x # other\n", "here", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	for _, c := range cells {
-		got = append(got, fmt.Sprintf("%d %s %s %d %v", c.line, c.dir, c.run.Maze, c.run.Seed, c.limits))
+		got = append(got, fmt.Sprintf("%d %s %s %d %v", c.line, c.dir(), c.plan().run.Maze, c.plan().run.Seed, c.plan().limits))
 	}
 	want := []string{"3 here/1U5-default-7 1U5 7 {20 never}", "4 here/sub/x 4x5 1 {150000 solved}"}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -56,7 +57,7 @@ func TestParseSweep(t *testing.T) {
 		{"-set Batch=-1\n", "line 1: -set Batch=-1: "},
 		{"-seed 1\n-seed 'x\n", "line 2: column 8: the quotation mark"},
 	} {
-		if _, err := parseSweep(test.text, "here"); err == nil || !strings.HasPrefix(err.Error(), test.want) {
+		if _, err := parseSweep(test.text, "here", nil); err == nil || !strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("%q: error %v, want %q", test.text, err, test.want)
 		}
 	}
@@ -69,9 +70,9 @@ func TestManyChanges(t *testing.T) {
 	line := "-maze 1U5 -out a" + strings.Repeat(" -set Batch=17", n) + "\n"
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	cells, err := parseSweep(line, "here")
+	cells, err := parseSweep(line, "here", nil)
 	runtime.ReadMemStats(&after)
-	if err != nil || cells[0].run.Params().Batch != 17 {
+	if err != nil || cells[0].plan().run.Params().Batch != 17 {
 		t.Fatal(err)
 	}
 	if got := (after.TotalAlloc - before.TotalAlloc) / uint64(n); got > 5000 {
@@ -87,26 +88,22 @@ func FuzzParseSweep(f *testing.F) {
 		if strings.Contains(text, "json") || strings.Contains(text, ".txt") || strings.Contains(text, ".map") || strings.Contains(text, "/") || len(text) > 2000 {
 			return // these name files
 		}
-		cells, err := parseSweep(text, "out")
+		cells, err := parseSweep(text, "out", nil)
 		if err != nil {
 			return
 		}
 		seen := map[string]bool{}
 		for _, c := range cells {
-			if seen[c.dir] || !filepath.IsLocal(c.name) || c.name[0] == '.' {
-				t.Errorf("directory %q twice or elsewhere", c.dir)
+			if seen[c.dir()] || !filepath.IsLocal(c.name) || c.name[0] == '.' {
+				t.Errorf("directory %q twice or elsewhere", c.dir())
 			}
-			seen[c.dir] = true
-			var quoted []string
-			for _, w := range c.words {
-				quoted = append(quoted, words.Shell(w))
-			}
-			back, err := words.Split(strings.Join(quoted, " "))
-			if diff := cmp.Diff(c.words, back); diff != "" || err != nil {
+			seen[c.dir()] = true
+			back, err := words.Split(c.flags())
+			if diff := cmp.Diff(c.words(), back); diff != "" || err != nil {
 				t.Errorf("words written and read: error %v (-want +got):\n%s", err, diff)
 			}
-			again, err := newCell(c.words, "out")
-			if err != nil || again.dir != c.dir || len(again.run.Differences(c.run)) > 0 {
+			again, plan, err := newCellReader("out").read(c.flags())
+			if err != nil || again.dir() != c.dir() || len(plan.run.Differences(c.plan().run)) > 0 {
 				t.Errorf("the same words make another cell: %+v, error %v", again, err)
 			}
 		}
@@ -158,19 +155,19 @@ func TestFigureSweeps(t *testing.T) {
 	}{
 		{"2", (12 + 5) * 3 * 12}, {"3", 12*2*12 + 6*12}, {"4", 4 * 12}, {"5", 1}, {"6", 12 * 4 * 12},
 	} {
-		cells, err := parseSweep(mustRun(t, "sweep", "-figure", test.figure), "runs")
+		cells, err := parseSweep(mustRun(t, "sweep", "-figure", test.figure), "runs", nil)
 		if err != nil || len(cells) != test.cells {
 			t.Errorf("figure %s: %d cells, error %v, want %d", test.figure, len(cells), err, test.cells)
 		}
 	}
-	cells, err := parseSweep(mustRun(t, "sweep", "-figure", "6", "-seeds", "1", "-mazes", "1U5", "-params", "small", "-steps", "9000"), "runs")
+	cells, err := parseSweep(mustRun(t, "sweep", "-figure", "6", "-seeds", "1", "-mazes", "1U5", "-params", "small", "-steps", "9000"), "runs", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	for _, c := range cells {
-		m, setting := paper.Recognise(qta.Params(c.run.Parameters))
-		got = append(got, fmt.Sprintf("%s, %s, %s, %d", c.run.Maze, m.Name, setting, c.limits.Steps))
+		m, setting := paper.Recognise(c.plan().run.Params())
+		got = append(got, fmt.Sprintf("%s, %s, %s, %d", c.plan().run.Maze, m.Name, setting, c.plan().limits.Steps))
 	}
 	want := []string{"1U5, QTA, small, 9000", "1U5, Q-value disagreement, small, 9000", "1U5, bootstrapped Q, small, 9000", "1U5, deep ensembles, small, 9000"}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -330,7 +327,7 @@ func TestSweepKills(t *testing.T) {
 	for seed := 1; seed <= cells; seed++ {
 		dir := "seed" + strconv.Itoa(seed)
 		sameOutcome(t, filepath.Join("whole", dir), filepath.Join("parts", dir))
-		for _, name := range []string{rundir.Figure5Store, rundir.Figure5File, rundir.CurveFile} {
+		for _, name := range []string{rundir.Figure5Store, rundir.Figure5File, rundir.FilmStore, rundir.FilmFile, rundir.CurveFile} {
 			if roomtest.Read(t, "whole", dir, name) != roomtest.Read(t, "parts", dir, name) {
 				t.Errorf("%s of %s differs", name, dir)
 			}
@@ -421,7 +418,7 @@ func TestDryRun(t *testing.T) {
 	mustRun(t, "sweep", "s.txt", "-index", "0", "-out", "runs")
 	out := mustRun(t, "sweep", "s.txt", "-dry-run", "-jobs", "2", "-out", "runs")
 	lines := strings.Split(out, "\n")
-	if len(lines) < 5 || !strings.HasPrefix(lines[1], "0     seed1      done   0 ") || !strings.HasPrefix(lines[2], "1     seed2      to do  1000   ") {
+	if len(lines) < 5 || !strings.HasPrefix(lines[1], "0     seed1      done              0         0        0 s") || !strings.HasPrefix(lines[2], "1     seed2      to do          1000  ") {
 		t.Errorf("output:\n%s", out)
 	}
 	if files.Exists("runs/seed2") {
@@ -433,26 +430,96 @@ func TestDryRun(t *testing.T) {
 // 2.9 thousand million for the update, and a goal costs about one more.
 func TestArithmetic(t *testing.T) {
 	sizes := qta.Sizes{Observation: 2, Goal: 2, Action: 2}
-	update, all := arithmetic(qta.Default(), sizes, 10_000)
+	a := arithmetic(qta.Default(), sizes, 10_000)
 	const w = 6*256 + 2*256*256 + 256
-	if want := 2.0 * 21 * w * 1024; update != want || want < 5.6e9 || want > 5.8e9 {
-		t.Errorf("update %v, want %v", update, want)
+	if want := 2.0 * 21 * w * 1024; a.update != want || a.step != want || want < 5.6e9 || want > 5.8e9 {
+		t.Errorf("%+v, want an update of %v in each step", a, want)
 	}
-	if want := update + 2.0*1000*8*3*w/4; all != want {
-		t.Errorf("all %v, want %v", all, want)
+	if want := a.update + 2.0*1000*8*3*w/4; a.usual() != want {
+		t.Errorf("a step is %v, want %v", a.usual(), want)
 	}
 	p := qta.Default()
 	p.Curriculum = "her"
-	if update, all := arithmetic(p, sizes, 10_000); update != all {
-		t.Errorf("HER chooses no goals: %v and %v", update, all)
+	if her := arithmetic(p, sizes, 10_000); her.update != a.update || her.usual() != a.update {
+		t.Errorf("HER chooses no goals: %+v", her)
 	}
 	p.Curriculum = "vds"
-	if _, all := arithmetic(p, sizes, 10_000); all != update+2.0*5*3*100*1000*w/50 {
-		t.Errorf("VDS: %v in a step, of which the update is %v", all, update)
+	if vds := arithmetic(p, sizes, 10_000); vds.usual() != a.update+2.0*5*3*100*1000*w/50 {
+		t.Errorf("VDS: %+v", vds)
 	}
 	p.Curriculum = "her"
 	p.UpdatesPerEpisode = 40
-	if some, all := arithmetic(p, sizes, 10_000); some != update || all != update*0.8 {
-		t.Errorf("40 updates of %v in an episode of 50 steps are %v in a step of %v", update, some, all)
+	if some := arithmetic(p, sizes, 10_000); some.update != a.update || some.usual() != a.update*0.8 {
+		t.Errorf("40 updates of %v in an episode of 50 steps: %+v", a.update, some)
+	}
+}
+
+// TestGauge measures few shapes of many, and none that is large.
+func TestGauge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures the machine")
+	}
+	g, err := newGauge(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	for _, s := range []shape{{4096, 16, 64, 65536}, {16, 2, 3, 16}, {16, 2, 3, 16}, {64, 16, 64, 65536}} {
+		rate, err := g.rate(t.Context(), s)
+		if err != nil || !(rate > 0) {
+			t.Errorf("%+v: %v operations per second, error %v", s, rate, err)
+		}
+	}
+	for hidden := 1; hidden < 4096; hidden++ {
+		if _, err := g.rate(t.Context(), shape{hidden, 3, 3, 1024}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if took := time.Since(begin); took > 3*gaugeTime || len(g.measured) > 20 {
+		t.Errorf("it took %v, and %d shapes were measured", took, len(g.measured))
+	}
+}
+
+// TestManyCells reads, and estimates, a sweep of many lines: time and memory
+// hold for as many as there can be.
+func TestManyCells(t *testing.T) {
+	const lines = 20_000
+	t.Chdir(t.TempDir())
+	var b strings.Builder
+	for i := range lines {
+		fmt.Fprintf(&b, "-maze 4x5 -params small -set Slope=%d -seed %d\n", 600+i%50, i)
+	}
+	roomtest.Write(t, "s.txt", b.String())
+	cells, err := readSweepFile("s.txt", "runs", nil)
+	if err != nil || len(cells) != lines {
+		t.Fatalf("%d cells, error %v", len(cells), err)
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	again, err := readSweepFile("s.txt", "runs", nil)
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if each := (int(after.HeapAlloc) - int(before.HeapAlloc)) / lines; err != nil || each > 300 {
+		t.Errorf("a cell takes %d bytes, error %v", each, err)
+	}
+	runtime.KeepAlive(cells)
+	runtime.KeepAlive(again)
+
+	// Whatever many have ended, the next is found without a look at all.
+	s := newSweep(cells, 1, "runs", terminal.New(io.Discard))
+	begin := time.Now()
+	for i := range lines {
+		if got := s.next(t.Context()); got != i {
+			t.Fatalf("cell %d comes after %d", got, i-1)
+		}
+		s.set(i, running)
+		s.set(i, ended)
+	}
+	if s.next(t.Context()) != -1 || s.tally != [failed + 1]int{ended: lines} {
+		t.Errorf("at the end %v", s.tally)
+	}
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("it took %v to go through %d cells", took, lines)
 	}
 }

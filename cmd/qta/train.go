@@ -9,14 +9,17 @@ import (
 	"io"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
 	"qta"
 	"qta/cmd/qta/internal/figure5"
 	"qta/cmd/qta/internal/files"
+	"qta/cmd/qta/internal/film"
 	"qta/cmd/qta/internal/page"
 	"qta/cmd/qta/internal/rundir"
+	"qta/cmd/qta/internal/terminal"
 	"qta/cmd/qta/internal/words"
 )
 
@@ -46,17 +49,21 @@ func newFlagSet(name string) *flag.FlagSet {
 	return flag.NewFlagSet(name, flag.ContinueOnError)
 }
 
+// reset sets every flag to what it is where it is not given.
+func (f *trainFlags) reset() {
+	*f = trainFlags{maze: "4x5", params: "default", seed: 1, steps: 150_000, eval: 1000, stop: "solved", threads: min(runtime.GOMAXPROCS(0), 8)}
+}
+
 func (f *trainFlags) flagSet() *flag.FlagSet {
-	*f = trainFlags{maze: "4x5", params: "default", seed: 1, steps: 150_000, eval: 1000, stop: "solved"}
-	f.threads = min(runtime.GOMAXPROCS(0), 8)
-	flags := newFlagSet("qta")
+	f.reset()
+	flags := newFlagSet("train")
 	flags.StringVar(&f.maze, "maze", f.maze, "`NAME|FILE` the maze (4x5)")
 	flags.StringVar(&f.params, "params", f.params, "`NAME|FILE` default, paper, authors, small, mega, vds, or a .json file of changes to default (default)")
 	flags.Func("set", "`NAME=VALUE` change one parameter after -params is applied; may be repeated", func(s string) error {
 		f.set = append(f.set, s)
 		return nil
 	})
-	f.shorthand(flags, "curriculum", "Curriculum", "`NAME` who chooses the goals: qta, mega, vds, her or random")
+	f.shorthand(flags, "curriculum", "Curriculum", "`NAME` who chooses the goals: qta, mega, vds, her, random, visits or rnd")
 	f.shorthand(flags, "uncertainty", "Uncertainty", "`NAME` what estimates a goal's uncertainty: pun, q, bootstrap or ensemble")
 	f.shorthand(flags, "uncertainty-noise", "UncertaintyNoise", "`SIGMA` standard deviation of Gaussian noise added to every estimate")
 	f.shorthand(flags, "replay", "Replay", "`NAME` how transitions are drawn: uniform, per (by uncertainty) or td (by TD error)")
@@ -97,9 +104,10 @@ type session struct {
 	dir     string
 	record  *rundir.Record
 	agent   *qta.Agent
-	printer *printer
+	view    *terminal.Run
 	timing  rundir.Timing
 	figure5 *figure5.Figure
+	film    *film.Film
 
 	begin        time.Time
 	lastEval     int // step of the evaluation before, or of the begin
@@ -111,7 +119,7 @@ type session struct {
 	pages        cadence
 }
 
-func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+func trainCommand(ctx context.Context, args []string, stdout *terminal.Output, stderr io.Writer) error {
 	var f trainFlags
 	args, err := parseFlags(f.flagSet(), args)
 	if err != nil {
@@ -119,7 +127,11 @@ func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	} else if err := noMore("train", args); err != nil {
 		return err
 	}
-	maze, id, dir, err := f.describe()
+	maze, id, label, err := f.describe()
+	if err != nil {
+		return err
+	}
+	dir, err := f.directory(id.Maze, label)
 	if err != nil {
 		return err
 	}
@@ -158,10 +170,12 @@ func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 		}
 	}
 	s.record = rundir.NewRecord(id, rundir.Limits{Steps: f.steps, Stop: f.stop}, f.threads)
-	s.printer = newPrinter(stdout, f.steps, s.agent.Steps())
-	if err := s.openFigure5(cmp.Or(found, s.record)); err != nil {
-		warn(stderr, fmt.Errorf("%w; Figure 5 begins anew", err))
+	h, err := recorded(id)
+	if err != nil {
+		return err
 	}
+	s.view = terminal.NewRun(stdout, f.plan(id.Params(), h), s.agent.Steps(), time.Now())
+	s.openPictures(cmp.Or(found, s.record), stderr)
 	if s.reached() {
 		return s.nothingToDo(found)
 	}
@@ -170,12 +184,28 @@ func trainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 		return err
 	}
 	defer s.timing.Close()
-	s.printer.say("QTA on maze %s (path length %d), parameters %s, seed %d; %s kernel, %d threads; files in %s",
-		id.Maze, maze.PathLength(), id.Preset, id.Seed, s.record.Machine.Kernel, f.threads, dir)
+	s.view.Say("QTA on maze %s (path length %d), parameters %s, seed %d; %s kernel, %s; files in %s",
+		id.Maze, maze.PathLength(), id.Preset, id.Seed, s.record.Machine.Kernel, words.Count(f.threads, "thread"), dir)
 	if s.agent.Steps() > 0 {
-		s.printer.say("Continues after %d environment steps.", s.agent.Steps())
+		s.view.Say("Continues after %s.", words.Count(s.agent.Steps(), "environment step"))
+	}
+	if f.stop == "solved" && h.runs > 0 {
+		s.view.Say("%v", h)
 	}
 	return s.train(ctx, maze.Env(), maze.Env())
+}
+
+// plan returns what is known of a run with these parameters.
+func (f *trainFlags) plan(p qta.Params, h history) terminal.Plan {
+	work := arithmetic(p, mazeSizes, f.steps)
+	plan := terminal.Plan{Steps: f.steps, Learning: p.LearningStarts, Average: work.usual() / work.step, Worst: (work.step + work.choice) / work.step}
+	if p.Curriculum == "qta" {
+		plan.Choosing = p.InitialSteps
+	}
+	if f.stop == "solved" {
+		plan.Usual = h.solved
+	}
+	return plan
 }
 
 // kernelChange returns a warning where a run changes between kernels that
@@ -188,7 +218,8 @@ func kernelChange(before, now string) error {
 	return nil
 }
 
-// describe returns what the flags describe: a maze, a run and its directory.
+// describe returns what the flags describe: a maze, a run and the name that
+// directories bear for its parameters.
 func (f *trainFlags) describe() (*qta.Maze, rundir.Identity, string, error) {
 	maze, mazeName, err := findMaze(f.maze)
 	if err != nil {
@@ -201,11 +232,7 @@ func (f *trainFlags) describe() (*qta.Maze, rundir.Identity, string, error) {
 	if err := p.Validate(); err != nil {
 		return nil, rundir.Identity{}, "", words.BadInput("%w", err)
 	}
-	dir, err := f.directory(mazeName, label)
-	if err != nil {
-		return nil, rundir.Identity{}, "", err
-	}
-	return maze, rundir.NewIdentity(mazeName, maze, label, p, f.seed, f.eval), dir, nil
+	return maze, rundir.NewIdentity(mazeName, maze, label, p, f.seed, f.eval), label, nil
 }
 
 // directory returns the run's directory.
@@ -213,7 +240,7 @@ func (f *trainFlags) directory(maze, label string) (string, error) {
 	if f.out != "" {
 		return filepath.Clean(f.out), nil
 	}
-	name := fmt.Sprintf("%s-%s-%d", maze, label, f.seed)
+	name := maze + "-" + label + "-" + strconv.FormatUint(f.seed, 10)
 	if len(name) > 200 {
 		return "", words.BadInput("the run's own name is %d bytes long, allowed are 200; name a directory with -out", len(name))
 	}
@@ -245,9 +272,7 @@ func (s *session) nothingToDo(found *rundir.Record) error {
 	atEnd := s.agent.Steps() == s.record.Limits.Steps || s.agent.Steps() == s.agent.SolvedAt()
 	ended := found.State == rundir.Solved || found.State == rundir.Finished
 	if atEnd && (!ended || s.oddAgent || !found.Complete(s.dir)) {
-		if len(s.figure5.Snapshots) == 0 && len(s.agent.Evaluations()) > 0 {
-			s.figure5.Take(s.agent)
-		}
+		s.takeLost()
 		if s.oddAgent {
 			if err := s.save(); err != nil {
 				return err
@@ -261,8 +286,22 @@ func (s *session) nothingToDo(found *rundir.Record) error {
 	if s.agent.SolvedAt() > 0 {
 		more = "-stop never, with enough -steps, continues it"
 	}
-	s.printer.say("The run in %s is done: %s. %s; another -seed or -out begins a new one.", s.dir, s.story(), more)
+	s.view.Say("The run in %s is done: %s. %s; another -seed or -out begins a new one.", s.dir, s.story(), more)
 	return nil
+}
+
+// takeLost takes the picture of now where those of the past are lost.
+func (s *session) takeLost() {
+	if len(s.agent.Evaluations()) == 0 {
+		return
+	}
+	if len(s.film.Frames) == 0 {
+		id := s.record.Run
+		s.film.Take(s.agent, figure5.New(id.NewMaze(), id.Params(), id.EvalEvery).Take(s.agent))
+	}
+	if len(s.figure5.Snapshots) == 0 {
+		s.figure5.Take(s.agent)
+	}
 }
 
 // open writes the files that a run has from its start.
@@ -306,7 +345,7 @@ func (s *session) train(ctx context.Context, env, evaluation qta.Env) error {
 		AfterEvaluation: s.evaluated,
 		AfterStep:       s.stepped,
 	})
-	s.printer.clear()
+	s.view.Clear()
 	stopped := err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
 	if err != nil && !stopped {
 		return s.fail(err)
@@ -319,12 +358,12 @@ func (s *session) train(ctx context.Context, env, evaluation qta.Env) error {
 	}
 	switch s.record.State {
 	case rundir.Stopped:
-		s.printer.say("Stopped (%v) and saved: %s. The same command continues the run; its files are in %s.", err, s.story(), s.dir)
+		s.view.Say("Stopped (%v) and saved: %s. The same command continues the run; its files are in %s.", err, s.story(), s.dir)
 		return errUnfinished
 	case rundir.Solved:
-		s.printer.say("Solved: %s. The agent, its log and all that is needed to repeat the run are in %s.", s.story(), s.dir)
+		s.view.Say("Solved: %s. The agent, its log and all that is needed to repeat the run are in %s.", s.story(), s.dir)
 	default:
-		s.printer.say("The budget is used up: %s. The agent, its log and all that is needed to repeat the run are in %s.", s.story(), s.dir)
+		s.view.Say("The budget is used up: %s. The agent, its log and all that is needed to repeat the run are in %s.", s.story(), s.dir)
 	}
 	return nil
 }
@@ -338,7 +377,7 @@ func (s *session) story() string {
 			reached += fmt.Sprintf(", for the first time in %d", s.agent.Steps())
 		}
 		if o := s.record.Outcome; o != nil && o.HeldOut != nil {
-			reached += fmt.Sprintf("; of %d more, %.0f %% do", o.HeldOutRollouts, 100**o.HeldOut)
+			reached += fmt.Sprintf("; of %d more, %.0f %% do", o.HeldOutRollouts, o.HeldOutPercent())
 		}
 		return reached
 	}
@@ -357,7 +396,7 @@ func (s *session) story() string {
 // stepped is called after every environment step.
 func (s *session) stepped() error {
 	now := time.Now()
-	s.printer.stepped(s.agent.Steps(), now)
+	s.view.Stepped(s.agent.Steps(), now)
 	if s.checkpoints.due(s.agent.Steps(), now) {
 		return s.save()
 	}
@@ -369,11 +408,11 @@ func (s *session) evaluated(e qta.Evaluation) error {
 	now := time.Now()
 	rate := float64(e.Step-s.lastEval) / max(now.Sub(s.lastEvalTime).Seconds(), 1e-9)
 	s.lastEval, s.lastEvalTime = e.Step, now
-	s.printer.evaluated(e, rate)
+	s.view.Evaluated(e, rate)
 	if err := s.timing.Add(e.Step, now.Sub(s.begin).Seconds(), rate); err != nil {
 		return err
 	}
-	s.figure5.Take(s.agent)
+	s.film.Take(s.agent, s.figure5.Take(s.agent))
 	for _, f := range []struct {
 		*cadence
 		write func() error
@@ -392,7 +431,7 @@ func (s *session) evaluated(e qta.Evaluation) error {
 // continues from it will not take again.
 func (s *session) save() error {
 	begin, step := time.Now(), s.agent.Steps()
-	if err := s.figure5.Save(s.dir, true); err != nil {
+	if err := s.savePictures(true); err != nil {
 		return err
 	}
 	if err := s.agent.SaveFile(filepath.Join(s.dir, rundir.AgentFile)); err != nil {
@@ -430,11 +469,11 @@ func (s *session) writeEnd() error {
 	o.Digest, s.record.Outcome = s.agent.Digest(), o
 	if s.reached() {
 		// Neither training nor the choice of its end has seen these rollouts.
-		success, err := s.agent.Evaluate(s.record.Run.NewMaze().Env(), heldOutRollouts, s.record.Run.Seed)
+		e, err := s.agent.Evaluate(s.record.Run.NewMaze().Env(), heldOutRollouts, s.record.Run.Seed)
 		if err != nil {
 			return err
 		}
-		o.HeldOut, o.HeldOutRollouts = &success, heldOutRollouts
+		o.HeldOut, o.HeldOutRollouts = &e.Success, heldOutRollouts
 	}
 	if err := s.writePages(); err != nil {
 		return err
@@ -469,20 +508,35 @@ type runError struct {
 func (e *runError) Error() string { return words.Bare(e.err) + "; " + e.left }
 func (e *runError) Unwrap() error { return e.err }
 
-// openFigure5 reads the snapshots of the run, as far as its record knows them, up
-// to where its agent is. A file that cannot be used is no reason not to train.
-func (s *session) openFigure5(r *rundir.Record) (err error) {
-	s.figure5, err = figure5.Open(s.dir, r)
+// openPictures reads what the run has kept for its pictures, as far as its record
+// knows it, up to where its agent is. A file that cannot be used is no reason not
+// to train.
+func (s *session) openPictures(r *rundir.Record, stderr io.Writer) {
+	var err error
+	if s.figure5, err = figure5.Open(s.dir, r); err != nil {
+		warn(stderr, fmt.Errorf("%w; Figure 5 begins anew", err))
+	}
+	if s.film, err = film.Open(s.dir, r); err != nil {
+		warn(stderr, fmt.Errorf("%w; the animation begins anew", err))
+	}
 	s.figure5.ForgetAfter(s.agent.Steps())
-	return err
+	s.film.ForgetAfter(s.agent.Steps())
+}
+
+// savePictures writes what the run keeps for its pictures.
+func (s *session) savePictures(durable bool) error {
+	if err := s.figure5.Save(s.dir, durable); err != nil {
+		return err
+	}
+	return s.film.Save(s.dir, durable)
 }
 
 // writePages writes the files to look at.
 func (s *session) writePages() error {
-	if err := s.figure5.Save(s.dir, false); err != nil {
+	if err := s.savePictures(false); err != nil {
 		return err
 	}
-	list, err := page.Run{Record: s.record, Story: s.story(), Agent: s.agent, Figure5: s.figure5}.Files()
+	list, err := page.Run{Record: s.record, Story: s.story(), Agent: s.agent, Figure5: s.figure5, Film: s.film}.Files()
 	if err != nil {
 		return err
 	}

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,8 +19,10 @@ import (
 	"qta"
 	"qta/cmd/qta/internal/figure5"
 	"qta/cmd/qta/internal/files"
+	"qta/cmd/qta/internal/film"
 	"qta/cmd/qta/internal/roomtest"
 	"qta/cmd/qta/internal/rundir"
+	"qta/cmd/qta/internal/terminal"
 )
 
 // tiny are the flags of a run that takes milliseconds and is interrupted
@@ -307,13 +311,41 @@ func TestEval(t *testing.T) {
 	t.Chdir(t.TempDir())
 	mustRun(t, tinyRun("-steps", "10", "-out", "run")...)
 	first := mustRun(t, "eval", "run", "-rollouts", "7")
-	if want := "The agent of run, after 10 environment steps in maze 1U5, reached the goal in "; !strings.HasPrefix(first, want) || !strings.HasSuffix(first, "of 7 rollouts (seed 1).\n") {
+	if want := "The agent of run, after 10 environment steps in maze 1U5, reached the goal in "; !strings.HasPrefix(first, want) || !strings.Contains(first, "of 7 rollouts (seed 1).\nThat is at the last of 10 steps; ") {
 		t.Errorf("output %q", first)
 	}
 	if again := mustRun(t, "eval", "-seed", "1", "-rollouts=7", "run"); again != first {
 		t.Errorf("output %q, then %q", first, again)
 	}
 	mustRun(t, "eval", "--", "run")
+
+	rows, err := files.Rows([]byte(mustRun(t, "eval", "run", "-rollouts", "7", "-seed", "3", "-format", "csv")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"step[environment steps]", "success[fraction]", "rollouts[count]", "seed", "reached[fraction]", "return[reward]", "steps_to_goal[environment steps]"}
+	if diff := cmp.Diff(want, rows[0]); diff != "" || len(rows) != 2 {
+		t.Fatalf("%d rows; the header (-want +got):\n%s", len(rows), diff)
+	}
+	a, _, err := qta.LoadFile(filepath.Join("run", rundir.AgentFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := qta.NewMaze("1U5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := a.Evaluate(m.Env(), 7, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	if diff := cmp.Diff([]string{"10", text(e.Success), "7", "3", text(e.Reached), text(e.Return), text(e.StepsToGoal)}, rows[1]); diff != "" {
+		t.Errorf("the row (-want +got):\n%s", diff)
+	}
+	if got := command(t, "eval", "run", "-format", "xml"); got.code != exitInput || !strings.Contains(got.errors, "-format: want text or csv") {
+		t.Errorf("another format: %+v", got)
+	}
 }
 
 // brokenEnv goes wrong after some steps.
@@ -342,8 +374,8 @@ func TestNumbersGoneWrong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out bytes.Buffer
-	s := &session{dir: ".", agent: a, figure5: figure5.New(m, p, 1000), printer: newPrinter(&out, 100, 0), savedStep: -1, record: rundir.NewRecord(
+	view := terminal.NewRun(terminal.New(io.Discard), terminal.Plan{Steps: 100}, 0, time.Now())
+	s := &session{dir: ".", agent: a, figure5: figure5.New(m, p, 1000), film: film.New(m, p, 1000), view: view, savedStep: -1, record: rundir.NewRecord(
 		rundir.NewIdentity(name, m, "small", p, 1, 1000), rundir.Limits{Steps: 100, Stop: "never"}, 1)}
 	if err := s.open(20); err != nil {
 		t.Fatal(err)
@@ -402,30 +434,6 @@ func TestCadence(t *testing.T) {
 	}
 	if share := float64(spent) / float64(now.Sub(start)); share > 0.0101 || share < 0.005 {
 		t.Errorf("%.4f of the time was spent, want at most 0.01", share)
-	}
-}
-
-func TestPrinter(t *testing.T) {
-	var out bytes.Buffer
-	p := newPrinter(&out, 1000, 0)
-	if p.live {
-		t.Error("a buffer was taken for a terminal")
-	}
-	p.live = true
-	p.stepped(1, p.lastTime.Add(refresh/2))
-	if out.Len() > 0 {
-		t.Errorf("a live line too early: %q", out.String())
-	}
-	p.stepped(100, p.lastTime.Add(2*time.Second))
-	line := "     100 of 1000 steps, 50 steps/s, at most 18s left"
-	p.evaluated(qta.Evaluation{Step: 100, Success: 0.25, CriticLoss: 1.5}, 50)
-	p.say("end")
-	want := line + "\r" + strings.Repeat(" ", len(line)) + "\r" +
-		"    step  success  critic loss  predictive loss  actor loss  steps/s\n" +
-		"     100     0.25          1.5                0           0       50\n" +
-		"end\n"
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

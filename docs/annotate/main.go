@@ -1,9 +1,9 @@
-// Command annotate writes docs/annotated.html, the paper beside the code, and
-// the README's table of Readings: from
-// docs/annotated.txt, which says what each passage of the paper says and which
-// functions belong to it, from the package's sources, and from the golden
-// vectors. Whatever can be derived is derived; what the three do not agree on
-// is an error that names the passage.
+// Command annotate writes docs/annotated.html, the paper beside the code, the
+// table of Readings in docs/readings.md, and what "qta params" says of each
+// parameter: from docs/annotated.txt, which says what each passage of the paper
+// says and which functions belong to it, from the package's sources, and from
+// the golden vectors. Whatever can be derived is derived; what the three do not
+// agree on is an error that names the passage.
 package main
 
 //go:generate go run . ../..
@@ -37,4 +37,6 @@ type file struct {
 	make func(root string) ([]byte, error)
 }
 
-func files() []file { return []file{{pageFile, makePage}, {readmeFile, makeReadme}} }
+func files() []file {
+	return []file{{pageFile, makePage}, {readingsFile, makeReadings}, {glossaryFile, makeGlossary}}
+}

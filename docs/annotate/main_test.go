@@ -38,26 +38,26 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestReadme looks at the README's table.
-func TestReadme(t *testing.T) {
+// TestReadingsPage looks at the page's table.
+func TestReadingsPage(t *testing.T) {
 	dir := copySources(t)
 	write(t, filepath.Join(dir, effectsFile), effectsOf("small|solved|3000", "small -set HeadTarget=achieved|finished|0"))
-	if _, err := makeReadme(dir); err == nil {
-		t.Error("a table without a README")
+	if _, err := makeReadings(dir); err == nil {
+		t.Error("a table without a page")
 	}
-	write(t, filepath.Join(dir, readmeFile), []byte("before\n"+tableBegins+"a stale row\n"+tableEnds+"after\n"))
-	got, err := makeReadme(dir)
+	write(t, filepath.Join(dir, readingsFile), []byte("before\n"+tableBegins+"a stale row\n"+tableEnds+"after\n"))
+	got, err := makeReadings(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
 		"before\n" + tableBegins + "| where |",
 		`| the next "hidden state" in one sentence, s' in the formula | s' is the raw next observation, in the environment's units; the text says "hidden state" for what the agent will observe. | HeadTarget=achieved | HeadTarget=achieved: 0/1 [1/1, 3000] |` + "\n",
-		"| [`GoalProbabilities`](goals.go) | Differs | m ε_k \\* b in the denominator | ",
+		"| [`GoalProbabilities`](../goals.go) | Differs | m ε_k \\* b in the denominator | ",
 		tableEnds + "after\n",
 	} {
 		if !strings.Contains(string(got), want) {
-			t.Errorf("the README lacks %s", want)
+			t.Errorf("the page lacks %s", want)
 		}
 	}
 	if strings.Contains(string(got), "a stale row") {

@@ -35,6 +35,7 @@ type page struct {
 	Readings   int
 	Differs    int
 	Parameters []*parameter
+	Groups     map[string]string // what the parts of Params are
 	Measured   bool
 	Tests      map[int][]string
 }
@@ -67,7 +68,7 @@ func makePage(root string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// assemble gathers what the page and the README show.
+// assemble gathers what the pages show.
 func assemble(root string) (*page, error) {
 	a := &assembler{page: &page{}}
 	var err error
@@ -84,7 +85,7 @@ func assemble(root string) (*page, error) {
 	if a.Sections, err = readText(root); err != nil {
 		return nil, err
 	}
-	a.Parameters, a.Tests, a.Measured = a.program.fields, a.program.tests, a.effects != nil
+	a.Parameters, a.Groups, a.Tests, a.Measured = a.program.fields, a.program.groups, a.program.tests, a.effects != nil
 	for _, q := range a.Parameters {
 		q.Effects = a.effects[q.Name]
 	}

@@ -66,6 +66,7 @@ func (c *choice) Class() string { return strings.ToLower(c.Kind) }
 // A parameter is a field of Params.
 type parameter struct {
 	qta.Field
+	Group     string // the part of Params
 	Doc       string
 	File      string
 	Line      int
@@ -84,6 +85,7 @@ type program struct {
 	declarations map[string]*declaration
 	order        []*declaration
 	parameters   map[string]*parameter
+	groups       map[string]string // what the parts of Params are
 	fields       []*parameter
 	tests        map[int][]string // of each equation
 }
@@ -100,7 +102,7 @@ func readProgram(dir string) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &program{declarations: map[string]*declaration{}, parameters: map[string]*parameter{}, tests: map[int][]string{}}
+	p := &program{declarations: map[string]*declaration{}, parameters: map[string]*parameter{}, groups: map[string]string{}, tests: map[int][]string{}}
 	for _, name := range names {
 		src, err := os.ReadFile(name)
 		if err != nil {
@@ -161,8 +163,8 @@ func (p *program) addDeclaration(fset *token.FileSet, src []byte, d ast.Decl) {
 			switch s := s.(type) {
 			case *ast.TypeSpec:
 				names = append(names, s.Name)
-				if slices.Contains([]string{"Method", "Departures", "Baselines"}, s.Name.Name) {
-					p.addParameters(fset, s.Type.(*ast.StructType))
+				if slices.Contains([]string{"Method", "Departures", "Beyond", "Baselines"}, s.Name.Name) {
+					p.addParameters(fset, s.Name.Name, d.Doc.Text(), s.Type.(*ast.StructType))
 				}
 			case *ast.ValueSpec:
 				names = append(names, s.Names...)
@@ -262,11 +264,14 @@ func highlight(text, name string) []template.HTML {
 	return lines
 }
 
-// addParameters notes where fields of Params stand and what is said there.
-func (p *program) addParameters(fset *token.FileSet, s *ast.StructType) {
+// addParameters notes where the fields of a part of Params stand and what is
+// said there.
+func (p *program) addParameters(fset *token.FileSet, name, doc string, s *ast.StructType) {
+	about, _, _ := strings.Cut(oneLine(doc), ". ")
+	p.groups[name] = strings.TrimSuffix(about, ".")
 	for _, f := range s.Fields.List {
 		at := fset.Position(f.Pos())
-		p.parameters[f.Names[0].Name] = &parameter{Doc: strings.TrimSuffix(oneLine(f.Doc.Text()), "."), File: filepath.Base(at.Filename), Line: at.Line}
+		p.parameters[f.Names[0].Name] = &parameter{Group: name, Doc: strings.TrimSuffix(oneLine(f.Doc.Text()), "."), File: filepath.Base(at.Filename), Line: at.Line}
 	}
 }
 

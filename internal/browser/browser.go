@@ -33,8 +33,9 @@ func Need(t *testing.T) string {
 // Measure shows each page at each width, in pixels, and returns what the body
 // of a function in JavaScript says of each: of page, the document, in frame,
 // the element that it stands in. It may call overlaps(page), which lists the
-// texts of pictures that overlap each other or reach out of their picture. The
-// results are in the order of the pages, and of the widths for each.
+// texts of pictures that overlap each other or reach out of their picture, or
+// are shown at less than 12 pixels. The results are in the order of the pages,
+// and of the widths for each.
 func Measure(t *testing.T, pages []string, widths []int, function string) []string {
 	t.Helper()
 	browser := Need(t)
@@ -50,7 +51,10 @@ func Measure(t *testing.T, pages []string, widths []int, function string) []stri
 function overlaps(page) {
 	const out = [];
 	for (const svg of page.querySelectorAll("svg")) {
-		const box = svg.getBoundingClientRect(), texts = [...svg.querySelectorAll("text")].map(e => [e.textContent, e.getBoundingClientRect()]);
+		const shown = [...svg.querySelectorAll("text")].filter(e => e.checkVisibility({opacityProperty: true}));
+		const box = svg.getBoundingClientRect(), texts = shown.map(e => [e.textContent, e.getBoundingClientRect()]);
+		for (const e of shown)
+			if (parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a < 11.99) out.push("small: " + e.textContent);
 		texts.forEach(([s, r], i) => {
 			if (r.left < box.left - 1 || r.right > box.right + 1 || r.top < box.top - 1 || r.bottom > box.bottom + 1) out.push("clipped: " + s);
 			for (const [u, q] of texts.slice(0, i))

@@ -2,6 +2,7 @@ package draw
 
 import (
 	"encoding/base64"
+	"fmt"
 	"image"
 	"image/color"
 	"math"
@@ -29,14 +30,31 @@ func Viridis() color.Palette {
 	}
 	p := color.Palette{transparent: color.NRGBA{}, notANumber: color.NRGBA{0x80, 0x80, 0x80, 0xff}}
 	for i := range colours {
-		at := float64(i) / (colours - 1) * float64(len(stops)-1)
-		k := min(int(at), len(stops)-2)
-		mix := func(c int) uint8 {
-			return uint8(math.Round(stops[k][c] + (at-float64(k))*(stops[k+1][c]-stops[k][c])))
-		}
-		p = append(p, color.NRGBA{mix(0), mix(1), mix(2), 0xff})
+		p = append(p, between(stops, float64(i)/(colours-1)))
 	}
 	return p
+}
+
+// between returns the colour at a place from 0 to 1 along stops.
+func between(stops [][3]float64, at float64) color.NRGBA {
+	at *= float64(len(stops) - 1)
+	k := min(int(at), len(stops)-2)
+	mix := func(c int) uint8 {
+		return uint8(math.Round(stops[k][c] + float64((at-float64(k))*(stops[k+1][c]-stops[k][c]))))
+	}
+	return color.NRGBA{mix(0), mix(1), mix(2), 0xff}
+}
+
+// timeColour returns the colour of a time from 0, the beginning, to 1: between
+// colours of Matplotlib's map Plasma that show on light and on dark paper.
+func timeColour(at float64) color.NRGBA {
+	return between([][3]float64{{0x6a, 0x1f, 0xc0}, {0x9c, 0x17, 0x9e}, {0xcc, 0x47, 0x78}, {0xed, 0x79, 0x53}, {0xf5, 0xa6, 0x2f}}, at)
+}
+
+// Time returns that colour as SVG has it.
+func Time(at float64) string {
+	c := timeColour(min(max(at, 0), 1))
+	return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B)
 }
 
 // A Scale turns numbers into colours.
@@ -76,7 +94,7 @@ func (d *Drawing) Image(m *image.Paletted, x, y, width, height float64) {
 // Heights of a colour bar's parts.
 const (
 	BarHeight   = 8
-	BarAltitude = BarHeight + 30 // with numbers and unit
+	BarAltitude = BarHeight + 32 // with numbers and unit
 )
 
 // along returns where a number is on a bar from x to x+width.
@@ -112,13 +130,22 @@ func (d *Drawing) Bar(s Scale, unit string, x, y, width float64) {
 		d.Text(x+width/2, y+BarHeight+12, Middle, "soft", "no number")
 		return
 	}
+	all := Viridis()
+	d.bar(s, unit, x, y, width, func(at float64) color.Color { return all[s.Colour(s.Low+(s.High-s.Low)*at)] })
+}
+
+// TimeBar draws the colours of the times from 0 to last likewise.
+func (d *Drawing) TimeBar(last float64, unit string, x, y, width float64) {
+	d.bar(Scale{0, last}, unit, x, y, width, func(at float64) color.Color { return timeColour(at) })
+}
+
+// bar draws the colours along a scale, and its numbers.
+func (d *Drawing) bar(s Scale, unit string, x, y, width float64, colour func(at float64) color.Color) {
 	const pieces = 42
 	var palette color.Palette
-	all := Viridis()
 	m := image.NewPaletted(image.Rect(0, 0, pieces, 1), nil)
 	for i := range pieces {
-		at := s.Low + (s.High-s.Low)*float64(i)/(pieces-1)
-		palette = append(palette, all[s.Colour(at)])
+		palette = append(palette, colour(float64(i)/(pieces-1)))
 		m.Pix[i] = uint8(i)
 	}
 	m.Palette = palette
@@ -127,7 +154,7 @@ func (d *Drawing) Bar(s Scale, unit string, x, y, width float64) {
 	t, centres := barTicks(s, x, width, d.Width)
 	for i, at := range t.at {
 		d.Add(`<path class="axis" d="M%v %vv3"/>`, s.along(at, x, width), y+BarHeight)
-		d.Text(centres[i], y+BarHeight+13, Middle, "soft", t.texts[i])
+		d.Text(centres[i], y+BarHeight+14, Middle, "soft", t.texts[i])
 	}
-	d.Text(x+width/2, y+BarHeight+26, Middle, "soft", inUnits(unit, t.exp))
+	d.Text(x+width/2, y+BarHeight+29, Middle, "soft", inUnits(unit, t.exp))
 }

@@ -60,7 +60,22 @@ func (p Plan) Floor(d *Drawing) {
 			}
 		}
 	}
-	d.Add(`<path class="paper" d="%s"/>`, raw(path.String()))
+	d.Add(`<path class="paper" d="%s" shape-rendering="crispEdges"/>`, raw(path.String()))
+}
+
+// Regions marks where episodes start (blue) and where their goals are (green),
+// and around the middle of the latter how near a goal is reached from.
+func (p Plan) Regions(d *Drawing) {
+	square := func(i int, at [2]float64) {
+		x, y := p.At(at[0]-qta.RegionRadius, at[1]-qta.RegionRadius)
+		side := 2 * qta.RegionRadius * p.Cell
+		d.Add(`<path class="region f%d" d="M%v %vh%vv%vh-%vz"/>`, i, x, y, side, side, side)
+	}
+	goal := p.maze.Goal()
+	square(0, p.maze.Start())
+	square(2, goal)
+	x, y := p.At(goal[0], goal[1])
+	d.Add(`<circle class="s2" fill="none" stroke-dasharray="3 2" cx="%v" cy="%v" r="%v"/>`, x, y, qta.GoalRadius*p.Cell)
 }
 
 // Letters marks the start and the goal.
@@ -85,9 +100,9 @@ func (p Plan) Ends(d *Drawing) {
 	d.Add(`<circle fill="none" stroke="#fff" stroke-width="1.5" cx="%v" cy="%v" r="%v"/>`, x, y, r)
 }
 
-// Path draws a way as a line of series i.
-func (p Plan) Path(d *Drawing, i int, way [][2]float64) {
-	d.Add(`<path class="thin s%d" d="%s"/>`, i, polyline(len(way), func(k int) (x, y float64) { return p.At(way[k][0], way[k][1]) }))
+// Path draws a way as a line of series i, which also has a class of its own.
+func (p Plan) Path(d *Drawing, i int, class string, way [][2]float64) {
+	d.Add(`<path class="thin s%d %s" pathLength="1" d="%s"/>`, i, class, polyline(len(way), func(k int) (x, y float64) { return p.At(way[k][0], way[k][1]) }))
 }
 
 // Dots draws discs of series i, of which at tells place and radius.
@@ -109,6 +124,7 @@ func Maze(m *qta.Maze, name string) *Drawing {
 	d := &Drawing{Title: fmt.Sprintf("Maze %s, with start S and goal G", name)}
 	d.Width, d.Height = p.Size()
 	p.Floor(d)
+	p.Regions(d)
 	p.Letters(d)
 	return d
 }

@@ -94,6 +94,13 @@ func inUnits(name string, exp int) string {
 	return strings.TrimSpace("10" + digits.Replace(strconv.Itoa(exp)) + " " + name)
 }
 
+// Unit returns a unit of a CSV file's header, such as cell^2, as pictures have
+// it.
+func Unit(name string) string {
+	base, power, _ := strings.Cut(name, "^")
+	return base + "s" + strings.ReplaceAll(power, "2", "²")
+}
+
 // A Plot is a picture of series over two axes.
 type Plot struct {
 	Title         string

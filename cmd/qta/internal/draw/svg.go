@@ -20,6 +20,7 @@ import (
 type Drawing struct {
 	Title         string // what it shows, for those who do not see it
 	Width, Height float64
+	Style         string // CSS of its own, beside [Style]
 	body          bytes.Buffer
 }
 
@@ -67,7 +68,7 @@ func (d *Drawing) Text(x, y float64, anchor, class, s string) {
 }
 
 // TextSize is the size of all text but headings, in pixels.
-const TextSize = 11
+const TextSize = 12
 
 // textWidth is about the width of s, rather too large: the fonts differ.
 func textWidth(s string) float64 { return 0.58 * TextSize * float64(utf8.RuneCountInString(s)) }
@@ -79,8 +80,12 @@ func (d *Drawing) Place(other *Drawing, x, y float64) {
 
 // Inline returns the drawing for a page whose CSS has Style.
 func (d *Drawing) Inline() template.HTML {
-	return template.HTML(fmt.Sprintf(`<svg viewBox="0 0 %[1]s %[2]s" width="%[1]s" height="%[2]s" role="img" aria-label="%[3]s">%[4]s</svg>`,
-		pixels(d.Width), pixels(d.Height), escape(d.Title), d.body.String()))
+	style := ""
+	if d.Style != "" {
+		style = "<style>" + d.Style + "</style>"
+	}
+	return template.HTML(fmt.Sprintf(`<svg viewBox="0 0 %[1]s %[2]s" width="%[1]s" height="%[2]s" role="img" aria-label="%[3]s">%[4]s%[5]s</svg>`,
+		pixels(d.Width), pixels(d.Height), escape(d.Title), style, d.body.String()))
 }
 
 // File returns the drawing as a file of its own.
@@ -91,7 +96,7 @@ func (d *Drawing) File() []byte {
 <rect class="paper" width="100%%" height="100%%"/>
 %[5]s
 </svg>
-`, pixels(d.Width), pixels(d.Height), escape(d.Title), Style(), d.body.String())
+`, pixels(d.Width), pixels(d.Height), escape(d.Title), Style()+d.Style, d.body.String())
 }
 
 // A tone is a colour by its name in CSS.
@@ -133,12 +138,13 @@ func Style() string {
 	light := declare(func(t tone) string { return t.light })
 	dark := declare(func(t tone) string { return t.dark })
 
-	rules := `text{font:11px system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif}` +
+	rules := `text{font:12px system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif}` +
 		`.ink,.head{fill:$ink}.soft{fill:$soft}.head{font-weight:600}.paper{fill:$paper}.wall{fill:$wall}` +
 		`.grid{stroke:$grid;fill:none}.axis{stroke:$soft;fill:none}.mark{stroke:$ink;fill:none;stroke-dasharray:2 3}` +
 		`.frame{stroke:$soft;fill:none;stroke-width:.75}.pixels{image-rendering:pixelated}` +
 		`.line{fill:none;stroke-width:1.75;stroke-linejoin:round;stroke-linecap:round}.dash{stroke-dasharray:6 4}.dots{stroke-dasharray:1.5 3}` +
 		`.thin{fill:none;stroke-width:1.25;stroke-linejoin:round;opacity:.8}` +
+		`.region{fill-opacity:.3}.rim{stroke:$soft;stroke-width:.5}` +
 		`.band{stroke:none;opacity:.22}.bar{stroke-width:1.25;fill:none}.hollow{stroke-width:1.5;fill:$paper}` +
 		`.halo{stroke:$paper;stroke-width:3;paint-order:stroke;stroke-linejoin:round}`
 	for i := range seriesTones {

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/exp/stats"
+
 	"qta"
 	"qta/cmd/qta/internal/files"
 	"qta/cmd/qta/internal/rundir"
@@ -76,11 +78,12 @@ func New(m *qta.Maze, p qta.Params, every int) *Figure {
 	return f
 }
 
-// Take adds a snapshot of an agent.
-func (f *Figure) Take(a *qta.Agent) {
+// Take adds a snapshot of an agent, and returns the mean uncertainty over the
+// points.
+func (f *Figure) Take(a *qta.Agent) (uncertainty float64) {
 	f.ForgetAfter(a.Steps() - 1)
 	start, goal := f.Maze.Start(), f.Maze.Goal()
-	survey := a.Survey(start[:], goal[:], f.points, sampledGoals)
+	survey := a.Survey(start[:], goal[:], f.points, f.points, sampledGoals)
 	s := f.blank()
 	s.step = a.Steps()
 	for i := range f.points { // to the digits that figure5.csv has
@@ -90,12 +93,13 @@ func (f *Figure) Take(a *qta.Agent) {
 		s.Samples[k]++
 	}
 	if s.problem() != "" {
-		return // the agent's numbers have gone wrong, as training is about to say
+		return math.NaN() // the agent's numbers have gone wrong, as training is about to say
 	}
 	f.complete(&s)
 	f.Snapshots = append(f.Snapshots, s)
 	f.thin()
 	f.unsaved = true
+	return stats.Mean(survey.Deviation)
 }
 
 func (f *Figure) blank() Snapshot {

@@ -286,6 +286,41 @@ func TestHeatMap(t *testing.T) {
 	}
 }
 
+// TestSparse looks at an image of numbers of which most are zero: each of the
+// others covers its neighbours, the larger the smaller.
+func TestSparse(t *testing.T) {
+	m, err := qta.ParseMaze("S.\n#G\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := New(m, qta.Default(), 1)
+	numbers := make([]float32, len(f.points))
+	for i, at := range f.places {
+		switch at {
+		case [2]string{"1.55", "1.55"}:
+			numbers[i] = 0.25
+		case [2]string{"1.55", "1.75"}:
+			numbers[i] = 0.75
+		}
+	}
+	scale := draw.Scale{Low: 0, High: 0.75}
+	img := f.image(numbers, scale, true)
+	for y := range 20 {
+		for x := range 20 {
+			var want uint8 // nothing
+			switch inRows := 4 <= y && y <= 6; {
+			case inRows && 6 <= x && x <= 8:
+				want = scale.Colour(0.75)
+			case inRows && 4 <= x && x <= 5:
+				want = scale.Colour(0.25)
+			}
+			if got := img.ColorIndexAt(x, y); got != want {
+				t.Errorf("pixel %d, %d has colour %d, want %d", x, y, got, want)
+			}
+		}
+	}
+}
+
 // TestMostPoints bounds the time of a snapshot in a large maze.
 func TestMostPoints(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -15,10 +15,12 @@ type panel struct {
 	name, unit string
 	numbers    func(*Snapshot) []float32
 	scale      func(*Snapshot) draw.Scale
+	sparse     bool // most are zero
 }
 
 // panels returns the columns. All snapshots have the same scale in them but
-// for the deviation's, and value and optimal value share one.
+// for the deviation's and the probability's, and value and optimal value share
+// one.
 func (f *Figure) panels() []panel {
 	value := func(s *Snapshot) []float32 { return s.Value }
 	optimal := func(*Snapshot) []float32 { return f.Optimal }
@@ -35,15 +37,14 @@ func (f *Figure) panels() []panel {
 	}
 	zero := draw.Scale{Low: 0, High: 0}
 	name, unit := f.Deviation()
-	unit = map[string]string{"cell": "cells", "cell^2": "cells²", "reward": "rewards"}[unit]
 	values := whole(draw.Nothing(), value, optimal)
 	return []panel{
-		{"value", "rewards", value, values},
-		{"absolute error", "rewards", failure, whole(zero, failure)},
-		{"optimal value", "rewards", optimal, values},
-		{name, unit, deviation, func(s *Snapshot) draw.Scale { return draw.Nothing().Over(s.Deviation) }},
-		{"goal probability", "per point", probability, whole(zero, probability)},
-		{name: fmt.Sprintf("%d sampled goals", sampledGoals)},
+		{"value", "rewards", value, values, false},
+		{"absolute error", "rewards", failure, whole(zero, failure), false},
+		{"optimal value", "rewards", optimal, values, false},
+		{name, draw.Unit(unit), deviation, func(s *Snapshot) draw.Scale { return draw.Nothing().Over(s.Deviation) }, false},
+		{"goal probability", "per point", probability, func(s *Snapshot) draw.Scale { return zero.Over(s.Probability) }, true},
+		{name: "sampled goals"},
 	}
 }
 
@@ -67,7 +68,7 @@ const panelTop = 18 // height of a picture's name
 // Pictures draws every column of every snapshot.
 func (f *Figure) Pictures() *Pictures {
 	rows, cols := f.Maze.Rows()-2, f.Maze.Cols()-2
-	g := &Pictures{Width: 118, PerLine: 6}
+	g := &Pictures{Width: 114, PerLine: 6}
 	switch {
 	case cols > 3*rows:
 		g.Width, g.PerLine = 340, 2
@@ -106,23 +107,52 @@ func (f *Figure) picture(g *Pictures, p *panel, s *Snapshot) *draw.Drawing {
 		g.plan.Dots(d, 0, len(f.points), func(i int) (row, col, radius float64) {
 			return f.points[i][0], f.points[i][1], min(1.3*math.Sqrt(float64(s.Samples[i])), 0.4*g.plan.Cell)
 		})
-		d.Text(g.Width/2, below+draw.BarHeight+13, draw.Middle, "soft", fmt.Sprintf("points: %d", drawn))
-		d.Text(g.Width/2, below+draw.BarHeight+26, draw.Middle, "soft", "area: times drawn")
+		d.Text(g.Width/2, below+draw.BarHeight+14, draw.Middle, "soft", words.Count(drawn, "point"))
+		d.Text(g.Width/2, below+draw.BarHeight+29, draw.Middle, "soft", fmt.Sprintf("in %d draws", sampledGoals))
 		return d
 	}
-	g.plan.Walls(d)
 	colours := p.scale(s)
-	perCell, cols := f.lattice.PerCell, f.lattice.Cols
-	m := image.NewPaletted(image.Rect(0, 0, cols-2*perCell, f.lattice.Rows-2*perCell), draw.Viridis())
-	for i, x := range p.numbers(s) {
-		m.SetColorIndex(f.index[i]%cols-perCell, f.index[i]/cols-perCell, colours.Colour(float64(x)))
+	m := f.image(p.numbers(s), colours, p.sparse)
+	if p.sparse {
+		g.plan.Floor(d)
+	} else {
+		g.plan.Walls(d)
 	}
 	x, y := g.plan.At(1, 1)
-	d.Image(m, x, y, float64(m.Rect.Dx())/float64(perCell)*g.plan.Cell, float64(m.Rect.Dy())/float64(perCell)*g.plan.Cell)
+	d.Image(m, x, y, float64(f.Maze.Cols()-2)*g.plan.Cell, float64(f.Maze.Rows()-2)*g.plan.Cell)
 	g.plan.Ends(d)
 	w = max(w, 0.8*g.Width)
 	d.Bar(colours, p.unit, (g.Width-w)/2, below, w)
 	return d
+}
+
+// image returns an image of a number of each point, a pixel each. Of sparse
+// numbers the zeros are left out, and the others have their neighbours' pixels,
+// too, so that they can be seen: where two meet, the larger is on top.
+func (f *Figure) image(numbers []float32, colours draw.Scale, sparse bool) *image.Paletted {
+	perCell, cols := f.lattice.PerCell, f.lattice.Cols
+	m := image.NewPaletted(image.Rect(0, 0, cols-2*perCell, f.lattice.Rows-2*perCell), draw.Viridis())
+	around := 0
+	if sparse {
+		around = 1
+	}
+	largest := map[image.Point]float32{}
+	for i, number := range numbers {
+		if sparse && number == 0 {
+			continue
+		}
+		x, y := f.index[i]%cols-perCell, f.index[i]/cols-perCell
+		for dy := -around; dy <= around; dy++ {
+			for dx := -around; dx <= around; dx++ {
+				at := image.Pt(x+dx, y+dy)
+				if before, ok := largest[at]; at.In(m.Rect) && !(ok && before > number) {
+					largest[at] = number
+					m.SetColorIndex(at.X, at.Y, colours.Colour(float64(number)))
+				}
+			}
+		}
+	}
+	return m
 }
 
 // Whole puts the pictures into one, which names the maze.

@@ -2,12 +2,10 @@ package page
 
 import (
 	"fmt"
-	"math"
-	"math/rand/v2"
-	"slices"
 
 	"qta"
 	"qta/cmd/qta/internal/draw"
+	"qta/cmd/qta/internal/film"
 	"qta/cmd/qta/internal/words"
 )
 
@@ -20,61 +18,26 @@ func mapDrawing(m *qta.Maze, title string) (d *draw.Drawing, p draw.Plan, legend
 	_, h := p.Size()
 	d = &draw.Drawing{Title: title, Width: mapWidth}
 	p.Floor(d)
+	p.Regions(d)
 	return d, p, h + 4
 }
 
-// A rollout is the way of one episode.
-type rollout struct {
-	way     [][2]float64
-	reached bool // at its last step
-}
-
 // shownRollouts is the number of rollouts on a page.
-const shownRollouts = 10
-
-// playRollouts lets the policy play episodes without exploration. Starts and
-// goals are the same ones for every agent. An agent whose numbers have gone
-// wrong does not act; its rollouts end where it is.
-func playRollouts(a *qta.Agent, m *qta.Maze) []rollout {
-	env := m.Env()
-	rng := rand.New(rand.NewPCG(1, 0))
-	rollouts := make([]rollout, shownRollouts)
-	for i := range rollouts {
-		r := &rollouts[i]
-		s := env.Reset(rng)
-		r.way = append(r.way, [2]float64(s.Achieved))
-		for range a.Params().Horizon {
-			action := a.Act(s.Observation, s.Desired)
-			if slices.ContainsFunc(action, math.IsNaN) {
-				break
-			}
-			s, _ = env.Step(action)
-			r.way = append(r.way, [2]float64(s.Achieved))
-		}
-		r.reached = env.Reward(s.Achieved, s.Desired) == 0
-	}
-	return rollouts
-}
+const shownRollouts = 20
 
 // rolloutPicture draws rollouts, those that end elsewhere than at the goal
 // above the others.
-func rolloutPicture(m *qta.Maze, rollouts []rollout) *draw.Drawing {
+func rolloutPicture(m *qta.Maze, rollouts []film.Rollout) *draw.Drawing {
 	d, p, y := mapDrawing(m, fmt.Sprintf("Maze with %d rollouts of the policy", len(rollouts)))
 	reached := 0
 	for _, success := range []bool{true, false} {
 		for _, r := range rollouts {
-			if r.reached != success {
-				continue
+			if r.Reached == success {
+				film.Picture(d, p, r)
 			}
-			i := 3
-			if success {
-				i = 0
+			if r.Reached && success {
 				reached++
 			}
-			p.Path(d, i, r.way)
-			end := r.way[len(r.way)-1]
-			x, y := p.At(end[0], end[1])
-			d.Dot(i, x, y, false)
 		}
 	}
 	p.Letters(d)
@@ -91,13 +54,32 @@ func rolloutPicture(m *qta.Maze, rollouts []rollout) *draw.Drawing {
 	return d
 }
 
-// goalPicture draws goals.
-func goalPicture(m *qta.Maze, goals [][]float64) *draw.Drawing {
-	d, p, y := mapDrawing(m, fmt.Sprintf("Maze with %s that the agent set itself", words.Count(len(goals), "goal")))
-	p.Dots(d, 1, len(goals), func(k int) (row, col, radius float64) { return goals[k][0], goals[k][1], 2.5 })
+const (
+	mostGoals = 1500 // that are drawn: of more every second, third and so on
+	goalTimes = 50   // colours of goals
+)
+
+// goalPicture draws the goals that an agent has set itself, by the time.
+func goalPicture(m *qta.Maze, a *qta.Agent) *draw.Drawing {
+	d, p, y := mapDrawing(m, "")
+	steps := a.Steps()
+	every := 1 + len(a.Goals(0, steps))/mostGoals
+	count, drawn := 0, 0
+	for k := range goalTimes {
+		d.Add(`<g class="rim" fill="%s">`, draw.Time((float64(k)+0.5)/goalTimes))
+		for _, g := range a.Goals(k*steps/goalTimes, (k+1)*steps/goalTimes) {
+			if count%every == 0 {
+				x, y := p.At(g[0], g[1])
+				d.Add(`<circle cx="%v" cy="%v" r="2.5"/>`, x, y)
+				drawn++
+			}
+			count++
+		}
+		d.Add(`</g>`)
+	}
 	p.Letters(d)
-	d.Height = d.Legend([]draw.Entry{{Sample: func(d *draw.Drawing, x, y float64) {
-		d.Add(`<circle class="f1" fill-opacity=".75" cx="%v" cy="%v" r="2.5"/>`, x+draw.SampleWidth/2, y)
-	}, Name: words.Count(len(goals), "goal")}}, y)
+	d.Title = fmt.Sprintf("Maze with %s that the agent set itself", words.Count(drawn, "goal"))
+	d.TimeBar(float64(steps), fmt.Sprintf("environment steps; goals drawn: %d of %d", drawn, count), 16, y+8, mapWidth-32)
+	d.Height = y + 8 + draw.BarAltitude + 2
 	return d
 }

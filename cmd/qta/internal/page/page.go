@@ -11,6 +11,7 @@ import (
 	"qta/cmd/qta/internal/draw"
 	"qta/cmd/qta/internal/figure5"
 	"qta/cmd/qta/internal/files"
+	"qta/cmd/qta/internal/film"
 	"qta/cmd/qta/internal/rundir"
 	"qta/cmd/qta/internal/words"
 )
@@ -30,36 +31,51 @@ type Run struct {
 	Story   string // what it has reached
 	Agent   *qta.Agent
 	Figure5 *figure5.Figure
+	Film    *film.Film
 }
 
 // A view is what the template shows.
 type view struct {
 	Run
-	Style                  template.CSS
-	From, Steps            int // the goals are of
-	Curve, Rollouts, Goals *draw.Drawing
-	ShownRollouts          int
-	Pictures               *figure5.Pictures
-	Deviation              string
-	Command                []string // words
-	Fields                 []qta.Field
-	Default                qta.Params
+	Style              template.CSS
+	Steps              int
+	GoalsSet, GoalsGot int
+	GoalRadius         float64
+	Moving             *draw.Drawing
+	Charts             []picture
+	Rollouts, Goals    *draw.Drawing
+	ShownRollouts      int
+	Pictures           *figure5.Pictures
+	Deviation          string
+	Command            []string // words
+	Fields             []qta.Field
+	Default            qta.Params
+}
+
+// A picture is a drawing with what it shows.
+type picture struct {
+	Drawing *draw.Drawing
+	Caption string
 }
 
 // Files returns the page and its pictures.
 func (r Run) Files() ([]files.File, error) {
-	id, maze, steps := r.Record.Run, r.Figure5.Maze, r.Agent.Steps()
-	from := max(0, steps-id.EvalEvery)
+	id, maze := r.Record.Run, r.Figure5.Maze
+	curve := learningCurve(id, r.Agent.Evaluations(), r.Agent.SolvedAt())
 	v := &view{
 		Run: r, Style: template.CSS(Style()),
-		From: from, Steps: steps,
-		Curve:         learningCurve(id, r.Agent.Evaluations(), r.Agent.SolvedAt()),
-		Rollouts:      rolloutPicture(maze, playRollouts(r.Agent, maze)),
-		Goals:         goalPicture(maze, r.Agent.Goals(from, steps)),
+		Steps: r.Agent.Steps(), GoalRadius: qta.GoalRadius,
+		Moving:        r.Film.Draw(r.Agent),
+		Charts:        append([]picture{{curve, "Success of each evaluation: the fraction of its rollouts at the goal after their last step."}}, r.charts()...),
+		Rollouts:      rolloutPicture(maze, film.Play(r.Agent, maze, shownRollouts)),
+		Goals:         goalPicture(maze, r.Agent),
 		ShownRollouts: shownRollouts,
 		Pictures:      r.Figure5.Pictures(),
 		Command:       id.Command(r.Record.Limits),
 		Fields:        qta.Fields(), Default: qta.Default(),
+	}
+	if log := r.Agent.Evaluations(); len(log) > 0 {
+		v.GoalsSet, v.GoalsGot = log[len(log)-1].GoalsSet, log[len(log)-1].GoalsReached
 	}
 	v.Deviation, _ = r.Figure5.Deviation()
 	var b bytes.Buffer
@@ -67,27 +83,77 @@ func (r Run) Files() ([]files.File, error) {
 		return nil, fmt.Errorf("%s: %w", rundir.PageFile, err)
 	}
 	return []files.File{
-		{Name: rundir.CurveFile, Data: v.Curve.File()},
+		{Name: rundir.CurveFile, Data: curve.File()},
 		{Name: rundir.Figure5File, Data: v.Pictures.Whole(id.Maze).File()},
+		{Name: rundir.FilmFile, Data: v.Moving.File()},
 		{Name: rundir.PageFile, Data: b.Bytes()},
 	}, nil
 }
 
+// The size of a chart, of the area within its axes.
+const chartWidth, chartHeight = 260, 150
+
 // learningCurve draws the success of a run's evaluations.
 func learningCurve(id rundir.Identity, evaluations []qta.Evaluation, solvedAt int) *draw.Drawing {
-	curve := draw.Series{Line: true}
-	for _, e := range evaluations {
-		curve.Points = append(curve.Points, draw.Point{X: float64(e.Step), Y: e.Success})
-	}
-	p := draw.Plot{
-		Title:  fmt.Sprintf("Learning curve on maze %s: success of the evaluations", id.Maze),
-		X:      draw.Axis{Name: "environment steps", High: float64(id.EvalEvery)},
-		Y:      draw.Axis{Name: fmt.Sprintf("success (fraction of %s)", words.Count(id.Rollouts, "rollout")), High: 1},
-		Series: []draw.Series{curve},
-		Width:  300, Height: 180,
-	}
+	p := chart(id, fmt.Sprintf("Learning curve on maze %s: success of the evaluations", id.Maze),
+		draw.Axis{Name: "success", Unit: "fraction of " + words.Count(id.Rollouts, "rollout"), High: 1})
+	p.Series = []draw.Series{series("", evaluations, func(e qta.Evaluation) float64 { return e.Success })}
 	if solvedAt > 0 {
-		p.Marks = []draw.Mark{{X: float64(solvedAt), Name: fmt.Sprintf("first perfect evaluation, at step %d", solvedAt)}}
+		p.Marks = []draw.Mark{{X: float64(solvedAt), Name: fmt.Sprintf("first perfect one, at step %d", solvedAt)}}
 	}
 	return p.Draw()
+}
+
+// chart begins a chart over the steps of a run.
+func chart(id rundir.Identity, title string, y draw.Axis) draw.Plot {
+	return draw.Plot{Title: title, X: draw.Axis{Name: "environment steps", High: float64(id.EvalEvery)}, Y: y, Width: chartWidth, Height: chartHeight}
+}
+
+// series returns a number of each evaluation.
+func series(name string, evaluations []qta.Evaluation, number func(qta.Evaluation) float64) draw.Series {
+	s := draw.Series{Name: name, Line: true}
+	for _, e := range evaluations {
+		s.Points = append(s.Points, draw.Point{X: float64(e.Step), Y: number(e)})
+	}
+	return s
+}
+
+// charts draws what else there is of each evaluation: the losses, the goals and
+// the uncertainty.
+func (r Run) charts() (pictures []picture) {
+	id, log := r.Record.Run, r.Agent.Evaluations()
+	add := func(title, caption string, y draw.Axis, s ...draw.Series) {
+		p := chart(id, title, y)
+		p.Series = s
+		pictures = append(pictures, picture{p.Draw(), caption})
+	}
+
+	set := draw.Series{Name: "set", Line: true}
+	reached := draw.Series{Name: "of these, reached", Line: true}
+	var before qta.Evaluation
+	for _, e := range log {
+		set.Points = append(set.Points, draw.Point{X: float64(e.Step), Y: float64(e.GoalsSet - before.GoalsSet)})
+		reached.Points = append(reached.Points, draw.Point{X: float64(e.Step), Y: float64(e.GoalsReached - before.GoalsReached)})
+		before = e
+	}
+	add("Goals", "Goals of training since the evaluation before, and how many of them were reached.", draw.Axis{Name: "goals", Unit: "count"}, set, reached)
+
+	uncertainty := draw.Series{Line: true}
+	for _, f := range r.Film.Frames {
+		uncertainty.Points = append(uncertainty.Points, draw.Point{X: float64(f.Step), Y: f.Uncertainty})
+	}
+	name, unit := r.Figure5.Deviation()
+	add("Uncertainty", "Mean over all points of the maze of how uncertain the agent is there.", draw.Axis{Name: name, Unit: draw.Unit(unit)}, uncertainty)
+
+	for _, l := range []struct {
+		title, unit, caption string
+		number               func(qta.Evaluation) float64
+	}{
+		{"critics' loss", "reward^2", "Equation 2, the latest minibatch's: how far the critics are from their targets.", func(e qta.Evaluation) float64 { return e.CriticLoss }},
+		{"predictive loss", rundir.LossUnit(id.Params()), "Equation 4, the latest minibatch's: how far the heads are from the next state.", func(e qta.Evaluation) float64 { return e.PredictiveLoss }},
+		{"policy's loss", "reward", "The latest minibatch's: the lower, the more the critics expect of its actions.", func(e qta.Evaluation) float64 { return e.ActorLoss }},
+	} {
+		add(l.title, l.caption, draw.Axis{Name: l.title, Unit: draw.Unit(l.unit)}, series("", log, l.number))
+	}
+	return pictures
 }

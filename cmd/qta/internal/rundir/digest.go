@@ -18,12 +18,12 @@ import (
 // log to its outcome.
 
 // Made lists the files that can be made again, with the same bytes, of an agent
-// and its snapshots.
-func Made() []string { return []string{LogFile, CurveFile, Figure5File} }
+// and what is kept of its past.
+func Made() []string { return []string{LogFile, CurveFile, Figure5File, FilmFile} }
 
 // digested lists the files that a record has digests of. The page is none of
 // them: it names the machine, and equal runs have equal digests.
-func digested() []string { return append(Made(), Figure5Store, AgentFile) }
+func digested() []string { return append(Made(), Figure5Store, FilmStore, AgentFile) }
 
 // Digests returns the digests of a run directory's files, as far as they are
 // there.
@@ -80,7 +80,7 @@ func (r *Record) Complete(dir string) bool {
 			return false
 		}
 	}
-	for _, name := range append(Made(), Figure5Store, PageFile) {
+	for _, name := range append(Made(), Figure5Store, FilmStore, PageFile) {
 		if !files.Exists(filepath.Join(dir, name)) {
 			return false
 		}

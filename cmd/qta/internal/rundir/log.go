@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,18 +33,38 @@ func WriteLog(dir string, p qta.Params, evaluations []qta.Evaluation, durable bo
 }
 
 func logText(p qta.Params, evaluations []qta.Evaluation) []byte {
-	distance := "cell^2"
-	if p.HeadLoss == "norm" {
-		distance = "cell"
-	}
-	header := logColumns + "critic_loss[reward^2],predictive_loss[" + distance + "],actor_loss[reward],goals_set[count],goals_reached[count]"
+	header := logColumns + "critic_loss[reward^2],predictive_loss[" + LossUnit(p) + "],actor_loss[reward],goals_set[count],goals_reached[count]," + rolloutColumns
 	rows := [][]string{strings.Split(header, ",")}
-	float := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	for _, e := range evaluations {
-		rows = append(rows, []string{strconv.Itoa(e.Step), float(e.Success), float(e.CriticLoss), float(e.PredictiveLoss), float(e.ActorLoss),
-			strconv.Itoa(e.GoalsSet), strconv.Itoa(e.GoalsReached)})
+		row := []string{strconv.Itoa(e.Step), number(e.Success), number(e.CriticLoss), number(e.PredictiveLoss), number(e.ActorLoss),
+			strconv.Itoa(e.GoalsSet), strconv.Itoa(e.GoalsReached)}
+		rows = append(rows, append(row, rolloutRow(e)...))
 	}
 	return files.CSV(rows)
+}
+
+// LossUnit returns the unit of the predictive loss.
+func LossUnit(p qta.Params) string {
+	if p.HeadLoss == "norm" {
+		return "cell"
+	}
+	return "cell^2"
+}
+
+// rolloutColumns are what is told of an evaluation's rollouts beside success.
+const rolloutColumns = "reached[fraction],return[reward],steps_to_goal[environment steps]"
+
+func rolloutRow(e qta.Evaluation) []string {
+	return []string{number(e.Reached), number(e.Return), number(e.StepsToGoal)}
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// EvaluationText returns an evaluation of so many rollouts as a table like the
+// log's, of one row.
+func EvaluationText(e qta.Evaluation, rollouts int, seed uint64) []byte {
+	row := []string{strconv.Itoa(e.Step), number(e.Success), strconv.Itoa(rollouts), strconv.FormatUint(seed, 10)}
+	return files.CSV([][]string{strings.Split(logColumns+"rollouts[count],seed,"+rolloutColumns, ","), append(row, rolloutRow(e)...)})
 }
 
 // maxLog bounds the log.csv that is read, in bytes: one of a hundred thousand
@@ -142,6 +163,29 @@ func (t Timing) Add(step int, seconds, rate float64) error {
 		return fmt.Errorf("%s cannot be written: %w", t.f.Name(), words.Cause(err))
 	}
 	return nil
+}
+
+// maxTail bounds the timing.csv that a sweep's table is read from, each second.
+const maxTail = 1 << 20
+
+// LastTiming returns the last row of timing.csv of a directory: a step, and the
+// rate up to it in environment steps per second; or zeros where there is none.
+func LastTiming(dir string) (step int, rate float64) {
+	text, err := files.Read(filepath.Join(dir, TimingFile), maxTail)
+	lines := bytes.Split(text, []byte("\n"))
+	if err != nil || len(lines) < 2 {
+		return 0, 0
+	}
+	fields := strings.Split(string(lines[len(lines)-2]), ",") // the last is being written, or empty
+	if len(fields) != 3 {
+		return 0, 0
+	}
+	step, err1 := strconv.Atoi(fields[0])
+	rate, err2 := strconv.ParseFloat(fields[2], 64)
+	if err1 != nil || err2 != nil || step < 1 || !(rate > 0) || math.IsInf(rate, 0) {
+		return 0, 0
+	}
+	return step, rate
 }
 
 // Close closes the file.

@@ -35,7 +35,7 @@ const format = 1
 // NewRecord returns the record of a run that this program works on.
 func NewRecord(id Identity, l Limits, threads int) *Record {
 	machine := Machine{runtime.GOOS, runtime.GOARCH, qta.KernelName(), threads}
-	return &Record{Format: format, State: Running, Run: id, Limits: l, Program: thisProgram(), Machine: machine}
+	return &Record{Format: format, State: Running, Run: id, Limits: l, Program: ThisProgram(), Machine: machine}
 }
 
 // The states of a run. One that is called running while nobody holds the lock
@@ -108,6 +108,9 @@ type Outcome struct {
 	Files map[string]string `json:"files,omitempty"`
 }
 
+// HeldOutPercent returns their success in percent.
+func (o *Outcome) HeldOutPercent() float64 { return 100 * *o.HeldOut }
+
 const (
 	// Rollouts is the number of rollouts of one evaluation, as in the authors'
 	// code.
@@ -126,7 +129,10 @@ type Parameters qta.Params
 func (p *Parameters) UnmarshalJSON(data []byte) error {
 	q, err := qta.ReadParams(bytes.NewReader(data), qta.Default())
 	*p = Parameters(q)
-	return err
+	if err != nil {
+		return fmt.Errorf("parameters: %s", words.Bare(err))
+	}
+	return nil
 }
 
 // Params returns what the run was trained with.
@@ -258,6 +264,10 @@ func (r *Record) encode() []byte {
 // decode reads the text of run.json. That of another version may have
 // more fields, which only strict refuses.
 func decode(data []byte, strict bool) (*Record, error) {
+	var head struct{ Format int }
+	if json.Unmarshal(data, &head) == nil && head.Format > format {
+		return nil, newerError(head.Format)
+	}
 	var text struct {
 		Record
 		Checksum string `json:"sha256"` // of earlier programs none
@@ -268,7 +278,7 @@ func decode(data []byte, strict bool) (*Record, error) {
 		d.DisallowUnknownFields()
 	}
 	if err := d.Decode(&text); err != nil {
-		return nil, errors.New(words.Bare(err))
+		return nil, errors.New(placeOf(data, err) + words.Bare(err))
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, errors.New("something follows the JSON object")
@@ -285,6 +295,31 @@ func decode(data []byte, strict bool) (*Record, error) {
 		}
 	}
 	return r, nil
+}
+
+// placeOf names the line in which decoding has failed, as far as the error tells.
+func placeOf(data []byte, err error) string {
+	var at int64
+	var syntax *json.SyntaxError
+	var typ *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		at = syntax.Offset
+	case errors.As(err, &typ):
+		at = typ.Offset
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		at = int64(len(data))
+	default:
+		return ""
+	}
+	return fmt.Sprintf("line %d: ", 1+bytes.Count(data[:min(at, int64(len(data)))], []byte("\n")))
+}
+
+// A newerError is the format of a record that a newer program has written.
+type newerError int
+
+func (e newerError) Error() string {
+	return fmt.Sprintf("format is %d, this program reads %d: a newer qta has written it", int(e), format)
 }
 
 // check refuses a record that no run has, and gives the map its usual form and
@@ -324,8 +359,8 @@ func (r *Record) check() error {
 	return nil
 }
 
-// thisProgram describes the running program.
-func thisProgram() Program {
+// ThisProgram describes the running program.
+func ThisProgram() Program {
 	p := Program{Revision: "unknown", Go: runtime.Version(), Build: map[string]string{}}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

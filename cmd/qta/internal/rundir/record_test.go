@@ -35,15 +35,18 @@ func TestRecord(t *testing.T) {
 	text := string(want.encode())
 	tests := []struct{ old, new, want string }{
 		{text, "", "EOF"},
-		{text, "[]", "cannot unmarshal"},
+		{text, "[]", "line 1: json: cannot unmarshal"},
+		{`"state": "solved",`, `"state": "solved"`, "line 4: invalid character '\"'"},
 		{"\n}\n", "\n} x", "something follows"},
-		{`"format": 1`, `"format": 2`, "format is 2, this program reads 1"},
+		{`"format": 1`, `"format": 2`, "format is 2, this program reads 1: a newer qta has written it"},
+		{`"format": 1`, `"format": 3, "more": 1`, "format is 3, this program reads 1: a newer qta has written it"},
+		{`"format": 1`, `"format": 0`, "format is 0, this program reads 1"},
 		{`"solved",`, `"asleep",`, `state is "asleep"`},
 		{`"seed": 18446744073709551615`, `"seed": -1`, "seed"},
 		{`"seed"`, `"sead"`, "sead"},
 		{`"eval_every": 1000`, `"eval_every": 0`, "want 1 or more"},
 		{`"Batch": 256`, `"Batch": 0`, "parameter Batch is 0"},
-		{`"Batch": 256`, `"Batsh": 256`, `unknown parameter "Batsh"`},
+		{`"Batch": 256`, `"Batsh": 256`, `parameters: unknown parameter "Batsh"; did you mean Batch? (line 5, column 13)`},
 		{"#S#G#", "#S#.#", ""},
 	}
 	for _, test := range tests {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"qta"
@@ -25,6 +26,8 @@ const (
 	CurveFile    = "curve.svg"
 	Figure5File  = "figure5.svg"
 	Figure5Store = "figure5.csv"
+	FilmFile     = "training.svg"
+	FilmStore    = "training.csv"
 	LockFile     = "lock"
 )
 
@@ -43,7 +46,9 @@ func ReadRecord(dir string) (*Record, error) {
 		return nil, fmt.Errorf("%s cannot be read: %w", path, err)
 	}
 	r, err := decode(data, true)
-	if err != nil {
+	if newer := newerError(0); errors.As(err, &newer) {
+		return nil, fmt.Errorf("%s cannot be used: %w; use that one, or name another directory", path, err)
+	} else if err != nil {
 		return nil, fmt.Errorf("%s is damaged: %w; restore it, or name another directory", path, err)
 	}
 	return r, nil
@@ -166,7 +171,7 @@ func LoadAgent(dir string, r *Record) (a *qta.Agent, warning, err error) {
 	}
 	a, damage, err := qta.LoadFile(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("%s; %s", words.Bare(err), remedy(path, err))
 	}
 	if a.Params() != r.Run.Params() || a.Seed() != r.Run.Seed || a.Sizes() != r.Run.NewMaze().Env().Sizes() {
 		a.Close()
@@ -178,4 +183,15 @@ func LoadAgent(dir string, r *Record) (a *qta.Agent, warning, err error) {
 		warning = fmt.Errorf("%s, of step %d: %w", path, a.Steps(), strange)
 	}
 	return a, warning, nil
+}
+
+// remedy says what can be done where no agent at a path can be loaded.
+func remedy(path string, err error) string {
+	if strings.Contains(err.Error(), "this version reads format") {
+		return "use the qta that wrote it, or name another directory"
+	}
+	if files.Exists(path) && files.Exists(path+qta.Previous) {
+		return fmt.Sprintf("%s is no help either: restore one of the two, or remove both, and the run begins again", filepath.Base(path)+qta.Previous)
+	}
+	return "restore it, or remove it, and the run begins again"
 }

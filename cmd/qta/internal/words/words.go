@@ -97,6 +97,9 @@ func Split(line string) ([]string, error) {
 		r, _ := utf8.DecodeRuneInString(line[i:])
 		return nil, fmt.Errorf("column %d: character %q is not allowed", i+1, r)
 	}
+	if line != "" && !strings.ContainsAny(line, "'\"\\#") { // a shorter way to the same, for sweeps of many lines
+		return strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' }), nil
+	}
 	for i := 0; i < len(line); i++ {
 		c := line[i]
 		switch {
@@ -128,4 +131,24 @@ func Split(line string) ([]string, error) {
 		words = append(words, string(word))
 	}
 	return words, nil
+}
+
+// Wrap breaks a text between words into lines of at most so many characters,
+// unless a word is longer. A text that fits stays as it is.
+func Wrap(text string, width int) []string {
+	if utf8.RuneCountInString(text) <= width {
+		return []string{text}
+	}
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
 }

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"flag"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"qta/cmd/qta/internal/roomtest"
 	"qta/testdata"
 )
 
@@ -26,11 +26,16 @@ func TestWorked(t *testing.T) {
 	}
 	file := filepath.Join("testdata", "worked.txt")
 	if *update {
-		roomtest.Write(t, file, got.String())
+		if err := os.WriteFile(file, got.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
-	want := roomtest.Read(t, file)
-	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(got.String(), "\n")); diff != "" {
-		t.Errorf("go test -run TestWorked ./cmd/qta/internal/worked -update rewrites %s (-want +got):\n%s", file, diff)
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got.String(), "\n")); diff != "" {
+		t.Errorf("go test -run TestWorked ./internal/worked -update rewrites %s (-want +got):\n%s", file, diff)
 	}
 }
 
@@ -51,12 +56,12 @@ func TestSheetVerdicts(t *testing.T) {
 		{-99.91, -100.09, -100, true},
 		{-99.89, -100, -100, false},
 	} {
-		var text bytes.Buffer
-		s := &sheet{w: &text, tolerance: 1e-3}
+		text := new(strings.Builder)
+		s := &Sheet{w: text, tolerance: 1e-3}
 		s.result(test.hand, test.code, test.golden, "x")
 		s.conclude()
-		if (s.apart == 0) != test.holds || strings.Contains(text.String(), "DOES NOT HOLD") == test.holds {
-			t.Errorf("%+v: %d apart, text\n%s", test, s.apart, text.String())
+		if (s.Apart == 0) != test.holds || strings.Contains(text.String(), "DOES NOT HOLD") == test.holds {
+			t.Errorf("%+v: %d apart, text\n%s", test, s.Apart, text.String())
 		}
 	}
 }

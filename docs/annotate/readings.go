@@ -7,30 +7,30 @@ import (
 	"strings"
 )
 
-// This file makes the README's table of all Readings and Differs, between two
-// comments of the README.
+// This file makes the table of all Readings and Differs, between two comments of
+// a page.
 
 const (
-	readmeFile  = "README.md"
-	tableBegins = "<!-- choices -->\n"
-	tableEnds   = "<!-- /choices -->\n"
+	readingsFile = "docs/readings.md"
+	tableBegins  = "<!-- choices -->\n"
+	tableEnds    = "<!-- /choices -->\n"
 )
 
-// makeReadme returns the README of the repository in a directory, with its
+// makeReadings returns that page of the repository in a directory, with its
 // table made anew.
-func makeReadme(root string) ([]byte, error) {
+func makeReadings(root string) ([]byte, error) {
 	p, err := assemble(root)
 	if err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(filepath.Join(root, readmeFile))
+	text, err := os.ReadFile(filepath.Join(root, readingsFile))
 	if err != nil {
 		return nil, err
 	}
 	before, rest, begins := strings.Cut(string(text), tableBegins)
 	_, after, ends := strings.Cut(rest, tableEnds)
 	if !begins || !ends {
-		return nil, fmt.Errorf("%s: there are no lines %sand %s", readmeFile, tableBegins, tableEnds)
+		return nil, fmt.Errorf("%s: there are no lines %sand %s", readingsFile, tableBegins, tableEnds)
 	}
 	return []byte(before + tableBegins + p.markdown() + tableEnds + after), nil
 }
@@ -44,7 +44,7 @@ func (p *page) markdown() string {
 		for _, e := range c.Effects {
 			effects = append(effects, cell(e.String()))
 		}
-		fmt.Fprintf(&b, "| [`%s`](%s) | %s | %s | %s | %s | %s |\n",
+		fmt.Fprintf(&b, "| [`%s`](../%s) | %s | %s | %s | %s | %s |\n",
 			c.Where, c.File, c.Kind, cell(c.said), cell(c.Text), cell(c.authors()), strings.Join(effects, "<br>"))
 	}
 	return b.String()

@@ -24,7 +24,7 @@ type equation struct {
 	title, formula string
 	function       string // of package qta
 	file, name     string // of the golden case
-	work           func(s *sheet, c *goldenCase)
+	work           func(s *Sheet, c *goldenCase)
 }
 
 // Equations returns how many there are.
@@ -103,50 +103,79 @@ func findGolden(golden fs.FS, file, name string) (*goldenCase, error) {
 // Through writes the equation of the given number, or all for 0, and
 // returns how many results do not hold.
 func Through(w io.Writer, golden fs.FS, number int) (apart int, err error) {
-	for i, e := range equations() {
+	for i := range equations() {
 		if number > 0 && i+1 != number {
 			continue
 		}
-		c, err := findGolden(golden, e.file, e.name)
+		s, err := Work(golden, i+1)
 		if err != nil {
 			return apart, err
 		}
-		s := &sheet{w: w, tolerance: c.Tol}
-		fmt.Fprintf(w, "Equation %d: %s\n\n", i+1, e.title)
-		s.say("%s\n", e.formula)
-		s.say("worked through with %s.json, case %q; code is %s.", e.file, e.name, e.function)
-		e.work(s, c)
-		s.conclude()
-		apart += s.apart
+		if _, err := io.WriteString(w, s.Text); err != nil {
+			return apart, err
+		}
+		apart += s.Apart
 	}
 	return apart, nil
 }
 
-// A sheet is the working of one equation, with results at its end: numbers
-// computed by hand, by the code and in another framework.
-type sheet struct {
-	w         io.Writer
-	tolerance float64
-	results   strings.Builder
-	apart     int // results that do not hold
+// Work works the equation of a number through.
+func Work(golden fs.FS, number int) (*Sheet, error) {
+	e := equations()[number-1]
+	c, err := findGolden(golden, e.file, e.name)
+	if err != nil {
+		return nil, err
+	}
+	// What is said, then the numbers put into the formula, then the results.
+	s := &Sheet{w: new(strings.Builder), tolerance: c.Tol}
+	e.work(s, c)
+	s.conclude()
+	s.Text = fmt.Sprintf("Equation %d: %s\n\n  %s\n  %s\n\n  worked through with %s.json, case %q; code is %s.\n",
+		number, e.title, e.formula, s.InNumbers, e.file, e.name, e.function) + s.w.String()
+	return s, nil
 }
 
-func (s *sheet) say(format string, args ...any) { fmt.Fprintf(s.w, "  "+format+"\n", args...) }
+// A Sheet is the working of one equation, with results at its end: numbers
+// computed by hand, by the code and in another framework.
+type Sheet struct {
+	InNumbers string // the formula with numbers put in, computed by hand, and rounded
+	Text      string // all of it
+	Apart     int    // results that do not hold
+
+	w         *strings.Builder
+	tolerance float64
+	results   strings.Builder
+}
+
+// insert notes the formula with numbers put in.
+func (s *Sheet) insert(format string, args ...any) { s.InNumbers = fmt.Sprintf(format, args...) }
+
+// short writes numbers to four digits, without an exponent.
+func short(separator string, x ...float64) string {
+	text := make([]string, len(x))
+	for i, v := range x {
+		rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64)
+		text[i] = strconv.FormatFloat(rounded+0, 'f', -1, 64)
+	}
+	return strings.Join(text, separator)
+}
+
+func (s *Sheet) say(format string, args ...any) { fmt.Fprintf(s.w, "  "+format+"\n", args...) }
 
 // result adds a number that an exported function of package qta computes.
-func (s *sheet) result(hand, code, golden float64, format string, args ...any) {
+func (s *Sheet) result(hand, code, golden float64, format string, args ...any) {
 	s.compare(hand, code, golden, numbers(code), fmt.Sprintf(format, args...))
 }
 
 // byHand adds one that only networks within package qta have.
-func (s *sheet) byHand(hand, golden float64, format string, args ...any) {
+func (s *Sheet) byHand(hand, golden float64, format string, args ...any) {
 	s.compare(hand, hand, golden, "-", fmt.Sprintf(format, args...))
 }
 
-func (s *sheet) compare(hand, code, golden float64, shown, name string) {
+func (s *Sheet) compare(hand, code, golden float64, shown, name string) {
 	allowed, verdict := s.tolerance*(1+math.Abs(golden)), "holds"
 	if !(math.Abs(code-golden) <= allowed && math.Abs(hand-golden) <= allowed) {
-		s.apart++
+		s.Apart++
 		verdict = "DOES NOT HOLD"
 	}
 	// Differences of the size of float64's rounding differ between machines.
@@ -158,7 +187,7 @@ func (s *sheet) compare(hand, code, golden float64, shown, name string) {
 }
 
 // conclude writes the results.
-func (s *sheet) conclude() {
+func (s *Sheet) conclude() {
 	t := tabwriter.NewWriter(s.w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "\n  result\tby hand\tcode\tgolden\tdifference\tverdict\n%s\n", s.results.String())
 	t.Flush()
@@ -177,7 +206,7 @@ func joined(separator string, x []float64) string {
 }
 
 // table writes rows under headings with tabs between them.
-func (s *sheet) table(headings string, rows []string) {
+func (s *Sheet) table(headings string, rows []string) {
 	fmt.Fprintln(s.w)
 	t := tabwriter.NewWriter(s.w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(t, "%s\t\n%s", headings, strings.Join(rows, ""))
@@ -185,7 +214,7 @@ func (s *sheet) table(headings string, rows []string) {
 }
 
 // below says what follows from a table.
-func (s *sheet) below(format string, args ...any) {
+func (s *Sheet) below(format string, args ...any) {
 	fmt.Fprintln(s.w)
 	s.say(format, args...)
 }
@@ -232,14 +261,14 @@ func (n handNet) latent(x []float64) []float64 { return n.hidden(x)[len(n)-2] }
 func (n handNet) output(x []float64) []float64 { return n[len(n)-1].apply(n.latent(x)) }
 
 // sayHidden shows a network's input and hidden layers.
-func (s *sheet) sayHidden(name string, n handNet, x []float64) {
+func (s *Sheet) sayHidden(name string, n handNet, x []float64) {
 	s.say("%s, input x = (%s):", name, numbers(x...))
 	for i, values := range n.hidden(x) {
 		s.say("  layer %d: x <- max(x·w + b, 0) = (%s)", i+1, numbers(values...))
 	}
 }
 
-func workTarget(s *sheet, c *goldenCase) {
+func workTarget(s *Sheet, c *goldenCase) {
 	in, out := &c.In, &c.Out
 	i, j := in.Pair[0], in.Pair[1]
 	s.say("γ = %v, M = {%d, %d} of %d target critics, g' = g.\n", in.Gamma, i+1, j+1, len(in.Critics))
@@ -266,6 +295,9 @@ func workTarget(s *sheet, c *goldenCase) {
 				s.say("  Q = x·w + b = %s", numbers(in.Critics[critic].output(criticIn)...))
 			}
 		}
+		if k == 0 {
+			s.insert("y_1 = %s + %s · min(%s, %s) = %s", short("", r), short("", in.Gamma), short("", qi), short("", qj), short("", y))
+		}
 		rows = append(rows, row(strconv.Itoa(k+1), r, qi, qj, least, in.Gamma*least, y))
 		code := make([]float32, 1)
 		qta.TDTarget(code, []float32{float32(r)}, []float32{float32(qi)}, []float32{float32(qj)}, in.Gamma)
@@ -274,14 +306,14 @@ func workTarget(s *sheet, c *goldenCase) {
 	s.table(fmt.Sprintf("transition\tr\tQ_targ,%d\tQ_targ,%d\tmin\tγ min\tr + γ min", i+1, j+1), rows)
 }
 
-func workCriticLoss(s *sheet, c *goldenCase) {
+func workCriticLoss(s *Sheet, c *goldenCase) {
 	in, out := &c.In, &c.Out
 	n := float64(len(in.Y))
 	s.say("|B| = %v; critic 1 of %d. The gradient with respect to Q is 2 (Q - y) / |B|, and that of", n, len(in.Critics))
 	s.say("the bias of the last layer, which is added to every Q, is the sum of these.\n")
 	critic, final := in.Critics[0], len(in.Critics[0])-1
 
-	var rows []string
+	var rows, squares []string
 	var q, y []float32
 	sum, bias := 0.0, 0.0
 	for k := range in.Y {
@@ -294,16 +326,29 @@ func workCriticLoss(s *sheet, c *goldenCase) {
 		δ := value - in.Y[k]
 		sum += float64(δ * δ)
 		bias += 2 * δ / n
+		squares = append(squares, short("", δ))
 		rows = append(rows, row(strconv.Itoa(k+1), value, in.Y[k], δ, δ*δ, 2*δ/n))
 		q, y = append(q, float32(value)), append(y, float32(in.Y[k]))
 	}
 	s.table("transition\tQ\ty\tQ - y\t(Q - y)²\t2 (Q - y) / |B|", rows)
 	s.below("Σ (Q - y)² = %s, loss = %[1]s / %v", numbers(sum), n)
+	s.insert("%s = %s", mean(squares, len(in.Y)), short("", sum/n))
 
 	gradient := make([]float32, len(q))
 	loss := qta.CriticLoss(gradient, q, y, nil)
 	s.result(sum/n, loss, out.Loss[0], "loss")
 	s.result(bias, sum32(gradient), out.Grad[0][final].B[0], "gradient of the last bias")
+}
+
+// mean writes the sum of the squares of differences, divided by n.
+func mean(differences []string, n int) string {
+	for i, δ := range differences {
+		if strings.HasPrefix(δ, "-") {
+			δ = "(" + δ + ")"
+		}
+		differences[i] = δ + "^2"
+	}
+	return fmt.Sprintf("(%s) / %d", strings.Join(differences, " + "), n)
 }
 
 // sum32 returns the sum of x.
@@ -315,13 +360,16 @@ func sum32(x []float32) float64 {
 	return sum
 }
 
-func workPolyak(s *sheet, c *goldenCase) {
+func workPolyak(s *Sheet, c *goldenCase) {
 	in, out := &c.In, &c.Out
 	s.say("ρ = %v; the biases of the first layer stand for all parameters.", in.Rho)
 	var rows []string
 	for j, target := range in.Target[0].B {
 		online := in.Online[0].B[j]
 		kept, taken := in.Rho*target, (1-in.Rho)*online
+		if j == 0 {
+			s.insert("φ_1 = %s · %s + %s · %s = %s", short("", in.Rho), short("", target), short("", 1-in.Rho), short("", online), short("", kept+taken))
+		}
 		rows = append(rows, row(strconv.Itoa(j+1), target, online, kept, taken, kept+taken))
 		code := []float32{float32(target)}
 		qta.Polyak(code, []float32{float32(online)}, in.Rho)
@@ -330,13 +378,13 @@ func workPolyak(s *sheet, c *goldenCase) {
 	s.table("bias\tφ_targ\tφ\tρ φ_targ\t(1 - ρ) φ\tsum", rows)
 }
 
-func workPredictiveLoss(s *sheet, c *goldenCase) {
+func workPredictiveLoss(s *Sheet, c *goldenCase) {
 	in, out := &c.In, &c.Out
 	n, width := float64(len(in.S)), len(in.SNext[0])
 	s.say("|B| = %v; head 1 of %d. The gradient with respect to P(ξ) is 2 (P(ξ) - s') / |B|, and that of", n, len(in.Heads))
 	s.say("the head's biases the sum of these over the minibatch.\n")
 
-	var rows []string
+	var rows, squares []string
 	var prediction, next []float32
 	sum, bias := 0.0, make([]float64, width)
 	for k := range in.S {
@@ -351,6 +399,7 @@ func workPredictiveLoss(s *sheet, c *goldenCase) {
 			δ := v - in.SNext[k][c]
 			sum += float64(δ * δ)
 			bias[c] += 2 * δ / n
+			squares = append(squares, short("", δ))
 			rows = append(rows, row(fmt.Sprintf("%d, [%d]", k+1, c+1), v, in.SNext[k][c], δ, δ*δ, 2*δ/n))
 			prediction, next = append(prediction, float32(v)), append(next, float32(in.SNext[k][c]))
 			s.byHand(v, out.Pred[0][k][c], "P(ξ)[%d] of transition %d", c+1, k+1)
@@ -358,6 +407,7 @@ func workPredictiveLoss(s *sheet, c *goldenCase) {
 	}
 	s.table("transition\tP(ξ)\ts'\tP(ξ) - s'\t(P(ξ) - s')²\t2 (P(ξ) - s') / |B|", rows)
 	s.below("Σ |P(ξ) - s'|² = %s, L = %[1]s / %v", numbers(sum), n)
+	s.insert("L = %s = %s", mean(squares, len(in.S)), short("", sum/n))
 
 	gradient := make([]float32, len(next))
 	loss := qta.PredictiveLoss(gradient, prediction, next, width)
@@ -371,7 +421,7 @@ func workPredictiveLoss(s *sheet, c *goldenCase) {
 	}
 }
 
-func workUncertainty(s *sheet, c *goldenCase) {
+func workUncertainty(s *Sheet, c *goldenCase) {
 	in, out := &c.In, &c.Out
 	G, d, width := len(in.Critics), len(in.Actions), len(in.Heads[0].B)
 	s.say("d = %d, G = %d; candidate 1 of %d. std is the sample standard deviation over the heads,", d, G, len(in.S))
@@ -414,6 +464,7 @@ func workUncertainty(s *sheet, c *goldenCase) {
 		fmt.Fprintf(&columns, "P_%d\t", i+1)
 	}
 	s.table("action\t"+columns.String()+"mean\tΣ (P - mean)²\t√(Σ / (G-1))", rows)
+	s.insert("ε_1 = (%s) / %d = %s", short(" + ", deviations...), d, short("", ε))
 	s.below("ε = (%s) / %d = %s", strings.ReplaceAll(numbers(deviations...), ", ", " + "), d, numbers(ε))
 
 	code := make([]float64, d)
@@ -426,7 +477,7 @@ func workUncertainty(s *sheet, c *goldenCase) {
 	s.result(ε, mean, out.Epsilon[0], "ε")
 }
 
-func workGoalProbabilities(s *sheet, c *goldenCase) {
+func workGoalProbabilities(s *Sheet, c *goldenCase) {
 	in, out := &c.In, &c.Out
 	low, high := slices.Min(in.Epsilon), slices.Max(in.Epsilon)
 	s.say("m = %v, b = %v. ε is scaled to between 0 and 1 first: less %v, divided by %v - %[3]v.", in.Slope, in.B, low, high)
@@ -448,11 +499,13 @@ func workGoalProbabilities(s *sheet, c *goldenCase) {
 		s.byHand(scaled[k], out.Normalized[k], "scaled ε_%d", k+1)
 		s.result(weight[k]/sum, code[k], out.P[k], "p_%d", k+1)
 	}
+	top := slices.Index(weight, slices.Max(weight))
+	s.insert("p_%d = (%s · %s - %s) / %s = %s", top+1, short("", in.Slope), short("", scaled[top]), short("", -in.B), short("", sum), short("", weight[top]/sum))
 	s.table("candidate\tε\tscaled\tm ε + b\tmax(m ε + b, 0)\tdivided by Σ", rows)
 	s.below("Σ max(m ε + b, 0) = %s", numbers(sum))
 }
 
-func workSampleProbabilities(s *sheet, c *goldenCase) {
+func workSampleProbabilities(s *Sheet, c *goldenCase) {
 	in, out := &c.In, &c.Out
 	s.say("α = %v.", in.Alpha)
 	powers := make([]float64, len(in.Priority))
@@ -468,11 +521,12 @@ func workSampleProbabilities(s *sheet, c *goldenCase) {
 		rows = append(rows, row(strconv.Itoa(j+1), p, powers[j], powers[j]/sum))
 		s.result(powers[j]/sum, code[j], out.P[j], "P(%d)", j+1)
 	}
+	s.insert("P_1 = %s^%s / %s = %s", short("", in.Priority[0]), short("", in.Alpha), short("", sum), short("", powers[0]/sum))
 	s.table("transition\tp\tp^α\tdivided by Σ", rows)
 	s.below("Σ p^α = %s", numbers(sum))
 }
 
-func workImportanceWeights(s *sheet, c *goldenCase) {
+func workImportanceWeights(s *Sheet, c *goldenCase) {
 	in, out := &c.In, &c.Out
 	n := len(out.P)
 	s.say("N = %d, β = %v; P is that of Equation 7.", n, in.Beta)
@@ -490,6 +544,7 @@ func workImportanceWeights(s *sheet, c *goldenCase) {
 		s.result(w[j], code[j], out.W[j], "w_%d", j+1)
 		s.result(w[j]/largest, normalized[j], out.WNormalized[j], "w_%d / max", j+1)
 	}
+	s.insert("w_1 = (1/%d · 1/%s)^%s / %s = %s", n, short("", out.P[0]), short("", in.Beta), short("", largest), short("", w[0]/largest))
 	s.table("transition\tP\tN P\t1 / (N P)\tto the power of β\tdivided by max w", rows)
 	s.below("max w = %s", numbers(largest))
 }

@@ -1,0 +1,49 @@
+package qta
+
+import "testing"
+
+// UpdatesPerStep updates follow each step after LearningStarts, also of an agent
+// that is restored.
+func TestUpdatesPerStep(t *testing.T) {
+	for _, gradient := range []string{"joint", "head"} {
+		p := tinyPreset(Default())
+		p.UpdatesPerStep, p.PredictiveGradient = 3, gradient
+		a := agentAfter(t, p, 25)
+		if got, want := updatesOf(a), 3*(25-p.LearningStarts); got != want {
+			t.Errorf("%s: %d updates after 25 steps, want %d", gradient, got, want)
+		}
+		b := new(Agent)
+		if err := b.UnmarshalBinary(marshal(t, a)); err != nil {
+			t.Fatal(err)
+		}
+		trainTo(t, b, 30, nil)
+		sameState(t, gradient, marshal(t, agentAfter(t, p, 30)), b)
+	}
+	p := tinyPreset(VDS())
+	p.UpdatesPerStep = 2
+	if err := p.Validate(); err == nil {
+		t.Error("UpdatesPerStep together with UpdatesPerEpisode is allowed")
+	}
+}
+
+// A random action has the probability RandomActionReached from the step after an
+// episode's first goal is reached to the episode's end, and no other.
+func TestRandomActionReached(t *testing.T) {
+	a := scriptedAgent(t, func(p *Params) {
+		p.Curriculum, p.ActionNoise, p.RandomAction, p.RandomActionLater, p.RandomActionReached = "her", 0, 0, 0, 1
+	})
+	// The environment's goal 0 is reached in the fourth step of odd episodes.
+	env := &scriptedEnv{place: func(e, k int) float64 {
+		if e%2 == 1 && k == 4 {
+			return 0
+		}
+		return 1 + float64(k)
+	}}
+	got := policyActs(t, a, env, 60, nil)
+	holdActs(t, "RandomActionReached", got, func(i int) string {
+		if i/10%2 == 1 && i%10 >= 4 {
+			return "no"
+		}
+		return "yes"
+	})
+}
