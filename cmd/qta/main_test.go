@@ -111,6 +111,8 @@ func TestBadInput(t *testing.T) {
 		{"-maze ./maps", "map file ./maps"},
 		{"-maze nogoal.txt", "map file nogoal.txt"},
 		{"-maze maps/letter.map", "map file maps/letter.map"},
+		{"-maze large.txt", "map file large.txt: larger than 1048576 bytes"},
+		{"-maze maps/4x5.txt", "map file maps/4x5.txt has the name of a maze, 4x5, and another map; rename it"},
 		{"-params huge", `-params "huge": want default, fast, paper, authors, small, mega, vds or a file that ends in .json`},
 		{"-params nowhere.json", "-params nowhere.json: no such file"},
 		{"-params broken.json", "-params broken.json: parameters"},
@@ -158,6 +160,8 @@ func TestBadInput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	roomtest.Write(t, "nogoal.txt", "#####\n#S..#\n#####\n")
 	roomtest.Write(t, "maps/letter.map", "#####\n#SxG#\n#####\n")
+	roomtest.Write(t, "maps/4x5.txt", "SG\n")
+	roomtest.Write(t, "large.txt", "SG\n"+strings.Repeat("\n", 1<<20)) // a map if it were cut
 	roomtest.Write(t, "broken.json", "[1, 2]\n")
 	roomtest.Write(t, "unknown.json", `{"Batsh": 3}`)
 	roomtest.Write(t, "range.json", `{"Batch": -3}`)

@@ -84,6 +84,7 @@ func FuzzParseSweep(f *testing.F) {
 	f.Add("# a\n-maze 1U5 -seed 3 -out 'a b'\n")
 	f.Add("-params small -set Batch=12 -set \"Curriculum=mega\" -stop never\\\n")
 	f.Add("-seed 1\n-seed 2\n-seed 2")
+	f.Add("-out \xc2''\x94\n") // halves of a control character
 	f.Fuzz(func(t *testing.T, text string) {
 		if strings.Contains(text, "json") || strings.Contains(text, ".txt") || strings.Contains(text, ".map") || strings.Contains(text, "/") || len(text) > 2000 {
 			return // these name files

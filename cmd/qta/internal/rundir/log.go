@@ -71,6 +71,10 @@ func EvaluationText(e qta.Evaluation, rollouts int, seed uint64) []byte {
 // evaluations is smaller.
 const maxLog = 16 << 20
 
+// MaxFigure5 bounds the figure5.csv that is read, in bytes: one with as many
+// snapshots and points as there can be is smaller.
+const MaxFigure5 = 32 << 20
+
 // ReadLog reads log.csv of a directory.
 func ReadLog(dir string) ([]Row, error) {
 	data, err := files.Read(filepath.Join(dir, LogFile), maxLog)
