@@ -64,6 +64,7 @@ type setting struct {
 	ID     string   // in the page
 	Groups []*group // by maze and method
 	mazes  []string
+	judged []claim // all, once they have been judged
 }
 
 // A group is the runs of one method in one maze, with one parameter set.
