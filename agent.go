@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 )
 
@@ -65,17 +66,30 @@ func (a *Agent) enter(env, evaluation Env, o TrainOptions) error {
 			return fmt.Errorf("qta: environment of sizes %+v for an agent of sizes %+v", got, a.sizes)
 		}
 	}
+	if a.networksOnly {
+		return errors.New("qta: an agent that was read from safetensors does not train: it has its networks alone")
+	}
 	if o.EvalEvery < 1 || o.Rollouts < 1 {
 		return fmt.Errorf("qta: EvalEvery is %d and Rollouts is %d, allowed are 1 and above", o.EvalEvery, o.Rollouts)
 	}
-	if _, ok := env.(GoalSampler); !ok && a.params.Curriculum == "vds" {
-		return errors.New("qta: the curriculum vds needs an environment that is a GoalSampler")
+	if reflect.ValueOf(env).Comparable() && reflect.ValueOf(evaluation).Comparable() && env == evaluation {
+		return errors.New("qta: training and evaluation need two instances of the environment; in one an evaluation would break the running episode off")
 	}
-	a.env = env
+	switch c := a.curriculum.(type) {
+	case *vds:
+		if _, ok := env.(GoalSampler); !ok {
+			return errors.New("qta: the curriculum vds needs an environment that is a GoalSampler")
+		}
+	case *ownCurriculum:
+		if c.chosen == nil {
+			return errors.New("qta: the agent was saved with a curriculum of its user's own: give it to SetCurriculum before Train")
+		}
+	}
+	a.env, a.options = env, o
 	if err := a.reenter(); err != nil {
 		return err
 	}
-	a.reserve(o.Steps)
+	a.reserve()
 	return nil
 }
 
@@ -98,9 +112,8 @@ func (a *Agent) reenter() error {
 	return nil
 }
 
-// reserve allocates what training needs, for a budget of steps.
-func (a *Agent) reserve(steps int) {
-	a.replay.grow(steps)
+// reserve allocates what an update needs.
+func (a *Agent) reserve() {
 	b := &a.scratch.batch
 	if b.r != nil {
 		return
@@ -135,6 +148,11 @@ func (a *Agent) Seed() uint64 { return a.seed }
 
 // Steps returns the number of environment steps taken in training.
 func (a *Agent) Steps() int { return a.step }
+
+// Updating reports whether training was stopped among the updates that belong to
+// the latest step, of which there are many at an episode's end where
+// UpdatesPerEpisode says so. [Agent.Train] goes on with them.
+func (a *Agent) Updating() bool { return a.owed > 0 }
 
 // Evaluations returns the log: one entry per evaluation so far.
 func (a *Agent) Evaluations() []Evaluation { return slices.Clone(a.log) }
@@ -210,13 +228,23 @@ func (a *Agent) inputs(row []float32, observation, goal []float64) {
 // A NumericError says that the arithmetic of training has failed: a loss or a
 // parameter is NaN or infinite.
 type NumericError struct {
-	Step    int    // environment steps taken
+	Step    int    // environment steps taken, or updates of a [PUN]
 	Network string // whose numbers they are
 	Value   float64
 }
 
 func (e *NumericError) Error() string {
 	return fmt.Sprintf("qta: step %d: %s: %v is not finite; a smaller learning rate may help", e.Step, e.Network, e.Value)
+}
+
+// checkAction returns an error if an action of the policy is not a number.
+func (a *Agent) checkAction(action []float64) error {
+	for _, v := range action {
+		if v != v {
+			return &NumericError{a.step, "policy", v}
+		}
+	}
+	return nil
 }
 
 // checkLosses returns an error if the latest update's losses are not finite.
@@ -233,11 +261,13 @@ func (a *Agent) checkLosses() error {
 }
 
 // checkParameters returns an error if a parameter is not finite.
-func (a *Agent) checkParameters() error {
-	for _, params := range a.parameters() {
+func (a *Agent) checkParameters() error { return checkFinite(a.parameters(), a.step) }
+
+func checkFinite(all []parameterVector, step int) error {
+	for _, params := range all {
 		for _, v := range params.values {
 			if !finite(float64(v)) {
-				return &NumericError{a.step, params.name, float64(v)}
+				return &NumericError{step, params.name, float64(v)}
 			}
 		}
 	}

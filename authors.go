@@ -34,7 +34,7 @@ func (a *Agent) depart() {
 		a.departures.behave = (*Agent).behaveUniformly
 	}
 	if p.UpdatesPerEpisode > 0 {
-		a.burst = (*Agent).updateInBurst
+		a.burst = (*Agent).updatesInBurst
 	}
 	a.goBeyond()
 }
@@ -52,7 +52,7 @@ func (u *pun) depart(p *Params) {
 
 // resume brings what was installed to where a loaded agent is.
 func (a *Agent) resume() {
-	a.updates = a.params.updatesUntil(a.step)
+	a.updates = a.params.updatesUntil(a.step) - a.owed
 	if a.perfect && a.decay != nil {
 		a.decay(a)
 	}
@@ -80,7 +80,7 @@ func (a *Agent) updateApart() error {
 		}
 	}
 	a.learnApart(b, heads, actor)
-	return a.checkLosses()
+	return a.learnt()
 }
 
 // learnApart is [Agent.learnFrom] for three minibatches, which may be the same.

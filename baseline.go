@@ -19,6 +19,10 @@ func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 		return new(desiredGoals)
 	case "random":
 		return new(randomGoals)
+	case "visits":
+		return newVisits()
+	case "rnd":
+		return newRND(sizes, seed, w)
 	}
 	panic(fmt.Sprintf("qta: no curriculum %q", p.Curriculum)) // Validate refuses it
 }
@@ -29,17 +33,22 @@ func newEstimator(p *Params) estimator {
 	if p.Uncertainty == "q" {
 		e = valueEstimator{p.QSwapped}
 	} else {
-		predictive := &predictive{d: p.actions()}
-		if p.SharedActions {
-			predictive.drawActions = drawSharedActions
-		}
-		e = predictive
+		e = newPredictive(p)
 	}
 	if p.FirstGoalState == "start" {
 		e = fromStart{e}
 	}
 	if p.UncertaintyNoise > 0 {
 		e = noisy{e, p.UncertaintyNoise}
+	}
+	return e
+}
+
+// newPredictive returns the estimator of the ensemble's heads.
+func newPredictive(p *Params) *predictive {
+	e := &predictive{d: p.actions()}
+	if p.SharedActions {
+		e.drawActions = drawSharedActions
 	}
 	return e
 }

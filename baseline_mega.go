@@ -65,12 +65,12 @@ func newMEGA(p *Params) *mega { return &mega{cutoff: newCutoff(p.Discount, p.Hor
 
 // goal keeps the environment's goal for the first episode, and the same goal
 // for the whole of each.
-func (m *mega) goal(a *Agent, first bool) []float64 {
+func (m *mega) goal(a *Agent, first bool) ([]float64, error) {
 	if !first {
-		return nil
+		return nil, nil
 	}
 	if a.replay.n == 0 {
-		return a.desired
+		return a.desired, nil
 	}
 	g := m.choose(a)
 	if len(m.outcomes) == megaWindow {
@@ -78,7 +78,7 @@ func (m *mega) goal(a *Agent, first bool) []float64 {
 	}
 	m.outcomes = append(m.outcomes, m.succeeded)
 	m.succeeded, m.stepsAtGoal = false, 0
-	return g
+	return g, nil
 }
 
 func (m *mega) choose(a *Agent) []float64 {
@@ -215,16 +215,16 @@ func (m *mega) replayGoal(a *Agent, i int) []float64 {
 func (m *mega) visit(c coder) {
 	c.float(&m.cutoff.value)
 	c.float(&m.cutoff.lowest)
-	c.int(&m.stepsAtGoal)
+	c.int(&m.stepsAtGoal, math.MaxInt32)
 	c.bool(&m.succeeded)
 	n := len(m.outcomes)
-	c.int(&n)
+	c.int(&n, megaWindow)
 	window := make([]bool, megaWindow)
 	copy(window, m.outcomes)
 	for i := range window {
 		c.bool(&window[i])
 	}
-	m.outcomes = window[:min(n, megaWindow)]
+	m.outcomes = window[:n]
 }
 
 // MEGA returns the hyper-parameters of MEGA (Pitis et al., 2020), as QTA's

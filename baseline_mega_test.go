@@ -202,7 +202,7 @@ func TestCutoffAdapts(t *testing.T) {
 			success = 1
 		}
 		before := m.cutoff.value
-		goal := m.goal(a, true)
+		goal := nextGoal(t, a, true)
 		q := twinValuesFromStart(a, m.candidates)
 		near(t, fmt.Sprintf("selection %d: Q of the candidates from the episode's start (MEGA's code)", k), float32s(m.q), q)
 		naive.selection(slices.Min(q), success)
@@ -270,7 +270,7 @@ func TestMEGARestored(t *testing.T) {
 		cutoff float64
 		window int
 	}{{-4, 10}, {-4.75, 1}} {
-		goal, wantGoal := slices.Clone(b.curriculum.goal(b, true)), m.goal(a, true)
+		goal, wantGoal := slices.Clone(nextGoal(t, b, true)), nextGoal(t, a, true)
 		if restored.cutoff.value != want.cutoff || len(restored.outcomes) != want.window || !slices.Equal(goal, wantGoal) {
 			t.Errorf("choice %d of a restored agent: cutoff %v, %d outcomes, goal %v, want %v, %d and %v; the lowest value so far bounds the cutoff", choice+1, restored.cutoff.value, len(restored.outcomes), goal, want.cutoff, want.window, wantGoal)
 		}
@@ -330,7 +330,7 @@ func TestDensityLags(t *testing.T) {
 		a := numberedAgent(t, "mega", test.n, 5)
 		m := a.curriculum.(*mega)
 		a.observation[0] = 1
-		goal := m.goal(a, true)
+		goal := nextGoal(t, a, true)
 		if len(m.density.points) != megaFit {
 			t.Fatalf("the density is fitted to %d points", len(m.density.points))
 		}

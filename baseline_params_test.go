@@ -228,7 +228,8 @@ func TestOneCritic(t *testing.T) {
 	for _, uncertainty := range []string{"pun", "ensemble", "bootstrap"} {
 		p.Uncertainty = uncertainty
 		a := agentAfter(t, p, 30)
-		s := a.Survey([]float64{1.5, 1.5}, []float64{2.5, 2.5}, randomRows(rng, 7, 2), 3)
+		points := randomRows(rng, 7, 2)
+		s := a.Survey([]float64{1.5, 1.5}, []float64{2.5, 2.5}, points, points, 3)
 		for k := range s.Deviation {
 			if s.Deviation[k] != 0 || !finite(s.Value[k]) || math.Abs(s.Probability[k]-1./7) > 1e-15 {
 				t.Errorf("%s, point %d: deviation %v, value %v, probability %v", uncertainty, k, s.Deviation[k], s.Value[k], s.Probability[k])

@@ -3,15 +3,17 @@ package qta
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 )
 
 // updatesOf counts the updates an agent has had, by Adam's β₁ᵗ.
-func updatesOf(a *Agent) int {
-	return int(math.Round(math.Log(a.policy.adam.beta1) / math.Log(adamBeta1)))
-}
+func updatesOf(a *Agent) int { return stepsOf(a.policy.adam) }
+
+func stepsOf(m *adam) int { return int(math.Round(math.Log(m.beta1) / math.Log(adamBeta1))) }
 
 // Updates come one after each step, or all of an episode's at its end, from the
 // step or the end on that is the first after LearningStarts.
@@ -75,30 +77,84 @@ func TestEndOfEpisode(t *testing.T) {
 	}
 }
 
-// Cancelled within a burst, training stops after the whole of it.
-func TestBurstIsWhole(t *testing.T) {
-	p := tinyPreset(VDS())
-	p.Curriculum = "random"
-	a := newMazeAgent(t, p, 1)
-	m := mustMaze(t, "1U5")
-	stop := errors.New("stop")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	a.curriculum = &cancelling{cancel: func() { cancel(stop) }}
-	err := a.Train(ctx, m.Env(), m.Env(), TrainOptions{Steps: 40, EvalEvery: 7, Rollouts: 1})
-	if err != stop || a.step != 10 || updatesOf(a) != p.UpdatesPerEpisode {
-		t.Errorf("error %v after step %d and %d updates, want the stop, 10 and %d", err, a.step, updatesOf(a), p.UpdatesPerEpisode)
+// A countdown is a context that ends after it was asked some times.
+type countdown struct {
+	context.Context
+	left int
+}
+
+func (c *countdown) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Training can be stopped between any two updates of a burst, and goes on from a
+// checkpoint of that moment to the same end; evaluations wait for the whole.
+func TestBurstStops(t *testing.T) {
+	for _, preset := range []Preset{
+		changed("", VDS(), "Curriculum=random"),
+		changed("", Default(), "UpdatesPerEpisode=7 PolicyEvery=3 TargetEvery=2"),
+	} {
+		const steps = 30
+		p := tinyPreset(preset.Params)
+		m := mustMaze(t, "1U5")
+		o := TrainOptions{Steps: steps, EvalEvery: 10, Rollouts: 2}
+		whole := newMazeAgent(t, p, 1)
+		if err := whole.Train(t.Context(), m.Env(), m.Env(), o); err != nil {
+			t.Fatal(err)
+		}
+		want := marshal(t, whole)
+		within := 0
+		for stops := 1; stops <= 20; stops++ {
+			a := newMazeAgent(t, p, 1)
+			for err := error(context.Canceled); err != nil; {
+				if err = a.Train(&countdown{t.Context(), stops}, m.Env(), m.Env(), o); err != nil && err != context.Canceled {
+					t.Fatal(err)
+				}
+				if a.Updating() {
+					within++
+					if n, all := stepsOf(a.pun.critics[0].adam), p.updatesUntil(a.step); n < all-p.UpdatesPerEpisode || n >= all || len(a.log) != a.step/10-1 {
+						t.Fatalf("%s, stopped at step %d after %d updates of %d with %d evaluations", preset.Name, a.step, n, all, len(a.log))
+					}
+				}
+				b := new(Agent)
+				if err := b.UnmarshalBinary(marshal(t, a)); err != nil {
+					t.Fatal(err)
+				}
+				a = b
+			}
+			sameState(t, fmt.Sprintf("%s, stopped after every %d", preset.Name, stops), want, a)
+		}
+		if within < 20 {
+			t.Errorf("%s: %d stops within a burst", preset.Name, within)
+		}
 	}
 }
 
-// A cancelling curriculum does so at each episode's end, before its updates.
-type cancelling struct {
-	randomGoals
-	cancel func()
-}
-
-func (c *cancelling) endEpisode(*Agent) error {
-	c.cancel()
-	return nil
+// A checkpoint owes no more updates than follow its step.
+func TestBurstRefused(t *testing.T) {
+	for _, test := range []struct {
+		preset       Params
+		steps, owed  int
+		want         bool
+		whatIsBroken string
+	}{
+		{VDS(), 20, 8, true, ""},
+		{VDS(), 20, 9, false, "more than there are"},
+		{VDS(), 19, 1, false, "within an episode"},
+		{VDS(), 0, 1, false, "before the first step"},
+		{Default(), 20, 1, false, "one after each step"},
+	} {
+		p := tinyPreset(test.preset)
+		p.Curriculum = "random"
+		a := agentAfter(t, p, test.steps)
+		a.owed = test.owed
+		if err := new(Agent).UnmarshalBinary(marshal(t, a)); (err == nil) != test.want || err != nil && !strings.HasPrefix(err.Error(), "qta: checkpoint: ") {
+			t.Errorf("%d updates owed at step %d, %s: error %v", test.owed, test.steps, test.whatIsBroken, err)
+		}
+	}
 }
 
 // A number that goes wrong in a burst ends training in its step.

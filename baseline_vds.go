@@ -65,9 +65,9 @@ func (v *vds) reserve(a *Agent) {
 }
 
 // goal chooses an episode's goal and keeps it to the end.
-func (v *vds) goal(a *Agent, first bool) []float64 {
+func (v *vds) goal(a *Agent, first bool) ([]float64, error) {
 	if !first {
-		return nil
+		return nil, nil
 	}
 	v.reserve(a)
 	for k := range vdsCandidates {
@@ -86,7 +86,7 @@ func (v *vds) goal(a *Agent, first bool) []float64 {
 	}
 	valueDisagreement(v.std, v.q)
 	vdsProbabilities(v.p, v.std, a.params.VDSForm)
-	return at(v.goals, drawFrom(v.p, a.goalDraws), a.sizes.Goal)
+	return at(v.goals, drawFrom(v.p, a.goalDraws), a.sizes.Goal), nil
 }
 
 // valueDisagreement sets std to the population standard deviation of the
@@ -241,12 +241,7 @@ func (p *Params) updatesUntil(step int) int {
 	return max(0, step-p.LearningStarts) * p.UpdatesPerStep
 }
 
-// updateInBurst does all updates of an episode at its end.
-func (a *Agent) updateInBurst() error {
-	for range a.params.updatesUntil(a.step) - a.params.updatesUntil(a.step-1) {
-		if err := a.learn(); err != nil {
-			return err
-		}
-	}
-	return nil
+// updatesInBurst returns how many updates follow an episode's end.
+func (a *Agent) updatesInBurst() int {
+	return a.params.updatesUntil(a.step) - a.params.updatesUntil(a.step-1)
 }

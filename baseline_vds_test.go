@@ -86,7 +86,7 @@ func TestVDSGoal(t *testing.T) {
 	if err := draws.restore(a.goalDraws.state()); err != nil {
 		t.Fatal(err)
 	}
-	goal := slices.Clone(v.goal(a, true))
+	goal := slices.Clone(nextGoal(t, a, true))
 	actor := a.policy.net.vector()
 	var σ []float64
 	sum, clipped := 0.0, 0
@@ -120,7 +120,7 @@ func TestVDSGoal(t *testing.T) {
 	if clipped == 0 || clipped == 300 {
 		t.Errorf("%d of 300 values clipped", clipped)
 	}
-	if v.goal(a, false) != nil {
+	if nextGoal(t, a, false) != nil {
 		t.Error("a new goal after a success")
 	}
 }
@@ -233,7 +233,7 @@ func BenchmarkVDSEpisode(b *testing.B) {
 	a, _ := walked(b, p, 2000)
 	v := a.curriculum.(*vds)
 	for b.Loop() {
-		v.goal(a, true)
+		nextGoal(b, a, true)
 		if err := v.endEpisode(a); err != nil {
 			b.Fatal(err)
 		}

@@ -83,7 +83,7 @@ func (a *Agent) visitKept(c coder) {
 		if kept[k] = none; k < len(a.kept) {
 			kept[k] = a.kept[k]
 		}
-		c.int(&kept[k])
+		c.int(&kept[k], none)
 	}
 	if c.loading() {
 		if k := slices.Index(kept, none); k >= 0 {

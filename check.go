@@ -49,7 +49,7 @@ func Check(fsys fs.FS) ([]CheckResult, error) {
 	}
 	var results []CheckResult
 	for _, name := range names {
-		text, err := fs.ReadFile(fsys, name)
+		text, err := readVectors(fsys, name)
 		if err != nil {
 			return results, fmt.Errorf("qta: vectors: %w", err)
 		}
@@ -60,6 +60,18 @@ func Check(fsys fs.FS) ([]CheckResult, error) {
 		results = append(results, file...)
 	}
 	return results, nil
+}
+
+// readVectors reads a file of vectors, which is regular and of a size that fits
+// memory: opening a FIFO would wait, and a device may have no end.
+func readVectors(fsys fs.FS, name string) ([]byte, error) {
+	const most = 64 << 20
+	if info, err := fs.Stat(fsys, name); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() || info.Size() > most {
+		return nil, fmt.Errorf("%s: not a regular file of at most %d bytes", name, most)
+	}
+	return fs.ReadFile(fsys, name)
 }
 
 // equation is one kind of vectors.

@@ -4,14 +4,9 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 )
 
@@ -27,51 +22,105 @@ import (
 //
 // The sizes at the beginning fix every length that follows but those of the
 // log and the replay, and a decoder compares with what is left of the input
-// before it allocates.
+// before it allocates. Magic, version and the checksum at the end are the same
+// in every format.
 
-const (
-	checkpointMagic   = "qta checkpoint\n\x00"
-	checkpointVersion = 3
-	checkpointHeader  = len(checkpointMagic) + 8
-)
+// A kind is what a checkpoint holds.
+type kind struct {
+	name    string
+	magic   string // how the file begins
+	version uint64 // of the format that is written and read
+}
+
+var agentKind = kind{"a checkpoint", "qta checkpoint\n\x00", 4}
+
+// header is the length of what comes before the state.
+func (k kind) header() int { return len(k.magic) + 8 }
 
 // AppendBinary appends the agent's whole state to b. It fails with a
-// [*NumericError] if a parameter is NaN or infinite, so that such a state never
-// replaces a good one.
+// [*NumericError] if a number in it is NaN or infinite, so that such a state
+// never replaces a good one, and where a [Curriculum] cannot be saved.
 func (a *Agent) AppendBinary(b []byte) ([]byte, error) {
-	if err := a.checkParameters(); err != nil {
+	if a.networksOnly {
+		return b, errors.New("qta: checkpoint: an agent that was read from safetensors has its networks alone; WriteSafetensors writes them")
+	}
+	if own, ok := a.curriculum.(*ownCurriculum); ok {
+		if err := own.save(); err != nil {
+			return b, err
+		}
+	}
+	if err := a.checkNumbers(); err != nil {
 		return b, err
 	}
+	return a.encode(b), nil
+}
+
+// encode is AppendBinary for numbers that are finite.
+func (a *Agent) encode(b []byte) []byte {
 	start := len(b)
-	e := encoder{append(slices.Grow(b, a.checkpointSize()), checkpointMagic...)}
-	e.uint(checkpointVersion)
+	e := encoder{append(slices.Grow(b, a.checkpointSize()), agentKind.magic...)}
+	e.uint(agentKind.version)
 	e.bytes(a.params.JSON())
 	e.ints(a.sizes.Observation, a.sizes.Goal, a.sizes.Action)
 	e.uint(a.seed)
 	a.visit(&e)
 	e.ints(len(a.log), a.replay.n)
-	for i := range a.log {
-		a.log[i].visit(&e)
-	}
-	for _, c := range a.replay.columns() {
-		e.float64s(*c.data)
-	}
-	a.sampler.visit(&e, a.replay.n)
+	a.visitStored(&e)
 	sum := sha256.Sum256(e.b[start:])
-	return append(e.b, sum[:]...), nil
+	return append(e.b, sum[:]...)
 }
+
+// checkNumbers returns a [*NumericError] if a number of the agent's state is not
+// finite: one with which training would go wrong, now or later.
+func (a *Agent) checkNumbers() error {
+	if err := a.checkParameters(); err != nil {
+		return err
+	}
+	c := finiteness{}
+	a.visit(&c)
+	a.visitStored(&c)
+	if !finite(c.first) {
+		return &NumericError{a.step, "training state", c.first}
+	}
+	return nil
+}
+
+// A finiteness is a coder that looks for a number that is not finite.
+type finiteness struct{ first float64 }
+
+func (c *finiteness) float(v *float64) {
+	if finite(c.first) {
+		c.first = *v
+	}
+}
+
+func (c *finiteness) float32s(v []float32) {
+	for _, x := range v {
+		y := float64(x)
+		c.float(&y)
+	}
+}
+
+func (c *finiteness) float64s(v []float64) {
+	for i := range v {
+		c.float(&v[i])
+	}
+}
+
+func (c *finiteness) int(*int, int)    {}
+func (c *finiteness) bool(*bool)       {}
+func (c *finiteness) generator(stream) {}
+func (c *finiteness) fixed([]byte)     {}
+func (c *finiteness) blob(*[]byte)     {}
+func (c *finiteness) loading() bool    { return false }
 
 // checkpointSize returns about the length of a checkpoint, so that it is written
 // to memory that is allocated once.
 func (a *Agent) checkpointSize() int {
 	c := byteCount(1 << 14) // the header
 	a.visit(&c)
-	n := evaluationSize * len(a.log)
-	for _, column := range a.replay.columns() {
-		n += 8 * len(*column.data)
-	}
-	a.sampler.visit(&c, a.replay.n)
-	return n + int(c)
+	a.visitStored(&c)
+	return int(c)
 }
 
 // A byteCount is a coder that adds up lengths.
@@ -80,10 +129,11 @@ type byteCount int
 func (c *byteCount) float32s(v []float32) { *c += byteCount(4 * len(v)) }
 func (c *byteCount) float64s(v []float64) { *c += byteCount(8 * len(v)) }
 func (c *byteCount) float(*float64)       { *c += 8 }
-func (c *byteCount) int(*int)             { *c += 8 }
+func (c *byteCount) int(*int, int)        { *c += 8 }
 func (c *byteCount) bool(*bool)           { *c++ }
 func (c *byteCount) generator(s stream)   { *c += byteCount(len(s.state())) }
 func (c *byteCount) fixed(v []byte)       { *c += byteCount(len(v)) }
+func (c *byteCount) blob(v *[]byte)       { *c += byteCount(8 + len(*v)) }
 func (c *byteCount) loading() bool        { return false }
 
 // MarshalBinary returns the agent's whole state.
@@ -93,10 +143,10 @@ func (a *Agent) MarshalBinary() ([]byte, error) { return a.AppendBinary(nil) }
 // threads stay. Data that is damaged, of another format or of another kind is
 // an error that says so, and leaves the agent as it was.
 func (a *Agent) UnmarshalBinary(data []byte) error {
-	if err := checkCheckpoint(data); err != nil {
+	if err := agentKind.check(data); err != nil {
 		return err
 	}
-	d := decoder{b: data[checkpointHeader : len(data)-sha256.Size]}
+	d := decoder{b: data[agentKind.header() : len(data)-sha256.Size]}
 	b, err := d.agent()
 	if err != nil {
 		return err
@@ -108,41 +158,51 @@ func (a *Agent) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// checkCheckpoint returns an error unless data is an undamaged checkpoint of
-// this format.
-func checkCheckpoint(data []byte) error {
-	if !bytes.HasPrefix(data, []byte(checkpointMagic)) {
-		return errors.New("qta: checkpoint: this is not a checkpoint")
-	}
-	if len(data) < checkpointHeader+sha256.Size {
-		return errors.New("qta: checkpoint: cut off")
-	}
-	if v := binary.LittleEndian.Uint64(data[len(checkpointMagic):]); v != checkpointVersion {
-		return fmt.Errorf("qta: checkpoint: format %d, this version reads format %d", v, checkpointVersion)
+// check returns an error unless data is an undamaged checkpoint of this kind and
+// format.
+func (k kind) check(data []byte) error {
+	if err := k.checkBeginning(data); err != nil {
+		return fmt.Errorf("qta: checkpoint: %w", err)
 	}
 	body, sum := data[:len(data)-sha256.Size], data[len(data)-sha256.Size:]
 	if sha256.Sum256(body) != [sha256.Size]byte(sum) {
-		return errors.New("qta: checkpoint: damaged or cut off: its checksum is wrong")
+		return fmt.Errorf("qta: checkpoint: %w", errChecksum)
 	}
 	return nil
 }
 
+var errChecksum = errors.New("damaged or cut off: its checksum is wrong")
+
+// checkBeginning returns an error unless data begins as a checkpoint of this
+// kind and format does, and may be one by its length. For another format it is
+// a [*formatError].
+func (k kind) checkBeginning(data []byte) error {
+	if !bytes.HasPrefix(data, []byte(k.magic)) {
+		return errors.New("this is not " + k.name)
+	}
+	if len(data) < k.header()+sha256.Size {
+		return errors.New("cut off")
+	}
+	if v := binary.LittleEndian.Uint64(data[len(k.magic):]); v != k.version {
+		return &formatError{v, k.version}
+	}
+	return nil
+}
+
+// A formatError says that a checkpoint has another format.
+type formatError struct{ found, read uint64 }
+
+func (e *formatError) Error() string {
+	return fmt.Sprintf("format %d, this version reads format %d", e.found, e.read)
+}
+
 // agent decodes what follows the format version.
 func (d *decoder) agent() (*Agent, error) {
-	p, err := ReadParams(bytes.NewReader(d.bytes()), Params{})
+	p, sizes, err := d.shape(1)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	var sizes Sizes
-	d.ints(&sizes.Observation, &sizes.Goal, &sizes.Action)
 	seed := d.uint()
-	if min(sizes.Observation, sizes.Goal, sizes.Action) < 1 || max(sizes.Observation, sizes.Goal, sizes.Action) > len(d.b) ||
-		checkpointFloats(p, sizes) > float64(len(d.b)/4) {
-		return nil, errors.New("qta: checkpoint: shorter than its networks")
-	}
 	a, err := NewAgent(p, sizes, seed)
 	if err != nil {
 		return nil, err
@@ -165,15 +225,17 @@ func (d *decoder) agent() (*Agent, error) {
 		return nil, d.err
 	}
 	a.log = make([]Evaluation, evaluations)
-	for i := range a.log {
-		a.log[i].visit(d)
-	}
 	a.replay.n = transitions
 	for _, c := range a.replay.columns() {
 		*c.data = make([]float64, transitions*c.width)
-		d.float64s(*c.data)
 	}
-	a.sampler.visit(d, transitions)
+	a.visitStored(d)
+	if d.err != nil {
+		return nil, d.err
+	}
+	if numeric, ok := errors.AsType[*NumericError](a.checkNumbers()); ok {
+		return nil, fmt.Errorf("qta: checkpoint: %s: %v is not finite", numeric.Network, numeric.Value)
+	}
 	for _, i := range a.kept {
 		if i >= transitions {
 			return nil, fmt.Errorf("qta: checkpoint: candidate %d of %d transitions", i, transitions)
@@ -181,6 +243,16 @@ func (d *decoder) agent() (*Agent, error) {
 	}
 	if a.step != transitions {
 		return nil, fmt.Errorf("qta: checkpoint: step %d with %d transitions", a.step, transitions)
+	}
+	if a.owed > 0 && a.owed > a.updatesInBurst() {
+		return nil, fmt.Errorf("qta: checkpoint: %d updates to come at step %d", a.owed, a.step)
+	}
+	last := 0
+	for _, e := range a.log {
+		if e.Step <= last || e.Step > a.step || !(e.Success >= 0 && e.Success <= 1) {
+			return nil, fmt.Errorf("qta: checkpoint: of step %d, with success %v in an evaluation at step %d after one at step %d", a.step, e.Success, e.Step, last)
+		}
+		last = e.Step
 	}
 	a.resume()
 	// Restored when the episode is played again, too late for an error.
@@ -190,13 +262,29 @@ func (d *decoder) agent() (*Agent, error) {
 	return a, nil
 }
 
-// checkpointFloats returns about how many float32 the networks of a checkpoint
-// hold: each network, its target and its two moments.
-func checkpointFloats(p Params, sizes Sizes) float64 {
+// shape decodes parameters and sizes. What follows must have room for the
+// networks: the critics and a number of policies.
+func (d *decoder) shape(policies int) (p Params, sizes Sizes, err error) {
+	if p, err = ReadParams(bytes.NewReader(d.bytes()), Params{}); err != nil {
+		return p, sizes, err
+	}
+	if err := p.Validate(); err != nil {
+		return p, sizes, err
+	}
+	d.ints(&sizes.Observation, &sizes.Goal, &sizes.Action)
+	if min(sizes.Observation, sizes.Goal+1, sizes.Action) < 1 || max(sizes.Observation, sizes.Goal, sizes.Action) > len(d.b) ||
+		float64(float64(p.Critics+policies)*learnerFloats(p, sizes)) > float64(len(d.b)/4) {
+		return p, sizes, errors.New("qta: checkpoint: shorter than its networks")
+	}
+	return p, sizes, nil
+}
+
+// learnerFloats returns about how many float32 a critic, or the policy, takes of
+// a checkpoint: the network, its target and its two moments.
+func learnerFloats(p Params, sizes Sizes) float64 {
 	hidden := float64(p.HiddenSize)
 	inner := float64(float64(p.HiddenLayers-1) * float64(hidden*hidden))
-	actor := inner + float64(hidden*float64(sizes.Observation+sizes.Goal+sizes.Action))
-	return 4 * float64(float64(p.Critics+1)*actor)
+	return 4 * (inner + float64(hidden*float64(sizes.Observation+sizes.Goal+sizes.Action)))
 }
 
 // A coder writes or reads values in a fixed order, so that one function both
@@ -205,10 +293,11 @@ type coder interface {
 	float32s([]float32)
 	float64s([]float64)
 	float(*float64)
-	int(*int)
+	int(v *int, most int) // from 0 to most
 	bool(*bool)
 	generator(stream)
 	fixed([]byte)
+	blob(*[]byte)  // of any length
 	loading() bool // it reads
 }
 
@@ -224,7 +313,8 @@ func (a *Agent) visit(c coder) {
 	for _, s := range []stream{a.exploration, a.environment, a.draws, a.learning, a.goalDraws} {
 		c.generator(s)
 	}
-	c.int(&a.step)
+	c.int(&a.step, math.MaxInt)
+	c.int(&a.owed, a.params.UpdatesPerEpisode)
 	c.float(&a.losses.critic)
 	c.float(&a.losses.head)
 	c.float(&a.losses.policy)
@@ -237,10 +327,25 @@ func (a *Agent) visit(c coder) {
 	c.bool(&a.firstGoal)
 	c.bool(&a.reached)
 	c.fixed(a.episodeStart)
-	c.int(&a.goalsSet)
-	c.int(&a.goalsReached)
+	c.int(&a.goalsSet, math.MaxInt)
+	c.int(&a.goalsReached, a.goalsSet)
 	a.visitKept(c)
+	_, own := a.curriculum.(*ownCurriculum)
+	if c.bool(&own); own && c.loading() {
+		a.curriculum = new(ownCurriculum)
+	}
 	a.curriculum.visit(c)
+}
+
+// visitStored goes through the log and the replay.
+func (a *Agent) visitStored(c coder) {
+	for i := range a.log {
+		a.log[i].visit(c)
+	}
+	for _, column := range a.replay.columns() {
+		c.float64s(*column.data)
+	}
+	a.sampler.visit(c, a.replay.n)
 }
 
 func (u *pun) visit(c coder) {
@@ -272,7 +377,7 @@ func (n *normalizer) visit(c coder) {
 type encoder struct{ b []byte }
 
 func (e *encoder) uint(v uint64)      { e.b = binary.LittleEndian.AppendUint64(e.b, v) }
-func (e *encoder) int(v *int)         { e.uint(uint64(*v)) }
+func (e *encoder) int(v *int, _ int)  { e.uint(uint64(*v)) }
 func (e *encoder) fixed(v []byte)     { e.b = append(e.b, v...) }
 func (e *encoder) float(v *float64)   { e.uint(math.Float64bits(*v)) }
 func (e *encoder) loading() bool      { return false }
@@ -296,6 +401,8 @@ func (e *encoder) bytes(v []byte) {
 	e.ints(len(v))
 	e.b = append(e.b, v...)
 }
+
+func (e *encoder) blob(v *[]byte) { e.bytes(*v) }
 
 func (e *encoder) float32s(values []float32) {
 	for _, v := range values {
@@ -336,26 +443,30 @@ func (d *decoder) uint() uint64 {
 	return 0
 }
 
-func (d *decoder) int(v *int) {
+func (d *decoder) int(v *int, most int) {
 	u := d.uint()
-	*v = int(u)
-	if (*v < 0 || uint64(*v) != u) && d.err == nil {
-		d.err = errors.New("qta: checkpoint: a count is out of range")
+	if u > uint64(most) {
+		if d.err == nil {
+			d.err = fmt.Errorf("qta: checkpoint: a count is %d, allowed are 0 to %d", u, most)
+		}
+		u = 0
 	}
+	*v = int(u)
 }
 
 func (d *decoder) ints(values ...*int) {
 	for _, v := range values {
-		d.int(v)
+		d.int(v, math.MaxInt)
 	}
 }
 
 func (d *decoder) bytes() []byte {
 	var n int
-	d.int(&n)
+	d.int(&n, math.MaxInt)
 	return d.take(n)
 }
 
+func (d *decoder) blob(v *[]byte)   { *v = slices.Clone(d.bytes()) }
 func (d *decoder) loading() bool    { return true }
 func (d *decoder) fixed(v []byte)   { copy(v, d.take(len(v))) }
 func (d *decoder) float(v *float64) { *v = math.Float64frombits(d.uint()) }
@@ -393,169 +504,17 @@ func (d *decoder) float64s(values []float64) {
 }
 
 // evaluationSize is the length of an encoded Evaluation in bytes.
-const evaluationSize = 7 * 8
+const evaluationSize = 10 * 8
 
 func (e *Evaluation) visit(c coder) {
-	c.int(&e.Step)
+	c.int(&e.Step, math.MaxInt)
 	c.float(&e.Success)
 	c.float(&e.CriticLoss)
 	c.float(&e.PredictiveLoss)
 	c.float(&e.ActorLoss)
-	c.int(&e.GoalsSet)
-	c.int(&e.GoalsReached)
-}
-
-// Previous is what [Agent.SaveFile] appends to the name of the checkpoint
-// before the newest.
-const Previous = ".previous"
-
-// SaveFile writes the agent's whole state to path, in such a way that at every
-// moment, whatever fails, path or path+[Previous] is a whole checkpoint once
-// there has been one: it is written beside the old one, synced, the old one is
-// renamed to path+[Previous], and the new one to path. An old one that is
-// damaged does not take the place of the one before it.
-func (a *Agent) SaveFile(path string) error {
-	data, err := a.MarshalBinary()
-	if err != nil {
-		return err
-	}
-	temporary := path + ".tmp"
-	if err := writeSynced(temporary, data); err != nil {
-		os.Remove(temporary)
-		return fmt.Errorf("qta: checkpoint not written: %w", err)
-	}
-	if undamaged(path) {
-		err = os.Rename(path, path+Previous)
-	}
-	if err == nil {
-		err = os.Rename(temporary, path)
-	}
-	if err != nil {
-		os.Remove(temporary)
-		return fmt.Errorf("qta: checkpoint not replaced: %w", err)
-	}
-	if directory, err := os.Open(filepath.Dir(path)); err == nil {
-		// Not every system can sync a directory; there the renames may be lost
-		// in a power failure, and an older whole checkpoint is found.
-		directory.Sync()
-		directory.Close()
-	}
-	return nil
-}
-
-// undamaged reports whether a file ends in the checksum of all before it.
-func undamaged(path string) bool {
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || info.Size() < sha256.Size {
-		return false
-	}
-	h := sha256.New()
-	if _, err := io.CopyN(h, f, info.Size()-sha256.Size); err != nil {
-		return false
-	}
-	sum, err := io.ReadAll(f)
-	return err == nil && bytes.Equal(sum, h.Sum(nil))
-}
-
-// writeSynced writes a file and waits until it is on the disk.
-func writeSynced(path string, data []byte) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Sync(), f.Close())
-}
-
-// LoadFile reads an agent that [Agent.SaveFile] wrote, to be used or to be
-// trained further. If the file at path is missing or damaged and the one before
-// it is whole, that one is loaded, and damage says what is wrong with the
-// newest. Without either, err says why, and wraps [fs.ErrNotExist] where
-// neither file exists.
-func LoadFile(path string) (a *Agent, damage, err error) {
-	a, damage = loadOne(path)
-	if damage == nil {
-		return a, nil, nil
-	}
-	a, err = loadOne(path + Previous)
-	switch {
-	case err == nil:
-		return a, damage, nil
-	case errors.Is(damage, fs.ErrNotExist) && !errors.Is(err, fs.ErrNotExist):
-		return nil, nil, err
-	default:
-		return nil, nil, damage
-	}
-}
-
-func loadOne(path string) (*Agent, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("qta: checkpoint: %w", err)
-	}
-	a := new(Agent)
-	if err := a.UnmarshalBinary(data); err != nil {
-		return nil, fmt.Errorf("%w (%s)", err, path)
-	}
-	return a, nil
-}
-
-// WriteWeights writes the online networks as JSON, to compare with other
-// frameworks:
-//
-//	{"policy": [{"w": [[...], ...], "b": [...]}, ...], "critics": [[...], ...], "heads": [{...}, ...]}
-//
-// A network is a list of layers, a weight "w" is in by out. The networks' input
-// is normalized; "observation" and "goal" have the mean and the scale that it
-// is shifted and then multiplied by, before it is clipped.
-func (a *Agent) WriteWeights(w io.Writer) error {
-	out := struct {
-		Policy      []jsonLayer    `json:"policy"`
-		Critics     [][]jsonLayer  `json:"critics"`
-		Heads       []jsonLayer    `json:"heads"`
-		Observation jsonNormalizer `json:"observation"`
-		Goal        jsonNormalizer `json:"goal"`
-	}{
-		Policy:      jsonLayers(a.policy.net),
-		Observation: jsonNormalizer{a.observations.mean, a.observations.scale, a.observations.clip},
-		Goal:        jsonNormalizer{a.goals.mean, a.goals.scale, a.goals.clip},
-	}
-	for _, c := range a.pun.critics {
-		out.Critics = append(out.Critics, jsonLayers(c.q))
-		out.Heads = append(out.Heads, newJSONLayer(c.head))
-	}
-	return json.NewEncoder(w).Encode(out)
-}
-
-// A jsonLayer is a layer in the format of the golden vectors.
-type jsonLayer struct {
-	W [][]float32 `json:"w"`
-	B []float32   `json:"b"`
-}
-
-type jsonNormalizer struct {
-	Mean  []float64 `json:"mean"`
-	Scale []float64 `json:"scale"`
-	Clip  float64   `json:"clip"`
-}
-
-func newJSONLayer(l layer) jsonLayer {
-	j := jsonLayer{B: l.b}
-	for i := range l.w.rows {
-		j.W = append(j.W, l.w.row(i))
-	}
-	return j
-}
-
-func jsonLayers(m *mlp) []jsonLayer {
-	var layers []jsonLayer
-	for _, l := range m.layers {
-		layers = append(layers, newJSONLayer(l))
-	}
-	return layers
+	c.int(&e.GoalsSet, math.MaxInt)
+	c.int(&e.GoalsReached, e.GoalsSet)
+	c.float(&e.Reached)
+	c.float(&e.Return)
+	c.float(&e.StepsToGoal)
 }

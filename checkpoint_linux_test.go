@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -75,6 +77,44 @@ func checkFailedSave(t *testing.T, path string, err error, cause syscall.Errno, 
 	sameState(t, "the one before", older, a)
 	if _, err := os.Stat(path + ".tmp"); !os.IsNotExist(err) {
 		t.Errorf("the unfinished file is left: %v", err)
+	}
+}
+
+// TestNoPermission has a checkpoint that may not be read, in a directory that may
+// be written: it stays, and the one before it does not take its place.
+func TestNoPermission(t *testing.T) {
+	if !inProcess(t, nil) {
+		return
+	}
+	agents, data := threeStates(t)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "agent")
+	if err := errors.Join(agents[0].SaveFile(path), agents[1].SaveFile(path), os.Chmod(path, 0), os.Chmod(dir, 0o777), os.Chmod(filepath.Dir(dir), 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	runtime.LockOSThread()
+	if os.Geteuid() == 0 {
+		const nobody = 65534 // root may read everything
+		if err := syscall.Setfsuid(nobody); err != nil {
+			t.Skip(err)
+		}
+	}
+	if a, damage, err := LoadFile(path); a != nil || damage != nil || !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("loading: agent %v, damage %v, error %v", a != nil, damage, err)
+	}
+	if err := agents[2].SaveFile(path); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("saving: error %v", err)
+	}
+	if os.Geteuid() == 0 {
+		syscall.Setfsuid(0)
+	}
+	if err := os.Chmod(path, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][]byte{path: data[1], path + Previous: data[0]} {
+		if got, err := os.ReadFile(name); !bytes.Equal(want, got) {
+			t.Errorf("%s has changed, error %v", name, err)
+		}
 	}
 }
 

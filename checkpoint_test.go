@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -45,6 +47,8 @@ func variants() []Preset {
 		{Default(), "", "Curriculum=vds"},
 		{Default(), "", "Curriculum=her"},
 		{Default(), "", "Curriculum=random"},
+		{Default(), "", "Curriculum=visits"},
+		{Default(), "", "Curriculum=rnd"},
 		{Default(), "", "Replay=per"},
 		{Default(), "", "Replay=td"},
 		{Default(), "", "Uncertainty=q"},
@@ -312,7 +316,7 @@ func TestCheckpointCorruption(t *testing.T) {
 func TestCheckpointRefusals(t *testing.T) {
 	a := agentAfter(t, leastParams(), 15)
 	data := marshal(t, a)
-	body := data[checkpointHeader : len(data)-sha256.Size]
+	body := data[agentKind.header() : len(data)-sha256.Size]
 	paramsSize := len(a.params.JSON())
 	sizes := 8 + paramsSize // where the sizes stand in body
 	tests := []struct {
@@ -356,11 +360,59 @@ func TestCheckpointRefusals(t *testing.T) {
 		t.Errorf("a candidate that is no transition: error %v", err)
 	}
 
+	// A curriculum's count, which stands two fields after one that is easily
+	// found.
+	p = tinyPreset(Default())
+	p.Curriculum = "mega"
+	curious := agentAfter(t, p, 15)
+	m := curious.curriculum.(*mega)
+	m.stepsAtGoal, m.outcomes = 0x1234567, nil
+	whole := curious.encode(nil)
+	body = whole[agentKind.header() : len(whole)-sha256.Size]
+	outcomes := body[bytes.Index(body, []byte{0x67, 0x45, 0x23, 0x01, 0, 0, 0, 0})+8+1:]
+	for _, n := range []uint64{megaWindow, megaWindow + 1, 1 << 63, math.MaxUint64} {
+		binary.LittleEndian.PutUint64(outcomes, n)
+		err := new(Agent).UnmarshalBinary(seal(body))
+		if n <= megaWindow && err != nil || n > megaWindow && (err == nil || err.Error() != fmt.Sprintf("qta: checkpoint: a count is %d, allowed are 0 to %d", n, megaWindow)) {
+			t.Errorf("%d outcomes in a window of %d: error %v", n, megaWindow, err)
+		}
+	}
+
+	// A log that no training writes.
+	for _, change := range []func(log []Evaluation){
+		func(log []Evaluation) { log[1].Step = log[0].Step },
+		func(log []Evaluation) { log[1].Step = 16 },
+		func(log []Evaluation) { log[0].Step = 0 },
+		func(log []Evaluation) { log[0].Success = -0.1 },
+		func(log []Evaluation) { log[0].Success = 1.5 },
+		func(log []Evaluation) { log[0].GoalsReached = log[0].GoalsSet + 1 },
+	} {
+		b := agentAfter(t, leastParams(), 15)
+		change(b.log)
+		if err := new(Agent).UnmarshalBinary(b.encode(nil)); err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint: ") {
+			t.Errorf("a checkpoint of step 15 with the log %+v: error %v", b.log, err)
+		}
+	}
+
 	// The format comes before the checksum, which another format may not have.
 	next := slices.Clone(data)
-	next[len(checkpointMagic)]++
-	if err := a.UnmarshalBinary(next); err == nil || err.Error() != "qta: checkpoint: format 4, this version reads format 3" {
+	next[len(agentKind.magic)]++
+	if err := a.UnmarshalBinary(next); err == nil || err.Error() != "qta: checkpoint: format 5, this version reads format 4" {
 		t.Errorf("the next format: error %v", err)
+	}
+}
+
+// A state of bytes that are all alike is an error, or is read; it is no reason to
+// panic.
+func TestCheckpointGarbage(t *testing.T) {
+	for _, variant := range append(tinyVariants(), Preset{"a curriculum of its user's own", leastParams()}) {
+		for _, b := range []byte{0, 1, 0x7f, 0x80, 0xff} {
+			a := newMazeAgent(t, variant.Params, 1)
+			if variant.Name == "a curriculum of its user's own" {
+				a.curriculum = new(ownCurriculum)
+			}
+			a.visit(&decoder{b: bytes.Repeat([]byte{b}, a.checkpointSize())})
+		}
 	}
 }
 
@@ -375,10 +427,86 @@ func TestCheckpointWithoutParam(t *testing.T) {
 	}
 	var e encoder
 	e.bytes([]byte(older))
-	e.fixed(data[checkpointHeader+8+len(text) : len(data)-sha256.Size])
+	e.fixed(data[agentKind.header()+8+len(text) : len(data)-sha256.Size])
 	if err := new(Agent).UnmarshalBinary(seal(e.b)); err == nil || !strings.HasPrefix(err.Error(), "qta: parameter Batch is 0") {
 		t.Errorf("without Batch: error %v", err)
 	}
+}
+
+// A poke is a coder that counts numbers, and changes one of them.
+type poke struct {
+	at, n int
+	value float64
+}
+
+func (c *poke) float(v *float64) {
+	if c.n++; c.n-1 == c.at {
+		*v = c.value
+	}
+}
+
+func (c *poke) float32s(v []float32) {
+	if i := c.at - c.n; i >= 0 && i < len(v) {
+		v[i] = float32(c.value)
+	}
+	c.n += len(v)
+}
+
+func (c *poke) float64s(v []float64) {
+	if i := c.at - c.n; i >= 0 && i < len(v) {
+		v[i] = c.value
+	}
+	c.n += len(v)
+}
+
+func (c *poke) int(*int, int)    {}
+func (c *poke) blob(*[]byte)     {}
+func (c *poke) bool(*bool)       {}
+func (c *poke) generator(stream) {}
+func (c *poke) fixed([]byte)     {}
+func (c *poke) loading() bool    { return true }
+
+// TestCheckpointFinite has every kind of number of an agent's state go wrong. A
+// checkpoint of it is not written, as it would not be read.
+func TestCheckpointFinite(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(1, 1))
+	kinds := map[string]bool{}
+	for _, variant := range tinyVariants() {
+		good := marshal(t, agentAfter(t, variant.Params, 9))
+		numbers := &poke{at: -1}
+		whole := new(Agent)
+		if err := whole.UnmarshalBinary(good); err != nil {
+			t.Fatal(err)
+		}
+		whole.visit(numbers)
+		whole.visitStored(numbers)
+		tries := 40
+		if testing.Short() {
+			tries = 4
+		}
+		for range tries {
+			p := &poke{at: int(rng.Float64() * float64(numbers.n)), value: []float64{math.NaN(), math.Inf(1), math.Inf(-1)}[int(3*rng.Float64())]}
+			a := new(Agent)
+			if err := a.UnmarshalBinary(good); err != nil {
+				t.Fatal(err)
+			}
+			a.visit(p)
+			a.visitStored(p)
+			_, err := a.MarshalBinary()
+			numeric, ok := errors.AsType[*NumericError](err)
+			if !ok || numeric.Step != 9 {
+				t.Errorf("%s, number %d of %d is %v: saving it is error %v", variant.Name, p.at, numbers.n, p.value, err)
+				continue
+			}
+			kinds[numeric.Network] = true
+			err = new(Agent).UnmarshalBinary(a.encode(nil))
+			if err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint: "+numeric.Network) {
+				t.Errorf("%s, number %d of %d, in %s, is %v: loading it is error %v", variant.Name, p.at, numbers.n, numeric.Network, p.value, err)
+			}
+		}
+	}
+	t.Logf("%v", slices.Sorted(maps.Keys(kinds)))
 }
 
 func replaceLast(s, old, new []byte) []byte {
@@ -389,8 +517,8 @@ func replaceLast(s, old, new []byte) []byte {
 // seal makes a checkpoint of what stands between its format version and its
 // checksum.
 func seal(body []byte) []byte {
-	e := encoder{[]byte(checkpointMagic)}
-	e.uint(checkpointVersion)
+	e := encoder{[]byte(agentKind.magic)}
+	e.uint(agentKind.version)
 	e.fixed(body)
 	sum := sha256.Sum256(e.b)
 	return append(e.b, sum[:]...)
@@ -411,16 +539,26 @@ func allocated(f func()) uint64 {
 // costs in headers.
 func decodingAllocates(n int) uint64 { return uint64(4*n + 1<<20) }
 
-// FuzzCheckpoint decodes arbitrary bytes under a valid checksum.
+// quick reports whether some steps of training with these parameters take
+// milliseconds.
+func quick(p Params) bool {
+	largest := max(p.Batch, p.Candidates, p.CandidatesKept, p.Horizon, p.NormalizerDraws, 10*p.UncertaintyActions, 10*p.EnsembleActions, 10*p.UpdatesPerEpisode)
+	return largest <= 200 && p.HiddenSize*p.HiddenLayers*p.Critics <= 100
+}
+
+// FuzzCheckpoint decodes arbitrary bytes under a valid checksum, and uses and
+// trains what they are.
 func FuzzCheckpoint(f *testing.F) {
 	for _, variant := range tinyVariants() {
 		for _, steps := range []int{0, 9} {
 			p := variant.Params
 			p.HiddenSize, p.HiddenLayers, p.Critics = 1, 1, 2
 			data := marshal(f, agentAfter(f, p, steps))
-			f.Add(data[checkpointHeader : len(data)-sha256.Size])
+			f.Add(data[agentKind.header() : len(data)-sha256.Size])
 		}
 	}
+	own := marshal(f, agentWith(f, leastParams(), new(counting), 9))
+	f.Add(own[agentKind.header() : len(own)-sha256.Size])
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, body []byte) {
 		data := seal(body)
@@ -447,6 +585,15 @@ func FuzzCheckpoint(f *testing.F) {
 		}
 		sameState(t, "decoded again", again, b)
 		a.Act(a.observation, a.goal)
+		if m := mustMaze(t, "1U5"); a.sizes == m.Env().Sizes() && quick(a.params) {
+			start, goal := m.Start(), m.Goal()
+			points := [][]float64{start[:], goal[:]}
+			a.Survey(start[:], goal[:], points, points, 3)
+			err := a.Train(t.Context(), m.Env(), m.Env(), TrainOptions{Steps: a.step + 3, EvalEvery: 2, Rollouts: 1})
+			if err != nil && !strings.HasPrefix(err.Error(), "qta: ") {
+				t.Errorf("error %q", err)
+			}
+		}
 	})
 }
 
@@ -593,6 +740,96 @@ func TestLoadFile(t *testing.T) {
 					t.Errorf("%s: the one before the next, of step %d, is lost: %v", what, test.steps, err)
 				}
 			}
+			aside, err := os.ReadFile(path + Damaged)
+			if whole := test.newest == "newer" || test.newest == "missing"; whole != errors.Is(err, fs.ErrNotExist) || !whole && !bytes.Equal(aside, contents[test.newest]) {
+				t.Errorf("%s: kept aside are %d bytes, error %v", what, len(aside), err)
+			}
+		}
+	}
+}
+
+// TestForeignFile has in the checkpoint's place what is no damaged checkpoint:
+// one of another format, or what cannot be read. No other is loaded in its
+// place, and nothing is moved or written over.
+func TestForeignFile(t *testing.T) {
+	older, newer, next := agentAfter(t, leastParams(), 5), agentAfter(t, leastParams(), 8), agentAfter(t, leastParams(), 11)
+	foreign := marshal(t, newer)
+	foreign[len(agentKind.magic)]++
+	sum := sha256.Sum256(foreign[:len(foreign)-sha256.Size])
+	copy(foreign[len(foreign)-sha256.Size:], sum[:])
+	write := func(data []byte) func(path string) error {
+		return func(path string) error { return os.WriteFile(path, data, 0o666) }
+	}
+	for _, test := range []struct {
+		name string
+		make func(path string) error
+		want string
+	}{
+		{"another format", write(foreign), "format 5, this version reads format 4"},
+		{"a directory", func(path string) error { return os.Mkdir(path, 0o777) }, "not a regular file"},
+		{"a link around", func(path string) error { return os.Symlink(filepath.Base(path), path) }, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "agent")
+			if err := older.SaveFile(path + Previous); err != nil {
+				t.Fatal(err)
+			}
+			if err := test.make(path); err != nil {
+				t.Skip(err)
+			}
+			look := func() (names []string) {
+				entries, err := os.ReadDir(dir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, e := range entries {
+					data, _ := os.ReadFile(filepath.Join(dir, e.Name()))
+					names = append(names, fmt.Sprint(e.Name(), e.Type(), sha256.Sum256(data)))
+				}
+				return names
+			}
+			before := look()
+			if a, damage, err := LoadFile(path); a != nil || damage != nil || err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint: ") || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), path) {
+				t.Errorf("loading: agent %v, damage %v, error %v, want %q and the file", a != nil, damage, err, test.want)
+			}
+			if err := next.SaveFile(path); err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint not replaced: ") || !strings.Contains(err.Error(), path) {
+				t.Errorf("saving: error %v", err)
+			}
+			if diff := cmp.Diff(before, look()); diff != "" {
+				t.Errorf("files (-before +after):\n%s", diff)
+			}
+			if test.want != "" && os.Rename(path, path+Previous) == nil {
+				if _, _, err := LoadFile(path); err == nil || !strings.Contains(err.Error(), test.want) {
+					t.Errorf("as the one before: error %v, want %q", err, test.want)
+				}
+			}
+		})
+	}
+	// One bit of the format's number is damage: the checksum says so.
+	path := filepath.Join(t.TempDir(), "agent")
+	flipped := marshal(t, newer)
+	flipped[len(agentKind.magic)+1]++
+	if err := errors.Join(older.SaveFile(path+Previous), os.WriteFile(path, flipped, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	if a, damage, err := LoadFile(path); err != nil || damage == nil || a.Steps() != 5 {
+		t.Errorf("a flipped format: damage %v, error %v", damage, err)
+	}
+}
+
+// TestLargeFile has large sparse files: they are refused without taking their
+// memory, and the larger one, which does not begin as a checkpoint does, without
+// reading it.
+func TestLargeFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "agent")
+	for size, begin := range map[int64][]byte{20 << 30: nil, 100 << 20: marshal(t, agentAfter(t, leastParams(), 5))} {
+		if err := errors.Join(os.WriteFile(path, begin, 0o666), os.Truncate(path, size)); err != nil {
+			t.Skip(err)
+		}
+		var err error
+		if got := allocated(func() { _, _, err = LoadFile(path) }); err == nil || got > 1<<20 {
+			t.Errorf("of %d bytes %d are allocated, error %v", size, got, err)
 		}
 	}
 }
@@ -612,65 +849,6 @@ func TestSaveFileErrors(t *testing.T) {
 	}
 }
 
-// TestWriteWeights computes the policy's actions, the critics' values and the
-// heads' predictions from the JSON alone, in float64.
-func TestWriteWeights(t *testing.T) {
-	for _, preset := range Presets() {
-		for _, steps := range []int{0, 35} {
-			a := agentAfter(t, tinyPreset(preset.Params), steps)
-			var text bytes.Buffer
-			if err := a.WriteWeights(&text); err != nil {
-				t.Fatal(err)
-			}
-			type normalization struct {
-				Mean, Scale []float64
-				Clip        float64
-			}
-			var weights struct {
-				Policy            vectorNet
-				Critics           []vectorNet
-				Heads             []vectorLayer
-				Observation, Goal normalization
-			}
-			d := json.NewDecoder(&text)
-			d.DisallowUnknownFields()
-			if err := d.Decode(&weights); err != nil {
-				t.Fatal(err)
-			}
-			normalized := func(n normalization, x []float64) []float64 {
-				y := make([]float64, len(x))
-				for i := range x {
-					y[i] = min(max((x[i]-n.Mean[i])*n.Scale[i], -n.Clip), n.Clip)
-				}
-				return y
-			}
-			rng := rand.New(rand.NewPCG(1, 1))
-			x := newMatrix(1, 6)
-			a.pun.reserve(1)
-			var q, deviation [1]float64
-			for range 10 {
-				observation, goal := []float64{4 * rng.Float64(), 4 * rng.Float64()}, []float64{4 * rng.Float64(), 4 * rng.Float64()}
-				s, g := normalized(weights.Observation, observation), normalized(weights.Goal, goal)
-				action := a.Act(observation, goal)
-				near(t, preset.Name+": action", []float32{float32(action[0]), float32(action[1])}, twinAct(weights.Policy, s, g))
-
-				a.inputs(x.row(0), observation, goal)
-				x.data[4], x.data[5] = float32(action[0]), float32(action[1])
-				a.pun.meanValues(q[:], x)
-				a.pun.deviation(deviation[:], x)
-				mean := 0.0
-				for i, c := range weights.Critics {
-					mean += twinValue(c, s, g, action) / float64(len(weights.Critics))
-					ξ, _ := twinForward(c, slices.Concat(s, g, action))
-					_, prediction := twinForward(vectorNet{weights.Heads[i]}, ξ)
-					near(t, preset.Name+": prediction", a.pun.predictions[i][:len(prediction)], prediction)
-				}
-				near(t, preset.Name+": value", []float32{float32(q[0])}, []float64{mean})
-			}
-		}
-	}
-}
-
 // BenchmarkCheckpoint saves and loads a full-size agent at the end of the
 // paper's budget.
 func BenchmarkCheckpoint(b *testing.B) {
@@ -678,7 +856,6 @@ func BenchmarkCheckpoint(b *testing.B) {
 	a := newMazeAgent(b, Default(), 1)
 	rng := rand.New(rand.NewPCG(1, 1))
 	pair := func() []float64 { return []float64{rng.Float64(), rng.Float64()} }
-	a.reserve(steps)
 	for range steps {
 		a.replay.add(pair(), pair(), pair(), pair(), State{Observation: pair(), Achieved: pair()})
 	}

@@ -2,10 +2,12 @@ package qta
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -104,11 +106,34 @@ func TestEvaluateLastStep(t *testing.T) {
 		}}
 		a := scriptedAgent(t, func(p *Params) { p.Horizon = horizon })
 		got, err := a.Evaluate(env, 3, 1)
-		if got != test.want || err != nil {
-			t.Errorf("%s: success %v, error %v, want %v; the Reading of Evaluate is that success is read at the last step alone", test.what, got, err, test.want)
+		if got.Success != test.want || err != nil {
+			t.Errorf("%s: success %v, error %v, want %v; the Reading of Evaluate is that success is read at the last step alone", test.what, got.Success, err, test.want)
 		}
 		if env.resets != 3 || len(env.actions) != 3*horizon {
 			t.Errorf("%s: %d resets and %d steps in 3 rollouts, want 3 and %d: a rollout has Horizon steps, by Evaluate's doc comment", test.what, env.resets, len(env.actions), 3*horizon)
+		}
+	}
+}
+
+// A policy whose action is not a number does not act: not one that has gone
+// wrong, nor one that sees numbers whose squares are beyond all numbers.
+func TestEvaluateNumericError(t *testing.T) {
+	wrong := newMazeAgent(t, tinyPreset(Default()), 1)
+	wrong.policy.net.params[0] = float32(math.NaN())
+	far := &scriptedEnv{place: func(int, int) float64 { return 1e200 }}
+	lost := scriptedAgent(t, func(*Params) {})
+	trainScripted(t, lost, far, lost.params.Horizon, nil)
+	for _, test := range []struct {
+		a    *Agent
+		env  Env
+		step int
+	}{{wrong, mustMaze(t, "1U5").Env(), 0}, {lost, far, lost.params.Horizon}} {
+		_, err := test.a.Evaluate(test.env, 1, 1)
+		if e, ok := errors.AsType[*NumericError](err); !ok || e.Step != test.step || e.Network != "policy" {
+			t.Errorf("after %d steps: error %v, want one of the policy", test.step, err)
+		}
+		if test.env == far && slices.ContainsFunc(far.actions, func(a []float64) bool { return a[0] != a[0] }) {
+			t.Error("the environment was given an action that is not a number")
 		}
 	}
 }
@@ -143,8 +168,8 @@ func TestEvaluateRadius(t *testing.T) {
 		{[2]float64{0, 0.351}, 0},
 	} {
 		a := newMazeAgent(t, tinyPreset(Default()), 1)
-		if got, err := a.Evaluate(parkedEnv{mustMaze(t, "1U5").Env(), test.beside}, 2, 1); got != test.want || err != nil {
-			t.Errorf("at %v from the goal: success %v, error %v, want %v; the Reading of MazeEnv.Reward is closer than 0.35", test.beside, got, err, test.want)
+		if got, err := a.Evaluate(parkedEnv{mustMaze(t, "1U5").Env(), test.beside}, 2, 1); got.Success != test.want || err != nil {
+			t.Errorf("at %v from the goal: success %v, error %v, want %v; the Reading of MazeEnv.Reward is closer than 0.35", test.beside, got.Success, err, test.want)
 		}
 	}
 }
@@ -165,8 +190,8 @@ func TestEvaluateFraction(t *testing.T) {
 	for _, test := range []struct{ reached, rollouts int }{{0, 1}, {1, 1}, {1, 3}, {2, 7}, {7, 20}, {19, 20}, {20, 20}} {
 		a := scriptedAgent(t, func(*Params) {})
 		got, err := a.Evaluate(successes(test.reached), test.rollouts, 1)
-		if want := float64(test.reached) / float64(test.rollouts); got != want || err != nil {
-			t.Errorf("%d of %d rollouts reach the goal: success %v, error %v, want %v", test.reached, test.rollouts, got, err, want)
+		if want := float64(test.reached) / float64(test.rollouts); got.Success != want || err != nil {
+			t.Errorf("%d of %d rollouts reach the goal: success %v, error %v, want %v", test.reached, test.rollouts, got.Success, err, want)
 		}
 	}
 }
@@ -362,6 +387,69 @@ func TestPerfect(t *testing.T) {
 	} {
 		if c, h := differ(decayed, got, critics), differ(decayed, got, heads); c != 0 || h != 0 {
 			t.Errorf("%s: the decay of the critics ends in step %d, of the heads in %d; in the authors' code it is for good", what, c, h)
+		}
+	}
+}
+
+// What an evaluation tells of rollouts that reach the goal at different times,
+// leave it, or never see it, by hand.
+func TestEvaluateTells(t *testing.T) {
+	const horizon = 10
+	// at is the steps after which each rollout is at the goal, from 0 to horizon.
+	for _, test := range []struct {
+		what string
+		at   [][]int
+		want Evaluation
+	}{
+		{"never", [][]int{{}}, Evaluation{Return: -10}},
+		{"at the start alone", [][]int{{0}}, Evaluation{Reached: 1, Return: -10}},
+		{"in the last step alone", [][]int{{10}}, Evaluation{Success: 1, Reached: 1, Return: -9, StepsToGoal: 10}},
+		{"reached and kept", [][]int{{4, 5, 6, 7, 8, 9, 10}}, Evaluation{Success: 1, Reached: 1, Return: -3, StepsToGoal: 4}},
+		{"reached, left, reached again", [][]int{{3, 7, 8}}, Evaluation{Reached: 1, Return: -7, StepsToGoal: 3}},
+		{"four rollouts", [][]int{{}, {2}, {8, 9, 10}, {}}, Evaluation{Success: 0.25, Reached: 0.5, Return: (-10 - 9 - 7 - 10) / 4., StepsToGoal: 5}},
+	} {
+		env := &scriptedEnv{place: func(e, k int) float64 {
+			if slices.Contains(test.at[e], k) {
+				return 0
+			}
+			return 4
+		}}
+		a := scriptedAgent(t, func(p *Params) { p.Horizon = horizon })
+		got, err := a.Evaluate(env, len(test.at), 1)
+		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
+			t.Errorf("%s: error %v (-want +got):\n%s", test.what, err, diff)
+		}
+	}
+}
+
+// A rollout is the least that can be evaluated, and rewards are those of the
+// contract.
+func TestEvaluateErrors(t *testing.T) {
+	a := scriptedAgent(t, func(*Params) {})
+	for _, n := range []int{0, -3} {
+		if _, err := a.Evaluate(&scriptedEnv{}, n, 1); err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("qta: an evaluation of %d rollouts", n)) {
+			t.Errorf("%d rollouts: error %v", n, err)
+		}
+	}
+	b := lineAgent(t, tinyPreset(Default()))
+	env := &lineEnv{onReward: func(_ *lineEnv, _, _ []float64, r float64) float64 { return r / 2 }}
+	var broken *EnvError
+	if _, err := b.Evaluate(env, 3, 1); !errors.As(err, &broken) || !strings.Contains(err.Error(), "Reward is -0.5 after step 0 of an evaluation's rollout") {
+		t.Errorf("a reward of -0.5: error %v", err)
+	}
+}
+
+// The log's rows are what Evaluate would have said at their steps.
+func TestLogTells(t *testing.T) {
+	a := newMazeAgent(t, tinyPreset(Default()), 1)
+	trainTo(t, a, 70, nil)
+	m := mustMaze(t, "1U5")
+	for _, e := range a.Evaluations() {
+		b := newMazeAgent(t, tinyPreset(Default()), 1)
+		trainTo(t, b, e.Step, nil)
+		want, err := b.evaluate(m.Env(), 2, newStream(1, forEvaluation+purpose(e.Step)<<8))
+		if diff := cmp.Diff(want, e); diff != "" || err != nil {
+			t.Errorf("step %d: error %v (-evaluated +log):\n%s", e.Step, err, diff)
 		}
 	}
 }

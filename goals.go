@@ -11,8 +11,8 @@ import "slices"
 type curriculum interface {
 	// goal returns the goal to pursue from the current state: an episode's
 	// first, or the next after a success; nil keeps the present one. It stands
-	// until the next call.
-	goal(a *Agent, first bool) []float64
+	// until the next call. An error ends training.
+	goal(a *Agent, first bool) ([]float64, error)
 
 	// atGoal is told that a step which is not the episode's last ended at the
 	// goal, before goal is asked for the next.
@@ -57,14 +57,18 @@ func (plain) randomAction(a *Agent) float64 {
 
 // setGoal asks the curriculum for the goal to pursue from here: an episode's
 // first, or the next after a success.
-func (a *Agent) setGoal(first bool) {
-	goal := a.curriculum.goal(a, first)
-	if goal == nil {
-		return
+func (a *Agent) setGoal(first bool) error {
+	goal, err := a.curriculum.goal(a, first)
+	if err != nil || goal == nil {
+		return err
 	}
 	copy(a.goal, goal)
 	a.firstGoal, a.reached = first, false
 	a.goalsSet++
+	if a.options.AfterGoal != nil {
+		a.options.AfterGoal(slices.Clone(goal), first)
+	}
+	return nil
 }
 
 // queryTheAgent is the curriculum QTA, section 3.2.
@@ -75,15 +79,15 @@ type queryTheAgent struct{ plain }
 // Reading: up to InitialSteps it is a uniformly drawn achieved goal, as in the
 // authors' code; the table says "initial random steps". A run's very first
 // goal is where the agent stands, as nothing else has been seen.
-func (queryTheAgent) goal(a *Agent, first bool) []float64 {
+func (queryTheAgent) goal(a *Agent, first bool) ([]float64, error) {
 	r := a.replay
 	switch {
 	case r.n == 0:
-		return a.achieved
+		return a.achieved, nil
 	case a.step < a.params.InitialSteps:
-		return at(r.achieved, a.goalDraws.index(r.n), a.sizes.Goal)
+		return at(r.achieved, a.goalDraws.index(r.n), a.sizes.Goal), nil
 	}
-	return at(r.achieved, a.selectGoal(first), a.sizes.Goal)
+	return at(r.achieved, a.selectGoal(first), a.sizes.Goal), nil
 }
 
 // A selection is one choice of goal, and its memory.
@@ -248,9 +252,18 @@ func (e *predictive) estimate(a *Agent, q *query, rng stream) {
 		}
 		a.inputs(q.x.row(k), state, goal)
 	}
-	n := len(q.states)
-	if rows := n * e.d; rows*a.sizes.Action > len(e.actions.data) {
-		e.actions = newMatrix(2*rows, a.sizes.Action)
+	e.answer(a.pun, q, a.sizes.Action, rng)
+}
+
+// answer sets q.ε to Equation 5 for the rows of s and g in q.x, with actions of
+// the given length.
+func (e *predictive) answer(u *pun, q *query, action int, rng stream) {
+	n := q.x.rows
+	if n == 0 {
+		return
+	}
+	if rows := n * e.d; rows*action > len(e.actions.data) {
+		e.actions = newMatrix(2*rows, action)
 	}
 	e.actions.rows = n * e.d
 	draw := drawActions
@@ -258,7 +271,7 @@ func (e *predictive) estimate(a *Agent, q *query, rng stream) {
 		draw = e.drawActions
 	}
 	draw(e.actions, n, rng)
-	a.pun.uncertainty(q.ε, q.x, e.actions)
+	u.uncertainty(q.ε, q.x, e.actions)
 }
 
 // drawActions fills actions, d n by action, with uniformly random ones. Those of

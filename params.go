@@ -150,7 +150,7 @@ type Beyond struct {
 // their own learners need.
 type Baselines struct {
 	// Who chooses the goals.
-	Curriculum string `source:"Section 3.2: QTA" range:"qta|mega|vds|her|random"`
+	Curriculum string `source:"Section 3.2: QTA" range:"qta|mega|vds|her|random|visits|rnd"`
 	// What a goal's uncertainty is estimated with, and by which critics.
 	Uncertainty string `source:"Section 3.1: PUN" range:"pun|q|bootstrap|ensemble"`
 	// Standard deviation of Gaussian noise added to each estimate, in its unit.

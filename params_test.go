@@ -3,13 +3,16 @@ package qta
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -466,6 +469,17 @@ func TestParamsJSON(t *testing.T) {
 	}
 	if !slices.EqualFunc(lines[1:len(lines)-1], names, strings.HasPrefix) {
 		t.Errorf("the JSON is\n%s", Paper().JSON())
+	}
+}
+
+// What cannot be read is not called bad JSON.
+func TestReadParamsReading(t *testing.T) {
+	broken := errors.New("disk on fire")
+	for _, before := range []string{"", "{", `{"Batch": 1`, `{"Batch": 16}`, `{"Batch": 16} `} {
+		_, err := ReadParams(io.MultiReader(strings.NewReader(before), iotest.ErrReader(broken)), Default())
+		if !errors.Is(err, broken) || err.Error() != "qta: parameters: disk on fire" {
+			t.Errorf("after %q: error %v", before, err)
+		}
 	}
 }
 

@@ -81,7 +81,7 @@ func targetAgent(p Params) *Agent {
 	if err != nil {
 		panic(err)
 	}
-	a.reserve(1)
+	a.reserve()
 	rng := rand.New(rand.NewPCG(2, 0))
 	for _, params := range a.parameters() {
 		for i := range params.values {

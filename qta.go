@@ -10,6 +10,10 @@
 //	algorithm    qta.go                     training, an update, an evaluation
 //	section 3.2  goals.go                   the choice of goals; the threshold of section 3.3
 //	its user     agent.go, env.go           an agent from outside; environments
+//	             ask.go, survey.go          what it says when asked
+//	             curriculum.go              a curriculum of one's own
+//	             pun_alone.go               the ensemble of section 3.1 by itself
+//	             safetensors.go             the networks out and in
 //	section 3.1  ddpg.go, pun.go            the policy; the critic ensemble and its heads
 //	section 3.3  replay.go, replay_tree.go  hindsight; prioritised replay
 //	section 4    maze.go, maze_path.go      mazes; path lengths and optimal values
@@ -54,6 +58,8 @@
 //	             vds        baseline_vds.go        goals of most disagreement, from all there are (Zhang et al., 2020)
 //	             her        baseline_goals.go      the environment's goal (Andrychowicz et al., 2017)
 //	             random     baseline_goals.go      achieved goals, uniformly; a control of ours
+//	             visits     baseline_visits.go     goals visited least, by a grid's counts; argued against in section 2
+//	             rnd        baseline_rnd.go        goals of most novelty (Burda et al., 2018); argued against in section 2
 //	Uncertainty  q          baseline_q.go          disagreement of Q-values (Figure 6)
 //	             bootstrap  baseline_bootstrap.go  Bootstrapped Q-networks (Osband et al., 2016; Figure 6)
 //	             ensemble   baseline_ensemble.go   Deep Ensembles (Lakshminarayanan et al., 2017; Figure 6)
@@ -86,6 +92,7 @@ package qta
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // Version is the version of the algorithm: between two releases with the same
@@ -115,7 +122,10 @@ type Agent struct {
 	explored bool // an episode's first goal has been reached
 	perfect  bool // an evaluation was perfect
 
-	env Env // that Train trains in
+	networksOnly bool // from ReadSafetensors: there is nothing to train on
+
+	env     Env // that Train trains in
+	options TrainOptions
 
 	// The running episode.
 
@@ -144,7 +154,7 @@ type Agent struct {
 type departures struct {
 	behave    func(a *Agent, action []float64) bool // before the policy acts; reports whether it has acted instead
 	update    func(a *Agent) error                  // in place of learn
-	burst     func(a *Agent) error                  // in place of learn after every step: at each episode's end
+	burst     func(a *Agent) int                    // in place of learn after every step: how often, at each episode's end
 	smooth    func(a *Agent, actions matrix)        // on the target policy's actions
 	predicted func(a *Agent, dst []float32, i int)  // in place of s' of transition i
 	mask      func(a *Agent, b *batch)              // on what a critic learns from
@@ -153,6 +163,7 @@ type departures struct {
 	kept      []int                                 // candidates beside those drawn
 
 	again                 func(a *Agent) error // the update that is done more than once
+	owed                  int                  // updates to come before the latest step is whole
 	updates               int                  // so far, where not all are alike
 	headBatch, actorBatch batch
 }
@@ -177,10 +188,20 @@ type TrainOptions struct {
 
 	AfterEvaluation func(Evaluation) error // if not nil, called after each evaluation; an error ends training
 	AfterStep       func() error           // if not nil, called after each environment step; an error ends training
+
+	// What happens within a step, each called if it is not nil: a goal was set,
+	// an episode's first or a later one; the goal pursued was reached, for the
+	// first time; an episode ended; an update was made, with these losses, which
+	// are in the units of [Evaluation]. They are for looking on. Goals are the
+	// function's to keep.
+	AfterGoal    func(goal []float64, first bool)
+	AfterReach   func(goal []float64)
+	AfterEpisode func()
+	AfterUpdate  func(critic, predictive, actor float64)
 }
 
-// An Evaluation is one row of a run's log. The losses are those of the latest
-// update, zero before the first.
+// An Evaluation is how some rollouts fared, and where training is then: a row of
+// a run's log. The losses are those of the latest update, zero before the first.
 type Evaluation struct {
 	Step           int     // environment steps taken
 	Success        float64 // fraction of rollouts at the goal after their last step
@@ -189,14 +210,18 @@ type Evaluation struct {
 	ActorLoss      float64 // in rewards
 	GoalsSet       int     // goals chosen so far
 	GoalsReached   int     // of these, reached
+
+	Reached     float64 // fraction of rollouts at the goal at any time, their start included
+	Return      float64 // mean over the rollouts of the sum of rewards, not discounted
+	StepsToGoal float64 // mean of the steps after which rollouts were first at the goal, of those that ever were; 0 of none
 }
 
 // Train is the algorithm. It trains in env and evaluates in another instance
 // of the same environment, until the budget is spent, the task is solved, or
-// ctx is done, whose cause it returns. It stops between environment steps, so
-// that an agent can be saved and trained further to the same end as without
-// the interruption. Errors are a [*NumericError], an [*EnvError], or what a
-// function in o returned.
+// ctx is done, whose cause it returns. It stops between environment steps, or
+// between updates, so that an agent can be saved and trained further to the
+// same end as without the interruption. Errors are a [*NumericError], an
+// [*EnvError], or what a function in o or a [Curriculum] returned.
 //
 // Reading: one update follows every environment step, after the first
 // LearningStarts. An episode runs to its horizon whatever goals it reaches.
@@ -204,12 +229,15 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 	if err := a.enter(env, evaluation, o); err != nil {
 		return err
 	}
-	for a.step < o.Steps && !(o.StopWhenSolved && a.SolvedAt() > 0) {
+	for a.owed > 0 || a.step < o.Steps && !(o.StopWhenSolved && a.SolvedAt() > 0) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err := a.trainStep(); err != nil {
 			return err
+		}
+		if a.owed > 0 {
+			continue
 		}
 		if a.step%o.EvalEvery == 0 {
 			if err := a.evaluation(evaluation, o); err != nil {
@@ -225,9 +253,14 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 	return nil
 }
 
-// trainStep takes one environment step and learns from the replay.
+// trainStep takes one environment step and learns from the replay. Where a step
+// is followed by many updates, each is a call of its own.
 func (a *Agent) trainStep() error {
 	p := &a.params
+	if a.owed > 0 {
+		a.owed--
+		return a.learn()
+	}
 	if a.step%p.Horizon == 0 {
 		if err := a.beginEpisode(); err != nil {
 			return err
@@ -248,7 +281,9 @@ func (a *Agent) trainStep() error {
 
 	endOfEpisode := a.step%p.Horizon == 0
 	if a.env.Reward(a.achieved, a.goal) == 0 {
-		a.reachGoal(endOfEpisode)
+		if err := a.reachGoal(endOfEpisode); err != nil {
+			return err
+		}
 	}
 	if a.step > p.LearningStarts && a.burst == nil {
 		if err := a.learn(); err != nil {
@@ -270,8 +305,7 @@ func (a *Agent) beginEpisode() error {
 	}
 	a.enterState(s)
 	copy(a.desired, s.Desired)
-	a.setGoal(true)
-	return nil
+	return a.setGoal(true)
 }
 
 func (a *Agent) enterState(s State) {
@@ -285,10 +319,8 @@ func (a *Agent) behave() ([]float64, error) {
 	if a.departures.behave != nil && a.departures.behave(a, action) {
 		return action, nil
 	}
-	for _, v := range action {
-		if v != v {
-			return nil, &NumericError{a.step, "policy", v}
-		}
+	if err := a.checkAction(action); err != nil {
+		return nil, err
 	}
 	explore(action, a.params.ActionNoise, a.curriculum.randomAction(a), a.exploration.Rand)
 	return action, nil
@@ -296,16 +328,20 @@ func (a *Agent) behave() ([]float64, error) {
 
 // reachGoal is what follows a step that ends at the goal: "Whenever the agent
 // successfully reaches its goal, a new goal is sampled".
-func (a *Agent) reachGoal(endOfEpisode bool) {
+func (a *Agent) reachGoal(endOfEpisode bool) error {
 	if !a.reached {
 		a.goalsReached++
+		if a.options.AfterReach != nil {
+			a.options.AfterReach(slices.Clone(a.goal))
+		}
 	}
 	a.reached = true
 	a.explored = a.explored || a.firstGoal
-	if !endOfEpisode {
-		a.curriculum.atGoal(a)
-		a.setGoal(false)
+	if endOfEpisode {
+		return nil
 	}
+	a.curriculum.atGoal(a)
+	return a.setGoal(false)
 }
 
 // endEpisode takes an episode, which is in the replay, into the normalizers.
@@ -315,7 +351,10 @@ func (a *Agent) endEpisode() error {
 		return err
 	}
 	if a.burst != nil {
-		return a.burst(a)
+		a.owed = a.burst(a)
+	}
+	if a.options.AfterEpisode != nil {
+		a.options.AfterEpisode()
 	}
 	return nil
 }
@@ -330,7 +369,18 @@ func (a *Agent) learn() error {
 		return err
 	}
 	a.learnFrom(b)
-	return a.checkLosses()
+	return a.learnt()
+}
+
+// learnt ends an update: its losses are checked, and told.
+func (a *Agent) learnt() error {
+	if err := a.checkLosses(); err != nil {
+		return err
+	}
+	if a.options.AfterUpdate != nil {
+		a.options.AfterUpdate(a.losses.critic, a.losses.head, a.losses.policy)
+	}
+	return nil
 }
 
 // learnFrom is one step of every network on a minibatch: critics with their
@@ -441,21 +491,12 @@ func (a *Agent) evaluation(env Env, o TrainOptions) error {
 	if err := a.checkParameters(); err != nil {
 		return err
 	}
-	success, err := a.success(env, o.Rollouts, newStream(a.seed, forEvaluation+purpose(a.step)<<8))
+	e, err := a.evaluate(env, o.Rollouts, newStream(a.seed, forEvaluation+purpose(a.step)<<8))
 	if err != nil {
 		return err
 	}
-	e := Evaluation{
-		Step:           a.step,
-		Success:        success,
-		CriticLoss:     a.losses.critic,
-		PredictiveLoss: a.losses.head,
-		ActorLoss:      a.losses.policy,
-		GoalsSet:       a.goalsSet,
-		GoalsReached:   a.goalsReached,
-	}
 	a.log = append(a.log, e)
-	if a.perfect = a.perfect || success == 1; a.perfect && a.decay != nil {
+	if a.perfect = a.perfect || e.Success == 1; a.perfect && a.decay != nil {
 		a.decay(a)
 	}
 	if o.AfterEvaluation != nil {
@@ -464,9 +505,8 @@ func (a *Agent) evaluation(env Env, o TrainOptions) error {
 	return nil
 }
 
-// Evaluate returns the fraction of rollouts, by the policy without exploration
-// towards the environment's own goals, that are at the goal after Horizon
-// steps.
+// Evaluate returns how a number of rollouts fare, by the policy without
+// exploration towards the environment's own goals, each of Horizon steps.
 //
 // Reading: success is read at the last step alone, as in the authors' code;
 // the paper says "evaluation performance".
@@ -474,27 +514,80 @@ func (a *Agent) evaluation(env Env, o TrainOptions) error {
 // Reading: a rollout is at the goal where the reward is 0, in a maze closer than
 // 0.35; the authors' evaluation also counts a distance of 0.35 itself.
 //
-// The error is an [*EnvError] if the environment breaks its contract.
-func (a *Agent) Evaluate(env Env, rollouts int, seed uint64) (float64, error) {
-	return a.success(env, rollouts, newStream(seed, forEvaluation))
+// It is an error to ask for less than one rollout, an [*EnvError] if the
+// environment breaks its contract, and a [*NumericError] if the policy's action
+// is not a number.
+func (a *Agent) Evaluate(env Env, rollouts int, seed uint64) (Evaluation, error) {
+	if rollouts < 1 {
+		return Evaluation{}, fmt.Errorf("qta: an evaluation of %d rollouts, allowed are 1 and above", rollouts)
+	}
+	return a.evaluate(env, rollouts, newStream(seed, forEvaluation))
 }
 
-func (a *Agent) success(env Env, rollouts int, rng stream) (float64, error) {
-	reached := 0
+func (a *Agent) evaluate(env Env, rollouts int, rng stream) (Evaluation, error) {
+	var succeeded, reached, steps, sum float64
 	for range rollouts {
-		s := env.Reset(rng.Rand)
-		for t := range a.params.Horizon {
-			if problem := a.stateProblem(s); problem != "" {
-				return 0, &EnvError{a.step, fmt.Sprintf("%s after step %d of an evaluation's rollout", problem, t)}
-			}
-			s, _ = env.Step(a.act(s.Observation, s.Desired))
+		r, err := a.rollout(env, rng)
+		if err != nil {
+			return Evaluation{}, err
 		}
-		if problem := a.stateProblem(s); problem != "" {
-			return 0, &EnvError{a.step, problem + " at the end of an evaluation's rollout"}
+		sum += r.sum
+		if r.success {
+			succeeded++
 		}
-		if env.Reward(s.Achieved, s.Desired) == 0 {
+		if r.reachedAt >= 0 {
 			reached++
+			steps += float64(r.reachedAt)
 		}
 	}
-	return float64(reached) / float64(rollouts), nil
+	n := float64(rollouts)
+	return Evaluation{
+		Step:           a.step,
+		Success:        succeeded / n,
+		CriticLoss:     a.losses.critic,
+		PredictiveLoss: a.losses.head,
+		ActorLoss:      a.losses.policy,
+		GoalsSet:       a.goalsSet,
+		GoalsReached:   a.goalsReached,
+		Reached:        reached / n,
+		Return:         sum / n,
+		StepsToGoal:    steps / max(reached, 1),
+	}, nil
+}
+
+// A rollout is one episode of an evaluation.
+type rollout struct {
+	success   bool    // it ended at the goal
+	reachedAt int     // the steps after which it was first there, or -1
+	sum       float64 // of rewards
+}
+
+func (a *Agent) rollout(env Env, rng stream) (rollout, error) {
+	r := rollout{reachedAt: -1}
+	s := env.Reset(rng.Rand)
+	for t := 0; ; t++ {
+		problem := a.stateProblem(s)
+		if problem != "" {
+			return r, &EnvError{a.step, fmt.Sprintf("%s after step %d of an evaluation's rollout", problem, t)}
+		}
+		reward := env.Reward(s.Achieved, s.Desired)
+		if reward != 0 && reward != -1 {
+			return r, &EnvError{a.step, fmt.Sprintf("Reward is %v after step %d of an evaluation's rollout; it must be 0 or -1", reward, t)}
+		}
+		if t > 0 {
+			r.sum += reward
+		}
+		if reward == 0 && r.reachedAt < 0 {
+			r.reachedAt = t
+		}
+		if t == a.params.Horizon {
+			r.success = reward == 0
+			return r, nil
+		}
+		action := a.act(s.Observation, s.Desired)
+		if err := a.checkAction(action); err != nil {
+			return r, err
+		}
+		s, _ = env.Step(action)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -173,7 +174,7 @@ func walked(t testing.TB, p Params, steps int) (*Agent, *MazeEnv) {
 		a.enterState(s)
 	}
 	a.step, a.env = steps, env
-	a.reserve(steps)
+	a.reserve()
 	return a, env
 }
 
@@ -443,6 +444,57 @@ func TestEnvErrors(t *testing.T) {
 	var e *EnvError
 	if !errors.As(err, &e) || e.Step != 11 || !strings.Contains(err.Error(), "before the interruption") {
 		t.Errorf("entered another environment: error %v", err)
+	}
+}
+
+// A budget takes no memory before there are transitions to fill it.
+func TestBudgetTakesNoMemory(t *testing.T) {
+	m := mustMaze(t, "1U5")
+	enough := errors.New("enough")
+	for _, steps := range []int{100_000_000, 1 << 60 >> (64 - strconv.IntSize), math.MaxInt} {
+		a := newMazeAgent(t, leastParams(), 1)
+		var err error
+		got := allocated(func() {
+			err = a.Train(t.Context(), m.Env(), m.Env(), TrainOptions{Steps: steps, EvalEvery: 7, Rollouts: 1, AfterStep: func() error {
+				if a.step == 15 {
+					return enough
+				}
+				return nil
+			}})
+		})
+		if err != enough || got > 1<<20 {
+			t.Errorf("of a budget of %d, 15 steps allocate %d bytes, error %v", steps, got, err)
+		}
+	}
+}
+
+// A bystander is an environment that cannot be compared with ==.
+type bystander struct {
+	Env
+	_ []int
+}
+
+// Training and evaluation have an environment each: in one, an evaluation would
+// end the running episode without a word.
+func TestOwnEnvironments(t *testing.T) {
+	maze := mustMaze(t, "1U5")
+	one := maze.Env()
+	for _, test := range []struct {
+		what            string
+		env, evaluation Env
+		want            bool
+	}{
+		{"one instance", one, one, false},
+		{"one instance of a type of others", &bystander{Env: one}, &bystander{Env: maze.Env()}, true},
+		{"two instances", maze.Env(), maze.Env(), true},
+		{"what cannot be compared", bystander{Env: maze.Env()}, bystander{Env: maze.Env()}, true},
+		{"different types", maze.Env(), bystander{Env: maze.Env()}, true},
+	} {
+		a := newMazeAgent(t, leastParams(), 1)
+		err := a.Train(t.Context(), test.env, test.evaluation, TrainOptions{Steps: 3, EvalEvery: 7, Rollouts: 1})
+		if test.want && err != nil || !test.want && (err == nil || !strings.Contains(err.Error(), "two instances") || a.step != 0) {
+			t.Errorf("%s: error %v after step %d", test.what, err, a.step)
+		}
 	}
 }
 

@@ -31,17 +31,6 @@ func newReplay(sizes Sizes, horizon int) *replay {
 	return &replay{sizes: sizes, horizon: horizon}
 }
 
-// grow makes room for capacity transitions in all.
-func (b *replay) grow(capacity int) {
-	for _, c := range b.columns() {
-		if need := capacity * c.width; need > cap(*c.data) {
-			grown := make([]float64, len(*c.data), need)
-			copy(grown, *c.data)
-			*c.data = grown
-		}
-	}
-}
-
 // A column is one kind of vector of all transitions.
 type column struct {
 	data  *[]float64

@@ -23,6 +23,7 @@ const (
 	forSurvey
 	forMasks
 	forMembers
+	forNovelty
 )
 
 // stream is the generator of one purpose. pcg is its whole state, which

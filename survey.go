@@ -6,20 +6,22 @@ import (
 )
 
 // A Survey is what an agent makes of a set of points: the data of the paper's
-// Figure 5. Its slices have an element per point.
+// Figure 5. Its slices have an element per point, but Samples.
 type Survey struct {
-	Value       []float64 // mean over the critics of Q(start, π(start, point), point), in discounted rewards
+	Value       []float64 // mean over the critics of Q(start, π(start, g), g), in discounted rewards
 	Deviation   []float64 // Equation 5 at the point, in the prediction's units
 	Probability []float64 // Equation 6 with the points as candidates
-	Samples     []int     // indices of points drawn with these probabilities
+	Samples     []int     // indices of points drawn with these probabilities; none of no points
 }
 
-// Survey asks the agent about points, each taken as a state and as a goal, and
-// draws samples of them as goals. start is an observation, and desired the
-// environment's goal, which UncertaintyGoal may ask for. The environment must
-// be one whose observation is its achieved goal, as in a maze; otherwise Survey
-// panics. Chance comes from the seed and the step alone, and training is not
-// changed.
+// Survey asks the agent about points, and draws samples of them as goals. A
+// point is an observation and the goal that is achieved there; in a maze they
+// are the same. start is an observation, and desired the environment's goal,
+// which UncertaintyGoal may ask for. The uncertainty is the one that the agent
+// chooses its goals by, with its noise if it has any; [Agent.Uncertainty] is
+// Equation 5 alone. Chance comes from the seed and the step alone, and training
+// is not changed. Survey panics unless there are as many goals as observations,
+// each of the agent's [Sizes].
 //
 // Reading: the caption of Figure 5 has the "value function for all states"; it
 // is shown as the value of every point as a goal from the start, which is what
@@ -32,28 +34,24 @@ type Survey struct {
 // Reading: the caption has the "average error among the three predictive heads"
 // in the fourth column, and the text "the estimated epistemic uncertainty" there;
 // it is shown as Equation 5.
-func (a *Agent) Survey(start, desired []float64, points [][]float64, samples int) Survey {
-	if a.sizes.Observation != a.sizes.Goal {
-		panic(fmt.Sprintf("qta: Survey with observations of %d and goals of %d", a.sizes.Observation, a.sizes.Goal))
+func (a *Agent) Survey(start, desired []float64, observations, goals [][]float64, samples int) Survey {
+	a.checkAsked([][]float64{start}, [][]float64{desired})
+	q := a.asked(observations, goals)
+	if len(goals) == 0 {
+		return Survey{}
 	}
-	p := a.params
-	a.reserve(a.replay.n)
-	rng := newStream(a.seed, forSurvey+purpose(a.step)<<8)
-	n := len(points)
-	s := Survey{make([]float64, n), make([]float64, n), make([]float64, n), make([]int, samples)}
-
-	var q query
-	q.resize(n, a.sizes)
+	copy(q.states, observations)
+	copy(q.goals, goals)
 	q.now, q.desired = start, desired
-	for k, point := range points {
-		a.inputs(q.x.row(k), start, point)
-		q.states[k], q.goals[k] = point, point
-	}
-	a.valuesTowards(s.Value, q.x)
-	a.estimator.estimate(a, &q, rng)
-	copy(s.Deviation, q.ε)
+	rng := newStream(a.seed, forSurvey+purpose(a.step)<<8)
+	a.estimator.estimate(a, q, rng)
 
-	GoalProbabilities(s.Probability, s.Deviation, p.Slope, p.Intercept)
+	s := Survey{
+		Value:       a.Value(slices.Repeat([][]float64{start}, len(goals)), goals),
+		Deviation:   q.ε,
+		Probability: a.goalProbabilities(q.ε),
+		Samples:     make([]int, samples),
+	}
 	for i := range s.Samples {
 		s.Samples[i] = drawFrom(s.Probability, rng)
 	}

@@ -21,7 +21,8 @@ func surveyPoints(m *Maze) [][]float64 {
 	return points
 }
 
-// TestSurveyChangesNothing trains with a survey after every step, and without.
+// TestSurveyChangesNothing trains with a survey and questions after every step,
+// and without.
 func TestSurveyChangesNothing(t *testing.T) {
 	t.Parallel()
 	for i, variant := range tinyVariants() {
@@ -34,13 +35,15 @@ func TestSurveyChangesNothing(t *testing.T) {
 			a := newMazeAgent(t, variant.Params, 1)
 			m := mustMaze(t, "1U5")
 			start, goal := m.Start(), m.Goal()
-			surveys := 0
+			points, surveys := surveyPoints(m), 0
 			trainTo(t, a, steps, func() error {
-				first := a.Survey(start[:], goal[:], surveyPoints(m), 5)
-				if diff := cmp.Diff(first, a.Survey(start[:], goal[:], surveyPoints(m), 5)); diff != "" {
+				first := a.Survey(start[:], goal[:], points, points, 5)
+				if diff := cmp.Diff(first, a.Survey(start[:], goal[:], points, points, 5)); diff != "" {
 					t.Errorf("step %d: a second survey differs (-first +second):\n%s", a.Steps(), diff)
 				}
 				a.Goals(0, a.Steps())
+				a.Value(points, points)
+				a.GoalProbabilities(points, points, uint64(a.Steps()))
 				surveys++
 				return nil
 			})
@@ -58,7 +61,7 @@ func TestSurvey(t *testing.T) {
 	start, goal := m.Start(), m.Goal()
 	points := surveyPoints(m)
 	const samples = 1000
-	s := a.Survey(start[:], goal[:], points, samples)
+	s := a.Survey(start[:], goal[:], points, points, samples)
 	sum := 0.0
 	for k, point := range points {
 		x := newMatrix(1, 6)
@@ -128,5 +131,17 @@ func TestGoals(t *testing.T) {
 			}()
 			a.Goals(span[0], span[1])
 		}()
+	}
+}
+
+// Of no points there is nothing to say, and none to draw.
+func TestSurveyOfNothing(t *testing.T) {
+	for _, variant := range tinyVariants() {
+		a := agentAfter(t, variant.Params, 12)
+		m := mustMaze(t, "1U5")
+		start, goal := m.Start(), m.Goal()
+		if diff := cmp.Diff(Survey{}, a.Survey(start[:], goal[:], nil, nil, 3)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", variant.Name, diff)
+		}
 	}
 }

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bytes"
+	"crypto/sha256"
 	"errors"
 	"os"
 	"path/filepath"
@@ -30,7 +30,9 @@ func TestAdvice(t *testing.T) {
 	roomtest.Write(t, "newer/"+rundir.RecordFile, strings.Replace(record, `"format": 1`, `"format": 2, "more": {}`, 1))
 	mustRun(t, tinyRun("-steps", "20", "-out", "later")...)
 	at := strings.Index(whole, "\x00") + 1 // of the checkpoint's format
-	roomtest.Write(t, "later/"+rundir.AgentFile, whole[:at]+"\x63"+whole[at+1:])
+	later := whole[:at] + "\x63" + whole[at+1:len(whole)-sha256.Size]
+	sum := sha256.Sum256([]byte(later))
+	roomtest.Write(t, "later/"+rundir.AgentFile, later+string(sum[:]))
 	mustRun(t, tinyRun("-steps", "20", "-out", "broken")...)
 	roomtest.Write(t, "broken/"+rundir.RecordFile, strings.Replace(record, `"state": "finished",`, `"state": "finished"`, 1))
 	roomtest.Write(t, "p.json", "{\n  \"Batch\": 256\n  \"Slope\": 3\n}")
@@ -41,9 +43,9 @@ func TestAdvice(t *testing.T) {
 		code int
 		want string // the line, from its beginning
 	}{
-		{"eval damaged", exitFailure, "qta: checkpoint: this is not a checkpoint (damaged/agent.qta); agent.qta.previous is no help either: restore one of the two, or remove both, and the run begins again\n"},
-		{"eval single", exitFailure, "qta: checkpoint: this is not a checkpoint (single/agent.qta); restore it, or remove it, and the run begins again\n"},
-		{"eval later", exitFailure, "qta: checkpoint: format 99, this version reads format "},
+		{"eval damaged", exitFailure, "qta: checkpoint: damaged/agent.qta: this is not a checkpoint; agent.qta.previous is no help either: restore one of the two, or remove both, and the run begins again\n"},
+		{"eval single", exitFailure, "qta: checkpoint: single/agent.qta: this is not a checkpoint; restore it, or remove it, and the run begins again\n"},
+		{"eval later", exitFailure, "qta: checkpoint: later/agent.qta: format 99, this version reads format "},
 		{"eval newer", exitInput, "qta: newer/run.json cannot be used: format is 2, this program reads 1: a newer qta has written it; use that one, or name another directory\n"},
 		{"-out newer", exitInput, "qta: newer/run.json cannot be used: format is 2, "},
 		{"eval broken", exitInput, "qta: broken/run.json is damaged: line 4: invalid character '\"' after object key:value pair; restore it, or name another directory\n"},
@@ -53,7 +55,7 @@ func TestAdvice(t *testing.T) {
 		{"report empty", exitInput, "qta: there is no run in empty; empty/notes.txt: no part of a run directory\n"},
 		{"maze 4x5 -o nowhere/maze.svg", exitFailure, "qta: nowhere/maze.svg cannot be written: no such file or directory\n"},
 		{"figure5 single -o nowhere/a.svg", exitFailure, "qta: nowhere/a.svg cannot be written: no such file or directory\n"},
-		{"film single", exitFailure, "qta: checkpoint: this is not a checkpoint"},
+		{"film single", exitFailure, "qta: checkpoint: single/agent.qta: this is not a checkpoint"},
 		{"report single -o nowhere/a.html", exitFailure, "qta: nowhere/a.html cannot be written: no such file or directory\n"},
 	} {
 		got := command(t, strings.Fields(test.args)...)
@@ -86,26 +88,5 @@ func TestStatusOfStopped(t *testing.T) {
 	}
 	if out := mustRun(t, "status", "run"); out != "run  stopped  at step 9 of 100, not evaluated yet\n1 stopped\n" {
 		t.Errorf("%q", out)
-	}
-}
-
-// TestFullOutput writes to a device that is full.
-func TestFullOutput(t *testing.T) {
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Skip(err)
-	}
-	defer full.Close()
-	t.Chdir(t.TempDir())
-	mustRun(t, tinyRun("-steps", "10", "-out", "run")...)
-	for _, args := range []string{"help", "help train", "version", "params", "params -wide", "params Batch", "maze 4x5", "eval run", "status run", "check 5", "figure5 run", "film run",
-		"report run", "sweep -figure 5", strings.Join(tinyRun("-steps", "20", "-out", "run"), " ")} {
-		var stderr bytes.Buffer
-		if code := run(t.Context(), strings.Fields(args), full, &stderr); code != exitFailure || stderr.String() != "qta: standard output cannot be written: no space left on device\n" {
-			t.Errorf("qta %s: exit code %d, stderr %q", args, code, stderr.String())
-		}
-	}
-	if state := stateOf(t, "run"); state != rundir.Finished {
-		t.Errorf("a run that could not say anything is %s", state)
 	}
 }

@@ -49,7 +49,7 @@ func TestShorthands(t *testing.T) {
 func TestShorthandRefusals(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, test := range []struct{ args, want string }{
-		{"-curriculum omega", `for flag -curriculum: parameter Curriculum is omega, allowed are qta|mega|vds|her|random`},
+		{"-curriculum omega", `for flag -curriculum: parameter Curriculum is omega, allowed are qta|mega|vds|her|random|visits|rnd`},
 		{"-uncertainty dropout", `for flag -uncertainty: parameter Uncertainty is dropout, allowed are pun|q|bootstrap|ensemble`},
 		{"-uncertainty-noise -1", `for flag -uncertainty-noise: parameter UncertaintyNoise is -1, allowed are [0,1000000]`},
 		{"-uncertainty-noise much", `for flag -uncertainty-noise: parameter UncertaintyNoise: "much" is not a number`},
@@ -95,6 +95,8 @@ func TestBaselinesRun(t *testing.T) {
 	for i, args := range []string{
 		"-curriculum mega -replay per",
 		"-curriculum her",
+		"-curriculum visits",
+		"-curriculum rnd -replay per",
 		"-curriculum random -uncertainty bootstrap",
 		"-uncertainty ensemble -uncertainty-noise 0.01",
 		"-uncertainty q -replay td",

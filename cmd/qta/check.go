@@ -88,13 +88,13 @@ func checkGolden(w io.Writer, number int) error {
 // checkFolder holds the code to the vectors of a folder.
 func checkFolder(w io.Writer, dir string, number int) error {
 	if info, err := os.Stat(dir); err != nil {
-		return words.BadInput("-vectors %s: %v", dir, words.Cause(err))
+		return words.BadFile(err, "-vectors %s: %w", dir, words.Cause(err))
 	} else if !info.IsDir() {
 		return words.BadInput("-vectors %s: not a directory", dir)
 	}
 	results, err := qta.Check(os.DirFS(dir))
 	if err != nil {
-		return words.BadInput("-vectors %s: %s", dir, strings.TrimPrefix(words.Bare(err), "vectors: "))
+		return words.BadFile(err, "-vectors %s: %s", dir, strings.TrimPrefix(words.Bare(err), "vectors: "))
 	}
 	return showResults(w, dir, results, number)
 }
@@ -122,7 +122,7 @@ func showResults(w io.Writer, source string, results []qta.CheckResult, number i
 		for i, n := range r.Numbers {
 			numbers[i] = strconv.Itoa(n)
 		}
-		fmt.Fprintf(t, "%s\t%q\t%s\t%s\t%.2g\t%v\t%s\n", r.File, r.Case, strings.Join(numbers, ", "), r.Function, r.Worst, r.Tolerance, verdict)
+		fmt.Fprintf(t, "%s\t%q\t%s\t%s\t%.2g\t%v\t%s\n", words.Plain(r.File), r.Case, strings.Join(numbers, ", "), r.Function, r.Worst, r.Tolerance, verdict)
 	}
 	t.Flush() // the error is that of w, a buffer
 	fmt.Fprintf(w, "\n%d of %d cases hold.\n", len(results)-broken, len(results))

@@ -63,8 +63,11 @@ func redrawFigure5(dir string, args []string, stdout, stderr io.Writer) error {
 		defer a.Close()
 		f.Take(a)
 	}
-	if err := files.Write(flags.file, f.Pictures().Whole(r.Run.Maze).File(), false); err != nil {
+	through, err := files.Output(flags.file, f.Pictures().Whole(r.Run.Maze).File())
+	if err != nil {
 		return err
+	} else if through {
+		return nil // what follows would stand behind the picture
 	}
 	fmt.Fprintf(stdout, "Drew %s of maze %s to %s.\n", words.Count(len(f.Snapshots), "snapshot"), r.Run.Maze, flags.file)
 	return nil

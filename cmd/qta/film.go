@@ -44,8 +44,11 @@ func filmCommand(args []string, stdout, stderr io.Writer) error {
 	if len(f.Frames) == 0 {
 		return words.BadInput("%s holds no %s, which a run writes with its first evaluation", dir, rundir.FilmStore)
 	}
-	if err := files.Write(flags.file, f.Draw(a).File(), false); err != nil {
+	through, err := files.Output(flags.file, f.Draw(a).File())
+	if err != nil {
 		return err
+	} else if through {
+		return nil // what follows would stand behind the picture
 	}
 	fmt.Fprintf(stdout, "Drew %s of maze %s to %s.\n", words.Count(len(f.Frames), "frame"), r.Run.Maze, flags.file)
 	return nil

@@ -46,6 +46,8 @@ func topics() []topic {
 			"qta status runs", ""},
 		{"report", "hold all runs within directories against the paper, as a page", []string{"qta report DIR... [flags]"}, new(reportFlags).flagSet,
 			"qta report runs -o report.html", reportText},
+		{"export", "write the networks of a run to a safetensors file", []string{"qta export DIR [-o FILE]"}, new(exportFlags).flagSet,
+			"qta export runs/4x5-default-1 -o agent.safetensors", ""},
 		{"check", "work the equations through in numbers, and hold the code to them", []string{"qta check [N] [-vectors DIR]"}, new(checkFlags).flagSet,
 			"qta check 5", checkText},
 		{"version", "say which version of the algorithm this is, and its machine's kernel", []string{"qta version"}, nil, "qta version", ""},

@@ -24,6 +24,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -43,7 +44,10 @@ const (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// What guard cannot catch, a panic in another goroutine or a lack of memory,
+	// would end with code 2, that of bad input; so it ends by a signal.
+	debug.SetTraceback("crash")
+	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
 	context.AfterFunc(ctx, stop) // a second signal then has its usual effect and ends the process at once
 	if os.Getenv(stopAtEOF) != "" {
 		os.Unsetenv(stopAtEOF)
@@ -54,13 +58,55 @@ func main() {
 			end(errors.New("the sweep has ended"))
 		}()
 	}
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(guard(os.Stderr, func() int { return run(ctx, os.Args[1:], os.Stdout, os.Stderr) }))
+}
+
+// guard makes of a panic an exit code.
+func guard(stderr io.Writer, f func() int) (code int) {
+	defer func() {
+		if r := recover(); r != nil {
+			fmt.Fprintf(stderr, "qta: a mistake in this program: %s\n\n%s", words.Plain(fmt.Sprint(r)), debug.Stack())
+			code = exitFailure
+		}
+	}()
+	return f()
 }
 
 // run executes the command that args spell and returns the exit code. What
-// went wrong is one line on stderr.
+// went wrong is one line on stderr. A run that can no longer say what it does
+// stops and saves itself.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	out := terminal.New(stdout)
+	out.Failed = func(err error) { stop(outputError(err)) }
+	err := execute(ctx, args, out, stderr)
+	broken := out.Err()
+	switch {
+	case errors.Is(err, errUnfinished):
+		if broken != nil {
+			fmt.Fprintf(stderr, "qta: %s; all that was running is saved, and the same command goes on\n", words.Bare(outputError(broken)))
+		}
+		return exitUnfinished
+	case broken != nil && (err == nil || errors.Is(err, broken)):
+		if errors.Is(broken, syscall.EPIPE) {
+			return exitFailure // who reads no further knows it
+		}
+		err = outputError(broken)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "qta: %s\n", words.Bare(err))
+	}
+	return exitCode(err)
+}
+
+// outputError says that standard output could not be written.
+func outputError(err error) error {
+	return fmt.Errorf("standard output cannot be written: %w", words.Cause(err))
+}
+
+// execute executes the command that args spell.
+func execute(ctx context.Context, args []string, out *terminal.Output, stderr io.Writer) error {
 	name := "train"
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		name, args = args[0], args[1:]
@@ -69,15 +115,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	err := dispatch(ctx, name, args, out, stderr)
 	if errors.Is(err, flag.ErrHelp) {
-		err = helpCommand([]string{name}, out)
+		return helpCommand([]string{name}, out)
 	}
-	if broken := out.Err(); broken != nil && (err == nil || errors.Is(err, broken)) {
-		err = fmt.Errorf("standard output cannot be written: %w", words.Cause(broken))
-	}
-	if err != nil && !errors.Is(err, errUnfinished) {
-		fmt.Fprintf(stderr, "qta: %s\n", words.Bare(err))
-	}
-	return exitCode(err)
+	return err
 }
 
 func dispatch(ctx context.Context, name string, args []string, out *terminal.Output, stderr io.Writer) error {
@@ -100,6 +140,8 @@ func dispatch(ctx context.Context, name string, args []string, out *terminal.Out
 		return reportCommand(args, out)
 	case "eval":
 		return evalCommand(args, out, stderr)
+	case "export":
+		return exportCommand(args, out, stderr)
 	case "check":
 		return checkCommand(args, out)
 	case "version":

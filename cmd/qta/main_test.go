@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,6 +27,10 @@ import (
 // send signals.
 func TestMain(m *testing.M) {
 	if os.Getenv("QTA_TEST_COMMAND") != "" {
+		if os.Getenv("QTA_TEST_PANIC") != "" {
+			time.AfterFunc(100*time.Millisecond, func() { panic("elsewhere") })
+		}
+		limitFiles(os.Getenv("QTA_TEST_FILE_SIZE"))
 		main()
 	}
 	os.Exit(m.Run())
@@ -73,7 +78,7 @@ func TestBadInput(t *testing.T) {
 		args string // split at spaces
 		want string // part of the line
 	}{
-		{"fly", `unknown command "fly"; the commands are train, params, maze, eval, figure5, film, sweep, status, report, check, version, help`},
+		{"fly", `unknown command "fly"; the commands are train, params, maze, eval, figure5, film, sweep, status, report, export, check, version, help`},
 		{"-fly", "-fly; \"qta help train\" lists the flags"},
 		{"maze 4x5 -fly", "-fly; \"qta help maze\" lists the flags"},
 		{"maze 4x5 extra", "after qta maze 4x5; \"qta help maze\" shows what it takes"},
@@ -136,6 +141,10 @@ func TestBadInput(t *testing.T) {
 		{"eval maps more", `unexpected argument "more"`},
 		{"eval maps -rollouts 0", "-rollouts: want a whole number from 1"},
 		{"eval -seed x maps", "-seed: want a whole number"},
+		{"export", "qta export needs a run directory"},
+		{"export nowhere", "nowhere is not a run directory: it holds no run.json"},
+		{"export damaged", "run.json is damaged"},
+		{"export maps more", `unexpected argument "more"`},
 		{"check 0", `qta check "0": want the number of an equation, from 1 to 8`},
 		{"check 9", `qta check "9"`},
 		{"check five", `qta check "five"`},
@@ -203,8 +212,8 @@ func TestHelp(t *testing.T) {
 	}
 	for name, flags := range map[string]string{
 		"train": "maze params set curriculum uncertainty uncertainty-noise replay seed steps stop eval out threads checkpoint",
-		"sweep": "jobs index dry-run out figure seeds mazes params steps", "eval": "rollouts seed", "maze": "o", "figure5": "o", "film": "o",
-		"report": "o format", "check": "vectors", "params": "wide",
+		"sweep": "jobs index dry-run out figure seeds mazes params steps", "eval": "format rollouts seed", "maze": "o", "figure5": "o", "film": "o",
+		"report": "o format", "export": "o", "check": "vectors", "params": "wide",
 	} {
 		page := mustRun(t, "help", name)
 		var got []string

@@ -37,8 +37,10 @@ func mazeCommand(args []string, w io.Writer) error {
 		return err
 	}
 	if f.file != "" {
-		if err := files.Write(f.file, draw.Maze(m, name).File(), false); err != nil {
+		if through, err := files.Output(f.file, draw.Maze(m, name).File()); err != nil {
 			return err
+		} else if through {
+			return nil // what follows would stand behind the picture
 		}
 	}
 	free := strings.Count(m.String(), ".") + 2 // S and G
@@ -61,7 +63,7 @@ func findMaze(name string) (*qta.Maze, string, error) {
 	}
 	text, err := files.Read(name, maxInput)
 	if err != nil {
-		return nil, "", words.BadInput("map file %s: %v", name, err)
+		return nil, "", words.BadFile(err, "map file %s: %w", name, err)
 	}
 	m, err := qta.ParseMaze(string(text))
 	if err != nil {

@@ -159,9 +159,8 @@ func findParams(name string, set []string) (qta.Params, string, error) {
 		if err := p.Set(field, value); err != nil {
 			return p, label, words.BadInput("-set %s: %s", s, words.Bare(err))
 		}
-		label += "-" + s
 	}
-	return p, label, nil
+	return p, strings.Join(append([]string{label}, set...), "-"), nil
 }
 
 func namedParams(name string) (qta.Params, string, error) {
@@ -177,7 +176,7 @@ func namedParams(name string) (qta.Params, string, error) {
 	}
 	data, err := files.Read(name, maxInput)
 	if err != nil {
-		return qta.Params{}, "", words.BadInput("-params %s: %v; want a JSON object such as {\"Batch\": 256}", name, err)
+		return qta.Params{}, "", words.BadFile(err, "-params %s: %w; want a JSON object such as {\"Batch\": 256}", name, err)
 	}
 	p, err := qta.ReadParams(bytes.NewReader(data), qta.Default())
 	if err != nil {

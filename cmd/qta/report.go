@@ -64,16 +64,19 @@ func reportCommand(args []string, stdout io.Writer) error {
 	}
 	c.Skipped = slices.DeleteFunc(c.Skipped, func(s rundir.Skip) bool { return samePath(s.Path, f.out) })
 	r := report.New(c)
-	if err := f.write(r); err != nil {
+	if through, err := f.write(r); err != nil {
 		return err
+	} else if through {
+		return nil // what follows would stand behind the page
 	}
 	_, err = fmt.Fprintf(stdout, "%s in %s; %s left out. The report is %s.\n",
-		words.Count(len(r.Runs), "run"), strings.Join(dirs, ", "), words.Count(len(r.Skipped), "file"), f.out)
+		words.Count(len(r.Runs), "run"), words.Plain(strings.Join(dirs, ", ")), words.Count(len(r.Skipped), "file"), f.out)
 	return err
 }
 
-// write writes the report in the form that the flags ask for.
-func (f *reportFlags) write(r *report.Report) error {
+// write writes the report in the form that the flags ask for; through is that of
+// [files.Output].
+func (f *reportFlags) write(r *report.Report) (through bool, err error) {
 	var list []files.File
 	switch f.format {
 	case "csv":
@@ -83,14 +86,14 @@ func (f *reportFlags) write(r *report.Report) error {
 	default:
 		page, err := r.HTML()
 		if err != nil {
-			return err
+			return false, err
 		}
-		return files.Write(f.out, page, false)
+		return files.Output(f.out, page)
 	}
 	if err := os.MkdirAll(f.out, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("directory %s cannot be made: %v", f.out, words.Cause(err))
+		return false, fmt.Errorf("directory %s cannot be made: %w", f.out, words.Cause(err))
 	}
-	return files.WriteAll(f.out, list)
+	return false, files.WriteAll(f.out, list)
 }
 
 func samePath(a, b string) bool {

@@ -34,7 +34,7 @@ func statusCommand(args []string, stdout io.Writer) error {
 	total := map[string]int{}
 	line := func(dir, state, detail string) {
 		total[state]++
-		fmt.Fprintf(t, "%s\t%s\t%s\n", dir, state, detail)
+		fmt.Fprintf(t, "%s\t%s\t%s\n", words.Plain(dir), state, words.Plain(detail))
 	}
 	begun := map[string]bool{}
 	for _, r := range c.Runs {

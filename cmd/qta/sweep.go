@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -143,12 +144,22 @@ func sweepCommand(ctx context.Context, args []string, stdout *terminal.Output, s
 		planned[i] = rundir.Cell{Name: cells[i].name, Flags: cells[i].flags()}
 	}
 	if err := rundir.WriteCells(f.out, stem(file), planned); err != nil {
-		return words.BadInput("%w", err)
+		return words.BadFile(err, "%w", err)
 	}
 	if f.index >= 0 {
-		return trainCommand(ctx, cells[f.index].arguments(), stdout, stderr)
+		return trainCell(ctx, f.index, &cells[f.index], stdout, stderr)
 	}
 	return newSweep(cells, f.jobs, f.out, stdout).run(ctx)
+}
+
+// trainCell trains cell i in this process. That another has it is no failure.
+func trainCell(ctx context.Context, i int, c *cell, stdout *terminal.Output, stderr io.Writer) error {
+	err := trainCommand(ctx, c.arguments(), stdout, stderr)
+	if _, used := errors.AsType[rundir.UseError](err); used {
+		fmt.Fprintf(stdout, "%d %s: another process is working on it; the same command looks again\n", i, c.name)
+		return errUnfinished
+	}
+	return err
 }
 
 // arguments returns what trains the cell. Of a flag given twice the later
@@ -176,7 +187,7 @@ const (
 func readSweepFile(path, out string, e *estimate) ([]cell, error) {
 	data, err := files.Read(path, maxSweep)
 	if err != nil {
-		return nil, words.BadInput("sweep file %s: %v", path, err)
+		return nil, words.BadFile(err, "sweep file %s: %w", path, err)
 	}
 	cells, err := parseSweep(string(data), out, e)
 	if err != nil {
@@ -213,6 +224,13 @@ func parseSweep(text, out string, e *estimate) ([]cell, error) {
 		if e != nil {
 			if err := e.add(plan); err != nil {
 				return nil, err
+			}
+		}
+	}
+	for _, c := range cells {
+		for outer := filepath.Dir(c.name); outer != "."; outer = filepath.Dir(outer) {
+			if line := lineOf[outer]; line > 0 {
+				return nil, fmt.Errorf("line %d: its directory %s lies within %s, that of line %d; change one of them with -out", c.line, c.name, outer, line)
 			}
 		}
 	}
@@ -275,11 +293,13 @@ func (r *cellReader) read(line string) (*cell, *plan, error) {
 			return nil, nil, err
 		}
 		c.name = filepath.Base(dir)
-		return c, p, nil
-	}
-	c.name = filepath.Clean(f.out)
-	if !filepath.IsLocal(c.name) || c.name == "." || strings.ContainsAny(c.name, "\t\r\n") {
+	} else if c.name = filepath.Clean(f.out); !filepath.IsLocal(c.name) || c.name == "." || strings.ContainsAny(c.name, "\t\r\n") {
 		return nil, nil, words.BadInput("-out %q: want a directory within the sweep's, which the -out of qta sweep names", f.out)
+	}
+	for element := range strings.SplitSeq(filepath.ToSlash(c.name), "/") {
+		if strings.HasPrefix(element, ".") {
+			return nil, nil, words.BadInput("the directory %s is hidden: neither status nor report look into it; name another one with -out", c.name)
+		}
 	}
 	return c, p, nil
 }

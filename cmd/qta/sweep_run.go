@@ -216,8 +216,8 @@ func (s *sweep) end(ctx context.Context, i int) {
 	case code == exitUnfinished:
 		s.set(i, unfinished)
 		s.sayOf(i, "stopped and saved")
-	case code == exitFailure && rundir.InUse(s.cells[i].dir()):
-		s.set(i, waiting)
+	case code == exitFailure && message == "qta: "+words.Bare(rundir.UseError{Dir: s.cells[i].dir()}):
+		s.set(i, waiting) // another has been faster, and may have done the run by now
 		s.retry(i)
 	case code < 0 && ctx.Err() != nil:
 		s.set(i, unfinished)

@@ -50,12 +50,33 @@ func TestParseSweep(t *testing.T) {
 		{"-out ../x\n", `line 1: -out "../x": want a directory within the sweep's`},
 		{"-out /x\n", `line 1: -out "/x": want a directory within`},
 		{"-out .\n", `line 1: -out ".": want a directory within`},
+		{"-out .hidden\n", `line 1: the directory .hidden is hidden: neither status nor report look into it`},
+		{"-out a/.b/c\n", `line 1: the directory a/.b/c is hidden`},
+		{"-out a -seed 1\n-out ab\n-out a/b\n", "line 3: its directory a/b lies within a, that of line 1; "},
+		{"-out a/b/c -seed 1\n-out a/x\n-out a\n", "line 1: its directory a/b/c lies within a, that of line 3; "},
 		{"-set Batch=-1\n", "line 1: -set Batch=-1: "},
 		{"-seed 1\n-seed 'x\n", "line 2: column 8: the quotation mark"},
 	} {
 		if _, err := parseSweep(test.text, "here", nil); err == nil || !strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("%q: error %v, want %q", test.text, err, test.want)
 		}
+	}
+}
+
+// A line with very many changes is no reason to wait: what is allocated does not
+// grow with their square.
+func TestManyChanges(t *testing.T) {
+	n := 20_000
+	line := "-maze 1U5 -out a" + strings.Repeat(" -set Batch=17", n) + "\n"
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	cells, err := parseSweep(line, "here", nil)
+	runtime.ReadMemStats(&after)
+	if err != nil || cells[0].plan().run.Params().Batch != 17 {
+		t.Fatal(err)
+	}
+	if got := (after.TotalAlloc - before.TotalAlloc) / uint64(n); got > 5000 {
+		t.Errorf("%d bytes are allocated for each of %d changes", got, n)
 	}
 }
 
@@ -73,7 +94,7 @@ func FuzzParseSweep(f *testing.F) {
 		}
 		seen := map[string]bool{}
 		for _, c := range cells {
-			if seen[c.dir()] || !filepath.IsLocal(c.name) {
+			if seen[c.dir()] || !filepath.IsLocal(c.name) || c.name[0] == '.' {
 				t.Errorf("directory %q twice or elsewhere", c.dir())
 			}
 			seen[c.dir()] = true
@@ -316,6 +337,76 @@ func TestSweepKills(t *testing.T) {
 	if early == kills {
 		t.Error("no kill came before the end")
 	}
+}
+
+// TestSweepsShare starts many sweeps of one file at the same time, of runs so
+// short that they end under each other's eyes: none fails, each run is done once,
+// and is that of a sweep that was alone.
+//
+// QTA_SHARE is the number of sweeps; where it is set, there are two hundred
+// cells:
+//
+//	QTA_SHARE=16 go test -run TestSweepsShare -timeout 0 -v ./cmd/qta
+func TestSweepsShare(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	cells, sweeps := 12, 4
+	if text := os.Getenv("QTA_SHARE"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			t.Fatalf("QTA_SHARE is %q, want a whole number from 1", text)
+		}
+		cells, sweeps = 200, n
+	}
+	t.Setenv("QTA_TEST_COMMAND", "1")
+	t.Chdir(t.TempDir())
+	tinySweep(t, "s.txt", cells, "-steps 8")
+	mustRun(t, "sweep", "s.txt", "-out", "whole")
+	var all []*exec.Cmd
+	var texts []*bytes.Buffer
+	for range sweeps {
+		c := exec.Command(os.Args[0], "sweep", "s.txt", "-jobs", "2", "-out", "shared")
+		out := new(bytes.Buffer)
+		c.Stdout, c.Stderr = out, out
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Process.Kill() })
+		all, texts = append(all, c), append(texts, out)
+	}
+	for i, c := range all {
+		err := c.Wait()
+		if text := texts[i].String(); err != nil || !strings.Contains(text, fmt.Sprintf("All %d cells done, ", cells)) || strings.Contains(text, "failed") {
+			t.Errorf("sweep %d: %v\n%s", i, err, text)
+		}
+	}
+	for seed := 1; seed <= cells; seed++ {
+		dir := "seed" + strconv.Itoa(seed)
+		sameOutcome(t, filepath.Join("whole", dir), filepath.Join("shared", dir))
+	}
+	if entries, err := os.ReadDir("shared"); err != nil || len(entries) != cells+1 {
+		t.Errorf("%d entries in the directory, want %d runs and the list of cells; error %v", len(entries), cells, err)
+	}
+	mustRun(t, "status", "shared")
+}
+
+// A cell that another process holds is no failure: alone it asks for another go.
+func TestSweepIndexInUse(t *testing.T) {
+	t.Chdir(t.TempDir())
+	tinySweep(t, "s.txt", 2, "-steps 8")
+	if err := os.MkdirAll("runs/seed1", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := rundir.Lock("runs/seed1")
+	if err != nil || !rundir.CanSeeUse {
+		t.Skip(err)
+	}
+	if r := command(t, "sweep", "s.txt", "-index", "0"); r.code != exitUnfinished || r.errors != "" || r.out != "0 seed1: another process is working on it; the same command looks again\n" {
+		t.Errorf("%+v", r)
+	}
+	unlock()
+	mustRun(t, "sweep", "s.txt", "-index", "0")
 }
 
 func TestDryRun(t *testing.T) {

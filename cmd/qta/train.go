@@ -62,7 +62,7 @@ func (f *trainFlags) flagSet() *flag.FlagSet {
 		f.set = append(f.set, s)
 		return nil
 	})
-	f.shorthand(flags, "curriculum", "Curriculum", "`NAME` who chooses the goals: qta, mega, vds, her or random")
+	f.shorthand(flags, "curriculum", "Curriculum", "`NAME` who chooses the goals: qta, mega, vds, her, random, visits or rnd")
 	f.shorthand(flags, "uncertainty", "Uncertainty", "`NAME` what estimates a goal's uncertainty: pun, q, bootstrap or ensemble")
 	f.shorthand(flags, "uncertainty-noise", "UncertaintyNoise", "`SIGMA` standard deviation of Gaussian noise added to every estimate")
 	f.shorthand(flags, "replay", "Replay", "`NAME` how transitions are drawn: uniform, per (by uncertainty) or td (by TD error)")
@@ -274,7 +274,7 @@ func (s *session) nothingToDo(found *rundir.Record) error {
 // open writes the files that a run has from its start.
 func (s *session) open(checkpoint int) error {
 	if err := s.record.Write(s.dir, true); err != nil {
-		return words.BadInput("%w", err)
+		return err
 	}
 	if err := s.writeLog(false); err != nil {
 		return err
@@ -436,11 +436,11 @@ func (s *session) writeEnd() error {
 	o.Digest, s.record.Outcome = s.agent.Digest(), o
 	if s.reached() {
 		// Neither training nor the choice of its end has seen these rollouts.
-		success, err := s.agent.Evaluate(s.record.Run.NewMaze().Env(), heldOutRollouts, s.record.Run.Seed)
+		e, err := s.agent.Evaluate(s.record.Run.NewMaze().Env(), heldOutRollouts, s.record.Run.Seed)
 		if err != nil {
 			return err
 		}
-		o.HeldOut, o.HeldOutRollouts = &success, heldOutRollouts
+		o.HeldOut, o.HeldOutRollouts = &e.Success, heldOutRollouts
 	}
 	if err := s.writePages(); err != nil {
 		return err

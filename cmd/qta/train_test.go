@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -303,13 +304,41 @@ func TestEval(t *testing.T) {
 	t.Chdir(t.TempDir())
 	mustRun(t, tinyRun("-steps", "10", "-out", "run")...)
 	first := mustRun(t, "eval", "run", "-rollouts", "7")
-	if want := "The agent of run, after 10 environment steps in maze 1U5, reached the goal in "; !strings.HasPrefix(first, want) || !strings.HasSuffix(first, "of 7 rollouts (seed 1).\n") {
+	if want := "The agent of run, after 10 environment steps in maze 1U5, reached the goal in "; !strings.HasPrefix(first, want) || !strings.Contains(first, "of 7 rollouts (seed 1).\nThat is at the last of 10 steps; ") {
 		t.Errorf("output %q", first)
 	}
 	if again := mustRun(t, "eval", "-seed", "1", "-rollouts=7", "run"); again != first {
 		t.Errorf("output %q, then %q", first, again)
 	}
 	mustRun(t, "eval", "--", "run")
+
+	rows, err := files.Rows([]byte(mustRun(t, "eval", "run", "-rollouts", "7", "-seed", "3", "-format", "csv")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"step[environment steps]", "success[fraction]", "rollouts[count]", "seed", "reached[fraction]", "return[reward]", "steps_to_goal[environment steps]"}
+	if diff := cmp.Diff(want, rows[0]); diff != "" || len(rows) != 2 {
+		t.Fatalf("%d rows; the header (-want +got):\n%s", len(rows), diff)
+	}
+	a, _, err := qta.LoadFile(filepath.Join("run", rundir.AgentFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := qta.NewMaze("1U5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := a.Evaluate(m.Env(), 7, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	if diff := cmp.Diff([]string{"10", text(e.Success), "7", "3", text(e.Reached), text(e.Return), text(e.StepsToGoal)}, rows[1]); diff != "" {
+		t.Errorf("the row (-want +got):\n%s", diff)
+	}
+	if got := command(t, "eval", "run", "-format", "xml"); got.code != exitInput || !strings.Contains(got.errors, "-format: want text or csv") {
+		t.Errorf("another format: %+v", got)
+	}
 }
 
 // brokenEnv goes wrong after some steps.

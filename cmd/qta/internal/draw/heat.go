@@ -1,12 +1,10 @@
 package draw
 
 import (
-	"bytes"
 	"encoding/base64"
 	"fmt"
 	"image"
 	"image/color"
-	"image/png"
 	"math"
 )
 
@@ -88,14 +86,9 @@ func (s Scale) Colour(x float64) uint8 {
 }
 
 // Image draws m into a rectangle, each of its pixels as a rectangle.
-func (d *Drawing) Image(m image.Image, x, y, width, height float64) {
-	var b bytes.Buffer
-	e := png.Encoder{CompressionLevel: png.BestCompression}
-	if err := e.Encode(&b, m); err != nil {
-		panic(err) // a bytes.Buffer does not fail, and the image is not empty
-	}
+func (d *Drawing) Image(m *image.Paletted, x, y, width, height float64) {
 	d.Add(`<image class="pixels" x="%v" y="%v" width="%v" height="%v" preserveAspectRatio="none" href="data:image/png;base64,%s"/>`,
-		x, y, width, height, base64.StdEncoding.EncodeToString(b.Bytes()))
+		x, y, width, height, base64.StdEncoding.EncodeToString(storedPNG(m)))
 }
 
 // Heights of a colour bar's parts.

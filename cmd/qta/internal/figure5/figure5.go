@@ -83,7 +83,7 @@ func New(m *qta.Maze, p qta.Params, every int) *Figure {
 func (f *Figure) Take(a *qta.Agent) (uncertainty float64) {
 	f.ForgetAfter(a.Steps() - 1)
 	start, goal := f.Maze.Start(), f.Maze.Goal()
-	survey := a.Survey(start[:], goal[:], f.points, sampledGoals)
+	survey := a.Survey(start[:], goal[:], f.points, f.points, sampledGoals)
 	s := f.blank()
 	s.step = a.Steps()
 	for i := range f.points { // to the digits that figure5.csv has

@@ -1,6 +1,10 @@
 // Package files reads and writes the command's files. Every file that anyone
-// may have written is read by Read, and every file that is replaced is written
-// by Write or WriteShared.
+// may have written is read by Read; every file that is replaced is written by
+// Write or WriteShared, and one that the command line names by Output.
+//
+// Others may write where these files are. So nothing is read or written but
+// regular files, nothing is opened that could wait, and no link is followed in
+// writing.
 package files
 
 import (
@@ -9,8 +13,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"qta/cmd/qta/internal/words"
 )
@@ -33,16 +40,76 @@ func Exists(path string) bool {
 // Read reads a file that anyone may have written. One of more than most bytes
 // is an error.
 func Read(path string, most int) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|nonblocking, 0)
 	if err != nil {
 		return nil, words.Cause(err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
-	if err == nil && len(data) > most {
-		err = fmt.Errorf("larger than %d bytes", most)
+	info, err := f.Stat()
+	if err != nil {
+		return nil, words.Cause(err)
 	}
-	return data, words.Cause(err)
+	if err := regular(info); err != nil {
+		return nil, err
+	}
+	larger := fmt.Errorf("larger than %d bytes", most)
+	if info.Size() > int64(most) {
+		return nil, larger
+	}
+	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1)) // it may grow
+	if err != nil {
+		return nil, words.Cause(err)
+	}
+	if len(data) > most {
+		return nil, larger
+	}
+	return data, nil
+}
+
+// regular returns an error that says what a file is unless it is a regular one.
+func regular(info fs.FileInfo) error {
+	for _, kind := range []struct {
+		mode fs.FileMode
+		name string
+	}{{fs.ModeDir, "directory"}, {fs.ModeSymlink, "link"}, {fs.ModeNamedPipe, "FIFO"}, {fs.ModeSocket, "socket"}, {fs.ModeDevice, "device"}, {fs.ModeType, "special file"}} {
+		if info.Mode()&kind.mode != 0 {
+			return fmt.Errorf("it is a %s, not a regular file", kind.name)
+		}
+	}
+	return nil
+}
+
+// free returns an error unless a regular file, or nothing, is in the place of a
+// file to write.
+func free(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return regular(info)
+}
+
+// Open opens a file to write in its place, which needs a lock or more rows: a
+// regular one, or with os.O_CREATE a new one.
+func Open(path string, flag int) (*os.File, error) {
+	if err := free(path); err != nil {
+		return nil, words.Cause(err)
+	}
+	f, err := os.OpenFile(path, flag|nonblocking|noFollow, 0o666)
+	if err != nil {
+		return nil, words.Cause(err)
+	}
+	info, err := f.Stat()
+	if err == nil {
+		err = regular(info)
+	}
+	if err != nil {
+		f.Close()
+		return nil, words.Cause(err)
+	}
+	return f, nil
 }
 
 // Write writes a file beside its place and renames it, so that a reader sees the
@@ -50,8 +117,49 @@ func Read(path string, most int) ([]byte, error) {
 // loss of power. Of two processes that write the same file at the same time one
 // may fail.
 func Write(path string, data []byte, durable bool) error {
-	f, err := os.Create(path + Temporary)
-	return replace(f, err, path, data, durable)
+	return replace(path, data, durable, func() (*os.File, error) {
+		if info, err := os.Lstat(path + Temporary); err == nil && !info.IsDir() {
+			os.Remove(path + Temporary) // of a process that was killed; else the next line fails
+		}
+		return os.OpenFile(path+Temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	})
+}
+
+// Output writes a file that the command line names. What is no file but takes
+// what is written to it, as /dev/stdout does, a terminal or a FIFO, is written
+// to and not replaced; through says so.
+func Output(path string, data []byte) (through bool, err error) {
+	f, err := outlet(path)
+	if f == nil && err == nil {
+		return false, Write(path, data, false)
+	}
+	if err == nil {
+		_, err = f.Write(data)
+		if f != os.Stdout && f != os.Stderr {
+			err = errors.Join(err, f.Close())
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("%s cannot be written: %w", path, words.Cause(err))
+	}
+	return true, err
+}
+
+// outlet opens what a path names if it is to be written to, or returns nil.
+func outlet(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, nil // Write says what is wrong with it
+	}
+	for _, f := range []*os.File{os.Stdout, os.Stderr} {
+		if open, err := f.Stat(); err == nil && os.SameFile(info, open) {
+			return f, nil
+		}
+	}
+	if info.Mode()&(fs.ModeNamedPipe|fs.ModeCharDevice) == 0 {
+		return nil, nil
+	}
+	return os.OpenFile(path, os.O_WRONLY|nonblocking, 0)
 }
 
 // WriteAll writes files into a directory.
@@ -67,15 +175,22 @@ func WriteAll(dir string, list []File) error {
 // WriteShared is Write for a file that many processes may write at the same
 // time.
 func WriteShared(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+Temporary)
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	return replace(f, err, path, data, false)
+	return replace(path, data, false, func() (*os.File, error) {
+		f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+Temporary)
+		if err == nil {
+			err = f.Chmod(0o644)
+		}
+		return f, err
+	})
 }
 
-// replace writes f, unless opening it was an error, and renames it.
-func replace(f *os.File, err error, path string, data []byte, durable bool) error {
+// replace writes a file that create makes, and renames it.
+func replace(path string, data []byte, durable bool, create func() (*os.File, error)) error {
+	var f *os.File
+	err := free(path)
+	if err == nil {
+		f, err = create()
+	}
 	if f != nil {
 		if err == nil {
 			_, err = f.Write(data)
@@ -107,10 +222,26 @@ func replace(f *os.File, err error, path string, data []byte, durable bool) erro
 	return nil
 }
 
-// CSV returns rows as CSV.
+// CSV returns rows as CSV. A text that a spreadsheet would take for a formula is
+// marked as a text, by the apostrophe that spreadsheets have for it.
 func CSV(rows [][]string) []byte {
 	var b bytes.Buffer
-	csv.NewWriter(&b).WriteAll(rows) // a bytes.Buffer does not fail
+	w := csv.NewWriter(&b)
+	var plain []string
+	for _, row := range rows {
+		plain = plain[:0]
+		for _, text := range row {
+			text = words.Plain(text)
+			if text != "" && strings.ContainsRune("=+-@", rune(text[0])) {
+				if _, err := strconv.ParseFloat(text, 64); err != nil {
+					text = "'" + text
+				}
+			}
+			plain = append(plain, text)
+		}
+		w.Write(plain) // a bytes.Buffer does not fail
+	}
+	w.Flush()
 	return b.Bytes()
 }
 

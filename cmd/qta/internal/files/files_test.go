@@ -77,6 +77,17 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// A text that others have chosen is no formula in a spreadsheet, and does nothing
+// to a terminal; numbers stay as they are.
+func TestCSVIsText(t *testing.T) {
+	rows := [][]string{{"=1+1", "+cmd", "-x", "@SUM(A1)", "\t=1", " =1", "＝1"}, {"-1.5", "+Inf", "1e-9", "a=b", "-", "\x1b[2J", "a\nb"}}
+	want := [][]string{{"'=1+1", "'+cmd", "'-x", "'@SUM(A1)", " =1", " =1", "＝1"}, {"-1.5", "+Inf", "1e-9", "a=b", "'-", "\uFFFD[2J", "a b"}}
+	got, err := Rows(CSV(rows))
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("error %v (-want +got):\n%s", err, diff)
+	}
+}
+
 func TestRows(t *testing.T) {
 	want := [][]string{{"a", "b"}, {"1", "2,3"}}
 	got, err := Rows(CSV(want))

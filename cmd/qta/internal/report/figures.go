@@ -236,7 +236,7 @@ func (g *group) solvedCurve() draw.Series {
 // comparisons are what the paper varies, one at a time.
 func comparisons() []comparison {
 	return []comparison{
-		{"goals", "choice of goals", []paper.Method{paper.QTA, paper.MEGA, paper.VDS, paper.HER, paper.Random}},
+		{"goals", "choice of goals", []paper.Method{paper.QTA, paper.MEGA, paper.VDS, paper.HER, paper.Random, paper.Visits, paper.RND}},
 		{"replay", "replay", []paper.Method{paper.QTA, paper.PER, paper.TD}},
 		{"uncertainty", "estimate of uncertainty", []paper.Method{paper.QTA, paper.Q, paper.Bootstrap, paper.Ensemble}},
 		{"noise", "noise on the uncertainty", []paper.Method{paper.QTA, paper.Noise1, paper.Noise3, paper.Noise5}},

@@ -24,7 +24,7 @@ func TestReportOfMany(t *testing.T) {
 	n := 0
 	for seed := uint64(1); n < 1000; seed++ {
 		for _, maze := range paper.Mazes() {
-			for _, m := range paper.Methods()[:10] {
+			for _, m := range paper.Methods()[:12] {
 				if n++; n <= 1000 {
 					synthetic(t, fmt.Sprintf("runs/%s-%s-%d", maze, m.Name, seed), m, maze, seed, 1000*int(150*rng.Float64()), nil)
 				}

@@ -86,7 +86,7 @@ func Collect(dirs []string) (*Collection, error) {
 	seen := map[string]bool{}
 	for _, dir := range dirs {
 		if info, err := os.Stat(dir); err != nil {
-			return nil, words.BadInput("%s cannot be read: %v", dir, words.Cause(err))
+			return nil, words.BadFile(err, "%s cannot be read: %w", dir, words.Cause(err))
 		} else if !info.IsDir() {
 			return nil, words.BadInput("%s is no directory", dir)
 		}
@@ -124,7 +124,7 @@ func Collect(dirs []string) (*Collection, error) {
 
 // skip notes a file that is not used.
 func (c *Collection) skip(path, format string, args ...any) {
-	c.Skipped = append(c.Skipped, Skip{path, fmt.Sprintf(format, args...)})
+	c.Skipped = append(c.Skipped, Skip{path, words.Plain(fmt.Sprintf(format, args...))})
 }
 
 // read reads a run directory.

@@ -33,12 +33,12 @@ func WriteLog(dir string, p qta.Params, evaluations []qta.Evaluation, durable bo
 }
 
 func logText(p qta.Params, evaluations []qta.Evaluation) []byte {
-	header := logColumns + "critic_loss[reward^2],predictive_loss[" + LossUnit(p) + "],actor_loss[reward],goals_set[count],goals_reached[count]"
+	header := logColumns + "critic_loss[reward^2],predictive_loss[" + LossUnit(p) + "],actor_loss[reward],goals_set[count],goals_reached[count]," + rolloutColumns
 	rows := [][]string{strings.Split(header, ",")}
-	float := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	for _, e := range evaluations {
-		rows = append(rows, []string{strconv.Itoa(e.Step), float(e.Success), float(e.CriticLoss), float(e.PredictiveLoss), float(e.ActorLoss),
-			strconv.Itoa(e.GoalsSet), strconv.Itoa(e.GoalsReached)})
+		row := []string{strconv.Itoa(e.Step), number(e.Success), number(e.CriticLoss), number(e.PredictiveLoss), number(e.ActorLoss),
+			strconv.Itoa(e.GoalsSet), strconv.Itoa(e.GoalsReached)}
+		rows = append(rows, append(row, rolloutRow(e)...))
 	}
 	return files.CSV(rows)
 }
@@ -49,6 +49,22 @@ func LossUnit(p qta.Params) string {
 		return "cell"
 	}
 	return "cell^2"
+}
+
+// rolloutColumns are what is told of an evaluation's rollouts beside success.
+const rolloutColumns = "reached[fraction],return[reward],steps_to_goal[environment steps]"
+
+func rolloutRow(e qta.Evaluation) []string {
+	return []string{number(e.Reached), number(e.Return), number(e.StepsToGoal)}
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// EvaluationText returns an evaluation of so many rollouts as a table like the
+// log's, of one row.
+func EvaluationText(e qta.Evaluation, rollouts int, seed uint64) []byte {
+	row := []string{strconv.Itoa(e.Step), number(e.Success), strconv.Itoa(rollouts), strconv.FormatUint(seed, 10)}
+	return files.CSV([][]string{strings.Split(logColumns+"rollouts[count],seed,"+rolloutColumns, ","), append(row, rolloutRow(e)...)})
 }
 
 // maxLog bounds the log.csv that is read, in bytes: one of a hundred thousand
@@ -129,9 +145,9 @@ func OpenTiming(dir string) (Timing, error) {
 	if err := files.Write(path, text, false); err != nil {
 		return Timing{}, err
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	f, err := files.Open(path, os.O_WRONLY|os.O_APPEND)
 	if err != nil {
-		return Timing{}, fmt.Errorf("%s cannot be written: %w", path, words.Cause(err))
+		return Timing{}, fmt.Errorf("%s cannot be written: %w", path, err)
 	}
 	return Timing{f}, nil
 }

@@ -13,12 +13,13 @@ import (
 
 func TestLogText(t *testing.T) {
 	evaluations := []qta.Evaluation{
-		{Step: 1000, Success: 0.05, CriticLoss: 1.0 / 3, PredictiveLoss: 1e-9, ActorLoss: -2, GoalsSet: 31, GoalsReached: 4},
+		{Step: 1000, Success: 0.05, CriticLoss: 1.0 / 3, PredictiveLoss: 1e-9, ActorLoss: -2, GoalsSet: 31, GoalsReached: 4,
+			Reached: 0.15, Return: -48.5, StepsToGoal: 31.25},
 		{Step: 2000, Success: 1},
 	}
-	want := "step[environment steps],success[fraction],critic_loss[reward^2],predictive_loss[cell^2],actor_loss[reward],goals_set[count],goals_reached[count]\n" +
-		"1000,0.05,0.3333333333333333,1e-09,-2,31,4\n" +
-		"2000,1,0,0,0,0,0\n"
+	want := "step[environment steps],success[fraction],critic_loss[reward^2],predictive_loss[cell^2],actor_loss[reward],goals_set[count],goals_reached[count],reached[fraction],return[reward],steps_to_goal[environment steps]\n" +
+		"1000,0.05,0.3333333333333333,1e-09,-2,31,4,0.15,-48.5,31.25\n" +
+		"2000,1,0,0,0,0,0,0,0,0\n"
 	if diff := cmp.Diff(want, string(logText(qta.Default(), evaluations))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -98,9 +99,16 @@ func TestParseLog(t *testing.T) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
 	}
-	rows, err := parseLog(logText(qta.Default(), []qta.Evaluation{{Step: 1000, Success: 0.25}, {Step: 2000, Success: 1}}))
-	if diff := cmp.Diff([]Row{{1000, 0.25}, {2000, 1}}, rows, cmp.AllowUnexported(Row{})); err != nil || diff != "" {
-		t.Errorf("error %v (-want +got):\n%s", err, diff)
+	for _, text := range []string{
+		string(logText(qta.Default(), []qta.Evaluation{{Step: 1000, Success: 0.25}, {Step: 2000, Success: 1}})),
+		// As runs had it that knew of success alone.
+		"step[environment steps],success[fraction],critic_loss[reward^2],predictive_loss[cell^2],actor_loss[reward],goals_set[count],goals_reached[count]\n" +
+			"1000,0.25,0.3,1e-09,-2,31,4\n2000,1,0,0,0,0,0\n",
+	} {
+		rows, err := parseLog([]byte(text))
+		if diff := cmp.Diff([]Row{{1000, 0.25}, {2000, 1}}, rows, cmp.AllowUnexported(Row{})); err != nil || diff != "" {
+			t.Errorf("%s: error %v (-want +got):\n%s", text, err, diff)
+		}
 	}
 }
 

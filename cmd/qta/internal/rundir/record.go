@@ -307,8 +307,16 @@ func (e newerError) Error() string {
 	return fmt.Sprintf("format is %d, this program reads %d: a newer qta has written it", int(e), format)
 }
 
-// check refuses a record that no run has, and gives the map its usual form.
+// check refuses a record that no run has, and gives the map its usual form and
+// the texts, which others may have written, that of plain ones.
 func (r *Record) check() error {
+	texts := []*string{&r.Run.Version, &r.Run.Maze, &r.Run.Preset, &r.Program.Revision, &r.Program.Go, &r.Machine.OS, &r.Machine.Arch, &r.Machine.Kernel}
+	if r.Outcome != nil {
+		texts = append(texts, &r.Outcome.Message)
+	}
+	for _, text := range texts {
+		*text = words.Plain(*text)
+	}
 	if r.Format != format {
 		return fmt.Errorf("format is %d, this program reads %d", r.Format, format)
 	}

@@ -58,7 +58,7 @@ func ReadRecord(dir string) (*Record, error) {
 func NeedRecord(dir string) (*Record, error) {
 	r, err := ReadRecord(dir)
 	if err != nil {
-		return nil, words.BadInput("%w", err)
+		return nil, words.BadFile(err, "%w", err)
 	} else if r == nil {
 		return nil, words.BadInput("%s is not a run directory: it holds no %s", dir, RecordFile)
 	}
@@ -72,10 +72,10 @@ func Claim(dir string) (unlock func(), r *Record, err error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if err := os.MkdirAll(dir, 0o777); err != nil {
-			return nil, nil, words.BadInput("directory %s cannot be made: %v; name another one with -out", dir, err)
+			return nil, nil, words.BadFile(err, "directory %s cannot be made: %w; name another one with -out", dir, err)
 		}
 	case err != nil:
-		return nil, nil, words.BadInput("%s is no directory to write in: %v; name another one with -out", dir, words.Cause(err))
+		return nil, nil, words.BadFile(err, "%s is no directory to write in: %w; name another one with -out", dir, words.Cause(err))
 	default:
 		if err := ours(dir, entries); err != nil {
 			return nil, nil, err
@@ -88,7 +88,7 @@ func Claim(dir string) (unlock func(), r *Record, err error) {
 	r, err = ReadRecord(dir)
 	if err != nil {
 		unlock()
-		return nil, nil, words.BadInput("%w", err)
+		return nil, nil, words.BadFile(err, "%w", err)
 	}
 	return unlock, r, nil
 }
@@ -106,7 +106,9 @@ func ours(dir string, entries []os.DirEntry) error {
 			stranger = e.Name()
 		}
 	}
-	if stranger != "" {
+	// Another process may have begun a run since entries was read: its record
+	// comes before all else.
+	if stranger != "" && !files.Exists(filepath.Join(dir, RecordFile)) {
 		return words.BadInput("directory %s holds %s and no %s; name an empty or a new one with -out", dir, stranger, RecordFile)
 	}
 	return nil
@@ -117,9 +119,9 @@ func ours(dir string, entries []os.DirEntry) error {
 // way; the file stays.
 func Lock(dir string) (unlock func(), err error) {
 	path := filepath.Join(dir, LockFile)
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	f, err := files.Open(path, os.O_RDWR|os.O_CREATE)
 	if err != nil {
-		return nil, words.BadInput("%s cannot be written: %v; name another directory with -out", path, words.Cause(err))
+		return nil, words.BadFile(err, "%s cannot be written: %w; name another directory with -out", path, err)
 	}
 	// A look by InUse holds the lock for an instant, so it is tried again.
 	taken := false
@@ -130,7 +132,7 @@ func Lock(dir string) (unlock func(), err error) {
 		time.Sleep(2 * time.Millisecond)
 	}
 	if taken {
-		err = fmt.Errorf("another process is using %s", dir)
+		err = UseError{dir}
 	} else if err != nil {
 		err = fmt.Errorf("%s cannot be locked: %w", path, err)
 	}
@@ -141,10 +143,15 @@ func Lock(dir string) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
+// A UseError says that another process holds the lock of a run directory.
+type UseError struct{ Dir string }
+
+func (e UseError) Error() string { return "another process is using " + e.Dir }
+
 // InUse reports whether a process holds the lock of a run directory, as far
 // as CanSeeUse.
 func InUse(dir string) bool {
-	f, err := os.Open(filepath.Join(dir, LockFile))
+	f, err := files.Open(filepath.Join(dir, LockFile), os.O_RDONLY)
 	if err != nil {
 		return false
 	}

@@ -23,6 +23,8 @@ type Output struct {
 	width func() int // of the terminal, in columns; nil where there is none
 	shown []string   // the lines that change, on the screen
 	err   error
+
+	Failed func(error) // is told of the first error of writing; may be nil
 }
 
 // New returns an Output that writes to w.
@@ -62,7 +64,9 @@ func (o *Output) Write(p []byte) (int, error) {
 	if err != nil && o.err != nil {
 		return n, o.err
 	}
-	o.err = cmp.Or(o.err, err)
+	if o.err = cmp.Or(o.err, err); err != nil && o.Failed != nil {
+		o.Failed(err)
+	}
 	return n, err
 }
 

@@ -6,9 +6,13 @@ package words
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -20,11 +24,36 @@ func BadInput(format string, args ...any) error {
 	return InputError{fmt.Errorf(format, args...)}
 }
 
+// BadFile returns an InputError about a file that the user has named, unless err
+// is the fault of the machine, such as a full disk: who tries again then may
+// succeed.
+func BadFile(err error, format string, args ...any) error {
+	what := fmt.Errorf(format, args...)
+	if _, system := errors.AsType[syscall.Errno](err); system {
+		users := []error{fs.ErrNotExist, fs.ErrPermission, fs.ErrExist, syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG, syscall.ELOOP, syscall.EINVAL, syscall.ENXIO}
+		if !slices.ContainsFunc(users, func(fault error) bool { return errors.Is(err, fault) }) {
+			return what
+		}
+	}
+	return InputError{what}
+}
+
 // Bare returns the text of err as one line, without the prefix that the
 // library's errors have.
-func Bare(err error) string {
-	text := strings.TrimPrefix(err.Error(), "qta: ")
-	return strings.NewReplacer("\r", " ", "\n", " ").Replace(text)
+func Bare(err error) string { return Plain(strings.TrimPrefix(err.Error(), "qta: ")) }
+
+// Plain returns a text that others may have written as one line with which a
+// terminal does nothing but show it.
+func Plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
+			return utf8.RuneError
+		}
+		return r
+	}, text)
 }
 
 // Cause returns what is behind an error of a file operation, whose path the
@@ -64,8 +93,9 @@ func Split(line string) ([]string, error) {
 	inWord := false
 	quote := byte(0)
 	line = strings.TrimRight(line, "\r\n")
-	if i := strings.IndexFunc(line, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }); i >= 0 {
-		return nil, fmt.Errorf("column %d: character %q is not allowed", i+1, line[i])
+	if i := strings.IndexFunc(line, func(r rune) bool { return unicode.IsControl(r) && r != '\t' }); i >= 0 {
+		r, _ := utf8.DecodeRuneInString(line[i:])
+		return nil, fmt.Errorf("column %d: character %q is not allowed", i+1, r)
 	}
 	if line != "" && !strings.ContainsAny(line, "'\"\\#") { // a shorter way to the same, for sweeps of many lines
 		return strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' }), nil

@@ -2,6 +2,10 @@ package words
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,6 +20,48 @@ func TestBare(t *testing.T) {
 	} {
 		if got := Bare(errors.New(text)); got != want {
 			t.Errorf("bare(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+// What others may have written does nothing to a terminal.
+func TestPlain(t *testing.T) {
+	for text, want := range map[string]string{
+		"4x5, ε ≥ 0":                    "4x5, ε ≥ 0",
+		"a\x1b[2Jb\x1b]0;title\x07":     "a\uFFFD[2Jb\uFFFD]0;title\uFFFD",
+		"a\u009b31mb":                   "a\uFFFD31mb",
+		"a\x9b31mb":                     "a\uFFFD31mb",
+		"one\r\ntwo\tthree\u2028four\v": "one  two three four ",
+		"moc.elpmaxe\u202e":             "moc.elpmaxe\uFFFD",
+		"\x00\x7f":                      "\uFFFD\uFFFD",
+	} {
+		if got := Plain(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+	if _, err := Split("-out a\u009b31m"); err == nil || !strings.Contains(err.Error(), `character '\u009b' is not allowed`) {
+		t.Errorf("a control character in a sweep: error %v", err)
+	}
+}
+
+// A file that is not there is the user's mistake, a full disk is not.
+func TestBadFile(t *testing.T) {
+	for _, test := range []struct {
+		err   error
+		input bool
+	}{
+		{fs.ErrNotExist, true},
+		{&fs.PathError{Op: "open", Path: "x", Err: syscall.ENOENT}, true},
+		{&fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES}, true},
+		{fmt.Errorf("x: %w", syscall.ENOTDIR), true},
+		{errors.New("larger than 3 bytes"), true},
+		{fmt.Errorf("x: %w", syscall.ENOSPC), false},
+		{&fs.PathError{Op: "read", Path: "x", Err: syscall.EIO}, false},
+		{syscall.EMFILE, false},
+	} {
+		err := BadFile(test.err, "file: %w", test.err)
+		if _, input := errors.AsType[InputError](err); input != test.input || err.Error() != "file: "+test.err.Error() {
+			t.Errorf("%v: %q, bad input %t, want %t", test.err, err, input, test.input)
 		}
 	}
 }

@@ -1,0 +1,126 @@
+package qta
+
+// This file is the novelty of random network distillation, RND (Burda et al.,
+// 2018), as a curriculum: section 2 of the paper argues against it and does not
+// run it. A network learns to predict what another one, random and frozen, makes
+// of the goals achieved; where it fails, it has seen little.
+
+const (
+	rndUnits  = 64   // of each layer, the output included
+	rndHidden = 1    // hidden layers of the random network
+	rndDeeper = 2    // more in the one that learns
+	rndRate   = 1e-4 // Adam's step
+)
+
+// An rnd is a curriculum of goals of the greatest novelty.
+//
+// Reading: RND's novelty is a reward for what was just seen; as a curriculum it
+// says which goal is pursued, and the reward stays the environment's. It is that
+// of a goal achieved, as the curricula of the paper have it.
+//
+// Reading: the network that learns has an update for each environment step, at
+// the episode's end, on as many achieved goals as a minibatch has, drawn
+// uniformly from the replay: as often as the critics that PUN asks. Burda et al.
+// learn from the latest rollouts alone.
+//
+// Differs: networks are of plain affine layers of 64 units and start as all
+// others here do, where Burda et al. have images, convolutions, 512 units and
+// orthogonal weights. Inputs are scaled by the agent's normalizer, and clipped
+// at 5 as theirs.
+type rnd struct {
+	plain
+	target, predictor, gradient *mlp
+	adam                        *adam
+	frozen, learning            *pass  // through target and through predictor
+	x                           matrix // memory for a minibatch of goals
+}
+
+func newRND(sizes Sizes, seed uint64, w *workers) *rnd {
+	widths := []int{sizes.Goal}
+	for range rndHidden + 1 {
+		widths = append(widths, rndUnits)
+	}
+	r := &rnd{frozen: newPass(widths, w)}
+	r.target = newMLP(make([]float32, mlpSize(widths)), widths)
+	for range rndDeeper {
+		widths = append(widths, rndUnits)
+	}
+	n := mlpSize(widths)
+	r.learning = newPass(widths, w)
+	r.predictor, r.gradient = newMLP(make([]float32, n), widths), newMLP(make([]float32, n), widths)
+	r.adam = newAdam(n, rndRate, w)
+	rng := newStream(seed, forNovelty)
+	r.target.initialize(rng.Rand)
+	r.predictor.initialize(rng.Rand)
+	return r
+}
+
+func (r *rnd) goal(a *Agent, first bool) ([]float64, error) {
+	return a.mostNovel(first, func(novelty []float64, candidates []int) {
+		for lo := 0; lo < len(candidates); lo += a.params.Batch {
+			hi := min(lo+a.params.Batch, len(candidates))
+			r.novelty(a, novelty[lo:hi], candidates[lo:hi])
+		}
+	}), nil
+}
+
+// novelty sets ν to the squared error of what r predicts for each transition's
+// achieved goal. There are at most a minibatch of them.
+func (r *rnd) novelty(a *Agent, ν []float64, transitions []int) {
+	f, p := r.outputs(a, transitions)
+	for k := range ν {
+		ν[k] = 0
+		for c := range rndUnits {
+			δ := float64(p[k*rndUnits+c]) - float64(f[k*rndUnits+c])
+			ν[k] += float64(δ * δ)
+		}
+	}
+}
+
+// outputs returns what the random network and the one that learns make of
+// transitions' achieved goals, B by rndUnits.
+func (r *rnd) outputs(a *Agent, transitions []int) (f, p []float32) {
+	if r.x.rows == 0 {
+		r.x = newMatrix(a.params.Batch, a.sizes.Goal)
+	}
+	x := r.x.slice(0, len(transitions))
+	for row, i := range transitions {
+		a.goals.normalize(x.row(row), at(a.replay.achieved, i, a.sizes.Goal))
+	}
+	n := x.rows * rndUnits
+	return r.target.infer(r.frozen, x).data[:n], r.predictor.forward(r.learning, x).data[:n]
+}
+
+// endEpisode learns from the goals achieved so far.
+func (r *rnd) endEpisode(a *Agent) error {
+	transitions := a.scratch.batch.transitions
+	for range a.params.Horizon {
+		for row := range transitions {
+			transitions[row] = a.draws.index(a.replay.n)
+		}
+		if loss := r.learn(a, transitions); !finite(loss) {
+			return &NumericError{a.step, "RND predictor", loss}
+		}
+	}
+	return nil
+}
+
+// learn is one update, whose loss it returns.
+func (r *rnd) learn(a *Agent, transitions []int) float64 {
+	f, p := r.outputs(a, transitions)
+	n := len(r.predictor.layers)
+	loss := PredictiveLoss(r.learning.dx[n].data[:len(p)], p, f, rndUnits)
+	r.predictor.backward(r.learning, r.gradient, r.x, n, false)
+	r.adam.step(r.predictor.params, r.gradient.params)
+	return loss
+}
+
+func (r *rnd) networks() []parameterVector {
+	return []parameterVector{{"RND predictor", r.predictor.params}, {"RND target", r.target.params}}
+}
+
+// visit leaves the random network out, which the seed makes.
+func (r *rnd) visit(c coder) {
+	c.float32s(r.predictor.params)
+	r.adam.visit(c)
+}

@@ -1,0 +1,82 @@
+package qta
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// This file is goals by visit counts, the count-based exploration that section
+// 2 of the paper argues against and does not run; and what it shares with
+// baseline_rnd.go, goals of the greatest novelty.
+
+// visitCell is the side of a cell of the grid in which visits are counted, in
+// the goal's unit. In a maze it is the side of a cell of the maze.
+const visitCell = 1.0
+
+// visits is a curriculum that pursues what it has visited least: the goals of
+// the least visited cell of a grid.
+//
+// Reading: section 2 names no method of its kind. Visits are those of goals
+// achieved, in a grid of fixed cells without any compression or learned
+// similarity; goals whose unit is another need a [Curriculum] of their own.
+type visits struct {
+	plain
+	counts map[string]int // by cell
+	seen   int            // transitions counted
+	cell   []byte
+}
+
+func newVisits() *visits { return &visits{counts: map[string]int{}} }
+
+func (v *visits) goal(a *Agent, first bool) ([]float64, error) {
+	for ; v.seen < a.replay.n; v.seen++ {
+		v.counts[string(v.cellOf(at(a.replay.achieved, v.seen, a.sizes.Goal)))]++
+	}
+	return a.mostNovel(first, func(novelty []float64, candidates []int) {
+		for k, i := range candidates {
+			novelty[k] = -float64(v.counts[string(v.cellOf(at(a.replay.achieved, i, a.sizes.Goal)))])
+		}
+	}), nil
+}
+
+// cellOf returns the name of the cell that a goal is in. It stands until the
+// next call.
+func (v *visits) cellOf(goal []float64) []byte {
+	v.cell = v.cell[:0]
+	for _, x := range goal {
+		coordinate := math.Floor(x/visitCell) + 0 // no negative zero
+		v.cell = binary.LittleEndian.AppendUint64(v.cell, math.Float64bits(coordinate))
+	}
+	return v.cell
+}
+
+// mostNovel returns the goal of greatest novelty among those that QTA would
+// consider, of several alike the first. novelty sets its first argument to that
+// of each candidate, a transition.
+//
+// Reading: all but the novelty is QTA's, so that a comparison isolates it: the
+// initial random steps, the candidates, the threshold on first goals, and a new
+// goal after each success. The greatest is taken, without Equation 6, which is
+// fitted to QTA's uncertainties.
+func (a *Agent) mostNovel(first bool, novelty func(novelty []float64, candidates []int)) []float64 {
+	if a.replay.n == 0 {
+		return a.achieved
+	}
+	if a.step < a.params.InitialSteps {
+		return at(a.replay.achieved, a.goalDraws.index(a.replay.n), a.sizes.Goal)
+	}
+	s := &a.scratch.selection
+	a.drawCandidates(s)
+	if first {
+		a.keepAchievable(s)
+	}
+	s.query.resize(len(s.candidates), a.sizes)
+	novelty(s.query.ε, s.candidates)
+	best := 0
+	for k, ν := range s.query.ε {
+		if ν > s.query.ε[best] {
+			best = k
+		}
+	}
+	return at(a.replay.achieved, s.candidates[best], a.sizes.Goal)
+}

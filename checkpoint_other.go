@@ -1,0 +1,5 @@
+//go:build !unix
+
+package qta
+
+const nonblocking = 0

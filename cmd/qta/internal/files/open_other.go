@@ -1,0 +1,8 @@
+//go:build !unix
+
+package files
+
+const (
+	nonblocking = 0
+	noFollow    = 0
+)

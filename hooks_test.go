@@ -1,0 +1,85 @@
+package qta
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What happens in training is told when it happens, as often as it happens, and
+// to be told of it changes nothing.
+func TestHooks(t *testing.T) {
+	for _, v := range tinyVariants() {
+		p := v.Params
+		const steps = 45
+		want := marshal(t, agentAfter(t, p, steps))
+
+		a := newMazeAgent(t, p, 1)
+		m := mustMaze(t, "1U5")
+		var goals [][]float64
+		firsts, reached, episodes, updates, afterSteps := 0, 0, 0, 0, 0
+		var last losses
+		o := TrainOptions{
+			Steps: steps, EvalEvery: 7, Rollouts: 2,
+			AfterGoal: func(goal []float64, first bool) {
+				if first {
+					if firsts++; a.Steps() != (firsts-1)*p.Horizon || episodes != firsts-1 {
+						t.Errorf("%s: first goal %d is set after %d steps and %d episodes", v.Name, firsts, a.Steps(), episodes)
+					}
+				}
+				if !slices.Equal(goal, a.goal) {
+					t.Errorf("%s: the goal is %v, pursued is %v", v.Name, goal, a.goal)
+				}
+				goals = append(goals, slices.Clone(goal))
+				goal[0] = -1 // it is the function's
+			},
+			AfterReach: func(goal []float64) {
+				if reached++; a.env.Reward(a.State().Achieved, goal) != 0 || !slices.Equal(goal, goals[len(goals)-1]) {
+					t.Errorf("%s: after step %d the goal %v is said to be reached from %v", v.Name, a.Steps(), goal, a.State().Achieved)
+				}
+				goal[0] = -1
+			},
+			AfterEpisode: func() {
+				if episodes++; a.Steps() != episodes*p.Horizon {
+					t.Errorf("%s: episode %d ends after %d steps", v.Name, episodes, a.Steps())
+				}
+			},
+			AfterUpdate: func(critic, predictive, actor float64) {
+				updates++
+				last = losses{critic, predictive, actor}
+			},
+			AfterStep: func() error {
+				afterSteps++
+				if got := p.updatesUntil(a.Steps()); updates != got {
+					return fmt.Errorf("%d updates after step %d, want %d", updates, a.Steps(), got)
+				}
+				return nil
+			},
+		}
+		if err := a.Train(context.Background(), m.Env(), m.Env(), o); err != nil {
+			t.Fatalf("%s: %v", v.Name, err)
+		}
+		sameState(t, v.Name+" looked on", want, a)
+		got := []int{firsts, len(goals), reached, episodes, afterSteps}
+		if diff := cmp.Diff([]int{(steps + p.Horizon - 1) / p.Horizon, a.goalsSet, a.goalsReached, steps / p.Horizon, steps}, got); diff != "" {
+			t.Errorf("%s: first goals, goals, reached, episodes and steps (-want +told):\n%s", v.Name, diff)
+		}
+		if updates > 0 && last != a.losses {
+			t.Errorf("%s: the latest losses are %+v, told were %+v", v.Name, a.losses, last)
+		}
+	}
+}
+
+// An update allocates nothing, also where its losses are told.
+func TestHookAllocates(t *testing.T) {
+	a, _ := walked(t, tinyPreset(Default()), 60)
+	sum := 0.0
+	a.options.AfterUpdate = func(critic, predictive, actor float64) { sum += critic + predictive + actor }
+	a.learn()
+	if n := testing.AllocsPerRun(20, func() { a.learn() }); n != 0 || sum == 0 {
+		t.Errorf("an update allocates %v times, and tells of losses that add up to %v", n, sum)
+	}
+}
