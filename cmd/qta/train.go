@@ -51,14 +51,14 @@ func newFlagSet(name string) *flag.FlagSet {
 
 // reset sets every flag to what it is where it is not given.
 func (f *trainFlags) reset() {
-	*f = trainFlags{maze: "4x5", params: "default", seed: 1, steps: 150_000, eval: 1000, stop: "solved", threads: min(runtime.GOMAXPROCS(0), 8)}
+	*f = trainFlags{maze: "4x5", params: "fast", seed: 1, steps: 150_000, eval: 1000, stop: "solved", threads: min(runtime.GOMAXPROCS(0), 8)}
 }
 
 func (f *trainFlags) flagSet() *flag.FlagSet {
 	f.reset()
 	flags := newFlagSet("train")
 	flags.StringVar(&f.maze, "maze", f.maze, "`NAME|FILE` the maze (4x5)")
-	flags.StringVar(&f.params, "params", f.params, "`NAME|FILE` default, paper, authors, small, mega, vds, or a .json file of changes to default (default)")
+	flags.StringVar(&f.params, "params", f.params, "`NAME|FILE` default, fast, paper, authors, small, mega, vds, or a .json file of changes to default (fast)")
 	flags.Func("set", "`NAME=VALUE` change one parameter after -params is applied; may be repeated", func(s string) error {
 		f.set = append(f.set, s)
 		return nil
@@ -199,7 +199,7 @@ func trainCommand(ctx context.Context, args []string, stdout *terminal.Output, s
 func (f *trainFlags) plan(p qta.Params, h history) terminal.Plan {
 	work := arithmetic(p, mazeSizes, f.steps)
 	plan := terminal.Plan{Steps: f.steps, Learning: p.LearningStarts, Average: work.usual() / work.step, Worst: (work.step + work.choice) / work.step}
-	if p.Curriculum == "qta" {
+	if p.Curriculum == qta.CurriculumQTA {
 		plan.Choosing = p.InitialSteps
 	}
 	if f.stop == "solved" {

@@ -162,11 +162,11 @@ func (f *Figure) thin() {
 // Deviation returns the name of the uncertainty and its unit.
 func (f *Figure) Deviation() (name, unit string) {
 	switch p := f.params; {
-	case p.Uncertainty == "pun":
+	case p.Uncertainty == qta.UncertaintyPUN:
 		return "head deviation", "cell"
-	case p.Uncertainty == "q":
+	case p.Uncertainty == qta.UncertaintyQ:
 		return "uncertainty", "reward"
-	case p.Uncertainty == "ensemble" && p.EnsembleScore == "variance":
+	case p.Uncertainty == qta.UncertaintyEnsemble && p.EnsembleScore == qta.EnsembleScoreVariance:
 		return "uncertainty", "cell^2"
 	}
 	return "uncertainty", "cell"

@@ -45,7 +45,7 @@ func logText(p qta.Params, evaluations []qta.Evaluation) []byte {
 
 // LossUnit returns the unit of the predictive loss.
 func LossUnit(p qta.Params) string {
-	if p.HeadLoss == "norm" {
+	if p.HeadLoss == qta.HeadLossNorm {
 		return "cell"
 	}
 	return "cell^2"
