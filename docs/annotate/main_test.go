@@ -156,7 +156,7 @@ func TestFaults(t *testing.T) {
 		{"a function renamed", "pun.go", "func TDTarget(", "func TDGoal(", `passage "The target": the package declares no TDTarget`},
 		{"an equation renumbered", "pun.go", "It implements QTA, Equation 1 (", "It implements QTA, Equation 9 (", `passage "The critics' loss": it has Equation 2, where Equation 1 comes next`},
 		{"an equation moved", "pun.go", "Equation 1 (Section 3.1)", "Equation 1 (Section 3.2)", `passage "The target": it stands in section 3.1, and TDTarget implements an equation of section 3.2`},
-		{"a Reading that no passage shows", "pun.go", "// forCritic returns", "// Reading: a choice.\n//\n// forCritic returns", "docs/annotated.txt: no passage shows forCritic (pun.go:"},
+		{"a Reading that no passage shows", "pun.go", "// newCriticNet returns", "// Reading: a choice.\n//\n// newCriticNet returns", "docs/annotated.txt: no passage shows newCriticNet (pun.go:"},
 		{"a Reading nobody speaks of", "pun.go", "// It implements QTA, Equation 3", "// Reading: a choice.\n//\n// It implements QTA, Equation 3", "docs/annotated.txt: nothing says what the text says at the Reading of Polyak (pun.go:"},
 		{"a Reading that has gone", "pun.go", "// Reading: the policy has", "// The policy has", "Polyak has no Reading or Differs, or not so many"},
 		{"a symbol renamed", textFile, "the target, one for each transition | `y`", "the target | `target_y`", `passage "The target": its code and parameters have no target_y`},

@@ -107,6 +107,9 @@ type Plot struct {
 	X, Y          Axis
 	Series        []Series
 	Marks         []Mark
+	Level         Mark    // a line across, if it has a name
+	SpreadName    string  // what bands and bars are, for the legend
+	HollowName    string  // what hollow points are, for the legend
 	Width, Height float64 // of the area within the axes
 }
 
@@ -117,9 +120,10 @@ type Axis struct {
 	Low, High  float64
 }
 
-// A Mark is a line across the plot at x, explained in the legend.
+// A Mark is a line through the plot at a number of an axis, explained in the
+// legend.
 type Mark struct {
-	X    float64
+	At   float64
 	Name string
 }
 
@@ -224,7 +228,10 @@ func (p *Plot) Draw() *Drawing {
 	d.Text(start+p.Width, bottom+33, Right, "ink", axisName(p.X, xTicks.exp))
 
 	for _, m := range p.Marks {
-		d.Add(`<path class="mark" d="M%v %vV%v"/>`, X(m.X), top, bottom)
+		d.Add(`<path class="mark" d="M%v %vV%v"/>`, X(m.At), top, bottom)
+	}
+	if p.Level.Name != "" {
+		d.Add(`<path class="mark" d="M%v %vh%v"/>`, start, Y(p.Level.At), p.Width)
 	}
 	for i, s := range p.Series {
 		s.drawSpread(d, s.tone(i), func(x float64) float64 { return X(x) + s.Shift }, Y)
@@ -367,12 +374,7 @@ func (p *Plot) legend(d *Drawing, y float64) float64 {
 		}
 		i := s.tone(i)
 		entries = append(entries, Entry{func(d *Drawing, x, y float64) {
-			if s.Spread == Bands {
-				d.Add(`<path class="band f%d" d="M%v %vh%vv9h-%vz"/>`, i%seriesTones, x, y-4.5, SampleWidth, SampleWidth)
-			}
-			if s.Spread == Bars {
-				d.Add(`<path class="bar s%d" d="M%v %vv10m-3 0h6m-6-10h6"/>`, i%seriesTones, x+SampleWidth/2, y-5)
-			}
+			s.spreadSample(d, i%seriesTones, x, y)
 			if s.Line {
 				d.Add(`<path class="%s s%d" d="M%v %vh%v"/>`, raw(s.class(i)), i%seriesTones, x, y, SampleWidth)
 			}
@@ -390,5 +392,40 @@ func (p *Plot) legend(d *Drawing, y float64) float64 {
 			d.Add(`<path class="mark" d="M%v %vv12"/>`, x+SampleWidth/2, y-6)
 		}, m.Name})
 	}
+	if p.Level.Name != "" {
+		entries = append(entries, Entry{func(d *Drawing, x, y float64) {
+			d.Add(`<path class="mark" d="M%v %vh%v"/>`, x, y, SampleWidth)
+		}, p.Level.Name})
+	}
+	if i := slices.IndexFunc(p.Series, Series.spreads); i >= 0 && p.SpreadName != "" {
+		entries = append(entries, Entry{func(d *Drawing, x, y float64) { p.Series[i].spreadSample(d, inkTone, x, y) }, p.SpreadName})
+	}
+	if slices.ContainsFunc(p.Series, Series.hollow) && p.HollowName != "" {
+		entries = append(entries, Entry{func(d *Drawing, x, y float64) {
+			d.Add(`<circle class="hollow s%d" cx="%v" cy="%v" r="3"/>`, inkTone, x+SampleWidth/2, y)
+		}, p.HollowName})
+	}
 	return d.Legend(entries, y)
+}
+
+// spreads reports whether a point of the series shows low and high.
+func (s Series) spreads() bool {
+	return s.Spread != NoSpread && slices.ContainsFunc(s.Points, func(q Point) bool { return q.High > q.Low })
+}
+
+// hollow reports whether the series has a bound.
+func (s Series) hollow() bool {
+	return slices.ContainsFunc(s.Points, func(q Point) bool { return q.Hollow })
+}
+
+// spreadSample draws, in a legend, the band or the bar of a series that has
+// one.
+func (s Series) spreadSample(d *Drawing, tone int, x, y float64) {
+	switch {
+	case !s.spreads():
+	case s.Spread == Bands:
+		d.Add(`<path class="band f%d" d="M%v %vh%vv9h-%vz"/>`, tone, x, y-4.5, SampleWidth, SampleWidth)
+	default:
+		d.Add(`<path class="bar s%d" d="M%v %vv10m-3 0h6m-6-10h6"/>`, tone, x+SampleWidth/2, y-5)
+	}
 }

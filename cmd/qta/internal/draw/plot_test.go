@@ -67,7 +67,8 @@ func TestPlot(t *testing.T) {
 		long.Points = append(long.Points, Point{X: 9 + float64(k)/1e4, Y: float64(k % 7)})
 	}
 	p.Series = append(p.Series, long)
-	p.Marks = []Mark{{X: 11, Name: "a mark"}}
+	p.Marks = []Mark{{At: 11, Name: "a mark"}}
+	p.Level, p.SpreadName, p.HollowName = Mark{At: 3000, Name: "a level"}, "a deviation", "a bound"
 	d := p.Draw()
 	svg := string(d.File())
 	elements := roomtest.WellFormed(t, "plot", svg)
@@ -76,6 +77,11 @@ func TestPlot(t *testing.T) {
 	}
 	if len(svg) > 100_000 {
 		t.Errorf("%d bytes: many points are not thinned", len(svg))
+	}
+	for _, name := range []string{"a mark", "a level", "a deviation", "a bound"} {
+		if !strings.Contains(svg, ">"+name+"<") {
+			t.Errorf("the legend lacks %q", name)
+		}
 	}
 	if elements["text"] < 13 {
 		t.Errorf("%d texts", elements["text"])

@@ -122,7 +122,11 @@ func tones() []tone {
 	}
 }
 
-const seriesTones = 7
+// seriesTones is how many colours series have; the last is ink.
+const (
+	seriesTones = 7
+	inkTone     = seriesTones - 1
+)
 
 // Style returns the CSS of drawings. A colour stands in it twice, first as the
 // light one for programs that do not know custom properties. Paper printed on

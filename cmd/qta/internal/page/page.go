@@ -99,7 +99,7 @@ func learningCurve(id rundir.Identity, evaluations []qta.Evaluation, solvedAt in
 		draw.Axis{Name: "success", Unit: "fraction of " + words.Count(id.Rollouts, "rollout"), High: 1})
 	p.Series = []draw.Series{series("", evaluations, func(e qta.Evaluation) float64 { return e.Success })}
 	if solvedAt > 0 {
-		p.Marks = []draw.Mark{{X: float64(solvedAt), Name: fmt.Sprintf("first perfect one, at step %d", solvedAt)}}
+		p.Marks = []draw.Mark{{At: float64(solvedAt), Name: fmt.Sprintf("first perfect one, at step %d", solvedAt)}}
 	}
 	return p.Draw()
 }

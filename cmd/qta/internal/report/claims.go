@@ -28,7 +28,38 @@ type claim struct {
 }
 
 // A judgement is a verdict, with the test and what was measured.
-type judgement struct{ Verdict, Test, Width string }
+type judgement struct {
+	Verdict, Test string
+	What          string // what was measured, or why nothing was
+	Value, Range  string // that, and its 95 % interval if there is one
+	Few           bool   // too few runs for that interval
+	Note          string // on the runs behind it
+}
+
+// Width says in a line what was measured.
+func (j judgement) Width() string {
+	text := j.What
+	if j.Value != "" {
+		text += ": " + j.Value
+	}
+	if j.Range != "" {
+		text += ", 95 % interval " + j.Range
+	}
+	if j.Note != "" {
+		text += "; " + j.Note
+	}
+	return text
+}
+
+// measured adds a number, written by a format, and its interval, if the smallest
+// sample has more than one run.
+func (j judgement) measured(what, format string, x float64, r statistics.Interval, smallest int) judgement {
+	j.What, j.Value, j.Few = what, fmt.Sprintf(format, x), smallest < statistics.EnoughRuns
+	if smallest > 1 {
+		j.Range = fmt.Sprintf(format+" to "+format, r.Low, r.High)
+	}
+	return j
+}
 
 // The verdicts.
 const (
@@ -46,8 +77,16 @@ const (
 	material = 1.25
 )
 
-// claims judges all claims by the runs of a setting.
+// claims returns all claims, judged once.
 func (s *setting) claims() []claim {
+	if s.judged == nil {
+		s.judged = s.judge()
+	}
+	return s.judged
+}
+
+// judge judges all claims by the runs of a setting.
+func (s *setting) judge() []claim {
 	const (
 		results, replay, noise, critics = "main results", "prioritised replay", "verification", "critic networks"
 		values, estimates               = "Q value disagreement", "estimation techniques"
@@ -86,7 +125,7 @@ func (s *setting) claims() []claim {
 // noTest is the test of a claim that no run speaks of.
 const noTest = "none"
 
-func silent(why string) judgement { return judgement{undecided, noTest, why} }
+func silent(why string) judgement { return judgement{Verdict: undecided, Test: noTest, What: why} }
 
 func verdict(yes, no bool) string {
 	switch {
@@ -119,11 +158,13 @@ func (c *contrast) smallest() int {
 }
 
 // where names the mazes.
-func (c *contrast) where() string {
-	if n := len(c.mazes); n > 6 {
-		return fmt.Sprintf("%d mazes from %s to %s", n, c.mazes[0], c.mazes[n-1])
+func (c *contrast) where() string { return where(c.mazes) }
+
+func where(mazes []string) string {
+	if n := len(mazes); n > 6 {
+		return fmt.Sprintf("%d mazes from %s to %s", n, mazes[0], mazes[n-1])
 	}
-	return strings.Join(c.mazes, ", ")
+	return strings.Join(mazes, ", ")
 }
 
 // test returns the mean difference of the strata, its interval, whether it is
@@ -136,11 +177,18 @@ func (c *contrast) test(where, what string) (d float64, r statistics.Interval, s
 
 // atLeast says how many runs there are.
 func (c *contrast) atLeast() string {
-	text := fmt.Sprintf("at least %s of each in a maze", words.Count(c.smallest(), "run"))
-	if c.smallest() < statistics.EnoughRuns {
-		text += ", too few for this interval: it is too narrow"
+	return fmt.Sprintf("at least %s of each in a maze", words.Count(c.smallest(), "run")) + tooFew(c.smallest())
+}
+
+// tooFew says what so many runs are too few for, if anything.
+func tooFew(n int) string {
+	switch {
+	case n < 2:
+		return ", which has no interval"
+	case n < statistics.EnoughRuns:
+		return ", too few for this interval: it is too narrow"
 	}
-	return text
+	return ""
 }
 
 func pValue(p float64) string {
@@ -159,8 +207,8 @@ func (c *contrast) ratio(where, what string, above bool) judgement {
 	d, r, significant, test := c.test(where, "logarithms")
 	more := significant && d > 0
 	tight := c.smallest() >= statistics.EnoughRuns && math.Exp(r.High) < material
-	j := judgement{verdict(more, significant || tight), test, fmt.Sprintf("%s: %.2f, 95 %% interval %.2f to %.2f; %s",
-		what, math.Exp(d), math.Exp(r.Low), math.Exp(r.High), c.atLeast())}
+	j := judgement{Verdict: verdict(more, significant || tight), Test: test, Note: c.atLeast()}
+	j = j.measured(what, "%.2f", math.Exp(d), statistics.Interval{Low: math.Exp(r.Low), High: math.Exp(r.High)}, c.smallest())
 	if !above {
 		j.Verdict = verdict(tight && !more, more)
 	}
@@ -207,11 +255,11 @@ func (s *setting) trend(a, b paper.Method, sign float64) judgement {
 	low, high := min(sign*r.Low, sign*r.High), max(sign*r.Low, sign*r.High)
 	enough := c.smallest() >= statistics.EnoughRuns
 	return judgement{
-		verdict(enough && low > 0, enough && math.Exp(high) < material),
-		fmt.Sprintf("%s, bootstrap of the slope of log(steps of %s / steps of %s) against path length", c.where(), b.Name, a.Name),
-		fmt.Sprintf("the ratio changes by a factor of %.2f per 10 cells, 95 %% interval %.2f to %.2f; %s",
-			math.Exp(perTen(c.strata)), math.Exp(r.Low), math.Exp(r.High), c.atLeast()),
-	}
+		Verdict: verdict(enough && low > 0, enough && math.Exp(high) < material),
+		Test:    fmt.Sprintf("%s, bootstrap of the slope of log(steps of %s / steps of %s) against path length", c.where(), b.Name, a.Name),
+		Note:    c.atLeast(),
+	}.measured(fmt.Sprintf("factor by which steps of %s / steps of %s changes in 10 cells", b.Name, a.Name), "%.2f",
+		math.Exp(perTen(c.strata)), statistics.Interval{Low: math.Exp(r.Low), High: math.Exp(r.High)}, c.smallest())
 }
 
 // waves judges the claim that square-wave mazes take more steps: pairs of
@@ -250,9 +298,8 @@ func (s *setting) noise(m paper.Method) judgement {
 	}
 	d, r, significant, test := c.test(c.where(), "mean success of all evaluations")
 	return judgement{
-		verdict(significant && d > 0, significant || c.smallest() >= statistics.EnoughRuns && r.High < 0.05), test,
-		fmt.Sprintf("the noise takes %.2f of mean success, 95 %% interval %.2f to %.2f; %s", d, r.Low, r.High, c.atLeast()),
-	}
+		Verdict: verdict(significant && d > 0, significant || c.smallest() >= statistics.EnoughRuns && r.High < 0.05), Test: test, Note: c.atLeast(),
+	}.measured("mean success that the noise takes", "%.2f", d, r, c.smallest())
 }
 
 // unsolved judges the claim that a method fails in many of the longer mazes,
@@ -277,10 +324,10 @@ func (s *setting) unsolved(m paper.Method) judgement {
 	}
 	r := statistics.BinomialRange(hits, n)
 	return judgement{
-		verdict(2*failed >= mazes && mazes > 1, failed == 0 && !short && mazes > 1),
-		fmt.Sprintf("count: a run is unsolved in %d of %s from path length 21 on", failed, words.Count(mazes, "maze")),
-		fmt.Sprintf("%d of %s unsolved, a share of %.2f to %.2f (Clopper and Pearson)", hits, words.Count(n, "run"), r.Low, r.High),
-	}
+		Verdict: verdict(2*failed >= mazes && mazes > 1, failed == 0 && !short && mazes > 1),
+		Test:    fmt.Sprintf("count: a run is unsolved in %d of %s from path length 21 on", failed, words.Count(mazes, "maze")),
+		Note:    fmt.Sprintf("%d of %s (Clopper and Pearson)", hits, words.Count(n, "run")),
+	}.measured("share of runs unsolved", "%.2f", float64(hits)/float64(n), r, n)
 }
 
 // never judges the claim that a method never reaches the goal.
@@ -299,10 +346,10 @@ func (s *setting) never(m paper.Method) judgement {
 	}
 	r := statistics.BinomialRange(hits, len(runs))
 	return judgement{
-		verdict(hits == 0 && len(runs) >= statistics.EnoughRuns, hits > 0),
-		fmt.Sprintf("count: %d of %s reached the goal in some rollout of an evaluation, %d solved their maze", hits, words.Count(len(runs), "run"), solved),
-		fmt.Sprintf("a share of %.2f to %.2f reaches it (Clopper and Pearson)", r.Low, r.High),
-	}
+		Verdict: verdict(hits == 0 && len(runs) >= statistics.EnoughRuns, hits > 0),
+		Test:    fmt.Sprintf("count: %d of %s reached the goal in some rollout of an evaluation, %d solved their maze", hits, words.Count(len(runs), "run"), solved),
+		Note:    "Clopper and Pearson",
+	}.measured("share of runs that reach it", "%.2f", float64(hits)/float64(len(runs)), r, len(runs))
 }
 
 // collapse judges the claim that the largest noise lets learning collapse: the
@@ -318,20 +365,12 @@ func (s *setting) collapse(m paper.Method) judgement {
 		return silent("no ended runs")
 	}
 	enough := len(ends) >= statistics.EnoughRuns
-	mean, r, width := meanRange(ends)
+	r := statistics.Bootstrap(ends, stats.Mean[float64])
 	return judgement{
-		verdict(enough && r.High < 0.5, enough && r.Low > 0.5),
-		fmt.Sprintf("bootstrap of the mean success at the end of %s", words.Count(len(ends), "run")),
-		fmt.Sprintf("success at the end %.2f, 95 %% interval %.2f to %.2f%s", mean, r.Low, r.High, width),
-	}
-}
-
-// meanRange returns a mean, its interval, and what is to be said of that.
-func meanRange(x []float64) (mean float64, r statistics.Interval, caveat string) {
-	if len(x) < statistics.EnoughRuns {
-		caveat = "; too few runs for this interval: it is too narrow"
-	}
-	return stats.Mean(x), statistics.Bootstrap(x, stats.Mean[float64]), caveat
+		Verdict: verdict(enough && r.High < 0.5, enough && r.Low > 0.5),
+		Test:    fmt.Sprintf("bootstrap of the mean success at the end of %s", words.Count(len(ends), "run")),
+		Note:    words.Count(len(ends), "run") + tooFew(len(ends)),
+	}.measured("success at the end", "%.2f", stats.Mean(ends), r, len(ends))
 }
 
 // mapNumbers is how many numbers the claims about Figure 5 ask of a run.
@@ -416,10 +455,9 @@ func positive(what string, x []float64) judgement {
 		}
 	}
 	p := statistics.SignTest(hits, n)
-	mean, r, caveat := meanRange(x)
 	return judgement{
-		verdict(p <= significance && 2*hits > n, p <= significance),
-		fmt.Sprintf("sign test: positive in %d of %s, p %s; at best %s with so many", hits, words.Count(n, "run"), pValue(p), pValue(statistics.SignTest(n, n))),
-		fmt.Sprintf("%s: %.3g, 95 %% interval %.3g to %.3g%s", what, mean, r.Low, r.High, caveat),
-	}
+		Verdict: verdict(p <= significance && 2*hits > n, p <= significance),
+		Test:    fmt.Sprintf("sign test: positive in %d of %s, p %s; at best %s with so many", hits, words.Count(n, "run"), pValue(p), pValue(statistics.SignTest(n, n))),
+		Note:    words.Count(n, "run") + tooFew(n),
+	}.measured(what, "%.3g", stats.Mean(x), statistics.Bootstrap(x, stats.Mean[float64]), n)
 }

@@ -11,8 +11,10 @@ import (
 
 	"qta/cmd/qta/internal/files"
 	"qta/cmd/qta/internal/page"
+	"qta/cmd/qta/internal/paper"
 	"qta/cmd/qta/internal/rundir"
 	"qta/cmd/qta/internal/statistics"
+	"qta/cmd/qta/internal/words"
 )
 
 //go:embed report.tmpl
@@ -82,16 +84,43 @@ func (s *setting) Claims() (list claimList) {
 
 // Runs returns how many there are.
 func (s *setting) Runs() int {
+	return s.sum(func(g *group) int { return len(g.all) })
+}
+
+// Ended returns how many have ended.
+func (s *setting) Ended() int { return s.sum((*group).N) }
+
+// Solved returns how many are solved.
+func (s *setting) Solved() int { return s.sum((*group).Solved) }
+
+func (s *setting) sum(of func(*group) int) int {
 	n := 0
 	for _, g := range s.Groups {
-		n += len(g.all)
+		n += of(g)
 	}
 	return n
 }
 
-// Few reports whether there are groups of too few runs for an interval.
-func (s *setting) Few() bool {
-	return slices.ContainsFunc(s.Groups, (*group).Few)
+// Where names the mazes.
+func (s *setting) Where() string { return where(s.mazes) }
+
+// Methods names the methods.
+func (s *setting) Methods() string {
+	var names []string
+	for _, m := range paper.Methods() {
+		if slices.ContainsFunc(s.Groups, func(g *group) bool { return g.Method == m.Name }) {
+			names = append(names, m.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// Count says how many runs there are.
+func (r *Report) Count() string { return words.Count(len(r.Runs), "run") }
+
+// Judging returns the settings of more than one run that speak of claims.
+func (r *Report) Judging() []*setting {
+	return slices.DeleteFunc(slices.Clone(r.Settings), func(s *setting) bool { return s.Runs() == 1 || len(s.Claims().Judged) == 0 })
 }
 
 // shared counts the runs that share a text.
@@ -130,6 +159,12 @@ func (r *Report) Warnings() (list []string) {
 	if n := number(func(run *rundir.Run) bool { return run.Record.State == rundir.Failed }); n > 0 {
 		list = append(list, fmt.Sprintf("%s failed. Where numbers went wrong the run counts as unsolved; other failures do not count.", hasHave(n)))
 	}
+	if slices.ContainsFunc(r.Settings, func(s *setting) bool { return slices.ContainsFunc(s.Groups, (*group).Few) }) {
+		list = append(list, fmt.Sprintf("Some methods have fewer than %d ended runs in a maze. Their bootstrap intervals are too narrow to be 95 %% intervals; they stand in grey.", statistics.EnoughRuns))
+	}
+	if n := len(r.Skipped); n > 0 {
+		list = append(list, fmt.Sprintf("%s not used; they are listed at the end.", wasWere(n)))
+	}
 	if len(r.shared(func(run *rundir.Run) string { return run.Record.Run.Version })) > 1 {
 		list = append(list, "Runs of several versions of the algorithm are pooled.")
 	}
@@ -150,6 +185,13 @@ func (r *Report) Warnings() (list []string) {
 		list = append(list, fmt.Sprintf("Budgets differ: %s. Unsolved runs stand at their own.", k))
 	}
 	return list
+}
+
+func wasWere(n int) string {
+	if n == 1 {
+		return "1 file was"
+	}
+	return fmt.Sprintf("%d files were", n)
 }
 
 func hasHave(n int) string {

@@ -183,7 +183,8 @@ func TestReport(t *testing.T) {
 		"1 run has not ended and count", "1 run has failed",
 		"runs/q0/note &lt;b&gt;.txt", "runs/slurm-1.out", "runs/q1/figure5.csv", "the same run as in runs/", "runs/cut/run.json", "runs/log/log.csv",
 		">3/3 <span class=\"source\">+1 not ended", ">2/3<", "≥ 66.7", "hollow",
-		"Figure 2, left", "VDS, paper, 2.5 (k + 1)", "-maze 4x5 -params small -set Curriculum=mega -seed 2",
+		"Figure 2, left", "some runs unsolved: a lower bound", "one standard deviation up and down", "as many as the paper’s", "Mind 4 things about", `Parameters small: 8 runs</h2>`,
+		"steps of MEGA / steps of QTA</td><td data-is=\"value\" class=\"range\">6.45</td>", "VDS, paper, 2.5 (k + 1)", "-maze 4x5 -params small -set Curriculum=mega -seed 2",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
@@ -220,6 +221,30 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// TestSingleRun folds a parameter set of one run, which has no interval and says
+// nothing in the summary.
+func TestSingleRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	synthetic(t, "runs/a", paper.QTA, "4x5", 0, 6000, nil)
+	synthetic(t, "runs/b", paper.HER, "4x5", 0, 0, nil)
+	synthetic(t, "runs/c", paper.QTA, "4x5", 0, 6000, func(r *rundir.Record) {
+		r.Run = rundir.NewIdentity("4x5", roomtest.Maze(t, "4x5"), "paper", qta.Paper(), 0, 1000)
+	})
+	page := pageOf(t, of(t, "runs"))
+	summary, rest, _ := strings.Cut(page, "Mind ")
+	for _, want := range []string{`class="single" id="setting-1"><summary>Parameters paper: 1 run</summary>`, `id="setting-2">Parameters small: 2 runs</h2>`, ">–</td>"} {
+		if !strings.Contains(rest, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(summary, "with the parameters paper") || !strings.Contains(summary, "with the parameters small") {
+		t.Error("the summary judges claims by a single run, or not by two")
+	}
+	if strings.Contains(page, "6.0 to 6.0") {
+		t.Error("a single run has an interval")
+	}
+}
+
 func named(t *testing.T, list []files.File, name string) []byte {
 	t.Helper()
 	i := slices.IndexFunc(list, func(f files.File) bool { return f.Name == name })
@@ -246,13 +271,14 @@ func TestLooksOfReport(t *testing.T) {
 			}
 		}
 	}
-	seen := browser.Measure(t, []string{pageOf(t, of(t, "runs"))}, []int{400, 1400}, `
+	seen := browser.Measure(t, []string{pageOf(t, of(t, "runs"))}, []int{400, 1000, 1400}, `
 	const wide = page.documentElement.scrollWidth > frame.width ? ["scrolls"] : [];
 	return [page.querySelectorAll("svg").length, ...wide, ...overlaps(page)].join(" | ");`)
-	// The figures 2 left and right, 3 left and right, 6 left and right, and for
-	// each maze its noise, and learning and solution by four comparisons.
-	want := fmt.Sprint(6 + 4*(1+2*4))
-	if diff := cmp.Diff([]string{want, want}, seen); diff != "" {
-		t.Errorf("pictures and faults at 400 and 1400 pixels (-want +got):\n%s", diff)
+	// The figures 2 left and right, each with its ratio, 3 left and right, 6 left
+	// and right, and for each maze its noise, and learning and solution by four
+	// comparisons.
+	want := fmt.Sprint(8 + 4*(1+2*4))
+	if diff := cmp.Diff([]string{want, want, want}, seen); diff != "" {
+		t.Errorf("pictures and faults at 400, 1000 and 1400 pixels (-want +got):\n%s", diff)
 	}
 }

@@ -65,6 +65,7 @@ type setting struct {
 	Groups []*group // by maze and method
 	mazes  []string
 	maps   [mapNumbers][]float64 // of Figure 5
+	judged []claim               // all, once they have been judged
 }
 
 // A group is the runs of one method in one maze, with one parameter set.

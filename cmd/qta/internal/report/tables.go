@@ -66,7 +66,11 @@ func (g *group) bound(dropped int, x float64) string {
 	return g.of(mark + thousands(x))
 }
 
+// interval writes an interval, which a single run has not.
 func (g *group) interval(i statistics.Interval) string {
+	if g.N() == 1 {
+		return "–"
+	}
 	return g.of(thousands(i.Low) + " to " + thousands(i.High))
 }
 
@@ -112,7 +116,7 @@ func (r *Report) CSV() []files.File {
 			cells = append(cells, groupRow(s, g))
 		}
 		for _, k := range s.claims() {
-			claims = append(claims, []string{s.Name, k.Place, k.Text, k.Verdict, k.Test, k.Width})
+			claims = append(claims, []string{s.Name, k.Place, k.Text, k.Verdict, k.Test, k.Width()})
 		}
 	}
 	for _, k := range r.Skipped {
@@ -145,8 +149,8 @@ func runRow(s *setting, g *group, run *rundir.Run) []string {
 func groupRow(s *setting, g *group) []string {
 	row := []string{s.Name, g.Maze, strconv.Itoa(g.Length), g.Method, strconv.Itoa(g.N()), strconv.Itoa(g.Solved()), strconv.Itoa(g.Others())}
 	y := g.summary
-	for _, x := range []float64{y.Median, y.Mean, y.Deviation, y.IQM, y.MeanRange.Low, y.MeanRange.High, y.IQMRange.Low, y.IQMRange.High} {
-		if g.N() == 0 {
+	for i, x := range []float64{y.Median, y.Mean, y.Deviation, y.IQM, y.MeanRange.Low, y.MeanRange.High, y.IQMRange.Low, y.IQMRange.High} {
+		if interval := i >= 4; g.N() == 0 || interval && g.N() == 1 {
 			row = append(row, "")
 		} else {
 			row = append(row, float(x))
