@@ -562,6 +562,9 @@ func suggestion(name string) string {
 	var contain, near []string
 	least := max(2, len(name)/3)
 	for _, f := range Fields() {
+		if len(name) > len(f.Name)+least {
+			continue // as a distance is at least this, and a name may be very long
+		}
 		if name != "" && strings.Contains(strings.ToLower(f.Name), strings.ToLower(name)) {
 			contain = append(contain, f.Name)
 		}

@@ -517,3 +517,14 @@ func TestEditDistance(t *testing.T) {
 		}
 	}
 }
+
+// TestLongName reads a parameter of a long name, which costs no more than to say
+// so.
+func TestLongName(t *testing.T) {
+	const n = 1 << 20
+	name := strings.Repeat("x", n)
+	var err error
+	if got := allocated(func() { err = new(Params).Set(name, "1") }); got > 10*n || err == nil {
+		t.Errorf("a name of %d letters allocates %d bytes, error %.20v...", n, got, err)
+	}
+}
