@@ -23,7 +23,7 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 	if sizes.Observation < 1 || sizes.Goal < 1 || sizes.Action < 1 {
 		return nil, fmt.Errorf("qta: environment sizes %+v, allowed are 1 and above", sizes)
 	}
-	if p.Uncertainty == "q" && p.QSwapped && sizes.Observation != sizes.Goal {
+	if p.Uncertainty == UncertaintyQ && p.QSwapped && sizes.Observation != sizes.Goal {
 		return nil, fmt.Errorf("qta: parameter QSwapped is true, which needs observations as long as goals, not %d and %d", sizes.Observation, sizes.Goal)
 	}
 	initial := newStream(seed, forInitialisation)
@@ -120,7 +120,7 @@ func (a *Agent) reserve() {
 	}
 	a.pun.reserve(a.params.Batch)
 	*b = newBatch(a.params.Batch, a.sizes, a.pun)
-	if a.params.Replay != "uniform" {
+	if a.params.Replay != ReplayUniform {
 		b.reserveWeights()
 	}
 }

@@ -15,10 +15,10 @@ func (a *Agent) depart() {
 	p := &a.params
 	a.pun.depart(p)
 	a.policy.adam.clip = p.GradientClip
-	if p.PredictiveGradient != "joint" || p.HeadOwnDraw || p.ActorOwnDraw || p.TargetEvery > 1 || p.PolicyEvery > 1 {
+	if p.PredictiveGradient != PredictiveGradientJoint || p.HeadOwnDraw || p.ActorOwnDraw || p.TargetEvery > 1 || p.PolicyEvery > 1 {
 		a.update = (*Agent).updateApart
 	}
-	if p.HeadTarget == "achieved" {
+	if p.HeadTarget == HeadTargetAchieved {
 		a.predicted = (*Agent).predictAchieved
 	}
 	if p.TargetNoise > 0 {
@@ -27,10 +27,10 @@ func (a *Agent) depart() {
 	if p.CriticDecay > 0 || p.HeadDecay > 0 {
 		a.decay = (*Agent).decayWeights
 	}
-	if p.Uncertainty == "bootstrap" {
+	if p.Uncertainty == UncertaintyBootstrap {
 		a.bootstrap()
 	}
-	if p.InitialActions == "uniform" {
+	if p.InitialActions == InitialActionsUniform {
 		a.departures.behave = (*Agent).behaveUniformly
 	}
 	if p.UpdatesPerEpisode > 0 {
@@ -42,7 +42,7 @@ func (a *Agent) depart() {
 // depart gives critics and heads the optimisers that the parameters ask for.
 func (u *pun) depart(p *Params) {
 	for _, c := range u.critics {
-		if p.PredictiveGradient == "separate" {
+		if p.PredictiveGradient == PredictiveGradientSeparate {
 			c.adam = newAdam(len(c.params), p.CriticRate, u.pass.workers)
 			c.headAdam = newAdam(len(c.params), p.PredictiveRate, u.pass.workers)
 		}
@@ -107,7 +107,7 @@ func (a *Agent) learnApart(b, heads, actor *batch) {
 
 // headsApart reports whether the heads have a step of their own.
 func headsApart(b, heads *batch, gradient string) bool {
-	return gradient == "separate" || gradient == "head" && heads != b
+	return gradient == PredictiveGradientSeparate || gradient == PredictiveGradientHead && heads != b
 }
 
 // ownBatch returns a minibatch, which it makes when first used.
@@ -154,7 +154,7 @@ func (u *pun) learnApart(b, heads *batch, gradient string) (criticLoss, headLoss
 	step := func(c *critic) {
 		n := len(c.q.params)
 		switch {
-		case gradient == "separate":
+		case gradient == PredictiveGradientSeparate:
 			clear(c.gradient.params[n:])
 			c.adam.step(c.params, c.gradient.params)
 		case headsApart(b, heads, gradient):
@@ -183,19 +183,19 @@ func (u *pun) learnApart(b, heads *batch, gradient string) (criticLoss, headLoss
 
 // gradientApart is [pun.gradient] likewise.
 func (u *pun) gradientApart(i int, b, heads *batch, gradient string) (criticLoss, headLoss float64) {
-	if gradient == "joint" && heads == b {
+	if gradient == PredictiveGradientJoint && heads == b {
 		return u.gradient(i, b)
 	}
 	c := u.critics[i]
 	criticLoss, ξ := u.criticGradient(i, b)
 	switch {
-	case gradient == "head" && heads == b:
+	case gradient == PredictiveGradientHead && heads == b:
 		headLoss = u.headGradient(i, ξ, c.prediction, b)
 	default: // priorities may ask for it
 		c.head.forward(u.pass.workers, c.prediction.slice(0, ξ.rows), ξ, false)
 	}
 	c.q.backward(u.pass, c.gradient.q, b.x, len(c.q.layers), false)
-	if gradient == "joint" {
+	if gradient == PredictiveGradientJoint {
 		headLoss = u.backboneGradient(i, heads, true)
 	}
 	return criticLoss, headLoss
@@ -240,7 +240,7 @@ func (u *pun) ownPrediction(rows int) matrix {
 // that is separate, with the backbone. It returns the loss's mean over the
 // ensemble.
 func (u *pun) learnHeads(b *batch, gradient string) (loss float64) {
-	separate := gradient == "separate"
+	separate := gradient == PredictiveGradientSeparate
 	step := func(c *critic) {
 		if n := len(c.q.params); separate {
 			c.headAdam.step(c.params, c.gradient.params)

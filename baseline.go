@@ -9,19 +9,19 @@ import "fmt"
 // newCurriculum returns who chooses the goals.
 func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 	switch p.Curriculum {
-	case "qta":
+	case CurriculumQTA:
 		return new(queryTheAgent)
-	case "mega":
+	case CurriculumMEGA:
 		return newMEGA(p)
-	case "vds":
+	case CurriculumVDS:
 		return newVDS(*p, sizes, seed, w)
-	case "her":
+	case CurriculumHER:
 		return new(desiredGoals)
-	case "random":
+	case CurriculumRandom:
 		return new(randomGoals)
-	case "visits":
+	case CurriculumVisits:
 		return newVisits()
-	case "rnd":
+	case CurriculumRND:
 		return newRND(sizes, seed, w)
 	}
 	panic(fmt.Sprintf("qta: no curriculum %q", p.Curriculum)) // Validate refuses it
@@ -30,12 +30,12 @@ func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 // newEstimator returns what goals are chosen by.
 func newEstimator(p *Params) estimator {
 	var e estimator
-	if p.Uncertainty == "q" {
+	if p.Uncertainty == UncertaintyQ {
 		e = valueEstimator{p.QSwapped}
 	} else {
 		e = newPredictive(p)
 	}
-	if p.FirstGoalState == "start" {
+	if p.FirstGoalState == FirstGoalStateStart {
 		e = fromStart{e}
 	}
 	if p.UncertaintyNoise > 0 {
@@ -56,16 +56,16 @@ func newPredictive(p *Params) *predictive {
 // newArchitecture returns what the ensemble is.
 func newArchitecture(p *Params, sizes Sizes) architecture {
 	a := architecture{predicted: predictedSize(p, sizes)}
-	if p.HeadLoss == "norm" {
+	if p.HeadLoss == HeadLossNorm {
 		a.headLoss = predictiveNorm
 	}
 	switch p.Uncertainty {
-	case "bootstrap":
+	case UncertaintyBootstrap:
 		bootstrapArchitecture(&a, p)
-	case "ensemble":
+	case UncertaintyEnsemble:
 		deepEnsemble(&a, p)
 	}
-	if p.PredictiveGradient == "joint" && p.PredictiveWeight != 1 {
+	if p.PredictiveGradient == PredictiveGradientJoint && p.PredictiveWeight != 1 {
 		if a.headLoss == nil {
 			a.headLoss = PredictiveLoss
 		}
@@ -76,7 +76,7 @@ func newArchitecture(p *Params, sizes Sizes) architecture {
 
 // predictedSize returns how many numbers a head predicts.
 func predictedSize(p *Params, sizes Sizes) int {
-	if p.HeadTarget == "achieved" {
+	if p.HeadTarget == HeadTargetAchieved {
 		return sizes.Goal
 	}
 	return sizes.Observation
@@ -85,11 +85,11 @@ func predictedSize(p *Params, sizes Sizes) int {
 // newSampler returns how minibatches are drawn.
 func (a *Agent) newSampler() sampler {
 	switch p := &a.params; {
-	case p.Replay == "per":
+	case p.Replay == ReplayPER:
 		return newPrioritised(p, a.pun.priorities)
-	case p.Replay == "td" && p.TDPriority == "error":
+	case p.Replay == ReplayTD && p.TDPriority == TDPriorityError:
 		return newPrioritised(p, a.pun.errorPriorities)
-	case p.Replay == "td":
+	case p.Replay == ReplayTD:
 		return newPrioritised(p, a.pun.valuePriorities)
 	}
 	return uniform{a.replay}

@@ -26,7 +26,7 @@ const maskProbability = 0.5
 // an output for each coordinate and one mask for both, and HeadLoss.
 func bootstrapArchitecture(a *architecture, p *Params) {
 	a.ownTargets, a.share, a.seen = ownTargets, sumBackbones, maskPredicted
-	if p.BootstrapForm == "authors" {
+	if p.BootstrapForm == BootstrapFormAuthors {
 		a.predicted = 1
 		a.headLoss = PredictiveLoss
 	}
@@ -36,7 +36,7 @@ func bootstrapArchitecture(a *architecture, p *Params) {
 func (a *Agent) bootstrap() {
 	a.pun.shareBackbones()
 	a.mask = (*Agent).applyMasks
-	if a.params.BootstrapForm == "authors" {
+	if a.params.BootstrapForm == BootstrapFormAuthors {
 		a.predicted = (*Agent).predictMean
 	}
 }
@@ -44,7 +44,7 @@ func (a *Agent) bootstrap() {
 // predictMean sets dst to the mean of what heads of two components predict.
 func (a *Agent) predictMean(dst []float32, i int) {
 	s := at(a.replay.nextObservation, i, a.sizes.Observation)
-	if a.params.HeadTarget == "achieved" {
+	if a.params.HeadTarget == HeadTargetAchieved {
 		s = at(a.replay.nextAchieved, i, a.sizes.Goal)
 	}
 	mean := 0.0
@@ -87,7 +87,7 @@ func sumBackbones(u *pun) {
 // Differs: with BootstrapForm "authors" no critic learns from the running
 // episode, whose masks their code draws at its end.
 func (a *Agent) applyMasks(b *batch) {
-	authors := a.params.BootstrapForm == "authors"
+	authors := a.params.BootstrapForm == BootstrapFormAuthors
 	running := a.step - a.step%a.params.Horizon
 	for c := range b.masks {
 		for row, i := range b.transitions {

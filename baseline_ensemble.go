@@ -27,11 +27,11 @@ func deepEnsemble(a *architecture, p *Params) {
 	a.ownTargets = ownTargets
 	a.headLoss = GaussianLoss
 	switch p.EnsembleScore {
-	case "deviation":
+	case EnsembleScoreDeviation:
 		a.spread = meansDeviation
-	case "mixture":
+	case EnsembleScoreMixture:
 		a.spread = mixtureDeviation
-	case "variance":
+	case EnsembleScoreVariance:
 		a.spread = meanVariance
 	}
 	a.width = a.predicted + 1

@@ -108,11 +108,11 @@ func vdsProbabilities(p, std []float64, form string) {
 	sum := 0.0
 	for k, σ := range std {
 		switch form {
-		case "identity":
+		case VDSFormIdentity:
 			p[k] = σ
-		case "exp":
+		case VDSFormExp:
 			p[k] = exp(σ)
-		case "tanh":
+		case VDSFormTanh:
 			p[k] = tanh(float64(σ * σ))
 		}
 		sum += p[k]
@@ -204,30 +204,30 @@ func VDS() Params {
 	p.ActorRate = 1e-3   // pi_lr
 	p.CriticRate = 1e-3  // Q_lr
 	p.PredictiveRate = 0 // no heads
-	p.PredictiveGradient = "head"
+	p.PredictiveGradient = PredictiveGradientHead
 	p.Polyak = 0.95      // polyak
 	p.ActionL2 = 1       // action_l2
 	p.ClipReturns = true // configure_ve_ddpg: clip_return, -1/(1-gamma) to 0
 
-	p.LearningStarts = 1        // her/vds.py: from the first episode on
-	p.UpdatesPerEpisode = 40    // n_batches
-	p.TargetEvery = 40          // her/vds.py: once after the n_batches
-	p.GradientClip = 0          // her/ddpg.py: none
-	p.InitialSteps = 0          // her/vds.py: none
-	p.InitialActions = "policy" // her/vds.py
-	p.ActionNoise = 0.2         // noise_eps
-	p.RandomAction = 0.3        // random_eps
-	p.RandomActionLater = 0.3   // random_eps
-	p.Horizon = 50              // T of the environments
+	p.LearningStarts = 1                    // her/vds.py: from the first episode on
+	p.UpdatesPerEpisode = 40                // n_batches
+	p.TargetEvery = 40                      // her/vds.py: once after the n_batches
+	p.GradientClip = 0                      // her/ddpg.py: none
+	p.InitialSteps = 0                      // her/vds.py: none
+	p.InitialActions = InitialActionsPolicy // her/vds.py
+	p.ActionNoise = 0.2                     // noise_eps
+	p.RandomAction = 0.3                    // random_eps
+	p.RandomActionLater = 0.3               // random_eps
+	p.Horizon = 50                          // T of the environments
 
-	p.Replay = "uniform"     // no other
+	p.Replay = ReplayUniform // no other
 	p.HindsightRatio = 4     // replay_k, with replay_strategy future
 	p.NormalizerDraws = 50   // her/ddpg.py: as many as an episode has
 	p.NormalizerFloor = 0.01 // norm_eps
 	p.NormalizerClip = 5     // norm_clip
 
-	p.Curriculum = "vds"
-	p.VDSForm = "identity" // disagreement_fun_name, std
+	p.Curriculum = CurriculumVDS
+	p.VDSForm = VDSFormIdentity // disagreement_fun_name, std
 	return p
 }
 

@@ -245,9 +245,9 @@ func checkPredictiveLoss(in struct {
 	p := Paper()
 	switch in.Form {
 	case "mse":
-		p.HeadLoss = "squared"
+		p.HeadLoss = HeadLossSquared
 	case "norm":
-		p.HeadLoss = "norm"
+		p.HeadLoss = HeadLossNorm
 	default:
 		fail("in.form is %q, allowed are mse and norm", in.Form)
 	}
@@ -510,7 +510,7 @@ func checkUpdate(in struct {
 	} `json:"steps"`
 }) (out trained) {
 	p := unclipped()
-	if p.PredictiveGradient = "head"; in.Weight != nil {
+	if p.PredictiveGradient = PredictiveGradientHead; in.Weight != nil {
 		p.PredictiveGradient, p.PredictiveWeight = "joint", *in.Weight
 	}
 	p.Discount, p.Polyak, p.ActionL2 = in.Gamma, in.Rho, in.ActionL2

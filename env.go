@@ -27,10 +27,10 @@ type Env interface {
 	// nothing of earlier episodes reaches it.
 	Reset(rng *rand.Rand) State
 
-	// Step acts for one time step. The components of action are in [-1, 1];
-	// Step neither changes the slice nor keeps it. Desired stays the same
-	// throughout the episode. The reward is Reward(Achieved, Desired) of the
-	// returned state.
+	// Step acts for one time step. The components of action are in [-1, 1], and
+	// some action has an effect; Step neither changes the slice nor keeps it.
+	// Desired stays the same throughout the episode. The reward is
+	// Reward(Achieved, Desired) of the returned state.
 	Step(action []float64) (State, float64)
 
 	// Reward is 0 where achieved reaches desired and -1 elsewhere; a goal
@@ -43,9 +43,10 @@ type Env interface {
 // returns nil if it finds nothing. It plays a few episodes of horizon steps
 // with random actions, some of them twice with equal generators, and checks
 // every sentence of [Env]: lengths, finite numbers, rewards, constancy of the
-// goal, and that nothing but the generator and the actions decides what
-// happens. Errors tell the episode, counted from 1. An environment that panics,
-// panics here too. CheckEnv panics if horizon is less than 1.
+// goal, that nothing but the generator and the actions decides what happens, and
+// that the actions do have a part in it. Errors tell the episode, counted from
+// 1. An environment that panics, panics here too. CheckEnv panics if horizon is
+// less than 1.
 func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 	if horizon < 1 {
 		panic("qta: CheckEnv needs a horizon of at least 1")
@@ -56,7 +57,7 @@ func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 	}
 	const rounds = 2
 	episode := 0 // of all that are played, as errors tell it
-	play := func(seed uint64, actions [][]float64, ask, reuse bool) ([]checkedStep, error) {
+	var play player = func(seed uint64, actions [][]float64, ask, reuse bool) ([]checkedStep, error) {
 		episode++
 		steps, err := checkEpisode(env, sizes, seed, actions, ask, reuse)
 		if err != nil {
@@ -98,7 +99,31 @@ func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 			return fmt.Errorf("%w (of episode %d, after it)", err, began)
 		}
 	}
-	return nil
+	return checkActions(play, sizes.Action, horizon, rng)
+}
+
+// A player is [checkEpisode] in one environment, counting its episodes.
+type player func(seed uint64, actions [][]float64, ask, reuse bool) ([]checkedStep, error)
+
+// checkActions plays pairs of episodes with equal generators and different
+// actions, until two differ.
+func checkActions(play player, size, horizon int, rng *rand.Rand) error {
+	const pairs = 20
+	for range pairs {
+		seed := rng.Uint64()
+		var both [2][]checkedStep
+		for i := range both {
+			steps, err := play(seed, randomActions(horizon, size, rng), true, false)
+			if err != nil {
+				return err
+			}
+			both[i] = steps
+		}
+		if firstDifference(both[0], both[1]) != "" {
+			return nil
+		}
+	}
+	return fmt.Errorf("qta: environment: actions have no effect: %d pairs of episodes with equal generators and different actions are alike", pairs)
 }
 
 // checkedStep is a copy of what one step returned.

@@ -123,6 +123,19 @@ func TestCheckEnv(t *testing.T) {
 		}}, "must"},
 		{"reward pushes", lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 { e.speed += 1e-12; return r }}, "asking for a reward may change nothing"},
 		{"reward changes the state", lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 { a[0] = d[0]; return r }}, "Reward after Reset changed Achieved"},
+		{"a reward that is never 0", lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 { return -1 }}, "held to itself; a goal must reach itself"},
+		{"a reward that is never 0 where a state is its own goal", lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
+			if a[0] == d[0] {
+				return -1
+			}
+			return r
+		}}, "held to itself; a goal must reach itself"},
+		{"actions without any effect", lineEnv{onStep: func(e *lineEnv, a []float64) { e.speed = 0.01 * e.rng.Float64() }}, "actions have no effect: 20 pairs of episodes"},
+		{"actions that seldom have one", lineEnv{onStep: func(e *lineEnv, a []float64) {
+			if e.speed = 0.01; e.start > 0.7 && a[0] > 0.5 {
+				e.speed = 0.02
+			}
+		}}, ""},
 		{"changes the action", lineEnv{onStep: func(e *lineEnv, a []float64) { a[0] /= 2 }}, "Step 1 changed its action"},
 		{"keeps the action", lineEnv{
 			onReset: func(e *lineEnv) { e.action = nil },

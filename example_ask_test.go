@@ -4,24 +4,25 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"sync"
 
 	"qta"
 )
 
-// trainedCart returns an agent that has learnt to push a cart a little, and has
+// trainedCart returns an agent that has learnt to push a cart, and has
 // been nowhere beyond the ends of its line, -1 and 1.
-func trainedCart() *qta.Agent {
+var trainedCart = sync.OnceValue(func() *qta.Agent {
 	p := qta.Small()
 	p.HiddenSize, p.Batch, p.Horizon, p.InitialSteps = 32, 64, 20, 200
 	agent, err := qta.NewAgent(p, new(cart).Sizes(), 1)
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := agent.Train(context.Background(), new(cart), new(cart), qta.TrainOptions{Steps: 500, EvalEvery: 500, Rollouts: 1}); err != nil {
+	if err := agent.Train(context.Background(), new(cart), new(cart), qta.TrainOptions{Steps: 4000, EvalEvery: 4000, Rollouts: 1}); err != nil {
 		log.Fatal(err)
 	}
 	return agent
-}
+})
 
 // A goal where the cart stands is worth more than one that it has to go to.
 func ExampleAgent_Value() {

@@ -54,3 +54,23 @@ func ExamplePUN() {
 	// ...###
 	// ...###
 }
+
+func ExamplePUN_MarshalBinary() {
+	u, err := qta.NewPUN(qta.Small(), qta.Sizes{Observation: 2, Goal: 1, Action: 1}, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	saved, err := u.MarshalBinary()
+	if err != nil {
+		log.Fatal(err)
+	}
+	var again qta.PUN
+	if err := again.UnmarshalBinary(saved); err != nil {
+		log.Fatal(err)
+	}
+	s, g, a := [][]float64{{0.1, 0.2}}, [][]float64{{0.3}}, [][]float64{{0.4}}
+	fmt.Println(again.Value(s, g, a)[0] == u.Value(s, g, a)[0])
+
+	// Output:
+	// true
+}

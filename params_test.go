@@ -89,7 +89,8 @@ func TestPresets(t *testing.T) {
 		p, q Params
 		want map[string]string
 	}{
-		{"Default over Paper", Paper(), Default(), map[string]string{"UncertaintyGoal": "candidate"}},
+		{"Default over Paper", Paper(), Default(), map[string]string{"UncertaintyGoal": "candidate", "RandomActionLater": "0.2"}},
+		{"Fast over Default", Default(), Fast(), map[string]string{"Batch": "256", "UncertaintyActions": "2"}},
 		{"Small over Default", Default(), Small(), map[string]string{"HiddenSize": "64", "Batch": "256", "Candidates": "500"}},
 		{"Authors over Paper", Paper(), Authors(), map[string]string{
 			"PredictiveRate":     "0.0005",
@@ -131,7 +132,7 @@ func TestPresets(t *testing.T) {
 			t.Errorf("%s: %v", p.Name, err)
 		}
 	}
-	if diff := cmp.Diff([]string{"default", "paper", "authors", "small", "mega", "vds"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"default", "fast", "paper", "authors", "small", "mega", "vds"}, names); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 }

@@ -93,8 +93,9 @@ func (m scratchModule) train(environment []string, flags ...string) {
 	}
 }
 
-// TestVendorModule vendors the package as the library page's first way does, with the
-// golden vectors for a test.
+// TestVendorModule vendors the package as the library page's first way does, with
+// the golden vectors for a test, and runs the examples of what an agent, PUN and a
+// curriculum are for a program of another module.
 func TestVendorModule(t *testing.T) {
 	m := newScratchModule(t)
 	root, err := filepath.Abs(".")
@@ -123,6 +124,9 @@ func TestVectors(t *testing.T) {
 	}
 }
 `)
+	for _, name := range globNames(t, "example_*_test.go") {
+		m.write(name, strings.Replace(readText(t, name), "package qta_test", "package main_test", 1))
+	}
 	edit := regexp.MustCompile("(?m)^go mod edit .+").FindString(readText(t, "docs/library.md"))
 	command := strings.Fields(edit)
 	for i := range command {
@@ -140,7 +144,12 @@ func TestVectors(t *testing.T) {
 		t.Errorf("the directory vendor (-want +got):\n%s", diff)
 	}
 	m.train([]string{"CGO_ENABLED=0"})
-	m.run(nil, "go", "test", ".")
+	tested := m.run(nil, "go", "test", "-v", ".")
+	for _, name := range []string{"TestVectors", "ExampleAgent_Uncertainty", "ExamplePUN", "ExampleCurriculum"} {
+		if !strings.Contains(tested, "--- PASS: "+name+" (") {
+			t.Errorf("%s has not passed:\n%s", name, tested)
+		}
+	}
 }
 
 // TestVendorFiles copies the files that the library page's second way names, and builds

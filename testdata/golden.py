@@ -322,22 +322,37 @@ def optimal_return(v):
 @vectors(NETWORKS)
 def update(v):
     """Whole updates: targets; critics, and heads on the same minibatch and on
-    ξ from before; the actor through the new critics; the target networks."""
+    ξ from before, no further than the head; the actor through the new critics;
+    the target networks."""
+    return whole_updates(v, 1, torch.Tensor.detach)
+
+
+@vectors(NETWORKS)
+def update_joint(v):
+    """As update, but a critic and its head descend one loss, Equation 2 plus
+    predictive_weight times Equation 4: the backbone gets both gradients and
+    moves by the critics' Adam, the head's own layer by the heads'."""
+    return whole_updates(v, v["predictive_weight"], lambda xi: xi)
+
+
+def whole_updates(v, weight, seen):
+    """Update step by step; seen is what Equation 4's gradient sees of ξ."""
     actor, actor_target = network(v["actor"]), network(v["actor_target"])
     critics = [network(net) for net in v["critics"]]
     targets = [network(net) for net in v["critic_targets"]]
     heads = [layer(head) for head in v["heads"]]
-    optimizers = [
-        torch.optim.Adam(sum(map(parameters, critics), []), v["lr_critic"]),
-        torch.optim.Adam(parameters(heads), v["lr_predictive"]),
-        torch.optim.Adam(parameters(actor), v["lr_actor"])]
+    of_critics = torch.optim.Adam(sum(map(parameters, critics), []),
+                                  v["lr_critic"])
+    of_heads = torch.optim.Adam(parameters(heads), v["lr_predictive"])
+    of_actor = torch.optim.Adam(parameters(actor), v["lr_actor"])
 
-    def descend(optimizer, loss):
-        """Step by the gradients of the optimizer's own parameters alone."""
-        group = optimizer.param_groups[0]["params"]
+    def descend(loss, *optimizers):
+        """Step by the gradients of the optimizers' own parameters alone."""
+        group = sum((o.param_groups[0]["params"] for o in optimizers), [])
         for p, grad in zip(group, torch.autograd.grad(loss, group)):
             p.grad = grad
-        optimizer.step()
+        for o in optimizers:
+            o.step()
 
     for step in v["steps"]:
         s, g, a, s_next, r = (tensor(step[key])
@@ -347,13 +362,13 @@ def update(v):
             q = torch.stack([value(targets[i], s_next, g, a_next)
                              for i in step["M"]])
             y = r + v["gamma"] * q.min(0).values
-            xis = [latent(net, torch.cat((s, g, a), 1)) for net in critics]
-        descend(optimizers[0], sum(((value(net, s, g, a) - y) ** 2).mean()
-                                   for net in critics))
-        descend(optimizers[1], sum(predictive("mse", linear(head, xi), s_next)
-                                   for head, xi in zip(heads, xis)))
-        descend(optimizers[2],
-                policy_loss(actor, critics, s, g, v["action_l2"]))
+        xis = [seen(latent(net, torch.cat((s, g, a), 1))) for net in critics]
+        equation2 = sum(((value(net, s, g, a) - y) ** 2).mean()
+                        for net in critics)
+        equation4 = sum(predictive("mse", linear(head, xi), s_next)
+                        for head, xi in zip(heads, xis))
+        descend(equation2 + weight * equation4, of_critics, of_heads)
+        descend(policy_loss(actor, critics, s, g, v["action_l2"]), of_actor)
         with torch.no_grad():
             for old, new in zip([actor_target, *targets], [actor, *critics]):
                 for p, online in zip(parameters(old), parameters(new)):

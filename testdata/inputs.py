@@ -156,10 +156,14 @@ def network_cases(rng):
         **n.transitions(rng, "s", "g"),
         "actions": uniform(rng, -1, 1, d, n.batch, n.a)}
     n = Sizes(rng)
-    yield "update", "random", {
+    case = {
         "actor": n.actor(rng), "actor_target": n.actor(rng),
         "critics": n.critic_nets(rng), "critic_targets": n.critic_nets(rng),
         "heads": n.heads(rng), "gamma": 0.99, "rho": 0.95, "lr_actor": 1e-3,
         "lr_critic": 2e-3, "lr_predictive": 5e-3, "action_l2": rng.random(),
         "steps": [n.transitions(rng, "s", "g", "a", "s_next", "r", "M")
                   for _ in range(rng.randint(1, 3))]}
+    yield "update", "random", case
+    for weight in (1.0, rng.uniform(0.1, 10)):
+        yield "update-joint", f"predictive_weight={weight}", {
+            **case, "predictive_weight": weight}

@@ -82,7 +82,7 @@ func TestStatusOfStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Outcome.Steps = 9 // as after SIGINT between evaluations
+	r.Outcome.Steps, r.Outcome.Files = 9, nil // as after SIGINT between evaluations
 	if err := errors.Join(r.Write("run", false), rundir.WriteLog("run", qta.Small(), nil, false)); err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func TestShorthands(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", test.args, diff)
 		}
 		_, label, err := findParams(f.params, f.set)
-		if want := strings.Join(append([]string{"default"}, test.want...), "-"); err != nil || label != want {
+		if want := strings.Join(append([]string{"fast"}, test.want...), "-"); err != nil || label != want {
 			t.Errorf("%s: label %q, error %v, want %q", test.args, label, err, want)
 		}
 	}

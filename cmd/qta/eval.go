@@ -72,7 +72,7 @@ func openRun(dir string, stderr io.Writer) (*rundir.Record, *qta.Agent, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	a, warning, err := rundir.LoadAgent(dir, r, false)
+	a, warning, err := rundir.LoadAgent(dir, r)
 	warn(stderr, warning)
 	if err == nil && a == nil {
 		err = words.BadInput("%s holds no %s yet; continue the run to make one", dir, rundir.AgentFile)

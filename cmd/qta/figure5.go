@@ -47,12 +47,12 @@ func redrawFigure5(dir string, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	f, err := figure5.Open(dir, r.Run)
+	f, err := figure5.Open(dir, r)
 	if err != nil {
 		return err
 	}
 	if len(f.Snapshots) == 0 {
-		a, warning, err := rundir.LoadAgent(dir, r, false)
+		a, warning, err := rundir.LoadAgent(dir, r)
 		warn(stderr, warning)
 		if err != nil {
 			return err

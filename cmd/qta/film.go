@@ -36,7 +36,7 @@ func filmCommand(args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer a.Close()
-	f, err := film.Open(dir, r.Run)
+	f, err := film.Open(dir, r)
 	if err != nil {
 		return err
 	}

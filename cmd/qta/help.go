@@ -35,11 +35,11 @@ func topics() []topic {
 		{"maze", "show a maze, its size and its path length", []string{"qta maze NAME|FILE [-o FILE]"}, new(mazeFlags).flagSet,
 			"qta maze 12x5 -o 12x5.svg", mazeText},
 		{"eval", "evaluate the agent of a run", []string{"qta eval DIR [flags]"}, new(evalFlags).flagSet,
-			"qta eval runs/4x5-default-1 -rollouts 200", ""},
+			"qta eval runs/4x5-fast-1 -rollouts 200", ""},
 		{"figure5", "make the paper's Figure 5, of a new run or of one that there is", []string{"qta figure5 [flags of qta train]", "qta figure5 DIR [-o FILE]"}, new(figure5Flags).flagSet,
-			"qta figure5 runs/4x5-default-1 -o figure5.svg", figure5Text},
+			"qta figure5 runs/4x5-fast-1 -o figure5.svg", figure5Text},
 		{"film", "draw the training of a run as an animation", []string{"qta film DIR [-o FILE]"}, new(filmFlags).flagSet,
-			"qta film runs/4x5-default-1 -o training.svg", ""},
+			"qta film runs/4x5-fast-1 -o training.svg", ""},
 		{"sweep", "train every run that a file lists", []string{"qta sweep FILE [flags]", "qta sweep -figure N [flags]"}, new(sweepFlags).flagSet,
 			"qta sweep -figure 2 -mazes 1U5 -params small > sweep.txt && qta sweep sweep.txt -jobs 2", sweepText},
 		{"status", "say how far every run within directories is", []string{"qta status DIR..."}, nil,
@@ -47,7 +47,7 @@ func topics() []topic {
 		{"report", "hold all runs within directories against the paper, as a page", []string{"qta report DIR... [flags]"}, new(reportFlags).flagSet,
 			"qta report runs -o report.html", reportText},
 		{"export", "write the networks of a run to a safetensors file", []string{"qta export DIR [-o FILE]"}, new(exportFlags).flagSet,
-			"qta export runs/4x5-default-1 -o agent.safetensors", ""},
+			"qta export runs/4x5-fast-1 -o agent.safetensors", ""},
 		{"check", "work the equations through in numbers, and hold the code to them", []string{"qta check [N] [-vectors DIR]"}, new(checkFlags).flagSet,
 			"qta check 5", checkText},
 		{"version", "say which version of the algorithm this is, and its machine's kernel", []string{"qta version"}, nil, "qta version", ""},
@@ -123,7 +123,8 @@ func versionCommand(args []string, w io.Writer) error {
 }
 
 const helpText = `
-Without a command and flags qta trains on the 4x5 maze until it is solved.
+Without a command and flags qta trains on the 4x5 maze until it is solved, with
+the parameters fast.
 "qta help COMMAND" has a command's flags and an example.
 
 Exit codes:

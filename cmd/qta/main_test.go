@@ -111,7 +111,9 @@ func TestBadInput(t *testing.T) {
 		{"-maze ./maps", "map file ./maps"},
 		{"-maze nogoal.txt", "map file nogoal.txt"},
 		{"-maze maps/letter.map", "map file maps/letter.map"},
-		{"-params huge", `-params "huge": want default, paper, authors, small, mega, vds or a file that ends in .json`},
+		{"-maze large.txt", "map file large.txt: larger than 1048576 bytes"},
+		{"-maze maps/4x5.txt", "map file maps/4x5.txt has the name of a maze, 4x5, and another map; rename it"},
+		{"-params huge", `-params "huge": want default, fast, paper, authors, small, mega, vds or a file that ends in .json`},
 		{"-params nowhere.json", "-params nowhere.json: no such file"},
 		{"-params broken.json", "-params broken.json: parameters"},
 		{"-params unknown.json", `-params unknown.json: unknown parameter "Batsh"`},
@@ -158,6 +160,8 @@ func TestBadInput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	roomtest.Write(t, "nogoal.txt", "#####\n#S..#\n#####\n")
 	roomtest.Write(t, "maps/letter.map", "#####\n#SxG#\n#####\n")
+	roomtest.Write(t, "maps/4x5.txt", "SG\n")
+	roomtest.Write(t, "large.txt", "SG\n"+strings.Repeat("\n", 1<<20)) // a map if it were cut
 	roomtest.Write(t, "broken.json", "[1, 2]\n")
 	roomtest.Write(t, "unknown.json", `{"Batsh": 3}`)
 	roomtest.Write(t, "range.json", `{"Batch": -3}`)
@@ -244,7 +248,7 @@ func TestHelp(t *testing.T) {
 // example is one that the command takes.
 func TestExamples(t *testing.T) {
 	t.Chdir(t.TempDir())
-	mustRun(t, tinyRun("-steps", "10", "-out", "runs/4x5-default-1")...)
+	mustRun(t, tinyRun("-steps", "10", "-out", "runs/4x5-fast-1")...)
 	for _, topic := range topics() {
 		for line := range strings.SplitSeq(topic.example, " && ") {
 			line, file, _ := strings.Cut(line, " > ")
@@ -311,12 +315,12 @@ func TestParams(t *testing.T) {
 		}
 	}
 	for _, field := range qta.Fields() {
-		row := regexp.MustCompile(`(?m)^` + field.Name + ` +` + regexp.QuoteMeta(qta.Default().Value(field.Name)) + `( \*)? +(.*)$`).FindStringSubmatch(out)
+		row := regexp.MustCompile(`(?m)^` + field.Name + ` +` + regexp.QuoteMeta(qta.Fast().Value(field.Name)) + `( \*)? +(.*)$`).FindStringSubmatch(out)
 		if row == nil || meaning[field.Name] == "" || !strings.HasPrefix(meaning[field.Name], row[2]) {
 			t.Errorf("%s: row %q, meaning %q", field.Name, row, meaning[field.Name])
 			continue
 		}
-		differ := slices.ContainsFunc(qta.Presets(), func(p qta.Preset) bool { return p.Params.Value(field.Name) != qta.Default().Value(field.Name) })
+		differ := slices.ContainsFunc(qta.Presets(), func(p qta.Preset) bool { return p.Params.Value(field.Name) != qta.Fast().Value(field.Name) })
 		if differ != (row[1] != "") {
 			t.Errorf("%s: marked as different in some set: %v", field.Name, !differ)
 		}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"qta"
 	"qta/cmd/qta/internal/files"
 	"qta/cmd/qta/internal/paper"
 	"qta/cmd/qta/internal/rundir"
@@ -332,7 +333,7 @@ func (f *sweepFlags) figureSweep() (string, error) {
 	}
 	if p, _, err := findParams(f.params, nil); err != nil {
 		return "", err
-	} else if p.Curriculum != "qta" {
+	} else if p.Curriculum != qta.CurriculumQTA {
 		return "", words.BadInput("-params %s: its curriculum is %s; a figure's methods are changes of a parameter set with QTA's", f.params, p.Curriculum)
 	}
 	var b strings.Builder

@@ -53,13 +53,13 @@ func arithmetic(p qta.Params, sizes qta.Sizes, steps int) (a work) {
 		a.step *= float64(p.UpdatesPerEpisode) / float64(p.Horizon)
 	}
 	switch p.Curriculum {
-	case "qta":
+	case qta.CurriculumQTA:
 		candidates, actions := min(float64(p.Candidates+p.CandidatesKept), float64(steps)/2), float64(p.UncertaintyActions)
-		if p.Uncertainty == "bootstrap" || p.Uncertainty == "ensemble" {
+		if p.Uncertainty == qta.UncertaintyBootstrap || p.Uncertainty == qta.UncertaintyEnsemble {
 			actions = float64(p.EnsembleActions)
 		}
 		a.choice = 2 * candidates * actions * critics * w
-	case "vds": // policy, target, and a value function forward and backward
+	case qta.CurriculumVDS: // policy, target, and a value function forward and backward
 		a.step += 2 * vdsRows * 5 * w / float64(p.Horizon)
 	}
 	return a
@@ -133,7 +133,7 @@ func (g *gauge) nearest(update float64) speed {
 func (s shape) params() qta.Params {
 	p := qta.Default()
 	p.HiddenSize, p.HiddenLayers, p.Critics, p.Batch = s.hidden, s.layers, s.critics, s.batch
-	p.Curriculum, p.LearningStarts = "her", 1
+	p.Curriculum, p.LearningStarts = qta.CurriculumHER, 1
 	return p
 }
 

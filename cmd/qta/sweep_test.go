@@ -36,14 +36,14 @@ func TestParseSweep(t *testing.T) {
 	for _, c := range cells {
 		got = append(got, fmt.Sprintf("%d %s %s %d %v", c.line, c.dir(), c.plan().run.Maze, c.plan().run.Seed, c.plan().limits))
 	}
-	want := []string{"3 here/1U5-default-7 1U5 7 {20 never}", "4 here/sub/x 4x5 1 {150000 solved}"}
+	want := []string{"3 here/1U5-fast-7 1U5 7 {20 never}", "4 here/sub/x 4x5 1 {150000 solved}"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for _, test := range []struct{ text, want string }{
 		{"", "line 1: there is no cell; "},
 		{"# nothing\n#\n", "line 2: there is no cell; "},
-		{"-maze 4x5\n-maze 4x5 -seed 1\n", "line 2: its directory 4x5-default-1 is that of line 1 already; "},
+		{"-maze 4x5\n-maze 4x5 -seed 1\n", "line 2: its directory 4x5-fast-1 is that of line 1 already; "},
 		{"-maze 4x4\n", "line 1: "},
 		{"-sede 4\n", "line 1: flag provided but not defined: -sede; "},
 		{"-seed 1 4x5\n", `line 1: "4x5" is no flag of training`},
@@ -84,6 +84,7 @@ func FuzzParseSweep(f *testing.F) {
 	f.Add("# a\n-maze 1U5 -seed 3 -out 'a b'\n")
 	f.Add("-params small -set Batch=12 -set \"Curriculum=mega\" -stop never\\\n")
 	f.Add("-seed 1\n-seed 2\n-seed 2")
+	f.Add("-out \xc2''\x94\n") // halves of a control character
 	f.Fuzz(func(t *testing.T, text string) {
 		if strings.Contains(text, "json") || strings.Contains(text, ".txt") || strings.Contains(text, ".map") || strings.Contains(text, "/") || len(text) > 2000 {
 			return // these name files

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -50,14 +51,14 @@ func newFlagSet(name string) *flag.FlagSet {
 
 // reset sets every flag to what it is where it is not given.
 func (f *trainFlags) reset() {
-	*f = trainFlags{maze: "4x5", params: "default", seed: 1, steps: 150_000, eval: 1000, stop: "solved", threads: min(runtime.GOMAXPROCS(0), 8)}
+	*f = trainFlags{maze: "4x5", params: "fast", seed: 1, steps: 150_000, eval: 1000, stop: "solved", threads: min(runtime.GOMAXPROCS(0), 8)}
 }
 
 func (f *trainFlags) flagSet() *flag.FlagSet {
 	f.reset()
 	flags := newFlagSet("train")
 	flags.StringVar(&f.maze, "maze", f.maze, "`NAME|FILE` the maze (4x5)")
-	flags.StringVar(&f.params, "params", f.params, "`NAME|FILE` default, paper, authors, small, mega, vds, or a .json file of changes to default (default)")
+	flags.StringVar(&f.params, "params", f.params, "`NAME|FILE` default, fast, paper, authors, small, mega, vds, or a .json file of changes to default (fast)")
 	flags.Func("set", "`NAME=VALUE` change one parameter after -params is applied; may be repeated", func(s string) error {
 		f.set = append(f.set, s)
 		return nil
@@ -111,7 +112,8 @@ type session struct {
 	begin        time.Time
 	lastEval     int // step of the evaluation before, or of the begin
 	lastEvalTime time.Time
-	savedStep    int // of the newest checkpoint, or -1
+	savedStep    int  // of the newest checkpoint, or -1
+	oddAgent     bool // the newest in the directory is not the session's, or not that of the record
 	checkpoints  cadence
 	logs         cadence
 	pages        cadence
@@ -150,10 +152,16 @@ func trainCommand(ctx context.Context, args []string, stdout *terminal.Output, s
 			return words.BadInput("%s holds another run: %s; name another directory with -out", dir, list(d))
 		}
 		id = found.Run // with the names it has had from the start
-		saved, warning, err := rundir.LoadAgent(dir, found, true)
+		saved, warning, err := rundir.LoadAgent(dir, found)
 		warn(stderr, warning)
 		if err != nil {
 			return err
+		}
+		s.oddAgent = warning != nil
+		for _, name := range rundir.Made() {
+			if strange := found.Strange(dir, name); strange != nil {
+				warn(stderr, fmt.Errorf("%s: %w; it is made again", filepath.Join(dir, name), strange))
+			}
 		}
 		if saved != nil {
 			agent.Close()
@@ -167,7 +175,7 @@ func trainCommand(ctx context.Context, args []string, stdout *terminal.Output, s
 		return err
 	}
 	s.view = terminal.NewRun(stdout, f.plan(id.Params(), h), s.agent.Steps(), time.Now())
-	s.openPictures(stderr)
+	s.openPictures(cmp.Or(found, s.record), stderr)
 	if s.reached() {
 		return s.nothingToDo(found)
 	}
@@ -191,7 +199,7 @@ func trainCommand(ctx context.Context, args []string, stdout *terminal.Output, s
 func (f *trainFlags) plan(p qta.Params, h history) terminal.Plan {
 	work := arithmetic(p, mazeSizes, f.steps)
 	plan := terminal.Plan{Steps: f.steps, Learning: p.LearningStarts, Average: work.usual() / work.step, Worst: (work.step + work.choice) / work.step}
-	if p.Curriculum == "qta" {
+	if p.Curriculum == qta.CurriculumQTA {
 		plan.Choosing = p.InitialSteps
 	}
 	if f.stop == "solved" {
@@ -250,15 +258,26 @@ func list(d []string) string {
 
 // reached reports whether the run is where the limits end it.
 func (s *session) reached() bool {
+	if s.agent.Updating() {
+		return false
+	}
 	return s.agent.Steps() >= s.record.Limits.Steps || s.record.Limits.Stop == "solved" && s.agent.SolvedAt() > 0
 }
 
 // nothingToDo ends a command whose limits are reached already. Where the last
 // process was killed between its last checkpoint and its end, it does what
-// was left.
+// was left; and where files of the run were changed or lost since, it makes
+// again what can be made of the agent.
 func (s *session) nothingToDo(found *rundir.Record) error {
 	atEnd := s.agent.Steps() == s.record.Limits.Steps || s.agent.Steps() == s.agent.SolvedAt()
-	if atEnd && found.State != rundir.Solved && found.State != rundir.Finished {
+	ended := found.State == rundir.Solved || found.State == rundir.Finished
+	if atEnd && (!ended || s.oddAgent || !found.Complete(s.dir)) {
+		s.takeLost()
+		if s.oddAgent {
+			if err := s.save(); err != nil {
+				return err
+			}
+		}
 		if err := s.writeEnd(); err != nil {
 			return err
 		}
@@ -269,6 +288,20 @@ func (s *session) nothingToDo(found *rundir.Record) error {
 	}
 	s.view.Say("The run in %s is done: %s. %s; another -seed or -out begins a new one.", s.dir, s.story(), more)
 	return nil
+}
+
+// takeLost takes the picture of now where those of the past are lost.
+func (s *session) takeLost() {
+	if len(s.agent.Evaluations()) == 0 {
+		return
+	}
+	if len(s.film.Frames) == 0 {
+		id := s.record.Run
+		s.film.Take(s.agent, figure5.New(id.NewMaze(), id.Params(), id.EvalEvery).Take(s.agent))
+	}
+	if len(s.figure5.Snapshots) == 0 {
+		s.figure5.Take(s.agent)
+	}
 }
 
 // open writes the files that a run has from its start.
@@ -445,6 +478,10 @@ func (s *session) writeEnd() error {
 	if err := s.writePages(); err != nil {
 		return err
 	}
+	var err error
+	if o.Files, err = rundir.Digests(s.dir); err != nil {
+		return err
+	}
 	return s.record.Write(s.dir, true)
 }
 
@@ -471,14 +508,15 @@ type runError struct {
 func (e *runError) Error() string { return words.Bare(e.err) + "; " + e.left }
 func (e *runError) Unwrap() error { return e.err }
 
-// openPictures reads what the run has kept for its pictures up to where its
-// agent is. A file that cannot be used is no reason not to train.
-func (s *session) openPictures(stderr io.Writer) {
+// openPictures reads what the run has kept for its pictures, as far as its record
+// knows it, up to where its agent is. A file that cannot be used is no reason not
+// to train.
+func (s *session) openPictures(r *rundir.Record, stderr io.Writer) {
 	var err error
-	if s.figure5, err = figure5.Open(s.dir, s.record.Run); err != nil {
+	if s.figure5, err = figure5.Open(s.dir, r); err != nil {
 		warn(stderr, fmt.Errorf("%w; Figure 5 begins anew", err))
 	}
-	if s.film, err = film.Open(s.dir, s.record.Run); err != nil {
+	if s.film, err = film.Open(s.dir, r); err != nil {
 		warn(stderr, fmt.Errorf("%w; the animation begins anew", err))
 	}
 	s.figure5.ForgetAfter(s.agent.Steps())

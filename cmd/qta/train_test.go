@@ -156,7 +156,14 @@ func TestFinished(t *testing.T) {
 		}
 	}
 	// A process that was killed after its last checkpoint left this to do.
-	roomtest.Write(t, "run/run.json", strings.Replace(before[rundir.RecordFile], rundir.Finished, rundir.Running, 1))
+	killed, err := rundir.ReadRecord("run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed.State, killed.Outcome = rundir.Running, nil
+	if err := killed.Write("run", false); err != nil {
+		t.Fatal(err)
+	}
 	roomtest.Write(t, "run/log.csv", "")
 	mustRun(t, tinyRun("-steps", "40", "-out", "run")...)
 	if diff := cmp.Diff(before, content()); diff != "" {

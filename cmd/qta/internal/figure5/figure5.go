@@ -92,6 +92,9 @@ func (f *Figure) Take(a *qta.Agent) (uncertainty float64) {
 	for _, k := range survey.Samples {
 		s.Samples[k]++
 	}
+	if s.problem() != "" {
+		return math.NaN() // the agent's numbers have gone wrong, as training is about to say
+	}
 	f.complete(&s)
 	f.Snapshots = append(f.Snapshots, s)
 	f.thin()
@@ -102,6 +105,24 @@ func (f *Figure) Take(a *qta.Agent) (uncertainty float64) {
 func (f *Figure) blank() Snapshot {
 	n := len(f.points)
 	return Snapshot{Value: make([]float32, n), Deviation: make([]float32, n), Probability: make([]float32, n), Failure: make([]float32, n), Samples: make([]int, n)}
+}
+
+// problem says what no snapshot has, or returns "".
+func (s *Snapshot) problem() string {
+	sum, drawn := 0.0, 0
+	for i, p := range s.Probability {
+		for _, x := range []float32{s.Value[i], s.Deviation[i], p} {
+			if x-x != 0 {
+				return fmt.Sprintf("the number %v", x)
+			}
+		}
+		sum += float64(p)
+		drawn += s.Samples[i]
+	}
+	if drawn != sampledGoals || math.Abs(sum-1) > 1e-3 {
+		return fmt.Sprintf("%d samples, want %d, and probabilities that add up to %.4f", drawn, sampledGoals, sum)
+	}
+	return ""
 }
 
 // complete sets what follows from the other numbers of s.
@@ -141,11 +162,11 @@ func (f *Figure) thin() {
 // Deviation returns the name of the uncertainty and its unit.
 func (f *Figure) Deviation() (name, unit string) {
 	switch p := f.params; {
-	case p.Uncertainty == "pun":
+	case p.Uncertainty == qta.UncertaintyPUN:
 		return "head deviation", "cell"
-	case p.Uncertainty == "q":
+	case p.Uncertainty == qta.UncertaintyQ:
 		return "uncertainty", "reward"
-	case p.Uncertainty == "ensemble" && p.EnsembleScore == "variance":
+	case p.Uncertainty == qta.UncertaintyEnsemble && p.EnsembleScore == qta.EnsembleScoreVariance:
 		return "uncertainty", "cell^2"
 	}
 	return "uncertainty", "cell"
@@ -175,17 +196,14 @@ func (f *Figure) encode() []byte {
 	return b
 }
 
-// maxStore bounds the figure5.csv that is read, in bytes: one with as many
-// snapshots and points as there can be is smaller.
-const maxStore = 32 << 20
-
 // Open returns the figure of a run directory as figure5.csv has it, or
 // without snapshots where there is none or, beside an error, one that cannot be
 // used.
-func Open(dir string, id rundir.Identity) (*Figure, error) {
+func Open(dir string, r *rundir.Record) (*Figure, error) {
+	id := r.Run
 	f := New(id.NewMaze(), id.Params(), id.EvalEvery)
 	path := filepath.Join(dir, rundir.Figure5Store)
-	data, err := files.Read(path, maxStore)
+	data, err := files.Read(path, rundir.MaxFigure5)
 	if errors.Is(err, fs.ErrNotExist) {
 		return f, nil
 	} else if err != nil {
@@ -193,6 +211,10 @@ func Open(dir string, id rundir.Identity) (*Figure, error) {
 	}
 	if err := f.decode(data); err != nil {
 		return f, words.BadInput("%s is damaged: %w", path, err)
+	}
+	if err := r.Strange(dir, rundir.Figure5Store); err != nil {
+		f.Snapshots, f.unsaved = nil, true
+		return f, words.BadInput("%s: %w", path, err)
 	}
 	return f, nil
 }
@@ -207,6 +229,7 @@ func (f *Figure) decode(data []byte) error {
 	if err != nil {
 		return err
 	}
+	lines := bytes.SplitAfter(data, []byte("\n"))[1:]
 	n, last := len(f.points), 0
 	if rows = rows[1:]; len(rows)%n != 0 {
 		return fmt.Errorf("line %d: the last snapshot ends here, want %d points", len(rows)+1, n)
@@ -223,6 +246,14 @@ func (f *Figure) decode(data []byte) error {
 			return fmt.Errorf("line %d: step %d, want one after %d", k*n+2, s.step, last)
 		}
 		f.complete(&s)
+		for i, own := range bytes.SplitAfter(s.text, []byte("\n"))[:n] {
+			if !bytes.Equal(own, lines[k*n+i]) {
+				return fmt.Errorf("line %d: its columns contradict each other", k*n+i+2)
+			}
+		}
+		if problem := s.problem(); problem != "" {
+			return fmt.Errorf("line %d: the snapshot that begins here has %s", k*n+2, problem)
+		}
 		snapshots[k], last = s, s.step
 	}
 	f.Snapshots, f.unsaved = snapshots, false

@@ -3,6 +3,7 @@ package figure5
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"image/color"
 	"image/png"
 	"math/rand/v2"
@@ -118,6 +119,98 @@ func TestFigure5Store(t *testing.T) {
 			t.Errorf("%s: %d snapshots are left", test.name, len(g.Snapshots))
 		}
 	}
+}
+
+// TestContradiction changes single fields of figure5.csv: it is refused wherever
+// one column says what another does not, and where there is no number.
+func TestContradiction(t *testing.T) {
+	m := roomtest.Maze(t, "1U5")
+	a := tinyAgent(t, m)
+	f := New(m, a.Params(), 15)
+	for _, steps := range []int{15, 30} {
+		trainTo(t, a, m, steps)
+		f.Take(a)
+	}
+	lines := strings.SplitAfter(string(f.encode()), "\n")
+	line := len(f.points) + 7
+	for column := 3; column <= 8; column++ {
+		for _, value := range []string{"NaN", "Inf", "-Inf", "1e39", "0.5", "0.50", "12345", "", " 1"} {
+			if column == 6 && (value == "0.5" || value == "12345") {
+				continue // a deviation is tied to nothing: a run's digest of the file sees it
+			}
+			if column == 7 && value == "0.5" {
+				value = "0.502"
+			}
+			fields := strings.Split(strings.TrimSuffix(lines[line], "\n"), ",")
+			fields[column] = value
+			changed := slices.Clone(lines)
+			changed[line] = strings.Join(fields, ",") + "\n"
+			if err := f.decode([]byte(strings.Join(changed, ""))); err == nil || len(f.Snapshots) > 0 || !strings.HasPrefix(err.Error(), "line ") {
+				t.Errorf("%q in column %d: %d snapshots, error %v", value, column+1, len(f.Snapshots), err)
+			}
+		}
+	}
+	if err := f.decode([]byte(strings.Join(lines, ""))); err != nil || len(f.Snapshots) != 2 {
+		t.Errorf("as it was: error %v", err)
+	}
+}
+
+// An agent whose numbers have gone wrong leaves no snapshot, which could not be
+// read.
+func TestTakeOfNothing(t *testing.T) {
+	m := roomtest.Maze(t, "1U5")
+	p := tinyAgent(t, m).Params()
+	p.HiddenSize, p.HiddenLayers, p.CriticRate = 64, 16, 1
+	a, err := qta.NewAgent(p, m.Env().Sizes(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	f := New(m, p, 10)
+	f.Take(a)
+	err = a.Train(t.Context(), m.Env(), m.Env(), qta.TrainOptions{Steps: 2000, EvalEvery: 2000, Rollouts: 1})
+	if _, wrong := errors.AsType[*qta.NumericError](err); !wrong {
+		t.Fatalf("training ended with %v", err)
+	}
+	f.Take(a)
+	if len(f.Snapshots) != 1 {
+		t.Errorf("%d snapshots, want the first alone", len(f.Snapshots))
+	}
+}
+
+// FuzzStore reads arbitrary bytes as figure5.csv: an error, or a figure that is
+// written as it was read and can be drawn.
+func FuzzStore(f *testing.F) {
+	m, err := qta.ParseMaze("SG")
+	if err != nil {
+		f.Fatal(err)
+	}
+	p := qta.Small()
+	a, err := qta.NewAgent(p, m.Env().Sizes(), 1)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer a.Close()
+	g := New(m, p, 1)
+	g.Take(a)
+	f.Add(g.encode())
+	f.Add([]byte(g.header()))
+	f.Add([]byte(g.header() + "1,1.05,1.05,0,0,0,0,0,200\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		g := New(m, p, 1)
+		if err := g.decode(data); err != nil {
+			if len(g.Snapshots) > 0 {
+				t.Errorf("%d snapshots beside the error %v", len(g.Snapshots), err)
+			}
+			return
+		}
+		if !bytes.Equal(g.encode(), data) {
+			t.Errorf("%q is written as %q", data, g.encode())
+		}
+		if svg := g.Pictures().Whole("SG").File(); bytes.Contains(svg, []byte("NaN")) || bytes.Contains(svg, []byte("Inf")) {
+			t.Error("a picture with what is no number")
+		}
+	})
 }
 
 // TestFigure5Numbers holds figure5.csv against the library, point by point.

@@ -40,20 +40,15 @@ func Exists(path string) bool {
 // Read reads a file that anyone may have written. One of more than most bytes
 // is an error.
 func Read(path string, most int) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|nonblocking, 0)
+	f, err := openRegular(path)
 	if err != nil {
-		return nil, words.Cause(err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, words.Cause(err)
-	}
-	if err := regular(info); err != nil {
 		return nil, err
 	}
+	defer f.Close()
 	larger := fmt.Errorf("larger than %d bytes", most)
-	if info.Size() > int64(most) {
+	if info, err := f.Stat(); err != nil {
+		return nil, words.Cause(err)
+	} else if info.Size() > int64(most) {
 		return nil, larger
 	}
 	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1)) // it may grow
@@ -64,6 +59,44 @@ func Read(path string, most int) ([]byte, error) {
 		return nil, larger
 	}
 	return data, nil
+}
+
+// ReadEnd reads the last n bytes of a file.
+func ReadEnd(path string, n int) ([]byte, error) {
+	f, err := openRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	end := make([]byte, n)
+	if _, err := f.Seek(-int64(n), io.SeekEnd); err != nil {
+		return nil, fmt.Errorf("shorter than %d bytes", n)
+	}
+	if _, err := io.ReadFull(f, end); err != nil {
+		return nil, words.Cause(err)
+	}
+	return end, nil
+}
+
+// openRegular opens a regular file to read it.
+func openRegular(path string) (*os.File, error) {
+	return checked(os.OpenFile(path, os.O_RDONLY|nonblocking, 0))
+}
+
+// checked closes a file that was opened and is not a regular one.
+func checked(f *os.File, err error) (*os.File, error) {
+	if err != nil {
+		return nil, words.Cause(err)
+	}
+	info, err := f.Stat()
+	if err == nil {
+		err = regular(info)
+	}
+	if err != nil {
+		f.Close()
+		return nil, words.Cause(err)
+	}
+	return f, nil
 }
 
 // regular returns an error that says what a file is unless it is a regular one.
@@ -97,19 +130,7 @@ func Open(path string, flag int) (*os.File, error) {
 	if err := free(path); err != nil {
 		return nil, words.Cause(err)
 	}
-	f, err := os.OpenFile(path, flag|nonblocking|noFollow, 0o666)
-	if err != nil {
-		return nil, words.Cause(err)
-	}
-	info, err := f.Stat()
-	if err == nil {
-		err = regular(info)
-	}
-	if err != nil {
-		f.Close()
-		return nil, words.Cause(err)
-	}
-	return f, nil
+	return checked(os.OpenFile(path, flag|nonblocking|noFollow, 0o666))
 }
 
 // Write writes a file beside its place and renames it, so that a reader sees the

@@ -165,7 +165,8 @@ const maxStore = 4 << 20
 
 // Open returns the film of a run directory as training.csv has it, or without
 // frames where there is none or, beside an error, one that cannot be used.
-func Open(dir string, id rundir.Identity) (*Film, error) {
+func Open(dir string, r *rundir.Record) (*Film, error) {
+	id := r.Run
 	f := New(id.NewMaze(), id.Params(), id.EvalEvery)
 	path := filepath.Join(dir, rundir.FilmStore)
 	data, err := files.Read(path, maxStore)
@@ -176,6 +177,10 @@ func Open(dir string, id rundir.Identity) (*Film, error) {
 	}
 	if err := f.decode(data); err != nil {
 		return f, words.BadInput("%s is damaged: %w", path, err)
+	}
+	if err := r.Strange(dir, rundir.FilmStore); err != nil {
+		f.Frames, f.unsaved = nil, true
+		return f, words.BadInput("%s: %w", path, err)
 	}
 	return f, nil
 }

@@ -1,6 +1,7 @@
 package film
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"reflect"
 	"regexp"
@@ -16,7 +17,7 @@ import (
 )
 
 // filmed returns a film of a tiny run, and its agent.
-func filmed(t *testing.T, maze string, evaluations int) (*Film, *qta.Agent) {
+func filmed(t testing.TB, maze string, evaluations int) (*Film, *qta.Agent) {
 	t.Helper()
 	m := roomtest.Maze(t, maze)
 	p := qta.Small()
@@ -136,6 +137,29 @@ func TestStore(t *testing.T) {
 			t.Errorf("%s: %d frames are left", test.name, len(g.Frames))
 		}
 	}
+}
+
+// FuzzStore reads arbitrary bytes as training.csv: an error, or a film that is
+// written as it was read and can be drawn.
+func FuzzStore(f *testing.F) {
+	whole, a := filmed(f, "1U5", 2)
+	f.Add(whole.encode())
+	f.Add([]byte(header))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		g := New(whole.maze, a.Params(), 7)
+		if err := g.decode(data); err != nil {
+			if len(g.Frames) > 0 {
+				t.Errorf("%d frames beside the error %v", len(g.Frames), err)
+			}
+			return
+		}
+		if !bytes.Equal(g.encode(), data) {
+			t.Errorf("%q is written as %q", data, g.encode())
+		}
+		if svg := g.Draw(a).File(); bytes.Contains(svg, []byte("NaN")) || bytes.Contains(svg, []byte("Inf")) {
+			t.Error("a picture with what is no number")
+		}
+	})
 }
 
 // TestFile looks through the animation as a file: it needs nothing beside

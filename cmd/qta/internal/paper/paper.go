@@ -123,7 +123,7 @@ func Recognise(p qta.Params) (m Method, setting string) {
 	for _, preset := range qta.Presets() {
 		for _, candidate := range Methods() {
 			q := preset.Params
-			q.Curriculum = "qta" // the presets mega and vds imply a method
+			q.Curriculum = qta.CurriculumQTA // the presets mega and vds imply a method
 			q = Effective(candidate.Apply(q))
 			if n := rundir.Differing(q, p); n < best {
 				best, m = n, candidate
@@ -149,19 +149,19 @@ func (m Method) Apply(p qta.Params) qta.Params {
 // beside the others, so that runs that compute the same have the same name.
 func Effective(p qta.Params) qta.Params {
 	standard := qta.Default()
-	if p.Uncertainty != "q" {
+	if p.Uncertainty != qta.UncertaintyQ {
 		p.QSwapped = standard.QSwapped
 	}
-	if p.Uncertainty != "bootstrap" {
+	if p.Uncertainty != qta.UncertaintyBootstrap {
 		p.BootstrapForm = standard.BootstrapForm
 	}
-	if p.Uncertainty != "ensemble" {
+	if p.Uncertainty != qta.UncertaintyEnsemble {
 		p.EnsembleScore = standard.EnsembleScore
 	}
-	if p.Replay != "td" {
+	if p.Replay != qta.ReplayTD {
 		p.TDPriority = standard.TDPriority
 	}
-	if p.Curriculum != "vds" {
+	if p.Curriculum != qta.CurriculumVDS {
 		p.VDSForm = standard.VDSForm
 	}
 	return p

@@ -107,7 +107,6 @@ func (s *setting) judge() []claim {
 		{noise, "Performance suffers with noise 0.05 on the uncertainty.", s.noise(paper.Noise5)},
 		{noise, "It collapses with noise of 0.05.", s.collapse(paper.Noise5)},
 	}
-	x := s.mapNumbers()
 	for i, c := range [mapNumbers]struct{ text, what string }{
 		{"The values grow over time.", "change of the mean value"},
 		{"The values' error falls over time.", "fall of the mean absolute error"},
@@ -115,7 +114,7 @@ func (s *setting) judge() []claim {
 		{"Probabilities of goals follow the heads' deviation.", "correlation of probability and deviation, mean over time"},
 		{"Sampled goals are far from the start.", "how much lower the optimal value is at sampled goals than at all points, mean over time"},
 	} {
-		claims = append(claims, claim{critics, c.text, positive(c.what, x[i])})
+		claims = append(claims, claim{critics, c.text, positive(c.what, s.maps[i])})
 	}
 	return append(claims,
 		claim{values, "Disagreement of Q-values is a worse estimator than PUN.", s.fewer(paper.QTA, paper.Q, true)},
@@ -380,17 +379,22 @@ const mapNumbers = 5
 // mostMaps bounds how many runs' maps are read: they are large.
 const mostMaps = 12
 
-// mapNumbers returns the numbers of runs of QTA, those in the maze of Figure 5
-// first. A run with fewer than two snapshots, with a file that is damaged or
-// with numbers gone wrong says nothing.
-func (s *setting) mapNumbers() (x [mapNumbers][]float64) {
+// readMaps reads the numbers of runs of QTA, those in the maze of Figure 5 first.
+// A run with fewer than two snapshots or with numbers gone wrong says nothing; a
+// file that cannot be used is skipped.
+func (s *setting) readMaps() (skipped []rundir.Skip) {
+	x := &s.maps
 	for _, there := range []bool{true, false} {
 		for _, r := range s.of(paper.QTA) {
 			if (r.Record.Run.Maze == paper.Figure5Maze) != there || len(x[0]) == mostMaps || !files.Exists(filepath.Join(r.Dir, rundir.Figure5Store)) {
 				continue
 			}
-			f, err := figure5.Open(r.Dir, r.Record.Run)
-			if err != nil || len(f.Snapshots) < 2 {
+			f, err := figure5.Open(r.Dir, r.Record)
+			if err != nil {
+				skipped = append(skipped, rundir.Skip{Path: filepath.Join(r.Dir, rundir.Figure5Store), Why: words.Bare(err)})
+				continue
+			}
+			if len(f.Snapshots) < 2 {
 				continue
 			}
 			numbers := numbersOf(f)
@@ -402,7 +406,7 @@ func (s *setting) mapNumbers() (x [mapNumbers][]float64) {
 			}
 		}
 	}
-	return x
+	return skipped
 }
 
 // numbersOf returns the numbers of one run, in the order of the claims.

@@ -64,7 +64,8 @@ type setting struct {
 	ID     string   // in the page
 	Groups []*group // by maze and method
 	mazes  []string
-	judged []claim // all, once they have been judged
+	maps   [mapNumbers][]float64 // of Figure 5
+	judged []claim               // all, once they have been judged
 }
 
 // A group is the runs of one method in one maze, with one parameter set.
@@ -122,6 +123,12 @@ func (r *Report) sort() {
 	for i, s := range r.Settings {
 		s.ID = fmt.Sprintf("setting-%d", i+1)
 		s.sort()
+		for _, skip := range s.readMaps() {
+			known := func(k rundir.Skip) bool { return k.Path == skip.Path }
+			if !slices.ContainsFunc(r.Skipped, known) {
+				r.Skipped = append(r.Skipped, skip)
+			}
+		}
 	}
 }
 
@@ -129,7 +136,7 @@ func newGroup(method string, id rundir.Identity) *group {
 	g := &group{Method: method, Maze: id.Maze, family: "other", Length: id.NewMaze().PathLength()}
 	switch {
 	case !id.Named():
-		g.Maze += " (its own map)"
+		g.Maze = strings.TrimSuffix(g.Maze, rundir.OwnMap) + rundir.OwnMap
 	case strings.HasSuffix(id.Maze, "x5"):
 		g.family = "M"
 	case strings.HasSuffix(id.Maze, "U5"):

@@ -136,7 +136,7 @@ func (c *Collection) read(dir string) {
 	}
 	for _, e := range entries {
 		switch strings.TrimSuffix(e.Name(), files.Temporary) {
-		case RecordFile, LogFile, TimingFile, AgentFile, AgentFile + qta.Previous, LockFile, PageFile, CurveFile, Figure5File, Figure5Store, FilmFile, FilmStore:
+		case RecordFile, LogFile, TimingFile, AgentFile, AgentFile + qta.Previous, AgentFile + qta.Damaged, LockFile, PageFile, CurveFile, Figure5File, Figure5Store, FilmFile, FilmStore:
 		default:
 			c.skip(filepath.Join(dir, e.Name()), "no part of a run directory")
 		}
@@ -154,6 +154,19 @@ func (c *Collection) read(dir string) {
 	if r.Rows, err = ReadLog(dir); err != nil && !(errors.Is(err, fs.ErrNotExist) && r.Record.State == Running) {
 		c.skip(filepath.Join(dir, LogFile), "%v; the run is left out", err)
 		return
+	}
+	odd := r.Record.Strange(dir, LogFile)
+	if odd == nil {
+		odd = r.Record.contradicts(r.Rows)
+	}
+	if odd != nil {
+		c.skip(filepath.Join(dir, LogFile), "%v; the run is left out, and its command makes the file again", odd)
+		return
+	}
+	for _, name := range digested() {
+		if odd := r.Record.Strange(dir, name); odd != nil {
+			c.skip(filepath.Join(dir, name), "%v", odd)
+		}
 	}
 	r.HalfAt, r.SolvedAt = FirstAt(r.Rows, Half), FirstAt(r.Rows, 1)
 	c.Runs = append(c.Runs, r)
@@ -194,15 +207,24 @@ func (c *Collection) readCells(path string) {
 		c.skip(path, "%v", err)
 		return
 	}
-	number := 0
-	for line := range strings.Lines(string(data)) {
-		number++
+	cells, err := parseCells(string(data))
+	if err != nil {
+		c.skip(path, "%v", err)
+	}
+	for _, cell := range cells {
+		c.Planned[filepath.Join(filepath.Dir(path), cell.Name)] = cell.Flags
+	}
+}
+
+// parseCells reads the text that WriteCells writes, as far as it is one.
+func parseCells(text string) (cells []Cell, err error) {
+	for line := range strings.Lines(text) {
 		name, flags, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 		name = filepath.FromSlash(name)
 		if !ok || !filepath.IsLocal(name) || !strings.HasSuffix(line, "\n") {
-			c.skip(path, "line %d: want a directory, a tab and flags", number)
-			return
+			return cells, fmt.Errorf("line %d: want a directory, a tab and flags", len(cells)+1)
 		}
-		c.Planned[filepath.Join(filepath.Dir(path), name)] = flags
+		cells = append(cells, Cell{name, flags})
 	}
+	return cells, nil
 }

@@ -45,7 +45,7 @@ func logText(p qta.Params, evaluations []qta.Evaluation) []byte {
 
 // LossUnit returns the unit of the predictive loss.
 func LossUnit(p qta.Params) string {
-	if p.HeadLoss == "norm" {
+	if p.HeadLoss == qta.HeadLossNorm {
 		return "cell"
 	}
 	return "cell^2"
@@ -70,6 +70,10 @@ func EvaluationText(e qta.Evaluation, rollouts int, seed uint64) []byte {
 // maxLog bounds the log.csv that is read, in bytes: one of a hundred thousand
 // evaluations is smaller.
 const maxLog = 16 << 20
+
+// MaxFigure5 bounds the figure5.csv that is read, in bytes: one with as many
+// snapshots and points as there can be is smaller.
+const MaxFigure5 = 32 << 20
 
 // ReadLog reads log.csv of a directory.
 func ReadLog(dir string) ([]Row, error) {

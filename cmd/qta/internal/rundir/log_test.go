@@ -1,6 +1,8 @@
 package rundir
 
 import (
+	"bytes"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -51,6 +53,36 @@ func TestTiming(t *testing.T) {
 			t.Errorf("after %q (-want +got):\n%s", test.before, diff)
 		}
 	}
+}
+
+// FuzzTiming opens arbitrary bytes as timing.csv: what are whole lines stays, and
+// rows are added behind it.
+func FuzzTiming(f *testing.F) {
+	f.Add([]byte(timingHeader + "10,0.5,20\n20,0."))
+	f.Add([]byte("no end"))
+	f.Add([]byte{})
+	dir := f.TempDir()
+	path := filepath.Join(dir, TimingFile)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		timing, err := OpenTiming(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer timing.Close()
+		if err := timing.Add(7, 1.25, 100); err != nil {
+			t.Fatal(err)
+		}
+		want := string(data[:bytes.LastIndexByte(data, '\n')+1])
+		if want == "" {
+			want = timingHeader
+		}
+		if got := roomtest.Read(t, path); got != want+"7,1.250,100\n" {
+			t.Errorf("%q becomes %q", data, got)
+		}
+	})
 }
 
 func FuzzParseLog(f *testing.F) {

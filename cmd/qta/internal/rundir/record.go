@@ -103,6 +103,9 @@ type Outcome struct {
 	// no part of it.
 	HeldOut         *float64 `json:"held_out,omitempty"`
 	HeldOutRollouts int      `json:"held_out_rollouts,omitempty"`
+
+	// Digests of the files that the run came to this outcome with, by name.
+	Files map[string]string `json:"files,omitempty"`
 }
 
 // HeldOutPercent returns their success in percent.
@@ -146,6 +149,9 @@ func (id Identity) NewMaze() *qta.Maze {
 	}
 	return m
 }
+
+// OwnMap ends the name of a maze whose map is not that of the maze so called.
+const OwnMap = " (its own map)"
 
 // Named reports whether the map is that of the maze with this name.
 func (id Identity) Named() bool {
@@ -194,7 +200,7 @@ func mapDifference(there, here []string) string {
 
 // Command returns the words of a command line that makes the same run.
 func (id Identity) Command(l Limits) []string {
-	maze := id.Maze
+	maze := strings.TrimSuffix(id.Maze, OwnMap)
 	if !id.Named() {
 		maze += ".txt"
 	}
@@ -252,7 +258,7 @@ func (r *Record) encode() []byte {
 	if err := e.Encode(r); err != nil {
 		panic(err) // only for a NaN or Inf, which Params.Validate refuses
 	}
-	return b.Bytes()
+	return withChecksum(b.Bytes())
 }
 
 // decode reads the text of run.json. That of another version may have
@@ -262,12 +268,16 @@ func decode(data []byte, strict bool) (*Record, error) {
 	if json.Unmarshal(data, &head) == nil && head.Format > format {
 		return nil, newerError(head.Format)
 	}
-	var r Record
+	var text struct {
+		Record
+		Checksum string `json:"sha256"` // of earlier programs none
+	}
+	r := &text.Record
 	d := json.NewDecoder(bytes.NewReader(data))
 	if strict {
 		d.DisallowUnknownFields()
 	}
-	if err := d.Decode(&r); err != nil {
+	if err := d.Decode(&text); err != nil {
 		return nil, errors.New(placeOf(data, err) + words.Bare(err))
 	}
 	if _, err := d.Token(); err != io.EOF {
@@ -279,7 +289,12 @@ func decode(data []byte, strict bool) (*Record, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	return &r, nil
+	if signed := text.Checksum != "" || r.Outcome != nil && r.Outcome.Files != nil; signed {
+		if err := checkChecksum(data); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
 }
 
 // placeOf names the line in which decoding has failed, as far as the error tells.
@@ -338,6 +353,9 @@ func (r *Record) check() error {
 		return errors.New(words.Bare(err))
 	}
 	r.Run.Map = mapLines(m)
+	if _, err := qta.NewMaze(r.Run.Maze); err == nil && !r.Run.Named() {
+		r.Run.Maze += OwnMap
+	}
 	return nil
 }
 

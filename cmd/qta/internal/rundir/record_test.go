@@ -65,6 +65,59 @@ func TestRecord(t *testing.T) {
 	}
 }
 
+// A map that is not that of the maze named does not go by its name.
+func TestOtherMap(t *testing.T) {
+	r := sampleRecord(t)
+	r.Run.Map = []string{"####", "#SG#", "####"}
+	for range 2 {
+		got, err := decode(r.encode(), true)
+		if err != nil || got.Run.Maze != "1U5 (its own map)" || got.Run.Named() {
+			t.Fatalf("maze %q, error %v", got.Run.Maze, err)
+		}
+		if command := strings.Join(got.Run.Command(got.Limits), " "); !strings.HasPrefix(command, "qta -maze 1U5.txt ") {
+			t.Errorf("command %s", command)
+		}
+		r = got
+	}
+}
+
+// FuzzForeignRecord reads what another version may have written, and uses it as
+// a report does.
+func FuzzForeignRecord(f *testing.F) {
+	text := string(sampleRecord(f).encode())
+	f.Add([]byte(text))
+	f.Add([]byte(strings.Replace(text, "\n}\n", ",\n\t\"more\": {\"x\": [1]}\n}\n", 1)))
+	f.Add([]byte(`{"format":1,"state":"solved","run":{"maze":"4x5","map":["SG"],"eval_every":1,"eval_rollouts":1},"limits":{"steps":1},"outcome":{"held_out":1e300}}`))
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := decode(data, false)
+		if err != nil {
+			if strings.ContainsAny(err.Error(), "\n\x1b") {
+				t.Errorf("error %q", err)
+			}
+			return
+		}
+		if strings.ContainsAny(r.Run.Maze+r.Run.Preset+r.Program.Revision+r.Machine.Kernel, "\n\x1b") {
+			t.Errorf("names %q", []string{r.Run.Maze, r.Run.Preset, r.Program.Revision, r.Machine.Kernel})
+		}
+		run := &Run{Dir: dir, Record: r}
+		run.Ended()
+		run.Steps()
+		run.Command()
+		r.contradicts(nil)
+		r.contradicts([]Row{{1, 1}})
+		r.Complete(dir)
+		if r.Run.NewMaze().PathLength() < 1 {
+			t.Error("a maze without a way")
+		}
+		if again, err := decode(r.encode(), true); err != nil {
+			t.Errorf("read and written it cannot be read: %v", err)
+		} else if diff := cmp.Diff(r.encode(), again.encode()); diff != "" {
+			t.Errorf("a record read back (-want +got):\n%s", diff)
+		}
+	})
+}
+
 func FuzzDecodeRecord(f *testing.F) {
 	f.Add(sampleRecord(f).encode())
 	f.Add([]byte(`{"format":1,"state":"running","run":{"map":["SG"],"eval_every":1,"eval_rollouts":1}}`))

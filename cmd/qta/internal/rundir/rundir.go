@@ -161,11 +161,10 @@ func InUse(dir string) bool {
 }
 
 // LoadAgent reads the newest whole agent of a directory, or returns nil where
-// there is none. Where the newest is damaged, the warning says so. An agent of
-// another run than r is an error. With mend the older agent takes the place of
-// a damaged one, so that the next checkpoint does not make the damaged one the
-// older.
-func LoadAgent(dir string, r *Record, mend bool) (a *qta.Agent, warning, err error) {
+// there is none. A warning says what is odd about it: that the newest is damaged,
+// or not the one that the run came to its end with. An agent of another run than
+// r is an error.
+func LoadAgent(dir string, r *Record) (a *qta.Agent, warning, err error) {
 	path := filepath.Join(dir, AgentFile)
 	if !files.Exists(path) && !files.Exists(path+qta.Previous) {
 		return nil, nil, nil
@@ -174,17 +173,14 @@ func LoadAgent(dir string, r *Record, mend bool) (a *qta.Agent, warning, err err
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s; %s", words.Bare(err), remedy(path, err))
 	}
+	if a.Params() != r.Run.Params() || a.Seed() != r.Run.Seed || a.Sizes() != r.Run.NewMaze().Env().Sizes() {
+		a.Close()
+		return nil, nil, fmt.Errorf("%s belongs to another run than %s beside it", path, RecordFile)
+	}
 	if damage != nil {
 		warning = fmt.Errorf("%s; the checkpoint before it, of step %d, is used", words.Bare(damage), a.Steps())
-	}
-	if damage != nil && mend {
-		if err := os.Rename(path+qta.Previous, path); err != nil {
-			return nil, warning, fmt.Errorf("%s cannot be replaced: %w", path, err)
-		}
-	}
-	if a.Params() != r.Run.Params() || a.Seed() != r.Run.Seed {
-		a.Close()
-		return nil, warning, fmt.Errorf("%s belongs to another run than %s beside it", path, RecordFile)
+	} else if strange := r.Strange(dir, AgentFile); strange != nil {
+		warning = fmt.Errorf("%s, of step %d: %w", path, a.Steps(), strange)
 	}
 	return a, warning, nil
 }

@@ -93,7 +93,10 @@ func Split(line string) ([]string, error) {
 	inWord := false
 	quote := byte(0)
 	line = strings.TrimRight(line, "\r\n")
-	if i := strings.IndexFunc(line, func(r rune) bool { return unicode.IsControl(r) && r != '\t' }); i >= 0 {
+	// Of bytes that are no UTF-8, words could be put together that are none either,
+	// or control characters.
+	strange := func(r rune) bool { return unicode.IsControl(r) && r != '\t' || r == utf8.RuneError }
+	if i := strings.IndexFunc(line, strange); i >= 0 {
 		r, _ := utf8.DecodeRuneInString(line[i:])
 		return nil, fmt.Errorf("column %d: character %q is not allowed", i+1, r)
 	}

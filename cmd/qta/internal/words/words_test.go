@@ -88,9 +88,10 @@ func TestSplitWords(t *testing.T) {
 		}
 	}
 	for line, want := range map[string]string{
-		"-out 'a":    "column 7: the quotation mark ' is not closed",
-		`-out a\`:    "column 7: the backslash at the line's end quotes nothing",
-		"-maze\x004": `column 6: character '\x00' is not allowed`,
+		"-out 'a":      "column 7: the quotation mark ' is not closed",
+		`-out a\`:      "column 7: the backslash at the line's end quotes nothing",
+		"-maze\x004":   `column 6: character '\x00' is not allowed`,
+		"a \xc2''\x94": "column 3: character '\ufffd' is not allowed",
 	} {
 		if _, err := Split(line); err == nil || err.Error() != want {
 			t.Errorf("%q: error %v, want %q", line, err, want)
