@@ -51,6 +51,19 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
+// TestReadmeUsual holds what README.md says of the first run to the same record.
+func TestReadmeUsual(t *testing.T) {
+	h, err := recorded(rundir.NewIdentity("4x5", roomtest.Maze(t, "4x5"), "", qta.Default(), 1, 1000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, got, _ := strings.Cut(roomtest.Read(t, "../../README.md"), "<!-- first run -->")
+	got, _, _ = strings.Cut(got, "<!-- /first run -->")
+	if got != h.String() {
+		t.Errorf("README.md says %q, want %q", got, h)
+	}
+}
+
 func mustParse(t *testing.T, text string) *qta.Maze {
 	t.Helper()
 	m, err := qta.ParseMaze(text)

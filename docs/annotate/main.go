@@ -1,9 +1,9 @@
 // Command annotate writes docs/annotated.html, the paper beside the code, the
 // table of Readings in docs/readings.md, and what "qta params" says of each
 // parameter: from docs/annotated.txt, which says what each passage of the paper
-// says and which functions belong to it, from the package's sources, and from
-// the golden vectors. Whatever can be derived is derived; what the three do not
-// agree on is an error that names the passage.
+// says and which functions belong to it, from the package's sources, from the
+// golden vectors, and from pictures that qta has drawn. Whatever can be derived
+// is derived; what these do not agree on is an error that names the passage.
 package main
 
 //go:generate go run . ../..

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"qta/internal/browser"
+	"qta/internal/worked"
 )
 
 const root = "../.."
@@ -104,7 +105,7 @@ func TestSelfContained(t *testing.T) {
 		}
 		ids[m[1]] = true
 	}
-	for _, m := range regexp.MustCompile(` href="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+	for _, m := range regexp.MustCompile(`<a href="([^"]*)"`).FindAllStringSubmatch(page, -1) {
 		if place, ok := strings.CutPrefix(m[1], "#"); ok {
 			if !ids[place] {
 				t.Errorf("a link leads to %q, which is nowhere", place)
@@ -150,6 +151,20 @@ func TestComplete(t *testing.T) {
 	}
 }
 
+// TestNumbers looks for the equations worked through, one of them by hand:
+// (626 - 591) / (35 + 16.79), of the candidates of "two near the top".
+func TestNumbers(t *testing.T) {
+	page := readPage(t)
+	if got := strings.Count(page, `<p class="worked">`); got != worked.Equations() {
+		t.Errorf("%d equations in numbers, want %d", got, worked.Equations())
+	}
+	for _, want := range []string{"p<sub>5</sub> = (626 · 1 − 591) / 51.79 = 0.6758", "<code>qta check 6</code>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
 // TestFaults makes the page from sources with a mistake.
 func TestFaults(t *testing.T) {
 	for i, test := range []struct{ name, file, old, new, want string }{
@@ -163,6 +178,10 @@ func TestFaults(t *testing.T) {
 		{"a parameter renamed", textFile, "params: Polyak", "params: Poliak", `passage "Target networks": Params has no field Poliak`},
 		{"a row of the table left out", textFile, "rows: batch size; ", "rows: ", `no "rows:" has the row "batch size", that of Batch (params.go:`},
 		{"a formula that ends too early", textFile, "formula: L_π = - frac{1}", "formula: L_π = - frac{1", `formula "L_π`},
+		{"a step that has gone", "qta.go", "a.pun.follow()", "a.pun.lead()", "Agent.learnFrom has no a.pun.follow() after the step before"},
+		{"steps in another order", textFile, "step: The environment moves the dot | a.env.Step(", "step: It ends | a.endEpisode() | Mazes\nstep: The environment moves the dot | a.env.Step(", "Agent.trainStep has no a.env.Step( after the step before"},
+		{"a step about no passage", textFile, "| a.env.Step( | Mazes", "| a.env.Step( | Labyrinths", `there is no passage "Labyrinths"`},
+		{"a picture of another kind", figure5Picture, "<text class=\"ink\"", "<text class=\"foot\"", "docs/figure5.svg: it has not the six panels of two snapshots"},
 		{"a wrong header", effectsFile, "", "a,b\n", "readings.csv:1: there is no column state"},
 		{"an effect of no parameter", effectsFile, "", string(effectsOf("small|solved|1000", "small -set Nothing=1|solved|1000")), `readings.csv: no parameter is called "Nothing"`},
 		{"steps that are no number", effectsFile, "", string(effectsOf("small|solved|soon")), `readings.csv:2: a run that is solved, with solved_at "soon"`},
@@ -209,7 +228,7 @@ func TestStale(t *testing.T) {
 func copySources(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, pattern := range []string{"*.go", goldenDir + "/*.json", textFile} {
+	for _, pattern := range []string{"*.go", goldenDir + "/*.json", textFile, mazePicture, figure5Picture} {
 		names, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			t.Fatal(err)
@@ -307,7 +326,7 @@ func TestEffects(t *testing.T) {
 func TestHighlight(t *testing.T) {
 	got := highlight("// a <b>\nfunc f() string { return `x\ny` + \"<\" } /* 1 */", "f")
 	want := []string{
-		`<span class="c">// a &lt;b&gt;</span>`,
+		`<span class="c"><i>// </i>a &lt;b&gt;</span>`,
 		`<span class="k">func</span> <span class="f">f</span>() string { <span class="k">return</span> <span class="s">` + "`x</span>",
 		`<span class="s">y` + "`</span> + <span class=\"s\">&#34;&lt;&#34;</span> } <span class=\"c\">/* 1 */</span>",
 	}
@@ -383,6 +402,16 @@ func TestLooks(t *testing.T) {
 	}
 	for (const e of page.querySelectorAll(".formula"))
 		if (e.scrollWidth > e.clientWidth) out.push("a formula is too wide: " + e.textContent);
+	for (const e of page.querySelectorAll(".p")) {
+		const pre = e.closest("pre").getBoundingClientRect();
+		for (const c of e.querySelectorAll(".c"))
+			if (c.getBoundingClientRect().right > pre.right) { out.push("a comment is cut off: " + c.textContent); break }
+	}
+	for (const e of page.querySelectorAll(".said"))
+		if (e.scrollWidth > e.clientWidth + 1) out.push("it scrolls sideways: " + e.textContent.trim().slice(0, 40));
+	const loop = page.querySelector(".loop").getBoundingClientRect();
+	if (frame.width >= 1000 && loop.bottom > 900 || loop.bottom > page.querySelector(".walks").getBoundingClientRect().top) out.push("the loop is not on the first screen");
+	out.push(...overlaps(page));
 	let end = 0;
 	for (const e of page.querySelectorAll(".passage")) {
 		const box = e.getBoundingClientRect(), [a, b] = [...e.children].map(e => e.getBoundingClientRect());
@@ -391,7 +420,7 @@ func TestLooks(t *testing.T) {
 		end = box.bottom;
 	}
 	if (page.querySelectorAll(".passage").length < 30 || !end) out.push("there is no text");
-	return out.slice(0, 5).join("; ");`)
+	return out.slice(0, 5).join("; ").replaceAll("\n", " ");`)
 	for i, faults := range seen {
 		if faults != "" {
 			t.Errorf("%d pixels wide: %s", widths[i], faults)

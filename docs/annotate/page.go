@@ -4,12 +4,16 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
+	"html"
 	"html/template"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"qta/internal/worked"
 )
 
 // This file puts passages and sources together.
@@ -27,17 +31,21 @@ var pageTemplate string
 
 // A page is what the template shows.
 type page struct {
-	Sections   []*section
-	Equations  []*passage // by number
-	InText     []*passage // those with other formulas
-	Rows       []*parameter
-	Choices    []*choice
-	Readings   int
-	Differs    int
-	Parameters []*parameter
-	Groups     map[string]string // what the parts of Params are
-	Measured   bool
-	Tests      map[int][]string
+	Maze         template.HTML
+	Figure5      []*snapshot
+	PictureStyle template.CSS
+	Walks        []*walk
+	Sections     []*section
+	Equations    []*passage // by number
+	InText       []*passage // those with other formulas
+	Rows         []*parameter
+	Choices      []*choice
+	Readings     int
+	Differs      int
+	Parameters   []*parameter
+	Groups       map[string]string // what the parts of Params are
+	Measured     bool
+	Tests        map[int][]*declaration
 }
 
 // A shown declaration stands in a passage, with the vectors that check it.
@@ -50,6 +58,7 @@ type shown struct {
 type assembler struct {
 	*page
 	program *program
+	golden  fs.FS
 	vectors []*vectors
 	effects map[string][]effect
 }
@@ -60,8 +69,12 @@ func makePage(root string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := p.pictures(root); err != nil {
+		return nil, err
+	}
+	loop := func() template.HTML { return template.HTML(loopPicture) }
 	var b bytes.Buffer
-	t := template.Must(template.New("page").Parse(pageTemplate))
+	t := template.Must(template.New("page").Funcs(template.FuncMap{"loop": loop}).Parse(pageTemplate))
 	if err := t.Execute(&b, p); err != nil {
 		return nil, err
 	}
@@ -75,21 +88,22 @@ func assemble(root string) (*page, error) {
 	if a.program, err = readProgram(root); err != nil {
 		return nil, err
 	}
-	if a.vectors, err = readVectors(os.DirFS(filepath.Join(root, goldenDir))); err != nil {
+	a.golden = os.DirFS(filepath.Join(root, goldenDir))
+	if a.vectors, err = readVectors(a.golden); err != nil {
 		return nil, err
 	}
 	known := func(name string) bool { return a.program.parameters[name] != nil }
 	if a.effects, err = readEffects(filepath.Join(root, effectsFile), known); err != nil {
 		return nil, err
 	}
-	if a.Sections, err = readText(root); err != nil {
+	if a.Sections, a.Walks, err = readText(root); err != nil {
 		return nil, err
 	}
 	a.Parameters, a.Groups, a.Tests, a.Measured = a.program.fields, a.program.groups, a.program.tests, a.effects != nil
 	for _, q := range a.Parameters {
 		q.Effects = a.effects[q.Name]
 	}
-	for _, step := range []func() error{a.assign, a.complete, a.index, a.choices, a.text} {
+	for _, step := range []func() error{a.assign, a.complete, a.index, a.choices, a.text, a.walks, a.work} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -195,6 +209,34 @@ func (a *assembler) complete() error {
 		}
 	}
 	return nil
+}
+
+// work works the equations through in numbers.
+func (a *assembler) work() error {
+	for _, p := range a.Equations {
+		sheet, err := worked.Work(a.golden, p.Equation)
+		if err != nil {
+			return err
+		}
+		if sheet.Apart > 0 {
+			return a.fault(p, "qta check %d does not hold", p.Equation)
+		}
+		p.Worked, p.Numbers = sheet.Text, inNumbers(sheet.InNumbers)
+	}
+	return nil
+}
+
+var raised = regexp.MustCompile(`([_^])(-?[\w.]+)`)
+
+// inNumbers sets a formula of numbers so that it can break between lines.
+func inNumbers(text string) template.HTML {
+	text = strings.ReplaceAll(html.EscapeString(text), "-", "−")
+	return template.HTML(raised.ReplaceAllStringFunc(text, func(m string) string {
+		if m[0] == '_' {
+			return "<sub>" + m[1:] + "</sub>"
+		}
+		return "<sup>" + m[1:] + "</sup>"
+	}))
 }
 
 // index makes the index: equations by number, other formulas, and the table's

@@ -26,7 +26,8 @@ type declaration struct {
 	Name       string // with the receiver's type
 	File       string
 	Line, Last int // with its doc comment
-	Lines      []line
+	Link       string
+	Paragraphs []paragraph
 	text       string
 	equation   int    // that it implements, or 0
 	section    string // of that equation
@@ -37,11 +38,14 @@ type declaration struct {
 // Before returns the number of the line before it.
 func (d *declaration) Before() int { return d.Line - 1 }
 
-// A line of a declaration, highlighted.
-type line struct {
-	Code   template.HTML
-	Class  string // "reading", "differs" or empty
-	Anchor string // of the first line of a choice
+// A paragraph is a paragraph of a comment, or lines of code.
+type paragraph struct {
+	Comment bool
+	Class   string // "reading", "differs" or empty
+	Anchor  string // of a choice
+	Set     bool   // a comment that keeps its lines
+	Tabs    int    // that a comment is indented by
+	Lines   []template.HTML
 }
 
 // A choice is a Reading or a Differs.
@@ -70,6 +74,7 @@ type parameter struct {
 	Doc       string
 	File      string
 	Line      int
+	Link      string
 	Values    []value
 	Row       string // of the appendix's table, or empty
 	Shown     []*passage
@@ -87,7 +92,16 @@ type program struct {
 	parameters   map[string]*parameter
 	groups       map[string]string // what the parts of Params are
 	fields       []*parameter
-	tests        map[int][]string // of each equation
+	tests        map[int][]*declaration // of each equation
+}
+
+// sourceLink returns a link to lines of a file, for places that know line
+// numbers; elsewhere it opens the file.
+func sourceLink(file string, line, last int) string {
+	if last > line {
+		return fmt.Sprintf("../%s#L%d-L%d", file, line, last)
+	}
+	return fmt.Sprintf("../%s#L%d", file, line)
 }
 
 var (
@@ -102,7 +116,7 @@ func readProgram(dir string) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &program{declarations: map[string]*declaration{}, parameters: map[string]*parameter{}, groups: map[string]string{}, tests: map[int][]string{}}
+	p := &program{declarations: map[string]*declaration{}, parameters: map[string]*parameter{}, groups: map[string]string{}, tests: map[int][]*declaration{}}
 	for _, name := range names {
 		src, err := os.ReadFile(name)
 		if err != nil {
@@ -114,7 +128,7 @@ func readProgram(dir string) (*program, error) {
 			return nil, err
 		}
 		if strings.HasSuffix(name, "_test.go") {
-			p.addTests(f)
+			p.addTests(fset, src, f)
 			continue
 		}
 		for _, d := range f.Decls {
@@ -131,22 +145,37 @@ func readProgram(dir string) (*program, error) {
 	return p, nil
 }
 
-func (p *program) addTests(f *ast.File) {
+// addTests takes over the tests of equations.
+func (p *program) addTests(fset *token.FileSet, src []byte, f *ast.File) {
 	for _, d := range f.Decls {
 		if d, ok := d.(*ast.FuncDecl); ok {
 			for _, m := range testOf.FindAllStringSubmatch(oneLine(d.Doc.Text()), -1) {
 				n, _ := strconv.Atoi(m[1])
-				p.tests[n] = append(p.tests[n], d.Name.Name)
+				p.tests[n] = append(p.tests[n], newDeclaration(fset, src, d, d.Doc, d.Name.Name, d.Name.Name))
 			}
 		}
 	}
+}
+
+// newDeclaration returns the declaration d, in which the name that the page
+// calls it by is shown.
+func newDeclaration(fset *token.FileSet, src []byte, d ast.Decl, doc *ast.CommentGroup, called, name string) *declaration {
+	at, to := fset.Position(d.Pos()), fset.Position(d.End())
+	from := at
+	if doc != nil {
+		from = fset.Position(doc.Pos())
+	}
+	decl := &declaration{Name: called, File: filepath.Base(from.Filename), Line: from.Line, Last: to.Line}
+	decl.Link = sourceLink(decl.File, decl.Line, decl.Last)
+	decl.addLines(string(src[from.Offset:to.Offset]), name)
+	return decl
 }
 
 // addDeclaration takes over what d declares. Where the files for several
 // processors declare the same, the first counts.
 func (p *program) addDeclaration(fset *token.FileSet, src []byte, d ast.Decl) {
 	var names []*ast.Ident
-	doc, start, receiver := (*ast.CommentGroup)(nil), d.Pos(), ""
+	doc, receiver := (*ast.CommentGroup)(nil), ""
 	switch d := d.(type) {
 	case *ast.FuncDecl:
 		names, doc = []*ast.Ident{d.Name}, d.Doc
@@ -171,19 +200,14 @@ func (p *program) addDeclaration(fset *token.FileSet, src []byte, d ast.Decl) {
 			}
 		}
 	}
-	if doc != nil {
-		start = doc.Pos()
-	}
 	if len(names) == 0 || p.declarations[receiver+names[0].Name] != nil {
 		return
 	}
-	from, to := fset.Position(start), fset.Position(d.End())
-	decl := &declaration{Name: receiver + names[0].Name, File: filepath.Base(from.Filename), Line: from.Line, Last: to.Line}
+	decl := newDeclaration(fset, src, d, doc, receiver+names[0].Name, names[0].Name)
 	if m := implements.FindStringSubmatch(oneLine(doc.Text())); m != nil {
 		decl.equation, _ = strconv.Atoi(m[1])
 		decl.section = m[2]
 	}
-	decl.addLines(string(src[from.Offset:to.Offset]), names[0].Name)
 	p.order = append(p.order, decl)
 	for _, name := range names {
 		p.declarations[receiver+name.Name] = decl
@@ -195,22 +219,32 @@ func (d *declaration) addLines(text, name string) {
 	d.text = text
 	code := highlight(text, name)
 	var open *choice
-	for i, raw := range strings.Split(text, "\n") {
-		l := line{Code: code[i]}
-		raw = strings.TrimSpace(raw)
+	flows := false // the line before is part of a paragraph that goes on
+	for i, whole := range strings.Split(text, "\n") {
+		raw := strings.TrimSpace(whole)
+		comment := strings.HasPrefix(raw, "//")
+		// Comments that are set, as a formula is, keep their lines.
+		set := raw == "//" || strings.HasPrefix(raw, "//\t") || strings.HasPrefix(raw, "//  ")
+		next := paragraph{Comment: comment, Set: set, Tabs: len(whole) - len(strings.TrimLeft(whole, "\t"))}
 		if m := marker.FindStringSubmatch(raw); m != nil {
 			open = &choice{Kind: m[1], Where: d.Name, File: d.File, Line: d.Line + i}
 			open.Anchor = fmt.Sprintf("%s-%d", d.Name, len(d.Choices)+1)
-			l.Anchor = open.Anchor
+			next.Anchor = open.Anchor
 			d.Choices = append(d.Choices, open)
-		} else if raw == "//" || !strings.HasPrefix(raw, "//") {
+			flows = false
+		} else if raw == "//" || !comment {
 			open = nil
 		}
 		if open != nil {
-			l.Class = open.Class()
+			next.Class = open.Class()
 			open.Text += strings.TrimPrefix(strings.TrimPrefix(raw, "//"), " "+open.Kind+":")
 		}
-		d.Lines = append(d.Lines, l)
+		if n := len(d.Paragraphs); n == 0 || comment != d.Paragraphs[n-1].Comment || comment && (set || !flows) {
+			d.Paragraphs = append(d.Paragraphs, next)
+		}
+		flows = comment && !set
+		p := &d.Paragraphs[len(d.Paragraphs)-1]
+		p.Lines = append(p.Lines, code[i])
 	}
 	for _, c := range d.Choices {
 		c.Text = strings.TrimSpace(c.Text)
@@ -253,7 +287,11 @@ func highlight(text, name string) []template.HTML {
 			if i > 0 {
 				b.WriteByte('\n')
 			}
-			fmt.Fprintf(&b, `<span class="%s">%s</span>`, class, html.EscapeString(part))
+			part = html.EscapeString(part)
+			if words, ok := strings.CutPrefix(part, "// "); ok {
+				part = "<i>// </i>" + words
+			}
+			fmt.Fprintf(&b, `<span class="%s">%s</span>`, class, part)
 		}
 	}
 	b.WriteString(html.EscapeString(text[done:]))
@@ -271,7 +309,9 @@ func (p *program) addParameters(fset *token.FileSet, name, doc string, s *ast.St
 	p.groups[name] = strings.TrimSuffix(about, ".")
 	for _, f := range s.Fields.List {
 		at := fset.Position(f.Pos())
-		p.parameters[f.Names[0].Name] = &parameter{Group: name, Doc: strings.TrimSuffix(oneLine(f.Doc.Text()), "."), File: filepath.Base(at.Filename), Line: at.Line}
+		file := filepath.Base(at.Filename)
+		p.parameters[f.Names[0].Name] = &parameter{Group: name, Doc: strings.TrimSuffix(oneLine(f.Doc.Text()), "."),
+			File: file, Line: at.Line, Link: sourceLink(file, at.Line, at.Line)}
 	}
 }
 

@@ -34,6 +34,8 @@ type passage struct {
 	Equation int             // that it is about, or 0
 	Home     *declaration    // of that equation
 	Golden   []string        // the vectors of that equation
+	Numbers  template.HTML   // put into it
+	Worked   string          // what "qta check" says of it
 
 	line       int // in the file
 	code, also []string
@@ -69,13 +71,13 @@ var (
 	says  = regexp.MustCompile(`^says ([\w., ]+?)(?: \(([\w, ]+)\))?$`)
 )
 
-// readText reads the passages of the repository in a directory.
-func readText(root string) ([]*section, error) {
+// readText reads the passages of the repository in a directory, and the
+// functions that the page opens with.
+func readText(root string) (sections []*section, walks []*walk, err error) {
 	text, err := os.ReadFile(filepath.Join(root, textFile))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var sections []*section
 	var p *passage
 	var paragraph []string
 	flush := func() {
@@ -98,26 +100,30 @@ func readText(root string) ([]*section, error) {
 		case isPassage:
 			flush()
 			if len(sections) == 0 {
-				return nil, fault(textFile, at, "a passage before the first section")
+				return nil, nil, fault(textFile, at, "a passage before the first section")
 			}
 			s := sections[len(sections)-1]
 			p = &passage{Title: name, ID: "p-" + slug(name), Section: s, line: at}
 			s.Passages = append(s.Passages, p)
 		case l == "":
 			flush()
+		case len(sections) == 0:
+			if walks, err = readWalk(walks, l, at); err != nil {
+				return nil, nil, err
+			}
 		case p == nil:
-			return nil, fault(textFile, at, "%q is in no passage", l)
+			return nil, nil, fault(textFile, at, "%q is in no passage", l)
 		case m != nil:
 			flush()
 			if err := p.set(m[1], m[2], at); err != nil {
-				return nil, fault(textFile, at, "%v", err)
+				return nil, nil, fault(textFile, at, "%v", err)
 			}
 		default:
 			paragraph = append(paragraph, l)
 		}
 	}
 	flush()
-	return sections, nil
+	return sections, walks, nil
 }
 
 // set takes over one line with a keyword.

@@ -54,7 +54,7 @@ function overlaps(page) {
 		const shown = [...svg.querySelectorAll("text")].filter(e => e.checkVisibility({opacityProperty: true}));
 		const box = svg.getBoundingClientRect(), texts = shown.map(e => [e.textContent, e.getBoundingClientRect()]);
 		for (const e of shown)
-			if (parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a < 11.99) out.push("small: " + e.textContent);
+			if (parseFloat(getComputedStyle(e).fontSize) * Math.hypot(e.getScreenCTM().a, e.getScreenCTM().b) < 11.99) out.push("small: " + e.textContent);
 		texts.forEach(([s, r], i) => {
 			if (r.left < box.left - 1 || r.right > box.right + 1 || r.top < box.top - 1 || r.bottom > box.bottom + 1) out.push("clipped: " + s);
 			for (const [u, q] of texts.slice(0, i))
