@@ -298,13 +298,12 @@ func Authors() Params {
 	return p
 }
 
-// Fast returns [Default] with minibatches of 256 and two actions for Equation 5,
-// for results in minutes on a laptop: an environment step takes about a quarter
-// of the time. What it costs in steps is in results/README.md.
+// Fast returns [Default] with minibatches of 256, for results in minutes on a
+// laptop: an environment step takes about a third of the time. What it costs in
+// steps is in results/README.md.
 func Fast() Params {
 	p := Default()
 	p.Batch = 256
-	p.UncertaintyActions = 2
 	return p
 }
 
