@@ -298,13 +298,12 @@ func Authors() Params {
 	return p
 }
 
-// Fast returns [Default] with minibatches of 256 and two actions for Equation 5,
-// for results in minutes on a laptop: an environment step takes about a quarter
-// of the time. What it costs in steps is in results/README.md.
+// Fast returns [Default] with minibatches of 256, for results in minutes on a
+// laptop: an environment step takes about a third of the time. What it costs in
+// steps is in results/README.md.
 func Fast() Params {
 	p := Default()
 	p.Batch = 256
-	p.UncertaintyActions = 2
 	return p
 }
 
@@ -562,6 +561,9 @@ func suggestion(name string) string {
 	var contain, near []string
 	least := max(2, len(name)/3)
 	for _, f := range Fields() {
+		if len(name) > len(f.Name)+least {
+			continue // as a distance is at least this, and a name may be very long
+		}
 		if name != "" && strings.Contains(strings.ToLower(f.Name), strings.ToLower(name)) {
 			contain = append(contain, f.Name)
 		}

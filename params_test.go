@@ -90,7 +90,7 @@ func TestPresets(t *testing.T) {
 		want map[string]string
 	}{
 		{"Default over Paper", Paper(), Default(), map[string]string{"UncertaintyGoal": "candidate", "RandomActionLater": "0.2"}},
-		{"Fast over Default", Default(), Fast(), map[string]string{"Batch": "256", "UncertaintyActions": "2"}},
+		{"Fast over Default", Default(), Fast(), map[string]string{"Batch": "256"}},
 		{"Small over Default", Default(), Small(), map[string]string{"HiddenSize": "64", "Batch": "256", "Candidates": "500"}},
 		{"Authors over Paper", Paper(), Authors(), map[string]string{
 			"PredictiveRate":     "0.0005",
@@ -515,5 +515,16 @@ func TestEditDistance(t *testing.T) {
 		if got := editDistance(test.a, test.b); got != test.want {
 			t.Errorf("from %q to %q: %d, want %d", test.a, test.b, got, test.want)
 		}
+	}
+}
+
+// TestLongName reads a parameter of a long name, which costs no more than to say
+// so.
+func TestLongName(t *testing.T) {
+	const n = 1 << 20
+	name := strings.Repeat("x", n)
+	var err error
+	if got := allocated(func() { err = new(Params).Set(name, "1") }); got > 10*n || err == nil {
+		t.Errorf("a name of %d letters allocates %d bytes, error %.20v...", n, got, err)
 	}
 }

@@ -108,6 +108,7 @@ var (
 	implements = regexp.MustCompile(`It implements QTA, Equation (\d+) \(Section ([\d.]+)\)\.`)
 	testOf     = regexp.MustCompile(`It tests QTA, Equation (\d+)\.`)
 	marker     = regexp.MustCompile(`^// (Reading|Differs): `)
+	docLink    = regexp.MustCompile(`\[(\*?[A-Z][A-Za-z.]*)\]`)
 )
 
 // readProgram reads the package in a directory.
@@ -247,7 +248,7 @@ func (d *declaration) addLines(text, name string) {
 		p.Lines = append(p.Lines, code[i])
 	}
 	for _, c := range d.Choices {
-		c.Text = strings.TrimSpace(c.Text)
+		c.Text = docLink.ReplaceAllString(strings.TrimSpace(c.Text), "$1")
 		c.Ours = template.HTML(html.EscapeString(c.Text))
 	}
 }

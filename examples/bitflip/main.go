@@ -62,6 +62,7 @@ func (b *bits) Reward(achieved, desired []float64) float64 {
 // until then, or 0 if it took more than the budget.
 func solve(p qta.Params, n int, seed uint64, budget int) (int, error) {
 	p.Horizon, p.ActionL2 = n, 0
+	p.RandomActionLater = p.RandomAction // as in the paper
 	agent, err := qta.NewAgent(p, newBits(n).Sizes(), seed)
 	if err != nil {
 		return 0, err
