@@ -136,7 +136,7 @@ func TestLooks(t *testing.T) {
 	widths := []int{400, 1000, 1400}
 	seen := browser.Measure(t, pages, widths, `
 	const wide = page.documentElement.scrollWidth > frame.width ? ["scrolls"] : [];
-	return [page.querySelectorAll("svg").length, page.querySelectorAll("h3").length, ...wide, ...overlaps(page)].join(" | ");`)
+	return [page.querySelectorAll("svg").length, page.querySelectorAll("h3").length, ...wide, ...overlaps(page), ...faint(page)].join(" | ");`)
 	for i, got := range seen {
 		run, width := runs[i/len(widths)], widths[i%len(widths)]
 		if want := fmt.Sprintf("%d | %d", 9+6*run.snapshots, run.snapshots); got != want {

@@ -15,20 +15,22 @@ import (
 
 // A history is what came of recorded runs like one that begins.
 type history struct {
-	runs    int
-	solved  []int // environment steps to the solution, ascending
-	version string
+	runs   int
+	solved []int // environment steps to the solution, ascending
 }
 
-// recorded returns the history of a run, as results/runs.csv has it. Runs are
-// alike that have the same maze and, as far as they have an effect, the same
-// parameters.
-func recorded(id rundir.Identity) (h history, err error) {
+// recorded returns the history of a run, as results/runs.csv has it.
+func recorded(id rundir.Identity) (history, error) { return recordedIn(results.Runs(), id) }
+
+// recordedIn returns the history of a run among others. Runs are alike that have
+// the same version of the algorithm, by which a name means the same parameters,
+// the same maze and, as far as they have an effect, the same parameters.
+func recordedIn(runs string, id rundir.Identity) (h history, err error) {
 	if !id.Named() || id.EvalEvery != 1000 || id.Rollouts != rundir.Rollouts {
 		return h, nil
 	}
 	method, setting := paper.Recognise(id.Params())
-	rows, err := files.Rows([]byte(results.Runs()))
+	rows, err := files.Rows([]byte(runs))
 	if err != nil {
 		return h, err
 	}
@@ -38,7 +40,7 @@ func recorded(id rundir.Identity) (h history, err error) {
 	}
 	for _, row := range rows[1:] {
 		field := func(name string) string { return row[column[name]] }
-		if field("setting") != setting || field("method") != method.Name || field("maze") != id.Maze {
+		if field("setting") != setting || field("method") != method.Name || field("maze") != id.Maze || field("version") != id.Version {
 			continue
 		}
 		at, err := strconv.Atoi(field("solved_at"))
@@ -46,7 +48,6 @@ func recorded(id rundir.Identity) (h history, err error) {
 			return h, err
 		}
 		h.runs++
-		h.version = field("version")
 		if at > 0 {
 			h.solved = append(h.solved, at)
 		}
@@ -61,7 +62,7 @@ func (h history) String() string {
 	if h.runs == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("Of %s like this one (version %s) ", words.Count(h.runs, "recorded run"), h.version)
+	text := fmt.Sprintf("Of %s like this one ", words.Count(h.runs, "recorded run"))
 	switch n {
 	case 0:
 		return text + "none solved the maze."

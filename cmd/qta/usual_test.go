@@ -1,22 +1,30 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"qta"
+	"qta/cmd/qta/internal/files"
 	"qta/cmd/qta/internal/roomtest"
 	"qta/cmd/qta/internal/rundir"
+	"qta/results"
 )
 
-// TestRecorded holds what is said of earlier runs to results/runs.csv, which
-// grep can read as well.
+// TestRecorded holds what is said of earlier runs to results/runs.csv, as runs
+// of the version that made it.
 func TestRecorded(t *testing.T) {
+	rows, err := files.Rows([]byte(results.Runs()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := rows[1][slices.Index(rows[0], "version")]
 	found := 0
 	for _, maze := range []string{"4x5", "1U5", "12x5"} {
-		m := roomtest.Maze(t, maze)
 		for _, preset := range qta.Presets() {
-			id := rundir.NewIdentity(maze, m, "any name", preset.Params, 77, 1000)
+			id := rundir.NewIdentity(maze, roomtest.Maze(t, maze), "any name", preset.Params, 77, 1000)
+			id.Version = version
 			h, err := recorded(id)
 			if err != nil {
 				t.Fatal(err)
@@ -25,15 +33,17 @@ func TestRecorded(t *testing.T) {
 			if (h.String() == "") != (h.runs == 0) || len(h.solved) > h.runs {
 				t.Errorf("%s on %s: %+v, %q", preset.Name, maze, h, h)
 			}
-			id.EvalEvery = 999
-			if other, err := recorded(id); other.runs > 0 || err != nil {
-				t.Errorf("other evaluations are taken for the same: %+v, error %v", other, err)
+			for what, change := range map[string]func(*rundir.Identity){
+				"other evaluations": func(id *rundir.Identity) { id.EvalEvery = 999 },
+				"another version":   func(id *rundir.Identity) { id.Version += ".1" },
+				"another map":       func(id *rundir.Identity) { id.Map = []string{"S.G"} },
+			} {
+				other := id
+				change(&other)
+				if h, err := recorded(other); h.runs > 0 || err != nil {
+					t.Errorf("%s are taken for %s on %s: %+v, error %v", what, preset.Name, maze, h, err)
+				}
 			}
-		}
-		// The same name, another map.
-		id := rundir.NewIdentity(maze, mustParse(t, "S.G"), "", qta.Default(), 1, 1000)
-		if h, err := recorded(id); h.runs > 0 || err != nil {
-			t.Errorf("another map is taken for %s: %+v, error %v", maze, h, err)
 		}
 	}
 	if found == 0 {
@@ -41,9 +51,9 @@ func TestRecorded(t *testing.T) {
 	}
 	for want, h := range map[string]history{
 		"": {},
-		"Of 3 recorded runs like this one (version 1) none solved the maze.":                                         {3, nil, "1"},
-		"Of 1 recorded run like this one (version 1) 1 solved the maze, after 9 steps.":                              {1, []int{9}, "1"},
-		"Of 5 recorded runs like this one (version 1) 4 solved the maze, after 3 to 9 steps, half of them within 5.": {5, []int{3, 5, 7, 9}, "1"},
+		"Of 3 recorded runs like this one none solved the maze.":                                         {3, nil},
+		"Of 1 recorded run like this one 1 solved the maze, after 9 steps.":                              {1, []int{9}},
+		"Of 5 recorded runs like this one 4 solved the maze, after 3 to 9 steps, half of them within 5.": {5, []int{3, 5, 7, 9}},
 	} {
 		if got := h.String(); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -53,7 +63,7 @@ func TestRecorded(t *testing.T) {
 
 // TestReadmeUsual holds what README.md says of the first run to the same record.
 func TestReadmeUsual(t *testing.T) {
-	h, err := recorded(rundir.NewIdentity("4x5", roomtest.Maze(t, "4x5"), "", qta.Default(), 1, 1000))
+	h, err := recorded(rundir.NewIdentity("4x5", roomtest.Maze(t, "4x5"), "", qta.Fast(), 1, 1000))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,15 +72,6 @@ func TestReadmeUsual(t *testing.T) {
 	if got != h.String() {
 		t.Errorf("README.md says %q, want %q", got, h)
 	}
-}
-
-func mustParse(t *testing.T, text string) *qta.Maze {
-	t.Helper()
-	m, err := qta.ParseMaze(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
 }
 
 // TestFirstLines reads what a run says before it begins: how long it usually

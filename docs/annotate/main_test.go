@@ -411,7 +411,7 @@ func TestLooks(t *testing.T) {
 		if (e.scrollWidth > e.clientWidth + 1) out.push("it scrolls sideways: " + e.textContent.trim().slice(0, 40));
 	const loop = page.querySelector(".loop").getBoundingClientRect();
 	if (frame.width >= 1000 && loop.bottom > 900 || loop.bottom > page.querySelector(".walks").getBoundingClientRect().top) out.push("the loop is not on the first screen");
-	out.push(...overlaps(page));
+	out.push(...overlaps(page), ...faint(page));
 	let end = 0;
 	for (const e of page.querySelectorAll(".passage")) {
 		const box = e.getBoundingClientRect(), [a, b] = [...e.children].map(e => e.getBoundingClientRect());

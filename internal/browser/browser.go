@@ -34,8 +34,10 @@ func Need(t *testing.T) string {
 // of a function in JavaScript says of each: of page, the document, in frame,
 // the element that it stands in. It may call overlaps(page), which lists the
 // texts of pictures that overlap each other or reach out of their picture, or
-// are shown at less than 12 pixels. The results are in the order of the pages,
-// and of the widths for each.
+// are shown at less than 12 pixels, and faint(page), which lists the texts with
+// a contrast below 4.5 to 1. It sees the pages light, and again dark: what it
+// then says otherwise is added. The results are in the order of the pages, and
+// of the widths for each.
 func Measure(t *testing.T, pages []string, widths []int, function string) []string {
 	t.Helper()
 	browser := Need(t)
@@ -63,19 +65,55 @@ function overlaps(page) {
 	}
 	return out;
 }
+function channels(colour) {
+	const [r, g, b, a = 1] = colour.match(/[\d.]+/g).map(Number);
+	return {a, light: [r, g, b].reduce((sum, c, i) => {
+		c /= 255;
+		return sum + [.2126, .7152, .0722][i] * (c <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4);
+	}, 0)};
+}
+function faint(page) {
+	const out = [], style = e => page.defaultView.getComputedStyle(e);
+	for (const e of page.querySelectorAll("body *")) {
+		const words = [...e.childNodes].filter(n => n.nodeType === 3).map(n => n.data.trim()).join(" ").trim();
+		if (!words || ["STYLE", "TITLE"].includes(e.tagName.toUpperCase()) || !e.checkVisibility({opacityProperty: true})) continue;
+		let under = e;
+		while (under.parentElement && channels(style(under).backgroundColor).a < 1) under = under.parentElement;
+		const a = channels(e.namespaceURI.endsWith("svg") ? style(e).fill : style(e).color).light, b = channels(style(under).backgroundColor).light;
+		const contrast = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+		if (contrast < 4.5) out.push("faint, " + contrast.toFixed(1) + ": " + words.slice(0, 30));
+	}
+	return out;
+}
 function measure(frame, page) {%s}
 onload = () => {
 	const found = [...document.querySelectorAll("iframe")].map(frame => measure(frame, frame.contentDocument));
 	document.body.textContent = "FOUND " + found.join("\n") + " END";
 }</script>`, function)
-	dir := t.TempDir()
-	file := filepath.Join(dir, "frames.html")
+	file := filepath.Join(t.TempDir(), "frames.html")
 	if err := os.WriteFile(file, []byte(b.String()), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--user-data-dir="+filepath.Join(dir, "user"),
-		"--window-size=1500,1000", "--virtual-time-budget=5000", "--dump-dom", "file://"+file)
+	light := look(t, browser, file, len(pages)*len(widths), "")
+	for i, dark := range look(t, browser, file, len(pages)*len(widths), "--blink-settings=preferredColorScheme=0") {
+		if dark != light[i] {
+			light[i] += "; dark: " + dark
+		}
+	}
+	return light
+}
+
+// look opens a file of frames, with a flag or none, and returns what is said of
+// each.
+func look(t *testing.T, browser, file string, frames int, flag string) []string {
+	t.Helper()
+	args := []string{"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--user-data-dir=" + filepath.Join(t.TempDir(), "user"),
+		"--window-size=1500,1000", "--virtual-time-budget=5000", "--dump-dom", "file://" + file}
+	if flag != "" {
+		args = append([]string{flag}, args...)
+	}
+	cmd := exec.CommandContext(t.Context(), browser, args...)
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()
 	if errors.As(err, new(*exec.ExitError)) {
@@ -86,8 +124,8 @@ onload = () => {
 	_, text, ok := strings.Cut(html.UnescapeString(string(out)), "FOUND ")
 	text, _, ended := strings.Cut(text, " END")
 	results := strings.Split(text, "\n")
-	if !ok || !ended || len(results) != len(pages)*len(widths) {
-		t.Fatalf("of %d frames the browser says %.200q", len(pages)*len(widths), text)
+	if !ok || !ended || len(results) != frames {
+		t.Fatalf("of %d frames the browser says %.200q", frames, text)
 	}
 	return results
 }

@@ -273,7 +273,7 @@ func TestLooksOfReport(t *testing.T) {
 	}
 	seen := browser.Measure(t, []string{pageOf(t, of(t, "runs"))}, []int{400, 1000, 1400}, `
 	const wide = page.documentElement.scrollWidth > frame.width ? ["scrolls"] : [];
-	return [page.querySelectorAll("svg").length, ...wide, ...overlaps(page)].join(" | ");`)
+	return [page.querySelectorAll("svg").length, ...wide, ...overlaps(page), ...faint(page)].join(" | ");`)
 	// The figures 2 left and right, each with its ratio, 3 left and right, 6 left
 	// and right, and for each maze its noise, and learning and solution by four
 	// comparisons.
