@@ -372,7 +372,7 @@ func (n plainNet) forward(x []float32) [][]float32 {
 		for j := range y {
 			y[j] = layer[len(xs[l])][j].x
 			for k, v := range xs[l] {
-				y[j] = exactFMA(v, layer[k][j].x, y[j])
+				y[j] = multiplyAdd(v, layer[k][j].x, y[j])
 			}
 			if l < len(n)-1 && y[j] < 0 {
 				y[j] = 0
@@ -402,8 +402,8 @@ func (n plainNet) backward(x, dy []float32) []float32 {
 		dx := make([]float32, len(xs[l]))
 		for j, d := range dy {
 			for k, v := range xs[l] {
-				n[l][k][j].gradient = exactFMA(v, d, n[l][k][j].gradient)
-				dx[k] = exactFMA(d, n[l][k][j].x, dx[k])
+				n[l][k][j].gradient = multiplyAdd(v, d, n[l][k][j].gradient)
+				dx[k] = multiplyAdd(d, n[l][k][j].x, dx[k])
 			}
 			n[l][len(dx)][j].gradient += d
 		}
@@ -548,4 +548,13 @@ func newPlainLearner(p Params, rng *rand.Rand, in int, outputs ...int) plainLear
 		}
 	}
 	return plainLearner{net, target, 1, 1}
+}
+
+// multiplyAdd is x*y + z rounded once, as in the kernels, or twice where there
+// is none.
+func multiplyAdd(x, y, z float32) float32 {
+	if best == generic {
+		return float32(x*y) + z
+	}
+	return exactFMA(x, y, z)
 }
