@@ -116,7 +116,7 @@ func (p *page) pictures(root string) error {
 	if err != nil {
 		return err
 	}
-	p.Maze = inSVG(maze.title, maze.width, maze.height, maze.body)
+	p.Maze = inSVG(maze.title, "0 0 "+maze.width+" "+maze.height, maze.body)
 	figure, err := readSVG(filepath.Join(root, figure5Picture))
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (p *page) pictures(root string) error {
 			}
 			inner := strings.TrimSuffix(strings.TrimSpace(row[m[0]:end]), "</g>")
 			_, inner, _ = strings.Cut(inner, ">")
-			s.Panels = append(s.Panels, inSVG(row[m[6]:m[7]], panelWidth, panelHeight, inner))
+			s.Panels = append(s.Panels, inSVG(row[m[6]:m[7]], panelBox, inner))
 		}
 		p.Figure5 = append(p.Figure5, s)
 	}
@@ -148,12 +148,13 @@ func (p *page) pictures(root string) error {
 	return nil
 }
 
-// The size of a panel of Figure 5.
-const panelWidth, panelHeight = "114", "160"
+// panelBox is where a panel of Figure 5 is, with room for the numbers below the
+// ends of its colour bar.
+const panelBox = "-10 0 134 160"
 
 // inSVG returns a picture for the page, which has the pictures' style.
-func inSVG(title, width, height, body string) template.HTML {
-	return template.HTML(fmt.Sprintf(`<svg viewBox="0 0 %s %s" role="img" aria-label="%s">%s</svg>`, width, height, title, body))
+func inSVG(title, box, body string) template.HTML {
+	return template.HTML(fmt.Sprintf(`<svg viewBox="%s" role="img" aria-label="%s">%s</svg>`, box, title, body))
 }
 
 // A drawing is a picture as a file has it.
