@@ -659,7 +659,7 @@ func benchmarkVariants(changes ...string) []Preset {
 }
 
 func BenchmarkUpdate(b *testing.B) {
-	all := []Preset{{"params=default", Default()}, {"params=authors", Authors()}}
+	all := []Preset{{"params=default", Default()}, {"params=fast", Fast()}, {"params=authors", Authors()}}
 	all = append(all, benchmarkVariants("Uncertainty=bootstrap", "Uncertainty=ensemble", "Replay=per", "Replay=td")...)
 	for _, v := range all {
 		b.Run(v.Name, func(b *testing.B) {
