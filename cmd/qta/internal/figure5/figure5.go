@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"path/filepath"
 	"strconv"
@@ -19,7 +18,6 @@ import (
 	"qta"
 	"qta/cmd/qta/internal/files"
 	"qta/cmd/qta/internal/rundir"
-	"qta/cmd/qta/internal/words"
 )
 
 // A Figure is the figure of one run.
@@ -202,19 +200,9 @@ func (f *Figure) encode() []byte {
 func Open(dir string, r *rundir.Record) (*Figure, error) {
 	id := r.Run
 	f := New(id.NewMaze(), id.Params(), id.EvalEvery)
-	path := filepath.Join(dir, rundir.Figure5Store)
-	data, err := files.Read(path, rundir.MaxFigure5)
-	if errors.Is(err, fs.ErrNotExist) {
-		return f, nil
-	} else if err != nil {
-		return f, fmt.Errorf("%s cannot be read: %w", path, err)
-	}
-	if err := f.decode(data); err != nil {
-		return f, words.BadInput("%s is damaged: %w", path, err)
-	}
-	if err := r.Strange(dir, rundir.Figure5Store); err != nil {
+	if err := r.ReadStore(dir, rundir.Figure5Store, rundir.MaxFigure5, f.decode); err != nil {
 		f.Snapshots, f.unsaved = nil, true
-		return f, words.BadInput("%s: %w", path, err)
+		return f, err
 	}
 	return f, nil
 }

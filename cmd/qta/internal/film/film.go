@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -19,7 +18,6 @@ import (
 	"qta"
 	"qta/cmd/qta/internal/files"
 	"qta/cmd/qta/internal/rundir"
-	"qta/cmd/qta/internal/words"
 )
 
 // A Rollout is the way of one episode.
@@ -168,19 +166,9 @@ const maxStore = 4 << 20
 func Open(dir string, r *rundir.Record) (*Film, error) {
 	id := r.Run
 	f := New(id.NewMaze(), id.Params(), id.EvalEvery)
-	path := filepath.Join(dir, rundir.FilmStore)
-	data, err := files.Read(path, maxStore)
-	if errors.Is(err, fs.ErrNotExist) {
-		return f, nil
-	} else if err != nil {
-		return f, fmt.Errorf("%s cannot be read: %w", path, err)
-	}
-	if err := f.decode(data); err != nil {
-		return f, words.BadInput("%s is damaged: %w", path, err)
-	}
-	if err := r.Strange(dir, rundir.FilmStore); err != nil {
+	if err := r.ReadStore(dir, rundir.FilmStore, maxStore, f.decode); err != nil {
 		f.Frames, f.unsaved = nil, true
-		return f, words.BadInput("%s: %w", path, err)
+		return f, err
 	}
 	return f, nil
 }

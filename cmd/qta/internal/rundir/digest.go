@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"qta/cmd/qta/internal/files"
+	"qta/cmd/qta/internal/words"
 )
 
 // This file holds a run's files to each other: run.json to its own checksum, the
@@ -68,6 +69,26 @@ func (r *Record) Strange(dir, name string) error {
 		return err
 	case d != r.Outcome.Files[name]:
 		return errors.New("it is not the one that the run came to its end with, by its digest in " + RecordFile)
+	}
+	return nil
+}
+
+// ReadStore hands to decode what a file in a run's directory holds, if it is
+// there. It returns an error if the file cannot be used: it cannot be read, is
+// larger than most bytes, does not decode, or is Strange.
+func (r *Record) ReadStore(dir, name string, most int, decode func([]byte) error) error {
+	path := filepath.Join(dir, name)
+	data, err := files.Read(path, most)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("%s cannot be read: %w", path, err)
+	}
+	if err := decode(data); err != nil {
+		return words.BadInput("%s is damaged: %w", path, err)
+	}
+	if err := r.Strange(dir, name); err != nil {
+		return words.BadInput("%s: %w", path, err)
 	}
 	return nil
 }
