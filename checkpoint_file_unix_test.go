@@ -4,6 +4,7 @@ package qta
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -36,43 +37,45 @@ func TestPlantedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, temporary := range []bool{true, false} {
-			path := filepath.Join(dir, string(rune('a'+i)))
-			if temporary {
-				path += "t"
-			}
-			place := path
-			if temporary {
-				place += ".tmp"
-			}
-			if err := test.make(place); err != nil {
-				t.Skip(err)
-			}
-			_, _, loading := LoadFile(path)
-			saving := a.SaveFile(path)
-			switch {
-			case temporary:
-				if !errors.Is(loading, fs.ErrNotExist) || saving != nil {
-					t.Errorf("%s in place of the temporary file: loading %v, saving %v", test.what, loading, saving)
+			t.Run(fmt.Sprintf("%s, temporary %v", test.what, temporary), func(t *testing.T) {
+				path := filepath.Join(dir, string(rune('a'+i)))
+				if temporary {
+					path += "t"
 				}
-				if _, damage, err := LoadFile(path); damage != nil || err != nil {
-					t.Errorf("%s: what was saved: damage %v, error %v", test.what, damage, err)
+				place := path
+				if temporary {
+					place += ".tmp"
 				}
-			case strings.Contains(test.what, "hard"):
-				// A file like any other, and none of ours: it is kept aside.
-				if loading == nil || saving != nil {
-					t.Errorf("%s: loading %v, saving %v", test.what, loading, saving)
+				if err := test.make(place); err != nil {
+					t.Skipf("this file system has no such thing: %v", err)
 				}
-			default:
-				if loading == nil || saving == nil || !strings.Contains(saving.Error(), "not a regular file") {
-					t.Errorf("%s: loading %v, saving %v", test.what, loading, saving)
+				_, _, loading := LoadFile(path)
+				saving := a.SaveFile(path)
+				switch {
+				case temporary:
+					if !errors.Is(loading, fs.ErrNotExist) || saving != nil {
+						t.Errorf("%s in place of the temporary file: loading %v, saving %v", test.what, loading, saving)
+					}
+					if _, damage, err := LoadFile(path); damage != nil || err != nil {
+						t.Errorf("%s: what was saved: damage %v, error %v", test.what, damage, err)
+					}
+				case strings.Contains(test.what, "hard"):
+					// A file like any other, and none of ours: it is kept aside.
+					if loading == nil || saving != nil {
+						t.Errorf("%s: loading %v, saving %v", test.what, loading, saving)
+					}
+				default:
+					if loading == nil || saving == nil || !strings.Contains(saving.Error(), "not a regular file") {
+						t.Errorf("%s: loading %v, saving %v", test.what, loading, saving)
+					}
 				}
-			}
-			if text, err := os.ReadFile(victim); string(text) != "mine" {
-				t.Errorf("%s: the file that is not to be written holds %d bytes, error %v", test.what, len(text), err)
-			}
-			if _, err := os.Lstat(filepath.Join(dir, "nothing")); err == nil {
-				t.Errorf("%s: a file was made where a link points to", test.what)
-			}
+				if text, err := os.ReadFile(victim); string(text) != "mine" {
+					t.Errorf("%s: the file that is not to be written holds %d bytes, error %v", test.what, len(text), err)
+				}
+				if _, err := os.Lstat(filepath.Join(dir, "nothing")); err == nil {
+					t.Errorf("%s: a file was made where a link points to", test.what)
+				}
+			})
 		}
 	}
 }

@@ -162,7 +162,7 @@ func TestCheckpointContinues(t *testing.T) {
 	for i, variant := range tinyVariants() {
 		t.Run(variant.Name, func(t *testing.T) {
 			if testing.Short() && i%3 != 0 {
-				t.Skip("with -short, every third variant")
+				t.Skip("-short takes every third variant; without it, all")
 			}
 			steps, moments := 75, 5
 			switch variant.Params.Curriculum {
@@ -776,7 +776,7 @@ func TestForeignFile(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := test.make(path); err != nil {
-				t.Skip(err)
+				t.Skipf("this file system has no such thing: %v", err)
 			}
 			look := func() (names []string) {
 				entries, err := os.ReadDir(dir)
@@ -825,7 +825,7 @@ func TestLargeFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "agent")
 	for size, begin := range map[int64][]byte{20 << 30: nil, 100 << 20: marshal(t, agentAfter(t, leastParams(), 5))} {
 		if err := errors.Join(os.WriteFile(path, begin, 0o666), os.Truncate(path, size)); err != nil {
-			t.Skip(err)
+			t.Skipf("this file system has no sparse files of 20 GB: %v", err)
 		}
 		var err error
 		if got := allocated(func() { _, _, err = LoadFile(path) }); err == nil || got > 1<<20 {

@@ -70,11 +70,11 @@
 // own authors published, as far as networks of ReLU go; their files say what is
 // left out.
 //
-// UncertaintyNoise is the noise of Figure 4 (baseline_noise.go). Bootstrapped Q-networks and Deep
-// Ensembles change critics, targets and heads too. QSwapped, BootstrapForm,
-// EnsembleScore and TDPriority choose between the idea as published, which is
-// the default, and what the QTA authors' public code makes of it, which is in
-// [Authors]; VDSForm has VDS's own three forms.
+// UncertaintyNoise is the noise of Figure 4 (baseline_noise.go). Bootstrapped
+// Q-networks and Deep Ensembles change critics, targets and heads too. QSwapped,
+// BootstrapForm, EnsembleScore and TDPriority choose between the idea as
+// published, which is the default, and what the QTA authors' public code makes
+// of it, which is in [Authors]; VDSForm has VDS's own three forms.
 //
 // # Readings
 //

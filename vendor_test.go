@@ -50,7 +50,7 @@ func newScratchModule(t *testing.T) scratchModule {
 		t.Skip("builds the package for other systems")
 	}
 	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip(err)
+		t.Skipf("there is no go command to build another module with: %v", err)
 	}
 	m := scratchModule{t, t.TempDir()}
 	m.write("go.mod", "module scratch\n\ngo 1.25.0\n")

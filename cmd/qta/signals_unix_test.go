@@ -72,7 +72,7 @@ func TestHangup(t *testing.T) {
 
 	nohup, err := exec.LookPath("nohup")
 	if err != nil {
-		t.Skip(err)
+		t.Skipf("what follows needs nohup: %v", err)
 	}
 	c = exec.Command(nohup, append([]string{os.Args[0]}, append(args, "nohup")...)...)
 	c.Env, c.Stdout, c.Stderr = append(os.Environ(), "QTA_TEST_COMMAND=1"), io.Discard, io.Discard

@@ -400,8 +400,10 @@ func TestSweepIndexInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	unlock, err := rundir.Lock("runs/seed1")
-	if err != nil || !rundir.CanSeeUse {
-		t.Skip(err)
+	if err != nil {
+		t.Fatal(err)
+	} else if !rundir.CanSeeUse {
+		t.Skip("this system does not tell that another process uses a directory")
 	}
 	if r := command(t, "sweep", "s.txt", "-index", "0"); r.code != exitUnfinished || r.errors != "" || r.out != "0 seed1: another process is working on it; the same command looks again\n" {
 		t.Errorf("%+v", r)

@@ -76,7 +76,7 @@ func TestObstacles(t *testing.T) {
 	for i, o := range obstacles(victim) {
 		path := fmt.Sprint("file", i)
 		if err := o.make(path); err != nil {
-			t.Skip(err)
+			t.Skipf("this file system has no such thing: %v", err)
 		}
 		if err := in(t, o.name, func() error { _, err := Read(path, 100); return err }); err == nil && o.name != "a link" {
 			t.Errorf("%s is read", o.name)
@@ -132,7 +132,7 @@ func TestObstacles(t *testing.T) {
 func TestReadLimits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := errors.Join(os.WriteFile(path, nil, 0o666), os.Truncate(path, 20<<30)); err != nil {
-		t.Skip(err)
+		t.Skipf("this file system has no sparse files of 20 GB: %v", err)
 	}
 	for _, path := range []string{path, "/dev/zero", "/dev/full"} {
 		if data, err := Read(path, 1<<30); err == nil || len(data) > 0 {
@@ -145,7 +145,7 @@ func TestReadLimits(t *testing.T) {
 func TestOutput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := syscall.Mkfifo("fifo", 0o666); err != nil {
-		t.Skip(err)
+		t.Skipf("this file system has no FIFO: %v", err)
 	}
 	if _, err := Output("fifo", []byte("x")); err == nil {
 		t.Error("a FIFO that nobody reads: no error")
