@@ -52,7 +52,7 @@ func NewRun(o *Output, p Plan, step int, now time.Time) *Run {
 
 const (
 	refresh = 250 * time.Millisecond // of the live line
-	silence = 8 * time.Second        // before the first evaluation, where there is no live line
+	silence = 8 * time.Second        // between two lines, where there is no live one
 
 	// measured is how many steps of a phase tell how fast the rest will be.
 	measured = 20
@@ -77,7 +77,7 @@ func (r *Run) Stepped(step int, now time.Time) {
 		r.Show(line)
 	case r.Live():
 		r.Show(fit(r.Width()-1, short))
-	case !r.begun && now.Sub(r.said) >= silence:
+	case now.Sub(r.said) >= silence:
 		r.said = now
 		r.Say("%s", line)
 	}
@@ -193,4 +193,5 @@ func (r *Run) Evaluated(e qta.Evaluation, rate float64) {
 		r.begun = true
 	}
 	r.Say("%s", strings.Join(values, " "))
+	r.said = r.shown
 }
