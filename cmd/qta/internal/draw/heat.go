@@ -105,11 +105,15 @@ func (s Scale) along(number, x, width float64) float64 {
 	return x
 }
 
-// barTicks returns as many numbers as stand apart below a bar, at most five,
-// and the centres of their texts, which stay within the picture.
+// barTicks returns as many round numbers as stand apart below a bar, at most
+// five, or else its two ends, and the centres of their texts, which stay within
+// the picture.
 func barTicks(s Scale, x, width, picture float64) (t ticks, centres []float64) {
 	for most := 5; ; most-- {
 		t, centres = newTicks(s.Low, s.High, most), nil
+		if high := t.roughly(s.High); len(t.at) == 1 && most > 1 && high != t.texts[0] {
+			t.at, t.texts = append(t.at, s.High), append(t.texts, high)
+		}
 		apart, end := true, math.Inf(-1)
 		for i, at := range t.at {
 			half := textWidth(t.texts[i]) / 2

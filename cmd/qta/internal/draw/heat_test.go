@@ -75,6 +75,11 @@ func TestBarTicks(t *testing.T) {
 			end = centres[i] + half
 		}
 	}
+	for _, s := range []Scale{{Low: 0.035, High: 0.716}, {Low: 0.0183, High: 0.99}} {
+		if got, _ := barTicks(s, 0, 80, 80); len(got.at) != 2 || got.at[0] != s.Low || got.at[1] != s.High {
+			t.Errorf("from %v to %v, narrow: %v, want the ends", s.Low, s.High, got.texts)
+		}
+	}
 }
 
 func luminance(c color.Color) float64 {

@@ -39,9 +39,13 @@ func newTicks(low, high float64, most int) ticks {
 			return t
 		}
 	}
-	t.at = []float64{low}
-	t.texts = []string{strings.Replace(strconv.FormatFloat(low/unit, 'g', 3, 64), "-", "−", 1)}
+	t.at, t.texts = []float64{low}, []string{t.roughly(low)}
 	return t
+}
+
+// roughly writes a number to three digits, in units of 10^exp.
+func (t ticks) roughly(x float64) string {
+	return strings.Replace(strconv.FormatFloat(x/decimal(1, t.exp), 'g', 3, 64), "-", "−", 1)
 }
 
 // signed writes a number with so many digits after the point.
