@@ -731,7 +731,11 @@ func TestPlain(t *testing.T) {
 			what := preset.Name + ", " + replay
 			p := tinyPreset(preset.Params)
 			p.Replay, p.Batch, p.Candidates, p.PriorityBetaSteps = replay, 32, 60, 300
-			const steps, seed = 300, 5
+			const seed = 5
+			steps := 300
+			if testing.Short() {
+				steps = 100
+			}
 			a := newMazeAgent(t, p, seed)
 			trainTo(t, a, steps, nil)
 			m := mustMaze(t, "1U5")
