@@ -31,7 +31,7 @@ func TestBits(t *testing.T) {
 // Few bits take small networks a second.
 func TestSolve(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains three agents")
+		t.Skip("with -short: it trains three agents, which takes seconds")
 	}
 	for _, curriculum := range []string{qta.CurriculumQTA, qta.CurriculumHER, qta.CurriculumRandom} {
 		p := qta.Small()

@@ -1,12 +1,12 @@
 // Frontier shows how far from the start the goals are that an agent set itself
-// in a maze, a line for every 2,000 environment steps:
+// in a maze, a line for about every 2,000 environment steps:
 //
 //	go run ./examples/frontier 4x5 runs/4x5-fast-1/agent.qta
 //
 // Of each episode's first goal and of those after it, it prints how many there
-// are and the quartiles of their distance in steps of one cell, of which the
-// maze's goal is PathLength away. What an agent has never reached is no goal, so
-// the largest distance is as far as it has got.
+// are, and the least, the quartiles and the largest of their distances in steps
+// of one cell, of which the maze's goal is PathLength away. Goals are places
+// where the agent has been, so that the largest is about as far as it has got.
 package main
 
 import (
@@ -40,30 +40,36 @@ func frontier(name, file string) error {
 	if err != nil {
 		return err
 	}
-	lattice := m.Hops(10)
-	hops := func(goal []float64) int {
-		n := float64(lattice.PerCell)
-		return lattice.Hops[int(goal[0]*n)*lattice.Cols+int(goal[1]*n)]
+	if got, want := agent.Sizes(), m.Env().Sizes(); got != want {
+		return fmt.Errorf("%s is an agent of another environment: its sizes are %+v, a maze's %+v", file, got, want)
 	}
+	lattice := m.Hops(10)
 	fmt.Printf("The goal of %s is %d steps from the start.\n", name, m.PathLength())
+	var first, later []int
 	horizon := agent.Params().Horizon
-	for from := 0; from < agent.Steps(); from += every {
-		var first, later []int
-		for t := from; t < min(from+every, agent.Steps()); t += horizon {
-			for i, goal := range agent.Goals(t, min(t+horizon, agent.Steps())) {
-				if i == 0 {
-					first = append(first, hops(goal))
-				} else {
-					later = append(later, hops(goal))
-				}
+	for from := 0; from < agent.Steps(); from += horizon {
+		to := min(from+horizon, agent.Steps())
+		for i, goal := range agent.Goals(from, to) {
+			if !m.Free(int(goal[0]), int(goal[1])) {
+				return fmt.Errorf("%s set itself the goal %.4g, which is not in maze %s", file, goal, name)
+			}
+			n := float64(lattice.PerCell)
+			hops := lattice.Hops[int(goal[0]*n)*lattice.Cols+int(goal[1]*n)]
+			if i == 0 {
+				first = append(first, hops)
+			} else {
+				later = append(later, hops)
 			}
 		}
-		fmt.Printf("from step %6d: %s, %s\n", from, quartiles("first", first), quartiles("later", later))
+		if to/every > from/every || to == agent.Steps() {
+			fmt.Printf("until step %6d: %s, %s\n", to, quartiles("first", first), quartiles("later", later))
+			first, later = nil, nil
+		}
 	}
 	return nil
 }
 
-// quartiles describes a set of distances.
+// quartiles describes distances: how many, the least, the quartiles, the largest.
 func quartiles(what string, hops []int) string {
 	if len(hops) == 0 {
 		return "none " + what
