@@ -169,7 +169,7 @@ func TestCheckpointContinues(t *testing.T) {
 	for i, variant := range tinyVariants() {
 		t.Run(variant.Name, func(t *testing.T) {
 			if testing.Short() && i%3 != 0 {
-				t.Skip("-short takes every third variant; without it, all")
+				t.Skip("with -short, every third variant; the full suite continues all of them")
 			}
 			steps, moments := 75, 5
 			switch variant.Params.Curriculum {

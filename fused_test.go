@@ -21,7 +21,7 @@ var listing = regexp.MustCompile(`\(([^()]+\.go):(\d+)\)\t(?:FN?M(?:ADD|SUB)[SD]
 // which the listing does not show.
 func TestFused(t *testing.T) {
 	if testing.Short() {
-		t.Skip("compiles the package for other processors")
+		t.Skip("with -short: it compiles the package for other processors, which takes seconds")
 	}
 	t.Parallel()
 	compiler, err := exec.LookPath("go")

@@ -68,7 +68,7 @@ func TestEvaluationsDoNotMatter(t *testing.T) {
 	for _, preset := range []Preset{{"default", Default()}, {"paper", Paper()}, {"small", Small()}} {
 		t.Run(preset.Name, func(t *testing.T) {
 			if testing.Short() && preset.Name != "default" {
-				t.Skip("one preset will do")
+				t.Skip("with -short, the preset default alone; the full suite takes all of them")
 			}
 			p := tinyPreset(preset.Params)
 			often, seldom := trainWith(t, p, nil, 2000, 100), trainWith(t, p, nil, 2000, 1000)
@@ -137,7 +137,7 @@ func TestTrainInterrupted(t *testing.T) {
 // learning shows here.
 func TestSmallLearns(t *testing.T) {
 	if testing.Short() || raceEnabled || best == generic {
-		t.Skip("trains for some seconds at full speed")
+		t.Skip("with -short, the race detector or no kernel: it trains for some seconds at full speed")
 	}
 	t.Parallel()
 	a := newMazeAgent(t, Small(), 1)

@@ -29,7 +29,7 @@ func residentKB(t *testing.T) int {
 			return kB
 		}
 	}
-	t.Skip("/proc/self/status has no VmRSS")
+	t.Skip("this system's /proc/self/status does not say how much memory a process has (VmRSS)")
 	return 0
 }
 
@@ -51,7 +51,7 @@ func TestSoak(t *testing.T) {
 		}
 		p, steps = Default(), n
 	} else if testing.Short() {
-		t.Skip("compares the memory of some thousand steps")
+		t.Skip("with -short: it compares the memory of some thousand steps, which takes seconds")
 	}
 	runtime.GC()
 	goroutines := runtime.NumGoroutine()

@@ -28,7 +28,7 @@ func TestSurveyChangesNothing(t *testing.T) {
 	for i, variant := range tinyVariants() {
 		t.Run(variant.Name, func(t *testing.T) {
 			if testing.Short() && i%4 != 0 {
-				t.Skip("with -short, every fourth variant")
+				t.Skip("with -short, every fourth variant; the full suite surveys all of them")
 			}
 			const steps = 35
 			want := marshal(t, agentAfter(t, variant.Params, steps))

@@ -47,7 +47,7 @@ type scratchModule struct {
 func newScratchModule(t *testing.T) scratchModule {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("builds the package for other systems")
+		t.Skip("with -short: it builds the package for other systems, which takes seconds")
 	}
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skipf("there is no go command to build another module with: %v", err)

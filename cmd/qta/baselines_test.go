@@ -106,7 +106,7 @@ func TestBaselinesRun(t *testing.T) {
 	} {
 		t.Run(args, func(t *testing.T) {
 			if testing.Short() && i%2 != 0 {
-				t.Skip("with -short, every other combination")
+				t.Skip("with -short, every other combination; the full suite runs all of them")
 			}
 			t.Chdir(t.TempDir())
 			whole := tinyRun(append(strings.Fields(args), "-steps", "45", "-out", "whole")...)

@@ -128,7 +128,7 @@ func TestSignals(t *testing.T) {
 // first signal waits for its end; another ends the process at once.
 func TestSecondSignal(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts a process")
+		t.Skip("with -short: it starts a process")
 	}
 	t.Chdir(t.TempDir())
 	c, out := process(t, "-maze", "1U5", "-params", "small", "-set", "Batch=65536", "-set", "HiddenLayers=16", "-set", "HiddenSize=128", "-set", "LearningStarts=1", "-threads", "1", "-out", "run")

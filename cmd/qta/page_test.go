@@ -78,7 +78,7 @@ func TestPageOfRunning(t *testing.T) {
 // uncertainty, and of networks that have failed.
 func TestPagesOfMethods(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains with every method")
+		t.Skip("with -short: it trains with every method, which takes seconds")
 	}
 	t.Chdir(t.TempDir())
 	for _, set := range []string{"Curriculum=mega", "Curriculum=vds", "Curriculum=her", "Curriculum=random", "Replay=per", "Uncertainty=q", "Uncertainty=bootstrap", "Uncertainty=ensemble"} {

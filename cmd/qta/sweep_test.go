@@ -188,7 +188,7 @@ func tinySweep(t *testing.T, file string, cells int, more string) {
 
 func TestSweep(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts processes")
+		t.Skip("with -short: it starts processes")
 	}
 	t.Setenv("QTA_TEST_COMMAND", "1") // for the processes of cells
 	t.Chdir(t.TempDir())
@@ -249,7 +249,7 @@ func (g *gate) Write(p []byte) (int, error) {
 
 func TestSweepStop(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts processes")
+		t.Skip("with -short: it starts processes")
 	}
 	t.Setenv("QTA_TEST_COMMAND", "1")
 	t.Chdir(t.TempDir())
@@ -286,7 +286,7 @@ func TestSweepStop(t *testing.T) {
 //	QTA_SWEEP_KILLS=10 go test -run TestSweepKills -timeout 0 -v ./cmd/qta
 func TestSweepKills(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts processes")
+		t.Skip("with -short: it starts processes")
 	}
 	cells, kills, between := 4, 2, 300*time.Millisecond
 	t.Chdir(t.TempDir())
@@ -350,7 +350,7 @@ func TestSweepKills(t *testing.T) {
 //	QTA_SHARE=16 go test -run TestSweepsShare -timeout 0 -v ./cmd/qta
 func TestSweepsShare(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts processes")
+		t.Skip("with -short: it starts processes")
 	}
 	cells, sweeps := 12, 4
 	if text := os.Getenv("QTA_SHARE"); text != "" {
@@ -414,7 +414,7 @@ func TestSweepIndexInUse(t *testing.T) {
 
 func TestDryRun(t *testing.T) {
 	if testing.Short() {
-		t.Skip("measures the machine")
+		t.Skip("with -short: it measures the machine, which takes seconds")
 	}
 	t.Chdir(t.TempDir())
 	tinySweep(t, "s.txt", 2, "-steps 1000")
@@ -460,7 +460,7 @@ func TestArithmetic(t *testing.T) {
 // TestGauge measures few shapes of many, and none that is large.
 func TestGauge(t *testing.T) {
 	if testing.Short() {
-		t.Skip("measures the machine")
+		t.Skip("with -short: it measures the machine, which takes seconds")
 	}
 	g, err := newGauge(t.Context())
 	if err != nil {

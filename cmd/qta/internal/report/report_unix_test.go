@@ -17,7 +17,7 @@ import (
 // and 200 MB.
 func TestReportOfMany(t *testing.T) {
 	if testing.Short() {
-		t.Skip("writes a thousand directories")
+		t.Skip("with -short: it writes a thousand directories, which takes seconds")
 	}
 	t.Chdir(t.TempDir())
 	rng := rand.New(rand.NewPCG(1, 3))
