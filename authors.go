@@ -33,10 +33,22 @@ func (a *Agent) depart() {
 	if p.InitialActions == InitialActionsUniform {
 		a.departures.behave = (*Agent).behaveUniformly
 	}
+	if p.RandomActionLater != p.RandomAction {
+		a.departures.randomAction = (*Agent).randomActionLater
+	}
 	if p.UpdatesPerEpisode > 0 {
 		a.burst = (*Agent).updatesInBurst
 	}
 	a.goBeyond()
+}
+
+// randomActionLater is the probability of a random action where it is another
+// once an episode's first goal has been reached.
+func (a *Agent) randomActionLater() float64 {
+	if a.explored {
+		return a.params.RandomActionLater
+	}
+	return a.params.RandomAction
 }
 
 // depart gives critics and heads the optimisers that the parameters ask for.

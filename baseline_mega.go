@@ -173,14 +173,15 @@ func (c *cutoff) adapt(least float64, outcomes []bool) bool {
 	return true
 }
 
-// atGoal makes actions more random the longer the agent is at its goal.
+// atGoal makes actions more random the longer the agent is at its goal, in place
+// of RandomActionReached.
 func (m *mega) atGoal(*Agent) {
 	m.succeeded = true
 	m.stepsAtGoal++
 }
 
 func (m *mega) randomAction(a *Agent) float64 {
-	return m.plain.randomAction(a) + float64(megaGoalRandom*float64(m.stepsAtGoal))
+	return a.randomActionLater() + float64(megaGoalRandom*float64(m.stepsAtGoal))
 }
 
 // replayGoal draws from the hindsight mix.

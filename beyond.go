@@ -19,7 +19,12 @@ func (a *Agent) goBeyond() {
 		a.remember = (*Agent).keepUncertain
 	}
 	if p.RandomActionReached > 0 {
-		a.curriculum = bold{a.curriculum, p.RandomActionReached}
+		a.departures.randomAction = (*Agent).randomActionReached
+	}
+	if p.UncertaintyPolyak > 0 {
+		a.average = newAverage(a.pun, p.UncertaintyPolyak)
+		a.updated = func(a *Agent) { a.average.follow(a.pun) }
+		a.estimator = averaged{a.estimator}
 	}
 }
 
@@ -36,20 +41,82 @@ func (a *Agent) updateAgain() error {
 	return nil
 }
 
-// bold is a curriculum whose agent acts at random with another probability once
-// an episode's first goal is reached: where it has arrived it has nothing left
-// to lose, as in MEGA's code and in "first return, then explore" (Ecoffet et
-// al., 2021).
-type bold struct {
-	curriculum
-	p float64
+// randomActionReached is the probability of a random action where it is another
+// once the episode's first goal is reached: where the agent has arrived it has
+// nothing left to lose, as in MEGA's code and in "first return, then explore"
+// (Ecoffet et al., 2021).
+func (a *Agent) randomActionReached() float64 {
+	if a.firstGoal && !a.reached {
+		return a.randomActionLater()
+	}
+	return a.params.RandomActionReached
 }
 
-func (b bold) randomAction(a *Agent) float64 {
-	if a.firstGoal && !a.reached {
-		return b.curriculum.randomAction(a)
+// An average is a moving average of an ensemble's critics and heads (Polyak and
+// Juditsky, 1992): the mean of the first updates' parameters, and once these are
+// 1/(1-ρ) what Equation 3 makes of them.
+//
+// Heads never agree about an edge that an action may or may not pass, however
+// often they have seen it, as each minibatch pulls them another way; in the mean
+// that evens out. What was first seen some hundred updates ago they agree about,
+// and the average does not yet. So it is what is new that stands out.
+type average struct {
+	ρ       float64
+	updates int
+	nets    []criticNet
+	polyak  softUpdate
+}
+
+// newAverage returns the average before the first update.
+func newAverage(u *pun, ρ float64) *average {
+	m := &average{ρ: ρ}
+	for _, c := range u.critics {
+		var widths []int
+		for _, l := range c.q.layers {
+			widths = append(widths, l.w.rows)
+		}
+		net := newCriticNet(widths, c.head.w.cols)
+		copy(net.params, c.params)
+		m.nets = append(m.nets, net)
 	}
-	return b.p
+	return m
+}
+
+// follow moves the average towards an ensemble that has had an update.
+func (m *average) follow(u *pun) {
+	m.updates++
+	for i, c := range u.critics {
+		m.polyak = softUpdate{m.nets[i].params, c.params, min(m.ρ, 1-1/float64(m.updates))}
+		u.pass.workers.run(&m.polyak)
+	}
+}
+
+// exchange puts the average in the place of an ensemble's critics and heads, and
+// these in its own.
+func (m *average) exchange(u *pun) {
+	for i, c := range u.critics {
+		c.criticNet, m.nets[i] = m.nets[i], c.criticNet
+	}
+}
+
+// averaged is an estimator that asks the average (UncertaintyPolyak).
+type averaged struct{ estimator }
+
+func (e averaged) estimate(a *Agent, q *query, rng stream) {
+	a.average.exchange(a.pun)
+	e.estimator.estimate(a, q, rng)
+	a.average.exchange(a.pun)
+}
+
+// visit goes through an average, where there is one.
+func (m *average) visit(c coder) {
+	if m == nil {
+		return
+	}
+	c.int(&m.updates, math.MaxInt)
+	for _, n := range m.nets {
+		c.float32s(n.params)
+	}
 }
 
 // keepUncertain keeps the most uncertain candidates of a choice for the next

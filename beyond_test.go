@@ -1,6 +1,10 @@
 package qta
 
-import "testing"
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
 
 // UpdatesPerStep updates follow each step after LearningStarts, also of an agent
 // that is restored.
@@ -46,4 +50,45 @@ func TestRandomActionReached(t *testing.T) {
 		}
 		return "yes"
 	})
+}
+
+// The average is the mean of the first 1/(1-ρ) updates' critics and heads, and a
+// moving average from then on. Asking it leaves the ensemble as it was.
+func TestUncertaintyPolyak(t *testing.T) {
+	const ρ = 0.9
+	p := tinyPreset(Default())
+	p.UncertaintyPolyak = ρ
+	a := newMazeAgent(t, p, 1)
+	var want [][]float64
+	n := 0
+	trainTo(t, a, p.LearningStarts+25, func() error {
+		if a.step <= p.LearningStarts {
+			return nil
+		}
+		for i, c := range a.pun.critics {
+			if n == 0 {
+				want = append(want, make([]float64, len(c.params)))
+			}
+			weight := max(1-ρ, 1/float64(n+1))
+			for k, v := range c.params {
+				want[i][k] += weight * (float64(v) - want[i][k])
+			}
+		}
+		n++
+		return nil
+	})
+	if n != 25 {
+		t.Fatalf("%d updates, want 25", n)
+	}
+	for i := range want {
+		near(t, fmt.Sprintf("average of critic %d and its head", i+1), a.average.nets[i].params, want[i])
+		if slices.Equal(a.average.nets[i].params, a.pun.critics[i].params) {
+			t.Errorf("the average of critic %d is the critic", i+1)
+		}
+	}
+	before := a.Digest()
+	a.selectGoal(true)
+	if a.Digest() != before {
+		t.Error("a choice of goal leaves the average in the ensemble's place")
+	}
 }

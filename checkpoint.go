@@ -330,6 +330,7 @@ func (a *Agent) visit(c coder) {
 	c.int(&a.goalsSet, math.MaxInt)
 	c.int(&a.goalsReached, a.goalsSet)
 	a.visitKept(c)
+	a.average.visit(c)
 	_, own := a.curriculum.(*ownCurriculum)
 	if c.bool(&own); own && c.loading() {
 		a.curriculum = new(ownCurriculum)

@@ -49,8 +49,8 @@ func (plain) replayGoal(a *Agent, i int) []float64 {
 
 // randomAction is the probability of the table.
 func (plain) randomAction(a *Agent) float64 {
-	if a.explored {
-		return a.params.RandomActionLater
+	if a.departures.randomAction != nil {
+		return a.departures.randomAction(a)
 	}
 	return a.params.RandomAction
 }

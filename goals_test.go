@@ -138,9 +138,11 @@ func TestSelection(t *testing.T) {
 		{"all candidates", func(p *Params) { p.Candidates = 1000 }},
 		{"bootstrap", func(p *Params) { p.Uncertainty, p.EnsembleActions = "bootstrap", 3 }},
 		{"ensemble", func(p *Params) { p.Uncertainty, p.EnsembleActions = "ensemble", 3 }},
+		{"moving average", func(p *Params) { p.UncertaintyPolyak = 0.9 }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := tinyPreset(Default())
+			p.UncertaintyPolyak = 0
 			p.Batch = 7 // so that candidates come in pieces
 			test.change(&p)
 			a, _ := walked(t, p, 95)
@@ -154,6 +156,13 @@ func TestSelection(t *testing.T) {
 			for _, c := range a.pun.critics {
 				critics, heads = append(critics, c.q.vector()), append(heads, c.head.vector())
 			}
+			asked := critics
+			if p.UncertaintyPolyak > 0 {
+				asked, heads = nil, nil
+				for _, c := range a.average.nets {
+					asked, heads = append(asked, c.q.vector()), append(heads, c.head.vector())
+				}
+			}
 			// A threshold that about half of the candidates pass.
 			values := make([]float64, a.replay.n)
 			for i := range values {
@@ -166,9 +175,14 @@ func TestSelection(t *testing.T) {
 			limit := (sorted[47] + sorted[48]) / 2
 			a.params.Threshold = limit / float64(p.Horizon)
 
-			estimated, ok := a.estimator.(*predictive)
-			if !ok {
-				estimated = a.estimator.(fromStart).estimator.(*predictive)
+			var estimated *predictive
+			switch e := a.estimator.(type) {
+			case *predictive:
+				estimated = e
+			case fromStart:
+				estimated = e.estimator.(*predictive)
+			case averaged:
+				estimated = e.estimator.(*predictive)
 			}
 			for trial := range 40 {
 				first := trial%2 == 0
@@ -214,7 +228,7 @@ func TestSelection(t *testing.T) {
 						}
 						b := twinBatch{s: [][]float64{state}, g: [][]float64{goal}, a: [][]float64{action}}
 						var predictions [][]float64
-						for g, q := range critics {
+						for g, q := range asked {
 							predictions = append(predictions, twinPrediction(q, heads[g], b, 0))
 						}
 						deviation := twinDeviation

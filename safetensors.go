@@ -339,6 +339,9 @@ func (h *safetensorsHeader) agent(data []byte) (*Agent, error) {
 	for _, c := range a.pun.critics {
 		copy(c.target.params, c.q.params)
 	}
+	if a.average != nil {
+		a.average = newAverage(a.pun, a.average.ρ)
+	}
 	if err := scaling.scale(a); err != nil {
 		return nil, err
 	}
