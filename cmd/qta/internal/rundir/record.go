@@ -123,11 +123,12 @@ const (
 	MaxSteps = 100_000_000
 )
 
-// Parameters are read as strictly as a parameter file.
+// Parameters are read as strictly as a parameter file. One that a run does not
+// name is of a later version, and what it is in Paper changed nothing until then.
 type Parameters qta.Params
 
 func (p *Parameters) UnmarshalJSON(data []byte) error {
-	q, err := qta.ReadParams(bytes.NewReader(data), qta.Default())
+	q, err := qta.ReadParams(bytes.NewReader(data), qta.Paper())
 	*p = Parameters(q)
 	if err != nil {
 		return fmt.Errorf("parameters: %s", words.Bare(err))

@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -62,6 +63,22 @@ func TestRecord(t *testing.T) {
 		if _, err := decode([]byte(text[:i]), true); err == nil {
 			t.Fatalf("the first %d of %d bytes are taken for a record", i, len(text))
 		}
+	}
+}
+
+// A parameter that a run's version did not have is what changed nothing there,
+// not what later versions have in their default.
+func TestOlderParameters(t *testing.T) {
+	r := sampleRecord(t)
+	r.Run.Parameters = Parameters(qta.Default())
+	text := string(r.encode())
+	without := regexp.MustCompile(`(?m)^\s*"(UncertaintyPolyak|RandomActionReached)": .*\n|,\s*"sha256": "\w*"`).ReplaceAllString(text, "")
+	got, err := decode([]byte(without), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := got.Run.Params(); without == text || p.UncertaintyPolyak != 0 || p.RandomActionReached != 0 || p.RandomActionLater != qta.Default().RandomActionLater {
+		t.Errorf("read as %+v", p)
 	}
 }
 
