@@ -5,14 +5,16 @@
 //
 // Of each episode's first goal and of those after it, it prints how many there
 // are, and the least, the quartiles and the largest of their distances in steps
-// of one cell, of which the maze's goal is PathLength away. Goals are places
-// where the agent has been, so that the largest is about as far as it has got.
+// of one cell, of which the maze's goal is PathLength away; and how near the
+// nearest of all is to the maze's goal, which the end of a dead end is not. Goals
+// are places where the agent has been, so that this is about as far as it has got.
 package main
 
 import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"qta"
 )
@@ -43,9 +45,14 @@ func frontier(name, file string) error {
 	if got, want := agent.Sizes(), m.Env().Sizes(); got != want {
 		return fmt.Errorf("%s is an agent of another environment: its sizes are %+v, a maze's %+v", file, got, want)
 	}
-	lattice := m.Hops(10)
+	back, err := qta.ParseMaze(strings.NewReplacer("S", "G", "G", "S").Replace(m.String()))
+	if err != nil {
+		return err
+	}
+	lattice, left := m.Hops(10), back.Hops(10)
 	fmt.Printf("The goal of %s is %d steps from the start.\n", name, m.PathLength())
 	var first, later []int
+	nearest := m.PathLength()
 	horizon := agent.Params().Horizon
 	for from := 0; from < agent.Steps(); from += horizon {
 		to := min(from+horizon, agent.Steps())
@@ -54,7 +61,9 @@ func frontier(name, file string) error {
 				return fmt.Errorf("%s set itself the goal %.4g, which is not in maze %s", file, goal, name)
 			}
 			n := float64(lattice.PerCell)
-			hops := lattice.Hops[int(goal[0]*n)*lattice.Cols+int(goal[1]*n)]
+			k := int(goal[0]*n)*lattice.Cols + int(goal[1]*n)
+			hops := lattice.Hops[k]
+			nearest = min(nearest, left.Hops[k])
 			if i == 0 {
 				first = append(first, hops)
 			} else {
@@ -62,8 +71,8 @@ func frontier(name, file string) error {
 			}
 		}
 		if to/every > from/every || to == agent.Steps() {
-			fmt.Printf("until step %6d: %s, %s\n", to, quartiles("first", first), quartiles("later", later))
-			first, later = nil, nil
+			fmt.Printf("until step %6d: %s, %s, %2d to go\n", to, quartiles("first", first), quartiles("later", later), nearest)
+			first, later, nearest = nil, nil, m.PathLength()
 		}
 	}
 	return nil
