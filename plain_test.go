@@ -25,8 +25,6 @@ type plainAgent struct {
 	replay        []plainTransition
 	largest       float64 // priority so far
 	explored      bool    // an episode's first goal has been reached
-	arrived       bool    // this episode's has been
-	updates       int
 	states, goals plainNormalizer
 	successes     []float64 // of the evaluations
 
@@ -48,7 +46,6 @@ func (q *plainAgent) train(env, evaluation Env, steps, evalEvery, rollouts int) 
 		if (step-1)%T == 0 {
 			now = env.Reset(q.environment.Rand)
 			goal, first = q.chooseGoal(step-1, now, true), true
-			q.arrived = false
 		}
 		t := plainTransition{s: slices.Clone(now.Observation), achieved: slices.Clone(now.Achieved), goal: goal, priority: q.largest}
 		t.a = q.explore(q.policy.net.act(q.input(now.Observation, goal)))
@@ -56,8 +53,7 @@ func (q *plainAgent) train(env, evaluation Env, steps, evalEvery, rollouts int) 
 		t.sNext, t.achievedNext = slices.Clone(now.Observation), slices.Clone(now.Achieved)
 		q.replay = append(q.replay, t)
 		reached := env.Reward(now.Achieved, goal) == 0
-		q.arrived = q.arrived || reached && first
-		q.explored = q.explored || q.arrived
+		q.explored = q.explored || reached && first
 		if reached && step%T != 0 {
 			goal, first = q.chooseGoal(step, now, false), false
 		}
@@ -137,7 +133,7 @@ func (q *plainAgent) uncertainty(candidates []plainTransition, desired []float64
 			x := append(q.input(c.s, goal), float32s(q.randomAction(len(c.a), q.goalDraws))...)
 			var predictions [][]float32
 			for _, critic := range q.pun {
-				predictions = append(predictions, critic.average.output(x)[1:])
+				predictions = append(predictions, critic.net.output(x)[1:])
 			}
 			ε[k] += plainDeviation(predictions) / float64(d)
 		}
@@ -191,9 +187,6 @@ func (q *plainAgent) explore(action []float32) []float64 {
 	p := q.p.RandomAction
 	if q.explored {
 		p = q.p.RandomActionLater
-	}
-	if q.arrived && q.p.RandomActionReached > 0 {
-		p = q.p.RandomActionReached
 	}
 	if q.exploration.Float64() < p {
 		return q.randomAction(len(a), q.exploration)
@@ -282,10 +275,8 @@ func (q *plainAgent) update(env Env, step int) {
 		t.priority = plainDeviation(heads[k])
 		q.largest = max(q.largest, t.priority)
 	}
-	q.updates++
 	for _, critic := range q.pun {
 		critic.follow(q.p.Polyak)
-		critic.net.lead(critic.average, min(q.p.UncertaintyPolyak, 1-1/float64(q.updates)))
 	}
 	q.learnPolicy(batch)
 	q.policy.follow(q.p.Polyak)
@@ -439,7 +430,6 @@ func (n plainNet) each(f func(layer, output int, w *plainWeight)) {
 // A plainLearner is a network, its target, and β₁ᵗ and β₂ᵗ of Adam.
 type plainLearner struct {
 	net, target  plainNet
-	average      plainNet // of net, a critic's; goals are chosen by it
 	beta1, beta2 float64
 }
 
@@ -463,12 +453,10 @@ func (q *plainLearner) adam(rate func(layer, output int) float64) {
 }
 
 // follow is Equation 3.
-func (q *plainLearner) follow(ρ float64) { q.net.lead(q.target, ρ) }
-
-func (n plainNet) lead(target plainNet, ρ float64) {
+func (q *plainLearner) follow(ρ float64) {
 	var online []float32
-	n.each(func(_, _ int, w *plainWeight) { online = append(online, w.x) })
-	target.each(func(_, _ int, t *plainWeight) {
+	q.net.each(func(_, _ int, w *plainWeight) { online = append(online, w.x) })
+	q.target.each(func(_, _ int, t *plainWeight) {
 		t.x, online = float32(float32(ρ)*t.x)+float32(float32(1-ρ)*online[0]), online[1:]
 	})
 }
@@ -553,17 +541,13 @@ func newPlainLearner(p Params, rng *rand.Rand, in int, outputs ...int) plainLear
 		}
 	}
 	net = append(net, last)
-	return plainLearner{net, net.clone(), net.clone(), 1, 1}
-}
-
-func (n plainNet) clone() plainNet {
-	c := make(plainNet, len(n))
-	for l := range n {
-		for _, row := range n[l] {
-			c[l] = append(c[l], slices.Clone(row))
+	target := make(plainNet, len(net))
+	for l := range net {
+		for _, row := range net[l] {
+			target[l] = append(target[l], slices.Clone(row))
 		}
 	}
-	return c
+	return plainLearner{net, target, 1, 1}
 }
 
 // multiplyAdd is x*y + z rounded once, as in the kernels, or twice where there
