@@ -1,6 +1,7 @@
 package qta
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -90,5 +91,29 @@ func TestUncertaintyPolyak(t *testing.T) {
 	a.selectGoal(true)
 	if a.Digest() != before {
 		t.Error("a choice of goal leaves the average in the ensemble's place")
+	}
+}
+
+// RandomActionReached goes with any curriculum: the user's own, and one that
+// asks more of the environment than others.
+func TestRandomActionReachedCurricula(t *testing.T) {
+	p := tinyPreset(Default())
+	p.RandomActionReached = 0.5
+	a := newMazeAgent(t, p, 1)
+	if err := a.SetCurriculum(&counting{}); err != nil {
+		t.Fatal(err)
+	}
+	a.firstGoal, a.reached = true, true
+	if got := a.curriculum.randomAction(a); got != 0.5 {
+		t.Errorf("with a curriculum of the user's an action is random with probability %v, want 0.5", got)
+	}
+	p.Curriculum = "vds"
+	b, err := NewAgent(p, new(lineEnv).Sizes(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = b.Train(context.Background(), new(lineEnv), new(lineEnv), TrainOptions{Steps: 1, EvalEvery: 1, Rollouts: 1})
+	if err == nil || err.Error() != "qta: the curriculum vds needs an environment that is a GoalSampler" {
+		t.Errorf("vds in an environment that samples no goals: error %v", err)
 	}
 }
