@@ -92,6 +92,9 @@ func TestUncertaintyPolyak(t *testing.T) {
 	if a.Digest() != before {
 		t.Error("a choice of goal leaves the average in the ensemble's place")
 	}
+	if n := testing.AllocsPerRun(20, func() { a.average.follow(a.pun) }); n != 0 {
+		t.Errorf("the average's step allocates %v times", n)
+	}
 }
 
 // RandomActionReached goes with any curriculum: the user's own, and one that

@@ -152,19 +152,18 @@ type Agent struct {
 // Departures are what others do in place of, or beside, a step of the method;
 // see authors.go and baseline.go. In the paper's method all are nil.
 type departures struct {
-	behave func(a *Agent, action []float64) bool // before the policy acts; reports whether it has acted instead
-	update func(a *Agent) error                  // in place of learn
-
-	randomAction func(a *Agent) float64               // in place of RandomAction
-	burst        func(a *Agent) int                   // in place of learn after every step: how often, at each episode's end
-	smooth       func(a *Agent, actions matrix)       // on the target policy's actions
-	predicted    func(a *Agent, dst []float32, i int) // in place of s' of transition i
-	mask         func(a *Agent, b *batch)             // on what a critic learns from
-	decay        func(a *Agent)                       // after a perfect evaluation
-	updated      func(a *Agent)                       // after an update
-	remember     func(a *Agent, s *selection)         // after a choice of goal, to fill kept
-	kept         []int                                // candidates beside those drawn
-	average      *average                             // what the estimator asks in the ensemble's place
+	behave       func(a *Agent, action []float64) bool // before the policy acts; reports whether it has acted instead
+	update       func(a *Agent) error                  // in place of learn
+	randomAction func(a *Agent) float64                // in place of RandomAction
+	burst        func(a *Agent) int                    // in place of learn after every step: how often, at each episode's end
+	smooth       func(a *Agent, actions matrix)        // on the target policy's actions
+	predicted    func(a *Agent, dst []float32, i int)  // in place of s' of transition i
+	mask         func(a *Agent, b *batch)              // on what a critic learns from
+	decay        func(a *Agent)                        // after a perfect evaluation
+	updated      func(a *Agent)                        // after an update
+	remember     func(a *Agent, s *selection)          // after a choice of goal, to fill kept
+	kept         []int                                 // candidates beside those drawn
+	average      *average                              // what the estimator asks in the ensemble's place
 
 	again                 func(a *Agent) error // the update that is done more than once
 	owed                  int                  // updates to come before the latest step is whole
