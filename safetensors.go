@@ -43,8 +43,9 @@ import (
 //	    x = t[f"policy.{l}.weight"] @ (np.maximum(x, 0) if l else x) + t[f"policy.{l}.bias"]
 //	action = np.tanh(x)
 //
-// Targets, optimisers, the replay and a curriculum's own networks stay behind. The
-// error is a [*NumericError] if a parameter is NaN or infinite, or that of w.
+// Targets, optimisers, the average of UncertaintyPolyak, the replay and a
+// curriculum's own networks stay behind. The error is a [*NumericError] if a
+// parameter is NaN or infinite, or that of w.
 func (a *Agent) WriteSafetensors(w io.Writer) error {
 	if err := a.checkParameters(); err != nil {
 		return err

@@ -18,8 +18,8 @@ type Survey struct {
 // point is an observation and the goal that is achieved there; in a maze they
 // are the same. start is an observation, and desired the environment's goal,
 // which UncertaintyGoal may ask for. The uncertainty is the one that the agent
-// chooses its goals by, with its noise if it has any; [Agent.Uncertainty] is
-// Equation 5 alone. Chance comes from the seed and the step alone, and training
+// chooses its goals by, of the average and with noise if it has them;
+// [Agent.Uncertainty] is Equation 5 alone. Chance comes from the seed and the step alone, and training
 // is not changed. Survey panics unless there are as many goals as observations,
 // each of the agent's [Sizes].
 //

@@ -72,12 +72,12 @@ func TestOlderParameters(t *testing.T) {
 	r := sampleRecord(t)
 	r.Run.Parameters = Parameters(qta.Default())
 	text := string(r.encode())
-	without := regexp.MustCompile(`(?m)^\s*"(UncertaintyPolyak|RandomActionReached)": .*\n|,\s*"sha256": "\w*"`).ReplaceAllString(text, "")
+	without := regexp.MustCompile(`(?m)^\s*"(UncertaintyPolyak|RandomActionLater)": .*\n|,\s*"sha256": "\w*"`).ReplaceAllString(text, "")
 	got, err := decode([]byte(without), false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := got.Run.Params(); without == text || p.UncertaintyPolyak != 0 || p.RandomActionReached != 0 || p.RandomActionLater != qta.Default().RandomActionLater {
+	if p := got.Run.Params(); p.RandomActionLater != qta.Paper().RandomActionLater || p.RandomActionLater == qta.Default().RandomActionLater || p.UncertaintyPolyak != 0 {
 		t.Errorf("read as %+v", p)
 	}
 }
