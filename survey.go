@@ -19,9 +19,9 @@ type Survey struct {
 // are the same. start is an observation, and desired the environment's goal,
 // which UncertaintyGoal may ask for. The uncertainty is the one that the agent
 // chooses its goals by, of the average and with noise if it has them;
-// [Agent.Uncertainty] is Equation 5 alone. Chance comes from the seed and the step alone, and training
-// is not changed. Survey panics unless there are as many goals as observations,
-// each of the agent's [Sizes].
+// [Agent.Uncertainty] is Equation 5 alone. Chance comes from the seed and the
+// step alone, and training is not changed. Survey panics unless there are as many
+// goals as observations, each of the agent's [Sizes].
 //
 // Reading: the caption of Figure 5 has the "value function for all states"; it
 // is shown as the value of every point as a goal from the start, which is what

@@ -42,7 +42,7 @@ func Measure(t *testing.T, pages []string, widths []int, function string) []stri
 	t.Helper()
 	browser := Need(t)
 	var b strings.Builder
-	b.WriteString("<!DOCTYPE html><body>")
+	b.WriteString(`<!DOCTYPE html><meta charset="utf-8"><body>`) // or the browser guesses, not always well
 	for _, page := range pages {
 		for _, width := range widths {
 			fmt.Fprintf(&b, `<iframe width="%d" height="900" srcdoc="%s"></iframe>`, width, html.EscapeString(page))
