@@ -26,6 +26,9 @@ func (a *Agent) goBeyond() {
 		a.updated = func(a *Agent) { a.average.follow(a.pun) }
 		a.estimator = averaged{a.estimator}
 	}
+	if p.FirstGoalDesired > 0 && p.Curriculum == CurriculumQTA {
+		a.curriculum = practice{a.curriculum}
+	}
 }
 
 // updateAgain is UpdatesPerStep updates, each as it would be alone.
@@ -50,6 +53,28 @@ func (a *Agent) randomActionReached() float64 {
 		return a.randomActionLater()
 	}
 	return a.params.RandomActionReached
+}
+
+// practice is a curriculum that has what was found practised (FirstGoalDesired):
+// once a step has ended at the environment's goal, that is the first goal of some
+// episodes, as OMEGA (Pitis et al., 2020) moves from the frontier to the task.
+type practice struct{ curriculum }
+
+func (c practice) goal(a *Agent, first bool) ([]float64, error) {
+	if first && a.goalDraws.Float64() < a.params.FirstGoalDesired && a.hasReached(a.desired) {
+		return a.desired, nil
+	}
+	return c.curriculum.goal(a, first)
+}
+
+// hasReached reports whether a step of the run has ended at a goal.
+func (a *Agent) hasReached(goal []float64) bool {
+	for i := a.replay.n - 1; i >= 0; i-- {
+		if a.env.Reward(at(a.replay.nextAchieved, i, a.sizes.Goal), goal) == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // An average is a moving average of an ensemble's critics and heads (Polyak and
