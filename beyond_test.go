@@ -97,6 +97,75 @@ func TestUncertaintyPolyak(t *testing.T) {
 	}
 }
 
+// An episode's first goal is the environment's once a step has ended there, with
+// the probability FirstGoalDesired, and not before. Later goals are QTA's.
+func TestFirstGoalDesired(t *testing.T) {
+	for _, test := range []struct {
+		probability float64
+		low, high   int // of the 96 episodes whose goal had been reached, those that begin with it
+	}{
+		{0, 0, 10},
+		{0.5, 38, 58},
+		{1, 96, 96},
+	} {
+		a := scriptedAgent(t, func(p *Params) { p.Curriculum, p.FirstGoalDesired = "qta", test.probability })
+		// The environment's goal 0 is reached in the fourth step of episode 3, that
+		// of the last ten episodes never.
+		env := &scriptedEnv{
+			place: func(e, k int) float64 {
+				if e == 3 && k == 4 {
+					return 0
+				}
+				return 1 + float64(k)
+			},
+			desired: func(e int) float64 {
+				if e >= 100 {
+					return 1000
+				}
+				return 0
+			},
+		}
+		trainScripted(t, a, env, 1100, nil)
+		first, later := 0, 0
+		for i := range 1100 {
+			desired := at(a.replay.goal, i, 1)[0] == at(a.replay.desired, i, 1)[0]
+			switch {
+			case desired && (i < 40 || i >= 1000):
+				t.Errorf("probability %v: step %d pursues a goal that no step has ended at", test.probability, i)
+			case desired && i%10 == 0:
+				first++
+			case desired && at(a.replay.goal, i-1, 1)[0] != 0:
+				later++
+			}
+		}
+		if first < test.low || first > test.high {
+			t.Errorf("probability %v: %d first goals are the environment's, want %d to %d", test.probability, first, test.low, test.high)
+		}
+		if later > 10 {
+			t.Errorf("probability %v: %d later goals are the environment's", test.probability, later)
+		}
+	}
+}
+
+// The user's own curriculum chooses every goal.
+func TestFirstGoalDesiredCurricula(t *testing.T) {
+	p := tinyPreset(Default())
+	p.FirstGoalDesired = 1
+	a := newMazeAgent(t, p, 1)
+	if err := a.SetCurriculum(&counting{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := a.curriculum.(practice); ok {
+		t.Error("practice stands around a curriculum of the user's own")
+	}
+	for _, curriculum := range []string{"her", "mega", "vds", "random"} {
+		p.Curriculum = curriculum
+		if _, ok := newMazeAgent(t, p, 1).curriculum.(practice); ok {
+			t.Errorf("practice stands around %s", curriculum)
+		}
+	}
+}
+
 // RandomActionReached goes with any curriculum: the user's own, and one that
 // asks more of the environment than others.
 func TestRandomActionReachedCurricula(t *testing.T) {

@@ -60,7 +60,7 @@ func variants() []Preset {
 		{Default(), "", "Uncertainty=ensemble EnsembleScore=mixture Replay=per"},
 		{Default(), "", "PredictiveGradient=head"},
 		{Default(), "", "PredictiveWeight=0.5 HeadOwnDraw=true"},
-		{Default(), "", "PolicyEvery=2 UpdatesPerStep=2 CandidatesKept=5 RandomActionReached=0.5 UncertaintyPolyak=0.9"},
+		{Default(), "", "PolicyEvery=2 UpdatesPerStep=2 CandidatesKept=5 RandomActionReached=0.5 UncertaintyPolyak=0.9 FirstGoalDesired=0.7"},
 		{Authors(), "authors ", "Uncertainty=q"},
 		{Authors(), "authors ", "Uncertainty=bootstrap"},
 		{Authors(), "authors ", "Uncertainty=ensemble"},

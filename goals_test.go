@@ -142,6 +142,7 @@ func TestSelection(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := tinyPreset(Default())
+			p.UncertaintyPolyak = 0
 			p.Batch = 7 // so that candidates come in pieces
 			test.change(&p)
 			a, _ := walked(t, p, 95)

@@ -24,7 +24,6 @@ type plainAgent struct {
 	pun           []plainLearner // G critics: Q is the first output, then the predicted s'
 	replay        []plainTransition
 	largest       float64 // priority so far
-	explored      bool    // an episode's first goal has been reached
 	states, goals plainNormalizer
 	successes     []float64 // of the evaluations
 
@@ -40,22 +39,19 @@ type plainTransition struct {
 func (q *plainAgent) train(env, evaluation Env, steps, evalEvery, rollouts int) {
 	var now State
 	var goal []float64
-	first := true // goal is its episode's first
 	T := q.p.Horizon
 	for step := 1; step <= steps; step++ {
 		if (step-1)%T == 0 {
 			now = env.Reset(q.environment.Rand)
-			goal, first = q.chooseGoal(step-1, now, true), true
+			goal = q.chooseGoal(step-1, now, true)
 		}
 		t := plainTransition{s: slices.Clone(now.Observation), achieved: slices.Clone(now.Achieved), goal: goal, priority: q.largest}
 		t.a = q.explore(q.policy.net.act(q.input(now.Observation, goal)))
 		now, _ = env.Step(t.a)
 		t.sNext, t.achievedNext = slices.Clone(now.Observation), slices.Clone(now.Achieved)
 		q.replay = append(q.replay, t)
-		reached := env.Reward(now.Achieved, goal) == 0
-		q.explored = q.explored || reached && first
-		if reached && step%T != 0 {
-			goal, first = q.chooseGoal(step, now, false), false
+		if env.Reward(now.Achieved, goal) == 0 && step%T != 0 {
+			goal = q.chooseGoal(step, now, false)
 		}
 		if step > q.p.LearningStarts {
 			q.update(env, step)
@@ -184,11 +180,7 @@ func (q *plainAgent) explore(action []float32) []float64 {
 	for i := range a {
 		a[i] = min(max(a[i]+float64(q.p.ActionNoise*normal(q.exploration.Rand)), -1), 1)
 	}
-	p := q.p.RandomAction
-	if q.explored {
-		p = q.p.RandomActionLater
-	}
-	if q.exploration.Float64() < p {
+	if q.exploration.Float64() < q.p.RandomAction {
 		return q.randomAction(len(a), q.exploration)
 	}
 	return a

@@ -726,10 +726,11 @@ func (n plainNet) params(lo, hi int) (x []float32) {
 // TestPlain trains the engine and the plain text of the algorithm side by side:
 // the same bits in every network, the same goals, the same evaluations.
 func TestPlain(t *testing.T) {
-	for _, preset := range []Preset{{"paper", Paper()}, {"default", Default()}} {
+	for _, goal := range []string{UncertaintyGoalDesired, UncertaintyGoalCandidate} {
 		for _, replay := range []string{"uniform", "per"} {
-			what := preset.Name + ", " + replay
-			p := tinyPreset(preset.Params)
+			what := goal + ", " + replay
+			p := tinyPreset(Paper())
+			p.UncertaintyGoal = goal
 			p.Replay, p.Batch, p.Candidates, p.PriorityBetaSteps = replay, 32, 60, 300
 			const seed = 5
 			steps := 300

@@ -56,7 +56,7 @@ func yesBefore(step int) func(i int) string {
 func TestRandomActionLater(t *testing.T) {
 	const reading = "RandomActionLater, from the step after an episode's first goal was first reached"
 	quiet := func(p *Params) {
-		p.ActionNoise, p.RandomAction, p.RandomActionLater = 0, 0, 1
+		p.ActionNoise, p.RandomAction, p.RandomActionLater, p.RandomActionReached = 0, 0, 1, 0
 	}
 	// The environment's goal 0 is reached in the fourth step of the third
 	// episode alone.
