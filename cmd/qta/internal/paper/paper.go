@@ -164,6 +164,9 @@ func Effective(p qta.Params) qta.Params {
 	if p.Curriculum != qta.CurriculumVDS {
 		p.VDSForm = standard.VDSForm
 	}
+	if p.Curriculum != qta.CurriculumQTA {
+		p.FirstGoalDesired = standard.FirstGoalDesired
+	}
 	return p
 }
 

@@ -67,10 +67,12 @@ func TestRecognise(t *testing.T) {
 			}
 		}
 	}
+	her := qta.Default()
+	her.Curriculum, her.FirstGoalDesired = "her", 0 // which is QTA's alone
 	for _, test := range []struct {
 		p             qta.Params
 		name, setting string
-	}{{qta.Default(), "QTA", "default"}, {qta.MEGA(), "MEGA", "mega"}, {qta.VDS(), "VDS", "vds"}} {
+	}{{her, "HER", "default"}, {qta.Default(), "QTA", "default"}, {qta.MEGA(), "MEGA", "mega"}, {qta.VDS(), "VDS", "vds"}} {
 		if got, setting := Recognise(test.p); got.Name != test.name || setting != test.setting {
 			t.Errorf("%s is taken for %s of %s", test.setting, got.Name, setting)
 		}
