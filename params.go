@@ -251,10 +251,10 @@ func Paper() Params {
 
 // Default returns [Paper] with the changes that carry long mazes: the uncertainty
 // of a candidate is asked with the candidate itself as the goal, and of a moving
-// average of critics and heads; actions are seldom random on the way to an
-// episode's first goal, once a run has reached one, and often from there on; and
-// the environment's goal is practised once it has been reached. What each is worth
-// is in results/README.md.
+// average of critics and heads; the environment's goal is practised once it has
+// been reached; and actions are seldom random on the way to an episode's first
+// goal, once a run has reached one, and often from there on. What each is worth is
+// in results/README.md.
 //
 // Differs: section 3.2 asks with the environment's desired goal, "though the
 // prediction is learned to be agnostic to the choice of goal". It is not: the
@@ -267,17 +267,17 @@ func Paper() Params {
 // the start until step 16,000. The average of the last thousand updates evens the
 // first out, and does not know the second yet.
 //
+// Differs: in section 3.2 the agent sets itself every goal. Here half of the
+// episodes begin with the environment's goal as soon as a step has ended there.
+// Without, goals move on, and the policy stands for thousands of steps at the last
+// corner before a goal that it has been to.
+//
 // Differs: the table has a random action with probability 0.3. On the way to a
 // first goal it is 0.1 here, where the authors' code has 0.2 for all of a run once
 // a first goal is reached: with 0.3 a perfect policy is at the goal of 15x5 within
 // an episode in 29 of 100, with 0.2 in 73, with 0.1 in 96. Where the agent has
 // arrived it is 0.8, so that the heads see the random actions that Equation 5 asks
 // about where they know least.
-//
-// Differs: in section 3.2 the agent sets itself every goal. Here half of the
-// episodes begin with the environment's goal as soon as a step has ended there.
-// Without, goals move on, and the policy stands for thousands of steps at the last
-// corner before a goal that it has been to.
 func Default() Params {
 	p := Paper()
 	p.UncertaintyGoal = UncertaintyGoalCandidate
