@@ -62,7 +62,6 @@ func (b *bits) Reward(achieved, desired []float64) float64 {
 // until then, or 0 if it took more than the budget.
 func solve(p qta.Params, n int, seed uint64, budget int) (int, error) {
 	p.Horizon, p.ActionL2 = n, 0
-	p.RandomActionLater = p.RandomAction // as in the paper
 	agent, err := qta.NewAgent(p, newBits(n).Sizes(), seed)
 	if err != nil {
 		return 0, err
@@ -84,7 +83,9 @@ func main() {
 	fmt.Printf("%8s\n", "median")
 	for _, curriculum := range []string{qta.CurriculumQTA, qta.CurriculumHER, qta.CurriculumRandom} {
 		fmt.Printf("%-10s", curriculum)
-		p := qta.Small()
+		p := qta.Paper()
+		p.HiddenSize, p.Batch, p.Candidates = 64, 256, 500 // as in qta.Small
+		p.UncertaintyGoal = qta.UncertaintyGoalCandidate   // as in qta.Default
 		p.Curriculum = curriculum
 		var all []int
 		for seed := range *seeds {
