@@ -109,14 +109,14 @@ func TestFirstGoalDesired(t *testing.T) {
 		{1, 96, 96},
 	} {
 		a := scriptedAgent(t, func(p *Params) { p.Curriculum, p.FirstGoalDesired = "qta", test.probability })
-		// The environment's goal 0 is reached in the fourth step of episode 3, that
-		// of the last ten episodes never.
+		// The environment's goal 0 is reached in the last step of episode 3, that of
+		// the last ten episodes never; the agent's own are in every other step.
 		env := &scriptedEnv{
 			place: func(e, k int) float64 {
-				if e == 3 && k == 4 {
+				if e == 3 && k == 10 {
 					return 0
 				}
-				return 1 + float64(k)
+				return 1 + float64(k%2)
 			},
 			desired: func(e int) float64 {
 				if e >= 100 {
