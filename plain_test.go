@@ -11,7 +11,8 @@ import (
 // or variants, and shares nothing with the rest of the package but Params, Env,
 // the random generators and the functions of number.go. Everything else in the
 // package is efficiency, variants and tools: TestPlain trains the engine beside
-// it and finds the same bits in every network, and the same goals.
+// it and finds the same bits in every network, and the same goals. What Default
+// has beyond the paper, beyond.go has.
 //
 // Networks are float32, and a sum of products in them is a chain of fused
 // multiply-adds; formulas on few numbers are float64.
