@@ -141,7 +141,7 @@ type Beyond struct {
 	PolicyEvery int `source:"Reading: each update has one, as in DDPG" range:"[1,1e6]"`
 	// Updates after each environment step.
 	UpdatesPerStep int `source:"Reading: one update follows every environment step" range:"[1,1000]"`
-	// Of the last choice's goals, the most uncertain, which are considered again beside Candidates.
+	// Of the last choice's goals, the most uncertain, which are considered again beside Candidates; for QTA alone.
 	CandidatesKept int `source:"Reading: each choice draws its goals anew" range:"[0,1000000]"`
 	// RandomAction from an episode's first reached goal to its end; 0 has it as before.
 	RandomActionReached float64 `source:"Reading: one probability" range:"[0,1]"`

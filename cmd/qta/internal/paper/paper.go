@@ -165,6 +165,7 @@ func Effective(p qta.Params) qta.Params {
 		p.VDSForm = standard.VDSForm
 	}
 	if p.Curriculum != qta.CurriculumQTA {
+		p.CandidatesKept = standard.CandidatesKept
 		p.FirstGoalDesired = standard.FirstGoalDesired
 	}
 	return p

@@ -68,7 +68,8 @@ func TestRecognise(t *testing.T) {
 		}
 	}
 	her := qta.Default()
-	her.Curriculum, her.FirstGoalDesired = "her", 0 // which is QTA's alone
+	her.Curriculum = "her"
+	her.CandidatesKept, her.FirstGoalDesired = 0, 0 // which are QTA's alone
 	for _, test := range []struct {
 		p             qta.Params
 		name, setting string
