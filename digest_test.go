@@ -24,11 +24,12 @@ type digest struct {
 }
 
 // digestOf trains for 200 steps, of which the second half sets its goals by
-// uncertainty.
+// uncertainty: of all transitions first, and of some from step 150 on.
 func digestOf(t *testing.T, p Params, k kernel) digest {
 	p.HiddenSize = 32
 	p.Batch = 64
 	p.InitialSteps = 100
+	p.Candidates = min(p.Candidates, 150)
 	p.LearningStarts = min(p.LearningStarts, 50)
 	if p.Curriculum == "vds" {
 		p.HiddenSize = 8 // it learns much
