@@ -143,8 +143,7 @@ func TestSelection(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			p := tinyPreset(Default())
 			p.UncertaintyPolyak = 0
-			p.CandidatesKept = 0 // see TestCandidatesKept
-			p.Batch = 7          // so that candidates come in pieces
+			p.Batch = 7 // so that candidates come in pieces
 			test.change(&p)
 			a, _ := walked(t, p, 95)
 			moveTargets(a)
@@ -258,7 +257,6 @@ func TestSelection(t *testing.T) {
 func TestCandidates(t *testing.T) {
 	const n, draws = 95, 3000
 	p := tinyPreset(Default())
-	p.CandidatesKept = 0                           // see TestCandidatesKept
 	p.Slope, p.Intercept, p.Threshold = 0, 1, -1e9 // every candidate is as likely
 	for _, first := range []bool{false, true} {
 		a, _ := walked(t, p, n)

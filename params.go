@@ -251,8 +251,7 @@ func Paper() Params {
 
 // Default returns [Paper] with the changes that carry long mazes: the uncertainty
 // of a candidate is asked with the candidate itself as the goal, and of a moving
-// average of critics and heads; the most uncertain candidates of one choice are
-// considered again in the next; the environment's goal is practised once it has
+// average of critics and heads; the environment's goal is practised once it has
 // been reached; and actions are seldom random on the way to an episode's first
 // goal, once a run has reached one, and often from there on. What each is worth is
 // in results/README.md.
@@ -267,12 +266,6 @@ func Paper() Params {
 // place that is new: on 15x5 half or more of the first goals lay one step from
 // the start until step 16,000. The average of the last thousand updates evens the
 // first out, and does not know the second yet.
-//
-// Differs: in section 3.2 each choice samples its candidates from the replay
-// anew. A frontier of twenty states among ten thousand is then mostly missed, and
-// goals stay where the agent has been most often of all that it is unsure of: on
-// 8x5 at the end of the dead end. The hundred most uncertain candidates are not
-// left to chance here.
 //
 // Differs: in section 3.2 the agent sets itself every goal. Here half of the
 // episodes begin with the environment's goal as soon as a step has ended there.
@@ -289,7 +282,6 @@ func Default() Params {
 	p := Paper()
 	p.UncertaintyGoal = UncertaintyGoalCandidate
 	p.UncertaintyPolyak = 0.999
-	p.CandidatesKept = 100
 	p.RandomActionLater = 0.1
 	p.RandomActionReached = 0.8
 	p.FirstGoalDesired = 0.5

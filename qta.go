@@ -97,7 +97,7 @@ import (
 
 // Version is the version of the algorithm: between two releases with the same
 // version, the same parameters and seed give the same bytes.
-const Version = "0.5.0"
+const Version = "0.4.0"
 
 // An Agent is QTA in training: networks, replay, and the curriculum's state.
 // It is not safe for concurrent use.

@@ -438,7 +438,7 @@ func TestArithmetic(t *testing.T) {
 	if want := 2.0 * 21 * w * 1024; a.update != want || a.step != want || want < 5.6e9 || want > 5.8e9 {
 		t.Errorf("%+v, want an update of %v in each step", a, want)
 	}
-	if want := a.update + 2.0*1100*8*3*w/4; a.usual() != want {
+	if want := a.update + 2.0*1000*8*3*w/4; a.usual() != want {
 		t.Errorf("a step is %v, want %v", a.usual(), want)
 	}
 	p := qta.Default()
