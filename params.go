@@ -258,8 +258,8 @@ func Paper() Params {
 //
 // Differs: section 3.2 asks with the environment's desired goal, "though the
 // prediction is learned to be agnostic to the choice of goal". It is not: the
-// heads are linear in a latent state that the goal shapes, and with small
-// networks the choice decides whether a maze is learned at all.
+// heads are linear in a latent state that the goal shapes. With small networks
+// the environment's goal leaves two runs of five on 1U5 unsolved, the candidate none.
 //
 // Differs: section 3.2 asks the ensemble as it is. Its heads never come to agree
 // about a corner that they have seen ten thousand times, and soon agree about a
