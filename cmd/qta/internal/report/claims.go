@@ -139,8 +139,16 @@ func verdict(yes, no bool) string {
 
 // A contrast is two methods held against each other in several mazes.
 type contrast struct {
-	strata []statistics.Stratum
-	mazes  []string
+	strata         []statistics.Stratum
+	mazes          []string
+	runs, unsolved int // of those whose steps are compared
+}
+
+// addSteps adds the logarithms of two groups' steps.
+func (c *contrast) addSteps(maze string, a, b *group) {
+	c.add(maze, a.logs(), b.logs())
+	c.runs += a.N() + b.N()
+	c.unsolved += a.N() - a.Solved() + b.N() - b.Solved()
 }
 
 // add adds a maze, by its name.
@@ -175,9 +183,13 @@ func (c *contrast) test(where, what string) (d float64, r statistics.Interval, s
 	return statistics.MeanDifference(c.strata), statistics.StrataRange(c.strata, statistics.MeanDifference), test.P <= significance, text
 }
 
-// atLeast says how many runs there are.
+// atLeast says how many runs there are, and how many stand for a bound alone.
 func (c *contrast) atLeast() string {
-	return fmt.Sprintf("at least %s of each in a maze", words.Count(c.smallest(), "run")) + tooFew(c.smallest())
+	text := fmt.Sprintf("at least %s of each in a maze", words.Count(c.smallest(), "run")) + tooFew(c.smallest())
+	if c.unsolved > 0 {
+		text += fmt.Sprintf("; %d of %s are unsolved and stand at their budgets", c.unsolved, words.Count(c.runs, "run"))
+	}
+	return text
 }
 
 // tooFew says what so many runs are too few for, if anything.
@@ -216,12 +228,14 @@ func (c *contrast) ratio(where, what string, above bool) judgement {
 }
 
 // both holds the logarithms of two methods' steps against each other, in every
-// maze where both have ended runs. Lengths are those of the mazes.
-func (s *setting) both(a, b paper.Method, families string) (c contrast, lengths []float64) {
+// maze where both have ended runs, or solved ones alone. Lengths are those of
+// the mazes.
+func (s *setting) both(a, b paper.Method, families string, solved bool) (c contrast, lengths []float64) {
 	for _, maze := range s.mazes {
 		x, y := s.group(maze, a), s.group(maze, b)
-		if x != nil && y != nil && strings.Contains(families, x.family) {
-			c.add(maze, x.logs(), y.logs())
+		if x != nil && y != nil && strings.Contains(families, x.family) &&
+			!(solved && x.Solved()+y.Solved() < x.N()+y.N()) {
+			c.addSteps(maze, x, y)
 			lengths = append(lengths, float64(x.Length))
 		}
 	}
@@ -230,19 +244,20 @@ func (s *setting) both(a, b paper.Method, families string) (c contrast, lengths 
 
 // fewer judges the claim that a needs fewer steps than b, or that it does not.
 func (s *setting) fewer(a, b paper.Method, does bool) judgement {
-	c, _ := s.both(a, b, "M U other")
+	c, _ := s.both(a, b, "M U other", false)
 	return c.ratio(c.where(), fmt.Sprintf("steps of %s / steps of %s", b.Name, a.Name), does)
 }
 
 // trend judges a claim about how the ratio of b's steps to a's changes with
-// the path length: that it grows, or with a sign of -1 that it shrinks.
+// the path length: that it grows, or with a sign of -1 that it shrinks. A maze
+// with an unsolved run takes no part, as its budget would be the trend.
 func (s *setting) trend(a, b paper.Method, sign float64) judgement {
-	c, lengths := s.both(a, b, "M")
-	if u, l := s.both(a, b, "U"); len(l) > len(lengths) {
+	c, lengths := s.both(a, b, "M", true)
+	if u, l := s.both(a, b, "U", true); len(l) > len(lengths) {
 		c, lengths = u, l
 	}
 	if len(lengths) < 2 {
-		return silent("no two mazes of a kind with ended runs of both")
+		return silent("no two mazes of a kind that all ended runs of both solved")
 	}
 	perTen := func(strata []statistics.Stratum) float64 {
 		y := make([]float64, len(strata))
@@ -270,7 +285,7 @@ func (s *setting) waves() judgement {
 		for _, a := range s.Groups {
 			for _, b := range s.Groups {
 				if a.Method == m.Name && b.Method == m.Name && a.family == "M" && b.family == "U" && a.Length == b.Length && len(a.runs) > 0 && len(b.runs) > 0 {
-					c.add(fmt.Sprintf("%s %s and %s", m.Name, a.Maze, b.Maze), a.logs(), b.logs())
+					c.addSteps(fmt.Sprintf("%s %s and %s", m.Name, a.Maze, b.Maze), a, b)
 				}
 			}
 		}

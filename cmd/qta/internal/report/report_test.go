@@ -36,6 +36,9 @@ func synthetic(t testing.TB, dir string, m paper.Method, maze string, seed uint6
 	if change != nil {
 		change(r)
 	}
+	if r.Outcome != nil {
+		end = min(end, r.Outcome.Steps)
+	}
 	var rows []qta.Evaluation
 	for step := 1000; step <= end; step += 1000 {
 		e := qta.Evaluation{Step: step, Success: min(0.95, float64(step)/float64(end)), CriticLoss: 0.1}
@@ -149,6 +152,29 @@ func TestClaims(t *testing.T) {
 		if a.Verdict != undecided {
 			t.Errorf("%q: %+v", text, a)
 		}
+	}
+}
+
+// TestClaimsUnsolved has MEGA unsolved in budgets that make its ratio to QTA
+// shrink with the length: that is no trend, and the ratio is said to have them.
+func TestClaimsUnsolved(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for i, maze := range []string{"4x5", "6x5", "8x5"} {
+		for seed := range uint64(6) {
+			synthetic(t, fmt.Sprintf("runs/q%s-%d", maze, seed), paper.QTA, maze, seed, 5000*(i+1)+1000*int(seed%2), nil)
+			synthetic(t, fmt.Sprintf("runs/m%s-%d", maze, seed), paper.MEGA, maze, seed, 0, func(r *rundir.Record) {
+				r.Limits.Steps = 30_000 + 1000*int(seed%2)
+				r.Outcome.Steps = r.Limits.Steps
+			})
+		}
+	}
+	got := claimsOf(t, "runs")
+	if c := got["MEGA approaches QTA as the horizon grows."]; c.Verdict != undecided {
+		t.Errorf("a trend from budgets alone: %+v", c)
+	}
+	c := got["QTA needs significantly fewer steps than MEGA."]
+	if c.Verdict != holds || !strings.Contains(c.Note, "18 of 36 runs are unsolved and stand at their budgets") {
+		t.Errorf("the ratio: %+v", c)
 	}
 }
 
