@@ -38,14 +38,16 @@ func TestAdvice(t *testing.T) {
 	roomtest.Write(t, "p.json", "{\n  \"Batch\": 256\n  \"Slope\": 3\n}")
 	roomtest.Write(t, "q.json", "{\n  \"Slope\": 3,\n  \"Btach\": 256\n}")
 	roomtest.Write(t, "empty/notes.txt", "")
+	roomtest.Write(t, "h.txt", "-seed 1\n-h\n")
+	roomtest.Write(t, "wide.txt", "\xff\xfe-\x00")
 	for _, test := range []struct {
 		args string
 		code int
 		want string // the line, from its beginning
 	}{
-		{"eval damaged", exitFailure, "qta: checkpoint: damaged/agent.qta: this is not a checkpoint; agent.qta.previous is no help either: restore one of the two, or remove both, and the run begins again\n"},
-		{"eval single", exitFailure, "qta: checkpoint: single/agent.qta: this is not a checkpoint; restore it, or remove it, and the run begins again\n"},
-		{"eval later", exitFailure, "qta: checkpoint: later/agent.qta: format 99, this version reads format "},
+		{"eval damaged", exitInput, "qta: checkpoint: damaged/agent.qta: this is not a checkpoint; agent.qta.previous is no help either: restore one of the two, or remove both, and the run begins again\n"},
+		{"eval single", exitInput, "qta: checkpoint: single/agent.qta: this is not a checkpoint; restore it, or remove it, and the run begins again\n"},
+		{"eval later", exitInput, "qta: checkpoint: later/agent.qta: format 99, this version reads format "},
 		{"eval newer", exitInput, "qta: newer/run.json cannot be used: format is 2, this program reads 1: a newer qta has written it; use that one, or name another directory\n"},
 		{"-out newer", exitInput, "qta: newer/run.json cannot be used: format is 2, "},
 		{"eval broken", exitInput, "qta: broken/run.json is damaged: line 4: invalid character '\"' after object key:value pair; restore it, or name another directory\n"},
@@ -55,7 +57,12 @@ func TestAdvice(t *testing.T) {
 		{"report empty", exitInput, "qta: there is no run in empty; empty/notes.txt: no part of a run directory\n"},
 		{"maze 4x5 -o nowhere/maze.svg", exitFailure, "qta: nowhere/maze.svg cannot be written: no such file or directory\n"},
 		{"figure5 single -o nowhere/a.svg", exitFailure, "qta: nowhere/a.svg cannot be written: no such file or directory\n"},
-		{"film single", exitFailure, "qta: checkpoint: single/agent.qta: this is not a checkpoint"},
+		{"film single", exitInput, "qta: checkpoint: single/agent.qta: this is not a checkpoint"},
+		{"sweep -figure 2 -mazes=", exitInput, "qta: invalid value \"\" for flag -mazes: want a text that is not empty; "},
+		{"-out=", exitInput, "qta: invalid value \"\" for flag -out: want a text that is not empty; "},
+		{"sweep h.txt", exitInput, "qta: sweep file h.txt, line 2: -h stands for no run; "},
+		{"sweep wide.txt", exitInput, "qta: sweep file wide.txt: it is UTF-16; save it as UTF-8\n"},
+		{"params e", exitInput, "qta: unknown parameter \"e\"; \"qta params\" lists them\n"},
 		{"report single -o nowhere/a.html", exitFailure, "qta: nowhere/a.html cannot be written: no such file or directory\n"},
 	} {
 		got := command(t, strings.Fields(test.args)...)
@@ -65,6 +72,68 @@ func TestAdvice(t *testing.T) {
 	}
 	if _, err := os.Stat(rundir.PageFile); err == nil {
 		t.Error("a report of nothing has left a page")
+	}
+}
+
+// TestOutputKeepsRuns names with -o what cannot be made again: nothing is
+// written over it.
+func TestOutputKeepsRuns(t *testing.T) {
+	t.Chdir(t.TempDir())
+	mustRun(t, tinyRun("-steps", "20", "-out", "run")...)
+	mustRun(t, tinyRun("-steps", "30", "-out", "run")...)
+	roomtest.Write(t, "map.txt", roomtest.Maze(t, "4x5").String())
+	kept := []string{rundir.RecordFile, rundir.LogFile, rundir.TimingFile, rundir.AgentFile, rundir.AgentFile + qta.Previous, rundir.PageFile, rundir.Figure5Store, rundir.FilmStore, rundir.LockFile}
+	before := map[string]string{}
+	for _, name := range kept {
+		before[name] = roomtest.Read(t, "run", name)
+	}
+	for _, command := range []string{"export run", "film run", "figure5 run", "maze 1U5"} {
+		for _, name := range kept {
+			refuse(t, command+" -o run/"+name, "-o run/"+name+" is a file of a run; name another")
+		}
+	}
+	refuse(t, "maze map.txt -o ./map.txt", "-o ./map.txt is what it would be made of; name another file")
+	for _, format := range []string{"csv", "svg"} {
+		refuse(t, "report run -format "+format+" -o run", "-o run: run is a run directory")
+	}
+	for name, text := range before {
+		if roomtest.Read(t, "run", name) != text {
+			t.Errorf("%s has changed", name)
+		}
+	}
+	for _, args := range []string{"film run -o run/training.svg", "figure5 -o run/figure5.svg run"} {
+		mustRun(t, strings.Fields(args)...)
+	}
+}
+
+// refuse runs a command that has to end with one line about bad input.
+func refuse(t *testing.T, args, want string) {
+	t.Helper()
+	if got := command(t, strings.Fields(args)...); got.code != exitInput || !strings.HasPrefix(got.errors, "qta: "+want) || strings.Count(got.errors, "\n") != 1 || got.out != "" {
+		t.Errorf("qta %s: %+v, want %q", args, got, want)
+	}
+}
+
+// TestMarkedText reads texts that begin with the mark of some editors.
+func TestMarkedText(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const mark = "\ufeff"
+	roomtest.Write(t, "p.json", mark+`{"Batch": 8}`)
+	roomtest.Write(t, "m.txt", mark+roomtest.Maze(t, "4x5").String())
+	roomtest.Write(t, "s.txt", mark+strings.Join(tinyRun("-maze", "m.txt", "-params", "p.json", "-steps", "20", "-out", "run"), " ")+"\n")
+	mustRun(t, "maze", "m.txt")
+	mustRun(t, "sweep", "s.txt", "-index", "0")
+	if got := mustRun(t, "status", "runs"); !strings.Contains(got, "1 done") {
+		t.Errorf("status: %q", got)
+	}
+}
+
+// TestBlankValue gives the same run the same directory.
+func TestBlankValue(t *testing.T) {
+	for _, set := range []string{"Batch=8", "Batch=8 ", "Batch= 8"} {
+		if _, label, err := findParams("small", []string{set}); label != "small-Batch=8" || err != nil {
+			t.Errorf("%q: label %q, error %v", set, label, err)
+		}
 	}
 }
 

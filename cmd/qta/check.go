@@ -27,7 +27,7 @@ type checkFlags struct{ vectors string }
 func (f *checkFlags) flagSet() *flag.FlagSet {
 	*f = checkFlags{}
 	flags := newFlagSet("check")
-	flags.StringVar(&f.vectors, "vectors", f.vectors, "`DIR` check the vectors of a folder, in the format of testdata/golden")
+	text(flags, &f.vectors, "vectors", "`DIR` check the vectors of a folder, in the format of testdata/golden")
 	return flags
 }
 

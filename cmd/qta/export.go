@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"qta/cmd/qta/internal/files"
+	"qta/cmd/qta/internal/rundir"
 )
 
 type exportFlags struct{ file string }
@@ -14,7 +14,7 @@ type exportFlags struct{ file string }
 func (f *exportFlags) flagSet() *flag.FlagSet {
 	*f = exportFlags{file: "agent.safetensors"}
 	flags := newFlagSet("export")
-	flags.StringVar(&f.file, "o", f.file, "`FILE` the safetensors file (agent.safetensors)")
+	text(flags, &f.file, "o", "`FILE` the safetensors file (agent.safetensors)")
 	return flags
 }
 
@@ -37,7 +37,7 @@ func exportCommand(args []string, stdout, stderr io.Writer) error {
 	if err := a.WriteSafetensors(&b); err != nil {
 		return err
 	}
-	through, err := files.Output(f.file, b.Bytes())
+	through, err := rundir.Output(f.file, b.Bytes(), "")
 	if err != nil {
 		return err
 	} else if through {

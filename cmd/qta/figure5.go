@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"qta/cmd/qta/internal/figure5"
-	"qta/cmd/qta/internal/files"
 	"qta/cmd/qta/internal/paper"
 	"qta/cmd/qta/internal/rundir"
 	"qta/cmd/qta/internal/terminal"
@@ -18,10 +17,16 @@ import (
 // figure5Command makes the figure: of a new run, for which it takes the flags
 // of training, or of a run directory.
 func figure5Command(ctx context.Context, args []string, stdout *terminal.Output, stderr io.Writer) error {
-	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		return redrawFigure5(args[0], args[1:], stdout, stderr)
+	if len(args) > 0 && (!strings.HasPrefix(args[0], "-") || isFlag(args[0], "o")) {
+		return redrawFigure5(args, stdout, stderr)
 	}
 	return trainCommand(ctx, append([]string{"-maze", paper.Figure5Maze}, args...), stdout, stderr)
+}
+
+// isFlag reports whether an argument is the flag of this name.
+func isFlag(arg, name string) bool {
+	arg, _, _ = strings.Cut(arg, "=")
+	return arg == "-"+name || arg == "--"+name
 }
 
 type figure5Flags struct{ file string }
@@ -29,18 +34,20 @@ type figure5Flags struct{ file string }
 func (f *figure5Flags) flagSet() *flag.FlagSet {
 	*f = figure5Flags{file: rundir.Figure5File}
 	flags := newFlagSet("figure5")
-	flags.StringVar(&f.file, "o", f.file, "`FILE` the picture (figure5.svg)")
+	text(flags, &f.file, "o", "`FILE` the picture (figure5.svg)")
 	return flags
 }
 
 // redrawFigure5 draws the figure of a run directory, which it leaves as it is:
 // its snapshots, or its agent if there are none.
-func redrawFigure5(dir string, args []string, stdout, stderr io.Writer) error {
+func redrawFigure5(args []string, stdout, stderr io.Writer) error {
 	var flags figure5Flags
 	args, err := parseFlags(flags.flagSet(), args)
 	if err != nil {
 		return err
-	} else if err := noMore("figure5 "+dir, args); err != nil {
+	}
+	dir, err := oneArgument("figure5", "a run directory", args)
+	if err != nil {
 		return err
 	}
 	r, err := rundir.NeedRecord(dir)
@@ -63,7 +70,7 @@ func redrawFigure5(dir string, args []string, stdout, stderr io.Writer) error {
 		defer a.Close()
 		f.Take(a)
 	}
-	through, err := files.Output(flags.file, f.Pictures().Whole(r.Run.Maze).File())
+	through, err := rundir.Output(flags.file, f.Pictures().Whole(r.Run.Maze).File(), "")
 	if err != nil {
 		return err
 	} else if through {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 
-	"qta/cmd/qta/internal/files"
 	"qta/cmd/qta/internal/film"
 	"qta/cmd/qta/internal/rundir"
 	"qta/cmd/qta/internal/words"
@@ -16,7 +15,7 @@ type filmFlags struct{ file string }
 func (f *filmFlags) flagSet() *flag.FlagSet {
 	*f = filmFlags{file: rundir.FilmFile}
 	flags := newFlagSet("film")
-	flags.StringVar(&f.file, "o", f.file, "`FILE` the animation (training.svg)")
+	text(flags, &f.file, "o", "`FILE` the animation (training.svg)")
 	return flags
 }
 
@@ -44,7 +43,7 @@ func filmCommand(args []string, stdout, stderr io.Writer) error {
 	if len(f.Frames) == 0 {
 		return words.BadInput("%s holds no %s, which a run writes with its first evaluation", dir, rundir.FilmStore)
 	}
-	through, err := files.Output(flags.file, f.Draw(a).File())
+	through, err := rundir.Output(flags.file, f.Draw(a).File(), "")
 	if err != nil {
 		return err
 	} else if through {

@@ -198,6 +198,9 @@ func parseFlags(flags *flag.FlagSet, args []string) ([]string, error) {
 		if len(rest) == 0 {
 			return others, nil
 		}
+		if rest[0] == "" {
+			return nil, words.BadInput("an argument is empty; \"qta help %s\" shows what it takes", flags.Name())
+		}
 		others, args = append(others, rest[0]), rest[1:]
 	}
 }
@@ -228,6 +231,18 @@ func wholeNumber(flags *flag.FlagSet, p *int, name string, low, high int, usage 
 			return fmt.Errorf("want a whole number from %d to %d", low, high)
 		}
 		*p = n
+		return nil
+	})
+}
+
+// text defines a flag whose value is a text that is not empty, as that of a
+// variable that was not set would be.
+func text(flags *flag.FlagSet, p *string, name, usage string) {
+	flags.Func(name, usage, func(text string) error {
+		if text == "" {
+			return errors.New("want a text that is not empty")
+		}
+		*p = text
 		return nil
 	})
 }

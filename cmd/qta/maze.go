@@ -10,6 +10,7 @@ import (
 	"qta"
 	"qta/cmd/qta/internal/draw"
 	"qta/cmd/qta/internal/files"
+	"qta/cmd/qta/internal/rundir"
 	"qta/cmd/qta/internal/words"
 )
 
@@ -18,7 +19,7 @@ type mazeFlags struct{ file string }
 func (f *mazeFlags) flagSet() *flag.FlagSet {
 	*f = mazeFlags{}
 	flags := newFlagSet("maze")
-	flags.StringVar(&f.file, "o", f.file, "`FILE` an SVG file to draw the maze to")
+	text(flags, &f.file, "o", "`FILE` an SVG file to draw the maze to")
 	return flags
 }
 
@@ -28,16 +29,16 @@ func mazeCommand(args []string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	name, err := oneArgument("maze", "the name of a maze or of a map file, such as 4x5, 1U5 or my.txt", args)
+	file, err := oneArgument("maze", "the name of a maze or of a map file, such as 4x5, 1U5 or my.txt", args)
 	if err != nil {
 		return err
 	}
-	m, name, err := findMaze(name)
+	m, name, err := findMaze(file)
 	if err != nil {
 		return err
 	}
 	if f.file != "" {
-		if through, err := files.Output(f.file, draw.Maze(m, name).File()); err != nil {
+		if through, err := rundir.Output(f.file, draw.Maze(m, name).File(), file); err != nil {
 			return err
 		} else if through {
 			return nil // what follows would stand behind the picture
@@ -61,11 +62,11 @@ func findMaze(name string) (*qta.Maze, string, error) {
 		}
 		return m, name, nil
 	}
-	text, err := files.Read(name, maxInput)
+	text, err := files.ReadText(name, maxInput)
 	if err != nil {
 		return nil, "", words.BadFile(err, "map file %s: %w", name, err)
 	}
-	m, err := qta.ParseMaze(string(text))
+	m, err := qta.ParseMaze(text)
 	if err != nil {
 		return nil, "", words.BadInput("map file %s: %s", name, words.Bare(err))
 	}

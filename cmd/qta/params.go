@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"flag"
 	"fmt"
@@ -151,6 +150,7 @@ func findParams(name string, set []string) (qta.Params, string, error) {
 	if err != nil {
 		return p, label, err
 	}
+	names := []string{label}
 	for _, s := range set {
 		field, value, ok := strings.Cut(s, "=")
 		if !ok {
@@ -159,8 +159,9 @@ func findParams(name string, set []string) (qta.Params, string, error) {
 		if err := p.Set(field, value); err != nil {
 			return p, label, words.BadInput("-set %s: %s", s, words.Bare(err))
 		}
+		names = append(names, field+"="+strings.TrimSpace(value))
 	}
-	return p, strings.Join(append([]string{label}, set...), "-"), nil
+	return p, strings.Join(names, "-"), nil
 }
 
 func namedParams(name string) (qta.Params, string, error) {
@@ -174,11 +175,11 @@ func namedParams(name string) (qta.Params, string, error) {
 	if !strings.HasSuffix(name, ".json") {
 		return qta.Params{}, "", words.BadInput("-params %q: want %s or a file that ends in .json", name, strings.Join(names, ", "))
 	}
-	data, err := files.Read(name, maxInput)
+	data, err := files.ReadText(name, maxInput)
 	if err != nil {
 		return qta.Params{}, "", words.BadFile(err, "-params %s: %w; want a JSON object such as {\"Batch\": 256}", name, err)
 	}
-	p, err := qta.ReadParams(bytes.NewReader(data), qta.Default())
+	p, err := qta.ReadParams(strings.NewReader(data), qta.Default())
 	if err != nil {
 		return p, "", words.BadInput("-params %s: %s", name, words.Bare(err))
 	}

@@ -22,7 +22,7 @@ type reportFlags struct{ out, format string }
 func (f *reportFlags) flagSet() *flag.FlagSet {
 	*f = reportFlags{format: "html"}
 	flags := newFlagSet("report")
-	flags.StringVar(&f.out, "o", "", "`PATH` the page (report.html); of csv and svg the directory to make (report)")
+	text(flags, &f.out, "o", "`PATH` the page (report.html); of csv and svg the directory to make (report)")
 	flags.Func("format", "`KIND` html: a page; svg: its pictures; csv: its numbers (html)", func(s string) error {
 		if s != "html" && s != "svg" && s != "csv" {
 			return errors.New("want html, svg or csv")
@@ -48,8 +48,12 @@ func reportCommand(args []string, stdout io.Writer) error {
 			f.out = rundir.PageFile
 		}
 	}
-	if f.format == "html" && files.Exists(filepath.Join(filepath.Dir(f.out), rundir.RecordFile)) {
-		return words.BadInput("%s would stand in a run directory, which has a page of its own; name another file with -o", f.out)
+	dir := f.out // that it is written to
+	if f.format == "html" {
+		dir = filepath.Dir(f.out)
+	}
+	if files.Exists(filepath.Join(dir, rundir.RecordFile)) {
+		return words.BadInput("-o %s: %s is a run directory, which has a page of its own; name another place", f.out, dir)
 	}
 	c, err := rundir.Collect(dirs)
 	if err != nil {
@@ -62,7 +66,7 @@ func reportCommand(args []string, stdout io.Writer) error {
 		}
 		return words.BadInput("there is no run in %s%s", strings.Join(dirs, ", "), why)
 	}
-	c.Skipped = slices.DeleteFunc(c.Skipped, func(s rundir.Skip) bool { return samePath(s.Path, f.out) })
+	c.Skipped = slices.DeleteFunc(c.Skipped, func(s rundir.Skip) bool { return files.Same(s.Path, f.out) })
 	r := report.New(c)
 	if through, err := f.write(r); err != nil {
 		return err
@@ -94,10 +98,4 @@ func (f *reportFlags) write(r *report.Report) (through bool, err error) {
 		return false, fmt.Errorf("directory %s cannot be made: %w", f.out, words.Cause(err))
 	}
 	return false, files.WriteAll(f.out, list)
-}
-
-func samePath(a, b string) bool {
-	x, err1 := os.Stat(a)
-	y, err2 := os.Stat(b)
-	return err1 == nil && err2 == nil && os.SameFile(x, y)
 }

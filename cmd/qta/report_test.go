@@ -37,7 +37,7 @@ func TestReportCommand(t *testing.T) {
 			t.Errorf("%s: the file %q does not begin with %q", test.args, made, test.begins)
 		}
 	}
-	if got := command(t, "report", "runs", "-o", "runs/1/page.html"); got.code != exitInput || !strings.Contains(got.errors, "would stand in a run directory") {
+	if got := command(t, "report", "runs", "-o", "runs/1/page.html"); got.code != exitInput || !strings.Contains(got.errors, "runs/1 is a run directory") {
 		t.Errorf("within a run: %+v", got)
 	}
 	if got := mustRun(t, "report", "runs/1", "runs/2", "runs", "-o", rundir.PageFile); !strings.HasPrefix(got, "2 runs in runs/1, runs/2, runs; ") {

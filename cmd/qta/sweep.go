@@ -75,11 +75,11 @@ func (f *sweepFlags) flagSet() *flag.FlagSet {
 	wholeNumber(flags, &f.jobs, "jobs", 1, 10_000, "`N` cells to run at a time, with one thread each (1)")
 	wholeNumber(flags, &f.index, "index", 0, maxCells, "`N` run this cell alone, in this process; the first is 0")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print the cells, their arithmetic and their time on this machine, and run nothing")
-	flags.StringVar(&f.out, "out", f.out, "`DIR` directory of the run directories (runs)")
-	flags.StringVar(&f.figure, "figure", "", "`N` print the sweep file for a figure of the paper: 2, 3, 4, 5 or 6")
+	text(flags, &f.out, "out", "`DIR` directory of the run directories (runs)")
+	text(flags, &f.figure, "figure", "`N` print the sweep file for a figure of the paper: 2, 3, 4, 5 or 6")
 	wholeNumber(flags, &f.seeds, "seeds", 1, 10_000, "`N` with -figure: seeds 1 to N (12, for Figure 5: 1)")
-	flags.StringVar(&f.mazes, "mazes", "", "`LIST` with -figure: these mazes, separated by commas, in place of the figure's")
-	flags.StringVar(&f.params, "params", f.params, "`NAME|FILE` with -figure: what the figure's changes are applied to (default)")
+	text(flags, &f.mazes, "mazes", "`LIST` with -figure: these mazes, separated by commas, in place of the figure's")
+	text(flags, &f.params, "params", "`NAME|FILE` with -figure: what the figure's changes are applied to (default)")
 	wholeNumber(flags, &f.steps, "steps", 1, rundir.MaxSteps, "`N` with -figure: budget of each run (150000)")
 	return flags
 }
@@ -186,11 +186,11 @@ const (
 // readSweepFile reads a sweep file whose runs are to be in directory out. The
 // estimate, unless it is nil, is told of each.
 func readSweepFile(path, out string, e *estimate) ([]cell, error) {
-	data, err := files.Read(path, maxSweep)
+	data, err := files.ReadText(path, maxSweep)
 	if err != nil {
 		return nil, words.BadFile(err, "sweep file %s: %w", path, err)
 	}
-	cells, err := parseSweep(string(data), out, e)
+	cells, err := parseSweep(data, out, e)
 	if err != nil {
 		return nil, words.BadInput("sweep file %s, %s", path, words.Bare(err))
 	}
@@ -268,7 +268,9 @@ func (r *cellReader) read(line string) (*cell, *plan, error) {
 	}
 	f := &r.f
 	f.reset()
-	if rest, err := parseFlags(r.flags, flags); err != nil {
+	if rest, err := parseFlags(r.flags, flags); errors.Is(err, flag.ErrHelp) {
+		return nil, nil, words.BadInput("-h stands for no run; \"qta help train\" lists the flags")
+	} else if err != nil {
 		return nil, nil, err
 	} else if len(rest) > 0 {
 		return nil, nil, words.BadInput("%q is no flag of training", rest[0])

@@ -57,8 +57,8 @@ func (f *trainFlags) reset() {
 func (f *trainFlags) flagSet() *flag.FlagSet {
 	f.reset()
 	flags := newFlagSet("train")
-	flags.StringVar(&f.maze, "maze", f.maze, "`NAME|FILE` the maze (4x5)")
-	flags.StringVar(&f.params, "params", f.params, "`NAME|FILE` default, fast, paper, authors, small, mega, vds, or a .json file of changes to default (fast)")
+	text(flags, &f.maze, "maze", "`NAME|FILE` the maze (4x5)")
+	text(flags, &f.params, "params", "`NAME|FILE` default, fast, paper, authors, small, mega, vds, or a .json file of changes to default (fast)")
 	flags.Func("set", "`NAME=VALUE` change one parameter after -params is applied; may be repeated", func(s string) error {
 		f.set = append(f.set, s)
 		return nil
@@ -77,7 +77,7 @@ func (f *trainFlags) flagSet() *flag.FlagSet {
 		return nil
 	})
 	wholeNumber(flags, &f.eval, "eval", 1, rundir.MaxSteps, "`N` environment steps between evaluations (1000)")
-	flags.StringVar(&f.out, "out", "", "`DIR` directory of the run (runs/MAZE-PARAMS-SEED, with every -set before SEED)")
+	text(flags, &f.out, "out", "`DIR` directory of the run (runs/MAZE-PARAMS-SEED, with every -set before SEED)")
 	wholeNumber(flags, &f.threads, "threads", 1, 256, fmt.Sprintf("`N` threads; the results are the same for every number (one per CPU, at most 8: here %d)", f.threads))
 	wholeNumber(flags, &f.checkpoint, "checkpoint", 1, rundir.MaxSteps, "`N` environment steps between checkpoints (5000 or 5 minutes, and at most 1 % of the time)")
 	return flags

@@ -287,15 +287,17 @@ func TestDamagedAgent(t *testing.T) {
 	roomtest.Write(t, path, "no agent")
 	roomtest.Write(t, path+qta.Previous, "neither")
 	for _, args := range [][]string{tinyRun("-steps", "70", "-out", "run"), {"eval", "run"}} {
-		if got := command(t, args...); got.code != exitFailure || !strings.Contains(got.errors, rundir.AgentFile) || strings.Count(got.errors, "\n") != 1 {
+		if got := command(t, args...); got.code != exitInput || !strings.Contains(got.errors, rundir.AgentFile) || strings.Count(got.errors, "\n") != 1 {
 			t.Errorf("%v with both agents damaged: %+v", args, got)
 		}
 	}
 	// Another run's agent.
-	mustRun(t, tinyRun("-steps", "20", "-out", "other", "-seed", "2")...)
-	roomtest.Write(t, path, roomtest.Read(t, "other", rundir.AgentFile))
-	if got := command(t, tinyRun("-steps", "70", "-out", "run")...); got.code != exitFailure || !strings.Contains(got.errors, "belongs to another run") {
-		t.Errorf("another run's agent: %+v", got)
+	for name, other := range map[string][]string{"seed": {"-seed", "2"}, "maze": {"-maze", "4x5"}, "evaluations": {"-eval", "3"}} {
+		mustRun(t, tinyRun(append(other, "-steps", "60", "-out", name)...)...)
+		roomtest.Write(t, path, roomtest.Read(t, name, rundir.AgentFile))
+		if got := command(t, tinyRun("-steps", "70", "-out", "run")...); got.code != exitInput || !strings.Contains(got.errors, "belongs to another run") {
+			t.Errorf("the agent of another run, which differs in %s: %+v", name, got)
+		}
 	}
 	// Without any agent the run begins again.
 	os.Remove(path)

@@ -37,6 +37,13 @@ func Exists(path string) bool {
 	return err == nil
 }
 
+// Same reports whether two paths are of one file that exists.
+func Same(a, b string) bool {
+	x, err1 := os.Stat(a)
+	y, err2 := os.Stat(b)
+	return err1 == nil && err2 == nil && os.SameFile(x, y)
+}
+
 // Read reads a file that anyone may have written. One of more than most bytes
 // is an error.
 func Read(path string, most int) ([]byte, error) {
@@ -59,6 +66,16 @@ func Read(path string, most int) ([]byte, error) {
 		return nil, larger
 	}
 	return data, nil
+}
+
+// ReadText is Read of a text that a person has written. The mark with which some
+// editors begin UTF-8 is left out.
+func ReadText(path string, most int) (string, error) {
+	data, err := Read(path, most)
+	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
+		err = errors.New("it is UTF-16; save it as UTF-8")
+	}
+	return strings.TrimPrefix(string(data), "\ufeff"), err
 }
 
 // ReadEnd reads the last n bytes of a file.

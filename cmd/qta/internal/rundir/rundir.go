@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"qta"
@@ -30,6 +32,18 @@ const (
 	FilmStore    = "training.csv"
 	LockFile     = "lock"
 )
+
+// Output is [files.Output] of a file that the command line names. What cannot be
+// made again of a run, or of the file that it is drawn from, is not written over.
+func Output(path string, data []byte, from string) (through bool, err error) {
+	kept := []string{RecordFile, LogFile, TimingFile, AgentFile, AgentFile + qta.Previous, PageFile, Figure5Store, FilmStore, LockFile}
+	if slices.Contains(kept, filepath.Base(path)) && files.Exists(filepath.Join(filepath.Dir(path), RecordFile)) {
+		return false, words.BadInput("-o %s is a file of a run; name another", path)
+	} else if files.Same(path, from) {
+		return false, words.BadInput("-o %s is what it would be made of; name another file", path)
+	}
+	return files.Output(path, data)
+}
 
 // maxRecord bounds the run.json that is read, in bytes: that of a maze of
 // 10,000 cells is far smaller.
@@ -171,11 +185,11 @@ func LoadAgent(dir string, r *Record) (a *qta.Agent, warning, err error) {
 	}
 	a, damage, err := qta.LoadFile(path)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s; %s", words.Bare(err), remedy(path, err))
+		return nil, nil, words.BadFile(err, "%s; %s", words.Bare(err), remedy(path, err))
 	}
-	if a.Params() != r.Run.Params() || a.Seed() != r.Run.Seed || a.Sizes() != r.Run.NewMaze().Env().Sizes() {
+	if !r.owns(a) {
 		a.Close()
-		return nil, nil, fmt.Errorf("%s belongs to another run than %s beside it", path, RecordFile)
+		return nil, nil, words.BadInput("%s belongs to another run than %s beside it; restore the one of this run, or remove it, and the run begins again", path, RecordFile)
 	}
 	if damage != nil {
 		warning = fmt.Errorf("%s; the checkpoint before it, of step %d, is used", words.Bare(damage), a.Steps())
@@ -185,8 +199,31 @@ func LoadAgent(dir string, r *Record) (a *qta.Agent, warning, err error) {
 	return a, warning, nil
 }
 
+// owns reports whether an agent can be that of the record's run, as far as it
+// tells: a checkpoint does not name its environment, but knows where in it the
+// agent has been.
+func (r *Record) owns(a *qta.Agent) bool {
+	maze := r.Run.NewMaze()
+	if a.Params() != r.Run.Params() || a.Seed() != r.Run.Seed || a.Sizes() != maze.Env().Sizes() {
+		return false
+	}
+	for i, e := range a.Evaluations() {
+		if e.Step != (i+1)*r.Run.EvalEvery {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(a.Goals(0, a.Steps()), func(goal []float64) bool {
+		return !maze.Free(int(goal[0]), int(goal[1]))
+	})
+}
+
 // remedy says what can be done where no agent at a path can be loaded.
 func remedy(path string, err error) string {
+	if errors.Is(err, fs.ErrPermission) {
+		return "make it readable"
+	} else if _, system := errors.AsType[syscall.Errno](err); system {
+		return "the same command tries again"
+	}
 	if strings.Contains(err.Error(), "this version reads format") {
 		return "use the qta that wrote it, or name another directory"
 	}

@@ -1,8 +1,12 @@
 package rundir
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"qta/cmd/qta/internal/files"
@@ -26,5 +30,20 @@ func TestClaim(t *testing.T) {
 			t.Fatalf("%s: record %v, error %v", name, r, err)
 		}
 		unlock()
+	}
+}
+
+func TestRemedy(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{&fs.PathError{Op: "open", Path: AgentFile, Err: syscall.EACCES}, "make it readable"},
+		{&fs.PathError{Op: "read", Path: AgentFile, Err: syscall.EIO}, "the same command tries again"},
+		{errors.New("damaged"), "restore it, or remove it, and the run begins again"},
+	} {
+		if got := remedy("nowhere/"+AgentFile, fmt.Errorf("checkpoint: %w", test.err)); got != test.want {
+			t.Errorf("%v: %q, want %q", test.err, got, test.want)
+		}
 	}
 }
