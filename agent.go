@@ -58,12 +58,20 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 	return a, nil
 }
 
+// checkSizes returns an error unless an environment's sizes are the agent's.
+func (a *Agent) checkSizes(env Env) error {
+	if got := env.Sizes(); got != a.sizes {
+		return fmt.Errorf("qta: environment of sizes %+v for an agent of sizes %+v", got, a.sizes)
+	}
+	return nil
+}
+
 // enter checks what Train is given, and brings the environment to where the
 // agent is.
 func (a *Agent) enter(env, evaluation Env, o TrainOptions) error {
 	for _, e := range []Env{env, evaluation} {
-		if got := e.Sizes(); got != a.sizes {
-			return fmt.Errorf("qta: environment of sizes %+v for an agent of sizes %+v", got, a.sizes)
+		if err := a.checkSizes(e); err != nil {
+			return err
 		}
 	}
 	if a.networksOnly {
@@ -172,8 +180,9 @@ func (a *Agent) SuccessAt(least float64) int {
 	return 0
 }
 
-// Digest returns the SHA-256 of all parameters, targets included, in hex:
-// equal digests mean equal networks.
+// Digest returns the SHA-256 of all parameters, targets included, in hex: equal
+// digests mean equal networks. The average of UncertaintyPolyak, which follows
+// from the updates, is not in it.
 func (a *Agent) Digest() string {
 	h := sha256.New()
 	var word [4]byte

@@ -29,16 +29,17 @@ func (a *Agent) Value(observations, goals [][]float64) []float64 {
 // is the same. Uncertainty panics unless there are as many goals as
 // observations, each of the agent's [Sizes].
 //
-// It is the estimate by the agent's heads, also where the agent chooses its
-// goals by another, or by none.
+// It is the estimate by the agent's heads as they are, also where the agent
+// chooses its goals by another, as by the average of UncertaintyPolyak that
+// [Default] has, or by none: [Agent.Survey] shows what it chooses by.
 func (a *Agent) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
 	q := a.asked(observations, goals)
 	newPredictive(&a.params).answer(a.pun, q, a.sizes.Action, newStream(seed, forSurvey))
 	return q.ε
 }
 
-// GoalProbabilities returns the probability of each of some candidates being
-// the next goal, Equation 6 of their [Agent.Uncertainty] with the agent's Slope
+// GoalProbabilities returns Equation 6 of candidates: the probability that their
+// [Agent.Uncertainty] gives each of them as the next goal, with the agent's Slope
 // and Intercept. They add up to 1; a candidate is an observation with a goal,
 // as QTA has it the one that is achieved there. GoalProbabilities panics as
 // Uncertainty does.

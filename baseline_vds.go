@@ -72,7 +72,11 @@ func (v *vds) goal(a *Agent, first bool) ([]float64, error) {
 	v.reserve(a)
 	for k := range vdsCandidates {
 		g := at(v.goals, k, a.sizes.Goal)
-		copy(g, a.env.(GoalSampler).SampleGoal(a.goalDraws.Rand))
+		sample := a.env.(GoalSampler).SampleGoal(a.goalDraws.Rand)
+		if problem := numbersProblem("goal that SampleGoal returned", sample, a.sizes.Goal); problem != "" {
+			return nil, &EnvError{a.step, problem}
+		}
+		copy(g, sample)
 		a.inputs(v.x.row(k), a.observation, g)
 	}
 	a.policyActions(v.x)

@@ -1,6 +1,7 @@
 package qta
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -223,6 +224,30 @@ func TestVDSNumericError(t *testing.T) {
 	v.members.critics[1].q.layers[0].b[0] = float32(math.NaN())
 	if err, ok := v.endEpisode(a).(*NumericError); !ok || err.Network != "VDS value functions" {
 		t.Errorf("error %v", err)
+	}
+}
+
+// A sampledEnv is a maze whose goals are drawn by others.
+type sampledEnv struct {
+	*MazeEnv
+	goal []float64
+}
+
+func (s *sampledEnv) SampleGoal(*rand.Rand) []float64 { return s.goal }
+
+// A goal that is none ends training.
+func TestVDSGoalProblem(t *testing.T) {
+	for want, goal := range map[string][]float64{
+		"the goal that SampleGoal returned has 1 numbers, Sizes says 2": {1},
+		"the goal that SampleGoal returned has 3 numbers, Sizes says 2": {1, 2, 3},
+		"the goal that SampleGoal returned is [NaN 1]":                  {math.NaN(), 1},
+	} {
+		a, v, env := vdsAgent(t)
+		a.env = &sampledEnv{env, goal}
+		var broken *EnvError
+		if _, err := v.goal(a, true); !errors.As(err, &broken) || broken.Problem != want {
+			t.Errorf("%v: error %v, want %q", goal, err, want)
+		}
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // This file is what neither the paper nor its authors' code has: options that
-// were measured for what they save, of which [Default] has three (results/README.md).
+// were measured for what they save, of which [Default] has three (results/screen.md).
 
 // goBeyond installs them.
 func (a *Agent) goBeyond() {

@@ -329,6 +329,19 @@ func (a *Agent) checkStep(s State, reward float64) error {
 	return nil
 }
 
+// numbersProblem says what is wrong with a vector of so many numbers, or returns "".
+func numbersProblem(name string, x []float64, want int) string {
+	if len(x) != want {
+		return fmt.Sprintf("the %s has %d numbers, Sizes says %d", name, len(x), want)
+	}
+	for _, v := range x {
+		if !finite(v) {
+			return fmt.Sprintf("the %s is %v", name, x)
+		}
+	}
+	return ""
+}
+
 // stateProblem says what is wrong with a state, or returns "".
 func (a *Agent) stateProblem(s State) string {
 	for _, v := range []struct {
@@ -336,13 +349,8 @@ func (a *Agent) stateProblem(s State) string {
 		x    []float64
 		want int
 	}{{"observation", s.Observation, a.sizes.Observation}, {"achieved goal", s.Achieved, a.sizes.Goal}, {"desired goal", s.Desired, a.sizes.Goal}} {
-		if len(v.x) != v.want {
-			return fmt.Sprintf("the %s has %d numbers, Sizes says %d", v.name, len(v.x), v.want)
-		}
-		for _, x := range v.x {
-			if !finite(x) {
-				return fmt.Sprintf("the %s is %v", v.name, v.x)
-			}
+		if problem := numbersProblem(v.name, v.x, v.want); problem != "" {
+			return problem
 		}
 	}
 	return ""

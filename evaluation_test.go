@@ -432,6 +432,9 @@ func TestEvaluateErrors(t *testing.T) {
 		}
 	}
 	b := lineAgent(t, tinyPreset(Default()))
+	if _, err := b.Evaluate(&scriptedEnv{}, 1, 1); err == nil || !strings.HasPrefix(err.Error(), "qta: environment of sizes {Observation:1 ") {
+		t.Errorf("an environment of other sizes: error %v", err)
+	}
 	env := &lineEnv{onReward: func(_ *lineEnv, _, _ []float64, r float64) float64 { return r / 2 }}
 	var broken *EnvError
 	if _, err := b.Evaluate(env, 3, 1); !errors.As(err, &broken) || !strings.Contains(err.Error(), "Reward is -0.5 after step 0 of an evaluation's rollout") {

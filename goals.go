@@ -287,7 +287,8 @@ func drawActions(actions matrix, _ int, rng stream) {
 
 // GoalProbabilities sets p, of N values, to the probability of each candidate
 // being the next goal: proportional to max(m ε + b, 0), where ε is the
-// uncertainty scaled to between 0 and 1 over the candidates.
+// uncertainty scaled to between 0 and 1 over the candidates, of which there is
+// at least one.
 //
 // It implements QTA, Equation 6 (Section 3.2).
 //

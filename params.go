@@ -68,7 +68,7 @@ type Method struct {
 	// Transitions of each finished episode that the input normalizers take in.
 	NormalizerDraws int `source:"Reading: the authors' code" range:"[1,1e6]"`
 	// Smallest standard deviation that they divide by, in the input's unit.
-	NormalizerFloor float64 `source:"Reading: the authors' code" range:"(0,1e6]"`
+	NormalizerFloor float64 `source:"Reading: the authors' code" range:"[1e-100,1e6]"`
 	// Largest magnitude that they let through.
 	NormalizerClip float64 `source:"Reading: the authors' code" range:"(0,1e6]"`
 
@@ -86,12 +86,12 @@ type Method struct {
 	// The goal fed to the critics in Equation 5: the environment's, or the candidate itself.
 	UncertaintyGoal string `source:"Section 3.2: \"the desired goal\" of the environment" range:"desired|candidate"`
 	// m of Equation 6, the slope of a goal's chance over its scaled uncertainty.
-	Slope float64 `source:"Table: linear sampling M" range:"(-Inf,Inf)"`
+	Slope float64 `source:"Table: linear sampling M" range:"[-1e100,1e100]"`
 	// b of Equation 6, which is added.
-	Intercept float64 `source:"Table: linear sampling b" range:"(-Inf,Inf)"`
+	Intercept float64 `source:"Table: linear sampling b" range:"[-1e100,1e100]"`
 	// c: an episode's first goal needs a mean Q of at least c T.
 	Threshold float64 `source:"Table: c (threshold)" range:"(-Inf,Inf)"`
-	// N, the most goals considered in one choice, whose cost is in proportion to N d G.
+	// N, the most goals drawn for one choice, whose cost is in proportion to N d G.
 	Candidates int `source:"Reading: the paper leaves N open" range:"[1,1000000]"`
 }
 
@@ -254,7 +254,7 @@ func Paper() Params {
 // average of critics and heads; the environment's goal is practised once it has
 // been reached; and actions are seldom random on the way to an episode's first
 // goal, once a run has reached one, and often from there on. What each is worth is
-// in results/README.md.
+// in results/screen.md.
 //
 // Differs: section 3.2 asks with the environment's desired goal, "though the
 // prediction is learned to be agnostic to the choice of goal". It is not: the
@@ -527,7 +527,8 @@ type Field struct {
 	Range  string // an interval, words separated by "|", or empty for true and false
 }
 
-// Value returns the value of the field called name as text.
+// Value returns the value of the field called name as text. It panics unless
+// there is one.
 func (p Params) Value(name string) string {
 	return fmt.Sprint(reflect.ValueOf(p).FieldByName(name).Interface())
 }
@@ -600,7 +601,7 @@ func suggestion(name string) string {
 	if len(contain) > 0 {
 		near = contain
 	}
-	if len(near) == 0 {
+	if len(near) == 0 || len(near) > 4 {
 		return "; \"qta params\" lists them"
 	}
 	return "; did you mean " + strings.Join(near, " or ") + "?"

@@ -40,6 +40,11 @@ type critic struct {
 }
 
 // A criticNet is the parameters of a critic and its head, or their gradient.
+//
+// Reading: a predictive network is one linear layer on ξ, beside the critic's own
+// last layer. Section 3.1 has "a single feed-forward layer", and "an identical
+// architecture for the predictive network as with the critic network", which can
+// be that of the two last layers alone.
 type criticNet struct {
 	params []float32 // φ, then the head's
 	q      *mlp      // Q_backbone and Q_final: all layers but the last, and the last

@@ -144,7 +144,7 @@ func (u *PUN) asked(observations, goals [][]float64) *query {
 
 // minibatch returns one of n rows, the same as before where it had as many.
 func (u *PUN) minibatch(n int) *batch {
-	if n != len(u.batch.r) {
+	if u.batch.r == nil || n != len(u.batch.r) {
 		u.batch = newBatch(n, u.sizes, u.pun)
 		u.pun.reserve(n)
 	}

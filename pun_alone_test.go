@@ -234,8 +234,10 @@ func TestPUNPanics(t *testing.T) {
 	} {
 		mustPanic(t, name, f)
 	}
-	if len(u.Value(nil, nil, nil))+len(u.Uncertainty(nil, nil, 1))+len(u.Targets(nil, nil, nil, nil)) != 0 {
-		t.Error("about nothing a PUN says something")
+	for _, u := range []*PUN{u, learntPUN(t, 0)} {
+		if len(u.Value(nil, nil, nil))+len(u.Uncertainty(nil, nil, 1))+len(u.Targets(nil, nil, nil, nil)) != 0 {
+			t.Error("about nothing a PUN says something")
+		}
 	}
 }
 

@@ -86,7 +86,9 @@
 //
 // The same version, parameters and seed give the same bytes, whatever the
 // number of threads and whether or not a run was interrupted, on every machine
-// with a kernel for the matrix product; see [KernelName].
+// with a kernel for the matrix product; see [KernelName]. With CriticDecay or
+// HeadDecay, as [Authors] has them, the evaluations decide too: weights decay from
+// the first perfect one on.
 package qta
 
 import (
@@ -185,8 +187,8 @@ type scratch struct {
 // TrainOptions say how long to train and how often to evaluate.
 type TrainOptions struct {
 	Steps          int  // budget: environment steps in all, those before this call included
-	EvalEvery      int  // environment steps between evaluations
-	Rollouts       int  // rollouts of one evaluation
+	EvalEvery      int  // environment steps between evaluations, 1 or more
+	Rollouts       int  // rollouts of one evaluation, 1 or more
 	StopWhenSolved bool // stop at the first evaluation in which every rollout succeeds
 
 	AfterEvaluation func(Evaluation) error // if not nil, called after each evaluation; an error ends training
@@ -209,7 +211,7 @@ type Evaluation struct {
 	Step           int     // environment steps taken
 	Success        float64 // fraction of rollouts at the goal after their last step
 	CriticLoss     float64 // Equation 2, mean over the critics, in squared rewards
-	PredictiveLoss float64 // Equation 4, mean over the heads, in squared units of the observation
+	PredictiveLoss float64 // Equation 4, mean over the heads, in squared units of what they predict, or as HeadLoss and Uncertainty have it
 	ActorLoss      float64 // in rewards
 	GoalsSet       int     // goals chosen so far
 	GoalsReached   int     // of these, reached
@@ -224,7 +226,10 @@ type Evaluation struct {
 // ctx is done, whose cause it returns. It stops between environment steps, or
 // between updates, so that an agent can be saved and trained further to the
 // same end as without the interruption. Errors are a [*NumericError], an
-// [*EnvError], or what a function in o or a [Curriculum] returned.
+// [*EnvError], what a function in o or a [Curriculum] returned, or say what of
+// the arguments, or of a Curriculum's goal, is not allowed. One of an environment
+// or a Curriculum can end training within a step: what goes on from there is the
+// last checkpoint, not this agent.
 //
 // Reading: one update follows every environment step, after the first
 // LearningStarts. An episode runs to its horizon whatever goals it reaches.
@@ -492,7 +497,7 @@ func (a *Agent) showNormalizers() {
 
 // evaluation evaluates the policy and adds a row to the log. Its chance depends
 // on the seed and the step alone, so that training is the same however often
-// one evaluates.
+// one evaluates, but for CriticDecay and HeadDecay.
 func (a *Agent) evaluation(env Env, o TrainOptions) error {
 	if err := a.checkParameters(); err != nil {
 		return err
@@ -512,7 +517,9 @@ func (a *Agent) evaluation(env Env, o TrainOptions) error {
 }
 
 // Evaluate returns how a number of rollouts fare, by the policy without
-// exploration towards the environment's own goals, each of Horizon steps.
+// exploration towards the environment's own goals, each of Horizon steps. Their
+// starts and goals are drawn from the seed: with the same seed the answer is the
+// same.
 //
 // Reading: success is read at the last step alone, as in the authors' code;
 // the paper says "evaluation performance".
@@ -520,10 +527,13 @@ func (a *Agent) evaluation(env Env, o TrainOptions) error {
 // Reading: a rollout is at the goal where the reward is 0, in a maze closer than
 // 0.35; the authors' evaluation also counts a distance of 0.35 itself.
 //
-// It is an error to ask for less than one rollout, an [*EnvError] if the
-// environment breaks its contract, and a [*NumericError] if the policy's action
-// is not a number.
+// It is an error to ask for less than one rollout, or in an environment of other
+// sizes than the agent's; an [*EnvError] if the environment breaks its contract,
+// and a [*NumericError] if the policy's action is not a number.
 func (a *Agent) Evaluate(env Env, rollouts int, seed uint64) (Evaluation, error) {
+	if err := a.checkSizes(env); err != nil {
+		return Evaluation{}, err
+	}
 	if rollouts < 1 {
 		return Evaluation{}, fmt.Errorf("qta: an evaluation of %d rollouts, allowed are 1 and above", rollouts)
 	}

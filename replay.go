@@ -213,7 +213,7 @@ func (s *prioritised) learnt(b *batch) {
 	s.estimate(s.priority, b)
 	for row, p := range s.priority {
 		if !finite(p) {
-			return // the loss is not finite either, which ends training
+			return // the loss of these transitions is not finite either, which ends training
 		}
 		s.largest = max(s.largest, p)
 		s.priority[row] = pow(p, s.alpha)
@@ -263,7 +263,7 @@ func importanceWeight(P float64, n int, β float64) float64 {
 }
 
 // PriorityBeta returns β at environment step t: from initial at step 0 to 1 at
-// step steps, linearly, and 1 from there on.
+// step steps, 1 or later, linearly, and 1 from there on.
 //
 // It implements QTA, the schedule of β (Section 3.3).
 //

@@ -9,7 +9,7 @@ import (
 // Figure 5. Its slices have an element per point, but Samples.
 type Survey struct {
 	Value       []float64 // mean over the critics of Q(start, π(start, g), g), in discounted rewards
-	Deviation   []float64 // Equation 5 at the point, in the prediction's units
+	Deviation   []float64 // Equation 5 at the point, in the prediction's units, or what the agent has in its place
 	Probability []float64 // Equation 6 with the points as candidates
 	Samples     []int     // indices of points drawn with these probabilities; none of no points
 }
