@@ -213,7 +213,7 @@ func (s *prioritised) learnt(b *batch) {
 	s.estimate(s.priority, b)
 	for row, p := range s.priority {
 		if !finite(p) {
-			return // the loss of these transitions is not finite either, which ends training
+			return // left for the checks of losses and weights to tell
 		}
 		s.largest = max(s.largest, p)
 		s.priority[row] = pow(p, s.alpha)

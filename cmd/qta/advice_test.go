@@ -92,7 +92,7 @@ func TestOutputKeepsRuns(t *testing.T) {
 			refuse(t, command+" -o run/"+name, "-o run/"+name+" is a file of a run; name another")
 		}
 	}
-	refuse(t, "maze map.txt -o ./map.txt", "-o ./map.txt is what it would be made of; name another file")
+	refuse(t, "maze map.txt -o ./map.txt", "-o ./map.txt is the map that it would be drawn from; name another file")
 	for _, format := range []string{"csv", "svg"} {
 		refuse(t, "report run -format "+format+" -o run", "-o run: run is a run directory")
 	}

@@ -37,7 +37,7 @@ func exportCommand(args []string, stdout, stderr io.Writer) error {
 	if err := a.WriteSafetensors(&b); err != nil {
 		return err
 	}
-	through, err := rundir.Output(f.file, b.Bytes(), "")
+	through, err := rundir.Output(f.file, b.Bytes())
 	if err != nil {
 		return err
 	} else if through {

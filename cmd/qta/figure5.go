@@ -70,7 +70,7 @@ func redrawFigure5(args []string, stdout, stderr io.Writer) error {
 		defer a.Close()
 		f.Take(a)
 	}
-	through, err := rundir.Output(flags.file, f.Pictures().Whole(r.Run.Maze).File(), "")
+	through, err := rundir.Output(flags.file, f.Pictures().Whole(r.Run.Maze).File())
 	if err != nil {
 		return err
 	} else if through {

@@ -43,7 +43,7 @@ func filmCommand(args []string, stdout, stderr io.Writer) error {
 	if len(f.Frames) == 0 {
 		return words.BadInput("%s holds no %s, which a run writes with its first evaluation", dir, rundir.FilmStore)
 	}
-	through, err := rundir.Output(flags.file, f.Draw(a).File(), "")
+	through, err := rundir.Output(flags.file, f.Draw(a).File())
 	if err != nil {
 		return err
 	} else if through {

@@ -37,8 +37,10 @@ func mazeCommand(args []string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if f.file != "" {
-		if through, err := rundir.Output(f.file, draw.Maze(m, name).File(), file); err != nil {
+	if files.Same(f.file, file) {
+		return words.BadInput("-o %s is the map that it would be drawn from; name another file", f.file)
+	} else if f.file != "" {
+		if through, err := rundir.Output(f.file, draw.Maze(m, name).File()); err != nil {
 			return err
 		} else if through {
 			return nil // what follows would stand behind the picture

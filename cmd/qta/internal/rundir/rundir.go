@@ -33,14 +33,12 @@ const (
 	LockFile     = "lock"
 )
 
-// Output is [files.Output] of a file that the command line names. What cannot be
-// made again of a run, or of the file that it is drawn from, is not written over.
-func Output(path string, data []byte, from string) (through bool, err error) {
+// Output is [files.Output] of a file that the command line names. The files of a
+// run are not written over.
+func Output(path string, data []byte) (through bool, err error) {
 	kept := []string{RecordFile, LogFile, TimingFile, AgentFile, AgentFile + qta.Previous, PageFile, Figure5Store, FilmStore, LockFile}
 	if slices.Contains(kept, filepath.Base(path)) && files.Exists(filepath.Join(filepath.Dir(path), RecordFile)) {
 		return false, words.BadInput("-o %s is a file of a run; name another", path)
-	} else if files.Same(path, from) {
-		return false, words.BadInput("-o %s is what it would be made of; name another file", path)
 	}
 	return files.Output(path, data)
 }
