@@ -278,7 +278,7 @@ func (s *session) nothingToDo(found *rundir.Record) error {
 				return err
 			}
 		}
-		if err := s.writeEnd(); err != nil {
+		if err := s.writeEnd(found.Outcome); err != nil {
 			return err
 		}
 	}
@@ -353,7 +353,7 @@ func (s *session) train(ctx context.Context, env, evaluation qta.Env) error {
 	if err := s.save(); err != nil {
 		return s.fail(err)
 	}
-	if err := s.writeEnd(); err != nil {
+	if err := s.writeEnd(nil); err != nil {
 		return s.fail(err)
 	}
 	switch s.record.State {
@@ -452,8 +452,9 @@ func (s *session) outcome() *rundir.Outcome {
 }
 
 // writeEnd writes the log and the record of a run whose agent is saved. The
-// record comes last: its state promises all else.
-func (s *session) writeEnd() error {
+// record comes last: its state promises all else. A run that came to this end
+// before had the outcome before, or nil.
+func (s *session) writeEnd(before *rundir.Outcome) error {
 	if err := s.writeLog(true); err != nil {
 		return err
 	}
@@ -474,6 +475,10 @@ func (s *session) writeEnd() error {
 			return err
 		}
 		o.HeldOut, o.HeldOutRollouts = &e.Success, heldOutRollouts
+		o.Figure5 = s.figure5.Numbers()
+		if o.Figure5 == nil && before != nil && before.Digest == o.Digest {
+			o.Figure5 = before.Figure5 // of snapshots lost since
+		}
 	}
 	if err := s.writePages(); err != nil {
 		return err

@@ -3,14 +3,11 @@ package report
 import (
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"golang.org/x/exp/stats"
 
-	"qta/cmd/qta/internal/figure5"
-	"qta/cmd/qta/internal/files"
 	"qta/cmd/qta/internal/paper"
 	"qta/cmd/qta/internal/rundir"
 	"qta/cmd/qta/internal/statistics"
@@ -107,14 +104,17 @@ func (s *setting) judge() []claim {
 		{noise, "Performance suffers with noise 0.05 on the uncertainty.", s.noise(paper.Noise5)},
 		{noise, "It collapses with noise of 0.05.", s.collapse(paper.Noise5)},
 	}
-	for i, c := range [mapNumbers]struct{ text, what string }{
-		{"The values grow over time.", "change of the mean value"},
-		{"The values' error falls over time.", "fall of the mean absolute error"},
-		{"The error is greater further from the start.", "correlation of error and distance, at the end"},
-		{"Probabilities of goals follow the heads' deviation.", "correlation of probability and deviation, mean over time"},
-		{"Sampled goals are far from the start.", "how much lower the optimal value is at sampled goals than at all points, mean over time"},
+	for _, c := range []struct {
+		text, what string
+		number     func(*rundir.Figure5) float64
+	}{
+		{"The values grow over time.", "change of the mean value", func(f *rundir.Figure5) float64 { return f.ValueGrowth }},
+		{"The values' error falls over time.", "fall of the mean absolute error", func(f *rundir.Figure5) float64 { return f.ErrorFall }},
+		{"The error is greater further from the start.", "correlation of error and distance, at the end", func(f *rundir.Figure5) float64 { return f.ErrorByDistance }},
+		{"Probabilities of goals follow the heads' deviation.", "correlation of probability and deviation, mean over time", func(f *rundir.Figure5) float64 { return f.GoalByDeviation }},
+		{"Sampled goals are far from the start.", "how much lower the optimal value is at sampled goals than at all points, mean over time", func(f *rundir.Figure5) float64 { return f.GoalDistance }},
 	} {
-		claims = append(claims, claim{critics, c.text, positive(c.what, s.maps[i])})
+		claims = append(claims, claim{critics, c.text, s.positive(c.what, c.number)})
 	}
 	return append(claims,
 		claim{values, "Disagreement of Q-values is a worse estimator than PUN.", s.fewer(paper.QTA, paper.Q, true)},
@@ -388,86 +388,25 @@ func (s *setting) collapse(m paper.Method) judgement {
 	}.measured("success at the end", "%.2f", stats.Mean(ends), r, len(ends))
 }
 
-// mapNumbers is how many numbers the claims about Figure 5 ask of a run.
-const mapNumbers = 5
-
-// mostMaps bounds how many runs' maps are read: they are large.
-const mostMaps = 12
-
-// readMaps reads the numbers of runs of QTA, those in the maze of Figure 5 first.
-// A run with fewer than two snapshots or with numbers gone wrong says nothing; a
-// file that cannot be used is skipped.
-func (s *setting) readMaps() (skipped []rundir.Skip) {
-	x := &s.maps
-	for _, there := range []bool{true, false} {
-		for _, r := range s.of(paper.QTA) {
-			if (r.Record.Run.Maze == paper.Figure5Maze) != there || len(x[0]) == mostMaps || !files.Exists(filepath.Join(r.Dir, rundir.Figure5Store)) {
-				continue
-			}
-			f, err := figure5.Open(r.Dir, r.Record)
-			if err != nil {
-				skipped = append(skipped, rundir.Skip{Path: filepath.Join(r.Dir, rundir.Figure5Store), Why: words.Bare(err)})
-				continue
-			}
-			if len(f.Snapshots) < 2 {
-				continue
-			}
-			numbers := numbersOf(f)
-			if slices.ContainsFunc(numbers[:], func(v float64) bool { return math.IsNaN(v - v) }) {
-				continue
-			}
-			for i, v := range numbers {
-				x[i] = append(x[i], v)
-			}
+// positive judges a claim about Figure 5, that a number is positive in each run of
+// QTA, by a sign test.
+func (s *setting) positive(what string, number func(*rundir.Figure5) float64) judgement {
+	var x []float64
+	hits := 0
+	for _, r := range s.of(paper.QTA) {
+		f := r.Record.Outcome.Figure5
+		if f == nil {
+			continue
 		}
-	}
-	return skipped
-}
-
-// numbersOf returns the numbers of one run, in the order of the claims.
-func numbersOf(f *figure5.Figure) (x [mapNumbers]float64) {
-	optimal := widen(f.Optimal)
-	distance := make([]float64, len(optimal))
-	for i, v := range optimal {
-		distance[i] = -v
-	}
-	first, last, n := &f.Snapshots[0], &f.Snapshots[len(f.Snapshots)-1], float64(len(f.Snapshots))
-	x[0] = stats.Mean(widen(last.Value)) - stats.Mean(widen(first.Value))
-	x[1] = stats.Mean(widen(first.Failure)) - stats.Mean(widen(last.Failure))
-	x[2] = statistics.Correlation(widen(last.Failure), distance)
-	for _, s := range f.Snapshots {
-		x[3] += statistics.Correlation(widen(s.Probability), widen(s.Deviation)) / n
-		drawn, sum := 0.0, 0.0
-		for i, times := range s.Samples {
-			drawn += float64(times)
-			sum += float64(times) * optimal[i]
-		}
-		if drawn > 0 {
-			x[4] += (stats.Mean(optimal) - sum/drawn) / n
-		}
-	}
-	return x
-}
-
-func widen(x []float32) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = float64(v)
-	}
-	return y
-}
-
-// positive judges a claim that a number of each run is positive, by a sign
-// test.
-func positive(what string, x []float64) judgement {
-	n, hits := len(x), 0
-	if n == 0 {
-		return silent("no run of QTA has two snapshots in " + rundir.Figure5Store)
-	}
-	for _, v := range x {
+		v := number(f)
+		x = append(x, v)
 		if v > 0 {
 			hits++
 		}
+	}
+	n := len(x)
+	if n == 0 {
+		return silent("no ended run of QTA has two snapshots of Figure 5")
 	}
 	p := statistics.SignTest(hits, n)
 	return judgement{

@@ -178,6 +178,36 @@ func TestClaimsUnsolved(t *testing.T) {
 	}
 }
 
+// TestClaimsOfFigure5 judges what records keep of Figure 5.
+func TestClaimsOfFigure5(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for seed := range uint64(8) {
+		synthetic(t, fmt.Sprintf("runs/q%d", seed), paper.QTA, "4x5", seed, 5000, func(r *rundir.Record) {
+			if seed == 7 {
+				return // a run without two snapshots
+			}
+			sign := float64(1 - 2*int(seed%2)) // four are positive
+			r.Outcome.Figure5 = &rundir.Figure5{ValueGrowth: -2, ErrorFall: sign, ErrorByDistance: 0.5, GoalByDeviation: 0.25, GoalDistance: 3}
+		})
+	}
+	synthetic(t, "runs/mega", paper.MEGA, "4x5", 0, 5000, func(r *rundir.Record) {
+		r.Outcome.Figure5 = &rundir.Figure5{ValueGrowth: 100, ErrorByDistance: -100, GoalByDeviation: -100, GoalDistance: -100}
+	})
+	claims := claimsOf(t, "runs")
+	for _, want := range []struct{ text, verdict, test, value string }{
+		{"The values grow over time.", fails, "positive in 0 of 7 runs, p 0.016", "-2"},
+		{"The values' error falls over time.", undecided, "positive in 4 of 7 runs, p 1.000", "0.143"},
+		{"The error is greater further from the start.", holds, "positive in 7 of 7 runs, p 0.016", "0.5"},
+		{"Probabilities of goals follow the heads' deviation.", holds, "positive in 7 of 7 runs, p 0.016", "0.25"},
+		{"Sampled goals are far from the start.", holds, "positive in 7 of 7 runs, p 0.016", "3"},
+	} {
+		got := claims[want.text]
+		if got.Verdict != want.verdict || !strings.Contains(got.Test, want.test) || got.Value != want.value {
+			t.Errorf("%s: %+v, want %q, %q, %s", want.text, got, want.verdict, want.test, want.value)
+		}
+	}
+}
+
 // TestReport looks at the report of a directory in which much is wrong.
 func TestReport(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -197,17 +227,16 @@ func TestReport(t *testing.T) {
 	roomtest.Write(t, "runs/log/"+rundir.LogFile, "<html>")
 	roomtest.Write(t, "runs/q0/note <b>.txt", "mine")
 	roomtest.Write(t, "runs/slurm-1.out", "mine")
-	roomtest.Write(t, "runs/q1/"+rundir.Figure5Store, "step[environment steps],row[cell],col[cell],value[reward],optimal[reward],abs_error[reward],deviation[cell],probability[fraction],samples[count]\n,1.05,1.05,0,0,0,0,0,0\n")
 
 	r := of(t, "runs")
-	if len(r.Runs) != 8 || len(r.Skipped) != 6 {
-		t.Errorf("%d runs and %d files left out, want 8 and 6", len(r.Runs), len(r.Skipped))
+	if len(r.Runs) != 8 || len(r.Skipped) != 5 {
+		t.Errorf("%d runs and %d files left out, want 8 and 5", len(r.Runs), len(r.Skipped))
 	}
 	page := pageOf(t, r)
 	for _, want := range []string{
 		"8 runs beside the paper",
 		"1 run has not ended and count", "1 run has failed",
-		"runs/q0/note &lt;b&gt;.txt", "runs/slurm-1.out", "runs/q1/figure5.csv", "the same run as in runs/", "runs/cut/run.json", "runs/log/log.csv",
+		"runs/q0/note &lt;b&gt;.txt", "runs/slurm-1.out", "the same run as in runs/", "runs/cut/run.json", "runs/log/log.csv",
 		">3/3 <span class=\"source\">+1 not ended", ">2/3<", "≥ 66.7", "hollow",
 		"Figure 2, left", "some runs unsolved: a lower bound", "one standard deviation up and down", "as many as the paper’s", "Mind 4 things about", `Parameters small: 8 runs</h2>`,
 		"steps of MEGA / steps of QTA</td><td data-is=\"value\" class=\"range\">6.45</td>", "VDS, paper, 2.5 (k + 1)", "-maze 4x5 -params small -set Curriculum=mega -seed 2",

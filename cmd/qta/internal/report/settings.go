@@ -64,8 +64,7 @@ type setting struct {
 	ID     string   // in the page
 	Groups []*group // by maze and method
 	mazes  []string
-	maps   [mapNumbers][]float64 // of Figure 5
-	judged []claim               // all, once they have been judged
+	judged []claim // all, once they have been judged
 }
 
 // A group is the runs of one method in one maze, with one parameter set.
@@ -123,12 +122,6 @@ func (r *Report) sort() {
 	for i, s := range r.Settings {
 		s.ID = fmt.Sprintf("setting-%d", i+1)
 		s.sort()
-		for _, skip := range s.readMaps() {
-			known := func(k rundir.Skip) bool { return k.Path == skip.Path }
-			if !slices.ContainsFunc(r.Skipped, known) {
-				r.Skipped = append(r.Skipped, skip)
-			}
-		}
 	}
 }
 

@@ -104,8 +104,21 @@ type Outcome struct {
 	HeldOut         *float64 `json:"held_out,omitempty"`
 	HeldOutRollouts int      `json:"held_out_rollouts,omitempty"`
 
+	// Of an ended run with two snapshots of Figure 5 or more.
+	Figure5 *Figure5 `json:"figure5,omitempty"`
+
 	// Digests of the files that the run came to this outcome with, by name.
 	Files map[string]string `json:"files,omitempty"`
+}
+
+// Figure5 says in numbers what section 4 of the paper says of its Figure 5: each
+// is positive where a run agrees.
+type Figure5 struct {
+	ValueGrowth     float64 `json:"value_growth"`      // of the mean value, from the first snapshot to the last
+	ErrorFall       float64 `json:"error_fall"`        // of the values' mean absolute error, likewise
+	ErrorByDistance float64 `json:"error_by_distance"` // correlation of that error with the distance from the start, in the last
+	GoalByDeviation float64 `json:"goal_by_deviation"` // correlation of a goal's probability with the heads' deviation, mean of all
+	GoalDistance    float64 `json:"goal_distance"`     // how much lower the optimal value is at goals drawn than at all points, mean of all
 }
 
 // HeldOutPercent returns their success in percent.
