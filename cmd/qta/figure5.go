@@ -56,7 +56,7 @@ func redrawFigure5(args []string, stdout, stderr io.Writer) error {
 	}
 	f, err := figure5.Open(dir, r)
 	if err != nil {
-		return err
+		return words.BadFile(err, "%w; the command of the run begins it anew", err)
 	}
 	if len(f.Snapshots) == 0 {
 		a, warning, err := rundir.LoadAgent(dir, r)

@@ -142,11 +142,11 @@ func TestFilmCommand(t *testing.T) {
 	if got := command(t, "film", "run"); got.code != exitInput || !strings.Contains(got.errors, "training.csv is damaged: line 1: want step") {
 		t.Errorf("%+v", got)
 	}
-	if got := command(t, tinyRun("-steps", "80", "-out", "run")...); got.code != exitDone || !strings.Contains(got.errors, "; the animation begins anew\n") {
+	if got := command(t, tinyRun("-steps", "80", "-out", "run")...); got.code != exitDone || !strings.Contains(got.errors, "; it is now training.csv.damaged, and the animation begins anew\n") {
 		t.Errorf("%+v", got)
 	}
 	os.Remove("run/" + rundir.FilmStore)
-	if got := command(t, "film", "run"); got.code != exitInput || !strings.Contains(got.errors, "run holds no training.csv") {
+	if got := command(t, "film", "run"); got.code != exitInput || !strings.Contains(got.errors, "run holds no frame of an animation yet") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -37,11 +37,11 @@ func filmCommand(args []string, stdout, stderr io.Writer) error {
 	defer a.Close()
 	f, err := film.Open(dir, r)
 	if err != nil {
-		return err
+		return words.BadFile(err, "%w; the command of the run begins it anew", err)
 	}
 	f.ForgetAfter(a.Steps())
 	if len(f.Frames) == 0 {
-		return words.BadInput("%s holds no %s, which a run writes with its first evaluation", dir, rundir.FilmStore)
+		return words.BadInput("%s holds no frame of an animation yet; the run takes one at each evaluation, and writes it with its next checkpoint", dir)
 	}
 	through, err := rundir.Output(flags.file, f.Draw(a).File())
 	if err != nil {

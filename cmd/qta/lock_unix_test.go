@@ -124,6 +124,25 @@ func TestSignals(t *testing.T) {
 	}
 }
 
+// TestSignalWithoutRun ends a command that has nothing to save.
+func TestSignalWithoutRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("with -short: it starts a process")
+	}
+	t.Chdir(t.TempDir())
+	mustRun(t, tinyRun("-steps", "20", "-out", "run")...)
+	c, out := process(t, "eval", "run", "-rollouts", "1000000")
+	time.Sleep(200 * time.Millisecond)
+	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	c.Wait()
+	if s, ok := c.ProcessState.Sys().(syscall.WaitStatus); !ok || !s.Signaled() || s.Signal() != syscall.SIGTERM {
+		t.Errorf("%v after %v, want the end by the signal\n%s", c.ProcessState, time.Since(begin), out)
+	}
+}
+
 // TestSecondSignal stops a process within an update that takes seconds. The
 // first signal waits for its end; another ends the process at once.
 func TestSecondSignal(t *testing.T) {

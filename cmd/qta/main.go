@@ -25,6 +25,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -47,8 +48,12 @@ func main() {
 	// What guard cannot catch, a panic in another goroutine or a lack of memory,
 	// would end with code 2, that of bad input; so it ends by a signal.
 	debug.SetTraceback("crash")
-	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
-	context.AfterFunc(ctx, stop) // a second signal then has its usual effect and ends the process at once
+	ctx := context.Background()
+	if name, _ := spelled(os.Args[1:]); slices.Contains([]string{"train", "figure5", "sweep"}, name) { // which save what they have
+		var stop context.CancelFunc
+		ctx, stop = signal.NotifyContext(ctx, stopSignals()...)
+		context.AfterFunc(ctx, stop) // a second signal then has its usual effect and ends the process at once
+	}
 	if os.Getenv(stopAtEOF) != "" {
 		os.Unsetenv(stopAtEOF)
 		var end context.CancelCauseFunc
@@ -107,17 +112,25 @@ func outputError(err error) error {
 
 // execute executes the command that args spell.
 func execute(ctx context.Context, args []string, out *terminal.Output, stderr io.Writer) error {
-	name := "train"
-	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		name, args = args[0], args[1:]
-	} else if len(args) > 0 && (args[0] == "-h" || args[0] == "-help" || args[0] == "--help") {
-		name, args = "help", args[1:]
-	}
+	name, args := spelled(args)
 	err := dispatch(ctx, name, args, out, stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return helpCommand([]string{name}, out)
 	}
 	return err
+}
+
+// spelled returns the name of the command that args spell, and what follows it.
+func spelled(args []string) (name string, rest []string) {
+	switch {
+	case len(args) == 0:
+		return "train", nil
+	case args[0] == "-h" || args[0] == "-help" || args[0] == "--help":
+		return "help", args[1:]
+	case strings.HasPrefix(args[0], "-"):
+		return "train", args
+	}
+	return args[0], args[1:]
 }
 
 func dispatch(ctx context.Context, name string, args []string, out *terminal.Output, stderr io.Writer) error {

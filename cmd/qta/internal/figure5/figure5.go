@@ -178,12 +178,12 @@ func (f *Figure) header() string {
 }
 
 // Save writes figure5.csv, unless it is safe already.
-func (f *Figure) Save(dir string, durable bool) error {
+func (f *Figure) Save(dir string) error {
 	if !f.unsaved {
 		return nil
 	}
-	f.unsaved = !durable
-	return files.Write(filepath.Join(dir, rundir.Figure5Store), f.encode(), durable)
+	f.unsaved = false
+	return files.Write(filepath.Join(dir, rundir.Figure5Store), f.encode(), true)
 }
 
 func (f *Figure) encode() []byte {

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -129,9 +130,9 @@ func regular(info fs.FileInfo) error {
 	return nil
 }
 
-// free returns an error unless a regular file, or nothing, is in the place of a
+// Free returns an error unless a regular file, or nothing, is in the place of a
 // file to write.
-func free(path string) error {
+func Free(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -144,7 +145,7 @@ func free(path string) error {
 // Open opens a file to write in its place, which needs a lock or more rows: a
 // regular one, or with os.O_CREATE a new one.
 func Open(path string, flag int) (*os.File, error) {
-	if err := free(path); err != nil {
+	if err := Free(path); err != nil {
 		return nil, words.Cause(err)
 	}
 	return checked(os.OpenFile(path, flag|nonblocking|noFollow, 0o666))
@@ -169,7 +170,7 @@ func Write(path string, data []byte, durable bool) error {
 func Output(path string, data []byte) (through bool, err error) {
 	f, err := outlet(path)
 	if f == nil && err == nil {
-		return false, Write(path, data, false)
+		return false, WriteShared(path, data)
 	}
 	if err == nil {
 		_, err = f.Write(data)
@@ -211,21 +212,17 @@ func WriteAll(dir string, list []File) error {
 }
 
 // WriteShared is Write for a file that many processes may write at the same
-// time.
+// time, and beside which anyone may keep files.
 func WriteShared(path string, data []byte) error {
 	return replace(path, data, false, func() (*os.File, error) {
-		f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+Temporary)
-		if err == nil {
-			err = f.Chmod(0o644)
-		}
-		return f, err
+		return os.OpenFile(fmt.Sprintf("%s.%d%s", path, rand.Uint64(), Temporary), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	})
 }
 
 // replace writes a file that create makes, and renames it.
 func replace(path string, data []byte, durable bool, create func() (*os.File, error)) error {
 	var f *os.File
-	err := free(path)
+	err := Free(path)
 	if err == nil {
 		f, err = create()
 	}

@@ -128,12 +128,12 @@ func (f *Film) ForgetAfter(step int) {
 const header = "step[environment steps],uncertainty[its unit],rollout,reached[0 or 1],t[environment steps],row[cell],col[cell]\n"
 
 // Save writes training.csv, unless it is safe already.
-func (f *Film) Save(dir string, durable bool) error {
+func (f *Film) Save(dir string) error {
 	if !f.unsaved {
 		return nil
 	}
-	f.unsaved = !durable
-	return files.Write(filepath.Join(dir, rundir.FilmStore), f.encode(), durable)
+	f.unsaved = false
+	return files.Write(filepath.Join(dir, rundir.FilmStore), f.encode(), true)
 }
 
 func (f *Film) encode() []byte {

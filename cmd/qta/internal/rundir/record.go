@@ -280,7 +280,7 @@ func (r *Record) encode() []byte {
 func decode(data []byte, strict bool) (*Record, error) {
 	var head struct{ Format int }
 	if json.Unmarshal(data, &head) == nil && head.Format > format {
-		return nil, newerError(head.Format)
+		return nil, newerError(fmt.Sprintf("format is %d, this program reads %d", head.Format, format))
 	}
 	var text struct {
 		Record
@@ -291,7 +291,9 @@ func decode(data []byte, strict bool) (*Record, error) {
 	if strict {
 		d.DisallowUnknownFields()
 	}
-	if err := d.Decode(&text); err != nil {
+	if err := d.Decode(&text); err != nil && strings.Contains(err.Error(), "unknown field") && checkChecksum(data) == nil {
+		return nil, newerError(words.Bare(err))
+	} else if err != nil {
 		return nil, errors.New(placeOf(data, err) + words.Bare(err))
 	}
 	if _, err := d.Token(); err != io.EOF {
@@ -329,12 +331,10 @@ func placeOf(data []byte, err error) string {
 	return fmt.Sprintf("line %d: ", 1+bytes.Count(data[:min(at, int64(len(data)))], []byte("\n")))
 }
 
-// A newerError is the format of a record that a newer program has written.
-type newerError int
+// A newerError says what is strange in a record that a newer program has written.
+type newerError string
 
-func (e newerError) Error() string {
-	return fmt.Sprintf("format is %d, this program reads %d: a newer qta has written it", int(e), format)
-}
+func (e newerError) Error() string { return string(e) + ": a newer qta has written it" }
 
 // check refuses a record that no run has, and gives the map its usual form and
 // the texts, which others may have written, that of plain ones.

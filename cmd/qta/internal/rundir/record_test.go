@@ -20,7 +20,7 @@ func sampleRecord(t testing.TB) *Record {
 		Limits:  Limits{150_000, "solved"},
 		Program: Program{Revision: "unknown", Go: "go1.26", Build: map[string]string{"GOAMD64": "v1"}},
 		Machine: Machine{"linux", "amd64", "avx2", 2},
-		Outcome: &Outcome{Steps: 5000, HalfAt: 3000, SolvedAt: 5000, Digest: "0123", HeldOut: new(0.85), HeldOutRollouts: 200},
+		Outcome: &Outcome{Steps: 5000, HalfAt: 3000, SolvedAt: 5000, Digest: "0123", HeldOut: new(0.85), HeldOutRollouts: 200, Figure5: &Figure5{1, 2, 0.5, 0.25, 3}},
 	}
 }
 
@@ -176,5 +176,16 @@ func TestCommand(t *testing.T) {
 	want := "qta -maze 4x5 -params paper -set Batch=7 -seed 3 -eval 1000 -steps 9 -stop never"
 	if got := strings.Join(id.Command(Limits{9, "never"}), " "); got != want {
 		t.Errorf("command %q, want %q", got, want)
+	}
+}
+
+// TestNewerRecord reads a whole record with more in it than this program knows.
+func TestNewerRecord(t *testing.T) {
+	text := strings.TrimSuffix(string(sampleRecord(t).encode()), "\n}\n")
+	text, _, _ = strings.Cut(text, checksumBefore)
+	more := withChecksum([]byte(text + ",\n\t\"x\": 1\n}\n"))
+	want := `json: unknown field "x": a newer qta has written it`
+	if _, err := decode(more, true); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
 	}
 }

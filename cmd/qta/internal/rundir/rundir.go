@@ -58,7 +58,7 @@ func ReadRecord(dir string) (*Record, error) {
 		return nil, fmt.Errorf("%s cannot be read: %w", path, err)
 	}
 	r, err := decode(data, true)
-	if newer := newerError(0); errors.As(err, &newer) {
+	if newer := newerError(""); errors.As(err, &newer) {
 		return nil, fmt.Errorf("%s cannot be used: %w; use that one, or name another directory", path, err)
 	} else if err != nil {
 		return nil, fmt.Errorf("%s is damaged: %w; restore it, or name another directory", path, err)
@@ -80,6 +80,9 @@ func NeedRecord(dir string) (*Record, error) {
 // Claim makes a run directory where there is none, locks it and reads its
 // record, which is nil in a new one.
 func Claim(dir string) (unlock func(), r *Record, err error) {
+	if outer := within(dir); outer != "" {
+		return nil, nil, words.BadInput("directory %s is inside that of the run %s; name another one with -out", dir, outer)
+	}
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -103,6 +106,19 @@ func Claim(dir string) (unlock func(), r *Record, err error) {
 		return nil, nil, words.BadFile(err, "%w", err)
 	}
 	return unlock, r, nil
+}
+
+// within returns the run directory that a directory is inside of, or "": what
+// looks for runs does not look there.
+func within(dir string) string {
+	dir, err := filepath.Abs(dir)
+	for err == nil && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+		if r, _ := ReadRecord(dir); r != nil {
+			return dir
+		}
+	}
+	return ""
 }
 
 // ours refuses a directory that holds files and no run. A process that was
@@ -221,6 +237,12 @@ func remedy(path string, err error) string {
 		return "make it readable"
 	} else if _, system := errors.AsType[syscall.Errno](err); system {
 		return "the same command tries again"
+	}
+	if strings.Contains(err.Error(), "is not a regular file") {
+		if files.Exists(path + qta.Previous) {
+			return fmt.Sprintf("move it away, and the same command goes on from %s", filepath.Base(path)+qta.Previous)
+		}
+		return "move it away, and the run begins again"
 	}
 	if strings.Contains(err.Error(), "this version reads format") {
 		return "use the qta that wrote it, or name another directory"
