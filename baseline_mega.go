@@ -230,8 +230,8 @@ func (m *mega) visit(c coder) {
 
 // MEGA returns the hyper-parameters of MEGA (Pitis et al., 2020), as QTA's
 // authors ran it for the paper's Figure 2, as far as this package's networks
-// go. The curriculum is [mega], with its numbers and departures above.
-// A comment at a value names its source in the authors' public code, mrl:
+// go. The curriculum is in baseline_mega.go, with its numbers and departures. A
+// comment at a value names its source in the authors' public code, mrl:
 // "config" is protoge_config in mrl/configs/continuous_off_policy.py, "script"
 // is experiments/mega/train_mega.py. Values without a comment are this
 // package's, and immaterial unless named below.

@@ -168,7 +168,7 @@ func (v *vds) visit(c coder) { v.members.visit(c) }
 
 // VDS returns the hyper-parameters of VDS (Zhang et al., 2020), as QTA's
 // authors ran it for the paper's Figure 2, as far as this package's networks
-// go. The curriculum is that of [vds] above, which has its numbers and departures. A
+// go. The curriculum is in baseline_vds.go, with its numbers and departures. A
 // comment at a value names its source in VDS's public code, the name of an
 // entry of DEFAULT_PARAMS in baselines/her/experiment/config.py or a file
 // beside it. Values without a comment are this package's, and immaterial unless

@@ -124,7 +124,7 @@ type Departures struct {
 	// The same for the predictive heads' optimiser.
 	HeadDecay float64 `source:"Reading: none" range:"[0,1]"`
 
-	// RandomAction after an episode's first goal was first reached.
+	// RandomAction once an episode of the run has reached its first goal.
 	RandomActionLater float64 `source:"Reading: as before" range:"[0,1]"`
 	// Who acts until InitialSteps.
 	InitialActions string `source:"Reading: the goals are random, the actions the policy's" range:"policy|uniform"`
@@ -143,7 +143,7 @@ type Beyond struct {
 	UpdatesPerStep int `source:"Reading: one update follows every environment step" range:"[1,1000]"`
 	// Of the last choice's goals, the most uncertain, which are considered again beside Candidates; for QTA alone.
 	CandidatesKept int `source:"Reading: each choice draws its goals anew" range:"[0,1000000]"`
-	// RandomAction from an episode's first reached goal to its end; 0 has it as before.
+	// RandomAction in an episode from where its first goal is reached on; 0 changes nothing.
 	RandomActionReached float64 `source:"Reading: one probability" range:"[0,1]"`
 	// ρ of a moving average of critics and heads, which goals are chosen by; 0 has the ensemble itself.
 	UncertaintyPolyak float64 `source:"Reading: the heads as they are" range:"[0,1)"`

@@ -86,9 +86,9 @@
 //
 // The same version, parameters and seed give the same bytes, whatever the
 // number of threads and whether or not a run was interrupted, on every machine
-// with a kernel for the matrix product; see [KernelName]. With CriticDecay or
-// HeadDecay, as [Authors] has them, the evaluations decide too: weights decay from
-// the first perfect one on.
+// with a kernel in assembly, avx512, avx2 or neon; see [KernelName]. With
+// CriticDecay or HeadDecay, as [Authors] has them, the evaluations decide too:
+// weights decay from the first perfect one on.
 package qta
 
 import (

@@ -194,5 +194,5 @@ const reportText = `The page has the paper's figures and claims, held against th
 `
 
 const checkText = `It works Equation N, or all of them, through in numbers and holds the code to
-all golden vectors.
+its golden vectors, or all.
 `

@@ -69,5 +69,9 @@ func (h history) String() string {
 	case 1:
 		return text + fmt.Sprintf("1 solved the maze, after %d steps.", h.solved[0])
 	}
-	return text + fmt.Sprintf("%d solved the maze, after %d to %d steps, half of them within %d.", n, h.solved[0], h.solved[n-1], h.solved[(n-1)/2])
+	who := fmt.Sprintf("%s%d", text, n)
+	if n == h.runs {
+		who = fmt.Sprintf("All %d recorded runs like this one", n)
+	}
+	return fmt.Sprintf("%s solved the maze, after %d to %d steps, half of them within %d.", who, h.solved[0], h.solved[n-1], h.solved[(n-1)/2])
 }

@@ -350,6 +350,10 @@ func (q *parameter) choice() *choice {
 	c := &choice{Kind: kind, Text: text, Where: q.Name, File: q.File, Line: q.Line, Anchor: "Params." + q.Name, Effects: q.Effects}
 	ours := fmt.Sprintf("%s: <b>%s</b> (%s).", html.EscapeString(text), html.EscapeString(q.Values[0].Value), html.EscapeString(q.Doc))
 	c.Text += ": " + q.Values[0].Value
+	if of := q.Values[1]; of.Value != q.Values[0].Value {
+		ours += fmt.Sprintf(" Default: <b>%s</b>.", html.EscapeString(of.Value))
+		c.Text += "; default: " + of.Value
+	}
 	c.switches = []*parameter{q}
 	if authors := q.Values[len(q.Values)-1]; q.Different {
 		ours += fmt.Sprintf(" The authors’ code: <b>%s</b>.", html.EscapeString(authors.Value))
