@@ -54,7 +54,7 @@ func TestRecorded(t *testing.T) {
 		"Of 3 recorded runs like this one none solved the maze.":                                         {3, nil},
 		"Of 1 recorded run like this one 1 solved the maze, after 9 steps.":                              {1, []int{9}},
 		"Of 5 recorded runs like this one 4 solved the maze, after 3 to 9 steps, half of them within 5.": {5, []int{3, 5, 7, 9}},
-		"All 2 recorded runs like this one solved the maze, after 3 to 5 steps, half of them within 3.": {2, []int{3, 5}},
+		"All 2 recorded runs like this one solved the maze, after 3 to 5 steps, half of them within 3.":  {2, []int{3, 5}},
 	} {
 		if got := h.String(); got != want {
 			t.Errorf("%q, want %q", got, want)
