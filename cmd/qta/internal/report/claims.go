@@ -394,11 +394,11 @@ func (s *setting) positive(what string, number func(*rundir.Figure5) float64) ju
 	var x []float64
 	hits := 0
 	for _, r := range s.of(paper.QTA) {
-		f := r.Record.Outcome.Figure5
-		if f == nil {
+		o := r.Record.Outcome
+		if o == nil || o.Figure5 == nil { // it goes on, though solved, or has kept no numbers
 			continue
 		}
-		v := number(f)
+		v := number(o.Figure5)
 		x = append(x, v)
 		if v > 0 {
 			hits++
