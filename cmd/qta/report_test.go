@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -37,10 +38,21 @@ func TestReportCommand(t *testing.T) {
 			t.Errorf("%s: the file %q does not begin with %q", test.args, made, test.begins)
 		}
 	}
+	into := strings.Fields("report runs -format csv -o runs/numbers")
+	if first, again := mustRun(t, into...), mustRun(t, into...); first != again {
+		t.Errorf("a report into what it reports says %q, again %q", first, again)
+	}
 	if got := command(t, "report", "runs", "-o", "runs/1/page.html"); got.code != exitInput || !strings.Contains(got.errors, "runs/1 is a run directory") {
 		t.Errorf("within a run: %+v", got)
 	}
 	if got := mustRun(t, "report", "runs/1", "runs/2", "runs", "-o", rundir.PageFile); !strings.HasPrefix(got, "2 runs in runs/1, runs/2, runs; ") {
 		t.Errorf("directories named twice: %q", got)
+	}
+	absolute, err := filepath.Abs("runs/1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := mustRun(t, "status", "runs/1", "./runs/1", absolute); !strings.HasSuffix(got, "\n1 done\n") {
+		t.Errorf("one directory named in three ways: %q", got)
 	}
 }

@@ -406,7 +406,7 @@ func (s *setting) positive(what string, number func(*rundir.Figure5) float64) ju
 	}
 	n := len(x)
 	if n == 0 {
-		return silent("no ended run of QTA has two snapshots of Figure 5")
+		return silent("no record of an ended run of QTA has numbers of Figure 5")
 	}
 	p := statistics.SignTest(hits, n)
 	return judgement{

@@ -33,23 +33,32 @@ func (r *Report) HTML() ([]byte, error) {
 // SVG returns the report's pictures as files.
 func (r *Report) SVG() []files.File {
 	var list []files.File
+	used := map[string]bool{} // in small letters, as some systems take them for the same
 	for _, s := range r.Settings {
 		for _, p := range slices.Concat(s.Figures(), s.Curves()) {
-			list = append(list, files.File{Name: fileName(s.Name+"-"+p.name) + ".svg", Data: p.Drawing.File()})
+			stem := fileName(s.Name) + "-" + fileName(p.name)
+			name := stem
+			for i := 2; used[strings.ToLower(name)]; i++ {
+				name = fmt.Sprintf("%s-%d", stem, i)
+			}
+			used[strings.ToLower(name)] = true
+			list = append(list, files.File{Name: name + ".svg", Data: p.Drawing.File()})
 		}
 	}
 	return list
 }
 
-// fileName makes a text the name of a file.
+// fileName makes a text part of a file's name, for which 255 bytes are allowed
+// on most systems.
 func fileName(text string) string {
-	return strings.Map(func(r rune) rune {
+	text = strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '-', r == '=':
 			return r
 		}
 		return '_'
 	}, text)
+	return text[:min(len(text), 100)]
 }
 
 // Style returns the page's CSS.

@@ -212,6 +212,66 @@ func TestClaimsOfFigure5(t *testing.T) {
 	}
 }
 
+// TestOwnMaps has two maps with one file's name, in each of which one method
+// ran: they are two mazes.
+func TestOwnMaps(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for seed := range uint64(6) {
+		for text, m := range map[string]paper.Method{"SG": paper.QTA, "S.G": paper.MEGA} {
+			steps := 5000
+			if m.Name == paper.MEGA.Name {
+				steps = 20000
+			}
+			synthetic(t, fmt.Sprintf("runs/%s-%d", m.Name, seed), m, "4x5", seed, steps, func(r *rundir.Record) {
+				r.Run.Maze, r.Run.Map = "my", []string{text}
+			})
+		}
+	}
+	r := of(t, "runs")
+	if diff := cmp.Diff([]string{"my (its own map, 2)", "my (its own map)"}, r.Settings[0].mazes); diff != "" {
+		t.Errorf("mazes (-want +got):\n%s", diff)
+	}
+	if c := claimsOf(t, "runs")["QTA needs significantly fewer steps than MEGA."]; c.Verdict != undecided {
+		t.Errorf("a verdict on two mazes: %+v", c)
+	}
+}
+
+// TestVersions keeps a run of each version.
+func TestVersions(t *testing.T) {
+	t.Chdir(t.TempDir())
+	synthetic(t, "runs/new", paper.QTA, "4x5", 1, 5000, nil)
+	synthetic(t, "runs/old", paper.QTA, "4x5", 1, 50000, func(r *rundir.Record) { r.Run.Version = "0.3.0" })
+	if r := of(t, "runs"); len(r.Runs) != 2 || len(r.Skipped) != 0 {
+		t.Errorf("%d runs, and %v skipped", len(r.Runs), r.Skipped)
+	}
+}
+
+// TestPictureNames has names that are too long for a file, and such as differ in
+// letters that files do without.
+func TestPictureNames(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for i, name := range []string{"ü", "ö", strings.Repeat("x", 230)} {
+		synthetic(t, fmt.Sprintf("runs/%d", i), paper.QTA, "4x5", 1, 5000, func(r *rundir.Record) {
+			r.Run.Maze, r.Run.Map = name, []string{"S" + strings.Repeat(".", i) + "G"}
+			r.Run.Parameters.Batch = 77
+			r.Run.Parameters.Discount = 0.123456789012345
+			r.Run.Parameters.Slope, r.Run.Parameters.Intercept = 0.1234567890123, 0.1234567890123
+			r.Run.Parameters.ActorRate, r.Run.Parameters.CriticRate = 0.000123456789012, 0.00123456789012
+		})
+	}
+	files := of(t, "runs").SVG()
+	names := map[string]bool{}
+	for _, f := range files {
+		names[f.Name] = true
+		if len(f.Name) > 255 {
+			t.Errorf("%s is %d bytes long", f.Name, len(f.Name))
+		}
+	}
+	if len(names) != len(files) || len(files) < 3 {
+		t.Errorf("%d names of %d files", len(names), len(files))
+	}
+}
+
 // TestReport looks at the report of a directory in which much is wrong.
 func TestReport(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -36,6 +36,7 @@ func New(c *rundir.Collection) *Report {
 // twice.
 func (r *Report) keep(runs []*rundir.Run) {
 	type key struct {
+		version         string
 		parameters      qta.Params
 		maze            string
 		seed            uint64
@@ -44,7 +45,7 @@ func (r *Report) keep(runs []*rundir.Run) {
 	at := map[key]int{}
 	for _, run := range runs {
 		id := run.Record.Run
-		k := key{paper.Effective(id.Params()), id.MapText(), id.Seed, id.EvalEvery, id.Rollouts}
+		k := key{id.Version, paper.Effective(id.Params()), id.MapText(), id.Seed, id.EvalEvery, id.Rollouts}
 		i, twice := at[k]
 		if !twice {
 			at[k] = len(r.Runs)
@@ -79,7 +80,8 @@ type group struct {
 
 // sort sorts the runs into settings and groups.
 func (r *Report) sort() {
-	type key struct{ setting, method, maze, text string }
+	type key struct{ setting, method, maze string }
+	own := map[string][]string{} // maps that are not those of the mazes so called, by name
 	groups := map[key]*group{}
 	settings := map[string]*setting{}
 	names := map[qta.Params][2]string{}
@@ -90,7 +92,11 @@ func (r *Report) sort() {
 			m, name := paper.Recognise(p)
 			names[p] = [2]string{m.Name, name}
 		}
-		k := key{names[p][1], names[p][0], id.Maze, id.MapText()}
+		maze := id.Maze
+		if !id.Named() {
+			maze = ownName(own, id)
+		}
+		k := key{names[p][1], names[p][0], maze}
 		if id.EvalEvery != 1000 || id.Rollouts != rundir.Rollouts {
 			k.setting += fmt.Sprintf(", %s every %s", words.Count(id.Rollouts, "rollout"), words.Count(id.EvalEvery, "step"))
 		}
@@ -102,7 +108,7 @@ func (r *Report) sort() {
 		}
 		g := groups[k]
 		if g == nil {
-			g = newGroup(k.method, id)
+			g = newGroup(k.method, maze, id)
 			groups[k] = g
 			s.Groups = append(s.Groups, g)
 		}
@@ -125,11 +131,26 @@ func (r *Report) sort() {
 	}
 }
 
-func newGroup(method string, id rundir.Identity) *group {
-	g := &group{Method: method, Maze: id.Maze, family: "other", Length: id.NewMaze().PathLength()}
+// ownName returns a name for a run's own map. Of maps with one name each has its
+// own, with its number among them.
+func ownName(own map[string][]string, id rundir.Identity) string {
+	name := strings.TrimSuffix(id.Maze, rundir.OwnMap)
+	i := slices.Index(own[name], id.MapText())
+	if i < 0 {
+		i = len(own[name])
+		own[name] = append(own[name], id.MapText())
+	}
+	name += rundir.OwnMap
+	if i > 0 {
+		name = fmt.Sprintf("%s, %d)", strings.TrimSuffix(name, ")"), i+1)
+	}
+	return name
+}
+
+func newGroup(method, maze string, id rundir.Identity) *group {
+	g := &group{Method: method, Maze: maze, family: "other", Length: id.NewMaze().PathLength()}
 	switch {
 	case !id.Named():
-		g.Maze = strings.TrimSuffix(g.Maze, rundir.OwnMap) + rundir.OwnMap
 	case strings.HasSuffix(id.Maze, "x5"):
 		g.family = "M"
 	case strings.HasSuffix(id.Maze, "U5"):

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -38,9 +39,12 @@ func (r *Run) Last() Row {
 // for other reasons, such as a full disk, may still be.
 func (r *Run) Ended() bool {
 	s, o := r.Record.State, r.Record.Outcome
-	wrong := s == Failed && o != nil && strings.HasPrefix(o.Message, "step ")
+	wrong := s == Failed && o != nil && numeric.MatchString(o.Message)
 	return r.SolvedAt > 0 || s == Solved || s == Finished || wrong
 }
+
+// numeric is how what is said of numbers gone wrong begins.
+var numeric = regexp.MustCompile(`^step \d+: `)
 
 // Steps returns the steps to the solution, or the budget.
 func (r *Run) Steps() float64 {
@@ -94,18 +98,19 @@ func Collect(dirs []string) (*Collection, error) {
 			dir = target
 		}
 		filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+			at, _ := filepath.Abs(path) // it fails nowhere where path can be read
 			switch {
 			case err != nil:
 				c.skip(path, "cannot be read: %v", words.Cause(err))
 				return nil
-			case seen[path] && entry.IsDir():
+			case seen[at] && entry.IsDir():
 				return filepath.SkipDir
-			case seen[path]:
+			case seen[at]:
 				return nil
 			case entry.IsDir() && path != dir && strings.HasPrefix(entry.Name(), "."):
 				return filepath.SkipDir
 			case entry.IsDir() && files.Exists(filepath.Join(path, RecordFile)):
-				seen[path] = true
+				seen[at] = true
 				c.read(path)
 				return filepath.SkipDir
 			case entry.IsDir():
@@ -115,7 +120,7 @@ func Collect(dirs []string) (*Collection, error) {
 			case entry.Name() != LockFile && entry.Name() != RecordFile+files.Temporary:
 				c.skip(path, "no part of a run directory")
 			}
-			seen[path] = true
+			seen[at] = true
 			return nil
 		})
 	}
