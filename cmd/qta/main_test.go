@@ -92,6 +92,8 @@ func TestBadInput(t *testing.T) {
 		{"params Btach", `unknown parameter "Btach"; did you mean Batch?`},
 		{"-set Btach=3", `unknown parameter "Btach"; did you mean Batch?`},
 		{"params Batch Slope", `unexpected argument "Slope"`},
+		{"params Batch -wide", "-wide is of all parameters; Batch alone has its values in every set"},
+		{"sweep x -index 0 -jobs 2", "-jobs does not go with -index, which runs one cell"},
 		{"-seed -1", "-seed: want a whole number from 0"},
 		{"-seed 1.5", "-seed: want a whole number from 0"},
 		{"-seed", "-seed"},

@@ -34,6 +34,8 @@ func paramsCommand(args []string, w io.Writer) error {
 	if len(args) > 0 {
 		if err := noMore("params "+args[0], args[1:]); err != nil {
 			return err
+		} else if f.wide {
+			return words.BadInput("-wide is of all parameters; %s alone has its values in every set", args[0])
 		}
 		return writeParameter(w, args[0])
 	}

@@ -39,13 +39,11 @@ type plan struct {
 
 func (c *cell) dir() string { return filepath.Join(c.out, c.name) }
 
-// plan reads the cell's flags, which were read before.
-func (c *cell) plan() *plan {
+// plan reads the cell's flags again, and the files that they name, which may have
+// changed since.
+func (c *cell) plan() (*plan, error) {
 	_, p, err := newCellReader(c.out).read(c.text)
-	if err != nil {
-		panic(err)
-	}
-	return p
+	return p, err
 }
 
 // words returns the cell's flags, which were read before.
@@ -117,6 +115,9 @@ func sweepCommand(ctx context.Context, args []string, stdout *terminal.Output, s
 			return words.BadInput("-%s goes with -figure; in a sweep file each line has its own flags", name)
 		}
 	}
+	if given["index"] && given["jobs"] {
+		return words.BadInput("-jobs does not go with -index, which runs one cell")
+	}
 	file, err := oneArgument("sweep", "a sweep file, such as \"qta sweep -figure 2\" prints", args)
 	if err != nil {
 		return err
@@ -128,7 +129,9 @@ func sweepCommand(ctx context.Context, args []string, stdout *terminal.Output, s
 		}
 	}
 	cells, err := readSweepFile(file, f.out, e)
-	if err != nil {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	} else if err != nil {
 		return err
 	}
 	if f.index >= len(cells) {
@@ -274,6 +277,8 @@ func (r *cellReader) read(line string) (*cell, *plan, error) {
 		return nil, nil, err
 	} else if len(rest) > 0 {
 		return nil, nil, words.BadInput("%q is no flag of training", rest[0])
+	} else if slices.Contains(flags, "--") {
+		return nil, nil, words.BadInput("-- ends the flags, and nothing else stands on a line; remove it")
 	}
 	key := strings.Join(append(f.set, f.maze, f.params, f.stop, strconv.Itoa(f.steps), strconv.Itoa(f.eval)), "\x00") // which no flag has
 	p := r.known[key]
@@ -314,9 +319,9 @@ func (c *cell) done() (*rundir.Record, bool) {
 	if err != nil || r == nil {
 		return nil, false
 	}
-	p := c.plan()
+	p, err := c.plan()
 	ended := r.State == rundir.Solved || r.State == rundir.Finished
-	return r, ended && r.Limits == p.limits && len(r.Run.Differences(p.run)) == 0
+	return r, err == nil && ended && r.Limits == p.limits && len(r.Run.Differences(p.run)) == 0
 }
 
 // figureSweep returns the sweep file of a figure of the paper.

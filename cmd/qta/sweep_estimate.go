@@ -269,6 +269,9 @@ func (c *cell) toDo(steps int) (left int, state string) {
 	if _, done := c.done(); done {
 		return 0, "done"
 	}
+	if p, err := c.plan(); err == nil && p.limits.Stop == "solved" && r.State == rundir.Solved && len(r.Run.Differences(p.run)) == 0 {
+		return 0, "solved"
+	}
 	if at := lastEvaluation(c.dir()).Step; at < steps {
 		steps -= at
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,18 +83,28 @@ type child struct {
 	stdin   io.WriteCloser
 	stderr  tail
 	begin   time.Time
+	steps   int // the budget
 
 	seen time.Time     // when the table saw its last evaluation,
 	step int           // which was of this step
 	left time.Duration // that the table has shown, or 0
 }
 
-// A tail keeps the end of what is written to it.
-type tail struct{ text []byte }
+// A tail keeps the end of what is written to it, and the first line that tells of
+// a crash, after which Go writes what helps nobody here.
+type tail struct {
+	text  []byte
+	crash string
+}
+
+var crashLine = regexp.MustCompile(`(?m)^(fatal error: |panic: |qta: a mistake in this program: ).*$`)
 
 func (t *tail) Write(p []byte) (int, error) {
 	const most = 4096
 	t.text = append(t.text, p...)
+	if t.crash == "" {
+		t.crash = words.Plain(crashLine.FindString(string(t.text)))
+	}
 	t.text = t.text[max(0, len(t.text)-most):]
 	return len(p), nil
 }
@@ -173,11 +184,14 @@ func (s *sweep) retry(i int) {
 
 // start starts the process of a cell, which sends i to ends when it has ended.
 func (s *sweep) start(program string, i int, ends chan<- int) error {
-	c := &child{begin: time.Now()}
+	p, err := s.cells[i].plan()
+	if err != nil {
+		return err
+	}
+	c := &child{begin: time.Now(), steps: p.limits.Steps}
 	c.command = exec.Command(program, s.cells[i].arguments()...)
 	c.command.Env = append(os.Environ(), stopAtEOF+"=1")
 	c.command.Stderr = &c.stderr
-	var err error
 	if c.stdin, err = c.command.StdinPipe(); err != nil {
 		return err
 	}
@@ -222,6 +236,8 @@ func (s *sweep) end(ctx context.Context, i int) {
 	case code < 0 && ctx.Err() != nil:
 		s.set(i, unfinished)
 		s.sayOf(i, "ended without saving (%v)", c.command.ProcessState)
+	case c.stderr.crash != "":
+		s.fail(i, fmt.Sprintf("%s (%v)", strings.TrimPrefix(c.stderr.crash, "qta: "), c.command.ProcessState))
 	case message == "":
 		s.fail(i, c.command.ProcessState.String())
 	default:
@@ -293,14 +309,13 @@ func (s *sweep) draw() {
 // row returns what the table shows of a running cell.
 func (c *child) row(cell *cell, now time.Time) terminal.Cell {
 	e := lastEvaluation(cell.dir())
-	steps := cell.plan().limits.Steps
-	row := terminal.Cell{Name: cell.name, Step: e.Step, Steps: steps, Success: e.Success, Took: now.Sub(c.begin), Left: -1}
+	row := terminal.Cell{Name: cell.name, Step: e.Step, Steps: c.steps, Success: e.Success, Took: now.Sub(c.begin), Left: -1}
 	if e.Step != c.step {
 		c.step, c.seen = e.Step, now
 	}
 	if at, rate := rundir.LastTiming(cell.dir()); rate > 0 && at == e.Step {
 		row.Rate = rate
-		row.Left = max(0, time.Duration(float64(steps-at)/rate*float64(time.Second))-now.Sub(c.seen))
+		row.Left = max(0, time.Duration(float64(c.steps-at)/rate*float64(time.Second))-now.Sub(c.seen))
 		if c.left > 0 {
 			row.Left = min(row.Left, c.left)
 		}

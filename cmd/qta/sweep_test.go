@@ -27,6 +27,15 @@ import (
 	"qta/cmd/qta/internal/words"
 )
 
+func planOf(t testing.TB, c *cell) *plan {
+	t.Helper()
+	p, err := c.plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 func TestParseSweep(t *testing.T) {
 	cells, err := parseSweep("# two\n\n-maze 1U5 -seed 7 -stop never -steps 20\n  -maze 4x5 -out sub/x # other\n", "here", nil)
 	if err != nil {
@@ -34,7 +43,7 @@ func TestParseSweep(t *testing.T) {
 	}
 	var got []string
 	for _, c := range cells {
-		got = append(got, fmt.Sprintf("%d %s %s %d %v", c.line, c.dir(), c.plan().run.Maze, c.plan().run.Seed, c.plan().limits))
+		got = append(got, fmt.Sprintf("%d %s %s %d %v", c.line, c.dir(), planOf(t, &c).run.Maze, planOf(t, &c).run.Seed, planOf(t, &c).limits))
 	}
 	want := []string{"3 here/1U5-fast-7 1U5 7 {20 never}", "4 here/sub/x 4x5 1 {150000 solved}"}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -47,6 +56,7 @@ func TestParseSweep(t *testing.T) {
 		{"-maze 4x4\n", "line 1: "},
 		{"-sede 4\n", "line 1: flag provided but not defined: -sede; "},
 		{"-seed 1 4x5\n", `line 1: "4x5" is no flag of training`},
+		{"-seed 1 --\n", "line 1: -- ends the flags, and nothing else stands on a line; remove it"},
 		{"-out ../x\n", `line 1: -out "../x": want a directory within the sweep's`},
 		{"-out /x\n", `line 1: -out "/x": want a directory within`},
 		{"-out .\n", `line 1: -out ".": want a directory within`},
@@ -72,7 +82,7 @@ func TestManyChanges(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	cells, err := parseSweep(line, "here", nil)
 	runtime.ReadMemStats(&after)
-	if err != nil || cells[0].plan().run.Params().Batch != 17 {
+	if err != nil || planOf(t, &cells[0]).run.Params().Batch != 17 {
 		t.Fatal(err)
 	}
 	if got := (after.TotalAlloc - before.TotalAlloc) / uint64(n); got > 5000 {
@@ -104,7 +114,7 @@ func FuzzParseSweep(f *testing.F) {
 				t.Errorf("words written and read: error %v (-want +got):\n%s", err, diff)
 			}
 			again, plan, err := newCellReader("out").read(c.flags())
-			if err != nil || again.dir() != c.dir() || len(plan.run.Differences(c.plan().run)) > 0 {
+			if err != nil || again.dir() != c.dir() || len(plan.run.Differences(planOf(t, &c).run)) > 0 {
 				t.Errorf("the same words make another cell: %+v, error %v", again, err)
 			}
 		}
@@ -167,8 +177,8 @@ func TestFigureSweeps(t *testing.T) {
 	}
 	var got []string
 	for _, c := range cells {
-		m, setting := paper.Recognise(c.plan().run.Params())
-		got = append(got, fmt.Sprintf("%s, %s, %s, %d", c.plan().run.Maze, m.Name, setting, c.plan().limits.Steps))
+		m, setting := paper.Recognise(planOf(t, &c).run.Params())
+		got = append(got, fmt.Sprintf("%s, %s, %s, %d", planOf(t, &c).run.Maze, m.Name, setting, planOf(t, &c).limits.Steps))
 	}
 	want := []string{"1U5, QTA, small, 9000", "1U5, Q-value disagreement, small, 9000", "1U5, bootstrapped Q, small, 9000", "1U5, deep ensembles, small, 9000"}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -524,5 +534,45 @@ func TestManyCells(t *testing.T) {
 	}
 	if took := time.Since(begin); took > 5*time.Second {
 		t.Errorf("it took %v to go through %d cells", took, lines)
+	}
+}
+
+// TestSweepOfChangedFiles changes what its lines name between reading and
+// running: each cell fails by itself.
+func TestSweepOfChangedFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	roomtest.Write(t, "p.json", `{"Batch": 8}`)
+	roomtest.Write(t, "m.txt", "SG")
+	cells, err := parseSweep("-params p.json\n-maze m.txt\n", "out", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roomtest.Write(t, "p.json", `{"Bat`)
+	os.Remove("m.txt")
+	var out bytes.Buffer
+	err = newSweep(cells, 1, "out", terminal.New(&out)).run(t.Context())
+	if err == nil || !strings.HasPrefix(err.Error(), "2 of 2 cells failed and 0 ended; the first failure: line 1, 4x5-p-1: -params p.json: ") {
+		t.Errorf("%v\n%s", err, &out)
+	}
+	if want := "1 m-fast-1: failed: map file m.txt: no such file or directory\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("%s\nwant %q", &out, want)
+	}
+}
+
+// TestTail keeps the line that tells of a crash through the dump that follows.
+func TestTail(t *testing.T) {
+	for _, test := range []struct{ text, want string }{
+		{"qta: step 3: critics: NaN is not finite\n", ""},
+		{"runtime: out of memory: cannot allocate 8 bytes\nfatal error: out of memory\n\ngoroutine 1\n", "fatal error: out of memory"},
+		{"qta: warning: x\nqta: a mistake in this program: index\n\ngoroutine 1\n", "qta: a mistake in this program: index"},
+		{"panic: x\n", "panic: x"},
+	} {
+		var tail tail
+		for _, p := range strings.SplitAfter(test.text+strings.Repeat("\t/usr/x.go:1\n", 1000), "\n") {
+			tail.Write([]byte(p))
+		}
+		if tail.crash != test.want || len(tail.text) > 4096 {
+			t.Errorf("%.40q: %q of %d bytes, want %q", test.text, tail.crash, len(tail.text), test.want)
+		}
 	}
 }

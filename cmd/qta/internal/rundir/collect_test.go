@@ -36,3 +36,17 @@ func FuzzCells(f *testing.F) {
 		}
 	})
 }
+
+// TestEnded counts a failed run as unsolved where its numbers went wrong, not
+// where its directory begins like such a message.
+func TestEnded(t *testing.T) {
+	for message, want := range map[string]bool{
+		"step 51: critics: NaN is not finite":                       true,
+		"step 1/log.csv cannot be written: no space left on device": false,
+	} {
+		r := &Run{Record: &Record{State: Failed, Outcome: &Outcome{Message: message}}}
+		if got := r.Ended(); got != want {
+			t.Errorf("%q: %v, want %v", message, got, want)
+		}
+	}
+}
