@@ -55,15 +55,29 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 	a.episodeStart = a.environment.state()
 	a.scratch.single = newMatrix(1, sizes.Observation+sizes.Goal)
 	a.scratch.action = make([]float64, sizes.Action)
+	a.scratch.acted = make([]float64, sizes.Action)
 	return a, nil
 }
 
 // checkSizes returns an error unless an environment's sizes are the agent's.
 func (a *Agent) checkSizes(env Env) error {
+	if env == nil {
+		return errors.New("qta: there is no environment, where training needs two instances of one and an evaluation needs one")
+	}
 	if got := env.Sizes(); got != a.sizes {
 		return fmt.Errorf("qta: environment of sizes %+v for an agent of sizes %+v", got, a.sizes)
 	}
 	return nil
+}
+
+var (
+	errTwoInstances = errors.New("qta: training and evaluation need two instances of the environment; in one an evaluation would break the running episode off")
+	errHalfway      = errors.New("qta: the agent stands within an environment step, from where training cannot go on; save it in AfterStep or AfterEvaluation, or when Train has returned nil or the cause of its context, and go on from there")
+)
+
+// same reports whether two environments are one instance.
+func same(a, b Env) bool {
+	return reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 
 // enter checks what Train is given, and brings the environment to where the
@@ -80,8 +94,11 @@ func (a *Agent) enter(env, evaluation Env, o TrainOptions) error {
 	if o.EvalEvery < 1 || o.Rollouts < 1 {
 		return fmt.Errorf("qta: EvalEvery is %d and Rollouts is %d, allowed are 1 and above", o.EvalEvery, o.Rollouts)
 	}
-	if reflect.ValueOf(env).Comparable() && reflect.ValueOf(evaluation).Comparable() && env == evaluation {
-		return errors.New("qta: training and evaluation need two instances of the environment; in one an evaluation would break the running episode off")
+	if same(env, evaluation) {
+		return errTwoInstances
+	}
+	if a.halfway {
+		return errHalfway
 	}
 	switch c := a.curriculum.(type) {
 	case *vds:
@@ -112,9 +129,18 @@ func (a *Agent) reenter() error {
 	a.env.Reset(a.environment.Rand)
 	for i := a.step - done; i < a.step; i++ {
 		s, _ := a.env.Step(slices.Clone(at(a.replay.action, i, a.sizes.Action)))
-		if !slices.Equal(s.Observation, at(a.replay.nextObservation, i, a.sizes.Observation)) {
-			return &EnvError{i + 1, fmt.Sprintf("the observation is %v where it was %v before the interruption; an environment must take all chance from the generator given to Reset",
-				s.Observation, at(a.replay.nextObservation, i, a.sizes.Observation))}
+		for _, v := range []struct {
+			name     string
+			now, was []float64
+		}{
+			{"observation", s.Observation, at(a.replay.nextObservation, i, a.sizes.Observation)},
+			{"achieved goal", s.Achieved, at(a.replay.nextAchieved, i, a.sizes.Goal)},
+			{"desired goal", s.Desired, a.desired},
+		} {
+			if !slices.Equal(v.now, v.was) {
+				return &EnvError{i + 1, fmt.Sprintf("the %s is %v where it was %v before the interruption; an environment must take all chance from the generator given to Reset",
+					v.name, v.now, v.was)}
+			}
 		}
 	}
 	return nil

@@ -433,3 +433,16 @@ func BenchmarkMEGADensity(b *testing.B) {
 		}
 	}
 }
+
+// TestMEGARandomActions has the probability that the run's first reached goal
+// changes.
+func TestMEGARandomActions(t *testing.T) {
+	p := tinyPreset(Default())
+	p.Curriculum, p.RandomAction, p.RandomActionLater, p.RandomActionReached = "mega", 0.7, 0.2, 0
+	a := newMazeAgent(t, p, 1)
+	for explored, want := range map[bool]float64{false: 0.7, true: 0.2} {
+		if a.explored = explored; a.curriculum.randomAction(a) != want {
+			t.Errorf("explored %v: %v, want %v", explored, a.curriculum.randomAction(a), want)
+		}
+	}
+}

@@ -125,3 +125,16 @@ func TestMostNovel(t *testing.T) {
 		}
 	}
 }
+
+// TestAllVisitsCount counts every goal achieved, the latest too.
+func TestAllVisitsCount(t *testing.T) {
+	a := visitedAgent(t, "visits", 30)
+	nextGoal(t, a, false)
+	sum := 0
+	for _, n := range a.curriculum.(*visits).counts {
+		sum += n
+	}
+	if sum != 30 {
+		t.Errorf("%d visits of 30 transitions", sum)
+	}
+}

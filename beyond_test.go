@@ -189,3 +189,13 @@ func TestRandomActionReachedCurricula(t *testing.T) {
 		t.Errorf("vds in an environment that samples no goals: error %v", err)
 	}
 }
+
+// TestReachedAtFirst finds the goal in the first of all transitions.
+func TestReachedAtFirst(t *testing.T) {
+	a := visitedAgent(t, "qta", 3)
+	a.env = mustMaze(t, "1U5").Env()
+	a.replay.nextAchieved[0], a.replay.nextAchieved[1] = 50, 50
+	if !a.hasReached([]float64{50, 50}) || a.hasReached([]float64{90, 90}) {
+		t.Error("the goal of transition 0 is not found, or one that is nowhere is")
+	}
+}

@@ -39,10 +39,15 @@ func (k kind) header() int { return len(k.magic) + 8 }
 
 // AppendBinary appends the agent's whole state to b. It fails with a
 // [*NumericError] if a number in it is NaN or infinite, so that such a state
-// never replaces a good one, and where a [Curriculum] cannot be saved.
+// never replaces a good one, where a [Curriculum] cannot be saved, and within a
+// step, as in AfterEpisode or after an error of Train, from where training would
+// not go on as it would have: [TrainOptions] have AfterStep and AfterEvaluation.
 func (a *Agent) AppendBinary(b []byte) ([]byte, error) {
 	if a.networksOnly {
 		return b, errors.New("qta: checkpoint: an agent that was read from safetensors has its networks alone; WriteSafetensors writes them")
+	}
+	if a.halfway {
+		return b, errHalfway
 	}
 	if own, ok := a.curriculum.(*ownCurriculum); ok {
 		if err := own.save(); err != nil {

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -896,4 +897,108 @@ func BenchmarkCheckpoint(b *testing.B) {
 		}
 		report(b)
 	})
+}
+
+// TestCheckpointThreads lets no thread outlive the agents that are read.
+func TestCheckpointThreads(t *testing.T) {
+	a := newMazeAgent(t, leastParams(), 1)
+	data := marshal(t, a)
+	before := runtime.NumGoroutine()
+	a.SetThreads(3)
+	for range 5 {
+		if err := a.UnmarshalBinary(data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.Close()
+	for k := 0; runtime.NumGoroutine() > before && k < 100; k++ {
+		time.Sleep(time.Millisecond) // those that end
+	}
+	if got := runtime.NumGoroutine(); got > before {
+		t.Errorf("%d goroutines, before %d", got, before)
+	}
+}
+
+// TestCheckpointHalfway tries to save an agent wherever a function of its user is
+// called. Where it can be saved, training goes on from there to the same end, and
+// where an error has ended a step neither saving nor training goes on.
+func TestCheckpointHalfway(t *testing.T) {
+	const steps = 40
+	m := mustMaze(t, "1U5")
+	p := tinyPreset(Default())
+	o := TrainOptions{Steps: steps, EvalEvery: 7, Rollouts: 2}
+	want := marshal(t, agentAfter(t, p, steps))
+	for name, hook := range map[string]func(o *TrainOptions, save func()){
+		"AfterStep":       func(o *TrainOptions, save func()) { o.AfterStep = func() error { save(); return nil } },
+		"AfterEvaluation": func(o *TrainOptions, save func()) { o.AfterEvaluation = func(Evaluation) error { save(); return nil } },
+		"AfterGoal":       func(o *TrainOptions, save func()) { o.AfterGoal = func([]float64, bool) { save() } },
+		"AfterReach":      func(o *TrainOptions, save func()) { o.AfterReach = func([]float64) { save() } },
+		"AfterEpisode":    func(o *TrainOptions, save func()) { o.AfterEpisode = save },
+		"AfterUpdate":     func(o *TrainOptions, save func()) { o.AfterUpdate = func(_, _, _ float64) { save() } },
+	} {
+		a := newMazeAgent(t, p, 1)
+		whole := strings.HasPrefix(name, "AfterStep") || strings.HasPrefix(name, "AfterEvaluation")
+		var saved []byte
+		calls := 0
+		o := o
+		hook(&o, func() {
+			calls++
+			data, err := a.MarshalBinary()
+			if (err == nil) != whole || err != nil && err != errHalfway {
+				t.Errorf("%s, step %d: %v", name, a.step, err)
+			}
+			if a.step < steps-5 {
+				saved = data
+			}
+		})
+		if err := a.Train(t.Context(), m.Env(), m.Env(), o); err != nil {
+			t.Fatal(err)
+		}
+		if calls == 0 {
+			t.Errorf("%s was not called", name)
+		}
+		sameState(t, name+": the end", want, a)
+		if whole {
+			b := new(Agent)
+			if err := b.UnmarshalBinary(saved); err != nil {
+				t.Fatal(err)
+			}
+			trainTo(t, b, steps, nil)
+			sameState(t, name+": continued from there", want, b)
+		}
+	}
+
+	line := &lineEnv{onState: func(e *lineEnv, s *State) {
+		if e.steps == 5 {
+			s.Observation[0] = math.NaN()
+		}
+	}}
+	a, err := NewAgent(p, line.Sizes(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var broken *EnvError
+	if err := a.Train(t.Context(), line, &lineEnv{}, o); !errors.As(err, &broken) {
+		t.Fatal(err)
+	}
+	if _, err := a.MarshalBinary(); err != errHalfway {
+		t.Errorf("saved within a step: %v", err)
+	}
+	if err := a.Train(t.Context(), &lineEnv{}, &lineEnv{}, o); err != errHalfway {
+		t.Errorf("trained on within a step: %v", err)
+	}
+}
+
+// TestAnswersAreCopies overwrites what an agent has told: the agent is as before.
+func TestAnswersAreCopies(t *testing.T) {
+	a := agentAfter(t, tinyPreset(Default()), 35)
+	before := marshal(t, a)
+	s := a.State()
+	for _, x := range append(a.Goals(0, 35), s.Observation, s.Achieved, s.Desired) {
+		for i := range x {
+			x[i] = 77
+		}
+	}
+	a.Evaluations()[0].Step = 1
+	sameState(t, "after its answers were overwritten", before, a)
 }

@@ -50,8 +50,8 @@ func curious(a *Agent, first bool, rng *rand.Rand) ([]float64, error) {
 	a.Survey(s.Observation, s.Desired, all, goals, 3)
 	a.Act(s.Observation, s.Desired)
 	a.Goals(0, a.Steps())
-	if _, err := a.MarshalBinary(); err != nil {
-		return nil, err
+	if _, err := a.MarshalBinary(); err != errHalfway {
+		return nil, fmt.Errorf("a checkpoint within a step: %v", err)
 	}
 	s.Achieved[0], s.Observation[0] = -1, -1 // they are the caller's
 	g, err := ownRandom(a, first, rng)
@@ -165,6 +165,7 @@ func TestOwnCurriculumRefusals(t *testing.T) {
 		{name: "none", want: "qta: step 0: the curriculum's goal [] has 0 numbers, want 2"},
 		{name: "short", goal: []float64{1}, want: "qta: step 0: the curriculum's goal [1] has 1 numbers, want 2"},
 		{name: "NaN", goal: []float64{1, math.NaN()}, want: "qta: step 0: the curriculum's goal [1 NaN] is not finite"},
+		{name: "infinite", goal: []float64{1, math.Inf(1)}, want: "qta: step 0: the curriculum's goal [1 +Inf] is not finite"},
 		{name: "error", goal: []float64{1, 1}, err: trouble, want: "trouble"},
 		{name: "a later one", goal: []float64{1, 2, 3}, late: true, want: "the curriculum's goal [1 2 3] has 3 numbers, want 2"},
 		{name: "a later error", goal: nil, err: trouble, late: true, want: "trouble"},
@@ -229,4 +230,14 @@ func TestAchieved(t *testing.T) {
 	}
 	mustPanic(t, "Achieved(-1)", func() { a.Achieved(-1) })
 	mustPanic(t, "Achieved of the future", func() { a.Achieved(36) })
+}
+
+// TestOwnCurriculumReplaced replaces one whose state is known by one without: the
+// state goes with it.
+func TestOwnCurriculumReplaced(t *testing.T) {
+	a := agentWith(t, tinyPreset(Default()), &counting{}, 12)
+	marshal(t, a)
+	if err := a.SetCurriculum(curriculumFunc(ownHER)); err != nil {
+		t.Error(err)
+	}
 }

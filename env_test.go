@@ -114,6 +114,12 @@ func TestCheckEnv(t *testing.T) {
 			}
 			return r
 		}}, "must depend on nothing but its arguments"},
+		{"reward of hindsight goals", lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
+			if d[0] != e.goal[0] && a[0] != d[0] {
+				return -2
+			}
+			return r
+		}}, "must be 0 or -1"},
 		{"reward by turns", lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
 			if e.steps == 50 {
 				e.episodes++

@@ -288,7 +288,8 @@ func drawActions(actions matrix, _ int, rng stream) {
 // GoalProbabilities sets p, of N values, to the probability of each candidate
 // being the next goal: proportional to max(m ε + b, 0), where ε is the
 // uncertainty scaled to between 0 and 1 over the candidates, of which there is
-// at least one.
+// at least one. Where an uncertainty is NaN all probabilities are. It panics if p
+// has another length than ε.
 //
 // It implements QTA, Equation 6 (Section 3.2).
 //
@@ -301,6 +302,9 @@ func drawActions(actions matrix, _ int, rng stream) {
 // Reading: every positive weight counts. The authors' code has zero for one
 // below 1e-4, beside the 35 of the most uncertain candidate.
 func GoalProbabilities(p, ε []float64, m, b float64) {
+	if len(p) != len(ε) {
+		panic("qta: GoalProbabilities: as many probabilities as uncertainties are needed")
+	}
 	scaleUncertainty(p, ε)
 	sum := 0.0
 	for k := range p {
@@ -308,10 +312,10 @@ func GoalProbabilities(p, ε []float64, m, b float64) {
 		sum += p[k]
 	}
 	for k := range p {
-		if sum > 0 {
-			p[k] /= sum
-		} else {
+		if sum == 0 {
 			p[k] = 1 / float64(len(p))
+		} else {
+			p[k] /= sum
 		}
 	}
 }
@@ -324,7 +328,7 @@ func scaleUncertainty(scaled, ε []float64) {
 	low, high := slices.Min(ε), slices.Max(ε)
 	for k := range ε {
 		scaled[k] = 0
-		if high > low {
+		if high != low {
 			scaled[k] = (ε[k] - low) / (high - low)
 		}
 	}

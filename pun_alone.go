@@ -34,7 +34,8 @@ type PUN struct {
 
 // NewPUN returns an ensemble that has learnt nothing, whose chance comes from
 // seed. Of the parameters the networks' sizes count, G, their learning rates, γ,
-// ρ, d (UncertaintyActions) and what changes the predictive loss. Parameters
+// ρ, d (UncertaintyActions), SharedActions, GradientClip and what changes the
+// predictive loss. Parameters
 // that [Params.Validate] refuses are an error, and so are those that make the
 // ensemble another than PUN and need an [Agent] for it: a single critic, and any
 // Uncertainty, HeadTarget and PredictiveGradient but those of [Paper].
@@ -64,16 +65,37 @@ func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 	return u, nil
 }
 
+// Params returns the parameters that the ensemble was made with.
+func (u *PUN) Params() Params { return u.params }
+
+// Sizes returns the sizes of what it learns from.
+func (u *PUN) Sizes() Sizes { return u.sizes }
+
 // Learn is one update on a minibatch: each critic and its head descend Equations
 // 2 and 4 as one loss, and the target critics follow by Equation 3. targets are
 // the values y that Q(s, a, g) is to have: those of [PUN.Targets], or any other.
 // It returns the two losses, means over the ensemble, in squared units of y and
-// of the observation. The error is a [*NumericError] if one is not finite, whose
-// Step counts updates.
+// of the observation. A number that is not finite as a float32 is an error, and
+// nothing is learnt. A [*NumericError], whose Step counts updates, says that a loss
+// is not finite: the ensemble is of no more use, and what goes on is one that was
+// saved.
 func (u *PUN) Learn(observations, goals, actions, next [][]float64, targets []float64) (criticLoss, predictiveLoss float64, err error) {
 	n := len(observations)
 	if n == 0 {
 		panic("qta: PUN: a minibatch without transitions")
+	}
+	for _, t := range []struct {
+		name string
+		rows [][]float64
+	}{{"observations", observations}, {"goals", goals}, {"actions", actions}, {"next observations", next}} {
+		for k, row := range t.rows {
+			if err := checkNumbers(t.name, k, row); err != nil {
+				return 0, 0, err
+			}
+		}
+	}
+	if err := checkNumbers("targets", 0, targets); err != nil {
+		return 0, 0, err
 	}
 	b := u.minibatch(n)
 	u.fill(b.x, observations, goals)
@@ -170,6 +192,16 @@ func (u *PUN) setRows(x matrix, name string, table [][]float64, from, width int)
 		}
 		setNumbers(x.row(k)[from:from+width], name, row)
 	}
+}
+
+// checkNumbers returns an error if a number in a row is not finite as a float32.
+func checkNumbers(name string, row int, numbers []float64) error {
+	for i, v := range numbers {
+		if !finite(float64(float32(v))) {
+			return fmt.Errorf("qta: PUN: number %d in row %d of the %s is %v, not finite as a float32", i, row, name, v)
+		}
+	}
+	return nil
 }
 
 // setNumbers sets dst to as many numbers.

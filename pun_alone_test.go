@@ -87,7 +87,7 @@ func TestPUNIsTheAgents(t *testing.T) {
 func learntPUN(t testing.TB, updates int) *PUN {
 	t.Helper()
 	p := leastParams()
-	p.HiddenSize = 3
+	p.HiddenSize, p.Critics = 3, 3 // so that M is a choice
 	u, err := NewPUN(p, Sizes{Observation: 2, Action: 1}, 7)
 	if err != nil {
 		t.Fatal(err)
@@ -243,22 +243,53 @@ func TestPUNPanics(t *testing.T) {
 
 // A number gone wrong is an error that names whose it is, and is not saved.
 func TestPUNNumericError(t *testing.T) {
-	for _, test := range []struct {
-		y, next float64
-		want    string
-	}{
-		{math.NaN(), 0, "critics"},
-		{0, math.Inf(1), "predictive heads"},
+	for want, spoil := range map[string]func(u *PUN, y []float64){
+		"critics":          func(_ *PUN, y []float64) { y[0] = 3e38 }, // whose gradient is infinite
+		"predictive heads": func(u *PUN, _ []float64) { c := u.pun.critics[0]; c.params[len(c.params)-1] = float32(math.NaN()) },
 	} {
 		u := learntPUN(t, 4)
-		_, _, err := u.Learn([][]float64{{1, 1}}, nil, [][]float64{{1}}, [][]float64{{test.next, 0}}, []float64{test.y})
+		y := []float64{0}
+		spoil(u, y)
 		var numeric *NumericError
-		if !errors.As(err, &numeric) || numeric.Network != test.want || numeric.Step != 5 {
-			t.Errorf("target %v, next %v: error %v, want one of the %s in step 5", test.y, test.next, err, test.want)
+		for k := 0; k < 3 && numeric == nil; k++ {
+			_, _, err := u.Learn([][]float64{{1, 1}}, nil, [][]float64{{1}}, [][]float64{{0, 0}}, y)
+			errors.As(err, &numeric)
+		}
+		if numeric == nil || numeric.Network != want || numeric.Step != u.updates {
+			t.Errorf("error %v, want one of the %s in step %d", numeric, want, u.updates)
 		}
 		if _, err := u.MarshalBinary(); !errors.As(err, &numeric) {
 			t.Errorf("a PUN that is not finite is saved, error %v", err)
 		}
+	}
+}
+
+// TestPUNRefusesNumbers gives what is no number, or none of a float32: the
+// ensemble stays as it was.
+func TestPUNRefusesNumbers(t *testing.T) {
+	p := leastParams()
+	u, err := NewPUN(p, Sizes{2, 1, 1}, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := marshalPUN(t, u)
+	for i, want := range []string{
+		"number 1 in row 1 of the observations is NaN", "number 0 in row 1 of the goals is +Inf", "number 0 in row 0 of the actions is 1e+39",
+		"number 0 in row 1 of the next observations is -Inf", "number 1 in row 0 of the targets is NaN",
+	} {
+		s, g, a, next, y := [][]float64{{1, 2}, {3, 4}}, [][]float64{{1}, {2}}, [][]float64{{0}, {1}}, [][]float64{{1, 2}, {3, 4}}, []float64{-1, 0}
+		for _, v := range []*float64{&s[1][1], &g[1][0], &a[0][0], &next[1][0], &y[1]}[i : i+1] {
+			*v = []float64{math.NaN(), math.Inf(1), 1e39, math.Inf(-1), math.NaN()}[i]
+		}
+		if _, _, err := u.Learn(s, g, a, next, y); err == nil || err.Error() != "qta: PUN: "+want+", not finite as a float32" {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if !bytes.Equal(before, marshalPUN(t, u)) {
+		t.Error("the ensemble has changed")
+	}
+	if u.Params() != p || u.Sizes() != (Sizes{2, 1, 1}) {
+		t.Errorf("%+v, %+v", u.Params(), u.Sizes())
 	}
 }
 
@@ -297,7 +328,7 @@ func TestPUNRefusals(t *testing.T) {
 		{"a PUN of the authors'", sealPUN(bytes.Replace(body, []byte(`"UncertaintyGoal": "candidate"`), []byte(`"UncertaintyGoal": "candidatX"`), 1)), "qta: parameter UncertaintyGoal"},
 		{"another architecture", sealPUN(bytes.Replace(body, []byte(`"HeadTarget": "observation",`), []byte(`"HeadTarget": "achieved",   `), 1)), "qta: parameter HeadTarget is achieved"},
 		{"large networks", sealPUN(bytes.Replace(body, []byte(`"HiddenSize": 3`), []byte(`"HiddenSize": 9`), 1)), "qta: checkpoint: "},
-		{"vast networks", sealPUN(bytes.Replace(body, []byte(`"Critics": 2,`), []byte(`"Critics":64,`), 1)), "qta: checkpoint: shorter than its networks"},
+		{"vast networks", sealPUN(bytes.Replace(body, []byte(`"Critics": 3,`), []byte(`"Critics":64,`), 1)), "qta: checkpoint: shorter than its networks"},
 		{"a vast observation", sealPUN(slices.Concat(body[:8+params+7], []byte{0x7f}, body[8+params+8:])), "qta: checkpoint: shorter than its networks"},
 		{"cut off", sealPUN(body[:len(body)-1]), "qta: checkpoint: ends too early"},
 		{"more", sealPUN(append(slices.Clone(body), 0)), "qta: checkpoint: 1 bytes too many"},

@@ -381,3 +381,12 @@ func TestNewPUN(t *testing.T) {
 		}
 	}
 }
+
+// TestHeadAloneHasNoWeight weighs the two losses where they are one alone.
+func TestHeadAloneHasNoWeight(t *testing.T) {
+	p := Default()
+	p.PredictiveGradient, p.PredictiveWeight = PredictiveGradientHead, 2
+	if newArchitecture(&p, Sizes{2, 2, 2}).headLoss != nil {
+		t.Error("PredictiveWeight counts outside the joint loss")
+	}
+}

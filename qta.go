@@ -102,7 +102,10 @@ import (
 const Version = "0.4.0"
 
 // An Agent is QTA in training: networks, replay, and the curriculum's state.
-// It is not safe for concurrent use.
+// It is not safe for concurrent use. It keeps every transition, in seven vectors
+// of 8-byte numbers (two observations, two achieved goals, action, goal, desired
+// goal), so that its memory and its checkpoints grow with its steps, and the
+// latest environment and TrainOptions that it was given.
 type Agent struct {
 	params Params
 	sizes  Sizes
@@ -125,6 +128,8 @@ type Agent struct {
 	perfect  bool // an evaluation was perfect
 
 	networksOnly bool // from ReadSafetensors: there is nothing to train on
+	training     bool // Train has not returned
+	halfway      bool // within a step, from where training cannot go on
 
 	env     Env // that Train trains in
 	options TrainOptions
@@ -181,6 +186,7 @@ type scratch struct {
 	batch     batch
 	single    matrix    // one s, g
 	action    []float64 // of one state
+	acted     []float64 // the environment's copy
 	selection selection
 }
 
@@ -197,8 +203,8 @@ type TrainOptions struct {
 	// What happens within a step, each called if it is not nil: a goal was set,
 	// an episode's first or a later one; the goal pursued was reached, for the
 	// first time; an episode ended; an update was made, with these losses, which
-	// are in the units of [Evaluation]. They are for looking on. Goals are the
-	// function's to keep.
+	// are in the units of [Evaluation]. They are for looking on: within a step the
+	// agent cannot be saved. Goals are the function's to keep.
 	AfterGoal    func(goal []float64, first bool)
 	AfterReach   func(goal []float64)
 	AfterEpisode func()
@@ -224,8 +230,8 @@ type Evaluation struct {
 // Train is the algorithm. It trains in env and evaluates in another instance
 // of the same environment, until the budget is spent, the task is solved, or
 // ctx is done, whose cause it returns. It stops between environment steps, or
-// between updates, so that an agent can be saved and trained further to the
-// same end as without the interruption. Errors are a [*NumericError], an
+// between updates, not within an evaluation, so that an agent can be saved and
+// trained further to the same end as without the interruption. Errors are a [*NumericError], an
 // [*EnvError], what a function in o or a [Curriculum] returned, or say what of
 // the arguments, or of a Curriculum's goal, is not allowed. One of an environment
 // or a Curriculum can end training within a step: what goes on from there is the
@@ -237,14 +243,18 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 	if err := a.enter(env, evaluation, o); err != nil {
 		return err
 	}
+	a.training = true
+	defer func() { a.training = false }()
 	for a.owed > 0 || a.step < o.Steps && !(o.StopWhenSolved && a.SolvedAt() > 0) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		a.halfway = true
 		if err := a.trainStep(); err != nil {
 			return err
 		}
 		if a.owed > 0 {
+			a.halfway = false
 			continue
 		}
 		if a.step%o.EvalEvery == 0 {
@@ -252,6 +262,7 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 				return err
 			}
 		}
+		a.halfway = false
 		if o.AfterStep != nil {
 			if err := o.AfterStep(); err != nil {
 				return err
@@ -278,7 +289,7 @@ func (a *Agent) trainStep() error {
 	if err != nil {
 		return err
 	}
-	next, reward := a.env.Step(action)
+	next, reward := a.env.Step(append(a.scratch.acted[:0], action...))
 	if err := a.checkStep(next, reward); err != nil {
 		return err
 	}
@@ -510,6 +521,7 @@ func (a *Agent) evaluation(env Env, o TrainOptions) error {
 	if a.perfect = a.perfect || e.Success == 1; a.perfect && a.decay != nil {
 		a.decay(a)
 	}
+	a.halfway = false
 	if o.AfterEvaluation != nil {
 		return o.AfterEvaluation(e)
 	}
@@ -527,12 +539,15 @@ func (a *Agent) evaluation(env Env, o TrainOptions) error {
 // Reading: a rollout is at the goal where the reward is 0, in a maze closer than
 // 0.35; the authors' evaluation also counts a distance of 0.35 itself.
 //
-// It is an error to ask for less than one rollout, or in an environment of other
-// sizes than the agent's; an [*EnvError] if the environment breaks its contract,
+// It is an error to ask for less than one rollout, in an environment of other
+// sizes than the agent's, or in the one that it is being trained in; an [*EnvError] if the environment breaks its contract,
 // and a [*NumericError] if the policy's action is not a number.
 func (a *Agent) Evaluate(env Env, rollouts int, seed uint64) (Evaluation, error) {
 	if err := a.checkSizes(env); err != nil {
 		return Evaluation{}, err
+	}
+	if a.training && same(env, a.env) {
+		return Evaluation{}, errTwoInstances
 	}
 	if rollouts < 1 {
 		return Evaluation{}, fmt.Errorf("qta: an evaluation of %d rollouts, allowed are 1 and above", rollouts)

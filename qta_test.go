@@ -1,6 +1,7 @@
 package qta
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -507,6 +508,8 @@ func TestTrainErrors(t *testing.T) {
 	}{
 		{line, maze, TrainOptions{Steps: 1, EvalEvery: 1, Rollouts: 1}, "qta: environment of sizes {Observation:3 Goal:1 Action:2} for an agent of sizes {Observation:2"},
 		{maze, line, TrainOptions{Steps: 1, EvalEvery: 1, Rollouts: 1}, "qta: environment of sizes"},
+		{nil, maze, TrainOptions{Steps: 1, EvalEvery: 1, Rollouts: 1}, "qta: there is no environment"},
+		{maze, nil, TrainOptions{Steps: 1, EvalEvery: 1, Rollouts: 1}, "qta: there is no environment"},
 		{maze, maze, TrainOptions{Steps: 1, Rollouts: 1}, "qta: EvalEvery is 0 and Rollouts is 1, allowed are 1 and above"},
 		{maze, maze, TrainOptions{Steps: 1, EvalEvery: 1}, "qta: EvalEvery is 1 and Rollouts is 0"},
 	} {
@@ -770,5 +773,92 @@ func TestPlain(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestEvaluateWithin evaluates while training, in the environment that training
+// goes on in and in another.
+func TestEvaluateWithin(t *testing.T) {
+	maze := mustMaze(t, "1U5")
+	env := maze.Env()
+	a := newMazeAgent(t, tinyPreset(Default()), 1)
+	err := a.Train(t.Context(), env, maze.Env(), TrainOptions{Steps: 15, EvalEvery: 7, Rollouts: 2, AfterStep: func() error {
+		if _, err := a.Evaluate(env, 1, 1); err != errTwoInstances {
+			return fmt.Errorf("in the environment of training: %v", err)
+		}
+		_, err := a.Evaluate(maze.Env(), 1, 1)
+		return err
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameState(t, "evaluated within", marshal(t, agentAfter(t, tinyPreset(Default()), 15)), a)
+	if _, err := a.Evaluate(env, 1, 1); err != nil {
+		t.Errorf("after training: %v", err)
+	}
+	if _, err := a.Evaluate(nil, 1, 1); err == nil || !strings.HasPrefix(err.Error(), "qta: there is no environment") {
+		t.Errorf("in none: %v", err)
+	}
+}
+
+// TestActionIsKept has an environment that changes the action it is given: the
+// replay has the one that was chosen.
+func TestActionIsKept(t *testing.T) {
+	train := func(env Env) []byte {
+		a, err := NewAgent(tinyPreset(Default()), env.Sizes(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Train(t.Context(), env, &lineEnv{}, TrainOptions{Steps: 30, EvalEvery: 10, Rollouts: 1}); err != nil {
+			t.Fatal(err)
+		}
+		return marshal(t, a)
+	}
+	if !bytes.Equal(train(&lineEnv{}), train(&lineEnv{onStep: func(_ *lineEnv, action []float64) { action[0] = 77 }})) {
+		t.Error("what Step has written is in the replay")
+	}
+}
+
+// TestResumedElsewhere continues an episode in an environment in which something
+// is another than before.
+func TestResumedElsewhere(t *testing.T) {
+	p := tinyPreset(Default())
+	a, err := NewAgent(p, new(lineEnv).Sizes(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := TrainOptions{Steps: p.Horizon + 3, EvalEvery: 1000, Rollouts: 1}
+	if err := a.Train(t.Context(), new(lineEnv), new(lineEnv), o); err != nil {
+		t.Fatal(err)
+	}
+	data := marshal(t, a)
+	for what, change := range map[string]func(s *State){
+		"observation":   func(s *State) { s.Observation[1]++ },
+		"achieved goal": func(s *State) { s.Achieved[0]++ },
+		"desired goal":  func(s *State) { s.Desired = []float64{s.Desired[0] + 1} },
+	} {
+		if err := a.UnmarshalBinary(data); err != nil {
+			t.Fatal(err)
+		}
+		err := a.Train(t.Context(), &lineEnv{onState: func(_ *lineEnv, s *State) { change(s) }}, new(lineEnv), o)
+		if want := fmt.Sprintf("qta: step %d: environment: the %s is ", p.Horizon+1, what); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("another %s: %v, want %q", what, err, want)
+		}
+	}
+}
+
+// TestSamplerTrains asks of the environment to train in, not of the other, that
+// it draws goals.
+func TestSamplerTrains(t *testing.T) {
+	type plain struct{ Env }
+	p := tinyPreset(Default())
+	p.Curriculum = CurriculumVDS
+	maze := mustMaze(t, "1U5")
+	o := TrainOptions{Steps: 1, EvalEvery: 2, Rollouts: 1}
+	if err := newMazeAgent(t, p, 1).Train(t.Context(), maze.Env(), &plain{maze.Env()}, o); err != nil {
+		t.Error(err)
+	}
+	if err := newMazeAgent(t, p, 1).Train(t.Context(), &plain{maze.Env()}, maze.Env(), o); err == nil || !strings.Contains(err.Error(), "GoalSampler") {
+		t.Errorf("trained in what draws no goals: %v", err)
 	}
 }

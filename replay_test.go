@@ -259,3 +259,35 @@ func TestEquation8Training(t *testing.T) {
 		}
 	}
 }
+
+// TestPrioritiesOfOwnDraw has heads with a minibatch of their own: priorities are
+// still those of the critics'.
+func TestPrioritiesOfOwnDraw(t *testing.T) {
+	for _, gradient := range []string{PredictiveGradientJoint, PredictiveGradientHead, PredictiveGradientSeparate} {
+		p := tinyPreset(Default())
+		p.Replay, p.HeadOwnDraw, p.PredictiveGradient = ReplayPER, true, gradient
+		p.CriticRate, p.PredictiveRate = 0, 0
+		a := agentAfter(t, p, 35)
+		if err := a.learn(); err != nil {
+			t.Fatal(err)
+		}
+		b := &a.scratch.batch
+		x := newMatrix(b.x.rows, b.x.cols)
+		for row, i := range b.transitions {
+			copy(x.row(row), b.x.row(row))
+			for c, v := range at(a.replay.action, i, a.sizes.Action) {
+				x.row(row)[a.sizes.Observation+a.sizes.Goal+c] = float32(v)
+			}
+		}
+		want := make([]float64, x.rows)
+		a.pun.deviation(want, x)
+		for row, i := range b.transitions {
+			if slices.Contains(b.transitions[row+1:], i) {
+				continue // whose later row counts
+			}
+			if got := a.sampler.(*prioritised).tree.weight(i); math.Abs(got-want[row]) > 1e-6 {
+				t.Errorf("%s: transition %d has priority %v, want %v", gradient, i, got, want[row])
+			}
+		}
+	}
+}

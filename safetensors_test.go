@@ -407,3 +407,30 @@ func TestPython(t *testing.T) {
 	}
 	t.Logf("the largest difference is %.2g", worst)
 }
+
+// TestSafetensorsSurvey asks an agent that was read: as no average of the heads is
+// in the file, the heads are asked.
+func TestSafetensorsSurvey(t *testing.T) {
+	p := tinyPreset(Default())
+	a := agentAfter(t, p, 35)
+	b, err := ReadSafetensors(bytes.NewReader(networksOf(t, a)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.average = newAverage(a.pun, p.UncertaintyPolyak) // the heads as they are
+	b.step = a.step
+	points := surveyPoints(mustMaze(t, "1U5"))
+	ask := func(a *Agent) []float64 { return a.Survey(points[0], points[0], points, points, 0).Deviation }
+	if diff := cmp.Diff(ask(a), ask(b)); diff != "" {
+		t.Errorf("deviations (-written +read):\n%s", diff)
+	}
+}
+
+// TestSafetensorsScale refuses a normalizer that divides by zero.
+func TestSafetensorsScale(t *testing.T) {
+	a := agentAfter(t, leastParams(), 15)
+	a.goals.scale[0] = 0
+	if _, err := ReadSafetensors(bytes.NewReader(networksOf(t, a))); err == nil {
+		t.Error("a scale of 0 is read")
+	}
+}

@@ -3,6 +3,7 @@ package qta
 import (
 	"bytes"
 	"context"
+	"math"
 	"slices"
 	"testing"
 
@@ -143,5 +144,30 @@ func TestSurveyOfNothing(t *testing.T) {
 		if diff := cmp.Diff(Survey{}, a.Survey(start[:], goal[:], nil, nil, 3)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", variant.Name, diff)
 		}
+	}
+}
+
+// TestSurveySamples draws so many goals that their shares are the probabilities,
+// by chance that another step changes.
+func TestSurveySamples(t *testing.T) {
+	p := tinyPreset(Default())
+	p.Slope, p.Intercept = 1, 0.1
+	a := agentAfter(t, p, 35)
+	points := surveyPoints(mustMaze(t, "1U5"))
+	const n = 20000
+	s := a.Survey(points[0], points[1], points, points, n)
+	counts := make([]float64, len(points))
+	for _, k := range s.Samples {
+		counts[k]++
+	}
+	for k, got := range counts {
+		q := s.Probability[k]
+		if math.Abs(got-n*q) > 5*math.Sqrt(n*q*(1-q))+1 {
+			t.Errorf("point %d of probability %v is drawn %v times of %d", k, q, got, n)
+		}
+	}
+	a.step++
+	if slices.Equal(a.Survey(points[0], points[1], points, points, 0).Deviation, s.Deviation) {
+		t.Error("chance is the same a step later")
 	}
 }

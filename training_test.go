@@ -1,10 +1,13 @@
 package qta
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // policyActs trains and reports for each step whether the policy's own action
@@ -341,5 +344,45 @@ func TestNormalizersAreShown(t *testing.T) {
 			p += 1. / horizon * 0.8 / float64(horizon-k)
 		}
 		frequency(t, fmt.Sprintf("%s: the goal achieved by step %d", reading, f+1), c, episodes, p)
+	}
+}
+
+// TestOwnActorBatch lets the policy learn from a minibatch of its own, and holds
+// it to the same calls by hand.
+func TestOwnActorBatch(t *testing.T) {
+	p := tinyPreset(Default())
+	p.ActorOwnDraw = true
+	a := agentAfter(t, p, 35)
+	b, actor := &a.scratch.batch, a.ownBatch(&a.actorBatch)
+	if err := errors.Join(a.minibatch(b), a.drawUniformly(actor)); err != nil {
+		t.Fatal(err)
+	}
+	other := new(Agent)
+	if err := other.UnmarshalBinary(marshal(t, a)); err != nil {
+		t.Fatal(err)
+	}
+	other.reserve()
+	copied := func(b *batch) *batch {
+		c := newBatch(p.Batch, a.sizes, other.pun)
+		copy(c.x.data, b.x.data)
+		copy(c.next.data, b.next.data)
+		copy(c.head.data, b.head.data)
+		copy(c.r, b.r)
+		for i := range b.weights {
+			copy(c.weights[i], b.weights[i])
+		}
+		return &c
+	}
+	critics, policy := copied(b), copied(actor)
+	a.learnApart(b, b, actor)
+	other.target(critics)
+	other.pun.learn(critics)
+	other.pun.follow()
+	other.policy.learn(policy.x, other.pun)
+	if diff := cmp.Diff(other.policy.net.params, a.policy.net.params); diff != "" {
+		t.Errorf("the policy (-by hand +learnt):\n%.400s", diff)
+	}
+	if slices.Equal(critics.x.data, policy.x.data) {
+		t.Error("both minibatches are the same: this shows nothing")
 	}
 }
