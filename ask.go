@@ -24,9 +24,9 @@ func (a *Agent) Value(observations, goals [][]float64) []float64 {
 // Uncertainty returns the agent's epistemic uncertainty in observations with
 // goals: Equation 5 at exactly these s and g, in the unit of what the heads
 // predict, that of an observation unless HeadTarget says otherwise. Element k
-// of the result is about observations[k] and goals[k]. The d actions of each,
-// UncertaintyActions, are drawn from the seed: with the same seed the answer
-// is the same. Uncertainty panics unless there are as many goals as
+// of the result is about observations[k] and goals[k]. The d actions
+// (UncertaintyActions, or EnsembleActions) are drawn from the seed: with the same
+// seed the answer is the same. Uncertainty panics unless there are as many goals as
 // observations, each of the agent's [Sizes].
 //
 // It is the estimate by the agent's heads as they are, also where the agent

@@ -20,7 +20,8 @@ const (
 //
 // Reading: the network that learns has an update for each environment step, at
 // the episode's end, on as many achieved goals as a minibatch has, drawn
-// uniformly from the replay: as often as the critics that PUN asks. Burda et al.
+// uniformly from the replay: as often as the critics that PUN asks, where these
+// have one update a step. Burda et al.
 // learn from the latest rollouts alone.
 //
 // Differs: networks are of plain affine layers of 64 units and start as all

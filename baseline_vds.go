@@ -1,6 +1,9 @@
 package qta
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // This file is value disagreement sampling, VDS (Zhang et al., 2020), on QTA's
 // learner: an episode's goal is drawn from all goals there are, in proportion
@@ -26,10 +29,6 @@ const (
 //
 // Reading: its value functions have the hidden layers of the agent's networks;
 // VDS's code has three of 256 units for both, as the default does.
-//
-// Differs: the value functions learn from all transitions of an episode, 50 in
-// a maze; VDS's code, whose time limit ends an episode before its last step is
-// stored, keeps 49.
 type vds struct {
 	plain
 	members *pun // their predictive heads are not used
@@ -109,13 +108,13 @@ func valueDisagreement(std []float64, q [][]float32) {
 // Reading: the tangent is that of the variance, as in VDS's code, although the
 // other two are of the deviation.
 func vdsProbabilities(p, std []float64, form string) {
-	sum := 0.0
+	sum, shift := 0.0, max(0, slices.Max(std)-700) // without which an exponential overflows
 	for k, σ := range std {
 		switch form {
 		case VDSFormIdentity:
 			p[k] = σ
 		case VDSFormExp:
-			p[k] = exp(σ)
+			p[k] = exp(σ - shift)
 		case VDSFormTanh:
 			p[k] = tanh(float64(σ * σ))
 		}
@@ -191,8 +190,8 @@ func (v *vds) visit(c coder) { v.members.visit(c) }
 // Differs: in each update the critic moves before the policy asks it for a
 // gradient; VDS's code takes both gradients first.
 //
-// Differs: an episode leaves 50 transitions, VDS's code keeps 49. Its replay
-// forgets what is older than 1,000,000 transitions, which no run of the paper
+// Differs: an episode leaves all its transitions, 50 in a maze; VDS's code, whose
+// time limit ends it before its last step is stored, keeps 49. Its replay forgets what is older than 1,000,000 transitions, which no run of the paper
 // reaches; here nothing is forgotten.
 //
 // Differs: one pair of normalizers serves agent and value functions, where VDS

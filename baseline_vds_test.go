@@ -62,6 +62,15 @@ func TestVDSProbabilities(t *testing.T) {
 	}
 }
 
+// Of large deviations the exponentials overflow, and their shares do not.
+func TestVDSLargeDeviations(t *testing.T) {
+	p := make([]float64, 3)
+	vdsProbabilities(p, []float64{800, 5, 799}, VDSFormExp)
+	if e := math.E; math.Abs(p[0]-e/(1+e)) > 1e-9 || p[1] != 0 || math.Abs(p[2]-1/(1+e)) > 1e-9 {
+		t.Errorf("%v", p)
+	}
+}
+
 // vdsAgent returns an agent whose members differ from their targets.
 func vdsAgent(t testing.TB) (*Agent, *vds, *MazeEnv) {
 	t.Helper()

@@ -15,13 +15,13 @@ import (
 //
 //	magic, format version
 //	parameters (JSON), sizes, seed
-//	networks and targets, then Adam's moments
-//	normalizers, generators, curriculum, running episode, log
-//	replay
+//	what visit goes through: each network with its target and Adam's moments,
+//	normalizers, generators, counters, running episode, the curriculum's state
+//	log, replay, priorities
 //	SHA-256 of all of that
 //
 // The sizes at the beginning fix every length that follows but those of the
-// log and the replay, and a decoder compares with what is left of the input
+// log, the replay and what a [Curriculum] saves, and a decoder compares with what is left of the input
 // before it allocates. Magic, version and the checksum at the end are the same
 // in every format.
 

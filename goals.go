@@ -25,7 +25,7 @@ type curriculum interface {
 	randomAction(a *Agent) float64
 
 	// endEpisode is told that an episode is in the replay, after the update
-	// that follows its last step.
+	// that follows its last step, and before those of UpdatesPerEpisode.
 	endEpisode(a *Agent) error
 
 	// networks returns the parameters of networks of its own.
@@ -140,7 +140,7 @@ func (a *Agent) selectGoal(first bool) int {
 }
 
 // drawCandidates fills s.candidates with all transitions, or, where there are
-// more than N, with N drawn uniformly with replacement.
+// more than N, with N drawn uniformly with replacement and those kept.
 //
 // Reading: a candidate is a state the agent has been in, from the running
 // episode too, and the goal achieved there.

@@ -101,7 +101,7 @@ type Method struct {
 type Departures struct {
 	// Lower end of the clip of returns; 0 stands for -1/(1-Discount).
 	LowestReturn float64 `source:"Reading: 0 stands for the bound -1/(1-Discount)" range:"(-Inf,0]"`
-	// Standard deviation of noise on a' in Equation 1, in actions.
+	// Standard deviation of noise on a' in Equation 1, in actions; none where TargetClip is 0.
 	TargetNoise float64 `source:"Reading: none, as Equation 1 has none" range:"[0,10]"`
 	// Largest such noise, in actions.
 	TargetClip float64 `source:"Reading: of no effect where TargetNoise is 0" range:"[0,10]"`

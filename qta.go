@@ -51,7 +51,8 @@
 // # Baselines
 //
 // What the paper compares QTA and PUN with runs on QTA's own learner, so that a
-// comparison isolates one idea. A field of [Params] chooses each, and its file
+// comparison isolates one idea, with [Paper]; FirstGoalDesired and CandidatesKept
+// of [Beyond] are for QTA alone. A field of [Params] chooses each, and its file
 // says in Readings where it departs from its source:
 //
 //	Curriculum   mega       baseline_mega.go       goals of least density (Pitis et al., 2020)
@@ -202,7 +203,8 @@ type TrainOptions struct {
 
 	// What happens within a step, each called if it is not nil: a goal was set,
 	// an episode's first or a later one; the goal pursued was reached, for the
-	// first time; an episode ended; an update was made, with these losses, which
+	// first time; an episode ended; an update was made, with these losses (the
+	// actor's is that of the policy's latest step, with PolicyEvery an older one), which
 	// are in the units of [Evaluation]. They are for looking on: within a step the
 	// agent cannot be saved. Goals are the function's to keep.
 	AfterGoal    func(goal []float64, first bool)
@@ -212,7 +214,8 @@ type TrainOptions struct {
 }
 
 // An Evaluation is how some rollouts fared, and where training is then: a row of
-// a run's log. The losses are those of the latest update, zero before the first.
+// a run's log. The losses are those of the latest update, the actor's that of the
+// policy's latest; zero before the first.
 type Evaluation struct {
 	Step           int     // environment steps taken
 	Success        float64 // fraction of rollouts at the goal after their last step
@@ -230,9 +233,9 @@ type Evaluation struct {
 // Train is the algorithm. It trains in env and evaluates in another instance
 // of the same environment, until the budget is spent, the task is solved, or
 // ctx is done, whose cause it returns. It stops between environment steps, or
-// between updates, not within an evaluation, so that an agent can be saved and
-// trained further to the same end as without the interruption. Errors are a [*NumericError], an
-// [*EnvError], what a function in o or a [Curriculum] returned, or say what of
+// between the updates of UpdatesPerEpisode, not within an evaluation, so that an
+// agent can be saved and trained further to the same end as without the
+// interruption. Errors are a [*NumericError], an [*EnvError], what a function in o or a [Curriculum] returned, or say what of
 // the arguments, or of a Curriculum's goal, is not allowed. One of an environment
 // or a Curriculum can end training within a step: what goes on from there is the
 // last checkpoint, not this agent.
@@ -272,8 +275,8 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 	return nil
 }
 
-// trainStep takes one environment step and learns from the replay. Where a step
-// is followed by many updates, each is a call of its own.
+// trainStep takes one environment step and learns from the replay. Of updates at
+// an episode's end each is a call of its own.
 func (a *Agent) trainStep() error {
 	p := &a.params
 	if a.owed > 0 {

@@ -139,8 +139,9 @@ func toJSON(v any) []byte {
 }
 
 // ReadSafetensors reads a file that [Agent.WriteSafetensors] wrote, and returns an
-// agent that acts, is evaluated and answers as that one did, but for a [Survey]
-// with UncertaintyPolyak, which asks the heads themselves. It has nothing to
+// agent that acts, is evaluated and answers as that one did, but for a [Survey],
+// whose chance depends on the step, and which with UncertaintyPolyak asks the heads
+// themselves, and for the step, losses and counts of an [Evaluation]. It has nothing to
 // learn from: it refuses to train, and to be saved but by WriteSafetensors. A file
 // that is damaged, of something else, or not of the very networks that its
 // parameters ask for is an error that says so. Reading takes no more memory than a
