@@ -21,8 +21,7 @@ const (
 // Reading: the network that learns has an update for each environment step, at
 // the episode's end, on as many achieved goals as a minibatch has, drawn
 // uniformly from the replay: as often as the critics that PUN asks, where these
-// have one update a step. Burda et al.
-// learn from the latest rollouts alone.
+// have one update a step. Burda et al. learn from the latest rollouts alone.
 //
 // Differs: networks are of plain affine layers of 64 units and start as all
 // others here do, where Burda et al. have images, convolutions, 512 units and

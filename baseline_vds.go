@@ -191,8 +191,9 @@ func (v *vds) visit(c coder) { v.members.visit(c) }
 // gradient; VDS's code takes both gradients first.
 //
 // Differs: an episode leaves all its transitions, 50 in a maze; VDS's code, whose
-// time limit ends it before its last step is stored, keeps 49. Its replay forgets what is older than 1,000,000 transitions, which no run of the paper
-// reaches; here nothing is forgotten.
+// time limit ends it before its last step is stored, keeps 49. Its replay forgets
+// what is older than 1,000,000 transitions, which no run of the paper reaches;
+// here nothing is forgotten.
 //
 // Differs: one pair of normalizers serves agent and value functions, where VDS
 // has a pair for each; VDS clips raw inputs to ±200.

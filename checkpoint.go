@@ -21,9 +21,9 @@ import (
 //	SHA-256 of all of that
 //
 // The sizes at the beginning fix every length that follows but those of the
-// log, the replay and what a [Curriculum] saves, and a decoder compares with what is left of the input
-// before it allocates. Magic, version and the checksum at the end are the same
-// in every format.
+// log, the replay and what a [Curriculum] saves, and a decoder compares with what
+// is left of the input before it allocates. Magic, version and the checksum at the
+// end are the same in every format.
 
 // A kind is what a checkpoint holds.
 type kind struct {

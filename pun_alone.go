@@ -35,10 +35,10 @@ type PUN struct {
 // NewPUN returns an ensemble that has learnt nothing, whose chance comes from
 // seed. Of the parameters the networks' sizes count, G, their learning rates, γ,
 // ρ, d (UncertaintyActions), SharedActions, GradientClip and what changes the
-// predictive loss. Parameters
-// that [Params.Validate] refuses are an error, and so are those that make the
-// ensemble another than PUN and need an [Agent] for it: a single critic, and any
-// Uncertainty, HeadTarget and PredictiveGradient but those of [Paper].
+// predictive loss. Parameters that [Params.Validate] refuses are an error, and so
+// are those that make the ensemble another than PUN and need an [Agent] for it: a
+// single critic, and any Uncertainty, HeadTarget and PredictiveGradient but those
+// of [Paper].
 func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

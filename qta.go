@@ -235,10 +235,11 @@ type Evaluation struct {
 // ctx is done, whose cause it returns. It stops between environment steps, or
 // between the updates of UpdatesPerEpisode, not within an evaluation, so that an
 // agent can be saved and trained further to the same end as without the
-// interruption. Errors are a [*NumericError], an [*EnvError], what a function in o or a [Curriculum] returned, or say what of
-// the arguments, or of a Curriculum's goal, is not allowed. One of an environment
-// or a Curriculum can end training within a step: what goes on from there is the
-// last checkpoint, not this agent.
+// interruption. Errors are a [*NumericError], an [*EnvError], what a function in o
+// or a [Curriculum] returned, or say what of the arguments, or of a Curriculum's
+// goal, is not allowed. One of an environment or a Curriculum can end training
+// within a step: what goes on from there is the last checkpoint, not this agent,
+// which can neither be trained nor saved then.
 //
 // Reading: one update follows every environment step, after the first
 // LearningStarts. An episode runs to its horizon whatever goals it reaches.
@@ -256,16 +257,16 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 		if err := a.trainStep(); err != nil {
 			return err
 		}
+		due := a.owed == 0 && a.step%o.EvalEvery == 0
+		a.halfway = due // until its row is in the log
 		if a.owed > 0 {
-			a.halfway = false
 			continue
 		}
-		if a.step%o.EvalEvery == 0 {
+		if due {
 			if err := a.evaluation(evaluation, o); err != nil {
 				return err
 			}
 		}
-		a.halfway = false
 		if o.AfterStep != nil {
 			if err := o.AfterStep(); err != nil {
 				return err
@@ -543,8 +544,9 @@ func (a *Agent) evaluation(env Env, o TrainOptions) error {
 // 0.35; the authors' evaluation also counts a distance of 0.35 itself.
 //
 // It is an error to ask for less than one rollout, in an environment of other
-// sizes than the agent's, or in the one that it is being trained in; an [*EnvError] if the environment breaks its contract,
-// and a [*NumericError] if the policy's action is not a number.
+// sizes than the agent's, or in the one that it is being trained in; an
+// [*EnvError] if the environment breaks its contract, and a [*NumericError] if the
+// policy's action is not a number.
 func (a *Agent) Evaluate(env Env, rollouts int, seed uint64) (Evaluation, error) {
 	if err := a.checkSizes(env); err != nil {
 		return Evaluation{}, err

@@ -67,7 +67,8 @@ func reportCommand(args []string, stdout io.Writer) error {
 		return words.BadInput("there is no run in %s%s", strings.Join(dirs, ", "), why)
 	}
 	c.Skipped = slices.DeleteFunc(c.Skipped, func(s rundir.Skip) bool {
-		return files.Same(s.Path, f.out) || f.format != "html" && files.Same(filepath.Dir(s.Path), f.out)
+		own := slices.Contains([]string{".csv", ".svg"}, filepath.Ext(s.Path)) && files.Same(filepath.Dir(s.Path), f.out)
+		return own || files.Same(s.Path, f.out) // of an earlier report
 	})
 	r := report.New(c)
 	if through, err := f.write(r); err != nil {

@@ -48,11 +48,21 @@ func TestReportCommand(t *testing.T) {
 	if got := mustRun(t, "report", "runs/1", "runs/2", "runs", "-o", rundir.PageFile); !strings.HasPrefix(got, "2 runs in runs/1, runs/2, runs; ") {
 		t.Errorf("directories named twice: %q", got)
 	}
+	if err := rundir.WriteCells("runs", "s", []rundir.Cell{{Name: "1"}, {Name: "2"}}); err != nil {
+		t.Fatal(err)
+	}
 	absolute, err := filepath.Abs("runs/1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := mustRun(t, "status", "runs/1", "./runs/1", absolute); !strings.HasSuffix(got, "\n1 done\n") {
 		t.Errorf("one directory named in three ways: %q", got)
+	}
+	if got := mustRun(t, "status", "runs/1", filepath.Dir(absolute)); strings.Contains(got, "missing") {
+		t.Errorf("a run seen by another name is missing: %q", got)
+	}
+	roomtest.Write(t, "runs/numbers/mine.txt", "x")
+	if got := mustRun(t, into...); !strings.Contains(got, "; 2 files left out.") { // page.html and this
+		t.Errorf("a file that is none of the report's: %q", got)
 	}
 }

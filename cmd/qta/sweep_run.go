@@ -97,13 +97,13 @@ type tail struct {
 	crash string
 }
 
-var crashLine = regexp.MustCompile(`(?m)^(fatal error: |panic: |qta: a mistake in this program: ).*$`)
+var crashLine = regexp.MustCompile(`(?m)^(?:fatal error: |panic: |qta: a mistake in this program: ).*\n`)
 
 func (t *tail) Write(p []byte) (int, error) {
 	const most = 4096
 	t.text = append(t.text, p...)
 	if t.crash == "" {
-		t.crash = words.Plain(crashLine.FindString(string(t.text)))
+		t.crash = words.Plain(strings.TrimSuffix(string(crashLine.Find(t.text)), "\n"))
 	}
 	t.text = t.text[max(0, len(t.text)-most):]
 	return len(p), nil

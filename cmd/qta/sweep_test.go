@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -568,8 +569,8 @@ func TestTail(t *testing.T) {
 		{"panic: x\n", "panic: x"},
 	} {
 		var tail tail
-		for _, p := range strings.SplitAfter(test.text+strings.Repeat("\t/usr/x.go:1\n", 1000), "\n") {
-			tail.Write([]byte(p))
+		for p := range slices.Chunk([]byte(test.text+strings.Repeat("\t/usr/x.go:1\n", 1000)), 7) { // within lines
+			tail.Write(p)
 		}
 		if tail.crash != test.want || len(tail.text) > 4096 {
 			t.Errorf("%.40q: %q of %d bytes, want %q", test.text, tail.crash, len(tail.text), test.want)

@@ -153,8 +153,9 @@ func trainCommand(ctx context.Context, args []string, stdout *terminal.Output, s
 			return words.BadInput("%s holds another run: %s; name another directory with -out", dir, list(d))
 		}
 		id = found.Run // with the names it has had from the start
-		if path := filepath.Join(dir, rundir.AgentFile); files.Free(path) != nil {
-			return words.BadInput("%s could not be replaced: %w; put a regular file there", path, files.Free(path))
+		path := filepath.Join(dir, rundir.AgentFile)
+		if err := files.Free(path); err != nil {
+			return words.BadInput("%s could not be replaced: %w; put a regular file there", path, err)
 		}
 		saved, warning, err := rundir.LoadAgent(dir, found)
 		warn(stderr, warning)
@@ -282,7 +283,7 @@ func (s *session) nothingToDo(found *rundir.Record) error {
 		return words.BadInput("the run in %s has not ended and stands at step %d, past where -steps %d and -stop %s would have ended it; it continues with -stop never and more -steps",
 			s.dir, s.agent.Steps(), s.record.Limits.Steps, s.record.Limits.Stop)
 	}
-	silent := ended && found.Outcome.Figure5 == nil && s.figure5.Numbers() != nil
+	silent := ended && found.Outcome != nil && found.Outcome.Figure5 == nil && s.figure5.Numbers() != nil
 	if atEnd && (!ended || s.oddAgent || silent || !found.Complete(s.dir)) {
 		s.takeLost()
 		if s.oddAgent {

@@ -150,7 +150,7 @@ func ownName(own map[string][]string, id rundir.Identity) string {
 func newGroup(method, maze string, id rundir.Identity) *group {
 	g := &group{Method: method, Maze: maze, family: "other", Length: id.NewMaze().PathLength()}
 	switch {
-	case !id.Named():
+	case !id.Named(): // of neither family, whatever its name
 	case strings.HasSuffix(id.Maze, "x5"):
 		g.family = "M"
 	case strings.HasSuffix(id.Maze, "U5"):

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -80,7 +81,7 @@ type Skip struct{ Path, Why string }
 type Collection struct {
 	Runs    []*Run
 	Skipped []Skip
-	Planned map[string]string // the cells that sweeps have noted: flags by directory
+	Planned map[string]string // the cells that sweeps have noted and nobody has begun: flags by directory
 }
 
 // Collect reads all runs within directories. Which directories there are is
@@ -124,6 +125,10 @@ func Collect(dirs []string) (*Collection, error) {
 			return nil
 		})
 	}
+	maps.DeleteFunc(c.Planned, func(dir, _ string) bool {
+		at, _ := filepath.Abs(dir)
+		return seen[at]
+	})
 	return c, nil
 }
 
