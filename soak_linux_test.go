@@ -50,8 +50,6 @@ func TestSoak(t *testing.T) {
 			t.Fatalf("QTA_SOAK is %q, want a whole number from 3000", text)
 		}
 		p, steps = Default(), n
-	} else if testing.Short() {
-		t.Skip("with -short: it compares the memory of some thousand steps, which takes seconds")
 	}
 	runtime.GC()
 	goroutines := runtime.NumGoroutine()

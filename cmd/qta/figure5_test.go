@@ -21,9 +21,6 @@ import (
 // TestFigureResume holds the files to look at of a run with interruptions
 // against those of one without.
 func TestFigureResume(t *testing.T) {
-	if testing.Short() {
-		t.Skip("with -short: it draws more than a hundred figures, which takes seconds")
-	}
 	t.Chdir(t.TempDir())
 	mustRun(t, tinyRun("-steps", "100", "-out", "whole")...)
 	rounds := 0

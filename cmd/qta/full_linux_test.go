@@ -11,9 +11,6 @@ import (
 // TestFullDisk has no room for the first file of a run: it is not called bad
 // input, which would let a sweep's engine give up.
 func TestFullDisk(t *testing.T) {
-	if testing.Short() {
-		t.Skip("with -short: it starts a process")
-	}
 	t.Chdir(t.TempDir())
 	t.Setenv("QTA_TEST_FILE_SIZE", "100")
 	c, out := process(t, tinyRun("-steps", "100", "-out", "run")...)

@@ -103,9 +103,6 @@ func TestKill(t *testing.T) {
 }
 
 func TestSignals(t *testing.T) {
-	if testing.Short() {
-		t.Skip("with -short: it trains in processes that it kills, which takes seconds")
-	}
 	t.Chdir(t.TempDir())
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		dir := sig.String()
@@ -126,9 +123,6 @@ func TestSignals(t *testing.T) {
 
 // TestSignalWithoutRun ends a command that has nothing to save.
 func TestSignalWithoutRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("with -short: it starts a process")
-	}
 	t.Chdir(t.TempDir())
 	mustRun(t, tinyRun("-steps", "20", "-out", "run")...)
 	c, out := process(t, "eval", "run", "-rollouts", "1000000")
@@ -146,9 +140,6 @@ func TestSignalWithoutRun(t *testing.T) {
 // TestSecondSignal stops a process within an update that takes seconds. The
 // first signal waits for its end; another ends the process at once.
 func TestSecondSignal(t *testing.T) {
-	if testing.Short() {
-		t.Skip("with -short: it starts a process")
-	}
 	t.Chdir(t.TempDir())
 	c, out := process(t, "-maze", "1U5", "-params", "small", "-set", "Batch=65536", "-set", "HiddenLayers=16", "-set", "HiddenSize=128", "-set", "LearningStarts=1", "-threads", "1", "-out", "run")
 	wait(t, "run/"+rundir.RecordFile)

@@ -77,9 +77,6 @@ func TestPageOfRunning(t *testing.T) {
 // TestPagesOfMethods draws runs of every way to choose goals and to estimate
 // uncertainty, and of networks that have failed.
 func TestPagesOfMethods(t *testing.T) {
-	if testing.Short() {
-		t.Skip("with -short: it trains with every method, which takes seconds")
-	}
 	t.Chdir(t.TempDir())
 	for _, set := range []string{"Curriculum=mega", "Curriculum=vds", "Curriculum=her", "Curriculum=random", "Replay=per", "Uncertainty=q", "Uncertainty=bootstrap", "Uncertainty=ensemble"} {
 		mustRun(t, tinyRun("-set", set, "-steps", "30", "-out", set)...)

@@ -19,9 +19,6 @@ import (
 
 // TestPipe closes the pipe that a run writes to.
 func TestPipe(t *testing.T) {
-	if testing.Short() {
-		t.Skip("with -short: it starts a process")
-	}
 	t.Chdir(t.TempDir())
 	c := exec.Command(os.Args[0], tinyRun("-steps", "100000000", "-eval", "10", "-out", "run")...)
 	c.Env = append(os.Environ(), "QTA_TEST_COMMAND=1")
@@ -54,9 +51,6 @@ func TestPipe(t *testing.T) {
 // TestHangup ends the terminal of a run, which may tell it twice, and of one that
 // is not to care.
 func TestHangup(t *testing.T) {
-	if testing.Short() {
-		t.Skip("with -short: it starts processes")
-	}
 	if signal.Ignored(syscall.SIGHUP) {
 		t.Skip("these tests were started by nohup, and so would be the runs")
 	}
@@ -99,9 +93,6 @@ func TestHangup(t *testing.T) {
 
 // TestPanicElsewhere lets another goroutine panic, which nothing can catch.
 func TestPanicElsewhere(t *testing.T) {
-	if testing.Short() {
-		t.Skip("with -short: it starts a process")
-	}
 	t.Chdir(t.TempDir())
 	t.Setenv("QTA_TEST_PANIC", "1")
 	c, out := process(t, tinyRun("-steps", "100000000", "-out", "run")...)

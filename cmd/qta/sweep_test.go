@@ -198,9 +198,6 @@ func tinySweep(t *testing.T, file string, cells int, more string) {
 }
 
 func TestSweep(t *testing.T) {
-	if testing.Short() {
-		t.Skip("with -short: it starts processes")
-	}
 	t.Setenv("QTA_TEST_COMMAND", "1") // for the processes of cells
 	t.Chdir(t.TempDir())
 	tinySweep(t, "s.txt", 3, "-steps 50")
@@ -259,9 +256,6 @@ func (g *gate) Write(p []byte) (int, error) {
 }
 
 func TestSweepStop(t *testing.T) {
-	if testing.Short() {
-		t.Skip("with -short: it starts processes")
-	}
 	t.Setenv("QTA_TEST_COMMAND", "1")
 	t.Chdir(t.TempDir())
 	tinySweep(t, "s.txt", 3, "-steps 100000")
@@ -296,9 +290,6 @@ func TestSweepStop(t *testing.T) {
 //
 //	QTA_SWEEP_KILLS=10 go test -run TestSweepKills -timeout 0 -v ./cmd/qta
 func TestSweepKills(t *testing.T) {
-	if testing.Short() {
-		t.Skip("with -short: it starts processes")
-	}
 	cells, kills, between := 4, 2, 300*time.Millisecond
 	t.Chdir(t.TempDir())
 	tinySweep(t, "s.txt", cells, "-steps 100 -eval 25 -checkpoint 10")
@@ -361,7 +352,7 @@ func TestSweepKills(t *testing.T) {
 //	QTA_SHARE=16 go test -run TestSweepsShare -timeout 0 -v ./cmd/qta
 func TestSweepsShare(t *testing.T) {
 	if testing.Short() {
-		t.Skip("with -short: it starts processes")
+		t.Skip("with -short: four sweeps train in processes, which takes seconds")
 	}
 	cells, sweeps := 12, 4
 	if text := os.Getenv("QTA_SHARE"); text != "" {

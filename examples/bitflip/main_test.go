@@ -30,9 +30,6 @@ func TestBits(t *testing.T) {
 
 // Few bits take small networks a second.
 func TestSolve(t *testing.T) {
-	if testing.Short() {
-		t.Skip("with -short: it trains three agents, which takes seconds")
-	}
 	for _, curriculum := range []string{qta.CurriculumQTA, qta.CurriculumHER, qta.CurriculumRandom} {
 		p := qta.Small()
 		p.HiddenSize, p.Batch, p.Curriculum = 32, 64, curriculum
