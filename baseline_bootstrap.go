@@ -14,13 +14,13 @@ const maskProbability = 0.5
 
 // bootstrapArchitecture makes an ensemble of this kind.
 //
-// Reading: no critic is followed for an episode, which is what Osband et al.
+// Reading R76: no critic is followed for an episode, which is what Osband et al.
 // explore with: the goals drive exploration here, as in the authors' code.
 //
-// Reading: a loss is divided by the size of the whole minibatch, whatever part
+// Reading R77: a loss is divided by the size of the whole minibatch, whatever part
 // of it a critic sees; Adam makes the scale of a gradient immaterial.
 //
-// Differs: the authors' code (BootstrapForm "authors") has heads of a single
+// Differs D9: the authors' code (BootstrapForm "authors") has heads of a single
 // output, which regress by squared error to both coordinates of s' at once and
 // so to their mean, and trains a head where its critic's mask is 0. "clean" has
 // an output for each coordinate and one mask for both, and HeadLoss.
@@ -84,7 +84,7 @@ func sumBackbones(u *pun) {
 // applyMasks sets the masks of a batch's transitions, and takes those out of a
 // critic's loss that are not in its part of the replay.
 //
-// Differs: with BootstrapForm "authors" no critic learns from the running
+// Differs D10: with BootstrapForm "authors" no critic learns from the running
 // episode, whose masks their code draws at its end.
 func (a *Agent) applyMasks(b *batch) {
 	authors := a.params.BootstrapForm == BootstrapFormAuthors

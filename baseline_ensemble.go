@@ -14,10 +14,10 @@ const varianceFloor = 1e-6
 // deepEnsemble makes an ensemble of this kind. Its heads have a mean for each
 // predicted component, and last the raw variance.
 //
-// Reading: there is no adversarial training, and G members in place of five,
+// Reading R78: there is no adversarial training, and G members in place of five,
 // as in the authors' code. The critics' loss stays Equation 2.
 //
-// Differs: the paper scores all architectures by "next state prediction
+// Differs D11: the paper scores all architectures by "next state prediction
 // discrepancies", and so does EnsembleScore "deviation": the heads' means, by
 // Equation 5. The authors' code ("variance") scores by the mean predicted
 // variance, which is the noise the heads see in the data and not their

@@ -35,16 +35,16 @@ var megaMix = [...]float64{0.1, 0.4, 0.3, 0.1, 0.1}
 
 // A mega is the curriculum MEGA.
 //
-// Differs: the density is fitted once an episode, on what was stored before the
+// Differs D12: the density is fitted once an episode, on what was stored before the
 // latest one, where MEGA's code refits at every step and uses the last fit
 // before the episode's end: the same distribution at a fiftieth of the cost.
 //
-// Reading: a candidate's value is the mean over the critics; MEGA has one.
+// Reading R79: a candidate's value is the mean over the critics; MEGA has one.
 //
-// Differs: the cutoff sees normalized inputs, as MEGA's later code does; the
+// Differs D13: the cutoff sees normalized inputs, as MEGA's later code does; the
 // snapshot that QTA's authors ran fed raw ones to networks trained on others.
 //
-// Differs: the learner is that of the parameters. MEGA's own acts at random for
+// Differs D14: the learner is that of the parameters. MEGA's own acts at random for
 // 5,000 steps, learns from step 2,500 on, and normalizes states and goals
 // together as it acts: none of it is part of the curriculum. [MEGA] has the
 // first two.
@@ -186,10 +186,10 @@ func (m *mega) randomAction(a *Agent) float64 {
 
 // replayGoal draws from the hindsight mix.
 //
-// Differs: a future step is drawn as QTA's learner draws it, all alike; MEGA's
+// Differs D15: a future step is drawn as QTA's learner draws it, all alike; MEGA's
 // code rounds, which halves the weight of the two ends.
 //
-// Reading: the mix has probabilities of its own, so that HindsightRatio says
+// Reading R80: the mix has probabilities of its own, so that HindsightRatio says
 // only whether there is one: with 0 nothing is relabelled.
 func (m *mega) replayGoal(a *Agent, i int) []float64 {
 	r, width, rng := a.replay, a.sizes.Goal, a.draws
@@ -236,27 +236,27 @@ func (m *mega) visit(c coder) {
 // is experiments/mega/train_mega.py. Values without a comment are this
 // package's, and immaterial unless named below.
 //
-// Reading: where MEGA's authors and QTA's ran the code with different flags,
+// Reading R81: where MEGA's authors and QTA's ran the code with different flags,
 // this has QTA's: reaching a goal cuts no return off, where MEGA's authors
 // have it do so (first_visit_succ), and one environment runs at a time.
 //
-// Reading: QTA's authors evaluated MEGA by 30 rollouts, and QTA and VDS by 20;
+// Reading R82: QTA's authors evaluated MEGA by 30 rollouts, and QTA and VDS by 20;
 // here the number is that of [TrainOptions], for every method alike.
 //
-// Reading: there are no predictive heads in MEGA, so they do not learn here;
+// Reading R83: there are no predictive heads in MEGA, so they do not learn here;
 // a single critic cannot disagree, and nothing asks for it.
 //
-// Differs: the networks are of plain affine layers and ReLU. MEGA's have layer
+// Differs D16: the networks are of plain affine layers and ReLU. MEGA's have layer
 // normalization and GELU in every hidden layer, and start from orthogonal
 // weights and zero biases.
 //
-// Differs: the normalizer is QTA's: one for states and one for goals, shown 50
+// Differs D17: the normalizer is QTA's: one for states and one for goals, shown 50
 // draws of each finished episode with their replayed goals. MEGA's is shown
 // every state with the goal pursued, the moment the policy acts on it, and the
 // environment's goal in the random steps; it adds 1e-8 to the variance, for
 // which NormalizerFloor stands, and clips raw inputs to ±200.
 //
-// Differs: the running episode is in the replay. MEGA's code stores whole
+// Differs D18: the running episode is in the replay. MEGA's code stores whole
 // episodes, so that learning begins up to one episode later; it also counts
 // target updates from the run's first step, not from the first update.
 func MEGA() Params {

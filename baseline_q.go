@@ -5,7 +5,7 @@ package qta
 
 // valueEstimator is QTA with Q-disagreement.
 //
-// Reading: the disagreement of Q-values is that of the value of the candidate as
+// Reading R75: the disagreement of Q-values is that of the value of the candidate as
 // a goal from the current state; the authors' code exchanges the two (QSwapped).
 type valueEstimator struct{ swapped bool }
 

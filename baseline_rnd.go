@@ -14,16 +14,16 @@ const (
 
 // An rnd is a curriculum of goals of the greatest novelty.
 //
-// Reading: RND's novelty is a reward for what was just seen; as a curriculum it
+// Reading R90: RND's novelty is a reward for what was just seen; as a curriculum it
 // says which goal is pursued, and the reward stays the environment's. It is that
 // of a goal achieved, as the curricula of the paper have it.
 //
-// Reading: the network that learns has an update for each environment step, at
+// Reading R91: the network that learns has an update for each environment step, at
 // the episode's end, on as many achieved goals as a minibatch has, drawn
 // uniformly from the replay: as often as the critics that PUN asks, where these
 // have one update a step. Burda et al. learn from the latest rollouts alone.
 //
-// Differs: networks are of plain affine layers of 64 units and start as all
+// Differs D23: networks are of plain affine layers of 64 units and start as all
 // others here do, where Burda et al. have images, convolutions, 512 units and
 // orthogonal weights. Inputs are scaled by the agent's normalizer, and clipped
 // at 5 as theirs.

@@ -9,7 +9,7 @@ import "math"
 // errorPriorities sets d to the mean over the critics of |y - Q| for each
 // transition just learnt from.
 //
-// Differs: Schaul et al. (2016, section 3.3) add a small constant to |TD error|.
+// Differs D8: Schaul et al. (2016, section 3.3) add a small constant to |TD error|.
 // Here, as in the authors' code, a transition whose priority is zero is never
 // drawn again. Where they have one critic, this is the mean over all.
 func (u *pun) errorPriorities(d []float64, b *batch) {

@@ -23,11 +23,11 @@ const (
 
 // A vds is the curriculum VDS.
 //
-// Reading: its value functions see inputs as the agent's normalizer scales
+// Reading R84: its value functions see inputs as the agent's normalizer scales
 // them, and learn with the agent's discount and clip; their goals are not
 // relabelled. VDS's code normalizes for them apart.
 //
-// Reading: its value functions have the hidden layers of the agent's networks;
+// Reading R85: its value functions have the hidden layers of the agent's networks;
 // VDS's code has three of 256 units for both, as the default does.
 type vds struct {
 	plain
@@ -176,26 +176,26 @@ func (v *vds) visit(c coder) { v.members.visit(c) }
 // The code's order is kept: an episode, the normalizers, the value functions,
 // then 40 updates in a row and one step of the targets.
 //
-// Reading: QTA's authors changed none of these numbers. They evaluated every
+// Reading R86: QTA's authors changed none of these numbers. They evaluated every
 // 2500 steps and read success one step before an episode's end; here that is as
 // for every other method.
 //
-// Reading: there are no predictive heads in VDS, so they do not learn here; a
+// Reading R87: there are no predictive heads in VDS, so they do not learn here; a
 // single critic cannot disagree, and the disagreement that chooses goals is
 // that of the value functions.
 //
-// Differs: weights start as PyTorch's linear layers do, VDS's by Xavier's rule
+// Differs D19: weights start as PyTorch's linear layers do, VDS's by Xavier's rule
 // with zero biases.
 //
-// Differs: in each update the critic moves before the policy asks it for a
+// Differs D20: in each update the critic moves before the policy asks it for a
 // gradient; VDS's code takes both gradients first.
 //
-// Differs: an episode leaves all its transitions, 50 in a maze; VDS's code, whose
+// Differs D21: an episode leaves all its transitions, 50 in a maze; VDS's code, whose
 // time limit ends it before its last step is stored, keeps 49. Its replay forgets
 // what is older than 1,000,000 transitions, which no run of the paper reaches;
 // here nothing is forgotten.
 //
-// Differs: one pair of normalizers serves agent and value functions, where VDS
+// Differs D22: one pair of normalizers serves agent and value functions, where VDS
 // has a pair for each; VDS clips raw inputs to ±200.
 func VDS() Params {
 	p := Paper()

@@ -16,7 +16,7 @@ const visitCell = 1.0
 // visits is a curriculum that pursues what it has visited least: the goals of
 // the least visited cell of a grid.
 //
-// Reading: section 2 names no method of its kind. Visits are those of goals
+// Reading R88: section 2 names no method of its kind. Visits are those of goals
 // achieved, in a grid of fixed cells without any compression or learned
 // similarity; goals whose unit is another need a [Curriculum] of their own.
 type visits struct {
@@ -54,7 +54,7 @@ func (v *visits) cellOf(goal []float64) []byte {
 // consider, of several alike the first. novelty sets its first argument to that
 // of each candidate, a transition.
 //
-// Reading: all but the novelty is that of QTA in [Paper], so that a comparison
+// Reading R89: all but the novelty is that of QTA in [Paper], so that a comparison
 // isolates it: the initial random steps, the candidates, the threshold on first
 // goals, and a new goal after each success. FirstGoalDesired and CandidatesKept
 // are for QTA alone. The greatest is taken, without Equation 6, which is fitted to

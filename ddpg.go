@@ -52,7 +52,7 @@ func newActor(p *Params, widths []int, w *workers) *policy {
 // act returns the actions of network, which is net or target, for B rows of s
 // and g: tanh of its output, B by action. They stand until the next call.
 //
-// Reading: the paper does not say how an action is kept within its bounds; the
+// Reading R18: the paper does not say how an action is kept within its bounds; the
 // tanh is that of the authors' code.
 func (π *policy) act(network *mlp, x matrix) matrix {
 	if x.rows > π.actions.rows {
@@ -76,7 +76,7 @@ func (π *policy) act(network *mlp, x matrix) matrix {
 //
 // It implements the policy's update of DDPG, Algorithm 1.
 //
-// Reading: the policy climbs the mean of the G critics, as the authors' code
+// Reading R19: the policy climbs the mean of the G critics, as the authors' code
 // does; the paper says "as in DDPG", which has one critic.
 func (π *policy) learn(x matrix, u *pun) float64 {
 	inputs := x.columns(0, x.cols-π.actions.cols)
@@ -140,7 +140,7 @@ func setColumns(x matrix, from int, src matrix) {
 // standard deviation ε on each component, clipped to [-1, 1]; and with
 // probability random a uniformly random action instead.
 //
-// Reading: the table's ε, 0.2, is the standard deviation of the noise and
+// Reading R20: the table's ε, 0.2, is the standard deviation of the noise and
 // p_random action, 0.3, the probability of replacing the action, as in HER's
 // code and the authors'.
 func explore(action []float64, ε, random float64, rng *rand.Rand) {
@@ -164,7 +164,7 @@ func uniformAction(action []float64, rng *rand.Rand) {
 // A normalizer scales vectors to about zero mean and unit deviation: running
 // sums over what it was shown.
 //
-// Reading: the paper does not mention it; constants and cadence are those of
+// Reading R21: the paper does not mention it; constants and cadence are those of
 // HER's public code and the authors': the count starts at 1 with zero sums, and
 // until first shown something it only clips.
 type normalizer struct {

@@ -76,7 +76,7 @@ type queryTheAgent struct{ plain }
 
 // goal returns the goal of [Agent.selectGoal].
 //
-// Reading: up to InitialSteps it is a uniformly drawn achieved goal, as in the
+// Reading R22: up to InitialSteps it is a uniformly drawn achieved goal, as in the
 // authors' code; the table says "initial random steps". A run's very first
 // goal is where the agent stands, as nothing else has been seen.
 func (queryTheAgent) goal(a *Agent, first bool) ([]float64, error) {
@@ -121,7 +121,7 @@ func (q *query) resize(n int, sizes Sizes) {
 // selectGoal is section 3.2: it returns the transition whose achieved goal is
 // to be pursued.
 //
-// Reading: uncertainties are scaled over the candidates that the threshold has
+// Reading R23: uncertainties are scaled over the candidates that the threshold has
 // left; sections 3.2 and 3.3 name no order of the two.
 func (a *Agent) selectGoal(first bool) int {
 	s := &a.scratch.selection
@@ -142,7 +142,7 @@ func (a *Agent) selectGoal(first bool) int {
 // drawCandidates fills s.candidates with all transitions, or, where there are
 // more than N, with N drawn uniformly with replacement and those kept.
 //
-// Reading: a candidate is a state the agent has been in, from the running
+// Reading R24: a candidate is a state the agent has been in, from the running
 // episode too, and the goal achieved there.
 func (a *Agent) drawCandidates(s *selection) {
 	n := a.replay.n
@@ -197,10 +197,10 @@ func (a *Agent) policyActions(x matrix) {
 //
 // It implements QTA, the threshold (Section 3.3).
 //
-// Reading: Q is taken at the episode's start with the policy's action, and T
+// Reading R25: Q is taken at the episode's start with the policy's action, and T
 // is the horizon; a candidate exactly at the threshold stays.
 //
-// Reading: where no candidate passes, all are kept, as in the authors' code.
+// Reading R26: where no candidate passes, all are kept, as in the authors' code.
 func Achievable(candidates []int, q []float64, c float64, T int) []int {
 	limit := float64(c * float64(T))
 	passes := func(v float64) bool { return v >= limit }
@@ -242,7 +242,7 @@ type predictive struct {
 
 // estimate asks about the states of the candidates.
 //
-// Reading: a candidate's state is the one the agent was in, its goal that of
+// Reading R27: a candidate's state is the one the agent was in, its goal that of
 // UncertaintyGoal.
 func (e *predictive) estimate(a *Agent, q *query, rng stream) {
 	for k, state := range q.states {
@@ -293,13 +293,13 @@ func drawActions(actions matrix, _ int, rng stream) {
 //
 // It implements QTA, Equation 6 (Section 3.2).
 //
-// Differs: the display's denominator has m ε b in place of m ε + b, which
+// Differs D1: the display's denominator has m ε b in place of m ε + b, which
 // would not make the probabilities add up to 1.
 //
-// Reading: with N = 1 and where all uncertainties are equal every scaled value
+// Reading R28: with N = 1 and where all uncertainties are equal every scaled value
 // is 0; where no weight is positive all candidates are equally likely.
 //
-// Reading: every positive weight counts. The authors' code has zero for one
+// Reading R29: every positive weight counts. The authors' code has zero for one
 // below 1e-4, beside the 35 of the most uncertain candidate.
 func GoalProbabilities(p, ε []float64, m, b float64) {
 	if len(p) != len(ε) {

@@ -276,7 +276,7 @@ func replaceSection(t *testing.T, name string, section *regexp.Regexp, replaceme
 // Every choice is said where someone looks for it: in the doc comment of a
 // declaration, or in the source of a parameter.
 func TestReadings(t *testing.T) {
-	marked := regexp.MustCompile(`(^|[^"])(Reading|Differs):`)
+	marked := regexp.MustCompile(`(^|[^"])(Reading|Differs)(?: [RD]\d+)?: `)
 	fset, files, names := parsePackage(t)
 	found := 0
 	for _, name := range names {
@@ -326,5 +326,24 @@ func TestReadings(t *testing.T) {
 	}
 	if found < 20 {
 		t.Errorf("%d Readings found in comments, want at least 20", found)
+	}
+}
+
+// A Reading has a number, by which it can be cited, and keeps it.
+func TestReadingNumbers(t *testing.T) {
+	mark := regexp.MustCompile(`(?:// |")(?:Reading|Differs) ([RD]\d+):`)
+	_, _, names := parsePackage(t)
+	at := map[string]string{}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range mark.FindAllStringSubmatch(string(text), -1) {
+			if was, twice := at[m[1]]; twice {
+				t.Errorf("%s is in %s and in %s", m[1], was, name)
+			}
+			at[m[1]] = name
+		}
 	}
 }

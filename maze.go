@@ -64,7 +64,7 @@ type Maze struct {
 //	#...#G#
 //	#######
 //
-// Reading: the paper draws a 1-period wave and an M-maze of five columns and
+// Reading R66: the paper draws a 1-period wave and an M-maze of five columns and
 // leaves the scheme to the reader. The rows of M-mazes and the lengths of
 // waves are the authors' public code's. In a wider M-maze the centre column is
 // the dead end, and start and goal stay beside the outer columns; a wave's
@@ -359,7 +359,7 @@ func (e *MazeEnv) state() State {
 // the action; when one would end in a wall, it and the rest are dropped. The
 // action's components are clipped to [-1, 1] first.
 //
-// Reading: the paper has "a dot agent with continuous action and state
+// Reading R67: the paper has "a dot agent with continuous action and state
 // spaces"; the motion is the authors' public code's.
 func (e *MazeEnv) Step(action []float64) (State, float64) {
 	if len(action) != 2 {
@@ -387,7 +387,7 @@ func (e *MazeEnv) Step(action []float64) (State, float64) {
 
 // Reward implements Env: 0 closer than 0.35 to the goal, else -1.
 //
-// Reading: "a small radius" (Section 4, Environments) is 0.35 cells, as in the
+// Reading R68: "a small radius" (Section 4, Environments) is 0.35 cells, as in the
 // authors' public code.
 func (e *MazeEnv) Reward(achieved, desired []float64) float64 {
 	if len(achieved) != 2 || len(desired) != 2 {

@@ -10,11 +10,11 @@ import "math"
 // enter a wall, rounded up. That curve is polygonal and bends at corners of
 // walls, so the length is found among the straight lines between corners.
 //
-// Reading: this is the T of Section 4, Environments; it gives the path lengths
+// Reading R69: this is the T of Section 4, Environments; it gives the path lengths
 // printed in Figures 2 (right) and 6 (right), which is 2H+1 for Hx5 and 4N+5
 // for NU5. Figure 2 (left) prints one more for 4x5 to 7x5.
 //
-// Differs: the paper says that no agent is faster. The action box allows
+// Differs D7: the paper says that no agent is faster. The action box allows
 // steps of length √2 along diagonals, and a region may be left and entered
 // nearer than at its centre: eight steps can reach the goal of 4x5, whose path
 // length is 9.
@@ -147,7 +147,7 @@ func (l *Lattice) Point(k int) [2]float64 {
 // from the centre of the start cell, and -1 for points that cannot be reached,
 // such as those in walls. For Figure 5, perCell is 10.
 //
-// Reading: the paper does not say how it finds its optimal values. This is the
+// Reading R70: the paper does not say how it finds its optimal values. This is the
 // breadth-first search of the authors' public code: a hop goes from a point to
 // any other at most one cell away, and of its ten pieces only the first is
 // tested for walls; a hop may therefore cut a corner. The largest number over
@@ -205,7 +205,7 @@ func OptimalReturn(hops int) float64 {
 // -(1-γ^(hops-1))/(1-γ). It panics if hops is negative, as for a point that
 // cannot be reached.
 //
-// Reading: Section 4, Environments, has the best undiscounted return -(T-1),
+// Reading R71: Section 4, Environments, has the best undiscounted return -(T-1),
 // and Figure 5 an optimal value function without a formula. We discount that
 // return as Equation 1 does, its first reward undiscounted, where the figure's
 // sum starts at γ.

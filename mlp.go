@@ -88,7 +88,7 @@ func (l layer) backwardInput(w *workers, dx, dy, wT matrix, e epilogue) {
 // An mlp is a multilayer perceptron: affine layers with ReLU between them. Its
 // output is linear.
 //
-// Reading: the paper names no activation; ReLU is that of the authors' code.
+// Reading R72: the paper names no activation; ReLU is that of the authors' code.
 type mlp struct {
 	params []float32 // W and b of every layer in turn
 	layers []layer
@@ -118,7 +118,7 @@ func newMLP(params []float32, widths []int) *mlp {
 
 // initialize draws the weights and biases of a layer uniformly from ±1/√in.
 //
-// Reading: the paper names no initialisation; this is what PyTorch's linear
+// Reading R73: the paper names no initialisation; this is what PyTorch's linear
 // layers start from, which the authors' code uses.
 func (l layer) initialize(rng *rand.Rand) {
 	bound := 1 / math.Sqrt(float64(l.w.rows))
@@ -145,7 +145,7 @@ const (
 // An adam is the optimiser's state for one vector of parameters: Adam, by
 // Kingma and Ba (2015), Algorithm 1.
 //
-// Reading: section 3.1 has "gradient descent" and the table learning rates; the
+// Reading R74: section 3.1 has "gradient descent" and the table learning rates; the
 // steps are Adam's, as in the authors' code.
 type adam struct {
 	rate         float64

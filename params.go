@@ -32,7 +32,7 @@ type Method struct {
 	// Units of each hidden layer.
 	HiddenSize int `source:"Table: network hidden size" range:"[1,4096]"`
 	// Hidden layers of every network.
-	HiddenLayers int `source:"Reading: the paper is silent, the authors' code" range:"[1,16]"`
+	HiddenLayers int `source:"Reading R37: the paper is silent, the authors' code" range:"[1,16]"`
 	// G, critics of the ensemble, each with its predictive head. One alone, for MEGA and VDS, cannot disagree.
 	Critics int `source:"Section 3.1: G" range:"[1,64]"`
 
@@ -49,11 +49,11 @@ type Method struct {
 	// ρ, what a target network keeps of itself in an update.
 	Polyak float64 `source:"Table: rho" range:"[0,1]"`
 	// Weight of the mean squared action in the policy's loss.
-	ActionL2 float64 `source:"Reading: the paper is silent, the authors' code" range:"[0,1000]"`
+	ActionL2 float64 `source:"Reading R38: the paper is silent, the authors' code" range:"[0,1000]"`
 	// Updates begin at the environment step after this one.
-	LearningStarts int `source:"Reading: the paper is silent, the authors' code" range:"[1,100000000]"`
+	LearningStarts int `source:"Reading R39: the paper is silent, the authors' code" range:"[1,100000000]"`
 	// Clip Equation 1's target to [LowestReturn, 0].
-	ClipReturns bool `source:"Reading: the only values that rewards of -1 and 0 can add up to"`
+	ClipReturns bool `source:"Reading R40: the only values that rewards of -1 and 0 can add up to"`
 
 	// How minibatches are drawn: uniformly, by uncertainty (per), or by TD error (td), a baseline.
 	Replay string `source:"Section 3.3: uniform, and PER as an extension" range:"uniform|per|td"`
@@ -66,14 +66,14 @@ type Method struct {
 	// α of Equation 7, the power of a priority.
 	PriorityAlpha float64 `source:"Table: PER alpha" range:"[0,10]"`
 	// Transitions of each finished episode that the input normalizers take in.
-	NormalizerDraws int `source:"Reading: the authors' code" range:"[1,1e6]"`
+	NormalizerDraws int `source:"Reading R41: the authors' code" range:"[1,1e6]"`
 	// Smallest standard deviation that they divide by, in the input's unit.
-	NormalizerFloor float64 `source:"Reading: the authors' code" range:"[1e-100,1e6]"`
+	NormalizerFloor float64 `source:"Reading R42: the authors' code" range:"[1e-100,1e6]"`
 	// Largest magnitude that they let through.
-	NormalizerClip float64 `source:"Reading: the authors' code" range:"(0,1e6]"`
+	NormalizerClip float64 `source:"Reading R43: the authors' code" range:"(0,1e6]"`
 
 	// T, environment steps of an episode.
-	Horizon int `source:"Reading: T, section 3.3; the authors' code" range:"[1,100000]"`
+	Horizon int `source:"Reading R44: T, section 3.3; the authors' code" range:"[1,100000]"`
 	// Standard deviation of Gaussian noise on actions.
 	ActionNoise float64 `source:"Table: epsilon" range:"[0,10]"`
 	// Probability of a uniformly random action.
@@ -92,7 +92,7 @@ type Method struct {
 	// c: an episode's first goal needs a mean Q of at least c T.
 	Threshold float64 `source:"Table: c (threshold)" range:"(-Inf,Inf)"`
 	// N, the most goals drawn for one choice, whose cost is in proportion to N d G.
-	Candidates int `source:"Reading: the paper leaves N open" range:"[1,1000000]"`
+	Candidates int `source:"Reading R45: the paper leaves N open" range:"[1,1000000]"`
 }
 
 // Departures are what the authors' public code does otherwise, and other choices
@@ -100,17 +100,17 @@ type Method struct {
 // nothing there.
 type Departures struct {
 	// Lower end of the clip of returns; 0 stands for -1/(1-Discount).
-	LowestReturn float64 `source:"Reading: 0 stands for the bound -1/(1-Discount)" range:"(-Inf,0]"`
+	LowestReturn float64 `source:"Reading R46: 0 stands for the bound -1/(1-Discount)" range:"(-Inf,0]"`
 	// Standard deviation of noise on a' in Equation 1, in actions; none where TargetClip is 0.
-	TargetNoise float64 `source:"Reading: none, as Equation 1 has none" range:"[0,10]"`
+	TargetNoise float64 `source:"Reading R47: none, as Equation 1 has none" range:"[0,10]"`
 	// Largest such noise, in actions.
 	TargetClip float64 `source:"Reading: of no effect where TargetNoise is 0" range:"[0,10]"`
 	// The policy learns from a minibatch of its own, drawn uniformly.
-	ActorOwnDraw bool `source:"Reading: DDPG's Algorithm 1 has one minibatch for critic and actor"`
+	ActorOwnDraw bool `source:"Reading R48: DDPG's Algorithm 1 has one minibatch for critic and actor"`
 
 	// Where Equation 4's gradient goes: with Equation 2's into the backbone (joint), no further than the
 	// head, or into the backbone by the heads' own optimiser (separate).
-	PredictiveGradient string `source:"Reading: \"a joint loss function\"; both predictions share ξ" range:"joint|head|separate"`
+	PredictiveGradient string `source:"Reading R49: \"a joint loss function\"; both predictions share ξ" range:"joint|head|separate"`
 	// Weight of Equation 4 in the joint loss.
 	PredictiveWeight float64 `source:"Reading: Equations 2 and 4 are added as they stand" range:"[0,1e6]"`
 	// Squared error, or Euclidean norm.
@@ -118,20 +118,20 @@ type Departures struct {
 	// What a head predicts: the next observation, or the next achieved goal.
 	HeadTarget string `source:"Equation 4: s'" range:"observation|achieved"`
 	// The heads learn from a minibatch of their own, without relabelling, drawn by episode and then by step.
-	HeadOwnDraw bool `source:"Reading: Equation 4 sums over B, the critics' minibatch"`
+	HeadOwnDraw bool `source:"Reading R50: Equation 4 sums over B, the critics' minibatch"`
 	// L2 added to the gradients of the critics once an evaluation was perfect.
-	CriticDecay float64 `source:"Reading: none" range:"[0,1]"`
+	CriticDecay float64 `source:"Reading R51: none" range:"[0,1]"`
 	// The same for the predictive heads' optimiser.
-	HeadDecay float64 `source:"Reading: none" range:"[0,1]"`
+	HeadDecay float64 `source:"Reading R52: none" range:"[0,1]"`
 
 	// RandomAction once an episode of the run has reached its first goal.
-	RandomActionLater float64 `source:"Reading: as before" range:"[0,1]"`
+	RandomActionLater float64 `source:"Reading R53: as before" range:"[0,1]"`
 	// Who acts until InitialSteps.
-	InitialActions string `source:"Reading: the goals are random, the actions the policy's" range:"policy|uniform"`
+	InitialActions string `source:"Reading R54: the goals are random, the actions the policy's" range:"policy|uniform"`
 	// The same d actions for all candidates.
-	SharedActions bool `source:"Reading: d actions drawn for each candidate"`
+	SharedActions bool `source:"Reading R55: d actions drawn for each candidate"`
 	// The state fed to the critics in Equation 5 for an episode's first goal.
-	FirstGoalState string `source:"Reading: the state is the candidate's for every goal" range:"candidate|start"`
+	FirstGoalState string `source:"Reading R56: the state is the candidate's for every goal" range:"candidate|start"`
 }
 
 // Beyond are choices that neither the paper nor its authors' code has; see
@@ -140,15 +140,15 @@ type Beyond struct {
 	// Updates from one step of the policy to the next, as TD3 (Fujimoto et al., 2018) delays them.
 	PolicyEvery int `source:"Reading: each update has one, as in DDPG" range:"[1,1e6]"`
 	// Updates after each environment step.
-	UpdatesPerStep int `source:"Reading: one update follows every environment step" range:"[1,1000]"`
+	UpdatesPerStep int `source:"Reading R57: one update follows every environment step" range:"[1,1000]"`
 	// Of the last choice's goals, the most uncertain, which are considered again beside Candidates; for QTA alone.
 	CandidatesKept int `source:"Reading: each choice draws its goals anew" range:"[0,1000000]"`
 	// RandomAction in an episode from where its first goal is reached on; 0 changes nothing.
-	RandomActionReached float64 `source:"Reading: one probability" range:"[0,1]"`
+	RandomActionReached float64 `source:"Reading R58: one probability" range:"[0,1]"`
 	// ρ of a moving average of critics and heads, which goals are chosen by; 0 has the ensemble itself.
-	UncertaintyPolyak float64 `source:"Reading: the heads as they are" range:"[0,1)"`
+	UncertaintyPolyak float64 `source:"Reading R59: the heads as they are" range:"[0,1)"`
 	// Probability that an episode's first goal is the environment's, once a step has ended there; for QTA alone.
-	FirstGoalDesired float64 `source:"Reading: the agent sets itself every goal" range:"[0,1]"`
+	FirstGoalDesired float64 `source:"Reading R60: the agent sets itself every goal" range:"[0,1]"`
 }
 
 // Baselines are the methods of section 4 that the paper compares with, and what
@@ -162,9 +162,9 @@ type Baselines struct {
 	UncertaintyNoise float64 `source:"Section 4: none but in Figure 4" range:"[0,1000000]"`
 
 	// Uncertainty q: state and goal exchanged, as in the authors' code.
-	QSwapped bool `source:"Reading: the value of a goal is asked from the current state, as in VDS"`
+	QSwapped bool `source:"Reading R61: the value of a goal is asked from the current state, as in VDS"`
 	// Uncertainty bootstrap: two-component heads, or the authors' form.
-	BootstrapForm string `source:"Reading: two-component heads, one mask for both losses" range:"clean|authors"`
+	BootstrapForm string `source:"Reading R62: two-component heads, one mask for both losses" range:"clean|authors"`
 	// Uncertainty bootstrap and ensemble: UncertaintyActions.
 	EnsembleActions int `source:"Table: d for deep ensembles and bootstrapped DQN" range:"[1,4096]"`
 	// Uncertainty ensemble: deviation of the means, of the mixture, or the authors' mean variance.
@@ -175,11 +175,11 @@ type Baselines struct {
 	VDSForm string `source:"Reading: the default of VDS's code" range:"identity|exp|tanh"`
 
 	// Updates in a row at each episode's end, as in VDS; 0 has one after each step.
-	UpdatesPerEpisode int `source:"Reading: one update follows every environment step" range:"[0,1e6]"`
+	UpdatesPerEpisode int `source:"Reading R63: one update follows every environment step" range:"[0,1e6]"`
 	// Updates from one step of the target networks to the next, as in MEGA.
-	TargetEvery int `source:"Reading: Equation 3 has no schedule, each update has one" range:"[1,1e6]"`
+	TargetEvery int `source:"Reading R64: Equation 3 has no schedule, each update has one" range:"[1,1e6]"`
 	// Largest magnitude of an element of a gradient, as in MEGA; 0 has no limit.
-	GradientClip float64 `source:"Reading: none" range:"[0,1e6]"`
+	GradientClip float64 `source:"Reading R65: none" range:"[0,1e6]"`
 }
 
 // Paper returns the table of the paper's appendix and its text, literally.
@@ -256,24 +256,24 @@ func Paper() Params {
 // goal, once a run has reached one, and often from there on. What each is worth is
 // in results/screen.md.
 //
-// Differs: section 3.2 asks with the environment's desired goal, "though the
+// Differs D3: section 3.2 asks with the environment's desired goal, "though the
 // prediction is learned to be agnostic to the choice of goal". It is not: the
 // heads are linear in a latent state that the goal shapes. With small networks
 // the environment's goal leaves two runs of five on 1U5 unsolved, and with the
 // authors' learner two of three on 6x5, the candidate none.
 //
-// Differs: section 3.2 asks the ensemble as it is. Its heads never come to agree
+// Differs D4: section 3.2 asks the ensemble as it is. Its heads never come to agree
 // about a corner that they have seen ten thousand times, and soon agree about a
 // place that is new: on 15x5 half or more of the first goals lay one step from
 // the start until step 16,000. The average of the last thousand updates evens the
 // first out, and does not know the second yet.
 //
-// Differs: in section 3.2 the agent sets itself every goal. Here half of the
+// Differs D5: in section 3.2 the agent sets itself every goal. Here half of the
 // episodes begin with the environment's goal as soon as a step has ended there.
 // Without, goals move on, and the policy stands for thousands of steps at the last
 // corner before a goal that it has been to.
 //
-// Differs: the table has a random action with probability 0.3. On the way to a
+// Differs D6: the table has a random action with probability 0.3. On the way to a
 // first goal it is 0.1 here, where the authors' code has 0.2 for all of a run once
 // a first goal is reached: with 0.3 a perfect policy is at the goal of 15x5 within
 // an episode in 29 of 100, with 0.2 in 73, with 0.1 in 96. Where the agent has

@@ -41,7 +41,7 @@ type critic struct {
 
 // A criticNet is the parameters of a critic and its head, or their gradient.
 //
-// Reading: a predictive network is one linear layer on ξ, beside the critic's own
+// Reading R5: a predictive network is one linear layer on ξ, beside the critic's own
 // last layer. Section 3.1 has "a single feed-forward layer", and "an identical
 // architecture for the predictive network as with the critic network", which can
 // be that of the two last layers alone.
@@ -217,12 +217,12 @@ func (u *pun) targetValue(x matrix, i int) []float32 {
 //
 // It implements QTA, Equation 1 (Section 3.1).
 //
-// Reading: a' comes from the target policy given (s', g), as in DDPG; the
+// Reading R6: a' comes from the target policy given (s', g), as in DDPG; the
 // paper writes π(·|s') and names neither network nor goal.
 //
-// Reading: g' is g, the goal of the transition after relabelling.
+// Reading R7: g' is g, the goal of the transition after relabelling.
 //
-// Reading: no terminal state cuts the sum off: neither reaching the goal nor
+// Reading R8: no terminal state cuts the sum off: neither reaching the goal nor
 // the end of an episode.
 func TDTarget(y, r, q1, q2 []float32, discount float64) {
 	γ := float32(discount)
@@ -234,7 +234,7 @@ func TDTarget(y, r, q1, q2 []float32, discount float64) {
 // drawPair returns M, two different indices below n, each pair as likely as
 // another. One critic alone is both, without a draw.
 //
-// Reading: M is drawn anew for each minibatch, and is the same for all of its
+// Reading R9: M is drawn anew for each minibatch, and is the same for all of its
 // transitions and all critics, as in REDQ's Algorithm 1.
 func drawPair(rng stream, n int) (i, j int) {
 	if n == 1 {
@@ -323,7 +323,7 @@ func (c *critic) step() {
 // just learnt from, before they moved: the heads' deviation at the stored
 // action.
 //
-// Reading: the paper names no estimate of one transition; the heads' deviation
+// Reading R10: the paper names no estimate of one transition; the heads' deviation
 // at (s, a, g) is what the authors' code takes, after relabelling.
 func (u *pun) priorities(d []float64, _ *batch) {
 	for i, c := range u.critics {
@@ -346,7 +346,7 @@ func (u *pun) follow() {
 //
 // It implements QTA, Equation 2 (Section 3.1).
 //
-// Reading: the joint loss is the sum over the critics, of which each critic's
+// Reading R11: the joint loss is the sum over the critics, of which each critic's
 // gradient sees its own term alone.
 func CriticLoss(dq, q, y, w []float32) float64 {
 	scale := 2 / float32(len(q))
@@ -367,16 +367,16 @@ func CriticLoss(dq, q, y, w []float32) float64 {
 //
 // It implements QTA, Equation 4 (Section 3.1).
 //
-// Reading: s' is the raw next observation, in the environment's units; the
+// Reading R12: s' is the raw next observation, in the environment's units; the
 // text says "hidden state" for what the agent will observe.
 //
-// Reading: the gradient goes on through ξ into the critic's backbone, which
+// Reading R13: the gradient goes on through ξ into the critic's backbone, which
 // descends Equations 2 and 4 as one loss, by the critic's optimiser; the head's
 // own layer moves at the predictive network's rate. The text has "a joint loss
 // function", and a ξ that both predictions share "so that the quality of the
 // two predictions will be tightly coupled"; it stops no gradient.
 //
-// Reading: the sum is over the critics' minibatch B, by the notation. As the
+// Reading R14: the sum is over the critics' minibatch B, by the notation. As the
 // heads see relabelled goals there, ξ is that of the relabelled goal.
 func PredictiveLoss(dp, p, s []float32, width int) float64 {
 	scale := 2 / float32(len(p)/width)
@@ -394,7 +394,7 @@ func PredictiveLoss(dp, p, s []float32, width int) float64 {
 //
 // It implements QTA, Equation 3 (Section 3.1).
 //
-// Reading: the policy has a target network too, as in DDPG, with the same ρ.
+// Reading R15: the policy has a target network too, as in DDPG, with the same ρ.
 func Polyak(target, online []float32, ρ float64) {
 	if len(target) != len(online) {
 		panic("qta: Polyak: networks differ in size")
@@ -439,7 +439,7 @@ func (u *pun) scatter(d []float64) {
 //
 // It is part of QTA, Equation 5.
 //
-// Reading: the display averages the predictions, which would measure nothing;
+// Reading R16: the display averages the predictions, which would measure nothing;
 // the text of section 3.1 takes their standard deviation. It divides by G-1,
 // and components are averaged: the paper names neither.
 func HeadDeviation(u []float64, heads [][]float32, width int) {
@@ -478,7 +478,7 @@ func headMoments(heads [][]float32, c int) (mean, square float64) {
 //
 // It implements QTA, Equation 5 (Section 3.2).
 //
-// Reading: the sum has d terms and the ensemble G; the display's sums start at
+// Reading R17: the sum has d terms and the ensemble G; the display's sums start at
 // 0 and so count one more.
 func (u *pun) uncertainty(ε []float64, x, actions matrix) {
 	var (

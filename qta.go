@@ -241,7 +241,7 @@ type Evaluation struct {
 // within a step: what goes on from there is the last checkpoint, not this agent,
 // which can neither be trained nor saved then.
 //
-// Reading: one update follows every environment step, after the first
+// Reading R1: one update follows every environment step, after the first
 // LearningStarts. An episode runs to its horizon whatever goals it reaches.
 func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) error {
 	if err := a.enter(env, evaluation, o); err != nil {
@@ -423,7 +423,7 @@ func (a *Agent) learnFrom(b *batch) {
 // minibatch fills b with the critics' minibatch, from which heads and policy
 // learn too.
 //
-// Reading: with prioritised replay the policy and the heads learn from the same
+// Reading R2: with prioritised replay the policy and the heads learn from the same
 // minibatch, and the weights apply to the critics' loss alone.
 func (a *Agent) minibatch(b *batch) error {
 	for row := range b.transitions {
@@ -537,10 +537,10 @@ func (a *Agent) evaluation(env Env, o TrainOptions) error {
 // starts and goals are drawn from the seed: with the same seed the answer is the
 // same.
 //
-// Reading: success is read at the last step alone, as in the authors' code;
+// Reading R3: success is read at the last step alone, as in the authors' code;
 // the paper says "evaluation performance".
 //
-// Reading: a rollout is at the goal where the reward is 0, in a maze closer than
+// Reading R4: a rollout is at the goal where the reward is 0, in a maze closer than
 // 0.35; the authors' evaluation also counts a distance of 0.35 itself.
 //
 // It is an error to ask for less than one rollout, in an environment of other

@@ -10,7 +10,7 @@ import "math/rand/v2"
 // horizon: episodes have a fixed length, and the running one takes part as it
 // grows.
 //
-// Reading: nothing is evicted, as in the authors' code, whose buffer has room
+// Reading R30: nothing is evicted, as in the authors' code, whose buffer has room
 // for a whole run; the paper names no size.
 type replay struct {
 	sizes   Sizes
@@ -77,7 +77,7 @@ func (b *replay) episodeEnd(i int) int {
 // It implements QTA, hindsight (Section 3.3), by the strategy "future" of HER
 // (Andrychowicz et al., 2017, section 4.5).
 //
-// Reading: a transition's own outcome, i itself, is among them; section 3.3
+// Reading R31: a transition's own outcome, i itself, is among them; section 3.3
 // says "later in its trajectory", and the public codes include it.
 func futureStep(i, n int, u float64) int {
 	return i + int(u*float64(n-i))
@@ -86,7 +86,7 @@ func futureStep(i, n int, u float64) int {
 // relabel returns the goal that transition i is replayed with: with probability
 // k/(k+1) one achieved later in its episode, else its own.
 //
-// Reading: it is the goal achieved at a later transition, as in HER; section 3.3
+// Reading R32: it is the goal achieved at a later transition, as in HER; section 3.3
 // has "the goal of a transition later in its trajectory", which could be the one
 // pursued there.
 func (b *replay) relabel(i int, k float64, rng *rand.Rand) []float64 {
@@ -135,12 +135,12 @@ func (s uniform) weigh(weights [][]float32, _ []int, _ int) {
 
 // prioritised is the sampler of section 3.3, PER.
 //
-// Reading: a new transition, whose priority is not known yet, takes the
+// Reading R33: a new transition, whose priority is not known yet, takes the
 // largest one seen so far, as in PER's Algorithm 1 (Schaul et al., 2016), and at
 // least 1, which is the rule of the authors' code: where deviations stay below
 // 1, it puts what no update has seen before all else.
 //
-// Reading: the transitions of a minibatch are drawn one by one, with
+// Reading R34: the transitions of a minibatch are drawn one by one, with
 // replacement, as in the authors' code; Schaul et al. (2016, appendix B.2.1)
 // draw one from each of as many equal parts of the sum.
 type prioritised struct {
@@ -239,12 +239,12 @@ func (s *prioritised) visit(c coder, n int) {
 //
 // It implements QTA, Equation 8 (Section 3.3).
 //
-// Differs: the display has 1/p_j, two lines after calling p a priority; Schaul
+// Differs D2: the display has 1/p_j, two lines after calling p a priority; Schaul
 // et al. (2016, section 3.4) have the probability P(j), without which the
 // weights would not undo the bias. It has no effect in training: divided by the
 // largest weight, both are (p_min/p_j)^β with the table's α of 1.
 //
-// Reading: weights are divided by their maximum, as Schaul et al. do "for
+// Reading R35: weights are divided by their maximum, as Schaul et al. do "for
 // stability"; the maximum is over the whole buffer, as in the authors' code,
 // so that a weight does not depend on what else was drawn.
 func ImportanceWeights(w, P []float64, n int, β, least float64) {
@@ -267,7 +267,7 @@ func importanceWeight(P float64, n int, β float64) float64 {
 //
 // It implements QTA, the schedule of β (Section 3.3).
 //
-// Reading: it is linear, as in Schaul et al. (2016, section 3.4); section 3.3
+// Reading R36: it is linear, as in Schaul et al. (2016, section 3.4); section 3.3
 // has "gradually".
 func PriorityBeta(t int, initial float64, steps int) float64 {
 	return min(1, initial+float64((1-initial)*float64(t)/float64(steps)))

@@ -23,15 +23,15 @@ type Survey struct {
 // step alone, and training is not changed. Survey panics unless there are as many
 // goals as observations, each of the agent's [Sizes].
 //
-// Reading: the caption of Figure 5 has the "value function for all states"; it
+// Reading R92: the caption of Figure 5 has the "value function for all states"; it
 // is shown as the value of every point as a goal from the start, which is what
 // its "optimal value function" can be compared with. The state of Equation 5 is
 // the point for each candidate.
 //
-// Reading: that value is of the policy's action, and is not clipped; the
+// Reading R93: that value is of the policy's action, and is not clipped; the
 // authors' script has the action zero, and clips at -50.
 //
-// Reading: the caption has the "average error among the three predictive heads"
+// Reading R94: the caption has the "average error among the three predictive heads"
 // in the fourth column, and the text "the estimated epistemic uncertainty" there;
 // it is shown as Equation 5.
 func (a *Agent) Survey(start, desired []float64, observations, goals [][]float64, samples int) Survey {

@@ -133,7 +133,7 @@ func TestComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	marked := regexp.MustCompile(`(?m)^\s*// (?:Reading|Differs): |source:"(?:Reading|Differs): `)
+	marked := regexp.MustCompile(`(?m)^\s*// (?:Reading|Differs)(?: [RD]\d+)?: |source:"(?:Reading|Differs)(?: [RD]\d+)?: `)
 	want := 0
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
@@ -173,7 +173,7 @@ func TestFaults(t *testing.T) {
 		{"an equation moved", "pun.go", "Equation 1 (Section 3.1)", "Equation 1 (Section 3.2)", `passage "The target": it stands in section 3.1, and TDTarget implements an equation of section 3.2`},
 		{"a Reading that no passage shows", "pun.go", "// newCriticNet returns", "// Reading: a choice.\n//\n// newCriticNet returns", "docs/annotated.txt: no passage shows newCriticNet (pun.go:"},
 		{"a Reading nobody speaks of", "pun.go", "// It implements QTA, Equation 3", "// Reading: a choice.\n//\n// It implements QTA, Equation 3", "docs/annotated.txt: nothing says what the text says at the Reading of Polyak (pun.go:"},
-		{"a Reading that has gone", "pun.go", "// Reading: the policy has", "// The policy has", "Polyak has no Reading or Differs, or not so many"},
+		{"a Reading that has gone", "pun.go", "// Reading R15: the policy has", "// The policy has", "Polyak has no Reading or Differs, or not so many"},
 		{"a symbol renamed", textFile, "the target, one for each transition | `y`", "the target | `target_y`", `passage "The target": its code and parameters have no target_y`},
 		{"a parameter renamed", textFile, "params: Polyak", "params: Poliak", `passage "Target networks": Params has no field Poliak`},
 		{"a row of the table left out", textFile, "rows: batch size; ", "rows: ", `no "rows:" has the row "batch size", that of Batch (params.go:`},

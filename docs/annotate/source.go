@@ -107,7 +107,7 @@ func sourceLink(file string, line, last int) string {
 var (
 	implements = regexp.MustCompile(`It implements QTA, Equation (\d+) \(Section ([\d.]+)\)\.`)
 	testOf     = regexp.MustCompile(`It tests QTA, Equation (\d+)\.`)
-	marker     = regexp.MustCompile(`^// (Reading|Differs): `)
+	marker     = regexp.MustCompile(`^// (Reading|Differs)(?: [RD]\d+)?: `)
 	docLink    = regexp.MustCompile(`\[(\*?[A-Z][A-Za-z.]*)\]`)
 )
 
@@ -238,7 +238,7 @@ func (d *declaration) addLines(text, name string) {
 		}
 		if open != nil {
 			next.Class = open.Class()
-			open.Text += strings.TrimPrefix(strings.TrimPrefix(raw, "//"), " "+open.Kind+":")
+			open.Text += " " + strings.TrimPrefix(marker.ReplaceAllString(raw, ""), "// ")
 		}
 		if n := len(d.Paragraphs); n == 0 || comment != d.Paragraphs[n-1].Comment || comment && (set || !flows) {
 			d.Paragraphs = append(d.Paragraphs, next)
@@ -344,6 +344,7 @@ func sets() []qta.Preset {
 // it is one.
 func (q *parameter) choice() *choice {
 	kind, text, ok := strings.Cut(q.Source, ": ")
+	kind, _, _ = strings.Cut(kind, " ")
 	if !ok || kind != "Reading" && kind != "Differs" {
 		return nil
 	}
