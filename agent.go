@@ -23,8 +23,8 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 	if sizes.Observation < 1 || sizes.Goal < 1 || sizes.Action < 1 {
 		return nil, fmt.Errorf("qta: environment sizes %+v, allowed are 1 and above", sizes)
 	}
-	if p.Uncertainty == UncertaintyQ && p.QSwapped && sizes.Observation != sizes.Goal {
-		return nil, fmt.Errorf("qta: parameter QSwapped is true, which needs observations as long as goals, not %d and %d", sizes.Observation, sizes.Goal)
+	if p.Uncertainty == UncertaintyQ && p.AuthorsForm && sizes.Observation != sizes.Goal {
+		return nil, fmt.Errorf("qta: parameter AuthorsForm is true, which with Uncertainty q needs observations as long as goals, not %d and %d", sizes.Observation, sizes.Goal)
 	}
 	initial := newStream(seed, forInitialisation)
 	w := newWorkers(1)
@@ -183,10 +183,9 @@ func (a *Agent) Seed() uint64 { return a.seed }
 // Steps returns the number of environment steps taken in training.
 func (a *Agent) Steps() int { return a.step }
 
-// Updating reports whether training was stopped among the updates that belong to
-// the latest step, of which there are many at an episode's end where
-// UpdatesPerEpisode says so. [Agent.Train] goes on with them.
-func (a *Agent) Updating() bool { return a.owed > 0 }
+// FoundAt returns the environment step of training that first ended at the
+// environment's goal, whichever goal was pursued, or 0.
+func (a *Agent) FoundAt() int { return a.foundAt }
 
 // Evaluations returns the log: one entry per evaluation so far.
 func (a *Agent) Evaluations() []Evaluation { return slices.Clone(a.log) }

@@ -15,7 +15,7 @@ func (a *Agent) depart() {
 	p := &a.params
 	a.pun.depart(p)
 	a.policy.adam.clip = p.GradientClip
-	if p.PredictiveGradient != PredictiveGradientJoint || p.HeadOwnDraw || p.ActorOwnDraw || p.TargetEvery > 1 || p.PolicyEvery > 1 {
+	if p.PredictiveGradient != PredictiveGradientJoint || p.HeadOwnDraw || p.ActorOwnDraw || p.TargetEvery > 1 {
 		a.update = (*Agent).updateApart
 	}
 	if p.HeadTarget == HeadTargetAchieved {
@@ -24,7 +24,7 @@ func (a *Agent) depart() {
 	if p.TargetNoise > 0 {
 		a.smooth = (*Agent).smoothTarget
 	}
-	if p.CriticDecay > 0 || p.HeadDecay > 0 {
+	if p.WeightDecay {
 		a.decay = (*Agent).decayWeights
 	}
 	if p.Uncertainty == UncertaintyBootstrap {
@@ -35,9 +35,6 @@ func (a *Agent) depart() {
 	}
 	if p.RandomActionLater != p.RandomAction {
 		a.departures.randomAction = (*Agent).randomActionLater
-	}
-	if p.UpdatesPerEpisode > 0 {
-		a.burst = (*Agent).updatesInBurst
 	}
 	a.goBeyond()
 }
@@ -64,15 +61,14 @@ func (u *pun) depart(p *Params) {
 
 // resume brings what was installed to where a loaded agent is.
 func (a *Agent) resume() {
-	a.updates = a.params.updatesUntil(a.step) - a.owed
 	if a.perfect && a.decay != nil {
 		a.decay(a)
 	}
 }
 
 // updateApart is [Agent.learn] where critics, heads and policy need not learn
-// from one minibatch, heads not in the critics' step, and targets and policy not
-// in every update.
+// from one minibatch, heads not in the critics' step, and targets not in every
+// update.
 func (a *Agent) updateApart() error {
 	b := &a.scratch.batch
 	if err := a.minibatch(b); err != nil {
@@ -109,9 +105,7 @@ func (a *Agent) learnApart(b, heads, actor *batch) {
 	if headsApart(b, heads, p.PredictiveGradient) {
 		a.losses.head = a.pun.learnHeads(heads, p.PredictiveGradient)
 	}
-	if a.updates%p.PolicyEvery == 0 {
-		a.losses.policy = a.policy.learn(actor.x, a.pun)
-	}
+	a.losses.policy = a.policy.learn(actor.x, a.pun)
 	if targetsMove {
 		a.policy.follow()
 	}
@@ -285,12 +279,16 @@ func (u *pun) learnHeads(b *batch, gradient string) (loss float64) {
 	return loss / float64(len(u.critics))
 }
 
-// decayWeights begins the weight decay.
-func (a *Agent) decayWeights() { a.pun.decay(a.params.CriticDecay, a.params.HeadDecay) }
+// L2 that is added to the gradients of the critics' and of the heads' optimiser.
+const (
+	criticDecay = 1e-9
+	headDecay   = 2.5e-10
+)
 
-func (u *pun) decay(critics, heads float64) {
-	for _, c := range u.critics {
-		c.adam.decay, c.headAdam.decay = critics, heads
+// decayWeights begins the weight decay.
+func (a *Agent) decayWeights() {
+	for _, c := range a.pun.critics {
+		c.adam.decay, c.headAdam.decay = criticDecay, headDecay
 	}
 }
 
@@ -324,21 +322,12 @@ func predictiveNorm(dp, p, s []float32, width int) float64 {
 	return sum / float64(rows)
 }
 
-// weighted returns a predictive loss whose gradient is that of the loss times a
-// weight, which is that of Equation 4 in the joint loss.
-func weighted(loss func(dp, p, s []float32, width int) float64, weight float64) func(dp, p, s []float32, width int) float64 {
-	return func(dp, p, s []float32, width int) float64 {
-		l := loss(dp, p, s, width)
-		for k := range dp {
-			dp[k] *= float32(weight)
-		}
-		return l
-	}
-}
+// targetNoiseClip is the largest noise on a', in actions.
+const targetNoiseClip = 0.5
 
 // smoothTarget adds noise to a'.
 func (a *Agent) smoothTarget(actions matrix) {
-	smooth(actions.data[:actions.rows*actions.cols], a.params.TargetNoise, a.params.TargetClip, a.learning.Rand)
+	smooth(actions.data[:actions.rows*actions.cols], a.params.TargetNoise, targetNoiseClip, a.learning.Rand)
 }
 
 // smooth adds noise to a', as TD3 (Fujimoto et al., 2018) does: of standard

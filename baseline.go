@@ -31,7 +31,7 @@ func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 func newEstimator(p *Params) estimator {
 	var e estimator
 	if p.Uncertainty == UncertaintyQ {
-		e = valueEstimator{p.QSwapped}
+		e = valueEstimator{p.AuthorsForm}
 	} else {
 		e = newPredictive(p)
 	}
@@ -65,12 +65,6 @@ func newArchitecture(p *Params, sizes Sizes) architecture {
 	case UncertaintyEnsemble:
 		deepEnsemble(&a, p)
 	}
-	if p.PredictiveGradient == PredictiveGradientJoint && p.PredictiveWeight != 1 {
-		if a.headLoss == nil {
-			a.headLoss = PredictiveLoss
-		}
-		a.headLoss = weighted(a.headLoss, p.PredictiveWeight)
-	}
 	return a
 }
 
@@ -87,10 +81,10 @@ func (a *Agent) newSampler() sampler {
 	switch p := &a.params; {
 	case p.Replay == ReplayPER:
 		return newPrioritised(p, a.pun.priorities)
-	case p.Replay == ReplayTD && p.TDPriority == TDPriorityError:
-		return newPrioritised(p, a.pun.errorPriorities)
-	case p.Replay == ReplayTD:
+	case p.Replay == ReplayTD && p.AuthorsForm:
 		return newPrioritised(p, a.pun.valuePriorities)
+	case p.Replay == ReplayTD:
+		return newPrioritised(p, a.pun.errorPriorities)
 	}
 	return uniform{a.replay}
 }

@@ -175,11 +175,10 @@ func checkCriticLoss(in struct {
 		b.weights[0] = float32s(in.W)
 	}
 	p := Paper()
-	p.PredictiveWeight = 0
 	for i := range in.Critics {
 		u := ensemble(p, in.Critics[i:i+1], nil, x.rows)
 		wantInput(fmt.Sprintf("critics[%d]", i), in.Critics[i].widths("critics"), x.cols)
-		loss, _ := u.gradient(0, &b)
+		loss, _ := u.gradientApart(0, &b, &b, PredictiveGradientHead)
 		out.Loss = append(out.Loss, loss)
 		out.Grad = append(out.Grad, u.critics[0].gradient.q.vector())
 	}
@@ -511,7 +510,7 @@ func checkUpdate(in struct {
 }) (out trained) {
 	p := unclipped()
 	if p.PredictiveGradient = PredictiveGradientHead; in.Weight != nil {
-		p.PredictiveGradient, p.PredictiveWeight = "joint", *in.Weight
+		p.PredictiveGradient = PredictiveGradientJoint
 	}
 	p.Discount, p.Polyak, p.ActionL2 = in.Gamma, in.Rho, in.ActionL2
 	p.ActorRate, p.CriticRate, p.PredictiveRate = in.ActorRate, in.CriticRate, in.PredictiveRate
@@ -600,7 +599,7 @@ func checkVDS(in struct {
 	}
 	out.Std, out.P = make([]float64, q.cols), make([]float64, q.cols)
 	valueDisagreement(out.Std, members)
-	vdsProbabilities(out.P, out.Std, "identity")
+	vdsProbabilities(out.P, out.Std)
 	return out
 }
 

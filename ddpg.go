@@ -137,18 +137,22 @@ func setColumns(x matrix, from int, src matrix) {
 }
 
 // explore turns the policy's action into the one taken: Gaussian noise of
-// standard deviation ε on each component, clipped to [-1, 1]; and with
-// probability random a uniformly random action instead.
+// standard deviation ε on each component, clipped to [-1, 1]; and with the
+// probability of a random action a uniformly random one instead.
 //
 // Reading R20: the table's ε, 0.2, is the standard deviation of the noise and
 // p_random action, 0.3, the probability of replacing the action, as in HER's
 // code and the authors'.
-func explore(action []float64, ε, random float64, rng *rand.Rand) {
+func (a *Agent) explore(action []float64) {
+	rng := a.exploration.Rand
 	for i := range action {
-		noise := float64(ε * normal(rng))
+		noise := float64(a.params.ActionNoise * normal(rng))
 		action[i] = min(max(action[i]+noise, -1), 1)
 	}
-	if rng.Float64() < random {
+	if rng.Float64() >= a.curriculum.randomAction(a) {
+		return
+	}
+	if a.random == nil || !a.random(a, action) {
 		uniformAction(action, rng)
 	}
 }

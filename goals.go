@@ -132,15 +132,11 @@ func (a *Agent) selectGoal(first bool) int {
 	a.ask(s, first)
 	s.p = slices.Grow(s.p[:0], len(s.candidates))[:len(s.candidates)]
 	GoalProbabilities(s.p, s.query.ε, a.params.Slope, a.params.Intercept)
-	chosen := s.candidates[drawFrom(s.p, a.goalDraws)]
-	if a.remember != nil {
-		a.remember(a, s)
-	}
-	return chosen
+	return s.candidates[drawFrom(s.p, a.goalDraws)]
 }
 
 // drawCandidates fills s.candidates with all transitions, or, where there are
-// more than N, with N drawn uniformly with replacement and those kept.
+// more than N, with N drawn uniformly with replacement.
 //
 // Reading R24: a candidate is a state the agent has been in, from the running
 // episode too, and the goal achieved there.
@@ -156,7 +152,6 @@ func (a *Agent) drawCandidates(s *selection) {
 	for range a.params.Candidates {
 		s.candidates = append(s.candidates, a.goalDraws.index(n))
 	}
-	s.candidates = append(s.candidates, a.kept...)
 }
 
 // keepAchievable drops the candidates whose mean value, seen from the current

@@ -181,7 +181,7 @@ func TestPaperHasNoDepartures(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"behave", "update", "randomAction", "updated", "burst", "smooth", "predicted", "mask", "decay"} {
+	for _, name := range []string{"behave", "update", "randomAction", "updated", "random", "stepped", "smooth", "predicted", "mask", "decay"} {
 		if !installed[name] {
 			t.Errorf("no variant installs %s; those that are: %v", name, slices.Sorted(maps.Keys(installed)))
 		}

@@ -51,8 +51,8 @@
 // # Baselines
 //
 // What the paper compares QTA and PUN with runs on QTA's own learner, so that a
-// comparison isolates one idea, with [Paper]; FirstGoalDesired and CandidatesKept
-// of [Beyond] are for QTA alone. A field of [Params] chooses each, and its file
+// comparison isolates one idea, with [Paper]; FirstGoalDesired of [Beyond] is for
+// QTA alone. A field of [Params] chooses each, and its file
 // says in Readings where it departs from its source:
 //
 //	Curriculum   mega       baseline_mega.go       goals of least density (Pitis et al., 2020)
@@ -72,10 +72,9 @@
 // left out.
 //
 // UncertaintyNoise is the noise of Figure 4 (baseline_noise.go). Bootstrapped
-// Q-networks and Deep Ensembles change critics, targets and heads too. QSwapped,
-// BootstrapForm, EnsembleScore and TDPriority choose between the idea as
-// published, which is the default, and what the QTA authors' public code makes
-// of it, which is in [Authors]; VDSForm has VDS's own three forms.
+// Q-networks and Deep Ensembles change critics, targets and heads too. They, q
+// and td are the ideas as published; with AuthorsForm, as in [Authors], they are
+// what the QTA authors' public code makes of them.
 //
 // # Readings
 //
@@ -88,8 +87,8 @@
 // The same version, parameters and seed give the same bytes, whatever the
 // number of threads and whether or not a run was interrupted, on every machine
 // with a kernel in assembly, avx512, avx2 or neon; see [KernelName]. With
-// CriticDecay or HeadDecay, as [Authors] has them, the evaluations decide too:
-// weights decay from the first perfect one on.
+// WeightDecay, as [Authors] has it, the evaluations decide too: weights decay
+// from the first perfect one on.
 package qta
 
 import (
@@ -100,7 +99,7 @@ import (
 
 // Version is the version of the algorithm: between two releases with the same
 // version, the same parameters and seed give the same bytes.
-const Version = "0.4.0"
+const Version = "0.5.0"
 
 // An Agent is QTA in training: networks, replay, and the curriculum's state.
 // It is not safe for concurrent use. It keeps every transition, in seven vectors
@@ -123,6 +122,7 @@ type Agent struct {
 	departures
 
 	step     int // environment steps taken
+	foundAt  int // the first that ended at the environment's goal, or 0
 	losses   losses
 	log      []Evaluation
 	explored bool // an episode's first goal has been reached
@@ -163,19 +163,17 @@ type departures struct {
 	behave       func(a *Agent, action []float64) bool // before the policy acts; reports whether it has acted instead
 	update       func(a *Agent) error                  // in place of learn
 	randomAction func(a *Agent) float64                // in place of RandomAction
-	burst        func(a *Agent) int                    // in place of learn after every step: how often, at each episode's end
+	random       func(a *Agent, action []float64) bool // in place of a random action; reports whether there is one
+	stepped      func(a *Agent)                        // after an environment step
 	smooth       func(a *Agent, actions matrix)        // on the target policy's actions
 	predicted    func(a *Agent, dst []float32, i int)  // in place of s' of transition i
 	mask         func(a *Agent, b *batch)              // on what a critic learns from
 	decay        func(a *Agent)                        // after a perfect evaluation
 	updated      func(a *Agent)                        // after an update
-	remember     func(a *Agent, s *selection)          // after a choice of goal, to fill kept
-	kept         []int                                 // candidates beside those drawn
 	average      *average                              // what the estimator asks in the ensemble's place
+	held         *heldAction                           // what random does
 
-	again                 func(a *Agent) error // the update that is done more than once
-	owed                  int                  // updates to come before the latest step is whole
-	updates               int                  // so far, where not all are alike
+	updates               int // so far, where not all are alike
 	headBatch, actorBatch batch
 }
 
@@ -203,10 +201,9 @@ type TrainOptions struct {
 
 	// What happens within a step, each called if it is not nil: a goal was set,
 	// an episode's first or a later one; the goal pursued was reached, for the
-	// first time; an episode ended; an update was made, with these losses (the
-	// actor's is that of the policy's latest step, with PolicyEvery an older one), which
-	// are in the units of [Evaluation]. They are for looking on: within a step the
-	// agent cannot be saved. Goals are the function's to keep.
+	// first time; an episode ended; an update was made, with these losses, in the
+	// units of [Evaluation]. Use them only to observe: within a step the agent
+	// cannot be saved. The goal slices are copies.
 	AfterGoal    func(goal []float64, first bool)
 	AfterReach   func(goal []float64)
 	AfterEpisode func()
@@ -232,10 +229,9 @@ type Evaluation struct {
 
 // Train is the algorithm. It trains in env and evaluates in another instance
 // of the same environment, until the budget is spent, the task is solved, or
-// ctx is done, whose cause it returns. It stops between environment steps, or
-// between the updates of UpdatesPerEpisode, not within an evaluation, so that an
-// agent can be saved and trained further to the same end as without the
-// interruption. Errors are a [*NumericError], an [*EnvError], what a function in o
+// ctx is done, whose cause it returns. It stops between environment steps, not
+// within an evaluation, so that an agent can be saved and trained further to the
+// same end as without the interruption. Errors are a [*NumericError], an [*EnvError], what a function in o
 // or a [Curriculum] returned, or say what of the arguments, or of a Curriculum's
 // goal, is not allowed. One of an environment or a Curriculum can end training
 // within a step: what goes on from there is the last checkpoint, not this agent,
@@ -249,7 +245,7 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 	}
 	a.training = true
 	defer func() { a.training = false }()
-	for a.owed > 0 || a.step < o.Steps && !(o.StopWhenSolved && a.SolvedAt() > 0) {
+	for a.step < o.Steps && !(o.StopWhenSolved && a.SolvedAt() > 0) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -257,11 +253,8 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 		if err := a.trainStep(); err != nil {
 			return err
 		}
-		due := a.owed == 0 && a.step%o.EvalEvery == 0
+		due := a.step%o.EvalEvery == 0
 		a.halfway = due // until its row is in the log
-		if a.owed > 0 {
-			continue
-		}
 		if due {
 			if err := a.evaluation(evaluation, o); err != nil {
 				return err
@@ -276,14 +269,9 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 	return nil
 }
 
-// trainStep takes one environment step and learns from the replay. Of updates at
-// an episode's end each is a call of its own.
+// trainStep takes one environment step and learns from the replay.
 func (a *Agent) trainStep() error {
 	p := &a.params
-	if a.owed > 0 {
-		a.owed--
-		return a.learn()
-	}
 	if a.step%p.Horizon == 0 {
 		if err := a.beginEpisode(); err != nil {
 			return err
@@ -301,6 +289,12 @@ func (a *Agent) trainStep() error {
 	a.sampler.stored(a.step)
 	a.enterState(next)
 	a.step++
+	if a.stepped != nil {
+		a.stepped(a)
+	}
+	if a.foundAt == 0 && a.env.Reward(a.achieved, a.desired) == 0 {
+		a.foundAt = a.step
+	}
 
 	endOfEpisode := a.step%p.Horizon == 0
 	if a.env.Reward(a.achieved, a.goal) == 0 {
@@ -308,8 +302,8 @@ func (a *Agent) trainStep() error {
 			return err
 		}
 	}
-	if a.step > p.LearningStarts && a.burst == nil {
-		if err := a.learn(); err != nil {
+	if p.UpdatesPerEpisode == 0 {
+		if err := a.learnTimes(p.UpdatesPerStep); err != nil {
 			return err
 		}
 	}
@@ -345,7 +339,7 @@ func (a *Agent) behave() ([]float64, error) {
 	if err := a.checkAction(action); err != nil {
 		return nil, err
 	}
-	explore(action, a.params.ActionNoise, a.curriculum.randomAction(a), a.exploration.Rand)
+	a.explore(action)
 	return action, nil
 }
 
@@ -373,11 +367,24 @@ func (a *Agent) endEpisode() error {
 	if err := a.curriculum.endEpisode(a); err != nil {
 		return err
 	}
-	if a.burst != nil {
-		a.owed = a.burst(a)
+	if err := a.learnTimes(a.params.UpdatesPerEpisode); err != nil {
+		return err
 	}
 	if a.options.AfterEpisode != nil {
 		a.options.AfterEpisode()
+	}
+	return nil
+}
+
+// learnTimes makes n updates, but for the first LearningStarts environment steps.
+func (a *Agent) learnTimes(n int) error {
+	if a.step <= a.params.LearningStarts {
+		return nil
+	}
+	for range n {
+		if err := a.learn(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -512,7 +519,7 @@ func (a *Agent) showNormalizers() {
 
 // evaluation evaluates the policy and adds a row to the log. Its chance depends
 // on the seed and the step alone, so that training is the same however often
-// one evaluates, but for CriticDecay and HeadDecay.
+// one evaluates, but for WeightDecay.
 func (a *Agent) evaluation(env Env, o TrainOptions) error {
 	if err := a.checkParameters(); err != nil {
 		return err
