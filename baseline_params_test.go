@@ -118,7 +118,7 @@ func TestTargetEvery(t *testing.T) {
 	for _, test := range []struct{ every, burst int }{{1, 0}, {3, 0}, {7, 0}, {4, 4}, {8, 4}} {
 		p := tinyPreset(Default())
 		p.Curriculum, p.Critics = "random", 2
-		p.TargetEvery, p.UpdatesPerEpisode = test.every, test.burst
+		p.TargetEvery, p.UpdatesPerEpisode, p.UpdatesPerStep = test.every, test.burst, 1
 		a := newMazeAgent(t, p, 3)
 		type pair struct{ target, online []float32 }
 		pairs := []pair{{a.policy.target.params, a.policy.net.params}}

@@ -29,7 +29,7 @@ func TestUpdates(t *testing.T) {
 		{5, 30, map[int]int{}},
 	} {
 		p := tinyPreset(Default())
-		p.UpdatesPerEpisode, p.LearningStarts = test.burst, test.starts
+		p.UpdatesPerEpisode, p.UpdatesPerStep, p.LearningStarts = test.burst, 1, test.starts
 		a := newMazeAgent(t, p, 1)
 		want := 0
 		trainTo(t, a, 35, func() error {
@@ -64,7 +64,7 @@ func TestEndOfEpisode(t *testing.T) {
 		updates []int
 	}{{0, []int{5, 15, 25}}, {8, []int{0, 8, 16}}} {
 		p := tinyPreset(Default())
-		p.Curriculum, p.UpdatesPerEpisode = "random", test.burst
+		p.Curriculum, p.UpdatesPerEpisode, p.UpdatesPerStep = "random", test.burst, 1
 		a := newMazeAgent(t, p, 1)
 		w := new(watched)
 		a.curriculum = w

@@ -64,7 +64,7 @@ func (e *scriptedEnv) Reward(achieved, desired []float64) float64 {
 func scriptedAgent(t testing.TB, change func(*Params)) *Agent {
 	t.Helper()
 	p := tinyPreset(Default())
-	p.Curriculum, p.LearningStarts = "random", 1e6
+	p.Curriculum, p.LearningStarts, p.UpdatesPerStep = "random", 1e6, 1
 	change(&p)
 	a, err := NewAgent(p, new(scriptedEnv).Sizes(), 1)
 	if err != nil {

@@ -90,7 +90,7 @@ func TestPresets(t *testing.T) {
 		want map[string]string
 	}{
 		{"Default over Paper", Paper(), Default(), map[string]string{"UncertaintyGoal": "candidate", "RandomActionLater": "0.1",
-			"RandomActionReached": "0.8", "UncertaintyPolyak": "0.999", "FirstGoalDesired": "0.5"}},
+			"RandomActionReached": "0.8", "RandomActionHeld": "0.5", "UncertaintyPolyak": "0.999", "FirstGoalDesired": "0.5", "UpdatesPerStep": "2"}},
 		{"Fast over Default", Default(), Fast(), map[string]string{"Batch": "256"}},
 		{"Small over Default", Default(), Small(), map[string]string{"HiddenSize": "64", "Batch": "256", "Candidates": "500"}},
 		{"Authors over Paper", Paper(), Authors(), map[string]string{

@@ -157,12 +157,7 @@ func TestEquation2(t *testing.T) {
 					nearGradient(t, "Equation 2, "+form+": critic", tenfold(u.critics[i].adam.m), twinGradient(twinParams(critic...), loss))
 					if form != "apart" {
 						meanHead += head() / 3
-						nearGradient(t, "Equation 2, with 4, "+form+": head", tenfold(u.critics[i].headAdam.m), twinGradient(twinParams(c.heads[i]), func() float64 {
-							if joint {
-								return 1.5 * head()
-							}
-							return head()
-						}))
+						nearGradient(t, "Equation 2, with 4, "+form+": head", tenfold(u.critics[i].headAdam.m), twinGradient(twinParams(c.heads[i]), head))
 					}
 				}
 				near(t, "Equation 2, "+form+": losses", []float32{float32(got), float32(gotHead)}, []float64{mean, meanHead})
