@@ -222,7 +222,7 @@ func TestJointGradient(t *testing.T) {
 			}
 			headsBatch := headsOf(b, &p)
 			got, gotHeads := u.learnBy(b, headsBatch, &p)
-			if headsApart(b, headsBatch, p.PredictiveGradient) {
+			if headsApart(&p) {
 				gotHeads = u.learnHeads(headsBatch, p.PredictiveGradient)
 			}
 			near(t, form+" losses", []float32{float32(got), float32(gotHeads)}, []float64{critics() / 3, heads() / 3})

@@ -104,7 +104,7 @@ func TestEnsembleGradients(t *testing.T) {
 			}
 			headsBatch := headsOf(b, &p)
 			u.learnBy(b, headsBatch, &p)
-			if headsApart(b, headsBatch, p.PredictiveGradient) {
+			if headsApart(&p) {
 				u.learnHeads(headsBatch, p.PredictiveGradient)
 			}
 			for i, critic := range c.critics {

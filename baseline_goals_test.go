@@ -279,24 +279,14 @@ func TestPriorities(t *testing.T) {
 // learnOn is an update on a minibatch that is drawn.
 func learnOn(t *testing.T, a *Agent, b *batch) {
 	t.Helper()
-	if a.update == nil {
-		a.learnFrom(b)
-		return
-	}
 	heads, actor := b, b
-	if a.params.HeadOwnDraw {
-		heads = a.ownBatch(&a.headBatch)
-		if err := a.drawByEpisode(heads); err != nil {
+	if a.ownBatches != nil {
+		var err error
+		if heads, actor, err = a.ownBatches(a); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if a.params.ActorOwnDraw {
-		actor = a.ownBatch(&a.actorBatch)
-		if err := a.drawUniformly(actor); err != nil {
-			t.Fatal(err)
-		}
-	}
-	a.learnApart(b, heads, actor)
+	a.learnFrom(b, heads, actor)
 }
 
 // agentCopy returns an agent with the same networks and the same replay.

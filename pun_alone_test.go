@@ -54,7 +54,7 @@ func TestPUNIsTheAgents(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				a.losses.critic, a.losses.head = a.pun.learn(b)
+				a.losses.critic, a.losses.head = a.pun.learn(b, b)
 				a.pun.follow()
 				if critic != a.losses.critic || head != a.losses.head {
 					t.Errorf("losses %v and %v, the agent's are %v and %v", critic, head, a.losses.critic, a.losses.head)

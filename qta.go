@@ -101,132 +101,6 @@ import (
 // version, the same parameters and seed give the same bytes.
 const Version = "0.5.0"
 
-// An Agent is QTA in training: networks, replay, and the curriculum's state.
-// It is not safe for concurrent use. It keeps every transition, in seven vectors
-// of 8-byte numbers (two observations, two achieved goals, action, goal, desired
-// goal), so that its memory and its checkpoints grow with its steps, and the
-// latest environment and TrainOptions that it was given.
-type Agent struct {
-	params Params
-	sizes  Sizes
-	seed   uint64
-
-	pun          *pun
-	policy       *policy
-	observations *normalizer
-	goals        *normalizer
-	replay       *replay
-	sampler      sampler
-	curriculum   curriculum
-	estimator    estimator
-	departures
-
-	step     int // environment steps taken
-	foundAt  int // the first that ended at the environment's goal, or 0
-	losses   losses
-	log      []Evaluation
-	explored bool // an episode's first goal has been reached
-	perfect  bool // an evaluation was perfect
-
-	networksOnly bool // from ReadSafetensors: there is nothing to train on
-	training     bool // Train has not returned
-	halfway      bool // within a step, from where training cannot go on
-
-	env     Env // that Train trains in
-	options TrainOptions
-
-	// The running episode.
-
-	observation  []float64 // s
-	achieved     []float64 // the goal achieved at s
-	desired      []float64 // the environment's goal
-	goal         []float64 // the goal pursued
-	firstGoal    bool      // it is the episode's first
-	reached      bool      // it has been reached
-	episodeStart []byte    // the environment's generator at the last reset
-	goalsSet     int       // in all episodes
-	goalsReached int
-
-	exploration stream
-	environment stream
-	draws       stream // of the replay
-	learning    stream // the pair M and the target's noise
-	goalDraws   stream
-
-	workers *workers
-	scratch scratch
-}
-
-// Departures are what others do in place of, or beside, a step of the method;
-// see authors.go and baseline.go. In the paper's method all are nil.
-type departures struct {
-	behave       func(a *Agent, action []float64) bool // before the policy acts; reports whether it has acted instead
-	update       func(a *Agent) error                  // in place of learn
-	randomAction func(a *Agent) float64                // in place of RandomAction
-	random       func(a *Agent, action []float64) bool // in place of a random action; reports whether there is one
-	stepped      func(a *Agent)                        // after an environment step
-	smooth       func(a *Agent, actions matrix)        // on the target policy's actions
-	predicted    func(a *Agent, dst []float32, i int)  // in place of s' of transition i
-	mask         func(a *Agent, b *batch)              // on what a critic learns from
-	decay        func(a *Agent)                        // after a perfect evaluation
-	updated      func(a *Agent)                        // after an update
-	average      *average                              // what the estimator asks in the ensemble's place
-	held         *heldAction                           // what random does
-
-	updates               int // so far, where not all are alike
-	headBatch, actorBatch batch
-}
-
-// losses are those of the latest update.
-type losses struct{ critic, head, policy float64 }
-
-// scratch is memory that only one call at a time needs.
-type scratch struct {
-	batch     batch
-	single    matrix    // one s, g
-	action    []float64 // of one state
-	acted     []float64 // the environment's copy
-	selection selection
-}
-
-// TrainOptions say how long to train and how often to evaluate.
-type TrainOptions struct {
-	Steps          int  // budget: environment steps in all, those before this call included
-	EvalEvery      int  // environment steps between evaluations, 1 or more
-	Rollouts       int  // rollouts of one evaluation, 1 or more
-	StopWhenSolved bool // stop at the first evaluation in which every rollout succeeds
-
-	AfterEvaluation func(Evaluation) error // if not nil, called after each evaluation; an error ends training
-	AfterStep       func() error           // if not nil, called after each environment step; an error ends training
-
-	// What happens within a step, each called if it is not nil: a goal was set,
-	// an episode's first or a later one; the goal pursued was reached, for the
-	// first time; an episode ended; an update was made, with these losses, in the
-	// units of [Evaluation]. Use them only to observe: within a step the agent
-	// cannot be saved. The goal slices are copies.
-	AfterGoal    func(goal []float64, first bool)
-	AfterReach   func(goal []float64)
-	AfterEpisode func()
-	AfterUpdate  func(critic, predictive, actor float64)
-}
-
-// An Evaluation is how some rollouts fared, and where training is then: a row of
-// a run's log. The losses are those of the latest update, the actor's that of the
-// policy's latest; zero before the first.
-type Evaluation struct {
-	Step           int     // environment steps taken
-	Success        float64 // fraction of rollouts at the goal after their last step
-	CriticLoss     float64 // Equation 2, mean over the critics, in squared rewards
-	PredictiveLoss float64 // Equation 4, mean over the heads, in squared units of what they predict, or as HeadLoss and Uncertainty have it
-	ActorLoss      float64 // in rewards
-	GoalsSet       int     // goals chosen so far
-	GoalsReached   int     // of these, reached
-
-	Reached     float64 // fraction of rollouts at the goal at any time, their start included
-	Return      float64 // mean over the rollouts of the sum of rewards, not discounted
-	StepsToGoal float64 // mean of the steps after which rollouts were first at the goal, of those that ever were; 0 of none
-}
-
 // Train is the algorithm. It trains in env and evaluates in another instance
 // of the same environment, until the budget is spent, the task is solved, or
 // ctx is done, whose cause it returns. It stops between environment steps, not
@@ -292,7 +166,7 @@ func (a *Agent) trainStep() error {
 	if a.stepped != nil {
 		a.stepped(a)
 	}
-	if a.foundAt == 0 && a.env.Reward(a.achieved, a.desired) == 0 {
+	if a.foundAt == 0 && reward == 0 { // of the environment's goal
 		a.foundAt = a.step
 	}
 
@@ -332,7 +206,8 @@ func (a *Agent) enterState(s State) {
 
 // behave returns the training policy's action for the current state and goal.
 func (a *Agent) behave() ([]float64, error) {
-	action := a.act(a.observation, a.goal)
+	// In memory of its own: an environment may ask the agent within its step.
+	action := append(a.scratch.taken[:0], a.act(a.observation, a.goal)...)
 	if a.departures.behave != nil && a.departures.behave(a, action) {
 		return action, nil
 	}
@@ -389,21 +264,46 @@ func (a *Agent) learnTimes(n int) error {
 	return nil
 }
 
-// learn is one step of every network.
+// learn is one update: a step of every network.
 func (a *Agent) learn() error {
-	if a.update != nil {
-		return a.update(a)
-	}
 	b := &a.scratch.batch
 	if err := a.minibatch(b); err != nil { // section 3.3
 		return err
 	}
-	a.learnFrom(b)
-	return a.learnt()
+	heads, actor := b, b
+	if a.ownBatches != nil {
+		var err error
+		if heads, actor, err = a.ownBatches(a); err != nil {
+			return err
+		}
+	}
+	a.learnFrom(b, heads, actor)
+	return a.finishUpdate()
 }
 
-// learnt ends an update: its losses are checked, and told.
-func (a *Agent) learnt() error {
+// learnFrom is one step of every network: critics with their heads, their targets,
+// policy, its target. The minibatches of critics, heads and policy are one.
+func (a *Agent) learnFrom(b, heads, actor *batch) {
+	a.updates++
+	targetsMove := a.updates%a.params.TargetEvery == 0
+
+	a.target(b)                                            // Equation 1
+	a.losses.critic, a.losses.head = a.pun.learn(b, heads) // Equations 2 and 4
+	a.sampler.learnt(b)                                    // Equation 7
+	if targetsMove {
+		a.pun.follow() // Equation 3
+	}
+	if a.learnHeads != nil {
+		a.losses.head = a.learnHeads(a, heads)
+	}
+	a.losses.policy = a.policy.learn(actor.x, a.pun) // DDPG
+	if targetsMove {
+		a.policy.follow() // Equation 3
+	}
+}
+
+// finishUpdate checks the losses and reports them.
+func (a *Agent) finishUpdate() error {
 	if err := a.checkLosses(); err != nil {
 		return err
 	}
@@ -414,17 +314,6 @@ func (a *Agent) learnt() error {
 		a.options.AfterUpdate(a.losses.critic, a.losses.head, a.losses.policy)
 	}
 	return nil
-}
-
-// learnFrom is one step of every network on a minibatch: critics with their
-// heads, their targets, policy, its target.
-func (a *Agent) learnFrom(b *batch) {
-	a.target(b)                                     // Equation 1
-	a.losses.critic, a.losses.head = a.pun.learn(b) // Equations 2 and 4
-	a.sampler.learnt(b)                             // Equation 7
-	a.pun.follow()                                  // Equation 3
-	a.losses.policy = a.policy.learn(b.x, a.pun)    // DDPG
-	a.policy.follow()                               // Equation 3
 }
 
 // minibatch fills b with the critics' minibatch, from which heads and policy
@@ -517,28 +406,6 @@ func (a *Agent) showNormalizers() {
 	a.goals.update()
 }
 
-// evaluation evaluates the policy and adds a row to the log. Its chance depends
-// on the seed and the step alone, so that training is the same however often
-// one evaluates, but for WeightDecay.
-func (a *Agent) evaluation(env Env, o TrainOptions) error {
-	if err := a.checkParameters(); err != nil {
-		return err
-	}
-	e, err := a.evaluate(env, o.Rollouts, newStream(a.seed, forEvaluation+purpose(a.step)<<8))
-	if err != nil {
-		return err
-	}
-	a.log = append(a.log, e)
-	if a.perfect = a.perfect || e.Success == 1; a.perfect && a.decay != nil {
-		a.decay(a)
-	}
-	a.halfway = false
-	if o.AfterEvaluation != nil {
-		return o.AfterEvaluation(e)
-	}
-	return nil
-}
-
 // Evaluate returns how a number of rollouts fare, by the policy without
 // exploration towards the environment's own goals, each of Horizon steps. Their
 // starts and goals are drawn from the seed: with the same seed the answer is the
@@ -608,8 +475,12 @@ type rollout struct {
 func (a *Agent) rollout(env Env, rng stream) (rollout, error) {
 	r := rollout{reachedAt: -1}
 	s := env.Reset(rng.Rand)
+	desired := slices.Clone(s.Desired)
 	for t := 0; ; t++ {
 		problem := a.stateProblem(s)
+		if problem == "" && !slices.Equal(s.Desired, desired) {
+			problem = fmt.Sprintf("the desired goal has gone from %v to %v", desired, s.Desired)
+		}
 		if problem != "" {
 			return r, &EnvError{a.step, fmt.Sprintf("%s after step %d of an evaluation's rollout", problem, t)}
 		}
@@ -627,10 +498,70 @@ func (a *Agent) rollout(env Env, rng stream) (rollout, error) {
 			r.success = reward == 0
 			return r, nil
 		}
-		action := a.act(s.Observation, s.Desired)
+		action := slices.Clone(a.act(s.Observation, s.Desired))
 		if err := a.checkAction(action); err != nil {
 			return r, err
 		}
 		s, _ = env.Step(action)
 	}
+}
+
+// evaluation evaluates the policy and adds a row to the log. Its chance depends
+// on the seed and the step alone, so that training is the same however often
+// one evaluates, but for WeightDecay.
+func (a *Agent) evaluation(env Env, o TrainOptions) error {
+	if err := a.checkParameters(); err != nil {
+		return err
+	}
+	e, err := a.evaluate(env, o.Rollouts, newStream(a.seed, forEvaluation+purpose(a.step)<<8))
+	if err != nil {
+		return err
+	}
+	a.log = append(a.log, e)
+	if a.perfect = a.perfect || e.Success == 1; a.perfect && a.decay != nil {
+		a.decay(a)
+	}
+	a.halfway = false
+	if o.AfterEvaluation != nil {
+		return o.AfterEvaluation(e)
+	}
+	return nil
+}
+
+// TrainOptions say how long to train and how often to evaluate.
+type TrainOptions struct {
+	Steps          int  // budget: environment steps in all, those before this call included
+	EvalEvery      int  // environment steps between evaluations, 1 or more
+	Rollouts       int  // rollouts of one evaluation, 1 or more
+	StopWhenSolved bool // stop at the first evaluation in which every rollout succeeds
+
+	AfterEvaluation func(Evaluation) error // if not nil, called after each evaluation; an error ends training
+	AfterStep       func() error           // if not nil, called after each environment step; an error ends training
+
+	// What happens within a step, each called if it is not nil: a goal was set,
+	// an episode's first or a later one; the goal pursued was reached, for the
+	// first time; an episode ended; an update was made, with these losses, in the
+	// units of [Evaluation]. Use them only to observe: within a step the agent
+	// cannot be saved. The goal slices are copies.
+	AfterGoal    func(goal []float64, first bool)
+	AfterReach   func(goal []float64)
+	AfterEpisode func()
+	AfterUpdate  func(critic, predictive, actor float64)
+}
+
+// An Evaluation is how some rollouts fared, and where training is then: a row of
+// a run's log. The losses are those of the latest update, the actor's that of the
+// policy's latest; zero before the first.
+type Evaluation struct {
+	Step           int     // environment steps taken
+	Success        float64 // fraction of rollouts at the goal after their last step
+	CriticLoss     float64 // Equation 2, mean over the critics, in squared rewards
+	PredictiveLoss float64 // Equation 4, mean over the heads, in squared units of what they predict, or as HeadLoss and Uncertainty have it
+	ActorLoss      float64 // in rewards
+	GoalsSet       int     // goals chosen so far
+	GoalsReached   int     // of these, reached
+
+	Reached     float64 // fraction of rollouts at the goal at any time, their start included
+	Return      float64 // mean over the rollouts of the sum of rewards, not discounted
+	StepsToGoal float64 // mean of the steps after which rollouts were first at the goal, of those that ever were; 0 of none
 }

@@ -275,7 +275,7 @@ func TestMinibatches(t *testing.T) {
 				asked++
 			}
 		}
-		if extra := len(env.asked) - asked*rows; extra < 0 || extra > 4 { // those of the step
+		if extra := len(env.asked) - asked*rows; extra < 0 || extra > 3 { // those of the step
 			t.Fatalf("%s: %d rewards asked for in an update, want %d minibatches of %d", what, len(env.asked), asked, rows)
 		}
 		env.asked = env.asked[len(env.asked)-asked*rows:]
@@ -374,9 +374,9 @@ func TestOwnActorBatch(t *testing.T) {
 		return &c
 	}
 	critics, policy := copied(b), copied(actor)
-	a.learnApart(b, b, actor)
+	a.learnFrom(b, b, actor)
 	other.target(critics)
-	other.pun.learn(critics)
+	other.pun.learn(critics, critics)
 	other.pun.follow()
 	other.policy.learn(policy.x, other.pun)
 	if diff := cmp.Diff(other.policy.net.params, a.policy.net.params); diff != "" {
