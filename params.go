@@ -76,7 +76,8 @@ type Method struct {
 	Horizon int `source:"Reading R44: T, section 3.3; the authors' code" range:"[1,100000]"`
 	// Standard deviation of Gaussian noise on actions.
 	ActionNoise float64 `source:"Table: epsilon" range:"[0,10]"`
-	// Probability of a uniformly random action.
+	// Probability of a uniformly random action; in force for a run's first steps alone where
+	// RandomActionLater is another, as its first goal is where the agent stands.
 	RandomAction float64 `source:"Table: p_random action" range:"[0,1]"`
 	// Environment steps before goals are chosen by uncertainty.
 	InitialSteps int `source:"Table: initial random steps" range:"[0,100000000]"`
@@ -118,7 +119,8 @@ type Departures struct {
 	// Weights of critics and heads decay once an evaluation was perfect.
 	WeightDecay bool `source:"Reading R52: none"`
 
-	// RandomAction once an episode of the run has reached its first goal.
+	// RandomAction once an episode of the run has reached its first goal, mostly at step 1; 0.2 in the
+	// authors' code, and the 0.1 of Default is neither theirs nor the paper's.
 	RandomActionLater float64 `source:"Reading R53: as before" range:"[0,1]"`
 	// Who acts until InitialSteps.
 	InitialActions string `source:"Reading R54: the goals are random, the actions the policy's" range:"policy|uniform"`
