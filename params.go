@@ -347,11 +347,12 @@ func (p *Params) Set(name, text string) error {
 	if f, ok := fieldNamed(name); ok && f.Type.Kind() == reflect.String {
 		value, _ = json.Marshal(text) // a string never fails
 	}
-	return p.setJSON(name, value)
+	return p.setJSON(name, value, strconv.Quote(text))
 }
 
-// setJSON changes the field called name to a JSON value.
-func (p *Params) setJSON(name string, value []byte) error {
+// setJSON changes the field called name to a JSON value. An error shows it as
+// spelled.
+func (p *Params) setJSON(name string, value []byte, spelled string) error {
 	field, ok := fieldNamed(name)
 	if !ok {
 		return fmt.Errorf("qta: unknown parameter %q%s", name, suggestion(name))
@@ -359,7 +360,7 @@ func (p *Params) setJSON(name string, value []byte) error {
 	q := *p
 	target := reflect.ValueOf(&q).Elem().FieldByIndex(field.Index)
 	if json.Unmarshal(value, target.Addr().Interface()) != nil || string(value) == "null" {
-		return fmt.Errorf("qta: parameter %s: %s is not %s", name, value, kindName(field.Type.Kind()))
+		return fmt.Errorf("qta: parameter %s: %s is not %s", name, spelled, kindName(field.Type.Kind()))
 	}
 	if err := validateField(field, target); err != nil {
 		return err
@@ -406,7 +407,7 @@ func decodeParams(d *json.Decoder, p Params) (Params, error) {
 		if err := d.Decode(&value); err != nil {
 			return p, fmt.Errorf("qta: parameter %s: %v", name, err)
 		}
-		if err := p.setJSON(name, value); err != nil {
+		if err := p.setJSON(name, value, strings.Join(strings.Fields(string(value)), " ")); err != nil {
 			return p, err
 		}
 	}

@@ -362,7 +362,7 @@ func TestSet(t *testing.T) {
 		{"Batch", "0", "qta: parameter Batch is 0, allowed are [1,65536]"},
 		{"Batch", "2.5", `qta: parameter Batch: "2.5" is not a whole number`},
 		{"Batch", "1e300", `qta: parameter Batch: "1e300" is not a whole number`},
-		{"Batch", "null", `qta: parameter Batch: null is not a whole number`},
+		{"Batch", "null", `qta: parameter Batch: "null" is not a whole number`},
 		{"Batch", "", `qta: parameter Batch: "" is not a whole number`},
 		{"Batch", "1 2", `qta: parameter Batch: "1 2" is not a whole number`},
 		{"Discount", "1", "qta: parameter Discount is 1, allowed are [0,1)"},
