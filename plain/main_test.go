@@ -1,0 +1,465 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"qta"
+)
+
+// params returns a table as package qta has it.
+func params(t table) qta.Params {
+	p := qta.Paper()
+	p.Batch, p.HiddenSize, p.HiddenLayers, p.Critics = t.batch, t.hidden, t.layers, t.critics
+	p.HindsightRatio, p.Discount, p.Polyak = t.hindsight, t.γ, t.ρ
+	p.ActorRate, p.CriticRate, p.PredictiveRate = t.actorRate, t.criticRate, t.predictiveRate
+	p.ActionL2, p.LearningStarts, p.InitialSteps = t.actionL2, t.learningStarts, t.initialSteps
+	p.UncertaintyActions, p.Candidates, p.Threshold = t.actions, t.candidates, t.threshold
+	p.Slope, p.Intercept, p.Horizon = t.slope, t.intercept, t.horizon
+	p.ActionNoise, p.RandomAction, p.RandomActionLater = t.noise, t.randomAction, t.randomAction
+	p.PriorityBeta, p.PriorityBetaSteps, p.PriorityAlpha = t.β, t.βSteps, t.α
+	p.NormalizerDraws, p.NormalizerFloor, p.NormalizerClip = t.normalizerDraws, t.normalizerFloor, t.normalizerClip
+	if t.askCandidate {
+		p.UncertaintyGoal = qta.UncertaintyGoalCandidate
+	}
+	if t.prioritized {
+		p.Replay = qta.ReplayPER
+	}
+	return p
+}
+
+// The table is the package's.
+func TestTable(t *testing.T) {
+	if diff := cmp.Diff(qta.Paper(), params(paper())); diff != "" {
+		t.Errorf("paper() (-engine +plain):\n%s", diff)
+	}
+	// Each number of the table reaches the package's: twice the table is other
+	// parameters throughout.
+}
+
+func TestMazes(t *testing.T) {
+	for _, name := range []string{"1U5", "2U5", "3U5", "8U5", "3x5", "4x5", "5x7", "12x5", "6x11"} {
+		got, err := mazeNamed(name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		want, err := qta.NewMaze(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want.String(), strings.Join(got, "\n")+"\n"); diff != "" {
+			t.Errorf("%s (-engine +plain):\n%s", name, diff)
+		}
+	}
+	for _, name := range []string{"", "U5", "0U5", "-1U5", "1U6", "1U5 ", "01U5", "2x5", "4x4", "4x6", "4x3", "4x", "4x5x", "+4x5"} {
+		_, err := mazeNamed(name)
+		if err == nil {
+			t.Errorf("%q is a maze", name)
+		}
+		if _, engine := qta.NewMaze(name); engine == nil {
+			t.Errorf("%q is a maze to the engine", name)
+		}
+	}
+}
+
+// fma against arithmetic of any precision, above all where rounding to float64
+// first would go the wrong way.
+func TestFMA(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	exact := func(x float32) *big.Float { return new(big.Float).SetPrec(2000).SetFloat64(float64(x)) }
+	ties := 0
+	check := func(x, y, z float32) {
+		sum := new(big.Float).SetPrec(2000).Mul(exact(x), exact(y))
+		want, _ := sum.Add(sum, exact(z)).Float32()
+		if got := fma(x, y, z); got != want {
+			t.Fatalf("fma(%b, %b, %b) = %b, want %b", x, y, z, got, want)
+		}
+		if float32(float64(x)*float64(y)+float64(z)) != want {
+			ties++
+		}
+	}
+	random := func(exponents int) float32 {
+		return float32(math.Ldexp(rng.Float64()*2-1, rng.IntN(2*exponents+1)-exponents))
+	}
+	for range 20_000 {
+		x, y := random(40), random(40)
+		check(x, y, float32(math.Ldexp(float64(-x*y), rng.IntN(60)-30)))
+		check(x, y, math.Float32frombits(math.Float32bits(-x*y)+uint32(rng.IntN(3))))
+		// A sum that is short of, at, or past the middle of two float32 by less
+		// than a float64 shows: z + 2^-24 (1 + δ)(1 + δ') of z's last place.
+		z := float32(1+rng.IntN(1<<23)) * 0x1p-23
+		e := math.Ldexp(1, rng.IntN(3)*-60) // among the denormals too
+		check(float32(e*(0x1p-24+0x1p-47*float64(rng.IntN(3)-1))), 1-0x1p-23*float32(rng.IntN(3)), 1+z*0)
+		check(float32(0x1p-24*(1+0x1p-23*float64(rng.IntN(3)-1))), 1-0x1p-23*float32(rng.IntN(3)-1), 1+z)
+	}
+	if ties == 0 {
+		t.Error("no sum was one that two roundings spoil")
+	}
+}
+
+// A training is the engine and the plain text side by side.
+type training struct {
+	*testing.T
+	engine *qta.Agent
+	plain  *agent
+	action point          // of the engine's latest step
+	goals  []point        // that it has set since the step before
+	noisy  point          // the plain one, if it is not random
+	taken  map[string]int // how often each branch was
+}
+
+// An environment notes the engine's actions.
+type environment struct {
+	*qta.MazeEnv
+	action *point
+}
+
+func (e environment) Step(action []float64) (qta.State, float64) {
+	*e.action = point(action)
+	return e.MazeEnv.Step(action)
+}
+
+// train takes steps, each by the engine and then plainly. It ends at the first
+// difference.
+func (tr *training) train(steps int) {
+	maze, err := qta.ParseMaze(strings.Join(tr.plain.world.maze, "\n"))
+	if err != nil {
+		tr.Fatal(err)
+	}
+	env := environment{maze.Env(), &tr.action}
+	tr.engine, err = qta.NewAgent(params(tr.plain.table), env.Sizes(), tr.plain.seed)
+	if err != nil {
+		tr.Fatal(err)
+	}
+	err = tr.engine.Train(tr.Context(), env, maze.Env(), qta.TrainOptions{
+		Steps: steps, EvalEvery: tr.plain.evalEvery, Rollouts: tr.plain.rollouts,
+		AfterGoal: func(goal []float64, _ bool) { tr.goals = append(tr.goals, point(goal)) },
+		AfterStep: tr.step,
+	})
+	if err != nil {
+		tr.Fatal(err)
+	}
+	if difference := tr.difference(); difference != "" {
+		tr.Error(difference)
+	}
+}
+
+// step is one plain step, after the engine's.
+func (tr *training) step() error {
+	a := tr.plain
+	before := *a
+	tr.countBefore(before)
+	a.trainStep()
+	tr.countAfter(before)
+
+	t := a.replay[a.step-1]
+	var goals []point
+	if before.step%a.horizon == 0 {
+		goals = append(goals, t.g)
+	}
+	if a.goals > before.goals+len(goals) {
+		goals = append(goals, a.goal)
+	}
+	switch {
+	case !slices.Equal(goals, tr.goals):
+		return fmt.Errorf("step %d sets the goals %v, plainly %v", a.step, tr.goals, goals)
+	case t.a != tr.action:
+		return fmt.Errorf("step %d takes the action %v, plainly %v", a.step, tr.action, t.a)
+	case tr.engine.Digest() != a.digest():
+		return fmt.Errorf("after step %d networks differ, the targets or %s", a.step, tr.difference())
+	}
+	tr.goals = nil
+	if a.step%a.evalEvery != 0 {
+		return nil
+	}
+	log := tr.engine.Evaluations()
+	e := log[len(log)-1]
+	got := report{e.Step, e.GoalsSet, e.GoalsReached, e.CriticLoss, e.PredictiveLoss, e.Success, e.Return}
+	want := a.evaluate()
+	if got != want {
+		return fmt.Errorf("the evaluation after step %d is %+v, plainly %+v", a.step, got, want)
+	}
+	tr.count("an evaluation between 0 and 1", 0 < want.success && want.success < 1)
+	return nil
+}
+
+// outputs returns the weights and then the biases of a layer's outputs from lo to
+// hi, as the engine has them.
+func outputs(layer [][]float32, lo, hi int) (x []float32) {
+	for _, row := range layer {
+		x = append(x, row[lo:hi]...)
+	}
+	return x
+}
+
+// numbers are a network's in the engine's order, of the last layer those of the
+// outputs from lo to hi.
+func (n network) numbers(lo, hi int) (x []float32) {
+	last := len(n) - 1
+	for _, layer := range n[:last] {
+		x = append(x, outputs(layer, 0, len(layer[0]))...)
+	}
+	return append(x, outputs(n[last], lo, hi)...)
+}
+
+// digest is that of [qta.Agent.Digest]: the policy and its target; of each critic
+// itself, its head and its target.
+func (a *agent) digest() string {
+	x := slices.Concat(a.policy.net.numbers(0, 2), a.policy.target.numbers(0, 2))
+	for _, c := range a.critics {
+		x = slices.Concat(x, c.net.numbers(0, 1), outputs(c.net[a.layers], 1, 3), c.target.numbers(0, 1))
+	}
+	data, err := binary.Append(nil, binary.LittleEndian, x)
+	if err != nil {
+		panic(err)
+	}
+	h := sha256.Sum256(data)
+	return hex.EncodeToString(h[:])
+}
+
+// tensors returns what a safetensors file has: the online networks, layer by
+// layer, and the scaling of inputs.
+func (a *agent) tensors() map[string][]float64 {
+	all := map[string][]float64{
+		"mean":  slices.Concat(a.stateScale.mean[:], a.goalScale.mean[:]),
+		"scale": slices.Concat(a.stateScale.inverse[:], a.goalScale.inverse[:]),
+	}
+	add := func(name string, layer [][]float32, lo, hi int) {
+		for j := lo; j < hi; j++ {
+			for _, row := range layer[:len(layer)-1] {
+				all[name+".weight"] = append(all[name+".weight"], float64(row[j]))
+			}
+			all[name+".bias"] = append(all[name+".bias"], float64(layer[len(layer)-1][j]))
+		}
+	}
+	for l, layer := range a.policy.net {
+		add(fmt.Sprintf("policy.%d", l), layer, 0, len(layer[0]))
+	}
+	for i, c := range a.critics {
+		for l, layer := range c.net[:a.layers] {
+			add(fmt.Sprintf("critic.%d.%d", i, l), layer, 0, len(layer[0]))
+		}
+		add(fmt.Sprintf("critic.%d.%d", i, a.layers), c.net[a.layers], 0, 1)
+		add(fmt.Sprintf("head.%d", i), c.net[a.layers], 1, 3)
+	}
+	return all
+}
+
+// engineTensors reads the file that the engine writes.
+func (tr *training) engineTensors() map[string][]float64 {
+	var file bytes.Buffer
+	if err := tr.engine.WriteSafetensors(&file); err != nil {
+		tr.Fatal(err)
+	}
+	var header map[string]struct {
+		Offsets []int `json:"data_offsets"`
+		Inputs  string
+	}
+	size := int(binary.LittleEndian.Uint64(file.Next(8)))
+	if err := json.Unmarshal(file.Next(size), &header); err != nil {
+		tr.Fatal(err)
+	}
+	var inputs struct{ Mean, Scale []float64 }
+	if err := json.Unmarshal([]byte(header["__metadata__"].Inputs), &inputs); err != nil {
+		tr.Fatal(err)
+	}
+	all := map[string][]float64{"mean": inputs.Mean, "scale": inputs.Scale}
+	delete(header, "__metadata__")
+	for name, entry := range header {
+		for at := entry.Offsets[0]; at < entry.Offsets[1]; at += 4 {
+			word := binary.LittleEndian.Uint32(file.Bytes()[at:])
+			all[name] = append(all[name], float64(math.Float32frombits(word)))
+		}
+	}
+	return all
+}
+
+// difference says which tensors are not the same, and where each first is not.
+func (tr *training) difference() string {
+	engine, plain := tr.engineTensors(), tr.plain.tensors()
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(engine)) {
+		if len(engine[name]) != len(plain[name]) {
+			all = append(all, fmt.Sprintf("%s: %d numbers, plainly %d", name, len(engine[name]), len(plain[name])))
+			continue
+		}
+		for k, v := range engine[name] {
+			if v != plain[name][k] {
+				all = append(all, fmt.Sprintf("%s[%d]: %v, plainly %v", name, k, v, plain[name][k]))
+				break
+			}
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+func (tr *training) count(branch string, taken bool) {
+	if taken {
+		tr.taken[branch]++
+	} else {
+		tr.taken[branch] += 0
+	}
+}
+
+// countBefore counts what a step will meet, in a copy of the agent that has its
+// chance: the choice of an episode's first goal, or the action after the first.
+func (tr *training) countBefore(a agent) {
+	n := len(a.replay)
+	if a.step%a.horizon != 0 {
+		a.randomAction = 0
+		tr.noisy = a.explore(a.act(a.world.position, a.goal))
+		return
+	}
+	if n == 0 {
+		return
+	}
+	tr.count("a first goal that is random", a.step < a.initialSteps)
+	if a.step < a.initialSteps {
+		return
+	}
+	tr.count("as many places as candidates, or fewer", n <= a.candidates)
+	tr.count("more places than candidates", n > a.candidates)
+	a.world.reset(&a.chance.environment)
+	candidates := a.drawCandidates()
+	passing := 0
+	for _, g := range candidates {
+		passes := a.meanQ(g) >= a.threshold*float64(a.horizon)
+		tr.count("a candidate that is achievable", passes)
+		tr.count("a candidate that is not", !passes)
+		if passes {
+			passing++
+		}
+	}
+	tr.count("no candidate is achievable", passing == 0)
+	tr.count("every candidate is achievable", passing == len(candidates))
+
+	ε := a.uncertainty(a.achievable(candidates))
+	positive := 0
+	low, high := slices.Min(ε), slices.Max(ε)
+	for _, v := range ε {
+		if low < high && a.slope*(v-low)/(high-low)+a.intercept > 0 || low == high && a.intercept > 0 {
+			positive++
+		}
+	}
+	tr.count("equal uncertainties", low == high)
+	tr.count("no positive weight", positive == 0)
+	tr.count("one positive weight of several", positive == 1 && len(ε) > 1)
+	tr.count("several positive weights, and others", 1 < positive && positive < len(ε))
+	tr.count("Equation 5 with the environment's goal", !a.askCandidate)
+	tr.count("Equation 5 with the candidate as goal", a.askCandidate)
+}
+
+// countAfter counts what has happened in a step.
+func (tr *training) countAfter(before agent) {
+	a := tr.plain
+	t := a.replay[a.step-1]
+	reached, ends := reward(t.next, t.g) == 0, a.step%a.horizon == 0
+	tr.count("a goal after a success", reached && !ends && a.step >= a.initialSteps)
+	tr.count("a success at an episode's end", reached && ends)
+	tr.count("a step that a wall ends", math.Abs(t.next[0]-t.s[0]-t.a[0])+math.Abs(t.next[1]-t.s[1]-t.a[1]) > 1e-6)
+	if before.step%a.horizon != 0 {
+		tr.count("a random action", t.a != tr.noisy)
+		tr.count("an action of the policy", t.a == tr.noisy)
+	}
+	for _, inverse := range a.stateScale.inverse {
+		atFloor := inverse == 1/math.Sqrt(a.normalizerFloor*a.normalizerFloor)
+		tr.count("a deviation at its floor", ends && atFloor)
+		tr.count("a deviation above its floor", ends && !atFloor)
+	}
+	if a.step <= a.learningStarts {
+		return
+	}
+	low := float32(-1 / (1 - a.γ))
+	for _, b := range a.minibatch {
+		t := a.replay[b.i]
+		running := b.i/a.horizon == (a.step-1)/a.horizon && !ends
+		tr.count("a transition with its own goal", b.goal == t.g)
+		tr.count("a relabeled transition of a finished episode", b.goal != t.g && !running)
+		tr.count("a relabeled transition of the running episode", b.goal != t.g && running)
+		tr.count("a transition relabeled with its own outcome", b.goal != t.g && b.goal == t.next)
+		tr.count("a reward of 0", b.reward == 0)
+		tr.count("a target clipped below", b.y == low)
+		tr.count("a target clipped above", b.y == 0)
+		tr.count("a target that is not clipped", low < b.y && b.y < 0)
+		tr.count("an input that is clipped", max(b.input[0], -b.input[0]) == float32(a.normalizerClip))
+		if a.prioritized {
+			tr.count("a weight below 1", b.w < 1)
+			tr.count("a weight of 1", b.w == 1)
+			tr.count("β below 1", a.step < a.βSteps)
+			tr.count("β of 1", a.step > a.βSteps)
+			tr.count("a priority above 1", a.largest > 1)
+		}
+	}
+}
+
+// small returns the paper's table for a training of moments.
+func small() table {
+	t := paper()
+	t.hidden, t.layers, t.batch, t.candidates, t.actions = 12, 2, 12, 30, 3
+	t.horizon, t.initialSteps, t.learningStarts, t.normalizerDraws = 10, 25, 15, 7
+	t.evalEvery, t.rollouts = 9, 3
+	return t
+}
+
+// beside is a maze whose goal lies beside its start.
+var beside = []string{"#####", "#SG.#", "###.#", "#####"}
+
+// TestPlain trains package qta and this file side by side: the same goals,
+// actions and evaluations, and the same bits in every network. The settings are
+// such that every branch of the method is taken, which the test counts.
+func TestPlain(t *testing.T) {
+	if qta.KernelName() == "generic" {
+		t.Skip("the generic kernel rounds each product before it adds it")
+	}
+	wave, err := mazeNamed("1U5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := map[string]int{}
+	for _, test := range []struct {
+		name string
+		maze []string
+		set  func(t *table)
+	}{
+		{"the paper's, smaller", wave, func(t *table) { t.layers = 3 }},
+		{"near goals", beside, func(t *table) { t.askCandidate, t.threshold = true, -0.02 }},
+		{"a short sight", beside, func(t *table) { t.γ, t.criticRate, t.threshold = 0.5, 0.1, -0.1 }},
+		{"prioritized", beside, func(t *table) {
+			t.prioritized, t.α, t.βSteps, t.hindsight, t.askCandidate = true, 0.6, 120, 1, true
+		}},
+		{"prioritized, the paper's α", wave, func(t *table) { t.prioritized, t.horizon, t.predictiveRate = true, 7, 1 }},
+		{"one candidate", beside, func(t *table) { t.candidates, t.initialSteps = 1, 0 }},
+		{"gentle probabilities", wave, func(t *table) { t.slope, t.intercept, t.candidates = 2, -0.5, 1000 }},
+		{"never achievable", beside, func(t *table) { t.threshold, t.critics, t.actions, t.criticRate = 1, 4, 1, 1e-4 }},
+		{"scaled little", wave, func(t *table) { t.normalizerFloor, t.normalizerClip, t.noise = 0.4, 0.7, 0.5 }},
+	} {
+		table := small()
+		test.set(&table)
+		tr := &training{T: t, plain: newAgent(table, test.maze, 5), taken: map[string]int{}}
+		tr.train(250)
+		t.Log(test.name, tr.taken["a target clipped above"], tr.taken["a target clipped below"])
+		for branch, n := range tr.taken {
+			taken[branch] += n
+		}
+	}
+	for _, branch := range slices.Sorted(maps.Keys(taken)) {
+		t.Logf("%7d  %s", taken[branch], branch)
+		if taken[branch] < 10 {
+			t.Errorf("%s: %d times, which shows nothing", branch, taken[branch])
+		}
+	}
+}
