@@ -793,18 +793,19 @@ func (n network) backward(passed [][]float32, dy []float32, gradient network) []
 	for l := len(n) - 1; l >= 0; l-- {
 		x := passed[l]
 		dx := make([]float32, len(x))
-		for k, v := range x {
-			if l > 0 && v == 0 {
-				continue // ReLU let nothing pass
+		for j, d := range dy {
+			if d == 0 {
+				continue
 			}
-			for j, d := range dy {
+			for k, v := range x {
+				if l > 0 && v == 0 {
+					continue // ReLU lets nothing pass, neither way
+				}
 				dx[k] = fma(d, n[l][k][j], dx[k])
 				if gradient != nil {
 					gradient[l][k][j] = fma(v, d, gradient[l][k][j])
 				}
 			}
-		}
-		for j, d := range dy {
 			if gradient != nil {
 				gradient[l][len(x)][j] += d
 			}
