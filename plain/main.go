@@ -14,8 +14,8 @@
 //
 // The paper displays eight formulas without numbers; here they have numbers in
 // the order of appearance. A mark such as (R20) is a choice that the paper
-// leaves open, and (D1) a departure from its text. Package qta and
-// docs/readings.md give the reasons under the same numbers.
+// leaves open, and (D1) a departure from its text: package qta has the reasons
+// beside the same numbers.
 package main
 
 // To the reviewer: main_test.go trains this file and package qta side by side
@@ -112,9 +112,9 @@ func main() {
 	t := paper()
 	t.hidden, t.batch, t.candidates = 64, 64, 200 // minutes instead of hours
 
-	// Differs (D3): section 3.2 asks with the environment's goal, as "the
+	// Differs (D3): section 3.2 asks with the environment's goal, "though the
 	// prediction is learned to be agnostic to the choice of goal". In networks this
-	// small it is not: asked with that goal, two of four agents never solve 1U5.
+	// small it is not: with that goal about half of the agents never solve 1U5.
 	t.askCandidate = true
 
 	fmt.Println(strings.Join(maze, "\n"))
@@ -147,7 +147,7 @@ type agent struct {
 	report
 	seed                  uint64
 	policy                *learner
-	critics               []*learner // output 0 is Q, the others are its head P
+	pun                   []*learner // G critics: output 0 is Q, the others are its head P
 	replay                []transition
 	largest               float64 // priority so far
 	minibatch             []*sample
@@ -172,7 +172,7 @@ func newAgent(t table, maze []string, seed uint64) *agent {
 	rng := stream(seed, forInitialization)
 	a.policy = newLearner(t, &rng, 4, 2) // from s, g to a
 	for range t.critics {
-		a.critics = append(a.critics, newLearner(t, &rng, 6, 1, 2)) // from s, g, a to Q and to s'
+		a.pun = append(a.pun, newLearner(t, &rng, 6, 1, 2)) // from s, g, a to Q and to s'
 	}
 	return a
 }
@@ -234,14 +234,14 @@ func (a *agent) update() {
 	a.draw()    // section 3.3
 	a.targets() // Equation 1
 	a.criticLoss, a.headLoss = 0, 0
-	for _, c := range a.critics {
-		a.learnCritic(c) // Equations 2 and 4
+	for _, critic := range a.pun {
+		a.learnCritic(critic) // Equations 2 and 4
 	}
-	a.criticLoss /= float64(len(a.critics))
-	a.headLoss /= float64(len(a.critics))
+	a.criticLoss /= float64(len(a.pun))
+	a.headLoss /= float64(len(a.pun))
 	a.prioritize() // Equation 7
-	for _, c := range a.critics {
-		c.follow(a.ρ) // Equation 3
+	for _, critic := range a.pun {
+		critic.follow(a.ρ) // Equation 3
 	}
 	a.learnPolicy()
 	a.policy.follow(a.ρ) // Equation 3
@@ -268,13 +268,13 @@ type sample struct {
 // rewards of -1 and 0 can add up to (R40).
 func (a *agent) targets() {
 	rng := &a.chance.learning
-	i, j := index(rng, len(a.critics)), index(rng, len(a.critics)-1)
+	i, j := index(rng, len(a.pun)), index(rng, len(a.pun)-1)
 	if j >= i {
 		j++
 	}
 	for _, b := range a.minibatch {
 		x := slices.Concat(b.nextInput, tanhs(a.policy.target.output(b.nextInput)))
-		q := min(a.critics[i].target.output(x)[0], a.critics[j].target.output(x)[0])
+		q := min(a.pun[i].target.output(x)[0], a.pun[j].target.output(x)[0])
 		b.y = b.reward + float32(float32(a.γ)*q)
 		b.y = min(max(b.y, float32(-1/(1-a.γ))), 0)
 	}
@@ -286,11 +286,11 @@ func (a *agent) targets() {
 //
 // which have all layers but the last in common (R5, R11, R13, R14). The head's
 // own layer moves at a rate of its own.
-func (a *agent) learnCritic(c *learner) {
+func (a *agent) learnCritic(critic *learner) {
 	scale := 2 / float32(a.batch)
 	criticLoss, headLoss := 0.0, 0.0
 	for _, b := range a.minibatch {
-		passed := c.net.forward(slices.Concat(b.input, b.action))
+		passed := critic.net.forward(slices.Concat(b.input, b.action))
 		output := passed[len(passed)-1]
 		b.predictions = append(b.predictions, output[1:])
 
@@ -302,11 +302,11 @@ func (a *agent) learnCritic(c *learner) {
 			gradient = append(gradient, scale*δ)
 			headLoss += square(δ)
 		}
-		c.net.backward(passed, gradient, c.gradient)
+		critic.net.backward(passed, gradient, critic.gradient)
 	}
 	a.criticLoss += criticLoss / float64(a.batch)
 	a.headLoss += headLoss / float64(a.batch)
-	c.adam(func(layer, output int) float64 {
+	critic.adam(func(layer, output int) float64 {
 		if layer == a.layers && output > 0 {
 			return a.predictiveRate
 		}
@@ -338,10 +338,10 @@ func (a *agent) learnPolicy() {
 	for _, b := range a.minibatch {
 		passed := a.policy.net.forward(b.input)
 		action := tanhs(passed[len(passed)-1])
-		dq := []float32{1 / float32(a.batch*len(a.critics)), 0, 0}
+		dq := []float32{1 / float32(a.batch*len(a.pun)), 0, 0}
 		da := make([]float32, len(action)) // of the mean Q
-		for _, c := range a.critics {
-			dx := c.net.backward(c.net.forward(slices.Concat(b.input, action)), dq, nil)
+		for _, critic := range a.pun {
+			dx := critic.net.backward(critic.net.forward(slices.Concat(b.input, action)), dq, nil)
 			for i := range da {
 				da[i] += dx[len(b.input)+i]
 			}
@@ -427,8 +427,8 @@ func (a *agent) uncertainty(candidates []point) []float64 {
 			action := randomAction(&a.chance.goals)
 			x := append(a.input(s, g), float32(action[0]), float32(action[1]))
 			var predictions [][]float32
-			for _, c := range a.critics {
-				predictions = append(predictions, c.net.output(x)[1:])
+			for _, critic := range a.pun {
+				predictions = append(predictions, critic.net.output(x)[1:])
 			}
 			ε[k] += deviation(predictions) / float64(a.actions)
 		}
@@ -563,8 +563,8 @@ func (a *agent) achievable(candidates []point) (kept []point) {
 func (a *agent) meanQ(g point) (q float64) {
 	x := a.input(a.world.position, g)
 	x = append(x, tanhs(a.policy.net.output(x))...)
-	for _, c := range a.critics {
-		q += float64(c.net.output(x)[0]) / float64(len(a.critics))
+	for _, critic := range a.pun {
+		q += float64(critic.net.output(x)[0]) / float64(len(a.pun))
 	}
 	return q
 }
@@ -818,8 +818,7 @@ func (n network) backward(passed [][]float32, dy []float32, gradient network) []
 // adam is one step of Adam (Kingma and Ba, 2015; R74) against the gradient, at a
 // rate for each output of each layer. The gradient begins anew.
 func (l *learner) adam(rate func(layer, output int) float64) {
-	l.beta1 *= 0.9
-	l.beta2 *= 0.999
+	l.beta1, l.beta2 = float64(0.9*l.beta1), float64(0.999*l.beta2)
 	scale := float32(1 / math.Sqrt(1-l.beta2))
 	for i, layer := range l.net {
 		for k, row := range layer {
@@ -899,7 +898,7 @@ func (a *agent) showNormalizers() {
 
 // fma returns x*y + z, rounded once.
 func fma(x, y, z float32) float32 {
-	product := float64(x) * float64(y) // exact: 24 bits by 24 are 48, of 53
+	product := float64(float64(x) * float64(y)) // exact: 24 bits by 24 are 48, of 53
 	s := product + float64(z)
 	if math.Float64bits(s)<<36 == 0 { // it may be halfway between two float32
 		s = aside(s, product, float64(z))

@@ -11,6 +11,10 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -46,10 +50,38 @@ func TestTable(t *testing.T) {
 	if diff := cmp.Diff(qta.Paper(), params(paper())); diff != "" {
 		t.Errorf("paper() (-engine +plain):\n%s", diff)
 	}
-	// Each number of the table reaches the package's: twice the table is other
-	// parameters throughout.
 }
 
+// Each mark, such as (R20), stands beside its reasons in package qta.
+func TestMarks(t *testing.T) {
+	text, err := os.ReadFile("main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources, err := filepath.Glob("../*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reasons []byte
+	for _, name := range sources {
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reasons = append(reasons, source...)
+	}
+	marks := regexp.MustCompile(`\b[RD]\d+\b`).FindAllString(string(text), -1)
+	if len(marks) < 40 {
+		t.Errorf("main.go has the marks %v, fewer than 40", marks)
+	}
+	for _, mark := range marks {
+		if !bytes.Contains(reasons, []byte("Reading "+mark+":")) && !bytes.Contains(reasons, []byte("Differs "+mark+":")) {
+			t.Errorf("main.go has the mark %s, and no file of package qta", mark)
+		}
+	}
+}
+
+// The mazes are the package's, and so are the names that are none.
 func TestMazes(t *testing.T) {
 	for _, name := range []string{"1U5", "2U5", "3U5", "8U5", "3x5", "4x5", "5x7", "12x5", "6x11"} {
 		got, err := mazeNamed(name)
@@ -76,38 +108,45 @@ func TestMazes(t *testing.T) {
 	}
 }
 
-// fma against arithmetic of any precision, above all where rounding to float64
-// first would go the wrong way.
+// TestFMA holds fma to exact arithmetic, above all where a sum rounded to float64
+// is halfway between two float32, and the exact one is not.
 func TestFMA(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
 	exact := func(x float32) *big.Float { return new(big.Float).SetPrec(2000).SetFloat64(float64(x)) }
-	ties := 0
+	spoiled := 0
 	check := func(x, y, z float32) {
-		sum := new(big.Float).SetPrec(2000).Mul(exact(x), exact(y))
+		sum := exact(0).Mul(exact(x), exact(y))
 		want, _ := sum.Add(sum, exact(z)).Float32()
 		if got := fma(x, y, z); got != want {
 			t.Fatalf("fma(%b, %b, %b) = %b, want %b", x, y, z, got, want)
 		}
-		if float32(float64(x)*float64(y)+float64(z)) != want {
-			ties++
+		if float32(float64(float64(x)*float64(y))+float64(z)) != want {
+			spoiled++
 		}
 	}
-	random := func(exponents int) float32 {
-		return float32(math.Ldexp(rng.Float64()*2-1, rng.IntN(2*exponents+1)-exponents))
+	// Products of 1, of a bit less and of a bit more, too little for a float64 to
+	// show beside a large number.
+	ones := [][2]float32{{1, 1}, {1 + 0x1p-23, 1 - 0x1p-23}, {1 + 0x1p-12, 1 - 0x1p-12 + 0x1p-24}}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 5_000 {
+		x, y := float32(rng.NormFloat64()), float32(math.Ldexp(rng.NormFloat64(), rng.IntN(80)-40))
+		check(x, y, float32(rng.NormFloat64()))
+		check(x, y, -x*y)
+
+		// z is so many times a unit, and the product half of one, or nearly.
+		unit := math.Ldexp(1, rng.IntN(200)-149) // from the smallest denormal on
+		z := float32(unit * float64(rng.IntN(1<<24)))
+		for _, one := range ones {
+			x, y := one[0], one[1]*float32(unit/2)
+			if unit == 0x1p-149 {
+				x, y = one[0]*0x1p-75, one[1]*0x1p-75
+			}
+			check(x, y, z)
+			check(x, y, -z)
+			check(-x, y, z)
+		}
 	}
-	for range 20_000 {
-		x, y := random(40), random(40)
-		check(x, y, float32(math.Ldexp(float64(-x*y), rng.IntN(60)-30)))
-		check(x, y, math.Float32frombits(math.Float32bits(-x*y)+uint32(rng.IntN(3))))
-		// A sum that is short of, at, or past the middle of two float32 by less
-		// than a float64 shows: z + 2^-24 (1 + δ)(1 + δ') of z's last place.
-		z := float32(1+rng.IntN(1<<23)) * 0x1p-23
-		e := math.Ldexp(1, rng.IntN(3)*-60) // among the denormals too
-		check(float32(e*(0x1p-24+0x1p-47*float64(rng.IntN(3)-1))), 1-0x1p-23*float32(rng.IntN(3)), 1+z*0)
-		check(float32(0x1p-24*(1+0x1p-23*float64(rng.IntN(3)-1))), 1-0x1p-23*float32(rng.IntN(3)-1), 1+z)
-	}
-	if ties == 0 {
-		t.Error("no sum was one that two roundings spoil")
+	if spoiled < 100 {
+		t.Errorf("two roundings give another result in %d cases, want 100 or more", spoiled)
 	}
 }
 
@@ -220,7 +259,7 @@ func (n network) numbers(lo, hi int) (x []float32) {
 // itself, its head and its target.
 func (a *agent) digest() string {
 	x := slices.Concat(a.policy.net.numbers(0, 2), a.policy.target.numbers(0, 2))
-	for _, c := range a.critics {
+	for _, c := range a.pun {
 		x = slices.Concat(x, c.net.numbers(0, 1), outputs(c.net[a.layers], 1, 3), c.target.numbers(0, 1))
 	}
 	data, err := binary.Append(nil, binary.LittleEndian, x)
@@ -249,7 +288,7 @@ func (a *agent) tensors() map[string][]float64 {
 	for l, layer := range a.policy.net {
 		add(fmt.Sprintf("policy.%d", l), layer, 0, len(layer[0]))
 	}
-	for i, c := range a.critics {
+	for i, c := range a.pun {
 		for l, layer := range c.net[:a.layers] {
 			add(fmt.Sprintf("critic.%d.%d", i, l), layer, 0, len(layer[0]))
 		}
@@ -345,6 +384,7 @@ func (tr *training) countBefore(a agent) {
 		}
 	}
 	tr.count("no candidate is achievable", passing == 0)
+	tr.count("some candidates are achievable, others not", 0 < passing && passing < len(candidates))
 	tr.count("every candidate is achievable", passing == len(candidates))
 
 	ε := a.uncertainty(a.achievable(candidates))
@@ -415,19 +455,21 @@ func small() table {
 	return t
 }
 
-// beside is a maze whose goal lies beside its start.
-var beside = []string{"#####", "#SG.#", "###.#", "#####"}
-
 // TestPlain trains package qta and this file side by side: the same goals,
 // actions and evaluations, and the same bits in every network. The settings are
-// such that every branch of the method is taken, which the test counts.
+// such that each branch of the method is taken, which the test counts.
 func TestPlain(t *testing.T) {
 	if qta.KernelName() == "generic" {
-		t.Skip("the generic kernel rounds each product before it adds it")
+		t.Skip("the generic kernel rounds each product before it adds it, and here they are fused")
 	}
 	wave, err := mazeNamed("1U5")
 	if err != nil {
 		t.Fatal(err)
+	}
+	beside := []string{"#####", "#SG.#", "###.#", "#####"} // so that evaluations vary
+	steps := 250
+	if testing.Short() {
+		steps = 100
 	}
 	taken := map[string]int{}
 	for _, test := range []struct {
@@ -435,31 +477,60 @@ func TestPlain(t *testing.T) {
 		maze []string
 		set  func(t *table)
 	}{
-		{"the paper's, smaller", wave, func(t *table) { t.layers = 3 }},
-		{"near goals", beside, func(t *table) { t.askCandidate, t.threshold = true, -0.02 }},
+		{"the paper's, small", wave, func(t *table) { t.layers = 3 }},
+		{"a threshold near 0", beside, func(t *table) { t.askCandidate, t.threshold = true, -0.02 }},
 		{"a short sight", beside, func(t *table) { t.γ, t.criticRate, t.threshold = 0.5, 0.1, -0.1 }},
 		{"prioritized", beside, func(t *table) {
 			t.prioritized, t.α, t.βSteps, t.hindsight, t.askCandidate = true, 0.6, 120, 1, true
 		}},
-		{"prioritized, the paper's α", wave, func(t *table) { t.prioritized, t.horizon, t.predictiveRate = true, 7, 1 }},
+		{"prioritized, heads far apart", wave, func(t *table) { t.prioritized, t.horizon, t.predictiveRate = true, 7, 1 }},
 		{"one candidate", beside, func(t *table) { t.candidates, t.initialSteps = 1, 0 }},
 		{"gentle probabilities", wave, func(t *table) { t.slope, t.intercept, t.candidates = 2, -0.5, 1000 }},
-		{"never achievable", beside, func(t *table) { t.threshold, t.critics, t.actions, t.criticRate = 1, 4, 1, 1e-4 }},
-		{"scaled little", wave, func(t *table) { t.normalizerFloor, t.normalizerClip, t.noise = 0.4, 0.7, 0.5 }},
+		{"nothing achievable", beside, func(t *table) { t.threshold, t.critics, t.actions = 1, 4, 1 }},
+		{"narrow inputs", wave, func(t *table) { t.normalizerFloor, t.normalizerClip, t.noise = 0.4, 0.7, 0.5 }},
 	} {
-		table := small()
-		test.set(&table)
-		tr := &training{T: t, plain: newAgent(table, test.maze, 5), taken: map[string]int{}}
-		tr.train(250)
-		t.Log(test.name, tr.taken["a target clipped above"], tr.taken["a target clipped below"])
-		for branch, n := range tr.taken {
-			taken[branch] += n
-		}
+		t.Run(test.name, func(t *testing.T) {
+			table := small()
+			test.set(&table)
+			tr := training{T: t, plain: newAgent(table, test.maze, 5), taken: taken}
+			tr.train(steps)
+		})
 	}
 	for _, branch := range slices.Sorted(maps.Keys(taken)) {
 		t.Logf("%7d  %s", taken[branch], branch)
-		if taken[branch] < 10 {
-			t.Errorf("%s: %d times, which shows nothing", branch, taken[branch])
+		if taken[branch] < 10 && !testing.Short() {
+			t.Errorf("%s: %d times, want 10 or more", branch, taken[branch])
+		}
+	}
+}
+
+// TestMain is the program itself where the test below starts it.
+func TestMain(m *testing.M) {
+	if os.Getenv("PLAIN_MAIN") != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// The program says how training goes, and what is wrong with its flags.
+func TestProgram(t *testing.T) {
+	for _, test := range []struct{ flags, out, err string }{
+		{"-maze 4x5 -steps 60 -seed 3", "(?s)^#######\n#.....#\n.*\nsteps  success .*\n +60 +0/20 +-50.0 .*\n4x5 is not solved after 60 steps\n$", "^$"},
+		{"-maze 4x4", "^$", "^plain: -maze 4x4: mazes are .*\n$"},
+		{"-steps 0", "^$", "^plain: -steps is 0, allowed are 1 and above\n$"},
+		{"4x5", "^$", "^plain: \"4x5\" is no flag; .*\n$"},
+	} {
+		c := exec.Command(os.Args[0], strings.Fields(test.flags)...)
+		c.Env = append(os.Environ(), "PLAIN_MAIN=1")
+		var stderr strings.Builder
+		c.Stderr = &stderr
+		stdout, err := c.Output()
+		if (err == nil) != (test.err == "^$") || err != nil && c.ProcessState.ExitCode() != 2 {
+			t.Errorf("%s: %v", test.flags, err)
+		}
+		if !regexp.MustCompile(test.out).Match(stdout) || !regexp.MustCompile(test.err).MatchString(stderr.String()) {
+			t.Errorf("%s: wrote\n%s\nand to standard error\n%s", test.flags, stdout, stderr.String())
 		}
 	}
 }
