@@ -284,7 +284,7 @@ func (a *agent) targets() {
 //
 //	1/|B| Σ w (Q(s, a, g) - y)²  +  1/|B| Σ |P(s, a, g) - s'|²
 //
-// which have all layers but the last in common (R5, R11, R13, R14). The head's
+// which have all layers but the last in common (R2, R5, R11, R13, R14). The head's
 // own layer moves at a rate of its own.
 func (a *agent) learnCritic(critic *learner) {
 	scale := 2 / float32(a.batch)
@@ -441,7 +441,7 @@ func (a *agent) uncertainty(candidates []point) []float64 {
 //	p_k = max(m ε_k + b, 0) / Σ_k max(m ε_k + b, 0)
 //
 // The display has m ε b in the denominator (D1). Equal uncertainties are scaled to
-// 0, and where no weight is positive all candidates are alike (R28).
+// 0, and where no weight is positive all candidates are alike (R28, R29).
 func goalProbabilities(ε []float64, m, b float64) []float64 {
 	low, high := slices.Min(ε), slices.Max(ε)
 	p, sum := make([]float64, len(ε)), 0.0
@@ -481,12 +481,11 @@ func pick(p []float64, u float64) (chosen int) {
 // priorities (R34), each with a goal in hindsight and the reward for that goal.
 func (a *agent) draw() {
 	a.minibatch = nil
-	weights := a.weights()
 	for range a.batch {
 		u := uniform(&a.chance.replay)
 		b := &sample{i: int(u * float64(len(a.replay))), w: 1}
 		if a.prioritized {
-			b.i, b.w = a.drawPrioritized(weights, u)
+			b.i, b.w = a.drawPrioritized(u)
 		}
 		t := a.replay[b.i]
 		b.goal = a.relabel(b.i)
@@ -510,14 +509,6 @@ func (a *agent) relabel(i int) point {
 	return a.replay[i].g
 }
 
-// weights returns p^α for the priority p of each transition.
-func (a *agent) weights() (weights []float64) {
-	for _, t := range a.replay {
-		weights = append(weights, pow(t.priority, a.α))
-	}
-	return weights
-}
-
 // drawPrioritized draws a transition by Equation 7 and returns its weight in the
 // critics' loss, Equation 8 over the largest weight in the buffer (R35):
 //
@@ -525,12 +516,18 @@ func (a *agent) weights() (weights []float64) {
 //
 // The display of w has the priority p_j where P_j is here (D2). β grows in a
 // straight line until it is 1 (R36).
-func (a *agent) drawPrioritized(weights []float64, u float64) (j int, w float32) {
-	total := sum(weights)
-	j = find(weights, float64(u*total))
+func (a *agent) drawPrioritized(u float64) (j int, w float32) {
+	var powers []float64
+	for _, t := range a.replay {
+		powers = append(powers, pow(t.priority, a.α))
+	}
+	total := sum(powers)
+	j = find(powers, float64(u*total))
+
+	n := float64(len(powers))
 	β := min(1, a.β+float64((1-a.β)*float64(a.step)/float64(a.βSteps)))
-	weight := func(P float64) float64 { return pow(1/float64(float64(len(weights))*P), β) }
-	return j, float32(weight(weights[j]/total) / weight(slices.Min(weights)/total))
+	weight := func(P float64) float64 { return pow(1/float64(n*P), β) }
+	return j, float32(weight(powers[j]/total) / weight(slices.Min(powers)/total))
 }
 
 // prioritize gives each transition of the minibatch its priority: how far the
@@ -574,7 +571,7 @@ func (a *agent) meanQ(g point) (q float64) {
 // What the paper does not say of its mazes is the authors' code (R66, R67, R68).
 const (
 	regionRadius = 0.3  // half the side of the start and goal regions, in cells
-	goalRadius   = 0.35 // a goal is reached closer than this
+	goalRadius   = 0.35 // a goal is reached closer than this (R4)
 	pieces       = 10   // of a step, each straight
 	pieceLength  = 0.1  // of an action
 )
@@ -824,8 +821,8 @@ func (l *learner) adam(rate func(layer, output int) float64) {
 		for k, row := range layer {
 			for j := range row {
 				g, m, v := &l.gradient[i][k][j], &l.m[i][k][j], &l.v[i][k][j]
-				*m = flush(float32(0.9**m) + float32(0.1**g))
-				*v = flush(float32(0.999**v) + float32(float32(0.001**g)**g))
+				*m = float32(0.9**m) + float32(0.1**g)
+				*v = float32(0.999**v) + float32(float32(0.001**g)**g)
 				step := float32(rate(i, j) / (1 - l.beta1))
 				root := float32(math.Sqrt(float64(*v)))
 				row[j] -= float32(step**m) / (float32(root*scale) + 1e-8)
@@ -918,15 +915,6 @@ func aside(s, x, y float64) float64 {
 		return math.Nextafter(s, math.Inf(-1))
 	}
 	return s
-}
-
-// flush drops what is too small for a full precision. Adam's moments of a unit
-// that is never active would stay there, where arithmetic is slow.
-func flush(x float32) float32 {
-	if -0x1p-126 < x && x < 0x1p-126 {
-		return 0
-	}
-	return x
 }
 
 // ln 2 in two parts. The first has 28 bits, so that its product with an exponent

@@ -150,6 +150,45 @@ func TestFMA(t *testing.T) {
 	}
 }
 
+// TestPow holds pow, and with it exp and log, to the engine's bits, which Equation
+// 8 shows for n = 1 and a largest weight of 1.
+func TestPow(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for range 20_000 {
+		β := []float64{0, 1, rng.Float64(), 10 * rng.NormFloat64()}[rng.IntN(4)]
+		P, w := math.Ldexp(rng.Float64()+0.5, rng.IntN(60)-50), []float64{0}
+		qta.ImportanceWeights(w, []float64{P}, 1, β, 1)
+		if got := pow(1/P, β); got != w[0] {
+			t.Fatalf("%v to the power %v is %v, plainly %v", 1/P, β, w[0], got)
+		}
+	}
+}
+
+// TestSum holds sum to the engine's tree, whose total Equation 7 divides by, and
+// find to sum.
+func TestSum(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for n := 1; n < 200; n++ {
+		p, P := make([]float64, n), make([]float64, n)
+		for i := range p {
+			p[i] = rng.Float64()
+		}
+		qta.SampleProbabilities(P, p, 1)
+		for i := range p {
+			if got := p[i] / sum(p); got != P[i] {
+				t.Fatalf("of %d, number %d has the probability %v, plainly %v", n, i, P[i], got)
+			}
+			middle := p[i] / 2
+			for _, v := range p[:i] {
+				middle += v
+			}
+			if got := find(p, middle); got != i {
+				t.Fatalf("of %d, number %d is found at %d", n, i, got)
+			}
+		}
+	}
+}
+
 // A training is the engine and the plain text side by side.
 type training struct {
 	*testing.T
@@ -219,7 +258,7 @@ func (tr *training) step() error {
 	case t.a != tr.action:
 		return fmt.Errorf("step %d takes the action %v, plainly %v", a.step, tr.action, t.a)
 	case tr.engine.Digest() != a.digest():
-		return fmt.Errorf("after step %d networks differ, the targets or %s", a.step, tr.difference())
+		return fmt.Errorf("after step %d networks are not the same, the targets or\n%s", a.step, tr.difference())
 	}
 	tr.goals = nil
 	if a.step%a.evalEvery != 0 {
@@ -395,8 +434,9 @@ func (tr *training) countBefore(a agent) {
 			positive++
 		}
 	}
-	tr.count("equal uncertainties", low == high)
-	tr.count("no positive weight", positive == 0)
+	tr.count("one candidate", len(ε) == 1)
+	tr.count("several candidates, of equal uncertainties", low == high && len(ε) > 1)
+	tr.count("several candidates, without a positive weight", positive == 0 && len(ε) > 1)
 	tr.count("one positive weight of several", positive == 1 && len(ε) > 1)
 	tr.count("several positive weights, and others", 1 < positive && positive < len(ε))
 	tr.count("Equation 5 with the environment's goal", !a.askCandidate)
@@ -478,7 +518,7 @@ func TestPlain(t *testing.T) {
 		set  func(t *table)
 	}{
 		{"the paper's, small", wave, func(t *table) { t.layers = 3 }},
-		{"a threshold near 0", beside, func(t *table) { t.askCandidate, t.threshold = true, -0.02 }},
+		{"a threshold that drops half", beside, func(t *table) { t.askCandidate, t.threshold = true, -0.15 }},
 		{"a short sight", beside, func(t *table) { t.γ, t.criticRate, t.threshold = 0.5, 0.1, -0.1 }},
 		{"prioritized", beside, func(t *table) {
 			t.prioritized, t.α, t.βSteps, t.hindsight, t.askCandidate = true, 0.6, 120, 1, true
@@ -488,6 +528,8 @@ func TestPlain(t *testing.T) {
 		{"gentle probabilities", wave, func(t *table) { t.slope, t.intercept, t.candidates = 2, -0.5, 1000 }},
 		{"nothing achievable", beside, func(t *table) { t.threshold, t.critics, t.actions = 1, 4, 1 }},
 		{"narrow inputs", wave, func(t *table) { t.normalizerFloor, t.normalizerClip, t.noise = 0.4, 0.7, 0.5 }},
+		{"dead units", beside, func(t *table) { t.hidden, t.layers = 1, 4 }},
+		{"no positive weight", beside, func(t *table) { t.slope, t.intercept = 1, -2 }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			table := small()
