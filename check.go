@@ -50,132 +50,120 @@ type Comparison struct {
 // README the format.
 func Check(fsys fs.FS) ([]CheckResult, error) {
 	names, err := fs.Glob(fsys, "*.json")
-	if err == nil && len(names) == 0 {
-		err = errors.New("there is no file *.json")
+	if err != nil || len(names) == 0 {
+		return nil, errors.New("qta: vectors: there is no file *.json")
 	}
 	var results []CheckResult
 	for _, name := range names {
-		var file []CheckResult
-		if file, err = checkFile(fsys, name); err != nil {
-			break
+		file, err := checkFile(fsys, name)
+		if err != nil {
+			return nil, fmt.Errorf("qta: vectors: %s: %w", name, err)
 		}
 		results = append(results, file...)
 	}
-	if err != nil {
-		return results, fmt.Errorf("qta: vectors: %w", err)
-	}
 	return results, nil
 }
+
+// A vectorFile is a file, and a vectorCase one case of it.
+type (
+	vectorFile struct {
+		Equation, Paper string
+		Cases           []vectorCase
+	}
+	vectorCase struct {
+		Name string
+		In   map[string]json.RawMessage
+		Out  any
+		Tol  *float64
+	}
+)
 
 func checkFile(fsys fs.FS, name string) ([]CheckResult, error) {
 	text, err := fs.ReadFile(fsys, name)
 	if err != nil {
 		return nil, err
 	}
-	var file struct {
-		Equation, Paper string
-		Cases           []json.RawMessage
-	}
-	if err := decode(text, &file, "equation paper cases"); err != nil {
-		return nil, fmt.Errorf("%s: the file %w", name, err)
+	var file vectorFile
+	if err := decode(text, &file); err != nil {
+		return nil, fmt.Errorf("not vectors: %w", err)
 	}
 	all := equations()
 	known := each(all, func(e equation) string { return e.name })
 	k := slices.Index(known, file.Equation)
 	if k < 0 {
-		return nil, fmt.Errorf("%s: unknown equation %q; known are %s", name, file.Equation, strings.Join(known, ", "))
+		return nil, fmt.Errorf("unknown equation %q; known are %s", file.Equation, strings.Join(known, ", "))
 	}
 	if len(file.Cases) == 0 {
-		return nil, fmt.Errorf("%s: no cases", name)
+		return nil, errors.New("no cases")
 	}
-	e := &all[k]
 	var results []CheckResult
-	for i, text := range file.Cases {
-		r := CheckResult{File: name, Equation: e.name, Case: fmt.Sprint(i), Numbers: e.numbers, Function: e.function}
-		if err := r.check(e, text); err != nil {
-			r.Err = fmt.Errorf("qta: vectors: %s: case %q: %w", name, r.Case, err)
+	for _, c := range file.Cases {
+		r := CheckResult{File: name, Equation: all[k].name, Case: c.Name, Numbers: all[k].numbers, Function: all[k].function}
+		if err := r.check(&all[k], c); err != nil {
+			r.Err = fmt.Errorf("qta: vectors: %s: case %q: %w", name, c.Name, err)
 		}
 		results = append(results, r)
 	}
 	return results, nil
 }
 
-// decode reads a JSON object that has the given keys, each once, and no others;
-// one with ? may be absent or null.
-func decode(text []byte, to any, keys string) error {
+// decode is json.Unmarshal that takes no keys which the structs do not have.
+func decode(text []byte, to any) error {
 	if err := json.Unmarshal(text, new(json.RawMessage)); err != nil {
-		return fmt.Errorf("is not JSON: %w", err)
+		return err // also of what would follow the value
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
-	if brace, _ := d.Token(); brace != json.Delim('{') {
-		return errors.New("is not an object")
-	}
-	members := map[any]string{}
-	for d.More() {
-		var value json.RawMessage
-		key, _ := d.Token()
-		d.Decode(&value)
-		if _, twice := members[key]; twice {
-			return fmt.Errorf("has the key %q twice", key)
-		}
-		members[key] = string(value)
-	}
-	for key := range strings.FieldsSeq(keys) {
-		key, optional := strings.CutSuffix(key, "?")
-		if value := members[key]; !optional && (value == "" || value == "null") {
-			return fmt.Errorf("lacks the key %q", key)
-		}
-		delete(members, key)
-	}
-	for key := range members {
-		return fmt.Errorf("has an unknown key %q", key)
-	}
-	d = json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields() // of what lies deeper
+	d.DisallowUnknownFields()
 	return d.Decode(to)
 }
 
-// check fills r from a case. What the code cannot compute, it panics at.
-func (r *CheckResult) check(e *equation, text []byte) (err error) {
-	var c struct {
-		Name    string
-		In, Out json.RawMessage
-		Tol     float64
+// check fills r from a case. Where sizes do not fit, the code panics.
+func (r *CheckResult) check(e *equation, c vectorCase) (err error) {
+	if c.Tol == nil || !(*c.Tol >= 0 && *c.Tol <= 0.01) {
+		return errors.New("tol is not a number from 0 to 0.01")
 	}
-	if err := decode(text, &c, "name in out tol"); err != nil {
+	r.Tolerance = *c.Tol
+	unknown := maps.Clone(c.In)
+	for key := range strings.FieldsSeq(e.keys) {
+		key, optional := strings.CutSuffix(key, "?")
+		if value := string(c.In[key]); !optional && (value == "" || value == "null") {
+			return fmt.Errorf("in lacks the key %q", key)
+		}
+		delete(unknown, key)
+	}
+	for key := range unknown {
+		return fmt.Errorf("in has an unknown key %q", key)
+	}
+	text, err := json.Marshal(c.In)
+	if err != nil {
 		return err
 	}
-	r.Case, r.Tolerance = c.Name, c.Tol
-	if !(c.Tol >= 0 && c.Tol <= 0.01) {
-		return fmt.Errorf("tol is %v, allowed are 0 to 0.01", c.Tol)
-	}
 	var in vectorIn
-	if err := decode(c.In, &in, e.keys); err != nil {
-		return fmt.Errorf("in %w", err)
+	if err := decode(text, &in); err != nil {
+		return fmt.Errorf("in: %w", err)
 	}
 	defer func() {
 		if problem := recover(); problem != nil {
-			err = fmt.Errorf("the code cannot compute in: %v", problem)
+			err = fmt.Errorf("in: %v", problem)
 		}
 	}()
-	text, err = json.Marshal(e.check(&in)) // exact, but there is no NaN in JSON
+	var result any
+	if text, err = json.Marshal(e.check(&in)); err == nil { // loses no bit of a float64
+		err = json.Unmarshal(text, &result)
+	}
 	if err != nil {
-		return fmt.Errorf("the code gives what is no number: %w", err)
+		return fmt.Errorf("the result is not finite: %w", err)
 	}
-	var code, vector any
-	if err := errors.Join(json.Unmarshal(text, &code), json.Unmarshal(c.Out, &vector)); err != nil {
-		return fmt.Errorf("out: %w", err)
-	}
-	return r.compare(leavesOf("out", code), leavesOf("out", vector))
+	return r.compare(leavesOf("out", result), leavesOf("out", c.Out))
 }
 
-// A leaf is a number within a value of JSON, or NaN where something else is.
+// A leaf is a number within decoded JSON, or NaN in place of anything else.
 type leaf struct {
 	name   string
 	number float64
 }
 
-// leavesOf returns all within a value, in order.
+// leavesOf returns the leaves of a value, in order.
 func leavesOf(name string, value any) (all []leaf) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -194,8 +182,8 @@ func leavesOf(name string, value any) (all []leaf) {
 	return all
 }
 
-// compare holds what the code gives to the vector. It returns the first
-// difference that is too large, or the first leaf that the other lacks.
+// compare holds the code's result to the vector. It returns the first difference
+// that is too large, or the first leaf that only one of them has.
 func (r *CheckResult) compare(code, vector []leaf) (first error) {
 	end := leaf{name: "nothing more"}
 	code, vector = append(code, end), append(vector, end)
@@ -226,11 +214,11 @@ type equation struct {
 	name     string
 	numbers  []int                  // of the paper's equations
 	function string                 // the home, or the homes
-	keys     string                 // of "in"; one with ? may be absent or null
-	check    func(in *vectorIn) any // returns what marshals to "out"
+	keys     string                 // of "in", all needed but one with ?, which may be null
+	check    func(in *vectorIn) any // returns what marshals as "out"
 }
 
-// What the code gives, by the keys of "out": one value each, or a list.
+// A result has the keys of "out": a value for each, or a list.
 type (
 	outputs map[string]any
 	lists   map[string][]any
@@ -417,13 +405,13 @@ func checkPredictiveLoss(in *vectorIn) any {
 }
 
 func checkDeviation(in *vectorIn) any {
-	rows, width := len(in.Pred[0]), len(in.Pred[0][0])
+	head := table("pred", firstOf("pred", in.Pred), 0)
 	heads := each(in.Pred, func(p [][]float64) []float32 {
-		wantLength("pred", len(p), rows)
-		return table("pred", p, width).data
+		wantLength("pred", len(p), head.rows)
+		return table("pred", p, head.cols).data
 	})
-	u := make([]float64, rows)
-	HeadDeviation(u, heads, width)
+	u := make([]float64, head.rows)
+	HeadDeviation(u, heads, head.cols)
 	return outputs{"u": u}
 }
 
@@ -534,7 +522,7 @@ func checkUpdate(in *vectorIn) any {
 
 func checkGaussianLoss(in *vectorIn) any {
 	n := len(in.Mu)
-	raw, y := numbersOf("raw", in.Raw, n), numbersOf("y", in.Y, n)
+	raw, y := table("raw", [][]float64{in.Raw}, n).data, table("y", [][]float64{in.Y}, n).data
 	p, dp := newMatrix(n, 2), newMatrix(n, 2)
 	for r, μ := range in.Mu {
 		p.row(r)[0], p.row(r)[1] = float32(μ), raw[r]
@@ -565,8 +553,8 @@ func checkDensity(in *vectorIn) any {
 	})}
 }
 
-// agent returns an agent with the case's networks, rates and coefficients.
-// Returns are not clipped, which Equation 1 does not do either.
+// agent returns an agent with the case's networks, rates and coefficients. It
+// does not clip returns: Equation 1 does not.
 func (in *vectorIn) agent(p Params) *Agent {
 	p.ClipReturns = false
 	p.Discount, p.Polyak, p.ActionL2 = in.Gamma, in.Rho, in.ActionL2
@@ -585,59 +573,52 @@ func (in *vectorIn) agent(p Params) *Agent {
 	return a
 }
 
-// batch returns the case's minibatch for a, with zeros for what the case has not,
+// batch returns the case's minibatch for a, with zeros for what the case lacks,
 // and makes room for it.
 func (in *vectorIn) batch(a *Agent) *batch {
-	n, width := len(in.G), len(slices.Concat(in.S, in.SNext)[0])
-	s, next := part("s", in.S, n, width), part("s_next", in.SNext, n, width)
-	g, action := table("g", in.G, 0), part("a", in.A, n, 0)
-	if in.A == nil {
-		action = newMatrix(n, a.policy.actions.cols)
+	n := len(in.G)
+	a.sizes = Sizes{Observation: len(firstOf("s", slices.Concat(in.S, in.SNext))), Goal: len(firstOf("g", in.G))}
+	if in.A != nil {
+		a.sizes.Action = len(firstOf("a", in.A))
+	} else {
+		a.sizes.Action = a.policy.actions.cols
 	}
-	a.sizes = Sizes{width, g.cols, action.cols}
 	a.pun.reserve(n)
 	b := newBatch(n, a.sizes, a.pun)
-	setColumns(b.x, 0, s)
-	setColumns(b.x, width, g)
-	setColumns(b.x, width+g.cols, action)
-	setColumns(b.next, 0, next)
-	setColumns(b.next, width, g)
-	if in.SNext != nil {
-		b.head = next
-	}
-	b.r = numbersOf("r", in.R, n)
-	y := numbersOf("y", in.Y, n) // of all critics
-	for i := range b.y {
-		b.y[i] = y
-		if in.W != nil {
-			b.weights[i] = numbersOf("w", in.W, n)
+	columns := func(x matrix, name string, from int, rows [][]float64, width int) {
+		if rows != nil {
+			wantLength(name, len(rows), n)
+			setColumns(x, from, table(name, rows, width))
 		}
 	}
+	s, g := a.sizes.Observation, a.sizes.Goal
+	columns(b.x, "s", 0, in.S, s)
+	columns(b.x, "g", s, in.G, g)
+	columns(b.x, "a", s+g, in.A, a.sizes.Action)
+	columns(b.next, "s_next", 0, in.SNext, s)
+	columns(b.next, "g", s, in.G, g)
+	if in.SNext != nil {
+		b.head = table("s_next", in.SNext, s)
+	}
+	numbers := func(to []float32, name string, x []float64) {
+		if x != nil {
+			wantLength(name, len(x), n)
+			copy(to, float32s(x))
+		}
+	}
+	numbers(b.r, "r", in.R)
+	numbers(b.y[0], "y", in.Y) // of all critics
+	if in.W != nil {
+		b.reserveWeights()
+		numbers(b.weights[0], "w", in.W)
+	}
 	return &b
-}
-
-// part returns n rows as a matrix, zeros where there are none.
-func part(name string, rows [][]float64, n, cols int) matrix {
-	if rows == nil {
-		return newMatrix(n, cols)
-	}
-	wantLength(name, len(rows), n)
-	return table(name, rows, cols)
-}
-
-// numbersOf returns n numbers, zeros where there are none.
-func numbersOf(name string, x []float64, n int) []float32 {
-	if x == nil {
-		return make([]float32, n)
-	}
-	wantLength(name, len(x), n)
-	return float32s(x)
 }
 
 // ensemble returns critics with heads, or with heads of zeros and one column, for
 // batches of up to rows.
 func ensemble(p Params, critics []vectorNet, heads []vectorLayer, rows int) *pun {
-	widths := critics[0].widths("critics")
+	widths := firstOf("critics", critics).widths("critics")
 	prediction := 1
 	if heads != nil {
 		wantLength("heads", len(heads), len(critics))
@@ -668,7 +649,7 @@ type (
 
 // widths returns a net's layer widths from input to output.
 func (n vectorNet) widths(name string) []int {
-	widths := []int{len(n[0].W)}
+	widths := []int{len(firstOf(name, n).W)}
 	for _, l := range n {
 		widths = append(widths, len(l.B))
 	}
@@ -726,7 +707,7 @@ func each[T, U any](x []T, f func(T) U) []U {
 // first row has.
 func table(name string, rows [][]float64, cols int) matrix {
 	if cols == 0 {
-		cols = len(rows[0])
+		cols = len(firstOf(name, rows))
 	}
 	m := newMatrix(len(rows), cols)
 	for i, row := range rows {
@@ -736,6 +717,14 @@ func table(name string, rows [][]float64, cols int) matrix {
 	return m
 }
 
+// firstOf returns the first element of the list called name.
+func firstOf[T any](name string, list []T) T {
+	if len(list) == 0 {
+		panic(name + " is empty")
+	}
+	return list[0]
+}
+
 // wantLength panics unless the list called name has n elements.
 func wantLength(name string, got, n int) {
 	if got != n {
@@ -743,8 +732,8 @@ func wantLength(name string, got, n int) {
 	}
 }
 
-// scripted is a source whose generator's Float64 returns given numbers from 0 to
-// 1, 1 excluded.
+// scripted is a source with which a generator's Float64 returns the given
+// numbers, from 0 to 1, 1 excluded.
 type scripted []float64
 
 func (s *scripted) Uint64() uint64 {

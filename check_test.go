@@ -71,8 +71,8 @@ func checkObject(t testing.TB, file object) error {
 	return checkOne(text)
 }
 
-// Vectors of other sizes than those in testdata/golden run as they stand: with
-// half a list, or with all of it twice, which leaves a mean as it is.
+// Vectors of other sizes than in testdata/golden run as they stand: with half a
+// list, or with all of it twice, which leaves a mean as it is.
 func TestCheckOtherSizes(t *testing.T) {
 	half := func(v []any) []any { return v[:len(v)/2] }
 	twice := func(v []any) []any { return slices.Concat(v, v) }
@@ -167,9 +167,9 @@ func corruptions(equation string, n node, tolerance float64) map[string]any {
 // nothing, as a weight of a unit that is off; of each key at least one does.
 func TestCheckCatches(t *testing.T) {
 	t.Parallel()
-	deep := 30 // nodes to try in each "in" and "out", besides the keys
+	deep := 20 // nodes to try in each "in" and "out", besides the keys
 	if testing.Short() {
-		deep = 5
+		deep = 3
 	}
 	for _, e := range equations() {
 		t.Run(e.name, func(t *testing.T) {
@@ -220,36 +220,35 @@ func TestCheckErrors(t *testing.T) {
 	)
 	for _, test := range []struct{ old, new, want string }{
 		{"", "", ""},
-		{good, "", "the file is not JSON"},
-		{good, good + good, "the file is not JSON"},
-		{good, good[:len(good)/2], "the file is not JSON: unexpected end of JSON input"},
-		{good, "[1, 2]", "the file is not an object"},
+		{good, "", "not vectors: unexpected end of JSON input"},
+		{good, good + good, "not vectors: invalid character '{' after top-level value"},
+		{good, good[:len(good)/2], "not vectors: unexpected end of JSON input"},
+		{good, "[1, 2]", "not vectors: json: cannot unmarshal array"},
 		{"td-target", "td_target", `unknown equation "td_target"; known are mlp-forward`},
 		{one, "", "no cases"},
-		{one, "1", `case "0": is not an object`},
-		{`"paper": "",`, "", `the file lacks the key "paper"`},
-		{`"paper"`, `"papers": 1, "paper"`, `the file has an unknown key "papers"`},
-		{`"paper"`, `"paper": "", "paper"`, `the file has the key "paper" twice`},
+		{one, "1", "not vectors: json: cannot unmarshal number"},
+		{`"paper"`, `"papers": 1, "paper"`, `not vectors: json: unknown field "papers"`},
 		{`"gamma"`, `"Gamma"`, `case "a": in lacks the key "gamma"`},
 		{`"gamma"`, `"c": 1, "gamma"`, `case "a": in has an unknown key "c"`},
 		{`"gamma": 0.5`, `"gamma": null`, `case "a": in lacks the key "gamma"`},
-		{`"gamma": 0.5`, `"gamma": "0.5"`, `case "a": in json: cannot unmarshal string into`},
-		{`, "tol": 1e-6`, "", `lacks the key "tol"`},
-		{"1e-6", "1", "tol is 1, allowed are 0 to 0.01"},
-		{"-0.5, 1]", "NaN, 1]", "the file is not JSON"},
-		{"-0.5, 1]", "1e999, 1]", "out: json: cannot unmarshal number 1e999"},
+		{`"gamma": 0.5`, `"gamma": "0.5"`, `case "a": in: json: cannot unmarshal string into`},
+		{`, "tol": 1e-6`, "", `case "a": tol is not a number from 0 to 0.01`},
+		{"1e-6", "1", "tol is not a number from 0 to 0.01"},
+		{"-0.5, 1]", "NaN, 1]", "not vectors: invalid character 'N'"},
+		{"-0.5, 1]", "1e999, 1]", "not vectors: json: cannot unmarshal number 1e999"},
 		{"-0.5, 1]", "null, 1]", "out.y[0] is NaN in the file"},
 		{"-0.5, 1]", "-0.5, 1, 1]", "the file has out.y[2] where the code gives nothing more"},
 		{"-0.5, 1]", "-0.5]", "the file has nothing more where the code gives out.y[1]"},
 		{"-0.5, 1]", "-0.5, 1.001]", "out.y[1] is 1.001 in the file, the code gives 1;"},
 		{out, `{"z": 1}`, "the file has out.z where the code gives out.y[0]"},
-		{"0.5,", "1e200,", "the code gives what is no number"},
-		{"[3, 4]", "[3]", "q_target[1] has 1 elements, want 2"},
+		{`"out": ` + out + ",", "", "the file has out where the code gives out.y[0]"},
+		{"0.5,", "1e200,", "the result is not finite"},
+		{"[3, 4]", "[3]", "in: q_target[1] has 1 elements, want 2"},
 		{"[1, 0]", "[1, 0.5]", "cannot unmarshal number 0.5 into"},
-		{"[1, 0]", "[1, 2]", "an index is out of range"},
-		{"[1, 0]", "[1, -1]", "an index is out of range"},
-		{"[1, 0]", "[1, 1]", "M is [1 1], want two different indices"},
-		{"[1, 0]", "[1, 0, 1]", "M is [1 0 1], want two different indices"},
+		{"[1, 0]", "[1, 2]", "in: an index is out of range"},
+		{"[1, 0]", "[1, -1]", "in: an index is out of range"},
+		{"[1, 0]", "[1, 1]", "in: M is [1 1], want two different indices"},
+		{"[1, 0]", "[1, 0, 1]", "in: M is [1 0 1], want two different indices"},
 	} {
 		err := checkOne([]byte(strings.Replace(good, test.old, test.new, 1)))
 		if test.want == "" && err == nil {

@@ -59,9 +59,9 @@ func TestCheckVectors(t *testing.T) {
 		{"wrong number", good + "," + bad, "", exitFailure,
 			[]string{`"max for min"`, "DOES NOT HOLD: out.y[0] is 0.5 in the file, the code gives -0.5;", "\n1 of 2 cases hold.\n"},
 			[]string{"qta: -vectors folder: 1 of 2 cases do not hold\n"}},
-		{"impossible", odd, "", exitFailure, []string{"DOES NOT HOLD: the code cannot compute in: M is [0 0]"}, []string{"1 of 1 cases"}},
+		{"impossible", odd, "", exitFailure, []string{"DOES NOT HOLD: in: M is [0 0]"}, []string{"1 of 1 cases"}},
 		{"no cases", "", "", exitInput, nil, []string{"qta: -vectors folder: x.json: no cases\n"}},
-		{"no JSON", "[", "", exitInput, nil, []string{"qta: -vectors folder: x.json: the file is not JSON: invalid"}},
+		{"no JSON", "[", "", exitInput, nil, []string{"qta: -vectors folder: x.json: not vectors: invalid"}},
 	} {
 		t.Chdir(t.TempDir())
 		roomtest.Write(t, "folder/x.json", `{"equation": "td-target", "paper": "", "cases": [`+test.cases+`]}`)
