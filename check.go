@@ -72,7 +72,7 @@ type (
 	}
 	vectorCase struct {
 		Name string
-		In   map[string]json.RawMessage
+		In   json.RawMessage // a vectorIn
 		Out  any
 		Tol  *float64
 	}
@@ -97,9 +97,10 @@ func checkFile(fsys fs.FS, name string) ([]CheckResult, error) {
 		return nil, errors.New("no cases")
 	}
 	var results []CheckResult
+	e := &all[k]
 	for _, c := range file.Cases {
-		r := CheckResult{File: name, Equation: all[k].name, Case: c.Name, Numbers: all[k].numbers, Function: all[k].function}
-		if err := r.check(&all[k], c); err != nil {
+		r := CheckResult{File: name, Equation: e.name, Case: c.Name, Numbers: e.numbers, Function: e.function}
+		if err := r.check(e, &c); err != nil {
 			r.Err = fmt.Errorf("qta: vectors: %s: case %q: %w", name, c.Name, err)
 		}
 		results = append(results, r)
@@ -117,29 +118,41 @@ func decode(text []byte, to any) error {
 	return d.Decode(to)
 }
 
+// input returns the case's "in", which has each of the equation's keys once, and no
+// others.
+func (c *vectorCase) input(e *equation) (in vectorIn, err error) {
+	members := map[any]string{}
+	d := json.NewDecoder(bytes.NewReader(c.In))
+	for d.Token(); d.More(); {
+		key, _ := d.Token()
+		if _, twice := members[key]; twice {
+			return in, fmt.Errorf("the key %q comes twice", key)
+		}
+		var value json.RawMessage
+		d.Decode(&value) // fails where c.In is no object, and then keys are lacking
+		members[key] = string(value)
+	}
+	for key := range strings.FieldsSeq(e.keys) {
+		key, optional := strings.CutSuffix(key, "?")
+		if value := members[key]; !optional && (value == "" || value == "null") {
+			return in, fmt.Errorf("the key %q is lacking", key)
+		}
+		delete(members, key)
+	}
+	for key := range members {
+		return in, fmt.Errorf("the key %q is unknown", key)
+	}
+	return in, decode(c.In, &in)
+}
+
 // check fills r from a case. Where sizes do not fit, the code panics.
-func (r *CheckResult) check(e *equation, c vectorCase) (err error) {
+func (r *CheckResult) check(e *equation, c *vectorCase) (err error) {
 	if c.Tol == nil || !(*c.Tol >= 0 && *c.Tol <= 0.01) {
 		return errors.New("tol is not a number from 0 to 0.01")
 	}
 	r.Tolerance = *c.Tol
-	unknown := maps.Clone(c.In)
-	for key := range strings.FieldsSeq(e.keys) {
-		key, optional := strings.CutSuffix(key, "?")
-		if value := string(c.In[key]); !optional && (value == "" || value == "null") {
-			return fmt.Errorf("in lacks the key %q", key)
-		}
-		delete(unknown, key)
-	}
-	for key := range unknown {
-		return fmt.Errorf("in has an unknown key %q", key)
-	}
-	text, err := json.Marshal(c.In)
+	in, err := c.input(e)
 	if err != nil {
-		return err
-	}
-	var in vectorIn
-	if err := decode(text, &in); err != nil {
 		return fmt.Errorf("in: %w", err)
 	}
 	defer func() {
@@ -147,13 +160,12 @@ func (r *CheckResult) check(e *equation, c vectorCase) (err error) {
 			err = fmt.Errorf("in: %v", problem)
 		}
 	}()
-	var result any
-	if text, err = json.Marshal(e.check(&in)); err == nil { // loses no bit of a float64
-		err = json.Unmarshal(text, &result)
-	}
+	text, err := json.Marshal(e.check(&in)) // loses no bit of a float64
 	if err != nil {
 		return fmt.Errorf("the result is not finite: %w", err)
 	}
+	var result any
+	json.Unmarshal(text, &result)
 	return r.compare(leavesOf("out", result), leavesOf("out", c.Out))
 }
 
