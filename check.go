@@ -129,13 +129,13 @@ func (c *vectorCase) input(e *equation) (in vectorIn, err error) {
 			return in, fmt.Errorf("the key %q comes twice", key)
 		}
 		var value json.RawMessage
-		d.Decode(&value) // fails where c.In is no object, and then keys are lacking
+		d.Decode(&value) // fails where c.In is no object, and then keys are missing
 		members[key] = string(value)
 	}
 	for key := range strings.FieldsSeq(e.keys) {
 		key, optional := strings.CutSuffix(key, "?")
 		if value := members[key]; !optional && (value == "" || value == "null") {
-			return in, fmt.Errorf("the key %q is lacking", key)
+			return in, fmt.Errorf("the key %q is missing", key)
 		}
 		delete(members, key)
 	}
@@ -238,7 +238,8 @@ type (
 
 // equations lists all kinds.
 func equations() []equation {
-	const update = "actor actor_target critics critic_targets heads gamma rho lr_actor lr_critic lr_predictive action_l2 steps"
+	const update = "actor actor_target critics critic_targets heads gamma rho " +
+		"lr_actor lr_critic lr_predictive action_l2 steps"
 	return []equation{
 		{"mlp-forward", nil, "mlp.forward", "net x output?", checkNetwork},
 		{"mlp-backward", nil, "mlp.backward", "net x dy output?", checkNetwork},
@@ -362,7 +363,8 @@ func checkTargetNetworks(in *vectorIn) any {
 	b := in.batch(a)
 	a.learning = pairScript(in.M, len(in.Critics))
 	a.target(b)
-	return outputs{"a_next": rowsOf64(b.next.columns(b.next.cols-a.sizes.Action, b.next.cols)), "y": float64s(b.y[0])}
+	action := b.next.columns(b.next.cols-a.sizes.Action, b.next.cols)
+	return outputs{"a_next": rowsOf64(action), "y": float64s(b.y[0])}
 }
 
 func checkCriticLoss(in *vectorIn) any {
@@ -473,7 +475,8 @@ func checkPriorities(in *vectorIn) any {
 }
 
 func checkBeta(in *vectorIn) any {
-	return outputs{"beta": each(in.Times, func(t int) float64 { return PriorityBeta(t, in.BetaInitial, in.BetaSteps) })}
+	β := func(t int) float64 { return PriorityBeta(t, in.BetaInitial, in.BetaSteps) }
+	return outputs{"beta": each(in.Times, β)}
 }
 
 func checkHindsight(in *vectorIn) any {
@@ -589,7 +592,8 @@ func (in *vectorIn) agent(p Params) *Agent {
 // and makes room for it.
 func (in *vectorIn) batch(a *Agent) *batch {
 	n := len(in.G)
-	a.sizes = Sizes{Observation: len(firstOf("s", slices.Concat(in.S, in.SNext))), Goal: len(firstOf("g", in.G))}
+	s, g := len(firstOf("s", slices.Concat(in.S, in.SNext))), len(firstOf("g", in.G))
+	a.sizes = Sizes{Observation: s, Goal: g}
 	if in.A != nil {
 		a.sizes.Action = len(firstOf("a", in.A))
 	} else {
@@ -603,7 +607,6 @@ func (in *vectorIn) batch(a *Agent) *batch {
 			setColumns(x, from, table(name, rows, width))
 		}
 	}
-	s, g := a.sizes.Observation, a.sizes.Goal
 	columns(b.x, "s", 0, in.S, s)
 	columns(b.x, "g", s, in.G, g)
 	columns(b.x, "a", s+g, in.A, a.sizes.Action)
@@ -762,9 +765,9 @@ func pairScript(M []int, n int) stream {
 	if len(M) != 2 || M[0] == M[1] {
 		panic(fmt.Sprintf("M is %v, want two different indices", M))
 	}
-	i, j := M[0], M[1]
+	i, j := float64(M[0]), float64(M[1])
 	if j > i {
 		j--
 	}
-	return stream{Rand: rand.New(&scripted{(float64(i) + 0.5) / float64(n), (float64(j) + 0.5) / float64(n-1)})}
+	return stream{Rand: rand.New(&scripted{(i + 0.5) / float64(n), (j + 0.5) / float64(n-1)})}
 }

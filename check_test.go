@@ -144,7 +144,8 @@ func corruptions(equation string, n node, tolerance float64) map[string]any {
 	case []any:
 		all["nothing"] = []any{}
 		// These may be longer than what is used of them.
-		free := []string{"td-target in.q_target", "td-target-networks in.critics", "her in.achieved_next", "achievable in.q_mean"}
+		free := []string{"td-target in.q_target", "td-target-networks in.critics",
+			"her in.achieved_next", "achievable in.q_mean"}
 		if !slices.Contains(free, equation+" "+n.path) && len(v) > 0 {
 			all["a longer list"], all["a shorter list"] = append(slices.Clone(v), v[0]), v[1:]
 		}
@@ -228,12 +229,12 @@ func TestCheckErrors(t *testing.T) {
 		{one, "", "no cases"},
 		{one, "1", "not vectors: json: cannot unmarshal number"},
 		{`"paper"`, `"papers": 1, "paper"`, `not vectors: json: unknown field "papers"`},
-		{`"gamma"`, `"Gamma"`, `case "a": in: the key "gamma" is lacking`},
+		{`"gamma"`, `"Gamma"`, `case "a": in: the key "gamma" is missing`},
 		{`"gamma"`, `"gamma": 0.5, "gamma"`, `case "a": in: the key "gamma" comes twice`},
 		{`"gamma"`, `"c": 1, "gamma"`, `case "a": in: the key "c" is unknown`},
-		{`"gamma": 0.5`, `"gamma": null`, `case "a": in: the key "gamma" is lacking`},
+		{`"gamma": 0.5`, `"gamma": null`, `case "a": in: the key "gamma" is missing`},
 		{`"gamma": 0.5`, `"gamma": "0.5"`, `case "a": in: json: cannot unmarshal string into`},
-		{in, "[1, 2, 3]", `case "a": in: the key "r" is lacking`},
+		{in, "[1, 2, 3]", `case "a": in: the key "r" is missing`},
 		{`, "tol": 1e-6`, "", `case "a": tol is not a number from 0 to 0.01`},
 		{"1e-6", "1", "tol is not a number from 0 to 0.01"},
 		{"-0.5, 1]", "NaN, 1]", "not vectors: invalid character 'N'"},
@@ -260,7 +261,8 @@ func TestCheckErrors(t *testing.T) {
 			t.Errorf("%s for %s: error %v, want one of x.json with %q", test.new, test.old, err, test.want)
 		}
 	}
-	nothing := `{"equation": "achievable", "paper": "", "cases": [{"name": "", "in": {"q_mean": [], "c": 1, "T": 1}, "out": {"kept": []}, "tol": 0}]}`
+	nothing := `{"equation": "achievable", "cases": [
+		{"in": {"q_mean": [], "c": 1, "T": 1}, "out": {"kept": []}, "tol": 0}]}`
 	if err := checkOne([]byte(nothing)); err == nil || !strings.Contains(err.Error(), "out has no numbers") {
 		t.Errorf("nothing to compare: error %v", err)
 	}

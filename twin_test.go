@@ -231,7 +231,12 @@ func (b twinBatch) x() matrix {
 // batch returns the minibatch as the ensemble sees it.
 func (b twinBatch) batch() *batch {
 	const most = 4 // critics of a test
-	return &batch{x: b.x(), y: slices.Repeat([][]float32{float32s(b.y)}, most), weights: make([][]float32, most), head: table("next", b.next, 0)}
+	return &batch{
+		x:       b.x(),
+		y:       slices.Repeat([][]float32{float32s(b.y)}, most),
+		weights: make([][]float32, most),
+		head:    table("next", b.next, 0),
+	}
 }
 
 // headsOf returns the heads' minibatch: b or, with a draw of their own, one
