@@ -323,7 +323,7 @@ func (a *Agent) trainStep() error {
 func (a *Agent) beginEpisode() error {
 	a.episodeStart = a.environment.state()
 	s := a.env.Reset(a.environment.Rand)
-	if problem := a.stateProblem(s); problem != "" {
+	if problem := stateProblem(s, a.sizes); problem != "" {
 		return &EnvError{a.step, problem + " after Reset"}
 	}
 	a.enterState(s)
@@ -602,7 +602,7 @@ func (a *Agent) rollout(env Env, rng stream) (rollout, error) {
 	r := rollout{reachedAt: -1}
 	s := env.Reset(rng.Rand)
 	for t := 0; ; t++ {
-		problem := a.stateProblem(s)
+		problem := stateProblem(s, a.sizes)
 		if problem != "" {
 			return r, &EnvError{a.step, fmt.Sprintf("%s after step %d of an evaluation's rollout", problem, t)}
 		}
