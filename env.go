@@ -1,6 +1,7 @@
 package qta
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -86,14 +87,10 @@ func stepProblem(env Env, sizes Sizes, desired []float64, s State, reward float6
 
 // stateProblem says what is wrong with the numbers of a state, or returns "".
 func stateProblem(s State, sizes Sizes) string {
-	problem := numbersProblem("observation", s.Observation, sizes.Observation)
-	if problem == "" {
-		problem = numbersProblem("achieved goal", s.Achieved, sizes.Goal)
-	}
-	if problem == "" {
-		problem = numbersProblem("desired goal", s.Desired, sizes.Goal)
-	}
-	return problem
+	return cmp.Or(
+		numbersProblem("observation", s.Observation, sizes.Observation),
+		numbersProblem("achieved goal", s.Achieved, sizes.Goal),
+		numbersProblem("desired goal", s.Desired, sizes.Goal))
 }
 
 // numbersProblem says what is wrong with a vector that should have want finite

@@ -10,7 +10,7 @@
 //	algorithm    qta.go                     training, an update, an evaluation
 //	section 3.2  goals.go                   the choice of goals; the threshold of section 3.3
 //	its user     agent.go, env.go           an agent from outside; environments
-//	             ask.go, survey.go          what it says when asked
+//	             ask.go                     what it says when asked
 //	             curriculum.go              a curriculum of one's own
 //	             pun_alone.go               the ensemble of section 3.1 by itself
 //	             safetensors.go             the networks out and in
