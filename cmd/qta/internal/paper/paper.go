@@ -9,6 +9,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 
 	"qta"
 	"qta/cmd/qta/internal/files"
@@ -230,10 +231,16 @@ func number(text string) float64 {
 }
 
 // PathLength returns the path length of a maze of the paper.
-func PathLength(name string) int {
-	m, err := qta.NewMaze(name)
-	if err != nil {
-		panic(err)
+func PathLength(name string) int { return pathLengths()[name] }
+
+var pathLengths = sync.OnceValue(func() map[string]int {
+	lengths := map[string]int{}
+	for _, name := range Mazes() {
+		m, err := qta.NewMaze(name)
+		if err != nil {
+			panic(err)
+		}
+		lengths[name] = m.PathLength()
 	}
-	return m.PathLength()
-}
+	return lengths
+})
