@@ -52,7 +52,7 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 	}
 	a.sampler = a.newSampler()
 	a.depart()
-	a.episodeStart = a.environment.state()
+	a.episodeStart = *a.environment.pcg
 	a.scratch.single = newMatrix(1, sizes.Observation+sizes.Goal)
 	a.scratch.action = make([]float64, sizes.Action)
 	a.scratch.acted = make([]float64, sizes.Action)
@@ -125,7 +125,7 @@ func (a *Agent) reenter() error {
 	if done == 0 {
 		return nil
 	}
-	a.environment.restore(a.episodeStart)
+	*a.environment.pcg = a.episodeStart
 	a.env.Reset(a.environment.Rand)
 	for i := a.step - done; i < a.step; i++ {
 		s, _ := a.env.Step(slices.Clone(at(a.replay.action, i, a.sizes.Action)))
@@ -170,6 +170,13 @@ func (a *Agent) Close() { a.workers.resize(1) }
 // "avx512", "avx2" or "neon", which give the same bytes, or "generic", which
 // is many times slower and may round differently.
 func KernelName() string { return kernelName() }
+
+// Attach gives the agent bytes to be saved with it, such as what is to be known
+// of its run. Training does not look at them.
+func (a *Agent) Attach(data []byte) { a.attachment = slices.Clone(data) }
+
+// Attachment returns what was attached last, or nothing.
+func (a *Agent) Attachment() []byte { return slices.Clone(a.attachment) }
 
 // Params returns the parameters the agent was made with.
 func (a *Agent) Params() Params { return a.params }

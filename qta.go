@@ -12,7 +12,7 @@
 //	its user     agent.go, env.go           an agent from outside; environments
 //	             ask.go, survey.go          what it says when asked
 //	             curriculum.go              a curriculum of one's own
-//	             pun_alone.go               the ensemble of section 3.1 by itself
+//	             ensemble.go                the ensemble of section 3.1 by itself
 //	             safetensors.go             the networks out and in
 //	section 3.1  ddpg.go, pun.go            the policy; the critic ensemble and its heads
 //	section 3.3  replay.go, replay_tree.go  hindsight; prioritised replay
@@ -94,6 +94,7 @@ package qta
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 )
 
@@ -143,7 +144,7 @@ type Agent struct {
 	goal         []float64 // the goal pursued
 	firstGoal    bool      // it is the episode's first
 	reached      bool      // it has been reached
-	episodeStart []byte    // the environment's generator at the last reset
+	episodeStart rand.PCG  // the environment's generator at the last reset
 	goalsSet     int       // in all episodes
 	goalsReached int
 
@@ -152,6 +153,8 @@ type Agent struct {
 	draws       stream // of the replay
 	learning    stream // the pair M and the target's noise
 	goalDraws   stream
+
+	attachment []byte // the user's, saved with the agent
 
 	workers *workers
 	scratch scratch
@@ -315,7 +318,7 @@ func (a *Agent) trainStep() error {
 
 // beginEpisode resets the environment and sets the episode's first goal.
 func (a *Agent) beginEpisode() error {
-	a.episodeStart = a.environment.state()
+	a.episodeStart = *a.environment.pcg
 	s := a.env.Reset(a.environment.Rand)
 	if problem := a.stateProblem(s); problem != "" {
 		return &EnvError{a.step, problem + " after Reset"}
