@@ -201,7 +201,12 @@ func loadAgent(data []byte) (*Agent, error) {
 // marshal returns the checkpoint of a state.
 func (h *header) marshal(magic string, s saved) []byte {
 	text := toJSON(h)
-	b := binary.LittleEndian.AppendUint64([]byte(magic), checkpointFormat)
+	size := len(text) + 1000
+	for _, field := range s {
+		size += max(0, binary.Size(field)) // of vectors
+	}
+	b := append(make([]byte, 0, size), magic...)
+	b = binary.LittleEndian.AppendUint64(b, checkpointFormat)
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(text)))
 	b = s.append(append(b, text...))
 	sum := sha256.Sum256(b)
