@@ -44,7 +44,7 @@ type header struct {
 	Evaluations int    // in the log
 	Own         bool   // the curriculum is its user's own
 	Curriculum  []byte // what that curriculum saved; nil if it saves nothing
-	Attachment  []byte
+	Attachment  int    // bytes
 }
 
 // MarshalBinary returns the agent's whole state: a checkpoint. The error is a
@@ -54,12 +54,15 @@ type header struct {
 // save it in the AfterStep or AfterEvaluation of [TrainOptions].
 func (a *Agent) MarshalBinary() ([]byte, error) {
 	if a.networksOnly {
-		return nil, errors.New("qta: checkpoint: an agent that was read from safetensors has its networks alone; WriteSafetensors writes them")
+		return nil, errors.New("qta: checkpoint: an agent from safetensors has only its networks; WriteSafetensors writes them")
 	}
 	if a.halfway {
 		return nil, errHalfway
 	}
-	h := header{Params: a.params, Sizes: a.sizes, Seed: a.seed, Step: a.step, Evaluations: len(a.log), Attachment: a.attachment}
+	h := header{
+		Params: a.params, Sizes: a.sizes, Seed: a.seed,
+		Step: a.step, Evaluations: len(a.log), Attachment: len(a.attachment),
+	}
 	if own, ok := a.curriculum.(*ownCurriculum); ok {
 		var err error
 		if h.Curriculum, err = own.save(); err != nil {
@@ -80,7 +83,7 @@ func (a *Agent) MarshalBinary() ([]byte, error) {
 // function in [TrainOptions] cannot replace the agent that is training.
 func (a *Agent) UnmarshalBinary(data []byte) error {
 	if a.training {
-		return errors.New("qta: checkpoint: an agent cannot be replaced while it trains; wait until Train has returned")
+		return errors.New("qta: checkpoint: an agent cannot be replaced while it trains")
 	}
 	b, err := loadAgent(data)
 	if err != nil {
@@ -175,15 +178,17 @@ func loadAgent(data []byte) (*Agent, error) {
 	for _, c := range a.replay.columns() {
 		row += 8 * c.width
 	}
-	if min(h.Step, h.Evaluations) < 0 || h.Step > len(state)/row || h.Evaluations > len(state)/evaluationSize {
-		return nil, fmt.Errorf("%d bytes for %d transitions and %d evaluations", len(state), h.Step, h.Evaluations)
+	for _, part := range []struct{ n, size int }{{h.Step, row}, {h.Evaluations, evaluationSize}, {h.Attachment, 1}} {
+		if part.n < 0 || part.n > len(state)/part.size {
+			return nil, fmt.Errorf("%d times %d bytes in %d", part.n, part.size, len(state))
+		}
 	}
 	a.step, a.replay.n = h.Step, h.Step
 	for _, c := range a.replay.columns() {
 		*c.data = make([]float64, h.Step*c.width)
 	}
 	a.log = make([]Evaluation, h.Evaluations)
-	a.attachment = h.Attachment
+	a.attachment = make([]byte, h.Attachment)
 	if h.Own {
 		a.curriculum = &ownCurriculum{state: h.Curriculum}
 	}
@@ -222,11 +227,10 @@ func openCheckpoint(magic string, data []byte) (h header, state []byte, err erro
 	if end < len(magic)+16 || sha256.Sum256(data[:end]) != [sha256.Size]byte(data[end:]) {
 		return h, nil, errors.New("damaged or cut off: its checksum is wrong")
 	}
-	format, length := binary.LittleEndian.Uint64(data[len(magic):]), binary.LittleEndian.Uint64(data[len(magic)+8:])
-	rest := data[len(magic)+16 : end]
-	if format != checkpointFormat {
+	if format := binary.LittleEndian.Uint64(data[len(magic):]); format != checkpointFormat {
 		return h, nil, formatError(format)
 	}
+	length, rest := binary.LittleEndian.Uint64(data[len(magic)+8:]), data[len(magic)+16:end]
 	if length > uint64(len(rest)) {
 		return h, nil, fmt.Errorf("a header of %d bytes in %d", length, len(rest))
 	}
@@ -368,7 +372,7 @@ func (a *Agent) saved() saved {
 		saved{a.exploration.pcg, a.environment.pcg, a.draws.pcg, a.learning.pcg, a.goalDraws.pcg},
 		saved{&a.updates, &a.foundAt, &a.losses.critic, &a.losses.head, &a.losses.policy, &a.explored, &a.perfect},
 		saved{a.observation, a.achieved, a.desired, a.goal, &a.firstGoal, &a.reached, &a.episodeStart},
-		saved{&a.goalsSet, &a.goalsReached},
+		saved{&a.goalsSet, &a.goalsReached, a.attachment},
 		a.average.saved(), a.held.saved(), a.curriculum.saved(), a.sampler.saved(a.step),
 	)
 	for i := range a.log {
@@ -382,7 +386,9 @@ func (a *Agent) saved() saved {
 
 func (u *pun) saved() (s saved) {
 	for _, c := range u.critics {
-		s = slices.Concat(s, saved{c.params, c.target.params}, c.adam.saved(), c.headAdam.saved())
+		s = append(s, c.params, c.target.params)
+		s = append(s, c.adam.saved()...)
+		s = append(s, c.headAdam.saved()...)
 	}
 	return s
 }

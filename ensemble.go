@@ -84,10 +84,15 @@ func (u *PUN) Learn(observations, goals, actions, next [][]float64, targets []fl
 	u.setRows(b.x, "actions", actions, u.sizes.Observation+u.sizes.Goal, u.sizes.Action)
 	u.setRows(b.head, "next observations", next, 0, u.sizes.Observation)
 	setNumbers(b.y[0], "targets", targets)
-	for _, t := range []parameterVector{{"observations, goals and actions", b.x.data}, {"next observations", b.head.data}, {"targets", b.y[0]}} {
+	for _, t := range []parameterVector{
+		{"observations, goals and actions", b.x.data},
+		{"next observations", b.head.data},
+		{"targets", b.y[0]},
+	} {
 		for k, v := range t.values {
 			if !finite(float64(v)) {
-				return 0, 0, fmt.Errorf("qta: PUN: row %d of the %s has %v, not finite as a float32", k*n/len(t.values), t.name, v)
+				row := k * n / len(t.values)
+				return 0, 0, fmt.Errorf("qta: PUN: row %d of the %s has %v, not finite as a float32", row, t.name, v)
 			}
 		}
 	}

@@ -52,15 +52,15 @@ func (a *Agent) WriteSafetensors(w io.Writer) error {
 	tensors := a.tensors()
 	for _, t := range tensors {
 		end := offset + 4*t.numbers()
-		header = fmt.Appendf(header, `,%q:{"dtype":"F32","shape":%s,"data_offsets":[%d,%d]}`, t.name, toJSON(t.shape), offset, end)
+		place := tensorPlace{"F32", t.shape, [2]int{offset, end}}
+		header = fmt.Appendf(header, `,%q:%s`, t.name, toJSON(place))
 		offset = end
 	}
 	header = append(header, '}')
 	for len(header)%8 > 0 { // so that the numbers are aligned
 		header = append(header, ' ')
 	}
-	out := slices.Grow(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), len(header)+offset)
-	out = append(out, header...)
+	out := append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...)
 	for _, t := range tensors {
 		for k := range t.numbers() {
 			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(*t.at(k)))
@@ -116,7 +116,11 @@ type inputScaling struct {
 
 // metadata returns what the header says beside the tensors.
 func (a *Agent) metadata() map[string]string {
-	scaling := inputScaling{slices.Concat(a.observations.mean, a.goals.mean), slices.Concat(a.observations.scale, a.goals.scale), a.params.NormalizerClip}
+	scaling := inputScaling{
+		Mean:  slices.Concat(a.observations.mean, a.goals.mean),
+		Scale: slices.Concat(a.observations.scale, a.goals.scale),
+		Clip:  a.params.NormalizerClip,
+	}
 	return map[string]string{
 		"qta":        string(toJSON(Version)),
 		"sizes":      string(toJSON(a.sizes)),
@@ -205,7 +209,8 @@ func agentOf(metadata map[string]string, length int) (*Agent, error) {
 	}
 	n := h.Sizes.Observation
 	if width := n + h.Sizes.Goal; len(scaling.Mean) != width || len(scaling.Scale) != width {
-		return nil, fmt.Errorf("%d means and %d scales of the inputs, want %d", len(scaling.Mean), len(scaling.Scale), width)
+		return nil, fmt.Errorf("%d means and %d scales of the inputs, want %d",
+			len(scaling.Mean), len(scaling.Scale), width)
 	}
 	a.observations.mean, a.goals.mean = scaling.Mean[:n], scaling.Mean[n:]
 	a.observations.scale, a.goals.scale = scaling.Scale[:n], scaling.Scale[n:]
@@ -220,16 +225,19 @@ func (a *Agent) fillTensors(places map[string]tensorPlace, numbers []byte) error
 		size += 4 * t.numbers()
 	}
 	if len(places) != len(tensors) || len(numbers) != size {
-		return fmt.Errorf("%d tensors of %d bytes, its networks have %d of %d", len(places), len(numbers), len(tensors), size)
+		return fmt.Errorf("%d tensors of %d bytes, its networks have %d of %d",
+			len(places), len(numbers), len(tensors), size)
 	}
 	for _, t := range tensors {
 		place, n := places[t.name], 4*t.numbers()
 		if place.DType != "F32" || !slices.Equal(place.Shape, t.shape) {
-			return fmt.Errorf("the tensor %s is %.20q of shape %v, want F32 of shape %v", t.name, place.DType, place.Shape, t.shape)
+			return fmt.Errorf("the tensor %s is %.20q of shape %v, want F32 of shape %v",
+				t.name, place.DType, place.Shape, t.shape)
 		}
 		begin, end := place.Offsets[0], place.Offsets[1]
 		if begin < 0 || begin > size-n || end != begin+n {
-			return fmt.Errorf("the tensor %s is at bytes %d to %d of %d, want %d bytes", t.name, begin, end, size, n)
+			return fmt.Errorf("the tensor %s is at bytes %d to %d of %d, want %d bytes",
+				t.name, begin, end, size, n)
 		}
 		for k := range t.numbers() {
 			v := math.Float32frombits(binary.LittleEndian.Uint32(numbers[begin+4*k:]))

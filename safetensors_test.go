@@ -156,7 +156,7 @@ func TestSafetensorsBack(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "it has its networks alone") {
 			t.Errorf("%s: networks alone train, error %v", variant.Name, err)
 		}
-		if _, err := b.MarshalBinary(); err == nil || !strings.Contains(err.Error(), "has its networks alone") {
+		if _, err := b.MarshalBinary(); err == nil || !strings.Contains(err.Error(), "has only its networks") {
 			t.Errorf("%s: networks alone become a checkpoint, error %v", variant.Name, err)
 		}
 	}
