@@ -38,7 +38,7 @@ func (a *Agent) SetCurriculum(c Curriculum) error {
 	if c == nil {
 		return errors.New("qta: SetCurriculum without a curriculum")
 	}
-	if o, ok := a.curriculum.(*ownCurriculum); ok && o.chosen == nil && o.stateful {
+	if o, ok := a.curriculum.(*ownCurriculum); ok && o.chosen == nil && o.state != nil {
 		u, ok := c.(encoding.BinaryUnmarshaler)
 		if !ok {
 			return fmt.Errorf("qta: the agent was saved with the state of its curriculum, which a %T does not take", c)
@@ -54,9 +54,8 @@ func (a *Agent) SetCurriculum(c Curriculum) error {
 // An ownCurriculum is a user's.
 type ownCurriculum struct {
 	plain
-	chosen   Curriculum // nil in a loaded agent until it is set again
-	stateful bool       // it was saved with a state
-	state    []byte     // that state
+	chosen Curriculum // nil in a loaded agent until it is set again
+	state  []byte     // that it was saved with; nil if it has none
 }
 
 // goal asks the user's curriculum for a goal and validates its answer.
@@ -71,20 +70,15 @@ func (o *ownCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 	return g, nil
 }
 
-// save takes the curriculum's state, if it has one.
-func (o *ownCurriculum) save() (err error) {
+// save returns the curriculum's state, or nil if it has none.
+func (o *ownCurriculum) save() ([]byte, error) {
 	m, ok := o.chosen.(encoding.BinaryMarshaler)
 	if !ok {
-		return nil
+		return o.state, nil
 	}
-	if o.state, err = m.MarshalBinary(); err != nil {
-		return fmt.Errorf("qta: the state of the agent's curriculum: %w", err)
+	state, err := m.MarshalBinary()
+	if err != nil {
+		return nil, fmt.Errorf("qta: the state of the agent's curriculum: %w", err)
 	}
-	o.stateful = true
-	return nil
-}
-
-func (o *ownCurriculum) visit(c coder) {
-	c.bool(&o.stateful)
-	c.blob(&o.state)
+	return append([]byte{}, state...), nil
 }

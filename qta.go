@@ -12,7 +12,7 @@
 //	its user     agent.go, env.go           an agent from outside; environments
 //	             ask.go                     what it says when asked
 //	             curriculum.go              a curriculum of one's own
-//	             pun_alone.go               the ensemble of section 3.1 by itself
+//	             ensemble.go                the ensemble of section 3.1 by itself
 //	             safetensors.go             the networks out and in
 //	section 3.1  ddpg.go, pun.go            the policy; the critic ensemble and its heads
 //	section 3.3  replay.go, replay_tree.go  hindsight; prioritised replay
@@ -189,7 +189,7 @@ func (a *Agent) trainStep() error {
 
 // beginEpisode resets the environment and sets the episode's first goal.
 func (a *Agent) beginEpisode() error {
-	a.episodeStart = a.environment.state()
+	a.episodeStart = *a.environment.pcg
 	s := a.env.Reset(a.environment.Rand)
 	if problem := stateProblem(s, a.sizes); problem != "" {
 		return &EnvError{a.step, problem + " after Reset"}

@@ -172,9 +172,8 @@ type sampler interface {
 	// learnt is told that the critics have learnt from a minibatch.
 	learnt(b *batch)
 
-	// visit goes through whatever of it training changes, with n transitions
-	// stored.
-	visit(c coder, n int)
+	// saved lists whatever of it training changes, with n transitions stored.
+	saved(n int) saved
 }
 
 // uniform is the sampler to which all transitions are alike.
@@ -183,7 +182,7 @@ type uniform struct{ replay *replay }
 func (s uniform) stored(int)          {}
 func (s uniform) draw(rng stream) int { return rng.index(s.replay.n) }
 func (s uniform) learnt(*batch)       {}
-func (s uniform) visit(coder, int)    {}
+func (s uniform) saved(int) saved     { return nil }
 func (s uniform) weigh(weights [][]float32, _ []int, _ int) {
 	for _, w := range weights {
 		for row := range w {
@@ -255,13 +254,8 @@ func (s *prioritised) learnt(b *batch) {
 	s.tree.setAll(b.transitions, s.priority)
 }
 
-func (s *prioritised) visit(c coder, n int) {
-	c.float(&s.largest)
+func (s *prioritised) saved(n int) saved {
 	weights := make([]float64, n)
 	copy(weights, s.tree.values())
-	c.float64s(weights)
-	if c.loading() {
-		s.n = n
-		s.tree.fill(weights)
-	}
+	return saved{&s.largest, weights, func() { s.n = n; s.tree.fill(weights) }}
 }

@@ -91,11 +91,11 @@ func TestContradictions(t *testing.T) {
 		{"no row", rundir.LogFile, func(s string) string { return s[:strings.Index(s, "\n")+1] }, true, nil},
 		{"another run's log", rundir.LogFile, func(s string) string { return strings.ReplaceAll(s, "\n7,", "\n6,") }, true, nil},
 		{"another deviation", rundir.Figure5Store, func(s string) string { return replaced(t, s, `,0\.[0-9]+,([0-9.e-]+),(\d+)\n`, ",0.5,0.001,0\n") }, false,
-			[]string{rundir.RecordFile, rundir.Figure5Store, rundir.Figure5Store + qta.Damaged, rundir.Figure5File, rundir.PageFile}},
+			[]string{rundir.RecordFile, rundir.Figure5Store, rundir.Figure5Store + rundir.Damaged, rundir.Figure5File, rundir.PageFile}},
 		{"not a number", rundir.Figure5Store, func(s string) string { return replaced(t, s, `\n7,1.05,1.05,[^,]*,`, "\n7,1.05,1.05,NaN,") }, false,
-			[]string{rundir.RecordFile, rundir.Figure5Store, rundir.Figure5Store + qta.Damaged, rundir.Figure5File, rundir.PageFile}},
+			[]string{rundir.RecordFile, rundir.Figure5Store, rundir.Figure5Store + rundir.Damaged, rundir.Figure5File, rundir.PageFile}},
 		{"another uncertainty", rundir.FilmStore, func(s string) string { return regexp.MustCompile(`(?m)^7,[^,]+,`).ReplaceAllString(s, "7,0.5,") }, false,
-			[]string{rundir.RecordFile, rundir.FilmStore, rundir.FilmStore + qta.Damaged, rundir.FilmFile, rundir.PageFile}},
+			[]string{rundir.RecordFile, rundir.FilmStore, rundir.FilmStore + rundir.Damaged, rundir.FilmFile, rundir.PageFile}},
 		{"another picture", rundir.Figure5File, func(s string) string { return s + " " }, false, nil},
 		{"another animation", rundir.FilmFile, func(string) string { return "" }, false, nil},
 		{"another curve", rundir.CurveFile, func(s string) string { return s[:len(s)/2] }, false, nil},
@@ -121,7 +121,7 @@ func TestContradictions(t *testing.T) {
 		if got.code != exitDone || !strings.HasPrefix(got.errors, "qta: warning: ") || !strings.Contains(got.errors, test.file) {
 			t.Errorf("%s: %+v", test.what, got)
 		}
-		if kept := test.file + qta.Damaged; slices.Contains(test.lost, kept) && roomtest.Read(t, "runs/run", kept) != changed {
+		if kept := test.file + rundir.Damaged; slices.Contains(test.lost, kept) && roomtest.Read(t, "runs/run", kept) != changed {
 			t.Errorf("%s: %s is not what was there", test.what, kept)
 		}
 		other := slices.DeleteFunc(differing(whole, contents(t, "runs/run")), func(name string) bool { return slices.Contains(test.lost, name) })

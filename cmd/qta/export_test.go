@@ -29,7 +29,7 @@ func TestExport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trained, _, err := qta.LoadFile("run/" + rundir.AgentFile)
+	trained, err := qta.LoadFile("run/" + rundir.AgentFile)
 	if err != nil {
 		t.Fatal(err)
 	}

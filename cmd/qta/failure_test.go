@@ -19,9 +19,9 @@ func TestNumericFailure(t *testing.T) {
 	t.Chdir(t.TempDir())
 	args := tinyRun("-set", "CriticRate=1", "-set", "HiddenSize=64", "-set", "HiddenLayers=16", "-set", "LearningStarts=35", "-steps", "2000", "-checkpoint", "10", "-out", "run")
 	first := command(t, args...)
-	kept, damage, err := qta.LoadFile(filepath.Join("run", rundir.AgentFile))
-	if damage != nil || err != nil {
-		t.Fatalf("damage %v, error %v", damage, err)
+	kept, err := qta.LoadFile(filepath.Join("run", rundir.AgentFile))
+	if err != nil {
+		t.Fatal(err)
 	}
 	named := regexp.MustCompile(`^qta: step (\d+): (?:policy|critics|predictive heads): NaN is not finite`).FindStringSubmatch(first.errors)
 	if named == nil {

@@ -52,7 +52,7 @@ func TestFailureSaves(t *testing.T) {
 }
 
 func loadedAgent(dir string) (*qta.Agent, error) {
-	a, _, err := qta.LoadFile(filepath.Join(dir, rundir.AgentFile))
+	a, err := qta.LoadFile(filepath.Join(dir, rundir.AgentFile))
 	return a, err
 }
 

@@ -546,7 +546,7 @@ func (s *session) openPictures(r *rundir.Record, stderr io.Writer) {
 		if err == nil {
 			return
 		}
-		kept := name + qta.Damaged
+		kept := name + rundir.Damaged
 		if os.Rename(filepath.Join(s.dir, name), filepath.Join(s.dir, kept)) == nil {
 			err = fmt.Errorf("%w; it is now %s", err, kept)
 		}

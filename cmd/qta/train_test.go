@@ -332,7 +332,7 @@ func TestEval(t *testing.T) {
 	if diff := cmp.Diff(want, rows[0]); diff != "" || len(rows) != 2 {
 		t.Fatalf("%d rows; the header (-want +got):\n%s", len(rows), diff)
 	}
-	a, _, err := qta.LoadFile(filepath.Join("run", rundir.AgentFile))
+	a, err := qta.LoadFile(filepath.Join("run", rundir.AgentFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -394,7 +394,7 @@ func TestNumbersGoneWrong(t *testing.T) {
 	if err != nil || r.State != rundir.Failed || !strings.Contains(r.Outcome.Message, "step 51") {
 		t.Errorf("record %+v, error %v", r, err)
 	}
-	kept, _, err := qta.LoadFile(rundir.AgentFile)
+	kept, err := qta.LoadFile(rundir.AgentFile)
 	if err != nil || kept.Steps() != 40 {
 		t.Errorf("the kept agent: %v, error %v", kept, err)
 	}

@@ -38,7 +38,7 @@ func frontier(name, file string) error {
 	if err != nil {
 		return err
 	}
-	agent, _, err := qta.LoadFile(file)
+	agent, err := qta.LoadFile(file)
 	if err != nil {
 		return err
 	}

@@ -146,7 +146,7 @@ func (c *Collection) read(dir string) {
 	}
 	for _, e := range entries {
 		switch strings.TrimSuffix(e.Name(), files.Temporary) {
-		case RecordFile, LogFile, TimingFile, AgentFile, AgentFile + qta.Previous, AgentFile + qta.Damaged, LockFile, PageFile, CurveFile, Figure5File, Figure5Store, Figure5Store + qta.Damaged, FilmFile, FilmStore, FilmStore + qta.Damaged:
+		case RecordFile, LogFile, TimingFile, AgentFile, AgentFile + qta.Previous, AgentFile + Damaged, LockFile, PageFile, CurveFile, Figure5File, Figure5Store, Figure5Store + Damaged, FilmFile, FilmStore, FilmStore + Damaged:
 		default:
 			c.skip(filepath.Join(dir, e.Name()), "no part of a run directory")
 		}

@@ -188,6 +188,9 @@ func InUse(dir string) bool {
 	return taken
 }
 
+// Damaged ends the name of a file that was found damaged.
+const Damaged = ".damaged"
+
 // LoadAgent reads the newest whole agent of a directory, or returns nil where
 // there is none. A warning says what is odd about it: that the newest is damaged,
 // or not the one that the run came to its end with. An agent of another run than
@@ -197,7 +200,15 @@ func LoadAgent(dir string, r *Record) (a *qta.Agent, warning, err error) {
 	if !files.Exists(path) && !files.Exists(path+qta.Previous) {
 		return nil, nil, nil
 	}
-	a, damage, err := qta.LoadFile(path)
+	var damage error
+	a, err = qta.LoadFile(path)
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		if b, older := qta.LoadFile(path + qta.Previous); older == nil {
+			a, damage, err = b, err, nil
+		} else if errors.Is(err, fs.ErrNotExist) {
+			err = older
+		}
+	}
 	if err != nil {
 		return nil, nil, words.BadFile(err, "%s; %s", words.Bare(err), remedy(path, err))
 	}

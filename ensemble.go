@@ -1,28 +1,25 @@
 package qta
 
 import (
-	"crypto/sha256"
+	"cmp"
 	"errors"
 	"fmt"
-	"math"
 )
 
-// This file is PUN by itself, for learners of other kinds: the ensemble of
-// pun.go, which an [Agent] learns with, behind a door of its own.
+// This file is PUN by itself, for learners of other kinds: the ensemble of pun.go
+// with an API of its own.
 
 // A PUN is the ensemble of Predictive Uncertainty Networks by itself (section
-// 3.1): G critics that learn the values of somebody's transitions, each with a
-// head that predicts the next observation, and the epistemic uncertainty that
-// the heads' disagreement tells. It is for whoever has a learner of another kind
-// and wants to know where that has too little data. It runs on its caller's
-// goroutine, and is not safe for concurrent use.
+// 3.1): G critics that learn the values of the caller's transitions, each with a
+// head that predicts the next observation. Where the heads disagree, a learner of
+// any kind has too little data. A PUN runs on its caller's goroutine and is not safe
+// for concurrent use.
 //
 // A transition is a row of each of several tables: observation, goal, action and
-// next observation, of the PUN's [Sizes]. Where Sizes.Goal is 0, a table of
-// goals may be nil. The networks see all numbers as they are, so that those of
-// observations and goals should be of order 1, and take actions to be in
-// [-1, 1]. Methods panic where tables differ in length, or rows are not of these
-// sizes.
+// next observation, of the PUN's [Sizes]. If Sizes.Goal is 0, a table of goals may
+// be nil. The networks see all numbers as they are: observations and goals should
+// be of order 1, actions in [-1, 1]. Methods panic if tables differ in length or
+// rows have other sizes.
 type PUN struct {
 	params  Params
 	sizes   Sizes
@@ -32,13 +29,12 @@ type PUN struct {
 	batch   batch // memory of one at a time
 }
 
-// NewPUN returns an ensemble that has learnt nothing, whose chance comes from
-// seed. Of the parameters the networks' sizes count, G, their learning rates, γ,
-// ρ, d (UncertaintyActions), SharedActions, GradientClip and what changes the
-// predictive loss. Parameters that [Params.Validate] refuses are an error, and so
-// are those that make the ensemble another than PUN and need an [Agent] for it: a
-// single critic, and any Uncertainty, HeadTarget and PredictiveGradient but those
-// of [Paper].
+// NewPUN returns an untrained ensemble. All its chance comes from seed. It uses
+// these parameters: the networks' sizes, G, the learning rates, γ, ρ, d
+// (UncertaintyActions), SharedActions, GradientClip and HeadLoss. It is an error
+// if [Params.Validate] refuses them, or if they ask for another ensemble than PUN,
+// which only an [Agent] has: a single critic, or an Uncertainty, HeadTarget or
+// PredictiveGradient that [Paper] does not have.
 func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -73,35 +69,33 @@ func (u *PUN) Sizes() Sizes { return u.sizes }
 
 // Learn is one update on a minibatch: each critic and its head descend Equations
 // 2 and 4 as one loss, and the target critics follow by Equation 3. targets are
-// the values y that Q(s, a, g) is to have: those of [PUN.Targets], or any other.
-// It returns the two losses, means over the ensemble, in squared units of y and
-// of the observation. A number that is not finite as a float32 is an error, and
-// nothing is learnt. A [*NumericError], whose Step counts updates, says that a loss
-// is not finite: the ensemble is of no more use, and what goes on is one that was
-// saved.
+// the values y that Q(s, a, g) should have, from [PUN.Targets] or elsewhere. It
+// returns the two losses, means over the ensemble, in squared units of y and of the
+// observation. A number that is not finite as a float32 is an error, and the
+// ensemble stays as it was. A [*NumericError], whose Step counts updates, says that
+// a loss is not finite: go on from a saved ensemble.
 func (u *PUN) Learn(observations, goals, actions, next [][]float64, targets []float64) (criticLoss, predictiveLoss float64, err error) {
 	n := len(observations)
 	if n == 0 {
 		panic("qta: PUN: a minibatch without transitions")
-	}
-	for _, t := range []struct {
-		name string
-		rows [][]float64
-	}{{"observations", observations}, {"goals", goals}, {"actions", actions}, {"next observations", next}} {
-		for k, row := range t.rows {
-			if err := checkNumbers(t.name, k, row); err != nil {
-				return 0, 0, err
-			}
-		}
-	}
-	if err := checkNumbers("targets", 0, targets); err != nil {
-		return 0, 0, err
 	}
 	b := u.minibatch(n)
 	u.fill(b.x, observations, goals)
 	u.setRows(b.x, "actions", actions, u.sizes.Observation+u.sizes.Goal, u.sizes.Action)
 	u.setRows(b.head, "next observations", next, 0, u.sizes.Observation)
 	setNumbers(b.y[0], "targets", targets)
+	for _, t := range []parameterVector{
+		{"observations, goals and actions", b.x.data},
+		{"next observations", b.head.data},
+		{"targets", b.y[0]},
+	} {
+		for k, v := range t.values {
+			if !finite(float64(v)) {
+				row := k * n / len(t.values)
+				return 0, 0, fmt.Errorf("qta: PUN: row %d of the %s has %v, not finite as a float32", row, t.name, v)
+			}
+		}
+	}
 	criticLoss, predictiveLoss = u.pun.learn(b, b)
 	u.pun.follow()
 	u.updates++
@@ -113,11 +107,10 @@ func (u *PUN) Learn(observations, goals, actions, next [][]float64, targets []fl
 	return criticLoss, predictiveLoss, err
 }
 
-// Targets returns y of Equation 1 for a minibatch, in the rewards' unit, given
-// the next observations and the next actions a', which the caller's policy
-// chooses there. The two target critics of M are drawn anew in each call. Nothing
-// is clipped, and nothing ends: where a transition is the last one, the target is
-// the reward, and the caller's to set.
+// Targets returns y of Equation 1 for a minibatch, in the rewards' unit. The
+// caller's policy chooses nextActions, a', for the next observations. Each call draws
+// the two target critics of M anew. Nothing is clipped, and no transition is the
+// last: if one ends an episode, set its target to the reward.
 func (u *PUN) Targets(rewards []float64, next, goals, nextActions [][]float64) []float64 {
 	n := len(next)
 	b := u.minibatch(n)
@@ -133,7 +126,7 @@ func (u *PUN) Targets(rewards []float64, next, goals, nextActions [][]float64) [
 }
 
 // Value returns the mean over the critics of Q(s, a, g) for each transition, in
-// the unit of the targets that they have learnt.
+// the unit of the targets.
 func (u *PUN) Value(observations, goals, actions [][]float64) []float64 {
 	x := u.asked(observations, goals).x
 	u.setRows(x, "actions", actions, u.sizes.Observation+u.sizes.Goal, u.sizes.Action)
@@ -145,10 +138,9 @@ func (u *PUN) Value(observations, goals, actions [][]float64) []float64 {
 	return q
 }
 
-// Uncertainty returns the epistemic uncertainty in each observation, with its
-// goal: Equation 5, the mean over d random actions of the heads' deviation, in
-// the observations' unit. The actions are drawn from the seed; with the same seed
-// the answer is the same.
+// Uncertainty returns the epistemic uncertainty in each observation with its goal:
+// Equation 5, the mean over d random actions of the heads' deviation, in the
+// observations' unit. The seed decides the actions, and so the answer.
 func (u *PUN) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
 	q := u.asked(observations, goals)
 	u.pun.reserve(min(q.x.rows, u.params.Batch))
@@ -164,7 +156,7 @@ func (u *PUN) asked(observations, goals [][]float64) *query {
 	return q
 }
 
-// minibatch returns one of n rows, the same as before where it had as many.
+// minibatch returns memory for n rows.
 func (u *PUN) minibatch(n int) *batch {
 	if u.batch.r == nil || n != len(u.batch.r) {
 		u.batch = newBatch(n, u.sizes, u.pun)
@@ -194,16 +186,6 @@ func (u *PUN) setRows(x matrix, name string, table [][]float64, from, width int)
 	}
 }
 
-// checkNumbers returns an error if a number in a row is not finite as a float32.
-func checkNumbers(name string, row int, numbers []float64) error {
-	for i, v := range numbers {
-		if !finite(float64(float32(v))) {
-			return fmt.Errorf("qta: PUN: number %d in row %d of the %s is %v, not finite as a float32", i, row, name, v)
-		}
-	}
-	return nil
-}
-
 // setNumbers sets dst to as many numbers.
 func setNumbers(dst []float32, name string, numbers []float64) {
 	if len(numbers) != len(dst) {
@@ -214,73 +196,51 @@ func setNumbers(dst []float32, name string, numbers []float64) {
 	}
 }
 
-// The magic is as long as that of an agent's checkpoint.
-var punKind = kind{"an ensemble", "qta ensemble\n\x00\x00\x00", 1}
-
-// MarshalBinary returns the ensemble's whole state, from which learning goes on
-// to the bit. It fails with a [*NumericError] if a number in it is NaN or
-// infinite.
+// MarshalBinary returns the ensemble's whole state, from which learning goes on to
+// the bit. It fails with a [*NumericError] if a number in it is NaN or infinite.
 func (u *PUN) MarshalBinary() ([]byte, error) {
-	if err := u.checkNumbers(); err != nil {
+	s := u.saved()
+	if err := cmp.Or(checkFinite(u.pun.parameters("critic"), u.updates), s.check(u.updates)); err != nil {
 		return nil, err
 	}
-	e := encoder{[]byte(punKind.magic)}
-	e.uint(punKind.version)
-	e.bytes(u.params.JSON())
-	e.ints(u.sizes.Observation, u.sizes.Goal, u.sizes.Action)
-	u.visit(&e)
-	sum := sha256.Sum256(e.b)
-	return append(e.b, sum[:]...), nil
+	h := header{Params: u.params, Sizes: u.sizes}
+	return h.marshal(ensembleMagic, s), nil
 }
 
 // UnmarshalBinary replaces the ensemble by one that MarshalBinary returned. Data
-// that is damaged or of another kind is an error that says so, and leaves the
-// ensemble as it was.
+// that is damaged, of something else or of another format is an error, which
+// leaves the ensemble as it was; of another format it wraps
+// [errors.ErrUnsupported].
 func (u *PUN) UnmarshalBinary(data []byte) error {
-	if err := punKind.check(data); err != nil {
-		return err
-	}
-	d := decoder{b: data[punKind.header() : len(data)-sha256.Size]}
-	p, sizes, err := d.shape(0)
+	loaded, err := loadPUN(data)
 	if err != nil {
-		return err
-	}
-	loaded, err := NewPUN(p, sizes, 0)
-	if err != nil {
-		return err
-	}
-	loaded.visit(&d)
-	if d.err == nil && len(d.b) > 0 {
-		d.err = fmt.Errorf("qta: checkpoint: %d bytes too many", len(d.b))
-	}
-	if d.err != nil {
-		return d.err
-	}
-	if err := loaded.checkNumbers(); err != nil {
-		return err
+		return fmt.Errorf("qta: ensemble: %w", err)
 	}
 	*u = *loaded
 	return nil
 }
 
-// visit goes through everything that learning changes.
-func (u *PUN) visit(c coder) {
-	u.pun.visit(c)
-	c.generator(u.draws)
-	c.int(&u.updates, math.MaxInt)
+func loadPUN(data []byte) (*PUN, error) {
+	h, state, err := openCheckpoint(ensembleMagic, data)
+	if err == nil {
+		err = h.checkRoom(0, len(state)/16)
+	}
+	if err != nil {
+		return nil, err
+	}
+	u, err := NewPUN(h.Params, h.Sizes, 0)
+	if err != nil {
+		return nil, bare(err)
+	}
+	s := u.saved()
+	if err := s.read(state); err != nil {
+		return nil, err
+	}
+	if err := s.check(u.updates); err != nil {
+		return nil, bare(err)
+	}
+	return u, nil
 }
 
-func (u *PUN) checkParameters() error { return checkFinite(u.pun.parameters("critic"), u.updates) }
-
-// checkNumbers returns a [*NumericError] if a number of the state is not finite.
-func (u *PUN) checkNumbers() error {
-	if err := u.checkParameters(); err != nil {
-		return err
-	}
-	c := finiteness{}
-	u.visit(&c)
-	if !finite(c.first) {
-		return &NumericError{u.updates, "training state", c.first}
-	}
-	return nil
-}
+// saved lists what learning changes.
+func (u *PUN) saved() saved { return append(u.pun.saved(), u.draws.pcg, &u.updates) }
