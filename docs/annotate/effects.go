@@ -5,28 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// This file reads what switching a choice does, if it was measured: the
-// runs.csv that "qta report -format csv" makes of the runs of
-// results/readings.txt. Runs of other parameter sets than small are left out.
+// This file reads what switching a choice was seen to do: results/readings.csv
+// has runs of small with parameters switched. What parameters did that are no
+// more is left out.
 
-// An effect is what runs with some choice switched came to, and those without.
+// An effect is what runs with a choice switched came to, and those without.
 type effect struct {
-	Changes string // PARAMETER=VALUE, or several
-	With    string // what both have switched beside that, or empty
-	outcome
-	Base outcome
-}
-
-// An outcome is how some runs of equal settings ended.
-type outcome struct {
-	Solved, Runs int
-	Median       string // steps, an unsolved run counting as longer than any; or empty
+	Changes      string // PARAMETER=VALUE, or several
+	With         string // what both have switched beside that, or empty
+	Result, Base string
 }
 
 // String is an effect in words.
@@ -35,135 +27,88 @@ func (e effect) String() string {
 	if e.With != "" {
 		with = " with " + e.With
 	}
-	return fmt.Sprintf("%s%s: %v [%v]", e.Changes, with, e.outcome, e.Base)
+	return fmt.Sprintf("%s%s: %s [%s]", e.Changes, with, e.Result, e.Base)
 }
 
-func (o outcome) String() string {
-	median := ""
-	if o.Median != "" {
-		median = ", " + o.Median
-	}
-	return fmt.Sprintf("%d/%d%s", o.Solved, o.Runs, median)
-}
+const unsolved = 1 << 60 // steps of a run that was not solved
 
-// A trial is the runs of one setting.
-type trial struct {
-	set   []string // PARAMETER=VALUE
-	steps []int    // until solved, or negative
-}
-
-// readEffects returns the effects by parameter, in the file's order, and nil
-// if there is no file.
-func readEffects(name string, known func(parameter string) bool) (map[string][]effect, error) {
-	f, err := os.Open(name)
+// readEffects gives the parameters their effects, in the file's order. Runs are
+// held against those with the most of their switches, taken from the first on.
+func (p *page) readEffects(root fs.FS) error {
+	f, err := root.Open(effectsFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer f.Close()
 	rows, err := csv.NewReader(f).ReadAll()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", effectsFile, err)
 	}
-	trials, err := readTrials(rows)
-	if err != nil {
-		return nil, fmt.Errorf("%s:%w", name, err)
-	}
-	effects := map[string][]effect{}
-	for _, t := range trials {
-		base := baseOf(t, trials)
-		if base == nil {
-			continue
-		}
-		e := effect{With: strings.Join(base.set, " "), outcome: summarise(t.steps), Base: summarise(base.steps)}
-		changes := slices.DeleteFunc(slices.Clone(t.set), func(s string) bool { return slices.Contains(base.set, s) })
-		e.Changes = strings.Join(changes, " ")
-		for _, change := range changes {
-			parameter, _, _ := strings.Cut(change, "=")
-			if !known(parameter) {
-				return nil, fmt.Errorf("%s: no parameter is called %q", name, parameter)
-			}
-			effects[parameter] = append(effects[parameter], e)
-		}
-	}
-	return effects, nil
-}
-
-// readTrials gathers the rows of a runs.csv. Its errors begin with the line.
-func readTrials(rows [][]string) ([]*trial, error) {
-	var columns [3]int
-	for i, name := range []string{"state", "solved_at[environment steps]", "command"} {
-		if len(rows) > 0 {
-			columns[i] = slices.Index(rows[0], name)
-		}
-		if len(rows) == 0 || columns[i] < 0 {
-			return nil, fmt.Errorf("1: there is no column %s", name)
-		}
-	}
-	var trials []*trial
+	var settings []string
+	steps := map[string][]int{} // by setting
 	for i, row := range rows[1:] {
-		state, solved, command := row[columns[0]], row[columns[1]], strings.Fields(row[columns[2]])
-		steps, err := strconv.Atoi(solved)
-		switch {
-		case state == "finished":
-			steps = -1
-		case state != "solved" || err != nil || steps < 1:
-			return nil, fmt.Errorf("%d: a run that is %s, with solved_at %q", i+2, state, solved)
+		set, n, err := readRun(rows[0], row)
+		if err != nil {
+			return fmt.Errorf("%s:%d: %w", effectsFile, i+2, err)
 		}
-		params, set := "", []string(nil)
-		for k := range len(command) - 1 {
-			switch command[k] {
-			case "-params":
-				params = command[k+1]
-			case "-set":
-				set = append(set, command[k+1])
+		if steps[set] == nil {
+			settings = append(settings, set)
+		}
+		steps[set] = append(steps[set], n)
+	}
+	p.AsItIs = summary(steps["small"])
+	for _, set := range settings {
+		words := strings.Fields(set)
+		for n := len(words) - 1; n > 0; n-- {
+			base, ok := steps[strings.Join(words[:n], " ")]
+			if !ok {
+				continue
 			}
+			e := effect{strings.Join(words[n:], " "), strings.Join(words[1:n], " "), summary(steps[set]), summary(base)}
+			for _, change := range words[n:] {
+				name, _, _ := strings.Cut(change, "=")
+				if q := p.parameters[name]; q != nil {
+					q.Effects = append(q.Effects, e)
+					q.Parameter.Effects = append(q.Parameter.Effects, e.String())
+				}
+			}
+			break
 		}
-		if params != "small" {
-			continue
-		}
-		at := slices.IndexFunc(trials, func(t *trial) bool { return slices.Equal(t.set, set) })
-		if at < 0 {
-			at = len(trials)
-			trials = append(trials, &trial{set: set})
-		}
-		trials[at].steps = append(trials[at].steps, steps)
 	}
-	return trials, nil
+	return nil
 }
 
-// baseOf returns the trial that t is held against: of those that switch only
-// some of what t switches the one with the most, or nil.
-func baseOf(t *trial, trials []*trial) *trial {
-	var base *trial
-	for _, b := range trials {
-		part := len(b.set) < len(t.set)
-		for _, s := range b.set {
-			part = part && slices.Contains(t.set, s)
-		}
-		if part && (base == nil || len(b.set) > len(base.set)) {
-			base = b
+// readRun returns what a row's run was of, the set's name and its switches, and
+// its steps.
+func readRun(header, row []string) (set string, steps int, err error) {
+	of := map[string]string{}
+	for i, name := range header {
+		of[name] = row[i]
+	}
+	words := strings.Fields(of["command"])
+	for i, word := range words {
+		if word == "-params" || word == "-set" {
+			set = strings.TrimSpace(set + " " + words[i+1])
 		}
 	}
-	return base
+	if of["state"] == "finished" {
+		return set, unsolved, nil
+	}
+	steps, err = strconv.Atoi(of["solved_at[environment steps]"])
+	return set, steps, err
 }
 
-// summarise counts the runs; steps are negative for one that is not solved.
-func summarise(steps []int) outcome {
-	o := outcome{Runs: len(steps)}
-	var solved []int
-	for _, s := range steps {
-		if s > 0 {
-			solved = append(solved, s)
-		}
+// summary counts the runs, and has the median of their steps if that is a run
+// that was solved.
+func summary(steps []int) string {
+	steps = slices.Sorted(slices.Values(steps))
+	solved := slices.IndexFunc(append(steps, unsolved), func(s int) bool { return s == unsolved })
+	text := fmt.Sprintf("%d/%d", solved, len(steps))
+	if n := len(steps); n/2 < solved {
+		text += ", " + strconv.FormatFloat(float64(steps[(n-1)/2]+steps[n/2])/2, 'f', -1, 64)
 	}
-	slices.Sort(solved)
-	o.Solved = len(solved)
-	low, high := (len(steps)-1)/2, len(steps)/2
-	if high < len(solved) {
-		o.Median = strconv.FormatFloat(float64(solved[low]+solved[high])/2, 'f', -1, 64)
-	}
-	return o
+	return text
 }

@@ -88,7 +88,7 @@ const Figure5Maze = "12x5"
 
 // noiseMaze is the maze of Figure 4.
 //
-// Reading: the paper does not say which; this is that of Figure 5.
+// Reading R120: the paper does not say which; this is Figure 5's.
 const noiseMaze = Figure5Maze
 
 // Figures returns the paper's figures.
@@ -192,9 +192,12 @@ func (p *Point) Method() string {
 	return ""
 }
 
-// Points returns the points of Figures 2, 3 and 6. Means are printed in the
-// index k of an evaluation, 1000 (k + 1) steps, except in 6R. Those of VDS come
-// twice, also as 2500 (k + 1).
+// Points returns the points of Figures 2, 3 and 6. The means of VDS come twice,
+// also as 2500 (k + 1) steps.
+//
+// Reading R121: the figures print a mean as the index k of an evaluation, counted
+// from 0, which stands for 1000 (k + 1) steps; only Figure 6, right, prints steps,
+// since its PUN is the QTA of Figure 2 plus 1.0 on every maze.
 func Points() []Point {
 	var points []Point
 	for _, row := range rows(figuresCSV) {
