@@ -2,9 +2,7 @@ package main
 
 import (
 	"encoding/csv"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,98 +14,76 @@ import (
 
 // An effect is what runs with a choice switched came to, and those without.
 type effect struct {
-	Changes      string // PARAMETER=VALUE, or several
-	With         string // what both have switched beside that, or empty
+	Name, Value  string // of the parameter
+	With         string // what both have switched beside it, or empty
 	Result, Base string
 }
 
 // String is an effect in words.
 func (e effect) String() string {
-	with := ""
-	if e.With != "" {
-		with = " with " + e.With
-	}
-	return fmt.Sprintf("%s%s: %s [%s]", e.Changes, with, e.Result, e.Base)
+	return fmt.Sprintf("%s=%s%s: %s [%s]", e.Name, e.Value, e.With, e.Result, e.Base)
 }
 
 const unsolved = 1 << 60 // steps of a run that was not solved
 
-// readEffects gives the parameters their effects, in the file's order. Runs are
-// held against those with the most of their switches, taken from the first on.
-func (p *page) readEffects(root fs.FS) error {
-	f, err := root.Open(effectsFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+// readEffects gives the parameters their effects, in the file's order.
+func (p *page) readEffects() {
+	p.where = effectsFile + ": "
+	rows, err := csv.NewReader(strings.NewReader(p.read(effectsFile))).ReadAll()
+	if err != nil || len(rows) == 0 {
+		p.fault("no table: %v", err)
+		return
 	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		return fmt.Errorf("%s: %w", effectsFile, err)
-	}
-	var settings []string
+	var settings []string       // the set's name, and what is switched
 	steps := map[string][]int{} // by setting
 	for i, row := range rows[1:] {
-		set, n, err := readRun(rows[0], row)
-		if err != nil {
-			return fmt.Errorf("%s:%d: %w", effectsFile, i+2, err)
+		run := map[string]string{}
+		for k, name := range rows[0] {
+			run[name] = row[k]
 		}
-		if steps[set] == nil {
-			settings = append(settings, set)
+		setting := ""
+		words := strings.Fields(run["command"])
+		for k, word := range words {
+			if word == "-params" || word == "-set" {
+				setting = strings.TrimSpace(setting + " " + words[k+1])
+			}
 		}
-		steps[set] = append(steps[set], n)
+		n := unsolved
+		if run["state"] != "finished" {
+			if n, err = strconv.Atoi(run["solved_at[environment steps]"]); err != nil {
+				p.fault("line %d: %v", i+2, err)
+			}
+		}
+		if steps[setting] == nil {
+			settings = append(settings, setting)
+		}
+		steps[setting] = append(steps[setting], n)
 	}
 	p.AsItIs = summary(steps["small"])
-	for _, set := range settings {
-		words := strings.Fields(set)
-		for n := len(words) - 1; n > 0; n-- {
-			base, ok := steps[strings.Join(words[:n], " ")]
-			if !ok {
-				continue
-			}
-			e := effect{strings.Join(words[n:], " "), strings.Join(words[1:n], " "), summary(steps[set]), summary(base)}
-			for _, change := range words[n:] {
-				name, _, _ := strings.Cut(change, "=")
-				if q := p.parameters[name]; q != nil {
-					q.Effects = append(q.Effects, e)
-					q.Parameter.Effects = append(q.Parameter.Effects, e.String())
-				}
-			}
-			break
+	for _, setting := range settings {
+		last := max(strings.LastIndex(setting, " "), 0)
+		base := setting[:last]
+		name, value, _ := strings.Cut(setting[last:], "=")
+		q := p.parameters[strings.TrimSpace(name)]
+		if q == nil || steps[base] == nil {
+			continue
 		}
-	}
-	return nil
-}
-
-// readRun returns what a row's run was of, the set's name and its switches, and
-// its steps.
-func readRun(header, row []string) (set string, steps int, err error) {
-	of := map[string]string{}
-	for i, name := range header {
-		of[name] = row[i]
-	}
-	words := strings.Fields(of["command"])
-	for i, word := range words {
-		if word == "-params" || word == "-set" {
-			set = strings.TrimSpace(set + " " + words[i+1])
+		e := effect{q.Name, value, "", summary(steps[setting]), summary(steps[base])}
+		if _, with, ok := strings.Cut(base, " "); ok {
+			e.With = " with " + with
 		}
+		q.Effects = append(q.Effects, e)
+		q.Parameter.Effects = append(q.Parameter.Effects, e.String())
 	}
-	if of["state"] == "finished" {
-		return set, unsolved, nil
-	}
-	steps, err = strconv.Atoi(of["solved_at[environment steps]"])
-	return set, steps, err
 }
 
 // summary counts the runs, and has the median of their steps if that is a run
 // that was solved.
 func summary(steps []int) string {
 	steps = slices.Sorted(slices.Values(steps))
-	solved := slices.IndexFunc(append(steps, unsolved), func(s int) bool { return s == unsolved })
-	text := fmt.Sprintf("%d/%d", solved, len(steps))
-	if n := len(steps); n/2 < solved {
+	n, solved := len(steps), slices.Index(append(steps, unsolved), unsolved)
+	text := fmt.Sprintf("%d/%d", solved, n)
+	if n/2 < solved {
 		text += ", " + strconv.FormatFloat(float64(steps[(n-1)/2]+steps[n/2])/2, 'f', -1, 64)
 	}
 	return text

@@ -11,7 +11,6 @@ package main
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -31,22 +30,4 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-}
-
-// generate returns the files that are made from the repository in root.
-func generate(root fs.FS) (map[string][]byte, error) {
-	p, err := assemble(root)
-	if err != nil {
-		return nil, err
-	}
-	page, err := p.html()
-	if err != nil {
-		return nil, err
-	}
-	readings, err := p.markdown()
-	if err != nil {
-		return nil, err
-	}
-	glossary, err := p.glossary()
-	return map[string][]byte{pageFile: page, readingsFile: readings, glossaryFile: glossary}, err
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path"
 	"regexp"
@@ -16,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"qta/internal/browser"
+	"qta/internal/glossary"
 )
 
 var root = os.DirFS("../..")
@@ -91,29 +91,28 @@ func (o overlay) Open(name string) (fs.File, error) {
 // TestFaults makes the page from sources with a mistake.
 func TestFaults(t *testing.T) {
 	for _, test := range []struct{ name, file, old, new, want string }{
-		{"a function renamed", "pun.go", "func TDTarget(", "func TDGoal(", `passage "The target": the sources declare no TDTarget`},
+		{"a function renamed", "pun.go", "func TDTarget(", "func TDGoal(", `passage "The target": the sources have no declaration TDTarget`},
 		{"an equation renumbered", "pun.go", "It implements QTA, Equation 1 (", "It implements QTA, Equation 9 (", "Equation 1 is missing"},
 		{"an equation moved", "pun.go", "Equation 1 (Section 3.1)", "Equation 1 (Section 3.2)", `passage "The target": it cannot have Equation 1 of section 3.2 (TDTarget)`},
 		{"a Reading that nobody shows", "pun.go", "// newCriticNet returns", "// Reading R999: a choice.\n//\n// newCriticNet returns", "no passage shows newCriticNet (pun.go:"},
-		{"a Reading that nobody speaks of", "pun.go", "// It implements QTA, Equation 3", "// Reading R999: a choice.\n//\n// It implements QTA, Equation 3", "no passage says what the paper says at R999 (pun.go:"},
+		{"a Reading that nobody speaks of", "pun.go", "// It implements QTA, Equation 3", "// Reading R999: a choice.\n//\n// It implements QTA, Equation 3", "no passage says what the paper says at Reading R999 (pun.go:"},
 		{"a Reading that has gone", "pun.go", "// Reading R15: the policy has", "// The policy has", `passage "Target networks": the sources have no Reading or Differs R15`},
 		{"a number that is given twice", "pun.go", "// Reading R15: ", "// Reading R6: ", "both have R6"},
 		{"a symbol renamed", textFile, "the target, one for each transition | `y`", "the target | `target_y`", `passage "The target": its code and parameters have no target_y`},
-		{"a parameter renamed", textFile, "params: Polyak", "params: Poliak", `passage "Target networks": Params has no field Poliak`},
+		{"a parameter renamed", textFile, "params: Polyak", "params: Poliak", `passage "Target networks": the sources have no parameter Poliak`},
 		{"a parameter left out", textFile, "params: Polyak", "", "no passage has the parameter Polyak (params.go:"},
-		{"a row of the table left out", textFile, "rows: batch size; ", "rows: ", `no "rows:" has the row "batch size" of Batch`},
-		{"a formula that nobody wrote", textFile, "formula: L_π = ", "formula: L_2 = ", `passage "The policy": docs/annotate/formulas.html has no formula L_2 = `},
-		{"vectors that nobody wrote", textFile, "golden Polyak: polyak", "golden Polyak: poliak", `passage "Target networks": golden vectors: open testdata/golden/poliak.json`},
+		{"a formula that nobody wrote", textFile, "formula: L_π = ", "formula: L_2 = ", `docs/annotate/formulas.html has no formula L_2 = `},
+		{"vectors that nobody wrote", textFile, "golden Polyak: polyak", "golden Polyak: poliak", `passage "Target networks": open testdata/golden/poliak.json`},
 		{"vectors left out", textFile, "golden Polyak: polyak", "", "no passage has the golden vectors testdata/golden/polyak.json"},
-		{"a step that has gone", "qta.go", "a.pun.follow()", "a.pun.lead()", "has no a.pun.follow() after the step before"},
-		{"a step about no passage", textFile, "| a.env.Step( | Mazes", "| a.env.Step( | Labyrinths", `there is no passage "Labyrinths"`},
+		{"a line that has gone", "qta.go", "a.pun.follow()", "a.pun.lead()", "docs/annotated.html: the function has no a.pun.follow() after the line before"},
+		{"a passage renamed", textFile, "-- Mazes", "-- Labyrinths", `docs/annotated.html: a link leads to "p-mazes", which there is 0 times`},
 	} {
 		text := strings.Replace(read(t, test.file), test.old, test.new, 1)
 		if text == read(t, test.file) {
 			t.Errorf("%s: %s has no %q to change", test.name, test.file, test.old)
 			continue
 		}
-		_, err := assemble(overlay{root, test.file, fstest.MapFile{Data: []byte(text)}})
+		_, err := generate(overlay{root, test.file, fstest.MapFile{Data: []byte(text)}})
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error %v, want %s", test.name, err, test.want)
 		}
@@ -129,10 +128,11 @@ func TestEffects(t *testing.T) {
 		f := strings.Split(run, "|")
 		text += fmt.Sprintf("%s,%s,qta -params %s -seed 1\n", f[1], f[2], f[0])
 	}
-	p := &page{parameters: map[string]*parameter{"Replay": {}, "Batch": {}, "Polyak": {}}}
-	if err := p.readEffects(overlay{root, effectsFile, fstest.MapFile{Data: []byte(text)}}); err != nil {
-		t.Fatal(err)
+	p := &page{root: fstest.MapFS{effectsFile: {Data: []byte(text)}}, parameters: map[string]*parameter{}}
+	for _, name := range []string{"Replay", "Batch", "Polyak"} {
+		p.parameters[name] = &parameter{Parameter: glossary.Parameter{Name: name}}
 	}
+	p.readEffects()
 	for name, want := range map[string]string{
 		"Replay": "Replay=td: 0/1 [2/2, 4000]",
 		"Batch":  "Batch=1 with Replay=td: 1/1, 1000 [0/1]",
@@ -145,35 +145,33 @@ func TestEffects(t *testing.T) {
 }
 
 // TestWorked looks in the golden vectors for the results that worked.txt says
-// they have, and among its numbers for those that the passages begin with.
+// they have, and among its numbers for what the passages come to.
 func TestWorked(t *testing.T) {
-	p, err := assemble(root)
-	if err != nil {
-		t.Fatal(err)
+	sheets := strings.Split(read(t, workedFile), "\nEquation ")[1:]
+	passages := regexp.MustCompile(`(?m)^numbers: .* = (.*)$`).FindAllStringSubmatch(read(t, textFile), -1)
+	if len(passages) != len(sheets) {
+		t.Fatalf("%d passages have numbers, %s works %d equations through", len(passages), workedFile, len(sheets))
 	}
-	for _, q := range p.Equations {
-		file := regexp.MustCompile(`With (\S+\.json)`).FindStringSubmatch(q.Worked)
-		golden := rounded(read(t, path.Join(goldenDir, file[1])), 9)
-		_, results, _ := strings.Cut(q.Worked, "The golden vector has\n")
-		for l := range strings.Lines(results) {
-			words := strings.Fields(l)
-			if result := rounded(words[len(words)-1], 9); !slices.Contains(golden, result[0]) {
-				t.Errorf("Equation %d: %s has no %s", q.Equation, file[1], words[len(words)-1])
+	for i, sheet := range sheets {
+		file := regexp.MustCompile(`With (\S+\.json)`).FindStringSubmatch(sheet)[1]
+		golden := rounded(read(t, path.Join(goldenDir, file)), 9)
+		_, results, _ := strings.Cut(sheet, "The golden vector has\n")
+		for _, m := range regexp.MustCompile(`(?m)(\S+)$`).FindAllString(results, -1) {
+			if !slices.Contains(golden, rounded(m, 9)[0]) {
+				t.Errorf("Equation %d: %s has no %s", i+1, file, m)
 			}
 		}
-		numbers := rounded(strings.ReplaceAll(string(q.InNumbers), "−", "-"), 4)
-		if last := numbers[len(numbers)-1]; !slices.Contains(rounded(q.Worked, 4), last) && !slices.Contains(rounded(results, 4), last) {
-			t.Errorf("Equation %d comes to %v in numbers, and nowhere in %s", q.Equation, last, workedFile)
+		if want := passages[i][1]; !slices.Contains(rounded(sheet, 4), rounded(strings.ReplaceAll(want, "−", "-"), 4)[0]) {
+			t.Errorf("Equation %d comes to %s, and nowhere in %s", i+1, want, workedFile)
 		}
 	}
 }
 
 // rounded returns the numbers in a text, to so many digits.
-func rounded(text string, digits int) (all []float64) {
+func rounded(text string, digits int) (all []string) {
 	for _, s := range numeral.FindAllString(text, -1) {
 		x, _ := strconv.ParseFloat(s, 64)
-		x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
-		all = append(all, math.Abs(x))
+		all = append(all, strconv.FormatFloat(x, 'g', digits, 64))
 	}
 	return all
 }

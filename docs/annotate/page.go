@@ -12,9 +12,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	text "text/template"
 )
 
-// Files, from the repository's root.
+// This file puts the page together. Files are named from the repository's root.
 const (
 	textFile     = "docs/annotated.txt"
 	formulasFile = "docs/annotate/formulas.html"
@@ -33,21 +34,23 @@ const (
 //go:embed page.tmpl
 var pageTemplate string
 
+//go:embed readings.tmpl
+var readingsTemplate string
+
 // A page is what the sources and the passages come to. The templates show the
 // exported fields.
 type page struct {
 	Loop, Maze   template.HTML
 	Figure5      []*snapshot
 	PictureStyle template.CSS
-	Walks        []*walk
 	Sections     []*section
 	Equations    []*passage // by number
-	Rows         []*parameter
 	Parameters   []*parameter
 	Groups       map[string]string // what the parts of Params are
 	Tests        map[int][]*declaration
 	AsItIs       string // what runs with nothing switched came to
 
+	root         fs.FS
 	files        *token.FileSet
 	order        []*declaration
 	declarations map[string]*declaration
@@ -55,22 +58,18 @@ type page struct {
 	choices      map[string]*choice
 	formulas     map[string]template.HTML
 	vectors      map[string]*vectors
-	rows         []string
+	rest         string // of a function whose lines the page goes through
 	where        string // that is being read or checked
 	faults       []string
 }
 
-// fault notes something that has to be mended where the page is at.
-func (p *page) fault(format string, args ...any) {
-	p.faults = append(p.faults, p.where+fmt.Sprintf(format, args...))
-}
-
-// assemble reads what the repository in root has to say. Its error has a line
-// for each fault.
-func assemble(root fs.FS) (*page, error) {
+// generate returns the files that are made from the repository in root. Its
+// error has a line for each fault.
+func generate(root fs.FS) (map[string][]byte, error) {
 	p := &page{
 		Groups:       map[string]string{},
 		Tests:        map[int][]*declaration{},
+		root:         root,
 		files:        token.NewFileSet(),
 		declarations: map[string]*declaration{},
 		parameters:   map[string]*parameter{},
@@ -78,43 +77,33 @@ func assemble(root fs.FS) (*page, error) {
 		formulas:     map[string]template.HTML{},
 		vectors:      map[string]*vectors{},
 	}
-	if err := p.readSources(root); err != nil {
-		return nil, err
-	}
+	p.readSources()
 	p.readParameters("Params")
-	for _, read := range []func(fs.FS) error{p.readEffects, p.readFormulas, p.readText, p.readPictures} {
-		if err := read(root); err != nil {
-			return nil, err
-		}
-	}
-	for _, q := range p.Passages() {
-		p.where = q.where
-		p.checkSymbols(q)
-		if q.Equation > 0 {
-			p.Equations = append(p.Equations, q)
-		}
-	}
-	slices.SortStableFunc(p.Equations, func(a, b *passage) int { return a.Equation - b.Equation })
-	p.checkWalks()
-	p.where = textFile + ": "
-	if err := p.readWorked(root); err != nil {
-		return nil, err
-	}
-	p.sortRows()
-	p.checkAll(root)
+	p.readEffects()
+	p.readFormulas()
+	p.readText()
+	p.readWorked()
+	p.readPictures()
+	p.check()
+	files := map[string][]byte{pageFile: p.html(), readingsFile: p.markdown(), glossaryFile: p.glossary()}
 	if len(p.faults) > 0 {
 		return nil, errors.New(strings.Join(p.faults, "\n"))
 	}
-	return p, nil
+	return files, nil
 }
 
-// html returns the page.
-func (p *page) html() ([]byte, error) {
-	functions := template.FuncMap{"prose": p.prose, "math": p.math, "display": p.display}
-	t := template.Must(template.New("page").Funcs(functions).Parse(pageTemplate))
-	var b bytes.Buffer
-	err := t.Execute(&b, p)
-	return b.Bytes(), err
+// fault notes something that has to be mended where the page is at.
+func (p *page) fault(format string, args ...any) {
+	p.faults = append(p.faults, p.where+fmt.Sprintf(format, args...))
+}
+
+// read returns the text of a file.
+func (p *page) read(name string) string {
+	text, err := fs.ReadFile(p.root, name)
+	if err != nil {
+		p.fault("%v", err)
+	}
+	return string(text)
 }
 
 // Passages returns those of all sections.
@@ -135,24 +124,60 @@ func (p *page) Count(kind string) (n int) {
 	return n
 }
 
-// sortRows puts the parameters that the appendix's table has in its order.
-func (p *page) sortRows() {
-	for _, q := range p.Parameters {
-		if q.Row != "" {
-			p.Rows = append(p.Rows, q)
-			if !slices.Contains(p.rows, q.Row) {
-				p.fault(`no "rows:" has the row %q of %s (%s:%d)`, q.Row, q.Name, q.File, q.Line)
-			}
+// html returns the page.
+func (p *page) html() []byte {
+	p.where = pageFile + ": "
+	functions := template.FuncMap{"prose": p.prose, "math": p.math, "walk": p.walk, "line": p.line}
+	var b bytes.Buffer
+	if err := template.Must(template.New("").Funcs(functions).Parse(pageTemplate)).Execute(&b, p); err != nil {
+		p.fault("%v", err)
+	}
+	for _, m := range regexp.MustCompile(`<a [^>]*href="#([^"]*)"`).FindAllStringSubmatch(b.String(), -1) {
+		if n := strings.Count(b.String(), ` id="`+m[1]+`"`); n != 1 {
+			p.fault("a link leads to %q, which there is %d times", m[1], n)
 		}
 	}
-	if len(p.Rows) != len(p.rows) {
-		p.fault("the table has %d rows, parameters have %d", len(p.rows), len(p.Rows))
-	}
-	slices.SortStableFunc(p.Rows, func(a, b *parameter) int { return slices.Index(p.rows, a.Row) - slices.Index(p.rows, b.Row) })
+	return b.Bytes()
 }
 
-// checkAll notes what the passages leave out.
-func (p *page) checkAll(root fs.FS) {
+// walk begins to go through a function: every line comes after the one before.
+func (p *page) walk(name string) template.HTML {
+	if d := find(p, p.declarations, "declaration", name); d != nil {
+		p.rest = d.text
+	}
+	return p.prose("`" + name + "`")
+}
+
+// line returns a part of the function's next line, with its parentheses closed.
+func (p *page) line(code string) template.HTML {
+	i := strings.Index(p.rest, code)
+	if i < 0 {
+		p.fault("the function has no %s after the line before", code)
+	}
+	p.rest = p.rest[max(i, 0):]
+	if strings.HasSuffix(code, "(") {
+		code += "…)"
+	}
+	return p.prose("`" + code + "`")
+}
+
+// markdown returns docs/readings.md.
+func (p *page) markdown() []byte {
+	cell := strings.NewReplacer("$", "", "|", `\|`, "*", `\*`).Replace
+	var b bytes.Buffer
+	if err := text.Must(text.New("").Funcs(text.FuncMap{"cell": cell}).Parse(readingsTemplate)).Execute(&b, p); err != nil {
+		p.fault("%v", err)
+	}
+	return b.Bytes()
+}
+
+// check notes what the passages leave out or get wrong.
+func (p *page) check() {
+	for _, q := range p.Passages() {
+		p.where = q.where
+		p.checkSymbols(q)
+	}
+	p.where = textFile + ": "
 	for i, q := range p.Equations {
 		if q.Equation != i+1 {
 			p.fault("Equation %d is missing, or there twice", i+1)
@@ -170,10 +195,10 @@ func (p *page) checkAll(root fs.FS) {
 	}
 	for id, c := range p.choices {
 		if c.Said == "" {
-			p.fault("no passage says what the paper says at %s (%s:%d)", id, c.File, c.Line)
+			p.fault("no passage says what the paper says at %s %s (%s:%d)", c.Kind, id, c.File, c.Line)
 		}
 	}
-	files, _ := fs.Glob(root, goldenDir+"/*.json")
+	files, _ := fs.Glob(p.root, goldenDir+"/*.json")
 	for _, name := range files {
 		if p.vectors[strings.TrimSuffix(path.Base(name), ".json")] == nil {
 			p.fault("no passage has the golden vectors %s", name)
@@ -181,10 +206,7 @@ func (p *page) checkAll(root fs.FS) {
 	}
 }
 
-var (
-	quoted     = regexp.MustCompile("`([^`]+)`")
-	identifier = regexp.MustCompile(`[\p{L}_][\p{L}\p{Nd}_]*`)
-)
+var quoted = regexp.MustCompile("`([^`]+)`")
 
 // checkSymbols holds the names that symbols are said to have in the code to the
 // code and the parameters of their passage.
@@ -196,62 +218,31 @@ func (p *page) checkSymbols(q *passage) {
 	for _, d := range q.All() {
 		code += d.text + "\n"
 	}
-	names := identifier.FindAllString(code, -1)
 	for _, s := range q.Symbols {
 		for _, m := range quoted.FindAllStringSubmatch(s.Code, -1) {
-			known := slices.Contains(names, m[1])
-			if identifier.FindString(m[1]) != m[1] {
-				known = strings.Contains(code, m[1])
-			}
-			if !known && p.place(m[1]) == "" {
+			whole := `(^|[^\pL\p{Nd}_])` + regexp.QuoteMeta(m[1]) + `($|[^\pL\p{Nd}_])`
+			if p.place(m[1]) == "" && !regexp.MustCompile(whole).MatchString(code) {
 				p.fault("its code and parameters have no %s", m[1])
 			}
 		}
 	}
 }
 
-// checkWalks holds the steps to the functions that they are said to be lines
-// of, and finds their passages.
-func (p *page) checkWalks() {
-	for _, w := range p.Walks {
-		if w.declaration == nil {
+// readWorked takes over the equations worked through by hand.
+func (p *page) readWorked() {
+	sheets := strings.Split(p.read(workedFile), "\nEquation ")
+	for _, q := range p.Passages() {
+		if q.Equation == 0 {
 			continue
 		}
-		rest := w.text // from where the step before begins
-		for _, s := range w.Steps {
-			p.where = s.where
-			i := strings.Index(rest, s.Code)
-			if i < 0 {
-				p.fault("%s has no %s after the step before", w.Name, s.Code)
-			}
-			rest = rest[max(i, 0):]
-			for _, q := range p.Passages() {
-				if q.Title == s.title {
-					s.Passage = q
-				}
-			}
-			if s.Passage == nil {
-				p.fault("there is no passage %q", s.title)
-			}
-		}
-	}
-}
-
-// readWorked takes over the equations worked through by hand.
-func (p *page) readWorked(root fs.FS) error {
-	text, err := fs.ReadFile(root, workedFile)
-	if err != nil {
-		return err
-	}
-	sheets := strings.Split(string(text), "\nEquation ")
-	for _, q := range p.Equations {
+		p.Equations = append(p.Equations, q)
 		if q.Equation < len(sheets) {
 			q.Worked = "Equation " + sheets[q.Equation]
 		} else {
 			p.fault("%s does not work Equation %d through", workedFile, q.Equation)
 		}
 	}
-	return nil
+	slices.SortStableFunc(p.Equations, func(a, b *passage) int { return a.Equation - b.Equation })
 }
 
 // A snapshot is what an agent made of its maze at a time.
@@ -262,18 +253,13 @@ type snapshot struct {
 
 // readPictures takes over the pictures. The panels of Figure 5 are set apart, so
 // that a narrow page can have them below each other.
-func (p *page) readPictures(root fs.FS) error {
-	var err error
-	read := func(name string) string {
-		text, e := fs.ReadFile(root, name)
-		err = errors.Join(err, e)
-		return strings.Replace(string(text), ` xmlns="http://www.w3.org/2000/svg"`, "", 1)
-	}
-	p.Loop = template.HTML(read(loopFile))
-	before, rest, _ := strings.Cut(read(mazeFile), "<style>")
+func (p *page) readPictures() {
+	p.Loop = template.HTML(p.read(loopFile))
+	maze := strings.Replace(p.read(mazeFile), ` xmlns="http://www.w3.org/2000/svg"`, "", 1)
+	before, rest, _ := strings.Cut(maze, "<style>")
 	_, after, _ := strings.Cut(rest, "</style>")
 	p.Maze = template.HTML(before + after)
-	_, rest, _ = strings.Cut(read(figure5File), "<style>")
+	_, rest, _ = strings.Cut(p.read(figure5File), "<style>")
 	style, body, _ := strings.Cut(rest, "</style>")
 	p.PictureStyle = template.CSS(style)
 	for _, row := range strings.Split(body, `<text class="head"`)[1:] {
@@ -284,11 +270,10 @@ func (p *page) readPictures(root fs.FS) error {
 			_, panel, _ = strings.Cut(panel, ">")
 			panel = panel[:strings.LastIndex(panel, "</g>")]
 			_, title, _ := strings.Cut(panel[:strings.Index(panel, "</text>")], ">")
-			// The box has room for the numbers below the ends of a colour bar.
+			// The box has room for the numbers below the ends of a color bar.
 			s.Panels = append(s.Panels, template.HTML(fmt.Sprintf(
 				`<svg viewBox="-10 0 134 160" role="img" aria-label="%s">%s</svg>`, title, panel)))
 		}
 		p.Figure5 = append(p.Figure5, s)
 	}
-	return err
 }

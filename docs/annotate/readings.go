@@ -3,93 +3,91 @@ package main
 import (
 	"bytes"
 	"cmp"
-	_ "embed"
 	"encoding/json"
 	"strings"
-	"text/template"
-	"unicode/utf8"
 
 	"qta/internal/glossary"
 )
 
-// This file makes what else is said of the choices: docs/readings.md, and the
-// glossary of the parameters.
-
-//go:embed readings.tmpl
-var readingsTemplate string
+// This file says of choices what docs/readings.md and "qta params" have.
 
 const longest = 90 // letters of a cell in docs/readings.md
 
-// markdown returns docs/readings.md.
-func (p *page) markdown() ([]byte, error) {
-	cell := strings.NewReplacer("$", "", "|", `\|`, "*", `\*`).Replace
-	t := template.Must(template.New("readings").Funcs(template.FuncMap{"cell": cell}).Parse(readingsTemplate))
-	var b bytes.Buffer
-	err := t.Execute(&b, p)
-	return b.Bytes(), err
+// Effects returns what switching it was seen to do.
+func (c *choice) Effects() []effect {
+	if c.Switch == nil {
+		return nil
+	}
+	return c.Switch.Effects
+}
+
+// Words says what we do, with the values of a parameter.
+func (c *choice) Words() string {
+	q := c.Parameter
+	if q == nil {
+		return c.Text
+	}
+	text := q.Values[0].Value + " (" + c.Text + ")"
+	for _, v := range q.Otherwise() {
+		text += "; " + v.Set + " " + v.Value
+	}
+	return text
 }
 
 // Did says in a few words what we do: in those of the passages, or else in the
 // source's, of which a long text is cut.
 func (c *choice) Did() string {
-	text := c.Words()
-	if utf8.RuneCountInString(text) > longest {
-		text, _, _ = strings.Cut(text, ". ")
+	text := []rune(c.Words())
+	for i := len(text) - 1; len(text) > longest; i-- {
+		if i < longest && text[i] == ' ' {
+			text = append(text[:i:i], '…')
+		}
 	}
-	if short := []rune(text); len(short) > longest {
-		text = string(short[:longest])
-		text = text[:strings.LastIndex(text, " ")] + " …"
-	}
-	return cmp.Or(c.Short, text)
+	return cmp.Or(c.Short, string(text))
 }
 
-// Switched says what switching a parameter did, beside what runs came to as it
-// is, which is said only where runs without the switch differ from that.
+// Switched says what switching parameters did, with what the runs without came
+// to where that is not asItIs.
 func (c *choice) Switched(asItIs string) string {
 	var all []string
-	before := ""
-	if c.Parameter != nil {
-		before = c.Where
-	}
-	for _, e := range c.Effects {
-		text := e.Changes
-		if name, value, _ := strings.Cut(text, "="); name == before {
-			text = value
-		} else {
-			before = name
+	name := c.Where
+	for _, e := range c.Effects() {
+		text := e.Value + ": " + e.Result
+		if e.Name != name {
+			text = e.Name + "=" + text
 		}
-		text += ": " + e.Result
 		if e.Base != asItIs {
 			text += " [" + e.Base + "]"
-			asItIs = e.Base
 		}
+		name, asItIs = e.Name, e.Base
 		all = append(all, text)
 	}
 	return strings.Join(all, "; ")
 }
 
 // glossary returns what "qta params" says of each parameter.
-func (p *page) glossary() ([]byte, error) {
+func (p *page) glossary() []byte {
 	for _, q := range p.Passages() {
 		for _, c := range q.Choices() {
-			for _, r := range c.switches {
-				r.Parameter.Choices = append(r.Parameter.Choices, glossary.Choice{Kind: c.Kind + " " + c.ID,
-					Where: c.Where, File: c.File, Said: strings.ReplaceAll(c.Said, "$", ""), Done: c.Words()})
+			if c.Switch != nil {
+				c.Switch.Choices = append(c.Switch.Choices, glossary.Choice{Kind: c.Kind + " " + c.ID, Where: c.Where,
+					File: c.File, Said: strings.ReplaceAll(c.Said, "$", ""), Done: c.Words()})
 			}
 		}
 	}
 	var groups []glossary.Group
 	for _, q := range p.Parameters {
-		if n := len(groups); n == 0 || groups[n-1].Name != q.Group {
+		n := len(groups)
+		if n == 0 || groups[n-1].Name != q.Group {
 			groups = append(groups, glossary.Group{Name: q.Group, About: p.Groups[q.Group]})
+			n++
 		}
-		g := &groups[len(groups)-1]
-		g.Parameters = append(g.Parameters, q.Parameter)
+		groups[n-1].Parameters = append(groups[n-1].Parameters, q.Parameter)
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "\t")
-	err := e.Encode(groups)
-	return b.Bytes(), err
+	e.Encode(groups) // which are strings
+	return b.Bytes()
 }

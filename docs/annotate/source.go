@@ -59,8 +59,7 @@ type choice struct {
 	Line        int
 	Said, Short string     // what the paper says, and we do in a few words
 	Parameter   *parameter // whose value it is about, or nil
-	Effects     []effect   // of the parameters that switch it
-	switches    []*parameter
+	Switch      *parameter // that switches it, or nil
 }
 
 // A parameter is a field of Params.
@@ -90,19 +89,6 @@ func (q *parameter) Otherwise() (other []value) {
 	return other
 }
 
-// Words says what we do, with the values of a parameter.
-func (c *choice) Words() string {
-	q := c.Parameter
-	if q == nil {
-		return c.Text
-	}
-	text := q.Values[0].Value + " (" + c.Text + ")"
-	for _, v := range q.Otherwise() {
-		text += "; " + v.Set + " " + v.Value
-	}
-	return text
-}
-
 // sourceDirs are the directories that are read. Names of all but the root have
 // their package in front.
 var sourceDirs = []string{".", "cmd/qta/internal/paper"}
@@ -115,33 +101,26 @@ var (
 )
 
 // readSources reads the Go files; of tests only those of an equation.
-func (p *page) readSources(root fs.FS) error {
+func (p *page) readSources() {
 	for _, dir := range sourceDirs {
-		names, err := fs.Glob(root, path.Join(dir, "*.go"))
-		if err != nil {
-			return err
-		}
+		names, _ := fs.Glob(p.root, path.Join(dir, "*.go"))
 		for _, name := range names {
-			src, err := fs.ReadFile(root, name)
-			if err != nil {
-				return err
-			}
+			src := p.read(name)
 			f, err := parser.ParseFile(p.files, name, src, parser.ParseComments|parser.SkipObjectResolution)
 			if err != nil {
-				return err
+				p.fault("%v", err)
+				continue
 			}
 			for _, node := range f.Decls {
-				names, doc := declares(node)
+				name, doc := declares(node)
 				test := testOf.FindStringSubmatch(oneLine(doc.Text()))
-				if len(names) == 0 || strings.HasSuffix(name, "_test.go") && test == nil {
+				if name == "" || test == nil && strings.HasSuffix(p.files.Position(node.Pos()).Filename, "_test.go") {
 					continue
 				}
-				for i := range names {
-					if dir != "." {
-						names[i] = f.Name.Name + "." + names[i]
-					}
+				if dir != "." {
+					name = f.Name.Name + "." + name
 				}
-				d := p.declare(node, names, doc, src)
+				d := p.declare(node, name, doc, src)
 				if test != nil {
 					n, _ := strconv.Atoi(test[1])
 					p.Tests[n] = append(p.Tests[n], d)
@@ -149,50 +128,44 @@ func (p *page) readSources(root fs.FS) error {
 			}
 		}
 	}
-	return nil
 }
 
-// declares returns the names that a declaration declares, and its comment.
-func declares(node ast.Decl) (names []string, doc *ast.CommentGroup) {
+// declares returns the name that a declaration declares, or the first of
+// several, and its comment.
+func declares(node ast.Decl) (name string, doc *ast.CommentGroup) {
 	switch d := node.(type) {
 	case *ast.FuncDecl:
-		name := d.Name.Name
-		if d.Recv != nil {
-			typ := d.Recv.List[0].Type
-			if star, ok := typ.(*ast.StarExpr); ok {
-				typ = star.X
-			}
-			name = typ.(*ast.Ident).Name + "." + name
+		if d.Recv == nil {
+			return d.Name.Name, d.Doc
 		}
-		return []string{name}, d.Doc
+		typ := d.Recv.List[0].Type
+		if star, ok := typ.(*ast.StarExpr); ok {
+			typ = star.X
+		}
+		return typ.(*ast.Ident).Name + "." + d.Name.Name, d.Doc
 	case *ast.GenDecl:
-		for _, s := range d.Specs {
-			switch s := s.(type) {
-			case *ast.TypeSpec:
-				names = append(names, s.Name.Name)
-			case *ast.ValueSpec:
-				for _, name := range s.Names {
-					names = append(names, name.Name)
-				}
-			}
+		switch s := d.Specs[0].(type) {
+		case *ast.TypeSpec:
+			return s.Name.Name, d.Doc
+		case *ast.ValueSpec:
+			return s.Names[0].Name, d.Doc
 		}
-		return names, d.Doc
 	}
-	return nil, nil
+	return "", nil
 }
 
 // declare takes over a declaration. Where files for several processors declare
 // the same, the first counts.
-func (p *page) declare(node ast.Decl, names []string, doc *ast.CommentGroup, src []byte) *declaration {
-	if d := p.declarations[names[0]]; d != nil {
+func (p *page) declare(node ast.Decl, name string, doc *ast.CommentGroup, src string) *declaration {
+	if d := p.declarations[name]; d != nil {
 		return d
 	}
 	from, to := p.files.Position(node.Pos()), p.files.Position(node.End())
 	if doc != nil {
 		from = p.files.Position(doc.Pos())
 	}
-	d := &declaration{Name: names[0], File: from.Filename, Line: from.Line, Last: to.Line, node: node}
-	d.doc, d.text = oneLine(doc.Text()), string(src[from.Offset:to.Offset])
+	d := &declaration{Name: name, File: from.Filename, Line: from.Line, Last: to.Line, node: node}
+	d.doc, d.text = oneLine(doc.Text()), src[from.Offset:to.Offset]
 	if m := implements.FindStringSubmatch(d.doc); m != nil {
 		d.equation, _ = strconv.Atoi(m[1])
 		d.section = m[2]
@@ -202,9 +175,7 @@ func (p *page) declare(node ast.Decl, names []string, doc *ast.CommentGroup, src
 		p.addChoice(c)
 	}
 	p.order = append(p.order, d)
-	for _, name := range names {
-		p.declarations[name] = d
-	}
+	p.declarations[name] = d
 	return d
 }
 
@@ -218,7 +189,7 @@ func (d *declaration) read() {
 		next.Set = line == "//" || strings.HasPrefix(line, "//\t") || strings.HasPrefix(line, "//  ")
 		m := marker.FindStringSubmatch(line)
 		if m != nil && next.Comment {
-			open = &choice{Kind: m[1], ID: cmp.Or(m[2], m[1][:1]+"-"+d.Name), Where: d.Name, File: d.File, Line: d.Line + i}
+			open = &choice{Kind: m[1], ID: m[2], Where: d.Name, File: d.File, Line: d.Line + i}
 			next.Choice = open
 			d.Choices = append(d.Choices, open)
 		} else if line == "//" || !next.Comment {
@@ -306,8 +277,8 @@ func (p *page) readParameters(group string) {
 		}
 		q.Values = []value{{"paper", qta.Paper().Value(q.Name)}, {"default", qta.Default().Value(q.Name)}, {"authors", qta.Authors().Value(q.Name)}}
 		if m := marker.FindStringSubmatch(q.Source); m != nil {
-			q.Choice = &choice{Kind: m[1], ID: cmp.Or(m[2], m[1][:1]+"-"+q.Name), Text: q.Source[len(m[0]):], Where: q.Name, File: q.File, Line: q.Line}
-			q.Choice.Parameter, q.Choice.switches = q, []*parameter{q}
+			q.Choice = &choice{Kind: m[1], ID: m[2], Text: q.Source[len(m[0]):], Where: q.Name, File: q.File, Line: q.Line}
+			q.Choice.Parameter, q.Choice.Switch = q, q
 			p.addChoice(q.Choice)
 		}
 		p.Parameters = append(p.Parameters, q)
@@ -317,7 +288,9 @@ func (p *page) readParameters(group string) {
 
 // addChoice notes a choice by its number.
 func (p *page) addChoice(c *choice) {
-	if other := p.choices[c.ID]; other != nil {
+	if other := p.choices[c.ID]; c.ID == "" {
+		p.fault("%s:%d: a %s without a number", c.File, c.Line, c.Kind)
+	} else if other != nil {
 		p.fault("%s:%d and %s:%d both have %s", other.File, other.Line, c.File, c.Line, c.ID)
 	}
 	p.choices[c.ID] = c

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"html"
 	"html/template"
-	"io/fs"
 	"regexp"
 	"slices"
 	"strings"
@@ -47,29 +46,6 @@ type block struct {
 // A symbol is one of a formula's, with its name in the code.
 type symbol struct{ Symbol, Meaning, Code string }
 
-// A walk is a function with what its lines do, in order.
-type walk struct {
-	*declaration
-	Title string
-	Steps []*step
-}
-
-// A step is a line of a function.
-type step struct {
-	Text, Code string // what it does, and a part of the line
-	Passage    *passage
-	title      string
-	where      string // in the file
-}
-
-// Shown returns the code, with its parentheses closed.
-func (s *step) Shown() string {
-	if strings.HasSuffix(s.Code, "(") {
-		return s.Code + "…)"
-	}
-	return s.Code
-}
-
 // All returns the passage's declarations.
 func (q *passage) All() []*declaration { return slices.Concat(q.Code, q.Also) }
 
@@ -88,43 +64,40 @@ func (q *passage) Choices() (all []*choice) {
 }
 
 var (
-	keyword = regexp.MustCompile(`^(formula|symbol|code|also|params|rows|numbers|step|(?:walk|golden|says) [^:]+): +(.*?) *$`)
+	keyword = regexp.MustCompile(`^(formula|symbol|code|also|params|numbers|(?:golden|says) [^:]+): +(.*?) *$`)
 	notID   = regexp.MustCompile(`[^a-z0-9]+`)
 )
 
 // readText reads the passages.
-func (p *page) readText(root fs.FS) error {
-	text, err := fs.ReadFile(root, textFile)
-	if err != nil {
-		return err
-	}
-	q := &passage{Title: "the opening"}
-	for i, l := range strings.Split(string(text), "\n") {
-		p.where = fmt.Sprintf("%s:%d: passage %q: ", textFile, i+1, q.Title)
+func (p *page) readText() {
+	var q *passage
+	title := ""
+	for i, l := range strings.Split(p.read(textFile), "\n") {
+		if name, ok := strings.CutPrefix(l, "-- "); ok {
+			title = name
+		}
+		p.where = fmt.Sprintf("%s:%d: passage %q: ", textFile, i+1, title)
 		if strings.HasPrefix(l, "//") || l == "" {
 			continue
 		}
 		if title, ok := strings.CutPrefix(l, "== "); ok {
 			number, title, _ := strings.Cut(title, " ")
 			p.Sections = append(p.Sections, &section{Number: number, Title: title})
-		} else if title, ok := strings.CutPrefix(l, "-- "); ok {
+		} else if strings.HasPrefix(l, "-- ") {
 			s := p.Sections[len(p.Sections)-1]
 			id := "p-" + strings.Trim(notID.ReplaceAllString(strings.ToLower(title), "-"), "-")
-			q = &passage{Title: title, ID: id, Section: s}
-			q.where = fmt.Sprintf("%s:%d: passage %q: ", textFile, i+1, title)
+			q = &passage{Title: title, ID: id, Section: s, where: p.where}
 			s.Passages = append(s.Passages, q)
 		} else if m := keyword.FindStringSubmatch(l); m != nil {
-			p.set(root, q, m[1], m[2])
+			p.set(q, m[1], m[2])
 		} else {
 			q.Blocks = append(q.Blocks, block{l, false})
-			p.prose(l)
 		}
 	}
-	return nil
 }
 
 // set takes over a line with a keyword.
-func (p *page) set(root fs.FS, q *passage, key, value string) {
+func (p *page) set(q *passage, key, value string) {
 	key, name, _ := strings.Cut(key, " ")
 	list := strings.Split(value, ", ")
 	parts := append(strings.Split(value, " | "), "", "") // three at least
@@ -132,61 +105,44 @@ func (p *page) set(root fs.FS, q *passage, key, value string) {
 	case "formula":
 		q.Blocks = append(q.Blocks, block{value, true})
 		q.Formulas++
-		p.math(value)
 	case "numbers":
 		q.InNumbers = template.HTML(value)
 	case "symbol":
 		q.Symbols = append(q.Symbols, symbol{parts[0], parts[1], parts[2]})
-		p.math(parts[0])
 	case "code":
 		q.Code = append(q.Code, p.show(q, list)...)
 	case "also":
 		q.Also = append(q.Also, p.show(q, list)...)
 	case "golden":
-		if d := p.declaration(name); d != nil {
+		if d := find(p, p.declarations, "declaration", name); d != nil {
 			for _, file := range list {
-				d.Vectors = append(d.Vectors, p.readVectors(root, file))
+				d.Vectors = append(d.Vectors, p.readVectors(file))
 			}
 		}
 	case "params":
 		for _, name := range list {
-			if r := p.parameter(name); r != nil {
+			if r := find(p, p.parameters, "parameter", name); r != nil {
 				r.Shown = append(r.Shown, q)
 				q.Params = append(q.Params, r)
 			}
 		}
-	case "rows":
-		p.rows = append(p.rows, strings.Split(value, "; ")...)
 	case "says":
 		p.say(name, parts[0], parts[1])
-	case "walk":
-		p.Walks = append(p.Walks, &walk{p.declaration(name), value, nil})
-	case "step":
-		w := p.Walks[len(p.Walks)-1]
-		w.Steps = append(w.Steps, &step{Text: parts[0], Code: parts[1], title: parts[2], where: p.where})
 	}
 }
 
-// declaration returns one of the sources', or nil.
-func (p *page) declaration(name string) *declaration {
-	if p.declarations[name] == nil {
-		p.fault("the sources declare no %s", name)
+// find returns one of all by its name, or nil and a fault.
+func find[T any](p *page, all map[string]*T, kind, name string) *T {
+	if all[name] == nil {
+		p.fault("the sources have no %s %s", kind, name)
 	}
-	return p.declarations[name]
-}
-
-// parameter returns a field of Params, or nil.
-func (p *page) parameter(name string) *parameter {
-	if p.parameters[name] == nil {
-		p.fault("Params has no field %s", name)
-	}
-	return p.parameters[name]
+	return all[name]
 }
 
 // show gives a passage the declarations called names.
 func (p *page) show(q *passage, names []string) (all []*declaration) {
 	for _, name := range names {
-		d := p.declaration(name)
+		d := find(p, p.declarations, "declaration", name)
 		if d == nil {
 			continue
 		}
@@ -205,46 +161,30 @@ func (p *page) show(q *passage, names []string) (all []*declaration) {
 	return all
 }
 
-// say notes what the paper says at choices, whose numbers may have parameters
-// behind them, in parentheses, that switch them.
-func (p *page) say(names, said, short string) {
-	names, switches, switched := strings.Cut(strings.TrimSuffix(names, ")"), " (")
-	for _, id := range strings.Split(names, ", ") {
-		c := p.choices[id]
-		if c == nil {
-			p.fault("the sources have no Reading or Differs %s", id)
-			continue
-		}
-		if c.Said != "" {
-			p.fault("%s is spoken of already", id)
-		}
-		if max(utf8.RuneCountInString(said), utf8.RuneCountInString(short)) > longest {
-			p.fault("say %s in at most %d letters", id, longest)
-		}
-		c.Said, c.Short = said, short
-		p.prose(said)
-		if switched {
-			for _, name := range strings.Split(switches, ", ") {
-				if r := p.parameter(name); r != nil {
-					c.switches = append(c.switches, r)
-				}
-			}
-		}
-		for _, r := range c.switches {
-			c.Effects = append(c.Effects, r.Effects...)
-		}
+// say notes what the paper says at a choice, and which parameter switches it, in
+// parentheses behind its number.
+func (p *page) say(id, said, short string) {
+	id, name, switched := strings.Cut(strings.TrimSuffix(id, ")"), " (")
+	c := find(p, p.choices, "Reading or Differs", id)
+	if c == nil {
+		return
+	}
+	if max(utf8.RuneCountInString(said), utf8.RuneCountInString(short)) > longest {
+		p.fault("say %s in at most %d letters", id, longest)
+	}
+	c.Said, c.Short = said, short
+	if switched {
+		c.Switch = find(p, p.parameters, "parameter", name)
 	}
 }
 
 // A formula has a line of formulas.html: its name and its MathML.
 var formulaLine = regexp.MustCompile(`(?m)^<tr><td>(.*)</td><td>(<math>.*</math>)</td></tr>$`)
 
-func (p *page) readFormulas(root fs.FS) error {
-	text, err := fs.ReadFile(root, formulasFile)
-	for _, m := range formulaLine.FindAllStringSubmatch(string(text), -1) {
+func (p *page) readFormulas() {
+	for _, m := range formulaLine.FindAllStringSubmatch(p.read(formulasFile), -1) {
 		p.formulas[html.UnescapeString(m[1])] = template.HTML(m[2])
 	}
-	return err
 }
 
 // math returns a formula.
@@ -253,11 +193,6 @@ func (p *page) math(name string) template.HTML {
 		p.fault("%s has no formula %s", formulasFile, name)
 	}
 	return p.formulas[name]
-}
-
-// display returns a formula for a line of its own.
-func (p *page) display(name string) template.HTML {
-	return template.HTML(strings.Replace(string(p.math(name)), "<math>", `<math display="block">`, 1))
 }
 
 var inline = regexp.MustCompile("`[^`]+`|\\$[^$]+\\$")
