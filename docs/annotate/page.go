@@ -19,7 +19,6 @@ import (
 const (
 	textFile     = "docs/annotated.txt"
 	formulasFile = "docs/annotate/formulas.html"
-	workedFile   = "docs/annotate/worked.txt"
 	loopFile     = "docs/annotate/loop.svg"
 	mazeFile     = "docs/4x5.svg"
 	figure5File  = "docs/figure5.svg"
@@ -46,16 +45,15 @@ type page struct {
 	Sections     []*section
 	Equations    []*passage // by number
 	Parameters   []*parameter
+	Choices      map[string]*choice
 	Groups       map[string]string // what the parts of Params are
 	Tests        map[int][]*declaration
 	AsItIs       string // what runs with nothing switched came to
 
 	root         fs.FS
 	files        *token.FileSet
-	order        []*declaration
 	declarations map[string]*declaration
 	parameters   map[string]*parameter
-	choices      map[string]*choice
 	formulas     map[string]template.HTML
 	vectors      map[string]*vectors
 	rest         string // of a function whose lines the page goes through
@@ -67,13 +65,13 @@ type page struct {
 // error has a line for each fault.
 func generate(root fs.FS) (map[string][]byte, error) {
 	p := &page{
+		Choices:      map[string]*choice{},
 		Groups:       map[string]string{},
 		Tests:        map[int][]*declaration{},
 		root:         root,
 		files:        token.NewFileSet(),
 		declarations: map[string]*declaration{},
 		parameters:   map[string]*parameter{},
-		choices:      map[string]*choice{},
 		formulas:     map[string]template.HTML{},
 		vectors:      map[string]*vectors{},
 	}
@@ -82,11 +80,11 @@ func generate(root fs.FS) (map[string][]byte, error) {
 	p.readEffects()
 	p.readFormulas()
 	p.readText()
-	p.readWorked()
 	p.readPictures()
 	p.check()
 	files := map[string][]byte{pageFile: p.html(), readingsFile: p.markdown(), glossaryFile: p.glossary()}
 	if len(p.faults) > 0 {
+		slices.Sort(p.faults)
 		return nil, errors.New(strings.Join(p.faults, "\n"))
 	}
 	return files, nil
@@ -114,15 +112,10 @@ func (p *page) Passages() (all []*passage) {
 	return all
 }
 
-// Count returns how many choices are of a kind.
-func (p *page) Count(kind string) (n int) {
-	for _, c := range p.choices {
-		if c.Kind == kind {
-			n++
-		}
-	}
-	return n
-}
+var (
+	anchor = regexp.MustCompile(` id="([^"]*)"`)
+	link   = regexp.MustCompile(`<a href="#([^"]*)"`)
+)
 
 // html returns the page.
 func (p *page) html() []byte {
@@ -132,9 +125,13 @@ func (p *page) html() []byte {
 	if err := template.Must(template.New("").Funcs(functions).Parse(pageTemplate)).Execute(&b, p); err != nil {
 		p.fault("%v", err)
 	}
-	for _, m := range regexp.MustCompile(`<a [^>]*href="#([^"]*)"`).FindAllStringSubmatch(b.String(), -1) {
-		if n := strings.Count(b.String(), ` id="`+m[1]+`"`); n != 1 {
-			p.fault("a link leads to %q, which there is %d times", m[1], n)
+	places := map[string]int{}
+	for _, m := range anchor.FindAllStringSubmatch(b.String(), -1) {
+		places[m[1]]++
+	}
+	for _, m := range link.FindAllStringSubmatch(b.String(), -1) {
+		if places[m[1]] != 1 {
+			p.fault("a link leads to %q, which is there %d times", m[1], places[m[1]])
 		}
 	}
 	return b.Bytes()
@@ -188,12 +185,12 @@ func (p *page) check() {
 			p.fault("no passage has the parameter %s (%s:%d)", q.Name, q.File, q.Line)
 		}
 	}
-	for _, d := range p.order {
+	for _, d := range p.declarations {
 		if d.passage == nil && (d.equation > 0 || len(d.Choices) > 0) {
 			p.fault("no passage shows %s (%s:%d), which has an Equation, a Reading or a Differs", d.Name, d.File, d.Line)
 		}
 	}
-	for id, c := range p.choices {
+	for id, c := range p.Choices {
 		if c.Said == "" {
 			p.fault("no passage says what the paper says at %s %s (%s:%d)", c.Kind, id, c.File, c.Line)
 		}
@@ -226,23 +223,6 @@ func (p *page) checkSymbols(q *passage) {
 			}
 		}
 	}
-}
-
-// readWorked takes over the equations worked through by hand.
-func (p *page) readWorked() {
-	sheets := strings.Split(p.read(workedFile), "\nEquation ")
-	for _, q := range p.Passages() {
-		if q.Equation == 0 {
-			continue
-		}
-		p.Equations = append(p.Equations, q)
-		if q.Equation < len(sheets) {
-			q.Worked = "Equation " + sheets[q.Equation]
-		} else {
-			p.fault("%s does not work Equation %d through", workedFile, q.Equation)
-		}
-	}
-	slices.SortStableFunc(p.Equations, func(a, b *passage) int { return a.Equation - b.Equation })
 }
 
 // A snapshot is what an agent made of its maze at a time.

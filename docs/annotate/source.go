@@ -174,7 +174,6 @@ func (p *page) declare(node ast.Decl, name string, doc *ast.CommentGroup, src st
 	for _, c := range d.Choices {
 		p.addChoice(c)
 	}
-	p.order = append(p.order, d)
 	p.declarations[name] = d
 	return d
 }
@@ -288,12 +287,12 @@ func (p *page) readParameters(group string) {
 
 // addChoice notes a choice by its number.
 func (p *page) addChoice(c *choice) {
-	if other := p.choices[c.ID]; c.ID == "" {
+	if other := p.Choices[c.ID]; c.ID == "" {
 		p.fault("%s:%d: a %s without a number", c.File, c.Line, c.Kind)
 	} else if other != nil {
 		p.fault("%s:%d and %s:%d both have %s", other.File, other.Line, c.File, c.Line, c.ID)
 	}
-	p.choices[c.ID] = c
+	p.Choices[c.ID] = c
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

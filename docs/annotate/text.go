@@ -79,6 +79,9 @@ func (p *page) readText() {
 		p.where = fmt.Sprintf("%s:%d: passage %q: ", textFile, i+1, title)
 		if strings.HasPrefix(l, "//") || l == "" {
 			continue
+		} else if worked, ok := strings.CutPrefix(l, "|"); ok {
+			q.Worked += strings.TrimPrefix(worked, " ") + "\n"
+			continue
 		}
 		if title, ok := strings.CutPrefix(l, "== "); ok {
 			number, title, _ := strings.Cut(title, " ")
@@ -155,6 +158,7 @@ func (p *page) show(q *passage, names []string) (all []*declaration) {
 				p.fault("it cannot have Equation %d of section %s (%s)", d.equation, d.section, name)
 			}
 			q.Equation, q.Home = d.equation, d
+			p.Equations = append(p.Equations, q)
 		}
 		all = append(all, d)
 	}
@@ -165,7 +169,7 @@ func (p *page) show(q *passage, names []string) (all []*declaration) {
 // parentheses behind its number.
 func (p *page) say(id, said, short string) {
 	id, name, switched := strings.Cut(strings.TrimSuffix(id, ")"), " (")
-	c := find(p, p.choices, "Reading or Differs", id)
+	c := find(p, p.Choices, "Reading or Differs", id)
 	if c == nil {
 		return
 	}

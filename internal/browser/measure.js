@@ -40,16 +40,12 @@ function faint(page) {
 	return out;
 }
 
-// strays lists what reaches out of the page, but for what scrolls by itself,
-// and links within it that lead nowhere or to two places.
+// strays lists what reaches out of the page, but for what scrolls by itself.
 function strays(page) {
-	const root = page.documentElement, out = [], ids = {};
+	const root = page.documentElement, out = [];
 	if (root.scrollWidth > root.clientWidth) out.push("it is " + root.scrollWidth + " wide");
 	for (const e of page.querySelectorAll("body *"))
 		if (e.getBoundingClientRect().right > root.clientWidth + 1 && !e.closest("pre, .wide")) out.push("outside: " + e.textContent.trim().slice(0, 40));
-	for (const e of page.querySelectorAll("[id]")) ids[e.id] = (ids[e.id] || 0) + 1;
-	for (const e of page.querySelectorAll("a[href^='#']"))
-		if (ids[decodeURIComponent(e.getAttribute("href").slice(1))] !== 1) out.push("leads nowhere: " + e.getAttribute("href"));
 	return out;
 }
 
