@@ -171,7 +171,7 @@ func (p *page) markdown() []byte {
 // check notes what the passages leave out or get wrong.
 func (p *page) check() {
 	for _, q := range p.Passages() {
-		p.where = q.where
+		p.where = fmt.Sprintf("%s:%d: passage %q: ", textFile, q.line, q.Title)
 		p.checkSymbols(q)
 	}
 	p.where = textFile + ": "

@@ -34,7 +34,7 @@ type passage struct {
 	Home      *declaration  // of that equation
 	InNumbers template.HTML // the equation with numbers put in
 	Worked    string        // the whole of that, by hand
-	where     string        // in the file
+	line      int           // in the file
 }
 
 // A block is a paragraph or a displayed formula.
@@ -70,27 +70,22 @@ var (
 
 // readText reads the passages.
 func (p *page) readText() {
-	var q *passage
-	title := ""
+	s, q := &section{}, &passage{}
 	for i, l := range strings.Split(p.read(textFile), "\n") {
-		if name, ok := strings.CutPrefix(l, "-- "); ok {
-			title = name
-		}
-		p.where = fmt.Sprintf("%s:%d: passage %q: ", textFile, i+1, title)
+		p.where = fmt.Sprintf("%s:%d: passage %q: ", textFile, i+1, q.Title)
 		if strings.HasPrefix(l, "//") || l == "" {
 			continue
+		}
+		if name, ok := strings.CutPrefix(l, "== "); ok {
+			number, title, _ := strings.Cut(name, " ")
+			s = &section{Number: number, Title: title}
+			p.Sections = append(p.Sections, s)
+		} else if title, ok := strings.CutPrefix(l, "-- "); ok {
+			id := "p-" + strings.Trim(notID.ReplaceAllString(strings.ToLower(title), "-"), "-")
+			q = &passage{Title: title, ID: id, Section: s, line: i + 1}
+			s.Passages = append(s.Passages, q)
 		} else if worked, ok := strings.CutPrefix(l, "|"); ok {
 			q.Worked += strings.TrimPrefix(worked, " ") + "\n"
-			continue
-		}
-		if title, ok := strings.CutPrefix(l, "== "); ok {
-			number, title, _ := strings.Cut(title, " ")
-			p.Sections = append(p.Sections, &section{Number: number, Title: title})
-		} else if strings.HasPrefix(l, "-- ") {
-			s := p.Sections[len(p.Sections)-1]
-			id := "p-" + strings.Trim(notID.ReplaceAllString(strings.ToLower(title), "-"), "-")
-			q = &passage{Title: title, ID: id, Section: s, where: p.where}
-			s.Passages = append(s.Passages, q)
 		} else if m := keyword.FindStringSubmatch(l); m != nil {
 			p.set(q, m[1], m[2])
 		} else {
