@@ -378,8 +378,10 @@ func (a *Agent) target(b *batch) {
 	}
 }
 
-// clipReturns clips values to the returns there are: between
-// LowestReturn and 0.
+// clipReturns clips values to the returns there are: between LowestReturn and 0.
+//
+// Differs D26: Equation 1 has no bounds. No sum of rewards of -1 and 0 is outside
+// these, and ClipReturns switches the rule off.
 func (p *Params) clipReturns(values []float32) {
 	if !p.ClipReturns {
 		return
@@ -416,6 +418,10 @@ func (a *Agent) showNormalizers() {
 //
 // Reading R4: a rollout is at the goal where the reward is 0, in a maze closer than
 // 0.35; the authors' evaluation also counts a distance of 0.35 itself.
+//
+// Reading R103: the policy acts without noise; the paper does not say. Of how many
+// rollouts an evaluation is, and how often, is up to [TrainOptions]: 20 every 1000
+// environment steps in the authors' code, and in the command.
 //
 // It is an error to ask for less than one rollout, in an environment of other
 // sizes than the agent's, or in the one that it is being trained in; an

@@ -65,8 +65,8 @@ func SampleProbabilities(P, p []float64, α float64) {
 // weights would not undo the bias. It has no effect in training: divided by the
 // largest weight, both are (p_min/p_j)^β with the table's α of 1.
 //
-// Reading R35: weights are divided by their maximum, as Schaul et al. do "for
-// stability"; the maximum is over the whole buffer, as in the authors' code,
+// Differs D28: the display has no maximum. Weights are divided by theirs, as Schaul
+// et al. do "for stability"; the maximum is over the whole buffer, as in the authors' code,
 // so that a weight does not depend on what else was drawn.
 func ImportanceWeights(w, P []float64, n int, β, least float64) {
 	weight := func(P float64) float64 { return pow(1/(float64(n)*P), β) }
@@ -83,6 +83,8 @@ func ImportanceWeights(w, P []float64, n int, β, least float64) {
 // step steps, 1 or later, linearly, and 1 from there on.
 //
 // It implements QTA, the schedule of β (Section 3.3).
+//
+// Reading R99: t counts environment steps, as in the authors' code, not updates.
 //
 // Reading R36: it is linear, as in Schaul et al. (2016, section 3.4); section 3.3
 // has "gradually".
