@@ -181,7 +181,7 @@ func (p *page) check() {
 		}
 	}
 	for _, q := range p.Parameters {
-		if len(q.Shown) == 0 {
+		if q.Passage == nil {
 			p.fault("no passage has the parameter %s (%s:%d)", q.Name, q.File, q.Line)
 		}
 	}
@@ -231,6 +231,9 @@ type snapshot struct {
 	Panels []template.HTML
 }
 
+// A panel of Figure 5 stands in a group and begins with its title.
+var panel = regexp.MustCompile(`(?s)^[\d. ]+\)">(<text[^>]*>([^<]*)</text>.*)</g>`)
+
 // readPictures takes over the pictures. The panels of Figure 5 are set apart, so
 // that a narrow page can have them below each other.
 func (p *page) readPictures() {
@@ -246,13 +249,12 @@ func (p *page) readPictures() {
 		_, row, _ = strings.Cut(row, ">")
 		title, row, _ := strings.Cut(row, "</text>")
 		s := &snapshot{Title: title}
-		for _, panel := range strings.Split(row, `<g transform="translate(`)[1:] {
-			_, panel, _ = strings.Cut(panel, ">")
-			panel = panel[:strings.LastIndex(panel, "</g>")]
-			_, title, _ := strings.Cut(panel[:strings.Index(panel, "</text>")], ">")
-			// The box has room for the numbers below the ends of a color bar.
-			s.Panels = append(s.Panels, template.HTML(fmt.Sprintf(
-				`<svg viewBox="-10 0 134 160" role="img" aria-label="%s">%s</svg>`, title, panel)))
+		for _, text := range strings.Split(row, `<g transform="translate(`) {
+			if m := panel.FindStringSubmatch(text); m != nil {
+				// The box has room for the numbers below the ends of a color bar.
+				svg := fmt.Sprintf(`<svg viewBox="-10 0 134 160" role="img" aria-label="%s">%s</svg>`, m[2], m[1])
+				s.Panels = append(s.Panels, template.HTML(svg))
+			}
 		}
 		p.Figure5 = append(p.Figure5, s)
 	}

@@ -72,7 +72,7 @@ type parameter struct {
 	Row     string // of the appendix's table, or empty
 	Values  []value
 	Choice  *choice // in its source, or nil
-	Shown   []*passage
+	Passage *passage
 	Effects []effect // of switching it
 }
 

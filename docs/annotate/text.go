@@ -49,14 +49,13 @@ type symbol struct{ Symbol, Meaning, Code string }
 // All returns the passage's declarations.
 func (q *passage) All() []*declaration { return slices.Concat(q.Code, q.Also) }
 
-// Choices returns what its declarations and parameters chose. A parameter that
-// several passages have counts with the first.
+// Choices returns what its declarations and parameters chose.
 func (q *passage) Choices() (all []*choice) {
 	for _, d := range q.All() {
 		all = append(all, d.Choices...)
 	}
 	for _, r := range q.Params {
-		if r.Choice != nil && r.Shown[0] == q {
+		if r.Choice != nil {
 			all = append(all, r.Choice)
 		}
 	}
@@ -120,7 +119,7 @@ func (p *page) set(q *passage, key, value string) {
 	case "params":
 		for _, name := range list {
 			if r := find(p, p.parameters, "parameter", name); r != nil {
-				r.Shown = append(r.Shown, q)
+				r.Passage = q
 				q.Params = append(q.Params, r)
 			}
 		}
