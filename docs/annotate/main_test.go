@@ -74,6 +74,27 @@ func TestChoices(t *testing.T) {
 	}
 }
 
+// TestPage looks for one of each kind of thing that the page shows.
+func TestPage(t *testing.T) {
+	page := read(t, pageFile)
+	for _, want := range []string{
+		"<h3>The target</h3>",
+		"<p>PUN keeps <math><mi>G</mi></math> critics, each with a target network",
+		"<tr><th><math><mi>γ</mi></math></th><td>discount</td><td><code>γ</code>, <a href=\"#Params.Discount\"><code>Discount</code></a></td></tr>",
+		"p<sub>5</sub> = (626 · 1 − 591) / 51.79 = 0.6758",
+		"\n        5      1       1       35               35    0.67580614\n",
+		"<span class=\"p Reading\" id=\"R15\"><span class=\"l\"><span class=\"c\"><i>// </i>Reading R15: ",
+		"<span class=\"k\">func</span> <span class=\"f\">TDTarget</span>(",
+		"<dt class=\"out\">→ p</dt><dd>[0, 1, 0]</dd>",
+		"<th>batch size</th><td><a href=\"#Params.Batch\"><code>Batch</code></a></td><td class=\"value\" data-is=\"paper\">1024</td>",
+		"role=\"img\" aria-label=\"goal probability\"><text",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+}
+
 // overlay is the repository with one file changed.
 type overlay struct {
 	fs.FS
