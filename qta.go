@@ -25,7 +25,7 @@
 // From [Agent.Train] downwards a file calls only files below it. The departures
 // of the authors' code are in authors.go, and what the paper compares QTA with
 // is behind baseline.go; in the paper's method neither does anything. The whole
-// method once more, in plain loops over single numbers, is plain_test.go: who
+// method once more, in plain loops over single numbers, is plain/main.go: who
 // wants the algorithm in one sitting begins there.
 //
 // # Equations
