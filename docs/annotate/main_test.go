@@ -44,33 +44,26 @@ func read(t *testing.T, name string) string {
 }
 
 // TestChoices looks for each Reading and Differs that a line of a source begins,
-// here and in the command: both pages have it once.
+// wherever it stands: both pages have it once.
 func TestChoices(t *testing.T) {
-	begins := regexp.MustCompile("(?m)(?:^\\s*// |source:\")(?:Reading|Differs)(?: ([RD]\\d+))?: ")
-	var names []string
-	for _, dir := range []string{".", "cmd/*", "cmd/*/internal/*"} {
-		found, err := fs.Glob(root, path.Join(dir, "*.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		names = append(names, found...)
-	}
+	begins := regexp.MustCompile("(?m)(?:^\\s*// |source:\")(?:Reading|Differs) ([RD]\\d+): ")
 	page, readings := read(t, pageFile), read(t, readingsFile)
 	n := 0
-	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
+	err := fs.WalkDir(root, ".", func(name string, _ fs.DirEntry, err error) error {
+		if path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+			return err
 		}
 		for _, m := range begins.FindAllStringSubmatch(read(t, name), -1) {
 			n++
 			anchor := ` id="` + m[1] + `"`
-			if in, also := strings.Count(page, anchor), strings.Count(readings, anchor); m[1] != "" && (in != 1 || also != 1) {
-				t.Errorf("%s: the page has %s %d times, %s %d times", name, m[1], in, readingsFile, also)
+			if in, also := strings.Count(page, anchor), strings.Count(readings, anchor); in != 1 || also != 1 {
+				t.Errorf("%s has %s, %s %d times and %s %d times", name, m[1], pageFile, in, readingsFile, also)
 			}
 		}
-	}
-	if rows := strings.Count(readings, "| <a id="); rows != n || n < 50 {
-		t.Errorf("%d choices in the sources, %d in %s", n, rows, readingsFile)
+		return err
+	})
+	if rows := strings.Count(readings, "| <a id="); err != nil || rows != n || n < 50 {
+		t.Errorf("%d choices in the sources, %d in %s; error %v", n, rows, readingsFile, err)
 	}
 }
 

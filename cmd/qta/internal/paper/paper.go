@@ -88,7 +88,7 @@ const Figure5Maze = "12x5"
 
 // noiseMaze is the maze of Figure 4.
 //
-// Reading R120: the paper does not say which; this is Figure 5's.
+// Reading R102: the paper does not say which; 12x5 is the maze of Figure 5.
 const noiseMaze = Figure5Maze
 
 // Figures returns the paper's figures.
@@ -182,9 +182,10 @@ func (p *Point) Method() string {
 // Points returns the points of Figures 2, 3 and 6. The means of VDS come twice,
 // also as 2500 (k + 1) steps.
 //
-// Reading R121: the figures print a mean as the index k of an evaluation, counted
-// from 0, which stands for 1000 (k + 1) steps; only Figure 6, right, prints steps,
-// since its PUN is the QTA of Figure 2 plus 1.0 on every maze.
+// Reading R101: the figures print the index k of an evaluation, counted from 0,
+// so that k stands for 1000 (k + 1) environment steps; Figure 6 right alone prints
+// steps. The curve of QTA is in both, one thousand apart at every maze. Whether
+// the figures count VDS's evaluations as 2500 steps the paper does not say.
 func Points() []Point {
 	var points []Point
 	for _, row := range rows(figuresCSV) {
