@@ -187,7 +187,7 @@ func (p *page) check() {
 	}
 	for _, d := range p.declarations {
 		if d.passage == nil && (d.equation > 0 || len(d.Choices) > 0) {
-			p.fault("no passage shows %s (%s:%d), which has an Equation, a Reading or a Differs", d.Name, d.File, d.Line)
+			p.fault("no passage shows %s (%s:%d), with its equation, Reading or Differs", d.Name, d.File, d.Line)
 		}
 	}
 	for id, c := range p.Choices {

@@ -184,7 +184,8 @@ func (d *declaration) read() {
 	var open *choice
 	for i, whole := range strings.Split(d.text, "\n") {
 		line := strings.TrimSpace(whole)
-		next := paragraph{Comment: strings.HasPrefix(line, "//"), Tabs: len(whole) - len(strings.TrimLeft(whole, "\t"))}
+		next := paragraph{Comment: strings.HasPrefix(line, "//")}
+		next.Tabs = len(whole) - len(strings.TrimLeft(whole, "\t"))
 		next.Set = line == "//" || strings.HasPrefix(line, "//\t") || strings.HasPrefix(line, "//  ")
 		m := marker.FindStringSubmatch(line)
 		if m != nil && next.Comment {
@@ -220,7 +221,9 @@ func highlight(text, name string) []template.HTML {
 	file := token.NewFileSet().AddFile("", -1, len(text))
 	var s scanner.Scanner
 	s.Init(file, []byte(text), nil, scanner.ScanComments)
-	classes := map[token.Token]string{token.COMMENT: "c", token.STRING: "s", token.CHAR: "s", token.INT: "n", token.FLOAT: "n"}
+	classes := map[token.Token]string{
+		token.COMMENT: "c", token.STRING: "s", token.CHAR: "s", token.INT: "n", token.FLOAT: "n",
+	}
 	var b strings.Builder
 	done := 0
 	for {
@@ -274,9 +277,14 @@ func (p *page) readParameters(group string) {
 		if row, ok := strings.CutPrefix(q.Source, "Table: "); ok {
 			q.Row = row
 		}
-		q.Values = []value{{"paper", qta.Paper().Value(q.Name)}, {"default", qta.Default().Value(q.Name)}, {"authors", qta.Authors().Value(q.Name)}}
+		q.Values = []value{
+			{"paper", qta.Paper().Value(q.Name)},
+			{"default", qta.Default().Value(q.Name)},
+			{"authors", qta.Authors().Value(q.Name)},
+		}
 		if m := marker.FindStringSubmatch(q.Source); m != nil {
-			q.Choice = &choice{Kind: m[1], ID: m[2], Text: q.Source[len(m[0]):], Where: q.Name, File: q.File, Line: q.Line}
+			q.Choice = &choice{Kind: m[1], ID: m[2], Where: q.Name, File: q.File, Line: q.Line}
+			q.Choice.Text = q.Source[len(m[0]):]
 			q.Choice.Parameter, q.Choice.Switch = q, q
 			p.addChoice(q.Choice)
 		}
