@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// This file reads what switching a choice was seen to do: results/readings.csv
-// has runs of small with parameters switched. What parameters did that are no
-// more is left out.
+// This file reads what switching a choice does: results/readings.csv has runs of
+// the set small with parameters switched. It skips parameters that Params no
+// longer has.
 
-// An effect is what runs with a choice switched came to, and those without.
+// An effect compares the runs that switch a parameter with those that do not.
 type effect struct {
 	Name, Value  string // of the parameter
 	With         string // what both have switched beside it, or empty
@@ -77,8 +77,8 @@ func (p *page) readEffects() {
 	}
 }
 
-// summary counts the runs, and has the median of their steps if that is a run
-// that was solved.
+// summary counts the solved runs and all, and gives the median of their steps if
+// the run in the middle was solved.
 func summary(steps []int) string {
 	steps = slices.Sorted(slices.Values(steps))
 	n, solved := len(steps), slices.Index(append(steps, unsolved), unsolved)

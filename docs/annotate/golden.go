@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// This file reads golden vectors and shows them as their files have them.
+// This file reads golden vectors and keeps their notation, with shorter numbers.
 
 // A vectors is a file of testdata/golden.
 type vectors struct {

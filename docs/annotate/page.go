@@ -36,8 +36,8 @@ var pageTemplate string
 //go:embed readings.tmpl
 var readingsTemplate string
 
-// A page is what the sources and the passages come to. The templates show the
-// exported fields.
+// A page joins the passages and the sources. The templates show the exported
+// fields.
 type page struct {
 	Loop, Maze   template.HTML
 	Figure5      []*snapshot
@@ -48,7 +48,7 @@ type page struct {
 	Choices      map[string]*choice
 	Groups       map[string]string // what the parts of Params are
 	Tests        map[int][]*declaration
-	AsItIs       string // what runs with nothing switched came to
+	AsItIs       string // the summary of runs with nothing switched
 
 	root         fs.FS
 	files        *token.FileSet
@@ -57,7 +57,7 @@ type page struct {
 	formulas     map[string]template.HTML
 	vectors      map[string]*vectors
 	rest         string // of a function whose lines the page goes through
-	where        string // that is being read or checked
+	where        string // the place being read or checked, for faults
 	faults       []string
 }
 
@@ -90,7 +90,7 @@ func generate(root fs.FS) (map[string][]byte, error) {
 	return files, nil
 }
 
-// fault notes something that has to be mended where the page is at.
+// fault notes something to mend at p.where.
 func (p *page) fault(format string, args ...any) {
 	p.faults = append(p.faults, p.where+fmt.Sprintf(format, args...))
 }
@@ -137,7 +137,7 @@ func (p *page) html() []byte {
 	return b.Bytes()
 }
 
-// walk begins to go through a function: every line comes after the one before.
+// walk begins to go through a function, whose lines follow in order.
 func (p *page) walk(name string) template.HTML {
 	if d := find(p, p.declarations, "declaration", name); d != nil {
 		p.rest = d.text
@@ -168,7 +168,7 @@ func (p *page) markdown() []byte {
 	return b.Bytes()
 }
 
-// check notes what the passages leave out or get wrong.
+// check notes what the passages omit or get wrong.
 func (p *page) check() {
 	for _, q := range p.Passages() {
 		p.where = fmt.Sprintf("%s:%d: passage %q: ", textFile, q.line, q.Title)
@@ -205,8 +205,8 @@ func (p *page) check() {
 
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-// checkSymbols holds the names that symbols are said to have in the code to the
-// code and the parameters of their passage.
+// checkSymbols looks for the symbols' names in the code and the parameters of
+// their passage.
 func (p *page) checkSymbols(q *passage) {
 	code := ""
 	for _, r := range q.Params {

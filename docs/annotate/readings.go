@@ -9,11 +9,11 @@ import (
 	"qta/internal/glossary"
 )
 
-// This file says of choices what docs/readings.md and "qta params" have.
+// This file writes what docs/readings.md and "qta params" say of the choices.
 
 const longest = 90 // letters of a cell in docs/readings.md
 
-// Effects returns what switching it was seen to do.
+// Effects returns what switching the choice did.
 func (c *choice) Effects() []effect {
 	if c.Switch == nil {
 		return nil
@@ -34,8 +34,8 @@ func (c *choice) Words() string {
 	return text
 }
 
-// Did says in a few words what we do: in those of the passages, or else in the
-// source's, of which a long text is cut.
+// Did says in a few words what we do: the passage's words, or else the source's,
+// cut if they are long.
 func (c *choice) Did() string {
 	text := []rune(c.Words())
 	for i := len(text) - 1; len(text) > longest; i-- {
@@ -46,8 +46,8 @@ func (c *choice) Did() string {
 	return cmp.Or(c.Short, string(text))
 }
 
-// Switched says what switching parameters did, with what the runs without came
-// to where that is not asItIs.
+// Switched says what switching the parameter did. It adds the runs without the
+// switch only where they differ from asItIs.
 func (c *choice) Switched(asItIs string) string {
 	var all []string
 	name := c.Where

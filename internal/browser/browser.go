@@ -34,12 +34,12 @@ func Need(t *testing.T) string {
 	return ""
 }
 
-// Measure shows each page at each width, in pixels, and returns what the body
-// of a function in JavaScript says of each: of page, the document, in frame,
-// the element that it stands in. The function may call those of measure.js,
-// which list faults. It sees the pages light, and again dark: what it then says
-// otherwise is added. The results are in the order of the pages, and of the
-// widths for each.
+// Measure shows each page at each width, in pixels, and calls a function for each,
+// given as its body in JavaScript. The function sees page, the document, and
+// frame, the element around it, and returns text; it may call those of measure.js,
+// which list faults. Measure shows the pages light and again dark, and adds what
+// differs then. The results are in the order of the pages, and of the widths for
+// each.
 func Measure(t *testing.T, pages []string, widths []int, function string) []string {
 	t.Helper()
 	browser := Need(t)

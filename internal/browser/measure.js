@@ -49,8 +49,8 @@ function strays(page) {
 	return out;
 }
 
-// What measure, the function that a test gives, says of each frame becomes the
-// text of this page.
+// The test's function is called measure; what it returns for each frame becomes
+// the text of this page.
 onload = () => {
 	const found = [...document.querySelectorAll("iframe")].map(frame => measure(frame, frame.contentDocument));
 	document.body.textContent = "FOUND " + found.join("\n") + " END";
