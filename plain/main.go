@@ -356,7 +356,7 @@ func (a *agent) learnPolicy() {
 }
 
 // deviation is how far the heads' predictions of one state are apart: their
-// standard deviation, and of its components the mean (R16).
+// standard deviation, and of its components the mean (D27, R16).
 func deviation(predictions [][]float32) float64 {
 	sum, G := 0.0, float64(len(predictions))
 	for c := range predictions[0] {
@@ -510,7 +510,7 @@ func (a *agent) relabel(i int) point {
 }
 
 // drawPrioritized draws a transition by Equation 7 and returns its weight in the
-// critics' loss, Equation 8 over the largest weight in the buffer (R35):
+// critics' loss, Equation 8 over the largest weight in the buffer (D28):
 //
 //	P_j = p_j^α / Σ p^α    w_j = (1/n · 1/P_j)^β
 //
