@@ -338,7 +338,7 @@ func TestParams(t *testing.T) {
 		t.Errorf("%d parameters are explained, there are %d", len(meaning), len(qta.Fields()))
 	}
 	goal := strings.Join(strings.Fields(mustRun(t, "params", "UncertaintyGoal")), " ")
-	for _, want := range []string{"paper desired", "default candidate", "Differs at Default (params.go) the text: the environment's desired goal"} {
+	for _, want := range []string{"paper desired", "default candidate", "Differs D3 at Default (params.go) the text: the environment's goal"} {
 		if !strings.Contains(goal, want) {
 			t.Errorf("qta params UncertaintyGoal lacks %q", want)
 		}

@@ -89,7 +89,7 @@ const Figure5Maze = "12x5"
 
 // noiseMaze is the maze of Figure 4.
 //
-// Reading: the paper does not say which; this is that of Figure 5.
+// Reading R102: the paper does not say which; 12x5 is the maze of Figure 5.
 const noiseMaze = Figure5Maze
 
 // Figures returns the paper's figures.
@@ -180,9 +180,13 @@ func (p *Point) Method() string {
 	return ""
 }
 
-// Points returns the points of Figures 2, 3 and 6. Means are printed in the
-// index k of an evaluation, 1000 (k + 1) steps, except in 6R. Those of VDS come
-// twice, also as 2500 (k + 1).
+// Points returns the points of Figures 2, 3 and 6. The means of VDS come twice,
+// also as 2500 (k + 1) steps.
+//
+// Reading R101: the figures print the index k of an evaluation, counted from 0,
+// so that k stands for 1000 (k + 1) environment steps; Figure 6 right alone prints
+// steps. The curve of QTA is in both, one thousand apart at every maze. Whether
+// the figures count VDS's evaluations as 2500 steps the paper does not say.
 func Points() []Point {
 	var points []Point
 	for _, row := range rows(figuresCSV) {
