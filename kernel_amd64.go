@@ -22,8 +22,6 @@ type shape uint8
 const (
 	avx512x12x32 shape = iota
 	avx512x8x32
-	avx512x8x16
-	avx512x4x64
 	avx512x1x128
 	avx2x6x16
 	avx2x1x64
@@ -37,8 +35,6 @@ func (k kernel) height(rows, cols int) (n, rest int) {
 		return 1, 1
 	case k == avx2:
 		return min(rows, 6), 3
-	case rows <= 4:
-		return rows, 4
 	case rows >= 12 && rows != 16 && cols%32 == 0: // 16 are twice 8
 		return 12, 8
 	default:
@@ -55,10 +51,6 @@ func (k kernel) shape(n, cols int) (s shape, width int) {
 		return avx2x6x16, 16
 	case n == 1 && cols >= 128:
 		return avx512x1x128, 128
-	case n <= 4:
-		return avx512x4x64, 64
-	case cols <= 16:
-		return avx512x8x16, 16
 	case n == 12:
 		return avx512x12x32, 32
 	default:
@@ -72,10 +64,6 @@ func (s shape) run(t *tile) {
 		tile512x12x32(t)
 	case avx512x8x32:
 		tile512x8x32(t)
-	case avx512x8x16:
-		tile512x8x16(t)
-	case avx512x4x64:
-		tile512x4x64(t)
 	case avx512x1x128:
 		tile512x1x128(t)
 	case avx2x6x16:
@@ -90,12 +78,6 @@ func tile512x12x32(t *tile)
 
 //go:noescape
 func tile512x8x32(t *tile)
-
-//go:noescape
-func tile512x8x16(t *tile)
-
-//go:noescape
-func tile512x4x64(t *tile)
 
 //go:noescape
 func tile512x1x128(t *tile)
