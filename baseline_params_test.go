@@ -118,7 +118,7 @@ func TestTargetEvery(t *testing.T) {
 	for _, test := range []struct{ every, burst int }{{1, 0}, {3, 0}, {7, 0}, {4, 4}, {8, 4}} {
 		p := tinyPreset(Default())
 		p.Curriculum, p.Critics = "random", 2
-		p.TargetEvery, p.UpdatesPerEpisode = test.every, test.burst
+		p.TargetEvery, p.UpdatesPerEpisode, p.UpdatesPerStep = test.every, test.burst, 1
 		a := newMazeAgent(t, p, 3)
 		type pair struct{ target, online []float32 }
 		pairs := []pair{{a.policy.target.params, a.policy.net.params}}
@@ -169,33 +169,6 @@ func TestTargetEvery(t *testing.T) {
 		if moves != want || moves == 0 {
 			t.Errorf("%+v: the targets moved %d times, want %d", test, moves, want)
 		}
-	}
-}
-
-// The policy moves in every PolicyEvery-th update of a run, as TD3 delays it, and
-// stands in between; the critics move in each.
-func TestPolicyEvery(t *testing.T) {
-	for _, test := range []struct{ every, burst int }{{1, 0}, {2, 0}, {3, 0}, {4, 4}, {3, 4}, {8, 4}} {
-		p := tinyPreset(Default())
-		p.Curriculum = "random"
-		p.PolicyEvery, p.UpdatesPerEpisode = test.every, test.burst
-		a := newMazeAgent(t, p, 3)
-		policy, critic := slices.Clone(a.policy.net.params), slices.Clone(a.pun.critics[0].params)
-		before := 0
-		trainTo(t, a, 50, func() error {
-			updates := max(0, a.step-5)
-			if test.burst > 0 {
-				updates = a.step / 10 * test.burst
-			}
-			if moved, want := !slices.Equal(policy, a.policy.net.params), updates/test.every > before/test.every; moved != want {
-				t.Errorf("PolicyEvery %d: the policy moves from update %d to update %d: %t, want %t", test.every, before, updates, moved, want)
-			}
-			if moved := !slices.Equal(critic, a.pun.critics[0].params); moved != (updates > before) {
-				t.Errorf("PolicyEvery %d: the critics move from update %d to update %d: %t", test.every, before, updates, moved)
-			}
-			policy, critic, before = slices.Clone(a.policy.net.params), slices.Clone(a.pun.critics[0].params), updates
-			return nil
-		})
 	}
 }
 

@@ -175,11 +175,11 @@ func checkCriticLoss(in struct {
 		b.weights[0] = float32s(in.W)
 	}
 	p := Paper()
-	p.PredictiveWeight = 0
+	p.PredictiveGradient = PredictiveGradientHead
 	for i := range in.Critics {
 		u := ensemble(p, in.Critics[i:i+1], nil, x.rows)
 		wantInput(fmt.Sprintf("critics[%d]", i), in.Critics[i].widths("critics"), x.cols)
-		loss, _ := u.gradient(0, &b)
+		loss, _ := u.gradientOfHead(0, &b, nil)
 		out.Loss = append(out.Loss, loss)
 		out.Grad = append(out.Grad, u.critics[0].gradient.q.vector())
 	}
@@ -388,7 +388,8 @@ func checkPriorities(in struct {
 		s.stored(i)
 		s.tree.set(i, pow(p, in.Alpha))
 	}
-	s.importance(transitions, in.Beta)
+	s.beta, s.betaSteps = in.Beta, 1
+	s.weigh(nil, transitions, 0)
 	out.P, out.W, out.WNormalized = s.P, make([]float64, n), s.w
 	ImportanceWeights(out.W, out.P, n, in.Beta, 0)
 	return out
@@ -511,7 +512,7 @@ func checkUpdate(in struct {
 }) (out trained) {
 	p := unclipped()
 	if p.PredictiveGradient = PredictiveGradientHead; in.Weight != nil {
-		p.PredictiveGradient, p.PredictiveWeight = "joint", *in.Weight
+		p.PredictiveGradient = PredictiveGradientJoint
 	}
 	p.Discount, p.Polyak, p.ActionL2 = in.Gamma, in.Rho, in.ActionL2
 	p.ActorRate, p.CriticRate, p.PredictiveRate = in.ActorRate, in.CriticRate, in.PredictiveRate
@@ -544,11 +545,7 @@ func checkUpdate(in struct {
 		b := newBatch(x.rows, a.sizes, a.pun)
 		b.x, b.next = x, join(next, table("steps.g", step.G, 0), newMatrix(x.rows, a.sizes.Action))
 		b.r, b.head = float32s(step.R), next
-		if in.Weight == nil {
-			a.learnApart(&b, &b, &b)
-		} else {
-			a.learnFrom(&b)
-		}
+		a.learnFrom(&b, &b, &b)
 	}
 
 	out.Actor, out.ActorTarget = a.policy.net.vector(), a.policy.target.vector()
@@ -600,7 +597,7 @@ func checkVDS(in struct {
 	}
 	out.Std, out.P = make([]float64, q.cols), make([]float64, q.cols)
 	valueDisagreement(out.Std, members)
-	vdsProbabilities(out.P, out.Std, "identity")
+	vdsProbabilities(out.P, out.Std)
 	return out
 }
 

@@ -41,11 +41,12 @@ func moments(x []float64) (mean, deviation float64) {
 func TestExplore(t *testing.T) {
 	const n = 40000
 	draw := func(at, ε, random float64) []float64 {
-		rng := rand.New(rand.NewPCG(1, 0))
+		a := &Agent{curriculum: new(desiredGoals), exploration: newStream(1, 0)}
+		a.params.ActionNoise, a.params.RandomAction = ε, random
 		var all []float64
 		for range n {
 			action := []float64{at, at}
-			explore(action, ε, random, rng)
+			a.explore(action)
 			all = append(all, action...)
 		}
 		return all

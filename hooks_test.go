@@ -53,8 +53,12 @@ func TestHooks(t *testing.T) {
 			},
 			AfterStep: func() error {
 				afterSteps++
-				if got := p.updatesUntil(a.Steps()); updates != got {
-					return fmt.Errorf("%d updates after step %d, want %d", updates, a.Steps(), got)
+				want := max(0, a.Steps()-p.LearningStarts) * p.UpdatesPerStep
+				if p.UpdatesPerEpisode > 0 {
+					want = max(0, a.Steps()/p.Horizon-p.LearningStarts/p.Horizon) * p.UpdatesPerEpisode
+				}
+				if updates != want {
+					return fmt.Errorf("%d updates after step %d, want %d", updates, a.Steps(), want)
 				}
 				return nil
 			},
