@@ -18,7 +18,7 @@ type probe func() (flops float64)
 func newProbe(k kernel) probe {
 	const rows, cols, steps = 8, 32, 256
 	c, a, b := newMatrix(rows, cols), newMatrix(rows, steps), newMatrix(steps, cols)
-	w := newWorkersKernel(1, k)
+	w := workersOf(k, 1)
 	run := func() { w.mul(c, a, b, epilogue{}) }
 	ops := 2.0 * rows * cols * steps
 	if k != generic {
