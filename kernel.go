@@ -182,10 +182,6 @@ type tile struct {
 
 	aRows, cRows, startRows, maskRows rows // where their rows lie
 
-	// What a row of a later tile needs of A, C and the mask; may be nil. Tiles
-	// fetch as many elements of each as there are steps, and use none.
-	aAhead, cAhead, maskAhead *float32
-
 	aStep, bStep uintptr // from k to k+1 in a and in b
 	k            int     // at least 1
 	cols         int     // columns of C, at most the tile's
@@ -343,15 +339,6 @@ func (p *product) tiles(r0, r1, c0, c1, k0, k1 int) {
 			}
 			if masked {
 				t.mask = &p.e.mask.data[i*p.e.mask.rowStride+j]
-			}
-			// Of the next n rows, the tiles of these fetch one each.
-			t.aAhead, t.cAhead, t.maskAhead = nil, nil, nil
-			if next := i + n + (j-c0)/width; next < min(i+2*n, r1) {
-				t.aAhead = &p.a.data[next*p.a.rowStride+k0*p.a.colStride]
-				t.cAhead = &p.c.data[next*p.c.rowStride+c0]
-				if masked {
-					t.maskAhead = &p.e.mask.data[next*p.e.mask.rowStride+c0]
-				}
 			}
 			shape.run(&t)
 			j += t.cols

@@ -52,22 +52,6 @@ TEXT ·xgetbv(SB), NOSPLIT, $0-4
 	MOVQ tile_bStep(AX), R12 \
 	MOVQ tile_k(AX), CX
 
-// AHEAD sets DX, R14, R15 to the distances from SI to what to fetch ahead, of
-// which there is one element for each step. A nil fetches what is there anyway.
-#define AHEAD \
-	DISTANCE(tile_aAhead, DX) \
-	DISTANCE(tile_cAhead, R14) \
-	DISTANCE(tile_maskAhead, R15)
-#define DISTANCE(p, r) \
-	MOVQ    p(AX), r \
-	TESTQ   r, r \
-	CMOVQEQ SI, r \
-	SUBQ    SI, r
-#define FETCH \
-	PREFETCHT0 (SI)(DX*1) \
-	PREFETCHT0 (SI)(R14*1) \
-	PREFETCHT0 (SI)(R15*1)
-
 // STEP goes to the next k.
 #define STEP \
 	ADDQ R11, SI \
@@ -217,10 +201,6 @@ TEXT ·tile512x12x32(SB), NOSPLIT, $0-8
 	ROWS2x12(LOADALL2)
 	OPERANDS
 	LEAQ (DI)(R13*1), R13
-	CMPQ R11, $4
-	JNE  strided
-
-	AHEAD
 	CMPQ tile_first(AX), $0
 	JEQ  full
 
@@ -229,7 +209,6 @@ TEXT ·tile512x12x32(SB), NOSPLIT, $0-8
 first:
 	PREFETCHT1 128(BX)
 	PREFETCHT1 192(BX)
-	FETCH
 	FMA2x12
 	STEP
 	JNZ first
@@ -237,25 +216,9 @@ first:
 
 	PCALIGN $32
 full:
-	FETCH
 	FMA2x12
 	STEP
 	JNZ full
-	JMP finish
-
-	// Steps of A that are rows apart escape the processor's own prefetching.
-strided:
-	MOVQ tile_cAhead(AX), DX
-	PCALIGN $32
-apart:
-	PREFETCHT0 (DX)
-	ADDQ $4, DX
-	PREFETCHT0 (SI)(R11*8)
-	PREFETCHT0 (BX)(R12*8)
-	PREFETCHT0 64(BX)(R12*8)
-	FMA2x12
-	STEP
-	JNZ apart
 
 finish:
 	LOW8(Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
