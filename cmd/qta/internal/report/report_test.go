@@ -267,8 +267,8 @@ func TestSorting(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s: %s %d, %d runs", s.Name, g.Maze, g.Length, len(g.all)))
 		}
 	}
-	want := []string{"small: 4x5 9, 2 runs", "small: robot 0, 1 runs", "small: my (its own map, 38f7c85b) 1, 1 runs",
-		"small: my (its own map, 720494e4) 2, 1 runs",
+	want := []string{"small: 4x5 9, 2 runs", "small: robot 0, 1 runs", "small: my (its own map, 38f7c85b) 2, 1 runs",
+		"small: my (its own map, 720494e4) 3, 1 runs",
 		"small, 20 rollouts every 500 steps: 4x5 9, 1 runs"}
 	if diff := cmp.Diff(want, got); diff != "" || len(r.Skipped) != 1 {
 		t.Errorf("%d skipped (-want +got):\n%s", len(r.Skipped), diff)
