@@ -15,7 +15,7 @@ import (
 func TestChoices(t *testing.T) {
 	_, files, _ := parsePackage(t)
 	got := map[string][]string{} // by the field's name
-	for _, d := range files["choices.go"].Decls {
+	for _, d := range files["params.go"].Decls {
 		group := d.(*ast.GenDecl)
 		text, ok := strings.CutPrefix(sentence(group.Doc), "Params.")
 		field, _, _ := strings.Cut(text, ":")
