@@ -48,7 +48,7 @@ func topics() []topic {
 			"qta report runs -o report.html", reportText},
 		{"export", "write the networks of a run to a safetensors file", []string{"qta export DIR [-o FILE]"}, new(exportFlags).flagSet,
 			"qta export runs/4x5-fast-1 -o agent.safetensors", ""},
-		{"check", "work the equations through in numbers, and hold the code to them", []string{"qta check [N] [-vectors DIR]"}, new(checkFlags).flagSet,
+		{"check", "hold the code to vectors of every equation, in numbers", []string{"qta check [N] [-vectors DIR]"}, new(checkFlags).flagSet,
 			"qta check 5", checkText},
 		{"version", "say which version of the algorithm this is, and its machine's kernel", []string{"qta version"}, nil, "qta version", ""},
 		{"help", "say what the commands are, or what one takes", []string{"qta help [COMMAND]"}, nil, "qta help train", ""},

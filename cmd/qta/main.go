@@ -13,8 +13,8 @@ package main
 // terminal, what a person sees while something runs; rundir, a run's directory;
 // draw and statistics, which know nothing of runs; paper, its figures as data;
 // figure5, film and page, what there is to see of a run; report, of many.
-// Beside the command stand worked and glossary, which docs/annotate uses too,
-// and results, what was measured before.
+// Beside the command stand glossary, which docs/annotate uses too, and results,
+// what was measured before.
 
 import (
 	"context"

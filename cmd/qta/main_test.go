@@ -157,7 +157,7 @@ func TestBadInput(t *testing.T) {
 		{"check -vectors nowhere", "-vectors nowhere: no such file"},
 		{"check -vectors nogoal.txt", "-vectors nogoal.txt: not a directory"},
 		{"check -vectors maps", "-vectors maps: there is no file *.json"},
-		{"check -vectors .", "-vectors .: broken.json: the file is [1, 2], not an object"},
+		{"check -vectors .", "-vectors .: broken.json: not vectors: json: cannot unmarshal array"},
 	}
 	t.Chdir(t.TempDir())
 	roomtest.Write(t, "nogoal.txt", "#####\n#S..#\n#####\n")

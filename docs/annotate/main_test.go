@@ -17,7 +17,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"qta/internal/browser"
-	"qta/internal/worked"
 )
 
 const root = "../.."
@@ -151,14 +150,13 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// TestNumbers looks for the equations worked through, one of them by hand:
-// (626 - 591) / (35 + 16.79), of the candidates of "two near the top".
+// TestNumbers looks for the equations in numbers.
 func TestNumbers(t *testing.T) {
 	page := readPage(t)
-	if got := strings.Count(page, `<p class="worked">`); got != worked.Equations() {
-		t.Errorf("%d equations in numbers, want %d", got, worked.Equations())
+	if got := strings.Count(page, `<details class="also worked">`); got != 8 {
+		t.Errorf("%d equations in numbers, want 8", got)
 	}
-	for _, want := range []string{"p<sub>5</sub> = (626 · 1 − 591) / 51.79 = 0.6758", "<code>qta check 6</code>"} {
+	for _, want := range []string{"td-target-networks.json, case", "<code>qta check 6</code>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -304,16 +302,15 @@ func exists(t *testing.T, name string) bool {
 func TestEffects(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "readings.csv")
 	write(t, file, effectsOf("small|solved|3000", "small|solved|5000", "authors -set Batch=3|solved|1",
-		"small -set Replay=td|finished|0", "small -set Replay=td -set TDPriority=deviation|solved|1000",
-		"small -set TargetNoise=0.2 -set TargetClip=0.5|solved|4000", "small -set TargetNoise=0.2 -set TargetClip=0.5|finished|0", "small -set TargetNoise=0.2 -set TargetClip=0.5|solved|2000"))
+		"small -set Replay=td|finished|0", "small -set Replay=td -set AuthorsForm=true|solved|1000",
+		"small -set TargetNoise=0.2|solved|4000", "small -set TargetNoise=0.2|finished|0", "small -set TargetNoise=0.2|solved|2000"))
 	got, err := readEffects(file, func(string) bool { return true })
 	base, td := outcome{2, 2, "4000"}, outcome{0, 1, ""}
-	noise := []effect{{"TargetNoise=0.2 TargetClip=0.5", "", outcome{2, 3, "4000"}, base}}
+	noise := []effect{{"TargetNoise=0.2", "", outcome{2, 3, "4000"}, base}}
 	want := map[string][]effect{
 		"Replay":      {{"Replay=td", "", td, base}},
-		"TDPriority":  {{"TDPriority=deviation", "Replay=td", outcome{1, 1, "1000"}, td}},
+		"AuthorsForm": {{"AuthorsForm=true", "Replay=td", outcome{1, 1, "1000"}, td}},
 		"TargetNoise": noise,
-		"TargetClip":  noise,
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(effect{})); diff != "" || err != nil {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)

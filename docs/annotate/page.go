@@ -4,7 +4,6 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
-	"html"
 	"html/template"
 	"io/fs"
 	"os"
@@ -13,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"qta/internal/worked"
+	"qta"
 )
 
 // This file puts passages and sources together.
@@ -211,32 +210,26 @@ func (a *assembler) complete() error {
 	return nil
 }
 
-// work works the equations through in numbers.
+// work shows of each equation some numbers of the vectors beside the code's.
 func (a *assembler) work() error {
+	results, err := qta.Check(a.golden)
+	if err != nil {
+		return err
+	}
 	for _, p := range a.Equations {
-		sheet, err := worked.Work(a.golden, p.Equation)
-		if err != nil {
-			return err
-		}
-		if sheet.Apart > 0 {
+		i := slices.IndexFunc(results, func(r qta.CheckResult) bool { return slices.Contains(r.Numbers, p.Equation) })
+		if i < 0 || results[i].Err != nil {
 			return a.fault(p, "qta check %d does not hold", p.Equation)
 		}
-		p.Worked, p.Numbers = sheet.Text, inNumbers(sheet.InNumbers)
+		var text strings.Builder
+		// Five digits are the same with every kernel.
+		fmt.Fprintf(&text, "%s, case %q; the vector and the code:\n", results[i].File, results[i].Case)
+		for _, c := range results[i].Compared[:min(8, len(results[i].Compared))] {
+			fmt.Fprintf(&text, "%-24s %12.5g %12.5g\n", c.Name, c.Vector, c.Code)
+		}
+		p.Worked = text.String()
 	}
 	return nil
-}
-
-var raised = regexp.MustCompile(`([_^])(-?[\w.]+)`)
-
-// inNumbers sets a formula of numbers so that it can break between lines.
-func inNumbers(text string) template.HTML {
-	text = strings.ReplaceAll(html.EscapeString(text), "-", "−")
-	return template.HTML(raised.ReplaceAllStringFunc(text, func(m string) string {
-		if m[0] == '_' {
-			return "<sub>" + m[1:] + "</sub>"
-		}
-		return "<sup>" + m[1:] + "</sup>"
-	}))
 }
 
 // index makes the index: equations by number, other formulas, and the table's

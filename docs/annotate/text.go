@@ -34,8 +34,7 @@ type passage struct {
 	Equation int             // that it is about, or 0
 	Home     *declaration    // of that equation
 	Golden   []string        // the vectors of that equation
-	Numbers  template.HTML   // put into it
-	Worked   string          // what "qta check" says of it
+	Worked   string          // numbers of its vectors beside the code's
 
 	line       int // in the file
 	code, also []string
