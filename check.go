@@ -505,6 +505,9 @@ func checkHindsight(in *vectorIn) any {
 func checkFuture(in *vectorIn) any { return outputs{"future": futureStep(in.I, in.N, in.U)} }
 
 func checkOptimalReturn(in *vectorIn) any {
+	if len(in.Hops) > 0 && slices.Max(in.Hops) > 10000 {
+		panic("hops has more than 10000")
+	}
 	discounted := func(hops int) float64 { return OptimalValue(in.Gamma, hops) }
 	return outputs{"undiscounted": each(in.Hops, OptimalReturn), "discounted": each(in.Hops, discounted)}
 }
