@@ -14,6 +14,76 @@ import (
 // This file is what surrounds the algorithm of qta.go: making an agent, using
 // it, looking into it, and the check that its numbers are finite.
 
+// An Agent is QTA in training: networks, replay, and the curriculum's state.
+// It is not safe for concurrent use. It keeps every transition, in seven vectors
+// of 8-byte numbers (two observations, two achieved goals, action, goal, desired
+// goal), so that its memory and its checkpoints grow with its steps, and the
+// latest environment and TrainOptions that it was given.
+type Agent struct {
+	params Params
+	sizes  Sizes
+	seed   uint64
+
+	pun          *pun
+	policy       *policy
+	observations *normalizer
+	goals        *normalizer
+	replay       *replay
+	sampler      sampler
+	curriculum   curriculum
+	estimator    estimator
+	departures
+
+	step     int // environment steps taken
+	updates  int // made
+	foundAt  int // the first that ended at the environment's goal, or 0
+	losses   losses
+	log      []Evaluation
+	explored bool // an episode's first goal has been reached
+	perfect  bool // an evaluation was perfect
+
+	networksOnly bool // from ReadSafetensors: there is nothing to train on
+	training     bool // Train has not returned
+	halfway      bool // within a step, from where training cannot go on
+
+	env     Env // that Train trains in
+	options TrainOptions
+
+	// The running episode.
+
+	observation  []float64 // s
+	achieved     []float64 // the goal achieved at s
+	desired      []float64 // the environment's goal
+	goal         []float64 // the goal pursued
+	firstGoal    bool      // it is the episode's first
+	reached      bool      // it has been reached
+	episodeStart []byte    // the environment's generator at the last reset
+	goalsSet     int       // in all episodes
+	goalsReached int
+
+	exploration stream
+	environment stream
+	draws       stream // of the replay
+	learning    stream // the pair M and the target's noise
+	goalDraws   stream
+
+	workers *workers
+	scratch scratch
+}
+
+// losses are those of the latest update.
+type losses struct{ critic, head, policy float64 }
+
+// scratch is memory that only one call at a time needs.
+type scratch struct {
+	batch     batch
+	single    matrix    // one s, g
+	action    []float64 // of one state
+	taken     []float64 // the one taken
+	acted     []float64 // the environment's copy of that
+	selection selection
+}
+
 // NewAgent returns an untrained agent for environments of the given sizes. All
 // its chance comes from seed.
 func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
@@ -23,8 +93,8 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 	if sizes.Observation < 1 || sizes.Goal < 1 || sizes.Action < 1 {
 		return nil, fmt.Errorf("qta: environment sizes %+v, allowed are 1 and above", sizes)
 	}
-	if p.Uncertainty == UncertaintyQ && p.QSwapped && sizes.Observation != sizes.Goal {
-		return nil, fmt.Errorf("qta: parameter QSwapped is true, which needs observations as long as goals, not %d and %d", sizes.Observation, sizes.Goal)
+	if p.Uncertainty == UncertaintyQ && p.AuthorsForm && sizes.Observation != sizes.Goal {
+		return nil, fmt.Errorf("qta: parameter AuthorsForm is true, which with Uncertainty q needs observations as long as goals, not %d and %d", sizes.Observation, sizes.Goal)
 	}
 	initial := newStream(seed, forInitialisation)
 	w := newWorkers(1)
@@ -55,6 +125,7 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 	a.episodeStart = a.environment.state()
 	a.scratch.single = newMatrix(1, sizes.Observation+sizes.Goal)
 	a.scratch.action = make([]float64, sizes.Action)
+	a.scratch.taken = make([]float64, sizes.Action)
 	a.scratch.acted = make([]float64, sizes.Action)
 	return a, nil
 }
@@ -96,6 +167,9 @@ func (a *Agent) enter(env, evaluation Env, o TrainOptions) error {
 	}
 	if same(env, evaluation) {
 		return errTwoInstances
+	}
+	if a.training {
+		return errors.New("qta: Train within Train: an agent trains in one environment at a time")
 	}
 	if a.halfway {
 		return errHalfway
@@ -183,10 +257,9 @@ func (a *Agent) Seed() uint64 { return a.seed }
 // Steps returns the number of environment steps taken in training.
 func (a *Agent) Steps() int { return a.step }
 
-// Updating reports whether training was stopped among the updates that belong to
-// the latest step, of which there are many at an episode's end where
-// UpdatesPerEpisode says so. [Agent.Train] goes on with them.
-func (a *Agent) Updating() bool { return a.owed > 0 }
+// FoundAt returns the environment step of training that first ended at the
+// environment's goal, whichever goal was pursued, or 0.
+func (a *Agent) FoundAt() int { return a.foundAt }
 
 // Evaluations returns the log: one entry per evaluation so far.
 func (a *Agent) Evaluations() []Evaluation { return slices.Clone(a.log) }
@@ -210,6 +283,7 @@ func (a *Agent) SuccessAt(least float64) int {
 // digests mean equal networks. The average of UncertaintyPolyak, which follows
 // from the updates, is not in it.
 func (a *Agent) Digest() string {
+	a.checkMade("Digest")
 	h := sha256.New()
 	var word [4]byte
 	for _, params := range a.parameters() {
@@ -236,16 +310,30 @@ func (a *Agent) parameters() []parameterVector {
 }
 
 // Act returns the policy's action for an observation and a goal, without
-// exploration: Action numbers in [-1, 1]. The slice is the caller's.
+// exploration: Action numbers in [-1, 1]. The slice is the caller's. Act panics if
+// the two are not of the agent's [Sizes], or a number of them is not finite.
 func (a *Agent) Act(observation, goal []float64) []float64 {
-	return slices.Clone(a.act(observation, goal))
-}
-
-func (a *Agent) act(observation, goal []float64) []float64 {
+	a.checkMade("Act")
 	if len(observation) != a.sizes.Observation || len(goal) != a.sizes.Goal {
 		panic(fmt.Sprintf("qta: Act with an observation of %d and a goal of %d, want %d and %d",
 			len(observation), len(goal), a.sizes.Observation, a.sizes.Goal))
 	}
+	for _, v := range slices.Concat(observation, goal) {
+		if !finite(v) {
+			panic(fmt.Sprintf("qta: Act with the observation %v and the goal %v, which are not all finite", observation, goal))
+		}
+	}
+	return slices.Clone(a.act(observation, goal))
+}
+
+// checkMade panics if nobody has made the agent.
+func (a *Agent) checkMade(method string) {
+	if a.policy == nil {
+		panic("qta: " + method + " of an Agent that neither NewAgent nor LoadFile made")
+	}
+}
+
+func (a *Agent) act(observation, goal []float64) []float64 {
 	a.inputs(a.scratch.single.row(0), observation, goal)
 	action := a.policy.act(a.policy.net, a.scratch.single)
 	for i := range a.scratch.action {

@@ -10,13 +10,36 @@ import (
 // it is in [Authors], where the learner of a baseline does, in that baseline's
 // file.
 
+// Departures are what others do in place of, or beside, a step of the method;
+// see authors.go and baseline.go. In the paper's method all are nil.
+type departures struct {
+	behave       func(a *Agent, action []float64) bool // before the policy acts; reports whether it has acted instead
+	randomAction func(a *Agent) float64                // in place of RandomAction
+	random       func(a *Agent, action []float64) bool // in place of a random action; reports whether there is one
+	stepped      func(a *Agent)                        // after an environment step
+	smooth       func(a *Agent, actions matrix)        // on the target policy's actions
+	predicted    func(a *Agent, dst []float32, i int)  // in place of s' of transition i
+	mask         func(a *Agent, b *batch)              // on what a critic learns from
+	decay        func(a *Agent)                        // after a perfect evaluation
+	updated      func(a *Agent)                        // after an update
+	average      *average                              // what the estimator asks in the ensemble's place
+	held         *heldAction                           // what random does
+
+	ownBatches            func(a *Agent) (heads, actor *batch, err error) // in place of the critics'
+	learnHeads            func(a *Agent, b *batch) (loss float64)         // after the critics' step, where heads have their own
+	headBatch, actorBatch batch
+}
+
 // depart installs what the parameters ask for beyond the paper.
 func (a *Agent) depart() {
 	p := &a.params
 	a.pun.depart(p)
 	a.policy.adam.clip = p.GradientClip
-	if p.PredictiveGradient != PredictiveGradientJoint || p.HeadOwnDraw || p.ActorOwnDraw || p.TargetEvery > 1 || p.PolicyEvery > 1 {
-		a.update = (*Agent).updateApart
+	if p.HeadOwnDraw || p.ActorOwnDraw {
+		a.ownBatches = (*Agent).drawOwnBatches
+	}
+	if headsApart(p) {
+		a.learnHeads = func(a *Agent, b *batch) float64 { return a.pun.learnHeads(b, p.PredictiveGradient) }
 	}
 	if p.HeadTarget == HeadTargetAchieved {
 		a.predicted = (*Agent).predictAchieved
@@ -24,7 +47,7 @@ func (a *Agent) depart() {
 	if p.TargetNoise > 0 {
 		a.smooth = (*Agent).smoothTarget
 	}
-	if p.CriticDecay > 0 || p.HeadDecay > 0 {
+	if p.WeightDecay {
 		a.decay = (*Agent).decayWeights
 	}
 	if p.Uncertainty == UncertaintyBootstrap {
@@ -36,90 +59,26 @@ func (a *Agent) depart() {
 	if p.RandomActionLater != p.RandomAction {
 		a.departures.randomAction = (*Agent).randomActionLater
 	}
-	if p.UpdatesPerEpisode > 0 {
-		a.burst = (*Agent).updatesInBurst
-	}
 	a.goBeyond()
 }
 
-// randomActionLater is the probability of a random action where it is another
-// once an episode's first goal has been reached.
-func (a *Agent) randomActionLater() float64 {
-	if a.explored {
-		return a.params.RandomActionLater
-	}
-	return a.params.RandomAction
-}
-
-// depart gives critics and heads the optimisers that the parameters ask for.
-func (u *pun) depart(p *Params) {
-	for _, c := range u.critics {
-		if p.PredictiveGradient == PredictiveGradientSeparate {
-			c.adam = newAdam(len(c.params), p.CriticRate, u.pass.workers)
-			c.headAdam = newAdam(len(c.params), p.PredictiveRate, u.pass.workers)
-		}
-		c.adam.clip, c.headAdam.clip = p.GradientClip, p.GradientClip
-	}
-}
-
-// resume brings what was installed to where a loaded agent is.
-func (a *Agent) resume() {
-	a.updates = a.params.updatesUntil(a.step) - a.owed
-	if a.perfect && a.decay != nil {
-		a.decay(a)
-	}
-}
-
-// updateApart is [Agent.learn] where critics, heads and policy need not learn
-// from one minibatch, heads not in the critics' step, and targets and policy not
-// in every update.
-func (a *Agent) updateApart() error {
-	b := &a.scratch.batch
-	if err := a.minibatch(b); err != nil {
-		return err
-	}
-	heads, actor := b, b
+// drawOwnBatches returns the minibatches of heads and policy, which they need not
+// share with the critics.
+func (a *Agent) drawOwnBatches() (heads, actor *batch, err error) {
+	heads, actor = &a.scratch.batch, &a.scratch.batch
 	if a.params.HeadOwnDraw {
 		heads = a.ownBatch(&a.headBatch)
 		if err := a.drawByEpisode(heads); err != nil {
-			return err
+			return nil, nil, err
 		}
 	}
 	if a.params.ActorOwnDraw {
 		actor = a.ownBatch(&a.actorBatch)
 		if err := a.drawUniformly(actor); err != nil {
-			return err
+			return nil, nil, err
 		}
 	}
-	a.learnApart(b, heads, actor)
-	return a.learnt()
-}
-
-// learnApart is [Agent.learnFrom] for three minibatches, which may be the same.
-func (a *Agent) learnApart(b, heads, actor *batch) {
-	p := &a.params
-	a.updates++
-	targetsMove := a.updates%p.TargetEvery == 0
-	a.target(b)
-	a.losses.critic, a.losses.head = a.pun.learnApart(b, heads, p.PredictiveGradient)
-	a.sampler.learnt(b)
-	if targetsMove {
-		a.pun.follow()
-	}
-	if headsApart(b, heads, p.PredictiveGradient) {
-		a.losses.head = a.pun.learnHeads(heads, p.PredictiveGradient)
-	}
-	if a.updates%p.PolicyEvery == 0 {
-		a.losses.policy = a.policy.learn(actor.x, a.pun)
-	}
-	if targetsMove {
-		a.policy.follow()
-	}
-}
-
-// headsApart reports whether the heads have a step of their own.
-func headsApart(b, heads *batch, gradient string) bool {
-	return gradient == PredictiveGradientSeparate || gradient == PredictiveGradientHead && heads != b
+	return heads, actor, nil
 }
 
 // ownBatch returns a minibatch, which it makes when first used.
@@ -160,58 +119,59 @@ func (a *Agent) drawUniformly(b *batch) error {
 	return nil
 }
 
-// learnApart is [pun.learn] where the predictive loss may end in the head, or
-// have a minibatch of its own. Heads that have a step of their own stay.
-func (u *pun) learnApart(b, heads *batch, gradient string) (criticLoss, headLoss float64) {
-	step := func(c *critic) {
-		n := len(c.q.params)
-		switch {
-		case gradient == PredictiveGradientSeparate:
-			clear(c.gradient.params[n:])
-			c.adam.step(c.params, c.gradient.params)
-		case headsApart(b, heads, gradient):
-			c.adam.step(c.q.params, c.gradient.q.params)
-		default:
-			c.step()
-		}
-	}
-	for i, c := range u.critics {
-		critic, head := u.gradientApart(i, b, heads, gradient)
-		criticLoss += critic
-		headLoss += head
-		if u.share == nil {
-			step(c)
-		}
-	}
-	if u.share != nil {
-		u.share(u)
-		for _, c := range u.critics {
-			step(c)
-		}
-	}
-	g := float64(len(u.critics))
-	return criticLoss / g, headLoss / g
+// headsApart reports whether the heads have a step of their own, after the
+// critics'.
+func headsApart(p *Params) bool {
+	return p.PredictiveGradient == PredictiveGradientSeparate || p.PredictiveGradient == PredictiveGradientHead && p.HeadOwnDraw
 }
 
-// gradientApart is [pun.gradient] likewise.
-func (u *pun) gradientApart(i int, b, heads *batch, gradient string) (criticLoss, headLoss float64) {
-	if gradient == PredictiveGradientJoint && heads == b {
-		return u.gradient(i, b)
+// departGradient makes the predictive loss end in the head, or have a minibatch of
+// its own, where the parameters ask for that.
+func (a *architecture) departGradient(p *Params) {
+	switch {
+	case p.PredictiveGradient == PredictiveGradientSeparate:
+		a.gradient, a.step = (*pun).gradientWithoutHead, (*critic).stepAll
+	case headsApart(p):
+		a.gradient, a.step = (*pun).gradientWithoutHead, (*critic).stepWithoutHead
+	case p.PredictiveGradient == PredictiveGradientHead:
+		a.gradient = (*pun).gradientOfHead
+	case p.HeadOwnDraw:
+		a.gradient = (*pun).gradientOfTwo
 	}
+}
+
+// gradientOfHead is [pun.gradient] where the predictive loss ends in the head.
+func (u *pun) gradientOfHead(i int, b, _ *batch) (criticLoss, headLoss float64) {
 	c := u.critics[i]
 	criticLoss, ξ := u.criticGradient(i, b)
-	switch {
-	case gradient == PredictiveGradientHead && heads == b:
-		headLoss = u.headGradient(i, ξ, c.prediction, b)
-	default: // priorities may ask for it
-		c.head.forward(u.pass.workers, c.prediction.slice(0, ξ.rows), ξ, false)
-	}
+	headLoss = u.headGradient(i, ξ, c.prediction, b)
 	c.q.backward(u.pass, c.gradient.q, b.x, len(c.q.layers), false)
-	if gradient == PredictiveGradientJoint {
-		headLoss = u.backboneGradient(i, heads, true)
-	}
 	return criticLoss, headLoss
 }
+
+// gradientOfTwo is [pun.gradient] where the heads have a minibatch of their own.
+func (u *pun) gradientOfTwo(i int, b, heads *batch) (criticLoss, headLoss float64) {
+	criticLoss, _ = u.gradientWithoutHead(i, b, nil)
+	return criticLoss, u.backboneGradient(i, heads, true)
+}
+
+// gradientWithoutHead is [pun.gradient] where the heads have a step of their own.
+func (u *pun) gradientWithoutHead(i int, b, _ *batch) (criticLoss, headLoss float64) {
+	c := u.critics[i]
+	criticLoss, ξ := u.criticGradient(i, b)
+	c.head.forward(u.pass.workers, c.prediction.slice(0, ξ.rows), ξ, false) // priorities may ask for it
+	c.q.backward(u.pass, c.gradient.q, b.x, len(c.q.layers), false)
+	return criticLoss, 0
+}
+
+// stepAll moves the critic by an optimizer that has the head's parameters too.
+func (c *critic) stepAll() {
+	clear(c.gradient.params[len(c.q.params):])
+	c.adam.step(c.params, c.gradient.params)
+}
+
+// stepWithoutHead moves the critic, and leaves its head.
+func (c *critic) stepWithoutHead() { c.adam.step(c.q.params, c.gradient.q.params) }
 
 // criticGradient returns Equation 2 for critic i and ξ, and leaves its gradient
 // with respect to Q in the last of u.pass.dx.
@@ -285,12 +245,34 @@ func (u *pun) learnHeads(b *batch, gradient string) (loss float64) {
 	return loss / float64(len(u.critics))
 }
 
-// decayWeights begins the weight decay.
-func (a *Agent) decayWeights() { a.pun.decay(a.params.CriticDecay, a.params.HeadDecay) }
-
-func (u *pun) decay(critics, heads float64) {
+// depart gives critics and heads the optimisers that the parameters ask for.
+func (u *pun) depart(p *Params) {
 	for _, c := range u.critics {
-		c.adam.decay, c.headAdam.decay = critics, heads
+		if p.PredictiveGradient == PredictiveGradientSeparate {
+			c.adam = newAdam(len(c.params), p.CriticRate, u.pass.workers)
+			c.headAdam = newAdam(len(c.params), p.PredictiveRate, u.pass.workers)
+		}
+		c.adam.clip, c.headAdam.clip = p.GradientClip, p.GradientClip
+	}
+}
+
+// resume brings what was installed to where a loaded agent is.
+func (a *Agent) resume() {
+	if a.perfect && a.decay != nil {
+		a.decay(a)
+	}
+}
+
+// L2 that is added to the gradients of the critics' and of the heads' optimiser.
+const (
+	criticDecay = 1e-9
+	headDecay   = 2.5e-10
+)
+
+// decayWeights begins the weight decay.
+func (a *Agent) decayWeights() {
+	for _, c := range a.pun.critics {
+		c.adam.decay, c.headAdam.decay = criticDecay, headDecay
 	}
 }
 
@@ -324,21 +306,12 @@ func predictiveNorm(dp, p, s []float32, width int) float64 {
 	return sum / float64(rows)
 }
 
-// weighted returns a predictive loss whose gradient is that of the loss times a
-// weight, which is that of Equation 4 in the joint loss.
-func weighted(loss func(dp, p, s []float32, width int) float64, weight float64) func(dp, p, s []float32, width int) float64 {
-	return func(dp, p, s []float32, width int) float64 {
-		l := loss(dp, p, s, width)
-		for k := range dp {
-			dp[k] *= float32(weight)
-		}
-		return l
-	}
-}
+// targetNoiseClip is the largest noise on a', in actions.
+const targetNoiseClip = 0.5
 
 // smoothTarget adds noise to a'.
 func (a *Agent) smoothTarget(actions matrix) {
-	smooth(actions.data[:actions.rows*actions.cols], a.params.TargetNoise, a.params.TargetClip, a.learning.Rand)
+	smooth(actions.data[:actions.rows*actions.cols], a.params.TargetNoise, targetNoiseClip, a.learning.Rand)
 }
 
 // smooth adds noise to a', as TD3 (Fujimoto et al., 2018) does: of standard
@@ -349,6 +322,15 @@ func smooth(actions []float32, σ, limit float64, rng *rand.Rand) {
 		noise := min(max(float64(σ*normal(rng)), -limit), limit)
 		actions[i] = float32(min(max(float64(a)+noise, -1), 1))
 	}
+}
+
+// randomActionLater is the probability of a random action where it is another
+// once an episode's first goal has been reached.
+func (a *Agent) randomActionLater() float64 {
+	if a.explored {
+		return a.params.RandomActionLater
+	}
+	return a.params.RandomAction
 }
 
 // behaveUniformly draws a uniformly random action until InitialSteps.

@@ -31,7 +31,7 @@ func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 func newEstimator(p *Params) estimator {
 	var e estimator
 	if p.Uncertainty == UncertaintyQ {
-		e = valueEstimator{p.QSwapped}
+		e = valueEstimator{p.AuthorsForm}
 	} else {
 		e = newPredictive(p)
 	}
@@ -53,6 +53,20 @@ func newPredictive(p *Params) *predictive {
 	return e
 }
 
+// An architecture is what the ensembles that the paper compares PUN with do in
+// another way. PUN is its zero value.
+type architecture struct {
+	width      int                                                         // of a head's output; 0 is that of what it predicts
+	predicted  int                                                         // components of that; 0 is the observation's
+	headLoss   func(dp, p, s []float32, width int) float64                 // nil is PredictiveLoss
+	spread     func(d []float64, predictions [][]float32, width int)       // nil is HeadDeviation
+	ownTargets func(u *pun, b *batch)                                      // nil is Equation 1 for all critics alike
+	gradient   func(u *pun, i int, b, heads *batch) (critic, head float64) // nil is pun.gradient
+	step       func(c *critic)                                             // nil is critic.step
+	share      func(u *pun)                                                // makes gradients of parameters that critics share equal; nil: they share none
+	seen       func(u *pun, i int, prediction matrix, b *batch) (s matrix) // what head i learns to predict; nil is s' of the whole minibatch
+}
+
 // newArchitecture returns what the ensemble is.
 func newArchitecture(p *Params, sizes Sizes) architecture {
 	a := architecture{predicted: predictedSize(p, sizes)}
@@ -65,12 +79,7 @@ func newArchitecture(p *Params, sizes Sizes) architecture {
 	case UncertaintyEnsemble:
 		deepEnsemble(&a, p)
 	}
-	if p.PredictiveGradient == PredictiveGradientJoint && p.PredictiveWeight != 1 {
-		if a.headLoss == nil {
-			a.headLoss = PredictiveLoss
-		}
-		a.headLoss = weighted(a.headLoss, p.PredictiveWeight)
-	}
+	a.departGradient(p)
 	return a
 }
 
@@ -87,10 +96,10 @@ func (a *Agent) newSampler() sampler {
 	switch p := &a.params; {
 	case p.Replay == ReplayPER:
 		return newPrioritised(p, a.pun.priorities)
-	case p.Replay == ReplayTD && p.TDPriority == TDPriorityError:
-		return newPrioritised(p, a.pun.errorPriorities)
-	case p.Replay == ReplayTD:
+	case p.Replay == ReplayTD && p.AuthorsForm:
 		return newPrioritised(p, a.pun.valuePriorities)
+	case p.Replay == ReplayTD:
+		return newPrioritised(p, a.pun.errorPriorities)
 	}
 	return uniform{a.replay}
 }

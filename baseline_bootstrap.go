@@ -20,13 +20,13 @@ const maskProbability = 0.5
 // Reading R77: a loss is divided by the size of the whole minibatch, whatever part
 // of it a critic sees; Adam makes the scale of a gradient immaterial.
 //
-// Differs D9: the authors' code (BootstrapForm "authors") has heads of a single
+// Differs D9: the authors' code (AuthorsForm) has heads of a single
 // output, which regress by squared error to both coordinates of s' at once and
-// so to their mean, and trains a head where its critic's mask is 0. "clean" has
-// an output for each coordinate and one mask for both, and HeadLoss.
+// so to their mean, and trains a head where its critic's mask is 0. Here
+// there is an output for each coordinate and one mask for both, and HeadLoss.
 func bootstrapArchitecture(a *architecture, p *Params) {
 	a.ownTargets, a.share, a.seen = ownTargets, sumBackbones, maskPredicted
-	if p.BootstrapForm == BootstrapFormAuthors {
+	if p.AuthorsForm {
 		a.predicted = 1
 		a.headLoss = PredictiveLoss
 	}
@@ -36,7 +36,7 @@ func bootstrapArchitecture(a *architecture, p *Params) {
 func (a *Agent) bootstrap() {
 	a.pun.shareBackbones()
 	a.mask = (*Agent).applyMasks
-	if a.params.BootstrapForm == BootstrapFormAuthors {
+	if a.params.AuthorsForm {
 		a.predicted = (*Agent).predictMean
 	}
 }
@@ -84,10 +84,10 @@ func sumBackbones(u *pun) {
 // applyMasks sets the masks of a batch's transitions, and takes those out of a
 // critic's loss that are not in its part of the replay.
 //
-// Differs D10: with BootstrapForm "authors" no critic learns from the running
+// Differs D10: with AuthorsForm no critic learns from the running
 // episode, whose masks their code draws at its end.
 func (a *Agent) applyMasks(b *batch) {
-	authors := a.params.BootstrapForm == BootstrapFormAuthors
+	authors := a.params.AuthorsForm
 	running := a.step - a.step%a.params.Horizon
 	for c := range b.masks {
 		for row, i := range b.transitions {

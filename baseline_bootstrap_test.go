@@ -43,7 +43,7 @@ func TestMasksOfBatches(t *testing.T) {
 	const steps = 75 // seven episodes of ten steps and one of five
 	for _, form := range []string{"clean", "authors"} {
 		p := tinyPreset(Default())
-		p.Uncertainty, p.BootstrapForm, p.Batch, p.HeadOwnDraw, p.PredictiveGradient = "bootstrap", form, 200, true, "head"
+		p.Uncertainty, p.AuthorsForm, p.Batch, p.HeadOwnDraw, p.PredictiveGradient = "bootstrap", form == "authors", 200, true, "head"
 		a, _ := walked(t, p, steps)
 		for range 3 {
 			if err := a.learn(); err != nil {
@@ -120,9 +120,10 @@ func TestSharedBackbones(t *testing.T) {
 		for _, replay := range []string{"uniform", "per"} {
 			p := tinyPreset(preset.Params)
 			p.Uncertainty, p.Replay = "bootstrap", replay
-			p.CriticDecay, p.HeadDecay = 1e-3, 1e-3
 			a := newMazeAgent(t, p, 4)
-			a.decayWeights()
+			for _, c := range a.pun.critics {
+				c.adam.decay, c.headAdam.decay = 1e-3, 1e-3
+			}
 			first := slices.Clone(backbone(a.pun.critics[0].q))
 			trainTo(t, a, 60, nil)
 			for i, c := range a.pun.critics {
@@ -167,7 +168,7 @@ func TestJointGradient(t *testing.T) {
 			p.Uncertainty = "bootstrap"
 			p.HeadOwnDraw, p.PredictiveGradient = form != "joint" && form != "together", gradientOfForm(form)
 			if form == "authors" {
-				p.BootstrapForm, p.HeadLoss = "authors", "norm"
+				p.AuthorsForm, p.HeadLoss = true, "norm"
 				width = 1
 				for i := range c.heads {
 					c.heads[i] = randomLayer(rng, 7, 1)
@@ -221,7 +222,7 @@ func TestJointGradient(t *testing.T) {
 			}
 			headsBatch := headsOf(b, &p)
 			got, gotHeads := u.learnBy(b, headsBatch, &p)
-			if headsApart(b, headsBatch, p.PredictiveGradient) {
+			if headsApart(&p) {
 				gotHeads = u.learnHeads(headsBatch, p.PredictiveGradient)
 			}
 			near(t, form+" losses", []float32{float32(got), float32(gotHeads)}, []float64{critics() / 3, heads() / 3})

@@ -18,20 +18,15 @@ const varianceFloor = 1e-6
 // as in the authors' code. The critics' loss stays Equation 2.
 //
 // Differs D11: the paper scores all architectures by "next state prediction
-// discrepancies", and so does EnsembleScore "deviation": the heads' means, by
-// Equation 5. The authors' code ("variance") scores by the mean predicted
-// variance, which is the noise the heads see in the data and not their
-// disagreement. "mixture" is Lakshminarayanan et al.'s own variance of the
-// uniform mixture, which has both.
+// discrepancies", and so does this: the heads' means, by Equation 5. The authors'
+// code (AuthorsForm) scores by the mean predicted variance, which is the noise
+// that the heads see in the data and not their disagreement. Lakshminarayanan et
+// al. have the variance of the uniform mixture, which is both.
 func deepEnsemble(a *architecture, p *Params) {
 	a.ownTargets = ownTargets
 	a.headLoss = GaussianLoss
-	switch p.EnsembleScore {
-	case EnsembleScoreDeviation:
-		a.spread = meansDeviation
-	case EnsembleScoreMixture:
-		a.spread = mixtureDeviation
-	case EnsembleScoreVariance:
+	a.spread = meansDeviation
+	if p.AuthorsForm {
 		a.spread = meanVariance
 	}
 	a.width = a.predicted + 1
@@ -82,22 +77,6 @@ func meansDeviation(d []float64, heads [][]float32, width int) {
 		for c := r * (width + 1); c < r*(width+1)+width; c++ {
 			_, square := headMoments(heads, c)
 			sum += math.Sqrt(square / max(g-1, 1))
-		}
-		d[r] = sum / float64(width)
-	}
-}
-
-// mixtureDeviation sets d to the standard deviation of the uniform mixture of
-// the heads' Gaussians, mean over the components: the mean of σ² plus the
-// population variance of the means, under a root.
-func mixtureDeviation(d []float64, heads [][]float32, width int) {
-	g := float64(len(heads))
-	meanVariance(d, heads, width)
-	for r, variance := range d {
-		sum := 0.0
-		for c := r * (width + 1); c < r*(width+1)+width; c++ {
-			_, square := headMoments(heads, c)
-			sum += math.Sqrt(variance + square/g)
 		}
 		d[r] = sum / float64(width)
 	}

@@ -64,9 +64,9 @@ func TestGaussianLoss(t *testing.T) {
 }
 
 // gaussianCase is a gradientCase of Deep Ensembles.
-func gaussianCase(seed uint64, score string) (c gradientCase, u *pun) {
+func gaussianCase(seed uint64, authors bool) (c gradientCase, u *pun) {
 	c = newGradientCase(seed)
-	c.still.Uncertainty, c.still.EnsembleScore = "ensemble", score
+	c.still.Uncertainty, c.still.AuthorsForm = "ensemble", authors
 	u = newEnsemble(&c.still, []int{9, 5, 7}, newArchitecture(&c.still, Sizes{Observation: 3}), nil)
 	u.reserve(len(c.b.s))
 	rng := rand.New(rand.NewPCG(seed, 5))
@@ -83,11 +83,10 @@ func gaussianCase(seed uint64, score string) (c gradientCase, u *pun) {
 func TestEnsembleGradients(t *testing.T) {
 	for seed := range uint64(3) {
 		for _, form := range []string{"joint", "together", "apart", "backbone"} {
-			c, u := gaussianCase(seed, "deviation")
+			c, u := gaussianCase(seed, false)
 			p := c.still
 			p.HeadOwnDraw, p.PredictiveGradient = form != "joint" && form != "together", gradientOfForm(form)
 			if form == "backbone" {
-				p.EnsembleScore = "deviation"
 				u = newEnsemble(&p, []int{9, 5, 7}, newArchitecture(&p, Sizes{Observation: 3}), nil)
 				u.depart(&p)
 				for i, critic := range u.critics {
@@ -105,7 +104,7 @@ func TestEnsembleGradients(t *testing.T) {
 			}
 			headsBatch := headsOf(b, &p)
 			u.learnBy(b, headsBatch, &p)
-			if headsApart(b, headsBatch, p.PredictiveGradient) {
+			if headsApart(&p) {
 				u.learnHeads(headsBatch, p.PredictiveGradient)
 			}
 			for i, critic := range c.critics {
@@ -141,27 +140,14 @@ func TestEnsembleGradients(t *testing.T) {
 }
 
 // twinScore is a score of one row of predictions, a row per head.
-func twinScore(score string, p [][]float64) float64 {
+func twinScore(authors bool, p [][]float64) float64 {
 	g, width := float64(len(p)), len(p[0])-1
 	variance := 0.0
 	for _, head := range p {
 		variance += twinVariance(head[width]) / g
 	}
-	switch score {
-	case "variance":
+	if authors {
 		return variance
-	case "mixture":
-		// mean(σ² + μ²) - mean(μ)² of each component, as in the original.
-		sum := 0.0
-		for c := range width {
-			second, first := 0.0, 0.0
-			for _, head := range p {
-				second += (twinVariance(head[width]) + head[c]*head[c]) / g
-				first += head[c] / g
-			}
-			sum += math.Sqrt(second - first*first)
-		}
-		return sum / float64(width)
 	}
 	var means [][]float64
 	for _, head := range p {
@@ -170,26 +156,24 @@ func twinScore(score string, p [][]float64) float64 {
 	return twinDeviation(means)
 }
 
-// The three scores are those of naive code, from predictions and from networks.
+// The two scores are those of naive code, from predictions and from networks.
 func TestEnsembleScores(t *testing.T) {
-	for _, score := range []string{"deviation", "mixture", "variance"} {
-		t.Run(score, func(t *testing.T) {
-			for seed := range uint64(5) {
-				c, u := gaussianCase(seed, score)
-				rows := len(c.b.s)
-				got := make([]float64, rows)
-				u.deviation(got, c.b.x())
-				var want []float64
-				for k := range rows {
-					var p [][]float64
-					for i, q := range c.critics {
-						p = append(p, twinPrediction(q, c.heads[i], c.b, k))
-					}
-					want = append(want, twinScore(score, p))
+	for seed := range uint64(5) {
+		for _, authors := range []bool{false, true} {
+			c, u := gaussianCase(seed, authors)
+			rows := len(c.b.s)
+			got := make([]float64, rows)
+			u.deviation(got, c.b.x())
+			var want []float64
+			for k := range rows {
+				var p [][]float64
+				for i, q := range c.critics {
+					p = append(p, twinPrediction(q, c.heads[i], c.b, k))
 				}
-				near(t, fmt.Sprint("seed ", seed), float32s(got), want)
+				want = append(want, twinScore(authors, p))
 			}
-		})
+			near(t, fmt.Sprint("authors' form ", authors, ", seed ", seed), float32s(got), want)
+		}
 	}
 }
 

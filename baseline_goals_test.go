@@ -97,7 +97,7 @@ func TestRandomGoals(t *testing.T) {
 func TestValueDisagreement(t *testing.T) {
 	for _, swapped := range []bool{false, true} {
 		p := tinyPreset(Default())
-		p.Uncertainty, p.QSwapped = "q", swapped
+		p.Uncertainty, p.AuthorsForm = "q", swapped
 		a, _ := walked(t, p, 15) // as many candidates, and fewer than a batch
 		moveTargets(a)
 		a.drawCandidates(&a.scratch.selection)
@@ -202,12 +202,12 @@ func naivePriority(a *Agent, i int, g []float64, M []int) float64 {
 		errors += math.Abs(q[k]-y) / float64(len(q))
 	}
 	switch {
-	case a.params.Replay == "td" && a.params.TDPriority == "error":
+	case a.params.Replay == "td" && !a.params.AuthorsForm:
 		return errors
 	case a.params.Replay == "td":
 		return twinSampleDeviation(q)
 	case a.params.Uncertainty == "ensemble":
-		return twinScore(a.params.EnsembleScore, predictions)
+		return twinScore(a.params.AuthorsForm, predictions)
 	}
 	return twinDeviation(predictions)
 }
@@ -215,24 +215,27 @@ func naivePriority(a *Agent, i int, g []float64, M []int) float64 {
 // An update writes the priorities of its minibatch, as they were before it, and
 // a new transition gets the largest so far.
 func TestPriorities(t *testing.T) {
-	for _, test := range []struct{ replay, td, uncertainty, form string }{
-		{"per", "error", "pun", "default"},
-		{"per", "error", "pun", "authors"},
-		{"per", "error", "q", "default"},
-		{"per", "error", "bootstrap", "default"},
-		{"per", "error", "ensemble", "default"},
-		{"per", "error", "ensemble", "authors"},
-		{"td", "error", "pun", "default"},
-		{"td", "deviation", "pun", "default"},
-		{"td", "deviation", "pun", "authors"},
-		{"td", "error", "ensemble", "default"},
-		{"td", "error", "bootstrap", "default"},
+	for _, test := range []struct {
+		replay, uncertainty, form string
+		authorsForm               bool
+	}{
+		{"per", "pun", "default", false},
+		{"per", "pun", "authors", true},
+		{"per", "q", "default", false},
+		{"per", "bootstrap", "default", false},
+		{"per", "ensemble", "default", false},
+		{"per", "ensemble", "authors", true},
+		{"td", "pun", "default", false},
+		{"td", "pun", "default", true},
+		{"td", "pun", "authors", true},
+		{"td", "ensemble", "default", false},
+		{"td", "bootstrap", "default", false},
 	} {
 		p := tinyPreset(Default())
 		if test.form == "authors" {
 			p = tinyPreset(Authors())
 		}
-		p.Replay, p.TDPriority, p.Uncertainty, p.PriorityAlpha = test.replay, test.td, test.uncertainty, 0.6
+		p.Replay, p.AuthorsForm, p.Uncertainty, p.PriorityAlpha = test.replay, test.authorsForm, test.uncertainty, 0.6
 		p.TargetNoise = 0
 		a, _ := walked(t, p, 40)
 		moveTargets(a)
@@ -276,24 +279,14 @@ func TestPriorities(t *testing.T) {
 // learnOn is an update on a minibatch that is drawn.
 func learnOn(t *testing.T, a *Agent, b *batch) {
 	t.Helper()
-	if a.update == nil {
-		a.learnFrom(b)
-		return
-	}
 	heads, actor := b, b
-	if a.params.HeadOwnDraw {
-		heads = a.ownBatch(&a.headBatch)
-		if err := a.drawByEpisode(heads); err != nil {
+	if a.ownBatches != nil {
+		var err error
+		if heads, actor, err = a.ownBatches(a); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if a.params.ActorOwnDraw {
-		actor = a.ownBatch(&a.actorBatch)
-		if err := a.drawUniformly(actor); err != nil {
-			t.Fatal(err)
-		}
-	}
-	a.learnApart(b, heads, actor)
+	a.learnFrom(b, heads, actor)
 }
 
 // agentCopy returns an agent with the same networks and the same replay.
@@ -330,8 +323,8 @@ func TestCombinations(t *testing.T) {
 		}
 	}
 	p := tinyPreset(Default())
-	p.Uncertainty, p.QSwapped = "q", true
-	if _, err := NewAgent(p, Sizes{3, 2, 2}, 1); err == nil || !strings.HasPrefix(err.Error(), "qta: parameter QSwapped is true") {
+	p.Uncertainty, p.AuthorsForm = "q", true
+	if _, err := NewAgent(p, Sizes{3, 2, 2}, 1); err == nil || !strings.HasPrefix(err.Error(), "qta: parameter AuthorsForm is true") {
 		t.Errorf("observations that are no goals: error %v", err)
 	}
 	p = tinyPreset(Default())

@@ -118,7 +118,7 @@ func TestTargetEvery(t *testing.T) {
 	for _, test := range []struct{ every, burst int }{{1, 0}, {3, 0}, {7, 0}, {4, 4}, {8, 4}} {
 		p := tinyPreset(Default())
 		p.Curriculum, p.Critics = "random", 2
-		p.TargetEvery, p.UpdatesPerEpisode = test.every, test.burst
+		p.TargetEvery, p.UpdatesPerEpisode, p.UpdatesPerStep = test.every, test.burst, 1
 		a := newMazeAgent(t, p, 3)
 		type pair struct{ target, online []float32 }
 		pairs := []pair{{a.policy.target.params, a.policy.net.params}}
@@ -172,33 +172,6 @@ func TestTargetEvery(t *testing.T) {
 	}
 }
 
-// The policy moves in every PolicyEvery-th update of a run, as TD3 delays it, and
-// stands in between; the critics move in each.
-func TestPolicyEvery(t *testing.T) {
-	for _, test := range []struct{ every, burst int }{{1, 0}, {2, 0}, {3, 0}, {4, 4}, {3, 4}, {8, 4}} {
-		p := tinyPreset(Default())
-		p.Curriculum = "random"
-		p.PolicyEvery, p.UpdatesPerEpisode = test.every, test.burst
-		a := newMazeAgent(t, p, 3)
-		policy, critic := slices.Clone(a.policy.net.params), slices.Clone(a.pun.critics[0].params)
-		before := 0
-		trainTo(t, a, 50, func() error {
-			updates := max(0, a.step-5)
-			if test.burst > 0 {
-				updates = a.step / 10 * test.burst
-			}
-			if moved, want := !slices.Equal(policy, a.policy.net.params), updates/test.every > before/test.every; moved != want {
-				t.Errorf("PolicyEvery %d: the policy moves from update %d to update %d: %t, want %t", test.every, before, updates, moved, want)
-			}
-			if moved := !slices.Equal(critic, a.pun.critics[0].params); moved != (updates > before) {
-				t.Errorf("PolicyEvery %d: the critics move from update %d to update %d: %t", test.every, before, updates, moved)
-			}
-			policy, critic, before = slices.Clone(a.policy.net.params), slices.Clone(a.pun.critics[0].params), updates
-			return nil
-		})
-	}
-}
-
 // One critic learns, as in DDPG, from its own target, and never disagrees.
 func TestOneCritic(t *testing.T) {
 	p := tinyPreset(MEGA())
@@ -234,6 +207,42 @@ func TestOneCritic(t *testing.T) {
 			if s.Deviation[k] != 0 || !finite(s.Value[k]) || math.Abs(s.Probability[k]-1./7) > 1e-15 {
 				t.Errorf("%s, point %d: deviation %v, value %v, probability %v", uncertainty, k, s.Deviation[k], s.Value[k], s.Probability[k])
 			}
+		}
+	}
+}
+
+// The numbers of the published methods, from the sources that their files name.
+func TestPublishedConstants(t *testing.T) {
+	for _, test := range []struct {
+		what      string
+		got, want float64
+	}{
+		{"MEGA: candidates of a choice", megaCandidates, 100},
+		{"MEGA: goals that the density is fitted to", megaFit, 10_000},
+		{"MEGA: bandwidth", megaBandwidth, 0.1},
+		{"MEGA: added to deviations", megaStdFloor, 1e-4},
+		{"MEGA: highest cutoff", megaCutoff, -3},
+		{"MEGA: episodes of the success rate", megaWindow, 10},
+		{"MEGA: success rate from which the cutoff falls", megaHigh, 0.7},
+		{"MEGA: success rate up to which it rises", megaLow, 0.3},
+		{"MEGA: random actions for each step at the goal", megaGoalRandom, 0.1},
+		{"MEGA: steps of future goals alone", megaFutureOnly, 25_000},
+		{"VDS: members", vdsMembers, 3},
+		{"VDS: candidates of a choice", vdsCandidates, 1000},
+		{"VDS: updates after an episode", vdsUpdates, 100},
+		{"VDS: transitions of an update", vdsBatch, 1000},
+		{"VDS: Adam's step", vdsRate, 1e-3},
+		{"VDS: what targets keep", vdsPolyak, 0.95},
+		{"RND: units", rndUnits, 64},
+		{"RND: Adam's step", rndRate, 1e-4},
+		{"bootstrap: chance of a transition", maskProbability, 0.5},
+		{"ensembles: least variance", varianceFloor, 1e-6},
+		{"authors: largest noise on a'", targetNoiseClip, 0.5},
+		{"authors: decay of critics", criticDecay, 1e-9},
+		{"authors: decay of heads", headDecay, 2.5e-10},
+	} {
+		if test.got != test.want {
+			t.Errorf("%s: %v, want %v", test.what, test.got, test.want)
 		}
 	}
 }

@@ -6,7 +6,7 @@ package qta
 // valueEstimator is QTA with Q-disagreement.
 //
 // Reading R75: the disagreement of Q-values is that of the value of the candidate as
-// a goal from the current state; the authors' code exchanges the two (QSwapped).
+// a goal from the current state; the authors' code exchanges the two (AuthorsForm).
 type valueEstimator struct{ swapped bool }
 
 func (e valueEstimator) estimate(a *Agent, q *query, _ stream) {

@@ -3,10 +3,8 @@ package qta
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -31,15 +29,15 @@ func TestUpdates(t *testing.T) {
 		{5, 30, map[int]int{}},
 	} {
 		p := tinyPreset(Default())
-		p.UpdatesPerEpisode, p.LearningStarts = test.burst, test.starts
+		p.UpdatesPerEpisode, p.UpdatesPerStep, p.LearningStarts = test.burst, 1, test.starts
 		a := newMazeAgent(t, p, 1)
 		want := 0
 		trainTo(t, a, 35, func() error {
 			if n, ok := test.want[a.step]; ok {
 				want = n
 			}
-			if got := updatesOf(a); got != want || p.updatesUntil(a.step) != want {
-				t.Errorf("%d per episode, start %d, step %d: %d updates, counted as %d, want %d", test.burst, test.starts, a.step, got, p.updatesUntil(a.step), want)
+			if got := updatesOf(a); got != want {
+				t.Errorf("%d per episode, start %d, step %d: %d updates, want %d", test.burst, test.starts, a.step, got, want)
 			}
 			return nil
 		})
@@ -66,93 +64,13 @@ func TestEndOfEpisode(t *testing.T) {
 		updates []int
 	}{{0, []int{5, 15, 25}}, {8, []int{0, 8, 16}}} {
 		p := tinyPreset(Default())
-		p.Curriculum, p.UpdatesPerEpisode = "random", test.burst
+		p.Curriculum, p.UpdatesPerEpisode, p.UpdatesPerStep = "random", test.burst, 1
 		a := newMazeAgent(t, p, 1)
 		w := new(watched)
 		a.curriculum = w
 		trainTo(t, a, 30, nil)
 		if shown := []int{5, 10, 15}; !slices.Equal(w.updates, test.updates) || !slices.Equal(w.shown, shown) {
 			t.Errorf("%d per episode: after updates %v, want %v, and %v vectors shown, want %v", test.burst, w.updates, test.updates, w.shown, shown)
-		}
-	}
-}
-
-// A countdown is a context that ends after it was asked some times.
-type countdown struct {
-	context.Context
-	left int
-}
-
-func (c *countdown) Err() error {
-	if c.left--; c.left < 0 {
-		return context.Canceled
-	}
-	return nil
-}
-
-// Training can be stopped between any two updates of a burst, and goes on from a
-// checkpoint of that moment to the same end; evaluations wait for the whole.
-func TestBurstStops(t *testing.T) {
-	for _, preset := range []Preset{
-		changed("", VDS(), "Curriculum=random"),
-		changed("", Default(), "UpdatesPerEpisode=7 PolicyEvery=3 TargetEvery=2"),
-	} {
-		const steps = 30
-		p := tinyPreset(preset.Params)
-		m := mustMaze(t, "1U5")
-		o := TrainOptions{Steps: steps, EvalEvery: 10, Rollouts: 2}
-		whole := newMazeAgent(t, p, 1)
-		if err := whole.Train(t.Context(), m.Env(), m.Env(), o); err != nil {
-			t.Fatal(err)
-		}
-		want := marshal(t, whole)
-		within := 0
-		for stops := 1; stops <= 20; stops++ {
-			a := newMazeAgent(t, p, 1)
-			for err := error(context.Canceled); err != nil; {
-				if err = a.Train(&countdown{t.Context(), stops}, m.Env(), m.Env(), o); err != nil && err != context.Canceled {
-					t.Fatal(err)
-				}
-				if a.Updating() {
-					within++
-					if n, all := stepsOf(a.pun.critics[0].adam), p.updatesUntil(a.step); n < all-p.UpdatesPerEpisode || n >= all || len(a.log) != a.step/10-1 {
-						t.Fatalf("%s, stopped at step %d after %d updates of %d with %d evaluations", preset.Name, a.step, n, all, len(a.log))
-					}
-				}
-				b := new(Agent)
-				if err := b.UnmarshalBinary(marshal(t, a)); err != nil {
-					t.Fatal(err)
-				}
-				a = b
-			}
-			sameState(t, fmt.Sprintf("%s, stopped after every %d", preset.Name, stops), want, a)
-		}
-		if within < 20 {
-			t.Errorf("%s: %d stops within a burst", preset.Name, within)
-		}
-	}
-}
-
-// A checkpoint owes no more updates than follow its step.
-func TestBurstRefused(t *testing.T) {
-	for _, test := range []struct {
-		preset       Params
-		steps, owed  int
-		want         bool
-		whatIsBroken string
-	}{
-		{VDS(), 20, 8, true, ""},
-		{VDS(), 20, 9, false, "more than there are"},
-		{VDS(), 19, 1, false, "within an episode"},
-		{VDS(), 0, 1, false, "before the first step"},
-		{Default(), 20, 1, false, "one after each step"},
-	} {
-		p := tinyPreset(test.preset)
-		p.Curriculum = "random"
-		a := agentAfter(t, p, test.steps)
-		a.owed = test.owed
-		if err := new(Agent).UnmarshalBinary(marshal(t, a)); (err == nil) != test.want || err != nil && !strings.HasPrefix(err.Error(), "qta: checkpoint: ") {
-			t.Errorf("%d updates owed at step %d, %s: error %v", test.owed, test.steps, test.whatIsBroken, err)
 		}
 	}
 }

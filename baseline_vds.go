@@ -1,9 +1,6 @@
 package qta
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // This file is value disagreement sampling, VDS (Zhang et al., 2020), on QTA's
 // learner: an episode's goal is drawn from all goals there are, in proportion
@@ -88,7 +85,7 @@ func (v *vds) goal(a *Agent, first bool) ([]float64, error) {
 		}
 	}
 	valueDisagreement(v.std, v.q)
-	vdsProbabilities(v.p, v.std, a.params.VDSForm)
+	vdsProbabilities(v.p, v.std)
 	return at(v.goals, drawFrom(v.p, a.goalDraws), a.sizes.Goal), nil
 }
 
@@ -101,29 +98,19 @@ func valueDisagreement(std []float64, q [][]float32) {
 	}
 }
 
-// vdsProbabilities sets p to the probability of each candidate, proportional to
-// its deviation, to the exponential of that, or to the hyperbolic tangent of
-// its square; all alike where there is nothing to choose by.
+// vdsProbabilities sets p to the probability of each candidate, in proportion to
+// its deviation; all alike where there is nothing to choose by.
 //
-// Reading: the tangent is that of the variance, as in VDS's code, although the
-// other two are of the deviation.
-func vdsProbabilities(p, std []float64, form string) {
-	sum, shift := 0.0, max(0, slices.Max(std)-700) // without which an exponential overflows
-	for k, σ := range std {
-		switch form {
-		case VDSFormIdentity:
-			p[k] = σ
-		case VDSFormExp:
-			p[k] = exp(σ - shift)
-		case VDSFormTanh:
-			p[k] = tanh(float64(σ * σ))
-		}
-		sum += p[k]
+// Reading R96: that is the default of VDS's code, which also has the exponential of
+// the deviation and the hyperbolic tangent of the variance.
+func vdsProbabilities(p, std []float64) {
+	sum := 0.0
+	for _, σ := range std {
+		sum += σ
 	}
-	for k := range p {
-		if sum > 0 {
-			p[k] /= sum
-		} else {
+	for k, σ := range std {
+		p[k] = σ / sum
+		if sum == 0 {
 			p[k] = 1 / float64(len(p))
 		}
 	}
@@ -231,21 +218,5 @@ func VDS() Params {
 	p.NormalizerClip = 5     // norm_clip
 
 	p.Curriculum = CurriculumVDS
-	p.VDSForm = VDSFormIdentity // disagreement_fun_name, std
 	return p
-}
-
-// updatesUntil returns how many updates there are in a run's first environment
-// steps: UpdatesPerStep for each after LearningStarts, or UpdatesPerEpisode for
-// each episode that ends after it.
-func (p *Params) updatesUntil(step int) int {
-	if p.UpdatesPerEpisode > 0 {
-		return max(0, step/p.Horizon-p.LearningStarts/p.Horizon) * p.UpdatesPerEpisode
-	}
-	return max(0, step-p.LearningStarts) * p.UpdatesPerStep
-}
-
-// updatesInBurst returns how many updates follow an episode's end.
-func (a *Agent) updatesInBurst() int {
-	return a.params.updatesUntil(a.step) - a.params.updatesUntil(a.step-1)
 }

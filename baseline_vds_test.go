@@ -35,39 +35,22 @@ func TestVDSProbabilities(t *testing.T) {
 				t.Errorf("deviation %v, want %v", σ[k], math.Sqrt(want))
 			}
 		}
-		for form, f := range map[string]func(σ float64) float64{
-			"identity": func(σ float64) float64 { return σ },
-			"exp":      math.Exp,
-			"tanh":     func(σ float64) float64 { return math.Tanh(σ * σ) },
-		} {
-			p := make([]float64, n)
-			vdsProbabilities(p, σ, form)
-			sum := 0.0
-			for _, s := range σ {
-				sum += f(s)
-			}
-			for k := range p {
-				if want := f(σ[k]) / sum; math.Abs(p[k]-want) > 1e-12 {
-					t.Errorf("%s: probability %v of deviation %v, want %v", form, p[k], σ[k], want)
-				}
+		p := make([]float64, n)
+		vdsProbabilities(p, σ)
+		sum := 0.0
+		for _, s := range σ {
+			sum += s
+		}
+		for k := range p {
+			if want := σ[k] / sum; math.Abs(p[k]-want) > 1e-12 {
+				t.Errorf("probability %v of deviation %v, want %v", p[k], σ[k], want)
 			}
 		}
 	}
-	for _, form := range []string{"identity", "exp", "tanh"} {
-		p := make([]float64, 4)
-		vdsProbabilities(p, make([]float64, 4), form)
-		if want := []float64{0.25, 0.25, 0.25, 0.25}; !slices.Equal(p, want) {
-			t.Errorf("%s: probabilities %v without disagreement", form, p)
-		}
-	}
-}
-
-// Of large deviations the exponentials overflow, and their shares do not.
-func TestVDSLargeDeviations(t *testing.T) {
-	p := make([]float64, 3)
-	vdsProbabilities(p, []float64{800, 5, 799}, VDSFormExp)
-	if e := math.E; math.Abs(p[0]-e/(1+e)) > 1e-9 || p[1] != 0 || math.Abs(p[2]-1/(1+e)) > 1e-9 {
-		t.Errorf("%v", p)
+	p := make([]float64, 4)
+	vdsProbabilities(p, make([]float64, 4))
+	if want := []float64{0.25, 0.25, 0.25, 0.25}; !slices.Equal(p, want) {
+		t.Errorf("probabilities %v without disagreement", p)
 	}
 }
 

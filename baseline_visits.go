@@ -56,8 +56,8 @@ func (v *visits) cellOf(goal []float64) []byte {
 //
 // Reading R89: all but the novelty is that of QTA in [Paper], so that a comparison
 // isolates it: the initial random steps, the candidates, the threshold on first
-// goals, and a new goal after each success. FirstGoalDesired and CandidatesKept
-// are for QTA alone. The greatest is taken, without Equation 6, which is fitted to
+// goals, and a new goal after each success. FirstGoalDesired is for QTA alone. The
+// greatest is taken, without Equation 6, which is fitted to
 // QTA's uncertainties.
 func (a *Agent) mostNovel(first bool, novelty func(novelty []float64, candidates []int)) []float64 {
 	if a.replay.n == 0 {

@@ -1,25 +1,19 @@
 package qta
 
-import (
-	"cmp"
-	"math"
-	"slices"
-)
+import "math"
 
 // This file is what neither the paper nor its authors' code has: options that
-// were measured for what they save, of which [Default] has three (results/screen.md).
+// were measured for what they save (results/screen.md).
 
 // goBeyond installs them.
 func (a *Agent) goBeyond() {
 	p := &a.params
-	if p.UpdatesPerStep > 1 {
-		a.again, a.update = a.update, (*Agent).updateAgain
-	}
-	if p.CandidatesKept > 0 {
-		a.remember = (*Agent).keepUncertain
-	}
 	if p.RandomActionReached > 0 {
 		a.departures.randomAction = (*Agent).randomActionReached
+	}
+	if p.RandomActionHeld > 0 {
+		a.held = &heldAction{action: make([]float64, a.sizes.Action)}
+		a.random, a.stepped = (*Agent).holdAction, (*Agent).dropAction
 	}
 	if p.UncertaintyPolyak > 0 {
 		a.average = newAverage(a.pun, p.UncertaintyPolyak)
@@ -31,19 +25,6 @@ func (a *Agent) goBeyond() {
 	}
 }
 
-// updateAgain is UpdatesPerStep updates, each as it would be alone.
-func (a *Agent) updateAgain() error {
-	update := a.update
-	defer func() { a.update = update }()
-	a.update = a.again
-	for range a.params.UpdatesPerStep {
-		if err := a.learn(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // randomActionReached is the probability of a random action where it is another
 // once the episode's first goal is reached: where the agent has arrived it has
 // nothing left to lose, as in MEGA's code and in "first return, then explore"
@@ -53,6 +34,68 @@ func (a *Agent) randomActionReached() float64 {
 		return a.randomActionLater()
 	}
 	return a.params.RandomActionReached
+}
+
+// A heldAction is a random action that is taken again (RandomActionHeld): where
+// the agent has arrived, each random action is the one before it, until a step
+// with it is much shorter than steps usually are, as one that ends at an obstacle
+// is. Single random actions lead back and forth; a held one crosses what is free.
+// It sees nothing but the goals achieved, and no step is shorter for being held.
+type heldAction struct {
+	action []float64
+	held   bool    // action is to be taken again
+	taken  bool    // the running step takes it
+	stride float64 // a running mean of the length of all steps, in the goal's unit
+}
+
+// strideDecay is what the mean of lengths keeps of itself in a step: an episode
+// of 50 steps counts for two thirds of it.
+const strideDecay = 0.98
+
+// holdAction sets action to the held one, and reports whether it has: not on the
+// way to an episode's first goal.
+func (a *Agent) holdAction(action []float64) bool {
+	h := a.held
+	if a.firstGoal && !a.reached {
+		return false
+	}
+	if !h.held {
+		uniformAction(h.action, a.exploration.Rand)
+	}
+	h.held, h.taken = true, true
+	copy(action, h.action)
+	return true
+}
+
+// dropAction drops the action if the latest step was short, or an episode's last.
+func (a *Agent) dropAction() {
+	h := a.held
+	length := distance(at(a.replay.achieved, a.step-1, a.sizes.Goal), a.achieved)
+	if h.taken && length < float64(a.params.RandomActionHeld*h.stride) || a.step%a.params.Horizon == 0 {
+		h.held = false
+	}
+	h.taken = false
+	h.stride = float64(strideDecay*h.stride) + float64((1-strideDecay)*length)
+}
+
+// distance returns the Euclidean distance of two goals.
+func distance(g, h []float64) float64 {
+	square := 0.0
+	for i := range g {
+		δ := g[i] - h[i]
+		square += float64(δ * δ)
+	}
+	return math.Sqrt(square)
+}
+
+// visit goes through a held action, where there is one.
+func (h *heldAction) visit(c coder) {
+	if h == nil {
+		return
+	}
+	c.float64s(h.action)
+	c.bool(&h.held)
+	c.float(&h.stride)
 }
 
 // practice is a curriculum that has what was found practised (FirstGoalDesired):
@@ -141,46 +184,5 @@ func (m *average) visit(c coder) {
 	c.int(&m.updates, math.MaxInt)
 	for _, n := range m.nets {
 		c.float32s(n.params)
-	}
-}
-
-// keepUncertain keeps the most uncertain candidates of a choice for the next
-// (CandidatesKept), in that order, each transition once: a rare state that one
-// choice has found is not left to chance by the next.
-func (a *Agent) keepUncertain(s *selection) {
-	ε := s.query.ε
-	order := make([]int, len(s.candidates))
-	for k := range order {
-		order[k] = k
-	}
-	slices.SortFunc(order, func(i, j int) int {
-		return cmp.Or(cmp.Compare(ε[j], ε[i]), cmp.Compare(s.candidates[i], s.candidates[j]))
-	})
-	a.kept = a.kept[:0]
-	for _, k := range order {
-		if len(a.kept) == a.params.CandidatesKept {
-			break
-		}
-		if !slices.Contains(a.kept, s.candidates[k]) {
-			a.kept = append(a.kept, s.candidates[k])
-		}
-	}
-}
-
-// visitKept goes through a.kept: CandidatesKept transitions, or what none is.
-func (a *Agent) visitKept(c coder) {
-	const none = math.MaxInt32
-	kept := make([]int, a.params.CandidatesKept)
-	for k := range kept {
-		if kept[k] = none; k < len(a.kept) {
-			kept[k] = a.kept[k]
-		}
-		c.int(&kept[k], none)
-	}
-	if c.loading() {
-		if k := slices.Index(kept, none); k >= 0 {
-			kept = kept[:k]
-		}
-		a.kept = kept
 	}
 }

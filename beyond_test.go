@@ -24,11 +24,6 @@ func TestUpdatesPerStep(t *testing.T) {
 		trainTo(t, b, 30, nil)
 		sameState(t, gradient, marshal(t, agentAfter(t, p, 30)), b)
 	}
-	p := tinyPreset(VDS())
-	p.UpdatesPerStep = 2
-	if err := p.Validate(); err == nil {
-		t.Error("UpdatesPerStep together with UpdatesPerEpisode is allowed")
-	}
 }
 
 // A random action has the probability RandomActionReached from the step after an
@@ -58,7 +53,7 @@ func TestRandomActionReached(t *testing.T) {
 func TestUncertaintyPolyak(t *testing.T) {
 	const ρ = 0.9
 	p := tinyPreset(Default())
-	p.UncertaintyPolyak = ρ
+	p.UncertaintyPolyak, p.UpdatesPerStep = ρ, 1
 	a := newMazeAgent(t, p, 1)
 	var want [][]float64
 	n := 0
@@ -190,12 +185,75 @@ func TestRandomActionReachedCurricula(t *testing.T) {
 	}
 }
 
-// TestReachedAtFirst finds the goal in the first of all transitions.
+// A goal counts as reached by any step of the run, also the first of thousands.
 func TestReachedAtFirst(t *testing.T) {
-	a := visitedAgent(t, "qta", 3)
+	a := visitedAgent(t, "qta", 3000)
 	a.env = mustMaze(t, "1U5").Env()
 	a.replay.nextAchieved[0], a.replay.nextAchieved[1] = 50, 50
 	if !a.hasReached([]float64{50, 50}) || a.hasReached([]float64{90, 90}) {
 		t.Error("the goal of transition 0 is not found, or one that is nowhere is")
+	}
+}
+
+// Where an episode's first goal is reached, a random action is taken again until a
+// step with it is shorter than RandomActionHeld of the running mean of all steps, or
+// the episode ends.
+func TestRandomActionHeld(t *testing.T) {
+	for _, fraction := range []float64{0, 0.25, 0.5, 0.75} {
+		a := scriptedAgent(t, func(p *Params) {
+			p.Curriculum, p.ActionNoise = "her", 0
+			p.RandomAction, p.RandomActionLater, p.RandomActionReached, p.RandomActionHeld = 1, 1, 1, fraction
+		})
+		// The goal 0 is reached in the third step of an episode; steps are 1 long
+		// but for the seventh, 0.4, and the third and fourth, of episode lengths.
+		env := &scriptedEnv{place: func(_, k int) float64 {
+			return []float64{3, 2, 1, 0, 1, 2, 3, 3.4, 4.4, 5.4, 6.4}[k]
+		}}
+		trainScripted(t, a, env, 60, nil)
+		stride := 0.0
+		for i := range 60 {
+			k := i % 10 // the step's place in its episode
+			length := 1.0
+			if k == 6 {
+				length = 0.4
+			}
+			if k == 0 {
+				stride = 0.98*stride + 0.02*length
+				continue
+			}
+			same := at(a.replay.action, i, 1)[0] == at(a.replay.action, i-1, 1)[0]
+			before := k - 1 // the step that decided whether the action stays
+			want := fraction > 0 && k > 3 && !(before == 6 && 0.4 < fraction*stride) && before >= 3
+			if same != want {
+				t.Errorf("RandomActionHeld %v: step %d of an episode takes the action before it: %t, want %t (mean step %v)", fraction, k, same, want, stride)
+			}
+			stride = 0.98*stride + 0.02*length
+		}
+	}
+}
+
+// FoundAt is the first step that ended at the environment's goal, whichever goal
+// was pursued, and it outlives an interruption.
+func TestFoundAt(t *testing.T) {
+	a := scriptedAgent(t, func(p *Params) { p.Curriculum = "qta" })
+	env := &scriptedEnv{place: func(e, k int) float64 {
+		if e >= 2 && k >= 7 {
+			return 0
+		}
+		return 1 + float64(k)
+	}}
+	trainScripted(t, a, env, 60, func() error {
+		want := 0
+		if a.step >= 27 {
+			want = 27
+		}
+		if a.FoundAt() != want {
+			t.Errorf("found at %d after step %d, want %d", a.FoundAt(), a.step, want)
+		}
+		return nil
+	})
+	b := new(Agent)
+	if err := b.UnmarshalBinary(marshal(t, a)); err != nil || b.FoundAt() != 27 {
+		t.Errorf("restored: found at %d, error %v", b.FoundAt(), err)
 	}
 }

@@ -368,13 +368,11 @@ func checkTargetNetworks(in *vectorIn) any {
 }
 
 func checkCriticLoss(in *vectorIn) any {
-	p := Paper()
-	p.PredictiveWeight = 0
-	a := in.agent(p)
+	a := in.agent(Paper())
 	b := in.batch(a)
 	out := lists{}
 	for i, c := range a.pun.critics {
-		loss, _ := a.pun.gradient(i, b)
+		loss, _ := a.pun.gradientOfHead(i, b, b)
 		out["loss"] = append(out["loss"], loss)
 		out["grad"] = append(out["grad"], c.gradient.q.vector())
 	}
@@ -468,7 +466,8 @@ func checkPriorities(in *vectorIn) any {
 		s.stored(i)
 		s.tree.set(i, pow(p, in.Alpha))
 	}
-	s.importance(transitions, in.Beta)
+	s.beta, s.betaSteps = in.Beta, 1
+	s.weigh(nil, transitions, 0)
 	w := make([]float64, n)
 	ImportanceWeights(w, s.P, n, in.Beta, 0)
 	return outputs{"P": s.P, "w": w, "w_normalized": s.w}
@@ -517,17 +516,15 @@ func checkOptimalReturn(in *vectorIn) any {
 func checkUpdate(in *vectorIn) any {
 	p := Paper()
 	if p.PredictiveGradient = PredictiveGradientHead; in.PredictiveWeight != nil {
-		p.PredictiveGradient, p.PredictiveWeight = PredictiveGradientJoint, *in.PredictiveWeight
+		if p.PredictiveGradient = PredictiveGradientJoint; *in.PredictiveWeight != 1 {
+			panic(fmt.Sprintf("in.predictive_weight is %v, the joint loss here has 1", *in.PredictiveWeight))
+		}
 	}
 	a := in.agent(p)
 	for _, step := range in.Steps {
 		b := step.batch(a)
 		a.learning = pairScript(step.M, len(in.Critics))
-		if in.PredictiveWeight == nil {
-			a.learnApart(b, b, b)
-		} else {
-			a.learnFrom(b)
-		}
+		a.learnFrom(b, b, b)
 	}
 	return outputs{
 		"actor":          a.policy.net.vector(),
@@ -558,7 +555,7 @@ func checkVDS(in *vectorIn) any {
 	members := each(in.Q, float32s)
 	std, p := make([]float64, q.cols), make([]float64, q.cols)
 	valueDisagreement(std, members)
-	vdsProbabilities(p, std, VDSFormIdentity)
+	vdsProbabilities(p, std)
 	return outputs{"std": std, "p": p}
 }
 

@@ -32,7 +32,7 @@ type kind struct {
 	version uint64 // of the format that is written and read
 }
 
-var agentKind = kind{"a checkpoint", "qta checkpoint\n\x00", 4}
+var agentKind = kind{"a checkpoint", "qta checkpoint\n\x00", 5}
 
 // header is the length of what comes before the state.
 func (k kind) header() int { return len(k.magic) + 8 }
@@ -241,16 +241,8 @@ func (d *decoder) agent() (*Agent, error) {
 	if numeric, ok := errors.AsType[*NumericError](a.checkNumbers()); ok {
 		return nil, fmt.Errorf("qta: checkpoint: %s: %v is not finite", numeric.Network, numeric.Value)
 	}
-	for _, i := range a.kept {
-		if i >= transitions {
-			return nil, fmt.Errorf("qta: checkpoint: candidate %d of %d transitions", i, transitions)
-		}
-	}
 	if a.step != transitions {
 		return nil, fmt.Errorf("qta: checkpoint: step %d with %d transitions", a.step, transitions)
-	}
-	if a.owed > 0 && a.owed > a.updatesInBurst() {
-		return nil, fmt.Errorf("qta: checkpoint: %d updates to come at step %d", a.owed, a.step)
 	}
 	last := 0
 	for _, e := range a.log {
@@ -319,7 +311,8 @@ func (a *Agent) visit(c coder) {
 		c.generator(s)
 	}
 	c.int(&a.step, math.MaxInt)
-	c.int(&a.owed, a.params.UpdatesPerEpisode)
+	c.int(&a.updates, math.MaxInt)
+	c.int(&a.foundAt, a.step)
 	c.float(&a.losses.critic)
 	c.float(&a.losses.head)
 	c.float(&a.losses.policy)
@@ -334,8 +327,8 @@ func (a *Agent) visit(c coder) {
 	c.fixed(a.episodeStart)
 	c.int(&a.goalsSet, math.MaxInt)
 	c.int(&a.goalsReached, a.goalsSet)
-	a.visitKept(c)
 	a.average.visit(c)
+	a.held.visit(c)
 	_, own := a.curriculum.(*ownCurriculum)
 	if c.bool(&own); own && c.loading() {
 		a.curriculum = new(ownCurriculum)

@@ -58,10 +58,10 @@ func variants() []Preset {
 		{Default(), "", "UncertaintyNoise=0.1"},
 		{Default(), "", "Curriculum=mega Uncertainty=bootstrap Replay=per"},
 		{Default(), "", "Curriculum=random Uncertainty=ensemble Replay=td"},
-		{Default(), "", "Uncertainty=ensemble EnsembleScore=mixture Replay=per"},
+		{Default(), "", "Uncertainty=ensemble Replay=per"},
 		{Default(), "", "PredictiveGradient=head"},
-		{Default(), "", "PredictiveWeight=0.5 HeadOwnDraw=true"},
-		{Default(), "", "PolicyEvery=2 UpdatesPerStep=2 CandidatesKept=5 RandomActionReached=0.5 UncertaintyPolyak=0.9 FirstGoalDesired=0.7"},
+		{Default(), "", "HeadOwnDraw=true"},
+		{Default(), "", "UpdatesPerStep=2 RandomActionReached=0.5 RandomActionHeld=0.5 UncertaintyPolyak=0.9 FirstGoalDesired=0.7"},
 		{Authors(), "authors ", "Uncertainty=q"},
 		{Authors(), "authors ", "Uncertainty=bootstrap"},
 		{Authors(), "authors ", "Uncertainty=ensemble"},
@@ -97,9 +97,9 @@ func tinyVariants() []Preset {
 		})
 	}
 	all = append(all,
-		changed("", Default(), "CandidatesKept=5"),
-		changed("", Default(), "PolicyEvery=3 TargetEvery=2"),
-		changed("", Default(), "UpdatesPerEpisode=7 PolicyEvery=3 TargetEvery=2"),
+		changed("", Default(), "RandomActionHeld=0.5"),
+		changed("", Default(), "TargetEvery=2"),
+		changed("", Default(), "UpdatesPerEpisode=7 TargetEvery=2"),
 		changed("", Default(), "Uncertainty=ensemble EnsembleActions=3"),
 	)
 	for i, v := range all {
@@ -360,18 +360,9 @@ func TestCheckpointRefusals(t *testing.T) {
 		t.Errorf("the checkpoint itself: %v", err)
 	}
 
-	// A candidate to be considered again must be a transition of the replay.
-	p := leastParams()
-	p.CandidatesKept = 2
-	kept := agentAfter(t, p, 15)
-	kept.kept = []int{14, 15}
-	if err := new(Agent).UnmarshalBinary(marshal(t, kept)); err == nil || err.Error() != "qta: checkpoint: candidate 15 of 15 transitions" {
-		t.Errorf("a candidate that is no transition: error %v", err)
-	}
-
 	// A curriculum's count, which stands two fields after one that is easily
 	// found.
-	p = tinyPreset(Default())
+	p := tinyPreset(Default())
 	p.Curriculum = "mega"
 	curious := agentAfter(t, p, 15)
 	m := curious.curriculum.(*mega)
@@ -406,7 +397,7 @@ func TestCheckpointRefusals(t *testing.T) {
 	// The format comes before the checksum, which another format may not have.
 	next := slices.Clone(data)
 	next[len(agentKind.magic)]++
-	if err := a.UnmarshalBinary(next); err == nil || err.Error() != "qta: checkpoint: format 5, this version reads format 4" {
+	if err := a.UnmarshalBinary(next); err == nil || err.Error() != "qta: checkpoint: format 6, this version reads format 5" {
 		t.Errorf("the next format: error %v", err)
 	}
 }
@@ -551,7 +542,7 @@ func decodingAllocates(n int) uint64 { return uint64(4*n + 1<<20) }
 // quick reports whether some steps of training with these parameters take
 // milliseconds.
 func quick(p Params) bool {
-	largest := max(p.Batch, p.Candidates, p.CandidatesKept, p.Horizon, p.NormalizerDraws, 10*p.UncertaintyActions, 10*p.EnsembleActions, 10*p.UpdatesPerEpisode)
+	largest := max(p.Batch, p.Candidates, p.Horizon, p.NormalizerDraws, 10*p.UncertaintyActions, 10*p.EnsembleActions, 10*p.UpdatesPerEpisode)
 	return largest <= 200 && p.HiddenSize*p.HiddenLayers*p.Critics <= 100
 }
 
@@ -625,7 +616,7 @@ func TestCheckpointAllocation(t *testing.T) {
 				}
 				p := variant.Params
 				change(&p)
-				p.QSwapped = false // not for these sizes
+				p.AuthorsForm = false // not for these sizes
 				a, err := NewAgent(p, sizes, 1)
 				if err != nil {
 					t.Fatal(err)
@@ -774,7 +765,7 @@ func TestForeignFile(t *testing.T) {
 		make func(path string) error
 		want string
 	}{
-		{"another format", write(foreign), "format 5, this version reads format 4"},
+		{"another format", write(foreign), "format 6, this version reads format 5"},
 		{"a directory", func(path string) error { return os.Mkdir(path, 0o777) }, "not a regular file"},
 		{"a link around", func(path string) error { return os.Symlink(filepath.Base(path), path) }, ""},
 	} {

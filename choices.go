@@ -66,29 +66,3 @@ const (
 	FirstGoalStateCandidate = "candidate" // the candidate's
 	FirstGoalStateStart     = "start"     // the current one
 )
-
-// Params.BootstrapForm: heads and masks of bootstrapped Q-networks.
-const (
-	BootstrapFormClean   = "clean"   // a component for each one predicted, one mask
-	BootstrapFormAuthors = "authors" // as in the authors' code
-)
-
-// Params.EnsembleScore: the uncertainty of deep ensembles.
-const (
-	EnsembleScoreDeviation = "deviation" // of the means
-	EnsembleScoreMixture   = "mixture"   // of the mixture
-	EnsembleScoreVariance  = "variance"  // the mean of the predicted variances
-)
-
-// Params.TDPriority: the priority of Replay td.
-const (
-	TDPriorityError     = "error"     // |TD error|
-	TDPriorityDeviation = "deviation" // of the Q-values
-)
-
-// Params.VDSForm: how VDS's probability grows with the deviation.
-const (
-	VDSFormIdentity = "identity"
-	VDSFormExp      = "exp"
-	VDSFormTanh     = "tanh"
-)

@@ -9,46 +9,6 @@ import (
 // al., 2016), with the exploration of the appendix's table and the input
 // normalizer.
 
-// A policy is π_θ, a network from s and g to an action in [-1, 1], with its
-// target.
-type policy struct {
-	net, target *mlp
-	gradient    *mlp
-	adam        *adam
-	l2          float64 // weight of the mean squared action
-	ρ           float64
-	polyak      softUpdate
-	pass        *pass
-	actions     matrix // π(s, g), B by action
-}
-
-// newPolicy returns a policy whose target equals it.
-func newPolicy(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *policy {
-	widths := []int{sizes.Observation + sizes.Goal}
-	for range p.HiddenLayers {
-		widths = append(widths, p.HiddenSize)
-	}
-	π := newActor(p, append(widths, sizes.Action), w)
-	π.net.initialize(rng)
-	copy(π.target.params, π.net.params)
-	return π
-}
-
-// newActor returns a policy of zeros whose layers have the given widths.
-func newActor(p *Params, widths []int, w *workers) *policy {
-	n := mlpSize(widths)
-	return &policy{
-		net:      newMLP(make([]float32, n), widths),
-		target:   newMLP(make([]float32, n), widths),
-		gradient: newMLP(make([]float32, n), widths),
-		adam:     newAdam(n, p.ActorRate, w),
-		l2:       p.ActionL2,
-		ρ:        p.Polyak,
-		pass:     newPass(widths, w),
-		actions:  newMatrix(0, widths[len(widths)-1]),
-	}
-}
-
 // act returns the actions of network, which is net or target, for B rows of s
 // and g: tanh of its output, B by action. They stand until the next call.
 //
@@ -129,26 +89,23 @@ func (π *policy) follow() {
 	π.pass.workers.run(&π.polyak)
 }
 
-// setColumns copies src into the columns of x from the given one on.
-func setColumns(x matrix, from int, src matrix) {
-	for r := range x.rows {
-		copy(x.row(r)[from:], src.row(r))
-	}
-}
-
 // explore turns the policy's action into the one taken: Gaussian noise of
-// standard deviation ε on each component, clipped to [-1, 1]; and with
-// probability random a uniformly random action instead.
+// standard deviation ε on each component, clipped to [-1, 1]; and with the
+// probability of a random action a uniformly random one instead.
 //
 // Reading R20: the table's ε, 0.2, is the standard deviation of the noise and
 // p_random action, 0.3, the probability of replacing the action, as in HER's
 // code and the authors'.
-func explore(action []float64, ε, random float64, rng *rand.Rand) {
+func (a *Agent) explore(action []float64) {
+	rng := a.exploration.Rand
 	for i := range action {
-		noise := float64(ε * normal(rng))
+		noise := float64(a.params.ActionNoise * normal(rng))
 		action[i] = min(max(action[i]+noise, -1), 1)
 	}
-	if rng.Float64() < random {
+	if rng.Float64() >= a.curriculum.randomAction(a) {
+		return
+	}
+	if a.random == nil || !a.random(a, action) {
 		uniformAction(action, rng)
 	}
 }
@@ -158,6 +115,53 @@ func explore(action []float64, ε, random float64, rng *rand.Rand) {
 func uniformAction(action []float64, rng *rand.Rand) {
 	for i := range action {
 		action[i] = symmetric(rng)
+	}
+}
+
+// A policy is π_θ, a network from s and g to an action in [-1, 1], with its
+// target.
+type policy struct {
+	net, target *mlp
+	gradient    *mlp
+	adam        *adam
+	l2          float64 // weight of the mean squared action
+	ρ           float64
+	polyak      softUpdate
+	pass        *pass
+	actions     matrix // π(s, g), B by action
+}
+
+// newPolicy returns a policy whose target equals it.
+func newPolicy(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *policy {
+	widths := []int{sizes.Observation + sizes.Goal}
+	for range p.HiddenLayers {
+		widths = append(widths, p.HiddenSize)
+	}
+	π := newActor(p, append(widths, sizes.Action), w)
+	π.net.initialize(rng)
+	copy(π.target.params, π.net.params)
+	return π
+}
+
+// newActor returns a policy of zeros whose layers have the given widths.
+func newActor(p *Params, widths []int, w *workers) *policy {
+	n := mlpSize(widths)
+	return &policy{
+		net:      newMLP(make([]float32, n), widths),
+		target:   newMLP(make([]float32, n), widths),
+		gradient: newMLP(make([]float32, n), widths),
+		adam:     newAdam(n, p.ActorRate, w),
+		l2:       p.ActionL2,
+		ρ:        p.Polyak,
+		pass:     newPass(widths, w),
+		actions:  newMatrix(0, widths[len(widths)-1]),
+	}
+}
+
+// setColumns copies src into the columns of x from the given one on.
+func setColumns(x matrix, from int, src matrix) {
+	for r := range x.rows {
+		copy(x.row(r)[from:], src.row(r))
 	}
 }
 

@@ -41,11 +41,12 @@ func moments(x []float64) (mean, deviation float64) {
 func TestExplore(t *testing.T) {
 	const n = 40000
 	draw := func(at, ε, random float64) []float64 {
-		rng := rand.New(rand.NewPCG(1, 0))
+		a := &Agent{curriculum: new(desiredGoals), exploration: newStream(1, 0)}
+		a.params.ActionNoise, a.params.RandomAction = ε, random
 		var all []float64
 		for range n {
 			action := []float64{at, at}
-			explore(action, ε, random, rng)
+			a.explore(action)
 			all = append(all, action...)
 		}
 		return all
@@ -71,6 +72,12 @@ func TestExplore(t *testing.T) {
 			if !(math.Abs(v) <= 1) {
 				t.Fatalf("action %v", v)
 			}
+		}
+	}
+	// Each component has noise of its own.
+	for i, noisy := 0, draw(0, 0.2, 0); i < 200; i += 2 {
+		if noisy[i] == noisy[i+1] {
+			t.Fatalf("noise %v in both components", noisy[i])
 		}
 	}
 	// At the edge of the action space without noise, every other action is a

@@ -64,7 +64,7 @@ func (e *scriptedEnv) Reward(achieved, desired []float64) float64 {
 func scriptedAgent(t testing.TB, change func(*Params)) *Agent {
 	t.Helper()
 	p := tinyPreset(Default())
-	p.Curriculum, p.LearningStarts = "random", 1e6
+	p.Curriculum, p.LearningStarts, p.UpdatesPerStep = "random", 1e6, 1
 	change(&p)
 	a, err := NewAgent(p, new(scriptedEnv).Sizes(), 1)
 	if err != nil {
@@ -322,16 +322,15 @@ func TestEvaluateChance(t *testing.T) {
 	}
 }
 
-// An evaluation in which every rollout succeeds, and none with a failure, puts
-// CriticDecay on the critics and HeadDecay on the heads from the next update on,
-// for good, also after an interruption: the authors' code, in [Authors].
+// An evaluation in which every rollout succeeds, and none with a failure, puts the
+// decay of WeightDecay on critics and heads from the next update on, for good, also
+// after an interruption: the authors' code, in [Authors].
 func TestPerfect(t *testing.T) {
-	type networks struct{ critics, heads []float32 }
-	// run trains, and returns the networks after each step.
-	run := func(criticDecay, headDecay float64, resumeAt int, numbers ...int) []networks {
-		a := scriptedAgent(t, func(p *Params) { p.LearningStarts, p.CriticDecay, p.HeadDecay = 5, criticDecay, headDecay })
+	// run trains, and returns the first step that begins with the decay, or 0.
+	run := func(decay bool, resumeAt int, numbers ...int) int {
+		a := scriptedAgent(t, func(p *Params) { p.LearningStarts, p.WeightDecay = 5, decay })
 		evaluation := successes(numbers...)
-		var all []networks
+		began := 0
 		for step := range 45 {
 			if step == resumeAt {
 				b := new(Agent)
@@ -340,53 +339,37 @@ func TestPerfect(t *testing.T) {
 				}
 				a = b
 			}
+			for _, c := range a.pun.critics {
+				switch on := c.adam.decay == 1e-9 && c.headAdam.decay == 2.5e-10; {
+				case on && began == 0:
+					began = step + 1
+				case on != (began > 0):
+					t.Errorf("evaluations %v: decay %v and %v in step %d, where it began in %d", numbers, c.adam.decay, c.headAdam.decay, step+1, began)
+				}
+			}
 			env := &scriptedEnv{place: func(_, k int) float64 { return float64(k) }}
 			if err := a.Train(context.Background(), env, evaluation, TrainOptions{Steps: step + 1, EvalEvery: 10, Rollouts: 20}); err != nil {
 				t.Fatal(err)
 			}
-			var n networks
-			for _, c := range a.pun.critics {
-				n.critics = append(n.critics, c.q.params...)
-				n.heads = append(n.heads, c.head.w.data...)
-			}
-			all = append(all, n)
 		}
-		return all
+		return began
 	}
-	// differ returns the first step after which two runs do, or 0.
-	differ := func(a, b []networks, of func(networks) []float32) int {
-		for i := range a {
-			if !slices.Equal(of(a[i]), of(b[i])) {
-				return i + 1
-			}
-		}
-		return 0
-	}
-	critics, heads := func(n networks) []float32 { return n.critics }, func(n networks) []float32 { return n.heads }
-
-	without := run(0, 0, -1, 0, 20)
 	for _, test := range []struct {
-		what           string
-		got            []networks
-		critics, heads int // the first step after which they differ from those without decay
+		decay    bool
+		resumeAt int
+		numbers  []int
+		want     int
 	}{
-		{"CriticDecay, 19 and then 20 of 20", run(1, 0, -1, 19, 20), 21, 22},
-		{"HeadDecay, 19 and then 20 of 20", run(0, 1, -1, 19, 20), 22, 21},
-		{"both, never more than 19 of 20", run(1, 1, -1, 19, 19, 19, 19), 0, 0},
-		{"both, 20 of 20 at once", run(1, 1, -1, 20), 11, 11},
+		{true, -1, []int{19, 20, 20, 20}, 21},
+		{true, -1, []int{19, 19, 19, 19}, 0},
+		{true, -1, []int{20}, 11},
+		{true, -1, []int{19, 20, 3, 19}, 21},
+		{true, 20, []int{19, 20, 20, 20}, 21},
+		{true, 33, []int{19, 20, 3, 3}, 21},
+		{false, -1, []int{0, 20}, 0},
 	} {
-		if c, h := differ(without, test.got, critics), differ(without, test.got, heads); c != test.critics || h != test.heads {
-			t.Errorf("%s: the critics differ from step %d on and the heads from %d, want %d and %d; in the authors' code the decay begins after the first perfect evaluation", test.what, c, h, test.critics, test.heads)
-		}
-	}
-	decayed := run(1, 1, -1, 19, 20, 20, 20)
-	for what, got := range map[string][]networks{
-		"after a perfect evaluation one with failures": run(1, 1, -1, 19, 20, 3, 19),
-		"interrupted after a perfect evaluation":       run(1, 1, 20, 19, 20, 20, 20),
-		"interrupted after one that is not the latest": run(1, 1, 33, 19, 20, 3, 3),
-	} {
-		if c, h := differ(decayed, got, critics), differ(decayed, got, heads); c != 0 || h != 0 {
-			t.Errorf("%s: the decay of the critics ends in step %d, of the heads in %d; in the authors' code it is for good", what, c, h)
+		if got := run(test.decay, test.resumeAt, test.numbers...); got != test.want {
+			t.Errorf("%+v: the decay begins in step %d; in the authors' code after the first perfect evaluation, for good", test, got)
 		}
 	}
 }

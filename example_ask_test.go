@@ -14,7 +14,7 @@ import (
 var trainedCart = sync.OnceValue(func() *qta.Agent {
 	p := qta.Small()
 	p.HiddenSize, p.Batch, p.Horizon, p.InitialSteps = 32, 64, 20, 200
-	agent, err := qta.NewAgent(p, new(cart).Sizes(), 1)
+	agent, err := qta.NewAgent(p, new(cart).Sizes(), 2)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -199,7 +199,7 @@ func ExampleTrainOptions() {
 		losses == [3]float64{e.CriticLoss, e.PredictiveLoss, e.ActorLoss})
 
 	// Output:
-	// 5 episodes, 50 updates
+	// 5 episodes, 100 updates
 	// as in the log: true true true
 }
 

@@ -5,72 +5,6 @@ import "slices"
 // This file is section 3.2, how QTA chooses a goal, and the threshold at the
 // end of section 3.3; Equation 6.
 
-// A curriculum chooses the goals that the agent pursues: QTA, or one of those
-// that the paper compares it with. All run on the same learner, so that a
-// comparison isolates the choice of goals.
-type curriculum interface {
-	// goal returns the goal to pursue from the current state: an episode's
-	// first, or the next after a success; nil keeps the present one. It stands
-	// until the next call. An error ends training.
-	goal(a *Agent, first bool) ([]float64, error)
-
-	// atGoal is told that a step which is not the episode's last ended at the
-	// goal, before goal is asked for the next.
-	atGoal(a *Agent)
-
-	// replayGoal returns the goal that transition i is replayed with.
-	replayGoal(a *Agent, i int) []float64
-
-	// randomAction returns the probability of a random action.
-	randomAction(a *Agent) float64
-
-	// endEpisode is told that an episode is in the replay, after the update
-	// that follows its last step, and before those of UpdatesPerEpisode.
-	endEpisode(a *Agent) error
-
-	// networks returns the parameters of networks of its own.
-	networks() []parameterVector
-
-	// visit goes through whatever of it training changes.
-	visit(c coder)
-}
-
-// plain is the part of a curriculum that most have in common: it only chooses
-// goals.
-type plain struct{}
-
-func (plain) atGoal(*Agent)               {}
-func (plain) endEpisode(*Agent) error     { return nil }
-func (plain) networks() []parameterVector { return nil }
-func (plain) visit(coder)                 {}
-func (plain) replayGoal(a *Agent, i int) []float64 {
-	return a.replay.relabel(i, a.params.HindsightRatio, a.draws.Rand)
-}
-
-// randomAction is the probability of the table.
-func (plain) randomAction(a *Agent) float64 {
-	if a.departures.randomAction != nil {
-		return a.departures.randomAction(a)
-	}
-	return a.params.RandomAction
-}
-
-// setGoal asks the curriculum for the goal to pursue from here: an episode's
-// first, or the next after a success.
-func (a *Agent) setGoal(first bool) error {
-	goal, err := a.curriculum.goal(a, first)
-	if err != nil || goal == nil {
-		return err
-	}
-	copy(a.goal, goal)
-	a.firstGoal, a.reached = first, false
-	a.goalsSet++
-	if a.options.AfterGoal != nil {
-		a.options.AfterGoal(slices.Clone(goal), first)
-	}
-	return nil
-}
-
 // queryTheAgent is the curriculum QTA, section 3.2.
 type queryTheAgent struct{ plain }
 
@@ -90,34 +24,6 @@ func (queryTheAgent) goal(a *Agent, first bool) ([]float64, error) {
 	return at(r.achieved, a.selectGoal(first), a.sizes.Goal), nil
 }
 
-// A selection is one choice of goal, and its memory.
-type selection struct {
-	candidates []int // transitions whose state and achieved goal are considered
-	query      query
-	q, p       []float64 // mean value, seen from the current state, and probability of each
-}
-
-// A query asks how uncertain the agent is of N candidates.
-type query struct {
-	states, goals [][]float64 // of each candidate: the observation, and the goal achieved there
-	now, desired  []float64   // the current observation, and the environment's goal
-	first         bool        // it is for an episode's first goal
-
-	ε []float64 // the answer
-	x matrix    // memory for N rows of s, g and an action
-}
-
-// resize makes room for n candidates.
-func (q *query) resize(n int, sizes Sizes) {
-	if cap(q.ε) < n {
-		room := 2 * n
-		q.states, q.goals = make([][]float64, room), make([][]float64, room)
-		q.ε = make([]float64, room)
-		q.x = newMatrix(room, sizes.Observation+sizes.Goal+sizes.Action)
-	}
-	q.states, q.goals, q.ε, q.x.rows = q.states[:n], q.goals[:n], q.ε[:n], n
-}
-
 // selectGoal is section 3.2: it returns the transition whose achieved goal is
 // to be pursued.
 //
@@ -132,18 +38,17 @@ func (a *Agent) selectGoal(first bool) int {
 	a.ask(s, first)
 	s.p = slices.Grow(s.p[:0], len(s.candidates))[:len(s.candidates)]
 	GoalProbabilities(s.p, s.query.ε, a.params.Slope, a.params.Intercept)
-	chosen := s.candidates[drawFrom(s.p, a.goalDraws)]
-	if a.remember != nil {
-		a.remember(a, s)
-	}
-	return chosen
+	return s.candidates[drawFrom(s.p, a.goalDraws)]
 }
 
 // drawCandidates fills s.candidates with all transitions, or, where there are
-// more than N, with N drawn uniformly with replacement and those kept.
+// more than N, with N drawn uniformly with replacement.
 //
 // Reading R24: a candidate is a state the agent has been in, from the running
 // episode too, and the goal achieved there.
+//
+// Reading R104: the agent has taken an action in a candidate's state, so that the
+// state in which an episode ends is never one.
 func (a *Agent) drawCandidates(s *selection) {
 	n := a.replay.n
 	s.candidates = s.candidates[:0]
@@ -156,7 +61,6 @@ func (a *Agent) drawCandidates(s *selection) {
 	for range a.params.Candidates {
 		s.candidates = append(s.candidates, a.goalDraws.index(n))
 	}
-	s.candidates = append(s.candidates, a.kept...)
 }
 
 // keepAchievable drops the candidates whose mean value, seen from the current
@@ -171,25 +75,6 @@ func (a *Agent) keepAchievable(s *selection) {
 	}
 	a.valuesTowards(s.q, x)
 	s.candidates = Achievable(s.candidates, s.q, a.params.Threshold, a.params.Horizon)
-}
-
-// valuesTowards sets q to the mean value of the policy's action in every row
-// of s and g of x, whose action columns it overwrites.
-func (a *Agent) valuesTowards(q []float64, x matrix) {
-	a.policyActions(x)
-	for lo := 0; lo < x.rows; lo += a.params.Batch {
-		hi := min(lo+a.params.Batch, x.rows)
-		a.pun.meanValues(q[lo:hi], x.slice(lo, hi))
-	}
-}
-
-// policyActions sets the action columns of x to the policy's for its s and g.
-func (a *Agent) policyActions(x matrix) {
-	for lo := 0; lo < x.rows; lo += a.params.Batch {
-		chunk := x.slice(lo, min(lo+a.params.Batch, x.rows))
-		inputs := chunk.columns(0, a.sizes.Observation+a.sizes.Goal)
-		setColumns(chunk, inputs.cols, a.policy.act(a.policy.net, inputs))
-	}
 }
 
 // Achievable returns the candidates whose mean value q is at least c T, in the
@@ -225,11 +110,6 @@ func (a *Agent) ask(s *selection, first bool) {
 		q.states[k], q.goals[k] = at(a.replay.observation, i, a.sizes.Observation), at(a.replay.achieved, i, a.sizes.Goal)
 	}
 	a.estimator.estimate(a, q, a.goalDraws)
-}
-
-// An estimator answers a query: PUN, or one that the paper compares it with.
-type estimator interface {
-	estimate(a *Agent, q *query, rng stream)
 }
 
 // predictive is the estimator of section 3.2, Equation 5 with d random actions.
@@ -324,6 +204,11 @@ func GoalProbabilities(p, ε []float64, m, b float64) {
 // where that is 0/0. It is part of QTA, Equation 6.
 //
 // It implements QTA, the scaling (Section 3.2).
+//
+// Reading R97: "normalized between 0 and 1" is taken as from the least to the
+// greatest, as in the authors' code; dividing by the greatest would be another
+// way. With the table's m and b only values above 0.944 have a chance, so that
+// this decides who has one.
 func scaleUncertainty(scaled, ε []float64) {
 	low, high := slices.Min(ε), slices.Max(ε)
 	for k := range ε {
@@ -347,4 +232,122 @@ func drawFrom(p []float64, rng stream) int {
 		}
 	}
 	return last
+}
+
+// setGoal asks the curriculum for the goal to pursue from here: an episode's
+// first, or the next after a success.
+func (a *Agent) setGoal(first bool) error {
+	goal, err := a.curriculum.goal(a, first)
+	if err != nil || goal == nil {
+		return err
+	}
+	copy(a.goal, goal)
+	a.firstGoal, a.reached = first, false
+	a.goalsSet++
+	if a.options.AfterGoal != nil {
+		a.options.AfterGoal(slices.Clone(goal), first)
+	}
+	return nil
+}
+
+// A curriculum chooses the goals that the agent pursues: QTA, or one of those
+// that the paper compares it with. All run on the same learner, so that a
+// comparison isolates the choice of goals.
+type curriculum interface {
+	// goal returns the goal to pursue from the current state: an episode's
+	// first, or the next after a success; nil keeps the present one. It stands
+	// until the next call. An error ends training.
+	goal(a *Agent, first bool) ([]float64, error)
+
+	// atGoal is told that a step which is not the episode's last ended at the
+	// goal, before goal is asked for the next.
+	atGoal(a *Agent)
+
+	// replayGoal returns the goal that transition i is replayed with.
+	replayGoal(a *Agent, i int) []float64
+
+	// randomAction returns the probability of a random action.
+	randomAction(a *Agent) float64
+
+	// endEpisode is told that an episode is in the replay, after the update
+	// that follows its last step, and before those of UpdatesPerEpisode.
+	endEpisode(a *Agent) error
+
+	// networks returns the parameters of networks of its own.
+	networks() []parameterVector
+
+	// visit goes through whatever of it training changes.
+	visit(c coder)
+}
+
+// plain is the part of a curriculum that most have in common: it only chooses
+// goals.
+type plain struct{}
+
+func (plain) atGoal(*Agent)               {}
+func (plain) endEpisode(*Agent) error     { return nil }
+func (plain) networks() []parameterVector { return nil }
+func (plain) visit(coder)                 {}
+func (plain) replayGoal(a *Agent, i int) []float64 {
+	return a.replay.relabel(i, a.params.HindsightRatio, a.draws.Rand)
+}
+
+// randomAction is the probability of the table.
+func (plain) randomAction(a *Agent) float64 {
+	if a.departures.randomAction != nil {
+		return a.departures.randomAction(a)
+	}
+	return a.params.RandomAction
+}
+
+// An estimator answers a query: PUN, or one that the paper compares it with.
+type estimator interface {
+	estimate(a *Agent, q *query, rng stream)
+}
+
+// A selection is one choice of goal, and its memory.
+type selection struct {
+	candidates []int // transitions whose state and achieved goal are considered
+	query      query
+	q, p       []float64 // mean value, seen from the current state, and probability of each
+}
+
+// A query asks how uncertain the agent is of N candidates.
+type query struct {
+	states, goals [][]float64 // of each candidate: the observation, and the goal achieved there
+	now, desired  []float64   // the current observation, and the environment's goal
+	first         bool        // it is for an episode's first goal
+
+	ε []float64 // the answer
+	x matrix    // memory for N rows of s, g and an action
+}
+
+// resize makes room for n candidates.
+func (q *query) resize(n int, sizes Sizes) {
+	if cap(q.ε) < n {
+		room := 2 * n
+		q.states, q.goals = make([][]float64, room), make([][]float64, room)
+		q.ε = make([]float64, room)
+		q.x = newMatrix(room, sizes.Observation+sizes.Goal+sizes.Action)
+	}
+	q.states, q.goals, q.ε, q.x.rows = q.states[:n], q.goals[:n], q.ε[:n], n
+}
+
+// valuesTowards sets q to the mean value of the policy's action in every row
+// of s and g of x, whose action columns it overwrites.
+func (a *Agent) valuesTowards(q []float64, x matrix) {
+	a.policyActions(x)
+	for lo := 0; lo < x.rows; lo += a.params.Batch {
+		hi := min(lo+a.params.Batch, x.rows)
+		a.pun.meanValues(q[lo:hi], x.slice(lo, hi))
+	}
+}
+
+// policyActions sets the action columns of x to the policy's for its s and g.
+func (a *Agent) policyActions(x matrix) {
+	for lo := 0; lo < x.rows; lo += a.params.Batch {
+		chunk := x.slice(lo, min(lo+a.params.Batch, x.rows))
+		inputs := chunk.columns(0, a.sizes.Observation+a.sizes.Goal)
+		setColumns(chunk, inputs.cols, a.policy.act(a.policy.net, inputs))
+	}
 }

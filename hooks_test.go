@@ -43,6 +43,9 @@ func TestHooks(t *testing.T) {
 				goal[0] = -1
 			},
 			AfterEpisode: func() {
+				if shown := int(a.goals.count) - 1; shown != (episodes+1)*p.NormalizerDraws {
+					t.Errorf("%s: episode %d is told of when the normalizers have seen %d goals, want %d", v.Name, episodes+1, shown, (episodes+1)*p.NormalizerDraws)
+				}
 				if episodes++; a.Steps() != episodes*p.Horizon {
 					t.Errorf("%s: episode %d ends after %d steps", v.Name, episodes, a.Steps())
 				}
@@ -53,8 +56,12 @@ func TestHooks(t *testing.T) {
 			},
 			AfterStep: func() error {
 				afterSteps++
-				if got := p.updatesUntil(a.Steps()); updates != got {
-					return fmt.Errorf("%d updates after step %d, want %d", updates, a.Steps(), got)
+				want := max(0, a.Steps()-p.LearningStarts) * p.UpdatesPerStep
+				if p.UpdatesPerEpisode > 0 {
+					want = max(0, a.Steps()/p.Horizon-p.LearningStarts/p.Horizon) * p.UpdatesPerEpisode
+				}
+				if updates != want {
+					return fmt.Errorf("%d updates after step %d, want %d", updates, a.Steps(), want)
 				}
 				return nil
 			},

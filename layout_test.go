@@ -159,7 +159,7 @@ func TestPaperHasNoDepartures(t *testing.T) {
 		t.Error("an agent with Paper() has departures")
 	}
 	u := a.pun.architecture
-	if u.ownTargets != nil || u.share != nil || u.seen != nil || u.headLoss != nil || u.spread != nil || u.width != u.predicted {
+	if u.ownTargets != nil || u.gradient != nil || u.step != nil || u.share != nil || u.seen != nil || u.headLoss != nil || u.spread != nil || u.width != u.predicted {
 		t.Error("an ensemble with Paper() is not PUN")
 	}
 	for i, c := range a.pun.critics {
@@ -181,7 +181,7 @@ func TestPaperHasNoDepartures(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"behave", "update", "randomAction", "updated", "burst", "smooth", "predicted", "mask", "decay"} {
+	for _, name := range []string{"behave", "ownBatches", "learnHeads", "randomAction", "updated", "random", "stepped", "smooth", "predicted", "mask", "decay"} {
 		if !installed[name] {
 			t.Errorf("no variant installs %s; those that are: %v", name, slices.Sorted(maps.Keys(installed)))
 		}

@@ -141,8 +141,7 @@ func softplus(x float64) float64 {
 	return math.Max(x, 0) + l
 }
 
-// pow returns x to the power y for x >= 0, and NaN for a negative x. Integer
-// powers up to 2^20 are within 2 ulp, negative ones where x^-y is normal, and
+// pow returns x to the power y for x >= 0, and NaN for a negative x. x^0 is 1 and
 // x^1 is x; elsewhere the relative error is below (2 + 3 |y log x|) 2^-53.
 func pow(x, y float64) float64 {
 	switch {
@@ -150,42 +149,10 @@ func pow(x, y float64) float64 {
 		return 1
 	case x < 0:
 		return math.NaN()
-	}
-	if n := math.Abs(y); n <= 1<<20 && n == math.Floor(n) {
-		p := power(x, int(n))
-		if y > 0 {
-			return p
-		}
-		if p >= 0x1p-1022 && p <= 0x1p1022 {
-			return 1 / p
-		}
+	case y == 1:
+		return x
 	}
 	return exp(float64(y * log(x)))
-}
-
-// power returns x^n for n > 0 by repeated squaring. Each factor is a sum of
-// two numbers: squaring doubles a relative error, and n roundings would add up.
-func power(x float64, n int) float64 {
-	hi, lo := 1.0, 0.0
-	for s, t := x, 0.0; ; s, t = mulPairs(s, t, s, t) {
-		if n&1 == 1 {
-			hi, lo = mulPairs(hi, lo, s, t)
-		}
-		if n >>= 1; n == 0 {
-			return hi
-		}
-	}
-}
-
-// mulPairs returns (a + b)(c + d) as a rounded value and its remainder.
-func mulPairs(a, b, c, d float64) (hi, lo float64) {
-	p := float64(a * c)
-	if p > math.MaxFloat64 {
-		return p, 0
-	}
-	e := math.FMA(a, c, -p) + (float64(a*d) + float64(b*c))
-	hi = p + e
-	return hi, e - (hi - p)
 }
 
 // finite reports whether x is neither NaN nor infinite.

@@ -76,7 +76,8 @@ type Method struct {
 	Horizon int `source:"Reading R44: T, section 3.3; the authors' code" range:"[1,100000]"`
 	// Standard deviation of Gaussian noise on actions.
 	ActionNoise float64 `source:"Table: epsilon" range:"[0,10]"`
-	// Probability of a uniformly random action.
+	// Probability of a uniformly random action; in force for a run's first steps alone where
+	// RandomActionLater is another, as its first goal is where the agent stands.
 	RandomAction float64 `source:"Table: p_random action" range:"[0,1]"`
 	// Environment steps before goals are chosen by uncertainty.
 	InitialSteps int `source:"Table: initial random steps" range:"[0,100000000]"`
@@ -101,30 +102,25 @@ type Method struct {
 type Departures struct {
 	// Lower end of the clip of returns; 0 stands for -1/(1-Discount).
 	LowestReturn float64 `source:"Reading R46: 0 stands for the bound -1/(1-Discount)" range:"(-Inf,0]"`
-	// Standard deviation of noise on a' in Equation 1, in actions; none where TargetClip is 0.
+	// Standard deviation of noise on a' in Equation 1, in actions, clipped at 0.5.
 	TargetNoise float64 `source:"Reading R47: none, as Equation 1 has none" range:"[0,10]"`
-	// Largest such noise, in actions.
-	TargetClip float64 `source:"Reading: of no effect where TargetNoise is 0" range:"[0,10]"`
 	// The policy learns from a minibatch of its own, drawn uniformly.
 	ActorOwnDraw bool `source:"Reading R48: DDPG's Algorithm 1 has one minibatch for critic and actor"`
 
 	// Where Equation 4's gradient goes: with Equation 2's into the backbone (joint), no further than the
 	// head, or into the backbone by the heads' own optimiser (separate).
 	PredictiveGradient string `source:"Reading R49: \"a joint loss function\"; both predictions share ξ" range:"joint|head|separate"`
-	// Weight of Equation 4 in the joint loss.
-	PredictiveWeight float64 `source:"Reading: Equations 2 and 4 are added as they stand" range:"[0,1e6]"`
 	// Squared error, or Euclidean norm.
 	HeadLoss string `source:"Equation 4" range:"squared|norm"`
 	// What a head predicts: the next observation, or the next achieved goal.
 	HeadTarget string `source:"Equation 4: s'" range:"observation|achieved"`
 	// The heads learn from a minibatch of their own, without relabelling, drawn by episode and then by step.
 	HeadOwnDraw bool `source:"Reading R50: Equation 4 sums over B, the critics' minibatch"`
-	// L2 added to the gradients of the critics once an evaluation was perfect.
-	CriticDecay float64 `source:"Reading R51: none" range:"[0,1]"`
-	// The same for the predictive heads' optimiser.
-	HeadDecay float64 `source:"Reading R52: none" range:"[0,1]"`
+	// Weights of critics and heads decay once an evaluation was perfect.
+	WeightDecay bool `source:"Reading R52: none"`
 
-	// RandomAction once an episode of the run has reached its first goal.
+	// RandomAction once an episode of the run has reached its first goal, mostly at step 1; 0.2 in the
+	// authors' code, and the 0.1 of Default is neither theirs nor the paper's.
 	RandomActionLater float64 `source:"Reading R53: as before" range:"[0,1]"`
 	// Who acts until InitialSteps.
 	InitialActions string `source:"Reading R54: the goals are random, the actions the policy's" range:"policy|uniform"`
@@ -137,14 +133,12 @@ type Departures struct {
 // Beyond are choices that neither the paper nor its authors' code has; see
 // beyond.go. What each is in [Paper] changes nothing.
 type Beyond struct {
-	// Updates from one step of the policy to the next, as TD3 (Fujimoto et al., 2018) delays them.
-	PolicyEvery int `source:"Reading: each update has one, as in DDPG" range:"[1,1e6]"`
 	// Updates after each environment step.
 	UpdatesPerStep int `source:"Reading R57: one update follows every environment step" range:"[1,1000]"`
-	// Of the last choice's goals, the most uncertain, which are considered again beside Candidates; for QTA alone.
-	CandidatesKept int `source:"Reading: each choice draws its goals anew" range:"[0,1000000]"`
 	// RandomAction in an episode from where its first goal is reached on; 0 changes nothing.
 	RandomActionReached float64 `source:"Reading R58: one probability" range:"[0,1]"`
+	// A random action there is kept until a step with it is shorter than this share of the usual; 0 draws each anew.
+	RandomActionHeld float64 `source:"Reading R95: each random action is drawn anew" range:"[0,1]"`
 	// ρ of a moving average of critics and heads, which goals are chosen by; 0 has the ensemble itself.
 	UncertaintyPolyak float64 `source:"Reading R59: the heads as they are" range:"[0,1)"`
 	// Probability that an episode's first goal is the environment's, once a step has ended there; for QTA alone.
@@ -161,20 +155,12 @@ type Baselines struct {
 	// Standard deviation of Gaussian noise added to each estimate, in its unit.
 	UncertaintyNoise float64 `source:"Section 4: none but in Figure 4" range:"[0,1000000]"`
 
-	// Uncertainty q: state and goal exchanged, as in the authors' code.
-	QSwapped bool `source:"Reading R61: the value of a goal is asked from the current state, as in VDS"`
-	// Uncertainty bootstrap: two-component heads, or the authors' form.
-	BootstrapForm string `source:"Reading R62: two-component heads, one mask for both losses" range:"clean|authors"`
 	// Uncertainty bootstrap and ensemble: UncertaintyActions.
 	EnsembleActions int `source:"Table: d for deep ensembles and bootstrapped DQN" range:"[1,4096]"`
-	// Uncertainty ensemble: deviation of the means, of the mixture, or the authors' mean variance.
-	EnsembleScore string `source:"Section 4: next state prediction discrepancies" range:"deviation|mixture|variance"`
-	// Replay td: |TD error|, or the authors' deviation of the Q-values.
-	TDPriority string `source:"Section 3.3: temporal-difference error" range:"error|deviation"`
-	// Curriculum vds: how a probability grows with the deviation.
-	VDSForm string `source:"Reading: the default of VDS's code" range:"identity|exp|tanh"`
+	// Uncertainty q, bootstrap and ensemble, Replay td: the form that the authors' code gives them.
+	AuthorsForm bool `source:"Section 4, and the papers it names there"`
 
-	// Updates in a row at each episode's end, as in VDS; 0 has one after each step.
+	// Updates in a row at each episode's end, as in VDS, in place of UpdatesPerStep; 0 has that.
 	UpdatesPerEpisode int `source:"Reading R63: one update follows every environment step" range:"[0,1e6]"`
 	// Updates from one step of the target networks to the next, as in MEGA.
 	TargetEvery int `source:"Reading R64: Equation 3 has no schedule, each update has one" range:"[1,1e6]"`
@@ -225,7 +211,6 @@ func Paper() Params {
 		},
 		Departures: Departures{
 			PredictiveGradient: PredictiveGradientJoint,
-			PredictiveWeight:   1,
 			HeadLoss:           HeadLossSquared,
 			HeadTarget:         HeadTargetObservation,
 			RandomActionLater:  0.3,
@@ -233,17 +218,12 @@ func Paper() Params {
 			FirstGoalState:     FirstGoalStateCandidate,
 		},
 		Beyond: Beyond{
-			PolicyEvery:    1,
 			UpdatesPerStep: 1,
 		},
 		Baselines: Baselines{
 			Curriculum:      CurriculumQTA,
 			Uncertainty:     UncertaintyPUN,
-			BootstrapForm:   BootstrapFormClean,
 			EnsembleActions: 16,
-			EnsembleScore:   EnsembleScoreDeviation,
-			TDPriority:      TDPriorityError,
-			VDSForm:         VDSFormIdentity,
 			TargetEvery:     1,
 		},
 	}
@@ -251,10 +231,11 @@ func Paper() Params {
 
 // Default returns [Paper] with the changes that carry long mazes: the uncertainty
 // of a candidate is asked with the candidate itself as the goal, and of a moving
-// average of critics and heads; the environment's goal is practised once it has
-// been reached; and actions are seldom random on the way to an episode's first
-// goal, once a run has reached one, and often from there on. What each is worth is
-// in results/screen.md.
+// average of critics and heads; the environment's goal is practiced once it has
+// been reached; actions are seldom random on the way to an episode's first goal,
+// once a run has reached one, and often from there on, where they are held; and
+// two updates follow each environment step. What each is worth is in
+// results/screen.md.
 //
 // Differs D3: section 3.2 asks with the environment's desired goal, "though the
 // prediction is learned to be agnostic to the choice of goal". It is not: the
@@ -279,13 +260,23 @@ func Paper() Params {
 // an episode in 29 of 100, with 0.2 in 73, with 0.1 in 96. Where the agent has
 // arrived it is 0.8, so that the heads see the random actions that Equation 5 asks
 // about where they know least.
+//
+// Differs D24: a random action is drawn anew in each step of the paper. Here one
+// that is taken where the agent has arrived is taken again until something is in
+// its way: single ones lead back and forth, and half of them end at a wall.
+//
+// Differs D25: there are two updates for each environment step, where the text
+// names no number and the authors' code has one: it takes 1.6 times as long, and
+// fewer steps.
 func Default() Params {
 	p := Paper()
 	p.UncertaintyGoal = UncertaintyGoalCandidate
 	p.UncertaintyPolyak = 0.999
 	p.RandomActionLater = 0.1
 	p.RandomActionReached = 0.8
+	p.RandomActionHeld = 0.5
 	p.FirstGoalDesired = 0.5
+	p.UpdatesPerStep = 2
 	return p
 }
 
@@ -297,10 +288,8 @@ func Authors() Params {
 	p.Polyak = 0.995
 	p.LowestReturn = -150
 	p.TargetNoise = 0.2
-	p.TargetClip = 0.5
 	p.ActorOwnDraw = true
-	p.CriticDecay = 1e-9
-	p.HeadDecay = 2.5e-10
+	p.WeightDecay = true
 	p.HeadLoss = HeadLossNorm
 	p.HeadTarget = HeadTargetAchieved
 	p.HeadOwnDraw = true
@@ -315,10 +304,7 @@ func Authors() Params {
 	p.FirstGoalState = FirstGoalStateStart
 	p.Slope = 626.58
 	p.Intercept = -591.18
-	p.QSwapped = true
-	p.BootstrapForm = BootstrapFormAuthors
-	p.EnsembleScore = EnsembleScoreVariance
-	p.TDPriority = TDPriorityDeviation
+	p.AuthorsForm = true
 	return p
 }
 
@@ -354,19 +340,27 @@ type Preset struct {
 	Params Params
 }
 
-// Set changes the field called name, which is spelt as in [Params], to the
+// Set changes the field called name, which is spelled as in [Params], to the
 // value that text spells: a JSON number, true or false, or a bare word.
 func (p *Params) Set(name, text string) error {
+	value := []byte(text)
+	if f, ok := fieldNamed(name); ok && f.Type.Kind() == reflect.String {
+		value, _ = json.Marshal(text) // a string never fails
+	}
+	return p.setJSON(name, value, strconv.Quote(text))
+}
+
+// setJSON changes the field called name to a JSON value. An error shows it as
+// spelled.
+func (p *Params) setJSON(name string, value []byte, spelled string) error {
 	field, ok := fieldNamed(name)
 	if !ok {
 		return fmt.Errorf("qta: unknown parameter %q%s", name, suggestion(name))
 	}
 	q := *p
 	target := reflect.ValueOf(&q).Elem().FieldByIndex(field.Index)
-	if target.Kind() == reflect.String {
-		target.SetString(text)
-	} else if json.Unmarshal([]byte(text), target.Addr().Interface()) != nil || text == "null" {
-		return fmt.Errorf("qta: parameter %s: %q is not %s", name, text, kindName(target.Kind()))
+	if json.Unmarshal(value, target.Addr().Interface()) != nil || string(value) == "null" {
+		return fmt.Errorf("qta: parameter %s: %s is not %s", name, spelled, kindName(field.Type.Kind()))
 	}
 	if err := validateField(field, target); err != nil {
 		return err
@@ -377,69 +371,53 @@ func (p *Params) Set(name, text string) error {
 
 // ReadParams reads a JSON object of parameters, which may be partial, over
 // base. A name that is unknown or given twice, a value of the wrong type or
-// out of range, and anything after the object are errors, which tell the place.
+// out of range, and anything after the object are errors that name the place.
 func ReadParams(r io.Reader, base Params) (Params, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
 		return base, fmt.Errorf("qta: parameters: %w", err)
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	p, at, err := decodeParams(d, base)
+	p, err := decodeParams(d, base)
 	if err != nil {
-		return p, fmt.Errorf("%w (%s)", err, place(text, at))
+		before := text[:min(d.InputOffset(), int64(len(text)))]
+		line := before[bytes.LastIndexByte(before, '\n')+1:]
+		return base, fmt.Errorf("%w (before line %d, column %d)", err, 1+bytes.Count(before, []byte("\n")), 1+utf8.RuneCount(line))
 	}
 	return p, nil
 }
 
-// place names the place in a text of JSON where what follows an offset begins.
-func place(text []byte, offset int64) string {
-	rest := bytes.TrimLeft(text[offset:], " \t\r\n:,")
-	before := text[:len(text)-len(rest)]
-	line := before[bytes.LastIndexByte(before, '\n')+1:]
-	return fmt.Sprintf("line %d, column %d", 1+bytes.Count(before, []byte("\n")), 1+utf8.RuneCount(line))
-}
-
-// decodeParams returns, beside an error, the offset after which it is.
-func decodeParams(d *json.Decoder, base Params) (p Params, at int64, err error) {
+// decodeParams leaves d behind what is wrong.
+func decodeParams(d *json.Decoder, p Params) (Params, error) {
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return base, 0, errors.New("qta: parameters: want a JSON object, such as {\"Batch\": 256}")
+		return p, errors.New("qta: parameters: want a JSON object, such as {\"Batch\": 256}")
 	}
 	seen := map[string]bool{}
 	for d.More() {
 		t, err := d.Token()
-		at = d.InputOffset()
 		name, _ := t.(string)
-		if err != nil {
-			return base, at, fmt.Errorf("qta: parameters: %v", err)
-		}
-		if seen[name] {
-			return base, at, fmt.Errorf("qta: parameter %s is given twice", name)
+		switch {
+		case err != nil:
+			return p, fmt.Errorf("qta: parameters: %v", err)
+		case seen[name]:
+			return p, fmt.Errorf("qta: parameter %s is given twice", name)
 		}
 		seen[name] = true
-		var raw json.RawMessage
-		if err := d.Decode(&raw); err != nil {
-			return base, d.InputOffset(), fmt.Errorf("qta: parameter %s: %v", name, err)
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return p, fmt.Errorf("qta: parameter %s: %v", name, err)
 		}
-		text := string(raw)
-		var word string
-		if f, ok := fieldNamed(name); ok && (f.Type.Kind() == reflect.String) != (json.Unmarshal(raw, &word) == nil && raw[0] == '"') {
-			return base, at, fmt.Errorf("qta: parameter %s: %s is not %s", name, text, kindName(f.Type.Kind()))
-		} else if word != "" || ok && f.Type.Kind() == reflect.String {
-			text = word
-		}
-		if err := base.Set(name, text); err != nil {
-			return base, at, err
+		if err := p.setJSON(name, value, strings.Join(strings.Fields(string(value)), " ")); err != nil {
+			return p, err
 		}
 	}
 	if _, err := d.Token(); err != nil {
-		return base, d.InputOffset(), fmt.Errorf("qta: parameters: %v", err)
+		return p, errors.New("qta: parameters: the JSON object has no end")
 	}
-	at = d.InputOffset()
 	if _, err := d.Token(); err != io.EOF {
-		return base, at, errors.New("qta: parameters: something follows the JSON object")
+		return p, errors.New("qta: parameters: something follows the JSON object")
 	}
-	return base, at, nil
+	return p, nil
 }
 
 // JSON returns the parameters as an indented JSON object that [ReadParams]
@@ -468,10 +446,6 @@ func (p Params) Validate() error {
 		return fmt.Errorf("qta: parameter Curriculum is %s, which asks no uncertainty: Uncertainty %s and UncertaintyNoise %v go with qta",
 			p.Curriculum, p.Uncertainty, p.UncertaintyNoise)
 	}
-	if p.UpdatesPerEpisode > 0 && p.UpdatesPerStep > 1 {
-		return fmt.Errorf("qta: parameters UpdatesPerEpisode %d and UpdatesPerStep %d: updates come at an episode's end or after each step, so that one of them must be 0 or 1",
-			p.UpdatesPerEpisode, p.UpdatesPerStep)
-	}
 	if user := p.deviationUser(); p.Critics == 1 && user != "" {
 		return fmt.Errorf("qta: parameter Critics is 1, which cannot disagree: %s needs 2 and above", user)
 	}
@@ -494,8 +468,8 @@ func (p *Params) deviationUser() string {
 		return "Curriculum qta"
 	case p.Replay == ReplayPER:
 		return "Replay per"
-	case p.Replay == ReplayTD && p.TDPriority == TDPriorityDeviation:
-		return "TDPriority deviation"
+	case p.Replay == ReplayTD && p.AuthorsForm:
+		return "Replay td with AuthorsForm"
 	}
 	return ""
 }

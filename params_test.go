@@ -90,7 +90,7 @@ func TestPresets(t *testing.T) {
 		want map[string]string
 	}{
 		{"Default over Paper", Paper(), Default(), map[string]string{"UncertaintyGoal": "candidate", "RandomActionLater": "0.1",
-			"RandomActionReached": "0.8", "UncertaintyPolyak": "0.999", "FirstGoalDesired": "0.5"}},
+			"RandomActionReached": "0.8", "RandomActionHeld": "0.5", "UncertaintyPolyak": "0.999", "FirstGoalDesired": "0.5", "UpdatesPerStep": "2"}},
 		{"Fast over Default", Default(), Fast(), map[string]string{"Batch": "256"}},
 		{"Small over Default", Default(), Small(), map[string]string{"HiddenSize": "64", "Batch": "256", "Candidates": "500"}},
 		{"Authors over Paper", Paper(), Authors(), map[string]string{
@@ -98,10 +98,8 @@ func TestPresets(t *testing.T) {
 			"Polyak":             "0.995",
 			"LowestReturn":       "-150",
 			"TargetNoise":        "0.2",
-			"TargetClip":         "0.5",
 			"ActorOwnDraw":       "true",
-			"CriticDecay":        "1e-09",
-			"HeadDecay":          "2.5e-10",
+			"WeightDecay":        "true",
 			"HeadLoss":           "norm",
 			"HeadTarget":         "achieved",
 			"HeadOwnDraw":        "true",
@@ -114,10 +112,7 @@ func TestPresets(t *testing.T) {
 			"SharedActions":      "true",
 			"UncertaintyGoal":    "candidate",
 			"FirstGoalState":     "start",
-			"QSwapped":           "true",
-			"BootstrapForm":      "authors",
-			"EnsembleScore":      "variance",
-			"TDPriority":         "deviation",
+			"AuthorsForm":        "true",
 			"Slope":              "626.58",
 			"Intercept":          "-591.18",
 		}},
@@ -158,7 +153,7 @@ var published = []struct {
 	{"mega", "targets move every 40 optimisation steps", "TargetEvery", "40"},
 	{"mega", "gradients clipped by value: 5", "GradientClip", "5"},
 	{"mega", "action L2: 0.1", "ActionL2", "0.1"},
-	{"mega", "no weight decay", "CriticDecay", "0"},
+	{"mega", "no weight decay", "WeightDecay", "false"},
 	{"mega", "no target noise", "TargetNoise", "0"},
 	{"mega", "warm-up: 2500", "LearningStarts", "2500"},
 	{"mega", "one optimisation per environment step", "UpdatesPerEpisode", "0"},
@@ -190,7 +185,7 @@ var published = []struct {
 	{"vds", "targets move once per episode", "TargetEvery", "40"},
 	{"vds", "gradients not clipped", "GradientClip", "0"},
 	{"vds", "action L2: 1", "ActionL2", "1"},
-	{"vds", "no weight decay", "CriticDecay", "0"},
+	{"vds", "no weight decay", "WeightDecay", "false"},
 	{"vds", "no target noise", "TargetNoise", "0"},
 	{"vds", "no warm-up", "LearningStarts", "1"},
 	{"vds", "no random phase", "InitialSteps", "0"},
@@ -205,7 +200,6 @@ var published = []struct {
 	{"vds", "normalizer: least deviation 0.01", "NormalizerFloor", "0.01"},
 	{"vds", "normalizer: clip 5", "NormalizerClip", "5"},
 	{"vds", "goals of most disagreement", "Curriculum", "vds"},
-	{"vds", "disagreement: std", "VDSForm", "identity"},
 }
 
 // MEGA and VDS are the published values, and what has none is QTA's.
@@ -234,9 +228,9 @@ func TestValidateOneCritic(t *testing.T) {
 		{"Curriculum=qta", "qta: parameter Critics is 1, which cannot disagree: Curriculum qta needs 2 and above"},
 		{"Curriculum=qta Uncertainty=ensemble", "qta: parameter Critics is 1, which cannot disagree: Curriculum qta needs 2 and above"},
 		{"Curriculum=mega Replay=per", "qta: parameter Critics is 1, which cannot disagree: Replay per needs 2 and above"},
-		{"Curriculum=her Replay=td TDPriority=deviation", "qta: parameter Critics is 1, which cannot disagree: TDPriority deviation needs 2 and above"},
+		{"Curriculum=her Replay=td AuthorsForm=true", "qta: parameter Critics is 1, which cannot disagree: Replay td with AuthorsForm needs 2 and above"},
 		{"Curriculum=her Replay=td", ""},
-		{"Curriculum=her TDPriority=deviation", ""},
+		{"Curriculum=her AuthorsForm=true", ""},
 		{"Curriculum=mega", ""},
 		{"Curriculum=vds", ""},
 		{"Curriculum=random Uncertainty=bootstrap", ""},
@@ -409,7 +403,7 @@ func TestReadParams(t *testing.T) {
 		{"7", "qta: parameters: want a JSON object"},
 		{"[]", "qta: parameters: want a JSON object"},
 		{"null", "qta: parameters: want a JSON object"},
-		{"{", "qta: parameters: "},
+		{"{", "qta: parameters: the JSON object has no end"},
 		{`{"Batch"`, "qta: parameter"},
 		{`{"Batch": 1`, "qta: parameters: "},
 		{`{"Batch": 1,}`, "qta: parameter"},
@@ -419,8 +413,8 @@ func TestReadParams(t *testing.T) {
 		{`{"batch": 1}`, `qta: unknown parameter "batch"; did you mean Batch?`},
 		{`{"Batch": 0}`, "qta: parameter Batch is 0, allowed are [1,65536]"},
 		{`{"Batch": "1"}`, `qta: parameter Batch: "1" is not a whole number`},
-		{`{"Batch": null}`, `qta: parameter Batch: "null" is not a whole number`},
-		{`{"Batch": [1]}`, `qta: parameter Batch: "[1]" is not a whole number`},
+		{`{"Batch": null}`, `qta: parameter Batch: null is not a whole number`},
+		{`{"Batch": [1]}`, `qta: parameter Batch: [1] is not a whole number`},
 		{`{"HeadLoss": 1}`, `qta: parameter HeadLoss: 1 is not a word`},
 		{`{"HeadLoss": null}`, `qta: parameter HeadLoss: null is not a word`},
 		{`{"HeadLoss": "Norm"}`, "qta: parameter HeadLoss is Norm, allowed are squared|norm"},
@@ -432,19 +426,19 @@ func TestReadParams(t *testing.T) {
 	}
 }
 
-// Errors tell where in the text what is wrong begins.
+// Errors tell where in the text what is wrong ends.
 func TestReadParamsPlace(t *testing.T) {
 	for text, want := range map[string]string{
-		"{\n\t\"Batch\": 256,\n\t\"Slope\": 3,\n}": " (line 4, column 1)",
-		"{\n\t\"Batch\": 256,\n\t\"Slope\": 3":     " (line 3, column 12)",
-		"{\n\t\"Batch\": 0,\n\t\"Slope\": 3}":      " (line 2, column 11)",
-		"{\"γ\": 2, \"Batch\": 1}":                 " (line 1, column 7)",
-		"\n\n  [1]":                                " (line 3, column 3)",
-		"":                                         " (line 1, column 1)",
-		"{\"Batch\": 1}\n\nx":                      " (line 3, column 1)",
-		"{\r\n\"Batch\": 12,\r\n\"Batch\": 12\r\n}\r\n": " (line 3, column 10)",
+		"{\n\t\"Batch\": 256,\n\t\"Slope\": 3,\n}": "line 4, column 1",
+		"{\n\t\"Batch\": 256,\n\t\"Slope\": 3":     "line 3, column 12",
+		"{\n\t\"Batch\": 0,\n\t\"Slope\": 3}":      "line 2, column 12",
+		"{\"γ\": 2, \"Batch\": 1}":                 "line 1, column 8",
+		"\n\n  [1]":                                "line 3, column 4",
+		"":                                         "line 1, column 1",
+		"{\"Batch\": 1}\n\nx":                      "line 3, column 1",
+		"{\r\n\"Batch\": 12,\r\n\"Batch\": 12\r\n}\r\n": "line 3, column 8",
 	} {
-		if _, err := ReadParams(strings.NewReader(text), Paper()); err == nil || !strings.HasSuffix(err.Error(), want) {
+		if _, err := ReadParams(strings.NewReader(text), Paper()); err == nil || !strings.HasSuffix(err.Error(), " (before "+want+")") {
 			t.Errorf("%q: error %v, want %s at its end", text, err, want)
 		}
 	}

@@ -8,208 +8,11 @@ import (
 
 // This file is section 3.1: Predictive Uncertainty Networks, an ensemble of G
 // critics that learn jointly, each with a predictive network, its head, on the
-// last hidden state; Equations 1 to 4; and the uncertainty of section 3.2,
-// Equation 5.
+// last hidden state. Equations 1 to 4 come first, and Equation 5, the uncertainty
+// of section 3.2; then the ensemble that they are parts of.
 //
 // Matrices are row-major float32, a row per transition; B is the number of
 // rows. A critic's input is the concatenation of s, g and a.
-
-// A pun is the ensemble.
-type pun struct {
-	critics          []*critic
-	discount, polyak float64 // γ and ρ
-	architecture
-
-	pass        *pass
-	dp          matrix      // the gradient with respect to the heads' output, B by its width
-	headT       matrix      // scratch for a head's transposed weights
-	predictions [][]float32 // scratch: something of each critic
-	own, masked matrix      // scratch of authors.go and baseline_bootstrap.go
-}
-
-// A critic is Q_φ and its head P, with its target and what learning needs.
-type critic struct {
-	criticNet
-	target         *mlp // Q_φtarg
-	gradient       criticNet
-	adam, headAdam *adam
-	polyak         softUpdate
-
-	values     matrix // Q of the batch at work, B by 1
-	prediction matrix // P of it, B by the head's width
-}
-
-// A criticNet is the parameters of a critic and its head, or their gradient.
-//
-// Reading R5: a predictive network is one linear layer on ξ, beside the critic's own
-// last layer. Section 3.1 has "a single feed-forward layer", and "an identical
-// architecture for the predictive network as with the critic network", which can
-// be that of the two last layers alone.
-type criticNet struct {
-	params []float32 // φ, then the head's
-	q      *mlp      // Q_backbone and Q_final: all layers but the last, and the last
-	head   layer     // P: ξ to the predicted s'
-}
-
-// newCriticNet returns networks of zeros: a critic whose input and hidden
-// layers have the given widths, and a head of its own width.
-func newCriticNet(widths []int, head int) criticNet {
-	hidden := widths[len(widths)-1]
-	critic := append(widths[:len(widths):len(widths)], 1)
-	n := mlpSize(critic)
-	params := make([]float32, n+layerSize(hidden, head))
-	return criticNet{params, newMLP(params, critic), newLayer(params[n:], hidden, head)}
-}
-
-// An architecture is what the ensembles that the paper compares PUN with do in
-// another way. PUN is its zero value.
-type architecture struct {
-	width      int                                                         // of a head's output; 0 is that of what it predicts
-	predicted  int                                                         // components of that; 0 is the observation's
-	headLoss   func(dp, p, s []float32, width int) float64                 // nil is PredictiveLoss
-	spread     func(d []float64, predictions [][]float32, width int)       // nil is HeadDeviation
-	ownTargets func(u *pun, b *batch)                                      // nil is Equation 1 for all critics alike
-	share      func(u *pun)                                                // makes gradients of parameters that critics share equal; nil: they share none
-	seen       func(u *pun, i int, prediction matrix, b *batch) (s matrix) // what head i learns to predict; nil is s' of the whole minibatch
-}
-
-// newPUN returns an ensemble with networks of the given sizes. Critics differ
-// by their initial weights alone; targets start equal to their critics.
-func newPUN(p *Params, sizes Sizes, a architecture, rng *rand.Rand, w *workers) *pun {
-	widths := []int{sizes.Observation + sizes.Goal + sizes.Action}
-	for range p.HiddenLayers {
-		widths = append(widths, p.HiddenSize)
-	}
-	if a.predicted == 0 {
-		a.predicted = sizes.Observation
-	}
-	u := newEnsemble(p, widths, a, w)
-	for _, c := range u.critics {
-		c.q.initialize(rng)
-		c.head.initialize(rng)
-		copy(c.target.params, c.q.params)
-	}
-	return u
-}
-
-// newEnsemble returns an ensemble of zeros. widths are those of the critics'
-// input and hidden layers.
-func newEnsemble(p *Params, widths []int, a architecture, w *workers) *pun {
-	if a.width == 0 {
-		a.width = a.predicted
-	}
-	qWidths := append(widths[:len(widths):len(widths)], 1)
-	u := &pun{
-		discount: p.Discount, polyak: p.Polyak, architecture: a,
-		pass:        newPass(qWidths, w),
-		dp:          newMatrix(0, a.width),
-		headT:       newMatrix(a.width, widths[len(widths)-1]),
-		predictions: make([][]float32, p.Critics),
-	}
-	gradient := newCriticNet(widths, a.width)
-	for range p.Critics {
-		net := newCriticNet(widths, a.width)
-		if a.share != nil {
-			gradient = newCriticNet(widths, a.width)
-		}
-		n := len(net.q.params)
-		u.critics = append(u.critics, &critic{
-			criticNet:  net,
-			target:     newMLP(make([]float32, n), qWidths),
-			gradient:   gradient,
-			adam:       newAdam(n, p.CriticRate, w),
-			headAdam:   newAdam(len(net.params)-n, p.PredictiveRate, w),
-			values:     newMatrix(0, 1),
-			prediction: newMatrix(0, a.width),
-		})
-	}
-	return u
-}
-
-// A batch is a minibatch as the networks see it: s and g normalized.
-type batch struct {
-	transitions []int       // which they are, in the replay
-	x           matrix      // s, g, a: B by observation + goal + action
-	next        matrix      // s', g and room for a'
-	r           []float32   // reward
-	y           [][]float32 // each critic's targets of Equation 1
-	weights     [][]float32 // each critic's in [CriticLoss], of Equation 8; nil for ones
-	head        matrix      // what the heads predict: s' raw
-	masks       [][]float32 // each head's: 0 where it is not to learn; or nil
-}
-
-// newBatch returns a batch for an ensemble, of which all critics share targets
-// and weights unless the architecture gives each its own.
-func newBatch(rows int, sizes Sizes, u *pun) batch {
-	width := sizes.Observation + sizes.Goal + sizes.Action
-	b := batch{
-		transitions: make([]int, rows),
-		x:           newMatrix(rows, width),
-		next:        newMatrix(rows, width),
-		r:           make([]float32, rows),
-		y:           make([][]float32, len(u.critics)),
-		weights:     make([][]float32, len(u.critics)),
-		head:        newMatrix(rows, u.predicted),
-	}
-	shared := make([]float32, rows)
-	for i := range u.critics {
-		if b.y[i] = shared; u.ownTargets != nil {
-			b.y[i] = make([]float32, rows)
-		}
-		if u.seen != nil {
-			b.weights[i], b.masks = make([]float32, rows), append(b.masks, make([]float32, rows))
-		}
-	}
-	return b
-}
-
-// reserveWeights gives critics without weights the same ones.
-func (b *batch) reserveWeights() {
-	shared := make([]float32, len(b.transitions))
-	for i, w := range b.weights {
-		if w == nil {
-			b.weights[i] = shared
-		}
-	}
-}
-
-// reserve makes room for batches of the given number of rows.
-func (u *pun) reserve(rows int) {
-	if rows <= u.dp.rows {
-		return
-	}
-	u.pass.reserve(rows)
-	u.dp = newMatrix(rows, u.dp.cols)
-	for _, c := range u.critics {
-		c.values = newMatrix(rows, 1)
-		c.prediction = newMatrix(rows, c.prediction.cols)
-	}
-}
-
-// target sets b.y to Equation 1 for a minibatch whose s', g' and a' are in
-// b.next.
-func (u *pun) target(b *batch, rng stream) {
-	if u.ownTargets != nil {
-		u.ownTargets(u, b)
-		return
-	}
-	i, j := drawPair(rng, len(u.critics))
-	q1 := u.targetValue(b.next, i)
-	q2 := q1
-	if j != i {
-		q2 = u.targetValue(b.next, j)
-	}
-	TDTarget(b.y[0], b.r, q1, q2, u.discount)
-}
-
-// targetValue returns the value of target critic i at x, of B elements. It
-// stands until the critic's next use.
-func (u *pun) targetValue(x matrix, i int) []float32 {
-	c := u.critics[i]
-	q := c.values.data[:x.rows]
-	copy(q, c.target.infer(u.pass, x).data)
-	return q
-}
 
 // TDTarget sets y, of B values, to the target that all critics learn from:
 // y = r + γ min(q1, q2), where q1 and q2 are the values Q_targ(s', a', g') of
@@ -248,98 +51,6 @@ func drawPair(rng stream, n int) (i, j int) {
 	return i, j
 }
 
-// learn is one step of every critic and its head on a minibatch, by the joint
-// loss of Equations 2 and 4. It returns the losses' means over the ensemble.
-func (u *pun) learn(b *batch) (criticLoss, headLoss float64) {
-	for i, c := range u.critics {
-		critic, head := u.gradient(i, b)
-		criticLoss += critic
-		headLoss += head
-		if u.share == nil {
-			c.step()
-		}
-	}
-	if u.share != nil {
-		u.share(u)
-		for _, c := range u.critics {
-			c.step()
-		}
-	}
-	g := float64(len(u.critics))
-	return criticLoss / g, headLoss / g
-}
-
-// gradient fills the gradient of critic i and its head: both losses' on the
-// final layers, and on the backbone, through ξ, their sum.
-func (u *pun) gradient(i int, b *batch) (criticLoss, headLoss float64) {
-	c, p := u.critics[i], u.pass
-	n := len(c.q.layers) - 1
-	ξ := c.q.latent(p, b.x)
-	criticLoss = u.criticLoss(i, ξ, b)
-	headLoss = u.predictiveLoss(i, ξ, c.prediction, b)
-
-	dq, dp, dξ := p.dx[n+1].slice(0, ξ.rows), u.dp.slice(0, ξ.rows), p.dx[n].slice(0, ξ.rows)
-	c.q.layers[n].backward(p.workers, c.gradient.q.layers[n], ξ, dq, p.ones, p.wT[n])
-	c.q.layers[n].backwardInput(p.workers, dξ, dq, p.wT[n], epilogue{})
-	c.head.backward(p.workers, c.gradient.head, ξ, dp, p.ones, u.headT)
-	c.head.backwardInput(p.workers, dξ, dp, u.headT, epilogue{add: true, mask: ξ})
-	c.q.backward(p, c.gradient.q, b.x, n, false)
-	return criticLoss, headLoss
-}
-
-// criticLoss returns Equation 2 for critic i, given ξ of the minibatch, and
-// leaves its gradient with respect to Q in the last of u.pass.dx.
-func (u *pun) criticLoss(i int, ξ matrix, b *batch) float64 {
-	c := u.critics[i]
-	n := len(c.q.layers)
-	c.q.layers[n-1].forward(u.pass.workers, c.values.slice(0, ξ.rows), ξ, false)
-	return CriticLoss(u.pass.dx[n].data[:ξ.rows], c.values.data[:ξ.rows], b.y[i], b.weights[i])
-}
-
-// predictiveLoss returns Equation 4 for head i, given ξ of the minibatch, and
-// leaves its gradient with respect to the predictions in u.dp.
-func (u *pun) predictiveLoss(i int, ξ, prediction matrix, b *batch) float64 {
-	prediction = prediction.slice(0, ξ.rows)
-	u.critics[i].head.forward(u.pass.workers, prediction, ξ, false)
-	s, loss := b.head, PredictiveLoss
-	if u.seen != nil {
-		s = u.seen(u, i, prediction, b)
-	}
-	if u.headLoss != nil {
-		loss = u.headLoss
-	}
-	n := ξ.rows * prediction.cols
-	return loss(u.dp.data[:n], prediction.data[:n], s.data[:ξ.rows*s.cols], s.cols)
-}
-
-// step moves the critic, and its head at its own rate, against the gradient.
-func (c *critic) step() {
-	n := len(c.q.params)
-	c.headAdam.step(c.params[n:], c.gradient.params[n:])
-	c.adam.step(c.q.params, c.gradient.q.params)
-}
-
-// priorities sets d to the priority of each transition that the critics have
-// just learnt from, before they moved: the heads' deviation at the stored
-// action.
-//
-// Reading R10: the paper names no estimate of one transition; the heads' deviation
-// at (s, a, g) is what the authors' code takes, after relabelling.
-func (u *pun) priorities(d []float64, _ *batch) {
-	for i, c := range u.critics {
-		u.predictions[i] = c.prediction.data
-	}
-	u.scatter(d)
-}
-
-// follow applies Equation 3 to every critic.
-func (u *pun) follow() {
-	for _, c := range u.critics {
-		c.polyak = softUpdate{c.target.params, c.q.params, u.polyak}
-		u.pass.workers.run(&c.polyak)
-	}
-}
-
 // CriticLoss returns one critic's loss 1/B Σ w (q - y)² and sets dq to its
 // gradient with respect to q. All have length B; w are the importance weights
 // of Equation 8, or nil for ones.
@@ -360,6 +71,19 @@ func CriticLoss(dq, q, y, w []float32) float64 {
 		sum += float64(float64(wi) * float64(float64(δ)*float64(δ)))
 	}
 	return sum / float64(len(q))
+}
+
+// Polyak moves target networks towards their critics, or the target policy
+// towards the policy: φ_targ = ρ φ_targ + (1-ρ) φ. Both have the same length.
+//
+// It implements QTA, Equation 3 (Section 3.1).
+//
+// Reading R15: the policy has a target network too, as in DDPG, with the same ρ.
+func Polyak(target, online []float32, ρ float64) {
+	if len(target) != len(online) {
+		panic("qta: Polyak: networks differ in size")
+	}
+	polyakStep(target, online, float32(ρ), float32(1-ρ))
 }
 
 // PredictiveLoss returns one predictive head's loss 1/B Σ |p - s'|² and sets
@@ -389,49 +113,6 @@ func PredictiveLoss(dp, p, s []float32, width int) float64 {
 	return sum / float64(len(p)/width)
 }
 
-// Polyak moves target networks towards their critics, or the target policy
-// towards the policy: φ_targ = ρ φ_targ + (1-ρ) φ. Both have the same length.
-//
-// It implements QTA, Equation 3 (Section 3.1).
-//
-// Reading R15: the policy has a target network too, as in DDPG, with the same ρ.
-func Polyak(target, online []float32, ρ float64) {
-	if len(target) != len(online) {
-		panic("qta: Polyak: networks differ in size")
-	}
-	polyakStep(target, online, float32(ρ), float32(1-ρ))
-}
-
-// A softUpdate is Equation 3 for one network, as a task.
-type softUpdate struct {
-	target, online []float32
-	ρ              float64
-}
-
-func (s *softUpdate) part(i, n int) {
-	lo, hi := stretch(len(s.target), i, n)
-	Polyak(s.target[lo:hi], s.online[lo:hi], s.ρ)
-}
-
-// deviation sets d, of B values, to how far the heads scatter at x.
-func (u *pun) deviation(d []float64, x matrix) {
-	for i, c := range u.critics {
-		p := c.prediction.slice(0, x.rows)
-		c.head.forward(u.pass.workers, p, c.q.latent(u.pass, x), false)
-		u.predictions[i] = p.data
-	}
-	u.scatter(d)
-}
-
-// scatter sets d to how far u.predictions are apart.
-func (u *pun) scatter(d []float64) {
-	if u.spread != nil {
-		u.spread(d, u.predictions, u.predicted)
-		return
-	}
-	HeadDeviation(d, u.predictions, u.predicted)
-}
-
 // HeadDeviation sets u, of B values, to the disagreement of the G predictive
 // heads: the sample standard deviation over the heads, of which each is B by
 // width, then the mean over the width components of the prediction. That of one
@@ -439,9 +120,11 @@ func (u *pun) scatter(d []float64) {
 //
 // It is part of QTA, Equation 5.
 //
-// Reading R16: the display averages the predictions, which would measure nothing;
-// the text of section 3.1 takes their standard deviation. It divides by G-1,
-// and components are averaged: the paper names neither.
+// Differs D27: the display averages the predictions, which would measure nothing;
+// the text of section 3.1 takes their standard deviation, and so does this.
+//
+// Reading R16: it divides by G-1, and components are averaged: the paper names
+// neither.
 func HeadDeviation(u []float64, heads [][]float32, width int) {
 	g := float64(len(heads))
 	for r := range u {
@@ -502,6 +185,261 @@ func (u *pun) uncertainty(ε []float64, x, actions matrix) {
 	}
 }
 
+// A pun is the ensemble.
+type pun struct {
+	critics          []*critic
+	discount, polyak float64 // γ and ρ
+	architecture
+
+	pass        *pass
+	dp          matrix      // the gradient with respect to the heads' output, B by its width
+	headT       matrix      // scratch for a head's transposed weights
+	predictions [][]float32 // scratch: something of each critic
+	own, masked matrix      // scratch of authors.go and baseline_bootstrap.go
+}
+
+// A critic is Q_φ and its head P, with its target and what learning needs.
+type critic struct {
+	criticNet
+	target         *mlp // Q_φtarg
+	gradient       criticNet
+	adam, headAdam *adam
+	polyak         softUpdate
+
+	values     matrix // Q of the batch at work, B by 1
+	prediction matrix // P of it, B by the head's width
+}
+
+// A criticNet is the parameters of a critic and its head, or their gradient.
+//
+// Reading R5: a predictive network is one linear layer on ξ, beside the critic's own
+// last layer. Section 3.1 has "a single feed-forward layer", and "an identical
+// architecture for the predictive network as with the critic network", which can
+// be that of the two last layers alone.
+type criticNet struct {
+	params []float32 // φ, then the head's
+	q      *mlp      // Q_backbone and Q_final: all layers but the last, and the last
+	head   layer     // P: ξ to the predicted s'
+}
+
+// newCriticNet returns networks of zeros: a critic whose input and hidden
+// layers have the given widths, and a head of its own width.
+func newCriticNet(widths []int, head int) criticNet {
+	hidden := widths[len(widths)-1]
+	critic := append(widths[:len(widths):len(widths)], 1)
+	n := mlpSize(critic)
+	params := make([]float32, n+layerSize(hidden, head))
+	return criticNet{params, newMLP(params, critic), newLayer(params[n:], hidden, head)}
+}
+
+// newPUN returns an ensemble with networks of the given sizes. Critics differ
+// by their initial weights alone; targets start equal to their critics.
+func newPUN(p *Params, sizes Sizes, a architecture, rng *rand.Rand, w *workers) *pun {
+	widths := []int{sizes.Observation + sizes.Goal + sizes.Action}
+	for range p.HiddenLayers {
+		widths = append(widths, p.HiddenSize)
+	}
+	if a.predicted == 0 {
+		a.predicted = sizes.Observation
+	}
+	u := newEnsemble(p, widths, a, w)
+	for _, c := range u.critics {
+		c.q.initialize(rng)
+		c.head.initialize(rng)
+		copy(c.target.params, c.q.params)
+	}
+	return u
+}
+
+// newEnsemble returns an ensemble of zeros. widths are those of the critics'
+// input and hidden layers.
+func newEnsemble(p *Params, widths []int, a architecture, w *workers) *pun {
+	if a.width == 0 {
+		a.width = a.predicted
+	}
+	qWidths := append(widths[:len(widths):len(widths)], 1)
+	u := &pun{
+		discount: p.Discount, polyak: p.Polyak, architecture: a,
+		pass:        newPass(qWidths, w),
+		dp:          newMatrix(0, a.width),
+		headT:       newMatrix(a.width, widths[len(widths)-1]),
+		predictions: make([][]float32, p.Critics),
+	}
+	gradient := newCriticNet(widths, a.width)
+	for range p.Critics {
+		net := newCriticNet(widths, a.width)
+		if a.share != nil {
+			gradient = newCriticNet(widths, a.width)
+		}
+		n := len(net.q.params)
+		u.critics = append(u.critics, &critic{
+			criticNet:  net,
+			target:     newMLP(make([]float32, n), qWidths),
+			gradient:   gradient,
+			adam:       newAdam(n, p.CriticRate, w),
+			headAdam:   newAdam(len(net.params)-n, p.PredictiveRate, w),
+			values:     newMatrix(0, 1),
+			prediction: newMatrix(0, a.width),
+		})
+	}
+	return u
+}
+
+// target sets b.y to Equation 1 for a minibatch whose s', g' and a' are in
+// b.next.
+func (u *pun) target(b *batch, rng stream) {
+	if u.ownTargets != nil {
+		u.ownTargets(u, b)
+		return
+	}
+	i, j := drawPair(rng, len(u.critics))
+	q1 := u.targetValue(b.next, i)
+	q2 := q1
+	if j != i {
+		q2 = u.targetValue(b.next, j)
+	}
+	TDTarget(b.y[0], b.r, q1, q2, u.discount)
+}
+
+// targetValue returns the value of target critic i at x, of B elements. It
+// stands until the critic's next use.
+func (u *pun) targetValue(x matrix, i int) []float32 {
+	c := u.critics[i]
+	q := c.values.data[:x.rows]
+	copy(q, c.target.infer(u.pass, x).data)
+	return q
+}
+
+// learn is one step of every critic and its head, by the joint loss of Equations 2
+// and 4: the critics' on the minibatch b, the heads' on heads, which is b too. It
+// returns the losses' means over the ensemble.
+func (u *pun) learn(b, heads *batch) (criticLoss, headLoss float64) {
+	gradient, step := (*pun).gradient, (*critic).step
+	if u.architecture.gradient != nil {
+		gradient = u.architecture.gradient
+	}
+	if u.architecture.step != nil {
+		step = u.architecture.step
+	}
+	for i, c := range u.critics {
+		critic, head := gradient(u, i, b, heads)
+		criticLoss += critic
+		headLoss += head
+		if u.share == nil {
+			step(c)
+		}
+	}
+	if u.share != nil {
+		u.share(u)
+		for _, c := range u.critics {
+			step(c)
+		}
+	}
+	g := float64(len(u.critics))
+	return criticLoss / g, headLoss / g
+}
+
+// gradient fills the gradient of critic i and its head: both losses' on the
+// final layers, and on the backbone, through ξ, their sum.
+func (u *pun) gradient(i int, b, _ *batch) (criticLoss, headLoss float64) {
+	c, p := u.critics[i], u.pass
+	n := len(c.q.layers) - 1
+	ξ := c.q.latent(p, b.x)
+	criticLoss = u.criticLoss(i, ξ, b)
+	headLoss = u.predictiveLoss(i, ξ, c.prediction, b)
+
+	dq, dp, dξ := p.dx[n+1].slice(0, ξ.rows), u.dp.slice(0, ξ.rows), p.dx[n].slice(0, ξ.rows)
+	c.q.layers[n].backward(p.workers, c.gradient.q.layers[n], ξ, dq, p.ones, p.wT[n])
+	c.q.layers[n].backwardInput(p.workers, dξ, dq, p.wT[n], epilogue{})
+	c.head.backward(p.workers, c.gradient.head, ξ, dp, p.ones, u.headT)
+	c.head.backwardInput(p.workers, dξ, dp, u.headT, epilogue{add: true, mask: ξ})
+	c.q.backward(p, c.gradient.q, b.x, n, false)
+	return criticLoss, headLoss
+}
+
+// criticLoss returns Equation 2 for critic i, given ξ of the minibatch, and
+// leaves its gradient with respect to Q in the last of u.pass.dx.
+func (u *pun) criticLoss(i int, ξ matrix, b *batch) float64 {
+	c := u.critics[i]
+	n := len(c.q.layers)
+	c.q.layers[n-1].forward(u.pass.workers, c.values.slice(0, ξ.rows), ξ, false)
+	return CriticLoss(u.pass.dx[n].data[:ξ.rows], c.values.data[:ξ.rows], b.y[i], b.weights[i])
+}
+
+// predictiveLoss returns Equation 4 for head i, given ξ of the minibatch, and
+// leaves its gradient with respect to the predictions in u.dp.
+func (u *pun) predictiveLoss(i int, ξ, prediction matrix, b *batch) float64 {
+	prediction = prediction.slice(0, ξ.rows)
+	u.critics[i].head.forward(u.pass.workers, prediction, ξ, false)
+	s, loss := b.head, PredictiveLoss
+	if u.seen != nil {
+		s = u.seen(u, i, prediction, b)
+	}
+	if u.headLoss != nil {
+		loss = u.headLoss
+	}
+	n := ξ.rows * prediction.cols
+	return loss(u.dp.data[:n], prediction.data[:n], s.data[:ξ.rows*s.cols], s.cols)
+}
+
+// step moves the critic, and its head at its own rate, against the gradient.
+func (c *critic) step() {
+	n := len(c.q.params)
+	c.headAdam.step(c.params[n:], c.gradient.params[n:])
+	c.adam.step(c.q.params, c.gradient.q.params)
+}
+
+// follow applies Equation 3 to every critic.
+func (u *pun) follow() {
+	for _, c := range u.critics {
+		c.polyak = softUpdate{c.target.params, c.q.params, u.polyak}
+		u.pass.workers.run(&c.polyak)
+	}
+}
+
+// A softUpdate is Equation 3 for one network, as a task.
+type softUpdate struct {
+	target, online []float32
+	ρ              float64
+}
+
+func (s *softUpdate) part(i, n int) {
+	lo, hi := stretch(len(s.target), i, n)
+	Polyak(s.target[lo:hi], s.online[lo:hi], s.ρ)
+}
+
+// deviation sets d, of B values, to how far the heads scatter at x.
+func (u *pun) deviation(d []float64, x matrix) {
+	for i, c := range u.critics {
+		p := c.prediction.slice(0, x.rows)
+		c.head.forward(u.pass.workers, p, c.q.latent(u.pass, x), false)
+		u.predictions[i] = p.data
+	}
+	u.scatter(d)
+}
+
+// scatter sets d to how far u.predictions are apart.
+func (u *pun) scatter(d []float64) {
+	if u.spread != nil {
+		u.spread(d, u.predictions, u.predicted)
+		return
+	}
+	HeadDeviation(d, u.predictions, u.predicted)
+}
+
+// priorities sets d to the priority of each transition that the critics have
+// just learnt from, before they moved: the heads' deviation at the stored
+// action.
+//
+// Reading R10: the paper names no estimate of one transition; the heads' deviation
+// at (s, a, g) is what the authors' code takes, after relabelling.
+func (u *pun) priorities(d []float64, _ *batch) {
+	for i, c := range u.critics {
+		u.predictions[i] = c.prediction.data
+	}
+	u.scatter(d)
+}
+
 // meanValues sets q, of B values, to the mean over the critics at x.
 func (u *pun) meanValues(q []float64, x matrix) {
 	clear(q)
@@ -521,4 +459,64 @@ func (u *pun) parameters(kind string) []parameterVector {
 			parameterVector{fmt.Sprintf("target %s %d", kind, i+1), c.target.params})
 	}
 	return vectors
+}
+
+// A batch is a minibatch as the networks see it: s and g normalized.
+type batch struct {
+	transitions []int       // which they are, in the replay
+	x           matrix      // s, g, a: B by observation + goal + action
+	next        matrix      // s', g and room for a'
+	r           []float32   // reward
+	y           [][]float32 // each critic's targets of Equation 1
+	weights     [][]float32 // each critic's in [CriticLoss], of Equation 8; nil for ones
+	head        matrix      // what the heads predict: s' raw
+	masks       [][]float32 // each head's: 0 where it is not to learn; or nil
+}
+
+// newBatch returns a batch for an ensemble, of which all critics share targets
+// and weights unless the architecture gives each its own.
+func newBatch(rows int, sizes Sizes, u *pun) batch {
+	width := sizes.Observation + sizes.Goal + sizes.Action
+	b := batch{
+		transitions: make([]int, rows),
+		x:           newMatrix(rows, width),
+		next:        newMatrix(rows, width),
+		r:           make([]float32, rows),
+		y:           make([][]float32, len(u.critics)),
+		weights:     make([][]float32, len(u.critics)),
+		head:        newMatrix(rows, u.predicted),
+	}
+	shared := make([]float32, rows)
+	for i := range u.critics {
+		if b.y[i] = shared; u.ownTargets != nil {
+			b.y[i] = make([]float32, rows)
+		}
+		if u.seen != nil {
+			b.weights[i], b.masks = make([]float32, rows), append(b.masks, make([]float32, rows))
+		}
+	}
+	return b
+}
+
+// reserveWeights gives critics without weights the same ones.
+func (b *batch) reserveWeights() {
+	shared := make([]float32, len(b.transitions))
+	for i, w := range b.weights {
+		if w == nil {
+			b.weights[i] = shared
+		}
+	}
+}
+
+// reserve makes room for batches of the given number of rows.
+func (u *pun) reserve(rows int) {
+	if rows <= u.dp.rows {
+		return
+	}
+	u.pass.reserve(rows)
+	u.dp = newMatrix(rows, u.dp.cols)
+	for _, c := range u.critics {
+		c.values = newMatrix(rows, 1)
+		c.prediction = newMatrix(rows, c.prediction.cols)
+	}
 }

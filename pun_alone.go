@@ -102,7 +102,7 @@ func (u *PUN) Learn(observations, goals, actions, next [][]float64, targets []fl
 	u.setRows(b.x, "actions", actions, u.sizes.Observation+u.sizes.Goal, u.sizes.Action)
 	u.setRows(b.head, "next observations", next, 0, u.sizes.Observation)
 	setNumbers(b.y[0], "targets", targets)
-	criticLoss, predictiveLoss = u.pun.learn(b)
+	criticLoss, predictiveLoss = u.pun.learn(b, b)
 	u.pun.follow()
 	u.updates++
 	if !finite(criticLoss) {

@@ -25,7 +25,7 @@
 // From [Agent.Train] downwards a file calls only files below it. The departures
 // of the authors' code are in authors.go, and what the paper compares QTA with
 // is behind baseline.go; in the paper's method neither does anything. The whole
-// method once more, in plain loops over single numbers, is plain_test.go: who
+// method once more, in plain loops over single numbers, is plain/main.go: who
 // wants the algorithm in one sitting begins there.
 //
 // # Equations
@@ -51,8 +51,8 @@
 // # Baselines
 //
 // What the paper compares QTA and PUN with runs on QTA's own learner, so that a
-// comparison isolates one idea, with [Paper]; FirstGoalDesired and CandidatesKept
-// of [Beyond] are for QTA alone. A field of [Params] chooses each, and its file
+// comparison isolates one idea, with [Paper]; FirstGoalDesired of [Beyond] is for
+// QTA alone. A field of [Params] chooses each, and its file
 // says in Readings where it departs from its source:
 //
 //	Curriculum   mega       baseline_mega.go       goals of least density (Pitis et al., 2020)
@@ -72,10 +72,9 @@
 // left out.
 //
 // UncertaintyNoise is the noise of Figure 4 (baseline_noise.go). Bootstrapped
-// Q-networks and Deep Ensembles change critics, targets and heads too. QSwapped,
-// BootstrapForm, EnsembleScore and TDPriority choose between the idea as
-// published, which is the default, and what the QTA authors' public code makes
-// of it, which is in [Authors]; VDSForm has VDS's own three forms.
+// Q-networks and Deep Ensembles change critics, targets and heads too. They, q
+// and td are the ideas as published; with AuthorsForm, as in [Authors], they are
+// what the QTA authors' public code makes of them.
 //
 // # Readings
 //
@@ -88,8 +87,8 @@
 // The same version, parameters and seed give the same bytes, whatever the
 // number of threads and whether or not a run was interrupted, on every machine
 // with a kernel in assembly, avx512, avx2 or neon; see [KernelName]. With
-// CriticDecay or HeadDecay, as [Authors] has them, the evaluations decide too:
-// weights decay from the first perfect one on.
+// WeightDecay, as [Authors] has it, the evaluations decide too: weights decay
+// from the first perfect one on.
 package qta
 
 import (
@@ -100,142 +99,13 @@ import (
 
 // Version is the version of the algorithm: between two releases with the same
 // version, the same parameters and seed give the same bytes.
-const Version = "0.4.0"
-
-// An Agent is QTA in training: networks, replay, and the curriculum's state.
-// It is not safe for concurrent use. It keeps every transition, in seven vectors
-// of 8-byte numbers (two observations, two achieved goals, action, goal, desired
-// goal), so that its memory and its checkpoints grow with its steps, and the
-// latest environment and TrainOptions that it was given.
-type Agent struct {
-	params Params
-	sizes  Sizes
-	seed   uint64
-
-	pun          *pun
-	policy       *policy
-	observations *normalizer
-	goals        *normalizer
-	replay       *replay
-	sampler      sampler
-	curriculum   curriculum
-	estimator    estimator
-	departures
-
-	step     int // environment steps taken
-	losses   losses
-	log      []Evaluation
-	explored bool // an episode's first goal has been reached
-	perfect  bool // an evaluation was perfect
-
-	networksOnly bool // from ReadSafetensors: there is nothing to train on
-	training     bool // Train has not returned
-	halfway      bool // within a step, from where training cannot go on
-
-	env     Env // that Train trains in
-	options TrainOptions
-
-	// The running episode.
-
-	observation  []float64 // s
-	achieved     []float64 // the goal achieved at s
-	desired      []float64 // the environment's goal
-	goal         []float64 // the goal pursued
-	firstGoal    bool      // it is the episode's first
-	reached      bool      // it has been reached
-	episodeStart []byte    // the environment's generator at the last reset
-	goalsSet     int       // in all episodes
-	goalsReached int
-
-	exploration stream
-	environment stream
-	draws       stream // of the replay
-	learning    stream // the pair M and the target's noise
-	goalDraws   stream
-
-	workers *workers
-	scratch scratch
-}
-
-// Departures are what others do in place of, or beside, a step of the method;
-// see authors.go and baseline.go. In the paper's method all are nil.
-type departures struct {
-	behave       func(a *Agent, action []float64) bool // before the policy acts; reports whether it has acted instead
-	update       func(a *Agent) error                  // in place of learn
-	randomAction func(a *Agent) float64                // in place of RandomAction
-	burst        func(a *Agent) int                    // in place of learn after every step: how often, at each episode's end
-	smooth       func(a *Agent, actions matrix)        // on the target policy's actions
-	predicted    func(a *Agent, dst []float32, i int)  // in place of s' of transition i
-	mask         func(a *Agent, b *batch)              // on what a critic learns from
-	decay        func(a *Agent)                        // after a perfect evaluation
-	updated      func(a *Agent)                        // after an update
-	remember     func(a *Agent, s *selection)          // after a choice of goal, to fill kept
-	kept         []int                                 // candidates beside those drawn
-	average      *average                              // what the estimator asks in the ensemble's place
-
-	again                 func(a *Agent) error // the update that is done more than once
-	owed                  int                  // updates to come before the latest step is whole
-	updates               int                  // so far, where not all are alike
-	headBatch, actorBatch batch
-}
-
-// losses are those of the latest update.
-type losses struct{ critic, head, policy float64 }
-
-// scratch is memory that only one call at a time needs.
-type scratch struct {
-	batch     batch
-	single    matrix    // one s, g
-	action    []float64 // of one state
-	acted     []float64 // the environment's copy
-	selection selection
-}
-
-// TrainOptions say how long to train and how often to evaluate.
-type TrainOptions struct {
-	Steps          int  // budget: environment steps in all, those before this call included
-	EvalEvery      int  // environment steps between evaluations, 1 or more
-	Rollouts       int  // rollouts of one evaluation, 1 or more
-	StopWhenSolved bool // stop at the first evaluation in which every rollout succeeds
-
-	AfterEvaluation func(Evaluation) error // if not nil, called after each evaluation; an error ends training
-	AfterStep       func() error           // if not nil, called after each environment step; an error ends training
-
-	// What happens within a step, each called if it is not nil: a goal was set,
-	// an episode's first or a later one; the goal pursued was reached, for the
-	// first time; an episode ended; an update was made, with these losses (the
-	// actor's is that of the policy's latest step, with PolicyEvery an older one), which
-	// are in the units of [Evaluation]. They are for looking on: within a step the
-	// agent cannot be saved. Goals are the function's to keep.
-	AfterGoal    func(goal []float64, first bool)
-	AfterReach   func(goal []float64)
-	AfterEpisode func()
-	AfterUpdate  func(critic, predictive, actor float64)
-}
-
-// An Evaluation is how some rollouts fared, and where training is then: a row of
-// a run's log. The losses are those of the latest update, the actor's that of the
-// policy's latest; zero before the first.
-type Evaluation struct {
-	Step           int     // environment steps taken
-	Success        float64 // fraction of rollouts at the goal after their last step
-	CriticLoss     float64 // Equation 2, mean over the critics, in squared rewards
-	PredictiveLoss float64 // Equation 4, mean over the heads, in squared units of what they predict, or as HeadLoss and Uncertainty have it
-	ActorLoss      float64 // in rewards
-	GoalsSet       int     // goals chosen so far
-	GoalsReached   int     // of these, reached
-
-	Reached     float64 // fraction of rollouts at the goal at any time, their start included
-	Return      float64 // mean over the rollouts of the sum of rewards, not discounted
-	StepsToGoal float64 // mean of the steps after which rollouts were first at the goal, of those that ever were; 0 of none
-}
+const Version = "0.5.0"
 
 // Train is the algorithm. It trains in env and evaluates in another instance
 // of the same environment, until the budget is spent, the task is solved, or
-// ctx is done, whose cause it returns. It stops between environment steps, or
-// between the updates of UpdatesPerEpisode, not within an evaluation, so that an
-// agent can be saved and trained further to the same end as without the
-// interruption. Errors are a [*NumericError], an [*EnvError], what a function in o
+// ctx is done, whose cause it returns. It stops between environment steps, not
+// within an evaluation, so that an agent can be saved and trained further to the
+// same end as without the interruption. Errors are a [*NumericError], an [*EnvError], what a function in o
 // or a [Curriculum] returned, or say what of the arguments, or of a Curriculum's
 // goal, is not allowed. One of an environment or a Curriculum can end training
 // within a step: what goes on from there is the last checkpoint, not this agent,
@@ -249,7 +119,7 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 	}
 	a.training = true
 	defer func() { a.training = false }()
-	for a.owed > 0 || a.step < o.Steps && !(o.StopWhenSolved && a.SolvedAt() > 0) {
+	for a.step < o.Steps && !(o.StopWhenSolved && a.SolvedAt() > 0) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -257,11 +127,8 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 		if err := a.trainStep(); err != nil {
 			return err
 		}
-		due := a.owed == 0 && a.step%o.EvalEvery == 0
+		due := a.step%o.EvalEvery == 0
 		a.halfway = due // until its row is in the log
-		if a.owed > 0 {
-			continue
-		}
 		if due {
 			if err := a.evaluation(evaluation, o); err != nil {
 				return err
@@ -276,14 +143,9 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 	return nil
 }
 
-// trainStep takes one environment step and learns from the replay. Of updates at
-// an episode's end each is a call of its own.
+// trainStep takes one environment step and learns from the replay.
 func (a *Agent) trainStep() error {
 	p := &a.params
-	if a.owed > 0 {
-		a.owed--
-		return a.learn()
-	}
 	if a.step%p.Horizon == 0 {
 		if err := a.beginEpisode(); err != nil {
 			return err
@@ -301,6 +163,12 @@ func (a *Agent) trainStep() error {
 	a.sampler.stored(a.step)
 	a.enterState(next)
 	a.step++
+	if a.stepped != nil {
+		a.stepped(a)
+	}
+	if a.foundAt == 0 && reward == 0 { // of the environment's goal
+		a.foundAt = a.step
+	}
 
 	endOfEpisode := a.step%p.Horizon == 0
 	if a.env.Reward(a.achieved, a.goal) == 0 {
@@ -308,8 +176,8 @@ func (a *Agent) trainStep() error {
 			return err
 		}
 	}
-	if a.step > p.LearningStarts && a.burst == nil {
-		if err := a.learn(); err != nil {
+	if p.UpdatesPerEpisode == 0 {
+		if err := a.learnTimes(p.UpdatesPerStep); err != nil {
 			return err
 		}
 	}
@@ -338,14 +206,15 @@ func (a *Agent) enterState(s State) {
 
 // behave returns the training policy's action for the current state and goal.
 func (a *Agent) behave() ([]float64, error) {
-	action := a.act(a.observation, a.goal)
+	// In memory of its own: an environment may ask the agent within its step.
+	action := append(a.scratch.taken[:0], a.act(a.observation, a.goal)...)
 	if a.departures.behave != nil && a.departures.behave(a, action) {
 		return action, nil
 	}
 	if err := a.checkAction(action); err != nil {
 		return nil, err
 	}
-	explore(action, a.params.ActionNoise, a.curriculum.randomAction(a), a.exploration.Rand)
+	a.explore(action)
 	return action, nil
 }
 
@@ -373,8 +242,8 @@ func (a *Agent) endEpisode() error {
 	if err := a.curriculum.endEpisode(a); err != nil {
 		return err
 	}
-	if a.burst != nil {
-		a.owed = a.burst(a)
+	if err := a.learnTimes(a.params.UpdatesPerEpisode); err != nil {
+		return err
 	}
 	if a.options.AfterEpisode != nil {
 		a.options.AfterEpisode()
@@ -382,21 +251,59 @@ func (a *Agent) endEpisode() error {
 	return nil
 }
 
-// learn is one step of every network.
-func (a *Agent) learn() error {
-	if a.update != nil {
-		return a.update(a)
+// learnTimes makes n updates, but for the first LearningStarts environment steps.
+func (a *Agent) learnTimes(n int) error {
+	if a.step <= a.params.LearningStarts {
+		return nil
 	}
+	for range n {
+		if err := a.learn(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// learn is one update: a step of every network.
+func (a *Agent) learn() error {
 	b := &a.scratch.batch
 	if err := a.minibatch(b); err != nil { // section 3.3
 		return err
 	}
-	a.learnFrom(b)
-	return a.learnt()
+	heads, actor := b, b
+	if a.ownBatches != nil {
+		var err error
+		if heads, actor, err = a.ownBatches(a); err != nil {
+			return err
+		}
+	}
+	a.learnFrom(b, heads, actor)
+	return a.finishUpdate()
 }
 
-// learnt ends an update: its losses are checked, and told.
-func (a *Agent) learnt() error {
+// learnFrom is one step of every network: critics with their heads, their targets,
+// policy, its target. The minibatches of critics, heads and policy are one.
+func (a *Agent) learnFrom(b, heads, actor *batch) {
+	a.updates++
+	targetsMove := a.updates%a.params.TargetEvery == 0
+
+	a.target(b)                                            // Equation 1
+	a.losses.critic, a.losses.head = a.pun.learn(b, heads) // Equations 2 and 4
+	a.sampler.learnt(b)                                    // Equation 7
+	if targetsMove {
+		a.pun.follow() // Equation 3
+	}
+	if a.learnHeads != nil {
+		a.losses.head = a.learnHeads(a, heads)
+	}
+	a.losses.policy = a.policy.learn(actor.x, a.pun) // DDPG
+	if targetsMove {
+		a.policy.follow() // Equation 3
+	}
+}
+
+// finishUpdate checks the losses and reports them.
+func (a *Agent) finishUpdate() error {
 	if err := a.checkLosses(); err != nil {
 		return err
 	}
@@ -407,17 +314,6 @@ func (a *Agent) learnt() error {
 		a.options.AfterUpdate(a.losses.critic, a.losses.head, a.losses.policy)
 	}
 	return nil
-}
-
-// learnFrom is one step of every network on a minibatch: critics with their
-// heads, their targets, policy, its target.
-func (a *Agent) learnFrom(b *batch) {
-	a.target(b)                                     // Equation 1
-	a.losses.critic, a.losses.head = a.pun.learn(b) // Equations 2 and 4
-	a.sampler.learnt(b)                             // Equation 7
-	a.pun.follow()                                  // Equation 3
-	a.losses.policy = a.policy.learn(b.x, a.pun)    // DDPG
-	a.policy.follow()                               // Equation 3
 }
 
 // minibatch fills b with the critics' minibatch, from which heads and policy
@@ -482,8 +378,10 @@ func (a *Agent) target(b *batch) {
 	}
 }
 
-// clipReturns clips values to the returns there are: between
-// LowestReturn and 0.
+// clipReturns clips values to the returns there are: between LowestReturn and 0.
+//
+// Differs D26: Equation 1 has no bounds. No sum of rewards of -1 and 0 is outside
+// these, and ClipReturns switches the rule off.
 func (p *Params) clipReturns(values []float32) {
 	if !p.ClipReturns {
 		return
@@ -510,28 +408,6 @@ func (a *Agent) showNormalizers() {
 	a.goals.update()
 }
 
-// evaluation evaluates the policy and adds a row to the log. Its chance depends
-// on the seed and the step alone, so that training is the same however often
-// one evaluates, but for CriticDecay and HeadDecay.
-func (a *Agent) evaluation(env Env, o TrainOptions) error {
-	if err := a.checkParameters(); err != nil {
-		return err
-	}
-	e, err := a.evaluate(env, o.Rollouts, newStream(a.seed, forEvaluation+purpose(a.step)<<8))
-	if err != nil {
-		return err
-	}
-	a.log = append(a.log, e)
-	if a.perfect = a.perfect || e.Success == 1; a.perfect && a.decay != nil {
-		a.decay(a)
-	}
-	a.halfway = false
-	if o.AfterEvaluation != nil {
-		return o.AfterEvaluation(e)
-	}
-	return nil
-}
-
 // Evaluate returns how a number of rollouts fare, by the policy without
 // exploration towards the environment's own goals, each of Horizon steps. Their
 // starts and goals are drawn from the seed: with the same seed the answer is the
@@ -542,6 +418,10 @@ func (a *Agent) evaluation(env Env, o TrainOptions) error {
 //
 // Reading R4: a rollout is at the goal where the reward is 0, in a maze closer than
 // 0.35; the authors' evaluation also counts a distance of 0.35 itself.
+//
+// Reading R103: the policy acts without noise; the paper does not say. Of how many
+// rollouts an evaluation is, and how often, is up to [TrainOptions]: 20 every 1000
+// environment steps in the authors' code, and in the command.
 //
 // It is an error to ask for less than one rollout, in an environment of other
 // sizes than the agent's, or in the one that it is being trained in; an
@@ -601,8 +481,12 @@ type rollout struct {
 func (a *Agent) rollout(env Env, rng stream) (rollout, error) {
 	r := rollout{reachedAt: -1}
 	s := env.Reset(rng.Rand)
+	desired := slices.Clone(s.Desired)
 	for t := 0; ; t++ {
 		problem := a.stateProblem(s)
+		if problem == "" && !slices.Equal(s.Desired, desired) {
+			problem = fmt.Sprintf("the desired goal has gone from %v to %v", desired, s.Desired)
+		}
 		if problem != "" {
 			return r, &EnvError{a.step, fmt.Sprintf("%s after step %d of an evaluation's rollout", problem, t)}
 		}
@@ -620,10 +504,70 @@ func (a *Agent) rollout(env Env, rng stream) (rollout, error) {
 			r.success = reward == 0
 			return r, nil
 		}
-		action := a.act(s.Observation, s.Desired)
+		action := slices.Clone(a.act(s.Observation, s.Desired))
 		if err := a.checkAction(action); err != nil {
 			return r, err
 		}
 		s, _ = env.Step(action)
 	}
+}
+
+// evaluation evaluates the policy and adds a row to the log. Its chance depends
+// on the seed and the step alone, so that training is the same however often
+// one evaluates, but for WeightDecay.
+func (a *Agent) evaluation(env Env, o TrainOptions) error {
+	if err := a.checkParameters(); err != nil {
+		return err
+	}
+	e, err := a.evaluate(env, o.Rollouts, newStream(a.seed, forEvaluation+purpose(a.step)<<8))
+	if err != nil {
+		return err
+	}
+	a.log = append(a.log, e)
+	if a.perfect = a.perfect || e.Success == 1; a.perfect && a.decay != nil {
+		a.decay(a)
+	}
+	a.halfway = false
+	if o.AfterEvaluation != nil {
+		return o.AfterEvaluation(e)
+	}
+	return nil
+}
+
+// TrainOptions say how long to train and how often to evaluate.
+type TrainOptions struct {
+	Steps          int  // budget: environment steps in all, those before this call included
+	EvalEvery      int  // environment steps between evaluations, 1 or more
+	Rollouts       int  // rollouts of one evaluation, 1 or more
+	StopWhenSolved bool // stop at the first evaluation in which every rollout succeeds
+
+	AfterEvaluation func(Evaluation) error // if not nil, called after each evaluation; an error ends training
+	AfterStep       func() error           // if not nil, called after each environment step; an error ends training
+
+	// What happens within a step, each called if it is not nil: a goal was set,
+	// an episode's first or a later one; the goal pursued was reached, for the
+	// first time; an episode ended; an update was made, with these losses, in the
+	// units of [Evaluation]. Use them only to observe: within a step the agent
+	// cannot be saved. The goal slices are copies.
+	AfterGoal    func(goal []float64, first bool)
+	AfterReach   func(goal []float64)
+	AfterEpisode func()
+	AfterUpdate  func(critic, predictive, actor float64)
+}
+
+// An Evaluation is how some rollouts fared, and where training is then: a row of
+// a run's log. The losses are those of the latest update, the actor's that of the
+// policy's latest; zero before the first.
+type Evaluation struct {
+	Step           int     // environment steps taken
+	Success        float64 // fraction of rollouts at the goal after their last step
+	CriticLoss     float64 // Equation 2, mean over the critics, in squared rewards
+	PredictiveLoss float64 // Equation 4, mean over the heads, in squared units of what they predict, or as HeadLoss and Uncertainty have it
+	ActorLoss      float64 // in rewards
+	GoalsSet       int     // goals chosen so far
+	GoalsReached   int     // of these, reached
+
+	Reached     float64 // fraction of rollouts at the goal at any time, their start included
+	Return      float64 // mean over the rollouts of the sum of rewards, not discounted
+	StepsToGoal float64 // mean of the steps after which rollouts were first at the goal, of those that ever were; 0 of none
 }

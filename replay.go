@@ -6,70 +6,6 @@ import "math/rand/v2"
 // relabelling with goals achieved later in the same episode (HER, section
 // 3.3), and the formulas of prioritised experience replay, Equations 7 and 8.
 
-// A replay holds every transition of a run. Transition i belongs to episode i /
-// horizon: episodes have a fixed length, and the running one takes part as it
-// grows.
-//
-// Reading R30: nothing is evicted, as in the authors' code, whose buffer has room
-// for a whole run; the paper names no size.
-type replay struct {
-	sizes   Sizes
-	horizon int
-	n       int // transitions stored
-
-	// One row per transition, in the environment's units.
-	observation     []float64 // s
-	achieved        []float64 // goal achieved at s
-	action          []float64 // a
-	goal            []float64 // g pursued
-	desired         []float64 // the environment's goal
-	nextObservation []float64 // s'
-	nextAchieved    []float64 // goal achieved at s'
-}
-
-func newReplay(sizes Sizes, horizon int) *replay {
-	return &replay{sizes: sizes, horizon: horizon}
-}
-
-// A column is one kind of vector of all transitions.
-type column struct {
-	data  *[]float64
-	width int
-}
-
-func (b *replay) columns() []column {
-	return []column{
-		{&b.observation, b.sizes.Observation},
-		{&b.achieved, b.sizes.Goal},
-		{&b.action, b.sizes.Action},
-		{&b.goal, b.sizes.Goal},
-		{&b.desired, b.sizes.Goal},
-		{&b.nextObservation, b.sizes.Observation},
-		{&b.nextAchieved, b.sizes.Goal},
-	}
-}
-
-// add stores a transition: from the state s by action a, in pursuit of goal,
-// to the state next.
-func (b *replay) add(observation, achieved, action, goal []float64, next State) {
-	b.observation = append(b.observation, observation...)
-	b.achieved = append(b.achieved, achieved...)
-	b.action = append(b.action, action...)
-	b.goal = append(b.goal, goal...)
-	b.desired = append(b.desired, next.Desired...)
-	b.nextObservation = append(b.nextObservation, next.Observation...)
-	b.nextAchieved = append(b.nextAchieved, next.Achieved...)
-	b.n++
-}
-
-// at returns vector i of a column.
-func at(data []float64, i, width int) []float64 { return data[i*width:][:width:width] }
-
-// episodeEnd returns the index after the last transition of i's episode so far.
-func (b *replay) episodeEnd(i int) int {
-	return min((i/b.horizon+1)*b.horizon, b.n)
-}
-
 // futureStep returns the step whose achieved goal a transition i is relabelled
 // with, given u uniform on [0, 1): one of i to n-1, where n is the length of
 // i's trajectory so far, all alike.
@@ -95,6 +31,129 @@ func (b *replay) relabel(i int, k float64, rng *rand.Rand) []float64 {
 		return at(b.nextAchieved, future, b.sizes.Goal)
 	}
 	return at(b.goal, i, b.sizes.Goal)
+}
+
+// probability returns that of drawing transition j: p_j^α / Σ_j p_j^α, of which
+// the tree keeps terms and sum. Priorities p are not negative and not all zero.
+//
+// It implements QTA, Equation 7 (Section 3.3).
+func (s *prioritised) probability(j int) float64 { return s.tree.weight(j) / s.tree.total() }
+
+// SampleProbabilities sets P, of N values, to the probability of each of N
+// transitions with priorities p, which are not negative and not all zero; α is
+// in [0, 10]. It is Equation 7 for the whole replay, as training has it.
+func SampleProbabilities(P, p []float64, α float64) {
+	s := &prioritised{alpha: α}
+	for j, v := range p {
+		s.tree.grow(j + 1)
+		s.tree.set(j, pow(v, α))
+	}
+	for j := range p {
+		P[j] = s.probability(j)
+	}
+}
+
+// ImportanceWeights sets w to the weights that undo the bias of drawing
+// transitions with probabilities P from n: w_j = (1/n · 1/P_j)^β, divided by
+// the largest weight in the buffer, which is that of the smallest probability
+// in it, least. With least zero nothing is divided.
+//
+// It implements QTA, Equation 8 (Section 3.3).
+//
+// Differs D2: the display has 1/p_j, two lines after calling p a priority; Schaul
+// et al. (2016, section 3.4) have the probability P(j), without which the
+// weights would not undo the bias. It has no effect in training: divided by the
+// largest weight, both are (p_min/p_j)^β with the table's α of 1.
+//
+// Differs D28: the display has no maximum. Weights are divided by theirs, as Schaul
+// et al. do "for stability"; the maximum is over the whole buffer, as in the authors' code,
+// so that a weight does not depend on what else was drawn.
+func ImportanceWeights(w, P []float64, n int, β, least float64) {
+	weight := func(P float64) float64 { return pow(1/(float64(n)*P), β) }
+	largest := 1.0
+	if least > 0 {
+		largest = weight(least)
+	}
+	for j := range P {
+		w[j] = weight(P[j]) / largest
+	}
+}
+
+// PriorityBeta returns β at environment step t: from initial at step 0 to 1 at
+// step steps, 1 or later, linearly, and 1 from there on.
+//
+// It implements QTA, the schedule of β (Section 3.3).
+//
+// Reading R99: t counts environment steps, as in the authors' code, not updates.
+//
+// Reading R36: it is linear, as in Schaul et al. (2016, section 3.4); section 3.3
+// has "gradually".
+func PriorityBeta(t int, initial float64, steps int) float64 {
+	return min(1, initial+float64((1-initial)*float64(t)/float64(steps)))
+}
+
+// A replay holds every transition of a run. Transition i belongs to episode i /
+// horizon: episodes have a fixed length, and the running one takes part as it
+// grows.
+//
+// Reading R30: nothing is evicted, as in the authors' code, whose buffer has room
+// for a whole run; the paper names no size.
+type replay struct {
+	sizes   Sizes
+	horizon int
+	n       int // transitions stored
+
+	// One row per transition, in the environment's units.
+	observation     []float64 // s
+	achieved        []float64 // goal achieved at s
+	action          []float64 // a
+	goal            []float64 // g pursued
+	desired         []float64 // the environment's goal
+	nextObservation []float64 // s'
+	nextAchieved    []float64 // goal achieved at s'
+}
+
+func newReplay(sizes Sizes, horizon int) *replay {
+	return &replay{sizes: sizes, horizon: horizon}
+}
+
+// add stores a transition: from the state s by action a, in pursuit of goal,
+// to the state next.
+func (b *replay) add(observation, achieved, action, goal []float64, next State) {
+	b.observation = append(b.observation, observation...)
+	b.achieved = append(b.achieved, achieved...)
+	b.action = append(b.action, action...)
+	b.goal = append(b.goal, goal...)
+	b.desired = append(b.desired, next.Desired...)
+	b.nextObservation = append(b.nextObservation, next.Observation...)
+	b.nextAchieved = append(b.nextAchieved, next.Achieved...)
+	b.n++
+}
+
+// episodeEnd returns the index after the last transition of i's episode so far.
+func (b *replay) episodeEnd(i int) int {
+	return min((i/b.horizon+1)*b.horizon, b.n)
+}
+
+// at returns vector i of a column.
+func at(data []float64, i, width int) []float64 { return data[i*width:][:width:width] }
+
+// A column is one kind of vector of all transitions.
+type column struct {
+	data  *[]float64
+	width int
+}
+
+func (b *replay) columns() []column {
+	return []column{
+		{&b.observation, b.sizes.Observation},
+		{&b.achieved, b.sizes.Goal},
+		{&b.action, b.sizes.Action},
+		{&b.goal, b.sizes.Goal},
+		{&b.desired, b.sizes.Goal},
+		{&b.nextObservation, b.sizes.Observation},
+		{&b.nextAchieved, b.sizes.Goal},
+	}
 }
 
 // A sampler draws the transitions that the critics learn from: all alike, or by
@@ -170,43 +229,18 @@ func (s *prioritised) stored(i int) {
 
 func (s *prioritised) draw(rng stream) int { return s.tree.find(rng.Float64()) }
 
-// probability returns that of drawing transition j: p_j^α / Σ_j p_j^α, of which
-// the tree keeps terms and sum. Priorities p are not negative and not all zero.
-//
-// It implements QTA, Equation 7 (Section 3.3).
-func (s *prioritised) probability(j int) float64 { return s.tree.weight(j) / s.tree.total() }
-
-// SampleProbabilities sets P, of N values, to the probability of each of N
-// transitions with priorities p, which are not negative and not all zero; α is
-// in [0, 10]. It is Equation 7 for the whole replay, as training has it.
-func SampleProbabilities(P, p []float64, α float64) {
-	s := &prioritised{alpha: α}
-	for j, v := range p {
-		s.tree.grow(j + 1)
-		s.tree.set(j, pow(v, α))
-	}
-	for j := range p {
-		P[j] = s.probability(j)
-	}
-}
-
 func (s *prioritised) weigh(weights [][]float32, transitions []int, step int) {
-	s.importance(transitions, PriorityBeta(step, s.beta, s.betaSteps))
+	for row, j := range transitions {
+		s.P[row] = s.probability(j)
+	}
+	β := PriorityBeta(step, s.beta, s.betaSteps)
+	least := s.tree.leastWeight() / s.tree.total()
+	ImportanceWeights(s.w, s.P[:len(transitions)], s.n, β, least)
 	for _, w := range weights {
 		for row := range w {
 			w[row] = float32(s.w[row])
 		}
 	}
-}
-
-// importance sets s.w to the weights of transitions, as many as a minibatch has
-// or fewer. The least probable of all transitions has the largest.
-func (s *prioritised) importance(transitions []int, β float64) {
-	n := len(transitions)
-	for row, j := range transitions {
-		s.P[row] = s.probability(j)
-	}
-	ImportanceWeights(s.w[:n], s.P[:n], s.n, β, s.tree.leastWeight()/s.tree.total())
 }
 
 func (s *prioritised) learnt(b *batch) {
@@ -230,45 +264,4 @@ func (s *prioritised) visit(c coder, n int) {
 		s.n = n
 		s.tree.fill(weights)
 	}
-}
-
-// ImportanceWeights sets w to the weights that undo the bias of drawing
-// transitions with probabilities P from n: w_j = (1/n · 1/P_j)^β, divided by
-// the largest weight in the buffer, which is that of the smallest probability
-// in it, least. With least zero nothing is divided.
-//
-// It implements QTA, Equation 8 (Section 3.3).
-//
-// Differs D2: the display has 1/p_j, two lines after calling p a priority; Schaul
-// et al. (2016, section 3.4) have the probability P(j), without which the
-// weights would not undo the bias. It has no effect in training: divided by the
-// largest weight, both are (p_min/p_j)^β with the table's α of 1.
-//
-// Reading R35: weights are divided by their maximum, as Schaul et al. do "for
-// stability"; the maximum is over the whole buffer, as in the authors' code,
-// so that a weight does not depend on what else was drawn.
-func ImportanceWeights(w, P []float64, n int, β, least float64) {
-	largest := 1.0
-	if least > 0 {
-		largest = importanceWeight(least, n, β)
-	}
-	for j := range P {
-		w[j] = importanceWeight(P[j], n, β) / largest
-	}
-}
-
-// importanceWeight is the weight of one transition, before the division.
-func importanceWeight(P float64, n int, β float64) float64 {
-	return pow(1/(float64(n)*P), β)
-}
-
-// PriorityBeta returns β at environment step t: from initial at step 0 to 1 at
-// step steps, 1 or later, linearly, and 1 from there on.
-//
-// It implements QTA, the schedule of β (Section 3.3).
-//
-// Reading R36: it is linear, as in Schaul et al. (2016, section 3.4); section 3.3
-// has "gradually".
-func PriorityBeta(t int, initial float64, steps int) float64 {
-	return min(1, initial+float64((1-initial)*float64(t)/float64(steps)))
 }

@@ -251,7 +251,7 @@ func TestReadSafetensorsRefusals(t *testing.T) {
 		{"no seed", replace(`"seed":"1"`, `"seed":"-1"`), `its metadata has no "seed" that can be read`},
 		{"an unknown parameter", replace(`\"Batch\":16`, `\"Botch\\nBatch\":16`), `unknown parameter "Botch\nBatch"`},
 		{"a parameter out of range", replace(`\"Batch\":16`, `\"Batch\":0`), "parameter Batch is 0"},
-		{"a parameter of lines", replace(`\"Batch\":16`, `\"Batch\":[1,\n\n2]`), `parameter Batch: "[1,\n\n2]" is not a whole number`},
+		{"a parameter of lines", replace(`\"Batch\":16`, `\"Batch\":[1,\n\n2]`), `parameter Batch: [1, 2] is not a whole number`},
 		{"large networks", replace(`\"HiddenSize\":1`, `\"HiddenSize\":4096`), "fewer numbers than its networks have"},
 		{"vast sizes", replace(`\"Observation\":2`, `\"Observation\":9223372036854775807`), "fewer numbers than its networks have"},
 		{"no sizes", replace(`\"Observation\":2`, `\"Observation\":0`), "fewer numbers than its networks have"},

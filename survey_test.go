@@ -100,7 +100,7 @@ func TestSurvey(t *testing.T) {
 
 // TestGoals follows the goal pursued from step to step.
 func TestGoals(t *testing.T) {
-	a := newMazeAgent(t, tinyPreset(Default()), 1)
+	a := newMazeAgent(t, tinyPreset(Default()), 2)
 	pursued := [][]float64{} // at each step
 	m := mustMaze(t, "1U5")
 	for step := 1; step <= 60; step++ {

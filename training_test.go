@@ -374,9 +374,9 @@ func TestOwnActorBatch(t *testing.T) {
 		return &c
 	}
 	critics, policy := copied(b), copied(actor)
-	a.learnApart(b, b, actor)
+	a.learnFrom(b, b, actor)
 	other.target(critics)
-	other.pun.learn(critics)
+	other.pun.learn(critics, critics)
 	other.pun.follow()
 	other.policy.learn(policy.x, other.pun)
 	if diff := cmp.Diff(other.policy.net.params, a.policy.net.params); diff != "" {

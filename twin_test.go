@@ -252,10 +252,9 @@ func headsOf(b *batch, p *Params) *batch {
 // learnBy is the step of critics, and of heads that learn in it, that the
 // parameters ask for.
 func (u *pun) learnBy(b, heads *batch, p *Params) (criticLoss, headLoss float64) {
-	if p.PredictiveGradient == "joint" && heads == b {
-		return u.learn(b)
-	}
-	return u.learnApart(b, heads, p.PredictiveGradient)
+	u.architecture.gradient, u.architecture.step = nil, nil
+	u.departGradient(p)
+	return u.learn(b, heads)
 }
 
 // near reports an error for the first element of got that is not e within

@@ -21,7 +21,7 @@ func TestShorthands(t *testing.T) {
 	}{
 		{"", nil},
 		{"-curriculum mega", []string{"Curriculum=mega"}},
-		{"-replay td -set TDPriority=deviation", []string{"Replay=td", "TDPriority=deviation"}},
+		{"-replay td -set AuthorsForm=true", []string{"Replay=td", "AuthorsForm=true"}},
 		{"-uncertainty-noise 0.03 -set Batch=7", []string{"UncertaintyNoise=0.03", "Batch=7"}},
 		{"-uncertainty q", []string{"Uncertainty=q"}},
 		{"-uncertainty bootstrap", []string{"Uncertainty=bootstrap"}},

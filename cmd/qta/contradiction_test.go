@@ -145,7 +145,9 @@ func TestContradictions(t *testing.T) {
 
 	// run.json itself: its own checksum says so, and nothing is begun over it.
 	for what, change := range map[string]func(string) string{
-		"another outcome":  func(s string) string { return replaced(t, s, `"steps": 42,\n\t\t"half`, "\"steps\": 43,\n\t\t\"half") },
+		"another outcome": func(s string) string {
+			return replaced(t, s, `"steps": 42,\n\t\t"found`, "\"steps\": 43,\n\t\t\"found")
+		},
 		"another held-out": func(s string) string { return replaced(t, s, `"held_out": [0-9.]+`, `"held_out": 0.99`) },
 		"another seed":     func(s string) string { return replaced(t, s, `"seed": 1`, `"seed": 2`) },
 		"another map":      func(s string) string { return replaced(t, s, `#S#G#",\n\t\t\t"#.#.#`, "#S.G#\",\n\t\t\t\"#.#.#") },

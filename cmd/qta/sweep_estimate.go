@@ -45,16 +45,13 @@ func arithmetic(p qta.Params, sizes qta.Sizes, steps int) (a work) {
 	if p.HeadOwnDraw {
 		a.update += 2 * 3 * critics * w * float64(p.Batch)
 	}
-	if p.PolicyEvery > 1 {
-		a.update -= 2 * (1 - 1/float64(p.PolicyEvery)) * (2*critics + 3) * w * float64(p.Batch)
-	}
 	a.step = a.update * float64(p.UpdatesPerStep)
 	if p.UpdatesPerEpisode > 0 {
 		a.step *= float64(p.UpdatesPerEpisode) / float64(p.Horizon)
 	}
 	switch p.Curriculum {
 	case qta.CurriculumQTA:
-		candidates, actions := min(float64(p.Candidates+p.CandidatesKept), float64(steps)/2), float64(p.UncertaintyActions)
+		candidates, actions := min(float64(p.Candidates), float64(steps)/2), float64(p.UncertaintyActions)
 		if p.Uncertainty == qta.UncertaintyBootstrap || p.Uncertainty == qta.UncertaintyEnsemble {
 			actions = float64(p.EnsembleActions)
 		}

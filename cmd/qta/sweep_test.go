@@ -435,7 +435,7 @@ func TestDryRun(t *testing.T) {
 // 2.9 thousand million for the update, and a goal costs about one more.
 func TestArithmetic(t *testing.T) {
 	sizes := qta.Sizes{Observation: 2, Goal: 2, Action: 2}
-	a := arithmetic(qta.Default(), sizes, 10_000)
+	a := arithmetic(qta.Paper(), sizes, 10_000)
 	const w = 6*256 + 2*256*256 + 256
 	if want := 2.0 * 21 * w * 1024; a.update != want || a.step != want || want < 5.6e9 || want > 5.8e9 {
 		t.Errorf("%+v, want an update of %v in each step", a, want)
@@ -443,7 +443,7 @@ func TestArithmetic(t *testing.T) {
 	if want := a.update + 2.0*1000*8*3*w/4; a.usual() != want {
 		t.Errorf("a step is %v, want %v", a.usual(), want)
 	}
-	p := qta.Default()
+	p := qta.Paper()
 	p.Curriculum = "her"
 	if her := arithmetic(p, sizes, 10_000); her.update != a.update || her.usual() != a.update {
 		t.Errorf("HER chooses no goals: %+v", her)

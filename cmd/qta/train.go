@@ -266,9 +266,6 @@ func list(d []string) string {
 
 // reached reports whether the run is where the limits end it.
 func (s *session) reached() bool {
-	if s.agent.Updating() {
-		return false
-	}
 	return s.agent.Steps() >= s.record.Limits.Steps || s.record.Limits.Stop == "solved" && s.agent.SolvedAt() > 0
 }
 
@@ -471,7 +468,7 @@ func (s *session) writeLog(durable bool) error {
 }
 
 func (s *session) outcome() *rundir.Outcome {
-	return &rundir.Outcome{Steps: s.agent.Steps(), HalfAt: s.agent.SuccessAt(rundir.Half), SolvedAt: s.agent.SolvedAt()}
+	return &rundir.Outcome{Steps: s.agent.Steps(), FoundAt: s.agent.FoundAt(), HalfAt: s.agent.SuccessAt(rundir.Half), SolvedAt: s.agent.SolvedAt()}
 }
 
 // writeEnd writes the log and the record of a run whose agent is saved. The

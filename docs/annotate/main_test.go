@@ -302,16 +302,15 @@ func exists(t *testing.T, name string) bool {
 func TestEffects(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "readings.csv")
 	write(t, file, effectsOf("small|solved|3000", "small|solved|5000", "authors -set Batch=3|solved|1",
-		"small -set Replay=td|finished|0", "small -set Replay=td -set TDPriority=deviation|solved|1000",
-		"small -set TargetNoise=0.2 -set TargetClip=0.5|solved|4000", "small -set TargetNoise=0.2 -set TargetClip=0.5|finished|0", "small -set TargetNoise=0.2 -set TargetClip=0.5|solved|2000"))
+		"small -set Replay=td|finished|0", "small -set Replay=td -set AuthorsForm=true|solved|1000",
+		"small -set TargetNoise=0.2|solved|4000", "small -set TargetNoise=0.2|finished|0", "small -set TargetNoise=0.2|solved|2000"))
 	got, err := readEffects(file, func(string) bool { return true })
 	base, td := outcome{2, 2, "4000"}, outcome{0, 1, ""}
-	noise := []effect{{"TargetNoise=0.2 TargetClip=0.5", "", outcome{2, 3, "4000"}, base}}
+	noise := []effect{{"TargetNoise=0.2", "", outcome{2, 3, "4000"}, base}}
 	want := map[string][]effect{
 		"Replay":      {{"Replay=td", "", td, base}},
-		"TDPriority":  {{"TDPriority=deviation", "Replay=td", outcome{1, 1, "1000"}, td}},
+		"AuthorsForm": {{"AuthorsForm=true", "Replay=td", outcome{1, 1, "1000"}, td}},
 		"TargetNoise": noise,
-		"TargetClip":  noise,
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(effect{})); diff != "" || err != nil {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)

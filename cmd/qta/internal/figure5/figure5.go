@@ -164,7 +164,7 @@ func (f *Figure) Deviation() (name, unit string) {
 		return "head deviation", "cell"
 	case p.Uncertainty == qta.UncertaintyQ:
 		return "uncertainty", "reward"
-	case p.Uncertainty == qta.UncertaintyEnsemble && p.EnsembleScore == qta.EnsembleScoreVariance:
+	case p.Uncertainty == qta.UncertaintyEnsemble && p.AuthorsForm:
 		return "uncertainty", "cell^2"
 	}
 	return "uncertainty", "cell"

@@ -149,23 +149,10 @@ func (m Method) Apply(p qta.Params) qta.Params {
 // beside the others, so that runs that compute the same have the same name.
 func Effective(p qta.Params) qta.Params {
 	standard := qta.Default()
-	if p.Uncertainty != qta.UncertaintyQ {
-		p.QSwapped = standard.QSwapped
-	}
-	if p.Uncertainty != qta.UncertaintyBootstrap {
-		p.BootstrapForm = standard.BootstrapForm
-	}
-	if p.Uncertainty != qta.UncertaintyEnsemble {
-		p.EnsembleScore = standard.EnsembleScore
-	}
-	if p.Replay != qta.ReplayTD {
-		p.TDPriority = standard.TDPriority
-	}
-	if p.Curriculum != qta.CurriculumVDS {
-		p.VDSForm = standard.VDSForm
+	if p.Uncertainty == qta.UncertaintyPUN && p.Replay != qta.ReplayTD {
+		p.AuthorsForm = standard.AuthorsForm
 	}
 	if p.Curriculum != qta.CurriculumQTA {
-		p.CandidatesKept = standard.CandidatesKept
 		p.FirstGoalDesired = standard.FirstGoalDesired
 	}
 	return p

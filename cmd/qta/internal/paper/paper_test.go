@@ -69,7 +69,7 @@ func TestRecognise(t *testing.T) {
 	}
 	her := qta.Default()
 	her.Curriculum = "her"
-	her.CandidatesKept, her.FirstGoalDesired = 100, 0 // which are QTA's alone
+	her.FirstGoalDesired = 0 // which is QTA's alone
 	for _, test := range []struct {
 		p             qta.Params
 		name, setting string

@@ -94,6 +94,7 @@ func (m Machine) String() string {
 // Outcome says what a run has come to.
 type Outcome struct {
 	Steps    int    `json:"steps"`
+	FoundAt  int    `json:"found_at"`  // the first environment step of training that ended at the environment's goal, or 0
 	HalfAt   int    `json:"half_at"`   // of the first evaluation at 0.5 or more, or 0
 	SolvedAt int    `json:"solved_at"` // of the first perfect one, or 0
 	Digest   string `json:"digest,omitempty"`

@@ -47,7 +47,7 @@ func TestRecord(t *testing.T) {
 		{`"seed"`, `"sead"`, "sead"},
 		{`"eval_every": 1000`, `"eval_every": 0`, "want 1 or more"},
 		{`"Batch": 256`, `"Batch": 0`, "parameter Batch is 0"},
-		{`"Batch": 256`, `"Batsh": 256`, `parameters: unknown parameter "Batsh"; did you mean Batch? (line 5, column 13)`},
+		{`"Batch": 256`, `"Batsh": 256`, `parameters: unknown parameter "Batsh"; did you mean Batch? (before line 5, column 16)`},
 		{"#S#G#", "#S#.#", ""},
 	}
 	for _, test := range tests {
