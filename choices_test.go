@@ -2,6 +2,7 @@ package qta
 
 import (
 	"go/ast"
+	"go/token"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,8 +16,11 @@ import (
 func TestChoices(t *testing.T) {
 	_, files, _ := parsePackage(t)
 	got := map[string][]string{} // by the field's name
-	for _, d := range files["choices.go"].Decls {
-		group := d.(*ast.GenDecl)
+	for _, d := range files["params.go"].Decls {
+		group, ok := d.(*ast.GenDecl)
+		if !ok || group.Tok != token.CONST {
+			continue
+		}
 		text, ok := strings.CutPrefix(sentence(group.Doc), "Params.")
 		field, _, _ := strings.Cut(text, ":")
 		if !ok || got[field] != nil {

@@ -276,8 +276,8 @@ type curriculum interface {
 	// networks returns the parameters of networks of its own.
 	networks() []parameterVector
 
-	// visit goes through whatever of it training changes.
-	visit(c coder)
+	// saved lists whatever of it training changes.
+	saved() saved
 }
 
 // plain is the part of a curriculum that most have in common: it only chooses
@@ -287,7 +287,7 @@ type plain struct{}
 func (plain) atGoal(*Agent)               {}
 func (plain) endEpisode(*Agent) error     { return nil }
 func (plain) networks() []parameterVector { return nil }
-func (plain) visit(coder)                 {}
+func (plain) saved() saved                { return nil }
 func (plain) replayGoal(a *Agent, i int) []float64 {
 	return a.replay.relabel(i, a.params.HindsightRatio, a.draws.Rand)
 }

@@ -196,7 +196,7 @@ func allWorkers(t testing.TB) []*workers {
 	var ws []*workers
 	for _, k := range kernels() {
 		for _, n := range []int{1, 2, 3} {
-			w := newWorkersKernel(n, k)
+			w := workersOf(k, n)
 			t.Cleanup(w.close)
 			ws = append(ws, w)
 		}
@@ -249,7 +249,7 @@ func TestMulSplits(t *testing.T) {
 		for _, w := range ws {
 			want := one
 			if fused && w.kernel == generic {
-				want = p.result(&g, newWorkersKernel(1, generic).mul)
+				want = p.result(&g, workersOf(generic, 1).mul)
 			}
 			if !slices.Equal(want, p.result(&g, w.mul)) {
 				t.Errorf("%v, %d threads: %v differs", w.kernel, w.threads(), size)
@@ -450,7 +450,7 @@ func BenchmarkMul(b *testing.B) {
 		for _, threads := range []int{1, 2} {
 			for _, s := range mulShapes {
 				b.Run(fmt.Sprintf("%v/%s/threads=%d", k, s.name, threads), func(b *testing.B) {
-					w := newWorkersKernel(threads, k)
+					w := workersOf(k, threads)
 					defer w.close()
 					c, x, y := newMatrix(s.rows, s.cols), newMatrix(s.rows, s.k), fill(newMatrix(s.k, s.cols))
 					if s.transposed {
@@ -496,4 +496,11 @@ func BenchmarkRun(b *testing.B) {
 	for b.Loop() {
 		w.run(c)
 	}
+}
+
+// workersOf returns workers with a kernel of the caller's choice.
+func workersOf(k kernel, threads int) *workers {
+	w := newWorkers(threads)
+	w.kernel = k
+	return w
 }

@@ -10,11 +10,6 @@ import (
 // Nothing here knows of reinforcement learning. How a batch goes through the
 // layers of a network, in chunks and on several threads, is in mlp_pass.go.
 
-// columns returns the view of columns lo to hi, hi excluded.
-func (m matrix) columns(lo, hi int) matrix {
-	return matrix{m.rows, hi - lo, m.rowStride, m.colStride, m.data[lo*m.colStride:]}
-}
-
 // A layer is one affine map, y = x W + b.
 type layer struct {
 	w matrix    // in by out
@@ -195,16 +190,8 @@ func (a *adam) step(params, gradient []float32) {
 
 // part is step for the i-th of n stretches of the parameters.
 func (a *adam) part(i, n int) {
-	lo, hi := stretch(len(a.m), i, n)
+	lo, hi := band(len(a.m), i, n)
 	adamStep(a.params[lo:hi], a.m[lo:hi], a.v[lo:hi], a.gradient[lo:hi], a.c)
-}
-
-// stretch returns the bounds of the i-th of n stretches of a vector, at whole
-// cache lines.
-func stretch(size, i, n int) (lo, hi int) {
-	const line = 16
-	lines := (size + line - 1) / line
-	return min(lines*i/n*line, size), min(lines*(i+1)/n*line, size)
 }
 
 // clipGradient clips every element of a gradient to between -limit and limit,

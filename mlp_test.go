@@ -77,7 +77,7 @@ func TestStretch(t *testing.T) {
 		for n := 1; n < 8; n++ {
 			at := 0
 			for i := range n {
-				lo, hi := stretch(size, i, n)
+				lo, hi := band(size, i, n)
 				if lo != at || hi < lo || (lo%16 != 0 && lo != size) {
 					t.Fatalf("stretch %d of %d of %d is %d to %d after %d", i, n, size, lo, hi, at)
 				}

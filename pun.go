@@ -404,7 +404,7 @@ type softUpdate struct {
 }
 
 func (s *softUpdate) part(i, n int) {
-	lo, hi := stretch(len(s.target), i, n)
+	lo, hi := band(len(s.target), i, n)
 	Polyak(s.target[lo:hi], s.online[lo:hi], s.ρ)
 }
 

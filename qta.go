@@ -10,13 +10,13 @@
 //	algorithm    qta.go                     training, an update, an evaluation
 //	section 3.2  goals.go                   the choice of goals; the threshold of section 3.3
 //	its user     agent.go, env.go           an agent from outside; environments
-//	             ask.go, survey.go          what it says when asked
+//	             ask.go                     what it says when asked
 //	             curriculum.go              a curriculum of one's own
-//	             pun_alone.go               the ensemble of section 3.1 by itself
+//	             ensemble.go                the ensemble of section 3.1 by itself
 //	             safetensors.go             the networks out and in
 //	section 3.1  ddpg.go, pun.go            the policy; the critic ensemble and its heads
-//	section 3.3  replay.go, replay_tree.go  hindsight; prioritised replay
-//	section 4    maze.go, maze_path.go      mazes; path lengths and optimal values
+//	section 3.3  replay.go                  hindsight; prioritised replay
+//	section 4    maze.go                    mazes; path lengths and optimal values
 //	appendix     params.go                  the table
 //	networks     mlp_pass.go, mlp.go        a batch in chunks; layers and Adam
 //	arithmetic   kernel.go, kernel_*.go     the matrix product; threads; Adam's loop
@@ -33,20 +33,20 @@
 // The paper numbers none of its eight displayed formulas; they are numbered
 // here in the order of appearance.
 //
-//	formula             file          function                 test file          tests              golden
-//	Equation 1          pun.go        TDTarget                 pun_test.go        TestEquation1      td-target, td-target-networks
-//	Equation 2          pun.go        CriticLoss               pun_test.go        TestEquation2      critic-loss
-//	Equation 3          pun.go        Polyak                   pun_test.go        TestEquation3      polyak
-//	Equation 4          pun.go        PredictiveLoss           pun_test.go        TestEquation4      predictive-loss
-//	Equation 5          pun.go        pun.uncertainty          pun_test.go        TestEquation5      uncertainty-std, uncertainty
-//	Equation 6          goals.go      GoalProbabilities        goals_test.go      TestEquation6      goal-probability
-//	Equation 7          replay.go     prioritised.probability  replay_test.go     TestEquation7      per
-//	Equation 8          replay.go     ImportanceWeights        replay_test.go     TestEquation8      per
-//	the scaling         goals.go      scaleUncertainty         goals_test.go      TestScaling        goal-probability
-//	hindsight           replay.go     futureStep               replay_test.go     TestHindsight      her-future
-//	the schedule of β   replay.go     PriorityBeta             replay_test.go     TestBeta           per-beta
-//	the threshold       goals.go      Achievable               goals_test.go      TestThreshold      achievable
-//	the optimal return  maze_path.go  OptimalReturn            maze_path_test.go  TestOptimalReturn  optimal-return
+//	formula             file       function                 test file       tests              golden
+//	Equation 1          pun.go     TDTarget                 pun_test.go     TestEquation1      td-target, td-target-networks
+//	Equation 2          pun.go     CriticLoss               pun_test.go     TestEquation2      critic-loss
+//	Equation 3          pun.go     Polyak                   pun_test.go     TestEquation3      polyak
+//	Equation 4          pun.go     PredictiveLoss           pun_test.go     TestEquation4      predictive-loss
+//	Equation 5          pun.go     pun.uncertainty          pun_test.go     TestEquation5      uncertainty-std, uncertainty
+//	Equation 6          goals.go   GoalProbabilities        goals_test.go   TestEquation6      goal-probability
+//	Equation 7          replay.go  prioritised.probability  replay_test.go  TestEquation7      per
+//	Equation 8          replay.go  ImportanceWeights        replay_test.go  TestEquation8      per
+//	the scaling         goals.go   scaleUncertainty         goals_test.go   TestScaling        goal-probability
+//	hindsight           replay.go  futureStep               replay_test.go  TestHindsight      her-future
+//	the schedule of β   replay.go  PriorityBeta             replay_test.go  TestBeta           per-beta
+//	the threshold       goals.go   Achievable               goals_test.go   TestThreshold      achievable
+//	the optimal return  maze.go    OptimalReturn            maze_test.go    TestOptimalReturn  optimal-return
 //
 // # Baselines
 //
@@ -57,21 +57,21 @@
 //
 //	Curriculum   mega       baseline_mega.go       goals of least density (Pitis et al., 2020)
 //	             vds        baseline_vds.go        goals of most disagreement, from all there are (Zhang et al., 2020)
-//	             her        baseline_goals.go      the environment's goal (Andrychowicz et al., 2017)
-//	             random     baseline_goals.go      achieved goals, uniformly; a control of ours
+//	             her        baseline.go            the environment's goal (Andrychowicz et al., 2017)
+//	             random     baseline.go            achieved goals, uniformly; a control of ours
 //	             visits     baseline_visits.go     goals visited least, by a grid's counts; argued against in section 2
 //	             rnd        baseline_rnd.go        goals of most novelty (Burda et al., 2018); argued against in section 2
-//	Uncertainty  q          baseline_q.go          disagreement of Q-values (Figure 6)
+//	Uncertainty  q          baseline.go            disagreement of Q-values (Figure 6)
 //	             bootstrap  baseline_bootstrap.go  Bootstrapped Q-networks (Osband et al., 2016; Figure 6)
 //	             ensemble   baseline_ensemble.go   Deep Ensembles (Lakshminarayanan et al., 2017; Figure 6)
 //	Replay       per        replay.go              prioritised by uncertainty (Figure 3)
-//	             td         baseline_td.go         prioritised by TD error (Schaul et al., 2016; Figure 3)
+//	             td         baseline.go            prioritised by TD error (Schaul et al., 2016; Figure 3)
 //
 // [MEGA] and [VDS] are parameter sets for these two with the learner that their
 // own authors published, as far as networks of ReLU go; their files say what is
 // left out.
 //
-// UncertaintyNoise is the noise of Figure 4 (baseline_noise.go). Bootstrapped
+// UncertaintyNoise is the noise of Figure 4 (baseline.go). Bootstrapped
 // Q-networks and Deep Ensembles change critics, targets and heads too. They, q
 // and td are the ideas as published; with AuthorsForm, as in [Authors], they are
 // what the QTA authors' public code makes of them.
@@ -79,8 +79,8 @@
 // # Readings
 //
 // What the paper does not say is said at the function that had to choose, in
-// a sentence that begins "Reading:"; where the package knowingly does
-// otherwise, "Differs:".
+// a sentence that begins "Reading" with a number; where the package knowingly
+// does otherwise, "Differs". docs/readings.md lists them.
 //
 // # Determinism
 //
@@ -189,9 +189,9 @@ func (a *Agent) trainStep() error {
 
 // beginEpisode resets the environment and sets the episode's first goal.
 func (a *Agent) beginEpisode() error {
-	a.episodeStart = a.environment.state()
+	a.episodeStart = *a.environment.pcg
 	s := a.env.Reset(a.environment.Rand)
-	if problem := a.stateProblem(s); problem != "" {
+	if problem := stateProblem(s, a.sizes); problem != "" {
 		return &EnvError{a.step, problem + " after Reset"}
 	}
 	a.enterState(s)
@@ -483,7 +483,7 @@ func (a *Agent) rollout(env Env, rng stream) (rollout, error) {
 	s := env.Reset(rng.Rand)
 	desired := slices.Clone(s.Desired)
 	for t := 0; ; t++ {
-		problem := a.stateProblem(s)
+		problem := stateProblem(s, a.sizes)
 		if problem == "" && !slices.Equal(s.Desired, desired) {
 			problem = fmt.Sprintf("the desired goal has gone from %v to %v", desired, s.Desired)
 		}

@@ -55,7 +55,7 @@ func TestSameBytes(t *testing.T) {
 					continue // it may round differently
 				}
 				for _, threads := range []int{1, 2, 3} {
-					sameState(t, fmt.Sprintf("%v, %d threads", k, threads), state, trainWith(t, p, newWorkersKernel(threads, k), steps, 20))
+					sameState(t, fmt.Sprintf("%v, %d threads", k, threads), state, trainWith(t, p, workersOf(k, threads), steps, 20))
 				}
 			}
 		})

@@ -18,18 +18,17 @@ type probe func() (flops float64)
 func newProbe(k kernel) probe {
 	const rows, cols, steps = 8, 32, 256
 	c, a, b := newMatrix(rows, cols), newMatrix(rows, steps), newMatrix(steps, cols)
-	w := newWorkersKernel(1, k)
+	w := workersOf(k, 1)
 	run := func() { w.mul(c, a, b, epilogue{}) }
 	ops := 2.0 * rows * cols * steps
 	if k != generic {
 		n, rest := k.height(rows, cols)
-		s, width := k.shape(n, cols)
 		t := tile{
 			a: &a.data[0], b: &b.data[0], c: &c.data[0], start: &c.data[0],
 			aRows: rowsOf(steps, n, rest), cRows: rowsOf(cols, n, rest), startRows: rowsOf(cols, n, rest),
-			aStep: 4, bStep: 4 * cols, k: steps, cols: width,
+			aStep: 4, bStep: 4 * cols, k: steps, cols: k.width(n, cols),
 		}
-		run, ops = func() { s.run(&t) }, float64(2*n*width*steps)
+		run, ops = func() { k.run(&t, n) }, float64(2*n*t.cols*steps)
 	}
 	return func() float64 {
 		start, n := time.Now(), 0
