@@ -504,6 +504,9 @@ func checkHindsight(in *vectorIn) any {
 func checkFuture(in *vectorIn) any { return outputs{"future": futureStep(in.I, in.N, in.U)} }
 
 func checkOptimalReturn(in *vectorIn) any {
+	if len(in.Hops) > 0 && slices.Max(in.Hops) > 10000 {
+		panic("hops has more than 10000")
+	}
 	discounted := func(hops int) float64 { return OptimalValue(in.Gamma, hops) }
 	return outputs{"undiscounted": each(in.Hops, OptimalReturn), "discounted": each(in.Hops, discounted)}
 }
@@ -512,10 +515,11 @@ func checkOptimalReturn(in *vectorIn) any {
 // the case has its weight, else with Equation 4 moving the heads alone.
 func checkUpdate(in *vectorIn) any {
 	p := Paper()
-	if p.PredictiveGradient = PredictiveGradientHead; in.PredictiveWeight != nil {
-		if p.PredictiveGradient = PredictiveGradientJoint; *in.PredictiveWeight != 1 {
-			panic(fmt.Sprintf("in.predictive_weight is %v, the joint loss here has 1", *in.PredictiveWeight))
-		}
+	switch weight := in.PredictiveWeight; {
+	case weight == nil:
+		p.PredictiveGradient = PredictiveGradientHead
+	case *weight != 1:
+		panic(fmt.Sprintf("predictive_weight is %v, the joint loss here has 1", *weight))
 	}
 	a := in.agent(p)
 	for _, step := range in.Steps {
