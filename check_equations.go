@@ -34,7 +34,7 @@ func (in forwardIn) forward() (net *mlp, p *pass, x, ξ, y matrix) {
 	}
 	p = newPass(widths, nil)
 	ξ = net.latent(p, x)
-	return net, p, x, ξ, net.final(p, ξ)
+	return net, p, x, ξ, net.forward(p, x)
 }
 
 func checkForward(in forwardIn) (out struct {
@@ -68,7 +68,8 @@ func checkBackward(in struct {
 	widths := in.Net.widths("net")
 	gradient := newMLP(make([]float32, mlpSize(widths)), widths)
 	net.backward(p, gradient, x, last, false)
-	out.Grad, out.Dx = gradient.vector(), rowsOf64(net.inputGradient(p, x.rows))
+	_, dx := net.outputGradient(p, x, 0)
+	out.Grad, out.Dx = gradient.vector(), rowsOf64(dx)
 	return out
 }
 
