@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 )
@@ -57,7 +58,7 @@ type Agent struct {
 	goal         []float64 // the goal pursued
 	firstGoal    bool      // it is the episode's first
 	reached      bool      // it has been reached
-	episodeStart []byte    // the environment's generator at the last reset
+	episodeStart rand.PCG  // the environment's generator at the last reset
 	goalsSet     int       // in all episodes
 	goalsReached int
 
@@ -66,6 +67,8 @@ type Agent struct {
 	draws       stream // of the replay
 	learning    stream // the pair M and the target's noise
 	goalDraws   stream
+
+	attachment []byte // the user's, saved with the agent
 
 	workers *workers
 	scratch scratch
@@ -122,7 +125,7 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 	}
 	a.sampler = a.newSampler()
 	a.depart()
-	a.episodeStart = a.environment.state()
+	a.episodeStart = *a.environment.pcg
 	a.scratch.single = newMatrix(1, sizes.Observation+sizes.Goal)
 	a.scratch.action = make([]float64, sizes.Action)
 	a.scratch.taken = make([]float64, sizes.Action)
@@ -199,7 +202,7 @@ func (a *Agent) reenter() error {
 	if done == 0 {
 		return nil
 	}
-	a.environment.restore(a.episodeStart)
+	*a.environment.pcg = a.episodeStart
 	a.env.Reset(a.environment.Rand)
 	for i := a.step - done; i < a.step; i++ {
 		s, _ := a.env.Step(slices.Clone(at(a.replay.action, i, a.sizes.Action)))
@@ -244,6 +247,13 @@ func (a *Agent) Close() { a.workers.resize(1) }
 // "avx512", "avx2" or "neon", which give the same bytes, or "generic", which
 // is many times slower and may round differently.
 func KernelName() string { return kernelName() }
+
+// Attach gives the agent bytes to be saved with it, such as what is to be known
+// of its run. Training does not look at them.
+func (a *Agent) Attach(data []byte) { a.attachment = slices.Clone(data) }
+
+// Attachment returns what was attached last, or nothing.
+func (a *Agent) Attachment() []byte { return slices.Clone(a.attachment) }
 
 // Params returns the parameters the agent was made with.
 func (a *Agent) Params() Params { return a.params }

@@ -1,20 +1,23 @@
 package qta
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
-// This file is what an agent answers when it is asked: how much it values goals,
-// and how uncertain it is, in any environment. Asking changes nothing in
-// training, whatever is asked, and how often.
+// This file is what an agent answers when asked, in any environment: how much it
+// values goals, how uncertain it is, what it has seen and pursued. No question
+// changes anything in training.
 
 // Value returns what the agent expects of pursuing goals from observations: for
 // each pair the mean over the critics of Q(s, π(s, g), g), a sum of discounted
-// rewards, which is 0 where it is at the goal already and at least about
-// -1/(1-Discount). Element k of the result is about observations[k] and
-// goals[k], in the environment's units. Value panics unless there are as many
-// goals as observations, each of the agent's [Sizes].
+// rewards. It is 0 at the goal, and otherwise at least about -1/(1-Discount).
+// Element k of the result is about observations[k] and goals[k], in the
+// environment's units. Value panics unless there are as many goals as
+// observations, each of the agent's [Sizes].
 //
-// It is the mean Q value of the threshold at the end of section 3.3, and is not
-// clipped to the returns that there are.
+// It is the mean Q value of the threshold at the end of section 3.3, not
+// clipped to the possible returns.
 func (a *Agent) Value(observations, goals [][]float64) []float64 {
 	q := a.asked(observations, goals)
 	a.valuesTowards(q.ε, q.x)
@@ -23,14 +26,14 @@ func (a *Agent) Value(observations, goals [][]float64) []float64 {
 
 // Uncertainty returns the agent's epistemic uncertainty in observations with
 // goals: Equation 5 at exactly these s and g, in the unit of what the heads
-// predict, that of an observation unless HeadTarget says otherwise. Element k
+// predict, which is the observation's unless HeadTarget says otherwise. Element k
 // of the result is about observations[k] and goals[k]. The d actions
-// (UncertaintyActions, or EnsembleActions) are drawn from the seed: with the same
-// seed the answer is the same. Uncertainty panics unless there are as many goals as
+// (UncertaintyActions, or EnsembleActions) are drawn from the seed: the same seed
+// gives the same answer. Uncertainty panics unless there are as many goals as
 // observations, each of the agent's [Sizes].
 //
-// It is the estimate by the agent's heads as they are, also where the agent
-// chooses its goals by another, as by the average of UncertaintyPolyak that
+// It is the estimate by the agent's heads as they are, even if the agent
+// chooses its goals by another, such as the average of UncertaintyPolyak that
 // [Default] has, or by none: [Agent.Survey] shows what it chooses by.
 func (a *Agent) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
 	q := a.asked(observations, goals)
@@ -40,20 +43,112 @@ func (a *Agent) Uncertainty(observations, goals [][]float64, seed uint64) []floa
 
 // GoalProbabilities returns Equation 6 of candidates: the probability that their
 // [Agent.Uncertainty] gives each of them as the next goal, with the agent's Slope
-// and Intercept. They add up to 1; a candidate is an observation with a goal,
-// as QTA has it the one that is achieved there. GoalProbabilities panics as
-// Uncertainty does.
+// and Intercept. They add up to 1. A candidate is an observation with a goal; QTA
+// takes the goal achieved there. GoalProbabilities panics as Uncertainty does.
 func (a *Agent) GoalProbabilities(observations, goals [][]float64, seed uint64) []float64 {
 	return a.goalProbabilities(a.Uncertainty(observations, goals, seed))
 }
 
-// goalProbabilities is Equation 6 for any number of candidates, also none.
+// goalProbabilities is Equation 6 for any number of candidates, even none.
 func (a *Agent) goalProbabilities(ε []float64) []float64 {
 	p := make([]float64, len(ε))
 	if len(p) > 0 {
 		GoalProbabilities(p, ε, a.params.Slope, a.params.Intercept)
 	}
 	return p
+}
+
+// A Survey is what an agent makes of a set of points: the data of the paper's
+// Figure 5. Samples apart, its slices have one element per point.
+type Survey struct {
+	Value       []float64 // mean over the critics of Q(start, π(start, g), g), in discounted rewards
+	Deviation   []float64 // Equation 5 at the point, in the prediction's units, or what the agent has in its place
+	Probability []float64 // Equation 6 with the points as candidates
+	Samples     []int     // indices of points drawn with these probabilities; none without points
+}
+
+// Survey asks the agent about points and draws samples of them as goals. A
+// point is an observation and the goal achieved there; in a maze they are the
+// same. start is an observation, and desired the environment's goal, which
+// UncertaintyGoal may ask for. The uncertainty is the one by which the agent
+// chooses its goals, averaged and with noise if the parameters say so;
+// [Agent.Uncertainty] is Equation 5 by itself. Chance depends only on the seed
+// and the step. Survey panics unless there are as many goals as observations,
+// each of the agent's [Sizes].
+//
+// Reading R92: the caption of Figure 5 has the "value function for all states"; it
+// is shown as the value of every point as a goal from the start, which is what
+// its "optimal value function" can be compared with. The state of Equation 5 is
+// the point for each candidate.
+//
+// Reading R93: that value is of the policy's action, and is not clipped; the
+// authors' script has the action zero, and clips at -50.
+//
+// Reading R94: the caption has the "average error among the three predictive heads"
+// in the fourth column, and the text "the estimated epistemic uncertainty" there;
+// it is shown as Equation 5.
+func (a *Agent) Survey(start, desired []float64, observations, goals [][]float64, samples int) Survey {
+	a.checkAsked([][]float64{start}, [][]float64{desired})
+	q := a.asked(observations, goals)
+	if len(goals) == 0 {
+		return Survey{}
+	}
+	copy(q.states, observations)
+	copy(q.goals, goals)
+	q.now, q.desired = start, desired
+	rng := newStream(a.seed, forSurvey+purpose(a.step)<<8)
+	a.estimator.estimate(a, q, rng)
+
+	s := Survey{
+		Value:       a.Value(slices.Repeat([][]float64{start}, len(goals)), goals),
+		Deviation:   q.ε,
+		Probability: a.goalProbabilities(q.ε),
+		Samples:     make([]int, samples),
+	}
+	for i := range s.Samples {
+		s.Samples[i] = drawFrom(s.Probability, rng)
+	}
+	return s
+}
+
+// State returns where the agent is in training, in the environment's units: the
+// observation and the achieved goal of its current state, and the goal that the
+// environment desires in this episode. Before the first episode all are zeros.
+// The caller owns the slices.
+func (a *Agent) State() State {
+	return State{slices.Clone(a.observation), slices.Clone(a.achieved), slices.Clone(a.desired)}
+}
+
+// Achieved returns the goal achieved in the state in which environment step i
+// began, in the environment's units, for i from 0 to Steps(): the last is the
+// current state's. QTA takes its candidates from these. The caller owns the
+// slice. Achieved panics for any other i.
+func (a *Agent) Achieved(i int) []float64 {
+	if i < 0 || i > a.step {
+		panic(fmt.Sprintf("qta: Achieved of step %d of %d", i, a.step))
+	}
+	if i == a.step {
+		return slices.Clone(a.achieved)
+	}
+	return slices.Clone(at(a.replay.achieved, i, a.sizes.Goal))
+}
+
+// Goals returns the goals that the agent set itself in environment steps from
+// up to, but not including, to, in order. A goal counts as set where an episode
+// begins and where the goal pursued changes. Goals panics unless
+// 0 <= from <= to <= Steps().
+func (a *Agent) Goals(from, to int) [][]float64 {
+	if from < 0 || from > to || to > a.step {
+		panic(fmt.Sprintf("qta: Goals of steps %d to %d of %d", from, to, a.step))
+	}
+	var goals [][]float64
+	for i := from; i < to; i++ {
+		g := at(a.replay.goal, i, a.sizes.Goal)
+		if i%a.params.Horizon == 0 || !slices.Equal(g, at(a.replay.goal, i-1, a.sizes.Goal)) {
+			goals = append(goals, slices.Clone(g))
+		}
+	}
+	return goals
 }
 
 // asked returns a query with rows of s and g, normalized.

@@ -1,6 +1,7 @@
 package qta
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -11,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// lineAgent returns an agent that has learnt a little where observations, goals
+// lineAgent returns an agent that has learned a little where observations, goals
 // and actions have three, one and two numbers.
 func lineAgent(t testing.TB, p Params) *Agent {
 	t.Helper()
@@ -25,8 +26,16 @@ func lineAgent(t testing.TB, p Params) *Agent {
 	return a
 }
 
-// TestAsk holds answers to the twins, pair by pair and action by action, where
-// observations and goals differ in size.
+// twinNormalized is an input as the networks see it.
+func twinNormalized(n *normalizer, x []float64) []float64 {
+	y := make([]float64, len(x))
+	for i := range x {
+		y[i] = math.Min(math.Max((x[i]-n.mean[i])*n.scale[i], -n.clip), n.clip)
+	}
+	return y
+}
+
+// TestAsk compares answers with the twins', pair by pair and action by action.
 func TestAsk(t *testing.T) {
 	for _, test := range []struct {
 		name, changes string
@@ -44,10 +53,9 @@ func TestAsk(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			p := changed("", tinyPreset(Default()), test.changes).Params
 			a := lineAgent(t, p)
-			const n = 37 // more than a batch
+			const n, seed = 37, 9 // more than a batch
 			rng := rand.New(rand.NewPCG(2, 2))
 			observations, goals := randomRows(rng, n, 3), randomRows(rng, n, 1)
-			const seed = 9
 			value, uncertainty := a.Value(observations, goals), a.Uncertainty(observations, goals, seed)
 
 			actions := newStream(seed, forSurvey)
@@ -87,75 +95,167 @@ func TestAsk(t *testing.T) {
 			if slices.Equal(uncertainty, a.Uncertainty(observations, goals, seed+1)) {
 				t.Error("another seed draws the same actions")
 			}
-			if !slices.Equal(uncertainty, a.Uncertainty(observations, goals, seed)) {
-				t.Error("asked again, the agent says something else")
+		})
+	}
+}
+
+// A survey says what the agent says when asked, about the goals that Equation 5
+// has in its parameters, by chance that is the seed's at step 0.
+func TestSurvey(t *testing.T) {
+	const n, samples = 7, 20000
+	rng := rand.New(rand.NewPCG(3, 3))
+	observations, goals := randomRows(rng, n, 3), randomRows(rng, n, 1)
+	start, desired := []float64{0.1, 0.2, 0.3}, []float64{1}
+	for name, p := range map[string]Params{
+		"paper":   Paper(),
+		"authors": Authors(),
+		"default": changed("", Default(), "UncertaintyPolyak=0").Params,
+	} {
+		p = tinyPreset(p)
+		p.Slope, p.Intercept = 1, 0.1
+		a := lineAgent(t, p)
+		a.step = 0
+		got := a.Survey(start, desired, observations, goals, samples)
+		about := goals
+		if p.UncertaintyGoal == "desired" {
+			about = slices.Repeat([][]float64{desired}, n)
+		}
+		want := Survey{
+			Value:       a.Value(slices.Repeat([][]float64{start}, n), goals),
+			Deviation:   a.Uncertainty(observations, about, a.seed),
+			Probability: make([]float64, n),
+			Samples:     got.Samples,
+		}
+		GoalProbabilities(want.Probability, want.Deviation, 1, 0.1)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		counts := make([]float64, n)
+		for _, k := range got.Samples {
+			counts[k]++
+		}
+		for k, q := range got.Probability {
+			if math.Abs(counts[k]-samples*q) > 5*math.Sqrt(samples*q*(1-q)) {
+				t.Errorf("%s: point %d of probability %v is drawn %v times of %d", name, k, q, counts[k], len(got.Samples))
+			}
+		}
+		a.step = 1
+		if slices.Equal(a.Survey(start, desired, observations, goals, 0).Deviation, got.Deviation) {
+			t.Errorf("%s: chance is the same a step later", name)
+		}
+	}
+}
+
+// surveyPoints are some points of a maze.
+func surveyPoints(m *Maze) [][]float64 {
+	var points [][]float64
+	lattice := m.Hops(3)
+	for k, hops := range lattice.Hops {
+		if p := lattice.Point(k); hops >= 0 {
+			points = append(points, p[:])
+		}
+	}
+	return points
+}
+
+// Every question is asked twice after every step, also about nothing.
+func TestAskChangesNothing(t *testing.T) {
+	t.Parallel()
+	points := surveyPoints(mustMaze(t, "1U5"))[:12]
+	for i, variant := range tinyVariants() {
+		t.Run(variant.Name, func(t *testing.T) {
+			if testing.Short() && i%4 != 0 {
+				t.Skip("with -short, every fourth variant")
+			}
+			const steps = 35
+			a := newMazeAgent(t, variant.Params, 1)
+			trainTo(t, a, steps, func() error {
+				seed := uint64(a.Steps())
+				ask := func(x [][]float64) []any {
+					return []any{a.Survey(points[0], points[1], x, x, 5), a.Value(x, x), a.Uncertainty(x, x, seed),
+						a.GoalProbabilities(x, x, seed), a.Goals(0, a.Steps()), a.State(), a.Achieved(0)}
+				}
+				if diff := cmp.Diff(ask(points), ask(points)); diff != "" {
+					t.Errorf("step %d: a second answer differs (-first +second):\n%s", a.Steps(), diff)
+				}
+				if got := fmt.Sprint(ask(nil)[:4]...); got != "{[] [] [] []} [] [] []" {
+					t.Errorf("step %d: about nothing %s", a.Steps(), got)
+				}
+				return nil
+			})
+			if want := marshal(t, agentAfter(t, variant.Params, steps)); !bytes.Equal(want, marshal(t, a)) {
+				t.Error("questions changed training")
 			}
 		})
 	}
 }
 
-// twinNormalized is an input as the networks see it.
-func twinNormalized(n *normalizer, x []float64) []float64 {
-	y := make([]float64, len(x))
-	for i := range x {
-		y[i] = math.Min(math.Max((x[i]-n.mean[i])*n.scale[i], -n.clip), n.clip)
-	}
-	return y
-}
-
-// An agent that has never trained, or that is asked about nothing, answers.
-func TestAskLittle(t *testing.T) {
+// An agent that has never trained answers.
+func TestAskUntrained(t *testing.T) {
 	a, err := NewAgent(tinyPreset(Paper()), Sizes{Observation: 3, Goal: 1, Action: 2}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	none := a.Survey(make([]float64, 3), make([]float64, 1), nil, nil, 5)
-	for _, x := range [][]float64{a.Value(nil, nil), a.Uncertainty(nil, nil, 1), a.GoalProbabilities(nil, nil, 1), none.Value, none.Deviation, none.Probability} {
-		if len(x) != 0 {
-			t.Errorf("about nothing the agent says %v", x)
-		}
+	s, g := [][]float64{{1, 2, 3}}, [][]float64{{4}}
+	if p, ε := a.GoalProbabilities(s, g, 1), a.Uncertainty(s, g, 1); p[0] != 1 || !(ε[0] > 0) {
+		t.Errorf("of a single candidate: probability %v, uncertainty %v", p, ε)
 	}
-	if len(none.Samples) != 0 {
-		t.Errorf("of no points %v were drawn", none.Samples)
+	if diff := cmp.Diff(State{make([]float64, 3), make([]float64, 1), make([]float64, 1)}, a.State()); diff != "" {
+		t.Errorf("state (-want +got):\n%s", diff)
 	}
-	one := a.GoalProbabilities([][]float64{{1, 2, 3}}, [][]float64{{4}}, 1)
-	if diff := cmp.Diff([]float64{1}, one); diff != "" {
-		t.Errorf("the probability of a single candidate (-want +got):\n%s", diff)
-	}
-	ε := a.Uncertainty([][]float64{{1, 2, 3}}, [][]float64{{4}}, 1)
-	if !(ε[0] > 0) {
-		t.Errorf("the uncertainty of an untrained agent is %v", ε[0])
-	}
+	mustPanic(t, "one goal too many", func() { a.Value(s, slices.Repeat(g, 2)) })
+	mustPanic(t, "a short observation", func() { a.Uncertainty(g, g, 1) })
+	mustPanic(t, "a long goal", func() { a.GoalProbabilities(s, s, 1) })
+	mustPanic(t, "a survey from a short start", func() { a.Survey(g[0], g[0], nil, nil, 1) })
 }
 
-// Survey takes points whose observations and goals differ in size, and says of
-// them what the agent says when asked.
-func TestSurveySizes(t *testing.T) {
-	for _, v := range []Preset{changed("", Default(), "Uncertainty=q"), {"paper", Paper()}, {"default", Default()}, {"authors", Authors()}} {
-		a := lineAgent(t, tinyPreset(v.Params))
-		rng := rand.New(rand.NewPCG(3, 3))
-		observations, goals := randomRows(rng, 5, 3), randomRows(rng, 5, 1)
-		start := []float64{0.1, 0.2, 0.3}
-		s := a.Survey(start, []float64{1}, observations, goals, 4)
-		if diff := cmp.Diff(a.Value(slices.Repeat([][]float64{start}, 5), goals), s.Value); diff != "" {
-			t.Errorf("%s: values (-asked +survey):\n%s", v.Name, diff)
+// State, Achieved and Goals show what the environment and the agent did.
+func TestHistory(t *testing.T) {
+	const steps = 60
+	var states []State
+	a := newMazeAgent(t, tinyPreset(Default()), 2)
+	trainTo(t, a, steps, func() error {
+		states = append(states, a.State())
+		return nil
+	})
+	for i, s := range states {
+		want := State{at(a.replay.nextObservation, i, 2), at(a.replay.nextAchieved, i, 2), states[i/10*10].Desired}
+		if diff := cmp.Diff(want, s); diff != "" {
+			t.Errorf("after step %d (-want +got):\n%s", i+1, diff)
 		}
-		for k := range goals {
-			if !(s.Deviation[k] > 0) {
-				t.Errorf("%s: the deviation at point %d is %v", v.Name, k, s.Deviation[k])
+		if want := at(a.replay.achieved, i, 2); !slices.Equal(a.Achieved(i), want) {
+			t.Errorf("step %d: achieved %v, want %v", i, a.Achieved(i), want)
+		}
+	}
+	if last := states[steps-1].Achieved; !slices.Equal(a.Achieved(steps), last) {
+		t.Errorf("achieved %v, the state has %v", a.Achieved(steps), last)
+	}
+	for _, span := range [][2]int{{0, steps}, {0, 0}, {60, 60}, {7, 31}, {20, 21}, {19, 20}} {
+		var want [][]float64
+		for i := span[0]; i < span[1]; i++ {
+			if g := at(a.replay.goal, i, 2); i%10 == 0 || !slices.Equal(g, at(a.replay.goal, i-1, 2)) {
+				want = append(want, g)
 			}
 		}
-		if len(s.Samples) != 4 {
-			t.Errorf("%s: samples %v, want 4 of them", v.Name, s.Samples)
+		if diff := cmp.Diff(want, a.Goals(span[0], span[1])); diff != "" {
+			t.Errorf("goals of steps %v (-want +got):\n%s", span, diff)
 		}
 	}
-}
+	if n := len(a.Goals(0, steps)); n < 10 || n > a.goalsSet {
+		t.Errorf("%d goals, %d were set", n, a.goalsSet)
+	}
+	for _, span := range [][2]int{{-1, 3}, {4, 3}, {0, 61}} {
+		mustPanic(t, fmt.Sprint("Goals of ", span), func() { a.Goals(span[0], span[1]) })
+	}
+	mustPanic(t, "Achieved(-1)", func() { a.Achieved(-1) })
+	mustPanic(t, "Achieved of the future", func() { a.Achieved(steps + 1) })
 
-func TestAskPanics(t *testing.T) {
-	a := lineAgent(t, tinyPreset(Default()))
-	s, g := make([]float64, 3), make([]float64, 1)
-	mustPanic(t, "one goal too many", func() { a.Value([][]float64{s}, [][]float64{g, g}) })
-	mustPanic(t, "a short observation", func() { a.Uncertainty([][]float64{s, g}, [][]float64{g, g}, 1) })
-	mustPanic(t, "a long goal", func() { a.GoalProbabilities([][]float64{s}, [][]float64{s}, 1) })
-	mustPanic(t, "a survey from a short start", func() { a.Survey(g, g, nil, nil, 1) })
+	// The answers are copies.
+	before := marshal(t, a)
+	for _, x := range [][]float64{a.State().Observation, a.State().Achieved, a.State().Desired, a.Achieved(0), a.Achieved(steps), a.Goals(0, 1)[0]} {
+		x[0] = -1
+	}
+	if !bytes.Equal(before, marshal(t, a)) {
+		t.Error("an answer is the agent's own memory")
+	}
 }

@@ -133,12 +133,10 @@ func TestUncertaintyNoise(t *testing.T) {
 		s := &a.scratch.selection
 		a.drawCandidates(s)
 		estimate := func(σ float64) (clean, with []float64) {
-			before := a.goalDraws.state()
+			before := *a.goalDraws.pcg
 			a.ask(s, false)
 			clean = slices.Clone(s.query.ε)
-			if err := a.goalDraws.restore(before); err != nil {
-				t.Fatal(err)
-			}
+			*a.goalDraws.pcg = before
 			a.estimator = noisy{a.estimator, σ}
 			a.ask(s, false)
 			a.estimator = a.estimator.(noisy).estimator

@@ -213,19 +213,14 @@ func (m *mega) replayGoal(a *Agent, i int) []float64 {
 	return at(r.goal, rng.index(r.n), width)
 }
 
-func (m *mega) visit(c coder) {
-	c.float(&m.cutoff.value)
-	c.float(&m.cutoff.lowest)
-	c.int(&m.stepsAtGoal, math.MaxInt32)
-	c.bool(&m.succeeded)
-	n := len(m.outcomes)
-	c.int(&n, megaWindow)
-	window := make([]bool, megaWindow)
+func (m *mega) saved() saved {
+	n, window := len(m.outcomes), make([]bool, megaWindow)
 	copy(window, m.outcomes)
+	s := saved{&m.cutoff.value, &m.cutoff.lowest, &m.stepsAtGoal, &m.succeeded, &n}
 	for i := range window {
-		c.bool(&window[i])
+		s = append(s, &window[i])
 	}
-	m.outcomes = window[:n]
+	return append(s, func() { m.outcomes = window[:min(max(n, 0), megaWindow)] })
 }
 
 // MEGA returns the hyper-parameters of MEGA (Pitis et al., 2020), as QTA's

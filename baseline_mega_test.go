@@ -446,3 +446,30 @@ func TestMEGARandomActions(t *testing.T) {
 		}
 	}
 }
+
+// An episode that is at its goal in its last step alone is no success to MEGA,
+// whose code looks at the steps before.
+func TestMEGALastStep(t *testing.T) {
+	for _, test := range []struct {
+		at   int // the step at the goal, of ten
+		want bool
+	}{{4, true}, {9, true}, {10, false}} {
+		a := scriptedAgent(t, func(p *Params) { p.Curriculum = "mega" })
+		// A first episode, towards the environment's goal 0, that is nowhere but at
+		// the goal of the second.
+		env := &scriptedEnv{place: func(e, k int) float64 {
+			switch {
+			case e == 0:
+				return 5
+			case k == test.at:
+				return 5
+			}
+			return 7
+		}}
+		trainScripted(t, a, env, 21, nil)
+		m := a.curriculum.(*mega)
+		if got := m.outcomes[len(m.outcomes)-1]; got != test.want {
+			t.Errorf("at the goal in step %d of 10: success %t, want %t", test.at, got, test.want)
+		}
+	}
+}

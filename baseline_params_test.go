@@ -210,3 +210,39 @@ func TestOneCritic(t *testing.T) {
 		}
 	}
 }
+
+// The numbers of the published methods, from the sources that their files name.
+func TestPublishedConstants(t *testing.T) {
+	for _, test := range []struct {
+		what      string
+		got, want float64
+	}{
+		{"MEGA: candidates of a choice", megaCandidates, 100},
+		{"MEGA: goals that the density is fitted to", megaFit, 10_000},
+		{"MEGA: bandwidth", megaBandwidth, 0.1},
+		{"MEGA: added to deviations", megaStdFloor, 1e-4},
+		{"MEGA: highest cutoff", megaCutoff, -3},
+		{"MEGA: episodes of the success rate", megaWindow, 10},
+		{"MEGA: success rate from which the cutoff falls", megaHigh, 0.7},
+		{"MEGA: success rate up to which it rises", megaLow, 0.3},
+		{"MEGA: random actions for each step at the goal", megaGoalRandom, 0.1},
+		{"MEGA: steps of future goals alone", megaFutureOnly, 25_000},
+		{"VDS: members", vdsMembers, 3},
+		{"VDS: candidates of a choice", vdsCandidates, 1000},
+		{"VDS: updates after an episode", vdsUpdates, 100},
+		{"VDS: transitions of an update", vdsBatch, 1000},
+		{"VDS: Adam's step", vdsRate, 1e-3},
+		{"VDS: what targets keep", vdsPolyak, 0.95},
+		{"RND: units", rndUnits, 64},
+		{"RND: Adam's step", rndRate, 1e-4},
+		{"bootstrap: chance of a transition", maskProbability, 0.5},
+		{"ensembles: least variance", varianceFloor, 1e-6},
+		{"authors: largest noise on a'", targetNoiseClip, 0.5},
+		{"authors: decay of critics", criticDecay, 1e-9},
+		{"authors: decay of heads", headDecay, 2.5e-10},
+	} {
+		if test.got != test.want {
+			t.Errorf("%s: %v, want %v", test.what, test.got, test.want)
+		}
+	}
+}

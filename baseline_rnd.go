@@ -119,8 +119,5 @@ func (r *rnd) networks() []parameterVector {
 	return []parameterVector{{"RND predictor", r.predictor.params}, {"RND target", r.target.params}}
 }
 
-// visit leaves the random network out, which the seed makes.
-func (r *rnd) visit(c coder) {
-	c.float32s(r.predictor.params)
-	r.adam.visit(c)
-}
+// saved leaves the random network out, which the seed makes.
+func (r *rnd) saved() saved { return append(r.adam.saved(), r.predictor.params) }

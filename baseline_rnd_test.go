@@ -105,3 +105,13 @@ func TestRNDNumericError(t *testing.T) {
 		t.Errorf("saved, error %v", err)
 	}
 }
+
+// The network that learns has an update for each step of an episode.
+func TestRNDUpdates(t *testing.T) {
+	p := tinyPreset(Default())
+	p.Curriculum = "rnd"
+	a := agentAfter(t, p, 3*p.Horizon+4)
+	if got := stepsOf(a.curriculum.(*rnd).adam); got != 3*p.Horizon {
+		t.Errorf("%d updates after three episodes of %d steps", got, p.Horizon)
+	}
+}

@@ -150,7 +150,7 @@ func (v *vds) endEpisode(a *Agent) error {
 
 func (v *vds) networks() []parameterVector { return v.members.parameters("VDS member") }
 
-func (v *vds) visit(c coder) { v.members.visit(c) }
+func (v *vds) saved() saved { return v.members.saved() }
 
 // VDS returns the hyper-parameters of VDS (Zhang et al., 2020), as QTA's
 // authors ran it for the paper's Figure 2, as far as this package's networks

@@ -138,3 +138,18 @@ func TestAllVisitsCount(t *testing.T) {
 		t.Errorf("%d visits of 30 transitions", sum)
 	}
 }
+
+// A visit is to where a step began, which is where a goal is taken from: not to
+// where an episode's last step ended.
+func TestVisitsOfStates(t *testing.T) {
+	a := visitedAgent(t, "visits", 30)
+	v := a.curriculum.(*visits)
+	from, to := []float64{40.5, 0.5}, []float64{50.5, 0.5}
+	a.replay.add(from, from, []float64{0}, from, State{Observation: to, Achieved: to, Desired: to})
+	a.step++
+	a.params.Candidates = a.replay.n
+	nextGoal(t, a, false)
+	if n, m := v.counts[string(v.cellOf(from))], v.counts[string(v.cellOf(to))]; n != 1 || m != 0 {
+		t.Errorf("%d visits of where the step began and %d of where it ended, want 1 and 0", n, m)
+	}
+}

@@ -88,14 +88,11 @@ func distance(g, h []float64) float64 {
 	return math.Sqrt(square)
 }
 
-// visit goes through a held action, where there is one.
-func (h *heldAction) visit(c coder) {
+func (h *heldAction) saved() saved {
 	if h == nil {
-		return
+		return nil
 	}
-	c.float64s(h.action)
-	c.bool(&h.held)
-	c.float(&h.stride)
+	return saved{h.action, &h.held, &h.stride}
 }
 
 // practice is a curriculum that has what was found practised (FirstGoalDesired):
@@ -176,13 +173,13 @@ func (e averaged) estimate(a *Agent, q *query, rng stream) {
 	a.average.exchange(a.pun)
 }
 
-// visit goes through an average, where there is one.
-func (m *average) visit(c coder) {
+func (m *average) saved() saved {
 	if m == nil {
-		return
+		return nil
 	}
-	c.int(&m.updates, math.MaxInt)
+	s := saved{&m.updates}
 	for _, n := range m.nets {
-		c.float32s(n.params)
+		s = append(s, n.params)
 	}
+	return s
 }

@@ -2,159 +2,92 @@ package qta
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 )
 
-// This file saves and restores a whole agent, so that training continues to
-// the bit. A checkpoint is, in little-endian order:
+// This file saves a whole agent and loads it, so that training goes on to the
+// bit. A checkpoint is, with all numbers little-endian:
 //
-//	magic, format version
-//	parameters (JSON), sizes, seed
-//	what visit goes through: each network with its target and Adam's moments,
-//	normalizers, generators, counters, running episode, the curriculum's state
-//	log, replay, priorities
-//	SHA-256 of all of that
+//	magic    16 bytes
+//	format   uint64
+//	header   its length as a uint64, then that much JSON
+//	state    the numbers that [Agent.saved] lists
+//	SHA-256  of all of the above
 //
-// The sizes at the beginning fix every length that follows but those of the
-// log, the replay and what a [Curriculum] saves, and a decoder compares with what
-// is left of the input before it allocates. Magic, version and the checksum at the
-// end are the same in every format.
+// The header fixes the length of the state, so that the two are compared before
+// anything is allocated. Magic, format and checksum are the same in every format.
 
-// A kind is what a checkpoint holds.
-type kind struct {
-	name    string
-	magic   string // how the file begins
-	version uint64 // of the format that is written and read
+const (
+	agentMagic    = "qta checkpoint\n\x00"
+	ensembleMagic = "qta ensemble\n\x00\x00\x00" // of a PUN
+
+	checkpointFormat = 6 // of both
+)
+
+// A header is what a checkpoint says first.
+type header struct {
+	Params      Params
+	Sizes       Sizes
+	Seed        uint64
+	Step        int    // environment steps taken, and transitions in the replay
+	Evaluations int    // in the log
+	Own         bool   // the curriculum is its user's own
+	Curriculum  []byte // what that curriculum saved; nil if it saves nothing
+	Attachment  int    // bytes
 }
 
-var agentKind = kind{"a checkpoint", "qta checkpoint\n\x00", 5}
-
-// header is the length of what comes before the state.
-func (k kind) header() int { return len(k.magic) + 8 }
-
-// AppendBinary appends the agent's whole state to b. It fails with a
-// [*NumericError] if a number in it is NaN or infinite, so that such a state
-// never replaces a good one, where a [Curriculum] cannot be saved, and within a
-// step, as in AfterEpisode or after an error of Train, from where training would
-// not go on as it would have: [TrainOptions] have AfterStep and AfterEvaluation.
-func (a *Agent) AppendBinary(b []byte) ([]byte, error) {
+// MarshalBinary returns the agent's whole state: a checkpoint. The error is a
+// [*NumericError] if a number in it is NaN or infinite, so that a state gone wrong
+// never replaces a good one, or what a [Curriculum] made of saving itself. Within a
+// step, as in AfterEpisode or after an error of Train, an agent cannot be saved:
+// save it in the AfterStep or AfterEvaluation of [TrainOptions].
+func (a *Agent) MarshalBinary() ([]byte, error) {
 	if a.networksOnly {
-		return b, errors.New("qta: checkpoint: an agent that was read from safetensors has its networks alone; WriteSafetensors writes them")
+		return nil, errors.New("qta: checkpoint: an agent from safetensors has only its networks; WriteSafetensors writes them")
 	}
 	if a.halfway {
-		return b, errHalfway
+		return nil, errHalfway
+	}
+	h := header{
+		Params: a.params, Sizes: a.sizes, Seed: a.seed,
+		Step: a.step, Evaluations: len(a.log), Attachment: len(a.attachment),
 	}
 	if own, ok := a.curriculum.(*ownCurriculum); ok {
-		if err := own.save(); err != nil {
-			return b, err
+		var err error
+		if h.Curriculum, err = own.save(); err != nil {
+			return nil, err
 		}
+		h.Own = true
 	}
-	if err := a.checkNumbers(); err != nil {
-		return b, err
+	s := a.saved()
+	if err := cmp.Or(a.checkParameters(), s.check(a.step)); err != nil {
+		return nil, err
 	}
-	return a.encode(b), nil
+	return h.marshal(agentMagic, s), nil
 }
 
-// encode is AppendBinary for numbers that are finite.
-func (a *Agent) encode(b []byte) []byte {
-	start := len(b)
-	e := encoder{append(slices.Grow(b, a.checkpointSize()), agentKind.magic...)}
-	e.uint(agentKind.version)
-	e.bytes(a.params.JSON())
-	e.ints(a.sizes.Observation, a.sizes.Goal, a.sizes.Action)
-	e.uint(a.seed)
-	a.visit(&e)
-	e.ints(len(a.log), a.replay.n)
-	a.visitStored(&e)
-	sum := sha256.Sum256(e.b[start:])
-	return append(e.b, sum[:]...)
-}
-
-// checkNumbers returns a [*NumericError] if a number of the agent's state is not
-// finite: one with which training would go wrong, now or later.
-func (a *Agent) checkNumbers() error {
-	if err := a.checkParameters(); err != nil {
-		return err
-	}
-	c := finiteness{}
-	a.visit(&c)
-	a.visitStored(&c)
-	if !finite(c.first) {
-		return &NumericError{a.step, "training state", c.first}
-	}
-	return nil
-}
-
-// A finiteness is a coder that looks for a number that is not finite.
-type finiteness struct{ first float64 }
-
-func (c *finiteness) float(v *float64) {
-	if finite(c.first) {
-		c.first = *v
-	}
-}
-
-func (c *finiteness) float32s(v []float32) {
-	for _, x := range v {
-		y := float64(x)
-		c.float(&y)
-	}
-}
-
-func (c *finiteness) float64s(v []float64) {
-	for i := range v {
-		c.float(&v[i])
-	}
-}
-
-func (c *finiteness) int(*int, int)    {}
-func (c *finiteness) bool(*bool)       {}
-func (c *finiteness) generator(stream) {}
-func (c *finiteness) fixed([]byte)     {}
-func (c *finiteness) blob(*[]byte)     {}
-func (c *finiteness) loading() bool    { return false }
-
-// checkpointSize returns about the length of a checkpoint, so that it is written
-// to memory that is allocated once.
-func (a *Agent) checkpointSize() int {
-	c := byteCount(1 << 14) // the header
-	a.visit(&c)
-	a.visitStored(&c)
-	return int(c)
-}
-
-// A byteCount is a coder that adds up lengths.
-type byteCount int
-
-func (c *byteCount) float32s(v []float32) { *c += byteCount(4 * len(v)) }
-func (c *byteCount) float64s(v []float64) { *c += byteCount(8 * len(v)) }
-func (c *byteCount) float(*float64)       { *c += 8 }
-func (c *byteCount) int(*int, int)        { *c += 8 }
-func (c *byteCount) bool(*bool)           { *c++ }
-func (c *byteCount) generator(s stream)   { *c += byteCount(len(s.state())) }
-func (c *byteCount) fixed(v []byte)       { *c += byteCount(len(v)) }
-func (c *byteCount) blob(v *[]byte)       { *c += byteCount(8 + len(*v)) }
-func (c *byteCount) loading() bool        { return false }
-
-// MarshalBinary returns the agent's whole state.
-func (a *Agent) MarshalBinary() ([]byte, error) { return a.AppendBinary(nil) }
-
-// UnmarshalBinary replaces the agent by the state that AppendBinary wrote. Its
-// threads stay. Data that is damaged, of another format or of another kind is
-// an error that says so, and leaves the agent as it was.
+// UnmarshalBinary replaces the agent by the one that MarshalBinary saved; its
+// threads stay. An error leaves the agent as it was: data that is damaged, of
+// something else, or of another format, which wraps [errors.ErrUnsupported]. A
+// function in [TrainOptions] cannot replace the agent that is training.
 func (a *Agent) UnmarshalBinary(data []byte) error {
-	if err := agentKind.check(data); err != nil {
-		return err
+	if a.training {
+		return errors.New("qta: checkpoint: an agent cannot be replaced while it trains")
 	}
-	d := decoder{b: data[agentKind.header() : len(data)-sha256.Size]}
-	b, err := d.agent()
+	b, err := loadAgent(data)
 	if err != nil {
-		return err
+		return fmt.Errorf("qta: checkpoint: %w", err)
 	}
 	threads := a.workers.threads()
 	a.workers.close()
@@ -163,357 +96,311 @@ func (a *Agent) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// check returns an error unless data is an undamaged checkpoint of this kind and
-// format.
-func (k kind) check(data []byte) error {
-	if err := k.checkBeginning(data); err != nil {
-		return fmt.Errorf("qta: checkpoint: %w", err)
-	}
-	body, sum := data[:len(data)-sha256.Size], data[len(data)-sha256.Size:]
-	if sha256.Sum256(body) != [sha256.Size]byte(sum) {
-		return fmt.Errorf("qta: checkpoint: %w", errChecksum)
-	}
-	return nil
-}
+// Previous is what [Agent.SaveFile] appends to the name of the checkpoint before
+// the newest.
+const Previous = ".previous"
 
-var errChecksum = errors.New("damaged or cut off: its checksum is wrong")
-
-// checkBeginning returns an error unless data begins as a checkpoint of this
-// kind and format does, and may be one by its length. For another format it is
-// a [*formatError].
-func (k kind) checkBeginning(data []byte) error {
-	if !bytes.HasPrefix(data, []byte(k.magic)) {
-		return errors.New("this is not " + k.name)
-	}
-	if len(data) < k.header()+sha256.Size {
-		return errors.New("cut off")
-	}
-	if v := binary.LittleEndian.Uint64(data[len(k.magic):]); v != k.version {
-		return &formatError{v, k.version}
-	}
-	return nil
-}
-
-// A formatError says that a checkpoint has another format.
-type formatError struct{ found, read uint64 }
-
-func (e *formatError) Error() string {
-	return fmt.Sprintf("format %d, this version reads format %d", e.found, e.read)
-}
-
-// agent decodes what follows the format version.
-func (d *decoder) agent() (*Agent, error) {
-	p, sizes, err := d.shape(1)
+// SaveFile writes a checkpoint to path. It writes and syncs path+".tmp", renames
+// the file at path to path+[Previous], and then the new one to path. So a crash or
+// a full disk at any moment leaves the newest or the previous checkpoint whole.
+// Nothing is written through a link.
+func (a *Agent) SaveFile(path string) error {
+	data, err := a.MarshalBinary()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	seed := d.uint()
-	a, err := NewAgent(p, sizes, seed)
-	if err != nil {
-		return nil, err
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("qta: checkpoint not written: %s is not a regular file", path)
 	}
-	a.visit(d)
-	var evaluations, transitions int
-	d.ints(&evaluations, &transitions)
-	row := 0
-	for _, c := range a.replay.columns() {
-		row += 8 * c.width
-	}
-	var one, none byteCount // of the sampler
-	a.sampler.visit(&one, 1)
-	a.sampler.visit(&none, 0)
-	row += int(one - none)
-	if want := float64(none) + float64(float64(evaluations)*evaluationSize) + float64(float64(transitions)*float64(row)); d.err == nil && want != float64(len(d.b)) {
-		d.err = fmt.Errorf("qta: checkpoint: %d bytes for %d evaluations and %d transitions, want %.0f", len(d.b), evaluations, transitions, want)
-	}
-	if d.err != nil {
-		return nil, d.err
-	}
-	a.log = make([]Evaluation, evaluations)
-	a.replay.n = transitions
-	for _, c := range a.replay.columns() {
-		*c.data = make([]float64, transitions*c.width)
-	}
-	a.visitStored(d)
-	if d.err != nil {
-		return nil, d.err
-	}
-	if numeric, ok := errors.AsType[*NumericError](a.checkNumbers()); ok {
-		return nil, fmt.Errorf("qta: checkpoint: %s: %v is not finite", numeric.Network, numeric.Value)
-	}
-	if a.step != transitions {
-		return nil, fmt.Errorf("qta: checkpoint: step %d with %d transitions", a.step, transitions)
-	}
-	last := 0
-	for _, e := range a.log {
-		if e.Step <= last || e.Step > a.step || !(e.Success >= 0 && e.Success <= 1) {
-			return nil, fmt.Errorf("qta: checkpoint: of step %d, with success %v in an evaluation at step %d after one at step %d", a.step, e.Success, e.Step, last)
+	temporary := path + ".tmp"
+	if err = writeSynced(temporary, data); err == nil {
+		err = os.Rename(path, path+Previous)
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			err = os.Rename(temporary, path)
 		}
-		last = e.Step
 	}
-	a.resume()
-	// Restored when the episode is played again, too late for an error.
-	if err := newStream(0, forEnvironment).restore(a.episodeStart); err != nil {
-		return nil, fmt.Errorf("qta: checkpoint: generator: %v", err)
+	if err != nil {
+		os.Remove(temporary)
+		return fmt.Errorf("qta: checkpoint not written: %w", err)
+	}
+	// Some systems cannot sync a directory. There a power failure can undo the
+	// renames, and leaves an older checkpoint.
+	if directory, err := os.Open(filepath.Dir(path)); err == nil {
+		directory.Sync()
+		directory.Close()
+	}
+	return nil
+}
+
+// writeSynced writes a new file and waits until it is on the disk.
+func writeSynced(path string, data []byte) error {
+	os.Remove(path) // left by a crash, or a link that must not be followed
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return cmp.Or(err, f.Sync(), f.Close())
+}
+
+// LoadFile reads an agent that [Agent.SaveFile] wrote, to use or to train further.
+// If a crash has left the file missing, for which the error wraps
+// [fs.ErrNotExist], or damaged, load path+[Previous]: training goes on from there
+// to the same end. The error of another format wraps [errors.ErrUnsupported].
+func LoadFile(path string) (*Agent, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("qta: checkpoint: %s is not a regular file", path)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("qta: checkpoint: %w", err)
+	}
+	a, err := loadAgent(data)
+	if err != nil {
+		return nil, fmt.Errorf("qta: checkpoint: %s: %w", path, err)
 	}
 	return a, nil
 }
 
-// shape decodes parameters and sizes. What follows must have room for the
-// networks: the critics and a number of policies.
-func (d *decoder) shape(policies int) (p Params, sizes Sizes, err error) {
-	if p, err = ReadParams(bytes.NewReader(d.bytes()), Params{}); err != nil {
-		return p, sizes, err
+func loadAgent(data []byte) (*Agent, error) {
+	h, state, err := openCheckpoint(agentMagic, data)
+	if err == nil {
+		err = h.checkRoom(1, len(state)/16) // parameters, targets and two moments of float32
 	}
+	if err != nil {
+		return nil, err
+	}
+	a, err := NewAgent(h.Params, h.Sizes, h.Seed)
+	if err != nil {
+		return nil, bare(err)
+	}
+	row := 0
+	for _, c := range a.replay.columns() {
+		row += 8 * c.width
+	}
+	for _, part := range []struct{ n, size int }{{h.Step, row}, {h.Evaluations, evaluationSize}, {h.Attachment, 1}} {
+		if part.n < 0 || part.n > len(state)/part.size {
+			return nil, fmt.Errorf("%d times %d bytes in %d", part.n, part.size, len(state))
+		}
+	}
+	a.step, a.replay.n = h.Step, h.Step
+	for _, c := range a.replay.columns() {
+		*c.data = make([]float64, h.Step*c.width)
+	}
+	a.log = make([]Evaluation, h.Evaluations)
+	a.attachment = make([]byte, h.Attachment)
+	if h.Own {
+		a.curriculum = &ownCurriculum{state: h.Curriculum}
+	}
+	s := a.saved()
+	if err := s.read(state); err != nil {
+		return nil, err
+	}
+	if err := s.check(a.step); err != nil {
+		return nil, bare(err)
+	}
+	a.resume()
+	return a, nil
+}
+
+// marshal returns the checkpoint of a state.
+func (h *header) marshal(magic string, s saved) []byte {
+	text := toJSON(h)
+	size := len(text) + 1000
+	for _, field := range s {
+		size += max(0, binary.Size(field)) // of vectors
+	}
+	b := append(make([]byte, 0, size), magic...)
+	b = binary.LittleEndian.AppendUint64(b, checkpointFormat)
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(text)))
+	b = s.append(append(b, text...))
+	sum := sha256.Sum256(b)
+	return append(b, sum[:]...)
+}
+
+// openCheckpoint returns the header and the encoded state of a checkpoint.
+func openCheckpoint(magic string, data []byte) (h header, state []byte, err error) {
+	if !bytes.HasPrefix(data, []byte(magic)) {
+		return h, nil, fmt.Errorf("this does not begin with %q", strings.TrimRight(magic, "\n\x00"))
+	}
+	end := len(data) - sha256.Size
+	if end < len(magic)+16 || sha256.Sum256(data[:end]) != [sha256.Size]byte(data[end:]) {
+		return h, nil, errors.New("damaged or cut off: its checksum is wrong")
+	}
+	if format := binary.LittleEndian.Uint64(data[len(magic):]); format != checkpointFormat {
+		return h, nil, formatError(format)
+	}
+	length, rest := binary.LittleEndian.Uint64(data[len(magic)+8:]), data[len(magic)+16:end]
+	if length > uint64(len(rest)) {
+		return h, nil, fmt.Errorf("a header of %d bytes in %d", length, len(rest))
+	}
+	if err := fromJSON(rest[:length], &h); err != nil {
+		return h, nil, fmt.Errorf("its header: %w", bare(err))
+	}
+	return h, rest[length:], nil
+}
+
+// A formatError is the format of a checkpoint that this version does not read.
+type formatError uint64
+
+func (e formatError) Error() string {
+	return fmt.Sprintf("format %d, this version reads format %d", uint64(e), checkpointFormat)
+}
+
+func (e formatError) Is(target error) bool { return target == errors.ErrUnsupported }
+
+// checkRoom returns an error if the parameters are out of range, or if the critics
+// and the given number of policies have more parameters than there is room for.
+func (h *header) checkRoom(policies, room int) error {
+	p, s := &h.Params, h.Sizes
 	if err := p.Validate(); err != nil {
-		return p, sizes, err
+		return bare(err)
 	}
-	d.ints(&sizes.Observation, &sizes.Goal, &sizes.Action)
-	if min(sizes.Observation, sizes.Goal+1, sizes.Action) < 1 || max(sizes.Observation, sizes.Goal, sizes.Action) > len(d.b) ||
-		float64(float64(p.Critics+policies)*learnerFloats(p, sizes)) > float64(len(d.b)/4) {
-		return p, sizes, errors.New("qta: checkpoint: shorter than its networks")
-	}
-	return p, sizes, nil
-}
-
-// learnerFloats returns about how many float32 a critic, or the policy, takes of
-// a checkpoint: the network, its target and its two moments.
-func learnerFloats(p Params, sizes Sizes) float64 {
+	// In floating point, which does not overflow, and without biases.
 	hidden := float64(p.HiddenSize)
-	inner := float64(float64(p.HiddenLayers-1) * float64(hidden*hidden))
-	return 4 * (inner + float64(hidden*float64(sizes.Observation+sizes.Goal+sizes.Action)))
-}
-
-// A coder writes or reads values in a fixed order, so that one function both
-// saves and restores a state.
-type coder interface {
-	float32s([]float32)
-	float64s([]float64)
-	float(*float64)
-	int(v *int, most int) // from 0 to most
-	bool(*bool)
-	generator(stream)
-	fixed([]byte)
-	blob(*[]byte)  // of any length
-	loading() bool // it reads
-}
-
-// visit goes through everything that training changes, but the log and the
-// replay.
-func (a *Agent) visit(c coder) {
-	c.float32s(a.policy.net.params)
-	c.float32s(a.policy.target.params)
-	a.policy.adam.visit(c)
-	a.pun.visit(c)
-	a.observations.visit(c)
-	a.goals.visit(c)
-	for _, s := range []stream{a.exploration, a.environment, a.draws, a.learning, a.goalDraws} {
-		c.generator(s)
+	first := hidden * (float64(s.Observation) + float64(s.Goal) + float64(s.Action))
+	others := hidden * hidden * float64(p.HiddenLayers-1)
+	if float64(p.Critics+policies)*(first+others) > float64(room) {
+		return errors.New("shorter than its networks")
 	}
-	c.int(&a.step, math.MaxInt)
-	c.int(&a.updates, math.MaxInt)
-	c.int(&a.foundAt, a.step)
-	c.float(&a.losses.critic)
-	c.float(&a.losses.head)
-	c.float(&a.losses.policy)
-	c.bool(&a.explored)
-	c.bool(&a.perfect)
-	c.float64s(a.observation)
-	c.float64s(a.achieved)
-	c.float64s(a.desired)
-	c.float64s(a.goal)
-	c.bool(&a.firstGoal)
-	c.bool(&a.reached)
-	c.fixed(a.episodeStart)
-	c.int(&a.goalsSet, math.MaxInt)
-	c.int(&a.goalsReached, a.goalsSet)
-	a.average.visit(c)
-	a.held.visit(c)
-	_, own := a.curriculum.(*ownCurriculum)
-	if c.bool(&own); own && c.loading() {
-		a.curriculum = new(ownCurriculum)
-	}
-	a.curriculum.visit(c)
+	return nil
 }
 
-// visitStored goes through the log and the replay.
-func (a *Agent) visitStored(c coder) {
+// toJSON encodes a value that JSON has.
+func toJSON(v any) []byte {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+// fromJSON decodes a value, and refuses fields that it does not have.
+func fromJSON(text []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	return d.Decode(v)
+}
+
+// bare returns an error of another part of the package as part of a sentence.
+func bare(err error) error {
+	return errors.New(strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "qta: ")), " "))
+}
+
+// saved lists what a checkpoint has of something, in order: slices of numbers of a
+// known length, pointers to a number or a bool, generators, and functions that are
+// called when all before them has been read.
+type saved []any
+
+// append encodes what is listed.
+func (s saved) append(b []byte) []byte {
+	var err error
+	for _, field := range s {
+		switch v := field.(type) {
+		case func():
+		case *int:
+			b = binary.LittleEndian.AppendUint64(b, uint64(*v))
+		case *rand.PCG:
+			b, err = v.AppendBinary(b)
+		default:
+			b, err = binary.Append(b, binary.LittleEndian, v)
+		}
+		if err != nil {
+			panic(err) // a type that has no encoding
+		}
+	}
+	return b
+}
+
+// read decodes what is listed from exactly b.
+func (s saved) read(b []byte) error {
+	const generator = 20 // bytes of a PCG
+	for _, field := range s {
+		var n int
+		var err error
+		switch v := field.(type) {
+		case func():
+			v()
+		case *int:
+			var i int64
+			n, err = binary.Decode(b, binary.LittleEndian, &i)
+			*v = int(i)
+		case *rand.PCG:
+			n = min(generator, len(b))
+			err = v.UnmarshalBinary(b[:n])
+		default:
+			n, err = binary.Decode(b, binary.LittleEndian, v)
+		}
+		if err != nil {
+			return fmt.Errorf("its state: %w", err)
+		}
+		b = b[n:]
+	}
+	if len(b) > 0 {
+		return fmt.Errorf("its state: %d bytes too many", len(b))
+	}
+	return nil
+}
+
+// check returns a [*NumericError] if a number that is listed is NaN or infinite.
+func (s saved) check(step int) error {
+	for _, field := range s {
+		numbers, _ := field.([]float64)
+		switch v := field.(type) {
+		case *float64:
+			numbers = []float64{*v}
+		case []float32:
+			if err := checkFinite([]parameterVector{{"training state", v}}, step); err != nil {
+				return err
+			}
+		}
+		for _, x := range numbers {
+			if !finite(x) {
+				return &NumericError{step, "training state", x}
+			}
+		}
+	}
+	return nil
+}
+
+// saved lists what training changes, except for what the header says.
+func (a *Agent) saved() saved {
+	s := slices.Concat(
+		saved{a.policy.net.params, a.policy.target.params}, a.policy.adam.saved(),
+		a.pun.saved(),
+		a.observations.saved(), a.goals.saved(),
+		saved{a.exploration.pcg, a.environment.pcg, a.draws.pcg, a.learning.pcg, a.goalDraws.pcg},
+		saved{&a.updates, &a.foundAt, &a.losses.critic, &a.losses.head, &a.losses.policy, &a.explored, &a.perfect},
+		saved{a.observation, a.achieved, a.desired, a.goal, &a.firstGoal, &a.reached, &a.episodeStart},
+		saved{&a.goalsSet, &a.goalsReached, a.attachment},
+		a.average.saved(), a.held.saved(), a.curriculum.saved(), a.sampler.saved(a.step),
+	)
 	for i := range a.log {
-		a.log[i].visit(c)
+		s = append(s, a.log[i].saved()...)
 	}
-	for _, column := range a.replay.columns() {
-		c.float64s(*column.data)
+	for _, c := range a.replay.columns() {
+		s = append(s, *c.data)
 	}
-	a.sampler.visit(c, a.replay.n)
+	return s
 }
 
-func (u *pun) visit(c coder) {
-	for _, critic := range u.critics {
-		c.float32s(critic.params)
-		c.float32s(critic.target.params)
-		critic.adam.visit(c)
-		critic.headAdam.visit(c)
+func (u *pun) saved() (s saved) {
+	for _, c := range u.critics {
+		s = append(s, c.params, c.target.params)
+		s = append(s, c.adam.saved()...)
+		s = append(s, c.headAdam.saved()...)
 	}
+	return s
 }
 
-func (m *adam) visit(c coder) {
-	c.float32s(m.m)
-	c.float32s(m.v)
-	c.float(&m.beta1)
-	c.float(&m.beta2)
-}
+func (a *adam) saved() saved { return saved{a.m, a.v, &a.beta1, &a.beta2} }
 
-func (n *normalizer) visit(c coder) {
-	c.float64s(n.sum)
-	c.float64s(n.square)
-	c.float(&n.count)
-	if c.loading() {
-		n.update()
-	}
-}
-
-// An encoder appends values.
-type encoder struct{ b []byte }
-
-func (e *encoder) uint(v uint64)      { e.b = binary.LittleEndian.AppendUint64(e.b, v) }
-func (e *encoder) int(v *int, _ int)  { e.uint(uint64(*v)) }
-func (e *encoder) fixed(v []byte)     { e.b = append(e.b, v...) }
-func (e *encoder) float(v *float64)   { e.uint(math.Float64bits(*v)) }
-func (e *encoder) loading() bool      { return false }
-func (e *encoder) generator(s stream) { e.b = append(e.b, s.state()...) }
-
-func (e *encoder) ints(values ...int) {
-	for _, v := range values {
-		e.uint(uint64(v))
-	}
-}
-
-func (e *encoder) bool(v *bool) {
-	b := byte(0)
-	if *v {
-		b = 1
-	}
-	e.b = append(e.b, b)
-}
-
-func (e *encoder) bytes(v []byte) {
-	e.ints(len(v))
-	e.b = append(e.b, v...)
-}
-
-func (e *encoder) blob(v *[]byte) { e.bytes(*v) }
-
-func (e *encoder) float32s(values []float32) {
-	for _, v := range values {
-		e.b = binary.LittleEndian.AppendUint32(e.b, math.Float32bits(v))
-	}
-}
-
-func (e *encoder) float64s(values []float64) {
-	for _, v := range values {
-		e.uint(math.Float64bits(v))
-	}
-}
-
-// A decoder takes values off its input, and keeps the first error.
-type decoder struct {
-	b   []byte
-	err error
-}
-
-// take returns the next n bytes, or zeros at the end of the input.
-func (d *decoder) take(n int) []byte {
-	if n < 0 || n > len(d.b) {
-		if d.err == nil {
-			d.err = errors.New("qta: checkpoint: ends too early")
-		}
-		d.b = nil
-		return nil
-	}
-	v := d.b[:n:n]
-	d.b = d.b[n:]
-	return v
-}
-
-func (d *decoder) uint() uint64 {
-	if v := d.take(8); v != nil {
-		return binary.LittleEndian.Uint64(v)
-	}
-	return 0
-}
-
-func (d *decoder) int(v *int, most int) {
-	u := d.uint()
-	if u > uint64(most) {
-		if d.err == nil {
-			d.err = fmt.Errorf("qta: checkpoint: a count is %d, allowed are 0 to %d", u, most)
-		}
-		u = 0
-	}
-	*v = int(u)
-}
-
-func (d *decoder) ints(values ...*int) {
-	for _, v := range values {
-		d.int(v, math.MaxInt)
-	}
-}
-
-func (d *decoder) bytes() []byte {
-	var n int
-	d.int(&n, math.MaxInt)
-	return d.take(n)
-}
-
-func (d *decoder) blob(v *[]byte)   { *v = slices.Clone(d.bytes()) }
-func (d *decoder) loading() bool    { return true }
-func (d *decoder) fixed(v []byte)   { copy(v, d.take(len(v))) }
-func (d *decoder) float(v *float64) { *v = math.Float64frombits(d.uint()) }
-
-func (d *decoder) bool(v *bool) {
-	b := d.take(1)
-	if b != nil && b[0] > 1 && d.err == nil {
-		d.err = errors.New("qta: checkpoint: neither true nor false")
-	}
-	*v = b != nil && b[0] == 1
-}
-
-func (d *decoder) generator(s stream) {
-	if b := d.take(len(s.state())); b != nil {
-		if err := s.restore(b); err != nil && d.err == nil {
-			d.err = fmt.Errorf("qta: checkpoint: generator: %v", err)
-		}
-	}
-}
-
-func (d *decoder) float32s(values []float32) {
-	if b := d.take(4 * len(values)); b != nil {
-		for i := range values {
-			values[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-		}
-	}
-}
-
-func (d *decoder) float64s(values []float64) {
-	if b := d.take(8 * len(values)); b != nil {
-		for i := range values {
-			values[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
-		}
-	}
-}
+func (n *normalizer) saved() saved { return saved{n.sum, n.square, &n.count, n.update} }
 
 // evaluationSize is the length of an encoded Evaluation in bytes.
 const evaluationSize = 10 * 8
 
-func (e *Evaluation) visit(c coder) {
-	c.int(&e.Step, math.MaxInt)
-	c.float(&e.Success)
-	c.float(&e.CriticLoss)
-	c.float(&e.PredictiveLoss)
-	c.float(&e.ActorLoss)
-	c.int(&e.GoalsSet, math.MaxInt)
-	c.int(&e.GoalsReached, e.GoalsSet)
-	c.float(&e.Reached)
-	c.float(&e.Return)
-	c.float(&e.StepsToGoal)
+func (e *Evaluation) saved() saved {
+	return saved{&e.Step, &e.Success, &e.CriticLoss, &e.PredictiveLoss, &e.ActorLoss,
+		&e.GoalsSet, &e.GoalsReached, &e.Reached, &e.Return, &e.StepsToGoal}
 }

@@ -8,11 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -166,22 +166,21 @@ func sameState(t testing.TB, what string, want []byte, a *Agent) {
 	}
 }
 
+// TestCheckpointContinues goes on from every step to the next as without an
+// interruption, whatever the agent is.
 func TestCheckpointContinues(t *testing.T) {
 	t.Parallel()
 	for i, variant := range tinyVariants() {
 		t.Run(variant.Name, func(t *testing.T) {
 			if testing.Short() && i%3 != 0 {
-				t.Skip("with -short, every third variant; the full suite continues all of them")
+				t.Skip("with -short, every third variant")
 			}
-			steps, moments := 75, 5
+			steps := 75
 			switch variant.Params.Curriculum {
 			case "vds":
-				steps, moments = 25, 1 // it learns much after each episode
+				steps = 25 // it learns much after each episode
 			case "mega":
-				steps, moments = 45, 1 // it fits much at the start of each
-			}
-			if testing.Short() {
-				moments = 1
+				steps = 45 // it fits much at the start of each
 			}
 			whole := newMazeAgent(t, variant.Params, 1)
 			states := [][]byte{marshal(t, whole)}
@@ -192,40 +191,74 @@ func TestCheckpointContinues(t *testing.T) {
 			if len(whole.log) == 0 || whole.goalsSet < 2 {
 				t.Fatalf("%d evaluations, %d goals set: this run shows nothing", len(whole.log), whole.goalsSet)
 			}
-
-			// From every step to the next, each time by a new agent: whatever a
-			// checkpoint lacks is lost everywhere.
-			for i := range steps {
-				a := new(Agent)
-				if err := a.UnmarshalBinary(states[i]); err != nil {
-					t.Fatal(err)
-				}
-				trainTo(t, a, i+1, nil)
-				sameState(t, "restored and trained one step on, as without an interruption", states[i+1], a)
-				if t.Failed() {
-					t.Fatalf("from step %d to the next", i)
-				}
-			}
-
-			// From some moments to the end, by an agent that has another past,
-			// and with other threads.
-			used := newMazeAgent(t, tinyPreset(Authors()), 2)
+			// Each time by an agent that has another past, and other threads.
+			used := agentAfter(t, tinyPreset(Authors()), 33)
 			used.SetThreads(2)
 			defer used.Close()
-			trainTo(t, used, 33, nil)
-			rng := rand.New(rand.NewPCG(1, 1))
-			for range moments {
-				i := int(rng.Float64() * float64(steps))
+			for i := range steps {
 				if err := used.UnmarshalBinary(states[i]); err != nil {
 					t.Fatal(err)
 				}
-				if got := used.workers.threads(); got != 2 {
-					t.Errorf("%d threads after UnmarshalBinary, want 2 as before", got)
+				trainTo(t, used, i+1, nil)
+				if sameState(t, "trained one step on", states[i+1], used); t.Failed() {
+					t.Fatalf("from step %d to the next", i)
 				}
-				trainTo(t, used, steps, nil)
-				sameState(t, "restored and trained to the end, as without an interruption", states[steps], used)
+			}
+			if got := used.workers.threads(); got != 2 {
+				t.Errorf("%d threads after UnmarshalBinary, want 2 as before", got)
 			}
 		})
+	}
+}
+
+// memory is what a checkpoint does not have: what the environment, a call or a step
+// of training makes again.
+var memory = []string{
+	"Agent.env", "Agent.options", "Agent.attachment", "Agent.workers", "Agent.scratch", "departures.headBatch", "departures.actorBatch",
+	"policy.gradient", "policy.polyak", "policy.pass", "policy.actions",
+	"pun.pass", "pun.dp", "pun.headT", "pun.predictions", "pun.own", "pun.masked",
+	"critic.gradient", "critic.polyak", "critic.values", "critic.prediction",
+	"adam.workers", "adam.params", "adam.gradient", "adam.c", "average.polyak",
+	"predictive.actions", "noisy.draws", "prioritised.P", "prioritised.w", "prioritised.priority",
+	"visits.counts", "visits.seen", "visits.cell", "mega.density", "mega.candidates", "mega.q", "mega.score", "mega.x",
+	"vds.batch", "vds.x", "vds.goals", "vds.q", "vds.p", "vds.std", "rnd.gradient", "rnd.frozen", "rnd.learning", "rnd.x",
+}
+
+// TestCheckpointHasAll compares a loaded agent with the one that was saved, field
+// by field, and names what is lost.
+func TestCheckpointHasAll(t *testing.T) {
+	remembered := func(p cmp.Path) bool {
+		field, ok := p.Last().(cmp.StructField)
+		return ok && slices.Contains(memory, p.Index(-2).Type().Name()+"."+field.Name()) || p.Last().Type().Kind() == reflect.Func
+	}
+	for _, variant := range tinyVariants() {
+		a, b := agentAfter(t, variant.Params, 33), new(Agent)
+		if err := b.UnmarshalBinary(marshal(t, a)); err != nil {
+			t.Fatal(err)
+		}
+		diff := cmp.Diff(a, b, cmp.Exporter(func(reflect.Type) bool { return true }), cmp.FilterPath(remembered, cmp.Ignore()))
+		if diff != "" {
+			t.Errorf("%s (-saved +loaded):\n%s", variant.Name, diff)
+		}
+	}
+}
+
+// With FirstGoalDesired, what was found is practised after loading as before, and
+// the average of UncertaintyPolyak counts on.
+func TestCheckpointKeepsPractice(t *testing.T) {
+	p := tinyPreset(Default())
+	p.FirstGoalDesired, p.UncertaintyPolyak, p.InitialSteps = 1, 0.9, 0
+	a, b := agentAfter(t, p, 45), new(Agent)
+	a.replay.nextAchieved = slices.Repeat(a.desired, 45) // so that it has been there
+	if err := b.UnmarshalBinary(marshal(t, a)); err != nil {
+		t.Fatal(err)
+	}
+	b.env = mustMaze(t, "1U5").Env()
+	if goal, err := b.curriculum.goal(b, true); err != nil || !slices.Equal(goal, a.desired) {
+		t.Errorf("the first goal is %v, want the environment's, %v; error %v", goal, a.desired, err)
+	}
+	if got, want := b.average.updates, 45-p.LearningStarts; got != want*p.UpdatesPerStep {
+		t.Errorf("the average has counted %d updates, want %d", got, want)
 	}
 }
 
@@ -235,25 +268,19 @@ func TestTrainStops(t *testing.T) {
 	stop := errors.New("stop")
 	want := marshal(t, agentAfter(t, tinyPreset(Default()), steps))
 	m := mustMaze(t, "1U5")
-	for _, how := range []string{"AfterStep", "AfterEvaluation", "context", "AfterStep, marshalled"} {
+	for _, how := range []string{"AfterStep", "AfterEvaluation", "context"} {
 		a := newMazeAgent(t, tinyPreset(Default()), 1)
 		for at := 3; a.Steps() < steps; at += 5 {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			o := TrainOptions{Steps: steps, EvalEvery: 7, Rollouts: 2}
-			switch how {
-			case "AfterEvaluation":
+			if how == "AfterEvaluation" {
 				o.AfterEvaluation = func(Evaluation) error { return stop }
-			case "context":
+			} else {
 				o.AfterStep = func() error {
-					if a.Steps() == at {
-						cancel(stop)
-					}
-					return nil
-				}
-			default:
-				o.AfterStep = func() error {
-					if a.Steps() == at {
+					if a.Steps() == at && how == "AfterStep" {
 						return stop
+					} else if a.Steps() == at {
+						cancel(stop)
 					}
 					return nil
 				}
@@ -267,261 +294,268 @@ func TestTrainStops(t *testing.T) {
 			if a.Steps() == before {
 				t.Fatalf("%s: no progress from step %d", how, before)
 			}
-			if strings.Contains(how, "marshalled") {
-				b := new(Agent)
-				if err := b.UnmarshalBinary(marshal(t, a)); err != nil {
-					t.Fatal(err)
-				}
-				a = b
-			}
 		}
 		sameState(t, how, want, a)
 	}
 }
 
-// TestCheckpointCorruption changes every bit of a small checkpoint, and cuts it
-// off everywhere.
-func TestCheckpointCorruption(t *testing.T) {
-	t.Parallel()
-	data := marshal(t, agentAfter(t, leastParams(), 15))
-	a := agentAfter(t, tinyPreset(Paper()), 12)
-	before := marshal(t, a)
-	refuse := func(what string, i int, data []byte) {
-		t.Helper()
-		err := a.UnmarshalBinary(data)
-		if err == nil {
-			t.Fatalf("%s %d of %d bytes is not noticed", what, i, len(data))
-		}
-		if !strings.HasPrefix(err.Error(), "qta: checkpoint: ") {
-			t.Fatalf("%s %d: error %q", what, i, err)
-		}
-	}
-	rng := rand.New(rand.NewPCG(1, 1))
-	damaged := slices.Clone(data)
-	for i, b := range data {
-		first, last := 0, 7
-		if testing.Short() {
-			first = rng.IntN(8)
-			last = first
-		}
-		for bit := first; bit <= last; bit++ {
-			damaged[i] = b ^ 1<<bit
-			refuse("a change in byte", i, damaged)
-		}
-		damaged[i] = b
-	}
-	for i := range data {
-		refuse("a cut after byte", i, data[:i:i])
-	}
-	refuse("a byte more than", len(data), append(slices.Clone(data), 0))
-	sameState(t, "after all refusals", before, a)
-	if err := a.UnmarshalBinary(data); err != nil {
-		t.Errorf("the undamaged checkpoint: %v", err)
-	}
-	t.Logf("%d bytes", len(data))
-}
-
-// TestCheckpointRefusals has checkpoints whose checksum is right.
-func TestCheckpointRefusals(t *testing.T) {
-	a := agentAfter(t, leastParams(), 15)
-	data := marshal(t, a)
-	body := data[agentKind.header() : len(data)-sha256.Size]
-	paramsSize := len(a.params.JSON())
-	sizes := 8 + paramsSize // where the sizes stand in body
-	tests := []struct {
-		name string
-		body []byte
-		want string
-	}{
-		{"empty", nil, "qta: parameters: want a JSON object"},
-		{"no parameters", slices.Concat(make([]byte, 8), body[8:]), "qta: parameters: want a JSON object"},
-		{"some parameters", slices.Concat([]byte{2, 0, 0, 0, 0, 0, 0, 0}, []byte("{}"), body[8+paramsSize:]), "qta: parameter HiddenSize is 0"},
-		{"a long name", slices.Concat([]byte{0, 0, 0, 0, 0, 1, 0, 0}, body[8:]), "qta: parameters: want a JSON object"},
-		{"large networks", bytes.Replace(bytes.Replace(body, []byte(`"HiddenSize": 1`), []byte(`"HiddenSize": 9`), 1), []byte(`"HiddenLayers": 1`), []byte(`"HiddenLayers": 9`), 1), "qta: checkpoint: shorter than its networks"},
-		{"no observation", slices.Concat(body[:sizes], make([]byte, 8), body[sizes+8:]), "qta: checkpoint: shorter than its networks"},
-		{"a vast observation", slices.Concat(body[:sizes+7], []byte{0x7f}, body[sizes+8:]), "qta: checkpoint: "},
-		{"a negative observation", slices.Concat(body[:sizes+7], []byte{0xff}, body[sizes+8:]), "qta: checkpoint: "},
-		{"cut off", body[:len(body)-1], "for 2 evaluations and 15 transitions, want"},
-		{"more", append(slices.Clone(body), 0), "for 2 evaluations and 15 transitions, want"},
-		{"no end", body[:sizes+100], "qta: checkpoint: "},
-		{"another generator", bytes.Replace(body, []byte("pcg:"), []byte("PCG:"), 1), "qta: checkpoint: generator"},
-		{"another episode's generator", replaceLast(body, []byte("pcg:"), []byte("PCG:")), "qta: checkpoint: generator"},
-	}
-	for _, test := range tests {
-		b := agentAfter(t, tinyPreset(Default()), 3)
-		before := marshal(t, b)
-		err := b.UnmarshalBinary(seal(test.body))
-		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.HasPrefix(err.Error(), "qta: ") {
-			t.Errorf("%s: error %v, want %q", test.name, err, test.want)
-		}
-		sameState(t, test.name, before, b)
-	}
-	if err := new(Agent).UnmarshalBinary(seal(body)); err != nil {
-		t.Errorf("the checkpoint itself: %v", err)
-	}
-
-	// A curriculum's count, which stands two fields after one that is easily
-	// found.
+// TestCheckpointInHooks has the functions of TrainOptions save the agent, which
+// they can between steps alone, and replace it, which they cannot. From what was
+// saved training goes on to the same end.
+func TestCheckpointInHooks(t *testing.T) {
+	const steps = 40
+	m := mustMaze(t, "1U5")
 	p := tinyPreset(Default())
-	p.Curriculum = "mega"
-	curious := agentAfter(t, p, 15)
-	m := curious.curriculum.(*mega)
-	m.stepsAtGoal, m.outcomes = 0x1234567, nil
-	whole := curious.encode(nil)
-	body = whole[agentKind.header() : len(whole)-sha256.Size]
-	outcomes := body[bytes.Index(body, []byte{0x67, 0x45, 0x23, 0x01, 0, 0, 0, 0})+8+1:]
-	for _, n := range []uint64{megaWindow, megaWindow + 1, 1 << 63, math.MaxUint64} {
-		binary.LittleEndian.PutUint64(outcomes, n)
-		err := new(Agent).UnmarshalBinary(seal(body))
-		if n <= megaWindow && err != nil || n > megaWindow && (err == nil || err.Error() != fmt.Sprintf("qta: checkpoint: a count is %d, allowed are 0 to %d", n, megaWindow)) {
-			t.Errorf("%d outcomes in a window of %d: error %v", n, megaWindow, err)
-		}
-	}
-
-	// A log that no training writes.
-	for _, change := range []func(log []Evaluation){
-		func(log []Evaluation) { log[1].Step = log[0].Step },
-		func(log []Evaluation) { log[1].Step = 16 },
-		func(log []Evaluation) { log[0].Step = 0 },
-		func(log []Evaluation) { log[0].Success = -0.1 },
-		func(log []Evaluation) { log[0].Success = 1.5 },
-		func(log []Evaluation) { log[0].GoalsReached = log[0].GoalsSet + 1 },
+	want := marshal(t, agentAfter(t, p, steps))
+	for name, hook := range map[string]func(o *TrainOptions, f func()){
+		"AfterStep":       func(o *TrainOptions, f func()) { o.AfterStep = func() error { f(); return nil } },
+		"AfterEvaluation": func(o *TrainOptions, f func()) { o.AfterEvaluation = func(Evaluation) error { f(); return nil } },
+		"AfterGoal":       func(o *TrainOptions, f func()) { o.AfterGoal = func([]float64, bool) { f() } },
+		"AfterReach":      func(o *TrainOptions, f func()) { o.AfterReach = func([]float64) { f() } },
+		"AfterEpisode":    func(o *TrainOptions, f func()) { o.AfterEpisode = f },
+		"AfterUpdate":     func(o *TrainOptions, f func()) { o.AfterUpdate = func(_, _, _ float64) { f() } },
 	} {
-		b := agentAfter(t, leastParams(), 15)
-		change(b.log)
-		if err := new(Agent).UnmarshalBinary(b.encode(nil)); err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint: ") {
-			t.Errorf("a checkpoint of step 15 with the log %+v: error %v", b.log, err)
-		}
-	}
-
-	// The format comes before the checksum, which another format may not have.
-	next := slices.Clone(data)
-	next[len(agentKind.magic)]++
-	if err := a.UnmarshalBinary(next); err == nil || err.Error() != "qta: checkpoint: format 6, this version reads format 5" {
-		t.Errorf("the next format: error %v", err)
-	}
-}
-
-// A state of bytes that are all alike is an error, or is read; it is no reason to
-// panic.
-func TestCheckpointGarbage(t *testing.T) {
-	for _, variant := range append(tinyVariants(), Preset{"a curriculum of its user's own", leastParams()}) {
-		for _, b := range []byte{0, 1, 0x7f, 0x80, 0xff} {
-			a := newMazeAgent(t, variant.Params, 1)
-			if variant.Name == "a curriculum of its user's own" {
-				a.curriculum = new(ownCurriculum)
+		a := newMazeAgent(t, p, 1)
+		between := name == "AfterStep" || name == "AfterEvaluation"
+		var saved []byte
+		calls := 0
+		o := TrainOptions{Steps: steps, EvalEvery: 7, Rollouts: 2}
+		hook(&o, func() {
+			calls++
+			data, err := a.MarshalBinary()
+			if between && err != nil || !between && err != errHalfway {
+				t.Errorf("%s, step %d: saving it: %v", name, a.step, err)
 			}
-			a.visit(&decoder{b: bytes.Repeat([]byte{b}, a.checkpointSize())})
+			if a.step < steps-5 {
+				saved = data
+			}
+			if err := a.UnmarshalBinary(want); err == nil || !strings.Contains(err.Error(), "cannot be replaced while it trains") {
+				t.Errorf("%s, step %d: replacing it: %v", name, a.step, err)
+			}
+		})
+		if err := a.Train(t.Context(), m.Env(), m.Env(), o); err != nil || calls == 0 {
+			t.Fatalf("%s: %d calls, error %v", name, calls, err)
 		}
-	}
-}
-
-// A checkpoint must have every parameter.
-func TestCheckpointWithoutParam(t *testing.T) {
-	a := agentAfter(t, tinyPreset(Authors()), 15)
-	data := marshal(t, a)
-	text := string(a.params.JSON())
-	older := strings.Replace(text, "\t\"Batch\": "+a.params.Value("Batch")+",\n", "", 1)
-	if older == text {
-		t.Fatalf("no Batch in %s", text)
-	}
-	var e encoder
-	e.bytes([]byte(older))
-	e.fixed(data[agentKind.header()+8+len(text) : len(data)-sha256.Size])
-	if err := new(Agent).UnmarshalBinary(seal(e.b)); err == nil || !strings.HasPrefix(err.Error(), "qta: parameter Batch is 0") {
-		t.Errorf("without Batch: error %v", err)
-	}
-}
-
-// A poke is a coder that counts numbers, and changes one of them.
-type poke struct {
-	at, n int
-	value float64
-}
-
-func (c *poke) float(v *float64) {
-	if c.n++; c.n-1 == c.at {
-		*v = c.value
-	}
-}
-
-func (c *poke) float32s(v []float32) {
-	if i := c.at - c.n; i >= 0 && i < len(v) {
-		v[i] = float32(c.value)
-	}
-	c.n += len(v)
-}
-
-func (c *poke) float64s(v []float64) {
-	if i := c.at - c.n; i >= 0 && i < len(v) {
-		v[i] = c.value
-	}
-	c.n += len(v)
-}
-
-func (c *poke) int(*int, int)    {}
-func (c *poke) blob(*[]byte)     {}
-func (c *poke) bool(*bool)       {}
-func (c *poke) generator(stream) {}
-func (c *poke) fixed([]byte)     {}
-func (c *poke) loading() bool    { return true }
-
-// TestCheckpointFinite has every kind of number of an agent's state go wrong. A
-// checkpoint of it is not written, as it would not be read.
-func TestCheckpointFinite(t *testing.T) {
-	t.Parallel()
-	rng := rand.New(rand.NewPCG(1, 1))
-	kinds := map[string]bool{}
-	for _, variant := range tinyVariants() {
-		good := marshal(t, agentAfter(t, variant.Params, 9))
-		numbers := &poke{at: -1}
-		whole := new(Agent)
-		if err := whole.UnmarshalBinary(good); err != nil {
-			t.Fatal(err)
-		}
-		whole.visit(numbers)
-		whole.visitStored(numbers)
-		tries := 40
-		if testing.Short() {
-			tries = 4
-		}
-		for range tries {
-			p := &poke{at: int(rng.Float64() * float64(numbers.n)), value: []float64{math.NaN(), math.Inf(1), math.Inf(-1)}[int(3*rng.Float64())]}
-			a := new(Agent)
-			if err := a.UnmarshalBinary(good); err != nil {
+		sameState(t, name+": the end", want, a)
+		if between {
+			if err := a.UnmarshalBinary(saved); err != nil {
 				t.Fatal(err)
 			}
-			a.visit(p)
-			a.visitStored(p)
-			_, err := a.MarshalBinary()
-			numeric, ok := errors.AsType[*NumericError](err)
-			if !ok || numeric.Step != 9 {
-				t.Errorf("%s, number %d of %d is %v: saving it is error %v", variant.Name, p.at, numbers.n, p.value, err)
-				continue
-			}
-			kinds[numeric.Network] = true
-			err = new(Agent).UnmarshalBinary(a.encode(nil))
-			if err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint: "+numeric.Network) {
-				t.Errorf("%s, number %d of %d, in %s, is %v: loading it is error %v", variant.Name, p.at, numbers.n, numeric.Network, p.value, err)
-			}
+			trainTo(t, a, steps, nil)
+			sameState(t, name+": continued from there", want, a)
 		}
 	}
-	t.Logf("%v", slices.Sorted(maps.Keys(kinds)))
+
+	// Nor is there a way on from an error within a step.
+	line := &lineEnv{onState: func(e *lineEnv, s *State) {
+		if e.steps == 5 {
+			s.Observation[0] = math.NaN()
+		}
+	}}
+	a, err := NewAgent(p, line.Sizes(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := TrainOptions{Steps: steps, EvalEvery: 7, Rollouts: 2}
+	var broken *EnvError
+	if err := a.Train(t.Context(), line, &lineEnv{}, o); !errors.As(err, &broken) {
+		t.Fatal(err)
+	}
+	if _, err := a.MarshalBinary(); err != errHalfway {
+		t.Errorf("saved within a step: %v", err)
+	}
+	if err := a.Train(t.Context(), &lineEnv{}, &lineEnv{}, o); err != errHalfway {
+		t.Errorf("trained on within a step: %v", err)
+	}
 }
 
-func replaceLast(s, old, new []byte) []byte {
-	i := bytes.LastIndex(s, old)
-	return slices.Concat(s[:i], new, s[i+len(old):])
+// resealed returns a checkpoint of any header and state whose checksum is right.
+func resealed(magic string, format uint64, text, state []byte) []byte {
+	b := binary.LittleEndian.AppendUint64([]byte(magic), format)
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(text)))
+	b = slices.Concat(b, text, state)
+	sum := sha256.Sum256(b)
+	return append(b, sum[:]...)
 }
 
-// seal makes a checkpoint of what stands between its format version and its
-// checksum.
-func seal(body []byte) []byte {
-	e := encoder{[]byte(agentKind.magic)}
-	e.uint(agentKind.version)
-	e.fixed(body)
-	sum := sha256.Sum256(e.b)
-	return append(e.b, sum[:]...)
+// partsOf returns header and state of a checkpoint.
+func partsOf(data []byte) (text, state []byte) {
+	rest := data[len(agentMagic)+8 : len(data)-sha256.Size]
+	n := binary.LittleEndian.Uint64(rest)
+	return rest[8:][:n], rest[8+n:]
+}
+
+// TestCheckpointDamage loads what is no checkpoint of an agent, or of a PUN: an
+// error says so on one line, and leaves the agent as it was.
+func TestCheckpointDamage(t *testing.T) {
+	t.Parallel()
+	a, u := agentAfter(t, tinyPreset(Paper()), 12), learntPUN(t, 2)
+	beforeA, beforeU := marshal(t, a), marshalPUN(t, u)
+	least := agentAfter(t, leastParams(), 15)
+	least.Attach([]byte{1})
+	agent, ensemble := marshal(t, least), marshalPUN(t, learntPUN(t, 5))
+	for _, kind := range []struct {
+		magic string
+		data  []byte
+		load  func([]byte) error
+	}{{agentMagic, agent, a.UnmarshalBinary}, {ensembleMagic, ensemble, u.UnmarshalBinary}} {
+		refuse := func(name string, data []byte, want string) {
+			t.Helper()
+			err := kind.load(data)
+			if err == nil || !strings.HasPrefix(err.Error(), "qta: ") || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%q, %s: error %v, want %q", kind.magic, name, err, want)
+			}
+			if errors.Is(err, errors.ErrUnsupported) != strings.HasPrefix(want, "format") {
+				t.Errorf("%q, %s: error %v is taken for damage, or for another format", kind.magic, name, err)
+			}
+		}
+		rng := rand.New(rand.NewPCG(1, 1))
+		for i := range kind.data {
+			refuse(fmt.Sprint("a cut after byte ", i), kind.data[:i:i], "")
+			changed := slices.Clone(kind.data)
+			changed[i] ^= 1 << rng.IntN(8)
+			refuse(fmt.Sprint("a change in byte ", i), changed, "")
+		}
+		refuse("a byte more", append(slices.Clone(kind.data), 0), "damaged or cut off: its checksum is wrong")
+		refuse("the other kind", map[string][]byte{agentMagic: ensemble, ensembleMagic: agent}[kind.magic], "this does not begin with \"qta ")
+
+		text, state := partsOf(kind.data)
+		refuse("a format before", resealed(kind.magic, 5, text, state), "format 5, this version reads format 6")
+		refuse("the next format", resealed(kind.magic, 7, nil, nil), "format 7, this version reads format 6")
+		refuse("no header", resealed(kind.magic, checkpointFormat, nil, state), "its header: EOF")
+		long := slices.Clone(kind.data)
+		long[len(kind.magic)+8+7] = 1
+		sum := sha256.Sum256(long[:len(long)-sha256.Size])
+		copy(long[len(long)-sha256.Size:], sum[:])
+		refuse("a long header", long, "a header of ")
+		for _, test := range []struct{ old, new, want string }{
+			{`{"Params"`, `"Params"`, "its header: "},
+			{`{"Params"`, `{"More":1,"Params"`, `its header: json: unknown field "More"`},
+			{`"Batch":16`, `"Batch":1.5`, "its header: json: cannot unmarshal number"},
+			{`"Batch":16,`, ``, "parameter Batch is 0"},
+			{fmt.Sprintf(`"HiddenSize":%d`, a.params.HiddenSize), `"HiddenSize":1`, ""},
+			{`"HiddenLayers":1`, `"HiddenLayers":9`, ""},
+			{`"HiddenLayers":1`, `"HiddenLayers":2,"HiddenSize":4096`, "shorter than its networks"},
+			{`"Observation":2`, `"Observation":9223372036854775807`, "shorter than its networks"},
+			{`"Observation":2`, `"Observation":-9223372036854775808`, "sizes"},
+			{`"Observation":2`, `"Observation":3`, "its state: "},
+			{`"Action":2`, `"Action":0`, "sizes"},
+			{`"Step":15`, `"Step":-1`, "-1 times 112 bytes in "},
+			{`"Step":15`, `"Step":9223372036854775807`, "9223372036854775807 times 112 bytes in "},
+			{`"Step":15`, `"Step":16`, "its state: "},
+			{`"Step":15`, `"Step":14`, "bytes too many"},
+			{`"Evaluations":2`, `"Evaluations":-1`, "-1 times 80 bytes in "},
+			{`"Evaluations":2`, `"Evaluations":9223372036854775807`, "9223372036854775807 times 80 bytes in "},
+			{`"Attachment":1`, `"Attachment":-1`, "-1 times 1 bytes in "},
+			{`"Attachment":1`, `"Attachment":9999999`, "9999999 times 1 bytes in "},
+			{`"Own":false`, `"Own":7`, "its header: json: cannot unmarshal number"},
+		} {
+			if changed := strings.Replace(string(text), test.old, test.new, 1); changed != string(text) {
+				refuse(test.new, resealed(kind.magic, checkpointFormat, []byte(changed), state), test.want)
+			} else if kind.magic == agentMagic && test.want != "" {
+				t.Errorf("no %s in %s", test.old, text)
+			}
+		}
+		for name, changed := range map[string][]byte{
+			"no state":            nil,
+			"half a state":        state[:len(state)/2],
+			"a short state":       state[:len(state)-1],
+			"a long state":        append(slices.Clone(state), 0),
+			"another generator":   bytes.Replace(state, []byte("pcg:"), []byte("PCG:"), 1),
+			"a state beyond PCGs": slices.Concat(state[:bytes.LastIndex(state, []byte("pcg:"))], state[:9]),
+		} {
+			refuse(name, resealed(kind.magic, checkpointFormat, text, changed), "")
+		}
+	}
+	sameState(t, "after all refusals", beforeA, a)
+	if !bytes.Equal(beforeU, marshalPUN(t, u)) {
+		t.Error("the ensemble has changed")
+	}
+	if err := errors.Join(a.UnmarshalBinary(agent), u.UnmarshalBinary(ensemble)); err != nil {
+		t.Errorf("the undamaged checkpoints: %v", err)
+	}
+}
+
+// TestCheckpointNumbers has every field go wrong. A NaN or an infinite number is
+// neither saved nor loaded, and its network is named; a count that no training
+// makes is no reason to panic.
+func TestCheckpointNumbers(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(1, 1))
+	m := mustMaze(t, "1U5")
+	for i, variant := range tinyVariants() {
+		if testing.Short() && i%3 != 0 {
+			continue
+		}
+		a := agentAfter(t, variant.Params, 21)
+		text, _ := partsOf(marshal(t, a))
+		s := a.saved()
+		load := func() (*Agent, error) {
+			b := new(Agent)
+			return b, b.UnmarshalBinary(resealed(agentMagic, checkpointFormat, text, s.append(nil)))
+		}
+		for i, field := range s {
+			bad := []float64{math.NaN(), math.Inf(1), math.Inf(-1)}[rng.IntN(3)]
+			put := func() {}
+			switch v := field.(type) {
+			case *int:
+				good := *v
+				for _, *v = range []int{math.MinInt, -1, math.MaxInt} {
+					if b, err := load(); err == nil {
+						b.Train(t.Context(), m.Env(), m.Env(), TrainOptions{Steps: 23, EvalEvery: 100, Rollouts: 1})
+					}
+				}
+				*v = good
+				continue
+			case *float64:
+				good := *v
+				*v, put = bad, func() { *v = good }
+			case []float64:
+				k := rng.IntN(len(v))
+				good := v[k]
+				v[k], put = bad, func() { v[k] = good }
+			case []float32:
+				k := rng.IntN(len(v))
+				good := v[k]
+				v[k], put = float32(bad), func() { v[k] = good }
+			default:
+				continue
+			}
+			numeric, ok := errors.AsType[*NumericError](s.check(21))
+			if !ok || numeric.Step != 21 || finite(numeric.Value) {
+				t.Errorf("%s, field %d is %v: error %v", variant.Name, i, bad, numeric)
+			}
+			if _, err := load(); err == nil || !strings.Contains(err.Error(), "training state: ") {
+				t.Errorf("%s, field %d is %v: loading it is error %v", variant.Name, i, bad, err)
+			}
+			put()
+		}
+		for _, params := range a.parameters() {
+			good := params.values[3]
+			params.values[3] = float32(math.Inf(-1))
+			numeric, ok := errors.AsType[*NumericError](a.SaveFile(filepath.Join(t.TempDir(), "agent")))
+			if !ok || numeric.Network != params.name || numeric.Step != 21 {
+				t.Errorf("%s, a parameter of %s: error %v", variant.Name, params.name, numeric)
+			}
+			params.values[3] = good
+		}
+		if _, err := a.MarshalBinary(); err != nil {
+			t.Errorf("%s: put right again: %v", variant.Name, err)
+		}
+	}
+}
+
+// What a user attaches is saved with the agent, and copied.
+func TestAttach(t *testing.T) {
+	a := agentAfter(t, leastParams(), 15)
+	given := []byte("of the run")
+	a.Attach(given)
+	given[0] = 'x'
+	a.Attachment()[0] = 'x'
+	b := new(Agent)
+	if err := b.UnmarshalBinary(marshal(t, a)); err != nil || string(b.Attachment()) != "of the run" {
+		t.Errorf("%q, error %v", b.Attachment(), err)
+	}
 }
 
 // allocated returns the bytes that f allocates, kept or not.
@@ -533,10 +567,9 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// decodingAllocates bounds what decoding n bytes may allocate: the networks of
-// the encoded agent with their targets and moments, and for each its gradient
-// and scratch; and what a parameter's error or an agent of one hidden unit
-// costs in headers.
+// decodingAllocates bounds what decoding n bytes may allocate: the networks with
+// their targets and moments, and for each its gradient and scratch; and what an
+// error or an agent of one hidden unit costs.
 func decodingAllocates(n int) uint64 { return uint64(4*n + 1<<20) }
 
 // quick reports whether some steps of training with these parameters take
@@ -546,40 +579,31 @@ func quick(p Params) bool {
 	return largest <= 200 && p.HiddenSize*p.HiddenLayers*p.Critics <= 100
 }
 
-// FuzzCheckpoint decodes arbitrary bytes under a valid checksum, and uses and
-// trains what they are.
+// FuzzCheckpoint decodes any header and state, and trains what they are.
 func FuzzCheckpoint(f *testing.F) {
 	for _, variant := range tinyVariants() {
 		for _, steps := range []int{0, 9} {
 			p := variant.Params
 			p.HiddenSize, p.HiddenLayers, p.Critics = 1, 1, 2
-			data := marshal(f, agentAfter(f, p, steps))
-			f.Add(data[agentKind.header() : len(data)-sha256.Size])
+			text, state := partsOf(marshal(f, agentAfter(f, p, steps)))
+			f.Add(text, state)
 		}
 	}
-	own := marshal(f, agentWith(f, leastParams(), new(counting), 9))
-	f.Add(own[agentKind.header() : len(own)-sha256.Size])
-	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, body []byte) {
-		data := seal(body)
-		a := new(Agent)
-		var err error
+	text, state := partsOf(marshal(f, agentWith(f, leastParams(), new(counting), 9)))
+	f.Add(text, state)
+	f.Fuzz(func(t *testing.T, text, state []byte) {
+		data := resealed(agentMagic, checkpointFormat, text, state)
+		a, err := new(Agent), error(nil)
 		if got, most := allocated(func() { err = a.UnmarshalBinary(data) }), decodingAllocates(len(data)); got > most {
 			t.Errorf("decoding %d bytes allocates %d, want at most %d", len(data), got, most)
 		}
 		if err != nil {
-			if !strings.HasPrefix(err.Error(), "qta: ") {
+			if !strings.HasPrefix(err.Error(), "qta: ") || strings.Contains(err.Error(), "\n") {
 				t.Errorf("error %q", err)
 			}
 			return
 		}
-		again, err := a.MarshalBinary()
-		if _, ok := errors.AsType[*NumericError](err); ok {
-			return
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		b := new(Agent)
+		b, again := new(Agent), marshal(t, a)
 		if err := b.UnmarshalBinary(again); err != nil {
 			t.Fatalf("what was decoded and encoded is not decoded: %v", err)
 		}
@@ -604,18 +628,13 @@ func TestCheckpointAllocation(t *testing.T) {
 		extremes = extremes[:2]
 	}
 	for _, sizes := range extremes {
-		for _, change := range []func(*Params){
-			func(p *Params) { p.HiddenSize, p.HiddenLayers, p.Critics = 1, 16, 64 },
-			func(p *Params) { p.HiddenSize, p.HiddenLayers, p.Critics = 1, 1, 2 },
-			func(p *Params) { p.HiddenSize, p.HiddenLayers, p.Critics = 64, 1, 2 },
-			func(p *Params) { p.HiddenSize, p.HiddenLayers, p.Critics = 64, 3, 3 },
-		} {
+		for _, size := range []struct{ units, layers, critics int }{{1, 16, 64}, {1, 1, 2}, {64, 1, 2}, {64, 3, 3}} {
 			for i, variant := range tinyVariants() {
 				if testing.Short() && i%4 != 0 {
 					continue
 				}
 				p := variant.Params
-				change(&p)
+				p.HiddenSize, p.HiddenLayers, p.Critics = size.units, size.layers, size.critics
 				p.AuthorsForm = false // not for these sizes
 				a, err := NewAgent(p, sizes, 1)
 				if err != nil {
@@ -623,271 +642,106 @@ func TestCheckpointAllocation(t *testing.T) {
 				}
 				data := marshal(t, a)
 				got := allocated(func() { err = new(Agent).UnmarshalBinary(data) })
-				if err != nil {
-					t.Errorf("%s, %+v, %d units, %d layers: %v", variant.Name, sizes, p.HiddenSize, p.HiddenLayers, err)
-				}
-				if most := decodingAllocates(len(data)); got > most {
-					t.Errorf("%s, %+v, %d units, %d layers, %d critics: %d bytes allocate %d, want at most %d", variant.Name, sizes, p.HiddenSize, p.HiddenLayers, p.Critics, len(data), got, most)
+				if most := decodingAllocates(len(data)); err != nil || got > most {
+					t.Errorf("%s, %+v, %+v: %d bytes allocate %d, want at most %d; error %v", variant.Name, sizes, size, len(data), got, most, err)
 				}
 			}
 		}
 	}
 }
 
-// TestNoBadCheckpoint has every network go wrong; a checkpoint must neither be
-// made of it nor be replaced by it.
-func TestNoBadCheckpoint(t *testing.T) {
-	a := agentAfter(t, tinyPreset(Default()), 12)
-	path := filepath.Join(t.TempDir(), "agent")
-	if err := a.SaveFile(path); err != nil {
-		t.Fatal(err)
-	}
-	before := marshal(t, a)
-	for _, params := range a.parameters() {
-		for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-			good := params.values[3]
-			params.values[3] = float32(bad)
-			err := a.SaveFile(path)
-			numeric, ok := errors.AsType[*NumericError](err)
-			if !ok || numeric.Network != params.name || numeric.Step != 12 || !strings.Contains(err.Error(), "step 12: "+params.name+": ") {
-				t.Errorf("%v in %s: error %v", bad, params.name, err)
-			}
-			params.values[3] = good
-			kept, damage, err := LoadFile(path)
-			if damage != nil || err != nil {
-				t.Fatalf("damage %v, error %v", damage, err)
-			}
-			sameState(t, params.name, before, kept)
-		}
-	}
-}
-
-// TestLoadFile tries every state that two files can be in, and that a crash
-// between two system calls of SaveFile leaves. From each, the next SaveFile
-// must succeed, and lose no whole checkpoint before it does.
-func TestLoadFile(t *testing.T) {
-	older, newer, next := agentAfter(t, leastParams(), 5), agentAfter(t, leastParams(), 8), agentAfter(t, leastParams(), 11)
-	contents := map[string][]byte{
-		"older":   marshal(t, older),
-		"newer":   marshal(t, newer),
-		"cut off": marshal(t, newer)[:99],
-		"empty":   {},
-		"other":   []byte("something else altogether"),
-		"missing": nil,
-	}
-	const absent = "no file" // the system's words vary
-	tests := []struct {
-		newest, previous string
-		steps            int // of the agent loaded, 0 for an error
-		want             string
-	}{
-		{"newer", "older", 8, ""},
-		{"newer", "missing", 8, ""},
-		{"newer", "cut off", 8, ""},
-		{"missing", "older", 5, absent}, // between the renames
-		{"cut off", "older", 5, "damaged or cut off"},
-		{"empty", "older", 5, "not a checkpoint"},
-		{"other", "older", 5, "not a checkpoint"},
-		{"cut off", "missing", 0, "damaged or cut off"},
-		{"cut off", "cut off", 0, "damaged or cut off"},
-		{"missing", "cut off", 0, "damaged or cut off"},
-		{"missing", "missing", 0, absent},
-	}
-	for _, test := range tests {
-		for _, temporary := range []string{"missing", "newer", "cut off"} {
-			path := filepath.Join(t.TempDir(), "agent")
-			for name, content := range map[string]string{path: test.newest, path + Previous: test.previous, path + ".tmp": temporary} {
-				if content != "missing" {
-					if err := os.WriteFile(name, contents[content], 0o666); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-			what := test.newest + ", " + test.previous + ", " + temporary
-			a, damage, err := LoadFile(path)
-			if (err == nil) != (test.steps > 0) || (a == nil) != (err != nil) {
-				t.Fatalf("%s: agent %v, error %v", what, a != nil, err)
-			}
-			problem := damage
-			if err != nil {
-				problem = err
-			}
-			if test.want == absent {
-				if !errors.Is(problem, fs.ErrNotExist) || !strings.Contains(problem.Error(), path) {
-					t.Errorf("%s: damage %v, error %v, want %v and the file", what, damage, err, fs.ErrNotExist)
-				}
-			} else if test.want == "" && problem != nil || test.want != "" && (problem == nil || !strings.Contains(problem.Error(), test.want) || !strings.Contains(problem.Error(), path)) {
-				t.Errorf("%s: damage %v, error %v, want %q and the file", what, damage, err, test.want)
-			}
-			if missing := test.newest == "missing" && test.previous == "missing"; errors.Is(err, fs.ErrNotExist) != missing {
-				t.Errorf("%s: error %v", what, err)
-			}
-			if a != nil && a.Steps() != test.steps {
-				t.Errorf("%s: step %d, want %d", what, a.Steps(), test.steps)
-			}
-
-			if err := next.SaveFile(path); err != nil {
-				t.Fatalf("%s: %v", what, err)
-			}
-			if a, damage, err := LoadFile(path); damage != nil || err != nil || a.Steps() != 11 {
-				t.Errorf("%s: after the next: %v, %v", what, damage, err)
-			}
-			if _, err := os.Stat(path + ".tmp"); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("%s: the temporary file is left: %v", what, err)
-			}
-			if test.steps > 0 {
-				if a, err := loadOne(path + Previous); err != nil || a.Steps() != test.steps {
-					t.Errorf("%s: the one before the next, of step %d, is lost: %v", what, test.steps, err)
-				}
-			}
-			aside, err := os.ReadFile(path + Damaged)
-			if whole := test.newest == "newer" || test.newest == "missing"; whole != errors.Is(err, fs.ErrNotExist) || !whole && !bytes.Equal(aside, contents[test.newest]) {
-				t.Errorf("%s: kept aside are %d bytes, error %v", what, len(aside), err)
-			}
-		}
-	}
-}
-
-// TestForeignFile has in the checkpoint's place what is no damaged checkpoint:
-// one of another format, or what cannot be read. No other is loaded in its
-// place, and nothing is moved or written over.
-func TestForeignFile(t *testing.T) {
-	older, newer, next := agentAfter(t, leastParams(), 5), agentAfter(t, leastParams(), 8), agentAfter(t, leastParams(), 11)
-	foreign := marshal(t, newer)
-	foreign[len(agentKind.magic)]++
-	sum := sha256.Sum256(foreign[:len(foreign)-sha256.Size])
-	copy(foreign[len(foreign)-sha256.Size:], sum[:])
-	write := func(data []byte) func(path string) error {
-		return func(path string) error { return os.WriteFile(path, data, 0o666) }
-	}
-	for _, test := range []struct {
-		name string
-		make func(path string) error
-		want string
-	}{
-		{"another format", write(foreign), "format 6, this version reads format 5"},
-		{"a directory", func(path string) error { return os.Mkdir(path, 0o777) }, "not a regular file"},
-		{"a link around", func(path string) error { return os.Symlink(filepath.Base(path), path) }, ""},
+// TestSaveFile leaves files as crashes and faults of a disk do. What is whole is
+// loaded, and the next checkpoint is saved.
+func TestSaveFile(t *testing.T) {
+	next := agentAfter(t, leastParams(), 11)
+	older, newer := marshal(t, agentAfter(t, leastParams(), 5)), marshal(t, agentAfter(t, leastParams(), 8))
+	text, state := partsOf(newer)
+	contents := map[string][]byte{"older": older, "newer": newer, "cut off": newer[:99], "empty": {},
+		"other": []byte("something else altogether"), "foreign": resealed(agentMagic, 5, text, state)}
+	for _, test := range []struct{ newest, previous, temporary string }{
+		{"missing", "missing", "missing"}, // before the first
+		{"missing", "missing", "cut off"}, // while it is written
+		{"older", "missing", "cut off"},   // while the second is
+		{"missing", "older", "newer"},     // between the renames
+		{"newer", "older", "missing"},
+		{"newer", "older", "cut off"},
+		{"cut off", "older", "missing"},
+		{"empty", "older", "missing"},
+		{"other", "older", "missing"},
+		{"foreign", "older", "missing"},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			dir := t.TempDir()
-			path := filepath.Join(dir, "agent")
-			if err := older.SaveFile(path + Previous); err != nil {
-				t.Fatal(err)
-			}
-			if err := test.make(path); err != nil {
-				t.Skipf("this file system has no such thing: %v", err)
-			}
-			look := func() (names []string) {
-				entries, err := os.ReadDir(dir)
-				if err != nil {
+		path := filepath.Join(t.TempDir(), "agent")
+		for name, content := range map[string]string{path: test.newest, path + Previous: test.previous, path + ".tmp": test.temporary} {
+			if content != "missing" {
+				if err := os.WriteFile(name, contents[content], 0o666); err != nil {
 					t.Fatal(err)
 				}
-				for _, e := range entries {
-					data, _ := os.ReadFile(filepath.Join(dir, e.Name()))
-					names = append(names, fmt.Sprint(e.Name(), e.Type(), sha256.Sum256(data)))
-				}
-				return names
 			}
-			before := look()
-			if a, damage, err := LoadFile(path); a != nil || damage != nil || err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint: ") || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), path) {
-				t.Errorf("loading: agent %v, damage %v, error %v, want %q and the file", a != nil, damage, err, test.want)
-			}
-			if err := next.SaveFile(path); err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint not replaced: ") || !strings.Contains(err.Error(), path) {
-				t.Errorf("saving: error %v", err)
-			}
-			if diff := cmp.Diff(before, look()); diff != "" {
-				t.Errorf("files (-before +after):\n%s", diff)
-			}
-			if test.want != "" && os.Rename(path, path+Previous) == nil {
-				if _, _, err := LoadFile(path); err == nil || !strings.Contains(err.Error(), test.want) {
-					t.Errorf("as the one before: error %v, want %q", err, test.want)
-				}
-			}
-		})
-	}
-	// One bit of the format's number is damage: the checksum says so.
-	path := filepath.Join(t.TempDir(), "agent")
-	flipped := marshal(t, newer)
-	flipped[len(agentKind.magic)+1]++
-	if err := errors.Join(older.SaveFile(path+Previous), os.WriteFile(path, flipped, 0o666)); err != nil {
-		t.Fatal(err)
-	}
-	if a, damage, err := LoadFile(path); err != nil || damage == nil || a.Steps() != 5 {
-		t.Errorf("a flipped format: damage %v, error %v", damage, err)
-	}
-}
-
-// TestLargeFile has large sparse files: they are refused without taking their
-// memory, and the larger one, which does not begin as a checkpoint does, without
-// reading it.
-func TestLargeFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "agent")
-	for size, begin := range map[int64][]byte{20 << 30: nil, 100 << 20: marshal(t, agentAfter(t, leastParams(), 5))} {
-		if err := errors.Join(os.WriteFile(path, begin, 0o666), os.Truncate(path, size)); err != nil {
-			t.Skipf("this file system has no sparse files of 20 GB: %v", err)
 		}
-		var err error
-		if got := allocated(func() { _, _, err = LoadFile(path) }); err == nil || got > 1<<20 {
-			t.Errorf("of %d bytes %d are allocated, error %v", size, got, err)
+		for name, content := range map[string]string{path: test.newest, path + Previous: test.previous} {
+			a, err := LoadFile(name)
+			switch want := map[string]int{"older": 5, "newer": 8}[content]; {
+			case want > 0 && (err != nil || a.Steps() != want):
+				t.Errorf("%v: %s: error %v", test, name, err)
+			case want == 0 && (a != nil || err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint: ") || !strings.Contains(err.Error(), name)):
+				t.Errorf("%v: %s: error %v, want one with the file", test, name, err)
+			case errors.Is(err, fs.ErrNotExist) != (content == "missing") || errors.Is(err, errors.ErrUnsupported) != (content == "foreign"):
+				t.Errorf("%v: %s: another error than it is: %v", test, name, err)
+			}
+		}
+		if err := next.SaveFile(path); err != nil {
+			t.Fatalf("%v: %v", test, err)
+		}
+		if a, err := LoadFile(path); err != nil || a.Steps() != 11 {
+			t.Errorf("%v: after the next: %v", test, err)
+		}
+		before := test.newest
+		if before == "missing" {
+			before = test.previous
+		}
+		if kept, err := os.ReadFile(path + Previous); before == "missing" && !errors.Is(err, fs.ErrNotExist) || !bytes.Equal(kept, contents[before]) {
+			t.Errorf("%v: the one before the next is not %s: %v", test, before, err)
+		}
+		if _, err := os.Stat(path + ".tmp"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%v: the temporary file is left: %v", test, err)
 		}
 	}
 }
 
-func TestSaveFileErrors(t *testing.T) {
+// TestSaveFileRefuses has, in a checkpoint's place or that of the temporary file,
+// what is no regular file. Nothing is written through a link.
+func TestSaveFileRefuses(t *testing.T) {
 	a := agentAfter(t, leastParams(), 5)
-	missing := filepath.Join(t.TempDir(), "none", "agent")
-	if err := a.SaveFile(missing); err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint not written: ") || !strings.Contains(err.Error(), missing) || !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("into no directory: %v", err)
-	}
-	directory := filepath.Join(t.TempDir(), "agent")
-	if err := os.MkdirAll(filepath.Join(directory, "x"), 0o777); err != nil {
+	victim := filepath.Join(t.TempDir(), "victim")
+	if err := os.WriteFile(victim, []byte("mine"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.SaveFile(directory); err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint not replaced: ") || !strings.Contains(err.Error(), directory) {
-		t.Errorf("over a directory: %v", err)
+	path := func() string { return filepath.Join(t.TempDir(), "agent") }
+	link, directory, device, loop, temporary := path(), path(), path(), path(), path()
+	if err := errors.Join(os.Symlink(victim, link), os.Mkdir(directory, 0o777), os.Symlink(os.DevNull, device),
+		os.Symlink(loop, loop), os.Symlink(victim, temporary+".tmp")); err != nil {
+		t.Skipf("this file system has no links: %v", err)
 	}
-}
-
-// BenchmarkCheckpoint saves and loads a full-size agent at the end of the
-// paper's budget.
-func BenchmarkCheckpoint(b *testing.B) {
-	const steps = 150_000
-	a := newMazeAgent(b, Default(), 1)
-	rng := rand.New(rand.NewPCG(1, 1))
-	pair := func() []float64 { return []float64{rng.Float64(), rng.Float64()} }
-	for range steps {
-		a.replay.add(pair(), pair(), pair(), pair(), State{Observation: pair(), Achieved: pair()})
-	}
-	a.step = steps
-	path := filepath.Join(b.TempDir(), "agent")
-	if err := a.SaveFile(path); err != nil {
-		b.Fatal(err)
-	}
-	report := func(b *testing.B) {
-		info, err := os.Stat(path)
-		if err != nil {
-			b.Fatal(err)
+	for _, test := range []struct{ path, load, save string }{
+		{link, "this does not begin with", "is not a regular file"},
+		{directory, "is not a regular file", "is not a regular file"},
+		{device, "is not a regular file", "is not a regular file"},
+		{loop, "agent", "is not a regular file"},
+		{temporary, "agent", ""},
+		{filepath.Join(victim, "agent"), "agent", "agent"},            // in what is no directory
+		{filepath.Join(directory, "none", "agent"), "agent", "agent"}, // in one that is not there
+	} {
+		if _, err := LoadFile(test.path); err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint: ") || !strings.Contains(err.Error(), test.load) {
+			t.Errorf("loading %s: error %v, want %q", test.path, err, test.load)
 		}
-		b.ReportAllocs()
-		b.ReportMetric(float64(info.Size())/1e6, "MB")
+		err := a.SaveFile(test.path)
+		if test.save == "" && err != nil || test.save != "" && (err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint not written: ") || !strings.Contains(err.Error(), test.save)) {
+			t.Errorf("saving %s: error %v, want %q", test.path, err, test.save)
+		}
 	}
-	b.Run("save", func(b *testing.B) {
-		for b.Loop() {
-			if err := a.SaveFile(path); err != nil {
-				b.Fatal(err)
-			}
-		}
-		report(b)
-	})
-	b.Run("load", func(b *testing.B) {
-		for b.Loop() {
-			if _, damage, err := LoadFile(path); damage != nil || err != nil {
-				b.Fatal(damage, err)
-			}
-		}
-		report(b)
-	})
+	if text, err := os.ReadFile(victim); string(text) != "mine" {
+		t.Errorf("a file was written through a link: %d bytes, error %v", len(text), err)
+	}
 }
 
 // TestCheckpointThreads lets no thread outlive the agents that are read.
@@ -910,76 +764,6 @@ func TestCheckpointThreads(t *testing.T) {
 	}
 }
 
-// TestCheckpointHalfway tries to save an agent wherever a function of its user is
-// called. Where it can be saved, training goes on from there to the same end, and
-// where an error has ended a step neither saving nor training goes on.
-func TestCheckpointHalfway(t *testing.T) {
-	const steps = 40
-	m := mustMaze(t, "1U5")
-	p := tinyPreset(Default())
-	o := TrainOptions{Steps: steps, EvalEvery: 7, Rollouts: 2}
-	want := marshal(t, agentAfter(t, p, steps))
-	for name, hook := range map[string]func(o *TrainOptions, save func()){
-		"AfterStep":       func(o *TrainOptions, save func()) { o.AfterStep = func() error { save(); return nil } },
-		"AfterEvaluation": func(o *TrainOptions, save func()) { o.AfterEvaluation = func(Evaluation) error { save(); return nil } },
-		"AfterGoal":       func(o *TrainOptions, save func()) { o.AfterGoal = func([]float64, bool) { save() } },
-		"AfterReach":      func(o *TrainOptions, save func()) { o.AfterReach = func([]float64) { save() } },
-		"AfterEpisode":    func(o *TrainOptions, save func()) { o.AfterEpisode = save },
-		"AfterUpdate":     func(o *TrainOptions, save func()) { o.AfterUpdate = func(_, _, _ float64) { save() } },
-	} {
-		a := newMazeAgent(t, p, 1)
-		whole := strings.HasPrefix(name, "AfterStep") || strings.HasPrefix(name, "AfterEvaluation")
-		var saved []byte
-		calls := 0
-		o := o
-		hook(&o, func() {
-			calls++
-			data, err := a.MarshalBinary()
-			if (err == nil) != whole || err != nil && err != errHalfway {
-				t.Errorf("%s, step %d: %v", name, a.step, err)
-			}
-			if a.step < steps-5 {
-				saved = data
-			}
-		})
-		if err := a.Train(t.Context(), m.Env(), m.Env(), o); err != nil {
-			t.Fatal(err)
-		}
-		if calls == 0 {
-			t.Errorf("%s was not called", name)
-		}
-		sameState(t, name+": the end", want, a)
-		if whole {
-			b := new(Agent)
-			if err := b.UnmarshalBinary(saved); err != nil {
-				t.Fatal(err)
-			}
-			trainTo(t, b, steps, nil)
-			sameState(t, name+": continued from there", want, b)
-		}
-	}
-
-	line := &lineEnv{onState: func(e *lineEnv, s *State) {
-		if e.steps == 5 {
-			s.Observation[0] = math.NaN()
-		}
-	}}
-	a, err := NewAgent(p, line.Sizes(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var broken *EnvError
-	if err := a.Train(t.Context(), line, &lineEnv{}, o); !errors.As(err, &broken) {
-		t.Fatal(err)
-	}
-	if _, err := a.MarshalBinary(); err != errHalfway {
-		t.Errorf("saved within a step: %v", err)
-	}
-	if err := a.Train(t.Context(), &lineEnv{}, &lineEnv{}, o); err != errHalfway {
-		t.Errorf("trained on within a step: %v", err)
-	}
-}
-
 // TestAnswersAreCopies overwrites what an agent has told: the agent is as before.
 func TestAnswersAreCopies(t *testing.T) {
 	a := agentAfter(t, tinyPreset(Default()), 35)
@@ -992,4 +776,26 @@ func TestAnswersAreCopies(t *testing.T) {
 	}
 	a.Evaluations()[0].Step = 1
 	sameState(t, "after its answers were overwritten", before, a)
+}
+
+// TestTrainingKeepsNothing holds the memory that training keeps to that of its
+// transitions.
+func TestTrainingKeepsNothing(t *testing.T) {
+	a := newMazeAgent(t, tinyPreset(Default()), 1)
+	kept := func() (bytes int) {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		bytes = int(m.HeapAlloc)
+		for _, c := range a.replay.columns() {
+			bytes -= 8 * cap(*c.data)
+		}
+		return bytes
+	}
+	trainTo(t, a, 1000, nil) // every part has had its memory
+	before := kept()
+	trainTo(t, a, 2500, nil)
+	if grown := kept() - before; grown > 100_000 {
+		t.Errorf("1500 steps keep %d bytes beside their transitions", grown)
+	}
 }

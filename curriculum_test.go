@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -37,28 +36,18 @@ func ownRandom(a *Agent, _ bool, rng *rand.Rand) ([]float64, error) {
 	return a.Achieved(int(rng.Float64() * float64(a.Steps()))), nil
 }
 
-// curious asks all that there is to ask before each goal.
+// curious asks what there is to ask before each goal.
 func curious(a *Agent, first bool, rng *rand.Rand) ([]float64, error) {
 	s := a.State()
-	all := [][]float64{s.Observation}
-	goals := [][]float64{s.Desired}
-	for i := range a.Steps() {
-		all, goals = append(all, s.Observation), append(goals, a.Achieved(i))
-	}
-	a.Value(all, goals)
-	a.GoalProbabilities(all, goals, uint64(a.Steps()))
-	a.Survey(s.Observation, s.Desired, all, goals, 3)
+	points := [][]float64{s.Observation, s.Desired}
+	a.Value(points, points)
+	a.GoalProbabilities(points, points, uint64(a.Steps()))
+	a.Survey(s.Observation, s.Desired, points, points, 3)
 	a.Act(s.Observation, s.Desired)
-	a.Goals(0, a.Steps())
 	if _, err := a.MarshalBinary(); err != errHalfway {
 		return nil, fmt.Errorf("a checkpoint within a step: %v", err)
 	}
-	s.Achieved[0], s.Observation[0] = -1, -1 // they are the caller's
-	g, err := ownRandom(a, first, rng)
-	if a.Steps() > 0 {
-		a.Achieved(0)[0] = -1
-	}
-	return g, err
+	return ownRandom(a, first, rng)
 }
 
 // agentWith returns an agent that has trained with a curriculum of its own.
@@ -87,11 +76,8 @@ func TestOwnCurriculum(t *testing.T) {
 		if got.Digest() != want.Digest() {
 			t.Errorf("%s: the networks differ", test.name)
 		}
-		if diff := cmp.Diff(want.Goals(0, 60), got.Goals(0, 60)); diff != "" {
-			t.Errorf("%s: goals (-package's +stranger's):\n%s", test.name, diff)
-		}
-		if want.goalsSet < 6 {
-			t.Errorf("%s: %d goals: this shows little", test.name, want.goalsSet)
+		if diff := cmp.Diff(want.Goals(0, 60), got.Goals(0, 60)); diff != "" || want.goalsSet < 6 {
+			t.Errorf("%s: %d goals (-package's +stranger's):\n%s", test.name, want.goalsSet, diff)
 		}
 	}
 }
@@ -151,24 +137,21 @@ func TestOwnCurriculumContinues(t *testing.T) {
 	}
 }
 
-// What is no goal ends training with an error that says so.
+// A bad goal ends training with an error that says what is wrong.
 func TestOwnCurriculumRefusals(t *testing.T) {
 	trouble := errors.New("trouble")
 	m := mustMaze(t, "1U5")
 	for _, test := range []struct {
-		name string
 		goal []float64
 		err  error
 		late bool // not the first
 		want string
 	}{
-		{name: "none", want: "qta: step 0: the curriculum's goal [] has 0 numbers, want 2"},
-		{name: "short", goal: []float64{1}, want: "qta: step 0: the curriculum's goal [1] has 1 numbers, want 2"},
-		{name: "NaN", goal: []float64{1, math.NaN()}, want: "qta: step 0: the curriculum's goal [1 NaN] is not finite"},
-		{name: "infinite", goal: []float64{1, math.Inf(1)}, want: "qta: step 0: the curriculum's goal [1 +Inf] is not finite"},
-		{name: "error", goal: []float64{1, 1}, err: trouble, want: "trouble"},
-		{name: "a later one", goal: []float64{1, 2, 3}, late: true, want: "the curriculum's goal [1 2 3] has 3 numbers, want 2"},
-		{name: "a later error", goal: nil, err: trouble, late: true, want: "trouble"},
+		{want: "qta: step 0: the curriculum's goal has 0 numbers, Sizes says 2"},
+		{goal: []float64{1, math.NaN()}, want: "qta: step 0: the curriculum's goal is [1 NaN]"},
+		{goal: []float64{1, 1}, err: trouble, want: "trouble"},
+		{goal: []float64{1, 2, 3}, late: true, want: "the curriculum's goal has 3 numbers, Sizes says 2"},
+		{err: trouble, late: true, want: "trouble"},
 	} {
 		a := newMazeAgent(t, tinyPreset(Default()), 1)
 		if err := a.SetCurriculum(curriculumFunc(func(a *Agent, first bool, _ *rand.Rand) ([]float64, error) {
@@ -181,63 +164,37 @@ func TestOwnCurriculumRefusals(t *testing.T) {
 		}
 		err := a.Train(context.Background(), m.Env(), m.Env(), TrainOptions{Steps: 200, EvalEvery: 50, Rollouts: 1})
 		if err == nil || !strings.Contains(err.Error(), test.want) || errors.Is(err, trouble) != (test.err != nil) {
-			t.Errorf("%s: error %v, want %q", test.name, err, test.want)
+			t.Errorf("goal %v: error %v, want %q", test.goal, err, test.want)
 		}
 	}
 
 	data := marshal(t, agentWith(t, tinyPreset(Default()), &counting{}, 12))
 	for _, test := range []struct {
-		name string
 		c    Curriculum
 		want string
 	}{
-		{"nothing", nil, "qta: SetCurriculum without a curriculum"},
-		{"takes no state", curriculumFunc(ownHER), "qta: the agent was saved with the state of its curriculum, which a qta.curriculumFunc does not take"},
-		{"does not take this state", &counting{broken: trouble}, "qta: the state of the agent's curriculum: 8 bytes: trouble"},
+		{nil, "qta: SetCurriculum without a curriculum"},
+		{curriculumFunc(ownHER), "qta: the agent was saved with the state of its curriculum, which a qta.curriculumFunc does not take"},
+		{&counting{broken: trouble}, "qta: the state of the agent's curriculum: 8 bytes: trouble"},
 	} {
 		a := new(Agent)
 		if err := a.UnmarshalBinary(data); err != nil {
 			t.Fatal(err)
 		}
 		if err := a.SetCurriculum(test.c); err == nil || err.Error() != test.want {
-			t.Errorf("%s: error %v, want %q", test.name, err, test.want)
+			t.Errorf("error %v, want %q", err, test.want)
 		}
-		if err := a.SetCurriculum(&counting{}); err != nil {
-			t.Errorf("%s, and then the right one: %v", test.name, err)
+		// The right one, and then one whose state is its own affair.
+		for _, c := range []Curriculum{&counting{}, curriculumFunc(ownHER)} {
+			if err := a.SetCurriculum(c); err != nil {
+				t.Errorf("after %q: %v", test.want, err)
+			}
+			marshal(t, a)
 		}
 	}
 
 	a := agentWith(t, tinyPreset(Default()), &counting{broken: trouble}, 3)
 	if _, err := a.MarshalBinary(); !errors.Is(err, trouble) {
 		t.Errorf("a curriculum that cannot be saved: error %v", err)
-	}
-}
-
-// State and Achieved tell what the environment showed.
-func TestAchieved(t *testing.T) {
-	a := newMazeAgent(t, tinyPreset(Default()), 1)
-	if diff := cmp.Diff(State{[]float64{0, 0}, []float64{0, 0}, []float64{0, 0}}, a.State()); diff != "" {
-		t.Errorf("before the first episode (-want +got):\n%s", diff)
-	}
-	for step := 1; step <= 35; step++ {
-		trainTo(t, a, step, nil)
-		if got, want := a.Achieved(step), a.State().Achieved; !slices.Equal(got, want) || !slices.Equal(got, at(a.replay.nextAchieved, step-1, 2)) {
-			t.Errorf("step %d: achieved %v, the state says %v", step, got, want)
-		}
-		if got := a.Achieved(step - 1); !slices.Equal(got, at(a.replay.achieved, step-1, 2)) {
-			t.Errorf("step %d: achieved before it %v", step, got)
-		}
-	}
-	mustPanic(t, "Achieved(-1)", func() { a.Achieved(-1) })
-	mustPanic(t, "Achieved of the future", func() { a.Achieved(36) })
-}
-
-// TestOwnCurriculumReplaced replaces one whose state is known by one without: the
-// state goes with it.
-func TestOwnCurriculumReplaced(t *testing.T) {
-	a := agentWith(t, tinyPreset(Default()), &counting{}, 12)
-	marshal(t, a)
-	if err := a.SetCurriculum(curriculumFunc(ownHER)); err != nil {
-		t.Error(err)
 	}
 }

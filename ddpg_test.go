@@ -74,6 +74,12 @@ func TestExplore(t *testing.T) {
 			}
 		}
 	}
+	// Each component has noise of its own.
+	for i, noisy := 0, draw(0, 0.2, 0); i < 200; i += 2 {
+		if noisy[i] == noisy[i+1] {
+			t.Fatalf("noise %v in both components", noisy[i])
+		}
+	}
 	// At the edge of the action space without noise, every other action is a
 	// uniform one, in all its components at once.
 	replaced := 0

@@ -75,119 +75,109 @@ func (e *lineEnv) Reward(achieved, desired []float64) float64 {
 	return r
 }
 
+// Each environment breaks one sentence of the contract, or none.
 func TestCheckEnv(t *testing.T) {
-	var leaked float64
+	pick := func(first bool, a, b float64) float64 {
+		if first {
+			return a
+		}
+		return b
+	}
+	const other = "another observation than in an episode with equal generator and actions"
+	var kept []float64 // from one episode to the next
 	for _, test := range []struct {
-		name string
-		env  lineEnv
-		want string // part of the message, after the prefix; "" for none
+		name, want string // the message begins with want after its prefix; "" for none
+		env        lineEnv
 	}{
-		{"right", lineEnv{}, ""},
-		{"no goal", lineEnv{onSizes: func(e *lineEnv) Sizes { return Sizes{3, 0, 2} }}, "Sizes returned {Observation:3 Goal:0 Action:2}; all must be at least 1"},
-		{"growing", lineEnv{onSizes: func(e *lineEnv) Sizes { return Sizes{3, 1, 2 + e.steps/3} }}, "Sizes returned {Observation:3 Goal:1 Action:3} after Step 3 and {Observation:3 Goal:1 Action:2} before; sizes must not change (episode 1)"},
-		{"short observation", lineEnv{onState: func(e *lineEnv, s *State) { s.Observation = s.Observation[:2] }}, "Reset returned 2 numbers in Observation; Sizes says 3"},
-		{"long goal", lineEnv{onState: func(e *lineEnv, s *State) {
-			if e.steps == 2 {
-				s.Achieved = s.Observation
-			}
-		}}, "Step 2 returned 3 numbers in Achieved; Sizes says 1 (episode 1)"},
-		{"NaN", lineEnv{onState: func(e *lineEnv, s *State) { s.Observation[1] = math.NaN() }}, "Reset returned NaN in Observation[1]"},
-		{"infinite", lineEnv{onState: func(e *lineEnv, s *State) {
-			if e.steps == 5 {
-				s.Achieved[0] = math.Inf(1)
-			}
-		}}, "Step 5 returned +Inf in Achieved[0]"},
-		{"moving goal", lineEnv{onStep: func(e *lineEnv, a []float64) { e.goal = []float64{e.goal[0] + 1e-9} }}, "must stay the same throughout the episode"},
-		{"moving goal in place", lineEnv{onStep: func(e *lineEnv, a []float64) { e.goal[0] += 1e-9 }}, "must stay the same throughout the episode"},
-		{"bonus", lineEnv{onReturn: func(e *lineEnv, r float64) float64 { return r + 5 }}, "returned the reward 4; it must be 0 or -1"},
-		{"late reward", lineEnv{onReturn: func(e *lineEnv, r float64) float64 { return float64(-(e.steps % 2)) }}, "they must be equal"},
-		{"half reward", lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 { return r / 2 }}, "must be 0 or -1"},
-		{"reward of the episode's goal", lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
-			if d[0] != e.goal[0] {
-				return -1
-			}
-			return r
-		}}, "a goal must reach itself, with 0 (of episode 1, after it)"},
-		{"reward of the clock", lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
-			if e.steps < 3 {
-				return 0
-			}
-			return r
-		}}, "must depend on nothing but its arguments"},
-		{"reward of hindsight goals", lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
-			if d[0] != e.goal[0] && a[0] != d[0] {
-				return -2
-			}
-			return r
-		}}, "must be 0 or -1"},
-		{"reward by turns", lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
-			if e.steps == 50 {
-				e.episodes++
-				return float64(-(e.episodes % 2))
-			}
-			return r
-		}}, "must"},
-		{"reward pushes", lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 { e.speed += 1e-12; return r }}, "asking for a reward may change nothing"},
-		{"reward changes the state", lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 { a[0] = d[0]; return r }}, "Reward after Reset changed Achieved"},
-		{"a reward that is never 0", lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 { return -1 }}, "held to itself; a goal must reach itself"},
-		{"a reward that is never 0 where a state is its own goal", lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
-			if a[0] == d[0] {
-				return -1
-			}
-			return r
-		}}, "held to itself; a goal must reach itself"},
-		{"actions without any effect", lineEnv{onStep: func(e *lineEnv, a []float64) { e.speed = 0.01 * e.rng.Float64() }}, "actions have no effect: 20 pairs of episodes"},
-		{"actions that seldom have one", lineEnv{onStep: func(e *lineEnv, a []float64) {
-			if e.speed = 0.01; e.start > 0.7 && a[0] > 0.5 {
-				e.speed = 0.02
-			}
-		}}, ""},
-		{"changes the action", lineEnv{onStep: func(e *lineEnv, a []float64) { a[0] /= 2 }}, "Step 1 changed its action"},
-		{"keeps the action", lineEnv{
-			onReset: func(e *lineEnv) { e.action = nil },
-			onStep: func(e *lineEnv, a []float64) {
-				if e.action != nil {
-					e.speed += 0.1 * e.action[0]
-				}
-				e.action = a
-			},
-		}, "Observation of Step 2 differs between two episodes with equal generators and actions; Step must not keep the slice of its action (episodes 1 and 4)"},
-		{"other chance", lineEnv{onReset: func(e *lineEnv) { e.at += 0.01 * rand.Float64() }}, "Observation of Reset differs between two episodes with equal generators and actions; neither other chance"},
-		{"goes on from before", lineEnv{onReset: func(e *lineEnv) { e.at += 0.01 * float64(e.episodes) }}, "neither other chance nor earlier episodes may reach an episode (episodes 1 and 2)"},
-		{"remembers what was broken off", lineEnv{
-			onReset: func(e *lineEnv) { e.at += leaked; leaked = 0.5 },
-			onStep: func(e *lineEnv, a []float64) {
-				if leaked = 0.5; e.steps == 50 {
-					leaked = 0
-				}
-			},
-		}, "Reset must leave nothing of an episode that was broken off"},
+		{"right", "", lineEnv{}},
+		{"no goal", "Sizes returned {Observation:3 Goal:0 Action:2}; all must be at least 1",
+			lineEnv{onSizes: func(e *lineEnv) Sizes { return Sizes{3, 0, 2} }}},
+		{"growing", "Step 3: Sizes returned {Observation:3 Goal:1 Action:3}, and {Observation:3 Goal:1 Action:2} before",
+			lineEnv{onSizes: func(e *lineEnv) Sizes { return Sizes{3, 1, 2 + e.steps/3} }}},
+		{"short observation", "Reset: the observation has 2 numbers, Sizes says 3",
+			lineEnv{onState: func(e *lineEnv, s *State) { s.Observation = s.Observation[:2] }}},
+		{"long goal", "Step 2: the achieved goal has 2 numbers, Sizes says 1",
+			lineEnv{onState: func(e *lineEnv, s *State) {
+				s.Achieved = append(s.Achieved, make([]float64, e.steps/2)...)
+			}}},
+		{"NaN", "Reset: the desired goal is [NaN]",
+			lineEnv{onState: func(e *lineEnv, s *State) { s.Desired = []float64{math.NaN()} }}},
+		{"infinite", "Step 5: the observation is [-0.0",
+			lineEnv{onState: func(e *lineEnv, s *State) { s.Observation[1] = 1 / float64(5-e.steps) }}},
+		{"moving goal", "Step 1: the desired goal went from ",
+			lineEnv{onStep: func(e *lineEnv, a []float64) { e.goal = []float64{e.goal[0] + 1e-9} }}},
+		{"moving goal in place", "Step 1: the desired goal went from ",
+			lineEnv{onStep: func(e *lineEnv, a []float64) { e.goal[0] += 1e-9 }}},
+		{"bonus", "Step 1: Step's reward is 4 and Reward's -1; both must be the same, 0 or -1",
+			lineEnv{onReturn: func(e *lineEnv, r float64) float64 { return r + 5 }}},
+		{"late reward", "Step 2: Step's reward is 0 and Reward's -1",
+			lineEnv{onReturn: func(e *lineEnv, r float64) float64 { return float64(-(e.steps % 2)) }}},
+		{"half reward", "Step 1: Step's reward is -0.5 and Reward's -0.5",
+			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 { return r / 2 }}},
+		{"reward of the episode's goal", "after an episode Reward is -1 of the achieved goal [0.8",
+			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
+				return pick(d[0] != e.goal[0], -1, r)
+			}}},
+		{"reward of the clock", "after an episode Reward is -1 of the achieved goal [0.8",
+			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
+				return pick(e.steps < 3, 0, r)
+			}}},
+		{"reward of hindsight goals", "after an episode Reward is -2 of ",
+			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
+				return pick(d[0] != e.goal[0] && a[0] != d[0], -2, r)
+			}}},
+		{"reward never 0 where a state is its own goal", "after an episode Reward is -1 of the achieved goal [0.8",
+			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
+				return pick(a[0] == d[0], -1, r)
+			}}},
+		{"reward never 0 for the desired goal", "after an episode Reward is -1 of the achieved goal [0.1",
+			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
+				return pick(a[0] == e.goal[0], -1, r)
+			}}},
+		{"reward pushes", "Step 1: " + other,
+			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 { e.speed += 1e-12; return r }}},
+		{"reward changes the state", "Step 1: a call of Reward changed the achieved goal",
+			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 { a[0] = d[0]; return r }}},
+		{"actions without any effect", "actions have no effect: 20 episodes",
+			lineEnv{onStep: func(e *lineEnv, a []float64) { e.speed = 0.01 * e.rng.Float64() }}},
+		{"actions that seldom have one", "",
+			lineEnv{onStep: func(e *lineEnv, a []float64) { e.speed = pick(e.start > 0.7 && a[0] > 0.5, 0.02, 0.01) }}},
+		{"actions with a late one", "",
+			lineEnv{onStep: func(e *lineEnv, a []float64) { e.speed = pick(e.steps < 40, 0, e.speed) }}},
+		{"changes the action", "Step 1: it changed its action from [-0.1",
+			lineEnv{onStep: func(e *lineEnv, a []float64) { a[0] /= 2 }}},
+		{"keeps the action", "Step 2: " + other, lineEnv{
+			onReset: func(e *lineEnv) { e.action = make([]float64, 2) },
+			onStep:  func(e *lineEnv, a []float64) { e.speed += 0.1 * e.action[0]; e.action = a },
+		}},
+		{"other chance", "Reset: " + other,
+			lineEnv{onReset: func(e *lineEnv) { e.at += 0.01 * rand.Float64() }}},
+		{"goes on from before", "Reset: " + other,
+			lineEnv{onReset: func(e *lineEnv) { e.at += 0.01 * float64(e.episodes) }}},
+		{"has the goal of what was broken off", "Reset: another desired goal", lineEnv{
+			onReset: func(e *lineEnv) { kept = append(kept, e.goal[0]); e.goal[0] = kept[0] },
+			onStep:  func(e *lineEnv, a []float64) { kept = kept[:1-e.steps/50] },
+		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			kept = nil
 			err := CheckEnv(&test.env, 50, rand.New(rand.NewPCG(1, 2)))
 			switch {
 			case err == nil && test.want != "":
 				t.Errorf("found nothing wrong; want %q", test.want)
-			case err != nil && (test.want == "" || !strings.HasPrefix(err.Error(), "qta: environment: ") || !strings.Contains(err.Error(), test.want)):
+			case err != nil && (test.want == "" || !strings.HasPrefix(err.Error(), "qta: environment: "+test.want)):
 				t.Errorf("got  %v\nwant %q", err, test.want)
 			}
 		})
 	}
-}
 
-func TestCheckEnvMazes(t *testing.T) {
 	for _, name := range []string{"4x5", "3x9", "1U5", "5U5"} {
 		if err := CheckEnv(mustMaze(t, name).Env(), 50, rand.New(rand.NewPCG(3, 4))); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-}
-
-func TestCheckEnvHorizon(t *testing.T) {
-	defer func() {
-		if recover() == nil {
-			t.Error("no panic for a horizon of 0")
-		}
-	}()
-	CheckEnv(&lineEnv{}, 0, rand.New(rand.NewPCG(1, 2)))
+	if err := CheckEnv(&lineEnv{}, 1, rand.New(rand.NewPCG(1, 2))); err != nil {
+		t.Errorf("a horizon of 1: %v", err)
+	}
+	mustPanic(t, "a horizon of 0", func() { CheckEnv(&lineEnv{}, 0, rand.New(rand.NewPCG(1, 2))) })
 }

@@ -235,12 +235,9 @@ func ExampleLoadFile() {
 	path := filepath.Join(directory, "agent.qta")
 	saveUntrained(path, maze)
 
-	agent, damage, err := qta.LoadFile(path)
+	agent, err := qta.LoadFile(path)
 	if err != nil {
 		log.Fatal(err)
-	}
-	if damage != nil {
-		log.Print(damage, "; the file before it was loaded")
 	}
 	env := maze.Env()
 	s := env.Reset(rand.New(rand.NewPCG(1, 1)))

@@ -14,7 +14,7 @@ import (
 // one rounding, in the compiler's listing, with the source line it is for.
 var listing = regexp.MustCompile(`\(([^()]+\.go):(\d+)\)\t(?:FN?M(?:ADD|SUB)[SD]?|VFN?M(?:ADD|SUB)\d+S[SD])\t`)
 
-// TestFused holds the package to explicit fusing. Where a product meets a sum,
+// TestFused holds the package, and its plain text, to explicit fusing. Where a product meets a sum,
 // the compiler may fuse the two, on arm64 and on newer amd64, and change the
 // last bits; a conversion, float64(x*y) + z, forbids it. A fused instruction
 // may stand only for a line that says math.FMA. The kernels are assembly,
@@ -33,7 +33,7 @@ func TestFused(t *testing.T) {
 		{"GOARCH=amd64", "GOAMD64=v3"},
 	} {
 		t.Run(strings.Join(target, " "), func(t *testing.T) {
-			c := exec.Command(compiler, "build", "-gcflags=-S", ".")
+			c := exec.Command(compiler, "build", "-gcflags=-S", ".", "./plain")
 			c.Env = append(os.Environ(), append(target, "GOOS=linux", "CGO_ENABLED=0")...)
 			text, err := c.CombinedOutput()
 			if err != nil {

@@ -46,6 +46,9 @@ func (a *Agent) selectGoal(first bool) int {
 //
 // Reading R24: a candidate is a state the agent has been in, from the running
 // episode too, and the goal achieved there.
+//
+// Reading R104: the agent has taken an action in a candidate's state, so that the
+// state in which an episode ends is never one.
 func (a *Agent) drawCandidates(s *selection) {
 	n := a.replay.n
 	s.candidates = s.candidates[:0]
@@ -201,6 +204,11 @@ func GoalProbabilities(p, ε []float64, m, b float64) {
 // where that is 0/0. It is part of QTA, Equation 6.
 //
 // It implements QTA, the scaling (Section 3.2).
+//
+// Reading R97: "normalized between 0 and 1" is taken as from the least to the
+// greatest, as in the authors' code; dividing by the greatest would be another
+// way. With the table's m and b only values above 0.944 have a chance, so that
+// this decides who has one.
 func scaleUncertainty(scaled, ε []float64) {
 	low, high := slices.Min(ε), slices.Max(ε)
 	for k := range ε {
@@ -268,8 +276,8 @@ type curriculum interface {
 	// networks returns the parameters of networks of its own.
 	networks() []parameterVector
 
-	// visit goes through whatever of it training changes.
-	visit(c coder)
+	// saved lists whatever of it training changes.
+	saved() saved
 }
 
 // plain is the part of a curriculum that most have in common: it only chooses
@@ -279,7 +287,7 @@ type plain struct{}
 func (plain) atGoal(*Agent)               {}
 func (plain) endEpisode(*Agent) error     { return nil }
 func (plain) networks() []parameterVector { return nil }
-func (plain) visit(coder)                 {}
+func (plain) saved() saved                { return nil }
 func (plain) replayGoal(a *Agent, i int) []float64 {
 	return a.replay.relabel(i, a.params.HindsightRatio, a.draws.Rand)
 }

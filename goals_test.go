@@ -146,6 +146,7 @@ func TestSelection(t *testing.T) {
 			p.Batch = 7 // so that candidates come in pieces
 			test.change(&p)
 			a, _ := walked(t, p, 95)
+			copy(a.observation, []float64{1.2, 2.7}) // not where the last step ended, as after Reset
 			moveTargets(a)
 			d := 2 // random actions of an estimate
 			if p.Uncertainty != "pun" {

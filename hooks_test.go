@@ -43,6 +43,9 @@ func TestHooks(t *testing.T) {
 				goal[0] = -1
 			},
 			AfterEpisode: func() {
+				if shown := int(a.goals.count) - 1; shown != (episodes+1)*p.NormalizerDraws {
+					t.Errorf("%s: episode %d is told of when the normalizers have seen %d goals, want %d", v.Name, episodes+1, shown, (episodes+1)*p.NormalizerDraws)
+				}
 				if episodes++; a.Steps() != episodes*p.Horizon {
 					t.Errorf("%s: episode %d ends after %d steps", v.Name, episodes, a.Steps())
 				}

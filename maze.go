@@ -4,37 +4,33 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strconv"
 	"strings"
 )
 
-// The constants of the mazes. The paper gives the reward's two values
-// (Section 4, Environments) and calls the radius small; the rest is what the
-// authors' public code runs.
+// The constants of the mazes. The paper calls the radius small (Section 4,
+// Environments); the numbers are from the authors' public code.
 const (
 	substeps      = 10  // straight pieces of one step
 	substepLength = 0.1 // of a component of the action, in cells
 
 	RegionRadius = 0.3  // half the side of the start and goal regions, in cells
 	GoalRadius   = 0.35 // a goal is reached closer than this, in cells
-
-	rewardReached = 0
-	rewardElse    = -1
 )
 
-// maxMazeCells bounds rows times columns, the wall ring included.
+// maxMazeCells bounds rows times columns, the ring of walls included.
 const maxMazeCells = 10000
 
-// Maze is a map of square cells of side 1 inside a ring of walls, with one
-// start and one goal cell. A position is (row, column) in cells: the centre of
-// the free cell nearest to the map's origin is (1.5, 1.5). A Maze never
-// changes, so that any number of environments and goroutines may share it.
+// A Maze is a map of square cells of side 1 inside a ring of walls, with one
+// start cell and one goal cell (Section 4, Environments). A position is a row
+// and a column in cells: the center of the free cell nearest to the map's
+// origin is (1.5, 1.5). A Maze never changes, so any number of environments
+// and goroutines may share it.
 //
 // Two free cells that touch only at a corner are connected, because the agent
-// can pass between the two walls there: a step tests the cells that its pieces
-// end in and no others. What cannot be reached from the start counts as wall.
+// can pass between the two walls there: a step tests no cells but those that
+// its pieces end in. What cannot be reached from the start counts as wall.
 type Maze struct {
-	rows, cols  int    // wall ring included
+	rows, cols  int    // ring of walls included
 	free        []bool // row-major
 	cells       []int  // the indices of the free cells, ascending
 	start, goal [2]int // cells (row, column)
@@ -64,275 +60,87 @@ type Maze struct {
 //	#...#G#
 //	#######
 //
+// With its ring of walls a maze has at most 10,000 cells. Any other name is an
+// error that says what the names are.
+//
 // Reading R66: the paper draws a 1-period wave and an M-maze of five columns and
 // leaves the scheme to the reader. The rows of M-mazes and the lengths of
-// waves are the authors' public code's. In a wider M-maze the centre column is
+// waves are the authors' public code's. In a wider M-maze the center column is
 // the dead end, and start and goal stay beside the outer columns; a wave's
 // first bridge is at the bottom.
 func NewMaze(name string) (*Maze, error) {
-	const allowed = `mazes are "HxW", such as "4x5", with H at least 3 and W odd and at least 5, and "NU5", such as "1U5", with N at least 1`
-	var rows [][]byte
-	if n, ok := strings.CutSuffix(name, "U5"); ok {
-		n, ok := parseSize(n)
-		if !ok || n < 1 {
-			return nil, fmt.Errorf("qta: maze %q: %s", name, allowed)
+	var height, width, periods int
+	fmt.Sscanf(name, "%dx%d", &height, &width)
+	fmt.Sscanf(name, "%dU5", &periods)
+	switch name {
+	case fmt.Sprintf("%dx%d", height, width):
+		if height >= 3 && width >= 5 && width%2 == 1 && mazeFits(height, width) {
+			return ParseMaze(mMaze(height, width))
 		}
-		if err := checkMazeSize(5+2, 2*n+1+2); err != nil {
-			return nil, fmt.Errorf("qta: maze %q: %v", name, err)
-		}
-		rows = wave(n)
-	} else {
-		h, w, _ := strings.Cut(name, "x")
-		height, okH := parseSize(h)
-		width, okW := parseSize(w)
-		if !okH || !okW || height < 3 || width < 5 || width%2 == 0 {
-			return nil, fmt.Errorf("qta: maze %q: %s", name, allowed)
-		}
-		if err := checkMazeSize(height+2, width+2); err != nil {
-			return nil, fmt.Errorf("qta: maze %q: %v", name, err)
-		}
-		rows = mMaze(height, width)
-	}
-	var text strings.Builder
-	for _, row := range rows {
-		text.Write(row)
-		text.WriteByte('\n')
-	}
-	return ParseMaze(text.String())
-}
-
-// parseSize reads a decimal number without sign or leading zeros. What is too
-// large for any maze becomes maxMazeCells+1, which is odd.
-func parseSize(s string) (int, bool) {
-	if s == "" || s[0] == '0' {
-		return 0, false
-	}
-	for i := range len(s) {
-		if s[i] < '0' || '9' < s[i] {
-			return 0, false
+	case fmt.Sprintf("%dU5", periods):
+		if 1 <= periods && periods < maxMazeCells && mazeFits(5, 2*periods+1) {
+			return ParseMaze(squareWave(periods))
 		}
 	}
-	n, err := strconv.Atoi(s)
-	if err != nil || n > maxMazeCells {
-		n = maxMazeCells + 1
-	}
-	return n, true
+	return nil, fmt.Errorf(`qta: maze %q: mazes are "HxW", such as "4x5", with H at least 3 and W odd and at least 5, `+
+		`and "NU5", such as "1U5", with N at least 1; a ring of walls included, they have at most %d cells`, name, maxMazeCells)
 }
 
-// checkMazeSize takes the size with the wall ring. Neither number may be
-// larger than 3 maxMazeCells.
-func checkMazeSize(rows, cols int) error {
-	if rows*cols > maxMazeCells {
-		return fmt.Errorf("with its ring of walls it has more than the %d cells allowed", maxMazeCells)
-	}
-	return nil
+// mazeFits reports whether a map is small enough. Its size is without the ring.
+func mazeFits(rows, cols int) bool {
+	return rows <= maxMazeCells && cols <= maxMazeCells && (rows+2)*(cols+2) <= maxMazeCells
 }
 
-// walls returns rows of '#'.
-func walls(height, width int) [][]byte {
-	rows := make([][]byte, height)
-	for r := range rows {
-		rows[r] = []byte(strings.Repeat("#", width))
-	}
-	return rows
-}
-
-// mMaze draws the M-maze without its ring. For width 5 it has 3 height + 2
-// free cells.
-func mMaze(height, width int) [][]byte {
-	rows := walls(height, width)
-	for c := range width {
-		rows[0][c] = '.'
-	}
-	for r := range height {
-		rows[r][0], rows[r][width-1] = '.', '.'
-	}
-	for r := 1; r <= height-3; r++ {
-		rows[r][width/2] = '.'
-	}
-	rows[height-1][1], rows[height-1][width-2] = 'S', 'G'
-	return rows
-}
-
-// wave draws the square wave of n periods without its ring: 6 n + 5 free
+// mMaze draws an M-maze without its ring. For width 5 it has 3 height + 2 free
 // cells.
-func wave(n int) [][]byte {
-	const length = 5 // of a corridor
-	rows := walls(length, 2*n+1)
-	for c := 0; c <= 2*n; c += 2 {
-		for r := range length {
-			rows[r][c] = '.'
+func mMaze(height, width int) string {
+	return drawMap(height, width, func(r, c int) byte {
+		switch {
+		case r == height-1 && c == 1:
+			return 'S'
+		case r == height-1 && c == width-2:
+			return 'G'
+		case r == 0, c == 0, c == width-1, c == width/2 && r <= height-3:
+			return '.'
 		}
-	}
-	end := 0
-	rows[end][0] = 'S'
-	for c := 1; c < 2*n; c += 2 {
-		end = length - 1 - end
-		rows[end][c] = '.'
-	}
-	rows[length-1-end][2*n] = 'G'
-	return rows
+		return '#'
+	})
 }
 
-// ParseMaze reads a map, one line of text to a row: '#' is a wall, ' ' or '.'
-// a free cell, S the start and G the goal, each once. Lines may end in CR LF
-// and need not be equally long: what is not drawn is wall. Free cells that
-// cannot be reached from S count as wall, and the maze is what remains within
-// a ring of walls one cell thick: neither indentation and blank lines nor
-// thicker walls make another maze. With the ring it may have 10,000 cells.
-func ParseMaze(text string) (*Maze, error) {
-	const allowed = "'#' (wall), ' ' or '.' (free), one S (start) and one G (goal)"
-	type place struct{ line, col int } // zero-based; messages count from 1
-	marks := map[rune]place{}
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		lines[i] = strings.TrimSuffix(line, "\r")
-		col := 0
-		for _, r := range lines[i] {
-			switch r {
-			case '#', ' ', '.':
-			case 'S', 'G':
-				if first, ok := marks[r]; ok {
-					return nil, fmt.Errorf("qta: maze line %d, column %d: a second %c, the first is in line %d, column %d; a map has %s",
-						i+1, col+1, r, first.line+1, first.col+1, allowed)
-				}
-				marks[r] = place{i, col}
-			default:
-				return nil, fmt.Errorf("qta: maze line %d, column %d: %q is no cell; a map has %s", i+1, col+1, r, allowed)
-			}
-			col++
+// squareWave draws the square wave of n periods without its ring. It has
+// 6 n + 5 free cells.
+func squareWave(n int) string {
+	const bottom = 4
+	return drawMap(bottom+1, 2*n+1, func(r, c int) byte {
+		switch {
+		case c == 0 && r == 0:
+			return 'S'
+		case c == 2*n && r == bottom*(1-n%2):
+			return 'G'
+		case c%2 == 0, c%4 == 1 && r == bottom, c%4 == 3 && r == 0:
+			return '.'
 		}
-	}
-	start, okS := marks['S']
-	goal, okG := marks['G']
-	if !okS || !okG {
-		missing := 'G'
-		if !okS {
-			missing = 'S'
-		}
-		return nil, fmt.Errorf("qta: maze: no %c in %d lines; a map has %s", missing, len(lines), allowed)
-	}
-
-	// Reached cells, by line and column. All lines are ASCII by now.
-	reached := make([][]bool, len(lines))
-	for i, line := range lines {
-		reached[i] = make([]bool, len(line))
-	}
-	reached[start.line][start.col] = true
-	lo, hi := start, start // of the box around them
-	for queue := []place{start}; len(queue) > 0; {
-		p := queue[len(queue)-1]
-		queue = queue[:len(queue)-1]
-		lo = place{min(lo.line, p.line), min(lo.col, p.col)}
-		hi = place{max(hi.line, p.line), max(hi.col, p.col)}
-		for i := max(p.line-1, 0); i <= min(p.line+1, len(lines)-1); i++ {
-			for j := max(p.col-1, 0); j <= min(p.col+1, len(lines[i])-1); j++ {
-				if lines[i][j] != '#' && !reached[i][j] {
-					reached[i][j] = true
-					queue = append(queue, place{i, j})
-				}
-			}
-		}
-	}
-	if !reached[goal.line][goal.col] {
-		return nil, fmt.Errorf("qta: maze line %d, column %d: this G cannot be reached from S in line %d, column %d; a map needs a free way between them",
-			goal.line+1, goal.col+1, start.line+1, start.col+1)
-	}
-
-	m := &Maze{rows: hi.line - lo.line + 3, cols: hi.col - lo.col + 3}
-	if m.rows > maxMazeCells || m.cols > maxMazeCells || m.rows*m.cols > maxMazeCells {
-		return nil, fmt.Errorf("qta: maze line %d, column %d: %d rows by %d columns, with the ring of walls, are too large; at most %d cells are allowed",
-			hi.line+1, hi.col+1, m.rows, m.cols, maxMazeCells)
-	}
-	m.start = [2]int{start.line - lo.line + 1, start.col - lo.col + 1}
-	m.goal = [2]int{goal.line - lo.line + 1, goal.col - lo.col + 1}
-	m.free = make([]bool, m.rows*m.cols)
-	for r := 1; r < m.rows-1; r++ {
-		line := reached[r-1+lo.line]
-		for c := 1; c < m.cols-1; c++ {
-			if j := c - 1 + lo.col; j < len(line) && line[j] {
-				m.free[r*m.cols+c] = true
-				m.cells = append(m.cells, r*m.cols+c)
-			}
-		}
-	}
-	return m, nil
+		return '#'
+	})
 }
 
-// String returns the map with its ring of walls, as ParseMaze reads it.
-func (m *Maze) String() string {
+func drawMap(rows, cols int, cell func(r, c int) byte) string {
 	var b strings.Builder
-	for r := range m.rows {
-		for c := range m.cols {
-			switch cell := [2]int{r, c}; {
-			case cell == m.start:
-				b.WriteByte('S')
-			case cell == m.goal:
-				b.WriteByte('G')
-			case m.Free(r, c):
-				b.WriteByte('.')
-			default:
-				b.WriteByte('#')
-			}
+	for r := range rows {
+		for c := range cols {
+			b.WriteByte(cell(r, c))
 		}
 		b.WriteByte('\n')
 	}
 	return b.String()
 }
 
-// Rows returns the number of rows, wall ring included.
-func (m *Maze) Rows() int { return m.rows }
-
-// Cols returns the number of columns, wall ring included.
-func (m *Maze) Cols() int { return m.cols }
-
-// Free reports whether a cell is no wall. All is wall outside the map.
-func (m *Maze) Free(row, col int) bool {
-	return 0 <= row && row < m.rows && 0 <= col && col < m.cols && m.free[row*m.cols+col]
-}
-
-// Start returns the centre of the start cell.
-func (m *Maze) Start() [2]float64 { return centre(m.start) }
-
-// Goal returns the centre of the goal cell.
-func (m *Maze) Goal() [2]float64 { return centre(m.goal) }
-
-func centre(cell [2]int) [2]float64 {
-	return [2]float64{float64(cell[0]) + 0.5, float64(cell[1]) + 0.5}
-}
-
-// UniformGoal draws a free cell and a point in it, both uniformly. It is the
-// goal space that VDS (Zhang et al., 2020) samples its candidates from, and is
-// privileged: no other part of the algorithms knows where the walls are.
-func (m *Maze) UniformGoal(rng *rand.Rand) [2]float64 {
-	cell := m.cells[int(rng.Float64()*float64(len(m.cells)))]
-	return around(rng, [2]int{cell / m.cols, cell % m.cols}, 0.5)
-}
-
-// SampleGoal is [Maze.UniformGoal], which makes a MazeEnv a [GoalSampler].
-func (e *MazeEnv) SampleGoal(rng *rand.Rand) []float64 {
-	g := e.maze.UniformGoal(rng)
-	return g[:]
-}
-
-// around draws uniformly from the square of half side radius around the centre
-// of a cell.
-func around(rng *rand.Rand, cell [2]int, radius float64) [2]float64 {
-	p := centre(cell)
-	for i := range p {
-		p[i] += float64(2 * radius * (float64(rng.Float64()) - 0.5))
-	}
-	return p
-}
-
-// MazeEnv is a maze with an agent in it (Section 4, Environments): a dot that
-// sees its position and the goal's, and moves by its action. Start and goal
-// are drawn anew in each episode, uniformly from regions around the centres of
-// their cells. Its methods panic if a vector has the wrong length or if an
-// action is not a number.
+// A MazeEnv is an [Env]: a maze with an agent in it, a dot that sees its
+// position and the goal's and moves by its action. Observations, goals and
+// actions are a row and a column, in cells. Its methods panic if a vector has
+// another length, or if an action is NaN.
 type MazeEnv struct {
 	maze     *Maze
-	running  bool
 	position [2]float64
 	goal     [2]float64
 }
@@ -340,24 +148,39 @@ type MazeEnv struct {
 // Env returns a new environment of the maze.
 func (m *Maze) Env() *MazeEnv { return &MazeEnv{maze: m} }
 
-// Sizes implements Env: a position and an action are a row and a column.
+// Sizes implements [Env]: all sizes are 2.
 func (e *MazeEnv) Sizes() Sizes { return Sizes{Observation: 2, Goal: 2, Action: 2} }
 
-// Reset implements Env. It takes four numbers from rng.
+// Reset implements [Env]. It draws the start and the goal uniformly from the
+// start and goal regions, four numbers from rng in all.
+//
+// Reading R100: Figure 1 colors the start and goal regions and gives no size.
+// Here they are squares of half side 0.3 around the centers of the two cells,
+// and both points are drawn anew for each episode, as in the authors' public
+// code.
 func (e *MazeEnv) Reset(rng *rand.Rand) State {
-	e.running = true
 	e.position = around(rng, e.maze.start, RegionRadius)
 	e.goal = around(rng, e.maze.goal, RegionRadius)
 	return e.state()
+}
+
+// around draws a point uniformly from the square of half side radius around
+// the center of a cell.
+func around(rng *rand.Rand, cell [2]int, radius float64) [2]float64 {
+	p := center(cell)
+	for i := range p {
+		p[i] += float64(2 * radius * (float64(rng.Float64()) - 0.5))
+	}
+	return p
 }
 
 func (e *MazeEnv) state() State {
 	return State{Observation: e.position[:], Achieved: e.position[:], Desired: e.goal[:]}
 }
 
-// Step implements Env. The agent moves in ten straight pieces, each a tenth of
-// the action; when one would end in a wall, it and the rest are dropped. The
-// action's components are clipped to [-1, 1] first.
+// Step implements [Env]. The agent moves in ten straight pieces, each a tenth
+// of the action; when one would end in a wall, it and the rest are dropped.
+// Components of the action outside [-1, 1] are clipped.
 //
 // Reading R67: the paper has "a dot agent with continuous action and state
 // spaces"; the motion is the authors' public code's.
@@ -365,12 +188,9 @@ func (e *MazeEnv) Step(action []float64) (State, float64) {
 	if len(action) != 2 {
 		panic(fmt.Sprintf("qta: a maze's action has 2 components, not %d", len(action)))
 	}
-	if !e.running {
-		panic("qta: Step of a maze before its first Reset")
-	}
 	var piece [2]float64
 	for i, a := range action {
-		if a != a {
+		if math.IsNaN(a) {
 			panic(fmt.Sprintf("qta: component %d of a maze's action is not a number", i))
 		}
 		piece[i] = float64(substepLength * min(max(a, -1), 1))
@@ -385,7 +205,8 @@ func (e *MazeEnv) Step(action []float64) (State, float64) {
 	return e.state(), e.Reward(e.position[:], e.goal[:])
 }
 
-// Reward implements Env: 0 closer than 0.35 to the goal, else -1.
+// Reward implements [Env]: 0 where achieved is closer than [GoalRadius] to
+// desired, and -1 elsewhere.
 //
 // Reading R68: "a small radius" (Section 4, Environments) is 0.35 cells, as in the
 // authors' public code.
@@ -395,7 +216,253 @@ func (e *MazeEnv) Reward(achieved, desired []float64) float64 {
 	}
 	r, c := achieved[0]-desired[0], achieved[1]-desired[1]
 	if math.Sqrt(float64(r*r)+float64(c*c)) < GoalRadius {
-		return rewardReached
+		return 0
 	}
-	return rewardElse
+	return -1
+}
+
+// SampleGoal draws a free cell and a point in it, both uniformly, which makes
+// a MazeEnv a [GoalSampler]. VDS (Zhang et al., 2020) draws its candidates
+// from it. That is privileged knowledge: nothing else in the algorithms knows
+// where the walls are.
+func (e *MazeEnv) SampleGoal(rng *rand.Rand) []float64 {
+	m := e.maze
+	cell := m.cells[int(rng.Float64()*float64(len(m.cells)))]
+	g := around(rng, [2]int{cell / m.cols, cell % m.cols}, 0.5)
+	return g[:]
+}
+
+// PathLength returns the paper's T, by which its figures order the mazes: the
+// number of steps from the center of the start cell to the farthest point of
+// the goal region. It is 2H+1 for Hx5 and 4N+5 for NU5.
+//
+// Reading R69: this is the T of Section 4, Environments; it gives the path lengths
+// printed in Figures 2 (right) and 6 (right). Figure 2 (left) prints one more
+// for 4x5 to 7x5. Steps are counted by [Maze.Hops], of 10 points per cell and
+// axis. In the paper's mazes no point at all is farther than the goal region's
+// farthest, which is how the authors' public code finds T; a map with a dead
+// end may have such points.
+//
+// Differs D7: the paper says that no agent is faster. The action box allows
+// steps of length √2 along diagonals, and a region may be left and entered
+// nearer than at its center: eight steps can reach the goal of 4x5, whose path
+// length is 9.
+func (m *Maze) PathLength() int {
+	l, goal, steps := m.Hops(10), m.Goal(), 0
+	for k, hops := range l.Hops {
+		p := l.Point(k)
+		if math.Abs(p[0]-goal[0]) < RegionRadius && math.Abs(p[1]-goal[1]) < RegionRadius {
+			steps = max(steps, hops)
+		}
+	}
+	return steps
+}
+
+// A Lattice holds a number for each point of a square lattice over a maze and
+// its ring of walls, row-major: Hops[k] belongs to Point(k).
+type Lattice struct {
+	PerCell    int   // points per cell and axis
+	Rows, Cols int   // of points: the maze's, times PerCell
+	Hops       []int // steps from the start, or -1
+}
+
+// Point returns the position of point k, in cells: the center of its share of
+// a cell.
+func (l *Lattice) Point(k int) [2]float64 {
+	n := float64(l.PerCell)
+	return [2]float64{(float64(k/l.Cols) + 0.5) / n, (float64(k%l.Cols) + 0.5) / n}
+}
+
+// Hops returns the number of steps from the center of the start cell to each
+// of perCell by perCell points of every cell, and -1 for points that cannot be
+// reached, such as those in walls. Figure 5 has perCell 10. Where perCell is
+// even no point is the start cell's center, and the one nearest to it with the
+// larger row and column has 0. Hops panics if perCell is less than 1.
+//
+// Reading R70: the paper does not say how it finds its optimal values. This is the
+// breadth-first search of the authors' public code: a hop goes from a point to
+// any other at most one cell away, and of its ten pieces only the first is
+// tested for walls; a hop may therefore cut a corner.
+func (m *Maze) Hops(perCell int) *Lattice {
+	if perCell < 1 {
+		panic("qta: Hops needs at least one point per cell")
+	}
+	l := &Lattice{PerCell: perCell, Rows: m.rows * perCell, Cols: m.cols * perCell}
+	l.Hops = make([]int, l.Rows*l.Cols)
+	for k := range l.Hops {
+		l.Hops[k] = -1
+	}
+	var disc [][2]int
+	for i := -perCell; i <= perCell; i++ {
+		for j := -perCell; j <= perCell; j++ {
+			if i*i+j*j <= perCell*perCell {
+				disc = append(disc, [2]int{i, j})
+			}
+		}
+	}
+	// The cell of (i + 1/2 + d/substeps)/perCell: of point i if d is 0, else of
+	// the end of the first piece of a hop of d points.
+	cell := func(i, d int) int { return (substeps*(2*i+1) + 2*d) / (2 * substeps * perCell) }
+	start := (m.start[0]*perCell+perCell/2)*l.Cols + m.start[1]*perCell + perCell/2
+	l.Hops[start] = 0
+	for queue := []int{start}; len(queue) > 0; queue = queue[1:] {
+		k := queue[0]
+		i, j := k/l.Cols, k%l.Cols
+		for _, d := range disc {
+			// A point of a free cell is at least a cell away from the edges.
+			to := k + d[0]*l.Cols + d[1]
+			if l.Hops[to] < 0 && m.Free(cell(i+d[0], 0), cell(j+d[1], 0)) && m.Free(cell(i, d[0]), cell(j, d[1])) {
+				l.Hops[to] = l.Hops[k] + 1
+				queue = append(queue, to)
+			}
+		}
+	}
+	return l
+}
+
+// OptimalReturn returns the largest sum of rewards for reaching a goal that is
+// hops steps away: -(hops-1), since the last of them earns 0. For no hops it is
+// 0. It panics if hops is negative.
+//
+// It implements QTA, the optimal return (Section 4).
+func OptimalReturn(hops int) float64 {
+	return OptimalValue(1, hops)
+}
+
+// OptimalValue returns the value of a goal that is hops steps away, where
+// rewards are discounted by γ: -(1 + γ + ... + γ^(hops-2)), which is
+// -(1-γ^(hops-1))/(1-γ). It panics if hops is negative, as for a point that
+// cannot be reached.
+//
+// Reading R71: Section 4, Environments, has the best undiscounted return -(T-1),
+// and Figure 5 an optimal value function without a formula. We discount that
+// return as Equation 1 does, its first reward undiscounted, where the figure's
+// sum starts at γ.
+func OptimalValue(γ float64, hops int) float64 {
+	if hops < 0 {
+		panic("qta: the optimal value needs a number of hops that is not negative")
+	}
+	sum := 0.0
+	for range hops - 1 {
+		sum = float64(γ*sum) - 1
+	}
+	return sum
+}
+
+// ParseMaze reads a map, one line of text to a row: '#' is a wall, ' ' or '.'
+// a free cell, S the start and G the goal, each once. Lines may end in CR LF
+// and need not be equally long: what is not drawn is wall. Free cells that
+// cannot be reached from S count as wall, and the maze is what remains within
+// a ring of walls one cell thick: neither indentation and blank lines nor
+// thicker walls make another maze. With the ring it may have 10,000 cells.
+// Errors name the line and the column, counted from 1.
+func ParseMaze(text string) (*Maze, error) {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimSuffix(line, "\r")
+	}
+	start, goal, err := startAndGoal(lines)
+	if err != nil {
+		return nil, err
+	}
+
+	// All lines are ASCII by now. The cells that can be reached lie in the box
+	// from lo to hi.
+	reached := map[[2]int]bool{start: true}
+	lo, hi := start, start
+	for queue := [][2]int{start}; len(queue) > 0 && len(reached) <= maxMazeCells; queue = queue[1:] {
+		at := queue[0]
+		for i := range at {
+			lo[i], hi[i] = min(lo[i], at[i]), max(hi[i], at[i])
+		}
+		for r := max(at[0]-1, 0); r <= min(at[0]+1, len(lines)-1); r++ {
+			for c := max(at[1]-1, 0); c <= min(at[1]+1, len(lines[r])-1); c++ {
+				if next := [2]int{r, c}; lines[r][c] != '#' && !reached[next] {
+					reached[next] = true
+					queue = append(queue, next)
+				}
+			}
+		}
+	}
+	m := &Maze{rows: hi[0] - lo[0] + 3, cols: hi[1] - lo[1] + 3}
+	if len(reached) > maxMazeCells || !mazeFits(m.rows-2, m.cols-2) {
+		return nil, fmt.Errorf("qta: maze line %d, column %d: from S to here it has more than the %d cells allowed, a ring of walls included",
+			hi[0]+1, hi[1]+1, maxMazeCells)
+	}
+	if !reached[goal] {
+		return nil, fmt.Errorf("qta: maze line %d, column %d: this G cannot be reached from S; draw a free way from line %d, column %d",
+			goal[0]+1, goal[1]+1, start[0]+1, start[1]+1)
+	}
+
+	m.start = [2]int{start[0] - lo[0] + 1, start[1] - lo[1] + 1}
+	m.goal = [2]int{goal[0] - lo[0] + 1, goal[1] - lo[1] + 1}
+	m.free = make([]bool, m.rows*m.cols)
+	for k := range m.free {
+		if m.free[k] = reached[[2]int{lo[0] + k/m.cols - 1, lo[1] + k%m.cols - 1}]; m.free[k] {
+			m.cells = append(m.cells, k)
+		}
+	}
+	return m, nil
+}
+
+// startAndGoal returns the line and column of S and G, counted from 0. Any
+// character that a map has not is an error.
+func startAndGoal(lines []string) (start, goal [2]int, err error) {
+	const allowed = "a map has '#' (wall), ' ' or '.' (free), one S (start) and one G (goal)"
+	marks := map[rune][2]int{}
+	for i, line := range lines {
+		for j, r := range line { // ASCII so far, or this is the error
+			_, twice := marks[r]
+			switch {
+			case twice:
+				return start, goal, fmt.Errorf("qta: maze line %d, column %d: a second %c; %s", i+1, j+1, r, allowed)
+			case r == 'S' || r == 'G':
+				marks[r] = [2]int{i, j}
+			case r != '#' && r != '.' && r != ' ':
+				return start, goal, fmt.Errorf("qta: maze line %d, column %d: %q is no cell; %s", i+1, j+1, r, allowed)
+			}
+		}
+	}
+	for _, r := range "SG" {
+		if _, ok := marks[r]; !ok {
+			return start, goal, fmt.Errorf("qta: maze: no %c in %d lines; %s", r, len(lines), allowed)
+		}
+	}
+	return marks['S'], marks['G'], nil
+}
+
+// String returns the map with its ring of walls, as [ParseMaze] reads it.
+func (m *Maze) String() string {
+	return drawMap(m.rows, m.cols, func(r, c int) byte {
+		switch cell := [2]int{r, c}; {
+		case cell == m.start:
+			return 'S'
+		case cell == m.goal:
+			return 'G'
+		case m.Free(r, c):
+			return '.'
+		}
+		return '#'
+	})
+}
+
+// Rows returns the number of rows, the ring of walls included.
+func (m *Maze) Rows() int { return m.rows }
+
+// Cols returns the number of columns, the ring of walls included.
+func (m *Maze) Cols() int { return m.cols }
+
+// Free reports whether a cell is free. Outside the map everything is wall.
+func (m *Maze) Free(row, col int) bool {
+	return 0 <= row && row < m.rows && 0 <= col && col < m.cols && m.free[row*m.cols+col]
+}
+
+// Start returns the center of the start cell: its row and column.
+func (m *Maze) Start() [2]float64 { return center(m.start) }
+
+// Goal returns the center of the goal cell: its row and column.
+func (m *Maze) Goal() [2]float64 { return center(m.goal) }
+
+func center(cell [2]int) [2]float64 {
+	return [2]float64{float64(cell[0]) + 0.5, float64(cell[1]) + 0.5}
 }

@@ -403,7 +403,7 @@ func TestReadParams(t *testing.T) {
 		{"7", "qta: parameters: want a JSON object"},
 		{"[]", "qta: parameters: want a JSON object"},
 		{"null", "qta: parameters: want a JSON object"},
-		{"{", "qta: parameters: "},
+		{"{", "qta: parameters: the JSON object has no end"},
 		{`{"Batch"`, "qta: parameter"},
 		{`{"Batch": 1`, "qta: parameters: "},
 		{`{"Batch": 1,}`, "qta: parameter"},
@@ -413,8 +413,8 @@ func TestReadParams(t *testing.T) {
 		{`{"batch": 1}`, `qta: unknown parameter "batch"; did you mean Batch?`},
 		{`{"Batch": 0}`, "qta: parameter Batch is 0, allowed are [1,65536]"},
 		{`{"Batch": "1"}`, `qta: parameter Batch: "1" is not a whole number`},
-		{`{"Batch": null}`, `qta: parameter Batch: "null" is not a whole number`},
-		{`{"Batch": [1]}`, `qta: parameter Batch: "[1]" is not a whole number`},
+		{`{"Batch": null}`, `qta: parameter Batch: null is not a whole number`},
+		{`{"Batch": [1]}`, `qta: parameter Batch: [1] is not a whole number`},
 		{`{"HeadLoss": 1}`, `qta: parameter HeadLoss: 1 is not a word`},
 		{`{"HeadLoss": null}`, `qta: parameter HeadLoss: null is not a word`},
 		{`{"HeadLoss": "Norm"}`, "qta: parameter HeadLoss is Norm, allowed are squared|norm"},
@@ -426,19 +426,19 @@ func TestReadParams(t *testing.T) {
 	}
 }
 
-// Errors tell where in the text what is wrong begins.
+// Errors tell where in the text what is wrong ends.
 func TestReadParamsPlace(t *testing.T) {
 	for text, want := range map[string]string{
-		"{\n\t\"Batch\": 256,\n\t\"Slope\": 3,\n}": " (line 4, column 1)",
-		"{\n\t\"Batch\": 256,\n\t\"Slope\": 3":     " (line 3, column 12)",
-		"{\n\t\"Batch\": 0,\n\t\"Slope\": 3}":      " (line 2, column 11)",
-		"{\"γ\": 2, \"Batch\": 1}":                 " (line 1, column 7)",
-		"\n\n  [1]":                                " (line 3, column 3)",
-		"":                                         " (line 1, column 1)",
-		"{\"Batch\": 1}\n\nx":                      " (line 3, column 1)",
-		"{\r\n\"Batch\": 12,\r\n\"Batch\": 12\r\n}\r\n": " (line 3, column 10)",
+		"{\n\t\"Batch\": 256,\n\t\"Slope\": 3,\n}": "line 4, column 1",
+		"{\n\t\"Batch\": 256,\n\t\"Slope\": 3":     "line 3, column 12",
+		"{\n\t\"Batch\": 0,\n\t\"Slope\": 3}":      "line 2, column 12",
+		"{\"γ\": 2, \"Batch\": 1}":                 "line 1, column 8",
+		"\n\n  [1]":                                "line 3, column 4",
+		"":                                         "line 1, column 1",
+		"{\"Batch\": 1}\n\nx":                      "line 3, column 1",
+		"{\r\n\"Batch\": 12,\r\n\"Batch\": 12\r\n}\r\n": "line 3, column 8",
 	} {
-		if _, err := ReadParams(strings.NewReader(text), Paper()); err == nil || !strings.HasSuffix(err.Error(), want) {
+		if _, err := ReadParams(strings.NewReader(text), Paper()); err == nil || !strings.HasSuffix(err.Error(), " (before "+want+")") {
 			t.Errorf("%q: error %v, want %s at its end", text, err, want)
 		}
 	}

@@ -120,9 +120,11 @@ func PredictiveLoss(dp, p, s []float32, width int) float64 {
 //
 // It is part of QTA, Equation 5.
 //
-// Reading R16: the display averages the predictions, which would measure nothing;
-// the text of section 3.1 takes their standard deviation. It divides by G-1,
-// and components are averaged: the paper names neither.
+// Differs D27: the display averages the predictions, which would measure nothing;
+// the text of section 3.1 takes their standard deviation, and so does this.
+//
+// Reading R16: it divides by G-1, and components are averaged: the paper names
+// neither.
 func HeadDeviation(u []float64, heads [][]float32, width int) {
 	g := float64(len(heads))
 	for r := range u {

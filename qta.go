@@ -10,22 +10,22 @@
 //	algorithm    qta.go                     training, an update, an evaluation
 //	section 3.2  goals.go                   the choice of goals; the threshold of section 3.3
 //	its user     agent.go, env.go           an agent from outside; environments
-//	             ask.go, survey.go          what it says when asked
+//	             ask.go                     what it says when asked
 //	             curriculum.go              a curriculum of one's own
-//	             pun_alone.go               the ensemble of section 3.1 by itself
+//	             ensemble.go                the ensemble of section 3.1 by itself
 //	             safetensors.go             the networks out and in
 //	section 3.1  ddpg.go, pun.go            the policy; the critic ensemble and its heads
 //	section 3.3  replay.go, replay_tree.go  hindsight; prioritised replay
-//	section 4    maze.go, maze_path.go      mazes; path lengths and optimal values
+//	section 4    maze.go                    mazes; path lengths and optimal values
 //	appendix     params.go                  the table
-//	networks     mlp_pass.go, mlp.go        a batch in chunks; layers and Adam
+//	networks     mlp.go                     layers forward and backward; Adam
 //	arithmetic   kernel.go, kernel_*.go     the matrix product; threads; Adam's loop
 //	chance       stream.go, number.go       generators; functions
 //
 // From [Agent.Train] downwards a file calls only files below it. The departures
 // of the authors' code are in authors.go, and what the paper compares QTA with
 // is behind baseline.go; in the paper's method neither does anything. The whole
-// method once more, in plain loops over single numbers, is plain_test.go: who
+// method once more, in plain loops over single numbers, is plain/main.go: who
 // wants the algorithm in one sitting begins there.
 //
 // # Equations
@@ -33,20 +33,20 @@
 // The paper numbers none of its eight displayed formulas; they are numbered
 // here in the order of appearance.
 //
-//	formula             file          function                 test file          tests              golden
-//	Equation 1          pun.go        TDTarget                 pun_test.go        TestEquation1      td-target, td-target-networks
-//	Equation 2          pun.go        CriticLoss               pun_test.go        TestEquation2      critic-loss
-//	Equation 3          pun.go        Polyak                   pun_test.go        TestEquation3      polyak
-//	Equation 4          pun.go        PredictiveLoss           pun_test.go        TestEquation4      predictive-loss
-//	Equation 5          pun.go        pun.uncertainty          pun_test.go        TestEquation5      uncertainty-std, uncertainty
-//	Equation 6          goals.go      GoalProbabilities        goals_test.go      TestEquation6      goal-probability
-//	Equation 7          replay.go     prioritised.probability  replay_test.go     TestEquation7      per
-//	Equation 8          replay.go     ImportanceWeights        replay_test.go     TestEquation8      per
-//	the scaling         goals.go      scaleUncertainty         goals_test.go      TestScaling        goal-probability
-//	hindsight           replay.go     futureStep               replay_test.go     TestHindsight      her-future
-//	the schedule of β   replay.go     PriorityBeta             replay_test.go     TestBeta           per-beta
-//	the threshold       goals.go      Achievable               goals_test.go      TestThreshold      achievable
-//	the optimal return  maze_path.go  OptimalReturn            maze_path_test.go  TestOptimalReturn  optimal-return
+//	formula             file       function                 test file       tests              golden
+//	Equation 1          pun.go     TDTarget                 pun_test.go     TestEquation1      td-target, td-target-networks
+//	Equation 2          pun.go     CriticLoss               pun_test.go     TestEquation2      critic-loss
+//	Equation 3          pun.go     Polyak                   pun_test.go     TestEquation3      polyak
+//	Equation 4          pun.go     PredictiveLoss           pun_test.go     TestEquation4      predictive-loss
+//	Equation 5          pun.go     pun.uncertainty          pun_test.go     TestEquation5      uncertainty-std, uncertainty
+//	Equation 6          goals.go   GoalProbabilities        goals_test.go   TestEquation6      goal-probability
+//	Equation 7          replay.go  prioritised.probability  replay_test.go  TestEquation7      per
+//	Equation 8          replay.go  ImportanceWeights        replay_test.go  TestEquation8      per
+//	the scaling         goals.go   scaleUncertainty         goals_test.go   TestScaling        goal-probability
+//	hindsight           replay.go  futureStep               replay_test.go  TestHindsight      her-future
+//	the schedule of β   replay.go  PriorityBeta             replay_test.go  TestBeta           per-beta
+//	the threshold       goals.go   Achievable               goals_test.go   TestThreshold      achievable
+//	the optimal return  maze.go    OptimalReturn            maze_test.go    TestOptimalReturn  optimal-return
 //
 // # Baselines
 //
@@ -189,9 +189,9 @@ func (a *Agent) trainStep() error {
 
 // beginEpisode resets the environment and sets the episode's first goal.
 func (a *Agent) beginEpisode() error {
-	a.episodeStart = a.environment.state()
+	a.episodeStart = *a.environment.pcg
 	s := a.env.Reset(a.environment.Rand)
-	if problem := a.stateProblem(s); problem != "" {
+	if problem := stateProblem(s, a.sizes); problem != "" {
 		return &EnvError{a.step, problem + " after Reset"}
 	}
 	a.enterState(s)
@@ -378,8 +378,10 @@ func (a *Agent) target(b *batch) {
 	}
 }
 
-// clipReturns clips values to the returns there are: between
-// LowestReturn and 0.
+// clipReturns clips values to the returns there are: between LowestReturn and 0.
+//
+// Differs D26: Equation 1 has no bounds. No sum of rewards of -1 and 0 is outside
+// these, and ClipReturns switches the rule off.
 func (p *Params) clipReturns(values []float32) {
 	if !p.ClipReturns {
 		return
@@ -416,6 +418,10 @@ func (a *Agent) showNormalizers() {
 //
 // Reading R4: a rollout is at the goal where the reward is 0, in a maze closer than
 // 0.35; the authors' evaluation also counts a distance of 0.35 itself.
+//
+// Reading R103: the policy acts without noise; the paper does not say. Of how many
+// rollouts an evaluation is, and how often, is up to [TrainOptions]: 20 every 1000
+// environment steps in the authors' code, and in the command.
 //
 // It is an error to ask for less than one rollout, in an environment of other
 // sizes than the agent's, or in the one that it is being trained in; an
@@ -477,7 +483,7 @@ func (a *Agent) rollout(env Env, rng stream) (rollout, error) {
 	s := env.Reset(rng.Rand)
 	desired := slices.Clone(s.Desired)
 	for t := 0; ; t++ {
-		problem := a.stateProblem(s)
+		problem := stateProblem(s, a.sizes)
 		if problem == "" && !slices.Equal(s.Desired, desired) {
 			problem = fmt.Sprintf("the desired goal has gone from %v to %v", desired, s.Desired)
 		}

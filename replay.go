@@ -65,8 +65,8 @@ func SampleProbabilities(P, p []float64, α float64) {
 // weights would not undo the bias. It has no effect in training: divided by the
 // largest weight, both are (p_min/p_j)^β with the table's α of 1.
 //
-// Reading R35: weights are divided by their maximum, as Schaul et al. do "for
-// stability"; the maximum is over the whole buffer, as in the authors' code,
+// Differs D28: the display has no maximum. Weights are divided by theirs, as Schaul
+// et al. do "for stability"; the maximum is over the whole buffer, as in the authors' code,
 // so that a weight does not depend on what else was drawn.
 func ImportanceWeights(w, P []float64, n int, β, least float64) {
 	weight := func(P float64) float64 { return pow(1/(float64(n)*P), β) }
@@ -83,6 +83,8 @@ func ImportanceWeights(w, P []float64, n int, β, least float64) {
 // step steps, 1 or later, linearly, and 1 from there on.
 //
 // It implements QTA, the schedule of β (Section 3.3).
+//
+// Reading R99: t counts environment steps, as in the authors' code, not updates.
 //
 // Reading R36: it is linear, as in Schaul et al. (2016, section 3.4); section 3.3
 // has "gradually".
@@ -170,9 +172,8 @@ type sampler interface {
 	// learnt is told that the critics have learnt from a minibatch.
 	learnt(b *batch)
 
-	// visit goes through whatever of it training changes, with n transitions
-	// stored.
-	visit(c coder, n int)
+	// saved lists whatever of it training changes, with n transitions stored.
+	saved(n int) saved
 }
 
 // uniform is the sampler to which all transitions are alike.
@@ -181,7 +182,7 @@ type uniform struct{ replay *replay }
 func (s uniform) stored(int)          {}
 func (s uniform) draw(rng stream) int { return rng.index(s.replay.n) }
 func (s uniform) learnt(*batch)       {}
-func (s uniform) visit(coder, int)    {}
+func (s uniform) saved(int) saved     { return nil }
 func (s uniform) weigh(weights [][]float32, _ []int, _ int) {
 	for _, w := range weights {
 		for row := range w {
@@ -253,13 +254,8 @@ func (s *prioritised) learnt(b *batch) {
 	s.tree.setAll(b.transitions, s.priority)
 }
 
-func (s *prioritised) visit(c coder, n int) {
-	c.float(&s.largest)
+func (s *prioritised) saved(n int) saved {
 	weights := make([]float64, n)
 	copy(weights, s.tree.values())
-	c.float64s(weights)
-	if c.loading() {
-		s.n = n
-		s.tree.fill(weights)
-	}
+	return saved{&s.largest, weights, func() { s.n = n; s.tree.fill(weights) }}
 }

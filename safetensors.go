@@ -1,17 +1,14 @@
 package qta
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"slices"
-	"strings"
 )
 
 // This file takes an agent's networks out, in the format of safetensors that
@@ -43,9 +40,9 @@ import (
 //	    x = t[f"policy.{l}.weight"] @ (np.maximum(x, 0) if l else x) + t[f"policy.{l}.bias"]
 //	action = np.tanh(x)
 //
-// Targets, optimisers, the average of UncertaintyPolyak, the replay and a
-// curriculum's own networks stay behind. The error is a [*NumericError] if a
-// parameter is NaN or infinite, or that of w.
+// Targets, optimizers, the average of UncertaintyPolyak, the replay and a
+// curriculum's own networks are not in the file. The error is a [*NumericError] if
+// a parameter is NaN or infinite, or that of w.
 func (a *Agent) WriteSafetensors(w io.Writer) error {
 	if err := a.checkParameters(); err != nil {
 		return err
@@ -55,15 +52,15 @@ func (a *Agent) WriteSafetensors(w io.Writer) error {
 	tensors := a.tensors()
 	for _, t := range tensors {
 		end := offset + 4*t.numbers()
-		header = fmt.Appendf(header, `,%q:{"dtype":"F32","shape":%s,"data_offsets":[%d,%d]}`, t.name, toJSON(t.shape), offset, end)
+		place := tensorPlace{"F32", t.shape, [2]int{offset, end}}
+		header = fmt.Appendf(header, `,%q:%s`, t.name, toJSON(place))
 		offset = end
 	}
 	header = append(header, '}')
 	for len(header)%8 > 0 { // so that the numbers are aligned
 		header = append(header, ' ')
 	}
-	out := slices.Grow(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), len(header)+offset)
-	out = append(out, header...)
+	out := append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...)
 	for _, t := range tensors {
 		for k := range t.numbers() {
 			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(*t.at(k)))
@@ -119,7 +116,11 @@ type inputScaling struct {
 
 // metadata returns what the header says beside the tensors.
 func (a *Agent) metadata() map[string]string {
-	scaling := inputScaling{slices.Concat(a.observations.mean, a.goals.mean), slices.Concat(a.observations.scale, a.goals.scale), a.params.NormalizerClip}
+	scaling := inputScaling{
+		Mean:  slices.Concat(a.observations.mean, a.goals.mean),
+		Scale: slices.Concat(a.observations.scale, a.goals.scale),
+		Clip:  a.params.NormalizerClip,
+	}
 	return map[string]string{
 		"qta":        string(toJSON(Version)),
 		"sizes":      string(toJSON(a.sizes)),
@@ -129,23 +130,12 @@ func (a *Agent) metadata() map[string]string {
 	}
 }
 
-// toJSON encodes what has no value that JSON lacks.
-func toJSON(v any) []byte {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return text
-}
-
-// ReadSafetensors reads a file that [Agent.WriteSafetensors] wrote, and returns an
-// agent that acts, is evaluated and answers as that one did, but for a [Survey],
-// whose chance depends on the step, and which with UncertaintyPolyak asks the heads
-// themselves, and for the step, losses and counts of an [Evaluation]. It has nothing to
-// learn from: it refuses to train, and to be saved but by WriteSafetensors. A file
-// that is damaged, of something else, or not of the very networks that its
-// parameters ask for is an error that says so. Reading takes no more memory than a
-// small multiple of what the file holds.
+// ReadSafetensors reads a file that [Agent.WriteSafetensors] wrote. The agent acts,
+// is evaluated and answers as the one that was written, with three exceptions: the
+// step, losses and counts of an [Evaluation] are zero; a [Survey] draws by the step;
+// and with UncertaintyPolyak the heads themselves are asked. It has nothing to learn
+// from: it cannot train, and only WriteSafetensors saves it. A file that is damaged,
+// of something else, or not of the networks that its parameters ask for is an error.
 func ReadSafetensors(r io.Reader) (*Agent, error) {
 	a, err := readSafetensors(r)
 	if err != nil {
@@ -154,188 +144,29 @@ func ReadSafetensors(r io.Reader) (*Agent, error) {
 	return a, nil
 }
 
-// maxSafetensorsHeader bounds the header that is read, in bytes.
-const maxSafetensorsHeader = 16 << 20
-
 func readSafetensors(r io.Reader) (*Agent, error) {
-	length, err := readBytes(r, 8, "its header's length")
+	data, err := io.ReadAll(r)
 	if err != nil {
 		return nil, err
 	}
-	n := binary.LittleEndian.Uint64(length)
-	if n > maxSafetensorsHeader {
-		return nil, fmt.Errorf("a header of %d bytes, at most %d are read", n, maxSafetensorsHeader)
+	if len(data) < 8 || binary.LittleEndian.Uint64(data) > uint64(len(data)-8) {
+		return nil, errors.New("ends within its header")
 	}
-	text, err := readBytes(r, int64(n), "its header")
+	n := 8 + binary.LittleEndian.Uint64(data)
+	text, numbers := data[8:n], data[n:]
+	var file struct {
+		Metadata map[string]string `json:"__metadata__"`
+	}
+	var tensors map[string]tensorPlace
+	if err := cmp.Or(json.Unmarshal(text, &file), json.Unmarshal(text, &tensors)); err != nil {
+		return nil, fmt.Errorf("its header: %w", bare(err))
+	}
+	delete(tensors, "__metadata__")
+	a, err := agentOf(file.Metadata, len(numbers))
 	if err != nil {
 		return nil, err
 	}
-	h, err := parseSafetensors(text)
-	if err != nil {
-		return nil, err
-	}
-	data, err := readBytes(r, h.size, "its numbers")
-	if err != nil {
-		return nil, err
-	}
-	switch _, err := io.ReadFull(r, make([]byte, 1)); {
-	case err == nil:
-		return nil, errors.New("something follows the numbers")
-	case err != io.EOF:
-		return nil, err
-	}
-	return h.agent(data)
-}
-
-// readBytes reads n bytes, and takes no memory before they are there.
-func readBytes(r io.Reader, n int64, what string) ([]byte, error) {
-	var b bytes.Buffer
-	if _, err := io.CopyN(&b, r, n); err == io.EOF {
-		return nil, fmt.Errorf("ends within %s", what)
-	} else if err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
-}
-
-// A safetensorsHeader is a header whose tensors fill the data from its beginning
-// to its end, without overlap.
-type safetensorsHeader struct {
-	metadata map[string]string
-	tensors  map[string]tensorPlace
-	size     int64 // of all tensors, in bytes
-}
-
-// A tensorPlace is where a tensor of float32 is, in bytes.
-type tensorPlace struct {
-	DType   string   `json:"dtype"`
-	Shape   []int64  `json:"shape"`
-	Offsets [2]int64 `json:"data_offsets"`
-}
-
-// parseSafetensors reads a header.
-func parseSafetensors(text []byte) (*safetensorsHeader, error) {
-	h := &safetensorsHeader{tensors: map[string]tensorPlace{}}
-	err := eachEntry(text, func(name string, value json.RawMessage) error {
-		if name == "__metadata__" {
-			h.metadata = map[string]string{}
-			return eachEntry(value, func(name string, value json.RawMessage) error {
-				var text string
-				if json.Unmarshal(value, &text) != nil || value[0] != '"' {
-					return fmt.Errorf("the metadata %.40q is no text", name)
-				}
-				h.metadata[name] = text
-				return nil
-			})
-		}
-		var t tensorPlace
-		d := json.NewDecoder(bytes.NewReader(value))
-		if d.DisallowUnknownFields(); d.Decode(&t) != nil {
-			return fmt.Errorf("the tensor %.40q has not a dtype, a shape of whole numbers and two data_offsets", name)
-		}
-		h.tensors[name] = t
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return h, h.place()
-}
-
-// eachEntry calls f for each entry of a JSON object, in which no name comes
-// twice. Nothing but spaces may follow it.
-func eachEntry(text []byte, f func(name string, value json.RawMessage) error) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return errors.New("the header, or its metadata, is no JSON object")
-	}
-	seen := map[string]bool{}
-	for d.More() {
-		t, err := d.Token()
-		name, ok := t.(string)
-		var value json.RawMessage
-		if err != nil || !ok || d.Decode(&value) != nil {
-			return errors.New("the header is no JSON")
-		}
-		if seen[name] {
-			return fmt.Errorf("the header has %.40q twice", name)
-		}
-		seen[name] = true
-		if err := f(name, value); err != nil {
-			return err
-		}
-	}
-	if _, err := d.Token(); err != nil {
-		return errors.New("the header is no JSON")
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("something follows the header's JSON")
-	}
-	return nil
-}
-
-// place checks shapes and offsets, and sets the size.
-func (h *safetensorsHeader) place() error {
-	names := slices.Collect(maps.Keys(h.tensors))
-	slices.SortFunc(names, func(a, b string) int {
-		return cmp.Or(cmp.Compare(h.tensors[a].Offsets[0], h.tensors[b].Offsets[0]), cmp.Compare(a, b))
-	})
-	for _, name := range names {
-		t := h.tensors[name]
-		if t.DType != "F32" {
-			return fmt.Errorf("the tensor %.40q is of %.20q, want F32", name, t.DType)
-		}
-		if len(t.Shape) < 1 || len(t.Shape) > 2 || slices.Min(t.Shape) < 1 {
-			return fmt.Errorf("the tensor %.40q has no shape of one or two lengths of 1 and above", name)
-		}
-		bytes := 4.0
-		for _, d := range t.Shape {
-			bytes *= float64(d)
-		}
-		begin, end := t.Offsets[0], t.Offsets[1]
-		if begin != h.size {
-			return fmt.Errorf("the tensor %.40q begins at byte %d, and what is before it ends at %d", name, begin, h.size)
-		}
-		if end < begin || end > 1<<50 || float64(end-begin) != bytes {
-			return fmt.Errorf("the tensor %.40q takes the bytes from %d to %d, and its shape is %v", name, begin, end, t.Shape)
-		}
-		h.size = end
-	}
-	return nil
-}
-
-// agent makes the agent of a file whose tensors are in data.
-func (h *safetensorsHeader) agent(data []byte) (*Agent, error) {
-	var sizes Sizes
-	var seed uint64
-	var scaling inputScaling
-	if _, ok := h.metadata["qta"]; !ok {
-		return nil, errors.New("its metadata has no \"qta\": this package has not written it")
-	}
-	for _, m := range []struct {
-		name  string
-		value any
-	}{{"sizes", &sizes}, {"seed", &seed}, {"inputs", &scaling}} {
-		if json.Unmarshal([]byte(h.metadata[m.name]), m.value) != nil {
-			return nil, fmt.Errorf("its metadata has no %q that can be read", m.name)
-		}
-	}
-	p, err := ReadParams(strings.NewReader(h.metadata["parameters"]), Params{})
-	if err == nil {
-		err = p.Validate()
-	}
-	if err != nil {
-		return nil, oneLine(err)
-	}
-	if min(sizes.Observation, sizes.Goal, sizes.Action) < 1 || max(sizes.Observation, sizes.Goal, sizes.Action) > len(data) ||
-		float64(float64(p.Critics+1)*learnerFloats(p, sizes)) > float64(len(data)) {
-		return nil, errors.New("fewer numbers than its networks have")
-	}
-	a, err := NewAgent(p, sizes, seed)
-	if err != nil {
-		return nil, oneLine(err)
-	}
-	if err := h.fill(a.tensors(), data); err != nil {
+	if err := a.fillTensors(tensors, numbers); err != nil {
 		return nil, err
 	}
 	copy(a.policy.target.params, a.policy.net.params)
@@ -345,58 +176,76 @@ func (h *safetensorsHeader) agent(data []byte) (*Agent, error) {
 	if a.average != nil {
 		a.average = newAverage(a.pun, a.average.ρ)
 	}
-	if err := scaling.scale(a); err != nil {
-		return nil, err
-	}
 	a.networksOnly = true
 	return a, nil
 }
 
-// oneLine returns an error of another part of the package as part of a sentence.
-func oneLine(err error) error {
-	return errors.New(strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "qta: ")), " "))
+// A tensorPlace is what a header says of a tensor.
+type tensorPlace struct {
+	DType   string `json:"dtype"`
+	Shape   []int  `json:"shape"`
+	Offsets [2]int `json:"data_offsets"` // its first byte, and the one after its last
 }
 
-// fill sets all tensors to what is in data.
-func (h *safetensorsHeader) fill(tensors []tensor, data []byte) error {
-	if len(tensors) != len(h.tensors) {
-		return fmt.Errorf("%d tensors, its networks have %d", len(h.tensors), len(tensors))
+// agentOf makes an agent, but for its networks' parameters, from a file's metadata
+// and the length of its numbers.
+func agentOf(metadata map[string]string, length int) (*Agent, error) {
+	var h header
+	var scaling inputScaling
+	for _, m := range []struct {
+		name  string
+		value any
+	}{{"sizes", &h.Sizes}, {"seed", &h.Seed}, {"inputs", &scaling}, {"parameters", &h.Params}} {
+		if err := fromJSON([]byte(metadata[m.name]), m.value); err != nil {
+			return nil, fmt.Errorf("its metadata has no %q that WriteSafetensors writes: %w", m.name, bare(err))
+		}
+	}
+	if err := h.checkRoom(1, length/4); err != nil {
+		return nil, err
+	}
+	a, err := NewAgent(h.Params, h.Sizes, h.Seed)
+	if err != nil {
+		return nil, bare(err)
+	}
+	n := h.Sizes.Observation
+	if width := n + h.Sizes.Goal; len(scaling.Mean) != width || len(scaling.Scale) != width {
+		return nil, fmt.Errorf("%d means and %d scales of the inputs, want %d",
+			len(scaling.Mean), len(scaling.Scale), width)
+	}
+	a.observations.mean, a.goals.mean = scaling.Mean[:n], scaling.Mean[n:]
+	a.observations.scale, a.goals.scale = scaling.Scale[:n], scaling.Scale[n:]
+	return a, nil
+}
+
+// fillTensors sets all networks to a file's tensors, found by name.
+func (a *Agent) fillTensors(places map[string]tensorPlace, numbers []byte) error {
+	tensors := a.tensors()
+	size := 0
+	for _, t := range tensors {
+		size += 4 * t.numbers()
+	}
+	if len(places) != len(tensors) || len(numbers) != size {
+		return fmt.Errorf("%d tensors of %d bytes, its networks have %d of %d",
+			len(places), len(numbers), len(tensors), size)
 	}
 	for _, t := range tensors {
-		place, ok := h.tensors[t.name]
-		if !ok {
-			return fmt.Errorf("no tensor %s", t.name)
+		place, n := places[t.name], 4*t.numbers()
+		if place.DType != "F32" || !slices.Equal(place.Shape, t.shape) {
+			return fmt.Errorf("the tensor %s is %.20q of shape %v, want F32 of shape %v",
+				t.name, place.DType, place.Shape, t.shape)
 		}
-		if !slices.EqualFunc(place.Shape, t.shape, func(a int64, b int) bool { return a == int64(b) }) {
-			return fmt.Errorf("the tensor %s has the shape %v, its networks want %v", t.name, place.Shape, t.shape)
+		begin, end := place.Offsets[0], place.Offsets[1]
+		if begin < 0 || begin > size-n || end != begin+n {
+			return fmt.Errorf("the tensor %s is at bytes %d to %d of %d, want %d bytes",
+				t.name, begin, end, size, n)
 		}
-		numbers := data[place.Offsets[0]:]
 		for k := range t.numbers() {
-			v := math.Float32frombits(binary.LittleEndian.Uint32(numbers[4*k:]))
+			v := math.Float32frombits(binary.LittleEndian.Uint32(numbers[begin+4*k:]))
 			if !finite(float64(v)) {
 				return fmt.Errorf("number %d of the tensor %s is %v", k, t.name, v)
 			}
 			*t.at(k) = v
 		}
 	}
-	return nil
-}
-
-// scale sets an agent's normalizers.
-func (s *inputScaling) scale(a *Agent) error {
-	n, width := a.sizes.Observation, a.sizes.Observation+a.sizes.Goal
-	if len(s.Mean) != width || len(s.Scale) != width || s.Clip != a.params.NormalizerClip {
-		return fmt.Errorf("the inputs' scaling has %d means, %d scales and the clip %v, want %d, %[4]d and %v",
-			len(s.Mean), len(s.Scale), s.Clip, width, a.params.NormalizerClip)
-	}
-	for k, v := range s.Scale {
-		if !(v > 0) {
-			return fmt.Errorf("scale %d of the inputs is %v", k, v)
-		}
-	}
-	copy(a.observations.mean, s.Mean[:n])
-	copy(a.observations.scale, s.Scale[:n])
-	copy(a.goals.mean, s.Mean[n:])
-	copy(a.goals.scale, s.Scale[n:])
 	return nil
 }

@@ -26,8 +26,7 @@ const (
 	forNovelty
 )
 
-// stream is the generator of one purpose. pcg is its whole state, which
-// AppendBinary saves and UnmarshalBinary restores.
+// stream is the generator of one purpose. pcg is its whole state.
 type stream struct {
 	*rand.Rand
 	pcg *rand.PCG
@@ -72,18 +71,4 @@ func normal(rng *rand.Rand) float64 {
 			return float64(u * math.Sqrt(-2*log(s)/s))
 		}
 	}
-}
-
-// state returns the generator's state, for restore.
-func (s stream) state() []byte {
-	b, err := s.pcg.MarshalBinary()
-	if err != nil {
-		panic(err) // it never fails
-	}
-	return b
-}
-
-// restore brings the generator to a state that state returned.
-func (s stream) restore(b []byte) error {
-	return s.pcg.UnmarshalBinary(b)
 }

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// The twins compute in float64 what the package computes in float32, one
-// number at a time, and share no arithmetic with it. Their gradients are
-// central differences.
+// The twin computes in float64 what the package computes in float32, one number
+// at a time, and shares no arithmetic with it. Gradients are central differences
+// of its losses.
 
 // twinForward runs one row through a net. It returns the last hidden layer's
 // output too.
@@ -32,11 +32,8 @@ func twinForward(n vectorNet, x []float64) (latent, y []float64) {
 
 // twinAct is a policy's action.
 func twinAct(n vectorNet, s, g []float64) []float64 {
-	_, a := twinForward(n, slices.Concat(s, g))
-	for i := range a {
-		a[i] = math.Tanh(a[i])
-	}
-	return a
+	_, z := twinForward(n, slices.Concat(s, g))
+	return each(z, math.Tanh)
 }
 
 func twinValue(n vectorNet, s, g, a []float64) float64 {
@@ -47,19 +44,26 @@ func twinValue(n vectorNet, s, g, a []float64) float64 {
 // twinBatch is a minibatch, a row per transition.
 type twinBatch struct {
 	s, g, a, next [][]float64
-	r, y, w       []float64
+	y, w          []float64
+}
+
+// mean is that of a term of each transition.
+func (b twinBatch) mean(term func(k int) float64) float64 {
+	sum := 0.0
+	for k := range b.s {
+		sum += term(k)
+	}
+	return sum / float64(len(b.s))
 }
 
 func twinCriticLoss(critic vectorNet, b twinBatch, weighted bool) float64 {
-	loss := 0.0
-	for k := range b.s {
-		term := math.Pow(twinValue(critic, b.s[k], b.g[k], b.a[k])-b.y[k], 2)
+	return b.mean(func(k int) float64 {
+		square := math.Pow(twinValue(critic, b.s[k], b.g[k], b.a[k])-b.y[k], 2)
 		if weighted {
-			term *= b.w[k]
+			square *= b.w[k]
 		}
-		loss += term
-	}
-	return loss / float64(len(b.s))
+		return square
+	})
 }
 
 func twinPrediction(critic vectorNet, head vectorLayer, b twinBatch, k int) []float64 {
@@ -69,51 +73,65 @@ func twinPrediction(critic vectorNet, head vectorLayer, b twinBatch, k int) []fl
 }
 
 func twinPredictiveLoss(critic vectorNet, head vectorLayer, b twinBatch, form string) float64 {
-	loss := 0.0
-	for k := range b.s {
+	return b.mean(func(k int) float64 {
 		square := 0.0
 		for c, p := range twinPrediction(critic, head, b, k) {
 			square += math.Pow(p-b.next[k][c], 2)
 		}
 		if form == "norm" {
-			square = math.Sqrt(square)
+			return math.Sqrt(square)
 		}
-		loss += square
-	}
-	return loss / float64(len(b.s))
+		return square
+	})
 }
 
 func twinPolicyLoss(actor vectorNet, critics []vectorNet, b twinBatch, l2 float64) float64 {
-	loss, components := 0.0, 0
-	square := 0.0
-	for k := range b.s {
+	return b.mean(func(k int) (loss float64) {
 		a := twinAct(actor, b.s[k], b.g[k])
 		for _, c := range critics {
-			loss -= twinValue(c, b.s[k], b.g[k], a) / float64(len(critics)*len(b.s))
+			loss -= twinValue(c, b.s[k], b.g[k], a) / float64(len(critics))
 		}
 		for _, v := range a {
-			square += v * v
-			components++
+			loss += l2 * v * v / float64(len(a))
 		}
-	}
-	return loss + l2*square/float64(components)
+		return loss
+	})
 }
 
-// twinTarget is Equation 1 for one transition.
-func twinTarget(actorTarget vectorNet, targets []vectorNet, b twinBatch, k int, γ float64, M []int) float64 {
-	a := twinAct(actorTarget, b.next[k], b.g[k])
-	return b.r[k] + γ*math.Min(twinValue(targets[M[0]], b.next[k], b.g[k], a), twinValue(targets[M[1]], b.next[k], b.g[k], a))
+// twinParams returns a layer's parameters in the order in which the package
+// keeps them: weights by rows, then biases.
+func twinParams(layers ...vectorLayer) (params []*float64) {
+	for _, l := range layers {
+		for _, row := range append(slices.Clone(l.W), l.B) {
+			for i := range row {
+				params = append(params, &row[i])
+			}
+		}
+	}
+	return params
+}
+
+// twinGradient returns the central differences of loss.
+func twinGradient(params []*float64, loss func() float64) (gradient []float64) {
+	const h = 1e-5
+	for _, p := range params {
+		at := *p
+		*p = at + h
+		above := loss()
+		*p = at - h
+		below := loss()
+		*p = at
+		gradient = append(gradient, (above-below)/(2*h))
+	}
+	return gradient
 }
 
 // twinDeviation is the mean over components of the sample deviation over heads.
 func twinDeviation(predictions [][]float64) float64 {
 	mean := 0.0
 	for c := range predictions[0] {
-		var one []float64
-		for _, p := range predictions {
-			one = append(one, p[c])
-		}
-		mean += twinSampleDeviation(one) / float64(len(predictions[0]))
+		component := each(predictions, func(p []float64) float64 { return p[c] })
+		mean += twinSampleDeviation(component) / float64(len(predictions[0]))
 	}
 	return mean
 }
@@ -156,46 +174,13 @@ func twinPolyak(target, online []*float64, ρ float64) {
 	}
 }
 
-// twinParams returns a layer's parameters in the order in which the package
-// keeps them: weights by rows, then biases.
-func twinParams(layers ...vectorLayer) []*float64 {
-	var params []*float64
-	for _, l := range layers {
-		for _, row := range l.W {
-			for i := range row {
-				params = append(params, &row[i])
-			}
-		}
-		for i := range l.B {
-			params = append(params, &l.B[i])
-		}
-	}
-	return params
-}
-
-// twinGradient returns the central differences of loss.
-func twinGradient(params []*float64, loss func() float64) []float64 {
-	const h = 1e-5
-	var gradient []float64
-	for _, p := range params {
-		at := *p
-		*p = at + h
-		above := loss()
-		*p = at - h
-		below := loss()
-		*p = at
-		gradient = append(gradient, (above-below)/(2*h))
-	}
-	return gradient
-}
-
+// randomRows returns numbers that are exact in float32, so that both sides see
+// the same.
 func randomRows(rng *rand.Rand, rows, cols int) [][]float64 {
 	x := make([][]float64, rows)
 	for i := range x {
-		x[i] = make([]float64, cols)
-		for j := range x[i] {
-			// Exact in float32, so that both sides see the same number.
-			x[i][j] = float64(float32(rng.NormFloat64()))
+		for range cols {
+			x[i] = append(x[i], float64(float32(rng.NormFloat64())))
 		}
 	}
 	return x
@@ -209,43 +194,49 @@ func randomLayer(rng *rand.Rand, in, out int) vectorLayer {
 	return l
 }
 
-func randomNet(rng *rand.Rand, widths ...int) vectorNet {
-	var n vectorNet
+func randomNet(rng *rand.Rand, widths ...int) (n vectorNet) {
 	for l := range len(widths) - 1 {
 		n = append(n, randomLayer(rng, widths[l], widths[l+1]))
 	}
 	return n
 }
 
-func randomNets(rng *rand.Rand, n int, widths ...int) []vectorNet {
-	nets := make([]vectorNet, n)
-	for i := range nets {
-		nets[i] = randomNet(rng, widths...)
+func randomNets(rng *rand.Rand, n int, widths ...int) (nets []vectorNet) {
+	for range n {
+		nets = append(nets, randomNet(rng, widths...))
 	}
 	return nets
 }
 
 func randomBatch(rng *rand.Rand, rows int, sizes Sizes, prediction int) twinBatch {
-	b := twinBatch{
+	return twinBatch{
 		s:    randomRows(rng, rows, sizes.Observation),
 		g:    randomRows(rng, rows, sizes.Goal),
 		a:    randomRows(rng, rows, sizes.Action),
 		next: randomRows(rng, rows, prediction),
 		y:    randomRows(rng, 1, rows)[0],
+		w:    each(make([]float64, rows), func(float64) float64 { return float64(rng.Float32()) }),
 	}
-	for range rows {
-		b.r = append(b.r, -float64(rng.IntN(2)))
-		b.w = append(b.w, float64(rng.Float32()))
-	}
-	return b
 }
 
-func (b twinBatch) x() matrix { return transitions(b.s, b.g, b.a) }
+// x returns the critics' input.
+func (b twinBatch) x() matrix {
+	var rows [][]float64
+	for k := range b.s {
+		rows = append(rows, slices.Concat(b.s[k], b.g[k], b.a[k]))
+	}
+	return table("x", rows, 0)
+}
 
 // batch returns the minibatch as the ensemble sees it.
 func (b twinBatch) batch() *batch {
 	const most = 4 // critics of a test
-	return &batch{x: b.x(), y: slices.Repeat([][]float32{float32s(b.y)}, most), weights: make([][]float32, most), head: table("next", b.next, 0)}
+	return &batch{
+		x:       b.x(),
+		y:       slices.Repeat([][]float32{float32s(b.y)}, most),
+		weights: make([][]float32, most),
+		head:    table("next", b.next, 0),
+	}
 }
 
 // headsOf returns the heads' minibatch: b or, with a draw of their own, one
@@ -270,30 +261,28 @@ func (u *pun) learnBy(b, heads *batch, p *Params) (criticLoss, headLoss float64)
 // 2e-5 (1 + |e|).
 func near(t *testing.T, what string, got []float32, want []float64) {
 	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
-	}
-	for i, e := range want {
-		if d := math.Abs(float64(got[i]) - e); !(d <= 2e-5*(1+math.Abs(e))) {
-			t.Fatalf("%s: element %d is %v, want %v", what, i, got[i], e)
-		}
-	}
+	within(t, what, got, want, func(e float64) float64 { return 2e-5 * (1 + math.Abs(e)) })
 }
 
 // nearGradient reports an error for the first element of a gradient that is off
 // by more than 2e-6 of the gradient's size, its largest element.
 func nearGradient(t *testing.T, what string, got []float32, want []float64) {
 	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
-	}
 	size := 0.0
 	for _, e := range want {
 		size = math.Max(size, math.Abs(e))
 	}
+	within(t, what, got, want, func(float64) float64 { return 2e-6 * size })
+}
+
+func within(t *testing.T, what string, got []float32, want []float64, allowed func(e float64) float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
+	}
 	for i, e := range want {
-		if d := math.Abs(float64(got[i]) - e); !(d <= 2e-6*size) {
-			t.Fatalf("%s: element %d is %v, want %v, in a gradient of up to %v", what, i, got[i], e, size)
+		if d := math.Abs(float64(got[i]) - e); !(d <= allowed(e)) {
+			t.Fatalf("%s: element %d is %v, want %v within %v", what, i, got[i], e, allowed(e))
 		}
 	}
 }
@@ -309,11 +298,10 @@ type gradientCase struct {
 
 func newGradientCase(seed uint64) gradientCase {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	sizes := Sizes{Observation: 3, Goal: 2, Action: 4}
 	c := gradientCase{
 		critics: randomNets(rng, 3, 9, 5, 7, 1),
 		actor:   randomNet(rng, 5, 6, 5, 4),
-		b:       randomBatch(rng, 6, sizes, 3),
+		b:       randomBatch(rng, 6, Sizes{Observation: 3, Goal: 2, Action: 4}, 3),
 		still:   Paper(),
 	}
 	for range c.critics {
@@ -324,10 +312,4 @@ func newGradientCase(seed uint64) gradientCase {
 }
 
 // tenfold undoes Adam's 1-β₁ after a first step.
-func tenfold(m []float32) []float32 {
-	g := make([]float32, len(m))
-	for i, v := range m {
-		g[i] = 10 * v
-	}
-	return g
-}
+func tenfold(m []float32) []float32 { return each(m, func(v float32) float32 { return 10 * v }) }

@@ -7,6 +7,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -14,13 +16,26 @@ import (
 	"text/tabwriter"
 
 	"qta"
-	"qta/cmd/qta/internal/words"
-	"qta/internal/worked"
+	"qta/internal/words"
 	"qta/testdata"
 )
 
-// This file is qta check: worked.go works the equations through in numbers,
-// and package qta is held to all vectors, the golden ones or a folder's.
+// This file is qta check: package qta is held to vectors, the golden ones or a
+// folder's, and a small case of each file is shown in numbers.
+
+// formulas returns the paper's equations, Equation 1 first.
+func formulas() []string {
+	return []string{
+		"y = r + γ min_{i in M} Q_targ,i(s', a', g'),  a' = π_targ(s', g')",
+		"1/|B| Σ (Q(s, a, g) - y)², and its gradient",
+		"φ_targ = ρ φ_targ + (1 - ρ) φ",
+		"1/|B| Σ |s' - P(ξ)|², and its gradient",
+		"ε = 1/d Σ_j std_i P_i(Q_backbone,i(s, a_j, g))",
+		"p_k = max(m ε_k + b, 0) / Σ_k max(m ε_k + b, 0)",
+		"P(j) = p_j^α / Σ_j p_j^α",
+		"w_j = (1/N · 1/P(j))^β, and w_j / max_j w_j",
+	}
+}
 
 type checkFlags struct{ vectors string }
 
@@ -37,97 +52,116 @@ func checkCommand(args []string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	number, err := equationNumber(args)
+	number := 0 // for all equations
+	if len(args) > 0 {
+		number, err = strconv.Atoi(args[0])
+		if last := len(formulas()); err != nil || number < 1 || number > last {
+			return words.BadInput("qta check %q: want the number of an equation, from 1 to %d", args[0], last)
+		}
+		if err := noMore("check "+args[0], args[1:]); err != nil {
+			return err
+		}
+	}
+	source, vectors := "the golden vectors", testdata.Golden()
+	if f.vectors != "" {
+		source = "-vectors " + f.vectors
+		if vectors, err = openFolder(f.vectors); err != nil {
+			return err
+		}
+	}
+	results, err := qta.Check(vectors)
 	if err != nil {
-		return err
+		return words.BadFile(err, "%s: %s", source, strings.TrimPrefix(words.Bare(err), "vectors: "))
 	}
-	// All that is shown is made before any of it is: a folder that cannot be
-	// read says so and nothing else.
+	// All that is shown is made before any of it is: a folder without vectors of
+	// the equation says so and nothing else.
 	var page bytes.Buffer
-	if f.vectors == "" {
-		err = checkGolden(&page, number)
-	} else {
-		err = checkFolder(&page, f.vectors, number)
-	}
+	err = showResults(&page, source, results, number)
 	if _, writing := page.WriteTo(w); writing != nil {
 		return writing
 	}
 	return err
 }
 
-// equationNumber returns the equation that the arguments name, or 0 for all.
-func equationNumber(args []string) (int, error) {
-	if len(args) == 0 {
-		return 0, nil
-	}
-	n, err := strconv.Atoi(args[0])
-	if last := worked.Equations(); err != nil || n < 1 || n > last {
-		return 0, words.BadInput("qta check %q: want the number of an equation, from 1 to %d", args[0], last)
-	}
-	return n, noMore("check "+args[0], args[1:])
-}
-
-// checkGolden works through the equation, or all, and holds the code to the
-// golden vectors.
-func checkGolden(w io.Writer, number int) error {
-	golden := testdata.Golden()
-	results, err := qta.Check(golden)
-	if err != nil {
-		return err
-	}
-	apart, err := worked.Through(w, golden, number)
-	if err != nil {
-		return err
-	}
-	if err := showResults(w, "the golden vectors", results, number); err != nil || apart == 0 {
-		return err
-	}
-	return fmt.Errorf("%d results of the equations do not hold", apart)
-}
-
-// checkFolder holds the code to the vectors of a folder.
-func checkFolder(w io.Writer, dir string, number int) error {
+func openFolder(dir string) (fs.FS, error) {
 	if info, err := os.Stat(dir); err != nil {
-		return words.BadFile(err, "-vectors %s: %w", dir, words.Cause(err))
+		return nil, words.BadFile(err, "-vectors %s: %w", dir, words.Cause(err))
 	} else if !info.IsDir() {
-		return words.BadInput("-vectors %s: not a directory", dir)
+		return nil, words.BadInput("-vectors %s: not a directory", dir)
 	}
-	results, err := qta.Check(os.DirFS(dir))
-	if err != nil {
-		return words.BadFile(err, "-vectors %s: %s", dir, strings.TrimPrefix(words.Bare(err), "vectors: "))
-	}
-	return showResults(w, dir, results, number)
+	return os.DirFS(dir), nil
 }
 
-// showResults writes a line for each case that concerns the equation, or for
-// all, and returns an error if one does not hold.
+// showResults writes what there is on the equation, or on all, and returns an
+// error if a case does not hold. The paper's equations come first.
 func showResults(w io.Writer, source string, results []qta.CheckResult, number int) error {
-	if number > 0 {
-		results = slices.DeleteFunc(results, func(r qta.CheckResult) bool { return !slices.Contains(r.Numbers, number) })
-	}
-	if len(results) == 0 {
-		return words.BadInput("%s has no vectors of Equation %d", source, number)
-	}
-	fmt.Fprintf(w, "The code held to %s; worst is the largest |r - e| / (1 + |e|) of a result r and the e expected:\n\n", source)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "file\tcase\tequation\tfunction\tworst\tallowed\tverdict")
-	broken := 0
-	for _, r := range results {
-		verdict := "holds"
-		if r.Err != nil {
-			broken++
-			verdict = "DOES NOT HOLD: " + words.Bare(cmp.Or(errors.Unwrap(r.Err), r.Err))
+	var files [][]qta.CheckResult
+	all, broken := 0, 0
+	for i, r := range results {
+		if number > 0 && !slices.Contains(r.Numbers, number) {
+			continue
 		}
-		numbers := make([]string, len(r.Numbers))
-		for i, n := range r.Numbers {
-			numbers[i] = strconv.Itoa(n)
+		if i == 0 || r.File != results[i-1].File {
+			files = append(files, nil)
 		}
-		fmt.Fprintf(t, "%s\t%q\t%s\t%s\t%.2g\t%v\t%s\n", words.Plain(r.File), r.Case, strings.Join(numbers, ", "), r.Function, r.Worst, r.Tolerance, verdict)
+		files[len(files)-1] = append(files[len(files)-1], r)
+		all++
 	}
-	t.Flush() // the error is that of w, a buffer
-	fmt.Fprintf(w, "\n%d of %d cases hold.\n", len(results)-broken, len(results))
+	if all == 0 {
+		return words.BadInput("%s: no vectors of Equation %d", source, number)
+	}
+	first := func(file []qta.CheckResult) int {
+		if numbers := file[0].Numbers; len(numbers) > 0 {
+			return numbers[0]
+		}
+		return len(formulas()) + 1
+	}
+	slices.SortStableFunc(files, func(a, b []qta.CheckResult) int { return first(a) - first(b) })
+	for _, file := range files {
+		broken += showFile(w, file)
+	}
+	fmt.Fprintf(w, "%d of %d cases hold.\n", all-broken, all)
 	if broken > 0 {
-		return fmt.Errorf("%d of %d cases of %s do not hold", broken, len(results), source)
+		return fmt.Errorf("%s: %d of %d cases do not hold", source, broken, all)
 	}
 	return nil
+}
+
+// showFile writes the results of one file, with some numbers of a small case, and
+// returns how many cases do not hold.
+func showFile(w io.Writer, results []qta.CheckResult) (broken int) {
+	const few = 3 // of each output; a case with no more numbers shows little
+	size := func(r qta.CheckResult) int {
+		if n := len(r.Compared); n > few {
+			return n
+		}
+		return math.MaxInt
+	}
+	small := slices.MinFunc(results, func(a, b qta.CheckResult) int { return cmp.Compare(size(a), size(b)) })
+	for _, n := range small.Numbers {
+		fmt.Fprintf(w, "Equation %d: %s\n", n, formulas()[n-1])
+	}
+	worst, problems := 0.0, ""
+	for _, r := range results {
+		worst = max(worst, r.Worst)
+		if r.Err != nil {
+			broken++
+			problems += fmt.Sprintf("%q DOES NOT HOLD: %s\n", r.Case, words.Bare(cmp.Or(errors.Unwrap(r.Err), r.Err)))
+		}
+	}
+	fmt.Fprintf(w, "%s, %s: %d of %d cases hold, apart by at most %.2g (1 + |vector|), allowed %v\n%s",
+		small.Function, words.Plain(small.File), len(results)-broken, len(results), worst, small.Tolerance, problems)
+
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(t, "case %q\tvector\tcode\tdifference\t\n", small.Case)
+	shown := map[string]int{}
+	for _, c := range small.Compared {
+		output, _, _ := strings.Cut(c.Name, "[")
+		if shown[output]++; shown[output] <= few {
+			fmt.Fprintf(t, "%s\t%.9g\t%.9g\t%.2g\t\n", words.Plain(c.Name), c.Vector, c.Code, c.Code-c.Vector)
+		}
+	}
+	t.Flush() // the error is that of w, a buffer
+	fmt.Fprintln(w)
+	return broken
 }

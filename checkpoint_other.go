@@ -1,5 +1,0 @@
-//go:build !unix
-
-package qta
-
-const nonblocking = 0

@@ -1,0 +1,246 @@
+package qta
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+)
+
+// This file is PUN by itself, for learners of other kinds: the ensemble of pun.go
+// with an API of its own.
+
+// A PUN is the ensemble of Predictive Uncertainty Networks by itself (section
+// 3.1): G critics that learn the values of the caller's transitions, each with a
+// head that predicts the next observation. Where the heads disagree, a learner of
+// any kind has too little data. A PUN runs on its caller's goroutine and is not safe
+// for concurrent use.
+//
+// A transition is a row of each of several tables: observation, goal, action and
+// next observation, of the PUN's [Sizes]. If Sizes.Goal is 0, a table of goals may
+// be nil. The networks see all numbers as they are: observations and goals should
+// be of order 1, actions in [-1, 1]. Methods panic if tables differ in length or
+// rows have other sizes.
+type PUN struct {
+	params  Params
+	sizes   Sizes
+	pun     *pun
+	draws   stream // of the pair M
+	updates int
+	batch   batch // memory of one at a time
+}
+
+// NewPUN returns an untrained ensemble. All its chance comes from seed. It uses
+// these parameters: the networks' sizes, G, the learning rates, γ, ρ, d
+// (UncertaintyActions), SharedActions, GradientClip and HeadLoss. It is an error
+// if [Params.Validate] refuses them, or if they ask for another ensemble than PUN,
+// which only an [Agent] has: a single critic, or an Uncertainty, HeadTarget or
+// PredictiveGradient that [Paper] does not have.
+func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if sizes.Observation < 1 || sizes.Goal < 0 || sizes.Action < 1 {
+		return nil, fmt.Errorf("qta: sizes %+v of an ensemble, allowed are 1 and above, and 0 for the goal", sizes)
+	}
+	if p.Critics < 2 {
+		return nil, errors.New("qta: parameter Critics is 1, which cannot disagree: an ensemble needs 2 and above")
+	}
+	paper := Paper()
+	for _, f := range []struct{ name, value, want string }{
+		{"Uncertainty", p.Uncertainty, paper.Uncertainty},
+		{"HeadTarget", p.HeadTarget, paper.HeadTarget},
+		{"PredictiveGradient", p.PredictiveGradient, paper.PredictiveGradient},
+	} {
+		if f.value != f.want {
+			return nil, fmt.Errorf("qta: parameter %s is %s, of an ensemble by itself it is %s", f.name, f.value, f.want)
+		}
+	}
+	u := &PUN{params: p, sizes: sizes, draws: newStream(seed, forLearning)}
+	u.pun = newPUN(&p, sizes, newArchitecture(&p, sizes), newStream(seed, forInitialisation).Rand, nil)
+	u.pun.depart(&p)
+	return u, nil
+}
+
+// Params returns the parameters that the ensemble was made with.
+func (u *PUN) Params() Params { return u.params }
+
+// Sizes returns the sizes of what it learns from.
+func (u *PUN) Sizes() Sizes { return u.sizes }
+
+// Learn is one update on a minibatch: each critic and its head descend Equations
+// 2 and 4 as one loss, and the target critics follow by Equation 3. targets are
+// the values y that Q(s, a, g) should have, from [PUN.Targets] or elsewhere. It
+// returns the two losses, means over the ensemble, in squared units of y and of the
+// observation. A number that is not finite as a float32 is an error, and the
+// ensemble stays as it was. A [*NumericError], whose Step counts updates, says that
+// a loss is not finite: go on from a saved ensemble.
+func (u *PUN) Learn(observations, goals, actions, next [][]float64, targets []float64) (criticLoss, predictiveLoss float64, err error) {
+	n := len(observations)
+	if n == 0 {
+		panic("qta: PUN: a minibatch without transitions")
+	}
+	b := u.minibatch(n)
+	u.fill(b.x, observations, goals)
+	u.setRows(b.x, "actions", actions, u.sizes.Observation+u.sizes.Goal, u.sizes.Action)
+	u.setRows(b.head, "next observations", next, 0, u.sizes.Observation)
+	setNumbers(b.y[0], "targets", targets)
+	for _, t := range []parameterVector{
+		{"observations, goals and actions", b.x.data},
+		{"next observations", b.head.data},
+		{"targets", b.y[0]},
+	} {
+		for k, v := range t.values {
+			if !finite(float64(v)) {
+				row := k * n / len(t.values)
+				return 0, 0, fmt.Errorf("qta: PUN: row %d of the %s has %v, not finite as a float32", row, t.name, v)
+			}
+		}
+	}
+	criticLoss, predictiveLoss = u.pun.learn(b, b)
+	u.pun.follow()
+	u.updates++
+	if !finite(criticLoss) {
+		err = &NumericError{u.updates, "critics", criticLoss}
+	} else if !finite(predictiveLoss) {
+		err = &NumericError{u.updates, "predictive heads", predictiveLoss}
+	}
+	return criticLoss, predictiveLoss, err
+}
+
+// Targets returns y of Equation 1 for a minibatch, in the rewards' unit. The
+// caller's policy chooses nextActions, a', for the next observations. Each call draws
+// the two target critics of M anew. Nothing is clipped, and no transition is the
+// last: if one ends an episode, set its target to the reward.
+func (u *PUN) Targets(rewards []float64, next, goals, nextActions [][]float64) []float64 {
+	n := len(next)
+	b := u.minibatch(n)
+	u.fill(b.next, next, goals)
+	u.setRows(b.next, "next actions", nextActions, u.sizes.Observation+u.sizes.Goal, u.sizes.Action)
+	setNumbers(b.r, "rewards", rewards)
+	u.pun.target(b, u.draws)
+	y := make([]float64, n)
+	for k := range y {
+		y[k] = float64(b.y[0][k])
+	}
+	return y
+}
+
+// Value returns the mean over the critics of Q(s, a, g) for each transition, in
+// the unit of the targets.
+func (u *PUN) Value(observations, goals, actions [][]float64) []float64 {
+	x := u.asked(observations, goals).x
+	u.setRows(x, "actions", actions, u.sizes.Observation+u.sizes.Goal, u.sizes.Action)
+	q := make([]float64, x.rows)
+	for lo := 0; lo < x.rows; lo += u.params.Batch {
+		hi := min(lo+u.params.Batch, x.rows)
+		u.pun.meanValues(q[lo:hi], x.slice(lo, hi))
+	}
+	return q
+}
+
+// Uncertainty returns the epistemic uncertainty in each observation with its goal:
+// Equation 5, the mean over d random actions of the heads' deviation, in the
+// observations' unit. The seed decides the actions, and so the answer.
+func (u *PUN) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
+	q := u.asked(observations, goals)
+	u.pun.reserve(min(q.x.rows, u.params.Batch))
+	newPredictive(&u.params).answer(u.pun, q, u.sizes.Action, newStream(seed, forSurvey))
+	return q.ε
+}
+
+// asked returns a query with rows of s and g.
+func (u *PUN) asked(observations, goals [][]float64) *query {
+	q := new(query)
+	q.resize(len(observations), u.sizes)
+	u.fill(q.x, observations, goals)
+	return q
+}
+
+// minibatch returns memory for n rows.
+func (u *PUN) minibatch(n int) *batch {
+	if u.batch.r == nil || n != len(u.batch.r) {
+		u.batch = newBatch(n, u.sizes, u.pun)
+		u.pun.reserve(n)
+	}
+	return &u.batch
+}
+
+// fill sets the columns of s and g.
+func (u *PUN) fill(x matrix, observations, goals [][]float64) {
+	u.setRows(x, "observations", observations, 0, u.sizes.Observation)
+	if u.sizes.Goal > 0 || goals != nil {
+		u.setRows(x, "goals", goals, u.sizes.Observation, u.sizes.Goal)
+	}
+}
+
+// setRows sets the columns of x from the given one on to a table.
+func (u *PUN) setRows(x matrix, name string, table [][]float64, from, width int) {
+	if len(table) != x.rows {
+		panic(fmt.Sprintf("qta: PUN: %d %s, want %d", len(table), name, x.rows))
+	}
+	for k, row := range table {
+		if len(row) != width {
+			panic(fmt.Sprintf("qta: PUN: a row of %d in the %s, want %d", len(row), name, width))
+		}
+		setNumbers(x.row(k)[from:from+width], name, row)
+	}
+}
+
+// setNumbers sets dst to as many numbers.
+func setNumbers(dst []float32, name string, numbers []float64) {
+	if len(numbers) != len(dst) {
+		panic(fmt.Sprintf("qta: PUN: %d %s, want %d", len(numbers), name, len(dst)))
+	}
+	for i, v := range numbers {
+		dst[i] = float32(v)
+	}
+}
+
+// MarshalBinary returns the ensemble's whole state, from which learning goes on to
+// the bit. It fails with a [*NumericError] if a number in it is NaN or infinite.
+func (u *PUN) MarshalBinary() ([]byte, error) {
+	s := u.saved()
+	if err := cmp.Or(checkFinite(u.pun.parameters("critic"), u.updates), s.check(u.updates)); err != nil {
+		return nil, err
+	}
+	h := header{Params: u.params, Sizes: u.sizes}
+	return h.marshal(ensembleMagic, s), nil
+}
+
+// UnmarshalBinary replaces the ensemble by one that MarshalBinary returned. Data
+// that is damaged, of something else or of another format is an error, which
+// leaves the ensemble as it was; of another format it wraps
+// [errors.ErrUnsupported].
+func (u *PUN) UnmarshalBinary(data []byte) error {
+	loaded, err := loadPUN(data)
+	if err != nil {
+		return fmt.Errorf("qta: ensemble: %w", err)
+	}
+	*u = *loaded
+	return nil
+}
+
+func loadPUN(data []byte) (*PUN, error) {
+	h, state, err := openCheckpoint(ensembleMagic, data)
+	if err == nil {
+		err = h.checkRoom(0, len(state)/16)
+	}
+	if err != nil {
+		return nil, err
+	}
+	u, err := NewPUN(h.Params, h.Sizes, 0)
+	if err != nil {
+		return nil, bare(err)
+	}
+	s := u.saved()
+	if err := s.read(state); err != nil {
+		return nil, err
+	}
+	if err := s.check(u.updates); err != nil {
+		return nil, bare(err)
+	}
+	return u, nil
+}
+
+// saved lists what learning changes.
+func (u *PUN) saved() saved { return append(u.pun.saved(), u.draws.pcg, &u.updates) }

@@ -1,0 +1,317 @@
+package qta
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// tableOf returns columns of a matrix as a table.
+func tableOf(x matrix, from, to int) (table [][]float64) {
+	for k := range x.rows {
+		table = append(table, float64s(x.row(k)[from:to]))
+	}
+	return table
+}
+
+// A PUN learns from an agent's minibatches what the agent's ensemble learns, to
+// the bit, and answers as it does.
+func TestPUNIsTheAgents(t *testing.T) {
+	for _, changes := range []string{"", "Critics=5", "GradientClip=0.1", "HeadLoss=norm SharedActions=true"} {
+		t.Run(changes, func(t *testing.T) {
+			p := changed("", tinyPreset(Default()), "ClipReturns=false "+changes).Params
+			a, _ := walked(t, p, 60)
+			u, err := NewPUN(p, a.sizes, 3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, c := range u.pun.critics {
+				copy(c.params, a.pun.critics[i].params)
+				copy(c.target.params, a.pun.critics[i].target.params)
+			}
+			*u.draws.pcg = *a.learning.pcg
+			b := &a.scratch.batch
+			for range 5 {
+				if err := a.minibatch(b); err != nil {
+					t.Fatal(err)
+				}
+				a.target(b) // fills in a'
+				s, g, act := tableOf(b.x, 0, 2), tableOf(b.x, 2, 4), tableOf(b.x, 4, 6)
+				y := u.Targets(float64s(b.r), tableOf(b.next, 0, 2), g, tableOf(b.next, 4, 6))
+				if diff := cmp.Diff(float64s(b.y[0]), y); diff != "" {
+					t.Fatalf("targets (-agent +PUN):\n%s", diff)
+				}
+				critic, head, err := u.Learn(s, g, act, tableOf(b.head, 0, 2), y)
+				if err != nil {
+					t.Fatal(err)
+				}
+				a.losses.critic, a.losses.head = a.pun.learn(b, b)
+				a.pun.follow()
+				if critic != a.losses.critic || head != a.losses.head {
+					t.Errorf("losses %v and %v, the agent's are %v and %v", critic, head, a.losses.critic, a.losses.head)
+				}
+			}
+			for i, c := range u.pun.critics {
+				if other := a.pun.critics[i]; !slices.Equal(c.params, other.params) || !slices.Equal(c.target.params, other.target.params) {
+					t.Errorf("critic %d is not the agent's", i+1)
+				}
+			}
+
+			// The walked agent's normalizers do nothing but clip.
+			rng := rand.New(rand.NewPCG(4, 4))
+			observations, goals := randomRows(rng, 37, 2), randomRows(rng, 37, 2)
+			if diff := cmp.Diff(a.Uncertainty(observations, goals, 8), u.Uncertainty(observations, goals, 8)); diff != "" {
+				t.Errorf("uncertainty (-agent +PUN):\n%s", diff)
+			}
+			var actions [][]float64
+			for k := range goals {
+				actions = append(actions, a.Act(observations[k], goals[k]))
+			}
+			if diff := cmp.Diff(a.Value(observations, goals), u.Value(observations, goals, actions)); diff != "" {
+				t.Errorf("values (-agent +PUN):\n%s", diff)
+			}
+		})
+	}
+}
+
+// learntPUN is a PUN without goals after some minibatches of different sizes.
+func learntPUN(t testing.TB, updates int) *PUN {
+	t.Helper()
+	p := leastParams()
+	p.HiddenSize, p.Critics = 3, 3 // so that M is a choice
+	u, err := NewPUN(p, Sizes{Observation: 2, Action: 1}, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	learnMore(t, u, updates)
+	return u
+}
+
+// learnMore learns from the values of a random next observation and from the
+// rewards of random steps.
+func learnMore(t testing.TB, u *PUN, updates int) {
+	t.Helper()
+	for range updates {
+		rng := rand.New(rand.NewPCG(uint64(u.updates), 0))
+		n := 1 + rng.IntN(9)
+		s, act, next := randomRows(rng, n, 2), randomRows(rng, n, 1), randomRows(rng, n, 2)
+		y := u.Targets(make([]float64, n), next, nil, randomRows(rng, n, 1))
+		if _, _, err := u.Learn(s, nil, act, next, y); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func marshalPUN(t testing.TB, u *PUN) []byte {
+	t.Helper()
+	data, err := u.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// Saved and loaded between any two updates, a PUN learns on to the same bytes.
+func TestPUNContinues(t *testing.T) {
+	want := marshalPUN(t, learntPUN(t, 12))
+	for n := range 13 {
+		var u PUN
+		if err := u.UnmarshalBinary(marshalPUN(t, learntPUN(t, n))); err != nil {
+			t.Fatal(err)
+		}
+		learnMore(t, &u, 12-n)
+		if !bytes.Equal(want, marshalPUN(t, &u)) {
+			t.Errorf("saved after %d updates, it ends otherwise", n)
+		}
+	}
+}
+
+// Every loaded PUN of another seed differs, and one of the same seed does not.
+func TestPUNSeed(t *testing.T) {
+	p := leastParams()
+	make := func(seed uint64) []byte {
+		u, err := NewPUN(p, Sizes{2, 0, 1}, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return marshalPUN(t, u)
+	}
+	if !bytes.Equal(make(1), make(1)) || bytes.Equal(make(1), make(2)) {
+		t.Error("a PUN is not what its seed says")
+	}
+}
+
+// With zero discount the values become the rewards, and the heads predict the
+// next observation.
+func TestPUNLearns(t *testing.T) {
+	p := leastParams()
+	p.HiddenSize, p.Discount = 32, 0
+	u, err := NewPUN(p, Sizes{1, 0, 1}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	var critic, head float64
+	for range 1500 {
+		var s, act, next [][]float64
+		var r []float64
+		for range 64 {
+			x, v := symmetric(rng), symmetric(rng)
+			s, act, next, r = append(s, []float64{x}), append(act, []float64{v}), append(next, []float64{x + v}), append(r, 3*x-2*v)
+		}
+		if critic, head, err = u.Learn(s, nil, act, next, u.Targets(r, next, nil, act)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if critic > 0.05 || head > 0.01 {
+		t.Errorf("after learning the losses are %v and %v", critic, head)
+	}
+	if v := u.Value([][]float64{{0.5}}, nil, [][]float64{{-0.5}}); math.Abs(v[0]-2.5) > 0.3 {
+		t.Errorf("a value is %v, want 2.5", v[0])
+	}
+}
+
+func TestPUNAllocates(t *testing.T) {
+	u := learntPUN(t, 20)
+	rng := rand.New(rand.NewPCG(1, 1))
+	s, act, y := randomRows(rng, 9, 2), randomRows(rng, 9, 1), make([]float64, 9)
+	learn := func() { u.Learn(s, nil, act, s, y) }
+	learn()
+	if n := testing.AllocsPerRun(20, learn); n != 0 {
+		t.Errorf("an update allocates %v times", n)
+	}
+}
+
+func TestNewPUNRefuses(t *testing.T) {
+	for _, test := range []struct {
+		params Params
+		sizes  Sizes
+		want   string
+	}{
+		{Default(), Sizes{0, 1, 1}, "qta: sizes {Observation:0 Goal:1 Action:1} of an ensemble"},
+		{Default(), Sizes{1, -1, 1}, "qta: sizes"},
+		{Default(), Sizes{1, 1, 0}, "qta: sizes"},
+		{changed("", Default(), "Curriculum=her Critics=1").Params, Sizes{1, 1, 1}, "qta: parameter Critics is 1, which cannot disagree"},
+		{changed("", Default(), "Uncertainty=bootstrap").Params, Sizes{1, 1, 1}, "qta: parameter Uncertainty is bootstrap, of an ensemble by itself it is pun"},
+		{changed("", Default(), "HeadTarget=achieved").Params, Sizes{1, 1, 1}, "qta: parameter HeadTarget is achieved"},
+		{Authors(), Sizes{1, 1, 1}, "qta: parameter HeadTarget is achieved"},
+		{changed("", Default(), "PredictiveGradient=head").Params, Sizes{1, 1, 1}, "qta: parameter PredictiveGradient is head"},
+		{Params{}, Sizes{1, 1, 1}, "qta: parameter HiddenSize is 0"},
+	} {
+		if _, err := NewPUN(test.params, test.sizes, 1); err == nil || !strings.HasPrefix(err.Error(), test.want) {
+			t.Errorf("%+v: error %v, want %q", test.sizes, err, test.want)
+		}
+	}
+	for _, p := range []Params{Default(), Paper(), Small()} {
+		if _, err := NewPUN(p, Sizes{3, 0, 1}, 1); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestPUNPanics(t *testing.T) {
+	u := learntPUN(t, 1)
+	s, a, y := [][]float64{{1, 2}, {3, 4}}, [][]float64{{1}, {2}}, []float64{1, 2}
+	for name, f := range map[string]func(){
+		"no transitions":        func() { u.Learn(nil, nil, nil, nil, nil) },
+		"a goal":                func() { u.Learn(s, a, a, s, y) },
+		"no actions":            func() { u.Value(s, nil, nil) },
+		"a short target":        func() { u.Learn(s, nil, a, s, y[:1]) },
+		"a wide action":         func() { u.Learn(s, nil, s, s, y) },
+		"a narrow next":         func() { u.Learn(s, nil, a, a, y) },
+		"too many next actions": func() { u.Targets(y[:1], s[:1], nil, a) },
+		"too many rewards":      func() { u.Targets(y, s[:1], nil, a[:1]) },
+		"a wide observation":    func() { u.Uncertainty([][]float64{{1, 2, 3}}, nil, 1) },
+	} {
+		mustPanic(t, name, f)
+	}
+	for _, u := range []*PUN{u, learntPUN(t, 0)} {
+		if len(u.Value(nil, nil, nil))+len(u.Uncertainty(nil, nil, 1))+len(u.Targets(nil, nil, nil, nil)) != 0 {
+			t.Error("about nothing a PUN says something")
+		}
+	}
+}
+
+// A number gone wrong is an error that names whose it is, and is not saved.
+func TestPUNNumericError(t *testing.T) {
+	for want, spoil := range map[string]func(u *PUN, y []float64){
+		"critics":          func(_ *PUN, y []float64) { y[0] = 3e38 }, // whose gradient is infinite
+		"predictive heads": func(u *PUN, _ []float64) { c := u.pun.critics[0]; c.params[len(c.params)-1] = float32(math.NaN()) },
+	} {
+		u := learntPUN(t, 4)
+		y := []float64{0}
+		spoil(u, y)
+		var numeric *NumericError
+		for k := 0; k < 3 && numeric == nil; k++ {
+			_, _, err := u.Learn([][]float64{{1, 1}}, nil, [][]float64{{1}}, [][]float64{{0, 0}}, y)
+			errors.As(err, &numeric)
+		}
+		if numeric == nil || numeric.Network != want || numeric.Step != u.updates {
+			t.Errorf("error %v, want one of the %s in step %d", numeric, want, u.updates)
+		}
+		if _, err := u.MarshalBinary(); !errors.As(err, &numeric) {
+			t.Errorf("a PUN that is not finite is saved, error %v", err)
+		}
+	}
+}
+
+// TestPUNRefusesNumbers gives what is no number, or none of a float32: the
+// ensemble stays as it was.
+func TestPUNRefusesNumbers(t *testing.T) {
+	p := leastParams()
+	u, err := NewPUN(p, Sizes{2, 1, 1}, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := marshalPUN(t, u)
+	for i, want := range []string{
+		"row 1 of the observations, goals and actions has NaN", "row 1 of the observations, goals and actions has +Inf",
+		"row 0 of the observations, goals and actions has +Inf", "row 1 of the next observations has -Inf", "row 1 of the targets has NaN",
+	} {
+		s, g, a := [][]float64{{1, 2}, {3, 4}}, [][]float64{{1}, {2}}, [][]float64{{0}, {1}}
+		next, y := [][]float64{{1, 2}, {3, 4}}, []float64{-1, 0}
+		*[]*float64{&s[1][1], &g[1][0], &a[0][0], &next[1][0], &y[1]}[i] = []float64{math.NaN(), math.Inf(1), 1e39, math.Inf(-1), math.NaN()}[i]
+		if _, _, err := u.Learn(s, g, a, next, y); err == nil || err.Error() != "qta: PUN: "+want+", not finite as a float32" {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if !bytes.Equal(before, marshalPUN(t, u)) {
+		t.Error("the ensemble has changed")
+	}
+	if u.Params() != p || u.Sizes() != (Sizes{2, 1, 1}) {
+		t.Errorf("%+v, %+v", u.Params(), u.Sizes())
+	}
+}
+
+// FuzzPUN decodes any header and state, and asks what they are.
+func FuzzPUN(f *testing.F) {
+	for _, n := range []int{0, 3} {
+		text, state := partsOf(marshalPUN(f, learntPUN(f, n)))
+		f.Add(text, state)
+	}
+	f.Fuzz(func(t *testing.T, text, state []byte) {
+		data := resealed(ensembleMagic, checkpointFormat, text, state)
+		var u PUN
+		var err error
+		if got, most := allocated(func() { err = u.UnmarshalBinary(data) }), decodingAllocates(len(data)); got > most {
+			t.Errorf("%d bytes allocate %d, want at most %d", len(data), got, most)
+		}
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "qta: ") || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %v", err)
+			}
+			return
+		}
+		again := marshalPUN(t, &u)
+		if err := new(PUN).UnmarshalBinary(again); err != nil {
+			t.Errorf("what was read and written is not read: %v", err)
+		}
+		u.Uncertainty([][]float64{make([]float64, u.sizes.Observation)}, [][]float64{make([]float64, u.sizes.Goal)}, 1)
+	})
+}

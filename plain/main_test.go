@@ -1,0 +1,578 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"qta"
+)
+
+// params returns a table as package qta has it.
+func params(t table) qta.Params {
+	p := qta.Paper()
+	p.Batch, p.HiddenSize, p.HiddenLayers, p.Critics = t.batch, t.hidden, t.layers, t.critics
+	p.HindsightRatio, p.Discount, p.Polyak = t.hindsight, t.γ, t.ρ
+	p.ActorRate, p.CriticRate, p.PredictiveRate = t.actorRate, t.criticRate, t.predictiveRate
+	p.ActionL2, p.LearningStarts, p.InitialSteps = t.actionL2, t.learningStarts, t.initialSteps
+	p.UncertaintyActions, p.Candidates, p.Threshold = t.actions, t.candidates, t.threshold
+	p.Slope, p.Intercept, p.Horizon = t.slope, t.intercept, t.horizon
+	p.ActionNoise, p.RandomAction, p.RandomActionLater = t.noise, t.randomAction, t.randomAction
+	p.PriorityBeta, p.PriorityBetaSteps, p.PriorityAlpha = t.β, t.βSteps, t.α
+	p.NormalizerDraws, p.NormalizerFloor, p.NormalizerClip = t.normalizerDraws, t.normalizerFloor, t.normalizerClip
+	if t.askCandidate {
+		p.UncertaintyGoal = qta.UncertaintyGoalCandidate
+	}
+	if t.prioritized {
+		p.Replay = qta.ReplayPER
+	}
+	return p
+}
+
+// The table is the package's.
+func TestTable(t *testing.T) {
+	if diff := cmp.Diff(qta.Paper(), params(paper())); diff != "" {
+		t.Errorf("paper() (-engine +plain):\n%s", diff)
+	}
+}
+
+// Each mark, such as (R20), stands beside its reasons in package qta.
+func TestMarks(t *testing.T) {
+	text, err := os.ReadFile("main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources, err := filepath.Glob("../*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reasons []byte
+	for _, name := range sources {
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reasons = append(reasons, source...)
+	}
+	marks := regexp.MustCompile(`\b[RD]\d+\b`).FindAllString(string(text), -1)
+	if len(marks) < 40 {
+		t.Errorf("main.go has the marks %v, fewer than 40", marks)
+	}
+	for _, mark := range marks {
+		if !bytes.Contains(reasons, []byte("Reading "+mark+":")) && !bytes.Contains(reasons, []byte("Differs "+mark+":")) {
+			t.Errorf("main.go has the mark %s, and no file of package qta", mark)
+		}
+	}
+}
+
+// The mazes are the package's, and so are the names that are none.
+func TestMazes(t *testing.T) {
+	for _, name := range []string{"1U5", "2U5", "3U5", "8U5", "3x5", "4x5", "5x7", "12x5", "6x11"} {
+		got, err := mazeNamed(name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		want, err := qta.NewMaze(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want.String(), strings.Join(got, "\n")+"\n"); diff != "" {
+			t.Errorf("%s (-engine +plain):\n%s", name, diff)
+		}
+	}
+	for _, name := range []string{"", "U5", "0U5", "-1U5", "1U6", "1U5 ", "01U5", "2x5", "4x4", "4x6", "4x3", "4x", "4x5x", "+4x5"} {
+		_, err := mazeNamed(name)
+		if err == nil {
+			t.Errorf("%q is a maze", name)
+		}
+		if _, engine := qta.NewMaze(name); engine == nil {
+			t.Errorf("%q is a maze to the engine", name)
+		}
+	}
+}
+
+// TestFMA holds fma to exact arithmetic, above all where a sum rounded to float64
+// is halfway between two float32, and the exact one is not.
+func TestFMA(t *testing.T) {
+	exact := func(x float32) *big.Float { return new(big.Float).SetPrec(2000).SetFloat64(float64(x)) }
+	spoiled := 0
+	check := func(x, y, z float32) {
+		sum := exact(0).Mul(exact(x), exact(y))
+		want, _ := sum.Add(sum, exact(z)).Float32()
+		if got := fma(x, y, z); got != want {
+			t.Fatalf("fma(%b, %b, %b) = %b, want %b", x, y, z, got, want)
+		}
+		if float32(float64(float64(x)*float64(y))+float64(z)) != want {
+			spoiled++
+		}
+	}
+	// Products of 1, of a bit less and of a bit more, too little for a float64 to
+	// show beside a large number.
+	ones := [][2]float32{{1, 1}, {1 + 0x1p-23, 1 - 0x1p-23}, {1 + 0x1p-12, 1 - 0x1p-12 + 0x1p-24}}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 5_000 {
+		x, y := float32(rng.NormFloat64()), float32(math.Ldexp(rng.NormFloat64(), rng.IntN(80)-40))
+		check(x, y, float32(rng.NormFloat64()))
+		check(x, y, -x*y)
+
+		// z is so many times a unit, and the product half of one, or nearly.
+		unit := math.Ldexp(1, rng.IntN(200)-149) // from the smallest denormal on
+		z := float32(unit * float64(rng.IntN(1<<24)))
+		for _, one := range ones {
+			x, y := one[0], one[1]*float32(unit/2)
+			if unit == 0x1p-149 {
+				x, y = one[0]*0x1p-75, one[1]*0x1p-75
+			}
+			check(x, y, z)
+			check(x, y, -z)
+			check(-x, y, z)
+		}
+	}
+	if spoiled < 100 {
+		t.Errorf("two roundings give another result in %d cases, want 100 or more", spoiled)
+	}
+}
+
+// TestPow holds pow, and with it exp and log, to the engine's bits, which Equation
+// 8 shows for n = 1 and a largest weight of 1.
+func TestPow(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for range 20_000 {
+		β := []float64{0, 1, rng.Float64(), 10 * rng.NormFloat64()}[rng.IntN(4)]
+		P, w := math.Ldexp(rng.Float64()+0.5, rng.IntN(60)-50), []float64{0}
+		qta.ImportanceWeights(w, []float64{P}, 1, β, 1)
+		if got := pow(1/P, β); got != w[0] {
+			t.Fatalf("%v to the power %v is %v, plainly %v", 1/P, β, w[0], got)
+		}
+	}
+}
+
+// TestSum holds sum to the engine's tree, whose total Equation 7 divides by, and
+// find to sum.
+func TestSum(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for n := 1; n < 200; n++ {
+		p, P := make([]float64, n), make([]float64, n)
+		for i := range p {
+			p[i] = rng.Float64()
+		}
+		qta.SampleProbabilities(P, p, 1)
+		for i := range p {
+			if got := p[i] / sum(p); got != P[i] {
+				t.Fatalf("of %d, number %d has the probability %v, plainly %v", n, i, P[i], got)
+			}
+			middle := p[i] / 2
+			for _, v := range p[:i] {
+				middle += v
+			}
+			if got := find(p, middle); got != i {
+				t.Fatalf("of %d, number %d is found at %d", n, i, got)
+			}
+		}
+	}
+}
+
+// A training is the engine and the plain text side by side.
+type training struct {
+	*testing.T
+	engine *qta.Agent
+	plain  *agent
+	action point          // of the engine's latest step
+	goals  []point        // that it has set since the step before
+	noisy  point          // the plain one, if it is not random
+	taken  map[string]int // how often each branch was
+}
+
+// An environment notes the engine's actions.
+type environment struct {
+	*qta.MazeEnv
+	action *point
+}
+
+func (e environment) Step(action []float64) (qta.State, float64) {
+	*e.action = point(action)
+	return e.MazeEnv.Step(action)
+}
+
+// train takes steps, each by the engine and then plainly. It ends at the first
+// difference.
+func (tr *training) train(steps int) {
+	maze, err := qta.ParseMaze(strings.Join(tr.plain.world.maze, "\n"))
+	if err != nil {
+		tr.Fatal(err)
+	}
+	env := environment{maze.Env(), &tr.action}
+	tr.engine, err = qta.NewAgent(params(tr.plain.table), env.Sizes(), tr.plain.seed)
+	if err != nil {
+		tr.Fatal(err)
+	}
+	err = tr.engine.Train(tr.Context(), env, maze.Env(), qta.TrainOptions{
+		Steps: steps, EvalEvery: tr.plain.evalEvery, Rollouts: tr.plain.rollouts,
+		AfterGoal: func(goal []float64, _ bool) { tr.goals = append(tr.goals, point(goal)) },
+		AfterStep: tr.step,
+	})
+	if err != nil {
+		tr.Fatal(err)
+	}
+	if difference := tr.difference(); difference != "" {
+		tr.Error(difference)
+	}
+}
+
+// step is one plain step, after the engine's.
+func (tr *training) step() error {
+	a := tr.plain
+	before := *a
+	tr.countBefore(before)
+	a.trainStep()
+	tr.countAfter(before)
+
+	t := a.replay[a.step-1]
+	var goals []point
+	if before.step%a.horizon == 0 {
+		goals = append(goals, t.g)
+	}
+	if a.goals > before.goals+len(goals) {
+		goals = append(goals, a.goal)
+	}
+	switch {
+	case !slices.Equal(goals, tr.goals):
+		return fmt.Errorf("step %d sets the goals %v, plainly %v", a.step, tr.goals, goals)
+	case t.a != tr.action:
+		return fmt.Errorf("step %d takes the action %v, plainly %v", a.step, tr.action, t.a)
+	case tr.engine.Digest() != a.digest():
+		return fmt.Errorf("after step %d networks are not the same, the targets or\n%s", a.step, tr.difference())
+	}
+	tr.goals = nil
+	if a.step%a.evalEvery != 0 {
+		return nil
+	}
+	log := tr.engine.Evaluations()
+	e := log[len(log)-1]
+	got := report{e.Step, e.GoalsSet, e.GoalsReached, e.CriticLoss, e.PredictiveLoss, e.Success, e.Return}
+	want := a.evaluate()
+	if got != want {
+		return fmt.Errorf("the evaluation after step %d is %+v, plainly %+v", a.step, got, want)
+	}
+	tr.count("an evaluation between 0 and 1", 0 < want.success && want.success < 1)
+	return nil
+}
+
+// outputs returns the weights and then the biases of a layer's outputs from lo to
+// hi, as the engine has them.
+func outputs(layer [][]float32, lo, hi int) (x []float32) {
+	for _, row := range layer {
+		x = append(x, row[lo:hi]...)
+	}
+	return x
+}
+
+// numbers are a network's in the engine's order, of the last layer those of the
+// outputs from lo to hi.
+func (n network) numbers(lo, hi int) (x []float32) {
+	last := len(n) - 1
+	for _, layer := range n[:last] {
+		x = append(x, outputs(layer, 0, len(layer[0]))...)
+	}
+	return append(x, outputs(n[last], lo, hi)...)
+}
+
+// digest is that of [qta.Agent.Digest]: the policy and its target; of each critic
+// itself, its head and its target.
+func (a *agent) digest() string {
+	x := slices.Concat(a.policy.net.numbers(0, 2), a.policy.target.numbers(0, 2))
+	for _, c := range a.pun {
+		x = slices.Concat(x, c.net.numbers(0, 1), outputs(c.net[a.layers], 1, 3), c.target.numbers(0, 1))
+	}
+	data, err := binary.Append(nil, binary.LittleEndian, x)
+	if err != nil {
+		panic(err)
+	}
+	h := sha256.Sum256(data)
+	return hex.EncodeToString(h[:])
+}
+
+// tensors returns what a safetensors file has: the online networks, layer by
+// layer, and the scaling of inputs.
+func (a *agent) tensors() map[string][]float64 {
+	all := map[string][]float64{
+		"mean":  slices.Concat(a.stateScale.mean[:], a.goalScale.mean[:]),
+		"scale": slices.Concat(a.stateScale.inverse[:], a.goalScale.inverse[:]),
+	}
+	add := func(name string, layer [][]float32, lo, hi int) {
+		for j := lo; j < hi; j++ {
+			for _, row := range layer[:len(layer)-1] {
+				all[name+".weight"] = append(all[name+".weight"], float64(row[j]))
+			}
+			all[name+".bias"] = append(all[name+".bias"], float64(layer[len(layer)-1][j]))
+		}
+	}
+	for l, layer := range a.policy.net {
+		add(fmt.Sprintf("policy.%d", l), layer, 0, len(layer[0]))
+	}
+	for i, c := range a.pun {
+		for l, layer := range c.net[:a.layers] {
+			add(fmt.Sprintf("critic.%d.%d", i, l), layer, 0, len(layer[0]))
+		}
+		add(fmt.Sprintf("critic.%d.%d", i, a.layers), c.net[a.layers], 0, 1)
+		add(fmt.Sprintf("head.%d", i), c.net[a.layers], 1, 3)
+	}
+	return all
+}
+
+// engineTensors reads the file that the engine writes.
+func (tr *training) engineTensors() map[string][]float64 {
+	var file bytes.Buffer
+	if err := tr.engine.WriteSafetensors(&file); err != nil {
+		tr.Fatal(err)
+	}
+	var header map[string]struct {
+		Offsets []int `json:"data_offsets"`
+		Inputs  string
+	}
+	size := int(binary.LittleEndian.Uint64(file.Next(8)))
+	if err := json.Unmarshal(file.Next(size), &header); err != nil {
+		tr.Fatal(err)
+	}
+	var inputs struct{ Mean, Scale []float64 }
+	if err := json.Unmarshal([]byte(header["__metadata__"].Inputs), &inputs); err != nil {
+		tr.Fatal(err)
+	}
+	all := map[string][]float64{"mean": inputs.Mean, "scale": inputs.Scale}
+	delete(header, "__metadata__")
+	for name, entry := range header {
+		for at := entry.Offsets[0]; at < entry.Offsets[1]; at += 4 {
+			word := binary.LittleEndian.Uint32(file.Bytes()[at:])
+			all[name] = append(all[name], float64(math.Float32frombits(word)))
+		}
+	}
+	return all
+}
+
+// difference says which tensors are not the same, and where each first is not.
+func (tr *training) difference() string {
+	engine, plain := tr.engineTensors(), tr.plain.tensors()
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(engine)) {
+		if len(engine[name]) != len(plain[name]) {
+			all = append(all, fmt.Sprintf("%s: %d numbers, plainly %d", name, len(engine[name]), len(plain[name])))
+			continue
+		}
+		for k, v := range engine[name] {
+			if v != plain[name][k] {
+				all = append(all, fmt.Sprintf("%s[%d]: %v, plainly %v", name, k, v, plain[name][k]))
+				break
+			}
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+func (tr *training) count(branch string, taken bool) {
+	if taken {
+		tr.taken[branch]++
+	} else {
+		tr.taken[branch] += 0
+	}
+}
+
+// countBefore counts what a step will meet, in a copy of the agent that has its
+// chance: the choice of an episode's first goal, or the action after the first.
+func (tr *training) countBefore(a agent) {
+	n := len(a.replay)
+	if a.step%a.horizon != 0 {
+		a.randomAction = 0
+		tr.noisy = a.explore(a.act(a.world.position, a.goal))
+		return
+	}
+	if n == 0 {
+		return
+	}
+	tr.count("a first goal that is random", a.step < a.initialSteps)
+	if a.step < a.initialSteps {
+		return
+	}
+	tr.count("as many places as candidates, or fewer", n <= a.candidates)
+	tr.count("more places than candidates", n > a.candidates)
+	a.world.reset(&a.chance.environment)
+	candidates := a.drawCandidates()
+	passing := 0
+	for _, g := range candidates {
+		passes := a.meanQ(g) >= a.threshold*float64(a.horizon)
+		tr.count("a candidate that is achievable", passes)
+		tr.count("a candidate that is not", !passes)
+		if passes {
+			passing++
+		}
+	}
+	tr.count("no candidate is achievable", passing == 0)
+	tr.count("some candidates are achievable, others not", 0 < passing && passing < len(candidates))
+	tr.count("every candidate is achievable", passing == len(candidates))
+
+	ε := a.uncertainty(a.achievable(candidates))
+	positive := 0
+	low, high := slices.Min(ε), slices.Max(ε)
+	for _, v := range ε {
+		if low < high && a.slope*(v-low)/(high-low)+a.intercept > 0 || low == high && a.intercept > 0 {
+			positive++
+		}
+	}
+	tr.count("one candidate", len(ε) == 1)
+	tr.count("several candidates, of equal uncertainties", low == high && len(ε) > 1)
+	tr.count("several candidates, without a positive weight", positive == 0 && len(ε) > 1)
+	tr.count("one positive weight of several", positive == 1 && len(ε) > 1)
+	tr.count("several positive weights, and others", 1 < positive && positive < len(ε))
+	tr.count("Equation 5 with the environment's goal", !a.askCandidate)
+	tr.count("Equation 5 with the candidate as goal", a.askCandidate)
+}
+
+// countAfter counts what has happened in a step.
+func (tr *training) countAfter(before agent) {
+	a := tr.plain
+	t := a.replay[a.step-1]
+	reached, ends := reward(t.next, t.g) == 0, a.step%a.horizon == 0
+	tr.count("a goal after a success", reached && !ends && a.step >= a.initialSteps)
+	tr.count("a success at an episode's end", reached && ends)
+	tr.count("a step that a wall ends", math.Abs(t.next[0]-t.s[0]-t.a[0])+math.Abs(t.next[1]-t.s[1]-t.a[1]) > 1e-6)
+	if before.step%a.horizon != 0 {
+		tr.count("a random action", t.a != tr.noisy)
+		tr.count("an action of the policy", t.a == tr.noisy)
+	}
+	for _, inverse := range a.stateScale.inverse {
+		atFloor := inverse == 1/math.Sqrt(a.normalizerFloor*a.normalizerFloor)
+		tr.count("a deviation at its floor", ends && atFloor)
+		tr.count("a deviation above its floor", ends && !atFloor)
+	}
+	if a.step <= a.learningStarts {
+		return
+	}
+	low := float32(-1 / (1 - a.γ))
+	for _, b := range a.minibatch {
+		t := a.replay[b.i]
+		running := b.i/a.horizon == (a.step-1)/a.horizon && !ends
+		tr.count("a transition with its own goal", b.goal == t.g)
+		tr.count("a relabeled transition of a finished episode", b.goal != t.g && !running)
+		tr.count("a relabeled transition of the running episode", b.goal != t.g && running)
+		tr.count("a transition relabeled with its own outcome", b.goal != t.g && b.goal == t.next)
+		tr.count("a reward of 0", b.reward == 0)
+		tr.count("a target clipped below", b.y == low)
+		tr.count("a target clipped above", b.y == 0)
+		tr.count("a target that is not clipped", low < b.y && b.y < 0)
+		tr.count("an input that is clipped", max(b.input[0], -b.input[0]) == float32(a.normalizerClip))
+		if a.prioritized {
+			tr.count("a weight below 1", b.w < 1)
+			tr.count("a weight of 1", b.w == 1)
+			tr.count("β below 1", a.step < a.βSteps)
+			tr.count("β of 1", a.step > a.βSteps)
+			tr.count("a priority above 1", a.largest > 1)
+		}
+	}
+}
+
+// small returns the paper's table for a training of moments.
+func small() table {
+	t := paper()
+	t.hidden, t.layers, t.batch, t.candidates, t.actions = 12, 2, 12, 30, 3
+	t.horizon, t.initialSteps, t.learningStarts, t.normalizerDraws = 10, 25, 15, 7
+	t.evalEvery, t.rollouts = 9, 3
+	return t
+}
+
+// TestPlain trains package qta and this file side by side: the same goals,
+// actions and evaluations, and the same bits in every network. The settings are
+// such that each branch of the method is taken, which the test counts.
+func TestPlain(t *testing.T) {
+	if qta.KernelName() == "generic" {
+		t.Skip("the generic kernel rounds each product before it adds it, and here they are fused")
+	}
+	wave, err := mazeNamed("1U5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	beside := []string{"#####", "#SG.#", "###.#", "#####"} // so that evaluations vary
+	steps := 250
+	if testing.Short() {
+		steps = 100
+	}
+	taken := map[string]int{}
+	for _, test := range []struct {
+		name string
+		maze []string
+		set  func(t *table)
+	}{
+		{"the paper's, small", wave, func(t *table) { t.layers = 3 }},
+		{"a threshold that drops half", beside, func(t *table) { t.askCandidate, t.threshold = true, -0.15 }},
+		{"a short sight", beside, func(t *table) { t.γ, t.criticRate, t.threshold = 0.5, 0.1, -0.1 }},
+		{"prioritized", beside, func(t *table) {
+			t.prioritized, t.α, t.βSteps, t.hindsight, t.askCandidate = true, 0.6, 120, 1, true
+		}},
+		{"prioritized, heads far apart", wave, func(t *table) { t.prioritized, t.horizon, t.predictiveRate = true, 7, 1 }},
+		{"one candidate", beside, func(t *table) { t.candidates, t.initialSteps = 1, 0 }},
+		{"gentle probabilities", wave, func(t *table) { t.slope, t.intercept, t.candidates = 2, -0.5, 1000 }},
+		{"nothing achievable", beside, func(t *table) { t.threshold, t.critics, t.actions = 1, 4, 1 }},
+		{"narrow inputs", wave, func(t *table) { t.normalizerFloor, t.normalizerClip, t.noise = 0.4, 0.7, 0.5 }},
+		{"dead units", beside, func(t *table) { t.hidden, t.layers = 1, 4 }},
+		{"no positive weight", beside, func(t *table) { t.slope, t.intercept = 1, -2 }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			table := small()
+			test.set(&table)
+			tr := training{T: t, plain: newAgent(table, test.maze, 5), taken: taken}
+			tr.train(steps)
+		})
+	}
+	for _, branch := range slices.Sorted(maps.Keys(taken)) {
+		t.Logf("%7d  %s", taken[branch], branch)
+		if taken[branch] < 10 && !testing.Short() {
+			t.Errorf("%s: %d times, want 10 or more", branch, taken[branch])
+		}
+	}
+}
+
+// TestMain is the program itself where the test below starts it.
+func TestMain(m *testing.M) {
+	if os.Getenv("PLAIN_MAIN") != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// The program says how training goes, and what is wrong with its flags.
+func TestProgram(t *testing.T) {
+	for _, test := range []struct{ flags, out, err string }{
+		{"-maze 4x5 -steps 60 -seed 3", "(?s)^#######\n#.....#\n.*\nsteps  success .*\n +60 +0/20 +-50.0 .*\n4x5 is not solved after 60 steps\n$", "^$"},
+		{"-maze 4x4", "^$", "^plain: -maze 4x4: mazes are .*\n$"},
+		{"-steps 0", "^$", "^plain: -steps is 0, allowed are 1 and above\n$"},
+		{"4x5", "^$", "^plain: \"4x5\" is no flag; .*\n$"},
+	} {
+		c := exec.Command(os.Args[0], strings.Fields(test.flags)...)
+		c.Env = append(os.Environ(), "PLAIN_MAIN=1")
+		var stderr strings.Builder
+		c.Stderr = &stderr
+		stdout, err := c.Output()
+		if (err == nil) != (test.err == "^$") || err != nil && c.ProcessState.ExitCode() != 2 {
+			t.Errorf("%s: %v", test.flags, err)
+		}
+		if !regexp.MustCompile(test.out).Match(stdout) || !regexp.MustCompile(test.err).MatchString(stderr.String()) {
+			t.Errorf("%s: wrote\n%s\nand to standard error\n%s", test.flags, stdout, stderr.String())
+		}
+	}
+}
