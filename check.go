@@ -311,7 +311,7 @@ func checkNetwork(in *vectorIn) any {
 	net, x, widths := in.Net.network("net"), table("x", in.X, 0), in.Net.widths("net")
 	p, last := newPass(widths, nil), len(in.Net)
 	ξ := net.latent(p, x)
-	y := net.final(p, ξ)
+	y := net.forward(p, x)
 	switch in.Output {
 	case "":
 	case "tanh":
@@ -332,7 +332,8 @@ func checkNetwork(in *vectorIn) any {
 	}
 	gradient := newMLP(make([]float32, mlpSize(widths)), widths)
 	net.backward(p, gradient, x, last, false)
-	return outputs{"grad": gradient.vector(), "dx": rowsOf64(net.inputGradient(p, x.rows))}
+	_, dx := net.outputGradient(p, x, 0)
+	return outputs{"grad": gradient.vector(), "dx": rowsOf64(dx)}
 }
 
 func checkAdam(in *vectorIn) any {

@@ -484,7 +484,7 @@ func BenchmarkMul(b *testing.B) {
 func BenchmarkTranspose(b *testing.B) {
 	src, dst := newMatrix(256, 256), newMatrix(256, 256)
 	for b.Loop() {
-		transpose(dst, src)
+		(*workers)(nil).transpose(dst, src)
 	}
 }
 
