@@ -546,6 +546,10 @@ func TestCheckpointNumbers(t *testing.T) {
 		if _, err := a.MarshalBinary(); err != nil {
 			t.Errorf("%s: put right again: %v", variant.Name, err)
 		}
+		a.policy.adam.v[2] = float32(math.NaN())
+		if numeric, ok := errors.AsType[*NumericError](a.SaveFile(filepath.Join(t.TempDir(), "agent"))); !ok || numeric.Network != "training state" {
+			t.Errorf("%s, a moment of the policy: error %v", variant.Name, numeric)
+		}
 	}
 }
 
