@@ -460,6 +460,11 @@ func checkAchievable(in *vectorIn) any {
 
 func checkPriorities(in *vectorIn) any {
 	n := len(in.Priority)
+	P, w := make([]float64, n), make([]float64, n)
+	SampleProbabilities(P, in.Priority, in.Alpha)
+	ImportanceWeights(w, P, n, in.Beta, 0)
+
+	// The sampler divides by the largest weight in the buffer.
 	s := newPrioritised(&Params{Method: Method{Batch: n, PriorityAlpha: in.Alpha}}, nil)
 	var transitions []int
 	for i, p := range in.Priority {
@@ -469,9 +474,7 @@ func checkPriorities(in *vectorIn) any {
 	}
 	s.beta, s.betaSteps = in.Beta, 1
 	s.weigh(nil, transitions, 0)
-	w := make([]float64, n)
-	ImportanceWeights(w, s.P, n, in.Beta, 0)
-	return outputs{"P": s.P, "w": w, "w_normalized": s.w}
+	return outputs{"P": P, "w": w, "w_normalized": s.w}
 }
 
 func checkBeta(in *vectorIn) any {
