@@ -259,8 +259,8 @@ func (h *header) checkRoom(policies, room int) error {
 	}
 	// In floating point, which does not overflow, and without biases.
 	hidden := float64(p.HiddenSize)
-	first := hidden * (float64(s.Observation) + float64(s.Goal) + float64(s.Action))
-	others := hidden * hidden * float64(p.HiddenLayers-1)
+	first := float64(hidden * (float64(s.Observation) + float64(s.Goal) + float64(s.Action)))
+	others := float64(hidden * hidden * float64(p.HiddenLayers-1))
 	if float64(p.Critics+policies)*(first+others) > float64(room) {
 		return errors.New("shorter than its networks")
 	}

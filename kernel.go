@@ -177,9 +177,6 @@ func (k kernel) String() string {
 	return [...]string{"generic", "neon", "avx2", "avx512"}[k]
 }
 
-// kernelName names the kernel that newWorkers chooses on this machine.
-func kernelName() string { return best.String() }
-
 // block computes the rows r0 to r1 and columns c0 to c1 of C.
 func (p *product) block(r0, r1, c0, c1 int) {
 	if r0 == r1 || c0 == c1 {
