@@ -171,10 +171,6 @@ func readSafetensors(r io.Reader) (*Agent, error) {
 	if err := a.fillTensors(tensors, numbers); err != nil {
 		return nil, err
 	}
-	copy(a.policy.target.params, a.policy.net.params)
-	for _, c := range a.pun.critics {
-		copy(c.target.params, c.q.params)
-	}
 	if a.average != nil {
 		a.average = newAverage(a.pun, a.average.ρ)
 	}
