@@ -177,9 +177,6 @@ func (k kernel) String() string {
 	return [...]string{"generic", "neon", "avx2", "avx512"}[k]
 }
 
-// kernelName names the kernel that newWorkers chooses on this machine.
-func kernelName() string { return best.String() }
-
 // block computes the rows r0 to r1 and columns c0 to c1 of C.
 func (p *product) block(r0, r1, c0, c1 int) {
 	if r0 == r1 || c0 == c1 {
@@ -387,7 +384,26 @@ func (p *product) blockNarrow(r0, r1, c0, c1 int) int {
 
 // transpose copies the transpose of src into dst, both with adjacent elements
 // in a row and without memory in common.
-func transpose(dst, src matrix) { best.transpose(dst, src) }
+func (w *workers) transpose(dst, src matrix) {
+	if w == nil || w.n == 1 || src.rows*src.cols < inline/16 {
+		w.chosen().transpose(dst, src)
+		return
+	}
+	w.transposed = transposition{w.kernel, dst, src}
+	w.run(&w.transposed)
+	w.transposed = transposition{}
+}
+
+// A transposition is one call of transpose, as a task.
+type transposition struct {
+	kernel   kernel
+	dst, src matrix
+}
+
+func (t *transposition) part(i, n int) {
+	lo, hi := band(t.src.rows, i, n)
+	t.kernel.transpose(t.dst.columns(lo, hi), t.src.slice(lo, hi))
+}
 
 func (k kernel) transpose(dst, src matrix) {
 	if dst.rows != src.cols || dst.cols != src.rows || dst.colStride != 1 || src.colStride != 1 {

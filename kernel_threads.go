@@ -33,7 +33,8 @@ type workers struct {
 	closing atomic.Bool
 	ended   sync.WaitGroup
 
-	product product // the task of mul
+	product    product       // the task of mul
+	transposed transposition // the task of transpose
 }
 
 // share is the parts of a task for each of several threads: processors are
@@ -106,15 +107,6 @@ func (w *workers) run(t task) {
 	w.work(w.number.Load(), 0)
 	w.until(func() bool { return w.left.Load() == 0 })
 	w.task = nil
-}
-
-// runLarge is run for a task of some multiply-adds, which the caller does alone
-// if they are few.
-func (w *workers) runLarge(t task, multiplyAdds int) {
-	if multiplyAdds < inline {
-		w = nil
-	}
-	w.run(t)
 }
 
 // start begins a run.

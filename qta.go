@@ -18,9 +18,9 @@
 //	section 3.3  replay.go                  hindsight; prioritised replay
 //	section 4    maze.go                    mazes; path lengths and optimal values
 //	appendix     params.go                  the table
-//	networks     mlp_pass.go, mlp.go        a batch in chunks; layers and Adam
+//	networks     mlp.go                     layers forward and backward; Adam
 //	arithmetic   kernel.go, kernel_*.go     the matrix product; threads; Adam's loop
-//	chance       stream.go, number.go       generators; functions
+//	chance       number.go                  functions; generators
 //
 // From [Agent.Train] downwards a file calls only files below it. The departures
 // of the authors' code are in authors.go, and what the paper compares QTA with
