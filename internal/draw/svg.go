@@ -141,11 +141,12 @@ const (
 // is light.
 func Style() string {
 	declare := func(value func(tone) string) string {
-		b := ":root{"
+		var b strings.Builder
+		b.WriteString(":root{")
 		for _, t := range tones() {
-			b += "--" + t.name + ":" + value(t) + ";"
+			b.WriteString("--" + t.name + ":" + value(t) + ";")
 		}
-		return b + "}"
+		return b.String() + "}"
 	}
 	light := declare(func(t tone) string { return t.light })
 	dark := declare(func(t tone) string { return t.dark })
