@@ -93,16 +93,19 @@ func TestRNDLearns(t *testing.T) {
 	}
 }
 
-// A network gone wrong ends training by name.
-func TestRNDNumericError(t *testing.T) {
-	a := visitedAgent(t, "rnd", 20)
-	a.curriculum.(*rnd).predictor.params[0] = float32(math.NaN())
-	var numeric *NumericError
-	if err := a.curriculum.endEpisode(a); !errors.As(err, &numeric) || numeric.Network != "RND predictor" {
-		t.Errorf("error %v", err)
-	}
-	if _, err := a.MarshalBinary(); !errors.As(err, &numeric) || numeric.Network != "RND predictor" {
-		t.Errorf("saved, error %v", err)
+// A network of a curriculum gone wrong ends training by name.
+func TestCurriculumNumericError(t *testing.T) {
+	for curriculum, network := range map[string]string{"rnd": "RND predictor", "vds": "VDS value functions"} {
+		p := tinyPreset(Default())
+		p.Curriculum = curriculum
+		a, _ := walked(t, p, 20)
+		for _, v := range a.curriculum.networks() {
+			v.values[0] = float32(math.NaN())
+		}
+		var numeric *NumericError
+		if err := a.curriculum.endEpisode(a); !errors.As(err, &numeric) || numeric.Network != network {
+			t.Errorf("%s: error %v", curriculum, err)
+		}
 	}
 }
 
