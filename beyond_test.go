@@ -6,28 +6,6 @@ import (
 	"testing"
 )
 
-// A random action has the probability RandomActionReached from the step after an
-// episode's first goal is reached to the episode's end, and no other.
-func TestRandomActionReached(t *testing.T) {
-	a := scriptedAgent(t, func(p *Params) {
-		p.Curriculum, p.ActionNoise, p.RandomAction, p.RandomActionLater, p.RandomActionReached = "her", 0, 0, 0, 1
-	})
-	// The environment's goal 0 is reached in the fourth step of odd episodes.
-	env := &scriptedEnv{place: func(e, k int) float64 {
-		if e%2 == 1 && k == 4 {
-			return 0
-		}
-		return 1 + float64(k)
-	}}
-	got := policyActs(t, a, env, 60, nil)
-	holdActs(t, "RandomActionReached", got, func(i int) string {
-		if i/10%2 == 1 && i%10 >= 4 {
-			return "no"
-		}
-		return "yes"
-	})
-}
-
 // The average is the mean of the first 1/(1-ρ) updates' critics and heads, and a
 // moving average from then on. Asking it leaves the ensemble as it was.
 func TestUncertaintyPolyak(t *testing.T) {

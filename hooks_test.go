@@ -12,8 +12,8 @@ import (
 // What happens in training is told when it happens, as often as it happens, and
 // to be told of it changes nothing.
 func TestHooks(t *testing.T) {
-	for _, v := range tinyVariants() {
-		p := v.Params
+	for _, v := range []Preset{{"default", Default()}, {"authors", Authors()}, changed("", Default(), "UpdatesPerEpisode=7 TargetEvery=2")} {
+		p := tinyPreset(v.Params)
 		const steps = 45
 		want := marshal(t, agentAfter(t, p, steps))
 
@@ -77,16 +77,5 @@ func TestHooks(t *testing.T) {
 		if updates > 0 && last != a.losses {
 			t.Errorf("%s: the latest losses are %+v, told were %+v", v.Name, a.losses, last)
 		}
-	}
-}
-
-// An update allocates nothing, also where its losses are told.
-func TestHookAllocates(t *testing.T) {
-	a, _ := walked(t, tinyPreset(Default()), 60)
-	sum := 0.0
-	a.options.AfterUpdate = func(critic, predictive, actor float64) { sum += critic + predictive + actor }
-	a.learn()
-	if n := testing.AllocsPerRun(20, func() { a.learn() }); n != 0 || sum == 0 {
-		t.Errorf("an update allocates %v times, and tells of losses that add up to %v", n, sum)
 	}
 }
