@@ -146,6 +146,9 @@ func TestRandomActionHeld(t *testing.T) {
 			if k == 6 {
 				length = 0.4
 			}
+			if k == 3 && i > 10 && at(a.replay.action, i, 1)[0] == at(a.replay.action, i-4, 1)[0] {
+				t.Errorf("RandomActionHeld %v: an action is held beyond the end of its episode", fraction)
+			}
 			if k == 0 {
 				stride = 0.98*stride + 0.02*length
 				continue

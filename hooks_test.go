@@ -2,6 +2,7 @@ package qta
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -77,5 +78,23 @@ func TestHooks(t *testing.T) {
 		if updates > 0 && last != a.losses {
 			t.Errorf("%s: the latest losses are %+v, told were %+v", v.Name, a.losses, last)
 		}
+	}
+}
+
+// What the hooks of TrainOptions return ends training, after the step's work.
+func TestTrainHooks(t *testing.T) {
+	stop := errors.New("stop")
+	m := mustMaze(t, "1U5")
+	a := newMazeAgent(t, tinyPreset(Default()), 1)
+	var seen []int
+	err := a.Train(context.Background(), m.Env(), m.Env(), TrainOptions{Steps: 100, EvalEvery: 10, Rollouts: 1, AfterEvaluation: func(e Evaluation) error {
+		seen = append(seen, e.Step)
+		if e.Step == 30 {
+			return stop
+		}
+		return nil
+	}})
+	if err != stop || a.Steps() != 30 || !slices.Equal(seen, []int{10, 20, 30}) || len(a.Evaluations()) != 3 {
+		t.Errorf("error %v at step %d, evaluations at %v", err, a.Steps(), seen)
 	}
 }

@@ -54,6 +54,13 @@ func TestRandomActions(t *testing.T) {
 			nil,
 		},
 		{
+			"RandomActionReached, on the way to later goals too",
+			func(p *Params) { p.RandomActionReached = 1 },
+			always,
+			func(e, k int) string { return yes(k == 0) },
+			nil,
+		},
+		{
 			"MEGA's bonus of 0.1 to the probability of a random action for each step at the goal",
 			func(p *Params) { p.Curriculum, p.Horizon = "mega", 15 },
 			always, // which is the first episode's goal, and every other
@@ -271,6 +278,11 @@ func TestNormalizersAreShown(t *testing.T) {
 		}
 		if a.step%horizon != 0 {
 			return nil
+		}
+		for _, n := range []*normalizer{a.observations, a.goals} {
+			if n.mean[0] != n.sum[0]/n.count {
+				t.Fatalf("%s: after episode %d the mean is %v, want %v", reading, e, n.mean[0], n.sum[0]/n.count)
+			}
 		}
 		state, goal := a.observations.sum[0]-s, a.goals.sum[0]-g
 		s, g = a.observations.sum[0], a.goals.sum[0]
