@@ -106,14 +106,8 @@ func TestPresets(t *testing.T) {
 		{"VDS over Paper", Paper(), VDS(), "Critics=1 Batch=256 Discount=0.98 CriticRate=0.001 PredictiveRate=0 LearningStarts=1 " +
 			"InitialSteps=0 PredictiveGradient=head Curriculum=vds UpdatesPerEpisode=40 TargetEvery=40"},
 	} {
-		want := test.p
-		for change := range strings.FieldsSeq(test.changes) {
-			name, value, _ := strings.Cut(change, "=")
-			if err := want.Set(name, value); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if diff := cmp.Diff(want, test.q); diff != "" {
+		want := changed("", test.p, test.changes)
+		if diff := cmp.Diff(want.Params, test.q); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.what, diff)
 		}
 	}
@@ -145,12 +139,7 @@ func TestValidateOneCritic(t *testing.T) {
 	} {
 		p := Paper()
 		p.Critics = 1
-		for change := range strings.FieldsSeq(test.changes) {
-			name, value, _ := strings.Cut(change, "=")
-			if err := p.Set(name, value); err != nil {
-				t.Fatal(err)
-			}
-		}
+		p = changed("", p, test.changes).Params
 		got := ""
 		if err := p.Validate(); err != nil {
 			got = err.Error()
@@ -180,58 +169,47 @@ func TestValidate(t *testing.T) {
 		}
 	}
 	for _, f := range Fields() {
-		switch v := reflect.ValueOf(Paper()).FieldByName(f.Name).Interface().(type) {
-		case bool:
-			if f.Range != "" {
-				t.Errorf("%s: range %q", f.Name, f.Range)
-			}
-		case string:
-			words := strings.Split(f.Range, "|")
-			if len(words) < 2 {
-				t.Errorf("%s: range %q", f.Name, f.Range)
-			}
+		value := reflect.ValueOf(Paper()).FieldByName(f.Name).Interface()
+		if _, ok := value.(bool); ok {
+			continue // all are allowed
+		}
+		if words := strings.Split(f.Range, "|"); len(words) > 1 {
 			for _, w := range words {
 				try(f, w, true)
 			}
 			try(f, "", false)
 			try(f, words[0]+" ", false)
-			try(f, f.Range, false)
-		default:
-			low, high, _ := strings.Cut(f.Range[1:len(f.Range)-1], ",")
-			a, errA := strconv.ParseFloat(low, 64)
-			b, errB := strconv.ParseFloat(high, 64)
-			if errA != nil || errB != nil {
-				t.Errorf("%s: range %q", f.Name, f.Range)
-			}
-			closedLow, closedHigh := f.Range[0] == '[', strings.HasSuffix(f.Range, "]")
-			if _, ok := v.(int); ok {
-				if !closedLow || !closedHigh {
-					t.Errorf("%s: a range of whole numbers is closed, not %s", f.Name, f.Range)
-				}
-				if strconv.IntSize == 32 && b > math.MaxInt32 {
-					continue
-				}
-				try(f, int(a), true)
-				try(f, int(b), true)
-				try(f, int(a)-1, false)
-				try(f, int(b)+1, false)
-				continue
-			}
-			if _, ok := v.(float64); !ok {
-				t.Errorf("%s is a %T", f.Name, v)
-			}
-			try(f, a, closedLow)
-			try(f, b, closedHigh)
-			if !math.IsInf(a, 0) {
-				try(f, math.Nextafter(a, math.Inf(-1)), false)
-				try(f, math.Nextafter(a, b), true)
-			}
-			if !math.IsInf(b, 0) {
-				try(f, math.Nextafter(b, math.Inf(1)), false)
-				try(f, math.Nextafter(b, a), true)
-			}
-			try(f, math.NaN(), false)
+			continue
 		}
+		low, high, _ := strings.Cut(f.Range[1:len(f.Range)-1], ",")
+		a, errA := strconv.ParseFloat(low, 64)
+		b, errB := strconv.ParseFloat(high, 64)
+		closedLow, closedHigh := f.Range[0] == '[', strings.HasSuffix(f.Range, "]")
+		_, whole := value.(int)
+		if errA != nil || errB != nil || whole && !(closedLow && closedHigh) {
+			t.Errorf("%s: range %q", f.Name, f.Range)
+		}
+		if whole && strconv.IntSize == 32 && b > math.MaxInt32 {
+			continue
+		}
+		if whole {
+			try(f, int(a), true)
+			try(f, int(b), true)
+			try(f, int(a)-1, false)
+			try(f, int(b)+1, false)
+			continue
+		}
+		try(f, a, closedLow)
+		try(f, b, closedHigh)
+		if !math.IsInf(a, 0) {
+			try(f, math.Nextafter(a, math.Inf(-1)), false)
+			try(f, math.Nextafter(a, b), true)
+		}
+		if !math.IsInf(b, 0) {
+			try(f, math.Nextafter(b, math.Inf(1)), false)
+			try(f, math.Nextafter(b, a), true)
+		}
+		try(f, math.NaN(), false)
 	}
 }
 
