@@ -41,28 +41,16 @@ func moments1(a *Agent) [][]float32 {
 // given without, each element clipped. The critics stand still, so that the
 // policy's gradient is the same.
 func TestGradientClip(t *testing.T) {
-	for _, changes := range [][]string{
-		{},
-		{"HeadOwnDraw"},
-		{"head", "HeadOwnDraw"},
-		{"separate", "HeadOwnDraw"},
-		{"bootstrap", "HeadOwnDraw"},
-		{"ensemble", "ActorOwnDraw"},
+	for _, changes := range []string{
+		"",
+		"HeadOwnDraw=true",
+		"HeadOwnDraw=true PredictiveGradient=head",
+		"HeadOwnDraw=true PredictiveGradient=separate",
+		"HeadOwnDraw=true Uncertainty=bootstrap",
+		"ActorOwnDraw=true Uncertainty=ensemble",
 	} {
-		p := tinyPreset(Default())
+		p := changed("", tinyPreset(Default()), changes).Params
 		p.CriticRate = 0
-		for _, c := range changes {
-			switch c {
-			case "HeadOwnDraw":
-				p.HeadOwnDraw = true
-			case "head", "separate":
-				p.PredictiveGradient = c
-			case "ActorOwnDraw":
-				p.ActorOwnDraw = true
-			default:
-				p.Uncertainty = c
-			}
-		}
 		update := func(clip float64) [][]float32 {
 			p.GradientClip = clip
 			if p.PredictiveGradient == "separate" {
@@ -106,59 +94,38 @@ func TestGradientClip(t *testing.T) {
 // The targets move with every TargetEvery-th update, to the Polyak average of
 // what they were and what the networks then are, and stand in between.
 func TestTargetEvery(t *testing.T) {
-	for _, test := range []struct{ every, burst int }{{1, 0}, {3, 0}, {7, 0}, {4, 4}, {8, 4}} {
+	for _, test := range []struct{ every, burst int }{{1, 0}, {3, 0}, {4, 4}, {8, 4}} {
 		p := tinyPreset(Default())
 		p.Curriculum, p.Critics = "random", 2
 		p.TargetEvery, p.UpdatesPerEpisode, p.UpdatesPerStep = test.every, test.burst, 1
 		a := newMazeAgent(t, p, 3)
-		type pair struct{ target, online []float32 }
-		pairs := []pair{{a.policy.target.params, a.policy.net.params}}
-		for i, c := range a.pun.critics {
-			pairs = append(pairs, pair{a.pun.critics[i].target.params, c.q.params})
+		targets, online := [][]float32{a.policy.target.params}, [][]float32{a.policy.net.params}
+		for _, c := range a.pun.critics {
+			targets, online = append(targets, c.target.params), append(online, c.q.params)
 		}
-		var before [][]float32
-		for _, n := range pairs {
-			before = append(before, slices.Clone(n.target))
-		}
-		moves, updates := 0, 0
+		moves := 0
+		before := each(targets, slices.Clone)
 		trainTo(t, a, 50, func() error {
-			// Single updates come after each step but the first five, bursts at
-			// the end of each episode of ten.
-			due := a.step > 5 && (a.step-5)%test.every == 0
-			if test.burst > 0 {
-				due = a.step%10 == 0 && a.step/10*test.burst%test.every == 0
-			}
-			if a.step > 5 {
-				updates++
-			}
-			for k, n := range pairs {
+			due := updatesOf(a)/test.every > moves
+			moves = updatesOf(a) / test.every
+			for k, target := range targets {
+				if slices.Equal(before[k], target) == due {
+					t.Fatalf("%+v: target %d stands in step %d, or moves when it is not due", test, k, a.step)
+				}
 				if !due {
-					if !slices.Equal(before[k], n.target) {
-						t.Fatalf("%+v: target %d has moved in step %d", test, k, a.step)
-					}
 					continue
 				}
 				var want []float64
 				for i, v := range before[k] {
-					want = append(want, p.Polyak*float64(v)+(1-p.Polyak)*float64(n.online[i]))
+					want = append(want, p.Polyak*float64(v)+(1-p.Polyak)*float64(online[k][i]))
 				}
-				near(t, fmt.Sprintf("%+v: target %d after step %d", test, k, a.step), n.target, want)
-				if slices.Equal(before[k], n.target) {
-					t.Fatalf("%+v: target %d stands in step %d", test, k, a.step)
-				}
-				before[k] = slices.Clone(n.target)
-			}
-			if due {
-				moves++
+				near(t, fmt.Sprintf("%+v: target %d after step %d", test, k, a.step), target, want)
+				before[k] = slices.Clone(target)
 			}
 			return nil
 		})
-		want := updates / test.every
-		if test.burst > 0 {
-			want = 5 * test.burst / test.every
-		}
-		if moves != want || moves == 0 {
-			t.Errorf("%+v: the targets moved %d times, want %d", test, moves, want)
+		if moves < 2 {
+			t.Errorf("%+v: the targets moved %d times: this shows little", test, moves)
 		}
 	}
 }
