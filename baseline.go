@@ -13,19 +13,19 @@ import (
 // newCurriculum returns who chooses the goals.
 func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 	switch p.Curriculum {
-	case CurriculumQTA:
+	case curriculumQTA:
 		return new(queryTheAgent)
-	case CurriculumMEGA:
+	case curriculumMEGA:
 		return newMEGA(p)
-	case CurriculumVDS:
+	case curriculumVDS:
 		return newVDS(*p, sizes, seed, w)
-	case CurriculumHER:
+	case curriculumHER:
 		return new(desiredGoals)
-	case CurriculumRandom:
+	case curriculumRandom:
 		return new(randomGoals)
-	case CurriculumVisits:
+	case curriculumVisits:
 		return newVisits()
-	case CurriculumRND:
+	case curriculumRND:
 		return newRND(sizes, seed, w)
 	}
 	panic(fmt.Sprintf("qta: no curriculum %q", p.Curriculum)) // Validate refuses it
@@ -34,12 +34,12 @@ func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 // newEstimator returns what goals are chosen by.
 func newEstimator(p *Params) estimator {
 	var e estimator
-	if p.Uncertainty == UncertaintyQ {
+	if p.Uncertainty == uncertaintyQ {
 		e = valueEstimator{p.AuthorsForm}
 	} else {
 		e = newPredictive(p)
 	}
-	if p.FirstGoalState == FirstGoalStateStart {
+	if p.FirstGoalState == firstGoalStateStart {
 		e = fromStart{e}
 	}
 	if p.UncertaintyNoise > 0 {
@@ -74,13 +74,13 @@ type architecture struct {
 // newArchitecture returns what the ensemble is.
 func newArchitecture(p *Params, sizes Sizes) architecture {
 	a := architecture{predicted: predictedSize(p, sizes)}
-	if p.HeadLoss == HeadLossNorm {
+	if p.HeadLoss == headLossNorm {
 		a.headLoss = predictiveNorm
 	}
 	switch p.Uncertainty {
-	case UncertaintyBootstrap:
+	case uncertaintyBootstrap:
 		bootstrapArchitecture(&a, p)
-	case UncertaintyEnsemble:
+	case uncertaintyEnsemble:
 		deepEnsemble(&a, p)
 	}
 	a.departGradient(p)
@@ -89,7 +89,7 @@ func newArchitecture(p *Params, sizes Sizes) architecture {
 
 // predictedSize returns how many numbers a head predicts.
 func predictedSize(p *Params, sizes Sizes) int {
-	if p.HeadTarget == HeadTargetAchieved {
+	if p.HeadTarget == headTargetAchieved {
 		return sizes.Goal
 	}
 	return sizes.Observation
@@ -98,11 +98,11 @@ func predictedSize(p *Params, sizes Sizes) int {
 // newSampler returns how minibatches are drawn.
 func (a *Agent) newSampler() sampler {
 	switch p := &a.params; {
-	case p.Replay == ReplayPER:
+	case p.Replay == replayPER:
 		return newPrioritised(p, a.pun.priorities)
-	case p.Replay == ReplayTD && p.AuthorsForm:
+	case p.Replay == replayTD && p.AuthorsForm:
 		return newPrioritised(p, a.pun.valuePriorities)
-	case p.Replay == ReplayTD:
+	case p.Replay == replayTD:
 		return newPrioritised(p, a.pun.errorPriorities)
 	}
 	return uniform{a.replay}

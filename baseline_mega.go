@@ -265,7 +265,7 @@ func MEGA() Params {
 	p.ActorRate = 1e-3   // config: actor_lr
 	p.CriticRate = 1e-3  // config: critic_lr
 	p.PredictiveRate = 0 // no heads
-	p.PredictiveGradient = PredictiveGradientHead
+	p.PredictiveGradient = predictiveGradientHead
 	p.Polyak = 0.95      // config: 1 - target_network_update_frac
 	p.TargetEvery = 40   // config: target_network_update_freq
 	p.ActionL2 = 0.1     // config: action_l2_regularization
@@ -275,18 +275,18 @@ func MEGA() Params {
 	p.LearningStarts = 2500                  // config: warm_up
 	p.UpdatesPerEpisode = 0                  // config: optimize_every, after each step
 	p.InitialSteps = 5000                    // config: initial_explore
-	p.InitialActions = InitialActionsUniform // config: initial_explore
+	p.InitialActions = initialActionsUniform // config: initial_explore
 	p.ActionNoise = 0.1                      // config: action_noise
 	p.RandomAction = 0.1                     // config: eexplore
 	p.RandomActionLater = 0.1                // config: eexplore
 	p.Horizon = 50                           // script: env_max_step
 
-	p.Replay = ReplayUniform // script: prioritized_mode
+	p.Replay = replayUniform // script: prioritized_mode
 	p.HindsightRatio = 4     // config: her, "future" to "real"; the mix is megaMix
 	p.NormalizerFloor = 1e-4 // mrl/modules/normalizer.py: the root of 1e-8
 	p.NormalizerClip = 5     // mrl/modules/normalizer.py
 
-	p.Curriculum = CurriculumMEGA // script: ag_curiosity, minkde
+	p.Curriculum = curriculumMEGA // script: ag_curiosity, minkde
 	return p
 }
 

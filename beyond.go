@@ -20,7 +20,7 @@ func (a *Agent) goBeyond() {
 		a.updated = func(a *Agent) { a.average.follow(a.pun) }
 		a.estimator = averaged{a.estimator}
 	}
-	if p.FirstGoalDesired > 0 && p.Curriculum == CurriculumQTA {
+	if p.FirstGoalDesired > 0 && p.Curriculum == curriculumQTA {
 		a.curriculum = practice{a.curriculum}
 	}
 }

@@ -397,7 +397,7 @@ func checkPredictiveLoss(in *vectorIn) any {
 	switch in.Form {
 	case "mse":
 	case "norm":
-		p.HeadLoss = HeadLossNorm
+		p.HeadLoss = headLossNorm
 	default:
 		panic(fmt.Sprintf("form is %q, allowed are mse and norm", in.Form))
 	}
@@ -521,7 +521,7 @@ func checkUpdate(in *vectorIn) any {
 	p := Paper()
 	switch weight := in.PredictiveWeight; {
 	case weight == nil:
-		p.PredictiveGradient = PredictiveGradientHead
+		p.PredictiveGradient = predictiveGradientHead
 	case *weight != 1:
 		panic(fmt.Sprintf("predictive_weight is %v, the joint loss here has 1", *weight))
 	}

@@ -263,9 +263,9 @@ func TestEquation8Training(t *testing.T) {
 // TestPrioritiesOfOwnDraw has heads with a minibatch of their own: priorities are
 // still those of the critics'.
 func TestPrioritiesOfOwnDraw(t *testing.T) {
-	for _, gradient := range []string{PredictiveGradientJoint, PredictiveGradientHead, PredictiveGradientSeparate} {
+	for _, gradient := range []string{predictiveGradientJoint, predictiveGradientHead, predictiveGradientSeparate} {
 		p := tinyPreset(Default())
-		p.Replay, p.HeadOwnDraw, p.PredictiveGradient = ReplayPER, true, gradient
+		p.Replay, p.HeadOwnDraw, p.PredictiveGradient = replayPER, true, gradient
 		p.CriticRate, p.PredictiveRate = 0, 0
 		a := agentAfter(t, p, 35)
 		if err := a.learn(); err != nil {

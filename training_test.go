@@ -10,135 +10,102 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// policyActs trains and reports for each step whether the policy's own action
-// was taken: "yes", "no", or "unknown" for an episode's last step, after which
-// the normalizers have changed.
-func policyActs(t *testing.T, a *Agent, env *scriptedEnv, steps int, afterStep func()) []string {
-	t.Helper()
-	var answers []string
-	trainScripted(t, a, env, steps, func() error {
-		answer := "unknown"
-		if env.step < a.params.Horizon {
-			answer = "no"
-			s, goal := []float64{env.place(env.resets-1, env.step-1) + 0.5}, at(a.replay.goal, a.step-1, 1)
-			if slices.Equal(env.actions[len(env.actions)-1], a.Act(s, goal)) {
-				answer = "yes"
+// Which steps the policy acts in, where actions are either the policy's own or
+// random. An episode's last step is not looked at: after it the normalizers have
+// changed.
+func TestRandomActions(t *testing.T) {
+	never := func(e, k int) bool { return false }
+	always := func(e, k int) bool { return true }
+	for _, test := range []struct {
+		what   string
+		change func(*Params)
+		atGoal func(e, k int) bool   // whether step k of episode e ends at the environment's goal
+		policy func(e, k int) string // "yes", "no", or "" for either, of the step after k of episode e
+		after  func(a *Agent)        // each step
+	}{
+		{
+			"InitialActions uniform for 14 steps, the published code of MEGA",
+			func(p *Params) { p.InitialActions, p.InitialSteps = "uniform", 14 },
+			never,
+			func(e, k int) string { return yes(10*e+k >= 14) },
+			nil,
+		},
+		{
+			"RandomActionLater, from the step after an episode's first goal was first reached, the authors' code",
+			func(p *Params) { p.Curriculum, p.RandomActionLater = "her", 1 },
+			func(e, k int) bool { return e == 2 && k == 4 },
+			func(e, k int) string { return yes(10*e+k < 24) },
+			nil,
+		},
+		{
+			// What the first step reached is taken back within the episode, whose
+			// later goals are not its first; the next episode's goal is.
+			"RandomActionLater, by an episode's first goal alone",
+			func(p *Params) { p.RandomActionLater = 1 },
+			always,
+			func(e, k int) string { return yes(e == 0 && (k == 0 || k >= 4) || e == 1 && k == 0) },
+			func(a *Agent) { a.explored = a.explored && a.step != 4 },
+		},
+		{
+			"RandomActionReached, from the step after an episode's first goal was reached to the episode's end",
+			func(p *Params) { p.Curriculum, p.RandomActionReached = "her", 1 },
+			func(e, k int) bool { return e%2 == 1 && k == 4 },
+			func(e, k int) string { return yes(e%2 == 0 || k < 4) },
+			nil,
+		},
+		{
+			"RandomActionReached, on the way to later goals too",
+			func(p *Params) { p.RandomActionReached = 1 },
+			always,
+			func(e, k int) string { return yes(k == 0) },
+			nil,
+		},
+		{
+			"MEGA's bonus of 0.1 to the probability of a random action for each step at the goal",
+			func(p *Params) { p.Curriculum, p.Horizon = "mega", 15 },
+			always, // which is the first episode's goal, and every other
+			func(e, k int) string {
+				switch {
+				case k == 0:
+					return "yes"
+				case k >= 10:
+					return "no"
+				}
+				return ""
+			},
+			nil,
+		},
+	} {
+		a := scriptedAgent(t, func(p *Params) {
+			p.ActionNoise, p.RandomAction, p.RandomActionLater, p.RandomActionReached = 0, 0, 0, 0
+			test.change(p)
+		})
+		env := &scriptedEnv{place: func(e, k int) float64 {
+			if test.atGoal(e, k) {
+				return 0
 			}
-		}
-		answers = append(answers, answer)
-		if afterStep != nil {
-			afterStep()
-		}
-		return nil
-	})
-	return answers
-}
-
-// holdActs holds answers of policyActs to those wanted, but for the unknown.
-func holdActs(t *testing.T, what string, got []string, want func(i int) string) {
-	t.Helper()
-	for i, answer := range got {
-		if w := want(i); answer != "unknown" && w != "" && answer != w {
-			t.Errorf("%s: step %d is the policy's: %s, want %s", what, i+1, answer, w)
-		}
+			return 1 + float64(k)
+		}}
+		trainScripted(t, a, env, 4*a.params.Horizon, func() error {
+			e, k := env.resets-1, env.step-1
+			s, goal := []float64{env.place(e, k) + 0.5}, at(a.replay.goal, a.step-1, 1)
+			got := yes(slices.Equal(env.actions[len(env.actions)-1], a.Act(s, goal)))
+			if want := test.policy(e, k); env.step < a.params.Horizon && want != "" && got != want {
+				t.Errorf("%s: step %d of episode %d is the policy's: %s, want %s", test.what, k, e, got, want)
+			}
+			if test.after != nil {
+				test.after(a)
+			}
+			return nil
+		})
 	}
 }
 
-func yesBefore(step int) func(i int) string {
-	return func(i int) string {
-		if i < step {
-			return "yes"
-		}
-		return "no"
-	}
-}
-
-// A random action has the probability RandomAction until an episode's first goal
-// is first reached, and RandomActionLater from the next step on, for good; the
-// authors' code.
-func TestRandomActionLater(t *testing.T) {
-	const reading = "RandomActionLater, from the step after an episode's first goal was first reached"
-	quiet := func(p *Params) {
-		p.ActionNoise, p.RandomAction, p.RandomActionLater, p.RandomActionReached = 0, 0, 1, 0
-	}
-	// The environment's goal 0 is reached in the fourth step of the third
-	// episode alone.
-	a := scriptedAgent(t, func(p *Params) { quiet(p); p.Curriculum = "her" })
-	env := &scriptedEnv{place: func(e, k int) float64 {
-		if e == 2 && k == 4 {
-			return 0
-		}
-		return 1 + float64(k)
-	}}
-	got := policyActs(t, a, env, 50, nil)
-	holdActs(t, reading, got, yesBefore(24))
-
-	// Always at the goal: it would be the first step's success, but that is
-	// taken back in the middle of the episode, whose goals then are not its
-	// first. The next episode's is.
-	a = scriptedAgent(t, quiet)
-	env = &scriptedEnv{place: func(e, k int) float64 { return 2 }}
-	got = policyActs(t, a, env, 20, func() {
-		if a.step == 4 {
-			a.explored = false
-		}
-	})
-	holdActs(t, reading, got, func(i int) string {
-		if i == 0 || 4 <= i && i < 11 {
-			return "yes"
-		}
-		return "no"
-	})
-
-	// In an agent that is restored it is as before.
-	b := new(Agent)
-	if err := b.UnmarshalBinary(marshal(t, a)); err != nil {
-		t.Fatal(err)
-	}
-	env = &scriptedEnv{place: func(e, k int) float64 { return float64(10*e + k) }}
-	for i, answer := range policyActs(t, b, env, 40, nil) {
-		if answer == "yes" {
-			t.Errorf("%s: step %d after a restoration is the policy's", reading, i+1)
-		}
-	}
-}
-
-// With InitialActions uniform the first InitialSteps steps are random, and no
-// other; the published code of MEGA.
-func TestInitialActions(t *testing.T) {
-	a := scriptedAgent(t, func(p *Params) {
-		p.ActionNoise, p.RandomAction, p.RandomActionLater = 0, 0, 0
-		p.InitialActions, p.InitialSteps = "uniform", 14
-	})
-	env := &scriptedEnv{place: func(e, k int) float64 { return float64(10*e + k) }}
-	got := policyActs(t, a, env, 40, nil)
-	holdActs(t, "InitialActions uniform for 14 steps", got, func(i int) string {
-		if i < 14 {
-			return "no"
-		}
+func yes(b bool) string {
+	if b {
 		return "yes"
-	})
-}
-
-// MEGA adds 0.1 to the probability of a random action for each step of the
-// episode at the goal: its authors' code.
-func TestMEGABonus(t *testing.T) {
-	a := scriptedAgent(t, func(p *Params) {
-		p.Curriculum, p.Horizon = "mega", 15
-		p.ActionNoise, p.RandomAction, p.RandomActionLater = 0, 0, 0
-	})
-	env := &scriptedEnv{place: func(e, k int) float64 { return 2 }} // the first episode's goal is 0
-	const bonus = "MEGA's bonus of 0.1 to the probability of a random action for each step at the goal"
-	got := policyActs(t, a, env, 60, nil)
-	holdActs(t, bonus, got, func(i int) string {
-		switch e, k := i/15, i%15; {
-		case e == 0 || k == 0:
-			return "yes" // never at the goal, or not yet
-		case k >= 10:
-			return "no" // ten steps at it
-		}
-		return ""
-	})
+	}
+	return "no"
 }
 
 // A reported minibatch is what rewards were asked for, by transition.
@@ -231,11 +198,8 @@ func TestMinibatches(t *testing.T) {
 		heads, actor bool
 	}{
 		{"uniform", false, false},
-		{"uniform", true, false},
-		{"uniform", false, true},
 		{"uniform", true, true},
 		{"per", false, false},
-		{"per", true, true},
 		{"td", true, true},
 	} {
 		what := fmt.Sprintf("Replay %s, HeadOwnDraw %t, ActorOwnDraw %t", test.replay, test.heads, test.actor)
@@ -298,7 +262,7 @@ func TestMinibatches(t *testing.T) {
 // before the step, and goals relabelled as in a minibatch; HER's public code and
 // the authors'.
 func TestNormalizersAreShown(t *testing.T) {
-	const episodes, horizon = 600, 5
+	const episodes, horizon = 400, 5
 	const reading = "the Reading of normalizer: draws from the finished episode, s and the goal that the transition is replayed with"
 	a := scriptedAgent(t, func(p *Params) { p.Curriculum, p.Horizon, p.NormalizerDraws = "her", horizon, 1 })
 	counts, own, relabelled := make([]int, horizon), 0, make([]int, horizon)
@@ -314,6 +278,11 @@ func TestNormalizersAreShown(t *testing.T) {
 		}
 		if a.step%horizon != 0 {
 			return nil
+		}
+		for _, n := range []*normalizer{a.observations, a.goals} {
+			if n.mean[0] != n.sum[0]/n.count {
+				t.Fatalf("%s: after episode %d the mean is %v, want %v", reading, e, n.mean[0], n.sum[0]/n.count)
+			}
 		}
 		state, goal := a.observations.sum[0]-s, a.goals.sum[0]-g
 		s, g = a.observations.sum[0], a.goals.sum[0]

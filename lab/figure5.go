@@ -234,11 +234,11 @@ func (s *state) uncertaintyName(p qta.Params) (name, unit string) {
 		length = "cell"
 	}
 	switch {
-	case p.Uncertainty == qta.UncertaintyPUN:
+	case p.Uncertainty == "pun":
 		return "head deviation", length
-	case p.Uncertainty == qta.UncertaintyQ:
+	case p.Uncertainty == "q":
 		return "uncertainty", "reward"
-	case p.Uncertainty == qta.UncertaintyEnsemble && p.AuthorsForm && length != "":
+	case p.Uncertainty == "ensemble" && p.AuthorsForm && length != "":
 		return "uncertainty", "cell^2"
 	}
 	return "uncertainty", length

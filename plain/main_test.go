@@ -38,10 +38,10 @@ func params(t table) qta.Params {
 	p.NormalizerDraws, p.NormalizerFloor = t.normalizerDraws, t.normalizerFloor
 	p.NormalizerClip = t.normalizerClip
 	if t.askCandidate {
-		p.UncertaintyGoal = qta.UncertaintyGoalCandidate
+		p.UncertaintyGoal = "candidate"
 	}
 	if t.prioritized {
-		p.Replay = qta.ReplayPER
+		p.Replay = "per"
 	}
 	return p
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"qta"
 	"qta/cmd/qta/internal/paper"
 	"qta/internal/files"
 	"qta/internal/words"
@@ -202,7 +201,7 @@ func (f *sweepFlags) printFigure(stdout io.Writer) error {
 	}
 	if p, _, err := findParams(f.params, nil); err != nil {
 		return err
-	} else if p.Curriculum != qta.CurriculumQTA {
+	} else if p.Curriculum != "qta" {
 		return words.BadInput("-params %s: its curriculum is %s; a figure's methods are changes of a "+
 			"parameter set with QTA's", f.params, p.Curriculum)
 	}
