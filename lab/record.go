@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"os"
 	"reflect"
 	"runtime"
 	"runtime/debug"
@@ -322,14 +320,9 @@ func (id Identity) Command(l Limits) []string {
 	if !id.Named() {
 		maze += ".txt"
 	}
-	var base qta.Preset
-	least := math.MaxInt
-	for _, p := range qta.Presets() {
-		n := Differing(p.Params, id.Params())
-		if n < least || n == least && strings.HasPrefix(id.Preset, p.Name) {
-			base, least = p, n
-		}
-	}
+	base := slices.MinFunc(qta.Presets(), func(p, q qta.Preset) int {
+		return Differing(p.Params, id.Params()) - Differing(q.Params, id.Params())
+	})
 	line := []string{"qta", "-maze", words.Shell(maze), "-params", base.Name}
 	for _, c := range Changes(base.Params, id.Params()) {
 		line = append(line, "-set", words.Shell(c))
@@ -485,6 +478,3 @@ func ThisProgram() Program {
 func ThisMachine(threads int) Machine {
 	return Machine{runtime.GOOS, runtime.GOARCH, qta.KernelName(), threads}
 }
-
-// WriteFile writes the record to a file.
-func (r *Record) WriteFile(path string) error { return os.WriteFile(path, r.Encode(), 0o666) }

@@ -42,10 +42,8 @@ func (s *setting) panel(p paper.Panel) []picture {
 	chart := draw.Plot{
 		Title: p.Title + "; environment steps to the first perfect evaluation",
 		X:     draw.Axis{Name: "path length", Unit: "cells", Low: math.Inf(1), High: math.Inf(-1)},
-		Y:     draw.Axis{Name: "environment steps"},
+		Y:     draw.Axis{Name: "steps ± SD; hollow: a bound"},
 		Width: 300, Height: 200,
-		SpreadName: "one standard deviation up and down",
-		HollowName: "some runs unsolved: a lower bound",
 	}
 	found := false
 	for i, l := range p.Lines {
@@ -121,9 +119,8 @@ func successChart(title string) *draw.Plot {
 	return &draw.Plot{
 		Title: title,
 		X:     draw.Axis{Name: "environment steps"},
-		Y:     draw.Axis{Name: "success", Unit: "mean fraction", High: 1},
+		Y:     draw.Axis{Name: "mean success ± SD", Unit: "fraction", High: 1},
 		Width: 300, Height: 150,
-		SpreadName: "one standard deviation up and down",
 	}
 }
 
