@@ -457,20 +457,18 @@ func ThisProgram() Program {
 	if !ok {
 		return p
 	}
-	modified := ""
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":
 			p.Revision = s.Value
-		case "vcs.modified":
+		case "vcs.modified": // which comes later
 			if s.Value == "true" {
-				modified = " with changes"
+				p.Revision += " with changes"
 			}
 		case "-tags", "GOAMD64", "GOARM64", "GO386", "GOWASM", "GOEXPERIMENT":
 			p.Build[s.Key] = s.Value
 		}
 	}
-	p.Revision += modified
 	return p
 }
 

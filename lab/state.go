@@ -151,7 +151,7 @@ func (s *state) evaluated(a *qta.Agent, env qta.Env) error {
 	}
 	f := frame{Step: a.Steps()}
 	if _, ok := env.(Surveyor); ok {
-		shot, uncertainty := s.Grid.take(a, e)
+		shot, uncertainty := s.Grid.take(a)
 		s.Snapshots = thinSnapshots(append(s.Snapshots, shot), s.EvalEvery)
 		f.Uncertainty = uncertainty
 	}

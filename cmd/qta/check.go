@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"flag"
@@ -73,14 +72,7 @@ func checkCommand(args []string, w io.Writer) error {
 	if err != nil {
 		return words.BadFile(err, "%s: %s", source, strings.TrimPrefix(words.Bare(err), "vectors: "))
 	}
-	// All that is shown is made before any of it is: a folder without vectors of
-	// the equation says so and nothing else.
-	var page bytes.Buffer
-	err = showResults(&page, source, results, number)
-	if _, writing := page.WriteTo(w); writing != nil {
-		return writing
-	}
-	return err
+	return showResults(w, source, results, number)
 }
 
 func openFolder(dir string) (fs.FS, error) {
@@ -161,7 +153,7 @@ func showFile(w io.Writer, results []qta.CheckResult) (broken int) {
 			fmt.Fprintf(t, "%s\t%.9g\t%.9g\t%.2g\t\n", words.Plain(c.Name), c.Vector, c.Code, c.Code-c.Vector)
 		}
 	}
-	t.Flush() // the error is that of w, a buffer
+	t.Flush() // the error is one of w, which keeps it
 	fmt.Fprintln(w)
 	return broken
 }

@@ -143,13 +143,11 @@ const (
 	DottedEcho Echo = "thin dots"
 )
 
-// A Point with y that is not finite is left out, and interrupts the line.
+// A Point is finite.
 type Point struct {
 	X, Y, Low, High float64
 	Hollow          bool // a lower bound, such as a run that was not solved
 }
-
-func (p Point) finite() bool { return !math.IsNaN(p.Y-p.Y) && !math.IsNaN(p.X-p.X) }
 
 // A style is how one series looks.
 type style struct {
@@ -237,11 +235,8 @@ func (p *Plot) extents() (x0, x1, y0, y1 float64) {
 	x0, x1, y0, y1 = p.X.Low, p.X.High, p.Y.Low, p.Y.High
 	for _, s := range p.Series {
 		for _, q := range s.Points {
-			if !q.finite() {
-				continue
-			}
 			x0, x1, y0, y1 = min(x0, q.X), max(x1, q.X), min(y0, q.Y), max(y1, q.Y)
-			if s.Spread != NoSpread && !math.IsNaN(q.Low-q.Low) && !math.IsNaN(q.High-q.High) {
+			if s.Spread != NoSpread {
 				y0, y1 = min(y0, q.Low), max(y1, q.High)
 			}
 		}
@@ -257,20 +252,18 @@ func (p *Plot) extents() (x0, x1, y0, y1 float64) {
 
 // drawSpread draws what is behind the points of all series.
 func (s *style) drawSpread(d *Drawing, X, Y func(float64) float64) {
-	switch s.Spread {
-	case Bands:
-		for _, run := range s.runs() {
-			n := len(run)
-			d.Add(`<path class="band f%d" d="%sz"/>`, s.tone, polyline(2*n, func(k int) (x, y float64) {
-				if k < n {
-					return X(run[k].X), Y(run[k].High)
-				}
-				return X(run[2*n-1-k].X), Y(run[2*n-1-k].Low)
-			}))
-		}
-	case Bars:
+	n := len(s.Points)
+	switch {
+	case s.Spread == Bands && n > 0:
+		d.Add(`<path class="band f%d" d="%sz"/>`, s.tone, polyline(2*n, func(k int) (x, y float64) {
+			if k < n {
+				return X(s.Points[k].X), Y(s.Points[k].High)
+			}
+			return X(s.Points[2*n-1-k].X), Y(s.Points[2*n-1-k].Low)
+		}))
+	case s.Spread == Bars:
 		for _, q := range s.Points {
-			if q.finite() && q.High > q.Low {
+			if q.High > q.Low {
 				x := X(q.X) + s.Shift
 				d.Add(`<path class="bar s%d" d="M%v %vV%vm-3 0h6M%v %vh6"/>`, s.tone, x, Y(q.Low), Y(q.High), x-3, Y(q.Low))
 			}
@@ -286,25 +279,18 @@ const (
 // drawPoints draws the line and the points.
 func (s *style) drawPoints(d *Drawing, X, Y func(float64) float64) {
 	x := func(q Point) float64 { return X(q.X) + s.Shift }
-	if s.Line {
-		for _, run := range s.runs() {
-			if len(run) > 1 {
-				every := 1 + len(run)/mostPoints
-				n := 1 + (len(run)+every-2)/every // with the last
-				d.Add(`<path class="%s s%d" d="%s"/>`, s.line, s.tone, polyline(n, func(k int) (float64, float64) {
-					q := run[min(k*every, len(run)-1)]
-					return x(q), Y(q.Y)
-				}))
-			}
-		}
+	if last := len(s.Points) - 1; s.Line && last > 0 {
+		every := 1 + last/mostPoints
+		d.Add(`<path class="%s s%d" d="%s"/>`, s.line, s.tone, polyline(1+(last+every-1)/every, func(k int) (float64, float64) {
+			q := s.Points[min(k*every, last)]
+			return x(q), Y(q.Y)
+		}))
 	}
 	if s.Line && len(s.Points) > mostDots {
 		return
 	}
 	for _, q := range s.Points {
-		if q.finite() {
-			s.point(d, x(q), Y(q.Y), q.Hollow)
-		}
+		s.point(d, x(q), Y(q.Y), q.Hollow)
 	}
 }
 
@@ -314,21 +300,6 @@ func (s *style) point(d *Drawing, x, y float64, hollow bool) {
 		return
 	}
 	d.Dot(s.tone, x, y, hollow)
-}
-
-// runs splits the points where one of them is not finite.
-func (s *Series) runs() (runs [][]Point) {
-	begin := 0
-	for i := range len(s.Points) + 1 {
-		if i < len(s.Points) && s.Points[i].finite() {
-			continue
-		}
-		if i > begin {
-			runs = append(runs, s.Points[begin:i])
-		}
-		begin = i + 1
-	}
-	return runs
 }
 
 // legend returns the explanations. A series without a name needs none.
