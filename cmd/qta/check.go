@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 	"slices"
@@ -63,25 +62,13 @@ func checkCommand(args []string, w io.Writer) error {
 	}
 	source, vectors := "the golden vectors", testdata.Golden()
 	if f.vectors != "" {
-		source = "-vectors " + f.vectors
-		if vectors, err = openFolder(f.vectors); err != nil {
-			return err
-		}
+		source, vectors = "-vectors "+f.vectors, os.DirFS(f.vectors)
 	}
 	results, err := qta.Check(vectors)
 	if err != nil {
 		return words.BadFile(err, "%s: %s", source, strings.TrimPrefix(words.Bare(err), "vectors: "))
 	}
 	return showResults(w, source, results, number)
-}
-
-func openFolder(dir string) (fs.FS, error) {
-	if info, err := os.Stat(dir); err != nil {
-		return nil, words.BadFile(err, "-vectors %s: %w", dir, words.Cause(err))
-	} else if !info.IsDir() {
-		return nil, words.BadInput("-vectors %s: not a directory", dir)
-	}
-	return os.DirFS(dir), nil
 }
 
 // showResults writes what there is on the equation, or on all, and returns an
