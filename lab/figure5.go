@@ -126,7 +126,7 @@ func (g *grid) check(snapshots []snapshot) error {
 // take asks the agent, and also returns the mean uncertainty.
 func (g *grid) take(a *qta.Agent) (s snapshot, uncertainty float64) {
 	survey := a.Survey(g.start, g.desired, g.observations, g.goals, min(samplesEach, samplesEach*len(g.goals)))
-	s = snapshot{a.Steps(), narrow(survey.Value), narrow(survey.Deviation), narrow(survey.Probability),
+	s = snapshot{a.Steps(), to[float32](survey.Value), to[float32](survey.Deviation), to[float32](survey.Probability),
 		survey.Samples}
 	return s, float64(float32(mean(survey.Deviation)))
 }
@@ -160,21 +160,21 @@ func (s *state) figure5Numbers() *Figure5 {
 	if len(s.Snapshots) < 2 || s.Grid.Optimal == nil {
 		return nil
 	}
-	optimal := widen(s.Grid.Optimal)
+	optimal := to[float64](s.Grid.Optimal)
 	distance := make([]float64, len(optimal))
 	for i, v := range optimal {
 		distance[i] = -v
 	}
 	first, last := &s.Snapshots[0], &s.Snapshots[len(s.Snapshots)-1]
-	before, after := widen(s.Grid.failure(first)), widen(s.Grid.failure(last))
+	before, after := to[float64](s.Grid.failure(first)), to[float64](s.Grid.failure(last))
 	x := Figure5{
-		ValueGrowth:     mean(widen(last.Value)) - mean(widen(first.Value)),
+		ValueGrowth:     mean(to[float64](last.Value)) - mean(to[float64](first.Value)),
 		ErrorFall:       mean(before) - mean(after),
 		ErrorByDistance: correlation(after, distance),
 	}
 	n := float64(len(s.Snapshots))
 	for _, shot := range s.Snapshots {
-		x.GoalByDeviation += correlation(widen(shot.Probability), widen(shot.Deviation)) / n
+		x.GoalByDeviation += correlation(to[float64](shot.Probability), to[float64](shot.Deviation)) / n
 		sum := 0.0
 		for _, k := range shot.Draws {
 			sum += optimal[k]
@@ -207,18 +207,11 @@ func correlation(x, y []float64) float64 {
 	return xy / math.Sqrt(xx*yy)
 }
 
-func widen(x []float32) []float64 {
-	y := make([]float64, len(x))
+// to converts numbers.
+func to[B, A float32 | float64](x []A) []B {
+	y := make([]B, len(x))
 	for i, v := range x {
-		y[i] = float64(v)
-	}
-	return y
-}
-
-func narrow(x []float64) []float32 {
-	y := make([]float32, len(x))
-	for i, v := range x {
-		y[i] = float32(v)
+		y[i] = B(v)
 	}
 	return y
 }

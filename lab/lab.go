@@ -172,7 +172,7 @@ func newSession(d *directory, evaluation qta.Env, o *Options) (*session, error) 
 		if s.agent, err = qta.NewAgent(o.Params, evaluation.Sizes(), o.Seed); err != nil {
 			return nil, words.BadInput("%w", err)
 		}
-		s.state, err = newState(id, evaluation, o.Params)
+		s.state, err = newState(id, evaluation)
 	} else {
 		found := s.state.identity(s.agent)
 		if different := found.Differences(id); len(different) > 0 {
@@ -191,7 +191,7 @@ func newSession(d *directory, evaluation qta.Env, o *Options) (*session, error) 
 			return nil, d.written(DamagedFile, err)
 		}
 	}
-	if e, ok := evaluation.(Surveyor); ok {
+	if e, ok := evaluation.(Surveyor); ok { // made again, with what is not saved
 		s.state.Grid = newGrid(e, s.state.Sketch, o.Params)
 	}
 	limits := Limits{o.Steps, StopSolved}
