@@ -435,6 +435,9 @@ func (s *session) story() string {
 		return steps + " it has not been evaluated yet"
 	}
 	best := slices.MaxFunc(log, func(a, b qta.Evaluation) int { return cmp.Compare(a.Success, b.Success) })
+	if best.Success == 0 {
+		return fmt.Sprintf("%s no evaluation on %s has reached the goal", steps, id.subject())
+	}
 	return fmt.Sprintf("%s the best evaluation on %s, at step %d, has reached the goal in %.4g %% of its rollouts",
 		steps, id.subject(), best.Step, 100*best.Success)
 }
