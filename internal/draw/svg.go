@@ -131,10 +131,7 @@ func tones() []tone {
 }
 
 // seriesTones is how many colors series have; the last is ink.
-const (
-	seriesTones = 7
-	inkTone     = seriesTones - 1
-)
+const seriesTones = 7
 
 // Style returns the CSS of drawings. A color stands in it twice, first as the
 // light one for programs that do not know custom properties. Paper printed on
