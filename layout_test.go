@@ -327,8 +327,8 @@ func TestPaperHasNoDepartures(t *testing.T) {
 	}
 	missing := map[string]bool{}
 	d := reflect.TypeFor[departures]()
-	for i := range d.NumField() {
-		missing[d.Field(i).Name] = d.Field(i).Type.Kind() == reflect.Func
+	for field := range d.Fields() {
+		missing[field.Name] = field.Type.Kind() == reflect.Func
 	}
 	for _, v := range variants() {
 		installed := reflect.ValueOf(newMazeAgent(t, tinyPreset(v.Params), 1).departures)

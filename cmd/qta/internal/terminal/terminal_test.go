@@ -82,7 +82,7 @@ func TestRun(t *testing.T) {
 			}
 		}
 		text := strings.ReplaceAll(b.String(), "\r\x1b[K", "\n")
-		for _, line := range strings.Split(text, "\n") {
+		for line := range strings.SplitSeq(text, "\n") {
 			var step int
 			fmt.Sscan(line, &step)
 			usual, most := strings.Contains(line, "usually solved by step 100"), strings.Contains(line, "at most")
