@@ -246,7 +246,7 @@ func (a *Agent) Close() { a.workers.resize(1) }
 // KernelName returns the kernel of the matrix product on this machine:
 // "avx512", "avx2" or "neon", which give the same bytes, or "generic", which
 // is many times slower and may round differently.
-func KernelName() string { return kernelName() }
+func KernelName() string { return best.String() }
 
 // Attach gives the agent bytes to be saved with it, such as what is to be known
 // of its run. Training does not look at them.

@@ -184,7 +184,7 @@ func (u *pun) criticGradient(i int, b *batch) (loss float64, ξ matrix) {
 func (u *pun) headGradient(i int, ξ, prediction matrix, b *batch) float64 {
 	c := u.critics[i]
 	loss := u.predictiveLoss(i, ξ, prediction, b)
-	c.head.backward(u.pass.workers, c.gradient.head, ξ, u.dp.slice(0, ξ.rows), u.pass.ones, u.headT)
+	c.head.backward(u.pass.workers, c.gradient.head, ξ, u.dp.slice(0, ξ.rows), u.pass.ones, u.headT, false)
 	return loss
 }
 

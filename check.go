@@ -311,7 +311,7 @@ func checkNetwork(in *vectorIn) any {
 	net, x, widths := in.Net.network("net"), table("x", in.X, 0), in.Net.widths("net")
 	p, last := newPass(widths, nil), len(in.Net)
 	ξ := net.latent(p, x)
-	y := net.final(p, ξ)
+	y := net.forward(p, x)
 	switch in.Output {
 	case "":
 	case "tanh":
@@ -332,7 +332,8 @@ func checkNetwork(in *vectorIn) any {
 	}
 	gradient := newMLP(make([]float32, mlpSize(widths)), widths)
 	net.backward(p, gradient, x, last, false)
-	return outputs{"grad": gradient.vector(), "dx": rowsOf64(net.inputGradient(p, x.rows))}
+	_, dx := net.outputGradient(p, x, 0)
+	return outputs{"grad": gradient.vector(), "dx": rowsOf64(dx)}
 }
 
 func checkAdam(in *vectorIn) any {
@@ -459,6 +460,11 @@ func checkAchievable(in *vectorIn) any {
 
 func checkPriorities(in *vectorIn) any {
 	n := len(in.Priority)
+	P, w := make([]float64, n), make([]float64, n)
+	SampleProbabilities(P, in.Priority, in.Alpha)
+	ImportanceWeights(w, P, n, in.Beta, 0)
+
+	// The sampler divides by the largest weight in the buffer.
 	s := newPrioritised(&Params{Method: Method{Batch: n, PriorityAlpha: in.Alpha}}, nil)
 	var transitions []int
 	for i, p := range in.Priority {
@@ -468,9 +474,7 @@ func checkPriorities(in *vectorIn) any {
 	}
 	s.beta, s.betaSteps = in.Beta, 1
 	s.weigh(nil, transitions, 0)
-	w := make([]float64, n)
-	ImportanceWeights(w, s.P, n, in.Beta, 0)
-	return outputs{"P": s.P, "w": w, "w_normalized": s.w}
+	return outputs{"P": P, "w": w, "w_normalized": s.w}
 }
 
 func checkBeta(in *vectorIn) any {
@@ -504,6 +508,9 @@ func checkHindsight(in *vectorIn) any {
 func checkFuture(in *vectorIn) any { return outputs{"future": futureStep(in.I, in.N, in.U)} }
 
 func checkOptimalReturn(in *vectorIn) any {
+	if len(in.Hops) > 0 && slices.Max(in.Hops) > 10000 {
+		panic("hops has more than 10000")
+	}
 	discounted := func(hops int) float64 { return OptimalValue(in.Gamma, hops) }
 	return outputs{"undiscounted": each(in.Hops, OptimalReturn), "discounted": each(in.Hops, discounted)}
 }
@@ -512,10 +519,11 @@ func checkOptimalReturn(in *vectorIn) any {
 // the case has its weight, else with Equation 4 moving the heads alone.
 func checkUpdate(in *vectorIn) any {
 	p := Paper()
-	if p.PredictiveGradient = PredictiveGradientHead; in.PredictiveWeight != nil {
-		if p.PredictiveGradient = PredictiveGradientJoint; *in.PredictiveWeight != 1 {
-			panic(fmt.Sprintf("in.predictive_weight is %v, the joint loss here has 1", *in.PredictiveWeight))
-		}
+	switch weight := in.PredictiveWeight; {
+	case weight == nil:
+		p.PredictiveGradient = PredictiveGradientHead
+	case *weight != 1:
+		panic(fmt.Sprintf("predictive_weight is %v, the joint loss here has 1", *weight))
 	}
 	a := in.agent(p)
 	for _, step := range in.Steps {

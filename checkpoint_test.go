@@ -233,6 +233,10 @@ func TestCheckpointHasAll(t *testing.T) {
 	}
 	for _, variant := range tinyVariants() {
 		a, b := agentAfter(t, variant.Params, 33), new(Agent)
+		a.foundAt = 7 // as later in a run
+		if a.perfect = a.decay != nil; a.perfect {
+			a.decay(a)
+		}
 		if err := b.UnmarshalBinary(marshal(t, a)); err != nil {
 			t.Fatal(err)
 		}
@@ -541,6 +545,10 @@ func TestCheckpointNumbers(t *testing.T) {
 		}
 		if _, err := a.MarshalBinary(); err != nil {
 			t.Errorf("%s: put right again: %v", variant.Name, err)
+		}
+		a.policy.adam.v[2] = float32(math.NaN())
+		if numeric, ok := errors.AsType[*NumericError](a.SaveFile(filepath.Join(t.TempDir(), "agent"))); !ok || numeric.Network != "training state" {
+			t.Errorf("%s, a moment of the policy: error %v", variant.Name, numeric)
 		}
 	}
 }

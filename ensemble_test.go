@@ -198,7 +198,7 @@ func TestNewPUNRefuses(t *testing.T) {
 		{Default(), Sizes{1, -1, 1}, "qta: sizes"},
 		{Default(), Sizes{1, 1, 0}, "qta: sizes"},
 		{changed("", Default(), "Curriculum=her Critics=1").Params, Sizes{1, 1, 1}, "qta: parameter Critics is 1, which cannot disagree"},
-		{changed("", Default(), "Uncertainty=bootstrap").Params, Sizes{1, 1, 1}, "qta: parameter Uncertainty is bootstrap, of an ensemble by itself it is pun"},
+		{changed("", Default(), "Uncertainty=bootstrap").Params, Sizes{1, 1, 1}, "qta: parameter Uncertainty is bootstrap, an ensemble by itself has pun"},
 		{changed("", Default(), "HeadTarget=achieved").Params, Sizes{1, 1, 1}, "qta: parameter HeadTarget is achieved"},
 		{Authors(), Sizes{1, 1, 1}, "qta: parameter HeadTarget is achieved"},
 		{changed("", Default(), "PredictiveGradient=head").Params, Sizes{1, 1, 1}, "qta: parameter PredictiveGradient is head"},

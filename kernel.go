@@ -5,8 +5,9 @@ import (
 	"math"
 )
 
-// This file defines the matrix product on which every network rests. Each
-// element of a product is one chain of fused multiply-adds in ascending k,
+// This file is the matrix product on which every network rests, and the loops of
+// Adam and of Polyak averaging. Each element of a product is one chain of fused
+// multiply-adds in ascending k,
 //
 //	c = fma(a[i][k], b[k][j], c)
 //
@@ -37,24 +38,30 @@ func (m matrix) slice(lo, hi int) matrix {
 	if lo < 0 || hi < lo || hi > m.rows {
 		panic(fmt.Sprintf("qta: rows %d:%d of a matrix of %d rows", lo, hi, m.rows))
 	}
-	return matrix{hi - lo, m.cols, m.rowStride, m.colStride, m.data[min(lo*m.rowStride, len(m.data)):]}
+	from := min(lo*m.rowStride, len(m.data))
+	return matrix{hi - lo, m.cols, m.rowStride, m.colStride, m.data[from:]}
+}
+
+// columns returns the view of columns lo to hi, hi excluded.
+func (m matrix) columns(lo, hi int) matrix {
+	return matrix{m.rows, hi - lo, m.rowStride, m.colStride, m.data[lo*m.colStride:]}
 }
 
 // row returns row i, whose elements must be adjacent.
 func (m matrix) row(i int) []float32 {
 	if m.colStride != 1 || i < 0 || i >= m.rows {
-		panic(fmt.Sprintf("qta: row %d of a matrix of %d rows and column stride %d", i, m.rows, m.colStride))
+		panic(fmt.Sprintf("qta: row %d of a matrix of %d rows, column stride %d", i, m.rows, m.colStride))
 	}
 	return m.data[i*m.rowStride:][:m.cols:m.cols]
 }
 
 // check panics unless every element of m lies in its data.
 func (m matrix) check(name string) {
-	if m.rows < 0 || m.cols < 0 || m.rowStride < 0 || m.colStride < 0 {
-		panic(fmt.Sprintf("qta: matrix %s has a negative size or stride: %d by %d, strides %d, %d", name, m.rows, m.cols, m.rowStride, m.colStride))
-	}
-	if m.rows > 0 && m.cols > 0 && (m.rows-1)*m.rowStride+(m.cols-1)*m.colStride >= len(m.data) {
-		panic(fmt.Sprintf("qta: matrix %s of %d by %d, strides %d, %d, exceeds its %d elements", name, m.rows, m.cols, m.rowStride, m.colStride, len(m.data)))
+	negative := min(m.rows, m.cols, m.rowStride, m.colStride) < 0
+	last := (m.rows-1)*m.rowStride + (m.cols-1)*m.colStride
+	if negative || m.rows > 0 && m.cols > 0 && last >= len(m.data) {
+		panic(fmt.Sprintf("qta: matrix %s of %d by %d, strides %d, %d, exceeds its %d elements",
+			name, m.rows, m.cols, m.rowStride, m.colStride, len(m.data)))
 	}
 }
 
@@ -104,35 +111,33 @@ func (w *workers) mul(c, a, b matrix, e epilogue) {
 // below which another thread costs more than it saves.
 const inline = 1 << 19
 
-// newProduct returns a call of mul, which panics unless the sizes agree and
-// every element is there.
-func newProduct(k kernel, c, a, b matrix, e epilogue) product {
-	if c.rows != a.rows || c.cols != b.cols || a.cols != b.rows {
-		panic(fmt.Sprintf("qta: product of %d by %d and %d by %d into %d by %d", a.rows, a.cols, b.rows, b.cols, c.rows, c.cols))
-	}
-	if c.colStride != 1 || b.colStride != 1 {
-		panic("qta: product with a column stride other than 1 in B or C")
-	}
-	c.check("C")
-	a.check("A")
-	b.check("B")
-	if e.bias != nil && (e.add || len(e.bias) != c.cols) {
-		panic(fmt.Sprintf("qta: bias of %d for %d columns, add %t", len(e.bias), c.cols, e.add))
-	}
-	if e.mask.data != nil {
-		if e.mask.rows != c.rows || e.mask.cols != c.cols || e.mask.colStride != 1 {
-			panic(fmt.Sprintf("qta: mask of %d by %d, column stride %d, for %d by %d", e.mask.rows, e.mask.cols, e.mask.colStride, c.rows, c.cols))
-		}
-		e.mask.check("mask")
-	}
-	return product{kernel: k, c: c, a: a, b: b, e: e}
-}
-
 // A product is one call of mul, as a task.
 type product struct {
 	kernel  kernel
 	c, a, b matrix
 	e       epilogue
+}
+
+// newProduct returns a call of mul. It panics unless the sizes agree and every
+// element is there.
+func newProduct(k kernel, c, a, b matrix, e epilogue) product {
+	sized := c.rows == a.rows && c.cols == b.cols && a.cols == b.rows
+	biased := e.bias == nil || !e.add && len(e.bias) == c.cols
+	masked := e.mask.data == nil || e.mask.rows == c.rows && e.mask.cols == c.cols
+	if !sized || !biased || !masked {
+		panic(fmt.Sprintf("qta: product of %d by %d and %d by %d into %d by %d, bias of %d, add %t, mask of %d by %d",
+			a.rows, a.cols, b.rows, b.cols, c.rows, c.cols, len(e.bias), e.add, e.mask.rows, e.mask.cols))
+	}
+	if b.colStride != 1 || c.colStride != 1 || e.mask.data != nil && e.mask.colStride != 1 {
+		panic("qta: product with a column stride other than 1 in B, C or the mask")
+	}
+	a.check("A")
+	b.check("B")
+	c.check("C")
+	if e.mask.data != nil {
+		e.mask.check("mask")
+	}
+	return product{kernel: k, c: c, a: a, b: b, e: e}
 }
 
 // part computes the i-th of n bands of C, of rows or of columns, whichever
@@ -147,8 +152,8 @@ func (p *product) part(i, n int) {
 	}
 }
 
-// band returns the bounds of the i-th of n bands of size rows or columns, at
-// multiples of every tile's sides but six.
+// band returns the bounds of the i-th of n bands of size rows, columns or
+// elements, at multiples of every tile's sides but six and twelve.
 func band(size, i, n int) (lo, hi int) {
 	const step = 32
 	steps := (size + step - 1) / step
@@ -166,65 +171,11 @@ const (
 )
 
 // best is the fastest kernel of this machine.
-var best = detect()
+var best = kernels()[0]
 
 func (k kernel) String() string {
 	return [...]string{"generic", "neon", "avx2", "avx512"}[k]
 }
-
-// kernelName names the kernel that newWorkers chooses on this machine.
-func kernelName() string { return best.String() }
-
-// A tile is what a micro-kernel is told: one call computes the sums of up to
-// twelve rows of C over k steps. Strides and offsets are in bytes.
-type tile struct {
-	a, b, c, start, mask *float32 // first elements; mask may be nil
-
-	aRows, cRows, startRows, maskRows rows // where their rows lie
-
-	// What a row of a later tile needs of A, C and the mask; may be nil. Tiles
-	// fetch as many elements of each as there are steps, and use none.
-	aAhead, cAhead, maskAhead *float32
-
-	aStep, bStep uintptr // from k to k+1 in a and in b
-	k            int     // at least 1
-	cols         int     // columns of C, at most the tile's
-	first        uintptr // 1 in the first row of tiles, which meets B
-	low          float32 // every element becomes at least this: 0 or -Inf
-}
-
-// Rows are the offsets of a tile's rows from the first. A tile has parts of at
-// most four rows, two of them or three, and part is the offset of one from the
-// one before. Where C has fewer rows than the tile, some of the tile's rows
-// coincide and compute the same numbers.
-type rows struct{ row1, row2, row3, part uintptr }
-
-// rowsOf returns the offsets of n rows in a tile where all parts but the first
-// have rest rows.
-func rowsOf(stride, n, rest int) rows {
-	offset := func(i int) uintptr { return uintptr(4 * stride * max(0, min(i, n-1))) }
-	return rows{offset(1), offset(2), offset(3), offset(n - rest)}
-}
-
-// Columns are what a micro-kernel of the other kind is told: at most four
-// columns of C, and as many rows as a vector has elements. It computes
-//
-//	for k := range 4 * blocks {
-//		sums[j][i] = fma(a[i][k], b[k][j], sums[j][i])
-//	}
-//
-// Strides are in bytes.
-type columns struct {
-	sums   *[narrow][16]float32
-	a, b   *float32
-	aRow   uintptr // from row to row
-	bStep  uintptr // from k to k+1
-	blocks int     // at least 1
-	cols   int
-}
-
-// zeros is where sums without a bias start. Nothing writes to it.
-var zeros [128]float32
 
 // block computes the rows r0 to r1 and columns c0 to c1 of C.
 func (p *product) block(r0, r1, c0, c1 int) {
@@ -249,52 +200,73 @@ func (p *product) block(r0, r1, c0, c1 int) {
 	}
 }
 
-// narrow is the largest number of columns of the kernels that put rows on the
-// vector axis.
-const narrow = 4
-
-// blockNarrow computes as many of the rows as such a kernel can, and returns the
-// first that is left.
-func (p *product) blockNarrow(r0, r1, c0, c1 int) int {
-	height := p.kernel.columnHeight()
-	if height == 0 || p.a.colStride != 1 || p.a.cols%4 != 0 {
-		return r0
-	}
-	var sums [narrow][16]float32
-	t := columns{
-		sums:   &sums,
-		aRow:   uintptr(4 * p.a.rowStride),
-		b:      &p.b.data[c0],
-		bStep:  uintptr(4 * p.b.rowStride),
-		blocks: p.a.cols / 4,
-		cols:   c1 - c0,
-	}
-	for ; r1-r0 >= height; r0 += height {
-		for j := c0; j < c1; j++ {
-			s := sums[j-c0][:height]
-			for i := range s {
-				switch {
-				case p.e.add:
-					s[i] = p.c.data[(r0+i)*p.c.rowStride+j]
-				case p.e.bias != nil:
-					s[i] = p.e.bias[j]
-				default:
-					s[i] = 0
-				}
+// blockGeneric is block without assembly. It rounds each product before it adds
+// it, c = c + float32(a*b) in ascending k, and so gives other bits than the other
+// kernels, though the same ones on every machine. The fused chain in portable
+// Go, through float64, would run at less than a third of the speed.
+func (p *product) blockGeneric(r0, r1, c0, c1 int) {
+	for i := r0; i < r1; i++ {
+		row := p.c.row(i)[c0:c1]
+		switch {
+		case p.e.bias != nil:
+			copy(row, p.e.bias[c0:c1])
+		case !p.e.add:
+			clear(row)
+		}
+		a := func(k int) float32 { return p.a.data[i*p.a.rowStride+k*p.a.colStride] }
+		b := func(k int) []float32 { return p.b.data[k*p.b.rowStride+c0:][:len(row)] }
+		k := 0
+		// Four rows of B at a time save three of four passes over the sums.
+		for ; k+4 <= p.a.cols; k += 4 {
+			a0, a1, a2, a3 := a(k), a(k+1), a(k+2), a(k+3)
+			b0, b1, b2, b3 := b(k), b(k+1), b(k+2), b(k+3)
+			for j, s := range row {
+				s += float32(a0 * b0[j])
+				s += float32(a1 * b1[j])
+				s += float32(a2 * b2[j])
+				s += float32(a3 * b3[j])
+				row[j] = s
 			}
 		}
-		t.a = &p.a.data[r0*p.a.rowStride]
-		p.kernel.runColumns(&t)
-		for i := range height {
-			row := p.c.row(r0 + i)[c0:c1]
-			for j := range row {
-				row[j] = sums[j][i]
+		for ; k < p.a.cols; k++ {
+			a0, b0 := a(k), b(k)
+			for j, s := range row {
+				row[j] = s + float32(a0*b0[j])
 			}
-			p.e.finish(row, r0+i, c0)
 		}
+		p.e.finish(row, i, c0)
 	}
-	return r0
 }
+
+// A tile is the argument of a micro-kernel: one call computes the sums of up to
+// twelve rows of C over k steps. Strides and offsets are in bytes.
+type tile struct {
+	a, b, c, start, mask *float32 // first elements; mask may be nil
+
+	aRows, cRows, startRows, maskRows rows // where their rows lie
+
+	aStep, bStep uintptr // from k to k+1 in a and in b
+	k            int     // at least 1
+	cols         int     // columns of C, at most the tile's
+	first        uintptr // 1 in the first row of tiles, which meets B
+	low          float32 // every element becomes at least this: 0 or -Inf
+}
+
+// Rows are the offsets of a tile's rows from the first. A tile has parts of at
+// most four rows, two of them or three, and part is the offset of one from the
+// one before. Where C has fewer rows than the tile, some of the tile's rows
+// coincide and compute the same numbers.
+type rows struct{ row1, row2, row3, part uintptr }
+
+// rowsOf returns the offsets of n rows in a tile where all parts but the first
+// have rest rows.
+func rowsOf(stride, n, rest int) rows {
+	offset := func(i int) uintptr { return uintptr(4 * stride * max(0, min(i, n-1))) }
+	return rows{offset(1), offset(2), offset(3), offset(n - rest)}
+}
+
+// zeros is where sums without a bias start. Nothing writes to it.
+var zeros [128]float32
 
 // tiles adds the steps k0 to k1 of the rows r0 to r1 and columns c0 to c1 of C.
 func (p *product) tiles(r0, r1, c0, c1, k0, k1 int) {
@@ -303,6 +275,7 @@ func (p *product) tiles(r0, r1, c0, c1, k0, k1 int) {
 		aStep: uintptr(4 * p.a.colStride),
 		bStep: uintptr(4 * p.b.rowStride),
 		k:     k1 - k0,
+		first: 1,
 		low:   float32(math.Inf(-1)),
 	}
 	if last && p.e.relu {
@@ -324,13 +297,8 @@ func (p *product) tiles(r0, r1, c0, c1, k0, k1 int) {
 			}
 		}
 		t.a = &p.a.data[i*p.a.rowStride+k0*p.a.colStride]
-		t.first = 0
-		if i == r0 {
-			t.first = 1
-		}
 		for j := c0; j < c1; {
-			shape, width := p.kernel.shape(n, c1-j)
-			t.cols = min(width, c1-j)
+			t.cols = p.kernel.width(n, c1-j)
 			t.b = &p.b.data[k0*p.b.rowStride+j]
 			t.c = &p.c.data[i*p.c.rowStride+j]
 			switch {
@@ -344,29 +312,103 @@ func (p *product) tiles(r0, r1, c0, c1, k0, k1 int) {
 			if masked {
 				t.mask = &p.e.mask.data[i*p.e.mask.rowStride+j]
 			}
-			// Of the next n rows, the tiles of these fetch one each.
-			t.aAhead, t.cAhead, t.maskAhead = nil, nil, nil
-			if next := i + n + (j-c0)/width; next < min(i+2*n, r1) {
-				t.aAhead = &p.a.data[next*p.a.rowStride+k0*p.a.colStride]
-				t.cAhead = &p.c.data[next*p.c.rowStride+c0]
-				if masked {
-					t.maskAhead = &p.e.mask.data[next*p.e.mask.rowStride+c0]
-				}
-			}
-			shape.run(&t)
+			p.kernel.run(&t, n)
 			j += t.cols
 		}
+		t.first = 0
 		i += n
 	}
 }
 
+// narrow is the largest number of columns of the kernels that put rows on the
+// vector axis.
+const narrow = 4
+
+// Columns are the argument of such a kernel: at most four columns of C, and as
+// many rows as a vector has elements. It computes
+//
+//	for k := range 4 * blocks {
+//		sums[j][i] = fma(a[i][k], b[k][j], sums[j][i])
+//	}
+//
+// Strides are in bytes.
+type columns struct {
+	sums   *[narrow][16]float32
+	a, b   *float32
+	aRow   uintptr // from row to row
+	bStep  uintptr // from k to k+1
+	blocks int     // at least 1
+	cols   int
+}
+
+// blockNarrow computes as many of the rows as such a kernel can, and returns the
+// first that is left.
+func (p *product) blockNarrow(r0, r1, c0, c1 int) int {
+	height := p.kernel.columnHeight()
+	if height == 0 || p.a.colStride != 1 || p.a.cols%4 != 0 {
+		return r0
+	}
+	var sums [narrow][16]float32
+	t := columns{
+		sums:   &sums,
+		aRow:   uintptr(4 * p.a.rowStride),
+		b:      &p.b.data[c0],
+		bStep:  uintptr(4 * p.b.rowStride),
+		blocks: p.a.cols / 4,
+		cols:   c1 - c0,
+	}
+	for ; r1-r0 >= height; r0 += height {
+		for i := range height {
+			start := zeros[:t.cols]
+			if p.e.bias != nil {
+				start = p.e.bias[c0:c1]
+			} else if p.e.add {
+				start = p.c.row(r0 + i)[c0:c1]
+			}
+			for j, x := range start {
+				sums[j][i] = x
+			}
+		}
+		t.a = &p.a.data[r0*p.a.rowStride]
+		p.kernel.runColumns(&t)
+		for i := range height {
+			row := p.c.row(r0 + i)[c0:c1]
+			for j := range row {
+				row[j] = sums[j][i]
+			}
+			p.e.finish(row, r0+i, c0)
+		}
+	}
+	return r0
+}
+
 // transpose copies the transpose of src into dst, both with adjacent elements
 // in a row and without memory in common.
-func transpose(dst, src matrix) { best.transpose(dst, src) }
+func (w *workers) transpose(dst, src matrix) {
+	if w == nil || w.n == 1 || src.rows*src.cols < inline/16 {
+		w.chosen().transpose(dst, src)
+		return
+	}
+	w.transposed = transposition{w.kernel, dst, src}
+	w.run(&w.transposed)
+	w.transposed = transposition{}
+}
+
+// A transposition is one call of transpose, as a task.
+type transposition struct {
+	kernel   kernel
+	dst, src matrix
+}
+
+func (t *transposition) part(i, n int) {
+	lo, hi := band(t.src.rows, i, n)
+	t.kernel.transpose(t.dst.columns(lo, hi), t.src.slice(lo, hi))
+}
 
 func (k kernel) transpose(dst, src matrix) {
 	if dst.rows != src.cols || dst.cols != src.rows || dst.colStride != 1 || src.colStride != 1 {
-		panic(fmt.Sprintf("qta: transpose of %d by %d into %d by %d, column strides %d, %d", src.rows, src.cols, dst.rows, dst.cols, src.colStride, dst.colStride))
+		panic(fmt.Sprintf("qta: transpose of %d by %d into %d by %d, column strides %d, %d",
+			src.rows, src.cols, dst.rows, dst.cols, src.colStride, dst.colStride))
 	}
 	dst.check("dst")
 	src.check("src")
@@ -375,17 +417,71 @@ func (k kernel) transpose(dst, src matrix) {
 	// of dst, where the plain double loop writes 4 and misses the cache.
 	for ; i+4 <= src.rows; i += 4 {
 		r0, r1, r2, r3 := src.row(i), src.row(i+1), src.row(i+2), src.row(i+3)
-		r1, r2, r3 = r1[:len(r0)], r2[:len(r0)], r3[:len(r0)]
-		at := i
 		for j := range r0 {
-			d := dst.data[at : at+4 : at+4]
+			d := dst.row(j)[i:][:4]
 			d[0], d[1], d[2], d[3] = r0[j], r1[j], r2[j], r3[j]
-			at += dst.rowStride
 		}
 	}
 	for ; i < src.rows; i++ {
 		for j, x := range src.row(i) {
-			dst.data[j*dst.rowStride+i] = x
+			dst.row(j)[i] = x
 		}
+	}
+}
+
+// adamCoefficients are the scalars of one step of Adam: with step t, step is
+// the learning rate over 1-beta1^t and scale is 1/sqrt(1-beta2^t).
+type adamCoefficients struct {
+	beta1, oneMinusBeta1 float32
+	beta2, oneMinusBeta2 float32
+	step, scale, eps     float32
+	decay                float32
+}
+
+// smallestNormal is the smallest float32 that is not denormal. A moment below
+// it becomes 0: the moments of a dead unit would stay among the denormals,
+// where arithmetic is several times slower.
+const smallestNormal = 0x1p-126
+
+// adamStep updates the weights w and their moments m and v by the gradient,
+// all of one length. adamStepGeneric is its definition.
+func adamStep(w, m, v, grad []float32, c adamCoefficients) {
+	if len(m) != len(w) || len(v) != len(w) || len(grad) != len(w) {
+		panic("qta: adamStep with different lengths")
+	}
+	n := adamStepVector(w, m, v, grad, &c)
+	adamStepGeneric(w[n:], m[n:], v[n:], grad[n:], &c)
+}
+
+func adamStepGeneric(w, m, v, grad []float32, c *adamCoefficients) {
+	for i := range w {
+		g := grad[i] + float32(c.decay*w[i])
+		mi := float32(c.beta1*m[i]) + float32(c.oneMinusBeta1*g)
+		vi := float32(c.beta2*v[i]) + float32(float32(c.oneMinusBeta2*g)*g)
+		if mi < smallestNormal && mi > -smallestNormal {
+			mi = 0
+		}
+		if vi < smallestNormal {
+			vi = 0
+		}
+		m[i], v[i] = mi, vi
+		root := float32(math.Sqrt(float64(vi)))
+		w[i] -= float32(float32(c.step*mi) / (float32(root*c.scale) + c.eps))
+	}
+}
+
+// polyakStep moves each element of target towards its counterpart in online, of
+// the same length. polyakStepGeneric is its definition.
+func polyakStep(target, online []float32, rho, oneMinusRho float32) {
+	if len(target) != len(online) {
+		panic("qta: polyakStep with different lengths")
+	}
+	n := polyakStepVector(target, online, rho, oneMinusRho)
+	polyakStepGeneric(target[n:], online[n:], rho, oneMinusRho)
+}
+
+func polyakStepGeneric(target, online []float32, rho, oneMinusRho float32) {
+	for i, x := range online {
+		target[i] = float32(rho*target[i]) + float32(oneMinusRho*x)
 	}
 }

@@ -2,8 +2,8 @@
 
 package qta
 
-// A shape is a micro-kernel, named by its rows and columns. Each computes, for
-// every row i and column j of its tile,
+// The micro-kernels are named by the rows and columns of their tiles. Each
+// computes, for every row i and column j,
 //
 //	s := start[i][j]
 //	for k := range t.k {
@@ -15,19 +15,8 @@ package qta
 //	}
 //	c[i][j] = s
 //
-// and touches no column from t.cols on. The shapes of 1 and 12 rows need all
-// their columns.
-type shape uint8
-
-const (
-	avx512x12x32 shape = iota
-	avx512x8x32
-	avx512x8x16
-	avx512x4x64
-	avx512x1x128
-	avx2x6x16
-	avx2x1x64
-)
+// and touches no column from t.cols on. Those of 1 and 12 rows need all their
+// columns.
 
 // height returns how many of the remaining rows the next tiles take, and how
 // many of them come after a tile's first part.
@@ -37,8 +26,6 @@ func (k kernel) height(rows, cols int) (n, rest int) {
 		return 1, 1
 	case k == avx2:
 		return min(rows, 6), 3
-	case rows <= 4:
-		return rows, 4
 	case rows >= 12 && rows != 16 && cols%32 == 0: // 16 are twice 8
 		return 12, 8
 	default:
@@ -46,42 +33,33 @@ func (k kernel) height(rows, cols int) (n, rest int) {
 	}
 }
 
-// shape returns the next tile for n rows and the remaining columns.
-func (k kernel) shape(n, cols int) (s shape, width int) {
+// width returns how many of the remaining columns the next tile of n rows takes.
+func (k kernel) width(n, cols int) int {
 	switch {
 	case k == avx2 && n == 1 && cols >= 64:
-		return avx2x1x64, 64
+		return 64
 	case k == avx2:
-		return avx2x6x16, 16
+		return min(cols, 16)
 	case n == 1 && cols >= 128:
-		return avx512x1x128, 128
-	case n <= 4:
-		return avx512x4x64, 64
-	case cols <= 16:
-		return avx512x8x16, 16
-	case n == 12:
-		return avx512x12x32, 32
+		return 128
 	default:
-		return avx512x8x32, 32
+		return min(cols, 32)
 	}
 }
 
-func (s shape) run(t *tile) {
-	switch s {
-	case avx512x12x32:
-		tile512x12x32(t)
-	case avx512x8x32:
-		tile512x8x32(t)
-	case avx512x8x16:
-		tile512x8x16(t)
-	case avx512x4x64:
-		tile512x4x64(t)
-	case avx512x1x128:
-		tile512x1x128(t)
-	case avx2x6x16:
-		tile2x6x16(t)
-	case avx2x1x64:
+// run computes a tile of n rows.
+func (k kernel) run(t *tile, n int) {
+	switch {
+	case k == avx2 && t.cols == 64:
 		tile2x1x64(t)
+	case k == avx2:
+		tile2x6x16(t)
+	case t.cols == 128:
+		tile512x1x128(t)
+	case n == 12:
+		tile512x12x32(t)
+	default:
+		tile512x8x32(t)
 	}
 }
 
@@ -90,12 +68,6 @@ func tile512x12x32(t *tile)
 
 //go:noescape
 func tile512x8x32(t *tile)
-
-//go:noescape
-func tile512x8x16(t *tile)
-
-//go:noescape
-func tile512x4x64(t *tile)
 
 //go:noescape
 func tile512x1x128(t *tile)
@@ -128,6 +100,71 @@ func columns512(t *columns)
 //go:noescape
 func columns2(t *columns)
 
+// adamStepVector does the leading elements, as many as fill vectors, and
+// returns their number. Division and square root take the time, so that wider
+// vectors than these of eight elements would not be faster.
+func adamStepVector(w, m, v, grad []float32, c *adamCoefficients) int {
+	n := len(w) / 8
+	if n == 0 || best == generic {
+		return 0
+	}
+	adamStep2(&w[0], &m[0], &v[0], &grad[0], n, c)
+	return 8 * n
+}
+
+// polyakStepVector is the same for polyakStep.
+func polyakStepVector(target, online []float32, rho, oneMinusRho float32) int {
+	n := len(target) / 8
+	if n == 0 || best == generic {
+		return 0
+	}
+	polyakStep2(&target[0], &online[0], n, rho, oneMinusRho)
+	return 8 * n
+}
+
+// transposeVector transposes the leading rows of src, as many as fill vectors,
+// and returns their number.
+func transposeVector(k kernel, dst, src matrix) int {
+	blocks := src.cols / 4
+	if k == generic || blocks == 0 {
+		return 0
+	}
+	i, height := 0, k.columnHeight()
+	for ; i+height <= src.rows; i += height {
+		t := columns{
+			a: &src.data[i*src.rowStride], aRow: uintptr(4 * src.rowStride),
+			b: &dst.data[i], bStep: uintptr(4 * dst.rowStride),
+			blocks: blocks,
+		}
+		if k == avx512 {
+			transpose512(&t)
+		} else {
+			transpose2(&t)
+		}
+		for j := 4 * blocks; j < src.cols; j++ {
+			row := dst.row(j)
+			for l := i; l < i+height; l++ {
+				row[l] = src.data[l*src.rowStride+j]
+			}
+		}
+	}
+	return i
+}
+
+//go:noescape
+func adamStep2(w, m, v, grad *float32, blocks int, c *adamCoefficients)
+
+//go:noescape
+func polyakStep2(target, online *float32, blocks int, rho, oneMinusRho float32)
+
+// transpose512 and transpose2 write the transpose of the rows a to b.
+//
+//go:noescape
+func transpose512(t *columns)
+
+//go:noescape
+func transpose2(t *columns)
+
 // cpuid and xgetbv execute the instructions of these names.
 //
 //go:noescape
@@ -136,11 +173,9 @@ func cpuid(eax, ecx uint32) (a, b, c, d uint32)
 //go:noescape
 func xgetbv() uint32
 
-// detect asks the processor for its instructions and the operating system for
-// the registers that it saves.
-func detect() kernel { return kernels()[0] }
-
-// kernels returns the kernels that run on this machine, the fastest first.
+// kernels returns the kernels that run on this machine, the fastest first. It
+// asks the processor for its instructions and the operating system for the
+// registers that it saves.
 func kernels() []kernel {
 	list := []kernel{generic}
 	leaves, _, _, _ := cpuid(0, 0)
@@ -159,7 +194,7 @@ func kernels() []kernel {
 	}
 	list = []kernel{avx2, generic}
 	const f, dq, bw, vl, zmm = 1 << 16, 1 << 17, 1 << 30, 1 << 31, 0xe0
-	if b&f == 0 || b&dq == 0 || b&bw == 0 || b&vl == 0 || saved&zmm != zmm || !useAVX512 {
+	if b&f == 0 || b&dq == 0 || b&bw == 0 || b&vl == 0 || saved&zmm != zmm {
 		return list
 	}
 	return []kernel{avx512, avx2, generic}

@@ -3,7 +3,7 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// The micro-kernels, whose definition is at the type shape. They share their
+// The micro-kernels, whose definition is in kernel_amd64.go. They share their
 // registers:
 //
 //	AX       the tile
@@ -52,22 +52,6 @@ TEXT ·xgetbv(SB), NOSPLIT, $0-4
 	MOVQ tile_bStep(AX), R12 \
 	MOVQ tile_k(AX), CX
 
-// AHEAD sets DX, R14, R15 to the distances from SI to what to fetch ahead, of
-// which there is one element for each step. A nil fetches what is there anyway.
-#define AHEAD \
-	DISTANCE(tile_aAhead, DX) \
-	DISTANCE(tile_cAhead, R14) \
-	DISTANCE(tile_maskAhead, R15)
-#define DISTANCE(p, r) \
-	MOVQ    p(AX), r \
-	TESTQ   r, r \
-	CMOVQEQ SI, r \
-	SUBQ    SI, r
-#define FETCH \
-	PREFETCHT0 (SI)(DX*1) \
-	PREFETCHT0 (SI)(R14*1) \
-	PREFETCHT0 (SI)(R15*1)
-
 // STEP goes to the next k.
 #define STEP \
 	ADDQ R11, SI \
@@ -75,18 +59,14 @@ TEXT ·xgetbv(SB), NOSPLIT, $0-4
 	ADDQ R12, BX \
 	DECQ CX
 
-// COLUMNS sets the mask registers K1 to K4 to the columns 0-15 to 48-63.
+// COLUMNS sets the mask registers K1 and K2 to the columns 0-15 and 16-31.
 #define COLUMNS \
 	MOVQ  tile_cols(AX), CX \
 	MOVQ  $-1, DX \
 	BZHIQ CX, DX, DX \
 	KMOVW DX, K1 \
 	SHRQ  $16, DX \
-	KMOVW DX, K2 \
-	SHRQ  $16, DX \
-	KMOVW DX, K3 \
-	SHRQ  $16, DX \
-	KMOVW DX, K4
+	KMOVW DX, K2
 
 // Of the memory operand p, 64 p is the one 64 bytes on.
 
@@ -221,10 +201,6 @@ TEXT ·tile512x12x32(SB), NOSPLIT, $0-8
 	ROWS2x12(LOADALL2)
 	OPERANDS
 	LEAQ (DI)(R13*1), R13
-	CMPQ R11, $4
-	JNE  strided
-
-	AHEAD
 	CMPQ tile_first(AX), $0
 	JEQ  full
 
@@ -233,7 +209,6 @@ TEXT ·tile512x12x32(SB), NOSPLIT, $0-8
 first:
 	PREFETCHT1 128(BX)
 	PREFETCHT1 192(BX)
-	FETCH
 	FMA2x12
 	STEP
 	JNZ first
@@ -241,25 +216,9 @@ first:
 
 	PCALIGN $32
 full:
-	FETCH
 	FMA2x12
 	STEP
 	JNZ full
-	JMP finish
-
-	// Steps of A that are rows apart escape the processor's own prefetching.
-strided:
-	MOVQ tile_cAhead(AX), DX
-	PCALIGN $32
-apart:
-	PREFETCHT0 (DX)
-	ADDQ $4, DX
-	PREFETCHT0 (SI)(R11*8)
-	PREFETCHT0 (BX)(R12*8)
-	PREFETCHT0 64(BX)(R12*8)
-	FMA2x12
-	STEP
-	JNZ apart
 
 finish:
 	LOW8(Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
@@ -274,127 +233,6 @@ finish:
 store:
 	ROWS12(tile_c, tile_cRows)
 	ROWS2x12(STOREALL2)
-	VZEROUPPER
-	RET
-
-#define LOAD1(p, z) VMOVUPS.Z p, K1, z
-#define STORE1(p, z) VMOVUPS z, K1, p
-#define HIDE1(p, z) HIDE(p, K1, z)
-#define ROWS1(f) \
-	f((DX), Z0) \
-	f((DX)(R8*1), Z1) \
-	f((DX)(R9*1), Z2) \
-	f((DX)(R10*1), Z3) \
-	f((R14), Z4) \
-	f((R14)(R8*1), Z5) \
-	f((R14)(R9*1), Z6) \
-	f((R14)(R10*1), Z7)
-
-// func tile512x8x16(t *tile)
-TEXT ·tile512x8x16(SB), NOSPLIT, $0-8
-	MOVQ t+0(FP), AX
-	COLUMNS
-	ROWS(tile_start, tile_startRows)
-	ROWS1(LOAD1)
-	OPERANDS
-
-loop:
-	VMOVUPS.Z        (BX), K1, Z16
-	VFMADD231PS.BCST (SI), Z16, Z0
-	VFMADD231PS.BCST (SI)(R8*1), Z16, Z1
-	VFMADD231PS.BCST (SI)(R9*1), Z16, Z2
-	VFMADD231PS.BCST (SI)(R10*1), Z16, Z3
-	VFMADD231PS.BCST (DI), Z16, Z4
-	VFMADD231PS.BCST (DI)(R8*1), Z16, Z5
-	VFMADD231PS.BCST (DI)(R9*1), Z16, Z6
-	VFMADD231PS.BCST (DI)(R10*1), Z16, Z7
-	STEP
-	JNZ loop
-
-	LOW8(Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
-	CMPQ tile_mask(AX), $0
-	JEQ  store
-	VPXORD Z31, Z31, Z31
-	ROWS(tile_mask, tile_maskRows)
-	ROWS1(HIDE1)
-
-store:
-	ROWS(tile_c, tile_cRows)
-	ROWS1(STORE1)
-	VZEROUPPER
-	RET
-
-#define LOAD4(p, z0, z1, z2, z3) \
-	VMOVUPS.Z p, K1, z0 \
-	VMOVUPS.Z 64 p, K2, z1 \
-	VMOVUPS.Z 128 p, K3, z2 \
-	VMOVUPS.Z 192 p, K4, z3
-#define STORE4(p, z0, z1, z2, z3) \
-	VMOVUPS z0, K1, p \
-	VMOVUPS z1, K2, 64 p \
-	VMOVUPS z2, K3, 128 p \
-	VMOVUPS z3, K4, 192 p
-#define HIDE4(p, z0, z1, z2, z3) \
-	HIDE(p, K1, z0) \
-	HIDE(64 p, K2, z1) \
-	HIDE(128 p, K3, z2) \
-	HIDE(192 p, K4, z3)
-#define ROWS4(f) \
-	f((DX), Z0, Z1, Z2, Z3) \
-	f((DX)(R8*1), Z4, Z5, Z6, Z7) \
-	f((DX)(R9*1), Z8, Z9, Z10, Z11) \
-	f((DX)(R10*1), Z12, Z13, Z14, Z15)
-
-#define FMA4(p, za, z0, z1, z2, z3) \
-	VBROADCASTSS p, za \
-	VFMADD231PS  Z16, za, z0 \
-	VFMADD231PS  Z17, za, z1 \
-	VFMADD231PS  Z18, za, z2 \
-	VFMADD231PS  Z19, za, z3
-#define FMA4x4 \
-	FMA4((SI), Z20, Z0, Z1, Z2, Z3) \
-	FMA4((SI)(R8*1), Z21, Z4, Z5, Z6, Z7) \
-	FMA4((SI)(R9*1), Z22, Z8, Z9, Z10, Z11) \
-	FMA4((SI)(R10*1), Z23, Z12, Z13, Z14, Z15)
-
-// func tile512x4x64(t *tile)
-TEXT ·tile512x4x64(SB), NOSPLIT, $0-8
-	MOVQ t+0(FP), AX
-	COLUMNS
-	ROWS(tile_start, tile_startRows)
-	ROWS4(LOAD4)
-	OPERANDS
-	CMPQ tile_cols(AX), $64
-	JNE  partial
-
-full:
-	VMOVUPS (BX), Z16
-	VMOVUPS 64(BX), Z17
-	VMOVUPS 128(BX), Z18
-	VMOVUPS 192(BX), Z19
-	FMA4x4
-	STEP
-	JNZ full
-	JMP finish
-
-partial:
-	LOAD4((BX), Z16, Z17, Z18, Z19)
-	FMA4x4
-	STEP
-	JNZ partial
-
-finish:
-	LOW8(Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
-	LOW8(Z8, Z9, Z10, Z11, Z12, Z13, Z14, Z15)
-	CMPQ tile_mask(AX), $0
-	JEQ  store
-	VPXORD Z31, Z31, Z31
-	ROWS(tile_mask, tile_maskRows)
-	ROWS4(HIDE4)
-
-store:
-	ROWS(tile_c, tile_cRows)
-	ROWS4(STORE4)
 	VZEROUPPER
 	RET
 
@@ -779,5 +617,94 @@ loop:
 	VMOVUPS Y7, (BX)(R15*1)
 	COLUMNSTEP
 	JNZ loop
+	VZEROUPPER
+	RET
+
+// smallestNormal and the bits of an absolute value.
+DATA normal<>+0(SB)/4, $0x00800000
+GLOBL normal<>(SB), RODATA|NOPTR, $4
+DATA magnitude<>+0(SB)/4, $0x7fffffff
+GLOBL magnitude<>(SB), RODATA|NOPTR, $4
+
+// func adamStep2(w, m, v, grad *float32, blocks int, c *adamCoefficients)
+TEXT ·adamStep2(SB), NOSPLIT, $0-48
+	MOVQ w+0(FP), DI
+	MOVQ m+8(FP), SI
+	MOVQ v+16(FP), DX
+	MOVQ grad+24(FP), BX
+	MOVQ blocks+32(FP), CX
+	MOVQ c+40(FP), AX
+	VBROADCASTSS adamCoefficients_beta1(AX), Y6
+	VBROADCASTSS adamCoefficients_oneMinusBeta1(AX), Y7
+	VBROADCASTSS adamCoefficients_beta2(AX), Y8
+	VBROADCASTSS adamCoefficients_oneMinusBeta2(AX), Y9
+	VBROADCASTSS adamCoefficients_step(AX), Y10
+	VBROADCASTSS adamCoefficients_scale(AX), Y11
+	VBROADCASTSS adamCoefficients_eps(AX), Y12
+	VBROADCASTSS adamCoefficients_decay(AX), Y13
+	VBROADCASTSS normal<>(SB), Y14
+	VBROADCASTSS magnitude<>(SB), Y15
+
+loop:
+	// Y0 = g, Y1 = m, Y2 = v, Y3 = w
+	PREFETCHT0 1024(DI)
+	PREFETCHT0 1024(SI)
+	PREFETCHT0 1024(DX)
+	PREFETCHT0 1024(BX)
+	VMOVUPS (DI), Y3
+	VMULPS  Y3, Y13, Y0
+	VADDPS  (BX), Y0, Y0
+	VMULPS  (SI), Y6, Y1
+	VMULPS  Y0, Y7, Y4
+	VADDPS  Y4, Y1, Y1
+	VMULPS  (DX), Y8, Y2
+	VMULPS  Y0, Y9, Y4
+	VMULPS  Y0, Y4, Y4
+	VADDPS  Y4, Y2, Y2
+
+	// Predicate 5 is "not less", which keeps NaN.
+	VANDPS  Y1, Y15, Y4
+	VCMPPS  $5, Y14, Y4, Y4
+	VANDPS  Y4, Y1, Y1
+	VCMPPS  $5, Y14, Y2, Y4
+	VANDPS  Y4, Y2, Y2
+	VMOVUPS Y1, (SI)
+	VMOVUPS Y2, (DX)
+
+	VSQRTPS Y2, Y4
+	VMULPS  Y4, Y11, Y4
+	VADDPS  Y4, Y12, Y4
+	VMULPS  Y1, Y10, Y5
+	VDIVPS  Y4, Y5, Y5
+	VSUBPS  Y5, Y3, Y3
+	VMOVUPS Y3, (DI)
+	ADDQ    $32, DI
+	ADDQ    $32, SI
+	ADDQ    $32, DX
+	ADDQ    $32, BX
+	DECQ    CX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func polyakStep2(target, online *float32, blocks int, rho, oneMinusRho float32)
+TEXT ·polyakStep2(SB), NOSPLIT, $0-32
+	MOVQ target+0(FP), DI
+	MOVQ online+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	VBROADCASTSS rho+24(FP), Y2
+	VBROADCASTSS oneMinusRho+28(FP), Y3
+
+loop:
+	PREFETCHT0 1024(DI)
+	PREFETCHT0 1024(SI)
+	VMULPS  (DI), Y2, Y0
+	VMULPS  (SI), Y3, Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (DI)
+	ADDQ    $32, DI
+	ADDQ    $32, SI
+	DECQ    CX
+	JNZ     loop
 	VZEROUPPER
 	RET

@@ -2,14 +2,11 @@
 
 package qta
 
-// Every arm64 processor has the vector instructions.
-
-func detect() kernel { return neon }
-
+// kernels returns the kernels: every arm64 processor has the vector instructions.
 func kernels() []kernel { return []kernel{neon, generic} }
 
-// A shape is a micro-kernel, named by its rows and columns. Each computes, for
-// every row i and column j of its tile,
+// The micro-kernels are named by the rows and columns of their tiles. Each
+// computes, for every row i and column j,
 //
 //	s := start[i][j]
 //	for k := range t.k {
@@ -21,43 +18,36 @@ func kernels() []kernel { return []kernel{neon, generic} }
 //	c[i][j] = s
 //
 // There are no loads of a part of a vector: all need all their columns.
-type shape uint8
-
-const (
-	neon8x8 shape = iota
-	neon8x1
-	neon4x16
-	neon1x32
-)
 
 // height returns how many of the remaining rows the next tiles take, and how
 // many of them come after a tile's first part.
 func (k kernel) height(rows, cols int) (n, rest int) { return min(rows, 8), 4 }
 
-// shape returns the next tile for n rows and the remaining columns.
-func (k kernel) shape(n, cols int) (s shape, width int) {
+// width returns how many of the remaining columns the next tile of n rows takes.
+func (k kernel) width(n, cols int) int {
 	switch {
 	case n == 1 && cols >= 32:
-		return neon1x32, 32
+		return 32
 	case n <= 4 && cols >= 16:
-		return neon4x16, 16
+		return 16
 	case cols >= 8:
-		return neon8x8, 8
+		return 8
 	default:
-		return neon8x1, 1
+		return 1
 	}
 }
 
-func (s shape) run(t *tile) {
-	switch s {
-	case neon8x8:
-		tile8x8(t)
-	case neon8x1:
-		tile8x1(t)
-	case neon4x16:
-		tile4x16(t)
-	case neon1x32:
+// run computes a tile of n rows.
+func (k kernel) run(t *tile, n int) {
+	switch t.cols {
+	case 32:
 		tile1x32(t)
+	case 16:
+		tile4x16(t)
+	case 8:
+		tile8x8(t)
+	default:
+		tile8x1(t)
 	}
 }
 
@@ -65,6 +55,14 @@ func (s shape) run(t *tile) {
 func (k kernel) columnHeight() int { return 0 }
 
 func (k kernel) runColumns(t *columns) { panic("qta: no kernel for few columns") }
+
+// Adam's loop, Polyak's and the transpose are portable Go: these do no element.
+
+func adamStepVector(w, m, v, grad []float32, c *adamCoefficients) int { return 0 }
+
+func polyakStepVector(target, online []float32, rho, oneMinusRho float32) int { return 0 }
+
+func transposeVector(k kernel, dst, src matrix) int { return 0 }
 
 //go:noescape
 func tile8x8(t *tile)

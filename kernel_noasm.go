@@ -2,20 +2,23 @@
 
 package qta
 
-// Without assembly there is only the generic kernel, which knows no tiles.
-
-func detect() kernel { return generic }
+// Without assembly there is only the generic kernel, which knows no tiles, and
+// no loop in vectors: these do no element.
 
 func kernels() []kernel { return []kernel{generic} }
 
-type shape uint8
-
 func (k kernel) height(rows, cols int) (n, rest int) { panic("qta: no tiles") }
 
-func (k kernel) shape(rows, cols int) (s shape, width int) { panic("qta: no tiles") }
+func (k kernel) width(n, cols int) int { panic("qta: no tiles") }
 
-func (s shape) run(t *tile) { panic("qta: no tiles") }
+func (k kernel) run(t *tile, n int) { panic("qta: no tiles") }
 
 func (k kernel) columnHeight() int { panic("qta: no tiles") }
 
 func (k kernel) runColumns(t *columns) { panic("qta: no tiles") }
+
+func adamStepVector(w, m, v, grad []float32, c *adamCoefficients) int { return 0 }
+
+func polyakStepVector(target, online []float32, rho, oneMinusRho float32) int { return 0 }
+
+func transposeVector(k kernel, dst, src matrix) int { return 0 }

@@ -5,15 +5,9 @@ import (
 	"math/rand/v2"
 )
 
-// This file is the networks: layers forward and backward side by side, and
-// Adam. Matrices are row-major, a row per sample; B is the number of rows.
-// Nothing here knows of reinforcement learning. How a batch goes through the
-// layers of a network, in chunks and on several threads, is in mlp_pass.go.
-
-// columns returns the view of columns lo to hi, hi excluded.
-func (m matrix) columns(lo, hi int) matrix {
-	return matrix{m.rows, hi - lo, m.rowStride, m.colStride, m.data[lo*m.colStride:]}
-}
+// This file is the networks: layers forward and backward side by side, a batch's
+// way through them, and Adam. Matrices are row-major, a row per sample; B is the
+// number of rows. Nothing here knows of reinforcement learning.
 
 // A layer is one affine map, y = x W + b.
 type layer struct {
@@ -30,6 +24,19 @@ func newLayer(params []float32, in, out int) layer {
 	return layer{matrix{in, out, out, 1, params[:in*out]}, params[in*out:][:out]}
 }
 
+// initialize draws the weights and biases of a layer uniformly from ±1/√in.
+//
+// Reading R73: the paper names no initialisation; this is what PyTorch's linear
+// layers start from, which the authors' code uses.
+func (l layer) initialize(rng *rand.Rand) {
+	bound := 1 / math.Sqrt(float64(l.w.rows))
+	for _, p := range [][]float32{l.w.data, l.b} {
+		for i := range p {
+			p[i] = float32(bound * symmetric(rng))
+		}
+	}
+}
+
 // forward sets y, B by out, to x W + b, and to max(0, x W + b) with relu.
 func (l layer) forward(w *workers, y, x matrix, relu bool) {
 	w.mul(y, x, l.w, epilogue{bias: l.b, relu: relu})
@@ -40,48 +47,26 @@ func (l layer) forward(w *workers, y, x matrix, relu bool) {
 //
 //	dW = xᵀ dy    db = 1ᵀ dy
 //
-// ones is a row of at least B ones. wT is scratch, out by in.
-func (l layer) backward(w *workers, gradient layer, x, dy, ones, wT matrix) {
-	g := gradientOf(w.chosen(), gradient, x, dy, ones, wT, false)
-	w.mul(g.weights.c, g.weights.a, g.weights.b, g.weights.e)
-	w.mul(g.biases.c, g.biases.a, g.biases.b, g.biases.e)
-	g.finish(gradient)
-}
-
-// A layerGradient is the products that make the gradients of a layer.
-type layerGradient struct {
-	weights, biases product
-	transposed      bool // weights makes the transpose of dW
-}
-
-// gradientOf returns the products of [layer.backward]; with add they add to
-// what wT or the gradients hold.
-func gradientOf(k kernel, gradient layer, x, dy, ones, wT matrix, add bool) layerGradient {
+// With add it adds to the gradients, and to what it left in wT. ones is a row of
+// at least B ones. wT is scratch, out by in.
+func (l layer) backward(w *workers, gradient layer, x, dy, ones, wT matrix, add bool) {
 	ones.cols = dy.rows
-	e := epilogue{add: add}
-	g := layerGradient{biases: newProduct(k, matrix{1, dy.cols, dy.cols, 1, gradient.b}, ones, dy, e)}
+	w.mul(matrix{1, dy.cols, dy.cols, 1, gradient.b}, ones, dy, epilogue{add: add})
+	if dy.cols > narrow || dy.cols >= x.cols {
+		w.mul(gradient.w, x.t(), dy, epilogue{add: add})
+		return
+	}
 	// The kernels are fast where C has few rows, and slow where it has few
 	// columns whose terms are rows apart.
-	if g.transposed = dy.cols <= narrow && dy.cols < x.cols; g.transposed {
-		g.weights = newProduct(k, wT, dy.t(), x, e)
-	} else {
-		g.weights = newProduct(k, gradient.w, x.t(), dy, e)
-	}
-	return g
-}
-
-// finish sets the gradient where the products have not.
-func (g *layerGradient) finish(gradient layer) {
-	if g.transposed {
-		transpose(gradient.w, g.weights.c)
-	}
+	w.mul(wT, dy.t(), x, epilogue{add: add})
+	w.transpose(gradient.w, wT)
 }
 
 // backwardInput sets dx, B by in, to dy Wᵀ, or adds it to dx, as e says; with
 // the mask x = max(0, z) it is the gradient with respect to z. wT is scratch,
 // out by in.
 func (l layer) backwardInput(w *workers, dx, dy, wT matrix, e epilogue) {
-	transpose(wT, l.w)
+	w.transpose(wT, l.w)
 	w.mul(dx, dy, wT, e)
 }
 
@@ -109,30 +94,166 @@ func mlpSize(widths []int) int {
 func newMLP(params []float32, widths []int) *mlp {
 	m := &mlp{params: params[:mlpSize(widths)]}
 	for l := range len(widths) - 1 {
-		size := layerSize(widths[l], widths[l+1])
 		m.layers = append(m.layers, newLayer(params, widths[l], widths[l+1]))
-		params = params[size:]
+		params = params[layerSize(widths[l], widths[l+1]):]
 	}
 	return m
-}
-
-// initialize draws the weights and biases of a layer uniformly from ±1/√in.
-//
-// Reading R73: the paper names no initialisation; this is what PyTorch's linear
-// layers start from, which the authors' code uses.
-func (l layer) initialize(rng *rand.Rand) {
-	bound := 1 / math.Sqrt(float64(l.w.rows))
-	for _, p := range [][]float32{l.w.data, l.b} {
-		for i := range p {
-			p[i] = float32(bound * symmetric(rng))
-		}
-	}
 }
 
 func (m *mlp) initialize(rng *rand.Rand) {
 	for _, l := range m.layers {
 		l.initialize(rng)
 	}
+}
+
+// A pass holds what a batch leaves behind on its way through networks of one
+// shape. x[0] is unused, the input being the caller's; x[l] is the output of
+// layer l-1 after its ReLU; dx[l] is the gradient with respect to that output
+// before its ReLU. It has room for as many rows as the largest batch so far.
+//
+// A batch goes through a network in chunks of rows: what one layer leaves of a
+// chunk is in the cache when the next needs it. A gradient grows from chunk to
+// chunk, in the order of the rows, so that its bits do not depend on chunks. Of
+// a gradient on its way to the input only a chunk is kept.
+type pass struct {
+	x, dx   []matrix
+	wT      []matrix // scratch for each layer's transposed weights
+	dwT     []matrix // and transposed gradient
+	ones    matrix   // a row of ones
+	workers *workers
+}
+
+// newPass returns a pass through networks of the given widths.
+func newPass(widths []int, w *workers) *pass {
+	p := &pass{x: make([]matrix, len(widths)), dx: make([]matrix, len(widths)), workers: w}
+	for l, width := range widths {
+		p.x[l].cols = width
+		if l > 0 {
+			p.wT = append(p.wT, newMatrix(width, widths[l-1]))
+			p.dwT = append(p.dwT, newMatrix(width, widths[l-1]))
+		}
+	}
+	return p
+}
+
+// reserve makes room for batches of the given number of rows.
+func (p *pass) reserve(rows int) {
+	if rows <= p.ones.cols {
+		return
+	}
+	for l := range p.x {
+		p.x[l] = newMatrix(rows, p.x[l].cols)
+		p.dx[l] = newMatrix(rows, p.x[l].cols)
+	}
+	p.ones = newMatrix(1, rows)
+	for i := range p.ones.data {
+		p.ones.data[i] = 1
+	}
+}
+
+// chunk returns the rows of a chunk, backward; forward it is half of that. For
+// each thread some layers of 256 units and their weights fit two megabytes, and
+// tiles of six and of twelve rows fit without a rest.
+func (p *pass) chunk() int { return 192 * p.workers.threads() }
+
+// latent runs x, B by in, through all layers but the last and returns the last
+// hidden layer's output, B by width. It fills p.x.
+func (m *mlp) latent(p *pass, x matrix) matrix {
+	return m.run(p, x, len(m.layers)-1, true)
+}
+
+// forward runs x, B by in, through the network and returns its output. It
+// fills p.x.
+func (m *mlp) forward(p *pass, x matrix) matrix {
+	return m.run(p, x, len(m.layers), true)
+}
+
+// infer is forward where only the output is wanted: the hidden layers' p.x
+// become scratch.
+func (m *mlp) infer(p *pass, x matrix) matrix {
+	return m.run(p, x, len(m.layers), false)
+}
+
+// run runs x through the first n layers and returns the output of the last of
+// them. Unless p.x is to be kept, all chunks write their hidden layers to the
+// same rows.
+func (m *mlp) run(p *pass, x matrix, n int, keep bool) matrix {
+	p.reserve(x.rows)
+	if n == 0 {
+		return x
+	}
+	for lo := 0; lo < x.rows; lo += p.chunk() / 2 {
+		at := 0
+		if keep {
+			at = lo
+		}
+		m.runChunk(p, x, lo, min(lo+p.chunk()/2, x.rows), n, at)
+	}
+	return p.x[n].slice(0, x.rows)
+}
+
+// runChunk is run for the rows lo to hi. The first of a hidden layer goes to row
+// at of p.x.
+func (m *mlp) runChunk(p *pass, x matrix, lo, hi, n, at int) {
+	x = x.slice(lo, hi)
+	for l, layer := range m.layers[:n] {
+		last := l == len(m.layers)-1
+		if last {
+			at = lo
+		}
+		y := p.x[l+1].slice(at, at+hi-lo)
+		layer.forward(p.workers, y, x, !last)
+		x = y
+	}
+}
+
+// backward fills the gradient of the first n layers, given the input x and
+// p.dx[n], the gradient with respect to layer n-1's output. With add it adds to
+// what the call before, for the same gradient, has filled.
+func (m *mlp) backward(p *pass, gradient *mlp, x matrix, n int, add bool) {
+	w := p.workers
+	m.transpose(p, 1, n)
+	for lo := 0; lo < x.rows; lo += p.chunk() {
+		hi := min(lo+p.chunk(), x.rows)
+		dy := p.dx[n].slice(lo, hi)
+		for l := n - 1; l > 0; l-- {
+			in, dx := p.x[l].slice(lo, hi), p.dx[l].slice(0, hi-lo)
+			m.layers[l].backward(w, gradient.layers[l], in, dy, p.ones, p.dwT[l], add)
+			w.mul(dx, dy, p.wT[l], epilogue{mask: in})
+			dy = dx
+		}
+		m.layers[0].backward(w, gradient.layers[0], x.slice(lo, hi), dy, p.ones, p.dwT[0], add)
+		add = true
+	}
+}
+
+// transpose fills p.wT for the layers first to n-1.
+func (m *mlp) transpose(p *pass, first, n int) {
+	for l := first; l < n; l++ {
+		p.workers.transpose(p.wT[l], m.layers[l].w)
+	}
+}
+
+// outputGradient returns the output y for x, B by in, and, given
+// p.dx[len(m.layers)] = dL/dy, the gradient with respect to the columns of x
+// from the given one on. The hidden layers of p become scratch.
+func (m *mlp) outputGradient(p *pass, x matrix, column int) (y, dx matrix) {
+	n := len(m.layers)
+	p.reserve(x.rows)
+	m.transpose(p, 0, n)
+	y, dx = p.x[n].slice(0, x.rows), p.dx[0].slice(0, x.rows).columns(column, x.cols)
+	for lo := 0; lo < x.rows; lo += p.chunk() / 2 {
+		hi := min(lo+p.chunk()/2, x.rows)
+		m.runChunk(p, x, lo, hi, n, 0)
+		dy := p.dx[n].slice(lo, hi)
+		for l := n - 1; l > 0; l-- {
+			next := p.dx[l].slice(0, hi-lo)
+			p.workers.mul(next, dy, p.wT[l], epilogue{mask: p.x[l].slice(0, hi-lo)})
+			dy = next
+		}
+		p.workers.mul(dx.slice(lo, hi), dy, p.wT[0].columns(column, x.cols), epilogue{})
+	}
+	return y, dx
 }
 
 // Adam's constants, from section 2 of its paper.
@@ -142,7 +263,7 @@ const (
 	adamEpsilon = 1e-8
 )
 
-// An adam is the optimiser's state for one vector of parameters: Adam, by
+// An adam is the optimizer's state for one vector of parameters: Adam, by
 // Kingma and Ba (2015), Algorithm 1.
 //
 // Reading R74: section 3.1 has "gradient descent" and the table learning rates; the
@@ -153,7 +274,7 @@ type adam struct {
 	beta1, beta2 float64   // β₁ᵗ and β₂ᵗ
 	workers      *workers
 
-	// Of optimisers that the paper does not have: see authors.go and
+	// Of optimizers that the paper does not have: see authors.go and
 	// baseline_mega.go.
 	clip  float64 // largest magnitude of an element of the gradient, or 0
 	decay float64 // times the parameters, added to the gradient
@@ -193,18 +314,10 @@ func (a *adam) step(params, gradient []float32) {
 	a.workers.run(a)
 }
 
-// part is step for the i-th of n stretches of the parameters.
+// part is step for the i-th of n bands of the parameters.
 func (a *adam) part(i, n int) {
-	lo, hi := stretch(len(a.m), i, n)
+	lo, hi := band(len(a.m), i, n)
 	adamStep(a.params[lo:hi], a.m[lo:hi], a.v[lo:hi], a.gradient[lo:hi], a.c)
-}
-
-// stretch returns the bounds of the i-th of n stretches of a vector, at whole
-// cache lines.
-func stretch(size, i, n int) (lo, hi int) {
-	const line = 16
-	lines := (size + line - 1) / line
-	return min(lines*i/n*line, size), min(lines*(i+1)/n*line, size)
 }
 
 // clipGradient clips every element of a gradient to between -limit and limit,

@@ -376,12 +376,16 @@ func FuzzReadParams(f *testing.F) {
 func TestChoices(t *testing.T) {
 	_, files, _ := parsePackage(t)
 	got, want := map[string]string{}, map[string]string{}
-	ast.Inspect(files["choices.go"], func(n ast.Node) bool {
-		if c, ok := n.(*ast.ValueSpec); ok {
+	for _, d := range files["params.go"].Decls {
+		group, ok := d.(*ast.GenDecl)
+		if !ok || !strings.HasPrefix(group.Doc.Text(), "Params.") {
+			continue
+		}
+		for _, s := range group.Specs {
+			c := s.(*ast.ValueSpec)
 			got[strings.ToLower(c.Names[0].Name)] = c.Values[0].(*ast.BasicLit).Value
 		}
-		return true
-	})
+	}
 	for _, f := range Fields() {
 		if words := strings.Split(f.Range, "|"); len(words) > 1 {
 			for _, w := range words {

@@ -349,9 +349,9 @@ func (u *pun) gradient(i int, b, _ *batch) (criticLoss, headLoss float64) {
 	headLoss = u.predictiveLoss(i, ξ, c.prediction, b)
 
 	dq, dp, dξ := p.dx[n+1].slice(0, ξ.rows), u.dp.slice(0, ξ.rows), p.dx[n].slice(0, ξ.rows)
-	c.q.layers[n].backward(p.workers, c.gradient.q.layers[n], ξ, dq, p.ones, p.wT[n])
+	c.q.layers[n].backward(p.workers, c.gradient.q.layers[n], ξ, dq, p.ones, p.wT[n], false)
 	c.q.layers[n].backwardInput(p.workers, dξ, dq, p.wT[n], epilogue{})
-	c.head.backward(p.workers, c.gradient.head, ξ, dp, p.ones, u.headT)
+	c.head.backward(p.workers, c.gradient.head, ξ, dp, p.ones, u.headT, false)
 	c.head.backwardInput(p.workers, dξ, dp, u.headT, epilogue{add: true, mask: ξ})
 	c.q.backward(p, c.gradient.q, b.x, n, false)
 	return criticLoss, headLoss
@@ -404,7 +404,7 @@ type softUpdate struct {
 }
 
 func (s *softUpdate) part(i, n int) {
-	lo, hi := stretch(len(s.target), i, n)
+	lo, hi := band(len(s.target), i, n)
 	Polyak(s.target[lo:hi], s.online[lo:hi], s.ρ)
 }
 

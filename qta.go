@@ -15,12 +15,12 @@
 //	             ensemble.go                the ensemble of section 3.1 by itself
 //	             safetensors.go             the networks out and in
 //	section 3.1  ddpg.go, pun.go            the policy; the critic ensemble and its heads
-//	section 3.3  replay.go, replay_tree.go  hindsight; prioritised replay
+//	section 3.3  replay.go                  hindsight; prioritised replay
 //	section 4    maze.go                    mazes; path lengths and optimal values
 //	appendix     params.go                  the table
-//	networks     mlp_pass.go, mlp.go        a batch in chunks; layers and Adam
+//	networks     mlp.go                     layers forward and backward; Adam
 //	arithmetic   kernel.go, kernel_*.go     the matrix product; threads; Adam's loop
-//	chance       stream.go, number.go       generators; functions
+//	chance       number.go                  functions; generators
 //
 // From [Agent.Train] downwards a file calls only files below it. The departures
 // of the authors' code are in authors.go, and what the paper compares QTA with
@@ -57,21 +57,21 @@
 //
 //	Curriculum   mega       baseline_mega.go       goals of least density (Pitis et al., 2020)
 //	             vds        baseline_vds.go        goals of most disagreement, from all there are (Zhang et al., 2020)
-//	             her        baseline_goals.go      the environment's goal (Andrychowicz et al., 2017)
-//	             random     baseline_goals.go      achieved goals, uniformly; a control of ours
+//	             her        baseline.go            the environment's goal (Andrychowicz et al., 2017)
+//	             random     baseline.go            achieved goals, uniformly; a control of ours
 //	             visits     baseline_visits.go     goals visited least, by a grid's counts; argued against in section 2
 //	             rnd        baseline_rnd.go        goals of most novelty (Burda et al., 2018); argued against in section 2
-//	Uncertainty  q          baseline_q.go          disagreement of Q-values (Figure 6)
+//	Uncertainty  q          baseline.go            disagreement of Q-values (Figure 6)
 //	             bootstrap  baseline_bootstrap.go  Bootstrapped Q-networks (Osband et al., 2016; Figure 6)
 //	             ensemble   baseline_ensemble.go   Deep Ensembles (Lakshminarayanan et al., 2017; Figure 6)
 //	Replay       per        replay.go              prioritised by uncertainty (Figure 3)
-//	             td         baseline_td.go         prioritised by TD error (Schaul et al., 2016; Figure 3)
+//	             td         baseline.go            prioritised by TD error (Schaul et al., 2016; Figure 3)
 //
 // [MEGA] and [VDS] are parameter sets for these two with the learner that their
 // own authors published, as far as networks of ReLU go; their files say what is
 // left out.
 //
-// UncertaintyNoise is the noise of Figure 4 (baseline_noise.go). Bootstrapped
+// UncertaintyNoise is the noise of Figure 4 (baseline.go). Bootstrapped
 // Q-networks and Deep Ensembles change critics, targets and heads too. They, q
 // and td are the ideas as published; with AuthorsForm, as in [Authors], they are
 // what the QTA authors' public code makes of them.
@@ -79,8 +79,8 @@
 // # Readings
 //
 // What the paper does not say is said at the function that had to choose, in
-// a sentence that begins "Reading:"; where the package knowingly does
-// otherwise, "Differs:".
+// a sentence that begins "Reading" with a number; where the package knowingly
+// does otherwise, "Differs". docs/readings.md lists them.
 //
 // # Determinism
 //

@@ -53,7 +53,7 @@ func TestSameBytes(t *testing.T) {
 					continue // it may round differently
 				}
 				for _, n := range threads {
-					sameState(t, fmt.Sprintf("%v, %d threads", k, n), state, trainWith(t, p, newWorkersKernel(n, k), steps, 20))
+					sameState(t, fmt.Sprintf("%v, %d threads", k, n), state, trainWith(t, p, workersOf(k, n), steps, 20))
 				}
 			}
 		})

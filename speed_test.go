@@ -3,7 +3,9 @@ package qta
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -18,18 +20,17 @@ type probe func() (flops float64)
 func newProbe(k kernel) probe {
 	const rows, cols, steps = 8, 32, 256
 	c, a, b := newMatrix(rows, cols), newMatrix(rows, steps), newMatrix(steps, cols)
-	w := newWorkersKernel(1, k)
+	w := workersOf(k, 1)
 	run := func() { w.mul(c, a, b, epilogue{}) }
 	ops := 2.0 * rows * cols * steps
 	if k != generic {
 		n, rest := k.height(rows, cols)
-		s, width := k.shape(n, cols)
 		t := tile{
 			a: &a.data[0], b: &b.data[0], c: &c.data[0], start: &c.data[0],
 			aRows: rowsOf(steps, n, rest), cRows: rowsOf(cols, n, rest), startRows: rowsOf(cols, n, rest),
-			aStep: 4, bStep: 4 * cols, k: steps, cols: width,
+			aStep: 4, bStep: 4 * cols, k: steps, cols: k.width(n, cols),
 		}
-		run, ops = func() { s.run(&t) }, float64(2*n*width*steps)
+		run, ops = func() { k.run(&t, n) }, float64(2*n*t.cols*steps)
 	}
 	return func() float64 {
 		start, n := time.Now(), 0
@@ -74,49 +75,53 @@ func measure(b *testing.B, k kernel, multiplyAdds float64, f func()) {
 	b.ReportMetric(median(shares), "of-peak")
 }
 
-// BenchmarkCost is how the cost of an update and of a goal's selection grows.
-// The time is the multiply-adds of [multiplyAdds], twice, over the machine's
-// peak and the share of it that is reached.
-func BenchmarkCost(b *testing.B) {
-	update := func(name string, change func(*Params), transitions int) {
-		b.Run("update/"+name, func(b *testing.B) {
-			p := Default()
-			change(&p)
-			a, _ := walked(b, p, transitions)
-			n, _ := multiplyAdds(p, a.sizes)
-			measure(b, best, n, func() { a.learn() })
-		})
+// BenchmarkMul is the products of an update with a batch of 1024 and layers of
+// 256 units, with each kernel. A "*" has A the view of a transpose.
+func BenchmarkMul(b *testing.B) {
+	rng := rand.New(rand.NewPCG(5, 0))
+	random := func(rows, cols int) matrix {
+		m := newMatrix(rows, cols)
+		for i := range m.data {
+			m.data[i] = max(0, rng.Float32()-0.5)
+		}
+		return m
 	}
-	for _, n := range []int{256, 512, 1024, 2048} {
-		update(fmt.Sprint("batch=", n), func(p *Params) { p.Batch = n }, 2000)
+	for _, s := range []struct {
+		name          string
+		rows, k, cols int
+		e             epilogue
+	}{
+		{"forward", 1024, 256, 256, epilogue{bias: random(1, 256).data, relu: true}},
+		{"forward-input", 1024, 6, 256, epilogue{bias: random(1, 256).data, relu: true}},
+		{"forward-head", 1024, 256, 3, epilogue{bias: random(1, 3).data}},
+		{"dW*", 256, 1024, 256, epilogue{}},
+		{"dW-input*", 6, 1024, 256, epilogue{}},
+		{"dW-head*", 3, 1024, 256, epilogue{}},
+		{"db", 1, 1024, 256, epilogue{}},
+		{"dX", 1024, 256, 256, epilogue{mask: random(1024, 256)}},
+		{"dX-head", 1024, 3, 256, epilogue{mask: random(1024, 256)}},
+		{"act", 1, 256, 256, epilogue{bias: random(1, 256).data, relu: true}},
+	} {
+		c, x, y := newMatrix(s.rows, s.cols), random(s.rows, s.k), random(s.k, s.cols)
+		if strings.HasSuffix(s.name, "*") {
+			x = random(s.k, s.rows).t()
+		}
+		for _, k := range kernels() {
+			w := workersOf(k, 1)
+			b.Run(fmt.Sprintf("%v/%s", k, s.name), func(b *testing.B) {
+				measure(b, k, float64(s.rows*s.k*s.cols), func() { w.mul(c, x, y, s.e) })
+			})
+		}
 	}
-	for _, n := range []int{64, 128, 256, 512} {
-		update(fmt.Sprint("width=", n), func(p *Params) { p.HiddenSize = n }, 2000)
-	}
-	for _, n := range []int{2, 3, 5} {
-		update(fmt.Sprint("critics=", n), func(p *Params) { p.Critics = n }, 2000)
-	}
-	for _, n := range []int{2000, 150_000} {
-		update(fmt.Sprint("transitions=", n), func(p *Params) {}, n)
-	}
+}
 
-	selection := func(name string, change func(*Params), transitions int) {
-		b.Run("selection/"+name, func(b *testing.B) {
-			p := Default()
-			change(&p)
-			a, _ := walked(b, p, transitions)
-			_, n := multiplyAdds(p, a.sizes)
-			measure(b, best, n, func() { a.selectGoal(false) })
-		})
-	}
-	for _, n := range []int{250, 1000, 4000} {
-		selection(fmt.Sprint("candidates=", n), func(p *Params) { p.Candidates = n }, 5000)
-	}
-	for _, n := range []int{2, 8, 16} {
-		selection(fmt.Sprint("actions=", n), func(p *Params) { p.UncertaintyActions = n }, 2000)
-	}
-	for _, n := range []int{2000, 150_000} {
-		selection(fmt.Sprint("transitions=", n), func(p *Params) {}, n)
+// BenchmarkRun measures what a run of two threads costs beyond its work.
+func BenchmarkRun(b *testing.B) {
+	w := newWorkers(2)
+	defer w.close()
+	c := make(counter, 2)
+	for b.Loop() {
+		w.run(c)
 	}
 }
 
@@ -164,38 +169,23 @@ func BenchmarkThreads(b *testing.B) {
 
 // BenchmarkSteady trains and compares the fastest updates at the end of the run
 // with those after 2000 steps: what denormal numbers, memory touched for the
-// first time or garbage would slow down. The limit, measured with each, says
-// whether the machine was the same. It wants -benchtime 1x.
+// first time or garbage would slow down. It wants -benchtime 1x.
 func BenchmarkSteady(b *testing.B) {
-	for _, run := range []struct {
-		Preset
-		steps int
-	}{{Preset{"small", Small()}, 10_000}, {Preset{"default", Default()}, 20_000}} {
-		b.Run(fmt.Sprintf("params=%s/steps=%d", run.Name, run.steps), func(b *testing.B) {
-			maze := mustMaze(b, "1U5")
-			limit := newProbe(best)
-			for b.Loop() {
-				a, env := newMazeAgent(b, run.Params, 1), maze.Env()
-				after := func(steps int) (seconds, flops float64) {
-					o := TrainOptions{Steps: steps, EvalEvery: 1000, Rollouts: 1}
-					if err := a.Train(context.Background(), env, maze.Env(), o); err != nil {
-						b.Fatal(err)
-					}
-					var times, limits []float64
-					for range 200 {
-						limits = append(limits, limit())
-						times = append(times, timed(func() { a.learn() }))
-					}
-					return slices.Min(times), slices.Max(limits)
-				}
-				early, limit1 := after(2000)
-				late, limit2 := after(run.steps)
-				b.ReportMetric(0, "ns/op")
-				b.ReportMetric(1e3*early, "ms-early")
-				b.ReportMetric(1e3*late, "ms-late")
-				b.ReportMetric(late/early, "late/early")
-				b.ReportMetric(limit1/limit2, "limit-early/late")
+	maze, peak := mustMaze(b, "1U5"), newProbe(best)
+	for b.Loop() {
+		a := newMazeAgent(b, Small(), 1)
+		after := func(steps int) (share float64) {
+			o := TrainOptions{Steps: steps, EvalEvery: 1000, Rollouts: 1}
+			if err := a.Train(context.Background(), maze.Env(), maze.Env(), o); err != nil {
+				b.Fatal(err)
 			}
-		})
+			var times, peaks []float64
+			for range 200 {
+				peaks, times = append(peaks, peak()), append(times, timed(func() { a.learn() }))
+			}
+			return slices.Min(times) * slices.Max(peaks)
+		}
+		early := after(2000)
+		b.ReportMetric(after(10_000)/early, "late/early")
 	}
 }

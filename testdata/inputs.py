@@ -164,6 +164,4 @@ def network_cases(rng):
         "steps": [n.transitions(rng, "s", "g", "a", "s_next", "r", "M")
                   for _ in range(rng.randint(1, 3))]}
     yield "update", "random", case
-    for weight in (1.0, rng.uniform(0.1, 10)):
-        yield "update-joint", f"predictive_weight={weight}", {
-            **case, "predictive_weight": weight}
+    yield "update-joint", "random", {**case, "predictive_weight": 1.0}

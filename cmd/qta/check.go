@@ -16,7 +16,7 @@ import (
 	"text/tabwriter"
 
 	"qta"
-	"qta/cmd/qta/internal/words"
+	"qta/internal/words"
 	"qta/testdata"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"qta/cmd/qta/internal/roomtest"
+	"qta/internal/roomtest"
 )
 
 // TestCheck runs the command where there is no repository, for every equation.
@@ -65,7 +65,7 @@ func TestCheckVectors(t *testing.T) {
 	} {
 		t.Chdir(t.TempDir())
 		roomtest.Write(t, "folder/x.json", `{"equation": "td-target", "paper": "", "cases": [`+test.cases+`]}`)
-		got := command(t, append([]string{"check", "-vectors", "folder"}, strings.Fields(test.args)...)...)
+		got := invoke(t, append([]string{"check", "-vectors", "folder"}, strings.Fields(test.args)...)...)
 		if got.code != test.code || (test.out == nil) != (got.out == "") || strings.Count(got.errors, "\n") > 1 || (test.errors == nil) != (got.errors == "") {
 			t.Errorf("%s: exit code %d, stdout %q, stderr %q, want %+v", test.what, got.code, got.out, got.errors, test)
 		}

@@ -9,60 +9,26 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
 	"qta"
-	"qta/cmd/qta/internal/roomtest"
-	"qta/cmd/qta/internal/rundir"
-	"qta/cmd/qta/internal/words"
 	"qta/internal/glossary"
+	"qta/internal/roomtest"
+	"qta/internal/words"
+	"qta/lab"
 )
 
-// TestMain lets the test binary stand in for the command, for the tests that
-// send signals.
-func TestMain(m *testing.M) {
-	if os.Getenv("QTA_TEST_COMMAND") != "" {
-		if os.Getenv("QTA_TEST_PANIC") != "" {
-			time.AfterFunc(100*time.Millisecond, func() { panic("elsewhere") })
-		}
-		limitFiles(os.Getenv("QTA_TEST_FILE_SIZE"))
-		main()
-	}
-	os.Exit(m.Run())
-}
-
-// result is what a command has shown.
-type result struct {
-	code        int
-	out, errors string
-}
-
-func command(t *testing.T, args ...string) result {
-	t.Helper()
-	var stdout, stderr bytes.Buffer
-	code := run(t.Context(), args, &stdout, &stderr)
-	return result{code, stdout.String(), stderr.String()}
-}
-
-// mustRun runs a command that has to succeed and returns its output.
-func mustRun(t *testing.T, args ...string) string {
-	t.Helper()
-	r := command(t, args...)
-	if r.code != exitDone || r.errors != "" {
-		t.Fatalf("qta %s: exit code %d, stderr %q", strings.Join(args, " "), r.code, r.errors)
-	}
-	return r.out
-}
+func tinyRun(more ...string) []string { return append(slices.Clone(tiny), more...) }
 
 // tree lists everything below the current directory.
-func tree(t *testing.T) []string {
+func tree(t *testing.T) (names []string) {
 	t.Helper()
-	var names []string
 	err := filepath.Walk(".", func(path string, _ os.FileInfo, err error) error {
 		names = append(names, path)
 		return err
@@ -73,91 +39,60 @@ func tree(t *testing.T) []string {
 	return names
 }
 
+// TestBadInput gives one line that begins with "qta: " and names what is wrong,
+// exit code 2, and leaves nothing behind.
 func TestBadInput(t *testing.T) {
 	tests := []struct {
 		args string // split at spaces
 		want string // part of the line
 	}{
 		{"fly", `unknown command "fly"; the commands are train, params, maze, eval, figure5, film, sweep, status, report, export, check, version, help`},
+		{"tran", `unknown command "tran" (did you mean train?)`},
+		{"-maz 4x5", `-maz (did you mean -maze?); "qta help train" lists the flags`},
 		{"-fly", "-fly; \"qta help train\" lists the flags"},
 		{"maze 4x5 -fly", "-fly; \"qta help maze\" lists the flags"},
 		{"maze 4x5 extra", "after qta maze 4x5; \"qta help maze\" shows what it takes"},
-		{"train -fly 3", "-fly"},
-		{"4x5", `unknown command "4x5"`},
 		{"-seed 1 extra", `unexpected argument "extra"`},
-		{"train extra", `unexpected argument "extra"`},
-		{"help me", `unknown command "me"; the commands are train, params, `},
-		{"help maze me", `unexpected argument "me"`},
+		{"help me", `unknown command "me"`},
 		{"version now", `unexpected argument "now"`},
 		{"params Btach", `unknown parameter "Btach"; did you mean Batch?`},
-		{"-set Btach=3", `unknown parameter "Btach"; did you mean Batch?`},
-		{"params Batch Slope", `unexpected argument "Slope"`},
 		{"params Batch -wide", "-wide is of all parameters; Batch alone has its values in every set"},
-		{"sweep x -index 0 -jobs 2", "-jobs does not go with -index, which runs one cell"},
 		{"-seed -1", "-seed: want a whole number from 0"},
-		{"-seed 1.5", "-seed: want a whole number from 0"},
-		{"-seed", "-seed"},
-		{"-steps 0", "-steps: want a whole number from 1 to 100000000"},
-		{"-steps 1e6", "-steps: want a whole number"},
-		{"-steps 100000001", "-steps: want a whole number"},
-		{"-eval 0", "-eval: want a whole number from 1"},
-		{"-threads 0", "-threads: want a whole number from 1 to 256"},
-		{"-threads 257", "-threads"},
-		{"-checkpoint 0", "-checkpoint"},
+		{"-steps 1e6", "-steps: want a whole number from 1 to 100000000"},
+		{"-steps 500", "with evaluations every 1000 steps and a budget of 500 the run would have none"},
+		{"-steps 100000000 -eval 1", "allowed are 100000; evaluate less often"},
+		{"-set HiddenSize=4096 -set HiddenLayers=16 -set Critics=64", "would take 2"},
+		{"-threads 257", "-threads: want a whole number from 1 to 256"},
 		{"-stop later", "-stop: want solved or never"},
-		{"-maze 4x6", "4x6"},
-		{"-maze nowhere", "nowhere"},
+		{"-maze 4X5", "(did you mean 4x5?); a map file's name has a path separator"},
+		{"-maze 1u5", "(did you mean 1U5?)"},
 		{"-maze nowhere.txt", "map file nowhere.txt: no such file"},
-		{"-maze maps/nowhere", "map file maps/nowhere: no such file"},
-		{"-maze maps", "a map file's name has a path separator"},
 		{"-maze ./maps", "map file ./maps"},
-		{"-maze nogoal.txt", "map file nogoal.txt"},
 		{"-maze maps/letter.map", "map file maps/letter.map"},
 		{"-maze large.txt", "map file large.txt: larger than 1048576 bytes"},
 		{"-maze maps/4x5.txt", "map file maps/4x5.txt has the name of a maze, 4x5, and another map; rename it"},
 		{"-params huge", `-params "huge": want default, fast, paper, authors, small, mega, vds or a file that ends in .json`},
-		{"-params nowhere.json", "-params nowhere.json: no such file"},
 		{"-params broken.json", "-params broken.json: parameters"},
+		{"-params open.json", "-params open.json: parameters: the JSON object has no end"},
 		{"-params unknown.json", `-params unknown.json: unknown parameter "Batsh"`},
-		{"-params range.json", "-params range.json: parameter Batch is -3, allowed are [1,65536]"},
 		{"-set Batch", `-set "Batch": want name=value`},
-		{"-set Batsh=3", `unknown parameter "Batsh"`},
-		{"-set batch=3", "did you mean Batch?"},
 		{"-set Batch=many", `-set Batch=many: parameter Batch: "many" is not a whole number`},
-		{"-set Batch=0", "parameter Batch is 0, allowed are [1,65536]"},
-		{"-set HeadLoss=cubed", "allowed are squared|norm"},
-		{"-set Slope=NaN", "Slope"},
-		{"-out nogoal.txt", "nogoal.txt is no directory to write in"},
-		{"-out nogoal.txt/run", "name another one with -out"},
-		{"-out maps", "directory maps holds letter.map and no run.json"},
-		{"-out damaged", "run.json is damaged"},
-		{"params -x", "-x"},
-		{"maze", "qta maze needs the name of a maze"},
-		{"maze 4x5 1U5", `unexpected argument "1U5"`},
-		{"maze 2x5", "2x5"},
-		{"maze nogoal.txt", "map file nogoal.txt"},
-		{"eval", "qta eval needs a run directory"},
-		{"eval nowhere", "nowhere is not a run directory: it holds no run.json"},
-		{"eval maps", "maps is not a run directory"},
-		{"eval damaged", "run.json is damaged"},
-		{"film", "qta film needs a run directory"},
-		{"film maps", "maps is not a run directory"},
-		{"eval maps more", `unexpected argument "more"`},
+		{"-replay per -set Replay=td", "Replay is set twice, to per and to td"},
+		{"-out nogoal.txt", "nogoal.txt"},
+		{"-out maps", "directory maps holds letter.map and no agent.qta"},
+		{"maze", "qta: maze needs the name of a maze"},
+		{"maze 4x5 -o 4x5.png", "-o 4x5.png: a .png file cannot be written, only .svg"},
+		{"eval", "qta: eval needs the directory of a run"},
+		{"eval nowhere", "nowhere cannot be read: no such file"},
+		{"eval maps", "maps is not a run's directory: it holds no agent.qta"},
+		{"eval damaged", "agent.qta is damaged"},
 		{"eval maps -rollouts 0", "-rollouts: want a whole number from 1"},
-		{"eval -seed x maps", "-seed: want a whole number"},
-		{"export", "qta export needs a run directory"},
-		{"export nowhere", "nowhere is not a run directory: it holds no run.json"},
-		{"export damaged", "run.json is damaged"},
+		{"film maps -o x.gif", "-o x.gif: a .gif file cannot be written, only .svg"},
+		{"film maps -o x.mp4", "-o x.mp4: a .mp4 file cannot be written, only .svg"},
+		{"figure5 maps -o x.jpg", "-o x.jpg: a .jpg file cannot be written, only .svg or .csv"},
+		{"export damaged -o damaged/agent.qta", "-o damaged/agent.qta is a file of a run"},
 		{"export maps more", `unexpected argument "more"`},
-		{"check 0", `qta check "0": want the number of an equation, from 1 to 8`},
-		{"check 9", `qta check "9"`},
 		{"check five", `qta check "five"`},
-		{"check 5 6", `unexpected argument "6" after qta check 5`},
-		{"check -vectors", "-vectors"},
-		{"check -vectors nowhere", "-vectors nowhere: no such file"},
-		{"check -vectors nogoal.txt", "-vectors nogoal.txt: not a directory"},
-		{"check -vectors maps", "-vectors maps: there is no file *.json"},
-		{"check -vectors .", "-vectors .: broken.json: not vectors: json: cannot unmarshal array"},
 	}
 	t.Chdir(t.TempDir())
 	roomtest.Write(t, "nogoal.txt", "#####\n#S..#\n#####\n")
@@ -165,22 +100,23 @@ func TestBadInput(t *testing.T) {
 	roomtest.Write(t, "maps/4x5.txt", "SG\n")
 	roomtest.Write(t, "large.txt", "SG\n"+strings.Repeat("\n", 1<<20)) // a map if it were cut
 	roomtest.Write(t, "broken.json", "[1, 2]\n")
+	roomtest.Write(t, "open.json", "{\n")
 	roomtest.Write(t, "unknown.json", `{"Batsh": 3}`)
-	roomtest.Write(t, "range.json", `{"Batch": -3}`)
-	roomtest.Write(t, "damaged/run.json", `{"format": 1, "state": "run`)
-	roomtest.Write(t, "damaged/lock", "")
+	roomtest.Write(t, "damaged/agent.qta", "what is this?")
 	before := tree(t)
 	for _, test := range tests {
-		got := command(t, strings.Fields(test.args)...)
+		got := invoke(t, strings.Fields(test.args)...)
 		if got.code != exitInput || got.out != "" {
 			t.Errorf("qta %s: exit code %d, stdout %q, want %d and nothing", test.args, got.code, got.out, exitInput)
 		}
-		if !strings.HasPrefix(got.errors, "qta: ") || strings.Count(got.errors, "\n") != 1 || !strings.HasSuffix(got.errors, "\n") || strings.Contains(got.errors[5:], "qta: ") {
+		line := strings.TrimPrefix(strings.TrimSuffix(got.errors, "\n"), "qta: ")
+		if "qta: "+line+"\n" != got.errors || strings.Contains(line, "\n") || strings.Contains(line, "qta: ") {
 			t.Errorf("qta %s: stderr %q is not one line that begins with qta:", test.args, got.errors)
 		}
 		if !strings.Contains(got.errors, test.want) {
 			t.Errorf("qta %s: stderr %q lacks %q", test.args, got.errors, test.want)
 		}
+		os.RemoveAll("maps/lock")
 		if diff := cmp.Diff(before, tree(t)); diff != "" {
 			t.Fatalf("qta %s changed the directory (-before +after):\n%s", test.args, diff)
 		}
@@ -190,7 +126,7 @@ func TestBadInput(t *testing.T) {
 func TestHelp(t *testing.T) {
 	want := mustRun(t, "help")
 	for _, args := range []string{"-h", "--help", "-help"} {
-		if got := mustRun(t, strings.Fields(args)...); got != want {
+		if got := mustRun(t, args); got != want {
 			t.Errorf("qta %s differs from qta help", args)
 		}
 	}
@@ -199,102 +135,211 @@ func TestHelp(t *testing.T) {
 			t.Errorf("no line on exit code %d", code)
 		}
 	}
-	for _, topic := range topics() {
-		if !strings.Contains(want, fmt.Sprintf("\n  %-8s %s\n", topic.name, topic.about)) {
-			t.Errorf("no line on %s", topic.name)
+	for _, c := range commands() {
+		if !strings.Contains(want, fmt.Sprintf("\n  %-8s %s\n", c.name, c.about)) {
+			t.Errorf("no line on %s", c.name)
 		}
-		page := mustRun(t, "help", topic.name)
-		if got := mustRun(t, topic.name, "-h"); topic.name != "help" && topic.name != "version" && got != page {
-			t.Errorf("qta %s -h differs from qta help %[1]s", topic.name)
-		}
-		if !strings.HasPrefix(page, "qta "+topic.name+": "+topic.about+"\n") || !strings.Contains(page, "\nExample:\n\n  qta") {
-			t.Errorf("the help on %s begins %.60q, or has no example", topic.name, page)
+		page := mustRun(t, "help", c.name)
+		if c.flags != nil && mustRun(t, c.name, "-h") != page {
+			t.Errorf("qta %s -h differs from qta help %[1]s", c.name)
 		}
 		for line := range strings.Lines(want + page) {
-			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > helpWidth && !strings.Contains(line, topic.example) {
-				t.Errorf("the help on %s has a line of %d columns: %s", topic.name, n, line)
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > helpWidth && !strings.Contains(line, c.example) {
+				t.Errorf("the help on %s has a line of %d columns: %s", c.name, n, line)
 			}
 		}
 	}
-	for name, flags := range map[string]string{
-		"train": "maze params set curriculum uncertainty uncertainty-noise replay seed steps stop eval out threads checkpoint",
-		"sweep": "jobs index dry-run out figure seeds mazes params steps", "eval": "format rollouts seed", "maze": "o", "figure5": "o", "film": "o",
-		"report": "o format", "export": "o", "check": "vectors", "params": "wide",
-	} {
-		page := mustRun(t, "help", name)
-		var got []string
-		for _, m := range regexp.MustCompile(`(?m)^  -([a-z0-9-]+)`).FindAllStringSubmatch(page, -1) {
-			got = append(got, m[1])
-		}
-		want := strings.Fields(flags)
-		slices.Sort(want)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("flags in the help on %s (-want +got):\n%s", name, diff)
-		}
-	}
 	train := mustRun(t, "help", "train")
-	for _, name := range []string{rundir.RecordFile, rundir.LogFile, rundir.TimingFile, rundir.AgentFile, rundir.AgentFile + qta.Previous, rundir.PageFile, rundir.CurveFile, rundir.Figure5File, rundir.Figure5Store, rundir.FilmFile, rundir.FilmStore, rundir.LockFile} {
+	for _, name := range []string{lab.RecordFile, lab.LogFile, lab.TimingFile, lab.AgentFile, lab.PreviousFile, lab.PageFile, lab.CurveFile, lab.Figure5File, lab.FilmFile, lab.LockFile} {
 		if !strings.Contains(train, name) {
 			t.Errorf("no word on file %s", name)
 		}
 	}
-	for _, args := range []string{"eval somewhere -h", "eval -h", "figure5 DIR -h"} {
-		name, _, _ := strings.Cut(args, " ")
-		if got := mustRun(t, strings.Fields(args)...); got != mustRun(t, "help", name) {
-			t.Errorf("qta %s differs from qta help %s", args, name)
+	for _, args := range []string{"version", "-version", "--version"} {
+		if got := mustRun(t, args); !strings.HasPrefix(got, "qta "+qta.Version+", revision ") || !strings.HasSuffix(got, qta.KernelName()+" kernel\n") {
+			t.Errorf("qta %s: %q", args, got)
 		}
 	}
 }
 
-// TestExamples runs what the help says as far as that takes no training: every
-// example is one that the command takes.
+// TestExamples runs every example of the help, with little training.
 func TestExamples(t *testing.T) {
 	t.Chdir(t.TempDir())
 	mustRun(t, tinyRun("-steps", "10", "-out", "runs/4x5-fast-1")...)
-	for _, topic := range topics() {
-		for line := range strings.SplitSeq(topic.example, " && ") {
+	for _, c := range commands() {
+		for line := range strings.SplitSeq(c.example, " && ") {
 			line, file, _ := strings.Cut(line, " > ")
 			args := strings.Fields(line)[1:]
 			switch {
-			case topic.name == "train":
-				args = append(args, "-steps", "10")
-			case topic.name == "sweep" && !strings.Contains(line, "-figure"):
-				args = append(args, "-dry-run")
+			case c.name == "train":
+				args = append(args, "-steps", "10", "-eval", "10")
+			case c.name == "sweep" && !strings.Contains(line, "-figure"):
+				continue // its tests are sweep_test.go's
 			}
-			out := mustRun(t, args...)
-			if file != "" {
+			if out := mustRun(t, args...); file != "" {
 				roomtest.Write(t, file, out)
 			}
 		}
 	}
 }
 
-func TestVersion(t *testing.T) {
-	if got := mustRun(t, "version"); !strings.HasPrefix(got, "qta "+qta.Version+", revision ") || !strings.HasSuffix(got, qta.KernelName()+" kernel\n") {
-		t.Errorf("%q", got)
-	}
-}
-
 func TestExitCode(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		err  error
 		want int
 	}{
 		{nil, exitDone},
 		{errors.New("disk on fire"), exitFailure},
-		{words.BadInput("no"), exitInput},
 		{fmt.Errorf("around: %w", words.BadInput("no")), exitInput},
-		{&qta.NumericError{Step: 3, Network: "critics"}, exitNumeric},
-		{&runError{&qta.NumericError{}, "all is lost"}, exitNumeric},
-		{&runError{&qta.EnvError{}, "all is lost"}, exitNumeric},
-		{&runError{errors.New("full"), "all is kept"}, exitFailure},
-		{errUnfinished, exitUnfinished},
-		{context.Canceled, exitFailure},
-	}
-	for _, test := range tests {
+		{fmt.Errorf("around: %w", &qta.NumericError{Step: 3, Network: "critics"}), exitNumeric},
+		{&qta.EnvError{}, exitNumeric},
+		{fmt.Errorf("%w: interrupt", lab.ErrStopped), exitUnfinished},
+		{lab.UseError{Dir: "run"}, exitFailure},
+	} {
 		if got := exitCode(test.err); got != test.want {
 			t.Errorf("exitCode(%v) = %d, want %d", test.err, got, test.want)
 		}
+	}
+}
+
+// TestTrain trains, says at the end which page to open, and is done where it is
+// called again.
+func TestTrain(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := tinyRun("-steps", "40", "-out", "run")
+	out := mustRun(t, args...)
+	for _, want := range []string{"QTA on maze 1U5, parameters small-HiddenSize=8", "    step  success", "The budget is used up: after 40 environment steps"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the output lacks %q:\n%s", want, out)
+		}
+	}
+	if !strings.HasSuffix(out, "\nOpen run/report.html\n") {
+		t.Errorf("the last line points at nothing:\n%s", out)
+	}
+	if again := mustRun(t, args...); !strings.HasPrefix(again, "The run in run is done: ") || !strings.HasSuffix(again, "\nOpen run/report.html\n") {
+		t.Errorf("again: %s", again)
+	}
+	early := mustRun(t, tinyRun("-steps", "7", "-eval", "7", "-out", "early")...)
+	if strings.Contains(early, "no evaluation") && !strings.Contains(early, "     7 ") {
+		t.Errorf("a run without an evaluation says that none has reached the goal:\n%s", early)
+	}
+	other := invoke(t, tinyRun("-steps", "40", "-out", "run", "-seed", "2")...)
+	if other.code != exitInput || !strings.Contains(other.errors, "-seed is 1 there, 2 here") {
+		t.Errorf("another seed: exit code %d, %s", other.code, other.errors)
+	}
+	mustRun(t, tinyRun("-steps", "60", "-out", "run")...)
+	r, err := lab.ReadRecord("run/run.json")
+	if err != nil || r.Outcome.Steps != 60 || r.State != lab.Finished || len(r.Curve) != 8 {
+		t.Errorf("continued: %+v, error %v", r, err)
+	}
+}
+
+// TestSolved records the half-way step of a run that was solved, and what its
+// agent reaches in 200 rollouts that were no part of the run.
+func TestSolved(t *testing.T) {
+	t.Chdir(t.TempDir())
+	roomtest.Write(t, "near.txt", "SG\n")
+	args := []string{"-maze", "near.txt", "-params", "small", "-set", "HiddenSize=16", "-set", "Batch=32", "-set", "Horizon=5", "-steps", "3000", "-eval", "50", "-out", "run"}
+	mustRun(t, args...)
+	r, err := lab.ReadRecord("run/run.json")
+	if err != nil || r.State != lab.Solved {
+		t.Fatalf("%+v, error %v", r.Outcome, err)
+	}
+	a, err := qta.LoadFile("run/agent.qta")
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := 0
+	for _, e := range a.Evaluations() {
+		if e.Success >= 0.5 && half == 0 {
+			half = e.Step
+		}
+	}
+	e, err := a.Evaluate(r.Run.NewMaze().Env(), 200, r.Run.Seed)
+	o := r.Outcome
+	if err != nil || o.HalfAt != half || half == 0 || o.SolvedAt != a.SolvedAt() || o.FoundAt != a.FoundAt() || o.HeldOutRollouts != 200 || *o.HeldOut != e.Success {
+		t.Errorf("outcome %+v with held-out %v, want half at %d, solved at %d, held-out %v; error %v", o, *o.HeldOut, half, a.SolvedAt(), e.Success, err)
+	}
+}
+
+// TestNumericFailure lets a learning rate at the end of its range ruin a run: its
+// end names the step and the network, and the last good checkpoint is kept, from
+// which the same happens again.
+func TestNumericFailure(t *testing.T) {
+	t.Chdir(t.TempDir())
+	change := strings.NewReplacer("HiddenSize=8", "HiddenSize=64", "HiddenLayers=2", "HiddenLayers=16", "LearningStarts=5", "LearningStarts=35")
+	args := append(strings.Fields(change.Replace(strings.Join(tiny, " "))), "-set", "CriticRate=1", "-steps", "2000", "-checkpoint", "10", "-out", "run")
+	first := invoke(t, args...)
+	r, err := lab.Open("run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := r.Agent.Steps()
+	named := regexp.MustCompile(`^qta: step (\d+): (?:policy|critics|predictive heads): NaN is not finite`).FindStringSubmatch(first.errors)
+	if named == nil {
+		t.Fatalf("stderr %q, want the step and the network", first.errors)
+	}
+	if step, _ := strconv.Atoi(named[1]); step <= kept || step > kept+10 {
+		t.Errorf("stderr %q, where the checkpoint kept is of step %d", first.errors, kept)
+	}
+	if want := fmt.Sprintf("; the checkpoint of step %d is kept in run\n", kept); first.code != exitNumeric || !strings.HasSuffix(first.errors, want) {
+		t.Errorf("exit code %d, stderr %q, want %d and %q", first.code, first.errors, exitNumeric, want)
+	}
+	record, err := lab.ReadRecord("run/run.json")
+	if err != nil || record.State != lab.Failed || !strings.Contains(first.errors, record.Outcome.Message) || !record.Ended() {
+		t.Errorf("record %+v, error %v", record, err)
+	}
+	if again := invoke(t, args...); again.code != exitNumeric || again.errors != first.errors {
+		t.Errorf("continued: exit code %d, stderr %q, want %q as before", again.code, again.errors, first.errors)
+	}
+}
+
+// TestLook evaluates, draws and exports a run, which stays as it is.
+func TestLook(t *testing.T) {
+	t.Chdir(t.TempDir())
+	mustRun(t, tinyRun("-steps", "30", "-out", "run")...)
+	before := roomtest.Read(t, "run", lab.AgentFile)
+	a, err := qta.LoadFile("run/agent.qta")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := a.Evaluate(roomtest.Maze(t, "1U5").Env(), 7, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := mustRun(t, "eval", "run", "-rollouts", "7", "-seed", "3"), fmt.Sprintf("reached the goal in %.4g %% of 7 rollouts (seed 3)", 100*e.Success); !strings.Contains(got, want) {
+		t.Errorf("%q lacks %q", got, want)
+	}
+	table := strings.Split(mustRun(t, "eval", "run", "-rollouts", "7", "-seed", "3", "-format", "csv"), "\n")
+	if want := fmt.Sprintf("30,%v,7,3,%v,%v,%v", e.Success, e.Reached, e.Return, e.StepsToGoal); len(table) != 3 || table[1] != want {
+		t.Errorf("%q, want the row %q", table, want)
+	}
+	for _, test := range []struct{ args, file, want string }{
+		{"film run", "training.svg", "@keyframes film-w"},
+		{"film run -o there.svg", "there.svg", "@keyframes film-w"},
+		{"figure5 run", "figure5.svg", "optimal value"},
+		{"figure5 run -o there.csv", "there.csv", "step[environment steps],row[cell],col[cell],value[reward],optimal[reward],deviation[cell],probability[fraction],samples[count]\n7,1.05,1.05,"},
+		{"maze 1U5 -o maze.svg", "maze.svg", "Maze 1U5, with start S and goal G"},
+	} {
+		mustRun(t, strings.Fields(test.args)...)
+		if got := roomtest.Read(t, test.file); !strings.Contains(got, test.want) {
+			t.Errorf("qta %s: %s lacks %q", test.args, test.file, test.want)
+		}
+	}
+	mustRun(t, "export", "run", "-o", "networks")
+	exported, err := qta.ReadSafetensors(strings.NewReader(roomtest.Read(t, "networks")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, g := []float64{1.2, 1.4}, []float64{2.1, 3.1}
+	if diff := cmp.Diff(a.Act(s, g), exported.Act(s, g)); diff != "" {
+		t.Errorf("actions (-run +export):\n%s", diff)
+	}
+	if got := invoke(t, "export", "run", "-o", "nowhere/networks"); got.code != exitFailure || strings.Count(got.errors, "\n") != 1 {
+		t.Errorf("into no directory: exit code %d, %q", got.code, got.errors)
+	}
+	if roomtest.Read(t, "run", lab.AgentFile) != before {
+		t.Error("the run has changed")
 	}
 }
 
@@ -309,14 +354,12 @@ func TestParams(t *testing.T) {
 	}
 	meaning := map[string]string{}
 	for _, g := range glossary.Groups() {
-		if !strings.Contains(out, "\n\n"+strings.Fields(g.About)[0]+" ") {
-			t.Errorf("no heading on %s", g.Name)
-		}
 		for _, p := range g.Parameters {
 			meaning[p.Name] = p.Meaning
 		}
 	}
-	for _, field := range qta.Fields() {
+	wide := strings.Split(strings.TrimSuffix(mustRun(t, "params", "-wide"), "\n"), "\n")
+	for i, field := range qta.Fields() {
 		row := regexp.MustCompile(`(?m)^` + field.Name + ` +` + regexp.QuoteMeta(qta.Fast().Value(field.Name)) + `( \*)? +(.*)$`).FindStringSubmatch(out)
 		if row == nil || meaning[field.Name] == "" || !strings.HasPrefix(meaning[field.Name], row[2]) {
 			t.Errorf("%s: row %q, meaning %q", field.Name, row, meaning[field.Name])
@@ -327,51 +370,24 @@ func TestParams(t *testing.T) {
 			t.Errorf("%s: marked as different in some set: %v", field.Name, !differ)
 		}
 		one := strings.Join(strings.Fields(mustRun(t, "params", field.Name)), " ")
-		for _, want := range []string{field.Name + ": " + meaning[field.Name] + ".", "allowed " + allowed(field), "source " + field.Source,
-			"authors " + qta.Authors().Value(field.Name), "Switched by itself"} {
+		for _, want := range []string{field.Name + ": " + meaning[field.Name] + ".", "allowed " + allowed(field), "source " + field.Source, "authors " + qta.Authors().Value(field.Name)} {
 			if !strings.Contains(one, want) {
 				t.Errorf("qta params %s lacks %q", field.Name, want)
 			}
 		}
-	}
-	if len(meaning) != len(qta.Fields()) {
-		t.Errorf("%d parameters are explained, there are %d", len(meaning), len(qta.Fields()))
-	}
-	goal := strings.Join(strings.Fields(mustRun(t, "params", "UncertaintyGoal")), " ")
-	for _, want := range []string{"paper desired", "default candidate", "Differs at Default (params.go) the text: the environment's desired goal"} {
-		if !strings.Contains(goal, want) {
-			t.Errorf("qta params UncertaintyGoal lacks %q", want)
-		}
-	}
-}
-
-func TestParamsTable(t *testing.T) {
-	lines := strings.Split(strings.TrimSuffix(mustRun(t, "params", "-wide"), "\n"), "\n")
-	fields := qta.Fields()
-	if len(lines) != 1+len(fields) {
-		t.Fatalf("%d lines, want a header and %d fields", len(lines), len(fields))
-	}
-	column := strings.Index(lines[0], "source of")
-	for i, field := range fields {
-		line := lines[i+1]
-		columns := strings.Fields(line)
 		want := []string{field.Name}
 		for _, preset := range qta.Presets() {
 			want = append(want, preset.Params.Value(field.Name))
 		}
-		if diff := cmp.Diff(want, columns[:len(want)]); diff != "" {
-			t.Errorf("line %q (-want +got):\n%s", line, diff)
-		}
-		if line[column:] != field.Source {
-			t.Errorf("line %q: %q stands under the source, want %q", line, line[column:], field.Source)
+		if diff := cmp.Diff(want, strings.Fields(wide[i+1])[:len(want)]); diff != "" || !strings.HasSuffix(wide[i+1], field.Source) {
+			t.Errorf("line %q (-want +got):\n%s", wide[i+1], diff)
 		}
 	}
 }
 
 func TestMaze(t *testing.T) {
 	t.Chdir(t.TempDir())
-	got := mustRun(t, "maze", "4x5")
-	want := `#######
+	const want = `#######
 #.....#
 #.#.#.#
 #.###.#
@@ -380,6 +396,7 @@ func TestMaze(t *testing.T) {
 
 4x5: 4 by 5 cells within the outer wall, 14 of them free, path length 9
 `
+	got := mustRun(t, "maze", "4x5")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("qta maze 4x5 (-want +got):\n%s", diff)
 	}
@@ -387,5 +404,56 @@ func TestMaze(t *testing.T) {
 	roomtest.Write(t, "copy.txt", drawn)
 	if diff := cmp.Diff(strings.Replace(want, "4x5:", "copy:", 1), mustRun(t, "maze", "copy.txt")); diff != "" {
 		t.Errorf("qta maze copy.txt (-want +got):\n%s", diff)
+	}
+}
+
+// A full is an output that takes some bytes and then no more.
+type full struct {
+	room int
+	err  error
+}
+
+func (f *full) Write(p []byte) (int, error) {
+	if f.room -= len(p); f.room < 0 {
+		return max(0, len(p)+f.room), f.err
+	}
+	return len(p), nil
+}
+
+// Every command notices that its output is full; one whose reader has left says
+// nothing, and a run stops and saves itself.
+func TestFullOutput(t *testing.T) {
+	t.Chdir(t.TempDir())
+	mustRun(t, tinyRun("-steps", "20", "-out", "run")...)
+	for _, args := range []string{"help", "version", "params", "params -wide", "maze 4x5", "eval run -rollouts 3", "film run", "status run"} {
+		for _, cause := range []error{syscall.ENOSPC, syscall.EPIPE} {
+			var stderr bytes.Buffer
+			code := run(t.Context(), strings.Fields(args), &full{10, cause}, &stderr)
+			want := "qta: standard output cannot be written: " + cause.Error() + "\n"
+			if cause == syscall.EPIPE {
+				want = ""
+			}
+			if code != exitFailure || stderr.String() != want {
+				t.Errorf("qta %s: exit code %d, stderr %q, want %d and %q", args, code, stderr.String(), exitFailure, want)
+			}
+		}
+	}
+	var stderr bytes.Buffer
+	code := run(t.Context(), tinyRun("-steps", "100000", "-out", "long"), &full{600, syscall.ENOSPC}, &stderr)
+	if r, err := lab.ReadRecord("long/run.json"); code != exitUnfinished || err != nil || r.State != lab.Stopped || !strings.Contains(stderr.String(), "all that was running is saved") {
+		t.Errorf("a run: exit code %d, stderr %q, error %v", code, stderr.String(), err)
+	}
+}
+
+// A panic ends with a line, a stack and the code of a failure: that of bad input,
+// which Go's own has, would let a sweep's engine give up.
+func TestPanic(t *testing.T) {
+	var stderr bytes.Buffer
+	code := guard(&stderr, func() int {
+		var list []int
+		return list[len(context.Background().Err().Error())]
+	})
+	if line, stack, _ := strings.Cut(stderr.String(), "\n"); code != exitFailure || !strings.HasPrefix(line, "qta: internal error: runtime error: ") || !strings.Contains(stack, "TestPanic") {
+		t.Errorf("exit code %d, stderr\n%s", code, stderr.String())
 	}
 }

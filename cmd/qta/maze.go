@@ -3,15 +3,13 @@ package main
 import (
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
 	"qta"
-	"qta/cmd/qta/internal/draw"
-	"qta/cmd/qta/internal/files"
-	"qta/cmd/qta/internal/rundir"
-	"qta/cmd/qta/internal/words"
+	"qta/internal/files"
+	"qta/internal/words"
+	"qta/lab"
 )
 
 type mazeFlags struct{ file string }
@@ -23,9 +21,12 @@ func (f *mazeFlags) flagSet() *flag.FlagSet {
 	return flags
 }
 
-func mazeCommand(args []string, w io.Writer) error {
+func mazeCommand(c call) error {
 	var f mazeFlags
-	args, err := parseFlags(f.flagSet(), args)
+	args, err := parseFlags(f.flagSet(), c.args)
+	if err == nil {
+		err = writable(f.file, ".svg")
+	}
 	if err != nil {
 		return err
 	}
@@ -37,17 +38,13 @@ func mazeCommand(args []string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if files.Same(f.file, file) {
-		return words.BadInput("-o %s is the map that it would be drawn from; name another file", f.file)
-	} else if f.file != "" {
-		if through, err := rundir.Output(f.file, draw.Maze(m, name).File()); err != nil {
+	if f.file != "" {
+		if through, err := files.Output(f.file, lab.DrawMaze(m, name)); err != nil || through {
 			return err
-		} else if through {
-			return nil // what follows would stand behind the picture
 		}
 	}
 	free := strings.Count(m.String(), ".") + 2 // S and G
-	fmt.Fprintf(w, "%s\n\n%s: %d by %d cells within the outer wall, %d of them free, path length %d\n",
+	fmt.Fprintf(c.out, "%s\n\n%s: %d by %d cells within the outer wall, %d of them free, path length %d\n",
 		strings.TrimRight(m.String(), "\n"), name, m.Rows()-2, m.Cols()-2, free, m.PathLength())
 	return nil
 }
@@ -60,7 +57,13 @@ func findMaze(name string) (*qta.Maze, string, error) {
 	if !isPath {
 		m, err := qta.NewMaze(name)
 		if err != nil {
-			return nil, "", words.BadInput("%s; a map file's name has a path separator or ends in .txt or .map", words.Bare(err))
+			meant := ""
+			for _, other := range []string{strings.ToLower(name), strings.ToUpper(name)} { // 4X5, 1u5
+				if _, err := qta.NewMaze(other); err == nil {
+					meant = fmt.Sprintf(" (did you mean %s?)", other)
+				}
+			}
+			return nil, "", words.BadInput("%s%s; a map file's name has a path separator or ends in .txt or .map", words.Bare(err), meant)
 		}
 		return m, name, nil
 	}
@@ -73,7 +76,8 @@ func findMaze(name string) (*qta.Maze, string, error) {
 		return nil, "", words.BadInput("map file %s: %s", name, words.Bare(err))
 	}
 	if named, err := qta.NewMaze(stem(name)); err == nil && named.String() != m.String() {
-		return nil, "", words.BadInput("map file %s has the name of a maze, %s, and another map; rename it", name, stem(name))
+		return nil, "", words.BadInput("map file %s has the name of a maze, %s, and another map; rename it",
+			name, stem(name))
 	}
 	return m, stem(name), nil
 }

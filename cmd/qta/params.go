@@ -11,9 +11,9 @@ import (
 	"text/tabwriter"
 
 	"qta"
-	"qta/cmd/qta/internal/files"
-	"qta/cmd/qta/internal/words"
+	"qta/internal/files"
 	"qta/internal/glossary"
+	"qta/internal/words"
 )
 
 type paramsFlags struct{ wide bool }
@@ -25,9 +25,9 @@ func (f *paramsFlags) flagSet() *flag.FlagSet {
 	return flags
 }
 
-func paramsCommand(args []string, w io.Writer) error {
+func paramsCommand(c call) error {
 	var f paramsFlags
-	args, err := parseFlags(f.flagSet(), args)
+	args, err := parseFlags(f.flagSet(), c.args)
 	if err != nil {
 		return err
 	}
@@ -37,12 +37,12 @@ func paramsCommand(args []string, w io.Writer) error {
 		} else if f.wide {
 			return words.BadInput("-wide is of all parameters; %s alone has its values in every set", args[0])
 		}
-		return writeParameter(w, args[0])
+		return writeParameter(c.out, args[0])
 	}
 	if f.wide {
-		return writeWide(w)
+		return writeWide(c.out)
 	}
-	return writeParameters(w)
+	return writeParameters(c.out)
 }
 
 const (
@@ -134,7 +134,8 @@ func writeParameter(w io.Writer, name string) error {
 		write("  ", "the text: "+c.Said)
 		write("  ", "we: "+c.Done)
 	}
-	fmt.Fprintln(w, "\nSwitched by itself, with small networks on 1U5: runs solved of all, median of their steps, and in")
+	fmt.Fprintln(w,
+		"\nSwitched by itself, with small networks on 1U5: runs solved of all, median of their steps, and in")
 	fmt.Fprintln(w, "brackets the same without the switch")
 	if len(p.Effects) == 0 {
 		fmt.Fprintln(w, "  not measured")
@@ -152,7 +153,7 @@ func findParams(name string, set []string) (qta.Params, string, error) {
 	if err != nil {
 		return p, label, err
 	}
-	names := []string{label}
+	names, given := []string{label}, map[string]string{}
 	for _, s := range set {
 		field, value, ok := strings.Cut(s, "=")
 		if !ok {
@@ -161,7 +162,13 @@ func findParams(name string, set []string) (qta.Params, string, error) {
 		if err := p.Set(field, value); err != nil {
 			return p, label, words.BadInput("-set %s: %s", s, words.Bare(err))
 		}
-		names = append(names, field+"="+strings.TrimSpace(value))
+		value = strings.TrimSpace(value)
+		if before, twice := given[field]; twice && before != value {
+			return p, label, words.BadInput("%s is set twice, to %s and to %s; leave one out", field, before, value)
+		} else if !twice {
+			names = append(names, field+"="+value)
+		}
+		given[field] = value
 	}
 	return p, strings.Join(names, "-"), nil
 }
@@ -175,11 +182,13 @@ func namedParams(name string) (qta.Params, string, error) {
 		names = append(names, preset.Name)
 	}
 	if !strings.HasSuffix(name, ".json") {
-		return qta.Params{}, "", words.BadInput("-params %q: want %s or a file that ends in .json", name, strings.Join(names, ", "))
+		return qta.Params{}, "", words.BadInput("-params %q: want %s or a file that ends in .json", name,
+			strings.Join(names, ", "))
 	}
 	data, err := files.ReadText(name, maxInput)
 	if err != nil {
-		return qta.Params{}, "", words.BadFile(err, "-params %s: %w; want a JSON object such as {\"Batch\": 256}", name, err)
+		return qta.Params{}, "", words.BadFile(err,
+			"-params %s: %w; want a JSON object such as {\"Batch\": 256}", name, err)
 	}
 	p, err := qta.ReadParams(strings.NewReader(data), qta.Default())
 	if err != nil {

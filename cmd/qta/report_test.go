@@ -1,12 +1,19 @@
 package main
 
 import (
-	"path/filepath"
+	"encoding/csv"
+	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
-	"qta/cmd/qta/internal/roomtest"
-	"qta/cmd/qta/internal/rundir"
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/exp/stats"
+
+	"qta/internal/roomtest"
+	"qta/lab"
+	"qta/results"
 )
 
 // TestReportCommand makes a report in each form of a directory that it may
@@ -14,55 +21,60 @@ import (
 func TestReportCommand(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, seed := range []string{"1", "2"} {
-		mustRun(t, tinyRun("-steps", "20", "-seed", seed, "-out", "runs/"+seed)...)
+		mustRun(t, slices.Concat(tiny, strings.Fields("-steps 20 -seed "+seed+" -out runs/"+seed))...)
 	}
 	for _, test := range []struct{ args, out, file, begins string }{
-		{"-o page.html", "page.html", "page.html", "<!DOCTYPE html>"},
+		{"", "report.html", "report.html", "<!DOCTYPE html>"},
 		{"-format csv -o numbers", "numbers", "numbers/runs.csv", "directory,setting,maze,"},
-		{"-format svg -o pictures", "pictures", "pictures/", "<svg "},
+		{"-format svg", "report", "report", ""},
 		{"-o runs/page.html", "runs/page.html", "runs/page.html", "<!DOCTYPE html>"},
 		{"-o runs/page.html", "runs/page.html", "runs/page.html", "<!DOCTYPE html>"},
+		{"-format csv -o runs/numbers", "runs/numbers", "runs/numbers/cells.csv", "setting,maze,"},
 	} {
 		out := mustRun(t, append([]string{"report", "runs"}, strings.Fields(test.args)...)...)
 		if want := "2 runs in runs; 0 files left out. The report is " + test.out + ".\n"; out != want {
 			t.Errorf("%s: output %q, want %q", test.args, out, want)
 		}
-		var made string
-		for _, name := range tree(t) {
-			if strings.HasPrefix(name, test.file) {
-				made = name
-				break
-			}
-		}
-		if made == "" || !strings.HasPrefix(roomtest.Read(t, made), test.begins) {
-			t.Errorf("%s: the file %q does not begin with %q", test.args, made, test.begins)
+		if test.begins != "" && !strings.HasPrefix(roomtest.Read(t, test.file), test.begins) {
+			t.Errorf("%s: the file %s does not begin with %q", test.args, test.file, test.begins)
 		}
 	}
-	into := strings.Fields("report runs -format csv -o runs/numbers")
-	if first, again := mustRun(t, into...), mustRun(t, into...); first != again {
-		t.Errorf("a report into what it reports says %q, again %q", first, again)
+	if pictures, err := os.ReadDir("report"); err != nil || len(pictures) == 0 {
+		t.Errorf("%d pictures, error %v", len(pictures), err)
 	}
-	if got := command(t, "report", "runs", "-o", "runs/1/page.html"); got.code != exitInput || !strings.Contains(got.errors, "runs/1 is a run directory") {
+	if got := invoke(t, "report", "runs", "-o", "runs/1/page.html"); got.code != exitInput || !strings.Contains(got.errors, "runs/1 is a run directory") {
 		t.Errorf("within a run: %+v", got)
 	}
-	if got := mustRun(t, "report", "runs/1", "runs/2", "runs", "-o", rundir.PageFile); !strings.HasPrefix(got, "2 runs in runs/1, runs/2, runs; ") {
+	if got := mustRun(t, "report", "runs/1", "runs/2", "runs", "-o", lab.PageFile); !strings.HasPrefix(got, "2 runs in runs/1, runs/2, runs; ") {
 		t.Errorf("directories named twice: %q", got)
 	}
-	if err := rundir.WriteCells("runs", "s", []rundir.Cell{{Name: "1"}, {Name: "2"}}); err != nil {
-		t.Fatal(err)
-	}
-	absolute, err := filepath.Abs("runs/1")
+}
+
+// TestUsual holds what is said of earlier runs to results/runs.csv: the median
+// step of the runs of fast, where half of them or more are solved.
+func TestUsual(t *testing.T) {
+	rows, err := csv.NewReader(strings.NewReader(results.Runs())).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := mustRun(t, "status", "runs/1", "./runs/1", absolute); !strings.HasSuffix(got, "\n1 done\n") {
-		t.Errorf("one directory named in three ways: %q", got)
+	column := func(name string) int {
+		return slices.IndexFunc(rows[0], func(head string) bool { return strings.Split(head, "[")[0] == name })
 	}
-	if got := mustRun(t, "status", "runs/1", filepath.Dir(absolute)); strings.Contains(got, "missing") {
-		t.Errorf("a run seen by another name is missing: %q", got)
+	steps := map[string][]float64{}
+	for _, row := range rows[1:] {
+		if row[column("setting")] == "fast" && row[column("method")] == "QTA" {
+			at, err := strconv.ParseFloat(row[column("counted_as")], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			steps[row[column("maze")]] = append(steps[row[column("maze")]], at)
+		}
 	}
-	roomtest.Write(t, "runs/numbers/mine.txt", "x")
-	if got := mustRun(t, into...); !strings.Contains(got, "; 2 files left out.") { // page.html and this
-		t.Errorf("a file that is none of the report's: %q", got)
+	want := map[string]int{}
+	for maze, x := range steps {
+		want[maze] = int(stats.Median(x))
+	}
+	if diff := cmp.Diff(want, usualSteps); diff != "" {
+		t.Errorf("usualSteps (-results/runs.csv +source):\n%s", diff)
 	}
 }

@@ -1,112 +1,63 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"os"
 	"os/exec"
-	"regexp"
+	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"qta/cmd/qta/internal/rundir"
 	"qta/cmd/qta/internal/terminal"
-	"qta/cmd/qta/internal/words"
+	"qta/internal/words"
+	"qta/lab"
 )
 
 // This file runs sweeps. Every run is a process of its own with one thread, so
 // that none can harm another, and a cluster's engine can take the place of this
-// one by starting "qta sweep FILE -index N" instead. All that a sweep knows
-// stands in the run directories: a sweep that was killed is continued by the
-// same command.
+// one by starting "qta sweep FILE -index N" instead. All that a sweep knows stands
+// in the runs' directories: a sweep that was killed is continued by the same
+// command.
 
 // stopAtEOF is the environment variable with which a sweep starts a process
 // that is to stop, as after SIGTERM, at the end of its standard input. So
 // cells also stop when the sweep is killed, on every system.
 const stopAtEOF = "QTA_STOP_AT_EOF"
 
-// The states of a cell while its sweep runs.
-type progress int
+// What has become of a cell.
+type fate int
 
 const (
-	waiting progress = iota
-	running
-	ended
-	unfinished // stopped and saved
+	solved fate = iota
+	ended       // unsolved
 	failed
+	stopped // and saved
+	used    // by another process
 )
+
+// news are of a cell.
+type news struct {
+	cell  int
+	fate  fate
+	story string
+}
 
 // A sweep is the work on many cells.
 type sweep struct {
-	cells    []cell
-	state    []progress
-	tally    [failed + 1]int // cells in each state
-	fresh    int             // the first cell that nobody has looked at
-	again    []retry         // cells that were in use elsewhere, by the time
-	children map[int]*child
-	jobs     int
-	out      string
-	stdout   *terminal.Output
-	begin    time.Time
-
-	solved  int // of the ended
-	problem string
-}
-
-// A retry is a cell that is looked at again after a time.
-type retry struct {
-	cell  int
-	after time.Time
-}
-
-func newSweep(cells []cell, jobs int, out string, stdout *terminal.Output) *sweep {
-	s := &sweep{cells: cells, state: make([]progress, len(cells)), children: map[int]*child{}, jobs: jobs, out: out, stdout: stdout,
-		begin: time.Now()}
-	s.tally[waiting] = len(cells)
-	return s
-}
-
-// set notes the state of a cell.
-func (s *sweep) set(i int, p progress) {
-	s.tally[s.state[i]]--
-	s.tally[p]++
-	s.state[i] = p
-}
-
-// A child is the process of a cell.
-type child struct {
-	command *exec.Cmd
-	stdin   io.WriteCloser
-	stderr  tail
-	begin   time.Time
-	steps   int // the budget
-
-	seen time.Time     // when the table saw its last evaluation,
-	step int           // which was of this step
-	left time.Duration // that the table has shown, or 0
-}
-
-// A tail keeps the end of what is written to it, and the first line that tells of
-// a crash, after which Go writes what helps nobody here.
-type tail struct {
-	text  []byte
-	crash string
-}
-
-var crashLine = regexp.MustCompile(`(?m)^(?:fatal error: |panic: |qta: a mistake in this program: ).*\n`)
-
-func (t *tail) Write(p []byte) (int, error) {
-	const most = 4096
-	t.text = append(t.text, p...)
-	if t.crash == "" {
-		t.crash = words.Plain(strings.TrimSuffix(string(crashLine.Find(t.text)), "\n"))
-	}
-	t.text = t.text[max(0, len(t.text)-most):]
-	return len(p), nil
+	cells   []cell
+	jobs    int
+	out     string
+	stdout  *terminal.Output
+	waiting []int     // cells
+	again   []int     // cells that another process works on, to be looked at again
+	working []int     // cells
+	count   [used]int // cells by their fate
+	problem string    // the first failure
 }
 
 // run works on the cells until all have ended, or ctx has and the running ones
@@ -116,217 +67,169 @@ func (s *sweep) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the program's own file is unknown, so that it cannot start cells: %w", err)
 	}
-	ends := make(chan int)
+	for i := range s.cells {
+		s.waiting = append(s.waiting, i)
+	}
+	results := make(chan news)
 	clock := time.NewTicker(time.Second)
 	defer clock.Stop()
 	stop := ctx.Done()
-	for {
-		for ctx.Err() == nil && len(s.children) < s.jobs {
-			i := s.next(ctx)
-			if i < 0 {
-				break
-			}
-			if err := s.start(program, i, ends); err != nil {
-				s.fail(i, words.Bare(err))
-			}
-		}
-		if len(s.children) == 0 && (ctx.Err() != nil || s.tally[waiting] == 0) {
-			break
+	for len(s.working) > 0 || len(s.waiting)+len(s.again) > 0 && ctx.Err() == nil {
+		if len(s.waiting) > 0 && len(s.working) < s.jobs && ctx.Err() == nil {
+			i := s.waiting[0]
+			s.waiting, s.working = s.waiting[1:], append(s.working, i)
+			go func() {
+				fate, story := s.cells[i].work(ctx, program)
+				results <- news{i, fate, story}
+			}()
+			continue
 		}
 		s.draw()
 		select {
-		case i := <-ends:
-			s.end(ctx, i)
+		case n := <-results:
+			s.note(n)
 		case <-clock.C:
+			s.waiting, s.again = append(s.waiting, s.again...), nil
 		case <-stop:
 			stop = nil
-			for _, c := range s.children {
-				c.stdin.Close()
-			}
-			s.say("Stopping: %s to save.", words.Count(len(s.children), "run"))
+			s.stdout.Say("Stopping: %s to save.", words.Count(len(s.working), "run"))
 		}
 	}
 	s.stdout.Clear()
 	return s.summary()
 }
 
-// next returns a cell to start, or -1.
-func (s *sweep) next(ctx context.Context) int {
-	for ctx.Err() == nil {
-		i, before := s.fresh, false
-		if now := time.Now(); len(s.again) > 0 && now.After(s.again[0].after) {
-			i, before, s.again = s.again[0].cell, true, s.again[1:]
-		} else if s.fresh++; i >= len(s.cells) {
-			s.fresh = i
-			return -1
-		}
-		c := &s.cells[i]
-		if r, done := c.done(); done {
-			s.note(i, r, "was done already: ")
-			continue
-		}
-		if rundir.InUse(c.dir()) {
-			if !before {
-				s.sayOf(i, "another process is working on it; it is looked at again each second")
-			}
-			s.retry(i)
-			continue
-		}
-		return i
-	}
-	return -1
-}
-
-// retry lets a waiting cell be looked at again.
-func (s *sweep) retry(i int) {
-	s.again = append(s.again, retry{i, time.Now().Add(time.Second)})
-}
-
-// start starts the process of a cell, which sends i to ends when it has ended.
-func (s *sweep) start(program string, i int, ends chan<- int) error {
-	p, err := s.cells[i].plan()
-	if err != nil {
-		return err
-	}
-	c := &child{begin: time.Now(), steps: p.limits.Steps}
-	c.command = exec.Command(program, s.cells[i].arguments()...)
-	c.command.Env = append(os.Environ(), stopAtEOF+"=1")
-	c.command.Stderr = &c.stderr
-	if c.stdin, err = c.command.StdinPipe(); err != nil {
-		return err
-	}
-	if err := c.command.Start(); err != nil {
-		return err
-	}
-	s.set(i, running)
-	s.children[i] = c
-	if !s.stdout.Live() {
-		s.sayOf(i, "started")
-	}
-	go func() {
-		c.command.Wait() // ProcessState tells what came of it
-		ends <- i
-	}()
-	return nil
-}
-
-// end notes how the process of a cell has ended.
-func (s *sweep) end(ctx context.Context, i int) {
-	c := s.children[i]
-	delete(s.children, i)
-	c.stdin.Close()
-	message := strings.TrimSpace(string(c.stderr.text))
-	switch code := c.command.ProcessState.ExitCode(); {
-	case code == exitDone:
-		r, err := rundir.ReadRecord(s.cells[i].dir())
-		if err != nil || r == nil {
-			s.fail(i, fmt.Sprintf("its process has ended well and left no whole %s", rundir.RecordFile))
+// note takes in what has become of a cell.
+func (s *sweep) note(n news) {
+	c := &s.cells[n.cell]
+	s.working = slices.DeleteFunc(s.working, func(i int) bool { return i == n.cell })
+	if n.fate == used {
+		s.again = append(s.again, n.cell)
+		if c.waited {
 			return
 		}
-		if message != "" {
-			s.sayOf(i, "%s", lastLine(message))
-		}
-		s.note(i, r, "")
-	case code == exitUnfinished:
-		s.set(i, unfinished)
-		s.sayOf(i, "stopped and saved")
-	case code == exitFailure && message == "qta: "+words.Bare(rundir.UseError{Dir: s.cells[i].dir()}):
-		s.set(i, waiting) // another has been faster, and may have done the run by now
-		s.retry(i)
-	case code < 0 && ctx.Err() != nil:
-		s.set(i, unfinished)
-		s.sayOf(i, "ended without saving (%v)", c.command.ProcessState)
-	case c.stderr.crash != "":
-		s.fail(i, fmt.Sprintf("%s (%v)", strings.TrimPrefix(c.stderr.crash, "qta: "), c.command.ProcessState))
-	case message == "":
-		s.fail(i, c.command.ProcessState.String())
-	default:
-		s.fail(i, strings.TrimPrefix(lastLine(message), "qta: "))
+		c.waited = true
+	} else {
+		s.count[n.fate]++
 	}
-}
-
-func lastLine(text string) string { return text[strings.LastIndexByte(text, '\n')+1:] }
-
-// note notes the end of a run.
-func (s *sweep) note(i int, r *rundir.Record, prefix string) {
-	s.set(i, ended)
-	if r.Outcome != nil && r.Outcome.SolvedAt > 0 {
-		s.solved++
-		s.sayOf(i, "%ssolved at step %d", prefix, r.Outcome.SolvedAt)
-		return
+	if n.fate == failed {
+		s.problem = cmp.Or(s.problem, fmt.Sprintf("line %d, %s: %s", c.line, c.name, n.story))
+		n.story = "failed: " + n.story
 	}
-	s.sayOf(i, "%snot solved within %s", prefix, words.Count(r.Limits.Steps, "step"))
-}
-
-func (s *sweep) fail(i int, message string) {
-	s.set(i, failed)
-	if s.problem == "" {
-		s.problem = fmt.Sprintf("line %d, %s: %s", s.cells[i].line, s.cells[i].name, message)
-	}
-	s.sayOf(i, "failed: %s", message)
+	s.stdout.Say("%*d %s: %s", len(fmt.Sprint(len(s.cells)-1)), n.cell, c.name, n.story)
 }
 
 // summary ends a sweep.
 func (s *sweep) summary() error {
-	n := s.tally
+	all, done := words.Count(len(s.cells), "cell"), s.count[solved]+s.count[ended]
 	switch {
-	case n[failed] > 0:
-		return fmt.Errorf("%d of %s failed and %d ended; the first failure: %s", n[failed], words.Count(len(s.cells), "cell"), n[ended], s.problem)
-	case n[ended] < len(s.cells):
-		s.say("Stopped with %d of %s done; all that was running is saved in %s, and the same command goes on.", n[ended], words.Count(len(s.cells), "cell"), s.out)
+	case s.count[failed] > 0:
+		return fmt.Errorf("%d of %s failed and %d ended; the first failure: %s", s.count[failed], all, done,
+			s.problem)
+	case done < len(s.cells):
+		s.stdout.Say("Stopped with %d of %s done; all that was running is saved in %s, and the same command "+
+			"goes on.", done, all, s.out)
 		return errUnfinished
 	}
-	s.say("All %s done, %d solved, in %s. \"qta report %s\" makes a page of them.", words.Count(len(s.cells), "cell"), s.solved, s.out, words.Shell(s.out))
+	s.stdout.Say("All %s done, %d solved, in %s. \"qta report %s\" makes a page of them.", all,
+		s.count[solved], s.out, words.Shell(s.out))
 	return nil
 }
 
-// say writes a line that stays.
-func (s *sweep) say(format string, args ...any) {
-	s.stdout.Say(format, args...)
-}
-
-// sayOf writes a line about a cell, which begins with its -index.
-func (s *sweep) sayOf(i int, format string, args ...any) {
-	s.say("%*d %s: %s", len(strconv.Itoa(len(s.cells)-1)), i, s.cells[i].name, fmt.Sprintf(format, args...))
-}
-
-// draw brings the lines about the sweep and the running cells up to date.
+// draw brings the line about the sweep up to date.
 func (s *sweep) draw() {
-	if !s.stdout.Live() {
-		return
-	}
-	now := time.Now()
-	n := s.tally
-	about := []string{fmt.Sprintf("%d of %d done (%d solved)", n[ended], len(s.cells), s.solved), fmt.Sprintf("%d running", n[running]),
-		fmt.Sprintf("%d failed", n[failed]), fmt.Sprintf("%d waiting", n[waiting]), now.Sub(s.begin).Round(time.Second).String()}
-	var rows []terminal.Cell
-	for _, i := range slices.Sorted(maps.Keys(s.children)) {
-		rows = append(rows, s.children[i].row(&s.cells[i], now))
-	}
-	s.stdout.ShowSweep(about, rows)
-}
-
-// row returns what the table shows of a running cell.
-func (c *child) row(cell *cell, now time.Time) terminal.Cell {
-	e := lastEvaluation(cell.dir())
-	row := terminal.Cell{Name: cell.name, Step: e.Step, Steps: c.steps, Success: e.Success, Took: now.Sub(c.begin), Left: -1}
-	if e.Step != c.step {
-		c.step, c.seen = e.Step, now
-	}
-	if at, rate := rundir.LastTiming(cell.dir()); rate > 0 && at == e.Step {
-		row.Rate = rate
-		row.Left = max(0, time.Duration(float64(c.steps-at)/rate*float64(time.Second))-now.Sub(c.seen))
-		if c.left > 0 {
-			row.Left = min(row.Left, c.left)
+	line := fmt.Sprintf("%d of %d done, %d solved, %d failed, %d waiting", s.count[solved]+s.count[ended], len(s.cells),
+		s.count[solved], s.count[failed], len(s.waiting)+len(s.again))
+	for _, i := range s.working {
+		if r, err := s.cells[i].record(); err == nil && s.stdout.Live() {
+			line += fmt.Sprintf("; %s at %d, success %.2f", s.cells[i].name, r.Last().Step, r.Last().Success)
 		}
-		c.left = row.Left
 	}
-	return row
+	s.stdout.Show(line)
 }
 
-// lastEvaluation returns the last row of a run's log, or zeros where there is
-// none yet.
-func lastEvaluation(dir string) rundir.Row {
-	rows, _ := rundir.ReadLog(dir)
-	return (&rundir.Run{Rows: rows}).Last()
+// work makes the run of a cell unless it is done. The story is what there is to
+// say of it.
+func (c *cell) work(ctx context.Context, program string) (fate, string) {
+	if r, done := c.done(); done {
+		fate, story := outcome(r)
+		return fate, "was done already: " + story
+	}
+	if lab.InUse(c.dir) {
+		return used, "another process is working on it; it is looked at again"
+	}
+	said, err := c.train(ctx, program)
+	var exit *exec.ExitError
+	code := exitFailure
+	if errors.As(err, &exit) {
+		code = exit.ExitCode()
+	}
+	switch {
+	case err == nil:
+		r, err := c.record()
+		if err != nil {
+			return failed, fmt.Sprintf("its process has ended well, but of its record: %v", err)
+		}
+		return outcome(r)
+	case code == exitUnfinished:
+		return stopped, "stopped and saved"
+	case code < 0 && ctx.Err() != nil:
+		return stopped, fmt.Sprintf("ended without saving (%v)", err)
+	case said == lab.UseError{Dir: c.dir}.Error(): // another has been faster
+		return used, "another process is working on it; it is looked at again"
+	case said == "":
+		return failed, err.Error()
+	}
+	return failed, said
+}
+
+// outcome tells how a run has ended.
+func outcome(r *lab.Record) (fate, string) {
+	if at := r.Outcome.SolvedAt; at > 0 {
+		return solved, fmt.Sprintf("solved at step %d", at)
+	}
+	return ended, fmt.Sprintf("not solved within %s", words.Count(r.Limits.Steps, "step"))
+}
+
+// train runs the process of a cell. It returns the last thing that it has said on
+// stderr: a dump that follows a crash is left out.
+func (c *cell) train(ctx context.Context, program string) (said string, err error) {
+	var stderr bytes.Buffer
+	command := exec.Command(program, c.arguments()...)
+	command.Env = append(os.Environ(), stopAtEOF+"=1")
+	command.Stderr = &stderr
+	stdin, err := command.StdinPipe()
+	if err != nil {
+		return "", err
+	}
+	defer context.AfterFunc(ctx, func() { stdin.Close() })()
+	err = command.Run()
+	for line := range strings.Lines(stderr.String()) {
+		for _, begin := range []string{"qta: ", "panic: ", "fatal error: "} {
+			if strings.HasPrefix(line, begin) {
+				said = words.Plain(strings.TrimSpace(strings.TrimPrefix(line, "qta: ")))
+			}
+		}
+	}
+	return said, err
+}
+
+func (c *cell) record() (*lab.Record, error) {
+	return lab.ReadRecord(filepath.Join(c.dir, lab.RecordFile))
+}
+
+// done reports whether a cell's directory holds the finished run that its line
+// asks for, undamaged.
+func (c *cell) done() (*lab.Record, bool) {
+	r, err := c.record()
+	ended := err == nil && (r.State == lab.Solved || r.State == lab.Finished)
+	if !ended || r.Limits != c.limits || len(r.Run.Differences(c.id)) > 0 {
+		return r, false
+	}
+	run, err := lab.Open(c.dir)
+	if err != nil {
+		return r, false
+	}
+	defer run.Agent.Close()
+	return r, run.Warning == nil && run.Agent.Digest() == r.Outcome.Digest
 }

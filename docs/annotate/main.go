@@ -1,9 +1,10 @@
-// Command annotate writes docs/annotated.html, the paper beside the code, the
-// table of Readings in docs/readings.md, and what "qta params" says of each
-// parameter: from docs/annotated.txt, which says what each passage of the paper
-// says and which functions belong to it, from the package's sources, from the
-// golden vectors, and from pictures that qta has drawn. Whatever can be derived
-// is derived; what these do not agree on is an error that names the passage.
+// Command annotate writes docs/annotated.html, the paper beside its code, the
+// tables of docs/readings.md, and what "qta params" says of each parameter.
+//
+// It reads docs/annotated.txt, which says what each passage of the paper says
+// and which functions belong to it, the sources, the golden vectors, and
+// pictures that qta has drawn. Where these disagree it names every passage that
+// has to be mended, and writes nothing.
 package main
 
 //go:generate go run . ../..
@@ -19,24 +20,14 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: annotate DIRECTORY-OF-THE-REPOSITORY")
 		os.Exit(2)
 	}
-	for _, file := range files() {
-		text, err := file.make(os.Args[1])
+	files, err := generate(os.DirFS(os.Args[1]))
+	for name, text := range files {
 		if err == nil {
-			err = os.WriteFile(filepath.Join(os.Args[1], file.name), text, 0o666)
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, "annotate:", err)
-			os.Exit(1)
+			err = os.WriteFile(filepath.Join(os.Args[1], name), text, 0o666)
 		}
 	}
-}
-
-// A file is one that this command makes, from the repository's root.
-type file struct {
-	name string
-	make func(root string) ([]byte, error)
-}
-
-func files() []file {
-	return []file{{pageFile, makePage}, {readingsFile, makeReadings}, {glossaryFile, makeGlossary}}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }

@@ -1,68 +1,94 @@
 package main
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
+	"bytes"
+	"cmp"
+	"encoding/json"
 	"strings"
+
+	"qta/internal/glossary"
 )
 
-// This file makes the table of all Readings and Differs, between two comments of
-// a page.
+// This file writes what docs/readings.md and "qta params" say of the choices.
 
-const (
-	readingsFile = "docs/readings.md"
-	tableBegins  = "<!-- choices -->\n"
-	tableEnds    = "<!-- /choices -->\n"
-)
+const longest = 90 // letters of a cell in docs/readings.md
 
-// makeReadings returns that page of the repository in a directory, with its
-// table made anew.
-func makeReadings(root string) ([]byte, error) {
-	p, err := assemble(root)
-	if err != nil {
-		return nil, err
+// Effects returns what switching the choice did.
+func (c *choice) Effects() []effect {
+	if c.Switch == nil {
+		return nil
 	}
-	text, err := os.ReadFile(filepath.Join(root, readingsFile))
-	if err != nil {
-		return nil, err
-	}
-	before, rest, begins := strings.Cut(string(text), tableBegins)
-	_, after, ends := strings.Cut(rest, tableEnds)
-	if !begins || !ends {
-		return nil, fmt.Errorf("%s: there are no lines %sand %s", readingsFile, tableBegins, tableEnds)
-	}
-	return []byte(before + tableBegins + p.markdown() + tableEnds + after), nil
+	return c.Switch.Effects
 }
 
-// markdown returns the table.
-func (p *page) markdown() string {
-	var b strings.Builder
-	b.WriteString("| where | | the text | we | the authors' code | measured |\n|---|---|---|---|---|---|\n")
-	for _, c := range p.Choices {
-		var effects []string
-		for _, e := range c.Effects {
-			effects = append(effects, cell(e.String()))
-		}
-		fmt.Fprintf(&b, "| [`%s`](../%s) | %s | %s | %s | %s | %s |\n",
-			c.Where, c.File, c.Kind, cell(c.said), cell(c.Text), cell(c.authors()), strings.Join(effects, "<br>"))
+// Words says what we do, with the values of a parameter.
+func (c *choice) Words() string {
+	q := c.Parameter
+	if q == nil {
+		return c.Text
 	}
-	return b.String()
+	var text strings.Builder
+	text.WriteString(q.Values[0].Value + " (" + c.Text + ")")
+	for _, v := range q.Otherwise() {
+		text.WriteString("; " + v.Set + " " + v.Value)
+	}
+	return text.String()
 }
 
-// authors returns what the parameters that decide a choice are in the authors'
-// code, where that differs.
-func (c *choice) authors() string {
-	var values []string
-	for _, q := range c.switches {
-		if q.Different {
-			values = append(values, q.Name+"="+q.Values[len(q.Values)-1].Value)
+// Did says in a few words what we do: the passage's words, or else the source's,
+// cut if they are long.
+func (c *choice) Did() string {
+	text := []rune(c.Words())
+	for i := len(text) - 1; len(text) > longest; i-- {
+		if i < longest && text[i] == ' ' {
+			text = append(text[:i:i], '…')
 		}
 	}
-	return strings.Join(values, " ")
+	return cmp.Or(c.Short, string(text))
 }
 
-// cell escapes the text of a cell.
-func cell(text string) string {
-	return strings.NewReplacer("$", "", "|", `\|`, "*", `\*`, "\n", " ").Replace(text)
+// Switched says what switching the parameter did. It adds the runs without the
+// switch only where they differ from asItIs.
+func (c *choice) Switched(asItIs string) string {
+	var all []string
+	name := c.Where
+	for _, e := range c.Effects() {
+		text := e.Value + ": " + e.Result
+		if e.Name != name {
+			text = e.Name + "=" + text
+		}
+		if e.Base != asItIs {
+			text += " [" + e.Base + "]"
+		}
+		name, asItIs = e.Name, e.Base
+		all = append(all, text)
+	}
+	return strings.Join(all, "; ")
+}
+
+// glossary returns what "qta params" says of each parameter.
+func (p *page) glossary() []byte {
+	for _, q := range p.Passages() {
+		for _, c := range q.Choices() {
+			if c.Switch != nil {
+				c.Switch.Choices = append(c.Switch.Choices, glossary.Choice{Kind: c.Kind + " " + c.ID, Where: c.Where,
+					File: c.File, Said: strings.ReplaceAll(c.Said, "$", ""), Done: c.Words()})
+			}
+		}
+	}
+	var groups []glossary.Group
+	for _, q := range p.Parameters {
+		n := len(groups)
+		if n == 0 || groups[n-1].Name != q.Group {
+			groups = append(groups, glossary.Group{Name: q.Group, About: p.Groups[q.Group]})
+			n++
+		}
+		groups[n-1].Parameters = append(groups[n-1].Parameters, q.Parameter)
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "\t")
+	e.Encode(groups) // which are strings
+	return b.Bytes()
 }

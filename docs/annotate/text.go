@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"html"
 	"html/template"
-	"os"
-	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // This file reads the passages, docs/annotated.txt, whose head says how they
-// are written.
+// are written, and the formulas that they name.
 
 // A section is one of the paper's.
 type section struct {
@@ -20,183 +20,204 @@ type section struct {
 }
 
 // A passage is what the page says of one passage of the paper, and what of the
-// package belongs to it.
+// sources belongs to it.
 type passage struct {
-	Title    string
-	ID       string
-	Section  *section
-	Blocks   []block
-	Symbols  []symbol
-	Code     []*shown // the declarations that implement it
-	Also     []*shown // and those that help, folded
-	Params   []*parameter
-	Formulas []template.HTML // in a line
-	Equation int             // that it is about, or 0
-	Home     *declaration    // of that equation
-	Golden   []string        // the vectors of that equation
-	Worked   string          // numbers of its vectors beside the code's
-
-	line       int // in the file
-	code, also []string
-	params     []string
-	rows       []string
-	says       []saying
+	Title, ID string
+	Section   *section
+	Blocks    []block
+	Formulas  int // how many of the blocks are
+	Symbols   []symbol
+	Code      []*declaration // that implement it
+	Also      []*declaration // that help, folded
+	Params    []*parameter
+	Equation  int           // that it is about, or 0
+	Home      *declaration  // of that equation
+	InNumbers template.HTML // the equation with numbers put in
+	Worked    string        // the whole of that, by hand
+	line      int           // in the file
 }
 
 // A block is a paragraph or a displayed formula.
 type block struct {
-	Text    template.HTML
+	Text    string
 	Formula bool
 }
 
 // A symbol is one of a formula's, with its name in the code.
-type symbol struct{ Symbol, Meaning, Code template.HTML }
+type symbol struct{ Symbol, Meaning, Code string }
 
-// A saying is what the text says where the package had to choose.
-type saying struct {
-	at     int
-	names  []string // declarations or parameters
-	params []string // that decide it
-	text   string
-}
+// All returns the passage's declarations.
+func (q *passage) All() []*declaration { return slices.Concat(q.Code, q.Also) }
 
-// fault returns what is wrong with a line of a file as an error.
-func fault(file string, line int, format string, args ...any) error {
-	return fmt.Errorf("%s:%d: %s", file, line, fmt.Sprintf(format, args...))
+// Choices returns what its declarations and parameters chose.
+func (q *passage) Choices() (all []*choice) {
+	for _, d := range q.All() {
+		all = append(all, d.Choices...)
+	}
+	for _, r := range q.Params {
+		if r.Choice != nil {
+			all = append(all, r.Choice)
+		}
+	}
+	return all
 }
 
 var (
-	field = regexp.MustCompile(`^(formula|symbol|code|also|params|rows|says [^:]*): +(.*)$`)
-	says  = regexp.MustCompile(`^says ([\w., ]+?)(?: \(([\w, ]+)\))?$`)
+	keyword = regexp.MustCompile(`^(formula|symbol|code|also|params|numbers|(?:golden|says) [^:]+): +(.*?) *$`)
+	notID   = regexp.MustCompile(`[^a-z0-9]+`)
 )
 
-// readText reads the passages of the repository in a directory, and the
-// functions that the page opens with.
-func readText(root string) (sections []*section, walks []*walk, err error) {
-	text, err := os.ReadFile(filepath.Join(root, textFile))
-	if err != nil {
-		return nil, nil, err
-	}
-	var p *passage
-	var paragraph []string
-	flush := func() {
-		if len(paragraph) > 0 {
-			p.Blocks = append(p.Blocks, block{Text: template.HTML(strings.Join(paragraph, " "))})
+// readText reads the passages.
+func (p *page) readText() {
+	s, q := &section{}, &passage{}
+	for i, l := range strings.Split(p.read(textFile), "\n") {
+		p.where = fmt.Sprintf("%s:%d: passage %q: ", textFile, i+1, q.Title)
+		if strings.HasPrefix(l, "//") || l == "" {
+			continue
 		}
-		paragraph = nil
-	}
-	for i, l := range strings.Split(string(text), "\n") {
-		at := i + 1
-		title, isSection := strings.CutPrefix(l, "== ")
-		name, isPassage := strings.CutPrefix(l, "-- ")
-		m := field.FindStringSubmatch(l)
-		switch {
-		case strings.HasPrefix(l, "//"):
-		case isSection:
-			flush()
-			number, title, _ := strings.Cut(title, " ")
-			sections, p = append(sections, &section{Number: number, Title: title}), nil
-		case isPassage:
-			flush()
-			if len(sections) == 0 {
-				return nil, nil, fault(textFile, at, "a passage before the first section")
-			}
-			s := sections[len(sections)-1]
-			p = &passage{Title: name, ID: "p-" + slug(name), Section: s, line: at}
-			s.Passages = append(s.Passages, p)
-		case l == "":
-			flush()
-		case len(sections) == 0:
-			if walks, err = readWalk(walks, l, at); err != nil {
-				return nil, nil, err
-			}
-		case p == nil:
-			return nil, nil, fault(textFile, at, "%q is in no passage", l)
-		case m != nil:
-			flush()
-			if err := p.set(m[1], m[2], at); err != nil {
-				return nil, nil, fault(textFile, at, "%v", err)
-			}
-		default:
-			paragraph = append(paragraph, l)
+		if name, ok := strings.CutPrefix(l, "== "); ok {
+			number, title, _ := strings.Cut(name, " ")
+			s = &section{Number: number, Title: title}
+			p.Sections = append(p.Sections, s)
+		} else if title, ok := strings.CutPrefix(l, "-- "); ok {
+			id := "p-" + strings.Trim(notID.ReplaceAllString(strings.ToLower(title), "-"), "-")
+			q = &passage{Title: title, ID: id, Section: s, line: i + 1}
+			s.Passages = append(s.Passages, q)
+		} else if worked, ok := strings.CutPrefix(l, "|"); ok {
+			q.Worked += strings.TrimPrefix(worked, " ") + "\n"
+		} else if m := keyword.FindStringSubmatch(l); m != nil {
+			p.set(q, m[1], m[2])
+		} else {
+			q.Blocks = append(q.Blocks, block{l, false})
 		}
 	}
-	flush()
-	return sections, walks, nil
 }
 
-// set takes over one line with a keyword.
-func (p *passage) set(key, value string, at int) error {
+// set takes over a line with a keyword.
+func (p *page) set(q *passage, key, value string) {
+	key, name, _ := strings.Cut(key, " ")
+	list := strings.Split(value, ", ")
+	parts := append(strings.Split(value, " | "), "", "") // three at least
 	switch key {
 	case "formula":
-		display, err := formula(value, true)
-		if err != nil {
-			return err
-		}
-		inline, _ := formula(value, false)
-		p.Blocks = append(p.Blocks, block{template.HTML(display), true})
-		p.Formulas = append(p.Formulas, template.HTML(inline))
+		q.Blocks = append(q.Blocks, block{value, true})
+		q.Formulas++
+	case "numbers":
+		q.InNumbers = template.HTML(value)
 	case "symbol":
-		parts := strings.Split(value, " | ")
-		if len(parts) != 3 {
-			return fmt.Errorf("want symbol: SYMBOL | MEANING | CODE")
-		}
-		math, err := formula(parts[0], false)
-		if err != nil {
-			return err
-		}
-		p.Symbols = append(p.Symbols, symbol{template.HTML(math), template.HTML(parts[1]), template.HTML(parts[2])})
+		q.Symbols = append(q.Symbols, symbol{parts[0], parts[1], parts[2]})
 	case "code":
-		p.code = append(p.code, strings.Split(value, ", ")...)
+		q.Code = append(q.Code, p.show(q, list)...)
 	case "also":
-		p.also = append(p.also, strings.Split(value, ", ")...)
+		q.Also = append(q.Also, p.show(q, list)...)
+	case "golden":
+		if d := find(p, p.declarations, "declaration", name); d != nil {
+			for _, file := range list {
+				d.Vectors = append(d.Vectors, p.readVectors(file))
+			}
+		}
 	case "params":
-		p.params = append(p.params, strings.Split(value, ", ")...)
-	case "rows":
-		p.rows = append(p.rows, strings.Split(value, "; ")...)
-	default:
-		m := says.FindStringSubmatch(key)
-		if m == nil {
-			return fmt.Errorf("want says NAME: TEXT, or says NAME (PARAMETER): TEXT")
+		for _, name := range list {
+			if r := find(p, p.parameters, "parameter", name); r != nil {
+				r.Passage = q
+				q.Params = append(q.Params, r)
+			}
 		}
-		s := saying{at: at, names: strings.Split(m[1], ", "), text: value}
-		if m[2] != "" {
-			s.params = strings.Split(m[2], ", ")
-		}
-		p.says = append(p.says, s)
+	case "says":
+		p.say(name, parts[0], parts[1])
 	}
-	return nil
 }
 
-func slug(title string) string {
-	return strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(title), "-"), "-")
+// find returns one of all by its name, or nil and a fault.
+func find[T any](p *page, all map[string]*T, kind, name string) *T {
+	if all[name] == nil {
+		p.fault("the sources have no %s %s", kind, name)
+	}
+	return all[name]
+}
+
+// show gives a passage the declarations called names.
+func (p *page) show(q *passage, names []string) (all []*declaration) {
+	for _, name := range names {
+		d := find(p, p.declarations, "declaration", name)
+		if d == nil {
+			continue
+		}
+		if d.passage != nil {
+			p.fault("%s stands in passage %q already", name, d.passage.Title)
+		}
+		d.passage = q
+		if d.equation > 0 {
+			if q.Equation > 0 || d.section != q.Section.Number {
+				p.fault("it cannot have Equation %d of section %s (%s)", d.equation, d.section, name)
+			}
+			q.Equation, q.Home = d.equation, d
+			p.Equations = append(p.Equations, q)
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// say notes what the paper says at a choice, and which parameter switches it, in
+// parentheses behind its number.
+func (p *page) say(id, said, short string) {
+	id, name, switched := strings.Cut(strings.TrimSuffix(id, ")"), " (")
+	c := find(p, p.Choices, "Reading or Differs", id)
+	if c == nil {
+		return
+	}
+	if max(utf8.RuneCountInString(said), utf8.RuneCountInString(short)) > longest {
+		p.fault("say %s in at most %d letters", id, longest)
+	}
+	c.Said, c.Short = said, short
+	if switched {
+		c.Switch = find(p, p.parameters, "parameter", name)
+	}
+}
+
+// A formula has a line of formulas.html: its name and its MathML.
+var formulaLine = regexp.MustCompile(`(?m)^<tr><td>(.*)</td><td>(<math>.*</math>)</td></tr>$`)
+
+func (p *page) readFormulas() {
+	for _, m := range formulaLine.FindAllStringSubmatch(p.read(formulasFile), -1) {
+		p.formulas[html.UnescapeString(m[1])] = template.HTML(m[2])
+	}
+}
+
+// math returns a formula.
+func (p *page) math(name string) template.HTML {
+	if p.formulas[name] == "" {
+		p.fault("%s has no formula %s", formulasFile, name)
+	}
+	return p.formulas[name]
 }
 
 var inline = regexp.MustCompile("`[^`]+`|\\$[^$]+\\$")
 
-// prose returns a text as HTML: `names` of code and $formulas$ are set, and
-// names that the page has a place for lead there.
-func prose(text string, place func(name string) string) (template.HTML, error) {
-	var b strings.Builder
-	done := 0
-	for _, m := range inline.FindAllStringIndex(text, -1) {
-		b.WriteString(html.EscapeString(text[done:m[0]]))
-		done = m[1]
-		inner := text[m[0]+1 : m[1]-1]
-		if text[m[0]] == '$' {
-			math, err := formula(inner, false)
-			if err != nil {
-				return "", err
-			}
-			b.WriteString(math)
-			continue
+// prose returns a text as HTML, with its $formulas$ and with its `names` of
+// code, which lead to where the page has them.
+func (p *page) prose(text string) template.HTML {
+	return template.HTML(inline.ReplaceAllStringFunc(html.EscapeString(text), func(word string) string {
+		name := html.UnescapeString(word[1 : len(word)-1])
+		if word[0] == '$' {
+			return string(p.math(name))
 		}
-		code := "<code>" + html.EscapeString(inner) + "</code>"
-		if to := place(inner); to != "" {
-			code = `<a href="#` + html.EscapeString(to) + `">` + code + "</a>"
+		code := "<code>" + word[1:len(word)-1] + "</code>"
+		if place := p.place(name); place != "" {
+			code = fmt.Sprintf(`<a href="#%s">%s</a>`, place, code)
 		}
-		b.WriteString(code)
+		return code
+	}))
+}
+
+// place returns the anchor of a declaration or a parameter, if the page has it.
+func (p *page) place(name string) string {
+	if p.parameters[name] != nil {
+		return "Params." + name
 	}
-	b.WriteString(html.EscapeString(text[done:]))
-	return template.HTML(b.String()), nil
+	if d := p.declarations[name]; d != nil && d.passage != nil {
+		return d.Name
+	}
+	return ""
 }

@@ -1,7 +1,7 @@
 // Frontier shows how far from the start the goals are that an agent set itself
 // in a maze, a line for about every 2,000 environment steps:
 //
-//	go run ./examples/frontier 4x5 runs/4x5-fast-1/agent.qta
+//	go run ./examples/frontier 4x5 runs/4x5-fast-1
 //
 // Of each episode's first goal and of those after it, it prints how many there
 // are, and the least, the quartiles and the largest of their distances in steps
@@ -13,6 +13,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -23,7 +24,7 @@ const every = 2000 // environment steps
 
 func main() {
 	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: frontier MAZE FILE")
+		fmt.Fprintln(os.Stderr, "usage: frontier MAZE DIR|FILE")
 		os.Exit(2)
 	}
 	if err := frontier(os.Args[1], os.Args[2]); err != nil {
@@ -32,11 +33,15 @@ func main() {
 	}
 }
 
-// frontier prints the distances of the goals of the agent in a file.
+// frontier prints the distances of the goals of the agent in a file, or in the
+// directory of a run.
 func frontier(name, file string) error {
 	m, err := qta.NewMaze(name)
 	if err != nil {
 		return err
+	}
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		file = filepath.Join(file, "agent.qta")
 	}
 	agent, err := qta.LoadFile(file)
 	if err != nil {

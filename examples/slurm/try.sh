@@ -119,7 +119,7 @@ seq 0 3 | parallel -j "$(nproc)" ./qta sweep cells.txt -index {} -out parallel '
 for engine in slurm parallel; do
 	for seed in 1 2 3 4; do
 		cmp "whole/seed$seed/log.csv" "$engine/seed$seed/log.csv"
-		cmp "whole/seed$seed/figure5.csv" "$engine/seed$seed/figure5.csv"
+		cmp "whole/seed$seed/agent.qta" "$engine/seed$seed/agent.qta"
 		for field in steps solved_at digest; do
 			diff <(grep "\"$field\"" "whole/seed$seed/run.json") <(grep "\"$field\"" "$engine/seed$seed/run.json")
 		done

@@ -7,13 +7,14 @@ import (
 	_ "embed"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"qta"
-	"qta/cmd/qta/internal/files"
-	"qta/cmd/qta/internal/rundir"
+	"qta/internal/files"
+	"qta/lab"
 )
 
 //go:embed data/paper-figures.csv
@@ -50,7 +51,8 @@ var (
 
 // Methods returns all of them.
 func Methods() []Method {
-	return []Method{QTA, MEGA, VDS, HER, Random, Visits, RND, PER, TD, Q, Bootstrap, Ensemble, Noise1, Noise3, Noise5}
+	return []Method{QTA, MEGA, VDS, HER, Random, Visits, RND, PER, TD, Q, Bootstrap, Ensemble, Noise1,
+		Noise3, Noise5}
 }
 
 // A Figure is one of the paper's.
@@ -89,7 +91,7 @@ const Figure5Maze = "12x5"
 
 // noiseMaze is the maze of Figure 4.
 //
-// Reading: the paper does not say which; this is that of Figure 5.
+// Reading R102: the paper does not say which; 12x5 is the maze of Figure 5.
 const noiseMaze = Figure5Maze
 
 // Figures returns the paper's figures.
@@ -97,28 +99,31 @@ func Figures() []Figure {
 	m, even, waves := mazeNames(4, 15, 1, "x5"), mazeNames(4, 14, 2, "x5"), mazeNames(1, 5, 1, "U5")
 	curricula := []Line{{QTA, "QTA"}, {MEGA, "MEGA"}, {VDS, "VDS"}}
 	return []Figure{
-		{"2", "QTA, MEGA and VDS. Of HER the text says that it solves no maze: add lines with -set Curriculum=her to see.", "solved", []Panel{
+		{"2", "QTA, MEGA and VDS. HER solves no maze, says the text: add lines with -set Curriculum=her to see.", "solved", []Panel{
 			{"2L", "Figure 2, left: M-mazes", m, curricula},
 			{"2R", "Figure 2, right: square-wave mazes", waves, curricula}}},
-		{"3", "prioritised replay, by uncertainty and by TD error", "solved", []Panel{
+		{"3", "prioritized replay, by uncertainty and by TD error", "solved", []Panel{
 			{"3L", "Figure 3, left: replay by uncertainty", m, []Line{{QTA, "QTA"}, {PER, "QTA+PER"}}},
 			{"3R", "Figure 3, right: replay by TD error", even, []Line{{QTA, "QTA"}, {TD, "QTA+TD-PER"}}}}},
-		{"4", "noise on the uncertainty. The paper does not name the maze; " + noiseMaze + " is a reading.", "never", []Panel{
-			{"4", "Figure 4: noise on the uncertainty", []string{noiseMaze}, []Line{
-				{QTA, "sigma=0"}, {Noise1, "sigma=0.01"}, {Noise3, "sigma=0.03"}, {Noise5, "sigma=0.05"}}}}},
+		{"4", "noise on the uncertainty. The paper does not name the maze; " + noiseMaze + " is a reading.",
+			"never", []Panel{
+				{"4", "Figure 4: noise on the uncertainty", []string{noiseMaze}, []Line{
+					{QTA, "sigma=0"}, {Noise1, "sigma=0.01"}, {Noise3, "sigma=0.03"}, {Noise5, "sigma=0.05"}}}}},
 		{"5", "one agent over time; the picture is figure5.svg in its run directory.", "never", []Panel{
 			{"5", "Figure 5", []string{Figure5Maze}, []Line{{QTA, ""}}}}},
-		{"6", "estimates of uncertainty: disagreement of Q-values, bootstrapped Q-networks, deep ensembles", "solved", []Panel{
-			{"6L", "Figure 6, left: disagreement of Q-values", m, []Line{{QTA, "QTA"}, {Q, "QTA+Qval"}}},
-			{"6R", "Figure 6, right: critic ensembles", m, []Line{{QTA, "PUN"}, {Bootstrap, "BootstrappedDQN"}, {Ensemble, "DeepEnsembles"}}}}},
+		{"6", "estimates of uncertainty: disagreement of Q-values, bootstrapped Q-networks, deep ensembles",
+			"solved", []Panel{
+				{"6L", "Figure 6, left: disagreement of Q-values", m, []Line{{QTA, "QTA"}, {Q, "QTA+Qval"}}},
+				{"6R", "Figure 6, right: critic ensembles", m, []Line{{QTA, "PUN"}, {Bootstrap,
+					"BootstrappedDQN"}, {Ensemble, "DeepEnsembles"}}}}},
 	}
 }
 
-// Recognise returns the method that p has, and the name of the parameter set
+// Recognize returns the method that p has, and the name of the parameter set
 // that the method is applied to: of all presets, with QTA's curriculum, and
 // methods those that leave the fewest other changes, which become part of the
 // name.
-func Recognise(p qta.Params) (m Method, setting string) {
+func Recognize(p qta.Params) (m Method, setting string) {
 	p = Effective(p)
 	best := math.MaxInt
 	for _, preset := range qta.Presets() {
@@ -126,9 +131,9 @@ func Recognise(p qta.Params) (m Method, setting string) {
 			q := preset.Params
 			q.Curriculum = qta.CurriculumQTA // the presets mega and vds imply a method
 			q = Effective(candidate.Apply(q))
-			if n := rundir.Differing(q, p); n < best {
+			if n := lab.Differing(q, p); n < best {
 				best, m = n, candidate
-				setting = strings.Join(append([]string{preset.Name}, rundir.Changes(q, p)...), " ")
+				setting = strings.Join(append([]string{preset.Name}, lab.Changes(q, p)...), " ")
 			}
 		}
 	}
@@ -136,11 +141,13 @@ func Recognise(p qta.Params) (m Method, setting string) {
 }
 
 // Apply returns p with the method's changes.
-func (m Method) Apply(p qta.Params) qta.Params {
-	for _, change := range m.Set {
+func (m Method) Apply(p qta.Params) qta.Params { return set(p, m.Set...) }
+
+func set(p qta.Params, changes ...string) qta.Params {
+	for _, change := range changes {
 		name, value, _ := strings.Cut(change, "=")
 		if err := p.Set(name, value); err != nil {
-			panic(err) // the table above is wrong
+			panic(err) // the tables here are wrong
 		}
 	}
 	return p
@@ -159,39 +166,44 @@ func Effective(p qta.Params) qta.Params {
 	return p
 }
 
-// A Point is a point of Figures 2, 3 and 6, in environment steps.
+// A Point is a point of Figures 2, 3 and 6.
 type Point struct {
-	Panel, Series, Maze string
-	Mean, Deviation     float64
-	Scaled              bool // VDS as if its printed indices counted evaluations 2500 steps apart
+	Panel, Method, Maze string
+	Length              int     // path length of the maze
+	Mean, Deviation     float64 // environment steps
+	Printed             float64 // the number that the figure has for Mean, times 1000
+	Scaled              bool    // VDS as if its printed indices counted evaluations 2500 steps apart
 }
 
-// Method returns the method of the point's series, or "" where there is none.
-func (p *Point) Method() string {
+// Points returns the points of Figures 2, 3 and 6. Those of VDS come twice, as it
+// was evaluated every 2500 steps: first as printed, then Scaled.
+//
+// Reading R101: the figures print the index k of an evaluation, counted from 0,
+// so that k stands for 1000 (k + 1) environment steps; Figure 6 right alone prints
+// steps. The curve of QTA is in both, one thousand apart at every maze. Whether
+// the figures count VDS's evaluations as 2500 steps the paper does not say.
+func Points() []Point {
+	var points []Point
+	methods, lengths := map[string]string{}, map[string]int{}
 	for _, f := range Figures() {
-		for _, panel := range f.Panels {
-			for _, m := range panel.Lines {
-				if m.Series == p.Series {
-					return m.Method.Name
-				}
+		for _, p := range f.Panels {
+			for _, l := range p.Lines {
+				methods[p.Name+l.Series] = l.Method.Name
 			}
 		}
 	}
-	return ""
-}
-
-// Points returns the points of Figures 2, 3 and 6. Means are printed in the
-// index k of an evaluation, 1000 (k + 1) steps, except in 6R. Those of VDS come
-// twice, also as 2500 (k + 1).
-func Points() []Point {
-	var points []Point
+	for _, maze := range Mazes() {
+		lengths[maze] = PathLength(maze)
+	}
 	for _, row := range rows(figuresCSV) {
-		p := Point{Panel: row[0], Series: row[1], Maze: row[2], Mean: 1000 * number(row[4]), Deviation: 1000 * number(row[5])}
+		p := Point{Panel: row[0], Method: methods[row[0]+row[1]], Maze: row[2], Length: lengths[row[2]],
+			Mean: 1000 * number(row[4]), Deviation: 1000 * number(row[5])}
+		p.Printed = p.Mean
 		if p.Panel != "6R" {
 			p.Mean += 1000
 		}
 		points = append(points, p)
-		if p.Series == "VDS" {
+		if p.Method == VDS.Name {
 			p.Mean, p.Deviation, p.Scaled = 2.5*p.Mean, 2.5*p.Deviation, true
 			points = append(points, p)
 		}
@@ -199,12 +211,20 @@ func Points() []Point {
 	return points
 }
 
+// Of returns the first of the points that a method has in a maze, or nil.
+func Of(points []Point, method, maze string) *Point {
+	i := slices.IndexFunc(points, func(p Point) bool { return p.Maze == maze && p.Method == method && !p.Scaled })
+	if i < 0 {
+		return nil
+	}
+	return &points[i]
+}
+
 // A Success is a point of Figure 4: mean success after so many environment
 // steps.
 type Success struct{ Step, Success float64 }
 
-// Curves returns the curves of Figure 4 by series. Its index counts from the
-// first evaluation.
+// Curves returns the curves of Figure 4 by series, with steps as in R101.
 func Curves() map[string][]Success {
 	curves := map[string][]Success{}
 	for _, row := range rows(figure4CSV) {

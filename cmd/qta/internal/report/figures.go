@@ -2,16 +2,17 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 
 	"golang.org/x/exp/stats"
 
-	"qta/cmd/qta/internal/draw"
 	"qta/cmd/qta/internal/paper"
 	"qta/cmd/qta/internal/statistics"
-	"qta/cmd/qta/internal/words"
+	"qta/internal/draw"
+	"qta/internal/words"
 )
 
 // A picture is a drawing of a report.
@@ -21,15 +22,8 @@ type picture struct {
 	Drawing *draw.Drawing
 }
 
-const (
-	figureWidth  = 300 // of the area within the axes
-	figureHeight = 200
-	barShift     = 5 // between the error bars of series at the same place
-)
-
 // Figures draws the paper's figures for which a setting has runs.
 func (s *setting) Figures() (pictures []picture) {
-	points := paper.Points()
 	for _, f := range paper.Figures() {
 		for _, p := range f.Panels {
 			switch f.Number {
@@ -37,123 +31,102 @@ func (s *setting) Figures() (pictures []picture) {
 				pictures = append(pictures, s.noiseCurves(p)...)
 			case "5": // each run draws its own
 			default:
-				pictures = append(pictures, s.panel(p, points)...)
+				pictures = append(pictures, s.panel(p)...)
 			}
 		}
 	}
 	return pictures
 }
 
-// What legends say.
-const (
-	deviationName = "one standard deviation up and down"
-	boundName     = "some runs unsolved: a lower bound"
-)
-
-// panel draws steps against path length, ours and the paper's, where the mazes
-// of ours are, and for Figure 2 their ratio; or nothing where there are no runs
-// of it: those of QTA alone are in Figure 2.
-func (s *setting) panel(p paper.Panel, points []paper.Point) []picture {
-	chart := pathChart(fmt.Sprintf("%s; environment steps to the first perfect evaluation", p.Title), draw.Axis{Name: "environment steps"})
-	first := strings.HasPrefix(p.Name, "2")
+// panel draws steps against path length, ours and the paper's, where there are
+// runs of a method that the panel is about: QTA's alone are in Figure 2.
+func (s *setting) panel(p paper.Panel) []picture {
+	chart := draw.Plot{
+		Title: p.Title + "; environment steps to the first perfect evaluation",
+		X:     draw.Axis{Name: "path length", Unit: "cells", Low: math.Inf(1), High: math.Inf(-1)},
+		Y:     draw.Axis{Name: "environment steps"},
+		Width: 300, Height: 200,
+		SpreadName: "one standard deviation up and down",
+		HollowName: "some runs unsolved: a lower bound",
+	}
 	found := false
-	for i, m := range p.Lines {
-		mine := s.steps(m.Method, p)
-		mine.Shift = barShift * (float64(i) - float64(len(p.Lines)-1)/2)
-		found = found || len(mine.Points) > 0 && (first || i > 0)
+	for i, l := range p.Lines {
+		mine := s.steps(l.Method, p)
+		found = found || len(mine.Points) > 0 && (i > 0 || p.Name[0] == '2')
 		chart.Series = append(chart.Series, mine)
 	}
 	if !found {
 		return nil
 	}
-	shortest, longest := reach(chart.Series)
-	chart.X.Low, chart.X.High = shortest-2, longest+2
-	ratio := ratioChart(p, chart, points)
-
-	// The next shorter and longer mazes show where the paper's lines lead.
-	next := float64(paper.PathLength(p.Mazes[1]) - paper.PathLength(p.Mazes[0]))
-	for i, m := range p.Lines {
+	for i, l := range p.Lines {
 		for _, scaled := range []bool{false, true} {
-			theirs := draw.Series{Name: m.Method.Name + ", paper", Line: true, Spread: draw.Bars, Like: i + 1, Echo: draw.DashedEcho, Shift: chart.Series[i].Shift}
-			if m.Method.Name == paper.VDS.Name {
-				theirs.Name = "VDS, paper, as printed"
-			}
-			if scaled {
-				theirs.Name, theirs.Echo = "VDS, paper, 2.5 (k + 1)", draw.DottedEcho
-			}
-			for _, q := range points {
-				x := float64(paper.PathLength(q.Maze))
-				if q.Panel == p.Name && q.Series == m.Series && q.Scaled == scaled && shortest-next <= x && x <= longest+next {
-					theirs.Points = append(theirs.Points, draw.Point{X: x, Y: q.Mean, Low: max(0, q.Mean-q.Deviation), High: q.Mean + q.Deviation})
-				}
-			}
-			if len(theirs.Points) > 0 {
+			if theirs := s.theirs(p, l.Method, scaled); len(theirs.Points) > 0 {
+				theirs.Like = i + 1
 				chart.Series = append(chart.Series, theirs)
 			}
 		}
 	}
-	caption := fmt.Sprintf("%s. The paper’s goes from path length %d to %d.", p.Title, paper.PathLength(p.Mazes[0]), paper.PathLength(p.Mazes[len(p.Mazes)-1]))
-	pictures := []picture{{"figure-" + p.Name, caption, chart.Draw()}}
-	if first {
-		pictures = append(pictures, picture{"ratio-" + p.Name, fmt.Sprintf("%s: our mean steps divided by the paper’s, those of VDS as printed.", p.Title), ratio.Draw()})
+	const apart = 5 // pixels between the error bars of two methods
+	for i := range chart.Series {
+		one := &chart.Series[i]
+		one.Line, one.Spread = true, draw.Bars
+		line := i
+		if one.Like > 0 {
+			line = one.Like - 1
+		}
+		one.Shift = apart * (float64(line) - float64(len(p.Lines)-1)/2)
+		for _, q := range one.Points { // with room for what is shifted, and for bars
+			chart.X.Low, chart.X.High = min(chart.X.Low, q.X-1), max(chart.X.High, q.X+1)
+			chart.Y.High = max(chart.Y.High, 1.03*q.High)
+		}
 	}
-	return pictures
+	return []picture{{"figure-" + p.Name, p.Title + ".", chart.Draw()}}
 }
 
-// pathChart begins a chart over path lengths.
-func pathChart(title string, y draw.Axis) draw.Plot {
-	return draw.Plot{Title: title, X: draw.Axis{Name: "path length", Unit: "cells", Low: math.Inf(1), High: math.Inf(-1)}, Y: y,
-		SpreadName: deviationName, HollowName: boundName, Width: figureWidth, Height: figureHeight}
+// bar returns a point with its standard deviation.
+func bar(length int, mean, deviation float64) draw.Point {
+	return draw.Point{X: float64(length), Y: mean, Low: max(0, mean-deviation), High: mean + deviation}
 }
 
-// steps returns what a method's runs needed in the mazes of a panel.
-func (s *setting) steps(m paper.Method, p paper.Panel) draw.Series {
-	family := "M"
-	if strings.HasSuffix(p.Mazes[0], "U5") {
-		family = "U"
-	}
-	mine := draw.Series{Line: true, Spread: draw.Bars}
+// steps returns what a method's runs needed in the mazes of a panel's family.
+func (s *setting) steps(m paper.Method, p paper.Panel) (mine draw.Series) {
 	for _, g := range s.Groups {
-		if g.Method == m.Name && g.family == family && len(g.runs) > 0 {
-			y := g.summary
+		if g.Method == m.Name && g.Family != "" && strings.HasSuffix(p.Mazes[0], g.Family) && g.N() > 0 {
+			q := bar(g.Length, g.Mean, g.SD)
+			q.Hollow = g.Solved < g.N()
 			mine.Name = m.Name + ", these runs" // without one it is not in the legend
-			mine.Points = append(mine.Points, draw.Point{X: float64(g.Length), Y: y.Mean, Low: max(0, y.Mean-y.Deviation), High: y.Mean + y.Deviation, Hollow: y.Solved < y.N})
+			mine.Points = append(mine.Points, q)
 		}
 	}
 	return mine
 }
 
-// reach returns the least and the largest x of all points.
-func reach(series []draw.Series) (low, high float64) {
-	low, high = math.Inf(1), math.Inf(-1)
-	for _, s := range series {
-		for _, q := range s.Points {
-			low, high = min(low, q.X), max(high, q.X)
+// theirs returns the paper's points of a method, as printed or scaled.
+func (s *setting) theirs(p paper.Panel, m paper.Method, scaled bool) draw.Series {
+	theirs := draw.Series{Name: m.Name + ", paper", Echo: draw.DashedEcho}
+	if m.Name == paper.VDS.Name {
+		theirs.Name = "VDS, paper, as printed"
+	}
+	if scaled {
+		theirs.Name, theirs.Echo = "VDS, paper, 2.5 (k + 1)", draw.DottedEcho
+	}
+	for _, q := range s.points {
+		if q.Panel == p.Name && q.Method == m.Name && q.Scaled == scaled {
+			theirs.Points = append(theirs.Points, bar(q.Length, q.Mean, q.Deviation))
 		}
 	}
-	return low, high
+	return theirs
 }
 
-// ratioChart divides our steps by the paper's mean, maze by maze.
-func ratioChart(p paper.Panel, ours draw.Plot, points []paper.Point) draw.Plot {
-	chart := pathChart(p.Title+"; our environment steps divided by the paper's", draw.Axis{Name: "our steps / the paper’s", High: 1})
-	chart.X, chart.Level = ours.X, draw.Mark{At: 1, Name: "as many as the paper’s"}
-	for i, m := range p.Lines {
-		s := ours.Series[i]
-		s.Points = nil
-		for _, mine := range ours.Series[i].Points {
-			for _, q := range points {
-				if q.Panel == p.Name && q.Series == m.Series && !q.Scaled && float64(paper.PathLength(q.Maze)) == mine.X {
-					s.Points = append(s.Points, draw.Point{X: mine.X, Y: mine.Y / q.Mean, Low: mine.Low / q.Mean, High: mine.High / q.Mean, Hollow: mine.Hollow})
-				}
-			}
-		}
-		if len(s.Points) == 0 {
-			s.Name = ""
-		}
-		chart.Series = append(chart.Series, s)
+// successChart is a chart of success over environment steps.
+func successChart(title string) *draw.Plot {
+	return &draw.Plot{
+		Title: title,
+		X:     draw.Axis{Name: "environment steps"},
+		Y:     draw.Axis{Name: "success", Unit: "mean fraction", High: 1},
+		Width: 300, Height: 150,
+		SpreadName: "one standard deviation up and down",
 	}
-	return chart
 }
 
 // noiseCurves draws Figure 4 for every maze that has runs with noise.
@@ -161,32 +134,25 @@ func (s *setting) noiseCurves(p paper.Panel) (pictures []picture) {
 	curves := paper.Curves()
 	for _, maze := range s.mazes {
 		noisy := false
-		chart := draw.Plot{
-			Title:      fmt.Sprintf("%s, maze %s", p.Title, maze),
-			X:          draw.Axis{Name: "environment steps"},
-			Y:          draw.Axis{Name: "success", Unit: "mean fraction", High: 1},
-			SpreadName: deviationName, Width: figureWidth, Height: figureHeight,
-		}
-		for i, m := range p.Lines {
+		chart := successChart(fmt.Sprintf("%s, maze %s", p.Title, maze))
+		for i, l := range p.Lines {
 			var mine draw.Series
-			if g := s.group(maze, m.Method); g != nil {
+			if g := s.group(maze, l.Method); g != nil {
 				mine = g.curve()
-				noisy = noisy || i > 0 && len(mine.Points) > 0
+				noisy = noisy || i > 0
 			}
 			chart.Series = append(chart.Series, mine)
 		}
-		for i, m := range p.Lines {
-			theirs := draw.Series{Name: m.Method.Name + ", paper", Line: true, Like: i + 1, Echo: draw.DashedEcho}
-			if i == 0 {
-				theirs.Name = "noise 0, paper"
-			}
-			for _, q := range curves[m.Series] {
+		for i, l := range p.Lines {
+			theirs := draw.Series{Name: l.Method.Name + ", paper", Line: true, Like: i + 1,
+				Echo: draw.DashedEcho}
+			for _, q := range curves[l.Series] {
 				theirs.Points = append(theirs.Points, draw.Point{X: q.Step, Y: q.Success})
 			}
 			chart.Series = append(chart.Series, theirs)
 		}
 		if noisy {
-			caption := fmt.Sprintf("%s, ours on %s. The paper does not name its maze.", p.Title, maze)
+			caption := fmt.Sprintf("%s, ours on %s; the paper does not name its maze.", p.Title, maze)
 			pictures = append(pictures, picture{"figure-4-" + maze, caption, chart.Draw()})
 		}
 	}
@@ -196,103 +162,60 @@ func (s *setting) noiseCurves(p paper.Panel) (pictures []picture) {
 // curve returns mean and deviation of the success of a group's runs, as far as
 // all know it.
 func (g *group) curve() draw.Series {
-	s := draw.Series{Name: fmt.Sprintf("%s, %s", g.Method, words.Count(len(g.runs), "run")), Line: true, Spread: draw.Bands}
+	s := draw.Series{Name: fmt.Sprintf("%s, %s", g.Method, words.Count(g.N(), "run")), Line: true,
+		Spread: draw.Bands}
+	steps, success := curve(g.runs)
 	y := make([]float64, len(g.runs))
-	for _, step := range commonSteps(g.runs) {
-		for i, r := range g.runs {
-			y[i], _ = r.At(step)
+	for k, step := range steps {
+		for i := range y {
+			y[i] = success[i][k]
 		}
-		mean, deviation := stats.Mean(y), statistics.PopulationDeviation(y)
-		s.Points = append(s.Points, draw.Point{X: float64(step), Y: mean, Low: max(0, mean-deviation), High: min(1, mean+deviation)})
+		q := bar(step, stats.Mean(y), statistics.PopulationDeviation(y))
+		q.High = min(1, q.High)
+		s.Points = append(s.Points, q)
 	}
 	return s
 }
 
-// solvedCurve returns the fraction of a group's runs that are solved, as a
-// staircase that ends with the longest run.
-func (g *group) solvedCurve() draw.Series {
-	s := draw.Series{Name: fmt.Sprintf("%s, %s", g.Method, words.Count(len(g.runs), "run")), Line: true, Points: []draw.Point{{}}}
-	var at []float64
-	end := 0.0
-	for _, r := range g.runs {
-		end = max(end, r.Steps())
-		if r.SolvedAt > 0 {
-			at = append(at, r.Steps())
-		}
-	}
-	slices.Sort(at)
-	y := 0.0
-	for i, x := range at {
-		before := y
-		y = float64(i+1) / float64(len(g.runs))
-		s.Points = append(s.Points, draw.Point{X: x, Y: before}, draw.Point{X: x, Y: y})
-	}
-	if end > s.Points[len(s.Points)-1].X {
-		s.Points = append(s.Points, draw.Point{X: end, Y: y})
-	}
-	return s
-}
-
-// comparisons are what the paper varies, one at a time.
-func comparisons() []comparison {
-	return []comparison{
-		{"goals", "choice of goals", []paper.Method{paper.QTA, paper.MEGA, paper.VDS, paper.HER, paper.Random, paper.Visits, paper.RND}},
-		{"replay", "replay", []paper.Method{paper.QTA, paper.PER, paper.TD}},
-		{"uncertainty", "estimate of uncertainty", []paper.Method{paper.QTA, paper.Q, paper.Bootstrap, paper.Ensemble}},
-		{"noise", "noise on the uncertainty", []paper.Method{paper.QTA, paper.Noise1, paper.Noise3, paper.Noise5}},
+// comparisons are what the paper varies, one at a time, each first with QTA.
+func comparisons() map[string][]paper.Method {
+	return map[string][]paper.Method{
+		"choice of goals": {paper.QTA, paper.MEGA, paper.VDS, paper.HER, paper.Random,
+			paper.Visits, paper.RND},
+		"estimate of uncertainty":  {paper.QTA, paper.Q, paper.Bootstrap, paper.Ensemble},
+		"noise on the uncertainty": {paper.QTA, paper.Noise1, paper.Noise3, paper.Noise5},
+		"replay":                   {paper.QTA, paper.PER, paper.TD},
 	}
 }
 
-// A comparison has methods that differ in one thing.
-type comparison struct {
-	name, about string
-	methods     []paper.Method
-}
-
-// Curves draws for each maze the success against steps and the fraction solved
-// against steps, for each comparison with more than QTA, or for QTA alone.
+// Curves draws for each maze the success against steps, for each comparison with
+// more than QTA, or for QTA alone.
 func (s *setting) Curves() (pictures []picture) {
+	add := func(name, about string, groups []*group) {
+		chart := successChart("Success of evaluations on maze " + about)
+		for _, g := range groups {
+			chart.Series = append(chart.Series, g.curve())
+		}
+		pictures = append(pictures, picture{"learning-" + name, "Maze " + about, chart.Draw()})
+	}
 	for _, maze := range s.mazes {
-		before := len(pictures)
-		for _, c := range comparisons() {
-			if groups := s.compared(maze, c.methods[1:]); len(groups) > 0 {
-				groups = append(s.compared(maze, c.methods[:1]), groups...)
-				pictures = append(pictures, curvesOf(groups, maze+"-"+c.name, maze+" by "+c.about)...)
+		alone := true
+		all := comparisons()
+		for _, what := range slices.Sorted(maps.Keys(all)) {
+			var groups []*group
+			for _, m := range all[what] {
+				if g := s.group(maze, m); g != nil {
+					groups = append(groups, g)
+				}
+			}
+			if n := len(groups); n > 1 || n == 1 && groups[0].Method != paper.QTA.Name {
+				alone = false
+				add(maze+"-"+strings.Fields(what)[0], maze+" by "+what, groups)
 			}
 		}
-		if groups := s.compared(maze, []paper.Method{paper.QTA}); len(groups) > 0 && len(pictures) == before {
-			pictures = append(pictures, curvesOf(groups, maze, maze)...)
+		if g := s.group(maze, paper.QTA); g != nil && alone {
+			add(maze, maze, []*group{g})
 		}
 	}
 	return pictures
-}
-
-// compared returns the groups of the methods in a maze that have ended runs.
-func (s *setting) compared(maze string, methods []paper.Method) (groups []*group) {
-	for _, m := range methods {
-		if g := s.group(maze, m); g != nil {
-			groups = append(groups, g)
-		}
-	}
-	return groups
-}
-
-// curvesOf draws the two pictures of groups in one maze.
-func curvesOf(groups []*group, name, about string) []picture {
-	learning := draw.Plot{
-		Title: "Success of evaluations on maze " + about,
-		X:     draw.Axis{Name: "environment steps"}, Y: draw.Axis{Name: "success", Unit: "mean fraction", High: 1},
-		SpreadName: deviationName, Width: figureWidth, Height: figureHeight - 50,
-	}
-	solved := learning
-	solved.Title = "Fraction of runs solved on maze " + about
-	solved.Y.Name, solved.Y.Unit = "runs solved", "fraction"
-	for _, g := range groups {
-		learning.Series = append(learning.Series, g.curve())
-		solved.Series = append(solved.Series, g.solvedCurve())
-	}
-	return []picture{
-		{"learning-" + name, fmt.Sprintf("Maze %s: success of the evaluations", about), learning.Draw()},
-		{"solved-" + name, fmt.Sprintf("Maze %s: fraction of runs solved", about), solved.Draw()},
-	}
 }

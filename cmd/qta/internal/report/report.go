@@ -6,15 +6,17 @@ import (
 	"fmt"
 	"html/template"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
-	"qta/cmd/qta/internal/files"
-	"qta/cmd/qta/internal/page"
+	"qta"
 	"qta/cmd/qta/internal/paper"
-	"qta/cmd/qta/internal/rundir"
 	"qta/cmd/qta/internal/statistics"
-	"qta/cmd/qta/internal/words"
+	"qta/internal/draw"
+	"qta/internal/files"
+	"qta/internal/words"
+	"qta/lab"
 )
 
 //go:embed report.tmpl
@@ -26,86 +28,41 @@ var css string
 // HTML returns the report as a page.
 func (r *Report) HTML() ([]byte, error) {
 	var b bytes.Buffer
-	err := template.Must(template.New("report").Parse(text)).Execute(&b, r)
+	functions := template.FuncMap{"thousands": thousands, "interval": interval,
+		"isNumber": func(x float64) bool { return x == x }}
+	err := template.Must(template.New("report").Funcs(functions).Parse(text)).Execute(&b, r)
 	return b.Bytes(), err
 }
 
-// SVG returns the report's pictures as files.
-func (r *Report) SVG() []files.File {
-	var list []files.File
-	used := map[string]bool{} // in small letters, as some systems take them for the same
+// SVG returns the report's pictures as files, each with a number, so that no two
+// have the same name.
+func (r *Report) SVG() (list []files.File) {
 	for _, s := range r.Settings {
 		for _, p := range slices.Concat(s.Figures(), s.Curves()) {
-			stem := fileName(s.Name) + "-" + fileName(p.name)
-			name := stem
-			for i := 2; used[strings.ToLower(name)]; i++ {
-				name = fmt.Sprintf("%s-%d", stem, i)
-			}
-			used[strings.ToLower(name)] = true
-			list = append(list, files.File{Name: name + ".svg", Data: p.Drawing.File()})
+			name := regexp.MustCompile("[^A-Za-z0-9.=-]").ReplaceAllString(s.Name+"-"+p.name, "_")
+			name = fmt.Sprintf("%03d-%s.svg", len(list)+1, name[:min(len(name), 200)])
+			list = append(list, files.File{Name: name, Data: p.Drawing.File()})
 		}
 	}
 	return list
 }
 
-// fileName makes a text part of a file's name, for which 255 bytes are allowed
-// on most systems.
-func fileName(text string) string {
-	text = strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '-', r == '=':
-			return r
-		}
-		return '_'
-	}, text)
-	return text[:min(len(text), 100)]
-}
-
 // Style returns the page's CSS.
-func (r *Report) Style() template.CSS { return template.CSS(page.Style() + "\n" + css) }
+func (r *Report) Style() template.CSS { return template.CSS(draw.Style() + "\n" + css) }
 
 // Resamples returns how many a bootstrap draws.
 func (r *Report) Resamples() int { return statistics.Resamples }
 
-const mostSkipped = 200
+// Title says how many runs there are.
+func (r *Report) Title() string { return words.Count(len(r.Runs), "run") }
 
-// SkippedFirst returns the files that the page lists as not used.
-func (r *Report) SkippedFirst() []rundir.Skip { return r.Skipped[:min(len(r.Skipped), mostSkipped)] }
-
-// SkippedMore returns how many files it does not list.
-func (r *Report) SkippedMore() int { return len(r.Skipped) - len(r.SkippedFirst()) }
-
-// A claimList has the claims that runs speak of, and those of which they are
-// silent.
-type claimList struct{ Judged, Silent []claim }
-
-// Claims sorts the claims.
-func (s *setting) Claims() (list claimList) {
-	for _, c := range s.claims() {
-		if c.Test == noTest {
-			list.Silent = append(list.Silent, c)
-		} else {
-			list.Judged = append(list.Judged, c)
-		}
-	}
-	return list
-}
-
-// Runs returns how many there are.
-func (s *setting) Runs() int {
-	return s.sum(func(g *group) int { return len(g.all) })
-}
-
-// Ended returns how many have ended.
-func (s *setting) Ended() int { return s.sum((*group).N) }
-
-// Solved returns how many are solved.
-func (s *setting) Solved() int { return s.sum((*group).Solved) }
-
-func (s *setting) sum(of func(*group) int) int {
-	n := 0
+// Count says how many runs of a setting there are, and how many of those that
+// have ended are solved.
+func (s *setting) Count() (n struct{ Runs, Ended, Solved int }) {
 	for _, g := range s.Groups {
-		n += of(g)
+		n.Runs += len(g.all)
+		n.Ended += g.N()
+		n.Solved += g.Solved
 	}
 	return n
 }
@@ -124,88 +81,71 @@ func (s *setting) Methods() string {
 	return strings.Join(names, ", ")
 }
 
-// Count says how many runs there are.
-func (r *Report) Count() string { return words.Count(len(r.Runs), "run") }
-
-// Judging returns the settings of more than one run that speak of claims.
-func (r *Report) Judging() []*setting {
-	return slices.DeleteFunc(slices.Clone(r.Settings), func(s *setting) bool { return s.Runs() == 1 || len(s.Claims().Judged) == 0 })
+// Judged returns the claims that runs speak of.
+func (s *setting) Judged() []claim {
+	return slices.DeleteFunc(slices.Clone(s.Claims), func(c claim) bool { return c.Verdict == "" })
 }
 
-// shared counts the runs that share a text.
-func (r *Report) shared(text func(*rundir.Run) string) map[string]int {
+// Silent says how many claims no run speaks of.
+func (s *setting) Silent() string { return words.Count(len(s.Claims)-len(s.Judged()), "claim") }
+
+// Beyond says what the setting has that the paper's parameters have not.
+func (s *setting) Beyond() string {
+	changes := lab.Changes(qta.Paper(), s.params)
+	if len(changes) == 0 {
+		return "Judged on runs with the paper’s own parameters."
+	}
+	text := fmt.Sprintf("Judged on runs with %s: the paper’s parameters with %s.", s.Name, strings.Join(changes, ", "))
+	if s.params.UncertaintyPolyak > 0 {
+		text += " Every estimator is asked of a moving average of its networks (UncertaintyPolyak)."
+	}
+	if s.params.FirstGoalDesired > 0 {
+		text += " QTA alone practices the environment’s goal once training has found it (FirstGoalDesired)."
+	}
+	return text
+}
+
+// Origins counts the runs by the program and the machine that made them.
+func (r *Report) Origins() map[string]int {
 	n := map[string]int{}
 	for _, run := range r.Runs {
-		n[text(run)]++
+		p := run.Program
+		build := strings.Trim(fmt.Sprint(p.Build), "map[]")
+		n[fmt.Sprintf("version %s, revision %s, %s %s; %v", run.Run.Version, p.Revision, p.Go, build, run.Machine)]++
 	}
 	return n
 }
 
-// Programs counts the runs by the program that made them.
-func (r *Report) Programs() map[string]int {
-	return r.shared(func(run *rundir.Run) string {
-		g, build := run.Record.Program, ""
-		for _, k := range slices.Sorted(maps.Keys(g.Build)) {
-			build += fmt.Sprintf(", %s=%s", k, g.Build[k])
-		}
-		return fmt.Sprintf("version %s, revision %s, %s%s", run.Record.Run.Version, g.Revision, g.Go, build)
-	})
-}
-
-// Machines counts the runs by the machine that made them.
-func (r *Report) Machines() map[string]int {
-	return r.shared(func(run *rundir.Run) string { return run.Record.Machine.String() })
-}
-
 // Warnings says what makes runs hard to compare.
 func (r *Report) Warnings() (list []string) {
-	number := func(is func(*rundir.Run) bool) int {
-		return len(slices.DeleteFunc(slices.Clone(r.Runs), func(run *rundir.Run) bool { return !is(run) }))
+	versions, kernels, budgets := map[string]bool{}, map[bool]bool{}, map[string]map[int]bool{}
+	going, failed := 0, 0
+	for _, run := range r.Runs {
+		if !run.Ended() {
+			going++
+		}
+		if run.State == lab.Failed {
+			failed++
+		}
+		versions[run.Run.Version], kernels[run.Machine.Kernel == "generic"] = true, true
+		if maze := run.Run.Environment; budgets[maze] == nil {
+			budgets[maze] = map[int]bool{}
+		}
+		budgets[run.Run.Environment][run.Limits.Steps] = true
 	}
-	if n := number(func(run *rundir.Run) bool { return !run.Ended() }); n > 0 {
-		list = append(list, fmt.Sprintf("%s not ended and count in no statistic.", hasHave(n)))
-	}
-	if n := number(func(run *rundir.Run) bool { return run.Record.State == rundir.Failed }); n > 0 {
-		list = append(list, fmt.Sprintf("%s failed. Where numbers went wrong the run counts as unsolved; other failures do not count.", hasHave(n)))
-	}
-	if slices.ContainsFunc(r.Settings, func(s *setting) bool { return slices.ContainsFunc(s.Groups, (*group).Few) }) {
-		list = append(list, fmt.Sprintf("Some methods have fewer than %d ended runs in a maze. Their bootstrap intervals are too narrow to be 95 %% intervals; they stand in grey.", statistics.EnoughRuns))
-	}
-	if n := len(r.Skipped); n > 0 {
-		list = append(list, fmt.Sprintf("%s not used; they are listed at the end.", wasWere(n)))
-	}
-	if len(r.shared(func(run *rundir.Run) string { return run.Record.Run.Version })) > 1 {
-		list = append(list, "Runs of several versions of the algorithm are pooled.")
-	}
-	if n := number(func(run *rundir.Run) bool { return run.Record.Machine.Kernel == "generic" }); n > 0 && n < len(r.Runs) {
-		list = append(list, "Runs of the generic kernel, which rounds differently, are pooled with others.")
-	}
-	budgets := map[string][]int{}
-	for _, s := range r.Settings {
-		for _, g := range s.Groups {
-			for _, run := range g.all {
-				k := s.Name + ", maze " + run.Record.Run.Maze
-				budgets[k] = append(budgets[k], run.Record.Limits.Steps)
-			}
+	maps.DeleteFunc(budgets, func(_ string, b map[int]bool) bool { return len(b) == 1 })
+	add := func(is bool, format string, args ...any) {
+		if is {
+			list = append(list, fmt.Sprintf(format, args...))
 		}
 	}
-	mixed := slices.DeleteFunc(slices.Sorted(maps.Keys(budgets)), func(k string) bool { return slices.Min(budgets[k]) == slices.Max(budgets[k]) })
-	for _, k := range mixed[:min(len(mixed), 10)] {
-		list = append(list, fmt.Sprintf("Budgets differ: %s. Unsolved runs stand at their own.", k))
-	}
+	add(going > 0, "Not ended, and counted in no statistic: %s.", words.Count(going, "run"))
+	add(failed > 0, "Failed: %s. Where numbers went wrong the run counts as unsolved; other failures do not count.",
+		words.Count(failed, "run"))
+	add(len(r.Skipped) > 0, "Not used, and listed at the end: %s.", words.Count(len(r.Skipped), "file"))
+	add(len(versions) > 1, "Runs of several versions of the algorithm are pooled.")
+	add(len(kernels) > 1, "Runs of the generic kernel, which rounds differently, are pooled with others.")
+	add(len(budgets) > 0, "Budgets differ on %s. Unsolved runs stand at their own.",
+		strings.Join(slices.Sorted(maps.Keys(budgets)), ", "))
 	return list
-}
-
-func wasWere(n int) string {
-	if n == 1 {
-		return "1 file was"
-	}
-	return fmt.Sprintf("%d files were", n)
-}
-
-func hasHave(n int) string {
-	if n == 1 {
-		return "1 run has"
-	}
-	return fmt.Sprintf("%d runs have", n)
 }

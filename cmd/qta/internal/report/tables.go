@@ -1,167 +1,169 @@
 package report
 
 import (
-	"slices"
+	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
-	"qta/cmd/qta/internal/files"
-	"qta/cmd/qta/internal/paper"
-	"qta/cmd/qta/internal/rundir"
-	"qta/cmd/qta/internal/statistics"
-)
+	"golang.org/x/exp/stats"
 
-// What the tables write of a group.
+	"qta/cmd/qta/internal/paper"
+	"qta/cmd/qta/internal/statistics"
+	"qta/internal/files"
+	"qta/lab"
+)
 
 // N returns how many runs have ended.
 func (g *group) N() int { return len(g.runs) }
 
-// Solved returns how many of these are solved.
-func (g *group) Solved() int { return g.summary.Solved }
-
 // Others returns how many have not ended.
 func (g *group) Others() int { return len(g.all) - len(g.runs) }
 
-// Few reports whether there are too few for an interval.
-func (g *group) Few() bool { return len(g.runs) < statistics.EnoughRuns }
+// Few reports whether there are too few runs for a bootstrap.
+func (g *group) Few() bool { return g.N() < statistics.EnoughRuns }
 
-// p returns that of a test against QTA, or -1 where there is nothing to
-// compare.
-func (g *group) p() float64 {
-	if g.qta == nil || g.qta == g || len(g.runs) == 0 {
-		return -1
-	}
-	return statistics.Permutation([]statistics.Stratum{{A: g.qta.logs(), B: g.logs()}}).P
-}
+// MedianBound reports whether the median is a lower bound: at least half the runs
+// are unsolved.
+func (g *group) MedianBound() bool { return g.N()-g.Solved > (g.N()-1)/2 }
 
-// paper returns what the paper has, or nil.
-func (g *group) paper() *paper.Point {
-	points := paper.Points()
-	i := slices.IndexFunc(points, func(p paper.Point) bool { return p.Maze == g.Maze && !p.Scaled && p.Method() == g.Method })
-	if i < 0 {
-		return nil
-	}
-	return &points[i]
-}
+// MeanBound reports whether the mean is a lower bound: a run is unsolved.
+func (g *group) MeanBound() bool { return g.N() > g.Solved }
 
-// The page writes them in thousands of steps.
-
-func thousands(steps float64) string { return strconv.FormatFloat(steps/1000, 'f', 1, 64) }
-
-// of returns a text on the runs, if there are any.
-func (g *group) of(text string) string {
-	if len(g.runs) == 0 {
+// thousands writes steps for the page.
+func thousands(steps float64) string {
+	if math.IsNaN(steps) {
 		return "–"
 	}
-	return text
+	return strconv.FormatFloat(steps/1000, 'f', 1, 64)
 }
 
-// bound marks a lower bound: a statistic that takes in more unsolved runs than
-// it drops of the longest.
-func (g *group) bound(dropped int, x float64) string {
-	mark := ""
-	if g.N()-g.Solved() > dropped {
-		mark = "≥ "
-	}
-	return g.of(mark + thousands(x))
-}
-
-// interval writes an interval, which a single run has not.
-func (g *group) interval(i statistics.Interval) string {
-	if g.N() == 1 {
+// interval writes an interval of steps for the page.
+func interval(r statistics.Interval) string {
+	if math.IsNaN(r.Low) {
 		return "–"
 	}
-	return g.of(thousands(i.Low) + " to " + thousands(i.High))
+	return thousands(r.Low) + " to " + thousands(r.High)
 }
 
-func (g *group) Median() string    { return g.bound((g.N()-1)/2, g.summary.Median) }
-func (g *group) Mean() string      { return g.bound(0, g.summary.Mean) }
-func (g *group) SD() string        { return g.of(thousands(g.summary.Deviation)) }
-func (g *group) IQM() string       { return g.bound(g.N()/4, g.summary.IQM) }
-func (g *group) MeanRange() string { return g.interval(g.summary.MeanRange) }
-func (g *group) IQMRange() string  { return g.interval(g.summary.IQMRange) }
-
-func (g *group) PValue() string {
-	if p := g.p(); p >= 0 {
-		return pValue(p)
+// ByPaper returns the mean steps divided by the paper's.
+func (g *group) ByPaper() string {
+	if g.Paper == nil || g.N() == 0 {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("%.2f", g.Mean/g.Paper.Mean)
 }
 
-func (g *group) Paper() string {
-	if p := g.paper(); p != nil {
-		return thousands(p.Mean) + " ± " + thousands(p.Deviation)
+// A beside is a method's mean steps divided by the paper's: the geometric mean
+// over mazes, by the paper's steps and by the numbers that it prints.
+type beside struct {
+	Method         string
+	Mazes          int
+	Bound          bool // some runs are unsolved
+	Steps, Printed float64
+}
+
+// Beside compares the methods that the paper has numbers of.
+func (s *setting) Beside() (list []beside) {
+	for _, m := range paper.Methods() {
+		b := beside{Method: m.Name}
+		var steps, printed []float64
+		for _, g := range s.Groups {
+			if g.Method == m.Name && g.Paper != nil && g.N() > 0 {
+				steps = append(steps, math.Log(g.Mean/g.Paper.Mean))
+				printed = append(printed, math.Log(g.Mean/g.Paper.Printed))
+				b.Bound = b.Bound || g.MeanBound()
+			}
+		}
+		if b.Mazes = len(steps); b.Mazes > 0 {
+			b.Steps, b.Printed = math.Exp(stats.Mean(steps)), math.Exp(stats.Mean(printed))
+			list = append(list, b)
+		}
 	}
-	return ""
+	return list
+}
+
+// A table becomes a CSV file.
+type table struct {
+	name string
+	rows [][]string
+}
+
+// newTable returns a table with a header, whose columns are separated by commas.
+func newTable(name, header string) *table {
+	return &table{name, [][]string{strings.Split(strings.ReplaceAll(header, "[steps]", "[environment steps]"), ",")}}
+}
+
+// add adds a row. A NaN is left out.
+func (t *table) add(cells ...any) {
+	var row []string
+	for _, c := range cells {
+		text := fmt.Sprint(c)
+		if x, ok := c.(float64); ok {
+			text = strings.TrimSuffix(strconv.FormatFloat(x, 'g', 8, 64), "NaN")
+		}
+		row = append(row, text)
+	}
+	t.rows = append(t.rows, row)
 }
 
 // CSV returns the report's numbers as CSV files, in environment steps.
-func (r *Report) CSV() []files.File {
-	runs := header("directory,setting,maze,path_length[cell],method,seed,state,steps[environment steps],half_at[environment steps],solved_at[environment steps]," +
-		"held_out[fraction],counted_as[environment steps],version,revision,kernel,command")
-	cells := header("setting,maze,path_length[cell],method,runs[count],solved[count],not_ended[count],median[environment steps],mean[environment steps]," +
-		"population_deviation[environment steps],iqm[environment steps],mean_low[environment steps],mean_high[environment steps],iqm_low[environment steps]," +
-		"iqm_high[environment steps],p_against_qta[fraction],paper_mean[environment steps],paper_deviation[environment steps]")
-	curves := header("setting,maze,method,step[environment steps],mean_success[fraction],low[fraction],high[fraction],runs[count]")
-	claims := header("setting,place,claim,verdict,test,width")
-	skipped := header("path,why")
+func (r *Report) CSV() (list []files.File) {
+	runs := newTable("runs.csv", "directory,setting,maze,path_length[cell],method,seed,state,steps[steps],"+
+		"found_at[steps],"+
+		"half_at[steps],solved_at[steps],held_out[fraction],counted_as[steps],version,revision,kernel,command")
+	cells := newTable("cells.csv", "setting,maze,path_length[cell],method,runs[count],solved[count],not_ended[count],"+
+		"median[steps],mean[steps],population_deviation[steps],mean_low[steps],mean_high[steps],"+
+		"found_at_median[steps],found[count],by_qta[ratio],by_qta_low[ratio],by_qta_high[ratio],"+
+		"paper_mean[steps],paper_deviation[steps],paper_printed[1000]")
+	ratios := newTable("beside.csv", "setting,method,mazes[count],bound,by_paper[ratio],by_printed[ratio]")
+	curves := newTable("curves.csv", "setting,maze,method,step[steps],mean_success[fraction],"+
+		"low[fraction],high[fraction],runs[count]")
+	claims := newTable("claims.csv", "setting,place,claim,verdict,measured,value,interval,test")
+	skipped := newTable("skipped.csv", "path,why")
 	for _, s := range r.Settings {
 		for _, g := range s.Groups {
 			for _, run := range g.all {
-				runs = append(runs, runRow(s, g, run))
+				runs.add(runRow(s, g, run)...)
 			}
+			theirs := paper.Point{Mean: math.NaN(), Deviation: math.NaN(), Printed: math.NaN()}
+			if g.Paper != nil {
+				theirs = *g.Paper
+			}
+			cells.add(s.Name, g.Maze, g.Length, g.Method, g.N(), g.Solved, g.Others(), g.Median, g.Mean,
+				g.SD, g.Range.Low, g.Range.High,
+				g.Found, g.FoundRuns, g.Factor, g.FactorRange.Low, g.FactorRange.High, theirs.Mean, theirs.Deviation, theirs.Printed)
 			for _, q := range g.curve().Points {
-				curves = append(curves, []string{s.Name, g.Maze, g.Method, float(q.X), float(q.Y), float(q.Low), float(q.High), strconv.Itoa(g.N())})
+				curves.add(s.Name, g.Maze, g.Method, q.X, q.Y, q.Low, q.High, g.N())
 			}
-			cells = append(cells, groupRow(s, g))
 		}
-		for _, k := range s.claims() {
-			claims = append(claims, []string{s.Name, k.Place, k.Text, k.Verdict, k.Test, k.Width()})
+		for _, b := range s.Beside() {
+			ratios.add(s.Name, b.Method, b.Mazes, b.Bound, b.Steps, b.Printed)
+		}
+		for _, c := range s.Claims {
+			claims.add(s.Name, c.Place, c.Text, c.Verdict, c.What, c.Value, c.Range, c.Note)
 		}
 	}
 	for _, k := range r.Skipped {
-		skipped = append(skipped, []string{k.Path, k.Why})
+		skipped.add(k.Path, k.Why)
 	}
-	return []files.File{{Name: "runs.csv", Data: files.CSV(runs)}, {Name: "cells.csv", Data: files.CSV(cells)}, {Name: "curves.csv", Data: files.CSV(curves)},
-		{Name: "claims.csv", Data: files.CSV(claims)}, {Name: "skipped.csv", Data: files.CSV(skipped)}}
+	for _, t := range []*table{runs, cells, ratios, curves, claims, skipped} {
+		list = append(list, files.File{Name: t.name, Data: files.CSV(t.rows)})
+	}
+	return list
 }
-
-func header(columns string) [][]string { return [][]string{strings.Split(columns, ",")} }
-
-func float(x float64) string { return strconv.FormatFloat(x, 'g', 8, 64) }
 
 // runRow returns the row of a run in runs.csv.
-func runRow(s *setting, g *group, run *rundir.Run) []string {
-	counted, heldOut := "", ""
-	if o := run.Record.Outcome; o != nil && o.HeldOut != nil {
-		heldOut = float(*o.HeldOut)
+func runRow(s *setting, g *group, run *lab.Recorded) []any {
+	counted, heldOut := math.NaN(), math.NaN()
+	if run.Outcome.HeldOut != nil {
+		heldOut = *run.Outcome.HeldOut
 	}
 	if run.Ended() {
-		counted = float(run.Steps())
+		counted = run.Steps()
 	}
-	id := run.Record.Run
-	return []string{run.Dir, s.Name, g.Maze, strconv.Itoa(g.Length), g.Method, strconv.FormatUint(id.Seed, 10), run.Record.State,
-		strconv.Itoa(run.Last().Step), strconv.Itoa(run.HalfAt), strconv.Itoa(run.SolvedAt), heldOut, counted,
-		id.Version, run.Record.Program.Revision, run.Record.Machine.Kernel, run.Command()}
-}
-
-// groupRow returns the row of a group in cells.csv.
-func groupRow(s *setting, g *group) []string {
-	row := []string{s.Name, g.Maze, strconv.Itoa(g.Length), g.Method, strconv.Itoa(g.N()), strconv.Itoa(g.Solved()), strconv.Itoa(g.Others())}
-	y := g.summary
-	for i, x := range []float64{y.Median, y.Mean, y.Deviation, y.IQM, y.MeanRange.Low, y.MeanRange.High, y.IQMRange.Low, y.IQMRange.High} {
-		if interval := i >= 4; g.N() == 0 || interval && g.N() == 1 {
-			row = append(row, "")
-		} else {
-			row = append(row, float(x))
-		}
-	}
-	p, mean, deviation := "", "", ""
-	if x := g.p(); x >= 0 {
-		p = float(x)
-	}
-	if x := g.paper(); x != nil {
-		mean, deviation = float(x.Mean), float(x.Deviation)
-	}
-	return append(row, p, mean, deviation)
+	return []any{run.Path, s.Name, g.Maze, g.Length, g.Method, run.Run.Seed, run.State, run.Last().Step,
+		run.Outcome.FoundAt,
+		run.Curve.FirstAt(lab.Half), run.Outcome.SolvedAt, heldOut, counted,
+		run.Run.Version, run.Program.Revision, run.Machine.Kernel, run.Command()}
 }

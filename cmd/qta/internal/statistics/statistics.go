@@ -1,54 +1,30 @@
-// Package statistics has the intervals and tests of a report. Chance comes from
-// a generator with a fixed seed: the same runs make the same report.
+// Package statistics has the intervals of a report, where golang.org/x/exp/stats
+// has none. Chance comes from a generator with a fixed seed: the same runs make
+// the same report.
 package statistics
 
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"golang.org/x/exp/stats"
 )
 
-// EnoughRuns is how many runs an interval takes to be worth its name: a
-// percentile bootstrap of fewer is far too narrow.
+// EnoughRuns is how many runs a bootstrap or a count needs to be worth its name:
+// a percentile bootstrap of fewer is far too narrow.
 const EnoughRuns = 6
 
 // Resamples is how many a bootstrap draws.
 const Resamples = 4000
 
-// permutations is up to how many are enumerated; of more as many are drawn.
-const permutations = 20000
-
-func stream() *rand.Rand { return rand.New(rand.NewPCG(2210, 2585)) }
-
 // An Interval is a 95 % interval.
 type Interval struct{ Low, High float64 }
 
-// A Summary describes the steps to the solution of several runs.
-type Summary struct {
-	N, Solved               int
-	Median, Mean, Deviation float64 // the deviation is the population's, as in the paper
-	IQM                     float64
-	MeanRange, IQMRange     Interval
-}
+// Exp returns the interval of the numbers whose logarithms lie in r.
+func (r Interval) Exp() Interval { return Interval{math.Exp(r.Low), math.Exp(r.High)} }
 
-// Summarise describes steps, in which runs that were not solved stand with
-// their budgets.
-func Summarise(steps []float64, solved int) Summary {
-	s := Summary{N: len(steps), Solved: solved}
-	if s.N == 0 {
-		return s
-	}
-	s.Median = stats.Median(steps)
-	s.Mean, s.Deviation = stats.Mean(steps), PopulationDeviation(steps)
-	s.IQM = interquartileMean(steps)
-	s.MeanRange = Bootstrap(steps, stats.Mean[float64])
-	s.IQMRange = Bootstrap(steps, interquartileMean)
-	return s
-}
-
-// PopulationDeviation returns the standard deviation that divides by n.
+// PopulationDeviation returns the standard deviation that divides by n, as the
+// paper's does.
 func PopulationDeviation(x []float64) float64 {
 	if len(x) < 2 {
 		return 0
@@ -58,147 +34,90 @@ func PopulationDeviation(x []float64) float64 {
 	return sample * math.Sqrt((n-1)/n)
 }
 
-// interquartileMean returns the mean of what is left when a quarter of the
-// numbers, rounded down, is dropped at either end.
-func interquartileMean(x []float64) float64 {
-	sorted := slices.Sorted(slices.Values(x))
-	cut := len(x) / 4
-	return stats.Mean(sorted[cut : len(x)-cut])
-}
-
-// Bootstrap returns the percentile interval of a statistic.
-func Bootstrap(x []float64, statistic func([]float64) float64) Interval {
-	return StrataRange([]Stratum{{A: x}}, func(s []Stratum) float64 { return statistic(s[0].A) })
-}
-
-// A Stratum is two samples that are compared: in a maze, the logarithms of
-// the steps of two methods.
-type Stratum struct{ A, B []float64 }
-
-// Difference returns mean B minus mean A.
-func (s Stratum) Difference() float64 { return stats.Mean(s.B) - stats.Mean(s.A) }
-
-// MeanDifference returns the mean over strata of their difference.
-func MeanDifference(strata []Stratum) float64 {
-	sum := 0.0
-	for _, s := range strata {
-		sum += s.Difference()
-	}
-	return sum / float64(len(strata))
-}
-
-// StrataRange returns the percentile interval of a statistic, from resamples
-// within each sample.
-func StrataRange(strata []Stratum, statistic func([]Stratum) float64) Interval {
-	rng := stream()
-	resample := func(sample, x []float64) {
-		for k := range sample {
-			sample[k] = x[int(rng.Float64()*float64(len(x)))]
+// BootstrapMean returns the percentile interval of a mean.
+func BootstrapMean(x []float64) Interval {
+	rng := rand.New(rand.NewPCG(2210, 2585))
+	sample, means := make([]float64, len(x)), make([]float64, Resamples)
+	for k := range means {
+		for i := range sample {
+			sample[i] = x[rng.IntN(len(x))]
 		}
+		means[k] = stats.Mean(sample)
 	}
-	sample := make([]Stratum, len(strata))
-	for i, s := range strata {
-		sample[i] = Stratum{make([]float64, len(s.A)), make([]float64, len(s.B))}
-	}
-	values := make([]float64, Resamples)
-	for k := range values {
-		for i, s := range strata {
-			resample(sample[i].A, s.A)
-			resample(sample[i].B, s.B)
-		}
-		values[k] = statistic(sample)
-	}
-	q := stats.Quantiles(values, 0.025, 0.975)
+	q := stats.Quantiles(means, 0.025, 0.975)
 	return Interval{q[0], q[1]}
 }
 
-// A PermutationTest is the result of an unpaired two-sided permutation test of
-// MeanDifference: labels are exchanged within each stratum.
-type PermutationTest struct {
-	P        float64
-	Smallest float64 // what p can be at best with samples of these sizes
-	exact    bool    // all permutations were counted
+// A Sample is what the runs of one method measured in one maze. Where some of
+// the values are bounds, their scatter is unknown.
+type Sample struct {
+	Values  []float64
+	Bounded bool
 }
 
-// Permutation makes that test.
-func Permutation(strata []Stratum) PermutationTest {
-	observed := math.Abs(MeanDifference(strata)) * float64(len(strata))
-	reaches := func(d float64) bool { return math.Abs(d) >= observed-1e-9*max(1, observed) }
+// A Pair is two samples whose means are compared.
+type Pair struct{ A, B Sample }
 
-	all, equal := 1.0, true
-	for _, s := range strata {
-		all *= choose(len(s.A)+len(s.B), len(s.A))
-		equal = equal && len(s.A) == len(s.B)
-	}
-	smallest := 1 / all
-	if equal {
-		smallest = min(1, 2/all) // exchanging the two samples everywhere is as extreme
-	}
-	if all <= permutations {
-		sums := []float64{0}
-		for _, s := range strata {
-			var next []float64
-			for _, d := range splits(s) {
-				for _, sum := range sums {
-					next = append(next, sum+d)
-				}
-			}
-			sums = next
-		}
-		hits := 0
-		for _, d := range sums {
-			if reaches(d) {
-				hits++
-			}
-		}
-		return PermutationTest{float64(hits) / float64(len(sums)), smallest, true}
-	}
+// Difference returns the mean of B minus the mean of A.
+func (p Pair) Difference() float64 { return stats.Mean(p.B.Values) - stats.Mean(p.A.Values) }
 
-	rng := stream()
-	pools := make([][]float64, len(strata))
-	for i, s := range strata {
-		pools[i] = slices.Concat(s.A, s.B)
-	}
-	hits := 1 // the observed one
-	for range permutations - 1 {
-		d := 0.0
-		for i, s := range strata {
-			pool, n := pools[i], len(s.A)
-			for k := range n {
-				j := k + int(rng.Float64()*float64(len(pool)-k))
-				pool[k], pool[j] = pool[j], pool[k]
+// Contrast returns the weighted sum of the pairs' differences, and its interval
+// by Student's t: all samples share one standard deviation, which those with two
+// values or more and no bound tell. Where none tells it ok is false.
+func Contrast(pairs []Pair, weights []float64) (sum float64, r Interval, ok bool) {
+	squares, freedom, variance := 0.0, 0, 0.0
+	for i, p := range pairs {
+		sum += weights[i] * p.Difference()
+		for _, s := range []Sample{p.A, p.B} {
+			n := len(s.Values)
+			variance += weights[i] * weights[i] / float64(n)
+			if n > 1 && !s.Bounded {
+				_, deviation := stats.MeanAndStdDev(s.Values)
+				squares += deviation * deviation * float64(n-1)
+				freedom += n - 1
 			}
-			d += Stratum{pool[:n], pool[n:]}.Difference()
-		}
-		if reaches(d) {
-			hits++
 		}
 	}
-	return PermutationTest{float64(hits) / permutations, max(smallest, 1.0/permutations), false}
+	if freedom == 0 {
+		return sum, Interval{}, false
+	}
+	half := Student(freedom) * math.Sqrt(variance*squares/float64(freedom))
+	return sum, Interval{sum - half, sum + half}, true
 }
 
-// splits returns the difference for every way to divide a stratum's numbers
-// into samples of its sizes.
-func splits(s Stratum) []float64 {
-	pool := slices.Concat(s.A, s.B)
-	total := 0.0
-	for _, x := range pool {
-		total += x
+// Equal returns n weights whose sum of differences is their mean.
+func Equal(n int) []float64 {
+	w := make([]float64, n)
+	for i := range w {
+		w[i] = 1 / float64(n)
 	}
-	n, m := len(s.A), len(s.B)
-	var differences []float64
-	var take func(from, left int, sum float64)
-	take = func(from, left int, sum float64) {
-		if left == 0 {
-			differences = append(differences, (total-sum)/float64(m)-sum/float64(n))
-			return
-		}
-		for i := from; i <= len(pool)-left; i++ {
-			take(i+1, left-1, sum+pool[i])
-		}
+	return w
+}
+
+// Slope returns weights whose sum of differences is the slope of the least
+// squares line through them over x.
+func Slope(x []float64) []float64 {
+	w, mean, squares := make([]float64, len(x)), stats.Mean(x), 0.0
+	for i := range x {
+		w[i] = x[i] - mean
+		squares += w[i] * w[i]
 	}
-	take(0, n, 0)
-	return differences
+	for i := range w {
+		w[i] /= squares
+	}
+	return w
+}
+
+// Student returns the 97.5 % quantile of Student's t with so many degrees of
+// freedom, within 0.1 %: from 6 on the expansion of Abramowitz and Stegun, 26.7.5,
+// in the normal quantile.
+func Student(freedom int) float64 {
+	if freedom < 6 {
+		return []float64{12.706, 4.303, 3.182, 2.776, 2.571}[freedom-1]
+	}
+	const z = 1.959964
+	n, z3, z5, z7 := float64(freedom), z*z*z, z*z*z*z*z, z*z*z*z*z*z*z
+	return z + (z3+z)/(4*n) + (5*z5+16*z3+3*z)/(96*n*n) + (3*z7+19*z5+17*z3-15*z)/(384*n*n*n)
 }
 
 // choose returns n over k.
@@ -210,12 +129,12 @@ func choose(n, k int) float64 {
 	return math.Round(c)
 }
 
-// BinomialRange returns the interval of Clopper and Pearson for a share of
-// which hits of n are known.
+// BinomialRange returns the interval of Clopper and Pearson for a share of which
+// hits of n are known. It lies above a half where a sign test finds more hits than
+// misses, two-sided with p 0.05.
 func BinomialRange(hits, n int) Interval {
-	atMost := func(k int, p float64) float64 {
-		sum := 0.0
-		for i := 0; i <= k; i++ {
+	atMost := func(k int, p float64) (sum float64) {
+		for i := range k + 1 {
 			sum += choose(n, i) * math.Pow(p, float64(i)) * math.Pow(1-p, float64(n-i))
 		}
 		return sum
@@ -239,39 +158,4 @@ func BinomialRange(hits, n int) Interval {
 		r.High = bisect(func(p float64) bool { return atMost(hits, p) < 0.025 })
 	}
 	return r
-}
-
-// Slope returns the slope of the least squares line through (x, y).
-func Slope(x, y []float64) float64 {
-	xx, _, xy := products(x, y)
-	return xy / xx
-}
-
-// Correlation returns Pearson's coefficient, 0 where one of x and y does not
-// vary.
-func Correlation(x, y []float64) float64 {
-	xx, yy, xy := products(x, y)
-	if xx == 0 || yy == 0 {
-		return 0
-	}
-	return xy / math.Sqrt(xx*yy)
-}
-
-// products returns the sums of the products of the distances from the means.
-func products(x, y []float64) (xx, yy, xy float64) {
-	mx, my := stats.Mean(x), stats.Mean(y)
-	for i := range x {
-		dx, dy := x[i]-mx, y[i]-my
-		xx, yy, xy = xx+float64(dx*dx), yy+float64(dy*dy), xy+float64(dx*dy)
-	}
-	return xx, yy, xy
-}
-
-// SignTest returns the two-sided p of as many positive numbers of n.
-func SignTest(positive, n int) float64 {
-	tail := 0.0
-	for i := 0; i <= min(positive, n-positive); i++ {
-		tail += choose(n, i)
-	}
-	return min(1, 2*tail/math.Pow(2, float64(n)))
 }

@@ -4,81 +4,67 @@ import (
 	"math"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"golang.org/x/exp/stats"
 )
 
-func near(want, got float64) bool { return math.Abs(want-got) <= 1e-9*max(1, math.Abs(want)) }
+func near(want, got, within float64) bool { return math.Abs(want-got) <= within*max(1, math.Abs(want)) }
 
-func TestSummarise(t *testing.T) {
+func TestBootstrapMean(t *testing.T) {
 	// By hand: mean 5, squares of the distances 16, 9, 1, 0, 1, 1, 9, 9 over 8.
-	s := Summarise([]float64{1, 2, 4, 5, 6, 6, 8, 8}, 8)
-	for _, test := range []struct {
-		name      string
-		want, got float64
-	}{
-		{"mean", 5, s.Mean}, {"median", 5.5, s.Median}, {"deviation", math.Sqrt(46. / 8), s.Deviation},
-		{"interquartile mean", (4 + 5 + 6 + 6) / 4., s.IQM},
-		{"interquartile mean of three", 7, interquartileMean([]float64{2, 3, 16})},
-		{"deviation of one", 0, PopulationDeviation([]float64{3})},
-	} {
-		if !near(test.want, test.got) {
-			t.Errorf("%s is %v, want %v", test.name, test.got, test.want)
-		}
+	x := []float64{1, 2, 4, 5, 6, 6, 8, 8}
+	if got := PopulationDeviation(x); !near(math.Sqrt(46./8), got, 1e-9) {
+		t.Errorf("deviation %v, want %v", got, math.Sqrt(46./8))
 	}
-	if r := s.MeanRange; !(r.Low < 5 && 5 < r.High && r.Low >= 1 && r.High <= 8) {
-		t.Errorf("interval of the mean %v", r)
+	if got := PopulationDeviation([]float64{3}); got != 0 {
+		t.Errorf("deviation of one %v", got)
 	}
 	// The deviation of a mean of 8 is sqrt(46/8/8) = 0.85.
-	if r := s.MeanRange; math.Abs((r.High-r.Low)/(2*1.96)-0.85) > 0.08 {
-		t.Errorf("interval of the mean %v, want one of about 1.96 · 0.85 to either side", r)
+	r := BootstrapMean(x)
+	if math.Abs((r.High-r.Low)/(2*1.96)-0.85) > 0.08 || r.Low > stats.Mean(x) || r.High < stats.Mean(x) {
+		t.Errorf("%v, want about 5 ± 1.96 · 0.85", r)
 	}
-	if diff := cmp.Diff(s, Summarise([]float64{1, 2, 4, 5, 6, 6, 8, 8}, 8), cmp.AllowUnexported(Summary{}, Interval{})); diff != "" {
-		t.Errorf("the second time differs:\n%s", diff)
+	if again := BootstrapMean(x); again != r {
+		t.Errorf("%v, the second time %v", r, again)
 	}
-	if r := Bootstrap([]float64{3, 3, 3}, interquartileMean); r != (Interval{3, 3}) {
+	if r := BootstrapMean([]float64{3, 3, 3}); r != (Interval{3, 3}) {
 		t.Errorf("interval of equal numbers %v", r)
 	}
 }
 
-// TestPermutation holds p to values counted by hand.
-func TestPermutation(t *testing.T) {
-	for _, test := range []struct {
-		name        string
-		strata      []Stratum
-		p, smallest float64
-	}{
-		{"apart", []Stratum{{[]float64{1, 2, 3}, []float64{4, 5, 6}}}, 2. / 20, 2. / 20},
-		{"equal", []Stratum{{[]float64{1, 1}, []float64{1, 1}}}, 1, 2. / 6},
-		{"one and two", []Stratum{{[]float64{1}, []float64{2, 3}}}, 2. / 3, 1. / 3}, // differences 1.5, 0 and -1.5
-		{"two strata", []Stratum{{[]float64{1, 2}, []float64{3, 4}}, {[]float64{1, 2}, []float64{3, 4}}}, 2. / 36, 2. / 36},
-	} {
-		got := Permutation(test.strata)
-		if !near(test.p, got.P) || !near(test.smallest, got.Smallest) || !got.exact {
-			t.Errorf("%s: %+v, want p %v, smallest %v", test.name, got, test.p, test.smallest)
+// TestStudent holds t to printed tables.
+func TestStudent(t *testing.T) {
+	for freedom, want := range map[int]float64{1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 8: 2.306, 12: 2.179, 30: 2.042, 120: 1.980} {
+		if got := Student(freedom); !near(want, got, 0.001) {
+			t.Errorf("%d degrees of freedom: %v, want %v", freedom, got, want)
 		}
-	}
-
-	// Drawn permutations come near enumerated ones: 12 of 24 numbers are
-	// drawn, and this is what a t test says of them.
-	var a, b []float64
-	for i := range 12 {
-		a = append(a, float64(i))
-		b = append(b, float64(i)+3)
-	}
-	got := Permutation([]Stratum{{a, b}})
-	if got.exact || math.Abs(got.P-0.054) > 0.015 { // t = 3/sqrt(2·13/12) = 2.038, 22 degrees of freedom; ties make p larger
-		t.Errorf("drawn: %+v, want p near 0.054", got)
-	}
-	far := Permutation([]Stratum{{a, []float64{100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111}}})
-	if far.P != 1.0/permutations {
-		t.Errorf("samples far apart: p %v, want %v", far.P, 1.0/permutations)
 	}
 }
 
-func TestDifferenceRange(t *testing.T) {
-	r := StrataRange([]Stratum{{[]float64{1, 2, 3}, []float64{11, 12, 13}}, {[]float64{0, 0}, []float64{10, 10}}}, MeanDifference)
-	if !(r.Low > 9 && r.Low < 10 && r.High > 10 && r.High < 11) {
-		t.Errorf("%v, want an interval around 10", r)
+// TestContrast holds intervals to ones worked out by hand.
+func TestContrast(t *testing.T) {
+	of := func(x ...float64) Sample { return Sample{Values: x} }
+	for _, test := range []struct {
+		name      string
+		pairs     []Pair
+		weights   []float64
+		sum, half float64 // half the interval, or -1 where there is none
+	}{
+		// Each sample has a variance of 2, and 2 values.
+		{"two and two", []Pair{{of(1, 3), of(11, 13)}}, Equal(1), 10, 4.303 * math.Sqrt2},
+		// The second pair tells nothing of the scatter, and half of the mean.
+		{"single runs", []Pair{{of(1, 3), of(11, 13)}, {of(0), of(20)}}, Equal(2), 15,
+			4.303 * math.Sqrt(2*(1+2)/4.)},
+		// 12 stands for "12 or more": B's mean counts, its scatter does not.
+		{"a bound", []Pair{{of(1, 3), Sample{[]float64{12, 12}, true}}}, Equal(1), 10, 12.706 * math.Sqrt2},
+		{"no scatter", []Pair{{of(1), of(2)}}, Equal(1), 1, -1},
+		// Differences 0 and 4 at 9 and 19: 0.4 a cell, weights ± 0.1.
+		{"a slope", []Pair{{of(1, 3), of(1, 3)}, {of(0, 2), of(4, 6)}}, Slope([]float64{9, 19}), 0.4,
+			2.776 * math.Sqrt(2*2*0.01)},
+	} {
+		sum, r, ok := Contrast(test.pairs, test.weights)
+		if !near(test.sum, sum, 1e-9) || ok != (test.half >= 0) || ok && !near(test.half, (r.High-r.Low)/2, 0.01) || ok && !near(sum, (r.High+r.Low)/2, 1e-9) {
+			t.Errorf("%s: %v in %v (%v), want %v ± %v", test.name, sum, r, ok, test.sum, test.half)
+		}
 	}
 }
 
@@ -88,22 +74,12 @@ func TestBinomialRange(t *testing.T) {
 		hits, n   int
 		low, high float64
 	}{
-		{0, 10, 0, 0.3085}, {5, 10, 0.1871, 0.8129}, {10, 10, 0.6915, 1}, {1, 20, 0.0013, 0.2487}, {0, 1, 0, 0.975},
+		{0, 10, 0, 0.3085}, {5, 10, 0.1871, 0.8129}, {10, 10, 0.6915, 1}, {1, 20, 0.0013, 0.2487}, {0, 1, 0,
+			0.975},
 	} {
 		r := BinomialRange(test.hits, test.n)
-		if math.Abs(r.Low-test.low) > 1e-4 || math.Abs(r.High-test.high) > 1e-4 {
+		if !near(test.low, r.Low, 1e-4) || !near(test.high, r.High, 1e-4) {
 			t.Errorf("%d of %d: %v, want %v to %v", test.hits, test.n, r, test.low, test.high)
-		}
-	}
-}
-
-func TestSignTest(t *testing.T) {
-	for _, test := range []struct {
-		positive, n int
-		want        float64
-	}{{6, 6, 2. / 64}, {0, 6, 2. / 64}, {3, 6, 1}, {5, 6, 14. / 64}} {
-		if got := SignTest(test.positive, test.n); !near(test.want, got) {
-			t.Errorf("%d of %d: %v, want %v", test.positive, test.n, got, test.want)
 		}
 	}
 }

@@ -1,0 +1,258 @@
+// Package report compares runs with each other and with the paper: its figures,
+// tables and the claims of its section 4, as a page, as pictures or as numbers.
+// It reads nothing but the runs' records.
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"slices"
+	"strings"
+
+	"golang.org/x/exp/stats"
+
+	"qta"
+	"qta/cmd/qta/internal/paper"
+	"qta/cmd/qta/internal/statistics"
+	"qta/internal/words"
+	"qta/lab"
+)
+
+// A Report is runs, sorted for comparison.
+type Report struct {
+	Runs     []*lab.Recorded
+	Skipped  []lab.Skip // files that were not used
+	Settings []*setting
+}
+
+// A setting is all runs with one parameter set, whatever their methods.
+type setting struct {
+	Name   string
+	ID     string   // in the page
+	Groups []*group // by maze and method
+	Claims []claim
+	params qta.Params // with QTA's curriculum
+	mazes  []string
+	points []paper.Point
+}
+
+// A place says where in a report a run belongs.
+type place struct {
+	Setting, Method, Maze string
+	Family                string // how a maze of the paper's is called: "x5" or "U5"
+	Length                int    // path length of the maze, 0 where it is unknown
+}
+
+// A group is the runs of one method in one maze, with one parameter set. Numbers
+// that are not known are NaN.
+type group struct {
+	place
+	all, runs   []*lab.Recorded // runs are those that have ended
+	steps       []float64       // of each of the runs, to the solution or its budget
+	Solved      int
+	Median      float64 // of the steps
+	Mean, SD    float64 // of the steps; the deviation is the population's, as the paper's
+	Range       statistics.Interval
+	Found       float64 // median step at which training found the goal
+	FoundRuns   int     // how many runs that is of
+	Factor      float64 // by which the steps exceed QTA's
+	FactorRange statistics.Interval
+	Paper       *paper.Point // nil where the paper has none
+}
+
+// New sorts what was collected.
+func New(c *lab.Collection) *Report {
+	r := &Report{Skipped: c.Skipped}
+	all := slices.Clone(c.Runs)
+	points, places, known := paper.Points(), map[*lab.Recorded]place{}, map[qta.Params]place{}
+	for _, run := range all {
+		places[run] = placeOf(run.Run, known)
+	}
+	slices.SortStableFunc(all, func(a, b *lab.Recorded) int {
+		return cmp.Or(places[a].compare(places[b]), cmp.Compare(a.Run.Seed, b.Run.Seed),
+			strings.Compare(a.Run.Version, b.Run.Version), cmp.Compare(b.Last().Step, a.Last().Step))
+	})
+	var s *setting
+	var g *group
+	for _, run := range all {
+		at := places[run]
+		if s == nil || s.Name != at.Setting {
+			s = &setting{Name: at.Setting, ID: fmt.Sprintf("setting-%d", len(r.Settings)+1), params: run.Run.Params(), points: points}
+			r.Settings = append(r.Settings, s)
+		}
+		if g == nil || g.place != at {
+			g = &group{place: at, Paper: paper.Of(points, at.Method, at.Maze)}
+			s.Groups = append(s.Groups, g)
+		}
+		if n := len(g.all); n > 0 && g.all[n-1].Run.Seed == run.Run.Seed && g.all[n-1].Run.Version == run.Run.Version {
+			r.Skipped = append(r.Skipped, lab.Skip{Path: run.Path, Why: "the same run as in " + g.all[n-1].Path})
+			continue
+		}
+		g.all = append(g.all, run)
+		r.Runs = append(r.Runs, run)
+	}
+	for _, s := range r.Settings {
+		s.sum()
+		s.Claims = s.judge()
+	}
+	return r
+}
+
+// placeOf returns the place of a run. What parameters are called is known from
+// then on.
+func placeOf(id lab.Identity, known map[qta.Params]place) place {
+	at, ok := known[id.Params()]
+	if !ok {
+		m, name := paper.Recognize(id.Params())
+		at = place{Method: m.Name, Setting: name}
+		known[id.Params()] = at
+	}
+	if id.EvalEvery != 1000 || id.Rollouts != lab.Rollouts {
+		at.Setting += fmt.Sprintf(", %s every %s", words.Count(id.Rollouts, "rollout"), words.Count(id.EvalEvery, "step"))
+	}
+	at.Maze = id.Environment
+	if len(id.Map) == 0 {
+		return at
+	}
+	at.Length = id.NewMaze().PathLength()
+	if !id.Named() { // different maps have different names
+		at.Maze += fmt.Sprintf(" (its own map, %08x)", crc32.ChecksumIEEE([]byte(strings.Join(id.Map, "\n"))))
+		return at
+	}
+	for _, family := range []string{"x5", "U5"} {
+		if strings.HasSuffix(at.Maze, family) {
+			at.Family = family
+		}
+	}
+	return at
+}
+
+// compare orders places: settings as presets are, others last; then mazes by their
+// length, those of the paper first; then methods.
+func (p place) compare(q place) int {
+	preset := func(name string) int {
+		i := slices.IndexFunc(qta.Presets(), func(p qta.Preset) bool { return strings.HasPrefix(name+" ", p.Name+" ") })
+		return cmp.Or(i+1, math.MaxInt)
+	}
+	method := func(name string) int {
+		return slices.IndexFunc(paper.Methods(), func(m paper.Method) bool { return m.Name == name })
+	}
+	return cmp.Or(cmp.Compare(preset(p.Setting), preset(q.Setting)), strings.Compare(p.Setting, q.Setting),
+		strings.Compare(q.Family, p.Family), cmp.Compare(p.Length, q.Length), strings.Compare(p.Maze, q.Maze),
+		cmp.Compare(method(p.Method), method(q.Method)))
+}
+
+// sum sums up the groups of a setting.
+func (s *setting) sum() {
+	for _, g := range s.Groups {
+		g.sum()
+		if !slices.Contains(s.mazes, g.Maze) {
+			s.mazes = append(s.mazes, g.Maze)
+		}
+		q := s.group(g.Maze, paper.QTA) // which comes first
+		if g.Method == paper.QTA.Name {
+			s.params = g.all[0].Run.Params()
+		} else if q != nil && g.N() > 0 {
+			pair := []statistics.Pair{{A: q.logs(), B: g.logs()}}
+			if sum, r, ok := statistics.Contrast(pair, statistics.Equal(1)); ok {
+				g.Factor, g.FactorRange = math.Exp(sum), r.Exp()
+			}
+		}
+	}
+}
+
+// sum sums up the runs that have ended.
+func (g *group) sum() {
+	var found []float64
+	for _, run := range g.all {
+		if !run.Ended() {
+			continue
+		}
+		g.runs = append(g.runs, run)
+		g.steps = append(g.steps, run.Steps())
+		if run.Outcome.SolvedAt > 0 {
+			g.Solved++
+		}
+		if run.Outcome.FoundAt > 0 {
+			found = append(found, float64(run.Outcome.FoundAt))
+		}
+	}
+	none := math.NaN()
+	g.Range, g.FactorRange = statistics.Interval{Low: none, High: none}, statistics.Interval{Low: none, High: none}
+	g.Median, g.Mean, g.SD, g.Found, g.Factor = none, none, none, none, none
+	if g.N() > 0 {
+		g.Median, g.Mean, g.SD = stats.Median(g.steps), stats.Mean(g.steps), statistics.PopulationDeviation(g.steps)
+	}
+	if g.N() > 1 {
+		g.Range = statistics.BootstrapMean(g.steps)
+	}
+	if g.FoundRuns = len(found); g.FoundRuns > 0 {
+		g.Found = stats.Median(found)
+	}
+}
+
+// group returns the group of a method in a maze if it has ended runs, or nil.
+func (s *setting) group(maze string, m paper.Method) *group {
+	for _, g := range s.Groups {
+		if g.Maze == maze && g.Method == m.Name && len(g.runs) > 0 {
+			return g
+		}
+	}
+	return nil
+}
+
+// of returns the ended runs of a method.
+func (s *setting) of(m paper.Method) (runs []*lab.Recorded) {
+	for _, g := range s.Groups {
+		if g.Method == m.Name {
+			runs = append(runs, g.runs...)
+		}
+	}
+	return runs
+}
+
+// logs returns the logarithms of the runs' steps.
+func (g *group) logs() statistics.Sample {
+	x := make([]float64, len(g.steps))
+	for i, steps := range g.steps {
+		x[i] = math.Log(steps)
+	}
+	return statistics.Sample{Values: x, Bounded: g.Solved < len(g.runs)}
+}
+
+// curve returns the steps of the evaluations whose success all runs know, and
+// that success: a row for each run.
+func curve(runs []*lab.Recorded) (steps []int, success [][]float64) {
+	for _, r := range runs {
+		for _, e := range r.Curve {
+			steps = append(steps, e.Step)
+		}
+	}
+	slices.Sort(steps)
+	steps = slices.Compact(steps)
+	for _, r := range runs {
+		steps = slices.DeleteFunc(steps, func(step int) bool {
+			_, known := r.At(step)
+			return !known
+		})
+	}
+	success = make([][]float64, len(runs))
+	for i, r := range runs {
+		for _, step := range steps {
+			y, _ := r.At(step)
+			success[i] = append(success[i], y)
+		}
+	}
+	return steps, success
+}
+
+// areas returns the mean of each row.
+func areas(success [][]float64) statistics.Sample {
+	x := make([]float64, len(success))
+	for i, y := range success {
+		x[i] = stats.Mean(y)
+	}
+	return statistics.Sample{Values: x}
+}

@@ -1,0 +1,57 @@
+// overlaps lists the texts of pictures that overlap each other, reach out of
+// their picture or are shown at less than 12 pixels.
+function overlaps(page) {
+	const out = [];
+	for (const svg of page.querySelectorAll("svg")) {
+		const shown = [...svg.querySelectorAll("text")].filter(e => e.checkVisibility({opacityProperty: true}));
+		const box = svg.getBoundingClientRect(), texts = shown.map(e => [e.textContent, e.getBoundingClientRect()]);
+		for (const e of shown)
+			if (parseFloat(getComputedStyle(e).fontSize) * Math.hypot(e.getScreenCTM().a, e.getScreenCTM().b) < 11.99) out.push("small: " + e.textContent);
+		texts.forEach(([s, r], i) => {
+			if (r.left < box.left - 1 || r.right > box.right + 1 || r.top < box.top - 1 || r.bottom > box.bottom + 1) out.push("clipped: " + s);
+			for (const [u, q] of texts.slice(0, i))
+				if (r.left < q.right && q.left < r.right && r.top + 2 < q.bottom && q.top + 2 < r.bottom) out.push("overlap: " + s + " and " + u);
+		});
+	}
+	return out;
+}
+
+function channels(color) {
+	const [r, g, b, a = 1] = color.match(/[\d.]+/g).map(Number);
+	return {a, light: [r, g, b].reduce((sum, c, i) => {
+		c /= 255;
+		return sum + [.2126, .7152, .0722][i] * (c <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4);
+	}, 0)};
+}
+
+// faint lists the texts with a contrast below 4.5 to 1, which the Web Content
+// Accessibility Guidelines ask for.
+function faint(page) {
+	const out = [], style = e => page.defaultView.getComputedStyle(e);
+	for (const e of page.querySelectorAll("body *")) {
+		const words = [...e.childNodes].filter(n => n.nodeType === 3).map(n => n.data.trim()).join(" ").trim();
+		if (!words || ["STYLE", "TITLE"].includes(e.tagName.toUpperCase()) || !e.checkVisibility({opacityProperty: true})) continue;
+		let under = e;
+		while (under.parentElement && channels(style(under).backgroundColor).a < 1) under = under.parentElement;
+		const a = channels(e.namespaceURI.endsWith("svg") ? style(e).fill : style(e).color).light, b = channels(style(under).backgroundColor).light;
+		const contrast = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+		if (contrast < 4.5) out.push("faint, " + contrast.toFixed(1) + ": " + words.slice(0, 30));
+	}
+	return out;
+}
+
+// strays lists what reaches out of the page, but for what scrolls by itself.
+function strays(page) {
+	const root = page.documentElement, out = [];
+	if (root.scrollWidth > root.clientWidth) out.push("it is " + root.scrollWidth + " wide");
+	for (const e of page.querySelectorAll("body *"))
+		if (e.getBoundingClientRect().right > root.clientWidth + 1 && !e.closest("pre, .wide")) out.push("outside: " + e.textContent.trim().slice(0, 40));
+	return out;
+}
+
+// The test's function is called measure; what it returns for each frame becomes
+// the text of this page.
+onload = () => {
+	const found = [...document.querySelectorAll("iframe")].map(frame => measure(frame, frame.contentDocument));
+	document.body.textContent = "FOUND " + found.join("\n") + " END";
+};

@@ -1,5 +1,0 @@
-//go:build !purego && noavx512
-
-package qta
-
-const useAVX512 = false

@@ -1,9 +1,0 @@
-//go:build purego || !amd64
-
-package qta
-
-func adamStepVector(w, m, v, grad []float32, c *adamCoefficients) int { return 0 }
-
-func polyakStepVector(target, online []float32, rho, oneMinusRho float32) int { return 0 }
-
-func transposeVector(k kernel, dst, src matrix) int { return 0 }

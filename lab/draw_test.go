@@ -1,0 +1,218 @@
+package lab
+
+import (
+	"encoding/json"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"qta"
+	"qta/internal/roomtest"
+)
+
+// TestMazeSketch holds a maze's sketch to the maze: places of goals, states at
+// places, and the places of Figure 5 with their optimal values.
+func TestMazeSketch(t *testing.T) {
+	for _, name := range []string{"4x5", "12x5", "2U5"} {
+		m := roomtest.Maze(t, name)
+		e := Maze(m).(*mazeEnv)
+		s := e.Sketch()
+		for row := 0.05; row < float64(m.Rows()); row += 0.1 {
+			for col := 0.05; col < float64(m.Cols()); col += 0.1 {
+				x, y := e.Place([]float64{row, col})
+				observation, goal, ok := e.StateAt(x, y)
+				if ok != m.Free(int(row), int(col)) || math.Abs(observation[0]-row)+math.Abs(goal[1]-col) > 1e-9 {
+					t.Fatalf("%s: at %v, %v the state is %v, %v", name, row, col, observation, ok)
+				}
+				if ok && (x < 0 || y < 0 || x > s.Width || y > s.Height) {
+					t.Fatalf("%s: %v, %v is outside the sketch", name, row, col)
+				}
+			}
+		}
+		g := newGrid(e, &s, qta.Small())
+		if len(g.Index) != len(g.goals) || len(g.Optimal) != len(g.goals) || g.check(nil) != nil {
+			t.Fatalf("%s: %d places, %d goals, %d optimal values", name, len(g.Index), len(g.goals), len(g.Optimal))
+		}
+		longest := float32(0)
+		for i, goal := range g.goals {
+			x, y := e.Place(goal)
+			if at := g.at(g.Index[i]); math.Abs(at[0]-x)+math.Abs(at[1]-y) > 1e-9 {
+				t.Fatalf("%s: goal %v is drawn at %v", name, goal, at)
+			}
+			longest = min(longest, g.Optimal[i])
+		}
+		if want := float32(qta.OptimalValue(qta.Small().Discount, m.PathLength())); math.Abs(float64(longest-want)) > 1.5 {
+			t.Errorf("%s: the least optimal value is %v, that of the path %v", name, longest, want)
+		}
+	}
+}
+
+// TestFigure5Numbers works the five numbers out on three places by hand.
+func TestFigure5Numbers(t *testing.T) {
+	s := &state{Grid: &grid{Cols: 3, Rows: 1, Width: 3, Height: 1, Index: []int{0, 1, 2}, Optimal: []float32{0, -1, -2}}}
+	s.Snapshots = []snapshot{
+		{Step: 1, Value: []float32{-3, -3, -3}, Deviation: []float32{0, 1, 2}, Probability: []float32{0, 0.5, 0.5}, Draws: []int{1, 2}},
+		{Step: 2, Value: []float32{0, -1, -1}, Deviation: []float32{0, 1, 2}, Probability: []float32{0, 0, 1}, Draws: []int{2, 2}},
+	}
+	// Mean values -3 and -2/3; mean errors (3+2+1)/3 and 1/3; the last errors 0, 0, 1
+	// and Probability 0, 0, 1 against 0, 1, 2 correlate with √3/2, and so does 0, 0.5,
+	// 0.5; goals lie at -1.5 and -2, the mean of all at -1.
+	want := &Figure5{ValueGrowth: 7.0 / 3, ErrorFall: 5.0 / 3, ErrorByDistance: math.Sqrt(3) / 2, GoalByDeviation: math.Sqrt(3) / 2, GoalDistance: 0.75}
+	if diff := cmp.Diff(want, s.figure5Numbers(), cmpopts.EquateApprox(0, 1e-6)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	s.Snapshots = s.Snapshots[:1]
+	if s.figure5Numbers() != nil {
+		t.Error("one snapshot has numbers")
+	}
+	if got := correlation([]float64{1, 2}, []float64{3, 3}); got != 0 {
+		t.Errorf("a constant correlates with %v", got)
+	}
+}
+
+// TestThin holds the frames and snapshots that are kept to their rules, whatever
+// was kept before: of frames every evaluation, or every second, fourth and so on;
+// of snapshots evaluations 1, 2, 4, 8 and so on; of both the latest.
+func TestThin(t *testing.T) {
+	var frames []frame
+	var snapshots []snapshot
+	for n := 1; n <= 500; n++ {
+		frames = thinFrames(append(frames, frame{Step: 5 * n}), 5)
+		snapshots = thinSnapshots(append(snapshots, snapshot{Step: 5 * n}), 5)
+		stride := 1
+		for n/stride > mostFrames {
+			stride *= 2
+		}
+		var want, got, wantShots, gotShots []int
+		for k := 1; k <= n; k++ {
+			if k%stride == 0 || k == n {
+				want = append(want, 5*k)
+			}
+			if k&(k-1) == 0 || k == n {
+				wantShots = append(wantShots, 5*k)
+			}
+		}
+		for _, f := range frames {
+			got = append(got, f.Step)
+		}
+		for _, s := range snapshots {
+			gotShots = append(gotShots, s.Step)
+		}
+		if diff := cmp.Diff(want, got) + cmp.Diff(wantShots[max(0, len(wantShots)-mostSnapshots):], gotShots); diff != "" {
+			t.Fatalf("after evaluation %d (-want +got):\n%s", n, diff)
+		}
+	}
+}
+
+// TestGoalsKept keeps every goal, or every second, fourth and so on, of a run with
+// many.
+func TestGoalsKept(t *testing.T) {
+	m := roomtest.Maze(t, "1U5")
+	e := Maze(m).(*mazeEnv)
+	p := tiny()
+	p.Horizon = 1 // a goal in each step
+	a, err := qta.NewAgent(p, e.Sizes(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &state{Stride: 1}
+	o := qta.TrainOptions{Steps: 3500, EvalEvery: 500, Rollouts: 1, AfterEvaluation: func(qta.Evaluation) error { return s.addGoals(a, e) }}
+	if err := a.Train(t.Context(), e, Maze(m), o); err != nil {
+		t.Fatal(err)
+	}
+	all := a.Goals(0, 3500)
+	if s.Seen != len(all) || s.Stride != 4 || len(s.Goals) != (len(all)+3)/4 {
+		t.Fatalf("%d of %d seen, every %d kept: %d", s.Seen, len(all), s.Stride, len(s.Goals))
+	}
+	for i, g := range s.Goals {
+		at, err := place(e, a, all[4*i])
+		if err != nil || at != [2]float64{g.X, g.Y} {
+			t.Fatalf("goal %d is %v, want %v, error %v", i, g, at, err)
+		}
+	}
+}
+
+// TestPage looks at the page and the pictures of a run: well-formed, with what a
+// reader looks for, and nothing drawn outside of a picture.
+func TestPage(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	train(t, tinyRun(dir))
+	for _, name := range []string{CurveFile, Figure5File, FilmFile} {
+		roomtest.WellFormed(t, name, roomtest.Read(t, dir, name))
+	}
+	page := roomtest.Read(t, dir, PageFile)
+	for _, want := range []string{"Query The Agent on maze 1U5", "held-out success", "first at the goal", "After 200 environment steps", "end elsewhere",
+		"<span>qta</span> <span>-maze</span> <span>1U5</span>", "path length"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(page, "NaN") || strings.Contains(page, "http-equiv=\"refresh\"") {
+		t.Error("the page has a number that is none, or loads itself again after the end")
+	}
+	if n := strings.Count(roomtest.Read(t, dir, LogFile), "\n"); n != 11 {
+		t.Errorf("the log has %d lines, want 11", n)
+	}
+}
+
+// FuzzState attaches arbitrary bytes to an agent: they are refused, or can be drawn.
+func FuzzState(f *testing.F) {
+	m := roomtest.Maze(f, "1U5")
+	a, err := qta.NewAgent(tiny(), m.Env().Sizes(), 1)
+	if err != nil {
+		f.Fatal(err)
+	}
+	s, err := newState(MazeIdentity("1U5", m, "tiny", tiny(), 1, 20), Maze(m), tiny())
+	if err != nil {
+		f.Fatal(err)
+	}
+	if err := a.Train(f.Context(), m.Env(), Maze(m), qta.TrainOptions{Steps: 40, EvalEvery: 20, Rollouts: 1,
+		AfterEvaluation: func(qta.Evaluation) error { return s.evaluated(a, Maze(m)) }}); err != nil {
+		f.Fatal(err)
+	}
+	whole, _ := json.Marshal(s)
+	f.Add(whole)
+	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Stride":1}`))
+	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Stride":1,"Sketch":{"Width":1,"Height":1},"Frames":[{"Step":1,"Rollouts":[{"Way":[[0,0]]}]}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		a.Attach(data)
+		s, err := readState(a)
+		if err != nil {
+			return
+		}
+		v := view{Record: NewRecord(s.identity(a), Limits{40, StopSolved}, 1), agent: a, state: s}
+		if _, err := v.files(); err != nil {
+			t.Error(err)
+		}
+		if s.Grid != nil {
+			s.figure5Table(a.Params())
+		}
+	})
+}
+
+// FuzzRecord reads arbitrary bytes as a run.json whose checksum holds: an error, or
+// a record that is read again as it is written.
+func FuzzRecord(f *testing.F) {
+	text := string(madeUp(f).Encode())
+	body, _, _ := strings.Cut(text, checksumBefore)
+	f.Add([]byte(body))
+	f.Add([]byte(`{"format": 2`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		r, err := decodeRecord(sealed(body))
+		if err != nil {
+			return
+		}
+		again, err := decodeRecord(r.Encode())
+		if err != nil {
+			t.Fatalf("%v\n%s", err, r.Encode())
+		}
+		if diff := cmp.Diff(r, again, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("(-first +second):\n%s", diff)
+		}
+		r.Command()
+	})
+}

@@ -1,0 +1,444 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"math"
+	"math/rand/v2"
+	"strconv"
+
+	"qta"
+	"qta/internal/draw"
+	"qta/internal/files"
+	"qta/internal/words"
+)
+
+// This file makes the paper's Figure 5 of a run: what an agent makes of every
+// place, at several times of its training.
+
+// A grid is the places of Figure 5: those pixels of an image over the sketch where
+// a state is.
+type grid struct {
+	Cols, Rows          int       // pixels
+	X, Y, Width, Height float64   // of the image in the sketch
+	Index               []int     // the pixel of each place
+	Optimal             []float32 `json:",omitempty"` // value of each place, in a maze
+
+	// What the agent is asked about; not saved, but made again.
+	observations, goals [][]float64
+	start, desired      []float64
+}
+
+// A snapshot has what an agent makes of each place.
+type snapshot struct {
+	Step                          int
+	Value, Deviation, Probability []float32
+	Draws                         []int // the places of sampled goals
+}
+
+const (
+	perCell       = 10     // places per cell of a maze and axis, as in the optimal values
+	mostPoints    = 10_000 // bounds the places, and with them the time of a snapshot
+	mostSnapshots = 8
+)
+
+// newGrid returns the places of an environment.
+func newGrid(e Surveyor, sketch *Sketch, p qta.Params) *grid {
+	if m, ok := e.(*mazeEnv); ok {
+		return mazeGrid(m, p.Discount)
+	}
+	g := &grid{Width: sketch.Width, Height: sketch.Height}
+	pixel := math.Sqrt(sketch.Width * sketch.Height / 2500)
+	g.Cols, g.Rows = max(1, int(math.Round(g.Width/pixel))), max(1, int(math.Round(g.Height/pixel)))
+	if g.Cols*g.Rows > mostPoints { // of a long and thin sketch
+		g.Cols, g.Rows = min(g.Cols, 100), min(g.Rows, 100)
+	}
+	for k := range g.Cols * g.Rows {
+		at := g.at(k)
+		if observation, goal, ok := e.StateAt(at[0], at[1]); ok {
+			g.add(k, append([]float64(nil), observation...), append([]float64(nil), goal...))
+		}
+	}
+	s := e.Reset(rand.New(rand.NewPCG(1, 0)))
+	g.start, g.desired = append(g.start, s.Observation...), append(g.desired, s.Desired...)
+	return g
+}
+
+// mazeGrid returns the places of a maze that can be reached, with their optimal
+// values.
+func mazeGrid(e *mazeEnv, discount float64) *grid {
+	m := e.maze
+	free := 0
+	for k := range m.Rows() * m.Cols() {
+		if m.Free(k/m.Cols(), k%m.Cols()) {
+			free++
+		}
+	}
+	n := perCell
+	for n > 1 && free*n*n > mostPoints {
+		n--
+	}
+	start, goal := m.Start(), m.Goal()
+	g := &grid{Cols: (m.Cols() - 2) * n, Rows: (m.Rows() - 2) * n, X: ring, Y: ring,
+		Width: float64(m.Cols() - 2), Height: float64(m.Rows() - 2), start: start[:], desired: goal[:]}
+	lattice := m.Hops(n)
+	for k, hops := range lattice.Hops {
+		if hops < 0 {
+			continue
+		}
+		at := lattice.Point(k)
+		row, col := k/lattice.Cols-n, k%lattice.Cols-n
+		g.add(row*g.Cols+col, at[:], at[:])
+		g.Optimal = append(g.Optimal, float32(qta.OptimalValue(discount, hops)))
+	}
+	return g
+}
+
+func (g *grid) add(pixel int, observation, goal []float64) {
+	g.Index = append(g.Index, pixel)
+	g.observations, g.goals = append(g.observations, observation), append(g.goals, goal)
+}
+
+// at returns the middle of a pixel.
+func (g *grid) at(pixel int) [2]float64 {
+	return [2]float64{g.X + (float64(pixel%g.Cols)+0.5)*g.Width/float64(g.Cols),
+		g.Y + (float64(pixel/g.Cols)+0.5)*g.Height/float64(g.Rows)}
+}
+
+// check refuses a grid and snapshots that cannot be drawn.
+func (g *grid) check(snapshots []snapshot) error {
+	n := len(g.Index)
+	ok := g.Cols > 0 && g.Rows > 0 && g.Cols <= 10*mostPoints && g.Rows <= 10*mostPoints && g.Cols*g.Rows <= 100*mostPoints &&
+		(g.Optimal == nil || len(g.Optimal) == n)
+	for _, k := range g.Index {
+		ok = ok && k >= 0 && k < g.Cols*g.Rows
+	}
+	for _, s := range snapshots {
+		ok = ok && len(s.Value) == n && len(s.Deviation) == n && len(s.Probability) == n
+		for _, k := range s.Draws {
+			ok = ok && k >= 0 && k < n
+		}
+	}
+	if !ok {
+		return errors.New("a snapshot of other places than the grid's")
+	}
+	return nil
+}
+
+// take asks the agent, and also returns the mean uncertainty.
+func (g *grid) take(a *qta.Agent, e Sketcher) (s snapshot, uncertainty float64) {
+	survey := a.Survey(g.start, g.desired, g.observations, g.goals, min(samplesEach, samplesEach*len(g.goals)))
+	s = snapshot{a.Steps(), narrow(survey.Value), narrow(survey.Deviation), narrow(survey.Probability),
+		survey.Samples}
+	return s, float64(float32(mean(survey.Deviation)))
+}
+
+// thinSnapshots keeps the latest snapshot and before it those of evaluations 1, 2,
+// 4, 8 and so on, as learning is fast at first; of too many the first are dropped.
+// Which are kept depends on the latest alone.
+func thinSnapshots(snapshots []snapshot, every int) []snapshot {
+	var kept []snapshot
+	for i, s := range snapshots {
+		n := s.Step / every
+		if i == len(snapshots)-1 || s.Step%every == 0 && n&(n-1) == 0 {
+			kept = append(kept, s)
+		}
+	}
+	return kept[max(0, len(kept)-mostSnapshots):]
+}
+
+// failure returns the absolute error of each value.
+func (g *grid) failure(s *snapshot) []float32 {
+	x := make([]float32, len(g.Optimal))
+	for i, v := range g.Optimal {
+		x[i] = float32(math.Abs(float64(s.Value[i] - v)))
+	}
+	return x
+}
+
+// figure5Numbers returns what a record keeps of the figure, or nil without optimal
+// values or with fewer than two snapshots.
+func (s *state) figure5Numbers() *Figure5 {
+	if len(s.Snapshots) < 2 || s.Grid.Optimal == nil {
+		return nil
+	}
+	optimal := widen(s.Grid.Optimal)
+	distance := make([]float64, len(optimal))
+	for i, v := range optimal {
+		distance[i] = -v
+	}
+	first, last := &s.Snapshots[0], &s.Snapshots[len(s.Snapshots)-1]
+	before, after := widen(s.Grid.failure(first)), widen(s.Grid.failure(last))
+	x := Figure5{
+		ValueGrowth:     mean(widen(last.Value)) - mean(widen(first.Value)),
+		ErrorFall:       mean(before) - mean(after),
+		ErrorByDistance: correlation(after, distance),
+	}
+	n := float64(len(s.Snapshots))
+	for _, shot := range s.Snapshots {
+		x.GoalByDeviation += correlation(widen(shot.Probability), widen(shot.Deviation)) / n
+		sum := 0.0
+		for _, k := range shot.Draws {
+			sum += optimal[k]
+		}
+		x.GoalDistance += (mean(optimal) - sum/float64(len(shot.Draws))) / n
+	}
+	return &x
+}
+
+func mean(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(max(len(x), 1))
+}
+
+// correlation returns Pearson's correlation of x and y, 0 where one is constant.
+func correlation(x, y []float64) float64 {
+	var xx, yy, xy float64
+	mx, my := mean(x), mean(y)
+	for i := range x {
+		xx += (x[i] - mx) * (x[i] - mx)
+		yy += (y[i] - my) * (y[i] - my)
+		xy += (x[i] - mx) * (y[i] - my)
+	}
+	if xx == 0 || yy == 0 {
+		return 0
+	}
+	return xy / math.Sqrt(xx*yy)
+}
+
+func widen(x []float32) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v)
+	}
+	return y
+}
+
+func narrow(x []float64) []float32 {
+	y := make([]float32, len(x))
+	for i, v := range x {
+		y[i] = float32(v)
+	}
+	return y
+}
+
+// uncertaintyName returns the name of an agent's uncertainty and its unit, which
+// is that of observations, a cell in mazes.
+func (s *state) uncertaintyName(p qta.Params) (name, unit string) {
+	length := ""
+	if len(s.Map) > 0 {
+		length = "cell"
+	}
+	switch {
+	case p.Uncertainty == qta.UncertaintyPUN:
+		return "head deviation", length
+	case p.Uncertainty == qta.UncertaintyQ:
+		return "uncertainty", "reward"
+	case p.Uncertainty == qta.UncertaintyEnsemble && p.AuthorsForm && length != "":
+		return "uncertainty", "cell^2"
+	}
+	return "uncertainty", length
+}
+
+// figure5Table returns the numbers of the figure as CSV.
+func (s *state) figure5Table(p qta.Params) []byte {
+	_, unit := s.uncertaintyName(p)
+	x, y, offset := "x", "y", 0.0
+	if len(s.Map) > 0 {
+		x, y, offset = "col[cell]", "row[cell]", 1-ring
+	}
+	rows := [][]string{{"step[environment steps]", y, x, "value[reward]", "optimal[reward]",
+		"deviation[" + unit + "]", "probability[fraction]", "samples[count]"}}
+	float := func(x float32) string { return strconv.FormatFloat(float64(x), 'g', -1, 32) }
+	for _, shot := range s.Snapshots {
+		drawn := make([]int, len(s.Grid.Index))
+		for _, k := range shot.Draws {
+			drawn[k]++
+		}
+		for i, pixel := range s.Grid.Index {
+			at, optimal := s.Grid.at(pixel), ""
+			if s.Grid.Optimal != nil {
+				optimal = float(s.Grid.Optimal[i])
+			}
+			rows = append(rows, []string{strconv.Itoa(shot.Step), fmt.Sprintf("%.6g", at[1]+offset),
+				fmt.Sprintf("%.6g", at[0]+offset),
+				float(shot.Value[i]), optimal, float(shot.Deviation[i]), float(shot.Probability[i]), strconv.Itoa(drawn[i])})
+		}
+	}
+	return files.CSV(rows)
+}
+
+// A panel is a column of the figure: numbers of every place, or the samples if
+// numbers is nil.
+type panel struct {
+	name, unit string
+	numbers    func(*snapshot) []float32
+	scale      func(*snapshot) draw.Scale
+	sparse     bool // most are zero
+}
+
+// panels returns the columns. All snapshots have the same scale in them but for
+// the deviation's and the probability's, and value and optimal value share one.
+func (s *state) panels(p qta.Params) []panel {
+	value := func(shot *snapshot) []float32 { return shot.Value }
+	optimal := func(*snapshot) []float32 { return s.Grid.Optimal }
+	deviation := func(shot *snapshot) []float32 { return shot.Deviation }
+	probability := func(shot *snapshot) []float32 { return shot.Probability }
+	whole := func(scale draw.Scale, columns ...func(*snapshot) []float32) func(*snapshot) draw.Scale {
+		for i := range s.Snapshots {
+			for _, column := range columns {
+				scale = scale.Over(column(&s.Snapshots[i]))
+			}
+		}
+		return func(*snapshot) draw.Scale { return scale.Rounded() }
+	}
+	zero := draw.Scale{Low: 0, High: 0}
+	name, unit := s.uncertaintyName(p)
+	values := whole(draw.Nothing(), value, optimal)
+	panels := []panel{{"value", "rewards", value, values, false}}
+	if s.Grid.Optimal != nil {
+		panels = append(panels,
+			panel{"absolute error", "rewards", s.Grid.failure, whole(zero, s.Grid.failure), false},
+			panel{"optimal value", "rewards", optimal, values, false})
+	}
+	return append(panels,
+		panel{name, draw.Unit(unit), deviation,
+			func(shot *snapshot) draw.Scale { return draw.Nothing().Over(shot.Deviation).Rounded() }, false},
+		panel{"goal probability", "per point", probability,
+			func(shot *snapshot) draw.Scale { return zero.Over(shot.Probability).Rounded() }, true},
+		panel{name: "sampled goals"})
+}
+
+// pictures are those of Figure 5, which are alike in size.
+type pictures struct {
+	Rows    []pictureRow
+	PerLine int     // side by side
+	Width   float64 // of one
+	height  float64
+	plan    plan
+}
+
+// A pictureRow is a snapshot: a picture of each column.
+type pictureRow struct {
+	Caption  string
+	Pictures []*draw.Drawing
+}
+
+const panelTop = 18 // height of a picture's name
+
+// pictures draws every column of every snapshot.
+func (s *state) pictures(p qta.Params) *pictures {
+	g := &pictures{Width: 114, PerLine: 6}
+	switch shape := s.Sketch.Width / s.Sketch.Height; {
+	case shape > 3:
+		g.Width, g.PerLine = 340, 2
+	case shape > 1.5:
+		g.Width, g.PerLine = 240, 3
+	case s.Grid.Optimal == nil: // two panels fewer
+		g.Width, g.PerLine = 180, 4
+	}
+	g.plan = newPlan(s.Sketch, panelTop, g.Width, 190)
+	g.height = panelTop + g.plan.height() + 4 + draw.BarAltitude
+	panels := s.panels(p)
+	g.PerLine = min(g.PerLine, len(panels))
+	for i := range s.Snapshots {
+		shot := &s.Snapshots[i]
+		row := pictureRow{Caption: "After " + words.Count(shot.Step, "environment step")}
+		for k := range panels {
+			row.Pictures = append(row.Pictures, s.panel(g, &panels[k], shot))
+		}
+		g.Rows = append(g.Rows, row)
+	}
+	return g
+}
+
+// panel draws one column of one snapshot.
+func (s *state) panel(g *pictures, p *panel, shot *snapshot) *draw.Drawing {
+	d := &draw.Drawing{Title: fmt.Sprintf("%s after %s", p.name, words.Count(shot.Step, "environment step")),
+		Width: g.Width, Height: g.height}
+	d.Text(g.Width/2, draw.TextSize, draw.Middle, "ink", p.name)
+	below := panelTop + g.plan.height() + 4
+	g.plan.draw(d, Wall)
+	if p.numbers == nil || p.sparse {
+		g.plan.draw(d, Wall, Floor)
+	}
+	if p.numbers == nil {
+		drawn := map[int]float64{}
+		for _, k := range shot.Draws {
+			drawn[k]++
+		}
+		d.Add(`<g class="f0" fill-opacity=".75">`)
+		for k := range s.Grid.Index {
+			if drawn[k] > 0 {
+				x, y := g.plan.at(s.Grid.at(s.Grid.Index[k]))
+				d.Add(`<circle cx="%v" cy="%v" r="%v"/>`, x, y, min(1.3*math.Sqrt(drawn[k]), 4.0))
+			}
+		}
+		d.Add(`</g>`)
+		d.Text(g.Width/2, below+draw.BarHeight+14, draw.Middle, "soft", words.Count(len(drawn), "point"))
+		d.Text(g.Width/2, below+draw.BarHeight+29, draw.Middle, "soft", fmt.Sprintf("in %d draws", len(shot.Draws)))
+		return d
+	}
+	scale := p.scale(shot)
+	x, y := g.plan.at([2]float64{s.Grid.X, s.Grid.Y})
+	d.Image(s.Grid.image(p.numbers(shot), scale, p.sparse), x, y, g.plan.scale*s.Grid.Width,
+		g.plan.scale*s.Grid.Height)
+	g.plan.ends(d)
+	w := max(g.plan.scale*s.Sketch.Width, 0.8*g.Width)
+	d.Bar(scale, p.unit, (g.Width-w)/2, below, w)
+	return d
+}
+
+// image returns an image of a number of each place, a pixel each. Of sparse
+// numbers the zeros are left out, and the others have their neighbours' pixels,
+// too, so that they can be seen: where two meet, the larger is on top.
+func (g *grid) image(numbers []float32, scale draw.Scale, sparse bool) *image.Paletted {
+	m := image.NewPaletted(image.Rect(0, 0, g.Cols, g.Rows), draw.Viridis())
+	around := 0
+	if sparse {
+		around = 1
+	}
+	largest := map[image.Point]float32{}
+	for i, number := range numbers {
+		if sparse && number == 0 {
+			continue
+		}
+		for dy := -around; dy <= around; dy++ {
+			for dx := -around; dx <= around; dx++ {
+				at := image.Pt(g.Index[i]%g.Cols+dx, g.Index[i]/g.Cols+dy)
+				if before, ok := largest[at]; at.In(m.Rect) && !(ok && before > number) {
+					largest[at] = number
+					m.SetColorIndex(at.X, at.Y, scale.Color(float64(number)))
+				}
+			}
+		}
+	}
+	return m
+}
+
+// whole puts the pictures into one, which names the environment.
+func (g *pictures) whole(environment string) *draw.Drawing {
+	const margin, gap, head = 12, 14, 22
+	d := &draw.Drawing{Title: fmt.Sprintf("What an agent makes of the places of %s, at %s", environment,
+		words.Count(len(g.Rows), "time"))}
+	d.Width = 2*margin + float64(g.PerLine)*(g.Width+gap) - gap
+	y := float64(margin)
+	if len(g.Rows) == 0 {
+		d.Text(margin, y+draw.TextSize, draw.Left, "soft", "No evaluation yet.")
+		y += head
+	}
+	for _, row := range g.Rows {
+		d.Text(margin, y+draw.TextSize, draw.Left, "head", row.Caption)
+		y += head
+		for k, p := range row.Pictures {
+			d.Place(p, margin+float64(k%g.PerLine)*(g.Width+gap), y+float64(k/g.PerLine)*(g.height+gap))
+		}
+		y += float64((len(row.Pictures)+g.PerLine-1)/g.PerLine) * (g.height + gap)
+	}
+	d.Height = y
+	return d
+}

@@ -1,0 +1,514 @@
+// Package lab keeps a training run in a directory, for any environment: it trains,
+// resumes, logs, saves and stops, and leaves a page to look at.
+//
+// A run has one file that decides, agent.qta. It holds the agent, with its replay
+// and its log, and what the laboratory has to know beside it. The other files are
+// drawn from it at each save, and again when the run's command is given again: a
+// page report.html with its pictures, log.csv, and run.json, which a report on many
+// runs reads.
+package lab
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"qta"
+	"qta/internal/words"
+)
+
+// Options say what to train, where, and for how long.
+type Options struct {
+	Dir    string     // of the run
+	Name   string     // of the environment
+	Params qta.Params // of the agent
+	Preset string     // the name of the parameters; "own" where it is empty
+	Seed   uint64
+
+	Steps     int  // budget: environment steps in all
+	EvalEvery int  // environment steps between evaluations; 0 is 1000
+	Rollouts  int  // of one evaluation; 0 is 20
+	Continue  bool // go on after the first perfect evaluation
+
+	Threads    int // the results are the same for every number; 0 is one per CPU, at most 8
+	Checkpoint int // environment steps between saves; 0 is as often as 1 % of the time allows
+
+	Say  func(line string) // tells a person what happens; nil prints to standard output
+	Warn func(line string) // of what is odd; nil prints to standard error
+
+	// If not nil: called after each environment step; and after each evaluation, in
+	// place of saying a line, with environment steps per second.
+	AfterStep       func(step int)
+	AfterEvaluation func(e qta.Evaluation, speed float64)
+}
+
+// ErrStopped is wrapped by the error of a run that was stopped and saved. The same
+// call continues it.
+var ErrStopped = errors.New("the run was stopped and saved")
+
+// Train works on the run in a directory until its limits, the end of ctx or a
+// failure. A run that was begun there is continued, to the bytes that it would have
+// without the interruption; its environment, parameters, seed and evaluations
+// cannot change, its limits can. env and evaluation are two instances of the same
+// environment, which are a [Sketcher] or a [Surveyor] for more pictures; [Maze] is.
+//
+// The error is an [InputError] for mistakes in o and in the directory, a [UseError]
+// where another process works on the run, wraps [ErrStopped] where ctx ended the
+// training, and else is what Agent.Train or the file system returned. The record
+// says how the run stands wherever it could be written.
+func Train(ctx context.Context, env, evaluation qta.Env, o Options) error {
+	o.complete()
+	if err := o.check(env, evaluation); err != nil {
+		return err
+	}
+	d, err := claim(filepath.Clean(o.Dir))
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	s, err := newSession(d, evaluation, &o)
+	if err != nil {
+		return err
+	}
+	defer s.agent.Close()
+	if s.reached() {
+		return s.again()
+	}
+	return s.train(ctx, env)
+}
+
+// complete sets what was left open.
+func (o *Options) complete() {
+	o.Name, o.Preset = cmp.Or(o.Name, "environment"), cmp.Or(o.Preset, "own")
+	o.EvalEvery, o.Rollouts = cmp.Or(o.EvalEvery, 1000), cmp.Or(o.Rollouts, Rollouts)
+	o.Threads = cmp.Or(o.Threads, min(runtime.GOMAXPROCS(0), 8))
+	if o.Say == nil {
+		o.Say = func(line string) { fmt.Println(line) }
+	}
+	if o.Warn == nil {
+		o.Warn = func(line string) { fmt.Fprintln(os.Stderr, "warning: "+line) }
+	}
+}
+
+// mostMemory bounds parameters and Adam's moments, in bytes.
+const mostMemory = 2 << 30
+
+// check refuses what cannot be trained.
+func (o *Options) check(env, evaluation qta.Env) error {
+	if env == nil || evaluation == nil {
+		return words.BadInput("training needs two instances of an environment")
+	}
+	if err := o.Params.Validate(); err != nil {
+		return words.BadInput("%w", err)
+	}
+	p, sizes := o.Params, env.Sizes()
+	hidden := float64(p.HiddenSize)
+	weights := hidden * (hidden*float64(p.HiddenLayers-1) + float64(sizes.Observation+sizes.Goal+sizes.Action))
+	bytes := 4 * 4 * weights * float64(p.Critics+1) // each with its target and two moments
+	switch {
+	case o.Dir == "":
+		return words.BadInput("the run has no directory")
+	case o.Steps < 1 || o.Steps > MaxSteps:
+		return words.BadInput("the budget is %d steps, allowed are 1 to %d", o.Steps, MaxSteps)
+	case o.EvalEvery < 1 || o.EvalEvery > o.Steps:
+		return words.BadInput("with evaluations every %d steps and a budget of %d the run would have none; evaluate more often, or give it more steps",
+			o.EvalEvery, o.Steps)
+	case o.Steps/o.EvalEvery > MaxEvaluations:
+		return words.BadInput("evaluations every %d steps are %d in %d steps, allowed are %d; evaluate less often",
+			o.EvalEvery, o.Steps/o.EvalEvery, o.Steps, MaxEvaluations)
+	case o.Rollouts < 1 || o.Threads < 1 || o.Checkpoint < 0:
+		return words.BadInput("Rollouts is %d, Threads is %d and Checkpoint is %d, which count something",
+			o.Rollouts, o.Threads, o.Checkpoint)
+	case bytes > mostMemory:
+		return words.BadInput("the networks and their moments would take %.0f GB, allowed are %d: lower HiddenSize, HiddenLayers or Critics",
+			bytes/(1<<30), mostMemory>>30)
+	}
+	return nil
+}
+
+// A session is the work of one process on a run.
+type session struct {
+	*Options
+	dir    *directory
+	env    qta.Env // of evaluations
+	agent  *qta.Agent
+	state  *state
+	record *Record
+	before *Record // as it was found, or nil
+
+	begin     time.Time
+	timing    *os.File
+	evaluated struct { // last, or the begin
+		step int
+		at   time.Time
+	}
+	saved struct { // last
+		step int
+		at   time.Time
+		cost time.Duration
+	}
+}
+
+// newSession begins a run in a directory, or takes up the run that it holds.
+func newSession(d *directory, evaluation qta.Env, o *Options) (*session, error) {
+	id := Identity{qta.Version, o.Name, nil, o.Preset, Parameters(o.Params), o.Seed, o.EvalEvery, o.Rollouts}
+	if m, ok := evaluation.(*mazeEnv); ok {
+		id.Map = mapLines(m.maze)
+	}
+	s := &session{Options: o, dir: d, env: evaluation, begin: time.Now()}
+	var damaged, err error
+	if s.agent, s.state, damaged, err = d.load(); err != nil {
+		return nil, err
+	}
+	s.before, _ = ReadRecord(filepath.Join(d.path, RecordFile)) // one that cannot be read is made again
+	if s.agent == nil {
+		if s.agent, err = qta.NewAgent(o.Params, evaluation.Sizes(), o.Seed); err != nil {
+			return nil, words.BadInput("%w", err)
+		}
+		s.state, err = newState(id, evaluation, o.Params)
+	} else {
+		found := s.state.identity(s.agent)
+		if different := found.Differences(id); len(different) > 0 {
+			err = words.BadInput("%s holds another run: %s; name another directory", d.path, list(different))
+		}
+		id = found // with the name of its parameters from the start
+	}
+	if err != nil {
+		s.agent.Close()
+		return nil, err
+	}
+	if damaged != nil {
+		o.Warn(fmt.Sprintf("%v; the damaged one is kept as %s", damaged, DamagedFile))
+		if err := d.root.Rename(AgentFile, DamagedFile); err != nil {
+			s.agent.Close()
+			return nil, d.written(DamagedFile, err)
+		}
+	}
+	if e, ok := evaluation.(Surveyor); ok {
+		s.state.Grid = newGrid(e, s.state.Sketch, o.Params)
+	}
+	limits := Limits{o.Steps, StopSolved}
+	if o.Continue {
+		limits.Stop = StopNever
+	}
+	s.record = NewRecord(id, limits, o.Threads)
+	s.agent.SetThreads(o.Threads)
+	return s, nil
+}
+
+// list joins the first of several differences.
+func list(d []string) string {
+	const most = 3
+	if len(d) > most {
+		return fmt.Sprintf("%s, and %d more", strings.Join(d[:most], ", "), len(d)-most)
+	}
+	return strings.Join(d, ", ")
+}
+
+// reached reports whether the run is where the limits end it.
+func (s *session) reached() bool {
+	return s.agent.Steps() >= s.Steps || !s.Continue && s.agent.SolvedAt() > 0
+}
+
+// again ends a call whose limits are reached already: it makes all files of the
+// run again.
+func (s *session) again() error {
+	at := s.agent.Steps()
+	ended := s.before != nil && (s.before.State == Solved || s.before.State == Finished)
+	if at != s.Steps && at != s.agent.SolvedAt() && !ended {
+		return words.BadInput("the run in %s has not ended and stands at step %d, past where a budget of %d would have ended it; it continues with more steps, and where it is solved if it is not to stop for that",
+			s.dir.path, at, s.Steps)
+	}
+	switch {
+	case s.before != nil && s.before.Outcome.Steps == at:
+		s.record.Program, s.record.Machine, s.record.Limits = s.before.Program, s.before.Machine, s.before.Limits
+	case s.before == nil:
+		const unknown = "unknown"
+		s.record.Program = Program{Revision: unknown, Go: unknown}
+		s.record.Machine = Machine{OS: unknown, Arch: unknown, Kernel: unknown}
+	}
+	if err := s.end(); err != nil {
+		return err
+	}
+	more := "More steps continue it"
+	if s.agent.SolvedAt() > 0 {
+		more = "It continues where it is not to stop when solved (-stop never) and has steps left"
+	}
+	s.Say(fmt.Sprintf("The run in %s is done: %s. %s; another seed or directory begins a new one.", s.dir.path,
+		s.story(), more))
+	s.Say("Open " + filepath.Join(s.dir.path, PageFile))
+	return nil
+}
+
+// train trains until the limits, the end of ctx or a failure, and leaves the
+// directory in order.
+func (s *session) train(ctx context.Context, env qta.Env) error {
+	if err := s.start(); err != nil {
+		return err
+	}
+	defer s.timing.Close()
+	err := s.agent.Train(ctx, env, s.env, qta.TrainOptions{
+		Steps: s.Steps, EvalEvery: s.record.Run.EvalEvery, Rollouts: s.record.Run.Rollouts, StopWhenSolved: !s.Continue,
+		AfterEvaluation: s.afterEvaluation, AfterStep: s.afterStep,
+	})
+	stopped := err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
+	if err != nil && !stopped {
+		return s.fail(err)
+	}
+	if err := s.save(); err != nil {
+		return s.fail(err)
+	}
+	if err := s.end(); err != nil {
+		return s.fail(err)
+	}
+	switch s.record.State {
+	case Stopped:
+		s.Say(fmt.Sprintf("Stopped (%v) and saved: %s. The same command continues the run.", err, s.story()))
+		return fmt.Errorf("%w: %w", ErrStopped, err)
+	case Solved:
+		s.Say(fmt.Sprintf("Solved: %s.", s.story()))
+	default:
+		s.Say(fmt.Sprintf("The budget is used up: %s.", s.story()))
+	}
+	s.Say("Open " + filepath.Join(s.dir.path, PageFile))
+	return nil
+}
+
+// start says what runs, and writes the files that a run has from its start.
+func (s *session) start() error {
+	id, m := s.record.Run, s.record.Machine
+	s.Say(fmt.Sprintf("QTA on %s, parameters %s, seed %d; %s kernel, %s; files in %s", id.subject(), id.Preset,
+		id.Seed, m.Kernel, words.Count(m.Threads, "thread"), s.dir.path))
+	if s.agent.Steps() > 0 {
+		s.Say(fmt.Sprintf("Continues after %s.", words.Count(s.agent.Steps(), "environment step")))
+	}
+	const portable = "generic"
+	if s.before != nil && s.before.Machine.Kernel != m.Kernel && (s.before.Machine.Kernel == portable || m.Kernel == portable) {
+		s.Warn(fmt.Sprintf("the run has used the %s kernel and goes on with the %s kernel, which rounds differently",
+			s.before.Machine.Kernel, m.Kernel))
+	}
+	s.evaluated.step, s.evaluated.at = s.agent.Steps(), s.begin
+	if s.agent.Steps() == 0 {
+		if err := s.save(); err != nil {
+			return err
+		}
+	}
+	s.saved.step, s.saved.at = s.agent.Steps(), time.Now()
+	var err error
+	s.timing, err = s.dir.append(TimingFile,
+		"step[environment steps],seconds[s since this process began],rate[environment steps/s]\n")
+	return err
+}
+
+// afterStep saves where that is due, at the latest after five minutes.
+func (s *session) afterStep() error {
+	if s.AfterStep != nil {
+		s.AfterStep(s.agent.Steps())
+	}
+	const latest = 5 * time.Minute
+	if s.Checkpoint > 0 && s.agent.Steps()-s.saved.step >= s.Checkpoint ||
+		s.Checkpoint == 0 && time.Since(s.saved.at) >= max(latest, 100*s.saved.cost) {
+		return s.save()
+	}
+	return nil
+}
+
+// afterEvaluation keeps what the pictures need, and saves if that takes at most
+// 1 % of the time.
+func (s *session) afterEvaluation(e qta.Evaluation) error {
+	now := time.Now()
+	speed := float64(e.Step-s.evaluated.step) / max(now.Sub(s.evaluated.at).Seconds(), 1e-9)
+	s.evaluated.step, s.evaluated.at = e.Step, now
+	if s.AfterEvaluation != nil {
+		s.AfterEvaluation(e, speed)
+	} else {
+		s.Say(fmt.Sprintf("step %d: success %.2f, %.4g steps/s", e.Step, e.Success, speed))
+	}
+	if err := s.dir.held(); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(s.timing, "%d,%.3f,%.4g\n", e.Step, now.Sub(s.begin).Seconds(), speed); err != nil {
+		return s.dir.written(TimingFile, err)
+	}
+	if err := s.state.evaluated(s.agent, s.env); err != nil {
+		return err
+	}
+	if s.Checkpoint == 0 && time.Since(s.saved.at) >= 100*s.saved.cost {
+		return s.save()
+	}
+	return nil
+}
+
+// save writes agent.qta, and draws the other files from it.
+func (s *session) save() error {
+	begin := time.Now()
+	s.state.attach(s.agent)
+	if err := s.dir.saveAgent(s.agent); err != nil {
+		return err
+	}
+	s.record.State = Running
+	if err := s.draw(); err != nil {
+		return err
+	}
+	s.saved.step, s.saved.at = s.agent.Steps(), time.Now()
+	s.saved.cost = s.saved.at.Sub(begin)
+	return nil
+}
+
+// end says in the record how the run has ended, and draws its files.
+func (s *session) end() error {
+	o := &s.record.Outcome
+	if !s.reached() {
+		s.record.State = Stopped
+		return s.draw()
+	}
+	s.record.State = Finished
+	if !s.Continue && s.agent.SolvedAt() > 0 {
+		s.record.State = Solved
+	}
+	if b := s.before; b != nil && b.Outcome.Digest == s.agent.Digest() && b.Outcome.HeldOutRollouts == HeldOut {
+		o.HeldOut = b.Outcome.HeldOut
+	} else {
+		// Neither training nor the choice of its end has seen these rollouts.
+		e, err := s.agent.Evaluate(s.env, HeldOut, s.Seed)
+		if err != nil {
+			return err
+		}
+		o.HeldOut = &e.Success
+	}
+	o.HeldOutRollouts = HeldOut
+	return s.draw()
+}
+
+// fail notes a failure in the record, as far as that can be written, and adds to
+// err what remains of the run.
+func (s *session) fail(err error) error {
+	_, numeric := errors.AsType[*qta.NumericError](err)
+	_, env := errors.AsType[*qta.EnvError](err)
+	if !numeric && !env { // of this and the next writes, err is the one to report
+		s.state.attach(s.agent)
+		if s.dir.saveAgent(s.agent) == nil {
+			s.saved.step = s.agent.Steps()
+		}
+	}
+	s.record.State, s.record.Outcome.Message = Failed, words.Bare(err)
+	s.draw()
+	return &runError{err, fmt.Sprintf("the checkpoint of step %d is kept in %s", s.saved.step, s.dir.path)}
+}
+
+// A runError is what ended a run, and what remains of it.
+type runError struct {
+	err  error
+	left string
+}
+
+func (e *runError) Error() string { return words.Bare(e.err) + "; " + e.left }
+func (e *runError) Unwrap() error { return e.err }
+
+// draw writes all files but agent.qta.
+func (s *session) draw() error {
+	r, o := s.record, &s.record.Outcome
+	o.Steps, o.FoundAt, o.HalfAt, o.SolvedAt, o.Digest = s.agent.Steps(), s.agent.FoundAt(), s.agent.SuccessAt(Half), s.agent.SolvedAt(), s.agent.Digest()
+	o.Figure5, r.Curve = s.state.figure5Numbers(), s.agent.Evaluations()
+	v := view{Record: r, Story: s.story(), agent: s.agent, state: s.state}
+	list, err := v.files()
+	if err != nil {
+		return err
+	}
+	for _, f := range append(list, file{LogFile, logTable(r.Run, r.Curve)}) {
+		if err := s.dir.write(f.name, f.data, false); err != nil {
+			return err
+		}
+	}
+	return s.dir.write(RecordFile, r.Encode(), r.State != Running)
+}
+
+// subject names the environment.
+func (id Identity) subject() string {
+	if len(id.Map) > 0 {
+		return "maze " + id.Environment
+	}
+	return id.Environment
+}
+
+// story tells what the run has reached.
+func (s *session) story() string {
+	id, steps := s.record.Run, "after "+words.Count(s.agent.Steps(), "environment step")
+	if at := s.agent.SolvedAt(); at > 0 {
+		reached := fmt.Sprintf("on %s all %d rollouts of an evaluation ended at the goal after %s",
+			id.subject(), id.Rollouts, words.Count(at, "environment step"))
+		if at < s.agent.Steps() {
+			reached += fmt.Sprintf(", for the first time in %d", s.agent.Steps())
+		}
+		if o := s.record.Outcome; o.HeldOut != nil {
+			reached += fmt.Sprintf("; of %d more, %.0f %% do", o.HeldOutRollouts, o.HeldOutPercent())
+		}
+		return reached
+	}
+	var best qta.Evaluation
+	log := s.agent.Evaluations()
+	for _, e := range log {
+		if e.Success > best.Success {
+			best = e
+		}
+	}
+	switch {
+	case len(log) == 0:
+		return steps + " it has not been evaluated yet"
+	case best.Success == 0:
+		return fmt.Sprintf("%s no evaluation on %s has reached the goal", steps, id.subject())
+	}
+	return fmt.Sprintf("%s the best evaluation on %s, at step %d, has reached the goal in %.4g %% of its rollouts",
+		steps, id.subject(), best.Step, 100*best.Success)
+}
+
+// A Run is a run that was found in a directory, to look at and to use.
+type Run struct {
+	Dir     string
+	Agent   *qta.Agent // the caller's to Close
+	Run     Identity
+	Warning error // what is wrong with agent.qta, where the one before it was read
+	state   *state
+}
+
+// Open reads the newest agent of a run's directory, which it leaves as it is.
+func Open(dir string) (*Run, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, words.BadFile(err, "%s cannot be read: %w", dir, words.Cause(err))
+	}
+	d := &directory{path: filepath.Clean(dir), root: root}
+	defer d.close()
+	a, s, damaged, err := d.load()
+	if err != nil {
+		return nil, err
+	} else if a == nil {
+		return nil, words.BadInput("%s is not a run's directory: it holds no %s", dir, AgentFile)
+	}
+	return &Run{Dir: d.path, Agent: a, Run: s.identity(a), Warning: damaged, state: s}, nil
+}
+
+// Film returns the training as an animation, and how many frames it has: none of
+// an environment that cannot draw itself, or before the first evaluation.
+func (r *Run) Film() (svg []byte, frames int) {
+	if r.state.Sketch == nil || len(r.state.Frames) == 0 {
+		return nil, 0
+	}
+	return r.state.film(r.Agent).File(), len(r.state.Frames)
+}
+
+// Figure5 returns the paper's Figure 5 of the run as a picture, and its numbers as
+// CSV, and how many snapshots it has.
+func (r *Run) Figure5() (svg, csv []byte, snapshots int) {
+	if r.state.Grid == nil || len(r.state.Snapshots) == 0 {
+		return nil, nil, 0
+	}
+	p := r.Agent.Params()
+	return r.state.pictures(p).whole(r.Run.subject()).File(), r.state.figure5Table(p), len(r.state.Snapshots)
+}

@@ -1,0 +1,432 @@
+package lab
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"qta"
+)
+
+// stopAt trains until a step and leaves the run stopped there.
+func stopAt(t testing.TB, o Options, stop int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o.AfterStep = func(step int) {
+		if step == stop {
+			cancel()
+		}
+	}
+	if err := Train(ctx, maze(t), maze(t), o); !errors.Is(err, ErrStopped) {
+		t.Fatal(err)
+	}
+}
+
+// copyRun copies a run's directory.
+func copyRun(t testing.TB, from string) (to string) {
+	t.Helper()
+	to = filepath.Join(t.TempDir(), "run")
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// sameRun reports how the files of two runs differ.
+func sameRun(t testing.TB, what, got, want string) {
+	t.Helper()
+	g, w := contents(t, got), contents(t, want)
+	for name := range w {
+		if g[name] != w[name] {
+			t.Errorf("%s: %s differs: %d bytes, want %d", what, name, len(g[name]), len(w[name]))
+		}
+	}
+	if len(g) != len(w) {
+		t.Errorf("%s: %d files, want %d", what, len(g), len(w))
+	}
+}
+
+// refused checks that Train refuses a directory in one line that names what is
+// wanted, and leaves its files as they are.
+func refused(t *testing.T, what string, o Options, wants ...string) {
+	t.Helper()
+	before := contents(t, o.Dir)
+	err := Train(t.Context(), maze(t), maze(t), o)
+	if _, input := errors.AsType[InputError](err); !input {
+		t.Errorf("%s: error %v, want one of the input", what, err)
+		return
+	}
+	for _, want := range wants {
+		if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error %q, want one line with %q", what, err, want)
+		}
+	}
+	after := contents(t, o.Dir)
+	for name, text := range before {
+		if after[name] != text {
+			t.Errorf("%s: %s was changed", what, name)
+		}
+	}
+}
+
+// TestDamage cuts off and changes each file of a stopped run, many times: the run
+// goes on to the bytes that it would have had, or one line names the file; and a
+// damaged agent.qta is kept.
+func TestDamage(t *testing.T) {
+	whole, stopped := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "run")
+	train(t, tinyRun(whole))
+	stopAt(t, tinyRun(stopped), 83)
+	stopAt(t, tinyRun(stopped), 157)
+	entries, err := os.ReadDir(stopped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 0))
+	rounds := 6
+	if testing.Short() {
+		rounds = 1
+	}
+	for _, e := range entries {
+		for range rounds {
+			dir := copyRun(t, stopped)
+			path := filepath.Join(dir, e.Name())
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			what := e.Name() + " removed"
+			switch n := len(data); rng.IntN(4) {
+			case 0:
+				err = os.Remove(path)
+			case 1:
+				what = e.Name() + " cut off"
+				err = os.WriteFile(path, data[:rng.IntN(n+1)], 0o666)
+			case 2:
+				what = e.Name() + " replaced"
+				err = os.WriteFile(path, []byte("what is this?"), 0o666)
+			default:
+				what = e.Name() + " changed"
+				if n > 0 {
+					data[rng.IntN(n)] ^= byte(1 + rng.IntN(255))
+				}
+				err = os.WriteFile(path, data, 0o666)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			train(t, tinyRun(dir))
+			sameRun(t, what, dir, whole)
+			if _, err := os.Stat(filepath.Join(dir, DamagedFile)); err != nil && e.Name() == AgentFile && what != AgentFile+" removed" && !strings.HasSuffix(what, "cut off") {
+				t.Errorf("%s: the damaged file is not kept: %v", what, err)
+			}
+		}
+	}
+	both := copyRun(t, stopped)
+	for _, name := range []string{AgentFile, PreviousFile} {
+		if err := os.WriteFile(filepath.Join(both, name), []byte("what is this?"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused(t, "both damaged", tinyRun(both), AgentFile+" is damaged", "begin it anew")
+}
+
+// TestAgentGone refuses to begin a run again over the record of one that is there.
+func TestAgentGone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	train(t, tinyRun(dir))
+	for _, name := range []string{AgentFile, PreviousFile} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused(t, "agent gone", tinyRun(dir), "holds a run of 200 steps", AgentFile+" is gone", "remove "+RecordFile)
+}
+
+// TestReplaced lets someone put another directory in the place of a run's: the run
+// stops and writes nothing into it, nor any more into its own.
+func TestReplaced(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	o := tinyRun(dir)
+	o.AfterStep = func(step int) {
+		if step == 50 {
+			if err := os.Rename(dir, dir+"-moved"); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Mkdir(dir, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, LockFile), nil, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	err := Train(t.Context(), maze(t), maze(t), o)
+	if err == nil || !strings.Contains(err.Error(), "was moved or replaced") {
+		t.Errorf("error %v", err)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
+		t.Errorf("the new directory holds %v", entries)
+	}
+	if r, err := Open(dir + "-moved"); err != nil || r.Agent.Steps() > 50 {
+		t.Errorf("the run's own directory was written after it was moved: %v", err)
+	}
+}
+
+// TestDiskFull fails to write agent.qta in the middle of a run: it ends with an
+// error that names the file, and later goes on to the same bytes, pictures and all.
+func TestDiskFull(t *testing.T) {
+	whole, dir := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "run")
+	train(t, tinyRun(whole))
+	full := filepath.Join(dir, AgentFile+temporary, "x")
+	o := tinyRun(dir)
+	o.Checkpoint = 10
+	o.AfterStep = func(step int) {
+		if step == 75 {
+			if err := os.MkdirAll(full, 0o777); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	err := Train(t.Context(), maze(t), maze(t), o)
+	if err == nil || !strings.Contains(err.Error(), AgentFile+" cannot be written") || !strings.Contains(err.Error(), "the checkpoint of step 70 is kept") {
+		t.Errorf("error %v", err)
+	}
+	if r, err := ReadRecord(filepath.Join(dir, RecordFile)); err != nil || r.State != Failed || r.Ended() {
+		t.Errorf("the record is %+v, error %v", r, err)
+	}
+	if err := os.RemoveAll(filepath.Dir(full)); err != nil {
+		t.Fatal(err)
+	}
+	train(t, tinyRun(dir))
+	sameRun(t, "after a full disk", dir, whole)
+}
+
+// TestMadeAgain removes or damages what is drawn from agent.qta of a run that has
+// ended: the same call makes it again. A record that is lost says what it no longer
+// knows.
+func TestMadeAgain(t *testing.T) {
+	whole := filepath.Join(t.TempDir(), "run")
+	train(t, tinyRun(whole))
+	for name := range contents(t, whole) {
+		if name == AgentFile {
+			continue
+		}
+		dir := copyRun(t, whole)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("damaged"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		train(t, tinyRun(dir))
+		if name != RecordFile {
+			sameRun(t, name+" damaged", dir, whole)
+			continue
+		}
+		r, err := ReadRecord(filepath.Join(dir, RecordFile))
+		w, _ := ReadRecord(filepath.Join(whole, RecordFile))
+		if err != nil || r.Program.Revision != "unknown" || r.Machine.Kernel != "unknown" {
+			t.Errorf("the record is %+v, error %v", r, err)
+		} else if *r.Outcome.HeldOut != *w.Outcome.HeldOut || r.State != w.State || r.Outcome.Digest != w.Outcome.Digest {
+			t.Errorf("the outcome is %+v, want %+v", r.Outcome, w.Outcome)
+		}
+	}
+}
+
+// TestVersions calls a run of another version that, and not damaged.
+func TestVersions(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	stopAt(t, tinyRun(dir), 30)
+	path := filepath.Join(dir, AgentFile)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len("qta checkpoint\n\x00")]++ // the number of its format
+	sum := sha256.Sum256(data[:len(data)-sha256.Size])
+	if err := os.WriteFile(path, append(data[:len(data)-sha256.Size], sum[:]...), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, "another format", tinyRun(dir), "is of another version of qta", "format")
+
+	dir = filepath.Join(t.TempDir(), "run")
+	stopAt(t, tinyRun(dir), 30)
+	rewrite(t, dir, func(s *state) { s.Version = "0.0.1" })
+	refused(t, "another algorithm", tinyRun(dir), "the version of qta is 0.0.1 there, "+qta.Version+" here")
+}
+
+// rewrite changes what is attached to a run's agent.
+func rewrite(t *testing.T, dir string, change func(*state)) {
+	t.Helper()
+	r, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(r.state)
+	r.state.attach(r.Agent)
+	if err := r.Agent.SaveFile(filepath.Join(dir, AgentFile)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRefusals lists what is refused at the start, before anything is written.
+func TestRefusals(t *testing.T) {
+	used := filepath.Join(t.TempDir(), "run")
+	stopAt(t, tinyRun(used), 30)
+	other := filepath.Join(t.TempDir(), "other")
+	if err := os.MkdirAll(filepath.Join(other, "photos"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		change func(*Options)
+		want   string
+	}{
+		{func(o *Options) { o.Dir = "" }, "no directory"},
+		{func(o *Options) { o.EvalEvery = 201 }, "the run would have none"},
+		{func(o *Options) { o.Steps, o.EvalEvery = 1_000_010, 10 }, "allowed are 100000"},
+		{func(o *Options) { o.Steps = 0 }, "the budget is 0 steps"},
+		{func(o *Options) { o.Params.HiddenSize, o.Params.HiddenLayers, o.Params.Critics = 4096, 16, 64 }, "would take 2"},
+		{func(o *Options) { o.Params.Batch = 0 }, "Batch"},
+		{func(o *Options) { o.Dir = filepath.Join(used, "within") }, "inside that of the run"},
+		{func(o *Options) { o.Dir = other }, "holds photos and no " + AgentFile},
+		{func(o *Options) { o.Dir, o.Seed = used, 4 }, "-seed is 3 there, 4 here"},
+		{func(o *Options) { o.Dir, o.Params.Batch = used, 17 }, "Batch is 16 there, 17 here"},
+		{func(o *Options) { o.Dir, o.Name = used, "4x5" }, "the environment is 1U5 there, 4x5 here"},
+		{func(o *Options) { o.Dir, o.Steps = used, 25 }, "stands at step 30"},
+	} {
+		o := tinyRun(filepath.Join(t.TempDir(), "new"))
+		test.change(&o)
+		err := Train(t.Context(), maze(t), maze(t), o)
+		if _, input := errors.AsType[InputError](err); !input || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("error %v, want %q", err, test.want)
+		}
+		if _, err := os.Stat(filepath.Join(o.Dir, AgentFile)); err == nil && o.Dir != used {
+			t.Errorf("%q: something was written", test.want)
+		}
+	}
+}
+
+// TestLock lets one process work on a run.
+func TestLock(t *testing.T) {
+	if !CanSeeUse {
+		t.Skip("this system has no lock")
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	o := tinyRun(dir)
+	o.AfterStep = func(step int) {
+		if step != 30 {
+			return
+		}
+		if !InUse(dir) {
+			t.Error("nobody uses it")
+		}
+		if err := Train(t.Context(), maze(t), maze(t), tinyRun(dir)); !errors.As(err, new(UseError)) {
+			t.Errorf("a second one: error %v", err)
+		}
+	}
+	train(t, o)
+	if InUse(dir) {
+		t.Error("it is used after its end")
+	}
+}
+
+// TestLinks puts links in the place of a run's files: nothing is written through
+// them.
+func TestLinks(t *testing.T) {
+	whole, stopped := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "run")
+	train(t, tinyRun(whole))
+	stopAt(t, tinyRun(stopped), 83)
+	for _, name := range []string{AgentFile, PreviousFile, AgentFile + temporary, RecordFile, LogFile, PageFile, PageFile + temporary, TimingFile, LockFile} {
+		dir := copyRun(t, stopped)
+		victim := filepath.Join(t.TempDir(), "victim")
+		os.Remove(filepath.Join(dir, name))
+		if err := errors.Join(os.WriteFile(victim, []byte("mine"), 0o666), os.Symlink(victim, filepath.Join(dir, name))); err != nil {
+			t.Skip(err)
+		}
+		err := Train(t.Context(), maze(t), maze(t), tinyRun(dir))
+		if data, _ := os.ReadFile(victim); string(data) != "mine" {
+			t.Errorf("%s: what it points to became %d bytes", name, len(data))
+		}
+		if err == nil {
+			sameRun(t, name+" is a link", dir, whole)
+		} else if !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// TestStopsSoon stops a run within an evaluation and within the last rollouts of a
+// run: it is saved within two seconds.
+func TestStopsSoon(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	o := tinyRun(dir)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var stopped time.Time
+	o.AfterEvaluation = func(qta.Evaluation, float64) {
+		stopped = time.Now()
+		cancel()
+	}
+	err := Train(ctx, maze(t), maze(t), o)
+	if took := time.Since(stopped); !errors.Is(err, ErrStopped) || took > 2*time.Second {
+		t.Errorf("error %v, %v after it was stopped", err, took)
+	}
+}
+
+// TestWithoutDrawing trains an environment that cannot draw itself, and one whose
+// drawing is wrong.
+func TestWithoutDrawing(t *testing.T) {
+	m, err := qta.NewMaze("1U5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	if err := Train(t.Context(), m.Env(), m.Env(), tinyRun(dir)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{FilmFile, Figure5File} {
+		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s of an environment that cannot draw itself: %v", name, err)
+		}
+	}
+	page, err := os.ReadFile(filepath.Join(dir, PageFile))
+	if err != nil || !strings.Contains(string(page), "success (fraction of 2 rollouts)") || strings.Contains(string(page), "Figure 5") {
+		t.Errorf("its page has no learning curve, or a Figure 5; error %v", err)
+	}
+	o := tinyRun(filepath.Join(t.TempDir(), "run"))
+	if err := Train(t.Context(), nowhere{m.Env()}, nowhere{m.Env()}, o); err == nil || !strings.Contains(err.Error(), "Place(") {
+		t.Errorf("goals that lie nowhere: error %v", err)
+	}
+}
+
+// nowhere is an environment whose goals lie nowhere in its sketch.
+type nowhere struct{ *qta.MazeEnv }
+
+func (nowhere) Sketch() Sketch                      { return Sketch{Width: 1, Height: 1} }
+func (nowhere) Place(goal []float64) (x, y float64) { return 0 / (goal[0] - goal[0]), 0 }
+
+// TestSameEverywhere holds agent.qta to no clock and no machine: another number of
+// threads, another directory and another pace of saving leave the same bytes.
+func TestSameEverywhere(t *testing.T) {
+	var want string
+	for i, threads := range []int{1, 3} {
+		dir := filepath.Join(t.TempDir(), fmt.Sprint("run", i))
+		o := tinyRun(dir)
+		o.Threads, o.Checkpoint = threads, 7*i
+		train(t, o)
+		data, err := os.ReadFile(filepath.Join(dir, AgentFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i > 0 && string(data) != want {
+			t.Error("agent.qta depends on threads, directory or pace")
+		}
+		want = string(data)
+	}
+}

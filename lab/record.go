@@ -1,0 +1,490 @@
+// Package lab keeps a training run in a directory, for any environment.
+package lab
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"reflect"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"qta"
+	"qta/internal/files"
+	"qta/internal/words"
+)
+
+// A Record is the content of run.json: the one file of a run that a report
+// reads. It holds no value of a clock.
+type Record struct {
+	Format  int      `json:"format"`
+	State   string   `json:"state"`
+	Run     Identity `json:"run"`
+	Limits  Limits   `json:"limits"`
+	Program Program  `json:"program"`
+	Machine Machine  `json:"machine"`
+	Outcome Outcome  `json:"outcome"`
+	Curve   Curve    `json:"curve"` // every evaluation of the run
+}
+
+// recordFormat is the version of run.json.
+const recordFormat = 2
+
+// The states of a run. A run whose state is Running while nobody holds its lock
+// was killed.
+const (
+	Running  = "running"
+	Stopped  = "stopped"  // by a signal
+	Solved   = "solved"   // and ended at its first perfect evaluation
+	Finished = "finished" // at its budget
+	Failed   = "failed"
+)
+
+// An Identity is all that decides what a run computes. It never changes.
+type Identity struct {
+	Version     string     `json:"version"`       // of the algorithm
+	Environment string     `json:"environment"`   // its name; of a maze the map is what counts
+	Map         []string   `json:"map,omitempty"` // of a maze, line by line
+	Preset      string     `json:"preset"`        // the name; Parameters is what counts
+	Parameters  Parameters `json:"parameters"`
+	Seed        uint64     `json:"seed"`
+	EvalEvery   int        `json:"eval_every"`
+	Rollouts    int        `json:"eval_rollouts"`
+}
+
+// Limits are what the last command asked for.
+type Limits struct {
+	Steps int    `json:"steps"`
+	Stop  string `json:"stop"` // StopSolved or StopNever
+}
+
+// When a run ends before its budget is spent.
+const (
+	StopSolved = "solved" // at its first perfect evaluation
+	StopNever  = "never"
+)
+
+// Program says what ran last.
+type Program struct {
+	Revision string            `json:"revision"`
+	Go       string            `json:"go"`
+	Build    map[string]string `json:"build"` // the settings that can change arithmetic
+}
+
+// Machine says where it ran last.
+type Machine struct {
+	OS      string `json:"os"`
+	Arch    string `json:"arch"`
+	Kernel  string `json:"kernel"` // of the matrix product, named for the CPU features it needs
+	Threads int    `json:"threads"`
+}
+
+func (m Machine) String() string {
+	return fmt.Sprintf("%s/%s, %s kernel, %s", m.OS, m.Arch, m.Kernel, words.Count(m.Threads, "thread"))
+}
+
+// An Outcome says how far a run has come.
+type Outcome struct {
+	Steps    int    `json:"steps"`
+	FoundAt  int    `json:"found_at"`  // the step of training that first ended at the environment's goal, or 0
+	HalfAt   int    `json:"half_at"`   // of the first evaluation at 0.5 or more, or 0
+	SolvedAt int    `json:"solved_at"` // of the first perfect one, or 0
+	Digest   string `json:"digest"`    // of the networks
+	Message  string `json:"message,omitempty"`
+
+	// Of a run that has ended: the success of its agent in rollouts that were no
+	// part of the run.
+	HeldOut         *float64 `json:"held_out,omitempty"`
+	HeldOutRollouts int      `json:"held_out_rollouts,omitempty"`
+
+	// Of a run on a maze with two snapshots of Figure 5 or more.
+	Figure5 *Figure5 `json:"figure5,omitempty"`
+}
+
+// HeldOutPercent returns the held-out success in percent.
+func (o Outcome) HeldOutPercent() float64 { return 100 * *o.HeldOut }
+
+// Figure5 says in numbers what section 4 of the paper says of its Figure 5: each
+// is positive where a run agrees.
+type Figure5 struct {
+	ValueGrowth     float64 `json:"value_growth"`      // of the mean value, from the first snapshot to the last
+	ErrorFall       float64 `json:"error_fall"`        // of the values' mean absolute error, likewise
+	ErrorByDistance float64 `json:"error_by_distance"` // correlation of that error with the distance from the start, in the last
+	GoalByDeviation float64 `json:"goal_by_deviation"` // correlation of a goal's probability with the heads' deviation, mean of all
+	GoalDistance    float64 `json:"goal_distance"`     // how much lower the optimal value is at goals drawn than at all points, mean of all
+}
+
+// What runs have in common unless they say otherwise, and what bounds them.
+const (
+	Rollouts = 20  // of one evaluation, as in the authors' code
+	HeldOut  = 200 // rollouts of an ended run: a perfect evaluation of 20 is partly luck
+	Half     = 0.5 // the success that counts as having found the goal, if not learned the way
+
+	// MaxSteps bounds a budget: the replay buffer holds every step of a run.
+	MaxSteps = 100_000_000
+	// MaxEvaluations bounds the rows of a log.
+	MaxEvaluations = 100_000
+)
+
+// A Curve is the log of a run. In run.json each evaluation is a row of numbers
+// below the names of its columns.
+type Curve []qta.Evaluation
+
+// evaluationNumbers returns the fields of an evaluation in the order of
+// [qta.Evaluation], the order of the columns of run.json and log.csv.
+func evaluationNumbers(e qta.Evaluation) []float64 {
+	return []float64{float64(e.Step), e.Success, e.CriticLoss, e.PredictiveLoss, e.ActorLoss,
+		float64(e.GoalsSet), float64(e.GoalsReached), e.Reached, e.Return, e.StepsToGoal}
+}
+
+// evaluationColumns are their names.
+var evaluationColumns = [...]string{"step", "success", "critic_loss", "predictive_loss", "actor_loss",
+	"goals_set", "goals_reached", "reached", "return", "steps_to_goal"}
+
+type curveText struct {
+	Columns []string    `json:"columns"`
+	Rows    [][]float64 `json:"rows"`
+}
+
+// MarshalJSON writes the columns and the rows.
+func (c Curve) MarshalJSON() ([]byte, error) {
+	text := curveText{Columns: evaluationColumns[:], Rows: [][]float64{}}
+	for _, e := range c {
+		text.Rows = append(text.Rows, evaluationNumbers(e))
+	}
+	return json.Marshal(text)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. The steps have to ascend, and
+// fractions to be fractions.
+func (c *Curve) UnmarshalJSON(data []byte) error {
+	var text curveText
+	if err := json.Unmarshal(data, &text); err != nil {
+		return err
+	}
+	if !slices.Equal(text.Columns, evaluationColumns[:]) {
+		return fmt.Errorf("curve: the columns are %v, want %v", text.Columns, evaluationColumns)
+	}
+	*c = make(Curve, len(text.Rows))
+	for i, x := range text.Rows {
+		if len(x) != len(evaluationColumns) {
+			return fmt.Errorf("curve: row %d has %d numbers, want %d", i+1, len(x), len(evaluationColumns))
+		}
+		e := qta.Evaluation{Step: int(x[0]), Success: x[1], CriticLoss: x[2], PredictiveLoss: x[3], ActorLoss: x[4],
+			GoalsSet: int(x[5]), GoalsReached: int(x[6]), Reached: x[7], Return: x[8], StepsToGoal: x[9]}
+		if i > 0 && e.Step <= (*c)[i-1].Step || e.Step < 1 || !(e.Success >= 0 && e.Success <= 1) {
+			return fmt.Errorf("curve: row %d has step %v with success %v", i+1, x[0], x[1])
+		}
+		(*c)[i] = e
+	}
+	return nil
+}
+
+// FirstAt returns the step of the first evaluation with at least this success,
+// or 0.
+func (c Curve) FirstAt(least float64) int {
+	for _, e := range c {
+		if e.Success >= least {
+			return e.Step
+		}
+	}
+	return 0
+}
+
+// At returns the success at an evaluation of a step, if it is known. A run that
+// stopped because it was solved counts as solved from there on.
+func (r *Record) At(step int) (float64, bool) {
+	i, found := slices.BinarySearchFunc(r.Curve, step, func(e qta.Evaluation, step int) int { return e.Step - step })
+	switch {
+	case found:
+		return r.Curve[i].Success, true
+	case i == len(r.Curve) && i > 0 && r.State == Solved:
+		return r.Curve[i-1].Success, true
+	}
+	return 0, false
+}
+
+// Last returns the newest evaluation, or zeros where there is none.
+func (r *Record) Last() qta.Evaluation {
+	if len(r.Curve) == 0 {
+		return qta.Evaluation{}
+	}
+	return r.Curve[len(r.Curve)-1]
+}
+
+// Ended reports whether the run counts: it was solved, or will not be. A run
+// whose numbers went wrong will not, as it would end so again; a run that failed
+// for other reasons, such as a full disk, may still be.
+func (r *Record) Ended() bool {
+	wrong := r.State == Failed && strings.HasPrefix(r.Outcome.Message, "step ")
+	return r.Outcome.SolvedAt > 0 || r.State == Solved || r.State == Finished || wrong
+}
+
+// Steps returns the steps to the solution, or the budget.
+func (r *Record) Steps() float64 {
+	if r.Outcome.SolvedAt > 0 {
+		return float64(r.Outcome.SolvedAt)
+	}
+	return float64(r.Limits.Steps)
+}
+
+// Command returns a command line that makes the run again, or "" of an
+// environment that the command does not know.
+func (r *Record) Command() string { return strings.Join(r.Run.Command(r.Limits), " ") }
+
+// Parameters are read as strictly as a parameter file. A parameter that a run does
+// not name is of a later version, and what it is in Paper changed nothing until
+// then.
+type Parameters qta.Params
+
+// UnmarshalJSON reads parameters over those of the paper.
+func (p *Parameters) UnmarshalJSON(data []byte) error {
+	q, err := qta.ReadParams(bytes.NewReader(data), qta.Paper())
+	*p = Parameters(q)
+	if err != nil {
+		return fmt.Errorf("parameters: %s", words.Bare(err))
+	}
+	return nil
+}
+
+// Params returns what the run was trained with.
+func (id Identity) Params() qta.Params { return qta.Params(id.Parameters) }
+
+func (id Identity) mapText() string { return strings.Join(id.Map, "\n") + "\n" }
+
+// NewMaze returns the maze of a run on one. The identity is one that was checked.
+func (id Identity) NewMaze() *qta.Maze {
+	m, err := qta.ParseMaze(id.mapText())
+	if err != nil {
+		panic(err)
+	}
+	return m
+}
+
+// Named reports whether the map is that of the maze with this name.
+func (id Identity) Named() bool {
+	m, err := qta.NewMaze(id.Environment)
+	return err == nil && slices.Equal(mapLines(m), id.Map)
+}
+
+// mapLines returns the lines of a maze's map.
+func mapLines(m *qta.Maze) []string {
+	return strings.Split(strings.TrimRight(m.String(), "\n"), "\n")
+}
+
+// MazeIdentity returns what decides a run on a maze with the usual evaluations.
+func MazeIdentity(name string, m *qta.Maze, preset string, p qta.Params, seed uint64, every int) Identity {
+	return Identity{qta.Version, name, mapLines(m), preset, Parameters(p), seed, every, Rollouts}
+}
+
+// NewRecord returns the record of a run that this program works on.
+func NewRecord(id Identity, l Limits, threads int) *Record {
+	return &Record{Format: recordFormat, State: Running, Run: id, Limits: l, Program: ThisProgram(),
+		Machine: ThisMachine(threads)}
+}
+
+// Differences lists where other departs from id, with both values.
+func (id Identity) Differences(other Identity) []string {
+	var d []string
+	compare := func(name string, there, here any) {
+		if there != here {
+			d = append(d, fmt.Sprintf("%s is %v there, %v here", name, there, here))
+		}
+	}
+	compare("the version of qta", id.Version, other.Version)
+	if id.Environment != other.Environment {
+		compare("the environment", id.Environment, other.Environment)
+	} else if !slices.Equal(id.Map, other.Map) {
+		d = append(d, fmt.Sprintf("the map of %s is another there", id.Environment))
+	}
+	compare("-seed", id.Seed, other.Seed)
+	compare("-eval", id.EvalEvery, other.EvalEvery)
+	compare("the number of rollouts", id.Rollouts, other.Rollouts)
+	for _, f := range qta.Fields() {
+		compare(f.Name, id.Params().Value(f.Name), other.Params().Value(f.Name))
+	}
+	return d
+}
+
+// Command returns the words of a command line that makes the same run, or none
+// for an environment that is no maze.
+func (id Identity) Command(l Limits) []string {
+	if len(id.Map) == 0 {
+		return nil
+	}
+	maze := id.Environment
+	if !id.Named() {
+		maze += ".txt"
+	}
+	var base qta.Preset
+	least := math.MaxInt
+	for _, p := range qta.Presets() {
+		n := Differing(p.Params, id.Params())
+		if n < least || n == least && strings.HasPrefix(id.Preset, p.Name) {
+			base, least = p, n
+		}
+	}
+	line := []string{"qta", "-maze", words.Shell(maze), "-params", base.Name}
+	for _, c := range Changes(base.Params, id.Params()) {
+		line = append(line, "-set", words.Shell(c))
+	}
+	return append(line, strings.Fields(fmt.Sprintf("-seed %d -eval %d -steps %d -stop %s", id.Seed,
+		id.EvalEvery, l.Steps, l.Stop))...)
+}
+
+// Changes lists what makes q of p, as values for -set.
+func Changes(p, q qta.Params) []string {
+	var changes []string
+	for _, field := range qta.Fields() {
+		if v := q.Value(field.Name); v != p.Value(field.Name) {
+			changes = append(changes, field.Name+"="+v)
+		}
+	}
+	return changes
+}
+
+// Differing returns how many parameters differ, which is sooner known than which.
+func Differing(p, q qta.Params) int { return differing(reflect.ValueOf(p), reflect.ValueOf(q)) }
+
+func differing(p, q reflect.Value) (n int) {
+	for i := range p.NumField() {
+		switch a, b := p.Field(i), q.Field(i); {
+		case a.Kind() == reflect.Struct:
+			n += differing(a, b)
+		case !a.Equal(b):
+			n++
+		}
+	}
+	return n
+}
+
+// maxRecord bounds the run.json that is read, in bytes: a log of MaxEvaluations
+// is smaller.
+const maxRecord = 32 << 20
+
+// ReadRecord reads a run.json, or a file like it. Errors wrap [fs.ErrNotExist]
+// where there is none, and [errors.ErrUnsupported] where another version of the
+// laboratory has written it.
+func ReadRecord(path string) (*Record, error) {
+	data, err := files.Read(path, maxRecord)
+	if err != nil {
+		return nil, err
+	}
+	return decodeRecord(data)
+}
+
+// The last line of run.json is its checksum: the SHA-256 of the text without that
+// line.
+const (
+	checksumBefore = ",\n\t\"sha256\": \""
+	recordEnd      = "\n}\n" // without one
+)
+
+// Encode returns the text of run.json.
+func (r *Record) Encode() []byte {
+	curve, err := json.Marshal(r.Curve)
+	if err == nil {
+		head := *r
+		head.Curve = nil
+		var text bytes.Buffer
+		e := json.NewEncoder(&text)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "\t")
+		if err = e.Encode(head); err == nil {
+			before, _, _ := bytes.Cut(text.Bytes(), []byte("\"curve\": "))
+			rows := bytes.ReplaceAll(curve, []byte("],["), []byte("],\n\t\t["))
+			return sealed(append(append(before, "\"curve\": "...), rows...))
+		}
+	}
+	panic(err) // only for a NaN or Inf, which training and Params.Validate refuse
+}
+
+// sealed ends the text of a record with its checksum.
+func sealed(body []byte) []byte {
+	sum := sha256.Sum256(append(slices.Clip(body), recordEnd...))
+	return fmt.Appendf(slices.Clip(body), "%s%x\"%s", checksumBefore, sum, recordEnd)
+}
+
+// decodeRecord reads the text of a run.json.
+func decodeRecord(data []byte) (*Record, error) {
+	var head struct{ Format int }
+	if err := json.Unmarshal(data, &head); err == nil && head.Format != recordFormat {
+		return nil, fmt.Errorf("its format is %d, this program reads %d: %w", head.Format, recordFormat,
+			errors.ErrUnsupported)
+	}
+	if body, _, _ := bytes.Cut(data, []byte(checksumBefore)); !bytes.Equal(sealed(body), data) {
+		return nil, errors.New("damaged or edited: its checksum is wrong")
+	}
+	r := new(Record)
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, errors.New(words.Bare(err))
+	}
+	return r, r.check()
+}
+
+// check refuses a record that no run has, and makes the texts, which others may
+// have written, plain ones.
+func (r *Record) check() error {
+	for _, text := range []*string{&r.Run.Version, &r.Run.Environment, &r.Run.Preset, &r.Program.Revision, &r.Program.Go,
+		&r.Machine.OS, &r.Machine.Arch, &r.Machine.Kernel, &r.Outcome.Message} {
+		*text = words.Plain(*text)
+	}
+	if !slices.Contains([]string{Running, Stopped, Solved, Finished, Failed}, r.State) {
+		return fmt.Errorf("state is %q", r.State)
+	}
+	if r.Run.EvalEvery < 1 || r.Run.Rollouts < 1 {
+		return fmt.Errorf("eval_every is %d and eval_rollouts %d, want 1 or more", r.Run.EvalEvery, r.Run.Rollouts)
+	}
+	if r.Limits.Steps < 1 || r.Limits.Steps > MaxSteps {
+		return fmt.Errorf("limits.steps is %d, want 1 to %d", r.Limits.Steps, MaxSteps)
+	}
+	if err := r.Run.Params().Validate(); err != nil {
+		return errors.New(words.Bare(err))
+	}
+	if len(r.Run.Map) > 0 {
+		m, err := qta.ParseMaze(r.Run.mapText())
+		if err != nil {
+			return errors.New(words.Bare(err))
+		}
+		r.Run.Map = mapLines(m)
+	}
+	return nil
+}
+
+// ThisProgram describes the running program.
+func ThisProgram() Program {
+	p := Program{Revision: "unknown", Go: runtime.Version(), Build: map[string]string{}}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return p
+	}
+	modified := ""
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			p.Revision = s.Value
+		case "vcs.modified":
+			if s.Value == "true" {
+				modified = " with changes"
+			}
+		case "-tags", "GOAMD64", "GOARM64", "GO386", "GOWASM", "GOEXPERIMENT":
+			p.Build[s.Key] = s.Value
+		}
+	}
+	p.Revision += modified
+	return p
+}
+
+// ThisMachine describes the machine that the program runs on.
+func ThisMachine(threads int) Machine {
+	return Machine{runtime.GOOS, runtime.GOARCH, qta.KernelName(), threads}
+}
+
+// WriteFile writes the record to a file.
+func (r *Record) WriteFile(path string) error { return os.WriteFile(path, r.Encode(), 0o666) }

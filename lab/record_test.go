@@ -1,0 +1,83 @@
+package lab
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"qta"
+)
+
+// madeUp returns a record of an ended run.
+func madeUp(t testing.TB) *Record {
+	t.Helper()
+	m, err := qta.NewMaze("4x5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := NewRecord(MazeIdentity("4x5", m, "small", qta.Small(), 7, 1000), Limits{150_000, StopSolved}, 1)
+	success := 0.985
+	r.State = Solved
+	r.Outcome = Outcome{Steps: 2000, FoundAt: 700, HalfAt: 1000, SolvedAt: 2000, Digest: "ab", HeldOut: &success, HeldOutRollouts: HeldOut}
+	r.Curve = Curve{{Step: 1000, Success: 0.5, CriticLoss: 1e-7, GoalsSet: 12}, {Step: 2000, Success: 1, ActorLoss: -3, StepsToGoal: 17.25}}
+	return r
+}
+
+// TestRecord writes a record and reads it back, and refuses it with any byte
+// changed.
+func TestRecord(t *testing.T) {
+	r := madeUp(t)
+	text := r.Encode()
+	got, err := decodeRecord(text)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if diff := cmp.Diff(r, got); diff != "" {
+		t.Errorf("(-written +read):\n%s", diff)
+	}
+	for i := range text {
+		damaged := append([]byte(nil), text...)
+		damaged[i] ^= 1
+		if _, err := decodeRecord(damaged); err == nil {
+			t.Fatalf("with byte %d changed it is read:\n%s", i, damaged)
+		}
+	}
+	if _, err := decodeRecord([]byte(strings.Replace(string(text), `"format": 2`, `"format": 3`, 1))); err == nil || !strings.Contains(err.Error(), "its format is 3") {
+		t.Errorf("another format: %v", err)
+	}
+}
+
+// TestCollect finds records in runs' directories and in single files, each once.
+func TestCollect(t *testing.T) {
+	dir := t.TempDir()
+	run := filepath.Join(dir, "some", "run")
+	if err := os.MkdirAll(filepath.Join(run, "within"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{filepath.Join(run, RecordFile), filepath.Join(run, "within", "other.json"), filepath.Join(dir, "alone.json")} {
+		if err := madeUp(t).WriteFile(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "some", "bad.json"), []byte("{}"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Collect([]string{dir, run})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for _, r := range c.Runs {
+		rel, _ := filepath.Rel(dir, r.Path)
+		paths = append(paths, rel)
+	}
+	if diff := cmp.Diff([]string{"alone.json", "some/run"}, paths); diff != "" || len(c.Skipped) != 1 {
+		t.Errorf("skipped %v (-want +got):\n%s", c.Skipped, diff)
+	}
+	if _, err := Collect([]string{filepath.Join(dir, "nowhere")}); err == nil {
+		t.Error("a directory that is not there is read")
+	}
+}

@@ -1,0 +1,254 @@
+package lab
+
+import (
+	"fmt"
+	"math"
+
+	"qta"
+	"qta/internal/draw"
+)
+
+// A Sketcher is an environment that can draw itself. Its runs have pictures of
+// goals and rollouts, and an animation.
+type Sketcher interface {
+	qta.Env
+
+	// Sketch returns a picture of the environment.
+	Sketch() Sketch
+
+	// Place returns where in the sketch a goal lies, desired or achieved.
+	Place(goal []float64) (x, y float64)
+}
+
+// A Surveyor is a Sketcher that also knows which state is at a place. Its runs
+// have the paper's Figure 5: what the agent makes of every place.
+type Surveyor interface {
+	Sketcher
+
+	// StateAt returns the observation and the achieved goal of a state at a place
+	// of the sketch, or false where there is none, as within an obstacle.
+	StateAt(x, y float64) (observation, goal []float64, ok bool)
+}
+
+// A Sketch is a picture of an environment in a unit of its own: x from 0 to
+// Width to the right, y from 0 to Height downwards.
+type Sketch struct {
+	Width, Height float64
+	Shapes        []Shape // drawn in this order
+}
+
+// A Shape is a polygon, or a disc around its only point.
+type Shape struct {
+	Kind   Kind
+	Points [][2]float64 // x, y
+	Radius float64      // of a disc
+}
+
+// A Kind says what a shape stands for.
+type Kind string
+
+// The kinds of shapes.
+const (
+	Wall  Kind = "wall"
+	Floor Kind = "floor" // free, where a wall was drawn before
+	Start Kind = "start" // where episodes start
+	Goal  Kind = "goal"  // where their desired goals are
+	Near  Kind = "near"  // an outline: how near a goal counts as reached
+)
+
+// Box returns a rectangle.
+func Box(kind Kind, x, y, width, height float64) Shape {
+	return Shape{Kind: kind, Points: [][2]float64{{x, y}, {x + width, y}, {x + width, y + height}, {x, y + height}}}
+}
+
+// Disc returns a disc.
+func Disc(kind Kind, x, y, radius float64) Shape {
+	return Shape{Kind: kind, Points: [][2]float64{{x, y}}, Radius: radius}
+}
+
+// problem says what is wrong with a sketch, or returns "".
+func (s *Sketch) problem() string {
+	finite := s.Width > 0 && s.Height > 0 && !math.IsInf(s.Width+s.Height, 0)
+	for _, shape := range s.Shapes {
+		for _, p := range shape.Points {
+			finite = finite && p[0]-p[0] == 0 && p[1]-p[1] == 0
+		}
+		finite = finite && shape.Radius-shape.Radius == 0 && len(shape.Points) > 0
+	}
+	if !finite {
+		return "the environment's sketch has no size, a shape without points, or a number that is not finite"
+	}
+	return ""
+}
+
+// Maze returns an environment of a maze that can draw itself.
+func Maze(m *qta.Maze) qta.Env { return &mazeEnv{m.Env(), m} }
+
+type mazeEnv struct {
+	*qta.MazeEnv
+	maze *qta.Maze
+}
+
+// ring is how much of the outer wall a sketch shows, in cells. The sketch of a
+// maze begins at row and column 1-ring.
+const ring = 0.3
+
+// Place swaps row and column.
+func (e *mazeEnv) Place(goal []float64) (x, y float64) { return goal[1] - 1 + ring, goal[0] - 1 + ring }
+
+func (e *mazeEnv) StateAt(x, y float64) (observation, goal []float64, ok bool) {
+	at := []float64{y + 1 - ring, x + 1 - ring}
+	return at, at, e.maze.Free(int(at[0]), int(at[1]))
+}
+
+func (e *mazeEnv) Sketch() Sketch {
+	m := e.maze
+	s := Sketch{Width: float64(m.Cols()-2) + 2*ring, Height: float64(m.Rows()-2) + 2*ring}
+	s.Shapes = append(s.Shapes, Box(Wall, 0, 0, s.Width, s.Height))
+	for i := range m.Rows() {
+		for j := 0; j < m.Cols(); j++ { // runs of free cells
+			n := 0
+			for m.Free(i, j+n) {
+				n++
+			}
+			if n > 0 {
+				x, y := e.Place([]float64{float64(i), float64(j)})
+				s.Shapes = append(s.Shapes, Box(Floor, x, y, float64(n), 1))
+				j += n
+			}
+		}
+	}
+	region := func(kind Kind, at [2]float64) {
+		x, y := e.Place(at[:])
+		s.Shapes = append(s.Shapes, Box(kind, x-qta.RegionRadius, y-qta.RegionRadius, 2*qta.RegionRadius,
+			2*qta.RegionRadius))
+	}
+	region(Start, m.Start())
+	region(Goal, m.Goal())
+	goal := m.Goal()
+	x, y := e.Place(goal[:])
+	s.Shapes = append(s.Shapes, Disc(Near, x, y, qta.GoalRadius))
+	return s
+}
+
+// DrawMaze returns a picture of a maze as SVG.
+func DrawMaze(m *qta.Maze, name string) []byte {
+	s := (&mazeEnv{nil, m}).Sketch()
+	scale := min(40, 480/s.Width, 480/s.Height)
+	d := &draw.Drawing{Title: fmt.Sprintf("Maze %s, with start S and goal G", name),
+		Width: scale*s.Width + 2*planMargin}
+	p := newPlan(&s, 0, d.Width, math.Inf(1))
+	d.Height = p.height()
+	p.draw(d, Wall, Floor, Start, Goal, Near)
+	p.letters(d)
+	return d.File()
+}
+
+// A plan places a sketch in a drawing, so many pixels to a unit.
+type plan struct {
+	sketch *Sketch
+	x, y   float64 // of the sketch's upper left corner
+	scale  float64
+}
+
+// planMargin is the space around a sketch, in pixels: dots at its edge are drawn
+// whole.
+const planMargin = 4
+
+// newPlan fits a sketch into the middle of a box, whose upper side is at y.
+func newPlan(s *Sketch, y, width, height float64) plan {
+	scale := min((width-2*planMargin)/s.Width, (height-2*planMargin)/s.Height)
+	return plan{s, (width - scale*s.Width) / 2, y + planMargin, scale}
+}
+
+// height returns how high the sketch is drawn, with its margins.
+func (p plan) height() float64 { return p.scale*p.sketch.Height + 2*planMargin }
+
+// at returns where a place of the sketch is drawn.
+func (p plan) at(place [2]float64) (x, y float64) {
+	return p.x + p.scale*place[0], p.y + p.scale*place[1]
+}
+
+// draw draws the shapes of some kinds.
+func (p plan) draw(d *draw.Drawing, kinds ...Kind) {
+	classes := map[Kind]string{Wall: "wall", Floor: "paper", Start: "region f0", Goal: "region f2", Near: "near s2"}
+	w, h := p.scale*p.sketch.Width, p.scale*p.sketch.Height
+	d.Add(`<path class="frame" d="M%v %vh%vv%vh-%vz"/>`, p.x, p.y, w, h, w)
+	for _, s := range p.sketch.Shapes {
+		class := classes[s.Kind]
+		wanted := false
+		for _, k := range kinds {
+			wanted = wanted || k == s.Kind
+		}
+		switch x, y := p.at(s.Points[0]); {
+		case !wanted:
+		case len(s.Points) == 1:
+			d.Add(`<circle class="%s" cx="%v" cy="%v" r="%v"/>`, class, x, y, p.scale*s.Radius)
+		default:
+			d.Path(class, len(s.Points), true, func(k int) (x, y float64) { return p.at(s.Points[k]) })
+		}
+	}
+}
+
+// middles returns the middle of each shape of a kind.
+func (p plan) middles(kind Kind) (middles [][2]float64) {
+	for _, s := range p.sketch.Shapes {
+		if s.Kind != kind {
+			continue
+		}
+		var middle [2]float64
+		for _, q := range s.Points {
+			middle[0] += q[0] / float64(len(s.Points))
+			middle[1] += q[1] / float64(len(s.Points))
+		}
+		middles = append(middles, middle)
+	}
+	return middles
+}
+
+// letters marks the start and the goal.
+func (p plan) letters(d *draw.Drawing) {
+	for letter, kind := range []Kind{Start, Goal} {
+		for _, m := range p.middles(kind) {
+			x, y := p.at(m)
+			d.Text(x, y+4, draw.Middle, "head halo", "SG"[letter:letter+1])
+		}
+	}
+}
+
+// ends marks the start by a disc and the goal by a ring.
+func (p plan) ends(d *draw.Drawing) {
+	for _, m := range p.middles(Start) {
+		x, y := p.at(m)
+		d.Add(`<circle fill="#fff" stroke="#000" stroke-width=".75" cx="%v" cy="%v" r="%v"/>`, x, y, min(3,
+			0.3*p.scale))
+	}
+	for _, m := range p.middles(Goal) {
+		x, y := p.at(m)
+		d.Add(`<circle fill="none" stroke="#000" stroke-width="3" cx="%v" cy="%v" r="%v"/>`, x, y, min(3,
+			0.3*p.scale))
+		d.Add(`<circle fill="none" stroke="#fff" stroke-width="1.5" cx="%v" cy="%v" r="%v"/>`, x, y, min(3,
+			0.3*p.scale))
+	}
+}
+
+// rollout draws a rollout: blue to a disc where it ends at its goal, else red to
+// a triangle. A goal that no region shows is a ring.
+func (p plan) rollout(d *draw.Drawing, r rollout) {
+	tone := 3
+	if r.Reached {
+		tone = 0
+	}
+	if len(p.middles(Goal)) == 0 {
+		x, y := p.at(r.Goal)
+		d.Add(`<circle class="hollow s2" cx="%v" cy="%v" r="4"/>`, x, y)
+	}
+	d.Path(fmt.Sprintf("thin s%d film-w", tone), len(r.Way), false, func(k int) (x,
+		y float64) {
+		return p.at(r.Way[k])
+	})
+	x, y := p.at(r.Way[len(r.Way)-1])
+	d.Add(`<g class="film-e">`)
+	d.Dot(tone, x, y, false)
+	d.Add(`</g>`)
+}

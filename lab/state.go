@@ -1,0 +1,246 @@
+package lab
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+
+	"qta"
+	"qta/internal/words"
+)
+
+// A state is what the laboratory attaches to an agent: what it has to know of the
+// run beside the agent itself, and what evaluations have left for the pictures.
+// It holds no clock and names no machine, so that agent.qta has the same bytes
+// everywhere.
+type state struct {
+	Version             string
+	Environment, Preset string
+	Map                 []string `json:",omitempty"`
+	EvalEvery, Rollouts int
+
+	Sketch    *Sketch    `json:",omitempty"` // of an environment that can draw itself
+	Goals     []goalSet  `json:",omitempty"` // that the agent set itself: every Stride-th
+	Stride    int        // 1, 2, 4 and so on
+	Seen      int        // goals so far
+	SeenUntil int        // the step of the last evaluation
+	Frames    []frame    `json:",omitempty"` // of the animation
+	Grid      *grid      `json:",omitempty"` // the places of Figure 5
+	Snapshots []snapshot `json:",omitempty"`
+}
+
+// A goalSet is a goal that the agent set itself before the evaluation of a step,
+// and where it lies in the sketch.
+type goalSet struct {
+	Step int
+	X, Y float64
+}
+
+// A frame is what the animation keeps of an evaluation.
+type frame struct {
+	Step        int
+	Uncertainty float64 // mean over the places of Figure 5
+	Rollouts    []rollout
+}
+
+// A rollout is an episode of the policy, by places of the sketch.
+type rollout struct {
+	Way     [][2]float64
+	Goal    [2]float64
+	Reached bool // at its last step
+}
+
+const (
+	mostGoals   = 1500 // that are kept
+	latest      = 20   // rollouts of the latest frame
+	kept        = 4    // of each frame before it
+	mostPlaces  = 50   // that the way of a rollout is kept in, beside its end
+	mostFrames  = 24
+	samplesEach = 200 // goals drawn for each snapshot, as in the paper
+)
+
+// newState returns the state of a run before its first step.
+func newState(id Identity, env qta.Env, p qta.Params) (*state, error) {
+	s := &state{Version: id.Version, Environment: id.Environment, Preset: id.Preset, Map: id.Map,
+		EvalEvery: id.EvalEvery, Rollouts: id.Rollouts, Stride: 1}
+	if e, ok := env.(Sketcher); ok {
+		sketch := e.Sketch()
+		if problem := sketch.problem(); problem != "" {
+			return nil, words.BadInput("%s", problem)
+		}
+		s.Sketch = &sketch
+	}
+	if e, ok := env.(Surveyor); ok {
+		s.Grid = newGrid(e, s.Sketch, p)
+	}
+	return s, nil
+}
+
+// identity returns what decides the run of an agent with this state.
+func (s *state) identity(a *qta.Agent) Identity {
+	return Identity{s.Version, s.Environment, s.Map, s.Preset, Parameters(a.Params()), a.Seed(), s.EvalEvery, s.Rollouts}
+}
+
+// readState returns what is attached to an agent.
+func readState(a *qta.Agent) (*state, error) {
+	s := new(state)
+	if len(a.Attachment()) == 0 {
+		return nil, errors.New("it holds an agent that was saved without a run")
+	} else if err := json.Unmarshal(a.Attachment(), s); err != nil {
+		return nil, fmt.Errorf("what is attached to the agent is no run: %w", err)
+	}
+	if err := s.check(); err != nil {
+		return nil, fmt.Errorf("what is attached to the agent is no run: %w", err)
+	}
+	return s, nil
+}
+
+// check refuses a state that cannot be drawn.
+func (s *state) check() error {
+	for _, text := range []*string{&s.Version, &s.Environment, &s.Preset} {
+		*text = words.Plain(*text)
+	}
+	if len(s.Map) > 0 {
+		id := Identity{Map: s.Map}
+		if _, err := qta.ParseMaze(id.mapText()); err != nil {
+			return err
+		}
+	}
+	if s.EvalEvery < 1 || s.Rollouts < 1 || s.Stride < 1 {
+		return errors.New("a count is not positive")
+	}
+	if s.Sketch != nil && s.Sketch.problem() != "" {
+		return errors.New(s.Sketch.problem())
+	}
+	if s.Sketch == nil && (len(s.Frames) > 0 || len(s.Goals) > 0 || s.Grid != nil) || s.Grid == nil && len(s.Snapshots) > 0 {
+		return errors.New("it has pictures of nothing")
+	}
+	for _, f := range s.Frames {
+		for _, r := range f.Rollouts {
+			if len(r.Way) == 0 {
+				return errors.New("a rollout is nowhere")
+			}
+		}
+	}
+	if s.Grid != nil {
+		return s.Grid.check(s.Snapshots)
+	}
+	return nil
+}
+
+// attach gives the agent its state.
+func (s *state) attach(a *qta.Agent) {
+	data, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // a number that is not finite, which no method adds
+	}
+	a.Attach(data)
+}
+
+// evaluated adds what an evaluation leaves for the pictures.
+func (s *state) evaluated(a *qta.Agent, env qta.Env) error {
+	e, ok := env.(Sketcher)
+	if !ok {
+		return nil
+	}
+	if err := s.addGoals(a, e); err != nil {
+		return err
+	}
+	f := frame{Step: a.Steps()}
+	if _, ok := env.(Surveyor); ok {
+		shot, uncertainty := s.Grid.take(a, e)
+		s.Snapshots = thinSnapshots(append(s.Snapshots, shot), s.EvalEvery)
+		f.Uncertainty = uncertainty
+	}
+	var err error
+	if f.Rollouts, err = play(a, e, latest); err != nil {
+		return err
+	}
+	if n := len(s.Frames); n > 0 {
+		s.Frames[n-1].Rollouts = s.Frames[n-1].Rollouts[:kept]
+	}
+	s.Frames = thinFrames(append(s.Frames, f), s.EvalEvery)
+	return nil
+}
+
+// addGoals adds the goals that were set since the last evaluation.
+func (s *state) addGoals(a *qta.Agent, e Sketcher) error {
+	for _, g := range a.Goals(s.SeenUntil, a.Steps()) {
+		at, err := place(e, a, g)
+		if err != nil {
+			return err
+		}
+		if s.Seen%s.Stride == 0 {
+			s.Goals = append(s.Goals, goalSet{a.Steps(), at[0], at[1]})
+		}
+		s.Seen++
+		if len(s.Goals) > mostGoals { // every second of them
+			for i := range (len(s.Goals) + 1) / 2 {
+				s.Goals[i] = s.Goals[2*i]
+			}
+			s.Goals = s.Goals[:(len(s.Goals)+1)/2]
+			s.Stride *= 2
+		}
+	}
+	s.SeenUntil = a.Steps()
+	return nil
+}
+
+// place returns where a goal lies, to five digits.
+func place(e Sketcher, a *qta.Agent, goal []float64) (at [2]float64, err error) {
+	x, y := e.Place(slices.Clone(goal))
+	for i, v := range []float64{x, y} {
+		if v-v != 0 {
+			return at, &qta.EnvError{Step: a.Steps(), Problem: fmt.Sprintf("Place(%v) is %v, %v", goal, x, y)}
+		}
+		at[i], _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 5, 64), 64)
+	}
+	return at, nil
+}
+
+// play lets the policy play n episodes without exploration. Starts and goals are
+// the same ones for every agent.
+func play(a *qta.Agent, env Sketcher, n int) ([]rollout, error) {
+	rng := rand.New(rand.NewPCG(1, 0))
+	horizon := a.Params().Horizon
+	stride := (horizon + mostPlaces - 1) / mostPlaces
+	rollouts := make([]rollout, n)
+	for i := range rollouts {
+		r := &rollouts[i]
+		s := env.Reset(rng)
+		desired := slices.Clone(s.Desired)
+		var err error
+		if r.Goal, err = place(env, a, desired); err != nil {
+			return nil, err
+		}
+		for t := 0; ; t++ {
+			if t%stride == 0 || t == horizon {
+				at, err := place(env, a, s.Achieved)
+				if err != nil {
+					return nil, err
+				}
+				r.Way = append(r.Way, at)
+			}
+			if t == horizon {
+				break
+			}
+			s, _ = env.Step(a.Act(s.Observation, desired))
+		}
+		r.Reached = env.Reward(s.Achieved, desired) == 0
+	}
+	return rollouts, nil
+}
+
+// thinFrames keeps every evaluation, or where these are too many every second,
+// fourth and so on, and the latest. Which are kept depends on the latest alone.
+func thinFrames(frames []frame, every int) []frame {
+	last := frames[len(frames)-1].Step
+	stride := every
+	for last/stride > mostFrames {
+		stride *= 2
+	}
+	return slices.DeleteFunc(frames, func(f frame) bool { return f.Step%stride != 0 && f.Step != last })
+}
