@@ -512,24 +512,11 @@ func multiplyAdds(p Params, s Sizes) (update, selection float64) {
 		float64(p.Candidates) * float64(p.UncertaintyActions) * g * (backbone + head)
 }
 
-// benchmarkVariants are the default parameters with the parts that a baseline
-// exchanges.
-func benchmarkVariants(changes ...string) []Preset {
-	var all []Preset
-	for _, change := range changes {
-		p := Default()
-		name, value, _ := strings.Cut(change, "=")
-		if err := p.Set(name, value); err != nil {
-			panic(err)
-		}
-		all = append(all, Preset{"params=default," + change, p})
-	}
-	return all
-}
-
 func BenchmarkUpdate(b *testing.B) {
 	all := []Preset{{"params=default", Default()}, {"params=fast", Fast()}, {"params=authors", Authors()}}
-	all = append(all, benchmarkVariants("Uncertainty=bootstrap", "Uncertainty=ensemble", "Replay=per", "Replay=td")...)
+	for _, change := range []string{"Uncertainty=bootstrap", "Uncertainty=ensemble", "Replay=per", "Replay=td"} {
+		all = append(all, changed("params=default,", Default(), change))
+	}
 	for _, v := range all {
 		b.Run(v.Name, func(b *testing.B) {
 			transitions := 2000
@@ -540,38 +527,6 @@ func BenchmarkUpdate(b *testing.B) {
 			n, _ := multiplyAdds(v.Params, a.sizes)
 			b.ReportAllocs()
 			measure(b, best, n, func() { a.learn() })
-		})
-	}
-}
-
-// BenchmarkPriorities has what prioritised replay adds to an update: a draw, a
-// weight and a new priority for each transition of a minibatch.
-func BenchmarkPriorities(b *testing.B) {
-	v := benchmarkVariants("Replay=per")[0]
-	a, _ := walked(b, v.Params, 150_000)
-	s := &a.scratch.batch
-	a.learn() // leaves predictions
-	for b.Loop() {
-		for row := range s.transitions {
-			s.transitions[row] = a.sampler.draw(a.draws)
-		}
-		a.sampler.weigh(s.weights, s.transitions, a.step)
-		a.sampler.learnt(s)
-	}
-}
-
-func BenchmarkSelect(b *testing.B) {
-	all := []Preset{{"params=default", Default()}}
-	all = append(all, benchmarkVariants("Uncertainty=q", "Uncertainty=bootstrap", "Uncertainty=ensemble")...)
-	for _, v := range all {
-		p := v.Params
-		b.Run(fmt.Sprintf("candidates=%d%s", p.Candidates, strings.TrimPrefix(v.Name, "params=default")), func(b *testing.B) {
-			a, _ := walked(b, p, 2000)
-			_, n := multiplyAdds(p, a.sizes)
-			if p.Uncertainty == "q" {
-				n /= float64(p.UncertaintyActions) // it asks with one action, the policy's
-			}
-			measure(b, best, n, func() { a.selectGoal(false) })
 		})
 	}
 }
