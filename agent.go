@@ -99,7 +99,7 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 	if p.Uncertainty == uncertaintyQ && p.AuthorsForm && sizes.Observation != sizes.Goal {
 		return nil, fmt.Errorf("qta: parameter AuthorsForm is true, which with Uncertainty q needs observations as long as goals, not %d and %d", sizes.Observation, sizes.Goal)
 	}
-	initial := newStream(seed, forInitialisation)
+	initial := newStream(seed, forInitialization)
 	w := newWorkers(1)
 	a := &Agent{
 		params: p, sizes: sizes, seed: seed,

@@ -245,7 +245,7 @@ func (u *pun) learnHeads(b *batch, gradient string) (loss float64) {
 	return loss / float64(len(u.critics))
 }
 
-// depart gives critics and heads the optimisers that the parameters ask for.
+// depart gives critics and heads the optimizers that the parameters ask for.
 func (u *pun) depart(p *Params) {
 	for _, c := range u.critics {
 		if p.PredictiveGradient == predictiveGradientSeparate {
@@ -263,7 +263,7 @@ func (a *Agent) resume() {
 	}
 }
 
-// L2 that is added to the gradients of the critics' and of the heads' optimiser.
+// L2 that is added to the gradients of the critics' and of the heads' optimizer.
 const (
 	criticDecay = 1e-9
 	headDecay   = 2.5e-10
@@ -283,7 +283,7 @@ func (a *Agent) predictAchieved(dst []float32, i int) {
 	}
 }
 
-// predictiveNorm is what the authors' code minimises in place of Equation 4:
+// predictiveNorm is what the authors' code minimizes in place of Equation 4:
 // 1/B Σ |p - s'|, the mean Euclidean norm. At p = s' the gradient is zero.
 func predictiveNorm(dp, p, s []float32, width int) float64 {
 	rows := len(p) / width

@@ -99,11 +99,11 @@ func predictedSize(p *Params, sizes Sizes) int {
 func (a *Agent) newSampler() sampler {
 	switch p := &a.params; {
 	case p.Replay == replayPER:
-		return newPrioritised(p, a.pun.priorities)
+		return newPrioritized(p, a.pun.priorities)
 	case p.Replay == replayTD && p.AuthorsForm:
-		return newPrioritised(p, a.pun.valuePriorities)
+		return newPrioritized(p, a.pun.valuePriorities)
 	case p.Replay == replayTD:
-		return newPrioritised(p, a.pun.errorPriorities)
+		return newPrioritized(p, a.pun.errorPriorities)
 	}
 	return uniform{a.replay}
 }
@@ -162,7 +162,7 @@ func (u *pun) valueDeviation(d []float64, x matrix) {
 }
 
 // errorPriorities sets d to the mean over the critics of |y - Q| for each
-// transition just learnt from.
+// transition just learned from.
 //
 // Differs D8: Schaul et al. (2016, section 3.3) add a small constant to |TD error|.
 // Here, as in the authors' code, a transition whose priority is zero is never

@@ -35,7 +35,7 @@ func TestMasks(t *testing.T) {
 }
 
 // A transition has its masks in every minibatch, whichever it shares it with,
-// and in both forms; the weights of prioritised replay go on top.
+// and in both forms; the weights of prioritized replay go on top.
 func TestMasksOfBatches(t *testing.T) {
 	const steps = 75 // seven episodes of ten steps and one of five
 	for _, form := range []string{"clean", "authors"} {
@@ -71,7 +71,7 @@ func TestMasksOfBatches(t *testing.T) {
 	p := tinyPreset(Default())
 	p.Uncertainty, p.Replay = "bootstrap", "per"
 	a, _ := walked(t, p, steps)
-	s := a.sampler.(*prioritised)
+	s := a.sampler.(*prioritized)
 	for i := range steps {
 		s.tree.set(i, 1+float64(i))
 	}

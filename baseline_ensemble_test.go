@@ -127,7 +127,7 @@ func TestEnsembleGradients(t *testing.T) {
 					return loss
 				}))
 				if rest := got[len(params):]; slices.ContainsFunc(rest, func(v float32) bool { return v != 0 }) {
-					t.Errorf("%s: the critic's optimiser moves the head by %v", form, rest)
+					t.Errorf("%s: the critic's optimizer moves the head by %v", form, rest)
 				}
 				params = twinParams(c.heads[i])
 				if form == "backbone" {

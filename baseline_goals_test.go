@@ -210,7 +210,7 @@ func TestPriorities(t *testing.T) {
 		p.TargetNoise = 0
 		a, _ := walked(t, p, 40)
 		moveTargets(a)
-		s := a.sampler.(*prioritised)
+		s := a.sampler.(*prioritized)
 		rng := rand.New(rand.NewPCG(1, 0))
 		for i := range 40 {
 			s.tree.set(i, rng.Float64())
@@ -239,11 +239,11 @@ func TestPriorities(t *testing.T) {
 	p := tinyPreset(Default())
 	p.Replay, p.PriorityAlpha = "td", 0.5
 	a := newMazeAgent(t, p, 1)
-	s := a.sampler.(*prioritised)
+	s := a.sampler.(*prioritized)
 	s.largest = 9
 	trainTo(t, a, 1, nil)
 	if got := s.tree.weight(0); got != 3 {
-		t.Errorf("a new transition weighs %v, want the root of 9, the largest priority so far: the Reading of prioritised", got)
+		t.Errorf("a new transition weighs %v, want the root of 9, the largest priority so far: the Reading of prioritized", got)
 	}
 }
 

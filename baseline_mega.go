@@ -14,7 +14,7 @@ import (
 const (
 	megaCandidates = 100    // achieved goals considered
 	megaFit        = 10_000 // achieved goals that the density is fitted to
-	megaBandwidth  = 0.1    // of the kernel, in standardised coordinates
+	megaBandwidth  = 0.1    // of the kernel, in standardized coordinates
 	megaStdFloor   = 1e-4   // added to the standard deviations
 
 	megaCutoff   = -3.0 // initial and highest cutoff on Q
@@ -25,7 +25,7 @@ const (
 	megaLow      = 0.3  // success rate up to which it rises
 
 	megaGoalRandom = 0.1    // added to the probability of a random action for each step at the goal
-	megaFutureOnly = 25_000 // environment steps in which all relabelling is "future"
+	megaFutureOnly = 25_000 // environment steps in which all relabeling is "future"
 )
 
 // megaMix is the hindsight mix: the probabilities of replaying a transition
@@ -190,7 +190,7 @@ func (m *mega) randomAction(a *Agent) float64 {
 // code rounds, which halves the weight of the two ends.
 //
 // Reading R80: the mix has probabilities of its own, so that HindsightRatio says
-// only whether there is one: with 0 nothing is relabelled.
+// only whether there is one: with 0 nothing is relabeled.
 func (m *mega) replayGoal(a *Agent, i int) []float64 {
 	r, width, rng := a.replay, a.sizes.Goal, a.draws
 	if a.params.HindsightRatio == 0 {
@@ -291,9 +291,9 @@ func MEGA() Params {
 }
 
 // A kernelDensity is a kernel density estimate with Gaussian kernels, in
-// coordinates standardised by the mean and standard deviation of its points.
+// coordinates standardized by the mean and standard deviation of its points.
 type kernelDensity struct {
-	points    []float64 // n by width, standardised
+	points    []float64 // n by width, standardized
 	width     int
 	bandwidth float64
 	mean, std []float64
@@ -301,7 +301,7 @@ type kernelDensity struct {
 	exponents []float64
 }
 
-// fit takes points, n by width, over and standardises them.
+// fit takes points, n by width, over and standardizes them.
 func (d *kernelDensity) fit(points []float64, width int, bandwidth float64) {
 	d.points, d.width, d.bandwidth = points, width, bandwidth
 	if d.mean == nil {
@@ -326,7 +326,7 @@ func (d *kernelDensity) fit(points []float64, width int, bandwidth float64) {
 	}
 }
 
-// log returns the logarithm of the density at x, in standardised coordinates.
+// log returns the logarithm of the density at x, in standardized coordinates.
 func (d *kernelDensity) log(x []float64) float64 {
 	for c := range d.query {
 		d.query[c] = (x[c] - d.mean[c]) / d.std[c]

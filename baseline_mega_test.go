@@ -9,7 +9,7 @@ import (
 )
 
 // naiveLogDensity is the logarithm of a kernel density estimate of points,
-// standardised as they and x are by mean and deviation.
+// standardized as they and x are by mean and deviation.
 func naiveLogDensity(points [][]float64, x []float64, h float64) float64 {
 	n, sum := float64(len(points)), 0.0
 	for _, p := range points {
@@ -209,8 +209,8 @@ func TestMEGAReplayGoal(t *testing.T) {
 	const n, horizon, draws = 23, 5, 20000
 	a := numberedAgent(t, "mega", n, horizon)
 	for _, test := range []struct {
-		step                                        int
-		real, future, actual, achieved, behavioural float64
+		step                                       int
+		real, future, actual, achieved, behavioral float64
 	}{
 		{25_000, 0, 1, 0, 0, 0},
 		{25_001, 0.1, 0.4, 0.3, 0.1, 0.1},
@@ -228,7 +228,7 @@ func TestMEGAReplayGoal(t *testing.T) {
 				counts[int(a.curriculum.replayGoal(a, i)[0])]++
 			}
 			for j := range n {
-				achieved, pursued := test.achieved/n, test.behavioural/n
+				achieved, pursued := test.achieved/n, test.behavioral/n
 				if i <= j && j < end {
 					achieved += test.future / float64(end-i)
 				}

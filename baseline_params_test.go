@@ -27,7 +27,7 @@ func TestClipGradient(t *testing.T) {
 	}
 }
 
-// moments1 returns the first moment of each optimiser of an agent: after its
+// moments1 returns the first moment of each optimizer of an agent: after its
 // first step a tenth of the gradient that it was given.
 func moments1(a *Agent) [][]float32 {
 	m := [][]float32{a.policy.adam.m}
@@ -37,7 +37,7 @@ func moments1(a *Agent) [][]float32 {
 	return m
 }
 
-// With GradientClip every optimiser is given the gradient that it would be
+// With GradientClip every optimizer is given the gradient that it would be
 // given without, each element clipped. The critics stand still, so that the
 // policy's gradient is the same.
 func TestGradientClip(t *testing.T) {
@@ -81,11 +81,11 @@ func TestGradientClip(t *testing.T) {
 					smaller++
 				}
 				if d := math.Abs(float64(clipped[i] - want)); d > 1e-6*float64(bound) {
-					t.Errorf("%v, optimiser %d, element %d: moment %v of %v, want %v", changes, k, i, clipped[i], m, want)
+					t.Errorf("%v, optimizer %d, element %d: moment %v of %v, want %v", changes, k, i, clipped[i], m, want)
 				}
 			}
 			if smaller == 0 || smaller == len(free[k]) {
-				t.Errorf("%v, optimiser %d: %d of %d elements clipped: this shows nothing", changes, k, smaller, len(free[k]))
+				t.Errorf("%v, optimizer %d: %d of %d elements clipped: this shows nothing", changes, k, smaller, len(free[k]))
 			}
 		}
 	}

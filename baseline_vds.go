@@ -22,7 +22,7 @@ const (
 //
 // Reading R84: its value functions see inputs as the agent's normalizer scales
 // them, and learn with the agent's discount and clip; their goals are not
-// relabelled. VDS's code normalizes for them apart.
+// relabeled. VDS's code normalizes for them apart.
 //
 // Reading R85: its value functions have the hidden layers of the agent's networks;
 // VDS's code has three of 256 units for both, as the default does.

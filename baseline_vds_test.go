@@ -131,7 +131,7 @@ func TestVDSLearns(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(counted.asked) != 100*3*1000 {
-		t.Fatalf("%d transitions learnt from, want 100 minibatches of 1000 for each of 3 members", len(counted.asked))
+		t.Fatalf("%d transitions learned from, want 100 minibatches of 1000 for each of 3 members", len(counted.asked))
 	}
 	index := map[*float64]int{}
 	for i := range a.replay.n {
@@ -163,7 +163,7 @@ func TestVDSLearns(t *testing.T) {
 	for i, c := range v.members.critics {
 		n := len(c.q.params)
 		if slices.Equal(before[i][:n], c.params[:n]) || !slices.Equal(before[i][n:], c.params[n:]) {
-			t.Errorf("member %d has not learnt, or its head has", i)
+			t.Errorf("member %d has not learned, or its head has", i)
 		}
 		var want []float64
 		for k, p := range twinParams(targets[i]...) {

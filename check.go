@@ -254,7 +254,7 @@ func equations() []equation {
 		{"uncertainty", []int{5}, "pun.uncertainty", "critics heads s g actions", checkUncertainty},
 		{"goal-probability", []int{6}, "GoalProbabilities, scaleUncertainty", "epsilon m b", checkGoalProbability},
 		{"achievable", nil, "Achievable", "q_mean c T", checkAchievable},
-		{"per", []int{7, 8}, "prioritised.probability, ImportanceWeights", "priority alpha beta", checkPriorities},
+		{"per", []int{7, 8}, "prioritized.probability, ImportanceWeights", "priority alpha beta", checkPriorities},
 		{"per-beta", nil, "PriorityBeta", "beta_initial beta_steps t", checkBeta},
 		{"her", nil, "replay.relabel", "achieved_next goal i future? radius", checkHindsight},
 		{"her-future", nil, "futureStep", "i n u", checkFuture},
@@ -465,7 +465,7 @@ func checkPriorities(in *vectorIn) any {
 	ImportanceWeights(w, P, n, in.Beta, 0)
 
 	// The sampler divides by the largest weight in the buffer.
-	s := newPrioritised(&Params{Method: Method{Batch: n, PriorityAlpha: in.Alpha}}, nil)
+	s := newPrioritized(&Params{Method: Method{Batch: n, PriorityAlpha: in.Alpha}}, nil)
 	var transitions []int
 	for i, p := range in.Priority {
 		transitions = append(transitions, i)

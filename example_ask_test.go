@@ -9,7 +9,7 @@ import (
 	"qta"
 )
 
-// trainedCart returns an agent that has learnt to push a cart, and has
+// trainedCart returns an agent that has learned to push a cart, and has
 // been nowhere beyond the ends of its line, -1 and 1.
 var trainedCart = sync.OnceValue(func() *qta.Agent {
 	p := qta.Small()

@@ -244,8 +244,8 @@ func (g callGraph) name(f *types.Func) string {
 // paperRoots are where the paper's method begins: training, and the methods
 // that it reaches through an interface.
 var paperRoots = []string{"Agent.Train", "queryTheAgent.goal", "plain.replayGoal", "plain.randomAction",
-	"predictive.estimate", "uniform.draw", "prioritised.draw", "prioritised.stored", "prioritised.weigh",
-	"prioritised.learnt", "pun.priorities", "softUpdate.part", "adam.part"}
+	"predictive.estimate", "uniform.draw", "prioritized.draw", "prioritized.stored", "prioritized.weigh",
+	"prioritized.learned", "pun.priorities", "softUpdate.part", "adam.part"}
 
 // reached returns the functions that the roots reach.
 func (g callGraph) reached(t *testing.T) map[string]*types.Func {

@@ -56,7 +56,7 @@ type Method struct {
 
 	// How minibatches are drawn: uniformly, by uncertainty (per), or by TD error (td), a baseline.
 	Replay string `source:"Section 3.3: uniform, and PER as an extension" range:"uniform|per|td"`
-	// k relabelled transitions to one that is not.
+	// k relabeled transitions to one that is not.
 	HindsightRatio float64 `source:"Table: HER replay k" range:"[0,1000]"`
 	// β of Equation 8 at the first step: how much of the bias the weights undo.
 	PriorityBeta float64 `source:"Table: PER beta_initial" range:"[0,1]"`
@@ -107,13 +107,13 @@ type Departures struct {
 	ActorOwnDraw bool `source:"Reading R48: DDPG's Algorithm 1 has one minibatch for critic and actor"`
 
 	// Where Equation 4's gradient goes: with Equation 2's into the backbone (joint), no further than the
-	// head, or into the backbone by the heads' own optimiser (separate).
+	// head, or into the backbone by the heads' own optimizer (separate).
 	PredictiveGradient string `source:"Reading R49: \"a joint loss function\"; both predictions share ξ" range:"joint|head|separate"`
 	// Squared error, or Euclidean norm.
 	HeadLoss string `source:"Equation 4" range:"squared|norm"`
 	// What a head predicts: the next observation, or the next achieved goal.
 	HeadTarget string `source:"Equation 4: s'" range:"observation|achieved"`
-	// The heads learn from a minibatch of their own, without relabelling, drawn by episode and then by step.
+	// The heads learn from a minibatch of their own, without relabeling, drawn by episode and then by step.
 	HeadOwnDraw bool `source:"Reading R50: Equation 4 sums over B, the critics' minibatch"`
 	// Weights of critics and heads decay once an evaluation was perfect.
 	WeightDecay bool `source:"Reading R52: none"`
@@ -643,7 +643,7 @@ const (
 const (
 	predictiveGradientJoint    = "joint"    // into the backbone, with Equation 2's
 	predictiveGradientHead     = "head"     // no further than the head
-	predictiveGradientSeparate = "separate" // into the backbone, by the heads' own optimiser
+	predictiveGradientSeparate = "separate" // into the backbone, by the heads' own optimizer
 )
 
 // Params.HeadLoss: Equation 4, or its root.

@@ -279,8 +279,8 @@ func TestDecay(t *testing.T) {
 					head = φ
 				}
 				what := fmt.Sprintf("PredictiveGradient %s, perfect %t", gradient, perfect)
-				nearGradient(t, what+": the critics' optimiser ", tenfold(u.critics[i].adam.m), twinGradient(φ, func() float64 { return critics() + criticDecay/2*squares(φ) }))
-				nearGradient(t, what+": the heads' optimiser ", tenfold(u.critics[i].headAdam.m), twinGradient(head, func() float64 { return heads() + headDecay/2*squares(head) }))
+				nearGradient(t, what+": the critics' optimizer ", tenfold(u.critics[i].adam.m), twinGradient(φ, func() float64 { return critics() + criticDecay/2*squares(φ) }))
+				nearGradient(t, what+": the heads' optimizer ", tenfold(u.critics[i].headAdam.m), twinGradient(head, func() float64 { return heads() + headDecay/2*squares(head) }))
 			}
 		}
 	}

@@ -112,7 +112,7 @@ func TestTrainInterrupted(t *testing.T) {
 				}
 				err := a.Train(ctx, m.Env(), m.Env(), o)
 				if a.step < steps && (err != stop || a.step != at) {
-					t.Fatalf("cancelled at step %d, Train returned %v at step %d", at, err, a.step)
+					t.Fatalf("canceled at step %d, Train returned %v at step %d", at, err, a.step)
 				}
 			}
 			sameState(t, preset.Name, want, a)

@@ -6,11 +6,11 @@ import (
 )
 
 // This file is the replay buffer: transitions in the order they happened,
-// relabelling with goals achieved later in the same episode (HER, section
-// 3.3), and prioritised experience replay: its formulas, Equations 7 and 8, its
+// relabeling with goals achieved later in the same episode (HER, section
+// 3.3), and prioritized experience replay: its formulas, Equations 7 and 8, its
 // sampler, and the tree that makes it quick.
 
-// futureStep returns the step whose achieved goal a transition i is relabelled
+// futureStep returns the step whose achieved goal a transition i is relabeled
 // with, given u uniform on [0, 1): one of i to n-1, where n is the length of
 // i's trajectory so far, all alike.
 //
@@ -41,13 +41,13 @@ func (b *replay) relabel(i int, k float64, rng *rand.Rand) []float64 {
 // the tree keeps terms and sum. Priorities p are not negative and not all zero.
 //
 // It implements QTA, Equation 7 (Section 3.3).
-func (s *prioritised) probability(j int) float64 { return s.tree.weight(j) / s.tree.total() }
+func (s *prioritized) probability(j int) float64 { return s.tree.weight(j) / s.tree.total() }
 
 // SampleProbabilities sets P, of N values, to the probability of each of N
 // transitions with priorities p, which are not negative and not all zero; α is
 // in [0, 10]. It is Equation 7 for the whole replay, as training has it.
 func SampleProbabilities(P, p []float64, α float64) {
-	s := &prioritised{alpha: α}
+	s := &prioritized{alpha: α}
 	for j, v := range p {
 		s.tree.grow(j + 1)
 		s.tree.set(j, pow(v, α))
@@ -173,8 +173,8 @@ type sampler interface {
 	// of a minibatch, at an environment step.
 	weigh(weights [][]float32, transitions []int, step int)
 
-	// learnt is told that the critics have learnt from a minibatch.
-	learnt(b *batch)
+	// learned is told that the critics have learned from a minibatch.
+	learned(b *batch)
 
 	// saved lists whatever of it training changes, with n transitions stored.
 	saved(n int) saved
@@ -185,7 +185,7 @@ type uniform struct{ replay *replay }
 
 func (s uniform) stored(int)          {}
 func (s uniform) draw(rng stream) int { return rng.index(s.replay.n) }
-func (s uniform) learnt(*batch)       {}
+func (s uniform) learned(*batch)      {}
 func (s uniform) saved(int) saved     { return nil }
 func (s uniform) weigh(weights [][]float32, _ []int, _ int) {
 	for _, w := range weights {
@@ -195,7 +195,7 @@ func (s uniform) weigh(weights [][]float32, _ []int, _ int) {
 	}
 }
 
-// prioritised is the sampler of section 3.3, PER.
+// prioritized is the sampler of section 3.3, PER.
 //
 // Reading R33: a new transition, whose priority is not known yet, takes the
 // largest one seen so far, as in PER's Algorithm 1 (Schaul et al., 2016), and at
@@ -205,34 +205,34 @@ func (s uniform) weigh(weights [][]float32, _ []int, _ int) {
 // Reading R34: the transitions of a minibatch are drawn one by one, with
 // replacement, as in the authors' code; Schaul et al. (2016, appendix B.2.1)
 // draw one from each of as many equal parts of the sum.
-type prioritised struct {
+type prioritized struct {
 	alpha, beta float64 // β at the first step
 	betaSteps   int
 	n           int     // transitions
 	tree        sumTree // p^α of every one
 	largest     float64 // priority so far, at least 1
 
-	estimate func(d []float64, b *batch) // sets d to the priorities of the transitions just learnt from
+	estimate func(d []float64, b *batch) // sets d to the priorities of the transitions just learned from
 
 	P, w, priority []float64 // of a minibatch
 }
 
-func newPrioritised(p *Params, estimate func(d []float64, b *batch)) *prioritised {
-	return &prioritised{
+func newPrioritized(p *Params, estimate func(d []float64, b *batch)) *prioritized {
+	return &prioritized{
 		alpha: p.PriorityAlpha, beta: p.PriorityBeta, betaSteps: p.PriorityBetaSteps, largest: 1, estimate: estimate,
 		P: make([]float64, p.Batch), w: make([]float64, p.Batch), priority: make([]float64, p.Batch),
 	}
 }
 
-func (s *prioritised) stored(i int) {
+func (s *prioritized) stored(i int) {
 	s.n = i + 1
 	s.tree.grow(s.n)
 	s.tree.set(i, pow(s.largest, s.alpha))
 }
 
-func (s *prioritised) draw(rng stream) int { return s.tree.find(rng.Float64()) }
+func (s *prioritized) draw(rng stream) int { return s.tree.find(rng.Float64()) }
 
-func (s *prioritised) weigh(weights [][]float32, transitions []int, step int) {
+func (s *prioritized) weigh(weights [][]float32, transitions []int, step int) {
 	for row, j := range transitions {
 		s.P[row] = s.probability(j)
 	}
@@ -246,7 +246,7 @@ func (s *prioritised) weigh(weights [][]float32, transitions []int, step int) {
 	}
 }
 
-func (s *prioritised) learnt(b *batch) {
+func (s *prioritized) learned(b *batch) {
 	s.estimate(s.priority, b)
 	for row, p := range s.priority {
 		if !finite(p) {
@@ -258,7 +258,7 @@ func (s *prioritised) learnt(b *batch) {
 	s.tree.setAll(b.transitions, s.priority)
 }
 
-func (s *prioritised) saved(n int) saved {
+func (s *prioritized) saved(n int) saved {
 	weights := make([]float64, n)
 	copy(weights, s.tree.values())
 	return saved{&s.largest, weights, func() { s.n = n; s.tree.fill(weights) }}

@@ -154,9 +154,9 @@ func frequency(t *testing.T, what string, count, n int, p float64) {
 }
 
 // holdMinibatch holds a minibatch to the probability of each transition and to
-// the share of relabelled goals, which come alike from each transition of the
+// the share of relabeled goals, which come alike from each transition of the
 // same episode from the transition itself on.
-func holdMinibatch(t *testing.T, what string, m minibatch, P []float64, relabelled float64, horizon int) {
+func holdMinibatch(t *testing.T, what string, m minibatch, P []float64, relabeled float64, horizon int) {
 	t.Helper()
 	counts, own, future := make([]int, len(P)), 0, map[[2]int]int{}
 	for _, row := range m {
@@ -170,13 +170,13 @@ func holdMinibatch(t *testing.T, what string, m minibatch, P []float64, relabell
 	for i, p := range P {
 		frequency(t, fmt.Sprintf("%s: transition %d of %d", what, i, len(P)), counts[i], len(m), p)
 	}
-	frequency(t, what+": a goal that is not relabelled", own, len(m), 1-relabelled)
+	frequency(t, what+": a goal that is not relabeled", own, len(m), 1-relabeled)
 	for i, p := range P {
 		end := min((i/horizon+1)*horizon, len(P))
 		for f := range P {
 			q := 0.0
 			if i <= f && f < end {
-				q = p * relabelled / float64(end-i)
+				q = p * relabeled / float64(end-i)
 			}
 			frequency(t, fmt.Sprintf("%s: transition %d with the goal achieved in %d", what, i, f), future[[2]int{i, f}], len(m), q)
 		}
@@ -218,7 +218,7 @@ func TestMinibatches(t *testing.T) {
 			if test.replay == "uniform" {
 				return nil
 			}
-			s := a.sampler.(*prioritised)
+			s := a.sampler.(*prioritized)
 			critics = append(slices.Clone(s.tree.values()[:n-1]), 0)
 			critics[n-1] = s.largest // for the transition to come
 			sum := 0.0
@@ -253,19 +253,19 @@ func TestMinibatches(t *testing.T) {
 			holdMinibatch(t, what+": the heads' own minibatch (the authors' code: by episode, then by step, goals as pursued)", next("the heads'"), byEpisode, 0, horizon)
 		}
 		if test.actor {
-			holdMinibatch(t, what+": the actor's own minibatch (the authors' code: uniform, relabelled)", next("the actor's"), uniform, 0.8, horizon)
+			holdMinibatch(t, what+": the actor's own minibatch (the authors' code: uniform, relabeled)", next("the actor's"), uniform, 0.8, horizon)
 		}
 	}
 }
 
 // The normalizers are shown an episode's transitions once it is over: states s
-// before the step, and goals relabelled as in a minibatch; HER's public code and
+// before the step, and goals relabeled as in a minibatch; HER's public code and
 // the authors'.
 func TestNormalizersAreShown(t *testing.T) {
 	const episodes, horizon = 400, 5
 	const reading = "the Reading of normalizer: draws from the finished episode, s and the goal that the transition is replayed with"
 	a := scriptedAgent(t, func(p *Params) { p.Curriculum, p.Horizon, p.NormalizerDraws = "her", horizon, 1 })
-	counts, own, relabelled := make([]int, horizon), 0, make([]int, horizon)
+	counts, own, relabeled := make([]int, horizon), 0, make([]int, horizon)
 	s, g := 0.0, 0.0
 	trainScripted(t, a, numberedScript(), episodes*horizon, func() error {
 		e := (a.step - 1) / horizon
@@ -299,14 +299,14 @@ func TestNormalizersAreShown(t *testing.T) {
 		if f != math.Trunc(f) || f <= k || f > horizon {
 			t.Fatalf("%s: after episode %d the state of step %v was shown with the goal %v", reading, e, k, goal)
 		}
-		relabelled[int(f)-1]++
+		relabeled[int(f)-1]++
 		return nil
 	})
 	for k, c := range counts {
 		frequency(t, fmt.Sprintf("%s: the state of step %d", reading, k), c, episodes, 1./horizon)
 	}
-	frequency(t, reading+": a goal that is not relabelled", own, episodes, 0.2)
-	for f, c := range relabelled {
+	frequency(t, reading+": a goal that is not relabeled", own, episodes, 0.2)
+	for f, c := range relabeled {
 		// By transition k, 1/5 each, with 4/5, and alike from k on.
 		p := 0.0
 		for k := range f + 1 {
@@ -349,7 +349,7 @@ func TestOwnActorBatch(t *testing.T) {
 	other.pun.follow()
 	other.policy.learn(policy.x, other.pun)
 	if diff := cmp.Diff(other.policy.net.params, a.policy.net.params); diff != "" {
-		t.Errorf("the policy (-by hand +learnt):\n%.400s", diff)
+		t.Errorf("the policy (-by hand +learned):\n%.400s", diff)
 	}
 	if slices.Equal(critics.x.data, policy.x.data) {
 		t.Error("both minibatches are the same: this shows nothing")

@@ -369,7 +369,7 @@ func (s *state) panel(g *pictures, p *panel, shot *snapshot) *draw.Drawing {
 }
 
 // image returns an image of a number of each place, a pixel each. Of sparse
-// numbers the zeros are left out, and the others have their neighbours' pixels,
+// numbers the zeros are left out, and the others have their neighbors' pixels,
 // too, so that they can be seen: where two meet, the larger is on top.
 func (g *grid) image(numbers []float32, scale draw.Scale, sparse bool) *image.Paletted {
 	m := image.NewPaletted(image.Rect(0, 0, g.Cols, g.Rows), draw.Viridis())

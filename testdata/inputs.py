@@ -94,7 +94,7 @@ def scalar_cases(rng):
     yield "per-beta", "random", {
         "beta_initial": rng.random(), "beta_steps": steps,
         "t": [0, steps, 2 * steps, rng.randint(0, steps)]}
-    for name in ("relabelled", "relabelled too", "its own goal"):
+    for name in ("relabeled", "relabeled too", "its own goal"):
         i = rng.randrange(n)
         yield "her", name, {
             "achieved_next": numbers(rng, n, 2), "goal": numbers(rng, 2),
