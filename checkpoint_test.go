@@ -500,7 +500,7 @@ func TestCheckpointNumbers(t *testing.T) {
 		}
 		for i, field := range s {
 			bad := []float64{math.NaN(), math.Inf(1), math.Inf(-1)}[rng.IntN(3)]
-			put := func() {}
+			var put func()
 			switch v := field.(type) {
 			case *int:
 				good := *v
