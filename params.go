@@ -32,8 +32,7 @@ type Method struct {
 	HiddenSize int `source:"Table: network hidden size" range:"[1,4096]"`
 	// Hidden layers of every network.
 	HiddenLayers int `source:"Reading R37: the paper is silent, the authors' code" range:"[1,16]"`
-	// G, critics of the ensemble, each with its predictive head. A single one, as in MEGA and VDS,
-	// cannot disagree.
+	// G, critics of the ensemble, each with its predictive head. One (MEGA, VDS) cannot disagree.
 	Critics int `source:"Section 3.1: G" range:"[1,64]"`
 
 	// |B|, transitions of a minibatch.
@@ -137,14 +136,11 @@ type Beyond struct {
 	UpdatesPerStep int `source:"Reading R57: one update follows every environment step" range:"[1,1000]"`
 	// RandomAction in an episode once its first goal is reached; 0 changes nothing.
 	RandomActionReached float64 `source:"Reading R58: one probability" range:"[0,1]"`
-	// A random action there is kept until a step with it is shorter than this share of the usual
-	// length; 0 draws each anew.
+	// Share of a step's usual length below which such an action is dropped; 0 draws each anew.
 	RandomActionHeld float64 `source:"Reading R95: each random action is drawn anew" range:"[0,1]"`
-	// ρ of a moving average of critics and heads by which goals are chosen; 0 uses the ensemble
-	// itself.
+	// ρ of a moving average of critics and heads, used to choose goals; 0 uses the ensemble itself.
 	UncertaintyPolyak float64 `source:"Reading R59: the heads as they are" range:"[0,1)"`
-	// Probability that an episode's first goal is the environment's, once a step has ended there;
-	// only for QTA.
+	// Probability that an episode's first goal is the environment's, once reached; only for QTA.
 	FirstGoalDesired float64 `source:"Reading R60: the agent sets itself every goal" range:"[0,1]"`
 }
 
@@ -163,8 +159,7 @@ type Baselines struct {
 	// Uncertainty q, bootstrap and ensemble, Replay td: the form that the authors' code gives them.
 	AuthorsForm bool `source:"Section 4, and the papers it names there"`
 
-	// Updates in a row at each episode's end, as in VDS, in place of UpdatesPerStep; 0 keeps
-	// UpdatesPerStep.
+	// Updates in a row at each episode's end, as in VDS; 0 keeps UpdatesPerStep.
 	UpdatesPerEpisode int `source:"Reading R63: one update follows every environment step" range:"[0,1e6]"`
 	// Updates from one step of the target networks to the next, as in MEGA.
 	TargetEvery int `source:"Reading R64: Equation 3 has no schedule, each update has one" range:"[1,1e6]"`

@@ -103,10 +103,10 @@ const Version = "0.5.0"
 
 // Train is the algorithm. It trains in env and evaluates in another instance of
 // the same environment, until the budget is spent, the task is solved, or ctx
-// is done; then it returns the cause of ctx. It stops between environment
-// steps, not within an evaluation, so that an agent can be saved and trained
-// further to the same end as without the interruption. The error is a
-// [*NumericError], an [*EnvError], whatever a function in o or a [Curriculum]
+// is done, in which case it returns the cause of ctx. It stops between
+// environment steps, not within an evaluation, so that an agent can be saved
+// and trained further to the same end as without the interruption. The error is
+// a [*NumericError], an [*EnvError], whatever a function in o or a [Curriculum]
 // returned, or says which argument or Curriculum's goal is not allowed. An
 // error of an environment or a Curriculum can end training within a step. The
 // agent can then be neither trained nor saved: continue from the last
