@@ -282,8 +282,8 @@ func (a *Agent) predictAchieved(dst []float32, i int) {
 	}
 }
 
-// predictiveNorm takes the place of Equation 4 in the authors' code: 1/B Σ |p -
-// s'|, the mean Euclidean norm. At p = s' the gradient is zero.
+// predictiveNorm takes the place of Equation 4 in the authors' code:
+// 1/B Σ |p - s'|, the mean Euclidean norm. At p = s' the gradient is zero.
 func predictiveNorm(dp, p, s []float32, width int) float64 {
 	rows := len(p) / width
 	sum := 0.0

@@ -60,7 +60,7 @@ func newPredictive(p *Params) *predictive {
 // An architecture holds what an ensemble does differently from PUN, its zero
 // value.
 type architecture struct {
-	width      int                                                         // of a head's output; 0 is predicted
+	width      int                                                         // of a head's output; 0 is the same as predicted
 	predicted  int                                                         // components that a head predicts; 0 is the observation's
 	headLoss   func(dp, p, s []float32, width int) float64                 // nil is PredictiveLoss
 	spread     func(d []float64, predictions [][]float32, width int)       // nil is HeadDeviation

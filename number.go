@@ -64,7 +64,7 @@ func exp(x float64) float64 {
 	if k < -1020 || k > 1023 {
 		return math.Ldexp(1+p, k)
 	}
-	return float64((1 + p) * math.Float64frombits(uint64(1023+k)<<52)) // exact, and faster than math.Ldexp
+	return float64((1 + p) * math.Float64frombits(uint64(1023+k)<<52)) // exact, and faster
 }
 
 // tanh returns the hyperbolic tangent of x, within 3 ulp: t / (t + 2) with

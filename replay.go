@@ -37,9 +37,9 @@ func (b *replay) relabel(i int, k float64, rng *rand.Rand) []float64 {
 	return at(b.goal, i, b.sizes.Goal)
 }
 
-// probability returns the probability of drawing transition j: p_j^α / Σ_j
-// p_j^α. The tree keeps the terms and their sum. Priorities p are not negative
-// and not all zero.
+// probability returns p_j^α / Σ_j p_j^α, the probability of drawing transition
+// j. The tree keeps the terms and their sum. Priorities p are not negative and
+// not all zero.
 //
 // It implements QTA, Equation 7 (Section 3.3).
 func (s *prioritized) probability(j int) float64 { return s.tree.weight(j) / s.tree.total() }
@@ -325,7 +325,7 @@ func (t *sumTree) leastWeight() float64 { return t.least[1] }
 func (t *sumTree) set(i int, weight float64) { t.climb(i, weight, 1) }
 
 // setAll changes the weights of many leaves. The nodes nearest to the root,
-// which most leaves share, wait for all of them.
+// which most leaves share, are summed once, after all leaves.
 func (t *sumTree) setAll(leaves []int, weights []float64) {
 	top := min(len(leaves), t.leaves())
 	for k, i := range leaves {

@@ -44,7 +44,7 @@ import (
 //
 // Targets, optimizers, the average of UncertaintyPolyak, the replay and a
 // curriculum's own networks are not in the file. The error is a [*NumericError]
-// if a parameter is NaN or infinite, or else comes from w.
+// if a parameter is NaN or infinite; any other comes from w.
 func (a *Agent) WriteSafetensors(w io.Writer) error {
 	if err := a.checkParameters(); err != nil {
 		return err
