@@ -12,14 +12,14 @@ import (
 	"slices"
 )
 
-// This file is what surrounds the algorithm of qta.go: making an agent, using
-// it, looking into it, and the check that its numbers are finite.
+// This file surrounds the algorithm of qta.go: it makes an agent, uses it,
+// looks into it, and checks that its numbers are finite.
 
-// An Agent is QTA in training: networks, replay, and the curriculum's state.
-// It is not safe for concurrent use. It keeps every transition, in seven vectors
-// of 8-byte numbers (two observations, two achieved goals, action, goal, desired
-// goal), so that its memory and its checkpoints grow with its steps, and the
-// latest environment and TrainOptions that it was given.
+// An Agent is QTA in training: networks, replay, and the curriculum's state. It
+// is not safe for concurrent use. It keeps every transition as seven vectors of
+// 8-byte numbers (two observations, two achieved goals, action, goal, desired
+// goal), so its memory and its checkpoints grow with its steps. It also keeps
+// the latest environment and TrainOptions that it was given.
 type Agent struct {
 	params Params
 	sizes  Sizes
@@ -45,7 +45,7 @@ type Agent struct {
 
 	networksOnly bool // from ReadSafetensors: there is nothing to train on
 	training     bool // Train has not returned
-	halfway      bool // within a step, from where training cannot go on
+	halfway      bool // within a step, where training cannot resume
 
 	env     Env // that Train trains in
 	options TrainOptions
@@ -74,10 +74,10 @@ type Agent struct {
 	scratch scratch
 }
 
-// losses are those of the latest update.
+// losses has the losses of the latest update.
 type losses struct{ critic, head, policy float64 }
 
-// scratch is memory that only one call at a time needs.
+// scratch is memory that only one call needs at a time.
 type scratch struct {
 	batch     batch
 	single    matrix    // one s, g
@@ -88,7 +88,7 @@ type scratch struct {
 }
 
 // NewAgent returns an untrained agent for environments of the given sizes. All
-// its chance comes from seed.
+// its randomness comes from seed.
 func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -248,8 +248,8 @@ func (a *Agent) Close() { a.workers.resize(1) }
 // is many times slower and may round differently.
 func KernelName() string { return best.String() }
 
-// Attach gives the agent bytes to be saved with it, such as what is to be known
-// of its run. Training does not look at them.
+// Attach gives the agent bytes to save with it, such as a description of its
+// run. Training ignores them.
 func (a *Agent) Attach(data []byte) { a.attachment = slices.Clone(data) }
 
 // Attachment returns what was attached last, or nothing.
@@ -290,8 +290,8 @@ func (a *Agent) SuccessAt(least float64) int {
 }
 
 // Digest returns the SHA-256 of all parameters, targets included, in hex: equal
-// digests mean equal networks. The average of UncertaintyPolyak, which follows
-// from the updates, is not in it.
+// digests mean equal networks. It leaves out the average of UncertaintyPolyak,
+// which follows from the updates.
 func (a *Agent) Digest() string {
 	a.checkMade("Digest")
 	h := sha256.New()
@@ -320,8 +320,8 @@ func (a *Agent) parameters() []parameterVector {
 }
 
 // Act returns the policy's action for an observation and a goal, without
-// exploration: Action numbers in [-1, 1]. The slice is the caller's. Act panics if
-// the two are not of the agent's [Sizes], or a number of them is not finite.
+// exploration: Action numbers in [-1, 1]. The slice is the caller's. Act panics
+// if either is not of the agent's [Sizes] or has a number that is not finite.
 func (a *Agent) Act(observation, goal []float64) []float64 {
 	a.checkMade("Act")
 	if len(observation) != a.sizes.Observation || len(goal) != a.sizes.Goal {
@@ -336,7 +336,7 @@ func (a *Agent) Act(observation, goal []float64) []float64 {
 	return slices.Clone(a.act(observation, goal))
 }
 
-// checkMade panics if nobody has made the agent.
+// checkMade panics if the agent is a zero Agent.
 func (a *Agent) checkMade(method string) {
 	if a.policy == nil {
 		panic("qta: " + method + " of an Agent that neither NewAgent nor LoadFile made")
@@ -358,8 +358,8 @@ func (a *Agent) inputs(row []float32, observation, goal []float64) {
 	a.goals.normalize(row[len(observation):][:len(goal)], goal)
 }
 
-// A NumericError says that the arithmetic of training has failed: a loss or a
-// parameter is NaN or infinite.
+// A NumericError reports that the arithmetic of training has failed: a loss or
+// a parameter is NaN or infinite.
 type NumericError struct {
 	Step    int    // environment steps taken, or updates of a [PUN]
 	Network string // whose numbers they are

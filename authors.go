@@ -5,10 +5,10 @@ import (
 	"math/rand/v2"
 )
 
-// This file is every step in which the authors' public code, and other learners
-// that its switches make up, depart from the paper. Where only a number departs
-// it is in [Authors], where the learner of a baseline does, in that baseline's
-// file.
+// This file holds every step in which the authors' public code, and other
+// learners that its switches allow, depart from the paper. Departures in a
+// number are in [Authors], departures of a baseline's learner in that
+// baseline's file.
 
 // Departures are what others do in place of, or beside, a step of the method;
 // see authors.go and baseline.go. In the paper's method all are nil.
@@ -22,8 +22,8 @@ type departures struct {
 	mask         func(a *Agent, b *batch)              // on what a critic learns from
 	decay        func(a *Agent)                        // after a perfect evaluation
 	updated      func(a *Agent)                        // after an update
-	average      *average                              // what the estimator asks in the ensemble's place
-	held         *heldAction                           // what random does
+	average      *average                              // asked by the estimator in the ensemble's place
+	held         *heldAction                           // the action that random repeats
 
 	ownBatches            func(a *Agent) (heads, actor *batch, err error) // in place of the critics'
 	learnHeads            func(a *Agent, b *batch) (loss float64)         // after the critics' step, where heads have their own
@@ -62,8 +62,8 @@ func (a *Agent) depart() {
 	a.goBeyond()
 }
 
-// drawOwnBatches returns the minibatches of heads and policy, which they need not
-// share with the critics.
+// drawOwnBatches returns the minibatches of heads and policy, each its own or
+// the critics'.
 func (a *Agent) drawOwnBatches() (heads, actor *batch, err error) {
 	heads, actor = &a.scratch.batch, &a.scratch.batch
 	if a.params.HeadOwnDraw {
@@ -89,9 +89,9 @@ func (a *Agent) ownBatch(b *batch) *batch {
 	return b
 }
 
-// drawByEpisode fills the heads' own minibatch: an episode is drawn, all alike,
-// and then one of its transitions, with the goal that was pursued. Those of a
-// running episode are the likelier for being fewer.
+// drawByEpisode fills the heads' own minibatch: it draws an episode uniformly,
+// and then one of its transitions, with the goal that was pursued. A running
+// episode has fewer transitions, so each is likelier.
 func (a *Agent) drawByEpisode(b *batch) error {
 	r := a.replay
 	for row := range b.transitions {
@@ -108,7 +108,7 @@ func (a *Agent) drawByEpisode(b *batch) error {
 	return nil
 }
 
-// drawUniformly fills the policy's own minibatch, which no priority decides.
+// drawUniformly fills the policy's own minibatch, without priorities.
 func (a *Agent) drawUniformly(b *batch) error {
 	for row := range b.transitions {
 		i := a.draws.index(a.replay.n)
@@ -125,8 +125,8 @@ func headsApart(p *Params) bool {
 	return p.PredictiveGradient == predictiveGradientSeparate || p.PredictiveGradient == predictiveGradientHead && p.HeadOwnDraw
 }
 
-// departGradient makes the predictive loss end in the head, or have a minibatch of
-// its own, where the parameters ask for that.
+// departGradient stops the predictive loss at the head, or gives it a minibatch
+// of its own, if the parameters ask for that.
 func (a *architecture) departGradient(p *Params) {
 	switch {
 	case p.PredictiveGradient == predictiveGradientSeparate:
@@ -199,8 +199,8 @@ func (u *pun) backboneGradient(i int, b *batch, add bool) float64 {
 	return loss
 }
 
-// ownPrediction is memory for predictions on a minibatch of the heads' own.
-// Those on the critics' stay for priorities.
+// ownPrediction is memory for predictions on a minibatch of the heads' own. The
+// predictions on the critics' stay for priorities.
 func (u *pun) ownPrediction(rows int) matrix {
 	if u.own.rows < rows {
 		u.own = newMatrix(rows, u.dp.cols)
@@ -208,9 +208,8 @@ func (u *pun) ownPrediction(rows int) matrix {
 	return u.own
 }
 
-// learnHeads is one step of every head on a minibatch, alone or, with a gradient
-// that is separate, with the backbone. It returns the loss's mean over the
-// ensemble.
+// learnHeads takes one step of every head on a minibatch, and of the backbone
+// too if the gradient is separate. It returns the mean loss over the ensemble.
 func (u *pun) learnHeads(b *batch, gradient string) (loss float64) {
 	separate := gradient == predictiveGradientSeparate
 	step := func(c *critic) {
@@ -256,7 +255,7 @@ func (u *pun) depart(p *Params) {
 	}
 }
 
-// resume brings what was installed to where a loaded agent is.
+// resume brings the hooks to where a loaded agent is.
 func (a *Agent) resume() {
 	if a.perfect && a.decay != nil {
 		a.decay(a)
@@ -283,7 +282,7 @@ func (a *Agent) predictAchieved(dst []float32, i int) {
 	}
 }
 
-// predictiveNorm is what the authors' code minimizes in place of Equation 4:
+// predictiveNorm takes the place of Equation 4 in the authors' code:
 // 1/B Σ |p - s'|, the mean Euclidean norm. At p = s' the gradient is zero.
 func predictiveNorm(dp, p, s []float32, width int) float64 {
 	rows := len(p) / width
@@ -315,8 +314,8 @@ func (a *Agent) smoothTarget(actions matrix) {
 }
 
 // smooth adds noise to a', as TD3 (Fujimoto et al., 2018) does: of standard
-// deviation σ, at most limit, the sum clipped to [-1, 1]. It is part of what
-// the authors' code does in Equation 1; the paper has none.
+// deviation σ, at most limit, the sum clipped to [-1, 1]. The authors' code
+// does so in Equation 1; the paper adds no noise.
 func smooth(actions []float32, σ, limit float64, rng *rand.Rand) {
 	for i, a := range actions {
 		noise := min(max(float64(σ*normal(rng)), -limit), limit)
@@ -324,7 +323,7 @@ func smooth(actions []float32, σ, limit float64, rng *rand.Rand) {
 	}
 }
 
-// randomActionLater is the probability of a random action where it is another
+// randomActionLater returns the probability of a random action if it changes
 // once an episode's first goal has been reached.
 func (a *Agent) randomActionLater() float64 {
 	if a.explored {
@@ -343,8 +342,8 @@ func (a *Agent) behaveUniformly(action []float64) bool {
 }
 
 // fromStart asks an estimator, for an episode's first goal, about the current
-// state in place of the candidates': the authors' filter returns the one for the
-// others.
+// state in place of the candidates' states, as the authors' filter returns the
+// one for the others.
 type fromStart struct{ estimator }
 
 func (e fromStart) estimate(a *Agent, q *query, rng stream) {

@@ -5,12 +5,12 @@ import (
 	"math"
 )
 
-// This file is the door to what the paper compares QTA with: the parameters
-// choose here which part of the method another one takes the place of. Zero is
-// the paper's. Those that are a few lines follow: HER's goals, random goals, the
+// This file is the door to the methods that the paper compares QTA with: here
+// the parameters choose which part of QTA another method replaces. Zero is the
+// paper's. Methods of a few lines follow: HER's goals, random goals, the
 // disagreement of Q-values, priorities by TD error, and the noise of Figure 4.
 
-// newCurriculum returns who chooses the goals.
+// newCurriculum returns the curriculum that p names.
 func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 	switch p.Curriculum {
 	case curriculumQTA:
@@ -31,7 +31,7 @@ func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 	panic(fmt.Sprintf("qta: no curriculum %q", p.Curriculum)) // Validate refuses it
 }
 
-// newEstimator returns what goals are chosen by.
+// newEstimator returns the estimator that p names.
 func newEstimator(p *Params) estimator {
 	var e estimator
 	if p.Uncertainty == uncertaintyQ {
@@ -57,11 +57,11 @@ func newPredictive(p *Params) *predictive {
 	return e
 }
 
-// An architecture is what the ensembles that the paper compares PUN with do in
-// another way. PUN is its zero value.
+// An architecture holds what an ensemble does differently from PUN, its zero
+// value.
 type architecture struct {
-	width      int                                                         // of a head's output; 0 is that of what it predicts
-	predicted  int                                                         // components of that; 0 is the observation's
+	width      int                                                         // of a head's output; 0 is the same as predicted
+	predicted  int                                                         // components that a head predicts; 0 is the observation's
 	headLoss   func(dp, p, s []float32, width int) float64                 // nil is PredictiveLoss
 	spread     func(d []float64, predictions [][]float32, width int)       // nil is HeadDeviation
 	ownTargets func(u *pun, b *batch)                                      // nil is Equation 1 for all critics alike
@@ -71,7 +71,7 @@ type architecture struct {
 	seen       func(u *pun, i int, prediction matrix, b *batch) (s matrix) // what head i learns to predict; nil is s' of the whole minibatch
 }
 
-// newArchitecture returns what the ensemble is.
+// newArchitecture returns the architecture that p names.
 func newArchitecture(p *Params, sizes Sizes) architecture {
 	a := architecture{predicted: predictedSize(p, sizes)}
 	if p.HeadLoss == headLossNorm {
@@ -95,7 +95,7 @@ func predictedSize(p *Params, sizes Sizes) int {
 	return sizes.Observation
 }
 
-// newSampler returns how minibatches are drawn.
+// newSampler returns the sampler that the parameters name.
 func (a *Agent) newSampler() sampler {
 	switch p := &a.params; {
 	case p.Replay == replayPER:
@@ -119,7 +119,7 @@ func (*desiredGoals) goal(a *Agent, first bool) ([]float64, error) {
 	return a.desired, nil
 }
 
-// randomGoals is a control that the paper has not: goals achieved before,
+// randomGoals is a control that the paper does not have: goals achieved before,
 // drawn uniformly, and new ones after a success, as in QTA's initial steps.
 type randomGoals struct{ plain }
 
@@ -132,8 +132,8 @@ func (*randomGoals) goal(a *Agent, first bool) ([]float64, error) {
 
 // valueEstimator is QTA with Q-disagreement.
 //
-// Reading R75: the disagreement of Q-values is that of the value of the candidate as
-// a goal from the current state; the authors' code exchanges the two (AuthorsForm).
+// Reading R75: the critics disagree about the value of the candidate as a goal
+// from the current state; the authors' code exchanges the two (AuthorsForm).
 type valueEstimator struct{ swapped bool }
 
 func (e valueEstimator) estimate(a *Agent, q *query, _ stream) {
@@ -176,8 +176,8 @@ func (u *pun) errorPriorities(d []float64, b *batch) {
 	}
 }
 
-// valuePriorities sets d to the sample standard deviation of the critics' values
-// instead: so does what the authors' code calls the error.
+// valuePriorities sets d instead to the sample standard deviation of the
+// critics' values, which the authors' code calls the error.
 func (u *pun) valuePriorities(d []float64, _ *batch) {
 	for i, c := range u.critics {
 		u.predictions[i] = c.values.data
@@ -185,7 +185,7 @@ func (u *pun) valuePriorities(d []float64, _ *batch) {
 	HeadDeviation(d, u.predictions, 1)
 }
 
-// noisy is an estimator to whose answers Gaussian noise is added.
+// noisy adds Gaussian noise to an estimator's answers.
 //
 // Reading R98: the noise comes before the scaling, in the estimates' unit, as in the
 // authors' code; the caption of Figure 4 has "to PUN's uncertainty estimates".

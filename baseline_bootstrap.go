@@ -6,7 +6,7 @@ package qta
 //
 // The ensemble keeps a copy of the backbone for every critic. The copies start
 // equal and all take the sum of the critics' gradients, so that they stay equal
-// to the bit; whatever else an ensemble does is PUN's.
+// to the bit; the rest of the ensemble is PUN.
 
 // maskProbability is the chance of a transition to be in a critic's part of the
 // replay, as in the authors' code.
@@ -14,8 +14,8 @@ const maskProbability = 0.5
 
 // bootstrapArchitecture makes an ensemble of this kind.
 //
-// Reading R76: no critic is followed for an episode, which is what Osband et al.
-// explore with: the goals drive exploration here, as in the authors' code.
+// Reading R76: no critic is followed for an episode, as Osband et al. do to
+// explore: here the goals drive exploration, as in the authors' code.
 //
 // Reading R77: a loss is divided by the size of the whole minibatch, whatever part
 // of it a critic sees; Adam makes the scale of a gradient immaterial.
@@ -81,8 +81,8 @@ func sumBackbones(u *pun) {
 	}
 }
 
-// applyMasks sets the masks of a batch's transitions, and takes those out of a
-// critic's loss that are not in its part of the replay.
+// applyMasks sets the masks of a batch's transitions, and takes transitions
+// outside a critic's part of the replay out of its loss.
 //
 // Differs D10: with AuthorsForm no critic learns from the running
 // episode, whose masks their code draws at its end.
@@ -106,7 +106,7 @@ func (a *Agent) applyMasks(b *batch) {
 }
 
 // inMask reports whether transition i of a run belongs to a critic's part of
-// the replay: a coin that depends on nothing but the seed and the two indices.
+// the replay: a coin that depends only on the seed and the two indices.
 func inMask(seed uint64, i, critic int) bool {
 	const unit = 1.0 / (1 << 53)
 	u := float64(mix(mix(mix(seed)+uint64(forMasks))+uint64(i)<<6+uint64(critic))>>11) * unit

@@ -44,9 +44,8 @@ func ownTargets(u *pun, b *batch) {
 // GaussianLoss returns one head's loss, the mean over the batch and the
 // components of (s' - μ)²/σ² + ln σ², and sets dp to its gradient with respect
 // to p. A row of p and dp has width means μ and a raw variance z, with σ² =
-// softplus(z) + 1e-6; s is B by width. It is twice the negative logarithm of
-// the likelihood but for a constant (Lakshminarayanan et al., 2017, Equation
-// 1).
+// softplus(z) + 1e-6; s is B by width. Up to a constant it is twice the
+// negative log-likelihood (Lakshminarayanan et al., 2017, Equation 1).
 func GaussianLoss(dp, p, s []float32, width int) float64 {
 	rows := len(s) / width
 	n := float64(rows * width)

@@ -7,9 +7,9 @@ import (
 
 // This file is MEGA, maximum entropy goal achievement (Pitis et al., 2020), on
 // QTA's learner: an episode's goal is the achieved goal of least density, among
-// candidates that the critics hold for reachable. Numbers without another
-// source are those of its authors' public code, with which the paper ran it.
-// [MEGA] is its own learner, as far as this package's networks go.
+// candidates that the critics consider reachable. Numbers without another
+// source are from its authors' public code, with which the paper ran it. [MEGA]
+// is its own learner, within the limits of this package's networks.
 
 const (
 	megaCandidates = 100    // achieved goals considered
@@ -44,9 +44,9 @@ var megaMix = [...]float64{0.1, 0.4, 0.3, 0.1, 0.1}
 // Differs D13: the cutoff sees normalized inputs, as MEGA's later code does; the
 // snapshot that QTA's authors ran fed raw ones to networks trained on others.
 //
-// Differs D14: the learner is that of the parameters. MEGA's own acts at random for
+// Differs D14: the parameters choose the learner. MEGA's own acts at random for
 // 5,000 steps, learns from step 2,500 on, and normalizes states and goals
-// together as it acts: none of it is part of the curriculum. [MEGA] has the
+// together as it acts: none of this is part of the curriculum. [MEGA] has the
 // first two.
 type mega struct {
 	plain
@@ -63,8 +63,8 @@ type mega struct {
 
 func newMEGA(p *Params) *mega { return &mega{cutoff: newCutoff(p.Discount, p.Horizon)} }
 
-// goal keeps the environment's goal for the first episode, and the same goal
-// for the whole of each.
+// goal returns the environment's goal in the first episode, and keeps each
+// episode's goal to its end.
 func (m *mega) goal(a *Agent, first bool) ([]float64, error) {
 	if !first {
 		return nil, nil
@@ -224,19 +224,20 @@ func (m *mega) saved() saved {
 }
 
 // MEGA returns the hyper-parameters of MEGA (Pitis et al., 2020), as QTA's
-// authors ran it for the paper's Figure 2, as far as this package's networks
-// go. The curriculum is in baseline_mega.go, with its numbers and departures. A
-// comment at a value names its source in the authors' public code, mrl:
-// "config" is protoge_config in mrl/configs/continuous_off_policy.py, "script"
-// is experiments/mega/train_mega.py. Values without a comment are this
-// package's, and immaterial unless named below.
+// authors ran it for the paper's Figure 2, within the limits of this package's
+// networks. The curriculum is in baseline_mega.go, with its numbers and
+// departures. A comment at a value names its source in the authors' public
+// code, mrl: "config" is protoge_config in
+// mrl/configs/continuous_off_policy.py, "script" is
+// experiments/mega/train_mega.py. Values without a comment are this package's,
+// and immaterial unless named below.
 //
 // Reading R81: where MEGA's authors and QTA's ran the code with different flags,
 // this has QTA's: reaching a goal cuts no return off, where MEGA's authors
 // have it do so (first_visit_succ), and one environment runs at a time.
 //
-// Reading R82: QTA's authors evaluated MEGA by 30 rollouts, and QTA and VDS by 20;
-// here the number is that of [TrainOptions], for every method alike.
+// Reading R82: QTA's authors evaluated MEGA by 30 rollouts, and QTA and VDS by
+// 20; here [TrainOptions] has the number, for every method alike.
 //
 // Reading R83: there are no predictive heads in MEGA, so they do not learn here;
 // a single critic cannot disagree, and nothing asks for it.
@@ -301,7 +302,7 @@ type kernelDensity struct {
 	exponents []float64
 }
 
-// fit takes points, n by width, over and standardizes them.
+// fit takes over points, n by width, and standardizes them.
 func (d *kernelDensity) fit(points []float64, width int, bandwidth float64) {
 	d.points, d.width, d.bandwidth = points, width, bandwidth
 	if d.mean == nil {
@@ -354,7 +355,7 @@ func logDensity(points, x []float64, h float64, scratch []float64) float64 {
 		}
 		e := float64(square * scale)
 		exponents[i] = e
-		if e < nearest { // sooner than min; a NaN shows in the sum
+		if e < nearest { // faster than min; a NaN shows in the sum
 			nearest = e
 		}
 	}

@@ -14,14 +14,15 @@ const (
 
 // An rnd is a curriculum of goals of the greatest novelty.
 //
-// Reading R90: RND's novelty is a reward for what was just seen; as a curriculum it
-// says which goal is pursued, and the reward stays the environment's. It is that
-// of a goal achieved, as the curricula of the paper have it.
+// Reading R90: RND's novelty is a reward for what was just seen; as a
+// curriculum it says which goal is pursued, and the reward stays the
+// environment's. The novelty is an achieved goal's, as in the paper's
+// curricula.
 //
-// Reading R91: the network that learns has an update for each environment step, at
-// the episode's end, on as many achieved goals as a minibatch has, drawn
-// uniformly from the replay: as often as the critics that PUN asks, where these
-// have one update a step. Burda et al. learn from the latest rollouts alone.
+// Reading R91: at the episode's end the network that learns makes one update
+// for each environment step, on a minibatch of achieved goals drawn uniformly
+// from the replay: as often as PUN's critics, if these make one update a step.
+// Burda et al. learn only from the latest rollouts.
 //
 // Differs D23: networks are of plain affine layers of 64 units and start as all
 // others here do, where Burda et al. have images, convolutions, 512 units and
@@ -119,5 +120,5 @@ func (r *rnd) networks() []parameterVector {
 	return []parameterVector{{"RND predictor", r.predictor.params}, {"RND target", r.target.params}}
 }
 
-// saved leaves the random network out, which the seed makes.
+// saved leaves out the random network, which the seed determines.
 func (r *rnd) saved() saved { return append(r.adam.saved(), r.predictor.params) }

@@ -5,9 +5,9 @@ import "math"
 // This file is value disagreement sampling, VDS (Zhang et al., 2020), on QTA's
 // learner: an episode's goal is drawn from all goals there are, in proportion
 // to the disagreement of three value functions of its own, which learn beside
-// the agent. Numbers without another source are those of its authors' public
-// code, with which the paper ran it. [VDS] is its own learner, as far as this
-// package's networks go.
+// the agent. Numbers without another source are from its authors' public code,
+// with which the paper ran it. [VDS] is its own learner, within the limits of
+// this package's networks.
 
 const (
 	vdsMembers    = 3
@@ -15,14 +15,14 @@ const (
 	vdsUpdates    = 100  // updates of every member after each episode
 	vdsBatch      = 1000 // transitions of one member's minibatch
 	vdsRate       = 1e-3 // Adam's step
-	vdsPolyak     = 0.95 // what the targets keep of themselves after each episode
+	vdsPolyak     = 0.95 // the share of themselves that the targets keep after each episode
 )
 
 // A vds is the curriculum VDS.
 //
 // Reading R84: its value functions see inputs as the agent's normalizer scales
 // them, and learn with the agent's discount and clip; their goals are not
-// relabeled. VDS's code normalizes for them apart.
+// relabeled. VDS's code normalizes for them separately.
 //
 // Reading R85: its value functions have the hidden layers of the agent's networks;
 // VDS's code has three of 256 units for both, as the default does.
@@ -101,8 +101,8 @@ func valueDisagreement(std []float64, q [][]float32) {
 // vdsProbabilities sets p to the probability of each candidate, in proportion to
 // its deviation; all alike where there is nothing to choose by.
 //
-// Reading R96: that is the default of VDS's code, which also has the exponential of
-// the deviation and the hyperbolic tangent of the variance.
+// Reading R96: this is the default of VDS's code, which also offers the
+// exponential of the deviation and the hyperbolic tangent of the variance.
 func vdsProbabilities(p, std []float64) {
 	sum := 0.0
 	for _, σ := range std {
@@ -116,9 +116,10 @@ func vdsProbabilities(p, std []float64) {
 	}
 }
 
-// endEpisode trains the members: each update gives each of them transitions of
-// its own, whose goals are those pursued. Member i's target is clipped
-// r + γ Q'_i(s', g, π(s', g)), with the agent's online policy and no minimum.
+// endEpisode trains the members: in each update every member learns from
+// transitions of its own, with the goals that were pursued. Member i's target
+// is clipped r + γ Q'_i(s', g, π(s', g)), with the agent's online policy and no
+// minimum.
 func (v *vds) endEpisode(a *Agent) error {
 	v.reserve(a)
 	b, u := &v.batch, v.members
@@ -153,23 +154,23 @@ func (v *vds) networks() []parameterVector { return v.members.parameters("VDS me
 func (v *vds) saved() saved { return v.members.saved() }
 
 // VDS returns the hyper-parameters of VDS (Zhang et al., 2020), as QTA's
-// authors ran it for the paper's Figure 2, as far as this package's networks
-// go. The curriculum is in baseline_vds.go, with its numbers and departures. A
-// comment at a value names its source in VDS's public code, the name of an
-// entry of DEFAULT_PARAMS in baselines/her/experiment/config.py or a file
-// beside it. Values without a comment are this package's, and immaterial unless
-// named below.
+// authors ran it for the paper's Figure 2, within the limits of this package's
+// networks. The curriculum is in baseline_vds.go, with its numbers and
+// departures. A comment at a value names its source in VDS's public code, the
+// name of an entry of DEFAULT_PARAMS in baselines/her/experiment/config.py or a
+// file beside it. Values without a comment are this package's, and immaterial
+// unless named below.
 //
 // The code's order is kept: an episode, the normalizers, the value functions,
 // then 40 updates in a row and one step of the targets.
 //
-// Reading R86: QTA's authors changed none of these numbers. They evaluated every
-// 2500 steps and read success one step before an episode's end; here that is as
-// for every other method.
+// Reading R86: QTA's authors changed none of these numbers. They evaluated
+// every 2500 steps and read success one step before an episode's end; here both
+// are as for every other method.
 //
-// Reading R87: there are no predictive heads in VDS, so they do not learn here; a
-// single critic cannot disagree, and the disagreement that chooses goals is
-// that of the value functions.
+// Reading R87: there are no predictive heads in VDS, so they do not learn here;
+// a single critic cannot disagree, and the disagreement of the value functions
+// chooses goals.
 //
 // Differs D19: weights start as PyTorch's linear layers do, VDS's by Xavier's rule
 // with zero biases.

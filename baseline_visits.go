@@ -16,9 +16,9 @@ const visitCell = 1.0
 // visits is a curriculum that pursues what it has visited least: the goals of
 // the least visited cell of a grid.
 //
-// Reading R88: section 2 names no method of its kind. Visits are those of goals
-// achieved, in a grid of fixed cells without any compression or learned
-// similarity; goals whose unit is another need a [Curriculum] of their own.
+// Reading R88: section 2 names no method of its kind. Visits count achieved
+// goals in a grid of fixed cells, without any compression or learned
+// similarity; goals in another unit need a [Curriculum] of their own.
 type visits struct {
 	plain
 	counts map[string]int // by cell
@@ -39,7 +39,7 @@ func (v *visits) goal(a *Agent, first bool) ([]float64, error) {
 	}), nil
 }
 
-// cellOf returns the name of the cell that a goal is in. It stands until the
+// cellOf returns the name of the cell that a goal is in. It is valid until the
 // next call.
 func (v *visits) cellOf(goal []float64) []byte {
 	v.cell = v.cell[:0]
@@ -50,15 +50,15 @@ func (v *visits) cellOf(goal []float64) []byte {
 	return v.cell
 }
 
-// mostNovel returns the goal of greatest novelty among those that QTA would
-// consider, of several alike the first. novelty sets its first argument to that
-// of each candidate, a transition.
+// mostNovel returns the most novel goal that QTA would consider, the first of
+// several alike. novelty sets its first argument to the novelty of each
+// candidate, a transition.
 //
-// Reading R89: all but the novelty is that of QTA in [Paper], so that a comparison
-// isolates it: the initial random steps, the candidates, the threshold on first
-// goals, and a new goal after each success. FirstGoalDesired is for QTA alone. The
-// greatest is taken, without Equation 6, which is fitted to
-// QTA's uncertainties.
+// Reading R89: everything but the novelty is QTA's in [Paper], so that a
+// comparison isolates it: the initial random steps, the candidates, the
+// threshold on first goals, and a new goal after each success. FirstGoalDesired
+// is only for QTA. The most novel goal is taken, without Equation 6, which is
+// fitted to QTA's uncertainties.
 func (a *Agent) mostNovel(first bool, novelty func(novelty []float64, candidates []int)) []float64 {
 	if a.replay.n == 0 {
 		return a.achieved

@@ -2,8 +2,8 @@ package qta
 
 import "math"
 
-// This file is what neither the paper nor its authors' code has: options that
-// were measured for what they save (results/screen.md).
+// This file holds options that neither the paper nor its authors' code has,
+// measured for what they save (results/screen.md).
 
 // goBeyond installs them.
 func (a *Agent) goBeyond() {
@@ -25,8 +25,8 @@ func (a *Agent) goBeyond() {
 	}
 }
 
-// randomActionReached is the probability of a random action where it is another
-// once the episode's first goal is reached: where the agent has arrived it has
+// randomActionReached returns the probability of a random action if it changes
+// once the episode's first goal is reached: an agent that has arrived has
 // nothing left to lose, as in MEGA's code and in "first return, then explore"
 // (Ecoffet et al., 2021).
 func (a *Agent) randomActionReached() float64 {
@@ -36,11 +36,11 @@ func (a *Agent) randomActionReached() float64 {
 	return a.params.RandomActionReached
 }
 
-// A heldAction is a random action that is taken again (RandomActionHeld): where
-// the agent has arrived, each random action is the one before it, until a step
-// with it is much shorter than steps usually are, as one that ends at an obstacle
-// is. Single random actions lead back and forth; a held one crosses what is free.
-// It sees nothing but the goals achieved, and no step is shorter for being held.
+// A heldAction repeats a random action (RandomActionHeld): once the agent has
+// arrived, each random action is the one before it, until a step with it is
+// much shorter than usual, as at an obstacle. Single random actions lead back
+// and forth; a held one crosses free space. It sees only the goals achieved,
+// and holding an action makes no step shorter.
 type heldAction struct {
 	action []float64
 	held   bool    // action is to be taken again
@@ -48,12 +48,12 @@ type heldAction struct {
 	stride float64 // a running mean of the length of all steps, in the goal's unit
 }
 
-// strideDecay is what the mean of lengths keeps of itself in a step: an episode
-// of 50 steps counts for two thirds of it.
+// strideDecay is the share of itself that the mean of lengths keeps in a step:
+// an episode of 50 steps counts for two thirds of it.
 const strideDecay = 0.98
 
-// holdAction sets action to the held one, and reports whether it has: not on the
-// way to an episode's first goal.
+// holdAction sets action to the held one, and reports whether it did: it does
+// not on the way to an episode's first goal.
 func (a *Agent) holdAction(action []float64) bool {
 	h := a.held
 	if a.firstGoal && !a.reached {
@@ -95,9 +95,9 @@ func (h *heldAction) saved() saved {
 	return saved{h.action, &h.held, &h.stride}
 }
 
-// practice is a curriculum that has what was found practiced (FirstGoalDesired):
-// once a step has ended at the environment's goal, that is the first goal of some
-// episodes, as OMEGA (Pitis et al., 2020) moves from the frontier to the task.
+// practice is a curriculum that practices what was found (FirstGoalDesired):
+// once a step has ended at the environment's goal, some episodes begin with it,
+// as OMEGA (Pitis et al., 2020) moves from the frontier to the task.
 type practice struct{ curriculum }
 
 func (c practice) goal(a *Agent, first bool) ([]float64, error) {
@@ -118,13 +118,14 @@ func (a *Agent) hasReached(goal []float64) bool {
 }
 
 // An average is a moving average of an ensemble's critics and heads (Polyak and
-// Juditsky, 1992): the mean of the first updates' parameters, and once these are
-// 1/(1-ρ) what Equation 3 makes of them.
+// Juditsky, 1992): the mean of the parameters over the first 1/(1-ρ) updates,
+// and Equation 3 from there on.
 //
 // Heads never agree about an edge that an action may or may not pass, however
-// often they have seen it, as each minibatch pulls them another way; in the mean
-// that evens out. What was first seen some hundred updates ago they agree about,
-// and the average does not yet. So it is what is new that stands out.
+// often they have seen it, as each minibatch pulls them another way; the
+// average evens that out. Heads already agree about what was first seen some
+// hundred updates ago, and their averages do not yet. So what is new stands
+// out.
 type average struct {
 	ρ       float64
 	updates int
@@ -156,8 +157,7 @@ func (m *average) follow(u *pun) {
 	}
 }
 
-// exchange puts the average in the place of an ensemble's critics and heads, and
-// these in its own.
+// exchange swaps the average with an ensemble's critics and heads.
 func (m *average) exchange(u *pun) {
 	for i, c := range u.critics {
 		c.criticNet, m.nets[i] = m.nets[i], c.criticNet

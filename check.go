@@ -45,8 +45,8 @@ type Comparison struct {
 
 // Check holds the code to every case of every file *.json at the top of fsys.
 // The results are in the order of the files' names and of the cases. The error
-// is about files that cannot be read or are not vectors; what is wrong with a
-// case is in its result. The package qta/testdata has the golden vectors, and its
+// reports files that cannot be read or are not vectors; a result has what is
+// wrong with its case. The package qta/testdata has the golden vectors, and its
 // README the format.
 func Check(fsys fs.FS) ([]CheckResult, error) {
 	names, err := fs.Glob(fsys, "*.json")
@@ -108,7 +108,7 @@ func checkFile(fsys fs.FS, name string) ([]CheckResult, error) {
 	return results, nil
 }
 
-// decode is json.Unmarshal that takes no keys which the structs do not have.
+// decode is json.Unmarshal, but refuses keys that the structs do not have.
 func decode(text []byte, to any) error {
 	if err := json.Unmarshal(text, new(json.RawMessage)); err != nil {
 		return err // also of what would follow the value
@@ -516,7 +516,7 @@ func checkOptimalReturn(in *vectorIn) any {
 }
 
 // checkUpdate does whole updates: by the joint loss of Equations 2 and 4 where
-// the case has its weight, else with Equation 4 moving the heads alone.
+// the case has its weight, else with Equation 4 moving only the heads.
 func checkUpdate(in *vectorIn) any {
 	p := Paper()
 	switch weight := in.PredictiveWeight; {
@@ -723,7 +723,7 @@ func each[T, U any](x []T, f func(T) U) []U {
 	return y
 }
 
-// table returns rows of cols elements as a matrix; cols 0 is as many as the
+// table returns rows of cols elements as a matrix; cols 0 means as many as the
 // first row has.
 func table(name string, rows [][]float64, cols int) matrix {
 	if cols == 0 {

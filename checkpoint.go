@@ -35,7 +35,7 @@ const (
 	checkpointFormat = 6 // of both
 )
 
-// A header is what a checkpoint says first.
+// A header is the first part of a checkpoint.
 type header struct {
 	Params      Params
 	Sizes       Sizes
@@ -77,10 +77,11 @@ func (a *Agent) MarshalBinary() ([]byte, error) {
 	return h.marshal(agentMagic, s), nil
 }
 
-// UnmarshalBinary replaces the agent by the one that MarshalBinary saved, and keeps
-// its threads. Data that is damaged, of something else or of another format is an
-// error and leaves the agent as it was; for another format it wraps
-// [errors.ErrUnsupported]. An agent cannot be replaced while it trains.
+// UnmarshalBinary replaces the agent by the one that MarshalBinary saved, and
+// keeps its threads. If the data is damaged, holds something else or has
+// another format, it returns an error and leaves the agent as it was; for
+// another format the error wraps [errors.ErrUnsupported]. An agent cannot be
+// replaced while it trains.
 func (a *Agent) UnmarshalBinary(data []byte) error {
 	if a.training {
 		return errors.New("qta: checkpoint: an agent cannot be replaced while it trains")
@@ -96,8 +97,8 @@ func (a *Agent) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// Previous is what [Agent.SaveFile] appends to the name of the checkpoint before
-// the newest.
+// Previous is the suffix that [Agent.SaveFile] gives the checkpoint before the
+// newest.
 const Previous = ".previous"
 
 // SaveFile writes a checkpoint to path. It writes and syncs path+".tmp", renames
@@ -241,7 +242,8 @@ func openCheckpoint(magic string, data []byte) (h header, state []byte, err erro
 	return h, rest[length:], nil
 }
 
-// A formatError is the format of a checkpoint that this version does not read.
+// A formatError reports a checkpoint in a format that this version does not
+// read.
 type formatError uint64
 
 func (e formatError) Error() string {
@@ -267,7 +269,7 @@ func (h *header) checkRoom(policies, room int) error {
 	return nil
 }
 
-// toJSON encodes a value that JSON has.
+// toJSON encodes a value that JSON can represent.
 func toJSON(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -276,7 +278,7 @@ func toJSON(v any) []byte {
 	return text
 }
 
-// fromJSON decodes a value, and refuses fields that it does not have.
+// fromJSON decodes a value, and refuses unknown fields.
 func fromJSON(text []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -288,9 +290,9 @@ func bare(err error) error {
 	return errors.New(strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "qta: ")), " "))
 }
 
-// saved lists what a checkpoint has of something, in order: slices of numbers of a
-// known length, pointers to a number or a bool, generators, and functions that are
-// called when all before them has been read.
+// saved lists what a checkpoint stores, in order: slices of numbers of a known
+// length, pointers to a number or a bool, generators, and functions that are
+// called when everything before them has been read.
 type saved []any
 
 // append encodes what is listed.

@@ -10,10 +10,10 @@ import (
 // normalizer.
 
 // act returns the actions of network, which is net or target, for B rows of s
-// and g: tanh of its output, B by action. They stand until the next call.
+// and g: tanh of its output, B by action. They are valid until the next call.
 //
-// Reading R18: the paper does not say how an action is kept within its bounds; the
-// tanh is that of the authors' code.
+// Reading R18: the paper does not say how an action is kept within its bounds;
+// the tanh is from the authors' code.
 func (π *policy) act(network *mlp, x matrix) matrix {
 	if x.rows > π.actions.rows {
 		π.actions = newMatrix(x.rows, π.actions.cols)
@@ -168,7 +168,7 @@ func setColumns(x matrix, from int, src matrix) {
 // A normalizer scales vectors to about zero mean and unit deviation: running
 // sums over what it was shown.
 //
-// Reading R21: the paper does not mention it; constants and cadence are those of
+// Reading R21: the paper does not mention it; constants and cadence are from
 // HER's public code and the authors': the count starts at 1 with zero sums, and
 // until first shown something it only clips.
 type normalizer struct {

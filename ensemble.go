@@ -29,12 +29,12 @@ type PUN struct {
 	batch   batch // memory of one at a time
 }
 
-// NewPUN returns an untrained ensemble. All its chance comes from seed. It uses
-// these parameters: the networks' sizes, G, the learning rates, γ, ρ, d
-// (UncertaintyActions), SharedActions, GradientClip and HeadLoss. It is an error
-// if [Params.Validate] refuses them, or if they ask for another ensemble than PUN,
-// which only an [Agent] has: a single critic, or an Uncertainty, HeadTarget or
-// PredictiveGradient that [Paper] does not have.
+// NewPUN returns an untrained ensemble. All its randomness comes from seed. It
+// uses these parameters: the networks' sizes, G, the learning rates, γ, ρ, d
+// (UncertaintyActions), SharedActions, GradientClip and HeadLoss. It is an
+// error if [Params.Validate] refuses them, or if they ask for an ensemble other
+// than PUN, which only an [Agent] has: a single critic, or an Uncertainty,
+// HeadTarget or PredictiveGradient that [Paper] does not have.
 func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 // Params returns the parameters that the ensemble was made with.
 func (u *PUN) Params() Params { return u.params }
 
-// Sizes returns the sizes of what it learns from.
+// Sizes returns the sizes of the transitions that the ensemble learns from.
 func (u *PUN) Sizes() Sizes { return u.sizes }
 
 // Learn is one update on a minibatch: each critic and its head descend Equations
@@ -209,10 +209,10 @@ func (u *PUN) MarshalBinary() ([]byte, error) {
 	return h.marshal(ensembleMagic, s), nil
 }
 
-// UnmarshalBinary replaces the ensemble by one that MarshalBinary returned. Data
-// that is damaged, of something else or of another format is an error, which
-// leaves the ensemble as it was; of another format it wraps
-// [errors.ErrUnsupported].
+// UnmarshalBinary replaces the ensemble by one that MarshalBinary returned. If
+// the data is damaged, holds something else or has another format, it returns
+// an error and leaves the ensemble as it was; for another format the error
+// wraps [errors.ErrUnsupported].
 func (u *PUN) UnmarshalBinary(data []byte) error {
 	loaded, err := loadPUN(data)
 	if err != nil {

@@ -24,8 +24,8 @@ func (queryTheAgent) goal(a *Agent, first bool) ([]float64, error) {
 	return at(r.achieved, a.selectGoal(first), a.sizes.Goal), nil
 }
 
-// selectGoal is section 3.2: it returns the transition whose achieved goal is
-// to be pursued.
+// selectGoal is section 3.2: it returns the transition whose achieved goal to
+// pursue.
 //
 // Reading R23: uncertainties are scaled over the candidates that the threshold has
 // left; sections 3.2 and 3.3 name no order of the two.
@@ -47,8 +47,8 @@ func (a *Agent) selectGoal(first bool) int {
 // Reading R24: a candidate is a state the agent has been in, from the running
 // episode too, and the goal achieved there.
 //
-// Reading R104: the agent has taken an action in a candidate's state, so that the
-// state in which an episode ends is never one.
+// Reading R104: the agent has taken an action in a candidate's state, so an
+// episode's final state is never a candidate.
 func (a *Agent) drawCandidates(s *selection) {
 	n := a.replay.n
 	s.candidates = s.candidates[:0]
@@ -122,8 +122,8 @@ type predictive struct {
 
 // estimate asks about the states of the candidates.
 //
-// Reading R27: a candidate's state is the one the agent was in, its goal that of
-// UncertaintyGoal.
+// Reading R27: a candidate's state is the one the agent was in, and its goal
+// the one that UncertaintyGoal names.
 func (e *predictive) estimate(a *Agent, q *query, rng stream) {
 	for k, state := range q.states {
 		goal := q.desired
@@ -154,8 +154,8 @@ func (e *predictive) answer(u *pun, q *query, action int, rng stream) {
 	u.uncertainty(q.ε, q.x, e.actions)
 }
 
-// drawActions fills actions, d n by action, with uniformly random ones. Those of
-// candidate k are in rows k, n + k, 2 n + k and so on.
+// drawActions fills actions, d n by action, with uniformly random ones.
+// Candidate k has rows k, n + k, 2 n + k and so on.
 func drawActions(actions matrix, _ int, rng stream) {
 	for j := range actions.rows {
 		row := actions.row(j)
@@ -167,9 +167,9 @@ func drawActions(actions matrix, _ int, rng stream) {
 
 // GoalProbabilities sets p, of N values, to the probability of each candidate
 // being the next goal: proportional to max(m ε + b, 0), where ε is the
-// uncertainty scaled to between 0 and 1 over the candidates, of which there is
-// at least one. Where an uncertainty is NaN all probabilities are. It panics if p
-// has another length than ε.
+// uncertainty scaled to between 0 and 1 over the candidates. N is at least 1.
+// If an uncertainty is NaN, so are all probabilities. It panics if p and ε
+// differ in length.
 //
 // It implements QTA, Equation 6 (Section 3.2).
 //
@@ -179,8 +179,8 @@ func drawActions(actions matrix, _ int, rng stream) {
 // Reading R28: with N = 1 and where all uncertainties are equal every scaled value
 // is 0; where no weight is positive all candidates are equally likely.
 //
-// Reading R29: every positive weight counts. The authors' code has zero for one
-// below 1e-4, beside the 35 of the most uncertain candidate.
+// Reading R29: every positive weight counts. The authors' code sets a weight
+// below 1e-4 to zero; the most uncertain candidate has 35.
 func GoalProbabilities(p, ε []float64, m, b float64) {
 	if len(p) != len(ε) {
 		panic("qta: GoalProbabilities: as many probabilities as uncertainties are needed")
@@ -205,10 +205,10 @@ func GoalProbabilities(p, ε []float64, m, b float64) {
 //
 // It implements QTA, the scaling (Section 3.2).
 //
-// Reading R97: "normalized between 0 and 1" is taken as from the least to the
+// Reading R97: "normalized between 0 and 1" is read as from the least to the
 // greatest, as in the authors' code; dividing by the greatest would be another
-// way. With the table's m and b only values above 0.944 have a chance, so that
-// this decides who has one.
+// reading. With the table's m and b only values above 0.944 have a chance, so
+// this decides which candidates do.
 func scaleUncertainty(scaled, ε []float64) {
 	low, high := slices.Min(ε), slices.Max(ε)
 	for k := range ε {
@@ -250,16 +250,16 @@ func (a *Agent) setGoal(first bool) error {
 	return nil
 }
 
-// A curriculum chooses the goals that the agent pursues: QTA, or one of those
-// that the paper compares it with. All run on the same learner, so that a
-// comparison isolates the choice of goals.
+// A curriculum chooses the goals that the agent pursues: QTA, or a method that
+// the paper compares it with. All run on the same learner, so that a comparison
+// isolates the choice of goals.
 type curriculum interface {
 	// goal returns the goal to pursue from the current state: an episode's
-	// first, or the next after a success; nil keeps the present one. It stands
-	// until the next call. An error ends training.
+	// first, or the next after a success; nil keeps the present one. It is
+	// valid until the next call. An error ends training.
 	goal(a *Agent, first bool) ([]float64, error)
 
-	// atGoal is told that a step which is not the episode's last ended at the
+	// atGoal is called when a step other than the episode's last ends at the
 	// goal, before goal is asked for the next.
 	atGoal(a *Agent)
 
@@ -269,19 +269,18 @@ type curriculum interface {
 	// randomAction returns the probability of a random action.
 	randomAction(a *Agent) float64
 
-	// endEpisode is told that an episode is in the replay, after the update
-	// that follows its last step, and before those of UpdatesPerEpisode.
+	// endEpisode is called when an episode is in the replay, after the update
+	// that follows its last step and before the updates of UpdatesPerEpisode.
 	endEpisode(a *Agent) error
 
-	// networks returns the parameters of networks of its own.
+	// networks returns the parameters of the curriculum's own networks.
 	networks() []parameterVector
 
-	// saved lists whatever of it training changes.
+	// saved lists the state that training changes.
 	saved() saved
 }
 
-// plain is the part of a curriculum that most have in common: it only chooses
-// goals.
+// plain is the part that most curricula share: they only choose goals.
 type plain struct{}
 
 func (plain) atGoal(*Agent)               {}
@@ -300,7 +299,8 @@ func (plain) randomAction(a *Agent) float64 {
 	return a.params.RandomAction
 }
 
-// An estimator answers a query: PUN, or one that the paper compares it with.
+// An estimator answers a query: PUN, or a method that the paper compares it
+// with.
 type estimator interface {
 	estimate(a *Agent, q *query, rng stream)
 }

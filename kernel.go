@@ -92,7 +92,7 @@ func (e *epilogue) finish(sums []float32, i, c0 int) {
 }
 
 // mul sets C = epilogue(A B), where C is rows by cols, A is rows by k and B is
-// k by cols. A may have any strides; the rows of B, C and the mask are of
+// k by cols. A may have any strides; the rows of B, C and the mask have
 // adjacent elements. C shares no memory with the others.
 //
 // w may be nil, for one thread.
@@ -201,9 +201,9 @@ func (p *product) block(r0, r1, c0, c1 int) {
 }
 
 // blockGeneric is block without assembly. It rounds each product before it adds
-// it, c = c + float32(a*b) in ascending k, and so gives other bits than the other
-// kernels, though the same ones on every machine. The fused chain in portable
-// Go, through float64, would run at less than a third of the speed.
+// it, c = c + float32(a*b) in ascending k, and so its bits differ from the
+// other kernels', but are the same on every machine. The fused chain in
+// portable Go, through float64, would run at less than a third of the speed.
 func (p *product) blockGeneric(r0, r1, c0, c1 int) {
 	for i := r0; i < r1; i++ {
 		row := p.c.row(i)[c0:c1]
@@ -341,8 +341,8 @@ type columns struct {
 	cols   int
 }
 
-// blockNarrow computes as many of the rows as such a kernel can, and returns the
-// first that is left.
+// blockNarrow computes as many rows as such a kernel can, and returns the first
+// one left.
 func (p *product) blockNarrow(r0, r1, c0, c1 int) int {
 	height := p.kernel.columnHeight()
 	if height == 0 || p.a.colStride != 1 || p.a.cols%4 != 0 {

@@ -15,7 +15,7 @@ package qta
 //	}
 //	c[i][j] = s
 //
-// and touches no column from t.cols on. Those of 1 and 12 rows need all their
+// and touches no column from t.cols on. Tiles of 1 and 12 rows need all their
 // columns.
 
 // height returns how many of the remaining rows the next tiles take, and how
@@ -100,9 +100,9 @@ func columns512(t *columns)
 //go:noescape
 func columns2(t *columns)
 
-// adamStepVector does the leading elements, as many as fill vectors, and
-// returns their number. Division and square root take the time, so that wider
-// vectors than these of eight elements would not be faster.
+// adamStepVector updates the leading elements that fill whole vectors, and
+// returns their number. Division and square root take the time, so vectors
+// wider than eight elements would not be faster.
 func adamStepVector(w, m, v, grad []float32, c *adamCoefficients) int {
 	n := len(w) / 8
 	if n == 0 || best == generic {
@@ -122,7 +122,7 @@ func polyakStepVector(target, online []float32, rho, oneMinusRho float32) int {
 	return 8 * n
 }
 
-// transposeVector transposes the leading rows of src, as many as fill vectors,
+// transposeVector transposes the leading rows of src that fill whole vectors,
 // and returns their number.
 func transposeVector(k kernel, dst, src matrix) int {
 	blocks := src.cols / 4
@@ -174,8 +174,8 @@ func cpuid(eax, ecx uint32) (a, b, c, d uint32)
 func xgetbv() uint32
 
 // kernels returns the kernels that run on this machine, the fastest first. It
-// asks the processor for its instructions and the operating system for the
-// registers that it saves.
+// asks the processor which instructions it has and the operating system which
+// registers it saves.
 func kernels() []kernel {
 	list := []kernel{generic}
 	leaves, _, _, _ := cpuid(0, 0)

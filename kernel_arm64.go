@@ -17,7 +17,7 @@ func kernels() []kernel { return []kernel{neon, generic} }
 //	}
 //	c[i][j] = s
 //
-// There are no loads of a part of a vector: all need all their columns.
+// There are no partial vector loads: all tiles need all their columns.
 
 // height returns how many of the remaining rows the next tiles take, and how
 // many of them come after a tile's first part.
@@ -56,7 +56,8 @@ func (k kernel) columnHeight() int { return 0 }
 
 func (k kernel) runColumns(t *columns) { panic("qta: no kernel for few columns") }
 
-// Adam's loop, Polyak's and the transpose are portable Go: these do no element.
+// Adam's loop, Polyak's and the transpose are portable Go: these process no
+// elements.
 
 func adamStepVector(w, m, v, grad []float32, c *adamCoefficients) int { return 0 }
 

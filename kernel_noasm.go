@@ -2,8 +2,8 @@
 
 package qta
 
-// Without assembly there is only the generic kernel, which knows no tiles, and
-// no loop in vectors: these do no element.
+// Without assembly there is only the generic kernel, which has no tiles, and
+// there are no vector loops: these process no elements.
 
 func kernels() []kernel { return []kernel{generic} }
 

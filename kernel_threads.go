@@ -11,13 +11,14 @@ type task interface {
 	part(i, n int) // does the i-th of n parts
 }
 
-// Workers run tasks over a fixed number of threads, one of them the caller.
-// A nil *workers is the caller alone. They serve one caller at a time.
+// Workers run tasks over a fixed number of threads, one of them the caller. A
+// nil *workers is only the caller. They serve one caller at a time.
 //
-// A task has several parts for each thread. A thread begins with its own, whose
-// data its caches have from the run before, and goes on with any that nobody
-// has begun. So the caller does the work itself if the system is slow to give
-// it another processor. Only which thread does a part is left to chance.
+// A task has several parts for each thread. A thread begins with its own parts,
+// whose data its caches have from the run before, and goes on with any part
+// that no thread has begun. So the caller does the work itself if the system is
+// slow to give it another processor. Only which thread does a part is left to
+// chance.
 type workers struct {
 	n      int
 	kernel kernel
@@ -37,8 +38,9 @@ type workers struct {
 	transposed transposition // the task of transpose
 }
 
-// share is the parts of a task for each of several threads: processors are
-// seldom equally fast, and the first to be done takes from the others.
+// share is the number of parts of a task for each of several threads:
+// processors are seldom equally fast, and the first to finish takes from the
+// others.
 const share = 2
 
 // newWorkers returns workers of the given number of threads, at least one,
@@ -65,9 +67,9 @@ func (w *workers) resize(threads int) {
 	w.number.Store(0)
 	w.spins = 0
 	if runtime.GOMAXPROCS(0) >= w.n {
-		// Some hundreds of microseconds: longer than what the caller does alone
-		// between two tasks, and than it takes to wake a thread; shorter than
-		// anyone would notice of an idle program. With fewer processors than
+		// Some hundreds of microseconds: longer than the caller's own work
+		// between two tasks, and than waking a thread takes; too short for
+		// anyone to notice in an idle program. With fewer processors than
 		// threads, spinning only stands in the way.
 		w.spins = 300000
 	}
@@ -76,7 +78,7 @@ func (w *workers) resize(threads int) {
 	}
 }
 
-// close ends the goroutines. The workers are then of one thread.
+// close ends the goroutines. One thread remains, the caller's.
 func (w *workers) close() { w.resize(1) }
 
 // threads returns the number of threads, the caller included.
@@ -115,13 +117,13 @@ func (w *workers) start() {
 	w.wake()
 }
 
-// help is the life of a thread other than the caller's.
+// help is the loop of a thread other than the caller's.
 func (w *workers) help(thread int) {
 	run := uint64(0)
 	for {
 		w.until(func() bool { return w.number.Load() != run })
 		if run = w.number.Load(); w.closing.Load() {
-			return // the number may be that of no run
+			return // the number may belong to no run
 		}
 		w.work(run, thread)
 	}
@@ -142,7 +144,7 @@ func (w *workers) work(run uint64, thread int) {
 	}
 }
 
-// until returns when done does, which a change of number or left brings about.
+// until returns when done reports true, after a change of number or left.
 func (w *workers) until(done func() bool) {
 	for range w.spins {
 		if done() {
@@ -156,8 +158,8 @@ func (w *workers) until(done func() bool) {
 	w.mutex.Unlock()
 }
 
-// wake has sleeping threads look again. The lock makes them see what changed
-// before they fall asleep, or be asleep by now.
+// wake makes sleeping threads look again. Because of the lock a thread either
+// sees the change before it falls asleep, or is asleep by now.
 func (w *workers) wake() {
 	w.mutex.Lock()
 	w.changed.Broadcast()

@@ -26,8 +26,8 @@ func newLayer(params []float32, in, out int) layer {
 
 // initialize draws the weights and biases of a layer uniformly from ±1/√in.
 //
-// Reading R73: the paper names no initialization; this is what PyTorch's linear
-// layers start from, which the authors' code uses.
+// Reading R73: the paper names no initialization; this is how PyTorch's linear
+// layers start, which the authors' code uses.
 func (l layer) initialize(rng *rand.Rand) {
 	bound := 1 / math.Sqrt(float64(l.w.rows))
 	for _, p := range [][]float32{l.w.data, l.b} {
@@ -73,7 +73,7 @@ func (l layer) backwardInput(w *workers, dx, dy, wT matrix, e epilogue) {
 // An mlp is a multilayer perceptron: affine layers with ReLU between them. Its
 // output is linear.
 //
-// Reading R72: the paper names no activation; ReLU is that of the authors' code.
+// Reading R72: the paper names no activation; ReLU is from the authors' code.
 type mlp struct {
 	params []float32 // W and b of every layer in turn
 	layers []layer
@@ -111,10 +111,10 @@ func (m *mlp) initialize(rng *rand.Rand) {
 // layer l-1 after its ReLU; dx[l] is the gradient with respect to that output
 // before its ReLU. It has room for as many rows as the largest batch so far.
 //
-// A batch goes through a network in chunks of rows: what one layer leaves of a
-// chunk is in the cache when the next needs it. A gradient grows from chunk to
-// chunk, in the order of the rows, so that its bits do not depend on chunks. Of
-// a gradient on its way to the input only a chunk is kept.
+// A batch goes through a network in chunks of rows: one layer's output for a
+// chunk is still in the cache when the next layer needs it. A gradient grows
+// from chunk to chunk, in the order of the rows, so that its bits do not depend
+// on chunks. Only one chunk is kept of a gradient on its way to the input.
 type pass struct {
 	x, dx   []matrix
 	wT      []matrix // scratch for each layer's transposed weights
@@ -209,7 +209,7 @@ func (m *mlp) runChunk(p *pass, x matrix, lo, hi, n, at int) {
 
 // backward fills the gradient of the first n layers, given the input x and
 // p.dx[n], the gradient with respect to layer n-1's output. With add it adds to
-// what the call before, for the same gradient, has filled.
+// what the previous call filled for the same gradient.
 func (m *mlp) backward(p *pass, gradient *mlp, x matrix, n int, add bool) {
 	w := p.workers
 	m.transpose(p, 1, n)
@@ -274,7 +274,7 @@ type adam struct {
 	beta1, beta2 float64   // β₁ᵗ and β₂ᵗ
 	workers      *workers
 
-	// Of optimizers that the paper does not have: see authors.go and
+	// For optimizers that the paper does not have: see authors.go and
 	// baseline_mega.go.
 	clip  float64 // largest magnitude of an element of the gradient, or 0
 	decay float64 // times the parameters, added to the gradient
@@ -321,7 +321,7 @@ func (a *adam) part(i, n int) {
 }
 
 // clipGradient clips every element of a gradient to between -limit and limit,
-// which is done before Adam sees it. A limit of 0 is none; a NaN stays.
+// before Adam sees it. A limit of 0 means none; a NaN stays.
 func clipGradient(gradient []float32, limit float64) {
 	if limit == 0 {
 		return

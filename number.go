@@ -5,15 +5,15 @@ import (
 	"math/rand/v2"
 )
 
-// This file is functions of float64, and chance: a generator for each purpose,
-// all of one seed, and the draws from them.
+// This file has functions of float64, and chance: a generator for each purpose,
+// all from one seed, and the draws from them.
 
 // The functions of package math that are not exactly rounded have assembly on
 // some architectures and fused operations on others, so that their last bits
 // depend on the machine. Those below use only what IEEE 754 rounds in one way:
 // each product that is added is converted first, which forbids the compiler to
-// fuse it, also where the two stand in different statements. The bounds in
-// the comments are what TestNumberError holds the functions to.
+// fuse the two, even across statements. TestNumberError holds the functions to
+// the bounds in their comments.
 
 // ln 2 in two parts. The first has 28 bits, so that its product with an
 // exponent of a float64 is exact.
@@ -64,7 +64,7 @@ func exp(x float64) float64 {
 	if k < -1020 || k > 1023 {
 		return math.Ldexp(1+p, k)
 	}
-	return float64((1 + p) * math.Float64frombits(uint64(1023+k)<<52)) // exact, and sooner
+	return float64((1 + p) * math.Float64frombits(uint64(1023+k)<<52)) // exact, and faster
 }
 
 // tanh returns the hyperbolic tangent of x, within 3 ulp: t / (t + 2) with
@@ -164,7 +164,7 @@ func pow(x, y float64) float64 {
 // finite reports whether x is neither NaN nor infinite.
 func finite(x float64) bool { return x-x == 0 }
 
-// A purpose is what a random number is for.
+// A purpose names the use of a random number.
 type purpose uint64
 
 // The values are part of what a seed means: new ones go to the end.
@@ -203,8 +203,8 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// index draws from 0 to n-1, n at most 2^53. IntN would take another number of
-// bits where int has 32.
+// index draws from 0 to n-1, n at most 2^53. IntN would draw a different number
+// of bits where int has 32.
 func (s stream) index(n int) int {
 	if n <= 0 {
 		panic("qta: index of an empty range")
@@ -218,7 +218,7 @@ func symmetric(rng *rand.Rand) float64 {
 }
 
 // normal draws from the standard normal distribution by Marsaglia's polar
-// method. The second value that it yields is dropped: rng has all the state.
+// method. It drops the method's second value, so that rng has all the state.
 func normal(rng *rand.Rand) float64 {
 	for {
 		// Float64 ends in a product by 2^-53, hence the inner conversions.

@@ -14,11 +14,11 @@ import (
 	"unicode/utf8"
 )
 
-// Params is every number and choice of the algorithm: those of the paper, and
-// those of others. The tag "source" of a field says where its value in [Paper]
-// comes from ("Table" is the table of the appendix, a Reading is a choice that
-// the paper leaves open), the tag "range" the values allowed, as an interval or
-// as a list of words. [Params.Validate] reads these tags.
+// Params holds every number and choice of the algorithm, the paper's and
+// others'. A field's tag "source" says where its value in [Paper] comes from
+// ("Table" is the table of the appendix, a Reading is a choice that the paper
+// leaves open); its tag "range" gives the allowed values, as an interval or as
+// a list of words. [Params.Validate] reads these tags.
 type Params struct {
 	Method
 	Departures
@@ -32,12 +32,12 @@ type Method struct {
 	HiddenSize int `source:"Table: network hidden size" range:"[1,4096]"`
 	// Hidden layers of every network.
 	HiddenLayers int `source:"Reading R37: the paper is silent, the authors' code" range:"[1,16]"`
-	// G, critics of the ensemble, each with its predictive head. One alone, for MEGA and VDS, cannot disagree.
+	// G, critics of the ensemble, each with its predictive head. One (MEGA, VDS) cannot disagree.
 	Critics int `source:"Section 3.1: G" range:"[1,64]"`
 
 	// |B|, transitions of a minibatch.
 	Batch int `source:"Table: batch size" range:"[1,65536]"`
-	// γ, what a reward counts for one step earlier.
+	// γ, how much a reward counts one step earlier.
 	Discount float64 `source:"Table: discount factor" range:"[0,1)"`
 	// Adam's step for the policy.
 	ActorRate float64 `source:"Table: actor learning rate" range:"[0,1]"`
@@ -45,7 +45,7 @@ type Method struct {
 	CriticRate float64 `source:"Table: critic learning rate" range:"[0,1]"`
 	// Adam's step for the predictive heads.
 	PredictiveRate float64 `source:"Table: predictive network learning rate" range:"[0,1]"`
-	// ρ, what a target network keeps of itself in an update.
+	// ρ, the share of itself that a target network keeps in an update.
 	Polyak float64 `source:"Table: rho" range:"[0,1]"`
 	// Weight of the mean squared action in the policy's loss.
 	ActionL2 float64 `source:"Reading R38: the paper is silent, the authors' code" range:"[0,1000]"`
@@ -56,7 +56,7 @@ type Method struct {
 
 	// How minibatches are drawn: uniformly, by uncertainty (per), or by TD error (td), a baseline.
 	Replay string `source:"Section 3.3: uniform, and PER as an extension" range:"uniform|per|td"`
-	// k relabeled transitions to one that is not.
+	// k, relabeled transitions for each one that is not.
 	HindsightRatio float64 `source:"Table: HER replay k" range:"[0,1000]"`
 	// β of Equation 8 at the first step: how much of the bias the weights undo.
 	PriorityBeta float64 `source:"Table: PER beta_initial" range:"[0,1]"`
@@ -66,17 +66,17 @@ type Method struct {
 	PriorityAlpha float64 `source:"Table: PER alpha" range:"[0,10]"`
 	// Transitions of each finished episode that the input normalizers take in.
 	NormalizerDraws int `source:"Reading R41: the authors' code" range:"[1,1e6]"`
-	// Smallest standard deviation that they divide by, in the input's unit.
+	// Smallest standard deviation that the normalizers divide by, in the input's unit.
 	NormalizerFloor float64 `source:"Reading R42: the authors' code" range:"[1e-100,1e6]"`
-	// Largest magnitude that they let through.
+	// Largest magnitude that the normalizers let through.
 	NormalizerClip float64 `source:"Reading R43: the authors' code" range:"(0,1e6]"`
 
 	// T, environment steps of an episode.
 	Horizon int `source:"Reading R44: T, section 3.3; the authors' code" range:"[1,100000]"`
 	// Standard deviation of Gaussian noise on actions.
 	ActionNoise float64 `source:"Table: epsilon" range:"[0,10]"`
-	// Probability of a uniformly random action; in force for a run's first steps alone where
-	// RandomActionLater is another, as its first goal is where the agent stands.
+	// Probability of a uniformly random action. A different RandomActionLater replaces it after a
+	// run's first steps, as its first goal is where the agent stands.
 	RandomAction float64 `source:"Table: p_random action" range:"[0,1]"`
 	// Environment steps before goals are chosen by uncertainty.
 	InitialSteps int `source:"Table: initial random steps" range:"[0,100000000]"`
@@ -87,17 +87,17 @@ type Method struct {
 	UncertaintyGoal string `source:"Section 3.2: \"the desired goal\" of the environment" range:"desired|candidate"`
 	// m of Equation 6, the slope of a goal's chance over its scaled uncertainty.
 	Slope float64 `source:"Table: linear sampling M" range:"[-1e100,1e100]"`
-	// b of Equation 6, which is added.
+	// b of Equation 6, the intercept.
 	Intercept float64 `source:"Table: linear sampling b" range:"[-1e100,1e100]"`
 	// c: an episode's first goal needs a mean Q of at least c T.
 	Threshold float64 `source:"Table: c (threshold)" range:"(-Inf,Inf)"`
-	// N, the most goals drawn for one choice, whose cost is in proportion to N d G.
+	// N, the most goals drawn for one choice, which costs in proportion to N d G.
 	Candidates int `source:"Reading R45: the paper leaves N open" range:"[1,1000000]"`
 }
 
-// Departures are what the authors' public code does otherwise, and other choices
-// that are not the paper's; see authors.go. What each is in [Paper] changes
-// nothing there.
+// Departures are what the authors' public code does otherwise, and other
+// choices that are not the paper's; see authors.go. Their values in [Paper]
+// change nothing.
 type Departures struct {
 	// Lower end of the clip of returns; 0 stands for -1/(1-Discount).
 	LowestReturn float64 `source:"Reading R46: 0 stands for the bound -1/(1-Discount)" range:"(-Inf,0]"`
@@ -115,13 +115,13 @@ type Departures struct {
 	HeadTarget string `source:"Equation 4: s'" range:"observation|achieved"`
 	// The heads learn from a minibatch of their own, without relabeling, drawn by episode and then by step.
 	HeadOwnDraw bool `source:"Reading R50: Equation 4 sums over B, the critics' minibatch"`
-	// Weights of critics and heads decay once an evaluation was perfect.
+	// Weights of critics and heads decay once an evaluation has been perfect.
 	WeightDecay bool `source:"Reading R52: none"`
 
-	// RandomAction once an episode of the run has reached its first goal, mostly at step 1; 0.2 in the
-	// authors' code, and the 0.1 of Default is neither theirs nor the paper's.
+	// RandomAction once an episode of the run has reached its first goal, mostly at step 1. It is
+	// 0.2 in the authors' code; Default's 0.1 is neither theirs nor the paper's.
 	RandomActionLater float64 `source:"Reading R53: as before" range:"[0,1]"`
-	// Who acts until InitialSteps.
+	// How to act until InitialSteps: by the policy, or uniformly at random.
 	InitialActions string `source:"Reading R54: the goals are random, the actions the policy's" range:"policy|uniform"`
 	// The same d actions for all candidates.
 	SharedActions bool `source:"Reading R55: d actions drawn for each candidate"`
@@ -130,40 +130,40 @@ type Departures struct {
 }
 
 // Beyond are choices that neither the paper nor its authors' code has; see
-// beyond.go. What each is in [Paper] changes nothing.
+// beyond.go. Their values in [Paper] change nothing.
 type Beyond struct {
 	// Updates after each environment step.
 	UpdatesPerStep int `source:"Reading R57: one update follows every environment step" range:"[1,1000]"`
-	// RandomAction in an episode from where its first goal is reached on; 0 changes nothing.
+	// RandomAction in an episode once its first goal is reached; 0 changes nothing.
 	RandomActionReached float64 `source:"Reading R58: one probability" range:"[0,1]"`
-	// A random action there is kept until a step with it is shorter than this share of the usual; 0 draws each anew.
+	// Share of a step's usual length below which such an action is dropped; 0 draws each anew.
 	RandomActionHeld float64 `source:"Reading R95: each random action is drawn anew" range:"[0,1]"`
-	// ρ of a moving average of critics and heads, which goals are chosen by; 0 has the ensemble itself.
+	// ρ of a moving average of critics and heads, used to choose goals; 0 uses the ensemble itself.
 	UncertaintyPolyak float64 `source:"Reading R59: the heads as they are" range:"[0,1)"`
-	// Probability that an episode's first goal is the environment's, once a step has ended there; for QTA alone.
+	// Probability that an episode's first goal is the environment's, once reached; only for QTA.
 	FirstGoalDesired float64 `source:"Reading R60: the agent sets itself every goal" range:"[0,1]"`
 }
 
 // Baselines are the methods of section 4 that the paper compares with, and what
 // their own learners need.
 type Baselines struct {
-	// Who chooses the goals.
+	// The method that chooses the goals.
 	Curriculum string `source:"Section 3.2: QTA" range:"qta|mega|vds|her|random|visits|rnd"`
-	// What a goal's uncertainty is estimated with, and by which critics.
+	// How a goal's uncertainty is estimated, and by which critics.
 	Uncertainty string `source:"Section 3.1: PUN" range:"pun|q|bootstrap|ensemble"`
 	// Standard deviation of Gaussian noise added to each estimate, in its unit.
 	UncertaintyNoise float64 `source:"Section 4: none but in Figure 4" range:"[0,1000000]"`
 
-	// Uncertainty bootstrap and ensemble: UncertaintyActions.
+	// UncertaintyActions for Uncertainty bootstrap and ensemble.
 	EnsembleActions int `source:"Table: d for deep ensembles and bootstrapped DQN" range:"[1,4096]"`
 	// Uncertainty q, bootstrap and ensemble, Replay td: the form that the authors' code gives them.
 	AuthorsForm bool `source:"Section 4, and the papers it names there"`
 
-	// Updates in a row at each episode's end, as in VDS, in place of UpdatesPerStep; 0 has that.
+	// Updates in a row at each episode's end, as in VDS; 0 keeps UpdatesPerStep.
 	UpdatesPerEpisode int `source:"Reading R63: one update follows every environment step" range:"[0,1e6]"`
 	// Updates from one step of the target networks to the next, as in MEGA.
 	TargetEvery int `source:"Reading R64: Equation 3 has no schedule, each update has one" range:"[1,1e6]"`
-	// Largest magnitude of an element of a gradient, as in MEGA; 0 has no limit.
+	// Largest magnitude of an element of a gradient, as in MEGA; 0 means no limit.
 	GradientClip float64 `source:"Reading R65: none" range:"[0,1e6]"`
 }
 
@@ -228,45 +228,46 @@ func Paper() Params {
 	}
 }
 
-// Default returns [Paper] with the changes that carry long mazes: the uncertainty
-// of a candidate is asked with the candidate itself as the goal, and of a moving
-// average of critics and heads; the environment's goal is practiced once it has
-// been reached; actions are seldom random on the way to an episode's first goal,
-// once a run has reached one, and often from there on, where they are held; and
-// two updates follow each environment step. What each is worth is in
-// results/screen.md.
+// Default returns [Paper] with the changes that solve long mazes. A moving
+// average of critics and heads estimates the uncertainty of a candidate, with
+// the candidate itself as the goal. The environment's goal is practiced once it
+// has been reached. Once a run has reached a first goal, actions are seldom
+// random on the way to an episode's first goal; after it they are often random,
+// and held. Two updates follow each environment step. What each change is worth
+// is in results/screen.md.
 //
-// Differs D3: section 3.2 asks with the environment's desired goal, "though the
-// prediction is learned to be agnostic to the choice of goal". It is not: the
-// heads are linear in a latent state that the goal shapes. With small networks
-// the environment's goal leaves two runs of five on 1U5 unsolved, and with the
-// authors' learner two of three on 6x5, the candidate none.
+// Differs D3: section 3.2 feeds the critics the environment's desired goal,
+// "though the prediction is learned to be agnostic to the choice of goal". It
+// is not: the heads are linear in a latent state that the goal shapes. The
+// environment's goal leaves two runs of five unsolved on 1U5 with small
+// networks, and two of three on 6x5 with the authors' learner; the candidate
+// leaves none.
 //
-// Differs D4: section 3.2 asks the ensemble as it is. Its heads never come to agree
-// about a corner that they have seen ten thousand times, and soon agree about a
-// place that is new: on 15x5 half or more of the first goals lay one step from
-// the start until step 16,000. The average of the last thousand updates evens the
-// first out, and does not know the second yet.
+// Differs D4: section 3.2 asks the ensemble as it is. Its heads never agree
+// about a corner that they have seen ten thousand times, yet soon agree about a
+// new place: on 15x5, until step 16,000, half or more of the first goals lay
+// one step from the start. The average of the last thousand updates evens out
+// the disagreement about the corner, and does not know the new place yet.
 //
 // Differs D5: in section 3.2 the agent sets itself every goal. Here half of the
 // episodes begin with the environment's goal as soon as a step has ended there.
-// Without, goals move on, and the policy stands for thousands of steps at the last
-// corner before a goal that it has been to.
+// Without this, goals move on, and for thousands of steps the policy is stuck
+// at the last corner before a goal that it has reached before.
 //
-// Differs D6: the table has a random action with probability 0.3. On the way to a
-// first goal it is 0.1 here, where the authors' code has 0.2 for all of a run once
-// a first goal is reached: with 0.3 a perfect policy is at the goal of 15x5 within
-// an episode in 29 of 100, with 0.2 in 73, with 0.1 in 96. Where the agent has
-// arrived it is 0.8, so that the heads see the random actions that Equation 5 asks
-// about where they know least.
+// Differs D6: in the table a random action has probability 0.3. Here it is 0.1
+// on the way to a first goal; in the authors' code it is 0.2 for all of a run
+// once a first goal is reached. A perfect policy reaches the goal of 15x5 in 29
+// of 100 episodes with 0.3, in 73 with 0.2 and in 96 with 0.1. Once the agent
+// has arrived it is 0.8, so that the heads see the random actions that Equation
+// 5 asks about where they know least.
 //
-// Differs D24: a random action is drawn anew in each step of the paper. Here one
-// that is taken where the agent has arrived is taken again until something is in
-// its way: single ones lead back and forth, and half of them end at a wall.
+// Differs D24: the paper draws a random action anew in each step. Here, once
+// the agent has arrived, a random action is repeated until something is in its
+// way: single ones lead back and forth, and half of them end at a wall.
 //
-// Differs D25: there are two updates for each environment step, where the text
-// names no number and the authors' code has one: it takes 1.6 times as long, and
-// fewer steps.
+// Differs D25: two updates follow each environment step; the text names no
+// number, and the authors' code has one. Two take 1.6 times as long, and fewer
+// steps.
 func Default() Params {
 	p := Paper()
 	p.UncertaintyGoal = uncertaintyGoalCandidate
@@ -308,17 +309,17 @@ func Authors() Params {
 }
 
 // Fast returns [Default] with minibatches of 256, for results in minutes on a
-// laptop: an environment step takes about a third of the time. What it costs in
-// steps is in results/README.md.
+// laptop: an environment step takes about a third of the time. For its cost in
+// steps see results/README.md.
 func Fast() Params {
 	p := Default()
 	p.Batch = 256
 	return p
 }
 
-// Small returns [Default] at 64 units, batches of 256 and 500 candidates:
-// about one sixtieth of the arithmetic, for tests and examples. It is no setting
-// of the paper, and enough for its shortest mazes alone.
+// Small returns [Default] at 64 units, batches of 256 and 500 candidates: about
+// one sixtieth of the arithmetic, for tests and examples. It is not from the
+// paper and solves only the shortest mazes.
 func Small() Params {
 	p := Default()
 	p.HiddenSize = 64
@@ -388,7 +389,8 @@ func ReadParams(r io.Reader, base Params) (Params, error) {
 
 var errNoEnd = errors.New("qta: parameters: the JSON object has no end")
 
-// decodeParams leaves d behind what is wrong.
+// decodeParams reads parameters over p. On an error d stands just after what is
+// wrong.
 func decodeParams(d *json.Decoder, p Params) (Params, error) {
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return p, errors.New("qta: parameters: want a JSON object, such as {\"Batch\": 256}")
@@ -557,8 +559,8 @@ func kindName(k reflect.Kind) string {
 	return "a word"
 }
 
-// suggestion names the parameters that contain name, or else the nearest of
-// which it may be a misspelling.
+// suggestion names the parameters that contain name, or else those that it may
+// misspell.
 func suggestion(name string) string {
 	var contain, near []string
 	least := max(2, len(name)/3)
@@ -585,8 +587,8 @@ func suggestion(name string) string {
 	return "; did you mean " + strings.Join(near, " or ") + "?"
 }
 
-// editDistance returns how many letters have to be left out, put in or
-// exchanged to make b of a.
+// editDistance returns how many letters must be deleted, inserted or replaced
+// to turn a into b.
 func editDistance(a, b string) int {
 	d := make([]int, len(b)+1) // from the letters of a so far to each beginning of b
 	for j := range d {
@@ -607,7 +609,7 @@ func editDistance(a, b string) int {
 	return d[len(b)]
 }
 
-// Params.Curriculum: who chooses the goals.
+// Params.Curriculum: the method that chooses the goals.
 const (
 	curriculumQTA    = "qta"    // section 3.2
 	curriculumMEGA   = "mega"   // goals of least density
@@ -618,7 +620,7 @@ const (
 	curriculumRND    = "rnd"    // goals of most novelty
 )
 
-// Params.Uncertainty: what a goal's uncertainty is estimated with.
+// Params.Uncertainty: how a goal's uncertainty is estimated.
 const (
 	uncertaintyPUN       = "pun"       // section 3.1
 	uncertaintyQ         = "q"         // disagreement of Q-values
@@ -658,7 +660,7 @@ const (
 	headTargetAchieved    = "achieved"    // the next achieved goal
 )
 
-// Params.InitialActions: who acts until InitialSteps.
+// Params.InitialActions: how to act until InitialSteps.
 const (
 	initialActionsPolicy  = "policy"
 	initialActionsUniform = "uniform" // chance

@@ -8,8 +8,8 @@ import (
 
 // This file is section 3.1: Predictive Uncertainty Networks, an ensemble of G
 // critics that learn jointly, each with a predictive network, its head, on the
-// last hidden state. Equations 1 to 4 come first, and Equation 5, the uncertainty
-// of section 3.2; then the ensemble that they are parts of.
+// last hidden state. Equations 1 to 4 come first, then Equation 5, the
+// uncertainty of section 3.2, and then the ensemble that uses them.
 //
 // Matrices are row-major float32, a row per transition; B is the number of
 // rows. A critic's input is the concatenation of s, g and a.
@@ -34,8 +34,8 @@ func TDTarget(y, r, q1, q2 []float32, discount float64) {
 	}
 }
 
-// drawPair returns M, two different indices below n, each pair as likely as
-// another. One critic alone is both, without a draw.
+// drawPair returns M, two different indices below n, all pairs equally likely.
+// With one critic i = j = 0 and nothing is drawn.
 //
 // Reading R9: M is drawn anew for each minibatch, and is the same for all of its
 // transitions and all critics, as in REDQ's Algorithm 1.
@@ -57,8 +57,8 @@ func drawPair(rng stream, n int) (i, j int) {
 //
 // It implements QTA, Equation 2 (Section 3.1).
 //
-// Reading R11: the joint loss is the sum over the critics, of which each critic's
-// gradient sees its own term alone.
+// Reading R11: the joint loss is the sum over the critics; each critic's
+// gradient sees only its own term.
 func CriticLoss(dq, q, y, w []float32) float64 {
 	scale := 2 / float32(len(q))
 	sum := 0.0
@@ -100,8 +100,8 @@ func Polyak(target, online []float32, ρ float64) {
 // function", and a ξ that both predictions share "so that the quality of the
 // two predictions will be tightly coupled"; it stops no gradient.
 //
-// Reading R14: the sum is over the critics' minibatch B, by the notation. As the
-// heads see relabeled goals there, ξ is that of the relabeled goal.
+// Reading R14: the sum is over the critics' minibatch B, by the notation. The
+// heads see relabeled goals there, so ξ is computed with the relabeled goal.
 func PredictiveLoss(dp, p, s []float32, width int) float64 {
 	scale := 2 / float32(len(p)/width)
 	sum := 0.0
@@ -114,9 +114,8 @@ func PredictiveLoss(dp, p, s []float32, width int) float64 {
 }
 
 // HeadDeviation sets u, of B values, to the disagreement of the G predictive
-// heads: the sample standard deviation over the heads, of which each is B by
-// width, then the mean over the width components of the prediction. That of one
-// head alone is 0.
+// heads: the sample standard deviation over the heads, each B by width, then
+// the mean over the width components of the prediction. With one head it is 0.
 //
 // It is part of QTA, Equation 5.
 //
@@ -212,10 +211,10 @@ type critic struct {
 
 // A criticNet is the parameters of a critic and its head, or their gradient.
 //
-// Reading R5: a predictive network is one linear layer on ξ, beside the critic's own
-// last layer. Section 3.1 has "a single feed-forward layer", and "an identical
-// architecture for the predictive network as with the critic network", which can
-// be that of the two last layers alone.
+// Reading R5: a predictive network is one linear layer on ξ, beside the
+// critic's own last layer. Section 3.1 has "a single feed-forward layer", and
+// "an identical architecture for the predictive network as with the critic
+// network", which can hold only for the two last layers.
 type criticNet struct {
 	params []float32 // φ, then the head's
 	q      *mlp      // Q_backbone and Q_final: all layers but the last, and the last
@@ -233,7 +232,7 @@ func newCriticNet(widths []int, head int) criticNet {
 }
 
 // newPUN returns an ensemble with networks of the given sizes. Critics differ
-// by their initial weights alone; targets start equal to their critics.
+// only in their initial weights; targets start equal to their critics.
 func newPUN(p *Params, sizes Sizes, a architecture, rng *rand.Rand, w *workers) *pun {
 	widths := []int{sizes.Observation + sizes.Goal + sizes.Action}
 	for range p.HiddenLayers {
@@ -251,8 +250,8 @@ func newPUN(p *Params, sizes Sizes, a architecture, rng *rand.Rand, w *workers) 
 	return u
 }
 
-// newEnsemble returns an ensemble of zeros. widths are those of the critics'
-// input and hidden layers.
+// newEnsemble returns an ensemble of zeros. widths has the widths of the
+// critics' input and hidden layers.
 func newEnsemble(p *Params, widths []int, a architecture, w *workers) *pun {
 	if a.width == 0 {
 		a.width = a.predicted
@@ -301,8 +300,8 @@ func (u *pun) target(b *batch, rng stream) {
 	TDTarget(b.y[0], b.r, q1, q2, u.discount)
 }
 
-// targetValue returns the value of target critic i at x, of B elements. It
-// stands until the critic's next use.
+// targetValue returns the value of target critic i at x, of B elements. It is
+// valid until the critic's next use.
 func (u *pun) targetValue(x matrix, i int) []float32 {
 	c := u.critics[i]
 	q := c.values.data[:x.rows]
@@ -310,9 +309,9 @@ func (u *pun) targetValue(x matrix, i int) []float32 {
 	return q
 }
 
-// learn is one step of every critic and its head, by the joint loss of Equations 2
-// and 4: the critics' on the minibatch b, the heads' on heads, which is b too. It
-// returns the losses' means over the ensemble.
+// learn takes one step of every critic and its head on the joint loss of
+// Equations 2 and 4: the critics on the minibatch b, the heads on heads, which
+// is usually b too. It returns the mean losses over the ensemble.
 func (u *pun) learn(b, heads *batch) (criticLoss, headLoss float64) {
 	gradient, step := (*pun).gradient, (*critic).step
 	if u.architecture.gradient != nil {
@@ -339,8 +338,8 @@ func (u *pun) learn(b, heads *batch) (criticLoss, headLoss float64) {
 	return criticLoss / g, headLoss / g
 }
 
-// gradient fills the gradient of critic i and its head: both losses' on the
-// final layers, and on the backbone, through ξ, their sum.
+// gradient fills the gradient of critic i and its head: each loss's own on its
+// final layer, and their sum, through ξ, on the backbone.
 func (u *pun) gradient(i int, b, _ *batch) (criticLoss, headLoss float64) {
 	c, p := u.critics[i], u.pass
 	n := len(c.q.layers) - 1
@@ -431,8 +430,9 @@ func (u *pun) scatter(d []float64) {
 // just learned from, before they moved: the heads' deviation at the stored
 // action.
 //
-// Reading R10: the paper names no estimate of one transition; the heads' deviation
-// at (s, a, g) is what the authors' code takes, after relabeling.
+// Reading R10: the paper does not say how to estimate one transition; this
+// takes the heads' deviation at (s, a, g) after relabeling, as the authors'
+// code does.
 func (u *pun) priorities(d []float64, _ *batch) {
 	for i, c := range u.critics {
 		u.predictions[i] = c.prediction.data
@@ -473,8 +473,8 @@ type batch struct {
 	masks       [][]float32 // each head's: 0 where it is not to learn; or nil
 }
 
-// newBatch returns a batch for an ensemble, of which all critics share targets
-// and weights unless the architecture gives each its own.
+// newBatch returns a batch for an ensemble. All critics share targets and
+// weights unless the architecture gives each its own.
 func newBatch(rows int, sizes Sizes, u *pun) batch {
 	width := sizes.Observation + sizes.Goal + sizes.Action
 	b := batch{

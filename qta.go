@@ -23,10 +23,10 @@
 //	chance       number.go                  functions; generators
 //
 // From [Agent.Train] downwards a file calls only files below it. The departures
-// of the authors' code are in authors.go, and what the paper compares QTA with
-// is behind baseline.go; in the paper's method neither does anything. The whole
-// method once more, in plain loops over single numbers, is plain/main.go: who
-// wants the algorithm in one sitting begins there.
+// of the authors' code are in authors.go, and baseline.go leads to the methods
+// that the paper compares QTA with; neither does anything in the paper's own
+// method. To read the algorithm in one sitting, start with plain/main.go: the
+// whole method once more, in plain loops over single numbers.
 //
 // # Equations
 //
@@ -50,10 +50,10 @@
 //
 // # Baselines
 //
-// What the paper compares QTA and PUN with runs on QTA's own learner, so that a
-// comparison isolates one idea, with [Paper]; FirstGoalDesired of [Beyond] is for
-// QTA alone. A field of [Params] chooses each, and its file
-// says in Readings where it departs from its source:
+// The methods that the paper compares QTA and PUN with run on QTA's own
+// learner, so that with [Paper] a comparison isolates one idea;
+// FirstGoalDesired of [Beyond] applies only to QTA. A field of [Params] chooses
+// each, and its file says in Readings where it departs from its source:
 //
 //	Curriculum   mega       baseline_mega.go       goals of least density (Pitis et al., 2020)
 //	             vds        baseline_vds.go        goals of most disagreement, from all there are (Zhang et al., 2020)
@@ -67,9 +67,9 @@
 //	Replay       per        replay.go              prioritized by uncertainty (Figure 3)
 //	             td         baseline.go            prioritized by TD error (Schaul et al., 2016; Figure 3)
 //
-// [MEGA] and [VDS] are parameter sets for these two with the learner that their
-// own authors published, as far as networks of ReLU go; their files say what is
-// left out.
+// [MEGA] and [VDS] are parameter sets for these two with the learners that
+// their own authors published, within the limits of plain ReLU networks; their
+// files say what is left out.
 //
 // UncertaintyNoise is the noise of Figure 4 (baseline.go). Bootstrapped
 // Q-networks and Deep Ensembles change critics, targets and heads too. They, q
@@ -78,17 +78,17 @@
 //
 // # Readings
 //
-// What the paper does not say is said at the function that had to choose, in
-// a sentence that begins "Reading" with a number; where the package knowingly
-// does otherwise, "Differs". docs/readings.md lists them.
+// Where the paper is silent, the function that had to choose says so in a
+// sentence that begins "Reading" with a number; where the package knowingly
+// does otherwise, the sentence begins "Differs". docs/readings.md lists them.
 //
 // # Determinism
 //
 // The same version, parameters and seed give the same bytes, whatever the
 // number of threads and whether or not a run was interrupted, on every machine
 // with a kernel in assembly, avx512, avx2 or neon; see [KernelName]. With
-// WeightDecay, as [Authors] has it, the evaluations decide too: weights decay
-// from the first perfect one on.
+// WeightDecay, as in [Authors], the evaluations matter too: weights decay from
+// the first perfect one on.
 package qta
 
 import (
@@ -101,15 +101,16 @@ import (
 // version, the same parameters and seed give the same bytes.
 const Version = "0.5.0"
 
-// Train is the algorithm. It trains in env and evaluates in another instance
-// of the same environment, until the budget is spent, the task is solved, or
-// ctx is done, whose cause it returns. It stops between environment steps, not
-// within an evaluation, so that an agent can be saved and trained further to the
-// same end as without the interruption. Errors are a [*NumericError], an [*EnvError], what a function in o
-// or a [Curriculum] returned, or say what of the arguments, or of a Curriculum's
-// goal, is not allowed. One of an environment or a Curriculum can end training
-// within a step: what goes on from there is the last checkpoint, not this agent,
-// which can neither be trained nor saved then.
+// Train is the algorithm. It trains in env and evaluates in another instance of
+// the same environment, until the budget is spent, the task is solved, or ctx
+// is done, in which case it returns the cause of ctx. It stops between
+// environment steps, not within an evaluation, so that an agent can be saved
+// and trained further to the same end as without the interruption. The error is
+// a [*NumericError], an [*EnvError], whatever a function in o or a [Curriculum]
+// returned, or says which argument or Curriculum's goal is not allowed. An
+// error of an environment or a Curriculum can end training within a step. The
+// agent can then be neither trained nor saved: continue from the last
+// checkpoint.
 //
 // Reading R1: one update follows every environment step, after the first
 // LearningStarts. An episode runs to its horizon whatever goals it reaches.
@@ -206,7 +207,7 @@ func (a *Agent) enterState(s State) {
 
 // behave returns the training policy's action for the current state and goal.
 func (a *Agent) behave() ([]float64, error) {
-	// In memory of its own: an environment may ask the agent within its step.
+	// In its own memory: an environment may ask the agent within its step.
 	action := append(a.scratch.taken[:0], a.act(a.observation, a.goal)...)
 	if a.departures.behave != nil && a.departures.behave(a, action) {
 		return action, nil
@@ -218,7 +219,7 @@ func (a *Agent) behave() ([]float64, error) {
 	return action, nil
 }
 
-// reachGoal is what follows a step that ends at the goal: "Whenever the agent
+// reachGoal follows a step that ends at the goal: "Whenever the agent
 // successfully reaches its goal, a new goal is sampled".
 func (a *Agent) reachGoal(endOfEpisode bool) error {
 	if !a.reached {
@@ -236,7 +237,9 @@ func (a *Agent) reachGoal(endOfEpisode bool) error {
 	return a.setGoal(false)
 }
 
-// endEpisode takes an episode, which is in the replay, into the normalizers.
+// endEpisode shows the normalizers the finished episode, which is in the
+// replay, then ends it for the curriculum and makes the updates of
+// UpdatesPerEpisode.
 func (a *Agent) endEpisode() error {
 	a.showNormalizers()
 	if err := a.curriculum.endEpisode(a); err != nil {
@@ -251,7 +254,8 @@ func (a *Agent) endEpisode() error {
 	return nil
 }
 
-// learnTimes makes n updates, but for the first LearningStarts environment steps.
+// learnTimes makes n updates, or none in the first LearningStarts environment
+// steps.
 func (a *Agent) learnTimes(n int) error {
 	if a.step <= a.params.LearningStarts {
 		return nil
@@ -281,8 +285,9 @@ func (a *Agent) learn() error {
 	return a.finishUpdate()
 }
 
-// learnFrom is one step of every network: critics with their heads, their targets,
-// policy, its target. The minibatches of critics, heads and policy are one.
+// learnFrom is one step of every network: critics with their heads, their
+// targets, policy, its target. Critics, heads and policy share one minibatch,
+// unless ownBatches is set.
 func (a *Agent) learnFrom(b, heads, actor *batch) {
 	a.updates++
 	targetsMove := a.updates%a.params.TargetEvery == 0
@@ -319,8 +324,8 @@ func (a *Agent) finishUpdate() error {
 // minibatch fills b with the critics' minibatch, from which heads and policy
 // learn too.
 //
-// Reading R2: with prioritized replay the policy and the heads learn from the same
-// minibatch, and the weights apply to the critics' loss alone.
+// Reading R2: with prioritized replay the policy and the heads learn from the
+// same minibatch, and the weights apply only to the critics' loss.
 func (a *Agent) minibatch(b *batch) error {
 	for row := range b.transitions {
 		i := a.sampler.draw(a.draws)
@@ -364,7 +369,7 @@ func (a *Agent) fill(b *batch, row, i int, goal []float64) error {
 }
 
 // target sets b.y to Equation 1 for the minibatch, with a' from the target
-// policy, and clips it to the returns that there are.
+// policy, and clips it to the possible returns.
 func (a *Agent) target(b *batch) {
 	inputs := b.next.columns(0, a.sizes.Observation+a.sizes.Goal)
 	actions := a.policy.act(a.policy.target, inputs)
@@ -378,10 +383,10 @@ func (a *Agent) target(b *batch) {
 	}
 }
 
-// clipReturns clips values to the returns there are: between LowestReturn and 0.
+// clipReturns clips values to the possible returns, from LowestReturn to 0.
 //
-// Differs D26: Equation 1 has no bounds. No sum of rewards of -1 and 0 is outside
-// these, and ClipReturns switches the rule off.
+// Differs D26: Equation 1 has no bounds. No sum of rewards of -1 and 0 is
+// outside these; without ClipReturns the rule is off.
 func (p *Params) clipReturns(values []float32) {
 	if !p.ClipReturns {
 		return
@@ -395,8 +400,8 @@ func (p *Params) clipReturns(values []float32) {
 	}
 }
 
-// showNormalizers takes the finished episode into the normalizers: draws with
-// replacement from it, goals relabeled as in a minibatch.
+// showNormalizers shows the normalizers draws from the finished episode, with
+// replacement, and with goals relabeled as in a minibatch.
 func (a *Agent) showNormalizers() {
 	p, r := &a.params, a.replay
 	for range p.NormalizerDraws {
@@ -408,25 +413,25 @@ func (a *Agent) showNormalizers() {
 	a.goals.update()
 }
 
-// Evaluate returns how a number of rollouts fare, by the policy without
-// exploration towards the environment's own goals, each of Horizon steps. Their
-// starts and goals are drawn from the seed: with the same seed the answer is the
-// same.
+// Evaluate runs a number of rollouts of Horizon steps each, in which the policy
+// pursues the environment's own goals without exploration, and returns how they
+// fared. Their starts and goals are drawn from the seed: the same seed gives
+// the same answer.
 //
-// Reading R3: success is read at the last step alone, as in the authors' code;
+// Reading R3: success is read only at the last step, as in the authors' code;
 // the paper says "evaluation performance".
 //
-// Reading R4: a rollout is at the goal where the reward is 0, in a maze closer than
-// 0.35; the authors' evaluation also counts a distance of 0.35 itself.
+// Reading R4: a rollout is at the goal where the reward is 0: in a maze, closer
+// than 0.35. The authors' evaluation also counts a distance of exactly 0.35.
 //
-// Reading R103: the policy acts without noise; the paper does not say. Of how many
-// rollouts an evaluation is, and how often, is up to [TrainOptions]: 20 every 1000
-// environment steps in the authors' code, and in the command.
+// Reading R103: the policy acts without noise; the paper does not say.
+// [TrainOptions] says how often to evaluate and with how many rollouts: in the
+// authors' code, and in the command, every 1000 environment steps with 20.
 //
-// It is an error to ask for less than one rollout, in an environment of other
-// sizes than the agent's, or in the one that it is being trained in; an
-// [*EnvError] if the environment breaks its contract, and a [*NumericError] if the
-// policy's action is not a number.
+// It is an error to ask for fewer than one rollout, or to pass an environment
+// whose sizes are not the agent's or in which it is being trained. The error is
+// an [*EnvError] if the environment breaks its contract, and a [*NumericError]
+// if the policy's action is not a number.
 func (a *Agent) Evaluate(env Env, rollouts int, seed uint64) (Evaluation, error) {
 	if err := a.checkSizes(env); err != nil {
 		return Evaluation{}, err
@@ -512,9 +517,9 @@ func (a *Agent) rollout(env Env, rng stream) (rollout, error) {
 	}
 }
 
-// evaluation evaluates the policy and adds a row to the log. Its chance depends
-// on the seed and the step alone, so that training is the same however often
-// one evaluates, but for WeightDecay.
+// evaluation evaluates the policy and adds a row to the log. Its random numbers
+// depend only on the seed and the step, so that training is the same however
+// often it is evaluated, except with WeightDecay.
 func (a *Agent) evaluation(env Env, o TrainOptions) error {
 	if err := a.checkParameters(); err != nil {
 		return err
@@ -536,7 +541,7 @@ func (a *Agent) evaluation(env Env, o TrainOptions) error {
 
 // TrainOptions say how long to train and how often to evaluate.
 type TrainOptions struct {
-	Steps          int  // budget: environment steps in all, those before this call included
+	Steps          int  // budget: environment steps in all, including those before this call
 	EvalEvery      int  // environment steps between evaluations, 1 or more
 	Rollouts       int  // rollouts of one evaluation, 1 or more
 	StopWhenSolved bool // stop at the first evaluation in which every rollout succeeds
@@ -544,30 +549,30 @@ type TrainOptions struct {
 	AfterEvaluation func(Evaluation) error // if not nil, called after each evaluation; an error ends training
 	AfterStep       func() error           // if not nil, called after each environment step; an error ends training
 
-	// What happens within a step, each called if it is not nil: a goal was set,
-	// an episode's first or a later one; the goal pursued was reached, for the
-	// first time; an episode ended; an update was made, with these losses, in the
-	// units of [Evaluation]. Use them only to observe: within a step the agent
-	// cannot be saved. The goal slices are copies.
+	// Called within a step if not nil: when a goal is set, an episode's first
+	// or a later one; when the goal pursued is reached for the first time; when
+	// an episode ends; and after an update, with its losses in the units of
+	// [Evaluation]. Use them only to observe: within a step the agent cannot be
+	// saved. The goal slices are copies.
 	AfterGoal    func(goal []float64, first bool)
 	AfterReach   func(goal []float64)
 	AfterEpisode func()
 	AfterUpdate  func(critic, predictive, actor float64)
 }
 
-// An Evaluation is how some rollouts fared, and where training is then: a row of
-// a run's log. The losses are those of the latest update, the actor's that of the
-// policy's latest; zero before the first.
+// An Evaluation reports how some rollouts fared and how far training had come:
+// a row of a run's log. The losses are from the latest update, the actor's from
+// the policy's latest; they are zero before the first.
 type Evaluation struct {
 	Step           int     // environment steps taken
 	Success        float64 // fraction of rollouts at the goal after their last step
 	CriticLoss     float64 // Equation 2, mean over the critics, in squared rewards
-	PredictiveLoss float64 // Equation 4, mean over the heads, in squared units of what they predict, or as HeadLoss and Uncertainty have it
+	PredictiveLoss float64 // Equation 4, mean over the heads, in squared units of what they predict, unless HeadLoss or Uncertainty selects another loss
 	ActorLoss      float64 // in rewards
 	GoalsSet       int     // goals chosen so far
 	GoalsReached   int     // of these, reached
 
-	Reached     float64 // fraction of rollouts at the goal at any time, their start included
+	Reached     float64 // fraction of rollouts at the goal at any time, including their start
 	Return      float64 // mean over the rollouts of the sum of rewards, not discounted
-	StepsToGoal float64 // mean of the steps after which rollouts were first at the goal, of those that ever were; 0 of none
+	StepsToGoal float64 // mean number of steps to the goal, over the rollouts that reached it; 0 if none did
 }

@@ -12,7 +12,7 @@ import (
 
 // futureStep returns the step whose achieved goal a transition i is relabeled
 // with, given u uniform on [0, 1): one of i to n-1, where n is the length of
-// i's trajectory so far, all alike.
+// i's trajectory so far, all equally likely.
 //
 // It implements QTA, hindsight (Section 3.3), by the strategy "future" of HER
 // (Andrychowicz et al., 2017, section 4.5).
@@ -37,8 +37,9 @@ func (b *replay) relabel(i int, k float64, rng *rand.Rand) []float64 {
 	return at(b.goal, i, b.sizes.Goal)
 }
 
-// probability returns that of drawing transition j: p_j^α / Σ_j p_j^α, of which
-// the tree keeps terms and sum. Priorities p are not negative and not all zero.
+// probability returns p_j^α / Σ_j p_j^α, the probability of drawing transition
+// j. The tree keeps the terms and their sum. Priorities p are not negative and
+// not all zero.
 //
 // It implements QTA, Equation 7 (Section 3.3).
 func (s *prioritized) probability(j int) float64 { return s.tree.weight(j) / s.tree.total() }
@@ -59,8 +60,8 @@ func SampleProbabilities(P, p []float64, α float64) {
 
 // ImportanceWeights sets w to the weights that undo the bias of drawing
 // transitions with probabilities P from n: w_j = (1/n · 1/P_j)^β, divided by
-// the largest weight in the buffer, which is that of the smallest probability
-// in it, least. With least zero nothing is divided.
+// the largest weight in the buffer, the one for its smallest probability,
+// least. If least is zero nothing is divided.
 //
 // It implements QTA, Equation 8 (Section 3.3).
 //
@@ -83,8 +84,8 @@ func ImportanceWeights(w, P []float64, n int, β, least float64) {
 	}
 }
 
-// PriorityBeta returns β at environment step t: from initial at step 0 to 1 at
-// step steps, 1 or later, linearly, and 1 from there on.
+// PriorityBeta returns β at environment step t: it grows linearly from initial
+// at step 0 to 1 at step steps, at least 1, and stays 1 from there on.
 //
 // It implements QTA, the schedule of β (Section 3.3).
 //
@@ -160,27 +161,27 @@ func (b *replay) columns() []column {
 	}
 }
 
-// A sampler draws the transitions that the critics learn from: all alike, or by
+// A sampler draws the transitions that the critics learn from, uniformly or by
 // priority.
 type sampler interface {
-	// stored is told that transition i is in the replay.
+	// stored is called when transition i is in the replay.
 	stored(i int)
 
 	// draw returns a transition.
 	draw(rng stream) int
 
-	// weigh sets each of the weights to those of Equation 8 for the transitions
-	// of a minibatch, at an environment step.
+	// weigh sets each critic's weights to Equation 8 for the transitions of a
+	// minibatch, at an environment step.
 	weigh(weights [][]float32, transitions []int, step int)
 
-	// learned is told that the critics have learned from a minibatch.
+	// learned is called when the critics have learned from a minibatch.
 	learned(b *batch)
 
-	// saved lists whatever of it training changes, with n transitions stored.
+	// saved lists the state that training changes, with n transitions stored.
 	saved(n int) saved
 }
 
-// uniform is the sampler to which all transitions are alike.
+// uniform is the sampler that draws all transitions alike.
 type uniform struct{ replay *replay }
 
 func (s uniform) stored(int)          {}
@@ -198,9 +199,9 @@ func (s uniform) weigh(weights [][]float32, _ []int, _ int) {
 // prioritized is the sampler of section 3.3, PER.
 //
 // Reading R33: a new transition, whose priority is not known yet, takes the
-// largest one seen so far, as in PER's Algorithm 1 (Schaul et al., 2016), and at
-// least 1, which is the rule of the authors' code: where deviations stay below
-// 1, it puts what no update has seen before all else.
+// largest one seen so far, as in PER's Algorithm 1 (Schaul et al., 2016), and
+// at least 1, as in the authors' code: where deviations stay below 1,
+// transitions that no update has seen come first.
 //
 // Reading R34: the transitions of a minibatch are drawn one by one, with
 // replacement, as in the authors' code; Schaul et al. (2016, appendix B.2.1)
@@ -250,7 +251,7 @@ func (s *prioritized) learned(b *batch) {
 	s.estimate(s.priority, b)
 	for row, p := range s.priority {
 		if !finite(p) {
-			return // left for the checks of losses and weights to tell
+			return // the checks of losses and weights report it
 		}
 		s.largest = max(s.largest, p)
 		s.priority[row] = pow(p, s.alpha)
@@ -265,9 +266,9 @@ func (s *prioritized) saved(n int) saved {
 }
 
 // A sumTree holds a weight for each of a growing number of leaves, and draws a
-// leaf with probability proportional to its weight: both in a number of steps
-// that grows with the logarithm of the number of leaves. It is what makes
-// Equation 7 affordable at every update (Schaul et al., 2016, appendix B.2.1).
+// leaf with probability proportional to its weight: both in time logarithmic in
+// the number of leaves. This makes Equation 7 affordable at every update
+// (Schaul et al., 2016, appendix B.2.1).
 //
 // Node 1 is the root, nodes 2i and 2i+1 are the children of node i, and the
 // leaves are the last half. Each inner node is always the sum of its two
@@ -320,11 +321,11 @@ func (t *sumTree) total() float64 { return t.sum[1] }
 // leastWeight returns the smallest positive weight, or +Inf.
 func (t *sumTree) leastWeight() float64 { return t.least[1] }
 
-// set changes the weight of leaf i. It is finite and not negative.
+// set changes the weight of leaf i. The weight is finite and not negative.
 func (t *sumTree) set(i int, weight float64) { t.climb(i, weight, 1) }
 
-// setAll changes the weights of many leaves. The nodes nearest to the root, of
-// which most leaves share most, wait for all of them.
+// setAll changes the weights of many leaves. The nodes nearest to the root,
+// which most leaves share, are summed once, after all leaves.
 func (t *sumTree) setAll(leaves []int, weights []float64) {
 	top := min(len(leaves), t.leaves())
 	for k, i := range leaves {

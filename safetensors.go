@@ -11,24 +11,26 @@ import (
 	"slices"
 )
 
-// This file takes an agent's networks out, in the format of safetensors that
-// other frameworks read, and back in.
+// This file writes an agent's networks in the safetensors format, which other
+// frameworks read, and reads them back.
 
-// WriteSafetensors writes the online networks as a safetensors file: eight bytes
-// with the length of the header, little-endian; the header, which is JSON; and the
-// numbers, little-endian float32, of which the header has name, shape and place:
+// WriteSafetensors writes the online networks as a safetensors file: eight
+// bytes with the length of the header, little-endian; the header, which is
+// JSON; and the numbers, little-endian float32. The header has the name, shape
+// and place of each tensor:
 //
 //	policy.L.weight    policy.L.bias      layer L, from 0, of the policy
 //	critic.I.L.weight  critic.I.L.bias    the same of critic I
 //	head.I.weight      head.I.bias        the head on critic I's last hidden layer
 //
-// A layer is y = W x + b, where W is out by in, row-major; between the layers of a
-// network is ReLU. The policy's input is s and g side by side, and its action the
-// tanh of its output; a critic's input is s, g and a. Both see s and g normalized:
-// (x - mean) · scale, cut off at ±clip. The header's entry "__metadata__" has
-// texts, which are JSON: "qta" is the version of the package; "sizes", "seed" and
-// "parameters" are those of the agent; and "inputs" has "mean" and "scale", as long
-// as s and g side by side, and "clip". This is [Agent.Act] in Python:
+// A layer is y = W x + b, where W is out by in, row-major; between the layers
+// of a network is ReLU. The policy's input is s and g side by side, and its
+// action the tanh of its output; a critic's input is s, g and a. Both see s and
+// g normalized: (x - mean) · scale, cut off at ±clip. The header's entry
+// "__metadata__" has texts, which are JSON: "qta" is the version of the
+// package; "sizes", "seed" and "parameters" are the agent's; and "inputs" has
+// "mean" and "scale", as long as s and g side by side, and "clip". This is
+// [Agent.Act] in Python:
 //
 //	data = open("agent.safetensors", "rb").read()
 //	n = 8 + int.from_bytes(data[:8], "little")
@@ -41,8 +43,8 @@ import (
 //	action = np.tanh(x)
 //
 // Targets, optimizers, the average of UncertaintyPolyak, the replay and a
-// curriculum's own networks are not in the file. The error is a [*NumericError] if
-// a parameter is NaN or infinite, or that of w.
+// curriculum's own networks are not in the file. The error is a [*NumericError]
+// if a parameter is NaN or infinite; any other comes from w.
 func (a *Agent) WriteSafetensors(w io.Writer) error {
 	if err := a.checkParameters(); err != nil {
 		return err
@@ -85,7 +87,7 @@ func (t *tensor) numbers() int {
 	return n
 }
 
-// tensors returns the networks' in the order of the file.
+// tensors returns the networks' tensors in the order of the file.
 func (a *Agent) tensors() (all []tensor) {
 	add := func(name string, l layer) {
 		in, out := l.w.rows, l.w.cols
@@ -132,12 +134,13 @@ func (a *Agent) metadata() map[string]string {
 	}
 }
 
-// ReadSafetensors reads a file that [Agent.WriteSafetensors] wrote. The agent acts,
-// is evaluated and answers as the one that was written, with three exceptions: the
-// step, losses and counts of an [Evaluation] are zero; a [Survey] draws by the step;
-// and with UncertaintyPolyak the heads themselves are asked. It has nothing to learn
-// from: it cannot train, and only WriteSafetensors saves it. A file that is damaged,
-// of something else, or not of the networks that its parameters ask for is an error.
+// ReadSafetensors reads a file that [Agent.WriteSafetensors] wrote. The agent
+// acts, is evaluated and answers like the one that was written, with three
+// exceptions: the step, losses and counts of an [Evaluation] are zero; a
+// [Survey] draws by the step; and with UncertaintyPolyak the heads themselves
+// are asked. It has nothing to learn from: it cannot train, and only
+// WriteSafetensors saves it. It is an error if the file is damaged, holds
+// something else, or does not have the networks that its parameters ask for.
 func ReadSafetensors(r io.Reader) (*Agent, error) {
 	a, err := readSafetensors(r)
 	if err != nil {
@@ -178,15 +181,15 @@ func readSafetensors(r io.Reader) (*Agent, error) {
 	return a, nil
 }
 
-// A tensorPlace is what a header says of a tensor.
+// A tensorPlace describes a tensor in the header.
 type tensorPlace struct {
 	DType   string `json:"dtype"`
 	Shape   []int  `json:"shape"`
 	Offsets [2]int `json:"data_offsets"` // its first byte, and the one after its last
 }
 
-// agentOf makes an agent, but for its networks' parameters, from a file's metadata
-// and the length of its numbers.
+// agentOf makes an agent, except for its networks' parameters, from a file's
+// metadata and the length of its numbers.
 func agentOf(metadata map[string]string, length int) (*Agent, error) {
 	var h header
 	var scaling inputScaling
