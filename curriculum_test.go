@@ -149,6 +149,7 @@ func TestOwnCurriculumRefusals(t *testing.T) {
 	}{
 		{want: "qta: step 0: the curriculum's goal has 0 numbers, Sizes says 2"},
 		{goal: []float64{1, math.NaN()}, want: "qta: step 0: the curriculum's goal is [1 NaN]"},
+		{goal: []float64{1, -1e153}, want: "qta: step 0: the curriculum's goal is [1 -1e+153], allowed are numbers up to ±1e+100"},
 		{goal: []float64{1, 1}, err: trouble, want: "trouble"},
 		{goal: []float64{1, 2, 3}, late: true, want: "the curriculum's goal has 3 numbers, Sizes says 2"},
 		{err: trouble, late: true, want: "trouble"},

@@ -3,6 +3,7 @@ package qta
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -93,14 +94,23 @@ func stateProblem(s State, sizes Sizes) string {
 		numbersProblem("desired goal", s.Desired, sizes.Goal))
 }
 
-// numbersProblem says what is wrong with a vector that should have want finite
-// numbers, or returns "".
+// largestNumber bounds what an environment or a curriculum may give: the squares of
+// some more would overflow in the normalizers.
+const largestNumber = 1e100
+
+// numbersProblem says what is wrong with a vector that should have want numbers,
+// or returns "".
 func numbersProblem(name string, x []float64, want int) string {
 	if len(x) != want {
 		return fmt.Sprintf("the %s has %d numbers, Sizes says %d", name, len(x), want)
 	}
-	if slices.ContainsFunc(x, func(v float64) bool { return !finite(v) }) {
-		return fmt.Sprintf("the %s is %v", name, x)
+	for _, v := range x {
+		switch {
+		case !finite(v):
+			return fmt.Sprintf("the %s is %v", name, x)
+		case math.Abs(v) > largestNumber:
+			return fmt.Sprintf("the %s is %v, allowed are numbers up to ±%v", name, x, largestNumber)
+		}
 	}
 	return ""
 }
