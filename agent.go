@@ -96,10 +96,10 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 	if sizes.Observation < 1 || sizes.Goal < 1 || sizes.Action < 1 {
 		return nil, fmt.Errorf("qta: environment sizes %+v, allowed are 1 and above", sizes)
 	}
-	if p.Uncertainty == UncertaintyQ && p.AuthorsForm && sizes.Observation != sizes.Goal {
+	if p.Uncertainty == uncertaintyQ && p.AuthorsForm && sizes.Observation != sizes.Goal {
 		return nil, fmt.Errorf("qta: parameter AuthorsForm is true, which with Uncertainty q needs observations as long as goals, not %d and %d", sizes.Observation, sizes.Goal)
 	}
-	initial := newStream(seed, forInitialisation)
+	initial := newStream(seed, forInitialization)
 	w := newWorkers(1)
 	a := &Agent{
 		params: p, sizes: sizes, seed: seed,
@@ -231,7 +231,7 @@ func (a *Agent) reserve() {
 	}
 	a.pun.reserve(a.params.Batch)
 	*b = newBatch(a.params.Batch, a.sizes, a.pun)
-	if a.params.Replay != ReplayUniform {
+	if a.params.Replay != replayUniform {
 		b.reserveWeights()
 	}
 }

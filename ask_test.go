@@ -241,7 +241,7 @@ func TestHistory(t *testing.T) {
 			t.Errorf("goals of steps %v (-want +got):\n%s", span, diff)
 		}
 	}
-	if n := len(a.Goals(0, steps)); n < 10 || n > a.goalsSet {
+	if n := len(a.Goals(0, steps)); n <= steps/10 || n > a.goalsSet { // more than episodes
 		t.Errorf("%d goals, %d were set", n, a.goalsSet)
 	}
 	for _, span := range [][2]int{{-1, 3}, {4, 3}, {0, 61}} {

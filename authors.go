@@ -41,7 +41,7 @@ func (a *Agent) depart() {
 	if headsApart(p) {
 		a.learnHeads = func(a *Agent, b *batch) float64 { return a.pun.learnHeads(b, p.PredictiveGradient) }
 	}
-	if p.HeadTarget == HeadTargetAchieved {
+	if p.HeadTarget == headTargetAchieved {
 		a.predicted = (*Agent).predictAchieved
 	}
 	if p.TargetNoise > 0 {
@@ -50,10 +50,10 @@ func (a *Agent) depart() {
 	if p.WeightDecay {
 		a.decay = (*Agent).decayWeights
 	}
-	if p.Uncertainty == UncertaintyBootstrap {
+	if p.Uncertainty == uncertaintyBootstrap {
 		a.bootstrap()
 	}
-	if p.InitialActions == InitialActionsUniform {
+	if p.InitialActions == initialActionsUniform {
 		a.departures.behave = (*Agent).behaveUniformly
 	}
 	if p.RandomActionLater != p.RandomAction {
@@ -122,18 +122,18 @@ func (a *Agent) drawUniformly(b *batch) error {
 // headsApart reports whether the heads have a step of their own, after the
 // critics'.
 func headsApart(p *Params) bool {
-	return p.PredictiveGradient == PredictiveGradientSeparate || p.PredictiveGradient == PredictiveGradientHead && p.HeadOwnDraw
+	return p.PredictiveGradient == predictiveGradientSeparate || p.PredictiveGradient == predictiveGradientHead && p.HeadOwnDraw
 }
 
 // departGradient makes the predictive loss end in the head, or have a minibatch of
 // its own, where the parameters ask for that.
 func (a *architecture) departGradient(p *Params) {
 	switch {
-	case p.PredictiveGradient == PredictiveGradientSeparate:
+	case p.PredictiveGradient == predictiveGradientSeparate:
 		a.gradient, a.step = (*pun).gradientWithoutHead, (*critic).stepAll
 	case headsApart(p):
 		a.gradient, a.step = (*pun).gradientWithoutHead, (*critic).stepWithoutHead
-	case p.PredictiveGradient == PredictiveGradientHead:
+	case p.PredictiveGradient == predictiveGradientHead:
 		a.gradient = (*pun).gradientOfHead
 	case p.HeadOwnDraw:
 		a.gradient = (*pun).gradientOfTwo
@@ -212,7 +212,7 @@ func (u *pun) ownPrediction(rows int) matrix {
 // that is separate, with the backbone. It returns the loss's mean over the
 // ensemble.
 func (u *pun) learnHeads(b *batch, gradient string) (loss float64) {
-	separate := gradient == PredictiveGradientSeparate
+	separate := gradient == predictiveGradientSeparate
 	step := func(c *critic) {
 		if n := len(c.q.params); separate {
 			c.headAdam.step(c.params, c.gradient.params)
@@ -245,10 +245,10 @@ func (u *pun) learnHeads(b *batch, gradient string) (loss float64) {
 	return loss / float64(len(u.critics))
 }
 
-// depart gives critics and heads the optimisers that the parameters ask for.
+// depart gives critics and heads the optimizers that the parameters ask for.
 func (u *pun) depart(p *Params) {
 	for _, c := range u.critics {
-		if p.PredictiveGradient == PredictiveGradientSeparate {
+		if p.PredictiveGradient == predictiveGradientSeparate {
 			c.adam = newAdam(len(c.params), p.CriticRate, u.pass.workers)
 			c.headAdam = newAdam(len(c.params), p.PredictiveRate, u.pass.workers)
 		}
@@ -263,7 +263,7 @@ func (a *Agent) resume() {
 	}
 }
 
-// L2 that is added to the gradients of the critics' and of the heads' optimiser.
+// L2 that is added to the gradients of the critics' and of the heads' optimizer.
 const (
 	criticDecay = 1e-9
 	headDecay   = 2.5e-10
@@ -283,7 +283,7 @@ func (a *Agent) predictAchieved(dst []float32, i int) {
 	}
 }
 
-// predictiveNorm is what the authors' code minimises in place of Equation 4:
+// predictiveNorm is what the authors' code minimizes in place of Equation 4:
 // 1/B Σ |p - s'|, the mean Euclidean norm. At p = s' the gradient is zero.
 func predictiveNorm(dp, p, s []float32, width int) float64 {
 	rows := len(p) / width

@@ -14,7 +14,7 @@ import (
 const (
 	megaCandidates = 100    // achieved goals considered
 	megaFit        = 10_000 // achieved goals that the density is fitted to
-	megaBandwidth  = 0.1    // of the kernel, in standardised coordinates
+	megaBandwidth  = 0.1    // of the kernel, in standardized coordinates
 	megaStdFloor   = 1e-4   // added to the standard deviations
 
 	megaCutoff   = -3.0 // initial and highest cutoff on Q
@@ -25,7 +25,7 @@ const (
 	megaLow      = 0.3  // success rate up to which it rises
 
 	megaGoalRandom = 0.1    // added to the probability of a random action for each step at the goal
-	megaFutureOnly = 25_000 // environment steps in which all relabelling is "future"
+	megaFutureOnly = 25_000 // environment steps in which all relabeling is "future"
 )
 
 // megaMix is the hindsight mix: the probabilities of replaying a transition
@@ -190,7 +190,7 @@ func (m *mega) randomAction(a *Agent) float64 {
 // code rounds, which halves the weight of the two ends.
 //
 // Reading R80: the mix has probabilities of its own, so that HindsightRatio says
-// only whether there is one: with 0 nothing is relabelled.
+// only whether there is one: with 0 nothing is relabeled.
 func (m *mega) replayGoal(a *Agent, i int) []float64 {
 	r, width, rng := a.replay, a.sizes.Goal, a.draws
 	if a.params.HindsightRatio == 0 {
@@ -265,7 +265,7 @@ func MEGA() Params {
 	p.ActorRate = 1e-3   // config: actor_lr
 	p.CriticRate = 1e-3  // config: critic_lr
 	p.PredictiveRate = 0 // no heads
-	p.PredictiveGradient = PredictiveGradientHead
+	p.PredictiveGradient = predictiveGradientHead
 	p.Polyak = 0.95      // config: 1 - target_network_update_frac
 	p.TargetEvery = 40   // config: target_network_update_freq
 	p.ActionL2 = 0.1     // config: action_l2_regularization
@@ -275,25 +275,25 @@ func MEGA() Params {
 	p.LearningStarts = 2500                  // config: warm_up
 	p.UpdatesPerEpisode = 0                  // config: optimize_every, after each step
 	p.InitialSteps = 5000                    // config: initial_explore
-	p.InitialActions = InitialActionsUniform // config: initial_explore
+	p.InitialActions = initialActionsUniform // config: initial_explore
 	p.ActionNoise = 0.1                      // config: action_noise
 	p.RandomAction = 0.1                     // config: eexplore
 	p.RandomActionLater = 0.1                // config: eexplore
 	p.Horizon = 50                           // script: env_max_step
 
-	p.Replay = ReplayUniform // script: prioritized_mode
+	p.Replay = replayUniform // script: prioritized_mode
 	p.HindsightRatio = 4     // config: her, "future" to "real"; the mix is megaMix
 	p.NormalizerFloor = 1e-4 // mrl/modules/normalizer.py: the root of 1e-8
 	p.NormalizerClip = 5     // mrl/modules/normalizer.py
 
-	p.Curriculum = CurriculumMEGA // script: ag_curiosity, minkde
+	p.Curriculum = curriculumMEGA // script: ag_curiosity, minkde
 	return p
 }
 
 // A kernelDensity is a kernel density estimate with Gaussian kernels, in
-// coordinates standardised by the mean and standard deviation of its points.
+// coordinates standardized by the mean and standard deviation of its points.
 type kernelDensity struct {
-	points    []float64 // n by width, standardised
+	points    []float64 // n by width, standardized
 	width     int
 	bandwidth float64
 	mean, std []float64
@@ -301,7 +301,7 @@ type kernelDensity struct {
 	exponents []float64
 }
 
-// fit takes points, n by width, over and standardises them.
+// fit takes points, n by width, over and standardizes them.
 func (d *kernelDensity) fit(points []float64, width int, bandwidth float64) {
 	d.points, d.width, d.bandwidth = points, width, bandwidth
 	if d.mean == nil {
@@ -326,7 +326,7 @@ func (d *kernelDensity) fit(points []float64, width int, bandwidth float64) {
 	}
 }
 
-// log returns the logarithm of the density at x, in standardised coordinates.
+// log returns the logarithm of the density at x, in standardized coordinates.
 func (d *kernelDensity) log(x []float64) float64 {
 	for c := range d.query {
 		d.query[c] = (x[c] - d.mean[c]) / d.std[c]

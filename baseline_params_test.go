@@ -6,36 +6,28 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// Each element is clipped on its own; NaN stays, so that it is noticed.
+// Each element is clipped on its own, unless the limit is 0; NaN stays, so that it
+// is noticed.
 func TestClipGradient(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 0))
-	for _, limit := range []float64{0, 1e-3, 0.5, 5} {
-		g := []float32{0, float32(math.Inf(1)), float32(math.Inf(-1)), float32(limit), -float32(limit)}
-		for range 100 {
-			g = append(g, float32(math.Exp(4*rng.NormFloat64())*rng.NormFloat64()))
-		}
-		var want []float32
-		for _, v := range g {
-			w := float64(v)
-			if limit > 0 && math.Abs(w) > limit {
-				w = math.Copysign(limit, w)
-			}
-			want = append(want, float32(w))
-		}
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	for limit, want := range map[float64][]float32{
+		0:   {nan, 0, inf, -inf, 0.5, -0.5, 0.75, -7, 0.25},
+		0.5: {nan, 0, 0.5, -0.5, 0.5, -0.5, 0.5, -0.5, 0.25},
+	} {
+		g := []float32{nan, 0, inf, -inf, 0.5, -0.5, 0.75, -7, 0.25}
 		clipGradient(g, limit)
-		if !slices.Equal(g, want) {
-			t.Errorf("limit %v: %v, want %v", limit, g, want)
+		if diff := cmp.Diff(want, g, cmpopts.EquateNaNs()); diff != "" {
+			t.Errorf("limit %v (-want +got):\n%s", limit, diff)
 		}
-	}
-	g := []float32{float32(math.NaN()), 7}
-	if clipGradient(g, 5); g[0] == g[0] || g[1] != 5 {
-		t.Errorf("%v with a NaN first and a 7, limit 5", g)
 	}
 }
 
-// moments1 returns the first moment of each optimiser of an agent: after its
+// moments1 returns the first moment of each optimizer of an agent: after its
 // first step a tenth of the gradient that it was given.
 func moments1(a *Agent) [][]float32 {
 	m := [][]float32{a.policy.adam.m}
@@ -45,33 +37,20 @@ func moments1(a *Agent) [][]float32 {
 	return m
 }
 
-// With GradientClip every optimiser is given the gradient that it would be
+// With GradientClip every optimizer is given the gradient that it would be
 // given without, each element clipped. The critics stand still, so that the
 // policy's gradient is the same.
 func TestGradientClip(t *testing.T) {
-	for _, changes := range [][]string{
-		{},
-		{"HeadOwnDraw"},
-		{"head", "HeadOwnDraw"},
-		{"separate", "HeadOwnDraw"},
-		{"bootstrap"},
-		{"bootstrap", "HeadOwnDraw"},
-		{"ensemble", "ActorOwnDraw"},
+	for _, changes := range []string{
+		"",
+		"HeadOwnDraw=true",
+		"HeadOwnDraw=true PredictiveGradient=head",
+		"HeadOwnDraw=true PredictiveGradient=separate",
+		"HeadOwnDraw=true Uncertainty=bootstrap",
+		"ActorOwnDraw=true Uncertainty=ensemble",
 	} {
-		p := tinyPreset(Default())
+		p := changed("", tinyPreset(Default()), changes).Params
 		p.CriticRate = 0
-		for _, c := range changes {
-			switch c {
-			case "HeadOwnDraw":
-				p.HeadOwnDraw = true
-			case "head", "separate":
-				p.PredictiveGradient = c
-			case "ActorOwnDraw":
-				p.ActorOwnDraw = true
-			default:
-				p.Uncertainty = c
-			}
-		}
 		update := func(clip float64) [][]float32 {
 			p.GradientClip = clip
 			if p.PredictiveGradient == "separate" {
@@ -102,11 +81,11 @@ func TestGradientClip(t *testing.T) {
 					smaller++
 				}
 				if d := math.Abs(float64(clipped[i] - want)); d > 1e-6*float64(bound) {
-					t.Errorf("%v, optimiser %d, element %d: moment %v of %v, want %v", changes, k, i, clipped[i], m, want)
+					t.Errorf("%v, optimizer %d, element %d: moment %v of %v, want %v", changes, k, i, clipped[i], m, want)
 				}
 			}
 			if smaller == 0 || smaller == len(free[k]) {
-				t.Errorf("%v, optimiser %d: %d of %d elements clipped: this shows nothing", changes, k, smaller, len(free[k]))
+				t.Errorf("%v, optimizer %d: %d of %d elements clipped: this shows nothing", changes, k, smaller, len(free[k]))
 			}
 		}
 	}
@@ -115,59 +94,38 @@ func TestGradientClip(t *testing.T) {
 // The targets move with every TargetEvery-th update, to the Polyak average of
 // what they were and what the networks then are, and stand in between.
 func TestTargetEvery(t *testing.T) {
-	for _, test := range []struct{ every, burst int }{{1, 0}, {3, 0}, {7, 0}, {4, 4}, {8, 4}} {
+	for _, test := range []struct{ every, burst int }{{1, 0}, {3, 0}, {4, 4}, {8, 4}} {
 		p := tinyPreset(Default())
 		p.Curriculum, p.Critics = "random", 2
 		p.TargetEvery, p.UpdatesPerEpisode, p.UpdatesPerStep = test.every, test.burst, 1
 		a := newMazeAgent(t, p, 3)
-		type pair struct{ target, online []float32 }
-		pairs := []pair{{a.policy.target.params, a.policy.net.params}}
-		for i, c := range a.pun.critics {
-			pairs = append(pairs, pair{a.pun.critics[i].target.params, c.q.params})
+		targets, online := [][]float32{a.policy.target.params}, [][]float32{a.policy.net.params}
+		for _, c := range a.pun.critics {
+			targets, online = append(targets, c.target.params), append(online, c.q.params)
 		}
-		var before [][]float32
-		for _, n := range pairs {
-			before = append(before, slices.Clone(n.target))
-		}
-		moves, updates := 0, 0
+		moves := 0
+		before := each(targets, slices.Clone)
 		trainTo(t, a, 50, func() error {
-			// Single updates come after each step but the first five, bursts at
-			// the end of each episode of ten.
-			due := a.step > 5 && (a.step-5)%test.every == 0
-			if test.burst > 0 {
-				due = a.step%10 == 0 && a.step/10*test.burst%test.every == 0
-			}
-			if a.step > 5 {
-				updates++
-			}
-			for k, n := range pairs {
+			due := updatesOf(a)/test.every > moves
+			moves = updatesOf(a) / test.every
+			for k, target := range targets {
+				if slices.Equal(before[k], target) == due {
+					t.Fatalf("%+v: target %d stands in step %d, or moves when it is not due", test, k, a.step)
+				}
 				if !due {
-					if !slices.Equal(before[k], n.target) {
-						t.Fatalf("%+v: target %d has moved in step %d", test, k, a.step)
-					}
 					continue
 				}
 				var want []float64
 				for i, v := range before[k] {
-					want = append(want, p.Polyak*float64(v)+(1-p.Polyak)*float64(n.online[i]))
+					want = append(want, p.Polyak*float64(v)+(1-p.Polyak)*float64(online[k][i]))
 				}
-				near(t, fmt.Sprintf("%+v: target %d after step %d", test, k, a.step), n.target, want)
-				if slices.Equal(before[k], n.target) {
-					t.Fatalf("%+v: target %d stands in step %d", test, k, a.step)
-				}
-				before[k] = slices.Clone(n.target)
-			}
-			if due {
-				moves++
+				near(t, fmt.Sprintf("%+v: target %d after step %d", test, k, a.step), target, want)
+				before[k] = slices.Clone(target)
 			}
 			return nil
 		})
-		want := updates / test.every
-		if test.burst > 0 {
-			want = 5 * test.burst / test.every
-		}
-		if moves != want || moves == 0 {
-			t.Errorf("%+v: the targets moved %d times, want %d", test, moves, want)
+		if moves < 2 {
+			t.Errorf("%+v: the targets moved %d times: this shows little", test, moves)
 		}
 	}
 }
@@ -198,9 +156,9 @@ func TestOneCritic(t *testing.T) {
 		near(t, "target", b.y[0][k:k+1], []float64{math.Max(-50, math.Min(y, 0))})
 	}
 
-	for _, uncertainty := range []string{"pun", "ensemble", "bootstrap"} {
+	for _, uncertainty := range []string{"pun", "ensemble"} {
 		p.Uncertainty = uncertainty
-		a := agentAfter(t, p, 30)
+		a := agentAfter(t, p, 15)
 		points := randomRows(rng, 7, 2)
 		s := a.Survey([]float64{1.5, 1.5}, []float64{2.5, 2.5}, points, points, 3)
 		for k := range s.Deviation {

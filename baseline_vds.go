@@ -22,7 +22,7 @@ const (
 //
 // Reading R84: its value functions see inputs as the agent's normalizer scales
 // them, and learn with the agent's discount and clip; their goals are not
-// relabelled. VDS's code normalizes for them apart.
+// relabeled. VDS's code normalizes for them apart.
 //
 // Reading R85: its value functions have the hidden layers of the agent's networks;
 // VDS's code has three of 256 units for both, as the default does.
@@ -195,7 +195,7 @@ func VDS() Params {
 	p.ActorRate = 1e-3   // pi_lr
 	p.CriticRate = 1e-3  // Q_lr
 	p.PredictiveRate = 0 // no heads
-	p.PredictiveGradient = PredictiveGradientHead
+	p.PredictiveGradient = predictiveGradientHead
 	p.Polyak = 0.95      // polyak
 	p.ActionL2 = 1       // action_l2
 	p.ClipReturns = true // configure_ve_ddpg: clip_return, -1/(1-gamma) to 0
@@ -205,18 +205,18 @@ func VDS() Params {
 	p.TargetEvery = 40                      // her/vds.py: once after the n_batches
 	p.GradientClip = 0                      // her/ddpg.py: none
 	p.InitialSteps = 0                      // her/vds.py: none
-	p.InitialActions = InitialActionsPolicy // her/vds.py
+	p.InitialActions = initialActionsPolicy // her/vds.py
 	p.ActionNoise = 0.2                     // noise_eps
 	p.RandomAction = 0.3                    // random_eps
 	p.RandomActionLater = 0.3               // random_eps
 	p.Horizon = 50                          // T of the environments
 
-	p.Replay = ReplayUniform // no other
+	p.Replay = replayUniform // no other
 	p.HindsightRatio = 4     // replay_k, with replay_strategy future
 	p.NormalizerDraws = 50   // her/ddpg.py: as many as an episode has
 	p.NormalizerFloor = 0.01 // norm_eps
 	p.NormalizerClip = 5     // norm_clip
 
-	p.Curriculum = CurriculumVDS
+	p.Curriculum = curriculumVDS
 	return p
 }

@@ -7,49 +7,22 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
-// Deviations are the population's, and probabilities proportional to what the
-// form makes of them.
+// Deviations are the population's: half the difference of two, and of 0, 0 and 3
+// the root of 2. Probabilities are proportional to them.
 func TestVDSProbabilities(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 0))
-	for range 50 {
-		n := 1 + rng.IntN(20)
-		members := randomRows(rng, 3, n)
-		var q [][]float32
-		for _, m := range members {
-			q = append(q, float32s(m))
-		}
-		σ := make([]float64, n)
-		valueDisagreement(σ, q)
-		for k := range σ {
-			// The population variance is the sum over pairs of squared
-			// differences by n².
-			want := 0.0
-			for i := range 3 {
-				for j := range i {
-					want += math.Pow(members[i][k]-members[j][k], 2) / 9
-				}
-			}
-			if math.Abs(σ[k]-math.Sqrt(want)) > 1e-6 {
-				t.Errorf("deviation %v, want %v", σ[k], math.Sqrt(want))
-			}
-		}
-		p := make([]float64, n)
-		vdsProbabilities(p, σ)
-		sum := 0.0
-		for _, s := range σ {
-			sum += s
-		}
-		for k := range p {
-			if want := σ[k] / sum; math.Abs(p[k]-want) > 1e-12 {
-				t.Errorf("probability %v of deviation %v, want %v", p[k], σ[k], want)
-			}
-		}
+	σ, p := make([]float64, 3), make([]float64, 3)
+	valueDisagreement(σ, [][]float32{{0, 5, -1}, {0, 5, -7}, {3, 5, -4}})
+	vdsProbabilities(p, σ)
+	a, b := math.Sqrt(2), math.Sqrt(6)
+	if diff := cmp.Diff([][]float64{{a, 0, b}, {a / (a + b), 0, b / (a + b)}}, [][]float64{σ, p}, approximately); diff != "" {
+		t.Errorf("deviations and probabilities (-want +got):\n%s", diff)
 	}
-	p := make([]float64, 4)
-	vdsProbabilities(p, make([]float64, 4))
-	if want := []float64{0.25, 0.25, 0.25, 0.25}; !slices.Equal(p, want) {
+	vdsProbabilities(p, make([]float64, 3))
+	if want := []float64{1. / 3, 1. / 3, 1. / 3}; !slices.Equal(p, want) {
 		t.Errorf("probabilities %v without disagreement", p)
 	}
 }
@@ -158,7 +131,7 @@ func TestVDSLearns(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(counted.asked) != 100*3*1000 {
-		t.Fatalf("%d transitions learnt from, want 100 minibatches of 1000 for each of 3 members", len(counted.asked))
+		t.Fatalf("%d transitions learned from, want 100 minibatches of 1000 for each of 3 members", len(counted.asked))
 	}
 	index := map[*float64]int{}
 	for i := range a.replay.n {
@@ -190,7 +163,7 @@ func TestVDSLearns(t *testing.T) {
 	for i, c := range v.members.critics {
 		n := len(c.q.params)
 		if slices.Equal(before[i][:n], c.params[:n]) || !slices.Equal(before[i][n:], c.params[n:]) {
-			t.Errorf("member %d has not learnt, or its head has", i)
+			t.Errorf("member %d has not learned, or its head has", i)
 		}
 		var want []float64
 		for k, p := range twinParams(targets[i]...) {
@@ -204,16 +177,6 @@ func TestVDSLearns(t *testing.T) {
 	}
 	if !slices.Equal(agent, after) {
 		t.Error("the agent's own networks have changed")
-	}
-}
-
-// A member that goes wrong ends training.
-func TestVDSNumericError(t *testing.T) {
-	a, v, _ := vdsAgent(t)
-	v.members.critics[1].params[0] = float32(math.NaN())
-	v.members.critics[1].q.layers[0].b[0] = float32(math.NaN())
-	if err, ok := v.endEpisode(a).(*NumericError); !ok || err.Network != "VDS value functions" {
-		t.Errorf("error %v", err)
 	}
 }
 
@@ -237,20 +200,6 @@ func TestVDSGoalProblem(t *testing.T) {
 		var broken *EnvError
 		if _, err := v.goal(a, true); !errors.As(err, &broken) || broken.Problem != want {
 			t.Errorf("%v: error %v, want %q", goal, err, want)
-		}
-	}
-}
-
-// What VDS does for each episode: it chooses a goal, and trains its members.
-func BenchmarkVDSEpisode(b *testing.B) {
-	p := Default()
-	p.Curriculum = "vds"
-	a, _ := walked(b, p, 2000)
-	v := a.curriculum.(*vds)
-	for b.Loop() {
-		nextGoal(b, a, true)
-		if err := v.endEpisode(a); err != nil {
-			b.Fatal(err)
 		}
 	}
 }

@@ -126,19 +126,6 @@ func TestMostNovel(t *testing.T) {
 	}
 }
 
-// TestAllVisitsCount counts every goal achieved, the latest too.
-func TestAllVisitsCount(t *testing.T) {
-	a := visitedAgent(t, "visits", 30)
-	nextGoal(t, a, false)
-	sum := 0
-	for _, n := range a.curriculum.(*visits).counts {
-		sum += n
-	}
-	if sum != 30 {
-		t.Errorf("%d visits of 30 transitions", sum)
-	}
-}
-
 // A visit is to where a step began, which is where a goal is taken from: not to
 // where an episode's last step ended.
 func TestVisitsOfStates(t *testing.T) {

@@ -20,7 +20,7 @@ func (a *Agent) goBeyond() {
 		a.updated = func(a *Agent) { a.average.follow(a.pun) }
 		a.estimator = averaged{a.estimator}
 	}
-	if p.FirstGoalDesired > 0 && p.Curriculum == CurriculumQTA {
+	if p.FirstGoalDesired > 0 && p.Curriculum == curriculumQTA {
 		a.curriculum = practice{a.curriculum}
 	}
 }
@@ -95,7 +95,7 @@ func (h *heldAction) saved() saved {
 	return saved{h.action, &h.held, &h.stride}
 }
 
-// practice is a curriculum that has what was found practised (FirstGoalDesired):
+// practice is a curriculum that has what was found practiced (FirstGoalDesired):
 // once a step has ended at the environment's goal, that is the first goal of some
 // episodes, as OMEGA (Pitis et al., 2020) moves from the frontier to the task.
 type practice struct{ curriculum }

@@ -1,52 +1,10 @@
 package qta
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"testing"
 )
-
-// UpdatesPerStep updates follow each step after LearningStarts, also of an agent
-// that is restored.
-func TestUpdatesPerStep(t *testing.T) {
-	for _, gradient := range []string{"joint", "head"} {
-		p := tinyPreset(Default())
-		p.UpdatesPerStep, p.PredictiveGradient = 3, gradient
-		a := agentAfter(t, p, 25)
-		if got, want := updatesOf(a), 3*(25-p.LearningStarts); got != want {
-			t.Errorf("%s: %d updates after 25 steps, want %d", gradient, got, want)
-		}
-		b := new(Agent)
-		if err := b.UnmarshalBinary(marshal(t, a)); err != nil {
-			t.Fatal(err)
-		}
-		trainTo(t, b, 30, nil)
-		sameState(t, gradient, marshal(t, agentAfter(t, p, 30)), b)
-	}
-}
-
-// A random action has the probability RandomActionReached from the step after an
-// episode's first goal is reached to the episode's end, and no other.
-func TestRandomActionReached(t *testing.T) {
-	a := scriptedAgent(t, func(p *Params) {
-		p.Curriculum, p.ActionNoise, p.RandomAction, p.RandomActionLater, p.RandomActionReached = "her", 0, 0, 0, 1
-	})
-	// The environment's goal 0 is reached in the fourth step of odd episodes.
-	env := &scriptedEnv{place: func(e, k int) float64 {
-		if e%2 == 1 && k == 4 {
-			return 0
-		}
-		return 1 + float64(k)
-	}}
-	got := policyActs(t, a, env, 60, nil)
-	holdActs(t, "RandomActionReached", got, func(i int) string {
-		if i/10%2 == 1 && i%10 >= 4 {
-			return "no"
-		}
-		return "yes"
-	})
-}
 
 // The average is the mean of the first 1/(1-ρ) updates' critics and heads, and a
 // moving average from then on. Asking it leaves the ensemble as it was.
@@ -142,56 +100,27 @@ func TestFirstGoalDesired(t *testing.T) {
 	}
 }
 
-// The user's own curriculum chooses every goal.
-func TestFirstGoalDesiredCurricula(t *testing.T) {
+// FirstGoalDesired is for QTA, and RandomActionReached for any curriculum.
+func TestBeyondCurricula(t *testing.T) {
 	p := tinyPreset(Default())
-	p.FirstGoalDesired = 1
-	a := newMazeAgent(t, p, 1)
-	if err := a.SetCurriculum(&counting{}); err != nil {
+	p.FirstGoalDesired, p.RandomActionReached = 1, 0.5
+	own := newMazeAgent(t, p, 1)
+	if err := own.SetCurriculum(&counting{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := a.curriculum.(practice); ok {
-		t.Error("practice stands around a curriculum of the user's own")
-	}
-	for _, curriculum := range []string{"her", "mega", "vds", "random"} {
+	agents := map[string]*Agent{"the user's own": own}
+	for _, curriculum := range []string{"her", "vds", "random"} {
 		p.Curriculum = curriculum
-		if _, ok := newMazeAgent(t, p, 1).curriculum.(practice); ok {
-			t.Errorf("practice stands around %s", curriculum)
+		agents[curriculum] = newMazeAgent(t, p, 1)
+	}
+	for name, a := range agents {
+		if _, ok := a.curriculum.(practice); ok {
+			t.Errorf("practice stands around %s", name)
 		}
-	}
-}
-
-// RandomActionReached goes with any curriculum: the user's own, and one that
-// asks more of the environment than others.
-func TestRandomActionReachedCurricula(t *testing.T) {
-	p := tinyPreset(Default())
-	p.RandomActionReached = 0.5
-	a := newMazeAgent(t, p, 1)
-	if err := a.SetCurriculum(&counting{}); err != nil {
-		t.Fatal(err)
-	}
-	a.firstGoal, a.reached = true, true
-	if got := a.curriculum.randomAction(a); got != 0.5 {
-		t.Errorf("with a curriculum of the user's an action is random with probability %v, want 0.5", got)
-	}
-	p.Curriculum = "vds"
-	b, err := NewAgent(p, new(lineEnv).Sizes(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = b.Train(context.Background(), new(lineEnv), new(lineEnv), TrainOptions{Steps: 1, EvalEvery: 1, Rollouts: 1})
-	if err == nil || err.Error() != "qta: the curriculum vds needs an environment that is a GoalSampler" {
-		t.Errorf("vds in an environment that samples no goals: error %v", err)
-	}
-}
-
-// A goal counts as reached by any step of the run, also the first of thousands.
-func TestReachedAtFirst(t *testing.T) {
-	a := visitedAgent(t, "qta", 3000)
-	a.env = mustMaze(t, "1U5").Env()
-	a.replay.nextAchieved[0], a.replay.nextAchieved[1] = 50, 50
-	if !a.hasReached([]float64{50, 50}) || a.hasReached([]float64{90, 90}) {
-		t.Error("the goal of transition 0 is not found, or one that is nowhere is")
+		a.firstGoal, a.reached = true, true
+		if got := a.curriculum.randomAction(a); got != 0.5 {
+			t.Errorf("with %s an action is random with probability %v, want 0.5", name, got)
+		}
 	}
 }
 
@@ -216,6 +145,9 @@ func TestRandomActionHeld(t *testing.T) {
 			length := 1.0
 			if k == 6 {
 				length = 0.4
+			}
+			if k == 3 && i > 10 && at(a.replay.action, i, 1)[0] == at(a.replay.action, i-4, 1)[0] {
+				t.Errorf("RandomActionHeld %v: an action is held beyond the end of its episode", fraction)
 			}
 			if k == 0 {
 				stride = 0.98*stride + 0.02*length

@@ -254,7 +254,7 @@ func equations() []equation {
 		{"uncertainty", []int{5}, "pun.uncertainty", "critics heads s g actions", checkUncertainty},
 		{"goal-probability", []int{6}, "GoalProbabilities, scaleUncertainty", "epsilon m b", checkGoalProbability},
 		{"achievable", nil, "Achievable", "q_mean c T", checkAchievable},
-		{"per", []int{7, 8}, "prioritised.probability, ImportanceWeights", "priority alpha beta", checkPriorities},
+		{"per", []int{7, 8}, "prioritized.probability, ImportanceWeights", "priority alpha beta", checkPriorities},
 		{"per-beta", nil, "PriorityBeta", "beta_initial beta_steps t", checkBeta},
 		{"her", nil, "replay.relabel", "achieved_next goal i future? radius", checkHindsight},
 		{"her-future", nil, "futureStep", "i n u", checkFuture},
@@ -397,7 +397,7 @@ func checkPredictiveLoss(in *vectorIn) any {
 	switch in.Form {
 	case "mse":
 	case "norm":
-		p.HeadLoss = HeadLossNorm
+		p.HeadLoss = headLossNorm
 	default:
 		panic(fmt.Sprintf("form is %q, allowed are mse and norm", in.Form))
 	}
@@ -460,7 +460,12 @@ func checkAchievable(in *vectorIn) any {
 
 func checkPriorities(in *vectorIn) any {
 	n := len(in.Priority)
-	s := newPrioritised(&Params{Method: Method{Batch: n, PriorityAlpha: in.Alpha}}, nil)
+	P, w := make([]float64, n), make([]float64, n)
+	SampleProbabilities(P, in.Priority, in.Alpha)
+	ImportanceWeights(w, P, n, in.Beta, 0)
+
+	// The sampler divides by the largest weight in the buffer.
+	s := newPrioritized(&Params{Method: Method{Batch: n, PriorityAlpha: in.Alpha}}, nil)
 	var transitions []int
 	for i, p := range in.Priority {
 		transitions = append(transitions, i)
@@ -469,9 +474,7 @@ func checkPriorities(in *vectorIn) any {
 	}
 	s.beta, s.betaSteps = in.Beta, 1
 	s.weigh(nil, transitions, 0)
-	w := make([]float64, n)
-	ImportanceWeights(w, s.P, n, in.Beta, 0)
-	return outputs{"P": s.P, "w": w, "w_normalized": s.w}
+	return outputs{"P": P, "w": w, "w_normalized": s.w}
 }
 
 func checkBeta(in *vectorIn) any {
@@ -505,6 +508,9 @@ func checkHindsight(in *vectorIn) any {
 func checkFuture(in *vectorIn) any { return outputs{"future": futureStep(in.I, in.N, in.U)} }
 
 func checkOptimalReturn(in *vectorIn) any {
+	if len(in.Hops) > 0 && slices.Max(in.Hops) > 10000 {
+		panic("hops has more than 10000")
+	}
 	discounted := func(hops int) float64 { return OptimalValue(in.Gamma, hops) }
 	return outputs{"undiscounted": each(in.Hops, OptimalReturn), "discounted": each(in.Hops, discounted)}
 }
@@ -513,10 +519,11 @@ func checkOptimalReturn(in *vectorIn) any {
 // the case has its weight, else with Equation 4 moving the heads alone.
 func checkUpdate(in *vectorIn) any {
 	p := Paper()
-	if p.PredictiveGradient = PredictiveGradientHead; in.PredictiveWeight != nil {
-		if p.PredictiveGradient = PredictiveGradientJoint; *in.PredictiveWeight != 1 {
-			panic(fmt.Sprintf("in.predictive_weight is %v, the joint loss here has 1", *in.PredictiveWeight))
-		}
+	switch weight := in.PredictiveWeight; {
+	case weight == nil:
+		p.PredictiveGradient = predictiveGradientHead
+	case *weight != 1:
+		panic(fmt.Sprintf("predictive_weight is %v, the joint loss here has 1", *weight))
 	}
 	a := in.agent(p)
 	for _, step := range in.Steps {

@@ -47,14 +47,14 @@ type header struct {
 	Attachment  int    // bytes
 }
 
-// MarshalBinary returns the agent's whole state: a checkpoint. The error is a
-// [*NumericError] if a number in it is NaN or infinite, so that a state gone wrong
-// never replaces a good one, or what a [Curriculum] made of saving itself. Within a
-// step, as in AfterEpisode or after an error of Train, an agent cannot be saved:
-// save it in the AfterStep or AfterEvaluation of [TrainOptions].
+// MarshalBinary returns a checkpoint of the agent: its whole state. It fails with a
+// [*NumericError] if a number is NaN or infinite, so that a state gone wrong never
+// replaces a good one; with the error of a [Curriculum] that cannot be saved; and
+// within a step, as in AfterEpisode or after an error of Train. AfterStep and
+// AfterEvaluation of [TrainOptions] are between steps.
 func (a *Agent) MarshalBinary() ([]byte, error) {
 	if a.networksOnly {
-		return nil, errors.New("qta: checkpoint: an agent from safetensors has only its networks; WriteSafetensors writes them")
+		return nil, errors.New("qta: checkpoint: an agent from safetensors has only its networks: use WriteSafetensors")
 	}
 	if a.halfway {
 		return nil, errHalfway
@@ -77,10 +77,10 @@ func (a *Agent) MarshalBinary() ([]byte, error) {
 	return h.marshal(agentMagic, s), nil
 }
 
-// UnmarshalBinary replaces the agent by the one that MarshalBinary saved; its
-// threads stay. An error leaves the agent as it was: data that is damaged, of
-// something else, or of another format, which wraps [errors.ErrUnsupported]. A
-// function in [TrainOptions] cannot replace the agent that is training.
+// UnmarshalBinary replaces the agent by the one that MarshalBinary saved, and keeps
+// its threads. Data that is damaged, of something else or of another format is an
+// error and leaves the agent as it was; for another format it wraps
+// [errors.ErrUnsupported]. An agent cannot be replaced while it trains.
 func (a *Agent) UnmarshalBinary(data []byte) error {
 	if a.training {
 		return errors.New("qta: checkpoint: an agent cannot be replaced while it trains")
@@ -101,9 +101,8 @@ func (a *Agent) UnmarshalBinary(data []byte) error {
 const Previous = ".previous"
 
 // SaveFile writes a checkpoint to path. It writes and syncs path+".tmp", renames
-// the file at path to path+[Previous], and then the new one to path. So a crash or
-// a full disk at any moment leaves the newest or the previous checkpoint whole.
-// Nothing is written through a link.
+// the file at path to path+[Previous], and then the new one to path: a crash or a
+// full disk at any moment leaves one of the two whole. It follows no links.
 func (a *Agent) SaveFile(path string) error {
 	data, err := a.MarshalBinary()
 	if err != nil {
@@ -144,9 +143,9 @@ func writeSynced(path string, data []byte) error {
 }
 
 // LoadFile reads an agent that [Agent.SaveFile] wrote, to use or to train further.
-// If a crash has left the file missing, for which the error wraps
-// [fs.ErrNotExist], or damaged, load path+[Previous]: training goes on from there
-// to the same end. The error of another format wraps [errors.ErrUnsupported].
+// If the file is damaged, or missing after a crash (the error then wraps
+// [fs.ErrNotExist]), load path+[Previous]: training goes on from there to the same
+// end. The error for another format wraps [errors.ErrUnsupported].
 func LoadFile(path string) (*Agent, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("qta: checkpoint: %s is not a regular file", path)
@@ -178,7 +177,9 @@ func loadAgent(data []byte) (*Agent, error) {
 	for _, c := range a.replay.columns() {
 		row += 8 * c.width
 	}
-	for _, part := range []struct{ n, size int }{{h.Step, row}, {h.Evaluations, evaluationSize}, {h.Attachment, 1}} {
+	for _, part := range []struct{ n, size int }{
+		{h.Step, row}, {h.Evaluations, evaluationSize}, {h.Attachment, 1},
+	} {
 		if part.n < 0 || part.n > len(state)/part.size {
 			return nil, fmt.Errorf("%d times %d bytes in %d", part.n, part.size, len(state))
 		}
@@ -370,7 +371,8 @@ func (a *Agent) saved() saved {
 		a.pun.saved(),
 		a.observations.saved(), a.goals.saved(),
 		saved{a.exploration.pcg, a.environment.pcg, a.draws.pcg, a.learning.pcg, a.goalDraws.pcg},
-		saved{&a.updates, &a.foundAt, &a.losses.critic, &a.losses.head, &a.losses.policy, &a.explored, &a.perfect},
+		saved{&a.updates, &a.losses.critic, &a.losses.head, &a.losses.policy},
+		saved{&a.foundAt, &a.explored, &a.perfect},
 		saved{a.observation, a.achieved, a.desired, a.goal, &a.firstGoal, &a.reached, &a.episodeStart},
 		saved{&a.goalsSet, &a.goalsReached, a.attachment},
 		a.average.saved(), a.held.saved(), a.curriculum.saved(), a.sampler.saved(a.step),

@@ -219,7 +219,7 @@ var memory = []string{
 	"pun.pass", "pun.dp", "pun.headT", "pun.predictions", "pun.own", "pun.masked",
 	"critic.gradient", "critic.polyak", "critic.values", "critic.prediction",
 	"adam.workers", "adam.params", "adam.gradient", "adam.c", "average.polyak",
-	"predictive.actions", "noisy.draws", "prioritised.P", "prioritised.w", "prioritised.priority",
+	"predictive.actions", "noisy.draws", "prioritized.P", "prioritized.w", "prioritized.priority",
 	"visits.counts", "visits.seen", "visits.cell", "mega.density", "mega.candidates", "mega.q", "mega.score", "mega.x",
 	"vds.batch", "vds.x", "vds.goals", "vds.q", "vds.p", "vds.std", "rnd.gradient", "rnd.frozen", "rnd.learning", "rnd.x",
 }
@@ -233,6 +233,10 @@ func TestCheckpointHasAll(t *testing.T) {
 	}
 	for _, variant := range tinyVariants() {
 		a, b := agentAfter(t, variant.Params, 33), new(Agent)
+		a.foundAt = 7 // as later in a run
+		if a.perfect = a.decay != nil; a.perfect {
+			a.decay(a)
+		}
 		if err := b.UnmarshalBinary(marshal(t, a)); err != nil {
 			t.Fatal(err)
 		}
@@ -243,7 +247,7 @@ func TestCheckpointHasAll(t *testing.T) {
 	}
 }
 
-// With FirstGoalDesired, what was found is practised after loading as before, and
+// With FirstGoalDesired, what was found is practiced after loading as before, and
 // the average of UncertaintyPolyak counts on.
 func TestCheckpointKeepsPractice(t *testing.T) {
 	p := tinyPreset(Default())
@@ -389,11 +393,11 @@ func partsOf(data []byte) (text, state []byte) {
 // error says so on one line, and leaves the agent as it was.
 func TestCheckpointDamage(t *testing.T) {
 	t.Parallel()
-	a, u := agentAfter(t, tinyPreset(Paper()), 12), learntPUN(t, 2)
+	a, u := agentAfter(t, tinyPreset(Paper()), 12), learnedPUN(t, 2)
 	beforeA, beforeU := marshal(t, a), marshalPUN(t, u)
 	least := agentAfter(t, leastParams(), 15)
 	least.Attach([]byte{1})
-	agent, ensemble := marshal(t, least), marshalPUN(t, learntPUN(t, 5))
+	agent, ensemble := marshal(t, least), marshalPUN(t, learnedPUN(t, 5))
 	for _, kind := range []struct {
 		magic string
 		data  []byte
@@ -541,6 +545,10 @@ func TestCheckpointNumbers(t *testing.T) {
 		}
 		if _, err := a.MarshalBinary(); err != nil {
 			t.Errorf("%s: put right again: %v", variant.Name, err)
+		}
+		a.policy.adam.v[2] = float32(math.NaN())
+		if numeric, ok := errors.AsType[*NumericError](a.SaveFile(filepath.Join(t.TempDir(), "agent"))); !ok || numeric.Network != "training state" {
+			t.Errorf("%s, a moment of the policy: error %v", variant.Name, numeric)
 		}
 	}
 }

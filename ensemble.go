@@ -40,10 +40,10 @@ func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 		return nil, err
 	}
 	if sizes.Observation < 1 || sizes.Goal < 0 || sizes.Action < 1 {
-		return nil, fmt.Errorf("qta: sizes %+v of an ensemble, allowed are 1 and above, and 0 for the goal", sizes)
+		return nil, fmt.Errorf("qta: sizes %+v of an ensemble, want 1 and above, or 0 for the goal", sizes)
 	}
 	if p.Critics < 2 {
-		return nil, errors.New("qta: parameter Critics is 1, which cannot disagree: an ensemble needs 2 and above")
+		return nil, errors.New("qta: parameter Critics is 1, which cannot disagree: an ensemble needs 2")
 	}
 	paper := Paper()
 	for _, f := range []struct{ name, value, want string }{
@@ -52,11 +52,11 @@ func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 		{"PredictiveGradient", p.PredictiveGradient, paper.PredictiveGradient},
 	} {
 		if f.value != f.want {
-			return nil, fmt.Errorf("qta: parameter %s is %s, of an ensemble by itself it is %s", f.name, f.value, f.want)
+			return nil, fmt.Errorf("qta: parameter %s is %s, an ensemble by itself has %s", f.name, f.value, f.want)
 		}
 	}
 	u := &PUN{params: p, sizes: sizes, draws: newStream(seed, forLearning)}
-	u.pun = newPUN(&p, sizes, newArchitecture(&p, sizes), newStream(seed, forInitialisation).Rand, nil)
+	u.pun = newPUN(&p, sizes, newArchitecture(&p, sizes), newStream(seed, forInitialization).Rand, nil)
 	u.pun.depart(&p)
 	return u, nil
 }
@@ -74,7 +74,9 @@ func (u *PUN) Sizes() Sizes { return u.sizes }
 // observation. A number that is not finite as a float32 is an error, and the
 // ensemble stays as it was. A [*NumericError], whose Step counts updates, says that
 // a loss is not finite: go on from a saved ensemble.
-func (u *PUN) Learn(observations, goals, actions, next [][]float64, targets []float64) (criticLoss, predictiveLoss float64, err error) {
+func (u *PUN) Learn(
+	observations, goals, actions, next [][]float64, targets []float64,
+) (criticLoss, predictiveLoss float64, err error) {
 	n := len(observations)
 	if n == 0 {
 		panic("qta: PUN: a minibatch without transitions")

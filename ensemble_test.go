@@ -80,8 +80,8 @@ func TestPUNIsTheAgents(t *testing.T) {
 	}
 }
 
-// learntPUN is a PUN without goals after some minibatches of different sizes.
-func learntPUN(t testing.TB, updates int) *PUN {
+// learnedPUN is a PUN without goals after some minibatches of different sizes.
+func learnedPUN(t testing.TB, updates int) *PUN {
 	t.Helper()
 	p := leastParams()
 	p.HiddenSize, p.Critics = 3, 3 // so that M is a choice
@@ -119,10 +119,10 @@ func marshalPUN(t testing.TB, u *PUN) []byte {
 
 // Saved and loaded between any two updates, a PUN learns on to the same bytes.
 func TestPUNContinues(t *testing.T) {
-	want := marshalPUN(t, learntPUN(t, 12))
+	want := marshalPUN(t, learnedPUN(t, 12))
 	for n := range 13 {
 		var u PUN
-		if err := u.UnmarshalBinary(marshalPUN(t, learntPUN(t, n))); err != nil {
+		if err := u.UnmarshalBinary(marshalPUN(t, learnedPUN(t, n))); err != nil {
 			t.Fatal(err)
 		}
 		learnMore(t, &u, 12-n)
@@ -178,7 +178,7 @@ func TestPUNLearns(t *testing.T) {
 }
 
 func TestPUNAllocates(t *testing.T) {
-	u := learntPUN(t, 20)
+	u := learnedPUN(t, 20)
 	rng := rand.New(rand.NewPCG(1, 1))
 	s, act, y := randomRows(rng, 9, 2), randomRows(rng, 9, 1), make([]float64, 9)
 	learn := func() { u.Learn(s, nil, act, s, y) }
@@ -198,7 +198,7 @@ func TestNewPUNRefuses(t *testing.T) {
 		{Default(), Sizes{1, -1, 1}, "qta: sizes"},
 		{Default(), Sizes{1, 1, 0}, "qta: sizes"},
 		{changed("", Default(), "Curriculum=her Critics=1").Params, Sizes{1, 1, 1}, "qta: parameter Critics is 1, which cannot disagree"},
-		{changed("", Default(), "Uncertainty=bootstrap").Params, Sizes{1, 1, 1}, "qta: parameter Uncertainty is bootstrap, of an ensemble by itself it is pun"},
+		{changed("", Default(), "Uncertainty=bootstrap").Params, Sizes{1, 1, 1}, "qta: parameter Uncertainty is bootstrap, an ensemble by itself has pun"},
 		{changed("", Default(), "HeadTarget=achieved").Params, Sizes{1, 1, 1}, "qta: parameter HeadTarget is achieved"},
 		{Authors(), Sizes{1, 1, 1}, "qta: parameter HeadTarget is achieved"},
 		{changed("", Default(), "PredictiveGradient=head").Params, Sizes{1, 1, 1}, "qta: parameter PredictiveGradient is head"},
@@ -216,7 +216,7 @@ func TestNewPUNRefuses(t *testing.T) {
 }
 
 func TestPUNPanics(t *testing.T) {
-	u := learntPUN(t, 1)
+	u := learnedPUN(t, 1)
 	s, a, y := [][]float64{{1, 2}, {3, 4}}, [][]float64{{1}, {2}}, []float64{1, 2}
 	for name, f := range map[string]func(){
 		"no transitions":        func() { u.Learn(nil, nil, nil, nil, nil) },
@@ -231,7 +231,7 @@ func TestPUNPanics(t *testing.T) {
 	} {
 		mustPanic(t, name, f)
 	}
-	for _, u := range []*PUN{u, learntPUN(t, 0)} {
+	for _, u := range []*PUN{u, learnedPUN(t, 0)} {
 		if len(u.Value(nil, nil, nil))+len(u.Uncertainty(nil, nil, 1))+len(u.Targets(nil, nil, nil, nil)) != 0 {
 			t.Error("about nothing a PUN says something")
 		}
@@ -244,7 +244,7 @@ func TestPUNNumericError(t *testing.T) {
 		"critics":          func(_ *PUN, y []float64) { y[0] = 3e38 }, // whose gradient is infinite
 		"predictive heads": func(u *PUN, _ []float64) { c := u.pun.critics[0]; c.params[len(c.params)-1] = float32(math.NaN()) },
 	} {
-		u := learntPUN(t, 4)
+		u := learnedPUN(t, 4)
 		y := []float64{0}
 		spoil(u, y)
 		var numeric *NumericError
@@ -292,7 +292,7 @@ func TestPUNRefusesNumbers(t *testing.T) {
 // FuzzPUN decodes any header and state, and asks what they are.
 func FuzzPUN(f *testing.F) {
 	for _, n := range []int{0, 3} {
-		text, state := partsOf(marshalPUN(f, learntPUN(f, n)))
+		text, state := partsOf(marshalPUN(f, learnedPUN(f, n)))
 		f.Add(text, state)
 	}
 	f.Fuzz(func(t *testing.T, text, state []byte) {

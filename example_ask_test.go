@@ -9,7 +9,7 @@ import (
 	"qta"
 )
 
-// trainedCart returns an agent that has learnt to push a cart, and has
+// trainedCart returns an agent that has learned to push a cart, and has
 // been nowhere beyond the ends of its line, -1 and 1.
 var trainedCart = sync.OnceValue(func() *qta.Agent {
 	p := qta.Small()
@@ -18,7 +18,7 @@ var trainedCart = sync.OnceValue(func() *qta.Agent {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := agent.Train(context.Background(), new(cart), new(cart), qta.TrainOptions{Steps: 4000, EvalEvery: 4000, Rollouts: 1}); err != nil {
+	if err := agent.Train(context.Background(), new(cart), new(cart), qta.TrainOptions{Steps: 1500, EvalEvery: 1500, Rollouts: 1}); err != nil {
 		log.Fatal(err)
 	}
 	return agent

@@ -250,7 +250,7 @@ func ExampleLoadFile() {
 	// reached: false
 }
 
-// saveUntrained writes an agent that has learnt nothing.
+// saveUntrained writes an agent that has learned nothing.
 func saveUntrained(path string, maze *qta.Maze) {
 	agent, err := qta.NewAgent(qta.Small(), maze.Env().Sizes(), 1)
 	if err != nil {

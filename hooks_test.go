@@ -2,6 +2,7 @@ package qta
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -12,8 +13,8 @@ import (
 // What happens in training is told when it happens, as often as it happens, and
 // to be told of it changes nothing.
 func TestHooks(t *testing.T) {
-	for _, v := range tinyVariants() {
-		p := v.Params
+	for _, v := range []Preset{{"default", Default()}, {"authors", Authors()}, changed("", Default(), "UpdatesPerEpisode=7 TargetEvery=2")} {
+		p := tinyPreset(v.Params)
 		const steps = 45
 		want := marshal(t, agentAfter(t, p, steps))
 
@@ -80,13 +81,20 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// An update allocates nothing, also where its losses are told.
-func TestHookAllocates(t *testing.T) {
-	a, _ := walked(t, tinyPreset(Default()), 60)
-	sum := 0.0
-	a.options.AfterUpdate = func(critic, predictive, actor float64) { sum += critic + predictive + actor }
-	a.learn()
-	if n := testing.AllocsPerRun(20, func() { a.learn() }); n != 0 || sum == 0 {
-		t.Errorf("an update allocates %v times, and tells of losses that add up to %v", n, sum)
+// What the hooks of TrainOptions return ends training, after the step's work.
+func TestTrainHooks(t *testing.T) {
+	stop := errors.New("stop")
+	m := mustMaze(t, "1U5")
+	a := newMazeAgent(t, tinyPreset(Default()), 1)
+	var seen []int
+	err := a.Train(context.Background(), m.Env(), m.Env(), TrainOptions{Steps: 100, EvalEvery: 10, Rollouts: 1, AfterEvaluation: func(e Evaluation) error {
+		seen = append(seen, e.Step)
+		if e.Step == 30 {
+			return stop
+		}
+		return nil
+	}})
+	if err != stop || a.Steps() != 30 || !slices.Equal(seen, []int{10, 20, 30}) || len(a.Evaluations()) != 3 {
+		t.Errorf("error %v at step %d, evaluations at %v", err, a.Steps(), seen)
 	}
 }

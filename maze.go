@@ -27,8 +27,8 @@ const maxMazeCells = 10000
 // and goroutines may share it.
 //
 // Two free cells that touch only at a corner are connected, because the agent
-// can pass between the two walls there: a step tests no cells but those that
-// its pieces end in. What cannot be reached from the start counts as wall.
+// can pass between the two walls there: a step tests only the cells in which its
+// pieces end. What cannot be reached from the start counts as wall.
 type Maze struct {
 	rows, cols  int    // ring of walls included
 	free        []bool // row-major
@@ -86,7 +86,7 @@ func NewMaze(name string) (*Maze, error) {
 		`and "NU5", such as "1U5", with N at least 1; a ring of walls included, they have at most %d cells`, name, maxMazeCells)
 }
 
-// mazeFits reports whether a map is small enough. Its size is without the ring.
+// mazeFits reports whether a map of this size, without its ring, is small enough.
 func mazeFits(rows, cols int) bool {
 	return rows <= maxMazeCells && cols <= maxMazeCells && (rows+2)*(cols+2) <= maxMazeCells
 }
@@ -405,13 +405,13 @@ func ParseMaze(text string) (*Maze, error) {
 	return m, nil
 }
 
-// startAndGoal returns the line and column of S and G, counted from 0. Any
-// character that a map has not is an error.
+// startAndGoal returns the line and column of S and G, counted from 0. It is an
+// error if a map has other characters than it may.
 func startAndGoal(lines []string) (start, goal [2]int, err error) {
 	const allowed = "a map has '#' (wall), ' ' or '.' (free), one S (start) and one G (goal)"
 	marks := map[rune][2]int{}
 	for i, line := range lines {
-		for j, r := range line { // ASCII so far, or this is the error
+		for j, r := range line { // j counts columns, as what precedes an error is ASCII
 			_, twice := marks[r]
 			switch {
 			case twice:

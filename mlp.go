@@ -26,7 +26,7 @@ func newLayer(params []float32, in, out int) layer {
 
 // initialize draws the weights and biases of a layer uniformly from ±1/√in.
 //
-// Reading R73: the paper names no initialisation; this is what PyTorch's linear
+// Reading R73: the paper names no initialization; this is what PyTorch's linear
 // layers start from, which the authors' code uses.
 func (l layer) initialize(rng *rand.Rand) {
 	bound := 1 / math.Sqrt(float64(l.w.rows))

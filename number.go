@@ -169,7 +169,7 @@ type purpose uint64
 
 // The values are part of what a seed means: new ones go to the end.
 const (
-	forInitialisation purpose = iota
+	forInitialization purpose = iota
 	forExploration
 	forEnvironment
 	forReplay

@@ -254,7 +254,7 @@ func TestNumberBits(t *testing.T) {
 
 func TestNormal(t *testing.T) {
 	const n = 200_000
-	rng := newStream(1, forInitialisation)
+	rng := newStream(1, forInitialization)
 	var sum [5]float64 // of powers
 	for range n {
 		x := normal(rng.Rand)
@@ -271,10 +271,10 @@ func TestNormal(t *testing.T) {
 }
 
 func TestStream(t *testing.T) {
-	// Neighbouring seeds and purposes: equal bits are binomial, n/2 in n.
+	// Neighboring seeds and purposes: equal bits are binomial, n/2 in n.
 	const draws = 4000
 	for seed := range uint64(4) {
-		for p := forInitialisation; p <= forEvaluation; p++ {
+		for p := forInitialization; p <= forEvaluation; p++ {
 			for _, other := range []stream{newStream(seed+1, p), newStream(seed, p+1), newStream(seed+1, p-1)} {
 				s := newStream(seed, p)
 				var equal [64]int
@@ -285,7 +285,7 @@ func TestStream(t *testing.T) {
 				}
 				for b, n := range equal {
 					if math.Abs(float64(n)-draws/2) > 6*math.Sqrt(draws)/2 {
-						t.Errorf("seed %d, purpose %d: bit %d differs in %d of %d draws of a neighbour", seed, p, b, n, draws)
+						t.Errorf("seed %d, purpose %d: bit %d differs in %d of %d draws of a neighbor", seed, p, b, n, draws)
 					}
 				}
 			}

@@ -18,8 +18,7 @@ import (
 // those of others. The tag "source" of a field says where its value in [Paper]
 // comes from ("Table" is the table of the appendix, a Reading is a choice that
 // the paper leaves open), the tag "range" the values allowed, as an interval or
-// as a list of words. [Params.Validate] reads these tags. Each word has a
-// constant, named by field and word, such as [CurriculumQTA].
+// as a list of words. [Params.Validate] reads these tags.
 type Params struct {
 	Method
 	Departures
@@ -57,7 +56,7 @@ type Method struct {
 
 	// How minibatches are drawn: uniformly, by uncertainty (per), or by TD error (td), a baseline.
 	Replay string `source:"Section 3.3: uniform, and PER as an extension" range:"uniform|per|td"`
-	// k relabelled transitions to one that is not.
+	// k relabeled transitions to one that is not.
 	HindsightRatio float64 `source:"Table: HER replay k" range:"[0,1000]"`
 	// β of Equation 8 at the first step: how much of the bias the weights undo.
 	PriorityBeta float64 `source:"Table: PER beta_initial" range:"[0,1]"`
@@ -108,13 +107,13 @@ type Departures struct {
 	ActorOwnDraw bool `source:"Reading R48: DDPG's Algorithm 1 has one minibatch for critic and actor"`
 
 	// Where Equation 4's gradient goes: with Equation 2's into the backbone (joint), no further than the
-	// head, or into the backbone by the heads' own optimiser (separate).
+	// head, or into the backbone by the heads' own optimizer (separate).
 	PredictiveGradient string `source:"Reading R49: \"a joint loss function\"; both predictions share ξ" range:"joint|head|separate"`
 	// Squared error, or Euclidean norm.
 	HeadLoss string `source:"Equation 4" range:"squared|norm"`
 	// What a head predicts: the next observation, or the next achieved goal.
 	HeadTarget string `source:"Equation 4: s'" range:"observation|achieved"`
-	// The heads learn from a minibatch of their own, without relabelling, drawn by episode and then by step.
+	// The heads learn from a minibatch of their own, without relabeling, drawn by episode and then by step.
 	HeadOwnDraw bool `source:"Reading R50: Equation 4 sums over B, the critics' minibatch"`
 	// Weights of critics and heads decay once an evaluation was perfect.
 	WeightDecay bool `source:"Reading R52: none"`
@@ -188,7 +187,7 @@ func Paper() Params {
 			LearningStarts: 50,
 			ClipReturns:    true,
 
-			Replay:            ReplayUniform,
+			Replay:            replayUniform,
 			HindsightRatio:    4,
 			PriorityBeta:      0.3,
 			PriorityBetaSteps: 2e5,
@@ -203,26 +202,26 @@ func Paper() Params {
 			InitialSteps: 1000,
 
 			UncertaintyActions: 8,
-			UncertaintyGoal:    UncertaintyGoalDesired,
+			UncertaintyGoal:    uncertaintyGoalDesired,
 			Slope:              626,
 			Intercept:          -591,
 			Threshold:          -1.6,
 			Candidates:         1000,
 		},
 		Departures: Departures{
-			PredictiveGradient: PredictiveGradientJoint,
-			HeadLoss:           HeadLossSquared,
-			HeadTarget:         HeadTargetObservation,
+			PredictiveGradient: predictiveGradientJoint,
+			HeadLoss:           headLossSquared,
+			HeadTarget:         headTargetObservation,
 			RandomActionLater:  0.3,
-			InitialActions:     InitialActionsPolicy,
-			FirstGoalState:     FirstGoalStateCandidate,
+			InitialActions:     initialActionsPolicy,
+			FirstGoalState:     firstGoalStateCandidate,
 		},
 		Beyond: Beyond{
 			UpdatesPerStep: 1,
 		},
 		Baselines: Baselines{
-			Curriculum:      CurriculumQTA,
-			Uncertainty:     UncertaintyPUN,
+			Curriculum:      curriculumQTA,
+			Uncertainty:     uncertaintyPUN,
 			EnsembleActions: 16,
 			TargetEvery:     1,
 		},
@@ -270,7 +269,7 @@ func Paper() Params {
 // fewer steps.
 func Default() Params {
 	p := Paper()
-	p.UncertaintyGoal = UncertaintyGoalCandidate
+	p.UncertaintyGoal = uncertaintyGoalCandidate
 	p.UncertaintyPolyak = 0.999
 	p.RandomActionLater = 0.1
 	p.RandomActionReached = 0.8
@@ -290,18 +289,18 @@ func Authors() Params {
 	p.TargetNoise = 0.2
 	p.ActorOwnDraw = true
 	p.WeightDecay = true
-	p.HeadLoss = HeadLossNorm
-	p.HeadTarget = HeadTargetAchieved
+	p.HeadLoss = headLossNorm
+	p.HeadTarget = headTargetAchieved
 	p.HeadOwnDraw = true
-	p.PredictiveGradient = PredictiveGradientSeparate
+	p.PredictiveGradient = predictiveGradientSeparate
 	p.PriorityBetaSteps = 140_000 // 0.3 + t/2e5, cut off at 1
 	p.RandomActionLater = 0.2
 	p.InitialSteps = 1001  // random while num_steps <= 1000
 	p.Candidates = 400_000 // all that are stored; no run of theirs has more
 	p.UncertaintyActions = 16
 	p.SharedActions = true
-	p.UncertaintyGoal = UncertaintyGoalCandidate
-	p.FirstGoalState = FirstGoalStateStart
+	p.UncertaintyGoal = uncertaintyGoalCandidate
+	p.FirstGoalState = firstGoalStateStart
 	p.Slope = 626.58
 	p.Intercept = -591.18
 	p.AuthorsForm = true
@@ -387,6 +386,8 @@ func ReadParams(r io.Reader, base Params) (Params, error) {
 	return p, nil
 }
 
+var errNoEnd = errors.New("qta: parameters: the JSON object has no end")
+
 // decodeParams leaves d behind what is wrong.
 func decodeParams(d *json.Decoder, p Params) (Params, error) {
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -397,6 +398,8 @@ func decodeParams(d *json.Decoder, p Params) (Params, error) {
 		t, err := d.Token()
 		name, _ := t.(string)
 		switch {
+		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+			return p, errNoEnd
 		case err != nil:
 			return p, fmt.Errorf("qta: parameters: %v", err)
 		case seen[name]:
@@ -412,7 +415,7 @@ func decodeParams(d *json.Decoder, p Params) (Params, error) {
 		}
 	}
 	if _, err := d.Token(); err != nil {
-		return p, errors.New("qta: parameters: the JSON object has no end")
+		return p, errNoEnd
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return p, errors.New("qta: parameters: something follows the JSON object")
@@ -442,7 +445,7 @@ func (p Params) Validate() error {
 			return err
 		}
 	}
-	if p.Curriculum != CurriculumQTA && (p.Uncertainty == UncertaintyQ || p.UncertaintyNoise > 0) {
+	if p.Curriculum != curriculumQTA && (p.Uncertainty == uncertaintyQ || p.UncertaintyNoise > 0) {
 		return fmt.Errorf("qta: parameter Curriculum is %s, which asks no uncertainty: Uncertainty %s and UncertaintyNoise %v go with qta",
 			p.Curriculum, p.Uncertainty, p.UncertaintyNoise)
 	}
@@ -454,7 +457,7 @@ func (p Params) Validate() error {
 
 // actions returns d of Equation 5.
 func (p *Params) actions() int {
-	if p.Uncertainty == UncertaintyBootstrap || p.Uncertainty == UncertaintyEnsemble {
+	if p.Uncertainty == uncertaintyBootstrap || p.Uncertainty == uncertaintyEnsemble {
 		return p.EnsembleActions
 	}
 	return p.UncertaintyActions
@@ -464,11 +467,11 @@ func (p *Params) actions() int {
 // an empty string.
 func (p *Params) deviationUser() string {
 	switch {
-	case p.Curriculum == CurriculumQTA:
+	case p.Curriculum == curriculumQTA:
 		return "Curriculum qta"
-	case p.Replay == ReplayPER:
+	case p.Replay == replayPER:
 		return "Replay per"
-	case p.Replay == ReplayTD && p.AuthorsForm:
+	case p.Replay == replayTD && p.AuthorsForm:
 		return "Replay td with AuthorsForm"
 	}
 	return ""
@@ -603,3 +606,66 @@ func editDistance(a, b string) int {
 	}
 	return d[len(b)]
 }
+
+// Params.Curriculum: who chooses the goals.
+const (
+	curriculumQTA    = "qta"    // section 3.2
+	curriculumMEGA   = "mega"   // goals of least density
+	curriculumVDS    = "vds"    // goals of most disagreement, from all there are
+	curriculumHER    = "her"    // the environment's goal
+	curriculumRandom = "random" // achieved goals, uniformly
+	curriculumVisits = "visits" // goals visited least
+	curriculumRND    = "rnd"    // goals of most novelty
+)
+
+// Params.Uncertainty: what a goal's uncertainty is estimated with.
+const (
+	uncertaintyPUN       = "pun"       // section 3.1
+	uncertaintyQ         = "q"         // disagreement of Q-values
+	uncertaintyBootstrap = "bootstrap" // Bootstrapped Q-networks
+	uncertaintyEnsemble  = "ensemble"  // Deep Ensembles
+)
+
+// Params.Replay: how minibatches are drawn.
+const (
+	replayUniform = "uniform" // all transitions alike
+	replayPER     = "per"     // by uncertainty, section 3.3
+	replayTD      = "td"      // by TD error
+)
+
+// Params.UncertaintyGoal: the goal fed to the critics in Equation 5.
+const (
+	uncertaintyGoalDesired   = "desired"   // the environment's
+	uncertaintyGoalCandidate = "candidate" // the candidate itself
+)
+
+// Params.PredictiveGradient: where Equation 4's gradient goes.
+const (
+	predictiveGradientJoint    = "joint"    // into the backbone, with Equation 2's
+	predictiveGradientHead     = "head"     // no further than the head
+	predictiveGradientSeparate = "separate" // into the backbone, by the heads' own optimizer
+)
+
+// Params.HeadLoss: Equation 4, or its root.
+const (
+	headLossSquared = "squared"
+	headLossNorm    = "norm"
+)
+
+// Params.HeadTarget: what a head predicts.
+const (
+	headTargetObservation = "observation" // the next observation
+	headTargetAchieved    = "achieved"    // the next achieved goal
+)
+
+// Params.InitialActions: who acts until InitialSteps.
+const (
+	initialActionsPolicy  = "policy"
+	initialActionsUniform = "uniform" // chance
+)
+
+// Params.FirstGoalState: the state in Equation 5 for an episode's first goal.
+const (
+	firstGoalStateCandidate = "candidate" // the candidate's
+	firstGoalStateStart     = "start"     // the current one
+)

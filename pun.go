@@ -23,7 +23,7 @@ import (
 // Reading R6: a' comes from the target policy given (s', g), as in DDPG; the
 // paper writes π(·|s') and names neither network nor goal.
 //
-// Reading R7: g' is g, the goal of the transition after relabelling.
+// Reading R7: g' is g, the goal of the transition after relabeling.
 //
 // Reading R8: no terminal state cuts the sum off: neither reaching the goal nor
 // the end of an episode.
@@ -95,13 +95,13 @@ func Polyak(target, online []float32, ρ float64) {
 // text says "hidden state" for what the agent will observe.
 //
 // Reading R13: the gradient goes on through ξ into the critic's backbone, which
-// descends Equations 2 and 4 as one loss, by the critic's optimiser; the head's
+// descends Equations 2 and 4 as one loss, by the critic's optimizer; the head's
 // own layer moves at the predictive network's rate. The text has "a joint loss
 // function", and a ξ that both predictions share "so that the quality of the
 // two predictions will be tightly coupled"; it stops no gradient.
 //
 // Reading R14: the sum is over the critics' minibatch B, by the notation. As the
-// heads see relabelled goals there, ξ is that of the relabelled goal.
+// heads see relabeled goals there, ξ is that of the relabeled goal.
 func PredictiveLoss(dp, p, s []float32, width int) float64 {
 	scale := 2 / float32(len(p)/width)
 	sum := 0.0
@@ -428,11 +428,11 @@ func (u *pun) scatter(d []float64) {
 }
 
 // priorities sets d to the priority of each transition that the critics have
-// just learnt from, before they moved: the heads' deviation at the stored
+// just learned from, before they moved: the heads' deviation at the stored
 // action.
 //
 // Reading R10: the paper names no estimate of one transition; the heads' deviation
-// at (s, a, g) is what the authors' code takes, after relabelling.
+// at (s, a, g) is what the authors' code takes, after relabeling.
 func (u *pun) priorities(d []float64, _ *batch) {
 	for i, c := range u.critics {
 		u.predictions[i] = c.prediction.data

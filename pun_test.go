@@ -125,7 +125,7 @@ func TestDrawPair(t *testing.T) {
 // With PredictiveGradient joint the loss is the sum of Equations 2 and 4, the
 // latter on the same minibatch or on one of its own.
 func TestEquation2(t *testing.T) {
-	for seed := range uint64(4) {
+	for seed := range uint64(2) {
 		for _, weighted := range []bool{false, true} {
 			for _, form := range []string{"joint", "joint, own draw", "together", "apart"} {
 				c := newGradientCase(seed)
@@ -203,7 +203,7 @@ func TestEquation3(t *testing.T) {
 // TestEquation4 holds the predictive loss and its gradient to the twin's, in
 // the head alone and on through the backbone. It tests QTA, Equation 4.
 func TestEquation4(t *testing.T) {
-	for seed := range uint64(4) {
+	for seed := range uint64(2) {
 		for _, form := range []string{"squared", "norm"} {
 			for _, backbone := range []bool{false, true} {
 				c := newGradientCase(seed)
@@ -235,29 +235,6 @@ func TestNormAtZero(t *testing.T) {
 	loss := predictiveNorm(dp, []float32{1, 2, 3, 4}, []float32{1, 2, 0, 0}, 2)
 	if want := []float32{0, 0, 0.3, 0.4}; loss != 2.5 || !slices.Equal(dp, want) {
 		t.Errorf("loss %v and gradient %v, want 2.5 and %v", loss, dp, want)
-	}
-}
-
-// With separate steps critics and heads have an optimiser each for everything,
-// which must not see the other's gradient, whichever goes first.
-func TestBackboneOptimisers(t *testing.T) {
-	for _, headsFirst := range []bool{false, true} {
-		c := newGradientCase(9)
-		c.still.PredictiveGradient = "separate"
-		u := ensemble(c.still, c.critics, c.heads, len(c.b.s))
-		heads := func() { u.learnHeads(c.b.batch(), c.still.PredictiveGradient) }
-		if headsFirst {
-			heads()
-		}
-		u.learnBy(c.b.batch(), nil, &c.still)
-		if !headsFirst {
-			heads()
-		}
-		for i, critic := range c.critics {
-			params := append(twinParams(critic...), twinParams(c.heads[i])...)
-			nearGradient(t, "critic", tenfold(u.critics[i].adam.m), twinGradient(params, func() float64 { return twinCriticLoss(critic, c.b, false) }))
-			nearGradient(t, "head", tenfold(u.critics[i].headAdam.m), twinGradient(params, func() float64 { return twinPredictiveLoss(critic, c.heads[i], c.b, "squared") }))
-		}
 	}
 }
 
@@ -302,8 +279,8 @@ func TestDecay(t *testing.T) {
 					head = φ
 				}
 				what := fmt.Sprintf("PredictiveGradient %s, perfect %t", gradient, perfect)
-				nearGradient(t, what+": the critics' optimiser ", tenfold(u.critics[i].adam.m), twinGradient(φ, func() float64 { return critics() + criticDecay/2*squares(φ) }))
-				nearGradient(t, what+": the heads' optimiser ", tenfold(u.critics[i].headAdam.m), twinGradient(head, func() float64 { return heads() + headDecay/2*squares(head) }))
+				nearGradient(t, what+": the critics' optimizer ", tenfold(u.critics[i].adam.m), twinGradient(φ, func() float64 { return critics() + criticDecay/2*squares(φ) }))
+				nearGradient(t, what+": the heads' optimizer ", tenfold(u.critics[i].headAdam.m), twinGradient(head, func() float64 { return heads() + headDecay/2*squares(head) }))
 			}
 		}
 	}
@@ -344,22 +321,6 @@ func TestEquation5ByHand(t *testing.T) {
 	if want := []float64{(1 + math.Sqrt(12)) / 2, 0}; math.Abs(u[0]-want[0]) > 1e-15 || u[1] != 0 {
 		t.Errorf("Equation 5: HeadDeviation = %v, want %v", u, want)
 	}
-}
-
-func TestMeanValues(t *testing.T) {
-	c := newGradientCase(6)
-	u := ensemble(c.still, c.critics, c.heads, 6)
-	got := make([]float64, 6)
-	u.meanValues(got, c.b.x())
-	var want []float64
-	for k := range got {
-		sum := 0.0
-		for _, q := range c.critics {
-			sum += twinValue(q, c.b.s[k], c.b.g[k], c.b.a[k])
-		}
-		want = append(want, sum/3)
-	}
-	near(t, "mean values", float32s(got), want)
 }
 
 // Targets start equal to their critics, and critics differ.

@@ -15,7 +15,7 @@
 //	             ensemble.go                the ensemble of section 3.1 by itself
 //	             safetensors.go             the networks out and in
 //	section 3.1  ddpg.go, pun.go            the policy; the critic ensemble and its heads
-//	section 3.3  replay.go, replay_tree.go  hindsight; prioritised replay
+//	section 3.3  replay.go                  hindsight; prioritized replay
 //	section 4    maze.go                    mazes; path lengths and optimal values
 //	appendix     params.go                  the table
 //	networks     mlp.go                     layers forward and backward; Adam
@@ -40,7 +40,7 @@
 //	Equation 4          pun.go     PredictiveLoss           pun_test.go     TestEquation4      predictive-loss
 //	Equation 5          pun.go     pun.uncertainty          pun_test.go     TestEquation5      uncertainty-std, uncertainty
 //	Equation 6          goals.go   GoalProbabilities        goals_test.go   TestEquation6      goal-probability
-//	Equation 7          replay.go  prioritised.probability  replay_test.go  TestEquation7      per
+//	Equation 7          replay.go  prioritized.probability  replay_test.go  TestEquation7      per
 //	Equation 8          replay.go  ImportanceWeights        replay_test.go  TestEquation8      per
 //	the scaling         goals.go   scaleUncertainty         goals_test.go   TestScaling        goal-probability
 //	hindsight           replay.go  futureStep               replay_test.go  TestHindsight      her-future
@@ -57,21 +57,21 @@
 //
 //	Curriculum   mega       baseline_mega.go       goals of least density (Pitis et al., 2020)
 //	             vds        baseline_vds.go        goals of most disagreement, from all there are (Zhang et al., 2020)
-//	             her        baseline_goals.go      the environment's goal (Andrychowicz et al., 2017)
-//	             random     baseline_goals.go      achieved goals, uniformly; a control of ours
+//	             her        baseline.go            the environment's goal (Andrychowicz et al., 2017)
+//	             random     baseline.go            achieved goals, uniformly; a control of ours
 //	             visits     baseline_visits.go     goals visited least, by a grid's counts; argued against in section 2
 //	             rnd        baseline_rnd.go        goals of most novelty (Burda et al., 2018); argued against in section 2
-//	Uncertainty  q          baseline_q.go          disagreement of Q-values (Figure 6)
+//	Uncertainty  q          baseline.go            disagreement of Q-values (Figure 6)
 //	             bootstrap  baseline_bootstrap.go  Bootstrapped Q-networks (Osband et al., 2016; Figure 6)
 //	             ensemble   baseline_ensemble.go   Deep Ensembles (Lakshminarayanan et al., 2017; Figure 6)
-//	Replay       per        replay.go              prioritised by uncertainty (Figure 3)
-//	             td         baseline_td.go         prioritised by TD error (Schaul et al., 2016; Figure 3)
+//	Replay       per        replay.go              prioritized by uncertainty (Figure 3)
+//	             td         baseline.go            prioritized by TD error (Schaul et al., 2016; Figure 3)
 //
 // [MEGA] and [VDS] are parameter sets for these two with the learner that their
 // own authors published, as far as networks of ReLU go; their files say what is
 // left out.
 //
-// UncertaintyNoise is the noise of Figure 4 (baseline_noise.go). Bootstrapped
+// UncertaintyNoise is the noise of Figure 4 (baseline.go). Bootstrapped
 // Q-networks and Deep Ensembles change critics, targets and heads too. They, q
 // and td are the ideas as published; with AuthorsForm, as in [Authors], they are
 // what the QTA authors' public code makes of them.
@@ -79,8 +79,8 @@
 // # Readings
 //
 // What the paper does not say is said at the function that had to choose, in
-// a sentence that begins "Reading:"; where the package knowingly does
-// otherwise, "Differs:".
+// a sentence that begins "Reading" with a number; where the package knowingly
+// does otherwise, "Differs". docs/readings.md lists them.
 //
 // # Determinism
 //
@@ -289,7 +289,7 @@ func (a *Agent) learnFrom(b, heads, actor *batch) {
 
 	a.target(b)                                            // Equation 1
 	a.losses.critic, a.losses.head = a.pun.learn(b, heads) // Equations 2 and 4
-	a.sampler.learnt(b)                                    // Equation 7
+	a.sampler.learned(b)                                   // Equation 7
 	if targetsMove {
 		a.pun.follow() // Equation 3
 	}
@@ -319,7 +319,7 @@ func (a *Agent) finishUpdate() error {
 // minibatch fills b with the critics' minibatch, from which heads and policy
 // learn too.
 //
-// Reading R2: with prioritised replay the policy and the heads learn from the same
+// Reading R2: with prioritized replay the policy and the heads learn from the same
 // minibatch, and the weights apply to the critics' loss alone.
 func (a *Agent) minibatch(b *batch) error {
 	for row := range b.transitions {
@@ -396,7 +396,7 @@ func (p *Params) clipReturns(values []float32) {
 }
 
 // showNormalizers takes the finished episode into the normalizers: draws with
-// replacement from it, goals relabelled as in a minibatch.
+// replacement from it, goals relabeled as in a minibatch.
 func (a *Agent) showNormalizers() {
 	p, r := &a.params, a.replay
 	for range p.NormalizerDraws {

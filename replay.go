@@ -1,12 +1,16 @@
 package qta
 
-import "math/rand/v2"
+import (
+	"math"
+	"math/rand/v2"
+)
 
 // This file is the replay buffer: transitions in the order they happened,
-// relabelling with goals achieved later in the same episode (HER, section
-// 3.3), and the formulas of prioritised experience replay, Equations 7 and 8.
+// relabeling with goals achieved later in the same episode (HER, section
+// 3.3), and prioritized experience replay: its formulas, Equations 7 and 8, its
+// sampler, and the tree that makes it quick.
 
-// futureStep returns the step whose achieved goal a transition i is relabelled
+// futureStep returns the step whose achieved goal a transition i is relabeled
 // with, given u uniform on [0, 1): one of i to n-1, where n is the length of
 // i's trajectory so far, all alike.
 //
@@ -37,13 +41,13 @@ func (b *replay) relabel(i int, k float64, rng *rand.Rand) []float64 {
 // the tree keeps terms and sum. Priorities p are not negative and not all zero.
 //
 // It implements QTA, Equation 7 (Section 3.3).
-func (s *prioritised) probability(j int) float64 { return s.tree.weight(j) / s.tree.total() }
+func (s *prioritized) probability(j int) float64 { return s.tree.weight(j) / s.tree.total() }
 
 // SampleProbabilities sets P, of N values, to the probability of each of N
 // transitions with priorities p, which are not negative and not all zero; α is
 // in [0, 10]. It is Equation 7 for the whole replay, as training has it.
 func SampleProbabilities(P, p []float64, α float64) {
-	s := &prioritised{alpha: α}
+	s := &prioritized{alpha: α}
 	for j, v := range p {
 		s.tree.grow(j + 1)
 		s.tree.set(j, pow(v, α))
@@ -169,8 +173,8 @@ type sampler interface {
 	// of a minibatch, at an environment step.
 	weigh(weights [][]float32, transitions []int, step int)
 
-	// learnt is told that the critics have learnt from a minibatch.
-	learnt(b *batch)
+	// learned is told that the critics have learned from a minibatch.
+	learned(b *batch)
 
 	// saved lists whatever of it training changes, with n transitions stored.
 	saved(n int) saved
@@ -181,7 +185,7 @@ type uniform struct{ replay *replay }
 
 func (s uniform) stored(int)          {}
 func (s uniform) draw(rng stream) int { return rng.index(s.replay.n) }
-func (s uniform) learnt(*batch)       {}
+func (s uniform) learned(*batch)      {}
 func (s uniform) saved(int) saved     { return nil }
 func (s uniform) weigh(weights [][]float32, _ []int, _ int) {
 	for _, w := range weights {
@@ -191,7 +195,7 @@ func (s uniform) weigh(weights [][]float32, _ []int, _ int) {
 	}
 }
 
-// prioritised is the sampler of section 3.3, PER.
+// prioritized is the sampler of section 3.3, PER.
 //
 // Reading R33: a new transition, whose priority is not known yet, takes the
 // largest one seen so far, as in PER's Algorithm 1 (Schaul et al., 2016), and at
@@ -201,34 +205,34 @@ func (s uniform) weigh(weights [][]float32, _ []int, _ int) {
 // Reading R34: the transitions of a minibatch are drawn one by one, with
 // replacement, as in the authors' code; Schaul et al. (2016, appendix B.2.1)
 // draw one from each of as many equal parts of the sum.
-type prioritised struct {
+type prioritized struct {
 	alpha, beta float64 // β at the first step
 	betaSteps   int
 	n           int     // transitions
 	tree        sumTree // p^α of every one
 	largest     float64 // priority so far, at least 1
 
-	estimate func(d []float64, b *batch) // sets d to the priorities of the transitions just learnt from
+	estimate func(d []float64, b *batch) // sets d to the priorities of the transitions just learned from
 
 	P, w, priority []float64 // of a minibatch
 }
 
-func newPrioritised(p *Params, estimate func(d []float64, b *batch)) *prioritised {
-	return &prioritised{
+func newPrioritized(p *Params, estimate func(d []float64, b *batch)) *prioritized {
+	return &prioritized{
 		alpha: p.PriorityAlpha, beta: p.PriorityBeta, betaSteps: p.PriorityBetaSteps, largest: 1, estimate: estimate,
 		P: make([]float64, p.Batch), w: make([]float64, p.Batch), priority: make([]float64, p.Batch),
 	}
 }
 
-func (s *prioritised) stored(i int) {
+func (s *prioritized) stored(i int) {
 	s.n = i + 1
 	s.tree.grow(s.n)
 	s.tree.set(i, pow(s.largest, s.alpha))
 }
 
-func (s *prioritised) draw(rng stream) int { return s.tree.find(rng.Float64()) }
+func (s *prioritized) draw(rng stream) int { return s.tree.find(rng.Float64()) }
 
-func (s *prioritised) weigh(weights [][]float32, transitions []int, step int) {
+func (s *prioritized) weigh(weights [][]float32, transitions []int, step int) {
 	for row, j := range transitions {
 		s.P[row] = s.probability(j)
 	}
@@ -242,7 +246,7 @@ func (s *prioritised) weigh(weights [][]float32, transitions []int, step int) {
 	}
 }
 
-func (s *prioritised) learnt(b *batch) {
+func (s *prioritized) learned(b *batch) {
 	s.estimate(s.priority, b)
 	for row, p := range s.priority {
 		if !finite(p) {
@@ -254,8 +258,116 @@ func (s *prioritised) learnt(b *batch) {
 	s.tree.setAll(b.transitions, s.priority)
 }
 
-func (s *prioritised) saved(n int) saved {
+func (s *prioritized) saved(n int) saved {
 	weights := make([]float64, n)
 	copy(weights, s.tree.values())
 	return saved{&s.largest, weights, func() { s.n = n; s.tree.fill(weights) }}
+}
+
+// A sumTree holds a weight for each of a growing number of leaves, and draws a
+// leaf with probability proportional to its weight: both in a number of steps
+// that grows with the logarithm of the number of leaves. It is what makes
+// Equation 7 affordable at every update (Schaul et al., 2016, appendix B.2.1).
+//
+// Node 1 is the root, nodes 2i and 2i+1 are the children of node i, and the
+// leaves are the last half. Each inner node is always the sum of its two
+// children as rounded, so that a tree rebuilt from its leaves is the same to
+// the bit; leaves not yet in use weigh zero, which changes no sum.
+type sumTree struct {
+	sum   []float64
+	least []float64 // the smallest positive weight below a node, else +Inf
+}
+
+// leaves returns the number of leaves there is room for.
+func (t *sumTree) leaves() int { return len(t.sum) / 2 }
+
+// values returns the weights of all leaves.
+func (t *sumTree) values() []float64 { return t.sum[t.leaves():] }
+
+// grow makes room for n leaves.
+func (t *sumTree) grow(n int) {
+	if n <= t.leaves() {
+		return
+	}
+	size := 1
+	for size < n {
+		size *= 2
+	}
+	weights := t.values()
+	*t = sumTree{make([]float64, 2*size), make([]float64, 2*size)}
+	t.fill(weights)
+}
+
+// fill sets the weights of the first leaves.
+func (t *sumTree) fill(weights []float64) {
+	t.grow(len(weights))
+	copy(t.values(), weights)
+	n := t.leaves()
+	for i, weight := range t.values() {
+		t.least[n+i] = leastPositive(weight)
+	}
+	for i := n - 1; i > 0; i-- {
+		t.join(i)
+	}
+}
+
+// weight returns the weight of leaf i.
+func (t *sumTree) weight(i int) float64 { return t.values()[i] }
+
+// total returns the sum of all weights.
+func (t *sumTree) total() float64 { return t.sum[1] }
+
+// leastWeight returns the smallest positive weight, or +Inf.
+func (t *sumTree) leastWeight() float64 { return t.least[1] }
+
+// set changes the weight of leaf i. It is finite and not negative.
+func (t *sumTree) set(i int, weight float64) { t.climb(i, weight, 1) }
+
+// setAll changes the weights of many leaves. The nodes nearest to the root, of
+// which most leaves share most, wait for all of them.
+func (t *sumTree) setAll(leaves []int, weights []float64) {
+	top := min(len(leaves), t.leaves())
+	for k, i := range leaves {
+		t.climb(i, weights[k], top)
+	}
+	for i := top - 1; i > 0; i-- {
+		t.join(i)
+	}
+}
+
+// climb sets a leaf, and the nodes above it whose number is at least top.
+func (t *sumTree) climb(i int, weight float64, top int) {
+	i += t.leaves()
+	t.sum[i], t.least[i] = weight, leastPositive(weight)
+	for i /= 2; i >= top; i /= 2 {
+		t.join(i)
+	}
+}
+
+func (t *sumTree) join(i int) {
+	t.sum[i] = t.sum[2*i] + t.sum[2*i+1]
+	t.least[i] = min(t.least[2*i], t.least[2*i+1])
+}
+
+func leastPositive(weight float64) float64 {
+	if weight > 0 {
+		return weight
+	}
+	return math.Inf(1)
+}
+
+// find returns the leaf at u of the way through the total, u in [0, 1): each
+// leaf spans a stretch as long as its weight. A leaf of weight zero is never
+// found, whatever the rounding, unless all weigh zero.
+func (t *sumTree) find(u float64) int {
+	mass := float64(u * t.total())
+	i := 1
+	for i < t.leaves() {
+		left := t.sum[2*i]
+		if i *= 2; mass >= left && t.sum[i+1] > 0 {
+			mass -= left
+			i++
+		}
+	}
+	return i - t.leaves()
 }

@@ -54,7 +54,7 @@ func TestEquation8(t *testing.T) {
 	}
 }
 
-// With β = 1 the weights undo the bias: a weighted sum over prioritised draws
+// With β = 1 the weights undo the bias: a weighted sum over prioritized draws
 // has the mean of a uniform one, whatever the values are. It tests QTA,
 // Equation 8.
 func TestEquation8Unbiased(t *testing.T) {
@@ -138,8 +138,8 @@ func numberedReplay(n, horizon int) *replay {
 	return b
 }
 
-// Relabelled goals come from the transition itself or later in its episode so
-// far, all alike; k of k+1 are relabelled. It tests QTA, hindsight.
+// Relabeled goals come from the transition itself or later in its episode so
+// far, all alike; k of k+1 are relabeled. It tests QTA, hindsight.
 func TestHindsight(t *testing.T) {
 	const n, horizon = 23, 5 // four episodes and the beginning of a fifth
 	rng := rand.New(rand.NewPCG(6, 0))
@@ -225,7 +225,7 @@ func TestEquation8Training(t *testing.T) {
 	for _, step := range []int{30, 60, 100, 140} {
 		a, _ := walked(t, p, 30)
 		a.step = step
-		s := a.sampler.(*prioritised)
+		s := a.sampler.(*prioritized)
 		rng := rand.New(rand.NewPCG(2, 0))
 		weights := make([]float64, 30)
 		sum, least := 0.0, math.Inf(1)
@@ -263,9 +263,9 @@ func TestEquation8Training(t *testing.T) {
 // TestPrioritiesOfOwnDraw has heads with a minibatch of their own: priorities are
 // still those of the critics'.
 func TestPrioritiesOfOwnDraw(t *testing.T) {
-	for _, gradient := range []string{PredictiveGradientJoint, PredictiveGradientHead, PredictiveGradientSeparate} {
+	for _, gradient := range []string{predictiveGradientJoint, predictiveGradientHead, predictiveGradientSeparate} {
 		p := tinyPreset(Default())
-		p.Replay, p.HeadOwnDraw, p.PredictiveGradient = ReplayPER, true, gradient
+		p.Replay, p.HeadOwnDraw, p.PredictiveGradient = replayPER, true, gradient
 		p.CriticRate, p.PredictiveRate = 0, 0
 		a := agentAfter(t, p, 35)
 		if err := a.learn(); err != nil {
@@ -285,7 +285,7 @@ func TestPrioritiesOfOwnDraw(t *testing.T) {
 			if slices.Contains(b.transitions[row+1:], i) {
 				continue // whose later row counts
 			}
-			if got := a.sampler.(*prioritised).tree.weight(i); math.Abs(got-want[row]) > 1e-6 {
+			if got := a.sampler.(*prioritized).tree.weight(i); math.Abs(got-want[row]) > 1e-6 {
 				t.Errorf("%s: transition %d has priority %v, want %v", gradient, i, got, want[row])
 			}
 		}

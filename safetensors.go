@@ -90,7 +90,9 @@ func (a *Agent) tensors() (all []tensor) {
 	add := func(name string, l layer) {
 		in, out := l.w.rows, l.w.cols
 		all = append(all,
-			tensor{name + ".weight", []int{out, in}, func(k int) *float32 { return &l.w.data[k%in*out+k/in] }},
+			tensor{name + ".weight", []int{out, in}, func(k int) *float32 {
+				return &l.w.data[k%in*out+k/in] // transposed
+			}},
 			tensor{name + ".bias", []int{out}, func(k int) *float32 { return &l.b[k] }})
 	}
 	for i, l := range a.policy.net.layers {
@@ -169,10 +171,6 @@ func readSafetensors(r io.Reader) (*Agent, error) {
 	if err := a.fillTensors(tensors, numbers); err != nil {
 		return nil, err
 	}
-	copy(a.policy.target.params, a.policy.net.params)
-	for _, c := range a.pun.critics {
-		copy(c.target.params, c.q.params)
-	}
 	if a.average != nil {
 		a.average = newAverage(a.pun, a.average.ρ)
 	}
@@ -197,7 +195,7 @@ func agentOf(metadata map[string]string, length int) (*Agent, error) {
 		value any
 	}{{"sizes", &h.Sizes}, {"seed", &h.Seed}, {"inputs", &scaling}, {"parameters", &h.Params}} {
 		if err := fromJSON([]byte(metadata[m.name]), m.value); err != nil {
-			return nil, fmt.Errorf("its metadata has no %q that WriteSafetensors writes: %w", m.name, bare(err))
+			return nil, fmt.Errorf("its metadata has no %q as WriteSafetensors has: %w", m.name, bare(err))
 		}
 	}
 	if err := h.checkRoom(1, length/4); err != nil {

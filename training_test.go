@@ -10,135 +10,102 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// policyActs trains and reports for each step whether the policy's own action
-// was taken: "yes", "no", or "unknown" for an episode's last step, after which
-// the normalizers have changed.
-func policyActs(t *testing.T, a *Agent, env *scriptedEnv, steps int, afterStep func()) []string {
-	t.Helper()
-	var answers []string
-	trainScripted(t, a, env, steps, func() error {
-		answer := "unknown"
-		if env.step < a.params.Horizon {
-			answer = "no"
-			s, goal := []float64{env.place(env.resets-1, env.step-1) + 0.5}, at(a.replay.goal, a.step-1, 1)
-			if slices.Equal(env.actions[len(env.actions)-1], a.Act(s, goal)) {
-				answer = "yes"
+// Which steps the policy acts in, where actions are either the policy's own or
+// random. An episode's last step is not looked at: after it the normalizers have
+// changed.
+func TestRandomActions(t *testing.T) {
+	never := func(e, k int) bool { return false }
+	always := func(e, k int) bool { return true }
+	for _, test := range []struct {
+		what   string
+		change func(*Params)
+		atGoal func(e, k int) bool   // whether step k of episode e ends at the environment's goal
+		policy func(e, k int) string // "yes", "no", or "" for either, of the step after k of episode e
+		after  func(a *Agent)        // each step
+	}{
+		{
+			"InitialActions uniform for 14 steps, the published code of MEGA",
+			func(p *Params) { p.InitialActions, p.InitialSteps = "uniform", 14 },
+			never,
+			func(e, k int) string { return yes(10*e+k >= 14) },
+			nil,
+		},
+		{
+			"RandomActionLater, from the step after an episode's first goal was first reached, the authors' code",
+			func(p *Params) { p.Curriculum, p.RandomActionLater = "her", 1 },
+			func(e, k int) bool { return e == 2 && k == 4 },
+			func(e, k int) string { return yes(10*e+k < 24) },
+			nil,
+		},
+		{
+			// What the first step reached is taken back within the episode, whose
+			// later goals are not its first; the next episode's goal is.
+			"RandomActionLater, by an episode's first goal alone",
+			func(p *Params) { p.RandomActionLater = 1 },
+			always,
+			func(e, k int) string { return yes(e == 0 && (k == 0 || k >= 4) || e == 1 && k == 0) },
+			func(a *Agent) { a.explored = a.explored && a.step != 4 },
+		},
+		{
+			"RandomActionReached, from the step after an episode's first goal was reached to the episode's end",
+			func(p *Params) { p.Curriculum, p.RandomActionReached = "her", 1 },
+			func(e, k int) bool { return e%2 == 1 && k == 4 },
+			func(e, k int) string { return yes(e%2 == 0 || k < 4) },
+			nil,
+		},
+		{
+			"RandomActionReached, on the way to later goals too",
+			func(p *Params) { p.RandomActionReached = 1 },
+			always,
+			func(e, k int) string { return yes(k == 0) },
+			nil,
+		},
+		{
+			"MEGA's bonus of 0.1 to the probability of a random action for each step at the goal",
+			func(p *Params) { p.Curriculum, p.Horizon = "mega", 15 },
+			always, // which is the first episode's goal, and every other
+			func(e, k int) string {
+				switch {
+				case k == 0:
+					return "yes"
+				case k >= 10:
+					return "no"
+				}
+				return ""
+			},
+			nil,
+		},
+	} {
+		a := scriptedAgent(t, func(p *Params) {
+			p.ActionNoise, p.RandomAction, p.RandomActionLater, p.RandomActionReached = 0, 0, 0, 0
+			test.change(p)
+		})
+		env := &scriptedEnv{place: func(e, k int) float64 {
+			if test.atGoal(e, k) {
+				return 0
 			}
-		}
-		answers = append(answers, answer)
-		if afterStep != nil {
-			afterStep()
-		}
-		return nil
-	})
-	return answers
-}
-
-// holdActs holds answers of policyActs to those wanted, but for the unknown.
-func holdActs(t *testing.T, what string, got []string, want func(i int) string) {
-	t.Helper()
-	for i, answer := range got {
-		if w := want(i); answer != "unknown" && w != "" && answer != w {
-			t.Errorf("%s: step %d is the policy's: %s, want %s", what, i+1, answer, w)
-		}
+			return 1 + float64(k)
+		}}
+		trainScripted(t, a, env, 4*a.params.Horizon, func() error {
+			e, k := env.resets-1, env.step-1
+			s, goal := []float64{env.place(e, k) + 0.5}, at(a.replay.goal, a.step-1, 1)
+			got := yes(slices.Equal(env.actions[len(env.actions)-1], a.Act(s, goal)))
+			if want := test.policy(e, k); env.step < a.params.Horizon && want != "" && got != want {
+				t.Errorf("%s: step %d of episode %d is the policy's: %s, want %s", test.what, k, e, got, want)
+			}
+			if test.after != nil {
+				test.after(a)
+			}
+			return nil
+		})
 	}
 }
 
-func yesBefore(step int) func(i int) string {
-	return func(i int) string {
-		if i < step {
-			return "yes"
-		}
-		return "no"
-	}
-}
-
-// A random action has the probability RandomAction until an episode's first goal
-// is first reached, and RandomActionLater from the next step on, for good; the
-// authors' code.
-func TestRandomActionLater(t *testing.T) {
-	const reading = "RandomActionLater, from the step after an episode's first goal was first reached"
-	quiet := func(p *Params) {
-		p.ActionNoise, p.RandomAction, p.RandomActionLater, p.RandomActionReached = 0, 0, 1, 0
-	}
-	// The environment's goal 0 is reached in the fourth step of the third
-	// episode alone.
-	a := scriptedAgent(t, func(p *Params) { quiet(p); p.Curriculum = "her" })
-	env := &scriptedEnv{place: func(e, k int) float64 {
-		if e == 2 && k == 4 {
-			return 0
-		}
-		return 1 + float64(k)
-	}}
-	got := policyActs(t, a, env, 50, nil)
-	holdActs(t, reading, got, yesBefore(24))
-
-	// Always at the goal: it would be the first step's success, but that is
-	// taken back in the middle of the episode, whose goals then are not its
-	// first. The next episode's is.
-	a = scriptedAgent(t, quiet)
-	env = &scriptedEnv{place: func(e, k int) float64 { return 2 }}
-	got = policyActs(t, a, env, 20, func() {
-		if a.step == 4 {
-			a.explored = false
-		}
-	})
-	holdActs(t, reading, got, func(i int) string {
-		if i == 0 || 4 <= i && i < 11 {
-			return "yes"
-		}
-		return "no"
-	})
-
-	// In an agent that is restored it is as before.
-	b := new(Agent)
-	if err := b.UnmarshalBinary(marshal(t, a)); err != nil {
-		t.Fatal(err)
-	}
-	env = &scriptedEnv{place: func(e, k int) float64 { return float64(10*e + k) }}
-	for i, answer := range policyActs(t, b, env, 40, nil) {
-		if answer == "yes" {
-			t.Errorf("%s: step %d after a restoration is the policy's", reading, i+1)
-		}
-	}
-}
-
-// With InitialActions uniform the first InitialSteps steps are random, and no
-// other; the published code of MEGA.
-func TestInitialActions(t *testing.T) {
-	a := scriptedAgent(t, func(p *Params) {
-		p.ActionNoise, p.RandomAction, p.RandomActionLater = 0, 0, 0
-		p.InitialActions, p.InitialSteps = "uniform", 14
-	})
-	env := &scriptedEnv{place: func(e, k int) float64 { return float64(10*e + k) }}
-	got := policyActs(t, a, env, 40, nil)
-	holdActs(t, "InitialActions uniform for 14 steps", got, func(i int) string {
-		if i < 14 {
-			return "no"
-		}
+func yes(b bool) string {
+	if b {
 		return "yes"
-	})
-}
-
-// MEGA adds 0.1 to the probability of a random action for each step of the
-// episode at the goal: its authors' code.
-func TestMEGABonus(t *testing.T) {
-	a := scriptedAgent(t, func(p *Params) {
-		p.Curriculum, p.Horizon = "mega", 15
-		p.ActionNoise, p.RandomAction, p.RandomActionLater = 0, 0, 0
-	})
-	env := &scriptedEnv{place: func(e, k int) float64 { return 2 }} // the first episode's goal is 0
-	const bonus = "MEGA's bonus of 0.1 to the probability of a random action for each step at the goal"
-	got := policyActs(t, a, env, 60, nil)
-	holdActs(t, bonus, got, func(i int) string {
-		switch e, k := i/15, i%15; {
-		case e == 0 || k == 0:
-			return "yes" // never at the goal, or not yet
-		case k >= 10:
-			return "no" // ten steps at it
-		}
-		return ""
-	})
+	}
+	return "no"
 }
 
 // A reported minibatch is what rewards were asked for, by transition.
@@ -187,9 +154,9 @@ func frequency(t *testing.T, what string, count, n int, p float64) {
 }
 
 // holdMinibatch holds a minibatch to the probability of each transition and to
-// the share of relabelled goals, which come alike from each transition of the
+// the share of relabeled goals, which come alike from each transition of the
 // same episode from the transition itself on.
-func holdMinibatch(t *testing.T, what string, m minibatch, P []float64, relabelled float64, horizon int) {
+func holdMinibatch(t *testing.T, what string, m minibatch, P []float64, relabeled float64, horizon int) {
 	t.Helper()
 	counts, own, future := make([]int, len(P)), 0, map[[2]int]int{}
 	for _, row := range m {
@@ -203,13 +170,13 @@ func holdMinibatch(t *testing.T, what string, m minibatch, P []float64, relabell
 	for i, p := range P {
 		frequency(t, fmt.Sprintf("%s: transition %d of %d", what, i, len(P)), counts[i], len(m), p)
 	}
-	frequency(t, what+": a goal that is not relabelled", own, len(m), 1-relabelled)
+	frequency(t, what+": a goal that is not relabeled", own, len(m), 1-relabeled)
 	for i, p := range P {
 		end := min((i/horizon+1)*horizon, len(P))
 		for f := range P {
 			q := 0.0
 			if i <= f && f < end {
-				q = p * relabelled / float64(end-i)
+				q = p * relabeled / float64(end-i)
 			}
 			frequency(t, fmt.Sprintf("%s: transition %d with the goal achieved in %d", what, i, f), future[[2]int{i, f}], len(m), q)
 		}
@@ -231,11 +198,8 @@ func TestMinibatches(t *testing.T) {
 		heads, actor bool
 	}{
 		{"uniform", false, false},
-		{"uniform", true, false},
-		{"uniform", false, true},
 		{"uniform", true, true},
 		{"per", false, false},
-		{"per", true, true},
 		{"td", true, true},
 	} {
 		what := fmt.Sprintf("Replay %s, HeadOwnDraw %t, ActorOwnDraw %t", test.replay, test.heads, test.actor)
@@ -254,7 +218,7 @@ func TestMinibatches(t *testing.T) {
 			if test.replay == "uniform" {
 				return nil
 			}
-			s := a.sampler.(*prioritised)
+			s := a.sampler.(*prioritized)
 			critics = append(slices.Clone(s.tree.values()[:n-1]), 0)
 			critics[n-1] = s.largest // for the transition to come
 			sum := 0.0
@@ -289,19 +253,19 @@ func TestMinibatches(t *testing.T) {
 			holdMinibatch(t, what+": the heads' own minibatch (the authors' code: by episode, then by step, goals as pursued)", next("the heads'"), byEpisode, 0, horizon)
 		}
 		if test.actor {
-			holdMinibatch(t, what+": the actor's own minibatch (the authors' code: uniform, relabelled)", next("the actor's"), uniform, 0.8, horizon)
+			holdMinibatch(t, what+": the actor's own minibatch (the authors' code: uniform, relabeled)", next("the actor's"), uniform, 0.8, horizon)
 		}
 	}
 }
 
 // The normalizers are shown an episode's transitions once it is over: states s
-// before the step, and goals relabelled as in a minibatch; HER's public code and
+// before the step, and goals relabeled as in a minibatch; HER's public code and
 // the authors'.
 func TestNormalizersAreShown(t *testing.T) {
-	const episodes, horizon = 600, 5
+	const episodes, horizon = 400, 5
 	const reading = "the Reading of normalizer: draws from the finished episode, s and the goal that the transition is replayed with"
 	a := scriptedAgent(t, func(p *Params) { p.Curriculum, p.Horizon, p.NormalizerDraws = "her", horizon, 1 })
-	counts, own, relabelled := make([]int, horizon), 0, make([]int, horizon)
+	counts, own, relabeled := make([]int, horizon), 0, make([]int, horizon)
 	s, g := 0.0, 0.0
 	trainScripted(t, a, numberedScript(), episodes*horizon, func() error {
 		e := (a.step - 1) / horizon
@@ -314,6 +278,11 @@ func TestNormalizersAreShown(t *testing.T) {
 		}
 		if a.step%horizon != 0 {
 			return nil
+		}
+		for _, n := range []*normalizer{a.observations, a.goals} {
+			if n.mean[0] != n.sum[0]/n.count {
+				t.Fatalf("%s: after episode %d the mean is %v, want %v", reading, e, n.mean[0], n.sum[0]/n.count)
+			}
 		}
 		state, goal := a.observations.sum[0]-s, a.goals.sum[0]-g
 		s, g = a.observations.sum[0], a.goals.sum[0]
@@ -330,14 +299,14 @@ func TestNormalizersAreShown(t *testing.T) {
 		if f != math.Trunc(f) || f <= k || f > horizon {
 			t.Fatalf("%s: after episode %d the state of step %v was shown with the goal %v", reading, e, k, goal)
 		}
-		relabelled[int(f)-1]++
+		relabeled[int(f)-1]++
 		return nil
 	})
 	for k, c := range counts {
 		frequency(t, fmt.Sprintf("%s: the state of step %d", reading, k), c, episodes, 1./horizon)
 	}
-	frequency(t, reading+": a goal that is not relabelled", own, episodes, 0.2)
-	for f, c := range relabelled {
+	frequency(t, reading+": a goal that is not relabeled", own, episodes, 0.2)
+	for f, c := range relabeled {
 		// By transition k, 1/5 each, with 4/5, and alike from k on.
 		p := 0.0
 		for k := range f + 1 {
@@ -380,7 +349,7 @@ func TestOwnActorBatch(t *testing.T) {
 	other.pun.follow()
 	other.policy.learn(policy.x, other.pun)
 	if diff := cmp.Diff(other.policy.net.params, a.policy.net.params); diff != "" {
-		t.Errorf("the policy (-by hand +learnt):\n%.400s", diff)
+		t.Errorf("the policy (-by hand +learned):\n%.400s", diff)
 	}
 	if slices.Equal(critics.x.data, policy.x.data) {
 		t.Error("both minibatches are the same: this shows nothing")

@@ -104,12 +104,10 @@ func ours(dir string, entries []os.DirEntry) error {
 func (d *directory) regular(name string) error {
 	info, err := d.root.Lstat(name)
 	if err == nil && !info.Mode().IsRegular() {
-		err = errIrregular
+		err = errors.New("it is not a regular file")
 	}
 	return err
 }
-
-var errIrregular = errors.New("it is not a regular file")
 
 // held returns an error if the directory was replaced since it was locked: what
 // has its name now is another run's.
@@ -273,9 +271,6 @@ func (d *directory) unusable(name string, err error) error {
 	if _, ok := errors.AsType[damage](err); ok {
 		return words.BadInput("%s is damaged, and no other is whole: %s; restore it, or remove all files of the run to begin it anew",
 			path, words.Bare(err))
-	}
-	if err == errIrregular {
-		return words.BadInput("%s: %w; move it away", path, err)
 	}
 	return words.BadFile(err, "%s cannot be read: %w", path, words.Cause(err))
 }

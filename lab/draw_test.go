@@ -166,10 +166,11 @@ func FuzzState(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	s, err := newState(MazeIdentity("1U5", m, "tiny", tiny(), 1, 20), Maze(m), tiny())
+	s, err := newState(MazeIdentity("1U5", m, "tiny", tiny(), 1, 20), Maze(m))
 	if err != nil {
 		f.Fatal(err)
 	}
+	s.Grid = newGrid(Maze(m).(Surveyor), s.Sketch, tiny())
 	if err := a.Train(f.Context(), m.Env(), Maze(m), qta.TrainOptions{Steps: 40, EvalEvery: 20, Rollouts: 1,
 		AfterEvaluation: func(qta.Evaluation) error { return s.evaluated(a, Maze(m)) }}); err != nil {
 		f.Fatal(err)

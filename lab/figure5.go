@@ -51,9 +51,6 @@ func newGrid(e Surveyor, sketch *Sketch, p qta.Params) *grid {
 	g := &grid{Width: sketch.Width, Height: sketch.Height}
 	pixel := math.Sqrt(sketch.Width * sketch.Height / 2500)
 	g.Cols, g.Rows = max(1, int(math.Round(g.Width/pixel))), max(1, int(math.Round(g.Height/pixel)))
-	if g.Cols*g.Rows > mostPoints { // of a long and thin sketch
-		g.Cols, g.Rows = min(g.Cols, 100), min(g.Rows, 100)
-	}
 	for k := range g.Cols * g.Rows {
 		at := g.at(k)
 		if observation, goal, ok := e.StateAt(at[0], at[1]); ok {
@@ -127,9 +124,9 @@ func (g *grid) check(snapshots []snapshot) error {
 }
 
 // take asks the agent, and also returns the mean uncertainty.
-func (g *grid) take(a *qta.Agent, e Sketcher) (s snapshot, uncertainty float64) {
+func (g *grid) take(a *qta.Agent) (s snapshot, uncertainty float64) {
 	survey := a.Survey(g.start, g.desired, g.observations, g.goals, min(samplesEach, samplesEach*len(g.goals)))
-	s = snapshot{a.Steps(), narrow(survey.Value), narrow(survey.Deviation), narrow(survey.Probability),
+	s = snapshot{a.Steps(), to[float32](survey.Value), to[float32](survey.Deviation), to[float32](survey.Probability),
 		survey.Samples}
 	return s, float64(float32(mean(survey.Deviation)))
 }
@@ -163,21 +160,21 @@ func (s *state) figure5Numbers() *Figure5 {
 	if len(s.Snapshots) < 2 || s.Grid.Optimal == nil {
 		return nil
 	}
-	optimal := widen(s.Grid.Optimal)
+	optimal := to[float64](s.Grid.Optimal)
 	distance := make([]float64, len(optimal))
 	for i, v := range optimal {
 		distance[i] = -v
 	}
 	first, last := &s.Snapshots[0], &s.Snapshots[len(s.Snapshots)-1]
-	before, after := widen(s.Grid.failure(first)), widen(s.Grid.failure(last))
+	before, after := to[float64](s.Grid.failure(first)), to[float64](s.Grid.failure(last))
 	x := Figure5{
-		ValueGrowth:     mean(widen(last.Value)) - mean(widen(first.Value)),
+		ValueGrowth:     mean(to[float64](last.Value)) - mean(to[float64](first.Value)),
 		ErrorFall:       mean(before) - mean(after),
 		ErrorByDistance: correlation(after, distance),
 	}
 	n := float64(len(s.Snapshots))
 	for _, shot := range s.Snapshots {
-		x.GoalByDeviation += correlation(widen(shot.Probability), widen(shot.Deviation)) / n
+		x.GoalByDeviation += correlation(to[float64](shot.Probability), to[float64](shot.Deviation)) / n
 		sum := 0.0
 		for _, k := range shot.Draws {
 			sum += optimal[k]
@@ -210,18 +207,11 @@ func correlation(x, y []float64) float64 {
 	return xy / math.Sqrt(xx*yy)
 }
 
-func widen(x []float32) []float64 {
-	y := make([]float64, len(x))
+// to converts numbers.
+func to[B, A float32 | float64](x []A) []B {
+	y := make([]B, len(x))
 	for i, v := range x {
-		y[i] = float64(v)
-	}
-	return y
-}
-
-func narrow(x []float64) []float32 {
-	y := make([]float32, len(x))
-	for i, v := range x {
-		y[i] = float32(v)
+		y[i] = B(v)
 	}
 	return y
 }
@@ -234,11 +224,11 @@ func (s *state) uncertaintyName(p qta.Params) (name, unit string) {
 		length = "cell"
 	}
 	switch {
-	case p.Uncertainty == qta.UncertaintyPUN:
+	case p.Uncertainty == "pun":
 		return "head deviation", length
-	case p.Uncertainty == qta.UncertaintyQ:
+	case p.Uncertainty == "q":
 		return "uncertainty", "reward"
-	case p.Uncertainty == qta.UncertaintyEnsemble && p.AuthorsForm && length != "":
+	case p.Uncertainty == "ensemble" && p.AuthorsForm && length != "":
 		return "uncertainty", "cell^2"
 	}
 	return "uncertainty", length
@@ -276,40 +266,31 @@ func (s *state) figure5Table(p qta.Params) []byte {
 // numbers is nil.
 type panel struct {
 	name, unit string
-	numbers    func(*snapshot) []float32
-	scale      func(*snapshot) draw.Scale
+	numbers    []float32
+	scale      draw.Scale
 	sparse     bool // most are zero
 }
 
-// panels returns the columns. All snapshots have the same scale in them but for
-// the deviation's and the probability's, and value and optimal value share one.
-func (s *state) panels(p qta.Params) []panel {
-	value := func(shot *snapshot) []float32 { return shot.Value }
-	optimal := func(*snapshot) []float32 { return s.Grid.Optimal }
-	deviation := func(shot *snapshot) []float32 { return shot.Deviation }
-	probability := func(shot *snapshot) []float32 { return shot.Probability }
-	whole := func(scale draw.Scale, columns ...func(*snapshot) []float32) func(*snapshot) draw.Scale {
-		for i := range s.Snapshots {
-			for _, column := range columns {
-				scale = scale.Over(column(&s.Snapshots[i]))
-			}
-		}
-		return func(*snapshot) draw.Scale { return scale.Rounded() }
+// panels returns the columns of a snapshot. All snapshots have the same scale in
+// them but for the deviation's and the probability's, and value and optimal value
+// share one.
+func (s *state) panels(shot *snapshot, p qta.Params) []panel {
+	optimal := s.Grid.Optimal
+	values, failures := draw.Nothing().Over(optimal), draw.Scale{}
+	for i := range s.Snapshots {
+		values = values.Over(s.Snapshots[i].Value)
+		failures = failures.Over(s.Grid.failure(&s.Snapshots[i]))
 	}
-	zero := draw.Scale{Low: 0, High: 0}
-	name, unit := s.uncertaintyName(p)
-	values := whole(draw.Nothing(), value, optimal)
-	panels := []panel{{"value", "rewards", value, values, false}}
-	if s.Grid.Optimal != nil {
+	panels := []panel{{"value", "rewards", shot.Value, values.Rounded(), false}}
+	if optimal != nil {
 		panels = append(panels,
-			panel{"absolute error", "rewards", s.Grid.failure, whole(zero, s.Grid.failure), false},
-			panel{"optimal value", "rewards", optimal, values, false})
+			panel{"absolute error", "rewards", s.Grid.failure(shot), failures.Rounded(), false},
+			panel{"optimal value", "rewards", optimal, values.Rounded(), false})
 	}
+	name, unit := s.uncertaintyName(p)
 	return append(panels,
-		panel{name, draw.Unit(unit), deviation,
-			func(shot *snapshot) draw.Scale { return draw.Nothing().Over(shot.Deviation).Rounded() }, false},
-		panel{"goal probability", "per point", probability,
-			func(shot *snapshot) draw.Scale { return zero.Over(shot.Probability).Rounded() }, true},
+		panel{name, draw.Unit(unit), shot.Deviation, draw.Nothing().Over(shot.Deviation).Rounded(), false},
+		panel{"goal probability", "per point", shot.Probability, draw.Scale{}.Over(shot.Probability).Rounded(), true},
 		panel{name: "sampled goals"})
 }
 
@@ -343,13 +324,11 @@ func (s *state) pictures(p qta.Params) *pictures {
 	}
 	g.plan = newPlan(s.Sketch, panelTop, g.Width, 190)
 	g.height = panelTop + g.plan.height() + 4 + draw.BarAltitude
-	panels := s.panels(p)
-	g.PerLine = min(g.PerLine, len(panels))
 	for i := range s.Snapshots {
 		shot := &s.Snapshots[i]
 		row := pictureRow{Caption: "After " + words.Count(shot.Step, "environment step")}
-		for k := range panels {
-			row.Pictures = append(row.Pictures, s.panel(g, &panels[k], shot))
+		for _, panel := range s.panels(shot, p) {
+			row.Pictures = append(row.Pictures, s.panel(g, &panel, shot))
 		}
 		g.Rows = append(g.Rows, row)
 	}
@@ -362,10 +341,7 @@ func (s *state) panel(g *pictures, p *panel, shot *snapshot) *draw.Drawing {
 		Width: g.Width, Height: g.height}
 	d.Text(g.Width/2, draw.TextSize, draw.Middle, "ink", p.name)
 	below := panelTop + g.plan.height() + 4
-	g.plan.draw(d, Wall)
-	if p.numbers == nil || p.sparse {
-		g.plan.draw(d, Wall, Floor)
-	}
+	g.plan.draw(d, Wall, Floor)
 	if p.numbers == nil {
 		drawn := map[int]float64{}
 		for _, k := range shot.Draws {
@@ -383,18 +359,17 @@ func (s *state) panel(g *pictures, p *panel, shot *snapshot) *draw.Drawing {
 		d.Text(g.Width/2, below+draw.BarHeight+29, draw.Middle, "soft", fmt.Sprintf("in %d draws", len(shot.Draws)))
 		return d
 	}
-	scale := p.scale(shot)
 	x, y := g.plan.at([2]float64{s.Grid.X, s.Grid.Y})
-	d.Image(s.Grid.image(p.numbers(shot), scale, p.sparse), x, y, g.plan.scale*s.Grid.Width,
+	d.Image(s.Grid.image(p.numbers, p.scale, p.sparse), x, y, g.plan.scale*s.Grid.Width,
 		g.plan.scale*s.Grid.Height)
 	g.plan.ends(d)
 	w := max(g.plan.scale*s.Sketch.Width, 0.8*g.Width)
-	d.Bar(scale, p.unit, (g.Width-w)/2, below, w)
+	d.Bar(p.scale, p.unit, (g.Width-w)/2, below, w)
 	return d
 }
 
 // image returns an image of a number of each place, a pixel each. Of sparse
-// numbers the zeros are left out, and the others have their neighbours' pixels,
+// numbers the zeros are left out, and the others have their neighbors' pixels,
 // too, so that they can be seen: where two meet, the larger is on top.
 func (g *grid) image(numbers []float32, scale draw.Scale, sparse bool) *image.Paletted {
 	m := image.NewPaletted(image.Rect(0, 0, g.Cols, g.Rows), draw.Viridis())

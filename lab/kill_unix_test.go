@@ -19,17 +19,17 @@ import (
 func variants() map[string]func(*qta.Params) {
 	return map[string]func(*qta.Params){
 		"fast":      func(*qta.Params) {},
-		"mega":      func(p *qta.Params) { p.Curriculum = qta.CurriculumMEGA },
-		"vds":       func(p *qta.Params) { p.Curriculum = qta.CurriculumVDS },
-		"her":       func(p *qta.Params) { p.Curriculum = qta.CurriculumHER },
-		"visits":    func(p *qta.Params) { p.Curriculum = qta.CurriculumVisits },
-		"rnd":       func(p *qta.Params) { p.Curriculum = qta.CurriculumRND },
-		"q":         func(p *qta.Params) { p.Uncertainty = qta.UncertaintyQ },
-		"bootstrap": func(p *qta.Params) { p.Uncertainty = qta.UncertaintyBootstrap },
-		"ensemble":  func(p *qta.Params) { p.Uncertainty = qta.UncertaintyEnsemble },
-		"per":       func(p *qta.Params) { p.Replay = qta.ReplayPER },
-		"td":        func(p *qta.Params) { p.Replay = qta.ReplayTD },
-		"random":    func(p *qta.Params) { p.Curriculum = qta.CurriculumRandom },
+		"mega":      func(p *qta.Params) { p.Curriculum = "mega" },
+		"vds":       func(p *qta.Params) { p.Curriculum = "vds" },
+		"her":       func(p *qta.Params) { p.Curriculum = "her" },
+		"visits":    func(p *qta.Params) { p.Curriculum = "visits" },
+		"rnd":       func(p *qta.Params) { p.Curriculum = "rnd" },
+		"q":         func(p *qta.Params) { p.Uncertainty = "q" },
+		"bootstrap": func(p *qta.Params) { p.Uncertainty = "bootstrap" },
+		"ensemble":  func(p *qta.Params) { p.Uncertainty = "ensemble" },
+		"per":       func(p *qta.Params) { p.Replay = "per" },
+		"td":        func(p *qta.Params) { p.Replay = "td" },
+		"random":    func(p *qta.Params) { p.Curriculum = "random" },
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -171,11 +172,11 @@ func newSession(d *directory, evaluation qta.Env, o *Options) (*session, error) 
 		if s.agent, err = qta.NewAgent(o.Params, evaluation.Sizes(), o.Seed); err != nil {
 			return nil, words.BadInput("%w", err)
 		}
-		s.state, err = newState(id, evaluation, o.Params)
+		s.state, err = newState(id, evaluation)
 	} else {
 		found := s.state.identity(s.agent)
 		if different := found.Differences(id); len(different) > 0 {
-			err = words.BadInput("%s holds another run: %s; name another directory", d.path, list(different))
+			err = words.BadInput("%s holds another run: %s; name another directory", d.path, strings.Join(different, ", "))
 		}
 		id = found // with the name of its parameters from the start
 	}
@@ -190,7 +191,7 @@ func newSession(d *directory, evaluation qta.Env, o *Options) (*session, error) 
 			return nil, d.written(DamagedFile, err)
 		}
 	}
-	if e, ok := evaluation.(Surveyor); ok {
+	if e, ok := evaluation.(Surveyor); ok { // made again, with what is not saved
 		s.state.Grid = newGrid(e, s.state.Sketch, o.Params)
 	}
 	limits := Limits{o.Steps, StopSolved}
@@ -200,15 +201,6 @@ func newSession(d *directory, evaluation qta.Env, o *Options) (*session, error) 
 	s.record = NewRecord(id, limits, o.Threads)
 	s.agent.SetThreads(o.Threads)
 	return s, nil
-}
-
-// list joins the first of several differences.
-func list(d []string) string {
-	const most = 3
-	if len(d) > most {
-		return fmt.Sprintf("%s, and %d more", strings.Join(d[:most], ", "), len(d)-most)
-	}
-	return strings.Join(d, ", ")
 }
 
 // reached reports whether the run is where the limits end it.
@@ -236,12 +228,8 @@ func (s *session) again() error {
 	if err := s.end(); err != nil {
 		return err
 	}
-	more := "More steps continue it"
-	if s.agent.SolvedAt() > 0 {
-		more = "It continues where it is not to stop when solved (-stop never) and has steps left"
-	}
-	s.Say(fmt.Sprintf("The run in %s is done: %s. %s; another seed or directory begins a new one.", s.dir.path,
-		s.story(), more))
+	s.Say(fmt.Sprintf("The run in %s is done: %s. More steps continue it, a solved one with -stop never; "+
+		"another seed or directory begins a new one.", s.dir.path, s.story()))
 	s.Say("Open " + filepath.Join(s.dir.path, PageFile))
 	return nil
 }
@@ -399,17 +387,8 @@ func (s *session) fail(err error) error {
 	}
 	s.record.State, s.record.Outcome.Message = Failed, words.Bare(err)
 	s.draw()
-	return &runError{err, fmt.Sprintf("the checkpoint of step %d is kept in %s", s.saved.step, s.dir.path)}
+	return fmt.Errorf("%w; the checkpoint of step %d is kept in %s", err, s.saved.step, s.dir.path)
 }
-
-// A runError is what ended a run, and what remains of it.
-type runError struct {
-	err  error
-	left string
-}
-
-func (e *runError) Error() string { return words.Bare(e.err) + "; " + e.left }
-func (e *runError) Unwrap() error { return e.err }
 
 // draw writes all files but agent.qta.
 func (s *session) draw() error {
@@ -451,17 +430,12 @@ func (s *session) story() string {
 		}
 		return reached
 	}
-	var best qta.Evaluation
 	log := s.agent.Evaluations()
-	for _, e := range log {
-		if e.Success > best.Success {
-			best = e
-		}
-	}
-	switch {
-	case len(log) == 0:
+	if len(log) == 0 {
 		return steps + " it has not been evaluated yet"
-	case best.Success == 0:
+	}
+	best := slices.MaxFunc(log, func(a, b qta.Evaluation) int { return cmp.Compare(a.Success, b.Success) })
+	if best.Success == 0 {
 		return fmt.Sprintf("%s no evaluation on %s has reached the goal", steps, id.subject())
 	}
 	return fmt.Sprintf("%s the best evaluation on %s, at step %d, has reached the goal in %.4g %% of its rollouts",

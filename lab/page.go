@@ -117,7 +117,7 @@ func (id Identity) lossUnit() string {
 	switch {
 	case len(id.Map) == 0:
 		return ""
-	case id.Params().HeadLoss == qta.HeadLossNorm:
+	case id.Params().HeadLoss == "norm":
 		return "cell"
 	}
 	return "cell^2"

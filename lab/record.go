@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"os"
 	"reflect"
 	"runtime"
 	"runtime/debug"
@@ -322,14 +320,9 @@ func (id Identity) Command(l Limits) []string {
 	if !id.Named() {
 		maze += ".txt"
 	}
-	var base qta.Preset
-	least := math.MaxInt
-	for _, p := range qta.Presets() {
-		n := Differing(p.Params, id.Params())
-		if n < least || n == least && strings.HasPrefix(id.Preset, p.Name) {
-			base, least = p, n
-		}
-	}
+	base := slices.MinFunc(qta.Presets(), func(p, q qta.Preset) int {
+		return Differing(p.Params, id.Params()) - Differing(q.Params, id.Params())
+	})
 	line := []string{"qta", "-maze", words.Shell(maze), "-params", base.Name}
 	for _, c := range Changes(base.Params, id.Params()) {
 		line = append(line, "-set", words.Shell(c))
@@ -464,20 +457,18 @@ func ThisProgram() Program {
 	if !ok {
 		return p
 	}
-	modified := ""
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":
 			p.Revision = s.Value
-		case "vcs.modified":
+		case "vcs.modified": // which comes later
 			if s.Value == "true" {
-				modified = " with changes"
+				p.Revision += " with changes"
 			}
 		case "-tags", "GOAMD64", "GOARM64", "GO386", "GOWASM", "GOEXPERIMENT":
 			p.Build[s.Key] = s.Value
 		}
 	}
-	p.Revision += modified
 	return p
 }
 
@@ -485,6 +476,3 @@ func ThisProgram() Program {
 func ThisMachine(threads int) Machine {
 	return Machine{runtime.GOOS, runtime.GOARCH, qta.KernelName(), threads}
 }
-
-// WriteFile writes the record to a file.
-func (r *Record) WriteFile(path string) error { return os.WriteFile(path, r.Encode(), 0o666) }

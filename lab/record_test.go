@@ -58,7 +58,7 @@ func TestCollect(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{filepath.Join(run, RecordFile), filepath.Join(run, "within", "other.json"), filepath.Join(dir, "alone.json")} {
-		if err := madeUp(t).WriteFile(path); err != nil {
+		if err := os.WriteFile(path, madeUp(t).Encode(), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -3,6 +3,7 @@ package lab
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"qta"
 	"qta/internal/draw"
@@ -171,21 +172,16 @@ func (p plan) at(place [2]float64) (x, y float64) {
 
 // draw draws the shapes of some kinds.
 func (p plan) draw(d *draw.Drawing, kinds ...Kind) {
-	classes := map[Kind]string{Wall: "wall", Floor: "paper", Start: "region f0", Goal: "region f2", Near: "near s2"}
+	class := map[Kind]string{Wall: "wall", Floor: "paper", Start: "region f0", Goal: "region f2", Near: "near s2"}
 	w, h := p.scale*p.sketch.Width, p.scale*p.sketch.Height
 	d.Add(`<path class="frame" d="M%v %vh%vv%vh-%vz"/>`, p.x, p.y, w, h, w)
 	for _, s := range p.sketch.Shapes {
-		class := classes[s.Kind]
-		wanted := false
-		for _, k := range kinds {
-			wanted = wanted || k == s.Kind
-		}
 		switch x, y := p.at(s.Points[0]); {
-		case !wanted:
+		case !slices.Contains(kinds, s.Kind):
 		case len(s.Points) == 1:
-			d.Add(`<circle class="%s" cx="%v" cy="%v" r="%v"/>`, class, x, y, p.scale*s.Radius)
+			d.Add(`<circle class="%s" cx="%v" cy="%v" r="%v"/>`, class[s.Kind], x, y, p.scale*s.Radius)
 		default:
-			d.Path(class, len(s.Points), true, func(k int) (x, y float64) { return p.at(s.Points[k]) })
+			d.Path(class[s.Kind], len(s.Points), true, func(k int) (x, y float64) { return p.at(s.Points[k]) })
 		}
 	}
 }
@@ -218,18 +214,15 @@ func (p plan) letters(d *draw.Drawing) {
 
 // ends marks the start by a disc and the goal by a ring.
 func (p plan) ends(d *draw.Drawing) {
-	for _, m := range p.middles(Start) {
-		x, y := p.at(m)
-		d.Add(`<circle fill="#fff" stroke="#000" stroke-width=".75" cx="%v" cy="%v" r="%v"/>`, x, y, min(3,
-			0.3*p.scale))
+	mark := func(kind Kind, style string) {
+		for _, m := range p.middles(kind) {
+			x, y := p.at(m)
+			d.Add(`<circle style="%s" cx="%v" cy="%v" r="%v"/>`, style, x, y, min(3, 0.3*p.scale))
+		}
 	}
-	for _, m := range p.middles(Goal) {
-		x, y := p.at(m)
-		d.Add(`<circle fill="none" stroke="#000" stroke-width="3" cx="%v" cy="%v" r="%v"/>`, x, y, min(3,
-			0.3*p.scale))
-		d.Add(`<circle fill="none" stroke="#fff" stroke-width="1.5" cx="%v" cy="%v" r="%v"/>`, x, y, min(3,
-			0.3*p.scale))
-	}
+	mark(Start, "fill:#fff;stroke:#000;stroke-width:.75")
+	mark(Goal, "fill:none;stroke:#000;stroke-width:3")
+	mark(Goal, "fill:none;stroke:#fff;stroke-width:1.5")
 }
 
 // rollout draws a rollout: blue to a disc where it ends at its goal, else red to
@@ -243,10 +236,7 @@ func (p plan) rollout(d *draw.Drawing, r rollout) {
 		x, y := p.at(r.Goal)
 		d.Add(`<circle class="hollow s2" cx="%v" cy="%v" r="4"/>`, x, y)
 	}
-	d.Path(fmt.Sprintf("thin s%d film-w", tone), len(r.Way), false, func(k int) (x,
-		y float64) {
-		return p.at(r.Way[k])
-	})
+	d.Path(fmt.Sprintf("thin s%d film-w", tone), len(r.Way), false, func(k int) (x, y float64) { return p.at(r.Way[k]) })
 	x, y := p.at(r.Way[len(r.Way)-1])
 	d.Add(`<g class="film-e">`)
 	d.Dot(tone, x, y, false)

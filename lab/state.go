@@ -63,7 +63,7 @@ const (
 )
 
 // newState returns the state of a run before its first step.
-func newState(id Identity, env qta.Env, p qta.Params) (*state, error) {
+func newState(id Identity, env qta.Env) (*state, error) {
 	s := &state{Version: id.Version, Environment: id.Environment, Preset: id.Preset, Map: id.Map,
 		EvalEvery: id.EvalEvery, Rollouts: id.Rollouts, Stride: 1}
 	if e, ok := env.(Sketcher); ok {
@@ -72,9 +72,6 @@ func newState(id Identity, env qta.Env, p qta.Params) (*state, error) {
 			return nil, words.BadInput("%s", problem)
 		}
 		s.Sketch = &sketch
-	}
-	if e, ok := env.(Surveyor); ok {
-		s.Grid = newGrid(e, s.Sketch, p)
 	}
 	return s, nil
 }
@@ -151,7 +148,7 @@ func (s *state) evaluated(a *qta.Agent, env qta.Env) error {
 	}
 	f := frame{Step: a.Steps()}
 	if _, ok := env.(Surveyor); ok {
-		shot, uncertainty := s.Grid.take(a, e)
+		shot, uncertainty := s.Grid.take(a)
 		s.Snapshots = thinSnapshots(append(s.Snapshots, shot), s.EvalEvery)
 		f.Uncertainty = uncertainty
 	}

@@ -125,8 +125,9 @@ func main() {
 			a.trainStep()
 		}
 		r := a.evaluate()
-		fmt.Printf("%5d  %4.0f/%d  %6.1f  %5d  %7d  %10.4f  %10.4f\n", r.step,
-			r.success*float64(t.rollouts), t.rollouts, r.rewards, r.goals, r.reached, r.criticLoss, r.headLoss)
+		fmt.Printf("%5d  %4.0f/%d  %6.1f  %5d  %7d  %10.4f  %10.4f\n",
+			r.step, r.success*float64(t.rollouts), t.rollouts, r.rewards,
+			r.goals, r.reached, r.criticLoss, r.headLoss)
 		if r.success == 1 {
 			fmt.Printf("solved %s after %d steps\n", *name, r.step)
 			return

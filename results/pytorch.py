@@ -6,7 +6,7 @@ The same arithmetic as BenchmarkUpdate/params=default: critics with their
 predictive heads on one backbone pass, targets, policy, Polyak averages.
 Minibatches are ready made, which the Go benchmark has to draw.
 
-OPENBLAS_CORETYPE is for processors that OpenBLAS does not recognise, often
+OPENBLAS_CORETYPE is for processors that OpenBLAS does not recognize, often
 those of virtual machines: its products are then five times slower. OpenBLAS
 does not take its number of threads from PyTorch.
 """

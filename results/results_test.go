@@ -10,18 +10,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A cell is a method in a maze, with one parameter set.
-type cell struct{ setting, method, maze string }
+// A cell is a maze with a parameter set.
+type cell struct{ setting, maze string }
 
-// steps are thousands of environment steps: to the first perfect evaluation, or
-// "- in" how many, and to the first at 0.5 or more.
-type steps struct{ solved, half string }
-
-// recorded returns the runs of runs.csv in the order of their seeds, which are
-// 0, 1, 2, ...
-func recorded(t *testing.T) map[cell][]steps {
+// recorded returns QTA's runs of runs.csv as the tables show them, in the order of
+// their seeds, which are 0, 1, 2, ...: thousands of environment steps to the first
+// perfect evaluation, or "- in" the budget, and in brackets to where training first
+// stood at the environment's goal.
+func recorded(t *testing.T) map[cell]string {
 	t.Helper()
-	rows, err := csv.NewReader(strings.NewReader(Runs())).ReadAll()
+	text, err := os.ReadFile("runs.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(strings.NewReader(string(text))).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,111 +32,87 @@ func recorded(t *testing.T) map[cell][]steps {
 		name, _, _ = strings.Cut(name, "[")
 		column[name] = i
 	}
-	thousands := func(s string) string {
+	thousands := func(s string, digits int) string {
 		n, err := strconv.ParseFloat(s, 64)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return strconv.FormatFloat(n/1000, 'g', -1, 64)
+		return strconv.FormatFloat(n/1000, 'f', digits, 64)
 	}
-	runs := map[cell][]steps{}
+	runs := map[cell][]string{}
 	for _, row := range rows[1:] {
 		at := func(name string) string { return row[column[name]] }
-		c := cell{at("setting"), at("method"), at("maze")}
+		c := cell{at("setting"), at("maze")}
+		if at("method") != "QTA" || strings.Contains(c.setting, "=") {
+			continue
+		}
 		if seed := strconv.Itoa(len(runs[c])); at("seed") != seed {
 			t.Errorf("%v: seed %s where %s is next", c, at("seed"), seed)
 		}
-		s := steps{solved: "- in " + thousands(at("steps"))}
+		run := "- in " + thousands(at("steps"), 0)
 		if at("state") == "solved" {
-			s = steps{thousands(at("solved_at")), thousands(at("half_at"))}
+			run = thousands(at("solved_at"), 0)
 		}
-		runs[c] = append(runs[c], s)
+		found := "never"
+		if at("found_at") != "0" {
+			found = thousands(at("found_at"), 1)
+		}
+		runs[c] = append(runs[c], run+" ("+found+")")
 	}
-	return runs
+	joined := map[cell]string{}
+	for c, all := range runs {
+		joined[c] = strings.Join(all, ", ")
+	}
+	return joined
 }
 
-// tables returns the rows, split into cells, of each table of a document.
-func tables(t *testing.T, name string) (tables [][][]string) {
+// shown returns what a document's tables by maze show of the parameter sets.
+func shown(t *testing.T, name string) map[cell]string {
 	t.Helper()
 	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	inside := false
+	got := map[cell]string{}
+	var header []string
 	for line := range strings.Lines(string(text)) {
 		line, ok := strings.CutPrefix(strings.TrimSpace(line), "|")
-		if ok && !inside {
-			tables = append(tables, nil)
-		}
-		if inside = ok; !ok {
+		if !ok {
+			header = nil
 			continue
 		}
 		cells := strings.Split(strings.TrimSuffix(line, "|"), "|")
-		for i, c := range cells {
-			cells[i] = strings.TrimSpace(c)
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
 		}
-		last := &tables[len(tables)-1]
-		*last = append(*last, cells)
-	}
-	return tables
-}
-
-// shown returns the figures in a document's tables: of QTA by maze with those at
-// 0.5 in brackets, and of every method on the learner of fast without.
-func shown(t *testing.T, name string) (qta, all map[cell]string) {
-	qta, all = map[cell]string{}, map[cell]string{}
-	put := func(m map[cell]string, c cell, text string) {
-		if text != "" {
-			m[c] = text
+		if header == nil {
+			header = cells
+			continue
 		}
-	}
-	for _, table := range tables(t, name) {
-		header, rows := table[0], table[2:]
-		for _, row := range rows {
-			for i := range header {
-				switch column, _, _ := strings.Cut(header[i], ", "); {
-				case header[0] == "maze" && (column == "`default`" || column == "`fast`"):
-					put(qta, cell{strings.Trim(column, "`"), "QTA", row[0]}, row[i])
-				case header[0] == "`fast` with" && i > 0:
-					method, head := strings.CutSuffix(row[0], ", the head's layer alone")
-					setting := "fast"
-					if head {
-						setting += " PredictiveGradient=head"
-					}
-					text, _, _ := strings.Cut(row[i], " (") // the paper's
-					put(all, cell{setting, method, header[i]}, text)
-				}
+		for i, name := range header {
+			setting := strings.Trim(name, "`")
+			if header[0] == "maze" && name == "`"+setting+"`" && cells[i] != "" && cells[i] != "---" {
+				got[cell{setting, cells[0]}] = cells[i]
 			}
 		}
 	}
-	return qta, all
+	return got
 }
 
-// TestTables holds the tables of figures to runs.csv.
+// TestTables holds the tables of both documents to runs.csv: of the results all of
+// it, of the README what it shows.
 func TestTables(t *testing.T) {
-	wantQTA, wantAll := map[cell]string{}, map[cell]string{}
-	for c, runs := range recorded(t) {
-		var solved, both []string
-		for _, r := range runs {
-			solved = append(solved, r.solved)
-			both = append(both, r.solved+" ("+r.half+")")
-		}
-		if c.method == "QTA" && !strings.Contains(c.setting, "=") {
-			wantQTA[c] = strings.Join(both, ", ")
-		}
-		alone := c.method == "QTA" && (c.maze == "10x5" || c.maze == "12x5" || c.maze == "15x5" || c.maze == "5U5")
-		if c.setting != "default" && !alone { // in the other table only
-			wantAll[c] = strings.Join(solved, ", ")
+	want := recorded(t)
+	if diff := cmp.Diff(want, shown(t, "README.md")); diff != "" {
+		t.Errorf("README.md (-runs.csv +shown):\n%s", diff)
+	}
+	front := shown(t, "../README.md")
+	for c, text := range front {
+		if text != want[c] {
+			t.Errorf("../README.md shows %q of %v, runs.csv has %q", text, c, want[c])
 		}
 	}
-	qta, all := shown(t, "README.md")
-	if diff := cmp.Diff(wantQTA, qta); diff != "" {
-		t.Errorf("README.md, QTA (-runs.csv +shown):\n%s", diff)
-	}
-	if diff := cmp.Diff(wantAll, all); diff != "" {
-		t.Errorf("README.md, fast with (-runs.csv +shown):\n%s", diff)
-	}
-	if qta, _ = shown(t, "../README.md"); !cmp.Equal(wantQTA, qta) {
-		t.Errorf("../README.md (-runs.csv +shown):\n%s", cmp.Diff(wantQTA, qta))
+	if len(front) == 0 {
+		t.Error("../README.md shows no runs")
 	}
 }

@@ -292,7 +292,7 @@ def per_beta(v):
 
 @vectors(SCALARS)
 def her(v):
-    """Section 3.3: relabelling, and the reward of s' recomputed."""
+    """Section 3.3: relabeling, and the reward of s' recomputed."""
     goal, outcomes = v["goal"], v["achieved_next"]
     if v["future"] is not None:
         goal = outcomes[v["future"]]

@@ -94,7 +94,7 @@ def scalar_cases(rng):
     yield "per-beta", "random", {
         "beta_initial": rng.random(), "beta_steps": steps,
         "t": [0, steps, 2 * steps, rng.randint(0, steps)]}
-    for name in ("relabelled", "relabelled too", "its own goal"):
+    for name in ("relabeled", "relabeled too", "its own goal"):
         i = rng.randrange(n)
         yield "her", name, {
             "achieved_next": numbers(rng, n, 2), "goal": numbers(rng, 2),
@@ -164,6 +164,4 @@ def network_cases(rng):
         "steps": [n.transitions(rng, "s", "g", "a", "s_next", "r", "M")
                   for _ in range(rng.randint(1, 3))]}
     yield "update", "random", case
-    for weight in (1.0, rng.uniform(0.1, 10)):
-        yield "update-joint", f"predictive_weight={weight}", {
-            **case, "predictive_weight": weight}
+    yield "update-joint", "random", {**case, "predictive_weight": 1.0}

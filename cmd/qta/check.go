@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 	"slices"
@@ -64,32 +62,13 @@ func checkCommand(args []string, w io.Writer) error {
 	}
 	source, vectors := "the golden vectors", testdata.Golden()
 	if f.vectors != "" {
-		source = "-vectors " + f.vectors
-		if vectors, err = openFolder(f.vectors); err != nil {
-			return err
-		}
+		source, vectors = "-vectors "+f.vectors, os.DirFS(f.vectors)
 	}
 	results, err := qta.Check(vectors)
 	if err != nil {
 		return words.BadFile(err, "%s: %s", source, strings.TrimPrefix(words.Bare(err), "vectors: "))
 	}
-	// All that is shown is made before any of it is: a folder without vectors of
-	// the equation says so and nothing else.
-	var page bytes.Buffer
-	err = showResults(&page, source, results, number)
-	if _, writing := page.WriteTo(w); writing != nil {
-		return writing
-	}
-	return err
-}
-
-func openFolder(dir string) (fs.FS, error) {
-	if info, err := os.Stat(dir); err != nil {
-		return nil, words.BadFile(err, "-vectors %s: %w", dir, words.Cause(err))
-	} else if !info.IsDir() {
-		return nil, words.BadInput("-vectors %s: not a directory", dir)
-	}
-	return os.DirFS(dir), nil
+	return showResults(w, source, results, number)
 }
 
 // showResults writes what there is on the equation, or on all, and returns an
@@ -161,7 +140,7 @@ func showFile(w io.Writer, results []qta.CheckResult) (broken int) {
 			fmt.Fprintf(t, "%s\t%.9g\t%.9g\t%.2g\t\n", words.Plain(c.Name), c.Vector, c.Code, c.Code-c.Vector)
 		}
 	}
-	t.Flush() // the error is that of w, a buffer
+	t.Flush() // the error is one of w, which keeps it
 	fmt.Fprintln(w)
 	return broken
 }

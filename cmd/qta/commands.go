@@ -56,11 +56,11 @@ func commands() []command {
 		{"eval", "evaluate the agent of a run", []string{"qta eval DIR [flags]"}, new(evalFlags).flagSet,
 			"qta eval runs/4x5-fast-1 -rollouts 200", "", evalCommand},
 		{"figure5", "make the paper's Figure 5, of a new run or of one that there is",
-			[]string{"qta figure5 [flags of qta train]", "qta figure5 DIR [-o FILE]"}, new(figure5Flags).flagSet,
+			[]string{"qta figure5 [flags of qta train]", "qta figure5 DIR [-o FILE]"}, figure5().flagSet,
 			"qta figure5 runs/4x5-fast-1 -o figure5.svg", figure5Text, figure5Command},
 		{"film", "draw the training of a run as an animation", []string{"qta film DIR [-o FILE]"},
-			new(filmFlags).flagSet,
-			"qta film runs/4x5-fast-1 -o training.svg", "", filmCommand},
+			film().flagSet,
+			"qta film runs/4x5-fast-1 -o training.svg", "", film().write},
 		{"sweep", "train every run that a file lists",
 			[]string{"qta sweep FILE [flags]", "qta sweep -figure N [flags]"}, new(sweepFlags).flagSet,
 			"qta sweep -figure 2 -mazes 1U5 -params small > sweep.txt && qta sweep sweep.txt -jobs 2", sweepText, sweepCommand},
@@ -69,13 +69,13 @@ func commands() []command {
 			"qta status runs -sweep sweep.txt", "", statusCommand},
 		{"report", "compare all runs within directories with the paper, as a page",
 			[]string{"qta report DIR... [flags]"}, new(reportFlags).flagSet,
-			"qta report runs -o report.html", reportText, reportCommand},
+			"qta report runs -o report.html", "", reportCommand},
 		{"export", "write the networks of a run to a safetensors file", []string{"qta export DIR [-o FILE]"},
-			new(exportFlags).flagSet,
-			"qta export runs/4x5-fast-1 -o agent.safetensors", "", exportCommand},
-		{"check", "hold the code to vectors of every equation, in numbers",
+			export().flagSet,
+			"qta export runs/4x5-fast-1 -o agent.safetensors", "", export().write},
+		{"check", "hold the code to golden vectors of Equation N, or of all, in numbers",
 			[]string{"qta check [N] [-vectors DIR]"}, new(checkFlags).flagSet,
-			"qta check 5", checkText, func(c call) error { return checkCommand(c.args, c.out) }},
+			"qta check 5", "", func(c call) error { return checkCommand(c.args, c.out) }},
 		{"version", "say which version of the algorithm this is, and its machine's kernel",
 			[]string{"qta version"}, nil, "qta version", "", versionCommand},
 		{"help", "say what the commands are, or what one takes", []string{"qta help [COMMAND]"}, nil,
@@ -304,20 +304,11 @@ two with the hyper-parameters that their own authors published.
 A maze is a name (4x5, 12x5, 1U5, 2U5 and so on) or a text file; "qta help maze"
 says how it is written.
 
-The run is in its directory: open report.html there. agent.qta decides; the
-other files are drawn from it at each save:
-  agent.qta    the agent, its memory and its training state; the file before
-               it is kept as agent.qta.previous
-  run.json     what is needed to repeat the run, its state, its log and its
-               outcome; what "qta report" reads
-  log.csv      one row for each evaluation
-  timing.csv   the clock at each evaluation
-  report.html  the run as a page: the training as an animation, learning
-               curves, rollouts, goals, Figure 5
-  curve.svg, figure5.svg, training.svg
-               the pictures of that page
-  lock         held while a process works on the run (on Linux, macOS and the
-               BSDs; elsewhere see to it yourself that only one does)
+The run is in its directory: open report.html there. agent.qta decides, and the
+one before it is agent.qta.previous; the page, its pictures (training.svg,
+curve.svg, figure5.svg), log.csv and run.json, which "qta report" reads, are
+drawn from it at each save. timing.csv has the clock at each evaluation, and
+lock is held while a process works on the run.
 
 The same command on the directory of an unfinished run continues it, and ends
 with the bytes of a run that was never interrupted. A finished run continues
@@ -343,11 +334,4 @@ under that which -out on their line gives. The same command skips the finished
 ones and continues the others. A cell that fails does not stop the rest.
 
 -figure prints the sweep file of a figure of the paper.
-`
-
-const reportText = `The page has the paper's figures and claims, compared with these runs.
-`
-
-const checkText = `It works Equation N, or all of them, through in numbers and holds the code to
-its golden vectors, or all.
 `

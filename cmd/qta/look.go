@@ -5,8 +5,8 @@ import (
 	"flag"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strconv"
-	"strings"
 
 	"qta/cmd/qta/internal/paper"
 	"qta/internal/files"
@@ -86,121 +86,96 @@ func evalCommand(c call) error {
 	return nil
 }
 
-type filmFlags struct{ file string }
+// A product is a file that a command makes of a run.
+type product struct {
+	command, file, about string   // the command, and of -o the usual name and the help
+	kinds                []string // of files that -o may name, or none for any
 
-func (f *filmFlags) flagSet() *flag.FlagSet {
-	*f = filmFlags{file: lab.FilmFile}
-	flags := newFlagSet("film")
-	text(flags, &f.file, "o", "`FILE` the animation, an SVG file (training.svg)")
+	// of returns the file, and says what it is.
+	of func(r *lab.Run, kind string) (data []byte, what string, err error)
+}
+
+func film() product {
+	return product{"film", lab.FilmFile, "`FILE` the animation, an SVG file (training.svg)", []string{".svg"},
+		func(r *lab.Run, _ string) ([]byte, string, error) {
+			svg, n := r.Film()
+			if n == 0 {
+				return nil, "", words.BadInput("%s has no frame of an animation: the run takes one at each evaluation, "+
+					"of an environment that can draw itself", r.Dir)
+			}
+			return svg, words.Count(n, "frame"), nil
+		}}
+}
+
+func figure5() product {
+	return product{"figure5", lab.Figure5File, "`FILE` the picture, or a .csv file for its numbers (figure5.svg)",
+		[]string{".svg", ".csv"},
+		func(r *lab.Run, kind string) ([]byte, string, error) {
+			data, table, n := r.Figure5()
+			if n == 0 {
+				return nil, "", words.BadInput("%s has no snapshot of Figure 5: the run takes one at each evaluation, "+
+					"of a maze or another environment that is a Surveyor", r.Dir)
+			}
+			if kind == ".csv" {
+				data = table
+			}
+			return data, words.Count(n, "snapshot"), nil
+		}}
+}
+
+func export() product {
+	return product{"export", "agent.safetensors", "`FILE` the safetensors file (agent.safetensors), whose layout " +
+		"\"go doc qta.Agent.WriteSafetensors\" has", nil,
+		func(r *lab.Run, _ string) ([]byte, string, error) {
+			var b bytes.Buffer
+			err := r.Agent.WriteSafetensors(&b)
+			return b.Bytes(), fmt.Sprintf("the networks, after %d environment steps,", r.Agent.Steps()), err
+		}}
+}
+
+func (p product) flagSet() *flag.FlagSet { return p.flagsTo(new(string)) }
+
+func (p product) flagsTo(file *string) *flag.FlagSet {
+	*file = p.file
+	flags := newFlagSet(p.command)
+	text(flags, file, "o", p.about)
 	return flags
 }
 
-func filmCommand(c call) error {
-	var f filmFlags
-	args, err := parseFlags(f.flagSet(), c.args)
+// write makes the file, and then says so, unless that would stand behind the file
+// on standard output.
+func (p product) write(c call) error {
+	var file string
+	args, err := parseFlags(p.flagsTo(&file), c.args)
 	if err == nil {
-		err = writable(f.file, ".svg")
+		err = writable(file, p.kinds...)
 	}
 	if err != nil {
 		return err
 	}
-	r, err := openRun(c, "film", args)
+	r, err := openRun(c, p.command, args)
 	if err != nil {
 		return err
 	}
 	defer r.Agent.Close()
-	svg, frames := r.Film()
-	if frames == 0 {
-		return words.BadInput("%s has no frame of an animation: the run takes one at each evaluation, of an environment that can draw itself",
-			r.Dir)
+	data, what, err := p.of(r, filepath.Ext(file))
+	if err != nil {
+		return err
 	}
-	return writeFile(c, f.file, svg, "Drew %s of %s to %s.\n", words.Count(frames, "frame"), r.Run.Environment,
-		f.file)
-}
-
-type figure5Flags struct{ file string }
-
-func (f *figure5Flags) flagSet() *flag.FlagSet {
-	*f = figure5Flags{file: lab.Figure5File}
-	flags := newFlagSet("figure5")
-	text(flags, &f.file, "o", "`FILE` the picture, or a .csv file for its numbers (figure5.svg)")
-	return flags
+	through, err := files.Output(file, data)
+	if err == nil && !through {
+		_, err = fmt.Fprintf(c.out, "Wrote %s of %s to %s.\n", what, r.Dir, file)
+	}
+	return err
 }
 
 // figure5Command makes the figure: of a new run, for which it takes the flags
 // of training, or of a run directory.
 func figure5Command(c call) error {
-	isFlag := func(arg, name string) bool {
-		arg, _, _ = strings.Cut(arg, "=")
-		return arg == "-"+name || arg == "--"+name
-	}
-	if len(c.args) == 0 || strings.HasPrefix(c.args[0], "-") && !isFlag(c.args[0], "o") {
+	ofRun := regexp.MustCompile("^([^-]|--?o(=|$))")
+	if len(c.args) == 0 || !ofRun.MatchString(c.args[0]) {
 		c.args = append([]string{"-maze", paper.Figure5Maze}, c.args...)
 		return trainCommand(c)
 	}
-	var f figure5Flags
-	args, err := parseFlags(f.flagSet(), c.args)
-	if err == nil {
-		err = writable(f.file, ".svg", ".csv")
-	}
-	if err != nil {
-		return err
-	}
-	r, err := openRun(c, "figure5", args)
-	if err != nil {
-		return err
-	}
-	defer r.Agent.Close()
-	data, table, snapshots := r.Figure5()
-	if snapshots == 0 {
-		return words.BadInput("%s has no snapshot of Figure 5: the run takes one at each evaluation, of a maze or another environment that is a Surveyor",
-			r.Dir)
-	}
-	if filepath.Ext(f.file) == ".csv" {
-		data = table
-	}
-	return writeFile(c, f.file, data, "Wrote %s of %s to %s.\n", words.Count(snapshots, "snapshot"),
-		r.Run.Environment, f.file)
-}
-
-// writeFile writes what -o names, and then says so, unless that would stand behind
-// the file on standard output.
-func writeFile(c call, path string, data []byte, format string, args ...any) error {
-	through, err := files.Output(path, data)
-	if err == nil && !through {
-		_, err = fmt.Fprintf(c.out, format, args...)
-	}
-	return err
-}
-
-type exportFlags struct{ file string }
-
-func (f *exportFlags) flagSet() *flag.FlagSet {
-	*f = exportFlags{file: "agent.safetensors"}
-	flags := newFlagSet("export")
-	text(flags, &f.file, "o", "`FILE` the safetensors file (agent.safetensors)")
-	return flags
-}
-
-func exportCommand(c call) error {
-	var f exportFlags
-	args, err := parseFlags(f.flagSet(), c.args)
-	if err == nil {
-		err = writable(f.file)
-	}
-	if err != nil {
-		return err
-	}
-	r, err := openRun(c, "export", args)
-	if err != nil {
-		return err
-	}
-	defer r.Agent.Close()
-	var b bytes.Buffer
-	if err := r.Agent.WriteSafetensors(&b); err != nil {
-		return err
-	}
-	return writeFile(c, f.file, b.Bytes(),
-		"Wrote the networks of %s, after %d environment steps, to %s: %d bytes. \"go doc qta.Agent.WriteSafetensors\" has the layout.\n",
-		r.Dir, r.Agent.Steps(), f.file, b.Len())
+	return figure5().write(c)
 }

@@ -70,14 +70,12 @@ func TestBadInput(t *testing.T) {
 		{"-maze ./maps", "map file ./maps"},
 		{"-maze maps/letter.map", "map file maps/letter.map"},
 		{"-maze large.txt", "map file large.txt: larger than 1048576 bytes"},
-		{"-maze maps/4x5.txt", "map file maps/4x5.txt has the name of a maze, 4x5, and another map; rename it"},
 		{"-params huge", `-params "huge": want default, fast, paper, authors, small, mega, vds or a file that ends in .json`},
 		{"-params broken.json", "-params broken.json: parameters"},
 		{"-params open.json", "-params open.json: parameters: the JSON object has no end"},
 		{"-params unknown.json", `-params unknown.json: unknown parameter "Batsh"`},
 		{"-set Batch", `-set "Batch": want name=value`},
 		{"-set Batch=many", `-set Batch=many: parameter Batch: "many" is not a whole number`},
-		{"-replay per -set Replay=td", "Replay is set twice, to per and to td"},
 		{"-out nogoal.txt", "nogoal.txt"},
 		{"-out maps", "directory maps holds letter.map and no agent.qta"},
 		{"maze", "qta: maze needs the name of a maze"},
@@ -97,7 +95,6 @@ func TestBadInput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	roomtest.Write(t, "nogoal.txt", "#####\n#S..#\n#####\n")
 	roomtest.Write(t, "maps/letter.map", "#####\n#SxG#\n#####\n")
-	roomtest.Write(t, "maps/4x5.txt", "SG\n")
 	roomtest.Write(t, "large.txt", "SG\n"+strings.Repeat("\n", 1<<20)) // a map if it were cut
 	roomtest.Write(t, "broken.json", "[1, 2]\n")
 	roomtest.Write(t, "open.json", "{\n")

@@ -75,9 +75,5 @@ func findMaze(name string) (*qta.Maze, string, error) {
 	if err != nil {
 		return nil, "", words.BadInput("map file %s: %s", name, words.Bare(err))
 	}
-	if named, err := qta.NewMaze(stem(name)); err == nil && named.String() != m.String() {
-		return nil, "", words.BadInput("map file %s has the name of a maze, %s, and another map; rename it",
-			name, stem(name))
-	}
 	return m, stem(name), nil
 }

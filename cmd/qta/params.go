@@ -153,7 +153,6 @@ func findParams(name string, set []string) (qta.Params, string, error) {
 	if err != nil {
 		return p, label, err
 	}
-	names, given := []string{label}, map[string]string{}
 	for _, s := range set {
 		field, value, ok := strings.Cut(s, "=")
 		if !ok {
@@ -162,15 +161,9 @@ func findParams(name string, set []string) (qta.Params, string, error) {
 		if err := p.Set(field, value); err != nil {
 			return p, label, words.BadInput("-set %s: %s", s, words.Bare(err))
 		}
-		value = strings.TrimSpace(value)
-		if before, twice := given[field]; twice && before != value {
-			return p, label, words.BadInput("%s is set twice, to %s and to %s; leave one out", field, before, value)
-		} else if !twice {
-			names = append(names, field+"="+value)
-		}
-		given[field] = value
+		label += "-" + field + "=" + strings.TrimSpace(value)
 	}
-	return p, strings.Join(names, "-"), nil
+	return p, label, nil
 }
 
 func namedParams(name string) (qta.Params, string, error) {

@@ -85,5 +85,10 @@ func (f *reportFlags) write(r *report.Report) (through bool, err error) {
 	if err := os.MkdirAll(f.out, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return false, fmt.Errorf("directory %s cannot be made: %w", f.out, words.Cause(err))
 	}
-	return false, files.WriteAll(f.out, list())
+	for _, file := range list() {
+		if _, err := files.Output(filepath.Join(f.out, file.Name), file.Data); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
 }

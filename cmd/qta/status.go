@@ -65,13 +65,13 @@ func statusCommand(in call) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	totals := ""
+	var totals strings.Builder
 	for _, state := range []string{"done", "running", "stopped", "killed", "failed", "missing", "skipped"} {
 		if n := total[state]; n > 0 {
-			totals += fmt.Sprintf(", %d %s", n, state)
+			fmt.Fprintf(&totals, ", %d %s", n, state)
 		}
 	}
-	in.out.Say("%s", cmp.Or(strings.TrimPrefix(totals, ", "), "no runs"))
+	in.out.Say("%s", cmp.Or(strings.TrimPrefix(totals.String(), ", "), "no runs"))
 	return nil
 }
 

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"qta"
 	"qta/cmd/qta/internal/paper"
 	"qta/internal/files"
 	"qta/internal/words"
@@ -202,7 +201,7 @@ func (f *sweepFlags) printFigure(stdout io.Writer) error {
 	}
 	if p, _, err := findParams(f.params, nil); err != nil {
 		return err
-	} else if p.Curriculum != qta.CurriculumQTA {
+	} else if p.Curriculum != "qta" {
 		return words.BadInput("-params %s: its curriculum is %s; a figure's methods are changes of a "+
 			"parameter set with QTA's", f.params, p.Curriculum)
 	}
@@ -218,13 +217,13 @@ func (f *sweepFlags) printFigure(stdout io.Writer) error {
 				if _, _, err := findMaze(maze); err != nil {
 					return words.BadInput("-mazes: %s", words.Bare(err))
 				}
-				set := ""
+				var set strings.Builder
 				for _, change := range l.Method.Set {
-					set += " -set " + change
+					set.WriteString(" -set " + change)
 				}
 				for seed := 1; seed <= f.seeds; seed++ {
 					lines = append(lines, fmt.Sprintf("-maze %s -params %s%s -seed %d -steps %d -stop %s",
-						maze, f.params, set, seed, f.steps, g.Stop))
+						maze, f.params, set.String(), seed, f.steps, g.Stop))
 				}
 			}
 		}

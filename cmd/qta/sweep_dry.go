@@ -65,7 +65,7 @@ func stepTime(ctx context.Context, p qta.Params) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	p.Curriculum, p.LearningStarts = qta.CurriculumHER, 1
+	p.Curriculum, p.LearningStarts = "her", 1
 	a, err := qta.NewAgent(p, m.Env().Sizes(), 1)
 	if err != nil {
 		return 0, err

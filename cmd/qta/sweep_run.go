@@ -138,14 +138,15 @@ func (s *sweep) summary() error {
 
 // draw brings the line about the sweep up to date.
 func (s *sweep) draw() {
-	line := fmt.Sprintf("%d of %d done, %d solved, %d failed, %d waiting", s.count[solved]+s.count[ended], len(s.cells),
-		s.count[solved], s.count[failed], len(s.waiting)+len(s.again))
+	var line strings.Builder
+	line.WriteString(fmt.Sprintf("%d of %d done, %d solved, %d failed, %d waiting", s.count[solved]+s.count[ended], len(s.cells),
+		s.count[solved], s.count[failed], len(s.waiting)+len(s.again)))
 	for _, i := range s.working {
 		if r, err := s.cells[i].record(); err == nil && s.stdout.Live() {
-			line += fmt.Sprintf("; %s at %d, success %.2f", s.cells[i].name, r.Last().Step, r.Last().Success)
+			fmt.Fprintf(&line, "; %s at %d, success %.2f", s.cells[i].name, r.Last().Step, r.Last().Success)
 		}
 	}
-	s.stdout.Show(line)
+	s.stdout.Show(line.String())
 }
 
 // work makes the run of a cell unless it is done. The story is what there is to

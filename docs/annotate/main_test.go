@@ -136,14 +136,15 @@ func TestFaults(t *testing.T) {
 
 // TestEffects reads runs whose summaries one can see.
 func TestEffects(t *testing.T) {
-	text := "state,solved_at[environment steps],command\n"
+	var text strings.Builder
+	text.WriteString("state,solved_at[environment steps],command\n")
 	for _, run := range []string{"small|solved|3000", "small|solved|5000", "authors -set Batch=3|solved|1",
 		"small -set Replay=td|finished|0", "small -set Replay=td -set Batch=1|solved|1000", "small -set Gone=1|solved|1",
 		"small -set Polyak=1|solved|4000", "small -set Polyak=1|finished|0", "small -set Polyak=1|solved|2000"} {
 		f := strings.Split(run, "|")
-		text += fmt.Sprintf("%s,%s,qta -params %s -seed 1\n", f[1], f[2], f[0])
+		fmt.Fprintf(&text, "%s,%s,qta -params %s -seed 1\n", f[1], f[2], f[0])
 	}
-	p := &page{root: fstest.MapFS{effectsFile: {Data: []byte(text)}}, parameters: map[string]*parameter{}}
+	p := &page{root: fstest.MapFS{effectsFile: {Data: []byte(text.String())}}, parameters: map[string]*parameter{}}
 	for _, name := range []string{"Replay", "Batch", "Polyak"} {
 		p.parameters[name] = &parameter{Parameter: glossary.Parameter{Name: name}}
 	}

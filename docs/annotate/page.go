@@ -208,17 +208,17 @@ var quoted = regexp.MustCompile("`([^`]+)`")
 // checkSymbols looks for the symbols' names in the code and the parameters of
 // their passage.
 func (p *page) checkSymbols(q *passage) {
-	code := ""
+	var code strings.Builder
 	for _, r := range q.Params {
-		code += r.Name + "\n"
+		code.WriteString(r.Name + "\n")
 	}
 	for _, d := range q.All() {
-		code += d.text + "\n"
+		code.WriteString(d.text + "\n")
 	}
 	for _, s := range q.Symbols {
 		for _, m := range quoted.FindAllStringSubmatch(s.Code, -1) {
 			whole := `(^|[^\pL\p{Nd}_])` + regexp.QuoteMeta(m[1]) + `($|[^\pL\p{Nd}_])`
-			if p.place(m[1]) == "" && !regexp.MustCompile(whole).MatchString(code) {
+			if p.place(m[1]) == "" && !regexp.MustCompile(whole).MatchString(code.String()) {
 				p.fault("its code and parameters have no %s", m[1])
 			}
 		}
@@ -249,7 +249,7 @@ func (p *page) readPictures() {
 		_, row, _ = strings.Cut(row, ">")
 		title, row, _ := strings.Cut(row, "</text>")
 		s := &snapshot{Title: title}
-		for _, text := range strings.Split(row, `<g transform="translate(`) {
+		for text := range strings.SplitSeq(row, `<g transform="translate(`) {
 			if m := panel.FindStringSubmatch(text); m != nil {
 				// The box has room for the numbers below the ends of a color bar.
 				svg := fmt.Sprintf(`<svg viewBox="-10 0 134 160" role="img" aria-label="%s">%s</svg>`, m[2], m[1])

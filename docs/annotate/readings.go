@@ -27,11 +27,12 @@ func (c *choice) Words() string {
 	if q == nil {
 		return c.Text
 	}
-	text := q.Values[0].Value + " (" + c.Text + ")"
+	var text strings.Builder
+	text.WriteString(q.Values[0].Value + " (" + c.Text + ")")
 	for _, v := range q.Otherwise() {
-		text += "; " + v.Set + " " + v.Value
+		text.WriteString("; " + v.Set + " " + v.Value)
 	}
-	return text
+	return text.String()
 }
 
 // Did says in a few words what we do: the passage's words, or else the source's,

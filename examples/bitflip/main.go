@@ -81,11 +81,11 @@ func main() {
 		fmt.Printf("%8s", fmt.Sprint("seed ", seed+1))
 	}
 	fmt.Printf("%8s\n", "median")
-	for _, curriculum := range []string{qta.CurriculumQTA, qta.CurriculumHER, qta.CurriculumRandom} {
+	for _, curriculum := range []string{"qta", "her", "random"} {
 		fmt.Printf("%-10s", curriculum)
 		p := qta.Paper()
 		p.HiddenSize, p.Batch, p.Candidates = 64, 256, 500 // as in qta.Small
-		p.UncertaintyGoal = qta.UncertaintyGoalCandidate   // as in qta.Default
+		p.UncertaintyGoal = "candidate"                    // as in qta.Default
 		p.Curriculum = curriculum
 		var all []int
 		for seed := range *seeds {

@@ -30,7 +30,7 @@ func TestBits(t *testing.T) {
 
 // Few bits take small networks a second.
 func TestSolve(t *testing.T) {
-	for _, curriculum := range []string{qta.CurriculumQTA, qta.CurriculumHER, qta.CurriculumRandom} {
+	for _, curriculum := range []string{"qta", "her", "random"} {
 		p := qta.Small()
 		p.HiddenSize, p.Batch, p.Curriculum = 32, 64, curriculum
 		at, err := solve(p, 3, 1, 10_000)

@@ -128,7 +128,7 @@ func (d *Drawing) TimeBar(last float64, unit string, x, y, width float64) {
 	d.bar(Scale{0, last}, unit, x, y, width, func(at float64) color.Color { return timeColor(at) })
 }
 
-// bar draws the colors along a scale, and its numbers.
+// bar draws the colors along a scale, and its ends in numbers, within the picture.
 func (d *Drawing) bar(s Scale, unit string, x, y, width float64, of func(at float64) color.Color) {
 	const pieces = 42
 	m := image.NewPaletted(image.Rect(0, 0, pieces, 1), nil)
@@ -138,41 +138,13 @@ func (d *Drawing) bar(s Scale, unit string, x, y, width float64, of func(at floa
 	}
 	d.Image(m, x, y, width, BarHeight)
 	d.Add(`<path class="frame" d="M%v %vh%vv%vh-%vz"/>`, x, y, width, BarHeight, width)
-	t, middles := s.barTicks(x, width, d.Width)
-	for i, at := range t.at {
-		d.Add(`<path class="axis" d="M%v %vv3"/>`, s.along(at, x, width), y+BarHeight)
-		d.Text(middles[i], y+BarHeight+14, Middle, "soft", t.texts[i])
+	t := newTicks(s.Low, s.High, 2) // of which the bar has the power of ten
+	for i, at := range []float64{s.Low, s.High} {
+		end := x + width*float64(i)
+		text := t.text(at, -1)
+		half := textWidth(text) / 2
+		d.Add(`<path class="axis" d="M%v %vv3"/>`, end, y+BarHeight)
+		d.Text(min(max(end, half), d.Width-half), y+BarHeight+14, Middle, "soft", text)
 	}
 	d.Text(x+width/2, y+BarHeight+29, Middle, "soft", inUnits(unit, t.exp))
-}
-
-// along returns where a number is on a bar from x to x+width.
-func (s Scale) along(number, x, width float64) float64 {
-	if s.High > s.Low {
-		x += width * (number - s.Low) / (s.High - s.Low)
-	}
-	return x
-}
-
-// barTicks returns as many round numbers as stand apart below a bar, at most
-// five, or else its two ends, and the middles of their texts, which stay within
-// the picture.
-func (s Scale) barTicks(x, width, picture float64) (t ticks, middles []float64) {
-	for most := 5; most > 0; most-- {
-		t, middles = newTicks(s.Low, s.High, most), nil
-		if len(t.at) == 1 && s.High > s.Low {
-			t.at, t.texts = []float64{s.Low, s.High}, []string{t.text(s.Low, -1), t.text(s.High, -1)}
-		}
-		apart, end := true, math.Inf(-1)
-		for i, at := range t.at {
-			half := textWidth(t.texts[i]) / 2
-			middle := min(max(s.along(at, x, width), half), picture-half)
-			apart = apart && middle-half >= end+6
-			middles, end = append(middles, middle), middle+half
-		}
-		if apart {
-			break
-		}
-	}
-	return t, middles
 }

@@ -2,7 +2,6 @@ package draw
 
 import (
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -95,9 +94,6 @@ type Plot struct {
 	X, Y          Axis
 	Series        []Series
 	Marks         []Mark
-	Level         Mark    // a line across, if it has a name
-	SpreadName    string  // what bands and bars are, for the legend
-	HollowName    string  // what hollow points are, for the legend
 	Width, Height float64 // of the area within the axes
 }
 
@@ -108,8 +104,7 @@ type Axis struct {
 	Low, High  float64
 }
 
-// A Mark is a line through the plot at a number of an axis, explained in the
-// legend.
+// A Mark is an upright line through the plot, explained in the legend.
 type Mark struct {
 	At   float64
 	Name string
@@ -148,13 +143,11 @@ const (
 	DottedEcho Echo = "thin dots"
 )
 
-// A Point with y that is not finite is left out, and interrupts the line.
+// A Point is finite.
 type Point struct {
 	X, Y, Low, High float64
 	Hollow          bool // a lower bound, such as a run that was not solved
 }
-
-func (p Point) finite() bool { return !math.IsNaN(p.Y-p.Y) && !math.IsNaN(p.X-p.X) }
 
 // A style is how one series looks.
 type style struct {
@@ -212,9 +205,6 @@ func (p *Plot) Draw() *Drawing {
 	for _, m := range p.Marks {
 		d.Add(`<path class="mark" d="M%v %vV%v"/>`, X(m.At), top, bottom)
 	}
-	if p.Level.Name != "" {
-		d.Add(`<path class="mark" d="M%v %vh%v"/>`, start, Y(p.Level.At), p.Width)
-	}
 	for _, s := range p.styles() {
 		s.drawSpread(d, X, Y)
 	}
@@ -245,11 +235,8 @@ func (p *Plot) extents() (x0, x1, y0, y1 float64) {
 	x0, x1, y0, y1 = p.X.Low, p.X.High, p.Y.Low, p.Y.High
 	for _, s := range p.Series {
 		for _, q := range s.Points {
-			if !q.finite() {
-				continue
-			}
 			x0, x1, y0, y1 = min(x0, q.X), max(x1, q.X), min(y0, q.Y), max(y1, q.Y)
-			if s.Spread != NoSpread && !math.IsNaN(q.Low-q.Low) && !math.IsNaN(q.High-q.High) {
+			if s.Spread != NoSpread {
 				y0, y1 = min(y0, q.Low), max(y1, q.High)
 			}
 		}
@@ -265,20 +252,18 @@ func (p *Plot) extents() (x0, x1, y0, y1 float64) {
 
 // drawSpread draws what is behind the points of all series.
 func (s *style) drawSpread(d *Drawing, X, Y func(float64) float64) {
-	switch s.Spread {
-	case Bands:
-		for _, run := range s.runs() {
-			n := len(run)
-			d.Add(`<path class="band f%d" d="%sz"/>`, s.tone, polyline(2*n, func(k int) (x, y float64) {
-				if k < n {
-					return X(run[k].X), Y(run[k].High)
-				}
-				return X(run[2*n-1-k].X), Y(run[2*n-1-k].Low)
-			}))
-		}
-	case Bars:
+	n := len(s.Points)
+	switch {
+	case s.Spread == Bands && n > 0:
+		d.Add(`<path class="band f%d" d="%sz"/>`, s.tone, polyline(2*n, func(k int) (x, y float64) {
+			if k < n {
+				return X(s.Points[k].X), Y(s.Points[k].High)
+			}
+			return X(s.Points[2*n-1-k].X), Y(s.Points[2*n-1-k].Low)
+		}))
+	case s.Spread == Bars:
 		for _, q := range s.Points {
-			if q.finite() && q.High > q.Low {
+			if q.High > q.Low {
 				x := X(q.X) + s.Shift
 				d.Add(`<path class="bar s%d" d="M%v %vV%vm-3 0h6M%v %vh6"/>`, s.tone, x, Y(q.Low), Y(q.High), x-3, Y(q.Low))
 			}
@@ -286,28 +271,26 @@ func (s *style) drawSpread(d *Drawing, X, Y func(float64) float64) {
 	}
 }
 
-// mostDots is how many points of a joined series also have a dot.
-const mostDots = 40
+const (
+	mostDots   = 40   // points of a joined series that also have a dot
+	mostPoints = 1000 // of a line; of more every second is drawn, or every third and so on
+)
 
 // drawPoints draws the line and the points.
 func (s *style) drawPoints(d *Drawing, X, Y func(float64) float64) {
 	x := func(q Point) float64 { return X(q.X) + s.Shift }
-	if s.Line {
-		for _, run := range s.runs() {
-			if len(run) > 1 {
-				kept := thin(run, x)
-				at := func(k int) (float64, float64) { return x(kept[k]), Y(kept[k].Y) }
-				d.Add(`<path class="%s s%d" d="%s"/>`, s.line, s.tone, polyline(len(kept), at))
-			}
-		}
+	if last := len(s.Points) - 1; s.Line && last > 0 {
+		every := 1 + last/mostPoints
+		d.Add(`<path class="%s s%d" d="%s"/>`, s.line, s.tone, polyline(1+(last+every-1)/every, func(k int) (float64, float64) {
+			q := s.Points[min(k*every, last)]
+			return x(q), Y(q.Y)
+		}))
 	}
 	if s.Line && len(s.Points) > mostDots {
 		return
 	}
 	for _, q := range s.Points {
-		if q.finite() {
-			s.point(d, x(q), Y(q.Y), q.Hollow)
-		}
+		s.point(d, x(q), Y(q.Y), q.Hollow)
 	}
 }
 
@@ -319,99 +302,25 @@ func (s *style) point(d *Drawing, x, y float64, hollow bool) {
 	d.Dot(s.tone, x, y, hollow)
 }
 
-// runs splits the points where one of them is not finite.
-func (s *Series) runs() (runs [][]Point) {
-	begin := 0
-	for i := range len(s.Points) + 1 {
-		if i < len(s.Points) && s.Points[i].finite() {
-			continue
-		}
-		if i > begin {
-			runs = append(runs, s.Points[begin:i])
-		}
-		begin = i + 1
-	}
-	return runs
-}
-
-// thin leaves of the points in each column of half a pixel the first, the
-// lowest, the highest and the last, which look the same.
-func thin(points []Point, x func(Point) float64) []Point {
-	column := func(q Point) float64 { return math.Floor(2 * x(q)) }
-	var kept []Point
-	for len(points) > 0 {
-		n, lowest, highest := 1, 0, 0
-		for ; n < len(points) && column(points[n]) == column(points[0]); n++ {
-			if points[n].Y < points[lowest].Y {
-				lowest = n
-			}
-			if points[n].Y > points[highest].Y {
-				highest = n
-			}
-		}
-		of := []int{0, lowest, highest, n - 1}
-		slices.Sort(of)
-		for _, k := range slices.Compact(of) {
-			kept = append(kept, points[k])
-		}
-		points = points[n:]
-	}
-	return kept
-}
-
 // legend returns the explanations. A series without a name needs none.
 func (p *Plot) legend() (entries []Entry) {
-	add := func(name string, sample func(d *Drawing, x, y float64)) {
-		entries = append(entries, Entry{sample, name})
-	}
-	var spread *style
-	hollow := false
 	for _, s := range p.styles() {
-		if spread == nil && s.spreads() {
-			spread = &style{s.Series, inkTone, s.line}
-		}
-		hollow = hollow || slices.ContainsFunc(s.Points, func(q Point) bool { return q.Hollow })
 		if s.Name == "" {
 			continue
 		}
-		add(s.Name, func(d *Drawing, x, y float64) {
-			s.spreadSample(d, x, y)
+		entries = append(entries, Entry{func(d *Drawing, x, y float64) {
 			if s.Line {
 				d.Add(`<path class="%s s%d" d="M%v %vh%v"/>`, s.line, s.tone, x, y, SampleWidth)
 			}
 			if !s.Line || len(s.Points) <= mostDots {
 				s.point(d, x+SampleWidth/2, y, false)
 			}
-		})
+		}, s.Name})
 	}
 	for _, m := range p.Marks {
-		add(m.Name, func(d *Drawing, x, y float64) { d.Add(`<path class="mark" d="M%v %vv12"/>`, x+SampleWidth/2, y-6) })
-	}
-	if p.Level.Name != "" {
-		add(p.Level.Name, func(d *Drawing, x, y float64) { d.Add(`<path class="mark" d="M%v %vh%v"/>`, x, y, SampleWidth) })
-	}
-	if spread != nil && p.SpreadName != "" {
-		add(p.SpreadName, spread.spreadSample)
-	}
-	if hollow && p.HollowName != "" {
-		add(p.HollowName, func(d *Drawing, x, y float64) { d.Dot(inkTone, x+SampleWidth/2, y, true) })
+		entries = append(entries, Entry{func(d *Drawing, x, y float64) {
+			d.Add(`<path class="mark" d="M%v %vv12"/>`, x+SampleWidth/2, y-6)
+		}, m.Name})
 	}
 	return entries
-}
-
-// spreads reports whether a point of the series shows low and high.
-func (s *Series) spreads() bool {
-	return s.Spread != NoSpread && slices.ContainsFunc(s.Points, func(q Point) bool { return q.High > q.Low })
-}
-
-// spreadSample draws, in a legend, the band or the bar of a series that has
-// one.
-func (s *style) spreadSample(d *Drawing, x, y float64) {
-	switch {
-	case !s.spreads():
-	case s.Spread == Bands:
-		d.Add(`<path class="band f%d" d="M%v %vh%vv9h-%vz"/>`, s.tone, x, y-4.5, SampleWidth, SampleWidth)
-	default:
-		d.Add(`<path class="bar s%d" d="M%v %vv10m-3 0h6m-6-10h6"/>`, s.tone, x+SampleWidth/2, y-5)
-	}
 }

@@ -88,15 +88,23 @@ func (d *Drawing) Inline() template.HTML {
 		pixels(d.Width), pixels(d.Height), escape(d.Title), style, d.body.String()))
 }
 
-// File returns the drawing as a file of its own.
+// File returns the drawing as a file of its own, with a margin; a small one is
+// shown twice as large.
 func (d *Drawing) File() []byte {
-	return fmt.Appendf(nil, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]s %[2]s" width="%[1]s" height="%[2]s" role="img">
-<title>%[3]s</title>
-<style>%[4]s</style>
-<rect class="paper" width="100%%" height="100%%"/>
-%[5]s
+	const margin = 6
+	width, height, scale := d.Width+2*margin, d.Height+2*margin, 1.0
+	if width < 500 {
+		scale = 2
+	}
+	const form = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="-%[1]d -%[1]d %[2]s %[3]s" width="%[4]s" height="%[5]s" role="img">
+<title>%[6]s</title>
+<style>%[7]s</style>
+<rect class="paper" x="-%[1]d" y="-%[1]d" width="100%%" height="100%%"/>
+%[8]s
 </svg>
-`, pixels(d.Width), pixels(d.Height), escape(d.Title), Style()+d.Style, d.body.String())
+`
+	return fmt.Appendf(nil, form, margin, pixels(width), pixels(height), pixels(scale*width), pixels(scale*height),
+		escape(d.Title), Style()+d.Style, d.body.String())
 }
 
 // A tone is a color by its name in CSS.
@@ -123,21 +131,19 @@ func tones() []tone {
 }
 
 // seriesTones is how many colors series have; the last is ink.
-const (
-	seriesTones = 7
-	inkTone     = seriesTones - 1
-)
+const seriesTones = 7
 
 // Style returns the CSS of drawings. A color stands in it twice, first as the
 // light one for programs that do not know custom properties. Paper printed on
 // is light.
 func Style() string {
 	declare := func(value func(tone) string) string {
-		b := ":root{"
+		var b strings.Builder
+		b.WriteString(":root{")
 		for _, t := range tones() {
-			b += "--" + t.name + ":" + value(t) + ";"
+			b.WriteString("--" + t.name + ":" + value(t) + ";")
 		}
-		return b + "}"
+		return b.String() + "}"
 	}
 	light := declare(func(t tone) string { return t.light })
 	dark := declare(func(t tone) string { return t.dark })

@@ -99,16 +99,6 @@ func write(path string, data []byte) error {
 	return err
 }
 
-// WriteAll writes files into a directory.
-func WriteAll(dir string, list []File) error {
-	for _, f := range list {
-		if _, err := Output(filepath.Join(dir, f.Name), f.Data); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // CSV returns rows as CSV. A text that a spreadsheet would take for a formula is
 // marked as a text, by the apostrophe that spreadsheets have for it.
 func CSV(rows [][]string) []byte {

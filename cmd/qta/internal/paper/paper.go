@@ -129,7 +129,7 @@ func Recognize(p qta.Params) (m Method, setting string) {
 	for _, preset := range qta.Presets() {
 		for _, candidate := range Methods() {
 			q := preset.Params
-			q.Curriculum = qta.CurriculumQTA // the presets mega and vds imply a method
+			q.Curriculum = "qta" // the presets mega and vds imply a method
 			q = Effective(candidate.Apply(q))
 			if n := lab.Differing(q, p); n < best {
 				best, m = n, candidate
@@ -157,10 +157,10 @@ func set(p qta.Params, changes ...string) qta.Params {
 // beside the others, so that runs that compute the same have the same name.
 func Effective(p qta.Params) qta.Params {
 	standard := qta.Default()
-	if p.Uncertainty == qta.UncertaintyPUN && p.Replay != qta.ReplayTD {
+	if p.Uncertainty == "pun" && p.Replay != "td" {
 		p.AuthorsForm = standard.AuthorsForm
 	}
-	if p.Curriculum != qta.CurriculumQTA {
+	if p.Curriculum != "qta" {
 		p.FirstGoalDesired = standard.FirstGoalDesired
 	}
 	return p

@@ -2,9 +2,7 @@ package report
 
 import (
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strings"
 
 	"golang.org/x/exp/stats"
@@ -44,10 +42,8 @@ func (s *setting) panel(p paper.Panel) []picture {
 	chart := draw.Plot{
 		Title: p.Title + "; environment steps to the first perfect evaluation",
 		X:     draw.Axis{Name: "path length", Unit: "cells", Low: math.Inf(1), High: math.Inf(-1)},
-		Y:     draw.Axis{Name: "environment steps"},
+		Y:     draw.Axis{Name: "steps ± SD; hollow: a bound"},
 		Width: 300, Height: 200,
-		SpreadName: "one standard deviation up and down",
-		HollowName: "some runs unsolved: a lower bound",
 	}
 	found := false
 	for i, l := range p.Lines {
@@ -123,9 +119,8 @@ func successChart(title string) *draw.Plot {
 	return &draw.Plot{
 		Title: title,
 		X:     draw.Axis{Name: "environment steps"},
-		Y:     draw.Axis{Name: "success", Unit: "mean fraction", High: 1},
+		Y:     draw.Axis{Name: "mean success ± SD", Unit: "fraction", High: 1},
 		Width: 300, Height: 150,
-		SpreadName: "one standard deviation up and down",
 	}
 }
 
@@ -177,44 +172,17 @@ func (g *group) curve() draw.Series {
 	return s
 }
 
-// comparisons are what the paper varies, one at a time, each first with QTA.
-func comparisons() map[string][]paper.Method {
-	return map[string][]paper.Method{
-		"choice of goals": {paper.QTA, paper.MEGA, paper.VDS, paper.HER, paper.Random,
-			paper.Visits, paper.RND},
-		"estimate of uncertainty":  {paper.QTA, paper.Q, paper.Bootstrap, paper.Ensemble},
-		"noise on the uncertainty": {paper.QTA, paper.Noise1, paper.Noise3, paper.Noise5},
-		"replay":                   {paper.QTA, paper.PER, paper.TD},
-	}
-}
-
-// Curves draws for each maze the success against steps, for each comparison with
-// more than QTA, or for QTA alone.
+// Curves draws the success of all methods against steps, for each maze.
 func (s *setting) Curves() (pictures []picture) {
-	add := func(name, about string, groups []*group) {
-		chart := successChart("Success of evaluations on maze " + about)
-		for _, g := range groups {
-			chart.Series = append(chart.Series, g.curve())
-		}
-		pictures = append(pictures, picture{"learning-" + name, "Maze " + about, chart.Draw()})
-	}
 	for _, maze := range s.mazes {
-		alone := true
-		all := comparisons()
-		for _, what := range slices.Sorted(maps.Keys(all)) {
-			var groups []*group
-			for _, m := range all[what] {
-				if g := s.group(maze, m); g != nil {
-					groups = append(groups, g)
-				}
-			}
-			if n := len(groups); n > 1 || n == 1 && groups[0].Method != paper.QTA.Name {
-				alone = false
-				add(maze+"-"+strings.Fields(what)[0], maze+" by "+what, groups)
+		chart := successChart("Success of evaluations on maze " + maze)
+		for _, m := range paper.Methods() {
+			if g := s.group(maze, m); g != nil {
+				chart.Series = append(chart.Series, g.curve())
 			}
 		}
-		if g := s.group(maze, paper.QTA); g != nil && alone {
-			add(maze, maze, []*group{g})
+		if len(chart.Series) > 0 {
+			pictures = append(pictures, picture{"learning-" + maze, "Maze " + maze, chart.Draw()})
 		}
 	}
 	return pictures

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"fmt"
 	"html/template"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -118,7 +117,6 @@ func (r *Report) Origins() map[string]int {
 
 // Warnings says what makes runs hard to compare.
 func (r *Report) Warnings() (list []string) {
-	versions, kernels, budgets := map[string]bool{}, map[bool]bool{}, map[string]map[int]bool{}
 	going, failed := 0, 0
 	for _, run := range r.Runs {
 		if !run.Ended() {
@@ -127,25 +125,14 @@ func (r *Report) Warnings() (list []string) {
 		if run.State == lab.Failed {
 			failed++
 		}
-		versions[run.Run.Version], kernels[run.Machine.Kernel == "generic"] = true, true
-		if maze := run.Run.Environment; budgets[maze] == nil {
-			budgets[maze] = map[int]bool{}
-		}
-		budgets[run.Run.Environment][run.Limits.Steps] = true
 	}
-	maps.DeleteFunc(budgets, func(_ string, b map[int]bool) bool { return len(b) == 1 })
-	add := func(is bool, format string, args ...any) {
-		if is {
-			list = append(list, fmt.Sprintf(format, args...))
+	add := func(n int, noun, format string) {
+		if n > 0 {
+			list = append(list, fmt.Sprintf(format, words.Count(n, noun)))
 		}
 	}
-	add(going > 0, "Not ended, and counted in no statistic: %s.", words.Count(going, "run"))
-	add(failed > 0, "Failed: %s. Where numbers went wrong the run counts as unsolved; other failures do not count.",
-		words.Count(failed, "run"))
-	add(len(r.Skipped) > 0, "Not used, and listed at the end: %s.", words.Count(len(r.Skipped), "file"))
-	add(len(versions) > 1, "Runs of several versions of the algorithm are pooled.")
-	add(len(kernels) > 1, "Runs of the generic kernel, which rounds differently, are pooled with others.")
-	add(len(budgets) > 0, "Budgets differ on %s. Unsolved runs stand at their own.",
-		strings.Join(slices.Sorted(maps.Keys(budgets)), ", "))
+	add(going, "run", "Not ended, and counted in no statistic: %s.")
+	add(failed, "run", "Failed: %s. Where numbers went wrong the run counts as unsolved; other failures do not count.")
+	add(len(r.Skipped), "file", "Not used, and listed at the end: %s.")
 	return list
 }

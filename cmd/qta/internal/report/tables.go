@@ -120,7 +120,6 @@ func (r *Report) CSV() (list []files.File) {
 	curves := newTable("curves.csv", "setting,maze,method,step[steps],mean_success[fraction],"+
 		"low[fraction],high[fraction],runs[count]")
 	claims := newTable("claims.csv", "setting,place,claim,verdict,measured,value,interval,test")
-	skipped := newTable("skipped.csv", "path,why")
 	for _, s := range r.Settings {
 		for _, g := range s.Groups {
 			for _, run := range g.all {
@@ -144,10 +143,7 @@ func (r *Report) CSV() (list []files.File) {
 			claims.add(s.Name, c.Place, c.Text, c.Verdict, c.What, c.Value, c.Range, c.Note)
 		}
 	}
-	for _, k := range r.Skipped {
-		skipped.add(k.Path, k.Why)
-	}
-	for _, t := range []*table{runs, cells, ratios, curves, claims, skipped} {
+	for _, t := range []*table{runs, cells, ratios, curves, claims} {
 		list = append(list, files.File{Name: t.name, Data: files.CSV(t.rows)})
 	}
 	return list

@@ -28,7 +28,7 @@ func New(w io.Writer) *Output {
 	o := &Output{w: w}
 	if f, ok := w.(*os.File); ok {
 		if _, is := columns(f); is {
-			o.width = func() int { n, _ := columns(f); return n }
+			o.width = func() int { n, _ := columns(f); return cmp.Or(n, 80) }
 		}
 	}
 	return o
@@ -39,14 +39,6 @@ func (o *Output) Err() error { return o.err }
 
 // Live reports whether a line that changes is shown.
 func (o *Output) Live() bool { return o.width != nil }
-
-// Width returns how many columns the terminal has, or 80.
-func (o *Output) Width() int {
-	if o.width == nil {
-		return 80
-	}
-	return cmp.Or(o.width(), 80)
-}
 
 // Write writes as it stands. Its error is always the first.
 func (o *Output) Write(p []byte) (int, error) {
@@ -64,7 +56,7 @@ func (o *Output) Write(p []byte) (int, error) {
 func (o *Output) Say(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	if o.Live() {
-		line = strings.Join(words.Wrap(line, o.Width()-1), "\n")
+		line = strings.Join(words.Wrap(line, o.width()-1), "\n")
 	}
 	o.Clear()
 	io.WriteString(o, line+"\n")
@@ -76,7 +68,7 @@ func (o *Output) Show(line string) {
 	if !o.Live() {
 		return
 	}
-	if n := max(o.Width()-1, 0); utf8.RuneCountInString(line) > n {
+	if n := max(o.width()-1, 0); utf8.RuneCountInString(line) > n {
 		line = string([]rune(line)[:n])
 	}
 	io.WriteString(o, "\r\x1b[K"+line)
