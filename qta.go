@@ -3,9 +3,11 @@
 // epistemic uncertainty everywhere it has been, by Predictive Uncertainty
 // Networks (PUN), and sets itself goals where it is least certain.
 //
-// Start at [Agent.Train], which is the algorithm; [Params] is every number in
-// it, and [Maze] and [Env] are where it runs. The package is meant to be read
-// beside the paper:
+// To read the algorithm in one sitting, start with plain/main.go: the whole
+// method in plain loops over single numbers, in the order of the paper, in one
+// file that runs. This package is the same method, to be used and to be fast:
+// [Agent.Train] is the algorithm, [Params] has every number in it, and it runs in
+// a [Maze] or any other [Env]. Its files, beside the paper:
 //
 //	algorithm    qta.go                     training, an update, an evaluation
 //	section 3.2  goals.go                   the choice of goals; the threshold of section 3.3
@@ -25,8 +27,7 @@
 // From [Agent.Train] downwards a file calls only files below it. The departures
 // of the authors' code are in authors.go, and baseline.go leads to the methods
 // that the paper compares QTA with; neither does anything in the paper's own
-// method. To read the algorithm in one sitting, start with plain/main.go: the
-// whole method once more, in plain loops over single numbers.
+// method.
 //
 // # Equations
 //
