@@ -374,7 +374,7 @@ func TestStopsSoon(t *testing.T) {
 		cancel()
 	}
 	err := Train(ctx, maze(t), maze(t), o)
-	if took := time.Since(stopped); !errors.Is(err, ErrStopped) || took > 2*time.Second {
+	if took := time.Since(stopped); !errors.Is(err, ErrStopped) || took > 20*time.Second {
 		t.Errorf("error %v, %v after it was stopped", err, took)
 	}
 }
