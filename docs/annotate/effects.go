@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/csv"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +25,7 @@ func (e effect) String() string {
 	return fmt.Sprintf("%s=%s%s: %s [%s]", e.Name, e.Value, e.With, e.Result, e.Base)
 }
 
-const unsolved = 1 << 60 // steps of a run that was not solved
+const unsolved = math.MaxInt32 // steps of a run that was not solved
 
 // readEffects gives the parameters their effects, in the file's order.
 func (p *page) readEffects() {
