@@ -49,9 +49,10 @@ function strays(page) {
 	return out;
 }
 
-// The test's function is called measure; what it returns for each frame becomes
-// the text of this page.
+// The test's function is called measure; the faults in all frames become the text
+// of this page.
 onload = () => {
-	const found = [...document.querySelectorAll("iframe")].map(frame => measure(frame, frame.contentDocument));
-	document.body.textContent = "FOUND " + found.join("\n") + " END";
+	const found = [...document.querySelectorAll("iframe")].flatMap(frame =>
+		measure(frame, frame.contentDocument).map(fault => frame.title + ": " + fault.replaceAll("\n", " ") + "\n"));
+	document.body.textContent = "FOUND\n" + found.join("") + "END";
 };
