@@ -21,7 +21,7 @@ var pageText string
 var pageCSS string
 
 // Style returns the CSS of a page, with that of its drawings.
-func Style() string { return draw.Style() + "\n" + pageCSS }
+func Style() string { return draw.Style + "\n" + pageCSS }
 
 // A view is what there is to see of a run.
 type view struct {

@@ -47,7 +47,7 @@ func (r *Report) SVG() (list []files.File) {
 }
 
 // Style returns the page's CSS.
-func (r *Report) Style() template.CSS { return template.CSS(draw.Style() + "\n" + css) }
+func (r *Report) Style() template.CSS { return template.CSS(draw.Style + "\n" + css) }
 
 // Resamples returns how many a bootstrap draws.
 func (r *Report) Resamples() int { return statistics.Resamples }
