@@ -33,9 +33,16 @@ func ticks(low, high float64, most int) (at []float64) {
 	return at
 }
 
-// number writes x with at most six digits.
+// number writes x with at most six digits, in thousands (k) or millions (M) where
+// it is large.
 func number(x float64) string {
-	return strings.Replace(strconv.FormatFloat(x+0, 'g', 6, 64), "-", "−", 1) // + 0: no -0
+	unit := ""
+	if size := math.Abs(x); size >= 1e6 {
+		x, unit = x/1e6, "M"
+	} else if size >= 1e3 {
+		x, unit = x/1e3, "k"
+	}
+	return strings.Replace(strconv.FormatFloat(x+0, 'g', 6, 64), "-", "−", 1) + unit // + 0: no -0
 }
 
 // Unit returns a unit of a CSV file's header, such as cell^2, as pictures have
