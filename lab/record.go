@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"runtime"
 	"runtime/debug"
@@ -14,7 +15,6 @@ import (
 	"strings"
 
 	"qta"
-	"qta/internal/files"
 	"qta/internal/words"
 )
 
@@ -357,17 +357,13 @@ func differing(p, q reflect.Value) (n int) {
 	return n
 }
 
-// maxRecord bounds the run.json that is read, in bytes: a log of MaxEvaluations
-// is smaller.
-const maxRecord = 32 << 20
-
 // ReadRecord reads a run.json, or a file like it. Errors wrap [fs.ErrNotExist]
 // where there is none, and [errors.ErrUnsupported] where another version of the
 // laboratory has written it.
 func ReadRecord(path string) (*Record, error) {
-	data, err := files.Read(path, maxRecord)
+	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return nil, words.Cause(err)
 	}
 	return decodeRecord(data)
 }

@@ -67,7 +67,7 @@ func findMaze(name string) (*qta.Maze, string, error) {
 		}
 		return m, name, nil
 	}
-	text, err := files.ReadText(name, maxInput)
+	text, err := files.ReadText(name)
 	if err != nil {
 		return nil, "", words.BadFile(err, "map file %s: %w", name, err)
 	}

@@ -178,7 +178,7 @@ func namedParams(name string) (qta.Params, string, error) {
 		return qta.Params{}, "", words.BadInput("-params %q: want %s or a file that ends in .json", name,
 			strings.Join(names, ", "))
 	}
-	data, err := files.ReadText(name, maxInput)
+	data, err := files.ReadText(name)
 	if err != nil {
 		return qta.Params{}, "", words.BadFile(err,
 			"-params %s: %w; want a JSON object such as {\"Batch\": 256}", name, err)
@@ -189,10 +189,6 @@ func namedParams(name string) (qta.Params, string, error) {
 	}
 	return p, stem(name), nil
 }
-
-// maxInput is the most that is read of a parameter file or a map file, in
-// bytes. A map of 10,000 cells is far smaller.
-const maxInput = 1 << 20
 
 // stem returns the last element of a path without its extension.
 func stem(path string) string {

@@ -5,6 +5,7 @@ package paper
 
 import (
 	_ "embed"
+	"encoding/csv"
 	"fmt"
 	"math"
 	"slices"
@@ -13,7 +14,6 @@ import (
 	"sync"
 
 	"qta"
-	"qta/internal/files"
 	"qta/lab"
 )
 
@@ -235,7 +235,7 @@ func Curves() map[string][]Success {
 
 // rows returns the rows of one of the files above without its header.
 func rows(text string) [][]string {
-	table, err := files.Rows([]byte(text))
+	table, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	if err != nil {
 		panic(fmt.Sprintf("embedded data: %v", err))
 	}

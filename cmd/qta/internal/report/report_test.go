@@ -1,6 +1,8 @@
 package report
 
 import (
+	"bytes"
+	"encoding/csv"
 	"fmt"
 	"slices"
 	"strconv"
@@ -192,7 +194,7 @@ func csvOf(t *testing.T, r *Report, name string, columns ...string) (lines []str
 	t.Helper()
 	list := r.CSV()
 	i := slices.IndexFunc(list, func(f files.File) bool { return f.Name == name })
-	rows, err := files.Rows(list[i].Data)
+	rows, err := csv.NewReader(bytes.NewReader(list[i].Data)).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
