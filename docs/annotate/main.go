@@ -17,9 +17,9 @@ import (
 	"fmt"
 	"go/token"
 	"html/template"
+	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -55,7 +55,6 @@ type page struct {
 	Parameters []*parameter
 	Choices    map[string]*choice
 	Tests      map[int][]*declaration // of equations
-	AsItIs     string                 // the summary of runs with nothing switched
 
 	root         fs.FS
 	files        *token.FileSet
@@ -63,9 +62,8 @@ type page struct {
 	declarations map[string]*declaration
 	parameters   map[string]*parameter
 	formulas     map[string]template.HTML
-	golden       map[string]bool // files that the passages name
-	rest         string          // of a function whose lines the page goes through
-	where        string          // the place being read or checked, for faults
+	rest         string // of a function whose lines the page goes through
+	where        string // the place being read or checked, for faults
 	faults       []string
 }
 
@@ -95,7 +93,6 @@ func generate(root fs.FS) (map[string][]byte, error) {
 		declarations: map[string]*declaration{},
 		parameters:   map[string]*parameter{},
 		formulas:     map[string]template.HTML{},
-		golden:       map[string]bool{},
 	}
 	p.Loop = template.HTML(p.read("docs/annotate/loop.svg"))
 	p.Maze = template.HTML(p.read("docs/4x5.svg"))
@@ -160,12 +157,6 @@ func (p *page) check() {
 			p.fault("no passage says what the paper says at %s %s (%s:%d)", c.Kind, id, c.File, c.Line)
 		}
 	}
-	files, _ := fs.Glob(p.root, goldenDir+"/*.json")
-	for _, name := range files {
-		if !p.golden[strings.TrimSuffix(path.Base(name), ".json")] {
-			p.fault("no passage has the golden vectors %s", name)
-		}
-	}
 }
 
 var (
@@ -177,18 +168,37 @@ var (
 // html returns the page.
 func (p *page) html() []byte {
 	t := template.New("page.tmpl").Funcs(template.FuncMap{"prose": p.prose, "math": p.math, "walk": p.walk, "line": p.line})
-	var b bytes.Buffer
-	if err := template.Must(t.ParseFS(templates, "page.tmpl")).Execute(&b, p); err != nil {
-		p.fault("%v", err)
-	}
+	b := p.execute(template.Must(t.ParseFS(templates, "page.tmpl")))
 	places := map[string]int{}
-	for _, m := range anchor.FindAllStringSubmatch(b.String(), -1) {
-		places[m[1]]++
+	for _, m := range anchor.FindAllSubmatch(b, -1) {
+		places[string(m[1])]++
 	}
-	for _, m := range link.FindAllStringSubmatch(b.String(), -1) {
-		if places[m[1]] != 1 {
-			p.fault("a link leads to %q, which is there %d times", m[1], places[m[1]])
+	for _, m := range link.FindAllSubmatch(b, -1) {
+		if n := places[string(m[1])]; n != 1 {
+			p.fault("a link leads to %q, which is there %d times", m[1], n)
 		}
+	}
+	files, _ := fs.Glob(p.root, goldenDir+"/*.json")
+	for _, name := range files {
+		if !bytes.Contains(b, []byte(name)) {
+			p.fault("no passage has the golden vectors %s", name)
+		}
+	}
+	return b
+}
+
+// markdown returns docs/readings.md.
+func (p *page) markdown() []byte {
+	cell := strings.NewReplacer("$", "", "|", `\|`, "*", `\*`).Replace
+	t := text.New("readings.tmpl").Funcs(text.FuncMap{"cell": cell})
+	return p.execute(text.Must(t.ParseFS(templates, "readings.tmpl")))
+}
+
+// execute returns what a template makes of the page.
+func (p *page) execute(t interface{ Execute(io.Writer, any) error }) []byte {
+	var b bytes.Buffer
+	if err := t.Execute(&b, p); err != nil {
+		p.fault("%v", err)
 	}
 	return b.Bytes()
 }
@@ -201,26 +211,15 @@ func (p *page) walk(name string) template.HTML {
 
 // line returns a part of the function's next line, with its parentheses closed.
 func (p *page) line(code string) template.HTML {
-	i := strings.Index(p.rest, code)
-	if i < 0 {
+	_, rest, found := strings.Cut(p.rest, code)
+	if !found {
 		p.fault("the function has no %s after the line before", code)
 	}
-	p.rest = p.rest[max(i, 0):]
+	p.rest = code + rest // two items may be of one line
 	if strings.HasSuffix(code, "(") {
 		code += "…)"
 	}
 	return p.prose("`" + code + "`")
-}
-
-// markdown returns docs/readings.md.
-func (p *page) markdown() []byte {
-	cell := strings.NewReplacer("$", "", "|", `\|`, "*", `\*`).Replace
-	t := text.New("readings.tmpl").Funcs(text.FuncMap{"cell": cell})
-	var b bytes.Buffer
-	if err := text.Must(t.ParseFS(templates, "readings.tmpl")).Execute(&b, p); err != nil {
-		p.fault("%v", err)
-	}
-	return b.Bytes()
 }
 
 // glossary returns what "qta params" says of each parameter.
@@ -233,10 +232,9 @@ func (p *page) glossary() []byte {
 			}
 		}
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "\t")
-	e.Encode(p.groups) // which are strings
-	return b.Bytes()
+	b, err := json.MarshalIndent(p.groups, "", "\t")
+	if err != nil {
+		p.fault("%v", err)
+	}
+	return append(b, '\n')
 }

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -42,18 +41,17 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// overlay is the repository with one file changed.
-type overlay struct {
+// changed is the repository with another text in one file.
+type changed struct {
 	fs.FS
-	name string
-	file fstest.MapFile
+	name, text string
 }
 
-func (o overlay) Open(name string) (fs.File, error) {
-	if name == o.name {
-		return fstest.MapFS{name: &o.file}.Open(name)
+func (c changed) ReadFile(name string) ([]byte, error) {
+	if name == c.name {
+		return []byte(c.text), nil
 	}
-	return o.FS.Open(name)
+	return fs.ReadFile(c.FS, name)
 }
 
 // TestFaults makes the page from sources with a mistake.
@@ -77,7 +75,7 @@ func TestFaults(t *testing.T) {
 		{textFile, "-- Mazes", "-- Labyrinths", `docs/annotated.html: a link leads to "p-mazes", which is there 0 times`},
 	} {
 		text := strings.Replace(read(t, test.file), test.old, test.new, 1)
-		_, err := generate(overlay{root, test.file, fstest.MapFile{Data: []byte(text)}})
+		_, err := generate(changed{root, test.file, text})
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s with %q: error %v, want %s", test.file, test.new, err, test.want)
 		}
