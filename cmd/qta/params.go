@@ -115,7 +115,7 @@ func writeParameter(w io.Writer, name string) error {
 	for _, g := range glossary.Groups() {
 		for _, q := range g.Parameters {
 			if q.Name == name {
-				p = *q
+				p = q
 			}
 		}
 	}

@@ -7,7 +7,7 @@
 // has to be mended, and writes nothing.
 package main
 
-//go:generate go run . ../..
+//go:generate go run .
 
 import (
 	"bytes"
@@ -19,6 +19,7 @@ import (
 	"html/template"
 	"io"
 	"io/fs"
+	"log"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -51,7 +52,6 @@ type page struct {
 	Figure5    figure
 	Sections   []*section
 	Passages   []*passage
-	Equations  []*passage // by number
 	Parameters []*parameter
 	Choices    map[string]*choice
 	Tests      map[int][]*declaration // of equations
@@ -68,17 +68,13 @@ type page struct {
 }
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: annotate DIRECTORY-OF-THE-REPOSITORY")
-		os.Exit(2)
-	}
-	files, err := generate(os.DirFS(os.Args[1]))
+	const root = "../.." // from where "go generate" runs it
+	files, err := generate(os.DirFS(root))
 	for name, text := range files {
-		err = errors.Join(err, os.WriteFile(filepath.Join(os.Args[1], name), text, 0o666))
+		err = errors.Join(err, os.WriteFile(filepath.Join(root, name), text, 0o666))
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		log.Fatal(err)
 	}
 }
 

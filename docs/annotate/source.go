@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"go/ast"
 	"go/parser"
 	"go/scanner"
@@ -270,14 +269,17 @@ func (p *page) readParameters(name string) {
 	node := p.declarations[name].node.(*ast.GenDecl)
 	about, _, _ := strings.Cut(oneLine(node.Doc.Text()), ". ")
 	group := glossary.Group{Name: name, About: strings.TrimSuffix(about, ".")}
-	for _, f := range node.Specs[0].(*ast.TypeSpec).Type.(*ast.StructType).Fields.List {
+	fields := node.Specs[0].(*ast.TypeSpec).Type.(*ast.StructType).Fields.List
+	group.Parameters = make([]glossary.Parameter, 0, len(fields)) // which does not move
+	for i, f := range fields {
 		if len(f.Names) == 0 {
 			p.readParameters(types.ExprString(f.Type))
 			continue
 		}
+		group.Parameters = append(group.Parameters, glossary.Parameter{Name: f.Names[0].Name})
 		at := p.files.Position(f.Pos())
-		q := &parameter{Parameter: &glossary.Parameter{Name: f.Names[0].Name}, File: at.Filename, Line: at.Line}
-		q.Meaning = strings.TrimSuffix(oneLine(cmp.Or(f.Doc.Text(), f.Comment.Text())), ".")
+		q := &parameter{Parameter: &group.Parameters[i], File: at.Filename, Line: at.Line}
+		q.Meaning = strings.TrimSuffix(oneLine(f.Doc.Text()), ".")
 		tag, _ := strconv.Unquote(f.Tag.Value)
 		q.Source = reflect.StructTag(tag).Get("source")
 		if row, ok := strings.CutPrefix(q.Source, "Table: "); ok {
@@ -293,7 +295,6 @@ func (p *page) readParameters(name string) {
 				Parameter: q, Switch: q}
 			p.addChoice(q.Choice)
 		}
-		group.Parameters = append(group.Parameters, q.Parameter)
 		p.Parameters = append(p.Parameters, q)
 		p.parameters[q.Name] = q
 	}

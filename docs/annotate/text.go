@@ -140,7 +140,6 @@ func (p *page) show(s *section, q *passage, names string) (all []*declaration) {
 				p.fault("it cannot have Equation %d of section %s (%s)", d.equation, d.section, name)
 			}
 			q.Equation, q.Home = d.equation, d
-			p.Equations = append(p.Equations, q)
 		}
 		all = append(all, d)
 	}

@@ -14,7 +14,7 @@ var text []byte
 // A Group is parameters that belong together: a part of qta.Params.
 type Group struct {
 	Name, About string
-	Parameters  []*Parameter
+	Parameters  []Parameter
 }
 
 // A Parameter is a field of qta.Params.
