@@ -33,7 +33,7 @@ type setting struct {
 	ID     string   // in the page
 	Groups []*group // by maze and method
 	Claims []claim
-	params qta.Params // with QTA's curriculum
+	Params qta.Params // with QTA's curriculum
 	mazes  []string
 	points []paper.Point
 }
@@ -79,7 +79,7 @@ func New(c *lab.Collection) *Report {
 	for _, run := range all {
 		at := places[run]
 		if s == nil || s.Name != at.Setting {
-			s = &setting{Name: at.Setting, ID: fmt.Sprintf("setting-%d", len(r.Settings)+1), params: run.Run.Params(), points: points}
+			s = &setting{Name: at.Setting, ID: fmt.Sprintf("setting-%d", len(r.Settings)+1), Params: run.Run.Params(), points: points}
 			r.Settings = append(r.Settings, s)
 		}
 		if g == nil || g.place != at {
@@ -153,7 +153,7 @@ func (s *setting) sum() {
 		}
 		q := s.group(g.Maze, paper.QTA) // which comes first
 		if g.Method == paper.QTA.Name {
-			s.params = g.all[0].Run.Params()
+			s.Params = g.all[0].Run.Params()
 		} else if q != nil && g.N() > 0 {
 			pair := []statistics.Pair{{A: q.logs(), B: g.logs()}}
 			if sum, r, ok := statistics.Contrast(pair, statistics.Equal(1)); ok {

@@ -5,15 +5,12 @@ import (
 	_ "embed"
 	"fmt"
 	"html/template"
-	"regexp"
 	"slices"
 	"strings"
 
 	"qta"
 	"qta/cmd/qta/internal/paper"
-	"qta/cmd/qta/internal/statistics"
 	"qta/internal/draw"
-	"qta/internal/files"
 	"qta/internal/words"
 	"qta/lab"
 )
@@ -25,32 +22,17 @@ var text string
 var css string
 
 // HTML returns the report as a page.
-func (r *Report) HTML() ([]byte, error) {
+func (r *Report) HTML() []byte {
 	var b bytes.Buffer
-	functions := template.FuncMap{"thousands": thousands, "interval": interval,
-		"isNumber": func(x float64) bool { return x == x }}
-	err := template.Must(template.New("report").Funcs(functions).Parse(text)).Execute(&b, r)
-	return b.Bytes(), err
-}
-
-// SVG returns the report's pictures as files, each with a number, so that no two
-// have the same name.
-func (r *Report) SVG() (list []files.File) {
-	for _, s := range r.Settings {
-		for _, p := range slices.Concat(s.Figures(), s.Curves()) {
-			name := regexp.MustCompile("[^A-Za-z0-9.=-]").ReplaceAllString(s.Name+"-"+p.name, "_")
-			name = fmt.Sprintf("%03d-%s.svg", len(list)+1, name[:min(len(name), 200)])
-			list = append(list, files.File{Name: name, Data: p.Drawing.File()})
-		}
+	functions := template.FuncMap{"thousands": thousands, "interval": interval, "isNumber": func(x float64) bool { return x == x }}
+	if err := template.Must(template.New("report").Funcs(functions).Parse(text)).Execute(&b, r); err != nil {
+		panic(err) // the template is wrong
 	}
-	return list
+	return b.Bytes()
 }
 
 // Style returns the page's CSS.
 func (r *Report) Style() template.CSS { return template.CSS(draw.Style() + "\n" + css) }
-
-// Resamples returns how many a bootstrap draws.
-func (r *Report) Resamples() int { return statistics.Resamples }
 
 // Title says how many runs there are.
 func (r *Report) Title() string { return words.Count(len(r.Runs), "run") }
@@ -88,21 +70,8 @@ func (s *setting) Judged() []claim {
 // Silent says how many claims no run speaks of.
 func (s *setting) Silent() string { return words.Count(len(s.Claims)-len(s.Judged()), "claim") }
 
-// Beyond says what the setting has that the paper's parameters have not.
-func (s *setting) Beyond() string {
-	changes := lab.Changes(qta.Paper(), s.params)
-	if len(changes) == 0 {
-		return "Judged on runs with the paper’s own parameters."
-	}
-	text := fmt.Sprintf("Judged on runs with %s: the paper’s parameters with %s.", s.Name, strings.Join(changes, ", "))
-	if s.params.UncertaintyPolyak > 0 {
-		text += " Every estimator is asked of a moving average of its networks (UncertaintyPolyak)."
-	}
-	if s.params.FirstGoalDesired > 0 {
-		text += " QTA alone practices the environment’s goal once training has found it (FirstGoalDesired)."
-	}
-	return text
-}
+// Beyond lists what the setting has that the paper's parameters have not.
+func (s *setting) Beyond() string { return strings.Join(lab.Changes(qta.Paper(), s.Params), ", ") }
 
 // Origins counts the runs by the program and the machine that made them.
 func (r *Report) Origins() map[string]int {
@@ -126,13 +95,15 @@ func (r *Report) Warnings() (list []string) {
 			failed++
 		}
 	}
-	add := func(n int, noun, format string) {
-		if n > 0 {
-			list = append(list, fmt.Sprintf(format, words.Count(n, noun)))
-		}
+	if going > 0 {
+		list = append(list, fmt.Sprintf("Not ended, and counted in no statistic: %s.", words.Count(going, "run")))
 	}
-	add(going, "run", "Not ended, and counted in no statistic: %s.")
-	add(failed, "run", "Failed: %s. Where numbers went wrong the run counts as unsolved; other failures do not count.")
-	add(len(r.Skipped), "file", "Not used, and listed at the end: %s.")
+	if failed > 0 {
+		list = append(list, fmt.Sprintf("Failed: %s. Where numbers went wrong the run counts as unsolved; "+
+			"other failures do not count.", words.Count(failed, "run")))
+	}
+	if n := len(r.Skipped); n > 0 {
+		list = append(list, fmt.Sprintf("Not used, and listed at the end: %s.", words.Count(n, "file")))
+	}
 	return list
 }

@@ -83,20 +83,43 @@ func (s *setting) Beside() (list []beside) {
 	return list
 }
 
-// A table becomes a CSV file.
-type table struct {
-	name string
-	rows [][]string
+// CSV returns the report's numbers as CSV files, in environment steps.
+func (r *Report) CSV() []files.File {
+	runs, cells, claims := table("directory,setting,maze,path_length[cell],method,seed,state,steps[steps],"+
+		"found_at[steps],half_at[steps],solved_at[steps],held_out[fraction],counted_as[steps],version,revision,kernel,command"),
+		table("setting,maze,path_length[cell],method,runs[count],solved[count],not_ended[count],"+
+			"median[steps],mean[steps],population_deviation[steps],mean_low[steps],mean_high[steps],"+
+			"found_at_median[steps],found[count],by_qta[ratio],by_qta_low[ratio],by_qta_high[ratio],"+
+			"paper_mean[steps],paper_deviation[steps],paper_printed[1000]"),
+		table("setting,place,claim,verdict,measured,value,interval,test")
+	for _, s := range r.Settings {
+		for _, g := range s.Groups {
+			for _, run := range g.all {
+				runs = append(runs, runRow(s, g, run))
+			}
+			theirs := paper.Point{Mean: math.NaN(), Deviation: math.NaN(), Printed: math.NaN()}
+			if g.Paper != nil {
+				theirs = *g.Paper
+			}
+			cells = append(cells, row(s.Name, g.Maze, g.Length, g.Method, g.N(), g.Solved, g.Others(), g.Median, g.Mean,
+				g.SD, g.Range.Low, g.Range.High, g.Found, g.FoundRuns, g.Factor, g.FactorRange.Low, g.FactorRange.High,
+				theirs.Mean, theirs.Deviation, theirs.Printed))
+		}
+		for _, c := range s.Claims {
+			claims = append(claims, row(s.Name, c.Place, c.Text, c.Verdict, c.What, c.Value, c.Range, c.Note))
+		}
+	}
+	return []files.File{{Name: "runs.csv", Data: files.CSV(runs)}, {Name: "cells.csv", Data: files.CSV(cells)},
+		{Name: "claims.csv", Data: files.CSV(claims)}}
 }
 
-// newTable returns a table with a header, whose columns are separated by commas.
-func newTable(name, header string) *table {
-	return &table{name, [][]string{strings.Split(strings.ReplaceAll(header, "[steps]", "[environment steps]"), ",")}}
+// table begins a table with its header.
+func table(header string) [][]string {
+	return [][]string{strings.Split(strings.ReplaceAll(header, "[steps]", "[environment steps]"), ",")}
 }
 
-// add adds a row. A NaN is left out.
-func (t *table) add(cells ...any) {
-	var row []string
+// row returns a row of a table. A NaN is left out.
+func row(cells ...any) (row []string) {
 	for _, c := range cells {
 		text := fmt.Sprint(c)
 		if x, ok := c.(float64); ok {
@@ -104,53 +127,11 @@ func (t *table) add(cells ...any) {
 		}
 		row = append(row, text)
 	}
-	t.rows = append(t.rows, row)
-}
-
-// CSV returns the report's numbers as CSV files, in environment steps.
-func (r *Report) CSV() (list []files.File) {
-	runs := newTable("runs.csv", "directory,setting,maze,path_length[cell],method,seed,state,steps[steps],"+
-		"found_at[steps],"+
-		"half_at[steps],solved_at[steps],held_out[fraction],counted_as[steps],version,revision,kernel,command")
-	cells := newTable("cells.csv", "setting,maze,path_length[cell],method,runs[count],solved[count],not_ended[count],"+
-		"median[steps],mean[steps],population_deviation[steps],mean_low[steps],mean_high[steps],"+
-		"found_at_median[steps],found[count],by_qta[ratio],by_qta_low[ratio],by_qta_high[ratio],"+
-		"paper_mean[steps],paper_deviation[steps],paper_printed[1000]")
-	ratios := newTable("beside.csv", "setting,method,mazes[count],bound,by_paper[ratio],by_printed[ratio]")
-	curves := newTable("curves.csv", "setting,maze,method,step[steps],mean_success[fraction],"+
-		"low[fraction],high[fraction],runs[count]")
-	claims := newTable("claims.csv", "setting,place,claim,verdict,measured,value,interval,test")
-	for _, s := range r.Settings {
-		for _, g := range s.Groups {
-			for _, run := range g.all {
-				runs.add(runRow(s, g, run)...)
-			}
-			theirs := paper.Point{Mean: math.NaN(), Deviation: math.NaN(), Printed: math.NaN()}
-			if g.Paper != nil {
-				theirs = *g.Paper
-			}
-			cells.add(s.Name, g.Maze, g.Length, g.Method, g.N(), g.Solved, g.Others(), g.Median, g.Mean,
-				g.SD, g.Range.Low, g.Range.High,
-				g.Found, g.FoundRuns, g.Factor, g.FactorRange.Low, g.FactorRange.High, theirs.Mean, theirs.Deviation, theirs.Printed)
-			for _, q := range g.curve().Points {
-				curves.add(s.Name, g.Maze, g.Method, q.X, q.Y, q.Low, q.High, g.N())
-			}
-		}
-		for _, b := range s.Beside() {
-			ratios.add(s.Name, b.Method, b.Mazes, b.Bound, b.Steps, b.Printed)
-		}
-		for _, c := range s.Claims {
-			claims.add(s.Name, c.Place, c.Text, c.Verdict, c.What, c.Value, c.Range, c.Note)
-		}
-	}
-	for _, t := range []*table{runs, cells, ratios, curves, claims} {
-		list = append(list, files.File{Name: t.name, Data: files.CSV(t.rows)})
-	}
-	return list
+	return row
 }
 
 // runRow returns the row of a run in runs.csv.
-func runRow(s *setting, g *group, run *lab.Recorded) []any {
+func runRow(s *setting, g *group, run *lab.Recorded) []string {
 	counted, heldOut := math.NaN(), math.NaN()
 	if run.Outcome.HeldOut != nil {
 		heldOut = *run.Outcome.HeldOut
@@ -158,8 +139,7 @@ func runRow(s *setting, g *group, run *lab.Recorded) []any {
 	if run.Ended() {
 		counted = run.Steps()
 	}
-	return []any{run.Path, s.Name, g.Maze, g.Length, g.Method, run.Run.Seed, run.State, run.Last().Step,
-		run.Outcome.FoundAt,
+	return row(run.Path, s.Name, g.Maze, g.Length, g.Method, run.Run.Seed, run.State, run.Last().Step, run.Outcome.FoundAt,
 		run.Curve.FirstAt(lab.Half), run.Outcome.SolvedAt, heldOut, counted,
-		run.Run.Version, run.Program.Revision, run.Machine.Kernel, run.Command()}
+		run.Run.Version, run.Program.Revision, run.Machine.Kernel, run.Command())
 }
