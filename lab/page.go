@@ -53,17 +53,11 @@ type chart struct {
 	Caption string
 }
 
-// A file is one to write.
-type file struct {
-	name string
-	data []byte
-}
-
 // files returns the page and its pictures.
-func (v *view) files() ([]file, error) {
+func (v *view) files() ([]files.File, error) {
 	id, s := v.Record.Run, v.state
 	curve := v.learningCurve()
-	list := []file{{CurveFile, curve.File()}}
+	list := []files.File{{Name: CurveFile, Data: curve.File()}}
 	v.Style, v.Subject = template.CSS(Style()), id.subject()
 	v.Charts = append([]chart{{curve,
 		"Success of each evaluation: the fraction of its rollouts at the goal after their last step."}}, v.charts()...)
@@ -71,7 +65,7 @@ func (v *view) files() ([]file, error) {
 	v.Deviation, _ = s.uncertaintyName(v.agent.Params())
 	if s.Sketch != nil {
 		v.Moving, v.Goals = s.film(v.agent), v.goalPicture()
-		list = append(list, file{FilmFile, v.Moving.File()})
+		list = append(list, files.File{Name: FilmFile, Data: v.Moving.File()})
 		if n := len(s.Frames); n > 0 {
 			last := s.Frames[n-1]
 			v.Rollouts, v.Shown = s.rolloutPicture(last.Rollouts), len(last.Rollouts)
@@ -79,7 +73,7 @@ func (v *view) files() ([]file, error) {
 	}
 	if s.Grid != nil {
 		v.Pictures, v.Optimal = s.pictures(v.agent.Params()), s.Grid.Optimal != nil
-		list = append(list, file{Figure5File, v.Pictures.whole(id.subject()).File()})
+		list = append(list, files.File{Name: Figure5File, Data: v.Pictures.whole(id.subject()).File()})
 	}
 	if len(id.Map) > 0 {
 		v.PathLength, v.GoalRadius = id.NewMaze().PathLength(), qta.GoalRadius
@@ -88,7 +82,7 @@ func (v *view) files() ([]file, error) {
 	if err := template.Must(template.New("page").Parse(pageText)).Execute(&b, v); err != nil {
 		return nil, fmt.Errorf("%s: %w", PageFile, err)
 	}
-	return append(list, file{PageFile, b.Bytes()}), nil
+	return append(list, files.File{Name: PageFile, Data: b.Bytes()}), nil
 }
 
 // logTable returns log.csv: a row for each evaluation, the unit of each column in
