@@ -7,14 +7,12 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 
 	"qta"
-	"qta/internal/files"
 	"qta/internal/words"
 	"qta/lab"
 )
@@ -25,8 +23,8 @@ import (
 // A command of qta.
 type command struct {
 	name    string
-	about   string   // in a line
-	usage   []string // what may stand on the command line
+	about   string // in a line
+	usage   string // what may stand on the command line
 	example string
 	text    string // of the help
 
@@ -50,27 +48,28 @@ type call struct {
 func commands() []command {
 	const many, aRun, runs = math.MaxInt, "the directory of a run", "directories with runs"
 	return []command{
-		{"train", "train an agent; what qta does where no command is named",
-			[]string{"qta [flags]", "qta train [flags]"}, "qta -maze 1U5 -params small -seed 3", trainText, 0, 0, "", trainCommand},
-		{"params", "list the parameters, or tell everything about one",
-			[]string{"qta params [NAME]"}, "qta params Batch", "", 0, 1, "", paramsCommand},
-		{"maze", "show a maze, its size and its path length", []string{"qta maze NAME|FILE [-o FILE]"},
-			"qta maze 12x5 -o 12x5.svg", mazeText, 1, 1, "the name of a maze or of a map file, such as 4x5, 1U5 or my.txt", mazeCommand},
-		{"eval", "evaluate the agent of a run", []string{"qta eval DIR [flags]"},
+		{"train", "train an agent; what qta does where no command is named", "qta [flags]\n  qta train [flags]",
+			"qta -maze 1U5 -params small -seed 3", trainText, 0, 0, "", trainCommand},
+		{"params", "list the parameters, or tell everything about one", "qta params [NAME]",
+			"qta params Batch", "", 0, 1, "", paramsCommand},
+		{"maze", "show a maze, its size and its path length", "qta maze NAME|FILE [-o FILE]",
+			"qta maze 12x5 -o 12x5.svg", mazeText, 1, 1, "the name of a maze or of a map file, such as 4x5 or my.txt", mazeCommand},
+		{"eval", "evaluate the agent of a run", "qta eval DIR [flags]",
 			"qta eval runs/4x5-fast-1 -rollouts 200", "", 1, 1, aRun, evalCommand},
-		{"sweep", "train every run that a file lists", []string{"qta sweep FILE [flags]", "qta sweep -figure N [flags]"},
-			"qta sweep -figure 2 -mazes 1U5 -params small > sweep.txt && qta sweep sweep.txt -jobs 2", sweepText, 0, 1, "", sweepCommand},
-		{"status", "say how far every run within directories is", []string{"qta status DIR..."},
+		{"sweep", "train every run that a file lists", "qta sweep FILE [flags]\n  qta sweep -figure N [flags]",
+			"qta sweep -figure 2 -mazes 1U5 -params small > sweep.txt && qta sweep sweep.txt -jobs 2", sweepText,
+			0, 1, "", sweepCommand},
+		{"status", "say how far every run within directories is", "qta status DIR...",
 			"qta status runs", "", 1, many, runs, statusCommand},
-		{"report", "compare all runs within directories with the paper, as a page", []string{"qta report DIR... [flags]"},
+		{"report", "compare all runs within directories with the paper, as a page", "qta report DIR... [flags]",
 			"qta report runs -o report.html", "", 1, many, runs, reportCommand},
-		{"export", "write the networks of a run to a safetensors file", []string{"qta export DIR [-o FILE]"},
+		{"export", "write the networks of a run to a safetensors file", "qta export DIR [-o FILE]",
 			"qta export runs/4x5-fast-1 -o agent.safetensors", "", 1, 1, aRun, exportCommand},
-		{"check", "hold the code to golden vectors of Equation N, or of all, in numbers",
-			[]string{"qta check [N] [-vectors DIR]"}, "qta check 5", "", 0, 1, "", checkCommand},
-		{"version", "say which version of the algorithm this is, and its machine's kernel",
-			[]string{"qta version"}, "qta version", "", 0, 0, "", versionCommand},
-		{"help", "say what the commands are, or what one takes", []string{"qta help [COMMAND]"},
+		{"check", "hold the code to golden vectors of Equation N, or of all, in numbers", "qta check [N] [-vectors DIR]",
+			"qta check 5", "", 0, 1, "", checkCommand},
+		{"version", "say which version of the algorithm this is, and its machine's kernel", "qta version",
+			"qta version", "", 0, 0, "", versionCommand},
+		{"help", "say what the commands are, or what one takes", "qta help [COMMAND]",
 			"qta help train", "", 0, 1, "", helpCommand},
 	}
 }
@@ -126,7 +125,7 @@ const helpWidth = 80
 
 // help writes what there is to say of a command.
 func (c command) help(w io.Writer) {
-	fmt.Fprintf(w, "qta %s: %s\n\n  %s\n\nExample:\n\n  %s\n", c.name, c.about, strings.Join(c.usage, "\n  "), c.example)
+	fmt.Fprintf(w, "qta %s: %s\n\n  %s\n\nExample:\n\n  %s\n", c.name, c.about, c.usage, c.example)
 	title := "\nFlags, and what they are where they are not given:\n\n"
 	flags := newFlagSet(c.name)
 	c.define(flags)
@@ -154,9 +153,6 @@ func versionCommand(*flag.FlagSet) func(call) error {
 		return nil
 	}
 }
-
-// joined returns words as one text.
-func joined(words []string) string { return strings.Join(words, " ") }
 
 func newFlagSet(name string) *flag.FlagSet {
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
@@ -205,19 +201,6 @@ func wholeNumber(flags *flag.FlagSet, name string, value, low, high int, usage s
 	n := &number{value, low, high}
 	flags.Var(n, name, usage)
 	return &n.value
-}
-
-// writable refuses a file for -o whose name says that it is of another kind than
-// what is written, if that is one, or that it decides a run.
-func writable(path, kind string) error {
-	if is := filepath.Ext(path); is != "" && kind != "" && is != kind {
-		return words.BadInput("-o %s: a %s file cannot be written, only %s", path, is, kind)
-	}
-	dir, base := filepath.Split(path)
-	if (strings.HasPrefix(base, lab.AgentFile) || base == lab.RecordFile) && files.Exists(filepath.Join(dir, lab.AgentFile)) {
-		return words.BadInput("-o %s is a file of a run; name another", path)
-	}
-	return nil
 }
 
 const helpText = `

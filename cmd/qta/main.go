@@ -19,7 +19,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"slices"
 	"syscall"
 
 	"qta"
@@ -37,8 +36,8 @@ const (
 )
 
 func main() {
-	// What guard cannot catch, a panic in another goroutine or a lack of memory,
-	// would end with code 2, that of bad input; so it ends by a signal.
+	// A panic or a lack of memory would end with code 2, that of bad input, at which
+	// a sweep's engine may give up; so it ends by a signal.
 	debug.SetTraceback("crash")
 	ctx := context.Background()
 	if name, _ := spelled(os.Args[1:]); name == "train" || name == "sweep" { // which save what they have
@@ -46,18 +45,7 @@ func main() {
 		ctx, stop = signal.NotifyContext(ctx, stopSignals()...)
 		context.AfterFunc(ctx, stop) // a second signal then has its usual effect and ends the process at once
 	}
-	os.Exit(guard(os.Stderr, func() int { return run(ctx, os.Args[1:], os.Stdout, os.Stderr) }))
-}
-
-// guard turns a panic into an exit code.
-func guard(stderr io.Writer, f func() int) (code int) {
-	defer func() {
-		if r := recover(); r != nil {
-			fmt.Fprintf(stderr, "qta: internal error: %s\n\n%s", words.Plain(fmt.Sprint(r)), debug.Stack())
-			code = exitFailure
-		}
-	}()
-	return f()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // run executes the command that args spell and returns the exit code. What
@@ -103,9 +91,7 @@ func execute(ctx context.Context, args []string, out *output, stderr io.Writer) 
 	if len(args) < c.least {
 		return words.BadInput("%s needs %s; \"qta help %[1]s\" has an example", c.name, c.needs)
 	} else if len(args) > c.most {
-		given := slices.Concat([]string{c.name}, args[:c.most])
-		return words.BadInput("unexpected argument %q after qta %s; \"qta help %s\" shows what it takes",
-			args[c.most], joined(given), c.name)
+		return words.BadInput("unexpected argument %q; \"qta help %s\" shows what qta %[2]s takes", args[c.most], c.name)
 	}
 	return work(call{ctx, args, out, stderr})
 }

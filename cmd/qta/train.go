@@ -97,9 +97,6 @@ func (f *trainFlags) describe() (maze *qta.Maze, id lab.Identity, own string, er
 		return nil, id, "", words.BadInput("%w", err)
 	}
 	own = name + "-" + label + "-" + strconv.FormatUint(f.seed, 10)
-	if f.out == "" && (own[0] == '.' || len(own) > 200) {
-		return nil, id, "", words.BadInput("the run's own name, %.60s, is hidden or longer than 200 bytes; name a directory with -out", own)
-	}
 	return maze, lab.MazeIdentity(name, maze, label, p, f.seed, *f.eval), own, nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"golang.org/x/exp/stats"
 
 	"qta/cmd/qta/internal/paper"
-	"qta/cmd/qta/internal/statistics"
 	"qta/internal/draw"
 	"qta/internal/words"
 )
@@ -105,7 +104,7 @@ func (g *group) curve() draw.Series {
 		for i := range y {
 			y[i] = success[i][k]
 		}
-		q := bar(step, stats.Mean(y), statistics.PopulationDeviation(y))
+		q := bar(step, stats.Mean(y), populationDeviation(y))
 		q.High = min(1, q.High)
 		s.Points = append(s.Points, q)
 	}

@@ -1,18 +1,107 @@
 package report
 
 import (
+	"bytes"
+	_ "embed"
 	"fmt"
+	"html/template"
 	"math"
 	"strconv"
 	"strings"
 
 	"golang.org/x/exp/stats"
 
+	"qta"
 	"qta/cmd/qta/internal/paper"
-	"qta/cmd/qta/internal/statistics"
+	"qta/internal/draw"
 	"qta/internal/files"
+	"qta/internal/words"
 	"qta/lab"
 )
+
+//go:embed report.tmpl
+var text string
+
+//go:embed report.css
+var css string
+
+// HTML returns the report as a page.
+func (r *Report) HTML() []byte {
+	var b bytes.Buffer
+	functions := template.FuncMap{"thousands": thousands, "isNumber": func(x float64) bool { return x == x }}
+	if err := template.Must(template.New("report").Funcs(functions).Parse(text)).Execute(&b, r); err != nil {
+		panic(err) // the template is wrong
+	}
+	return b.Bytes()
+}
+
+// Style returns the page's CSS.
+func (r *Report) Style() template.CSS { return template.CSS(draw.Style() + "\n" + css) }
+
+// Title says how many runs there are.
+func (r *Report) Title() string { return words.Count(len(r.Runs), "run") }
+
+// Count says how many runs of a setting there are, and how many of those that
+// have ended are solved.
+func (s *setting) Count() (n struct{ Runs, Ended, Solved int }) {
+	for _, g := range s.Groups {
+		n.Runs += len(g.all)
+		n.Ended += g.N()
+		n.Solved += g.Solved
+	}
+	return n
+}
+
+// Where names the mazes.
+func (s *setting) Where() string { return where(s.mazes) }
+
+// Judged returns how many claims runs speak of.
+func (s *setting) Judged() (n int) {
+	for _, c := range s.Claims {
+		if c.Verdict != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// Beyond lists what the setting has that the paper's parameters have not.
+func (s *setting) Beyond() string { return strings.Join(lab.Changes(qta.Paper(), s.Params), ", ") }
+
+// Origins counts the runs by the program and the machine that made them.
+func (r *Report) Origins() map[string]int {
+	n := map[string]int{}
+	for _, run := range r.Runs {
+		p := run.Program
+		build := strings.Trim(fmt.Sprint(p.Build), "map[]")
+		n[fmt.Sprintf("version %s, revision %s, %s %s; %v", run.Run.Version, p.Revision, p.Go, build, run.Machine)]++
+	}
+	return n
+}
+
+// Warnings says what makes runs hard to compare.
+func (r *Report) Warnings() (list []string) {
+	going, failed := 0, 0
+	for _, run := range r.Runs {
+		if !run.Ended() {
+			going++
+		}
+		if run.State == lab.Failed {
+			failed++
+		}
+	}
+	if going > 0 {
+		list = append(list, fmt.Sprintf("Not ended, and counted in no statistic: %s.", words.Count(going, "run")))
+	}
+	if failed > 0 {
+		list = append(list, fmt.Sprintf("Failed: %s. Where numbers went wrong the run counts as unsolved; "+
+			"other failures do not count.", words.Count(failed, "run")))
+	}
+	if n := len(r.Skipped); n > 0 {
+		list = append(list, fmt.Sprintf("Not used, and listed at the end: %s.", words.Count(n, "file")))
+	}
+	return list
+}
 
 // N returns how many runs have ended.
 func (g *group) N() int { return len(g.runs) }
@@ -21,7 +110,7 @@ func (g *group) N() int { return len(g.runs) }
 func (g *group) Others() int { return len(g.all) - len(g.runs) }
 
 // Few reports whether there are too few runs for a bootstrap.
-func (g *group) Few() bool { return g.N() < statistics.EnoughRuns }
+func (g *group) Few() bool { return g.N() < enoughRuns }
 
 // MedianBound reports whether the median is a lower bound: at least half the runs
 // are unsolved.
@@ -30,20 +119,20 @@ func (g *group) MedianBound() bool { return g.N()-g.Solved > (g.N()-1)/2 }
 // MeanBound reports whether the mean is a lower bound: a run is unsolved.
 func (g *group) MeanBound() bool { return g.N() > g.Solved }
 
+// Thousands writes an interval of steps for the page.
+func (r interval) Thousands() string {
+	if math.IsNaN(r.Low) {
+		return "–"
+	}
+	return thousands(r.Low) + " to " + thousands(r.High)
+}
+
 // thousands writes steps for the page.
 func thousands(steps float64) string {
 	if math.IsNaN(steps) {
 		return "–"
 	}
 	return strconv.FormatFloat(steps/1000, 'f', 1, 64)
-}
-
-// interval writes an interval of steps for the page.
-func interval(r statistics.Interval) string {
-	if math.IsNaN(r.Low) {
-		return "–"
-	}
-	return thousands(r.Low) + " to " + thousands(r.High)
 }
 
 // ByPaper returns the mean steps divided by the paper's.
