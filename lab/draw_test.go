@@ -145,7 +145,7 @@ func TestPage(t *testing.T) {
 		roomtest.WellFormed(t, name, roomtest.Read(t, dir, name))
 	}
 	page := roomtest.Read(t, dir, PageFile)
-	for _, want := range []string{"Query The Agent on maze 1U5", "held-out success", "first at the goal", "After 200 environment steps", "end elsewhere",
+	for _, want := range []string{"Query The Agent on maze 1U5", "held-out success", "first at the goal", "After 200 environment steps", "film-w",
 		"<span>qta</span> <span>-maze</span> <span>1U5</span>", "path length"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)

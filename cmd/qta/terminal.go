@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"time"
 
@@ -74,70 +73,38 @@ type progress struct {
 	learning int // steps before updates begin, which tell nothing about the speed
 	usual    int // steps by which runs like this one are usually solved, or 0
 
-	begun bool      // the header is written
-	said  time.Time // when the last line was
-	shown time.Time // when the progress was last measured
-	step  int       // then
-	speed float64   // environment steps per second, of late
+	head    bool      // the header is written
+	from    int       // the step from which the speed is measured
+	at      time.Time // then
+	shownAt time.Time
 }
 
-// stepped shows that a step was made.
+// stepped shows that a step was made, four times a second. What is usual is said
+// alone until it is passed: the budget is many times that.
 func (r *progress) stepped(step int, now time.Time) {
-	const (
-		refresh = 250 * time.Millisecond // of the line that changes
-		silence = 8 * time.Second        // between two lines where there is none
-	)
-	if r.shown.IsZero() || step <= r.learning {
-		r.step, r.shown, r.said = step, now, now
+	if r.at.IsZero() || step <= r.learning {
+		r.from, r.at = step, now
+	}
+	if !r.live || step == r.from || now.Sub(r.shownAt) < 250*time.Millisecond {
 		return
 	}
-	passed := now.Sub(r.shown)
-	if passed < refresh {
-		return
-	}
-	speed := float64(step-r.step) / passed.Seconds()
-	if r.speed != 0 {
-		speed = r.speed + 0.1*(speed-r.speed) // goals are chosen in some steps, which cost more
-	}
-	r.speed, r.step, r.shown = speed, step, now
-	if r.live {
-		r.show(r.line(step))
-	} else if now.Sub(r.said) >= silence {
-		r.said = now
-		r.say("%s", r.line(step))
-	}
-}
-
-// line says where the run is. What is usual is said alone until it is passed:
-// the budget is many times that.
-func (r *progress) line(step int) string {
-	left := func(end int) string {
-		return duration(time.Duration(float64(end-step) / r.speed * float64(time.Second)))
+	r.shownAt = now
+	speed := float64(step-r.from) / now.Sub(r.at).Seconds()
+	left := func(end int) time.Duration {
+		return time.Duration(float64(end-step) / speed * float64(time.Second)).Round(time.Second)
 	}
 	if step < r.usual {
-		return fmt.Sprintf("%8d steps, %.3g steps/s, usually solved by step %d, in about %s", step, r.speed, r.usual, left(r.usual))
-	}
-	return fmt.Sprintf("%8d of %d steps, %.3g steps/s, at most about %s left", step, r.steps, r.speed, left(r.steps))
-}
-
-// duration writes a time to about two digits.
-func duration(d time.Duration) string {
-	switch s := int(math.Ceil(d.Seconds())); {
-	case s < 120:
-		return fmt.Sprintf("%ds", s)
-	case s < 2*3600:
-		return fmt.Sprintf("%dm", (s+59)/60)
-	default:
-		return fmt.Sprintf("%dh%02dm", s/3600, s%3600/60)
+		r.show(fmt.Sprintf("%8d steps, %.3g steps/s, usually solved by step %d, in about %v", step, speed, r.usual, left(r.usual)))
+	} else {
+		r.show(fmt.Sprintf("%8d of %d steps, %.3g steps/s, at most about %v left", step, r.steps, speed, left(r.steps)))
 	}
 }
 
 // evaluated writes the line of an evaluation.
 func (r *progress) evaluated(e qta.Evaluation, speed float64) {
-	if !r.begun {
+	if !r.head {
 		r.say("    step  success  critic loss  predictive loss  actor loss  steps/s")
-		r.begun = true
+		r.head = true
 	}
 	r.say("%8d %8.2f %12.4g %16.4g %11.4g %8.4g", e.Step, e.Success, e.CriticLoss, e.PredictiveLoss, e.ActorLoss, speed)
-	r.said = r.shown
 }

@@ -24,6 +24,8 @@ type Report struct {
 	Runs     []*lab.Recorded
 	Skipped  []lab.Skip // files that were not used
 	Settings []*setting
+
+	Going, Failed int // runs that have not ended, and that failed
 }
 
 // A setting is all runs with one parameter set, whatever their methods.
@@ -91,6 +93,12 @@ func New(c *lab.Collection) *Report {
 		}
 		g.all = append(g.all, run)
 		r.Runs = append(r.Runs, run)
+		if !run.Ended() {
+			r.Going++
+		}
+		if run.State == lab.Failed {
+			r.Failed++
+		}
 	}
 	for _, s := range r.Settings {
 		s.sum()

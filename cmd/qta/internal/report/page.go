@@ -68,41 +68,6 @@ func (s *setting) Judged() (n int) {
 // Beyond lists what the setting has that the paper's parameters have not.
 func (s *setting) Beyond() string { return strings.Join(lab.Changes(qta.Paper(), s.Params), ", ") }
 
-// Origins counts the runs by the program and the machine that made them.
-func (r *Report) Origins() map[string]int {
-	n := map[string]int{}
-	for _, run := range r.Runs {
-		p := run.Program
-		build := strings.Trim(fmt.Sprint(p.Build), "map[]")
-		n[fmt.Sprintf("version %s, revision %s, %s %s; %v", run.Run.Version, p.Revision, p.Go, build, run.Machine)]++
-	}
-	return n
-}
-
-// Warnings says what makes runs hard to compare.
-func (r *Report) Warnings() (list []string) {
-	going, failed := 0, 0
-	for _, run := range r.Runs {
-		if !run.Ended() {
-			going++
-		}
-		if run.State == lab.Failed {
-			failed++
-		}
-	}
-	if going > 0 {
-		list = append(list, fmt.Sprintf("Not ended, and counted in no statistic: %s.", words.Count(going, "run")))
-	}
-	if failed > 0 {
-		list = append(list, fmt.Sprintf("Failed: %s. Where numbers went wrong the run counts as unsolved; "+
-			"other failures do not count.", words.Count(failed, "run")))
-	}
-	if n := len(r.Skipped); n > 0 {
-		list = append(list, fmt.Sprintf("Not used, and listed at the end: %s.", words.Count(n, "file")))
-	}
-	return list
-}
-
 // N returns how many runs have ended.
 func (g *group) N() int { return len(g.runs) }
 

@@ -293,7 +293,7 @@ func TestPage(t *testing.T) {
 	r.Skipped = []lab.Skip{{Path: "runs/<b>.json", Why: "odd"}}
 	text := string(r.HTML())
 	for _, want := range []string{
-		"9 runs beside the paper", "Not ended, and counted in no statistic: 1 run.", "Failed: 1 run.", "Not used, and listed at the end: 1 file.", "runs/&lt;b&gt;.json", "Mind 3 things",
+		"9 runs beside the paper", "Not ended, and counted in no statistic: 1.", "Failed: 1. ", "listed at the end: 1.", "runs/&lt;b&gt;.json",
 		`3/3 <span class="source">+1 not ended`, ">2/3<", "≥ 66.7", ">7.9 ± ", ">6.9<", ">0.7 (3)<", "Figure 2, left", "hollow: a bound", "MEGA, paper",
 		"-maze 4x5 -params small -set Curriculum=mega -seed 5", "Judged on runs with small: the paper’s parameters with HiddenSize=64, ", "moving average of its networks",
 		"QTA alone practices the environment’s goal", `class="single" id="setting-1"><summary>Parameters paper: 1 run</summary>`, "Claims that no run here speaks of", ">≥ 2.23<",
