@@ -1,12 +1,12 @@
 package lab
 
 import (
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"qta/internal/files"
 	"qta/internal/words"
 )
 
@@ -31,33 +31,25 @@ type Collection struct {
 // that cannot be read is an error.
 func Collect(dirs []string) (*Collection, error) {
 	c := &Collection{}
-	seen := map[string]bool{}
 	for _, dir := range dirs {
-		if info, err := os.Stat(dir); err != nil {
+		target, err := filepath.EvalSymlinks(dir)
+		if err != nil {
 			return nil, words.BadFile(err, "%s cannot be read: %w", dir, words.Cause(err))
-		} else if !info.IsDir() {
+		} else if info, err := os.Stat(target); err == nil && !info.IsDir() {
 			return nil, words.BadInput("%s is no directory", dir)
 		}
-		if target, err := filepath.EvalSymlinks(dir); err == nil {
-			dir = target
-		}
-		filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil {
-				c.skip(path, words.Cause(err))
-				return nil
-			}
-			if entry.IsDir() {
-				if path != dir && strings.HasPrefix(entry.Name(), ".") {
-					return filepath.SkipDir
-				}
-				if _, err := os.Lstat(filepath.Join(path, RecordFile)); err != nil {
-					return nil
-				}
-				c.read(path, filepath.Join(path, RecordFile), seen)
+		filepath.WalkDir(target, func(path string, entry fs.DirEntry, err error) error {
+			record := filepath.Join(path, RecordFile)
+			switch {
+			case err != nil:
+				c.Skipped = append(c.Skipped, Skip{path, words.Cause(err).Error()})
+			case entry.IsDir() && files.Exists(record):
+				c.read(path, record)
 				return filepath.SkipDir
-			}
-			if filepath.Ext(path) == ".json" {
-				c.read(path, path, seen)
+			case entry.IsDir() && path != target && strings.HasPrefix(entry.Name(), "."):
+				return filepath.SkipDir
+			case !entry.IsDir() && filepath.Ext(path) == ".json":
+				c.read(path, path)
 			}
 			return nil
 		})
@@ -65,22 +57,11 @@ func Collect(dirs []string) (*Collection, error) {
 	return c, nil
 }
 
-// read reads a record unless it was seen before.
-func (c *Collection) read(path, file string, seen map[string]bool) {
-	if at, err := filepath.Abs(file); err == nil {
-		if seen[at] {
-			return
-		}
-		seen[at] = true
+// read reads the record of a run.
+func (c *Collection) read(path, file string) {
+	if r, err := ReadRecord(file); err != nil {
+		c.Skipped = append(c.Skipped, Skip{file, words.Bare(err)})
+	} else {
+		c.Runs = append(c.Runs, &Recorded{path, r})
 	}
-	r, err := ReadRecord(file)
-	if err != nil {
-		c.skip(file, err)
-		return
-	}
-	c.Runs = append(c.Runs, &Recorded{path, r})
-}
-
-func (c *Collection) skip(path string, err error) {
-	c.Skipped = append(c.Skipped, Skip{path, words.Plain(fmt.Sprint(err))})
 }

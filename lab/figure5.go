@@ -6,11 +6,9 @@ import (
 	"image"
 	"math"
 	"math/rand/v2"
-	"strconv"
 
 	"qta"
 	"qta/internal/draw"
-	"qta/internal/files"
 	"qta/internal/words"
 )
 
@@ -232,34 +230,6 @@ func (s *state) uncertaintyName(p qta.Params) (name, unit string) {
 		return "uncertainty", "cell^2"
 	}
 	return "uncertainty", length
-}
-
-// figure5Table returns the numbers of the figure as CSV.
-func (s *state) figure5Table(p qta.Params) []byte {
-	_, unit := s.uncertaintyName(p)
-	x, y, offset := "x", "y", 0.0
-	if len(s.Map) > 0 {
-		x, y, offset = "col[cell]", "row[cell]", 1-ring
-	}
-	rows := [][]string{{"step[environment steps]", y, x, "value[reward]", "optimal[reward]",
-		"deviation[" + unit + "]", "probability[fraction]", "samples[count]"}}
-	float := func(x float32) string { return strconv.FormatFloat(float64(x), 'g', -1, 32) }
-	for _, shot := range s.Snapshots {
-		drawn := make([]int, len(s.Grid.Index))
-		for _, k := range shot.Draws {
-			drawn[k]++
-		}
-		for i, pixel := range s.Grid.Index {
-			at, optimal := s.Grid.at(pixel), ""
-			if s.Grid.Optimal != nil {
-				optimal = float(s.Grid.Optimal[i])
-			}
-			rows = append(rows, []string{strconv.Itoa(shot.Step), fmt.Sprintf("%.6g", at[1]+offset),
-				fmt.Sprintf("%.6g", at[0]+offset),
-				float(shot.Value[i]), optimal, float(shot.Deviation[i]), float(shot.Probability[i]), strconv.Itoa(drawn[i])})
-		}
-	}
-	return files.CSV(rows)
 }
 
 // A panel is a column of the figure: numbers of every place, or the samples if

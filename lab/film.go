@@ -66,7 +66,7 @@ func (s *state) film(a *qta.Agent) *draw.Drawing {
 			d.Text(mapWidth, draw.TextSize, draw.Right, "ink", fmt.Sprintf("%.0f %% at the goal", 100*log[k].Success))
 		}
 		d.Add(`<path class="ink" d="M%v %vl4-7h-8z"/>`, left+width*float64(f.Step)/float64(last), bar)
-		for _, r := range f.Rollouts[:min(kept, len(f.Rollouts))] {
+		for _, r := range f.Rollouts {
 			p.rollout(d, r)
 		}
 		d.Add(`</g>`)

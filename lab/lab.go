@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"qta"
+	"qta/internal/files"
 	"qta/internal/words"
 )
 
@@ -144,7 +145,7 @@ type session struct {
 	before *Record // as it was found, or nil
 
 	begin     time.Time
-	timing    *os.File
+	timing    []byte   // the text of timing.csv
 	evaluated struct { // last, or the begin
 		step int
 		at   time.Time
@@ -198,6 +199,9 @@ func newSession(d *directory, evaluation qta.Env, o *Options) (*session, error) 
 	if o.Continue {
 		limits.Stop = StopNever
 	}
+	if s.timing, err = d.root.ReadFile(TimingFile); err != nil {
+		s.timing = []byte("step[environment steps],seconds[s since this process began],rate[environment steps/s]\n")
+	}
 	s.record = NewRecord(id, limits, o.Threads)
 	s.agent.SetThreads(o.Threads)
 	return s, nil
@@ -212,10 +216,9 @@ func (s *session) reached() bool {
 // run again.
 func (s *session) again() error {
 	at := s.agent.Steps()
-	ended := s.before != nil && (s.before.State == Solved || s.before.State == Finished)
-	if at != s.Steps && at != s.agent.SolvedAt() && !ended {
-		return words.BadInput("the run in %s has not ended and stands at step %d, past where a budget of %d would have ended it; it continues with more steps, and where it is solved if it is not to stop for that",
-			s.dir.path, at, s.Steps)
+	if at != s.Steps && at != s.agent.SolvedAt() {
+		return words.BadInput("the run in %s stands at step %d, past where these limits would have ended it; "+
+			"give it more than %[2]d steps, and Continue (-stop never) if it is solved", s.dir.path, at)
 	}
 	switch {
 	case s.before != nil && s.before.Outcome.Steps == at:
@@ -240,7 +243,6 @@ func (s *session) train(ctx context.Context, env qta.Env) error {
 	if err := s.start(); err != nil {
 		return err
 	}
-	defer s.timing.Close()
 	err := s.agent.Train(ctx, env, s.env, qta.TrainOptions{
 		Steps: s.Steps, EvalEvery: s.record.Run.EvalEvery, Rollouts: s.record.Run.Rollouts, StopWhenSolved: !s.Continue,
 		AfterEvaluation: s.afterEvaluation, AfterStep: s.afterStep,
@@ -288,10 +290,7 @@ func (s *session) start() error {
 		}
 	}
 	s.saved.step, s.saved.at = s.agent.Steps(), time.Now()
-	var err error
-	s.timing, err = s.dir.append(TimingFile,
-		"step[environment steps],seconds[s since this process began],rate[environment steps/s]\n")
-	return err
+	return nil
 }
 
 // afterStep saves where that is due, at the latest after five minutes.
@@ -318,12 +317,7 @@ func (s *session) afterEvaluation(e qta.Evaluation) error {
 	} else {
 		s.Say(fmt.Sprintf("step %d: success %.2f, %.4g steps/s", e.Step, e.Success, speed))
 	}
-	if err := s.dir.held(); err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintf(s.timing, "%d,%.3f,%.4g\n", e.Step, now.Sub(s.begin).Seconds(), speed); err != nil {
-		return s.dir.written(TimingFile, err)
-	}
+	s.timing = fmt.Appendf(s.timing, "%d,%.3f,%.4g\n", e.Step, now.Sub(s.begin).Seconds(), speed)
 	if err := s.state.evaluated(s.agent, s.env); err != nil {
 		return err
 	}
@@ -357,7 +351,7 @@ func (s *session) end() error {
 		return s.draw()
 	}
 	s.record.State = Finished
-	if !s.Continue && s.agent.SolvedAt() > 0 {
+	if !s.Continue && s.agent.SolvedAt() == s.agent.Steps() {
 		s.record.State = Solved
 	}
 	if b := s.before; b != nil && b.Outcome.Digest == s.agent.Digest() && b.Outcome.HeldOutRollouts == HeldOut {
@@ -393,19 +387,22 @@ func (s *session) fail(err error) error {
 // draw writes all files but agent.qta.
 func (s *session) draw() error {
 	r, o := s.record, &s.record.Outcome
-	o.Steps, o.FoundAt, o.HalfAt, o.SolvedAt, o.Digest = s.agent.Steps(), s.agent.FoundAt(), s.agent.SuccessAt(Half), s.agent.SolvedAt(), s.agent.Digest()
+	o.Steps, o.FoundAt, o.HalfAt = s.agent.Steps(), s.agent.FoundAt(), s.agent.SuccessAt(Half)
+	o.SolvedAt, o.Digest = s.agent.SolvedAt(), s.agent.Digest()
 	o.Figure5, r.Curve = s.state.figure5Numbers(), s.agent.Evaluations()
 	v := view{Record: r, Story: s.story(), agent: s.agent, state: s.state}
 	list, err := v.files()
 	if err != nil {
 		return err
 	}
-	for _, f := range append(list, file{LogFile, logTable(r.Run, r.Curve)}) {
-		if err := s.dir.write(f.name, f.data, false); err != nil {
+	list = append(list, files.File{Name: LogFile, Data: logTable(r.Run, r.Curve)},
+		files.File{Name: TimingFile, Data: s.timing}, files.File{Name: RecordFile, Data: r.Encode()})
+	for _, f := range list {
+		if err := s.dir.write(f.Name, f.Data); err != nil {
 			return err
 		}
 	}
-	return s.dir.write(RecordFile, r.Encode(), r.State != Running)
+	return nil
 }
 
 // subject names the environment.
@@ -466,23 +463,4 @@ func Open(dir string) (*Run, error) {
 		return nil, words.BadInput("%s is not a run's directory: it holds no %s", dir, AgentFile)
 	}
 	return &Run{Dir: d.path, Agent: a, Run: s.identity(a), Warning: damaged, state: s}, nil
-}
-
-// Film returns the training as an animation, and how many frames it has: none of
-// an environment that cannot draw itself, or before the first evaluation.
-func (r *Run) Film() (svg []byte, frames int) {
-	if r.state.Sketch == nil || len(r.state.Frames) == 0 {
-		return nil, 0
-	}
-	return r.state.film(r.Agent).File(), len(r.state.Frames)
-}
-
-// Figure5 returns the paper's Figure 5 of the run as a picture, and its numbers as
-// CSV, and how many snapshots it has.
-func (r *Run) Figure5() (svg, csv []byte, snapshots int) {
-	if r.state.Grid == nil || len(r.state.Snapshots) == 0 {
-		return nil, nil, 0
-	}
-	p := r.Agent.Params()
-	return r.state.pictures(p).whole(r.Run.subject()).File(), r.state.figure5Table(p), len(r.state.Snapshots)
 }

@@ -31,20 +31,18 @@ type view struct {
 	state  *state
 
 	// For the template.
-	Style           template.CSS
-	Moving          *draw.Drawing // nil of an environment that cannot draw itself, as the next three
-	Rollouts, Goals *draw.Drawing
-	Pictures        *pictures
-	Shown           int // rollouts
-	PathLength      int // of a maze, or 0
-	GoalRadius      float64
-	Deviation       string
-	Charts          []chart
-	Command         []string // words
-	Fields          []qta.Field
-	Default         qta.Params
-	Subject         string
-	Optimal         bool // Figure 5 has optimal values
+	Style      template.CSS
+	Moving     *draw.Drawing // nil of an environment that cannot draw itself
+	Pictures   *pictures     // nil of one that is no Surveyor
+	PathLength int           // of a maze, or 0
+	GoalRadius float64
+	Deviation  string
+	Charts     []chart
+	Command    []string // words
+	Fields     []qta.Field
+	Default    qta.Params
+	Subject    string
+	Optimal    bool // Figure 5 has optimal values
 }
 
 // A chart is a drawing with what it shows.
@@ -53,33 +51,23 @@ type chart struct {
 	Caption string
 }
 
-// A file is one to write.
-type file struct {
-	name string
-	data []byte
-}
-
 // files returns the page and its pictures.
-func (v *view) files() ([]file, error) {
+func (v *view) files() ([]files.File, error) {
 	id, s := v.Record.Run, v.state
 	curve := v.learningCurve()
-	list := []file{{CurveFile, curve.File()}}
+	list := []files.File{{Name: CurveFile, Data: curve.File()}}
 	v.Style, v.Subject = template.CSS(Style()), id.subject()
 	v.Charts = append([]chart{{curve,
 		"Success of each evaluation: the fraction of its rollouts at the goal after their last step."}}, v.charts()...)
 	v.Command, v.Fields, v.Default = id.Command(v.Record.Limits), qta.Fields(), qta.Default()
 	v.Deviation, _ = s.uncertaintyName(v.agent.Params())
 	if s.Sketch != nil {
-		v.Moving, v.Goals = s.film(v.agent), v.goalPicture()
-		list = append(list, file{FilmFile, v.Moving.File()})
-		if n := len(s.Frames); n > 0 {
-			last := s.Frames[n-1]
-			v.Rollouts, v.Shown = s.rolloutPicture(last.Rollouts), len(last.Rollouts)
-		}
+		v.Moving = s.film(v.agent)
+		list = append(list, files.File{Name: FilmFile, Data: v.Moving.File()})
 	}
 	if s.Grid != nil {
 		v.Pictures, v.Optimal = s.pictures(v.agent.Params()), s.Grid.Optimal != nil
-		list = append(list, file{Figure5File, v.Pictures.whole(id.subject()).File()})
+		list = append(list, files.File{Name: Figure5File, Data: v.Pictures.whole(id.subject()).File()})
 	}
 	if len(id.Map) > 0 {
 		v.PathLength, v.GoalRadius = id.NewMaze().PathLength(), qta.GoalRadius
@@ -88,7 +76,7 @@ func (v *view) files() ([]file, error) {
 	if err := template.Must(template.New("page").Parse(pageText)).Execute(&b, v); err != nil {
 		return nil, fmt.Errorf("%s: %w", PageFile, err)
 	}
-	return append(list, file{PageFile, b.Bytes()}), nil
+	return append(list, files.File{Name: PageFile, Data: b.Bytes()}), nil
 }
 
 // logTable returns log.csv: a row for each evaluation, the unit of each column in
@@ -189,62 +177,6 @@ func (v *view) charts() (charts []chart) {
 		draw.Axis{Name: "policy's loss", Unit: "rewards"},
 		v.series("", func(e qta.Evaluation) float64 { return e.ActorLoss }))
 	return charts
-}
-
-// mapDrawing begins a picture of the environment, and legendAt is where its legend
-// goes.
-func (s *state) mapDrawing(title string) (d *draw.Drawing, p plan, legendAt float64) {
-	p = newPlan(s.Sketch, 0, mapWidth, mapHeight)
-	d = &draw.Drawing{Title: title, Width: mapWidth}
-	p.draw(d, Wall, Floor, Start, Goal, Near)
-	return d, p, p.height()
-}
-
-// rolloutPicture draws rollouts, those that end elsewhere than at the goal above
-// the others.
-func (s *state) rolloutPicture(rollouts []rollout) *draw.Drawing {
-	d, p, y := s.mapDrawing(fmt.Sprintf("%s of the policy", words.Count(len(rollouts), "rollout")))
-	reached := 0
-	for _, success := range []bool{true, false} {
-		for _, r := range rollouts {
-			if r.Reached == success {
-				p.rollout(d, r)
-			}
-			if r.Reached && success {
-				reached++
-			}
-		}
-	}
-	p.letters(d)
-	sample := func(i int) func(*draw.Drawing, float64, float64) {
-		return func(d *draw.Drawing, x, y float64) {
-			d.Add(`<path class="thin s%d" d="M%v %vh%v"/>`, i, x, y, float64(draw.SampleWidth-5))
-			d.Dot(i, x+draw.SampleWidth-5, y, false)
-		}
-	}
-	d.Height = d.Legend([]draw.Entry{
-		{Sample: sample(0), Name: fmt.Sprintf("end at the goal (%d)", reached)},
-		{Sample: sample(3), Name: fmt.Sprintf("end elsewhere (%d)", len(rollouts)-reached)},
-	}, y)
-	return d
-}
-
-// goalPicture draws the goals that an agent has set itself, by the time.
-func (v *view) goalPicture() *draw.Drawing {
-	s, last := v.state, float64(max(v.agent.Steps(), 1))
-	d, p, y := s.mapDrawing(fmt.Sprintf("%s that the agent set itself", words.Count(len(s.Goals), "goal")))
-	d.Add(`<g class="rim">`)
-	for _, g := range s.Goals {
-		x, y := p.at([2]float64{g.X, g.Y})
-		d.Add(`<circle cx="%v" cy="%v" r="2.5" fill="%s"/>`, x, y,
-			draw.Time((float64(g.Step)-float64(s.EvalEvery)/2)/last))
-	}
-	d.Add(`</g>`)
-	p.letters(d)
-	d.TimeBar(last, fmt.Sprintf("environment steps; goals drawn: %d of %d", len(s.Goals), s.Seen), 16, y+4,
-		mapWidth-32)
-	d.Height = y + 4 + draw.BarAltitude + 2
-	return d
 }
 
 // Name returns the name of the environment with that of the parameters, as the

@@ -375,23 +375,15 @@ const (
 	recordEnd      = "\n}\n" // without one
 )
 
-// Encode returns the text of run.json.
+// Encode returns the text of run.json, an evaluation on each line of its curve.
 func (r *Record) Encode() []byte {
-	curve, err := json.Marshal(r.Curve)
-	if err == nil {
-		head := *r
-		head.Curve = nil
-		var text bytes.Buffer
-		e := json.NewEncoder(&text)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "\t")
-		if err = e.Encode(head); err == nil {
-			before, _, _ := bytes.Cut(text.Bytes(), []byte("\"curve\": "))
-			rows := bytes.ReplaceAll(curve, []byte("],["), []byte("],\n\t\t["))
-			return sealed(append(append(before, "\"curve\": "...), rows...))
-		}
+	text, err := json.MarshalIndent(r, "", "\t")
+	if err != nil {
+		panic(err) // a NaN or Inf, which training and Params.Validate refuse
 	}
-	panic(err) // only for a NaN or Inf, which training and Params.Validate refuse
+	text = bytes.ReplaceAll(text, []byte("\n\t\t\t\t"), nil)
+	text = bytes.ReplaceAll(text, []byte("\n\t\t\t]"), []byte("]"))
+	return sealed(bytes.TrimSuffix(text, []byte("\n}")))
 }
 
 // sealed ends the text of a record with its checksum.
@@ -417,13 +409,8 @@ func decodeRecord(data []byte) (*Record, error) {
 	return r, r.check()
 }
 
-// check refuses a record that no run has, and makes the texts, which others may
-// have written, plain ones.
+// check refuses a record that no run has.
 func (r *Record) check() error {
-	for _, text := range []*string{&r.Run.Version, &r.Run.Environment, &r.Run.Preset, &r.Program.Revision, &r.Program.Go,
-		&r.Machine.OS, &r.Machine.Arch, &r.Machine.Kernel, &r.Outcome.Message} {
-		*text = words.Plain(*text)
-	}
 	if !slices.Contains([]string{Running, Stopped, Solved, Finished, Failed}, r.State) {
 		return fmt.Errorf("state is %q", r.State)
 	}

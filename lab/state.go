@@ -97,9 +97,6 @@ func readState(a *qta.Agent) (*state, error) {
 
 // check refuses a state that cannot be drawn.
 func (s *state) check() error {
-	for _, text := range []*string{&s.Version, &s.Environment, &s.Preset} {
-		*text = words.Plain(*text)
-	}
 	if len(s.Map) > 0 {
 		id := Identity{Map: s.Map}
 		if _, err := qta.ParseMaze(id.mapText()); err != nil {

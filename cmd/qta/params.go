@@ -5,44 +5,24 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"qta"
-	"qta/internal/files"
 	"qta/internal/glossary"
 	"qta/internal/words"
 )
 
-type paramsFlags struct{ wide bool }
+// This file is qta params.
 
-func (f *paramsFlags) flagSet() *flag.FlagSet {
-	*f = paramsFlags{}
-	flags := newFlagSet("params")
-	flags.BoolVar(&f.wide, "wide", false, "every parameter set side by side, in lines of more than 200 columns")
-	return flags
-}
-
-func paramsCommand(c call) error {
-	var f paramsFlags
-	args, err := parseFlags(f.flagSet(), c.args)
-	if err != nil {
-		return err
-	}
-	if len(args) > 0 {
-		if err := noMore("params "+args[0], args[1:]); err != nil {
-			return err
-		} else if f.wide {
-			return words.BadInput("-wide is of all parameters; %s alone has its values in every set", args[0])
+func paramsCommand(*flag.FlagSet) func(call) error {
+	return func(c call) error {
+		if len(c.args) > 0 {
+			return writeParameter(c.out, c.args[0])
 		}
-		return writeParameter(c.out, args[0])
+		writeParameters(c.out)
+		return nil
 	}
-	if f.wide {
-		return writeWide(c.out)
-	}
-	return writeParameters(c.out)
 }
 
 const (
@@ -53,24 +33,16 @@ const (
 
 // writeParameters writes what each parameter is, and its value in the set that
 // trains where none is named.
-func writeParameters(w io.Writer) error {
-	var usual trainFlags
-	usual.reset()
-	set, _, err := namedParams(usual.params)
-	if err != nil {
-		return err
-	}
+func writeParameters(w io.Writer) {
 	fmt.Fprintf(w, "The parameters, with their values in the set %s, which trains unless -params names another;\n"+
-		"a * marks those that differ in some set. \"qta params NAME\" has all about one, -wide all sets.\n", usual.params)
+		"a * marks those that differ in some set. \"qta params NAME\" has all about one.\n", usualParams)
 	for _, g := range glossary.Groups() {
 		fmt.Fprintf(w, "\n%s\n\n", strings.Join(words.Wrap(g.About+":", paramsWidth), "\n"))
 		for _, p := range g.Parameters {
+			set := qta.Fast()
 			value := set.Value(p.Name)
-			for _, preset := range qta.Presets() {
-				if preset.Params.Value(p.Name) != value {
-					value += " *"
-					break
-				}
+			if slices.ContainsFunc(qta.Presets(), func(q qta.Preset) bool { return q.Params.Value(p.Name) != value }) {
+				value += " *"
 			}
 			name := p.Name
 			for _, line := range words.Wrap(p.Meaning, meaningWidth) {
@@ -79,25 +51,6 @@ func writeParameters(w io.Writer) error {
 			}
 		}
 	}
-	return nil
-}
-
-// writeWide writes every parameter's value in every set, and where it is from.
-func writeWide(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprint(t, "parameter")
-	for _, preset := range qta.Presets() {
-		fmt.Fprint(t, "\t", preset.Name)
-	}
-	fmt.Fprintln(t, "\tallowed\tsource of paper's value")
-	for _, field := range qta.Fields() {
-		fmt.Fprint(t, field.Name)
-		for _, preset := range qta.Presets() {
-			fmt.Fprint(t, "\t", preset.Params.Value(field.Name))
-		}
-		fmt.Fprintf(t, "\t%s\t%s\n", allowed(field), field.Source)
-	}
-	return t.Flush()
 }
 
 // allowed returns the values of a parameter in words.
@@ -110,13 +63,10 @@ func writeParameter(w io.Writer, name string) error {
 		var p qta.Params
 		return words.BadInput("%s", words.Bare(p.Set(name, "")))
 	}
-	field := qta.Fields()[i]
 	var p glossary.Parameter
 	for _, g := range glossary.Groups() {
-		for _, q := range g.Parameters {
-			if q.Name == name {
-				p = q
-			}
+		if i := slices.IndexFunc(g.Parameters, func(q glossary.Parameter) bool { return q.Name == name }); i >= 0 {
+			p = g.Parameters[i]
 		}
 	}
 	write := func(indent, text string) {
@@ -124,6 +74,7 @@ func writeParameter(w io.Writer, name string) error {
 			fmt.Fprintln(w, indent+line)
 		}
 	}
+	field := qta.Fields()[i]
 	write("", name+": "+p.Meaning+".")
 	fmt.Fprintf(w, "\n  allowed    %s\n  source     %s (of its value in paper)\n", allowed(field), field.Source)
 	for _, preset := range qta.Presets() {
@@ -134,64 +85,13 @@ func writeParameter(w io.Writer, name string) error {
 		write("  ", "the text: "+c.Said)
 		write("  ", "we: "+c.Done)
 	}
-	fmt.Fprintln(w,
-		"\nSwitched by itself, with small networks on 1U5: runs solved of all, median of their steps, and in")
-	fmt.Fprintln(w, "brackets the same without the switch")
+	fmt.Fprintln(w, "\nSwitched by itself, with small networks on 1U5: runs solved of all, median of their steps, and in\n"+
+		"brackets the same without the switch")
 	if len(p.Effects) == 0 {
-		fmt.Fprintln(w, "  not measured")
+		p.Effects = []string{"not measured"}
 	}
 	for _, e := range p.Effects {
 		write("  ", e)
 	}
 	return nil
-}
-
-// findParams returns the parameters that the flags -params and -set describe,
-// and the name that directories bear for them.
-func findParams(name string, set []string) (qta.Params, string, error) {
-	p, label, err := namedParams(name)
-	if err != nil {
-		return p, label, err
-	}
-	for _, s := range set {
-		field, value, ok := strings.Cut(s, "=")
-		if !ok {
-			return p, label, words.BadInput("-set %q: want name=value, such as -set Batch=256", s)
-		}
-		if err := p.Set(field, value); err != nil {
-			return p, label, words.BadInput("-set %s: %s", s, words.Bare(err))
-		}
-		label += "-" + field + "=" + strings.TrimSpace(value)
-	}
-	return p, label, nil
-}
-
-func namedParams(name string) (qta.Params, string, error) {
-	var names []string
-	for _, preset := range qta.Presets() {
-		if preset.Name == name {
-			return preset.Params, name, nil
-		}
-		names = append(names, preset.Name)
-	}
-	if !strings.HasSuffix(name, ".json") {
-		return qta.Params{}, "", words.BadInput("-params %q: want %s or a file that ends in .json", name,
-			strings.Join(names, ", "))
-	}
-	data, err := files.ReadText(name)
-	if err != nil {
-		return qta.Params{}, "", words.BadFile(err,
-			"-params %s: %w; want a JSON object such as {\"Batch\": 256}", name, err)
-	}
-	p, err := qta.ReadParams(strings.NewReader(data), qta.Default())
-	if err != nil {
-		return p, "", words.BadInput("-params %s: %s", name, words.Bare(err))
-	}
-	return p, stem(name), nil
-}
-
-// stem returns the last element of a path without its extension.
-func stem(path string) string {
-	base := filepath.Base(path)
-	return strings.TrimSuffix(base, filepath.Ext(base))
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"qta/cmd/qta/internal/paper"
-	"qta/cmd/qta/internal/statistics"
 	"qta/internal/words"
 	"qta/lab"
 )
@@ -90,15 +89,15 @@ func (s *setting) judge() []claim {
 
 // A contrast is two methods compared in several mazes.
 type contrast struct {
-	pairs          []statistics.Pair
+	pairs          []pair
 	mazes          []string
 	lengths        []float64
 	runs, unsolved int
 }
 
 // add adds a maze.
-func (c *contrast) add(maze string, a, b *group, x, y statistics.Sample) {
-	c.pairs, c.mazes = append(c.pairs, statistics.Pair{A: x, B: y}), append(c.mazes, maze)
+func (c *contrast) add(maze string, a, b *group, x, y sample) {
+	c.pairs, c.mazes = append(c.pairs, pair{A: x, B: y}), append(c.mazes, maze)
 	c.lengths = append(c.lengths, float64(a.Length))
 	c.runs += a.N() + b.N()
 	c.unsolved += a.N() - a.Solved + b.N() - b.Solved
@@ -112,7 +111,7 @@ func (c *contrast) judge(what string, weights []float64, none float64, beyond st
 	if len(c.pairs) == 0 {
 		return silent("no maze has ended runs of both")
 	}
-	sum, r, ok := statistics.Contrast(c.pairs, weights)
+	sum, r, ok := weigh(c.pairs, weights)
 	j := judgement{Verdict: few, What: what, Value: fmt.Sprintf("%.2f", show(sum))}
 	j.Note = fmt.Sprintf("Student’s t; %s, %s", where(c.mazes), words.Count(c.runs, "run"))
 	if c.unsolved > 0 {
@@ -161,7 +160,7 @@ func (s *setting) both(a, b paper.Method, family string, solved bool) (c contras
 // fewer judges the claim that a needs fewer steps than b.
 func (s *setting) fewer(a, b paper.Method) judgement {
 	c := s.both(a, b, "", false)
-	return c.ratio(fmt.Sprintf("steps of %s / steps of %s", b.Name, a.Name), statistics.Equal(len(c.pairs)))
+	return c.ratio(fmt.Sprintf("steps of %s / steps of %s", b.Name, a.Name), equal(len(c.pairs)))
 }
 
 // noFewer judges the claim that a does not need fewer steps than b, or not to an
@@ -188,7 +187,7 @@ func (s *setting) trend(a, b paper.Method) judgement {
 	if len(c.pairs) < 2 {
 		return silent("no two mazes of a kind that all ended runs of both solved")
 	}
-	perTen := statistics.Slope(c.lengths)
+	perTen := slope(c.lengths)
 	for i := range perTen {
 		perTen[i] *= 10
 	}
@@ -209,7 +208,7 @@ func (s *setting) waves() judgement {
 			}
 		}
 	}
-	return c.ratio("steps in a square-wave maze / steps in the M-maze of its path length", statistics.Equal(len(c.pairs)))
+	return c.ratio("steps in a square-wave maze / steps in the M-maze of its path length", equal(len(c.pairs)))
 }
 
 // noise judges the claim that noise on the uncertainty takes of the mean success
@@ -226,7 +225,7 @@ func (s *setting) noise(m paper.Method) judgement {
 		}
 	}
 	same := func(x float64) float64 { return x }
-	return c.judge("mean success that the noise takes", statistics.Equal(len(c.pairs)), materialArea,
+	return c.judge("mean success that the noise takes", equal(len(c.pairs)), materialArea,
 		"no effect beyond %.2f of success", same)
 }
 
@@ -256,15 +255,15 @@ func (s *setting) unsolved(m paper.Method) judgement {
 	switch {
 	case 2*failed >= mazes:
 		j.Verdict = holds
-	case least >= statistics.EnoughRuns:
+	case least >= enoughRuns:
 		j.Verdict = fails
 	}
 	return j
 }
 
 // share measures the part that hits are of n runs, and judges nothing yet.
-func share(what string, hits, n int) (judgement, statistics.Interval) {
-	r := statistics.BinomialRange(hits, n)
+func share(what string, hits, n int) (judgement, interval) {
+	r := binomialRange(hits, n)
 	j := judgement{Verdict: few, What: what, Value: fmt.Sprintf("%.2f", float64(hits)/float64(n))}
 	j.Range = fmt.Sprintf("%.2f to %.2f", r.Low, r.High)
 	j.Note = fmt.Sprintf("%d of %s, Clopper and Pearson", hits, words.Count(n, "run"))
@@ -293,7 +292,7 @@ func (s *setting) never(m paper.Method) judgement {
 		j.Verdict = fails
 		j.Note += fmt.Sprintf("; %s solved the maze, and %s reached the goal without solving it",
 			words.Count(solved, "run"), words.Count(hits-solved, "run"))
-	case n >= statistics.EnoughRuns:
+	case n >= enoughRuns:
 		j.Verdict = holds
 	}
 	return j
@@ -344,7 +343,7 @@ func most(what string, hits, n int) judgement {
 		j.Verdict = holds
 	case r.High < 0.5:
 		j.Verdict = fails
-	case n >= statistics.EnoughRuns:
+	case n >= enoughRuns:
 		j.Verdict = fmt.Sprintf("in %d of %d runs", hits, n)
 	}
 	return j

@@ -15,7 +15,6 @@ import (
 
 	"qta"
 	"qta/cmd/qta/internal/paper"
-	"qta/cmd/qta/internal/statistics"
 	"qta/internal/words"
 	"qta/lab"
 )
@@ -25,6 +24,8 @@ type Report struct {
 	Runs     []*lab.Recorded
 	Skipped  []lab.Skip // files that were not used
 	Settings []*setting
+
+	Going, Failed int // runs that have not ended, and that failed
 }
 
 // A setting is all runs with one parameter set, whatever their methods.
@@ -33,7 +34,7 @@ type setting struct {
 	ID     string   // in the page
 	Groups []*group // by maze and method
 	Claims []claim
-	params qta.Params // with QTA's curriculum
+	Params qta.Params // with QTA's curriculum
 	mazes  []string
 	points []paper.Point
 }
@@ -54,11 +55,11 @@ type group struct {
 	Solved      int
 	Median      float64 // of the steps
 	Mean, SD    float64 // of the steps; the deviation is the population's, as the paper's
-	Range       statistics.Interval
+	Range       interval
 	Found       float64 // median step at which training found the goal
 	FoundRuns   int     // how many runs that is of
 	Factor      float64 // by which the steps exceed QTA's
-	FactorRange statistics.Interval
+	FactorRange interval
 	Paper       *paper.Point // nil where the paper has none
 }
 
@@ -79,7 +80,7 @@ func New(c *lab.Collection) *Report {
 	for _, run := range all {
 		at := places[run]
 		if s == nil || s.Name != at.Setting {
-			s = &setting{Name: at.Setting, ID: fmt.Sprintf("setting-%d", len(r.Settings)+1), params: run.Run.Params(), points: points}
+			s = &setting{Name: at.Setting, ID: fmt.Sprintf("setting-%d", len(r.Settings)+1), Params: run.Run.Params(), points: points}
 			r.Settings = append(r.Settings, s)
 		}
 		if g == nil || g.place != at {
@@ -92,6 +93,12 @@ func New(c *lab.Collection) *Report {
 		}
 		g.all = append(g.all, run)
 		r.Runs = append(r.Runs, run)
+		if !run.Ended() {
+			r.Going++
+		}
+		if run.State == lab.Failed {
+			r.Failed++
+		}
 	}
 	for _, s := range r.Settings {
 		s.sum()
@@ -153,11 +160,11 @@ func (s *setting) sum() {
 		}
 		q := s.group(g.Maze, paper.QTA) // which comes first
 		if g.Method == paper.QTA.Name {
-			s.params = g.all[0].Run.Params()
+			s.Params = g.all[0].Run.Params()
 		} else if q != nil && g.N() > 0 {
-			pair := []statistics.Pair{{A: q.logs(), B: g.logs()}}
-			if sum, r, ok := statistics.Contrast(pair, statistics.Equal(1)); ok {
-				g.Factor, g.FactorRange = math.Exp(sum), r.Exp()
+			pair := []pair{{A: q.logs(), B: g.logs()}}
+			if sum, r, ok := weigh(pair, equal(1)); ok {
+				g.Factor, g.FactorRange = math.Exp(sum), r.exp()
 			}
 		}
 	}
@@ -180,13 +187,13 @@ func (g *group) sum() {
 		}
 	}
 	none := math.NaN()
-	g.Range, g.FactorRange = statistics.Interval{Low: none, High: none}, statistics.Interval{Low: none, High: none}
+	g.Range, g.FactorRange = interval{Low: none, High: none}, interval{Low: none, High: none}
 	g.Median, g.Mean, g.SD, g.Found, g.Factor = none, none, none, none, none
 	if g.N() > 0 {
-		g.Median, g.Mean, g.SD = stats.Median(g.steps), stats.Mean(g.steps), statistics.PopulationDeviation(g.steps)
+		g.Median, g.Mean, g.SD = stats.Median(g.steps), stats.Mean(g.steps), populationDeviation(g.steps)
 	}
 	if g.N() > 1 {
-		g.Range = statistics.BootstrapMean(g.steps)
+		g.Range = bootstrapMean(g.steps)
 	}
 	if g.FoundRuns = len(found); g.FoundRuns > 0 {
 		g.Found = stats.Median(found)
@@ -214,12 +221,12 @@ func (s *setting) of(m paper.Method) (runs []*lab.Recorded) {
 }
 
 // logs returns the logarithms of the runs' steps.
-func (g *group) logs() statistics.Sample {
+func (g *group) logs() sample {
 	x := make([]float64, len(g.steps))
 	for i, steps := range g.steps {
 		x[i] = math.Log(steps)
 	}
-	return statistics.Sample{Values: x, Bounded: g.Solved < len(g.runs)}
+	return sample{Values: x, Bounded: g.Solved < len(g.runs)}
 }
 
 // curve returns the steps of the evaluations whose success all runs know, and
@@ -249,10 +256,10 @@ func curve(runs []*lab.Recorded) (steps []int, success [][]float64) {
 }
 
 // areas returns the mean of each row.
-func areas(success [][]float64) statistics.Sample {
+func areas(success [][]float64) sample {
 	x := make([]float64, len(success))
 	for i, y := range success {
 		x[i] = stats.Mean(y)
 	}
-	return statistics.Sample{Values: x}
+	return sample{Values: x}
 }
