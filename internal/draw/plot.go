@@ -90,25 +90,13 @@ const (
 // A Series is points that belong together. Color and shape follow from its
 // place in the plot.
 type Series struct {
-	Name   string
+	Name   string // without one it is not in the legend
 	Points []Point
 	Line   bool // the points are joined
 	Spread Spread
-	Like   int     // of an echo: 1 + the place of the series whose color it has
-	Echo   Echo    // other people's numbers
+	Like   int     // 1 + the place of the series that these are other people's numbers of, or 0
 	Shift  float64 // of all points to the right, in pixels, so that bars do not overlap
 }
-
-// An Echo is drawn with crosses and a thin line, broken to tell it from the
-// series that it is compared with.
-type Echo string
-
-// The kinds of line of an echo.
-const (
-	NoEcho     Echo = ""
-	DashedEcho Echo = "thin dash"
-	DottedEcho Echo = "thin dots"
-)
 
 // A Point is finite.
 type Point struct {
@@ -150,7 +138,7 @@ func (p *Plot) Draw() *Drawing {
 	for i := range p.Series {
 		p.drawPoints(d, i, X, Y)
 	}
-	d.Height = d.Legend(p.legend(), bottom+42)
+	d.Height = p.legend(d, bottom+42)
 	return d
 }
 
@@ -189,21 +177,14 @@ func (p *Plot) extents() (x0, x1, y0, y1 float64) {
 }
 
 // look returns the number of a series' color and shape, and the class of its
-// line: broken where all colors have been used.
+// line: broken where all colors have been used, and thin where it is like another.
 func (p *Plot) look(i int) (tone int, line string) {
-	s := p.Series[i]
-	if s.Like > 0 {
-		i = s.Like - 1
+	if like := p.Series[i].Like; like > 0 {
+		return (like - 1) % seriesTones, "thin dash"
+	} else if i/seriesTones%2 == 1 {
+		return i % seriesTones, "line dash"
 	}
-	switch {
-	case s.Echo != NoEcho:
-		line = string(s.Echo)
-	case i/seriesTones%2 == 1:
-		line = "line dash"
-	default:
-		line = "line"
-	}
-	return i % seriesTones, line
+	return i % seriesTones, "line"
 }
 
 // drawSpread draws what is behind the points of all series.
@@ -247,34 +228,44 @@ func (p *Plot) drawPoints(d *Drawing, i int, X, Y func(float64) float64) {
 	}
 }
 
+// point draws a cross where a series is like another.
 func (s Series) point(d *Drawing, tone int, x, y float64, hollow bool) {
-	if s.Echo != NoEcho {
+	if s.Like > 0 {
 		d.Add(`<path class="bar s%d" d="M%v %vl5 5m0-5l-5 5"/>`, tone, x-2.5, y-2.5)
 		return
 	}
 	d.Dot(tone, x, y, hollow)
 }
 
-// legend returns the explanations. A series without a name needs none.
-func (p *Plot) legend() (entries []Entry) {
+// legend explains the series and the marks from y down, in as many lines as the
+// width asks for, and returns where it ends.
+func (p *Plot) legend(d *Drawing, y float64) float64 {
+	const line, gap, sample = 17, 16, 24.0
+	x, next := 0.0, 0.0
+	entry := func(name string) {
+		x = next
+		next = x + sample + 6 + textWidth(name) + gap
+		if x == 0 || next-gap > d.Width {
+			x, y, next = 0, y+line, next-x
+		}
+		d.Text(x+sample+6, y, Left, "ink", name)
+	}
 	for i, s := range p.Series {
 		if s.Name == "" {
 			continue
 		}
-		tone, line := p.look(i)
-		entries = append(entries, Entry{func(d *Drawing, x, y float64) {
-			if s.Line {
-				d.Add(`<path class="%s s%d" d="M%v %vh%v"/>`, line, tone, x, y, SampleWidth)
-			}
-			if !s.Line || len(s.Points) <= mostDots {
-				s.point(d, tone, x+SampleWidth/2, y, false)
-			}
-		}, s.Name})
+		entry(s.Name)
+		tone, class := p.look(i)
+		if s.Line {
+			d.Add(`<path class="%s s%d" d="M%v %vh%v"/>`, class, tone, x, y-4, sample)
+		}
+		if !s.Line || len(s.Points) <= mostDots {
+			s.point(d, tone, x+sample/2, y-4, false)
+		}
 	}
 	for _, m := range p.Marks {
-		entries = append(entries, Entry{func(d *Drawing, x, y float64) {
-			d.Add(`<path class="mark" d="M%v %vv12"/>`, x+SampleWidth/2, y-6)
-		}, m.Name})
+		entry(m.Name)
+		d.Add(`<path class="mark" d="M%v %vv12"/>`, x+sample/2, y-10)
 	}
-	return entries
+	return y + 5
 }

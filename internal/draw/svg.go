@@ -131,30 +131,3 @@ func (d *Drawing) Dot(i int, x, y float64, hollow bool) {
 		"m0-4l4 4-4 4-4-4z", "m0 4l3.6-6.2h-7.2z"}
 	d.Add(`<path class="%s%d" d="M%v %v%s"/>`, class, i%seriesTones, x, y, shapes[i%len(shapes)])
 }
-
-// An Entry of a legend is a sample, drawn around the middle of its line, and
-// its explanation.
-type Entry struct {
-	Sample func(d *Drawing, x, y float64)
-	Name   string
-}
-
-// SampleWidth is the width of a legend's sample.
-const SampleWidth = 24
-
-// Legend writes entries from y down, in as many lines as the width asks for,
-// and returns where they end.
-func (d *Drawing) Legend(entries []Entry, y float64) float64 {
-	const line, gap = 17, 16
-	x := 0.0
-	for i, e := range entries {
-		w := SampleWidth + 6 + textWidth(e.Name)
-		if i == 0 || x+w > d.Width {
-			x, y = 0, y+line
-		}
-		e.Sample(d, x, y-4)
-		d.Text(x+SampleWidth+6, y, Left, "ink", e.Name)
-		x += w + gap
-	}
-	return y + 5
-}

@@ -80,11 +80,8 @@ func Shell(s string) string {
 }
 
 // Wrap breaks a text between words into lines of at most so many characters,
-// unless a word is longer. A text that fits stays as it is.
+// unless a word is longer.
 func Wrap(text string, width int) (lines []string) {
-	if utf8.RuneCountInString(text) <= width {
-		return []string{text}
-	}
 	line := ""
 	for word := range strings.FieldsSeq(text) {
 		if line != "" && utf8.RuneCountInString(line+" "+word) > width {

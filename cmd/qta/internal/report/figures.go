@@ -84,7 +84,7 @@ func (s *setting) steps(m paper.Method, p paper.Panel) (mine draw.Series) {
 
 // theirs returns the paper's points of a method, the i-th of a panel.
 func (s *setting) theirs(p paper.Panel, m paper.Method, i int) draw.Series {
-	theirs := draw.Series{Name: m.Name + ", paper", Echo: draw.DashedEcho, Like: i + 1}
+	theirs := draw.Series{Name: m.Name + ", paper", Like: i + 1}
 	for _, q := range s.points {
 		if q.Panel == p.Name && q.Method == m.Name {
 			theirs.Points = append(theirs.Points, bar(q.Length, q.Mean, q.Deviation))
