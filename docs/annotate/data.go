@@ -8,6 +8,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"html/template"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -95,8 +96,7 @@ func (p *page) readEffects() {
 		p.fault("no table: %v", err)
 		return
 	}
-	var settings []string       // "small Replay=td Batch=1"
-	steps := map[string][]int{} // by setting
+	steps := map[string][]int{} // by setting, such as "small Replay=td Batch=1"
 	for _, row := range rows[1:] {
 		cell := func(column string) string { return row[max(0, slices.Index(rows[0], column))] }
 		setting := ""
@@ -107,12 +107,9 @@ func (p *page) readEffects() {
 		if n == 0 {
 			n = unsolved
 		}
-		if steps[setting] == nil {
-			settings = append(settings, setting)
-		}
 		steps[setting] = append(steps[setting], n)
 	}
-	for _, setting := range settings {
+	for _, setting := range slices.Sorted(maps.Keys(steps)) {
 		last := max(strings.LastIndex(setting, " "), 0)
 		base, switched := setting[:last], strings.TrimSpace(setting[last:])
 		name, _, _ := strings.Cut(switched, "=")

@@ -63,7 +63,6 @@ func TestFaults(t *testing.T) {
 		{"pun.go", "// It implements QTA, Equation 3", "// Reading R999: a choice.\n//\n// It implements QTA, Equation 3",
 			"no passage says what the paper says at Reading R999 (pun.go:"},
 		{"pun.go", "// Reading R15: the", "// The", `passage "Target networks": the sources have no Reading or Differs R15`},
-		{"pun.go", "// Reading R15: ", "// Reading R6: ", "both have R6"},
 		{"qta.go", "a.pun.follow()", "a.pun.lead()", "the function has no a.pun.follow() after the line before"},
 		{textFile, "code: rnd, rnd.novelty", "code: visits, rnd.novelty", `visits stands in passage "Visit counts" already`},
 		{textFile, "transition | `y`", "transition | `target_y`", `passage "The target": its code and parameters have no target_y`},

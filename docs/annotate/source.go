@@ -35,9 +35,6 @@ type declaration struct {
 	passage    *passage
 }
 
-// Before returns the number of the line before it.
-func (d *declaration) Before() int { return d.Line - 1 }
-
 // A paragraph is one of a comment, or lines of code.
 type paragraph struct {
 	Comment bool
@@ -68,9 +65,12 @@ func (c *choice) Words() string {
 	if c.Parameter == nil {
 		return c.Text
 	}
-	text := c.Parameter.Values[0].Value + " (" + c.Text + ")"
-	for _, v := range c.Parameter.Otherwise() {
-		text += "; " + v.Set + " " + v.Value
+	values := c.Parameter.Values
+	text := values[0].Value + " (" + c.Text + ")"
+	for _, v := range values[1:] {
+		if v.Value != values[0].Value {
+			text += "; " + v.Set + " " + v.Value
+		}
 	}
 	return text
 }
@@ -89,16 +89,6 @@ type parameter struct {
 
 // A preset is a parameter's value in a named set.
 type preset struct{ Set, Value string }
-
-// Otherwise returns the values that are not the paper's.
-func (q *parameter) Otherwise() (other []preset) {
-	for _, v := range q.Values[1:] {
-		if v.Value != q.Values[0].Value {
-			other = append(other, v)
-		}
-	}
-	return other
-}
 
 // sourceDirs are the directories that are read. Names of all but the root have
 // their package in front.
@@ -181,7 +171,7 @@ func (p *page) declare(node ast.Decl, name string, doc *ast.CommentGroup, src st
 	}
 	d.read()
 	for _, c := range d.Choices {
-		p.addChoice(c)
+		p.Choices[c.ID] = c
 	}
 	p.declarations[name] = d
 	return d
@@ -293,7 +283,7 @@ func (p *page) readParameters(name string) {
 		if m := marker.FindStringSubmatch(q.Source); m != nil {
 			q.Choice = &choice{Kind: m[1], ID: m[2], Text: q.Source[len(m[0]):], Where: q.Name, File: q.File, Line: q.Line,
 				Parameter: q, Switch: q}
-			p.addChoice(q.Choice)
+			p.Choices[m[2]] = q.Choice
 		}
 		p.Parameters = append(p.Parameters, q)
 		p.parameters[q.Name] = q
@@ -301,14 +291,6 @@ func (p *page) readParameters(name string) {
 	if len(group.Parameters) > 0 {
 		p.groups = append(p.groups, group)
 	}
-}
-
-// addChoice notes a choice by its number.
-func (p *page) addChoice(c *choice) {
-	if other := p.Choices[c.ID]; other != nil {
-		p.fault("%s:%d and %s:%d both have %s", other.File, other.Line, c.File, c.Line, c.ID)
-	}
-	p.Choices[c.ID] = c
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
