@@ -77,7 +77,8 @@ func (p *page) readVectors(name string) *vectors {
 	}
 	all := len(v.Cases)
 	least := slices.MinFunc(v.Cases, func(a, b vectorCase) int { return a.size() - b.size() })
-	v.Cases = slices.DeleteFunc(v.Cases, func(c vectorCase) bool { return c.Name != least.Name && c.size() > 16 })
+	large := func(c vectorCase) bool { return c.Name != least.Name && c.size() > 16 }
+	v.Cases = slices.DeleteFunc(v.Cases, large)
 	v.Unshown = all - len(v.Cases)
 	return v
 }
@@ -117,7 +118,8 @@ func (p *page) readEffects() {
 			if _, with, ok := strings.Cut(base, " "); ok {
 				switched += " with " + with
 			}
-			q.Effects = append(q.Effects, fmt.Sprintf("%s: %s [%s]", switched, summary(steps[setting]), summary(steps[base])))
+			effect := fmt.Sprintf("%s: %s [%s]", switched, summary(steps[setting]), summary(steps[base]))
+			q.Effects = append(q.Effects, effect)
 		}
 	}
 }

@@ -163,7 +163,8 @@ var (
 
 // html returns the page.
 func (p *page) html() []byte {
-	t := template.New("page.tmpl").Funcs(template.FuncMap{"prose": p.prose, "math": p.math, "walk": p.walk, "line": p.line})
+	functions := template.FuncMap{"prose": p.prose, "math": p.math, "walk": p.walk, "line": p.line}
+	t := template.New("page.tmpl").Funcs(functions)
 	b := p.execute(template.Must(t.ParseFS(templates, "page.tmpl")))
 	places := map[string]int{}
 	for _, m := range anchor.FindAllSubmatch(b, -1) {

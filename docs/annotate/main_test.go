@@ -57,16 +57,16 @@ func (c changed) ReadFile(name string) ([]byte, error) {
 // TestFaults makes the page from sources with a mistake.
 func TestFaults(t *testing.T) {
 	for _, test := range []struct{ file, old, new, want string }{
-		{"pun.go", "func TDTarget(", "func TDGoal(", `passage "The target": the sources have no declaration TDTarget`},
+		{"pun.go", "func TDTarget(", "func TDGoal(", `"The target": the sources have no declaration TDTarget`},
 		{"pun.go", "Equation 1 (Section 3.1)", "Equation 1 (Section 3.2)", `cannot have Equation 1 of section 3.2 (TDTarget)`},
-		{"pun.go", "// newCriticNet", "// Reading R999: a choice.\n//\n// newCriticNet", "no passage shows newCriticNet (pun.go:"},
-		{"pun.go", "// It implements QTA, Equation 3", "// Reading R999: a choice.\n//\n// It implements QTA, Equation 3",
+		{"pun.go", "// newCriticNet", "// Reading R999: x.\n//\n// newCriticNet", "no passage shows newCriticNet (pun"},
+		{"pun.go", "// It implements QTA, Equation 3", "// Reading R999: x.\n//\n// It implements QTA, Equation 3",
 			"no passage says what the paper says at Reading R999 (pun.go:"},
-		{"pun.go", "// Reading R15: the", "// The", `passage "Target networks": the sources have no Reading or Differs R15`},
+		{"pun.go", "// Reading R15: the", "// The", `the sources have no Reading or Differs R15`},
 		{"qta.go", "a.pun.follow()", "a.pun.lead()", "the function has no a.pun.follow() after the line before"},
-		{textFile, "code: rnd, rnd.novelty", "code: visits, rnd.novelty", `visits stands in passage "Visit counts" already`},
-		{textFile, "transition | `y`", "transition | `target_y`", `passage "The target": its code and parameters have no target_y`},
-		{textFile, "params: Polyak", "params: Poliak", `passage "Target networks": the sources have no parameter Poliak`},
+		{textFile, "code: rnd, rnd.novelty", "code: visits, rnd.novelty", `visits stands in passage "Visit`},
+		{textFile, "transition | `y`", "transition | `target_y`", `"The target": its code and parameters have no target_y`},
+		{textFile, "params: Polyak", "params: Poliak", `"Target networks": the sources have no parameter Poliak`},
 		{textFile, "params: Polyak", "", "no passage has the parameter Polyak (params.go:"},
 		{textFile, "formula: L_π = ", "formula: L_2 = ", `docs/annotate/formulas.html has no formula L_2 = `},
 		{textFile, "golden Polyak: polyak", "golden Polyak: poliak", `open testdata/golden/poliak.json`},

@@ -281,8 +281,8 @@ func (p *page) readParameters(name string) {
 			{"authors", qta.Authors().Value(q.Name)},
 		}
 		if m := marker.FindStringSubmatch(q.Source); m != nil {
-			q.Choice = &choice{Kind: m[1], ID: m[2], Text: q.Source[len(m[0]):], Where: q.Name, File: q.File, Line: q.Line,
-				Parameter: q, Switch: q}
+			q.Choice = &choice{Kind: m[1], ID: m[2], Text: q.Source[len(m[0]):], Where: q.Name, File: q.File,
+				Line: q.Line, Parameter: q, Switch: q}
 			p.Choices[m[2]] = q.Choice
 		}
 		p.Parameters = append(p.Parameters, q)

@@ -91,8 +91,8 @@ func (d *Drawing) Image(m *image.Paletted, x, y, width, height float64) {
 	if err := encoder.Encode(&b, m); err != nil {
 		panic(err) // an image without pixels, which nobody draws
 	}
-	d.Add(`<image class="pixels" x="%v" y="%v" width="%v" height="%v" preserveAspectRatio="none" href="data:image/png;base64,%s"/>`,
-		x, y, width, height, base64.StdEncoding.EncodeToString(b.Bytes()))
+	d.Add(`<image class="pixels" x="%v" y="%v" width="%v" height="%v" preserveAspectRatio="none" `, x, y, width, height)
+	d.Add(`href="data:image/png;base64,%s"/>`, base64.StdEncoding.EncodeToString(b.Bytes()))
 }
 
 // Heights of a color bar's parts.

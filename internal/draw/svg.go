@@ -78,8 +78,10 @@ func (d *Drawing) Place(other *Drawing, x, y float64) {
 
 // Inline returns the drawing for a page whose CSS has [Style].
 func (d *Drawing) Inline() template.HTML {
-	const form = `<svg viewBox="0 0 %[1]s %[2]s" width="%[1]s" height="%[2]s" role="img" aria-label="%[3]s"><style>%[4]s</style>%[5]s</svg>`
-	return template.HTML(fmt.Sprintf(form, pixels(d.Width), pixels(d.Height), html.EscapeString(d.Title), d.Style, &d.body))
+	const form = `<svg viewBox="0 0 %[1]s %[2]s" width="%[1]s" height="%[2]s" role="img" aria-label="%[3]s">` +
+		`<style>%[4]s</style>%[5]s</svg>`
+	title := html.EscapeString(d.Title)
+	return template.HTML(fmt.Sprintf(form, pixels(d.Width), pixels(d.Height), title, d.Style, &d.body))
 }
 
 // File returns the drawing as a file of its own, with a margin; a small one is
@@ -90,14 +92,16 @@ func (d *Drawing) File() []byte {
 	if width < 500 {
 		scale = 2
 	}
-	const form = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="-%[1]d -%[1]d %[2]s %[3]s" width="%[4]s" height="%[5]s" role="img">
+	const form = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="-%[1]d -%[1]d %[2]s %[3]s"
+ width="%[4]s" height="%[5]s" role="img">
 <title>%[6]s</title>
 <style>%[7]s</style>
 <rect class="paper" x="-%[1]d" y="-%[1]d" width="100%%" height="100%%"/>
 %[8]s
 </svg>
 `
-	return fmt.Appendf(nil, form, margin, pixels(width), pixels(height), pixels(scale*width), pixels(scale*height),
+	return fmt.Appendf(nil, form, margin,
+		pixels(width), pixels(height), pixels(scale*width), pixels(scale*height),
 		html.EscapeString(d.Title), Style+d.Style, &d.body)
 }
 
