@@ -395,8 +395,7 @@ func (s *session) draw() error {
 	if err != nil {
 		return err
 	}
-	list = append(list, files.File{Name: LogFile, Data: logTable(r.Run, r.Curve)},
-		files.File{Name: TimingFile, Data: s.timing}, files.File{Name: RecordFile, Data: r.Encode()})
+	list = append(list, files.File{Name: TimingFile, Data: s.timing}, files.File{Name: RecordFile, Data: r.Encode()})
 	for _, f := range list {
 		if err := s.dir.write(f.Name, f.Data); err != nil {
 			return err
