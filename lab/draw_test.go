@@ -70,7 +70,7 @@ func TestFigure5Numbers(t *testing.T) {
 	if s.figure5Numbers() != nil {
 		t.Error("one snapshot has numbers")
 	}
-	if got := correlation([]float64{1, 2}, []float64{3, 3}); got != 0 {
+	if got := correlation([]float32{1, 2}, []float32{3, 3}); got != 0 {
 		t.Errorf("a constant correlates with %v", got)
 	}
 }

@@ -124,8 +124,7 @@ func (g *grid) check(snapshots []snapshot) error {
 // take asks the agent, and also returns the mean uncertainty.
 func (g *grid) take(a *qta.Agent) (s snapshot, uncertainty float64) {
 	survey := a.Survey(g.start, g.desired, g.observations, g.goals, min(samplesEach, samplesEach*len(g.goals)))
-	s = snapshot{a.Steps(), to[float32](survey.Value), to[float32](survey.Deviation), to[float32](survey.Probability),
-		survey.Samples}
+	s = snapshot{a.Steps(), short(survey.Value), short(survey.Deviation), short(survey.Probability), survey.Samples}
 	return s, float64(float32(mean(survey.Deviation)))
 }
 
@@ -158,46 +157,43 @@ func (s *state) figure5Numbers() *Figure5 {
 	if len(s.Snapshots) < 2 || s.Grid.Optimal == nil {
 		return nil
 	}
-	optimal := to[float64](s.Grid.Optimal)
-	distance := make([]float64, len(optimal))
-	for i, v := range optimal {
-		distance[i] = -v
-	}
+	optimal := s.Grid.Optimal
 	first, last := &s.Snapshots[0], &s.Snapshots[len(s.Snapshots)-1]
-	before, after := to[float64](s.Grid.failure(first)), to[float64](s.Grid.failure(last))
+	before, after := s.Grid.failure(first), s.Grid.failure(last)
 	x := Figure5{
-		ValueGrowth:     mean(to[float64](last.Value)) - mean(to[float64](first.Value)),
+		ValueGrowth:     mean(last.Value) - mean(first.Value),
 		ErrorFall:       mean(before) - mean(after),
-		ErrorByDistance: correlation(after, distance),
+		ErrorByDistance: -correlation(after, optimal),
 	}
 	n := float64(len(s.Snapshots))
 	for _, shot := range s.Snapshots {
-		x.GoalByDeviation += correlation(to[float64](shot.Probability), to[float64](shot.Deviation)) / n
-		sum := 0.0
-		for _, k := range shot.Draws {
-			sum += optimal[k]
+		x.GoalByDeviation += correlation(shot.Probability, shot.Deviation) / n
+		drawn := make([]float32, len(shot.Draws))
+		for i, k := range shot.Draws {
+			drawn[i] = optimal[k]
 		}
-		x.GoalDistance += (mean(optimal) - sum/float64(len(shot.Draws))) / n
+		x.GoalDistance += (mean(optimal) - mean(drawn)) / n
 	}
 	return &x
 }
 
-func mean(x []float64) float64 {
+func mean[T float32 | float64](x []T) float64 {
 	sum := 0.0
 	for _, v := range x {
-		sum += v
+		sum += float64(v)
 	}
 	return sum / float64(max(len(x), 1))
 }
 
 // correlation returns Pearson's correlation of x and y, 0 where one is constant.
-func correlation(x, y []float64) float64 {
+func correlation(x, y []float32) float64 {
 	var xx, yy, xy float64
 	mx, my := mean(x), mean(y)
 	for i := range x {
-		xx += (x[i] - mx) * (x[i] - mx)
-		yy += (y[i] - my) * (y[i] - my)
-		xy += (x[i] - mx) * (y[i] - my)
+		dx, dy := float64(x[i])-mx, float64(y[i])-my
+		xx += float64(dx * dx)
+		yy += float64(dy * dy)
+		xy += float64(dx * dy)
 	}
 	if xx == 0 || yy == 0 {
 		return 0
@@ -205,11 +201,11 @@ func correlation(x, y []float64) float64 {
 	return xy / math.Sqrt(xx*yy)
 }
 
-// to converts numbers.
-func to[B, A float32 | float64](x []A) []B {
-	y := make([]B, len(x))
+// short converts numbers.
+func short(x []float64) []float32 {
+	y := make([]float32, len(x))
 	for i, v := range x {
-		y[i] = B(v)
+		y[i] = float32(v)
 	}
 	return y
 }
@@ -217,19 +213,20 @@ func to[B, A float32 | float64](x []A) []B {
 // uncertaintyName returns the name of an agent's uncertainty and its unit, which
 // is that of observations, a cell in mazes.
 func (s *state) uncertaintyName(p qta.Params) (name, unit string) {
-	length := ""
-	if len(s.Map) > 0 {
-		length = "cell"
+	name = "uncertainty"
+	if p.Uncertainty == "pun" {
+		name = "head deviation"
 	}
 	switch {
-	case p.Uncertainty == "pun":
-		return "head deviation", length
 	case p.Uncertainty == "q":
-		return "uncertainty", "reward"
-	case p.Uncertainty == "ensemble" && p.AuthorsForm && length != "":
-		return "uncertainty", "cell^2"
+		unit = "reward"
+	case len(s.Map) == 0:
+	case p.Uncertainty == "ensemble" && p.AuthorsForm:
+		unit = "cell^2"
+	default:
+		unit = "cell"
 	}
-	return "uncertainty", length
+	return name, unit
 }
 
 // A panel is a column of the figure: numbers of every place, or the samples if
@@ -267,6 +264,7 @@ func (s *state) panels(shot *snapshot, p qta.Params) []panel {
 // pictures are those of Figure 5, which are alike in size.
 type pictures struct {
 	Rows    []pictureRow
+	Optimal bool    // there are optimal values
 	PerLine int     // side by side
 	Width   float64 // of one
 	height  float64
@@ -283,13 +281,13 @@ const panelTop = 18 // height of a picture's name
 
 // pictures draws every column of every snapshot.
 func (s *state) pictures(p qta.Params) *pictures {
-	g := &pictures{Width: 114, PerLine: 6}
+	g := &pictures{Width: 114, PerLine: 6, Optimal: s.Grid.Optimal != nil}
 	switch shape := s.Sketch.Width / s.Sketch.Height; {
 	case shape > 3:
 		g.Width, g.PerLine = 340, 2
 	case shape > 1.5:
 		g.Width, g.PerLine = 240, 3
-	case s.Grid.Optimal == nil: // two panels fewer
+	case !g.Optimal: // two panels fewer
 		g.Width, g.PerLine = 180, 4
 	}
 	g.plan = newPlan(s.Sketch, panelTop, g.Width, 190)

@@ -3,10 +3,9 @@ package lab
 import (
 	"bytes"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"html/template"
-	"strconv"
-	"strings"
 
 	"qta"
 	"qta/internal/draw"
@@ -42,7 +41,6 @@ type view struct {
 	Fields     []qta.Field
 	Default    qta.Params
 	Subject    string
-	Optimal    bool // Figure 5 has optimal values
 }
 
 // A chart is a drawing with what it shows.
@@ -52,31 +50,31 @@ type chart struct {
 }
 
 // files returns the page and its pictures.
-func (v *view) files() ([]files.File, error) {
+func (v *view) files() (list []files.File, err error) {
+	add := func(name string, data []byte) { list = append(list, files.File{Name: name, Data: data}) }
 	id, s := v.Record.Run, v.state
-	curve := v.learningCurve()
-	list := []files.File{{Name: CurveFile, Data: curve.File()}}
-	v.Style, v.Subject = template.CSS(Style()), id.subject()
-	v.Charts = append([]chart{{curve,
-		"Success of each evaluation: the fraction of its rollouts at the goal after their last step."}}, v.charts()...)
+	v.Style, v.Subject, v.Charts = template.CSS(Style()), id.subject(), v.charts()
 	v.Command, v.Fields, v.Default = id.Command(v.Record.Limits), qta.Fields(), qta.Default()
 	v.Deviation, _ = s.uncertaintyName(v.agent.Params())
+	add(CurveFile, v.Charts[0].Drawing.File())
 	if s.Sketch != nil {
 		v.Moving = s.film(v.agent)
-		list = append(list, files.File{Name: FilmFile, Data: v.Moving.File()})
+		add(FilmFile, v.Moving.File())
 	}
 	if s.Grid != nil {
-		v.Pictures, v.Optimal = s.pictures(v.agent.Params()), s.Grid.Optimal != nil
-		list = append(list, files.File{Name: Figure5File, Data: v.Pictures.whole(id.subject()).File()})
+		v.Pictures = s.pictures(v.agent.Params())
+		add(Figure5File, v.Pictures.whole(v.Subject).File())
 	}
 	if len(id.Map) > 0 {
 		v.PathLength, v.GoalRadius = id.NewMaze().PathLength(), qta.GoalRadius
 	}
-	var b bytes.Buffer
-	if err := template.Must(template.New("page").Parse(pageText)).Execute(&b, v); err != nil {
+	var page bytes.Buffer
+	if err := template.Must(template.New("page").Parse(pageText)).Execute(&page, v); err != nil {
 		return nil, fmt.Errorf("%s: %w", PageFile, err)
 	}
-	return append(list, files.File{Name: PageFile, Data: b.Bytes()}), nil
+	add(PageFile, page.Bytes())
+	add(LogFile, logTable(id, v.Record.Curve))
+	return list, nil
 }
 
 // logTable returns log.csv: a row for each evaluation, the unit of each column in
@@ -91,9 +89,9 @@ func logTable(id Identity, log []qta.Evaluation) []byte {
 	for _, e := range log {
 		var row []string
 		for _, x := range evaluationNumbers(e) {
-			row = append(row, strconv.FormatFloat(x, 'g', -1, 64))
+			text, _ := json.Marshal(x)
+			row = append(row, string(text))
 		}
-		row[0], row[5], row[6] = strconv.Itoa(e.Step), strconv.Itoa(e.GoalsSet), strconv.Itoa(e.GoalsReached)
 		rows = append(rows, row)
 	}
 	return files.CSV(rows)
@@ -111,15 +109,6 @@ func (id Identity) lossUnit() string {
 	return "cell^2"
 }
 
-// The size of a chart, of the area within its axes.
-const chartWidth, chartHeight = 260, 150
-
-// plot begins a chart over the steps of a run.
-func (v *view) plot(title string, y draw.Axis, s ...draw.Series) *draw.Plot {
-	return &draw.Plot{Title: title, X: draw.Axis{Name: "environment steps",
-		High: float64(v.Record.Run.EvalEvery)}, Y: y, Series: s, Width: chartWidth, Height: chartHeight}
-}
-
 // series returns a number of each evaluation.
 func (v *view) series(name string, number func(qta.Evaluation) float64) draw.Series {
 	s := draw.Series{Name: name, Line: true}
@@ -129,59 +118,50 @@ func (v *view) series(name string, number func(qta.Evaluation) float64) draw.Ser
 	return s
 }
 
-// learningCurve draws the success of a run's evaluations.
-func (v *view) learningCurve() *draw.Drawing {
-	id := v.Record.Run
-	p := v.plot(fmt.Sprintf("Learning curve on %s: success of the evaluations", id.subject()),
-		draw.Axis{Name: "success", Unit: "fraction of " + words.Count(id.Rollouts, "rollout"), High: 1},
-		v.series("", func(e qta.Evaluation) float64 { return e.Success }))
-	if at := v.agent.SolvedAt(); at > 0 {
-		p.Marks = []draw.Mark{{At: float64(at), Name: fmt.Sprintf("first perfect one, at step %d", at)}}
-	}
-	return p.Draw()
-}
-
-// charts draws what else there is of each evaluation: the goals, the uncertainty
-// and the losses.
+// charts draws what there is of each evaluation: first the learning curve, then the
+// goals, the uncertainty and the losses.
 func (v *view) charts() (charts []chart) {
 	id := v.Record.Run
-	add := func(title, caption string, y draw.Axis, s ...draw.Series) {
-		charts = append(charts, chart{v.plot(title, y, s...).Draw(), caption})
+	steps := draw.Axis{Name: "environment steps", High: float64(id.EvalEvery)}
+	add := func(title, caption string, y draw.Axis, marks []draw.Mark, s ...draw.Series) {
+		p := draw.Plot{Title: title, X: steps, Y: y, Series: s, Marks: marks, Width: 260, Height: 150}
+		charts = append(charts, chart{p.Draw(), caption})
 	}
+	var solved []draw.Mark
+	if at := v.agent.SolvedAt(); at > 0 {
+		solved = []draw.Mark{{At: float64(at), Name: fmt.Sprintf("first perfect one, at step %d", at)}}
+	}
+	add(fmt.Sprintf("Learning curve on %s: success of the evaluations", id.subject()),
+		"Success of each evaluation: the fraction of its rollouts at the goal after their last step.",
+		draw.Axis{Name: "success", Unit: "fraction of " + words.Count(id.Rollouts, "rollout"), High: 1}, solved,
+		v.series("", func(e qta.Evaluation) float64 { return e.Success }))
 	var set, reached int // before
+	since := func(before *int, now int) float64 {
+		n := now - *before
+		*before = now
+		return float64(n)
+	}
 	add("Goals", "Goals of training since the evaluation before, and how many of them were reached.",
-		draw.Axis{Name: "goals", Unit: "count"},
-		v.series("set",
-			func(e qta.Evaluation) float64 { n := e.GoalsSet - set; set = e.GoalsSet; return float64(n) }),
-		v.series("of these, reached", func(e qta.Evaluation) float64 {
-			n := e.GoalsReached - reached
-			reached = e.GoalsReached
-			return float64(n)
-		}))
+		draw.Axis{Name: "goals", Unit: "count"}, nil,
+		v.series("set", func(e qta.Evaluation) float64 { return since(&set, e.GoalsSet) }),
+		v.series("of these, reached", func(e qta.Evaluation) float64 { return since(&reached, e.GoalsReached) }))
 	if v.state.Grid != nil {
 		uncertainty := draw.Series{Line: true}
 		for _, f := range v.state.Frames {
 			uncertainty.Points = append(uncertainty.Points, draw.Point{X: float64(f.Step), Y: f.Uncertainty})
 		}
 		name, unit := v.state.uncertaintyName(id.Params())
-		add("Uncertainty", "Mean over all places of how uncertain the agent is there.", draw.Axis{Name: name,
-			Unit: draw.Unit(unit)}, uncertainty)
+		add("Uncertainty", "Mean over all places of how uncertain the agent is there.",
+			draw.Axis{Name: name, Unit: draw.Unit(unit)}, nil, uncertainty)
 	}
 	add("critics' loss", "Equation 2, the latest minibatch's: how far the critics are from their targets.",
-		draw.Axis{Name: "critics' loss", Unit: "rewards²"},
+		draw.Axis{Name: "critics' loss", Unit: "rewards²"}, nil,
 		v.series("", func(e qta.Evaluation) float64 { return e.CriticLoss }))
 	add("predictive loss", "Equation 4, the latest minibatch's: how far the heads are from the next state.",
-		draw.Axis{Name: "predictive loss", Unit: draw.Unit(id.lossUnit())},
+		draw.Axis{Name: "predictive loss", Unit: draw.Unit(id.lossUnit())}, nil,
 		v.series("", func(e qta.Evaluation) float64 { return e.PredictiveLoss }))
 	add("policy's loss", "The latest minibatch's: the lower, the more the critics expect of its actions.",
-		draw.Axis{Name: "policy's loss", Unit: "rewards"},
+		draw.Axis{Name: "policy's loss", Unit: "rewards"}, nil,
 		v.series("", func(e qta.Evaluation) float64 { return e.ActorLoss }))
 	return charts
-}
-
-// Name returns the name of the environment with that of the parameters, as the
-// title has it.
-func (v *view) Name() string {
-	r := v.Record.Run
-	return strings.Join([]string{v.Subject, r.Preset, "seed " + strconv.FormatUint(r.Seed, 10)}, ", ")
 }

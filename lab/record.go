@@ -1,4 +1,3 @@
-// Package lab keeps a training run in a directory, for any environment.
 package lab
 
 import (
@@ -62,11 +61,9 @@ type Limits struct {
 	Stop  string `json:"stop"` // StopSolved or StopNever
 }
 
-// When a run ends before its budget is spent.
-const (
-	StopSolved = "solved" // at its first perfect evaluation
-	StopNever  = "never"
-)
+// When a run ends before its budget is spent: at its first perfect evaluation, or
+// never.
+const StopSolved, StopNever = "solved", "never"
 
 // Program says what ran last.
 type Program struct {
@@ -136,8 +133,8 @@ type Curve []qta.Evaluation
 
 // evaluationNumbers returns the fields of an evaluation in the order of
 // [qta.Evaluation], the order of the columns of run.json and log.csv.
-func evaluationNumbers(e qta.Evaluation) []float64 {
-	return []float64{float64(e.Step), e.Success, e.CriticLoss, e.PredictiveLoss, e.ActorLoss,
+func evaluationNumbers(e qta.Evaluation) [len(evaluationColumns)]float64 {
+	return [...]float64{float64(e.Step), e.Success, e.CriticLoss, e.PredictiveLoss, e.ActorLoss,
 		float64(e.GoalsSet), float64(e.GoalsReached), e.Reached, e.Return, e.StepsToGoal}
 }
 
@@ -146,13 +143,13 @@ var evaluationColumns = [...]string{"step", "success", "critic_loss", "predictiv
 	"goals_set", "goals_reached", "reached", "return", "steps_to_goal"}
 
 type curveText struct {
-	Columns []string    `json:"columns"`
-	Rows    [][]float64 `json:"rows"`
+	Columns [len(evaluationColumns)]string    `json:"columns"`
+	Rows    [][len(evaluationColumns)]float64 `json:"rows"`
 }
 
 // MarshalJSON writes the columns and the rows.
 func (c Curve) MarshalJSON() ([]byte, error) {
-	text := curveText{Columns: evaluationColumns[:], Rows: [][]float64{}}
+	text := curveText{evaluationColumns, [][len(evaluationColumns)]float64{}}
 	for _, e := range c {
 		text.Rows = append(text.Rows, evaluationNumbers(e))
 	}
@@ -166,14 +163,11 @@ func (c *Curve) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &text); err != nil {
 		return err
 	}
-	if !slices.Equal(text.Columns, evaluationColumns[:]) {
+	if text.Columns != evaluationColumns {
 		return fmt.Errorf("curve: the columns are %v, want %v", text.Columns, evaluationColumns)
 	}
 	*c = make(Curve, len(text.Rows))
 	for i, x := range text.Rows {
-		if len(x) != len(evaluationColumns) {
-			return fmt.Errorf("curve: row %d has %d numbers, want %d", i+1, len(x), len(evaluationColumns))
-		}
 		e := qta.Evaluation{Step: int(x[0]), Success: x[1], CriticLoss: x[2], PredictiveLoss: x[3], ActorLoss: x[4],
 			GoalsSet: int(x[5]), GoalsReached: int(x[6]), Reached: x[7], Return: x[8], StepsToGoal: x[9]}
 		if i > 0 && e.Step <= (*c)[i-1].Step || e.Step < 1 || !(e.Success >= 0 && e.Success <= 1) {
@@ -256,6 +250,15 @@ func (id Identity) Params() qta.Params { return qta.Params(id.Parameters) }
 
 func (id Identity) mapText() string { return strings.Join(id.Map, "\n") + "\n" }
 
+// checkMap refuses a map that is none.
+func (id Identity) checkMap() error {
+	if len(id.Map) == 0 {
+		return nil
+	}
+	_, err := qta.ParseMaze(id.mapText())
+	return err
+}
+
 // NewMaze returns the maze of a run on one. The identity is one that was checked.
 func (id Identity) NewMaze() *qta.Maze {
 	m, err := qta.ParseMaze(id.mapText())
@@ -288,26 +291,24 @@ func NewRecord(id Identity, l Limits, threads int) *Record {
 }
 
 // Differences lists where other departs from id, with both values.
-func (id Identity) Differences(other Identity) []string {
-	var d []string
+func (id Identity) Differences(other Identity) (list []string) {
 	compare := func(name string, there, here any) {
 		if there != here {
-			d = append(d, fmt.Sprintf("%s is %v there, %v here", name, there, here))
+			list = append(list, fmt.Sprintf("%s is %v there, %v here", name, there, here))
 		}
 	}
 	compare("the version of qta", id.Version, other.Version)
-	if id.Environment != other.Environment {
-		compare("the environment", id.Environment, other.Environment)
-	} else if !slices.Equal(id.Map, other.Map) {
-		d = append(d, fmt.Sprintf("the map of %s is another there", id.Environment))
+	compare("the environment", id.Environment, other.Environment)
+	if id.Environment == other.Environment && !slices.Equal(id.Map, other.Map) {
+		list = append(list, fmt.Sprintf("the map of %s is another there", id.Environment))
 	}
 	compare("-seed", id.Seed, other.Seed)
 	compare("-eval", id.EvalEvery, other.EvalEvery)
 	compare("the number of rollouts", id.Rollouts, other.Rollouts)
-	for _, f := range qta.Fields() {
-		compare(f.Name, id.Params().Value(f.Name), other.Params().Value(f.Name))
+	for _, name := range Differing(id.Params(), other.Params()) {
+		compare(name, id.Params().Value(name), other.Params().Value(name))
 	}
-	return d
+	return list
 }
 
 // Command returns the words of a command line that makes the same run, or none
@@ -321,40 +322,37 @@ func (id Identity) Command(l Limits) []string {
 		maze += ".txt"
 	}
 	base := slices.MinFunc(qta.Presets(), func(p, q qta.Preset) int {
-		return Differing(p.Params, id.Params()) - Differing(q.Params, id.Params())
+		return len(Differing(p.Params, id.Params())) - len(Differing(q.Params, id.Params()))
 	})
 	line := []string{"qta", "-maze", words.Shell(maze), "-params", base.Name}
 	for _, c := range Changes(base.Params, id.Params()) {
 		line = append(line, "-set", words.Shell(c))
 	}
-	return append(line, strings.Fields(fmt.Sprintf("-seed %d -eval %d -steps %d -stop %s", id.Seed,
-		id.EvalEvery, l.Steps, l.Stop))...)
+	return append(line, "-seed", fmt.Sprint(id.Seed), "-eval", fmt.Sprint(id.EvalEvery), "-steps", fmt.Sprint(l.Steps),
+		"-stop", l.Stop)
 }
 
 // Changes lists what makes q of p, as values for -set.
-func Changes(p, q qta.Params) []string {
-	var changes []string
-	for _, field := range qta.Fields() {
-		if v := q.Value(field.Name); v != p.Value(field.Name) {
-			changes = append(changes, field.Name+"="+v)
-		}
+func Changes(p, q qta.Params) (list []string) {
+	for _, name := range Differing(p, q) {
+		list = append(list, name+"="+q.Value(name))
 	}
-	return changes
+	return list
 }
 
-// Differing returns how many parameters differ, which is sooner known than which.
-func Differing(p, q qta.Params) int { return differing(reflect.ValueOf(p), reflect.ValueOf(q)) }
+// Differing returns the names of the parameters that differ.
+func Differing(p, q qta.Params) []string { return differing(reflect.ValueOf(p), reflect.ValueOf(q)) }
 
-func differing(p, q reflect.Value) (n int) {
+func differing(p, q reflect.Value) (names []string) {
 	for i := range p.NumField() {
 		switch a, b := p.Field(i), q.Field(i); {
 		case a.Kind() == reflect.Struct:
-			n += differing(a, b)
+			names = append(names, differing(a, b)...)
 		case !a.Equal(b):
-			n++
+			names = append(names, p.Type().Field(i).Name)
 		}
 	}
-	return n
+	return names
 }
 
 // ReadRecord reads a run.json, or a file like it. Errors wrap [fs.ErrNotExist]
@@ -421,16 +419,9 @@ func (r *Record) check() error {
 		return fmt.Errorf("limits.steps is %d, want 1 to %d", r.Limits.Steps, MaxSteps)
 	}
 	if err := r.Run.Params().Validate(); err != nil {
-		return errors.New(words.Bare(err))
+		return err
 	}
-	if len(r.Run.Map) > 0 {
-		m, err := qta.ParseMaze(r.Run.mapText())
-		if err != nil {
-			return errors.New(words.Bare(err))
-		}
-		r.Run.Map = mapLines(m)
-	}
-	return nil
+	return r.Run.checkMap()
 }
 
 // ThisProgram describes the running program.

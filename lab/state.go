@@ -97,11 +97,8 @@ func readState(a *qta.Agent) (*state, error) {
 
 // check refuses a state that cannot be drawn.
 func (s *state) check() error {
-	if len(s.Map) > 0 {
-		id := Identity{Map: s.Map}
-		if _, err := qta.ParseMaze(id.mapText()); err != nil {
-			return err
-		}
+	if err := (Identity{Map: s.Map}).checkMap(); err != nil {
+		return err
 	}
 	if s.EvalEvery < 1 || s.Rollouts < 1 || s.Stride < 1 {
 		return errors.New("a count is not positive")

@@ -33,7 +33,7 @@ var formulas = [...]string{
 }
 
 func checkCommand(flags *flag.FlagSet) func(call) error {
-	folder := flags.String("vectors", "", "`DIR` check the vectors of a folder, in the format of testdata/golden")
+	folder := flags.String("vectors", "", "check the vectors of the folder `DIR`, in the format of testdata/golden")
 	return func(c call) error {
 		number := 0 // for all equations
 		if len(c.args) > 0 {
@@ -56,66 +56,51 @@ func checkCommand(flags *flag.FlagSet) func(call) error {
 		if len(results) == 0 {
 			return words.BadInput("%s: no vectors of Equation %d", source, number)
 		}
-		if broken := showResults(c.out, results); broken > 0 {
+		if broken := showResults(c.out, results, number > 0); broken > 0 {
 			return fmt.Errorf("%s: %d of %d cases do not hold", source, broken, len(results))
 		}
 		return nil
 	}
 }
 
-// showResults writes the results file by file, the paper's equations first, and
-// returns how many cases do not hold.
-func showResults(w io.Writer, results []qta.CheckResult) (broken int) {
-	first := func(r qta.CheckResult) int {
-		if len(r.Numbers) > 0 {
-			return r.Numbers[0]
+// showResults writes the results file by file, the paper's equations first, on
+// demand in numbers, and returns how many cases do not hold.
+func showResults(w io.Writer, results []qta.CheckResult, numbers bool) (broken int) {
+	first := func(r qta.CheckResult) int { return append(slices.Clone(r.Numbers), len(formulas)+1)[0] }
+	slices.SortStableFunc(results, func(a, b qta.CheckResult) int { return first(a) - first(b) })
+	for i, r := range results {
+		if i == 0 || r.File != results[i-1].File {
+			fmt.Fprint(w, "\n"[:min(i, 1)])
+			for _, n := range r.Numbers {
+				fmt.Fprintf(w, "Equation %d: %s\n", n, formulas[n-1])
+			}
+			fmt.Fprintf(w, "%s, %s: apart by at most %v (1 + |vector|)\n", r.Function, words.Plain(r.File), r.Tolerance)
 		}
-		return len(formulas) + 1
-	}
-	slices.SortStableFunc(results, func(a, b qta.CheckResult) int {
-		return cmp.Or(first(a)-first(b), strings.Compare(a.File, b.File))
-	})
-	for rest := results; len(rest) > 0; {
-		n := slices.IndexFunc(rest, func(r qta.CheckResult) bool { return r.File != rest[0].File })
-		if n < 0 {
-			n = len(rest)
+		verdict := fmt.Sprintf("holds within %.2g", r.Worst)
+		if r.Err != nil {
+			broken++
+			verdict = "DOES NOT HOLD: " + words.Bare(cmp.Or(errors.Unwrap(r.Err), r.Err))
 		}
-		broken += showFile(w, rest[:n])
-		rest = rest[n:]
+		fmt.Fprintf(w, "  %q %s\n", r.Case, verdict)
+		if numbers {
+			showNumbers(w, r)
+		}
 	}
-	fmt.Fprintf(w, "%d of %d cases hold.\n", len(results)-broken, len(results))
+	fmt.Fprintf(w, "\n%d of %d cases hold.\n", len(results)-broken, len(results))
 	return broken
 }
 
-// showFile writes the results of one file, with some numbers of a case, and
-// returns how many cases do not hold.
-func showFile(w io.Writer, results []qta.CheckResult) (broken int) {
-	shown := results[0]
-	for _, n := range shown.Numbers {
-		fmt.Fprintf(w, "Equation %d: %s\n", n, formulas[n-1])
-	}
-	worst, problems := 0.0, ""
-	for _, r := range results {
-		worst = max(worst, r.Worst)
-		if r.Err != nil {
-			broken++
-			problems += fmt.Sprintf("%q DOES NOT HOLD: %s\n", r.Case, words.Bare(cmp.Or(errors.Unwrap(r.Err), r.Err)))
-		}
-	}
-	fmt.Fprintf(w, "%s, %s: %d of %d cases hold, apart by at most %.2g (1 + |vector|), allowed %v\n%s",
-		shown.Function, words.Plain(shown.File), len(results)-broken, len(results), worst, shown.Tolerance, problems)
-
+// showNumbers writes some numbers of a case.
+func showNumbers(w io.Writer, r qta.CheckResult) {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "case %q\tvector\tcode\tdifference\t\n", shown.Case)
+	fmt.Fprint(t, "\tvector\tcode\tdifference\t\n")
 	const few = 3 // of each output
 	seen := map[string]int{}
-	for _, c := range shown.Compared {
+	for _, c := range r.Compared {
 		output, _, _ := strings.Cut(c.Name, "[")
 		if seen[output]++; seen[output] <= few {
 			fmt.Fprintf(t, "%s\t%.9g\t%.9g\t%.2g\t\n", words.Plain(c.Name), c.Vector, c.Code, c.Code-c.Vector)
 		}
 	}
 	t.Flush() // the error is one of w, which keeps it
-	fmt.Fprintln(w)
-	return broken
 }

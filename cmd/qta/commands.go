@@ -28,8 +28,7 @@ type command struct {
 	example string
 	text    string // of the help
 
-	least, most int    // arguments beside the flags
-	needs       string // what the least are
+	least, most int // arguments beside the flags
 
 	// define adds the command's flags, and returns what runs with them.
 	define func(*flag.FlagSet) func(call) error
@@ -46,31 +45,31 @@ type call struct {
 
 // commands lists the commands in the order of the help.
 func commands() []command {
-	const many, aRun, runs = math.MaxInt, "the directory of a run", "directories with runs"
+	const many = math.MaxInt
 	return []command{
-		{"train", "train an agent; what qta does where no command is named", "qta [flags]\n  qta train [flags]",
-			"qta -maze 1U5 -params small -seed 3", trainText, 0, 0, "", trainCommand},
+		{"train", "train an agent; what qta does where no command is named", "qta [flags]",
+			"qta -maze 1U5 -params small -seed 3", trainText, 0, 0, trainCommand},
 		{"params", "list the parameters, or tell everything about one", "qta params [NAME]",
-			"qta params Batch", "", 0, 1, "", paramsCommand},
+			"qta params Batch", "", 0, 1, paramsCommand},
 		{"maze", "show a maze, its size and its path length", "qta maze NAME|FILE [-o FILE]",
-			"qta maze 12x5 -o 12x5.svg", mazeText, 1, 1, "the name of a maze or of a map file, such as 4x5 or my.txt", mazeCommand},
+			"qta maze 12x5 -o 12x5.svg", mazeText, 1, 1, mazeCommand},
 		{"eval", "evaluate the agent of a run", "qta eval DIR [flags]",
-			"qta eval runs/4x5-fast-1 -rollouts 200", "", 1, 1, aRun, evalCommand},
-		{"sweep", "train every run that a file lists", "qta sweep FILE [flags]\n  qta sweep -figure N [flags]",
+			"qta eval runs/4x5-fast-1 -rollouts 200", "", 1, 1, evalCommand},
+		{"sweep", "train every run that a file lists", "qta sweep FILE [flags], or qta sweep -figure N [flags]",
 			"qta sweep -figure 2 -mazes 1U5 -params small > sweep.txt && qta sweep sweep.txt -jobs 2", sweepText,
-			0, 1, "", sweepCommand},
+			0, 1, sweepCommand},
 		{"status", "say how far every run within directories is", "qta status DIR...",
-			"qta status runs", "", 1, many, runs, statusCommand},
+			"qta status runs", "", 1, many, statusCommand},
 		{"report", "compare all runs within directories with the paper, as a page", "qta report DIR... [flags]",
-			"qta report runs -o report.html", "", 1, many, runs, reportCommand},
+			"qta report runs -o report.html", "", 1, many, reportCommand},
 		{"export", "write the networks of a run to a safetensors file", "qta export DIR [-o FILE]",
-			"qta export runs/4x5-fast-1 -o agent.safetensors", "", 1, 1, aRun, exportCommand},
+			"qta export runs/4x5-fast-1 -o agent.safetensors", "", 1, 1, exportCommand},
 		{"check", "hold the code to golden vectors of Equation N, or of all, in numbers", "qta check [N] [-vectors DIR]",
-			"qta check 5", "", 0, 1, "", checkCommand},
+			"qta check 5", "", 0, 1, checkCommand},
 		{"version", "say which version of the algorithm this is, and its machine's kernel", "qta version",
-			"qta version", "", 0, 0, "", versionCommand},
+			"qta version", "", 0, 0, versionCommand},
 		{"help", "say what the commands are, or what one takes", "qta help [COMMAND]",
-			"qta help train", "", 0, 1, "", helpCommand},
+			"qta help train", "", 0, 1, helpCommand},
 	}
 }
 
@@ -120,26 +119,13 @@ func helpCommand(*flag.FlagSet) func(call) error {
 	}
 }
 
-// helpWidth is that of the help's lines.
-const helpWidth = 80
-
 // help writes what there is to say of a command.
 func (c command) help(w io.Writer) {
-	fmt.Fprintf(w, "qta %s: %s\n\n  %s\n\nExample:\n\n  %s\n", c.name, c.about, c.usage, c.example)
-	title := "\nFlags, and what they are where they are not given:\n\n"
+	fmt.Fprintf(w, "qta %s: %s\n\n  %s\n\nExample:\n\n  %s\n\n", c.name, c.about, c.usage, c.example)
 	flags := newFlagSet(c.name)
 	c.define(flags)
-	flags.VisitAll(func(f *flag.Flag) {
-		value, usage := flag.UnquoteUsage(f)
-		if !slices.Contains([]string{"", "0", "-1", "false"}, f.DefValue) {
-			usage += " (" + f.DefValue + ")"
-		}
-		fmt.Fprintf(w, "%s  -%s\n", title, strings.TrimSpace(f.Name+" "+value))
-		title = ""
-		for _, line := range words.Wrap(strings.TrimPrefix(usage, value+" "), helpWidth-8) {
-			fmt.Fprintf(w, "        %s\n", line)
-		}
-	})
+	flags.SetOutput(w)
+	flags.PrintDefaults()
 	if c.text != "" {
 		fmt.Fprint(w, "\n"+c.text)
 	}
@@ -187,7 +173,8 @@ func parseFlags(flags *flag.FlagSet, args []string) (others []string, err error)
 // where it is not given.
 type number struct{ value, low, high int }
 
-func (n *number) String() string { return strconv.Itoa(n.value) }
+// String returns "" where the help has no number to show.
+func (n *number) String() string { return strings.TrimPrefix(strconv.Itoa(max(n.value, 0)), "0") }
 
 func (n *number) Set(text string) (err error) {
 	if n.value, err = strconv.Atoi(text); err != nil || n.value < n.low || n.value > n.high {
@@ -211,13 +198,13 @@ the parameters fast.
 Exit codes:
 
   0   done, or the run was finished already
-  1   any other failure: a file that cannot be written, a directory that
-      another process is using, vectors that do not hold
+  1   any other failure: a file that cannot be written, vectors that do not hold
   2   bad input: a flag, a parameter, a maze, a directory
   3   a number went wrong: a NaN or Inf, or an environment that breaks its
       contract; the last good checkpoint is kept
-  75  stopped by SIGINT or SIGTERM and saved: run the command again to go on
-      (a second signal ends the process at once, without saving)
+  75  stopped by SIGINT or SIGTERM and saved, or another process is working on
+      the run: give the command again to go on (a second signal ends the process
+      at once, without saving)
 `
 
 const trainText = `What the paper compares QTA with, on the same networks, are values of

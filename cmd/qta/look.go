@@ -16,7 +16,7 @@ import (
 // maze, eval and export.
 
 func mazeCommand(flags *flag.FlagSet) func(call) error {
-	file := flags.String("o", "", "`FILE` an SVG file to draw the maze to")
+	file := flags.String("o", "", "draw the maze to an SVG `FILE`")
 	return func(c call) error {
 		if kind := filepath.Ext(*file); kind != "" && kind != ".svg" {
 			return words.BadInput("-o %s: a %s file cannot be written, only .svg", *file, kind)
@@ -47,8 +47,8 @@ func openRun(c call) (*lab.Run, error) {
 }
 
 func evalCommand(flags *flag.FlagSet) func(call) error {
-	rollouts := wholeNumber(flags, "rollouts", 100, 1, 1_000_000, "`N` rollouts to evaluate")
-	seed := flags.Uint64("seed", 1, "`N` seed of the starts and goals")
+	rollouts := wholeNumber(flags, "rollouts", 100, 1, 1_000_000, "evaluate `N` rollouts")
+	seed := flags.Uint64("seed", 1, "seed `N` of the starts and goals")
 	return func(c call) error {
 		r, err := openRun(c)
 		if err != nil {
@@ -78,7 +78,7 @@ func evalCommand(flags *flag.FlagSet) func(call) error {
 
 func exportCommand(flags *flag.FlagSet) func(call) error {
 	file := flags.String("o", "agent.safetensors",
-		"`FILE` the safetensors file, whose layout \"go doc qta.Agent.WriteSafetensors\" has")
+		"write the safetensors `FILE`, whose layout \"go doc qta.Agent.WriteSafetensors\" has")
 	return func(c call) error {
 		r, err := openRun(c)
 		if err != nil {

@@ -89,9 +89,9 @@ func execute(ctx context.Context, args []string, out *output, stderr io.Writer) 
 		return err
 	}
 	if len(args) < c.least {
-		return words.BadInput("%s needs %s; \"qta help %[1]s\" has an example", c.name, c.needs)
+		return words.BadInput("an argument is missing; want %s", c.usage)
 	} else if len(args) > c.most {
-		return words.BadInput("unexpected argument %q; \"qta help %s\" shows what qta %[2]s takes", args[c.most], c.name)
+		return words.BadInput("unexpected argument %q; want %s", args[c.most], c.usage)
 	}
 	return work(call{ctx, args, out, stderr})
 }
@@ -101,6 +101,7 @@ func exitCode(err error) int {
 	var input words.InputError
 	var numeric *qta.NumericError
 	var env *qta.EnvError
+	var use lab.UseError
 	switch {
 	case err == nil:
 		return exitDone
@@ -108,7 +109,7 @@ func exitCode(err error) int {
 		return exitInput
 	case errors.As(err, &numeric), errors.As(err, &env):
 		return exitNumeric
-	case errors.Is(err, lab.ErrStopped):
+	case errors.Is(err, lab.ErrStopped), errors.As(err, &use):
 		return exitUnfinished
 	}
 	return exitFailure

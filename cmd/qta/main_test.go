@@ -50,7 +50,7 @@ func TestBadInput(t *testing.T) {
 		{"-maz 4x5", `-maz (did you mean -maze?); "qta help train" lists the flags`},
 		{"-fly", "-fly; \"qta help train\" lists the flags"},
 		{"maze 4x5 -fly", "-fly; \"qta help maze\" lists the flags"},
-		{"maze 4x5 extra", "unexpected argument \"extra\"; \"qta help maze\" shows what qta maze takes"},
+		{"maze 4x5 extra", "unexpected argument \"extra\"; want qta maze NAME|FILE [-o FILE]"},
 		{"-seed 1 extra", `unexpected argument "extra"`},
 		{"help me", `unknown command "me"`},
 		{"version now", `unexpected argument "now"`},
@@ -75,9 +75,9 @@ func TestBadInput(t *testing.T) {
 		{"-set Batch=many", `-set Batch=many: parameter Batch: "many" is not a whole number`},
 		{"-out nogoal.txt", "nogoal.txt"},
 		{"-out maps", "directory maps holds letter.map and no agent.qta"},
-		{"maze", "qta: maze needs the name of a maze"},
+		{"maze", "an argument is missing; want qta maze NAME|FILE"},
 		{"maze 4x5 -o 4x5.png", "-o 4x5.png: a .png file cannot be written, only .svg"},
-		{"eval", "qta: eval needs the directory of a run"},
+		{"eval", "an argument is missing; want qta eval DIR"},
 		{"eval nowhere", "nowhere cannot be read: no such file"},
 		{"eval maps", "maps is not a run's directory: it holds no agent.qta"},
 		{"eval damaged", "agent.qta is damaged"},
@@ -132,11 +132,6 @@ func TestHelp(t *testing.T) {
 		if mustRun(t, c.name, "-h") != page {
 			t.Errorf("qta %s -h differs from qta help %[1]s", c.name)
 		}
-		for line := range strings.Lines(want + page) {
-			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > helpWidth && !strings.Contains(line, c.example) {
-				t.Errorf("the help on %s has a line of %d columns: %s", c.name, n, line)
-			}
-		}
 	}
 	train := mustRun(t, "help", "train")
 	for _, name := range []string{lab.RecordFile, lab.LogFile, lab.TimingFile, lab.AgentFile, lab.PreviousFile, lab.PageFile, lab.CurveFile, lab.Figure5File, lab.FilmFile, lab.LockFile} {
@@ -183,7 +178,7 @@ func TestExitCode(t *testing.T) {
 		{fmt.Errorf("around: %w", &qta.NumericError{Step: 3, Network: "critics"}), exitNumeric},
 		{&qta.EnvError{}, exitNumeric},
 		{fmt.Errorf("%w: interrupt", lab.ErrStopped), exitUnfinished},
-		{lab.UseError{Dir: "run"}, exitFailure},
+		{lab.UseError{Dir: "run"}, exitUnfinished},
 	} {
 		if got := exitCode(test.err); got != test.want {
 			t.Errorf("exitCode(%v) = %d, want %d", test.err, got, test.want)

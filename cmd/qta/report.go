@@ -85,8 +85,8 @@ func reached(r *lab.Record) string {
 }
 
 func reportCommand(flags *flag.FlagSet) func(call) error {
-	out := flags.String("o", "", "`PATH` the page (report.html); of csv the directory to make (report)")
-	format := flags.String("format", "html", "`KIND` html: a page; csv: its numbers")
+	out := flags.String("o", "", "write the page `PATH` (report.html), or of csv the directory (report)")
+	format := flags.String("format", "html", "write the `KIND` html, a page, or csv, its numbers")
 	return func(in call) error {
 		file := "" // within the directory
 		switch *format {

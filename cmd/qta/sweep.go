@@ -36,16 +36,16 @@ type cell struct {
 }
 
 func sweepCommand(flags *flag.FlagSet) func(call) error {
-	jobs := wholeNumber(flags, "jobs", 1, 1, 10_000, "`N` cells to run at a time, with one thread each")
-	index := wholeNumber(flags, "index", -1, 0, 1_000_000, "`N` run this cell alone; the first is 0")
+	jobs := wholeNumber(flags, "jobs", 1, 1, 10_000, "run `N` cells at a time, with one thread each")
+	index := wholeNumber(flags, "index", -1, 0, 1_000_000, "run cell `N` alone; the first is 0")
 	dry := flags.Bool("dry-run", false, "print the cells and what is left of each, and run nothing")
-	out := flags.String("out", "runs", "`DIR` directory of the run directories")
+	out := flags.String("out", "runs", "directory `DIR` of the run directories")
 	var f figureFlags
-	flags.StringVar(&f.figure, "figure", "", "`N` print the sweep file for a figure of the paper: 2, 3, 4, 5 or 6")
-	f.seeds = wholeNumber(flags, "seeds", 0, 1, 10_000, "`N` with -figure: seeds 1 to N (12, for Figure 5: 1)")
-	flags.StringVar(&f.mazes, "mazes", "", "`LIST` with -figure: these mazes, separated by commas, in place of the figure's")
-	flags.StringVar(&f.params, "params", "default", "`NAME|FILE` with -figure: what the figure's changes are applied to")
-	f.steps = wholeNumber(flags, "steps", 150_000, 1, lab.MaxSteps, "`N` with -figure: budget of each run")
+	flags.StringVar(&f.figure, "figure", "", "print the sweep file for figure `N` of the paper: 2, 3, 4, 5 or 6")
+	f.seeds = wholeNumber(flags, "seeds", 0, 1, 10_000, "with -figure: seeds 1 to `N` (12, for Figure 5: 1)")
+	flags.StringVar(&f.mazes, "mazes", "", "with -figure: a `LIST` of mazes, separated by commas, in place of the figure's")
+	flags.StringVar(&f.params, "params", "default", "with -figure: parameters `NAME|FILE` that the figure's changes are applied to")
+	f.steps = wholeNumber(flags, "steps", 150_000, 1, lab.MaxSteps, "with -figure: budget of `N` steps for each run")
 	return func(c call) error {
 		if f.figure != "" && len(c.args) == 0 {
 			return f.print(c.out)
@@ -71,21 +71,11 @@ func sweepCommand(flags *flag.FlagSet) func(call) error {
 		case *dry:
 			return listCells(cells, c.out)
 		case *index >= 0:
-			return cells[*index].trainHere(c, *index)
+			return cells[*index].train(c)
 		}
 		s := &sweep{cells: cells, jobs: *jobs, out: *out, stdout: c.out}
 		return s.run(c.ctx)
 	}
-}
-
-// trainHere trains cell i alone. That another process has it is no failure.
-func (c *cell) trainHere(in call, i int) error {
-	err := c.train(in)
-	if _, used := errors.AsType[lab.UseError](err); used {
-		in.out.say("%d %s: another process is working on it; the same command looks again", i, c.name)
-		return lab.ErrStopped
-	}
-	return err
 }
 
 // train trains a cell, with the output of a call. Of a flag given twice the later

@@ -93,9 +93,9 @@ func TestSweepInput(t *testing.T) {
 		{"sweep -figure 2 -params tiny", `-params "tiny": want `},
 		{"sweep -figure 2 -params mega", "-params mega: its curriculum is mega; "},
 		{"sweep -figure 2 s.txt", "sweep needs either a sweep file or -figure"},
-		{"status", "status needs directories"},
+		{"status", "an argument is missing; want qta status DIR..."},
 		{"status none", "none cannot be read: "},
-		{"report", "report needs directories"},
+		{"report", "an argument is missing; want qta report DIR..."},
 		{"report s.txt", "s.txt is no directory"},
 		{"report empty", "there is no run in empty"},
 		{"report empty -format pdf", `-format "pdf": want html or csv`},
@@ -288,7 +288,7 @@ func TestStatus(t *testing.T) {
 	begun(t, "runs/seed1")
 	has(t, mustRun(t, "status", "runs"), "runs/seed1  running  at step ", "\n1 running\n")
 	r := invoke(t, strings.Fields("sweep s.txt -index 0")...)
-	if want := "0 seed1: another process is working on it; the same command looks again\n"; r.code != exitUnfinished || r.errors != "" || r.out != want {
+	if r.code != exitUnfinished || r.errors != "qta: another process is using runs/seed1\n" || r.out != "" {
 		t.Errorf("%+v", r)
 	}
 	c.Process.Kill()

@@ -30,24 +30,24 @@ type trainFlags struct {
 
 func newTrainFlags(flags *flag.FlagSet) *trainFlags {
 	f := new(trainFlags)
-	flags.StringVar(&f.maze, "maze", "4x5", "`NAME|FILE` the maze")
+	flags.StringVar(&f.maze, "maze", "4x5", "train on the maze `NAME|FILE`")
 	flags.StringVar(&f.params, "params", usualParams,
-		"`NAME|FILE` default, fast, paper, authors, small, mega, vds, or a .json file of changes to default")
-	flags.Func("set", "`NAME=VALUE` change one parameter after -params is applied; may be repeated",
+		"parameters `NAME|FILE`: default, fast, paper, authors, small, mega, vds, or a .json file of changes to default")
+	flags.Func("set", "change one parameter, `NAME=VALUE`, after -params is applied; may be repeated",
 		func(s string) error {
 			f.set = append(f.set, s)
 			return nil
 		})
-	flags.Uint64Var(&f.seed, "seed", 1, "`N` seed of all random generators")
-	f.steps = wholeNumber(flags, "steps", 150_000, 1, lab.MaxSteps, "`N` budget, in environment steps in all")
+	flags.Uint64Var(&f.seed, "seed", 1, "seed `N` of all random generators")
+	f.steps = wholeNumber(flags, "steps", 150_000, 1, lab.MaxSteps, "budget of `N` environment steps in all")
 	flags.StringVar(&f.stop, "stop", lab.StopSolved,
-		"`WHEN` solved: stop at the first perfect evaluation; never: use the budget up")
-	f.eval = wholeNumber(flags, "eval", 1000, 1, lab.MaxSteps, "`N` environment steps between evaluations")
-	flags.StringVar(&f.out, "out", "", "`DIR` directory of the run (runs/MAZE-PARAMS-SEED, with every -set before SEED)")
+		"`WHEN` to stop: solved, at the first perfect evaluation, or never, when the budget is used up")
+	f.eval = wholeNumber(flags, "eval", 1000, 1, lab.MaxSteps, "evaluate every `N` environment steps")
+	flags.StringVar(&f.out, "out", "", "directory `DIR` of the run (runs/MAZE-PARAMS-SEED, with every -set before SEED)")
 	f.threads = wholeNumber(flags, "threads", min(runtime.GOMAXPROCS(0), 8), 1, 256,
-		"`N` threads; the results are the same for every number (one per CPU, at most 8)")
+		"train on `N` threads; the results are the same for every number")
 	f.checkpoint = wholeNumber(flags, "checkpoint", 0, 1, lab.MaxSteps,
-		"`N` environment steps between saves (as often as 1 % of the time allows)")
+		"save every `N` environment steps (as often as 1 % of the time allows)")
 	return f
 }
 

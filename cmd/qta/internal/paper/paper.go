@@ -123,7 +123,7 @@ func Recognize(p qta.Params) (m Method, setting string) {
 			q := preset.Params
 			q.Curriculum = "qta" // the presets mega and vds imply a method
 			q = Effective(candidate.Apply(q))
-			if n := lab.Differing(q, p); n < best {
+			if n := len(lab.Differing(q, p)); n < best {
 				best, m = n, candidate
 				setting = strings.Join(append([]string{preset.Name}, lab.Changes(q, p)...), " ")
 			}
