@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/csv"
 	"encoding/json"
@@ -38,18 +37,11 @@ type value struct {
 	Numbers int // it has
 }
 
-var (
-	numeral = regexp.MustCompile(`-?\d[\d.]*(?:[eE][-+]?\d+)?`)
-	spaces  = strings.NewReplacer("},", "},\n", "]],", "]],\n", ",", ", ", ":", ": ")
-)
+var numeral = regexp.MustCompile(`-?\d[\d.]*(?:[eE][-+]?\d+)?`)
 
 // UnmarshalJSON gives every number six digits.
 func (v *value) UnmarshalJSON(text []byte) error {
-	var b bytes.Buffer
-	if err := json.Compact(&b, text); err != nil {
-		return err
-	}
-	v.Text = numeral.ReplaceAllStringFunc(spaces.Replace(b.String()), func(number string) string {
+	v.Text = numeral.ReplaceAllStringFunc(oneLine(string(text)), func(number string) string {
 		v.Numbers++
 		x, _ := strconv.ParseFloat(number, 64)
 		return strings.ReplaceAll(strconv.FormatFloat(x+0, 'g', 6, 64), "-", "−") // + 0: no -0
