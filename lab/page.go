@@ -111,7 +111,7 @@ func (id Identity) lossUnit() string {
 
 // series returns a number of each evaluation.
 func (v *view) series(name string, number func(qta.Evaluation) float64) draw.Series {
-	s := draw.Series{Name: name, Line: true}
+	s := draw.Series{Name: name}
 	for _, e := range v.Record.Curve {
 		s.Points = append(s.Points, draw.Point{X: float64(e.Step), Y: number(e)})
 	}
@@ -146,7 +146,7 @@ func (v *view) charts() (charts []chart) {
 		v.series("set", func(e qta.Evaluation) float64 { return since(&set, e.GoalsSet) }),
 		v.series("of these, reached", func(e qta.Evaluation) float64 { return since(&reached, e.GoalsReached) }))
 	if v.state.Grid != nil {
-		uncertainty := draw.Series{Line: true}
+		uncertainty := draw.Series{}
 		for _, f := range v.state.Frames {
 			uncertainty.Points = append(uncertainty.Points, draw.Point{X: float64(f.Step), Y: f.Uncertainty})
 		}

@@ -101,7 +101,7 @@ func TestPlot(t *testing.T) {
 	p := Plot{Title: "a & b", X: Axis{Name: "path length", Unit: "steps"}, Y: Axis{Name: "steps"}, Width: 300, Height: 180,
 		Marks: []Mark{{At: 11, Name: "a mark"}}}
 	for i := range 12 {
-		s := Series{Name: fmt.Sprintf("method <%d>", i), Line: true, Spread: Spread(i % 3)}
+		s := Series{Name: fmt.Sprintf("method <%d>", i), Band: i%3 == 0}
 		for k := range 6 {
 			y := float64(1000 * (i + k))
 			s.Points = append(s.Points, Point{X: float64(9 + 2*k), Y: y, Low: y - 500, High: y + 500, Hollow: k == 5})

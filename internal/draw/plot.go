@@ -77,28 +77,17 @@ type Mark struct {
 	Name string
 }
 
-// A Spread is how a series shows low and high.
-type Spread int
-
-// The ways to show them.
-const (
-	NoSpread Spread = iota
-	Bands
-	Bars
-)
-
-// A Series is points that belong together. Color and shape follow from its
-// place in the plot.
+// A Series is points that belong together, joined by a line. Color and shape
+// follow from its place in the plot.
 type Series struct {
 	Name   string // without one it is not in the legend
 	Points []Point
-	Line   bool // the points are joined
-	Spread Spread
+	Band   bool    // the spread is a band, not bars
 	Like   int     // 1 + the place of the series that these are other people's numbers of, or 0
 	Shift  float64 // of all points to the right, in pixels, so that bars do not overlap
 }
 
-// A Point is finite.
+// A Point is finite. Its spread is from low to high, if high is larger.
 type Point struct {
 	X, Y, Low, High float64
 	Hollow          bool // a lower bound, such as a run that was not solved
@@ -162,7 +151,7 @@ func (p *Plot) extents() (x0, x1, y0, y1 float64) {
 	for _, s := range p.Series {
 		for _, q := range s.Points {
 			x0, x1, y0, y1 = min(x0, q.X), max(x1, q.X), min(y0, q.Y), max(y1, q.Y)
-			if s.Spread != NoSpread {
+			if q.High > q.Low {
 				y0, y1 = min(y0, q.Low), max(y1, q.High)
 			}
 		}
@@ -191,35 +180,34 @@ func (p *Plot) look(i int) (tone int, line string) {
 func (p *Plot) drawSpread(d *Drawing, i int, X, Y func(float64) float64) {
 	s, n := p.Series[i], len(p.Series[i].Points)
 	tone, _ := p.look(i)
-	switch {
-	case s.Spread == Bands && n > 0:
+	if s.Band && n > 0 {
 		d.Add(`<path class="band f%d" d="%sz"/>`, tone, polyline(2*n, func(k int) (x, y float64) {
 			if k < n {
 				return X(s.Points[k].X), Y(s.Points[k].High)
 			}
 			return X(s.Points[2*n-1-k].X), Y(s.Points[2*n-1-k].Low)
 		}))
-	case s.Spread == Bars:
-		for _, q := range s.Points {
-			if q.High > q.Low {
-				x := X(q.X) + s.Shift
-				d.Add(`<path class="bar s%d" d="M%v %vV%vm-3 0h6M%v %vh6"/>`, tone, x, Y(q.Low), Y(q.High), x-3, Y(q.Low))
-			}
+		return
+	}
+	for _, q := range s.Points {
+		if q.High > q.Low {
+			x := X(q.X) + s.Shift
+			d.Add(`<path class="bar s%d" d="M%v %vV%vm-3 0h6M%v %vh6"/>`, tone, x, Y(q.Low), Y(q.High), x-3, Y(q.Low))
 		}
 	}
 }
 
-const mostDots = 40 // points of a joined series that also have a dot
+const mostDots = 40 // points of a series that also have dots
 
 // drawPoints draws the line and the points.
 func (p *Plot) drawPoints(d *Drawing, i int, X, Y func(float64) float64) {
 	s, n := p.Series[i], len(p.Series[i].Points)
 	tone, line := p.look(i)
 	at := func(k int) (x, y float64) { return X(s.Points[k].X) + s.Shift, Y(s.Points[k].Y) }
-	if s.Line && n > 1 {
+	if n > 1 {
 		d.Add(`<path class="%s s%d" d="%s"/>`, line, tone, polyline(n, at))
 	}
-	if s.Line && n > mostDots {
+	if n > mostDots {
 		return
 	}
 	for k, q := range s.Points {
@@ -256,10 +244,8 @@ func (p *Plot) legend(d *Drawing, y float64) float64 {
 		}
 		entry(s.Name)
 		tone, class := p.look(i)
-		if s.Line {
-			d.Add(`<path class="%s s%d" d="M%v %vh%v"/>`, class, tone, x, y-4, sample)
-		}
-		if !s.Line || len(s.Points) <= mostDots {
+		d.Add(`<path class="%s s%d" d="M%v %vh%v"/>`, class, tone, x, y-4, sample)
+		if len(s.Points) <= mostDots {
 			s.point(d, tone, x+sample/2, y-4, false)
 		}
 	}

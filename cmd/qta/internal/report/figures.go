@@ -54,7 +54,6 @@ func (s *setting) panel(p paper.Panel) []picture {
 	const apart = 5 // pixels between the error bars of two methods
 	for i := range chart.Series {
 		one := &chart.Series[i]
-		one.Line, one.Spread = true, draw.Bars
 		one.Shift = apart * (float64(i%len(p.Lines)) - float64(len(p.Lines)-1)/2)
 		for _, q := range one.Points { // with room for what is shifted, and for bars
 			chart.X.Low, chart.X.High = min(chart.X.Low, q.X-1), max(chart.X.High, q.X+1)
@@ -96,8 +95,7 @@ func (s *setting) theirs(p paper.Panel, m paper.Method, i int) draw.Series {
 // curve returns mean and deviation of the success of a group's runs, as far as
 // all know it.
 func (g *group) curve() draw.Series {
-	s := draw.Series{Name: fmt.Sprintf("%s, %s", g.Method, words.Count(g.N(), "run")), Line: true,
-		Spread: draw.Bands}
+	s := draw.Series{Name: fmt.Sprintf("%s, %s", g.Method, words.Count(g.N(), "run")), Band: true}
 	steps, success := curve(g.runs)
 	y := make([]float64, len(g.runs))
 	for k, step := range steps {
