@@ -23,7 +23,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	text "text/template"
 
@@ -64,14 +63,16 @@ type page struct {
 	formulas     map[string]template.HTML
 	rest         string // of a function whose lines the page goes through
 	where        string // the place being read or checked, for faults
-	faults       []string
+	faults       error
 }
 
 func main() {
 	const root = "../.." // from where "go generate" runs it
 	files, err := generate(os.DirFS(root))
 	for name, text := range files {
-		err = errors.Join(err, os.WriteFile(filepath.Join(root, name), text, 0o666))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(root, name), text, 0o666)
+		}
 	}
 	if err != nil {
 		log.Fatal(err)
@@ -80,7 +81,7 @@ func main() {
 
 // generate returns the files that are made from the repository in root. Its
 // error has a line for each fault.
-func generate(root fs.FS) (map[string][]byte, error) {
+func generate(root fs.FS) (files map[string][]byte, err error) {
 	p := &page{
 		Choices:      map[string]*choice{},
 		Tests:        map[int][]*declaration{},
@@ -98,21 +99,16 @@ func generate(root fs.FS) (map[string][]byte, error) {
 	p.readFormulas()
 	p.readText()
 	p.check()
-	files := map[string][]byte{}
-	if len(p.faults) == 0 {
+	if p.faults == nil {
 		p.where = pageFile + ": "
 		files = map[string][]byte{pageFile: p.html(), readingsFile: p.markdown(), glossaryFile: p.glossary()}
 	}
-	if len(p.faults) > 0 {
-		slices.Sort(p.faults)
-		return nil, errors.New(strings.Join(p.faults, "\n"))
-	}
-	return files, nil
+	return files, p.faults
 }
 
 // fault notes something to mend at p.where.
 func (p *page) fault(format string, args ...any) {
-	p.faults = append(p.faults, p.where+fmt.Sprintf(format, args...))
+	p.faults = errors.Join(p.faults, fmt.Errorf(p.where+format, args...))
 }
 
 // read returns the text of a file.
