@@ -129,7 +129,7 @@ func (d *Drawing) bar(s Scale, unit string, x, y, width float64, of func(at floa
 	d.Add(`<path class="frame" d="M%v %vh%vv%vh-%vz"/>`, x, y, width, BarHeight, width)
 	for i, at := range []float64{s.Low, s.High} {
 		end, text := x+width*float64(i), number(at)
-		half := textWidth(text) / 2
+		half := textWidth(text)/2 + 3 // some fonts are wide
 		d.Add(`<path class="axis" d="M%v %vv3"/>`, end, y+BarHeight)
 		d.Text(min(max(end, half), d.Width-half), y+BarHeight+14, Middle, "soft", text)
 	}
