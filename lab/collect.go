@@ -10,18 +10,12 @@ import (
 	"qta/internal/words"
 )
 
-// A Recorded is a run as its record tells it.
-type Recorded struct {
-	Path string // the run's directory, or the file where the record stands alone
-	*Record
-}
-
 // A Skip is a file that was not used, and why.
 type Skip struct{ Path, Why string }
 
 // A Collection is all runs that are found in several directories.
 type Collection struct {
-	Runs    []*Recorded
+	Runs    []*Record
 	Skipped []Skip
 }
 
@@ -62,6 +56,7 @@ func (c *Collection) read(path, file string) {
 	if r, err := ReadRecord(file); err != nil {
 		c.Skipped = append(c.Skipped, Skip{file, words.Bare(err)})
 	} else {
-		c.Runs = append(c.Runs, &Recorded{path, r})
+		r.Path = path
+		c.Runs = append(c.Runs, r)
 	}
 }

@@ -383,7 +383,7 @@ func (s *session) draw() error {
 	r, o := s.record, &s.record.Outcome
 	o.Steps, o.FoundAt, o.HalfAt = s.agent.Steps(), s.agent.FoundAt(), s.agent.SuccessAt(Half)
 	o.SolvedAt, o.Digest = s.agent.SolvedAt(), s.agent.Digest()
-	o.Figure5, r.Curve = s.state.figure5Numbers(), s.agent.Evaluations()
+	r.Curve = s.agent.Evaluations()
 	v := view{Record: r, Story: s.story(), agent: s.agent, state: s.state}
 	list, err := v.files()
 	if err != nil {

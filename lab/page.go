@@ -32,7 +32,8 @@ type view struct {
 	// For the template.
 	Style      template.CSS
 	Moving     *draw.Drawing // nil of an environment that cannot draw itself
-	Pictures   *pictures     // nil of one that is no Surveyor
+	Figure5    *draw.Drawing // nil of one that is no Surveyor
+	Optimal    bool          // it has optimal values
 	PathLength int           // of a maze, or 0
 	GoalRadius float64
 	Deviation  string
@@ -51,9 +52,15 @@ type chart struct {
 
 // files returns the page and its pictures.
 func (v *view) files() (list []files.File, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("what is attached to the agent is of no run and cannot be drawn: %v", r)
+		}
+	}()
 	add := func(name string, data []byte) { list = append(list, files.File{Name: name, Data: data}) }
 	id, s := v.Record.Run, v.state
 	v.Style, v.Subject, v.Charts = template.CSS(Style()), id.subject(), v.charts()
+	v.Record.Outcome.Figure5 = s.figure5Numbers()
 	v.Command, v.Fields, v.Default = id.Command(v.Record.Limits), qta.Fields(), qta.Default()
 	v.Deviation, _ = s.uncertaintyName(v.agent.Params())
 	add(CurveFile, v.Charts[0].Drawing.File())
@@ -62,8 +69,8 @@ func (v *view) files() (list []files.File, err error) {
 		add(FilmFile, v.Moving.File())
 	}
 	if s.Grid != nil {
-		v.Pictures = s.pictures(v.agent.Params())
-		add(Figure5File, v.Pictures.whole(v.Subject).File())
+		v.Figure5, v.Optimal = s.figure5(v.Subject, v.agent.Params()), s.Grid.Optimal != nil
+		add(Figure5File, v.Figure5.File())
 	}
 	if len(id.Map) > 0 {
 		v.PathLength, v.GoalRadius = id.NewMaze().PathLength(), qta.GoalRadius

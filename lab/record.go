@@ -28,6 +28,7 @@ type Record struct {
 	Machine Machine  `json:"machine"`
 	Outcome Outcome  `json:"outcome"`
 	Curve   Curve    `json:"curve"` // every evaluation of the run
+	Path    string   `json:"-"`     // where Collect has found it: the run's directory, or a file by itself
 }
 
 // recordFormat is the version of run.json.
@@ -250,15 +251,6 @@ func (id Identity) Params() qta.Params { return qta.Params(id.Parameters) }
 
 func (id Identity) mapText() string { return strings.Join(id.Map, "\n") + "\n" }
 
-// checkMap refuses a map that is none.
-func (id Identity) checkMap() error {
-	if len(id.Map) == 0 {
-		return nil
-	}
-	_, err := qta.ParseMaze(id.mapText())
-	return err
-}
-
 // NewMaze returns the maze of a run on one. The identity is one that was checked.
 func (id Identity) NewMaze() *qta.Maze {
 	m, err := qta.ParseMaze(id.mapText())
@@ -425,7 +417,11 @@ func (r *Record) check() error {
 	if err := r.Run.Params().Validate(); err != nil {
 		return err
 	}
-	return r.Run.checkMap()
+	if len(r.Run.Map) > 0 {
+		_, err := qta.ParseMaze(r.Run.mapText())
+		return err
+	}
+	return nil
 }
 
 // ThisProgram describes the running program.

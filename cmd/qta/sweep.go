@@ -165,7 +165,8 @@ func listCells(cells []cell, w io.Writer) error {
 		if r, done := c.done(); done {
 			state, left = "done", 0
 		} else if r != nil && len(r.Run.Differences(c.id)) == 0 {
-			state, _ = status(&lab.Recorded{Path: c.dir, Record: r})
+			r.Path = c.dir
+			state, _ = status(r)
 			left = max(0, left-r.Outcome.Steps)
 		}
 		total += left

@@ -185,7 +185,7 @@ func row(cells ...any) (row []string) {
 }
 
 // runRow returns the row of a run in runs.csv.
-func runRow(s *setting, g *group, run *lab.Recorded) []string {
+func runRow(s *setting, g *group, run *lab.Record) []string {
 	counted, heldOut := math.NaN(), math.NaN()
 	if run.Outcome.HeldOut != nil {
 		heldOut = *run.Outcome.HeldOut
