@@ -239,7 +239,8 @@ func (s *sweep) run(ctx context.Context) error {
 			}()
 			continue
 		}
-		s.draw()
+		s.stdout.show(fmt.Sprintf("%d of %d done, %d solved, %d failed, %d running, %d waiting", s.ended, len(s.cells), s.solved,
+			s.failed, len(s.working), len(s.waiting)+len(s.again)))
 		select {
 		case n := <-results:
 			s.note(n)
@@ -310,18 +311,6 @@ func (s *sweep) summary() error {
 	}
 	s.stdout.say("All %s done, %d solved, in %s. \"qta report %s\" makes a page of them.", all, s.solved, s.out, words.Shell(s.out))
 	return nil
-}
-
-// draw brings the line about the sweep up to date.
-func (s *sweep) draw() {
-	line := fmt.Sprintf("%d of %d done, %d solved, %d failed, %d waiting", s.ended, len(s.cells), s.solved, s.failed,
-		len(s.waiting)+len(s.again))
-	for _, i := range s.working {
-		if r, err := s.cells[i].record(); s.stdout.live && err == nil {
-			line += fmt.Sprintf("; %s at %d, success %.2f", s.cells[i].name, r.Last().Step, r.Last().Success)
-		}
-	}
-	s.stdout.show(line)
 }
 
 // figureFlags say which sweep of the paper to print.
