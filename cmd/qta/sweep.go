@@ -201,17 +201,16 @@ func (c *cell) done() (*lab.Record, bool) {
 
 // A sweep is the work on many cells.
 type sweep struct {
-	cells  []cell
-	jobs   int
-	out    string
-	stdout *output
-
-	waiting, again, working []int // cells; again are those that another process works on
-	solved, ended, failed   int   // how many
-	problem                 string
+	cells                 []cell
+	jobs                  int
+	out                   string
+	stdout                *output
+	solved, ended, failed int // how many
+	problem               string
 }
 
-// news are of a cell: its record, or why there is none.
+// news are of a cell: its record, why there is none, or neither if it was not
+// begun.
 type news struct {
 	cell   int
 	record *lab.Record
@@ -220,35 +219,32 @@ type news struct {
 }
 
 // run works on the cells until all have ended, or ctx has and the running ones
-// are saved.
+// are saved. A cell that another process works on is looked at again.
 func (s *sweep) run(ctx context.Context) error {
+	queue, results := make(chan int, len(s.cells)), make(chan news)
+	defer close(queue)
 	for i := range s.cells {
-		s.waiting = append(s.waiting, i)
+		queue <- i
 	}
-	results := make(chan news)
-	clock := time.NewTicker(time.Second)
-	defer clock.Stop()
-	stop := ctx.Done()
-	for len(s.working) > 0 || len(s.waiting)+len(s.again) > 0 && ctx.Err() == nil {
-		if len(s.waiting) > 0 && len(s.working) < s.jobs && ctx.Err() == nil {
-			i := s.waiting[0]
-			s.waiting, s.working = s.waiting[1:], append(s.working, i)
-			go func() {
-				record, before, err := s.cells[i].work(ctx)
-				results <- news{i, record, before, err}
-			}()
-			continue
-		}
-		s.stdout.show(fmt.Sprintf("%d of %d done, %d solved, %d failed, %d running, %d waiting", s.ended, len(s.cells), s.solved,
-			s.failed, len(s.working), len(s.waiting)+len(s.again)))
-		select {
-		case n := <-results:
+	for range min(s.jobs, len(s.cells)) {
+		go func() {
+			for i := range queue {
+				n := news{cell: i}
+				if ctx.Err() == nil {
+					n.record, n.before, n.err = s.cells[i].work(ctx)
+				}
+				results <- n
+			}
+		}()
+	}
+	for left := len(s.cells); left > 0; left-- {
+		s.stdout.show(fmt.Sprintf("%d of %d done, %d solved, %d failed", s.ended, len(s.cells), s.solved, s.failed))
+		n := <-results
+		if _, used := errors.AsType[lab.UseError](n.err); used {
+			left++
+			time.AfterFunc(time.Second, func() { queue <- n.cell })
+		} else if n.record != nil || n.err != nil {
 			s.note(n)
-		case <-clock.C:
-			s.waiting, s.again = append(s.waiting, s.again...), nil
-		case <-stop:
-			stop = nil
-			s.stdout.say("Stopping: %s to save.", words.Count(len(s.working), "run"))
 		}
 	}
 	s.stdout.clear()
@@ -275,11 +271,6 @@ func (c *cell) work(ctx context.Context) (r *lab.Record, before bool, err error)
 // note takes in what has become of a cell.
 func (s *sweep) note(n news) {
 	c := &s.cells[n.cell]
-	s.working = slices.DeleteFunc(s.working, func(i int) bool { return i == n.cell })
-	if _, used := errors.AsType[lab.UseError](n.err); used {
-		s.again = append(s.again, n.cell)
-		return
-	}
 	story := "stopped and saved"
 	switch {
 	case n.err == nil:
