@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"errors"
 	"fmt"
 	"image"
 	"math"
@@ -99,26 +98,6 @@ func (g *grid) add(pixel int, observation, goal []float64) {
 func (g *grid) at(pixel int) [2]float64 {
 	return [2]float64{g.X + (float64(pixel%g.Cols)+0.5)*g.Width/float64(g.Cols),
 		g.Y + (float64(pixel/g.Cols)+0.5)*g.Height/float64(g.Rows)}
-}
-
-// check refuses a grid and snapshots that cannot be drawn.
-func (g *grid) check(snapshots []snapshot) error {
-	n := len(g.Index)
-	ok := g.Cols > 0 && g.Rows > 0 && g.Cols <= 10*mostPoints && g.Rows <= 10*mostPoints && g.Cols*g.Rows <= 100*mostPoints &&
-		(g.Optimal == nil || len(g.Optimal) == n)
-	for _, k := range g.Index {
-		ok = ok && k >= 0 && k < g.Cols*g.Rows
-	}
-	for _, s := range snapshots {
-		ok = ok && len(s.Value) == n && len(s.Deviation) == n && len(s.Probability) == n
-		for _, k := range s.Draws {
-			ok = ok && k >= 0 && k < n
-		}
-	}
-	if !ok {
-		return errors.New("a snapshot of other places than the grid's")
-	}
-	return nil
 }
 
 // take asks the agent, and also returns the mean uncertainty.
@@ -261,78 +240,72 @@ func (s *state) panels(shot *snapshot, p qta.Params) []panel {
 		panel{name: "sampled goals"})
 }
 
-// pictures are those of Figure 5, which are alike in size.
-type pictures struct {
-	Rows    []pictureRow
-	Optimal bool    // there are optimal values
-	PerLine int     // side by side
-	Width   float64 // of one
-	height  float64
-	plan    plan
-}
-
-// A pictureRow is a snapshot: a picture of each column.
-type pictureRow struct {
-	Caption  string
-	Pictures []*draw.Drawing
-}
-
-const panelTop = 18 // height of a picture's name
-
-// pictures draws every column of every snapshot.
-func (s *state) pictures(p qta.Params) *pictures {
-	g := &pictures{Width: 114, PerLine: 6, Optimal: s.Grid.Optimal != nil}
+// figure5 draws every column of every snapshot.
+func (s *state) figure5(environment string, p qta.Params) *draw.Drawing {
+	const margin, gap, head = 12, 14, 22
+	width, perLine := 114.0, 6
 	switch shape := s.Sketch.Width / s.Sketch.Height; {
 	case shape > 3:
-		g.Width, g.PerLine = 340, 2
+		width, perLine = 340, 2
 	case shape > 1.5:
-		g.Width, g.PerLine = 240, 3
-	case !g.Optimal: // two panels fewer
-		g.Width, g.PerLine = 180, 4
+		width, perLine = 240, 3
+	case s.Grid.Optimal == nil: // two panels fewer
+		width, perLine = 180, 4
 	}
-	g.plan = newPlan(s.Sketch, panelTop, g.Width, 190)
-	g.height = panelTop + g.plan.height() + 4 + draw.BarAltitude
+	plan := newPlan(s.Sketch, panelTop, width, 190)
+	height := panelTop + plan.height() + 4 + draw.BarAltitude
+	d := &draw.Drawing{Title: fmt.Sprintf("What an agent makes of the places of %s, at %s", environment,
+		words.Count(len(s.Snapshots), "time"))}
+	d.Width = 2*margin + float64(perLine)*(width+gap) - gap
+	d.Height = margin
 	for i := range s.Snapshots {
 		shot := &s.Snapshots[i]
-		row := pictureRow{Caption: "After " + words.Count(shot.Step, "environment step")}
-		for _, panel := range s.panels(shot, p) {
-			row.Pictures = append(row.Pictures, s.panel(g, &panel, shot))
+		d.Text(margin, d.Height+draw.TextSize, draw.Left, "head", "After "+words.Count(shot.Step, "environment step"))
+		d.Height += head
+		panels := s.panels(shot, p)
+		for k := range panels {
+			x, y := margin+float64(k%perLine)*(width+gap), d.Height+float64(k/perLine)*(height+gap)
+			d.Place(s.panel(&panels[k], shot, plan, width), x, y)
 		}
-		g.Rows = append(g.Rows, row)
+		d.Height += float64((len(panels)+perLine-1)/perLine) * (height + gap)
 	}
-	return g
+	if len(s.Snapshots) == 0 {
+		d.Text(margin, d.Height+draw.TextSize, draw.Left, "soft", "No evaluation yet.")
+		d.Height += head
+	}
+	return d
 }
 
+const panelTop = 18 // height of a panel's name
+
 // panel draws one column of one snapshot.
-func (s *state) panel(g *pictures, p *panel, shot *snapshot) *draw.Drawing {
-	d := &draw.Drawing{Title: fmt.Sprintf("%s after %s", p.name, words.Count(shot.Step, "environment step")),
-		Width: g.Width, Height: g.height}
-	d.Text(g.Width/2, draw.TextSize, draw.Middle, "ink", p.name)
-	below := panelTop + g.plan.height() + 4
-	g.plan.draw(d, Wall, Floor)
+func (s *state) panel(p *panel, shot *snapshot, plan plan, width float64) *draw.Drawing {
+	d := new(draw.Drawing)
+	d.Text(width/2, draw.TextSize, draw.Middle, "ink", p.name)
+	below := panelTop + plan.height() + 4
+	plan.draw(d, Wall, Floor)
 	if p.numbers == nil {
 		drawn := map[int]float64{}
 		for _, k := range shot.Draws {
 			drawn[k]++
 		}
 		d.Add(`<g class="f0" fill-opacity=".75">`)
-		for k := range s.Grid.Index {
+		for k, pixel := range s.Grid.Index {
 			if drawn[k] > 0 {
-				x, y := g.plan.at(s.Grid.at(s.Grid.Index[k]))
+				x, y := plan.at(s.Grid.at(pixel))
 				d.Add(`<circle cx="%v" cy="%v" r="%v"/>`, x, y, min(1.3*math.Sqrt(drawn[k]), 4.0))
 			}
 		}
 		d.Add(`</g>`)
-		d.Text(g.Width/2, below+draw.BarHeight+14, draw.Middle, "soft", words.Count(len(drawn), "point"))
-		d.Text(g.Width/2, below+draw.BarHeight+29, draw.Middle, "soft", fmt.Sprintf("in %d draws", len(shot.Draws)))
+		d.Text(width/2, below+draw.BarHeight+14, draw.Middle, "soft", words.Count(len(drawn), "point"))
+		d.Text(width/2, below+draw.BarHeight+29, draw.Middle, "soft", fmt.Sprintf("in %d draws", len(shot.Draws)))
 		return d
 	}
-	x, y := g.plan.at([2]float64{s.Grid.X, s.Grid.Y})
-	d.Image(s.Grid.image(p.numbers, p.scale, p.sparse), x, y, g.plan.scale*s.Grid.Width,
-		g.plan.scale*s.Grid.Height)
-	g.plan.ends(d)
-	w := max(g.plan.scale*s.Sketch.Width, 0.8*g.Width)
-	d.Bar(p.scale, p.unit, (g.Width-w)/2, below, w)
+	x, y := plan.at([2]float64{s.Grid.X, s.Grid.Y})
+	d.Image(s.Grid.image(p.numbers, p.scale, p.sparse), x, y, plan.scale*s.Grid.Width, plan.scale*s.Grid.Height)
+	plan.ends(d)
+	w := max(plan.scale*s.Sketch.Width, 0.8*width)
+	d.Bar(p.scale, p.unit, (width-w)/2, below, w)
 	return d
 }
 
@@ -361,27 +334,4 @@ func (g *grid) image(numbers []float32, scale draw.Scale, sparse bool) *image.Pa
 		}
 	}
 	return m
-}
-
-// whole puts the pictures into one, which names the environment.
-func (g *pictures) whole(environment string) *draw.Drawing {
-	const margin, gap, head = 12, 14, 22
-	d := &draw.Drawing{Title: fmt.Sprintf("What an agent makes of the places of %s, at %s", environment,
-		words.Count(len(g.Rows), "time"))}
-	d.Width = 2*margin + float64(g.PerLine)*(g.Width+gap) - gap
-	y := float64(margin)
-	if len(g.Rows) == 0 {
-		d.Text(margin, y+draw.TextSize, draw.Left, "soft", "No evaluation yet.")
-		y += head
-	}
-	for _, row := range g.Rows {
-		d.Text(margin, y+draw.TextSize, draw.Left, "head", row.Caption)
-		y += head
-		for k, p := range row.Pictures {
-			d.Place(p, margin+float64(k%g.PerLine)*(g.Width+gap), y+float64(k/g.PerLine)*(g.height+gap))
-		}
-		y += float64((len(row.Pictures)+g.PerLine-1)/g.PerLine) * (g.height + gap)
-	}
-	d.Height = y
-	return d
 }

@@ -283,21 +283,22 @@ func (s *session) announce() {
 	}
 }
 
-// afterStep saves where that is due, at the latest after five minutes.
+// afterStep saves where that is due.
 func (s *session) afterStep() error {
 	if s.AfterStep != nil {
 		s.AfterStep(s.agent.Steps())
 	}
-	const latest = 5 * time.Minute
-	if s.Checkpoint > 0 && s.agent.Steps()-s.saved >= s.Checkpoint ||
-		s.Checkpoint == 0 && time.Since(s.savedAt) >= max(latest, 100*s.cost) {
+	due := time.Since(s.savedAt) >= 100*s.cost
+	if s.Checkpoint > 0 {
+		due = s.agent.Steps()-s.saved >= s.Checkpoint
+	}
+	if due {
 		return s.save()
 	}
 	return nil
 }
 
-// afterEvaluation keeps what the pictures need, and saves if that takes at most
-// 1 % of the time.
+// afterEvaluation keeps what the pictures need.
 func (s *session) afterEvaluation(e qta.Evaluation) error {
 	now := time.Now()
 	speed := float64(e.Step-s.evaluated) / max(now.Sub(s.evaluatedAt).Seconds(), 1e-9)
@@ -308,13 +309,7 @@ func (s *session) afterEvaluation(e qta.Evaluation) error {
 		s.Say(fmt.Sprintf("step %d: success %.2f, %.4g steps/s", e.Step, e.Success, speed))
 	}
 	s.timing = fmt.Appendf(s.timing, "%d,%.3f,%.4g\n", e.Step, now.Sub(s.begin).Seconds(), speed)
-	if err := s.state.evaluated(s.agent, s.env); err != nil {
-		return err
-	}
-	if s.Checkpoint == 0 && time.Since(s.savedAt) >= 100*s.cost {
-		return s.save()
-	}
-	return nil
+	return s.state.evaluated(s.agent, s.env)
 }
 
 // keep writes agent.qta.
@@ -383,7 +378,7 @@ func (s *session) draw() error {
 	r, o := s.record, &s.record.Outcome
 	o.Steps, o.FoundAt, o.HalfAt = s.agent.Steps(), s.agent.FoundAt(), s.agent.SuccessAt(Half)
 	o.SolvedAt, o.Digest = s.agent.SolvedAt(), s.agent.Digest()
-	o.Figure5, r.Curve = s.state.figure5Numbers(), s.agent.Evaluations()
+	r.Curve = s.agent.Evaluations()
 	v := view{Record: r, Story: s.story(), agent: s.agent, state: s.state}
 	list, err := v.files()
 	if err != nil {

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"reflect"
 	"runtime"
 	"runtime/debug"
@@ -14,6 +16,7 @@ import (
 	"strings"
 
 	"qta"
+	"qta/internal/files"
 	"qta/internal/words"
 )
 
@@ -28,6 +31,7 @@ type Record struct {
 	Machine Machine  `json:"machine"`
 	Outcome Outcome  `json:"outcome"`
 	Curve   Curve    `json:"curve"` // every evaluation of the run
+	Path    string   `json:"-"`     // where Collect has found it: the run's directory, or a file by itself
 }
 
 // recordFormat is the version of run.json.
@@ -250,15 +254,6 @@ func (id Identity) Params() qta.Params { return qta.Params(id.Parameters) }
 
 func (id Identity) mapText() string { return strings.Join(id.Map, "\n") + "\n" }
 
-// checkMap refuses a map that is none.
-func (id Identity) checkMap() error {
-	if len(id.Map) == 0 {
-		return nil
-	}
-	_, err := qta.ParseMaze(id.mapText())
-	return err
-}
-
 // NewMaze returns the maze of a run on one. The identity is one that was checked.
 func (id Identity) NewMaze() *qta.Maze {
 	m, err := qta.ParseMaze(id.mapText())
@@ -421,7 +416,11 @@ func (r *Record) check() error {
 	if err := r.Run.Params().Validate(); err != nil {
 		return err
 	}
-	return r.Run.checkMap()
+	if len(r.Run.Map) > 0 {
+		_, err := qta.ParseMaze(r.Run.mapText())
+		return err
+	}
+	return nil
 }
 
 // ThisProgram describes the running program.
@@ -449,4 +448,55 @@ func ThisProgram() Program {
 // ThisMachine describes the machine that the program runs on.
 func ThisMachine(threads int) Machine {
 	return Machine{runtime.GOOS, runtime.GOARCH, qta.KernelName(), threads}
+}
+
+// A Skip is a file that was not used, and why.
+type Skip struct{ Path, Why string }
+
+// A Collection is all runs that are found in several directories.
+type Collection struct {
+	Runs    []*Record
+	Skipped []Skip
+}
+
+// Collect reads the records of all runs within directories: run.json in a run's
+// directory, inside of which it looks no further, and files NAME.json elsewhere.
+// What is damaged or of another version is listed as skipped; only a directory
+// that cannot be read is an error.
+func Collect(dirs []string) (*Collection, error) {
+	c := &Collection{}
+	for _, dir := range dirs {
+		target, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			return nil, words.BadFile(err, "%s cannot be read: %w", dir, words.Cause(err))
+		} else if info, err := os.Stat(target); err == nil && !info.IsDir() {
+			return nil, words.BadInput("%s is no directory", dir)
+		}
+		filepath.WalkDir(target, func(path string, entry fs.DirEntry, err error) error {
+			record := filepath.Join(path, RecordFile)
+			switch {
+			case err != nil:
+				c.Skipped = append(c.Skipped, Skip{path, words.Cause(err).Error()})
+			case entry.IsDir() && files.Exists(record):
+				c.read(path, record)
+				return filepath.SkipDir
+			case entry.IsDir() && path != target && strings.HasPrefix(entry.Name(), "."):
+				return filepath.SkipDir
+			case !entry.IsDir() && filepath.Ext(path) == ".json":
+				c.read(path, path)
+			}
+			return nil
+		})
+	}
+	return c, nil
+}
+
+// read reads the record of a run.
+func (c *Collection) read(path, file string) {
+	if r, err := ReadRecord(file); err != nil {
+		c.Skipped = append(c.Skipped, Skip{file, words.Bare(err)})
+	} else {
+		r.Path = path
+		c.Runs = append(c.Runs, r)
+	}
 }

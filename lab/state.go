@@ -89,37 +89,16 @@ func readState(a *qta.Agent) (*state, error) {
 	} else if err := json.Unmarshal(a.Attachment(), s); err != nil {
 		return nil, fmt.Errorf("what is attached to the agent is no run: %w", err)
 	}
-	if err := s.check(); err != nil {
-		return nil, fmt.Errorf("what is attached to the agent is no run: %w", err)
-	}
-	return s, nil
-}
-
-// check refuses a state that cannot be drawn.
-func (s *state) check() error {
-	if err := (Identity{Map: s.Map}).checkMap(); err != nil {
-		return err
-	}
-	if s.EvalEvery < 1 || s.Rollouts < 1 || s.Stride < 1 {
-		return errors.New("a count is not positive")
-	}
-	if s.Sketch != nil && s.Sketch.problem() != "" {
-		return errors.New(s.Sketch.problem())
-	}
-	if s.Sketch == nil && (len(s.Frames) > 0 || len(s.Goals) > 0 || s.Grid != nil) || s.Grid == nil && len(s.Snapshots) > 0 {
-		return errors.New("it has pictures of nothing")
-	}
-	for _, f := range s.Frames {
-		for _, r := range f.Rollouts {
-			if len(r.Way) == 0 {
-				return errors.New("a rollout is nowhere")
-			}
+	if id := s.identity(a); len(id.Map) > 0 {
+		if _, err := qta.ParseMaze(id.mapText()); err != nil {
+			return nil, fmt.Errorf("what is attached to the agent is no run: %w", err)
 		}
 	}
-	if s.Grid != nil {
-		return s.Grid.check(s.Snapshots)
+	g := s.Grid
+	if s.EvalEvery < 1 || s.Rollouts < 1 || s.Stride < 1 || g != nil && (g.Cols < 1 || g.Rows < 1 || g.Cols > 1e6/g.Rows) {
+		return nil, errors.New("what is attached to the agent is no run: a count is not positive, or too large")
 	}
-	return nil
+	return s, nil
 }
 
 // attach gives the agent its state.
@@ -151,7 +130,7 @@ func (s *state) evaluated(a *qta.Agent, env qta.Env) error {
 		return err
 	}
 	if n := len(s.Frames); n > 0 {
-		s.Frames[n-1].Rollouts = s.Frames[n-1].Rollouts[:kept]
+		s.Frames[n-1].Rollouts = s.Frames[n-1].Rollouts[:min(kept, len(s.Frames[n-1].Rollouts))]
 	}
 	s.Frames = thinFrames(append(s.Frames, f), s.EvalEvery)
 	return nil

@@ -212,22 +212,15 @@ const trainText = `What the paper compares QTA with, on the same networks, are v
 -set Curriculum=mega; "qta params Curriculum" lists them. -params authors with
 one of them trains the form that its authors' code has. -params mega and
 -params vds train these two with the hyper-parameters that their own authors
-published.
-
-A maze is a name (4x5, 12x5, 1U5, 2U5 and so on) or a text file; "qta help maze"
-says how it is written.
+published. "qta help maze" says how a maze is written.
 
 The run is in its directory: open report.html there. agent.qta decides, and the
-one before it is agent.qta.previous; the page, its pictures (training.svg,
-curve.svg, figure5.svg), log.csv and run.json, which "qta report" reads, are
-drawn from it at each save. timing.csv has the clock at each evaluation, and
-lock is held while a process works on the run.
+other files are drawn from it at each save; docs/running.md says what they are.
 
 The same command on the directory of an unfinished run continues it, and ends
 with the bytes of a run that was never interrupted. A finished run continues
 when it is given more -steps, a solved one with -stop never. Maze, parameters,
-seed and the steps between evaluations cannot change; budget, stop and threads
-can.
+seed and the steps between evaluations cannot change.
 `
 
 const mazeText = `A maze is a name (4x5, 12x5, 1U5, 2U5 and so on) or a text file, whose name has

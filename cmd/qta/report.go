@@ -52,7 +52,7 @@ func statusCommand(*flag.FlagSet) func(call) error {
 }
 
 // status returns the state of a run and what there is to say about it.
-func status(r *lab.Recorded) (state, detail string) {
+func status(r *lab.Record) (state, detail string) {
 	o, steps := r.Outcome, r.Limits.Steps
 	at := fmt.Sprintf("at step %d of %d, success %.2f", max(o.Steps, r.Last().Step), steps, r.Last().Success)
 	if len(r.Curve) == 0 {
@@ -60,7 +60,7 @@ func status(r *lab.Recorded) (state, detail string) {
 	}
 	switch {
 	case r.State == lab.Solved || r.State == lab.Finished:
-		detail := reached(r.Record)
+		detail := reached(r)
 		if o.HalfAt > 0 {
 			detail += fmt.Sprintf(", half at step %d", o.HalfAt)
 		}

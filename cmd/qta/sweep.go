@@ -164,7 +164,8 @@ func listCells(cells []cell, w io.Writer) error {
 		if r, done := c.done(); done {
 			state, left = "done", 0
 		} else if r != nil && len(r.Run.Differences(c.id)) == 0 {
-			state, _ = status(&lab.Recorded{Path: c.dir, Record: r})
+			r.Path = c.dir
+			state, _ = status(r)
 			left = max(0, left-r.Outcome.Steps)
 		}
 		total += left
@@ -199,17 +200,16 @@ func (c *cell) done() (*lab.Record, bool) {
 
 // A sweep is the work on many cells.
 type sweep struct {
-	cells  []cell
-	jobs   int
-	out    string
-	stdout *output
-
-	waiting, again, working []int // cells; again are those that another process works on
-	solved, ended, failed   int   // how many
-	problem                 string
+	cells                 []cell
+	jobs                  int
+	out                   string
+	stdout                *output
+	solved, ended, failed int // how many
+	problem               string
 }
 
-// news are of a cell: its record, or why there is none.
+// news are of a cell: its record, why there is none, or neither if it was not
+// begun.
 type news struct {
 	cell   int
 	record *lab.Record
@@ -218,34 +218,32 @@ type news struct {
 }
 
 // run works on the cells until all have ended, or ctx has and the running ones
-// are saved.
+// are saved. A cell that another process works on is looked at again.
 func (s *sweep) run(ctx context.Context) error {
+	queue, results := make(chan int, len(s.cells)), make(chan news)
+	defer close(queue)
 	for i := range s.cells {
-		s.waiting = append(s.waiting, i)
+		queue <- i
 	}
-	results := make(chan news)
-	clock := time.NewTicker(time.Second)
-	defer clock.Stop()
-	stop := ctx.Done()
-	for len(s.working) > 0 || len(s.waiting)+len(s.again) > 0 && ctx.Err() == nil {
-		if len(s.waiting) > 0 && len(s.working) < s.jobs && ctx.Err() == nil {
-			i := s.waiting[0]
-			s.waiting, s.working = s.waiting[1:], append(s.working, i)
-			go func() {
-				record, before, err := s.cells[i].work(ctx)
-				results <- news{i, record, before, err}
-			}()
-			continue
-		}
-		s.draw()
-		select {
-		case n := <-results:
+	for range min(s.jobs, len(s.cells)) {
+		go func() {
+			for i := range queue {
+				n := news{cell: i}
+				if ctx.Err() == nil {
+					n.record, n.before, n.err = s.cells[i].work(ctx)
+				}
+				results <- n
+			}
+		}()
+	}
+	for left := len(s.cells); left > 0; left-- {
+		s.stdout.show(fmt.Sprintf("%d of %d done, %d solved, %d failed", s.ended, len(s.cells), s.solved, s.failed))
+		n := <-results
+		if _, used := errors.AsType[lab.UseError](n.err); used {
+			left++
+			time.AfterFunc(time.Second, func() { queue <- n.cell })
+		} else if n.record != nil || n.err != nil {
 			s.note(n)
-		case <-clock.C:
-			s.waiting, s.again = append(s.waiting, s.again...), nil
-		case <-stop:
-			stop = nil
-			s.stdout.say("Stopping: %s to save.", words.Count(len(s.working), "run"))
 		}
 	}
 	s.stdout.clear()
@@ -272,11 +270,6 @@ func (c *cell) work(ctx context.Context) (r *lab.Record, before bool, err error)
 // note takes in what has become of a cell.
 func (s *sweep) note(n news) {
 	c := &s.cells[n.cell]
-	s.working = slices.DeleteFunc(s.working, func(i int) bool { return i == n.cell })
-	if _, used := errors.AsType[lab.UseError](n.err); used {
-		s.again = append(s.again, n.cell)
-		return
-	}
 	story := "stopped and saved"
 	switch {
 	case n.err == nil:
@@ -308,18 +301,6 @@ func (s *sweep) summary() error {
 	}
 	s.stdout.say("All %s done, %d solved, in %s. \"qta report %s\" makes a page of them.", all, s.solved, s.out, words.Shell(s.out))
 	return nil
-}
-
-// draw brings the line about the sweep up to date.
-func (s *sweep) draw() {
-	line := fmt.Sprintf("%d of %d done, %d solved, %d failed, %d waiting", s.ended, len(s.cells), s.solved, s.failed,
-		len(s.waiting)+len(s.again))
-	for _, i := range s.working {
-		if r, err := s.cells[i].record(); s.stdout.live && err == nil {
-			line += fmt.Sprintf("; %s at %d, success %.2f", s.cells[i].name, r.Last().Step, r.Last().Success)
-		}
-	}
-	s.stdout.show(line)
 }
 
 // figureFlags say which sweep of the paper to print.

@@ -258,7 +258,7 @@ func TestSweepStop(t *testing.T) {
 	if code := run(ctx, strings.Fields("sweep s.txt -jobs 2 -out runs"), &out, &stderr); code != exitUnfinished || stderr.Len() > 0 {
 		t.Fatalf("exit code %d, stderr %q", code, stderr.String())
 	}
-	has(t, out.String(), "Stopping: 2 runs to save.", "0 seed1: stopped and saved",
+	has(t, out.String(), "0 seed1: stopped and saved",
 		"Stopped with 0 of 3 cells done; all that was running is saved in runs, and the same command goes on.")
 	for _, dir := range []string{"runs/seed1", "runs/seed2"} {
 		if s := recordOf(t, dir).State; s != lab.Stopped {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,7 +33,7 @@ func newTrainFlags(flags *flag.FlagSet) *trainFlags {
 	f := new(trainFlags)
 	flags.StringVar(&f.maze, "maze", "4x5", "train on the maze `NAME|FILE`")
 	flags.StringVar(&f.params, "params", usualParams,
-		"parameters `NAME|FILE`: default, fast, paper, authors, small, mega, vds, or a .json file of changes to default")
+		"parameters `NAME|FILE`: "+presetNames+", or a .json file of changes to default")
 	flags.Func("set", "change one parameter, `NAME=VALUE`, after -params is applied; may be repeated",
 		func(s string) error {
 			f.set = append(f.set, s)
@@ -133,48 +134,40 @@ func findMaze(name string) (*qta.Maze, string, error) {
 // usualParams name the parameters that train where none are named.
 const usualParams = "fast"
 
+// presetNames are what -params takes beside a file.
+const presetNames = "default, fast, paper, authors, small, mega, vds"
+
 // findParams returns the parameters that the flags -params and -set describe,
 // and the name that directories bear for them.
-func findParams(name string, set []string) (qta.Params, string, error) {
-	p, label, err := namedParams(name)
-	if err != nil {
-		return p, label, err
+func findParams(name string, set []string) (p qta.Params, label string, err error) {
+	presets := qta.Presets()
+	i := slices.IndexFunc(presets, func(q qta.Preset) bool { return q.Name == name })
+	switch {
+	case i >= 0:
+		p, label = presets[i].Params, name
+	case !strings.HasSuffix(name, ".json"):
+		return p, "", words.BadInput("-params %q: want %s or a file that ends in .json", name, presetNames)
+	default:
+		data, err := files.ReadText(name)
+		if err != nil {
+			return p, "", words.BadFile(err, "-params %s: %w; want a JSON object such as {\"Batch\": 256}", name, err)
+		}
+		if p, err = qta.ReadParams(strings.NewReader(data), qta.Default()); err != nil {
+			return p, "", words.BadInput("-params %s: %s", name, words.Bare(err))
+		}
+		label = stem(name)
 	}
 	for _, s := range set {
 		field, value, ok := strings.Cut(s, "=")
 		if !ok {
-			return p, label, words.BadInput("-set %q: want name=value, such as -set Batch=256", s)
+			return p, "", words.BadInput("-set %q: want name=value, such as -set Batch=256", s)
 		}
 		if err := p.Set(field, value); err != nil {
-			return p, label, words.BadInput("-set %s: %s", s, words.Bare(err))
+			return p, "", words.BadInput("-set %s: %s", s, words.Bare(err))
 		}
 		label += "-" + field + "=" + strings.TrimSpace(value)
 	}
 	return p, label, nil
-}
-
-func namedParams(name string) (qta.Params, string, error) {
-	var names []string
-	for _, preset := range qta.Presets() {
-		if preset.Name == name {
-			return preset.Params, name, nil
-		}
-		names = append(names, preset.Name)
-	}
-	if !strings.HasSuffix(name, ".json") {
-		return qta.Params{}, "", words.BadInput("-params %q: want %s or a file that ends in .json", name,
-			strings.Join(names, ", "))
-	}
-	data, err := files.ReadText(name)
-	if err != nil {
-		return qta.Params{}, "", words.BadFile(err,
-			"-params %s: %w; want a JSON object such as {\"Batch\": 256}", name, err)
-	}
-	p, err := qta.ReadParams(strings.NewReader(data), qta.Default())
-	if err != nil {
-		return p, "", words.BadInput("-params %s: %s", name, words.Bare(err))
-	}
-	return p, stem(name), nil
 }
 
 // stem returns the last element of a path without its extension.

@@ -21,7 +21,7 @@ import (
 
 // A Report is runs, sorted for comparison.
 type Report struct {
-	Runs     []*lab.Recorded
+	Runs     []*lab.Record
 	Skipped  []lab.Skip // files that were not used
 	Settings []*setting
 
@@ -50,8 +50,8 @@ type place struct {
 // that are not known are NaN.
 type group struct {
 	place
-	all, runs   []*lab.Recorded // runs are those that have ended
-	steps       []float64       // of each of the runs, to the solution or its budget
+	all, runs   []*lab.Record // runs are those that have ended
+	steps       []float64     // of each of the runs, to the solution or its budget
 	Solved      int
 	Median      float64 // of the steps
 	Mean, SD    float64 // of the steps; the deviation is the population's, as the paper's
@@ -67,11 +67,11 @@ type group struct {
 func New(c *lab.Collection) *Report {
 	r := &Report{Skipped: c.Skipped}
 	all := slices.Clone(c.Runs)
-	points, places, known := paper.Points(), map[*lab.Recorded]place{}, map[qta.Params]place{}
+	points, places, known := paper.Points(), map[*lab.Record]place{}, map[qta.Params]place{}
 	for _, run := range all {
 		places[run] = placeOf(run.Run, known)
 	}
-	slices.SortStableFunc(all, func(a, b *lab.Recorded) int {
+	slices.SortStableFunc(all, func(a, b *lab.Record) int {
 		return cmp.Or(places[a].compare(places[b]), cmp.Compare(a.Run.Seed, b.Run.Seed),
 			strings.Compare(a.Run.Version, b.Run.Version), cmp.Compare(b.Last().Step, a.Last().Step))
 	})
@@ -211,7 +211,7 @@ func (s *setting) group(maze string, m paper.Method) *group {
 }
 
 // of returns the ended runs of a method.
-func (s *setting) of(m paper.Method) (runs []*lab.Recorded) {
+func (s *setting) of(m paper.Method) (runs []*lab.Record) {
 	for _, g := range s.Groups {
 		if g.Method == m.Name {
 			runs = append(runs, g.runs...)
@@ -231,7 +231,7 @@ func (g *group) logs() sample {
 
 // curve returns the steps of the evaluations whose success all runs know, and
 // that success: a row for each run.
-func curve(runs []*lab.Recorded) (steps []int, success [][]float64) {
+func curve(runs []*lab.Record) (steps []int, success [][]float64) {
 	for _, r := range runs {
 		for _, e := range r.Curve {
 			steps = append(steps, e.Step)

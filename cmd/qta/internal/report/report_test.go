@@ -22,7 +22,7 @@ import (
 
 // curves makes up ended runs of a method in a maze: of each the success of its
 // evaluations, 1000 steps apart. A run is solved where the last is 1.
-func curves(m paper.Method, maze string, success ...[]float64) (runs []*lab.Recorded) {
+func curves(m paper.Method, maze string, success ...[]float64) (runs []*lab.Record) {
 	environment, err := qta.NewMaze(maze)
 	if err != nil {
 		panic(err)
@@ -38,22 +38,22 @@ func curves(m paper.Method, maze string, success ...[]float64) (runs []*lab.Reco
 		if r.Outcome.SolvedAt > 0 {
 			r.State = lab.Solved
 		}
-		runs = append(runs, &lab.Recorded{Record: r})
+		runs = append(runs, r)
 	}
 	return runs
 }
 
 // solved makes up runs that solved a maze after so many thousand steps.
-func solved(m paper.Method, maze string, thousands ...int) []*lab.Recorded {
+func solved(m paper.Method, maze string, thousands ...int) []*lab.Record {
 	return ending(1, m, maze, thousands)
 }
 
 // unsolved makes up runs that never ended a rollout at the goal.
-func unsolved(m paper.Method, maze string, thousands ...int) []*lab.Recorded {
+func unsolved(m paper.Method, maze string, thousands ...int) []*lab.Record {
 	return ending(0, m, maze, thousands)
 }
 
-func ending(success float64, m paper.Method, maze string, thousands []int) []*lab.Recorded {
+func ending(success float64, m paper.Method, maze string, thousands []int) []*lab.Record {
 	var all [][]float64
 	for _, n := range thousands {
 		all = append(all, append(make([]float64, n-1), success))
@@ -62,7 +62,7 @@ func ending(success float64, m paper.Method, maze string, thousands []int) []*la
 }
 
 // figure5 gives runs the same numbers of Figure 5 but for their signs.
-func figure5(runs []*lab.Recorded, number float64, negative int) []*lab.Recorded {
+func figure5(runs []*lab.Record, number float64, negative int) []*lab.Record {
 	for i, r := range runs {
 		r.Outcome.Figure5 = &lab.Figure5{ValueGrowth: number}
 		if i < negative {
@@ -73,7 +73,7 @@ func figure5(runs []*lab.Recorded, number float64, negative int) []*lab.Recorded
 }
 
 // of reports on runs, each with a seed and a directory of its own.
-func of(groups ...[]*lab.Recorded) *Report {
+func of(groups ...[]*lab.Record) *Report {
 	c := &lab.Collection{Runs: slices.Concat(groups...)}
 	for i, r := range c.Runs {
 		r.Run.Seed = uint64(i)
@@ -100,7 +100,7 @@ func TestClaims(t *testing.T) {
 		grow  = "The values grow over time."
 	)
 	six := []int{30, 30, 30, 30, 30, 30}
-	type runs = []*lab.Recorded
+	type runs = []*lab.Record
 	for _, test := range []struct {
 		name  string
 		runs  []runs
@@ -254,7 +254,7 @@ func TestNumbers(t *testing.T) {
 // TestSorting keeps apart what is not the same: versions, maps and evaluations; of
 // two runs that are the same the longer one counts.
 func TestSorting(t *testing.T) {
-	own := func(text string) []*lab.Recorded {
+	own := func(text string) []*lab.Record {
 		runs := solved(paper.QTA, "4x5", 5)
 		runs[0].Run.Environment, runs[0].Run.Map = "my", []string{text}
 		return runs
@@ -318,7 +318,7 @@ func TestPage(t *testing.T) {
 // telephone and of a screen the page does not scroll sideways, no text of a
 // picture is clipped or overlaps another, and no link has the browser's blue.
 func TestLooksOfReport(t *testing.T) {
-	var runs [][]*lab.Recorded
+	var runs [][]*lab.Record
 	for i, m := range paper.Methods() {
 		for _, maze := range []string{"4x5", "12x5", "15x5", "1U5", "2U5"} {
 			runs = append(runs, solved(m, maze, 5+9*i, 7+9*i), unsolved(m, maze, 60))
