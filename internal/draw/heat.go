@@ -117,7 +117,7 @@ func (d *Drawing) TimeBar(last float64, unit string, x, y, width float64) {
 	d.bar(Scale{0, last}, unit, x, y, width, func(at float64) color.Color { return timeColor(at) })
 }
 
-// bar draws the colors along a scale, and its ends in numbers, within the picture.
+// bar draws the colors along a scale, and its ends in numbers below it.
 func (d *Drawing) bar(s Scale, unit string, x, y, width float64, of func(at float64) color.Color) {
 	const pieces = 42
 	m := image.NewPaletted(image.Rect(0, 0, pieces, 1), nil)
@@ -127,11 +127,8 @@ func (d *Drawing) bar(s Scale, unit string, x, y, width float64, of func(at floa
 	}
 	d.Image(m, x, y, width, BarHeight)
 	d.Add(`<path class="frame" d="M%v %vh%vv%vh-%vz"/>`, x, y, width, BarHeight, width)
-	for i, at := range []float64{s.Low, s.High} {
-		end, text := x+width*float64(i), number(at)
-		half := textWidth(text)/2 + 3 // some fonts are wide
-		d.Add(`<path class="axis" d="M%v %vv3"/>`, end, y+BarHeight)
-		d.Text(min(max(end, half), d.Width-half), y+BarHeight+14, Middle, "soft", text)
-	}
+	d.Add(`<path class="axis" d="M%v %vv3m%v 0v-3"/>`, x, y+BarHeight, width)
+	d.Text(x, y+BarHeight+14, Left, "soft", number(s.Low))
+	d.Text(x+width, y+BarHeight+14, Right, "soft", number(s.High))
 	d.Text(x+width/2, y+BarHeight+29, Middle, "soft", unit)
 }
