@@ -58,7 +58,7 @@ func (c changed) ReadFile(name string) ([]byte, error) {
 func TestFaults(t *testing.T) {
 	for _, test := range []struct{ file, old, new, want string }{
 		{"pun.go", "func TDTarget(", "func TDGoal(", `"The target": the sources have no declaration TDTarget`},
-		{"pun.go", "Equation 1 (Section 3.1)", "Equation 1 (Section 3.2)", `cannot have Equation 1 of section 3.2 (TDTarget)`},
+		{"pun.go", "Equation 1 (Section 3.1)", "Equation 1 (Section 3.2)", `Equation 1 of section 3.2 (TDTarget)`},
 		{"pun.go", "// newCriticNet", "// Reading R999: x.\n//\n// newCriticNet", "no passage shows newCriticNet (pun"},
 		{"pun.go", "// It implements QTA, Equation 3", "// Reading R999: x.\n//\n// It implements QTA, Equation 3",
 			"no passage says what the paper says at Reading R999 (pun.go:"},

@@ -116,7 +116,7 @@ func (p *page) set(s *section, q *passage, l, word, rest string) {
 	}
 }
 
-// find returns one of all by its name; a fault is an empty one.
+// find returns one of all by its name, or an empty one and notes a fault.
 func find[T any](p *page, all map[string]*T, kind, name string) *T {
 	if all[name] == nil {
 		p.fault("the sources have no %s %s", kind, name)

@@ -20,7 +20,7 @@ import (
 func TestViridis(t *testing.T) {
 	p := Viridis()
 	for x, want := range map[float64]color.NRGBA{
-		0: {68, 1, 84, 255}, 0.25: {59, 82, 139, 255}, 0.5: {33, 145, 140, 255}, 1: {253, 231, 37, 255}, 9: {253, 231, 37, 255},
+		0: {68, 1, 84, 255}, 0.25: {59, 82, 139, 255}, 0.5: {33, 145, 140, 255}, 9: {253, 231, 37, 255},
 	} {
 		got := p[Scale{0, 1}.Color(x)].(color.NRGBA)
 		for _, d := range []int{int(got.R) - int(want.R), int(got.G) - int(want.G), int(got.B) - int(want.B)} {
@@ -88,7 +88,7 @@ func TestBar(t *testing.T) {
 // TestPlot draws what figures over many runs need: bands, error bars, bounds,
 // many series. The picture is XML, and no text is outside.
 func TestPlot(t *testing.T) {
-	p := Plot{Title: "a & b", X: Axis{Name: "path length", Unit: "steps"}, Y: Axis{Name: "steps"}, Width: 300, Height: 180,
+	p := Plot{Title: "a & b", Width: 300, Height: 180, X: Axis{Name: "path length", Unit: "steps"}, Y: Axis{Name: "steps"},
 		Marks: []Mark{{At: 11, Name: "a mark"}}}
 	for i := range 12 {
 		s := Series{Name: fmt.Sprintf("method <%d>", i), Band: i%3 == 0}

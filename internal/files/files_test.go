@@ -26,7 +26,8 @@ func TestOutput(t *testing.T) {
 		t.Errorf("%s: through %v, error %v", os.DevNull, through, err)
 	}
 	roomtest.Write(t, filepath.Join(dir, "dir", "x"), "")
-	if _, err := Output(filepath.Join(dir, "dir"), nil); err == nil || !strings.Contains(err.Error(), "dir cannot be written: ") {
-		t.Errorf("a directory: %v", err)
+	_, err := Output(filepath.Join(dir, "dir"), nil)
+	if err == nil || !strings.Contains(err.Error(), "dir cannot be written: ") {
+		t.Errorf("a directory: error %v", err)
 	}
 }
