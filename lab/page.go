@@ -87,8 +87,7 @@ func (v *view) files() (list []files.File, err error) {
 	return list, nil
 }
 
-// logTable returns log.csv: a row for each evaluation, the unit of each column in
-// the header.
+// logTable returns log.csv: a row for each evaluation, with units in the header.
 func logTable(id Identity, log []qta.Evaluation) []byte {
 	units := [...]string{"environment steps", "fraction", "reward^2", id.lossUnit(), "reward", "count", "count",
 		"fraction", "reward", "environment steps"}
@@ -107,8 +106,7 @@ func logTable(id Identity, log []qta.Evaluation) []byte {
 	return files.CSV(rows)
 }
 
-// lossUnit returns the unit of the predictive loss, where an observation's is
-// known.
+// lossUnit returns the predictive loss's unit, where an observation's is known.
 func (id Identity) lossUnit() string {
 	switch {
 	case len(id.Map) == 0:
@@ -247,8 +245,7 @@ type motion struct {
 	rules strings.Builder
 }
 
-// at returns a time as a part of the whole, rounded down: a frame is gone when
-// the next one comes.
+// at returns a time as a part of the whole, rounded down so that no two frames overlap.
 func (m *motion) at(seconds float64) string {
 	return fmt.Sprintf("%.3f%%", math.Floor(1e5*seconds/m.whole)/1e3)
 }

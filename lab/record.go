@@ -20,8 +20,7 @@ import (
 	"qta/internal/words"
 )
 
-// A Record is the content of run.json: the one file of a run that a report
-// reads. It holds no value of a clock.
+// A Record is the content of run.json, which a report reads. It has no value of a clock.
 type Record struct {
 	Format  int      `json:"format"`
 	State   string   `json:"state"`
@@ -37,8 +36,7 @@ type Record struct {
 // recordFormat is the version of run.json.
 const recordFormat = 2
 
-// The states of a run. A run whose state is Running while nobody holds its lock
-// was killed.
+// The states of a run. One that is Running while nobody holds its lock was killed.
 const (
 	Running  = "running"
 	Stopped  = "stopped"  // by a signal
@@ -65,8 +63,7 @@ type Limits struct {
 	Stop  string `json:"stop"` // StopSolved or StopNever
 }
 
-// When a run ends before its budget is spent: at its first perfect evaluation, or
-// never.
+// When a run ends before its budget: at its first perfect evaluation, or never.
 const StopSolved, StopNever = "solved", "never"
 
 // Program says what ran last.
@@ -97,8 +94,7 @@ type Outcome struct {
 	Digest   string `json:"digest"`    // of the networks
 	Message  string `json:"message,omitempty"`
 
-	// Of a run that has ended: the success of its agent in rollouts that were no
-	// part of the run.
+	// Of a run that has ended: its agent's success in rollouts that were no part of it.
 	HeldOut         *float64 `json:"held_out,omitempty"`
 	HeldOutRollouts int      `json:"held_out_rollouts,omitempty"`
 
@@ -109,8 +105,7 @@ type Outcome struct {
 // HeldOutPercent returns the held-out success in percent.
 func (o Outcome) HeldOutPercent() float64 { return 100 * *o.HeldOut }
 
-// Figure5 says in numbers what section 4 of the paper says of its Figure 5: each
-// is positive where a run agrees.
+// Figure5 has what section 4 says of its Figure 5, each positive where a run agrees.
 type Figure5 struct {
 	ValueGrowth     float64 `json:"value_growth"`      // of the mean value, from the first snapshot to the last
 	ErrorFall       float64 `json:"error_fall"`        // of the values' mean absolute error, likewise
@@ -131,8 +126,7 @@ const (
 	MaxEvaluations = 100_000
 )
 
-// A Curve is the log of a run. In run.json each evaluation is a row of numbers
-// below the names of its columns.
+// A Curve is the log of a run, in run.json a row of numbers for each evaluation.
 type Curve []qta.Evaluation
 
 // evaluationNumbers returns the fields of an evaluation in the order of
@@ -160,8 +154,7 @@ func (c Curve) MarshalJSON() ([]byte, error) {
 	return json.Marshal(text)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. The steps have to ascend, and
-// fractions to be fractions.
+// UnmarshalJSON reads what MarshalJSON writes. Steps ascend, and success is a fraction.
 func (c *Curve) UnmarshalJSON(data []byte) error {
 	var text curveText
 	if err := json.Unmarshal(data, &text); err != nil {
@@ -182,8 +175,7 @@ func (c *Curve) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// FirstAt returns the step of the first evaluation with at least this success,
-// or 0.
+// FirstAt returns the step of the first evaluation with this success or more, or 0.
 func (c Curve) FirstAt(least float64) int {
 	for _, e := range c {
 		if e.Success >= least {
@@ -306,8 +298,7 @@ func (id Identity) Differences(other Identity) (list []string) {
 	return list
 }
 
-// Command returns the words of a command line that makes the same run, or none
-// for an environment that is no maze.
+// Command returns the words of a command line that makes the same run on a maze, or none.
 func (id Identity) Command(l Limits) []string {
 	if len(id.Map) == 0 {
 		return nil
@@ -350,8 +341,7 @@ func differing(p, q reflect.Value) (names []string) {
 	return names
 }
 
-// maxRecord bounds the run.json that is read, in bytes: a log of MaxEvaluations
-// is smaller.
+// maxRecord bounds a run.json, in bytes: one with MaxEvaluations is smaller.
 const maxRecord = 32 << 20
 
 // ReadRecord reads a run.json, or a file like it. Errors wrap [fs.ErrNotExist]
@@ -365,8 +355,7 @@ func ReadRecord(path string) (*Record, error) {
 	return decodeRecord(data)
 }
 
-// The last line of run.json is its checksum: the SHA-256 of the text without that
-// line.
+// The last line of run.json is the SHA-256 of the text without that line.
 const (
 	checksumBefore = ",\n\t\"sha256\": \""
 	recordEnd      = "\n}\n" // without one

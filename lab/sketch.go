@@ -152,8 +152,7 @@ type plan struct {
 	scale  float64
 }
 
-// planMargin is the space around a sketch, in pixels: dots at its edge are drawn
-// whole.
+// planMargin is the space around a sketch, in pixels, for dots at its edge.
 const planMargin = 4
 
 // newPlan fits a sketch into the middle of a box, whose upper side is at y.

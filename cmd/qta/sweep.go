@@ -78,8 +78,7 @@ func sweepCommand(flags *flag.FlagSet) func(call) error {
 	}
 }
 
-// train trains a cell, with the output of a call. Of a flag given twice the later
-// counts.
+// train trains a cell. Of a flag given twice the later counts.
 func (c *cell) train(in call) error {
 	args := slices.Concat([]string{"train", "-threads", "1"}, c.flags, []string{"-out", c.dir})
 	return execute(in.ctx, args, in.out, in.stderr)
@@ -209,8 +208,7 @@ type sweep struct {
 	problem               string
 }
 
-// news are of a cell: its record, why there is none, or neither if it was not
-// begun.
+// news of a cell are its record, or an error; neither if it was not begun.
 type news struct {
 	cell   int
 	record *lab.Record

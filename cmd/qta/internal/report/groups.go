@@ -46,8 +46,7 @@ type place struct {
 	Length                int    // path length of the maze, 0 where it is unknown
 }
 
-// A group is the runs of one method in one maze, with one parameter set. Numbers
-// that are not known are NaN.
+// A group is the runs of a place. Numbers that are not known are NaN.
 type group struct {
 	place
 	all, runs   []*lab.Record // runs are those that have ended
@@ -107,8 +106,7 @@ func New(c *lab.Collection) *Report {
 	return r
 }
 
-// placeOf returns the place of a run. What parameters are called is known from
-// then on.
+// placeOf returns the place of a run, and remembers what its parameters are called.
 func placeOf(id lab.Identity, known map[qta.Params]place) place {
 	at, ok := known[id.Params()]
 	if !ok {
@@ -229,8 +227,7 @@ func (g *group) logs() sample {
 	return sample{Values: x, Bounded: g.Solved < len(g.runs)}
 }
 
-// curve returns the steps of the evaluations whose success all runs know, and
-// that success: a row for each run.
+// curve returns the steps at which all runs know their success, and a row of it for each run.
 func curve(runs []*lab.Record) (steps []int, success [][]float64) {
 	for _, r := range runs {
 		for _, e := range r.Curve {

@@ -41,8 +41,7 @@ func (r *Report) Style() template.CSS { return template.CSS(draw.Style() + "\n" 
 // Title says how many runs there are.
 func (r *Report) Title() string { return words.Count(len(r.Runs), "run") }
 
-// Count says how many runs of a setting there are, and how many of those that
-// have ended are solved.
+// Count counts the runs of a setting, those that have ended, and those solved.
 func (s *setting) Count() (n struct{ Runs, Ended, Solved int }) {
 	for _, g := range s.Groups {
 		n.Runs += len(g.all)
@@ -77,8 +76,7 @@ func (g *group) Others() int { return len(g.all) - len(g.runs) }
 // Few reports whether there are too few runs for a bootstrap.
 func (g *group) Few() bool { return g.N() < enoughRuns }
 
-// MedianBound reports whether the median is a lower bound: at least half the runs
-// are unsolved.
+// MedianBound reports whether the median is a lower bound: half the runs are unsolved.
 func (g *group) MedianBound() bool { return g.N()-g.Solved > (g.N()-1)/2 }
 
 // MeanBound reports whether the mean is a lower bound: a run is unsolved.
@@ -279,8 +277,7 @@ func (s *setting) theirs(p paper.Panel, m paper.Method, i int) draw.Series {
 	return theirs
 }
 
-// curve returns mean and deviation of the success of a group's runs, as far as
-// all know it.
+// curve returns mean and deviation of the runs' success, as far as all know it.
 func (g *group) curve() draw.Series {
 	s := draw.Series{Name: fmt.Sprintf("%s, %s", g.Method, words.Count(g.N(), "run")), Line: true,
 		Spread: draw.Bands}

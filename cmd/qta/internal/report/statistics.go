@@ -24,8 +24,7 @@ type interval struct{ Low, High float64 }
 // exp returns the interval of the numbers whose logarithms lie in r.
 func (r interval) exp() interval { return interval{math.Exp(r.Low), math.Exp(r.High)} }
 
-// populationDeviation returns the standard deviation that divides by n, as the
-// paper's does.
+// populationDeviation returns the deviation that divides by n, as the paper's does.
 func populationDeviation(x []float64) float64 {
 	if len(x) < 2 {
 		return 0
@@ -95,8 +94,7 @@ func equal(n int) []float64 {
 	return w
 }
 
-// slope returns weights whose sum of differences is the slope of the least
-// squares line through them over x.
+// slope returns weights whose sum of differences is their least squares slope over x.
 func slope(x []float64) []float64 {
 	w, mean, squares := make([]float64, len(x)), stats.Mean(x), 0.0
 	for i := range x {
@@ -109,7 +107,7 @@ func slope(x []float64) []float64 {
 	return w
 }
 
-// student returns the 97.5 % quantile of student's t with so many degrees of
+// student returns the 97.5 % quantile of Student's t with so many degrees of
 // freedom, within 0.1 %: from 6 on the expansion of Abramowitz and Stegun, 26.7.5,
 // in the normal quantile.
 func student(freedom int) float64 {
