@@ -277,7 +277,7 @@ const panelTop = 18 // height of a panel's name
 
 // panel draws one column of one snapshot.
 func (s *state) panel(p *panel, shot *snapshot, plan plan, width float64) *draw.Drawing {
-	d := new(draw.Drawing)
+	d := &draw.Drawing{Width: width}
 	d.Text(width/2, draw.TextSize, draw.Middle, "ink", p.name)
 	below := panelTop + plan.height() + 4
 	plan.draw(d, Wall, Floor)

@@ -206,7 +206,10 @@ func (s *state) film(a *qta.Agent) *draw.Drawing {
 	from := 0
 	for i, f := range s.Frames {
 		class := fmt.Sprintf("film-g%d", i)
-		m.from(class, float64(i)*frameTime)
+		at := float64(i) * frameTime // from which they are there, to stay
+		fmt.Fprintf(&m.rules,
+			"@keyframes %[1]s{0%%,%[2]s{opacity:0}%[3]s,100%%{opacity:1}}.%[1]s{animation:%[1]s %.4[4]gs linear infinite}",
+			class, m.at(at), m.at(at+0.3), m.whole)
 		d.Add(`<g class="rim %s" fill="%s">`, class, draw.Time((float64(i)+0.5)/float64(n)))
 		for ; from < len(s.Goals) && (s.Goals[from].Step <= f.Step || i == n-1); from++ {
 			x, y := p.at([2]float64{s.Goals[from].X, s.Goals[from].Y})
@@ -248,13 +251,6 @@ type motion struct {
 // at returns a time as a part of the whole, rounded down so that no two frames overlap.
 func (m *motion) at(seconds float64) string {
 	return fmt.Sprintf("%.3f%%", math.Floor(1e5*seconds/m.whole)/1e3)
-}
-
-// from lets the elements of a class appear at a time, to stay.
-func (m *motion) from(class string, seconds float64) {
-	fmt.Fprintf(&m.rules,
-		"@keyframes %[1]s{0%%,%[2]s{opacity:0}%[3]s,100%%{opacity:1}}.%[1]s{animation:%[1]s %.4[4]gs linear infinite}",
-		class, m.at(seconds), m.at(seconds+0.3), m.whole)
 }
 
 // css returns the rules for readers who have not asked for less motion. All

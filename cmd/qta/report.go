@@ -53,11 +53,8 @@ func statusCommand(*flag.FlagSet) func(call) error {
 
 // status returns the state of a run and what there is to say about it.
 func status(r *lab.Record) (state, detail string) {
-	o, steps := r.Outcome, r.Limits.Steps
-	at := fmt.Sprintf("at step %d of %d, success %.2f", max(o.Steps, r.Last().Step), steps, r.Last().Success)
-	if len(r.Curve) == 0 {
-		at = fmt.Sprintf("at step %d of %d, not evaluated yet", o.Steps, steps)
-	}
+	o := r.Outcome
+	at := fmt.Sprintf("at step %d of %d, success %.2f", o.Steps, r.Limits.Steps, r.Last().Success)
 	switch {
 	case r.State == lab.Solved || r.State == lab.Finished:
 		detail := reached(r)

@@ -54,16 +54,6 @@ func (s *setting) Count() (n struct{ Runs, Ended, Solved int }) {
 // Where names the mazes.
 func (s *setting) Where() string { return where(s.mazes) }
 
-// Judged returns how many claims runs speak of.
-func (s *setting) Judged() (n int) {
-	for _, c := range s.Claims {
-		if c.Verdict != "" {
-			n++
-		}
-	}
-	return n
-}
-
 // Beyond lists what the setting has that the paper's parameters have not.
 func (s *setting) Beyond() string { return strings.Join(lab.Changes(qta.Paper(), s.Params), ", ") }
 
