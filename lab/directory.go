@@ -47,9 +47,7 @@ func claim(path string) (*directory, error) {
 }
 
 func (d *directory) close() {
-	if d.lock != nil {
-		d.lock.Close()
-	}
+	d.lock.Close() // of a nil one that is an error and nothing else
 	d.root.Close()
 }
 

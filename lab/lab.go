@@ -65,7 +65,7 @@ var ErrStopped = errors.New("the run was stopped and saved")
 // says how the run stands wherever it could be written.
 func Train(ctx context.Context, env, evaluation qta.Env, o Options) error {
 	o.complete()
-	if err := o.check(env, evaluation); err != nil {
+	if err := o.check(env); err != nil {
 		return err
 	}
 	d, err := claim(filepath.Clean(o.Dir))
@@ -98,10 +98,7 @@ func (o *Options) complete() {
 }
 
 // check refuses what cannot be trained.
-func (o *Options) check(env, evaluation qta.Env) error {
-	if env == nil || evaluation == nil {
-		return words.BadInput("training needs two instances of an environment")
-	}
+func (o *Options) check(env qta.Env) error {
 	if err := o.Params.Validate(); err != nil {
 		return words.BadInput("%w", err)
 	}

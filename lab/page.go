@@ -41,7 +41,6 @@ type view struct {
 	GoalRadius float64
 	Deviation  string
 	Charts     []chart
-	Command    []string // words
 	Fields     []qta.Field
 	Default    qta.Params
 	Subject    string
@@ -64,7 +63,7 @@ func (v *view) files() (list []files.File, err error) {
 	id, s := v.Record.Run, v.state
 	v.Style, v.Subject, v.Charts = template.CSS(Style()), id.subject(), v.charts()
 	v.Record.Outcome.Figure5 = s.figure5Numbers()
-	v.Command, v.Fields, v.Default = id.Command(v.Record.Limits), qta.Fields(), qta.Default()
+	v.Fields, v.Default = qta.Fields(), qta.Default()
 	v.Deviation, _ = s.uncertaintyName(v.agent.Params())
 	add(CurveFile, v.Charts[0].Drawing.File())
 	if s.Sketch != nil {

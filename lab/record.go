@@ -222,10 +222,6 @@ func (r *Record) Steps() float64 {
 	return float64(r.Limits.Steps)
 }
 
-// Command returns a command line that makes the run again, or "" of an
-// environment that the command does not know.
-func (r *Record) Command() string { return strings.Join(r.Run.Command(r.Limits), " ") }
-
 // Parameters are read as strictly as a parameter file. A parameter that a run does
 // not name is of a later version, and what it is in Paper changed nothing until
 // then.
@@ -274,7 +270,7 @@ func MazeIdentity(name string, m *qta.Maze, preset string, p qta.Params, seed ui
 // NewRecord returns the record of a run that this program works on.
 func NewRecord(id Identity, l Limits, threads int) *Record {
 	return &Record{Format: recordFormat, State: Running, Run: id, Limits: l, Program: ThisProgram(),
-		Machine: ThisMachine(threads)}
+		Machine: Machine{runtime.GOOS, runtime.GOARCH, qta.KernelName(), threads}}
 }
 
 // Differences lists where other departs from id, with both values.
@@ -298,10 +294,12 @@ func (id Identity) Differences(other Identity) (list []string) {
 	return list
 }
 
-// Command returns the words of a command line that makes the same run on a maze, or none.
-func (id Identity) Command(l Limits) []string {
+// Command returns a command line that makes the run again, or "" of an environment
+// that is no maze.
+func (r *Record) Command() string {
+	id, l := r.Run, r.Limits
 	if len(id.Map) == 0 {
-		return nil
+		return ""
 	}
 	maze := id.Environment
 	if !id.Named() {
@@ -314,8 +312,7 @@ func (id Identity) Command(l Limits) []string {
 	for _, c := range Changes(base.Params, id.Params()) {
 		line = append(line, "-set", words.Shell(c))
 	}
-	return append(line, "-seed", fmt.Sprint(id.Seed), "-eval", fmt.Sprint(id.EvalEvery), "-steps", fmt.Sprint(l.Steps),
-		"-stop", l.Stop)
+	return fmt.Sprintf("%s -seed %d -eval %d -steps %d -stop %s", strings.Join(line, " "), id.Seed, id.EvalEvery, l.Steps, l.Stop)
 }
 
 // Changes lists what makes q of p, as values for -set.
@@ -436,11 +433,6 @@ func ThisProgram() Program {
 		}
 	}
 	return p
-}
-
-// ThisMachine describes the machine that the program runs on.
-func ThisMachine(threads int) Machine {
-	return Machine{runtime.GOOS, runtime.GOARCH, qta.KernelName(), threads}
 }
 
 // A Skip is a file that was not used, and why.

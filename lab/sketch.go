@@ -119,15 +119,14 @@ func (e *mazeEnv) Sketch() Sketch {
 			}
 		}
 	}
-	region := func(kind Kind, at [2]float64) {
-		x, y := e.Place(at[:])
-		s.Shapes = append(s.Shapes, Box(kind, x-qta.RegionRadius, y-qta.RegionRadius, 2*qta.RegionRadius,
-			2*qta.RegionRadius))
+	region := func(kind Kind, at [2]float64) (x, y float64) {
+		const r = qta.RegionRadius
+		x, y = e.Place(at[:])
+		s.Shapes = append(s.Shapes, Box(kind, x-r, y-r, 2*r, 2*r))
+		return x, y
 	}
 	region(Start, m.Start())
-	region(Goal, m.Goal())
-	goal := m.Goal()
-	x, y := e.Place(goal[:])
+	x, y := region(Goal, m.Goal())
 	s.Shapes = append(s.Shapes, Disc(Near, x, y, qta.GoalRadius))
 	return s
 }

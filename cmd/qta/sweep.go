@@ -52,14 +52,8 @@ func sweepCommand(flags *flag.FlagSet) func(call) error {
 		} else if f.figure != "" || len(c.args) == 0 {
 			return words.BadInput("sweep needs either a sweep file or -figure; \"qta help sweep\" has an example")
 		}
-		var alone error
-		flags.Visit(func(g *flag.Flag) {
-			if slices.Contains([]string{"seeds", "mazes", "params", "steps"}, g.Name) {
-				alone = words.BadInput("-%s goes with -figure; in a sweep file each line has its own flags", g.Name)
-			}
-		})
-		if alone != nil {
-			return alone
+		if *f.seeds > 0 || f.mazes != "" || f.params != "default" || *f.steps != 150_000 {
+			return words.BadInput("-seeds, -mazes, -params and -steps go with -figure; in a sweep file each line has its own flags")
 		}
 		cells, err := readSweep(c.args[0], *out)
 		if err != nil {

@@ -24,8 +24,8 @@ type Report struct {
 	Runs     []*lab.Record
 	Skipped  []lab.Skip // files that were not used
 	Settings []*setting
-
-	Going, Failed int // runs that have not ended, and that failed
+	Going    int // runs that have not ended
+	Failed   int
 }
 
 // A setting is all runs with one parameter set, whatever their methods.
@@ -37,6 +37,8 @@ type setting struct {
 	Params qta.Params // with QTA's curriculum
 	mazes  []string
 	points []paper.Point
+
+	Runs, Ended, Solved int // how many
 }
 
 // A place says where in a report a run belongs.
@@ -153,6 +155,7 @@ func (p place) compare(q place) int {
 func (s *setting) sum() {
 	for _, g := range s.Groups {
 		g.sum()
+		s.Runs, s.Ended, s.Solved = s.Runs+len(g.all), s.Ended+g.N(), s.Solved+g.Solved
 		if !slices.Contains(s.mazes, g.Maze) {
 			s.mazes = append(s.mazes, g.Maze)
 		}
@@ -162,7 +165,7 @@ func (s *setting) sum() {
 		} else if q != nil && g.N() > 0 {
 			pair := []pair{{A: q.logs(), B: g.logs()}}
 			if sum, r, ok := weigh(pair, equal(1)); ok {
-				g.Factor, g.FactorRange = math.Exp(sum), r.exp()
+				g.Factor, g.FactorRange = math.Exp(sum), interval{math.Exp(r.Low), math.Exp(r.High)}
 			}
 		}
 	}

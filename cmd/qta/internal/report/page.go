@@ -38,19 +38,6 @@ func (r *Report) HTML() []byte {
 // Style returns the page's CSS.
 func (r *Report) Style() template.CSS { return template.CSS(draw.Style() + "\n" + css) }
 
-// Title says how many runs there are.
-func (r *Report) Title() string { return words.Count(len(r.Runs), "run") }
-
-// Count counts the runs of a setting, those that have ended, and those solved.
-func (s *setting) Count() (n struct{ Runs, Ended, Solved int }) {
-	for _, g := range s.Groups {
-		n.Runs += len(g.all)
-		n.Ended += g.N()
-		n.Solved += g.Solved
-	}
-	return n
-}
-
 // Where names the mazes.
 func (s *setting) Where() string { return where(s.mazes) }
 

@@ -21,9 +21,6 @@ const resamples = 4000
 // An interval is a 95 % interval.
 type interval struct{ Low, High float64 }
 
-// exp returns the interval of the numbers whose logarithms lie in r.
-func (r interval) exp() interval { return interval{math.Exp(r.Low), math.Exp(r.High)} }
-
 // populationDeviation returns the deviation that divides by n, as the paper's does.
 func populationDeviation(x []float64) float64 {
 	if len(x) < 2 {
@@ -58,16 +55,13 @@ type sample struct {
 // A pair is two samples whose means are compared.
 type pair struct{ A, B sample }
 
-// difference returns the mean of B minus the mean of A.
-func (p pair) difference() float64 { return stats.Mean(p.B.Values) - stats.Mean(p.A.Values) }
-
 // weigh returns the weighted sum of the pairs' differences, and its interval
-// by student's t: all samples share one standard deviation, which those with two
+// by Student's t: all samples share one standard deviation, which those with two
 // values or more and no bound tell. Where none tells it ok is false.
 func weigh(pairs []pair, weights []float64) (sum float64, r interval, ok bool) {
 	squares, freedom, variance := 0.0, 0, 0.0
 	for i, p := range pairs {
-		sum += weights[i] * p.difference()
+		sum += weights[i] * (stats.Mean(p.B.Values) - stats.Mean(p.A.Values))
 		for _, s := range []sample{p.A, p.B} {
 			n := len(s.Values)
 			variance += weights[i] * weights[i] / float64(n)
