@@ -47,9 +47,7 @@ func claim(path string) (*directory, error) {
 }
 
 func (d *directory) close() {
-	if d.lock != nil {
-		d.lock.Close()
-	}
+	d.lock.Close() // of a nil one that is an error and nothing else
 	d.root.Close()
 }
 
@@ -82,8 +80,7 @@ func ours(dir string) error {
 	return nil
 }
 
-// held returns an error if the directory was replaced since it was locked: what
-// has its name now is another run's.
+// held returns an error if another directory has the name of the one that was locked.
 func (d *directory) held() error {
 	here, err := os.Stat(filepath.Join(d.path, LockFile))
 	if err == nil {
@@ -108,8 +105,7 @@ func (d *directory) write(name string, data []byte) error {
 	return d.written(name, err)
 }
 
-// prepare writes a file beside its place. A durable one is safe from a loss of
-// power.
+// prepare writes a file beside its place, a durable one safe from a loss of power.
 func (d *directory) prepare(name string, data []byte, durable bool) error {
 	if err := d.held(); err != nil {
 		return err
@@ -149,8 +145,7 @@ func (d *directory) saveAgent(a *qta.Agent) error {
 			err = d.root.Rename(AgentFile+temporary, AgentFile)
 		}
 	}
-	// Some systems cannot sync a directory; the renames are then as durable as
-	// they make them.
+	// Where a directory cannot be synced, the renames are as durable as the system makes them.
 	if f, e := d.root.Open("."); e == nil {
 		f.Sync()
 		f.Close()
@@ -222,8 +217,7 @@ const (
 	LockFile     = "lock"
 )
 
-// An InputError is a mistake in what the caller gave, such as a directory that
-// holds another run.
+// An InputError is a caller's mistake, such as a directory that holds another run.
 type InputError = words.InputError
 
 // A UseError says that another process holds the lock of a run's directory.

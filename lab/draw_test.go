@@ -150,7 +150,7 @@ func TestPage(t *testing.T) {
 	}
 	page := roomtest.Read(t, dir, PageFile)
 	for _, want := range []string{"Query The Agent on maze 1U5", "held-out success", "first at the goal", "After 200 environment steps", "film-w",
-		"<span>qta</span> <span>-maze</span> <span>1U5</span>", "path length"} {
+		"<code>qta -maze 1U5 -params small ", "path length"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -14,8 +14,7 @@ import (
 // This file makes the paper's Figure 5 of a run: what an agent makes of every
 // place, at several times of its training.
 
-// A grid is the places of Figure 5: those pixels of an image over the sketch where
-// a state is.
+// A grid is the places of Figure 5: pixels of an image over the sketch with a state.
 type grid struct {
 	Cols, Rows          int       // pixels
 	X, Y, Width, Height float64   // of the image in the sketch
@@ -59,8 +58,7 @@ func newGrid(e Surveyor, sketch *Sketch, p qta.Params) *grid {
 	return g
 }
 
-// mazeGrid returns the places of a maze that can be reached, with their optimal
-// values.
+// mazeGrid returns a maze's places within reach, with their optimal values.
 func mazeGrid(e *mazeEnv, discount float64) *grid {
 	m := e.maze
 	free := 0
@@ -208,8 +206,7 @@ func (s *state) uncertaintyName(p qta.Params) (name, unit string) {
 	return name, unit
 }
 
-// A panel is a column of the figure: numbers of every place, or the samples if
-// numbers is nil.
+// A panel is a column of the figure: numbers of every place, or if nil the samples.
 type panel struct {
 	name, unit string
 	numbers    []float32
@@ -280,7 +277,7 @@ const panelTop = 18 // height of a panel's name
 
 // panel draws one column of one snapshot.
 func (s *state) panel(p *panel, shot *snapshot, plan plan, width float64) *draw.Drawing {
-	d := new(draw.Drawing)
+	d := &draw.Drawing{Width: width}
 	d.Text(width/2, draw.TextSize, draw.Middle, "ink", p.name)
 	below := panelTop + plan.height() + 4
 	plan.draw(d, Wall, Floor)

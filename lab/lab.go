@@ -50,8 +50,7 @@ type Options struct {
 	AfterEvaluation func(e qta.Evaluation, speed float64)
 }
 
-// ErrStopped is wrapped by the error of a run that was stopped and saved. The same
-// call continues it.
+// ErrStopped is wrapped by the error of a run that was stopped; the same call continues it.
 var ErrStopped = errors.New("the run was stopped and saved")
 
 // Train works on the run in a directory until its limits, the end of ctx or a
@@ -66,7 +65,7 @@ var ErrStopped = errors.New("the run was stopped and saved")
 // says how the run stands wherever it could be written.
 func Train(ctx context.Context, env, evaluation qta.Env, o Options) error {
 	o.complete()
-	if err := o.check(env, evaluation); err != nil {
+	if err := o.check(env); err != nil {
 		return err
 	}
 	d, err := claim(filepath.Clean(o.Dir))
@@ -99,10 +98,7 @@ func (o *Options) complete() {
 }
 
 // check refuses what cannot be trained.
-func (o *Options) check(env, evaluation qta.Env) error {
-	if env == nil || evaluation == nil {
-		return words.BadInput("training needs two instances of an environment")
-	}
+func (o *Options) check(env qta.Env) error {
 	if err := o.Params.Validate(); err != nil {
 		return words.BadInput("%w", err)
 	}
@@ -205,8 +201,7 @@ func (s *session) reached() bool {
 	return s.agent.Steps() >= s.Steps || !s.Continue && s.agent.SolvedAt() > 0
 }
 
-// again ends a call whose limits are reached already: it makes all files of the
-// run again.
+// again ends a call whose limits are reached already: it makes all files again.
 func (s *session) again() error {
 	at := s.agent.Steps()
 	if at != s.Steps && at != s.agent.SolvedAt() {
@@ -230,8 +225,7 @@ func (s *session) again() error {
 	return nil
 }
 
-// train trains until the limits, the end of ctx or a failure, and leaves the
-// directory in order.
+// train trains until the limits, the end of ctx or a failure, and leaves all in order.
 func (s *session) train(ctx context.Context, env qta.Env) error {
 	s.announce()
 	if s.agent.Steps() == 0 {
@@ -360,8 +354,7 @@ func (s *session) end() error {
 	return s.draw()
 }
 
-// fail notes a failure in the record, as far as that can be written, and adds to
-// err what remains of the run.
+// fail notes a failure in the record, if it can, and adds to err what remains of the run.
 func (s *session) fail(err error) error {
 	_, numeric := errors.AsType[*qta.NumericError](err)
 	_, env := errors.AsType[*qta.EnvError](err)

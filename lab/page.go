@@ -41,7 +41,6 @@ type view struct {
 	GoalRadius float64
 	Deviation  string
 	Charts     []chart
-	Command    []string // words
 	Fields     []qta.Field
 	Default    qta.Params
 	Subject    string
@@ -64,7 +63,7 @@ func (v *view) files() (list []files.File, err error) {
 	id, s := v.Record.Run, v.state
 	v.Style, v.Subject, v.Charts = template.CSS(Style()), id.subject(), v.charts()
 	v.Record.Outcome.Figure5 = s.figure5Numbers()
-	v.Command, v.Fields, v.Default = id.Command(v.Record.Limits), qta.Fields(), qta.Default()
+	v.Fields, v.Default = qta.Fields(), qta.Default()
 	v.Deviation, _ = s.uncertaintyName(v.agent.Params())
 	add(CurveFile, v.Charts[0].Drawing.File())
 	if s.Sketch != nil {
@@ -87,8 +86,7 @@ func (v *view) files() (list []files.File, err error) {
 	return list, nil
 }
 
-// logTable returns log.csv: a row for each evaluation, the unit of each column in
-// the header.
+// logTable returns log.csv: a row for each evaluation, with units in the header.
 func logTable(id Identity, log []qta.Evaluation) []byte {
 	units := [...]string{"environment steps", "fraction", "reward^2", id.lossUnit(), "reward", "count", "count",
 		"fraction", "reward", "environment steps"}
@@ -107,8 +105,7 @@ func logTable(id Identity, log []qta.Evaluation) []byte {
 	return files.CSV(rows)
 }
 
-// lossUnit returns the unit of the predictive loss, where an observation's is
-// known.
+// lossUnit returns the predictive loss's unit, where an observation's is known.
 func (id Identity) lossUnit() string {
 	switch {
 	case len(id.Map) == 0:
@@ -208,7 +205,10 @@ func (s *state) film(a *qta.Agent) *draw.Drawing {
 	from := 0
 	for i, f := range s.Frames {
 		class := fmt.Sprintf("film-g%d", i)
-		m.from(class, float64(i)*frameTime)
+		at := float64(i) * frameTime // from which they are there, to stay
+		fmt.Fprintf(&m.rules,
+			"@keyframes %[1]s{0%%,%[2]s{opacity:0}%[3]s,100%%{opacity:1}}.%[1]s{animation:%[1]s %.4[4]gs linear infinite}",
+			class, m.at(at), m.at(at+0.3), m.whole)
 		d.Add(`<g class="rim %s" fill="%s">`, class, draw.Time((float64(i)+0.5)/float64(n)))
 		for ; from < len(s.Goals) && (s.Goals[from].Step <= f.Step || i == n-1); from++ {
 			x, y := p.at([2]float64{s.Goals[from].X, s.Goals[from].Y})
@@ -247,17 +247,9 @@ type motion struct {
 	rules strings.Builder
 }
 
-// at returns a time as a part of the whole, rounded down: a frame is gone when
-// the next one comes.
+// at returns a time as a part of the whole, rounded down so that no two frames overlap.
 func (m *motion) at(seconds float64) string {
 	return fmt.Sprintf("%.3f%%", math.Floor(1e5*seconds/m.whole)/1e3)
-}
-
-// from lets the elements of a class appear at a time, to stay.
-func (m *motion) from(class string, seconds float64) {
-	fmt.Fprintf(&m.rules,
-		"@keyframes %[1]s{0%%,%[2]s{opacity:0}%[3]s,100%%{opacity:1}}.%[1]s{animation:%[1]s %.4[4]gs linear infinite}",
-		class, m.at(seconds), m.at(seconds+0.3), m.whole)
 }
 
 // css returns the rules for readers who have not asked for less motion. All

@@ -20,8 +20,7 @@ import (
 	"qta/internal/words"
 )
 
-// A Record is the content of run.json: the one file of a run that a report
-// reads. It holds no value of a clock.
+// A Record is the content of run.json, which a report reads. It has no value of a clock.
 type Record struct {
 	Format  int      `json:"format"`
 	State   string   `json:"state"`
@@ -37,8 +36,7 @@ type Record struct {
 // recordFormat is the version of run.json.
 const recordFormat = 2
 
-// The states of a run. A run whose state is Running while nobody holds its lock
-// was killed.
+// The states of a run. One that is Running while nobody holds its lock was killed.
 const (
 	Running  = "running"
 	Stopped  = "stopped"  // by a signal
@@ -65,8 +63,7 @@ type Limits struct {
 	Stop  string `json:"stop"` // StopSolved or StopNever
 }
 
-// When a run ends before its budget is spent: at its first perfect evaluation, or
-// never.
+// When a run ends before its budget: at its first perfect evaluation, or never.
 const StopSolved, StopNever = "solved", "never"
 
 // Program says what ran last.
@@ -97,8 +94,7 @@ type Outcome struct {
 	Digest   string `json:"digest"`    // of the networks
 	Message  string `json:"message,omitempty"`
 
-	// Of a run that has ended: the success of its agent in rollouts that were no
-	// part of the run.
+	// Of a run that has ended: its agent's success in rollouts that were no part of it.
 	HeldOut         *float64 `json:"held_out,omitempty"`
 	HeldOutRollouts int      `json:"held_out_rollouts,omitempty"`
 
@@ -109,8 +105,7 @@ type Outcome struct {
 // HeldOutPercent returns the held-out success in percent.
 func (o Outcome) HeldOutPercent() float64 { return 100 * *o.HeldOut }
 
-// Figure5 says in numbers what section 4 of the paper says of its Figure 5: each
-// is positive where a run agrees.
+// Figure5 has what section 4 says of its Figure 5, each positive where a run agrees.
 type Figure5 struct {
 	ValueGrowth     float64 `json:"value_growth"`      // of the mean value, from the first snapshot to the last
 	ErrorFall       float64 `json:"error_fall"`        // of the values' mean absolute error, likewise
@@ -131,8 +126,7 @@ const (
 	MaxEvaluations = 100_000
 )
 
-// A Curve is the log of a run. In run.json each evaluation is a row of numbers
-// below the names of its columns.
+// A Curve is the log of a run, in run.json a row of numbers for each evaluation.
 type Curve []qta.Evaluation
 
 // evaluationNumbers returns the fields of an evaluation in the order of
@@ -160,8 +154,7 @@ func (c Curve) MarshalJSON() ([]byte, error) {
 	return json.Marshal(text)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. The steps have to ascend, and
-// fractions to be fractions.
+// UnmarshalJSON reads what MarshalJSON writes. Steps ascend, and success is a fraction.
 func (c *Curve) UnmarshalJSON(data []byte) error {
 	var text curveText
 	if err := json.Unmarshal(data, &text); err != nil {
@@ -182,8 +175,7 @@ func (c *Curve) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// FirstAt returns the step of the first evaluation with at least this success,
-// or 0.
+// FirstAt returns the step of the first evaluation with this success or more, or 0.
 func (c Curve) FirstAt(least float64) int {
 	for _, e := range c {
 		if e.Success >= least {
@@ -229,10 +221,6 @@ func (r *Record) Steps() float64 {
 	}
 	return float64(r.Limits.Steps)
 }
-
-// Command returns a command line that makes the run again, or "" of an
-// environment that the command does not know.
-func (r *Record) Command() string { return strings.Join(r.Run.Command(r.Limits), " ") }
 
 // Parameters are read as strictly as a parameter file. A parameter that a run does
 // not name is of a later version, and what it is in Paper changed nothing until
@@ -282,7 +270,7 @@ func MazeIdentity(name string, m *qta.Maze, preset string, p qta.Params, seed ui
 // NewRecord returns the record of a run that this program works on.
 func NewRecord(id Identity, l Limits, threads int) *Record {
 	return &Record{Format: recordFormat, State: Running, Run: id, Limits: l, Program: ThisProgram(),
-		Machine: ThisMachine(threads)}
+		Machine: Machine{runtime.GOOS, runtime.GOARCH, qta.KernelName(), threads}}
 }
 
 // Differences lists where other departs from id, with both values.
@@ -306,11 +294,12 @@ func (id Identity) Differences(other Identity) (list []string) {
 	return list
 }
 
-// Command returns the words of a command line that makes the same run, or none
-// for an environment that is no maze.
-func (id Identity) Command(l Limits) []string {
+// Command returns a command line that makes the run again, or "" of an environment
+// that is no maze.
+func (r *Record) Command() string {
+	id, l := r.Run, r.Limits
 	if len(id.Map) == 0 {
-		return nil
+		return ""
 	}
 	maze := id.Environment
 	if !id.Named() {
@@ -323,8 +312,7 @@ func (id Identity) Command(l Limits) []string {
 	for _, c := range Changes(base.Params, id.Params()) {
 		line = append(line, "-set", words.Shell(c))
 	}
-	return append(line, "-seed", fmt.Sprint(id.Seed), "-eval", fmt.Sprint(id.EvalEvery), "-steps", fmt.Sprint(l.Steps),
-		"-stop", l.Stop)
+	return fmt.Sprintf("%s -seed %d -eval %d -steps %d -stop %s", strings.Join(line, " "), id.Seed, id.EvalEvery, l.Steps, l.Stop)
 }
 
 // Changes lists what makes q of p, as values for -set.
@@ -361,8 +349,7 @@ func ReadRecord(path string) (*Record, error) {
 	return decodeRecord(data)
 }
 
-// The last line of run.json is its checksum: the SHA-256 of the text without that
-// line.
+// The last line of run.json is the SHA-256 of the text without that line.
 const (
 	checksumBefore = ",\n\t\"sha256\": \""
 	recordEnd      = "\n}\n" // without one
@@ -443,11 +430,6 @@ func ThisProgram() Program {
 		}
 	}
 	return p
-}
-
-// ThisMachine describes the machine that the program runs on.
-func ThisMachine(threads int) Machine {
-	return Machine{runtime.GOOS, runtime.GOARCH, qta.KernelName(), threads}
 }
 
 // A Skip is a file that was not used, and why.

@@ -32,8 +32,7 @@ type state struct {
 	Snapshots []snapshot `json:",omitempty"`
 }
 
-// A goalSet is a goal that the agent set itself before the evaluation of a step,
-// and where it lies in the sketch.
+// A goalSet is the place of a goal that was set before the evaluation of a step.
 type goalSet struct {
 	Step int
 	X, Y float64
@@ -171,8 +170,7 @@ func place(e Sketcher, a *qta.Agent, goal []float64) (at [2]float64, err error) 
 	return at, nil
 }
 
-// play lets the policy play n episodes without exploration. Starts and goals are
-// the same ones for every agent.
+// play plays n episodes without exploration, with the same starts and goals each time.
 func play(a *qta.Agent, env Sketcher, n int) ([]rollout, error) {
 	rng := rand.New(rand.NewPCG(1, 0))
 	horizon := a.Params().Horizon

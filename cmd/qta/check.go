@@ -69,8 +69,10 @@ func showResults(w io.Writer, results []qta.CheckResult, numbers bool) (broken i
 	first := func(r qta.CheckResult) int { return append(slices.Clone(r.Numbers), len(formulas)+1)[0] }
 	slices.SortStableFunc(results, func(a, b qta.CheckResult) int { return first(a) - first(b) })
 	for i, r := range results {
+		if i > 0 && r.File != results[i-1].File {
+			fmt.Fprintln(w)
+		}
 		if i == 0 || r.File != results[i-1].File {
-			fmt.Fprint(w, "\n"[:min(i, 1)])
 			for _, n := range r.Numbers {
 				fmt.Fprintf(w, "Equation %d: %s\n", n, formulas[n-1])
 			}

@@ -34,8 +34,7 @@ type command struct {
 	define func(*flag.FlagSet) func(call) error
 }
 
-// A call is a command line after the command's name and its flags, and where it
-// writes.
+// A call is what a command line has beside flags, and where the command writes.
 type call struct {
 	ctx    context.Context
 	args   []string
@@ -146,8 +145,7 @@ func newFlagSet(name string) *flag.FlagSet {
 	return flags
 }
 
-// parseFlags parses args, in which flags and other arguments may be mixed,
-// and returns the others.
+// parseFlags parses args, where flags may stand anywhere, and returns the others.
 func parseFlags(flags *flag.FlagSet, args []string) (others []string, err error) {
 	for {
 		if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
@@ -169,8 +167,7 @@ func parseFlags(flags *flag.FlagSet, args []string) (others []string, err error)
 	}
 }
 
-// A number is the value of a flag: a whole number from low to high, or what it is
-// where it is not given.
+// A number is the value of a flag that takes a whole number from low to high.
 type number struct{ value, low, high int }
 
 // String returns "" where the help has no number to show.

@@ -119,8 +119,7 @@ const (
 	meaningWidth = 65
 )
 
-// writeParameters writes what each parameter is, and its value in the set that
-// trains where none is named.
+// writeParameters writes what each parameter is, and its value in the usual set.
 func writeParameters(w io.Writer) {
 	fmt.Fprintf(w, "The parameters, with their values in the set %s, which trains unless -params names another;\n"+
 		"a * marks those that differ in some set. \"qta params NAME\" has all about one.\n", usualParams)

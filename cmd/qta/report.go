@@ -27,17 +27,14 @@ func statusCommand(*flag.FlagSet) func(call) error {
 			return err
 		}
 		t := tabwriter.NewWriter(in.out, 0, 0, 2, ' ', 0)
-		total := map[string]int{}
-		line := func(dir, state, detail string) {
-			total[state]++
-			fmt.Fprintf(t, "%s\t%s\t%s\n", words.Plain(dir), state, words.Plain(detail))
-		}
+		total := map[string]int{"skipped": len(c.Skipped)}
 		for _, r := range c.Runs {
 			state, detail := status(r)
-			line(r.Path, state, detail)
+			total[state]++
+			fmt.Fprintf(t, "%s\t%s\t%s\n", words.Plain(r.Path), state, words.Plain(detail))
 		}
 		for _, s := range c.Skipped {
-			line(s.Path, "skipped", s.Why)
+			fmt.Fprintf(t, "%s\tskipped\t%s\n", words.Plain(s.Path), words.Plain(s.Why))
 		}
 		t.Flush() // the error is one of in.out, which keeps it
 		var totals []string
@@ -53,11 +50,8 @@ func statusCommand(*flag.FlagSet) func(call) error {
 
 // status returns the state of a run and what there is to say about it.
 func status(r *lab.Record) (state, detail string) {
-	o, steps := r.Outcome, r.Limits.Steps
-	at := fmt.Sprintf("at step %d of %d, success %.2f", max(o.Steps, r.Last().Step), steps, r.Last().Success)
-	if len(r.Curve) == 0 {
-		at = fmt.Sprintf("at step %d of %d, not evaluated yet", o.Steps, steps)
-	}
+	o := r.Outcome
+	at := fmt.Sprintf("at step %d of %d, success %.2f", o.Steps, r.Limits.Steps, r.Last().Success)
 	switch {
 	case r.State == lab.Solved || r.State == lab.Finished:
 		detail := reached(r)

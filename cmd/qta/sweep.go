@@ -52,14 +52,8 @@ func sweepCommand(flags *flag.FlagSet) func(call) error {
 		} else if f.figure != "" || len(c.args) == 0 {
 			return words.BadInput("sweep needs either a sweep file or -figure; \"qta help sweep\" has an example")
 		}
-		var alone error
-		flags.Visit(func(g *flag.Flag) {
-			if slices.Contains([]string{"seeds", "mazes", "params", "steps"}, g.Name) {
-				alone = words.BadInput("-%s goes with -figure; in a sweep file each line has its own flags", g.Name)
-			}
-		})
-		if alone != nil {
-			return alone
+		if *f.seeds > 0 || f.mazes != "" || f.params != "default" || *f.steps != 150_000 {
+			return words.BadInput("-seeds, -mazes, -params and -steps go with -figure; in a sweep file each line has its own flags")
 		}
 		cells, err := readSweep(c.args[0], *out)
 		if err != nil {
@@ -78,8 +72,7 @@ func sweepCommand(flags *flag.FlagSet) func(call) error {
 	}
 }
 
-// train trains a cell, with the output of a call. Of a flag given twice the later
-// counts.
+// train trains a cell. Of a flag given twice the later counts.
 func (c *cell) train(in call) error {
 	args := slices.Concat([]string{"train", "-threads", "1"}, c.flags, []string{"-out", c.dir})
 	return execute(in.ctx, args, in.out, in.stderr)
@@ -208,8 +201,7 @@ type sweep struct {
 	problem               string
 }
 
-// news are of a cell: its record, why there is none, or neither if it was not
-// begun.
+// news of a cell are its record, or an error; neither if it was not begun.
 type news struct {
 	cell   int
 	record *lab.Record

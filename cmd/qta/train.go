@@ -80,8 +80,7 @@ func warn(stderr io.Writer, line string) {
 	fmt.Fprintf(stderr, "qta: warning: %s\n", words.Plain(line))
 }
 
-// describe returns what the flags describe: a maze, a run and the name that its
-// directory has unless -out gives one.
+// describe returns the maze and the run of the flags, and its name without -out.
 func (f *trainFlags) describe() (maze *qta.Maze, id lab.Identity, own string, err error) {
 	if f.stop != lab.StopSolved && f.stop != lab.StopNever {
 		return nil, id, "", words.BadInput("-stop %q: want %s or %s", f.stop, lab.StopSolved, lab.StopNever)
@@ -101,8 +100,7 @@ func (f *trainFlags) describe() (maze *qta.Maze, id lab.Identity, own string, er
 	return maze, lab.MazeIdentity(name, maze, label, p, f.seed, *f.eval), own, nil
 }
 
-// findMaze returns the maze that a name or a file's path denotes, and its
-// name.
+// findMaze returns the maze of a name or a file, and its name.
 func findMaze(name string) (*qta.Maze, string, error) {
 	isPath := strings.ContainsRune(name, '/') || strings.ContainsRune(name, os.PathSeparator) ||
 		strings.HasSuffix(name, ".txt") || strings.HasSuffix(name, ".map")

@@ -68,8 +68,7 @@ type Panel struct {
 	Lines []Line
 }
 
-// A Line is a method and the name of its series in the paper's numbers, where
-// these are read from the figure.
+// A Line is a method and the name of its series in the paper's numbers, if it has one.
 type Line struct {
 	Method Method
 	Series string

@@ -132,8 +132,7 @@ func (c *contrast) judge(what string, weights []float64, none float64, beyond st
 	return j
 }
 
-// ratio judges the claim that a ratio of steps is above one, whose logarithm the
-// weighted sum is.
+// ratio judges the claim that exp of the weighted sum, a ratio of steps, is above one.
 func (c *contrast) ratio(what string, weights []float64) judgement {
 	return c.judge(what, weights, math.Log(material), "no effect beyond a factor of %.2f", math.Exp)
 }
@@ -163,8 +162,7 @@ func (s *setting) fewer(a, b paper.Method) judgement {
 	return c.ratio(fmt.Sprintf("steps of %s / steps of %s", b.Name, a.Name), equal(len(c.pairs)))
 }
 
-// noFewer judges the claim that a does not need fewer steps than b, or not to an
-// extent that is material.
+// noFewer judges the claim that a does not need materially fewer steps than b.
 func (s *setting) noFewer(a, b paper.Method) judgement {
 	j := s.fewer(a, b)
 	switch j.Verdict {
@@ -194,8 +192,7 @@ func (s *setting) trend(a, b paper.Method) judgement {
 	return c.ratio(fmt.Sprintf("growth of steps of %s / steps of %s in 10 cells", b.Name, a.Name), perTen)
 }
 
-// waves judges the claim that square-wave mazes take more steps than the M-mazes
-// of the same path length.
+// waves judges the claim that square waves take more steps than M-mazes of their length.
 func (s *setting) waves() judgement {
 	var c contrast
 	for _, m := range []paper.Method{paper.QTA, paper.MEGA, paper.VDS} {
@@ -270,8 +267,7 @@ func share(what string, hits, n int) (judgement, interval) {
 	return j, r
 }
 
-// never judges the claim that a method never reaches the goal: that no rollout of
-// an evaluation ends there.
+// never judges the claim that no rollout of an evaluation ends at the goal.
 func (s *setting) never(m paper.Method) judgement {
 	hits, solved, n := 0, 0, 0
 	for _, r := range s.of(m) {
@@ -310,8 +306,7 @@ func (s *setting) collapse(m paper.Method) judgement {
 	return most("share of runs that end with a success below a half", hits, n)
 }
 
-// positive judges a claim about Figure 5, that a number is positive in most runs
-// of QTA.
+// positive judges the claim that a number of Figure 5 is positive in most runs of QTA.
 func (s *setting) positive(what string, number func(*lab.Figure5) float64) judgement {
 	hits, n, sum := 0, 0, 0.0
 	for _, r := range s.of(paper.QTA) {
@@ -331,8 +326,7 @@ func (s *setting) positive(what string, number func(*lab.Figure5) float64) judge
 	return j
 }
 
-// most judges the claim that more than half of n runs are hits, which a sign test
-// decides from 6 runs on.
+// most judges the claim that most of n runs are hits, by a sign test, from 6 runs on.
 func most(what string, hits, n int) judgement {
 	if n == 0 {
 		return silent("no ended runs that tell it")

@@ -24,8 +24,8 @@ type Report struct {
 	Runs     []*lab.Record
 	Skipped  []lab.Skip // files that were not used
 	Settings []*setting
-
-	Going, Failed int // runs that have not ended, and that failed
+	Going    int // runs that have not ended
+	Failed   int
 }
 
 // A setting is all runs with one parameter set, whatever their methods.
@@ -37,6 +37,8 @@ type setting struct {
 	Params qta.Params // with QTA's curriculum
 	mazes  []string
 	points []paper.Point
+
+	Runs, Ended, Solved int // how many
 }
 
 // A place says where in a report a run belongs.
@@ -46,8 +48,7 @@ type place struct {
 	Length                int    // path length of the maze, 0 where it is unknown
 }
 
-// A group is the runs of one method in one maze, with one parameter set. Numbers
-// that are not known are NaN.
+// A group is the runs of a place. Numbers that are not known are NaN.
 type group struct {
 	place
 	all, runs   []*lab.Record // runs are those that have ended
@@ -107,8 +108,7 @@ func New(c *lab.Collection) *Report {
 	return r
 }
 
-// placeOf returns the place of a run. What parameters are called is known from
-// then on.
+// placeOf returns the place of a run, and remembers what its parameters are called.
 func placeOf(id lab.Identity, known map[qta.Params]place) place {
 	at, ok := known[id.Params()]
 	if !ok {
@@ -155,6 +155,7 @@ func (p place) compare(q place) int {
 func (s *setting) sum() {
 	for _, g := range s.Groups {
 		g.sum()
+		s.Runs, s.Ended, s.Solved = s.Runs+len(g.all), s.Ended+g.N(), s.Solved+g.Solved
 		if !slices.Contains(s.mazes, g.Maze) {
 			s.mazes = append(s.mazes, g.Maze)
 		}
@@ -164,7 +165,7 @@ func (s *setting) sum() {
 		} else if q != nil && g.N() > 0 {
 			pair := []pair{{A: q.logs(), B: g.logs()}}
 			if sum, r, ok := weigh(pair, equal(1)); ok {
-				g.Factor, g.FactorRange = math.Exp(sum), r.exp()
+				g.Factor, g.FactorRange = math.Exp(sum), interval{math.Exp(r.Low), math.Exp(r.High)}
 			}
 		}
 	}
@@ -229,8 +230,7 @@ func (g *group) logs() sample {
 	return sample{Values: x, Bounded: g.Solved < len(g.runs)}
 }
 
-// curve returns the steps of the evaluations whose success all runs know, and
-// that success: a row for each run.
+// curve returns the steps at which all runs know their success, and a row of it for each run.
 func curve(runs []*lab.Record) (steps []int, success [][]float64) {
 	for _, r := range runs {
 		for _, e := range r.Curve {

@@ -38,32 +38,8 @@ func (r *Report) HTML() []byte {
 // Style returns the page's CSS.
 func (r *Report) Style() template.CSS { return template.CSS(draw.Style + "\n" + css) }
 
-// Title says how many runs there are.
-func (r *Report) Title() string { return words.Count(len(r.Runs), "run") }
-
-// Count says how many runs of a setting there are, and how many of those that
-// have ended are solved.
-func (s *setting) Count() (n struct{ Runs, Ended, Solved int }) {
-	for _, g := range s.Groups {
-		n.Runs += len(g.all)
-		n.Ended += g.N()
-		n.Solved += g.Solved
-	}
-	return n
-}
-
 // Where names the mazes.
 func (s *setting) Where() string { return where(s.mazes) }
-
-// Judged returns how many claims runs speak of.
-func (s *setting) Judged() (n int) {
-	for _, c := range s.Claims {
-		if c.Verdict != "" {
-			n++
-		}
-	}
-	return n
-}
 
 // Beyond lists what the setting has that the paper's parameters have not.
 func (s *setting) Beyond() string { return strings.Join(lab.Changes(qta.Paper(), s.Params), ", ") }
@@ -77,8 +53,7 @@ func (g *group) Others() int { return len(g.all) - len(g.runs) }
 // Few reports whether there are too few runs for a bootstrap.
 func (g *group) Few() bool { return g.N() < enoughRuns }
 
-// MedianBound reports whether the median is a lower bound: at least half the runs
-// are unsolved.
+// MedianBound reports whether the median is a lower bound: half the runs are unsolved.
 func (g *group) MedianBound() bool { return g.N()-g.Solved > (g.N()-1)/2 }
 
 // MeanBound reports whether the mean is a lower bound: a run is unsolved.
@@ -278,8 +253,7 @@ func (s *setting) theirs(p paper.Panel, m paper.Method, i int) draw.Series {
 	return theirs
 }
 
-// curve returns mean and deviation of the success of a group's runs, as far as
-// all know it.
+// curve returns mean and deviation of the runs' success, as far as all know it.
 func (g *group) curve() draw.Series {
 	s := draw.Series{Name: fmt.Sprintf("%s, %s", g.Method, words.Count(g.N(), "run")), Band: true}
 	steps, success := curve(g.runs)

@@ -21,11 +21,7 @@ const resamples = 4000
 // An interval is a 95 % interval.
 type interval struct{ Low, High float64 }
 
-// exp returns the interval of the numbers whose logarithms lie in r.
-func (r interval) exp() interval { return interval{math.Exp(r.Low), math.Exp(r.High)} }
-
-// populationDeviation returns the standard deviation that divides by n, as the
-// paper's does.
+// populationDeviation returns the deviation that divides by n, as the paper's does.
 func populationDeviation(x []float64) float64 {
 	if len(x) < 2 {
 		return 0
@@ -59,16 +55,13 @@ type sample struct {
 // A pair is two samples whose means are compared.
 type pair struct{ A, B sample }
 
-// difference returns the mean of B minus the mean of A.
-func (p pair) difference() float64 { return stats.Mean(p.B.Values) - stats.Mean(p.A.Values) }
-
 // weigh returns the weighted sum of the pairs' differences, and its interval
-// by student's t: all samples share one standard deviation, which those with two
+// by Student's t: all samples share one standard deviation, which those with two
 // values or more and no bound tell. Where none tells it ok is false.
 func weigh(pairs []pair, weights []float64) (sum float64, r interval, ok bool) {
 	squares, freedom, variance := 0.0, 0, 0.0
 	for i, p := range pairs {
-		sum += weights[i] * p.difference()
+		sum += weights[i] * (stats.Mean(p.B.Values) - stats.Mean(p.A.Values))
 		for _, s := range []sample{p.A, p.B} {
 			n := len(s.Values)
 			variance += weights[i] * weights[i] / float64(n)
@@ -95,8 +88,7 @@ func equal(n int) []float64 {
 	return w
 }
 
-// slope returns weights whose sum of differences is the slope of the least
-// squares line through them over x.
+// slope returns weights whose sum of differences is their least squares slope over x.
 func slope(x []float64) []float64 {
 	w, mean, squares := make([]float64, len(x)), stats.Mean(x), 0.0
 	for i := range x {
@@ -109,7 +101,7 @@ func slope(x []float64) []float64 {
 	return w
 }
 
-// student returns the 97.5 % quantile of student's t with so many degrees of
+// student returns the 97.5 % quantile of Student's t with so many degrees of
 // freedom, within 0.1 %: from 6 on the expansion of Abramowitz and Stegun, 26.7.5,
 // in the normal quantile.
 func student(freedom int) float64 {
