@@ -81,6 +81,16 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestSummary has runs of which the one in the middle is solved, or not.
+func TestSummary(t *testing.T) {
+	for want, steps := range map[string][]int{"1/2": {unsolved, 1000}, "2/2, 1500": {2000, 1000},
+		"2/3, 4000": {unsolved, 4000, 2000}, "1/3": {unsolved, 4000, unsolved}} {
+		if got := summary(steps); got != want {
+			t.Errorf("%v: %s, want %s", steps, got, want)
+		}
+	}
+}
+
 // TestWorked looks in the golden vectors for what the equations worked through
 // by hand say is there, and in them for what the equations in numbers come to.
 func TestWorked(t *testing.T) {
