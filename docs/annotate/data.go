@@ -128,14 +128,14 @@ func summary(steps []int) string {
 	return text
 }
 
-// A figure is Figure 5 in parts, which a narrow page can have below each other.
+// A figure is Figure 5 in parts, which a narrow page stacks.
 type figure struct {
 	Times  []string `xml:"text"`
 	Panels []panel  `xml:"g"`
 }
 
 type panel struct {
-	Texts []string      `xml:"text"` // of which the first is the title
+	Texts []string      `xml:"text"` // the title first
 	SVG   template.HTML `xml:",innerxml"`
 }
 
@@ -145,7 +145,7 @@ func (f figure) Row(i int) []panel {
 	return f.Panels[n*i : n*(i+1)]
 }
 
-// readFigure takes over Figure 5.
+// readFigure reads Figure 5.
 func (p *page) readFigure(name string) {
 	if err := xml.Unmarshal([]byte(p.read(name)), &p.Figure5); err != nil {
 		p.fault("%s: %v", name, err)

@@ -1,10 +1,10 @@
 // Command annotate writes docs/annotated.html, the paper beside its code, the
 // tables of docs/readings.md, and what "qta params" says of each parameter.
 //
-// It reads docs/annotated.txt, which says what each passage of the paper says
-// and which functions belong to it, the sources, the golden vectors, measured
-// effects, and pictures that qta has drawn. Where these disagree it names what
-// has to be mended, and writes nothing.
+// It reads docs/annotated.txt, which sums up each passage of the paper and names
+// its functions, the sources, the golden vectors, measured effects, and pictures
+// that qta has drawn. Where these disagree it lists what to mend, and writes
+// nothing.
 package main
 
 //go:generate go run .

@@ -81,7 +81,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestSummary has runs of which the one in the middle is solved, or not.
+// TestSummary gives a median only where the run in the middle is solved.
 func TestSummary(t *testing.T) {
 	for want, steps := range map[string][]int{"1/2": {unsolved, 1000}, "2/2, 1500": {2000, 1000},
 		"2/3, 4000": {unsolved, 4000, 2000}, "1/3": {unsolved, 4000, unsolved}} {
@@ -137,7 +137,7 @@ func TestLooks(t *testing.T) {
 	browser.Check(t, pages, []int{400, 1000, 1400}, looks)
 }
 
-// looks is what has to hold beside what package browser knows of.
+// looks checks what is particular to these pages.
 //
 //go:embed looks.js
 var looks string

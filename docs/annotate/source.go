@@ -20,7 +20,7 @@ import (
 // This file reads the sources: declarations with what their comments say, and
 // the fields of Params.
 
-// A declaration stands at the top level of a source file.
+// A declaration is one at the top level of a source file.
 type declaration struct {
 	Name       string // with its receiver, or its package outside the root
 	File       string
@@ -101,7 +101,7 @@ var (
 	docLink    = regexp.MustCompile(`\[(\*?[A-Z][A-Za-z.]*)\]`)
 )
 
-// readSources reads the Go files; of tests only those of an equation.
+// readSources reads the Go files, but no tests other than the equations'.
 func (p *page) readSources() {
 	for _, dir := range sourceDirs {
 		names, _ := fs.Glob(p.root, path.Join(dir, "*.go"))
@@ -153,8 +153,8 @@ func declares(node ast.Decl) (name string, doc *ast.CommentGroup) {
 	return "", nil
 }
 
-// declare takes over a declaration. Where files for several processors declare
-// the same, the first counts.
+// declare notes a declaration. Where files for several processors declare the
+// same, the first counts.
 func (p *page) declare(node ast.Decl, name string, doc *ast.CommentGroup, src string) *declaration {
 	if d := p.declarations[name]; d != nil {
 		return d
@@ -254,13 +254,13 @@ func highlight(text, name string) [][]span {
 	return lines
 }
 
-// readParameters takes over the fields of a struct, Params or part of it.
+// readParameters reads the fields of a struct, Params or part of it.
 func (p *page) readParameters(name string) {
 	node := p.declarations[name].node.(*ast.GenDecl)
 	about, _, _ := strings.Cut(oneLine(node.Doc.Text()), ". ")
 	group := glossary.Group{Name: name, About: strings.TrimSuffix(about, ".")}
 	fields := node.Specs[0].(*ast.TypeSpec).Type.(*ast.StructType).Fields.List
-	group.Parameters = make([]glossary.Parameter, 0, len(fields)) // which does not move
+	group.Parameters = make([]glossary.Parameter, 0, len(fields)) // without moving them
 	for i, f := range fields {
 		if len(f.Names) == 0 {
 			p.readParameters(types.ExprString(f.Type))

@@ -17,8 +17,8 @@ type section struct {
 	Passages      []*passage
 }
 
-// A passage is what the page says of one passage of the paper, and what of the
-// sources belongs to it.
+// A passage is a passage of the paper in our words, with the code that belongs
+// to it.
 type passage struct {
 	Title, ID string
 	Blocks    []block
@@ -70,7 +70,7 @@ func (p *page) readText() {
 	}
 }
 
-// set takes over a line of a passage.
+// set adds a line to a passage.
 func (p *page) set(s *section, q *passage, l, word, rest string) {
 	name, value, _ := strings.Cut(rest, ": ")
 	switch word {

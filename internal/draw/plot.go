@@ -64,8 +64,7 @@ type Plot struct {
 	Width, Height float64 // of the area within the axes
 }
 
-// An Axis shows at least the numbers from low to high, and those of all
-// points.
+// An Axis reaches from low to high, and as far as the points do.
 type Axis struct {
 	Name, Unit string
 	Low, High  float64
@@ -93,8 +92,8 @@ type Point struct {
 	Hollow          bool // a lower bound, such as a run that was not solved
 }
 
-// Draw draws the plot: the name of the y axis above it, that of the x axis
-// below, and the legend below that, where it covers nothing.
+// Draw draws the plot: the y axis's name above it, the x axis's below, and the
+// legend at the bottom, where it covers nothing.
 func (p *Plot) Draw() *Drawing {
 	x0, x1, y0, y1 := p.extents()
 	yTicks, xTicks := ticks(y0, y1, 6), ticks(x0, x1, 9)

@@ -1,6 +1,5 @@
 // Package words has what the texts of the command share: counts, lines, the words
-// of command lines, and errors, of which mistakes in the input are a kind of their
-// own.
+// of command lines, and errors, with a type for mistakes in the input.
 package words
 
 import (
