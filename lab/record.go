@@ -109,9 +109,9 @@ func (o Outcome) HeldOutPercent() float64 { return 100 * *o.HeldOut }
 type Figure5 struct {
 	ValueGrowth     float64 `json:"value_growth"`      // of the mean value, from the first snapshot to the last
 	ErrorFall       float64 `json:"error_fall"`        // of the values' mean absolute error, likewise
-	ErrorByDistance float64 `json:"error_by_distance"` // correlation of that error with the distance from the start, in the last
-	GoalByDeviation float64 `json:"goal_by_deviation"` // correlation of a goal's probability with the heads' deviation, mean of all
-	GoalDistance    float64 `json:"goal_distance"`     // how much lower the optimal value is at goals drawn than at all points, mean of all
+	ErrorByDistance float64 `json:"error_by_distance"` // correlation of error and distance from the start, in the last
+	GoalByDeviation float64 `json:"goal_by_deviation"` // correlation of probability and deviation, mean of all
+	GoalDistance    float64 `json:"goal_distance"`     // how much lower the optimal value is at goals drawn, mean of all
 }
 
 // What runs have in common unless they say otherwise, and what bounds them.
@@ -312,7 +312,8 @@ func (r *Record) Command() string {
 	for _, c := range Changes(base.Params, id.Params()) {
 		line = append(line, "-set", words.Shell(c))
 	}
-	return fmt.Sprintf("%s -seed %d -eval %d -steps %d -stop %s", strings.Join(line, " "), id.Seed, id.EvalEvery, l.Steps, l.Stop)
+	return fmt.Sprintf("%s -seed %d -eval %d -steps %d -stop %s", strings.Join(line, " "), id.Seed, id.EvalEvery,
+		l.Steps, l.Stop)
 }
 
 // Changes lists what makes q of p, as values for -set.
@@ -338,14 +339,12 @@ func differing(p, q reflect.Value) (names []string) {
 	return names
 }
 
-// maxRecord bounds a run.json, in bytes: one with MaxEvaluations is smaller.
-const maxRecord = 32 << 20
-
 // ReadRecord reads a run.json, or a file like it. Errors wrap [fs.ErrNotExist]
 // where there is none, and [errors.ErrUnsupported] where another version of the
 // laboratory has written it.
 func ReadRecord(path string) (*Record, error) {
-	data, err := files.Read(path, maxRecord)
+	const most = 32 << 20 // bytes; with MaxEvaluations it has fewer
+	data, err := files.Read(path, most)
 	if err != nil {
 		return nil, err
 	}

@@ -273,9 +273,6 @@ func TestSweepStop(t *testing.T) {
 // TestStatus has a run that another process works on, and kills that process. In
 // use, the run asks a sweep of it alone for another go.
 func TestStatus(t *testing.T) {
-	if !lab.CanSeeUse {
-		t.Skip("this system does not tell that another process uses a directory")
-	}
 	t.Setenv("QTA_TEST_COMMAND", "1")
 	t.Chdir(t.TempDir())
 	tinySweep(t, "s.txt", 2, "-steps 100000 -checkpoint 7")
