@@ -222,7 +222,11 @@ func TestSweep(t *testing.T) {
 		t.Errorf("after a budget of 60 steps the run has %d", got)
 	}
 
-	// A cell that cannot run does not stop the others.
+	// A cell that cannot run does not stop the others, nor does one that panics.
+	var none context.Context
+	if _, _, err := (&cell{flags: append(tiny, "-steps", "50"), dir: "panics"}).work(none); err == nil || !strings.HasPrefix(err.Error(), "internal error: ") {
+		t.Errorf("a panic: %v", err)
+	}
 	tinySweep(t, "s.txt", 4, "-steps 50 -eval 9")
 	if err := os.RemoveAll("runs/seed2"); err != nil {
 		t.Fatal(err)
