@@ -215,6 +215,22 @@ func TestSweep(t *testing.T) {
 		t.Error("the damaged agent is another now")
 	}
 
+	// Nor is a run done whose agent is another than its record's.
+	roomtest.Write(t, "runs/seed3/"+lab.AgentFile, roomtest.Read(t, "runs/seed3", lab.PreviousFile))
+	has(t, mustRun(t, sweep...), "1 seed2: was done already: ", "2 seed3: not solved")
+
+	// Two sweeps share the cells of a file.
+	shared := make(chan result)
+	for range 2 {
+		go func() { shared <- invoke(t, strings.Fields("sweep s.txt -out shared")...) }()
+	}
+	for range 2 {
+		if r := <-shared; r.code != exitDone {
+			t.Errorf("two sweeps of a file: %+v", r)
+		}
+	}
+	same(t, "runs/seed2", "shared/seed2")
+
 	// A run of another budget is not done either.
 	tinySweep(t, "s.txt", 1, "-steps 60")
 	has(t, mustRun(t, sweep...), "0 seed1: not solved within 60 steps")
