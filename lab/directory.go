@@ -72,8 +72,8 @@ func ours(dir string) error {
 	r, err := ReadRecord(filepath.Join(dir, RecordFile))
 	switch {
 	case err == nil && r.Outcome.Steps > 0:
-		return words.BadInput("%s holds a run of %s and its %s is gone: restore that file, or remove %s to begin the run anew",
-			dir, words.Count(r.Outcome.Steps, "step"), AgentFile, RecordFile)
+		return words.BadInput("%s holds a run of %s and its %s is gone: restore that file, "+
+			"or remove %s to begin the run anew", dir, words.Count(r.Outcome.Steps, "step"), AgentFile, RecordFile)
 	case stranger != "" && !files.Exists(filepath.Join(dir, AgentFile)): // which another process may just have made
 		return words.BadInput("directory %s holds %s and no %s; name an empty or a new one", dir, stranger, AgentFile)
 	}
@@ -199,7 +199,8 @@ func (d *directory) load() (a *qta.Agent, s *state, damaged, err error) {
 	case missing:
 		err = previous
 	}
-	return nil, nil, nil, words.BadInput("%w, and no other is whole: restore it, or remove all files of the run to begin it anew", err)
+	return nil, nil, nil, words.BadInput("%w, and no other is whole: restore it, "+
+		"or remove all files of the run to begin it anew", err)
 }
 
 // The files of a run's directory.
@@ -240,8 +241,8 @@ func lock(f *os.File, dir string) error {
 	return UseError{dir}
 }
 
-// InUse reports whether a process holds the lock of a run's directory. Where
-// CanSeeUse is false it cannot tell, and says no.
+// InUse reports whether a process holds the lock of a run's directory, and says yes
+// on systems that cannot tell.
 func InUse(dir string) bool {
 	f, err := os.Open(filepath.Join(dir, LockFile))
 	if err != nil {

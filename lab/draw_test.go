@@ -185,6 +185,10 @@ func FuzzState(f *testing.F) {
 	f.Add(whole)
 	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Stride":1}`))
 	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Stride":1,"Sketch":{"Width":1,"Height":1},"Frames":[{"Step":1,"Rollouts":[{"Way":[[0,0]]}]}]}`))
+	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Stride":1,"Sketch":{"Width":1,"Height":1},"Frames":[{"Step":1,"Rollouts":[{}]}]}`))
+	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Stride":1,"Sketch":{"Width":1,"Height":1},"Grid":{"Cols":1,"Rows":1,"Index":[7]},"Snapshots":[{},{}]}`))
+	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Stride":1,"Grid":{"Cols":100000,"Rows":100000}}`))
+	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Stride":1,"Map":["no map"]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a.Attach(data)
 		s, err := readState(a)

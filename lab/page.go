@@ -190,9 +190,9 @@ func (s *state) film(a *qta.Agent) *draw.Drawing {
 	const top = 20
 	p := newPlan(s.Sketch, top, mapWidth, mapHeight)
 	bar := top + p.height() + 8
-	d := &draw.Drawing{Title: fmt.Sprintf("A training in %s: the goals that the agent set itself, and rollouts of its policy",
-		words.Count(len(s.Frames), "frame")),
-		Width: mapWidth, Height: bar + draw.BarAltitude + 2}
+	d := &draw.Drawing{Width: mapWidth, Height: bar + draw.BarAltitude + 2}
+	d.Title = fmt.Sprintf("A training in %s: the goals that the agent set itself, and rollouts of its policy",
+		words.Count(len(s.Frames), "frame"))
 	p.draw(d, Wall, Floor, Start, Goal, Near)
 	if len(s.Frames) == 0 {
 		d.Text(0, draw.TextSize, draw.Left, "soft", "No evaluation yet.")
@@ -257,12 +257,12 @@ func (m *motion) at(seconds float64) string {
 func (m *motion) css() string {
 	timing := fmt.Sprintf("%.4[1]gs calc(var(--film)*%.4[2]gs - %.4[1]gs)", m.whole, frameTime)
 	shown := func(class string, seconds float64) string {
-		return fmt.Sprintf("@keyframes %[1]s{0%%{opacity:1}%[2]s{opacity:0}}.film .%[1]s{animation:%[1]s %[3]s step-end infinite}",
-			class, m.at(seconds), timing)
+		return fmt.Sprintf("@keyframes %[1]s{0%%{opacity:1}%[2]s{opacity:0}}"+
+			".film .%[1]s{animation:%[1]s %[3]s step-end infinite}", class, m.at(seconds), timing)
 	}
 	rules := m.rules.String() + shown("film-f", frameTime) + shown("film-l", frameTime+holdTime) +
-		fmt.Sprintf("@keyframes film-w{0%%{stroke-dashoffset:1}%s,100%%{stroke-dashoffset:0}}.film .film-w{stroke-dasharray:1;animation:film-w %s linear infinite}",
-			m.at(runTime), timing) +
+		fmt.Sprintf("@keyframes film-w{0%%{stroke-dashoffset:1}%s,100%%{stroke-dashoffset:0}}"+
+			".film .film-w{stroke-dasharray:1;animation:film-w %s linear infinite}", m.at(runTime), timing) +
 		fmt.Sprintf("@keyframes film-e{0%%{opacity:0}%s{opacity:1}}.film .film-e{animation:film-e %s step-end infinite}",
 			m.at(runTime), timing)
 	return "@media(prefers-reduced-motion:no-preference){" + rules + ".film:hover *{animation-play-state:paused}}"

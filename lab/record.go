@@ -109,9 +109,9 @@ func (o Outcome) HeldOutPercent() float64 { return 100 * *o.HeldOut }
 type Figure5 struct {
 	ValueGrowth     float64 `json:"value_growth"`      // of the mean value, from the first snapshot to the last
 	ErrorFall       float64 `json:"error_fall"`        // of the values' mean absolute error, likewise
-	ErrorByDistance float64 `json:"error_by_distance"` // correlation of that error with the distance from the start, in the last
-	GoalByDeviation float64 `json:"goal_by_deviation"` // correlation of a goal's probability with the heads' deviation, mean of all
-	GoalDistance    float64 `json:"goal_distance"`     // how much lower the optimal value is at goals drawn than at all points, mean of all
+	ErrorByDistance float64 `json:"error_by_distance"` // correlation of error and distance from the start, in the last
+	GoalByDeviation float64 `json:"goal_by_deviation"` // correlation of probability and deviation, mean of all
+	GoalDistance    float64 `json:"goal_distance"`     // how much lower the optimal value is at goals drawn, mean of all
 }
 
 // What runs have in common unless they say otherwise, and what bounds them.
@@ -312,7 +312,8 @@ func (r *Record) Command() string {
 	for _, c := range Changes(base.Params, id.Params()) {
 		line = append(line, "-set", words.Shell(c))
 	}
-	return fmt.Sprintf("%s -seed %d -eval %d -steps %d -stop %s", strings.Join(line, " "), id.Seed, id.EvalEvery, l.Steps, l.Stop)
+	return fmt.Sprintf("%s -seed %d -eval %d -steps %d -stop %s", strings.Join(line, " "), id.Seed, id.EvalEvery,
+		l.Steps, l.Stop)
 }
 
 // Changes lists what makes q of p, as values for -set.

@@ -54,10 +54,13 @@ func TestRecord(t *testing.T) {
 func TestCollect(t *testing.T) {
 	dir := t.TempDir()
 	run := filepath.Join(dir, "some", "run")
-	if err := os.MkdirAll(filepath.Join(run, "within"), 0o777); err != nil {
-		t.Fatal(err)
+	for _, path := range []string{filepath.Join(run, "within"), filepath.Join(dir, ".hidden")} {
+		if err := os.MkdirAll(path, 0o777); err != nil {
+			t.Fatal(err)
+		}
 	}
-	for _, path := range []string{filepath.Join(run, RecordFile), filepath.Join(run, "within", "other.json"), filepath.Join(dir, "alone.json")} {
+	for _, path := range []string{filepath.Join(run, RecordFile), filepath.Join(run, "within", "other.json"),
+		filepath.Join(dir, "alone.json"), filepath.Join(dir, ".hidden", "one.json")} {
 		if err := os.WriteFile(path, madeUp(t).Encode(), 0o666); err != nil {
 			t.Fatal(err)
 		}

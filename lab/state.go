@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -94,7 +95,8 @@ func readState(a *qta.Agent) (*state, error) {
 		}
 	}
 	g := s.Grid
-	if s.EvalEvery < 1 || s.Rollouts < 1 || s.Stride < 1 || g != nil && (g.Cols < 1 || g.Rows < 1 || g.Cols > 1e6/g.Rows) {
+	if s.EvalEvery < 1 || s.Rollouts < 1 || s.Stride < 1 ||
+		g != nil && (g.Cols < 1 || g.Rows < 1 || g.Cols > 1e6/g.Rows) {
 		return nil, errors.New("what is attached to the agent is no run: a count is not positive, or too large")
 	}
 	return s, nil
@@ -171,35 +173,29 @@ func place(e Sketcher, a *qta.Agent, goal []float64) (at [2]float64, err error) 
 }
 
 // play plays n episodes without exploration, with the same starts and goals each time.
-func play(a *qta.Agent, env Sketcher, n int) ([]rollout, error) {
+func play(a *qta.Agent, env Sketcher, n int) (rollouts []rollout, err error) {
 	rng := rand.New(rand.NewPCG(1, 0))
 	horizon := a.Params().Horizon
 	stride := (horizon + mostPlaces - 1) / mostPlaces
-	rollouts := make([]rollout, n)
-	for i := range rollouts {
-		r := &rollouts[i]
+	at := func(goal []float64) [2]float64 {
+		p, problem := place(env, a, goal)
+		err = cmp.Or(err, problem)
+		return p
+	}
+	for range n {
 		s := env.Reset(rng)
 		desired := slices.Clone(s.Desired)
-		var err error
-		if r.Goal, err = place(env, a, desired); err != nil {
-			return nil, err
-		}
-		for t := 0; ; t++ {
-			if t%stride == 0 || t == horizon {
-				at, err := place(env, a, s.Achieved)
-				if err != nil {
-					return nil, err
-				}
-				r.Way = append(r.Way, at)
-			}
-			if t == horizon {
-				break
-			}
+		r := rollout{Goal: at(desired), Way: [][2]float64{at(s.Achieved)}}
+		for t := range horizon {
 			s, _ = env.Step(a.Act(s.Observation, desired))
+			if (t+1)%stride == 0 || t+1 == horizon {
+				r.Way = append(r.Way, at(s.Achieved))
+			}
 		}
 		r.Reached = env.Reward(s.Achieved, desired) == 0
+		rollouts = append(rollouts, r)
 	}
-	return rollouts, nil
+	return rollouts, err
 }
 
 // thinFrames keeps every evaluation, or where these are too many every second,

@@ -238,6 +238,22 @@ func TestSolved(t *testing.T) {
 	if err != nil || o.HalfAt != half || half == 0 || o.SolvedAt != a.SolvedAt() || o.FoundAt != a.FoundAt() || o.HeldOutRollouts != 200 || *o.HeldOut != e.Success {
 		t.Errorf("outcome %+v with held-out %v, want half at %d, solved at %d, held-out %v; error %v", o, *o.HeldOut, half, a.SolvedAt(), e.Success, err)
 	}
+	// Past its solution it has ended at its budget, whatever the next call says.
+	odd := 0.123 // of another agent then
+	r.Outcome.HeldOut = &odd
+	roomtest.Write(t, "run/run.json", string(r.Encode()))
+	more := append(args, "-steps", strconv.Itoa(o.SolvedAt+50))
+	mustRun(t, append(more, "-stop", "never")...)
+	mustRun(t, more...)
+	if r, err = lab.ReadRecord("run/run.json"); err != nil || r.State != lab.Finished || r.Limits.Stop != lab.StopNever {
+		t.Errorf("past its solution: %+v, error %v", r, err)
+	}
+	if a, err = qta.LoadFile("run/agent.qta"); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := a.Evaluate(r.Run.NewMaze().Env(), 200, r.Run.Seed); err != nil || *r.Outcome.HeldOut != e.Success {
+		t.Errorf("past its solution the held-out success is %v, want %v, error %v", *r.Outcome.HeldOut, e.Success, err)
+	}
 }
 
 // TestNumericFailure lets a learning rate at the end of its range ruin a run: its

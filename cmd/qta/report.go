@@ -64,7 +64,7 @@ func status(r *lab.Record) (state, detail string) {
 		return "done", detail
 	case r.State == lab.Failed:
 		return "failed", o.Message
-	case r.State == lab.Running && lab.CanSeeUse && !lab.InUse(r.Path):
+	case r.State == lab.Running && !lab.InUse(r.Path):
 		return "killed", at
 	}
 	return r.State, at

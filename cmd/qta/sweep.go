@@ -43,8 +43,8 @@ func sweepCommand(flags *flag.FlagSet) func(call) error {
 	var f figureFlags
 	flags.StringVar(&f.figure, "figure", "", "print the sweep file for figure `N` of the paper: 2, 3, 4, 5 or 6")
 	f.seeds = wholeNumber(flags, "seeds", 0, 1, 10_000, "with -figure: seeds 1 to `N` (12, for Figure 5: 1)")
-	flags.StringVar(&f.mazes, "mazes", "", "with -figure: a `LIST` of mazes, separated by commas, in place of the figure's")
-	flags.StringVar(&f.params, "params", "default", "with -figure: parameters `NAME|FILE` that the figure's changes are applied to")
+	flags.StringVar(&f.mazes, "mazes", "", "with -figure: a `LIST` of mazes, in place of the figure's: 4x5,1U5")
+	flags.StringVar(&f.params, "params", "default", "with -figure: what the changes of the figure are applied to, `NAME|FILE`")
 	f.steps = wholeNumber(flags, "steps", 150_000, 1, lab.MaxSteps, "with -figure: budget of `N` steps for each run")
 	return func(c call) error {
 		if f.figure != "" && len(c.args) == 0 {
@@ -53,7 +53,8 @@ func sweepCommand(flags *flag.FlagSet) func(call) error {
 			return words.BadInput("sweep needs either a sweep file or -figure; \"qta help sweep\" has an example")
 		}
 		if *f.seeds > 0 || f.mazes != "" || f.params != "default" || *f.steps != 150_000 {
-			return words.BadInput("-seeds, -mazes, -params and -steps go with -figure; in a sweep file each line has its own flags")
+			return words.BadInput("-seeds, -mazes, -params and -steps go with -figure; " +
+				"in a sweep file each line has its own flags")
 		}
 		cells, err := readSweep(c.args[0], *out)
 		if err != nil {
@@ -61,7 +62,8 @@ func sweepCommand(flags *flag.FlagSet) func(call) error {
 		}
 		switch {
 		case *index >= len(cells):
-			return words.BadInput("-index %d: %s has %s, 0 to %d", *index, c.args[0], words.Count(len(cells), "cell"), len(cells)-1)
+			return words.BadInput("-index %d: %s has %s, 0 to %d", *index, c.args[0],
+				words.Count(len(cells), "cell"), len(cells)-1)
 		case *dry:
 			return listCells(cells, c.out)
 		case *index >= 0:
@@ -291,7 +293,8 @@ func (s *sweep) summary() error {
 			"goes on.", s.ended, all, s.out)
 		return lab.ErrStopped
 	}
-	s.stdout.say("All %s done, %d solved, in %s. \"qta report %s\" makes a page of them.", all, s.solved, s.out, words.Shell(s.out))
+	s.stdout.say("All %s done, %d solved, in %s. \"qta report %s\" makes a page of them.", all, s.solved, s.out,
+		words.Shell(s.out))
 	return nil
 }
 

@@ -215,6 +215,22 @@ func TestSweep(t *testing.T) {
 		t.Error("the damaged agent is another now")
 	}
 
+	// Nor is a run done whose agent is another than its record's.
+	roomtest.Write(t, "runs/seed3/"+lab.AgentFile, roomtest.Read(t, "runs/seed3", lab.PreviousFile))
+	has(t, mustRun(t, sweep...), "1 seed2: was done already: ", "2 seed3: not solved")
+
+	// Two sweeps share the cells of a file.
+	shared := make(chan result)
+	for range 2 {
+		go func() { shared <- invoke(t, strings.Fields("sweep s.txt -out shared")...) }()
+	}
+	for range 2 {
+		if r := <-shared; r.code != exitDone {
+			t.Errorf("two sweeps of a file: %+v", r)
+		}
+	}
+	same(t, "runs/seed2", "shared/seed2")
+
 	// A run of another budget is not done either.
 	tinySweep(t, "s.txt", 1, "-steps 60")
 	has(t, mustRun(t, sweep...), "0 seed1: not solved within 60 steps")
@@ -222,7 +238,11 @@ func TestSweep(t *testing.T) {
 		t.Errorf("after a budget of 60 steps the run has %d", got)
 	}
 
-	// A cell that cannot run does not stop the others.
+	// A cell that cannot run does not stop the others, nor does one that panics.
+	var none context.Context
+	if _, _, err := (&cell{flags: append(tiny, "-steps", "50"), dir: "panics"}).work(none); err == nil || !strings.HasPrefix(err.Error(), "internal error: ") {
+		t.Errorf("a panic: %v", err)
+	}
 	tinySweep(t, "s.txt", 4, "-steps 50 -eval 9")
 	if err := os.RemoveAll("runs/seed2"); err != nil {
 		t.Fatal(err)
@@ -273,9 +293,6 @@ func TestSweepStop(t *testing.T) {
 // TestStatus has a run that another process works on, and kills that process. In
 // use, the run asks a sweep of it alone for another go.
 func TestStatus(t *testing.T) {
-	if !lab.CanSeeUse {
-		t.Skip("this system does not tell that another process uses a directory")
-	}
 	t.Setenv("QTA_TEST_COMMAND", "1")
 	t.Chdir(t.TempDir())
 	tinySweep(t, "s.txt", 2, "-steps 100000 -checkpoint 7")

@@ -94,7 +94,8 @@ func (r *progress) stepped(step int, now time.Time) {
 		return time.Duration(float64(end-step) / speed * float64(time.Second)).Round(time.Second)
 	}
 	if step < r.usual {
-		r.show(fmt.Sprintf("%8d steps, %.3g steps/s, usually solved by step %d, in about %v", step, speed, r.usual, left(r.usual)))
+		r.show(fmt.Sprintf("%8d steps, %.3g steps/s, usually solved by step %d, in about %v", step, speed, r.usual,
+			left(r.usual)))
 	} else {
 		r.show(fmt.Sprintf("%8d of %d steps, %.3g steps/s, at most about %v left", step, r.steps, speed, left(r.steps)))
 	}

@@ -64,9 +64,9 @@ func trainCommand(flags *flag.FlagSet) func(call) error {
 			view.usual = usually(id)
 		}
 		return lab.Train(c.ctx, lab.Maze(maze), lab.Maze(maze), lab.Options{
-			Dir: cmp.Or(f.out, filepath.Join("runs", name)), Name: id.Environment, Params: id.Params(), Preset: id.Preset, Seed: f.seed,
-			Steps: *f.steps, EvalEvery: *f.eval, Continue: f.stop == lab.StopNever,
-			Threads: *f.threads, Checkpoint: *f.checkpoint,
+			Dir: cmp.Or(f.out, filepath.Join("runs", name)), Name: id.Environment,
+			Params: id.Params(), Preset: id.Preset, Seed: f.seed, Steps: *f.steps, EvalEvery: *f.eval,
+			Continue: f.stop == lab.StopNever, Threads: *f.threads, Checkpoint: *f.checkpoint,
 			Say:             func(line string) { c.out.say("%s", line) },
 			Warn:            func(line string) { warn(c.stderr, line) },
 			AfterStep:       func(step int) { view.stepped(step, time.Now()) },

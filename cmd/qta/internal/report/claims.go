@@ -107,7 +107,8 @@ func (c *contrast) add(maze string, a, b *group, x, y sample) {
 // holds where the whole interval is, and does not where the interval ends below
 // what counts as none. Numbers are shown as show makes them; beyond is the format of
 // the verdict in between.
-func (c *contrast) judge(what string, weights []float64, none float64, beyond string, show func(float64) float64) judgement {
+func (c *contrast) judge(what string, weights []float64, none float64, beyond string,
+	show func(float64) float64) judgement {
 	if len(c.pairs) == 0 {
 		return silent("no maze has ended runs of both")
 	}

@@ -81,7 +81,8 @@ func New(c *lab.Collection) *Report {
 	for _, run := range all {
 		at := places[run]
 		if s == nil || s.Name != at.Setting {
-			s = &setting{Name: at.Setting, ID: fmt.Sprintf("setting-%d", len(r.Settings)+1), Params: run.Run.Params(), points: points}
+			s = &setting{Name: at.Setting, ID: fmt.Sprintf("setting-%d", len(r.Settings)+1), points: points}
+			s.Params = run.Run.Params()
 			r.Settings = append(r.Settings, s)
 		}
 		if g == nil || g.place != at {
