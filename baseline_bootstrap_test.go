@@ -217,8 +217,8 @@ func TestJointGradient(t *testing.T) {
 			}
 			headsBatch := headsOf(b, &p)
 			got, gotHeads := u.learnBy(b, headsBatch, &p)
-			if headsApart(&p) {
-				gotHeads = u.learnHeads(headsBatch, p.PredictiveGradient)
+			if u.headsApart {
+				gotHeads = u.learnHeads(headsBatch)
 			}
 			near(t, form+" losses", []float32{float32(got), float32(gotHeads)}, []float64{critics() / 3, heads() / 3})
 			for i, critic := range c.critics {

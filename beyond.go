@@ -8,16 +8,11 @@ import "math"
 // goBeyond installs them.
 func (a *Agent) goBeyond() {
 	p := &a.params
-	if p.RandomActionReached > 0 {
-		a.departures.randomAction = (*Agent).randomActionReached
-	}
 	if p.RandomActionHeld > 0 {
 		a.held = &heldAction{action: make([]float64, a.sizes.Action)}
-		a.random, a.stepped = (*Agent).holdAction, (*Agent).dropAction
 	}
 	if p.UncertaintyPolyak > 0 {
 		a.average = newAverage(a.pun, p.UncertaintyPolyak)
-		a.updated = func(a *Agent) { a.average.follow(a.pun) }
 		a.estimator = averaged{a.estimator}
 	}
 	if p.FirstGoalDesired > 0 && p.Curriculum == curriculumQTA {

@@ -373,7 +373,7 @@ func checkCriticLoss(in *vectorIn) any {
 	b := in.batch(a)
 	out := lists{}
 	for i, c := range a.pun.critics {
-		loss, _ := a.pun.gradientOfHead(i, b, b)
+		loss, _ := a.pun.criticGradient(i, b)
 		out["loss"] = append(out["loss"], loss)
 		out["grad"] = append(out["grad"], c.gradient.q.vector())
 	}

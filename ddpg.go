@@ -98,15 +98,15 @@ func (π *policy) follow() {
 // code and the authors'.
 func (a *Agent) explore(action []float64) {
 	rng := a.exploration.Rand
-	for i := range action {
-		noise := float64(a.params.ActionNoise * normal(rng))
-		action[i] = min(max(action[i]+noise, -1), 1)
-	}
-	if rng.Float64() >= a.curriculum.randomAction(a) {
-		return
-	}
-	if a.random == nil || !a.random(a, action) {
+	addNoise(action, a.params.ActionNoise, rng)
+	if rng.Float64() < a.params.RandomAction {
 		uniformAction(action, rng)
+	}
+}
+
+func addNoise(action []float64, ε float64, rng *rand.Rand) {
+	for i := range action {
+		action[i] = min(max(action[i]+float64(ε*normal(rng)), -1), 1)
 	}
 }
 

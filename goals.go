@@ -266,9 +266,6 @@ type curriculum interface {
 	// replayGoal returns the goal that transition i is replayed with.
 	replayGoal(a *Agent, i int) []float64
 
-	// randomAction returns the probability of a random action.
-	randomAction(a *Agent) float64
-
 	// endEpisode is called when an episode is in the replay, after the update
 	// that follows its last step and before the updates of UpdatesPerEpisode.
 	endEpisode(a *Agent) error
@@ -289,14 +286,6 @@ func (plain) networks() []parameterVector { return nil }
 func (plain) saved() saved                { return nil }
 func (plain) replayGoal(a *Agent, i int) []float64 {
 	return a.replay.relabel(i, a.params.HindsightRatio, a.draws.Rand)
-}
-
-// randomAction is the probability of the table.
-func (plain) randomAction(a *Agent) float64 {
-	if a.departures.randomAction != nil {
-		return a.departures.randomAction(a)
-	}
-	return a.params.RandomAction
 }
 
 // An estimator answers a query: PUN, or a method that the paper compares it

@@ -243,7 +243,7 @@ func (g callGraph) name(f *types.Func) string {
 
 // paperRoots are where the paper's method begins: training, and the methods
 // that it reaches through an interface.
-var paperRoots = []string{"Agent.Train", "queryTheAgent.goal", "plain.replayGoal", "plain.randomAction",
+var paperRoots = []string{"Agent.Train", "queryTheAgent.goal", "plain.replayGoal",
 	"predictive.estimate", "uniform.draw", "prioritized.draw", "prioritized.stored", "prioritized.weigh",
 	"prioritized.learned", "pun.priorities", "softUpdate.part", "adam.part"}
 

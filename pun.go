@@ -194,7 +194,7 @@ type pun struct {
 	dp          matrix      // the gradient with respect to the heads' output, B by its width
 	headT       matrix      // scratch for a head's transposed weights
 	predictions [][]float32 // scratch: something of each critic
-	own, masked matrix      // scratch of authors.go and baseline_bootstrap.go
+	own, masked matrix      // scratch: predictions on a minibatch of the heads' own, and maskPredicted's
 }
 
 // A critic is Q_φ and its head P, with its target and what learning needs.
@@ -311,15 +311,22 @@ func (u *pun) targetValue(x matrix, i int) []float32 {
 
 // learn takes one step of every critic and its head on the joint loss of
 // Equations 2 and 4: the critics on the minibatch b, the heads on heads, which
-// is usually b too. It returns the mean losses over the ensemble.
+// is b in the paper. It returns the mean losses over the ensemble.
 func (u *pun) learn(b, heads *batch) (criticLoss, headLoss float64) {
 	gradient, step := (*pun).gradient, (*critic).step
-	if u.architecture.gradient != nil {
-		gradient = u.architecture.gradient
+	if u.headEnds || u.headsApart || heads != b {
+		gradient = (*pun).gradientOtherwise
 	}
-	if u.architecture.step != nil {
-		step = u.architecture.step
+	if u.headsApart {
+		step = (*critic).stepCritic
 	}
+	return u.descend(gradient, step, b, heads)
+}
+
+// descend takes a step of every critic against a gradient.
+func (u *pun) descend(
+	gradient func(u *pun, i int, b, heads *batch) (criticLoss, headLoss float64), step func(c *critic), b, heads *batch,
+) (criticLoss, headLoss float64) {
 	for i, c := range u.critics {
 		critic, head := gradient(u, i, b, heads)
 		criticLoss += critic
@@ -371,8 +378,8 @@ func (u *pun) predictiveLoss(i int, ξ, prediction matrix, b *batch) float64 {
 	prediction = prediction.slice(0, ξ.rows)
 	u.critics[i].head.forward(u.pass.workers, prediction, ξ, false)
 	s, loss := b.head, PredictiveLoss
-	if u.seen != nil {
-		s = u.seen(u, i, prediction, b)
+	if b.masks != nil {
+		s = u.maskPredicted(i, prediction, b)
 	}
 	if u.headLoss != nil {
 		loss = u.headLoss
@@ -383,9 +390,18 @@ func (u *pun) predictiveLoss(i int, ξ, prediction matrix, b *batch) float64 {
 
 // step moves the critic, and its head at its own rate, against the gradient.
 func (c *critic) step() {
-	n := len(c.q.params)
-	c.headAdam.step(c.params[n:], c.gradient.params[n:])
-	c.adam.step(c.q.params, c.gradient.q.params)
+	c.stepHead()
+	c.stepCritic()
+}
+
+func (c *critic) stepCritic() {
+	n := len(c.adam.m)
+	c.adam.step(c.params[:n], c.gradient.params[:n])
+}
+
+func (c *critic) stepHead() {
+	from := len(c.params) - len(c.headAdam.m)
+	c.headAdam.step(c.params[from:], c.gradient.params[from:])
 }
 
 // follow applies Equation 3 to every critic.
@@ -491,7 +507,7 @@ func newBatch(rows int, sizes Sizes, u *pun) batch {
 		if b.y[i] = shared; u.ownTargets != nil {
 			b.y[i] = make([]float32, rows)
 		}
-		if u.seen != nil {
+		if u.share != nil {
 			b.weights[i], b.masks = make([]float32, rows), append(b.masks, make([]float32, rows))
 		}
 	}
@@ -515,6 +531,7 @@ func (u *pun) reserve(rows int) {
 	}
 	u.pass.reserve(rows)
 	u.dp = newMatrix(rows, u.dp.cols)
+	u.own = newMatrix(rows, u.dp.cols)
 	for _, c := range u.critics {
 		c.values = newMatrix(rows, 1)
 		c.prediction = newMatrix(rows, c.prediction.cols)

@@ -212,7 +212,7 @@ func TestEquation4(t *testing.T) {
 					c.still.PredictiveGradient = "separate"
 				}
 				u := ensemble(c.still, c.critics, c.heads, len(c.b.s))
-				got := u.learnHeads(c.b.batch(), c.still.PredictiveGradient)
+				got := u.learnHeads(c.b.batch())
 				mean := 0.0
 				for i, critic := range c.critics {
 					loss := func() float64 { return twinPredictiveLoss(critic, c.heads[i], c.b, form) }
@@ -256,7 +256,7 @@ func TestDecay(t *testing.T) {
 			}
 			u.learnBy(b, b, &c.still)
 			if gradient == "separate" {
-				u.learnHeads(b, gradient)
+				u.learnHeads(b)
 			}
 			for i, critic := range c.critics {
 				φ, head := twinParams(critic...), twinParams(c.heads[i])

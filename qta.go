@@ -165,8 +165,8 @@ func (a *Agent) trainStep() error {
 	a.sampler.stored(a.step)
 	a.enterState(next)
 	a.step++
-	if a.stepped != nil {
-		a.stepped(a)
+	if a.held != nil {
+		a.dropAction()
 	}
 	if a.foundAt == 0 && reward == 0 { // of the environment's goal
 		a.foundAt = a.step
@@ -210,13 +210,14 @@ func (a *Agent) enterState(s State) {
 func (a *Agent) behave() ([]float64, error) {
 	// In its own memory: an environment may ask the agent within its step.
 	action := append(a.scratch.taken[:0], a.act(a.observation, a.goal)...)
-	if a.departures.behave != nil && a.departures.behave(a, action) {
-		return action, nil
-	}
 	if err := a.checkAction(action); err != nil {
 		return nil, err
 	}
-	a.explore(action)
+	if a.departures.explore != nil {
+		a.departures.explore(a, action)
+	} else {
+		a.explore(action)
+	}
 	return action, nil
 }
 
@@ -275,12 +276,9 @@ func (a *Agent) learn() error {
 	if err := a.minibatch(b); err != nil { // section 3.3
 		return err
 	}
-	heads, actor := b, b
-	if a.ownBatches != nil {
-		var err error
-		if heads, actor, err = a.ownBatches(a); err != nil {
-			return err
-		}
+	heads, actor, err := a.ownBatches(b)
+	if err != nil {
+		return err
 	}
 	a.learnFrom(b, heads, actor)
 	return a.finishUpdate()
@@ -299,8 +297,8 @@ func (a *Agent) learnFrom(b, heads, actor *batch) {
 	if targetsMove {
 		a.pun.follow() // Equation 3
 	}
-	if a.learnHeads != nil {
-		a.losses.head = a.learnHeads(a, heads)
+	if a.pun.headsApart {
+		a.losses.head = a.pun.learnHeads(heads)
 	}
 	a.losses.policy = a.policy.learn(actor.x, a.pun) // DDPG
 	if targetsMove {
@@ -313,8 +311,8 @@ func (a *Agent) finishUpdate() error {
 	if err := a.checkLosses(); err != nil {
 		return err
 	}
-	if a.updated != nil {
-		a.updated(a)
+	if a.average != nil {
+		a.average.follow(a.pun)
 	}
 	if a.options.AfterUpdate != nil {
 		a.options.AfterUpdate(a.losses.critic, a.losses.head, a.losses.policy)
@@ -530,9 +528,8 @@ func (a *Agent) evaluation(env Env, o TrainOptions) error {
 		return err
 	}
 	a.log = append(a.log, e)
-	if a.perfect = a.perfect || e.Success == 1; a.perfect && a.decay != nil {
-		a.decay(a)
-	}
+	a.perfect = a.perfect || e.Success == 1
+	a.decayWeights()
 	a.halfway = false
 	if o.AfterEvaluation != nil {
 		return o.AfterEvaluation(e)
