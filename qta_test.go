@@ -350,11 +350,11 @@ func TestTrainErrors(t *testing.T) {
 
 		// What the evaluation's has.
 		{one, state(func(_ *lineEnv, s *State) { s.Observation = nil }), o, 0,
-			"qta: step 7: environment: the observation has 0 numbers, Sizes says 3 after step 0 of an evaluation's rollout"},
+			"qta: step 7: environment: after step 0 of an evaluation's rollout the observation has 0 numbers, Sizes says 3"},
 		{one, state(func(e *lineEnv, s *State) { s.Desired = []float64{float64(e.steps / 3)} }), o, 0,
-			"qta: step 7: environment: the desired goal has gone from [0] to [1] after step 3 of an evaluation's rollout"},
+			"qta: step 7: environment: after step 3 of an evaluation's rollout the desired goal went from [0] to [1]"},
 		{one, &lineEnv{onReward: func(_ *lineEnv, _, _ []float64, r float64) float64 { return r / 2 }}, o, 0,
-			"qta: step 7: environment: Reward is -0.5 after step 0 of an evaluation's rollout"},
+			"qta: step 7: environment: after step 1 of an evaluation's rollout Step's reward is -0.5 and"},
 
 		// Within an episode training goes on in the environment it began in.
 		{&lineEnv{onStep: func(e *lineEnv, _ []float64) { e.speed += 0.001 }}, one, o, 13, "qta: step 11: environment: "},
