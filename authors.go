@@ -296,18 +296,3 @@ func (e fromStart) estimate(a *Agent, q *query, rng stream) {
 	}
 	e.estimator.estimate(a, q, rng)
 }
-
-// drawSharedActions is drawActions with the same d actions for all of n
-// candidates.
-func drawSharedActions(actions matrix, n int, rng stream) {
-	for j := range actions.rows {
-		row := actions.row(j)
-		if j%n != 0 {
-			copy(row, actions.row(j-1))
-			continue
-		}
-		for c := range row {
-			row[c] = float32(symmetric(rng.Rand))
-		}
-	}
-}

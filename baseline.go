@@ -50,18 +50,14 @@ func newEstimator(p *Params) estimator {
 
 // newPredictive returns the estimator of the ensemble's heads.
 func newPredictive(p *Params) *predictive {
-	e := &predictive{d: p.actions()}
-	if p.SharedActions {
-		e.drawActions = drawSharedActions
-	}
-	return e
+	return &predictive{d: p.actions(), shared: p.SharedActions}
 }
 
 // An architecture holds what an ensemble does differently from PUN, its zero
 // value.
 type architecture struct {
 	width      int                                                   // of a head's output; 0 is the same as predicted
-	predicted  int                                                   // components that a head predicts; 0 is the observation's
+	predicted  int                                                   // components that a head predicts
 	headLoss   func(dp, p, s []float32, width int) float64           // nil is PredictiveLoss
 	spread     func(d []float64, predictions [][]float32, width int) // nil is HeadDeviation
 	ownTargets func(u *pun, b *batch)                                // nil is Equation 1 for all critics alike

@@ -166,7 +166,7 @@ func TestPaperHasNoDepartures(t *testing.T) {
 			t.Errorf("critic %d has another optimizer than the paper's", i+1)
 		}
 	}
-	if e, ok := a.estimator.(*predictive); !ok || e.drawActions != nil {
+	if e, ok := a.estimator.(*predictive); !ok || e.shared {
 		t.Errorf("Paper() estimates by a %T", a.estimator)
 	}
 	missing := map[string]bool{}

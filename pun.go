@@ -8,8 +8,8 @@ import (
 
 // This file is section 3.1: Predictive Uncertainty Networks, an ensemble of G
 // critics that learn jointly, each with a predictive network, its head, on the
-// last hidden state. Equations 1 to 4 come first, then Equation 5, the
-// uncertainty of section 3.2, and then the ensemble that uses them.
+// last hidden state. Equations 1 to 4 and the deviation of the heads come first,
+// then the ensemble that uses them.
 //
 // Matrices are row-major float32, a row per transition; B is the number of
 // rows. A critic's input is the concatenation of s, g and a.
@@ -150,40 +150,6 @@ func headMoments(heads [][]float32, c int) (mean, square float64) {
 	return mean, square
 }
 
-// uncertainty sets ε, of N values, to the epistemic uncertainty of N
-// candidates: the mean over d actions of the heads' deviation,
-//
-//	ε_k = 1/d Σ_j deviation_i P_i(Q_backbone,i(s_k, a_j, g_k))
-//
-// Row k of x holds s_k and g_k; its action columns are overwritten. actions is
-// d N by the action's width: row j N + k is a_j of candidate k.
-//
-// It implements QTA, Equation 5 (Section 3.2).
-//
-// Reading R17: the sum has d terms and the ensemble G; the display's sums start at
-// 0 and so count one more.
-func (u *pun) uncertainty(ε []float64, x, actions matrix) {
-	var (
-		n, d = x.rows, actions.rows / x.rows
-		one  = make([]float64, min(n, u.dp.rows))
-	)
-	clear(ε)
-	for lo := 0; lo < n; lo += u.dp.rows {
-		hi := min(lo+u.dp.rows, n)
-		chunk := x.slice(lo, hi)
-		for j := range d {
-			for k := range chunk.rows {
-				row := chunk.row(k)
-				copy(row[len(row)-actions.cols:], actions.row(j*n+lo+k))
-			}
-			u.deviation(one[:chunk.rows], chunk)
-			for k, v := range one[:chunk.rows] {
-				ε[lo+k] += v / float64(d)
-			}
-		}
-	}
-}
-
 // A pun is the ensemble.
 type pun struct {
 	critics          []*critic
@@ -237,9 +203,6 @@ func newPUN(p *Params, sizes Sizes, a architecture, rng *rand.Rand, w *workers) 
 	widths := []int{sizes.Observation + sizes.Goal + sizes.Action}
 	for range p.HiddenLayers {
 		widths = append(widths, p.HiddenSize)
-	}
-	if a.predicted == 0 {
-		a.predicted = sizes.Observation
 	}
 	u := newEnsemble(p, widths, a, w)
 	for _, c := range u.critics {
