@@ -69,8 +69,7 @@ func FuzzSumTree(f *testing.F) {
 	f.Add([]byte{3, 255, 1, 1, 3, 0, 1, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, program []byte) {
 		var tree sumTree
-		var weights, changed []float64
-		var leaves []int
+		var weights []float64
 		rng := rand.New(rand.NewPCG(2, 0))
 		for ; len(program) >= 2; program = program[2:] {
 			i, code := int(program[0]), int(program[1])
@@ -92,17 +91,8 @@ func FuzzSumTree(f *testing.F) {
 				weights = append(weights, 0)
 			}
 			weights[i] = w
-			leaves, changed = append(leaves, i), append(changed, w)
-			if code&4 != 0 && len(program) >= 4 {
-				continue // together with the next
-			}
 			tree.grow(len(weights))
-			if len(leaves) == 1 {
-				tree.set(i, w)
-			} else {
-				tree.setAll(leaves, changed)
-			}
-			leaves, changed = leaves[:0], changed[:0]
+			tree.set(i, w)
 			holdSumTree(t, &tree, weights, rng)
 		}
 	})
