@@ -1,7 +1,6 @@
 package qta
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What happens in training is told when it happens, as often as it happens, and
-// to be told of it changes nothing.
+// The functions of TrainOptions are called when something happens, as often as it
+// happens, and change nothing; an error of AfterEvaluation ends training.
 func TestHooks(t *testing.T) {
 	for _, v := range []Preset{{"default", Default()}, {"authors", Authors()}, changed("", Default(), "UpdatesPerEpisode=7 TargetEvery=2")} {
 		p := tinyPreset(v.Params)
@@ -21,10 +20,18 @@ func TestHooks(t *testing.T) {
 		a := newMazeAgent(t, p, 1)
 		m := mustMaze(t, "1U5")
 		var goals [][]float64
+		var evaluated []int
 		firsts, reached, episodes, updates, afterSteps := 0, 0, 0, 0, 0
+		stop := errors.New("stop")
 		var last losses
 		o := TrainOptions{
 			Steps: steps, EvalEvery: 7, Rollouts: 2,
+			AfterEvaluation: func(e Evaluation) error {
+				if evaluated = append(evaluated, e.Step); e.Step == 28 {
+					return stop
+				}
+				return nil
+			},
 			AfterGoal: func(goal []float64, first bool) {
 				if first {
 					if firsts++; a.Steps() != (firsts-1)*p.Horizon || episodes != firsts-1 {
@@ -67,8 +74,15 @@ func TestHooks(t *testing.T) {
 				return nil
 			},
 		}
-		if err := a.Train(context.Background(), m.Env(), m.Env(), o); err != nil {
+		if err := a.Train(t.Context(), m.Env(), m.Env(), o); err != stop || a.Steps() != 28 {
+			t.Fatalf("%s: error %v at step %d, want AfterEvaluation's at 28", v.Name, err, a.Steps())
+		}
+		afterSteps++ // which the error kept
+		if err := a.Train(t.Context(), m.Env(), m.Env(), o); err != nil {
 			t.Fatalf("%s: %v", v.Name, err)
+		}
+		if diff := cmp.Diff([]int{7, 14, 21, 28, 35, 42}, evaluated); diff != "" {
+			t.Errorf("%s: evaluations (-want +told):\n%s", v.Name, diff)
 		}
 		sameState(t, v.Name+" looked on", want, a)
 		got := []int{firsts, len(goals), reached, episodes, afterSteps}
@@ -78,23 +92,5 @@ func TestHooks(t *testing.T) {
 		if updates > 0 && last != a.losses {
 			t.Errorf("%s: the latest losses are %+v, told were %+v", v.Name, a.losses, last)
 		}
-	}
-}
-
-// What the hooks of TrainOptions return ends training, after the step's work.
-func TestTrainHooks(t *testing.T) {
-	stop := errors.New("stop")
-	m := mustMaze(t, "1U5")
-	a := newMazeAgent(t, tinyPreset(Default()), 1)
-	var seen []int
-	err := a.Train(context.Background(), m.Env(), m.Env(), TrainOptions{Steps: 100, EvalEvery: 10, Rollouts: 1, AfterEvaluation: func(e Evaluation) error {
-		seen = append(seen, e.Step)
-		if e.Step == 30 {
-			return stop
-		}
-		return nil
-	}})
-	if err != stop || a.Steps() != 30 || !slices.Equal(seen, []int{10, 20, 30}) || len(a.Evaluations()) != 3 {
-		t.Errorf("error %v at step %d, evaluations at %v", err, a.Steps(), seen)
 	}
 }

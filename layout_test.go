@@ -181,7 +181,7 @@ func TestPaperHasNoDepartures(t *testing.T) {
 	}
 	count(reflect.ValueOf(a.departures), true)
 	count(reflect.ValueOf(architecture), true)
-	for _, v := range append(variants(), changed("", Default(), "ActorOwnDraw=true")) {
+	for _, v := range variants() {
 		p := tinyPreset(v.Params)
 		if p.HeadOwnDraw || p.ActorOwnDraw {
 			a = agentAfter(t, p, p.LearningStarts+1) // its minibatches are made when first used
