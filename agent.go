@@ -322,9 +322,6 @@ func (a *Agent) reserve() {
 	}
 	a.pun.reserve(a.params.Batch)
 	*b = newBatch(a.params.Batch, a.sizes, a.pun)
-	if a.params.Replay != replayUniform {
-		b.reserveWeights()
-	}
 }
 
 func (a *Agent) act(observation, goal []float64) []float64 {

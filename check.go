@@ -627,11 +627,8 @@ func (in *vectorIn) batch(a *Agent) *batch {
 		}
 	}
 	numbers(b.r, "r", in.R)
-	numbers(b.y[0], "y", in.Y) // of all critics
-	if in.W != nil {
-		b.reserveWeights()
-		numbers(b.weights[0], "w", in.W)
-	}
+	numbers(b.y[0], "y", in.Y)       // of all critics
+	numbers(b.weights[0], "w", in.W) // of all critics, like y
 	return &b
 }
 

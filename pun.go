@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 // This file is section 3.1: Predictive Uncertainty Networks, an ensemble of G
@@ -447,7 +448,7 @@ type batch struct {
 	next        matrix      // s', g and room for a'
 	r           []float32   // reward
 	y           [][]float32 // each critic's targets of Equation 1
-	weights     [][]float32 // each critic's in [CriticLoss], of Equation 8; nil for ones
+	weights     [][]float32 // each critic's in [CriticLoss], of Equation 8
 	head        matrix      // what the heads predict: s' raw
 	masks       [][]float32 // each head's: 0 where it is not to learn; or nil
 }
@@ -461,30 +462,20 @@ func newBatch(rows int, sizes Sizes, u *pun) batch {
 		x:           newMatrix(rows, width),
 		next:        newMatrix(rows, width),
 		r:           make([]float32, rows),
-		y:           make([][]float32, len(u.critics)),
-		weights:     make([][]float32, len(u.critics)),
 		head:        newMatrix(rows, u.predicted),
 	}
-	shared := make([]float32, rows)
-	for i := range u.critics {
-		if b.y[i] = shared; u.ownTargets != nil {
-			b.y[i] = make([]float32, rows)
+	y, weights := make([]float32, rows), slices.Repeat([]float32{1}, rows)
+	for range u.critics {
+		if u.ownTargets != nil {
+			y = make([]float32, rows)
 		}
 		if u.share != nil {
-			b.weights[i], b.masks = make([]float32, rows), append(b.masks, make([]float32, rows))
+			weights = slices.Clone(weights)
+			b.masks = append(b.masks, make([]float32, rows))
 		}
+		b.y, b.weights = append(b.y, y), append(b.weights, weights)
 	}
 	return b
-}
-
-// reserveWeights gives critics without weights the same ones.
-func (b *batch) reserveWeights() {
-	shared := make([]float32, len(b.transitions))
-	for i, w := range b.weights {
-		if w == nil {
-			b.weights[i] = shared
-		}
-	}
 }
 
 // reserve makes room for batches of the given number of rows.

@@ -197,9 +197,9 @@ func (a *Agent) enterState(s State) {
 	copy(a.achieved, s.Achieved)
 }
 
-// behave returns the training policy's action for the current state and goal.
+// behave returns the training policy's action for the current state and goal, in
+// memory of its own: an environment may ask the agent within its step.
 func (a *Agent) behave() ([]float64, error) {
-	// In its own memory: an environment may ask the agent within its step.
 	action := append(a.scratch.taken[:0], a.act(a.observation, a.goal)...)
 	if err := a.checkAction(action); err != nil {
 		return nil, err
@@ -431,67 +431,50 @@ func (a *Agent) Evaluate(env Env, rollouts int, seed uint64) (Evaluation, error)
 }
 
 func (a *Agent) evaluate(env Env, rollouts int, rng stream) (Evaluation, error) {
-	var succeeded, reached, steps, sum float64
+	e := Evaluation{
+		Step: a.step, GoalsSet: a.goalsSet, GoalsReached: a.goalsReached,
+		CriticLoss: a.losses.critic, PredictiveLoss: a.losses.head, ActorLoss: a.losses.policy,
+	}
 	for range rollouts {
-		r, err := a.rollout(env, rng)
-		if err != nil {
+		if err := a.rollout(env, rng, &e); err != nil {
 			return Evaluation{}, err
-		}
-		sum += r.sum
-		if r.success {
-			succeeded++
-		}
-		if r.reachedAt >= 0 {
-			reached++
-			steps += float64(r.reachedAt)
 		}
 	}
 	n := float64(rollouts)
-	return Evaluation{
-		Step:           a.step,
-		Success:        succeeded / n,
-		CriticLoss:     a.losses.critic,
-		PredictiveLoss: a.losses.head,
-		ActorLoss:      a.losses.policy,
-		GoalsSet:       a.goalsSet,
-		GoalsReached:   a.goalsReached,
-		Reached:        reached / n,
-		Return:         sum / n,
-		StepsToGoal:    steps / max(reached, 1),
-	}, nil
+	e.StepsToGoal /= max(e.Reached, 1)
+	e.Success, e.Reached, e.Return = e.Success/n, e.Reached/n, e.Return/n
+	return e, nil
 }
 
-// A rollout is one episode of an evaluation.
-type rollout struct {
-	success   bool    // it ended at the goal
-	reachedAt int     // the steps after which it was first there, or -1
-	sum       float64 // of rewards
-}
-
-func (a *Agent) rollout(env Env, rng stream) (rollout, error) {
-	r := rollout{reachedAt: -1}
+// rollout is one episode of an evaluation, whose counts it adds to e.
+func (a *Agent) rollout(env Env, rng stream, e *Evaluation) error {
 	s := env.Reset(rng.Rand)
 	desired := slices.Clone(s.Desired)
 	problem := stateProblem(s, a.sizes)
+	reached := false
 	for t := 0; ; t++ {
 		if problem != "" {
-			return r, &EnvError{a.step, fmt.Sprintf("after step %d of an evaluation's rollout %s", t, problem)}
+			return &EnvError{a.step, fmt.Sprintf("after step %d of an evaluation's rollout %s", t, problem)}
 		}
 		atGoal := env.Reward(s.Achieved, s.Desired) == 0
-		if atGoal && r.reachedAt < 0 {
-			r.reachedAt = t
+		if atGoal && !reached {
+			reached = true
+			e.Reached++
+			e.StepsToGoal += float64(t)
 		}
 		if t == a.params.Horizon {
-			r.success = atGoal
-			return r, nil
+			if atGoal {
+				e.Success++
+			}
+			return nil
 		}
 		action := slices.Clone(a.act(s.Observation, s.Desired))
 		if err := a.checkAction(action); err != nil {
-			return r, err
+			return err
 		}
 		var reward float64
 		s, reward = env.Step(action)
-		r.sum += reward
+		e.Return += reward
 		problem = stepProblem(env, a.sizes, desired, s, reward)
 	}
 }
