@@ -316,12 +316,17 @@ func (a *Agent) reenter() error {
 
 // reserve allocates what an update needs.
 func (a *Agent) reserve() {
-	b := &a.scratch.batch
-	if b.r != nil {
+	if a.scratch.batch.r != nil {
 		return
 	}
 	a.pun.reserve(a.params.Batch)
-	*b = newBatch(a.params.Batch, a.sizes, a.pun)
+	a.scratch.batch = newBatch(a.params.Batch, a.sizes, a.pun)
+	if a.params.HeadOwnDraw {
+		a.headBatch = newBatch(a.params.Batch, a.sizes, a.pun)
+	}
+	if a.params.ActorOwnDraw {
+		a.actorBatch = newBatch(a.params.Batch, a.sizes, a.pun)
+	}
 }
 
 func (a *Agent) act(observation, goal []float64) []float64 {

@@ -84,26 +84,19 @@ func (a *Agent) randomActionLater() float64 {
 }
 
 // ownBatches returns the minibatches of heads and policy: the critics', b, or
-// with HeadOwnDraw and ActorOwnDraw one of their own.
+// with HeadOwnDraw and ActorOwnDraw one of their own, the policy's without
+// priorities.
 func (a *Agent) ownBatches(b *batch) (heads, actor *batch, err error) {
 	heads, actor = b, b
 	if a.params.HeadOwnDraw {
-		heads = a.ownBatch(&a.headBatch)
+		heads = &a.headBatch
 		err = a.drawByEpisode(heads)
 	}
 	if a.params.ActorOwnDraw && err == nil {
-		actor = a.ownBatch(&a.actorBatch)
-		err = a.drawUniformly(actor)
+		actor = &a.actorBatch
+		err = a.minibatch(actor, uniform{a.replay})
 	}
 	return heads, actor, err
-}
-
-// ownBatch returns a minibatch, which it makes when first used.
-func (a *Agent) ownBatch(b *batch) *batch {
-	if b.r == nil {
-		*b = newBatch(a.params.Batch, a.sizes, a.pun)
-	}
-	return b
 }
 
 // drawByEpisode fills the heads' own minibatch: it draws an episode uniformly,
@@ -121,17 +114,6 @@ func (a *Agent) drawByEpisode(b *batch) error {
 	uniform{}.weigh(b.weights, nil, 0)
 	if a.mask != nil {
 		a.mask(a, b)
-	}
-	return nil
-}
-
-// drawUniformly fills the policy's own minibatch, without priorities.
-func (a *Agent) drawUniformly(b *batch) error {
-	for row := range b.transitions {
-		i := a.draws.index(a.replay.n)
-		if err := a.fill(b, row, i, a.curriculum.replayGoal(a, i)); err != nil {
-			return err
-		}
 	}
 	return nil
 }

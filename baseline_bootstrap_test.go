@@ -76,7 +76,7 @@ func TestMasksOfBatches(t *testing.T) {
 		s.tree.set(i, 1+float64(i))
 	}
 	b := &a.scratch.batch
-	if err := a.minibatch(b); err != nil {
+	if err := a.minibatch(b, a.sampler); err != nil {
 		t.Fatal(err)
 	}
 	for c := range a.pun.critics {

@@ -218,7 +218,7 @@ func TestPriorities(t *testing.T) {
 		largest := 1.0
 		for range 3 {
 			b := &a.scratch.batch
-			if err := a.minibatch(b); err != nil {
+			if err := a.minibatch(b, a.sampler); err != nil {
 				t.Fatal(err)
 			}
 			M := []int{2, 0}

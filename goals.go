@@ -238,15 +238,13 @@ func drawFrom(p []float64, rng stream) int {
 // keepAchievable drops the candidates whose mean value, seen from the current
 // state, is below c T.
 func (a *Agent) keepAchievable(s *selection) {
-	n := len(s.candidates)
-	s.query.resize(n, a.sizes)
-	s.q = slices.Grow(s.q[:0], n)[:n]
-	x := s.query.x
+	s.query.resize(len(s.candidates), a.sizes)
+	q, x := s.query.ε, s.query.x
 	for k, i := range s.candidates {
 		a.inputs(x.row(k), a.observation, at(a.replay.achieved, i, a.sizes.Goal))
 	}
-	a.valuesTowards(s.q, x)
-	s.candidates = Achievable(s.candidates, s.q, a.params.Threshold, a.params.Horizon)
+	a.valuesTowards(q, x)
+	s.candidates = Achievable(s.candidates, q, a.params.Threshold, a.params.Horizon)
 }
 
 // Achievable returns the candidates whose mean value q is at least c T, in the
@@ -337,7 +335,7 @@ type estimator interface {
 type selection struct {
 	candidates []int // transitions whose state and achieved goal are considered
 	query      query
-	q, p       []float64 // mean value, seen from the current state, and probability of each
+	p          []float64 // probability of each
 }
 
 // A query asks how uncertain the agent is of N candidates.
@@ -346,7 +344,7 @@ type query struct {
 	now, desired  []float64   // the current observation, and the environment's goal
 	first         bool        // it is for an episode's first goal
 
-	ε []float64 // the answer
+	ε []float64 // the answer; before it, values for the threshold
 	x matrix    // memory for N rows of s, g and an action
 }
 

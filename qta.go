@@ -265,7 +265,7 @@ func (a *Agent) learnTimes(n int) error {
 // HeadOwnDraw or ActorOwnDraw asks for others.
 func (a *Agent) learn() error {
 	b := &a.scratch.batch
-	if err := a.minibatch(b); err != nil { // section 3.3
+	if err := a.minibatch(b, a.sampler); err != nil { // section 3.3
 		return err
 	}
 	heads, actor, err := a.ownBatches(b)
@@ -306,19 +306,18 @@ func (a *Agent) learnFrom(b, heads, actor *batch) {
 	}
 }
 
-// minibatch fills b with the critics' minibatch, from which heads and policy
-// learn too.
+// minibatch fills b with transitions that s draws.
 //
 // Reading R2: with prioritized replay the policy and the heads learn from the
 // same minibatch, and the weights apply only to the critics' loss.
-func (a *Agent) minibatch(b *batch) error {
+func (a *Agent) minibatch(b *batch, s sampler) error {
 	for row := range b.transitions {
-		i := a.sampler.draw(a.draws)
+		i := s.draw(a.draws)
 		if err := a.fill(b, row, i, a.curriculum.replayGoal(a, i)); err != nil {
 			return err
 		}
 	}
-	a.sampler.weigh(b.weights, b.transitions, a.step)
+	s.weigh(b.weights, b.transitions, a.step)
 	if a.mask != nil {
 		a.mask(a, b)
 	}

@@ -173,7 +173,7 @@ func TestSample(t *testing.T) {
 		p.Batch, p.HeadTarget = 300, target
 		a, _ := walked(t, p, 87)
 		b, r := &a.scratch.batch, a.replay
-		if err := a.minibatch(b); err != nil {
+		if err := a.minibatch(b, a.sampler); err != nil {
 			t.Fatal(err)
 		}
 		for row, i := range b.transitions {
