@@ -15,10 +15,9 @@ import (
 // looks into it; then it prepares training and checks that numbers are finite.
 
 // An Agent is QTA in training: networks, replay, and the curriculum's state. It
-// is not safe for concurrent use. It keeps every transition as seven vectors of
-// 8-byte numbers (two observations, two achieved goals, action, goal, desired
-// goal), so its memory and its checkpoints grow with its steps. It also keeps
-// the latest environment and TrainOptions that it was given.
+// is not safe for concurrent use. Its memory and its checkpoints grow with its
+// steps: it keeps every transition as seven vectors of float64. It also keeps the
+// latest environment and TrainOptions that it was given.
 type Agent struct {
 	params Params
 	sizes  Sizes

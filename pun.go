@@ -188,66 +188,6 @@ type criticNet struct {
 	head   layer     // P: ξ to the predicted s'
 }
 
-// newCriticNet returns networks of zeros: a critic whose input and hidden
-// layers have the given widths, and a head of its own width.
-func newCriticNet(widths []int, head int) criticNet {
-	hidden := widths[len(widths)-1]
-	critic := append(widths[:len(widths):len(widths)], 1)
-	n := mlpSize(critic)
-	params := make([]float32, n+layerSize(hidden, head))
-	return criticNet{params, newMLP(params, critic), newLayer(params[n:], hidden, head)}
-}
-
-// newPUN returns an ensemble with networks of the given sizes. Critics differ
-// only in their initial weights; targets start equal to their critics.
-func newPUN(p *Params, sizes Sizes, a architecture, rng *rand.Rand, w *workers) *pun {
-	widths := []int{sizes.Observation + sizes.Goal + sizes.Action}
-	for range p.HiddenLayers {
-		widths = append(widths, p.HiddenSize)
-	}
-	u := newEnsemble(p, widths, a, w)
-	for _, c := range u.critics {
-		c.q.initialize(rng)
-		c.head.initialize(rng)
-		copy(c.target.params, c.q.params)
-	}
-	return u
-}
-
-// newEnsemble returns an ensemble of zeros. widths has the widths of the
-// critics' input and hidden layers.
-func newEnsemble(p *Params, widths []int, a architecture, w *workers) *pun {
-	if a.width == 0 {
-		a.width = a.predicted
-	}
-	qWidths := append(widths[:len(widths):len(widths)], 1)
-	u := &pun{
-		discount: p.Discount, polyak: p.Polyak, architecture: a,
-		pass:        newPass(qWidths, w),
-		dp:          newMatrix(0, a.width),
-		headT:       newMatrix(a.width, widths[len(widths)-1]),
-		predictions: make([][]float32, p.Critics),
-	}
-	gradient := newCriticNet(widths, a.width)
-	for range p.Critics {
-		net := newCriticNet(widths, a.width)
-		if a.share != nil {
-			gradient = newCriticNet(widths, a.width)
-		}
-		n := len(net.q.params)
-		u.critics = append(u.critics, &critic{
-			criticNet:  net,
-			target:     newMLP(make([]float32, n), qWidths),
-			gradient:   gradient,
-			adam:       newAdam(n, p.CriticRate, w),
-			headAdam:   newAdam(len(net.params)-n, p.PredictiveRate, w),
-			values:     newMatrix(0, 1),
-			prediction: newMatrix(0, a.width),
-		})
-	}
-	return u
-}
-
 // target sets b.y to Equation 1 for a minibatch whose s', g' and a' are in
 // b.next.
 func (u *pun) target(b *batch, rng stream) {
@@ -428,6 +368,66 @@ func (u *pun) meanValues(q []float64, x matrix) {
 			q[i] += float64(v) / float64(len(u.critics))
 		}
 	}
+}
+
+// newPUN returns an ensemble with networks of the given sizes. Critics differ
+// only in their initial weights; targets start equal to their critics.
+func newPUN(p *Params, sizes Sizes, a architecture, rng *rand.Rand, w *workers) *pun {
+	widths := []int{sizes.Observation + sizes.Goal + sizes.Action}
+	for range p.HiddenLayers {
+		widths = append(widths, p.HiddenSize)
+	}
+	u := newEnsemble(p, widths, a, w)
+	for _, c := range u.critics {
+		c.q.initialize(rng)
+		c.head.initialize(rng)
+		copy(c.target.params, c.q.params)
+	}
+	return u
+}
+
+// newEnsemble returns an ensemble of zeros. widths has the widths of the
+// critics' input and hidden layers.
+func newEnsemble(p *Params, widths []int, a architecture, w *workers) *pun {
+	if a.width == 0 {
+		a.width = a.predicted
+	}
+	qWidths := append(widths[:len(widths):len(widths)], 1)
+	u := &pun{
+		discount: p.Discount, polyak: p.Polyak, architecture: a,
+		pass:        newPass(qWidths, w),
+		dp:          newMatrix(0, a.width),
+		headT:       newMatrix(a.width, widths[len(widths)-1]),
+		predictions: make([][]float32, p.Critics),
+	}
+	gradient := newCriticNet(widths, a.width)
+	for range p.Critics {
+		net := newCriticNet(widths, a.width)
+		if a.share != nil {
+			gradient = newCriticNet(widths, a.width)
+		}
+		n := len(net.q.params)
+		u.critics = append(u.critics, &critic{
+			criticNet:  net,
+			target:     newMLP(make([]float32, n), qWidths),
+			gradient:   gradient,
+			adam:       newAdam(n, p.CriticRate, w),
+			headAdam:   newAdam(len(net.params)-n, p.PredictiveRate, w),
+			values:     newMatrix(0, 1),
+			prediction: newMatrix(0, a.width),
+		})
+	}
+	return u
+}
+
+// newCriticNet returns networks of zeros: a critic whose input and hidden
+// layers have the given widths, and a head of its own width.
+func newCriticNet(widths []int, head int) criticNet {
+	hidden := widths[len(widths)-1]
+	critic := append(widths[:len(widths):len(widths)], 1)
+	n := mlpSize(critic)
+	params := make([]float32, n+layerSize(hidden, head))
+	return criticNet{params, newMLP(params, critic), newLayer(params[n:], hidden, head)}
 }
 
 // parameters returns every network's parameters, in a fixed order.

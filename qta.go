@@ -402,16 +402,6 @@ func (a *Agent) showNormalizers() {
 // fared. Their starts and goals are drawn from the seed: the same seed gives
 // the same answer.
 //
-// Reading R3: success is read only at the last step, as in the authors' code;
-// the paper says "evaluation performance".
-//
-// Reading R4: a rollout is at the goal where the reward is 0: in a maze, closer
-// than 0.35. The authors' evaluation also counts a distance of exactly 0.35.
-//
-// Reading R103: the policy acts without noise; the paper does not say.
-// [TrainOptions] says how often to evaluate and with how many rollouts: in the
-// authors' code, and in the command, every 1000 environment steps with 20.
-//
 // It is an error to ask for fewer than one rollout, or to pass an environment
 // whose sizes are not the agent's or in which it is being trained; an
 // environment that breaks its contract is an [*EnvError], and an action of the
@@ -446,6 +436,16 @@ func (a *Agent) evaluate(env Env, rollouts int, rng stream) (Evaluation, error) 
 }
 
 // rollout is one episode of an evaluation, whose counts it adds to e.
+//
+// Reading R3: success is read only at the last step, as in the authors' code;
+// the paper says "evaluation performance".
+//
+// Reading R4: a rollout is at the goal where the reward is 0: in a maze, closer
+// than 0.35. The authors' evaluation also counts a distance of exactly 0.35.
+//
+// Reading R103: the policy acts without noise; the paper does not say.
+// [TrainOptions] says how often to evaluate and with how many rollouts: in the
+// authors' code, and in the command, every 1000 environment steps with 20.
 func (a *Agent) rollout(env Env, rng stream, e *Evaluation) error {
 	s := env.Reset(rng.Rand)
 	desired := slices.Clone(s.Desired)
