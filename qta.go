@@ -19,7 +19,8 @@
 //	its user     agent.go, ask.go       an agent from outside; what it says when asked
 //	             env.go, curriculum.go  environments and a curriculum of one's own
 //	             ensemble.go            the ensemble of section 3.1 by itself
-//	             checkpoint.go          saving; safetensors.go: the networks out and in
+//	             checkpoint.go          saving
+//	             safetensors.go         the networks out and in
 //	             check.go               the code held against testdata/golden
 //	networks     mlp.go                 layers forward and backward; Adam
 //	arithmetic   kernel*.go             the matrix product; threads; Adam's loop
