@@ -78,10 +78,7 @@ type losses struct{ critic, head, policy float64 }
 // scratch is memory that only one call needs at a time.
 type scratch struct {
 	batch     batch
-	single    matrix    // one s, g
-	action    []float64 // of one state
-	taken     []float64 // the one taken
-	acted     []float64 // the environment's copy of that
+	single    matrix // one s, g
 	selection selection
 }
 
@@ -125,9 +122,6 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 	a.depart()
 	a.episodeStart = *a.environment.pcg
 	a.scratch.single = newMatrix(1, sizes.Observation+sizes.Goal)
-	a.scratch.action = make([]float64, sizes.Action)
-	a.scratch.taken = make([]float64, sizes.Action)
-	a.scratch.acted = make([]float64, sizes.Action)
 	return a, nil
 }
 
@@ -144,7 +138,7 @@ func (a *Agent) Act(observation, goal []float64) []float64 {
 			panic(fmt.Sprintf("qta: Act with the observation %v and the goal %v, which are not all finite", observation, goal))
 		}
 	}
-	return slices.Clone(a.act(observation, goal))
+	return a.act(observation, goal)
 }
 
 // SetThreads spreads the arithmetic over n threads; an agent starts with one.
@@ -326,21 +320,6 @@ func (a *Agent) reserve() {
 	if a.params.ActorOwnDraw {
 		a.actorBatch = newBatch(a.params.Batch, a.sizes, a.pun)
 	}
-}
-
-func (a *Agent) act(observation, goal []float64) []float64 {
-	a.inputs(a.scratch.single.row(0), observation, goal)
-	action := a.policy.act(a.policy.net, a.scratch.single)
-	for i := range a.scratch.action {
-		a.scratch.action[i] = float64(action.data[i])
-	}
-	return a.scratch.action
-}
-
-// inputs sets the start of row to s and g, normalized.
-func (a *Agent) inputs(row []float32, observation, goal []float64) {
-	a.observations.normalize(row[:len(observation)], observation)
-	a.goals.normalize(row[len(observation):][:len(goal)], goal)
 }
 
 // parameterVector is one network's parameters under its name.

@@ -149,7 +149,7 @@ func (a *Agent) trainStep() error {
 	if err != nil {
 		return err
 	}
-	next, reward := a.env.Step(append(a.scratch.acted[:0], action...))
+	next, reward := a.env.Step(slices.Clone(action))
 	if err := a.checkStep(next, reward); err != nil {
 		return err
 	}
@@ -198,10 +198,9 @@ func (a *Agent) enterState(s State) {
 	copy(a.achieved, s.Achieved)
 }
 
-// behave returns the training policy's action for the current state and goal, in
-// memory of its own: an environment may ask the agent within its step.
+// behave returns the training policy's action for the current state and goal.
 func (a *Agent) behave() ([]float64, error) {
-	action := append(a.scratch.taken[:0], a.act(a.observation, a.goal)...)
+	action := a.act(a.observation, a.goal)
 	if err := a.checkAction(action); err != nil {
 		return nil, err
 	}
@@ -385,19 +384,6 @@ func (p *Params) clipReturns(values []float32) {
 	}
 }
 
-// showNormalizers shows the normalizers draws from the finished episode, with
-// replacement, and with goals relabeled as in a minibatch.
-func (a *Agent) showNormalizers() {
-	p, r := &a.params, a.replay
-	for range p.NormalizerDraws {
-		i := a.step - p.Horizon + a.draws.index(p.Horizon)
-		a.observations.add(at(r.observation, i, a.sizes.Observation))
-		a.goals.add(a.curriculum.replayGoal(a, i))
-	}
-	a.observations.update()
-	a.goals.update()
-}
-
 // Evaluate runs a number of rollouts of Horizon steps each, in which the policy
 // pursues the environment's own goals without exploration, and returns how they
 // fared. Their starts and goals are drawn from the seed: the same seed gives
@@ -468,7 +454,7 @@ func (a *Agent) rollout(env Env, rng stream, e *Evaluation) error {
 			}
 			return nil
 		}
-		action := slices.Clone(a.act(s.Observation, s.Desired))
+		action := a.act(s.Observation, s.Desired)
 		if err := a.checkAction(action); err != nil {
 			return err
 		}
