@@ -95,12 +95,6 @@ func Polyak(target, online []float32, ρ float64) {
 // Reading R12: s' is the raw next observation, in the environment's units; the
 // text says "hidden state" for what the agent will observe.
 //
-// Reading R13: the gradient goes on through ξ into the critic's backbone, which
-// descends Equations 2 and 4 as one loss, by the critic's optimizer; the head's
-// own layer moves at the predictive network's rate. The text has "a joint loss
-// function", and a ξ that both predictions share "so that the quality of the
-// two predictions will be tightly coupled"; it stops no gradient.
-//
 // Reading R14: the sum is over the critics' minibatch B, by the notation. The
 // heads see relabeled goals there, so ξ is computed with the relabeled goal.
 func PredictiveLoss(dp, p, s []float32, width int) float64 {
@@ -251,6 +245,12 @@ func (u *pun) descend(
 
 // gradient fills the gradient of critic i and its head: each loss's own on its
 // final layer, and their sum, through ξ, on the backbone.
+//
+// Reading R13: the gradient goes on through ξ into the critic's backbone, which
+// descends Equations 2 and 4 as one loss, by the critic's optimizer; the head's
+// own layer moves at the predictive network's rate. The text has "a joint loss
+// function", and a ξ that both predictions share "so that the quality of the
+// two predictions will be tightly coupled"; it stops no gradient.
 func (u *pun) gradient(i int, b, _ *batch) (criticLoss, headLoss float64) {
 	c, p := u.critics[i], u.pass
 	n := len(c.q.layers) - 1
