@@ -132,11 +132,7 @@ type average struct {
 func newAverage(u *pun, ρ float64) *average {
 	m := &average{ρ: ρ}
 	for _, c := range u.critics {
-		var widths []int
-		for _, l := range c.q.layers {
-			widths = append(widths, l.w.rows)
-		}
-		net := newCriticNet(widths, c.head.w.cols)
+		net := newCriticNet(u.widths, u.width)
 		copy(net.params, c.params)
 		m.nets = append(m.nets, net)
 	}

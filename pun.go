@@ -148,6 +148,7 @@ func headMoments(heads [][]float32, c int) (mean, square float64) {
 // A pun is the ensemble.
 type pun struct {
 	critics          []*critic
+	widths           []int   // of a critic's input and hidden layers
 	discount, polyak float64 // γ and ρ
 	architecture
 
@@ -394,7 +395,7 @@ func newEnsemble(p *Params, widths []int, a architecture, w *workers) *pun {
 	}
 	qWidths := append(widths[:len(widths):len(widths)], 1)
 	u := &pun{
-		discount: p.Discount, polyak: p.Polyak, architecture: a,
+		widths: widths, discount: p.Discount, polyak: p.Polyak, architecture: a,
 		pass:        newPass(qWidths, w),
 		dp:          newMatrix(0, a.width),
 		headT:       newMatrix(a.width, widths[len(widths)-1]),

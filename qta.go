@@ -124,7 +124,7 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 		due := a.step%o.EvalEvery == 0
 		a.halfway = due // until its row is in the log
 		if due {
-			if err := a.evaluation(evaluation, o); err != nil {
+			if err := a.logEvaluation(evaluation, o); err != nil {
 				return err
 			}
 		}
@@ -465,10 +465,10 @@ func (a *Agent) rollout(env Env, rng stream, e *Evaluation) error {
 	}
 }
 
-// evaluation evaluates the policy and adds a row to the log. Its random numbers
+// logEvaluation evaluates the policy and adds a row to the log. Its random numbers
 // depend only on the seed and the step, so that training is the same however
 // often it is evaluated, except with WeightDecay.
-func (a *Agent) evaluation(env Env, o TrainOptions) error {
+func (a *Agent) logEvaluation(env Env, o TrainOptions) error {
 	if err := a.checkParameters(); err != nil {
 		return err
 	}
