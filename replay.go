@@ -254,7 +254,10 @@ func (s *prioritized) learned(b *batch) {
 			return // the checks of losses and weights report it
 		}
 		s.largest = max(s.largest, p)
-		s.tree.set(b.transitions[row], pow(p, s.alpha))
+		s.priority[row] = pow(p, s.alpha)
+	}
+	for row, i := range b.transitions {
+		s.tree.set(i, s.priority[row])
 	}
 }
 
