@@ -92,7 +92,8 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 		return nil, fmt.Errorf("qta: environment sizes %+v, allowed are 1 and above", sizes)
 	}
 	if p.Uncertainty == uncertaintyQ && p.AuthorsForm && sizes.Observation != sizes.Goal {
-		return nil, fmt.Errorf("qta: parameter AuthorsForm is true, which with Uncertainty q needs observations as long as goals, not %d and %d", sizes.Observation, sizes.Goal)
+		return nil, fmt.Errorf("qta: parameter AuthorsForm is true, which with Uncertainty q needs observations as long as goals, not %d and %d",
+			sizes.Observation, sizes.Goal)
 	}
 	initial := newStream(seed, forInitialization)
 	w := newWorkers(1)
@@ -229,8 +230,10 @@ func (a *Agent) checkSizes(env Env) error {
 }
 
 var (
-	errTwoInstances = errors.New("qta: training and evaluation need two instances of the environment; in one an evaluation would break the running episode off")
-	errHalfway      = errors.New("qta: the agent stands within an environment step, from where training cannot go on; save it in AfterStep or AfterEvaluation, or when Train has returned nil or the cause of its context, and go on from there")
+	errTwoInstances = errors.New("qta: training and evaluation need two instances of the environment; " +
+		"in one an evaluation would break the running episode off")
+	errHalfway = errors.New("qta: the agent stands within an environment step, from where training cannot go on; " +
+		"save it in AfterStep or AfterEvaluation, or when Train has returned nil or the cause of its context, and go on from there")
 )
 
 // same reports whether two environments are one instance.
@@ -299,8 +302,8 @@ func (a *Agent) reenter() error {
 			{"desired goal", s.Desired, a.desired},
 		} {
 			if !slices.Equal(v.now, v.was) {
-				return &EnvError{i + 1, fmt.Sprintf("the %s is %v where it was %v before the interruption; an environment must take all chance from the generator given to Reset",
-					v.name, v.now, v.was)}
+				return &EnvError{i + 1, fmt.Sprintf("the %s is %v where it was %v before the interruption; "+
+					"an environment must take all chance from the generator given to Reset", v.name, v.now, v.was)}
 			}
 		}
 	}

@@ -169,7 +169,8 @@ func (u *pun) headsGradient(i int, b *batch, add bool) float64 {
 	if u.headEnds {
 		return loss
 	}
-	c.head.backwardInput(u.pass.workers, u.pass.dx[n].slice(0, ξ.rows), u.dp.slice(0, ξ.rows), u.headT, epilogue{mask: ξ})
+	dξ, dp := u.pass.dx[n].slice(0, ξ.rows), u.dp.slice(0, ξ.rows)
+	c.head.backwardInput(u.pass.workers, dξ, dp, u.headT, epilogue{mask: ξ})
 	c.q.backward(u.pass, c.gradient.q, b.x, n, add)
 	return loss
 }

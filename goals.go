@@ -69,7 +69,8 @@ func (a *Agent) ask(s *selection, first bool) {
 	q.resize(len(s.candidates), a.sizes)
 	q.now, q.desired, q.first = a.observation, a.desired, first
 	for k, i := range s.candidates {
-		q.states[k], q.goals[k] = at(a.replay.observation, i, a.sizes.Observation), at(a.replay.achieved, i, a.sizes.Goal)
+		q.states[k] = at(a.replay.observation, i, a.sizes.Observation)
+		q.goals[k] = at(a.replay.achieved, i, a.sizes.Goal)
 	}
 	a.estimator.estimate(a, q, a.goalDraws)
 }

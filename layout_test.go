@@ -48,8 +48,11 @@ func functionName(d *ast.FuncDecl) string {
 func goldenOf(formula, function string) string {
 	var names []string
 	for _, e := range equations() {
-		numbered := slices.ContainsFunc(e.numbers, func(n int) bool { return formula == fmt.Sprint("Equation ", n) })
-		if numbered || !strings.HasPrefix(formula, "Equation") && slices.Contains(strings.Split(e.function, ", "), function) {
+		here := slices.ContainsFunc(e.numbers, func(n int) bool { return formula == fmt.Sprint("Equation ", n) })
+		if !strings.HasPrefix(formula, "Equation") {
+			here = slices.Contains(strings.Split(e.function, ", "), function)
+		}
+		if here {
 			names = append(names, e.name)
 		}
 	}

@@ -346,7 +346,8 @@ func (a *Agent) fill(b *batch, row, i int, goal []float64) error {
 	achieved := at(r.nextAchieved, i, s.Goal)
 	reward := a.env.Reward(achieved, goal)
 	if reward != 0 && reward != -1 {
-		return &EnvError{a.step, fmt.Sprintf("Reward is %v of the achieved goal %v and the goal %v; it must be 0 or -1", reward, achieved, goal)}
+		return &EnvError{a.step, fmt.Sprintf("Reward is %v of the achieved goal %v and the goal %v; it must be 0 or -1",
+			reward, achieved, goal)}
 	}
 	b.r[row] = float32(reward)
 	return nil
