@@ -252,7 +252,6 @@ func headsOf(b *batch, p *Params) *batch {
 // learnBy is the step of critics, and of heads that learn in it, that the
 // parameters ask for.
 func (u *pun) learnBy(b, heads *batch, p *Params) (criticLoss, headLoss float64) {
-	u.architecture.gradient, u.architecture.step = nil, nil
 	u.departGradient(p)
 	return u.learn(b, heads)
 }
