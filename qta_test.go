@@ -123,8 +123,8 @@ func TestTrainInterrupted(t *testing.T) {
 // Small learns the square wave 1U5 in a few seconds. A change that breaks
 // learning shows here.
 func TestSmallLearns(t *testing.T) {
-	if testing.Short() || raceEnabled || best == generic {
-		t.Skip("with -short, the race detector or no kernel: it trains for some seconds at full speed")
+	if testing.Short() || best == generic {
+		t.Skip("with -short or no kernel: it trains for some seconds at full speed")
 	}
 	t.Parallel()
 	a := newMazeAgent(t, Small(), 1)
