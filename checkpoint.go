@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -278,11 +279,17 @@ func toJSON(v any) []byte {
 	return text
 }
 
-// fromJSON decodes a value, and refuses unknown fields.
+// fromJSON decodes a value, and refuses unknown fields and anything after it.
 func fromJSON(text []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	return d.Decode(v)
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("there is more after the JSON value")
+	}
+	return nil
 }
 
 // bare returns an error of another part of the package as part of a sentence.

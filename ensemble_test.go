@@ -12,14 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tableOf returns columns of a matrix as a table.
-func tableOf(x matrix, from, to int) (table [][]float64) {
-	for k := range x.rows {
-		table = append(table, float64s(x.row(k)[from:to]))
-	}
-	return table
-}
-
 // A PUN learns from an agent's minibatches what the agent's ensemble learns, to
 // the bit, and answers as it does.
 func TestPUNIsTheAgents(t *testing.T) {

@@ -97,7 +97,7 @@ func equationIndex(t *testing.T) []indexRow {
 		r.test = testOf[r.name]
 		number := 0
 		fmt.Sscanf(r.name, "Equation %d", &number)
-		for _, e := range equations() {
+		for _, e := range equations {
 			here := slices.Contains(strings.Split(e.function, ", "), r.function)
 			if here && number == 0 || slices.Contains(e.numbers, number) {
 				r.golden = append(r.golden, e.name)

@@ -181,7 +181,7 @@ func TestEquation3(t *testing.T) {
 			}
 			targets := randomNets(rng, 3, 9, 5, 7, 1)
 			for i, n := range targets {
-				u.critics[i].target.load("target", n)
+				u.critics[i].target.load(n)
 			}
 			for range 10 {
 				u.follow()
@@ -308,7 +308,7 @@ func TestEquation5(t *testing.T) {
 			}
 		}
 		got := make([]float64, n)
-		u.uncertainty(got, b.x(), table("actions", actions, 0))
+		u.uncertainty(got, b.x(), table(actions))
 		near(t, fmt.Sprintf("Equation 5: in pieces of %d", rows), float32s(got), want)
 	}
 }
