@@ -171,8 +171,8 @@ func TestCheckpointContinues(t *testing.T) {
 	t.Parallel()
 	for i, variant := range tinyVariants() {
 		t.Run(variant.Name, func(t *testing.T) {
-			if testing.Short() && i%3 != 0 {
-				t.Skip("with -short, every third variant")
+			if testing.Short() && i%4 != 0 {
+				t.Skip("with -short, every fourth variant")
 			}
 			steps := 75
 			switch variant.Params.Curriculum {

@@ -309,6 +309,10 @@ func TestPython(t *testing.T) {
 	documented := fmt.Sprintf("import json, os, sys\nimport numpy as np\nos.chdir(%q)\ns, g = json.load(sys.stdin)", dir) +
 		strings.ReplaceAll("\n"+lines, "\n//\t", "\n") + "\nprint(json.dumps(list(action)))"
 
+	equal := func(what string, got []float32, want []float64) {
+		t.Helper()
+		within(t, what, got, want, func(e float64) float64 { return 1e-5 * (1 + math.Abs(e)) })
+	}
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, p := range []Params{Default(), Paper(), changed("", Small(), "Critics=5 HiddenLayers=1").Params} {
 		p.Horizon, p.InitialSteps = 10, 50
@@ -335,12 +339,12 @@ func TestPython(t *testing.T) {
 		}
 		ask(map[string]any{"observations": observations, "goals": goals, "actions": actions}, &answers, "testdata/networks.py", file)
 		for k := range n {
-			near(t, "action", float32s(a.Act(observations[k], goals[k])), answers.Actions[k])
+			equal("action", float32s(a.Act(observations[k], goals[k])), answers.Actions[k])
 		}
-		near(t, "values", float32s(a.Value(observations, goals)), answers.Values)
-		near(t, "uncertainty", float32s(a.Uncertainty(observations, goals, seed)), answers.Uncertainty)
+		equal("values", float32s(a.Value(observations, goals)), answers.Values)
+		equal("uncertainty", float32s(a.Uncertainty(observations, goals, seed)), answers.Uncertainty)
 		var action []float64
 		ask([][]float64{observations[0], goals[0]}, &action, "-c", documented)
-		near(t, "the documentation's action", float32s(a.Act(observations[0], goals[0])), action)
+		equal("the documentation's action", float32s(a.Act(observations[0], goals[0])), action)
 	}
 }
