@@ -157,7 +157,7 @@ func TestCheckCatches(t *testing.T) {
 						put(2*number + 1) // whole where it is
 						decides[key] = noticed()
 					}
-					if testing.Short() && rng.IntN(3) > 0 || inList && rng.Float64() >= few || isList && len(list) > 0 && slices.Contains(free, e.name+" "+path) {
+					if testing.Short() && rng.IntN(6) > 0 || inList && rng.Float64() >= few || isList && len(list) > 0 && slices.Contains(free, e.name+" "+path) {
 						return
 					}
 					if put(corrupted); !noticed() {
