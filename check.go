@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -215,8 +216,8 @@ func (v *vector) read(place string, d *json.Decoder) {
 
 // finish panics if something has not been asked for.
 func (v *vector) finish() {
-	for place, leaf := range v.leaves {
-		if leaf != nil && !v.taken[place] {
+	for _, place := range slices.Sorted(maps.Keys(v.leaves)) {
+		if v.leaves[place] != nil && !v.taken[place] {
 			panic(fmt.Sprintf("%s: %s is unknown, or one too many", v.side, place))
 		}
 	}
@@ -311,7 +312,8 @@ func (v *vector) agent(p Params, at string) *Agent {
 	a, err := NewAgent(p, Sizes{
 		Observation: max(v.length[at+"s[0]"], v.length[at+"s_next[0]"]),
 		Goal:        v.length[at+"g[0]"],
-		Action:      max(v.length[at+"a[0]"], v.length["actions[0][0]"], v.length[fmt.Sprintf("actor[%d].b", p.HiddenLayers)]),
+		Action: max(v.length[at+"a[0]"], v.length["actions[0][0]"],
+			v.length[element("actor", p.HiddenLayers)+".b"]),
 	}, 0)
 	if err != nil {
 		panic(err)
@@ -319,7 +321,8 @@ func (v *vector) agent(p Params, at string) *Agent {
 	var critics, targets [][]layer
 	var heads []layer
 	for _, c := range a.pun.critics {
-		critics, targets, heads = append(critics, c.q.layers), append(targets, c.target.layers), append(heads, c.head)
+		critics, targets = append(critics, c.q.layers), append(targets, c.target.layers)
+		heads = append(heads, c.head)
 	}
 	v.fill("critics", critics)
 	v.fillGiven("critic_targets", targets)
@@ -411,9 +414,8 @@ var equations = []equation{
 		}
 	}},
 	{"polyak", []int{3}, "Polyak", "target online rho", func(in *vector, out output) {
-		target, widths := in.net("target")
-		online := newMLP(make([]float32, len(target.params)), widths)
-		in.fill("online", online.layers)
+		target, _ := in.net("target")
+		online, _ := in.net("online")
 		Polyak(target.params, online.params, in.number("rho"))
 		out("target", target.layers)
 	}},
@@ -468,7 +470,8 @@ var equations = []equation{
 	{"per", []int{7, 8}, "prioritized.probability, ImportanceWeights", "priority alpha beta", checkPriorities},
 	{"per-beta", nil, "PriorityBeta", "beta_initial beta_steps t", func(in *vector, out output) {
 		for k, t := range list[int](in, "t") {
-			out("beta", PriorityBeta(t, in.number("beta_initial"), in.whole("beta_steps")), k)
+			β := PriorityBeta(t, in.number("beta_initial"), in.whole("beta_steps"))
+			out("beta", β, k)
 		}
 	}},
 	{"her", nil, "replay.relabel", "achieved_next goal i future? radius", checkHindsight},
@@ -583,7 +586,9 @@ func checkPriorities(in *vector, out output) {
 	out("w", w)
 
 	// The sampler divides by the largest weight in the buffer.
-	s := newPrioritized(&Params{Method: Method{Batch: n, PriorityAlpha: α, PriorityBeta: β, PriorityBetaSteps: 1}}, nil)
+	s := newPrioritized(&Params{Method: Method{
+		Batch: n, PriorityAlpha: α, PriorityBeta: β, PriorityBetaSteps: 1,
+	}}, nil)
 	var transitions []int
 	for i, p := range priority {
 		transitions = append(transitions, i)

@@ -204,7 +204,8 @@ func openCheckpoint(magic string, data []byte) (h header, state []byte, err erro
 		return h, nil, errors.New("damaged or cut off: its checksum is wrong")
 	}
 	if format := binary.LittleEndian.Uint64(data[len(magic):]); format != checkpointFormat {
-		return h, nil, fmt.Errorf("format %d, this version reads format %d: %w", format, checkpointFormat, errors.ErrUnsupported)
+		return h, nil, fmt.Errorf("format %d, this version reads format %d: %w",
+			format, checkpointFormat, errors.ErrUnsupported)
 	}
 	rest := data[len(magic)+8 : end]
 	length := binary.LittleEndian.Uint64(rest)
