@@ -217,7 +217,8 @@ func TestCheckpointContinues(t *testing.T) {
 // What a later part of a run sets is saved, and what follows from it done again.
 func TestCheckpointKeeps(t *testing.T) {
 	a, b := agentAfter(t, changed("", tinyPreset(Authors()), "UncertaintyPolyak=0.9").Params, 33), new(Agent)
-	a.foundAt, a.explored, a.perfect = 7, true, true
+	a.foundAt, a.explored, a.perfect, a.reached, a.firstGoal = 7, true, true, true, true
+	a.log[0] = Evaluation{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 	a.Attach([]byte("of the run"))
 	a.Attachment()[0] = 'x' // of a copy
 	if err := b.UnmarshalBinary(marshal(t, a)); err != nil {
@@ -226,9 +227,11 @@ func TestCheckpointKeeps(t *testing.T) {
 	if !b.perfect || b.pun.critics[0].adam.decay != criticDecay || b.pun.critics[0].headAdam.decay != headDecay {
 		t.Error("the weights do not decay after an evaluation that was perfect")
 	}
-	want, got := []any{7, 33, true, "of the run", a.log, a.losses, a.average.updates, a.goalsReached},
-		[]any{b.FoundAt(), b.Steps(), b.explored, string(b.Attachment()), b.log, b.losses, b.average.updates, b.goalsReached}
-	if !reflect.DeepEqual(want, got) {
+	told := func(a *Agent) []any {
+		return []any{a.FoundAt(), a.Steps(), a.State(), a.Evaluations(), string(a.Attachment()), a.losses, a.updates,
+			a.goalsSet, a.goalsReached, a.explored, a.perfect, a.reached, a.firstGoal, a.average.updates}
+	}
+	if want, got := told(a), told(b); !reflect.DeepEqual(want, got) || string(b.Attachment()) != "of the run" {
 		t.Errorf("loaded are %v, want %v", got, want)
 	}
 }
