@@ -297,8 +297,8 @@ func (v *vector) net(place string) (*mlp, []int) {
 }
 
 // agent returns an agent with the case's networks, rates and coefficients, for
-// minibatches such as the one at a place. It does not clip returns: Equation 1
-// does not.
+// minibatches such as the one at a place. Targets equal their networks where the
+// case has none. It does not clip returns: Equation 1 does not.
 func (v *vector) agent(p Params, at string) *Agent {
 	p.ClipReturns, p.Curriculum = false, curriculumHER // for which one critic will do
 	p.Critics, p.HiddenLayers = v.length["critics"], v.length["critics[0]"]-1
@@ -325,9 +325,11 @@ func (v *vector) agent(p Params, at string) *Agent {
 		heads = append(heads, c.head)
 	}
 	v.fill("critics", critics)
+	v.fill("critics", targets)
 	v.fillGiven("critic_targets", targets)
 	v.fillGiven("heads", heads)
 	v.fillGiven("actor", a.policy.net.layers)
+	v.fillGiven("actor", a.policy.target.layers)
 	v.fillGiven("actor_target", a.policy.target.layers)
 	return a
 }
@@ -394,10 +396,6 @@ var equations = []equation{
 	}},
 	{"td-target-networks", []int{1}, "Agent.target", "actor critics s_next g r gamma M", func(in *vector, out output) {
 		a := in.agent(Paper(), "")
-		copy(a.policy.target.params, a.policy.net.params)
-		for _, c := range a.pun.critics {
-			copy(c.target.params, c.q.params)
-		}
 		b := in.batch(a, "")
 		a.learning = pairScript(list[int](in, "M"), len(a.pun.critics))
 		a.target(b)

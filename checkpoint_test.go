@@ -328,7 +328,8 @@ func TestCheckpointDamage(t *testing.T) {
 		refuse := func(name string, data []byte, want string) {
 			t.Helper()
 			err := kind.load(data)
-			if err == nil || !strings.HasPrefix(err.Error(), "qta: ") || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			if err == nil || !strings.HasPrefix(err.Error(), "qta: ") || !strings.Contains(err.Error(), want) ||
+				strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: error %v, want %q", name, err, want)
 			}
 			if errors.Is(err, errors.ErrUnsupported) != strings.HasPrefix(want, "format") {

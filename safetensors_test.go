@@ -202,7 +202,8 @@ func TestReadSafetensorsRefusals(t *testing.T) {
 	refuse := func(name string, data []byte, want string) {
 		t.Helper()
 		a, err := ReadSafetensors(bytes.NewReader(data))
-		if err == nil || a != nil || !strings.HasPrefix(err.Error(), "qta: safetensors: ") || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if err == nil || a != nil || !strings.HasPrefix(err.Error(), "qta: safetensors: ") ||
+			!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v, want %q", name, err, want)
 		}
 	}
