@@ -151,13 +151,11 @@ func TestSafetensorsBack(t *testing.T) {
 			for k := range goals {
 				all = append(all, a.Act(observations[k], goals[k]))
 			}
-			step := a.step
-			if a.step = 0; a.average != nil { // a survey draws by the step, and the average is not in the file
-				a.average = newAverage(a.pun, a.average.ρ)
-			}
-			all = append(all, a.Survey(goals[0], goals[0], observations, goals, 5))
-			a.step = step
-			return all
+			return append(all, a.Survey(goals[0], goals[0], observations, goals, 5))
+		}
+		a.step = 0 // by which a survey draws
+		if a.average != nil {
+			a.average = newAverage(a.pun, a.average.ρ) // it is not in the file
 		}
 		if diff := cmp.Diff(answers(a), answers(b)); diff != "" || b.Steps() != 0 {
 			t.Errorf("%s, %d steps (-before +read back):\n%s", variant.Name, b.Steps(), diff)
