@@ -218,6 +218,7 @@ func TestCheckErrors(t *testing.T) {
 		{out, `{"z": 1}`, "out: there is no number y[0]"},
 		{`"out": ` + out + ",", "", `out: at "": EOF`},
 		{"0.5,", "1e200,", "the code gives +Inf;"},
+		{in, `{"r": [-1e99, 0], "gamma": 0.5, "q_target": [[1e99, 2], [1e99, 4]], "M": [1, 0]}`, "the code gives NaN;"},
 		{"[3, 4]", "[3]", "in: there is no number q_target[1][1]"},
 		{"[1, 0]", "[1, 0.5]", "in: M[1] is 0.5, want a whole number"},
 		{"[1, 0]", "[1, 2]", "in: an index is out of range"},
