@@ -44,7 +44,7 @@ func TestGaussianLoss(t *testing.T) {
 				return sum / float64(rows*width)
 			}
 			dp := make([]float32, rows*(width+1))
-			got := GaussianLoss(dp, table("p", p, 0).data, table("s", s, 0).data, width)
+			got := GaussianLoss(dp, table(p).data, table(s).data, width)
 			near(t, "loss", []float32{float32(got)}, []float64{loss()})
 			nearGradient(t, fmt.Sprint("width ", width), dp, twinGradient(inputs, loss))
 		}
@@ -72,8 +72,8 @@ func gaussianCase(seed uint64, authors bool) (c gradientCase, u *pun) {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	for i, critic := range u.critics {
 		c.heads[i] = randomLayer(rng, 7, 4)
-		critic.q.load("critic", c.critics[i])
-		critic.head.load("head", c.heads[i])
+		critic.q.load(c.critics[i])
+		critic.head.load(c.heads[i])
 	}
 	return c, u
 }
@@ -90,8 +90,8 @@ func TestEnsembleGradients(t *testing.T) {
 				u = newEnsemble(&p, []int{9, 5, 7}, newArchitecture(&p, Sizes{Observation: 3}), nil)
 				u.depart(&p)
 				for i, critic := range u.critics {
-					critic.q.load("critic", c.critics[i])
-					critic.head.load("head", c.heads[i])
+					critic.q.load(c.critics[i])
+					critic.head.load(c.heads[i])
 				}
 				u.reserve(len(c.b.s))
 			}

@@ -2,7 +2,6 @@ package qta
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,7 +9,9 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -22,6 +23,8 @@ import (
 //
 // and a result r holds against the e of "out" where |r-e| <= T (1 + |e|). Sizes
 // are free, names are not. The functions called are those that training calls.
+// All numbers are read and given by their place, such as y[0] or net[1].w[0][2]:
+// what is missing, or left over, is an error.
 
 // A CheckResult says whether the code holds to one case of a file of vectors.
 type CheckResult struct {
@@ -34,7 +37,7 @@ type CheckResult struct {
 	Err       error        // what does not hold, or nil
 	Worst     float64      // largest |r-e| / (1 + |e|) of the case
 	Tolerance float64      // T
-	Compared  []Comparison // every number of "out", as far as its shape is right
+	Compared  []Comparison // the numbers of "out"
 }
 
 // A Comparison is a number of a vector beside the one that the code gives.
@@ -64,31 +67,30 @@ func Check(fsys fs.FS) ([]CheckResult, error) {
 	return results, nil
 }
 
-// A vectorFile is a file, and a vectorCase one case of it.
-type (
-	vectorFile struct {
-		Equation, Paper string
-		Cases           []vectorCase
-	}
-	vectorCase struct {
-		Name string
-		In   json.RawMessage // a vectorIn
-		Out  any
-		Tol  *float64
-	}
-)
+// A vectorCase is one case of a file.
+type vectorCase struct {
+	Name string
+	In   json.RawMessage
+	Out  json.RawMessage
+	Tol  *float64
+}
 
 func checkFile(fsys fs.FS, name string) ([]CheckResult, error) {
 	text, err := fs.ReadFile(fsys, name)
 	if err != nil {
 		return nil, err
 	}
-	var file vectorFile
-	if err := decode(text, &file); err != nil {
+	var file struct {
+		Equation, Paper string
+		Cases           []vectorCase
+	}
+	if err := fromJSON(text, &file); err != nil {
 		return nil, fmt.Errorf("not vectors: %w", err)
 	}
-	all := equations()
-	known := each(all, func(e equation) string { return e.name })
+	var known []string
+	for _, e := range equations {
+		known = append(known, e.name)
+	}
 	k := slices.Index(known, file.Equation)
 	if k < 0 {
 		return nil, fmt.Errorf("unknown equation %q; known are %s", file.Equation, strings.Join(known, ", "))
@@ -97,7 +99,7 @@ func checkFile(fsys fs.FS, name string) ([]CheckResult, error) {
 		return nil, errors.New("no cases")
 	}
 	var results []CheckResult
-	e := &all[k]
+	e := &equations[k]
 	for _, c := range file.Cases {
 		r := CheckResult{File: name, Equation: e.name, Case: c.Name, Numbers: e.numbers, Function: e.function}
 		if err := r.check(e, &c); err != nil {
@@ -108,644 +110,535 @@ func checkFile(fsys fs.FS, name string) ([]CheckResult, error) {
 	return results, nil
 }
 
-// decode is json.Unmarshal, but refuses keys that the structs do not have.
-func decode(text []byte, to any) error {
-	if err := json.Unmarshal(text, new(json.RawMessage)); err != nil {
-		return err // also of what would follow the value
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	return d.Decode(to)
-}
-
-// input returns the case's "in", which has each of the equation's keys once, and no
-// others.
-func (c *vectorCase) input(e *equation) (in vectorIn, err error) {
-	members := map[any]string{}
-	d := json.NewDecoder(bytes.NewReader(c.In))
-	for d.Token(); d.More(); {
-		key, _ := d.Token()
-		if _, twice := members[key]; twice {
-			return in, fmt.Errorf("the key %q comes twice", key)
-		}
-		var value json.RawMessage
-		d.Decode(&value) // fails where c.In is no object, and then keys are missing
-		members[key] = string(value)
-	}
-	for key := range strings.FieldsSeq(e.keys) {
-		key, optional := strings.CutSuffix(key, "?")
-		if value := members[key]; !optional && (value == "" || value == "null") {
-			return in, fmt.Errorf("the key %q is missing", key)
-		}
-		delete(members, key)
-	}
-	for key := range members {
-		return in, fmt.Errorf("the key %q is unknown", key)
-	}
-	return in, decode(c.In, &in)
-}
-
-// check fills r from a case. Where sizes do not fit, the code panics.
+// check fills r from a case. What goes wrong panics, in this file or in the
+// functions held to the vectors.
 func (r *CheckResult) check(e *equation, c *vectorCase) (err error) {
 	if c.Tol == nil || !(*c.Tol >= 0 && *c.Tol <= 0.01) {
 		return errors.New("tol is not a number from 0 to 0.01")
 	}
 	r.Tolerance = *c.Tol
-	in, err := c.input(e)
-	if err != nil {
-		return fmt.Errorf("in: %w", err)
-	}
 	defer func() {
-		if problem := recover(); problem != nil {
-			err = fmt.Errorf("in: %v", problem)
+		if problem := recover(); problem != nil && err == nil {
+			err = fmt.Errorf("%v", problem)
 		}
 	}()
-	text, err := json.Marshal(e.check(&in)) // loses no bit of a float64
-	if err != nil {
-		return fmt.Errorf("the result is not finite: %w", err)
+	in, out := readVector("in", c.In), readVector("out", c.Out)
+	for key := range strings.FieldsSeq(e.keys) {
+		if key, optional := strings.CutSuffix(key, "?"); !optional && !in.has(key) {
+			panic("in: there is no " + key)
+		}
 	}
-	var result any
-	json.Unmarshal(text, &result)
-	return r.compare(leavesOf("out", result), leavesOf("out", c.Out))
+	e.check(in, func(name string, value any, index ...int) {
+		for _, i := range index {
+			name = element(name, i)
+		}
+		walk(name, reflect.ValueOf(value), func(place string, x reflect.Value) {
+			v, code := out.number(place), x.Convert(reflect.TypeFor[float64]()).Float()
+			distance := math.Abs(code-v) / (1 + math.Abs(v))
+			r.Worst = max(r.Worst, distance) // NaN if the code's is
+			r.Compared = append(r.Compared, Comparison{"out." + place, v, code})
+			if err == nil && !(distance <= r.Tolerance) {
+				err = fmt.Errorf("out.%s is %v in the file, the code gives %v; |r-e| / (1 + |e|) is %.3g, allowed are %v",
+					place, v, code, distance, r.Tolerance)
+			}
+		})
+	})
+	in.finish()
+	out.finish()
+	return err
 }
 
-// A leaf is a number within decoded JSON, or NaN in place of anything else.
-type leaf struct {
-	name   string
-	number float64
-}
-
-// leavesOf returns the leaves of a value, in order.
-func leavesOf(name string, value any) (all []leaf) {
-	switch v := value.(type) {
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			all = append(all, leavesOf(name+"."+key, v[key])...)
+// walk calls leaf for every number in a value: a number, a pointer to one, or any
+// nesting of slices, matrices and layers.
+func walk(place string, value reflect.Value, leaf func(place string, x reflect.Value)) {
+	switch v := value.Interface().(type) {
+	case matrix:
+		for i := range v.rows {
+			walk(element(place, i), reflect.ValueOf(v.row(i)), leaf)
 		}
-	case []any:
-		for i, x := range v {
-			all = append(all, leavesOf(fmt.Sprintf("%s[%d]", name, i), x)...)
-		}
-	case float64:
-		all = []leaf{{name, v}}
+	case layer:
+		walk(place+".w", reflect.ValueOf(v.w), leaf)
+		walk(place+".b", reflect.ValueOf(v.b), leaf)
 	default:
-		all = []leaf{{name, math.NaN()}}
+		if value.Kind() != reflect.Slice {
+			leaf(place, reflect.Indirect(value))
+			return
+		}
+		for i := range value.Len() {
+			walk(element(place, i), value.Index(i), leaf)
+		}
 	}
-	return all
 }
 
-// compare holds the code's result to the vector. It returns the first difference
-// that is too large, or the first leaf that only one of them has.
-func (r *CheckResult) compare(code, vector []leaf) (first error) {
-	end := leaf{name: "nothing more"}
-	code, vector = append(code, end), append(vector, end)
-	for i, v := range vector {
-		c := code[i]
-		if c.name != v.name {
-			return cmp.Or(first, fmt.Errorf("the file has %s where the code gives %s", v.name, c.name))
+// element returns the place of element i of a list.
+func element(place string, i int) string { return place + "[" + strconv.Itoa(i) + "]" }
+
+// A vector is a case's "in" or "out", taken apart by place.
+type vector struct {
+	side   string
+	leaves map[string]any // numbers, words and null
+	taken  map[string]bool
+	length map[string]int // of lists and objects
+}
+
+// readVector takes JSON apart.
+func readVector(side string, text []byte) *vector {
+	v := &vector{side, map[string]any{}, map[string]bool{}, map[string]int{}}
+	v.read("", json.NewDecoder(bytes.NewReader(text)))
+	return v
+}
+
+func (v *vector) read(place string, d *json.Decoder) {
+	token, err := d.Token()
+	if err != nil {
+		panic(fmt.Sprintf("%s: at %q: %v", v.side, place, err))
+	}
+	open, ok := token.(json.Delim)
+	if !ok {
+		if _, twice := v.leaves[place]; twice {
+			panic(fmt.Sprintf("%s: %s comes twice", v.side, place))
 		}
-		if v == end {
-			break
+		v.leaves[place] = token
+		return
+	}
+	n := 0
+	for ; d.More(); n++ {
+		inner := element(place, n)
+		if open == '{' {
+			key, _ := d.Token()
+			inner = strings.TrimPrefix(fmt.Sprintf("%s.%s", place, key), ".")
 		}
-		distance := math.Abs(c.number-v.number) / (1 + math.Abs(v.number))
-		r.Worst = max(r.Worst, distance) // NaN if either is
-		r.Compared = append(r.Compared, Comparison{v.name, v.number, c.number})
-		if first == nil && !(distance <= r.Tolerance) {
-			first = fmt.Errorf("%s is %v in the file, the code gives %v; |r-e| / (1 + |e|) is %.3g, allowed are %v",
-				v.name, v.number, c.number, distance, r.Tolerance)
+		v.read(inner, d)
+	}
+	v.length[place] = n
+	d.Token() // the closing delimiter
+}
+
+// finish panics if something has not been asked for.
+func (v *vector) finish() {
+	for _, place := range slices.Sorted(maps.Keys(v.leaves)) {
+		if v.leaves[place] != nil && !v.taken[place] {
+			panic(fmt.Sprintf("%s: %s is unknown, or one too many", v.side, place))
 		}
 	}
-	if len(r.Compared) == 0 {
-		return errors.New("out has no numbers")
+}
+
+// has reports whether there is something at a place.
+func (v *vector) has(place string) bool { return v.leaves[place] != nil || v.length[place] > 0 }
+
+// number returns the number at a place.
+func (v *vector) number(place string) float64 {
+	x, ok := v.leaves[place].(float64)
+	if !ok {
+		panic(fmt.Sprintf("%s: there is no number %s", v.side, place))
 	}
-	return first
+	v.taken[place] = true
+	return x
+}
+
+// word returns the word at a place, or "", which must be one of some.
+func (v *vector) word(place string, allowed ...string) string {
+	word, _ := v.leaves[place].(string)
+	if !slices.Contains(allowed, word) {
+		panic(fmt.Sprintf("%s: %s is %q, allowed are %q", v.side, place, word, allowed))
+	}
+	v.taken[place] = true
+	return word
+}
+
+// fill sets what a value that [walk] takes points to, from a place.
+func (v *vector) fill(place string, to any) {
+	walk(place, reflect.ValueOf(to), func(place string, x reflect.Value) {
+		number := v.number(place)
+		if !x.CanInt() {
+			x.SetFloat(number)
+		} else if x.SetInt(int64(number)); float64(x.Int()) != number {
+			panic(fmt.Sprintf("%s: %s is %v, want a whole number", v.side, place, number))
+		}
+	})
+}
+
+// fillGiven is fill where there is something at the place.
+func (v *vector) fillGiven(place string, to any) {
+	if v.has(place) {
+		v.fill(place, to)
+	}
+}
+
+// list returns the list of numbers at a place.
+func list[T int | float32 | float64](v *vector, place string) []T {
+	x := make([]T, v.length[place])
+	v.fill(place, x)
+	return x
+}
+
+// whole returns the whole number at a place.
+func (v *vector) whole(place string) (n int) {
+	v.fill(place, &n)
+	return n
+}
+
+// matrix returns the matrix at a place: a list of rows as long as the first.
+func (v *vector) matrix(place string) matrix {
+	m := newMatrix(v.length[place], v.length[element(place, 0)])
+	v.fill(place, m)
+	return m
+}
+
+// net returns the network at a place, and the widths of its layers.
+func (v *vector) net(place string) (*mlp, []int) {
+	widths := []int{v.length[place+"[0].w"]}
+	for i := range v.length[place] {
+		widths = append(widths, v.length[element(place, i)+".b"])
+	}
+	net := newMLP(make([]float32, mlpSize(widths)), widths)
+	v.fill(place, net.layers)
+	return net, widths
+}
+
+// agent returns an agent with the case's networks, rates and coefficients, for
+// minibatches such as the one at a place. Targets equal their networks where the
+// case has none. It does not clip returns: Equation 1 does not.
+func (v *vector) agent(p Params, at string) *Agent {
+	p.ClipReturns, p.Curriculum = false, curriculumHER // for which one critic will do
+	p.Critics, p.HiddenLayers = v.length["critics"], v.length["critics[0]"]-1
+	p.HiddenSize = v.length["critics[0][0].b"]
+	v.fillGiven("gamma", &p.Discount)
+	v.fillGiven("rho", &p.Polyak)
+	v.fillGiven("action_l2", &p.ActionL2)
+	v.fillGiven("lr_actor", &p.ActorRate)
+	v.fillGiven("lr_critic", &p.CriticRate)
+	v.fillGiven("lr_predictive", &p.PredictiveRate)
+	a, err := NewAgent(p, Sizes{
+		Observation: max(v.length[at+"s[0]"], v.length[at+"s_next[0]"]),
+		Goal:        v.length[at+"g[0]"],
+		Action: max(v.length[at+"a[0]"], v.length["actions[0][0]"],
+			v.length[element("actor", p.HiddenLayers)+".b"]),
+	}, 0)
+	if err != nil {
+		panic(err)
+	}
+	var critics, targets [][]layer
+	var heads []layer
+	for _, c := range a.pun.critics {
+		critics, targets = append(critics, c.q.layers), append(targets, c.target.layers)
+		heads = append(heads, c.head)
+	}
+	v.fill("critics", critics)
+	v.fill("critics", targets)
+	v.fillGiven("critic_targets", targets)
+	v.fillGiven("heads", heads)
+	v.fillGiven("actor", a.policy.net.layers)
+	v.fillGiven("actor", a.policy.target.layers)
+	v.fillGiven("actor_target", a.policy.target.layers)
+	return a
+}
+
+// batch returns the minibatch at a place, with zeros for what it lacks, and makes
+// room for it.
+func (v *vector) batch(a *Agent, at string) *batch {
+	n, s, sg := v.length[at+"g"], a.sizes.Observation, a.sizes.Observation+a.sizes.Goal
+	a.pun.reserve(n)
+	b := newBatch(n, a.sizes, a.pun)
+	v.fillGiven(at+"s", b.x.columns(0, s))
+	v.fillGiven(at+"g", b.x.columns(s, sg))
+	v.fillGiven(at+"a", b.x.columns(sg, b.x.cols))
+	v.fillGiven(at+"s_next", b.next.columns(0, s))
+	v.fillGiven(at+"g", b.next.columns(s, sg))
+	v.fillGiven(at+"s_next", b.head)
+	v.fillGiven(at+"r", b.r)
+	v.fillGiven(at+"y", b.y[0]) // of all critics
+	if v.has(at + "w") {
+		v.fill(at+"w", b.weights[0])
+	}
+	return &b
 }
 
 // An equation is one kind of vectors.
 type equation struct {
 	name     string
-	numbers  []int                  // of the paper's equations
-	function string                 // the home, or the homes
-	keys     string                 // of "in", all needed but one with ?, which may be null
-	check    func(in *vectorIn) any // returns what marshals as "out"
+	numbers  []int  // of the paper's equations
+	function string // the home, or the homes
+	keys     string // of "in", all needed but those with ?
+	check    func(in *vector, out output)
 }
 
-// A result has the keys of "out": a value for each, or a list.
-type (
-	outputs map[string]any
-	lists   map[string][]any
-)
+// An output compares a result with what "out" has under a name, or in element i of
+// the list there.
+type output func(name string, value any, i ...int)
+
+const updateKeys = "actor actor_target critics critic_targets heads gamma rho " +
+	"lr_actor lr_critic lr_predictive action_l2 steps"
 
 // equations lists all kinds.
-func equations() []equation {
-	const update = "actor actor_target critics critic_targets heads gamma rho " +
-		"lr_actor lr_critic lr_predictive action_l2 steps"
-	return []equation{
-		{"mlp-forward", nil, "mlp.forward", "net x output?", checkNetwork},
-		{"mlp-backward", nil, "mlp.backward", "net x dy output?", checkNetwork},
-		{"adam", nil, "adam.step", "w grads lr beta1 beta2 eps", checkAdam},
-		{"td-target", []int{1}, "TDTarget", "r gamma q_target M", checkTarget},
-		{"td-target-networks", []int{1}, "Agent.target", "actor critics s_next g r gamma M", checkTargetNetworks},
-		{"critic-loss", []int{2}, "CriticLoss", "critics s g a y w?", checkCriticLoss},
-		{"polyak", []int{3}, "Polyak", "target online rho", checkPolyak},
-		{"policy-gradient", nil, "policy.learn", "actor critics s g action_l2", checkPolicyGradient},
-		{"predictive-loss", []int{4}, "PredictiveLoss", "form critics heads s g a s_next", checkPredictiveLoss},
-		{"uncertainty-std", []int{5}, "HeadDeviation", "pred", checkDeviation},
-		{"uncertainty", []int{5}, "pun.uncertainty", "critics heads s g actions", checkUncertainty},
-		{"goal-probability", []int{6}, "GoalProbabilities, scaleUncertainty", "epsilon m b", checkGoalProbability},
-		{"achievable", nil, "Achievable", "q_mean c T", checkAchievable},
-		{"per", []int{7, 8}, "prioritized.probability, ImportanceWeights", "priority alpha beta", checkPriorities},
-		{"per-beta", nil, "PriorityBeta", "beta_initial beta_steps t", checkBeta},
-		{"her", nil, "replay.relabel", "achieved_next goal i future? radius", checkHindsight},
-		{"her-future", nil, "futureStep", "i n u", checkFuture},
-		{"optimal-return", nil, "OptimalReturn", "hops gamma", checkOptimalReturn},
-		{"update", nil, "Agent.learnFrom", update, checkUpdate},
-		{"update-joint", nil, "Agent.learnFrom", update + " predictive_weight", checkUpdate},
-		{"gaussian-nll", nil, "GaussianLoss", "mu raw y", checkGaussianLoss},
-		{"vds", nil, "valueDisagreement, vdsProbabilities", "q", checkVDS},
-		{"kde", nil, "logDensity", "points query bandwidth", checkDensity},
-	}
-}
-
-// vectorIn is a case's "in", of any equation. A matrix has a row per transition.
-type vectorIn struct {
-	Net, Target, Online, Actor vectorNet
-	ActorTarget                vectorNet `json:"actor_target"`
-	Critics                    []vectorNet
-	CriticTargets              []vectorNet `json:"critic_targets"`
-	Heads                      []vectorLayer
-	Output, Form               string
-
-	X, Dy, Grads, S, G, A, Q, Points, Query [][]float64
-	SNext                                   [][]float64 `json:"s_next"`
-	QTarget                                 [][]float64 `json:"q_target"` // a row per critic
-	AchievedNext                            [][]float64 `json:"achieved_next"`
-	Pred, Actions                           [][][]float64
-	R, Y, W, Epsilon, Priority, Goal        []float64
-	Mu, Raw                                 []float64
-	QMean                                   []float64 `json:"q_mean"`
-	M                                       []int     `json:"M"`
-	Steps                                   []vectorIn
-
-	Gamma, Rho, Alpha, Beta, B, C, U float64
-	Beta1, Beta2, Eps                float64
-	Radius, Bandwidth                float64
-	Rate                             float64  `json:"lr"`
-	ActorRate                        float64  `json:"lr_actor"`
-	CriticRate                       float64  `json:"lr_critic"`
-	PredictiveRate                   float64  `json:"lr_predictive"`
-	ActionL2                         float64  `json:"action_l2"`
-	PredictiveWeight                 *float64 `json:"predictive_weight"`
-	Slope                            float64  `json:"m"`
-	BetaInitial                      float64  `json:"beta_initial"`
-	BetaSteps                        int      `json:"beta_steps"`
-	Times                            []int    `json:"t"`
-	Horizon                          int      `json:"T"`
-	I, N                             int
-	Future                           *int
-	Hops                             []int
+var equations = []equation{
+	{"mlp-forward", nil, "mlp.forward", "net x output?", checkNetwork},
+	{"mlp-backward", nil, "mlp.backward", "net x dy output?", checkNetwork},
+	{"adam", nil, "adam.step", "w grads lr beta1 beta2 eps", func(in *vector, out output) {
+		if in.number("beta1") != adamBeta1 || in.number("beta2") != adamBeta2 || in.number("eps") != adamEpsilon {
+			panic(fmt.Sprintf("in: beta1, beta2 and eps are not %v, %v and %v", adamBeta1, adamBeta2, adamEpsilon))
+		}
+		w, gradients := list[float32](in, "w"), in.matrix("grads")
+		a := newAdam(len(w), in.number("lr"), nil)
+		for i := range gradients.rows {
+			a.step(w, gradients.row(i))
+			out("w", w, i)
+		}
+	}},
+	{"td-target", []int{1}, "TDTarget", "r gamma q_target M", func(in *vector, out output) {
+		q := in.matrix("q_target") // a row per critic
+		y, r := make([]float32, q.cols), make([]float32, q.cols)
+		in.fill("r", r)
+		i, j := drawPair(pairScript(list[int](in, "M"), q.rows), q.rows)
+		TDTarget(y, r, q.row(i), q.row(j), in.number("gamma"))
+		out("y", y)
+	}},
+	{"td-target-networks", []int{1}, "Agent.target", "actor critics s_next g r gamma M", func(in *vector, out output) {
+		a := in.agent(Paper(), "")
+		b := in.batch(a, "")
+		a.learning = pairScript(list[int](in, "M"), len(a.pun.critics))
+		a.target(b)
+		out("a_next", b.next.columns(b.next.cols-a.sizes.Action, b.next.cols))
+		out("y", b.y[0])
+	}},
+	{"critic-loss", []int{2}, "CriticLoss", "critics s g a y w?", func(in *vector, out output) {
+		a := in.agent(Paper(), "")
+		b := in.batch(a, "")
+		for i, c := range a.pun.critics {
+			loss, _ := a.pun.criticGradient(i, b)
+			out("loss", loss, i)
+			out("grad", c.gradient.q.layers, i)
+		}
+	}},
+	{"polyak", []int{3}, "Polyak", "target online rho", func(in *vector, out output) {
+		target, _ := in.net("target")
+		online, _ := in.net("online")
+		Polyak(target.params, online.params, in.number("rho"))
+		out("target", target.layers)
+	}},
+	{"policy-gradient", nil, "policy.learn", "actor critics s g action_l2", func(in *vector, out output) {
+		a := in.agent(Paper(), "")
+		out("loss", a.policy.learn(in.batch(a, "").x, a.pun))
+		out("grad", a.policy.gradient.layers)
+	}},
+	{"predictive-loss", []int{4}, "PredictiveLoss", "form critics heads s g a s_next", checkPredictiveLoss},
+	{"uncertainty-std", []int{5}, "HeadDeviation", "pred", func(in *vector, out output) {
+		var heads [][]float32
+		rows, cols := in.length["pred[0]"], in.length["pred[0][0]"]
+		for i := range in.length["pred"] {
+			head := newMatrix(rows, cols)
+			in.fill(element("pred", i), head)
+			heads = append(heads, head.data)
+		}
+		u := make([]float64, rows)
+		HeadDeviation(u, heads, cols)
+		out("u", u)
+	}},
+	{"uncertainty", []int{5}, "pun.uncertainty", "critics heads s g actions", func(in *vector, out output) {
+		a := in.agent(Paper(), "")
+		x, d := in.batch(a, "").x, in.length["actions"]
+		ε, actions := make([]float64, x.rows), newMatrix(d*x.rows, a.sizes.Action)
+		for j := range d {
+			chosen := actions.slice(j*x.rows, (j+1)*x.rows)
+			in.fill(element("actions", j), chosen)
+			setColumns(x, x.cols-chosen.cols, chosen)
+			a.pun.deviation(ε, x)
+			out("per_action", ε, j)
+		}
+		a.pun.uncertainty(ε, x, actions)
+		out("epsilon", ε)
+	}},
+	{"goal-probability", []int{6}, "GoalProbabilities, scaleUncertainty", "epsilon m b", func(in *vector, out output) {
+		ε := list[float64](in, "epsilon")
+		x := make([]float64, len(ε))
+		scaleUncertainty(x, ε)
+		out("normalized", x)
+		GoalProbabilities(x, ε, in.number("m"), in.number("b"))
+		out("p", x)
+	}},
+	{"achievable", nil, "Achievable", "q_mean c T", func(in *vector, out output) {
+		q := list[float64](in, "q_mean")
+		var candidates []int
+		for k := range q {
+			candidates = append(candidates, k)
+		}
+		out("kept", Achievable(candidates, q, in.number("c"), in.whole("T")))
+	}},
+	{"per", []int{7, 8}, "prioritized.probability, ImportanceWeights", "priority alpha beta", checkPriorities},
+	{"per-beta", nil, "PriorityBeta", "beta_initial beta_steps t", func(in *vector, out output) {
+		for k, t := range list[int](in, "t") {
+			β := PriorityBeta(t, in.number("beta_initial"), in.whole("beta_steps"))
+			out("beta", β, k)
+		}
+	}},
+	{"her", nil, "replay.relabel", "achieved_next goal i future? radius", checkHindsight},
+	{"her-future", nil, "futureStep", "i n u", func(in *vector, out output) {
+		out("future", futureStep(in.whole("i"), in.whole("n"), in.number("u")))
+	}},
+	{"optimal-return", nil, "OptimalReturn", "hops gamma", func(in *vector, out output) {
+		for k, hops := range list[int](in, "hops") {
+			out("undiscounted", OptimalReturn(hops), k)
+			out("discounted", OptimalValue(in.number("gamma"), hops), k)
+		}
+	}},
+	{"update", nil, "Agent.learnFrom", updateKeys, checkUpdate},
+	{"update-joint", nil, "Agent.learnFrom", updateKeys + " predictive_weight", checkUpdate},
+	{"gaussian-nll", nil, "GaussianLoss", "mu raw y", func(in *vector, out output) {
+		n := in.length["mu"]
+		given, p, dp := newMatrix(3, n), newMatrix(n, 2), newMatrix(n, 2)
+		for i, key := range []string{"mu", "raw", "y"} {
+			in.fill(key, given.row(i))
+		}
+		for r := range n {
+			p.row(r)[0], p.row(r)[1] = given.row(0)[r], given.row(1)[r]
+		}
+		out("loss", GaussianLoss(dp.data, p.data, given.row(2), 1))
+		for r := range n {
+			out("grad_mu", dp.row(r)[0], r)
+			out("grad_raw", dp.row(r)[1], r)
+		}
+	}},
+	{"vds", nil, "valueDisagreement, vdsProbabilities", "q", func(in *vector, out output) {
+		q := in.matrix("q")
+		var members [][]float32
+		for i := range q.rows {
+			members = append(members, q.row(i))
+		}
+		x := make([]float64, q.cols)
+		valueDisagreement(x, members)
+		out("std", x)
+		vdsProbabilities(x, x)
+		out("p", x)
+	}},
+	{"kde", nil, "logDensity", "points query bandwidth", func(in *vector, out output) {
+		n, width := in.length["points"], in.length["points[0]"]
+		points, x, scratch := make([]float64, n*width), make([]float64, width), make([]float64, n)
+		for i := range n {
+			in.fill(element("points", i), at(points, i, width))
+		}
+		for k := range in.length["query"] {
+			in.fill(element("query", k), x)
+			out("log_density", logDensity(points, x, in.number("bandwidth"), scratch), k)
+		}
+	}},
 }
 
 // checkNetwork is a forward pass and, given dL/dy, a backward pass.
-func checkNetwork(in *vectorIn) any {
-	net, x, widths := in.Net.network("net"), table("x", in.X, 0), in.Net.widths("net")
-	p, last := newPass(widths, nil), len(in.Net)
+func checkNetwork(in *vector, out output) {
+	net, widths := in.net("net")
+	p, x, last := newPass(widths, nil), in.matrix("x"), len(net.layers)
 	ξ := net.latent(p, x)
 	y := net.forward(p, x)
-	switch in.Output {
-	case "":
-	case "tanh":
+	output := in.word("output", "", "tanh")
+	if output == "tanh" {
 		for i, v := range y.data {
 			y.data[i] = tanh32(v)
 		}
-	default:
-		panic(fmt.Sprintf("output is %q, allowed is tanh", in.Output))
 	}
-	if in.Dy == nil {
-		return outputs{"xi": rowsOf64(ξ), "y": rowsOf64(y)}
+	if !in.has("dy") {
+		out("xi", ξ)
+		out("y", y)
+		return
 	}
-	for i, v := range table("dy", in.Dy, y.cols).data {
-		if in.Output == "tanh" {
-			v *= 1 - float32(y.data[i]*y.data[i])
+	dy := p.dx[last]
+	in.fill("dy", dy)
+	if output == "tanh" {
+		for i, v := range y.data {
+			dy.data[i] *= 1 - float32(v*v)
 		}
-		p.dx[last].data[i] = v
 	}
 	gradient := newMLP(make([]float32, mlpSize(widths)), widths)
 	net.backward(p, gradient, x, last, false)
 	_, dx := net.outputGradient(p, x, 0)
-	return outputs{"grad": gradient.vector(), "dx": rowsOf64(dx)}
+	out("grad", gradient.layers)
+	out("dx", dx)
 }
 
-func checkAdam(in *vectorIn) any {
-	if in.Beta1 != adamBeta1 || in.Beta2 != adamBeta2 || in.Eps != adamEpsilon {
-		panic(fmt.Sprintf("beta1, beta2 and eps are %v, %v and %v, allowed are %v, %v and %v",
-			in.Beta1, in.Beta2, in.Eps, adamBeta1, adamBeta2, adamEpsilon))
-	}
-	params, a := float32s(in.W), newAdam(len(in.W), in.Rate, nil)
-	var steps [][]float64
-	for _, gradient := range in.Grads {
-		a.step(params, float32s(gradient))
-		steps = append(steps, float64s(params))
-	}
-	return outputs{"w": steps}
-}
-
-func checkTarget(in *vectorIn) any {
-	q := table("q_target", in.QTarget, len(in.R))
-	i, j := drawPair(pairScript(in.M, q.rows), q.rows)
-	y := make([]float32, q.cols)
-	TDTarget(y, float32s(in.R), q.row(i), q.row(j), in.Gamma)
-	return outputs{"y": float64s(y)}
-}
-
-func checkTargetNetworks(in *vectorIn) any {
-	in.ActorTarget, in.CriticTargets = in.Actor, in.Critics
-	a := in.agent(Paper())
-	b := in.batch(a)
-	a.learning = pairScript(in.M, len(in.Critics))
-	a.target(b)
-	action := b.next.columns(b.next.cols-a.sizes.Action, b.next.cols)
-	return outputs{"a_next": rowsOf64(action), "y": float64s(b.y[0])}
-}
-
-func checkCriticLoss(in *vectorIn) any {
-	a := in.agent(Paper())
-	b := in.batch(a)
-	out := lists{}
-	for i, c := range a.pun.critics {
-		loss, _ := a.pun.criticGradient(i, b)
-		out["loss"] = append(out["loss"], loss)
-		out["grad"] = append(out["grad"], c.gradient.q.vector())
-	}
-	return out
-}
-
-func checkPolyak(in *vectorIn) any {
-	target, online := in.Target.network("target"), in.Online.network("online")
-	Polyak(target.params, online.params, in.Rho)
-	return outputs{"target": target.vector()}
-}
-
-func checkPolicyGradient(in *vectorIn) any {
-	a := in.agent(Paper())
-	loss := a.policy.learn(in.batch(a).x, a.pun)
-	return outputs{"loss": loss, "grad": a.policy.gradient.vector()}
-}
-
-func checkPredictiveLoss(in *vectorIn) any {
+func checkPredictiveLoss(in *vector, out output) {
 	p := Paper()
-	switch in.Form {
-	case "mse":
-	case "norm":
+	if in.word("form", "mse", "norm") == "norm" {
 		p.HeadLoss = headLossNorm
-	default:
-		panic(fmt.Sprintf("form is %q, allowed are mse and norm", in.Form))
 	}
-	a := in.agent(p)
-	b, u := in.batch(a), a.pun
-	out := lists{}
+	a := in.agent(p, "")
+	b, u := in.batch(a, ""), a.pun
 	for i, c := range u.critics {
-		ξ := c.q.latent(u.pass, b.x)
-		out["loss"] = append(out["loss"], u.headGradient(i, ξ, c.prediction, b))
-		out["pred"] = append(out["pred"], rowsOf64(c.prediction))
-		out["grad_head"] = append(out["grad_head"], c.gradient.head.vector())
+		loss := u.headGradient(i, c.q.latent(u.pass, b.x), c.prediction, b)
+		out("loss", loss, i)
+		out("pred", c.prediction, i)
+		out("grad_head", c.gradient.head, i)
 		// The vectors have the gradient after the latent's ReLU, so no mask.
-		dξ := newMatrix(ξ.rows, ξ.cols)
+		dξ := newMatrix(u.dp.rows, c.head.w.rows)
 		c.head.backwardInput(nil, dξ, u.dp, u.headT, epilogue{})
-		out["grad_xi"] = append(out["grad_xi"], rowsOf64(dξ))
+		out("grad_xi", dξ, i)
 	}
-	return out
 }
 
-func checkDeviation(in *vectorIn) any {
-	head := table("pred", firstOf("pred", in.Pred), 0)
-	heads := each(in.Pred, func(p [][]float64) []float32 {
-		wantLength("pred", len(p), head.rows)
-		return table("pred", p, head.cols).data
-	})
-	u := make([]float64, head.rows)
-	HeadDeviation(u, heads, head.cols)
-	return outputs{"u": u}
-}
-
-func checkUncertainty(in *vectorIn) any {
-	var perAction [][]float64
-	var x matrix
-	a := in.agent(Paper())
-	for _, in.A = range in.Actions {
-		x = in.batch(a).x
-		d := make([]float64, x.rows)
-		a.pun.deviation(d, x)
-		perAction = append(perAction, d)
-	}
-	ε := make([]float64, x.rows)
-	a.pun.uncertainty(ε, x, table("actions", slices.Concat(in.Actions...), 0))
-	return outputs{"per_action": perAction, "epsilon": ε}
-}
-
-func checkGoalProbability(in *vectorIn) any {
-	scaled, p := make([]float64, len(in.Epsilon)), make([]float64, len(in.Epsilon))
-	scaleUncertainty(scaled, in.Epsilon)
-	GoalProbabilities(p, in.Epsilon, in.Slope, in.B)
-	return outputs{"normalized": scaled, "p": p}
-}
-
-func checkAchievable(in *vectorIn) any {
-	candidates := make([]int, len(in.QMean))
-	for k := range candidates {
-		candidates[k] = k
-	}
-	return outputs{"kept": Achievable(candidates, in.QMean, in.C, in.Horizon)}
-}
-
-func checkPriorities(in *vectorIn) any {
-	n := len(in.Priority)
+func checkPriorities(in *vector, out output) {
+	priority, α, β := list[float64](in, "priority"), in.number("alpha"), in.number("beta")
+	n := len(priority)
 	P, w := make([]float64, n), make([]float64, n)
-	SampleProbabilities(P, in.Priority, in.Alpha)
-	ImportanceWeights(w, P, n, in.Beta, 0)
+	SampleProbabilities(P, priority, α)
+	out("P", P)
+	ImportanceWeights(w, P, n, β, 0)
+	out("w", w)
 
 	// The sampler divides by the largest weight in the buffer.
-	s := newPrioritized(&Params{Method: Method{Batch: n, PriorityAlpha: in.Alpha}}, nil)
+	s := newPrioritized(&Params{Method: Method{
+		Batch: n, PriorityAlpha: α, PriorityBeta: β, PriorityBetaSteps: 1,
+	}}, nil)
 	var transitions []int
-	for i, p := range in.Priority {
+	for i, p := range priority {
 		transitions = append(transitions, i)
 		s.stored(i)
-		s.tree.set(i, pow(p, in.Alpha))
+		s.tree.set(i, pow(p, α))
 	}
-	s.beta, s.betaSteps = in.Beta, 1
 	s.weigh(nil, transitions, 0)
-	return outputs{"P": P, "w": w, "w_normalized": s.w}
+	out("w_normalized", s.w)
 }
 
-func checkBeta(in *vectorIn) any {
-	β := func(t int) float64 { return PriorityBeta(t, in.BetaInitial, in.BetaSteps) }
-	return outputs{"beta": each(in.Times, β)}
-}
-
-func checkHindsight(in *vectorIn) any {
-	n := len(in.AchievedNext)
-	b := newReplay(Sizes{Observation: 1, Goal: len(in.Goal), Action: 1}, n)
-	zero := []float64{0}
-	for _, achieved := range in.AchievedNext {
-		wantLength("achieved_next", len(achieved), len(in.Goal))
-		b.add(zero, achieved, zero, in.Goal, State{Observation: zero, Achieved: achieved})
+func checkHindsight(in *vector, out output) {
+	goal, n, i := list[float64](in, "goal"), in.length["achieved_next"], in.whole("i")
+	b := newReplay(Sizes{Observation: 1, Goal: len(goal), Action: 1}, n)
+	zero, achieved := []float64{0}, make([]float64, len(goal))
+	for k := range n {
+		in.fill(element("achieved_next", k), achieved)
+		b.add(zero, achieved, zero, goal, State{Observation: zero, Achieved: achieved})
 	}
 	const k = 4
 	script := scripted{0.9, 0} // above k/(k+1), so the goal pursued
-	if in.Future != nil {
-		script = scripted{0, (float64(*in.Future-in.I) + 0.5) / float64(n-in.I)}
+	if in.has("future") {
+		script = scripted{0, (float64(in.whole("future")-i) + 0.5) / float64(n-i)}
 	}
-	g := b.relabel(in.I, k, rand.New(&script))
-	// Distances in units of the mazes' radius.
-	achieved, goal := slices.Clone(in.AchievedNext[in.I]), slices.Clone(g)
-	for c := range goal {
-		achieved[c] *= GoalRadius / in.Radius
-		goal[c] *= GoalRadius / in.Radius
+	g := b.relabel(i, k, rand.New(&script))
+	out("g", g)
+	if radius := in.number("radius"); radius != GoalRadius {
+		panic(fmt.Sprintf("in: radius is %v, want %v", radius, GoalRadius))
 	}
-	return outputs{"g": g, "r": new(MazeEnv).Reward(achieved, goal)}
-}
-
-func checkFuture(in *vectorIn) any { return outputs{"future": futureStep(in.I, in.N, in.U)} }
-
-func checkOptimalReturn(in *vectorIn) any {
-	if len(in.Hops) > 0 && slices.Max(in.Hops) > 10000 {
-		panic("hops has more than 10000")
-	}
-	discounted := func(hops int) float64 { return OptimalValue(in.Gamma, hops) }
-	return outputs{"undiscounted": each(in.Hops, OptimalReturn), "discounted": each(in.Hops, discounted)}
+	out("r", new(MazeEnv).Reward(at(b.nextAchieved, i, len(goal)), g))
 }
 
 // checkUpdate does whole updates: by the joint loss of Equations 2 and 4 where
 // the case has its weight, else with Equation 4 moving only the heads.
-func checkUpdate(in *vectorIn) any {
+func checkUpdate(in *vector, out output) {
 	p := Paper()
-	switch weight := in.PredictiveWeight; {
-	case weight == nil:
+	if !in.has("predictive_weight") {
 		p.PredictiveGradient = predictiveGradientHead
-	case *weight != 1:
-		panic(fmt.Sprintf("predictive_weight is %v, the joint loss here has 1", *weight))
+	} else if weight := in.number("predictive_weight"); weight != 1 {
+		panic(fmt.Sprintf("in: predictive_weight is %v, the joint loss here has 1", weight))
 	}
-	a := in.agent(p)
-	for _, step := range in.Steps {
-		b := step.batch(a)
-		a.learning = pairScript(step.M, len(in.Critics))
+	a := in.agent(p, "steps[0].")
+	for i := range in.length["steps"] {
+		step := element("steps", i) + "."
+		b := in.batch(a, step)
+		a.learning = pairScript(list[int](in, step+"M"), len(a.pun.critics))
 		a.learnFrom(b, b, b)
 	}
-	return outputs{
-		"actor":          a.policy.net.vector(),
-		"actor_target":   a.policy.target.vector(),
-		"critics":        each(a.pun.critics, func(c *critic) vectorNet { return c.q.vector() }),
-		"critic_targets": each(a.pun.critics, func(c *critic) vectorNet { return c.target.vector() }),
-		"heads":          each(a.pun.critics, func(c *critic) vectorLayer { return c.head.vector() }),
-	}
-}
-
-func checkGaussianLoss(in *vectorIn) any {
-	n := len(in.Mu)
-	raw, y := table("raw", [][]float64{in.Raw}, n).data, table("y", [][]float64{in.Y}, n).data
-	p, dp := newMatrix(n, 2), newMatrix(n, 2)
-	for r, μ := range in.Mu {
-		p.row(r)[0], p.row(r)[1] = float32(μ), raw[r]
-	}
-	loss := GaussianLoss(dp.data, p.data, y, 1)
-	out := lists{}
-	for _, row := range rowsOf64(dp) {
-		out["grad_mu"], out["grad_raw"] = append(out["grad_mu"], row[0]), append(out["grad_raw"], row[1])
-	}
-	return outputs{"loss": loss, "grad_mu": out["grad_mu"], "grad_raw": out["grad_raw"]}
-}
-
-func checkVDS(in *vectorIn) any {
-	q := table("q", in.Q, 0)
-	members := each(in.Q, float32s)
-	std, p := make([]float64, q.cols), make([]float64, q.cols)
-	valueDisagreement(std, members)
-	vdsProbabilities(p, std)
-	return outputs{"std": std, "p": p}
-}
-
-func checkDensity(in *vectorIn) any {
-	width := table("points", in.Points, 0).cols
-	table("query", in.Query, width)
-	points, scratch := slices.Concat(in.Points...), make([]float64, len(in.Points))
-	return outputs{"log_density": each(in.Query, func(x []float64) float64 {
-		return logDensity(points, x, in.Bandwidth, scratch)
-	})}
-}
-
-// agent returns an agent with the case's networks, rates and coefficients. It
-// does not clip returns: Equation 1 does not.
-func (in *vectorIn) agent(p Params) *Agent {
-	p.ClipReturns = false
-	p.Discount, p.Polyak, p.ActionL2 = in.Gamma, in.Rho, in.ActionL2
-	p.ActorRate, p.CriticRate, p.PredictiveRate = in.ActorRate, in.CriticRate, in.PredictiveRate
-	a := &Agent{params: p, pun: ensemble(p, in.Critics, in.Heads, 0), sampler: uniform{}}
-	for i, n := range in.CriticTargets {
-		a.pun.critics[i].target.load("critic_targets", n)
-	}
-	if in.Actor != nil {
-		a.policy = newActor(&p, in.Actor.widths("actor"), nil)
-		a.policy.net.load("actor", in.Actor)
-	}
-	if in.ActorTarget != nil {
-		a.policy.target.load("actor_target", in.ActorTarget)
-	}
-	return a
-}
-
-// batch returns the case's minibatch for a, with zeros for what the case lacks,
-// and makes room for it.
-func (in *vectorIn) batch(a *Agent) *batch {
-	n := len(in.G)
-	s, g := len(firstOf("s", slices.Concat(in.S, in.SNext))), len(firstOf("g", in.G))
-	a.sizes = Sizes{Observation: s, Goal: g}
-	if in.A != nil {
-		a.sizes.Action = len(firstOf("a", in.A))
-	} else {
-		a.sizes.Action = a.policy.actions.cols
-	}
-	a.pun.reserve(n)
-	b := newBatch(n, a.sizes, a.pun)
-	columns := func(x matrix, name string, from int, rows [][]float64, width int) {
-		if rows != nil {
-			wantLength(name, len(rows), n)
-			setColumns(x, from, table(name, rows, width))
-		}
-	}
-	columns(b.x, "s", 0, in.S, s)
-	columns(b.x, "g", s, in.G, g)
-	columns(b.x, "a", s+g, in.A, a.sizes.Action)
-	columns(b.next, "s_next", 0, in.SNext, s)
-	columns(b.next, "g", s, in.G, g)
-	if in.SNext != nil {
-		b.head = table("s_next", in.SNext, s)
-	}
-	numbers := func(to []float32, name string, x []float64) {
-		if x != nil {
-			wantLength(name, len(x), n)
-			copy(to, float32s(x))
-		}
-	}
-	numbers(b.r, "r", in.R)
-	numbers(b.y[0], "y", in.Y)       // of all critics
-	numbers(b.weights[0], "w", in.W) // of all critics, like y
-	return &b
-}
-
-// ensemble returns critics with heads, or with heads of zeros and one column, for
-// batches of up to rows.
-func ensemble(p Params, critics []vectorNet, heads []vectorLayer, rows int) *pun {
-	widths := firstOf("critics", critics).widths("critics")
-	prediction := 1
-	if heads != nil {
-		wantLength("heads", len(heads), len(critics))
-		prediction = len(heads[0].B)
-	}
-	p.Critics = len(critics)
-	a := newArchitecture(&p, Sizes{Observation: prediction, Goal: prediction})
-	u := newEnsemble(&p, widths[:len(widths)-1], a, nil)
-	u.depart(&p)
-	u.reserve(rows)
-	for i, c := range u.critics {
-		c.q.load("critics", critics[i])
-		if heads != nil {
-			c.head.load("heads", heads[i])
-		}
-	}
-	return u
-}
-
-// The forms of networks in vectors: a net is its layers from the input on.
-type (
-	vectorLayer struct {
-		W [][]float64 `json:"w"` // in by out
-		B []float64   `json:"b"`
-	}
-	vectorNet []vectorLayer
-)
-
-// widths returns a net's layer widths from input to output.
-func (n vectorNet) widths(name string) []int {
-	widths := []int{len(firstOf(name, n).W)}
-	for _, l := range n {
-		widths = append(widths, len(l.B))
-	}
-	return widths
-}
-
-// network returns the net as an mlp.
-func (n vectorNet) network(name string) *mlp {
-	widths := n.widths(name)
-	m := newMLP(make([]float32, mlpSize(widths)), widths)
-	m.load(name, n)
-	return m
-}
-
-// load sets a net, or a layer, to the file's, after comparing the shapes.
-func (m *mlp) load(name string, n vectorNet) {
-	wantLength(name, len(n), len(m.layers))
-	for i, l := range n {
-		m.layers[i].load(name, l)
-	}
-}
-
-func (l layer) load(name string, v vectorLayer) {
-	wantLength(name+": w", len(v.W), l.w.rows)
-	wantLength(name+": b", len(v.B), len(l.b))
-	copy(l.w.data, table(name+": w", v.W, l.w.cols).data)
-	copy(l.b, float32s(v.B))
-}
-
-// vector returns a net, or a layer, in the form of a file.
-func (m *mlp) vector() vectorNet { return each(m.layers, layer.vector) }
-
-func (l layer) vector() vectorLayer { return vectorLayer{rowsOf64(l.w), float64s(l.b)} }
-
-func rowsOf64(m matrix) (rows [][]float64) {
-	for i := range m.rows {
-		rows = append(rows, float64s(m.row(i)))
-	}
-	return rows
-}
-
-func float64s(x []float32) []float64 { return each(x, func(v float32) float64 { return float64(v) }) }
-func float32s(x []float64) []float32 { return each(x, func(v float64) float32 { return float32(v) }) }
-
-// each returns f of every element of x.
-func each[T, U any](x []T, f func(T) U) []U {
-	y := make([]U, len(x))
-	for i, v := range x {
-		y[i] = f(v)
-	}
-	return y
-}
-
-// table returns rows of cols elements as a matrix; cols 0 means as many as the
-// first row has.
-func table(name string, rows [][]float64, cols int) matrix {
-	if cols == 0 {
-		cols = len(firstOf(name, rows))
-	}
-	m := newMatrix(len(rows), cols)
-	for i, row := range rows {
-		wantLength(fmt.Sprintf("%s[%d]", name, i), len(row), cols)
-		copy(m.row(i), float32s(row))
-	}
-	return m
-}
-
-// firstOf returns the first element of the list called name.
-func firstOf[T any](name string, list []T) T {
-	if len(list) == 0 {
-		panic(name + " is empty")
-	}
-	return list[0]
-}
-
-// wantLength panics unless the list called name has n elements.
-func wantLength(name string, got, n int) {
-	if got != n {
-		panic(fmt.Sprintf("%s has %d elements, want %d", name, got, n))
+	out("actor", a.policy.net.layers)
+	out("actor_target", a.policy.target.layers)
+	for i, c := range a.pun.critics {
+		out("critics", c.q.layers, i)
+		out("critic_targets", c.target.layers, i)
+		out("heads", c.head, i)
 	}
 }
 
@@ -757,7 +650,7 @@ func (s *scripted) Uint64() uint64 {
 	u := (*s)[0]
 	*s = (*s)[1:]
 	if !(0 <= u && u < 1) {
-		panic("an index is out of range")
+		panic("in: an index is out of range")
 	}
 	return uint64(u * (1 << 53))
 }
@@ -765,7 +658,7 @@ func (s *scripted) Uint64() uint64 {
 // pairScript makes drawPair return M from n critics.
 func pairScript(M []int, n int) stream {
 	if len(M) != 2 || M[0] == M[1] {
-		panic(fmt.Sprintf("M is %v, want two different indices", M))
+		panic(fmt.Sprintf("in: M is %v, want two different indices", M))
 	}
 	i, j := float64(M[0]), float64(M[1])
 	if j > i {

@@ -14,7 +14,7 @@ import (
 )
 
 // TestGolden holds the code to the vectors of testdata/golden, which come from
-// another implementation.
+// another implementation. Every kind of vectors is there.
 func TestGolden(t *testing.T) {
 	results, err := Check(os.DirFS("testdata/golden"))
 	if err != nil {
@@ -27,8 +27,7 @@ func TestGolden(t *testing.T) {
 			}
 		})
 	}
-	// Every kind of vectors that equations() knows is there.
-	for _, e := range equations() {
+	for _, e := range equations {
 		if !slices.ContainsFunc(results, func(r CheckResult) bool { return r.Equation == e.name }) {
 			t.Errorf("testdata/golden has no vectors for %s", e.name)
 		}
@@ -38,7 +37,7 @@ func TestGolden(t *testing.T) {
 type object = map[string]any
 
 // goldenFile returns the golden vectors of an equation.
-func goldenFile(t testing.TB, equation string) (text []byte, file object) {
+func goldenFile(t testing.TB, equation string) (file object) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/golden/" + equation + ".json")
 	if err == nil {
@@ -47,7 +46,7 @@ func goldenFile(t testing.TB, equation string) (text []byte, file object) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return text, file
+	return file
 }
 
 // checkOne returns what is wrong with a file of vectors and its cases.
@@ -61,16 +60,6 @@ func checkOne(text []byte) error {
 	return err
 }
 
-// checkObject is checkOne for a file that has been changed.
-func checkObject(t testing.TB, file object) error {
-	t.Helper()
-	text, err := json.Marshal(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return checkOne(text)
-}
-
 // Vectors of other sizes than in testdata/golden run as they stand: with half a
 // list, or with all of it twice, which leaves a mean as it is.
 func TestCheckOtherSizes(t *testing.T) {
@@ -79,128 +68,109 @@ func TestCheckOtherSizes(t *testing.T) {
 	for _, test := range []struct {
 		equation string
 		change   func([]any) []any
-		in, out  string // the lists that change
+		lists    string // that change
 	}{
-		{"mlp-forward", half, "x", "xi y"},
-		{"adam", half, "grads", "w"},
-		{"td-target-networks", twice, "s_next g r", "a_next y"},
-		{"critic-loss", half, "critics", "loss grad"},
-		{"critic-loss", twice, "critics", "loss grad"},
-		{"critic-loss", twice, "s g a y w", ""},
-		{"policy-gradient", twice, "critics", ""},
-		{"policy-gradient", twice, "s g", ""},
-		{"predictive-loss", half, "critics heads", "loss pred grad_head grad_xi"},
-		{"uncertainty", twice, "actions", "per_action"},
-		{"kde", twice, "points", ""},
+		{"mlp-forward", half, "x xi y"},
+		{"td-target-networks", twice, "s_next g r a_next y"},
+		{"critic-loss", half, "critics loss grad"},
+		{"critic-loss", twice, "critics loss grad"},
+		{"critic-loss", twice, "s g a y w"},
+		{"policy-gradient", twice, "critics"},
+		{"policy-gradient", twice, "s g"},
+		{"predictive-loss", half, "critics heads loss pred grad_head grad_xi"},
+		{"uncertainty", twice, "actions per_action"},
+		{"kde", twice, "points"},
 	} {
-		_, file := goldenFile(t, test.equation)
-		for _, one := range file["cases"].([]any) {
-			for side, keys := range map[string]string{"in": test.in, "out": test.out} {
-				values := one.(object)[side].(object)
-				for key := range strings.FieldsSeq(keys) {
+		file := goldenFile(t, test.equation)
+		for _, c := range file["cases"].([]any) {
+			for _, side := range []string{"in", "out"} {
+				values := c.(object)[side].(object)
+				for key := range strings.FieldsSeq(test.lists) {
 					if list, ok := values[key].([]any); ok {
 						values[key] = test.change(list)
 					}
 				}
 			}
 		}
-		if err := checkObject(t, file); err != nil {
-			t.Errorf("%s, %s of another length: %v", test.equation, test.in, err)
+		if err := checkOne(toJSON(file)); err != nil {
+			t.Errorf("%s, %s of another length: %v", test.equation, test.lists, err)
 		}
 	}
 }
 
-// A node is a value in decoded JSON, with a way to put something else there.
-type node struct {
-	path  string
-	value any
-	set   func(any)
-}
-
-// nodesOf returns a value and all within it, in order.
-func nodesOf(path string, value any, set func(any)) []node {
-	nodes := []node{{path, value, set}}
+// corruptions calls f for what must not pass in the place of a value or of one
+// within it, and put puts it there.
+func corruptions(path string, value any, put func(any), f func(path string, value, corrupted any, put func(any))) {
+	bad := []any{"a word", []any{value}}
 	switch v := value.(type) {
-	case object:
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			nodes = append(nodes, nodesOf(path+"."+key, v[key], func(x any) { v[key] = x })...)
-		}
-	case []any:
-		for i, x := range v {
-			nodes = append(nodes, nodesOf(fmt.Sprintf("%s[%d]", path, i), x, func(x any) { v[i] = x })...)
-		}
-	}
-	return nodes
-}
-
-// corruptions returns what must not pass in a node's place.
-func corruptions(equation string, n node, tolerance float64) map[string]any {
-	all := map[string]any{"a word": "x", "brackets": []any{n.value}}
-	switch v := n.value.(type) {
 	case float64:
-		if strings.HasPrefix(n.path, "out") {
-			all["a change"] = v + 3*max(1e-6, tolerance)*(1+math.Abs(v))
+		if strings.HasPrefix(path, "out") {
+			bad = append(bad, v+1e-4*(1+math.Abs(v)), nil)
 		}
 	case []any:
-		all["nothing"] = []any{}
-		// These may be longer than what is used of them.
-		free := []string{"td-target in.q_target", "td-target-networks in.critics",
-			"her in.achieved_next", "achievable in.q_mean"}
-		if !slices.Contains(free, equation+" "+n.path) && len(v) > 0 {
-			all["a longer list"], all["a shorter list"] = append(slices.Clone(v), v[0]), v[1:]
+		bad = append(bad, []any{}, append(slices.Clone(v), v[0]), v[1:])
+		for i, x := range v {
+			corruptions(fmt.Sprintf("%s[%d]", path, i), x, func(x any) { v[i] = x }, f)
 		}
 	case object:
-		all["another key"] = maps.Clone(v)
-		all["another key"].(object)["more"] = 1.0
-		for key := range v {
+		more := maps.Clone(v)
+		more["more"] = 1.0
+		bad = append(bad, more)
+		for _, key := range slices.Sorted(maps.Keys(v)) {
 			if v[key] == nil || key == "output" {
 				continue // as good as absent, and a tanh of what is near 0
 			}
 			less := maps.Clone(v)
 			delete(less, key)
-			all["no "+key] = less
+			bad = append(bad, less)
+			corruptions(path+"."+key, v[key], func(x any) { v[key] = x }, f)
 		}
 	}
-	return all
+	for _, b := range bad {
+		f(path, value, b, put)
+	}
 }
 
 // Whatever is corrupted in a file is noticed. A number within "in" may decide
 // nothing, as a weight of a unit that is off; of each key at least one does.
 func TestCheckCatches(t *testing.T) {
 	t.Parallel()
-	deep := 20 // nodes to try in each "in" and "out", besides the keys
-	if testing.Short() {
-		deep = 3
-	}
-	for _, e := range equations() {
+	const few = 0.03 // of the corruptions within lists
+	// Lists that may be shorter, or longer, than what is used of them.
+	free := []string{"td-target in.q_target", "td-target-networks in.critics",
+		"her in.achieved_next", "achievable in.q_mean"}
+	for _, e := range equations {
 		t.Run(e.name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 0))
-			_, file := goldenFile(t, e.name)
 			decides := map[string]bool{}
-			for _, c := range file["cases"].([]any) {
+			for _, c := range goldenFile(t, e.name)["cases"].([]any) {
 				c := c.(object)
-				file["cases"] = []any{c}
-				noticed := func(n node, x any) bool {
-					n.set(x)
-					defer n.set(n.value)
-					return checkObject(t, file) != nil
+				tolerance := c["tol"].(float64)
+				noticed := func() bool {
+					one := vectorCase{In: toJSON(c["in"]), Out: toJSON(c["out"]), Tol: &tolerance}
+					return new(CheckResult).check(&e, &one) != nil
+				}
+				try := func(path string, value, corrupted any, put func(any)) {
+					defer put(value)
+					key, _, inList := strings.Cut(path, "[")
+					list, isList := corrupted.([]any)
+					number, isNumber := value.(float64)
+					if isNumber && strings.HasPrefix(path, "in") && !decides[key] {
+						put(2*number + 1) // whole where it is
+						decides[key] = noticed()
+					}
+					if isList && len(list) > 0 && slices.Contains(free, e.name+" "+path) {
+						return
+					}
+					if inList && rng.Float64() >= few || testing.Short() && rng.IntN(6) > 0 {
+						return
+					}
+					if put(corrupted); !noticed() {
+						t.Errorf("case %s: %.99s in place of %s: not noticed", c["name"], toJSON(corrupted), path)
+					}
 				}
 				for _, side := range []string{"in", "out"} {
-					nodes := nodesOf(side, c[side], func(x any) { c[side] = x })
-					for _, n := range nodes {
-						key, _, _ := strings.Cut(n.path, "[")
-						if x, ok := n.value.(float64); ok && side == "in" && !decides[key] {
-							decides[key] = noticed(n, 2*x+1) // whole where x is
-						}
-						if key != n.path && rng.IntN(len(nodes)) >= deep {
-							continue
-						}
-						for what, x := range corruptions(e.name, n, c["tol"].(float64)) {
-							if !noticed(n, x) {
-								t.Errorf("case %s: %s in place of %s: not noticed", c["name"], what, n.path)
-							}
-						}
-					}
+					corruptions(side, c[side], func(x any) { c[side] = x }, try)
 				}
 			}
 			for key, noticed := range decides {
@@ -219,65 +189,58 @@ func TestCheckErrors(t *testing.T) {
 		one  = `{"name": "a", "in": ` + in + `, "out": ` + out + `, "tol": 1e-6}`
 		good = `{"equation": "td-target", "paper": "", "cases": [` + one + `]}`
 	)
+	if err := checkOne([]byte(good)); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct{ old, new, want string }{
-		{"", "", ""},
-		{good, "", "not vectors: unexpected end of JSON input"},
-		{good, good + good, "not vectors: invalid character '{' after top-level value"},
-		{good, good[:len(good)/2], "not vectors: unexpected end of JSON input"},
+		{good, "", "not vectors: EOF"},
+		{good, good + good, "not vectors: there is more after the JSON value"},
+		{good, good[:len(good)/2], "not vectors: unexpected EOF"},
 		{good, "[1, 2]", "not vectors: json: cannot unmarshal array"},
 		{"td-target", "td_target", `unknown equation "td_target"; known are mlp-forward`},
 		{one, "", "no cases"},
 		{one, "1", "not vectors: json: cannot unmarshal number"},
 		{`"paper"`, `"papers": 1, "paper"`, `not vectors: json: unknown field "papers"`},
-		{`"gamma"`, `"Gamma"`, `case "a": in: the key "gamma" is missing`},
-		{`"gamma"`, `"gamma": 0.5, "gamma"`, `case "a": in: the key "gamma" comes twice`},
-		{`"gamma"`, `"c": 1, "gamma"`, `case "a": in: the key "c" is unknown`},
-		{`"gamma": 0.5`, `"gamma": null`, `case "a": in: the key "gamma" is missing`},
-		{`"gamma": 0.5`, `"gamma": "0.5"`, `case "a": in: json: cannot unmarshal string into`},
-		{in, "[1, 2, 3]", `case "a": in: the key "r" is missing`},
+		{`"gamma"`, `"Gamma"`, `case "a": in: there is no gamma`},
+		{`"gamma"`, `"gamma": 0.5, "gamma"`, `case "a": in: gamma comes twice`},
+		{`"gamma"`, `"c": 1, "gamma"`, `case "a": in: c is unknown, or one too many`},
+		{`"gamma": 0.5`, `"gamma": null`, `case "a": in: there is no gamma`},
+		{`"gamma": 0.5`, `"gamma": "0.5"`, `case "a": in: there is no number gamma`},
+		{in, "[1, 2, 3]", `case "a": in: there is no r`},
 		{`, "tol": 1e-6`, "", `case "a": tol is not a number from 0 to 0.01`},
 		{"1e-6", "1", "tol is not a number from 0 to 0.01"},
 		{"-0.5, 1]", "NaN, 1]", "not vectors: invalid character 'N'"},
-		{"-0.5, 1]", "1e999, 1]", "not vectors: json: cannot unmarshal number 1e999"},
-		{"-0.5, 1]", "null, 1]", "out.y[0] is NaN in the file"},
-		{"-0.5, 1]", "-0.5, 1, 1]", "the file has out.y[2] where the code gives nothing more"},
-		{"-0.5, 1]", "-0.5]", "the file has nothing more where the code gives out.y[1]"},
+		{"-0.5, 1]", "1e999, 1]", `out: at "y[0]": json: cannot unmarshal number 1e999`},
+		{"-0.5, 1]", "null, 1]", "out: there is no number y[0]"},
+		{"-0.5, 1]", "-0.5, 1, 1]", "out: y[2] is unknown, or one too many"},
+		{"-0.5, 1]", "-0.5]", "out: there is no number y[1]"},
 		{"-0.5, 1]", "-0.5, 1.001]", "out.y[1] is 1.001 in the file, the code gives 1;"},
-		{out, `{"z": 1}`, "the file has out.z where the code gives out.y[0]"},
-		{`"out": ` + out + ",", "", "the file has out where the code gives out.y[0]"},
-		{"0.5,", "1e200,", "the result is not finite"},
-		{"[3, 4]", "[3]", "in: q_target[1] has 1 elements, want 2"},
-		{"[1, 0]", "[1, 0.5]", "cannot unmarshal number 0.5 into"},
+		{out, `{"z": 1}`, "out: there is no number y[0]"},
+		{`"out": ` + out + ",", "", `out: at "": EOF`},
+		{"0.5,", "1e200,", "the code gives +Inf;"},
+		{in, `{"r": [-1e99, 0], "gamma": 0.5, "q_target": [[1e99, 2], [1e99, 4]], "M": [1, 0]}`, "the code gives NaN;"},
+		{"[3, 4]", "[3]", "in: there is no number q_target[1][1]"},
+		{"[1, 0]", "[1, 0.5]", "in: M[1] is 0.5, want a whole number"},
 		{"[1, 0]", "[1, 2]", "in: an index is out of range"},
 		{"[1, 0]", "[1, -1]", "in: an index is out of range"},
 		{"[1, 0]", "[1, 1]", "in: M is [1 1], want two different indices"},
 		{"[1, 0]", "[1, 0, 1]", "in: M is [1 0 1], want two different indices"},
 	} {
 		err := checkOne([]byte(strings.Replace(good, test.old, test.new, 1)))
-		if test.want == "" && err == nil {
-			continue // the base of the errors
-		}
-		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.HasPrefix(err.Error(), "qta: vectors: x.json: ") {
+		if err == nil || !strings.HasPrefix(err.Error(), "qta: vectors: x.json: ") ||
+			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s for %s: error %v, want one of x.json with %q", test.new, test.old, err, test.want)
 		}
 	}
-	nothing := `{"equation": "achievable", "cases": [
-		{"in": {"q_mean": [], "c": 1, "T": 1}, "out": {"kept": []}, "tol": 0}]}`
-	if err := checkOne([]byte(nothing)); err == nil || !strings.Contains(err.Error(), "out has no numbers") {
-		t.Errorf("nothing to compare: error %v", err)
-	}
-	for _, dir := range []string{".ci", "testdata/nowhere"} {
-		if _, err := Check(os.DirFS(dir)); err == nil || !strings.Contains(err.Error(), "there is no file *.json") {
-			t.Errorf("a folder without vectors: error %v", err)
-		}
+	if _, err := Check(os.DirFS("testdata/nowhere")); err == nil || !strings.Contains(err.Error(), "there is no file *.json") {
+		t.Errorf("a folder without vectors: error %v", err)
 	}
 }
 
 // Arbitrary bytes are an error and no panic.
 func FuzzCheck(f *testing.F) {
-	for _, e := range equations() {
-		text, _ := goldenFile(f, e.name)
-		f.Add(text)
+	for _, e := range equations {
+		f.Add(toJSON(goldenFile(f, e.name)))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) { checkOne(text) })
 }

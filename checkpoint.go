@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -25,8 +26,8 @@ import (
 //	state    the numbers that [Agent.saved] lists
 //	SHA-256  of all of the above
 //
-// The header fixes the length of the state, so that the two are compared before
-// anything is allocated. Magic, format and checksum are the same in every format.
+// The header fixes the length of the state. Magic, format and checksum are the
+// same in every format.
 
 const (
 	agentMagic    = "qta checkpoint\n\x00"
@@ -103,7 +104,7 @@ const Previous = ".previous"
 
 // SaveFile writes a checkpoint to path. It writes and syncs path+".tmp", renames
 // the file at path to path+[Previous], and then the new one to path: a crash or a
-// full disk at any moment leaves one of the two whole. It follows no links.
+// full disk at any moment leaves one of the two whole.
 func (a *Agent) SaveFile(path string) error {
 	data, err := a.MarshalBinary()
 	if err != nil {
@@ -123,8 +124,8 @@ func (a *Agent) SaveFile(path string) error {
 		os.Remove(temporary)
 		return fmt.Errorf("qta: checkpoint not written: %w", err)
 	}
-	// Some systems cannot sync a directory. There a power failure can undo the
-	// renames, and leaves an older checkpoint.
+	// Where a system cannot sync a directory, a power failure can undo the
+	// renames, which leaves an older checkpoint.
 	if directory, err := os.Open(filepath.Dir(path)); err == nil {
 		directory.Sync()
 		directory.Close()
@@ -132,10 +133,9 @@ func (a *Agent) SaveFile(path string) error {
 	return nil
 }
 
-// writeSynced writes a new file and waits until it is on the disk.
+// writeSynced writes a file and waits until it is on the disk.
 func writeSynced(path string, data []byte) error {
-	os.Remove(path) // left by a crash, or a link that must not be followed
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}
@@ -148,9 +148,6 @@ func writeSynced(path string, data []byte) error {
 // [fs.ErrNotExist]), load path+[Previous]: training goes on from there to the same
 // end. The error for another format wraps [errors.ErrUnsupported].
 func LoadFile(path string) (*Agent, error) {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("qta: checkpoint: %s is not a regular file", path)
-	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("qta: checkpoint: %w", err)
@@ -164,26 +161,12 @@ func LoadFile(path string) (*Agent, error) {
 
 func loadAgent(data []byte) (*Agent, error) {
 	h, state, err := openCheckpoint(agentMagic, data)
-	if err == nil {
-		err = h.checkRoom(1, len(state)/16) // parameters, targets and two moments of float32
-	}
 	if err != nil {
 		return nil, err
 	}
 	a, err := NewAgent(h.Params, h.Sizes, h.Seed)
 	if err != nil {
 		return nil, bare(err)
-	}
-	row := 0
-	for _, c := range a.replay.columns() {
-		row += 8 * c.width
-	}
-	for _, part := range []struct{ n, size int }{
-		{h.Step, row}, {h.Evaluations, evaluationSize}, {h.Attachment, 1},
-	} {
-		if part.n < 0 || part.n > len(state)/part.size {
-			return nil, fmt.Errorf("%d times %d bytes in %d", part.n, part.size, len(state))
-		}
 	}
 	a.step, a.replay.n = h.Step, h.Step
 	for _, c := range a.replay.columns() {
@@ -194,12 +177,8 @@ func loadAgent(data []byte) (*Agent, error) {
 	if h.Own {
 		a.curriculum = &ownCurriculum{state: h.Curriculum}
 	}
-	s := a.saved()
-	if err := s.read(state); err != nil {
+	if err := a.saved().read(state); err != nil {
 		return nil, err
-	}
-	if err := s.check(a.step); err != nil {
-		return nil, bare(err)
 	}
 	a.decayWeights()
 	return a, nil
@@ -208,12 +187,7 @@ func loadAgent(data []byte) (*Agent, error) {
 // marshal returns the checkpoint of a state.
 func (h *header) marshal(magic string, s saved) []byte {
 	text := toJSON(h)
-	size := len(text) + 1000
-	for _, field := range s {
-		size += max(0, binary.Size(field)) // of vectors
-	}
-	b := append(make([]byte, 0, size), magic...)
-	b = binary.LittleEndian.AppendUint64(b, checkpointFormat)
+	b := binary.LittleEndian.AppendUint64([]byte(magic), checkpointFormat)
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(text)))
 	b = s.append(append(b, text...))
 	sum := sha256.Sum256(b)
@@ -230,43 +204,16 @@ func openCheckpoint(magic string, data []byte) (h header, state []byte, err erro
 		return h, nil, errors.New("damaged or cut off: its checksum is wrong")
 	}
 	if format := binary.LittleEndian.Uint64(data[len(magic):]); format != checkpointFormat {
-		return h, nil, formatError(format)
+		return h, nil, fmt.Errorf("format %d, this version reads format %d: %w",
+			format, checkpointFormat, errors.ErrUnsupported)
 	}
-	length, rest := binary.LittleEndian.Uint64(data[len(magic)+8:]), data[len(magic)+16:end]
-	if length > uint64(len(rest)) {
-		return h, nil, fmt.Errorf("a header of %d bytes in %d", length, len(rest))
-	}
+	rest := data[len(magic)+8 : end]
+	length := binary.LittleEndian.Uint64(rest)
+	rest = rest[8:]
 	if err := fromJSON(rest[:length], &h); err != nil {
 		return h, nil, fmt.Errorf("its header: %w", bare(err))
 	}
 	return h, rest[length:], nil
-}
-
-// A formatError reports a checkpoint in a format that this version does not
-// read.
-type formatError uint64
-
-func (e formatError) Error() string {
-	return fmt.Sprintf("format %d, this version reads format %d", uint64(e), checkpointFormat)
-}
-
-func (e formatError) Is(target error) bool { return target == errors.ErrUnsupported }
-
-// checkRoom returns an error if the parameters are out of range, or if the critics
-// and the given number of policies have more parameters than there is room for.
-func (h *header) checkRoom(policies, room int) error {
-	p, s := &h.Params, h.Sizes
-	if err := p.Validate(); err != nil {
-		return bare(err)
-	}
-	// In floating point, which does not overflow, and without biases.
-	hidden := float64(p.HiddenSize)
-	first := float64(hidden * (float64(s.Observation) + float64(s.Goal) + float64(s.Action)))
-	others := float64(hidden * hidden * float64(p.HiddenLayers-1))
-	if float64(p.Critics+policies)*(first+others) > float64(room) {
-		return errors.New("shorter than its networks")
-	}
-	return nil
 }
 
 // toJSON encodes a value that JSON can represent.
@@ -278,17 +225,21 @@ func toJSON(v any) []byte {
 	return text
 }
 
-// fromJSON decodes a value, and refuses unknown fields.
+// fromJSON decodes a value, and refuses unknown fields and anything after it.
 func fromJSON(text []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	return d.Decode(v)
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("there is more after the JSON value")
+	}
+	return nil
 }
 
 // bare returns an error of another part of the package as part of a sentence.
-func bare(err error) error {
-	return errors.New(strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "qta: ")), " "))
-}
+func bare(err error) error { return errors.New(strings.TrimPrefix(err.Error(), "qta: ")) }
 
 // saved lists what a checkpoint stores, in order: slices of numbers of a known
 // length, pointers to a number or a bool, generators, and functions that are
@@ -302,7 +253,7 @@ func (s saved) append(b []byte) []byte {
 		switch v := field.(type) {
 		case func():
 		case *int:
-			b = binary.LittleEndian.AppendUint64(b, uint64(*v))
+			b, err = binary.Append(b, binary.LittleEndian, int64(*v))
 		case *rand.PCG:
 			b, err = v.AppendBinary(b)
 		default:
@@ -317,7 +268,6 @@ func (s saved) append(b []byte) []byte {
 
 // read decodes what is listed from exactly b.
 func (s saved) read(b []byte) error {
-	const generator = 20 // bytes of a PCG
 	for _, field := range s {
 		var n int
 		var err error
@@ -329,7 +279,7 @@ func (s saved) read(b []byte) error {
 			n, err = binary.Decode(b, binary.LittleEndian, &i)
 			*v = int(i)
 		case *rand.PCG:
-			n = min(generator, len(b))
+			n = min(20, len(b))
 			err = v.UnmarshalBinary(b[:n])
 		default:
 			n, err = binary.Decode(b, binary.LittleEndian, v)
@@ -380,7 +330,9 @@ func (a *Agent) saved() saved {
 		a.average.saved(), a.held.saved(), a.curriculum.saved(), a.sampler.saved(a.step),
 	)
 	for i := range a.log {
-		s = append(s, a.log[i].saved()...)
+		e := &a.log[i]
+		s = append(s, &e.Step, &e.Success, &e.CriticLoss, &e.PredictiveLoss, &e.ActorLoss,
+			&e.GoalsSet, &e.GoalsReached, &e.Reached, &e.Return, &e.StepsToGoal)
 	}
 	for _, c := range a.replay.columns() {
 		s = append(s, *c.data)
@@ -400,11 +352,3 @@ func (u *pun) saved() (s saved) {
 func (a *adam) saved() saved { return saved{a.m, a.v, &a.beta1, &a.beta2} }
 
 func (n *normalizer) saved() saved { return saved{n.sum, n.square, &n.count, n.update} }
-
-// evaluationSize is the length of an encoded Evaluation in bytes.
-const evaluationSize = 10 * 8
-
-func (e *Evaluation) saved() saved {
-	return saved{&e.Step, &e.Success, &e.CriticLoss, &e.PredictiveLoss, &e.ActorLoss,
-		&e.GoalsSet, &e.GoalsReached, &e.Reached, &e.Return, &e.StepsToGoal}
-}

@@ -12,12 +12,12 @@ func TestPolicyAct(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 0))
 	nets := randomNets(rng, 2, 3, 7, 5, 2)
 	π := newActor(&Params{}, []int{3, 7, 5, 2}, nil)
-	π.net.load("net", nets[0])
-	π.target.load("target", nets[1])
+	π.net.load(nets[0])
+	π.target.load(nets[1])
 	for _, rows := range []int{4, 1, 9, 2} {
 		x := randomRows(rng, rows, 3)
 		for i, network := range []*mlp{π.net, π.target} {
-			got := π.act(network, table("x", x, 0))
+			got := π.act(network, table(x))
 			for r := range x {
 				near(t, "action", got.row(r), twinAct(nets[i], x[r], nil))
 			}
@@ -169,8 +169,8 @@ func TestPolicyGradient(t *testing.T) {
 			c := newGradientCase(seed)
 			u := ensemble(c.still, c.critics, c.heads, len(c.b.s))
 			c.still.ActionL2 = l2
-			π := newActor(&c.still, c.actor.widths("actor"), nil)
-			π.net.load("actor", c.actor)
+			π := newActor(&c.still, c.actor.widths(), nil)
+			π.net.load(c.actor)
 			got := π.learn(c.b.x(), u)
 			loss := func() float64 { return twinPolicyLoss(c.actor, c.critics, c.b, l2) }
 			near(t, "loss", []float32{float32(got)}, []float64{loss()})

@@ -68,7 +68,7 @@ func TestDigests(t *testing.T) {
 		}
 		all := variants()
 		if testing.Short() && !*update {
-			if all = Presets(); k != best {
+			if all = []Preset{{"default", Default()}, {"authors", Authors()}}; k != best {
 				all = all[:1]
 			}
 		}

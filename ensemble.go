@@ -18,8 +18,8 @@ import (
 // A transition is a row of each of several tables: observation, goal, action and
 // next observation, of the PUN's [Sizes]. If Sizes.Goal is 0, a table of goals may
 // be nil. The networks see all numbers as they are: observations and goals should
-// be of order 1, actions in [-1, 1]. Methods panic if tables differ in length or
-// rows have other sizes.
+// be of order 1, actions in [-1, 1]. Methods panic if tables differ in length,
+// rows have other sizes, or a number is not finite as a float32.
 type PUN struct {
 	params  Params
 	sizes   Sizes
@@ -71,33 +71,16 @@ func (u *PUN) Sizes() Sizes { return u.sizes }
 // 2 and 4 as one loss, and the target critics follow by Equation 3. targets are
 // the values y that Q(s, a, g) should have, from [PUN.Targets] or elsewhere. It
 // returns the two losses, means over the ensemble, in squared units of y and of the
-// observation. A number that is not finite as a float32 is an error, and the
-// ensemble stays as it was. A [*NumericError], whose Step counts updates, says that
-// a loss is not finite: go on from a saved ensemble.
+// observation. A [*NumericError], whose Step counts updates, says that a loss is not
+// finite: go on from a saved ensemble.
 func (u *PUN) Learn(
 	observations, goals, actions, next [][]float64, targets []float64,
 ) (criticLoss, predictiveLoss float64, err error) {
 	n := len(observations)
-	if n == 0 {
-		panic("qta: PUN: a minibatch without transitions")
-	}
 	b := u.minibatch(n)
-	u.fill(b.x, observations, goals)
-	u.setRows(b.x, "actions", actions, u.sizes.Observation+u.sizes.Goal, u.sizes.Action)
-	u.setRows(b.head, "next observations", next, 0, u.sizes.Observation)
+	u.fill(b.x, observations, goals, actions)
+	u.fill(b.head, next)
 	setNumbers(b.y[0], "targets", targets)
-	for _, t := range []parameterVector{
-		{"observations, goals and actions", b.x.data},
-		{"next observations", b.head.data},
-		{"targets", b.y[0]},
-	} {
-		for k, v := range t.values {
-			if !finite(float64(v)) {
-				row := k * n / len(t.values)
-				return 0, 0, fmt.Errorf("qta: PUN: row %d of the %s has %v, not finite as a float32", row, t.name, v)
-			}
-		}
-	}
 	criticLoss, predictiveLoss = u.pun.learn(b, b)
 	u.pun.follow()
 	u.updates++
@@ -116,8 +99,7 @@ func (u *PUN) Learn(
 func (u *PUN) Targets(rewards []float64, next, goals, nextActions [][]float64) []float64 {
 	n := len(next)
 	b := u.minibatch(n)
-	u.fill(b.next, next, goals)
-	u.setRows(b.next, "next actions", nextActions, u.sizes.Observation+u.sizes.Goal, u.sizes.Action)
+	u.fill(b.next, next, goals, nextActions)
 	setNumbers(b.r, "rewards", rewards)
 	u.pun.target(b, u.draws)
 	y := make([]float64, n)
@@ -130,8 +112,8 @@ func (u *PUN) Targets(rewards []float64, next, goals, nextActions [][]float64) [
 // Value returns the mean over the critics of Q(s, a, g) for each transition, in
 // the unit of the targets.
 func (u *PUN) Value(observations, goals, actions [][]float64) []float64 {
-	x := u.asked(observations, goals).x
-	u.setRows(x, "actions", actions, u.sizes.Observation+u.sizes.Goal, u.sizes.Action)
+	x := newMatrix(len(observations), u.sizes.Observation+u.sizes.Goal+u.sizes.Action)
+	u.fill(x, observations, goals, actions)
 	q := make([]float64, x.rows)
 	for lo := 0; lo < x.rows; lo += u.params.Batch {
 		hi := min(lo+u.params.Batch, x.rows)
@@ -144,18 +126,12 @@ func (u *PUN) Value(observations, goals, actions [][]float64) []float64 {
 // Equation 5, the mean over d random actions of the heads' deviation, in the
 // observations' unit. The seed decides the actions, and so the answer.
 func (u *PUN) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
-	q := u.asked(observations, goals)
-	u.pun.reserve(min(q.x.rows, u.params.Batch))
-	newPredictive(&u.params).answer(u.pun, q, u.sizes.Action, newStream(seed, forSurvey))
-	return q.ε
-}
-
-// asked returns a query with rows of s and g.
-func (u *PUN) asked(observations, goals [][]float64) *query {
 	q := new(query)
 	q.resize(len(observations), u.sizes)
 	u.fill(q.x, observations, goals)
-	return q
+	u.pun.reserve(min(q.x.rows, u.params.Batch))
+	newPredictive(&u.params).answer(u.pun, q, u.sizes.Action, newStream(seed, forSurvey))
+	return q.ε
 }
 
 // minibatch returns memory for n rows.
@@ -167,34 +143,31 @@ func (u *PUN) minibatch(n int) *batch {
 	return &u.batch
 }
 
-// fill sets the columns of s and g.
-func (u *PUN) fill(x matrix, observations, goals [][]float64) {
-	u.setRows(x, "observations", observations, 0, u.sizes.Observation)
-	if u.sizes.Goal > 0 || goals != nil {
-		u.setRows(x, "goals", goals, u.sizes.Observation, u.sizes.Goal)
-	}
-}
-
-// setRows sets the columns of x from the given one on to a table.
-func (u *PUN) setRows(x matrix, name string, table [][]float64, from, width int) {
-	if len(table) != x.rows {
-		panic(fmt.Sprintf("qta: PUN: %d %s, want %d", len(table), name, x.rows))
-	}
-	for k, row := range table {
-		if len(row) != width {
-			panic(fmt.Sprintf("qta: PUN: a row of %d in the %s, want %d", len(row), name, width))
+// fill sets the columns of x to tables, observations first.
+func (u *PUN) fill(x matrix, tables ...[][]float64) {
+	widths := []int{u.sizes.Observation, u.sizes.Goal, u.sizes.Action}
+	from := 0
+	for i, table := range tables {
+		name, width := []string{"observations", "goals", "actions"}[i], widths[i]
+		if len(table) != x.rows && (width > 0 || table != nil) {
+			panic(fmt.Sprintf("qta: PUN: %d %s, want %d", len(table), name, x.rows))
 		}
-		setNumbers(x.row(k)[from:from+width], name, row)
+		for k, row := range table {
+			setNumbers(x.row(k)[from:from+width], name, row)
+		}
+		from += width
 	}
 }
 
-// setNumbers sets dst to as many numbers.
+// setNumbers sets dst to as many numbers, a row or a list of the given name.
 func setNumbers(dst []float32, name string, numbers []float64) {
 	if len(numbers) != len(dst) {
-		panic(fmt.Sprintf("qta: PUN: %d %s, want %d", len(numbers), name, len(dst)))
+		panic(fmt.Sprintf("qta: PUN: %d numbers in the %s, want %d", len(numbers), name, len(dst)))
 	}
 	for i, v := range numbers {
-		dst[i] = float32(v)
+		if dst[i] = float32(v); !finite(float64(dst[i])) {
+			panic(fmt.Sprintf("qta: PUN: %v in the %s is not finite as a float32", v, name))
+		}
 	}
 }
 
@@ -214,34 +187,19 @@ func (u *PUN) MarshalBinary() ([]byte, error) {
 // an error and leaves the ensemble as it was; for another format the error
 // wraps [errors.ErrUnsupported].
 func (u *PUN) UnmarshalBinary(data []byte) error {
-	loaded, err := loadPUN(data)
+	h, state, err := openCheckpoint(ensembleMagic, data)
 	if err != nil {
 		return fmt.Errorf("qta: ensemble: %w", err)
 	}
+	loaded, err := NewPUN(h.Params, h.Sizes, 0)
+	if err == nil {
+		err = loaded.saved().read(state)
+	}
+	if err != nil {
+		return fmt.Errorf("qta: ensemble: %w", bare(err))
+	}
 	*u = *loaded
 	return nil
-}
-
-func loadPUN(data []byte) (*PUN, error) {
-	h, state, err := openCheckpoint(ensembleMagic, data)
-	if err == nil {
-		err = h.checkRoom(0, len(state)/16)
-	}
-	if err != nil {
-		return nil, err
-	}
-	u, err := NewPUN(h.Params, h.Sizes, 0)
-	if err != nil {
-		return nil, bare(err)
-	}
-	s := u.saved()
-	if err := s.read(state); err != nil {
-		return nil, err
-	}
-	if err := s.check(u.updates); err != nil {
-		return nil, bare(err)
-	}
-	return u, nil
 }
 
 // saved lists what learning changes.

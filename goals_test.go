@@ -32,7 +32,7 @@ func TestEquation5(t *testing.T) {
 			}
 		}
 		got := make([]float64, n)
-		u.uncertainty(got, b.x(), table("actions", actions, 0))
+		u.uncertainty(got, b.x(), table(actions))
 		near(t, fmt.Sprintf("Equation 5: in pieces of %d", rows), float32s(got), want)
 	}
 }

@@ -73,8 +73,9 @@ func TestKitForward(t *testing.T) {
 // holdForward asks a command for the actions of agents of several shapes.
 func holdForward(t *testing.T, command []string) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	for _, p := range []Params{tinyPreset(Default()), changed("", Small(), "HiddenLayers=1").Params} {
-		p.Horizon, p.InitialSteps = 10, 20
+	for _, layers := range []int{1, 3} {
+		p := tinyPreset(Default())
+		p.HiddenLayers = layers
 		a := agentAfter(t, p, 35)
 		file := filepath.Join(t.TempDir(), "agent.safetensors")
 		if err := os.WriteFile(file, networksOf(t, a), 0o666); err != nil {

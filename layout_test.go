@@ -47,7 +47,7 @@ func functionName(d *ast.FuncDecl) string {
 // else those of its function.
 func goldenOf(formula, function string) string {
 	var names []string
-	for _, e := range equations() {
+	for _, e := range equations {
 		here := slices.ContainsFunc(e.numbers, func(n int) bool { return formula == fmt.Sprint("Equation ", n) })
 		if !strings.HasPrefix(formula, "Equation") {
 			here = slices.Contains(strings.Split(e.function, ", "), function)

@@ -19,7 +19,7 @@ func TestNetwork(t *testing.T) {
 		}
 		n, rows := len(widths)-1, 1+rng.IntN(6)
 		net, x, dy := randomNet(rng, widths...), randomRows(rng, rows, widths[0]), randomRows(rng, rows, widths[n])
-		m, p, in := net.network("net"), newPass(widths, nil), table("x", x, 0)
+		m, p, in := net.network(), newPass(widths, nil), table(x)
 		p.reserve(1 + rng.IntN(9))
 		ξ, y := m.latent(p, in), m.forward(p, in)
 		for r := range x {
@@ -28,7 +28,7 @@ func TestNetwork(t *testing.T) {
 			near(t, fmt.Sprint("output of ", widths), y.row(r), want)
 		}
 
-		copy(p.dx[n].data, table("dy", dy, 0).data)
+		copy(p.dx[n].data, table(dy).data)
 		gradient := newMLP(make([]float32, mlpSize(widths)), widths)
 		m.backward(p, gradient, in, n, false)
 		column := rng.IntN(widths[0])

@@ -181,7 +181,7 @@ func TestEquation3(t *testing.T) {
 			}
 			targets := randomNets(rng, 3, 9, 5, 7, 1)
 			for i, n := range targets {
-				u.critics[i].target.load("target", n)
+				u.critics[i].target.load(n)
 			}
 			for range 10 {
 				u.follow()

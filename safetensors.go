@@ -50,41 +50,30 @@ func (a *Agent) WriteSafetensors(w io.Writer) error {
 		return err
 	}
 	header := append([]byte(`{"__metadata__":`), toJSON(a.metadata())...)
-	offset := 0
-	tensors := a.tensors()
-	for _, t := range tensors {
-		end := offset + 4*t.numbers()
-		place := tensorPlace{"F32", t.shape, [2]int{offset, end}}
+	var numbers []byte
+	for _, t := range a.tensors() {
+		begin := len(numbers)
+		for k := range t.size {
+			numbers = binary.LittleEndian.AppendUint32(numbers, math.Float32bits(*t.number(k)))
+		}
+		place := tensorPlace{"F32", t.shape, [2]int{begin, len(numbers)}}
 		header = fmt.Appendf(header, `,%q:%s`, t.name, toJSON(place))
-		offset = end
 	}
 	header = append(header, '}')
 	for len(header)%8 > 0 { // so that the numbers are aligned
 		header = append(header, ' ')
 	}
-	out := append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...)
-	for _, t := range tensors {
-		for k := range t.numbers() {
-			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(*t.at(k)))
-		}
-	}
-	_, err := w.Write(out)
+	length := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	_, err := w.Write(slices.Concat(length, header, numbers))
 	return err
 }
 
 // A tensor is the weights or the biases of a layer, under its name.
 type tensor struct {
-	name  string
-	shape []int
-	at    func(k int) *float32 // number k, row-major
-}
-
-func (t *tensor) numbers() int {
-	n := 1
-	for _, d := range t.shape {
-		n *= d
-	}
-	return n
+	name   string
+	shape  []int
+	size   int
+	number func(k int) *float32 // row-major
 }
 
 // tensors returns the networks' tensors in the order of the file.
@@ -92,10 +81,8 @@ func (a *Agent) tensors() (all []tensor) {
 	add := func(name string, l layer) {
 		in, out := l.w.rows, l.w.cols
 		all = append(all,
-			tensor{name + ".weight", []int{out, in}, func(k int) *float32 {
-				return &l.w.data[k%in*out+k/in] // transposed
-			}},
-			tensor{name + ".bias", []int{out}, func(k int) *float32 { return &l.b[k] }})
+			tensor{name + ".weight", []int{out, in}, in * out, func(k int) *float32 { return &l.w.row(k % in)[k/in] }},
+			tensor{name + ".bias", []int{out}, out, func(k int) *float32 { return &l.b[k] }})
 	}
 	for i, l := range a.policy.net.layers {
 		add(fmt.Sprintf("policy.%d", i), l)
@@ -191,25 +178,27 @@ type tensorPlace struct {
 // agentOf makes an agent, except for its networks' parameters, from a file's
 // metadata and the length of its numbers.
 func agentOf(metadata map[string]string, length int) (*Agent, error) {
-	var h header
+	var p Params
+	var s Sizes
+	var seed uint64
 	var scaling inputScaling
-	for _, m := range []struct {
-		name  string
-		value any
-	}{{"sizes", &h.Sizes}, {"seed", &h.Seed}, {"inputs", &scaling}, {"parameters", &h.Params}} {
-		if err := fromJSON([]byte(metadata[m.name]), m.value); err != nil {
-			return nil, fmt.Errorf("its metadata has no %q as WriteSafetensors has: %w", m.name, bare(err))
+	for i, key := range []string{"sizes", "seed", "inputs", "parameters"} {
+		if err := fromJSON([]byte(metadata[key]), []any{&s, &seed, &scaling, &p}[i]); err != nil {
+			return nil, fmt.Errorf("its metadata has no %q as WriteSafetensors has: %w", key, bare(err))
 		}
 	}
-	if err := h.checkRoom(1, length/4); err != nil {
-		return nil, err
+	// Before anything is made, in floating point, which does not overflow.
+	hidden, inputs := float64(p.HiddenSize), float64(s.Observation)+float64(s.Goal)+float64(s.Action)
+	weights := float64(hidden*inputs) + float64(float64(hidden*hidden)*float64(p.HiddenLayers-1))
+	if float64(p.Critics)*weights > float64(length/4) {
+		return nil, errors.New("shorter than its networks")
 	}
-	a, err := NewAgent(h.Params, h.Sizes, h.Seed)
+	a, err := NewAgent(p, s, seed)
 	if err != nil {
 		return nil, bare(err)
 	}
-	n := h.Sizes.Observation
-	if width := n + h.Sizes.Goal; len(scaling.Mean) != width || len(scaling.Scale) != width {
+	n := s.Observation
+	if width := n + s.Goal; len(scaling.Mean) != width || len(scaling.Scale) != width {
 		return nil, fmt.Errorf("%d means and %d scales of the inputs, want %d",
 			len(scaling.Mean), len(scaling.Scale), width)
 	}
@@ -223,14 +212,14 @@ func (a *Agent) fillTensors(places map[string]tensorPlace, numbers []byte) error
 	tensors := a.tensors()
 	size := 0
 	for _, t := range tensors {
-		size += 4 * t.numbers()
+		size += 4 * t.size
 	}
 	if len(places) != len(tensors) || len(numbers) != size {
 		return fmt.Errorf("%d tensors of %d bytes, its networks have %d of %d",
 			len(places), len(numbers), len(tensors), size)
 	}
 	for _, t := range tensors {
-		place, n := places[t.name], 4*t.numbers()
+		place, n := places[t.name], 4*t.size
 		if place.DType != "F32" || !slices.Equal(place.Shape, t.shape) {
 			return fmt.Errorf("the tensor %s is %.20q of shape %v, want F32 of shape %v",
 				t.name, place.DType, place.Shape, t.shape)
@@ -240,12 +229,12 @@ func (a *Agent) fillTensors(places map[string]tensorPlace, numbers []byte) error
 			return fmt.Errorf("the tensor %s is at bytes %d to %d of %d, want %d bytes",
 				t.name, begin, end, size, n)
 		}
-		for k := range t.numbers() {
+		for k := range t.size {
 			v := math.Float32frombits(binary.LittleEndian.Uint32(numbers[begin+4*k:]))
 			if !finite(float64(v)) {
 				return fmt.Errorf("number %d of the tensor %s is %v", k, t.name, v)
 			}
-			*t.at(k) = v
+			*t.number(k) = v
 		}
 	}
 	return nil

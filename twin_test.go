@@ -206,7 +206,7 @@ func (b twinBatch) x() matrix {
 	for k := range b.s {
 		rows = append(rows, slices.Concat(b.s[k], b.g[k], b.a[k]))
 	}
-	return table("x", rows, 0)
+	return table(rows)
 }
 
 // batch returns the minibatch as the ensemble sees it.
@@ -216,7 +216,7 @@ func (b twinBatch) batch() *batch {
 		x:       b.x(),
 		y:       slices.Repeat([][]float32{float32s(b.y)}, most),
 		weights: make([][]float32, most),
-		head:    table("next", b.next, 0),
+		head:    table(b.next),
 	}
 }
 
@@ -293,3 +293,88 @@ func newGradientCase(seed uint64) gradientCase {
 
 // tenfold undoes Adam's 1-β₁ after a first step.
 func tenfold(m []float32) []float32 { return each(m, func(v float32) float32 { return 10 * v }) }
+
+// The twin's networks: a net is its layers from the input on.
+type (
+	vectorLayer struct {
+		W [][]float64 // in by out
+		B []float64
+	}
+	vectorNet []vectorLayer
+)
+
+// widths returns a net's layer widths from input to output.
+func (n vectorNet) widths() []int {
+	widths := []int{len(n[0].W)}
+	for _, l := range n {
+		widths = append(widths, len(l.B))
+	}
+	return widths
+}
+
+// network returns the net as an mlp.
+func (n vectorNet) network() *mlp {
+	m := newMLP(make([]float32, mlpSize(n.widths())), n.widths())
+	m.load(n)
+	return m
+}
+
+// load sets a net, or a layer, to the twin's.
+func (m *mlp) load(n vectorNet) {
+	for i, l := range m.layers {
+		l.load(n[i])
+	}
+}
+
+func (l layer) load(v vectorLayer) {
+	copy(l.w.data, table(v.W).data)
+	copy(l.b, float32s(v.B))
+}
+
+// vector returns a net, or a layer, as a twin.
+func (m *mlp) vector() vectorNet { return each(m.layers, layer.vector) }
+
+func (l layer) vector() vectorLayer { return vectorLayer{tableOf(l.w, 0, l.w.cols), float64s(l.b)} }
+
+// ensemble returns critics with heads for batches of up to rows.
+func ensemble(p Params, critics []vectorNet, heads []vectorLayer, rows int) *pun {
+	widths, predicted := critics[0].widths(), len(heads[0].B)
+	p.Critics = len(critics)
+	a := newArchitecture(&p, Sizes{Observation: predicted, Goal: predicted})
+	u := newEnsemble(&p, widths[:len(widths)-1], a, nil)
+	u.depart(&p)
+	u.reserve(rows)
+	for i, c := range u.critics {
+		c.q.load(critics[i])
+		c.head.load(heads[i])
+	}
+	return u
+}
+
+// table returns rows as a matrix, and tableOf columns of a matrix as rows.
+func table(rows [][]float64) matrix {
+	m := newMatrix(len(rows), len(rows[0]))
+	for i, row := range rows {
+		copy(m.row(i), float32s(row))
+	}
+	return m
+}
+
+func tableOf(x matrix, from, to int) (rows [][]float64) {
+	for k := range x.rows {
+		rows = append(rows, float64s(x.row(k)[from:to]))
+	}
+	return rows
+}
+
+func float64s(x []float32) []float64 { return each(x, func(v float32) float64 { return float64(v) }) }
+func float32s(x []float64) []float32 { return each(x, func(v float64) float32 { return float32(v) }) }
+
+// each returns f of every element of x.
+func each[T, U any](x []T, f func(T) U) []U {
+	y := make([]U, len(x))
+	for i, v := range x {
+		y[i] = f(v)
+	}
+	return y
+}

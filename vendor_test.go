@@ -120,7 +120,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 `)
-	for _, name := range globNames(t, "example_*_test.go") {
+	for _, name := range globNames(t, "example*_test.go") {
 		m.write(name, strings.Replace(readText(t, name), "package qta_test", "package main_test", 1))
 	}
 	edit := regexp.MustCompile("(?m)^go mod edit .+").FindString(readText(t, "docs/library.md"))
