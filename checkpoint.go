@@ -207,13 +207,38 @@ func openCheckpoint(magic string, data []byte) (h header, state []byte, err erro
 		return h, nil, fmt.Errorf("format %d, this version reads format %d: %w",
 			format, checkpointFormat, errors.ErrUnsupported)
 	}
-	rest := data[len(magic)+8 : end]
-	length := binary.LittleEndian.Uint64(rest)
-	rest = rest[8:]
+	length, rest := binary.LittleEndian.Uint64(data[len(magic)+8:]), data[len(magic)+16:end]
+	if length > uint64(len(rest)) {
+		return h, nil, errors.New("shorter than its header")
+	}
 	if err := fromJSON(rest[:length], &h); err != nil {
 		return h, nil, fmt.Errorf("its header: %w", bare(err))
 	}
-	return h, rest[length:], nil
+	if state = rest[length:]; !h.fits(len(state)) {
+		return h, nil, errors.New("its state: shorter than its header says")
+	}
+	return h, state, nil
+}
+
+// fits reports whether a state of so many bytes can hold what the header says, so
+// that no file costs memory beyond its size.
+func (h *header) fits(length int) bool {
+	s := h.Sizes
+	if min(s.Observation, s.Goal, s.Action, h.Step, h.Evaluations, h.Attachment) < 0 {
+		return false
+	}
+	// Of each weight a target and two moments are saved too, as float32.
+	networks := float64(16 * criticWeights(&h.Params, s))
+	transitions := float64(8 * float64(h.Step) * float64(s.Observation+s.Goal+s.Action))
+	return max(networks, transitions, float64(h.Evaluations), float64(h.Attachment)) <= float64(length)
+}
+
+// criticWeights returns how many weights the critics have, without their last
+// layers, in floating point, which does not overflow.
+func criticWeights(p *Params, s Sizes) float64 {
+	hidden, inputs := float64(p.HiddenSize), float64(s.Observation)+float64(s.Goal)+float64(s.Action)
+	weights := float64(hidden*inputs) + float64(float64(hidden*hidden)*float64(p.HiddenLayers-1))
+	return float64(p.Critics) * weights
 }
 
 // toJSON encodes a value that JSON can represent.
@@ -323,8 +348,7 @@ func (a *Agent) saved() saved {
 		a.pun.saved(),
 		a.observations.saved(), a.goals.saved(),
 		saved{a.exploration.pcg, a.environment.pcg, a.draws.pcg, a.learning.pcg, a.goalDraws.pcg},
-		saved{&a.updates, &a.losses.critic, &a.losses.head, &a.losses.policy},
-		saved{&a.foundAt, &a.explored, &a.perfect},
+		saved{&a.updates, &a.foundAt, &a.losses.critic, &a.losses.head, &a.losses.policy, &a.explored, &a.perfect},
 		saved{a.observation, a.achieved, a.desired, a.goal, &a.firstGoal, &a.reached, &a.episodeStart},
 		saved{&a.goalsSet, &a.goalsReached, a.attachment},
 		a.average.saved(), a.held.saved(), a.curriculum.saved(), a.sampler.saved(a.step),

@@ -360,6 +360,7 @@ func TestCheckpointDamage(t *testing.T) {
 		refuse("a bad parameter", resealed(`"Batch":16`, `"Batch":00`), "its header: ")
 		refuse("other networks", resealed(kind.critics, `"Critics":4`), "its state: ")
 		if kind.magic == agentMagic {
+			refuse("more steps", resealed(`"Step":15`, `"Step":99`), "its state: shorter than its header says")
 			refuse("an evaluation less", resealed(`"Evaluations":2`, `"Evaluations":1`), "its state: 80 bytes too many")
 		}
 	}
@@ -370,6 +371,37 @@ func TestCheckpointDamage(t *testing.T) {
 	if err := errors.Join(a.UnmarshalBinary(agent), u.UnmarshalBinary(ensemble)); err != nil {
 		t.Errorf("the undamaged checkpoints: %v", err)
 	}
+}
+
+// FuzzCheckpoint decodes arbitrary contents under the right checksum: an error on
+// one line, or an agent that can be saved and loaded again, and no more memory than
+// the length calls for.
+func FuzzCheckpoint(f *testing.F) {
+	for _, changes := range []string{"", "Uncertainty=ensemble", "Curriculum=mega Replay=per", "Curriculum=her Critics=1"} {
+		data := marshal(f, agentAfter(f, changed("", leastParams(), changes).Params, 9))
+		f.Add(data[:len(data)-sha256.Size])
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		sum := sha256.Sum256(content)
+		a, err := new(Agent), error(nil)
+		got := allocated(func() { err = a.UnmarshalBinary(append(slices.Clone(content), sum[:]...)) })
+		if most := uint64(1<<20 + 100*len(content)); got > most {
+			t.Errorf("decoding %d bytes allocates %d, want at most %d", len(content), got, most)
+		}
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "qta: ") || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %q", err)
+			}
+			return
+		}
+		again, err := a.MarshalBinary()
+		if _, ok := errors.AsType[*NumericError](err); ok {
+			return
+		}
+		if err = errors.Join(err, new(Agent).UnmarshalBinary(again)); err != nil {
+			t.Errorf("what was decoded and encoded is not decoded: %v", err)
+		}
+	})
 }
 
 // TestCheckpointNumbers has every field go wrong in turn. A NaN or an infinite

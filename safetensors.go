@@ -187,10 +187,7 @@ func agentOf(metadata map[string]string, length int) (*Agent, error) {
 			return nil, fmt.Errorf("its metadata has no %q as WriteSafetensors has: %w", key, bare(err))
 		}
 	}
-	// Before anything is made, in floating point, which does not overflow.
-	hidden, inputs := float64(p.HiddenSize), float64(s.Observation)+float64(s.Goal)+float64(s.Action)
-	weights := float64(hidden*inputs) + float64(float64(hidden*hidden)*float64(p.HiddenLayers-1))
-	if float64(p.Critics)*weights > float64(length/4) {
+	if criticWeights(&p, s) > float64(length/4) { // before anything is made
 		return nil, errors.New("shorter than its networks")
 	}
 	a, err := NewAgent(p, s, seed)
