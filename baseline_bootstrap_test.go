@@ -76,7 +76,7 @@ func TestMasksOfBatches(t *testing.T) {
 		s.tree.set(i, 1+float64(i))
 	}
 	b := &a.scratch.batch
-	if err := a.minibatch(b); err != nil {
+	if err := a.minibatch(b, a.sampler); err != nil {
 		t.Fatal(err)
 	}
 	for c := range a.pun.critics {
@@ -217,8 +217,8 @@ func TestJointGradient(t *testing.T) {
 			}
 			headsBatch := headsOf(b, &p)
 			got, gotHeads := u.learnBy(b, headsBatch, &p)
-			if headsApart(&p) {
-				gotHeads = u.learnHeads(headsBatch, p.PredictiveGradient)
+			if u.headsApart {
+				gotHeads = u.learnHeads(headsBatch)
 			}
 			near(t, form+" losses", []float32{float32(got), float32(gotHeads)}, []float64{critics() / 3, heads() / 3})
 			for i, critic := range c.critics {

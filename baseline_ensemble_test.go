@@ -104,8 +104,8 @@ func TestEnsembleGradients(t *testing.T) {
 			}
 			headsBatch := headsOf(b, &p)
 			u.learnBy(b, headsBatch, &p)
-			if headsApart(&p) {
-				u.learnHeads(headsBatch, p.PredictiveGradient)
+			if u.headsApart {
+				u.learnHeads(headsBatch)
 			}
 			for i, critic := range c.critics {
 				own := c.b

@@ -218,7 +218,7 @@ func TestPriorities(t *testing.T) {
 		largest := 1.0
 		for range 3 {
 			b := &a.scratch.batch
-			if err := a.minibatch(b); err != nil {
+			if err := a.minibatch(b, a.sampler); err != nil {
 				t.Fatal(err)
 			}
 			M := []int{2, 0}
@@ -250,12 +250,9 @@ func TestPriorities(t *testing.T) {
 // learnOn is an update on a minibatch that is drawn.
 func learnOn(t *testing.T, a *Agent, b *batch) {
 	t.Helper()
-	heads, actor := b, b
-	if a.ownBatches != nil {
-		var err error
-		if heads, actor, err = a.ownBatches(a); err != nil {
-			t.Fatal(err)
-		}
+	heads, actor, err := a.ownBatches(b)
+	if err != nil {
+		t.Fatal(err)
 	}
 	a.learnFrom(b, heads, actor)
 }

@@ -191,7 +191,7 @@ func TestMEGAWindow(t *testing.T) {
 		}
 		for _, a := range []*Agent{a, b} {
 			m := a.curriculum.(*mega)
-			if got := a.curriculum.randomAction(a); math.Abs(got-p.RandomAction-0.7) > 1e-12 {
+			if got := a.randomAction(); math.Abs(got-p.RandomAction-0.7) > 1e-12 {
 				t.Errorf("%v: after 7 steps at the goal an action is random with probability %v", test.before, got)
 			}
 			nextGoal(t, a, true)
@@ -302,7 +302,7 @@ func TestMEGATrains(t *testing.T) {
 			e++
 		}
 		most = max(most, e)
-		if got, want := a.curriculum.randomAction(a), 0.1+0.1*float64(e); math.Abs(got-want) > 1e-12 || m.succeeded != (e > 0) {
+		if got, want := a.randomAction(), 0.1+0.1*float64(e); math.Abs(got-want) > 1e-12 || m.succeeded != (e > 0) {
 			t.Errorf("after step %d and %d steps at the goal: random with probability %v, success %t", a.step, e, got, m.succeeded)
 		}
 		return nil

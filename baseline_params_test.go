@@ -145,7 +145,7 @@ func TestOneCritic(t *testing.T) {
 		t.Errorf("the pair of one critic is %d and %d", i, j)
 	}
 	b := &a.scratch.batch
-	if err := a.minibatch(b); err != nil {
+	if err := a.minibatch(b, a.sampler); err != nil {
 		t.Fatal(err)
 	}
 	a.target(b)

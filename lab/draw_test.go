@@ -2,6 +2,7 @@ package lab
 
 import (
 	"encoding/json"
+	"encoding/xml"
 	"math"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"qta"
+	"qta/internal/browser"
 	"qta/internal/roomtest"
 )
 
@@ -166,7 +168,9 @@ func TestPage(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	train(t, tinyRun(dir))
 	for _, name := range []string{CurveFile, Figure5File, FilmFile} {
-		roomtest.WellFormed(t, name, roomtest.Read(t, dir, name))
+		if err := xml.Unmarshal([]byte(roomtest.Read(t, dir, name)), new(any)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 	page := roomtest.Read(t, dir, PageFile)
 	for _, want := range []string{"Query The Agent on maze 1U5", "held-out success", "first at the goal", "After 200 environment steps", "film-w",
@@ -181,6 +185,8 @@ func TestPage(t *testing.T) {
 	if n := strings.Count(roomtest.Read(t, dir, LogFile), "\n"); n != 11 {
 		t.Errorf("the log has %d lines, want 11", n)
 	}
+	browser.Check(t, map[string]string{PageFile: page}, []int{400, 1000, 1400},
+		"return [...overlaps(page), ...strays(page), ...faint(page)].slice(0, 5);")
 }
 
 // FuzzState attaches arbitrary bytes to an agent: they are refused, or can be drawn.

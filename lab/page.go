@@ -23,7 +23,7 @@ var pageText string
 var pageCSS string
 
 // Style returns the CSS of a page, with that of its drawings.
-func Style() string { return draw.Style() + "\n" + pageCSS }
+func Style() string { return draw.Style + "\n" + pageCSS }
 
 // A view is what there is to see of a run.
 type view struct {
@@ -118,7 +118,7 @@ func (id Identity) lossUnit() string {
 
 // series returns a number of each evaluation.
 func (v *view) series(name string, number func(qta.Evaluation) float64) draw.Series {
-	s := draw.Series{Name: name, Line: true}
+	s := draw.Series{Name: name}
 	for _, e := range v.Record.Curve {
 		s.Points = append(s.Points, draw.Point{X: float64(e.Step), Y: number(e)})
 	}
@@ -153,7 +153,7 @@ func (v *view) charts() (charts []chart) {
 		v.series("set", func(e qta.Evaluation) float64 { return since(&set, e.GoalsSet) }),
 		v.series("of these, reached", func(e qta.Evaluation) float64 { return since(&reached, e.GoalsReached) }))
 	if v.state.Grid != nil {
-		uncertainty := draw.Series{Line: true}
+		uncertainty := draw.Series{}
 		for _, f := range v.state.Frames {
 			uncertainty.Points = append(uncertainty.Points, draw.Point{X: float64(f.Step), Y: f.Uncertainty})
 		}

@@ -343,10 +343,9 @@ func differing(p, q reflect.Value) (names []string) {
 // where there is none, and [errors.ErrUnsupported] where another version of the
 // laboratory has written it.
 func ReadRecord(path string) (*Record, error) {
-	const most = 32 << 20 // bytes; with MaxEvaluations it has fewer
-	data, err := files.Read(path, most)
+	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return nil, words.Cause(err)
 	}
 	return decodeRecord(data)
 }

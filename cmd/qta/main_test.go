@@ -67,7 +67,6 @@ func TestBadInput(t *testing.T) {
 		{"-maze nowhere.txt", "map file nowhere.txt: no such file"},
 		{"-maze ./maps", "map file ./maps"},
 		{"-maze maps/letter.map", "map file maps/letter.map"},
-		{"-maze large.txt", "map file large.txt: larger than 1048576 bytes"},
 		{"-params huge", `-params "huge": want default, fast, paper, authors, small, mega, vds or a file that ends in .json`},
 		{"-params broken.json", "-params broken.json: parameters"},
 		{"-params open.json", "-params open.json: parameters: the JSON object has no end"},
@@ -89,7 +88,6 @@ func TestBadInput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	roomtest.Write(t, "nogoal.txt", "#####\n#S..#\n#####\n")
 	roomtest.Write(t, "maps/letter.map", "#####\n#SxG#\n#####\n")
-	roomtest.Write(t, "large.txt", "SG\n"+strings.Repeat("\n", 1<<20)) // a map if it were cut
 	roomtest.Write(t, "broken.json", "[1, 2]\n")
 	roomtest.Write(t, "open.json", "{\n")
 	roomtest.Write(t, "unknown.json", `{"Batsh": 3}`)

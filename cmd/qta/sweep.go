@@ -82,8 +82,7 @@ func (c *cell) train(in call) error {
 
 // readSweep reads a sweep file whose runs are to be in directory out.
 func readSweep(path, out string) ([]cell, error) {
-	const most = 64 << 20
-	data, err := files.ReadText(path, most)
+	data, err := files.ReadText(path)
 	if err != nil {
 		return nil, words.BadFile(err, "sweep file %s: %w", path, err)
 	}

@@ -100,10 +100,6 @@ func (f *trainFlags) describe() (maze *qta.Maze, id lab.Identity, own string, er
 	return maze, lab.MazeIdentity(name, maze, label, p, f.seed, *f.eval), own, nil
 }
 
-// maxInput is the most that is read of a parameter file or a map file, in
-// bytes. A map of 10,000 cells is far smaller.
-const maxInput = 1 << 20
-
 // findMaze returns the maze of a name or a file, and its name.
 func findMaze(name string) (*qta.Maze, string, error) {
 	isPath := strings.ContainsRune(name, '/') || strings.ContainsRune(name, os.PathSeparator) ||
@@ -122,7 +118,7 @@ func findMaze(name string) (*qta.Maze, string, error) {
 		}
 		return m, name, nil
 	}
-	text, err := files.ReadText(name, maxInput)
+	text, err := files.ReadText(name)
 	if err != nil {
 		return nil, "", words.BadFile(err, "map file %s: %w", name, err)
 	}
@@ -150,7 +146,7 @@ func findParams(name string, set []string) (p qta.Params, label string, err erro
 	case !strings.HasSuffix(name, ".json"):
 		return p, "", words.BadInput("-params %q: want %s or a file that ends in .json", name, presetNames)
 	default:
-		data, err := files.ReadText(name, maxInput)
+		data, err := files.ReadText(name)
 		if err != nil {
 			return p, "", words.BadFile(err, "-params %s: %w; want a JSON object such as {\"Batch\": 256}", name, err)
 		}

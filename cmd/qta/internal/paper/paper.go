@@ -5,6 +5,7 @@ package paper
 
 import (
 	_ "embed"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"math"
@@ -13,7 +14,6 @@ import (
 	"strings"
 
 	"qta"
-	"qta/internal/files"
 	"qta/lab"
 )
 
@@ -183,7 +183,7 @@ func Points() []Point {
 			}
 		}
 	}
-	rows, err := files.Rows([]byte(figuresCSV))
+	rows, err := csv.NewReader(strings.NewReader(figuresCSV)).ReadAll()
 	if err != nil {
 		panic(fmt.Sprintf("embedded data: %v", err))
 	}

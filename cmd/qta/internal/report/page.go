@@ -36,7 +36,7 @@ func (r *Report) HTML() []byte {
 }
 
 // Style returns the page's CSS.
-func (r *Report) Style() template.CSS { return template.CSS(draw.Style() + "\n" + css) }
+func (r *Report) Style() template.CSS { return template.CSS(draw.Style + "\n" + css) }
 
 // Where names the mazes.
 func (s *setting) Where() string { return where(s.mazes) }
@@ -215,7 +215,6 @@ func (s *setting) panel(p paper.Panel) []picture {
 	const apart = 5 // pixels between the error bars of two methods
 	for i := range chart.Series {
 		one := &chart.Series[i]
-		one.Line, one.Spread = true, draw.Bars
 		one.Shift = apart * (float64(i%len(p.Lines)) - float64(len(p.Lines)-1)/2)
 		for _, q := range one.Points { // with room for what is shifted, and for bars
 			chart.X.Low, chart.X.High = min(chart.X.Low, q.X-1), max(chart.X.High, q.X+1)
@@ -245,7 +244,7 @@ func (s *setting) steps(m paper.Method, p paper.Panel) (mine draw.Series) {
 
 // theirs returns the paper's points of a method, the i-th of a panel.
 func (s *setting) theirs(p paper.Panel, m paper.Method, i int) draw.Series {
-	theirs := draw.Series{Name: m.Name + ", paper", Echo: draw.DashedEcho, Like: i + 1}
+	theirs := draw.Series{Name: m.Name + ", paper", Like: i + 1}
 	for _, q := range s.points {
 		if q.Panel == p.Name && q.Method == m.Name {
 			theirs.Points = append(theirs.Points, bar(q.Length, q.Mean, q.Deviation))
@@ -256,8 +255,7 @@ func (s *setting) theirs(p paper.Panel, m paper.Method, i int) draw.Series {
 
 // curve returns mean and deviation of the runs' success, as far as all know it.
 func (g *group) curve() draw.Series {
-	s := draw.Series{Name: fmt.Sprintf("%s, %s", g.Method, words.Count(g.N(), "run")), Line: true,
-		Spread: draw.Bands}
+	s := draw.Series{Name: fmt.Sprintf("%s, %s", g.Method, words.Count(g.N(), "run")), Band: true}
 	steps, success := curve(g.runs)
 	y := make([]float64, len(g.runs))
 	for k, step := range steps {
