@@ -138,6 +138,30 @@ func TestGoalsKept(t *testing.T) {
 	}
 }
 
+// TestPlay keeps of a long rollout every third place and its end, from which it is
+// told whether it has reached its goal.
+func TestPlay(t *testing.T) {
+	e := Maze(roomtest.Maze(t, "1U5")).(*mazeEnv)
+	p := tiny()
+	p.Horizon = 101
+	a, err := qta.NewAgent(p, e.Sizes(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rollouts, err := play(a, e, 3)
+	if err != nil || len(rollouts) != 3 {
+		t.Fatalf("%d rollouts, error %v", len(rollouts), err)
+	}
+	for _, r := range rollouts {
+		x, y := e.Place([]float64{0, 0})
+		end := r.Way[len(r.Way)-1]
+		reached := e.Reward([]float64{end[1] - y, end[0] - x}, []float64{r.Goal[1] - y, r.Goal[0] - x}) == 0
+		if len(r.Way) != 1+33+1 || reached != r.Reached {
+			t.Errorf("%d places, reached %v, want %v", len(r.Way), r.Reached, reached)
+		}
+	}
+}
+
 // TestPage looks at the page and the pictures of a run: well-formed, with what a
 // reader looks for, and nothing drawn outside of a picture.
 func TestPage(t *testing.T) {

@@ -331,10 +331,7 @@ func (f *figureFlags) print(stdout io.Writer) error {
 				if _, _, err := findMaze(maze); err != nil {
 					return words.BadInput("-mazes: %s", words.Bare(err))
 				}
-				run := fmt.Sprintf("-maze %s -params %s", maze, f.params)
-				for _, change := range l.Method.Set {
-					run += " -set " + change
-				}
+				run := strings.Join(append([]string{"-maze " + maze + " -params " + f.params}, l.Method.Set...), " -set ")
 				for seed := 1; seed <= seeds && !printed[run]; seed++ {
 					fmt.Fprintf(&file, "%s -seed %d -steps %d -stop %s\n", run, seed, *f.steps, g.Stop)
 				}
