@@ -6,9 +6,9 @@ import (
 )
 
 // This file is the door to the methods that the paper compares QTA with: here
-// the parameters choose which part of QTA another method replaces. Zero is the
-// paper's. Methods of a few lines follow: HER's goals, random goals, the
-// disagreement of Q-values, priorities by TD error, and the noise of Figure 4.
+// the parameters choose the part of QTA that another method replaces. Methods
+// of a few lines follow: HER's goals, random goals, the disagreement of
+// Q-values, priorities by TD error, and the noise of Figure 4.
 
 // newCurriculum returns the curriculum that p names.
 func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
@@ -16,7 +16,7 @@ func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 	case curriculumQTA:
 		return new(queryTheAgent)
 	case curriculumMEGA:
-		return newMEGA(p)
+		return newMEGA(p, sizes)
 	case curriculumVDS:
 		return newVDS(*p, sizes, seed, w)
 	case curriculumHER:
@@ -50,7 +50,10 @@ func newEstimator(p *Params) estimator {
 
 // newPredictive returns the estimator of the ensemble's heads.
 func newPredictive(p *Params) *predictive {
-	e := &predictive{d: p.actions()}
+	e := &predictive{d: p.UncertaintyActions}
+	if p.Uncertainty == uncertaintyBootstrap || p.Uncertainty == uncertaintyEnsemble {
+		e.d = p.EnsembleActions
+	}
 	if p.SharedActions {
 		e.drawActions = drawSharedActions
 	}

@@ -5,9 +5,8 @@ import "math"
 // This file is value disagreement sampling, VDS (Zhang et al., 2020), on QTA's
 // learner: an episode's goal is drawn from all goals there are, in proportion
 // to the disagreement of three value functions of its own, which learn beside
-// the agent. Numbers without another source are from its authors' public code,
-// with which the paper ran it. [VDS] is its own learner, within the limits of
-// this package's networks.
+// the agent. Its numbers are from its authors' public code, with which the paper
+// ran it. [VDS] has its own learner.
 
 const (
 	vdsMembers    = 3
@@ -155,11 +154,10 @@ func (v *vds) saved() saved { return v.members.saved() }
 
 // VDS returns the hyper-parameters of VDS (Zhang et al., 2020), as QTA's
 // authors ran it for the paper's Figure 2, within the limits of this package's
-// networks. The curriculum is in baseline_vds.go, with its numbers and
-// departures. A comment at a value names its source in VDS's public code, the
-// name of an entry of DEFAULT_PARAMS in baselines/her/experiment/config.py or a
-// file beside it. Values without a comment are this package's, and immaterial
-// unless named below.
+// networks. The curriculum is in baseline_vds.go, with its numbers. Values that
+// [Paper] shares are not repeated here. A comment names a value's source in VDS's
+// public code: an entry of DEFAULT_PARAMS in baselines/her/experiment/config.py
+// or a file beside it.
 //
 // The code's order is kept: an episode, the normalizers, the value functions,
 // then 40 updates in a row and one step of the targets.
@@ -187,37 +185,18 @@ func (v *vds) saved() saved { return v.members.saved() }
 // has a pair for each; VDS clips raw inputs to ±200.
 func VDS() Params {
 	p := Paper()
+	p.Curriculum = curriculumVDS
 
-	p.HiddenSize = 256   // hidden
-	p.HiddenLayers = 3   // layers
 	p.Critics = 1        // her/ddpg.py: one critic
 	p.Batch = 256        // batch_size
 	p.Discount = 0.98    // prepare_params: 1 - 1/T
-	p.ActorRate = 1e-3   // pi_lr
 	p.CriticRate = 1e-3  // Q_lr
 	p.PredictiveRate = 0 // no heads
 	p.PredictiveGradient = predictiveGradientHead
-	p.Polyak = 0.95      // polyak
-	p.ActionL2 = 1       // action_l2
-	p.ClipReturns = true // configure_ve_ddpg: clip_return, -1/(1-gamma) to 0
 
-	p.LearningStarts = 1                    // her/vds.py: from the first episode on
-	p.UpdatesPerEpisode = 40                // n_batches
-	p.TargetEvery = 40                      // her/vds.py: once after the n_batches
-	p.GradientClip = 0                      // her/ddpg.py: none
-	p.InitialSteps = 0                      // her/vds.py: none
-	p.InitialActions = initialActionsPolicy // her/vds.py
-	p.ActionNoise = 0.2                     // noise_eps
-	p.RandomAction = 0.3                    // random_eps
-	p.RandomActionLater = 0.3               // random_eps
-	p.Horizon = 50                          // T of the environments
-
-	p.Replay = replayUniform // no other
-	p.HindsightRatio = 4     // replay_k, with replay_strategy future
-	p.NormalizerDraws = 50   // her/ddpg.py: as many as an episode has
-	p.NormalizerFloor = 0.01 // norm_eps
-	p.NormalizerClip = 5     // norm_clip
-
-	p.Curriculum = curriculumVDS
+	p.LearningStarts = 1     // her/vds.py: from the first episode on
+	p.UpdatesPerEpisode = 40 // n_batches
+	p.TargetEvery = 40       // her/vds.py: once after the n_batches
+	p.InitialSteps = 0       // her/vds.py: none
 	return p
 }
