@@ -1,0 +1,341 @@
+package qta
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// The disagreement of Q-values is that of the critics' values of the policy's
+// action, from the current state to the candidate, or the other way.
+func TestValueDisagreement(t *testing.T) {
+	for _, swapped := range []bool{false, true} {
+		p := tinyPreset(Default())
+		p.Uncertainty, p.AuthorsForm = "q", swapped
+		a, _ := walked(t, p, 15) // as many candidates, and fewer than a batch
+		moveTargets(a)
+		s := &a.scratch.selection
+		a.drawCandidates(s)
+		a.ask(s, true)
+		actor := a.policy.net.vector()
+		var want []float64
+		for _, i := range s.candidates {
+			state, goal := a.observation, at(a.replay.achieved, i, 2)
+			if swapped {
+				state, goal = goal, state
+			}
+			want = append(want, twinSampleDeviation(each(a.pun.critics, func(c *critic) float64 {
+				return twinValue(c.q.vector(), state, goal, twinAct(actor, state, goal))
+			})))
+		}
+		near(t, fmt.Sprintf("disagreement of the critics' Q-values, swapped %t", swapped), float32s(s.query.ε), want)
+	}
+}
+
+// Noise is normal, of the chosen deviation and anew for each candidate, and comes
+// before the scaling of Equation 6.
+func TestUncertaintyNoise(t *testing.T) {
+	const n, σ = 3000, 0.03
+	estimates := func(σ float64) []float64 {
+		p := tinyPreset(Default())
+		p.Candidates, p.UncertaintyNoise = n, σ
+		a, _ := walked(t, p, n)
+		a.drawCandidates(&a.scratch.selection)
+		a.ask(&a.scratch.selection, false)
+		return a.scratch.selection.query.ε
+	}
+	noise := estimates(σ)
+	for k, ε := range estimates(0) {
+		noise[k] -= ε
+	}
+	mean, deviation := moments(noise)
+	if math.Abs(mean) > 5*σ/math.Sqrt(n) || math.Abs(deviation/σ-1) > 5/math.Sqrt(2*n) {
+		t.Errorf("noise of mean %v and deviation %v, want 0 and %v", mean, deviation, σ)
+	}
+}
+
+// naivePriority is the priority of a transition of the replay that is replayed
+// with a goal, from the networks of a as they stand. M is the pair of targets.
+func naivePriority(a *Agent, i int, g []float64, M []int) float64 {
+	p := &a.params
+	s, action := at(a.replay.observation, i, 2), at(a.replay.action, i, 2)
+	next := at(a.replay.nextObservation, i, 2)
+	nextAction := twinAct(a.policy.target.vector(), next, g)
+	var q, targets []float64
+	var predictions [][]float64
+	for _, c := range a.pun.critics {
+		latent, value := twinForward(c.q.vector(), slices.Concat(s, g, action))
+		_, prediction := twinForward(vectorNet{c.head.vector()}, latent)
+		q, predictions = append(q, value[0]), append(predictions, prediction)
+		targets = append(targets, twinValue(c.target.vector(), next, g, nextAction))
+	}
+	switch {
+	case p.Replay == "per" && p.Uncertainty == "ensemble":
+		return twinScore(p.AuthorsForm, predictions)
+	case p.Replay == "per":
+		return twinDeviation(predictions)
+	case p.AuthorsForm:
+		return twinSampleDeviation(q)
+	}
+	least := math.Min(targets[M[0]], targets[M[1]])
+	errors := 0.0
+	for k := range q {
+		y := targets[k]
+		if p.Uncertainty != "bootstrap" && p.Uncertainty != "ensemble" {
+			y = least
+		}
+		y = a.env.Reward(at(a.replay.nextAchieved, i, 2), g) + 0.99*y
+		errors += math.Abs(q[k]-math.Max(-100, math.Min(y, 0))) / float64(len(q))
+	}
+	return errors
+}
+
+// An update writes the priorities of its minibatch, as they were before it, and
+// a new transition gets the largest so far.
+func TestPriorities(t *testing.T) {
+	for _, test := range []struct {
+		preset  Params
+		changes string
+	}{
+		{Default(), "Replay=per"},
+		{Authors(), "Replay=per"},
+		{Default(), "Replay=per Uncertainty=bootstrap"},
+		{Default(), "Replay=per Uncertainty=ensemble"},
+		{Authors(), "Replay=per Uncertainty=ensemble"},
+		{Default(), "Replay=td"},
+		{Authors(), "Replay=td"},
+		{Default(), "Replay=td Uncertainty=ensemble"},
+		{Default(), "Replay=td Uncertainty=bootstrap"},
+	} {
+		p := changed("", tinyPreset(test.preset), test.changes+" PriorityAlpha=0.6 TargetNoise=0 ActorOwnDraw=true").Params
+		a, _ := walked(t, p, 40)
+		moveTargets(a)
+		s, b := a.sampler.(*prioritized), &a.scratch.batch
+		rng := rand.New(rand.NewPCG(1, 0))
+		for i := range 40 {
+			s.tree.set(i, rng.Float64())
+		}
+		largest := 1.0
+		for range 3 {
+			before := newMazeAgent(t, p, 1)
+			for i, params := range a.parameters() {
+				copy(before.parameters()[i].values, params.values)
+			}
+			before.replay, before.env = a.replay, a.env
+			M := []int{2, 0}
+			a.learning = pairScript(M, 3)
+			if err := a.learn(); err != nil {
+				t.Fatal(err)
+			}
+			wrote := map[int]float64{}
+			for row, i := range b.transitions {
+				wrote[i] = naivePriority(before, i, float64s(b.x.row(row)[2:4]), M)
+				largest = math.Max(largest, wrote[i])
+			}
+			for i, priority := range wrote {
+				near(t, fmt.Sprintf("%+v: weight of transition %d", test.changes, i),
+					[]float32{float32(s.tree.weight(i))}, []float64{math.Pow(priority, 0.6)})
+			}
+			near(t, "the largest", []float32{float32(s.largest)}, []float64{largest})
+		}
+	}
+	p := tinyPreset(Default())
+	p.Replay, p.PriorityAlpha = "td", 0.5
+	a := newMazeAgent(t, p, 1)
+	s := a.sampler.(*prioritized)
+	s.largest = 9
+	trainTo(t, a, 1, nil)
+	if got := s.tree.weight(0); got != 3 {
+		t.Errorf("a new transition weighs %v, want the root of 9, the largest priority so far", got)
+	}
+}
+
+// With GradientClip every optimizer is given the gradient that it would be
+// given without, each element clipped: after a first step its first moment is a
+// tenth of that. The critics stand still, so that the policy's gradient is the
+// same. NaN stays, so that it is noticed.
+func TestGradientClip(t *testing.T) {
+	for _, changes := range []string{
+		"",
+		"HeadOwnDraw=true PredictiveGradient=head",
+		"HeadOwnDraw=true PredictiveGradient=separate",
+		"HeadOwnDraw=true Uncertainty=bootstrap",
+	} {
+		p := changed("", tinyPreset(Default()), changes+" CriticRate=0 PredictiveRate=0").Params
+		moments := func(clip float64) [][]float32 {
+			p.GradientClip = clip
+			a, _ := walked(t, p, 50)
+			if err := a.learn(); err != nil {
+				t.Fatal(err)
+			}
+			m := [][]float32{a.policy.adam.m}
+			for _, c := range a.pun.critics {
+				m = append(m, c.adam.m, c.headAdam.m)
+			}
+			return m
+		}
+		for k, free := range moments(0) {
+			var sizes []float64
+			for _, m := range free {
+				if m != 0 {
+					sizes = append(sizes, math.Abs(float64(m)))
+				}
+			}
+			slices.Sort(sizes)
+			bound := sizes[len(sizes)/2] // of half the elements
+			clipped := moments(10 * bound)[k]
+			for i, m := range free {
+				want := min(max(float64(m), -bound), bound)
+				if d := math.Abs(float64(clipped[i]) - want); d > 1e-6*bound {
+					t.Errorf("%v, optimizer %d, element %d: moment %v of %v, want %v", changes, k, i, clipped[i], m, want)
+				}
+			}
+		}
+	}
+	nan := []float32{float32(math.NaN())}
+	if clipGradient(nan, 0.5); nan[0] == nan[0] {
+		t.Errorf("NaN is clipped to %v", nan[0])
+	}
+}
+
+// The targets move with every TargetEvery-th update, to the Polyak average of
+// what they were and what the networks then are, and stand in between.
+func TestTargetEvery(t *testing.T) {
+	for _, test := range []struct{ every, burst int }{{3, 0}, {4, 4}, {8, 4}} {
+		p := tinyPreset(Default())
+		p.Curriculum, p.Critics = "random", 2
+		p.TargetEvery, p.UpdatesPerEpisode, p.UpdatesPerStep = test.every, test.burst, 1
+		a := newMazeAgent(t, p, 3)
+		targets, online := [][]float32{a.policy.target.params}, [][]float32{a.policy.net.params}
+		for _, c := range a.pun.critics {
+			targets, online = append(targets, c.target.params), append(online, c.q.params)
+		}
+		moves, before := 0, each(targets, slices.Clone)
+		trainTo(t, a, 50, func() error {
+			due := stepsOf(a.policy.adam)/test.every > moves
+			moves = stepsOf(a.policy.adam) / test.every
+			for k, target := range targets {
+				want := float64s(before[k])
+				if due {
+					twinPolyak(pointers(want), pointers(float64s(online[k])), p.Polyak)
+				} else if !slices.Equal(before[k], target) {
+					t.Fatalf("%+v: target %d moves in step %d", test, k, a.step)
+				}
+				near(t, fmt.Sprintf("%+v: target %d after step %d", test, k, a.step), target, want)
+				before[k] = slices.Clone(target)
+			}
+			return nil
+		})
+		if moves < 2 {
+			t.Errorf("%+v: the targets moved %d times: this shows little", test, moves)
+		}
+	}
+}
+
+func pointers(x []float64) (p []*float64) {
+	for i := range x {
+		p = append(p, &x[i])
+	}
+	return p
+}
+
+// One critic learns, as in DDPG, from its own target, and never disagrees.
+func TestOneCritic(t *testing.T) {
+	p := tinyPreset(MEGA())
+	p.Curriculum = "her"
+	a, _ := walked(t, p, 50)
+	moveTargets(a)
+	b := &a.scratch.batch
+	if err := a.minibatch(b); err != nil {
+		t.Fatal(err)
+	}
+	a.target(b)
+	actor, target := a.policy.target.vector(), a.pun.critics[0].target.vector()
+	for k := range b.x.rows {
+		s, g := float64s(b.next.row(k)[:2]), float64s(b.next.row(k)[2:4])
+		y := float64(b.r[k]) + 0.98*twinValue(target, s, g, twinAct(actor, s, g))
+		near(t, "target", b.y[0][k:k+1], []float64{math.Max(-50, math.Min(y, 0))})
+	}
+	for _, uncertainty := range []string{"pun", "ensemble"} {
+		p.Uncertainty = uncertainty
+		a := agentAfter(t, p, 15)
+		points := randomRows(rand.New(rand.NewPCG(2, 0)), 7, 2)
+		s := a.Survey([]float64{1.5, 1.5}, []float64{2.5, 2.5}, points, points, 3)
+		for k := range s.Deviation {
+			if s.Deviation[k] != 0 || !finite(s.Value[k]) || math.Abs(s.Probability[k]-1./7) > 1e-15 {
+				t.Errorf("%s, point %d: deviation %v, value %v, probability %v", uncertainty, k,
+					s.Deviation[k], s.Value[k], s.Probability[k])
+			}
+		}
+	}
+}
+
+// Published numbers that no other test depends on.
+func TestPublishedConstants(t *testing.T) {
+	got := []float64{megaStdFloor, maskProbability, varianceFloor, targetNoiseClip, criticDecay, headDecay}
+	if want := []float64{1e-4, 0.5, 1e-6, 0.5, 1e-9, 2.5e-10}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// stepsOf returns how many steps an optimizer has taken, by β₁ᵗ.
+func stepsOf(m *adam) int { return int(math.Round(math.Log(m.beta1) / math.Log(adamBeta1))) }
+
+// Updates come after each step, or all of an episode's at its end, from the step
+// or the end on that is the first after LearningStarts.
+func TestUpdates(t *testing.T) {
+	for _, test := range []struct {
+		step, burst, starts int
+		want                map[int]int // updates in all by step; between them nothing happens
+	}{
+		{1, 0, 28, map[int]int{29: 1, 30: 2, 31: 3, 32: 4, 33: 5, 34: 6, 35: 7}},
+		{3, 0, 32, map[int]int{33: 3, 34: 6, 35: 9}},
+		{1, 3, 1, map[int]int{10: 3, 20: 6, 30: 9}},
+		{1, 3, 10, map[int]int{20: 3, 30: 6}},
+		{1, 5, 29, map[int]int{30: 5}},
+		{1, 5, 30, map[int]int{}},
+	} {
+		p := tinyPreset(Default())
+		p.UpdatesPerStep, p.UpdatesPerEpisode, p.LearningStarts = test.step, test.burst, test.starts
+		a := newMazeAgent(t, p, 1)
+		want := 0
+		trainTo(t, a, 35, func() error {
+			if n, ok := test.want[a.step]; ok {
+				want = n
+			}
+			if got := stepsOf(a.policy.adam); got != want {
+				t.Errorf("%+v: %d updates after step %d, want %d", test, got, a.step, want)
+			}
+			return nil
+		})
+	}
+}
+
+// A watched curriculum notes what an agent has done when its episodes end.
+type watched struct {
+	randomGoals
+	updates, shown []int // updates and, by the normalizer's count, vectors shown
+}
+
+func (w *watched) endEpisode(a *Agent) error {
+	w.updates = append(w.updates, stepsOf(a.policy.adam))
+	w.shown = append(w.shown, int(a.goals.count)-1)
+	return nil
+}
+
+// As in VDS, at an episode's end the normalizers come first, then the
+// curriculum, then the updates; single updates come before both.
+func TestEndOfEpisode(t *testing.T) {
+	for burst, updates := range map[int][]int{0: {5, 15, 25}, 8: {0, 8, 16}} {
+		p := tinyPreset(Default())
+		p.UpdatesPerEpisode, p.UpdatesPerStep = burst, 1
+		a, w := newMazeAgent(t, p, 1), new(watched)
+		a.curriculum = w
+		trainTo(t, a, 30, nil)
+		if !slices.Equal(w.updates, updates) || !slices.Equal(w.shown, []int{5, 10, 15}) {
+			t.Errorf("%d per episode: after updates %v, want %v, and %v vectors shown", burst, w.updates, updates, w.shown)
+		}
+	}
+}
