@@ -157,11 +157,10 @@ func (e valueEstimator) estimate(a *Agent, q *query, _ stream) {
 // valueDeviation sets d, of B values, to the sample standard deviation over the
 // critics of Q_i(x).
 func (u *pun) valueDeviation(d []float64, x matrix) {
-	for i, c := range u.critics {
-		u.predictions[i] = c.values.data[:x.rows]
-		copy(u.predictions[i], c.q.forward(u.pass, x).data)
+	for _, c := range u.critics {
+		copy(c.values.data[:x.rows], c.q.forward(u.pass, x).data)
 	}
-	HeadDeviation(d, u.predictions, 1)
+	u.valuePriorities(d, nil)
 }
 
 // errorPriorities sets d to the mean over the critics of |y - Q| for each

@@ -8,34 +8,24 @@ import (
 )
 
 // Masks are fair coins: for each critic, for two critics at once, for two
-// transitions in a row, and for two seeds.
+// transitions, and for two seeds.
 func TestMasks(t *testing.T) {
-	const n = 20000
-	for _, seed := range []uint64{0, 1 << 63} {
-		for c := range 2 {
-			for _, test := range []struct {
-				what  string
-				other func(i int) bool
-			}{
-				{"the next critic", func(i int) bool { return inMask(seed, i, c+1) }},
-				{"the next transition", func(i int) bool { return inMask(seed, i+1, c) }},
-				{"transition i+64", func(i int) bool { return inMask(seed, i+64, c) }},
-				{"another seed", func(i int) bool { return inMask(seed+1, i, c) }},
-			} {
-				one, both := 0, 0
-				for i := range n {
-					if inMask(seed, i, c) {
-						one++
-						if test.other(i) {
-							both++
-						}
-					}
-				}
-				what := fmt.Sprintf("seed %d, critic %d", seed, c)
-				frequency(t, what, one, n, 0.5)
-				frequency(t, what+" and "+test.what, both, n, 0.25)
+	const n, seed, c = 20000, 1 << 63, 1
+	one, both := 0, make([]int, 4)
+	for i := range n {
+		if !inMask(seed, i, c) {
+			continue
+		}
+		one++
+		for k, in := range []bool{inMask(seed, i, c+1), inMask(seed, i+1, c), inMask(seed, i+64, c), inMask(seed+1, i, c)} {
+			if in {
+				both[k]++
 			}
 		}
+	}
+	frequency(t, "one mask", one, n, 0.5)
+	for k, what := range []string{"the next critic's", "the next transition's", "transition i+64's", "another seed's"} {
+		frequency(t, "a mask and "+what, both[k], n, 0.25)
 	}
 }
 
@@ -87,27 +77,23 @@ func TestMasksOfBatches(t *testing.T) {
 // Critics keep one backbone, to the bit, and so do their targets; what is on
 // top of it differs.
 func TestSharedBackbones(t *testing.T) {
-	for _, preset := range []Preset{{"default", Default()}, {"authors", Authors()}} {
-		p := tinyPreset(preset.Params)
+	for _, preset := range []Params{Default(), Authors()} {
+		p := tinyPreset(preset)
 		p.Uncertainty = "bootstrap"
 		a := newMazeAgent(t, p, 4)
 		first := a.pun.critics[0]
-		for _, c := range a.pun.critics {
-			c.adam.decay, c.headAdam.decay = 1e-3, 1e-3
-		}
 		before := slices.Clone(backbone(first.q))
 		trainTo(t, a, 40, nil)
-		n := len(before)
 		for i, c := range a.pun.critics[1:] {
 			if !slices.Equal(backbone(c.q), backbone(first.q)) || !slices.Equal(backbone(c.target), backbone(first.target)) {
-				t.Errorf("%s: the backbone of critic %d is another", preset.Name, i+2)
+				t.Errorf("the backbone of critic %d is another", i+2)
 			}
-			if slices.Equal(c.q.params[n:], first.q.params[n:]) || slices.Equal(c.head.w.data, first.head.w.data) {
-				t.Errorf("%s: critic %d is the first", preset.Name, i+2)
+			if n := len(before); slices.Equal(c.q.params[n:], first.q.params[n:]) || slices.Equal(c.head.w.data, first.head.w.data) {
+				t.Errorf("critic %d is the first", i+2)
 			}
 		}
 		if slices.Equal(before, backbone(first.q)) {
-			t.Errorf("%s: the backbone has not moved", preset.Name)
+			t.Error("the backbone has not moved")
 		}
 	}
 }
@@ -132,13 +118,6 @@ func twinScore(authors bool, p [][]float64) float64 {
 	}
 	mean, _ := moments(each(p, func(head []float64) float64 { return twinVariance(head[width]) }))
 	return mean
-}
-
-func squaredError(p, s []float64) (sum float64) {
-	for c := range s {
-		sum += math.Pow(p[c]-s[c], 2)
-	}
-	return sum
 }
 
 // An update's gradients are those of the twins' losses for its minibatches,
@@ -226,7 +205,10 @@ func twinLossOfBatch(critic vectorNet, head *vectorLayer, b *batch, i int) (mean
 		} else {
 			_, p := twinForward(vectorNet{*head}, latent)
 			s := float64s(b.head.row(k))
-			if loss = squaredError(p, s); len(p) > len(s) {
+			for c := range s {
+				loss += math.Pow(p[c]-s[c], 2)
+			}
+			if len(p) > len(s) {
 				loss = twinGaussian(p, s)
 			}
 			if b.masks != nil {
@@ -236,33 +218,4 @@ func twinLossOfBatch(critic vectorNet, head *vectorLayer, b *batch, i int) (mean
 		mean += weight * loss / float64(len(b.r))
 	}
 	return mean
-}
-
-// An agent's targets are the members' own, without a minimum; so are those of
-// Bootstrapped Q-networks. The clip is that of all targets.
-func TestOwnTargets(t *testing.T) {
-	for _, uncertainty := range []string{"ensemble", "bootstrap"} {
-		for _, low := range []float64{math.Inf(-1), -100} {
-			p := Paper()
-			p.Uncertainty, p.ClipReturns = uncertainty, low == -100
-			a := targetAgent(p)
-			b := &a.scratch.batch
-			before := *a.learning.pcg
-			a.target(b)
-			if before != *a.learning.pcg {
-				t.Errorf("%s: a pair of critics is drawn, which nobody needs", uncertainty)
-			}
-			actor := a.policy.target.vector()
-			for i, c := range a.pun.critics {
-				for k := range b.r {
-					s, g := float64s(b.next.row(k)[:3]), float64s(b.next.row(k)[3:5])
-					y := float64(b.r[k]) + 0.99*twinValue(c.target.vector(), s, g, twinAct(actor, s, g))
-					if p.ClipReturns {
-						y = math.Max(low, math.Min(y, 0))
-					}
-					near(t, fmt.Sprint(uncertainty, ", critic ", i), b.y[i][k:k+1], []float64{y})
-				}
-			}
-		}
-	}
 }

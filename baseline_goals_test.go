@@ -29,32 +29,29 @@ func numberedAgent(t *testing.T, n, horizon int) *Agent {
 	return a
 }
 
-// The density is that of naive code, in coordinates standardized over its points,
-// and far away the order of two densities is still known.
+// The density is that of the vectors kde, in coordinates standardized over its
+// points. Far away the order of two densities is still known.
 func TestMEGADensity(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 0))
 	var d kernelDensity
-	for range 30 {
-		points, h := randomRows(rng, 2+rng.IntN(20), 2), 0.1+rng.Float64()
-		for _, p := range points {
-			p[1] = 5*p[1] - 3
+	var points []float64
+	for range 50 {
+		points = append(points, 5*rng.NormFloat64()-3, rng.Float64(), 7) // the last has no deviation
+	}
+	d.fit(slices.Clone(points), 3, 0.1)
+	for c := range 3 {
+		var column []float64
+		for i := c; i < len(points); i += 3 {
+			column = append(column, points[i])
 		}
-		x := []float64{rng.NormFloat64(), 5*rng.NormFloat64() - 3}
-		sum := 0.0
-		for _, p := range points {
-			k := 1 / float64(len(points))
-			for c := range x {
-				_, σ := moments(each(points, func(p []float64) float64 { return p[c] }))
-				z := (x[c] - p[c]) / (σ + 1e-4) / h
-				k *= math.Exp(-z*z/2) / (h * math.Sqrt(2*math.Pi))
-			}
-			sum += k
+		mean, σ := moments(column)
+		near(t, "mean and deviation", float32s([]float64{d.mean[c], d.std[c]}), []float64{mean, σ + 1e-4})
+		if want := (points[c] - d.mean[c]) / d.std[c]; d.points[c] != want {
+			t.Errorf("coordinate %d is standardized to %v, want %v", c, d.points[c], want)
 		}
-		d.fit(slices.Concat(points...), 2, h)
-		want := math.Log(sum) // which underflows far away
-		if got := d.log(x); !math.IsInf(want, -1) && math.Abs(got-want) > 1e-9*(1+math.Abs(want)) {
-			t.Errorf("log density %v at %v of %v, want %v", got, x, points, want)
-		}
+	}
+	if got, want := d.log(points[:3]), logDensity(d.points, d.points[:3], 0.1, make([]float64, 50)); got != want {
+		t.Errorf("log density %v, want %v", got, want)
 	}
 	d.fit([]float64{0, 0, 1, 1}, 2, 0.1)
 	if near, far := d.log([]float64{100, 100}), d.log([]float64{101, 101}); !(near > far) || math.IsInf(far, 0) {
@@ -69,6 +66,7 @@ func TestLeastDense(t *testing.T) {
 	}{
 		{[]float64{3, 1, 2}, []float64{0, 0, 0}, 1},
 		{[]float64{3, 1, 2}, []float64{0, -4, 0}, 2},
+		{[]float64{3, 2, 1}, []float64{0, 0, -4}, 1},
 		{[]float64{3, 1, 2}, []float64{0, -3, 0}, 1}, // exactly at the cutoff
 		{[]float64{3, 1, 2}, []float64{-5, -6, -7}, 0},
 		{[]float64{3, 1, 2}, []float64{-7, -6, -5}, 2},

@@ -49,13 +49,13 @@ func (v *vds) reserve(a *Agent) {
 	if v.goals != nil {
 		return
 	}
-	v.members.reserve(max(vdsBatch, a.params.Batch))
+	v.members.reserve(max(vdsBatch, vdsCandidates))
 	v.batch = newBatch(vdsBatch, a.sizes, v.members)
 	v.x = newMatrix(vdsCandidates, v.batch.x.cols)
 	v.goals = make([]float64, vdsCandidates*a.sizes.Goal)
 	v.p, v.std = make([]float64, vdsCandidates), make([]float64, vdsCandidates)
-	for range vdsMembers {
-		v.q = append(v.q, make([]float32, vdsCandidates))
+	for _, c := range v.members.critics {
+		v.q = append(v.q, c.values.data[:vdsCandidates])
 	}
 }
 
@@ -75,13 +75,9 @@ func (v *vds) goal(a *Agent, first bool) ([]float64, error) {
 		a.inputs(v.x.row(k), a.observation, g)
 	}
 	a.policyActions(v.x)
-	for lo := 0; lo < vdsCandidates; lo += a.params.Batch {
-		hi := min(lo+a.params.Batch, vdsCandidates)
-		for i, c := range v.members.critics {
-			q := v.q[i][lo:hi]
-			copy(q, c.q.forward(v.members.pass, v.x.slice(lo, hi)).data)
-			a.params.clipReturns(q)
-		}
+	for i, c := range v.members.critics {
+		copy(v.q[i], c.q.forward(v.members.pass, v.x).data)
+		a.params.clipReturns(v.q[i])
 	}
 	valueDisagreement(v.std, v.q)
 	vdsProbabilities(v.p, v.std)
@@ -166,9 +162,7 @@ func (v *vds) saved() saved { return v.members.saved() }
 // every 2500 steps and read success one step before an episode's end; here both
 // are as for every other method.
 //
-// Reading R87: there are no predictive heads in VDS, so they do not learn here;
-// a single critic cannot disagree, and the disagreement of the value functions
-// chooses goals.
+// Reading R87: there are no predictive heads in VDS, so they do not learn here.
 //
 // Differs D19: weights start as PyTorch's linear layers do, VDS's by Xavier's rule
 // with zero biases.
