@@ -118,7 +118,7 @@ func (m *mega) choose(a *Agent) []float64 {
 func leastDense(logDensity, q []float64, cutoff float64) int {
 	best := 0
 	for k := range q {
-		better := q[k] > q[best]
+		better := q[k] > q[best] // towards the first within reach
 		if q[best] >= cutoff {
 			better = q[k] >= cutoff && logDensity[k] < logDensity[best]
 		}

@@ -305,13 +305,12 @@ func Fast() Params {
 	return p
 }
 
-// Small returns [Default] at 64 units, batches of 256 and 500 candidates: about
-// one sixtieth of the arithmetic, for tests and examples. It is not from the
-// paper and solves only the shortest mazes.
+// Small returns [Fast] at 64 units and 500 candidates: about one sixtieth of
+// the arithmetic of [Default], for tests and examples. It is not from the paper
+// and solves only the shortest mazes.
 func Small() Params {
-	p := Default()
+	p := Fast()
 	p.HiddenSize = 64
-	p.Batch = 256
 	p.Candidates = 500
 	return p
 }
