@@ -300,6 +300,7 @@ func vdsAgent(t testing.TB) (*Agent, *vds, *MazeEnv) {
 	p := tinyPreset(Default())
 	p.Curriculum = "vds"
 	p.NormalizerClip = 100 // of no effect: the twins do not scale
+	p.Polyak = 0.5         // the agent's
 	a, env := walked(t, p, 50)
 	rng := rand.New(rand.NewPCG(2, 0))
 	for _, params := range a.parameters() {
@@ -436,7 +437,7 @@ func visitedAgent(t *testing.T, curriculum string, n int) *Agent {
 		if i == n/3 {
 			x = []float64{-7.5, 0.5}
 		}
-		visit(a, x, x)
+		visit(a, x, []float64{50.5, 0.5})
 		a.goals.add(x)
 	}
 	a.goals.update()

@@ -103,7 +103,7 @@ type Departures struct {
 	// The policy learns from a minibatch of its own, drawn uniformly.
 	ActorOwnDraw bool `source:"Reading R48: DDPG's Algorithm 1 has one minibatch for critic and actor"`
 
-	// Where Equation 4's gradient goes: to the backbone too, with Equation 2's (joint) or apart, or no further.
+	// Equation 4's gradient: joint with Equation 2's into the backbone, to the head only, or in a separate step.
 	PredictiveGradient string `source:"Reading R49: \"a joint loss function\"; both predictions share ξ" range:"joint|head|separate"`
 	// Squared error, or Euclidean norm.
 	HeadLoss string `source:"Equation 4" range:"squared|norm"`
@@ -114,7 +114,7 @@ type Departures struct {
 	// Weights of critics and heads decay once an evaluation has been perfect.
 	WeightDecay bool `source:"Reading R52: none"`
 
-	// RandomAction once an episode of the run has reached its first goal, which mostly is at step 1.
+	// RandomAction once an episode of the run has reached its first goal, mostly at step 1.
 	RandomActionLater float64 `source:"Reading R53: as before" range:"[0,1]"`
 	// How to act until InitialSteps: by the policy, or uniformly at random.
 	InitialActions string `source:"Reading R54: the goals are random, the actions the policy's" range:"policy|uniform"`
