@@ -11,21 +11,23 @@ import (
 // transitions, and for two seeds.
 func TestMasks(t *testing.T) {
 	const n, seed, c = 20000, 1 << 63, 1
-	one, both := 0, make([]int, 4)
+	one, both := 0, make([]int, 5)
 	for i := range n {
 		if !inMask(seed, i, c) {
 			continue
 		}
 		one++
-		for k, in := range []bool{inMask(seed, i, c+1), inMask(seed, i+1, c), inMask(seed, i+64, c), inMask(seed+1, i, c)} {
+		for k, in := range []bool{
+			inMask(seed, i, c+1), inMask(seed, i+1, c), inMask(seed, i+1, c-1), inMask(seed, i+64, c), inMask(seed+1, i, c),
+		} {
 			if in {
 				both[k]++
 			}
 		}
 	}
 	frequency(t, "one mask", one, n, 0.5)
-	for k, what := range []string{"the next critic's", "the next transition's", "transition i+64's", "another seed's"} {
-		frequency(t, "a mask and "+what, both[k], n, 0.25)
+	for k := range both {
+		frequency(t, fmt.Sprint("a mask and another, pair ", k), both[k], n, 0.25)
 	}
 }
 
