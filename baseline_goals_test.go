@@ -285,8 +285,9 @@ func TestMEGASuccess(t *testing.T) {
 			}
 			return nil
 		})
-		if want := slices.Concat(make([]float64, 10), slices.Repeat([]float64{5}, 10)); !slices.Equal(a.replay.goal[:20], want) {
-			t.Errorf("the goals are %v, want %v", a.replay.goal[:20], want)
+		want := slices.Concat(make([]float64, 10), slices.Repeat([]float64{5}, 10))
+		if got := a.replay.goal[:20]; !slices.Equal(got, want) {
+			t.Errorf("the goals are %v, want %v", got, want)
 		}
 		if got := a.curriculum.(*mega).outcomes; !slices.Equal(got, []bool{false, test.success}) {
 			t.Errorf("at the goal in steps %v of 10: successes %v", test.at, got)

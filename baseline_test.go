@@ -254,7 +254,9 @@ func stepsOf(m *adam) int { return int(math.Round(math.Log(m.beta1) / math.Log(a
 // Updates come after each step, or all of an episode's at its end, from the step
 // or the end on that is the first after LearningStarts.
 func TestUpdates(t *testing.T) {
-	for _, test := range []struct{ step, burst, starts int }{{1, 0, 28}, {3, 0, 32}, {1, 3, 1}, {1, 3, 10}, {1, 5, 29}, {1, 5, 30}} {
+	for _, test := range []struct{ step, burst, starts int }{
+		{1, 0, 28}, {3, 0, 32}, {1, 3, 1}, {1, 3, 10}, {1, 5, 29}, {1, 5, 30},
+	} {
 		p := tinyPreset(Default())
 		p.UpdatesPerStep, p.UpdatesPerEpisode, p.LearningStarts = test.step, test.burst, test.starts
 		a := newMazeAgent(t, p, 1)

@@ -448,8 +448,8 @@ func (p Params) Validate() error {
 		}
 	}
 	if p.Curriculum != curriculumQTA && (p.Uncertainty == uncertaintyQ || p.UncertaintyNoise > 0) {
-		return fmt.Errorf("qta: parameter Curriculum is %s, which asks no uncertainty: Uncertainty %s and UncertaintyNoise %v go with qta",
-			p.Curriculum, p.Uncertainty, p.UncertaintyNoise)
+		return fmt.Errorf("qta: parameter Curriculum is %s, which asks no uncertainty: "+
+			"Uncertainty %s and UncertaintyNoise %v go with qta", p.Curriculum, p.Uncertainty, p.UncertaintyNoise)
 	}
 	if user := p.deviationUser(); p.Critics == 1 && user != "" {
 		return fmt.Errorf("qta: parameter Critics is 1, which cannot disagree: %s needs 2 and above", user)

@@ -156,7 +156,10 @@ func TestValidate(t *testing.T) {
 		interval string
 		low      bool // whether -1 lies in it
 		high     bool // and 2
-	}{{"[-1,2]", true, true}, {"(-1,2]", false, true}, {"[-1,2)", true, false}, {"(-Inf,Inf)", true, true}, {"[-0.9,1.9e0]", false, false}} {
+	}{
+		{"[-1,2]", true, true}, {"(-1,2]", false, true}, {"[-1,2)", true, false},
+		{"(-Inf,Inf)", true, true}, {"[-0.9,1.9e0]", false, false},
+	} {
 		if inInterval(-1, test.interval) != test.low || inInterval(2, test.interval) != test.high {
 			t.Errorf("-1 in %s: %t; 2: %t", test.interval, !test.low, !test.high)
 		}
@@ -204,21 +207,21 @@ func TestSet(t *testing.T) {
 // A file that is refused is refused by name and with the place where what is
 // wrong ends. One that cannot be read is not called bad JSON.
 func TestReadParams(t *testing.T) {
-	for text, want := range map[string]string{
-		"":              "qta: parameters: unexpected end of JSON input (before line 1, column 1)",
-		"\n\n  [1]":     "qta: parameters: want a JSON object, such as {\"Batch\": 256} (before line 3, column 4)",
-		`{"Batch": 1`:   "qta: parameters: unexpected end of JSON input (before line 1, column 12)",
-		`{"Batch": 1,}`: "qta: parameters: invalid character '}' looking for beginning of object key string (before line 1, column 14)",
-		`{} {}`:         "qta: parameters: invalid character '{' after top-level value (before line 1, column 5)",
-		"{\r\n\"Batch\": 12,\r\n\"Batch\": 12\r\n}\r\n": "qta: parameter Batch is given twice (before line 3, column 8)",
-		`{"γ": 2, "Batch": 1}`:                          `qta: unknown parameter "γ"; "qta params" lists them (before line 1, column 8)`,
-		"{\n\t\"Batch\": 0,\n\t\"Slope\": 3}":           "qta: parameter Batch is 0, allowed are [1,65536] (before line 2, column 12)",
-		`{"Batch": "1"}`:                                `qta: parameter Batch: "1" is not a whole number (before line 1, column 14)`,
-		`{"Batch": null}`:                               "qta: parameter Batch: null is not a whole number (before line 1, column 15)",
-		"{\"HeadLoss\": [\n1]}":                         "qta: parameter HeadLoss: [ 1] is not a word (before line 2, column 3)",
+	for _, test := range []struct{ text, want, place string }{
+		{"", "qta: parameters: unexpected end of JSON input", "line 1, column 1"},
+		{"\n\n  [1]", "qta: parameters: want a JSON object, such as {\"Batch\": 256}", "line 3, column 4"},
+		{`{"Batch": 1`, "qta: parameters: unexpected end of JSON input", "line 1, column 12"},
+		{`{} {}`, "qta: parameters: invalid character '{' after top-level value", "line 1, column 5"},
+		{"{\r\n\"Batch\": 12,\r\n\"Batch\": 12\r\n}\r\n", "qta: parameter Batch is given twice", "line 3, column 8"},
+		{`{"γ": 2, "Batch": 1}`, `qta: unknown parameter "γ"; "qta params" lists them`, "line 1, column 8"},
+		{"{\n\t\"Batch\": 0}", "qta: parameter Batch is 0, allowed are [1,65536]", "line 2, column 12"},
+		{`{"Batch": "1"}`, `qta: parameter Batch: "1" is not a whole number`, "line 1, column 14"},
+		{`{"Batch": null}`, "qta: parameter Batch: null is not a whole number", "line 1, column 15"},
+		{"{\"HeadLoss\": [\n1]}", "qta: parameter HeadLoss: [ 1] is not a word", "line 2, column 3"},
 	} {
-		if _, err := ReadParams(strings.NewReader(text), Paper()); err == nil || err.Error() != want {
-			t.Errorf("%q: error %v, want %s", text, err, want)
+		want := fmt.Sprintf("%s (before %s)", test.want, test.place)
+		if _, err := ReadParams(strings.NewReader(test.text), Paper()); err == nil || err.Error() != want {
+			t.Errorf("%q: error %v, want %s", test.text, err, want)
 		}
 	}
 	broken := errors.New("disk on fire")
