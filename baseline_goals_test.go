@@ -3,6 +3,7 @@ package qta
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -458,24 +459,16 @@ func visit(a *Agent, from, to []float64) {
 // where a step began, from where goals are taken, and zero has no sign.
 func TestVisits(t *testing.T) {
 	a := visitedAgent(t, "visits", 300)
-	naive := func(goal []float64) (visits int) {
-		for i := range a.replay.n {
-			g := at(a.replay.achieved, i, 2)
-			if math.Floor(g[0]) == math.Floor(goal[0]) && math.Floor(g[1]) == math.Floor(goal[1]) {
-				visits++
-			}
-		}
-		return visits
-	}
+	cell := func(goal []float64) [2]float64 { return [2]float64{math.Floor(goal[0]), math.Floor(goal[1])} }
 	rare, end := []float64{-7.5, 0.5}, []float64{50.5, 0.5}
 	pursued := 0
 	for range 60 {
-		goal := slices.Clone(nextGoal(t, a, false))
-		least := a.replay.n
+		counts := map[[2]float64]int{}
 		for i := range a.replay.n {
-			least = min(least, naive(at(a.replay.achieved, i, 2)))
+			counts[cell(at(a.replay.achieved, i, 2))]++
 		}
-		if got := naive(goal); got != least {
+		goal := slices.Clone(nextGoal(t, a, false))
+		if got, least := counts[cell(goal)], slices.Min(slices.Collect(maps.Values(counts))); got != least {
 			t.Fatalf("the goal %v lies in a cell of %d visits, the least visited has %d", goal, got, least)
 		}
 		if slices.Equal(goal, rare) {
