@@ -8,6 +8,17 @@ import (
 	"testing"
 )
 
+// HER keeps the environment's goal for the whole episode: to reach it again counts
+// once.
+func TestHER(t *testing.T) {
+	a := scriptedAgent(t, func(p *Params) { p.Curriculum = "her" })
+	env := &scriptedEnv{place: func(_, k int) float64 { return float64(k % 2) }} // at the goal every other step
+	trainScripted(t, a, env, 100, nil)
+	if !slices.Equal(a.replay.goal, a.replay.desired) || a.goalsSet != 10 || a.goalsReached != 10 {
+		t.Errorf("%d goals in 10 episodes, %d reached; or other ones than the environment's", a.goalsSet, a.goalsReached)
+	}
+}
+
 // The disagreement of Q-values is that of the critics' values of the policy's
 // action, from the current state to the candidate, or the other way.
 func TestValueDisagreement(t *testing.T) {
