@@ -479,12 +479,10 @@ func TestVisits(t *testing.T) {
 	if pursued < 10 || pursued == 60 {
 		t.Errorf("the rare cell is pursued %d times of 60: this shows little", pursued)
 	}
-	v := a.curriculum.(*visits)
-	if n := v.counts[string(v.cellOf(end))]; n != 0 {
+	if n := a.curriculum.(*visits).counts[cellOf(end)]; n != 0 {
 		t.Errorf("%d visits of where steps ended", n)
 	}
-	name := func(g ...float64) string { return string(v.cellOf(g)) }
-	if name(0, 0.5) != name(math.Copysign(0, -1), 0) || name(1, 23) == name(12, 3) {
+	if cellOf([]float64{0, 0.5}) != cellOf([]float64{math.Copysign(0, -1), 0}) || cellOf([]float64{1, 23}) == cellOf([]float64{12, 3}) {
 		t.Error("goals of one cell have different names, or those of two the same")
 	}
 }

@@ -6,10 +6,8 @@ package qta
 // makes of the goals achieved; where it fails, it has seen little.
 
 const (
-	rndUnits  = 64   // of each layer, the output included
-	rndHidden = 1    // hidden layers of the random network
-	rndDeeper = 2    // more in the one that learns
-	rndRate   = 1e-4 // Adam's step
+	rndUnits = 64   // of each layer, the output included
+	rndRate  = 1e-4 // Adam's step
 )
 
 // An rnd is a curriculum of goals of the greatest novelty.
@@ -37,19 +35,17 @@ type rnd struct {
 }
 
 func newRND(sizes Sizes, seed uint64, w *workers) *rnd {
-	widths := []int{sizes.Goal}
-	for range rndHidden + 1 {
-		widths = append(widths, rndUnits)
+	frozen := []int{sizes.Goal, rndUnits, rndUnits}
+	learning := []int{sizes.Goal, rndUnits, rndUnits, rndUnits, rndUnits} // deeper by two layers
+	n := mlpSize(learning)
+	r := &rnd{
+		target:    newMLP(make([]float32, mlpSize(frozen)), frozen),
+		predictor: newMLP(make([]float32, n), learning),
+		gradient:  newMLP(make([]float32, n), learning),
+		adam:      newAdam(n, rndRate, w),
+		frozen:    newPass(frozen, w),
+		learning:  newPass(learning, w),
 	}
-	r := &rnd{frozen: newPass(widths, w)}
-	r.target = newMLP(make([]float32, mlpSize(widths)), widths)
-	for range rndDeeper {
-		widths = append(widths, rndUnits)
-	}
-	n := mlpSize(widths)
-	r.learning = newPass(widths, w)
-	r.predictor, r.gradient = newMLP(make([]float32, n), widths), newMLP(make([]float32, n), widths)
-	r.adam = newAdam(n, rndRate, w)
 	rng := newStream(seed, forNovelty)
 	r.target.initialize(rng.Rand)
 	r.predictor.initialize(rng.Rand)

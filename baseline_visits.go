@@ -1,7 +1,7 @@
 package qta
 
 import (
-	"encoding/binary"
+	"fmt"
 	"math"
 )
 
@@ -23,33 +23,30 @@ type visits struct {
 	plain
 	counts map[string]int // by cell
 	seen   int            // transitions counted
-	cell   []byte
 }
 
 func newVisits() *visits { return &visits{counts: map[string]int{}} }
 
 func (v *visits) goal(a *Agent, first bool) ([]float64, error) {
 	for ; v.seen < a.replay.n; v.seen++ {
-		v.counts[string(v.cellOf(at(a.replay.achieved, v.seen, a.sizes.Goal)))]++
+		v.counts[cellOf(at(a.replay.achieved, v.seen, a.sizes.Goal))]++
 	}
 	return a.mostNovel(first, v.novelty), nil
 }
 
 func (v *visits) novelty(a *Agent, ν []float64, transitions []int) {
 	for k, i := range transitions {
-		ν[k] = -float64(v.counts[string(v.cellOf(at(a.replay.achieved, i, a.sizes.Goal)))])
+		ν[k] = -float64(v.counts[cellOf(at(a.replay.achieved, i, a.sizes.Goal))])
 	}
 }
 
-// cellOf returns the name of the cell that a goal is in. It is valid until the
-// next call.
-func (v *visits) cellOf(goal []float64) []byte {
-	v.cell = v.cell[:0]
-	for _, x := range goal {
-		coordinate := math.Floor(x/visitCell) + 0 // no negative zero
-		v.cell = binary.LittleEndian.AppendUint64(v.cell, math.Float64bits(coordinate))
+// cellOf returns the name of the cell that a goal is in.
+func cellOf(goal []float64) string {
+	cell := make([]float64, len(goal))
+	for i, x := range goal {
+		cell[i] = math.Floor(x/visitCell) + 0 // no negative zero
 	}
-	return v.cell
+	return fmt.Sprint(cell)
 }
 
 // mostNovel returns the most novel goal that QTA would consider, the first of
