@@ -6,20 +6,18 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
 )
 
-// This file surrounds the algorithm of qta.go: it makes an agent, uses it,
-// looks into it, and checks that its numbers are finite.
+// This file surrounds the algorithm of qta.go: it makes an agent, uses it and
+// looks into it; then it prepares training and checks that numbers are finite.
 
 // An Agent is QTA in training: networks, replay, and the curriculum's state. It
-// is not safe for concurrent use. It keeps every transition as seven vectors of
-// 8-byte numbers (two observations, two achieved goals, action, goal, desired
-// goal), so its memory and its checkpoints grow with its steps. It also keeps
-// the latest environment and TrainOptions that it was given.
+// is not safe for concurrent use. Its memory and its checkpoints grow with its
+// steps: it keeps every transition as seven vectors of float64. It also keeps the
+// latest environment and TrainOptions that it was given.
 type Agent struct {
 	params Params
 	sizes  Sizes
@@ -80,10 +78,7 @@ type losses struct{ critic, head, policy float64 }
 // scratch is memory that only one call needs at a time.
 type scratch struct {
 	batch     batch
-	single    matrix    // one s, g
-	action    []float64 // of one state
-	taken     []float64 // the one taken
-	acted     []float64 // the environment's copy of that
+	single    matrix // one s, g
 	selection selection
 }
 
@@ -97,7 +92,8 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 		return nil, fmt.Errorf("qta: environment sizes %+v, allowed are 1 and above", sizes)
 	}
 	if p.Uncertainty == uncertaintyQ && p.AuthorsForm && sizes.Observation != sizes.Goal {
-		return nil, fmt.Errorf("qta: parameter AuthorsForm is true, which with Uncertainty q needs observations as long as goals, not %d and %d", sizes.Observation, sizes.Goal)
+		return nil, fmt.Errorf("qta: parameter AuthorsForm is true, which with Uncertainty q needs observations as long as goals, not %d and %d",
+			sizes.Observation, sizes.Goal)
 	}
 	initial := newStream(seed, forInitialization)
 	w := newWorkers(1)
@@ -127,10 +123,99 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 	a.depart()
 	a.episodeStart = *a.environment.pcg
 	a.scratch.single = newMatrix(1, sizes.Observation+sizes.Goal)
-	a.scratch.action = make([]float64, sizes.Action)
-	a.scratch.taken = make([]float64, sizes.Action)
-	a.scratch.acted = make([]float64, sizes.Action)
 	return a, nil
+}
+
+// Act returns the policy's action for an observation and a goal, without
+// exploration: Action numbers in [-1, 1]. The slice is the caller's. Act panics
+// if either is not of the agent's [Sizes] or has a number that is not finite.
+func (a *Agent) Act(observation, goal []float64) []float64 {
+	if len(observation) != a.sizes.Observation || len(goal) != a.sizes.Goal {
+		panic(fmt.Sprintf("qta: Act with an observation of %d and a goal of %d, want %d and %d",
+			len(observation), len(goal), a.sizes.Observation, a.sizes.Goal))
+	}
+	for _, v := range slices.Concat(observation, goal) {
+		if !finite(v) {
+			panic(fmt.Sprintf("qta: Act with the observation %v and the goal %v, which are not all finite", observation, goal))
+		}
+	}
+	return a.act(observation, goal)
+}
+
+// SetThreads spreads the arithmetic over n threads; an agent starts with one.
+// The results are the same bytes for every n. Call [Agent.Close] at the end.
+func (a *Agent) SetThreads(n int) { a.workers.resize(n) }
+
+// Close ends the agent's threads. The agent remains usable, with one.
+func (a *Agent) Close() { a.workers.resize(1) }
+
+// KernelName returns the kernel of the matrix product on this machine:
+// "avx512", "avx2" or "neon", which give the same bytes, or "generic", which
+// is many times slower and may round differently.
+func KernelName() string { return best.String() }
+
+// Attach gives the agent bytes to save with it, such as a description of its
+// run. Training ignores them.
+func (a *Agent) Attach(data []byte) { a.attachment = slices.Clone(data) }
+
+// Attachment returns what was attached last, or nothing.
+func (a *Agent) Attachment() []byte { return slices.Clone(a.attachment) }
+
+// Params returns the parameters the agent was made with.
+func (a *Agent) Params() Params { return a.params }
+
+// Sizes returns the sizes of the environments the agent acts in.
+func (a *Agent) Sizes() Sizes { return a.sizes }
+
+// Seed returns the seed the agent was made with.
+func (a *Agent) Seed() uint64 { return a.seed }
+
+// Steps returns the number of environment steps taken in training.
+func (a *Agent) Steps() int { return a.step }
+
+// FoundAt returns the environment step of training that first ended at the
+// environment's goal, whichever goal was pursued, or 0.
+func (a *Agent) FoundAt() int { return a.foundAt }
+
+// Evaluations returns the log: one entry per evaluation so far.
+func (a *Agent) Evaluations() []Evaluation { return slices.Clone(a.log) }
+
+// SolvedAt returns the environment step of the first evaluation in which every
+// rollout succeeded, or 0.
+func (a *Agent) SolvedAt() int { return a.SuccessAt(1) }
+
+// SuccessAt returns the environment step of the first evaluation in which at
+// least the given fraction of the rollouts succeeded, or 0.
+func (a *Agent) SuccessAt(least float64) int {
+	for _, e := range a.log {
+		if e.Success >= least {
+			return e.Step
+		}
+	}
+	return 0
+}
+
+// Digest returns the SHA-256 of all parameters, targets included, in hex: equal
+// digests mean equal networks. It leaves out the average of UncertaintyPolyak,
+// which follows from the updates.
+func (a *Agent) Digest() string {
+	h := sha256.New()
+	for _, params := range a.parameters() {
+		binary.Write(h, binary.LittleEndian, params.values)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// A NumericError reports that the arithmetic of training has failed: a loss or
+// a parameter is NaN or infinite.
+type NumericError struct {
+	Step    int    // environment steps taken, or updates of a [PUN]
+	Network string // whose numbers they are
+	Value   float64
+}
+
+func (e *NumericError) Error() string {
+	return fmt.Sprintf("qta: step %d: %s: %v is not finite; a smaller learning rate may help", e.Step, e.Network, e.Value)
 }
 
 // checkSizes returns an error unless an environment's sizes are the agent's.
@@ -145,8 +230,10 @@ func (a *Agent) checkSizes(env Env) error {
 }
 
 var (
-	errTwoInstances = errors.New("qta: training and evaluation need two instances of the environment; in one an evaluation would break the running episode off")
-	errHalfway      = errors.New("qta: the agent stands within an environment step, from where training cannot go on; save it in AfterStep or AfterEvaluation, or when Train has returned nil or the cause of its context, and go on from there")
+	errTwoInstances = errors.New("qta: training and evaluation need two instances of the environment; " +
+		"in one an evaluation would break the running episode off")
+	errHalfway = errors.New("qta: the agent stands within an environment step, from where training cannot go on; " +
+		"save it in AfterStep or AfterEvaluation, or when Train has returned nil or the cause of its context, and go on from there")
 )
 
 // same reports whether two environments are one instance.
@@ -215,8 +302,8 @@ func (a *Agent) reenter() error {
 			{"desired goal", s.Desired, a.desired},
 		} {
 			if !slices.Equal(v.now, v.was) {
-				return &EnvError{i + 1, fmt.Sprintf("the %s is %v where it was %v before the interruption; an environment must take all chance from the generator given to Reset",
-					v.name, v.now, v.was)}
+				return &EnvError{i + 1, fmt.Sprintf("the %s is %v where it was %v before the interruption; "+
+					"an environment must take all chance from the generator given to Reset", v.name, v.now, v.was)}
 			}
 		}
 	}
@@ -225,84 +312,17 @@ func (a *Agent) reenter() error {
 
 // reserve allocates what an update needs.
 func (a *Agent) reserve() {
-	b := &a.scratch.batch
-	if b.r != nil {
+	if a.scratch.batch.r != nil {
 		return
 	}
 	a.pun.reserve(a.params.Batch)
-	*b = newBatch(a.params.Batch, a.sizes, a.pun)
-	if a.params.Replay != replayUniform {
-		b.reserveWeights()
+	a.scratch.batch = newBatch(a.params.Batch, a.sizes, a.pun)
+	if a.params.HeadOwnDraw {
+		a.headBatch = newBatch(a.params.Batch, a.sizes, a.pun)
 	}
-}
-
-// SetThreads spreads the arithmetic over n threads; an agent starts with one.
-// The results are the same bytes for every n. Call [Agent.Close] at the end.
-func (a *Agent) SetThreads(n int) { a.workers.resize(n) }
-
-// Close ends the agent's threads. The agent remains usable, with one.
-func (a *Agent) Close() { a.workers.resize(1) }
-
-// KernelName returns the kernel of the matrix product on this machine:
-// "avx512", "avx2" or "neon", which give the same bytes, or "generic", which
-// is many times slower and may round differently.
-func KernelName() string { return best.String() }
-
-// Attach gives the agent bytes to save with it, such as a description of its
-// run. Training ignores them.
-func (a *Agent) Attach(data []byte) { a.attachment = slices.Clone(data) }
-
-// Attachment returns what was attached last, or nothing.
-func (a *Agent) Attachment() []byte { return slices.Clone(a.attachment) }
-
-// Params returns the parameters the agent was made with.
-func (a *Agent) Params() Params { return a.params }
-
-// Sizes returns the sizes of the environments the agent acts in.
-func (a *Agent) Sizes() Sizes { return a.sizes }
-
-// Seed returns the seed the agent was made with.
-func (a *Agent) Seed() uint64 { return a.seed }
-
-// Steps returns the number of environment steps taken in training.
-func (a *Agent) Steps() int { return a.step }
-
-// FoundAt returns the environment step of training that first ended at the
-// environment's goal, whichever goal was pursued, or 0.
-func (a *Agent) FoundAt() int { return a.foundAt }
-
-// Evaluations returns the log: one entry per evaluation so far.
-func (a *Agent) Evaluations() []Evaluation { return slices.Clone(a.log) }
-
-// SolvedAt returns the environment step of the first evaluation in which every
-// rollout succeeded, or 0.
-func (a *Agent) SolvedAt() int { return a.SuccessAt(1) }
-
-// SuccessAt returns the environment step of the first evaluation in which at
-// least the given fraction of the rollouts succeeded, or 0.
-func (a *Agent) SuccessAt(least float64) int {
-	for _, e := range a.log {
-		if e.Success >= least {
-			return e.Step
-		}
+	if a.params.ActorOwnDraw {
+		a.actorBatch = newBatch(a.params.Batch, a.sizes, a.pun)
 	}
-	return 0
-}
-
-// Digest returns the SHA-256 of all parameters, targets included, in hex: equal
-// digests mean equal networks. It leaves out the average of UncertaintyPolyak,
-// which follows from the updates.
-func (a *Agent) Digest() string {
-	a.checkMade("Digest")
-	h := sha256.New()
-	var word [4]byte
-	for _, params := range a.parameters() {
-		for _, v := range params.values {
-			binary.LittleEndian.PutUint32(word[:], math.Float32bits(v))
-			h.Write(word[:])
-		}
-	}
-	return hex.EncodeToString(h.Sum(nil))
 }
 
 // parameterVector is one network's parameters under its name.
@@ -317,57 +337,6 @@ func (a *Agent) parameters() []parameterVector {
 	vectors = append(vectors, a.pun.parameters("critic")...)
 	vectors = append(vectors, a.curriculum.networks()...)
 	return vectors
-}
-
-// Act returns the policy's action for an observation and a goal, without
-// exploration: Action numbers in [-1, 1]. The slice is the caller's. Act panics
-// if either is not of the agent's [Sizes] or has a number that is not finite.
-func (a *Agent) Act(observation, goal []float64) []float64 {
-	a.checkMade("Act")
-	if len(observation) != a.sizes.Observation || len(goal) != a.sizes.Goal {
-		panic(fmt.Sprintf("qta: Act with an observation of %d and a goal of %d, want %d and %d",
-			len(observation), len(goal), a.sizes.Observation, a.sizes.Goal))
-	}
-	for _, v := range slices.Concat(observation, goal) {
-		if !finite(v) {
-			panic(fmt.Sprintf("qta: Act with the observation %v and the goal %v, which are not all finite", observation, goal))
-		}
-	}
-	return slices.Clone(a.act(observation, goal))
-}
-
-// checkMade panics if the agent is a zero Agent.
-func (a *Agent) checkMade(method string) {
-	if a.policy == nil {
-		panic("qta: " + method + " of an Agent that neither NewAgent nor LoadFile made")
-	}
-}
-
-func (a *Agent) act(observation, goal []float64) []float64 {
-	a.inputs(a.scratch.single.row(0), observation, goal)
-	action := a.policy.act(a.policy.net, a.scratch.single)
-	for i := range a.scratch.action {
-		a.scratch.action[i] = float64(action.data[i])
-	}
-	return a.scratch.action
-}
-
-// inputs sets the start of row to s and g, normalized.
-func (a *Agent) inputs(row []float32, observation, goal []float64) {
-	a.observations.normalize(row[:len(observation)], observation)
-	a.goals.normalize(row[len(observation):][:len(goal)], goal)
-}
-
-// A NumericError reports that the arithmetic of training has failed: a loss or
-// a parameter is NaN or infinite.
-type NumericError struct {
-	Step    int    // environment steps taken, or updates of a [PUN]
-	Network string // whose numbers they are
-	Value   float64
-}
-
-func (e *NumericError) Error() string {
-	return fmt.Sprintf("qta: step %d: %s: %v is not finite; a smaller learning rate may help", e.Step, e.Network, e.Value)
 }
 
 // checkAction returns an error if an action of the policy is not a number.

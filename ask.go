@@ -9,15 +9,12 @@ import (
 // values goals, how uncertain it is, what it has seen and pursued. No question
 // changes anything in training.
 
-// Value returns what the agent expects of pursuing goals from observations: for
-// each pair the mean over the critics of Q(s, π(s, g), g), a sum of discounted
-// rewards. It is 0 at the goal, and otherwise at least about -1/(1-Discount).
-// Element k of the result is about observations[k] and goals[k], in the
-// environment's units. Value panics unless there are as many goals as
-// observations, each of the agent's [Sizes].
-//
-// It is the mean Q value of the threshold at the end of section 3.3, not
-// clipped to the possible returns.
+// Value returns what the agent expects of pursuing goals from observations, for
+// each pair the mean over the critics of Q(s, π(s, g), g): a sum of discounted
+// rewards, 0 at the goal and otherwise at least about -1/(1-Discount). It is the
+// mean Q value of section 3.3's threshold, not clipped to the possible returns.
+// Value panics unless there are as many goals as observations, each of the
+// agent's [Sizes].
 func (a *Agent) Value(observations, goals [][]float64) []float64 {
 	q := a.asked(observations, goals)
 	a.valuesTowards(q.ε, q.x)
@@ -25,12 +22,10 @@ func (a *Agent) Value(observations, goals [][]float64) []float64 {
 }
 
 // Uncertainty returns the agent's epistemic uncertainty in observations with
-// goals: Equation 5 at exactly these s and g, in the unit of what the heads
-// predict, which is the observation's unless HeadTarget says otherwise. Element k
-// of the result is about observations[k] and goals[k]. The d actions
-// (UncertaintyActions, or EnsembleActions) are drawn from the seed: the same seed
-// gives the same answer. Uncertainty panics unless there are as many goals as
-// observations, each of the agent's [Sizes].
+// goals, pair by pair: Equation 5 at exactly these s and g, in the unit of what
+// the heads predict, which is the observation's unless HeadTarget says otherwise.
+// The seed decides the d actions, and so the answer. Uncertainty panics as
+// [Agent.Value] does.
 //
 // It is the estimate by the agent's heads as they are, even if the agent
 // chooses its goals by another, such as the average of UncertaintyPolyak that
@@ -41,20 +36,13 @@ func (a *Agent) Uncertainty(observations, goals [][]float64, seed uint64) []floa
 	return q.ε
 }
 
-// GoalProbabilities returns Equation 6 of candidates: the probability that their
-// [Agent.Uncertainty] gives each of them as the next goal, with the agent's Slope
-// and Intercept. They add up to 1. A candidate is an observation with a goal; QTA
-// takes the goal achieved there. GoalProbabilities panics as Uncertainty does.
+// GoalProbabilities returns Equation 6 with the agent's Slope and Intercept: the
+// probability that their [Agent.Uncertainty] gives each of some candidates as the
+// next goal. A candidate is an observation with a goal; QTA takes the goal
+// achieved there. GoalProbabilities panics as Value does.
 func (a *Agent) GoalProbabilities(observations, goals [][]float64, seed uint64) []float64 {
-	return a.goalProbabilities(a.Uncertainty(observations, goals, seed))
-}
-
-// goalProbabilities is Equation 6 for any number of candidates, even none.
-func (a *Agent) goalProbabilities(ε []float64) []float64 {
-	p := make([]float64, len(ε))
-	if len(p) > 0 {
-		GoalProbabilities(p, ε, a.params.Slope, a.params.Intercept)
-	}
+	p := make([]float64, len(goals))
+	GoalProbabilities(p, a.Uncertainty(observations, goals, seed), a.params.Slope, a.params.Intercept)
 	return p
 }
 
@@ -67,14 +55,12 @@ type Survey struct {
 	Samples     []int     // indices of points drawn with these probabilities; none without points
 }
 
-// Survey asks the agent about points and draws samples of them as goals. A
-// point is an observation and the goal achieved there; in a maze they are the
-// same. start is an observation, and desired the environment's goal, which
-// UncertaintyGoal may ask for. The uncertainty is the one by which the agent
-// chooses its goals, averaged and with noise if the parameters say so;
-// [Agent.Uncertainty] is Equation 5 by itself. Chance depends only on the seed
-// and the step. Survey panics unless there are as many goals as observations,
-// each of the agent's [Sizes].
+// Survey asks the agent about points and draws samples of them as goals. A point
+// is an observation and the goal achieved there, in a maze the same. start is an
+// observation, and desired the environment's goal, which UncertaintyGoal may ask
+// for. The uncertainty is the one by which the agent chooses its goals, averaged
+// and with noise if the parameters say so. Chance depends only on the seed and
+// the step. Survey panics as [Agent.Value] does.
 //
 // Reading R92: the caption of Figure 5 has the "value function for all states"; it
 // is shown as the value of every point as a goal from the start, which is what
@@ -102,27 +88,26 @@ func (a *Agent) Survey(start, desired []float64, observations, goals [][]float64
 	s := Survey{
 		Value:       a.Value(slices.Repeat([][]float64{start}, len(goals)), goals),
 		Deviation:   q.ε,
-		Probability: a.goalProbabilities(q.ε),
-		Samples:     make([]int, samples),
+		Probability: make([]float64, len(goals)),
 	}
-	for i := range s.Samples {
-		s.Samples[i] = drawFrom(s.Probability, rng)
+	GoalProbabilities(s.Probability, q.ε, a.params.Slope, a.params.Intercept)
+	for range samples {
+		s.Samples = append(s.Samples, drawFrom(s.Probability, rng))
 	}
 	return s
 }
 
-// State returns where the agent is in training, in the environment's units: the
-// observation and the achieved goal of its current state, and the goal that the
-// environment desires in this episode. Before the first episode all are zeros.
+// State returns where the agent is in training, in the environment's units, with
+// the goal that the environment desires in this episode; zeros before the first.
 // The caller owns the slices.
 func (a *Agent) State() State {
 	return State{slices.Clone(a.observation), slices.Clone(a.achieved), slices.Clone(a.desired)}
 }
 
 // Achieved returns the goal achieved in the state in which environment step i
-// began, in the environment's units, for i from 0 to Steps(): the last is the
-// current state's. QTA takes its candidates from these. The caller owns the
-// slice. Achieved panics for any other i.
+// began, for i from 0 to Steps(): the last is the current state's. QTA takes its
+// candidates from these. The caller owns the slice. Achieved panics for any other
+// i.
 func (a *Agent) Achieved(i int) []float64 {
 	if i < 0 || i > a.step {
 		panic(fmt.Sprintf("qta: Achieved of step %d of %d", i, a.step))

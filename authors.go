@@ -10,24 +10,17 @@ import (
 // number are in [Authors], departures of a baseline's learner in that
 // baseline's file.
 
-// Departures are what others do in place of, or beside, a step of the method;
-// see authors.go and baseline.go. In the paper's method all are nil.
+// departures are what others do in place of, or beside, a step of the method;
+// see baseline.go too. In the paper's method all are zero.
 type departures struct {
-	behave       func(a *Agent, action []float64) bool // before the policy acts; reports whether it has acted instead
-	randomAction func(a *Agent) float64                // in place of RandomAction
-	random       func(a *Agent, action []float64) bool // in place of a random action; reports whether there is one
-	stepped      func(a *Agent)                        // after an environment step
-	smooth       func(a *Agent, actions matrix)        // on the target policy's actions
-	predicted    func(a *Agent, dst []float32, i int)  // in place of s' of transition i
-	mask         func(a *Agent, b *batch)              // on what a critic learns from
-	decay        func(a *Agent)                        // after a perfect evaluation
-	updated      func(a *Agent)                        // after an update
-	average      *average                              // asked by the estimator in the ensemble's place
-	held         *heldAction                           // the action that random repeats
+	explore   func(a *Agent, action []float64)     // in place of Agent.explore
+	smooth    func(a *Agent, actions matrix)       // on the target policy's actions
+	predicted func(a *Agent, dst []float32, i int) // in place of s' of transition i
+	mask      func(a *Agent, b *batch)             // on what a critic learns from
+	held      *heldAction                          // a random action to repeat
+	average   *average                             // asked by the estimator in the ensemble's place
 
-	ownBatches            func(a *Agent) (heads, actor *batch, err error) // in place of the critics'
-	learnHeads            func(a *Agent, b *batch) (loss float64)         // after the critics' step, where heads have their own
-	headBatch, actorBatch batch
+	headBatch, actorBatch batch // of HeadOwnDraw and ActorOwnDraw
 }
 
 // depart installs what the parameters ask for beyond the paper.
@@ -35,58 +28,75 @@ func (a *Agent) depart() {
 	p := &a.params
 	a.pun.depart(p)
 	a.policy.adam.clip = p.GradientClip
-	if p.HeadOwnDraw || p.ActorOwnDraw {
-		a.ownBatches = (*Agent).drawOwnBatches
-	}
-	if headsApart(p) {
-		a.learnHeads = func(a *Agent, b *batch) float64 { return a.pun.learnHeads(b, p.PredictiveGradient) }
-	}
-	if p.HeadTarget == headTargetAchieved {
-		a.predicted = (*Agent).predictAchieved
+	if p.Curriculum == curriculumMEGA || p.InitialActions == initialActionsUniform ||
+		p.RandomActionLater != p.RandomAction || p.RandomActionReached > 0 || p.RandomActionHeld > 0 {
+		a.departures.explore = (*Agent).exploreOtherwise
 	}
 	if p.TargetNoise > 0 {
 		a.smooth = (*Agent).smoothTarget
 	}
-	if p.WeightDecay {
-		a.decay = (*Agent).decayWeights
+	if p.HeadTarget == headTargetAchieved {
+		a.predicted = (*Agent).predictAchieved
 	}
 	if p.Uncertainty == uncertaintyBootstrap {
 		a.bootstrap()
 	}
-	if p.InitialActions == initialActionsUniform {
-		a.departures.behave = (*Agent).behaveUniformly
-	}
-	if p.RandomActionLater != p.RandomAction {
-		a.departures.randomAction = (*Agent).randomActionLater
-	}
 	a.goBeyond()
 }
 
-// drawOwnBatches returns the minibatches of heads and policy, each its own or
-// the critics'.
-func (a *Agent) drawOwnBatches() (heads, actor *batch, err error) {
-	heads, actor = &a.scratch.batch, &a.scratch.batch
-	if a.params.HeadOwnDraw {
-		heads = a.ownBatch(&a.headBatch)
-		if err := a.drawByEpisode(heads); err != nil {
-			return nil, nil, err
-		}
+// exploreOtherwise is [Agent.explore] with uniformly random actions until
+// InitialSteps, as in MEGA's code, or random actions of another probability or
+// that repeat.
+func (a *Agent) exploreOtherwise(action []float64) {
+	p, rng := &a.params, a.exploration.Rand
+	if p.InitialActions == initialActionsUniform && a.step < p.InitialSteps {
+		uniformAction(action, rng)
+		return
 	}
-	if a.params.ActorOwnDraw {
-		actor = a.ownBatch(&a.actorBatch)
-		if err := a.drawUniformly(actor); err != nil {
-			return nil, nil, err
-		}
+	addNoise(action, p.ActionNoise, rng)
+	if rng.Float64() >= a.randomAction() {
+		return
 	}
-	return heads, actor, nil
+	if a.held == nil || !a.holdAction(action) {
+		uniformAction(action, rng)
+	}
 }
 
-// ownBatch returns a minibatch, which it makes when first used.
-func (a *Agent) ownBatch(b *batch) *batch {
-	if b.r == nil {
-		*b = newBatch(a.params.Batch, a.sizes, a.pun)
+// randomAction returns the probability of a random action.
+func (a *Agent) randomAction() float64 {
+	m, ok := a.curriculum.(*mega)
+	switch {
+	case ok:
+		return m.randomAction(a)
+	case a.params.RandomActionReached > 0:
+		return a.randomActionReached()
 	}
-	return b
+	return a.randomActionLater()
+}
+
+// randomActionLater returns the probability of a random action if it changes
+// once an episode's first goal has been reached.
+func (a *Agent) randomActionLater() float64 {
+	if a.explored {
+		return a.params.RandomActionLater
+	}
+	return a.params.RandomAction
+}
+
+// ownBatches returns the minibatches of heads and policy: the critics', b, or
+// with HeadOwnDraw and ActorOwnDraw one of their own, the policy's without
+// priorities.
+func (a *Agent) ownBatches(b *batch) (heads, actor *batch, err error) {
+	heads, actor = b, b
+	if a.params.HeadOwnDraw {
+		heads = &a.headBatch
+		err = a.drawByEpisode(heads)
+	}
+	if a.params.ActorOwnDraw && err == nil {
+		actor = &a.actorBatch
+		err = a.minibatch(actor, uniform{a.replay})
+	}
+	return heads, actor, err
 }
 
 // drawByEpisode fills the heads' own minibatch: it draws an episode uniformly,
@@ -108,76 +118,37 @@ func (a *Agent) drawByEpisode(b *batch) error {
 	return nil
 }
 
-// drawUniformly fills the policy's own minibatch, without priorities.
-func (a *Agent) drawUniformly(b *batch) error {
-	for row := range b.transitions {
-		i := a.draws.index(a.replay.n)
-		if err := a.fill(b, row, i, a.curriculum.replayGoal(a, i)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// headsApart reports whether the heads have a step of their own, after the
-// critics'.
-func headsApart(p *Params) bool {
-	return p.PredictiveGradient == predictiveGradientSeparate || p.PredictiveGradient == predictiveGradientHead && p.HeadOwnDraw
-}
-
-// departGradient stops the predictive loss at the head, or gives it a minibatch
-// of its own, if the parameters ask for that.
+// departGradient stops the predictive loss at the head, or gives the heads a
+// step of their own, if the parameters ask for that.
 func (a *architecture) departGradient(p *Params) {
-	switch {
-	case p.PredictiveGradient == predictiveGradientSeparate:
-		a.gradient, a.step = (*pun).gradientWithoutHead, (*critic).stepAll
-	case headsApart(p):
-		a.gradient, a.step = (*pun).gradientWithoutHead, (*critic).stepWithoutHead
-	case p.PredictiveGradient == predictiveGradientHead:
-		a.gradient = (*pun).gradientOfHead
-	case p.HeadOwnDraw:
-		a.gradient = (*pun).gradientOfTwo
+	a.headEnds = p.PredictiveGradient == predictiveGradientHead
+	a.headsApart = p.PredictiveGradient == predictiveGradientSeparate || a.headEnds && p.HeadOwnDraw
+}
+
+// gradientOtherwise is [pun.gradient] where the predictive loss ends in the
+// head, or the heads have a minibatch or a step of their own.
+func (u *pun) gradientOtherwise(i int, b, heads *batch) (criticLoss, headLoss float64) {
+	c := u.critics[i]
+	criticLoss, ξ := u.criticGradient(i, b)
+	if u.headEnds && !u.headsApart {
+		return criticLoss, u.headGradient(i, ξ, c.prediction, b)
 	}
-}
-
-// gradientOfHead is [pun.gradient] where the predictive loss ends in the head.
-func (u *pun) gradientOfHead(i int, b, _ *batch) (criticLoss, headLoss float64) {
-	c := u.critics[i]
-	criticLoss, ξ := u.criticGradient(i, b)
-	headLoss = u.headGradient(i, ξ, c.prediction, b)
-	c.q.backward(u.pass, c.gradient.q, b.x, len(c.q.layers), false)
-	return criticLoss, headLoss
-}
-
-// gradientOfTwo is [pun.gradient] where the heads have a minibatch of their own.
-func (u *pun) gradientOfTwo(i int, b, heads *batch) (criticLoss, headLoss float64) {
-	criticLoss, _ = u.gradientWithoutHead(i, b, nil)
-	return criticLoss, u.backboneGradient(i, heads, true)
-}
-
-// gradientWithoutHead is [pun.gradient] where the heads have a step of their own.
-func (u *pun) gradientWithoutHead(i int, b, _ *batch) (criticLoss, headLoss float64) {
-	c := u.critics[i]
-	criticLoss, ξ := u.criticGradient(i, b)
 	c.head.forward(u.pass.workers, c.prediction.slice(0, ξ.rows), ξ, false) // priorities may ask for it
-	c.q.backward(u.pass, c.gradient.q, b.x, len(c.q.layers), false)
-	return criticLoss, 0
+	if u.headsApart {
+		clear(c.gradient.params[len(c.q.params):]) // the critics' optimizer may have it too
+		return criticLoss, 0
+	}
+	return criticLoss, u.headsGradient(i, heads, true)
 }
 
-// stepAll moves the critic by an optimizer that has the head's parameters too.
-func (c *critic) stepAll() {
-	clear(c.gradient.params[len(c.q.params):])
-	c.adam.step(c.params, c.gradient.params)
-}
-
-// stepWithoutHead moves the critic, and leaves its head.
-func (c *critic) stepWithoutHead() { c.adam.step(c.q.params, c.gradient.q.params) }
-
-// criticGradient returns Equation 2 for critic i and ξ, and leaves its gradient
-// with respect to Q in the last of u.pass.dx.
+// criticGradient returns Equation 2 for critic i, with ξ, and fills its
+// gradient, without the head's.
 func (u *pun) criticGradient(i int, b *batch) (loss float64, ξ matrix) {
-	ξ = u.critics[i].q.latent(u.pass, b.x)
-	return u.criticLoss(i, ξ, b), ξ
+	c := u.critics[i]
+	ξ = c.q.latent(u.pass, b.x)
+	loss = u.criticLoss(i, ξ, b)
+	c.q.backward(u.pass, c.gradient.q, b.x, len(c.q.layers), false)
+	return loss, ξ
 }
 
 // headGradient returns Equation 4 for head i and fills the head's gradient.
@@ -188,60 +159,36 @@ func (u *pun) headGradient(i int, ξ, prediction matrix, b *batch) float64 {
 	return loss
 }
 
-// backboneGradient is headGradient on a minibatch of the heads' own. It fills
-// the gradient of the backbone too, or adds to it.
-func (u *pun) backboneGradient(i int, b *batch, add bool) float64 {
+// headsGradient is headGradient on a minibatch of the heads' own, and fills the
+// gradient of the backbone too, or adds to it, unless the loss ends in the head.
+// The predictions on the critics' minibatch stay for priorities.
+func (u *pun) headsGradient(i int, b *batch, add bool) float64 {
 	c, n := u.critics[i], len(u.critics[i].q.layers)-1
 	ξ := c.q.latent(u.pass, b.x)
-	loss := u.headGradient(i, ξ, u.ownPrediction(ξ.rows), b)
-	c.head.backwardInput(u.pass.workers, u.pass.dx[n].slice(0, ξ.rows), u.dp.slice(0, ξ.rows), u.headT, epilogue{mask: ξ})
+	loss := u.headGradient(i, ξ, u.own, b)
+	if u.headEnds {
+		return loss
+	}
+	dξ, dp := u.pass.dx[n].slice(0, ξ.rows), u.dp.slice(0, ξ.rows)
+	c.head.backwardInput(u.pass.workers, dξ, dp, u.headT, epilogue{mask: ξ})
 	c.q.backward(u.pass, c.gradient.q, b.x, n, add)
 	return loss
 }
 
-// ownPrediction is memory for predictions on a minibatch of the heads' own. The
-// predictions on the critics' stay for priorities.
-func (u *pun) ownPrediction(rows int) matrix {
-	if u.own.rows < rows {
-		u.own = newMatrix(rows, u.dp.cols)
-	}
-	return u.own
+// learnHeads takes the step of every head's own on a minibatch, and of the
+// backbone too unless the loss ends in the head. It returns the mean loss over
+// the ensemble.
+func (u *pun) learnHeads(b *batch) (loss float64) {
+	_, loss = u.descend((*pun).gradientApart, (*critic).stepHead, nil, b)
+	return loss
 }
 
-// learnHeads takes one step of every head on a minibatch, and of the backbone
-// too if the gradient is separate. It returns the mean loss over the ensemble.
-func (u *pun) learnHeads(b *batch, gradient string) (loss float64) {
-	separate := gradient == predictiveGradientSeparate
-	step := func(c *critic) {
-		if n := len(c.q.params); separate {
-			c.headAdam.step(c.params, c.gradient.params)
-		} else {
-			c.headAdam.step(c.params[n:], c.gradient.params[n:])
-		}
-	}
-	for i, c := range u.critics {
-		if separate {
-			loss += u.backboneGradient(i, b, false)
-			final := c.gradient.q.layers[len(c.q.layers)-1]
-			clear(final.w.data)
-			clear(final.b)
-		} else {
-			ξ := c.q.latent(u.pass, b.x)
-			loss += u.headGradient(i, ξ, u.ownPrediction(ξ.rows), b)
-		}
-		if u.share == nil {
-			step(c)
-		}
-	}
-	if u.share != nil {
-		if separate {
-			u.share(u)
-		}
-		for _, c := range u.critics {
-			step(c)
-		}
-	}
-	return loss / float64(len(u.critics))
+// gradientApart is the gradient of that step.
+func (u *pun) gradientApart(i int, _, heads *batch) (_, headLoss float64) {
+	c := u.critics[i]
+	headLoss = u.headsGradient(i, heads, false)
+	clear(c.gradient.q.params[len(backbone(c.q)):])
+	return 0, headLoss
 }
 
 // depart gives critics and heads the optimizers that the parameters ask for.
@@ -255,21 +202,17 @@ func (u *pun) depart(p *Params) {
 	}
 }
 
-// resume brings the hooks to where a loaded agent is.
-func (a *Agent) resume() {
-	if a.perfect && a.decay != nil {
-		a.decay(a)
-	}
-}
-
 // L2 that is added to the gradients of the critics' and of the heads' optimizer.
 const (
 	criticDecay = 1e-9
 	headDecay   = 2.5e-10
 )
 
-// decayWeights begins the weight decay.
+// decayWeights turns the weight decay on once an evaluation was perfect.
 func (a *Agent) decayWeights() {
+	if !a.perfect || !a.params.WeightDecay {
+		return
+	}
 	for _, c := range a.pun.critics {
 		c.adam.decay, c.headAdam.decay = criticDecay, headDecay
 	}
@@ -323,24 +266,6 @@ func smooth(actions []float32, σ, limit float64, rng *rand.Rand) {
 	}
 }
 
-// randomActionLater returns the probability of a random action if it changes
-// once an episode's first goal has been reached.
-func (a *Agent) randomActionLater() float64 {
-	if a.explored {
-		return a.params.RandomActionLater
-	}
-	return a.params.RandomAction
-}
-
-// behaveUniformly draws a uniformly random action until InitialSteps.
-func (a *Agent) behaveUniformly(action []float64) bool {
-	if a.step >= a.params.InitialSteps {
-		return false
-	}
-	uniformAction(action, a.exploration.Rand)
-	return true
-}
-
 // fromStart asks an estimator, for an episode's first goal, about the current
 // state in place of the candidates' states, as the authors' filter returns the
 // one for the others.
@@ -353,19 +278,4 @@ func (e fromStart) estimate(a *Agent, q *query, rng stream) {
 		}
 	}
 	e.estimator.estimate(a, q, rng)
-}
-
-// drawSharedActions is drawActions with the same d actions for all of n
-// candidates.
-func drawSharedActions(actions matrix, n int, rng stream) {
-	for j := range actions.rows {
-		row := actions.row(j)
-		if j%n != 0 {
-			copy(row, actions.row(j-1))
-			continue
-		}
-		for c := range row {
-			row[c] = float32(symmetric(rng.Rand))
-		}
-	}
 }

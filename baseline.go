@@ -50,28 +50,24 @@ func newEstimator(p *Params) estimator {
 
 // newPredictive returns the estimator of the ensemble's heads.
 func newPredictive(p *Params) *predictive {
-	e := &predictive{d: p.UncertaintyActions}
+	d := p.UncertaintyActions
 	if p.Uncertainty == uncertaintyBootstrap || p.Uncertainty == uncertaintyEnsemble {
-		e.d = p.EnsembleActions
+		d = p.EnsembleActions
 	}
-	if p.SharedActions {
-		e.drawActions = drawSharedActions
-	}
-	return e
+	return &predictive{d: d, shared: p.SharedActions}
 }
 
 // An architecture holds what an ensemble does differently from PUN, its zero
 // value.
 type architecture struct {
-	width      int                                                         // of a head's output; 0 is the same as predicted
-	predicted  int                                                         // components that a head predicts; 0 is the observation's
-	headLoss   func(dp, p, s []float32, width int) float64                 // nil is PredictiveLoss
-	spread     func(d []float64, predictions [][]float32, width int)       // nil is HeadDeviation
-	ownTargets func(u *pun, b *batch)                                      // nil is Equation 1 for all critics alike
-	gradient   func(u *pun, i int, b, heads *batch) (critic, head float64) // nil is pun.gradient
-	step       func(c *critic)                                             // nil is critic.step
-	share      func(u *pun)                                                // makes gradients of parameters that critics share equal; nil: they share none
-	seen       func(u *pun, i int, prediction matrix, b *batch) (s matrix) // what head i learns to predict; nil is s' of the whole minibatch
+	width      int                                                   // of a head's output; 0 is the same as predicted
+	predicted  int                                                   // components that a head predicts
+	headLoss   func(dp, p, s []float32, width int) float64           // nil is PredictiveLoss
+	spread     func(d []float64, predictions [][]float32, width int) // nil is HeadDeviation
+	ownTargets func(u *pun, b *batch)                                // nil is Equation 1 for all critics alike
+	share      func(u *pun)                                          // makes gradients of parameters that critics share equal; nil: they share none
+	headEnds   bool                                                  // the predictive loss moves the head only
+	headsApart bool                                                  // heads have a step of their own, after the critics'
 }
 
 // newArchitecture returns the architecture that p names.

@@ -25,7 +25,7 @@ const maskProbability = 0.5
 // so to their mean, and trains a head where its critic's mask is 0. Here
 // there is an output for each coordinate and one mask for both, and HeadLoss.
 func bootstrapArchitecture(a *architecture, p *Params) {
-	a.ownTargets, a.share, a.seen = ownTargets, sumBackbones, maskPredicted
+	a.ownTargets, a.share = ownTargets, sumBackbones
 	if p.AuthorsForm {
 		a.predicted = 1
 		a.headLoss = PredictiveLoss
@@ -113,7 +113,7 @@ func inMask(seed uint64, i, critic int) bool {
 
 // maskPredicted returns what head i is to predict with the rows of mask 0
 // replaced by the prediction, where it makes neither a loss nor a gradient.
-func maskPredicted(u *pun, i int, prediction matrix, b *batch) matrix {
+func (u *pun) maskPredicted(i int, prediction matrix, b *batch) matrix {
 	if u.masked.rows < prediction.rows {
 		u.masked = newMatrix(prediction.rows, prediction.cols)
 	}

@@ -281,7 +281,7 @@ func TestMEGASuccess(t *testing.T) {
 			if a.step > 10 && a.step < 20 && slices.Contains(test.at, k) {
 				visits++
 			}
-			if p := a.curriculum.randomAction(a); a.step < 20 && math.Abs(p-0.1-0.1*float64(visits)) > 1e-12 {
+			if p := a.randomAction(); a.step < 20 && math.Abs(p-0.1-0.1*float64(visits)) > 1e-12 {
 				t.Errorf("after %d steps at the goal an action is random with probability %v", visits, p)
 			}
 			return nil

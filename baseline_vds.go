@@ -132,7 +132,6 @@ func (v *vds) endEpisode(a *Agent) error {
 			TDTarget(b.y[i], b.r, q, q, u.discount)
 			a.params.clipReturns(b.y[i])
 			l, _ := u.criticGradient(i, b)
-			c.q.backward(u.pass, c.gradient.q, b.x, len(c.q.layers), false)
 			c.adam.step(c.q.params, c.gradient.q.params)
 			loss += l
 		}

@@ -8,16 +8,11 @@ import "math"
 // goBeyond installs them.
 func (a *Agent) goBeyond() {
 	p := &a.params
-	if p.RandomActionReached > 0 {
-		a.departures.randomAction = (*Agent).randomActionReached
-	}
 	if p.RandomActionHeld > 0 {
 		a.held = &heldAction{action: make([]float64, a.sizes.Action)}
-		a.random, a.stepped = (*Agent).holdAction, (*Agent).dropAction
 	}
 	if p.UncertaintyPolyak > 0 {
 		a.average = newAverage(a.pun, p.UncertaintyPolyak)
-		a.updated = func(a *Agent) { a.average.follow(a.pun) }
 		a.estimator = averaged{a.estimator}
 	}
 	if p.FirstGoalDesired > 0 && p.Curriculum == curriculumQTA {
@@ -137,11 +132,7 @@ type average struct {
 func newAverage(u *pun, ρ float64) *average {
 	m := &average{ρ: ρ}
 	for _, c := range u.critics {
-		var widths []int
-		for _, l := range c.q.layers {
-			widths = append(widths, l.w.rows)
-		}
-		net := newCriticNet(widths, c.head.w.cols)
+		net := newCriticNet(u.widths, u.width)
 		copy(net.params, c.params)
 		m.nets = append(m.nets, net)
 	}

@@ -89,7 +89,7 @@ func TestBeyondCurricula(t *testing.T) {
 			t.Errorf("practice stands around %s", name)
 		}
 		a.firstGoal, a.reached = true, true
-		if got := a.curriculum.randomAction(a); got != 0.5 {
+		if got := a.randomAction(); got != 0.5 {
 			t.Errorf("with %s an action is random with probability %v, want 0.5", name, got)
 		}
 	}

@@ -373,7 +373,7 @@ func checkCriticLoss(in *vectorIn) any {
 	b := in.batch(a)
 	out := lists{}
 	for i, c := range a.pun.critics {
-		loss, _ := a.pun.gradientOfHead(i, b, b)
+		loss, _ := a.pun.criticGradient(i, b)
 		out["loss"] = append(out["loss"], loss)
 		out["grad"] = append(out["grad"], c.gradient.q.vector())
 	}
@@ -627,11 +627,8 @@ func (in *vectorIn) batch(a *Agent) *batch {
 		}
 	}
 	numbers(b.r, "r", in.R)
-	numbers(b.y[0], "y", in.Y) // of all critics
-	if in.W != nil {
-		b.reserveWeights()
-		numbers(b.weights[0], "w", in.W)
-	}
+	numbers(b.y[0], "y", in.Y)       // of all critics
+	numbers(b.weights[0], "w", in.W) // of all critics, like y
 	return &b
 }
 

@@ -201,7 +201,7 @@ func loadAgent(data []byte) (*Agent, error) {
 	if err := s.check(a.step); err != nil {
 		return nil, bare(err)
 	}
-	a.resume()
+	a.decayWeights()
 	return a, nil
 }
 

@@ -234,9 +234,8 @@ func TestCheckpointHasAll(t *testing.T) {
 	for _, variant := range tinyVariants() {
 		a, b := agentAfter(t, variant.Params, 33), new(Agent)
 		a.foundAt = 7 // as later in a run
-		if a.perfect = a.decay != nil; a.perfect {
-			a.decay(a)
-		}
+		a.perfect = a.params.WeightDecay
+		a.decayWeights()
 		if err := b.UnmarshalBinary(marshal(t, a)); err != nil {
 			t.Fatal(err)
 		}

@@ -7,15 +7,12 @@ import (
 	"math/rand/v2"
 )
 
-// A Curriculum chooses the goals that an agent pursues in training, in the
-// place of the curriculum that Params.Curriculum names: see
-// [Agent.SetCurriculum]. Everything else follows the parameters: learning,
-// hindsight, exploration.
-//
-// A curriculum with a state that decides its goals implements
-// [encoding.BinaryMarshaler] and [encoding.BinaryUnmarshaler], and is saved with
-// the agent. One that can rebuild its state from what the agent has seen need
-// not.
+// A Curriculum chooses the goals that an agent pursues in training, in place of
+// the one that Params.Curriculum names: see [Agent.SetCurriculum]. Learning,
+// hindsight and exploration follow the parameters. To be saved with the agent, a
+// curriculum with a state implements [encoding.BinaryMarshaler] and
+// [encoding.BinaryUnmarshaler], unless it can rebuild the state from what the
+// agent has seen.
 type Curriculum interface {
 	// NextGoal returns the goal to pursue from the agent's current state: an
 	// episode's first, or the next one after a goal was reached, where nil keeps
@@ -23,17 +20,15 @@ type Curriculum interface {
 	// environment's units, and is copied. An error ends training.
 	//
 	// All chance comes from rng, which is saved with the agent; rng.Uint64() is a
-	// seed to ask with. NextGoal may ask the agent for its [Agent.State] and the
-	// goals [Agent.Achieved] so far, for its [Agent.Value] and [Agent.Uncertainty]
-	// anywhere, and for whatever else changes nothing.
+	// seed to ask with. NextGoal may ask the agent for all that changes nothing,
+	// such as [Agent.State], [Agent.Achieved], [Agent.Value], [Agent.Uncertainty].
 	NextGoal(a *Agent, first bool, rng *rand.Rand) ([]float64, error)
 }
 
 // SetCurriculum replaces the curriculum that Params.Curriculum names, before
-// training or between two calls of [Agent.Train]. A loaded agent that was saved
-// with a curriculum of its user's own does not train until SetCurriculum gives
-// it one again, which receives the state that was saved. It is an error if c is
-// nil, or does not take that state.
+// training or between two calls of [Agent.Train]. An agent that was saved with
+// one trains only after SetCurriculum gives it one again, which receives the
+// state that was saved. It is an error if c is nil, or does not take that state.
 func (a *Agent) SetCurriculum(c Curriculum) error {
 	if c == nil {
 		return errors.New("qta: SetCurriculum without a curriculum")

@@ -89,6 +89,16 @@ func (π *policy) follow() {
 	π.pass.workers.run(&π.polyak)
 }
 
+// act returns the policy's action.
+func (a *Agent) act(observation, goal []float64) []float64 {
+	a.inputs(a.scratch.single.row(0), observation, goal)
+	action := make([]float64, a.sizes.Action)
+	for i, v := range a.policy.act(a.policy.net, a.scratch.single).row(0) {
+		action[i] = float64(v)
+	}
+	return action
+}
+
 // explore turns the policy's action into the one taken: Gaussian noise of
 // standard deviation ε on each component, clipped to [-1, 1]; and with the
 // probability of a random action a uniformly random one instead.
@@ -98,15 +108,15 @@ func (π *policy) follow() {
 // code and the authors'.
 func (a *Agent) explore(action []float64) {
 	rng := a.exploration.Rand
-	for i := range action {
-		noise := float64(a.params.ActionNoise * normal(rng))
-		action[i] = min(max(action[i]+noise, -1), 1)
-	}
-	if rng.Float64() >= a.curriculum.randomAction(a) {
-		return
-	}
-	if a.random == nil || !a.random(a, action) {
+	addNoise(action, a.params.ActionNoise, rng)
+	if rng.Float64() < a.params.RandomAction {
 		uniformAction(action, rng)
+	}
+}
+
+func addNoise(action []float64, ε float64, rng *rand.Rand) {
+	for i := range action {
+		action[i] = min(max(action[i]+float64(ε*normal(rng)), -1), 1)
 	}
 }
 
@@ -216,4 +226,23 @@ func (n *normalizer) normalize(dst []float32, x []float64) {
 	for i, v := range x {
 		dst[i] = float32(min(max(float64((v-n.mean[i])*n.scale[i]), -n.clip), n.clip))
 	}
+}
+
+// inputs sets the start of row to s and g, normalized.
+func (a *Agent) inputs(row []float32, observation, goal []float64) {
+	a.observations.normalize(row[:len(observation)], observation)
+	a.goals.normalize(row[len(observation):][:len(goal)], goal)
+}
+
+// showNormalizers shows the normalizers draws from the finished episode, with
+// replacement, and with goals relabeled as in a minibatch.
+func (a *Agent) showNormalizers() {
+	p, r := &a.params, a.replay
+	for range p.NormalizerDraws {
+		i := a.step - p.Horizon + a.draws.index(p.Horizon)
+		a.observations.add(at(r.observation, i, a.sizes.Observation))
+		a.goals.add(a.curriculum.replayGoal(a, i))
+	}
+	a.observations.update()
+	a.goals.update()
 }

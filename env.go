@@ -155,10 +155,10 @@ func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 			}
 		}
 		for t, s := range episodes[0] {
-			if what := s.difference(episodes[3][t]); what != "" {
-				return answerError(t, "another %s than in an episode with equal generator and actions; nothing else may "+
+			if !reflect.DeepEqual(s, episodes[3][t]) {
+				return answerError(t, "another answer than in an episode with equal generator and actions; nothing else may "+
 					"reach an episode: other chance, an earlier episode (also one that was broken off), a call of Reward, "+
-					"the slice of an earlier action", what)
+					"the slice of an earlier action")
 			}
 		}
 		if err := checkRewards(env, episodes[0]); err != nil {
@@ -189,21 +189,6 @@ type playedStep struct {
 }
 
 const anyReward = 1 // stands for 0 or -1
-
-// difference names the first part that two answers do not share, or returns "".
-func (s playedStep) difference(other playedStep) string {
-	switch {
-	case !slices.Equal(s.Observation, other.Observation):
-		return "observation"
-	case !slices.Equal(s.Achieved, other.Achieved):
-		return "achieved goal"
-	case !slices.Equal(s.Desired, other.Desired):
-		return "desired goal"
-	case s.reward != other.reward:
-		return "reward"
-	}
-	return ""
-}
 
 // playEpisode plays one episode, checks every answer as training does, and
 // returns copies of the answers, Reset's first. With nosy it asks for more
@@ -237,8 +222,8 @@ func playEpisode(env Env, sizes Sizes, seed uint64, actions [][]float64, nosy bo
 			env.Reward(s.Achieved, s.Achieved)
 			env.Reward(s.Desired, s.Achieved)
 		}
-		if what := was.difference(playedStep{s, reward}); what != "" {
-			return nil, answerError(t, "a call of Reward changed the %s; a state must stay until the next Reset or Step", what)
+		if !reflect.DeepEqual(was.State, s) {
+			return nil, answerError(t, "a call of Reward changed the state, which must stay until the next Reset or Step")
 		}
 		if t > 0 && !slices.Equal(action, actions[t-1]) {
 			return nil, answerError(t, "it changed its action from %v to %v; the slice is the caller's", actions[t-1], action)

@@ -83,7 +83,7 @@ func TestCheckEnv(t *testing.T) {
 		}
 		return b
 	}
-	const other = "another observation than in an episode with equal generator and actions"
+	const other = "another answer than in an episode with equal generator and actions"
 	var kept []float64 // from one episode to the next
 	for _, test := range []struct {
 		name, want string // the message begins with want after its prefix; "" for none
@@ -136,7 +136,7 @@ func TestCheckEnv(t *testing.T) {
 			}}},
 		{"reward pushes", "Step 1: " + other,
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 { e.speed += 1e-12; return r }}},
-		{"reward changes the state", "Step 1: a call of Reward changed the achieved goal",
+		{"reward changes the state", "Step 1: a call of Reward changed the state",
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 { a[0] = d[0]; return r }}},
 		{"actions without any effect", "actions have no effect: 20 episodes",
 			lineEnv{onStep: func(e *lineEnv, a []float64) { e.speed = 0.01 * e.rng.Float64() }}},
@@ -154,7 +154,7 @@ func TestCheckEnv(t *testing.T) {
 			lineEnv{onReset: func(e *lineEnv) { e.at += 0.01 * rand.Float64() }}},
 		{"goes on from before", "Reset: " + other,
 			lineEnv{onReset: func(e *lineEnv) { e.at += 0.01 * float64(e.episodes) }}},
-		{"has the goal of what was broken off", "Reset: another desired goal", lineEnv{
+		{"has the goal of what was broken off", "Reset: " + other, lineEnv{
 			onReset: func(e *lineEnv) { kept = append(kept, e.goal[0]); e.goal[0] = kept[0] },
 			onStep:  func(e *lineEnv, a []float64) { kept = kept[:1-e.steps/50] },
 		}},

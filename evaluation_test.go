@@ -1,7 +1,6 @@
 package qta
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -75,20 +74,8 @@ func scriptedAgent(t testing.TB, change func(*Params)) *Agent {
 // trainScripted trains without evaluations.
 func trainScripted(t testing.TB, a *Agent, env Env, steps int, afterStep func() error) {
 	t.Helper()
-	if err := a.Train(context.Background(), env, &scriptedEnv{}, TrainOptions{Steps: steps, EvalEvery: 1e9, Rollouts: 1, AfterStep: afterStep}); err != nil {
+	if err := a.Train(t.Context(), env, &scriptedEnv{}, TrainOptions{Steps: steps, EvalEvery: 1e9, Rollouts: 1, AfterStep: afterStep}); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// A policy whose action is not a number does not act.
-func TestEvaluateNumericError(t *testing.T) {
-	a := scriptedAgent(t, func(*Params) {})
-	a.policy.net.params[0] = float32(math.NaN())
-	env := &scriptedEnv{place: func(int, int) float64 { return 1 }}
-	_, err := a.Evaluate(env, 1, 1)
-	var numeric *NumericError
-	if !errors.As(err, &numeric) || numeric.Network != "policy" || len(env.actions) > 0 {
-		t.Errorf("error %v after %d actions, want one of the policy", err, len(env.actions))
 	}
 }
 
@@ -107,20 +94,19 @@ func successes(numbers ...int) *scriptedEnv {
 // by one with a single failure; that ends training, where it is asked for.
 func TestSolvedAt(t *testing.T) {
 	for _, test := range []struct {
-		numbers []int
+		numbers []int // rollouts of 20 that succeed, by evaluation
 		stop    bool
 		log     []float64
 		solved  int
-		steps   int
 	}{
-		{[]int{0, 19, 20, 18}, true, []float64{0, 0.95, 1}, 30, 30},
-		{[]int{0, 19, 20, 18, 20}, false, []float64{0, 0.95, 1, 0.9, 1}, 30, 50},
-		{[]int{19, 19, 19, 19, 19}, true, []float64{0.95, 0.95, 0.95, 0.95, 0.95}, 0, 50},
+		{[]int{0, 19, 20, 18}, true, []float64{0, 0.95, 1}, 30},
+		{[]int{0, 19, 20, 18, 20}, false, []float64{0, 0.95, 1, 0.9, 1}, 30},
+		{[]int{19, 19, 19, 19, 19}, true, []float64{0.95, 0.95, 0.95, 0.95, 0.95}, 0},
 	} {
 		a := scriptedAgent(t, func(*Params) {})
 		env := &scriptedEnv{place: func(_, k int) float64 { return float64(k) }}
 		o := TrainOptions{Steps: 50, EvalEvery: 10, Rollouts: 20, StopWhenSolved: test.stop}
-		if err := a.Train(context.Background(), env, successes(test.numbers...), o); err != nil {
+		if err := a.Train(t.Context(), env, successes(test.numbers...), o); err != nil {
 			t.Fatal(err)
 		}
 		var log []float64
@@ -130,40 +116,44 @@ func TestSolvedAt(t *testing.T) {
 				t.Errorf("%v of 20: evaluation %d is of step %d", test.numbers, i, e.Step)
 			}
 		}
-		if a.SolvedAt() != test.solved || a.Steps() != test.steps || !slices.Equal(log, test.log) {
-			t.Errorf("%v of 20 rollouts succeed: solved at %d, training ends at %d with the log %v, want %d, %d and %v; section 4 has an \"evaluation performance of 1.0\"", test.numbers, a.SolvedAt(), a.Steps(), log, test.solved, test.steps, test.log)
+		if diff := cmp.Diff(test.log, log); diff != "" || a.SolvedAt() != test.solved || a.Steps() != 10*len(log) {
+			t.Errorf("%v of 20 rollouts succeed: solved at %d, want %d; training ends at %d with the log (-want +got)\n%s",
+				test.numbers, a.SolvedAt(), test.solved, a.Steps(), diff)
 		}
 		for _, least := range []float64{0, 0.95, math.Nextafter(0.95, 1), 1} {
-			want := 0
-			if i := slices.IndexFunc(test.log, func(s float64) bool { return s >= least }); i >= 0 {
-				want = 10 * (i + 1)
-			}
-			if got := a.SuccessAt(least); got != want {
-				t.Errorf("log %v: SuccessAt(%v) = %d, want %d", test.log, least, got, want)
+			i := slices.IndexFunc(test.log, func(s float64) bool { return s >= least })
+			if got := a.SuccessAt(least); got != 10*(i+1) {
+				t.Errorf("log %v: SuccessAt(%v) = %d, want %d", test.log, least, got, 10*(i+1))
 			}
 		}
 	}
 }
 
 // Evaluations act by the policy, without noise and without random actions, from
-// each observation towards the goal that the environment desires.
+// each observation towards the goal that the environment desires, and not by an
+// action that is no number.
 func TestEvaluateActs(t *testing.T) {
 	const rollouts = 3
-	script := func() *scriptedEnv {
-		return &scriptedEnv{
-			place:   func(e, k int) float64 { return float64(e) - 0.3*float64(k) },
-			desired: func(e int) float64 { return 3 - 2*float64(e) },
-		}
-	}
 	a := scriptedAgent(t, func(p *Params) {
 		p.ActionNoise, p.RandomAction, p.RandomActionLater = 10, 1, 1
 		p.InitialActions, p.InitialSteps = "uniform", 1000
 	})
 	moveTargets(a)
-	holds := func(what string, env *scriptedEnv) {
-		t.Helper()
-		if len(env.actions) != rollouts*a.params.Horizon {
-			t.Fatalf("%s: %d steps", what, len(env.actions))
+	for _, what := range []string{"Evaluate", "an evaluation in training"} {
+		env := &scriptedEnv{
+			place:   func(e, k int) float64 { return float64(e) - 0.3*float64(k) },
+			desired: func(e int) float64 { return 3 - 2*float64(e) },
+		}
+		var err error
+		if before := marshal(t, a); what == "Evaluate" {
+			_, err = a.Evaluate(env, rollouts, 7)
+			sameState(t, "after Evaluate", before, a)
+		} else {
+			training := &scriptedEnv{place: func(_, k int) float64 { return 2 + float64(k) }, desired: func(int) float64 { return -3 }}
+			err = a.Train(t.Context(), training, env, TrainOptions{Steps: 1, EvalEvery: 1, Rollouts: rollouts})
+		}
+		if err != nil || len(env.actions) != rollouts*a.params.Horizon {
+			t.Fatalf("%s: %d steps, error %v", what, len(env.actions), err)
 		}
 		for i, action := range env.actions {
 			e, k := i/a.params.Horizon, i%a.params.Horizon
@@ -171,20 +161,13 @@ func TestEvaluateActs(t *testing.T) {
 			near(t, fmt.Sprintf("%s, rollout %d, step %d: the policy's action towards the environment's goal", what, e, k), float32s(action), want)
 		}
 	}
-	before := marshal(t, a)
-	env := script()
-	if _, err := a.Evaluate(env, rollouts, 7); err != nil {
-		t.Fatal(err)
+	a.policy.net.params[0] = float32(math.NaN())
+	env := &scriptedEnv{place: func(int, int) float64 { return 1 }}
+	_, err := a.Evaluate(env, 1, 1)
+	var numeric *NumericError
+	if !errors.As(err, &numeric) || numeric.Network != "policy" || len(env.actions) > 0 {
+		t.Errorf("error %v after %d actions, want one of the policy", err, len(env.actions))
 	}
-	holds("Evaluate", env)
-	sameState(t, "after Evaluate", before, a)
-
-	env = script()
-	training := &scriptedEnv{place: func(_, k int) float64 { return 2 + float64(k) }, desired: func(int) float64 { return -3 }}
-	if err := a.Train(context.Background(), training, env, TrainOptions{Steps: 1, EvalEvery: 1, Rollouts: rollouts}); err != nil {
-		t.Fatal(err)
-	}
-	holds("an evaluation in training", env)
 }
 
 // moveTargets makes target networks other than those that they follow.
@@ -204,10 +187,10 @@ func moveTargets(a *Agent) {
 // The chance of an evaluation comes from the seed, and in training from the step
 // too; each rollout has its own.
 func TestEvaluateChance(t *testing.T) {
-	place := func(_, k int) float64 { return float64(k) }
 	a := scriptedAgent(t, func(*Params) {})
+	script := func() *scriptedEnv { return &scriptedEnv{place: func(_, k int) float64 { return float64(k) }} }
 	draws := func(seed uint64) []float64 {
-		env := &scriptedEnv{place: place}
+		env := script()
 		if _, err := a.Evaluate(env, 3, seed); err != nil {
 			t.Fatal(err)
 		}
@@ -217,8 +200,8 @@ func TestEvaluateChance(t *testing.T) {
 	if diff := cmp.Diff(one, again); diff != "" {
 		t.Errorf("two evaluations of one seed (-first +second):\n%s", diff)
 	}
-	training, evaluation := &scriptedEnv{place: place}, &scriptedEnv{place: place}
-	if err := a.Train(context.Background(), training, evaluation, TrainOptions{Steps: 30, EvalEvery: 10, Rollouts: 3}); err != nil {
+	training, evaluation := script(), script()
+	if err := a.Train(t.Context(), training, evaluation, TrainOptions{Steps: 30, EvalEvery: 10, Rollouts: 3}); err != nil {
 		t.Fatal(err)
 	}
 	all := slices.Concat(one, other, training.chance, evaluation.chance)

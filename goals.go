@@ -63,51 +63,14 @@ func (a *Agent) drawCandidates(s *selection) {
 	}
 }
 
-// keepAchievable drops the candidates whose mean value, seen from the current
-// state, is below c T.
-func (a *Agent) keepAchievable(s *selection) {
-	n := len(s.candidates)
-	s.query.resize(n, a.sizes)
-	s.q = slices.Grow(s.q[:0], n)[:n]
-	x := s.query.x
-	for k, i := range s.candidates {
-		a.inputs(x.row(k), a.observation, at(a.replay.achieved, i, a.sizes.Goal))
-	}
-	a.valuesTowards(s.q, x)
-	s.candidates = Achievable(s.candidates, s.q, a.params.Threshold, a.params.Horizon)
-}
-
-// Achievable returns the candidates whose mean value q is at least c T, in the
-// same order and the same memory, or all of them where none is.
-//
-// It implements QTA, the threshold (Section 3.3).
-//
-// Reading R25: Q is taken at the episode's start with the policy's action, and T
-// is the horizon; a candidate exactly at the threshold stays.
-//
-// Reading R26: where no candidate passes, all are kept, as in the authors' code.
-func Achievable(candidates []int, q []float64, c float64, T int) []int {
-	limit := float64(c * float64(T))
-	passes := func(v float64) bool { return v >= limit }
-	if !slices.ContainsFunc(q, passes) {
-		return candidates
-	}
-	kept := candidates[:0]
-	for k, candidate := range candidates {
-		if passes(q[k]) {
-			kept = append(kept, candidate)
-		}
-	}
-	return kept
-}
-
 // ask has the uncertainty of every candidate estimated.
 func (a *Agent) ask(s *selection, first bool) {
 	q := &s.query
 	q.resize(len(s.candidates), a.sizes)
 	q.now, q.desired, q.first = a.observation, a.desired, first
 	for k, i := range s.candidates {
-		q.states[k], q.goals[k] = at(a.replay.observation, i, a.sizes.Observation), at(a.replay.achieved, i, a.sizes.Goal)
+		q.states[k] = at(a.replay.observation, i, a.sizes.Observation)
+		q.goals[k] = at(a.replay.achieved, i, a.sizes.Goal)
 	}
 	a.estimator.estimate(a, q, a.goalDraws)
 }
@@ -115,9 +78,8 @@ func (a *Agent) ask(s *selection, first bool) {
 // predictive is the estimator of section 3.2, Equation 5 with d random actions.
 type predictive struct {
 	d       int
+	shared  bool   // the d actions are the same for all candidates (SharedActions)
 	actions matrix // memory for d actions of each candidate
-
-	drawActions func(actions matrix, n int, rng stream) // nil is drawActions
 }
 
 // estimate asks about the states of the candidates.
@@ -146,19 +108,57 @@ func (e *predictive) answer(u *pun, q *query, action int, rng stream) {
 		e.actions = newMatrix(2*rows, action)
 	}
 	e.actions.rows = n * e.d
-	draw := drawActions
-	if e.drawActions != nil {
-		draw = e.drawActions
+	alike := 1
+	if e.shared {
+		alike = n
 	}
-	draw(e.actions, n, rng)
+	drawActions(e.actions, alike, rng)
 	u.uncertainty(q.ε, q.x, e.actions)
 }
 
-// drawActions fills actions, d n by action, with uniformly random ones.
-// Candidate k has rows k, n + k, 2 n + k and so on.
-func drawActions(actions matrix, _ int, rng stream) {
+// uncertainty sets ε, of N values, to the epistemic uncertainty of N
+// candidates: the mean over d actions of the heads' deviation,
+//
+//	ε_k = 1/d Σ_j deviation_i P_i(Q_backbone,i(s_k, a_j, g_k))
+//
+// Row k of x holds s_k and g_k; its action columns are overwritten. actions is
+// d N by the action's width: row j N + k is a_j of candidate k.
+//
+// It implements QTA, Equation 5 (Section 3.2).
+//
+// Reading R17: the sum has d terms and the ensemble G; the display's sums start at
+// 0 and so count one more.
+func (u *pun) uncertainty(ε []float64, x, actions matrix) {
+	var (
+		n, d = x.rows, actions.rows / x.rows
+		one  = make([]float64, min(n, u.dp.rows))
+	)
+	clear(ε)
+	for lo := 0; lo < n; lo += u.dp.rows {
+		hi := min(lo+u.dp.rows, n)
+		chunk := x.slice(lo, hi)
+		for j := range d {
+			for k := range chunk.rows {
+				row := chunk.row(k)
+				copy(row[len(row)-actions.cols:], actions.row(j*n+lo+k))
+			}
+			u.deviation(one[:chunk.rows], chunk)
+			for k, v := range one[:chunk.rows] {
+				ε[lo+k] += v / float64(d)
+			}
+		}
+	}
+}
+
+// drawActions fills the rows of actions with uniformly random ones, as many in a
+// row alike as it is asked.
+func drawActions(actions matrix, alike int, rng stream) {
 	for j := range actions.rows {
 		row := actions.row(j)
+		if j%alike != 0 {
+			copy(row, actions.row(j-1))
+			continue
+		}
 		for c := range row {
 			row[c] = float32(symmetric(rng.Rand))
 		}
@@ -167,9 +167,8 @@ func drawActions(actions matrix, _ int, rng stream) {
 
 // GoalProbabilities sets p, of N values, to the probability of each candidate
 // being the next goal: proportional to max(m ε + b, 0), where ε is the
-// uncertainty scaled to between 0 and 1 over the candidates. N is at least 1.
-// If an uncertainty is NaN, so are all probabilities. It panics if p and ε
-// differ in length.
+// uncertainty scaled to between 0 and 1 over the candidates. If an uncertainty is
+// NaN, so are all probabilities. It panics if p and ε differ in length.
 //
 // It implements QTA, Equation 6 (Section 3.2).
 //
@@ -210,6 +209,9 @@ func GoalProbabilities(p, ε []float64, m, b float64) {
 // reading. With the table's m and b only values above 0.944 have a chance, so
 // this decides which candidates do.
 func scaleUncertainty(scaled, ε []float64) {
+	if len(ε) == 0 {
+		return
+	}
 	low, high := slices.Min(ε), slices.Max(ε)
 	for k := range ε {
 		scaled[k] = 0
@@ -232,6 +234,42 @@ func drawFrom(p []float64, rng stream) int {
 		}
 	}
 	return last
+}
+
+// keepAchievable drops the candidates whose mean value, seen from the current
+// state, is below c T.
+func (a *Agent) keepAchievable(s *selection) {
+	s.query.resize(len(s.candidates), a.sizes)
+	q, x := s.query.ε, s.query.x
+	for k, i := range s.candidates {
+		a.inputs(x.row(k), a.observation, at(a.replay.achieved, i, a.sizes.Goal))
+	}
+	a.valuesTowards(q, x)
+	s.candidates = Achievable(s.candidates, q, a.params.Threshold, a.params.Horizon)
+}
+
+// Achievable returns the candidates whose mean value q is at least c T, in the
+// same order and the same memory, or all of them where none is.
+//
+// It implements QTA, the threshold (Section 3.3).
+//
+// Reading R25: Q is taken at the episode's start with the policy's action, and T
+// is the horizon; a candidate exactly at the threshold stays.
+//
+// Reading R26: where no candidate passes, all are kept, as in the authors' code.
+func Achievable(candidates []int, q []float64, c float64, T int) []int {
+	limit := float64(c * float64(T))
+	passes := func(v float64) bool { return v >= limit }
+	if !slices.ContainsFunc(q, passes) {
+		return candidates
+	}
+	kept := candidates[:0]
+	for k, candidate := range candidates {
+		if passes(q[k]) {
+			kept = append(kept, candidate)
+		}
+	}
+	return kept
 }
 
 // setGoal asks the curriculum for the goal to pursue from here: an episode's
@@ -266,9 +304,6 @@ type curriculum interface {
 	// replayGoal returns the goal that transition i is replayed with.
 	replayGoal(a *Agent, i int) []float64
 
-	// randomAction returns the probability of a random action.
-	randomAction(a *Agent) float64
-
 	// endEpisode is called when an episode is in the replay, after the update
 	// that follows its last step and before the updates of UpdatesPerEpisode.
 	endEpisode(a *Agent) error
@@ -291,14 +326,6 @@ func (plain) replayGoal(a *Agent, i int) []float64 {
 	return a.replay.relabel(i, a.params.HindsightRatio, a.draws.Rand)
 }
 
-// randomAction is the probability of the table.
-func (plain) randomAction(a *Agent) float64 {
-	if a.departures.randomAction != nil {
-		return a.departures.randomAction(a)
-	}
-	return a.params.RandomAction
-}
-
 // An estimator answers a query: PUN, or a method that the paper compares it
 // with.
 type estimator interface {
@@ -309,7 +336,7 @@ type estimator interface {
 type selection struct {
 	candidates []int // transitions whose state and achieved goal are considered
 	query      query
-	q, p       []float64 // mean value, seen from the current state, and probability of each
+	p          []float64 // probability of each
 }
 
 // A query asks how uncertain the agent is of N candidates.
@@ -318,7 +345,7 @@ type query struct {
 	now, desired  []float64   // the current observation, and the environment's goal
 	first         bool        // it is for an episode's first goal
 
-	ε []float64 // the answer
+	ε []float64 // the answer; before it, values for the threshold
 	x matrix    // memory for N rows of s, g and an action
 }
 

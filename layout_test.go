@@ -1,26 +1,22 @@
 package qta
 
 import (
-	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"go/types"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"text/tabwriter"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// parsePackage returns the package's files, tests included, in order.
-func parsePackage(t *testing.T) (*token.FileSet, map[string]*ast.File, []string) {
+// parsePackage returns the package's files by name, tests included.
+func parsePackage(t *testing.T) map[string]*ast.File {
 	t.Helper()
 	names, err := filepath.Glob("*.go")
 	if err != nil {
@@ -28,13 +24,11 @@ func parsePackage(t *testing.T) (*token.FileSet, map[string]*ast.File, []string)
 	}
 	fset, files := token.NewFileSet(), map[string]*ast.File{}
 	for _, name := range names {
-		f, err := parser.ParseFile(fset, name, nil, parser.ParseComments)
-		if err != nil {
+		if files[name], err = parser.ParseFile(fset, name, nil, parser.ParseComments); err != nil {
 			t.Fatal(err)
 		}
-		files[name] = f
 	}
-	return fset, files, names
+	return files
 }
 
 // functionName returns a function's name, with its receiver's type before it.
@@ -49,89 +43,73 @@ func functionName(d *ast.FuncDecl) string {
 	return typ.(*ast.Ident).Name + "." + d.Name.Name
 }
 
-// sentence returns a doc comment's text on one line.
-func sentence(g *ast.CommentGroup) string { return strings.Join(strings.Fields(g.Text()), " ") }
-
-// indexed are the formulas in the order of the index: the displayed ones, then
-// those in the text.
-var indexed = []string{"Equation 1", "Equation 2", "Equation 3", "Equation 4", "Equation 5", "Equation 6",
-	"Equation 7", "Equation 8", "the scaling", "hindsight", "the schedule of β", "the threshold", "the optimal return"}
-
-// An indexRow is one formula, as the source tells.
-type indexRow struct {
-	name, file, function, test string
-	golden                     []string
+// goldenOf returns the golden vectors of a formula: those of its equation, or
+// else those of its function.
+func goldenOf(formula, function string) string {
+	var names []string
+	for _, e := range equations() {
+		here := slices.ContainsFunc(e.numbers, func(n int) bool { return formula == fmt.Sprint("Equation ", n) })
+		if !strings.HasPrefix(formula, "Equation") {
+			here = slices.Contains(strings.Split(e.function, ", "), function)
+		}
+		if here {
+			names = append(names, e.name)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
-// equationIndex derives the index from the doc comments of functions and tests
-// and from the table of golden vectors.
-func equationIndex(t *testing.T) []indexRow {
-	t.Helper()
+// TestIndex holds the index of formulas in the package comment to the source:
+// where a doc comment says that a function implements the formula and that a
+// test tests it, and the table of golden vectors. The displayed formulas come
+// first.
+func TestIndex(t *testing.T) {
 	implements := regexp.MustCompile(`It implements QTA, ([^(.]+) \(Section [\d.]+\)[.,]`)
 	tests := regexp.MustCompile(`It tests QTA, ([^.]+)\.`)
-	_, files, names := parsePackage(t)
-	rows, testOf := make([]indexRow, len(indexed)), map[string]string{}
-	for _, name := range names {
-		for _, d := range files[name].Decls {
-			f, ok := d.(*ast.FuncDecl)
-			if !ok {
-				continue
-			}
-			for _, m := range tests.FindAllStringSubmatch(sentence(f.Doc), -1) {
-				// The shortest of several names is the beginning of the others.
-				if was := testOf[m[1]]; was == "" || len(f.Name.Name) < len(was) {
-					testOf[m[1]] = f.Name.Name
+	row := map[string][]string{} // file, function, test file, test, golden
+	files := parsePackage(t)
+	said := func(mark *regexp.Regexp, found func(formula, file, function string)) {
+		for name, f := range files {
+			for _, d := range f.Decls {
+				if d, ok := d.(*ast.FuncDecl); ok {
+					for _, m := range mark.FindAllStringSubmatch(strings.Join(strings.Fields(d.Doc.Text()), " "), -1) {
+						found(m[1], name, functionName(d))
+					}
 				}
 			}
-			for _, m := range implements.FindAllStringSubmatch(sentence(f.Doc), -1) {
-				i := slices.Index(indexed, m[1])
-				if i < 0 || rows[i].name != "" {
-					t.Fatalf("%s implements %s, which is unknown or has another home", functionName(f), m[1])
-				}
-				rows[i] = indexRow{name: m[1], file: name, function: functionName(f)}
+		}
+	}
+	said(implements, func(formula, file, function string) {
+		if row[formula] != nil {
+			t.Errorf("%s has two homes: %s and %s", formula, row[formula][1], function)
+		}
+		row[formula] = []string{file, function, "", "", goldenOf(formula, function)}
+	})
+	said(tests, func(formula, file, function string) {
+		// The shortest of several names is the beginning of the others.
+		if r := row[formula]; r == nil {
+			t.Errorf("%s tests %s, which has no home", function, formula)
+		} else if r[3] == "" || len(function) < len(r[3]) {
+			r[2], r[3] = file, function
+		}
+	})
+	_, index, _ := strings.Cut(files["qta.go"].Doc.Text(), "# Equations\n")
+	index, _, _ = strings.Cut(index, "# ")
+	got, last := map[string][]string{}, ""
+	for line := range strings.Lines(index) {
+		if cells := regexp.MustCompile(` {2,}`).Split(strings.TrimSpace(line), -1); len(cells) == 6 && cells[0] != "formula" {
+			got[cells[0]] = cells[1:]
+			if displayed := strings.HasPrefix(cells[0], "Equation"); displayed && cells[0] < last {
+				t.Errorf("%s is out of order", cells[0])
 			}
+			last = cells[0]
 		}
 	}
-	for i := range rows {
-		r := &rows[i]
-		r.test = testOf[r.name]
-		number := 0
-		fmt.Sscanf(r.name, "Equation %d", &number)
-		for _, e := range equations() {
-			here := slices.Contains(strings.Split(e.function, ", "), r.function)
-			if here && number == 0 || slices.Contains(e.numbers, number) {
-				r.golden = append(r.golden, e.name)
-			}
-		}
-		if r.name == "" || r.test == "" || r.golden == nil {
-			t.Errorf("%s has no home, no test or no vectors: %+v", indexed[i], *r)
-		}
+	if diff := cmp.Diff(row, got); diff != "" {
+		t.Errorf("the index of formulas in qta.go (-source +index):\n%s", diff)
 	}
-	return rows
-}
-
-// TestIndex holds the index of equations in the package comment to the source.
-func TestIndex(t *testing.T) {
-	var table bytes.Buffer
-	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "\tformula\tfile\tfunction\ttest file\ttests\tgolden")
-	for _, r := range equationIndex(t) {
-		testFile := strings.TrimSuffix(r.file, ".go") + "_test.go"
-		fmt.Fprintf(w, "\t%s\t%s\t%s\t%s\t%s\t%s\n", r.name, r.file, r.function, testFile, r.test, strings.Join(r.golden, ", "))
-	}
-	w.Flush()
-	_, files, _ := parsePackage(t)
-	_, section, _ := strings.Cut(files["qta.go"].Doc.Text(), "# Equations\n")
-	section, _, _ = strings.Cut(section, "# ")
-	trimmed := func(text string) (rows []string) {
-		for line := range strings.Lines(text) {
-			rows = append(rows, strings.TrimSpace(line))
-		}
-		return rows
-	}
-	got := slices.DeleteFunc(trimmed(section), func(row string) bool { return !strings.Contains(row, "  ") })
-	if diff := cmp.Diff(trimmed(table.String()), got); diff != "" {
-		t.Errorf("the index of equations in qta.go (-want +got):\n%s", diff)
+	if len(got) != 13 {
+		t.Errorf("%d formulas in the index, want the eight displayed ones and five in the text", len(got))
 	}
 }
 
@@ -139,26 +117,20 @@ func TestIndex(t *testing.T) {
 // begins a paragraph, or in the source of a parameter; and each number once.
 func TestReadings(t *testing.T) {
 	mark := regexp.MustCompile(`\b(?:Reading|Differs) ([RD]\d+):`)
-	_, files, names := parsePackage(t)
 	at := map[string]string{}
-	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for name, file := range parsePackage(t) {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		found := 0
-		for _, m := range mark.FindAllStringSubmatch(string(text), -1) {
+		found, said := 0, 0
+		for _, m := range mark.FindAllStringSubmatch(readText(t, name), -1) {
 			found++
 			if was, twice := at[m[1]]; twice {
 				t.Errorf("%s is in %s and in %s", m[1], was, name)
 			}
 			at[m[1]] = name
 		}
-		said := 0
-		ast.Inspect(files[name], func(n ast.Node) bool {
+		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.CommentGroup: // of a declaration: ast.Inspect visits no other
 				for paragraph := range strings.SplitSeq(n.Text(), "\n\n") {
@@ -180,130 +152,6 @@ func TestReadings(t *testing.T) {
 	}
 }
 
-// A callGraph is which functions of the package name which others, to call them
-// or to have them called. An interface's methods lead nowhere.
-type callGraph struct {
-	file  map[*types.Func]string
-	calls map[*types.Func][]*types.Func
-}
-
-// noImports is an importer of empty packages: calls into others do not count.
-type noImports struct{}
-
-func (noImports) Import(path string) (*types.Package, error) {
-	p := types.NewPackage(path, path[strings.LastIndex(path, "/")+1:])
-	p.MarkComplete()
-	return p, nil
-}
-
-func readCalls(t *testing.T) callGraph {
-	t.Helper()
-	fset, files, names := parsePackage(t)
-	var parsed []*ast.File
-	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") || regexp.MustCompile(`_(amd64|arm64)\.go$`).MatchString(name) {
-			continue // of the files for several processors those for any
-		}
-		parsed = append(parsed, files[name])
-	}
-	info := &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
-	c := types.Config{Importer: noImports{}, Error: func(error) {}}
-	c.Check("qta", fset, parsed, info)
-	g := callGraph{map[*types.Func]string{}, map[*types.Func][]*types.Func{}}
-	for _, f := range parsed {
-		for _, d := range f.Decls {
-			d, ok := d.(*ast.FuncDecl)
-			if !ok {
-				continue
-			}
-			caller := info.Defs[d.Name].(*types.Func)
-			g.file[caller] = fset.Position(f.Pos()).Filename
-			ast.Inspect(d, func(n ast.Node) bool {
-				if id, ok := n.(*ast.Ident); ok {
-					if callee, ok := info.Uses[id].(*types.Func); ok {
-						g.calls[caller] = append(g.calls[caller], callee)
-					}
-				}
-				return true
-			})
-		}
-	}
-	return g
-}
-
-// name returns a function's name, with its receiver's type before it.
-func (g callGraph) name(f *types.Func) string {
-	recv := f.Signature().Recv()
-	if recv == nil {
-		return f.Name()
-	}
-	typ := types.TypeString(recv.Type(), func(*types.Package) string { return "" })
-	return strings.TrimPrefix(typ, "*") + "." + f.Name()
-}
-
-// paperRoots are where the paper's method begins: training, and the methods
-// that it reaches through an interface.
-var paperRoots = []string{"Agent.Train", "queryTheAgent.goal", "plain.replayGoal", "plain.randomAction",
-	"predictive.estimate", "uniform.draw", "prioritized.draw", "prioritized.stored", "prioritized.weigh",
-	"prioritized.learned", "pun.priorities", "softUpdate.part", "adam.part"}
-
-// reached returns the functions that the roots reach.
-func (g callGraph) reached(t *testing.T) map[string]*types.Func {
-	t.Helper()
-	var queue []*types.Func
-	for f := range g.file {
-		if slices.Contains(paperRoots, g.name(f)) {
-			queue = append(queue, f)
-		}
-	}
-	if len(queue) != len(paperRoots) {
-		t.Fatalf("%d functions are called one of %v", len(queue), paperRoots)
-	}
-	reached := map[string]*types.Func{}
-	for len(queue) > 0 {
-		f := queue[0]
-		queue = queue[1:]
-		if g.file[f] != "" && reached[g.name(f)] == nil {
-			reached[g.name(f)] = f
-			queue = append(queue, g.calls[f]...)
-		}
-	}
-	return reached
-}
-
-// From Train downwards each file calls only files below it in the table of the
-// package comment, so that the table is the order to read in; and the home of
-// every equation is what training runs.
-func TestDownwards(t *testing.T) {
-	_, files, _ := parsePackage(t)
-	table := regexp.MustCompile(`(?m)^\t(?:section [\d.]+|[a-z]+|its user) +([a-z_]+\.go(?:, [a-z_*]+\.go)*)`)
-	var order []string
-	for _, m := range table.FindAllStringSubmatch(files["qta.go"].Doc.Text(), -1) {
-		order = append(order, strings.Split(m[1], ", ")...)
-	}
-	place := func(file string) int {
-		if strings.HasPrefix(file, "kernel_") {
-			file = "kernel.go" // the kernel's files are one
-		}
-		return slices.Index(order, file)
-	}
-	g := readCalls(t)
-	reached := g.reached(t)
-	for name, caller := range reached {
-		for _, callee := range g.calls[caller] {
-			from, to := g.file[caller], g.file[callee]
-			if to != "" && (place(from) < 0 || place(from) > place(to)) {
-				t.Errorf("%s in %s calls %s in %s, which is not below it in the package's table", name, from, g.name(callee), to)
-			}
-		}
-	}
-	for _, row := range equationIndex(t) {
-		if strings.HasPrefix(row.name, "Equation") && reached[row.function] == nil {
-			t.Errorf("%s is the home of %s, and training does not reach it", row.function, row.name)
-		}
-	}
-}
-
 // Nothing departs from the paper's method in the paper's parameters, and each
 // departure has parameters that install it.
 func TestPaperHasNoDepartures(t *testing.T) {
@@ -311,36 +159,42 @@ func TestPaperHasNoDepartures(t *testing.T) {
 	if !reflect.ValueOf(a.departures).IsZero() {
 		t.Error("an agent with Paper() has departures")
 	}
-	architecture := reflect.ValueOf(a.pun.architecture)
-	for i := range architecture.NumField() {
-		if f := architecture.Field(i); f.Kind() == reflect.Func && !f.IsNil() {
-			t.Errorf("with Paper() the ensemble's %s is not PUN's", architecture.Type().Field(i).Name)
-		}
+	architecture := a.pun.architecture
+	architecture.predicted, architecture.width = 0, 0
+	if !reflect.ValueOf(architecture).IsZero() || a.pun.width != a.sizes.Observation || a.pun.predicted != a.sizes.Observation {
+		t.Errorf("with Paper() the ensemble is not PUN: %+v", a.pun.architecture)
 	}
 	for i, c := range a.pun.critics {
-		if c.adam.clip != 0 || c.adam.decay != 0 || len(c.adam.m) != len(c.q.params) {
+		if c.adam.clip != 0 || c.adam.decay != 0 || len(c.adam.m) != len(c.q.params) || len(c.headAdam.m) != len(c.params)-len(c.q.params) {
 			t.Errorf("critic %d has another optimizer than the paper's", i+1)
 		}
 	}
-	if e, ok := a.estimator.(*predictive); !ok || e.drawActions != nil {
+	if e, ok := a.estimator.(*predictive); !ok || e.shared {
 		t.Errorf("Paper() estimates by a %T", a.estimator)
 	}
 	missing := map[string]bool{}
-	d := reflect.TypeFor[departures]()
-	for field := range d.Fields() {
-		missing[field.Name] = field.Type.Kind() == reflect.Func
-	}
-	for _, v := range variants() {
-		installed := reflect.ValueOf(newMazeAgent(t, tinyPreset(v.Params), 1).departures)
-		for i := range d.NumField() {
-			if !installed.Field(i).IsZero() {
-				delete(missing, d.Field(i).Name)
+	count := func(v reflect.Value, add bool) {
+		for i := range v.NumField() {
+			if name := v.Type().Name() + "." + v.Type().Field(i).Name; add {
+				missing[name] = true
+			} else if !v.Field(i).IsZero() {
+				delete(missing, name)
 			}
 		}
 	}
-	for name, hook := range missing {
-		if hook {
-			t.Errorf("no variant installs %s", name)
+	count(reflect.ValueOf(a.departures), true)
+	count(reflect.ValueOf(architecture), true)
+	for _, v := range variants() {
+		p := tinyPreset(v.Params)
+		if p.HeadOwnDraw || p.ActorOwnDraw {
+			a = agentAfter(t, p, p.LearningStarts+1) // its minibatches are made when first used
+		} else {
+			a = newMazeAgent(t, p, 1)
 		}
+		count(reflect.ValueOf(a.departures), false)
+		count(reflect.ValueOf(a.pun.architecture), false)
+	}
+	for name := range missing {
+		t.Errorf("no variant installs %s", name)
 	}
 }

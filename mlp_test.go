@@ -131,30 +131,6 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// TestAdam has several steps, with decay and with gradients of all magnitudes.
-func TestAdam(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 0))
-	const n = 150
-	for _, decay := range []float64{0, 0.1} {
-		for _, threads := range []int{1, 2} {
-			twin := vectorLayer{B: randomRows(rng, 1, n)[0]}
-			w := newWorkers(threads)
-			params, a, want := float32s(twin.B), newAdam(n, 0.02, w), newTwinAdam()
-			a.decay = decay
-			for range 20 {
-				gradient := randomRows(rng, 1, n)[0]
-				for i := range gradient {
-					gradient[i] = float64(float32(math.Ldexp(gradient[i], -i%30)))
-				}
-				a.step(params, float32s(gradient))
-				want.step(twinParams(twin), gradient, 0.02, decay)
-				near(t, fmt.Sprintf("decay %v", decay), params, twin.B)
-			}
-			w.close()
-		}
-	}
-}
-
 // A moment that would be denormal becomes zero, and the parameter stays.
 func TestAdamFlushes(t *testing.T) {
 	a := newAdam(1, 0.01, nil)

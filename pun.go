@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 // This file is section 3.1: Predictive Uncertainty Networks, an ensemble of G
 // critics that learn jointly, each with a predictive network, its head, on the
-// last hidden state. Equations 1 to 4 come first, then Equation 5, the
-// uncertainty of section 3.2, and then the ensemble that uses them.
+// last hidden state. Equations 1 to 4 and the deviation of the heads come first,
+// then the ensemble that uses them.
 //
 // Matrices are row-major float32, a row per transition; B is the number of
 // rows. A critic's input is the concatenation of s, g and a.
@@ -94,12 +95,6 @@ func Polyak(target, online []float32, ρ float64) {
 // Reading R12: s' is the raw next observation, in the environment's units; the
 // text says "hidden state" for what the agent will observe.
 //
-// Reading R13: the gradient goes on through ξ into the critic's backbone, which
-// descends Equations 2 and 4 as one loss, by the critic's optimizer; the head's
-// own layer moves at the predictive network's rate. The text has "a joint loss
-// function", and a ξ that both predictions share "so that the quality of the
-// two predictions will be tightly coupled"; it stops no gradient.
-//
 // Reading R14: the sum is over the critics' minibatch B, by the notation. The
 // heads see relabeled goals there, so ξ is computed with the relabeled goal.
 func PredictiveLoss(dp, p, s []float32, width int) float64 {
@@ -150,43 +145,10 @@ func headMoments(heads [][]float32, c int) (mean, square float64) {
 	return mean, square
 }
 
-// uncertainty sets ε, of N values, to the epistemic uncertainty of N
-// candidates: the mean over d actions of the heads' deviation,
-//
-//	ε_k = 1/d Σ_j deviation_i P_i(Q_backbone,i(s_k, a_j, g_k))
-//
-// Row k of x holds s_k and g_k; its action columns are overwritten. actions is
-// d N by the action's width: row j N + k is a_j of candidate k.
-//
-// It implements QTA, Equation 5 (Section 3.2).
-//
-// Reading R17: the sum has d terms and the ensemble G; the display's sums start at
-// 0 and so count one more.
-func (u *pun) uncertainty(ε []float64, x, actions matrix) {
-	var (
-		n, d = x.rows, actions.rows / x.rows
-		one  = make([]float64, min(n, u.dp.rows))
-	)
-	clear(ε)
-	for lo := 0; lo < n; lo += u.dp.rows {
-		hi := min(lo+u.dp.rows, n)
-		chunk := x.slice(lo, hi)
-		for j := range d {
-			for k := range chunk.rows {
-				row := chunk.row(k)
-				copy(row[len(row)-actions.cols:], actions.row(j*n+lo+k))
-			}
-			u.deviation(one[:chunk.rows], chunk)
-			for k, v := range one[:chunk.rows] {
-				ε[lo+k] += v / float64(d)
-			}
-		}
-	}
-}
-
 // A pun is the ensemble.
 type pun struct {
 	critics          []*critic
+	widths           []int   // of a critic's input and hidden layers
 	discount, polyak float64 // γ and ρ
 	architecture
 
@@ -194,7 +156,7 @@ type pun struct {
 	dp          matrix      // the gradient with respect to the heads' output, B by its width
 	headT       matrix      // scratch for a head's transposed weights
 	predictions [][]float32 // scratch: something of each critic
-	own, masked matrix      // scratch of authors.go and baseline_bootstrap.go
+	own, masked matrix      // scratch: predictions on a minibatch of the heads' own, and maskPredicted's
 }
 
 // A critic is Q_φ and its head P, with its target and what learning needs.
@@ -219,69 +181,6 @@ type criticNet struct {
 	params []float32 // φ, then the head's
 	q      *mlp      // Q_backbone and Q_final: all layers but the last, and the last
 	head   layer     // P: ξ to the predicted s'
-}
-
-// newCriticNet returns networks of zeros: a critic whose input and hidden
-// layers have the given widths, and a head of its own width.
-func newCriticNet(widths []int, head int) criticNet {
-	hidden := widths[len(widths)-1]
-	critic := append(widths[:len(widths):len(widths)], 1)
-	n := mlpSize(critic)
-	params := make([]float32, n+layerSize(hidden, head))
-	return criticNet{params, newMLP(params, critic), newLayer(params[n:], hidden, head)}
-}
-
-// newPUN returns an ensemble with networks of the given sizes. Critics differ
-// only in their initial weights; targets start equal to their critics.
-func newPUN(p *Params, sizes Sizes, a architecture, rng *rand.Rand, w *workers) *pun {
-	widths := []int{sizes.Observation + sizes.Goal + sizes.Action}
-	for range p.HiddenLayers {
-		widths = append(widths, p.HiddenSize)
-	}
-	if a.predicted == 0 {
-		a.predicted = sizes.Observation
-	}
-	u := newEnsemble(p, widths, a, w)
-	for _, c := range u.critics {
-		c.q.initialize(rng)
-		c.head.initialize(rng)
-		copy(c.target.params, c.q.params)
-	}
-	return u
-}
-
-// newEnsemble returns an ensemble of zeros. widths has the widths of the
-// critics' input and hidden layers.
-func newEnsemble(p *Params, widths []int, a architecture, w *workers) *pun {
-	if a.width == 0 {
-		a.width = a.predicted
-	}
-	qWidths := append(widths[:len(widths):len(widths)], 1)
-	u := &pun{
-		discount: p.Discount, polyak: p.Polyak, architecture: a,
-		pass:        newPass(qWidths, w),
-		dp:          newMatrix(0, a.width),
-		headT:       newMatrix(a.width, widths[len(widths)-1]),
-		predictions: make([][]float32, p.Critics),
-	}
-	gradient := newCriticNet(widths, a.width)
-	for range p.Critics {
-		net := newCriticNet(widths, a.width)
-		if a.share != nil {
-			gradient = newCriticNet(widths, a.width)
-		}
-		n := len(net.q.params)
-		u.critics = append(u.critics, &critic{
-			criticNet:  net,
-			target:     newMLP(make([]float32, n), qWidths),
-			gradient:   gradient,
-			adam:       newAdam(n, p.CriticRate, w),
-			headAdam:   newAdam(len(net.params)-n, p.PredictiveRate, w),
-			values:     newMatrix(0, 1),
-			prediction: newMatrix(0, a.width),
-		})
-	}
-	return u
 }
 
 // target sets b.y to Equation 1 for a minibatch whose s', g' and a' are in
@@ -311,15 +210,22 @@ func (u *pun) targetValue(x matrix, i int) []float32 {
 
 // learn takes one step of every critic and its head on the joint loss of
 // Equations 2 and 4: the critics on the minibatch b, the heads on heads, which
-// is usually b too. It returns the mean losses over the ensemble.
+// is b in the paper. It returns the mean losses over the ensemble.
 func (u *pun) learn(b, heads *batch) (criticLoss, headLoss float64) {
 	gradient, step := (*pun).gradient, (*critic).step
-	if u.architecture.gradient != nil {
-		gradient = u.architecture.gradient
+	if u.headEnds || u.headsApart || heads != b {
+		gradient = (*pun).gradientOtherwise
 	}
-	if u.architecture.step != nil {
-		step = u.architecture.step
+	if u.headsApart {
+		step = (*critic).stepCritic
 	}
+	return u.descend(gradient, step, b, heads)
+}
+
+// descend takes a step of every critic against a gradient.
+func (u *pun) descend(
+	gradient func(u *pun, i int, b, heads *batch) (criticLoss, headLoss float64), step func(c *critic), b, heads *batch,
+) (criticLoss, headLoss float64) {
 	for i, c := range u.critics {
 		critic, head := gradient(u, i, b, heads)
 		criticLoss += critic
@@ -340,6 +246,12 @@ func (u *pun) learn(b, heads *batch) (criticLoss, headLoss float64) {
 
 // gradient fills the gradient of critic i and its head: each loss's own on its
 // final layer, and their sum, through ξ, on the backbone.
+//
+// Reading R13: the gradient goes on through ξ into the critic's backbone, which
+// descends Equations 2 and 4 as one loss, by the critic's optimizer; the head's
+// own layer moves at the predictive network's rate. The text has "a joint loss
+// function", and a ξ that both predictions share "so that the quality of the
+// two predictions will be tightly coupled"; it stops no gradient.
 func (u *pun) gradient(i int, b, _ *batch) (criticLoss, headLoss float64) {
 	c, p := u.critics[i], u.pass
 	n := len(c.q.layers) - 1
@@ -371,8 +283,8 @@ func (u *pun) predictiveLoss(i int, ξ, prediction matrix, b *batch) float64 {
 	prediction = prediction.slice(0, ξ.rows)
 	u.critics[i].head.forward(u.pass.workers, prediction, ξ, false)
 	s, loss := b.head, PredictiveLoss
-	if u.seen != nil {
-		s = u.seen(u, i, prediction, b)
+	if b.masks != nil {
+		s = u.maskPredicted(i, prediction, b)
 	}
 	if u.headLoss != nil {
 		loss = u.headLoss
@@ -383,9 +295,18 @@ func (u *pun) predictiveLoss(i int, ξ, prediction matrix, b *batch) float64 {
 
 // step moves the critic, and its head at its own rate, against the gradient.
 func (c *critic) step() {
-	n := len(c.q.params)
-	c.headAdam.step(c.params[n:], c.gradient.params[n:])
-	c.adam.step(c.q.params, c.gradient.q.params)
+	c.stepHead()
+	c.stepCritic()
+}
+
+func (c *critic) stepCritic() {
+	n := len(c.adam.m)
+	c.adam.step(c.params[:n], c.gradient.params[:n])
+}
+
+func (c *critic) stepHead() {
+	from := len(c.params) - len(c.headAdam.m)
+	c.headAdam.step(c.params[from:], c.gradient.params[from:])
 }
 
 // follow applies Equation 3 to every critic.
@@ -450,6 +371,66 @@ func (u *pun) meanValues(q []float64, x matrix) {
 	}
 }
 
+// newPUN returns an ensemble with networks of the given sizes. Critics differ
+// only in their initial weights; targets start equal to their critics.
+func newPUN(p *Params, sizes Sizes, a architecture, rng *rand.Rand, w *workers) *pun {
+	widths := []int{sizes.Observation + sizes.Goal + sizes.Action}
+	for range p.HiddenLayers {
+		widths = append(widths, p.HiddenSize)
+	}
+	u := newEnsemble(p, widths, a, w)
+	for _, c := range u.critics {
+		c.q.initialize(rng)
+		c.head.initialize(rng)
+		copy(c.target.params, c.q.params)
+	}
+	return u
+}
+
+// newEnsemble returns an ensemble of zeros. widths has the widths of the
+// critics' input and hidden layers.
+func newEnsemble(p *Params, widths []int, a architecture, w *workers) *pun {
+	if a.width == 0 {
+		a.width = a.predicted
+	}
+	qWidths := append(widths[:len(widths):len(widths)], 1)
+	u := &pun{
+		widths: widths, discount: p.Discount, polyak: p.Polyak, architecture: a,
+		pass:        newPass(qWidths, w),
+		dp:          newMatrix(0, a.width),
+		headT:       newMatrix(a.width, widths[len(widths)-1]),
+		predictions: make([][]float32, p.Critics),
+	}
+	gradient := newCriticNet(widths, a.width)
+	for range p.Critics {
+		net := newCriticNet(widths, a.width)
+		if a.share != nil {
+			gradient = newCriticNet(widths, a.width)
+		}
+		n := len(net.q.params)
+		u.critics = append(u.critics, &critic{
+			criticNet:  net,
+			target:     newMLP(make([]float32, n), qWidths),
+			gradient:   gradient,
+			adam:       newAdam(n, p.CriticRate, w),
+			headAdam:   newAdam(len(net.params)-n, p.PredictiveRate, w),
+			values:     newMatrix(0, 1),
+			prediction: newMatrix(0, a.width),
+		})
+	}
+	return u
+}
+
+// newCriticNet returns networks of zeros: a critic whose input and hidden
+// layers have the given widths, and a head of its own width.
+func newCriticNet(widths []int, head int) criticNet {
+	hidden := widths[len(widths)-1]
+	critic := append(widths[:len(widths):len(widths)], 1)
+	n := mlpSize(critic)
+	params := make([]float32, n+layerSize(hidden, head))
+	return criticNet{params, newMLP(params, critic), newLayer(params[n:], hidden, head)}
+}
+
 // parameters returns every network's parameters, in a fixed order.
 func (u *pun) parameters(kind string) []parameterVector {
 	var vectors []parameterVector
@@ -468,7 +449,7 @@ type batch struct {
 	next        matrix      // s', g and room for a'
 	r           []float32   // reward
 	y           [][]float32 // each critic's targets of Equation 1
-	weights     [][]float32 // each critic's in [CriticLoss], of Equation 8; nil for ones
+	weights     [][]float32 // each critic's in [CriticLoss], of Equation 8
 	head        matrix      // what the heads predict: s' raw
 	masks       [][]float32 // each head's: 0 where it is not to learn; or nil
 }
@@ -482,30 +463,20 @@ func newBatch(rows int, sizes Sizes, u *pun) batch {
 		x:           newMatrix(rows, width),
 		next:        newMatrix(rows, width),
 		r:           make([]float32, rows),
-		y:           make([][]float32, len(u.critics)),
-		weights:     make([][]float32, len(u.critics)),
 		head:        newMatrix(rows, u.predicted),
 	}
-	shared := make([]float32, rows)
-	for i := range u.critics {
-		if b.y[i] = shared; u.ownTargets != nil {
-			b.y[i] = make([]float32, rows)
+	y, weights := make([]float32, rows), slices.Repeat([]float32{1}, rows)
+	for range u.critics {
+		if u.ownTargets != nil {
+			y = make([]float32, rows)
 		}
-		if u.seen != nil {
-			b.weights[i], b.masks = make([]float32, rows), append(b.masks, make([]float32, rows))
+		if u.share != nil {
+			weights = slices.Clone(weights)
+			b.masks = append(b.masks, make([]float32, rows))
 		}
+		b.y, b.weights = append(b.y, y), append(b.weights, weights)
 	}
 	return b
-}
-
-// reserveWeights gives critics without weights the same ones.
-func (b *batch) reserveWeights() {
-	shared := make([]float32, len(b.transitions))
-	for i, w := range b.weights {
-		if w == nil {
-			b.weights[i] = shared
-		}
-	}
 }
 
 // reserve makes room for batches of the given number of rows.
@@ -515,6 +486,7 @@ func (u *pun) reserve(rows int) {
 	}
 	u.pass.reserve(rows)
 	u.dp = newMatrix(rows, u.dp.cols)
+	u.own = newMatrix(rows, u.dp.cols)
 	for _, c := range u.critics {
 		c.values = newMatrix(rows, 1)
 		c.prediction = newMatrix(rows, c.prediction.cols)

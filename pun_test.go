@@ -212,7 +212,7 @@ func TestEquation4(t *testing.T) {
 					c.still.PredictiveGradient = "separate"
 				}
 				u := ensemble(c.still, c.critics, c.heads, len(c.b.s))
-				got := u.learnHeads(c.b.batch(), c.still.PredictiveGradient)
+				got := u.learnHeads(c.b.batch())
 				mean := 0.0
 				for i, critic := range c.critics {
 					loss := func() float64 { return twinPredictiveLoss(critic, c.heads[i], c.b, form) }
@@ -256,7 +256,7 @@ func TestDecay(t *testing.T) {
 			}
 			u.learnBy(b, b, &c.still)
 			if gradient == "separate" {
-				u.learnHeads(b, gradient)
+				u.learnHeads(b)
 			}
 			for i, critic := range c.critics {
 				φ, head := twinParams(critic...), twinParams(c.heads[i])
@@ -286,47 +286,10 @@ func TestDecay(t *testing.T) {
 	}
 }
 
-// TestEquation5 holds the uncertainty of candidates, in pieces of all sizes,
-// to the twins. It tests QTA, Equation 5.
-func TestEquation5(t *testing.T) {
-	for _, rows := range []int{1, 3, 7, 100} {
-		c := newGradientCase(4)
-		rng := rand.New(rand.NewPCG(8, 0))
-		u := ensemble(c.still, c.critics, c.heads, rows)
-		const n, d = 7, 3
-		b := randomBatch(rng, n, Sizes{Observation: 3, Goal: 2, Action: 4}, 3)
-		actions := randomRows(rng, d*n, 4)
-		want := make([]float64, n)
-		for k := range want {
-			for j := range d {
-				var predictions [][]float64
-				b.a[k] = actions[j*n+k]
-				for i, q := range c.critics {
-					predictions = append(predictions, twinPrediction(q, c.heads[i], b, k))
-				}
-				want[k] += twinDeviation(predictions) / d
-			}
-		}
-		got := make([]float64, n)
-		u.uncertainty(got, b.x(), table("actions", actions, 0))
-		near(t, fmt.Sprintf("Equation 5: in pieces of %d", rows), float32s(got), want)
-	}
-}
-
-// TestEquation5ByHand has deviations worked out by hand: of 1, 2, 3 it is 1, of
-// 0, 0, 6 the root of 12. It tests QTA, Equation 5.
-func TestEquation5ByHand(t *testing.T) {
-	u := make([]float64, 2)
-	HeadDeviation(u, [][]float32{{1, 0, 5, 7}, {2, 0, 5, 7}, {3, 6, 5, 7}}, 2)
-	if want := []float64{(1 + math.Sqrt(12)) / 2, 0}; math.Abs(u[0]-want[0]) > 1e-15 || u[1] != 0 {
-		t.Errorf("Equation 5: HeadDeviation = %v, want %v", u, want)
-	}
-}
-
 // Targets start equal to their critics, and critics differ.
 func TestNewPUN(t *testing.T) {
 	p := Small()
-	u := newPUN(&p, Sizes{2, 2, 2}, architecture{}, rand.New(rand.NewPCG(1, 0)), nil)
+	u := newPUN(&p, Sizes{2, 2, 2}, newArchitecture(&p, Sizes{2, 2, 2}), rand.New(rand.NewPCG(1, 0)), nil)
 	for i, c := range u.critics {
 		if !slices.Equal(c.q.params, u.critics[i].target.params) {
 			t.Errorf("critic %d and its target differ", i)

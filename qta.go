@@ -5,29 +5,29 @@
 //
 // To read the algorithm in one sitting, start with plain/main.go: the whole
 // method in plain loops over single numbers, in the order of the paper, in one
-// file that runs. This package is the same method, to be used and to be fast:
+// file that runs. This package is the same method, to be used and to be fast.
+// Its files, beside the paper:
+//
+//	section 3    qta.go                 training, an update, an evaluation
+//	section 3.1  pun.go, ddpg.go        the critic ensemble and its heads; the policy
+//	section 3.2  goals.go               the choice of goals; the threshold of section 3.3
+//	section 3.3  replay.go              hindsight; prioritized replay
+//	section 4    maze.go                mazes; path lengths and optimal values
+//	             baseline*.go           the methods that the paper compares QTA with
+//	appendix     params.go              the table
+//	departures   authors.go, beyond.go  of the authors' code; ours
+//	its user     agent.go, ask.go       an agent from outside; what it says when asked
+//	             env.go, curriculum.go  environments and a curriculum of one's own
+//	             ensemble.go            the ensemble of section 3.1 by itself
+//	             checkpoint.go          saving
+//	             safetensors.go         the networks out and in
+//	             check.go               the code held against testdata/golden
+//	networks     mlp.go                 layers forward and backward; Adam
+//	arithmetic   kernel*.go             the matrix product; threads; Adam's loop
+//	chance       number.go              functions; generators
+//
 // [Agent.Train] is the algorithm, [Params] has every number in it, and it runs in
-// a [Maze] or any other [Env]. Its files, beside the paper:
-//
-//	algorithm    qta.go                     training, an update, an evaluation
-//	section 3.2  goals.go                   the choice of goals; the threshold of section 3.3
-//	its user     agent.go, env.go           an agent from outside; environments
-//	             ask.go                     what it says when asked
-//	             curriculum.go              a curriculum of one's own
-//	             ensemble.go                the ensemble of section 3.1 by itself
-//	             safetensors.go             the networks out and in
-//	section 3.1  ddpg.go, pun.go            the policy; the critic ensemble and its heads
-//	section 3.3  replay.go                  hindsight; prioritized replay
-//	section 4    maze.go                    mazes; path lengths and optimal values
-//	appendix     params.go                  the table
-//	networks     mlp.go                     layers forward and backward; Adam
-//	arithmetic   kernel.go, kernel_*.go     the matrix product; threads; Adam's loop
-//	chance       number.go                  functions; generators
-//
-// From [Agent.Train] downwards a file calls only files below it. The departures
-// of the authors' code are in authors.go, and baseline.go leads to the methods
-// that the paper compares QTA with; neither does anything in the paper's own
-// method.
+// a [Maze] or any other [Env].
 //
 // # Equations
 //
@@ -39,7 +39,7 @@
 //	Equation 2          pun.go     CriticLoss               pun_test.go     TestEquation2      critic-loss
 //	Equation 3          pun.go     Polyak                   pun_test.go     TestEquation3      polyak
 //	Equation 4          pun.go     PredictiveLoss           pun_test.go     TestEquation4      predictive-loss
-//	Equation 5          pun.go     pun.uncertainty          pun_test.go     TestEquation5      uncertainty-std, uncertainty
+//	Equation 5          goals.go   pun.uncertainty          goals_test.go   TestEquation5      uncertainty-std, uncertainty
 //	Equation 6          goals.go   GoalProbabilities        goals_test.go   TestEquation6      goal-probability
 //	Equation 7          replay.go  prioritized.probability  replay_test.go  TestEquation7      per
 //	Equation 8          replay.go  ImportanceWeights        replay_test.go  TestEquation8      per
@@ -51,31 +51,26 @@
 //
 // # Baselines
 //
-// The methods that the paper compares QTA and PUN with run on QTA's own
-// learner, so that with [Paper] a comparison isolates one idea;
-// FirstGoalDesired of [Beyond] applies only to QTA. A field of [Params] chooses
-// each, and its file says in Readings where it departs from its source:
+// The methods that the paper compares QTA and PUN with run on QTA's own learner,
+// so that with [Paper] a comparison isolates one idea. A field of [Params]
+// chooses each, and its file says in Readings where it departs from its source:
 //
-//	Curriculum   mega       baseline_mega.go       goals of least density (Pitis et al., 2020)
-//	             vds        baseline_vds.go        goals of most disagreement, from all there are (Zhang et al., 2020)
-//	             her        baseline.go            the environment's goal (Andrychowicz et al., 2017)
-//	             random     baseline.go            achieved goals, uniformly; a control of ours
-//	             visits     baseline_visits.go     goals visited least, by a grid's counts; argued against in section 2
-//	             rnd        baseline_rnd.go        goals of most novelty (Burda et al., 2018); argued against in section 2
-//	Uncertainty  q          baseline.go            disagreement of Q-values (Figure 6)
-//	             bootstrap  baseline_bootstrap.go  Bootstrapped Q-networks (Osband et al., 2016; Figure 6)
-//	             ensemble   baseline_ensemble.go   Deep Ensembles (Lakshminarayanan et al., 2017; Figure 6)
-//	Replay       per        replay.go              prioritized by uncertainty (Figure 3)
-//	             td         baseline.go            prioritized by TD error (Schaul et al., 2016; Figure 3)
+//	Curriculum   mega       goals of least density (Pitis et al., 2020)
+//	             vds        goals of most disagreement, from all there are (Zhang et al., 2020)
+//	             her        the environment's goal (Andrychowicz et al., 2017)
+//	             random     achieved goals, uniformly; a control of ours
+//	             visits     goals visited least, by a grid's counts; argued against in section 2
+//	             rnd        goals of most novelty (Burda et al., 2018); argued against in section 2
+//	Uncertainty  q          disagreement of Q-values (Figure 6)
+//	             bootstrap  Bootstrapped Q-networks (Osband et al., 2016; Figure 6)
+//	             ensemble   Deep Ensembles (Lakshminarayanan et al., 2017; Figure 6)
+//	Replay       per        prioritized by uncertainty (Figure 3)
+//	             td         prioritized by TD error (Schaul et al., 2016; Figure 3)
 //
-// [MEGA] and [VDS] are parameter sets for these two with the learners that
-// their own authors published, within the limits of plain ReLU networks; their
-// files say what is left out.
-//
-// UncertaintyNoise is the noise of Figure 4 (baseline.go). Bootstrapped
-// Q-networks and Deep Ensembles change critics, targets and heads too. They, q
-// and td are the ideas as published; with AuthorsForm, as in [Authors], they are
-// what the QTA authors' public code makes of them.
+// UncertaintyNoise is the noise of Figure 4. With AuthorsForm, as in [Authors],
+// q, bootstrap, ensemble and td are what the QTA authors' public code makes of
+// them. [MEGA] and [VDS] are mega and vds with the learners that their own
+// authors published, within the limits of plain ReLU networks.
 //
 // # Readings
 //
@@ -87,9 +82,8 @@
 //
 // The same version, parameters and seed give the same bytes, whatever the
 // number of threads and whether or not a run was interrupted, on every machine
-// with a kernel in assembly, avx512, avx2 or neon; see [KernelName]. With
-// WeightDecay, as in [Authors], the evaluations matter too: weights decay from
-// the first perfect one on.
+// with a kernel in assembly; see [KernelName]. With WeightDecay, as in
+// [Authors], evaluations matter too: weights decay from the first perfect one on.
 package qta
 
 import (
@@ -105,13 +99,11 @@ const Version = "0.5.0"
 // Train is the algorithm. It trains in env and evaluates in another instance of
 // the same environment, until the budget is spent, the task is solved, or ctx
 // is done, in which case it returns the cause of ctx. It stops between
-// environment steps, not within an evaluation, so that an agent can be saved
-// and trained further to the same end as without the interruption. The error is
-// a [*NumericError], an [*EnvError], whatever a function in o or a [Curriculum]
-// returned, or says which argument or Curriculum's goal is not allowed. An
-// error of an environment or a Curriculum can end training within a step. The
-// agent can then be neither trained nor saved: continue from the last
-// checkpoint.
+// environment steps, from where the agent, saved or not, trains further to the
+// same end as without the interruption. The error is a [*NumericError], an
+// [*EnvError], or whatever a function in o or a [Curriculum] returned, or it
+// names the argument that is not allowed. After an error within a step the agent
+// can be neither trained nor saved: continue from the last checkpoint.
 //
 // Reading R1: one update follows every environment step, after the first
 // LearningStarts. An episode runs to its horizon whatever goals it reaches.
@@ -132,7 +124,7 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 		due := a.step%o.EvalEvery == 0
 		a.halfway = due // until its row is in the log
 		if due {
-			if err := a.evaluation(evaluation, o); err != nil {
+			if err := a.logEvaluation(evaluation, o); err != nil {
 				return err
 			}
 		}
@@ -157,7 +149,7 @@ func (a *Agent) trainStep() error {
 	if err != nil {
 		return err
 	}
-	next, reward := a.env.Step(append(a.scratch.acted[:0], action...))
+	next, reward := a.env.Step(slices.Clone(action))
 	if err := a.checkStep(next, reward); err != nil {
 		return err
 	}
@@ -165,8 +157,8 @@ func (a *Agent) trainStep() error {
 	a.sampler.stored(a.step)
 	a.enterState(next)
 	a.step++
-	if a.stepped != nil {
-		a.stepped(a)
+	if a.held != nil {
+		a.dropAction()
 	}
 	if a.foundAt == 0 && reward == 0 { // of the environment's goal
 		a.foundAt = a.step
@@ -208,15 +200,15 @@ func (a *Agent) enterState(s State) {
 
 // behave returns the training policy's action for the current state and goal.
 func (a *Agent) behave() ([]float64, error) {
-	// In its own memory: an environment may ask the agent within its step.
-	action := append(a.scratch.taken[:0], a.act(a.observation, a.goal)...)
-	if a.departures.behave != nil && a.departures.behave(a, action) {
-		return action, nil
-	}
+	action := a.act(a.observation, a.goal)
 	if err := a.checkAction(action); err != nil {
 		return nil, err
 	}
-	a.explore(action)
+	if a.departures.explore != nil {
+		a.departures.explore(a, action)
+	} else {
+		a.explore(action)
+	}
 	return action, nil
 }
 
@@ -269,26 +261,32 @@ func (a *Agent) learnTimes(n int) error {
 	return nil
 }
 
-// learn is one update: a step of every network.
+// learn is one update: a step of every network, all on one minibatch unless
+// HeadOwnDraw or ActorOwnDraw asks for others.
 func (a *Agent) learn() error {
 	b := &a.scratch.batch
-	if err := a.minibatch(b); err != nil { // section 3.3
+	if err := a.minibatch(b, a.sampler); err != nil { // section 3.3
 		return err
 	}
-	heads, actor := b, b
-	if a.ownBatches != nil {
-		var err error
-		if heads, actor, err = a.ownBatches(a); err != nil {
-			return err
-		}
+	heads, actor, err := a.ownBatches(b)
+	if err != nil {
+		return err
 	}
 	a.learnFrom(b, heads, actor)
-	return a.finishUpdate()
+	if err := a.checkLosses(); err != nil {
+		return err
+	}
+	if a.average != nil {
+		a.average.follow(a.pun)
+	}
+	if a.options.AfterUpdate != nil {
+		a.options.AfterUpdate(a.losses.critic, a.losses.head, a.losses.policy)
+	}
+	return nil
 }
 
 // learnFrom is one step of every network: critics with their heads, their
-// targets, policy, its target. Critics, heads and policy share one minibatch,
-// unless ownBatches is set.
+// targets, policy, its target. b, heads and actor are one minibatch in the paper.
 func (a *Agent) learnFrom(b, heads, actor *batch) {
 	a.updates++
 	targetsMove := a.updates%a.params.TargetEvery == 0
@@ -299,8 +297,8 @@ func (a *Agent) learnFrom(b, heads, actor *batch) {
 	if targetsMove {
 		a.pun.follow() // Equation 3
 	}
-	if a.learnHeads != nil {
-		a.losses.head = a.learnHeads(a, heads)
+	if a.pun.headsApart {
+		a.losses.head = a.pun.learnHeads(heads)
 	}
 	a.losses.policy = a.policy.learn(actor.x, a.pun) // DDPG
 	if targetsMove {
@@ -308,33 +306,18 @@ func (a *Agent) learnFrom(b, heads, actor *batch) {
 	}
 }
 
-// finishUpdate checks the losses and reports them.
-func (a *Agent) finishUpdate() error {
-	if err := a.checkLosses(); err != nil {
-		return err
-	}
-	if a.updated != nil {
-		a.updated(a)
-	}
-	if a.options.AfterUpdate != nil {
-		a.options.AfterUpdate(a.losses.critic, a.losses.head, a.losses.policy)
-	}
-	return nil
-}
-
-// minibatch fills b with the critics' minibatch, from which heads and policy
-// learn too.
+// minibatch fills b with transitions that s draws.
 //
 // Reading R2: with prioritized replay the policy and the heads learn from the
 // same minibatch, and the weights apply only to the critics' loss.
-func (a *Agent) minibatch(b *batch) error {
+func (a *Agent) minibatch(b *batch, s sampler) error {
 	for row := range b.transitions {
-		i := a.sampler.draw(a.draws)
+		i := s.draw(a.draws)
 		if err := a.fill(b, row, i, a.curriculum.replayGoal(a, i)); err != nil {
 			return err
 		}
 	}
-	a.sampler.weigh(b.weights, b.transitions, a.step)
+	s.weigh(b.weights, b.transitions, a.step)
 	if a.mask != nil {
 		a.mask(a, b)
 	}
@@ -363,7 +346,8 @@ func (a *Agent) fill(b *batch, row, i int, goal []float64) error {
 	achieved := at(r.nextAchieved, i, s.Goal)
 	reward := a.env.Reward(achieved, goal)
 	if reward != 0 && reward != -1 {
-		return &EnvError{a.step, fmt.Sprintf("Reward is %v of the achieved goal %v and the goal %v; it must be 0 or -1", reward, achieved, goal)}
+		return &EnvError{a.step, fmt.Sprintf("Reward is %v of the achieved goal %v and the goal %v; it must be 0 or -1",
+			reward, achieved, goal)}
 	}
 	b.r[row] = float32(reward)
 	return nil
@@ -401,38 +385,15 @@ func (p *Params) clipReturns(values []float32) {
 	}
 }
 
-// showNormalizers shows the normalizers draws from the finished episode, with
-// replacement, and with goals relabeled as in a minibatch.
-func (a *Agent) showNormalizers() {
-	p, r := &a.params, a.replay
-	for range p.NormalizerDraws {
-		i := a.step - p.Horizon + a.draws.index(p.Horizon)
-		a.observations.add(at(r.observation, i, a.sizes.Observation))
-		a.goals.add(a.curriculum.replayGoal(a, i))
-	}
-	a.observations.update()
-	a.goals.update()
-}
-
 // Evaluate runs a number of rollouts of Horizon steps each, in which the policy
 // pursues the environment's own goals without exploration, and returns how they
 // fared. Their starts and goals are drawn from the seed: the same seed gives
 // the same answer.
 //
-// Reading R3: success is read only at the last step, as in the authors' code;
-// the paper says "evaluation performance".
-//
-// Reading R4: a rollout is at the goal where the reward is 0: in a maze, closer
-// than 0.35. The authors' evaluation also counts a distance of exactly 0.35.
-//
-// Reading R103: the policy acts without noise; the paper does not say.
-// [TrainOptions] says how often to evaluate and with how many rollouts: in the
-// authors' code, and in the command, every 1000 environment steps with 20.
-//
 // It is an error to ask for fewer than one rollout, or to pass an environment
-// whose sizes are not the agent's or in which it is being trained. The error is
-// an [*EnvError] if the environment breaks its contract, and a [*NumericError]
-// if the policy's action is not a number.
+// whose sizes are not the agent's or in which it is being trained; an
+// environment that breaks its contract is an [*EnvError], and an action of the
+// policy that is not a number a [*NumericError].
 func (a *Agent) Evaluate(env Env, rollouts int, seed uint64) (Evaluation, error) {
 	if err := a.checkSizes(env); err != nil {
 		return Evaluation{}, err
@@ -447,81 +408,68 @@ func (a *Agent) Evaluate(env Env, rollouts int, seed uint64) (Evaluation, error)
 }
 
 func (a *Agent) evaluate(env Env, rollouts int, rng stream) (Evaluation, error) {
-	var succeeded, reached, steps, sum float64
+	e := Evaluation{
+		Step: a.step, GoalsSet: a.goalsSet, GoalsReached: a.goalsReached,
+		CriticLoss: a.losses.critic, PredictiveLoss: a.losses.head, ActorLoss: a.losses.policy,
+	}
 	for range rollouts {
-		r, err := a.rollout(env, rng)
-		if err != nil {
+		if err := a.rollout(env, rng, &e); err != nil {
 			return Evaluation{}, err
-		}
-		sum += r.sum
-		if r.success {
-			succeeded++
-		}
-		if r.reachedAt >= 0 {
-			reached++
-			steps += float64(r.reachedAt)
 		}
 	}
 	n := float64(rollouts)
-	return Evaluation{
-		Step:           a.step,
-		Success:        succeeded / n,
-		CriticLoss:     a.losses.critic,
-		PredictiveLoss: a.losses.head,
-		ActorLoss:      a.losses.policy,
-		GoalsSet:       a.goalsSet,
-		GoalsReached:   a.goalsReached,
-		Reached:        reached / n,
-		Return:         sum / n,
-		StepsToGoal:    steps / max(reached, 1),
-	}, nil
+	e.StepsToGoal /= max(e.Reached, 1)
+	e.Success, e.Reached, e.Return = e.Success/n, e.Reached/n, e.Return/n
+	return e, nil
 }
 
-// A rollout is one episode of an evaluation.
-type rollout struct {
-	success   bool    // it ended at the goal
-	reachedAt int     // the steps after which it was first there, or -1
-	sum       float64 // of rewards
-}
-
-func (a *Agent) rollout(env Env, rng stream) (rollout, error) {
-	r := rollout{reachedAt: -1}
+// rollout is one episode of an evaluation, whose counts it adds to e.
+//
+// Reading R3: success is read only at the last step, as in the authors' code;
+// the paper says "evaluation performance".
+//
+// Reading R4: a rollout is at the goal where the reward is 0: in a maze, closer
+// than 0.35. The authors' evaluation also counts a distance of exactly 0.35.
+//
+// Reading R103: the policy acts without noise; the paper does not say.
+// [TrainOptions] says how often to evaluate and with how many rollouts: in the
+// authors' code, and in the command, every 1000 environment steps with 20.
+func (a *Agent) rollout(env Env, rng stream, e *Evaluation) error {
 	s := env.Reset(rng.Rand)
 	desired := slices.Clone(s.Desired)
+	problem := stateProblem(s, a.sizes)
+	reached := false
 	for t := 0; ; t++ {
-		problem := stateProblem(s, a.sizes)
-		if problem == "" && !slices.Equal(s.Desired, desired) {
-			problem = fmt.Sprintf("the desired goal has gone from %v to %v", desired, s.Desired)
-		}
 		if problem != "" {
-			return r, &EnvError{a.step, fmt.Sprintf("%s after step %d of an evaluation's rollout", problem, t)}
+			return &EnvError{a.step, fmt.Sprintf("after step %d of an evaluation's rollout %s", t, problem)}
 		}
-		reward := env.Reward(s.Achieved, s.Desired)
-		if reward != 0 && reward != -1 {
-			return r, &EnvError{a.step, fmt.Sprintf("Reward is %v after step %d of an evaluation's rollout; it must be 0 or -1", reward, t)}
-		}
-		if t > 0 {
-			r.sum += reward
-		}
-		if reward == 0 && r.reachedAt < 0 {
-			r.reachedAt = t
+		atGoal := env.Reward(s.Achieved, s.Desired) == 0
+		if atGoal && !reached {
+			reached = true
+			e.Reached++
+			e.StepsToGoal += float64(t)
 		}
 		if t == a.params.Horizon {
-			r.success = reward == 0
-			return r, nil
+			if atGoal {
+				e.Success++
+			}
+			return nil
 		}
-		action := slices.Clone(a.act(s.Observation, s.Desired))
+		action := a.act(s.Observation, s.Desired)
 		if err := a.checkAction(action); err != nil {
-			return r, err
+			return err
 		}
-		s, _ = env.Step(action)
+		var reward float64
+		s, reward = env.Step(action)
+		e.Return += reward
+		problem = stepProblem(env, a.sizes, desired, s, reward)
 	}
 }
 
-// evaluation evaluates the policy and adds a row to the log. Its random numbers
+// logEvaluation evaluates the policy and adds a row to the log. Its random numbers
 // depend only on the seed and the step, so that training is the same however
 // often it is evaluated, except with WeightDecay.
-func (a *Agent) evaluation(env Env, o TrainOptions) error {
+func (a *Agent) logEvaluation(env Env, o TrainOptions) error {
 	if err := a.checkParameters(); err != nil {
 		return err
 	}
@@ -530,9 +478,8 @@ func (a *Agent) evaluation(env Env, o TrainOptions) error {
 		return err
 	}
 	a.log = append(a.log, e)
-	if a.perfect = a.perfect || e.Success == 1; a.perfect && a.decay != nil {
-		a.decay(a)
-	}
+	a.perfect = a.perfect || e.Success == 1
+	a.decayWeights()
 	a.halfway = false
 	if o.AfterEvaluation != nil {
 		return o.AfterEvaluation(e)

@@ -256,7 +256,9 @@ func (s *prioritized) learned(b *batch) {
 		s.largest = max(s.largest, p)
 		s.priority[row] = pow(p, s.alpha)
 	}
-	s.tree.setAll(b.transitions, s.priority)
+	for row, i := range b.transitions {
+		s.tree.set(i, s.priority[row])
+	}
 }
 
 func (s *prioritized) saved(n int) saved {
@@ -322,25 +324,10 @@ func (t *sumTree) total() float64 { return t.sum[1] }
 func (t *sumTree) leastWeight() float64 { return t.least[1] }
 
 // set changes the weight of leaf i. The weight is finite and not negative.
-func (t *sumTree) set(i int, weight float64) { t.climb(i, weight, 1) }
-
-// setAll changes the weights of many leaves. The nodes nearest to the root,
-// which most leaves share, are summed once, after all leaves.
-func (t *sumTree) setAll(leaves []int, weights []float64) {
-	top := min(len(leaves), t.leaves())
-	for k, i := range leaves {
-		t.climb(i, weights[k], top)
-	}
-	for i := top - 1; i > 0; i-- {
-		t.join(i)
-	}
-}
-
-// climb sets a leaf, and the nodes above it whose number is at least top.
-func (t *sumTree) climb(i int, weight float64, top int) {
+func (t *sumTree) set(i int, weight float64) {
 	i += t.leaves()
 	t.sum[i], t.least[i] = weight, leastPositive(weight)
-	for i /= 2; i >= top; i /= 2 {
+	for i /= 2; i > 0; i /= 2 {
 		t.join(i)
 	}
 }

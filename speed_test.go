@@ -1,7 +1,6 @@
 package qta
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -115,16 +114,6 @@ func BenchmarkMul(b *testing.B) {
 	}
 }
 
-// BenchmarkRun measures what a run of two threads costs beyond its work.
-func BenchmarkRun(b *testing.B) {
-	w := newWorkers(2)
-	defer w.close()
-	c := make(counter, 2)
-	for b.Loop() {
-		w.run(c)
-	}
-}
-
 // BenchmarkKernels is an update with each kernel, against that kernel's peak.
 func BenchmarkKernels(b *testing.B) {
 	for _, preset := range []Preset{{"default", Default()}, {"authors", Authors()}} {
@@ -164,28 +153,5 @@ func BenchmarkThreads(b *testing.B) {
 			b.ReportMetric(1e3*median(t2), "ms-two")
 			b.ReportMetric(median(ratios), "times-faster")
 		})
-	}
-}
-
-// BenchmarkSteady trains and compares the fastest updates at the end of the run
-// with those after 2000 steps: what denormal numbers, memory touched for the
-// first time or garbage would slow down. It wants -benchtime 1x.
-func BenchmarkSteady(b *testing.B) {
-	maze, peak := mustMaze(b, "1U5"), newProbe(best)
-	for b.Loop() {
-		a := newMazeAgent(b, Small(), 1)
-		after := func(steps int) (share float64) {
-			o := TrainOptions{Steps: steps, EvalEvery: 1000, Rollouts: 1}
-			if err := a.Train(context.Background(), maze.Env(), maze.Env(), o); err != nil {
-				b.Fatal(err)
-			}
-			var times, peaks []float64
-			for range 200 {
-				peaks, times = append(peaks, peak()), append(times, timed(func() { a.learn() }))
-			}
-			return slices.Min(times) * slices.Max(peaks)
-		}
-		early := after(2000)
-		b.ReportMetric(after(10_000)/early, "late/early")
 	}
 }

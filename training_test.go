@@ -1,13 +1,10 @@
 package qta
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // Which steps the policy acts in, where actions are either the policy's own or
@@ -108,13 +105,6 @@ func yes(b bool) string {
 	return "no"
 }
 
-// A reported minibatch is what rewards were asked for, by transition.
-type minibatch []struct {
-	transition int
-	own        bool // the goal is the one pursued
-	future     int  // else the transition that it was achieved in
-}
-
 // numberedScript is an environment in which every achieved goal and every goal
 // of an episode has a number of its own.
 func numberedScript() *scriptedEnv {
@@ -122,27 +112,6 @@ func numberedScript() *scriptedEnv {
 		place:   func(e, k int) float64 { return float64(100*e + k) },
 		desired: func(e int) float64 { return float64(-1 - e) },
 	}
-}
-
-// minibatchOf reads what rewards were asked for in a numberedScript.
-func minibatchOf(t *testing.T, what string, asked [][2]float64, horizon int) minibatch {
-	t.Helper()
-	transition := func(achieved float64) (episode, i int) {
-		e, k := int(achieved)/100, int(achieved)%100
-		return e, e*horizon + k - 1
-	}
-	m := make(minibatch, len(asked))
-	for row, pair := range asked {
-		e, i := transition(pair[0])
-		m[row].transition, m[row].own = i, pair[1] < 0
-		if m[row].own && pair[1] != float64(-1-e) {
-			t.Fatalf("%s: the goal pursued in episode %d for transition %d of episode %d", what, int(-1-pair[1]), i, e)
-		}
-		if !m[row].own {
-			_, m[row].future = transition(pair[1])
-		}
-	}
-	return m
 }
 
 // frequency holds a count to n draws of probability p.
@@ -153,34 +122,33 @@ func frequency(t *testing.T, what string, count, n int, p float64) {
 	}
 }
 
-// holdMinibatch holds a minibatch to the probability of each transition and to
-// the share of relabeled goals, which come alike from each transition of the
-// same episode from the transition itself on.
-func holdMinibatch(t *testing.T, what string, m minibatch, P []float64, relabeled float64, horizon int) {
+// holdMinibatch holds a minibatch in a numberedScript, the achieved goals and the
+// goals that rewards were asked for, to the probability of each transition and to
+// the share of relabeled goals, each achieved in the same episode, by the
+// transition itself or later.
+func holdMinibatch(t *testing.T, what string, asked [][2]float64, P []float64, relabeled float64, horizon int) {
 	t.Helper()
-	counts, own, future := make([]int, len(P)), 0, map[[2]int]int{}
-	for _, row := range m {
-		counts[row.transition]++
-		if row.own {
+	transition := func(achieved float64) (i, episode int) {
+		episode = int(achieved) / 100
+		return episode*horizon + int(achieved)%100 - 1, episode
+	}
+	counts, own := make([]int, len(P)), 0
+	for _, pair := range asked {
+		i, episode := transition(pair[0])
+		counts[i]++
+		if pair[1] < 0 {
 			own++
-		} else {
-			future[[2]int{row.transition, row.future}]++
-		}
-	}
-	for i, p := range P {
-		frequency(t, fmt.Sprintf("%s: transition %d of %d", what, i, len(P)), counts[i], len(m), p)
-	}
-	frequency(t, what+": a goal that is not relabeled", own, len(m), 1-relabeled)
-	for i, p := range P {
-		end := min((i/horizon+1)*horizon, len(P))
-		for f := range P {
-			q := 0.0
-			if i <= f && f < end {
-				q = p * relabeled / float64(end-i)
+			if pair[1] != float64(-1-episode) {
+				t.Fatalf("%s: the goal %v for a transition of episode %d", what, pair[1], episode)
 			}
-			frequency(t, fmt.Sprintf("%s: transition %d with the goal achieved in %d", what, i, f), future[[2]int{i, f}], len(m), q)
+		} else if f, e := transition(pair[1]); e != episode || f < i {
+			t.Fatalf("%s: transition %d with the goal achieved in %d", what, i, f)
 		}
 	}
+	for i, p := range P {
+		frequency(t, fmt.Sprintf("%s: transition %d of %d", what, i, len(P)), counts[i], len(asked), p)
+	}
+	frequency(t, what+": a goal that is not relabeled", own, len(asked), 1-relabeled)
 }
 
 // The three minibatches of an update, each by its rule: the critics', and those
@@ -197,7 +165,6 @@ func TestMinibatches(t *testing.T) {
 		replay       string
 		heads, actor bool
 	}{
-		{"uniform", false, false},
 		{"uniform", true, true},
 		{"per", false, false},
 		{"td", true, true},
@@ -243,17 +210,16 @@ func TestMinibatches(t *testing.T) {
 			t.Fatalf("%s: %d rewards asked for in an update, want %d minibatches of %d", what, len(env.asked), asked, rows)
 		}
 		env.asked = env.asked[len(env.asked)-asked*rows:]
-		next := func(whose string) minibatch {
-			m := minibatchOf(t, what+": "+whose, env.asked[:rows], horizon)
+		hold := func(whose string, P []float64, relabeled float64) {
+			holdMinibatch(t, what+": "+whose, env.asked[:rows], P, relabeled, horizon)
 			env.asked = env.asked[rows:]
-			return m
 		}
-		holdMinibatch(t, what+": the critics' minibatch (sections 3.1 and 3.3)", next("the critics'"), critics, 0.8, horizon)
+		hold("the critics' minibatch (sections 3.1 and 3.3)", critics, 0.8)
 		if test.heads {
-			holdMinibatch(t, what+": the heads' own minibatch (the authors' code: by episode, then by step, goals as pursued)", next("the heads'"), byEpisode, 0, horizon)
+			hold("the heads' own minibatch (the authors' code: by episode, then by step, goals as pursued)", byEpisode, 0)
 		}
 		if test.actor {
-			holdMinibatch(t, what+": the actor's own minibatch (the authors' code: uniform, relabeled)", next("the actor's"), uniform, 0.8, horizon)
+			hold("the actor's own minibatch (the authors' code: uniform, relabeled)", uniform, 0.8)
 		}
 	}
 }
@@ -265,16 +231,13 @@ func TestNormalizersAreShown(t *testing.T) {
 	const episodes, horizon = 400, 5
 	const reading = "the Reading of normalizer: draws from the finished episode, s and the goal that the transition is replayed with"
 	a := scriptedAgent(t, func(p *Params) { p.Curriculum, p.Horizon, p.NormalizerDraws = "her", horizon, 1 })
-	counts, own, relabeled := make([]int, horizon), 0, make([]int, horizon)
+	counts, own := make([]int, horizon), 0
 	s, g := 0.0, 0.0
 	trainScripted(t, a, numberedScript(), episodes*horizon, func() error {
 		e := (a.step - 1) / horizon
-		shown := e
-		if a.step%horizon == 0 {
-			shown++
-		}
-		if got := int(a.observations.count); got != 1+shown || a.goals.count != a.observations.count {
-			t.Fatalf("%s: %d states and %v goals shown after %d steps, want 1 for each of %d episodes", reading, got-1, a.goals.count-1, a.step, shown)
+		if shown := a.step / horizon; a.observations.count != float64(1+shown) || a.goals.count != a.observations.count {
+			t.Fatalf("%s: %v states and %v goals shown after %d steps, want 1 for each of %d episodes",
+				reading, a.observations.count-1, a.goals.count-1, a.step, shown)
 		}
 		if a.step%horizon != 0 {
 			return nil
@@ -286,72 +249,20 @@ func TestNormalizersAreShown(t *testing.T) {
 		}
 		state, goal := a.observations.sum[0]-s, a.goals.sum[0]-g
 		s, g = a.observations.sum[0], a.goals.sum[0]
-		k := state - 0.5 - float64(100*e)
-		if k != math.Trunc(k) || k < 0 || k >= horizon {
+		k := int(state - 0.5 - float64(100*e))
+		if float64(100*e+k)+0.5 != state || k < 0 || k >= horizon {
 			t.Fatalf("%s: after episode %d the state %v was shown", reading, e, state)
 		}
-		counts[int(k)]++
+		counts[k]++
 		if goal == float64(-1-e) {
 			own++
-			return nil
-		}
-		f := goal - float64(100*e) // the goal achieved by the f-th step
-		if f != math.Trunc(f) || f <= k || f > horizon {
+		} else if f := int(goal) - 100*e; float64(100*e+f) != goal || f <= k || f > horizon { // achieved by the f-th step
 			t.Fatalf("%s: after episode %d the state of step %v was shown with the goal %v", reading, e, k, goal)
 		}
-		relabeled[int(f)-1]++
 		return nil
 	})
 	for k, c := range counts {
 		frequency(t, fmt.Sprintf("%s: the state of step %d", reading, k), c, episodes, 1./horizon)
 	}
 	frequency(t, reading+": a goal that is not relabeled", own, episodes, 0.2)
-	for f, c := range relabeled {
-		// By transition k, 1/5 each, with 4/5, and alike from k on.
-		p := 0.0
-		for k := range f + 1 {
-			p += 1. / horizon * 0.8 / float64(horizon-k)
-		}
-		frequency(t, fmt.Sprintf("%s: the goal achieved by step %d", reading, f+1), c, episodes, p)
-	}
-}
-
-// TestOwnActorBatch lets the policy learn from a minibatch of its own, and holds
-// it to the same calls by hand.
-func TestOwnActorBatch(t *testing.T) {
-	p := tinyPreset(Default())
-	p.ActorOwnDraw = true
-	a := agentAfter(t, p, 35)
-	b, actor := &a.scratch.batch, a.ownBatch(&a.actorBatch)
-	if err := errors.Join(a.minibatch(b), a.drawUniformly(actor)); err != nil {
-		t.Fatal(err)
-	}
-	other := new(Agent)
-	if err := other.UnmarshalBinary(marshal(t, a)); err != nil {
-		t.Fatal(err)
-	}
-	other.reserve()
-	copied := func(b *batch) *batch {
-		c := newBatch(p.Batch, a.sizes, other.pun)
-		copy(c.x.data, b.x.data)
-		copy(c.next.data, b.next.data)
-		copy(c.head.data, b.head.data)
-		copy(c.r, b.r)
-		for i := range b.weights {
-			copy(c.weights[i], b.weights[i])
-		}
-		return &c
-	}
-	critics, policy := copied(b), copied(actor)
-	a.learnFrom(b, b, actor)
-	other.target(critics)
-	other.pun.learn(critics, critics)
-	other.pun.follow()
-	other.policy.learn(policy.x, other.pun)
-	if diff := cmp.Diff(other.policy.net.params, a.policy.net.params); diff != "" {
-		t.Errorf("the policy (-by hand +learned):\n%.400s", diff)
-	}
-	if slices.Equal(critics.x.data, policy.x.data) {
-		t.Error("both minibatches are the same: this shows nothing")
-	}
 }

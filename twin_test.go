@@ -149,25 +149,6 @@ func twinSampleDeviation(x []float64) float64 {
 	return math.Sqrt(square / float64(pairs) / 2)
 }
 
-// twinAdam is Algorithm 1 of Adam's paper, with bias-corrected moments.
-type twinAdam struct {
-	m, v map[*float64]float64
-	t    int
-}
-
-func newTwinAdam() *twinAdam { return &twinAdam{m: map[*float64]float64{}, v: map[*float64]float64{}} }
-
-func (a *twinAdam) step(params []*float64, gradient []float64, rate, decay float64) {
-	a.t++
-	for i, p := range params {
-		g := gradient[i] + decay**p
-		a.m[p] = 0.9*a.m[p] + 0.1*g
-		a.v[p] = 0.999*a.v[p] + 0.001*g*g
-		m, v := a.m[p]/(1-math.Pow(0.9, float64(a.t))), a.v[p]/(1-math.Pow(0.999, float64(a.t)))
-		*p -= rate * m / (math.Sqrt(v) + 1e-8)
-	}
-}
-
 func twinPolyak(target, online []*float64, ρ float64) {
 	for i, p := range target {
 		*p = ρ**p + (1-ρ)**online[i]
@@ -252,7 +233,6 @@ func headsOf(b *batch, p *Params) *batch {
 // learnBy is the step of critics, and of heads that learn in it, that the
 // parameters ask for.
 func (u *pun) learnBy(b, heads *batch, p *Params) (criticLoss, headLoss float64) {
-	u.architecture.gradient, u.architecture.step = nil, nil
 	u.departGradient(p)
 	return u.learn(b, heads)
 }

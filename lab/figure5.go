@@ -1,24 +1,20 @@
 package lab
 
 import (
-	"errors"
 	"fmt"
 	"image"
 	"math"
 	"math/rand/v2"
-	"strconv"
 
 	"qta"
 	"qta/internal/draw"
-	"qta/internal/files"
 	"qta/internal/words"
 )
 
 // This file makes the paper's Figure 5 of a run: what an agent makes of every
 // place, at several times of its training.
 
-// A grid is the places of Figure 5: those pixels of an image over the sketch where
-// a state is.
+// A grid is the places of Figure 5: pixels of an image over the sketch with a state.
 type grid struct {
 	Cols, Rows          int       // pixels
 	X, Y, Width, Height float64   // of the image in the sketch
@@ -62,8 +58,7 @@ func newGrid(e Surveyor, sketch *Sketch, p qta.Params) *grid {
 	return g
 }
 
-// mazeGrid returns the places of a maze that can be reached, with their optimal
-// values.
+// mazeGrid returns a maze's places within reach, with their optimal values.
 func mazeGrid(e *mazeEnv, discount float64) *grid {
 	m := e.maze
 	free := 0
@@ -103,31 +98,10 @@ func (g *grid) at(pixel int) [2]float64 {
 		g.Y + (float64(pixel/g.Cols)+0.5)*g.Height/float64(g.Rows)}
 }
 
-// check refuses a grid and snapshots that cannot be drawn.
-func (g *grid) check(snapshots []snapshot) error {
-	n := len(g.Index)
-	ok := g.Cols > 0 && g.Rows > 0 && g.Cols <= 10*mostPoints && g.Rows <= 10*mostPoints && g.Cols*g.Rows <= 100*mostPoints &&
-		(g.Optimal == nil || len(g.Optimal) == n)
-	for _, k := range g.Index {
-		ok = ok && k >= 0 && k < g.Cols*g.Rows
-	}
-	for _, s := range snapshots {
-		ok = ok && len(s.Value) == n && len(s.Deviation) == n && len(s.Probability) == n
-		for _, k := range s.Draws {
-			ok = ok && k >= 0 && k < n
-		}
-	}
-	if !ok {
-		return errors.New("a snapshot of other places than the grid's")
-	}
-	return nil
-}
-
 // take asks the agent, and also returns the mean uncertainty.
 func (g *grid) take(a *qta.Agent) (s snapshot, uncertainty float64) {
 	survey := a.Survey(g.start, g.desired, g.observations, g.goals, min(samplesEach, samplesEach*len(g.goals)))
-	s = snapshot{a.Steps(), to[float32](survey.Value), to[float32](survey.Deviation), to[float32](survey.Probability),
-		survey.Samples}
+	s = snapshot{a.Steps(), short(survey.Value), short(survey.Deviation), short(survey.Probability), survey.Samples}
 	return s, float64(float32(mean(survey.Deviation)))
 }
 
@@ -160,46 +134,43 @@ func (s *state) figure5Numbers() *Figure5 {
 	if len(s.Snapshots) < 2 || s.Grid.Optimal == nil {
 		return nil
 	}
-	optimal := to[float64](s.Grid.Optimal)
-	distance := make([]float64, len(optimal))
-	for i, v := range optimal {
-		distance[i] = -v
-	}
+	optimal := s.Grid.Optimal
 	first, last := &s.Snapshots[0], &s.Snapshots[len(s.Snapshots)-1]
-	before, after := to[float64](s.Grid.failure(first)), to[float64](s.Grid.failure(last))
+	before, after := s.Grid.failure(first), s.Grid.failure(last)
 	x := Figure5{
-		ValueGrowth:     mean(to[float64](last.Value)) - mean(to[float64](first.Value)),
+		ValueGrowth:     mean(last.Value) - mean(first.Value),
 		ErrorFall:       mean(before) - mean(after),
-		ErrorByDistance: correlation(after, distance),
+		ErrorByDistance: -correlation(after, optimal),
 	}
 	n := float64(len(s.Snapshots))
 	for _, shot := range s.Snapshots {
-		x.GoalByDeviation += correlation(to[float64](shot.Probability), to[float64](shot.Deviation)) / n
-		sum := 0.0
-		for _, k := range shot.Draws {
-			sum += optimal[k]
+		x.GoalByDeviation += correlation(shot.Probability, shot.Deviation) / n
+		drawn := make([]float32, len(shot.Draws))
+		for i, k := range shot.Draws {
+			drawn[i] = optimal[k]
 		}
-		x.GoalDistance += (mean(optimal) - sum/float64(len(shot.Draws))) / n
+		x.GoalDistance += (mean(optimal) - mean(drawn)) / n
 	}
 	return &x
 }
 
-func mean(x []float64) float64 {
+func mean[T float32 | float64](x []T) float64 {
 	sum := 0.0
 	for _, v := range x {
-		sum += v
+		sum += float64(v)
 	}
 	return sum / float64(max(len(x), 1))
 }
 
 // correlation returns Pearson's correlation of x and y, 0 where one is constant.
-func correlation(x, y []float64) float64 {
+func correlation(x, y []float32) float64 {
 	var xx, yy, xy float64
 	mx, my := mean(x), mean(y)
 	for i := range x {
-		xx += (x[i] - mx) * (x[i] - mx)
-		yy += (y[i] - my) * (y[i] - my)
-		xy += (x[i] - mx) * (y[i] - my)
+		dx, dy := float64(x[i])-mx, float64(y[i])-my
+		xx += float64(dx * dx)
+		yy += float64(dy * dy)
+		xy += float64(dx * dy)
 	}
 	if xx == 0 || yy == 0 {
 		return 0
@@ -207,11 +178,11 @@ func correlation(x, y []float64) float64 {
 	return xy / math.Sqrt(xx*yy)
 }
 
-// to converts numbers.
-func to[B, A float32 | float64](x []A) []B {
-	y := make([]B, len(x))
+// short converts numbers.
+func short(x []float64) []float32 {
+	y := make([]float32, len(x))
 	for i, v := range x {
-		y[i] = B(v)
+		y[i] = float32(v)
 	}
 	return y
 }
@@ -219,51 +190,23 @@ func to[B, A float32 | float64](x []A) []B {
 // uncertaintyName returns the name of an agent's uncertainty and its unit, which
 // is that of observations, a cell in mazes.
 func (s *state) uncertaintyName(p qta.Params) (name, unit string) {
-	length := ""
-	if len(s.Map) > 0 {
-		length = "cell"
+	name = "uncertainty"
+	if p.Uncertainty == "pun" {
+		name = "head deviation"
 	}
 	switch {
-	case p.Uncertainty == "pun":
-		return "head deviation", length
 	case p.Uncertainty == "q":
-		return "uncertainty", "reward"
-	case p.Uncertainty == "ensemble" && p.AuthorsForm && length != "":
-		return "uncertainty", "cell^2"
+		unit = "reward"
+	case len(s.Map) == 0:
+	case p.Uncertainty == "ensemble" && p.AuthorsForm:
+		unit = "cell^2"
+	default:
+		unit = "cell"
 	}
-	return "uncertainty", length
+	return name, unit
 }
 
-// figure5Table returns the numbers of the figure as CSV.
-func (s *state) figure5Table(p qta.Params) []byte {
-	_, unit := s.uncertaintyName(p)
-	x, y, offset := "x", "y", 0.0
-	if len(s.Map) > 0 {
-		x, y, offset = "col[cell]", "row[cell]", 1-ring
-	}
-	rows := [][]string{{"step[environment steps]", y, x, "value[reward]", "optimal[reward]",
-		"deviation[" + unit + "]", "probability[fraction]", "samples[count]"}}
-	float := func(x float32) string { return strconv.FormatFloat(float64(x), 'g', -1, 32) }
-	for _, shot := range s.Snapshots {
-		drawn := make([]int, len(s.Grid.Index))
-		for _, k := range shot.Draws {
-			drawn[k]++
-		}
-		for i, pixel := range s.Grid.Index {
-			at, optimal := s.Grid.at(pixel), ""
-			if s.Grid.Optimal != nil {
-				optimal = float(s.Grid.Optimal[i])
-			}
-			rows = append(rows, []string{strconv.Itoa(shot.Step), fmt.Sprintf("%.6g", at[1]+offset),
-				fmt.Sprintf("%.6g", at[0]+offset),
-				float(shot.Value[i]), optimal, float(shot.Deviation[i]), float(shot.Probability[i]), strconv.Itoa(drawn[i])})
-		}
-	}
-	return files.CSV(rows)
-}
-
-// A panel is a column of the figure: numbers of every place, or the samples if
-// numbers is nil.
+// A panel is a column of the figure: numbers of every place, or if nil the samples.
 type panel struct {
 	name, unit string
 	numbers    []float32
@@ -294,77 +237,72 @@ func (s *state) panels(shot *snapshot, p qta.Params) []panel {
 		panel{name: "sampled goals"})
 }
 
-// pictures are those of Figure 5, which are alike in size.
-type pictures struct {
-	Rows    []pictureRow
-	PerLine int     // side by side
-	Width   float64 // of one
-	height  float64
-	plan    plan
-}
-
-// A pictureRow is a snapshot: a picture of each column.
-type pictureRow struct {
-	Caption  string
-	Pictures []*draw.Drawing
-}
-
-const panelTop = 18 // height of a picture's name
-
-// pictures draws every column of every snapshot.
-func (s *state) pictures(p qta.Params) *pictures {
-	g := &pictures{Width: 114, PerLine: 6}
+// figure5 draws every column of every snapshot.
+func (s *state) figure5(environment string, p qta.Params) *draw.Drawing {
+	const margin, gap, head = 12, 14, 22
+	width, perLine := 114.0, 6
 	switch shape := s.Sketch.Width / s.Sketch.Height; {
 	case shape > 3:
-		g.Width, g.PerLine = 340, 2
+		width, perLine = 340, 2
 	case shape > 1.5:
-		g.Width, g.PerLine = 240, 3
+		width, perLine = 240, 3
 	case s.Grid.Optimal == nil: // two panels fewer
-		g.Width, g.PerLine = 180, 4
+		width, perLine = 180, 4
 	}
-	g.plan = newPlan(s.Sketch, panelTop, g.Width, 190)
-	g.height = panelTop + g.plan.height() + 4 + draw.BarAltitude
+	plan := newPlan(s.Sketch, panelTop, width, 190)
+	height := panelTop + plan.height() + 4 + draw.BarAltitude
+	d := &draw.Drawing{Title: fmt.Sprintf("What an agent makes of the places of %s, at %s", environment,
+		words.Count(len(s.Snapshots), "time"))}
+	d.Width = 2*margin + float64(perLine)*(width+gap) - gap
+	d.Height = margin
 	for i := range s.Snapshots {
 		shot := &s.Snapshots[i]
-		row := pictureRow{Caption: "After " + words.Count(shot.Step, "environment step")}
-		for _, panel := range s.panels(shot, p) {
-			row.Pictures = append(row.Pictures, s.panel(g, &panel, shot))
+		d.Text(margin, d.Height+draw.TextSize, draw.Left, "head", "After "+words.Count(shot.Step, "environment step"))
+		d.Height += head
+		panels := s.panels(shot, p)
+		for k := range panels {
+			x, y := margin+float64(k%perLine)*(width+gap), d.Height+float64(k/perLine)*(height+gap)
+			d.Place(s.panel(&panels[k], shot, plan, width), x, y)
 		}
-		g.Rows = append(g.Rows, row)
+		d.Height += float64((len(panels)+perLine-1)/perLine) * (height + gap)
 	}
-	return g
+	if len(s.Snapshots) == 0 {
+		d.Text(margin, d.Height+draw.TextSize, draw.Left, "soft", "No evaluation yet.")
+		d.Height += head
+	}
+	return d
 }
 
+const panelTop = 18 // height of a panel's name
+
 // panel draws one column of one snapshot.
-func (s *state) panel(g *pictures, p *panel, shot *snapshot) *draw.Drawing {
-	d := &draw.Drawing{Title: fmt.Sprintf("%s after %s", p.name, words.Count(shot.Step, "environment step")),
-		Width: g.Width, Height: g.height}
-	d.Text(g.Width/2, draw.TextSize, draw.Middle, "ink", p.name)
-	below := panelTop + g.plan.height() + 4
-	g.plan.draw(d, Wall, Floor)
+func (s *state) panel(p *panel, shot *snapshot, plan plan, width float64) *draw.Drawing {
+	d := &draw.Drawing{Width: width}
+	d.Text(width/2, draw.TextSize, draw.Middle, "ink", p.name)
+	below := panelTop + plan.height() + 4
+	plan.draw(d, Wall, Floor)
 	if p.numbers == nil {
 		drawn := map[int]float64{}
 		for _, k := range shot.Draws {
 			drawn[k]++
 		}
 		d.Add(`<g class="f0" fill-opacity=".75">`)
-		for k := range s.Grid.Index {
+		for k, pixel := range s.Grid.Index {
 			if drawn[k] > 0 {
-				x, y := g.plan.at(s.Grid.at(s.Grid.Index[k]))
+				x, y := plan.at(s.Grid.at(pixel))
 				d.Add(`<circle cx="%v" cy="%v" r="%v"/>`, x, y, min(1.3*math.Sqrt(drawn[k]), 4.0))
 			}
 		}
 		d.Add(`</g>`)
-		d.Text(g.Width/2, below+draw.BarHeight+14, draw.Middle, "soft", words.Count(len(drawn), "point"))
-		d.Text(g.Width/2, below+draw.BarHeight+29, draw.Middle, "soft", fmt.Sprintf("in %d draws", len(shot.Draws)))
+		d.Text(width/2, below+draw.BarHeight+14, draw.Middle, "soft", words.Count(len(drawn), "point"))
+		d.Text(width/2, below+draw.BarHeight+29, draw.Middle, "soft", fmt.Sprintf("in %d draws", len(shot.Draws)))
 		return d
 	}
-	x, y := g.plan.at([2]float64{s.Grid.X, s.Grid.Y})
-	d.Image(s.Grid.image(p.numbers, p.scale, p.sparse), x, y, g.plan.scale*s.Grid.Width,
-		g.plan.scale*s.Grid.Height)
-	g.plan.ends(d)
-	w := max(g.plan.scale*s.Sketch.Width, 0.8*g.Width)
-	d.Bar(p.scale, p.unit, (g.Width-w)/2, below, w)
+	x, y := plan.at([2]float64{s.Grid.X, s.Grid.Y})
+	d.Image(s.Grid.image(p.numbers, p.scale, p.sparse), x, y, plan.scale*s.Grid.Width, plan.scale*s.Grid.Height)
+	plan.ends(d)
+	w := max(plan.scale*s.Sketch.Width, 0.8*width)
+	d.Bar(p.scale, p.unit, (width-w)/2, below, w)
 	return d
 }
 
@@ -393,27 +331,4 @@ func (g *grid) image(numbers []float32, scale draw.Scale, sparse bool) *image.Pa
 		}
 	}
 	return m
-}
-
-// whole puts the pictures into one, which names the environment.
-func (g *pictures) whole(environment string) *draw.Drawing {
-	const margin, gap, head = 12, 14, 22
-	d := &draw.Drawing{Title: fmt.Sprintf("What an agent makes of the places of %s, at %s", environment,
-		words.Count(len(g.Rows), "time"))}
-	d.Width = 2*margin + float64(g.PerLine)*(g.Width+gap) - gap
-	y := float64(margin)
-	if len(g.Rows) == 0 {
-		d.Text(margin, y+draw.TextSize, draw.Left, "soft", "No evaluation yet.")
-		y += head
-	}
-	for _, row := range g.Rows {
-		d.Text(margin, y+draw.TextSize, draw.Left, "head", row.Caption)
-		y += head
-		for k, p := range row.Pictures {
-			d.Place(p, margin+float64(k%g.PerLine)*(g.Width+gap), y+float64(k/g.PerLine)*(g.height+gap))
-		}
-		y += float64((len(row.Pictures)+g.PerLine-1)/g.PerLine) * (g.height + gap)
-	}
-	d.Height = y
-	return d
 }

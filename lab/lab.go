@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"qta"
+	"qta/internal/files"
 	"qta/internal/words"
 )
 
@@ -49,8 +50,7 @@ type Options struct {
 	AfterEvaluation func(e qta.Evaluation, speed float64)
 }
 
-// ErrStopped is wrapped by the error of a run that was stopped and saved. The same
-// call continues it.
+// ErrStopped is wrapped by the error of a run that was stopped; the same call continues it.
 var ErrStopped = errors.New("the run was stopped and saved")
 
 // Train works on the run in a directory until its limits, the end of ctx or a
@@ -65,7 +65,7 @@ var ErrStopped = errors.New("the run was stopped and saved")
 // says how the run stands wherever it could be written.
 func Train(ctx context.Context, env, evaluation qta.Env, o Options) error {
 	o.complete()
-	if err := o.check(env, evaluation); err != nil {
+	if err := o.check(env); err != nil {
 		return err
 	}
 	d, err := claim(filepath.Clean(o.Dir))
@@ -97,17 +97,12 @@ func (o *Options) complete() {
 	}
 }
 
-// mostMemory bounds parameters and Adam's moments, in bytes.
-const mostMemory = 2 << 30
-
 // check refuses what cannot be trained.
-func (o *Options) check(env, evaluation qta.Env) error {
-	if env == nil || evaluation == nil {
-		return words.BadInput("training needs two instances of an environment")
-	}
+func (o *Options) check(env qta.Env) error {
 	if err := o.Params.Validate(); err != nil {
 		return words.BadInput("%w", err)
 	}
+	const mostMemory = 2 << 30 // of parameters and Adam's moments, in bytes
 	p, sizes := o.Params, env.Sizes()
 	hidden := float64(p.HiddenSize)
 	weights := hidden * (hidden*float64(p.HiddenLayers-1) + float64(sizes.Observation+sizes.Goal+sizes.Action))
@@ -118,8 +113,8 @@ func (o *Options) check(env, evaluation qta.Env) error {
 	case o.Steps < 1 || o.Steps > MaxSteps:
 		return words.BadInput("the budget is %d steps, allowed are 1 to %d", o.Steps, MaxSteps)
 	case o.EvalEvery < 1 || o.EvalEvery > o.Steps:
-		return words.BadInput("with evaluations every %d steps and a budget of %d the run would have none; evaluate more often, or give it more steps",
-			o.EvalEvery, o.Steps)
+		return words.BadInput("with evaluations every %d steps and a budget of %d the run would have none; "+
+			"evaluate more often, or give it more steps", o.EvalEvery, o.Steps)
 	case o.Steps/o.EvalEvery > MaxEvaluations:
 		return words.BadInput("evaluations every %d steps are %d in %d steps, allowed are %d; evaluate less often",
 			o.EvalEvery, o.Steps/o.EvalEvery, o.Steps, MaxEvaluations)
@@ -127,8 +122,8 @@ func (o *Options) check(env, evaluation qta.Env) error {
 		return words.BadInput("Rollouts is %d, Threads is %d and Checkpoint is %d, which count something",
 			o.Rollouts, o.Threads, o.Checkpoint)
 	case bytes > mostMemory:
-		return words.BadInput("the networks and their moments would take %.0f GB, allowed are %d: lower HiddenSize, HiddenLayers or Critics",
-			bytes/(1<<30), mostMemory>>30)
+		return words.BadInput("the networks and their moments would take %.0f GB, allowed are %d: "+
+			"lower HiddenSize, HiddenLayers or Critics", bytes/(1<<30), mostMemory>>30)
 	}
 	return nil
 }
@@ -143,17 +138,12 @@ type session struct {
 	record *Record
 	before *Record // as it was found, or nil
 
-	begin     time.Time
-	timing    *os.File
-	evaluated struct { // last, or the begin
-		step int
-		at   time.Time
-	}
-	saved struct { // last
-		step int
-		at   time.Time
-		cost time.Duration
-	}
+	timing             []byte    // the text of timing.csv
+	begin, evaluatedAt time.Time // of the session; of its last evaluation
+	evaluated          int       // the step of that
+	savedAt            time.Time // last
+	saved              int       // the step of that
+	cost               time.Duration
 }
 
 // newSession begins a run in a directory, or takes up the run that it holds.
@@ -198,6 +188,9 @@ func newSession(d *directory, evaluation qta.Env, o *Options) (*session, error) 
 	if o.Continue {
 		limits.Stop = StopNever
 	}
+	if s.timing, err = d.root.ReadFile(TimingFile); err != nil {
+		s.timing = []byte("step[environment steps],seconds[s since this process began],rate[environment steps/s]\n")
+	}
 	s.record = NewRecord(id, limits, o.Threads)
 	s.agent.SetThreads(o.Threads)
 	return s, nil
@@ -208,22 +201,20 @@ func (s *session) reached() bool {
 	return s.agent.Steps() >= s.Steps || !s.Continue && s.agent.SolvedAt() > 0
 }
 
-// again ends a call whose limits are reached already: it makes all files of the
-// run again.
+// again ends a call whose limits are reached already: it makes all files again.
 func (s *session) again() error {
 	at := s.agent.Steps()
-	ended := s.before != nil && (s.before.State == Solved || s.before.State == Finished)
-	if at != s.Steps && at != s.agent.SolvedAt() && !ended {
-		return words.BadInput("the run in %s has not ended and stands at step %d, past where a budget of %d would have ended it; it continues with more steps, and where it is solved if it is not to stop for that",
-			s.dir.path, at, s.Steps)
+	if at != s.Steps && at != s.agent.SolvedAt() {
+		return words.BadInput("the run in %s stands at step %d, past where these limits would have ended it; "+
+			"give it more than %[2]d steps, and Continue (-stop never) if it is solved", s.dir.path, at)
 	}
-	switch {
-	case s.before != nil && s.before.Outcome.Steps == at:
-		s.record.Program, s.record.Machine, s.record.Limits = s.before.Program, s.before.Machine, s.before.Limits
-	case s.before == nil:
+	r := s.record
+	switch b := s.before; {
+	case b == nil:
 		const unknown = "unknown"
-		s.record.Program = Program{Revision: unknown, Go: unknown}
-		s.record.Machine = Machine{OS: unknown, Arch: unknown, Kernel: unknown}
+		r.Program, r.Machine = Program{Revision: unknown, Go: unknown}, Machine{OS: unknown, Arch: unknown, Kernel: unknown}
+	case b.Outcome.Steps == at:
+		r.Program, r.Machine, r.Limits = b.Program, b.Machine, b.Limits
 	}
 	if err := s.end(); err != nil {
 		return err
@@ -234,13 +225,16 @@ func (s *session) again() error {
 	return nil
 }
 
-// train trains until the limits, the end of ctx or a failure, and leaves the
-// directory in order.
+// train trains until the limits, the end of ctx or a failure, and leaves all in order.
 func (s *session) train(ctx context.Context, env qta.Env) error {
-	if err := s.start(); err != nil {
-		return err
+	s.announce()
+	if s.agent.Steps() == 0 {
+		if err := s.save(); err != nil {
+			return err
+		}
 	}
-	defer s.timing.Close()
+	s.evaluated, s.evaluatedAt = s.agent.Steps(), s.begin
+	s.saved, s.savedAt = s.agent.Steps(), time.Now()
 	err := s.agent.Train(ctx, env, s.env, qta.TrainOptions{
 		Steps: s.Steps, EvalEvery: s.record.Run.EvalEvery, Rollouts: s.record.Run.Rollouts, StopWhenSolved: !s.Continue,
 		AfterEvaluation: s.afterEvaluation, AfterStep: s.afterStep,
@@ -249,7 +243,7 @@ func (s *session) train(ctx context.Context, env qta.Env) error {
 	if err != nil && !stopped {
 		return s.fail(err)
 	}
-	if err := s.save(); err != nil {
+	if err := s.keep(); err != nil {
 		return s.fail(err)
 	}
 	if err := s.end(); err != nil {
@@ -268,85 +262,71 @@ func (s *session) train(ctx context.Context, env qta.Env) error {
 	return nil
 }
 
-// start says what runs, and writes the files that a run has from its start.
-func (s *session) start() error {
-	id, m := s.record.Run, s.record.Machine
+// announce says what runs.
+func (s *session) announce() {
+	id, kernel := s.record.Run, s.record.Machine.Kernel
 	s.Say(fmt.Sprintf("QTA on %s, parameters %s, seed %d; %s kernel, %s; files in %s", id.subject(), id.Preset,
-		id.Seed, m.Kernel, words.Count(m.Threads, "thread"), s.dir.path))
+		id.Seed, kernel, words.Count(s.Threads, "thread"), s.dir.path))
 	if s.agent.Steps() > 0 {
 		s.Say(fmt.Sprintf("Continues after %s.", words.Count(s.agent.Steps(), "environment step")))
 	}
 	const portable = "generic"
-	if s.before != nil && s.before.Machine.Kernel != m.Kernel && (s.before.Machine.Kernel == portable || m.Kernel == portable) {
+	if b := s.before; b != nil && b.Machine.Kernel != kernel && (b.Machine.Kernel == portable || kernel == portable) {
 		s.Warn(fmt.Sprintf("the run has used the %s kernel and goes on with the %s kernel, which rounds differently",
-			s.before.Machine.Kernel, m.Kernel))
+			b.Machine.Kernel, kernel))
 	}
-	s.evaluated.step, s.evaluated.at = s.agent.Steps(), s.begin
-	if s.agent.Steps() == 0 {
-		if err := s.save(); err != nil {
-			return err
-		}
-	}
-	s.saved.step, s.saved.at = s.agent.Steps(), time.Now()
-	var err error
-	s.timing, err = s.dir.append(TimingFile,
-		"step[environment steps],seconds[s since this process began],rate[environment steps/s]\n")
-	return err
 }
 
-// afterStep saves where that is due, at the latest after five minutes.
+// afterStep saves where that is due.
 func (s *session) afterStep() error {
 	if s.AfterStep != nil {
 		s.AfterStep(s.agent.Steps())
 	}
-	const latest = 5 * time.Minute
-	if s.Checkpoint > 0 && s.agent.Steps()-s.saved.step >= s.Checkpoint ||
-		s.Checkpoint == 0 && time.Since(s.saved.at) >= max(latest, 100*s.saved.cost) {
+	due := time.Since(s.savedAt) >= 100*s.cost
+	if s.Checkpoint > 0 {
+		due = s.agent.Steps()-s.saved >= s.Checkpoint
+	}
+	if due {
 		return s.save()
 	}
 	return nil
 }
 
-// afterEvaluation keeps what the pictures need, and saves if that takes at most
-// 1 % of the time.
+// afterEvaluation keeps what the pictures need.
 func (s *session) afterEvaluation(e qta.Evaluation) error {
 	now := time.Now()
-	speed := float64(e.Step-s.evaluated.step) / max(now.Sub(s.evaluated.at).Seconds(), 1e-9)
-	s.evaluated.step, s.evaluated.at = e.Step, now
+	speed := float64(e.Step-s.evaluated) / max(now.Sub(s.evaluatedAt).Seconds(), 1e-9)
+	s.evaluated, s.evaluatedAt = e.Step, now
 	if s.AfterEvaluation != nil {
 		s.AfterEvaluation(e, speed)
 	} else {
 		s.Say(fmt.Sprintf("step %d: success %.2f, %.4g steps/s", e.Step, e.Success, speed))
 	}
-	if err := s.dir.held(); err != nil {
-		return err
+	s.timing = fmt.Appendf(s.timing, "%d,%.3f,%.4g\n", e.Step, now.Sub(s.begin).Seconds(), speed)
+	return s.state.evaluated(s.agent, s.env)
+}
+
+// keep writes agent.qta.
+func (s *session) keep() error {
+	s.state.attach(s.agent)
+	err := s.dir.saveAgent(s.agent)
+	if err == nil {
+		s.saved = s.agent.Steps()
 	}
-	if _, err := fmt.Fprintf(s.timing, "%d,%.3f,%.4g\n", e.Step, now.Sub(s.begin).Seconds(), speed); err != nil {
-		return s.dir.written(TimingFile, err)
-	}
-	if err := s.state.evaluated(s.agent, s.env); err != nil {
-		return err
-	}
-	if s.Checkpoint == 0 && time.Since(s.saved.at) >= 100*s.saved.cost {
-		return s.save()
-	}
-	return nil
+	return err
 }
 
 // save writes agent.qta, and draws the other files from it.
 func (s *session) save() error {
 	begin := time.Now()
-	s.state.attach(s.agent)
-	if err := s.dir.saveAgent(s.agent); err != nil {
+	if err := s.keep(); err != nil {
 		return err
 	}
 	s.record.State = Running
-	if err := s.draw(); err != nil {
-		return err
-	}
-	s.saved.step, s.saved.at = s.agent.Steps(), time.Now()
-	s.saved.cost = s.saved.at.Sub(begin)
-	return nil
+	err := s.draw()
+	s.savedAt = time.Now()
+	s.cost = s.savedAt.Sub(begin)
+	return err
 }
 
 // end says in the record how the run has ended, and draws its files.
@@ -357,7 +337,7 @@ func (s *session) end() error {
 		return s.draw()
 	}
 	s.record.State = Finished
-	if !s.Continue && s.agent.SolvedAt() > 0 {
+	if !s.Continue && s.agent.SolvedAt() == s.agent.Steps() {
 		s.record.State = Solved
 	}
 	if b := s.before; b != nil && b.Outcome.Digest == s.agent.Digest() && b.Outcome.HeldOutRollouts == HeldOut {
@@ -374,38 +354,36 @@ func (s *session) end() error {
 	return s.draw()
 }
 
-// fail notes a failure in the record, as far as that can be written, and adds to
-// err what remains of the run.
+// fail notes a failure in the record, if it can, and adds to err what remains of the run.
 func (s *session) fail(err error) error {
 	_, numeric := errors.AsType[*qta.NumericError](err)
 	_, env := errors.AsType[*qta.EnvError](err)
-	if !numeric && !env { // of this and the next writes, err is the one to report
-		s.state.attach(s.agent)
-		if s.dir.saveAgent(s.agent) == nil {
-			s.saved.step = s.agent.Steps()
-		}
+	if !numeric && !env {
+		s.keep() // of this and the next writes, err is the one to report
 	}
 	s.record.State, s.record.Outcome.Message = Failed, words.Bare(err)
 	s.draw()
-	return fmt.Errorf("%w; the checkpoint of step %d is kept in %s", err, s.saved.step, s.dir.path)
+	return fmt.Errorf("%w; the checkpoint of step %d is kept in %s", err, s.saved, s.dir.path)
 }
 
 // draw writes all files but agent.qta.
 func (s *session) draw() error {
 	r, o := s.record, &s.record.Outcome
-	o.Steps, o.FoundAt, o.HalfAt, o.SolvedAt, o.Digest = s.agent.Steps(), s.agent.FoundAt(), s.agent.SuccessAt(Half), s.agent.SolvedAt(), s.agent.Digest()
-	o.Figure5, r.Curve = s.state.figure5Numbers(), s.agent.Evaluations()
+	o.Steps, o.FoundAt, o.HalfAt = s.agent.Steps(), s.agent.FoundAt(), s.agent.SuccessAt(Half)
+	o.SolvedAt, o.Digest = s.agent.SolvedAt(), s.agent.Digest()
+	r.Curve = s.agent.Evaluations()
 	v := view{Record: r, Story: s.story(), agent: s.agent, state: s.state}
 	list, err := v.files()
 	if err != nil {
 		return err
 	}
-	for _, f := range append(list, file{LogFile, logTable(r.Run, r.Curve)}) {
-		if err := s.dir.write(f.name, f.data, false); err != nil {
+	list = append(list, files.File{Name: TimingFile, Data: s.timing}, files.File{Name: RecordFile, Data: r.Encode()})
+	for _, f := range list {
+		if err := s.dir.write(f.Name, f.Data); err != nil {
 			return err
 		}
 	}
-	return s.dir.write(RecordFile, r.Encode(), r.State != Running)
+	return nil
 }
 
 // subject names the environment.
@@ -418,27 +396,26 @@ func (id Identity) subject() string {
 
 // story tells what the run has reached.
 func (s *session) story() string {
-	id, steps := s.record.Run, "after "+words.Count(s.agent.Steps(), "environment step")
-	if at := s.agent.SolvedAt(); at > 0 {
-		reached := fmt.Sprintf("on %s all %d rollouts of an evaluation ended at the goal after %s",
-			id.subject(), id.Rollouts, words.Count(at, "environment step"))
-		if at < s.agent.Steps() {
-			reached += fmt.Sprintf(", for the first time in %d", s.agent.Steps())
-		}
-		if o := s.record.Outcome; o.HeldOut != nil {
-			reached += fmt.Sprintf("; of %d more, %.0f %% do", o.HeldOutRollouts, o.HeldOutPercent())
-		}
-		return reached
-	}
+	id, o, steps := s.record.Run, s.record.Outcome, words.Count(s.agent.Steps(), "environment step")
 	log := s.agent.Evaluations()
-	if len(log) == 0 {
-		return steps + " it has not been evaluated yet"
+	if at := s.agent.SolvedAt(); at > 0 {
+		text := fmt.Sprintf("on %s all %d rollouts of an evaluation ended at the goal after %s", id.subject(), id.Rollouts,
+			words.Count(at, "environment step"))
+		if at < s.agent.Steps() {
+			text += fmt.Sprintf(", for the first time in %d", s.agent.Steps())
+		}
+		if o.HeldOut != nil {
+			text += fmt.Sprintf("; of %d more, %.0f %% do", o.HeldOutRollouts, o.HeldOutPercent())
+		}
+		return text
+	} else if len(log) == 0 {
+		return "after " + steps + " it has not been evaluated yet"
 	}
 	best := slices.MaxFunc(log, func(a, b qta.Evaluation) int { return cmp.Compare(a.Success, b.Success) })
 	if best.Success == 0 {
-		return fmt.Sprintf("%s no evaluation on %s has reached the goal", steps, id.subject())
+		return fmt.Sprintf("after %s no evaluation on %s has reached the goal", steps, id.subject())
 	}
-	return fmt.Sprintf("%s the best evaluation on %s, at step %d, has reached the goal in %.4g %% of its rollouts",
+	return fmt.Sprintf("after %s the best evaluation on %s, at step %d, has reached the goal in %.4g %% of its rollouts",
 		steps, id.subject(), best.Step, 100*best.Success)
 }
 
@@ -466,23 +443,4 @@ func Open(dir string) (*Run, error) {
 		return nil, words.BadInput("%s is not a run's directory: it holds no %s", dir, AgentFile)
 	}
 	return &Run{Dir: d.path, Agent: a, Run: s.identity(a), Warning: damaged, state: s}, nil
-}
-
-// Film returns the training as an animation, and how many frames it has: none of
-// an environment that cannot draw itself, or before the first evaluation.
-func (r *Run) Film() (svg []byte, frames int) {
-	if r.state.Sketch == nil || len(r.state.Frames) == 0 {
-		return nil, 0
-	}
-	return r.state.film(r.Agent).File(), len(r.state.Frames)
-}
-
-// Figure5 returns the paper's Figure 5 of the run as a picture, and its numbers as
-// CSV, and how many snapshots it has.
-func (r *Run) Figure5() (svg, csv []byte, snapshots int) {
-	if r.state.Grid == nil || len(r.state.Snapshots) == 0 {
-		return nil, nil, 0
-	}
-	p := r.Agent.Params()
-	return r.state.pictures(p).whole(r.Run.subject()).File(), r.state.figure5Table(p), len(r.state.Snapshots)
 }

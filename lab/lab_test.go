@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"qta"
@@ -88,6 +89,9 @@ func TestResume(t *testing.T) {
 		if got[name] != want[name] {
 			t.Errorf("%s differs: %d bytes, want %d", name, len(got[name]), len(want[name]))
 		}
+	}
+	if timing, err := os.ReadFile(filepath.Join(parts, TimingFile)); err != nil || strings.Count(string(timing), "\n") != 11 {
+		t.Errorf("the clock of 10 evaluations: %s, error %v", timing, err)
 	}
 	if len(got) != len(want) || len(want) != 7 {
 		t.Errorf("%d files, want %d", len(got), len(want))

@@ -7,9 +7,6 @@ import (
 	"syscall"
 )
 
-// CanSeeUse says that InUse can tell.
-const CanSeeUse = true
-
 // tryLock locks a file until it is closed, alone or beside others, and reports
 // whether another process's lock is in the way.
 func tryLock(f *os.File, alone bool) (taken bool, err error) {

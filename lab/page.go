@@ -3,9 +3,11 @@ package lab
 import (
 	"bytes"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"html/template"
-	"strconv"
+	"math"
+	"slices"
 	"strings"
 
 	"qta"
@@ -21,7 +23,7 @@ var pageText string
 var pageCSS string
 
 // Style returns the CSS of a page, with that of its drawings.
-func Style() string { return draw.Style() + "\n" + pageCSS }
+func Style() string { return draw.Style + "\n" + pageCSS }
 
 // A view is what there is to see of a run.
 type view struct {
@@ -31,20 +33,17 @@ type view struct {
 	state  *state
 
 	// For the template.
-	Style           template.CSS
-	Moving          *draw.Drawing // nil of an environment that cannot draw itself, as the next three
-	Rollouts, Goals *draw.Drawing
-	Pictures        *pictures
-	Shown           int // rollouts
-	PathLength      int // of a maze, or 0
-	GoalRadius      float64
-	Deviation       string
-	Charts          []chart
-	Command         []string // words
-	Fields          []qta.Field
-	Default         qta.Params
-	Subject         string
-	Optimal         bool // Figure 5 has optimal values
+	Style      template.CSS
+	Moving     *draw.Drawing // nil of an environment that cannot draw itself
+	Figure5    *draw.Drawing // nil of one that is no Surveyor
+	Optimal    bool          // it has optimal values
+	PathLength int           // of a maze, or 0
+	GoalRadius float64
+	Deviation  string
+	Charts     []chart
+	Fields     []qta.Field
+	Default    qta.Params
+	Subject    string
 }
 
 // A chart is a drawing with what it shows.
@@ -53,46 +52,41 @@ type chart struct {
 	Caption string
 }
 
-// A file is one to write.
-type file struct {
-	name string
-	data []byte
-}
-
 // files returns the page and its pictures.
-func (v *view) files() ([]file, error) {
-	id, s := v.Record.Run, v.state
-	curve := v.learningCurve()
-	list := []file{{CurveFile, curve.File()}}
-	v.Style, v.Subject = template.CSS(Style()), id.subject()
-	v.Charts = append([]chart{{curve,
-		"Success of each evaluation: the fraction of its rollouts at the goal after their last step."}}, v.charts()...)
-	v.Command, v.Fields, v.Default = id.Command(v.Record.Limits), qta.Fields(), qta.Default()
-	v.Deviation, _ = s.uncertaintyName(v.agent.Params())
-	if s.Sketch != nil {
-		v.Moving, v.Goals = s.film(v.agent), v.goalPicture()
-		list = append(list, file{FilmFile, v.Moving.File()})
-		if n := len(s.Frames); n > 0 {
-			last := s.Frames[n-1]
-			v.Rollouts, v.Shown = s.rolloutPicture(last.Rollouts), len(last.Rollouts)
+func (v *view) files() (list []files.File, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("what is attached to the agent is of no run and cannot be drawn: %v", r)
 		}
+	}()
+	add := func(name string, data []byte) { list = append(list, files.File{Name: name, Data: data}) }
+	id, s := v.Record.Run, v.state
+	v.Style, v.Subject, v.Charts = template.CSS(Style()), id.subject(), v.charts()
+	v.Record.Outcome.Figure5 = s.figure5Numbers()
+	v.Fields, v.Default = qta.Fields(), qta.Default()
+	v.Deviation, _ = s.uncertaintyName(v.agent.Params())
+	add(CurveFile, v.Charts[0].Drawing.File())
+	if s.Sketch != nil {
+		v.Moving = s.film(v.agent)
+		add(FilmFile, v.Moving.File())
 	}
 	if s.Grid != nil {
-		v.Pictures, v.Optimal = s.pictures(v.agent.Params()), s.Grid.Optimal != nil
-		list = append(list, file{Figure5File, v.Pictures.whole(id.subject()).File()})
+		v.Figure5, v.Optimal = s.figure5(v.Subject, v.agent.Params()), s.Grid.Optimal != nil
+		add(Figure5File, v.Figure5.File())
 	}
 	if len(id.Map) > 0 {
 		v.PathLength, v.GoalRadius = id.NewMaze().PathLength(), qta.GoalRadius
 	}
-	var b bytes.Buffer
-	if err := template.Must(template.New("page").Parse(pageText)).Execute(&b, v); err != nil {
+	var page bytes.Buffer
+	if err := template.Must(template.New("page").Parse(pageText)).Execute(&page, v); err != nil {
 		return nil, fmt.Errorf("%s: %w", PageFile, err)
 	}
-	return append(list, file{PageFile, b.Bytes()}), nil
+	add(PageFile, page.Bytes())
+	add(LogFile, logTable(id, v.Record.Curve))
+	return list, nil
 }
 
-// logTable returns log.csv: a row for each evaluation, the unit of each column in
-// the header.
+// logTable returns log.csv: a row for each evaluation, with units in the header.
 func logTable(id Identity, log []qta.Evaluation) []byte {
 	units := [...]string{"environment steps", "fraction", "reward^2", id.lossUnit(), "reward", "count", "count",
 		"fraction", "reward", "environment steps"}
@@ -103,16 +97,15 @@ func logTable(id Identity, log []qta.Evaluation) []byte {
 	for _, e := range log {
 		var row []string
 		for _, x := range evaluationNumbers(e) {
-			row = append(row, strconv.FormatFloat(x, 'g', -1, 64))
+			text, _ := json.Marshal(x)
+			row = append(row, string(text))
 		}
-		row[0], row[5], row[6] = strconv.Itoa(e.Step), strconv.Itoa(e.GoalsSet), strconv.Itoa(e.GoalsReached)
 		rows = append(rows, row)
 	}
 	return files.CSV(rows)
 }
 
-// lossUnit returns the unit of the predictive loss, where an observation's is
-// known.
+// lossUnit returns the predictive loss's unit, where an observation's is known.
 func (id Identity) lossUnit() string {
 	switch {
 	case len(id.Map) == 0:
@@ -123,133 +116,154 @@ func (id Identity) lossUnit() string {
 	return "cell^2"
 }
 
-// The size of a chart, of the area within its axes.
-const chartWidth, chartHeight = 260, 150
-
-// plot begins a chart over the steps of a run.
-func (v *view) plot(title string, y draw.Axis, s ...draw.Series) *draw.Plot {
-	return &draw.Plot{Title: title, X: draw.Axis{Name: "environment steps",
-		High: float64(v.Record.Run.EvalEvery)}, Y: y, Series: s, Width: chartWidth, Height: chartHeight}
-}
-
 // series returns a number of each evaluation.
 func (v *view) series(name string, number func(qta.Evaluation) float64) draw.Series {
-	s := draw.Series{Name: name, Line: true}
+	s := draw.Series{Name: name}
 	for _, e := range v.Record.Curve {
 		s.Points = append(s.Points, draw.Point{X: float64(e.Step), Y: number(e)})
 	}
 	return s
 }
 
-// learningCurve draws the success of a run's evaluations.
-func (v *view) learningCurve() *draw.Drawing {
-	id := v.Record.Run
-	p := v.plot(fmt.Sprintf("Learning curve on %s: success of the evaluations", id.subject()),
-		draw.Axis{Name: "success", Unit: "fraction of " + words.Count(id.Rollouts, "rollout"), High: 1},
-		v.series("", func(e qta.Evaluation) float64 { return e.Success }))
-	if at := v.agent.SolvedAt(); at > 0 {
-		p.Marks = []draw.Mark{{At: float64(at), Name: fmt.Sprintf("first perfect one, at step %d", at)}}
-	}
-	return p.Draw()
-}
-
-// charts draws what else there is of each evaluation: the goals, the uncertainty
-// and the losses.
+// charts draws what there is of each evaluation: first the learning curve, then the
+// goals, the uncertainty and the losses.
 func (v *view) charts() (charts []chart) {
 	id := v.Record.Run
-	add := func(title, caption string, y draw.Axis, s ...draw.Series) {
-		charts = append(charts, chart{v.plot(title, y, s...).Draw(), caption})
+	steps := draw.Axis{Name: "environment steps", High: float64(id.EvalEvery)}
+	add := func(title, caption string, y draw.Axis, marks []draw.Mark, s ...draw.Series) {
+		p := draw.Plot{Title: title, X: steps, Y: y, Series: s, Marks: marks, Width: 260, Height: 150}
+		charts = append(charts, chart{p.Draw(), caption})
 	}
+	var solved []draw.Mark
+	if at := v.agent.SolvedAt(); at > 0 {
+		solved = []draw.Mark{{At: float64(at), Name: fmt.Sprintf("first perfect one, at step %d", at)}}
+	}
+	add(fmt.Sprintf("Learning curve on %s: success of the evaluations", id.subject()),
+		"Success of each evaluation: the fraction of its rollouts at the goal after their last step.",
+		draw.Axis{Name: "success", Unit: "fraction of " + words.Count(id.Rollouts, "rollout"), High: 1}, solved,
+		v.series("", func(e qta.Evaluation) float64 { return e.Success }))
 	var set, reached int // before
+	since := func(before *int, now int) float64 {
+		n := now - *before
+		*before = now
+		return float64(n)
+	}
 	add("Goals", "Goals of training since the evaluation before, and how many of them were reached.",
-		draw.Axis{Name: "goals", Unit: "count"},
-		v.series("set",
-			func(e qta.Evaluation) float64 { n := e.GoalsSet - set; set = e.GoalsSet; return float64(n) }),
-		v.series("of these, reached", func(e qta.Evaluation) float64 {
-			n := e.GoalsReached - reached
-			reached = e.GoalsReached
-			return float64(n)
-		}))
+		draw.Axis{Name: "goals", Unit: "count"}, nil,
+		v.series("set", func(e qta.Evaluation) float64 { return since(&set, e.GoalsSet) }),
+		v.series("of these, reached", func(e qta.Evaluation) float64 { return since(&reached, e.GoalsReached) }))
 	if v.state.Grid != nil {
-		uncertainty := draw.Series{Line: true}
+		uncertainty := draw.Series{}
 		for _, f := range v.state.Frames {
 			uncertainty.Points = append(uncertainty.Points, draw.Point{X: float64(f.Step), Y: f.Uncertainty})
 		}
 		name, unit := v.state.uncertaintyName(id.Params())
-		add("Uncertainty", "Mean over all places of how uncertain the agent is there.", draw.Axis{Name: name,
-			Unit: draw.Unit(unit)}, uncertainty)
+		add("Uncertainty", "Mean over all places of how uncertain the agent is there.",
+			draw.Axis{Name: name, Unit: draw.Unit(unit)}, nil, uncertainty)
 	}
 	add("critics' loss", "Equation 2, the latest minibatch's: how far the critics are from their targets.",
-		draw.Axis{Name: "critics' loss", Unit: "rewards²"},
+		draw.Axis{Name: "critics' loss", Unit: "rewards²"}, nil,
 		v.series("", func(e qta.Evaluation) float64 { return e.CriticLoss }))
 	add("predictive loss", "Equation 4, the latest minibatch's: how far the heads are from the next state.",
-		draw.Axis{Name: "predictive loss", Unit: draw.Unit(id.lossUnit())},
+		draw.Axis{Name: "predictive loss", Unit: draw.Unit(id.lossUnit())}, nil,
 		v.series("", func(e qta.Evaluation) float64 { return e.PredictiveLoss }))
 	add("policy's loss", "The latest minibatch's: the lower, the more the critics expect of its actions.",
-		draw.Axis{Name: "policy's loss", Unit: "rewards"},
+		draw.Axis{Name: "policy's loss", Unit: "rewards"}, nil,
 		v.series("", func(e qta.Evaluation) float64 { return e.ActorLoss }))
 	return charts
 }
 
-// mapDrawing begins a picture of the environment, and legendAt is where its legend
-// goes.
-func (s *state) mapDrawing(title string) (d *draw.Drawing, p plan, legendAt float64) {
-	p = newPlan(s.Sketch, 0, mapWidth, mapHeight)
-	d = &draw.Drawing{Title: title, Width: mapWidth}
-	p.draw(d, Wall, Floor, Start, Goal, Near)
-	return d, p, p.height()
-}
+// The size of a sketch in the pictures of a run.
+const mapWidth, mapHeight = 340, 300
 
-// rolloutPicture draws rollouts, those that end elsewhere than at the goal above
-// the others.
-func (s *state) rolloutPicture(rollouts []rollout) *draw.Drawing {
-	d, p, y := s.mapDrawing(fmt.Sprintf("%s of the policy", words.Count(len(rollouts), "rollout")))
-	reached := 0
-	for _, success := range []bool{true, false} {
-		for _, r := range rollouts {
-			if r.Reached == success {
-				p.rollout(d, r)
-			}
-			if r.Reached && success {
-				reached++
-			}
+// Times of the animation, in seconds.
+const (
+	frameTime = 1.2 // of a frame
+	runTime   = 0.9 // of that, until its rollouts have got where they end
+	holdTime  = 3.0 // for which the last frame stays
+)
+
+// film draws the training as an animation: how goals spread, and how rollouts of
+// the policy end. Without motion it is its last frame with all goals. The animation
+// is of CSS, which leaves it out for readers who ask for less motion.
+func (s *state) film(a *qta.Agent) *draw.Drawing {
+	const top = 20
+	p := newPlan(s.Sketch, top, mapWidth, mapHeight)
+	bar := top + p.height() + 8
+	d := &draw.Drawing{Width: mapWidth, Height: bar + draw.BarAltitude + 2}
+	d.Title = fmt.Sprintf("A training in %s: the goals that the agent set itself, and rollouts of its policy",
+		words.Count(len(s.Frames), "frame"))
+	p.draw(d, Wall, Floor, Start, Goal, Near)
+	if len(s.Frames) == 0 {
+		d.Text(0, draw.TextSize, draw.Left, "soft", "No evaluation yet.")
+		p.letters(d)
+		return d
+	}
+	n, last := len(s.Frames), a.Steps()
+	m := motion{whole: float64(n)*frameTime + holdTime}
+	d.Add(`<g class="film">`)
+	from := 0
+	for i, f := range s.Frames {
+		class := fmt.Sprintf("film-g%d", i)
+		at := float64(i) * frameTime // from which they are there, to stay
+		fmt.Fprintf(&m.rules,
+			"@keyframes %[1]s{0%%,%[2]s{opacity:0}%[3]s,100%%{opacity:1}}.%[1]s{animation:%[1]s %.4[4]gs linear infinite}",
+			class, m.at(at), m.at(at+0.3), m.whole)
+		d.Add(`<g class="rim %s" fill="%s">`, class, draw.Time((float64(i)+0.5)/float64(n)))
+		for ; from < len(s.Goals) && (s.Goals[from].Step <= f.Step || i == n-1); from++ {
+			x, y := p.at([2]float64{s.Goals[from].X, s.Goals[from].Y})
+			d.Add(`<circle cx="%v" cy="%v" r="2.2"/>`, x, y)
 		}
+		d.Add(`</g>`)
 	}
 	p.letters(d)
-	sample := func(i int) func(*draw.Drawing, float64, float64) {
-		return func(d *draw.Drawing, x, y float64) {
-			d.Add(`<path class="thin s%d" d="M%v %vh%v"/>`, i, x, y, float64(draw.SampleWidth-5))
-			d.Dot(i, x+draw.SampleWidth-5, y, false)
+	const left, width = 16, mapWidth - 32
+	d.TimeBar(float64(last), "environment steps", left, bar, width)
+	log := a.Evaluations()
+	for i, f := range s.Frames {
+		if i < n-1 {
+			d.Add(`<g class="film-f" opacity="0" style="--film:%d">`, i)
+		} else { // which is there without CSS, too
+			d.Add(`<g class="film-l" style="--film:%d">`, i)
 		}
-	}
-	d.Height = d.Legend([]draw.Entry{
-		{Sample: sample(0), Name: fmt.Sprintf("end at the goal (%d)", reached)},
-		{Sample: sample(3), Name: fmt.Sprintf("end elsewhere (%d)", len(rollouts)-reached)},
-	}, y)
-	return d
-}
-
-// goalPicture draws the goals that an agent has set itself, by the time.
-func (v *view) goalPicture() *draw.Drawing {
-	s, last := v.state, float64(max(v.agent.Steps(), 1))
-	d, p, y := s.mapDrawing(fmt.Sprintf("%s that the agent set itself", words.Count(len(s.Goals), "goal")))
-	d.Add(`<g class="rim">`)
-	for _, g := range s.Goals {
-		x, y := p.at([2]float64{g.X, g.Y})
-		d.Add(`<circle cx="%v" cy="%v" r="2.5" fill="%s"/>`, x, y,
-			draw.Time((float64(g.Step)-float64(s.EvalEvery)/2)/last))
+		d.Text(0, draw.TextSize, draw.Left, "head", "after "+words.Count(f.Step, "step"))
+		if k := slices.IndexFunc(log, func(e qta.Evaluation) bool { return e.Step == f.Step }); k >= 0 {
+			d.Text(mapWidth, draw.TextSize, draw.Right, "ink", fmt.Sprintf("%.0f %% at the goal", 100*log[k].Success))
+		}
+		d.Add(`<path class="ink" d="M%v %vl4-7h-8z"/>`, left+width*float64(f.Step)/float64(last), bar)
+		for _, r := range f.Rollouts {
+			p.rollout(d, r)
+		}
+		d.Add(`</g>`)
 	}
 	d.Add(`</g>`)
-	p.letters(d)
-	d.TimeBar(last, fmt.Sprintf("environment steps; goals drawn: %d of %d", len(s.Goals), s.Seen), 16, y+4,
-		mapWidth-32)
-	d.Height = y + 4 + draw.BarAltitude + 2
+	d.Style = m.css()
 	return d
 }
 
-// Name returns the name of the environment with that of the parameters, as the
-// title has it.
-func (v *view) Name() string {
-	r := v.Record.Run
-	return strings.Join([]string{v.Subject, r.Preset, "seed " + strconv.FormatUint(r.Seed, 10)}, ", ")
+// A motion is the animation of a film that takes as many seconds as whole.
+type motion struct {
+	whole float64
+	rules strings.Builder
+}
+
+// at returns a time as a part of the whole, rounded down so that no two frames overlap.
+func (m *motion) at(seconds float64) string {
+	return fmt.Sprintf("%.3f%%", math.Floor(1e5*seconds/m.whole)/1e3)
+}
+
+// css returns the rules for readers who have not asked for less motion. All
+// frames have the same keyframes, which each begins at its own time.
+func (m *motion) css() string {
+	timing := fmt.Sprintf("%.4[1]gs calc(var(--film)*%.4[2]gs - %.4[1]gs)", m.whole, frameTime)
+	shown := func(class string, seconds float64) string {
+		return fmt.Sprintf("@keyframes %[1]s{0%%{opacity:1}%[2]s{opacity:0}}"+
+			".film .%[1]s{animation:%[1]s %[3]s step-end infinite}", class, m.at(seconds), timing)
+	}
+	rules := m.rules.String() + shown("film-f", frameTime) + shown("film-l", frameTime+holdTime) +
+		fmt.Sprintf("@keyframes film-w{0%%{stroke-dashoffset:1}%s,100%%{stroke-dashoffset:0}}"+
+			".film .film-w{stroke-dasharray:1;animation:film-w %s linear infinite}", m.at(runTime), timing) +
+		fmt.Sprintf("@keyframes film-e{0%%{opacity:0}%s{opacity:1}}.film .film-e{animation:film-e %s step-end infinite}",
+			m.at(runTime), timing)
+	return "@media(prefers-reduced-motion:no-preference){" + rules + ".film:hover *{animation-play-state:paused}}"
 }

@@ -1,4 +1,3 @@
-// Package lab keeps a training run in a directory, for any environment.
 package lab
 
 import (
@@ -7,6 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"reflect"
 	"runtime"
 	"runtime/debug"
@@ -18,8 +20,7 @@ import (
 	"qta/internal/words"
 )
 
-// A Record is the content of run.json: the one file of a run that a report
-// reads. It holds no value of a clock.
+// A Record is the content of run.json, which a report reads. It has no value of a clock.
 type Record struct {
 	Format  int      `json:"format"`
 	State   string   `json:"state"`
@@ -29,13 +30,13 @@ type Record struct {
 	Machine Machine  `json:"machine"`
 	Outcome Outcome  `json:"outcome"`
 	Curve   Curve    `json:"curve"` // every evaluation of the run
+	Path    string   `json:"-"`     // where Collect has found it: the run's directory, or a file by itself
 }
 
 // recordFormat is the version of run.json.
 const recordFormat = 2
 
-// The states of a run. A run whose state is Running while nobody holds its lock
-// was killed.
+// The states of a run. One that is Running while nobody holds its lock was killed.
 const (
 	Running  = "running"
 	Stopped  = "stopped"  // by a signal
@@ -62,11 +63,8 @@ type Limits struct {
 	Stop  string `json:"stop"` // StopSolved or StopNever
 }
 
-// When a run ends before its budget is spent.
-const (
-	StopSolved = "solved" // at its first perfect evaluation
-	StopNever  = "never"
-)
+// When a run ends before its budget: at its first perfect evaluation, or never.
+const StopSolved, StopNever = "solved", "never"
 
 // Program says what ran last.
 type Program struct {
@@ -96,8 +94,7 @@ type Outcome struct {
 	Digest   string `json:"digest"`    // of the networks
 	Message  string `json:"message,omitempty"`
 
-	// Of a run that has ended: the success of its agent in rollouts that were no
-	// part of the run.
+	// Of a run that has ended: its agent's success in rollouts that were no part of it.
 	HeldOut         *float64 `json:"held_out,omitempty"`
 	HeldOutRollouts int      `json:"held_out_rollouts,omitempty"`
 
@@ -108,14 +105,13 @@ type Outcome struct {
 // HeldOutPercent returns the held-out success in percent.
 func (o Outcome) HeldOutPercent() float64 { return 100 * *o.HeldOut }
 
-// Figure5 says in numbers what section 4 of the paper says of its Figure 5: each
-// is positive where a run agrees.
+// Figure5 has what section 4 says of its Figure 5, each positive where a run agrees.
 type Figure5 struct {
 	ValueGrowth     float64 `json:"value_growth"`      // of the mean value, from the first snapshot to the last
 	ErrorFall       float64 `json:"error_fall"`        // of the values' mean absolute error, likewise
-	ErrorByDistance float64 `json:"error_by_distance"` // correlation of that error with the distance from the start, in the last
-	GoalByDeviation float64 `json:"goal_by_deviation"` // correlation of a goal's probability with the heads' deviation, mean of all
-	GoalDistance    float64 `json:"goal_distance"`     // how much lower the optimal value is at goals drawn than at all points, mean of all
+	ErrorByDistance float64 `json:"error_by_distance"` // correlation of error and distance from the start, in the last
+	GoalByDeviation float64 `json:"goal_by_deviation"` // correlation of probability and deviation, mean of all
+	GoalDistance    float64 `json:"goal_distance"`     // how much lower the optimal value is at goals drawn, mean of all
 }
 
 // What runs have in common unless they say otherwise, and what bounds them.
@@ -130,14 +126,13 @@ const (
 	MaxEvaluations = 100_000
 )
 
-// A Curve is the log of a run. In run.json each evaluation is a row of numbers
-// below the names of its columns.
+// A Curve is the log of a run, in run.json a row of numbers for each evaluation.
 type Curve []qta.Evaluation
 
 // evaluationNumbers returns the fields of an evaluation in the order of
 // [qta.Evaluation], the order of the columns of run.json and log.csv.
-func evaluationNumbers(e qta.Evaluation) []float64 {
-	return []float64{float64(e.Step), e.Success, e.CriticLoss, e.PredictiveLoss, e.ActorLoss,
+func evaluationNumbers(e qta.Evaluation) [len(evaluationColumns)]float64 {
+	return [...]float64{float64(e.Step), e.Success, e.CriticLoss, e.PredictiveLoss, e.ActorLoss,
 		float64(e.GoalsSet), float64(e.GoalsReached), e.Reached, e.Return, e.StepsToGoal}
 }
 
@@ -146,34 +141,30 @@ var evaluationColumns = [...]string{"step", "success", "critic_loss", "predictiv
 	"goals_set", "goals_reached", "reached", "return", "steps_to_goal"}
 
 type curveText struct {
-	Columns []string    `json:"columns"`
-	Rows    [][]float64 `json:"rows"`
+	Columns [len(evaluationColumns)]string    `json:"columns"`
+	Rows    [][len(evaluationColumns)]float64 `json:"rows"`
 }
 
 // MarshalJSON writes the columns and the rows.
 func (c Curve) MarshalJSON() ([]byte, error) {
-	text := curveText{Columns: evaluationColumns[:], Rows: [][]float64{}}
+	text := curveText{evaluationColumns, [][len(evaluationColumns)]float64{}}
 	for _, e := range c {
 		text.Rows = append(text.Rows, evaluationNumbers(e))
 	}
 	return json.Marshal(text)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. The steps have to ascend, and
-// fractions to be fractions.
+// UnmarshalJSON reads what MarshalJSON writes. Steps ascend, and success is a fraction.
 func (c *Curve) UnmarshalJSON(data []byte) error {
 	var text curveText
 	if err := json.Unmarshal(data, &text); err != nil {
 		return err
 	}
-	if !slices.Equal(text.Columns, evaluationColumns[:]) {
+	if text.Columns != evaluationColumns {
 		return fmt.Errorf("curve: the columns are %v, want %v", text.Columns, evaluationColumns)
 	}
 	*c = make(Curve, len(text.Rows))
 	for i, x := range text.Rows {
-		if len(x) != len(evaluationColumns) {
-			return fmt.Errorf("curve: row %d has %d numbers, want %d", i+1, len(x), len(evaluationColumns))
-		}
 		e := qta.Evaluation{Step: int(x[0]), Success: x[1], CriticLoss: x[2], PredictiveLoss: x[3], ActorLoss: x[4],
 			GoalsSet: int(x[5]), GoalsReached: int(x[6]), Reached: x[7], Return: x[8], StepsToGoal: x[9]}
 		if i > 0 && e.Step <= (*c)[i-1].Step || e.Step < 1 || !(e.Success >= 0 && e.Success <= 1) {
@@ -184,8 +175,7 @@ func (c *Curve) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// FirstAt returns the step of the first evaluation with at least this success,
-// or 0.
+// FirstAt returns the step of the first evaluation with this success or more, or 0.
 func (c Curve) FirstAt(least float64) int {
 	for _, e := range c {
 		if e.Success >= least {
@@ -231,10 +221,6 @@ func (r *Record) Steps() float64 {
 	}
 	return float64(r.Limits.Steps)
 }
-
-// Command returns a command line that makes the run again, or "" of an
-// environment that the command does not know.
-func (r *Record) Command() string { return strings.Join(r.Run.Command(r.Limits), " ") }
 
 // Parameters are read as strictly as a parameter file. A parameter that a run does
 // not name is of a later version, and what it is in Paper changed nothing until
@@ -284,118 +270,101 @@ func MazeIdentity(name string, m *qta.Maze, preset string, p qta.Params, seed ui
 // NewRecord returns the record of a run that this program works on.
 func NewRecord(id Identity, l Limits, threads int) *Record {
 	return &Record{Format: recordFormat, State: Running, Run: id, Limits: l, Program: ThisProgram(),
-		Machine: ThisMachine(threads)}
+		Machine: Machine{runtime.GOOS, runtime.GOARCH, qta.KernelName(), threads}}
 }
 
 // Differences lists where other departs from id, with both values.
-func (id Identity) Differences(other Identity) []string {
-	var d []string
+func (id Identity) Differences(other Identity) (list []string) {
 	compare := func(name string, there, here any) {
 		if there != here {
-			d = append(d, fmt.Sprintf("%s is %v there, %v here", name, there, here))
+			list = append(list, fmt.Sprintf("%s is %v there, %v here", name, there, here))
 		}
 	}
 	compare("the version of qta", id.Version, other.Version)
-	if id.Environment != other.Environment {
-		compare("the environment", id.Environment, other.Environment)
-	} else if !slices.Equal(id.Map, other.Map) {
-		d = append(d, fmt.Sprintf("the map of %s is another there", id.Environment))
+	compare("the environment", id.Environment, other.Environment)
+	if id.Environment == other.Environment && !slices.Equal(id.Map, other.Map) {
+		list = append(list, fmt.Sprintf("the map of %s is another there", id.Environment))
 	}
 	compare("-seed", id.Seed, other.Seed)
 	compare("-eval", id.EvalEvery, other.EvalEvery)
 	compare("the number of rollouts", id.Rollouts, other.Rollouts)
-	for _, f := range qta.Fields() {
-		compare(f.Name, id.Params().Value(f.Name), other.Params().Value(f.Name))
+	for _, name := range Differing(id.Params(), other.Params()) {
+		compare(name, id.Params().Value(name), other.Params().Value(name))
 	}
-	return d
+	return list
 }
 
-// Command returns the words of a command line that makes the same run, or none
-// for an environment that is no maze.
-func (id Identity) Command(l Limits) []string {
+// Command returns a command line that makes the run again, or "" of an environment
+// that is no maze.
+func (r *Record) Command() string {
+	id, l := r.Run, r.Limits
 	if len(id.Map) == 0 {
-		return nil
+		return ""
 	}
 	maze := id.Environment
 	if !id.Named() {
 		maze += ".txt"
 	}
 	base := slices.MinFunc(qta.Presets(), func(p, q qta.Preset) int {
-		return Differing(p.Params, id.Params()) - Differing(q.Params, id.Params())
+		return len(Differing(p.Params, id.Params())) - len(Differing(q.Params, id.Params()))
 	})
 	line := []string{"qta", "-maze", words.Shell(maze), "-params", base.Name}
 	for _, c := range Changes(base.Params, id.Params()) {
 		line = append(line, "-set", words.Shell(c))
 	}
-	return append(line, strings.Fields(fmt.Sprintf("-seed %d -eval %d -steps %d -stop %s", id.Seed,
-		id.EvalEvery, l.Steps, l.Stop))...)
+	return fmt.Sprintf("%s -seed %d -eval %d -steps %d -stop %s", strings.Join(line, " "), id.Seed, id.EvalEvery,
+		l.Steps, l.Stop)
 }
 
 // Changes lists what makes q of p, as values for -set.
-func Changes(p, q qta.Params) []string {
-	var changes []string
-	for _, field := range qta.Fields() {
-		if v := q.Value(field.Name); v != p.Value(field.Name) {
-			changes = append(changes, field.Name+"="+v)
-		}
+func Changes(p, q qta.Params) (list []string) {
+	for _, name := range Differing(p, q) {
+		list = append(list, name+"="+q.Value(name))
 	}
-	return changes
+	return list
 }
 
-// Differing returns how many parameters differ, which is sooner known than which.
-func Differing(p, q qta.Params) int { return differing(reflect.ValueOf(p), reflect.ValueOf(q)) }
+// Differing returns the names of the parameters that differ.
+func Differing(p, q qta.Params) []string { return differing(reflect.ValueOf(p), reflect.ValueOf(q)) }
 
-func differing(p, q reflect.Value) (n int) {
+func differing(p, q reflect.Value) (names []string) {
 	for i := range p.NumField() {
 		switch a, b := p.Field(i), q.Field(i); {
 		case a.Kind() == reflect.Struct:
-			n += differing(a, b)
+			names = append(names, differing(a, b)...)
 		case !a.Equal(b):
-			n++
+			names = append(names, p.Type().Field(i).Name)
 		}
 	}
-	return n
+	return names
 }
-
-// maxRecord bounds the run.json that is read, in bytes: a log of MaxEvaluations
-// is smaller.
-const maxRecord = 32 << 20
 
 // ReadRecord reads a run.json, or a file like it. Errors wrap [fs.ErrNotExist]
 // where there is none, and [errors.ErrUnsupported] where another version of the
 // laboratory has written it.
 func ReadRecord(path string) (*Record, error) {
-	data, err := files.Read(path, maxRecord)
+	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return nil, words.Cause(err)
 	}
 	return decodeRecord(data)
 }
 
-// The last line of run.json is its checksum: the SHA-256 of the text without that
-// line.
+// The last line of run.json is the SHA-256 of the text without that line.
 const (
 	checksumBefore = ",\n\t\"sha256\": \""
 	recordEnd      = "\n}\n" // without one
 )
 
-// Encode returns the text of run.json.
+// Encode returns the text of run.json, an evaluation on each line of its curve.
 func (r *Record) Encode() []byte {
-	curve, err := json.Marshal(r.Curve)
-	if err == nil {
-		head := *r
-		head.Curve = nil
-		var text bytes.Buffer
-		e := json.NewEncoder(&text)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "\t")
-		if err = e.Encode(head); err == nil {
-			before, _, _ := bytes.Cut(text.Bytes(), []byte("\"curve\": "))
-			rows := bytes.ReplaceAll(curve, []byte("],["), []byte("],\n\t\t["))
-			return sealed(append(append(before, "\"curve\": "...), rows...))
-		}
+	text, err := json.MarshalIndent(r, "", "\t")
+	if err != nil {
+		panic(err) // a NaN or Inf, which training and Params.Validate refuse
 	}
-	panic(err) // only for a NaN or Inf, which training and Params.Validate refuse
+	text = bytes.ReplaceAll(text, []byte("\n\t\t\t\t"), nil)
+	text = bytes.ReplaceAll(text, []byte("\n\t\t\t]"), []byte("]"))
+	return sealed(bytes.TrimSuffix(text, []byte("\n}")))
 }
 
 // sealed ends the text of a record with its checksum.
@@ -421,13 +390,8 @@ func decodeRecord(data []byte) (*Record, error) {
 	return r, r.check()
 }
 
-// check refuses a record that no run has, and makes the texts, which others may
-// have written, plain ones.
+// check refuses a record that no run has.
 func (r *Record) check() error {
-	for _, text := range []*string{&r.Run.Version, &r.Run.Environment, &r.Run.Preset, &r.Program.Revision, &r.Program.Go,
-		&r.Machine.OS, &r.Machine.Arch, &r.Machine.Kernel, &r.Outcome.Message} {
-		*text = words.Plain(*text)
-	}
 	if !slices.Contains([]string{Running, Stopped, Solved, Finished, Failed}, r.State) {
 		return fmt.Errorf("state is %q", r.State)
 	}
@@ -438,14 +402,11 @@ func (r *Record) check() error {
 		return fmt.Errorf("limits.steps is %d, want 1 to %d", r.Limits.Steps, MaxSteps)
 	}
 	if err := r.Run.Params().Validate(); err != nil {
-		return errors.New(words.Bare(err))
+		return err
 	}
 	if len(r.Run.Map) > 0 {
-		m, err := qta.ParseMaze(r.Run.mapText())
-		if err != nil {
-			return errors.New(words.Bare(err))
-		}
-		r.Run.Map = mapLines(m)
+		_, err := qta.ParseMaze(r.Run.mapText())
+		return err
 	}
 	return nil
 }
@@ -472,7 +433,53 @@ func ThisProgram() Program {
 	return p
 }
 
-// ThisMachine describes the machine that the program runs on.
-func ThisMachine(threads int) Machine {
-	return Machine{runtime.GOOS, runtime.GOARCH, qta.KernelName(), threads}
+// A Skip is a file that was not used, and why.
+type Skip struct{ Path, Why string }
+
+// A Collection is all runs that are found in several directories.
+type Collection struct {
+	Runs    []*Record
+	Skipped []Skip
+}
+
+// Collect reads the records of all runs within directories: run.json in a run's
+// directory, inside of which it looks no further, and files NAME.json elsewhere.
+// What is damaged or of another version is listed as skipped; only a directory
+// that cannot be read is an error.
+func Collect(dirs []string) (*Collection, error) {
+	c := &Collection{}
+	for _, dir := range dirs {
+		target, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			return nil, words.BadFile(err, "%s cannot be read: %w", dir, words.Cause(err))
+		} else if info, err := os.Stat(target); err == nil && !info.IsDir() {
+			return nil, words.BadInput("%s is no directory", dir)
+		}
+		filepath.WalkDir(target, func(path string, entry fs.DirEntry, err error) error {
+			record := filepath.Join(path, RecordFile)
+			switch {
+			case err != nil:
+				c.Skipped = append(c.Skipped, Skip{path, words.Cause(err).Error()})
+			case entry.IsDir() && files.Exists(record):
+				c.read(path, record)
+				return filepath.SkipDir
+			case entry.IsDir() && path != target && strings.HasPrefix(entry.Name(), "."):
+				return filepath.SkipDir
+			case !entry.IsDir() && filepath.Ext(path) == ".json":
+				c.read(path, path)
+			}
+			return nil
+		})
+	}
+	return c, nil
+}
+
+// read reads the record of a run.
+func (c *Collection) read(path, file string) {
+	if r, err := ReadRecord(file); err != nil {
+		c.Skipped = append(c.Skipped, Skip{file, words.Bare(err)})
+	} else {
+		r.Path = path
+		c.Runs = append(c.Runs, r)
+	}
 }

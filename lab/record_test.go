@@ -50,14 +50,17 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// TestCollect finds records in runs' directories and in single files, each once.
+// TestCollect finds records in runs' directories and in single files.
 func TestCollect(t *testing.T) {
 	dir := t.TempDir()
 	run := filepath.Join(dir, "some", "run")
-	if err := os.MkdirAll(filepath.Join(run, "within"), 0o777); err != nil {
-		t.Fatal(err)
+	for _, path := range []string{filepath.Join(run, "within"), filepath.Join(dir, ".hidden")} {
+		if err := os.MkdirAll(path, 0o777); err != nil {
+			t.Fatal(err)
+		}
 	}
-	for _, path := range []string{filepath.Join(run, RecordFile), filepath.Join(run, "within", "other.json"), filepath.Join(dir, "alone.json")} {
+	for _, path := range []string{filepath.Join(run, RecordFile), filepath.Join(run, "within", "other.json"),
+		filepath.Join(dir, "alone.json"), filepath.Join(dir, ".hidden", "one.json")} {
 		if err := os.WriteFile(path, madeUp(t).Encode(), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +68,7 @@ func TestCollect(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "some", "bad.json"), []byte("{}"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	c, err := Collect([]string{dir, run})
+	c, err := Collect([]string{dir})
 	if err != nil {
 		t.Fatal(err)
 	}

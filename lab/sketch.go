@@ -119,15 +119,14 @@ func (e *mazeEnv) Sketch() Sketch {
 			}
 		}
 	}
-	region := func(kind Kind, at [2]float64) {
-		x, y := e.Place(at[:])
-		s.Shapes = append(s.Shapes, Box(kind, x-qta.RegionRadius, y-qta.RegionRadius, 2*qta.RegionRadius,
-			2*qta.RegionRadius))
+	region := func(kind Kind, at [2]float64) (x, y float64) {
+		const r = qta.RegionRadius
+		x, y = e.Place(at[:])
+		s.Shapes = append(s.Shapes, Box(kind, x-r, y-r, 2*r, 2*r))
+		return x, y
 	}
 	region(Start, m.Start())
-	region(Goal, m.Goal())
-	goal := m.Goal()
-	x, y := e.Place(goal[:])
+	x, y := region(Goal, m.Goal())
 	s.Shapes = append(s.Shapes, Disc(Near, x, y, qta.GoalRadius))
 	return s
 }
@@ -152,8 +151,7 @@ type plan struct {
 	scale  float64
 }
 
-// planMargin is the space around a sketch, in pixels: dots at its edge are drawn
-// whole.
+// planMargin is the space around a sketch, in pixels, for dots at its edge.
 const planMargin = 4
 
 // newPlan fits a sketch into the middle of a box, whose upper side is at y.
@@ -186,43 +184,36 @@ func (p plan) draw(d *draw.Drawing, kinds ...Kind) {
 	}
 }
 
-// middles returns the middle of each shape of a kind.
-func (p plan) middles(kind Kind) (middles [][2]float64) {
+// each calls f with the middle of each shape of a kind.
+func (p plan) each(kind Kind, f func(x, y float64)) {
 	for _, s := range p.sketch.Shapes {
-		if s.Kind != kind {
-			continue
-		}
 		var middle [2]float64
 		for _, q := range s.Points {
 			middle[0] += q[0] / float64(len(s.Points))
 			middle[1] += q[1] / float64(len(s.Points))
 		}
-		middles = append(middles, middle)
+		if s.Kind == kind {
+			f(p.at(middle))
+		}
 	}
-	return middles
 }
 
 // letters marks the start and the goal.
 func (p plan) letters(d *draw.Drawing) {
-	for letter, kind := range []Kind{Start, Goal} {
-		for _, m := range p.middles(kind) {
-			x, y := p.at(m)
-			d.Text(x, y+4, draw.Middle, "head halo", "SG"[letter:letter+1])
-		}
-	}
+	p.each(Start, func(x, y float64) { d.Text(x, y+4, draw.Middle, "head halo", "S") })
+	p.each(Goal, func(x, y float64) { d.Text(x, y+4, draw.Middle, "head halo", "G") })
 }
 
 // ends marks the start by a disc and the goal by a ring.
 func (p plan) ends(d *draw.Drawing) {
-	mark := func(kind Kind, style string) {
-		for _, m := range p.middles(kind) {
-			x, y := p.at(m)
+	circle := func(style string) func(x, y float64) {
+		return func(x, y float64) {
 			d.Add(`<circle style="%s" cx="%v" cy="%v" r="%v"/>`, style, x, y, min(3, 0.3*p.scale))
 		}
 	}
-	mark(Start, "fill:#fff;stroke:#000;stroke-width:.75")
-	mark(Goal, "fill:none;stroke:#000;stroke-width:3")
-	mark(Goal, "fill:none;stroke:#fff;stroke-width:1.5")
+	p.each(Start, circle("fill:#fff;stroke:#000;stroke-width:.75"))
+	p.each(Goal, circle("fill:none;stroke:#000;stroke-width:3"))
+	p.each(Goal, circle("fill:none;stroke:#fff;stroke-width:1.5"))
 }
 
 // rollout draws a rollout: blue to a disc where it ends at its goal, else red to
@@ -232,7 +223,7 @@ func (p plan) rollout(d *draw.Drawing, r rollout) {
 	if r.Reached {
 		tone = 0
 	}
-	if len(p.middles(Goal)) == 0 {
+	if !slices.ContainsFunc(p.sketch.Shapes, func(s Shape) bool { return s.Kind == Goal }) {
 		x, y := p.at(r.Goal)
 		d.Add(`<circle class="hollow s2" cx="%v" cy="%v" r="4"/>`, x, y)
 	}

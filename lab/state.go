@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,8 +33,7 @@ type state struct {
 	Snapshots []snapshot `json:",omitempty"`
 }
 
-// A goalSet is a goal that the agent set itself before the evaluation of a step,
-// and where it lies in the sketch.
+// A goalSet is the place of a goal that was set before the evaluation of a step.
 type goalSet struct {
 	Step int
 	X, Y float64
@@ -89,43 +89,17 @@ func readState(a *qta.Agent) (*state, error) {
 	} else if err := json.Unmarshal(a.Attachment(), s); err != nil {
 		return nil, fmt.Errorf("what is attached to the agent is no run: %w", err)
 	}
-	if err := s.check(); err != nil {
-		return nil, fmt.Errorf("what is attached to the agent is no run: %w", err)
+	if id := s.identity(a); len(id.Map) > 0 {
+		if _, err := qta.ParseMaze(id.mapText()); err != nil {
+			return nil, fmt.Errorf("what is attached to the agent is no run: %w", err)
+		}
+	}
+	g := s.Grid
+	if s.EvalEvery < 1 || s.Rollouts < 1 || s.Stride < 1 ||
+		g != nil && (g.Cols < 1 || g.Rows < 1 || g.Cols > 1e6/g.Rows) {
+		return nil, errors.New("what is attached to the agent is no run: a count is not positive, or too large")
 	}
 	return s, nil
-}
-
-// check refuses a state that cannot be drawn.
-func (s *state) check() error {
-	for _, text := range []*string{&s.Version, &s.Environment, &s.Preset} {
-		*text = words.Plain(*text)
-	}
-	if len(s.Map) > 0 {
-		id := Identity{Map: s.Map}
-		if _, err := qta.ParseMaze(id.mapText()); err != nil {
-			return err
-		}
-	}
-	if s.EvalEvery < 1 || s.Rollouts < 1 || s.Stride < 1 {
-		return errors.New("a count is not positive")
-	}
-	if s.Sketch != nil && s.Sketch.problem() != "" {
-		return errors.New(s.Sketch.problem())
-	}
-	if s.Sketch == nil && (len(s.Frames) > 0 || len(s.Goals) > 0 || s.Grid != nil) || s.Grid == nil && len(s.Snapshots) > 0 {
-		return errors.New("it has pictures of nothing")
-	}
-	for _, f := range s.Frames {
-		for _, r := range f.Rollouts {
-			if len(r.Way) == 0 {
-				return errors.New("a rollout is nowhere")
-			}
-		}
-	}
-	if s.Grid != nil {
-		return s.Grid.check(s.Snapshots)
-	}
-	return nil
 }
 
 // attach gives the agent its state.
@@ -157,7 +131,7 @@ func (s *state) evaluated(a *qta.Agent, env qta.Env) error {
 		return err
 	}
 	if n := len(s.Frames); n > 0 {
-		s.Frames[n-1].Rollouts = s.Frames[n-1].Rollouts[:kept]
+		s.Frames[n-1].Rollouts = s.Frames[n-1].Rollouts[:min(kept, len(s.Frames[n-1].Rollouts))]
 	}
 	s.Frames = thinFrames(append(s.Frames, f), s.EvalEvery)
 	return nil
@@ -198,37 +172,30 @@ func place(e Sketcher, a *qta.Agent, goal []float64) (at [2]float64, err error) 
 	return at, nil
 }
 
-// play lets the policy play n episodes without exploration. Starts and goals are
-// the same ones for every agent.
-func play(a *qta.Agent, env Sketcher, n int) ([]rollout, error) {
+// play plays n episodes without exploration, with the same starts and goals each time.
+func play(a *qta.Agent, env Sketcher, n int) (rollouts []rollout, err error) {
 	rng := rand.New(rand.NewPCG(1, 0))
 	horizon := a.Params().Horizon
 	stride := (horizon + mostPlaces - 1) / mostPlaces
-	rollouts := make([]rollout, n)
-	for i := range rollouts {
-		r := &rollouts[i]
+	at := func(goal []float64) [2]float64 {
+		p, problem := place(env, a, goal)
+		err = cmp.Or(err, problem)
+		return p
+	}
+	for range n {
 		s := env.Reset(rng)
 		desired := slices.Clone(s.Desired)
-		var err error
-		if r.Goal, err = place(env, a, desired); err != nil {
-			return nil, err
-		}
-		for t := 0; ; t++ {
-			if t%stride == 0 || t == horizon {
-				at, err := place(env, a, s.Achieved)
-				if err != nil {
-					return nil, err
-				}
-				r.Way = append(r.Way, at)
-			}
-			if t == horizon {
-				break
-			}
+		r := rollout{Goal: at(desired), Way: [][2]float64{at(s.Achieved)}}
+		for t := range horizon {
 			s, _ = env.Step(a.Act(s.Observation, desired))
+			if (t+1)%stride == 0 || t+1 == horizon {
+				r.Way = append(r.Way, at(s.Achieved))
+			}
 		}
 		r.Reached = env.Reward(s.Achieved, desired) == 0
+		rollouts = append(rollouts, r)
 	}
-	return rollouts, nil
+	return rollouts, err
 }
 
 // thinFrames keeps every evaluation, or where these are too many every second,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"text/tabwriter"
 
 	"qta/cmd/qta/internal/report"
 	"qta/internal/files"
@@ -15,80 +17,110 @@ import (
 	"qta/lab"
 )
 
-type reportFlags struct{ out, format string }
+// This file has the commands that read many runs: status and report.
 
-func (f *reportFlags) flagSet() *flag.FlagSet {
-	*f = reportFlags{format: "html"}
-	flags := newFlagSet("report")
-	text(flags, &f.out, "o", "`PATH` the page (report.html); of csv and svg the directory to make (report)")
-	oneOf(flags, &f.format, "format", "`KIND` html: a page; svg: its pictures; csv: its numbers (html)",
-		"html", "svg", "csv")
-	return flags
-}
-
-func reportCommand(in call) error {
-	var f reportFlags
-	dirs, err := parseFlags(f.flagSet(), in.args)
-	if err != nil {
-		return err
-	}
-	if len(dirs) == 0 {
-		return words.BadInput("qta report needs directories with runs")
-	}
-	dir := f.out // that it is written to
-	if f.format == "html" {
-		if f.out == "" {
-			f.out = lab.PageFile
-		}
-		dir = filepath.Dir(f.out)
-	} else if f.out == "" {
-		f.out, dir = "report", "report"
-	}
-	if files.Exists(filepath.Join(dir, lab.RecordFile)) {
-		return words.BadInput("-o %s: %s is a run directory, which has a page of its own; name another place", f.out, dir)
-	}
-	c, err := lab.Collect(dirs)
-	if err != nil {
-		return err
-	}
-	if len(c.Runs) == 0 {
-		why := ""
-		if len(c.Skipped) > 0 {
-			why = fmt.Sprintf("; %s: %s", c.Skipped[0].Path, c.Skipped[0].Why)
-		}
-		return words.BadInput("there is no run in %s%s", strings.Join(dirs, ", "), why)
-	}
-	r := report.New(c)
-	if through, err := f.write(r); err != nil || through {
-		return err // what follows would stand behind the page
-	}
-	_, err = fmt.Fprintf(in.out, "%s in %s; %s left out. The report is %s.\n",
-		words.Count(len(r.Runs), "run"), words.Plain(strings.Join(dirs, ", ")), words.Count(len(r.Skipped),
-			"file"), f.out)
-	return err
-}
-
-// write writes the report in the form that the flags ask for; through is that of
-// [files.Output].
-func (f *reportFlags) write(r *report.Report) (through bool, err error) {
-	if f.format == "html" {
-		page, err := r.HTML()
+// statusCommand prints a line for every run within directories.
+func statusCommand(*flag.FlagSet) func(call) error {
+	return func(in call) error {
+		c, err := lab.Collect(in.args)
 		if err != nil {
-			return false, err
+			return err
 		}
-		return files.Output(f.out, page)
-	}
-	list := r.CSV
-	if f.format == "svg" {
-		list = r.SVG
-	}
-	if err := os.MkdirAll(f.out, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
-		return false, fmt.Errorf("directory %s cannot be made: %w", f.out, words.Cause(err))
-	}
-	for _, file := range list() {
-		if _, err := files.Output(filepath.Join(f.out, file.Name), file.Data); err != nil {
-			return false, err
+		t := tabwriter.NewWriter(in.out, 0, 0, 2, ' ', 0)
+		total := map[string]int{"skipped": len(c.Skipped)}
+		for _, r := range c.Runs {
+			state, detail := status(r)
+			total[state]++
+			fmt.Fprintf(t, "%s\t%s\t%s\n", words.Plain(r.Path), state, words.Plain(detail))
 		}
+		for _, s := range c.Skipped {
+			fmt.Fprintf(t, "%s\tskipped\t%s\n", words.Plain(s.Path), words.Plain(s.Why))
+		}
+		t.Flush() // the error is one of in.out, which keeps it
+		var totals []string
+		for _, state := range []string{"done", "running", "stopped", "killed", "failed", "skipped"} {
+			if n := total[state]; n > 0 {
+				totals = append(totals, fmt.Sprintf("%d %s", n, state))
+			}
+		}
+		in.out.say("%s", cmp.Or(strings.Join(totals, ", "), "no runs"))
+		return nil
 	}
-	return false, nil
+}
+
+// status returns the state of a run and what there is to say about it.
+func status(r *lab.Record) (state, detail string) {
+	o := r.Outcome
+	at := fmt.Sprintf("at step %d of %d, success %.2f", o.Steps, r.Limits.Steps, r.Last().Success)
+	switch {
+	case r.State == lab.Solved || r.State == lab.Finished:
+		detail := reached(r)
+		if o.HalfAt > 0 {
+			detail += fmt.Sprintf(", half at step %d", o.HalfAt)
+		}
+		if o.HeldOut != nil {
+			detail += fmt.Sprintf("; %.3g %% of %s", o.HeldOutPercent(), words.Count(o.HeldOutRollouts, "more rollout"))
+		}
+		return "done", detail
+	case r.State == lab.Failed:
+		return "failed", o.Message
+	case r.State == lab.Running && !lab.InUse(r.Path):
+		return "killed", at
+	}
+	return r.State, at
+}
+
+// reached tells how a run has ended.
+func reached(r *lab.Record) string {
+	if at := r.Outcome.SolvedAt; at > 0 {
+		return fmt.Sprintf("solved at step %d", at)
+	}
+	return "not solved within " + words.Count(r.Limits.Steps, "step")
+}
+
+func reportCommand(flags *flag.FlagSet) func(call) error {
+	out := flags.String("o", "", "write the page `PATH` (report.html), or of csv the directory (report)")
+	format := flags.String("format", "html", "write the `KIND` html, a page, or csv, its numbers")
+	return func(in call) error {
+		file := "" // within the directory
+		switch *format {
+		case "html":
+			*out, file = filepath.Split(cmp.Or(*out, lab.PageFile))
+			*out = filepath.Clean(*out)
+		case "csv":
+			*out = cmp.Or(*out, "report")
+		default:
+			return words.BadInput("-format %q: want html or csv", *format)
+		}
+		if files.Exists(filepath.Join(*out, lab.RecordFile)) {
+			return words.BadInput("-o: %s is a run directory, which has a page of its own; name another place", *out)
+		}
+		c, err := lab.Collect(in.args)
+		if err != nil {
+			return err
+		}
+		dirs := words.Plain(strings.Join(in.args, ", "))
+		if len(c.Runs) == 0 {
+			why := ""
+			if len(c.Skipped) > 0 {
+				why = fmt.Sprintf("; %s: %s", c.Skipped[0].Path, c.Skipped[0].Why)
+			}
+			return words.BadInput("there is no run in %s%s", dirs, why)
+		}
+		r := report.New(c)
+		list := r.CSV
+		if *format == "html" {
+			list = func() []files.File { return []files.File{{Name: file, Data: r.HTML()}} }
+		} else if err := os.MkdirAll(*out, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("directory %s cannot be made: %w", *out, words.Cause(err))
+		}
+		for _, f := range list() {
+			if through, err := files.Output(filepath.Join(*out, f.Name), f.Data); err != nil || through {
+				return err // what follows would stand behind the page
+			}
+		}
+		fmt.Fprintf(in.out, "%s in %s; %s left out. The report is %s.\n", words.Count(len(r.Runs), "run"), dirs,
+			words.Count(len(r.Skipped), "file"), filepath.Join(*out, file))
+		return nil
+	}
 }

@@ -25,7 +25,7 @@ func TestReportCommand(t *testing.T) {
 	for _, test := range []struct{ args, out, file, begins string }{
 		{"", "report.html", "report.html", "<!DOCTYPE html>"},
 		{"-format csv -o numbers", "numbers", "numbers/runs.csv", "directory,setting,maze,"},
-		{"-format svg", "report", "report", ""},
+		{"-format csv", "report", "report/claims.csv", "setting,place,"},
 		{"-o runs/page.html", "runs/page.html", "runs/page.html", "<!DOCTYPE html>"},
 		{"-o runs/page.html", "runs/page.html", "runs/page.html", "<!DOCTYPE html>"},
 		{"-format csv -o runs/numbers", "runs/numbers", "runs/numbers/cells.csv", "setting,maze,"},
@@ -34,12 +34,9 @@ func TestReportCommand(t *testing.T) {
 		if want := "2 runs in runs; 0 files left out. The report is " + test.out + ".\n"; out != want {
 			t.Errorf("%s: output %q, want %q", test.args, out, want)
 		}
-		if test.begins != "" && !strings.HasPrefix(roomtest.Read(t, test.file), test.begins) {
+		if !strings.HasPrefix(roomtest.Read(t, test.file), test.begins) {
 			t.Errorf("%s: the file %s does not begin with %q", test.args, test.file, test.begins)
 		}
-	}
-	if pictures, err := os.ReadDir("report"); err != nil || len(pictures) == 0 {
-		t.Errorf("%d pictures, error %v", len(pictures), err)
 	}
 	if got := invoke(t, "report", "runs", "-o", "runs/1/page.html"); got.code != exitInput || !strings.Contains(got.errors, "runs/1 is a run directory") {
 		t.Errorf("within a run: %+v", got)

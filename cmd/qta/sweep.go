@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -8,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"text/tabwriter"
+	"time"
 
 	"qta/cmd/qta/internal/paper"
 	"qta/internal/files"
@@ -15,7 +19,11 @@ import (
 	"qta/lab"
 )
 
-// This file reads sweeps: many runs, listed in a text file.
+// This file is qta sweep: many runs, listed in a text file, some at a time with
+// a thread each. All that a sweep knows stands in the runs' directories: a sweep
+// that was killed is continued by the same command, several share a file, and a
+// cluster's engine can take the place of this one by starting
+// "qta sweep FILE -index N" instead.
 
 // A cell is one run of a sweep.
 type cell struct {
@@ -25,102 +33,56 @@ type cell struct {
 	dir    string   // both
 	id     lab.Identity
 	limits lab.Limits
-	waited bool // it was said that another process works on it
 }
 
-type sweepFlags struct {
-	jobs   int
-	index  int // -1 where the flag is absent
-	dryRun bool
-	out    string
-
-	figure, mazes, params string
-	seeds, steps          int
-}
-
-func (f *sweepFlags) flagSet() *flag.FlagSet {
-	*f = sweepFlags{jobs: 1, index: -1, out: "runs", seeds: 12, params: "default", steps: 150_000}
-	flags := newFlagSet("sweep")
-	wholeNumber(flags, &f.jobs, "jobs", 1, 10_000, "`N` cells to run at a time, with one thread each (1)")
-	wholeNumber(flags, &f.index, "index", 0, 1_000_000,
-		"`N` run this cell alone, in this process; the first is 0")
-	flags.BoolVar(&f.dryRun, "dry-run", false,
-		"print the cells, what is left of each and its time on this machine, and run nothing")
-	text(flags, &f.out, "out", "`DIR` directory of the run directories (runs)")
-	text(flags, &f.figure, "figure", "`N` print the sweep file for a figure of the paper: 2, 3, 4, 5 or 6")
-	wholeNumber(flags, &f.seeds, "seeds", 1, 10_000, "`N` with -figure: seeds 1 to N (12, for Figure 5: 1)")
-	text(flags, &f.mazes, "mazes", "`LIST` with -figure: these mazes, separated by commas, in place of the figure's")
-	text(flags, &f.params, "params", "`NAME|FILE` with -figure: what the figure's changes are applied to (default)")
-	wholeNumber(flags, &f.steps, "steps", 1, lab.MaxSteps, "`N` with -figure: budget of each run (150000)")
-	return flags
-}
-
-func sweepCommand(c call) error {
-	var f sweepFlags
-	flags := f.flagSet()
-	args, err := parseFlags(flags, c.args)
-	if err != nil {
-		return err
-	}
-	given := map[string]bool{}
-	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	for _, name := range []string{"seeds", "mazes", "params", "steps"} {
-		if given[name] && !given["figure"] {
-			return words.BadInput("-%s goes with -figure; in a sweep file each line has its own flags", name)
+func sweepCommand(flags *flag.FlagSet) func(call) error {
+	jobs := wholeNumber(flags, "jobs", 1, 1, 10_000, "run `N` cells at a time, with one thread each")
+	index := wholeNumber(flags, "index", -1, 0, 1_000_000, "run cell `N` alone; the first is 0")
+	dry := flags.Bool("dry-run", false, "print the cells and what is left of each, and run nothing")
+	out := flags.String("out", "runs", "directory `DIR` of the run directories")
+	var f figureFlags
+	flags.StringVar(&f.figure, "figure", "", "print the sweep file for figure `N` of the paper: 2, 3, 4, 5 or 6")
+	f.seeds = wholeNumber(flags, "seeds", 0, 1, 10_000, "with -figure: seeds 1 to `N` (12, for Figure 5: 1)")
+	flags.StringVar(&f.mazes, "mazes", "", "with -figure: a `LIST` of mazes, in place of the figure's: 4x5,1U5")
+	flags.StringVar(&f.params, "params", "default", "with -figure: what the changes of the figure are applied to, `NAME|FILE`")
+	f.steps = wholeNumber(flags, "steps", 150_000, 1, lab.MaxSteps, "with -figure: budget of `N` steps for each run")
+	return func(c call) error {
+		if f.figure != "" && len(c.args) == 0 {
+			return f.print(c.out)
+		} else if f.figure != "" || len(c.args) == 0 {
+			return words.BadInput("sweep needs either a sweep file or -figure; \"qta help sweep\" has an example")
 		}
-	}
-	if given["figure"] {
-		if err := noMore("sweep -figure "+f.figure, args); err != nil {
+		if *f.seeds > 0 || f.mazes != "" || f.params != "default" || *f.steps != 150_000 {
+			return words.BadInput("-seeds, -mazes, -params and -steps go with -figure; " +
+				"in a sweep file each line has its own flags")
+		}
+		cells, err := readSweep(c.args[0], *out)
+		if err != nil {
 			return err
 		}
-		if f.figure == "5" && !given["seeds"] {
-			f.seeds = 1
+		switch {
+		case *index >= len(cells):
+			return words.BadInput("-index %d: %s has %s, 0 to %d", *index, c.args[0],
+				words.Count(len(cells), "cell"), len(cells)-1)
+		case *dry:
+			return listCells(cells, c.out)
+		case *index >= 0:
+			return cells[*index].train(c)
 		}
-		return f.printFigure(c.out)
+		s := &sweep{cells: cells, jobs: *jobs, out: *out, stdout: c.out}
+		return s.run(c.ctx)
 	}
-	file, err := oneArgument("sweep", "a sweep file, such as \"qta sweep -figure 2\" prints", args)
-	if err != nil {
-		return err
-	}
-	cells, err := readSweep(file, f.out)
-	if err != nil {
-		return err
-	}
-	if f.index >= len(cells) {
-		return words.BadInput("-index %d: %s has %s, 0 to %d", f.index, file, words.Count(len(cells),
-			"cell"), len(cells)-1)
-	}
-	switch {
-	case f.dryRun:
-		return dryRun(c.ctx, cells, f.jobs, c.out)
-	case f.index >= 0:
-		return cells[f.index].trainHere(c, f.index)
-	}
-	s := &sweep{cells: cells, jobs: f.jobs, out: f.out, stdout: c.out}
-	return s.run(c.ctx)
 }
 
-// trainHere trains cell i in this process. That another has it is no failure.
-func (c *cell) trainHere(in call, i int) error {
-	in.args = c.arguments()
-	err := trainCommand(in)
-	if _, used := errors.AsType[lab.UseError](err); used {
-		in.out.Say("%d %s: another process is working on it; the same command looks again", i, c.name)
-		return errUnfinished
-	}
-	return err
-}
-
-// arguments returns what trains the cell. Of a flag given twice the later
-// counts.
-func (c *cell) arguments() []string {
-	return slices.Concat([]string{"-threads", "1"}, c.flags, []string{"-out", c.dir})
+// train trains a cell. Of a flag given twice the later counts.
+func (c *cell) train(in call) error {
+	args := slices.Concat([]string{"train", "-threads", "1"}, c.flags, []string{"-out", c.dir})
+	return execute(in.ctx, args, in.out, in.stderr)
 }
 
 // readSweep reads a sweep file whose runs are to be in directory out.
 func readSweep(path, out string) ([]cell, error) {
-	const most = 64 << 20
-	data, err := files.ReadText(path, most)
+	data, err := files.ReadText(path)
 	if err != nil {
 		return nil, words.BadFile(err, "sweep file %s: %w", path, err)
 	}
@@ -164,37 +126,186 @@ func parseSweep(text, out string) (cells []cell, err error) {
 
 // newCell returns the cell that flags describe.
 func newCell(flags []string, out string) (*cell, error) {
-	var f trainFlags
-	rest, err := parseFlags(f.flagSet(), flags)
+	set := newFlagSet("train")
+	f := newTrainFlags(set)
+	rest, err := parseFlags(set, flags)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return nil, words.BadInput("-h stands for no run; \"qta help train\" lists the flags")
 	case err != nil:
 		return nil, err
-	case len(rest) > 0 || slices.Contains(flags, "--"):
-		return nil, words.BadInput("%q is no flag of training", append(rest, "--")[0])
+	case len(rest) > 0:
+		return nil, words.BadInput("%q is no flag of training", rest[0])
 	}
-	_, id, label, err := f.describe()
+	_, id, own, err := f.describe()
 	if err != nil {
 		return nil, err
 	}
-	c := &cell{flags: flags, name: filepath.Clean(f.out), id: id, limits: lab.Limits{Steps: f.steps,
-		Stop: f.stop}}
-	if f.out == "" {
-		dir, err := f.directory(id.Environment, label)
-		if err != nil {
-			return nil, err
-		}
-		c.name = filepath.Base(dir)
-	} else if !filepath.IsLocal(c.name) || c.name == "." {
+	name := filepath.Clean(cmp.Or(f.out, own))
+	if !filepath.IsLocal(name) || name == "." {
 		return nil, words.BadInput("-out %q: want a directory within the sweep's, which the -out of qta sweep names", f.out)
 	}
-	c.dir = filepath.Join(out, c.name)
-	return c, nil
+	return &cell{flags: flags, name: name, dir: filepath.Join(out, name), id: id,
+		limits: lab.Limits{Steps: *f.steps, Stop: f.stop}}, nil
 }
 
-// printFigure prints the sweep file of a figure of the paper.
-func (f *sweepFlags) printFigure(stdout io.Writer) error {
+// listCells prints the state of each cell, and how many of its steps are left.
+func listCells(cells []cell, w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "cell\tdirectory\tstate\tsteps left")
+	total := 0
+	for i, c := range cells {
+		state, left := "to do", c.limits.Steps
+		if r, done := c.done(); done {
+			state, left = "done", 0
+		} else if r != nil && len(r.Run.Differences(c.id)) == 0 {
+			r.Path = c.dir
+			state, _ = status(r)
+			left = max(0, left-r.Outcome.Steps)
+		}
+		total += left
+		fmt.Fprintf(t, "%d\t%s\t%s\t%d\n", i, c.name, state, left)
+	}
+	fmt.Fprintf(t, "\nAt most %s are left.\n", words.Count(total, "step"))
+	return t.Flush()
+}
+
+func (c *cell) record() (*lab.Record, error) {
+	return lab.ReadRecord(filepath.Join(c.dir, lab.RecordFile))
+}
+
+// done returns the record of a cell's directory, if it has one, and whether it
+// holds the finished run that the cell's line asks for, undamaged.
+func (c *cell) done() (*lab.Record, bool) {
+	r, err := c.record()
+	if err != nil {
+		return nil, false
+	}
+	ended := r.State == lab.Solved || r.State == lab.Finished
+	if !ended || r.Limits != c.limits || len(r.Run.Differences(c.id)) > 0 {
+		return r, false
+	}
+	run, err := lab.Open(c.dir)
+	if err != nil {
+		return r, false
+	}
+	defer run.Agent.Close()
+	return r, run.Warning == nil && run.Agent.Digest() == r.Outcome.Digest
+}
+
+// A sweep is the work on many cells.
+type sweep struct {
+	cells                 []cell
+	jobs                  int
+	out                   string
+	stdout                *output
+	solved, ended, failed int // how many
+	problem               string
+}
+
+// news of a cell are its record, or an error; neither if it was not begun.
+type news struct {
+	cell   int
+	record *lab.Record
+	before bool // it was done already
+	err    error
+}
+
+// run works on the cells until all have ended, or ctx has and the running ones
+// are saved. A cell that another process works on is looked at again.
+func (s *sweep) run(ctx context.Context) error {
+	queue, results := make(chan int, len(s.cells)), make(chan news)
+	defer close(queue)
+	for i := range s.cells {
+		queue <- i
+	}
+	for range min(s.jobs, len(s.cells)) {
+		go func() {
+			for i := range queue {
+				n := news{cell: i}
+				if ctx.Err() == nil {
+					n.record, n.before, n.err = s.cells[i].work(ctx)
+				}
+				results <- n
+			}
+		}()
+	}
+	for left := len(s.cells); left > 0; left-- {
+		s.stdout.show(fmt.Sprintf("%d of %d done, %d solved, %d failed", s.ended, len(s.cells), s.solved, s.failed))
+		n := <-results
+		if _, used := errors.AsType[lab.UseError](n.err); used {
+			left++
+			time.AfterFunc(time.Second, func() { queue <- n.cell })
+		} else if n.record != nil || n.err != nil {
+			s.note(n)
+		}
+	}
+	s.stdout.clear()
+	return s.summary()
+}
+
+// work trains a cell unless that was done before, and returns its record.
+func (c *cell) work(ctx context.Context) (r *lab.Record, before bool, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("internal error: %v", r)
+		}
+	}()
+	if r, done := c.done(); done {
+		return r, true, nil
+	}
+	if err := c.train(call{ctx: ctx, out: newOutput(io.Discard), stderr: io.Discard}); err != nil {
+		return nil, false, err
+	}
+	r, err = c.record()
+	return r, false, err
+}
+
+// note takes in what has become of a cell.
+func (s *sweep) note(n news) {
+	c := &s.cells[n.cell]
+	story := "stopped and saved"
+	switch {
+	case n.err == nil:
+		s.ended++
+		if n.record.Outcome.SolvedAt > 0 {
+			s.solved++
+		}
+		if story = reached(n.record); n.before {
+			story = "was done already: " + story
+		}
+	case !errors.Is(n.err, lab.ErrStopped):
+		s.failed++
+		story = "failed: " + words.Bare(n.err)
+		s.problem = cmp.Or(s.problem, fmt.Sprintf("line %d, %s: %s", c.line, c.name, words.Bare(n.err)))
+	}
+	s.stdout.say("%*d %s: %s", len(fmt.Sprint(len(s.cells)-1)), n.cell, c.name, story)
+}
+
+// summary ends a sweep.
+func (s *sweep) summary() error {
+	all := words.Count(len(s.cells), "cell")
+	switch {
+	case s.failed > 0:
+		return fmt.Errorf("%d of %s failed and %d ended; the first failure: %s", s.failed, all, s.ended, s.problem)
+	case s.ended < len(s.cells):
+		s.stdout.say("Stopped with %d of %s done; all that was running is saved in %s, and the same command "+
+			"goes on.", s.ended, all, s.out)
+		return lab.ErrStopped
+	}
+	s.stdout.say("All %s done, %d solved, in %s. \"qta report %s\" makes a page of them.", all, s.solved, s.out,
+		words.Shell(s.out))
+	return nil
+}
+
+// figureFlags say which sweep of the paper to print.
+type figureFlags struct {
+	figure, mazes, params string
+	seeds, steps          *int
+}
+
+// print prints the sweep file of a figure of the paper.
+func (f *figureFlags) print(stdout io.Writer) error {
 	i := slices.IndexFunc(paper.Figures(), func(g paper.Figure) bool { return g.Number == f.figure })
 	if i < 0 {
 		return words.BadInput("-figure %q: want 2, 3, 4, 5 or 6", f.figure)
@@ -206,7 +317,10 @@ func (f *sweepFlags) printFigure(stdout io.Writer) error {
 			"parameter set with QTA's", f.params, p.Curriculum)
 	}
 	g := paper.Figures()[i]
-	lines := []string{fmt.Sprintf("# Figure %s: %s", g.Number, g.About)}
+	seeds := cmp.Or(*f.seeds, g.Seeds)
+	var file strings.Builder
+	fmt.Fprintf(&file, "# Figure %s: %s\n", g.Number, g.About)
+	printed := map[string]bool{} // panels share QTA
 	for _, p := range g.Panels {
 		mazes := p.Mazes
 		if f.mazes != "" {
@@ -217,23 +331,17 @@ func (f *sweepFlags) printFigure(stdout io.Writer) error {
 				if _, _, err := findMaze(maze); err != nil {
 					return words.BadInput("-mazes: %s", words.Bare(err))
 				}
-				var set strings.Builder
+				run := fmt.Sprintf("-maze %s -params %s", maze, f.params)
 				for _, change := range l.Method.Set {
-					set.WriteString(" -set " + change)
+					run += " -set " + change
 				}
-				for seed := 1; seed <= f.seeds; seed++ {
-					lines = append(lines, fmt.Sprintf("-maze %s -params %s%s -seed %d -steps %d -stop %s",
-						maze, f.params, set.String(), seed, f.steps, g.Stop))
+				for seed := 1; seed <= seeds && !printed[run]; seed++ {
+					fmt.Fprintf(&file, "%s -seed %d -steps %d -stop %s\n", run, seed, *f.steps, g.Stop)
 				}
+				printed[run] = true
 			}
 		}
 	}
-	seen := map[string]bool{}
-	lines = slices.DeleteFunc(lines, func(line string) bool { // panels share QTA
-		twice := seen[line]
-		seen[line] = true
-		return twice
-	})
-	_, err := fmt.Fprintln(stdout, strings.Join(lines, "\n"))
-	return err
+	io.WriteString(stdout, file.String())
+	return nil
 }

@@ -41,7 +41,6 @@ func TestParseSweep(t *testing.T) {
 		{"-maze 4x4\n", "line 1: "},
 		{"-sede 4\n", "line 1: flag provided but not defined: -sede"},
 		{"-seed 1 4x5\n", `line 1: "4x5" is no flag of training`},
-		{"-seed 1 --\n", `line 1: "--" is no flag of training`},
 		{"-h\n", "line 1: -h stands for no run"},
 		{"-out ../x\n", `line 1: -out "../x": want a directory within the sweep's`},
 		{"-out /x\n", `line 1: -out "/x": want a directory within`},
@@ -82,25 +81,24 @@ func TestSweepInput(t *testing.T) {
 	roomtest.Write(t, "bad.txt", "-maze 1U5\n-maze 2\n")
 	roomtest.Write(t, "empty/x", "")
 	for _, test := range []struct{ args, want string }{
-		{"sweep", "sweep needs a sweep file"},
+		{"sweep", "sweep needs either a sweep file or -figure"},
 		{"sweep none.txt", "sweep file none.txt: "},
 		{"sweep bad.txt", "sweep file bad.txt, line 2: "},
 		{"sweep s.txt more", `unexpected argument "more"`},
 		{"sweep s.txt -index 2", "-index 2: s.txt has 2 cells, 0 to 1"},
 		{"sweep s.txt -jobs 0", `invalid value "0" for flag -jobs`},
-		{"sweep s.txt -seeds 2", "-seeds goes with -figure"},
+		{"sweep s.txt -seeds 2", "-seeds, -mazes, -params and -steps go with -figure"},
 		{"sweep -figure 7", `-figure "7": want 2, 3, 4, 5 or 6`},
 		{"sweep -figure 2 -mazes 4x5,9", "-mazes: "},
 		{"sweep -figure 2 -params tiny", `-params "tiny": want `},
 		{"sweep -figure 2 -params mega", "-params mega: its curriculum is mega; "},
-		{"sweep -figure 2 s.txt", `unexpected argument "s.txt"`},
-		{"status", "qta status needs directories"},
+		{"sweep -figure 2 s.txt", "sweep needs either a sweep file or -figure"},
+		{"status", "an argument is missing; want qta status DIR..."},
 		{"status none", "none cannot be read: "},
-		{"status empty -sweep bad.txt", "sweep file bad.txt, line 2: "},
-		{"report", "qta report needs directories"},
+		{"report", "an argument is missing; want qta report DIR..."},
 		{"report s.txt", "s.txt is no directory"},
 		{"report empty", "there is no run in empty"},
-		{"report empty -format pdf", `invalid value "pdf" for flag -format: want html`},
+		{"report empty -format pdf", `-format "pdf": want html or csv`},
 	} {
 		r := invoke(t, strings.Fields(test.args)...)
 		if r.code != exitInput || !strings.HasPrefix(r.errors, "qta: "+test.want) || strings.Count(r.errors, "\n") != 1 {
@@ -185,7 +183,6 @@ func same(t *testing.T, a, b string) {
 }
 
 func TestSweep(t *testing.T) {
-	t.Setenv("QTA_TEST_COMMAND", "1") // for the processes of cells
 	t.Chdir(t.TempDir())
 	tinySweep(t, "s.txt", 3, "-steps 50")
 	sweep := strings.Fields("sweep s.txt -jobs 2 -out runs")
@@ -197,9 +194,7 @@ func TestSweep(t *testing.T) {
 	// In this process, a cell is the same run.
 	mustRun(t, strings.Fields("sweep s.txt -index 1 -out alone")...)
 	same(t, "runs/seed2", "alone/seed2")
-	out = mustRun(t, strings.Fields("status alone -sweep s.txt")...)
-	has(t, out, "alone/seed2  done     not solved within 50 steps", "alone/seed1  missing  -maze 1U5",
-		"\n1 done, 2 missing\n")
+	has(t, mustRun(t, "status", "alone"), "alone/seed2  done  not solved within 50 steps", "\n1 done\n")
 
 	// What is done is not started again; what is damaged is not done.
 	log, err := os.Stat("runs/seed1/" + lab.RecordFile)
@@ -220,6 +215,22 @@ func TestSweep(t *testing.T) {
 		t.Error("the damaged agent is another now")
 	}
 
+	// Nor is a run done whose agent is another than its record's.
+	roomtest.Write(t, "runs/seed3/"+lab.AgentFile, roomtest.Read(t, "runs/seed3", lab.PreviousFile))
+	has(t, mustRun(t, sweep...), "1 seed2: was done already: ", "2 seed3: not solved")
+
+	// Two sweeps share the cells of a file.
+	shared := make(chan result)
+	for range 2 {
+		go func() { shared <- invoke(t, strings.Fields("sweep s.txt -out shared")...) }()
+	}
+	for range 2 {
+		if r := <-shared; r.code != exitDone {
+			t.Errorf("two sweeps of a file: %+v", r)
+		}
+	}
+	same(t, "runs/seed2", "shared/seed2")
+
 	// A run of another budget is not done either.
 	tinySweep(t, "s.txt", 1, "-steps 60")
 	has(t, mustRun(t, sweep...), "0 seed1: not solved within 60 steps")
@@ -227,7 +238,11 @@ func TestSweep(t *testing.T) {
 		t.Errorf("after a budget of 60 steps the run has %d", got)
 	}
 
-	// A cell that cannot run does not stop the others.
+	// A cell that cannot run does not stop the others, nor does one that panics.
+	var none context.Context
+	if _, _, err := (&cell{flags: append(tiny, "-steps", "50"), dir: "panics"}).work(none); err == nil || !strings.HasPrefix(err.Error(), "internal error: ") {
+		t.Errorf("a panic: %v", err)
+	}
 	tinySweep(t, "s.txt", 4, "-steps 50 -eval 9")
 	if err := os.RemoveAll("runs/seed2"); err != nil {
 		t.Fatal(err)
@@ -250,7 +265,6 @@ func begun(t *testing.T, dir string) {
 }
 
 func TestSweepStop(t *testing.T) {
-	t.Setenv("QTA_TEST_COMMAND", "1")
 	t.Chdir(t.TempDir())
 	tinySweep(t, "s.txt", 3, "-steps 100000 -checkpoint 50")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -264,7 +278,7 @@ func TestSweepStop(t *testing.T) {
 	if code := run(ctx, strings.Fields("sweep s.txt -jobs 2 -out runs"), &out, &stderr); code != exitUnfinished || stderr.Len() > 0 {
 		t.Fatalf("exit code %d, stderr %q", code, stderr.String())
 	}
-	has(t, out.String(), "Stopping: 2 runs to save.", "0 seed1: stopped and saved",
+	has(t, out.String(), "0 seed1: stopped and saved",
 		"Stopped with 0 of 3 cells done; all that was running is saved in runs, and the same command goes on.")
 	for _, dir := range []string{"runs/seed1", "runs/seed2"} {
 		if s := recordOf(t, dir).State; s != lab.Stopped {
@@ -279,9 +293,6 @@ func TestSweepStop(t *testing.T) {
 // TestStatus has a run that another process works on, and kills that process. In
 // use, the run asks a sweep of it alone for another go.
 func TestStatus(t *testing.T) {
-	if !lab.CanSeeUse {
-		t.Skip("this system does not tell that another process uses a directory")
-	}
 	t.Setenv("QTA_TEST_COMMAND", "1")
 	t.Chdir(t.TempDir())
 	tinySweep(t, "s.txt", 2, "-steps 100000 -checkpoint 7")
@@ -294,7 +305,7 @@ func TestStatus(t *testing.T) {
 	begun(t, "runs/seed1")
 	has(t, mustRun(t, "status", "runs"), "runs/seed1  running  at step ", "\n1 running\n")
 	r := invoke(t, strings.Fields("sweep s.txt -index 0")...)
-	if want := "0 seed1: another process is working on it; the same command looks again\n"; r.code != exitUnfinished || r.errors != "" || r.out != want {
+	if r.code != exitUnfinished || r.errors != "qta: another process is using runs/seed1\n" || r.out != "" {
 		t.Errorf("%+v", r)
 	}
 	c.Process.Kill()
@@ -335,8 +346,7 @@ func TestSweepKills(t *testing.T) {
 			c.Wait()
 		}
 	}
-	// The processes of the last cells save and end by themselves; until then
-	// the sweeps wait for them.
+	// Two sweeps that share the cells wait for each other's.
 	other := start()
 	mustRun(t, strings.Fields("sweep s.txt -jobs 2 -out parts")...)
 	if err := other.Wait(); err != nil {
@@ -357,7 +367,7 @@ func TestDryRun(t *testing.T) {
 	has(t, out, "0     seed1      done   0\n")
 	out = mustRun(t, strings.Fields("sweep s.txt -dry-run -jobs 2 -out runs")...)
 	has(t, out, "0     seed1      done   950\n", "1     seed2      to do  1000\n",
-		"\n2 cells left with at most 1950 steps. An update of seed1 takes ")
+		"\nAt most 1950 steps are left.\n")
 	if _, err := os.Stat("runs/seed2"); err == nil {
 		t.Error("a dry run has begun a run")
 	}

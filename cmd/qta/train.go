@@ -1,112 +1,78 @@
 package main
 
 import (
-	"errors"
+	"cmp"
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"qta"
-	"qta/cmd/qta/internal/terminal"
+	"qta/internal/files"
 	"qta/internal/words"
 	"qta/lab"
 )
 
+// trainFlags are what the flags of training say.
 type trainFlags struct {
-	maze, params string
-	set          []string
-	seed         uint64
-	steps, eval  int
-	stop, out    string
-	threads      int
-	checkpoint   int // 0 where the flag is absent
+	maze, params        string
+	set                 []string
+	seed                uint64
+	steps, eval         *int
+	stop, out           string
+	threads, checkpoint *int // checkpoint is 0 where the flag is absent
 }
 
-// reset sets every flag to what it is where it is not given.
-func (f *trainFlags) reset() {
-	*f = trainFlags{maze: "4x5", params: "fast", seed: 1, steps: 150_000, eval: 1000, stop: lab.StopSolved,
-		threads: min(runtime.GOMAXPROCS(0), 8)}
-}
-
-func (f *trainFlags) flagSet() *flag.FlagSet {
-	f.reset()
-	flags := newFlagSet("train")
-	text(flags, &f.maze, "maze", "`NAME|FILE` the maze (4x5)")
-	text(flags, &f.params, "params",
-		"`NAME|FILE` default, fast, paper, authors, small, mega, vds, or a .json file of changes to default (fast)")
-	flags.Func("set", "`NAME=VALUE` change one parameter after -params is applied; may be repeated",
+func newTrainFlags(flags *flag.FlagSet) *trainFlags {
+	f := new(trainFlags)
+	flags.StringVar(&f.maze, "maze", "4x5", "train on the maze `NAME|FILE`")
+	flags.StringVar(&f.params, "params", usualParams,
+		"parameters `NAME|FILE`: "+presetNames+", or a .json file of changes to default")
+	flags.Func("set", "change one parameter, `NAME=VALUE`, after -params is applied; may be repeated",
 		func(s string) error {
 			f.set = append(f.set, s)
 			return nil
 		})
-	f.shorthand(flags, "curriculum", "Curriculum",
-		"`NAME` who chooses the goals: qta, mega, vds, her, random, visits or rnd")
-	f.shorthand(flags, "uncertainty", "Uncertainty",
-		"`NAME` what estimates a goal's uncertainty: pun, q, bootstrap or ensemble")
-	f.shorthand(flags, "uncertainty-noise", "UncertaintyNoise",
-		"`SIGMA` standard deviation of Gaussian noise added to every estimate")
-	f.shorthand(flags, "replay", "Replay",
-		"`NAME` how transitions are drawn: uniform, per (by uncertainty) or td (by TD error)")
-	seedNumber(flags, &f.seed, "`N` seed of all random generators (1)")
-	wholeNumber(flags, &f.steps, "steps", 1, lab.MaxSteps, "`N` budget, in environment steps in all (150000)")
-	oneOf(flags, &f.stop, "stop",
-		"`WHEN` solved: stop at the first perfect evaluation; never: use the budget up (solved)", lab.StopSolved, lab.StopNever)
-	wholeNumber(flags, &f.eval, "eval", 1, lab.MaxSteps, "`N` environment steps between evaluations (1000)")
-	text(flags, &f.out, "out", "`DIR` directory of the run (runs/MAZE-PARAMS-SEED, with every -set before SEED)")
-	wholeNumber(flags, &f.threads, "threads", 1, 256,
-		fmt.Sprintf("`N` threads; the results are the same for every number (one per CPU, at most 8: here %d)", f.threads))
-	wholeNumber(flags, &f.checkpoint, "checkpoint", 1, lab.MaxSteps,
-		"`N` environment steps between saves (as often as 1 % of the time allows)")
-	return flags
+	flags.Uint64Var(&f.seed, "seed", 1, "seed `N` of all random generators")
+	f.steps = wholeNumber(flags, "steps", 150_000, 1, lab.MaxSteps, "budget of `N` environment steps in all")
+	flags.StringVar(&f.stop, "stop", lab.StopSolved,
+		"`WHEN` to stop: solved, at the first perfect evaluation, or never, when the budget is used up")
+	f.eval = wholeNumber(flags, "eval", 1000, 1, lab.MaxSteps, "evaluate every `N` environment steps")
+	flags.StringVar(&f.out, "out", "", "directory `DIR` of the run (runs/MAZE-PARAMS-SEED, with every -set before SEED)")
+	f.threads = wholeNumber(flags, "threads", min(runtime.GOMAXPROCS(0), 8), 1, 256,
+		"train on `N` threads; the results are the same for every number")
+	f.checkpoint = wholeNumber(flags, "checkpoint", 0, 1, lab.MaxSteps,
+		"save every `N` environment steps (as often as 1 % of the time allows)")
+	return f
 }
 
-// shorthand defines a flag that stands for -set field=value. A value that is
-// not allowed is refused under the flag's own name.
-func (f *trainFlags) shorthand(flags *flag.FlagSet, name, field, usage string) {
-	value := strings.Split(usage, "`")[1]
-	flags.Func(name, usage+"; short for -set "+field+"="+value, func(value string) error {
-		p := qta.Default()
-		if err := p.Set(field, value); err != nil {
-			return errors.New(words.Bare(err))
+func trainCommand(flags *flag.FlagSet) func(call) error {
+	f := newTrainFlags(flags)
+	return func(c call) error {
+		maze, id, name, err := f.describe()
+		if err != nil {
+			return err
 		}
-		f.set = append(f.set, field+"="+value)
-		return nil
-	})
-}
-
-func trainCommand(c call) error {
-	var f trainFlags
-	args, err := parseFlags(f.flagSet(), c.args)
-	if err != nil {
-		return err
-	} else if err := noMore("train", args); err != nil {
-		return err
+		view := &progress{output: c.out, steps: *f.steps, learning: id.Params().LearningStarts}
+		if f.stop == lab.StopSolved {
+			view.usual = usually(id)
+		}
+		return lab.Train(c.ctx, lab.Maze(maze), lab.Maze(maze), lab.Options{
+			Dir: cmp.Or(f.out, filepath.Join("runs", name)), Name: id.Environment,
+			Params: id.Params(), Preset: id.Preset, Seed: f.seed, Steps: *f.steps, EvalEvery: *f.eval,
+			Continue: f.stop == lab.StopNever, Threads: *f.threads, Checkpoint: *f.checkpoint,
+			Say:             func(line string) { c.out.say("%s", line) },
+			Warn:            func(line string) { warn(c.stderr, line) },
+			AfterStep:       func(step int) { view.stepped(step, time.Now()) },
+			AfterEvaluation: view.evaluated,
+		})
 	}
-	maze, id, label, err := f.describe()
-	if err != nil {
-		return err
-	}
-	dir, err := f.directory(id.Environment, label)
-	if err != nil {
-		return err
-	}
-	view := &terminal.Run{Output: c.out, Steps: f.steps, Learning: id.Params().LearningStarts}
-	if f.stop == lab.StopSolved {
-		view.Usual = usually(id)
-	}
-	return lab.Train(c.ctx, lab.Maze(maze), lab.Maze(maze), lab.Options{
-		Dir: dir, Name: id.Environment, Params: id.Params(), Preset: id.Preset, Seed: f.seed,
-		Steps: f.steps, EvalEvery: f.eval, Continue: f.stop == lab.StopNever, Threads: f.threads, Checkpoint: f.checkpoint,
-		Say:             func(line string) { c.out.Say("%s", line) },
-		Warn:            func(line string) { warn(c.stderr, line) },
-		AfterStep:       func(step int) { view.Stepped(step, time.Now()) },
-		AfterEvaluation: view.Evaluated,
-	})
 }
 
 // warn writes a warning.
@@ -114,34 +80,96 @@ func warn(stderr io.Writer, line string) {
 	fmt.Fprintf(stderr, "qta: warning: %s\n", words.Plain(line))
 }
 
-// describe returns what the flags describe: a maze, a run and the name that
-// directories bear for its parameters.
-func (f *trainFlags) describe() (*qta.Maze, lab.Identity, string, error) {
-	maze, mazeName, err := findMaze(f.maze)
+// describe returns the maze and the run of the flags, and its name without -out.
+func (f *trainFlags) describe() (maze *qta.Maze, id lab.Identity, own string, err error) {
+	if f.stop != lab.StopSolved && f.stop != lab.StopNever {
+		return nil, id, "", words.BadInput("-stop %q: want %s or %s", f.stop, lab.StopSolved, lab.StopNever)
+	}
+	maze, name, err := findMaze(f.maze)
 	if err != nil {
-		return nil, lab.Identity{}, "", err
+		return nil, id, "", err
 	}
 	p, label, err := findParams(f.params, f.set)
 	if err != nil {
-		return nil, lab.Identity{}, "", err
+		return nil, id, "", err
 	}
 	if err := p.Validate(); err != nil {
-		return nil, lab.Identity{}, "", words.BadInput("%w", err)
+		return nil, id, "", words.BadInput("%w", err)
 	}
-	return maze, lab.MazeIdentity(mazeName, maze, label, p, f.seed, f.eval), label, nil
+	own = name + "-" + label + "-" + strconv.FormatUint(f.seed, 10)
+	return maze, lab.MazeIdentity(name, maze, label, p, f.seed, *f.eval), own, nil
 }
 
-// directory returns the run's directory.
-func (f *trainFlags) directory(maze, label string) (string, error) {
-	if f.out != "" {
-		return filepath.Clean(f.out), nil
+// findMaze returns the maze of a name or a file, and its name.
+func findMaze(name string) (*qta.Maze, string, error) {
+	isPath := strings.ContainsRune(name, '/') || strings.ContainsRune(name, os.PathSeparator) ||
+		strings.HasSuffix(name, ".txt") || strings.HasSuffix(name, ".map")
+	if !isPath {
+		m, err := qta.NewMaze(name)
+		if err != nil {
+			meant := ""
+			for _, other := range []string{strings.ToLower(name), strings.ToUpper(name)} { // 4X5, 1u5
+				if _, err := qta.NewMaze(other); err == nil {
+					meant = fmt.Sprintf(" (did you mean %s?)", other)
+				}
+			}
+			return nil, "", words.BadInput("%s%s; a map file's name has a path separator or ends in .txt or .map",
+				words.Bare(err), meant)
+		}
+		return m, name, nil
 	}
-	name := maze + "-" + label + "-" + strconv.FormatUint(f.seed, 10)
-	if name[0] == '.' {
-		return "", words.BadInput("the run's own name, %s, is hidden; name a directory with -out", name)
+	text, err := files.ReadText(name)
+	if err != nil {
+		return nil, "", words.BadFile(err, "map file %s: %w", name, err)
 	}
-	if len(name) > 200 {
-		return "", words.BadInput("the run's own name is %d bytes long, allowed are 200; name a directory with -out", len(name))
+	m, err := qta.ParseMaze(text)
+	if err != nil {
+		return nil, "", words.BadInput("map file %s: %s", name, words.Bare(err))
 	}
-	return filepath.Join("runs", name), nil
+	return m, stem(name), nil
+}
+
+// usualParams name the parameters that train where none are named.
+const usualParams = "fast"
+
+// presetNames are what -params takes beside a file.
+const presetNames = "default, fast, paper, authors, small, mega, vds"
+
+// findParams returns the parameters that the flags -params and -set describe,
+// and the name that directories bear for them.
+func findParams(name string, set []string) (p qta.Params, label string, err error) {
+	presets := qta.Presets()
+	i := slices.IndexFunc(presets, func(q qta.Preset) bool { return q.Name == name })
+	switch {
+	case i >= 0:
+		p, label = presets[i].Params, name
+	case !strings.HasSuffix(name, ".json"):
+		return p, "", words.BadInput("-params %q: want %s or a file that ends in .json", name, presetNames)
+	default:
+		data, err := files.ReadText(name)
+		if err != nil {
+			return p, "", words.BadFile(err, "-params %s: %w; want a JSON object such as {\"Batch\": 256}", name, err)
+		}
+		if p, err = qta.ReadParams(strings.NewReader(data), qta.Default()); err != nil {
+			return p, "", words.BadInput("-params %s: %s", name, words.Bare(err))
+		}
+		label = stem(name)
+	}
+	for _, s := range set {
+		field, value, ok := strings.Cut(s, "=")
+		if !ok {
+			return p, "", words.BadInput("-set %q: want name=value, such as -set Batch=256", s)
+		}
+		if err := p.Set(field, value); err != nil {
+			return p, "", words.BadInput("-set %s: %s", s, words.Bare(err))
+		}
+		label += "-" + field + "=" + strings.TrimSpace(value)
+	}
+	return p, label, nil
+}
+
+// stem returns the last element of a path without its extension.
+func stem(path string) string {
+	base := filepath.Base(path)
+	return strings.TrimSuffix(base, filepath.Ext(base))
 }

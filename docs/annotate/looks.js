@@ -18,4 +18,4 @@ if (page.querySelector(".loop")) {
 	out.push(...overlaps(page), ...strays(page), ...faint(page));
 }
 if (page.querySelectorAll("math").length < 100) out.push("there are no formulas");
-return out.slice(0, 5).join("; ").replaceAll("\n", " ");
+return out.slice(0, 5);

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"go/ast"
 	"go/parser"
 	"go/scanner"
 	"go/token"
-	"html"
-	"html/template"
+	"go/types"
 	"io/fs"
 	"path"
 	"reflect"
@@ -22,23 +20,20 @@ import (
 // This file reads the sources: declarations with what their comments say, and
 // the fields of Params.
 
-// A declaration stands at the top level of a source file.
+// A declaration is one at the top level of a source file.
 type declaration struct {
 	Name       string // with its receiver, or its package outside the root
 	File       string
 	Line, Last int // with its doc comment
-	Paragraphs []paragraph
+	Paragraphs []*paragraph
 	Choices    []*choice
 	Vectors    []*vectors // that check it
 	node       ast.Decl
-	doc, text  string
+	text       string
 	equation   int    // that it implements, or 0
 	section    string // of that equation
 	passage    *passage
 }
-
-// Before returns the number of the line before it.
-func (d *declaration) Before() int { return d.Line - 1 }
 
 // A paragraph is one of a comment, or lines of code.
 type paragraph struct {
@@ -47,8 +42,11 @@ type paragraph struct {
 	Choice  *choice // that begins here
 	Class   string  // the kind of choice that it is part of
 	Tabs    int     // that a comment is indented by
-	Lines   []template.HTML
+	Lines   [][]span
 }
+
+// A span is part of a line, with its class in the page's CSS.
+type span struct{ Class, Text string }
 
 // A choice is a Reading or a Differs.
 type choice struct {
@@ -62,32 +60,35 @@ type choice struct {
 	Switch      *parameter // that switches it, or nil
 }
 
-// A parameter is a field of Params.
-type parameter struct {
-	glossary.Parameter
-	Source  string
-	File    string
-	Line    int
-	Group   string // the part of Params
-	Row     string // of the appendix's table, or empty
-	Values  []value
-	Choice  *choice // in its source, or nil
-	Passage *passage
-	Effects []effect // of switching it
-}
-
-// A value is a parameter's in a named set.
-type value struct{ Set, Value string }
-
-// Otherwise returns the values that are not the paper's.
-func (q *parameter) Otherwise() (other []value) {
-	for _, v := range q.Values[1:] {
-		if v.Value != q.Values[0].Value {
-			other = append(other, v)
+// Words says what we do, with the values of a parameter.
+func (c *choice) Words() string {
+	if c.Parameter == nil {
+		return c.Text
+	}
+	values := c.Parameter.Values
+	text := values[0].Value + " (" + c.Text + ")"
+	for _, v := range values[1:] {
+		if v.Value != values[0].Value {
+			text += "; " + v.Set + " " + v.Value
 		}
 	}
-	return other
+	return text
 }
+
+// A parameter is a field of Params.
+type parameter struct {
+	*glossary.Parameter
+	Source  string
+	Row     string // of the appendix's table, or empty
+	File    string
+	Line    int
+	Values  []preset
+	Choice  *choice // in its source, or nil
+	Passage *passage
+}
+
+// A preset is a parameter's value in a named set.
+type preset struct{ Set, Value string }
 
 // sourceDirs are the directories that are read. Names of all but the root have
 // their package in front.
@@ -96,17 +97,17 @@ var sourceDirs = []string{".", "cmd/qta/internal/paper"}
 var (
 	implements = regexp.MustCompile(`It implements QTA, Equation (\d+) \(Section ([\d.]+)\)\.`)
 	testOf     = regexp.MustCompile(`It tests QTA, Equation (\d+)\.`)
-	marker     = regexp.MustCompile(`^(?:// )?(Reading|Differs)(?: ([RD]\d+))?: `)
+	marker     = regexp.MustCompile(`^(?:// )?(Reading|Differs) ([RD]\d+): `)
 	docLink    = regexp.MustCompile(`\[(\*?[A-Z][A-Za-z.]*)\]`)
 )
 
-// readSources reads the Go files; of tests only those of an equation.
+// readSources reads the Go files, but no tests other than the equations'.
 func (p *page) readSources() {
 	for _, dir := range sourceDirs {
 		names, _ := fs.Glob(p.root, path.Join(dir, "*.go"))
-		for _, name := range names {
-			src := p.read(name)
-			f, err := parser.ParseFile(p.files, name, src, parser.ParseComments|parser.SkipObjectResolution)
+		for _, file := range names {
+			src := p.read(file)
+			f, err := parser.ParseFile(p.files, file, src, parser.ParseComments|parser.SkipObjectResolution)
 			if err != nil {
 				p.fault("%v", err)
 				continue
@@ -114,7 +115,7 @@ func (p *page) readSources() {
 			for _, node := range f.Decls {
 				name, doc := declares(node)
 				test := testOf.FindStringSubmatch(oneLine(doc.Text()))
-				if name == "" || test == nil && strings.HasSuffix(p.files.Position(node.Pos()).Filename, "_test.go") {
+				if name == "" || test == nil && strings.HasSuffix(file, "_test.go") {
 					continue
 				}
 				if dir != "." {
@@ -128,6 +129,7 @@ func (p *page) readSources() {
 			}
 		}
 	}
+	p.readParameters("Params")
 }
 
 // declares returns the name that a declaration declares, or the first of
@@ -138,11 +140,8 @@ func declares(node ast.Decl) (name string, doc *ast.CommentGroup) {
 		if d.Recv == nil {
 			return d.Name.Name, d.Doc
 		}
-		typ := d.Recv.List[0].Type
-		if star, ok := typ.(*ast.StarExpr); ok {
-			typ = star.X
-		}
-		return typ.(*ast.Ident).Name + "." + d.Name.Name, d.Doc
+		receiver := types.ExprString(d.Recv.List[0].Type)
+		return strings.TrimPrefix(receiver, "*") + "." + d.Name.Name, d.Doc
 	case *ast.GenDecl:
 		switch s := d.Specs[0].(type) {
 		case *ast.TypeSpec:
@@ -154,8 +153,8 @@ func declares(node ast.Decl) (name string, doc *ast.CommentGroup) {
 	return "", nil
 }
 
-// declare takes over a declaration. Where files for several processors declare
-// the same, the first counts.
+// declare notes a declaration. Where files for several processors declare the
+// same, the first counts.
 func (p *page) declare(node ast.Decl, name string, doc *ast.CommentGroup, src string) *declaration {
 	if d := p.declarations[name]; d != nil {
 		return d
@@ -165,14 +164,14 @@ func (p *page) declare(node ast.Decl, name string, doc *ast.CommentGroup, src st
 		from = p.files.Position(doc.Pos())
 	}
 	d := &declaration{Name: name, File: from.Filename, Line: from.Line, Last: to.Line, node: node}
-	d.doc, d.text = oneLine(doc.Text()), src[from.Offset:to.Offset]
-	if m := implements.FindStringSubmatch(d.doc); m != nil {
+	d.text = src[from.Offset:to.Offset]
+	if m := implements.FindStringSubmatch(oneLine(doc.Text())); m != nil {
 		d.equation, _ = strconv.Atoi(m[1])
 		d.section = m[2]
 	}
 	d.read()
 	for _, c := range d.Choices {
-		p.addChoice(c)
+		p.Choices[c.ID] = c
 	}
 	p.declarations[name] = d
 	return d
@@ -182,13 +181,13 @@ func (p *page) declare(node ast.Decl, name string, doc *ast.CommentGroup, src st
 func (d *declaration) read() {
 	code := highlight(d.text, d.Name[strings.LastIndex(d.Name, ".")+1:])
 	var open *choice
+	last := &paragraph{}
 	for i, whole := range strings.Split(d.text, "\n") {
 		line := strings.TrimSpace(whole)
-		next := paragraph{Comment: strings.HasPrefix(line, "//")}
+		next := &paragraph{Comment: strings.HasPrefix(line, "//")}
 		next.Tabs = len(whole) - len(strings.TrimLeft(whole, "\t"))
 		next.Set = line == "//" || strings.HasPrefix(line, "//\t") || strings.HasPrefix(line, "//  ")
-		m := marker.FindStringSubmatch(line)
-		if m != nil && next.Comment {
+		if m := marker.FindStringSubmatch(line); m != nil && next.Comment {
 			open = &choice{Kind: m[1], ID: m[2], Where: d.Name, File: d.File, Line: d.Line + i}
 			next.Choice = open
 			d.Choices = append(d.Choices, open)
@@ -200,107 +199,98 @@ func (d *declaration) read() {
 			words := strings.TrimPrefix(marker.ReplaceAllString(line, ""), "// ")
 			open.Text = strings.TrimSpace(open.Text + " " + docLink.ReplaceAllString(words, "$1"))
 		}
-		n := len(d.Paragraphs)
-		if n == 0 || next.begins(d.Paragraphs[n-1]) {
+		// Code is one paragraph, and so are the lines of a comment that flows.
+		if i == 0 || next.Comment != last.Comment || next.Comment && (next.Set || last.Set || next.Choice != nil) {
 			d.Paragraphs = append(d.Paragraphs, next)
-			n++
+			last = next
 		}
-		d.Paragraphs[n-1].Lines = append(d.Paragraphs[n-1].Lines, code[i])
+		last.Lines = append(last.Lines, code[i])
 	}
 }
 
-// begins reports whether a line begins a paragraph after last: code is one
-// paragraph, and so are the lines of a comment that flows.
-func (p paragraph) begins(last paragraph) bool {
-	return p.Comment != last.Comment || p.Comment && (p.Set || last.Set || p.Choice != nil)
-}
-
-// highlight returns the lines of Go source as HTML, with classes for keywords,
-// strings, numbers, comments and the name that is declared.
-func highlight(text, name string) []template.HTML {
+// highlight returns the lines of Go source, with classes for keywords, strings,
+// numbers, comments and the name that is declared.
+func highlight(text, name string) [][]span {
+	lines := [][]span{nil}
+	add := func(class, text string) {
+		for i, part := range strings.Split(text, "\n") {
+			if i > 0 {
+				lines = append(lines, nil)
+			}
+			if part != "" {
+				last := &lines[len(lines)-1]
+				*last = append(*last, span{class, part})
+			}
+		}
+	}
 	file := token.NewFileSet().AddFile("", -1, len(text))
 	var s scanner.Scanner
 	s.Init(file, []byte(text), nil, scanner.ScanComments)
 	classes := map[token.Token]string{
 		token.COMMENT: "c", token.STRING: "s", token.CHAR: "s", token.INT: "n", token.FLOAT: "n",
 	}
-	var b strings.Builder
 	done := 0
-	for {
-		pos, tok, literal := s.Scan()
-		if tok == token.EOF {
-			break
-		}
+	for pos, tok, literal := s.Scan(); tok != token.EOF; pos, tok, literal = s.Scan() {
 		class := classes[tok]
-		if tok.IsKeyword() {
+		switch {
+		case tok.IsKeyword():
 			class = "k"
-		} else if tok == token.IDENT && literal == name {
+		case literal == name:
 			class, name = "f", ""
 		}
 		if class == "" {
 			continue
 		}
 		at := file.Offset(pos)
-		b.WriteString(html.EscapeString(text[done:at]))
+		add("", text[done:at])
 		done = at + len(literal)
-		open := `<span class="` + class + `">`
-		literal = strings.ReplaceAll(html.EscapeString(literal), "\n", "</span>\n"+open) // of a raw string
 		if words, ok := strings.CutPrefix(literal, "// "); ok {
-			literal = "<i>// </i>" + words
+			add("c slashes", "// ")
+			literal = words
 		}
-		b.WriteString(open + literal + "</span>")
+		add(class, literal)
 	}
-	b.WriteString(html.EscapeString(text[done:]))
-	var lines []template.HTML
-	for l := range strings.SplitSeq(b.String(), "\n") {
-		lines = append(lines, template.HTML(l))
-	}
+	add("", text[done:])
 	return lines
 }
 
-// readParameters takes over the fields of a struct, Params or part of it.
-func (p *page) readParameters(group string) {
-	d := p.declarations[group]
-	about, _, _ := strings.Cut(d.doc, ". ")
-	p.Groups[group] = strings.TrimSuffix(about, ".")
-	s := d.node.(*ast.GenDecl).Specs[0].(*ast.TypeSpec).Type.(*ast.StructType)
-	for _, f := range s.Fields.List {
+// readParameters reads the fields of a struct, Params or part of it.
+func (p *page) readParameters(name string) {
+	node := p.declarations[name].node.(*ast.GenDecl)
+	about, _, _ := strings.Cut(oneLine(node.Doc.Text()), ". ")
+	group := glossary.Group{Name: name, About: strings.TrimSuffix(about, ".")}
+	fields := node.Specs[0].(*ast.TypeSpec).Type.(*ast.StructType).Fields.List
+	group.Parameters = make([]glossary.Parameter, 0, len(fields)) // without moving them
+	for i, f := range fields {
 		if len(f.Names) == 0 {
-			p.readParameters(f.Type.(*ast.Ident).Name)
+			p.readParameters(types.ExprString(f.Type))
 			continue
 		}
-		q := &parameter{Group: group, File: d.File, Line: p.files.Position(f.Pos()).Line}
-		q.Name = f.Names[0].Name
-		q.Meaning = strings.TrimSuffix(oneLine(cmp.Or(f.Doc.Text(), f.Comment.Text())), ".")
+		group.Parameters = append(group.Parameters, glossary.Parameter{Name: f.Names[0].Name})
+		at := p.files.Position(f.Pos())
+		q := &parameter{Parameter: &group.Parameters[i], File: at.Filename, Line: at.Line}
+		q.Meaning = strings.TrimSuffix(oneLine(f.Doc.Text()), ".")
 		tag, _ := strconv.Unquote(f.Tag.Value)
 		q.Source = reflect.StructTag(tag).Get("source")
 		if row, ok := strings.CutPrefix(q.Source, "Table: "); ok {
 			q.Row = row
 		}
-		q.Values = []value{
+		q.Values = []preset{
 			{"paper", qta.Paper().Value(q.Name)},
 			{"default", qta.Default().Value(q.Name)},
 			{"authors", qta.Authors().Value(q.Name)},
 		}
 		if m := marker.FindStringSubmatch(q.Source); m != nil {
-			q.Choice = &choice{Kind: m[1], ID: m[2], Where: q.Name, File: q.File, Line: q.Line}
-			q.Choice.Text = q.Source[len(m[0]):]
-			q.Choice.Parameter, q.Choice.Switch = q, q
-			p.addChoice(q.Choice)
+			q.Choice = &choice{Kind: m[1], ID: m[2], Text: q.Source[len(m[0]):], Where: q.Name, File: q.File,
+				Line: q.Line, Parameter: q, Switch: q}
+			p.Choices[m[2]] = q.Choice
 		}
 		p.Parameters = append(p.Parameters, q)
 		p.parameters[q.Name] = q
 	}
-}
-
-// addChoice notes a choice by its number.
-func (p *page) addChoice(c *choice) {
-	if other := p.Choices[c.ID]; c.ID == "" {
-		p.fault("%s:%d: a %s without a number", c.File, c.Line, c.Kind)
-	} else if other != nil {
-		p.fault("%s:%d and %s:%d both have %s", other.File, other.Line, c.File, c.Line, c.ID)
+	if len(group.Parameters) > 0 {
+		p.groups = append(p.groups, group)
 	}
-	p.Choices[c.ID] = c
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -5,9 +5,7 @@ import (
 	"html"
 	"html/template"
 	"regexp"
-	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // This file reads the passages, docs/annotated.txt, whose head says how they
@@ -19,22 +17,23 @@ type section struct {
 	Passages      []*passage
 }
 
-// A passage is what the page says of one passage of the paper, and what of the
-// sources belongs to it.
+// A passage is a passage of the paper in our words, with the code that belongs
+// to it.
 type passage struct {
 	Title, ID string
-	Section   *section
 	Blocks    []block
-	Formulas  int // how many of the blocks are
+	Formulas  []string // of the blocks
 	Symbols   []symbol
 	Code      []*declaration // that implement it
 	Also      []*declaration // that help, folded
 	Params    []*parameter
+	Choices   []*choice     // of its declarations and parameters
+	Golden    []string      // files of vectors
 	Equation  int           // that it is about, or 0
 	Home      *declaration  // of that equation
 	InNumbers template.HTML // the equation with numbers put in
 	Worked    string        // the whole of that, by hand
-	line      int           // in the file
+	text      string        // of its declarations, and its parameters' names
 }
 
 // A block is a paragraph or a displayed formula.
@@ -46,134 +45,105 @@ type block struct {
 // A symbol is one of a formula's, with its name in the code.
 type symbol struct{ Symbol, Meaning, Code string }
 
-// All returns the passage's declarations.
-func (q *passage) All() []*declaration { return slices.Concat(q.Code, q.Also) }
-
-// Choices returns what its declarations and parameters chose.
-func (q *passage) Choices() (all []*choice) {
-	for _, d := range q.All() {
-		all = append(all, d.Choices...)
-	}
-	for _, r := range q.Params {
-		if r.Choice != nil {
-			all = append(all, r.Choice)
-		}
-	}
-	return all
-}
-
-var (
-	keyword = regexp.MustCompile(`^(formula|symbol|code|also|params|numbers|(?:golden|says) [^:]+): +(.*?) *$`)
-	notID   = regexp.MustCompile(`[^a-z0-9]+`)
-)
+var notID = regexp.MustCompile(`[^a-z0-9]+`)
 
 // readText reads the passages.
 func (p *page) readText() {
-	s, q := &section{}, &passage{}
+	var s *section
+	q := &passage{}
 	for i, l := range strings.Split(p.read(textFile), "\n") {
 		p.where = fmt.Sprintf("%s:%d: passage %q: ", textFile, i+1, q.Title)
-		if strings.HasPrefix(l, "//") || l == "" {
-			continue
-		}
-		if name, ok := strings.CutPrefix(l, "== "); ok {
-			number, title, _ := strings.Cut(name, " ")
-			s = &section{Number: number, Title: title}
+		word, rest, _ := strings.Cut(l, " ")
+		switch {
+		case l == "" || strings.HasPrefix(l, "//"):
+		case word == "==":
+			s = &section{}
+			s.Number, s.Title, _ = strings.Cut(rest, " ")
 			p.Sections = append(p.Sections, s)
-		} else if title, ok := strings.CutPrefix(l, "-- "); ok {
-			id := "p-" + strings.Trim(notID.ReplaceAllString(strings.ToLower(title), "-"), "-")
-			q = &passage{Title: title, ID: id, Section: s, line: i + 1}
+		case word == "--":
+			q = &passage{Title: rest, ID: "p-" + strings.Trim(notID.ReplaceAllString(strings.ToLower(rest), "-"), "-")}
 			s.Passages = append(s.Passages, q)
-		} else if worked, ok := strings.CutPrefix(l, "|"); ok {
-			q.Worked += strings.TrimPrefix(worked, " ") + "\n"
-		} else if m := keyword.FindStringSubmatch(l); m != nil {
-			p.set(q, m[1], m[2])
-		} else {
-			q.Blocks = append(q.Blocks, block{l, false})
+			p.Passages = append(p.Passages, q)
+		default:
+			p.set(s, q, l, word, rest)
 		}
 	}
 }
 
-// set takes over a line with a keyword.
-func (p *page) set(q *passage, key, value string) {
-	key, name, _ := strings.Cut(key, " ")
-	list := strings.Split(value, ", ")
-	parts := append(strings.Split(value, " | "), "", "") // three at least
-	switch key {
-	case "formula":
-		q.Blocks = append(q.Blocks, block{value, true})
-		q.Formulas++
-	case "numbers":
-		q.InNumbers = template.HTML(value)
-	case "symbol":
+// set adds a line to a passage.
+func (p *page) set(s *section, q *passage, l, word, rest string) {
+	name, value, _ := strings.Cut(rest, ": ")
+	switch word {
+	default:
+		q.Blocks = append(q.Blocks, block{l, false})
+	case "formula:":
+		q.Blocks = append(q.Blocks, block{rest, true})
+		q.Formulas = append(q.Formulas, rest)
+	case "numbers:":
+		q.InNumbers = template.HTML(rest)
+	case "|":
+		q.Worked += rest + "\n"
+	case "symbol:":
+		parts := append(strings.Split(rest, " | "), "", "")
 		q.Symbols = append(q.Symbols, symbol{parts[0], parts[1], parts[2]})
-	case "code":
-		q.Code = append(q.Code, p.show(q, list)...)
-	case "also":
-		q.Also = append(q.Also, p.show(q, list)...)
+	case "code:":
+		q.Code = append(q.Code, p.show(s, q, rest)...)
+	case "also:":
+		q.Also = append(q.Also, p.show(s, q, rest)...)
 	case "golden":
-		if d := find(p, p.declarations, "declaration", name); d != nil {
-			for _, file := range list {
-				d.Vectors = append(d.Vectors, p.readVectors(file))
-			}
+		d := find(p, p.declarations, "declaration", name)
+		for file := range strings.SplitSeq(value, ", ") {
+			d.Vectors = append(d.Vectors, p.readVectors(file))
+			q.Golden = append(q.Golden, file)
 		}
-	case "params":
-		for _, name := range list {
-			if r := find(p, p.parameters, "parameter", name); r != nil {
-				r.Passage = q
-				q.Params = append(q.Params, r)
+	case "params:":
+		for name := range strings.SplitSeq(rest, ", ") {
+			r := find(p, p.parameters, "parameter", name)
+			r.Passage = q
+			q.Params = append(q.Params, r)
+			q.text += name + "\n"
+			if r.Choice != nil {
+				q.Choices = append(q.Choices, r.Choice)
 			}
 		}
 	case "says":
-		p.say(name, parts[0], parts[1])
+		id, name, switched := strings.Cut(strings.TrimSuffix(name, ")"), " (")
+		c := find(p, p.Choices, "Reading or Differs", id)
+		c.Said, c.Short, _ = strings.Cut(value, " | ")
+		if switched {
+			c.Switch = find(p, p.parameters, "parameter", name)
+		}
 	}
 }
 
-// find returns one of all by its name, or nil and a fault.
+// find returns one of all by its name, or an empty one and notes a fault.
 func find[T any](p *page, all map[string]*T, kind, name string) *T {
 	if all[name] == nil {
 		p.fault("the sources have no %s %s", kind, name)
+		return new(T)
 	}
 	return all[name]
 }
 
-// show gives a passage the declarations called names.
-func (p *page) show(q *passage, names []string) (all []*declaration) {
-	for _, name := range names {
+// show gives a passage of a section the declarations called names.
+func (p *page) show(s *section, q *passage, names string) (all []*declaration) {
+	for name := range strings.SplitSeq(names, ", ") {
 		d := find(p, p.declarations, "declaration", name)
-		if d == nil {
-			continue
-		}
 		if d.passage != nil {
 			p.fault("%s stands in passage %q already", name, d.passage.Title)
 		}
 		d.passage = q
+		q.text += d.text + "\n"
+		q.Choices = append(q.Choices, d.Choices...)
 		if d.equation > 0 {
-			if q.Equation > 0 || d.section != q.Section.Number {
+			if q.Equation > 0 || d.section != s.Number {
 				p.fault("it cannot have Equation %d of section %s (%s)", d.equation, d.section, name)
 			}
 			q.Equation, q.Home = d.equation, d
-			p.Equations = append(p.Equations, q)
 		}
 		all = append(all, d)
 	}
 	return all
-}
-
-// say notes what the paper says at a choice, and which parameter switches it, in
-// parentheses behind its number.
-func (p *page) say(id, said, short string) {
-	id, name, switched := strings.Cut(strings.TrimSuffix(id, ")"), " (")
-	c := find(p, p.Choices, "Reading or Differs", id)
-	if c == nil {
-		return
-	}
-	if max(utf8.RuneCountInString(said), utf8.RuneCountInString(short)) > longest {
-		p.fault("say %s in at most %d letters", id, longest)
-	}
-	c.Said, c.Short = said, short
-	if switched {
-		c.Switch = find(p, p.parameters, "parameter", name)
-	}
 }
 
 // A formula has a line of formulas.html: its name and its MathML.

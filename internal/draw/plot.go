@@ -6,76 +6,43 @@ import (
 	"strings"
 )
 
-// ticks are round numbers along an axis, and their texts in units of 10^exp.
-type ticks struct {
-	at    []float64
-	texts []string
-	exp   int
-}
-
-// newTicks returns at most most ticks from low to high, in steps of 1, 2 or 5
-// times a power of ten. A range without two of them, as a single number, has low
-// as its only one. Numbers of many digits share a power of ten: a multiple of
-// three for large ones.
-func newTicks(low, high float64, most int) ticks {
-	t := ticks{}
-	switch e := exponent(max(math.Abs(low), math.Abs(high))); {
-	case e >= 4:
-		t.exp = e / 3 * 3
-	case e <= -3:
-		t.exp = e
-	}
-	for exp := exponent(high-low) - 3; high > low && math.Pow10(exp) <= high-low; exp++ {
-		for _, m := range []float64{1, 2, 5} {
-			step := m * math.Pow10(exp)
-			first, last := math.Ceil(low/step-1e-9), math.Floor(high/step+1e-9)
-			if last-first+1 > float64(most) || last-first < 1 {
-				continue
-			}
-			for i := first; i <= last; i++ {
-				t.at = append(t.at, i*step)
-				t.texts = append(t.texts, t.text(i*step, max(0, t.exp-exp)))
-			}
-			return t
+// roundUp returns the smallest of 1, 2 and 5 times a power of ten that is at
+// least x, which is positive.
+func roundUp(x float64) float64 {
+	power := math.Pow10(int(math.Floor(math.Log10(x))))
+	for _, m := range []float64{1, 2, 5} {
+		if m*power >= x {
+			return m * power
 		}
 	}
-	t.at, t.texts = []float64{low}, []string{t.text(low, -1)}
-	return t
+	return 10 * power
 }
 
-// text writes a number with so many digits after the point, or to six digits in
-// all where that is negative.
-func (t *ticks) text(x float64, digits int) string {
-	x /= math.Pow10(t.exp)
-	s := strconv.FormatFloat(x, 'f', max(digits, 0), 64)
-	if digits < 0 {
-		s = strconv.FormatFloat(x, 'g', 6, 64)
+// ticks returns at most most round numbers from low to high; where there is none,
+// low.
+func ticks(low, high float64, most int) (at []float64) {
+	if high > low && most > 1 {
+		step := roundUp((high - low) / float64(most-1) * (1 - 1e-9))
+		for i := math.Ceil(low/step - 1e-9); i <= math.Floor(high/step+1e-9); i++ {
+			at = append(at, i*step)
+		}
 	}
-	if strings.Trim(s, "-0.") == "" {
-		return strings.TrimPrefix(s, "-")
+	if len(at) == 0 {
+		at = []float64{low}
 	}
-	return strings.Replace(s, "-", "−", 1)
+	return at
 }
 
-// exponent returns the power of ten of x's first digit, 0 for what has none.
-func exponent(x float64) int {
-	_, e, _ := strings.Cut(strconv.FormatFloat(x, 'e', -1, 64), "e")
-	n, _ := strconv.Atoi(e)
-	return n
-}
-
-// inUnits adds a power of ten to the name of a unit.
-func inUnits(name string, exp int) string {
-	switch exp {
-	case 0:
-		return name
-	case 3:
-		return strings.TrimSpace("thousand " + name)
-	case 6:
-		return strings.TrimSpace("million " + name)
+// number writes x with at most six digits, in thousands (k) or millions (M) where
+// it is large.
+func number(x float64) string {
+	unit := ""
+	if size := math.Abs(x); size >= 1e6 {
+		x, unit = x/1e6, "M"
+	} else if size >= 1e3 {
+		x, unit = x/1e3, "k"
 	}
-	digits := strings.NewReplacer("-", "⁻", "0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴", "5", "⁵", "6", "⁶", "7", "⁷", "8", "⁸", "9", "⁹")
-	return strings.TrimSpace("10" + digits.Replace(strconv.Itoa(exp)) + " " + name)
+	return strings.Replace(strconv.FormatFloat(x+0, 'g', 6, 64), "-", "−", 1) + unit // + 0: no -0
 }
 
 // Unit returns a unit of a CSV file's header, such as cell^2, as pictures have
@@ -97,8 +64,7 @@ type Plot struct {
 	Width, Height float64 // of the area within the axes
 }
 
-// An Axis shows at least the numbers from low to high, and those of all
-// points.
+// An Axis reaches from low to high, and as far as the points do.
 type Axis struct {
 	Name, Unit string
 	Low, High  float64
@@ -110,122 +76,70 @@ type Mark struct {
 	Name string
 }
 
-// A Spread is how a series shows low and high.
-type Spread int
-
-// The ways to show them.
-const (
-	NoSpread Spread = iota
-	Bands
-	Bars
-)
-
-// A Series is points that belong together. Color and shape follow from its
-// place in the plot.
+// A Series is points that belong together, joined by a line. Color and shape
+// follow from its place in the plot.
 type Series struct {
-	Name   string
+	Name   string // without one it is not in the legend
 	Points []Point
-	Line   bool // the points are joined
-	Spread Spread
-	Like   int     // of an echo: 1 + the place of the series whose color it has
-	Echo   Echo    // other people's numbers
+	Band   bool    // the spread is a band, not bars
+	Like   int     // 1 + the place of the series that these are other people's numbers of, or 0
 	Shift  float64 // of all points to the right, in pixels, so that bars do not overlap
 }
 
-// An Echo is drawn with crosses and a thin line, broken to tell it from the
-// series that it is compared with.
-type Echo string
-
-// The kinds of line of an echo.
-const (
-	NoEcho     Echo = ""
-	DashedEcho Echo = "thin dash"
-	DottedEcho Echo = "thin dots"
-)
-
-// A Point is finite.
+// A Point is finite. Its spread is from low to high, if high is larger.
 type Point struct {
 	X, Y, Low, High float64
 	Hollow          bool // a lower bound, such as a run that was not solved
 }
 
-// A style is how one series looks.
-type style struct {
-	*Series
-	tone int // of its color and shape
-	line string
-}
-
-// styles returns how the series look: seven colors, and broken lines from the
-// eighth on.
-func (p *Plot) styles() []style {
-	list := make([]style, len(p.Series))
-	for i := range p.Series {
-		s := &p.Series[i]
-		list[i] = style{s, i, "line"}
-		if s.Like > 0 {
-			list[i].tone = s.Like - 1
-		}
-		if s.Echo != NoEcho {
-			list[i].line = string(s.Echo)
-		} else if list[i].tone/seriesTones%2 == 1 {
-			list[i].line = "line dash"
-		}
-		list[i].tone %= seriesTones
-	}
-	return list
-}
-
-// Draw draws the plot: the name of the y axis above it, that of the x axis
-// below, and the legend below that, where it covers nothing.
+// Draw draws the plot: the y axis's name above it, the x axis's below, and the
+// legend at the bottom, where it covers nothing.
 func (p *Plot) Draw() *Drawing {
 	x0, x1, y0, y1 := p.extents()
-	yTicks, xTicks := newTicks(y0, y1, 6), newTicks(x0, x1, 9)
-	for most := 8; most > 1 && widest(xTicks.texts)+14 > p.Width/float64(max(len(xTicks.at)-1, 1)); most-- {
-		xTicks = newTicks(x0, x1, most)
+	yTicks, xTicks := ticks(y0, y1, 6), ticks(x0, x1, 9)
+	for most := 8; most > 1 && widest(xTicks)+14 > p.Width/float64(max(len(xTicks)-1, 1)); most-- {
+		xTicks = ticks(x0, x1, most)
 	}
 	const top = 26
-	start := widest(yTicks.texts) + 12
-	d := &Drawing{Title: p.Title, Width: start + p.Width + 6 + widest(xTicks.texts)/2}
+	start, bottom := widest(yTicks)+12, top+p.Height
+	d := &Drawing{Title: p.Title, Width: start + p.Width + 6 + widest(xTicks)/2}
 	X := func(x float64) float64 { return start + (x-x0)/(x1-x0)*p.Width }
 	Y := func(y float64) float64 { return top + (y1-y)/(y1-y0)*p.Height }
-	bottom := top + p.Height
 
-	d.Text(0, TextSize, Left, "ink", p.Y.title(yTicks.exp))
-	for i, y := range yTicks.at {
+	d.Text(0, TextSize, Left, "ink", p.Y.title())
+	for _, y := range yTicks {
 		d.Add(`<path class="grid" d="M%v %vh%v"/>`, start, Y(y), p.Width)
-		d.Text(start-6, Y(y)+4, Right, "soft", yTicks.texts[i])
+		d.Text(start-6, Y(y)+4, Right, "soft", number(y))
 	}
-	for i, x := range xTicks.at {
+	for _, x := range xTicks {
 		d.Add(`<path class="axis" d="M%v %vv4"/>`, X(x), bottom)
-		d.Text(X(x), bottom+16, Middle, "soft", xTicks.texts[i])
+		d.Text(X(x), bottom+16, Middle, "soft", number(x))
 	}
 	d.Add(`<path class="axis" d="M%v %vV%vh%v"/>`, start, top, bottom, p.Width)
-	d.Text(start+p.Width, bottom+33, Right, "ink", p.X.title(xTicks.exp))
+	d.Text(start+p.Width, bottom+33, Right, "ink", p.X.title())
 	for _, m := range p.Marks {
 		d.Add(`<path class="mark" d="M%v %vV%v"/>`, X(m.At), top, bottom)
 	}
-	for _, s := range p.styles() {
-		s.drawSpread(d, X, Y)
+	for i := range p.Series {
+		p.drawSpread(d, i, X, Y)
 	}
-	for _, s := range p.styles() {
-		s.drawPoints(d, X, Y)
+	for i := range p.Series {
+		p.drawPoints(d, i, X, Y)
 	}
-	d.Height = d.Legend(p.legend(), bottom+42)
+	d.Height = p.legend(d, bottom+42)
 	return d
 }
 
-func (a Axis) title(exp int) string {
-	if unit := inUnits(a.Unit, exp); unit != "" {
-		return a.Name + " (" + unit + ")"
+func (a Axis) title() string {
+	if a.Unit != "" {
+		return a.Name + " (" + a.Unit + ")"
 	}
 	return a.Name
 }
 
-func widest(texts []string) float64 {
-	w := 0.0
-	for _, s := range texts {
-		w = max(w, textWidth(s))
+func widest(numbers []float64) (w float64) {
+	for _, x := range numbers {
+		w = max(w, textWidth(number(x)))
 	}
 	return w
 }
@@ -236,7 +150,7 @@ func (p *Plot) extents() (x0, x1, y0, y1 float64) {
 	for _, s := range p.Series {
 		for _, q := range s.Points {
 			x0, x1, y0, y1 = min(x0, q.X), max(x1, q.X), min(y0, q.Y), max(y1, q.Y)
-			if s.Spread != NoSpread {
+			if q.High > q.Low {
 				y0, y1 = min(y0, q.Low), max(y1, q.High)
 			}
 		}
@@ -250,77 +164,93 @@ func (p *Plot) extents() (x0, x1, y0, y1 float64) {
 	return x0, x1, y0, y1
 }
 
+// look returns the number of a series' color and shape, and the class of its
+// line: broken where all colors have been used, and thin where it is like another.
+func (p *Plot) look(i int) (tone int, line string) {
+	if like := p.Series[i].Like; like > 0 {
+		return (like - 1) % seriesTones, "thin dash"
+	} else if i/seriesTones%2 == 1 {
+		return i % seriesTones, "line dash"
+	}
+	return i % seriesTones, "line"
+}
+
 // drawSpread draws what is behind the points of all series.
-func (s *style) drawSpread(d *Drawing, X, Y func(float64) float64) {
-	n := len(s.Points)
-	switch {
-	case s.Spread == Bands && n > 0:
-		d.Add(`<path class="band f%d" d="%sz"/>`, s.tone, polyline(2*n, func(k int) (x, y float64) {
+func (p *Plot) drawSpread(d *Drawing, i int, X, Y func(float64) float64) {
+	s, n := p.Series[i], len(p.Series[i].Points)
+	tone, _ := p.look(i)
+	if s.Band && n > 0 {
+		d.Add(`<path class="band f%d" d="%sz"/>`, tone, polyline(2*n, func(k int) (x, y float64) {
 			if k < n {
 				return X(s.Points[k].X), Y(s.Points[k].High)
 			}
 			return X(s.Points[2*n-1-k].X), Y(s.Points[2*n-1-k].Low)
 		}))
-	case s.Spread == Bars:
-		for _, q := range s.Points {
-			if q.High > q.Low {
-				x := X(q.X) + s.Shift
-				d.Add(`<path class="bar s%d" d="M%v %vV%vm-3 0h6M%v %vh6"/>`, s.tone, x, Y(q.Low), Y(q.High), x-3, Y(q.Low))
-			}
-		}
-	}
-}
-
-const (
-	mostDots   = 40   // points of a joined series that also have a dot
-	mostPoints = 1000 // of a line; of more every second is drawn, or every third and so on
-)
-
-// drawPoints draws the line and the points.
-func (s *style) drawPoints(d *Drawing, X, Y func(float64) float64) {
-	x := func(q Point) float64 { return X(q.X) + s.Shift }
-	if last := len(s.Points) - 1; s.Line && last > 0 {
-		every := 1 + last/mostPoints
-		d.Add(`<path class="%s s%d" d="%s"/>`, s.line, s.tone, polyline(1+(last+every-1)/every, func(k int) (float64, float64) {
-			q := s.Points[min(k*every, last)]
-			return x(q), Y(q.Y)
-		}))
-	}
-	if s.Line && len(s.Points) > mostDots {
 		return
 	}
 	for _, q := range s.Points {
-		s.point(d, x(q), Y(q.Y), q.Hollow)
+		if q.High > q.Low {
+			x := X(q.X) + s.Shift
+			d.Add(`<path class="bar s%d" d="M%v %vV%vm-3 0h6M%v %vh6"/>`, tone, x, Y(q.Low), Y(q.High), x-3, Y(q.Low))
+		}
 	}
 }
 
-func (s *style) point(d *Drawing, x, y float64, hollow bool) {
-	if s.Echo != NoEcho {
-		d.Add(`<path class="bar s%d" d="M%v %vl5 5m0-5l-5 5"/>`, s.tone, x-2.5, y-2.5)
+const mostDots = 40 // points of a series that also have dots
+
+// drawPoints draws the line and the points.
+func (p *Plot) drawPoints(d *Drawing, i int, X, Y func(float64) float64) {
+	s, n := p.Series[i], len(p.Series[i].Points)
+	tone, line := p.look(i)
+	at := func(k int) (x, y float64) { return X(s.Points[k].X) + s.Shift, Y(s.Points[k].Y) }
+	if n > 1 {
+		d.Add(`<path class="%s s%d" d="%s"/>`, line, tone, polyline(n, at))
+	}
+	if n > mostDots {
 		return
 	}
-	d.Dot(s.tone, x, y, hollow)
+	for k, q := range s.Points {
+		x, y := at(k)
+		s.point(d, tone, x, y, q.Hollow)
+	}
 }
 
-// legend returns the explanations. A series without a name needs none.
-func (p *Plot) legend() (entries []Entry) {
-	for _, s := range p.styles() {
+// point draws a cross where a series is like another.
+func (s Series) point(d *Drawing, tone int, x, y float64, hollow bool) {
+	if s.Like > 0 {
+		d.Add(`<path class="bar s%d" d="M%v %vl5 5m0-5l-5 5"/>`, tone, x-2.5, y-2.5)
+		return
+	}
+	d.Dot(tone, x, y, hollow)
+}
+
+// legend explains the series and the marks from y down, in as many lines as the
+// width asks for, and returns where it ends.
+func (p *Plot) legend(d *Drawing, y float64) float64 {
+	const line, gap, sample = 17, 16, 24.0
+	x, next := 0.0, 0.0
+	entry := func(name string) {
+		x = next
+		next = x + sample + 6 + textWidth(name) + gap
+		if x == 0 || next-gap > d.Width {
+			x, y, next = 0, y+line, next-x
+		}
+		d.Text(x+sample+6, y, Left, "ink", name)
+	}
+	for i, s := range p.Series {
 		if s.Name == "" {
 			continue
 		}
-		entries = append(entries, Entry{func(d *Drawing, x, y float64) {
-			if s.Line {
-				d.Add(`<path class="%s s%d" d="M%v %vh%v"/>`, s.line, s.tone, x, y, SampleWidth)
-			}
-			if !s.Line || len(s.Points) <= mostDots {
-				s.point(d, x+SampleWidth/2, y, false)
-			}
-		}, s.Name})
+		entry(s.Name)
+		tone, class := p.look(i)
+		d.Add(`<path class="%s s%d" d="M%v %vh%v"/>`, class, tone, x, y-4, sample)
+		if len(s.Points) <= mostDots {
+			s.point(d, tone, x+sample/2, y-4, false)
+		}
 	}
 	for _, m := range p.Marks {
-		entries = append(entries, Entry{func(d *Drawing, x, y float64) {
-			d.Add(`<path class="mark" d="M%v %vv12"/>`, x+SampleWidth/2, y-6)
-		}, m.Name})
+		entry(m.Name)
+		d.Add(`<path class="mark" d="M%v %vv12"/>`, x+sample/2, y-10)
 	}
-	return entries
+	return y + 5
 }

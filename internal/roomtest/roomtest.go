@@ -2,11 +2,8 @@
 package roomtest
 
 import (
-	"encoding/xml"
-	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"qta"
@@ -41,23 +38,4 @@ func Maze(t testing.TB, name string) *qta.Maze {
 		t.Fatal(err)
 	}
 	return m
-}
-
-// WellFormed reads XML to its end and returns how many elements there are of
-// each name.
-func WellFormed(t testing.TB, what, text string) map[string]int {
-	t.Helper()
-	elements := map[string]int{}
-	for d := xml.NewDecoder(strings.NewReader(text)); ; {
-		token, err := d.Token()
-		if err == io.EOF {
-			return elements
-		}
-		if err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
-		if e, ok := token.(xml.StartElement); ok {
-			elements[e.Name.Local]++
-		}
-	}
 }

@@ -1,14 +1,12 @@
-// Package words has what the texts of the command share: counts, the words of
-// command lines, and errors, of which mistakes in the input are a kind of their
-// own.
+// Package words has what the texts of the command share: counts, lines, the words
+// of command lines, and errors, with a type for mistakes in the input.
 package words
 
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"slices"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -25,17 +23,23 @@ func BadInput(format string, args ...any) error {
 }
 
 // BadFile returns an InputError about a file that the user has named, unless err
-// is the fault of the machine, such as a full disk: who tries again then may
-// succeed.
+// is the fault of the machine: then trying again may succeed.
 func BadFile(err error, format string, args ...any) error {
-	what := fmt.Errorf(format, args...)
-	if _, system := errors.AsType[syscall.Errno](err); system {
-		users := []error{fs.ErrNotExist, fs.ErrPermission, fs.ErrExist, syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG, syscall.ELOOP, syscall.EINVAL, syscall.ENXIO}
-		if !slices.ContainsFunc(users, func(fault error) bool { return errors.Is(err, fault) }) {
-			return what
+	for _, fault := range []error{syscall.ENOSPC, syscall.EIO, syscall.EMFILE} {
+		if errors.Is(err, fault) {
+			return fmt.Errorf(format, args...)
 		}
 	}
-	return InputError{what}
+	return BadInput(format, args...)
+}
+
+// Cause returns what is behind an error of a file operation, whose path the
+// caller names.
+func Cause(err error) error {
+	if p, ok := errors.AsType[*os.PathError](err); ok {
+		return p.Err
+	}
+	return err
 }
 
 // Bare returns the text of err as one line, without the prefix that the
@@ -49,21 +53,11 @@ func Plain(text string) string {
 		switch {
 		case unicode.IsSpace(r):
 			return ' '
-		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
+		case unicode.IsControl(r):
 			return utf8.RuneError
 		}
 		return r
 	}, text)
-}
-
-// Cause returns what is behind an error of a file operation, whose path the
-// caller names.
-func Cause(err error) error {
-	var p *os.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }
 
 // Count returns a number with its noun.
@@ -74,67 +68,48 @@ func Count(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
+var plainWord = regexp.MustCompile(`^[\w+=./:,-]+$`)
+
 // Shell quotes a word of a command line where it needs that.
 func Shell(s string) string {
-	plain := func(r rune) bool {
-		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("_-+=./:,", r)
-	}
-	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+	if plainWord.MatchString(s) {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // Wrap breaks a text between words into lines of at most so many characters,
-// unless a word is longer. A text that fits stays as it is.
-func Wrap(text string, width int) []string {
-	if utf8.RuneCountInString(text) <= width {
-		return []string{text}
-	}
-	var lines []string
+// unless a word is longer.
+func Wrap(text string, width int) (lines []string) {
 	line := ""
 	for word := range strings.FieldsSeq(text) {
-		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+		if line != "" && utf8.RuneCountInString(line+" "+word) > width {
 			lines, line = append(lines, line), ""
 		}
-		if line != "" {
-			line += " "
-		}
-		line += word
+		line = strings.TrimPrefix(line+" "+word, " ")
 	}
 	return append(lines, line)
 }
 
-// Meant returns a question after the nearest of some names, if one is near.
+// Meant returns a question after the first of some names that is one letter away
+// from name, or is it but for upper and lower case.
 func Meant(name string, names []string) string {
-	best, least := "", 3
 	for _, other := range names {
-		if d := distance(strings.ToLower(name), strings.ToLower(other)); d < least && d < len(name)-1 {
-			best, least = other, d
+		if near(strings.ToLower(name), strings.ToLower(other)) {
+			return fmt.Sprintf(" (did you mean %s?)", other)
 		}
 	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf(" (did you mean %s?)", best)
+	return ""
 }
 
-// distance returns how many letters to insert, leave out or change make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+// near reports whether a and b are the same but for at most one letter that is
+// changed, left out, or there beside.
+func near(a, b string) bool {
+	for a != "" && b != "" && a[0] == b[0] {
+		a, b = a[1:], b[1:]
 	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := before
-			if a[i] != b[j] {
-				cost = 1 + min(before, row[j], row[j+1])
-			}
-			before, row[j+1] = row[j+1], cost
-		}
+	for a != "" && b != "" && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
 	}
-	return row[len(b)]
+	return max(len(a), len(b)) <= 1
 }

@@ -5,23 +5,20 @@ package paper
 
 import (
 	_ "embed"
+	"encoding/csv"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"qta"
-	"qta/internal/files"
 	"qta/lab"
 )
 
 //go:embed data/paper-figures.csv
 var figuresCSV string
-
-//go:embed data/paper-figure4.csv
-var figure4CSV string
 
 // A Method is a curriculum, estimator or kind of replay that the paper
 // compares or argues about, as changes of a parameter set.
@@ -59,6 +56,7 @@ func Methods() []Method {
 type Figure struct {
 	Number, About string
 	Stop          string // -stop of its runs
+	Seeds         int    // of the paper; 1 for the one agent of Figure 5
 	Panels        []Panel
 }
 
@@ -70,14 +68,11 @@ type Panel struct {
 	Lines []Line
 }
 
-// A Line is a method and the name of its series in the paper's numbers.
+// A Line is a method and the name of its series in the paper's numbers, if it has one.
 type Line struct {
 	Method Method
 	Series string
 }
-
-// Mazes returns all mazes of the paper.
-func Mazes() []string { return append(mazeNames(4, 15, 1, "x5"), mazeNames(1, 5, 1, "U5")...) }
 
 func mazeNames(from, to, step int, suffix string) (names []string) {
 	for n := from; n <= to; n += step {
@@ -86,36 +81,32 @@ func mazeNames(from, to, step int, suffix string) (names []string) {
 	return names
 }
 
-// Figure5Maze is the maze of Figure 5.
-const Figure5Maze = "12x5"
-
 // noiseMaze is the maze of Figure 4.
 //
 // Reading R102: the paper does not say which; 12x5 is the maze of Figure 5.
-const noiseMaze = Figure5Maze
+const noiseMaze = "12x5"
 
 // Figures returns the paper's figures.
 func Figures() []Figure {
 	m, even, waves := mazeNames(4, 15, 1, "x5"), mazeNames(4, 14, 2, "x5"), mazeNames(1, 5, 1, "U5")
 	curricula := []Line{{QTA, "QTA"}, {MEGA, "MEGA"}, {VDS, "VDS"}}
 	return []Figure{
-		{"2", "QTA, MEGA and VDS. HER solves no maze, says the text: add lines with -set Curriculum=her to see.", "solved", []Panel{
-			{"2L", "Figure 2, left: M-mazes", m, curricula},
-			{"2R", "Figure 2, right: square-wave mazes", waves, curricula}}},
-		{"3", "prioritized replay, by uncertainty and by TD error", "solved", []Panel{
+		{"2", "QTA, MEGA and VDS. HER solves no maze, says the text: add lines with -set Curriculum=her to see.", "solved", 12,
+			[]Panel{
+				{"2L", "Figure 2, left: M-mazes", m, curricula},
+				{"2R", "Figure 2, right: square-wave mazes", waves, curricula}}},
+		{"3", "prioritized replay, by uncertainty and by TD error", "solved", 12, []Panel{
 			{"3L", "Figure 3, left: replay by uncertainty", m, []Line{{QTA, "QTA"}, {PER, "QTA+PER"}}},
 			{"3R", "Figure 3, right: replay by TD error", even, []Line{{QTA, "QTA"}, {TD, "QTA+TD-PER"}}}}},
-		{"4", "noise on the uncertainty. The paper does not name the maze; " + noiseMaze + " is a reading.",
-			"never", []Panel{
-				{"4", "Figure 4: noise on the uncertainty", []string{noiseMaze}, []Line{
-					{QTA, "sigma=0"}, {Noise1, "sigma=0.01"}, {Noise3, "sigma=0.03"}, {Noise5, "sigma=0.05"}}}}},
-		{"5", "one agent over time; the picture is figure5.svg in its run directory.", "never", []Panel{
-			{"5", "Figure 5", []string{Figure5Maze}, []Line{{QTA, ""}}}}},
-		{"6", "estimates of uncertainty: disagreement of Q-values, bootstrapped Q-networks, deep ensembles",
-			"solved", []Panel{
+		{"4", "noise on the uncertainty. The paper does not name the maze; " + noiseMaze + " is a reading.", "never", 12,
+			[]Panel{{"4", "", []string{noiseMaze}, []Line{{QTA, ""}, {Noise1, ""}, {Noise3, ""}, {Noise5, ""}}}}},
+		{"5", "one agent over time; the picture is figure5.svg in its run directory.", "never", 1,
+			[]Panel{{"5", "", []string{"12x5"}, []Line{{QTA, ""}}}}},
+		{"6", "estimates of uncertainty: disagreement of Q-values, bootstrapped Q-networks, deep ensembles", "solved", 12,
+			[]Panel{
 				{"6L", "Figure 6, left: disagreement of Q-values", m, []Line{{QTA, "QTA"}, {Q, "QTA+Qval"}}},
-				{"6R", "Figure 6, right: critic ensembles", m, []Line{{QTA, "PUN"}, {Bootstrap,
-					"BootstrappedDQN"}, {Ensemble, "DeepEnsembles"}}}}},
+				{"6R", "Figure 6, right: critic ensembles", m, []Line{{QTA, "PUN"}, {Bootstrap, "BootstrappedDQN"},
+					{Ensemble, "DeepEnsembles"}}}}},
 	}
 }
 
@@ -131,7 +122,7 @@ func Recognize(p qta.Params) (m Method, setting string) {
 			q := preset.Params
 			q.Curriculum = "qta" // the presets mega and vds imply a method
 			q = Effective(candidate.Apply(q))
-			if n := lab.Differing(q, p); n < best {
+			if n := len(lab.Differing(q, p)); n < best {
 				best, m = n, candidate
 				setting = strings.Join(append([]string{preset.Name}, lab.Changes(q, p)...), " ")
 			}
@@ -141,13 +132,11 @@ func Recognize(p qta.Params) (m Method, setting string) {
 }
 
 // Apply returns p with the method's changes.
-func (m Method) Apply(p qta.Params) qta.Params { return set(p, m.Set...) }
-
-func set(p qta.Params, changes ...string) qta.Params {
-	for _, change := range changes {
+func (m Method) Apply(p qta.Params) qta.Params {
+	for _, change := range m.Set {
 		name, value, _ := strings.Cut(change, "=")
 		if err := p.Set(name, value); err != nil {
-			panic(err) // the tables here are wrong
+			panic(err) // the table here is wrong
 		}
 	}
 	return p
@@ -172,95 +161,53 @@ type Point struct {
 	Length              int     // path length of the maze
 	Mean, Deviation     float64 // environment steps
 	Printed             float64 // the number that the figure has for Mean, times 1000
-	Scaled              bool    // VDS as if its printed indices counted evaluations 2500 steps apart
 }
 
-// Points returns the points of Figures 2, 3 and 6. Those of VDS come twice, as it
-// was evaluated every 2500 steps: first as printed, then Scaled.
+// Points returns the points of Figures 2, 3 and 6, those of VDS as printed.
 //
 // Reading R101: the figures print the index k of an evaluation, counted from 0,
 // so that k stands for 1000 (k + 1) environment steps; Figure 6 right alone prints
 // steps. The curve of QTA is in both, one thousand apart at every maze. Whether
 // the figures count VDS's evaluations as 2500 steps the paper does not say.
 func Points() []Point {
-	var points []Point
 	methods, lengths := map[string]string{}, map[string]int{}
 	for _, f := range Figures() {
 		for _, p := range f.Panels {
 			for _, l := range p.Lines {
 				methods[p.Name+l.Series] = l.Method.Name
 			}
+			for _, maze := range p.Mazes {
+				if m, err := qta.NewMaze(maze); lengths[maze] == 0 && err == nil {
+					lengths[maze] = m.PathLength()
+				}
+			}
 		}
 	}
-	for _, maze := range Mazes() {
-		lengths[maze] = PathLength(maze)
+	rows, err := csv.NewReader(strings.NewReader(figuresCSV)).ReadAll()
+	if err != nil {
+		panic(fmt.Sprintf("embedded data: %v", err))
 	}
-	for _, row := range rows(figuresCSV) {
-		p := Point{Panel: row[0], Method: methods[row[0]+row[1]], Maze: row[2], Length: lengths[row[2]],
-			Mean: 1000 * number(row[4]), Deviation: 1000 * number(row[5])}
-		p.Printed = p.Mean
+	var points []Point
+	for _, row := range rows[1:] {
+		mean, err1 := strconv.ParseFloat(row[4], 64)
+		deviation, err2 := strconv.ParseFloat(row[5], 64)
+		if err := errors.Join(err1, err2); err != nil {
+			panic(fmt.Sprintf("embedded data: %v", err))
+		}
+		p := Point{row[0], methods[row[0]+row[1]], row[2], lengths[row[2]], 1000 * mean, 1000 * deviation, 1000 * mean}
 		if p.Panel != "6R" {
 			p.Mean += 1000
 		}
 		points = append(points, p)
-		if p.Method == VDS.Name {
-			p.Mean, p.Deviation, p.Scaled = 2.5*p.Mean, 2.5*p.Deviation, true
-			points = append(points, p)
-		}
 	}
 	return points
 }
 
 // Of returns the first of the points that a method has in a maze, or nil.
 func Of(points []Point, method, maze string) *Point {
-	i := slices.IndexFunc(points, func(p Point) bool { return p.Maze == maze && p.Method == method && !p.Scaled })
+	i := slices.IndexFunc(points, func(p Point) bool { return p.Maze == maze && p.Method == method })
 	if i < 0 {
 		return nil
 	}
 	return &points[i]
 }
-
-// A Success is a point of Figure 4: mean success after so many environment
-// steps.
-type Success struct{ Step, Success float64 }
-
-// Curves returns the curves of Figure 4 by series, with steps as in R101.
-func Curves() map[string][]Success {
-	curves := map[string][]Success{}
-	for _, row := range rows(figure4CSV) {
-		curves[row[1]] = append(curves[row[1]], Success{1000*number(row[2]) + 1000, number(row[3])})
-	}
-	return curves
-}
-
-// rows returns the rows of one of the files above without its header.
-func rows(text string) [][]string {
-	table, err := files.Rows([]byte(text))
-	if err != nil {
-		panic(fmt.Sprintf("embedded data: %v", err))
-	}
-	return table[1:]
-}
-
-func number(text string) float64 {
-	x, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		panic(fmt.Sprintf("embedded data: %v", err))
-	}
-	return x
-}
-
-// PathLength returns the path length of a maze of the paper.
-func PathLength(name string) int { return pathLengths()[name] }
-
-var pathLengths = sync.OnceValue(func() map[string]int {
-	lengths := map[string]int{}
-	for _, name := range Mazes() {
-		m, err := qta.NewMaze(name)
-		if err != nil {
-			panic(err)
-		}
-		lengths[name] = m.PathLength()
-	}
-	return lengths
-})

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"qta/cmd/qta/internal/paper"
-	"qta/cmd/qta/internal/statistics"
 	"qta/internal/words"
 	"qta/lab"
 )
@@ -90,15 +89,15 @@ func (s *setting) judge() []claim {
 
 // A contrast is two methods compared in several mazes.
 type contrast struct {
-	pairs          []statistics.Pair
+	pairs          []pair
 	mazes          []string
 	lengths        []float64
 	runs, unsolved int
 }
 
 // add adds a maze.
-func (c *contrast) add(maze string, a, b *group, x, y statistics.Sample) {
-	c.pairs, c.mazes = append(c.pairs, statistics.Pair{A: x, B: y}), append(c.mazes, maze)
+func (c *contrast) add(maze string, a, b *group, x, y sample) {
+	c.pairs, c.mazes = append(c.pairs, pair{A: x, B: y}), append(c.mazes, maze)
 	c.lengths = append(c.lengths, float64(a.Length))
 	c.runs += a.N() + b.N()
 	c.unsolved += a.N() - a.Solved + b.N() - b.Solved
@@ -108,11 +107,12 @@ func (c *contrast) add(maze string, a, b *group, x, y statistics.Sample) {
 // holds where the whole interval is, and does not where the interval ends below
 // what counts as none. Numbers are shown as show makes them; beyond is the format of
 // the verdict in between.
-func (c *contrast) judge(what string, weights []float64, none float64, beyond string, show func(float64) float64) judgement {
+func (c *contrast) judge(what string, weights []float64, none float64, beyond string,
+	show func(float64) float64) judgement {
 	if len(c.pairs) == 0 {
 		return silent("no maze has ended runs of both")
 	}
-	sum, r, ok := statistics.Contrast(c.pairs, weights)
+	sum, r, ok := weigh(c.pairs, weights)
 	j := judgement{Verdict: few, What: what, Value: fmt.Sprintf("%.2f", show(sum))}
 	j.Note = fmt.Sprintf("Student’s t; %s, %s", where(c.mazes), words.Count(c.runs, "run"))
 	if c.unsolved > 0 {
@@ -133,8 +133,7 @@ func (c *contrast) judge(what string, weights []float64, none float64, beyond st
 	return j
 }
 
-// ratio judges the claim that a ratio of steps is above one, whose logarithm the
-// weighted sum is.
+// ratio judges the claim that exp of the weighted sum, a ratio of steps, is above one.
 func (c *contrast) ratio(what string, weights []float64) judgement {
 	return c.judge(what, weights, math.Log(material), "no effect beyond a factor of %.2f", math.Exp)
 }
@@ -161,11 +160,10 @@ func (s *setting) both(a, b paper.Method, family string, solved bool) (c contras
 // fewer judges the claim that a needs fewer steps than b.
 func (s *setting) fewer(a, b paper.Method) judgement {
 	c := s.both(a, b, "", false)
-	return c.ratio(fmt.Sprintf("steps of %s / steps of %s", b.Name, a.Name), statistics.Equal(len(c.pairs)))
+	return c.ratio(fmt.Sprintf("steps of %s / steps of %s", b.Name, a.Name), equal(len(c.pairs)))
 }
 
-// noFewer judges the claim that a does not need fewer steps than b, or not to an
-// extent that is material.
+// noFewer judges the claim that a does not need materially fewer steps than b.
 func (s *setting) noFewer(a, b paper.Method) judgement {
 	j := s.fewer(a, b)
 	switch j.Verdict {
@@ -188,15 +186,14 @@ func (s *setting) trend(a, b paper.Method) judgement {
 	if len(c.pairs) < 2 {
 		return silent("no two mazes of a kind that all ended runs of both solved")
 	}
-	perTen := statistics.Slope(c.lengths)
+	perTen := slope(c.lengths)
 	for i := range perTen {
 		perTen[i] *= 10
 	}
 	return c.ratio(fmt.Sprintf("growth of steps of %s / steps of %s in 10 cells", b.Name, a.Name), perTen)
 }
 
-// waves judges the claim that square-wave mazes take more steps than the M-mazes
-// of the same path length.
+// waves judges the claim that square waves take more steps than M-mazes of their length.
 func (s *setting) waves() judgement {
 	var c contrast
 	for _, m := range []paper.Method{paper.QTA, paper.MEGA, paper.VDS} {
@@ -209,7 +206,7 @@ func (s *setting) waves() judgement {
 			}
 		}
 	}
-	return c.ratio("steps in a square-wave maze / steps in the M-maze of its path length", statistics.Equal(len(c.pairs)))
+	return c.ratio("steps in a square-wave maze / steps in the M-maze of its path length", equal(len(c.pairs)))
 }
 
 // noise judges the claim that noise on the uncertainty takes of the mean success
@@ -226,7 +223,7 @@ func (s *setting) noise(m paper.Method) judgement {
 		}
 	}
 	same := func(x float64) float64 { return x }
-	return c.judge("mean success that the noise takes", statistics.Equal(len(c.pairs)), materialArea,
+	return c.judge("mean success that the noise takes", equal(len(c.pairs)), materialArea,
 		"no effect beyond %.2f of success", same)
 }
 
@@ -256,23 +253,22 @@ func (s *setting) unsolved(m paper.Method) judgement {
 	switch {
 	case 2*failed >= mazes:
 		j.Verdict = holds
-	case least >= statistics.EnoughRuns:
+	case least >= enoughRuns:
 		j.Verdict = fails
 	}
 	return j
 }
 
 // share measures the part that hits are of n runs, and judges nothing yet.
-func share(what string, hits, n int) (judgement, statistics.Interval) {
-	r := statistics.BinomialRange(hits, n)
+func share(what string, hits, n int) (judgement, interval) {
+	r := binomialRange(hits, n)
 	j := judgement{Verdict: few, What: what, Value: fmt.Sprintf("%.2f", float64(hits)/float64(n))}
 	j.Range = fmt.Sprintf("%.2f to %.2f", r.Low, r.High)
 	j.Note = fmt.Sprintf("%d of %s, Clopper and Pearson", hits, words.Count(n, "run"))
 	return j, r
 }
 
-// never judges the claim that a method never reaches the goal: that no rollout of
-// an evaluation ends there.
+// never judges the claim that no rollout of an evaluation ends at the goal.
 func (s *setting) never(m paper.Method) judgement {
 	hits, solved, n := 0, 0, 0
 	for _, r := range s.of(m) {
@@ -293,7 +289,7 @@ func (s *setting) never(m paper.Method) judgement {
 		j.Verdict = fails
 		j.Note += fmt.Sprintf("; %s solved the maze, and %s reached the goal without solving it",
 			words.Count(solved, "run"), words.Count(hits-solved, "run"))
-	case n >= statistics.EnoughRuns:
+	case n >= enoughRuns:
 		j.Verdict = holds
 	}
 	return j
@@ -311,8 +307,7 @@ func (s *setting) collapse(m paper.Method) judgement {
 	return most("share of runs that end with a success below a half", hits, n)
 }
 
-// positive judges a claim about Figure 5, that a number is positive in most runs
-// of QTA.
+// positive judges the claim that a number of Figure 5 is positive in most runs of QTA.
 func (s *setting) positive(what string, number func(*lab.Figure5) float64) judgement {
 	hits, n, sum := 0, 0, 0.0
 	for _, r := range s.of(paper.QTA) {
@@ -332,8 +327,7 @@ func (s *setting) positive(what string, number func(*lab.Figure5) float64) judge
 	return j
 }
 
-// most judges the claim that more than half of n runs are hits, which a sign test
-// decides from 6 runs on.
+// most judges the claim that most of n runs are hits, by a sign test, from 6 runs on.
 func most(what string, hits, n int) judgement {
 	if n == 0 {
 		return silent("no ended runs that tell it")
@@ -344,7 +338,7 @@ func most(what string, hits, n int) judgement {
 		j.Verdict = holds
 	case r.High < 0.5:
 		j.Verdict = fails
-	case n >= statistics.EnoughRuns:
+	case n >= enoughRuns:
 		j.Verdict = fmt.Sprintf("in %d of %d runs", hits, n)
 	}
 	return j

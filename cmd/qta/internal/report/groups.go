@@ -15,16 +15,17 @@ import (
 
 	"qta"
 	"qta/cmd/qta/internal/paper"
-	"qta/cmd/qta/internal/statistics"
 	"qta/internal/words"
 	"qta/lab"
 )
 
 // A Report is runs, sorted for comparison.
 type Report struct {
-	Runs     []*lab.Recorded
+	Runs     []*lab.Record
 	Skipped  []lab.Skip // files that were not used
 	Settings []*setting
+	Going    int // runs that have not ended
+	Failed   int
 }
 
 // A setting is all runs with one parameter set, whatever their methods.
@@ -33,9 +34,11 @@ type setting struct {
 	ID     string   // in the page
 	Groups []*group // by maze and method
 	Claims []claim
-	params qta.Params // with QTA's curriculum
+	Params qta.Params // with QTA's curriculum
 	mazes  []string
 	points []paper.Point
+
+	Runs, Ended, Solved int // how many
 }
 
 // A place says where in a report a run belongs.
@@ -45,20 +48,19 @@ type place struct {
 	Length                int    // path length of the maze, 0 where it is unknown
 }
 
-// A group is the runs of one method in one maze, with one parameter set. Numbers
-// that are not known are NaN.
+// A group is the runs of a place. Numbers that are not known are NaN.
 type group struct {
 	place
-	all, runs   []*lab.Recorded // runs are those that have ended
-	steps       []float64       // of each of the runs, to the solution or its budget
+	all, runs   []*lab.Record // runs are those that have ended
+	steps       []float64     // of each of the runs, to the solution or its budget
 	Solved      int
 	Median      float64 // of the steps
 	Mean, SD    float64 // of the steps; the deviation is the population's, as the paper's
-	Range       statistics.Interval
+	Range       interval
 	Found       float64 // median step at which training found the goal
 	FoundRuns   int     // how many runs that is of
 	Factor      float64 // by which the steps exceed QTA's
-	FactorRange statistics.Interval
+	FactorRange interval
 	Paper       *paper.Point // nil where the paper has none
 }
 
@@ -66,11 +68,11 @@ type group struct {
 func New(c *lab.Collection) *Report {
 	r := &Report{Skipped: c.Skipped}
 	all := slices.Clone(c.Runs)
-	points, places, known := paper.Points(), map[*lab.Recorded]place{}, map[qta.Params]place{}
+	points, places, known := paper.Points(), map[*lab.Record]place{}, map[qta.Params]place{}
 	for _, run := range all {
 		places[run] = placeOf(run.Run, known)
 	}
-	slices.SortStableFunc(all, func(a, b *lab.Recorded) int {
+	slices.SortStableFunc(all, func(a, b *lab.Record) int {
 		return cmp.Or(places[a].compare(places[b]), cmp.Compare(a.Run.Seed, b.Run.Seed),
 			strings.Compare(a.Run.Version, b.Run.Version), cmp.Compare(b.Last().Step, a.Last().Step))
 	})
@@ -79,7 +81,8 @@ func New(c *lab.Collection) *Report {
 	for _, run := range all {
 		at := places[run]
 		if s == nil || s.Name != at.Setting {
-			s = &setting{Name: at.Setting, ID: fmt.Sprintf("setting-%d", len(r.Settings)+1), params: run.Run.Params(), points: points}
+			s = &setting{Name: at.Setting, ID: fmt.Sprintf("setting-%d", len(r.Settings)+1), points: points}
+			s.Params = run.Run.Params()
 			r.Settings = append(r.Settings, s)
 		}
 		if g == nil || g.place != at {
@@ -92,6 +95,12 @@ func New(c *lab.Collection) *Report {
 		}
 		g.all = append(g.all, run)
 		r.Runs = append(r.Runs, run)
+		if !run.Ended() {
+			r.Going++
+		}
+		if run.State == lab.Failed {
+			r.Failed++
+		}
 	}
 	for _, s := range r.Settings {
 		s.sum()
@@ -100,8 +109,7 @@ func New(c *lab.Collection) *Report {
 	return r
 }
 
-// placeOf returns the place of a run. What parameters are called is known from
-// then on.
+// placeOf returns the place of a run, and remembers what its parameters are called.
 func placeOf(id lab.Identity, known map[qta.Params]place) place {
 	at, ok := known[id.Params()]
 	if !ok {
@@ -148,16 +156,17 @@ func (p place) compare(q place) int {
 func (s *setting) sum() {
 	for _, g := range s.Groups {
 		g.sum()
+		s.Runs, s.Ended, s.Solved = s.Runs+len(g.all), s.Ended+g.N(), s.Solved+g.Solved
 		if !slices.Contains(s.mazes, g.Maze) {
 			s.mazes = append(s.mazes, g.Maze)
 		}
 		q := s.group(g.Maze, paper.QTA) // which comes first
 		if g.Method == paper.QTA.Name {
-			s.params = g.all[0].Run.Params()
+			s.Params = g.all[0].Run.Params()
 		} else if q != nil && g.N() > 0 {
-			pair := []statistics.Pair{{A: q.logs(), B: g.logs()}}
-			if sum, r, ok := statistics.Contrast(pair, statistics.Equal(1)); ok {
-				g.Factor, g.FactorRange = math.Exp(sum), r.Exp()
+			pair := []pair{{A: q.logs(), B: g.logs()}}
+			if sum, r, ok := weigh(pair, equal(1)); ok {
+				g.Factor, g.FactorRange = math.Exp(sum), interval{math.Exp(r.Low), math.Exp(r.High)}
 			}
 		}
 	}
@@ -180,13 +189,13 @@ func (g *group) sum() {
 		}
 	}
 	none := math.NaN()
-	g.Range, g.FactorRange = statistics.Interval{Low: none, High: none}, statistics.Interval{Low: none, High: none}
+	g.Range, g.FactorRange = interval{Low: none, High: none}, interval{Low: none, High: none}
 	g.Median, g.Mean, g.SD, g.Found, g.Factor = none, none, none, none, none
 	if g.N() > 0 {
-		g.Median, g.Mean, g.SD = stats.Median(g.steps), stats.Mean(g.steps), statistics.PopulationDeviation(g.steps)
+		g.Median, g.Mean, g.SD = stats.Median(g.steps), stats.Mean(g.steps), populationDeviation(g.steps)
 	}
 	if g.N() > 1 {
-		g.Range = statistics.BootstrapMean(g.steps)
+		g.Range = bootstrapMean(g.steps)
 	}
 	if g.FoundRuns = len(found); g.FoundRuns > 0 {
 		g.Found = stats.Median(found)
@@ -204,7 +213,7 @@ func (s *setting) group(maze string, m paper.Method) *group {
 }
 
 // of returns the ended runs of a method.
-func (s *setting) of(m paper.Method) (runs []*lab.Recorded) {
+func (s *setting) of(m paper.Method) (runs []*lab.Record) {
 	for _, g := range s.Groups {
 		if g.Method == m.Name {
 			runs = append(runs, g.runs...)
@@ -214,17 +223,16 @@ func (s *setting) of(m paper.Method) (runs []*lab.Recorded) {
 }
 
 // logs returns the logarithms of the runs' steps.
-func (g *group) logs() statistics.Sample {
+func (g *group) logs() sample {
 	x := make([]float64, len(g.steps))
 	for i, steps := range g.steps {
 		x[i] = math.Log(steps)
 	}
-	return statistics.Sample{Values: x, Bounded: g.Solved < len(g.runs)}
+	return sample{Values: x, Bounded: g.Solved < len(g.runs)}
 }
 
-// curve returns the steps of the evaluations whose success all runs know, and
-// that success: a row for each run.
-func curve(runs []*lab.Recorded) (steps []int, success [][]float64) {
+// curve returns the steps at which all runs know their success, and a row of it for each run.
+func curve(runs []*lab.Record) (steps []int, success [][]float64) {
 	for _, r := range runs {
 		for _, e := range r.Curve {
 			steps = append(steps, e.Step)
@@ -249,10 +257,10 @@ func curve(runs []*lab.Recorded) (steps []int, success [][]float64) {
 }
 
 // areas returns the mean of each row.
-func areas(success [][]float64) statistics.Sample {
+func areas(success [][]float64) sample {
 	x := make([]float64, len(success))
 	for i, y := range success {
 		x[i] = stats.Mean(y)
 	}
-	return statistics.Sample{Values: x}
+	return sample{Values: x}
 }

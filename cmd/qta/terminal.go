@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"qta"
+	"qta/internal/words"
+)
+
+// This file is what a person sees while something runs: lines that stay, and on a
+// terminal one line below them that changes.
+
+// An output is where a command writes. It keeps the first error of writing.
+type output struct {
+	w      io.Writer
+	live   bool // on a terminal, which has a line that changes
+	shown  bool // that line is on the screen
+	err    error
+	failed func(error) // is told of the first error; may be nil
+}
+
+func newOutput(w io.Writer) *output {
+	o := &output{w: w}
+	if f, ok := w.(*os.File); ok {
+		info, err := f.Stat()
+		o.live = err == nil && info.Mode()&os.ModeCharDevice != 0
+	}
+	return o
+}
+
+// Write writes as it stands.
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.w.Write(p)
+	if err != nil && o.err == nil {
+		o.err = fmt.Errorf("standard output cannot be written: %w", words.Cause(err))
+		if o.failed != nil {
+			o.failed(o.err)
+		}
+	}
+	return n, err
+}
+
+// say writes a line that stays.
+func (o *output) say(format string, args ...any) {
+	o.clear()
+	fmt.Fprintf(o, format+"\n", args...)
+}
+
+// show replaces the line that changes. Without a terminal it does nothing.
+func (o *output) show(line string) {
+	const width = 79
+	if o.live {
+		fmt.Fprintf(o, "\r\x1b[K%.*s", width, line)
+		o.shown = true
+	}
+}
+
+// clear takes the line that changes off the screen.
+func (o *output) clear() {
+	if o.shown {
+		io.WriteString(o, "\r\x1b[K")
+		o.shown = false
+	}
+}
+
+// A progress shows how far a run is.
+type progress struct {
+	*output
+	steps    int // the budget
+	learning int // steps before updates begin, which tell nothing about the speed
+	usual    int // steps by which runs like this one are usually solved, or 0
+
+	head    bool      // the header is written
+	from    int       // the step from which the speed is measured
+	at      time.Time // then
+	shownAt time.Time
+}
+
+// stepped shows that a step was made, four times a second. What is usual is said
+// alone until it is passed: the budget is many times that.
+func (r *progress) stepped(step int, now time.Time) {
+	if r.at.IsZero() || step <= r.learning {
+		r.from, r.at = step, now
+	}
+	if !r.live || step == r.from || now.Sub(r.shownAt) < 250*time.Millisecond {
+		return
+	}
+	r.shownAt = now
+	speed := float64(step-r.from) / now.Sub(r.at).Seconds()
+	left := func(end int) time.Duration {
+		return time.Duration(float64(end-step) / speed * float64(time.Second)).Round(time.Second)
+	}
+	if step < r.usual {
+		r.show(fmt.Sprintf("%8d steps, %.3g steps/s, usually solved by step %d, in about %v", step, speed, r.usual,
+			left(r.usual)))
+	} else {
+		r.show(fmt.Sprintf("%8d of %d steps, %.3g steps/s, at most about %v left", step, r.steps, speed, left(r.steps)))
+	}
+}
+
+// evaluated writes the line of an evaluation.
+func (r *progress) evaluated(e qta.Evaluation, speed float64) {
+	if !r.head {
+		r.say("    step  success  critic loss  predictive loss  actor loss  steps/s")
+		r.head = true
+	}
+	r.say("%8d %8.2f %12.4g %16.4g %11.4g %8.4g", e.Step, e.Success, e.CriticLoss, e.PredictiveLoss, e.ActorLoss, speed)
+}

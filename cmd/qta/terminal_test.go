@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"qta"
+)
+
+// TestShow rewrites one line, which is cut to a terminal's width, and keeps what
+// is said. Without a terminal there is no such line.
+func TestShow(t *testing.T) {
+	for _, live := range []bool{true, false} {
+		var b bytes.Buffer
+		o := newOutput(&b)
+		o.live = live
+		o.show(strings.Repeat("γ", 100))
+		o.show("short")
+		o.say("one %s", "line")
+		o.clear()
+		const erase = "\r\x1b[K"
+		want := erase + strings.Repeat("γ", 79) + erase + "short" + erase + "one line\n"
+		if !live {
+			want = "one line\n"
+		}
+		if diff := cmp.Diff(want, b.String()); diff != "" {
+			t.Errorf("terminal %v (-want +got):\n%s", live, diff)
+		}
+	}
+}
+
+// TestProgress shows on a terminal what is usual alone until it is passed, and
+// everywhere the rows of evaluations below one header.
+func TestProgress(t *testing.T) {
+	for _, live := range []bool{false, true} {
+		var b bytes.Buffer
+		r := &progress{output: newOutput(&b), steps: 1000, learning: 10, usual: 100}
+		r.live = live
+		now := time.Unix(0, 0)
+		for step := 1; step <= 200; step++ {
+			now = now.Add(200 * time.Millisecond)
+			r.stepped(step, now)
+			if step%100 == 0 {
+				r.evaluated(qta.Evaluation{Step: step, Success: 0.25, CriticLoss: 1.5}, 5)
+			}
+		}
+		var want strings.Builder
+		show := func(format string, args ...any) {
+			if live {
+				fmt.Fprintf(&want, "\r\x1b[K"+format, args...)
+			}
+		}
+		for step := 11; step <= 200; step += 2 { // every 0.4 s
+			if step < 100 {
+				show("%8d steps, 5 steps/s, usually solved by step 100, in about %v", step, (time.Duration(100-step) * time.Second / 5).Round(time.Second))
+			} else {
+				show("%8d of 1000 steps, 5 steps/s, at most about %v left", step, (time.Duration(1000-step) * time.Second / 5).Round(time.Second))
+			}
+			if step == 99 {
+				show("")
+				want.WriteString("    step  success  critic loss  predictive loss  actor loss  steps/s\n" +
+					"     100     0.25          1.5                0           0        5\n")
+			}
+		}
+		show("")
+		want.WriteString("     200     0.25          1.5                0           0        5\n")
+		if diff := cmp.Diff(strings.Split(want.String(), "\r"), strings.Split(b.String(), "\r")); diff != "" {
+			t.Errorf("terminal %v (-want +got):\n%s", live, diff)
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package draw
+
+import (
+	"encoding/xml"
+	"fmt"
+	"html"
+	"image"
+	"image/color"
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestViridis holds the palette to a few colors of Matplotlib's table.
+func TestViridis(t *testing.T) {
+	p := Viridis()
+	for x, want := range map[float64]color.NRGBA{
+		0: {68, 1, 84, 255}, 0.25: {59, 82, 139, 255}, 0.5: {33, 145, 140, 255}, 9: {253, 231, 37, 255},
+	} {
+		got := p[Scale{0, 1}.Color(x)].(color.NRGBA)
+		for _, d := range []int{int(got.R) - int(want.R), int(got.G) - int(want.G), int(got.B) - int(want.B)} {
+			if d > 3 || d < -3 {
+				t.Errorf("%v is %v, want about %v", x, got, want)
+			}
+		}
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for _, test := range []struct {
+		low, high float64
+		most      int
+		want      string
+	}{
+		{0, 1, 6, "0 0.2 0.4 0.6 0.8 1"},
+		{0, 2000, 5, "0 500 1k 1.5k 2k"},
+		{-23.4, 0, 5, "−20 −10 0"},
+		{0, 150_000, 4, "0 50k 100k 150k"},
+		{0, 2_500_000, 6, "0 500k 1M 1.5M 2M 2.5M"},
+		{0, 0.00042, 6, "0 0.0001 0.0002 0.0003 0.0004"},
+		{3, 3, 5, "3"},
+		{3.3, 3.9, 2, "3.3"},
+	} {
+		var texts []string
+		for _, x := range ticks(test.low, test.high, test.most) {
+			texts = append(texts, number(x))
+		}
+		if diff := cmp.Diff(test.want, strings.Join(texts, " ")); diff != "" {
+			t.Errorf("%v to %v, at most %d (-want +got):\n%s", test.low, test.high, test.most, diff)
+		}
+	}
+}
+
+// TestBar has the ends of a rounded scale below its bar, beside each other. An
+// image is not compressed.
+func TestBar(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 0))
+	scales := []Scale{{-20.5, 0}, {0.0222, 0.157}, {3, 3}, Nothing().Over([]float32{3, -1, 2})}
+	for range 1000 {
+		low := 100 * (rng.Float64() - 0.5)
+		scales = append(scales, Scale{low, low + math.Exp(10*rng.Float64()-5)})
+	}
+	texts := regexp.MustCompile(`<text class="soft" x="(0|112)" y="22" text-anchor="(?:start|end)">([^<]*)<`)
+	for _, s := range scales {
+		r := s.Rounded()
+		if r.Low > s.Low+1e-6 || r.High < s.High-1e-6 || r.High-r.Low > 2*(s.High-s.Low) {
+			t.Errorf("%v is rounded to %v", s, r)
+		}
+		d := &Drawing{}
+		d.Bar(r, "cells", 0, 0, 112)
+		found := texts.FindAllStringSubmatch(string(d.Inline()), -1)
+		if len(found) != 2 || s.High > s.Low && textWidth(found[0][2]+found[1][2]) > 112 {
+			t.Errorf("%v: %q", s, found)
+		}
+	}
+	d := &Drawing{}
+	d.Image(image.NewPaletted(image.Rect(0, 0, 100, 100), Viridis()), 0, 0, 1, 1)
+	if d.body.Len() < 100*100 {
+		t.Errorf("an image of 100 by 100 has %d bytes: it is compressed", d.body.Len())
+	}
+}
+
+// TestPlot draws what figures over many runs need: bands, error bars, bounds,
+// many series. The picture is XML, and no text is outside.
+func TestPlot(t *testing.T) {
+	p := Plot{Title: "a & b", Width: 300, Height: 180, X: Axis{Name: "path length", Unit: "steps"}, Y: Axis{Name: "steps"},
+		Marks: []Mark{{At: 11, Name: "a mark"}}}
+	for i := range 12 {
+		s := Series{Name: fmt.Sprintf("method <%d>", i), Band: i%3 == 0}
+		for k := range 6 {
+			y := float64(1000 * (i + k))
+			s.Points = append(s.Points, Point{X: float64(9 + 2*k), Y: y, Low: y - 500, High: y + 500, Hollow: k == 5})
+		}
+		p.Series = append(p.Series, s)
+	}
+	texts := regexp.MustCompile(`<text class="ink" x="([\d.]+)" y="([\d.]+)" text-anchor="start">([^<]*)<`)
+	for _, p := range []*Plot{&p, {Width: 100, Height: 50}} {
+		d := p.Draw()
+		svg := string(d.File())
+		if err := xml.Unmarshal([]byte(svg), new(any)); err != nil || regexp.MustCompile("NaN|Inf").MatchString(svg) {
+			t.Errorf("%s: error %v, or a coordinate that is no number", svg, err)
+		}
+		entries := texts.FindAllStringSubmatch(svg, -1)
+		for _, m := range entries {
+			x, _ := strconv.ParseFloat(m[1], 64)
+			y, _ := strconv.ParseFloat(m[2], 64)
+			if x+textWidth(html.UnescapeString(m[3])) > d.Width || y > d.Height {
+				t.Errorf("%q at %v, %v is outside the picture of %v by %v", m[3], x, y, d.Width, d.Height)
+			}
+		}
+		if want := 1 + len(p.Series) + len(p.Marks); len(entries) != want {
+			t.Errorf("%d texts for the axis and the legend, want %d", len(entries), want)
+		}
+	}
+}
