@@ -6,9 +6,9 @@ import (
 )
 
 // This file is the door to the methods that the paper compares QTA with: here
-// the parameters choose which part of QTA another method replaces. Zero is the
-// paper's. Methods of a few lines follow: HER's goals, random goals, the
-// disagreement of Q-values, priorities by TD error, and the noise of Figure 4.
+// the parameters choose the part of QTA that another method replaces. Methods
+// of a few lines follow: HER's goals, random goals, the disagreement of
+// Q-values, priorities by TD error, and the noise of Figure 4.
 
 // newCurriculum returns the curriculum that p names.
 func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
@@ -16,7 +16,7 @@ func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 	case curriculumQTA:
 		return new(queryTheAgent)
 	case curriculumMEGA:
-		return newMEGA(p)
+		return newMEGA(p, sizes)
 	case curriculumVDS:
 		return newVDS(*p, sizes, seed, w)
 	case curriculumHER:
@@ -50,7 +50,11 @@ func newEstimator(p *Params) estimator {
 
 // newPredictive returns the estimator of the ensemble's heads.
 func newPredictive(p *Params) *predictive {
-	return &predictive{d: p.actions(), shared: p.SharedActions}
+	d := p.UncertaintyActions
+	if p.Uncertainty == uncertaintyBootstrap || p.Uncertainty == uncertaintyEnsemble {
+		d = p.EnsembleActions
+	}
+	return &predictive{d: d, shared: p.SharedActions}
 }
 
 // An architecture holds what an ensemble does differently from PUN, its zero
@@ -149,11 +153,10 @@ func (e valueEstimator) estimate(a *Agent, q *query, _ stream) {
 // valueDeviation sets d, of B values, to the sample standard deviation over the
 // critics of Q_i(x).
 func (u *pun) valueDeviation(d []float64, x matrix) {
-	for i, c := range u.critics {
-		u.predictions[i] = c.values.data[:x.rows]
-		copy(u.predictions[i], c.q.forward(u.pass, x).data)
+	for _, c := range u.critics {
+		copy(c.values.data[:x.rows], c.q.forward(u.pass, x).data)
 	}
-	HeadDeviation(d, u.predictions, 1)
+	u.valuePriorities(d, nil)
 }
 
 // errorPriorities sets d to the mean over the critics of |y - Q| for each

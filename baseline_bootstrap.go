@@ -92,14 +92,12 @@ func (a *Agent) applyMasks(b *batch) {
 	for c := range b.masks {
 		for row, i := range b.transitions {
 			in := inMask(a.seed, i, c) && !(authors && i >= running)
-			b.masks[c][row] = 0
-			if in {
-				b.masks[c][row] = 1
-			} else {
+			if !in {
 				b.weights[c][row] = 0
 			}
-			if authors {
-				b.masks[c][row] = 1 - b.masks[c][row]
+			b.masks[c][row] = 0
+			if in != authors { // a head of theirs learns where its critic does not
+				b.masks[c][row] = 1
 			}
 		}
 	}
@@ -119,13 +117,12 @@ func (u *pun) maskPredicted(i int, prediction matrix, b *batch) matrix {
 	if u.masked.rows < prediction.rows {
 		u.masked = newMatrix(prediction.rows, prediction.cols)
 	}
-	masked := u.masked.slice(0, prediction.rows)
-	for r, m := range b.masks[i][:prediction.rows] {
+	s := u.masked.slice(0, prediction.rows)
+	copy(s.data, b.head.data)
+	for r, m := range b.masks[i][:s.rows] {
 		if m == 0 {
-			copy(masked.row(r), prediction.row(r))
-		} else {
-			copy(masked.row(r), b.head.row(r))
+			copy(s.row(r), prediction.row(r))
 		}
 	}
-	return masked
+	return s
 }

@@ -7,9 +7,8 @@ import (
 
 // This file is MEGA, maximum entropy goal achievement (Pitis et al., 2020), on
 // QTA's learner: an episode's goal is the achieved goal of least density, among
-// candidates that the critics consider reachable. Numbers without another
-// source are from its authors' public code, with which the paper ran it. [MEGA]
-// is its own learner, within the limits of this package's networks.
+// candidates that the critics consider reachable. Its numbers are from its
+// authors' public code, with which the paper ran it. [MEGA] has its own learner.
 
 const (
 	megaCandidates = 100    // achieved goals considered
@@ -45,9 +44,8 @@ var megaMix = [...]float64{0.1, 0.4, 0.3, 0.1, 0.1}
 // snapshot that QTA's authors ran fed raw ones to networks trained on others.
 //
 // Differs D14: the parameters choose the learner. MEGA's own acts at random for
-// 5,000 steps, learns from step 2,500 on, and normalizes states and goals
-// together as it acts: none of this is part of the curriculum. [MEGA] has the
-// first two.
+// 5,000 steps and learns from step 2,500 on, as in [MEGA], and normalizes states
+// and goals together as it acts: none of this is part of the curriculum.
 type mega struct {
 	plain
 	density     kernelDensity
@@ -61,7 +59,15 @@ type mega struct {
 	x          matrix
 }
 
-func newMEGA(p *Params) *mega { return &mega{cutoff: newCutoff(p.Discount, p.Horizon)} }
+func newMEGA(p *Params, sizes Sizes) *mega {
+	return &mega{
+		cutoff:     newCutoff(p.Discount, p.Horizon),
+		candidates: make([]int, megaCandidates),
+		q:          make([]float64, megaCandidates),
+		score:      make([]float64, megaCandidates),
+		x:          newMatrix(megaCandidates, sizes.Observation+sizes.Goal+sizes.Action),
+	}
+}
 
 // goal returns the environment's goal in the first episode, and keeps each
 // episode's goal to its end.
@@ -93,7 +99,6 @@ func (m *mega) choose(a *Agent) []float64 {
 	}
 	m.density.fit(points, width, megaBandwidth)
 
-	m.reserve(a)
 	for k := range m.candidates {
 		m.candidates[k] = a.goalDraws.index(n)
 		g := at(a.replay.nextAchieved, m.candidates[k], width)
@@ -107,31 +112,17 @@ func (m *mega) choose(a *Agent) []float64 {
 	return at(a.replay.nextAchieved, m.candidates[leastDense(m.score, m.q, m.cutoff.value)], width)
 }
 
-func (m *mega) reserve(a *Agent) {
-	if m.candidates == nil {
-		m.candidates = make([]int, megaCandidates)
-		m.q = make([]float64, megaCandidates)
-		m.score = make([]float64, megaCandidates)
-		m.x = newMatrix(megaCandidates, a.sizes.Observation+a.sizes.Goal+a.sizes.Action)
-	}
-}
-
 // leastDense returns the candidate of the least log density among those whose
 // value q is at least cutoff, or, if there is none, the one of the highest
 // value.
 func leastDense(logDensity, q []float64, cutoff float64) int {
-	best := -1
+	best := 0
 	for k := range q {
-		if q[k] >= cutoff && (best < 0 || logDensity[k] < logDensity[best]) {
-			best = k
+		better := q[k] > q[best] // towards the first within reach
+		if q[best] >= cutoff {
+			better = q[k] >= cutoff && logDensity[k] < logDensity[best]
 		}
-	}
-	if best >= 0 {
-		return best
-	}
-	best = 0
-	for k := range q {
-		if q[k] > q[best] {
+		if better {
 			best = k
 		}
 	}
@@ -225,12 +216,10 @@ func (m *mega) saved() saved {
 
 // MEGA returns the hyper-parameters of MEGA (Pitis et al., 2020), as QTA's
 // authors ran it for the paper's Figure 2, within the limits of this package's
-// networks. The curriculum is in baseline_mega.go, with its numbers and
-// departures. A comment at a value names its source in the authors' public
-// code, mrl: "config" is protoge_config in
-// mrl/configs/continuous_off_policy.py, "script" is
-// experiments/mega/train_mega.py. Values without a comment are this package's,
-// and immaterial unless named below.
+// networks. The curriculum is in baseline_mega.go, with its numbers. Values that
+// [Paper] shares are not repeated here. A comment names a value's source in the
+// authors' public code, mrl: "config" is protoge_config in
+// mrl/configs/continuous_off_policy.py, "script" is experiments/mega/train_mega.py.
 //
 // Reading R81: where MEGA's authors and QTA's ran the code with different flags,
 // this has QTA's: reaching a goal cuts no return off, where MEGA's authors
@@ -257,37 +246,26 @@ func (m *mega) saved() saved {
 // target updates from the run's first step, not from the first update.
 func MEGA() Params {
 	p := Paper()
+	p.Curriculum = curriculumMEGA // script: ag_curiosity, minkde
 
 	p.HiddenSize = 512   // script: layers
-	p.HiddenLayers = 3   // script: layers
 	p.Critics = 1        // script: alg, DDPG with one critic
 	p.Batch = 2000       // config: batch_size
 	p.Discount = 0.98    // config: gamma
-	p.ActorRate = 1e-3   // config: actor_lr
 	p.CriticRate = 1e-3  // config: critic_lr
 	p.PredictiveRate = 0 // no heads
 	p.PredictiveGradient = predictiveGradientHead
-	p.Polyak = 0.95      // config: 1 - target_network_update_frac
-	p.TargetEvery = 40   // config: target_network_update_freq
-	p.ActionL2 = 0.1     // config: action_l2_regularization
-	p.GradientClip = 5   // config: grad_value_clipping
-	p.ClipReturns = true // config: clip_target_range, -1/(1-gamma) to 0
+	p.TargetEvery = 40 // config: target_network_update_freq
+	p.ActionL2 = 0.1   // config: action_l2_regularization
+	p.GradientClip = 5 // config: grad_value_clipping
 
 	p.LearningStarts = 2500                  // config: warm_up
-	p.UpdatesPerEpisode = 0                  // config: optimize_every, after each step
 	p.InitialSteps = 5000                    // config: initial_explore
 	p.InitialActions = initialActionsUniform // config: initial_explore
 	p.ActionNoise = 0.1                      // config: action_noise
 	p.RandomAction = 0.1                     // config: eexplore
 	p.RandomActionLater = 0.1                // config: eexplore
-	p.Horizon = 50                           // script: env_max_step
-
-	p.Replay = replayUniform // script: prioritized_mode
-	p.HindsightRatio = 4     // config: her, "future" to "real"; the mix is megaMix
-	p.NormalizerFloor = 1e-4 // mrl/modules/normalizer.py: the root of 1e-8
-	p.NormalizerClip = 5     // mrl/modules/normalizer.py
-
-	p.Curriculum = curriculumMEGA // script: ag_curiosity, minkde
+	p.NormalizerFloor = 1e-4                 // mrl/modules/normalizer.py: the root of 1e-8
 	return p
 }
 
@@ -295,20 +273,15 @@ func MEGA() Params {
 // coordinates standardized by the mean and standard deviation of its points.
 type kernelDensity struct {
 	points    []float64 // n by width, standardized
-	width     int
 	bandwidth float64
-	mean, std []float64
-	query     []float64
-	exponents []float64
+	mean, std []float64 // of width
+	exponents []float64 // memory for n
 }
 
 // fit takes over points, n by width, and standardizes them.
 func (d *kernelDensity) fit(points []float64, width int, bandwidth float64) {
-	d.points, d.width, d.bandwidth = points, width, bandwidth
-	if d.mean == nil {
-		d.mean, d.std = make([]float64, width), make([]float64, width)
-		d.query = make([]float64, width)
-	}
+	d.points, d.bandwidth = points, bandwidth
+	d.mean, d.std = make([]float64, width), make([]float64, width)
 	n := float64(len(points) / width)
 	for c := range width {
 		sum, square := 0.0, 0.0
@@ -329,11 +302,12 @@ func (d *kernelDensity) fit(points []float64, width int, bandwidth float64) {
 
 // log returns the logarithm of the density at x, in standardized coordinates.
 func (d *kernelDensity) log(x []float64) float64 {
-	for c := range d.query {
-		d.query[c] = (x[c] - d.mean[c]) / d.std[c]
+	standardized := make([]float64, len(x))
+	for c := range x {
+		standardized[c] = (x[c] - d.mean[c]) / d.std[c]
 	}
-	d.exponents = slices.Grow(d.exponents[:0], len(d.points)/d.width)
-	return logDensity(d.points, d.query, d.bandwidth, d.exponents)
+	d.exponents = slices.Grow(d.exponents[:0], len(d.points)/len(x))
+	return logDensity(d.points, standardized, d.bandwidth, d.exponents)
 }
 
 // logDensity returns the logarithm of the Gaussian kernel density estimate of
@@ -353,14 +327,13 @@ func logDensity(points, x []float64, h float64, scratch []float64) float64 {
 			δ := v - point[c]
 			square += float64(δ * δ)
 		}
-		e := float64(square * scale)
-		exponents[i] = e
-		if e < nearest { // faster than min; a NaN shows in the sum
-			nearest = e
+		exponents[i] = float64(square * scale)
+		if exponents[i] < nearest { // faster than min; a NaN shows in the sum
+			nearest = exponents[i]
 		}
 	}
-	// Relative to the nearest point the sum is at least 1; a term below e^-50
-	// is below a rounding error of it even 10,000 times over.
+	// The nearest point's term is 1, so one below e^-50 is below a rounding error
+	// of the sum even 10,000 times over.
 	sum := 0.0
 	for _, e := range exponents {
 		if !(e-nearest >= 50) {

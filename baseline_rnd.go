@@ -1,15 +1,13 @@
 package qta
 
 // This file is the novelty of random network distillation, RND (Burda et al.,
-// 2018), as a curriculum: section 2 of the paper argues against it and does not
-// run it. A network learns to predict what another one, random and frozen, makes
-// of the goals achieved; where it fails, it has seen little.
+// 2018), as a curriculum, which section 2 of the paper argues against and does
+// not run. A network learns to predict what another one, random and frozen,
+// makes of the goals achieved; where it fails, it has seen little.
 
 const (
-	rndUnits  = 64   // of each layer, the output included
-	rndHidden = 1    // hidden layers of the random network
-	rndDeeper = 2    // more in the one that learns
-	rndRate   = 1e-4 // Adam's step
+	rndUnits = 64   // of each layer, the output included
+	rndRate  = 1e-4 // Adam's step
 )
 
 // An rnd is a curriculum of goals of the greatest novelty.
@@ -37,19 +35,17 @@ type rnd struct {
 }
 
 func newRND(sizes Sizes, seed uint64, w *workers) *rnd {
-	widths := []int{sizes.Goal}
-	for range rndHidden + 1 {
-		widths = append(widths, rndUnits)
+	frozen := []int{sizes.Goal, rndUnits, rndUnits}
+	learning := []int{sizes.Goal, rndUnits, rndUnits, rndUnits, rndUnits} // deeper by two layers
+	n := mlpSize(learning)
+	r := &rnd{
+		target:    newMLP(make([]float32, mlpSize(frozen)), frozen),
+		predictor: newMLP(make([]float32, n), learning),
+		gradient:  newMLP(make([]float32, n), learning),
+		adam:      newAdam(n, rndRate, w),
+		frozen:    newPass(frozen, w),
+		learning:  newPass(learning, w),
 	}
-	r := &rnd{frozen: newPass(widths, w)}
-	r.target = newMLP(make([]float32, mlpSize(widths)), widths)
-	for range rndDeeper {
-		widths = append(widths, rndUnits)
-	}
-	n := mlpSize(widths)
-	r.learning = newPass(widths, w)
-	r.predictor, r.gradient = newMLP(make([]float32, n), widths), newMLP(make([]float32, n), widths)
-	r.adam = newAdam(n, rndRate, w)
 	rng := newStream(seed, forNovelty)
 	r.target.initialize(rng.Rand)
 	r.predictor.initialize(rng.Rand)
@@ -57,29 +53,25 @@ func newRND(sizes Sizes, seed uint64, w *workers) *rnd {
 }
 
 func (r *rnd) goal(a *Agent, first bool) ([]float64, error) {
-	return a.mostNovel(first, func(novelty []float64, candidates []int) {
-		for lo := 0; lo < len(candidates); lo += a.params.Batch {
-			hi := min(lo+a.params.Batch, len(candidates))
-			r.novelty(a, novelty[lo:hi], candidates[lo:hi])
-		}
-	}), nil
+	return a.mostNovel(first, r.novelty), nil
 }
 
 // novelty sets ν to the squared error of what r predicts for each transition's
-// achieved goal. There are at most a minibatch of them.
+// achieved goal.
 func (r *rnd) novelty(a *Agent, ν []float64, transitions []int) {
-	f, p := r.outputs(a, transitions)
-	for k := range ν {
-		ν[k] = 0
-		for c := range rndUnits {
-			δ := float64(p[k*rndUnits+c]) - float64(f[k*rndUnits+c])
-			ν[k] += float64(δ * δ)
+	for lo := 0; lo < len(ν); lo += a.params.Batch {
+		hi := min(lo+a.params.Batch, len(ν))
+		f, p := r.outputs(a, transitions[lo:hi])
+		clear(ν[lo:hi])
+		for i := range f {
+			δ := float64(p[i]) - float64(f[i])
+			ν[lo+i/rndUnits] += float64(δ * δ)
 		}
 	}
 }
 
-// outputs returns what the random network and the one that learns make of
-// transitions' achieved goals, B by rndUnits.
+// outputs returns what the random network and the one that learns make of the
+// achieved goals of at most B transitions, a row of rndUnits each.
 func (r *rnd) outputs(a *Agent, transitions []int) (f, p []float32) {
 	if r.x.rows == 0 {
 		r.x = newMatrix(a.params.Batch, a.sizes.Goal)

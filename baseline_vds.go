@@ -5,9 +5,8 @@ import "math"
 // This file is value disagreement sampling, VDS (Zhang et al., 2020), on QTA's
 // learner: an episode's goal is drawn from all goals there are, in proportion
 // to the disagreement of three value functions of its own, which learn beside
-// the agent. Numbers without another source are from its authors' public code,
-// with which the paper ran it. [VDS] is its own learner, within the limits of
-// this package's networks.
+// the agent. Its numbers are from its authors' public code, with which the paper
+// ran it. [VDS] has its own learner.
 
 const (
 	vdsMembers    = 3
@@ -50,13 +49,13 @@ func (v *vds) reserve(a *Agent) {
 	if v.goals != nil {
 		return
 	}
-	v.members.reserve(max(vdsBatch, a.params.Batch))
+	v.members.reserve(max(vdsBatch, vdsCandidates))
 	v.batch = newBatch(vdsBatch, a.sizes, v.members)
 	v.x = newMatrix(vdsCandidates, v.batch.x.cols)
 	v.goals = make([]float64, vdsCandidates*a.sizes.Goal)
 	v.p, v.std = make([]float64, vdsCandidates), make([]float64, vdsCandidates)
-	for range vdsMembers {
-		v.q = append(v.q, make([]float32, vdsCandidates))
+	for _, c := range v.members.critics {
+		v.q = append(v.q, c.values.data[:vdsCandidates])
 	}
 }
 
@@ -76,13 +75,9 @@ func (v *vds) goal(a *Agent, first bool) ([]float64, error) {
 		a.inputs(v.x.row(k), a.observation, g)
 	}
 	a.policyActions(v.x)
-	for lo := 0; lo < vdsCandidates; lo += a.params.Batch {
-		hi := min(lo+a.params.Batch, vdsCandidates)
-		for i, c := range v.members.critics {
-			q := v.q[i][lo:hi]
-			copy(q, c.q.forward(v.members.pass, v.x.slice(lo, hi)).data)
-			a.params.clipReturns(q)
-		}
+	for i, c := range v.members.critics {
+		copy(v.q[i], c.q.forward(v.members.pass, v.x).data)
+		a.params.clipReturns(v.q[i])
 	}
 	valueDisagreement(v.std, v.q)
 	vdsProbabilities(v.p, v.std)
@@ -154,11 +149,10 @@ func (v *vds) saved() saved { return v.members.saved() }
 
 // VDS returns the hyper-parameters of VDS (Zhang et al., 2020), as QTA's
 // authors ran it for the paper's Figure 2, within the limits of this package's
-// networks. The curriculum is in baseline_vds.go, with its numbers and
-// departures. A comment at a value names its source in VDS's public code, the
-// name of an entry of DEFAULT_PARAMS in baselines/her/experiment/config.py or a
-// file beside it. Values without a comment are this package's, and immaterial
-// unless named below.
+// networks. The curriculum is in baseline_vds.go, with its numbers. Values that
+// [Paper] shares are not repeated here. A comment names a value's source in VDS's
+// public code: an entry of DEFAULT_PARAMS in baselines/her/experiment/config.py
+// or a file beside it.
 //
 // The code's order is kept: an episode, the normalizers, the value functions,
 // then 40 updates in a row and one step of the targets.
@@ -167,9 +161,7 @@ func (v *vds) saved() saved { return v.members.saved() }
 // every 2500 steps and read success one step before an episode's end; here both
 // are as for every other method.
 //
-// Reading R87: there are no predictive heads in VDS, so they do not learn here;
-// a single critic cannot disagree, and the disagreement of the value functions
-// chooses goals.
+// Reading R87: there are no predictive heads in VDS, so they do not learn here.
 //
 // Differs D19: weights start as PyTorch's linear layers do, VDS's by Xavier's rule
 // with zero biases.
@@ -186,37 +178,18 @@ func (v *vds) saved() saved { return v.members.saved() }
 // has a pair for each; VDS clips raw inputs to ±200.
 func VDS() Params {
 	p := Paper()
+	p.Curriculum = curriculumVDS
 
-	p.HiddenSize = 256   // hidden
-	p.HiddenLayers = 3   // layers
 	p.Critics = 1        // her/ddpg.py: one critic
 	p.Batch = 256        // batch_size
 	p.Discount = 0.98    // prepare_params: 1 - 1/T
-	p.ActorRate = 1e-3   // pi_lr
 	p.CriticRate = 1e-3  // Q_lr
 	p.PredictiveRate = 0 // no heads
 	p.PredictiveGradient = predictiveGradientHead
-	p.Polyak = 0.95      // polyak
-	p.ActionL2 = 1       // action_l2
-	p.ClipReturns = true // configure_ve_ddpg: clip_return, -1/(1-gamma) to 0
 
-	p.LearningStarts = 1                    // her/vds.py: from the first episode on
-	p.UpdatesPerEpisode = 40                // n_batches
-	p.TargetEvery = 40                      // her/vds.py: once after the n_batches
-	p.GradientClip = 0                      // her/ddpg.py: none
-	p.InitialSteps = 0                      // her/vds.py: none
-	p.InitialActions = initialActionsPolicy // her/vds.py
-	p.ActionNoise = 0.2                     // noise_eps
-	p.RandomAction = 0.3                    // random_eps
-	p.RandomActionLater = 0.3               // random_eps
-	p.Horizon = 50                          // T of the environments
-
-	p.Replay = replayUniform // no other
-	p.HindsightRatio = 4     // replay_k, with replay_strategy future
-	p.NormalizerDraws = 50   // her/ddpg.py: as many as an episode has
-	p.NormalizerFloor = 0.01 // norm_eps
-	p.NormalizerClip = 5     // norm_clip
-
-	p.Curriculum = curriculumVDS
+	p.LearningStarts = 1     // her/vds.py: from the first episode on
+	p.UpdatesPerEpisode = 40 // n_batches
+	p.TargetEvery = 40       // her/vds.py: once after the n_batches
+	p.InitialSteps = 0       // her/vds.py: none
 	return p
 }

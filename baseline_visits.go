@@ -1,7 +1,7 @@
 package qta
 
 import (
-	"encoding/binary"
+	"fmt"
 	"math"
 )
 
@@ -23,43 +23,41 @@ type visits struct {
 	plain
 	counts map[string]int // by cell
 	seen   int            // transitions counted
-	cell   []byte
 }
 
 func newVisits() *visits { return &visits{counts: map[string]int{}} }
 
 func (v *visits) goal(a *Agent, first bool) ([]float64, error) {
 	for ; v.seen < a.replay.n; v.seen++ {
-		v.counts[string(v.cellOf(at(a.replay.achieved, v.seen, a.sizes.Goal)))]++
+		v.counts[cellOf(at(a.replay.achieved, v.seen, a.sizes.Goal))]++
 	}
-	return a.mostNovel(first, func(novelty []float64, candidates []int) {
-		for k, i := range candidates {
-			novelty[k] = -float64(v.counts[string(v.cellOf(at(a.replay.achieved, i, a.sizes.Goal)))])
-		}
-	}), nil
+	return a.mostNovel(first, v.novelty), nil
 }
 
-// cellOf returns the name of the cell that a goal is in. It is valid until the
-// next call.
-func (v *visits) cellOf(goal []float64) []byte {
-	v.cell = v.cell[:0]
-	for _, x := range goal {
-		coordinate := math.Floor(x/visitCell) + 0 // no negative zero
-		v.cell = binary.LittleEndian.AppendUint64(v.cell, math.Float64bits(coordinate))
+func (v *visits) novelty(a *Agent, ν []float64, transitions []int) {
+	for k, i := range transitions {
+		ν[k] = -float64(v.counts[cellOf(at(a.replay.achieved, i, a.sizes.Goal))])
 	}
-	return v.cell
+}
+
+// cellOf returns the name of the cell that a goal is in.
+func cellOf(goal []float64) string {
+	cell := make([]float64, len(goal))
+	for i, x := range goal {
+		cell[i] = math.Floor(x/visitCell) + 0 // no negative zero
+	}
+	return fmt.Sprint(cell)
 }
 
 // mostNovel returns the most novel goal that QTA would consider, the first of
-// several alike. novelty sets its first argument to the novelty of each
-// candidate, a transition.
+// several alike. novelty sets ν to the novelty of transitions' achieved goals.
 //
 // Reading R89: everything but the novelty is QTA's in [Paper], so that a
 // comparison isolates it: the initial random steps, the candidates, the
 // threshold on first goals, and a new goal after each success. FirstGoalDesired
 // is only for QTA. The most novel goal is taken, without Equation 6, which is
 // fitted to QTA's uncertainties.
-func (a *Agent) mostNovel(first bool, novelty func(novelty []float64, candidates []int)) []float64 {
+func (a *Agent) mostNovel(first bool, novelty func(a *Agent, ν []float64, transitions []int)) []float64 {
 	if a.replay.n == 0 {
 		return a.achieved
 	}
@@ -71,11 +69,11 @@ func (a *Agent) mostNovel(first bool, novelty func(novelty []float64, candidates
 	if first {
 		a.keepAchievable(s)
 	}
-	s.query.resize(len(s.candidates), a.sizes)
-	novelty(s.query.ε, s.candidates)
+	ν := make([]float64, len(s.candidates))
+	novelty(a, ν, s.candidates)
 	best := 0
-	for k, ν := range s.query.ε {
-		if ν > s.query.ε[best] {
+	for k := range ν {
+		if ν[k] > ν[best] {
 			best = k
 		}
 	}

@@ -366,3 +366,59 @@ func ExampleAgent_WriteSafetensors() {
 	// Output:
 	// "policy.0.weight":{"dtype":"F32","shape":[64,3],"data_offsets":[0,768]},"policy.0.bias":{"dtype":"F32","shape":[64],"data_offsets":[768,1024]},"policy.1.weight":{"dtype":"F32","shape":[1,64],"data_offsets":[1024,1280]},"policy.1.bias":{"dtype":"F32","shape":[1],"data_offsets":[1280,1284]}
 }
+
+// An approach is a curriculum that pursues part of the way to the desired goal,
+// more with each goal that is reached. That decides its goals, and nobody else
+// can tell it: it is saved with the agent.
+type approach struct{ reached byte }
+
+func (c *approach) NextGoal(a *qta.Agent, first bool, rng *rand.Rand) ([]float64, error) {
+	if !first {
+		c.reached = min(c.reached+1, 19)
+	}
+	s, part := a.State(), float64(c.reached+1)/20
+	return []float64{s.Achieved[0] + float64(part*(s.Desired[0]-s.Achieved[0]))}, nil
+}
+
+func (c *approach) MarshalBinary() ([]byte, error) { return []byte{c.reached}, nil }
+
+func (c *approach) UnmarshalBinary(data []byte) error {
+	if len(data) != 1 {
+		return fmt.Errorf("an approach has 1 byte, not %d", len(data))
+	}
+	c.reached = data[0]
+	return nil
+}
+
+func ExampleCurriculum() {
+	p := qta.Small()
+	p.HiddenSize, p.Batch, p.Horizon = 8, 16, 20
+	agent, err := qta.NewAgent(p, new(cart).Sizes(), 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	c := new(approach)
+	if err := agent.SetCurriculum(c); err != nil {
+		log.Fatal(err)
+	}
+	if err := agent.Train(context.Background(), new(cart), new(cart), qta.TrainOptions{Steps: 200, EvalEvery: 200, Rollouts: 1}); err != nil {
+		log.Fatal(err)
+	}
+	saved, err := agent.MarshalBinary()
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	// Elsewhere, it goes on from there.
+	if err := agent.UnmarshalBinary(saved); err != nil {
+		log.Fatal(err)
+	}
+	again := new(approach)
+	if err := agent.SetCurriculum(again); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(c.reached > 0, again.reached == c.reached)
+
+	// Output:
+	// true true
+}

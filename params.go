@@ -10,15 +10,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode/utf8"
 )
 
 // Params holds every number and choice of the algorithm, the paper's and
 // others'. A field's tag "source" says where its value in [Paper] comes from
 // ("Table" is the table of the appendix, a Reading is a choice that the paper
-// leaves open); its tag "range" gives the allowed values, as an interval or as
-// a list of words. [Params.Validate] reads these tags.
+// leaves open), its tag "range" what is allowed: an interval or a list of words.
 type Params struct {
 	Method
 	Departures
@@ -75,8 +73,7 @@ type Method struct {
 	Horizon int `source:"Reading R44: T, section 3.3; the authors' code" range:"[1,100000]"`
 	// Standard deviation of Gaussian noise on actions.
 	ActionNoise float64 `source:"Table: epsilon" range:"[0,10]"`
-	// Probability of a uniformly random action. A different RandomActionLater replaces it after a
-	// run's first steps, as its first goal is where the agent stands.
+	// Probability of a uniformly random action; a different RandomActionLater soon replaces it.
 	RandomAction float64 `source:"Table: p_random action" range:"[0,1]"`
 	// Environment steps before goals are chosen by uncertainty.
 	InitialSteps int `source:"Table: initial random steps" range:"[0,100000000]"`
@@ -106,8 +103,7 @@ type Departures struct {
 	// The policy learns from a minibatch of its own, drawn uniformly.
 	ActorOwnDraw bool `source:"Reading R48: DDPG's Algorithm 1 has one minibatch for critic and actor"`
 
-	// Where Equation 4's gradient goes: with Equation 2's into the backbone (joint), no further than the
-	// head, or into the backbone by the heads' own optimizer (separate).
+	// Equation 4's gradient: joint with Equation 2's into the backbone, to the head only, or in a separate step.
 	PredictiveGradient string `source:"Reading R49: \"a joint loss function\"; both predictions share ξ" range:"joint|head|separate"`
 	// Squared error, or Euclidean norm.
 	HeadLoss string `source:"Equation 4" range:"squared|norm"`
@@ -118,8 +114,7 @@ type Departures struct {
 	// Weights of critics and heads decay once an evaluation has been perfect.
 	WeightDecay bool `source:"Reading R52: none"`
 
-	// RandomAction once an episode of the run has reached its first goal, mostly at step 1. It is
-	// 0.2 in the authors' code; Default's 0.1 is neither theirs nor the paper's.
+	// RandomAction once an episode of the run has reached its first goal, mostly at step 1.
 	RandomActionLater float64 `source:"Reading R53: as before" range:"[0,1]"`
 	// How to act until InitialSteps: by the policy, or uniformly at random.
 	InitialActions string `source:"Reading R54: the goals are random, the actions the policy's" range:"policy|uniform"`
@@ -202,7 +197,7 @@ func Paper() Params {
 			InitialSteps: 1000,
 
 			UncertaintyActions: 8,
-			UncertaintyGoal:    uncertaintyGoalDesired,
+			UncertaintyGoal:    "desired",
 			Slope:              626,
 			Intercept:          -591,
 			Threshold:          -1.6,
@@ -210,38 +205,31 @@ func Paper() Params {
 		},
 		Departures: Departures{
 			PredictiveGradient: predictiveGradientJoint,
-			HeadLoss:           headLossSquared,
-			HeadTarget:         headTargetObservation,
+			HeadLoss:           "squared",
+			HeadTarget:         "observation",
 			RandomActionLater:  0.3,
-			InitialActions:     initialActionsPolicy,
-			FirstGoalState:     firstGoalStateCandidate,
+			InitialActions:     "policy",
+			FirstGoalState:     "candidate",
 		},
-		Beyond: Beyond{
-			UpdatesPerStep: 1,
-		},
+		Beyond: Beyond{UpdatesPerStep: 1},
 		Baselines: Baselines{
 			Curriculum:      curriculumQTA,
-			Uncertainty:     uncertaintyPUN,
+			Uncertainty:     "pun",
 			EnsembleActions: 16,
 			TargetEvery:     1,
 		},
 	}
 }
 
-// Default returns [Paper] with the changes that solve long mazes. A moving
-// average of critics and heads estimates the uncertainty of a candidate, with
-// the candidate itself as the goal. The environment's goal is practiced once it
-// has been reached. Once a run has reached a first goal, actions are seldom
-// random on the way to an episode's first goal; after it they are often random,
-// and held. Two updates follow each environment step. What each change is worth
-// is in results/screen.md.
+// Default returns [Paper] with the changes that solve long mazes; what each is
+// worth is in results/screen.md.
 //
 // Differs D3: section 3.2 feeds the critics the environment's desired goal,
 // "though the prediction is learned to be agnostic to the choice of goal". It
 // is not: the heads are linear in a latent state that the goal shapes. The
 // environment's goal leaves two runs of five unsolved on 1U5 with small
 // networks, and two of three on 6x5 with the authors' learner; the candidate
-// leaves none.
+// as goal leaves none.
 //
 // Differs D4: section 3.2 asks the ensemble as it is. Its heads never agree
 // about a corner that they have seen ten thousand times, yet soon agree about a
@@ -254,12 +242,12 @@ func Paper() Params {
 // Without this, goals move on, and for thousands of steps the policy is stuck
 // at the last corner before a goal that it has reached before.
 //
-// Differs D6: in the table a random action has probability 0.3. Here it is 0.1
-// on the way to a first goal; in the authors' code it is 0.2 for all of a run
-// once a first goal is reached. A perfect policy reaches the goal of 15x5 in 29
-// of 100 episodes with 0.3, in 73 with 0.2 and in 96 with 0.1. Once the agent
-// has arrived it is 0.8, so that the heads see the random actions that Equation
-// 5 asks about where they know least.
+// Differs D6: in the table a random action has probability 0.3, in the authors'
+// code 0.2 once a first goal is reached. Here it is then 0.1 on the way to an
+// episode's first goal: a perfect policy reaches the goal of 15x5 in 29 of 100
+// episodes with 0.3, in 73 with 0.2 and in 96 with 0.1. After that goal it is
+// 0.8, so that the heads see the random actions that Equation 5 asks about
+// where they know least.
 //
 // Differs D24: the paper draws a random action anew in each step. Here, once
 // the agent has arrived, a random action is repeated until something is in its
@@ -317,21 +305,20 @@ func Fast() Params {
 	return p
 }
 
-// Small returns [Default] at 64 units, batches of 256 and 500 candidates: about
-// one sixtieth of the arithmetic, for tests and examples. It is not from the
-// paper and solves only the shortest mazes.
+// Small returns [Fast] at 64 units and 500 candidates: about one sixtieth of
+// the arithmetic of [Default], for tests and examples. It is not from the paper
+// and solves only the shortest mazes.
 func Small() Params {
-	p := Default()
+	p := Fast()
 	p.HiddenSize = 64
-	p.Batch = 256
 	p.Candidates = 500
 	return p
 }
 
 // Presets lists the named parameter sets in the order of the documentation.
 func Presets() []Preset {
-	return []Preset{{"default", Default()}, {"fast", Fast()}, {"paper", Paper()}, {"authors", Authors()}, {"small", Small()},
-		{"mega", MEGA()}, {"vds", VDS()}}
+	return []Preset{{"default", Default()}, {"fast", Fast()}, {"paper", Paper()}, {"authors", Authors()},
+		{"small", Small()}, {"mega", MEGA()}, {"vds", VDS()}}
 }
 
 // A Preset is a named parameter set.
@@ -340,11 +327,34 @@ type Preset struct {
 	Params Params
 }
 
+// A Field describes one parameter.
+type Field struct {
+	Name   string // as in [Params]
+	Source string // where the value in [Paper] comes from
+	Range  string // an interval, words separated by "|", or empty for true and false
+}
+
+// Fields lists the parameters in order.
+func Fields() (all []Field) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Params]()) {
+		if !f.Anonymous {
+			all = append(all, Field{f.Name, f.Tag.Get("source"), f.Tag.Get("range")})
+		}
+	}
+	return all
+}
+
+// Value returns the value of the field called name as text. It panics unless
+// there is one.
+func (p Params) Value(name string) string {
+	return fmt.Sprint(reflect.ValueOf(p).FieldByName(name).Interface())
+}
+
 // Set changes the field called name, which is spelled as in [Params], to the
 // value that text spells: a JSON number, true or false, or a bare word.
 func (p *Params) Set(name, text string) error {
 	value := []byte(text)
-	if f, ok := fieldNamed(name); ok && f.Type.Kind() == reflect.String {
+	if reflect.ValueOf(p).Elem().FieldByName(name).Kind() == reflect.String {
 		value, _ = json.Marshal(text) // a string never fails
 	}
 	return p.setJSON(name, value, strconv.Quote(text))
@@ -353,20 +363,25 @@ func (p *Params) Set(name, text string) error {
 // setJSON changes the field called name to a JSON value. An error shows it as
 // spelled.
 func (p *Params) setJSON(name string, value []byte, spelled string) error {
-	field, ok := fieldNamed(name)
-	if !ok {
+	all := Fields()
+	i := slices.IndexFunc(all, func(f Field) bool { return f.Name == name })
+	if i < 0 {
 		return fmt.Errorf("qta: unknown parameter %q%s", name, suggestion(name))
 	}
 	q := *p
-	target := reflect.ValueOf(&q).Elem().FieldByIndex(field.Index)
+	target := reflect.ValueOf(&q).Elem().FieldByName(name)
 	if json.Unmarshal(value, target.Addr().Interface()) != nil || string(value) == "null" {
-		return fmt.Errorf("qta: parameter %s: %s is not %s", name, spelled, kindName(field.Type.Kind()))
+		return fmt.Errorf("qta: parameter %s: %s is not %s", name, spelled, kindNames[target.Kind()])
 	}
-	if err := validateField(field, target); err != nil {
+	if err := all[i].check(target); err != nil {
 		return err
 	}
 	*p = q
 	return nil
+}
+
+var kindNames = map[reflect.Kind]string{
+	reflect.Int: "a whole number", reflect.Float64: "a number", reflect.Bool: "true or false", reflect.String: "a word",
 }
 
 // ReadParams reads a JSON object of parameters, which may be partial, over
@@ -377,92 +392,69 @@ func ReadParams(r io.Reader, base Params) (Params, error) {
 	if err != nil {
 		return base, fmt.Errorf("qta: parameters: %w", err)
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	p, err := decodeParams(d, base)
-	if err != nil {
-		before := text[:min(d.InputOffset(), int64(len(text)))]
+	p := base
+	if offset, err := p.read(text); err != nil {
+		before := text[:offset]
 		line := before[bytes.LastIndexByte(before, '\n')+1:]
-		return base, fmt.Errorf("%w (before line %d, column %d)", err, 1+bytes.Count(before, []byte("\n")), 1+utf8.RuneCount(line))
+		return base, fmt.Errorf("%w (before line %d, column %d)", err,
+			1+bytes.Count(before, []byte("\n")), 1+utf8.RuneCount(line))
 	}
 	return p, nil
 }
 
-var errNoEnd = errors.New("qta: parameters: the JSON object has no end")
-
-// decodeParams reads parameters over p. On an error d stands just after what is
+// read changes p to what text says. On an error offset is just after what is
 // wrong.
-func decodeParams(d *json.Decoder, p Params) (Params, error) {
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return p, errors.New("qta: parameters: want a JSON object, such as {\"Batch\": 256}")
+func (p *Params) read(text []byte) (offset int64, err error) {
+	var syntax *json.SyntaxError
+	if errors.As(json.Unmarshal(text, new(any)), &syntax) {
+		return syntax.Offset, fmt.Errorf("qta: parameters: %w", syntax)
 	}
-	seen := map[string]bool{}
-	for d.More() {
-		t, err := d.Token()
-		name, _ := t.(string)
-		switch {
-		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-			return p, errNoEnd
-		case err != nil:
-			return p, fmt.Errorf("qta: parameters: %v", err)
-		case seen[name]:
-			return p, fmt.Errorf("qta: parameter %s is given twice", name)
+	d := json.NewDecoder(bytes.NewReader(text)) // which finds no more errors
+	if t, _ := d.Token(); t != json.Delim('{') {
+		return d.InputOffset(), errors.New("qta: parameters: want a JSON object, such as {\"Batch\": 256}")
+	}
+	for seen := map[string]bool{}; d.More(); {
+		t, _ := d.Token()
+		name := t.(string)
+		if seen[name] {
+			return d.InputOffset(), fmt.Errorf("qta: parameter %s is given twice", name)
 		}
 		seen[name] = true
 		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return p, fmt.Errorf("qta: parameter %s: %v", name, err)
-		}
+		d.Decode(&value)
 		if err := p.setJSON(name, value, strings.Join(strings.Fields(string(value)), " ")); err != nil {
-			return p, err
+			return d.InputOffset(), err
 		}
 	}
-	if _, err := d.Token(); err != nil {
-		return p, errNoEnd
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return p, errors.New("qta: parameters: something follows the JSON object")
-	}
-	return p, nil
+	return 0, nil
 }
 
 // JSON returns the parameters as an indented JSON object that [ReadParams]
 // reads back.
 func (p Params) JSON() []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "\t")
-	if err := e.Encode(p); err != nil {
+	text, err := json.MarshalIndent(p, "", "\t")
+	if err != nil {
 		panic(err) // only for a NaN or Inf, which Validate refuses
 	}
-	return b.Bytes()
+	return append(text, '\n')
 }
 
 // Validate returns an error that names the first field whose value is not
 // allowed, the value and the range.
 func (p Params) Validate() error {
-	v := reflect.ValueOf(p)
-	for _, f := range fields() {
-		if err := validateField(f, v.FieldByIndex(f.Index)); err != nil {
+	for _, f := range Fields() {
+		if err := f.check(reflect.ValueOf(p).FieldByName(f.Name)); err != nil {
 			return err
 		}
 	}
 	if p.Curriculum != curriculumQTA && (p.Uncertainty == uncertaintyQ || p.UncertaintyNoise > 0) {
-		return fmt.Errorf("qta: parameter Curriculum is %s, which asks no uncertainty: Uncertainty %s and UncertaintyNoise %v go with qta",
-			p.Curriculum, p.Uncertainty, p.UncertaintyNoise)
+		return fmt.Errorf("qta: parameter Curriculum is %s, which asks no uncertainty: "+
+			"Uncertainty %s and UncertaintyNoise %v go with qta", p.Curriculum, p.Uncertainty, p.UncertaintyNoise)
 	}
 	if user := p.deviationUser(); p.Critics == 1 && user != "" {
 		return fmt.Errorf("qta: parameter Critics is 1, which cannot disagree: %s needs 2 and above", user)
 	}
 	return nil
-}
-
-// actions returns d of Equation 5.
-func (p *Params) actions() int {
-	if p.Uncertainty == uncertaintyBootstrap || p.Uncertainty == uncertaintyEnsemble {
-		return p.EnsembleActions
-	}
-	return p.UncertaintyActions
 }
 
 // deviationUser returns the choice that asks how much the critics disagree, or
@@ -479,56 +471,19 @@ func (p *Params) deviationUser() string {
 	return ""
 }
 
-// Fields lists the parameters in order, each with its name, its source and
-// the values allowed.
-func Fields() []Field {
-	var all []Field
-	for _, f := range fields() {
-		all = append(all, Field{f.Name, f.Tag.Get("source"), f.Tag.Get("range")})
-	}
-	return all
-}
-
-// fields lists the fields that are parameters.
-var fields = sync.OnceValue(func() []reflect.StructField {
-	return slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[Params]()), func(f reflect.StructField) bool { return f.Anonymous })
-})
-
-// fieldNamed returns the field of a parameter.
-func fieldNamed(name string) (f reflect.StructField, ok bool) {
-	f, ok = reflect.TypeFor[Params]().FieldByName(name)
-	return f, ok && !f.Anonymous
-}
-
-// A Field describes one parameter.
-type Field struct {
-	Name   string // as in [Params]
-	Source string // where the value in [Paper] comes from
-	Range  string // an interval, words separated by "|", or empty for true and false
-}
-
-// Value returns the value of the field called name as text. It panics unless
-// there is one.
-func (p Params) Value(name string) string {
-	return fmt.Sprint(reflect.ValueOf(p).FieldByName(name).Interface())
-}
-
-func validateField(f reflect.StructField, v reflect.Value) error {
-	allowed := f.Tag.Get("range")
+// check returns an error unless a value is in the field's range.
+func (f Field) check(v reflect.Value) error {
 	ok := true
 	switch v.Kind() {
 	case reflect.Int:
-		ok = inInterval(float64(v.Int()), allowed)
+		ok = inInterval(float64(v.Int()), f.Range)
 	case reflect.Float64:
-		ok = inInterval(v.Float(), allowed)
+		ok = inInterval(v.Float(), f.Range)
 	case reflect.String:
-		ok = false
-		for word := range strings.SplitSeq(allowed, "|") {
-			ok = ok || v.String() == word
-		}
+		ok = slices.Contains(strings.Split(f.Range, "|"), v.String())
 	}
 	if !ok {
-		return fmt.Errorf("qta: parameter %s is %v, allowed are %s", f.Name, v.Interface(), allowed)
+		return fmt.Errorf("qta: parameter %s is %v, allowed are %s", f.Name, v, f.Range)
 	}
 	return nil
 }
@@ -536,50 +491,31 @@ func validateField(f reflect.StructField, v reflect.Value) error {
 // inInterval reports whether x lies in an interval written [a,b], (a,b] and
 // so on. A NaN lies in none.
 func inInterval(x float64, interval string) bool {
-	low, high, _ := strings.Cut(interval[1:len(interval)-1], ",")
-	a, errA := strconv.ParseFloat(low, 64)
-	b, errB := strconv.ParseFloat(high, 64)
-	if errA != nil || errB != nil {
-		panic("qta: range tag " + interval)
-	}
+	low, high, _ := strings.Cut(strings.Trim(interval, "[()]"), ",")
+	a, _ := strconv.ParseFloat(low, 64)
+	b, _ := strconv.ParseFloat(high, 64)
 	above := x > a || x == a && interval[0] == '['
-	below := x < b || x == b && interval[len(interval)-1] == ']'
+	below := x < b || x == b && strings.HasSuffix(interval, "]")
 	return above && below
-}
-
-func kindName(k reflect.Kind) string {
-	switch k {
-	case reflect.Int:
-		return "a whole number"
-	case reflect.Float64:
-		return "a number"
-	case reflect.Bool:
-		return "true or false"
-	}
-	return "a word"
 }
 
 // suggestion names the parameters that contain name, or else those that it may
 // misspell.
 func suggestion(name string) string {
-	var contain, near []string
+	var near []string
 	least := max(2, len(name)/3)
 	for _, f := range Fields() {
-		if len(name) > len(f.Name)+least {
-			continue // as a distance is at least this, and a name may be very long
+		field, typed := strings.ToLower(f.Name), strings.ToLower(name)
+		distance := 0
+		if !strings.Contains(field, typed) {
+			distance = editDistance(field, typed)
 		}
-		if name != "" && strings.Contains(strings.ToLower(f.Name), strings.ToLower(name)) {
-			contain = append(contain, f.Name)
+		if distance < least {
+			near, least = nil, distance
 		}
-		switch d := editDistance(strings.ToLower(f.Name), strings.ToLower(name)); {
-		case d < least:
-			near, least = []string{f.Name}, d
-		case d == least:
+		if distance == least {
 			near = append(near, f.Name)
 		}
-	}
-	if len(contain) > 0 {
-		near = contain
 	}
 	if len(near) == 0 || len(near) > 4 {
 		return "; \"qta params\" lists them"
@@ -609,65 +545,30 @@ func editDistance(a, b string) int {
 	return d[len(b)]
 }
 
-// Params.Curriculum: the method that chooses the goals.
+// The words of parameters that the code asks about.
 const (
-	curriculumQTA    = "qta"    // section 3.2
-	curriculumMEGA   = "mega"   // goals of least density
-	curriculumVDS    = "vds"    // goals of most disagreement, from all there are
-	curriculumHER    = "her"    // the environment's goal
-	curriculumRandom = "random" // achieved goals, uniformly
-	curriculumVisits = "visits" // goals visited least
-	curriculumRND    = "rnd"    // goals of most novelty
-)
+	curriculumQTA    = "qta"
+	curriculumMEGA   = "mega"
+	curriculumVDS    = "vds"
+	curriculumHER    = "her"
+	curriculumRandom = "random"
+	curriculumVisits = "visits"
+	curriculumRND    = "rnd"
 
-// Params.Uncertainty: how a goal's uncertainty is estimated.
-const (
-	uncertaintyPUN       = "pun"       // section 3.1
-	uncertaintyQ         = "q"         // disagreement of Q-values
-	uncertaintyBootstrap = "bootstrap" // Bootstrapped Q-networks
-	uncertaintyEnsemble  = "ensemble"  // Deep Ensembles
-)
+	uncertaintyQ             = "q"
+	uncertaintyBootstrap     = "bootstrap"
+	uncertaintyEnsemble      = "ensemble"
+	uncertaintyGoalCandidate = "candidate"
+	firstGoalStateStart      = "start"
+	initialActionsUniform    = "uniform"
 
-// Params.Replay: how minibatches are drawn.
-const (
-	replayUniform = "uniform" // all transitions alike
-	replayPER     = "per"     // by uncertainty, section 3.3
-	replayTD      = "td"      // by TD error
-)
+	replayUniform = "uniform"
+	replayPER     = "per"
+	replayTD      = "td"
 
-// Params.UncertaintyGoal: the goal fed to the critics in Equation 5.
-const (
-	uncertaintyGoalDesired   = "desired"   // the environment's
-	uncertaintyGoalCandidate = "candidate" // the candidate itself
-)
-
-// Params.PredictiveGradient: where Equation 4's gradient goes.
-const (
-	predictiveGradientJoint    = "joint"    // into the backbone, with Equation 2's
-	predictiveGradientHead     = "head"     // no further than the head
-	predictiveGradientSeparate = "separate" // into the backbone, by the heads' own optimizer
-)
-
-// Params.HeadLoss: Equation 4, or its root.
-const (
-	headLossSquared = "squared"
-	headLossNorm    = "norm"
-)
-
-// Params.HeadTarget: what a head predicts.
-const (
-	headTargetObservation = "observation" // the next observation
-	headTargetAchieved    = "achieved"    // the next achieved goal
-)
-
-// Params.InitialActions: how to act until InitialSteps.
-const (
-	initialActionsPolicy  = "policy"
-	initialActionsUniform = "uniform" // chance
-)
-
-// Params.FirstGoalState: the state in Equation 5 for an episode's first goal.
-const (
-	firstGoalStateCandidate = "candidate" // the candidate's
-	firstGoalStateStart     = "start"     // the current one
+	predictiveGradientJoint    = "joint"
+	predictiveGradientHead     = "head"
+	predictiveGradientSeparate = "separate"
+	headLossNorm               = "norm"
+	headTargetAchieved         = "achieved"
 )

@@ -69,7 +69,7 @@ func TestBadInput(t *testing.T) {
 		{"-maze maps/letter.map", "map file maps/letter.map"},
 		{"-params huge", `-params "huge": want default, fast, paper, authors, small, mega, vds or a file that ends in .json`},
 		{"-params broken.json", "-params broken.json: parameters"},
-		{"-params open.json", "-params open.json: parameters: the JSON object has no end"},
+		{"-params open.json", "-params open.json: parameters: unexpected end of JSON input"},
 		{"-params unknown.json", `-params unknown.json: unknown parameter "Batsh"`},
 		{"-set Batch", `-set "Batch": want name=value`},
 		{"-set Batch=many", `-set Batch=many: parameter Batch: "many" is not a whole number`},
