@@ -86,6 +86,13 @@ type predictive struct {
 //
 // Reading R27: a candidate's state is the one the agent was in, and its goal
 // the one that UncertaintyGoal names.
+//
+// Differs D3: section 3.2 feeds the critics the environment's desired goal,
+// "though the prediction is learned to be agnostic to the choice of goal". It
+// is not: the heads are linear in a latent state that the goal shapes. The
+// environment's goal leaves two runs of five unsolved on 1U5 with small
+// networks, and two of three on 6x5 with the authors' learner; the candidate as
+// goal, as in [Default], leaves none.
 func (e *predictive) estimate(a *Agent, q *query, rng stream) {
 	for k, state := range q.states {
 		goal := q.desired

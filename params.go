@@ -221,41 +221,8 @@ func Paper() Params {
 	}
 }
 
-// Default returns [Paper] with the changes that solve long mazes; what each is
-// worth is in results/screen.md.
-//
-// Differs D3: section 3.2 feeds the critics the environment's desired goal,
-// "though the prediction is learned to be agnostic to the choice of goal". It
-// is not: the heads are linear in a latent state that the goal shapes. The
-// environment's goal leaves two runs of five unsolved on 1U5 with small
-// networks, and two of three on 6x5 with the authors' learner; the candidate
-// as goal leaves none.
-//
-// Differs D4: section 3.2 asks the ensemble as it is. Its heads never agree
-// about a corner that they have seen ten thousand times, yet soon agree about a
-// new place: on 15x5, until step 16,000, half or more of the first goals lay
-// one step from the start. The average of the last thousand updates evens out
-// the disagreement about the corner, and does not know the new place yet.
-//
-// Differs D5: in section 3.2 the agent sets itself every goal. Here half of the
-// episodes begin with the environment's goal as soon as a step has ended there.
-// Without this, goals move on, and for thousands of steps the policy is stuck
-// at the last corner before a goal that it has reached before.
-//
-// Differs D6: in the table a random action has probability 0.3, in the authors'
-// code 0.2 once a first goal is reached. Here it is then 0.1 on the way to an
-// episode's first goal: a perfect policy reaches the goal of 15x5 in 29 of 100
-// episodes with 0.3, in 73 with 0.2 and in 96 with 0.1. After that goal it is
-// 0.8, so that the heads see the random actions that Equation 5 asks about
-// where they know least.
-//
-// Differs D24: the paper draws a random action anew in each step. Here, once
-// the agent has arrived, a random action is repeated until something is in its
-// way: single ones lead back and forth, and half of them end at a wall.
-//
-// Differs D25: two updates follow each environment step; the text names no
-// number, and the authors' code has one. Two take 1.6 times as long, and fewer
-// steps.
+// Default returns [Paper] with the changes that solve long mazes: see the
+// Differs of beyond.go, and results/screen.md for what each is worth.
 func Default() Params {
 	p := Paper()
 	p.UncertaintyGoal = uncertaintyGoalCandidate
@@ -296,18 +263,17 @@ func Authors() Params {
 	return p
 }
 
-// Fast returns [Default] with minibatches of 256, for results in minutes on a
-// laptop: an environment step takes about a third of the time. For its cost in
-// steps see results/README.md.
+// Fast returns [Default] with minibatches of 256: an environment step takes
+// about a third of the time. For its cost in steps see results/README.md.
 func Fast() Params {
 	p := Default()
 	p.Batch = 256
 	return p
 }
 
-// Small returns [Fast] at 64 units and 500 candidates: about one sixtieth of
-// the arithmetic of [Default], for tests and examples. It is not from the paper
-// and solves only the shortest mazes.
+// Small returns [Fast] at 64 units and 500 candidates: a sixtieth of
+// [Default]'s arithmetic, for tests and examples. It solves only the shortest
+// mazes.
 func Small() Params {
 	p := Fast()
 	p.HiddenSize = 64

@@ -249,6 +249,10 @@ func (a *Agent) endEpisode() error {
 
 // learnTimes makes n updates, or none in the first LearningStarts environment
 // steps.
+//
+// Differs D25: with [Default] two updates follow each environment step; the
+// text names no number, and the authors' code has one. Two take 1.6 times as
+// long, and fewer steps.
 func (a *Agent) learnTimes(n int) error {
 	if a.step <= a.params.LearningStarts {
 		return nil
