@@ -16,8 +16,7 @@ import (
 
 // An Agent is QTA in training: networks, replay, and the curriculum's state. It
 // is not safe for concurrent use. Its memory and its checkpoints grow with its
-// steps: it keeps every transition as seven vectors of float64. It also keeps the
-// latest environment and TrainOptions that it was given.
+// steps: it keeps every transition as seven vectors of float64.
 type Agent struct {
 	params Params
 	sizes  Sizes
@@ -127,8 +126,8 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 }
 
 // Act returns the policy's action for an observation and a goal, without
-// exploration: Action numbers in [-1, 1]. The slice is the caller's. Act panics
-// if either is not of the agent's [Sizes] or has a number that is not finite.
+// exploration: numbers in [-1, 1]. The slice is the caller's. Act panics unless
+// both are of the agent's [Sizes] and finite.
 func (a *Agent) Act(observation, goal []float64) []float64 {
 	if len(observation) != a.sizes.Observation || len(goal) != a.sizes.Goal {
 		panic(fmt.Sprintf("qta: Act with an observation of %d and a goal of %d, want %d and %d",
@@ -142,8 +141,8 @@ func (a *Agent) Act(observation, goal []float64) []float64 {
 	return a.act(observation, goal)
 }
 
-// SetThreads spreads the arithmetic over n threads; an agent starts with one.
-// The results are the same bytes for every n. Call [Agent.Close] at the end.
+// SetThreads spreads the arithmetic over n threads, at first one. The results
+// are the same bytes for every n. Call [Agent.Close] at the end.
 func (a *Agent) SetThreads(n int) { a.workers.resize(n) }
 
 // Close ends the agent's threads. The agent remains usable, with one.
@@ -154,8 +153,7 @@ func (a *Agent) Close() { a.workers.resize(1) }
 // is many times slower and may round differently.
 func KernelName() string { return best.String() }
 
-// Attach gives the agent bytes to save with it, such as a description of its
-// run. Training ignores them.
+// Attach gives the agent bytes to save with it. Training ignores them.
 func (a *Agent) Attach(data []byte) { a.attachment = slices.Clone(data) }
 
 // Attachment returns what was attached last, or nothing.
@@ -174,14 +172,13 @@ func (a *Agent) Seed() uint64 { return a.seed }
 func (a *Agent) Steps() int { return a.step }
 
 // FoundAt returns the environment step of training that first ended at the
-// environment's goal, whichever goal was pursued, or 0.
+// environment's goal, or 0.
 func (a *Agent) FoundAt() int { return a.foundAt }
 
 // Evaluations returns the log: one entry per evaluation so far.
 func (a *Agent) Evaluations() []Evaluation { return slices.Clone(a.log) }
 
-// SolvedAt returns the environment step of the first evaluation in which every
-// rollout succeeded, or 0.
+// SolvedAt is [Agent.SuccessAt] of all rollouts.
 func (a *Agent) SolvedAt() int { return a.SuccessAt(1) }
 
 // SuccessAt returns the environment step of the first evaluation in which at
@@ -196,8 +193,7 @@ func (a *Agent) SuccessAt(least float64) int {
 }
 
 // Digest returns the SHA-256 of all parameters, targets included, in hex: equal
-// digests mean equal networks. It leaves out the average of UncertaintyPolyak,
-// which follows from the updates.
+// digests mean equal networks.
 func (a *Agent) Digest() string {
 	h := sha256.New()
 	for _, params := range a.parameters() {

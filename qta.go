@@ -98,12 +98,12 @@ const Version = "0.5.0"
 
 // Train is the algorithm. It trains in env and evaluates in another instance of
 // the same environment, until the budget is spent, the task is solved, or ctx
-// is done, in which case it returns the cause of ctx. It stops between
-// environment steps, from where the agent, saved or not, trains further to the
-// same end as without the interruption. The error is a [*NumericError], an
-// [*EnvError], or whatever a function in o or a [Curriculum] returned, or it
-// names the argument that is not allowed. After an error within a step the agent
-// can be neither trained nor saved: continue from the last checkpoint.
+// is done, whose cause it then returns. It stops between environment steps,
+// from where the agent trains further to the same end as without the
+// interruption. The error is a [*NumericError], an [*EnvError], whatever a
+// function in o or a [Curriculum] returned, or names the argument that is not
+// allowed. After an error within a step the agent can be neither trained nor
+// saved: continue from the last checkpoint.
 //
 // Reading R1: one update follows every environment step, after the first
 // LearningStarts. An episode runs to its horizon whatever goals it reaches.
@@ -389,15 +389,11 @@ func (p *Params) clipReturns(values []float32) {
 	}
 }
 
-// Evaluate runs a number of rollouts of Horizon steps each, in which the policy
-// pursues the environment's own goals without exploration, and returns how they
-// fared. Their starts and goals are drawn from the seed: the same seed gives
-// the same answer.
-//
-// It is an error to ask for fewer than one rollout, or to pass an environment
-// whose sizes are not the agent's or in which it is being trained; an
-// environment that breaks its contract is an [*EnvError], and an action of the
-// policy that is not a number a [*NumericError].
+// Evaluate returns how a number of rollouts fared, of Horizon steps each, in
+// which the policy pursues the environment's own goals without exploration. The
+// seed decides their starts and goals. The error says which argument is not
+// allowed; it is an [*EnvError] if env breaks its contract, and a
+// [*NumericError] if an action is not a number.
 func (a *Agent) Evaluate(env Env, rollouts int, seed uint64) (Evaluation, error) {
 	if err := a.checkSizes(env); err != nil {
 		return Evaluation{}, err
@@ -498,18 +494,16 @@ type TrainOptions struct {
 	Rollouts       int  // rollouts of one evaluation, 1 or more
 	StopWhenSolved bool // stop at the first evaluation in which every rollout succeeds
 
-	AfterEvaluation func(Evaluation) error // if not nil, called after each evaluation; an error ends training
-	AfterStep       func() error           // if not nil, called after each environment step; an error ends training
+	// Each function is called if it is not nil. An error of these two ends training.
+	AfterEvaluation func(Evaluation) error
+	AfterStep       func() error
 
-	// Called within a step if not nil: when a goal is set, an episode's first
-	// or a later one; when the goal pursued is reached for the first time; when
-	// an episode ends; and after an update, with its losses in the units of
-	// [Evaluation]. Use them only to observe: within a step the agent cannot be
-	// saved. The goal slices are copies.
-	AfterGoal    func(goal []float64, first bool)
-	AfterReach   func(goal []float64)
-	AfterEpisode func()
-	AfterUpdate  func(critic, predictive, actor float64)
+	// Those called within a step may only observe, as the agent cannot be saved
+	// there. The goal slices are copies.
+	AfterGoal    func(goal []float64, first bool)        // a goal was set, an episode's first or a later one
+	AfterReach   func(goal []float64)                    // the goal pursued was reached for the first time
+	AfterEpisode func()                                  // an episode has ended
+	AfterUpdate  func(critic, predictive, actor float64) // the losses, in the units of [Evaluation]
 }
 
 // An Evaluation reports how some rollouts fared and how far training had come:
@@ -519,12 +513,12 @@ type Evaluation struct {
 	Step           int     // environment steps taken
 	Success        float64 // fraction of rollouts at the goal after their last step
 	CriticLoss     float64 // Equation 2, mean over the critics, in squared rewards
-	PredictiveLoss float64 // Equation 4, mean over the heads, in squared units of what they predict, unless HeadLoss or Uncertainty selects another loss
+	PredictiveLoss float64 // Equation 4 or what HeadLoss and Uncertainty have in its place, mean over the heads
 	ActorLoss      float64 // in rewards
 	GoalsSet       int     // goals chosen so far
 	GoalsReached   int     // of these, reached
 
 	Reached     float64 // fraction of rollouts at the goal at any time, including their start
 	Return      float64 // mean over the rollouts of the sum of rewards, not discounted
-	StepsToGoal float64 // mean number of steps to the goal, over the rollouts that reached it; 0 if none did
+	StepsToGoal float64 // mean over the rollouts that reached the goal; 0 if none did
 }
