@@ -24,7 +24,7 @@ const varianceFloor = 1e-6
 // al. have the variance of the uniform mixture, which is both.
 func deepEnsemble(a *architecture, p *Params) {
 	a.ownTargets = ownTargets
-	a.headLoss = GaussianLoss
+	a.headLoss = gaussianLoss
 	a.spread = meansDeviation
 	if p.AuthorsForm {
 		a.spread = meanVariance
@@ -41,12 +41,12 @@ func ownTargets(u *pun, b *batch) {
 	}
 }
 
-// GaussianLoss returns one head's loss, the mean over the batch and the
+// gaussianLoss returns one head's loss, the mean over the batch and the
 // components of (s' - μ)²/σ² + ln σ², and sets dp to its gradient with respect
 // to p. A row of p and dp has width means μ and a raw variance z, with σ² =
 // softplus(z) + 1e-6; s is B by width. Up to a constant it is twice the
 // negative log-likelihood (Lakshminarayanan et al., 2017, Equation 1).
-func GaussianLoss(dp, p, s []float32, width int) float64 {
+func gaussianLoss(dp, p, s []float32, width int) float64 {
 	rows := len(s) / width
 	n := float64(rows * width)
 	sum := 0.0

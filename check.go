@@ -475,15 +475,15 @@ var equations = []equation{
 	{"her-future", nil, "futureStep", "i n u", func(in *vector, out output) {
 		out("future", futureStep(in.whole("i"), in.whole("n"), in.number("u")))
 	}},
-	{"optimal-return", nil, "OptimalReturn", "hops gamma", func(in *vector, out output) {
+	{"optimal-return", nil, "OptimalValue", "hops gamma", func(in *vector, out output) {
 		for k, hops := range list[int](in, "hops") {
-			out("undiscounted", OptimalReturn(hops), k)
+			out("undiscounted", OptimalValue(1, hops), k)
 			out("discounted", OptimalValue(in.number("gamma"), hops), k)
 		}
 	}},
 	{"update", nil, "Agent.learnFrom", updateKeys, checkUpdate},
 	{"update-joint", nil, "Agent.learnFrom", updateKeys + " predictive_weight", checkUpdate},
-	{"gaussian-nll", nil, "GaussianLoss", "mu raw y", func(in *vector, out output) {
+	{"gaussian-nll", nil, "gaussianLoss", "mu raw y", func(in *vector, out output) {
 		n := in.length["mu"]
 		given, p, dp := newMatrix(3, n), newMatrix(n, 2), newMatrix(n, 2)
 		for i, key := range []string{"mu", "raw", "y"} {
@@ -492,7 +492,7 @@ var equations = []equation{
 		for r := range n {
 			p.row(r)[0], p.row(r)[1] = given.row(0)[r], given.row(1)[r]
 		}
-		out("loss", GaussianLoss(dp.data, p.data, given.row(2), 1))
+		out("loss", gaussianLoss(dp.data, p.data, given.row(2), 1))
 		for r := range n {
 			out("grad_mu", dp.row(r)[0], r)
 			out("grad_raw", dp.row(r)[1], r)
@@ -614,7 +614,7 @@ func checkHindsight(in *vector, out output) {
 	if radius := in.number("radius"); radius != GoalRadius {
 		panic(fmt.Sprintf("in: radius is %v, want %v", radius, GoalRadius))
 	}
-	out("r", new(MazeEnv).Reward(at(b.nextAchieved, i, len(goal)), g))
+	out("r", new(mazeEnv).Reward(at(b.nextAchieved, i, len(goal)), g))
 }
 
 // checkUpdate does whole updates: by the joint loss of Equations 2 and 4 where

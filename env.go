@@ -47,6 +47,8 @@ type Sizes struct{ Observation, Goal, Action int }
 // A GoalSampler is an environment that can draw a goal from all that exist,
 // seen or not: privileged knowledge, which the curriculum VDS needs.
 type GoalSampler interface {
+	Env
+
 	// SampleGoal returns a uniformly drawn goal. The caller owns the slice.
 	SampleGoal(rng *rand.Rand) []float64
 }

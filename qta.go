@@ -47,7 +47,7 @@
 //	hindsight           replay.go  futureStep               replay_test.go  TestHindsight      her-future
 //	the schedule of β   replay.go  PriorityBeta             replay_test.go  TestBeta           per-beta
 //	the threshold       goals.go   Achievable               goals_test.go   TestThreshold      achievable
-//	the optimal return  maze.go    OptimalReturn            maze_test.go    TestOptimalReturn  optimal-return
+//	the optimal return  maze.go    OptimalValue             maze_test.go    TestOptimalReturn  optimal-return
 //
 // # Baselines
 //
