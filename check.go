@@ -46,11 +46,10 @@ type Comparison struct {
 	Vector, Code float64
 }
 
-// Check holds the code to every case of every file *.json at the top of fsys.
-// The results are in the order of the files' names and of the cases. The error
-// reports files that cannot be read or are not vectors; a result has what is
-// wrong with its case. The package qta/testdata has the golden vectors, and its
-// README the format.
+// Check holds the code to every case of every file *.json at the top of fsys,
+// in the order of the files' names. The error reports files that cannot be read
+// or are not vectors; a result has what is wrong with its case. The package
+// qta/testdata has the golden vectors, and its README the format.
 func Check(fsys fs.FS) ([]CheckResult, error) {
 	names, err := fs.Glob(fsys, "*.json")
 	if err != nil || len(names) == 0 {

@@ -9,12 +9,11 @@ import (
 	"slices"
 )
 
-// An Env is a goal-conditioned environment. It has no terminal states: the
-// caller ends an episode after a fixed number of steps. [CheckEnv] tests an
-// implementation against this contract.
+// An Env is a goal-conditioned environment without terminal states: the caller
+// ends an episode after a fixed number of steps. [CheckEnv] holds an
+// implementation to this contract.
 type Env interface {
-	// Sizes returns the lengths of all vectors, each at least 1. They never
-	// change.
+	// Sizes returns the lengths of all vectors, at least 1. They never change.
 	Sizes() Sizes
 
 	// Reset starts an episode, also in the middle of another, and returns its
@@ -36,8 +35,8 @@ type Env interface {
 
 // A State is what an environment shows: the three entries of Gymnasium's
 // GoalEnv dictionary, finite numbers of the environment's own units. The slices
-// belong to the environment and are valid until its next Reset or Step;
-// Observation and Achieved may be the same.
+// are valid until the environment's next Reset or Step; Observation and
+// Achieved may be the same.
 type State struct{ Observation, Achieved, Desired []float64 }
 
 // Sizes are the lengths of an environment's vectors. Achieved and desired goals
@@ -118,12 +117,9 @@ func numbersProblem(name string, x []float64, want int) string {
 }
 
 // CheckEnv tells the author of an environment what is wrong with it, and
-// returns nil if it finds nothing. It plays episodes of horizon steps with
-// random actions, at least 16, and checks every sentence of [Env]. The same
-// episode is played twice, the second time after one that was broken off, with
-// its actions in one slice, and asking for more rewards: neither may make a
-// difference. Other actions must make one, at least once in 20 episodes.
-// If env panics, so does CheckEnv; it also panics if horizon is less than 1.
+// returns nil if it finds nothing. It plays at least 16 episodes of horizon
+// steps with random actions, and checks every sentence of [Env]. It panics if
+// env does, or if horizon is less than 1.
 func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 	if horizon < 1 {
 		panic("qta: CheckEnv needs a horizon of at least 1")
@@ -132,6 +128,9 @@ func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 	if min(sizes.Observation, sizes.Goal, sizes.Action) < 1 {
 		return fmt.Errorf("qta: environment: Sizes returned %+v; all must be at least 1", sizes)
 	}
+	// A round plays the same episode twice, the second time after one that was
+	// broken off, with its actions in one slice, and asking for more rewards: neither
+	// may make a difference. Other actions must make one, in one round at least.
 	const atLeast, atMost = 4, 20 // rounds
 	acted := false                // actions have had an effect
 	for round := 0; round < atLeast || !acted; round++ {

@@ -174,16 +174,16 @@ func drawActions(actions matrix, alike int, rng stream) {
 
 // GoalProbabilities sets p, of N values, to the probability of each candidate
 // being the next goal: proportional to max(m ε + b, 0), where ε is the
-// uncertainty scaled to between 0 and 1 over the candidates. If an uncertainty is
-// NaN, so are all probabilities. It panics if p and ε differ in length.
+// uncertainty scaled to between 0 and 1 over the candidates, or NaN if one is
+// NaN. It panics if p and ε differ in length.
 //
 // It implements QTA, Equation 6 (Section 3.2).
 //
 // Differs D1: the display's denominator has m ε b in place of m ε + b, which
 // would not make the probabilities add up to 1.
 //
-// Reading R28: with N = 1 and where all uncertainties are equal every scaled value
-// is 0; where no weight is positive all candidates are equally likely.
+// Reading R28: with N = 1 and where all uncertainties are equal every scaled
+// value is 0; where no weight is positive all candidates are equally likely.
 //
 // Reading R29: every positive weight counts. The authors' code sets a weight
 // below 1e-4 to zero; the most uncertain candidate has 35.
@@ -245,6 +245,9 @@ func drawFrom(p []float64, rng stream) int {
 
 // keepAchievable drops the candidates whose mean value, seen from the current
 // state, is below c T.
+//
+// Reading R25: Q is taken at the episode's start with the policy's action, and
+// T is the horizon; a candidate exactly at the threshold stays.
 func (a *Agent) keepAchievable(s *selection) {
 	s.query.resize(len(s.candidates), a.sizes)
 	q, x := s.query.ε, s.query.x
@@ -260,10 +263,8 @@ func (a *Agent) keepAchievable(s *selection) {
 //
 // It implements QTA, the threshold (Section 3.3).
 //
-// Reading R25: Q is taken at the episode's start with the policy's action, and T
-// is the horizon; a candidate exactly at the threshold stays.
-//
-// Reading R26: where no candidate passes, all are kept, as in the authors' code.
+// Reading R26: where no candidate passes, all are kept, as in the authors'
+// code.
 func Achievable(candidates []int, q []float64, c float64, T int) []int {
 	limit := float64(c * float64(T))
 	passes := func(v float64) bool { return v >= limit }

@@ -15,8 +15,8 @@ import (
 
 // Params holds every number and choice of the algorithm, the paper's and
 // others'. A field's tag "source" says where its value in [Paper] comes from
-// ("Table" is the table of the appendix, a Reading is a choice that the paper
-// leaves open), its tag "range" what is allowed: an interval or a list of words.
+// ("Table" is the appendix's, a Reading is a choice that the paper leaves
+// open), its tag "range" what is allowed: an interval or a list of words.
 type Params struct {
 	Method
 	Departures
@@ -37,11 +37,9 @@ type Method struct {
 	Batch int `source:"Table: batch size" range:"[1,65536]"`
 	// γ, how much a reward counts one step earlier.
 	Discount float64 `source:"Table: discount factor" range:"[0,1)"`
-	// Adam's step for the policy.
-	ActorRate float64 `source:"Table: actor learning rate" range:"[0,1]"`
-	// Adam's step for the critics.
-	CriticRate float64 `source:"Table: critic learning rate" range:"[0,1]"`
-	// Adam's step for the predictive heads.
+	// Adam's steps for policy, critics and predictive heads.
+	ActorRate      float64 `source:"Table: actor learning rate" range:"[0,1]"`
+	CriticRate     float64 `source:"Table: critic learning rate" range:"[0,1]"`
 	PredictiveRate float64 `source:"Table: predictive network learning rate" range:"[0,1]"`
 	// ρ, the share of itself that a target network keeps in an update.
 	Polyak float64 `source:"Table: rho" range:"[0,1]"`
@@ -316,8 +314,8 @@ func (p Params) Value(name string) string {
 	return fmt.Sprint(reflect.ValueOf(p).FieldByName(name).Interface())
 }
 
-// Set changes the field called name, which is spelled as in [Params], to the
-// value that text spells: a JSON number, true or false, or a bare word.
+// Set changes the field called name to the value that text spells: a JSON
+// number, true or false, or a bare word.
 func (p *Params) Set(name, text string) error {
 	value := []byte(text)
 	if reflect.ValueOf(p).Elem().FieldByName(name).Kind() == reflect.String {
@@ -351,8 +349,8 @@ var kindNames = map[reflect.Kind]string{
 }
 
 // ReadParams reads a JSON object of parameters, which may be partial, over
-// base. A name that is unknown or given twice, a value of the wrong type or
-// out of range, and anything after the object are errors that name the place.
+// base. A name that is unknown or given twice, a value of the wrong type or out
+// of range, and anything after the object are errors that name the place.
 func ReadParams(r io.Reader, base Params) (Params, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {

@@ -290,7 +290,12 @@ func (a *Agent) learn() error {
 }
 
 // learnFrom is one step of every network: critics with their heads, their
-// targets, policy, its target. b, heads and actor are one minibatch in the paper.
+// targets, policy, its target. b, heads and actor are one minibatch in the
+// paper.
+//
+// Reading R14: Equation 4 sums over the critics' minibatch B, by the notation.
+// The heads see relabeled goals there, so ξ is computed with the relabeled
+// goal.
 func (a *Agent) learnFrom(b, heads, actor *batch) {
 	a.updates++
 	targetsMove := a.updates%a.params.TargetEvery == 0
@@ -357,8 +362,13 @@ func (a *Agent) fill(b *batch, row, i int, goal []float64) error {
 	return nil
 }
 
-// target sets b.y to Equation 1 for the minibatch, with a' from the target
-// policy, and clips it to the possible returns.
+// target sets b.y to Equation 1 for the minibatch and clips it to the possible
+// returns.
+//
+// Reading R6: a' comes from the target policy given (s', g), as in DDPG; the
+// paper writes π(·|s') and names neither network nor goal.
+//
+// Reading R7: g' is g, the goal of the transition after relabeling.
 func (a *Agent) target(b *batch) {
 	inputs := b.next.columns(0, a.sizes.Observation+a.sizes.Goal)
 	actions := a.policy.act(a.policy.target, inputs)

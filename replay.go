@@ -65,14 +65,14 @@ func SampleProbabilities(P, p []float64, α float64) {
 //
 // It implements QTA, Equation 8 (Section 3.3).
 //
-// Differs D2: the display has 1/p_j, two lines after calling p a priority; Schaul
-// et al. (2016, section 3.4) have the probability P(j), without which the
-// weights would not undo the bias. It has no effect in training: divided by the
-// largest weight, both are (p_min/p_j)^β with the table's α of 1.
+// Differs D2: the display has 1/p_j, two lines after calling p a priority;
+// Schaul et al. (2016, section 3.4) have the probability P(j), without which
+// the weights would not undo the bias. With the table's α of 1 both are
+// (p_min/p_j)^β once divided.
 //
-// Differs D28: the display has no maximum. Weights are divided by theirs, as Schaul
-// et al. do "for stability"; the maximum is over the whole buffer, as in the authors' code,
-// so that a weight does not depend on what else was drawn.
+// Differs D28: the display has no maximum. Weights are divided by theirs, as
+// Schaul et al. do "for stability"; it is over the whole buffer, as in the
+// authors' code, so that a weight does not depend on what else was drawn.
 func ImportanceWeights(w, P []float64, n int, β, least float64) {
 	weight := func(P float64) float64 { return pow(1/(float64(n)*P), β) }
 	largest := 1.0
@@ -89,10 +89,11 @@ func ImportanceWeights(w, P []float64, n int, β, least float64) {
 //
 // It implements QTA, the schedule of β (Section 3.3).
 //
-// Reading R99: t counts environment steps, as in the authors' code, not updates.
+// Reading R99: t counts environment steps, as in the authors' code, not
+// updates.
 //
-// Reading R36: it is linear, as in Schaul et al. (2016, section 3.4); section 3.3
-// has "gradually".
+// Reading R36: it is linear, as in Schaul et al. (2016, section 3.4); section
+// 3.3 has "gradually".
 func PriorityBeta(t int, initial float64, steps int) float64 {
 	return min(1, initial+float64((1-initial)*float64(t)/float64(steps)))
 }
