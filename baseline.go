@@ -123,10 +123,7 @@ func (*desiredGoals) goal(a *Agent, first bool) ([]float64, error) {
 type randomGoals struct{ plain }
 
 func (*randomGoals) goal(a *Agent, first bool) ([]float64, error) {
-	if a.replay.n == 0 {
-		return a.achieved, nil
-	}
-	return at(a.replay.achieved, a.goalDraws.index(a.replay.n), a.sizes.Goal), nil
+	return a.randomGoal(), nil
 }
 
 // valueEstimator is QTA with Q-disagreement.

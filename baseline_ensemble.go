@@ -1,7 +1,5 @@
 package qta
 
-import "math"
-
 // This file is Deep Ensembles (Lakshminarayanan et al., 2017) as Figure 6 of
 // the paper compares PUN with: separate critics, each learning from its own
 // target, whose predictive heads are Gaussian: a mean for each component of s'
@@ -69,17 +67,7 @@ func gaussianLoss(dp, p, s []float32, width int) float64 {
 }
 
 // meansDeviation is [HeadDeviation] of the means.
-func meansDeviation(d []float64, heads [][]float32, width int) {
-	g := float64(len(heads))
-	for r := range d {
-		sum := 0.0
-		for c := r * (width + 1); c < r*(width+1)+width; c++ {
-			_, square := headMoments(heads, c)
-			sum += math.Sqrt(square / max(g-1, 1))
-		}
-		d[r] = sum / float64(width)
-	}
-}
+func meansDeviation(d []float64, heads [][]float32, width int) { scatter(d, heads, width, width+1) }
 
 // meanVariance sets d to the mean over the heads of the predicted variance.
 func meanVariance(d []float64, heads [][]float32, width int) {

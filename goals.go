@@ -14,14 +14,18 @@ type queryTheAgent struct{ plain }
 // authors' code; the table says "initial random steps". A run's very first
 // goal is where the agent stands, as nothing else has been seen.
 func (queryTheAgent) goal(a *Agent, first bool) ([]float64, error) {
-	r := a.replay
-	switch {
-	case r.n == 0:
-		return a.achieved, nil
-	case a.step < a.params.InitialSteps:
-		return at(r.achieved, a.goalDraws.index(r.n), a.sizes.Goal), nil
+	if a.step < a.params.InitialSteps || a.replay.n == 0 {
+		return a.randomGoal(), nil
 	}
-	return at(r.achieved, a.selectGoal(first), a.sizes.Goal), nil
+	return at(a.replay.achieved, a.selectGoal(first), a.sizes.Goal), nil
+}
+
+// randomGoal draws an achieved goal uniformly.
+func (a *Agent) randomGoal() []float64 {
+	if a.replay.n == 0 {
+		return a.achieved
+	}
+	return at(a.replay.achieved, a.goalDraws.index(a.replay.n), a.sizes.Goal)
 }
 
 // selectGoal is section 3.2: it returns the transition whose achieved goal to

@@ -463,21 +463,13 @@ func inInterval(x float64, interval string) bool {
 	return above && below
 }
 
-// suggestion names the parameters that contain name, or else those that it may
-// misspell.
+// suggestion names the parameters that contain name, or are contained in it.
 func suggestion(name string) string {
 	var near []string
-	least := max(2, len(name)/3)
+	typed := strings.ToLower(name)
 	for _, f := range Fields() {
-		field, typed := strings.ToLower(f.Name), strings.ToLower(name)
-		distance := 0
-		if !strings.Contains(field, typed) {
-			distance = editDistance(field, typed)
-		}
-		if distance < least {
-			near, least = nil, distance
-		}
-		if distance == least {
+		field := strings.ToLower(f.Name)
+		if strings.Contains(field, typed) || strings.Contains(typed, field) {
 			near = append(near, f.Name)
 		}
 	}
@@ -485,28 +477,6 @@ func suggestion(name string) string {
 		return "; \"qta params\" lists them"
 	}
 	return "; did you mean " + strings.Join(near, " or ") + "?"
-}
-
-// editDistance returns how many letters must be deleted, inserted or replaced
-// to turn a into b.
-func editDistance(a, b string) int {
-	d := make([]int, len(b)+1) // from the letters of a so far to each beginning of b
-	for j := range d {
-		d[j] = j
-	}
-	for i := range len(a) {
-		before := d[0]
-		d[0]++
-		for j := range len(b) {
-			change := before
-			if a[i] != b[j] {
-				change++
-			}
-			before = d[j+1]
-			d[j+1] = min(change, d[j]+1, d[j+1]+1)
-		}
-	}
-	return d[len(b)]
 }
 
 // The words of parameters that the code asks about.

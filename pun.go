@@ -115,10 +115,15 @@ func PredictiveLoss(dp, p, s []float32, width int) float64 {
 // Reading R16: it divides by G-1, and averages components: the paper names
 // neither.
 func HeadDeviation(u []float64, heads [][]float32, width int) {
+	scatter(u, heads, width, width)
+}
+
+// scatter is [HeadDeviation] of the first width components of rows of stride.
+func scatter(u []float64, heads [][]float32, width, stride int) {
 	g := float64(len(heads))
 	for r := range u {
 		sum := 0.0
-		for c := r * width; c < (r+1)*width; c++ {
+		for c := r * stride; c < r*stride+width; c++ {
 			_, square := headMoments(heads, c)
 			sum += math.Sqrt(square / max(g-1, 1))
 		}
