@@ -71,7 +71,6 @@ type Agent struct {
 	scratch scratch
 }
 
-// losses has the losses of the latest update.
 type losses struct{ critic, head, policy float64 }
 
 // scratch is memory that only one call needs at a time.
@@ -214,7 +213,6 @@ func (e *NumericError) Error() string {
 	return fmt.Sprintf("qta: step %d: %s: %v is not finite; a smaller learning rate may help", e.Step, e.Network, e.Value)
 }
 
-// checkSizes returns an error unless an environment's sizes are the agent's.
 func (a *Agent) checkSizes(env Env) error {
 	if env == nil {
 		return errors.New("qta: there is no environment, where training needs two instances of one and an evaluation needs one")
@@ -232,7 +230,6 @@ var (
 		"save it in AfterStep or AfterEvaluation, or when Train has returned nil or the cause of its context, and go on from there")
 )
 
-// same reports whether two environments are one instance.
 func same(a, b Env) bool {
 	return reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
@@ -306,7 +303,6 @@ func (a *Agent) reenter() error {
 	return nil
 }
 
-// reserve allocates what an update needs.
 func (a *Agent) reserve() {
 	if a.scratch.batch.r != nil {
 		return
@@ -321,13 +317,11 @@ func (a *Agent) reserve() {
 	}
 }
 
-// parameterVector is one network's parameters under its name.
 type parameterVector struct {
 	name   string
 	values []float32
 }
 
-// parameters returns every network's parameters, in a fixed order.
 func (a *Agent) parameters() []parameterVector {
 	vectors := []parameterVector{{"policy", a.policy.net.params}, {"target policy", a.policy.target.params}}
 	vectors = append(vectors, a.pun.parameters("critic")...)
@@ -335,7 +329,6 @@ func (a *Agent) parameters() []parameterVector {
 	return vectors
 }
 
-// checkAction returns an error if an action of the policy is not a number.
 func (a *Agent) checkAction(action []float64) error {
 	for _, v := range action {
 		if v != v {
@@ -345,7 +338,6 @@ func (a *Agent) checkAction(action []float64) error {
 	return nil
 }
 
-// checkLosses returns an error if the latest update's losses are not finite.
 func (a *Agent) checkLosses() error {
 	for _, l := range []struct {
 		network string
@@ -358,7 +350,6 @@ func (a *Agent) checkLosses() error {
 	return nil
 }
 
-// checkParameters returns an error if a parameter is not finite.
 func (a *Agent) checkParameters() error { return checkFinite(a.parameters(), a.step) }
 
 func checkFinite(all []parameterVector, step int) error {

@@ -62,7 +62,6 @@ func (a *Agent) exploreOtherwise(action []float64) {
 	}
 }
 
-// randomAction returns the probability of a random action.
 func (a *Agent) randomAction() float64 {
 	m, ok := a.curriculum.(*mega)
 	switch {
@@ -218,7 +217,6 @@ func (a *Agent) decayWeights() {
 	}
 }
 
-// predictAchieved sets dst to the next achieved goal of transition i.
 func (a *Agent) predictAchieved(dst []float32, i int) {
 	for c, v := range at(a.replay.nextAchieved, i, a.sizes.Goal) {
 		dst[c] = float32(v)
@@ -251,7 +249,6 @@ func predictiveNorm(dp, p, s []float32, width int) float64 {
 // targetNoiseClip is the largest noise on a', in actions.
 const targetNoiseClip = 0.5
 
-// smoothTarget adds noise to a'.
 func (a *Agent) smoothTarget(actions matrix) {
 	smooth(actions.data[:actions.rows*actions.cols], a.params.TargetNoise, targetNoiseClip, a.learning.Rand)
 }

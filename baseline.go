@@ -31,7 +31,6 @@ func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 	panic(fmt.Sprintf("qta: no curriculum %q", p.Curriculum)) // Validate refuses it
 }
 
-// newEstimator returns the estimator that p names.
 func newEstimator(p *Params) estimator {
 	var e estimator
 	if p.Uncertainty == uncertaintyQ {
@@ -48,7 +47,6 @@ func newEstimator(p *Params) estimator {
 	return e
 }
 
-// newPredictive returns the estimator of the ensemble's heads.
 func newPredictive(p *Params) *predictive {
 	d := p.UncertaintyActions
 	if p.Uncertainty == uncertaintyBootstrap || p.Uncertainty == uncertaintyEnsemble {
@@ -70,7 +68,6 @@ type architecture struct {
 	headsApart bool                                                  // heads have a step of their own, after the critics'
 }
 
-// newArchitecture returns the architecture that p names.
 func newArchitecture(p *Params, sizes Sizes) architecture {
 	a := architecture{predicted: predictedSize(p, sizes)}
 	if p.HeadLoss == headLossNorm {
@@ -86,7 +83,6 @@ func newArchitecture(p *Params, sizes Sizes) architecture {
 	return a
 }
 
-// predictedSize returns how many numbers a head predicts.
 func predictedSize(p *Params, sizes Sizes) int {
 	if p.HeadTarget == headTargetAchieved {
 		return sizes.Goal
@@ -94,7 +90,6 @@ func predictedSize(p *Params, sizes Sizes) int {
 	return sizes.Observation
 }
 
-// newSampler returns the sampler that the parameters name.
 func (a *Agent) newSampler() sampler {
 	switch p := &a.params; {
 	case p.Replay == replayPER:

@@ -130,7 +130,6 @@ func (a *Agent) SaveFile(path string) error {
 	return nil
 }
 
-// writeSynced writes a file and waits until it is on the disk.
 func writeSynced(path string, data []byte) error {
 	f, err := os.Create(path)
 	if err != nil {
@@ -181,7 +180,6 @@ func loadAgent(data []byte) (*Agent, error) {
 	return a, nil
 }
 
-// marshal returns the checkpoint of a state.
 func (h *header) marshal(magic string, s saved) []byte {
 	text := toJSON(h)
 	b := binary.LittleEndian.AppendUint64([]byte(magic), checkpointFormat)
@@ -238,7 +236,6 @@ func criticWeights(p *Params, s Sizes) float64 {
 	return float64(p.Critics) * weights
 }
 
-// toJSON encodes a value that JSON can represent.
 func toJSON(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -268,7 +265,6 @@ func bare(err error) error { return errors.New(strings.TrimPrefix(err.Error(), "
 // called when everything before them has been read.
 type saved []any
 
-// append encodes what is listed.
 func (s saved) append(b []byte) []byte {
 	var err error
 	for _, field := range s {

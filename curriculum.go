@@ -44,7 +44,6 @@ func (a *Agent) SetCurriculum(c Curriculum) error {
 	return nil
 }
 
-// An ownCurriculum is a user's.
 type ownCurriculum struct {
 	plain
 	chosen Curriculum // nil in a loaded agent until it is set again
@@ -63,7 +62,6 @@ func (o *ownCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 	return g, nil
 }
 
-// save returns the curriculum's state, or nil if it has none.
 func (o *ownCurriculum) save() ([]byte, error) {
 	m, ok := o.chosen.(encoding.BinaryMarshaler)
 	if !ok {

@@ -131,7 +131,6 @@ func (u *PUN) Uncertainty(observations, goals [][]float64, seed uint64) []float6
 	return q.ε
 }
 
-// minibatch returns memory for n rows.
 func (u *PUN) minibatch(n int) *batch {
 	if u.batch.r == nil || n != len(u.batch.r) {
 		u.batch = newBatch(n, u.sizes, u.pun)
@@ -198,5 +197,4 @@ func (u *PUN) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// saved lists what learning changes.
 func (u *PUN) saved() saved { return append(u.pun.saved(), u.draws.pcg, &u.updates) }

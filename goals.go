@@ -5,7 +5,6 @@ import "slices"
 // This file is section 3.2, how QTA chooses a goal, and the threshold at the
 // end of section 3.3; Equation 6.
 
-// queryTheAgent is the curriculum QTA, section 3.2.
 type queryTheAgent struct{ plain }
 
 // goal returns the goal of [Agent.selectGoal].
@@ -361,7 +360,6 @@ type query struct {
 	x matrix    // memory for N rows of s, g and an action
 }
 
-// resize makes room for n candidates.
 func (q *query) resize(n int, sizes Sizes) {
 	if cap(q.ε) < n {
 		room := 2 * n
