@@ -91,8 +91,7 @@ type Method struct {
 }
 
 // Departures are what the authors' public code does otherwise, and other
-// choices that are not the paper's; see authors.go. Their values in [Paper]
-// change nothing.
+// choices that are not the paper's: see authors.go.
 type Departures struct {
 	// Lower end of the clip of returns; 0 stands for -1/(1-Discount).
 	LowestReturn float64 `source:"Reading R46: 0 stands for the bound -1/(1-Discount)" range:"(-Inf,0]"`
@@ -122,8 +121,8 @@ type Departures struct {
 	FirstGoalState string `source:"Reading R56: the state is the candidate's for every goal" range:"candidate|start"`
 }
 
-// Beyond are choices that neither the paper nor its authors' code has; see
-// beyond.go. Their values in [Paper] change nothing.
+// Beyond are choices that neither the paper nor its authors' code has: see
+// beyond.go.
 type Beyond struct {
 	// Updates after each environment step.
 	UpdatesPerStep int `source:"Reading R57: one update follows every environment step" range:"[1,1000]"`
@@ -137,8 +136,8 @@ type Beyond struct {
 	FirstGoalDesired float64 `source:"Reading R60: the agent sets itself every goal" range:"[0,1]"`
 }
 
-// Baselines are the methods of section 4 that the paper compares with, and what
-// their own learners need.
+// Baselines are the methods that the paper compares with, and what their own
+// learners need.
 type Baselines struct {
 	// The method that chooses the goals.
 	Curriculum string `source:"Section 3.2: QTA" range:"qta|mega|vds|her|random|visits|rnd"`

@@ -31,8 +31,7 @@
 //
 // # Equations
 //
-// The paper numbers none of its eight displayed formulas; they are numbered
-// here in the order of appearance.
+// The paper's eight displayed formulas are numbered in the order of appearance.
 //
 //	formula             file       function                 test file       tests              golden
 //	Equation 1          pun.go     TDTarget                 pun_test.go     TestEquation1      td-target, td-target-networks
@@ -51,9 +50,8 @@
 //
 // # Baselines
 //
-// The methods that the paper compares QTA and PUN with run on QTA's own learner,
-// so that with [Paper] a comparison isolates one idea. A field of [Params]
-// chooses each, and its file says in Readings where it departs from its source:
+// The methods that the paper compares with run on QTA's own learner, so that with
+// [Paper] a comparison isolates one idea. A field of [Params] chooses each:
 //
 //	Curriculum   mega       goals of least density (Pitis et al., 2020)
 //	             vds        goals of most disagreement, from all there are (Zhang et al., 2020)
@@ -67,23 +65,21 @@
 //	Replay       per        prioritized by uncertainty (Figure 3)
 //	             td         prioritized by TD error (Schaul et al., 2016; Figure 3)
 //
-// UncertaintyNoise is the noise of Figure 4. With AuthorsForm, as in [Authors],
-// q, bootstrap, ensemble and td are what the QTA authors' public code makes of
-// them. [MEGA] and [VDS] are mega and vds with the learners that their own
-// authors published, within the limits of plain ReLU networks.
+// UncertaintyNoise is the noise of Figure 4. With AuthorsForm q, bootstrap, ensemble
+// and td are as in the authors' public code. [MEGA] and [VDS] are mega and vds with
+// the learners that their own authors published.
 //
 // # Readings
 //
-// Where the paper is silent, the function that had to choose says so in a
-// sentence that begins "Reading" with a number; where the package knowingly
-// does otherwise, the sentence begins "Differs". docs/readings.md lists them.
+// Where the paper is silent, the function that had to choose says so in a sentence
+// that begins "Reading" with a number, and where the package knowingly does
+// otherwise "Differs". docs/readings.md lists them.
 //
 // # Determinism
 //
-// The same version, parameters and seed give the same bytes, whatever the
-// number of threads and whether or not a run was interrupted, on every machine
-// with a kernel in assembly; see [KernelName]. With WeightDecay, as in
-// [Authors], evaluations matter too: weights decay from the first perfect one on.
+// The same version, parameters and seed give the same bytes, with any number of
+// threads and interruptions, on every machine with a kernel in assembly; see
+// [KernelName]. With WeightDecay, as in [Authors], evaluations matter too.
 package qta
 
 import (
@@ -92,8 +88,8 @@ import (
 	"slices"
 )
 
-// Version is the version of the algorithm: between two releases with the same
-// version, the same parameters and seed give the same bytes.
+// Version is the version of the algorithm: the same version, parameters and
+// seed give the same bytes.
 const Version = "0.5.0"
 
 // Train is the algorithm. It trains in env and evaluates in another instance of
