@@ -24,7 +24,7 @@ func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 	case curriculumRandom:
 		return new(randomGoals)
 	case curriculumVisits:
-		return newVisits()
+		return &visits{counts: map[string]int{}}
 	case curriculumRND:
 		return newRND(sizes, seed, w)
 	}

@@ -197,10 +197,6 @@ func (m *mega) atGoal(*Agent) {
 	m.stepsAtGoal++
 }
 
-func (m *mega) randomAction(a *Agent) float64 {
-	return a.randomActionLater() + float64(megaGoalRandom*float64(m.stepsAtGoal))
-}
-
 // replayGoal draws from the hindsight mix.
 //
 // Differs D15: a future step is drawn as QTA's learner draws it, all alike; MEGA's

@@ -25,8 +25,6 @@ type visits struct {
 	seen   int            // transitions counted
 }
 
-func newVisits() *visits { return &visits{counts: map[string]int{}} }
-
 func (v *visits) goal(a *Agent, first bool) ([]float64, error) {
 	for ; v.seen < a.replay.n; v.seen++ {
 		v.counts[cellOf(at(a.replay.achieved, v.seen, a.sizes.Goal))]++

@@ -20,24 +20,6 @@ func (a *Agent) goBeyond() {
 	}
 }
 
-// randomActionReached returns the probability of a random action if it changes
-// once the episode's first goal is reached: an agent that has arrived has
-// nothing left to lose, as in MEGA's code and in "first return, then explore"
-// (Ecoffet et al., 2021).
-//
-// Differs D6: in the table a random action has probability 0.3, in the authors'
-// code 0.2 once a first goal is reached. In [Default] it is then 0.1 on the way
-// to an episode's first goal: a perfect policy reaches the goal of 15x5 in 29
-// of 100 episodes with 0.3, in 73 with 0.2 and in 96 with 0.1. After that goal
-// it is 0.8, so that the heads see the random actions that Equation 5 asks
-// about where they know least.
-func (a *Agent) randomActionReached() float64 {
-	if a.firstGoal && !a.reached {
-		return a.randomActionLater()
-	}
-	return a.params.RandomActionReached
-}
-
 // A heldAction repeats a random action (RandomActionHeld): once the agent has
 // arrived, each random action is the one before it, until a step with it is
 // much shorter than usual, as at an obstacle. It sees only the goals achieved,

@@ -63,15 +63,6 @@ func (e *EnvError) Error() string {
 	return fmt.Sprintf("qta: step %d: environment: %s", e.Step, e.Problem)
 }
 
-// checkStep returns an error if the environment's answer to a step of training
-// breaks its contract.
-func (a *Agent) checkStep(s State, reward float64) error {
-	if problem := stepProblem(a.env, a.sizes, a.desired, s, reward); problem != "" {
-		return &EnvError{a.step + 1, problem}
-	}
-	return nil
-}
-
 // stepProblem says what is wrong with the answer to a step in an episode with
 // this desired goal, or returns "".
 func stepProblem(env Env, sizes Sizes, desired []float64, s State, reward float64) string {

@@ -414,24 +414,19 @@ func (p Params) Validate() error {
 		return fmt.Errorf("qta: parameter Curriculum is %s, which asks no uncertainty: "+
 			"Uncertainty %s and UncertaintyNoise %v go with qta", p.Curriculum, p.Uncertainty, p.UncertaintyNoise)
 	}
-	if user := p.deviationUser(); p.Critics == 1 && user != "" {
-		return fmt.Errorf("qta: parameter Critics is 1, which cannot disagree: %s needs 2 and above", user)
-	}
-	return nil
-}
-
-// deviationUser returns the choice that asks how much the critics disagree, or
-// an empty string.
-func (p *Params) deviationUser() string {
+	asks := "" // how much the critics disagree
 	switch {
 	case p.Curriculum == curriculumQTA:
-		return "Curriculum qta"
+		asks = "Curriculum qta"
 	case p.Replay == replayPER:
-		return "Replay per"
+		asks = "Replay per"
 	case p.Replay == replayTD && p.AuthorsForm:
-		return "Replay td with AuthorsForm"
+		asks = "Replay td with AuthorsForm"
 	}
-	return ""
+	if p.Critics == 1 && asks != "" {
+		return fmt.Errorf("qta: parameter Critics is 1, which cannot disagree: %s needs 2 and above", asks)
+	}
+	return nil
 }
 
 // check returns an error unless a value is in the field's range.

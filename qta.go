@@ -146,8 +146,8 @@ func (a *Agent) trainStep() error {
 		return err
 	}
 	next, reward := a.env.Step(slices.Clone(action))
-	if err := a.checkStep(next, reward); err != nil {
-		return err
+	if problem := stepProblem(a.env, a.sizes, a.desired, next, reward); problem != "" {
+		return &EnvError{a.step + 1, problem}
 	}
 	a.replay.add(a.observation, a.achieved, action, a.goal, next)
 	a.sampler.stored(a.step)
