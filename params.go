@@ -37,9 +37,11 @@ type Method struct {
 	Batch int `source:"Table: batch size" range:"[1,65536]"`
 	// γ, how much a reward counts one step earlier.
 	Discount float64 `source:"Table: discount factor" range:"[0,1)"`
-	// Adam's steps for policy, critics and predictive heads.
-	ActorRate      float64 `source:"Table: actor learning rate" range:"[0,1]"`
-	CriticRate     float64 `source:"Table: critic learning rate" range:"[0,1]"`
+	// Adam's step for the policy.
+	ActorRate float64 `source:"Table: actor learning rate" range:"[0,1]"`
+	// Adam's step for the critics.
+	CriticRate float64 `source:"Table: critic learning rate" range:"[0,1]"`
+	// Adam's step for the predictive heads.
 	PredictiveRate float64 `source:"Table: predictive network learning rate" range:"[0,1]"`
 	// ρ, the share of itself that a target network keeps in an update.
 	Polyak float64 `source:"Table: rho" range:"[0,1]"`
