@@ -52,9 +52,6 @@ func drawPair(rng stream, n int) (i, j int) {
 // of Equation 8, or nil for ones.
 //
 // It implements QTA, Equation 2 (Section 3.1).
-//
-// Reading R11: the joint loss is the sum over the critics; each critic's
-// gradient sees only its own term.
 func CriticLoss(dq, q, y, w []float32) float64 {
 	scale := 2 / float32(len(q))
 	sum := 0.0
@@ -74,9 +71,6 @@ func CriticLoss(dq, q, y, w []float32) float64 {
 // length.
 //
 // It implements QTA, Equation 3 (Section 3.1).
-//
-// Reading R15: the policy has a target network too, as in DDPG, with the same
-// ρ.
 func Polyak(target, online []float32, ρ float64) {
 	if len(target) != len(online) {
 		panic("qta: Polyak: networks differ in size")
@@ -88,9 +82,6 @@ func Polyak(target, online []float32, ρ float64) {
 // to its gradient with respect to p. p, s and dp are B by width.
 //
 // It implements QTA, Equation 4 (Section 3.1).
-//
-// Reading R12: s' is the raw next observation, in the environment's units; the
-// text says "hidden state" for what the agent will observe.
 func PredictiveLoss(dp, p, s []float32, width int) float64 {
 	scale := 2 / float32(len(p)/width)
 	sum := 0.0
@@ -211,6 +202,9 @@ func (u *pun) targetValue(x matrix, i int) []float32 {
 // learn takes one step of every critic and its head on the joint loss of
 // Equations 2 and 4: the critics on the minibatch b, the heads on heads, which
 // is b in the paper. It returns the mean losses over the ensemble.
+//
+// Reading R11: the joint loss is the sum over the critics; each critic's
+// gradient sees only its own term.
 func (u *pun) learn(b, heads *batch) (criticLoss, headLoss float64) {
 	gradient, step := (*pun).gradient, (*critic).step
 	if u.headEnds || u.headsApart || heads != b {

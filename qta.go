@@ -100,9 +100,6 @@ const Version = "0.5.0"
 // function in o or a [Curriculum] returned, or names the argument that is not
 // allowed. After an error within a step the agent can be neither trained nor
 // saved: continue from the last checkpoint.
-//
-// Reading R1: one update follows every environment step, after the first
-// LearningStarts. An episode runs to its horizon whatever goals it reaches.
 func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) error {
 	if err := a.enter(env, evaluation, o); err != nil {
 		return err
@@ -134,6 +131,9 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 }
 
 // trainStep takes one environment step and learns from the replay.
+//
+// Reading R1: one update follows every environment step, after the first
+// LearningStarts. An episode runs to its horizon whatever goals it reaches.
 func (a *Agent) trainStep() error {
 	p := &a.params
 	if a.step%p.Horizon == 0 {
@@ -292,6 +292,9 @@ func (a *Agent) learn() error {
 // Reading R14: Equation 4 sums over the critics' minibatch B, by the notation.
 // The heads see relabeled goals there, so ξ is computed with the relabeled
 // goal.
+//
+// Reading R15: the policy has a target network too, as in DDPG, with the same
+// ρ.
 func (a *Agent) learnFrom(b, heads, actor *batch) {
 	a.updates++
 	targetsMove := a.updates%a.params.TargetEvery == 0
@@ -331,6 +334,9 @@ func (a *Agent) minibatch(b *batch, s sampler) error {
 
 // fill sets a row of b to transition i, replayed with a goal, and its reward
 // recomputed.
+//
+// Reading R12: s' is the raw next observation, in the environment's units; the
+// text says "hidden state" for what the agent will observe.
 func (a *Agent) fill(b *batch, row, i int, goal []float64) error {
 	r, s := a.replay, a.sizes
 	b.transitions[row] = i

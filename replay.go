@@ -89,9 +89,6 @@ func ImportanceWeights(w, P []float64, n int, β, least float64) {
 //
 // It implements QTA, the schedule of β (Section 3.3).
 //
-// Reading R99: t counts environment steps, as in the authors' code, not
-// updates.
-//
 // Reading R36: it is linear, as in Schaul et al. (2016, section 3.4); section
 // 3.3 has "gradually".
 func PriorityBeta(t int, initial float64, steps int) float64 {
@@ -234,6 +231,10 @@ func (s *prioritized) stored(i int) {
 
 func (s *prioritized) draw(rng stream) int { return s.tree.find(rng.Float64()) }
 
+// weigh implements [sampler].
+//
+// Reading R99: t of the schedule of β counts environment steps, as in the authors'
+// code, not updates.
 func (s *prioritized) weigh(weights [][]float32, transitions []int, step int) {
 	for row, j := range transitions {
 		s.P[row] = s.probability(j)
