@@ -124,15 +124,12 @@ func (a *Agent) metadata() map[string]string {
 // are asked. It cannot train, and only WriteSafetensors saves it. It is an
 // error if the file is damaged or does not have the networks that its
 // parameters ask for.
-func ReadSafetensors(r io.Reader) (*Agent, error) {
-	a, err := readSafetensors(r)
-	if err != nil {
-		return nil, fmt.Errorf("qta: safetensors: %w", err)
-	}
-	return a, nil
-}
-
-func readSafetensors(r io.Reader) (*Agent, error) {
+func ReadSafetensors(r io.Reader) (a *Agent, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("qta: safetensors: %w", err)
+		}
+	}()
 	data, err := io.ReadAll(r)
 	if err != nil {
 		return nil, err
@@ -150,7 +147,7 @@ func readSafetensors(r io.Reader) (*Agent, error) {
 		return nil, fmt.Errorf("its header: %w", bare(err))
 	}
 	delete(tensors, "__metadata__")
-	a, err := agentOf(file.Metadata, len(numbers))
+	a, err = agentOf(file.Metadata, len(numbers))
 	if err != nil {
 		return nil, err
 	}
