@@ -177,7 +177,7 @@ func (a *Agent) FoundAt() int { return a.foundAt }
 // Evaluations returns the log: one entry per evaluation so far.
 func (a *Agent) Evaluations() []Evaluation { return slices.Clone(a.log) }
 
-// SolvedAt is [Agent.SuccessAt] of all rollouts.
+// SolvedAt is [Agent.SuccessAt] with all rollouts.
 func (a *Agent) SolvedAt() int { return a.SuccessAt(1) }
 
 // SuccessAt returns the environment step of the first evaluation in which at

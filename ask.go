@@ -110,9 +110,9 @@ func (a *Agent) Achieved(i int) []float64 {
 	return slices.Clone(at(a.replay.achieved, i, a.sizes.Goal))
 }
 
-// Goals returns, in order, the goals that the agent set itself in environment
-// steps from to to-1: where an episode begins and where the goal changes. It
-// panics unless 0 <= from <= to <= Steps().
+// Goals returns, in order, the goals that the agent set itself from environment
+// step from on and before step to: where an episode begins and where the goal
+// changes. It panics unless 0 <= from <= to <= Steps().
 func (a *Agent) Goals(from, to int) [][]float64 {
 	if from < 0 || from > to || to > a.step {
 		panic(fmt.Sprintf("qta: Goals of steps %d to %d of %d", from, to, a.step))

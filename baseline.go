@@ -32,11 +32,9 @@ func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 }
 
 func newEstimator(p *Params) estimator {
-	var e estimator
+	var e estimator = newPredictive(p)
 	if p.Uncertainty == uncertaintyQ {
 		e = valueEstimator{p.AuthorsForm}
-	} else {
-		e = newPredictive(p)
 	}
 	if p.FirstGoalState == firstGoalStateStart {
 		e = fromStart{e}

@@ -176,11 +176,8 @@ func (e *mazeEnv) state() State {
 // Reading R67: the paper has "a dot agent with continuous action and state
 // spaces"; the motion is the authors' public code's.
 func (e *mazeEnv) Step(action []float64) (State, float64) {
-	if len(action) != 2 {
-		panic(fmt.Sprintf("qta: a maze's action has 2 components, not %d", len(action)))
-	}
-	var piece [2]float64
-	for i, a := range action {
+	piece := pair(action)
+	for i, a := range piece {
 		if math.IsNaN(a) {
 			panic(fmt.Sprintf("qta: component %d of a maze's action is not a number", i))
 		}
@@ -201,10 +198,8 @@ func (e *mazeEnv) Step(action []float64) (State, float64) {
 // Reading R68: "a small radius" (Section 4, Environments) is 0.35 cells, as in
 // the authors' public code.
 func (e *mazeEnv) Reward(achieved, desired []float64) float64 {
-	if len(achieved) != 2 || len(desired) != 2 {
-		panic(fmt.Sprintf("qta: a maze's goals have 2 components, not %d and %d", len(achieved), len(desired)))
-	}
-	r, c := achieved[0]-desired[0], achieved[1]-desired[1]
+	p, q := pair(achieved), pair(desired)
+	r, c := p[0]-q[0], p[1]-q[1]
 	if math.Sqrt(float64(r*r)+float64(c*c)) < GoalRadius {
 		return 0
 	}
@@ -440,6 +435,14 @@ func (m *Maze) Start() [2]float64 { return center(m.start) }
 
 // Goal returns the center of the goal cell: its row and column.
 func (m *Maze) Goal() [2]float64 { return center(m.goal) }
+
+// pair returns the two components of an action or a goal.
+func pair(x []float64) [2]float64 {
+	if len(x) != 2 {
+		panic(fmt.Sprintf("qta: an action or a goal of a maze has 2 components, not %d", len(x)))
+	}
+	return [2]float64(x)
+}
 
 func center(cell [2]int) [2]float64 {
 	return [2]float64{float64(cell[0]) + 0.5, float64(cell[1]) + 0.5}
