@@ -98,18 +98,17 @@ func PredictiveLoss(dp, p, s []float32, width int) float64 {
 // the mean over the width components. With one head it is 0.
 //
 // It is part of QTA, Equation 5.
-//
-// Differs D27: the display averages the predictions, which would measure
-// nothing; the text of section 3.1 takes their standard deviation, and so does
-// this.
-//
-// Reading R16: it divides by G-1, and averages components: the paper names
-// neither.
 func HeadDeviation(u []float64, heads [][]float32, width int) {
 	scatter(u, heads, width, width)
 }
 
 // scatter is [HeadDeviation] of the first width components of rows of stride.
+//
+// Differs D27: Equation 5 as displayed averages the predictions, which would measure
+// nothing; the text of section 3.1 takes their standard deviation, and so does this.
+//
+// Reading R16: it divides by G-1, and averages components: the paper names
+// neither.
 func scatter(u []float64, heads [][]float32, width, stride int) {
 	g := float64(len(heads))
 	for r := range u {

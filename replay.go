@@ -69,10 +69,6 @@ func SampleProbabilities(P, p []float64, α float64) {
 // Schaul et al. (2016, section 3.4) have the probability P(j), without which
 // the weights would not undo the bias. With the table's α of 1 both are
 // (p_min/p_j)^β once divided.
-//
-// Differs D28: the display has no maximum. Weights are divided by theirs, as
-// Schaul et al. do "for stability"; it is over the whole buffer, as in the
-// authors' code, so that a weight does not depend on what else was drawn.
 func ImportanceWeights(w, P []float64, n int, β, least float64) {
 	weight := func(P float64) float64 { return pow(1/(float64(n)*P), β) }
 	largest := 1.0
@@ -235,6 +231,10 @@ func (s *prioritized) draw(rng stream) int { return s.tree.find(rng.Float64()) }
 //
 // Reading R99: t of the schedule of β counts environment steps, as in the authors'
 // code, not updates.
+//
+// Differs D28: Equation 8 as displayed has no maximum. Weights are divided by
+// theirs, as Schaul et al. do "for stability"; it is over the whole buffer, as in
+// the authors' code, so that a weight does not depend on what else was drawn.
 func (s *prioritized) weigh(weights [][]float32, transitions []int, step int) {
 	for row, j := range transitions {
 		s.P[row] = s.probability(j)
