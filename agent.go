@@ -16,8 +16,7 @@ import (
 
 // An Agent is QTA in training: networks, replay, and the curriculum's state. It
 // is not safe for concurrent use. Its memory and its checkpoints grow with its
-// steps: it keeps every transition as seven vectors of float64. It also keeps the
-// latest environment and TrainOptions that it was given.
+// steps: it keeps every transition as seven vectors of float64.
 type Agent struct {
 	params Params
 	sizes  Sizes
@@ -72,7 +71,6 @@ type Agent struct {
 	scratch scratch
 }
 
-// losses has the losses of the latest update.
 type losses struct{ critic, head, policy float64 }
 
 // scratch is memory that only one call needs at a time.
@@ -127,8 +125,8 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 }
 
 // Act returns the policy's action for an observation and a goal, without
-// exploration: Action numbers in [-1, 1]. The slice is the caller's. Act panics
-// if either is not of the agent's [Sizes] or has a number that is not finite.
+// exploration: numbers in [-1, 1]. The slice is the caller's. Act panics unless
+// both are of the agent's [Sizes] and finite.
 func (a *Agent) Act(observation, goal []float64) []float64 {
 	if len(observation) != a.sizes.Observation || len(goal) != a.sizes.Goal {
 		panic(fmt.Sprintf("qta: Act with an observation of %d and a goal of %d, want %d and %d",
@@ -142,8 +140,8 @@ func (a *Agent) Act(observation, goal []float64) []float64 {
 	return a.act(observation, goal)
 }
 
-// SetThreads spreads the arithmetic over n threads; an agent starts with one.
-// The results are the same bytes for every n. Call [Agent.Close] at the end.
+// SetThreads spreads the arithmetic over n threads, at first one. The results
+// are the same bytes for every n. Call [Agent.Close] at the end.
 func (a *Agent) SetThreads(n int) { a.workers.resize(n) }
 
 // Close ends the agent's threads. The agent remains usable, with one.
@@ -154,8 +152,7 @@ func (a *Agent) Close() { a.workers.resize(1) }
 // is many times slower and may round differently.
 func KernelName() string { return best.String() }
 
-// Attach gives the agent bytes to save with it, such as a description of its
-// run. Training ignores them.
+// Attach gives the agent bytes to save with it. Training ignores them.
 func (a *Agent) Attach(data []byte) { a.attachment = slices.Clone(data) }
 
 // Attachment returns what was attached last, or nothing.
@@ -174,14 +171,13 @@ func (a *Agent) Seed() uint64 { return a.seed }
 func (a *Agent) Steps() int { return a.step }
 
 // FoundAt returns the environment step of training that first ended at the
-// environment's goal, whichever goal was pursued, or 0.
+// environment's goal, or 0.
 func (a *Agent) FoundAt() int { return a.foundAt }
 
 // Evaluations returns the log: one entry per evaluation so far.
 func (a *Agent) Evaluations() []Evaluation { return slices.Clone(a.log) }
 
-// SolvedAt returns the environment step of the first evaluation in which every
-// rollout succeeded, or 0.
+// SolvedAt is [Agent.SuccessAt] with all rollouts.
 func (a *Agent) SolvedAt() int { return a.SuccessAt(1) }
 
 // SuccessAt returns the environment step of the first evaluation in which at
@@ -196,8 +192,7 @@ func (a *Agent) SuccessAt(least float64) int {
 }
 
 // Digest returns the SHA-256 of all parameters, targets included, in hex: equal
-// digests mean equal networks. It leaves out the average of UncertaintyPolyak,
-// which follows from the updates.
+// digests mean equal networks.
 func (a *Agent) Digest() string {
 	h := sha256.New()
 	for _, params := range a.parameters() {
@@ -218,7 +213,6 @@ func (e *NumericError) Error() string {
 	return fmt.Sprintf("qta: step %d: %s: %v is not finite; a smaller learning rate may help", e.Step, e.Network, e.Value)
 }
 
-// checkSizes returns an error unless an environment's sizes are the agent's.
 func (a *Agent) checkSizes(env Env) error {
 	if env == nil {
 		return errors.New("qta: there is no environment, where training needs two instances of one and an evaluation needs one")
@@ -236,7 +230,6 @@ var (
 		"save it in AfterStep or AfterEvaluation, or when Train has returned nil or the cause of its context, and go on from there")
 )
 
-// same reports whether two environments are one instance.
 func same(a, b Env) bool {
 	return reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
@@ -310,7 +303,6 @@ func (a *Agent) reenter() error {
 	return nil
 }
 
-// reserve allocates what an update needs.
 func (a *Agent) reserve() {
 	if a.scratch.batch.r != nil {
 		return
@@ -325,13 +317,11 @@ func (a *Agent) reserve() {
 	}
 }
 
-// parameterVector is one network's parameters under its name.
 type parameterVector struct {
 	name   string
 	values []float32
 }
 
-// parameters returns every network's parameters, in a fixed order.
 func (a *Agent) parameters() []parameterVector {
 	vectors := []parameterVector{{"policy", a.policy.net.params}, {"target policy", a.policy.target.params}}
 	vectors = append(vectors, a.pun.parameters("critic")...)
@@ -339,7 +329,6 @@ func (a *Agent) parameters() []parameterVector {
 	return vectors
 }
 
-// checkAction returns an error if an action of the policy is not a number.
 func (a *Agent) checkAction(action []float64) error {
 	for _, v := range action {
 		if v != v {
@@ -349,7 +338,6 @@ func (a *Agent) checkAction(action []float64) error {
 	return nil
 }
 
-// checkLosses returns an error if the latest update's losses are not finite.
 func (a *Agent) checkLosses() error {
 	for _, l := range []struct {
 		network string
@@ -362,7 +350,6 @@ func (a *Agent) checkLosses() error {
 	return nil
 }
 
-// checkParameters returns an error if a parameter is not finite.
 func (a *Agent) checkParameters() error { return checkFinite(a.parameters(), a.step) }
 
 func checkFinite(all []parameterVector, step int) error {

@@ -9,37 +9,31 @@ import (
 // values goals, how uncertain it is, what it has seen and pursued. No question
 // changes anything in training.
 
-// Value returns what the agent expects of pursuing goals from observations, for
-// each pair the mean over the critics of Q(s, π(s, g), g): a sum of discounted
-// rewards, 0 at the goal and otherwise at least about -1/(1-Discount). It is the
-// mean Q value of section 3.3's threshold, not clipped to the possible returns.
-// Value panics unless there are as many goals as observations, each of the
-// agent's [Sizes].
+// Value returns, for each observation with its goal, the mean over the critics
+// of Q(s, π(s, g), g), as in section 3.3's threshold: a sum of discounted
+// rewards, not clipped to the possible returns. It panics unless there are as
+// many goals as observations, each of the agent's [Sizes].
 func (a *Agent) Value(observations, goals [][]float64) []float64 {
 	q := a.asked(observations, goals)
 	a.valuesTowards(q.ε, q.x)
 	return q.ε
 }
 
-// Uncertainty returns the agent's epistemic uncertainty in observations with
-// goals, pair by pair: Equation 5 at exactly these s and g, in the unit of what
-// the heads predict, which is the observation's unless HeadTarget says otherwise.
-// The seed decides the d actions, and so the answer. Uncertainty panics as
-// [Agent.Value] does.
-//
-// It is the estimate by the agent's heads as they are, even if the agent
-// chooses its goals by another, such as the average of UncertaintyPolyak that
-// [Default] has, or by none: [Agent.Survey] shows what it chooses by.
+// Uncertainty returns the epistemic uncertainty in each observation with its
+// goal: Equation 5, by the agent's heads, in the unit of what they predict. The
+// seed decides the d actions, and so the answer. [Agent.Survey] has the
+// estimate by which the agent chooses its goals, such as that of an average of
+// the heads ([Default]). Uncertainty panics as [Agent.Value] does.
 func (a *Agent) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
 	q := a.asked(observations, goals)
 	newPredictive(&a.params).answer(a.pun, q, a.sizes.Action, newStream(seed, forSurvey))
 	return q.ε
 }
 
-// GoalProbabilities returns Equation 6 with the agent's Slope and Intercept: the
-// probability that their [Agent.Uncertainty] gives each of some candidates as the
-// next goal. A candidate is an observation with a goal; QTA takes the goal
-// achieved there. GoalProbabilities panics as Value does.
+// GoalProbabilities returns Equation 6 with the agent's Slope and Intercept:
+// the probability that [Agent.Uncertainty] gives each candidate, an observation
+// with the goal achieved there, as the next goal. It panics as [Agent.Value]
+// does.
 func (a *Agent) GoalProbabilities(observations, goals [][]float64, seed uint64) []float64 {
 	p := make([]float64, len(goals))
 	GoalProbabilities(p, a.Uncertainty(observations, goals, seed), a.params.Slope, a.params.Intercept)
@@ -50,29 +44,28 @@ func (a *Agent) GoalProbabilities(observations, goals [][]float64, seed uint64) 
 // Figure 5. Samples apart, its slices have one element per point.
 type Survey struct {
 	Value       []float64 // mean over the critics of Q(start, π(start, g), g), in discounted rewards
-	Deviation   []float64 // Equation 5 at the point, in the prediction's units, or what the agent has in its place
+	Deviation   []float64 // Equation 5 at the point, or the estimate that the agent has in its place
 	Probability []float64 // Equation 6 with the points as candidates
 	Samples     []int     // indices of points drawn with these probabilities; none without points
 }
 
-// Survey asks the agent about points and draws samples of them as goals. A point
-// is an observation and the goal achieved there, in a maze the same. start is an
-// observation, and desired the environment's goal, which UncertaintyGoal may ask
-// for. The uncertainty is the one by which the agent chooses its goals, averaged
-// and with noise if the parameters say so. Chance depends only on the seed and
-// the step. Survey panics as [Agent.Value] does.
+// Survey asks the agent about points and draws samples of them as goals. A
+// point is an observation and the goal achieved there. start is an observation,
+// and desired the environment's goal, which UncertaintyGoal may ask for. The
+// uncertainty is the one by which the agent chooses its goals. Chance depends
+// only on the seed and the step. Survey panics as [Agent.Value] does.
 //
-// Reading R92: the caption of Figure 5 has the "value function for all states"; it
-// is shown as the value of every point as a goal from the start, which is what
-// its "optimal value function" can be compared with. The state of Equation 5 is
-// the point for each candidate.
+// Reading R92: the caption of Figure 5 has the "value function for all states";
+// it is shown as the value of every point as a goal from the start, to compare
+// with its "optimal value function". The state of Equation 5 is the point for
+// each candidate.
 //
 // Reading R93: that value is of the policy's action, and is not clipped; the
 // authors' script has the action zero, and clips at -50.
 //
-// Reading R94: the caption has the "average error among the three predictive heads"
-// in the fourth column, and the text "the estimated epistemic uncertainty" there;
-// it is shown as Equation 5.
+// Reading R94: the caption has the "average error among the three predictive
+// heads" in the fourth column, and the text "the estimated epistemic
+// uncertainty" there; it is shown as Equation 5.
 func (a *Agent) Survey(start, desired []float64, observations, goals [][]float64, samples int) Survey {
 	a.checkAsked([][]float64{start}, [][]float64{desired})
 	q := a.asked(observations, goals)
@@ -97,17 +90,16 @@ func (a *Agent) Survey(start, desired []float64, observations, goals [][]float64
 	return s
 }
 
-// State returns where the agent is in training, in the environment's units, with
-// the goal that the environment desires in this episode; zeros before the first.
-// The caller owns the slices.
+// State returns where the agent is in training, in the environment's units, and
+// the environment's goal; zeros before the first episode. The caller owns the
+// slices.
 func (a *Agent) State() State {
 	return State{slices.Clone(a.observation), slices.Clone(a.achieved), slices.Clone(a.desired)}
 }
 
 // Achieved returns the goal achieved in the state in which environment step i
-// began, for i from 0 to Steps(): the last is the current state's. QTA takes its
-// candidates from these. The caller owns the slice. Achieved panics for any other
-// i.
+// began, of which QTA takes its candidates; that of step [Agent.Steps] is the
+// current state's. The caller owns the slice. Achieved panics for any other i.
 func (a *Agent) Achieved(i int) []float64 {
 	if i < 0 || i > a.step {
 		panic(fmt.Sprintf("qta: Achieved of step %d of %d", i, a.step))
@@ -118,10 +110,9 @@ func (a *Agent) Achieved(i int) []float64 {
 	return slices.Clone(at(a.replay.achieved, i, a.sizes.Goal))
 }
 
-// Goals returns the goals that the agent set itself in environment steps from
-// up to, but not including, to, in order. A goal counts as set where an episode
-// begins and where the goal pursued changes. Goals panics unless
-// 0 <= from <= to <= Steps().
+// Goals returns, in order, the goals that the agent set itself from environment
+// step from on and before step to: where an episode begins and where the goal
+// changes. It panics unless 0 <= from <= to <= Steps().
 func (a *Agent) Goals(from, to int) [][]float64 {
 	if from < 0 || from > to || to > a.step {
 		panic(fmt.Sprintf("qta: Goals of steps %d to %d of %d", from, to, a.step))

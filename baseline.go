@@ -24,20 +24,17 @@ func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 	case curriculumRandom:
 		return new(randomGoals)
 	case curriculumVisits:
-		return newVisits()
+		return &visits{counts: map[string]int{}}
 	case curriculumRND:
 		return newRND(sizes, seed, w)
 	}
 	panic(fmt.Sprintf("qta: no curriculum %q", p.Curriculum)) // Validate refuses it
 }
 
-// newEstimator returns the estimator that p names.
 func newEstimator(p *Params) estimator {
-	var e estimator
+	var e estimator = newPredictive(p)
 	if p.Uncertainty == uncertaintyQ {
 		e = valueEstimator{p.AuthorsForm}
-	} else {
-		e = newPredictive(p)
 	}
 	if p.FirstGoalState == firstGoalStateStart {
 		e = fromStart{e}
@@ -48,7 +45,6 @@ func newEstimator(p *Params) estimator {
 	return e
 }
 
-// newPredictive returns the estimator of the ensemble's heads.
 func newPredictive(p *Params) *predictive {
 	d := p.UncertaintyActions
 	if p.Uncertainty == uncertaintyBootstrap || p.Uncertainty == uncertaintyEnsemble {
@@ -70,7 +66,6 @@ type architecture struct {
 	headsApart bool                                                  // heads have a step of their own, after the critics'
 }
 
-// newArchitecture returns the architecture that p names.
 func newArchitecture(p *Params, sizes Sizes) architecture {
 	a := architecture{predicted: predictedSize(p, sizes)}
 	if p.HeadLoss == headLossNorm {
@@ -86,7 +81,6 @@ func newArchitecture(p *Params, sizes Sizes) architecture {
 	return a
 }
 
-// predictedSize returns how many numbers a head predicts.
 func predictedSize(p *Params, sizes Sizes) int {
 	if p.HeadTarget == headTargetAchieved {
 		return sizes.Goal
@@ -94,7 +88,6 @@ func predictedSize(p *Params, sizes Sizes) int {
 	return sizes.Observation
 }
 
-// newSampler returns the sampler that the parameters name.
 func (a *Agent) newSampler() sampler {
 	switch p := &a.params; {
 	case p.Replay == replayPER:
@@ -123,10 +116,7 @@ func (*desiredGoals) goal(a *Agent, first bool) ([]float64, error) {
 type randomGoals struct{ plain }
 
 func (*randomGoals) goal(a *Agent, first bool) ([]float64, error) {
-	if a.replay.n == 0 {
-		return a.achieved, nil
-	}
-	return at(a.replay.achieved, a.goalDraws.index(a.replay.n), a.sizes.Goal), nil
+	return a.randomGoal(), nil
 }
 
 // valueEstimator is QTA with Q-disagreement.

@@ -1,7 +1,5 @@
 package qta
 
-import "math"
-
 // This file is Deep Ensembles (Lakshminarayanan et al., 2017) as Figure 6 of
 // the paper compares PUN with: separate critics, each learning from its own
 // target, whose predictive heads are Gaussian: a mean for each component of s'
@@ -24,7 +22,7 @@ const varianceFloor = 1e-6
 // al. have the variance of the uniform mixture, which is both.
 func deepEnsemble(a *architecture, p *Params) {
 	a.ownTargets = ownTargets
-	a.headLoss = GaussianLoss
+	a.headLoss = gaussianLoss
 	a.spread = meansDeviation
 	if p.AuthorsForm {
 		a.spread = meanVariance
@@ -41,12 +39,12 @@ func ownTargets(u *pun, b *batch) {
 	}
 }
 
-// GaussianLoss returns one head's loss, the mean over the batch and the
+// gaussianLoss returns one head's loss, the mean over the batch and the
 // components of (s' - μ)²/σ² + ln σ², and sets dp to its gradient with respect
 // to p. A row of p and dp has width means μ and a raw variance z, with σ² =
 // softplus(z) + 1e-6; s is B by width. Up to a constant it is twice the
 // negative log-likelihood (Lakshminarayanan et al., 2017, Equation 1).
-func GaussianLoss(dp, p, s []float32, width int) float64 {
+func gaussianLoss(dp, p, s []float32, width int) float64 {
 	rows := len(s) / width
 	n := float64(rows * width)
 	sum := 0.0
@@ -69,17 +67,7 @@ func GaussianLoss(dp, p, s []float32, width int) float64 {
 }
 
 // meansDeviation is [HeadDeviation] of the means.
-func meansDeviation(d []float64, heads [][]float32, width int) {
-	g := float64(len(heads))
-	for r := range d {
-		sum := 0.0
-		for c := r * (width + 1); c < r*(width+1)+width; c++ {
-			_, square := headMoments(heads, c)
-			sum += math.Sqrt(square / max(g-1, 1))
-		}
-		d[r] = sum / float64(width)
-	}
-}
+func meansDeviation(d []float64, heads [][]float32, width int) { scatter(d, heads, width, width+1) }
 
 // meanVariance sets d to the mean over the heads of the predicted variance.
 func meanVariance(d []float64, heads [][]float32, width int) {

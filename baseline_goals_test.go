@@ -297,7 +297,7 @@ func TestMEGASuccess(t *testing.T) {
 }
 
 // vdsAgent returns an agent whose members differ from their targets.
-func vdsAgent(t testing.TB) (*Agent, *vds, *MazeEnv) {
+func vdsAgent(t testing.TB) (*Agent, *vds, GoalSampler) {
 	t.Helper()
 	p := tinyPreset(Default())
 	p.Curriculum = "vds"
@@ -315,7 +315,7 @@ func vdsAgent(t testing.TB) (*Agent, *vds, *MazeEnv) {
 
 // A sampledEnv is a maze whose goals are drawn by others.
 type sampledEnv struct {
-	*MazeEnv
+	Env
 	goal []float64
 }
 

@@ -32,20 +32,46 @@ const (
 // achieved, and one pursued, the latter three from anywhere in the replay.
 var megaMix = [...]float64{0.1, 0.4, 0.3, 0.1, 0.1}
 
-// A mega is the curriculum MEGA.
+// A mega is the curriculum MEGA. The Readings from R81 on are about the learner
+// of [MEGA]; with other parameters the curriculum has another.
 //
-// Differs D12: the density is fitted once an episode, on what was stored before the
-// latest one, where MEGA's code refits at every step and uses the last fit
+// Differs D12: the density is fitted once an episode, on what was stored before
+// the latest one, where MEGA's code refits at every step and uses the last fit
 // before the episode's end: the same distribution at a fiftieth of the cost.
 //
 // Reading R79: a candidate's value is the mean over the critics; MEGA has one.
 //
-// Differs D13: the cutoff sees normalized inputs, as MEGA's later code does; the
-// snapshot that QTA's authors ran fed raw ones to networks trained on others.
+// Differs D13: the cutoff sees normalized inputs, as MEGA's later code does;
+// the snapshot that QTA's authors ran fed raw ones to networks trained on
+// others.
 //
-// Differs D14: the parameters choose the learner. MEGA's own acts at random for
-// 5,000 steps and learns from step 2,500 on, as in [MEGA], and normalizes states
-// and goals together as it acts: none of this is part of the curriculum.
+// Differs D14: MEGA acts at random for 5,000 steps and learns from step 2,500
+// on, and normalizes states and goals together as it acts: none of this is part
+// of the curriculum.
+//
+// Reading R81: where MEGA's authors and QTA's ran the code with different
+// flags, this has QTA's: reaching a goal cuts no return off, where MEGA's
+// authors have it do so (first_visit_succ), and one environment runs at a time.
+//
+// Reading R82: QTA's authors evaluated MEGA by 30 rollouts, and QTA and VDS by
+// 20; here [TrainOptions] has the number, for every method alike.
+//
+// Reading R83: there are no predictive heads in MEGA, so they do not learn; a
+// single critic cannot disagree, and nothing asks for it.
+//
+// Differs D16: the networks are of plain affine layers and ReLU. MEGA's have
+// layer normalization and GELU in every hidden layer, and start from orthogonal
+// weights and zero biases.
+//
+// Differs D17: the normalizer is QTA's: one for states and one for goals, shown
+// 50 draws of each finished episode with their replayed goals. MEGA's is shown
+// every state with the goal pursued, the moment the policy acts on it, and the
+// environment's goal in the random steps; it adds 1e-8 to the variance, for
+// which NormalizerFloor stands, and clips raw inputs to ±200.
+//
+// Differs D18: the running episode is in the replay. MEGA's code stores whole
+// episodes, so that learning begins up to one episode later; it also counts
+// target updates from the run's first step, not from the first update.
 type mega struct {
 	plain
 	density     kernelDensity
@@ -171,10 +197,6 @@ func (m *mega) atGoal(*Agent) {
 	m.stepsAtGoal++
 }
 
-func (m *mega) randomAction(a *Agent) float64 {
-	return a.randomActionLater() + float64(megaGoalRandom*float64(m.stepsAtGoal))
-}
-
 // replayGoal draws from the hindsight mix.
 //
 // Differs D15: a future step is drawn as QTA's learner draws it, all alike; MEGA's
@@ -215,36 +237,12 @@ func (m *mega) saved() saved {
 }
 
 // MEGA returns the hyper-parameters of MEGA (Pitis et al., 2020), as QTA's
-// authors ran it for the paper's Figure 2, within the limits of this package's
-// networks. The curriculum is in baseline_mega.go, with its numbers. Values that
-// [Paper] shares are not repeated here. A comment names a value's source in the
-// authors' public code, mrl: "config" is protoge_config in
-// mrl/configs/continuous_off_policy.py, "script" is experiments/mega/train_mega.py.
-//
-// Reading R81: where MEGA's authors and QTA's ran the code with different flags,
-// this has QTA's: reaching a goal cuts no return off, where MEGA's authors
-// have it do so (first_visit_succ), and one environment runs at a time.
-//
-// Reading R82: QTA's authors evaluated MEGA by 30 rollouts, and QTA and VDS by
-// 20; here [TrainOptions] has the number, for every method alike.
-//
-// Reading R83: there are no predictive heads in MEGA, so they do not learn here;
-// a single critic cannot disagree, and nothing asks for it.
-//
-// Differs D16: the networks are of plain affine layers and ReLU. MEGA's have layer
-// normalization and GELU in every hidden layer, and start from orthogonal
-// weights and zero biases.
-//
-// Differs D17: the normalizer is QTA's: one for states and one for goals, shown 50
-// draws of each finished episode with their replayed goals. MEGA's is shown
-// every state with the goal pursued, the moment the policy acts on it, and the
-// environment's goal in the random steps; it adds 1e-8 to the variance, for
-// which NormalizerFloor stands, and clips raw inputs to ±200.
-//
-// Differs D18: the running episode is in the replay. MEGA's code stores whole
-// episodes, so that learning begins up to one episode later; it also counts
-// target updates from the run's first step, not from the first update.
+// authors ran it for the paper's Figure 2, within the limits of plain ReLU
+// networks.
 func MEGA() Params {
+	// A comment names a value's source in the authors' public code, mrl: "config" is
+	// protoge_config in mrl/configs/continuous_off_policy.py, "script" is
+	// experiments/mega/train_mega.py.
 	p := Paper()
 	p.Curriculum = curriculumMEGA // script: ag_curiosity, minkde
 

@@ -499,7 +499,7 @@ func TestEnsembleGradients(t *testing.T) {
 func TestGaussianLoss(t *testing.T) {
 	for _, z := range []float32{-1e30, -800, 800, 1e30} {
 		dp := make([]float32, 2)
-		if loss := GaussianLoss(dp, []float32{1, z}, []float32{2}, 1); !finite(loss + float64(dp[0]) + float64(dp[1])) {
+		if loss := gaussianLoss(dp, []float32{1, z}, []float32{2}, 1); !finite(loss + float64(dp[0]) + float64(dp[1])) {
 			t.Errorf("raw variance %v: loss %v, gradient %v", z, loss, dp)
 		}
 	}

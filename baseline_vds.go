@@ -17,14 +17,35 @@ const (
 	vdsPolyak     = 0.95 // the share of themselves that the targets keep after each episode
 )
 
-// A vds is the curriculum VDS.
+// A vds is the curriculum VDS. The Readings from R86 on are about the learner
+// of [VDS].
 //
 // Reading R84: its value functions see inputs as the agent's normalizer scales
 // them, and learn with the agent's discount and clip; their goals are not
 // relabeled. VDS's code normalizes for them separately.
 //
-// Reading R85: its value functions have the hidden layers of the agent's networks;
-// VDS's code has three of 256 units for both, as the default does.
+// Reading R85: its value functions have the hidden layers of the agent's
+// networks; VDS's code has three of 256 units for both, as the default does.
+//
+// Reading R86: QTA's authors changed none of the numbers of VDS's code. They
+// evaluated every 2500 steps and read success one step before an episode's end;
+// here both are as for every other method.
+//
+// Reading R87: there are no predictive heads in VDS, so they do not learn.
+//
+// Differs D19: weights start as PyTorch's linear layers do, VDS's by Xavier's
+// rule with zero biases.
+//
+// Differs D20: in each update the critic moves before the policy asks it for a
+// gradient; VDS's code takes both gradients first.
+//
+// Differs D21: an episode leaves all its transitions, 50 in a maze; VDS's code,
+// whose time limit ends it before its last step is stored, keeps 49. Its replay
+// forgets what is older than 1,000,000 transitions, which no run of the paper
+// reaches; here nothing is forgotten.
+//
+// Differs D22: one pair of normalizers serves agent and value functions, where
+// VDS has a pair for each; VDS clips raw inputs to ±200.
 type vds struct {
 	plain
 	members *pun // their predictive heads are not used
@@ -148,35 +169,13 @@ func (v *vds) networks() []parameterVector { return v.members.parameters("VDS me
 func (v *vds) saved() saved { return v.members.saved() }
 
 // VDS returns the hyper-parameters of VDS (Zhang et al., 2020), as QTA's
-// authors ran it for the paper's Figure 2, within the limits of this package's
-// networks. The curriculum is in baseline_vds.go, with its numbers. Values that
-// [Paper] shares are not repeated here. A comment names a value's source in VDS's
-// public code: an entry of DEFAULT_PARAMS in baselines/her/experiment/config.py
-// or a file beside it.
-//
-// The code's order is kept: an episode, the normalizers, the value functions,
-// then 40 updates in a row and one step of the targets.
-//
-// Reading R86: QTA's authors changed none of these numbers. They evaluated
-// every 2500 steps and read success one step before an episode's end; here both
-// are as for every other method.
-//
-// Reading R87: there are no predictive heads in VDS, so they do not learn here.
-//
-// Differs D19: weights start as PyTorch's linear layers do, VDS's by Xavier's rule
-// with zero biases.
-//
-// Differs D20: in each update the critic moves before the policy asks it for a
-// gradient; VDS's code takes both gradients first.
-//
-// Differs D21: an episode leaves all its transitions, 50 in a maze; VDS's code, whose
-// time limit ends it before its last step is stored, keeps 49. Its replay forgets
-// what is older than 1,000,000 transitions, which no run of the paper reaches;
-// here nothing is forgotten.
-//
-// Differs D22: one pair of normalizers serves agent and value functions, where VDS
-// has a pair for each; VDS clips raw inputs to ±200.
+// authors ran it for the paper's Figure 2, within the limits of plain ReLU
+// networks.
 func VDS() Params {
+	// A comment names a value's source in VDS's public code: an entry of
+	// DEFAULT_PARAMS in baselines/her/experiment/config.py or a file beside it. The
+	// code's order is kept: an episode, the normalizers, the value functions, then 40
+	// updates in a row and one step of the targets.
 	p := Paper()
 	p.Curriculum = curriculumVDS
 

@@ -25,8 +25,6 @@ type visits struct {
 	seen   int            // transitions counted
 }
 
-func newVisits() *visits { return &visits{counts: map[string]int{}} }
-
 func (v *visits) goal(a *Agent, first bool) ([]float64, error) {
 	for ; v.seen < a.replay.n; v.seen++ {
 		v.counts[cellOf(at(a.replay.achieved, v.seen, a.sizes.Goal))]++
@@ -58,11 +56,8 @@ func cellOf(goal []float64) string {
 // is only for QTA. The most novel goal is taken, without Equation 6, which is
 // fitted to QTA's uncertainties.
 func (a *Agent) mostNovel(first bool, novelty func(a *Agent, ν []float64, transitions []int)) []float64 {
-	if a.replay.n == 0 {
-		return a.achieved
-	}
-	if a.step < a.params.InitialSteps {
-		return at(a.replay.achieved, a.goalDraws.index(a.replay.n), a.sizes.Goal)
+	if a.step < a.params.InitialSteps || a.replay.n == 0 {
+		return a.randomGoal()
 	}
 	s := &a.scratch.selection
 	a.drawCandidates(s)

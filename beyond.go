@@ -3,7 +3,7 @@ package qta
 import "math"
 
 // This file holds options that neither the paper nor its authors' code has,
-// measured for what they save (results/screen.md).
+// measured for what they save (results/screen.md). [Default] has them all.
 
 // goBeyond installs them.
 func (a *Agent) goBeyond() {
@@ -20,22 +20,14 @@ func (a *Agent) goBeyond() {
 	}
 }
 
-// randomActionReached returns the probability of a random action if it changes
-// once the episode's first goal is reached: an agent that has arrived has
-// nothing left to lose, as in MEGA's code and in "first return, then explore"
-// (Ecoffet et al., 2021).
-func (a *Agent) randomActionReached() float64 {
-	if a.firstGoal && !a.reached {
-		return a.randomActionLater()
-	}
-	return a.params.RandomActionReached
-}
-
 // A heldAction repeats a random action (RandomActionHeld): once the agent has
 // arrived, each random action is the one before it, until a step with it is
-// much shorter than usual, as at an obstacle. Single random actions lead back
-// and forth; a held one crosses free space. It sees only the goals achieved,
+// much shorter than usual, as at an obstacle. It sees only the goals achieved,
 // and holding an action makes no step shorter.
+//
+// Differs D24: the paper draws a random action anew in each step. Single ones
+// lead back and forth, and half of them end at a wall; a held one crosses free
+// space.
 type heldAction struct {
 	action []float64
 	held   bool    // action is to be taken again
@@ -93,6 +85,11 @@ func (h *heldAction) saved() saved {
 // practice is a curriculum that practices what was found (FirstGoalDesired):
 // once a step has ended at the environment's goal, some episodes begin with it,
 // as OMEGA (Pitis et al., 2020) moves from the frontier to the task.
+//
+// Differs D5: in section 3.2 the agent sets itself every goal. In [Default]
+// half of the episodes begin so. Without this, goals move on, and for thousands
+// of steps the policy is stuck at the last corner before a goal that it has
+// reached before.
 type practice struct{ curriculum }
 
 func (c practice) goal(a *Agent, first bool) ([]float64, error) {
@@ -116,11 +113,12 @@ func (a *Agent) hasReached(goal []float64) bool {
 // Juditsky, 1992): the mean of the parameters over the first 1/(1-ρ) updates,
 // and Equation 3 from there on.
 //
-// Heads never agree about an edge that an action may or may not pass, however
-// often they have seen it, as each minibatch pulls them another way; the
-// average evens that out. Heads already agree about what was first seen some
-// hundred updates ago, and their averages do not yet. So what is new stands
-// out.
+// Differs D4: section 3.2 asks the ensemble as it is. Its heads never agree
+// about a corner that they have seen ten thousand times, as each minibatch
+// pulls them another way, yet soon agree about a new place: on 15x5, until step
+// 16,000, half or more of the first goals lay one step from the start. The
+// average of the last thousand updates evens out the disagreement about the
+// corner, and does not know the new place yet.
 type average struct {
 	ρ       float64
 	updates int

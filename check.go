@@ -46,11 +46,10 @@ type Comparison struct {
 	Vector, Code float64
 }
 
-// Check holds the code to every case of every file *.json at the top of fsys.
-// The results are in the order of the files' names and of the cases. The error
-// reports files that cannot be read or are not vectors; a result has what is
-// wrong with its case. The package qta/testdata has the golden vectors, and its
-// README the format.
+// Check holds the code to every case of every file *.json at the top of fsys,
+// in the order of the files' names. The error reports files that cannot be read
+// or are not vectors; a result has what is wrong with its case. The package
+// qta/testdata has the golden vectors, and its README the format.
 func Check(fsys fs.FS) ([]CheckResult, error) {
 	names, err := fs.Glob(fsys, "*.json")
 	if err != nil || len(names) == 0 {
@@ -67,7 +66,6 @@ func Check(fsys fs.FS) ([]CheckResult, error) {
 	return results, nil
 }
 
-// A vectorCase is one case of a file.
 type vectorCase struct {
 	Name string
 	In   json.RawMessage
@@ -181,7 +179,6 @@ type vector struct {
 	length map[string]int // of lists and objects
 }
 
-// readVector takes JSON apart.
 func readVector(side string, text []byte) *vector {
 	v := &vector{side, map[string]any{}, map[string]bool{}, map[string]int{}}
 	v.read("", json.NewDecoder(bytes.NewReader(text)))
@@ -214,7 +211,6 @@ func (v *vector) read(place string, d *json.Decoder) {
 	d.Token() // the closing delimiter
 }
 
-// finish panics if something has not been asked for.
 func (v *vector) finish() {
 	for _, place := range slices.Sorted(maps.Keys(v.leaves)) {
 		if v.leaves[place] != nil && !v.taken[place] {
@@ -223,10 +219,8 @@ func (v *vector) finish() {
 	}
 }
 
-// has reports whether there is something at a place.
 func (v *vector) has(place string) bool { return v.leaves[place] != nil || v.length[place] > 0 }
 
-// number returns the number at a place.
 func (v *vector) number(place string) float64 {
 	x, ok := v.leaves[place].(float64)
 	if !ok {
@@ -265,14 +259,22 @@ func (v *vector) fillGiven(place string, to any) {
 	}
 }
 
-// list returns the list of numbers at a place.
 func list[T int | float32 | float64](v *vector, place string) []T {
 	x := make([]T, v.length[place])
 	v.fill(place, x)
 	return x
 }
 
-// whole returns the whole number at a place.
+// lists returns the list of lists at a place, all as long as the first.
+func lists[T int | float32 | float64](v *vector, place string) (rows [][]T) {
+	for i := range v.length[place] {
+		row := make([]T, v.length[element(place, 0)])
+		v.fill(element(place, i), row)
+		rows = append(rows, row)
+	}
+	return rows
+}
+
 func (v *vector) whole(place string) (n int) {
 	v.fill(place, &n)
 	return n
@@ -348,10 +350,14 @@ func (v *vector) batch(a *Agent, at string) *batch {
 	v.fillGiven(at+"s_next", b.head)
 	v.fillGiven(at+"r", b.r)
 	v.fillGiven(at+"y", b.y[0]) // of all critics
-	if v.has(at + "w") {
-		v.fill(at+"w", b.weights[0])
-	}
+	v.fillGiven(at+"w", b.weights[0])
 	return &b
+}
+
+// learner returns an agent with the case's networks, and its minibatch.
+func (v *vector) learner(p Params) (*Agent, *batch) {
+	a := v.agent(p, "")
+	return a, v.batch(a, "")
 }
 
 // An equation is one kind of vectors.
@@ -370,7 +376,6 @@ type output func(name string, value any, i ...int)
 const updateKeys = "actor actor_target critics critic_targets heads gamma rho " +
 	"lr_actor lr_critic lr_predictive action_l2 steps"
 
-// equations lists all kinds.
 var equations = []equation{
 	{"mlp-forward", nil, "mlp.forward", "net x output?", checkNetwork},
 	{"mlp-backward", nil, "mlp.backward", "net x dy output?", checkNetwork},
@@ -378,32 +383,29 @@ var equations = []equation{
 		if in.number("beta1") != adamBeta1 || in.number("beta2") != adamBeta2 || in.number("eps") != adamEpsilon {
 			panic(fmt.Sprintf("in: beta1, beta2 and eps are not %v, %v and %v", adamBeta1, adamBeta2, adamEpsilon))
 		}
-		w, gradients := list[float32](in, "w"), in.matrix("grads")
+		w := list[float32](in, "w")
 		a := newAdam(len(w), in.number("lr"), nil)
-		for i := range gradients.rows {
-			a.step(w, gradients.row(i))
+		for i, gradient := range lists[float32](in, "grads") {
+			a.step(w, gradient)
 			out("w", w, i)
 		}
 	}},
 	{"td-target", []int{1}, "TDTarget", "r gamma q_target M", func(in *vector, out output) {
-		q := in.matrix("q_target") // a row per critic
-		y, r := make([]float32, q.cols), make([]float32, q.cols)
-		in.fill("r", r)
-		i, j := drawPair(pairScript(list[int](in, "M"), q.rows), q.rows)
-		TDTarget(y, r, q.row(i), q.row(j), in.number("gamma"))
+		q, r := lists[float32](in, "q_target"), list[float32](in, "r")
+		y := make([]float32, len(r))
+		i, j := drawPair(pairScript(list[int](in, "M"), len(q)), len(q))
+		TDTarget(y, r, q[i], q[j], in.number("gamma"))
 		out("y", y)
 	}},
 	{"td-target-networks", []int{1}, "Agent.target", "actor critics s_next g r gamma M", func(in *vector, out output) {
-		a := in.agent(Paper(), "")
-		b := in.batch(a, "")
+		a, b := in.learner(Paper())
 		a.learning = pairScript(list[int](in, "M"), len(a.pun.critics))
 		a.target(b)
 		out("a_next", b.next.columns(b.next.cols-a.sizes.Action, b.next.cols))
 		out("y", b.y[0])
 	}},
 	{"critic-loss", []int{2}, "CriticLoss", "critics s g a y w?", func(in *vector, out output) {
-		a := in.agent(Paper(), "")
-		b := in.batch(a, "")
+		a, b := in.learner(Paper())
 		for i, c := range a.pun.critics {
 			loss, _ := a.pun.criticGradient(i, b)
 			out("loss", loss, i)
@@ -417,26 +419,23 @@ var equations = []equation{
 		out("target", target.layers)
 	}},
 	{"policy-gradient", nil, "policy.learn", "actor critics s g action_l2", func(in *vector, out output) {
-		a := in.agent(Paper(), "")
-		out("loss", a.policy.learn(in.batch(a, "").x, a.pun))
+		a, b := in.learner(Paper())
+		out("loss", a.policy.learn(b.x, a.pun))
 		out("grad", a.policy.gradient.layers)
 	}},
 	{"predictive-loss", []int{4}, "PredictiveLoss", "form critics heads s g a s_next", checkPredictiveLoss},
 	{"uncertainty-std", []int{5}, "HeadDeviation", "pred", func(in *vector, out output) {
 		var heads [][]float32
-		rows, cols := in.length["pred[0]"], in.length["pred[0][0]"]
 		for i := range in.length["pred"] {
-			head := newMatrix(rows, cols)
-			in.fill(element("pred", i), head)
-			heads = append(heads, head.data)
+			heads = append(heads, in.matrix(element("pred", i)).data)
 		}
-		u := make([]float64, rows)
-		HeadDeviation(u, heads, cols)
+		u := make([]float64, in.length["pred[0]"])
+		HeadDeviation(u, heads, in.length["pred[0][0]"])
 		out("u", u)
 	}},
 	{"uncertainty", []int{5}, "pun.uncertainty", "critics heads s g actions", func(in *vector, out output) {
-		a := in.agent(Paper(), "")
-		x, d := in.batch(a, "").x, in.length["actions"]
+		a, b := in.learner(Paper())
+		x, d := b.x, in.length["actions"]
 		ε, actions := make([]float64, x.rows), newMatrix(d*x.rows, a.sizes.Action)
 		for j := range d {
 			chosen := actions.slice(j*x.rows, (j+1)*x.rows)
@@ -475,49 +474,36 @@ var equations = []equation{
 	{"her-future", nil, "futureStep", "i n u", func(in *vector, out output) {
 		out("future", futureStep(in.whole("i"), in.whole("n"), in.number("u")))
 	}},
-	{"optimal-return", nil, "OptimalReturn", "hops gamma", func(in *vector, out output) {
+	{"optimal-return", nil, "OptimalValue", "hops gamma", func(in *vector, out output) {
 		for k, hops := range list[int](in, "hops") {
-			out("undiscounted", OptimalReturn(hops), k)
+			out("undiscounted", OptimalValue(1, hops), k)
 			out("discounted", OptimalValue(in.number("gamma"), hops), k)
 		}
 	}},
 	{"update", nil, "Agent.learnFrom", updateKeys, checkUpdate},
 	{"update-joint", nil, "Agent.learnFrom", updateKeys + " predictive_weight", checkUpdate},
-	{"gaussian-nll", nil, "GaussianLoss", "mu raw y", func(in *vector, out output) {
-		n := in.length["mu"]
-		given, p, dp := newMatrix(3, n), newMatrix(n, 2), newMatrix(n, 2)
-		for i, key := range []string{"mu", "raw", "y"} {
-			in.fill(key, given.row(i))
+	{"gaussian-nll", nil, "gaussianLoss", "mu raw y", func(in *vector, out output) {
+		μ, raw := list[float32](in, "mu"), list[float32](in, "raw")
+		p, dp := newMatrix(len(μ), 2), newMatrix(len(μ), 2)
+		for r := range μ {
+			p.row(r)[0], p.row(r)[1] = μ[r], raw[r]
 		}
-		for r := range n {
-			p.row(r)[0], p.row(r)[1] = given.row(0)[r], given.row(1)[r]
-		}
-		out("loss", GaussianLoss(dp.data, p.data, given.row(2), 1))
-		for r := range n {
+		out("loss", gaussianLoss(dp.data, p.data, list[float32](in, "y"), 1))
+		for r := range μ {
 			out("grad_mu", dp.row(r)[0], r)
 			out("grad_raw", dp.row(r)[1], r)
 		}
 	}},
 	{"vds", nil, "valueDisagreement, vdsProbabilities", "q", func(in *vector, out output) {
-		q := in.matrix("q")
-		var members [][]float32
-		for i := range q.rows {
-			members = append(members, q.row(i))
-		}
-		x := make([]float64, q.cols)
-		valueDisagreement(x, members)
+		x := make([]float64, in.length["q[0]"])
+		valueDisagreement(x, lists[float32](in, "q"))
 		out("std", x)
 		vdsProbabilities(x, x)
 		out("p", x)
 	}},
 	{"kde", nil, "logDensity", "points query bandwidth", func(in *vector, out output) {
-		n, width := in.length["points"], in.length["points[0]"]
-		points, x, scratch := make([]float64, n*width), make([]float64, width), make([]float64, n)
-		for i := range n {
-			in.fill(element("points", i), at(points, i, width))
-		}
-		for k := range in.length["query"] {
-			in.fill(element("query", k), x)
+		points, scratch := slices.Concat(lists[float64](in, "points")...), make([]float64, in.length["points"])
+		for k, x := range lists[float64](in, "query") {
 			out("log_density", logDensity(points, x, in.number("bandwidth"), scratch), k)
 		}
 	}},
@@ -559,8 +545,8 @@ func checkPredictiveLoss(in *vector, out output) {
 	if in.word("form", "mse", "norm") == "norm" {
 		p.HeadLoss = headLossNorm
 	}
-	a := in.agent(p, "")
-	b, u := in.batch(a, ""), a.pun
+	a, b := in.learner(p)
+	u := a.pun
 	for i, c := range u.critics {
 		loss := u.headGradient(i, c.q.latent(u.pass, b.x), c.prediction, b)
 		out("loss", loss, i)
@@ -599,9 +585,8 @@ func checkPriorities(in *vector, out output) {
 func checkHindsight(in *vector, out output) {
 	goal, n, i := list[float64](in, "goal"), in.length["achieved_next"], in.whole("i")
 	b := newReplay(Sizes{Observation: 1, Goal: len(goal), Action: 1}, n)
-	zero, achieved := []float64{0}, make([]float64, len(goal))
-	for k := range n {
-		in.fill(element("achieved_next", k), achieved)
+	zero := []float64{0}
+	for _, achieved := range lists[float64](in, "achieved_next") {
 		b.add(zero, achieved, zero, goal, State{Observation: zero, Achieved: achieved})
 	}
 	const k = 4
@@ -614,7 +599,7 @@ func checkHindsight(in *vector, out output) {
 	if radius := in.number("radius"); radius != GoalRadius {
 		panic(fmt.Sprintf("in: radius is %v, want %v", radius, GoalRadius))
 	}
-	out("r", new(MazeEnv).Reward(at(b.nextAchieved, i, len(goal)), g))
+	out("r", new(mazeEnv).Reward(at(b.nextAchieved, i, len(goal)), g))
 }
 
 // checkUpdate does whole updates: by the joint loss of Equations 2 and 4 where

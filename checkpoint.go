@@ -48,11 +48,10 @@ type header struct {
 	Attachment  int    // bytes
 }
 
-// MarshalBinary returns a checkpoint of the agent: its whole state. It fails with a
-// [*NumericError] if a number is NaN or infinite, so that a state gone wrong never
-// replaces a good one; with the error of a [Curriculum] that cannot be saved; and
-// within a step, as in AfterEpisode or after an error of Train. AfterStep and
-// AfterEvaluation of [TrainOptions] are between steps.
+// MarshalBinary returns a checkpoint of the agent: its whole state. It fails
+// with a [*NumericError] if a number is NaN or infinite, so that a state gone
+// wrong never replaces a good one; with the error of a [Curriculum] that cannot
+// be saved; and within a step (see [TrainOptions]).
 func (a *Agent) MarshalBinary() ([]byte, error) {
 	if a.networksOnly {
 		return nil, errors.New("qta: checkpoint: an agent from safetensors has only its networks: use WriteSafetensors")
@@ -78,11 +77,9 @@ func (a *Agent) MarshalBinary() ([]byte, error) {
 	return h.marshal(agentMagic, s), nil
 }
 
-// UnmarshalBinary replaces the agent by the one that MarshalBinary saved, and
-// keeps its threads. If the data is damaged, holds something else or has
-// another format, it returns an error and leaves the agent as it was; for
-// another format the error wraps [errors.ErrUnsupported]. An agent cannot be
-// replaced while it trains.
+// UnmarshalBinary replaces the agent, unless it is training, by the one that
+// MarshalBinary saved, and keeps its threads. An error, for another format one
+// that wraps [errors.ErrUnsupported], leaves the agent as it was.
 func (a *Agent) UnmarshalBinary(data []byte) error {
 	if a.training {
 		return errors.New("qta: checkpoint: an agent cannot be replaced while it trains")
@@ -102,9 +99,9 @@ func (a *Agent) UnmarshalBinary(data []byte) error {
 // newest.
 const Previous = ".previous"
 
-// SaveFile writes a checkpoint to path. It writes and syncs path+".tmp", renames
-// the file at path to path+[Previous], and then the new one to path: a crash or a
-// full disk at any moment leaves one of the two whole.
+// SaveFile writes a checkpoint to path, by way of path+".tmp", and renames the
+// one before it to path+[Previous]: a crash or a full disk at any moment leaves
+// one of the two whole.
 func (a *Agent) SaveFile(path string) error {
 	data, err := a.MarshalBinary()
 	if err != nil {
@@ -133,7 +130,6 @@ func (a *Agent) SaveFile(path string) error {
 	return nil
 }
 
-// writeSynced writes a file and waits until it is on the disk.
 func writeSynced(path string, data []byte) error {
 	f, err := os.Create(path)
 	if err != nil {
@@ -143,10 +139,10 @@ func writeSynced(path string, data []byte) error {
 	return cmp.Or(err, f.Sync(), f.Close())
 }
 
-// LoadFile reads an agent that [Agent.SaveFile] wrote, to use or to train further.
-// If the file is damaged, or missing after a crash (the error then wraps
-// [fs.ErrNotExist]), load path+[Previous]: training goes on from there to the same
-// end. The error for another format wraps [errors.ErrUnsupported].
+// LoadFile reads an agent that [Agent.SaveFile] wrote. If the file is damaged,
+// or missing after a crash (the error then wraps [fs.ErrNotExist]), load
+// path+[Previous], which trains to the same end. The error for another format
+// wraps [errors.ErrUnsupported].
 func LoadFile(path string) (*Agent, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -184,7 +180,6 @@ func loadAgent(data []byte) (*Agent, error) {
 	return a, nil
 }
 
-// marshal returns the checkpoint of a state.
 func (h *header) marshal(magic string, s saved) []byte {
 	text := toJSON(h)
 	b := binary.LittleEndian.AppendUint64([]byte(magic), checkpointFormat)
@@ -241,7 +236,6 @@ func criticWeights(p *Params, s Sizes) float64 {
 	return float64(p.Critics) * weights
 }
 
-// toJSON encodes a value that JSON can represent.
 func toJSON(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -271,7 +265,6 @@ func bare(err error) error { return errors.New(strings.TrimPrefix(err.Error(), "
 // called when everything before them has been read.
 type saved []any
 
-// append encodes what is listed.
 func (s saved) append(b []byte) []byte {
 	var err error
 	for _, field := range s {

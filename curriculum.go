@@ -7,17 +7,15 @@ import (
 	"math/rand/v2"
 )
 
-// A Curriculum chooses the goals that an agent pursues in training, in place of
-// the one that Params.Curriculum names: see [Agent.SetCurriculum]. Learning,
-// hindsight and exploration follow the parameters. To be saved with the agent, a
-// curriculum with a state implements [encoding.BinaryMarshaler] and
-// [encoding.BinaryUnmarshaler], unless it can rebuild the state from what the
-// agent has seen.
+// A Curriculum chooses the goals that an agent pursues in training: see
+// [Agent.SetCurriculum]. Learning, hindsight and exploration follow the
+// parameters. To be saved with the agent, a curriculum with a state implements
+// [encoding.BinaryMarshaler] and [encoding.BinaryUnmarshaler], unless it can
+// rebuild the state from what the agent has seen.
 type Curriculum interface {
-	// NextGoal returns the goal to pursue from the agent's current state: an
-	// episode's first, or the next one after a goal was reached, where nil keeps
-	// the old one. It has the agent's Sizes().Goal finite numbers, in the
-	// environment's units, and is copied. An error ends training.
+	// NextGoal returns the goal to pursue from the agent's current state, in the
+	// environment's units: an episode's first, or the next one after a goal was
+	// reached, where nil keeps the old one. It is copied. An error ends training.
 	//
 	// All chance comes from rng, which is saved with the agent; rng.Uint64() is a
 	// seed to ask with. NextGoal may ask the agent for all that changes nothing,
@@ -25,10 +23,10 @@ type Curriculum interface {
 	NextGoal(a *Agent, first bool, rng *rand.Rand) ([]float64, error)
 }
 
-// SetCurriculum replaces the curriculum that Params.Curriculum names, before
-// training or between two calls of [Agent.Train]. An agent that was saved with
-// one trains only after SetCurriculum gives it one again, which receives the
-// state that was saved. It is an error if c is nil, or does not take that state.
+// SetCurriculum replaces the curriculum that Params.Curriculum names, while the
+// agent is not training. An agent that was saved with one trains only after
+// SetCurriculum gives it one again, which receives the saved state. It is an
+// error if c is nil, or does not take that state.
 func (a *Agent) SetCurriculum(c Curriculum) error {
 	if c == nil {
 		return errors.New("qta: SetCurriculum without a curriculum")
@@ -46,7 +44,6 @@ func (a *Agent) SetCurriculum(c Curriculum) error {
 	return nil
 }
 
-// An ownCurriculum is a user's.
 type ownCurriculum struct {
 	plain
 	chosen Curriculum // nil in a loaded agent until it is set again
@@ -65,7 +62,6 @@ func (o *ownCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 	return g, nil
 }
 
-// save returns the curriculum's state, or nil if it has none.
 func (o *ownCurriculum) save() ([]byte, error) {
 	m, ok := o.chosen.(encoding.BinaryMarshaler)
 	if !ok {

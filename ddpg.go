@@ -83,13 +83,11 @@ func (u *pun) actionGradient(da, x matrix) (mean float64) {
 	return mean / float64(x.rows*len(u.critics))
 }
 
-// follow applies Equation 3 to the policy.
 func (π *policy) follow() {
 	π.polyak = softUpdate{π.target.params, π.net.params, π.ρ}
 	π.pass.workers.run(&π.polyak)
 }
 
-// act returns the policy's action.
 func (a *Agent) act(observation, goal []float64) []float64 {
 	a.inputs(a.scratch.single.row(0), observation, goal)
 	action := make([]float64, a.sizes.Action)
@@ -141,7 +139,6 @@ type policy struct {
 	actions     matrix // π(s, g), B by action
 }
 
-// newPolicy returns a policy whose target equals it.
 func newPolicy(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *policy {
 	widths := []int{sizes.Observation + sizes.Goal}
 	for range p.HiddenLayers {

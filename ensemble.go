@@ -10,16 +10,16 @@ import (
 // with an API of its own.
 
 // A PUN is the ensemble of Predictive Uncertainty Networks by itself (section
-// 3.1): G critics that learn the values of the caller's transitions, each with a
-// head that predicts the next observation. Where the heads disagree, a learner of
-// any kind has too little data. A PUN runs on its caller's goroutine and is not safe
-// for concurrent use.
+// 3.1): G critics that learn the values of the caller's transitions, each with
+// a head that predicts the next observation. Where the heads disagree, a
+// learner of any kind has too little data. A PUN is not safe for concurrent
+// use.
 //
-// A transition is a row of each of several tables: observation, goal, action and
-// next observation, of the PUN's [Sizes]. If Sizes.Goal is 0, a table of goals may
-// be nil. The networks see all numbers as they are: observations and goals should
-// be of order 1, actions in [-1, 1]. Methods panic if tables differ in length,
-// rows have other sizes, or a number is not finite as a float32.
+// A transition is a row of each of several tables: observation, goal, action
+// and next observation, of the PUN's [Sizes]. If Sizes.Goal is 0, a table of
+// goals may be nil. Numbers are not normalized: observations and goals should
+// be of order 1, actions in [-1, 1]. Methods panic if tables or rows have other
+// sizes, or a number is not finite as a float32.
 type PUN struct {
 	params  Params
 	sizes   Sizes
@@ -30,11 +30,9 @@ type PUN struct {
 }
 
 // NewPUN returns an untrained ensemble. All its randomness comes from seed. It
-// uses these parameters: the networks' sizes, G, the learning rates, γ, ρ, d
-// (UncertaintyActions), SharedActions, GradientClip and HeadLoss. It is an
-// error if [Params.Validate] refuses them, or if they ask for an ensemble other
-// than PUN, which only an [Agent] has: a single critic, or an Uncertainty,
-// HeadTarget or PredictiveGradient that [Paper] does not have.
+// uses these parameters: the networks' sizes, G, the learning rates, γ, ρ,
+// UncertaintyActions, SharedActions, GradientClip and HeadLoss. It is an error
+// if they are not valid, or ask for an ensemble other than PUN.
 func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -61,18 +59,18 @@ func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 	return u, nil
 }
 
-// Params returns the parameters that the ensemble was made with.
+// Params returns the ensemble's parameters.
 func (u *PUN) Params() Params { return u.params }
 
-// Sizes returns the sizes of the transitions that the ensemble learns from.
+// Sizes returns the sizes of its transitions.
 func (u *PUN) Sizes() Sizes { return u.sizes }
 
-// Learn is one update on a minibatch: each critic and its head descend Equations
-// 2 and 4 as one loss, and the target critics follow by Equation 3. targets are
-// the values y that Q(s, a, g) should have, from [PUN.Targets] or elsewhere. It
-// returns the two losses, means over the ensemble, in squared units of y and of the
-// observation. A [*NumericError], whose Step counts updates, says that a loss is not
-// finite: go on from a saved ensemble.
+// Learn is one update on a minibatch: each critic and its head descend
+// Equations 2 and 4 as one loss, and the target critics follow by Equation 3.
+// targets are the values y that Q(s, a, g) should have, from [PUN.Targets] or
+// elsewhere. It returns the two losses, means over the ensemble. A
+// [*NumericError], whose Step counts updates, says that a loss is not finite:
+// go on from a saved ensemble.
 func (u *PUN) Learn(
 	observations, goals, actions, next [][]float64, targets []float64,
 ) (criticLoss, predictiveLoss float64, err error) {
@@ -92,10 +90,10 @@ func (u *PUN) Learn(
 	return criticLoss, predictiveLoss, err
 }
 
-// Targets returns y of Equation 1 for a minibatch, in the rewards' unit. The
-// caller's policy chooses nextActions, a', for the next observations. Each call draws
-// the two target critics of M anew. Nothing is clipped, and no transition is the
-// last: if one ends an episode, set its target to the reward.
+// Targets returns y of Equation 1 for a minibatch. The caller's policy chooses
+// nextActions, a', for the next observations. Each call draws the pair M anew.
+// Nothing is clipped, and no transition is the last: if one ends an episode,
+// set its target to the reward.
 func (u *PUN) Targets(rewards []float64, next, goals, nextActions [][]float64) []float64 {
 	n := len(next)
 	b := u.minibatch(n)
@@ -109,8 +107,7 @@ func (u *PUN) Targets(rewards []float64, next, goals, nextActions [][]float64) [
 	return y
 }
 
-// Value returns the mean over the critics of Q(s, a, g) for each transition, in
-// the unit of the targets.
+// Value returns the mean over the critics of Q(s, a, g) for each transition.
 func (u *PUN) Value(observations, goals, actions [][]float64) []float64 {
 	x := newMatrix(len(observations), u.sizes.Observation+u.sizes.Goal+u.sizes.Action)
 	u.fill(x, observations, goals, actions)
@@ -122,9 +119,9 @@ func (u *PUN) Value(observations, goals, actions [][]float64) []float64 {
 	return q
 }
 
-// Uncertainty returns the epistemic uncertainty in each observation with its goal:
-// Equation 5, the mean over d random actions of the heads' deviation, in the
-// observations' unit. The seed decides the actions, and so the answer.
+// Uncertainty returns the epistemic uncertainty in each observation with its
+// goal, Equation 5, in the observations' unit. The seed decides the d random
+// actions.
 func (u *PUN) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
 	q := new(query)
 	q.resize(len(observations), u.sizes)
@@ -134,7 +131,6 @@ func (u *PUN) Uncertainty(observations, goals [][]float64, seed uint64) []float6
 	return q.ε
 }
 
-// minibatch returns memory for n rows.
 func (u *PUN) minibatch(n int) *batch {
 	if u.batch.r == nil || n != len(u.batch.r) {
 		u.batch = newBatch(n, u.sizes, u.pun)
@@ -171,8 +167,8 @@ func setNumbers(dst []float32, name string, numbers []float64) {
 	}
 }
 
-// MarshalBinary returns the ensemble's whole state, from which learning goes on to
-// the bit. It fails with a [*NumericError] if a number in it is NaN or infinite.
+// MarshalBinary returns the ensemble's whole state. It fails with a
+// [*NumericError] if a number in it is NaN or infinite.
 func (u *PUN) MarshalBinary() ([]byte, error) {
 	s := u.saved()
 	if err := cmp.Or(checkFinite(u.pun.parameters("critic"), u.updates), s.check(u.updates)); err != nil {
@@ -182,10 +178,9 @@ func (u *PUN) MarshalBinary() ([]byte, error) {
 	return h.marshal(ensembleMagic, s), nil
 }
 
-// UnmarshalBinary replaces the ensemble by one that MarshalBinary returned. If
-// the data is damaged, holds something else or has another format, it returns
-// an error and leaves the ensemble as it was; for another format the error
-// wraps [errors.ErrUnsupported].
+// UnmarshalBinary replaces the ensemble by one that MarshalBinary returned. An
+// error, for another format one that wraps [errors.ErrUnsupported], leaves it
+// as it was.
 func (u *PUN) UnmarshalBinary(data []byte) error {
 	h, state, err := openCheckpoint(ensembleMagic, data)
 	if err != nil {
@@ -202,5 +197,4 @@ func (u *PUN) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// saved lists what learning changes.
 func (u *PUN) saved() saved { return append(u.pun.saved(), u.draws.pcg, &u.updates) }

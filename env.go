@@ -9,12 +9,11 @@ import (
 	"slices"
 )
 
-// An Env is a goal-conditioned environment. It has no terminal states: the
-// caller ends an episode after a fixed number of steps. [CheckEnv] tests an
-// implementation against this contract.
+// An Env is a goal-conditioned environment without terminal states: the caller
+// ends an episode after a fixed number of steps. [CheckEnv] holds an
+// implementation to this contract.
 type Env interface {
-	// Sizes returns the lengths of all vectors, each at least 1. They never
-	// change.
+	// Sizes returns the lengths of all vectors, at least 1. They never change.
 	Sizes() Sizes
 
 	// Reset starts an episode, also in the middle of another, and returns its
@@ -36,8 +35,8 @@ type Env interface {
 
 // A State is what an environment shows: the three entries of Gymnasium's
 // GoalEnv dictionary, finite numbers of the environment's own units. The slices
-// belong to the environment and are valid until its next Reset or Step;
-// Observation and Achieved may be the same.
+// are valid until the environment's next Reset or Step; Observation and
+// Achieved may be the same.
 type State struct{ Observation, Achieved, Desired []float64 }
 
 // Sizes are the lengths of an environment's vectors. Achieved and desired goals
@@ -47,6 +46,8 @@ type Sizes struct{ Observation, Goal, Action int }
 // A GoalSampler is an environment that can draw a goal from all that exist,
 // seen or not: privileged knowledge, which the curriculum VDS needs.
 type GoalSampler interface {
+	Env
+
 	// SampleGoal returns a uniformly drawn goal. The caller owns the slice.
 	SampleGoal(rng *rand.Rand) []float64
 }
@@ -60,15 +61,6 @@ type EnvError struct {
 
 func (e *EnvError) Error() string {
 	return fmt.Sprintf("qta: step %d: environment: %s", e.Step, e.Problem)
-}
-
-// checkStep returns an error if the environment's answer to a step of training
-// breaks its contract.
-func (a *Agent) checkStep(s State, reward float64) error {
-	if problem := stepProblem(a.env, a.sizes, a.desired, s, reward); problem != "" {
-		return &EnvError{a.step + 1, problem}
-	}
-	return nil
 }
 
 // stepProblem says what is wrong with the answer to a step in an episode with
@@ -116,12 +108,9 @@ func numbersProblem(name string, x []float64, want int) string {
 }
 
 // CheckEnv tells the author of an environment what is wrong with it, and
-// returns nil if it finds nothing. It plays episodes of horizon steps with
-// random actions, at least 16, and checks every sentence of [Env]. The same
-// episode is played twice, the second time after one that was broken off, with
-// its actions in one slice, and asking for more rewards: neither may make a
-// difference. Other actions must make one, at least once in 20 episodes.
-// If env panics, so does CheckEnv; it also panics if horizon is less than 1.
+// returns nil if it finds nothing. It plays at least 16 episodes of horizon
+// steps with random actions, and checks every sentence of [Env]. It panics if
+// env does, or if horizon is less than 1.
 func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 	if horizon < 1 {
 		panic("qta: CheckEnv needs a horizon of at least 1")
@@ -130,6 +119,9 @@ func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 	if min(sizes.Observation, sizes.Goal, sizes.Action) < 1 {
 		return fmt.Errorf("qta: environment: Sizes returned %+v; all must be at least 1", sizes)
 	}
+	// A round plays the same episode twice, the second time after one that was
+	// broken off, with its actions in one slice, and asking for more rewards: neither
+	// may make a difference. Other actions must make one, in one round at least.
 	const atLeast, atMost = 4, 20 // rounds
 	acted := false                // actions have had an effect
 	for round := 0; round < atLeast || !acted; round++ {
@@ -138,33 +130,24 @@ func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 		}
 		seed := rng.Uint64()
 		actions, others := randomActions(horizon, sizes.Action, rng), randomActions(horizon, sizes.Action, rng)
-		var episodes [4][]playedStep
-		for i, e := range []struct {
-			seed    uint64
-			actions [][]float64
-			nosy    bool
-		}{
-			{seed, actions, false},
-			{seed, others, false},
-			{rng.Uint64(), others[:horizon/2], false},
-			{seed, actions, true},
-		} {
-			var err error
-			if episodes[i], err = playEpisode(env, sizes, e.seed, e.actions, e.nosy); err != nil {
-				return err
-			}
+		once, err1 := playEpisode(env, sizes, seed, actions, false)
+		other, err2 := playEpisode(env, sizes, seed, others, false)
+		_, err3 := playEpisode(env, sizes, rng.Uint64(), others[:horizon/2], false)
+		again, err4 := playEpisode(env, sizes, seed, actions, true)
+		if err := cmp.Or(err1, err2, err3, err4); err != nil {
+			return err
 		}
-		for t, s := range episodes[0] {
-			if !reflect.DeepEqual(s, episodes[3][t]) {
+		for t, s := range once {
+			if !reflect.DeepEqual(s, again[t]) {
 				return answerError(t, "another answer than in an episode with equal generator and actions; nothing else may "+
 					"reach an episode: other chance, an earlier episode (also one that was broken off), a call of Reward, "+
 					"the slice of an earlier action")
 			}
 		}
-		if err := checkRewards(env, episodes[0]); err != nil {
+		if err := checkRewards(env, once); err != nil {
 			return err
 		}
-		acted = acted || !reflect.DeepEqual(episodes[0], episodes[1])
+		acted = acted || !reflect.DeepEqual(once, other)
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import "slices"
 // This file is section 3.2, how QTA chooses a goal, and the threshold at the
 // end of section 3.3; Equation 6.
 
-// queryTheAgent is the curriculum QTA, section 3.2.
 type queryTheAgent struct{ plain }
 
 // goal returns the goal of [Agent.selectGoal].
@@ -14,14 +13,18 @@ type queryTheAgent struct{ plain }
 // authors' code; the table says "initial random steps". A run's very first
 // goal is where the agent stands, as nothing else has been seen.
 func (queryTheAgent) goal(a *Agent, first bool) ([]float64, error) {
-	r := a.replay
-	switch {
-	case r.n == 0:
-		return a.achieved, nil
-	case a.step < a.params.InitialSteps:
-		return at(r.achieved, a.goalDraws.index(r.n), a.sizes.Goal), nil
+	if a.step < a.params.InitialSteps || a.replay.n == 0 {
+		return a.randomGoal(), nil
 	}
-	return at(r.achieved, a.selectGoal(first), a.sizes.Goal), nil
+	return at(a.replay.achieved, a.selectGoal(first), a.sizes.Goal), nil
+}
+
+// randomGoal draws an achieved goal uniformly.
+func (a *Agent) randomGoal() []float64 {
+	if a.replay.n == 0 {
+		return a.achieved
+	}
+	return at(a.replay.achieved, a.goalDraws.index(a.replay.n), a.sizes.Goal)
 }
 
 // selectGoal is section 3.2: it returns the transition whose achieved goal to
@@ -86,6 +89,13 @@ type predictive struct {
 //
 // Reading R27: a candidate's state is the one the agent was in, and its goal
 // the one that UncertaintyGoal names.
+//
+// Differs D3: section 3.2 feeds the critics the environment's desired goal,
+// "though the prediction is learned to be agnostic to the choice of goal". It
+// is not: the heads are linear in a latent state that the goal shapes. The
+// environment's goal leaves two runs of five unsolved on 1U5 with small
+// networks, and two of three on 6x5 with the authors' learner; the candidate as
+// goal, as in [Default], leaves none.
 func (e *predictive) estimate(a *Agent, q *query, rng stream) {
 	for k, state := range q.states {
 		goal := q.desired
@@ -167,16 +177,16 @@ func drawActions(actions matrix, alike int, rng stream) {
 
 // GoalProbabilities sets p, of N values, to the probability of each candidate
 // being the next goal: proportional to max(m ε + b, 0), where ε is the
-// uncertainty scaled to between 0 and 1 over the candidates. If an uncertainty is
-// NaN, so are all probabilities. It panics if p and ε differ in length.
+// uncertainty scaled to between 0 and 1 over the candidates, or NaN if one is
+// NaN. It panics if p and ε differ in length.
 //
 // It implements QTA, Equation 6 (Section 3.2).
 //
 // Differs D1: the display's denominator has m ε b in place of m ε + b, which
 // would not make the probabilities add up to 1.
 //
-// Reading R28: with N = 1 and where all uncertainties are equal every scaled value
-// is 0; where no weight is positive all candidates are equally likely.
+// Reading R28: with N = 1 and where all uncertainties are equal every scaled
+// value is 0; where no weight is positive all candidates are equally likely.
 //
 // Reading R29: every positive weight counts. The authors' code sets a weight
 // below 1e-4 to zero; the most uncertain candidate has 35.
@@ -238,6 +248,9 @@ func drawFrom(p []float64, rng stream) int {
 
 // keepAchievable drops the candidates whose mean value, seen from the current
 // state, is below c T.
+//
+// Reading R25: Q is taken at the episode's start with the policy's action, and
+// T is the horizon; a candidate exactly at the threshold stays.
 func (a *Agent) keepAchievable(s *selection) {
 	s.query.resize(len(s.candidates), a.sizes)
 	q, x := s.query.ε, s.query.x
@@ -253,10 +266,8 @@ func (a *Agent) keepAchievable(s *selection) {
 //
 // It implements QTA, the threshold (Section 3.3).
 //
-// Reading R25: Q is taken at the episode's start with the policy's action, and T
-// is the horizon; a candidate exactly at the threshold stays.
-//
-// Reading R26: where no candidate passes, all are kept, as in the authors' code.
+// Reading R26: where no candidate passes, all are kept, as in the authors'
+// code.
 func Achievable(candidates []int, q []float64, c float64, T int) []int {
 	limit := float64(c * float64(T))
 	passes := func(v float64) bool { return v >= limit }
@@ -349,7 +360,6 @@ type query struct {
 	x matrix    // memory for N rows of s, g and an action
 }
 
-// resize makes room for n candidates.
 func (q *query) resize(n int, sizes Sizes) {
 	if cap(q.ε) < n {
 		room := 2 * n

@@ -23,12 +23,12 @@ const maxMazeCells = 10000
 // A Maze is a map of square cells of side 1 inside a ring of walls, with one
 // start cell and one goal cell (Section 4, Environments). A position is a row
 // and a column in cells: the center of the free cell nearest to the map's
-// origin is (1.5, 1.5). A Maze never changes, so any number of environments
-// and goroutines may share it.
+// origin is (1.5, 1.5). A Maze never changes: environments and goroutines may
+// share it.
 //
 // Two free cells that touch only at a corner are connected, because the agent
-// can pass between the two walls there: a step tests only the cells in which its
-// pieces end. What cannot be reached from the start counts as wall.
+// can pass between the two walls there: a step tests only the cells in which
+// its pieces end. What cannot be reached from the start counts as wall.
 type Maze struct {
 	rows, cols  int    // ring of walls included
 	free        []bool // row-major
@@ -37,37 +37,20 @@ type Maze struct {
 }
 
 // NewMaze returns one of the paper's mazes by its name (Section 4,
-// Environments).
+// Environments), with at most 10,000 cells, the ring of walls included:
 //
-// "HxW" is the M-maze of H rows and W columns, H at least 3 and W odd and at
-// least 5. This is 4x5, in its ring of walls:
+//	"HxW"  the M-maze of H rows and W columns, H at least 3 and W odd and at least 5
+//	"NU5"  the square wave of N+1 parallel corridors of five cells, joined at alternate ends
 //
-//	#######
-//	#.....#
-//	#.#.#.#
-//	#.###.#
-//	#.S#G.#
-//	#######
+// These are 4x5 and 2U5, in their rings:
 //
-// "NU5" is the square wave of N periods, N at least 1: N+1 parallel corridors
-// of five cells, joined at alternate ends. This is 2U5:
-//
-//	#######
-//	#S#...#
-//	#.#.#.#
-//	#.#.#.#
-//	#.#.#.#
-//	#...#G#
-//	#######
-//
-// With its ring of walls a maze has at most 10,000 cells. Any other name is an
-// error that says what the names are.
-//
-// Reading R66: the paper draws a 1-period wave and an M-maze of five columns and
-// leaves the scheme to the reader. The rows of M-mazes and the lengths of
-// waves are the authors' public code's. In a wider M-maze the center column is
-// the dead end, and start and goal stay beside the outer columns; a wave's
-// first bridge is at the bottom.
+//	#######    #######
+//	#.....#    #S#...#
+//	#.#.#.#    #.#.#.#
+//	#.###.#    #.#.#.#
+//	#.S#G.#    #.#.#.#
+//	#######    #...#G#
+//	           #######
 func NewMaze(name string) (*Maze, error) {
 	var height, width, periods int
 	fmt.Sscanf(name, "%dx%d", &height, &width)
@@ -93,6 +76,12 @@ func mazeFits(rows, cols int) bool {
 
 // mMaze draws an M-maze without its ring. For width 5 it has 3 height + 2 free
 // cells.
+//
+// Reading R66: the paper draws a 1-period wave and an M-maze of five columns
+// and leaves the scheme to the reader. The rows of M-mazes and the lengths of
+// waves are the authors' public code's. In a wider M-maze the center column is
+// the dead end, and start and goal stay beside the outer columns; a wave's
+// first bridge is at the bottom.
 func mMaze(height, width int) string {
 	return drawMap(height, width, func(r, c int) byte {
 		switch {
@@ -135,30 +124,32 @@ func drawMap(rows, cols int, cell func(r, c int) byte) string {
 	return b.String()
 }
 
-// A MazeEnv is an [Env]: a maze with an agent in it, a dot that sees its
-// position and the goal's and moves by its action. Observations, goals and
-// actions are a row and a column, in cells. Its methods panic if a vector has
-// another length, or if an action is NaN.
-type MazeEnv struct {
+// A mazeEnv is an [Env]: a maze with an agent in it, a dot that sees its
+// position and the goal's and moves by its action.
+type mazeEnv struct {
 	maze     *Maze
 	position [2]float64
 	goal     [2]float64
 }
 
-// Env returns a new environment of the maze.
-func (m *Maze) Env() *MazeEnv { return &MazeEnv{maze: m} }
+// Env returns a new environment of the maze: an agent that sees its position
+// and the goal's, and moves by its action. All are a row and a column, in
+// cells. An episode's start and goal are drawn from squares of half side
+// [RegionRadius] around the centers of the two cells; a goal is reached closer
+// than [GoalRadius]; walls stop the agent. Methods panic if a vector has
+// another length, or if an action is NaN.
+func (m *Maze) Env() GoalSampler { return &mazeEnv{maze: m} }
 
-// Sizes implements [Env]: all sizes are 2.
-func (e *MazeEnv) Sizes() Sizes { return Sizes{Observation: 2, Goal: 2, Action: 2} }
+// Sizes implements [Env].
+func (e *mazeEnv) Sizes() Sizes { return Sizes{Observation: 2, Goal: 2, Action: 2} }
 
-// Reset implements [Env]. It draws the start and the goal uniformly from the
-// start and goal regions, four numbers from rng in all.
+// Reset implements [Env], with four numbers from rng.
 //
 // Reading R100: Figure 1 colors the start and goal regions and gives no size.
 // Here they are squares of half side 0.3 around the centers of the two cells,
 // and both points are drawn anew for each episode, as in the authors' public
 // code.
-func (e *MazeEnv) Reset(rng *rand.Rand) State {
+func (e *mazeEnv) Reset(rng *rand.Rand) State {
 	e.position = around(rng, e.maze.start, RegionRadius)
 	e.goal = around(rng, e.maze.goal, RegionRadius)
 	return e.state()
@@ -174,7 +165,7 @@ func around(rng *rand.Rand, cell [2]int, radius float64) [2]float64 {
 	return p
 }
 
-func (e *MazeEnv) state() State {
+func (e *mazeEnv) state() State {
 	return State{Observation: e.position[:], Achieved: e.position[:], Desired: e.goal[:]}
 }
 
@@ -184,12 +175,9 @@ func (e *MazeEnv) state() State {
 //
 // Reading R67: the paper has "a dot agent with continuous action and state
 // spaces"; the motion is the authors' public code's.
-func (e *MazeEnv) Step(action []float64) (State, float64) {
-	if len(action) != 2 {
-		panic(fmt.Sprintf("qta: a maze's action has 2 components, not %d", len(action)))
-	}
-	var piece [2]float64
-	for i, a := range action {
+func (e *mazeEnv) Step(action []float64) (State, float64) {
+	piece := pair(action)
+	for i, a := range piece {
 		if math.IsNaN(a) {
 			panic(fmt.Sprintf("qta: component %d of a maze's action is not a number", i))
 		}
@@ -205,27 +193,23 @@ func (e *MazeEnv) Step(action []float64) (State, float64) {
 	return e.state(), e.Reward(e.position[:], e.goal[:])
 }
 
-// Reward implements [Env]: 0 where achieved is closer than [GoalRadius] to
-// desired, and -1 elsewhere.
+// Reward implements [Env].
 //
-// Reading R68: "a small radius" (Section 4, Environments) is 0.35 cells, as in the
-// authors' public code.
-func (e *MazeEnv) Reward(achieved, desired []float64) float64 {
-	if len(achieved) != 2 || len(desired) != 2 {
-		panic(fmt.Sprintf("qta: a maze's goals have 2 components, not %d and %d", len(achieved), len(desired)))
-	}
-	r, c := achieved[0]-desired[0], achieved[1]-desired[1]
+// Reading R68: "a small radius" (Section 4, Environments) is 0.35 cells, as in
+// the authors' public code.
+func (e *mazeEnv) Reward(achieved, desired []float64) float64 {
+	p, q := pair(achieved), pair(desired)
+	r, c := p[0]-q[0], p[1]-q[1]
 	if math.Sqrt(float64(r*r)+float64(c*c)) < GoalRadius {
 		return 0
 	}
 	return -1
 }
 
-// SampleGoal draws a free cell and a point in it, both uniformly, which makes
-// a MazeEnv a [GoalSampler]. VDS (Zhang et al., 2020) draws its candidates
-// from it. That is privileged knowledge: nothing else in the algorithms knows
+// SampleGoal draws a free cell and a point in it, both uniformly, as VDS (Zhang
+// et al., 2020) draws its candidates: nothing else in the algorithms knows
 // where the walls are.
-func (e *MazeEnv) SampleGoal(rng *rand.Rand) []float64 {
+func (e *mazeEnv) SampleGoal(rng *rand.Rand) []float64 {
 	m := e.maze
 	cell := m.cells[int(rng.Float64()*float64(len(m.cells)))]
 	g := around(rng, [2]int{cell / m.cols, cell % m.cols}, 0.5)
@@ -236,17 +220,15 @@ func (e *MazeEnv) SampleGoal(rng *rand.Rand) []float64 {
 // number of steps from the center of the start cell to the farthest point of
 // the goal region. It is 2H+1 for Hx5 and 4N+5 for NU5.
 //
-// Reading R69: this is the T of Section 4, Environments; it gives the path lengths
-// printed in Figures 2 (right) and 6 (right). Figure 2 (left) prints one more
-// for 4x5 to 7x5. Steps are counted by [Maze.Hops], of 10 points per cell and
-// axis. In the paper's mazes no point at all is farther than the goal region's
-// farthest, which is how the authors' public code finds T; a map with a dead
-// end may have such points.
+// Reading R69: this is the T of Section 4, Environments; it gives the path
+// lengths printed in Figures 2 (right) and 6 (right). Figure 2 (left) prints
+// one more for 4x5 to 7x5. Steps are counted by [Maze.Hops], of 10 points per
+// cell and axis. The authors' public code takes the farthest point of all,
+// which in the paper's mazes is as far.
 //
-// Differs D7: the paper says that no agent is faster. The action box allows
-// steps of length √2 along diagonals, and a region may be left and entered
-// nearer than at its center: eight steps can reach the goal of 4x5, whose path
-// length is 9.
+// Differs D7: the paper says that no agent is faster. Steps along diagonals
+// have length √2, and a region may be left and entered nearer than at its
+// center: eight steps can reach the goal of 4x5, whose path length is 9.
 func (m *Maze) PathLength() int {
 	l, goal, steps := m.Hops(10), m.Goal(), 0
 	for k, hops := range l.Hops {
@@ -258,30 +240,29 @@ func (m *Maze) PathLength() int {
 	return steps
 }
 
-// A Lattice holds a number for each point of a square lattice over a maze and
-// its ring of walls, row-major: Hops[k] belongs to Point(k).
+// A Lattice holds a number for each point of a square lattice over a maze,
+// row-major.
 type Lattice struct {
 	PerCell    int   // points per cell and axis
 	Rows, Cols int   // of points: the maze's, times PerCell
-	Hops       []int // steps from the start, or -1
+	Hops       []int // of Point(k), the steps from the start, or -1
 }
 
-// Point returns the position of point k, in cells: the center of its share of
-// a cell.
+// Point returns the position of point k, in cells.
 func (l *Lattice) Point(k int) [2]float64 {
 	n := float64(l.PerCell)
 	return [2]float64{(float64(k/l.Cols) + 0.5) / n, (float64(k%l.Cols) + 0.5) / n}
 }
 
-// Hops returns the number of steps from the center of the start cell to each
-// of perCell by perCell points of every cell, and -1 for points that cannot be
-// reached, such as those in walls. Figure 5 has perCell 10. Where perCell is
-// even no point is the start cell's center, and the one nearest to it with the
-// larger row and column has 0. Hops panics if perCell is less than 1.
+// Hops returns the number of steps from the center of the start cell to each of
+// perCell by perCell points of every cell, and -1 for points that cannot be
+// reached. Figure 5 has perCell 10. Where perCell is even, the point nearest to
+// the start cell's center with the larger row and column has 0. Hops panics if
+// perCell is less than 1.
 //
-// Reading R70: the paper does not say how it finds its optimal values. This is the
-// breadth-first search of the authors' public code: a hop goes from a point to
-// any other at most one cell away, and of its ten pieces only the first is
+// Reading R70: the paper does not say how it finds its optimal values. This is
+// the breadth-first search of the authors' public code: a hop goes from a point
+// to any other at most one cell away, and of its ten pieces only the first is
 // tested for walls; a hop may therefore cut a corner.
 func (m *Maze) Hops(perCell int) *Lattice {
 	if perCell < 1 {
@@ -320,24 +301,18 @@ func (m *Maze) Hops(perCell int) *Lattice {
 	return l
 }
 
-// OptimalReturn returns the largest sum of rewards for reaching a goal that is
-// hops steps away: -(hops-1), since the last of them earns 0. For no hops it is
-// 0. It panics if hops is negative.
+// OptimalValue returns the value of a goal that is hops steps away, where
+// rewards are discounted by γ: -(1 + γ + ... + γ^(hops-2)), as the last of them
+// earns 0. With γ = 1 it is the largest sum of rewards, -(hops-1); for no hops
+// it is 0. It panics if hops is negative, as for a point that cannot be
+// reached.
 //
 // It implements QTA, the optimal return (Section 4).
-func OptimalReturn(hops int) float64 {
-	return OptimalValue(1, hops)
-}
-
-// OptimalValue returns the value of a goal that is hops steps away, where
-// rewards are discounted by γ: -(1 + γ + ... + γ^(hops-2)), which is
-// -(1-γ^(hops-1))/(1-γ). It panics if hops is negative, as for a point that
-// cannot be reached.
 //
-// Reading R71: Section 4, Environments, has the best undiscounted return -(T-1),
-// and Figure 5 an optimal value function without a formula. We discount that
-// return as Equation 1 does, its first reward undiscounted, where the figure's
-// sum starts at γ.
+// Reading R71: Section 4, Environments, has the best undiscounted return
+// -(T-1), and Figure 5 an optimal value function without a formula. We discount
+// that return as Equation 1 does, its first reward undiscounted, where the
+// figure's sum starts at γ.
 func OptimalValue(γ float64, hops int) float64 {
 	if hops < 0 {
 		panic("qta: the optimal value needs a number of hops that is not negative")
@@ -349,13 +324,11 @@ func OptimalValue(γ float64, hops int) float64 {
 	return sum
 }
 
-// ParseMaze reads a map, one line of text to a row: '#' is a wall, ' ' or '.'
-// a free cell, S the start and G the goal, each once. Lines may end in CR LF
-// and need not be equally long: what is not drawn is wall. Free cells that
-// cannot be reached from S count as wall, and the maze is what remains within
-// a ring of walls one cell thick: neither indentation and blank lines nor
-// thicker walls make another maze. With the ring it may have 10,000 cells.
-// Errors name the line and the column, counted from 1.
+// ParseMaze reads a map, one line of text to a row: '#' is a wall, ' ' or '.' a
+// free cell, S the start and G the goal, each once. What is not drawn, or
+// cannot be reached from S, is wall; the maze is what remains within a ring of
+// walls one cell thick, whatever surrounded it. With the ring it may have
+// 10,000 cells. Errors name the line and the column, counted from 1.
 func ParseMaze(text string) (*Maze, error) {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -462,6 +435,14 @@ func (m *Maze) Start() [2]float64 { return center(m.start) }
 
 // Goal returns the center of the goal cell: its row and column.
 func (m *Maze) Goal() [2]float64 { return center(m.goal) }
+
+// pair returns the two components of an action or a goal.
+func pair(x []float64) [2]float64 {
+	if len(x) != 2 {
+		panic(fmt.Sprintf("qta: an action or a goal of a maze has 2 components, not %d", len(x)))
+	}
+	return [2]float64(x)
+}
 
 func center(cell [2]int) [2]float64 {
 	return [2]float64{float64(cell[0]) + 0.5, float64(cell[1]) + 0.5}

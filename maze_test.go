@@ -161,7 +161,7 @@ func mustPanic(t *testing.T, what string, f func()) {
 //	4 #.S#G.#
 //	5 #######
 func TestMazeStep(t *testing.T) {
-	env := mustMaze(t, "4x5").Env()
+	env := mustMaze(t, "4x5").Env().(*mazeEnv)
 	for _, test := range []struct {
 		name               string
 		from, action, want [2]float64
@@ -280,7 +280,7 @@ func TestPathLength(t *testing.T) {
 // PathLength is no lower bound: its comment says so.
 func TestPathLengthIsNoBound(t *testing.T) {
 	m := mustMaze(t, "4x5")
-	env := m.Env()
+	env := m.Env().(*mazeEnv)
 	env.position, env.goal = m.Start(), [2]float64{4.2, 4.8} // in the goal region
 	r := -1.0
 	for i, action := range [][]float64{{-0.95, -1}, {-1, 0}, {-1, 0.8}, {0, 1}, {0, 1}, {0.6, 1}, {1, 0}, {1, -0.37}} {
@@ -344,8 +344,8 @@ func TestHops(t *testing.T) {
 // It tests QTA, the optimal return.
 func TestOptimalReturn(t *testing.T) {
 	for h, want := range []float64{0, 0, -1, -2} {
-		if got := OptimalReturn(h); got != want || math.Signbit(got) != (want < 0) {
-			t.Errorf("the optimal return: OptimalReturn(%d) = %v, want %v", h, got, want)
+		if got := OptimalValue(1, h); got != want || math.Signbit(got) != (want < 0) {
+			t.Errorf("the optimal return: OptimalValue(1, %d) = %v, want %v", h, got, want)
 		}
 	}
 	for _, γ := range []float64{0, 0.5, 0.99} {

@@ -15,8 +15,8 @@ import (
 
 // Params holds every number and choice of the algorithm, the paper's and
 // others'. A field's tag "source" says where its value in [Paper] comes from
-// ("Table" is the table of the appendix, a Reading is a choice that the paper
-// leaves open), its tag "range" what is allowed: an interval or a list of words.
+// ("Table" is the appendix's, a Reading is a choice that the paper leaves
+// open), its tag "range" what is allowed: an interval or a list of words.
 type Params struct {
 	Method
 	Departures
@@ -93,8 +93,7 @@ type Method struct {
 }
 
 // Departures are what the authors' public code does otherwise, and other
-// choices that are not the paper's; see authors.go. Their values in [Paper]
-// change nothing.
+// choices that are not the paper's: see authors.go.
 type Departures struct {
 	// Lower end of the clip of returns; 0 stands for -1/(1-Discount).
 	LowestReturn float64 `source:"Reading R46: 0 stands for the bound -1/(1-Discount)" range:"(-Inf,0]"`
@@ -124,8 +123,8 @@ type Departures struct {
 	FirstGoalState string `source:"Reading R56: the state is the candidate's for every goal" range:"candidate|start"`
 }
 
-// Beyond are choices that neither the paper nor its authors' code has; see
-// beyond.go. Their values in [Paper] change nothing.
+// Beyond are choices that neither the paper nor its authors' code has: see
+// beyond.go.
 type Beyond struct {
 	// Updates after each environment step.
 	UpdatesPerStep int `source:"Reading R57: one update follows every environment step" range:"[1,1000]"`
@@ -139,8 +138,8 @@ type Beyond struct {
 	FirstGoalDesired float64 `source:"Reading R60: the agent sets itself every goal" range:"[0,1]"`
 }
 
-// Baselines are the methods of section 4 that the paper compares with, and what
-// their own learners need.
+// Baselines are the methods that the paper compares with, and what their own
+// learners need.
 type Baselines struct {
 	// The method that chooses the goals.
 	Curriculum string `source:"Section 3.2: QTA" range:"qta|mega|vds|her|random|visits|rnd"`
@@ -221,41 +220,8 @@ func Paper() Params {
 	}
 }
 
-// Default returns [Paper] with the changes that solve long mazes; what each is
-// worth is in results/screen.md.
-//
-// Differs D3: section 3.2 feeds the critics the environment's desired goal,
-// "though the prediction is learned to be agnostic to the choice of goal". It
-// is not: the heads are linear in a latent state that the goal shapes. The
-// environment's goal leaves two runs of five unsolved on 1U5 with small
-// networks, and two of three on 6x5 with the authors' learner; the candidate
-// as goal leaves none.
-//
-// Differs D4: section 3.2 asks the ensemble as it is. Its heads never agree
-// about a corner that they have seen ten thousand times, yet soon agree about a
-// new place: on 15x5, until step 16,000, half or more of the first goals lay
-// one step from the start. The average of the last thousand updates evens out
-// the disagreement about the corner, and does not know the new place yet.
-//
-// Differs D5: in section 3.2 the agent sets itself every goal. Here half of the
-// episodes begin with the environment's goal as soon as a step has ended there.
-// Without this, goals move on, and for thousands of steps the policy is stuck
-// at the last corner before a goal that it has reached before.
-//
-// Differs D6: in the table a random action has probability 0.3, in the authors'
-// code 0.2 once a first goal is reached. Here it is then 0.1 on the way to an
-// episode's first goal: a perfect policy reaches the goal of 15x5 in 29 of 100
-// episodes with 0.3, in 73 with 0.2 and in 96 with 0.1. After that goal it is
-// 0.8, so that the heads see the random actions that Equation 5 asks about
-// where they know least.
-//
-// Differs D24: the paper draws a random action anew in each step. Here, once
-// the agent has arrived, a random action is repeated until something is in its
-// way: single ones lead back and forth, and half of them end at a wall.
-//
-// Differs D25: two updates follow each environment step; the text names no
-// number, and the authors' code has one. Two take 1.6 times as long, and fewer
-// steps.
+// Default returns [Paper] with the changes that solve long mazes: see the
+// Differs of beyond.go, and results/screen.md for what each is worth.
 func Default() Params {
 	p := Paper()
 	p.UncertaintyGoal = uncertaintyGoalCandidate
@@ -296,18 +262,17 @@ func Authors() Params {
 	return p
 }
 
-// Fast returns [Default] with minibatches of 256, for results in minutes on a
-// laptop: an environment step takes about a third of the time. For its cost in
-// steps see results/README.md.
+// Fast returns [Default] with minibatches of 256: an environment step takes
+// about a third of the time. For its cost in steps see results/README.md.
 func Fast() Params {
 	p := Default()
 	p.Batch = 256
 	return p
 }
 
-// Small returns [Fast] at 64 units and 500 candidates: about one sixtieth of
-// the arithmetic of [Default], for tests and examples. It is not from the paper
-// and solves only the shortest mazes.
+// Small returns [Fast] at 64 units and 500 candidates: a sixtieth of
+// [Default]'s arithmetic, for tests and examples. It solves only the shortest
+// mazes.
 func Small() Params {
 	p := Fast()
 	p.HiddenSize = 64
@@ -350,8 +315,8 @@ func (p Params) Value(name string) string {
 	return fmt.Sprint(reflect.ValueOf(p).FieldByName(name).Interface())
 }
 
-// Set changes the field called name, which is spelled as in [Params], to the
-// value that text spells: a JSON number, true or false, or a bare word.
+// Set changes the field called name to the value that text spells: a JSON
+// number, true or false, or a bare word.
 func (p *Params) Set(name, text string) error {
 	value := []byte(text)
 	if reflect.ValueOf(p).Elem().FieldByName(name).Kind() == reflect.String {
@@ -385,8 +350,8 @@ var kindNames = map[reflect.Kind]string{
 }
 
 // ReadParams reads a JSON object of parameters, which may be partial, over
-// base. A name that is unknown or given twice, a value of the wrong type or
-// out of range, and anything after the object are errors that name the place.
+// base. A name that is unknown or given twice, a value of the wrong type or out
+// of range, and anything after the object are errors that name the place.
 func ReadParams(r io.Reader, base Params) (Params, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
@@ -451,24 +416,19 @@ func (p Params) Validate() error {
 		return fmt.Errorf("qta: parameter Curriculum is %s, which asks no uncertainty: "+
 			"Uncertainty %s and UncertaintyNoise %v go with qta", p.Curriculum, p.Uncertainty, p.UncertaintyNoise)
 	}
-	if user := p.deviationUser(); p.Critics == 1 && user != "" {
-		return fmt.Errorf("qta: parameter Critics is 1, which cannot disagree: %s needs 2 and above", user)
-	}
-	return nil
-}
-
-// deviationUser returns the choice that asks how much the critics disagree, or
-// an empty string.
-func (p *Params) deviationUser() string {
+	asks := "" // how much the critics disagree
 	switch {
 	case p.Curriculum == curriculumQTA:
-		return "Curriculum qta"
+		asks = "Curriculum qta"
 	case p.Replay == replayPER:
-		return "Replay per"
+		asks = "Replay per"
 	case p.Replay == replayTD && p.AuthorsForm:
-		return "Replay td with AuthorsForm"
+		asks = "Replay td with AuthorsForm"
 	}
-	return ""
+	if p.Critics == 1 && asks != "" {
+		return fmt.Errorf("qta: parameter Critics is 1, which cannot disagree: %s needs 2 and above", asks)
+	}
+	return nil
 }
 
 // check returns an error unless a value is in the field's range.
@@ -499,21 +459,13 @@ func inInterval(x float64, interval string) bool {
 	return above && below
 }
 
-// suggestion names the parameters that contain name, or else those that it may
-// misspell.
+// suggestion names the parameters that contain name, or are contained in it.
 func suggestion(name string) string {
 	var near []string
-	least := max(2, len(name)/3)
+	typed := strings.ToLower(name)
 	for _, f := range Fields() {
-		field, typed := strings.ToLower(f.Name), strings.ToLower(name)
-		distance := 0
-		if !strings.Contains(field, typed) {
-			distance = editDistance(field, typed)
-		}
-		if distance < least {
-			near, least = nil, distance
-		}
-		if distance == least {
+		field := strings.ToLower(f.Name)
+		if strings.Contains(field, typed) || strings.Contains(typed, field) {
 			near = append(near, f.Name)
 		}
 	}
@@ -521,28 +473,6 @@ func suggestion(name string) string {
 		return "; \"qta params\" lists them"
 	}
 	return "; did you mean " + strings.Join(near, " or ") + "?"
-}
-
-// editDistance returns how many letters must be deleted, inserted or replaced
-// to turn a into b.
-func editDistance(a, b string) int {
-	d := make([]int, len(b)+1) // from the letters of a so far to each beginning of b
-	for j := range d {
-		d[j] = j
-	}
-	for i := range len(a) {
-		before := d[0]
-		d[0]++
-		for j := range len(b) {
-			change := before
-			if a[i] != b[j] {
-				change++
-			}
-			before = d[j+1]
-			d[j+1] = min(change, d[j]+1, d[j+1]+1)
-		}
-	}
-	return d[len(b)]
 }
 
 // The words of parameters that the code asks about.

@@ -185,7 +185,6 @@ func TestSet(t *testing.T) {
 		{"Batches", "1", `qta: unknown parameter "Batches"; did you mean Batch?`},
 		{"batch", "1", `qta: unknown parameter "batch"; did you mean Batch?`},
 		{"alpha", "1", `qta: unknown parameter "alpha"; did you mean PriorityAlpha?`},
-		{"Sloop", "1", `qta: unknown parameter "Sloop"; did you mean Slope?`},
 		{"Gamma", "1", `qta: unknown parameter "Gamma"; "qta params" lists them`},
 		{"rate", "1", `qta: unknown parameter "rate"; did you mean ActorRate or CriticRate or PredictiveRate?`},
 		{"", "1", `qta: unknown parameter ""; "qta params" lists them`},

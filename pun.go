@@ -15,16 +15,11 @@ import (
 // Matrices are row-major float32, a row per transition; B is the number of
 // rows. A critic's input is the concatenation of s, g and a.
 
-// TDTarget sets y, of B values, to the target that all critics learn from:
-// y = r + γ min(q1, q2), where q1 and q2 are the values Q_targ(s', a', g') of
-// the two target critics in M.
+// TDTarget sets y, of B values, to the target that all critics learn from: y =
+// r + γ min(q1, q2), where q1 and q2 are the values Q_targ(s', a', g') of the
+// two target critics in M.
 //
 // It implements QTA, Equation 1 (Section 3.1).
-//
-// Reading R6: a' comes from the target policy given (s', g), as in DDPG; the
-// paper writes π(·|s') and names neither network nor goal.
-//
-// Reading R7: g' is g, the goal of the transition after relabeling.
 //
 // Reading R8: no terminal state cuts the sum off: neither reaching the goal nor
 // the end of an episode.
@@ -57,9 +52,6 @@ func drawPair(rng stream, n int) (i, j int) {
 // of Equation 8, or nil for ones.
 //
 // It implements QTA, Equation 2 (Section 3.1).
-//
-// Reading R11: the joint loss is the sum over the critics; each critic's
-// gradient sees only its own term.
 func CriticLoss(dq, q, y, w []float32) float64 {
 	scale := 2 / float32(len(q))
 	sum := 0.0
@@ -75,11 +67,10 @@ func CriticLoss(dq, q, y, w []float32) float64 {
 }
 
 // Polyak moves target networks towards their critics, or the target policy
-// towards the policy: φ_targ = ρ φ_targ + (1-ρ) φ. Both have the same length.
+// towards the policy: φ_targ = ρ φ_targ + (1-ρ) φ. It panics if they differ in
+// length.
 //
 // It implements QTA, Equation 3 (Section 3.1).
-//
-// Reading R15: the policy has a target network too, as in DDPG, with the same ρ.
 func Polyak(target, online []float32, ρ float64) {
 	if len(target) != len(online) {
 		panic("qta: Polyak: networks differ in size")
@@ -87,16 +78,10 @@ func Polyak(target, online []float32, ρ float64) {
 	polyakStep(target, online, float32(ρ), float32(1-ρ))
 }
 
-// PredictiveLoss returns one predictive head's loss 1/B Σ |p - s'|² and sets
-// dp to its gradient with respect to p. p, s and dp are B by width.
+// PredictiveLoss returns one predictive head's loss 1/B Σ |p - s'|² and sets dp
+// to its gradient with respect to p. p, s and dp are B by width.
 //
 // It implements QTA, Equation 4 (Section 3.1).
-//
-// Reading R12: s' is the raw next observation, in the environment's units; the
-// text says "hidden state" for what the agent will observe.
-//
-// Reading R14: the sum is over the critics' minibatch B, by the notation. The
-// heads see relabeled goals there, so ξ is computed with the relabeled goal.
 func PredictiveLoss(dp, p, s []float32, width int) float64 {
 	scale := 2 / float32(len(p)/width)
 	sum := 0.0
@@ -110,20 +95,25 @@ func PredictiveLoss(dp, p, s []float32, width int) float64 {
 
 // HeadDeviation sets u, of B values, to the disagreement of the G predictive
 // heads: the sample standard deviation over the heads, each B by width, then
-// the mean over the width components of the prediction. With one head it is 0.
+// the mean over the width components. With one head it is 0.
 //
 // It is part of QTA, Equation 5.
-//
-// Differs D27: the display averages the predictions, which would measure nothing;
-// the text of section 3.1 takes their standard deviation, and so does this.
-//
-// Reading R16: it divides by G-1, and components are averaged: the paper names
-// neither.
 func HeadDeviation(u []float64, heads [][]float32, width int) {
+	scatter(u, heads, width, width)
+}
+
+// scatter is [HeadDeviation] of the first width components of rows of stride.
+//
+// Differs D27: Equation 5 as displayed averages the predictions, which would measure
+// nothing; the text of section 3.1 takes their standard deviation, and so does this.
+//
+// Reading R16: it divides by G-1, and averages components: the paper names
+// neither.
+func scatter(u []float64, heads [][]float32, width, stride int) {
 	g := float64(len(heads))
 	for r := range u {
 		sum := 0.0
-		for c := r * width; c < (r+1)*width; c++ {
+		for c := r * stride; c < r*stride+width; c++ {
 			_, square := headMoments(heads, c)
 			sum += math.Sqrt(square / max(g-1, 1))
 		}
@@ -211,6 +201,9 @@ func (u *pun) targetValue(x matrix, i int) []float32 {
 // learn takes one step of every critic and its head on the joint loss of
 // Equations 2 and 4: the critics on the minibatch b, the heads on heads, which
 // is b in the paper. It returns the mean losses over the ensemble.
+//
+// Reading R11: the joint loss is the sum over the critics; each critic's
+// gradient sees only its own term.
 func (u *pun) learn(b, heads *batch) (criticLoss, headLoss float64) {
 	gradient, step := (*pun).gradient, (*critic).step
 	if u.headEnds || u.headsApart || heads != b {

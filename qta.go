@@ -31,8 +31,7 @@
 //
 // # Equations
 //
-// The paper numbers none of its eight displayed formulas; they are numbered
-// here in the order of appearance.
+// The paper's eight displayed formulas are numbered in the order of appearance.
 //
 //	formula             file       function                 test file       tests              golden
 //	Equation 1          pun.go     TDTarget                 pun_test.go     TestEquation1      td-target, td-target-networks
@@ -47,13 +46,12 @@
 //	hindsight           replay.go  futureStep               replay_test.go  TestHindsight      her-future
 //	the schedule of β   replay.go  PriorityBeta             replay_test.go  TestBeta           per-beta
 //	the threshold       goals.go   Achievable               goals_test.go   TestThreshold      achievable
-//	the optimal return  maze.go    OptimalReturn            maze_test.go    TestOptimalReturn  optimal-return
+//	the optimal return  maze.go    OptimalValue             maze_test.go    TestOptimalReturn  optimal-return
 //
 // # Baselines
 //
-// The methods that the paper compares QTA and PUN with run on QTA's own learner,
-// so that with [Paper] a comparison isolates one idea. A field of [Params]
-// chooses each, and its file says in Readings where it departs from its source:
+// The methods that the paper compares with run on QTA's own learner, so that with
+// [Paper] a comparison isolates one idea. A field of [Params] chooses each:
 //
 //	Curriculum   mega       goals of least density (Pitis et al., 2020)
 //	             vds        goals of most disagreement, from all there are (Zhang et al., 2020)
@@ -67,23 +65,21 @@
 //	Replay       per        prioritized by uncertainty (Figure 3)
 //	             td         prioritized by TD error (Schaul et al., 2016; Figure 3)
 //
-// UncertaintyNoise is the noise of Figure 4. With AuthorsForm, as in [Authors],
-// q, bootstrap, ensemble and td are what the QTA authors' public code makes of
-// them. [MEGA] and [VDS] are mega and vds with the learners that their own
-// authors published, within the limits of plain ReLU networks.
+// UncertaintyNoise is the noise of Figure 4. With AuthorsForm q, bootstrap, ensemble
+// and td are as in the authors' public code. [MEGA] and [VDS] are mega and vds with
+// the learners that their own authors published.
 //
 // # Readings
 //
-// Where the paper is silent, the function that had to choose says so in a
-// sentence that begins "Reading" with a number; where the package knowingly
-// does otherwise, the sentence begins "Differs". docs/readings.md lists them.
+// Where the paper is silent, the function that had to choose says so in a sentence
+// that begins "Reading" with a number, and where the package knowingly does
+// otherwise "Differs". docs/readings.md lists them.
 //
 // # Determinism
 //
-// The same version, parameters and seed give the same bytes, whatever the
-// number of threads and whether or not a run was interrupted, on every machine
-// with a kernel in assembly; see [KernelName]. With WeightDecay, as in
-// [Authors], evaluations matter too: weights decay from the first perfect one on.
+// The same version, parameters and seed give the same bytes, with any number of
+// threads and interruptions, on every machine with a kernel in assembly; see
+// [KernelName]. With WeightDecay, as in [Authors], evaluations matter too.
 package qta
 
 import (
@@ -92,21 +88,18 @@ import (
 	"slices"
 )
 
-// Version is the version of the algorithm: between two releases with the same
-// version, the same parameters and seed give the same bytes.
+// Version is the version of the algorithm: the same version, parameters and
+// seed give the same bytes.
 const Version = "0.5.0"
 
 // Train is the algorithm. It trains in env and evaluates in another instance of
 // the same environment, until the budget is spent, the task is solved, or ctx
-// is done, in which case it returns the cause of ctx. It stops between
-// environment steps, from where the agent, saved or not, trains further to the
-// same end as without the interruption. The error is a [*NumericError], an
-// [*EnvError], or whatever a function in o or a [Curriculum] returned, or it
-// names the argument that is not allowed. After an error within a step the agent
-// can be neither trained nor saved: continue from the last checkpoint.
-//
-// Reading R1: one update follows every environment step, after the first
-// LearningStarts. An episode runs to its horizon whatever goals it reaches.
+// is done, whose cause it then returns. It stops between environment steps,
+// from where the agent trains further to the same end as without the
+// interruption. The error is a [*NumericError], an [*EnvError], whatever a
+// function in o or a [Curriculum] returned, or names the argument that is not
+// allowed. After an error within a step the agent can be neither trained nor
+// saved: continue from the last checkpoint.
 func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) error {
 	if err := a.enter(env, evaluation, o); err != nil {
 		return err
@@ -138,6 +131,9 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 }
 
 // trainStep takes one environment step and learns from the replay.
+//
+// Reading R1: one update follows every environment step, after the first
+// LearningStarts. An episode runs to its horizon whatever goals it reaches.
 func (a *Agent) trainStep() error {
 	p := &a.params
 	if a.step%p.Horizon == 0 {
@@ -150,8 +146,8 @@ func (a *Agent) trainStep() error {
 		return err
 	}
 	next, reward := a.env.Step(slices.Clone(action))
-	if err := a.checkStep(next, reward); err != nil {
-		return err
+	if problem := stepProblem(a.env, a.sizes, a.desired, next, reward); problem != "" {
+		return &EnvError{a.step + 1, problem}
 	}
 	a.replay.add(a.observation, a.achieved, action, a.goal, next)
 	a.sampler.stored(a.step)
@@ -249,6 +245,10 @@ func (a *Agent) endEpisode() error {
 
 // learnTimes makes n updates, or none in the first LearningStarts environment
 // steps.
+//
+// Differs D25: with [Default] two updates follow each environment step; the
+// text names no number, and the authors' code has one. Two take 1.6 times as
+// long, and fewer steps.
 func (a *Agent) learnTimes(n int) error {
 	if a.step <= a.params.LearningStarts {
 		return nil
@@ -286,7 +286,15 @@ func (a *Agent) learn() error {
 }
 
 // learnFrom is one step of every network: critics with their heads, their
-// targets, policy, its target. b, heads and actor are one minibatch in the paper.
+// targets, policy, its target. b, heads and actor are one minibatch in the
+// paper.
+//
+// Reading R14: Equation 4 sums over the critics' minibatch B, by the notation.
+// The heads see relabeled goals there, so ξ is computed with the relabeled
+// goal.
+//
+// Reading R15: the policy has a target network too, as in DDPG, with the same
+// ρ.
 func (a *Agent) learnFrom(b, heads, actor *batch) {
 	a.updates++
 	targetsMove := a.updates%a.params.TargetEvery == 0
@@ -326,6 +334,9 @@ func (a *Agent) minibatch(b *batch, s sampler) error {
 
 // fill sets a row of b to transition i, replayed with a goal, and its reward
 // recomputed.
+//
+// Reading R12: s' is the raw next observation, in the environment's units; the
+// text says "hidden state" for what the agent will observe.
 func (a *Agent) fill(b *batch, row, i int, goal []float64) error {
 	r, s := a.replay, a.sizes
 	b.transitions[row] = i
@@ -353,8 +364,13 @@ func (a *Agent) fill(b *batch, row, i int, goal []float64) error {
 	return nil
 }
 
-// target sets b.y to Equation 1 for the minibatch, with a' from the target
-// policy, and clips it to the possible returns.
+// target sets b.y to Equation 1 for the minibatch and clips it to the possible
+// returns.
+//
+// Reading R6: a' comes from the target policy given (s', g), as in DDPG; the
+// paper writes π(·|s') and names neither network nor goal.
+//
+// Reading R7: g' is g, the goal of the transition after relabeling.
 func (a *Agent) target(b *batch) {
 	inputs := b.next.columns(0, a.sizes.Observation+a.sizes.Goal)
 	actions := a.policy.act(a.policy.target, inputs)
@@ -385,15 +401,11 @@ func (p *Params) clipReturns(values []float32) {
 	}
 }
 
-// Evaluate runs a number of rollouts of Horizon steps each, in which the policy
-// pursues the environment's own goals without exploration, and returns how they
-// fared. Their starts and goals are drawn from the seed: the same seed gives
-// the same answer.
-//
-// It is an error to ask for fewer than one rollout, or to pass an environment
-// whose sizes are not the agent's or in which it is being trained; an
-// environment that breaks its contract is an [*EnvError], and an action of the
-// policy that is not a number a [*NumericError].
+// Evaluate returns how a number of rollouts fared, of Horizon steps each, in
+// which the policy pursues the environment's own goals without exploration. The
+// seed decides their starts and goals. The error says which argument is not
+// allowed; it is an [*EnvError] if env breaks its contract, and a
+// [*NumericError] if an action is not a number.
 func (a *Agent) Evaluate(env Env, rollouts int, seed uint64) (Evaluation, error) {
 	if err := a.checkSizes(env); err != nil {
 		return Evaluation{}, err
@@ -494,18 +506,16 @@ type TrainOptions struct {
 	Rollouts       int  // rollouts of one evaluation, 1 or more
 	StopWhenSolved bool // stop at the first evaluation in which every rollout succeeds
 
-	AfterEvaluation func(Evaluation) error // if not nil, called after each evaluation; an error ends training
-	AfterStep       func() error           // if not nil, called after each environment step; an error ends training
+	// Each function is called if it is not nil. An error of these two ends training.
+	AfterEvaluation func(Evaluation) error
+	AfterStep       func() error
 
-	// Called within a step if not nil: when a goal is set, an episode's first
-	// or a later one; when the goal pursued is reached for the first time; when
-	// an episode ends; and after an update, with its losses in the units of
-	// [Evaluation]. Use them only to observe: within a step the agent cannot be
-	// saved. The goal slices are copies.
-	AfterGoal    func(goal []float64, first bool)
-	AfterReach   func(goal []float64)
-	AfterEpisode func()
-	AfterUpdate  func(critic, predictive, actor float64)
+	// Those called within a step may only observe, as the agent cannot be saved
+	// there. The goal slices are copies.
+	AfterGoal    func(goal []float64, first bool)        // a goal was set, an episode's first or a later one
+	AfterReach   func(goal []float64)                    // the goal pursued was reached for the first time
+	AfterEpisode func()                                  // an episode has ended
+	AfterUpdate  func(critic, predictive, actor float64) // the losses, in the units of [Evaluation]
 }
 
 // An Evaluation reports how some rollouts fared and how far training had come:
@@ -515,12 +525,12 @@ type Evaluation struct {
 	Step           int     // environment steps taken
 	Success        float64 // fraction of rollouts at the goal after their last step
 	CriticLoss     float64 // Equation 2, mean over the critics, in squared rewards
-	PredictiveLoss float64 // Equation 4, mean over the heads, in squared units of what they predict, unless HeadLoss or Uncertainty selects another loss
+	PredictiveLoss float64 // Equation 4 or what HeadLoss and Uncertainty have in its place, mean over the heads
 	ActorLoss      float64 // in rewards
 	GoalsSet       int     // goals chosen so far
 	GoalsReached   int     // of these, reached
 
 	Reached     float64 // fraction of rollouts at the goal at any time, including their start
 	Return      float64 // mean over the rollouts of the sum of rewards, not discounted
-	StepsToGoal float64 // mean number of steps to the goal, over the rollouts that reached it; 0 if none did
+	StepsToGoal float64 // mean over the rollouts that reached the goal; 0 if none did
 }

@@ -140,7 +140,7 @@ func TestSmallLearns(t *testing.T) {
 // walked returns an agent that has never learned, with a replay of random walks
 // through a maze, of which the last is under way. Its normalizers have seen
 // nothing, so that inputs are positions.
-func walked(t testing.TB, p Params, steps int) (*Agent, *MazeEnv) {
+func walked(t testing.TB, p Params, steps int) (*Agent, GoalSampler) {
 	t.Helper()
 	a := newMazeAgent(t, p, 2)
 	env := mustMaze(t, "1U5").Env()

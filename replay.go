@@ -65,14 +65,10 @@ func SampleProbabilities(P, p []float64, α float64) {
 //
 // It implements QTA, Equation 8 (Section 3.3).
 //
-// Differs D2: the display has 1/p_j, two lines after calling p a priority; Schaul
-// et al. (2016, section 3.4) have the probability P(j), without which the
-// weights would not undo the bias. It has no effect in training: divided by the
-// largest weight, both are (p_min/p_j)^β with the table's α of 1.
-//
-// Differs D28: the display has no maximum. Weights are divided by theirs, as Schaul
-// et al. do "for stability"; the maximum is over the whole buffer, as in the authors' code,
-// so that a weight does not depend on what else was drawn.
+// Differs D2: the display has 1/p_j, two lines after calling p a priority;
+// Schaul et al. (2016, section 3.4) have the probability P(j), without which
+// the weights would not undo the bias. With the table's α of 1 both are
+// (p_min/p_j)^β once divided.
 func ImportanceWeights(w, P []float64, n int, β, least float64) {
 	weight := func(P float64) float64 { return pow(1/(float64(n)*P), β) }
 	largest := 1.0
@@ -89,10 +85,8 @@ func ImportanceWeights(w, P []float64, n int, β, least float64) {
 //
 // It implements QTA, the schedule of β (Section 3.3).
 //
-// Reading R99: t counts environment steps, as in the authors' code, not updates.
-//
-// Reading R36: it is linear, as in Schaul et al. (2016, section 3.4); section 3.3
-// has "gradually".
+// Reading R36: it is linear, as in Schaul et al. (2016, section 3.4); section
+// 3.3 has "gradually".
 func PriorityBeta(t int, initial float64, steps int) float64 {
 	return min(1, initial+float64((1-initial)*float64(t)/float64(steps)))
 }
@@ -233,6 +227,14 @@ func (s *prioritized) stored(i int) {
 
 func (s *prioritized) draw(rng stream) int { return s.tree.find(rng.Float64()) }
 
+// weigh implements [sampler].
+//
+// Reading R99: t of the schedule of β counts environment steps, as in the authors'
+// code, not updates.
+//
+// Differs D28: Equation 8 as displayed has no maximum. Weights are divided by
+// theirs, as Schaul et al. do "for stability"; it is over the whole buffer, as in
+// the authors' code, so that a weight does not depend on what else was drawn.
 func (s *prioritized) weigh(weights [][]float32, transitions []int, step int) {
 	for row, j := range transitions {
 		s.P[row] = s.probability(j)

@@ -14,22 +14,19 @@ import (
 // This file writes an agent's networks in the safetensors format, which other
 // frameworks read, and reads them back.
 
-// WriteSafetensors writes the online networks as a safetensors file: eight
-// bytes with the length of the header, little-endian; the header, which is
-// JSON; and the numbers, little-endian float32. The header has the name, shape
-// and place of each tensor:
+// WriteSafetensors writes the online networks as a safetensors file, with the
+// tensors, of float32,
 //
 //	policy.L.weight    policy.L.bias      layer L, from 0, of the policy
 //	critic.I.L.weight  critic.I.L.bias    the same of critic I
 //	head.I.weight      head.I.bias        the head on critic I's last hidden layer
 //
-// A layer is y = W x + b, where W is out by in, row-major; between the layers
-// of a network is ReLU. The policy's input is s and g side by side, and its
-// action the tanh of its output; a critic's input is s, g and a. Both see s and
-// g normalized: (x - mean) · scale, cut off at ±clip. The header's entry
-// "__metadata__" has texts, which are JSON: "qta" is the version of the
-// package; "sizes", "seed" and "parameters" are the agent's; and "inputs" has
-// "mean" and "scale", as long as s and g side by side, and "clip". This is
+// A layer is y = W x + b, where W is out by in; between the layers of a network
+// is ReLU. The policy's input is s and g side by side, and its action the tanh of
+// its output; a critic's input is s, g and a. Both see s and g normalized:
+// (x - mean) · scale, cut off at ±clip. The entry "__metadata__" has JSON texts:
+// "qta" is the version of the package; "sizes", "seed" and "parameters" are the
+// agent's; and "inputs" has "mean" and "scale" of s and g, and "clip". This is
 // [Agent.Act] in Python:
 //
 //	data = open("agent.safetensors", "rb").read()
@@ -42,9 +39,8 @@ import (
 //	    x = t[f"policy.{l}.weight"] @ (np.maximum(x, 0) if l else x) + t[f"policy.{l}.bias"]
 //	action = np.tanh(x)
 //
-// Targets, optimizers, the average of UncertaintyPolyak, the replay and a
-// curriculum's own networks are not in the file. The error is a [*NumericError]
-// if a parameter is NaN or infinite; any other comes from w.
+// Nothing else is in the file. The error is a [*NumericError] if a parameter is NaN
+// or infinite; any other comes from w.
 func (a *Agent) WriteSafetensors(w io.Writer) error {
 	if err := a.checkParameters(); err != nil {
 		return err
@@ -125,18 +121,15 @@ func (a *Agent) metadata() map[string]string {
 // acts, is evaluated and answers like the one that was written, with three
 // exceptions: the step, losses and counts of an [Evaluation] are zero; a
 // [Survey] draws by the step; and with UncertaintyPolyak the heads themselves
-// are asked. It has nothing to learn from: it cannot train, and only
-// WriteSafetensors saves it. It is an error if the file is damaged, holds
-// something else, or does not have the networks that its parameters ask for.
-func ReadSafetensors(r io.Reader) (*Agent, error) {
-	a, err := readSafetensors(r)
-	if err != nil {
-		return nil, fmt.Errorf("qta: safetensors: %w", err)
-	}
-	return a, nil
-}
-
-func readSafetensors(r io.Reader) (*Agent, error) {
+// are asked. It cannot train, and only WriteSafetensors saves it. It is an
+// error if the file is damaged or does not have the networks that its
+// parameters ask for.
+func ReadSafetensors(r io.Reader) (a *Agent, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("qta: safetensors: %w", err)
+		}
+	}()
 	data, err := io.ReadAll(r)
 	if err != nil {
 		return nil, err
@@ -154,7 +147,7 @@ func readSafetensors(r io.Reader) (*Agent, error) {
 		return nil, fmt.Errorf("its header: %w", bare(err))
 	}
 	delete(tensors, "__metadata__")
-	a, err := agentOf(file.Metadata, len(numbers))
+	a, err = agentOf(file.Metadata, len(numbers))
 	if err != nil {
 		return nil, err
 	}

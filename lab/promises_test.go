@@ -402,7 +402,7 @@ func TestWithoutDrawing(t *testing.T) {
 }
 
 // nowhere is an environment whose goals lie nowhere in its sketch.
-type nowhere struct{ *qta.MazeEnv }
+type nowhere struct{ qta.Env }
 
 func (nowhere) Sketch() Sketch                      { return Sketch{Width: 1, Height: 1} }
 func (nowhere) Place(goal []float64) (x, y float64) { return 0 / (goal[0] - goal[0]), 0 }

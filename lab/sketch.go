@@ -86,7 +86,7 @@ func (s *Sketch) problem() string {
 func Maze(m *qta.Maze) qta.Env { return &mazeEnv{m.Env(), m} }
 
 type mazeEnv struct {
-	*qta.MazeEnv
+	qta.GoalSampler
 	maze *qta.Maze
 }
 

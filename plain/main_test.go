@@ -205,13 +205,13 @@ type training struct {
 
 // An environment notes the engine's actions.
 type environment struct {
-	*qta.MazeEnv
+	qta.Env
 	action *point
 }
 
 func (e environment) Step(action []float64) (qta.State, float64) {
 	*e.action = point(action)
-	return e.MazeEnv.Step(action)
+	return e.Env.Step(action)
 }
 
 // train takes steps, each by the engine and then plainly. It ends at the first
