@@ -459,13 +459,14 @@ func inInterval(x float64, interval string) bool {
 	return above && below
 }
 
-// suggestion names the parameters that contain name, or are contained in it.
+// suggestion names the parameters that contain name, or are contained in it, or
+// that it may misspell.
 func suggestion(name string) string {
 	var near []string
 	typed := strings.ToLower(name)
 	for _, f := range Fields() {
 		field := strings.ToLower(f.Name)
-		if strings.Contains(field, typed) || strings.Contains(typed, field) {
+		if strings.Contains(field, typed) || strings.Contains(typed, field) || misspells(typed, field) {
 			near = append(near, f.Name)
 		}
 	}
@@ -473,6 +474,17 @@ func suggestion(name string) string {
 		return "; \"qta params\" lists them"
 	}
 	return "; did you mean " + strings.Join(near, " or ") + "?"
+}
+
+// misspells reports whether a and b differ within two letters.
+func misspells(a, b string) bool {
+	for a != "" && b != "" && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	for a != "" && b != "" && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	return max(len(a), len(b)) <= 2
 }
 
 // The words of parameters that the code asks about.

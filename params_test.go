@@ -182,7 +182,8 @@ func TestSet(t *testing.T) {
 		}
 	}
 	for _, test := range []struct{ name, text, want string }{
-		{"Batches", "1", `qta: unknown parameter "Batches"; did you mean Batch?`},
+		{"Btach", "1", `qta: unknown parameter "Btach"; did you mean Batch?`},
+		{"Sloop", "1", `qta: unknown parameter "Sloop"; did you mean Slope?`},
 		{"batch", "1", `qta: unknown parameter "batch"; did you mean Batch?`},
 		{"alpha", "1", `qta: unknown parameter "alpha"; did you mean PriorityAlpha?`},
 		{"Gamma", "1", `qta: unknown parameter "Gamma"; "qta params" lists them`},
