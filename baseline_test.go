@@ -1,7 +1,9 @@
 package qta
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -531,4 +533,589 @@ func twinLossOfBatch(critic vectorNet, head *vectorLayer, b *batch, i int) (mean
 		mean += weight * loss / float64(len(b.r))
 	}
 	return mean
+}
+
+// numberedAgent returns an agent of MEGA's whose transition i led from a place
+// where i-1 was achieved to one where i was, in pursuit of goal -1-i, where the
+// environment desired 1000 + i.
+func numberedAgent(t *testing.T, n, horizon int) *Agent {
+	t.Helper()
+	p := tinyPreset(Default())
+	p.Curriculum, p.Horizon = "mega", horizon
+	a, err := NewAgent(p, Sizes{1, 1, 1}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		x := []float64{float64(i)}
+		next := State{Observation: x, Achieved: x, Desired: []float64{1000 + x[0]}}
+		a.replay.add(x, []float64{x[0] - 1}, x, []float64{-1 - x[0]}, next)
+	}
+	a.step = n
+	return a
+}
+
+// The density is that of the vectors kde, in coordinates standardized over its
+// points. Far away the order of two densities is still known.
+func TestMEGADensity(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 0))
+	var d kernelDensity
+	var points []float64
+	for range 50 {
+		points = append(points, 5*rng.NormFloat64()-3, rng.Float64(), 7) // the last has no deviation
+	}
+	d.fit(slices.Clone(points), 3, 0.1)
+	for c := range 3 {
+		var column []float64
+		for i := c; i < len(points); i += 3 {
+			column = append(column, points[i])
+		}
+		mean, σ := moments(column)
+		near(t, "mean and deviation", float32s([]float64{d.mean[c], d.std[c]}), []float64{mean, σ + 1e-4})
+		if want := (points[c] - d.mean[c]) / d.std[c]; d.points[c] != want {
+			t.Errorf("coordinate %d is standardized to %v, want %v", c, d.points[c], want)
+		}
+	}
+	if got, want := d.log(points[:3]), logDensity(d.points, d.points[:3], 0.1, make([]float64, 50)); got != want {
+		t.Errorf("log density %v, want %v", got, want)
+	}
+	d.fit([]float64{0, 0, 1, 1}, 2, 0.1)
+	if near, far := d.log([]float64{100, 100}), d.log([]float64{101, 101}); !(near > far) || math.IsInf(far, 0) {
+		t.Errorf("log density %v far away, %v farther", near, far)
+	}
+}
+
+func TestLeastDense(t *testing.T) {
+	for _, test := range []struct {
+		density, q []float64
+		want       int // with a cutoff of -3
+	}{
+		{[]float64{3, 1, 2}, []float64{0, 0, 0}, 1},
+		{[]float64{3, 1, 2}, []float64{0, -4, 0}, 2},
+		{[]float64{3, 2, 1}, []float64{0, 0, -4}, 1},
+		{[]float64{3, 1, 2}, []float64{0, -3, 0}, 1}, // exactly at the cutoff
+		{[]float64{3, 1, 2}, []float64{-5, -6, -7}, 0},
+		{[]float64{3, 1, 2}, []float64{-7, -6, -5}, 2},
+		{[]float64{3, 3, 3}, []float64{-1, -1, -1}, 0},
+		{[]float64{math.Inf(-1), -5}, []float64{-9, 0}, 1},
+	} {
+		if got := leastDense(test.density, test.q, -3); got != test.want {
+			t.Errorf("log density %v, values %v: candidate %d, want %d", test.density, test.q, got, test.want)
+		}
+	}
+}
+
+// A full window moves the cutoff from 7 successes on and up to 3, within its
+// bounds, and else it stands and the window slides.
+func TestCutoff(t *testing.T) {
+	for _, test := range []struct {
+		discount      float64
+		horizon       int
+		floor, cutoff float64
+	}{
+		{0.98, 50, -27.71, -3},
+		{0.999, 50, -33.10, -3}, // as with 0.99
+		{0.98, 2, -1.59, -1.59},
+	} {
+		c := newCutoff(test.discount, test.horizon)
+		if math.Abs(c.floor-test.floor) > 0.005 || math.Abs(c.value-test.cutoff) > 0.005 || c.lowest != c.value {
+			t.Errorf("discount %v, horizon %d: %+v, want floor %v and cutoff %v",
+				test.discount, test.horizon, c, test.floor, test.cutoff)
+		}
+	}
+	for _, test := range []struct {
+		value, lowest, least float64
+		successes            int
+		want, wantLowest     float64
+		anew                 bool
+	}{
+		{-5, -9, -7, 3, -4, -9, true},
+		{-5, -9, -7, 4, -5, -9, false},
+		{-5, -9, -7, 6, -5, -9, false},
+		{-5, -9, -7, 7, -6, -9, true},
+		{-5, -5, -7, 10, -6, -7, true},
+		{-5, -5, -5.5, 10, -5.5, -5.5, true},
+		{-5, -5, -99, 5, -5, -20, false}, // no lower than the floor
+		{-19.5, -20, -99, 8, -20, -20, true},
+		{-3.5, -20, 0, 1, -3, -20, true}, // no higher than at first
+	} {
+		c := cutoff{test.value, test.lowest, -20}
+		outcomes := slices.Concat(make([]bool, 10-test.successes), slices.Repeat([]bool{true}, test.successes))
+		anew := c.adapt(test.least, outcomes)
+		if anew != test.anew || c != (cutoff{test.want, test.wantLowest, -20}) {
+			t.Errorf("%+v: %+v, the window begins anew: %t", test, c, anew)
+		}
+	}
+}
+
+// An episode's goal is the one of least density among the candidates whose value
+// from where the agent is, the mean over the critics, is within reach.
+func TestMEGAGoal(t *testing.T) {
+	p := tinyPreset(Default())
+	p.Curriculum = "mega"
+	a, _ := walked(t, p, 40)
+	moveTargets(a)
+	m := a.curriculum.(*mega)
+	actor := a.policy.net.vector()
+	for trial := range 6 {
+		goal := nextGoal(t, a, true)
+		var q, densities []float64
+		for _, i := range m.candidates {
+			g := at(a.replay.nextAchieved, i, 2)
+			action := twinAct(actor, a.observation, g)
+			value := func(c *critic) float64 { return twinValue(c.q.vector(), a.observation, g, action) }
+			mean, _ := moments(each(a.pun.critics, value))
+			q, densities = append(q, mean), append(densities, m.density.log(g))
+		}
+		near(t, "Q of the candidates from the episode's start (MEGA's code)", float32s(m.q), q)
+		best := m.candidates[leastDense(densities, q, m.cutoff.value)]
+		if !slices.Equal(goal, at(a.replay.nextAchieved, best, 2)) {
+			t.Errorf("trial %d: goal %v, want transition %d", trial, goal, best)
+		}
+		m.cutoff.value = slices.Sorted(slices.Values(q))[len(q)/2] // of half the candidates, from the second trial on
+	}
+}
+
+// The density knows nothing of the latest episode, but for a run's first;
+// candidates are of all episodes. The latest, far off, is what is pursued.
+func TestMEGADensityLags(t *testing.T) {
+	for _, test := range []struct{ n, seen int }{{5, 5}, {10, 5}, {20, 15}} {
+		a := numberedAgent(t, test.n, 5)
+		m := a.curriculum.(*mega)
+		a.observation[0] = 1
+		goal := nextGoal(t, a, true)
+		if d := &m.density; len(d.points) != 10_000 || d.bandwidth != 0.1 || len(m.candidates) != 100 {
+			t.Fatalf("%d points with bandwidth %v, %d candidates", len(d.points), d.bandwidth, len(m.candidates))
+		}
+		counts := make([]int, test.n)
+		for _, z := range m.density.points {
+			counts[int(math.Round(float64(z*m.density.std[0])+m.density.mean[0]))]++
+		}
+		for i, count := range counts {
+			p := 0.0
+			if i < test.seen {
+				p = 1 / float64(test.seen)
+			}
+			frequency(t, fmt.Sprintf("%d transitions: the density's %d", test.n, i), count, 10_000, p)
+		}
+		if test.n > 5 && (slices.Max(m.candidates) < test.n-5 || goal[0] < float64(test.n-5)) {
+			t.Errorf("%d transitions: candidates %v and the goal %v, which the density has seen", test.n, m.candidates, goal)
+		}
+	}
+}
+
+// A choice takes the episode's outcome into the window, which slides, and begins
+// anew where the cutoff has moved. An agent that is restored chooses alike.
+func TestMEGAWindow(t *testing.T) {
+	all, half := slices.Repeat([]bool{true}, 10), slices.Repeat([]bool{true, false}, 5)
+	for _, test := range []struct {
+		before []bool
+		cutoff float64
+		after  []bool
+	}{
+		{nil, -4, []bool{true}},
+		{all[:9], -4, all},
+		{half, -4, append(half[1:], true)},
+		{all, -4.75, []bool{true}}, // lower by 1, but not below the lowest value
+	} {
+		p := tinyPreset(Default())
+		p.Curriculum = "mega"
+		a, _ := walked(t, p, 40)
+		for _, c := range a.pun.critics {
+			c.q.layers[len(c.q.layers)-1].b[0] = 0 // Q is near 0, which lowers nothing
+		}
+		m := a.curriculum.(*mega)
+		m.cutoff.value, m.cutoff.lowest, m.outcomes = -4, -4.75, slices.Clone(test.before)
+		m.succeeded, m.stepsAtGoal = true, 7
+		b := new(Agent)
+		if err := b.UnmarshalBinary(marshal(t, a)); err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range []*Agent{a, b} {
+			nextGoal(t, a, true)
+			m := a.curriculum.(*mega)
+			if m.cutoff.value != test.cutoff || !slices.Equal(m.outcomes, test.after) || m.succeeded || m.stepsAtGoal != 0 {
+				t.Errorf("%v: cutoff %v and window %v, want %v and %v; success %t and %d steps in the new episode",
+					test.before, m.cutoff.value, m.outcomes, test.cutoff, test.after, m.succeeded, m.stepsAtGoal)
+			}
+		}
+	}
+}
+
+// While the warm-up lasts all goals come from the transition's own future;
+// then from the mix.
+func TestMEGAReplayGoal(t *testing.T) {
+	const n, horizon, draws = 23, 5, 20000
+	a := numberedAgent(t, n, horizon)
+	for _, test := range []struct {
+		step                                    int
+		own, future, desired, achieved, pursued float64
+	}{
+		{25_000, 0, 1, 0, 0, 0},
+		{25_001, 0.1, 0.4, 0.3, 0.1, 0.1},
+	} {
+		a.step = test.step
+		for _, i := range []int{0, 7, 21} {
+			a.params.HindsightRatio = 0
+			if got := a.curriculum.replayGoal(a, i)[0]; got != float64(-1-i) {
+				t.Fatalf("step %d, no hindsight: the goal of transition %d is %v", test.step, i, got)
+			}
+			a.params.HindsightRatio = 4
+			end := min((i/horizon+1)*horizon, n)
+			counts := map[int]int{}
+			for range draws {
+				counts[int(a.curriculum.replayGoal(a, i)[0])]++
+			}
+			for j := range n {
+				achieved, pursued := test.achieved/n, test.pursued/n
+				if i <= j && j < end {
+					achieved += test.future / float64(end-i)
+				}
+				if j == i {
+					pursued += test.own
+				}
+				for goal, p := range map[int]float64{j: achieved, -1 - j: pursued, 1000 + j: test.desired / n} {
+					what := fmt.Sprintf("step %d, transition %d: goal %d", test.step, i, goal)
+					frequency(t, what, counts[goal], draws, p)
+				}
+			}
+		}
+	}
+}
+
+// The first episode's goal is the environment's, and no goal changes within an
+// episode. An episode at its goal in any step but the last is a success, and the
+// longer it is there, the more random are actions.
+func TestMEGASuccess(t *testing.T) {
+	for _, test := range []struct {
+		at      []int // the steps at the goal, of ten
+		success bool
+	}{{[]int{1}, true}, {[]int{9}, true}, {[]int{10}, false}, {[]int{3, 5, 6}, true}} {
+		a := scriptedAgent(t, func(p *Params) { p.Curriculum, p.RandomAction, p.RandomActionLater = "mega", 0.1, 0.1 })
+		// A first episode, towards the environment's goal 0, is nowhere but at 5,
+		// the goal of the second.
+		env := &scriptedEnv{place: func(e, k int) float64 {
+			if e == 0 || slices.Contains(test.at, k) {
+				return 5
+			}
+			return 7
+		}}
+		visits := 0
+		trainScripted(t, a, env, 21, func() error {
+			k := (a.step-1)%10 + 1
+			if a.step > 10 && a.step < 20 && slices.Contains(test.at, k) {
+				visits++
+			}
+			if p := a.randomAction(); a.step < 20 && math.Abs(p-0.1-0.1*float64(visits)) > 1e-12 {
+				t.Errorf("after %d steps at the goal an action is random with probability %v", visits, p)
+			}
+			return nil
+		})
+		want := slices.Concat(make([]float64, 10), slices.Repeat([]float64{5}, 10))
+		if got := a.replay.goal[:20]; !slices.Equal(got, want) {
+			t.Errorf("the goals are %v, want %v", got, want)
+		}
+		if got := a.curriculum.(*mega).outcomes; !slices.Equal(got, []bool{false, test.success}) {
+			t.Errorf("at the goal in steps %v of 10: successes %v", test.at, got)
+		}
+	}
+}
+
+// vdsAgent returns an agent whose members differ from their targets.
+func vdsAgent(t testing.TB) (*Agent, *vds, *MazeEnv) {
+	t.Helper()
+	p := tinyPreset(Default())
+	p.Curriculum = "vds"
+	p.NormalizerClip = 100 // of no effect: the twins do not scale
+	p.Polyak = 0.5         // the agent's
+	a, env := walked(t, p, 50)
+	rng := rand.New(rand.NewPCG(2, 0))
+	for _, params := range a.parameters() {
+		for i := range params.values {
+			params.values[i] = float32(rng.NormFloat64())
+		}
+	}
+	return a, a.curriculum.(*vds), env
+}
+
+// A sampledEnv is a maze whose goals are drawn by others.
+type sampledEnv struct {
+	*MazeEnv
+	goal []float64
+}
+
+func (s *sampledEnv) SampleGoal(*rand.Rand) []float64 { return s.goal }
+
+// A goal is drawn from all free points, by the disagreement of the members'
+// clipped values of the policy's action there, or alike where there is none. A
+// goal that is none ends training.
+func TestVDSGoal(t *testing.T) {
+	a, v, env := vdsAgent(t)
+	draws := newStream(0, forGoals)
+	*draws.pcg = *a.goalDraws.pcg
+	goal := slices.Clone(nextGoal(t, a, true))
+	actor := a.policy.net.vector()
+	sum, clipped := 0.0, 0
+	for _, σ := range v.std {
+		sum += σ
+	}
+	for k := range vdsCandidates {
+		g := env.SampleGoal(draws.Rand)
+		if !slices.Equal(g, at(v.goals, k, 2)) {
+			t.Fatalf("candidate %d is %v, want %v", k, at(v.goals, k, 2), g)
+		}
+		if k%10 != 0 {
+			continue // the rest are as good
+		}
+		_, σ := moments(each(v.members.critics, func(c *critic) float64 {
+			value := twinValue(c.q.vector(), a.observation, g, twinAct(actor, a.observation, g))
+			if value < -100 || value > 0 {
+				clipped++
+			}
+			return math.Max(-100, math.Min(value, 0))
+		}))
+		near(t, fmt.Sprint("probability of candidate ", k), []float32{float32(sum * v.p[k])}, []float64{σ})
+	}
+	if want := at(v.goals, drawFrom(v.p, draws), 2); !slices.Equal(goal, want) || len(v.p) != 1000 {
+		t.Errorf("the goal is %v of %d, want %v", goal, len(v.p), want)
+	}
+	if clipped == 0 || clipped == 300 {
+		t.Errorf("%d of 300 values clipped", clipped)
+	}
+	if nextGoal(t, a, false) != nil {
+		t.Error("a new goal after a success")
+	}
+	p := make([]float64, 3)
+	if vdsProbabilities(p, make([]float64, 3)); !slices.Equal(p, []float64{1. / 3, 1. / 3, 1. / 3}) {
+		t.Errorf("probabilities %v without disagreement", p)
+	}
+	a.env = &sampledEnv{env, []float64{1}}
+	var broken *EnvError
+	const want = "the goal that SampleGoal returned has 1 numbers, Sizes says 2"
+	if _, err := v.goal(a, true); !errors.As(err, &broken) || broken.Problem != want {
+		t.Errorf("error %v, want %q", err, want)
+	}
+}
+
+// After an episode every member learns from minibatches of its own, whose goals
+// are those pursued, towards its own target of before, with the agent's policy;
+// then, once, the targets move.
+func TestVDSLearns(t *testing.T) {
+	a, v, _ := vdsAgent(t)
+	targets := each(v.members.critics, func(c *critic) vectorNet { return c.target.vector() })
+	actor := a.policy.net.vector()
+	// y returns member 2's target for transition i, not clipped.
+	y := func(i int) float64 {
+		s, g := at(a.replay.nextObservation, i, 2), at(a.replay.goal, i, 2)
+		r := a.env.Reward(at(a.replay.nextAchieved, i, 2), g)
+		return r + 0.99*twinValue(targets[2], s, g, twinAct(actor, s, g))
+	}
+	var all []float64
+	for i := range a.replay.n {
+		all = append(all, y(i))
+	}
+	slices.Sort(all)
+	low := math.Min(-1, all[len(all)/2])
+	a.params.LowestReturn = low // which half of them are below
+	if err := v.endEpisode(a); err != nil {
+		t.Fatal(err)
+	}
+	if len(v.batch.transitions) != 1000 {
+		t.Errorf("minibatches of %d, want 1000", len(v.batch.transitions))
+	}
+	clipped := 0
+	for k, i := range v.batch.transitions[:50] { // of the last minibatch
+		want := y(i)
+		if want < low || want > 0 {
+			clipped++
+		}
+		near(t, "target", v.batch.y[2][k:k+1], []float64{math.Max(low, math.Min(want, 0))})
+		near(t, "pursued goal", v.batch.x.row(k)[2:4], at(a.replay.goal, i, 2))
+	}
+	if clipped == 0 || clipped == 50 {
+		t.Errorf("%d of 50 targets clipped", clipped)
+	}
+	for i, c := range v.members.critics {
+		if c.adam.rate != 1e-3 || stepsOf(c.adam) != 100 {
+			t.Errorf("member %d had %d updates at the rate %v", i, stepsOf(c.adam), c.adam.rate)
+		}
+		var want []float64
+		for k, p := range twinParams(targets[i]...) {
+			want = append(want, 0.95**p+0.05*float64(c.params[k]))
+		}
+		near(t, fmt.Sprint("target of member ", i), c.target.params, want)
+	}
+}
+
+// visitedAgent returns an agent past its initial steps that has been in cells
+// by the dozen, of which one has been visited once, and whose candidates are all
+// transitions.
+func visitedAgent(t *testing.T, curriculum string, n int) *Agent {
+	t.Helper()
+	p := tinyPreset(Default())
+	p.Curriculum, p.Candidates = curriculum, n
+	a, err := NewAgent(p, Sizes{2, 2, 1}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(6, 6))
+	for i := range n {
+		x := []float64{float64(6*rng.Float64()) - 3, float64(2*rng.Float64()) - 1}
+		if i == n/3 {
+			x = []float64{-7.5, 0.5}
+		}
+		visit(a, x, []float64{50.5, 0.5})
+		a.goals.add(x)
+	}
+	a.goals.update()
+	a.reserve()
+	return a
+}
+
+// visit adds a step between two places.
+func visit(a *Agent, from, to []float64) {
+	a.replay.add(from, from, []float64{0}, from, State{Observation: to, Achieved: to, Desired: to})
+	a.step++
+	a.params.Candidates = a.replay.n
+}
+
+// The least visited cell is found, with cells of negative coordinates too, and
+// after it has been visited more often than others, one of those. A visit is to
+// where a step began, from where goals are taken, and zero has no sign.
+func TestVisits(t *testing.T) {
+	a := visitedAgent(t, "visits", 300)
+	cell := func(goal []float64) [2]float64 { return [2]float64{math.Floor(goal[0]), math.Floor(goal[1])} }
+	rare, end := []float64{-7.5, 0.5}, []float64{50.5, 0.5}
+	pursued := 0
+	for range 60 {
+		counts := map[[2]float64]int{}
+		for i := range a.replay.n {
+			counts[cell(at(a.replay.achieved, i, 2))]++
+		}
+		goal := slices.Clone(nextGoal(t, a, false))
+		if got, least := counts[cell(goal)], slices.Min(slices.Collect(maps.Values(counts))); got != least {
+			t.Fatalf("the goal %v lies in a cell of %d visits, the least visited has %d", goal, got, least)
+		}
+		if slices.Equal(goal, rare) {
+			pursued++
+		}
+		visit(a, rare, end)
+	}
+	if pursued < 10 || pursued == 60 {
+		t.Errorf("the rare cell is pursued %d times of 60: this shows little", pursued)
+	}
+	if n := a.curriculum.(*visits).counts[cellOf(end)]; n != 0 {
+		t.Errorf("%d visits of where steps ended", n)
+	}
+	if cellOf([]float64{0, 0.5}) != cellOf([]float64{math.Copysign(0, -1), 0}) || cellOf([]float64{1, 23}) == cellOf([]float64{12, 3}) {
+		t.Error("goals of one cell have different names, or those of two the same")
+	}
+}
+
+// The novelty of a goal is the squared error by the twins, and its greatest is
+// pursued. Learning lowers it, by Adam and for the predictor alone, with an
+// update for each step of an episode.
+func TestRND(t *testing.T) {
+	const n = 45 // several minibatches
+	a := visitedAgent(t, "rnd", n)
+	r := a.curriculum.(*rnd)
+	target, predictor := r.target.vector(), r.predictor.vector()
+	want, got := make([]float64, n), make([]float64, n)
+	for i := range n {
+		g := twinNormalized(a.goals, at(a.replay.achieved, i, 2))
+		_, f := twinForward(target, g)
+		_, p := twinForward(predictor, g)
+		for c := range f {
+			want[i] += (p[c] - f[c]) * (p[c] - f[c])
+		}
+		r.novelty(a, got[i:i+1], []int{i})
+	}
+	near(t, "novelty", float32s(got), want)
+	best := slices.Index(got, slices.Max(got))
+	if goal := nextGoal(t, a, false); !slices.Equal(goal, at(a.replay.achieved, best, 2)) {
+		t.Errorf("the goal is %v, the most novel %v", goal, at(a.replay.achieved, best, 2))
+	}
+
+	frozen := slices.Clone(r.target.params)
+	transitions := []int{0, 3, 6, 9, 12, 15}
+	mean := func() float64 {
+		ν := make([]float64, len(transitions))
+		r.novelty(a, ν, transitions)
+		m, _ := moments(ν)
+		return m
+	}
+	before := mean()
+	if loss := r.learn(a, transitions); math.Abs(loss-before) > 1e-6*before || r.adam.rate != 1e-4 {
+		t.Errorf("the loss is %v, want %v; Adam's step is %v", loss, before, r.adam.rate)
+	}
+	for range 200 {
+		r.learn(a, transitions)
+	}
+	if after := mean(); after > before/4 || !slices.Equal(frozen, r.target.params) {
+		t.Errorf("the novelty falls from %v to %v, or the random network has moved", before, after)
+	}
+	p := tinyPreset(Default())
+	p.Curriculum = "rnd"
+	b := agentAfter(t, p, 34)
+	if got := stepsOf(b.curriculum.(*rnd).adam); got != 30 {
+		t.Errorf("%d updates after three episodes of 10 steps", got)
+	}
+}
+
+// The initial steps, the candidates and the threshold are QTA's.
+func TestMostNovel(t *testing.T) {
+	for _, curriculum := range []string{"visits", "rnd"} {
+		a := visitedAgent(t, curriculum, 40)
+		a.params.InitialSteps = 50
+		pursued := map[float64]bool{}
+		for range 1000 {
+			pursued[nextGoal(t, a, false)[0]] = true
+		}
+		if len(pursued) != 40 {
+			t.Errorf("%s: in the initial steps %d of 40 achieved goals are pursued", curriculum, len(pursued))
+		}
+		a.params.InitialSteps = 0
+		best := slices.Clone(nextGoal(t, a, true))
+
+		// A threshold that all but one candidate miss leaves that one.
+		x, q := newMatrix(40, 5), make([]float64, 40)
+		for i := range 40 {
+			a.inputs(x.row(i), a.observation, at(a.replay.achieved, i, 2))
+		}
+		a.valuesTowards(q, x)
+		highest := slices.Index(q, slices.Max(q))
+		a.params.Threshold = (q[highest] - 1e-9) / float64(a.params.Horizon)
+		only := at(a.replay.achieved, highest, 2)
+		if slices.Equal(only, best) {
+			t.Fatalf("%s: the most novel candidate is also the most valued: this shows nothing", curriculum)
+		}
+		if got := nextGoal(t, a, true); !slices.Equal(got, only) {
+			t.Errorf("%s: a first goal is %v, achievable is %v alone", curriculum, got, only)
+		}
+		if got := nextGoal(t, a, false); !slices.Equal(got, best) {
+			t.Errorf("%s: a later goal is %v, want %v, which no threshold keeps out", curriculum, got, best)
+		}
+
+		a.replay.n = 0
+		a.achieved[0] = 77
+		if got := nextGoal(t, a, true); got[0] != 77 {
+			t.Errorf("%s: a run's first goal is %v", curriculum, got)
+		}
+	}
+}
+
+// A network of a curriculum gone wrong ends training by name.
+func TestCurriculumNumericError(t *testing.T) {
+	for curriculum, network := range map[string]string{"rnd": "RND predictor", "vds": "VDS value functions"} {
+		p := tinyPreset(Default())
+		p.Curriculum = curriculum
+		a, _ := walked(t, p, 20)
+		for _, v := range a.curriculum.networks() {
+			v.values[0] = float32(math.NaN())
+		}
+		var numeric *NumericError
+		if err := a.curriculum.endEpisode(a); !errors.As(err, &numeric) || numeric.Network != network {
+			t.Errorf("%s: error %v", curriculum, err)
+		}
+	}
 }

@@ -87,11 +87,10 @@ func changed(name string, p Params, changes string) Preset {
 
 // tinyVariants are the variants, all tiny, and some that set a state or a count
 // which no preset uses. With -short the preset mega stands for all that learn
-// much in an episode of any size, MEGA's fits and VDS's own ensemble, but not
-// where races are looked for.
+// much in an episode of any size, MEGA's fits and VDS's own ensemble.
 func tinyVariants() []Preset {
 	all := variants()
-	if testing.Short() && !raceEnabled {
+	if testing.Short() {
 		all = slices.DeleteFunc(all, func(v Preset) bool {
 			return v.Params.Curriculum == "vds" || v.Params.Curriculum == "mega" && v.Name != "mega"
 		})

@@ -1,0 +1,638 @@
+package qta
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A scriptedEnv is a place on a line that follows a script, whatever the agent
+// does: place(e, k) after k steps of episode e, both counted from 0. Its
+// observation is half a unit further, so that the two can be told apart. A goal
+// is reached closer than 0.1.
+type scriptedEnv struct {
+	place   func(episode, step int) float64
+	desired func(episode int) float64 // nil for 0
+
+	resets, step int
+	actions      [][]float64  // all that were taken
+	asked        [][2]float64 // all that Reward was asked for: achieved, goal
+	chance       []float64    // a number from the generator of each episode
+}
+
+func (e *scriptedEnv) Sizes() Sizes { return Sizes{1, 1, 1} }
+
+func (e *scriptedEnv) Reset(rng *rand.Rand) State {
+	e.resets++
+	e.step = 0
+	e.chance = append(e.chance, rng.Float64())
+	return e.state()
+}
+
+func (e *scriptedEnv) Step(action []float64) (State, float64) {
+	e.step++
+	e.actions = append(e.actions, slices.Clone(action))
+	s := e.state()
+	return s, e.Reward(s.Achieved, s.Desired)
+}
+
+func (e *scriptedEnv) state() State {
+	x, desired := e.place(e.resets-1, e.step), 0.0
+	if e.desired != nil {
+		desired = e.desired(e.resets - 1)
+	}
+	return State{[]float64{x + 0.5}, []float64{x}, []float64{desired}}
+}
+
+func (e *scriptedEnv) Reward(achieved, desired []float64) float64 {
+	e.asked = append(e.asked, [2]float64{achieved[0], desired[0]})
+	if math.Abs(achieved[0]-desired[0]) < 0.1 {
+		return 0
+	}
+	return -1
+}
+
+// scriptedAgent returns an agent for a scriptedEnv that does not learn. All its
+// goals are drawn from those achieved.
+func scriptedAgent(t testing.TB, change func(*Params)) *Agent {
+	t.Helper()
+	p := tinyPreset(Default())
+	p.Curriculum, p.LearningStarts, p.UpdatesPerStep = "random", 1e6, 1
+	change(&p)
+	a, err := NewAgent(p, new(scriptedEnv).Sizes(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// trainScripted trains without evaluations.
+func trainScripted(t testing.TB, a *Agent, env Env, steps int, afterStep func() error) {
+	t.Helper()
+	if err := a.Train(t.Context(), env, &scriptedEnv{}, TrainOptions{Steps: steps, EvalEvery: 1e9, Rollouts: 1, AfterStep: afterStep}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// successes returns an environment for evaluations of 20 rollouts, of which the
+// given numbers end at the goal.
+func successes(numbers ...int) *scriptedEnv {
+	return &scriptedEnv{place: func(episode, _ int) float64 {
+		if evaluation := episode / 20; evaluation < len(numbers) && episode%20 < numbers[evaluation] {
+			return 0
+		}
+		return 4
+	}}
+}
+
+// A maze is solved by the first evaluation in which every rollout succeeds, not
+// by one with a single failure; that ends training, where it is asked for.
+func TestSolvedAt(t *testing.T) {
+	for _, test := range []struct {
+		numbers []int // rollouts of 20 that succeed, by evaluation
+		stop    bool
+		log     []float64
+		solved  int
+	}{
+		{[]int{0, 19, 20, 18}, true, []float64{0, 0.95, 1}, 30},
+		{[]int{0, 19, 20, 18, 20}, false, []float64{0, 0.95, 1, 0.9, 1}, 30},
+		{[]int{19, 19, 19, 19, 19}, true, []float64{0.95, 0.95, 0.95, 0.95, 0.95}, 0},
+	} {
+		a := scriptedAgent(t, func(*Params) {})
+		env := &scriptedEnv{place: func(_, k int) float64 { return float64(k) }}
+		o := TrainOptions{Steps: 50, EvalEvery: 10, Rollouts: 20, StopWhenSolved: test.stop}
+		if err := a.Train(t.Context(), env, successes(test.numbers...), o); err != nil {
+			t.Fatal(err)
+		}
+		var log []float64
+		for i, e := range a.Evaluations() {
+			log = append(log, e.Success)
+			if e.Step != 10*(i+1) {
+				t.Errorf("%v of 20: evaluation %d is of step %d", test.numbers, i, e.Step)
+			}
+		}
+		if diff := cmp.Diff(test.log, log); diff != "" || a.SolvedAt() != test.solved || a.Steps() != 10*len(log) {
+			t.Errorf("%v of 20 rollouts succeed: solved at %d, want %d; training ends at %d with the log (-want +got)\n%s",
+				test.numbers, a.SolvedAt(), test.solved, a.Steps(), diff)
+		}
+		for _, least := range []float64{0, 0.95, math.Nextafter(0.95, 1), 1} {
+			i := slices.IndexFunc(test.log, func(s float64) bool { return s >= least })
+			if got := a.SuccessAt(least); got != 10*(i+1) {
+				t.Errorf("log %v: SuccessAt(%v) = %d, want %d", test.log, least, got, 10*(i+1))
+			}
+		}
+	}
+}
+
+// Evaluations act by the policy, without noise and without random actions, from
+// each observation towards the goal that the environment desires, and not by an
+// action that is no number.
+func TestEvaluateActs(t *testing.T) {
+	const rollouts = 3
+	a := scriptedAgent(t, func(p *Params) {
+		p.ActionNoise, p.RandomAction, p.RandomActionLater = 10, 1, 1
+		p.InitialActions, p.InitialSteps = "uniform", 1000
+	})
+	moveTargets(a)
+	for _, what := range []string{"Evaluate", "an evaluation in training"} {
+		env := &scriptedEnv{
+			place:   func(e, k int) float64 { return float64(e) - 0.3*float64(k) },
+			desired: func(e int) float64 { return 3 - 2*float64(e) },
+		}
+		var err error
+		if before := marshal(t, a); what == "Evaluate" {
+			_, err = a.Evaluate(env, rollouts, 7)
+			sameState(t, "after Evaluate", before, a)
+		} else {
+			training := &scriptedEnv{place: func(_, k int) float64 { return 2 + float64(k) }, desired: func(int) float64 { return -3 }}
+			err = a.Train(t.Context(), training, env, TrainOptions{Steps: 1, EvalEvery: 1, Rollouts: rollouts})
+		}
+		if err != nil || len(env.actions) != rollouts*a.params.Horizon {
+			t.Fatalf("%s: %d steps, error %v", what, len(env.actions), err)
+		}
+		for i, action := range env.actions {
+			e, k := i/a.params.Horizon, i%a.params.Horizon
+			want := twinAct(a.policy.net.vector(), []float64{env.place(e, k) + 0.5}, []float64{env.desired(e)})
+			near(t, fmt.Sprintf("%s, rollout %d, step %d: the policy's action towards the environment's goal", what, e, k), float32s(action), want)
+		}
+	}
+	a.policy.net.params[0] = float32(math.NaN())
+	env := &scriptedEnv{place: func(int, int) float64 { return 1 }}
+	_, err := a.Evaluate(env, 1, 1)
+	var numeric *NumericError
+	if !errors.As(err, &numeric) || numeric.Network != "policy" || len(env.actions) > 0 {
+		t.Errorf("error %v after %d actions, want one of the policy", err, len(env.actions))
+	}
+}
+
+// moveTargets makes target networks other than those that they follow.
+func moveTargets(a *Agent) {
+	rng := rand.New(rand.NewPCG(17, 0))
+	targets := []*mlp{a.policy.target}
+	for _, c := range a.pun.critics {
+		targets = append(targets, c.target)
+	}
+	for _, n := range targets {
+		for i := range n.params {
+			n.params[i] += 0.5 * float32(rng.NormFloat64())
+		}
+	}
+}
+
+// The chance of an evaluation comes from the seed, and in training from the step
+// too; each rollout has its own.
+func TestEvaluateChance(t *testing.T) {
+	a := scriptedAgent(t, func(*Params) {})
+	script := func() *scriptedEnv { return &scriptedEnv{place: func(_, k int) float64 { return float64(k) }} }
+	draws := func(seed uint64) []float64 {
+		env := script()
+		if _, err := a.Evaluate(env, 3, seed); err != nil {
+			t.Fatal(err)
+		}
+		return env.chance
+	}
+	one, again, other := draws(5), draws(5), draws(6)
+	if diff := cmp.Diff(one, again); diff != "" {
+		t.Errorf("two evaluations of one seed (-first +second):\n%s", diff)
+	}
+	training, evaluation := script(), script()
+	if err := a.Train(t.Context(), training, evaluation, TrainOptions{Steps: 30, EvalEvery: 10, Rollouts: 3}); err != nil {
+		t.Fatal(err)
+	}
+	all := slices.Concat(one, other, training.chance, evaluation.chance)
+	slices.Sort(all)
+	if n := len(slices.Compact(all)); n != 3+3+3+9 {
+		t.Errorf("%d different numbers in 2 evaluations of 3 rollouts, 3 episodes and 3 evaluations of 3, want 18", n)
+	}
+}
+
+// From the first evaluation in which every rollout succeeds WeightDecay is on
+// critics and heads, for good, also after an interruption: the authors' code, in
+// [Authors].
+func TestPerfect(t *testing.T) {
+	for _, test := range []struct {
+		decay   bool
+		numbers []int // rollouts of 20 that succeed, by evaluation
+		want    int   // the step after which the decay begins, or 0
+	}{
+		{true, []int{19, 20, 3, 19}, 20},
+		{true, []int{19, 19, 19, 19}, 0},
+		{true, []int{20}, 10},
+		{false, []int{0, 20}, 0},
+	} {
+		a := scriptedAgent(t, func(p *Params) { p.LearningStarts, p.WeightDecay = 5, test.decay })
+		evaluation := successes(test.numbers...)
+		for step := 5; step <= 40; step += 5 {
+			env := &scriptedEnv{place: func(_, k int) float64 { return float64(k) }}
+			if err := a.Train(t.Context(), env, evaluation, TrainOptions{Steps: step, EvalEvery: 10, Rollouts: 20}); err != nil {
+				t.Fatal(err)
+			}
+			restored := new(Agent)
+			if err := restored.UnmarshalBinary(marshal(t, a)); err != nil {
+				t.Fatal(err)
+			}
+			on := test.want > 0 && step >= test.want
+			for _, c := range append(restored.pun.critics, a.pun.critics...) {
+				if on != (c.adam.decay == 1e-9) || on != (c.headAdam.decay == 2.5e-10) {
+					t.Errorf("%+v: after step %d the decay is %v and %v", test, step, c.adam.decay, c.headAdam.decay)
+				}
+			}
+			a = restored
+		}
+	}
+}
+
+// What an evaluation tells of rollouts that reach the goal at different times,
+// leave it, or never see it, by hand. A rollout of Horizon steps succeeds by its
+// last step alone.
+func TestEvaluateTells(t *testing.T) {
+	const horizon = 10
+	// at is the steps after which each rollout is at the goal, from 0 to horizon.
+	for _, test := range []struct {
+		what string
+		at   [][]int
+		want Evaluation
+	}{
+		{"never", [][]int{{}}, Evaluation{Return: -10}},
+		{"at the start alone", [][]int{{0}}, Evaluation{Reached: 1, Return: -10}},
+		{"in the last step alone", [][]int{{10}}, Evaluation{Success: 1, Reached: 1, Return: -9, StepsToGoal: 10}},
+		{"in the last step but one alone", [][]int{{9}}, Evaluation{Reached: 1, Return: -9, StepsToGoal: 9}},
+		{"a step too late", [][]int{{11}}, Evaluation{Return: -10}},
+		{"reached and kept", [][]int{{4, 5, 6, 7, 8, 9, 10}}, Evaluation{Success: 1, Reached: 1, Return: -3, StepsToGoal: 4}},
+		{"reached, left, reached again", [][]int{{3, 7, 8}}, Evaluation{Reached: 1, Return: -7, StepsToGoal: 3}},
+		{"four rollouts", [][]int{{}, {2}, {8, 9, 10}, {}}, Evaluation{Success: 0.25, Reached: 0.5, Return: (-10 - 9 - 7 - 10) / 4., StepsToGoal: 5}},
+	} {
+		env := &scriptedEnv{place: func(e, k int) float64 {
+			if slices.Contains(test.at[e], k) {
+				return 0
+			}
+			return 4
+		}}
+		a := scriptedAgent(t, func(p *Params) { p.Horizon = horizon })
+		got, err := a.Evaluate(env, len(test.at), 1)
+		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
+			t.Errorf("%s: error %v (-want +got):\n%s", test.what, err, diff)
+		}
+		if n := len(test.at); env.resets != n || len(env.actions) != n*horizon {
+			t.Errorf("%s: %d resets and %d steps in %d rollouts of %d", test.what, env.resets, len(env.actions), n, horizon)
+		}
+	}
+}
+
+// told is what the functions of TrainOptions were told.
+type told struct {
+	goals                                          [][]float64
+	evaluated                                      []int
+	firsts, reached, episodes, updates, afterSteps int
+	last                                           losses
+}
+
+var errStop = errors.New("stop")
+
+// options returns functions that note what they are told of a, and hold it to the
+// state that a is in. Goals are theirs to change. AfterEvaluation stops at step 28.
+func (o *told) options(t *testing.T, what string, a *Agent) TrainOptions {
+	p := a.Params()
+	return TrainOptions{
+		AfterEvaluation: func(e Evaluation) error {
+			if o.evaluated = append(o.evaluated, e.Step); e.Step == 28 {
+				return errStop
+			}
+			return nil
+		},
+		AfterGoal: func(goal []float64, first bool) {
+			if first {
+				if o.firsts++; a.Steps() != (o.firsts-1)*p.Horizon || o.episodes != o.firsts-1 {
+					t.Errorf("%s: first goal %d is set after %d steps and %d episodes", what, o.firsts, a.Steps(), o.episodes)
+				}
+			}
+			if !slices.Equal(goal, a.goal) {
+				t.Errorf("%s: the goal is %v, pursued is %v", what, goal, a.goal)
+			}
+			o.goals = append(o.goals, slices.Clone(goal))
+			goal[0] = -1
+		},
+		AfterReach: func(goal []float64) {
+			if o.reached++; a.env.Reward(a.State().Achieved, goal) != 0 || !slices.Equal(goal, o.goals[len(o.goals)-1]) {
+				t.Errorf("%s: after step %d the goal %v is said to be reached from %v", what, a.Steps(), goal, a.State().Achieved)
+			}
+			goal[0] = -1
+		},
+		AfterEpisode: func() {
+			o.episodes++
+			if shown := int(a.goals.count) - 1; shown != o.episodes*p.NormalizerDraws || a.Steps() != o.episodes*p.Horizon {
+				t.Errorf("%s: episode %d ends after %d steps, when the normalizers have seen %d goals", what, o.episodes, a.Steps(), shown)
+			}
+		},
+		AfterUpdate: func(critic, predictive, actor float64) {
+			o.updates++
+			o.last = losses{critic, predictive, actor}
+		},
+		AfterStep: func() error {
+			o.afterSteps++
+			want := max(0, a.Steps()-p.LearningStarts) * p.UpdatesPerStep
+			if p.UpdatesPerEpisode > 0 {
+				want = max(0, a.Steps()/p.Horizon-p.LearningStarts/p.Horizon) * p.UpdatesPerEpisode
+			}
+			if o.updates != want {
+				return fmt.Errorf("%d updates after step %d, want %d", o.updates, a.Steps(), want)
+			}
+			return nil
+		},
+	}
+}
+
+// The functions of TrainOptions are called when something happens, as often as it
+// happens, and change nothing; an error of AfterEvaluation ends training.
+func TestHooks(t *testing.T) {
+	const steps = 45
+	m := mustMaze(t, "1U5")
+	for _, v := range []Preset{{"default", Default()}, {"authors", Authors()}, changed("", Default(), "UpdatesPerEpisode=7 TargetEvery=2")} {
+		p := tinyPreset(v.Params)
+		want := marshal(t, agentAfter(t, p, steps))
+		a, got := newMazeAgent(t, p, 1), new(told)
+		o := got.options(t, v.Name, a)
+		o.Steps, o.EvalEvery, o.Rollouts = steps, 7, 2
+		if err := a.Train(t.Context(), m.Env(), m.Env(), o); err != errStop || a.Steps() != 28 {
+			t.Fatalf("%s: error %v at step %d, want AfterEvaluation's at 28", v.Name, err, a.Steps())
+		}
+		got.afterSteps++ // the error came first
+		if err := a.Train(t.Context(), m.Env(), m.Env(), o); err != nil {
+			t.Fatalf("%s: %v", v.Name, err)
+		}
+		sameState(t, v.Name+" looked on", want, a)
+		wanted := told{
+			firsts: (steps + p.Horizon - 1) / p.Horizon, episodes: steps / p.Horizon, afterSteps: steps,
+			reached: a.goalsReached, last: a.losses, evaluated: []int{7, 14, 21, 28, 35, 42},
+			goals: got.goals, updates: got.updates,
+		}
+		if diff := cmp.Diff(wanted, *got, cmp.AllowUnexported(told{}, losses{})); diff != "" || len(got.goals) != a.goalsSet {
+			t.Errorf("%s: %d goals of %d (-want +told):\n%s", v.Name, len(got.goals), a.goalsSet, diff)
+		}
+	}
+}
+
+// Which steps the policy acts in, where actions are either the policy's own or
+// random. An episode's last step is not looked at: after it the normalizers have
+// changed.
+func TestRandomActions(t *testing.T) {
+	never := func(e, k int) bool { return false }
+	always := func(e, k int) bool { return true }
+	for _, test := range []struct {
+		what   string
+		change func(*Params)
+		atGoal func(e, k int) bool   // whether step k of episode e ends at the environment's goal
+		policy func(e, k int) string // "yes", "no", or "" for either, of the step after k of episode e
+		after  func(a *Agent)        // each step
+	}{
+		{
+			"InitialActions uniform for 14 steps, the published code of MEGA",
+			func(p *Params) { p.InitialActions, p.InitialSteps = "uniform", 14 },
+			never,
+			func(e, k int) string { return yes(10*e+k >= 14) },
+			nil,
+		},
+		{
+			"RandomActionLater, from the step after an episode's first goal was first reached, the authors' code",
+			func(p *Params) { p.Curriculum, p.RandomActionLater = "her", 1 },
+			func(e, k int) bool { return e == 2 && k == 4 },
+			func(e, k int) string { return yes(10*e+k < 24) },
+			nil,
+		},
+		{
+			// What the first step reached is taken back within the episode, whose
+			// later goals are not its first; the next episode's goal is.
+			"RandomActionLater, by an episode's first goal alone",
+			func(p *Params) { p.RandomActionLater = 1 },
+			always,
+			func(e, k int) string { return yes(e == 0 && (k == 0 || k >= 4) || e == 1 && k == 0) },
+			func(a *Agent) { a.explored = a.explored && a.step != 4 },
+		},
+		{
+			"RandomActionReached, from the step after an episode's first goal was reached to the episode's end",
+			func(p *Params) { p.Curriculum, p.RandomActionReached = "her", 1 },
+			func(e, k int) bool { return e%2 == 1 && k == 4 },
+			func(e, k int) string { return yes(e%2 == 0 || k < 4) },
+			nil,
+		},
+		{
+			"RandomActionReached, on the way to later goals too",
+			func(p *Params) { p.RandomActionReached = 1 },
+			always,
+			func(e, k int) string { return yes(k == 0) },
+			nil,
+		},
+		{
+			"MEGA's bonus of 0.1 to the probability of a random action for each step at the goal",
+			func(p *Params) { p.Curriculum, p.Horizon = "mega", 15 },
+			always, // which is the first episode's goal, and every other
+			func(e, k int) string {
+				switch {
+				case k == 0:
+					return "yes"
+				case k >= 10:
+					return "no"
+				}
+				return ""
+			},
+			nil,
+		},
+	} {
+		a := scriptedAgent(t, func(p *Params) {
+			p.ActionNoise, p.RandomAction, p.RandomActionLater, p.RandomActionReached = 0, 0, 0, 0
+			test.change(p)
+		})
+		env := &scriptedEnv{place: func(e, k int) float64 {
+			if test.atGoal(e, k) {
+				return 0
+			}
+			return 1 + float64(k)
+		}}
+		trainScripted(t, a, env, 4*a.params.Horizon, func() error {
+			e, k := env.resets-1, env.step-1
+			s, goal := []float64{env.place(e, k) + 0.5}, at(a.replay.goal, a.step-1, 1)
+			got := yes(slices.Equal(env.actions[len(env.actions)-1], a.Act(s, goal)))
+			if want := test.policy(e, k); env.step < a.params.Horizon && want != "" && got != want {
+				t.Errorf("%s: step %d of episode %d is the policy's: %s, want %s", test.what, k, e, got, want)
+			}
+			if test.after != nil {
+				test.after(a)
+			}
+			return nil
+		})
+	}
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// numberedScript is an environment in which every achieved goal and every goal
+// of an episode has a number of its own.
+func numberedScript() *scriptedEnv {
+	return &scriptedEnv{
+		place:   func(e, k int) float64 { return float64(100*e + k) },
+		desired: func(e int) float64 { return float64(-1 - e) },
+	}
+}
+
+// frequency holds a count to n draws of probability p.
+func frequency(t *testing.T, what string, count, n int, p float64) {
+	t.Helper()
+	if d := math.Abs(float64(count) - float64(n)*p); d > 5*math.Sqrt(float64(n)*p*(1-p))+1e-9 {
+		t.Errorf("%s: %d times of %d, want about %.1f", what, count, n, float64(n)*p)
+	}
+}
+
+// holdMinibatch holds a minibatch in a numberedScript, the achieved goals and the
+// goals that rewards were asked for, to the probability of each transition and to
+// the share of relabeled goals, each achieved in the same episode, by the
+// transition itself or later.
+func holdMinibatch(t *testing.T, what string, asked [][2]float64, P []float64, relabeled float64, horizon int) {
+	t.Helper()
+	transition := func(achieved float64) (i, episode int) {
+		episode = int(achieved) / 100
+		return episode*horizon + int(achieved)%100 - 1, episode
+	}
+	counts, own := make([]int, len(P)), 0
+	for _, pair := range asked {
+		i, episode := transition(pair[0])
+		counts[i]++
+		if pair[1] < 0 {
+			own++
+			if pair[1] != float64(-1-episode) {
+				t.Fatalf("%s: the goal %v for a transition of episode %d", what, pair[1], episode)
+			}
+		} else if f, e := transition(pair[1]); e != episode || f < i {
+			t.Fatalf("%s: transition %d with the goal achieved in %d", what, i, f)
+		}
+	}
+	for i, p := range P {
+		frequency(t, fmt.Sprintf("%s: transition %d of %d", what, i, len(P)), counts[i], len(asked), p)
+	}
+	frequency(t, what+": a goal that is not relabeled", own, len(asked), 1-relabeled)
+}
+
+// The three minibatches of an update, each by its rule: the critics', and those
+// that HeadOwnDraw and ActorOwnDraw draw.
+func TestMinibatches(t *testing.T) {
+	const n, horizon, rows = 23, 5, 4000 // four episodes and the beginning of a fifth
+	uniform, byEpisode := make([]float64, n), make([]float64, n)
+	for i := range n {
+		first := i / horizon * horizon
+		uniform[i] = 1. / n
+		byEpisode[i] = 1. / 5 / float64(min(horizon, n-first))
+	}
+	for _, test := range []struct {
+		replay       string
+		heads, actor bool
+	}{
+		{"uniform", true, true},
+		{"per", false, false},
+		{"td", true, true},
+	} {
+		what := fmt.Sprintf("Replay %s, HeadOwnDraw %t, ActorOwnDraw %t", test.replay, test.heads, test.actor)
+		a := scriptedAgent(t, func(p *Params) {
+			p.Curriculum, p.Horizon, p.LearningStarts, p.Batch = "her", horizon, n-3, rows
+			p.Replay, p.HeadOwnDraw, p.ActorOwnDraw = test.replay, test.heads, test.actor
+			p.NormalizerClip = 1000
+		})
+		env := numberedScript()
+		critics := uniform
+		trainScripted(t, a, env, n, func() error {
+			if a.step != n-1 {
+				return nil
+			}
+			env.asked = nil
+			if test.replay == "uniform" {
+				return nil
+			}
+			s := a.sampler.(*prioritized)
+			critics = append(slices.Clone(s.tree.values()[:n-1]), 0)
+			critics[n-1] = s.largest // for the transition to come
+			sum := 0.0
+			for _, w := range critics {
+				sum += w
+			}
+			for i := range critics {
+				critics[i] /= sum
+			}
+			if critics[n-1] < 1.5/n {
+				t.Fatalf("%s: the newest transition has the probability %v: this shows nothing", what, critics[n-1])
+			}
+			return nil
+		})
+		asked := 1
+		for _, own := range []bool{test.heads, test.actor} {
+			if own {
+				asked++
+			}
+		}
+		if extra := len(env.asked) - asked*rows; extra < 0 || extra > 3 { // those of the step
+			t.Fatalf("%s: %d rewards asked for in an update, want %d minibatches of %d", what, len(env.asked), asked, rows)
+		}
+		env.asked = env.asked[len(env.asked)-asked*rows:]
+		hold := func(whose string, P []float64, relabeled float64) {
+			holdMinibatch(t, what+": "+whose, env.asked[:rows], P, relabeled, horizon)
+			env.asked = env.asked[rows:]
+		}
+		hold("the critics' minibatch (sections 3.1 and 3.3)", critics, 0.8)
+		if test.heads {
+			hold("the heads' own minibatch (the authors' code: by episode, then by step, goals as pursued)", byEpisode, 0)
+		}
+		if test.actor {
+			hold("the actor's own minibatch (the authors' code: uniform, relabeled)", uniform, 0.8)
+		}
+	}
+}
+
+// The normalizers are shown an episode's transitions once it is over: states s
+// before the step, and goals relabeled as in a minibatch; HER's public code and
+// the authors'.
+func TestNormalizersAreShown(t *testing.T) {
+	const episodes, horizon = 400, 5
+	const reading = "the Reading of normalizer: draws from the finished episode, s and the goal that the transition is replayed with"
+	a := scriptedAgent(t, func(p *Params) { p.Curriculum, p.Horizon, p.NormalizerDraws = "her", horizon, 1 })
+	counts, own := make([]int, horizon), 0
+	s, g := 0.0, 0.0
+	trainScripted(t, a, numberedScript(), episodes*horizon, func() error {
+		e := (a.step - 1) / horizon
+		if shown := a.step / horizon; a.observations.count != float64(1+shown) || a.goals.count != a.observations.count {
+			t.Fatalf("%s: %v states and %v goals shown after %d steps, want 1 for each of %d episodes",
+				reading, a.observations.count-1, a.goals.count-1, a.step, shown)
+		}
+		if a.step%horizon != 0 {
+			return nil
+		}
+		for _, n := range []*normalizer{a.observations, a.goals} {
+			if n.mean[0] != n.sum[0]/n.count {
+				t.Fatalf("%s: after episode %d the mean is %v, want %v", reading, e, n.mean[0], n.sum[0]/n.count)
+			}
+		}
+		state, goal := a.observations.sum[0]-s, a.goals.sum[0]-g
+		s, g = a.observations.sum[0], a.goals.sum[0]
+		k := int(state - 0.5 - float64(100*e))
+		if float64(100*e+k)+0.5 != state || k < 0 || k >= horizon {
+			t.Fatalf("%s: after episode %d the state %v was shown", reading, e, state)
+		}
+		counts[k]++
+		if goal == float64(-1-e) {
+			own++
+		} else if f := int(goal) - 100*e; float64(100*e+f) != goal || f <= k || f > horizon { // achieved by the f-th step
+			t.Fatalf("%s: after episode %d the state of step %v was shown with the goal %v", reading, e, k, goal)
+		}
+		return nil
+	})
+	for k, c := range counts {
+		frequency(t, fmt.Sprintf("%s: the state of step %d", reading, k), c, episodes, 1./horizon)
+	}
+	frequency(t, reading+": a goal that is not relabeled", own, episodes, 0.2)
+}
