@@ -352,8 +352,14 @@ func (o *told) options(t *testing.T, what string, a *Agent) TrainOptions {
 func TestHooks(t *testing.T) {
 	const steps = 45
 	m := mustMaze(t, "1U5")
-	for _, v := range []Preset{{"default", Default()}, {"authors", Authors()}, changed("", Default(), "UpdatesPerEpisode=7 TargetEvery=2")} {
-		p := tinyPreset(v.Params)
+	for _, v := range []Preset{
+		changed("", tinyPreset(Default()), "LearningStarts=28"),
+		changed("authors ", tinyPreset(Authors()), ""),
+		changed("", tinyPreset(Default()), "UpdatesPerEpisode=3 TargetEvery=2 LearningStarts=1"),
+		changed("", tinyPreset(Default()), "UpdatesPerEpisode=7 LearningStarts=10"),
+		changed("", tinyPreset(Default()), "UpdatesPerEpisode=5 LearningStarts=29"),
+	} {
+		p := v.Params
 		want := marshal(t, agentAfter(t, p, steps))
 		a, got := newMazeAgent(t, p, 1), new(told)
 		o := got.options(t, v.Name, a)
@@ -592,47 +598,4 @@ func TestMinibatches(t *testing.T) {
 			hold("the actor's own minibatch (the authors' code: uniform, relabeled)", uniform, 0.8)
 		}
 	}
-}
-
-// The normalizers are shown an episode's transitions once it is over: states s
-// before the step, and goals relabeled as in a minibatch; HER's public code and
-// the authors'.
-func TestNormalizersAreShown(t *testing.T) {
-	const episodes, horizon = 400, 5
-	const reading = "the Reading of normalizer: draws from the finished episode, s and the goal that the transition is replayed with"
-	a := scriptedAgent(t, func(p *Params) { p.Curriculum, p.Horizon, p.NormalizerDraws = "her", horizon, 1 })
-	counts, own := make([]int, horizon), 0
-	s, g := 0.0, 0.0
-	trainScripted(t, a, numberedScript(), episodes*horizon, func() error {
-		e := (a.step - 1) / horizon
-		if shown := a.step / horizon; a.observations.count != float64(1+shown) || a.goals.count != a.observations.count {
-			t.Fatalf("%s: %v states and %v goals shown after %d steps, want 1 for each of %d episodes",
-				reading, a.observations.count-1, a.goals.count-1, a.step, shown)
-		}
-		if a.step%horizon != 0 {
-			return nil
-		}
-		for _, n := range []*normalizer{a.observations, a.goals} {
-			if n.mean[0] != n.sum[0]/n.count {
-				t.Fatalf("%s: after episode %d the mean is %v, want %v", reading, e, n.mean[0], n.sum[0]/n.count)
-			}
-		}
-		state, goal := a.observations.sum[0]-s, a.goals.sum[0]-g
-		s, g = a.observations.sum[0], a.goals.sum[0]
-		k := int(state - 0.5 - float64(100*e))
-		if float64(100*e+k)+0.5 != state || k < 0 || k >= horizon {
-			t.Fatalf("%s: after episode %d the state %v was shown", reading, e, state)
-		}
-		counts[k]++
-		if goal == float64(-1-e) {
-			own++
-		} else if f := int(goal) - 100*e; float64(100*e+f) != goal || f <= k || f > horizon { // achieved by the f-th step
-			t.Fatalf("%s: after episode %d the state of step %v was shown with the goal %v", reading, e, k, goal)
-		}
-		return nil
-	})
-	for k, c := range counts {
-		frequency(t, fmt.Sprintf("%s: the state of step %d", reading, k), c, episodes, 1./horizon)
-	}
-	frequency(t, reading+": a goal that is not relabeled", own, episodes, 0.2)
 }

@@ -255,7 +255,6 @@ func TestHistory(t *testing.T) {
 	for _, x := range [][]float64{a.State().Observation, a.State().Achieved, a.State().Desired, a.Achieved(0), a.Achieved(steps), a.Goals(0, 1)[0]} {
 		x[0] = -1
 	}
-	if !bytes.Equal(before, marshal(t, a)) {
-		t.Error("an answer is the agent's own memory")
-	}
+	a.Evaluations()[0].Step = -1
+	sameState(t, "after its answers were overwritten", before, a)
 }

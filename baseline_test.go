@@ -10,17 +10,6 @@ import (
 	"testing"
 )
 
-// HER keeps the environment's goal for the whole episode: to reach it again counts
-// once.
-func TestHER(t *testing.T) {
-	a := scriptedAgent(t, func(p *Params) { p.Curriculum = "her" })
-	env := &scriptedEnv{place: func(_, k int) float64 { return float64(k % 2) }} // at the goal every other step
-	trainScripted(t, a, env, 100, nil)
-	if !slices.Equal(a.replay.goal, a.replay.desired) || a.goalsSet != 10 || a.goalsReached != 10 {
-		t.Errorf("%d goals in 10 episodes, %d reached; or other ones than the environment's", a.goalsSet, a.goalsReached)
-	}
-}
-
 // The disagreement of Q-values is that of the critics' values of the policy's
 // action, from the current state to the candidate, or the other way.
 func TestValueDisagreement(t *testing.T) {
@@ -112,6 +101,8 @@ func TestPriorities(t *testing.T) {
 		changes string
 	}{
 		{Default(), "Replay=per"},
+		{Default(), "Replay=per HeadOwnDraw=true"},
+		{Default(), "Replay=per HeadOwnDraw=true PredictiveGradient=head"},
 		{Authors(), "Replay=per"},
 		{Default(), "Replay=per Uncertainty=bootstrap"},
 		{Default(), "Replay=per Uncertainty=ensemble"},
@@ -156,19 +147,6 @@ func TestPriorities(t *testing.T) {
 			}
 			near(t, "the largest", []float32{float32(s.largest)}, []float64{largest})
 		}
-	}
-}
-
-// A new transition gets the largest priority so far.
-func TestNewPriority(t *testing.T) {
-	p := tinyPreset(Default())
-	p.Replay, p.PriorityAlpha = "td", 0.5
-	a := newMazeAgent(t, p, 1)
-	s := a.sampler.(*prioritized)
-	s.largest = 9
-	trainTo(t, a, 1, nil)
-	if got := s.tree.weight(0); got != 3 {
-		t.Errorf("a new transition weighs %v, want the root of 9", got)
 	}
 }
 
@@ -266,28 +244,6 @@ func TestPublishedConstants(t *testing.T) {
 
 // stepsOf returns how many steps an optimizer has taken, by β₁ᵗ.
 func stepsOf(m *adam) int { return int(math.Round(math.Log(m.beta1) / math.Log(adamBeta1))) }
-
-// Updates come after each step, or all of an episode's at its end, from the step
-// or the end on that is the first after LearningStarts.
-func TestUpdates(t *testing.T) {
-	for _, test := range []struct{ step, burst, starts int }{
-		{1, 0, 28}, {3, 0, 32}, {1, 3, 1}, {1, 3, 10}, {1, 5, 29}, {1, 5, 30},
-	} {
-		p := tinyPreset(Default())
-		p.UpdatesPerStep, p.UpdatesPerEpisode, p.LearningStarts = test.step, test.burst, test.starts
-		a := newMazeAgent(t, p, 1)
-		trainTo(t, a, 35, func() error {
-			want := test.step * max(0, a.step-test.starts)
-			if test.burst > 0 {
-				want = test.burst * max(0, a.step/10-test.starts/10)
-			}
-			if got := stepsOf(a.policy.adam); got != want {
-				t.Errorf("%+v: %d updates after step %d, want %d", test, got, a.step, want)
-			}
-			return nil
-		})
-	}
-}
 
 // A watched curriculum notes what an agent has done when its episodes end.
 type watched struct {
@@ -676,34 +632,6 @@ func TestMEGAGoal(t *testing.T) {
 	}
 }
 
-// The density knows nothing of the latest episode, but for a run's first;
-// candidates are of all episodes. The latest, far off, is what is pursued.
-func TestMEGADensityLags(t *testing.T) {
-	for _, test := range []struct{ n, seen int }{{5, 5}, {10, 5}, {20, 15}} {
-		a := numberedAgent(t, test.n, 5)
-		m := a.curriculum.(*mega)
-		a.observation[0] = 1
-		goal := nextGoal(t, a, true)
-		if d := &m.density; len(d.points) != 10_000 || d.bandwidth != 0.1 || len(m.candidates) != 100 {
-			t.Fatalf("%d points with bandwidth %v, %d candidates", len(d.points), d.bandwidth, len(m.candidates))
-		}
-		counts := make([]int, test.n)
-		for _, z := range m.density.points {
-			counts[int(math.Round(float64(z*m.density.std[0])+m.density.mean[0]))]++
-		}
-		for i, count := range counts {
-			p := 0.0
-			if i < test.seen {
-				p = 1 / float64(test.seen)
-			}
-			frequency(t, fmt.Sprintf("%d transitions: the density's %d", test.n, i), count, 10_000, p)
-		}
-		if test.n > 5 && (slices.Max(m.candidates) < test.n-5 || goal[0] < float64(test.n-5)) {
-			t.Errorf("%d transitions: candidates %v and the goal %v, which the density has seen", test.n, m.candidates, goal)
-		}
-	}
-}
-
 // A choice takes the episode's outcome into the window, which slides, and begins
 // anew where the cutoff has moved. An agent that is restored chooses alike.
 func TestMEGAWindow(t *testing.T) {
@@ -1059,48 +987,6 @@ func TestRND(t *testing.T) {
 	b := agentAfter(t, p, 34)
 	if got := stepsOf(b.curriculum.(*rnd).adam); got != 30 {
 		t.Errorf("%d updates after three episodes of 10 steps", got)
-	}
-}
-
-// The initial steps, the candidates and the threshold are QTA's.
-func TestMostNovel(t *testing.T) {
-	for _, curriculum := range []string{"visits", "rnd"} {
-		a := visitedAgent(t, curriculum, 40)
-		a.params.InitialSteps = 50
-		pursued := map[float64]bool{}
-		for range 1000 {
-			pursued[nextGoal(t, a, false)[0]] = true
-		}
-		if len(pursued) != 40 {
-			t.Errorf("%s: in the initial steps %d of 40 achieved goals are pursued", curriculum, len(pursued))
-		}
-		a.params.InitialSteps = 0
-		best := slices.Clone(nextGoal(t, a, true))
-
-		// A threshold that all but one candidate miss leaves that one.
-		x, q := newMatrix(40, 5), make([]float64, 40)
-		for i := range 40 {
-			a.inputs(x.row(i), a.observation, at(a.replay.achieved, i, 2))
-		}
-		a.valuesTowards(q, x)
-		highest := slices.Index(q, slices.Max(q))
-		a.params.Threshold = (q[highest] - 1e-9) / float64(a.params.Horizon)
-		only := at(a.replay.achieved, highest, 2)
-		if slices.Equal(only, best) {
-			t.Fatalf("%s: the most novel candidate is also the most valued: this shows nothing", curriculum)
-		}
-		if got := nextGoal(t, a, true); !slices.Equal(got, only) {
-			t.Errorf("%s: a first goal is %v, achievable is %v alone", curriculum, got, only)
-		}
-		if got := nextGoal(t, a, false); !slices.Equal(got, best) {
-			t.Errorf("%s: a later goal is %v, want %v, which no threshold keeps out", curriculum, got, best)
-		}
-
-		a.replay.n = 0
-		a.achieved[0] = 77
-		if got := nextGoal(t, a, true); got[0] != 77 {
-			t.Errorf("%s: a run's first goal is %v", curriculum, got)
-		}
 	}
 }
 

@@ -556,20 +556,6 @@ func TestCheckpointThreads(t *testing.T) {
 	}
 }
 
-// TestAnswersAreCopies overwrites what an agent has told: the agent is as before.
-func TestAnswersAreCopies(t *testing.T) {
-	a := agentAfter(t, tinyPreset(Default()), 35)
-	before := marshal(t, a)
-	s := a.State()
-	for _, x := range append(a.Goals(0, 35), s.Observation, s.Achieved, s.Desired) {
-		for i := range x {
-			x[i] = 77
-		}
-	}
-	a.Evaluations()[0].Step = 1
-	sameState(t, "after its answers were overwritten", before, a)
-}
-
 // allocated returns the bytes that f allocates, kept or not.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats

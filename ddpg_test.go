@@ -6,25 +6,6 @@ import (
 	"testing"
 )
 
-// The policy's action is the tanh of its network, also for one row in a pass
-// with room for more, and for the target.
-func TestPolicyAct(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 0))
-	nets := randomNets(rng, 2, 3, 7, 5, 2)
-	π := newActor(&Params{}, []int{3, 7, 5, 2}, nil)
-	π.net.load(nets[0])
-	π.target.load(nets[1])
-	for _, rows := range []int{4, 1, 9, 2} {
-		x := randomRows(rng, rows, 3)
-		for i, network := range []*mlp{π.net, π.target} {
-			got := π.act(network, table(x))
-			for r := range x {
-				near(t, "action", got.row(r), twinAct(nets[i], x[r], nil))
-			}
-		}
-	}
-}
-
 // moments returns mean and standard deviation.
 func moments(x []float64) (mean, deviation float64) {
 	for _, v := range x {
@@ -159,22 +140,6 @@ func TestNormalizer(t *testing.T) {
 			}
 			n.normalize(got, x)
 			near(t, "normalized", got, want)
-		}
-	}
-}
-
-func TestPolicyGradient(t *testing.T) {
-	for seed := range uint64(4) {
-		for _, l2 := range []float64{0, 1, 2.5} {
-			c := newGradientCase(seed)
-			u := ensemble(c.still, c.critics, c.heads, len(c.b.s))
-			c.still.ActionL2 = l2
-			π := newActor(&c.still, c.actor.widths(), nil)
-			π.net.load(c.actor)
-			got := π.learn(c.b.x(), u)
-			loss := func() float64 { return twinPolicyLoss(c.actor, c.critics, c.b, l2) }
-			near(t, "loss", []float32{float32(got)}, []float64{loss()})
-			nearGradient(t, "gradient", π.gradient.params, twinGradient(twinParams(c.actor...), loss))
 		}
 	}
 }

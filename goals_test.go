@@ -290,65 +290,6 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-// With more transitions than candidates these are drawn with replacement, all
-// alike, the newest as the oldest.
-func TestCandidates(t *testing.T) {
-	const n, draws = 95, 3000
-	p := tinyPreset(Default())
-	p.Slope, p.Intercept, p.Threshold = 0, 1, -1e9 // every candidate is as likely
-	for _, first := range []bool{false, true} {
-		a, _ := walked(t, p, n)
-		counts, repeated := make([]int, n), 0
-		for range draws {
-			counts[a.selectGoal(first)]++
-			candidates := slices.Sorted(slices.Values(a.scratch.selection.candidates))
-			if len(candidates) != p.Candidates {
-				t.Fatalf("%d candidates, want %d: the Reading of Agent.drawCandidates", len(candidates), p.Candidates)
-			}
-			if len(slices.Compact(candidates)) < p.Candidates {
-				repeated++
-			}
-		}
-		for i, c := range counts {
-			frequency(t, fmt.Sprintf("the Reading of Agent.drawCandidates, any state the agent has been in: transition %d, first goal %t", i, first), c, draws, 1./n)
-		}
-		if repeated < draws/2 {
-			t.Errorf("first goal %t: a transition is twice among the candidates in %d selections of %d; the draws are with replacement", first, repeated, draws)
-		}
-	}
-}
-
-// Goals are drawn from all that was achieved while there are fewer steps than
-// InitialSteps, and by their uncertainty from then on: the table's initial
-// random steps, 0 to 999 in [Paper].
-func TestInitialSteps(t *testing.T) {
-	const draws = 2000
-	a := scriptedAgent(t, func(p *Params) {
-		p.Curriculum, p.InitialSteps, p.Horizon = "qta", 15, 5
-		p.NormalizerClip = 1000
-	})
-	env := &scriptedEnv{place: func(e, k int) float64 { return float64(100*e + k) }}
-	drawn := func() map[float64]int {
-		counts := map[float64]int{}
-		for range draws {
-			counts[nextGoal(t, a, false)[0]]++
-		}
-		return counts
-	}
-	trainScripted(t, a, env, 17, func() error {
-		counts := drawn()
-		if a.step < 15 {
-			for i := range a.step {
-				goal := env.place(i/5, i%5)
-				frequency(t, fmt.Sprintf("initial random steps: at step %d the goal %v", a.step, goal), counts[goal], draws, 1/float64(a.step))
-			}
-		} else if len(counts) == a.step {
-			t.Errorf("initial random steps: at step %d, after them, every achieved goal is drawn: %v", a.step, counts)
-		}
-		return nil
-	})
-}
-
 // nextGoal asks the agent's curriculum.
 func nextGoal(t testing.TB, a *Agent, first bool) []float64 {
 	t.Helper()

@@ -277,23 +277,6 @@ func TestPathLength(t *testing.T) {
 	}
 }
 
-// PathLength is no lower bound: its comment says so.
-func TestPathLengthIsNoBound(t *testing.T) {
-	m := mustMaze(t, "4x5")
-	env := m.Env()
-	env.position, env.goal = m.Start(), [2]float64{4.2, 4.8} // in the goal region
-	r := -1.0
-	for i, action := range [][]float64{{-0.95, -1}, {-1, 0}, {-1, 0.8}, {0, 1}, {0, 1}, {0.6, 1}, {1, 0}, {1, -0.37}} {
-		if r != -1 {
-			t.Fatalf("there before step %d", i+1)
-		}
-		_, r = env.Step(action)
-	}
-	if r != 0 || m.PathLength() != 9 {
-		t.Errorf("reward %v at %v; the path length is %d", r, env.position, m.PathLength())
-	}
-}
-
 // Every hop tried from every point, until nothing changes, in floating point. A
 // piece that ends on a grid line is beyond it. With 6 points per cell the first
 // piece of a hop may leave a cell; with fewer it cannot.

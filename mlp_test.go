@@ -224,19 +224,6 @@ func twinPredictiveLoss(critic vectorNet, head vectorLayer, b twinBatch, form st
 	})
 }
 
-func twinPolicyLoss(actor vectorNet, critics []vectorNet, b twinBatch, l2 float64) float64 {
-	return b.mean(func(k int) (loss float64) {
-		a := twinAct(actor, b.s[k], b.g[k])
-		for _, c := range critics {
-			loss -= twinValue(c, b.s[k], b.g[k], a) / float64(len(critics))
-		}
-		for _, v := range a {
-			loss += l2 * v * v / float64(len(a))
-		}
-		return loss
-	})
-}
-
 // twinParams returns a layer's parameters in the order in which the package
 // keeps them: weights by rows, then biases.
 func twinParams(layers ...vectorLayer) (params []*float64) {

@@ -168,82 +168,6 @@ func walked(t testing.TB, p Params, steps int) (*Agent, *MazeEnv) {
 	return a, env
 }
 
-// A row of a minibatch is a stored transition, with one goal throughout, and the
-// reward that a naive recomputation has.
-func TestSample(t *testing.T) {
-	for _, target := range []string{"observation", "achieved"} {
-		p := tinyPreset(Default())
-		p.Batch, p.HeadTarget = 300, target
-		a, _ := walked(t, p, 87)
-		b, r := &a.scratch.batch, a.replay
-		if err := a.minibatch(b, a.sampler); err != nil {
-			t.Fatal(err)
-		}
-		for row, i := range b.transitions {
-			s, action, next := at(r.observation, i, 2), at(r.action, i, 2), at(r.nextObservation, i, 2)
-			goal := b.x.row(row)[2:4]
-			want := [][]float32{float32s(slices.Concat(s, float64s(goal), action)), float32s(slices.Concat(next, float64s(goal))), float32s(next)}
-			got := [][]float32{b.x.row(row), b.next.row(row)[:4], b.head.row(row)}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Fatalf("row %d, transition %d: x, next and the heads' target (-want +got):\n%s", row, i, diff)
-			}
-			reached := at(r.nextAchieved, i, 2)
-			reward := float32(-1)
-			if math.Hypot(reached[0]-float64(goal[0]), reached[1]-float64(goal[1])) < 0.35 {
-				reward = 0
-			}
-			if b.r[row] != reward {
-				t.Errorf("row %d: reward %v at %v with the goal %v", row, b.r[row], reached, goal)
-			}
-		}
-	}
-}
-
-// Episodes have Horizon steps, whatever is reached in them; a goal stays until
-// it is reached and is a stored achieved goal; the counts are right.
-func TestEpisodes(t *testing.T) {
-	for _, preset := range []Preset{{"default", Default()}, {"authors", Authors()}} {
-		p := tinyPreset(preset.Params)
-		a := newMazeAgent(t, p, 4)
-		m := mustMaze(t, "1U5")
-		env := m.Env()
-		const steps = 205
-		if err := a.Train(context.Background(), env, m.Env(), TrainOptions{Steps: steps, EvalEvery: 1000, Rollouts: 1}); err != nil {
-			t.Fatal(err)
-		}
-		r := a.replay
-		reached, set := 0, 0
-		for i := range steps {
-			goal := at(r.goal, i, 2)
-			first := i%p.Horizon == 0
-			before := !first && env.Reward(at(r.nextAchieved, i-1, 2), at(r.goal, i-1, 2)) == 0
-			switch {
-			case first || before:
-				set++
-				stored := i == 0 && slices.Equal(goal, at(r.achieved, 0, 2))
-				for f := 0; f < i && !stored; f++ {
-					stored = slices.Equal(goal, at(r.achieved, f, 2))
-				}
-				if !stored {
-					t.Errorf("%s: the goal of step %d, %v, was not achieved before: section 3.2 has \"previously seen goals\"", preset.Name, i, goal)
-				}
-			case !slices.Equal(goal, at(r.goal, i-1, 2)):
-				t.Errorf("%s: the goal changes at step %d, unreached", preset.Name, i)
-			}
-			if first == slices.Equal(at(r.observation, i, 2), at(r.nextObservation, max(i-1, 0), 2)) {
-				t.Errorf("%s: step %d begins where the last one ended, or an episode does", preset.Name, i)
-			}
-			if env.Reward(at(r.nextAchieved, i, 2), goal) == 0 {
-				reached++
-			}
-		}
-		if reached == 0 || a.goalsReached != reached || a.goalsSet != set {
-			// A goal reached by the last step has its successor set already.
-			t.Errorf("%s: %d goals set and %d reached, counted %d and %d", preset.Name, a.goalsSet, a.goalsReached, set, reached)
-		}
-	}
-}
-
 // Training stops with an error that names the network whose numbers went wrong,
 // and the step.
 func TestNumericError(t *testing.T) {
@@ -409,24 +333,6 @@ func TestSamplerTrains(t *testing.T) {
 	err := newMazeAgent(t, p, 1).Train(t.Context(), &plain{maze.Env()}, maze.Env(), o)
 	if err == nil || err.Error() != "qta: the curriculum vds needs an environment that is a GoalSampler" {
 		t.Errorf("trained in what draws no goals: %v", err)
-	}
-}
-
-// A trained agent's action is the policy's, and the caller's to keep.
-func TestAct(t *testing.T) {
-	a := agentAfter(t, tinyPreset(Default()), 45)
-	rng := rand.New(rand.NewPCG(1, 0))
-	var kept [][]float64
-	for i := range 10 {
-		x := randomRows(rng, 2, 2)
-		s, g := make([]float32, 2), make([]float32, 2)
-		a.observations.normalize(s, x[0])
-		a.goals.normalize(g, x[1])
-		kept = append(kept, a.Act(x[0], x[1]))
-		near(t, "action", float32s(kept[i]), twinAct(a.policy.net.vector(), float64s(s), float64s(g)))
-		if i > 0 && slices.Equal(kept[i], kept[i-1]) {
-			t.Errorf("actions %v and %v", kept[i-1], kept[i])
-		}
 	}
 }
 

@@ -260,38 +260,6 @@ func TestEquation8Training(t *testing.T) {
 	}
 }
 
-// TestPrioritiesOfOwnDraw has heads with a minibatch of their own: priorities are
-// still those of the critics'.
-func TestPrioritiesOfOwnDraw(t *testing.T) {
-	for _, gradient := range []string{predictiveGradientJoint, predictiveGradientHead, predictiveGradientSeparate} {
-		p := tinyPreset(Default())
-		p.Replay, p.HeadOwnDraw, p.PredictiveGradient = replayPER, true, gradient
-		p.CriticRate, p.PredictiveRate = 0, 0
-		a := agentAfter(t, p, 35)
-		if err := a.learn(); err != nil {
-			t.Fatal(err)
-		}
-		b := &a.scratch.batch
-		x := newMatrix(b.x.rows, b.x.cols)
-		for row, i := range b.transitions {
-			copy(x.row(row), b.x.row(row))
-			for c, v := range at(a.replay.action, i, a.sizes.Action) {
-				x.row(row)[a.sizes.Observation+a.sizes.Goal+c] = float32(v)
-			}
-		}
-		want := make([]float64, x.rows)
-		a.pun.deviation(want, x)
-		for row, i := range b.transitions {
-			if slices.Contains(b.transitions[row+1:], i) {
-				continue // whose later row counts
-			}
-			if got := a.sampler.(*prioritized).tree.weight(i); math.Abs(got-want[row]) > 1e-6 {
-				t.Errorf("%s: transition %d has priority %v, want %v", gradient, i, got, want[row])
-			}
-		}
-	}
-}
-
 // holdSumTree holds a tree to its leaves' weights: by naive sums, and bit for
 // bit by a tree that is built from them at once.
 func holdSumTree(t *testing.T, tree *sumTree, weights []float64, rng *rand.Rand) {
@@ -377,26 +345,4 @@ func FuzzSumTree(f *testing.F) {
 			holdSumTree(t, &tree, weights, rng)
 		}
 	})
-}
-
-// Leaves are drawn as often as their weights say.
-func TestSumTreeDraws(t *testing.T) {
-	const draws = 40000
-	weights := []float64{0, 1, 0, 0, 3, 2.5, 0, 0.5, 1, 0, 0}
-	var tree sumTree
-	tree.fill(weights)
-	counts := make([]int, tree.leaves())
-	rng := rand.New(rand.NewPCG(3, 0))
-	for range draws {
-		counts[tree.find(rng.Float64())]++
-	}
-	for i, c := range counts {
-		p := 0.0
-		if i < len(weights) {
-			p = weights[i] / 8
-		}
-		if d := math.Abs(float64(c) - draws*p); d > 5*math.Sqrt(draws*p*(1-p)) {
-			t.Errorf("leaf %d drawn %d times of %d, its weight is %v of 8", i, c, draws, 8*p)
-		}
-	}
 }
