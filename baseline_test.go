@@ -341,31 +341,6 @@ func TestMasksOfBatches(t *testing.T) {
 	}
 }
 
-// Critics keep one backbone, to the bit, and so do their targets; what is on
-// top of it differs.
-func TestSharedBackbones(t *testing.T) {
-	for _, preset := range []Params{Default(), Authors()} {
-		p := tinyPreset(preset)
-		p.Uncertainty = "bootstrap"
-		a := newMazeAgent(t, p, 4)
-		first := a.pun.critics[0]
-		before := slices.Clone(backbone(first.q))
-		trainTo(t, a, 40, nil)
-		for i, c := range a.pun.critics[1:] {
-			if !slices.Equal(backbone(c.q), backbone(first.q)) || !slices.Equal(backbone(c.target), backbone(first.target)) {
-				t.Errorf("the backbone of critic %d is another", i+2)
-			}
-			n := len(before)
-			if slices.Equal(c.q.params[n:], first.q.params[n:]) || slices.Equal(c.head.w.data, first.head.w.data) {
-				t.Errorf("critic %d is the first", i+2)
-			}
-		}
-		if slices.Equal(before, backbone(first.q)) {
-			t.Error("the backbone has not moved")
-		}
-	}
-}
-
 // twinVariance is the variance of a raw z.
 func twinVariance(z float64) float64 { return math.Log1p(math.Exp(z)) + 1e-6 }
 
@@ -749,23 +724,6 @@ func TestMEGASuccess(t *testing.T) {
 	}
 }
 
-// vdsAgent returns an agent whose members differ from their targets.
-func vdsAgent(t testing.TB) (*Agent, *vds, *MazeEnv) {
-	t.Helper()
-	p := tinyPreset(Default())
-	p.Curriculum = "vds"
-	p.NormalizerClip = 100 // of no effect: the twins do not scale
-	p.Polyak = 0.5         // the agent's
-	a, env := walked(t, p, 50)
-	rng := rand.New(rand.NewPCG(2, 0))
-	for _, params := range a.parameters() {
-		for i := range params.values {
-			params.values[i] = float32(rng.NormFloat64())
-		}
-	}
-	return a, a.curriculum.(*vds), env
-}
-
 // A sampledEnv is a maze whose goals are drawn by others.
 type sampledEnv struct {
 	*MazeEnv
@@ -774,44 +732,12 @@ type sampledEnv struct {
 
 func (s *sampledEnv) SampleGoal(*rand.Rand) []float64 { return s.goal }
 
-// A goal is drawn from all free points, by the disagreement of the members'
-// clipped values of the policy's action there, or alike where there is none. A
-// goal that is none ends training.
+// The environment draws the candidates, whose chances are alike where the members
+// agree. A goal that is none ends training, and after a success there is no other.
 func TestVDSGoal(t *testing.T) {
-	a, v, env := vdsAgent(t)
-	draws := newStream(0, forGoals)
-	*draws.pcg = *a.goalDraws.pcg
-	goal := slices.Clone(nextGoal(t, a, true))
-	actor := a.policy.net.vector()
-	sum, clipped := 0.0, 0
-	for _, σ := range v.std {
-		sum += σ
-	}
-	for k := range vdsCandidates {
-		g := env.SampleGoal(draws.Rand)
-		if !slices.Equal(g, at(v.goals, k, 2)) {
-			t.Fatalf("candidate %d is %v, want %v", k, at(v.goals, k, 2), g)
-		}
-		if k%10 != 0 {
-			continue // the rest are as good
-		}
-		_, σ := moments(each(v.members.critics, func(c *critic) float64 {
-			value := twinValue(c.q.vector(), a.observation, g, twinAct(actor, a.observation, g))
-			if value < -100 || value > 0 {
-				clipped++
-			}
-			return math.Max(-100, math.Min(value, 0))
-		}))
-		near(t, fmt.Sprint("probability of candidate ", k), []float32{float32(sum * v.p[k])}, []float64{σ})
-	}
-	if want := at(v.goals, drawFrom(v.p, draws), 2); !slices.Equal(goal, want) || len(v.p) != 1000 {
-		t.Errorf("the goal is %v of %d, want %v", goal, len(v.p), want)
-	}
-	if clipped == 0 || clipped == 300 {
-		t.Errorf("%d of 300 values clipped", clipped)
-	}
-	if nextGoal(t, a, false) != nil {
-		t.Error("a new goal after a success")
+	a, env := walked(t, changed("", tinyPreset(Default()), "Curriculum=vds").Params, 50)
+	if goal := nextGoal(t, a, true); goal == nil || nextGoal(t, a, false) != nil {
+		t.Errorf("a first goal of %v, or a later one", goal)
 	}
 	p := make([]float64, 3)
 	if vdsProbabilities(p, make([]float64, 3)); !slices.Equal(p, []float64{1. / 3, 1. / 3, 1. / 3}) {
@@ -820,58 +746,18 @@ func TestVDSGoal(t *testing.T) {
 	a.env = &sampledEnv{env, []float64{1}}
 	var broken *EnvError
 	const want = "the goal that SampleGoal returned has 1 numbers, Sizes says 2"
-	if _, err := v.goal(a, true); !errors.As(err, &broken) || broken.Problem != want {
+	if _, err := a.curriculum.goal(a, true); !errors.As(err, &broken) || broken.Problem != want {
 		t.Errorf("error %v, want %q", err, want)
 	}
-}
-
-// After an episode every member learns from minibatches of its own, whose goals
-// are those pursued, towards its own target of before, with the agent's policy;
-// then, once, the targets move.
-func TestVDSLearns(t *testing.T) {
-	a, v, _ := vdsAgent(t)
-	targets := each(v.members.critics, func(c *critic) vectorNet { return c.target.vector() })
-	actor := a.policy.net.vector()
-	// y returns member 2's target for transition i, not clipped.
-	y := func(i int) float64 {
-		s, g := at(a.replay.nextObservation, i, 2), at(a.replay.goal, i, 2)
-		r := a.env.Reward(at(a.replay.nextAchieved, i, 2), g)
-		return r + 0.99*twinValue(targets[2], s, g, twinAct(actor, s, g))
+	type plain struct{ Env } // draws no goals
+	a = newMazeAgent(t, a.params, 1)
+	o := TrainOptions{Steps: 1, EvalEvery: 2, Rollouts: 1}
+	err := a.Train(t.Context(), &plain{env}, env, o)
+	if err == nil || err.Error() != "qta: the curriculum vds needs an environment that is a GoalSampler" {
+		t.Errorf("trained in what draws no goals: %v", err)
 	}
-	var all []float64
-	for i := range a.replay.n {
-		all = append(all, y(i))
-	}
-	slices.Sort(all)
-	low := math.Min(-1, all[len(all)/2])
-	a.params.LowestReturn = low // which half of them are below
-	if err := v.endEpisode(a); err != nil {
-		t.Fatal(err)
-	}
-	if len(v.batch.transitions) != 1000 {
-		t.Errorf("minibatches of %d, want 1000", len(v.batch.transitions))
-	}
-	clipped := 0
-	for k, i := range v.batch.transitions[:50] { // of the last minibatch
-		want := y(i)
-		if want < low || want > 0 {
-			clipped++
-		}
-		near(t, "target", v.batch.y[2][k:k+1], []float64{math.Max(low, math.Min(want, 0))})
-		near(t, "pursued goal", v.batch.x.row(k)[2:4], at(a.replay.goal, i, 2))
-	}
-	if clipped == 0 || clipped == 50 {
-		t.Errorf("%d of 50 targets clipped", clipped)
-	}
-	for i, c := range v.members.critics {
-		if c.adam.rate != 1e-3 || stepsOf(c.adam) != 100 {
-			t.Errorf("member %d had %d updates at the rate %v", i, stepsOf(c.adam), c.adam.rate)
-		}
-		var want []float64
-		for k, p := range twinParams(targets[i]...) {
-			want = append(want, 0.95**p+0.05*float64(c.params[k]))
-		}
-		near(t, fmt.Sprint("target of member ", i), c.target.params, want)
+	if err := a.Train(t.Context(), env, &plain{env}, o); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -987,6 +873,28 @@ func TestRND(t *testing.T) {
 	b := agentAfter(t, p, 34)
 	if got := stepsOf(b.curriculum.(*rnd).adam); got != 30 {
 		t.Errorf("%d updates after three episodes of 10 steps", got)
+	}
+}
+
+// A first goal has QTA's threshold, which here leaves one candidate.
+func TestMostNovel(t *testing.T) {
+	for _, curriculum := range []string{"visits", "rnd"} {
+		a := visitedAgent(t, curriculum, 40)
+		a.params.InitialSteps = 0
+		novel := slices.Clone(nextGoal(t, a, false))
+		x, q := newMatrix(40, 5), make([]float64, 40)
+		for i := range 40 {
+			a.inputs(x.row(i), a.observation, at(a.replay.achieved, i, 2))
+		}
+		a.valuesTowards(q, x)
+		highest := slices.Index(q, slices.Max(q))
+		a.params.Threshold = (q[highest] - 1e-9) / float64(a.params.Horizon)
+		only := at(a.replay.achieved, highest, 2)
+		for first, want := range map[bool][]float64{true: only, false: novel} {
+			if got := nextGoal(t, a, first); !slices.Equal(got, want) || slices.Equal(only, novel) {
+				t.Errorf("%s: the goal is %v, want %v; first %t", curriculum, got, want, first)
+			}
+		}
 	}
 }
 

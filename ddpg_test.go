@@ -3,6 +3,7 @@ package qta
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -17,64 +18,40 @@ func moments(x []float64) (mean, deviation float64) {
 	return mean, math.Sqrt(deviation)
 }
 
-// Noise has the standard deviation ε about the action; it is clipped; the
-// replacing action is uniform and as frequent as it should be.
+// Noise has the standard deviation ε about the action, and each component its own;
+// it is clipped. At the edge of the action space without noise, every other action
+// is a uniform one, in all its components at once.
 func TestExplore(t *testing.T) {
 	const n = 40000
-	draw := func(at, ε, random float64) []float64 {
-		a := &Agent{curriculum: new(desiredGoals), exploration: newStream(1, 0)}
-		a.params.ActionNoise, a.params.RandomAction = ε, random
-		var all []float64
-		for range n {
-			action := []float64{at, at}
-			a.explore(action)
-			all = append(all, action...)
-		}
-		return all
-	}
 	for _, test := range []struct {
 		at, ε, random   float64
 		mean, deviation float64
 	}{
 		{0, 0.2, 0, 0, 0.2},
 		{0.1, 0.1, 0, 0.1, 0.1},
-		{0.5, 0, 0, 0.5, 0},
-		{0, 0.2, 1, 0, math.Sqrt(1. / 3)},
 		{0, 0.2, 0.3, 0, math.Sqrt(0.7*0.04 + 0.3/3)},
 		{0, 1e9, 0, 0, 1}, // -1 or 1
+		{1, 0, 0.3, 0.7, math.Sqrt(0.7 + 0.3/3 - 0.49)},
 	} {
-		all := draw(test.at, test.ε, test.random)
+		a := &Agent{curriculum: new(desiredGoals), exploration: newStream(1, 0)}
+		a.params.ActionNoise, a.params.RandomAction = test.ε, test.random
+		var all []float64
+		for range n {
+			action := []float64{test.at, test.at}
+			a.explore(action)
+			all = append(all, action...)
+			if test.ε < 1 && (action[0] == action[1]) != (test.ε == 0 && action[0] == test.at) {
+				t.Fatalf("%+v: both components are one, or half of them is replaced: %v", test, action)
+			}
+		}
 		mean, deviation := moments(all)
 		tolerance := 5 / math.Sqrt(2*n)
 		if math.Abs(mean-test.mean) > tolerance || math.Abs(deviation-test.deviation) > tolerance {
-			t.Errorf("action %v, ε %v, random %v: mean %v and deviation %v, want %v and %v", test.at, test.ε, test.random, mean, deviation, test.mean, test.deviation)
+			t.Errorf("%+v: mean %v and deviation %v", test, mean, deviation)
 		}
-		for _, v := range all {
-			if !(math.Abs(v) <= 1) {
-				t.Fatalf("action %v", v)
-			}
+		if low, high := slices.Min(all), slices.Max(all); low < -1 || high > 1 {
+			t.Errorf("%+v: actions from %v to %v", test, low, high)
 		}
-	}
-	// Each component has noise of its own.
-	for i, noisy := 0, draw(0, 0.2, 0); i < 200; i += 2 {
-		if noisy[i] == noisy[i+1] {
-			t.Fatalf("noise %v in both components", noisy[i])
-		}
-	}
-	// At the edge of the action space without noise, every other action is a
-	// uniform one, in all its components at once.
-	replaced := 0
-	all := draw(1, 0, 0.3)
-	for i := 0; i < len(all); i += 2 {
-		if (all[i] != 1) != (all[i+1] != 1) {
-			t.Fatalf("action %v is half replaced", all[i:i+2])
-		}
-		if all[i] != 1 {
-			replaced++
-		}
-	}
-	if p := float64(replaced) / n; math.Abs(p-0.3) > 5*math.Sqrt(0.21/n) {
-		t.Errorf("%v of the actions replaced, want 0.3", p)
 	}
 }
 

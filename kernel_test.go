@@ -496,24 +496,6 @@ func BenchmarkMul(b *testing.B) {
 	}
 }
 
-// BenchmarkKernels is an update with each kernel, against that kernel's peak.
-func BenchmarkKernels(b *testing.B) {
-	for _, preset := range []Preset{{"default", Default()}, {"authors", Authors()}} {
-		for _, k := range kernels() {
-			if k == generic {
-				continue
-			}
-			b.Run(fmt.Sprintf("%v/params=%s", k, preset.Name), func(b *testing.B) {
-				a, _ := walked(b, preset.Params, 2000)
-				a.workers.kernel = k
-				defer a.Close()
-				n, _ := multiplyAdds(preset.Params, a.sizes)
-				measure(b, k, n, func() { a.learn() })
-			})
-		}
-	}
-}
-
 // BenchmarkThreads is how many times faster two threads are than one, by turns
 // in the same minute.
 func BenchmarkThreads(b *testing.B) {

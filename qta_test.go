@@ -78,51 +78,6 @@ func TestEvaluationsDoNotMatter(t *testing.T) {
 	}
 }
 
-// Interrupted at any step and trained on in a new environment, an agent ends in
-// the same state as without.
-func TestTrainInterrupted(t *testing.T) {
-	t.Parallel()
-	stop := errors.New("stop")
-	presets := Presets()
-	if testing.Short() {
-		presets = presets[:1]
-	}
-	for _, preset := range presets {
-		p := tinyPreset(preset.Params)
-		steps, runs := 150, 2
-		if p.Curriculum == "vds" {
-			steps = 30 // it learns much after each episode
-		}
-		m := mustMaze(t, "4x5")
-		options := TrainOptions{Steps: steps, EvalEvery: 10, Rollouts: 2}
-		whole := newMazeAgent(t, p, 8)
-		if err := whole.Train(context.Background(), m.Env(), m.Env(), options); err != nil {
-			t.Fatal(err)
-		}
-		want := marshal(t, whole)
-		rng := rand.New(rand.NewPCG(5, 0))
-		for range runs {
-			a := newMazeAgent(t, p, 8)
-			for a.step < steps {
-				ctx, cancel := context.WithCancelCause(context.Background())
-				at := a.step + 1 + rng.IntN(60)
-				o := options
-				o.AfterStep = func() error {
-					if a.step == at {
-						cancel(stop)
-					}
-					return nil
-				}
-				err := a.Train(ctx, m.Env(), m.Env(), o)
-				if a.step < steps && (err != stop || a.step != at) {
-					t.Fatalf("canceled at step %d, Train returned %v at step %d", at, err, a.step)
-				}
-			}
-			sameState(t, preset.Name, want, a)
-		}
-	}
-}
-
 // Small learns the square wave 1U5 in a few seconds. A change that breaks
 // learning shows here.
 func TestSmallLearns(t *testing.T) {
@@ -238,6 +193,10 @@ func newLineAgent(t *testing.T) *Agent {
 // What training refuses, at which step and how; before are steps in an
 // environment that is in order.
 func TestTrainErrors(t *testing.T) {
+	type incomparable struct {
+		*lineEnv
+		_ []int
+	}
 	maze, one := mustMaze(t, "1U5").Env(), new(lineEnv)
 	state := func(change func(e *lineEnv, s *State)) *lineEnv { return &lineEnv{onState: change} }
 	o := TrainOptions{Steps: 20, EvalEvery: 7, Rollouts: 1}
@@ -252,6 +211,7 @@ func TestTrainErrors(t *testing.T) {
 		{nil, one, o, 0, "qta: there is no environment"},
 		{one, nil, o, 0, "qta: there is no environment"},
 		{one, one, o, 0, "qta: training and evaluation need two instances"},
+		{incomparable{lineEnv: one}, incomparable{lineEnv: new(lineEnv)}, TrainOptions{Steps: 3, EvalEvery: 7, Rollouts: 1}, 0, ""}, // count as two
 		{one, new(lineEnv), TrainOptions{Steps: 1, Rollouts: 1}, 0, "qta: EvalEvery is 0 and Rollouts is 1, allowed are 1 and above"},
 		{one, new(lineEnv), TrainOptions{Steps: 1, EvalEvery: 1}, 0, "qta: EvalEvery is 1 and Rollouts is 0"},
 
@@ -296,7 +256,7 @@ func TestTrainErrors(t *testing.T) {
 			}
 		}
 		err := a.Train(t.Context(), test.env, test.evaluation, test.o)
-		if err == nil || !strings.HasPrefix(err.Error(), test.want) {
+		if got := fmt.Sprint(err); !strings.HasPrefix(got, test.want) || test.want == "" && err != nil {
 			t.Errorf("error %v, want %q", err, test.want)
 		}
 	}
@@ -304,35 +264,6 @@ func TestTrainErrors(t *testing.T) {
 		if _, err := NewAgent(Small(), sizes, 1); err == nil || !strings.HasPrefix(err.Error(), "qta: environment sizes") {
 			t.Errorf("sizes %+v: error %v", sizes, err)
 		}
-	}
-}
-
-// Environments that cannot be compared count as two.
-func TestTwoEnvironments(t *testing.T) {
-	type incomparable struct {
-		Env
-		_ []int
-	}
-	a := newLineAgent(t)
-	o := TrainOptions{Steps: 3, EvalEvery: 7, Rollouts: 1}
-	if err := a.Train(t.Context(), incomparable{Env: new(lineEnv)}, incomparable{Env: new(lineEnv)}, o); err != nil {
-		t.Error(err)
-	}
-}
-
-// VDS asks of the environment to train in, not of the other, that it draws goals.
-func TestSamplerTrains(t *testing.T) {
-	type plain struct{ Env }
-	p := tinyPreset(Default())
-	p.Curriculum = curriculumVDS
-	maze := mustMaze(t, "1U5")
-	o := TrainOptions{Steps: 1, EvalEvery: 2, Rollouts: 1}
-	if err := newMazeAgent(t, p, 1).Train(t.Context(), maze.Env(), &plain{maze.Env()}, o); err != nil {
-		t.Error(err)
-	}
-	err := newMazeAgent(t, p, 1).Train(t.Context(), &plain{maze.Env()}, maze.Env(), o)
-	if err == nil || err.Error() != "qta: the curriculum vds needs an environment that is a GoalSampler" {
-		t.Errorf("trained in what draws no goals: %v", err)
 	}
 }
 
