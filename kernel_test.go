@@ -383,6 +383,12 @@ func TestWorkers(t *testing.T) {
 		}
 		runtime.GOMAXPROCS(old)
 	}
+	goroutinesEnd(t, before)
+}
+
+// goroutinesEnd waits until there are no more goroutines than before.
+func goroutinesEnd(t *testing.T, before int) {
+	t.Helper()
 	for tries := 0; runtime.NumGoroutine() > before; tries++ {
 		if tries == 100 {
 			t.Fatalf("%d goroutines after close, %d before", runtime.NumGoroutine(), before)

@@ -53,40 +53,6 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// Parameters lie in one vector, a layer's weights before its biases, so that a
-// network can be saved, averaged and stepped as a whole.
-func TestLayout(t *testing.T) {
-	params := make([]float32, 20) // longer than needed
-	for i := range params {
-		params[i] = float32(i)
-	}
-	m := newMLP(params, []int{2, 3, 1})
-	if len(m.params) != 2*3+3+3*1+1 || m.layers[0].w.row(1)[2] != 5 || m.layers[0].b[0] != 6 || m.layers[1].w.row(2)[0] != 11 || m.layers[1].b[0] != 12 {
-		t.Errorf("parameters %v in layers %v", m.params, m.layers)
-	}
-}
-
-// Weights and biases start uniform in ±1/√in.
-func TestInitialize(t *testing.T) {
-	const in, out = 100, 50
-	l := newLayer(make([]float32, layerSize(in, out)), in, out)
-	l.initialize(rand.New(rand.NewPCG(1, 0)))
-	for name, params := range map[string][]float32{"weights": l.w.data, "biases": l.b} {
-		sum, square, largest := 0.0, 0.0, 0.0
-		for _, v := range params {
-			sum += float64(v)
-			square += float64(v) * float64(v)
-			largest = max(largest, math.Abs(float64(v)))
-		}
-		n, deviation := float64(len(params)), 0.1/math.Sqrt(3)
-		skewed := math.Abs(sum/n) > 5*deviation/math.Sqrt(n)
-		scaled := math.Abs(math.Sqrt(square/n)/deviation-1) > 5/math.Sqrt(n)
-		if largest > 0.1 || largest < 0.09 || skewed || scaled {
-			t.Errorf("%s: largest %v, mean %v, deviation %v; want 0.1, 0, %v", name, largest, sum/n, math.Sqrt(square/n), deviation)
-		}
-	}
-}
-
 // Chunks, parts and threads leave no trace in the bits: a batch that is one chunk
 // of eight threads gives the same in many.
 func TestChunks(t *testing.T) {
@@ -128,21 +94,6 @@ func TestChunks(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// A moment that would be denormal becomes zero, and the parameter stays.
-func TestAdamFlushes(t *testing.T) {
-	a := newAdam(1, 0.01, nil)
-	params := []float32{1}
-	a.step(params, []float32{1e-30})
-	after := params[0]
-	a.rate = 0
-	for range 1000 {
-		a.step(params, []float32{0})
-	}
-	if a.m[0] != 0 || a.v[0] != 0 || params[0] != after {
-		t.Errorf("after 1000 zero gradients m is %v, v %v and the parameter went from %v to %v", a.m[0], a.v[0], after, params[0])
 	}
 }
 
