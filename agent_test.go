@@ -130,47 +130,6 @@ func TestSolvedAt(t *testing.T) {
 	}
 }
 
-// Evaluations act by the policy, without noise and without random actions, from
-// each observation towards the goal that the environment desires, and not by an
-// action that is no number.
-func TestEvaluateActs(t *testing.T) {
-	const rollouts = 3
-	a := scriptedAgent(t, func(p *Params) {
-		p.ActionNoise, p.RandomAction, p.RandomActionLater = 10, 1, 1
-		p.InitialActions, p.InitialSteps = "uniform", 1000
-	})
-	moveTargets(a)
-	for _, what := range []string{"Evaluate", "an evaluation in training"} {
-		env := &scriptedEnv{
-			place:   func(e, k int) float64 { return float64(e) - 0.3*float64(k) },
-			desired: func(e int) float64 { return 3 - 2*float64(e) },
-		}
-		var err error
-		if before := marshal(t, a); what == "Evaluate" {
-			_, err = a.Evaluate(env, rollouts, 7)
-			sameState(t, "after Evaluate", before, a)
-		} else {
-			training := &scriptedEnv{place: func(_, k int) float64 { return 2 + float64(k) }, desired: func(int) float64 { return -3 }}
-			err = a.Train(t.Context(), training, env, TrainOptions{Steps: 1, EvalEvery: 1, Rollouts: rollouts})
-		}
-		if err != nil || len(env.actions) != rollouts*a.params.Horizon {
-			t.Fatalf("%s: %d steps, error %v", what, len(env.actions), err)
-		}
-		for i, action := range env.actions {
-			e, k := i/a.params.Horizon, i%a.params.Horizon
-			want := twinAct(a.policy.net.vector(), []float64{env.place(e, k) + 0.5}, []float64{env.desired(e)})
-			near(t, fmt.Sprintf("%s, rollout %d, step %d: the policy's action towards the environment's goal", what, e, k), float32s(action), want)
-		}
-	}
-	a.policy.net.params[0] = float32(math.NaN())
-	env := &scriptedEnv{place: func(int, int) float64 { return 1 }}
-	_, err := a.Evaluate(env, 1, 1)
-	var numeric *NumericError
-	if !errors.As(err, &numeric) || numeric.Network != "policy" || len(env.actions) > 0 {
-		t.Errorf("error %v after %d actions, want one of the policy", err, len(env.actions))
-	}
-}
-
 // moveTargets makes target networks other than those that they follow.
 func moveTargets(a *Agent) {
 	rng := rand.New(rand.NewPCG(17, 0))
@@ -185,30 +144,20 @@ func moveTargets(a *Agent) {
 	}
 }
 
-// The chance of an evaluation comes from the seed, and in training from the step
-// too; each rollout has its own.
+// The chance of an evaluation comes from its seed; each rollout has its own.
 func TestEvaluateChance(t *testing.T) {
-	a := scriptedAgent(t, func(*Params) {})
-	script := func() *scriptedEnv { return &scriptedEnv{place: func(_, k int) float64 { return float64(k) }} }
-	draws := func(seed uint64) []float64 {
-		env := script()
-		if _, err := a.Evaluate(env, 3, seed); err != nil {
+	var all []float64
+	for _, seed := range []uint64{5, 5, 6} {
+		env := &scriptedEnv{place: func(_, k int) float64 { return float64(k) }}
+		if _, err := scriptedAgent(t, func(*Params) {}).Evaluate(env, 3, seed); err != nil {
 			t.Fatal(err)
 		}
-		return env.chance
+		all = append(all, env.chance...)
 	}
-	one, again, other := draws(5), draws(5), draws(6)
-	if diff := cmp.Diff(one, again); diff != "" {
-		t.Errorf("two evaluations of one seed (-first +second):\n%s", diff)
-	}
-	training, evaluation := script(), script()
-	if err := a.Train(t.Context(), training, evaluation, TrainOptions{Steps: 30, EvalEvery: 10, Rollouts: 3}); err != nil {
-		t.Fatal(err)
-	}
-	all := slices.Concat(one, other, training.chance, evaluation.chance)
+	again := slices.Equal(all[:3], all[3:6])
 	slices.Sort(all)
-	if n := len(slices.Compact(all)); n != 3+3+3+9 {
-		t.Errorf("%d different numbers in 2 evaluations of 3 rollouts, 3 episodes and 3 evaluations of 3, want 18", n)
+	if n := len(slices.Compact(all)); n != 6 || !again {
+		t.Errorf("%d different numbers in 3 rollouts of two seeds, want 6; the same with one seed: %t", n, again)
 	}
 }
 
@@ -282,6 +231,15 @@ func TestEvaluateTells(t *testing.T) {
 		if n := len(test.at); env.resets != n || len(env.actions) != n*horizon {
 			t.Errorf("%s: %d resets and %d steps in %d rollouts of %d", test.what, env.resets, len(env.actions), n, horizon)
 		}
+	}
+
+	// An action that is no number is not taken.
+	a, env := scriptedAgent(t, func(*Params) {}), &scriptedEnv{place: func(int, int) float64 { return 1 }}
+	a.policy.net.params[0] = float32(math.NaN())
+	_, err := a.Evaluate(env, 1, 1)
+	var numeric *NumericError
+	if !errors.As(err, &numeric) || numeric.Network != "policy" || len(env.actions) > 0 {
+		t.Errorf("error %v after %d actions, want one of the policy", err, len(env.actions))
 	}
 }
 
@@ -400,44 +358,30 @@ func TestRandomActions(t *testing.T) {
 		change func(*Params)
 		atGoal func(e, k int) bool   // whether step k of episode e ends at the environment's goal
 		policy func(e, k int) string // "yes", "no", or "" for either, of the step after k of episode e
-		after  func(a *Agent)        // each step
 	}{
 		{
 			"InitialActions uniform for 14 steps, the published code of MEGA",
 			func(p *Params) { p.InitialActions, p.InitialSteps = "uniform", 14 },
 			never,
 			func(e, k int) string { return yes(10*e+k >= 14) },
-			nil,
 		},
 		{
 			"RandomActionLater, from the step after an episode's first goal was first reached, the authors' code",
 			func(p *Params) { p.Curriculum, p.RandomActionLater = "her", 1 },
 			func(e, k int) bool { return e == 2 && k == 4 },
 			func(e, k int) string { return yes(10*e+k < 24) },
-			nil,
-		},
-		{
-			// What the first step reached is taken back within the episode, whose
-			// later goals are not its first; the next episode's goal is.
-			"RandomActionLater, by an episode's first goal alone",
-			func(p *Params) { p.RandomActionLater = 1 },
-			always,
-			func(e, k int) string { return yes(e == 0 && (k == 0 || k >= 4) || e == 1 && k == 0) },
-			func(a *Agent) { a.explored = a.explored && a.step != 4 },
 		},
 		{
 			"RandomActionReached, from the step after an episode's first goal was reached to the episode's end",
 			func(p *Params) { p.Curriculum, p.RandomActionReached = "her", 1 },
 			func(e, k int) bool { return e%2 == 1 && k == 4 },
 			func(e, k int) string { return yes(e%2 == 0 || k < 4) },
-			nil,
 		},
 		{
 			"RandomActionReached, on the way to later goals too",
 			func(p *Params) { p.RandomActionReached = 1 },
 			always,
 			func(e, k int) string { return yes(k == 0) },
-			nil,
 		},
 		{
 			"MEGA's bonus of 0.1 to the probability of a random action for each step at the goal",
@@ -452,7 +396,6 @@ func TestRandomActions(t *testing.T) {
 				}
 				return ""
 			},
-			nil,
 		},
 	} {
 		a := scriptedAgent(t, func(p *Params) {
@@ -471,9 +414,6 @@ func TestRandomActions(t *testing.T) {
 			got := yes(slices.Equal(env.actions[len(env.actions)-1], a.Act(s, goal)))
 			if want := test.policy(e, k); env.step < a.params.Horizon && want != "" && got != want {
 				t.Errorf("%s: step %d of episode %d is the policy's: %s, want %s", test.what, k, e, got, want)
-			}
-			if test.after != nil {
-				test.after(a)
 			}
 			return nil
 		})

@@ -10,54 +10,6 @@ import (
 	"testing"
 )
 
-// The disagreement of Q-values is that of the critics' values of the policy's
-// action, from the current state to the candidate, or the other way.
-func TestValueDisagreement(t *testing.T) {
-	for _, swapped := range []bool{false, true} {
-		p := tinyPreset(Default())
-		p.Uncertainty, p.AuthorsForm = "q", swapped
-		a, _ := walked(t, p, 15) // as many candidates, and fewer than a batch
-		moveTargets(a)
-		s := &a.scratch.selection
-		a.drawCandidates(s)
-		a.ask(s, true)
-		actor := a.policy.net.vector()
-		var want []float64
-		for _, i := range s.candidates {
-			state, goal := a.observation, at(a.replay.achieved, i, 2)
-			if swapped {
-				state, goal = goal, state
-			}
-			want = append(want, twinSampleDeviation(each(a.pun.critics, func(c *critic) float64 {
-				return twinValue(c.q.vector(), state, goal, twinAct(actor, state, goal))
-			})))
-		}
-		near(t, fmt.Sprintf("disagreement of the critics' Q-values, swapped %t", swapped), float32s(s.query.ε), want)
-	}
-}
-
-// Noise is normal, of the chosen deviation and anew for each candidate, and comes
-// before the scaling of Equation 6.
-func TestUncertaintyNoise(t *testing.T) {
-	const n, σ = 3000, 0.03
-	estimates := func(σ float64) []float64 {
-		p := tinyPreset(Default())
-		p.Candidates, p.UncertaintyNoise = n, σ
-		a, _ := walked(t, p, n)
-		a.drawCandidates(&a.scratch.selection)
-		a.ask(&a.scratch.selection, false)
-		return a.scratch.selection.query.ε
-	}
-	noise := estimates(σ)
-	for k, ε := range estimates(0) {
-		noise[k] -= ε
-	}
-	mean, deviation := moments(noise)
-	if math.Abs(mean) > 5*σ/math.Sqrt(n) || math.Abs(deviation/σ-1) > 5/math.Sqrt(2*n) {
-		t.Errorf("noise of mean %v and deviation %v, want 0 and %v", mean, deviation, σ)
-	}
-}
-
 // naivePriority is the priority of a transition of the replay that is replayed
 // with a goal, from the networks of a as they stand. M is the pair of targets.
 func naivePriority(a *Agent, i int, g []float64, M []int) float64 {
@@ -191,34 +143,6 @@ func TestGradientClip(t *testing.T) {
 	}
 }
 
-// The targets move with every TargetEvery-th update, and stand in between.
-func TestTargetEvery(t *testing.T) {
-	for _, test := range []struct{ every, burst int }{{3, 0}, {4, 4}, {8, 4}} {
-		p := tinyPreset(Default())
-		p.TargetEvery, p.UpdatesPerEpisode, p.UpdatesPerStep = test.every, test.burst, 1
-		a := newMazeAgent(t, p, 3)
-		targets := [][]float32{a.policy.target.params}
-		for _, c := range a.pun.critics {
-			targets = append(targets, c.target.params)
-		}
-		moves, before := 0, each(targets, slices.Clone)
-		trainTo(t, a, 50, func() error {
-			due := stepsOf(a.policy.adam)/test.every > moves
-			moves = stepsOf(a.policy.adam) / test.every
-			for k, target := range targets {
-				if slices.Equal(before[k], target) == due {
-					t.Fatalf("%+v: target %d stands in step %d, or moves when it is not due", test, k, a.step)
-				}
-				before[k] = slices.Clone(target)
-			}
-			return nil
-		})
-		if moves < 2 {
-			t.Errorf("%+v: the targets moved %d times: this shows little", test, moves)
-		}
-	}
-}
-
 // One critic never disagrees.
 func TestOneCritic(t *testing.T) {
 	for _, uncertainty := range []string{"pun", "ensemble"} {
@@ -245,33 +169,6 @@ func TestPublishedConstants(t *testing.T) {
 // stepsOf returns how many steps an optimizer has taken, by β₁ᵗ.
 func stepsOf(m *adam) int { return int(math.Round(math.Log(m.beta1) / math.Log(adamBeta1))) }
 
-// A watched curriculum notes what an agent has done when its episodes end.
-type watched struct {
-	randomGoals
-	updates, shown []int // updates and, by the normalizer's count, vectors shown
-}
-
-func (w *watched) endEpisode(a *Agent) error {
-	w.updates = append(w.updates, stepsOf(a.policy.adam))
-	w.shown = append(w.shown, int(a.goals.count)-1)
-	return nil
-}
-
-// As in VDS, at an episode's end the normalizers come first, then the
-// curriculum, then the updates; single updates come before both.
-func TestEndOfEpisode(t *testing.T) {
-	for burst, updates := range map[int][]int{0: {5, 15, 25}, 8: {0, 8, 16}} {
-		p := tinyPreset(Default())
-		p.UpdatesPerEpisode, p.UpdatesPerStep = burst, 1
-		a, w := newMazeAgent(t, p, 1), new(watched)
-		a.curriculum = w
-		trainTo(t, a, 30, nil)
-		if !slices.Equal(w.updates, updates) || !slices.Equal(w.shown, []int{5, 10, 15}) {
-			t.Errorf("%d per episode: after updates %v, want %v, and %v vectors shown", burst, w.updates, updates, w.shown)
-		}
-	}
-}
-
 // Masks are fair coins: for each critic, for two critics at once, for two
 // transitions, and for two seeds.
 func TestMasks(t *testing.T) {
@@ -293,51 +190,6 @@ func TestMasks(t *testing.T) {
 	frequency(t, "one mask", one, n, 0.5)
 	for k := range both {
 		frequency(t, fmt.Sprint("a mask and another, pair ", k), both[k], n, 0.25)
-	}
-}
-
-// A transition has its masks in every minibatch, in both forms; the weights of
-// prioritized replay go on top. The heads of the authors' form predict the mean of
-// the components.
-func TestMasksOfBatches(t *testing.T) {
-	const steps = 75 // seven episodes of ten steps and one of five
-	for _, changes := range []string{"", "Replay=per", "AuthorsForm=true HeadTarget=achieved"} {
-		p := tinyPreset(Default())
-		p.Uncertainty, p.Batch, p.HeadOwnDraw, p.PredictiveGradient = "bootstrap", 200, true, "head"
-		p = changed("", p, changes).Params
-		a, _ := walked(t, p, steps)
-		if err := a.learn(); err != nil {
-			t.Fatal(err)
-		}
-		for _, b := range []*batch{&a.scratch.batch, &a.headBatch} {
-			for c := range a.pun.critics {
-				for row, i := range b.transitions {
-					in := inMask(a.seed, i, c) && !(p.AuthorsForm && i >= 70)
-					weight, head := float32(0), float32(0)
-					if in {
-						weight = 1
-						if s, ok := a.sampler.(*prioritized); ok && b == &a.scratch.batch {
-							weight = float32(s.w[row])
-						}
-					}
-					if in != p.AuthorsForm {
-						head = 1
-					}
-					if b.weights[c][row] != weight || b.masks[c][row] != head {
-						t.Fatalf("%s: transition %d, critic %d: weight %v and head's mask %v, want %v and %v", changes,
-							i, c, b.weights[c][row], b.masks[c][row], weight, head)
-					}
-				}
-			}
-			for row, i := range b.transitions {
-				want := at(a.replay.nextObservation, i, 2)
-				if p.AuthorsForm {
-					s := at(a.replay.nextAchieved, i, 2)
-					want = []float64{(s[0] + s[1]) / 2}
-				}
-				near(t, changes+": predicted", b.head.row(row), want)
-			}
-		}
 	}
 }
 

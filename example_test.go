@@ -206,23 +206,6 @@ func ExampleTrainOptions() {
 	// as in the log: true true true
 }
 
-// What an evaluation tells beside success at the last step, in which the cart
-// ought to stand at the goal.
-func ExampleEvaluation() {
-	e, err := trainedCart().Evaluate(new(cart), 50, 1)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println("at the goal at some time as often or more:", e.Reached >= e.Success)
-	fmt.Println("sum of 20 rewards of -1 or 0:", -20 <= e.Return && e.Return <= 0)
-	fmt.Println("steps until first there:", 0 <= e.StepsToGoal && e.StepsToGoal <= 20)
-
-	// Output:
-	// at the goal at some time as often or more: true
-	// sum of 20 rewards of -1 or 0: true
-	// steps until first there: true
-}
-
 // An agent from a file, which qta leaves in a run directory as agent.qta, acts
 // in a maze without learning.
 func ExampleLoadFile() {
@@ -308,26 +291,6 @@ func ExamplePUN() {
 	// ...###
 	// ...###
 	// ...###
-}
-
-func ExamplePUN_MarshalBinary() {
-	u, err := qta.NewPUN(qta.Small(), qta.Sizes{Observation: 2, Goal: 1, Action: 1}, 1)
-	if err != nil {
-		log.Fatal(err)
-	}
-	saved, err := u.MarshalBinary()
-	if err != nil {
-		log.Fatal(err)
-	}
-	var again qta.PUN
-	if err := again.UnmarshalBinary(saved); err != nil {
-		log.Fatal(err)
-	}
-	s, g, a := [][]float64{{0.1, 0.2}}, [][]float64{{0.3}}, [][]float64{{0.4}}
-	fmt.Println(again.Value(s, g, a)[0] == u.Value(s, g, a)[0])
-
-	// Output:
-	// true
 }
 
 // Networks go out and come back; what comes back acts as what went out.
@@ -433,7 +396,7 @@ var trainedCart = sync.OnceValue(func() *qta.Agent {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := agent.Train(context.Background(), new(cart), new(cart), qta.TrainOptions{Steps: 1500, EvalEvery: 1500, Rollouts: 1}); err != nil {
+	if err := agent.Train(context.Background(), new(cart), new(cart), qta.TrainOptions{Steps: 800, EvalEvery: 800, Rollouts: 1}); err != nil {
 		log.Fatal(err)
 	}
 	return agent

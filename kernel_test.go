@@ -208,7 +208,9 @@ func TestMul(t *testing.T) {
 	ws := allWorkers(t)
 	for rows := 1; rows <= 18; rows++ {
 		for _, cols := range []int{1, 2, 3, 5, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 200} {
-			checkMul(t, ws, rng, rows, cols, rng.IntN(20), uint(rng.Uint32()))
+			if !testing.Short() || rng.IntN(2) == 0 {
+				checkMul(t, ws, rng, rows, cols, rng.IntN(20), uint(rng.Uint32()))
+			}
 		}
 	}
 	for flags := range uint(64) { // the tallest tiles
@@ -255,7 +257,9 @@ func TestMulPanics(t *testing.T) {
 func TestMulAllocates(t *testing.T) {
 	for _, cols := range []int{3, 128} {
 		c, a, b, bias := newMatrix(1024, cols), newMatrix(1024, 64), newMatrix(64, cols), newMatrix(1, cols)
-		for _, w := range append(allWorkers(t), nil) {
+		several := workersOf(best, 3)
+		defer several.close()
+		for _, w := range []*workers{several, nil} {
 			// Many runs outweigh what goroutines allocate as they start.
 			n := testing.AllocsPerRun(30, func() { w.mul(c, a, b, epilogue{bias: bias.data, relu: true}) })
 			if n != 0 {

@@ -167,17 +167,6 @@ func TestNumericError(t *testing.T) {
 			t.Errorf("error text %q", err)
 		}
 	}
-
-	// Rates at the end of their range lead there by themselves.
-	p := tinyPreset(Default())
-	p.HiddenSize, p.HiddenLayers, p.CriticRate = 64, 16, 1
-	a := newMazeAgent(t, p, 1)
-	m := mustMaze(t, "1U5")
-	err := a.Train(context.Background(), m.Env(), m.Env(), TrainOptions{Steps: 2000, EvalEvery: 100, Rollouts: 1})
-	var e *NumericError
-	if !errors.As(err, &e) || e.Step != a.step {
-		t.Errorf("with a critic rate of 1 and 16 layers of 64 Train returned %v at step %d", err, a.step)
-	}
 }
 
 // newLineAgent returns an agent for a lineEnv.
@@ -475,8 +464,12 @@ func TestDigests(t *testing.T) {
 		}
 		all := variants()
 		if testing.Short() && !*update {
-			if all = []Preset{{"default", Default()}, {"authors", Authors()}}; k != best {
+			switch all = []Preset{{"default", Default()}, {"authors", Authors()}}; k {
+			case best:
+			case generic:
 				all = all[:1]
+			default:
+				continue
 			}
 		}
 		for _, v := range all {
