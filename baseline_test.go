@@ -539,14 +539,13 @@ func TestMEGAReplayGoal(t *testing.T) {
 }
 
 // The first episode's goal is the environment's, and no goal changes within an
-// episode. An episode at its goal in any step but the last is a success, and the
-// longer it is there, the more random are actions.
+// episode. An episode at its goal in any step but the last is a success.
 func TestMEGASuccess(t *testing.T) {
 	for _, test := range []struct {
 		at      []int // the steps at the goal, of ten
 		success bool
 	}{{[]int{1}, true}, {[]int{9}, true}, {[]int{10}, false}, {[]int{3, 5, 6}, true}} {
-		a := scriptedAgent(t, func(p *Params) { p.Curriculum, p.RandomAction, p.RandomActionLater = "mega", 0.1, 0.1 })
+		a := scriptedAgent(t, func(p *Params) { p.Curriculum = "mega" })
 		// A first episode, towards the environment's goal 0, is nowhere but at 5,
 		// the goal of the second.
 		env := &scriptedEnv{place: func(e, k int) float64 {
@@ -555,17 +554,7 @@ func TestMEGASuccess(t *testing.T) {
 			}
 			return 7
 		}}
-		visits := 0
-		trainScripted(t, a, env, 21, func() error {
-			k := (a.step-1)%10 + 1
-			if a.step > 10 && a.step < 20 && slices.Contains(test.at, k) {
-				visits++
-			}
-			if p := a.randomAction(); a.step < 20 && math.Abs(p-0.1-0.1*float64(visits)) > 1e-12 {
-				t.Errorf("after %d steps at the goal an action is random with probability %v", visits, p)
-			}
-			return nil
-		})
+		trainScripted(t, a, env, 21, nil)
 		want := slices.Concat(make([]float64, 10), slices.Repeat([]float64{5}, 10))
 		if got := a.replay.goal[:20]; !slices.Equal(got, want) {
 			t.Errorf("the goals are %v, want %v", got, want)

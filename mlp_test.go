@@ -297,16 +297,6 @@ func (b twinBatch) batch() *batch {
 	}
 }
 
-// headsOf returns the heads' minibatch: b or, with a draw of their own, one
-// that has the same transitions.
-func headsOf(b *batch, p *Params) *batch {
-	if !p.HeadOwnDraw {
-		return b
-	}
-	own := *b
-	return &own
-}
-
 // learnBy is the step of critics, and of heads that learn in it, that the
 // parameters ask for.
 func (u *pun) learnBy(b, heads *batch, p *Params) (criticLoss, headLoss float64) {
