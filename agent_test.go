@@ -21,9 +21,8 @@ type scriptedEnv struct {
 	desired func(episode int) float64 // nil for 0
 
 	resets, step int
-	actions      [][]float64  // all that were taken
-	asked        [][2]float64 // all that Reward was asked for: achieved, goal
-	chance       []float64    // a number from the generator of each episode
+	actions      [][]float64 // all that were taken
+	chance       []float64   // a number from the generator of each episode
 }
 
 func (e *scriptedEnv) Sizes() Sizes { return Sizes{1, 1, 1} }
@@ -51,7 +50,6 @@ func (e *scriptedEnv) state() State {
 }
 
 func (e *scriptedEnv) Reward(achieved, desired []float64) float64 {
-	e.asked = append(e.asked, [2]float64{achieved[0], desired[0]})
 	if math.Abs(achieved[0]-desired[0]) < 0.1 {
 		return 0
 	}
@@ -427,76 +425,10 @@ func yes(b bool) string {
 	return "no"
 }
 
-// numberedScript is an environment in which every achieved goal and every goal
-// of an episode has a number of its own.
-func numberedScript() *scriptedEnv {
-	return &scriptedEnv{
-		place:   func(e, k int) float64 { return float64(100*e + k) },
-		desired: func(e int) float64 { return float64(-1 - e) },
-	}
-}
-
 // frequency holds a count to n draws of probability p.
 func frequency(t *testing.T, what string, count, n int, p float64) {
 	t.Helper()
 	if d := math.Abs(float64(count) - float64(n)*p); d > 5*math.Sqrt(float64(n)*p*(1-p))+1e-9 {
 		t.Errorf("%s: %d times of %d, want about %.1f", what, count, n, float64(n)*p)
-	}
-}
-
-// holdMinibatch holds a minibatch in a numberedScript, the achieved goals and the
-// goals that rewards were asked for, to the probability of each transition and to
-// the share of relabeled goals, each achieved in the same episode, by the
-// transition itself or later.
-func holdMinibatch(t *testing.T, what string, asked [][2]float64, P []float64, relabeled float64, horizon int) {
-	t.Helper()
-	transition := func(achieved float64) (i, episode int) {
-		episode = int(achieved) / 100
-		return episode*horizon + int(achieved)%100 - 1, episode
-	}
-	counts, own := make([]int, len(P)), 0
-	for _, pair := range asked {
-		i, episode := transition(pair[0])
-		counts[i]++
-		if pair[1] < 0 {
-			own++
-			if pair[1] != float64(-1-episode) {
-				t.Fatalf("%s: the goal %v for a transition of episode %d", what, pair[1], episode)
-			}
-		} else if f, e := transition(pair[1]); e != episode || f < i {
-			t.Fatalf("%s: transition %d with the goal achieved in %d", what, i, f)
-		}
-	}
-	for i, p := range P {
-		frequency(t, fmt.Sprintf("%s: transition %d of %d", what, i, len(P)), counts[i], len(asked), p)
-	}
-	frequency(t, what+": a goal that is not relabeled", own, len(asked), 1-relabeled)
-}
-
-// The minibatches that HeadOwnDraw and ActorOwnDraw draw, each by its rule.
-func TestMinibatches(t *testing.T) {
-	const n, horizon, rows = 23, 5, 4000 // four episodes and the beginning of a fifth
-	uniform, byEpisode := make([]float64, n), make([]float64, n)
-	for i := range n {
-		first := i / horizon * horizon
-		uniform[i] = 1. / n
-		byEpisode[i] = 1. / 5 / float64(min(horizon, n-first))
-	}
-	for _, replay := range []string{"uniform", "td"} {
-		a := scriptedAgent(t, func(p *Params) {
-			p.Curriculum, p.Horizon, p.LearningStarts, p.Batch = "her", horizon, n-1, rows
-			p.Replay, p.HeadOwnDraw, p.ActorOwnDraw = replay, true, true
-		})
-		env := numberedScript()
-		trainScripted(t, a, env, n, func() error {
-			if a.step == n-1 {
-				env.asked = nil
-			}
-			return nil
-		})
-		env.asked = env.asked[len(env.asked)-2*rows:] // after the critics' minibatch
-		holdMinibatch(t, replay+": the heads' own (the authors' code: by episode, then by step, goals as pursued)",
-			env.asked[:rows], byEpisode, 0, horizon)
-		holdMinibatch(t, replay+": the actor's own (the authors' code: uniform, relabeled)", env.asked[rows:], uniform, 0.8, horizon)
 	}
 }

@@ -219,7 +219,13 @@ func ExampleLoadFile() {
 	}
 	defer os.RemoveAll(directory)
 	path := filepath.Join(directory, "agent.qta")
-	saveUntrained(path, maze)
+	untrained, err := qta.NewAgent(qta.Small(), maze.Env().Sizes(), 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := untrained.SaveFile(path); err != nil {
+		log.Fatal(err)
+	}
 
 	agent, err := qta.LoadFile(path)
 	if err != nil {
@@ -234,17 +240,6 @@ func ExampleLoadFile() {
 
 	// Output:
 	// reached: false
-}
-
-// saveUntrained writes an agent that has learned nothing.
-func saveUntrained(path string, maze *qta.Maze) {
-	agent, err := qta.NewAgent(qta.Small(), maze.Env().Sizes(), 1)
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := agent.SaveFile(path); err != nil {
-		log.Fatal(err)
-	}
 }
 
 // The ensemble by itself, in a learner that has no goals: it learns from a dot

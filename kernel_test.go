@@ -401,9 +401,9 @@ func goroutinesEnd(t *testing.T, before int) {
 	}
 }
 
-// The benchmarks of this file measure f and the machine's peak by turns, and
-// report medians. On a shared machine both change by the minute, and together;
-// their ratio changes less.
+// The benchmarks measure f and the machine's peak by turns, and report medians.
+// On a shared machine both change by the minute, and together; their ratio changes
+// less.
 
 // A probe measures for some milliseconds what one thread can do at most.
 type probe func() (flops float64)

@@ -129,29 +129,25 @@ func TestNumericError(t *testing.T) {
 	nan := float32(math.NaN())
 	const at = 12
 	for _, test := range []struct {
-		network string
-		change  func(*Params)
-		poison  func(*Agent)
+		network, changes string
+		poison           func(*Agent)
 	}{
-		{"policy", nil, func(a *Agent) { a.policy.net.layers[2].b[0] = nan }},
-		{"critics", nil, func(a *Agent) { a.policy.target.layers[2].b[1] = nan }},
-		{"critics", nil, func(a *Agent) { a.pun.critics[1].q.layers[0].w.data[3] = nan }},
-		{"critics", nil, func(a *Agent) {
+		{"policy", "", func(a *Agent) { a.policy.net.layers[2].b[0] = nan }},
+		{"critics", "", func(a *Agent) { a.policy.target.layers[2].b[1] = nan }},
+		{"critics", "", func(a *Agent) { a.pun.critics[1].q.layers[0].w.data[3] = nan }},
+		{"critics", "", func(a *Agent) {
 			for _, c := range a.pun.critics {
 				c.target.layers[2].b[0] = nan
 			}
 		}},
-		{"predictive heads", nil, func(a *Agent) { a.pun.critics[0].head.b[0] = nan }},
-		{"predictive heads", func(p *Params) { p.PredictiveGradient, p.HeadOwnDraw = "head", true }, func(a *Agent) { a.pun.critics[2].head.w.data[0] = nan }},
+		{"predictive heads", "", func(a *Agent) { a.pun.critics[0].head.b[0] = nan }},
+		{"predictive heads", "PredictiveGradient=head HeadOwnDraw=true", func(a *Agent) { a.pun.critics[2].head.w.data[0] = nan }},
 		// Without updates the evaluation at the next step finds it.
-		{"critic 3", func(p *Params) { p.LearningStarts = 1000 }, func(a *Agent) { a.pun.critics[2].head.b[0] = float32(math.Inf(1)) }},
-		{"target policy", func(p *Params) { p.LearningStarts = 1000 }, func(a *Agent) { a.policy.target.params[1] = nan }},
-		{"target critic 1", func(p *Params) { p.LearningStarts = 1000 }, func(a *Agent) { a.pun.critics[0].target.params[1] = nan }},
+		{"critic 3", "LearningStarts=1000", func(a *Agent) { a.pun.critics[2].head.b[0] = float32(math.Inf(1)) }},
+		{"target policy", "LearningStarts=1000", func(a *Agent) { a.policy.target.params[1] = nan }},
+		{"target critic 1", "LearningStarts=1000", func(a *Agent) { a.pun.critics[0].target.params[1] = nan }},
 	} {
-		p := tinyPreset(Default())
-		if test.change != nil {
-			test.change(&p)
-		}
+		p := changed("", tinyPreset(Default()), test.changes).Params
 		a := newMazeAgent(t, p, 1)
 		m := mustMaze(t, "1U5")
 		err := a.Train(context.Background(), m.Env(), m.Env(), TrainOptions{Steps: 100, EvalEvery: at + 1, Rollouts: 1, AfterStep: func() error {
