@@ -634,23 +634,16 @@ func TestVisits(t *testing.T) {
 	a := visitedAgent(t, "visits", 300)
 	cell := func(goal []float64) [2]float64 { return [2]float64{math.Floor(goal[0]), math.Floor(goal[1])} }
 	rare, end := []float64{-7.5, 0.5}, []float64{50.5, 0.5}
-	pursued := 0
 	for range 60 {
 		counts := map[[2]float64]int{}
 		for i := range a.replay.n {
 			counts[cell(at(a.replay.achieved, i, 2))]++
 		}
-		goal := slices.Clone(nextGoal(t, a, false))
+		goal := nextGoal(t, a, false)
 		if got, least := counts[cell(goal)], slices.Min(slices.Collect(maps.Values(counts))); got != least {
 			t.Fatalf("the goal %v lies in a cell of %d visits, the least visited has %d", goal, got, least)
 		}
-		if slices.Equal(goal, rare) {
-			pursued++
-		}
 		visit(a, rare, end)
-	}
-	if pursued < 10 || pursued == 60 {
-		t.Errorf("the rare cell is pursued %d times of 60: this shows little", pursued)
 	}
 	if n := a.curriculum.(*visits).counts[cellOf(end)]; n != 0 {
 		t.Errorf("%d visits of where steps ended", n)
