@@ -295,8 +295,8 @@ func TestKitForward(t *testing.T) {
 
 // holdForward asks a command for the actions of agents of two shapes.
 func holdForward(t *testing.T, command string, arguments ...string) {
-	rng := rand.New(rand.NewPCG(1, 1))
 	for layers, scale := range map[int]float64{1: 1, 3: 100} { // the latter is clipped
+		rng := rand.New(rand.NewPCG(1, 1))
 		p := tinyPreset(Default())
 		p.HiddenLayers = layers
 		a := agentAfter(t, p, 35)
