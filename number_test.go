@@ -293,16 +293,6 @@ func TestStream(t *testing.T) {
 		}
 	}
 	mustPanic(t, "index(0)", func() { s.index(0) })
-	// Purposes and seeds have generators of their own.
-	first := map[uint64]bool{}
-	for seed := range uint64(4) {
-		for p := forInitialization; p <= forEvaluation; p++ {
-			first[newStream(seed, p).Uint64()] = true
-		}
-	}
-	if want := 4 * int(forEvaluation-forInitialization+1); len(first) != want {
-		t.Errorf("%d different first numbers, want %d", len(first), want)
-	}
 }
 
 // fused matches a floating-point instruction that multiplies and adds with one
