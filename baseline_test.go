@@ -1,71 +1,14 @@
 package qta
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 )
-
-// HER keeps the environment's goal for the whole episode: to reach it again counts
-// once.
-func TestHER(t *testing.T) {
-	a := scriptedAgent(t, func(p *Params) { p.Curriculum = "her" })
-	env := &scriptedEnv{place: func(_, k int) float64 { return float64(k % 2) }} // at the goal every other step
-	trainScripted(t, a, env, 100, nil)
-	if !slices.Equal(a.replay.goal, a.replay.desired) || a.goalsSet != 10 || a.goalsReached != 10 {
-		t.Errorf("%d goals in 10 episodes, %d reached; or other ones than the environment's", a.goalsSet, a.goalsReached)
-	}
-}
-
-// The disagreement of Q-values is that of the critics' values of the policy's
-// action, from the current state to the candidate, or the other way.
-func TestValueDisagreement(t *testing.T) {
-	for _, swapped := range []bool{false, true} {
-		p := tinyPreset(Default())
-		p.Uncertainty, p.AuthorsForm = "q", swapped
-		a, _ := walked(t, p, 15) // as many candidates, and fewer than a batch
-		moveTargets(a)
-		s := &a.scratch.selection
-		a.drawCandidates(s)
-		a.ask(s, true)
-		actor := a.policy.net.vector()
-		var want []float64
-		for _, i := range s.candidates {
-			state, goal := a.observation, at(a.replay.achieved, i, 2)
-			if swapped {
-				state, goal = goal, state
-			}
-			want = append(want, twinSampleDeviation(each(a.pun.critics, func(c *critic) float64 {
-				return twinValue(c.q.vector(), state, goal, twinAct(actor, state, goal))
-			})))
-		}
-		near(t, fmt.Sprintf("disagreement of the critics' Q-values, swapped %t", swapped), float32s(s.query.ε), want)
-	}
-}
-
-// Noise is normal, of the chosen deviation and anew for each candidate, and comes
-// before the scaling of Equation 6.
-func TestUncertaintyNoise(t *testing.T) {
-	const n, σ = 3000, 0.03
-	estimates := func(σ float64) []float64 {
-		p := tinyPreset(Default())
-		p.Candidates, p.UncertaintyNoise = n, σ
-		a, _ := walked(t, p, n)
-		a.drawCandidates(&a.scratch.selection)
-		a.ask(&a.scratch.selection, false)
-		return a.scratch.selection.query.ε
-	}
-	noise := estimates(σ)
-	for k, ε := range estimates(0) {
-		noise[k] -= ε
-	}
-	mean, deviation := moments(noise)
-	if math.Abs(mean) > 5*σ/math.Sqrt(n) || math.Abs(deviation/σ-1) > 5/math.Sqrt(2*n) {
-		t.Errorf("noise of mean %v and deviation %v, want 0 and %v", mean, deviation, σ)
-	}
-}
 
 // naivePriority is the priority of a transition of the replay that is replayed
 // with a goal, from the networks of a as they stand. M is the pair of targets.
@@ -110,6 +53,8 @@ func TestPriorities(t *testing.T) {
 		changes string
 	}{
 		{Default(), "Replay=per"},
+		{Default(), "Replay=per HeadOwnDraw=true"},
+		{Default(), "Replay=per HeadOwnDraw=true PredictiveGradient=head"},
 		{Authors(), "Replay=per"},
 		{Default(), "Replay=per Uncertainty=bootstrap"},
 		{Default(), "Replay=per Uncertainty=ensemble"},
@@ -157,19 +102,6 @@ func TestPriorities(t *testing.T) {
 	}
 }
 
-// A new transition gets the largest priority so far.
-func TestNewPriority(t *testing.T) {
-	p := tinyPreset(Default())
-	p.Replay, p.PriorityAlpha = "td", 0.5
-	a := newMazeAgent(t, p, 1)
-	s := a.sampler.(*prioritized)
-	s.largest = 9
-	trainTo(t, a, 1, nil)
-	if got := s.tree.weight(0); got != 3 {
-		t.Errorf("a new transition weighs %v, want the root of 9", got)
-	}
-}
-
 // With GradientClip every optimizer is given the gradient that it would be given
 // without, each element clipped: here to its sign, of which a first step's moment
 // is a tenth. The critics stand still, so that the policy's gradient is the same.
@@ -211,34 +143,6 @@ func TestGradientClip(t *testing.T) {
 	}
 }
 
-// The targets move with every TargetEvery-th update, and stand in between.
-func TestTargetEvery(t *testing.T) {
-	for _, test := range []struct{ every, burst int }{{3, 0}, {4, 4}, {8, 4}} {
-		p := tinyPreset(Default())
-		p.TargetEvery, p.UpdatesPerEpisode, p.UpdatesPerStep = test.every, test.burst, 1
-		a := newMazeAgent(t, p, 3)
-		targets := [][]float32{a.policy.target.params}
-		for _, c := range a.pun.critics {
-			targets = append(targets, c.target.params)
-		}
-		moves, before := 0, each(targets, slices.Clone)
-		trainTo(t, a, 50, func() error {
-			due := stepsOf(a.policy.adam)/test.every > moves
-			moves = stepsOf(a.policy.adam) / test.every
-			for k, target := range targets {
-				if slices.Equal(before[k], target) == due {
-					t.Fatalf("%+v: target %d stands in step %d, or moves when it is not due", test, k, a.step)
-				}
-				before[k] = slices.Clone(target)
-			}
-			return nil
-		})
-		if moves < 2 {
-			t.Errorf("%+v: the targets moved %d times: this shows little", test, moves)
-		}
-	}
-}
-
 // One critic never disagrees.
 func TestOneCritic(t *testing.T) {
 	for _, uncertainty := range []string{"pun", "ensemble"} {
@@ -265,55 +169,6 @@ func TestPublishedConstants(t *testing.T) {
 // stepsOf returns how many steps an optimizer has taken, by β₁ᵗ.
 func stepsOf(m *adam) int { return int(math.Round(math.Log(m.beta1) / math.Log(adamBeta1))) }
 
-// Updates come after each step, or all of an episode's at its end, from the step
-// or the end on that is the first after LearningStarts.
-func TestUpdates(t *testing.T) {
-	for _, test := range []struct{ step, burst, starts int }{
-		{1, 0, 28}, {3, 0, 32}, {1, 3, 1}, {1, 3, 10}, {1, 5, 29}, {1, 5, 30},
-	} {
-		p := tinyPreset(Default())
-		p.UpdatesPerStep, p.UpdatesPerEpisode, p.LearningStarts = test.step, test.burst, test.starts
-		a := newMazeAgent(t, p, 1)
-		trainTo(t, a, 35, func() error {
-			want := test.step * max(0, a.step-test.starts)
-			if test.burst > 0 {
-				want = test.burst * max(0, a.step/10-test.starts/10)
-			}
-			if got := stepsOf(a.policy.adam); got != want {
-				t.Errorf("%+v: %d updates after step %d, want %d", test, got, a.step, want)
-			}
-			return nil
-		})
-	}
-}
-
-// A watched curriculum notes what an agent has done when its episodes end.
-type watched struct {
-	randomGoals
-	updates, shown []int // updates and, by the normalizer's count, vectors shown
-}
-
-func (w *watched) endEpisode(a *Agent) error {
-	w.updates = append(w.updates, stepsOf(a.policy.adam))
-	w.shown = append(w.shown, int(a.goals.count)-1)
-	return nil
-}
-
-// As in VDS, at an episode's end the normalizers come first, then the
-// curriculum, then the updates; single updates come before both.
-func TestEndOfEpisode(t *testing.T) {
-	for burst, updates := range map[int][]int{0: {5, 15, 25}, 8: {0, 8, 16}} {
-		p := tinyPreset(Default())
-		p.UpdatesPerEpisode, p.UpdatesPerStep = burst, 1
-		a, w := newMazeAgent(t, p, 1), new(watched)
-		a.curriculum = w
-		trainTo(t, a, 30, nil)
-		if !slices.Equal(w.updates, updates) || !slices.Equal(w.shown, []int{5, 10, 15}) {
-			t.Errorf("%d per episode: after updates %v, want %v, and %v vectors shown", burst, w.updates, updates, w.shown)
-		}
-	}
-}
-
 // Masks are fair coins: for each critic, for two critics at once, for two
 // transitions, and for two seeds.
 func TestMasks(t *testing.T) {
@@ -335,76 +190,6 @@ func TestMasks(t *testing.T) {
 	frequency(t, "one mask", one, n, 0.5)
 	for k := range both {
 		frequency(t, fmt.Sprint("a mask and another, pair ", k), both[k], n, 0.25)
-	}
-}
-
-// A transition has its masks in every minibatch, in both forms; the weights of
-// prioritized replay go on top. The heads of the authors' form predict the mean of
-// the components.
-func TestMasksOfBatches(t *testing.T) {
-	const steps = 75 // seven episodes of ten steps and one of five
-	for _, changes := range []string{"", "Replay=per", "AuthorsForm=true HeadTarget=achieved"} {
-		p := tinyPreset(Default())
-		p.Uncertainty, p.Batch, p.HeadOwnDraw, p.PredictiveGradient = "bootstrap", 200, true, "head"
-		p = changed("", p, changes).Params
-		a, _ := walked(t, p, steps)
-		if err := a.learn(); err != nil {
-			t.Fatal(err)
-		}
-		for _, b := range []*batch{&a.scratch.batch, &a.headBatch} {
-			for c := range a.pun.critics {
-				for row, i := range b.transitions {
-					in := inMask(a.seed, i, c) && !(p.AuthorsForm && i >= 70)
-					weight, head := float32(0), float32(0)
-					if in {
-						weight = 1
-						if s, ok := a.sampler.(*prioritized); ok && b == &a.scratch.batch {
-							weight = float32(s.w[row])
-						}
-					}
-					if in != p.AuthorsForm {
-						head = 1
-					}
-					if b.weights[c][row] != weight || b.masks[c][row] != head {
-						t.Fatalf("%s: transition %d, critic %d: weight %v and head's mask %v, want %v and %v", changes,
-							i, c, b.weights[c][row], b.masks[c][row], weight, head)
-					}
-				}
-			}
-			for row, i := range b.transitions {
-				want := at(a.replay.nextObservation, i, 2)
-				if p.AuthorsForm {
-					s := at(a.replay.nextAchieved, i, 2)
-					want = []float64{(s[0] + s[1]) / 2}
-				}
-				near(t, changes+": predicted", b.head.row(row), want)
-			}
-		}
-	}
-}
-
-// Critics keep one backbone, to the bit, and so do their targets; what is on
-// top of it differs.
-func TestSharedBackbones(t *testing.T) {
-	for _, preset := range []Params{Default(), Authors()} {
-		p := tinyPreset(preset)
-		p.Uncertainty = "bootstrap"
-		a := newMazeAgent(t, p, 4)
-		first := a.pun.critics[0]
-		before := slices.Clone(backbone(first.q))
-		trainTo(t, a, 40, nil)
-		for i, c := range a.pun.critics[1:] {
-			if !slices.Equal(backbone(c.q), backbone(first.q)) || !slices.Equal(backbone(c.target), backbone(first.target)) {
-				t.Errorf("the backbone of critic %d is another", i+2)
-			}
-			n := len(before)
-			if slices.Equal(c.q.params[n:], first.q.params[n:]) || slices.Equal(c.head.w.data, first.head.w.data) {
-				t.Errorf("critic %d is the first", i+2)
-			}
-		}
-		if slices.Equal(before, backbone(first.q)) {
-			t.Error("the backbone has not moved")
-		}
 	}
 }
 
@@ -531,4 +316,514 @@ func twinLossOfBatch(critic vectorNet, head *vectorLayer, b *batch, i int) (mean
 		mean += weight * loss / float64(len(b.r))
 	}
 	return mean
+}
+
+// numberedAgent returns an agent of MEGA's whose transition i led from a place
+// where i-1 was achieved to one where i was, in pursuit of goal -1-i, where the
+// environment desired 1000 + i.
+func numberedAgent(t *testing.T, n, horizon int) *Agent {
+	t.Helper()
+	p := tinyPreset(Default())
+	p.Curriculum, p.Horizon = "mega", horizon
+	a, err := NewAgent(p, Sizes{1, 1, 1}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		x := []float64{float64(i)}
+		next := State{Observation: x, Achieved: x, Desired: []float64{1000 + x[0]}}
+		a.replay.add(x, []float64{x[0] - 1}, x, []float64{-1 - x[0]}, next)
+	}
+	a.step = n
+	return a
+}
+
+// The density is that of the vectors kde, in coordinates standardized over its
+// points. Far away the order of two densities is still known.
+func TestMEGADensity(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 0))
+	var d kernelDensity
+	var points []float64
+	for range 50 {
+		points = append(points, 5*rng.NormFloat64()-3, rng.Float64(), 7) // the last has no deviation
+	}
+	d.fit(slices.Clone(points), 3, 0.1)
+	for c := range 3 {
+		var column []float64
+		for i := c; i < len(points); i += 3 {
+			column = append(column, points[i])
+		}
+		mean, σ := moments(column)
+		near(t, "mean and deviation", float32s([]float64{d.mean[c], d.std[c]}), []float64{mean, σ + 1e-4})
+		if want := (points[c] - d.mean[c]) / d.std[c]; d.points[c] != want {
+			t.Errorf("coordinate %d is standardized to %v, want %v", c, d.points[c], want)
+		}
+	}
+	if got, want := d.log(points[:3]), logDensity(d.points, d.points[:3], 0.1, make([]float64, 50)); got != want {
+		t.Errorf("log density %v, want %v", got, want)
+	}
+	d.fit([]float64{0, 0, 1, 1}, 2, 0.1)
+	if near, far := d.log([]float64{100, 100}), d.log([]float64{101, 101}); !(near > far) || math.IsInf(far, 0) {
+		t.Errorf("log density %v far away, %v farther", near, far)
+	}
+}
+
+func TestLeastDense(t *testing.T) {
+	for _, test := range []struct {
+		density, q []float64
+		want       int // with a cutoff of -3
+	}{
+		{[]float64{3, 1, 2}, []float64{0, 0, 0}, 1},
+		{[]float64{3, 1, 2}, []float64{0, -4, 0}, 2},
+		{[]float64{3, 2, 1}, []float64{0, 0, -4}, 1},
+		{[]float64{3, 1, 2}, []float64{0, -3, 0}, 1}, // exactly at the cutoff
+		{[]float64{3, 1, 2}, []float64{-5, -6, -7}, 0},
+		{[]float64{3, 1, 2}, []float64{-7, -6, -5}, 2},
+		{[]float64{3, 3, 3}, []float64{-1, -1, -1}, 0},
+		{[]float64{math.Inf(-1), -5}, []float64{-9, 0}, 1},
+	} {
+		if got := leastDense(test.density, test.q, -3); got != test.want {
+			t.Errorf("log density %v, values %v: candidate %d, want %d", test.density, test.q, got, test.want)
+		}
+	}
+}
+
+// A full window moves the cutoff from 7 successes on and up to 3, within its
+// bounds, and else it stands and the window slides.
+func TestCutoff(t *testing.T) {
+	for _, test := range []struct {
+		discount      float64
+		horizon       int
+		floor, cutoff float64
+	}{
+		{0.98, 50, -27.71, -3},
+		{0.999, 50, -33.10, -3}, // as with 0.99
+		{0.98, 2, -1.59, -1.59},
+	} {
+		c := newCutoff(test.discount, test.horizon)
+		if math.Abs(c.floor-test.floor) > 0.005 || math.Abs(c.value-test.cutoff) > 0.005 || c.lowest != c.value {
+			t.Errorf("discount %v, horizon %d: %+v, want floor %v and cutoff %v",
+				test.discount, test.horizon, c, test.floor, test.cutoff)
+		}
+	}
+	for _, test := range []struct {
+		value, lowest, least float64
+		successes            int
+		want, wantLowest     float64
+		anew                 bool
+	}{
+		{-5, -9, -7, 3, -4, -9, true},
+		{-5, -9, -7, 4, -5, -9, false},
+		{-5, -9, -7, 6, -5, -9, false},
+		{-5, -9, -7, 7, -6, -9, true},
+		{-5, -5, -7, 10, -6, -7, true},
+		{-5, -5, -5.5, 10, -5.5, -5.5, true},
+		{-5, -5, -99, 5, -5, -20, false}, // no lower than the floor
+		{-19.5, -20, -99, 8, -20, -20, true},
+		{-3.5, -20, 0, 1, -3, -20, true}, // no higher than at first
+	} {
+		c := cutoff{test.value, test.lowest, -20}
+		outcomes := slices.Concat(make([]bool, 10-test.successes), slices.Repeat([]bool{true}, test.successes))
+		anew := c.adapt(test.least, outcomes)
+		if anew != test.anew || c != (cutoff{test.want, test.wantLowest, -20}) {
+			t.Errorf("%+v: %+v, the window begins anew: %t", test, c, anew)
+		}
+	}
+}
+
+// An episode's goal is the one of least density among the candidates whose value
+// from where the agent is, the mean over the critics, is within reach.
+func TestMEGAGoal(t *testing.T) {
+	p := tinyPreset(Default())
+	p.Curriculum = "mega"
+	a, _ := walked(t, p, 40)
+	moveTargets(a)
+	m := a.curriculum.(*mega)
+	actor := a.policy.net.vector()
+	for trial := range 6 {
+		goal := nextGoal(t, a, true)
+		var q, densities []float64
+		for _, i := range m.candidates {
+			g := at(a.replay.nextAchieved, i, 2)
+			action := twinAct(actor, a.observation, g)
+			value := func(c *critic) float64 { return twinValue(c.q.vector(), a.observation, g, action) }
+			mean, _ := moments(each(a.pun.critics, value))
+			q, densities = append(q, mean), append(densities, m.density.log(g))
+		}
+		near(t, "Q of the candidates from the episode's start (MEGA's code)", float32s(m.q), q)
+		best := m.candidates[leastDense(densities, q, m.cutoff.value)]
+		if !slices.Equal(goal, at(a.replay.nextAchieved, best, 2)) {
+			t.Errorf("trial %d: goal %v, want transition %d", trial, goal, best)
+		}
+		m.cutoff.value = slices.Sorted(slices.Values(q))[len(q)/2] // of half the candidates, from the second trial on
+	}
+}
+
+// A choice takes the episode's outcome into the window, which slides, and begins
+// anew where the cutoff has moved.
+func TestMEGAWindow(t *testing.T) {
+	all, half := slices.Repeat([]bool{true}, 10), slices.Repeat([]bool{true, false}, 5)
+	for _, test := range []struct {
+		before []bool
+		cutoff float64
+		after  []bool
+	}{
+		{nil, -4, []bool{true}},
+		{all[:9], -4, all},
+		{half, -4, append(half[1:], true)},
+		{all, -4.75, []bool{true}}, // lower by 1, but not below the lowest value
+	} {
+		p := tinyPreset(Default())
+		p.Curriculum = "mega"
+		a, _ := walked(t, p, 40)
+		for _, c := range a.pun.critics {
+			c.q.layers[len(c.q.layers)-1].b[0] = 0 // Q is near 0, which lowers nothing
+		}
+		m := a.curriculum.(*mega)
+		m.cutoff.value, m.cutoff.lowest, m.outcomes = -4, -4.75, slices.Clone(test.before)
+		m.succeeded, m.stepsAtGoal = true, 7
+		nextGoal(t, a, true)
+		if m.cutoff.value != test.cutoff || !slices.Equal(m.outcomes, test.after) || m.succeeded || m.stepsAtGoal != 0 {
+			t.Errorf("%v: cutoff %v and window %v, want %v and %v; success %t and %d steps in the new episode",
+				test.before, m.cutoff.value, m.outcomes, test.cutoff, test.after, m.succeeded, m.stepsAtGoal)
+		}
+	}
+}
+
+// While the warm-up lasts all goals come from the transition's own future;
+// then from the mix.
+func TestMEGAReplayGoal(t *testing.T) {
+	const n, horizon, draws = 23, 5, 20000
+	a := numberedAgent(t, n, horizon)
+	for _, test := range []struct {
+		step                                    int
+		own, future, desired, achieved, pursued float64
+	}{
+		{25_000, 0, 1, 0, 0, 0},
+		{25_001, 0.1, 0.4, 0.3, 0.1, 0.1},
+	} {
+		a.step = test.step
+		for _, i := range []int{0, 7, 21} {
+			a.params.HindsightRatio = 0
+			if got := a.curriculum.replayGoal(a, i)[0]; got != float64(-1-i) {
+				t.Fatalf("step %d, no hindsight: the goal of transition %d is %v", test.step, i, got)
+			}
+			a.params.HindsightRatio = 4
+			end := min((i/horizon+1)*horizon, n)
+			counts := map[int]int{}
+			for range draws {
+				counts[int(a.curriculum.replayGoal(a, i)[0])]++
+			}
+			for j := range n {
+				achieved, pursued := test.achieved/n, test.pursued/n
+				if i <= j && j < end {
+					achieved += test.future / float64(end-i)
+				}
+				if j == i {
+					pursued += test.own
+				}
+				for goal, p := range map[int]float64{j: achieved, -1 - j: pursued, 1000 + j: test.desired / n} {
+					what := fmt.Sprintf("step %d, transition %d: goal %d", test.step, i, goal)
+					frequency(t, what, counts[goal], draws, p)
+				}
+			}
+		}
+	}
+}
+
+// The first episode's goal is the environment's, and no goal changes within an
+// episode. An episode at its goal in any step but the last is a success.
+func TestMEGASuccess(t *testing.T) {
+	for _, test := range []struct {
+		at      []int // the steps at the goal, of ten
+		success bool
+	}{{[]int{1}, true}, {[]int{9}, true}, {[]int{10}, false}, {[]int{3, 5, 6}, true}} {
+		a := scriptedAgent(t, func(p *Params) { p.Curriculum = "mega" })
+		// A first episode, towards the environment's goal 0, is nowhere but at 5,
+		// the goal of the second.
+		env := &scriptedEnv{place: func(e, k int) float64 {
+			if e == 0 || slices.Contains(test.at, k) {
+				return 5
+			}
+			return 7
+		}}
+		trainScripted(t, a, env, 21, nil)
+		want := slices.Concat(make([]float64, 10), slices.Repeat([]float64{5}, 10))
+		if got := a.replay.goal[:20]; !slices.Equal(got, want) {
+			t.Errorf("the goals are %v, want %v", got, want)
+		}
+		if got := a.curriculum.(*mega).outcomes; !slices.Equal(got, []bool{false, test.success}) {
+			t.Errorf("at the goal in steps %v of 10: successes %v", test.at, got)
+		}
+	}
+}
+
+// A sampledEnv is a maze whose goals are drawn by others.
+type sampledEnv struct {
+	Env
+	goal []float64
+}
+
+func (s *sampledEnv) SampleGoal(*rand.Rand) []float64 { return s.goal }
+
+// The environment draws the candidates, whose chances are alike where the members
+// agree. A goal that is none ends training, and after a success there is no other.
+func TestVDSGoal(t *testing.T) {
+	a, env := walked(t, changed("", tinyPreset(Default()), "Curriculum=vds").Params, 50)
+	if goal := nextGoal(t, a, true); goal == nil || nextGoal(t, a, false) != nil {
+		t.Errorf("a first goal of %v, or a later one", goal)
+	}
+	p := make([]float64, 3)
+	if vdsProbabilities(p, make([]float64, 3)); !slices.Equal(p, []float64{1. / 3, 1. / 3, 1. / 3}) {
+		t.Errorf("probabilities %v without disagreement", p)
+	}
+	a.env = &sampledEnv{env, []float64{1}}
+	var broken *EnvError
+	const want = "the goal that SampleGoal returned has 1 numbers, Sizes says 2"
+	if _, err := a.curriculum.goal(a, true); !errors.As(err, &broken) || broken.Problem != want {
+		t.Errorf("error %v, want %q", err, want)
+	}
+	type plain struct{ Env } // draws no goals
+	a = newMazeAgent(t, a.params, 1)
+	o := TrainOptions{Steps: 1, EvalEvery: 2, Rollouts: 1}
+	err := a.Train(t.Context(), &plain{env}, env, o)
+	if err == nil || err.Error() != "qta: the curriculum vds needs an environment that is a GoalSampler" {
+		t.Errorf("trained in what draws no goals: %v", err)
+	}
+	if err := a.Train(t.Context(), env, &plain{env}, o); err != nil {
+		t.Error(err)
+	}
+}
+
+// visitedAgent returns an agent past its initial steps that has been in cells
+// by the dozen, of which one has been visited once, and whose candidates are all
+// transitions.
+func visitedAgent(t *testing.T, curriculum string, n int) *Agent {
+	t.Helper()
+	p := tinyPreset(Default())
+	p.Curriculum, p.Candidates = curriculum, n
+	a, err := NewAgent(p, Sizes{2, 2, 1}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(6, 6))
+	for i := range n {
+		x := []float64{float64(6*rng.Float64()) - 3, float64(2*rng.Float64()) - 1}
+		if i == n/3 {
+			x = []float64{-7.5, 0.5}
+		}
+		visit(a, x, []float64{50.5, 0.5})
+		a.goals.add(x)
+	}
+	a.goals.update()
+	a.reserve()
+	return a
+}
+
+// visit adds a step between two places.
+func visit(a *Agent, from, to []float64) {
+	a.replay.add(from, from, []float64{0}, from, State{Observation: to, Achieved: to, Desired: to})
+	a.step++
+	a.params.Candidates = a.replay.n
+}
+
+// The least visited cell is found, with cells of negative coordinates too, and
+// after it has been visited more often than others, one of those. A visit is to
+// where a step began, from where goals are taken, and zero has no sign.
+func TestVisits(t *testing.T) {
+	a := visitedAgent(t, "visits", 300)
+	cell := func(goal []float64) [2]float64 { return [2]float64{math.Floor(goal[0]), math.Floor(goal[1])} }
+	rare, end := []float64{-7.5, 0.5}, []float64{50.5, 0.5}
+	for range 60 {
+		counts := map[[2]float64]int{}
+		for i := range a.replay.n {
+			counts[cell(at(a.replay.achieved, i, 2))]++
+		}
+		goal := nextGoal(t, a, false)
+		if got, least := counts[cell(goal)], slices.Min(slices.Collect(maps.Values(counts))); got != least {
+			t.Fatalf("the goal %v lies in a cell of %d visits, the least visited has %d", goal, got, least)
+		}
+		visit(a, rare, end)
+	}
+	if n := a.curriculum.(*visits).counts[cellOf(end)]; n != 0 {
+		t.Errorf("%d visits of where steps ended", n)
+	}
+	if cellOf([]float64{0, 0.5}) != cellOf([]float64{math.Copysign(0, -1), 0}) || cellOf([]float64{1, 23}) == cellOf([]float64{12, 3}) {
+		t.Error("goals of one cell have different names, or those of two the same")
+	}
+}
+
+// The novelty of a goal is the squared error by the twins, and its greatest is
+// pursued. Learning lowers it, for the predictor alone, with an update for each
+// step of an episode.
+func TestRND(t *testing.T) {
+	const n = 45 // several minibatches
+	a := visitedAgent(t, "rnd", n)
+	r := a.curriculum.(*rnd)
+	target, predictor, all := r.target.vector(), r.predictor.vector(), make([]int, n)
+	want, got := make([]float64, n), make([]float64, n)
+	for i := range n {
+		g := twinNormalized(a.goals, at(a.replay.achieved, i, 2))
+		_, f := twinForward(target, g)
+		_, p := twinForward(predictor, g)
+		for c := range f {
+			want[i] += (p[c] - f[c]) * (p[c] - f[c])
+		}
+		all[i] = i
+	}
+	r.novelty(a, got, all)
+	near(t, "novelty", float32s(got), want)
+	best := slices.Index(got, slices.Max(got))
+	if goal := nextGoal(t, a, false); !slices.Equal(goal, at(a.replay.achieved, best, 2)) {
+		t.Errorf("the goal is %v, the most novel %v", goal, at(a.replay.achieved, best, 2))
+	}
+
+	frozen := slices.Clone(r.target.params)
+	before, _ := moments(got[:16])
+	if loss := r.learn(a, all[:16]); math.Abs(loss-before) > 1e-6*before || r.adam.rate != 1e-4 {
+		t.Errorf("the loss is %v, want %v; Adam's step is %v", loss, before, r.adam.rate)
+	}
+	for range 200 {
+		r.learn(a, all[:16])
+	}
+	if after := r.learn(a, all[:16]); after > before/4 || !slices.Equal(frozen, r.target.params) {
+		t.Errorf("the novelty falls from %v to %v, or the random network has moved", before, after)
+	}
+	b := agentAfter(t, changed("", tinyPreset(Default()), "Curriculum=rnd").Params, 34)
+	if got := stepsOf(b.curriculum.(*rnd).adam); got != 30 {
+		t.Errorf("%d updates after three episodes of 10 steps", got)
+	}
+}
+
+// A first goal has QTA's threshold, which here leaves one candidate.
+func TestMostNovel(t *testing.T) {
+	for _, curriculum := range []string{"visits", "rnd"} {
+		a := visitedAgent(t, curriculum, 40)
+		a.params.InitialSteps = 0
+		novel := slices.Clone(nextGoal(t, a, false))
+		x, q := newMatrix(40, 5), make([]float64, 40)
+		for i := range 40 {
+			a.inputs(x.row(i), a.observation, at(a.replay.achieved, i, 2))
+		}
+		a.valuesTowards(q, x)
+		highest := slices.Index(q, slices.Max(q))
+		a.params.Threshold = (q[highest] - 1e-9) / float64(a.params.Horizon)
+		only := at(a.replay.achieved, highest, 2)
+		for first, want := range map[bool][]float64{true: only, false: novel} {
+			if got := nextGoal(t, a, first); !slices.Equal(got, want) || slices.Equal(only, novel) {
+				t.Errorf("%s: the goal is %v, want %v; first %t", curriculum, got, want, first)
+			}
+		}
+	}
+}
+
+// A network of a curriculum gone wrong ends training by name.
+func TestCurriculumNumericError(t *testing.T) {
+	for curriculum, network := range map[string]string{"rnd": "RND predictor", "vds": "VDS value functions"} {
+		p := tinyPreset(Default())
+		p.Curriculum = curriculum
+		a, _ := walked(t, p, 20)
+		for _, v := range a.curriculum.networks() {
+			v.values[0] = float32(math.NaN())
+		}
+		var numeric *NumericError
+		if err := a.curriculum.endEpisode(a); !errors.As(err, &numeric) || numeric.Network != network {
+			t.Errorf("%s: error %v", curriculum, err)
+		}
+	}
+}
+
+// The density knows nothing of the latest episode, but for a run's first;
+// candidates are of all episodes. The latest, far off, is what is pursued.
+func TestMEGADensityLags(t *testing.T) {
+	for _, test := range []struct{ n, seen int }{{5, 5}, {10, 5}, {20, 15}} {
+		a := numberedAgent(t, test.n, 5)
+		m := a.curriculum.(*mega)
+		a.observation[0] = 1
+		goal := nextGoal(t, a, true)
+		if d := &m.density; len(d.points) != 10_000 || d.bandwidth != 0.1 || len(m.candidates) != 100 {
+			t.Fatalf("%d points with bandwidth %v, %d candidates", len(d.points), d.bandwidth, len(m.candidates))
+		}
+		counts := make([]int, test.n)
+		for _, z := range m.density.points {
+			counts[int(math.Round(float64(z*m.density.std[0])+m.density.mean[0]))]++
+		}
+		for i, count := range counts {
+			p := 0.0
+			if i < test.seen {
+				p = 1 / float64(test.seen)
+			}
+			frequency(t, fmt.Sprintf("%d transitions: the density's %d", test.n, i), count, 10_000, p)
+		}
+		if test.n > 5 && (slices.Max(m.candidates) < test.n-5 || goal[0] < float64(test.n-5)) {
+			t.Errorf("%d transitions: candidates %v and the goal %v, which the density has seen", test.n, m.candidates, goal)
+		}
+	}
+}
+
+// vdsAgent returns an agent whose members differ from their targets.
+func vdsAgent(t testing.TB) (*Agent, *vds, GoalSampler) {
+	t.Helper()
+	p := tinyPreset(Default())
+	p.Curriculum = "vds"
+	p.NormalizerClip = 100 // of no effect: the twins do not scale
+	p.Polyak = 0.5         // the agent's
+	a, env := walked(t, p, 50)
+	rng := rand.New(rand.NewPCG(2, 0))
+	for _, params := range a.parameters() {
+		for i := range params.values {
+			params.values[i] = float32(rng.NormFloat64())
+		}
+	}
+	return a, a.curriculum.(*vds), env
+}
+
+// After an episode every member learns from minibatches of its own, whose goals
+// are those pursued, towards its own target of before, with the agent's policy;
+// then, once, the targets move.
+func TestVDSLearns(t *testing.T) {
+	a, v, _ := vdsAgent(t)
+	targets := each(v.members.critics, func(c *critic) vectorNet { return c.target.vector() })
+	actor := a.policy.net.vector()
+	// y returns member 2's target for transition i, not clipped.
+	y := func(i int) float64 {
+		s, g := at(a.replay.nextObservation, i, 2), at(a.replay.goal, i, 2)
+		r := a.env.Reward(at(a.replay.nextAchieved, i, 2), g)
+		return r + 0.99*twinValue(targets[2], s, g, twinAct(actor, s, g))
+	}
+	var all []float64
+	for i := range a.replay.n {
+		all = append(all, y(i))
+	}
+	slices.Sort(all)
+	low := math.Min(-1, all[len(all)/2])
+	a.params.LowestReturn = low // which half of them are below
+	if err := v.endEpisode(a); err != nil {
+		t.Fatal(err)
+	}
+	if len(v.batch.transitions) != 1000 {
+		t.Errorf("minibatches of %d, want 1000", len(v.batch.transitions))
+	}
+	clipped := 0
+	for k, i := range v.batch.transitions[:50] { // of the last minibatch
+		want := y(i)
+		if want < low || want > 0 {
+			clipped++
+		}
+		near(t, "target", v.batch.y[2][k:k+1], []float64{math.Max(low, math.Min(want, 0))})
+		near(t, "pursued goal", v.batch.x.row(k)[2:4], at(a.replay.goal, i, 2))
+	}
+	if clipped == 0 || clipped == 50 {
+		t.Errorf("%d of 50 targets clipped", clipped)
+	}
+	for i, c := range v.members.critics {
+		if c.adam.rate != 1e-3 || stepsOf(c.adam) != 100 {
+			t.Errorf("member %d had %d updates at the rate %v", i, stepsOf(c.adam), c.adam.rate)
+		}
+		var want []float64
+		for k, p := range twinParams(targets[i]...) {
+			want = append(want, 0.95**p+0.05*float64(c.params[k]))
+		}
+		near(t, fmt.Sprint("target of member ", i), c.target.params, want)
+	}
 }

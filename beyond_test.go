@@ -73,28 +73,6 @@ func TestFirstGoalDesired(t *testing.T) {
 	}
 }
 
-// FirstGoalDesired is for QTA, and RandomActionReached for any curriculum.
-func TestBeyondCurricula(t *testing.T) {
-	p := tinyPreset(Default())
-	p.FirstGoalDesired, p.RandomActionReached = 1, 0.5
-	for _, name := range []string{"her", "vds", "random", "qta"} {
-		p.Curriculum = name
-		a := newMazeAgent(t, p, 1)
-		if name == "qta" {
-			if err := a.SetCurriculum(&counting{}); err != nil { // the user's own
-				t.Fatal(err)
-			}
-		}
-		if _, ok := a.curriculum.(practice); ok {
-			t.Errorf("practice stands around %s", name)
-		}
-		a.firstGoal, a.reached = true, true
-		if got := a.randomAction(); got != 0.5 {
-			t.Errorf("with %s an action is random with probability %v, want 0.5", name, got)
-		}
-	}
-}
-
 // Where an episode's first goal is reached, a random action is taken again until a
 // step with it is shorter than RandomActionHeld of the running mean of all steps, or
 // the episode ends.

@@ -7,6 +7,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -162,7 +164,7 @@ func TestCheckCatches(t *testing.T) {
 					if isList && len(list) > 0 && slices.Contains(free, e.name+" "+path) {
 						return
 					}
-					if inList && rng.Float64() >= few || testing.Short() && rng.IntN(6) > 0 {
+					if inList && rng.Float64() >= few || testing.Short() && rng.IntN(30) > 0 {
 						return
 					}
 					if put(corrupted); !noticed() {
@@ -243,4 +245,78 @@ func FuzzCheck(f *testing.F) {
 		f.Add(toJSON(goldenFile(f, e.name)))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) { checkOne(text) })
+}
+
+// program returns the first of the programs that this machine has.
+func program(t *testing.T, names ...string) string {
+	t.Helper()
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skipf("needs %s", strings.Join(names, " or "))
+	return ""
+}
+
+// TestKitReader runs the reader of testdata/README.md on a golden vector, and on
+// one that is changed.
+func TestKitReader(t *testing.T) {
+	python := program(t, "python3")
+	_, block, _ := strings.Cut(readText(t, "testdata/README.md"), "```python\n")
+	block, _, _ = strings.Cut(block, "```")
+	file, other := goldenFile(t, "per-beta"), goldenFile(t, "per-beta")
+	wrong := other["cases"].([]any)[0].(object)
+	wrong["out"].(object)["beta"].([]any)[1] = 0.476
+	file["cases"] = append(file["cases"].([]any), wrong)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "per-beta.json"), toJSON(file), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	got, err := exec.Command(python, "-c", block, dir).CombinedOutput()
+	if err != nil || string(got) != "per-beta schedule holds\nper-beta schedule DIFFERS\n" {
+		t.Errorf("error %v:\n%s", err, got)
+	}
+}
+
+// TestKitForward holds the forward passes of testdata, in Python and in C, to
+// [Agent.Act].
+func TestKitForward(t *testing.T) {
+	t.Run("Python", func(t *testing.T) { holdForward(t, program(t, "python3"), "testdata/forward.py") })
+	t.Run("C", func(t *testing.T) {
+		binary := filepath.Join(t.TempDir(), "forward")
+		compile := exec.Command(program(t, "cc", "gcc"), "-o", binary, "testdata/forward.c", "-lm")
+		if text, err := compile.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		holdForward(t, binary)
+	})
+}
+
+// holdForward asks a command for the actions of agents of two shapes.
+func holdForward(t *testing.T, command string, arguments ...string) {
+	for layers, scale := range map[int]float64{1: 1, 3: 100} { // the latter is clipped
+		rng := rand.New(rand.NewPCG(1, 1))
+		p := tinyPreset(Default())
+		p.HiddenLayers = layers
+		a := agentAfter(t, p, 35)
+		file := filepath.Join(t.TempDir(), "agent.safetensors")
+		if err := os.WriteFile(file, networksOf(t, a), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		x, asked := make([]float64, 4), append(slices.Clone(arguments), file)
+		for i := range x {
+			x[i] = scale * rng.NormFloat64()
+			asked = append(asked, fmt.Sprint(x[i]))
+		}
+		text, err := exec.Command(command, asked...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		got := make([]float64, 2)
+		if n, err := fmt.Sscan(string(text), &got[0], &got[1]); err != nil {
+			t.Fatalf("%d numbers in %q: %v", n, text, err)
+		}
+		within(t, "action", float32s(got), a.Act(x[:2], x[2:]), func(float64) float64 { return 1e-5 })
+	}
 }

@@ -114,7 +114,7 @@ func TestOwnCurriculumContinues(t *testing.T) {
 	} {
 		name := fmt.Sprintf("%T", make())
 		want := marshal(t, agentWith(t, p, make(), steps))
-		for n := range steps {
+		for n := 0; n < steps; n += 3 {
 			data := marshal(t, agentWith(t, p, make(), n))
 			b := new(Agent)
 			if err := b.UnmarshalBinary(data); err != nil {

@@ -3,27 +3,9 @@ package qta
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
-
-// The policy's action is the tanh of its network, also for one row in a pass
-// with room for more, and for the target.
-func TestPolicyAct(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 0))
-	nets := randomNets(rng, 2, 3, 7, 5, 2)
-	π := newActor(&Params{}, []int{3, 7, 5, 2}, nil)
-	π.net.load(nets[0])
-	π.target.load(nets[1])
-	for _, rows := range []int{4, 1, 9, 2} {
-		x := randomRows(rng, rows, 3)
-		for i, network := range []*mlp{π.net, π.target} {
-			got := π.act(network, table(x))
-			for r := range x {
-				near(t, "action", got.row(r), twinAct(nets[i], x[r], nil))
-			}
-		}
-	}
-}
 
 // moments returns mean and standard deviation.
 func moments(x []float64) (mean, deviation float64) {
@@ -36,64 +18,40 @@ func moments(x []float64) (mean, deviation float64) {
 	return mean, math.Sqrt(deviation)
 }
 
-// Noise has the standard deviation ε about the action; it is clipped; the
-// replacing action is uniform and as frequent as it should be.
+// Noise has the standard deviation ε about the action, and each component its own;
+// it is clipped. At the edge of the action space without noise, every other action
+// is a uniform one, in all its components at once.
 func TestExplore(t *testing.T) {
 	const n = 40000
-	draw := func(at, ε, random float64) []float64 {
-		a := &Agent{curriculum: new(desiredGoals), exploration: newStream(1, 0)}
-		a.params.ActionNoise, a.params.RandomAction = ε, random
-		var all []float64
-		for range n {
-			action := []float64{at, at}
-			a.explore(action)
-			all = append(all, action...)
-		}
-		return all
-	}
 	for _, test := range []struct {
 		at, ε, random   float64
 		mean, deviation float64
 	}{
 		{0, 0.2, 0, 0, 0.2},
 		{0.1, 0.1, 0, 0.1, 0.1},
-		{0.5, 0, 0, 0.5, 0},
-		{0, 0.2, 1, 0, math.Sqrt(1. / 3)},
 		{0, 0.2, 0.3, 0, math.Sqrt(0.7*0.04 + 0.3/3)},
 		{0, 1e9, 0, 0, 1}, // -1 or 1
+		{1, 0, 0.3, 0.7, math.Sqrt(0.7 + 0.3/3 - 0.49)},
 	} {
-		all := draw(test.at, test.ε, test.random)
+		a := &Agent{curriculum: new(desiredGoals), exploration: newStream(1, 0)}
+		a.params.ActionNoise, a.params.RandomAction = test.ε, test.random
+		var all []float64
+		for range n {
+			action := []float64{test.at, test.at}
+			a.explore(action)
+			all = append(all, action...)
+			if test.ε < 1 && (action[0] == action[1]) != (test.ε == 0 && action[0] == test.at) {
+				t.Fatalf("%+v: both components are one, or half of them is replaced: %v", test, action)
+			}
+		}
 		mean, deviation := moments(all)
 		tolerance := 5 / math.Sqrt(2*n)
 		if math.Abs(mean-test.mean) > tolerance || math.Abs(deviation-test.deviation) > tolerance {
-			t.Errorf("action %v, ε %v, random %v: mean %v and deviation %v, want %v and %v", test.at, test.ε, test.random, mean, deviation, test.mean, test.deviation)
+			t.Errorf("%+v: mean %v and deviation %v", test, mean, deviation)
 		}
-		for _, v := range all {
-			if !(math.Abs(v) <= 1) {
-				t.Fatalf("action %v", v)
-			}
+		if low, high := slices.Min(all), slices.Max(all); low < -1 || high > 1 {
+			t.Errorf("%+v: actions from %v to %v", test, low, high)
 		}
-	}
-	// Each component has noise of its own.
-	for i, noisy := 0, draw(0, 0.2, 0); i < 200; i += 2 {
-		if noisy[i] == noisy[i+1] {
-			t.Fatalf("noise %v in both components", noisy[i])
-		}
-	}
-	// At the edge of the action space without noise, every other action is a
-	// uniform one, in all its components at once.
-	replaced := 0
-	all := draw(1, 0, 0.3)
-	for i := 0; i < len(all); i += 2 {
-		if (all[i] != 1) != (all[i+1] != 1) {
-			t.Fatalf("action %v is half replaced", all[i:i+2])
-		}
-		if all[i] != 1 {
-			replaced++
-		}
-	}
-	if p := float64(replaced) / n; math.Abs(p-0.3) > 5*math.Sqrt(0.21/n) {
-		t.Errorf("%v of the actions replaced, want 0.3", p)
 	}
 }
 
@@ -103,27 +61,20 @@ func TestSmooth(t *testing.T) {
 	actions := make([]float32, n)
 	smooth(actions, 0.2, 0.3, rng)
 	atLimit := 0
-	for _, a := range actions {
+	for i, a := range actions {
 		if a == 0.3 || a == -0.3 {
 			atLimit++
 		} else if math.Abs(float64(a)) > 0.3 {
 			t.Fatalf("noise %v", a)
 		}
+		actions[i] = 0.9
 	}
 	// Beyond 1.5 deviations lie 13.36 % of a normal distribution.
 	if p := float64(atLimit) / n; math.Abs(p-0.1336) > 0.01 {
 		t.Errorf("%v of the noise at its limit, want 0.1336", p)
 	}
-	for i := range actions {
-		actions[i] = 0.9
-	}
-	smooth(actions, 0.2, 0.3, rng)
-	largest := float32(0)
-	for _, a := range actions {
-		largest = max(largest, a)
-	}
-	if largest != 1 {
-		t.Errorf("the largest smoothed action is %v, want 1", largest)
+	if smooth(actions, 0.2, 0.3, rng); slices.Max(actions) != 1 {
+		t.Errorf("the largest smoothed action is %v, want 1", slices.Max(actions))
 	}
 }
 
@@ -159,22 +110,6 @@ func TestNormalizer(t *testing.T) {
 			}
 			n.normalize(got, x)
 			near(t, "normalized", got, want)
-		}
-	}
-}
-
-func TestPolicyGradient(t *testing.T) {
-	for seed := range uint64(4) {
-		for _, l2 := range []float64{0, 1, 2.5} {
-			c := newGradientCase(seed)
-			u := ensemble(c.still, c.critics, c.heads, len(c.b.s))
-			c.still.ActionL2 = l2
-			π := newActor(&c.still, c.actor.widths(), nil)
-			π.net.load(c.actor)
-			got := π.learn(c.b.x(), u)
-			loss := func() float64 { return twinPolicyLoss(c.actor, c.critics, c.b, l2) }
-			near(t, "loss", []float32{float32(got)}, []float64{loss()})
-			nearGradient(t, "gradient", π.gradient.params, twinGradient(twinParams(c.actor...), loss))
 		}
 	}
 }

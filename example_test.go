@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing/fstest"
 
 	"qta"
@@ -205,23 +206,6 @@ func ExampleTrainOptions() {
 	// as in the log: true true true
 }
 
-// What an evaluation tells beside success at the last step, in which the cart
-// ought to stand at the goal.
-func ExampleEvaluation() {
-	e, err := trainedCart().Evaluate(new(cart), 50, 1)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println("at the goal at some time as often or more:", e.Reached >= e.Success)
-	fmt.Println("sum of 20 rewards of -1 or 0:", -20 <= e.Return && e.Return <= 0)
-	fmt.Println("steps until first there:", 0 <= e.StepsToGoal && e.StepsToGoal <= 20)
-
-	// Output:
-	// at the goal at some time as often or more: true
-	// sum of 20 rewards of -1 or 0: true
-	// steps until first there: true
-}
-
 // An agent from a file, which qta leaves in a run directory as agent.qta, acts
 // in a maze without learning.
 func ExampleLoadFile() {
@@ -235,7 +219,13 @@ func ExampleLoadFile() {
 	}
 	defer os.RemoveAll(directory)
 	path := filepath.Join(directory, "agent.qta")
-	saveUntrained(path, maze)
+	untrained, err := qta.NewAgent(qta.Small(), maze.Env().Sizes(), 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := untrained.SaveFile(path); err != nil {
+		log.Fatal(err)
+	}
 
 	agent, err := qta.LoadFile(path)
 	if err != nil {
@@ -250,17 +240,6 @@ func ExampleLoadFile() {
 
 	// Output:
 	// reached: false
-}
-
-// saveUntrained writes an agent that has learned nothing.
-func saveUntrained(path string, maze *qta.Maze) {
-	agent, err := qta.NewAgent(qta.Small(), maze.Env().Sizes(), 1)
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := agent.SaveFile(path); err != nil {
-		log.Fatal(err)
-	}
 }
 
 // The ensemble by itself, in a learner that has no goals: it learns from a dot
@@ -307,26 +286,6 @@ func ExamplePUN() {
 	// ...###
 	// ...###
 	// ...###
-}
-
-func ExamplePUN_MarshalBinary() {
-	u, err := qta.NewPUN(qta.Small(), qta.Sizes{Observation: 2, Goal: 1, Action: 1}, 1)
-	if err != nil {
-		log.Fatal(err)
-	}
-	saved, err := u.MarshalBinary()
-	if err != nil {
-		log.Fatal(err)
-	}
-	var again qta.PUN
-	if err := again.UnmarshalBinary(saved); err != nil {
-		log.Fatal(err)
-	}
-	s, g, a := [][]float64{{0.1, 0.2}}, [][]float64{{0.3}}, [][]float64{{0.4}}
-	fmt.Println(again.Value(s, g, a)[0] == u.Value(s, g, a)[0])
-
-	// Output:
-	// true
 }
 
 // Networks go out and come back; what comes back acts as what went out.
@@ -421,4 +380,53 @@ func ExampleCurriculum() {
 
 	// Output:
 	// true true
+}
+
+// trainedCart returns an agent that has learned to push a cart, and has
+// been nowhere beyond the ends of its line, -1 and 1.
+var trainedCart = sync.OnceValue(func() *qta.Agent {
+	p := qta.Small()
+	p.HiddenSize, p.Batch, p.Horizon, p.InitialSteps = 32, 64, 20, 200
+	agent, err := qta.NewAgent(p, new(cart).Sizes(), 2)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := agent.Train(context.Background(), new(cart), new(cart), qta.TrainOptions{Steps: 800, EvalEvery: 800, Rollouts: 1}); err != nil {
+		log.Fatal(err)
+	}
+	return agent
+})
+
+// A goal where the cart stands is worth more than one that it has to go to.
+func ExampleAgent_Value() {
+	agent := trainedCart()
+	rest := []float64{0, 0} // in the middle, at rest
+	v := agent.Value([][]float64{rest, rest}, [][]float64{{0}, {0.8}})
+	fmt.Println(v[0] > v[1])
+
+	// Output:
+	// true
+}
+
+// The agent is less certain of a place beyond the line's end, where it has
+// never been.
+func ExampleAgent_Uncertainty() {
+	agent := trainedCart()
+	ε := agent.Uncertainty([][]float64{{0.5, 0}, {3, 0}}, [][]float64{{0.5}, {0.5}}, 1)
+	fmt.Println(ε[0] < ε[1])
+
+	// Output:
+	// true
+}
+
+// Of three candidates, each a state with the goal achieved there, the one that
+// the agent has never seen would be its next goal.
+func ExampleAgent_GoalProbabilities() {
+	agent := trainedCart()
+	observations := [][]float64{{0.2, 0}, {0.5, 0}, {3, 0}}
+	goals := [][]float64{{0.2}, {0.5}, {3}}
+	fmt.Printf("%.2f\n", agent.GoalProbabilities(observations, goals, 1))
+
+	// Output:
+	// [0.00 0.00 1.00]
 }

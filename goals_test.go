@@ -141,19 +141,13 @@ func TestThreshold(t *testing.T) {
 	}
 }
 
-// Draws are as frequent as their probabilities, also where these add up to a
-// little less than 1; what has probability 0 is never drawn.
+// What has probability 0 is not drawn, nor where probabilities add up to too
+// little.
 func TestDrawFrom(t *testing.T) {
-	const n = 40000
 	rng := newStream(1, forGoals)
-	p := []float64{0, 0.25, 0, 0.5, 0.2, 0.05, 0}
-	counts := make([]int, len(p))
-	for range n {
-		counts[drawFrom(p, rng)]++
-	}
-	for k, c := range counts {
-		if math.Abs(float64(c)-n*p[k]) > 5*math.Sqrt(n*p[k]*(1-p[k])) {
-			t.Errorf("%d drawn %d times of %d, its probability is %v", k, c, n, p[k])
+	for range 1000 {
+		if k := drawFrom([]float64{0, 0.25, 0, 0.5, 0}, rng); k != 1 && k != 3 {
+			t.Fatalf("%d is drawn, its probability is 0", k)
 		}
 	}
 	if got := drawFrom([]float64{0, 1e-300, 1e-300, 0}, rng); got != 2 {
@@ -161,192 +155,70 @@ func TestDrawFrom(t *testing.T) {
 	}
 }
 
-// A chosen goal is one of the candidates, achievable where it is an episode's
-// first, and of high uncertainty: only m ε + b > 0 has a chance.
+// The uncertainty of candidates, by the twins, in all that estimators do: of the
+// first goal of an episode and of later ones, in pieces.
 func TestSelection(t *testing.T) {
-	for _, test := range []struct {
-		name   string
-		change func(*Params)
-	}{
-		{"default", func(*Params) {}},
-		{"desired goal", func(p *Params) { p.UncertaintyGoal = "desired" }},
-		{"start state", func(p *Params) { p.FirstGoalState = "start" }},
-		{"shared actions", func(p *Params) { p.SharedActions = true }},
-		{"all candidates", func(p *Params) { p.Candidates = 1000 }},
-		{"bootstrap", func(p *Params) { p.Uncertainty, p.EnsembleActions = "bootstrap", 3 }},
-		{"ensemble", func(p *Params) { p.Uncertainty, p.EnsembleActions = "ensemble", 3 }},
-		{"moving average", func(p *Params) { p.UncertaintyPolyak = 0.9 }},
+	for _, changes := range []string{
+		"", "UncertaintyGoal=desired", "FirstGoalState=start", "SharedActions=true", "Candidates=1000",
+		"Uncertainty=bootstrap", "Uncertainty=ensemble", "UncertaintyPolyak=0.9",
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			p := tinyPreset(Default())
-			p.UncertaintyPolyak = 0
-			p.Batch = 7 // so that candidates come in pieces
-			test.change(&p)
-			a, _ := walked(t, p, 95)
-			copy(a.observation, []float64{1.2, 2.7}) // not where the last step ended, as after Reset
-			moveTargets(a)
-			d := 2 // random actions of an estimate
-			if p.Uncertainty != "pun" {
-				d = 3
-			}
-			critics, actor := []vectorNet{}, a.policy.net.vector()
-			var heads []vectorLayer
-			for _, c := range a.pun.critics {
-				critics, heads = append(critics, c.q.vector()), append(heads, c.head.vector())
-			}
-			asked := critics
-			if p.UncertaintyPolyak > 0 {
-				asked, heads = nil, nil
-				for _, c := range a.average.nets {
-					asked, heads = append(asked, c.q.vector()), append(heads, c.head.vector())
-				}
-			}
-			// A threshold that about half of the candidates pass.
-			values := make([]float64, a.replay.n)
-			for i := range values {
-				g := at(a.replay.achieved, i, 2)
-				for _, c := range critics {
-					values[i] += twinValue(c, a.observation, g, twinAct(actor, a.observation, g)) / 3
-				}
-			}
-			sorted := slices.Sorted(slices.Values(values))
-			limit := (sorted[47] + sorted[48]) / 2
-			a.params.Threshold = limit / float64(p.Horizon)
-
-			var estimated *predictive
-			switch e := a.estimator.(type) {
-			case *predictive:
-				estimated = e
-			case fromStart:
-				estimated = e.estimator.(*predictive)
-			case averaged:
-				estimated = e.estimator.(*predictive)
-			}
-			for trial := range 40 {
-				first := trial%2 == 0
-				chosen := a.selectGoal(first)
-				s := &a.scratch.selection
-				k := slices.Index(s.candidates, chosen)
-				if k < 0 || chosen >= a.replay.n {
-					t.Fatalf("the chosen transition %d is no candidate", chosen)
-				}
-				if n := min(p.Candidates, 95); len(s.candidates) > n || !first && len(s.candidates) < n {
-					t.Errorf("%d candidates for a first goal: %t, want %d; only an episode's first goal has a threshold (section 3.3)", len(s.candidates), first, n)
-				}
-				if first {
-					for _, c := range s.candidates {
-						if values[c] < limit-1e-4 {
-							t.Errorf("candidate %d with the value %v is below the threshold %v for an episode's first goal (section 3.3)", c, values[c], limit)
-						}
-					}
-				}
-				// Uncertainties by the twins, from the actions that were drawn.
-				n, actions := len(s.candidates), estimated.actions
-				if actions.rows != d*n {
-					t.Fatalf("%d random actions for %d candidates, want %d for each: the table has a d for PUN, and another for deep ensembles and bootstrapped DQN", actions.rows, n, d)
-				}
-				want := make([]float64, n)
-				for i, c := range s.candidates {
-					state, goal := at(a.replay.observation, c, 2), at(a.replay.achieved, c, 2)
-					if p.UncertaintyGoal == "desired" {
-						goal = a.desired
-					}
-					if first && p.FirstGoalState == "start" {
-						state = a.observation
-					}
-					for j := range d {
-						action := float64s(actions.row(j*n + i))
-						if p.SharedActions && !slices.Equal(actions.row(j*n), actions.row(j*n+i)) {
-							t.Errorf("candidates %d and 0 have different actions", i)
-						} else if !p.SharedActions && i > 0 && slices.Equal(actions.row(j*n), actions.row(j*n+i)) {
-							t.Errorf("candidates %d and 0 share an action", i)
-						}
-						if j > 0 && slices.Equal(actions.row((j-1)*n+i), actions.row(j*n+i)) {
-							t.Errorf("actions %d and %d of candidate %d are the same", j-1, j, i)
-						}
-						b := twinBatch{s: [][]float64{state}, g: [][]float64{goal}, a: [][]float64{action}}
-						var predictions [][]float64
-						for g, q := range asked {
-							predictions = append(predictions, twinPrediction(q, heads[g], b, 0))
-						}
-						deviation := twinDeviation
-						if p.Uncertainty == "ensemble" {
-							deviation = func(p [][]float64) float64 { return twinScore(false, p) }
-						}
-						want[i] += deviation(predictions) / float64(d)
-					}
-				}
-				near(t, "uncertainty", float32s(s.query.ε), want)
-				low, high := slices.Min(s.query.ε), slices.Max(s.query.ε)
-				chance := false
-				for i, c := range s.candidates {
-					chance = chance || c == chosen && (s.query.ε[i]-low)/(high-low) > 591./626
-				}
-				if high > low && !chance {
-					t.Errorf("the chosen goal's scaled uncertainty is %v, want above 591/626", (s.query.ε[k]-low)/(high-low))
-				}
-			}
-		})
-	}
-}
-
-// With more transitions than candidates these are drawn with replacement, all
-// alike, the newest as the oldest.
-func TestCandidates(t *testing.T) {
-	const n, draws = 95, 3000
-	p := tinyPreset(Default())
-	p.Slope, p.Intercept, p.Threshold = 0, 1, -1e9 // every candidate is as likely
-	for _, first := range []bool{false, true} {
-		a, _ := walked(t, p, n)
-		counts, repeated := make([]int, n), 0
-		for range draws {
-			counts[a.selectGoal(first)]++
-			candidates := slices.Sorted(slices.Values(a.scratch.selection.candidates))
-			if len(candidates) != p.Candidates {
-				t.Fatalf("%d candidates, want %d: the Reading of Agent.drawCandidates", len(candidates), p.Candidates)
-			}
-			if len(slices.Compact(candidates)) < p.Candidates {
-				repeated++
-			}
+		p := tinyPreset(Default())
+		p.UncertaintyPolyak, p.Batch, p.EnsembleActions = 0, 7, 3
+		p = changed("", p, changes).Params
+		a, _ := walked(t, p, 95)
+		copy(a.observation, []float64{1.2, 2.7}) // not where the last step ended, as after Reset
+		moveTargets(a)
+		d, nets := 2, each(a.pun.critics, func(c *critic) criticNet { return c.criticNet })
+		if p.Uncertainty != "pun" {
+			d = 3
 		}
-		for i, c := range counts {
-			frequency(t, fmt.Sprintf("the Reading of Agent.drawCandidates, any state the agent has been in: transition %d, first goal %t", i, first), c, draws, 1./n)
+		if p.UncertaintyPolyak > 0 {
+			nets = a.average.nets
+			nets[0].params[len(nets[0].params)-1]++ // of its head
 		}
-		if repeated < draws/2 {
-			t.Errorf("first goal %t: a transition is twice among the candidates in %d selections of %d; the draws are with replacement", first, repeated, draws)
+		estimated, _ := a.estimator.(*predictive)
+		switch e := a.estimator.(type) {
+		case fromStart:
+			estimated = e.estimator.(*predictive)
+		case averaged:
+			estimated = e.estimator.(*predictive)
+		}
+		for _, first := range []bool{true, false} {
+			s := &a.scratch.selection
+			a.drawCandidates(s)
+			a.ask(s, first)
+			n, actions := len(s.candidates), estimated.actions
+			if actions.rows != d*n {
+				t.Fatalf("%s: %d random actions for %d candidates, want %d for each", changes, actions.rows, n, d)
+			}
+			want := make([]float64, n)
+			for k, c := range s.candidates {
+				state, goal := at(a.replay.observation, c, 2), at(a.replay.achieved, c, 2)
+				if p.UncertaintyGoal == "desired" {
+					goal = a.desired
+				}
+				if first && p.FirstGoalState == "start" {
+					state = a.observation
+				}
+				for j := range d {
+					action := actions.row(j*n + k)
+					if k > 0 && p.SharedActions != slices.Equal(actions.row(j*n), action) {
+						t.Errorf("%s: candidates 0 and %d share an action, or should", changes, k)
+					}
+					b := twinBatch{s: [][]float64{state}, g: [][]float64{goal}, a: [][]float64{float64s(action)}}
+					predictions := each(nets, func(c criticNet) []float64 {
+						return twinPrediction(c.q.vector(), c.head.vector(), b, 0)
+					})
+					if p.Uncertainty == "ensemble" {
+						want[k] += twinScore(false, predictions) / float64(d)
+					} else {
+						want[k] += twinDeviation(predictions) / float64(d)
+					}
+				}
+			}
+			near(t, changes+": uncertainty", float32s(s.query.ε), want)
 		}
 	}
-}
-
-// Goals are drawn from all that was achieved while there are fewer steps than
-// InitialSteps, and by their uncertainty from then on: the table's initial
-// random steps, 0 to 999 in [Paper].
-func TestInitialSteps(t *testing.T) {
-	const draws = 2000
-	a := scriptedAgent(t, func(p *Params) {
-		p.Curriculum, p.InitialSteps, p.Horizon = "qta", 15, 5
-		p.NormalizerClip = 1000
-	})
-	env := &scriptedEnv{place: func(e, k int) float64 { return float64(100*e + k) }}
-	drawn := func() map[float64]int {
-		counts := map[float64]int{}
-		for range draws {
-			counts[nextGoal(t, a, false)[0]]++
-		}
-		return counts
-	}
-	trainScripted(t, a, env, 17, func() error {
-		counts := drawn()
-		if a.step < 15 {
-			for i := range a.step {
-				goal := env.place(i/5, i%5)
-				frequency(t, fmt.Sprintf("initial random steps: at step %d the goal %v", a.step, goal), counts[goal], draws, 1/float64(a.step))
-			}
-		} else if len(counts) == a.step {
-			t.Errorf("initial random steps: at step %d, after them, every achieved goal is drawn: %v", a.step, counts)
-		}
-		return nil
-	})
 }
 
 // nextGoal asks the agent's curriculum.

@@ -207,16 +207,18 @@ func TestMazeDraws(t *testing.T) {
 	m := mustMaze(t, "4x5")
 	env, rng := m.Env(), rand.New(rand.NewPCG(9, 10))
 	const draws = 14000
-	var from, desired, sampled [draws][2]float64
 	cells := map[[2]int]int{}
-	for i := range draws {
+	quarters, farthest := [3][4]int{}, [3]float64{}
+	for range draws {
 		s := env.Reset(rng)
 		g := env.SampleGoal(rng)
 		cell := [2]int{int(g[0]), int(g[1])}
 		cells[cell]++
-		for k := range 2 {
-			from[i][k], desired[i][k] = s.Achieved[k]-m.Start()[k], s.Desired[k]-m.Goal()[k]
-			sampled[i][k] = g[k] - center(cell)[k]
+		middle := [3][2]float64{m.Start(), m.Goal(), center(cell)}
+		for i, x := range [][]float64{s.Achieved, s.Desired, g} {
+			r, c := x[0]-middle[i][0], x[1]-middle[i][1]
+			farthest[i] = max(farthest[i], math.Abs(r), math.Abs(c))
+			quarters[i][2*int(1+r)+int(1+c)]++
 		}
 	}
 	for cell, n := range cells { // 1000 expected, standard deviation 30.5
@@ -227,19 +229,9 @@ func TestMazeDraws(t *testing.T) {
 	if len(cells) != 14 {
 		t.Errorf("%d of 14 cells drawn", len(cells))
 	}
-	for what, all := range map[string][draws][2]float64{"starts": from, "goals": desired, "sampled goals": sampled} {
-		half := 0.3
-		if what == "sampled goals" {
-			half = 0.5
-		}
-		farthest, quarters := 0.0, [4]int{}
-		for _, p := range all {
-			farthest = max(farthest, math.Abs(p[0]), math.Abs(p[1]))
-			quarters[2*int(1+p[0])+int(1+p[1])]++
-		}
-		// 3500 expected in a quarter, standard deviation 51.
-		if farthest > half || farthest < half-0.001 || slices.Min(quarters[:]) < 3250 {
-			t.Errorf("%s lie %v from centers, and in quarters as %v; want %v", what, farthest, quarters, half)
+	for i, half := range []float64{0.3, 0.3, 0.5} { // 3500 expected in a quarter, standard deviation 51
+		if farthest[i] > half || farthest[i] < half-0.001 || slices.Min(quarters[i][:]) < 3250 {
+			t.Errorf("draw %d lies up to %v from centers, in quarters as %v; want %v", i, farthest[i], quarters[i], half)
 		}
 	}
 }

@@ -53,40 +53,6 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// Parameters lie in one vector, a layer's weights before its biases, so that a
-// network can be saved, averaged and stepped as a whole.
-func TestLayout(t *testing.T) {
-	params := make([]float32, 20) // longer than needed
-	for i := range params {
-		params[i] = float32(i)
-	}
-	m := newMLP(params, []int{2, 3, 1})
-	if len(m.params) != 2*3+3+3*1+1 || m.layers[0].w.row(1)[2] != 5 || m.layers[0].b[0] != 6 || m.layers[1].w.row(2)[0] != 11 || m.layers[1].b[0] != 12 {
-		t.Errorf("parameters %v in layers %v", m.params, m.layers)
-	}
-}
-
-// Weights and biases start uniform in ±1/√in.
-func TestInitialize(t *testing.T) {
-	const in, out = 100, 50
-	l := newLayer(make([]float32, layerSize(in, out)), in, out)
-	l.initialize(rand.New(rand.NewPCG(1, 0)))
-	for name, params := range map[string][]float32{"weights": l.w.data, "biases": l.b} {
-		sum, square, largest := 0.0, 0.0, 0.0
-		for _, v := range params {
-			sum += float64(v)
-			square += float64(v) * float64(v)
-			largest = max(largest, math.Abs(float64(v)))
-		}
-		n, deviation := float64(len(params)), 0.1/math.Sqrt(3)
-		skewed := math.Abs(sum/n) > 5*deviation/math.Sqrt(n)
-		scaled := math.Abs(math.Sqrt(square/n)/deviation-1) > 5/math.Sqrt(n)
-		if largest > 0.1 || largest < 0.09 || skewed || scaled {
-			t.Errorf("%s: largest %v, mean %v, deviation %v; want 0.1, 0, %v", name, largest, sum/n, math.Sqrt(square/n), deviation)
-		}
-	}
-}
-
 // Chunks, parts and threads leave no trace in the bits: a batch that is one chunk
 // of eight threads gives the same in many.
 func TestChunks(t *testing.T) {
@@ -131,17 +97,360 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// A moment that would be denormal becomes zero, and the parameter stays.
-func TestAdamFlushes(t *testing.T) {
+// A share of the parameters is added to the gradient.
+func TestAdamDecays(t *testing.T) {
 	a := newAdam(1, 0.01, nil)
-	params := []float32{1}
-	a.step(params, []float32{1e-30})
-	after := params[0]
-	a.rate = 0
-	for range 1000 {
-		a.step(params, []float32{0})
+	a.decay = 0.5
+	if a.step([]float32{2}, []float32{3}); math.Abs(float64(a.m[0])-0.4) > 1e-6 { // a tenth of 3 + 0.5 2
+		t.Errorf("the first moment is %v, want 0.4", a.m[0])
 	}
-	if a.m[0] != 0 || a.v[0] != 0 || params[0] != after {
-		t.Errorf("after 1000 zero gradients m is %v, v %v and the parameter went from %v to %v", a.m[0], a.v[0], after, params[0])
+}
+
+// The twin computes in float64 what the package computes in float32, one number
+// at a time, and shares no arithmetic with it. Gradients are central differences
+// of its losses.
+
+// twinForward runs one row through a net. It returns the last hidden layer's
+// output too.
+func twinForward(n vectorNet, x []float64) (latent, y []float64) {
+	for l, layer := range n {
+		latent = x
+		y = slices.Clone(layer.B)
+		for j := range y {
+			for i := range x {
+				y[j] += x[i] * layer.W[i][j]
+			}
+			if l < len(n)-1 {
+				y[j] = math.Max(0, y[j])
+			}
+		}
+		x = y
 	}
+	return latent, y
+}
+
+// twinAct is a policy's action.
+func twinAct(n vectorNet, s, g []float64) []float64 {
+	_, z := twinForward(n, slices.Concat(s, g))
+	return each(z, math.Tanh)
+}
+
+func twinValue(n vectorNet, s, g, a []float64) float64 {
+	_, q := twinForward(n, slices.Concat(s, g, a))
+	return q[0]
+}
+
+// twinBatch is a minibatch, a row per transition.
+type twinBatch struct {
+	s, g, a, next [][]float64
+	y, w          []float64
+}
+
+// mean is that of a term of each transition.
+func (b twinBatch) mean(term func(k int) float64) float64 {
+	sum := 0.0
+	for k := range b.s {
+		sum += term(k)
+	}
+	return sum / float64(len(b.s))
+}
+
+func twinCriticLoss(critic vectorNet, b twinBatch, weighted bool) float64 {
+	return b.mean(func(k int) float64 {
+		square := math.Pow(twinValue(critic, b.s[k], b.g[k], b.a[k])-b.y[k], 2)
+		if weighted {
+			square *= b.w[k]
+		}
+		return square
+	})
+}
+
+func twinPrediction(critic vectorNet, head vectorLayer, b twinBatch, k int) []float64 {
+	latent, _ := twinForward(critic, slices.Concat(b.s[k], b.g[k], b.a[k]))
+	_, p := twinForward(vectorNet{head}, latent)
+	return p
+}
+
+func twinPredictiveLoss(critic vectorNet, head vectorLayer, b twinBatch, form string) float64 {
+	return b.mean(func(k int) float64 {
+		square := 0.0
+		for c, p := range twinPrediction(critic, head, b, k) {
+			square += math.Pow(p-b.next[k][c], 2)
+		}
+		if form == "norm" {
+			return math.Sqrt(square)
+		}
+		return square
+	})
+}
+
+// twinParams returns a layer's parameters in the order in which the package
+// keeps them: weights by rows, then biases.
+func twinParams(layers ...vectorLayer) (params []*float64) {
+	for _, l := range layers {
+		for _, row := range append(slices.Clone(l.W), l.B) {
+			for i := range row {
+				params = append(params, &row[i])
+			}
+		}
+	}
+	return params
+}
+
+// twinGradient returns the central differences of loss.
+func twinGradient(params []*float64, loss func() float64) (gradient []float64) {
+	const h = 1e-5
+	for _, p := range params {
+		at := *p
+		*p = at + h
+		above := loss()
+		*p = at - h
+		below := loss()
+		*p = at
+		gradient = append(gradient, (above-below)/(2*h))
+	}
+	return gradient
+}
+
+// twinDeviation is the mean over components of the sample deviation over heads.
+func twinDeviation(predictions [][]float64) float64 {
+	mean := 0.0
+	for c := range predictions[0] {
+		component := each(predictions, func(p []float64) float64 { return p[c] })
+		mean += twinSampleDeviation(component) / float64(len(predictions[0]))
+	}
+	return mean
+}
+
+// twinSampleDeviation is written by pairs: the variance is half the mean
+// squared difference of two different elements.
+func twinSampleDeviation(x []float64) float64 {
+	square, pairs := 0.0, 0
+	for i := range x {
+		for j := range i {
+			square += math.Pow(x[i]-x[j], 2)
+			pairs++
+		}
+	}
+	return math.Sqrt(square / float64(pairs) / 2)
+}
+
+func twinPolyak(target, online []*float64, ρ float64) {
+	for i, p := range target {
+		*p = ρ**p + (1-ρ)**online[i]
+	}
+}
+
+// randomRows returns numbers that are exact in float32, so that both sides see
+// the same.
+func randomRows(rng *rand.Rand, rows, cols int) [][]float64 {
+	x := make([][]float64, rows)
+	for i := range x {
+		for range cols {
+			x[i] = append(x[i], float64(float32(rng.NormFloat64())))
+		}
+	}
+	return x
+}
+
+func randomLayer(rng *rand.Rand, in, out int) vectorLayer {
+	l := vectorLayer{randomRows(rng, in, out), randomRows(rng, 1, out)[0]}
+	for _, p := range twinParams(l) {
+		*p = float64(float32(*p / math.Sqrt(float64(in))))
+	}
+	return l
+}
+
+func randomNet(rng *rand.Rand, widths ...int) (n vectorNet) {
+	for l := range len(widths) - 1 {
+		n = append(n, randomLayer(rng, widths[l], widths[l+1]))
+	}
+	return n
+}
+
+func randomNets(rng *rand.Rand, n int, widths ...int) (nets []vectorNet) {
+	for range n {
+		nets = append(nets, randomNet(rng, widths...))
+	}
+	return nets
+}
+
+func randomBatch(rng *rand.Rand, rows int, sizes Sizes, prediction int) twinBatch {
+	return twinBatch{
+		s:    randomRows(rng, rows, sizes.Observation),
+		g:    randomRows(rng, rows, sizes.Goal),
+		a:    randomRows(rng, rows, sizes.Action),
+		next: randomRows(rng, rows, prediction),
+		y:    randomRows(rng, 1, rows)[0],
+		w:    each(make([]float64, rows), func(float64) float64 { return float64(rng.Float32()) }),
+	}
+}
+
+// x returns the critics' input.
+func (b twinBatch) x() matrix {
+	var rows [][]float64
+	for k := range b.s {
+		rows = append(rows, slices.Concat(b.s[k], b.g[k], b.a[k]))
+	}
+	return table(rows)
+}
+
+// batch returns the minibatch as the ensemble sees it.
+func (b twinBatch) batch() *batch {
+	const most = 4 // critics of a test
+	return &batch{
+		x:       b.x(),
+		y:       slices.Repeat([][]float32{float32s(b.y)}, most),
+		weights: make([][]float32, most),
+		head:    table(b.next),
+	}
+}
+
+// learnBy is the step of critics, and of heads that learn in it, that the
+// parameters ask for.
+func (u *pun) learnBy(b, heads *batch, p *Params) (criticLoss, headLoss float64) {
+	u.departGradient(p)
+	return u.learn(b, heads)
+}
+
+// near reports an error for the first element of got that is not e within
+// 2e-5 (1 + |e|).
+func near(t *testing.T, what string, got []float32, want []float64) {
+	t.Helper()
+	within(t, what, got, want, func(e float64) float64 { return 2e-5 * (1 + math.Abs(e)) })
+}
+
+// nearGradient reports an error for the first element of a gradient that is off
+// by more than 2e-6 of the gradient's size, its largest element.
+func nearGradient(t *testing.T, what string, got []float32, want []float64) {
+	t.Helper()
+	size := 0.0
+	for _, e := range want {
+		size = math.Max(size, math.Abs(e))
+	}
+	within(t, what, got, want, func(float64) float64 { return 2e-6 * size })
+}
+
+func within(t *testing.T, what string, got []float32, want []float64, allowed func(e float64) float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
+	}
+	for i, e := range want {
+		if d := math.Abs(float64(got[i]) - e); !(d <= allowed(e)) {
+			t.Fatalf("%s: element %d is %v, want %v within %v", what, i, got[i], e, allowed(e))
+		}
+	}
+}
+
+// gradientCase is a tiny problem of sizes all different.
+type gradientCase struct {
+	critics []vectorNet
+	heads   []vectorLayer
+	actor   vectorNet
+	b       twinBatch
+	still   Params // rates are zero: gradients are computed, networks stay
+}
+
+func newGradientCase(seed uint64) gradientCase {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	c := gradientCase{
+		critics: randomNets(rng, 3, 9, 5, 7, 1),
+		actor:   randomNet(rng, 5, 6, 5, 4),
+		b:       randomBatch(rng, 6, Sizes{Observation: 3, Goal: 2, Action: 4}, 3),
+		still:   Paper(),
+	}
+	for range c.critics {
+		c.heads = append(c.heads, randomLayer(rng, 7, 3))
+	}
+	c.still.CriticRate, c.still.PredictiveRate, c.still.ActorRate = 0, 0, 0
+	return c
+}
+
+// tenfold undoes Adam's 1-β₁ after a first step.
+func tenfold(m []float32) []float32 { return each(m, func(v float32) float32 { return 10 * v }) }
+
+// The twin's networks: a net is its layers from the input on.
+type (
+	vectorLayer struct {
+		W [][]float64 // in by out
+		B []float64
+	}
+	vectorNet []vectorLayer
+)
+
+// widths returns a net's layer widths from input to output.
+func (n vectorNet) widths() []int {
+	widths := []int{len(n[0].W)}
+	for _, l := range n {
+		widths = append(widths, len(l.B))
+	}
+	return widths
+}
+
+// network returns the net as an mlp.
+func (n vectorNet) network() *mlp {
+	m := newMLP(make([]float32, mlpSize(n.widths())), n.widths())
+	m.load(n)
+	return m
+}
+
+// load sets a net, or a layer, to the twin's.
+func (m *mlp) load(n vectorNet) {
+	for i, l := range m.layers {
+		l.load(n[i])
+	}
+}
+
+func (l layer) load(v vectorLayer) {
+	copy(l.w.data, table(v.W).data)
+	copy(l.b, float32s(v.B))
+}
+
+// vector returns a net, or a layer, as a twin.
+func (m *mlp) vector() vectorNet { return each(m.layers, layer.vector) }
+
+func (l layer) vector() vectorLayer { return vectorLayer{tableOf(l.w, 0, l.w.cols), float64s(l.b)} }
+
+// ensemble returns critics with heads for batches of up to rows.
+func ensemble(p Params, critics []vectorNet, heads []vectorLayer, rows int) *pun {
+	widths, predicted := critics[0].widths(), len(heads[0].B)
+	p.Critics = len(critics)
+	a := newArchitecture(&p, Sizes{Observation: predicted, Goal: predicted})
+	u := newEnsemble(&p, widths[:len(widths)-1], a, nil)
+	u.depart(&p)
+	u.reserve(rows)
+	for i, c := range u.critics {
+		c.q.load(critics[i])
+		c.head.load(heads[i])
+	}
+	return u
+}
+
+// table returns rows as a matrix, and tableOf columns of a matrix as rows.
+func table(rows [][]float64) matrix {
+	m := newMatrix(len(rows), len(rows[0]))
+	for i, row := range rows {
+		copy(m.row(i), float32s(row))
+	}
+	return m
+}
+
+func tableOf(x matrix, from, to int) (rows [][]float64) {
+	for k := range x.rows {
+		rows = append(rows, float64s(x.row(k)[from:to]))
+	}
+	return rows
+}
+
+func float64s(x []float32) []float64 { return each(x, func(v float32) float64 { return float64(v) }) }
+func float32s(x []float64) []float32 { return each(x, func(v float64) float32 { return float32(v) }) }
+
+// each returns f of every element of x.
+func each[T, U any](x []T, f func(T) U) []U {
+	y := make([]U, len(x))
+	for i, v := range x {
+		y[i] = f(v)
+	}
+	return y
 }

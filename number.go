@@ -87,7 +87,7 @@ func tanh(x float64) float64 {
 //
 // It stays a call: amd64 converts to float64 into a register that it only
 // partly overwrites, and in a caller's loop that register is the last result,
-// so that each value would wait for the one before (BenchmarkTanh).
+// so that each value would wait for the one before.
 //
 //go:noinline
 func tanh32(x float32) float32 { return float32(tanh(float64(x))) }

@@ -165,7 +165,7 @@ func TestPowError(t *testing.T) {
 		{magnitudes(-200, 200), between(-3, 3)},
 	} {
 		rng := rand.New(rand.NewPCG(5, 6))
-		for range 300 {
+		for range 100 {
 			x, y := test.x(rng), test.y(rng)
 			want := bigPow(x, y)
 			d := bigNew().Sub(bigFloat(pow(x, y)), want)
@@ -276,38 +276,7 @@ func TestNormal(t *testing.T) {
 }
 
 func TestStream(t *testing.T) {
-	// Neighboring seeds and purposes: equal bits are binomial, n/2 in n.
-	const draws = 4000
-	for seed := range uint64(4) {
-		for p := forInitialization; p <= forEvaluation; p++ {
-			for _, other := range []stream{newStream(seed+1, p), newStream(seed, p+1), newStream(seed+1, p-1)} {
-				s := newStream(seed, p)
-				var equal [64]int
-				for range draws {
-					for x, b := s.Uint64()^other.Uint64(), 0; b < 64; b++ {
-						equal[b] += int(x >> b & 1)
-					}
-				}
-				for b, n := range equal {
-					if math.Abs(float64(n)-draws/2) > 6*math.Sqrt(draws)/2 {
-						t.Errorf("seed %d, purpose %d: bit %d differs in %d of %d draws of a neighbor", seed, p, b, n, draws)
-					}
-				}
-			}
-		}
-	}
-
-	s, r := newStream(5, forGoals), newStream(0, forReplay)
-	s.Uint64()
-	if state, err := s.pcg.AppendBinary(nil); err != nil || r.pcg.UnmarshalBinary(state) != nil {
-		t.Fatalf("the state is not restored: %v", err)
-	}
-	for i := range 100 {
-		if a, b := normal(s.Rand), normal(r.Rand); a != b {
-			t.Fatalf("draw %d after restoring: %v, want %v", i, b, a)
-		}
-	}
-
+	s := newStream(5, forGoals)
 	var count [7]int
 	for range 70_000 {
 		count[s.index(len(count))]++
@@ -324,29 +293,6 @@ func TestStream(t *testing.T) {
 		}
 	}
 	mustPanic(t, "index(0)", func() { s.index(0) })
-}
-
-// BenchmarkTanh is tanh32 beside what it would be without its call.
-func BenchmarkTanh(b *testing.B) {
-	x, y := make([]float32, 4000), make([]float32, 4000)
-	rng := rand.New(rand.NewPCG(1, 1))
-	for i := range x {
-		x[i] = float32(between(-3, 3)(rng))
-	}
-	b.Run("tanh32", func(b *testing.B) {
-		for b.Loop() {
-			for i, v := range x {
-				y[i] = tanh32(v)
-			}
-		}
-	})
-	b.Run("tanh", func(b *testing.B) {
-		for b.Loop() {
-			for i, v := range x {
-				y[i] = float32(tanh(float64(v)))
-			}
-		}
-	})
 }
 
 // fused matches a floating-point instruction that multiplies and adds with one

@@ -98,26 +98,6 @@ func targetAgent(p Params) *Agent {
 	return a
 }
 
-// Each ordered pair of different critics is as likely as another.
-func TestDrawPair(t *testing.T) {
-	rng := newStream(3, forLearning)
-	const n, draws = 4, 60000
-	counts := map[[2]int]int{}
-	for range draws {
-		i, j := drawPair(rng, n)
-		counts[[2]int{i, j}]++
-	}
-	if len(counts) != n*(n-1) {
-		t.Errorf("%d different pairs, want %d", len(counts), n*(n-1))
-	}
-	for pair, c := range counts {
-		p := 1.0 / (n * (n - 1))
-		if d := math.Abs(float64(c) - draws*p); pair[0] == pair[1] || d > 5*math.Sqrt(draws*p*(1-p)) {
-			t.Errorf("pair %v drawn %d times of %d", pair, c, draws)
-		}
-	}
-}
-
 // TestEquation2 holds the critics' loss and gradient to the twin's, for
 // the whole ensemble: after Adam's first step m is (1-β₁) times the gradient.
 // It tests QTA, Equation 2.
@@ -235,70 +215,5 @@ func TestNormAtZero(t *testing.T) {
 	loss := predictiveNorm(dp, []float32{1, 2, 3, 4}, []float32{1, 2, 0, 0}, 2)
 	if want := []float32{0, 0, 0.3, 0.4}; loss != 2.5 || !slices.Equal(dp, want) {
 		t.Errorf("loss %v and gradient %v, want 2.5 and %v", loss, dp, want)
-	}
-}
-
-// Once an evaluation was perfect, a share of what the critics' optimizer moves is
-// added to its gradient, and another of what the heads' moves: the
-// authors' code, where that is all parameters for both.
-func TestDecay(t *testing.T) {
-	const criticDecay, headDecay = 0.25, 0.75
-	for _, gradient := range []string{"joint", "head", "separate"} {
-		for _, perfect := range []bool{false, true} {
-			c := newGradientCase(5)
-			c.still.PredictiveGradient = gradient
-			u := ensemble(c.still, c.critics, c.heads, len(c.b.s))
-			b := c.b.batch()
-			if perfect {
-				for _, c := range u.critics {
-					c.adam.decay, c.headAdam.decay = criticDecay, headDecay
-				}
-			}
-			u.learnBy(b, b, &c.still)
-			if gradient == "separate" {
-				u.learnHeads(b)
-			}
-			for i, critic := range c.critics {
-				φ, head := twinParams(critic...), twinParams(c.heads[i])
-				squares := func(params []*float64) (sum float64) {
-					for _, p := range params {
-						if perfect {
-							sum += *p * *p
-						}
-					}
-					return sum
-				}
-				criticLoss := func() float64 { return twinCriticLoss(critic, c.b, false) }
-				headLoss := func() float64 { return twinPredictiveLoss(critic, c.heads[i], c.b, "squared") }
-				critics, heads := criticLoss, headLoss
-				switch gradient {
-				case "joint":
-					critics = func() float64 { return criticLoss() + headLoss() }
-				case "separate":
-					φ = append(φ, head...)
-					head = φ
-				}
-				what := fmt.Sprintf("PredictiveGradient %s, perfect %t", gradient, perfect)
-				nearGradient(t, what+": the critics' optimizer ", tenfold(u.critics[i].adam.m), twinGradient(φ, func() float64 { return critics() + criticDecay/2*squares(φ) }))
-				nearGradient(t, what+": the heads' optimizer ", tenfold(u.critics[i].headAdam.m), twinGradient(head, func() float64 { return heads() + headDecay/2*squares(head) }))
-			}
-		}
-	}
-}
-
-// Targets start equal to their critics, and critics differ.
-func TestNewPUN(t *testing.T) {
-	p := Small()
-	u := newPUN(&p, Sizes{2, 2, 2}, newArchitecture(&p, Sizes{2, 2, 2}), rand.New(rand.NewPCG(1, 0)), nil)
-	for i, c := range u.critics {
-		if !slices.Equal(c.q.params, u.critics[i].target.params) {
-			t.Errorf("critic %d and its target differ", i)
-		}
-		if other := u.critics[(i+1)%len(u.critics)]; slices.Equal(c.params, other.params) {
-			t.Errorf("critics %d and %d start equal", i, (i+1)%len(u.critics))
-		}
-		if &c.q.params[0] == &u.critics[i].target.params[0] {
-			t.Errorf("critic %d and its target share memory", i)
-		}
 	}
 }

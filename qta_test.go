@@ -1,12 +1,16 @@
 package qta
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -75,51 +79,6 @@ func TestEvaluationsDoNotMatter(t *testing.T) {
 	}
 }
 
-// Interrupted at any step and trained on in a new environment, an agent ends in
-// the same state as without.
-func TestTrainInterrupted(t *testing.T) {
-	t.Parallel()
-	stop := errors.New("stop")
-	presets := Presets()
-	if testing.Short() {
-		presets = presets[:1]
-	}
-	for _, preset := range presets {
-		p := tinyPreset(preset.Params)
-		steps, runs := 150, 2
-		if p.Curriculum == "vds" {
-			steps = 30 // it learns much after each episode
-		}
-		m := mustMaze(t, "4x5")
-		options := TrainOptions{Steps: steps, EvalEvery: 10, Rollouts: 2}
-		whole := newMazeAgent(t, p, 8)
-		if err := whole.Train(context.Background(), m.Env(), m.Env(), options); err != nil {
-			t.Fatal(err)
-		}
-		want := marshal(t, whole)
-		rng := rand.New(rand.NewPCG(5, 0))
-		for range runs {
-			a := newMazeAgent(t, p, 8)
-			for a.step < steps {
-				ctx, cancel := context.WithCancelCause(context.Background())
-				at := a.step + 1 + rng.IntN(60)
-				o := options
-				o.AfterStep = func() error {
-					if a.step == at {
-						cancel(stop)
-					}
-					return nil
-				}
-				err := a.Train(ctx, m.Env(), m.Env(), o)
-				if a.step < steps && (err != stop || a.step != at) {
-					t.Fatalf("canceled at step %d, Train returned %v at step %d", at, err, a.step)
-				}
-			}
-			sameState(t, preset.Name, want, a)
-		}
-	}
-}
-
 // Small learns the square wave 1U5 in a few seconds. A change that breaks
 // learning shows here.
 func TestSmallLearns(t *testing.T) {
@@ -165,111 +124,31 @@ func walked(t testing.TB, p Params, steps int) (*Agent, GoalSampler) {
 	return a, env
 }
 
-// A row of a minibatch is a stored transition, with one goal throughout, and the
-// reward that a naive recomputation has.
-func TestSample(t *testing.T) {
-	for _, target := range []string{"observation", "achieved"} {
-		p := tinyPreset(Default())
-		p.Batch, p.HeadTarget = 300, target
-		a, _ := walked(t, p, 87)
-		b, r := &a.scratch.batch, a.replay
-		if err := a.minibatch(b, a.sampler); err != nil {
-			t.Fatal(err)
-		}
-		for row, i := range b.transitions {
-			s, action, next := at(r.observation, i, 2), at(r.action, i, 2), at(r.nextObservation, i, 2)
-			goal := b.x.row(row)[2:4]
-			want := [][]float32{float32s(slices.Concat(s, float64s(goal), action)), float32s(slices.Concat(next, float64s(goal))), float32s(next)}
-			got := [][]float32{b.x.row(row), b.next.row(row)[:4], b.head.row(row)}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Fatalf("row %d, transition %d: x, next and the heads' target (-want +got):\n%s", row, i, diff)
-			}
-			reached := at(r.nextAchieved, i, 2)
-			reward := float32(-1)
-			if math.Hypot(reached[0]-float64(goal[0]), reached[1]-float64(goal[1])) < 0.35 {
-				reward = 0
-			}
-			if b.r[row] != reward {
-				t.Errorf("row %d: reward %v at %v with the goal %v", row, b.r[row], reached, goal)
-			}
-		}
-	}
-}
-
-// Episodes have Horizon steps, whatever is reached in them; a goal stays until
-// it is reached and is a stored achieved goal; the counts are right.
-func TestEpisodes(t *testing.T) {
-	for _, preset := range []Preset{{"default", Default()}, {"authors", Authors()}} {
-		p := tinyPreset(preset.Params)
-		a := newMazeAgent(t, p, 4)
-		m := mustMaze(t, "1U5")
-		env := m.Env()
-		const steps = 205
-		if err := a.Train(context.Background(), env, m.Env(), TrainOptions{Steps: steps, EvalEvery: 1000, Rollouts: 1}); err != nil {
-			t.Fatal(err)
-		}
-		r := a.replay
-		reached, set := 0, 0
-		for i := range steps {
-			goal := at(r.goal, i, 2)
-			first := i%p.Horizon == 0
-			before := !first && env.Reward(at(r.nextAchieved, i-1, 2), at(r.goal, i-1, 2)) == 0
-			switch {
-			case first || before:
-				set++
-				stored := i == 0 && slices.Equal(goal, at(r.achieved, 0, 2))
-				for f := 0; f < i && !stored; f++ {
-					stored = slices.Equal(goal, at(r.achieved, f, 2))
-				}
-				if !stored {
-					t.Errorf("%s: the goal of step %d, %v, was not achieved before: section 3.2 has \"previously seen goals\"", preset.Name, i, goal)
-				}
-			case !slices.Equal(goal, at(r.goal, i-1, 2)):
-				t.Errorf("%s: the goal changes at step %d, unreached", preset.Name, i)
-			}
-			if first == slices.Equal(at(r.observation, i, 2), at(r.nextObservation, max(i-1, 0), 2)) {
-				t.Errorf("%s: step %d begins where the last one ended, or an episode does", preset.Name, i)
-			}
-			if env.Reward(at(r.nextAchieved, i, 2), goal) == 0 {
-				reached++
-			}
-		}
-		if reached == 0 || a.goalsReached != reached || a.goalsSet != set {
-			// A goal reached by the last step has its successor set already.
-			t.Errorf("%s: %d goals set and %d reached, counted %d and %d", preset.Name, a.goalsSet, a.goalsReached, set, reached)
-		}
-	}
-}
-
 // Training stops with an error that names the network whose numbers went wrong,
 // and the step.
 func TestNumericError(t *testing.T) {
 	nan := float32(math.NaN())
 	const at = 12
 	for _, test := range []struct {
-		network string
-		change  func(*Params)
-		poison  func(*Agent)
+		network, changes string
+		poison           func(*Agent)
 	}{
-		{"policy", nil, func(a *Agent) { a.policy.net.layers[2].b[0] = nan }},
-		{"critics", nil, func(a *Agent) { a.policy.target.layers[2].b[1] = nan }},
-		{"critics", nil, func(a *Agent) { a.pun.critics[1].q.layers[0].w.data[3] = nan }},
-		{"critics", nil, func(a *Agent) {
+		{"policy", "", func(a *Agent) { a.policy.net.layers[2].b[0] = nan }},
+		{"critics", "", func(a *Agent) { a.policy.target.layers[2].b[1] = nan }},
+		{"critics", "", func(a *Agent) { a.pun.critics[1].q.layers[0].w.data[3] = nan }},
+		{"critics", "", func(a *Agent) {
 			for _, c := range a.pun.critics {
 				c.target.layers[2].b[0] = nan
 			}
 		}},
-		{"predictive heads", nil, func(a *Agent) { a.pun.critics[0].head.b[0] = nan }},
-		{"predictive heads", func(p *Params) { p.PredictiveGradient, p.HeadOwnDraw = "head", true }, func(a *Agent) { a.pun.critics[2].head.w.data[0] = nan }},
+		{"predictive heads", "", func(a *Agent) { a.pun.critics[0].head.b[0] = nan }},
+		{"predictive heads", "PredictiveGradient=head HeadOwnDraw=true", func(a *Agent) { a.pun.critics[2].head.w.data[0] = nan }},
 		// Without updates the evaluation at the next step finds it.
-		{"critic 3", func(p *Params) { p.LearningStarts = 1000 }, func(a *Agent) { a.pun.critics[2].head.b[0] = float32(math.Inf(1)) }},
-		{"target policy", func(p *Params) { p.LearningStarts = 1000 }, func(a *Agent) { a.policy.target.params[1] = nan }},
-		{"target critic 1", func(p *Params) { p.LearningStarts = 1000 }, func(a *Agent) { a.pun.critics[0].target.params[1] = nan }},
+		{"critic 3", "LearningStarts=1000", func(a *Agent) { a.pun.critics[2].head.b[0] = float32(math.Inf(1)) }},
+		{"target policy", "LearningStarts=1000", func(a *Agent) { a.policy.target.params[1] = nan }},
+		{"target critic 1", "LearningStarts=1000", func(a *Agent) { a.pun.critics[0].target.params[1] = nan }},
 	} {
-		p := tinyPreset(Default())
-		if test.change != nil {
-			test.change(&p)
-		}
+		p := changed("", tinyPreset(Default()), test.changes).Params
 		a := newMazeAgent(t, p, 1)
 		m := mustMaze(t, "1U5")
 		err := a.Train(context.Background(), m.Env(), m.Env(), TrainOptions{Steps: 100, EvalEvery: at + 1, Rollouts: 1, AfterStep: func() error {
@@ -284,17 +163,6 @@ func TestNumericError(t *testing.T) {
 		} else if !strings.HasPrefix(err.Error(), fmt.Sprintf("qta: step %d: %s: ", e.Step, test.network)) {
 			t.Errorf("error text %q", err)
 		}
-	}
-
-	// Rates at the end of their range lead there by themselves.
-	p := tinyPreset(Default())
-	p.HiddenSize, p.HiddenLayers, p.CriticRate = 64, 16, 1
-	a := newMazeAgent(t, p, 1)
-	m := mustMaze(t, "1U5")
-	err := a.Train(context.Background(), m.Env(), m.Env(), TrainOptions{Steps: 2000, EvalEvery: 100, Rollouts: 1})
-	var e *NumericError
-	if !errors.As(err, &e) || e.Step != a.step {
-		t.Errorf("with a critic rate of 1 and 16 layers of 64 Train returned %v at step %d", err, a.step)
 	}
 }
 
@@ -311,6 +179,10 @@ func newLineAgent(t *testing.T) *Agent {
 // What training refuses, at which step and how; before are steps in an
 // environment that is in order.
 func TestTrainErrors(t *testing.T) {
+	type incomparable struct {
+		*lineEnv
+		_ []int
+	}
 	maze, one := mustMaze(t, "1U5").Env(), new(lineEnv)
 	state := func(change func(e *lineEnv, s *State)) *lineEnv { return &lineEnv{onState: change} }
 	o := TrainOptions{Steps: 20, EvalEvery: 7, Rollouts: 1}
@@ -325,6 +197,7 @@ func TestTrainErrors(t *testing.T) {
 		{nil, one, o, 0, "qta: there is no environment"},
 		{one, nil, o, 0, "qta: there is no environment"},
 		{one, one, o, 0, "qta: training and evaluation need two instances"},
+		{incomparable{lineEnv: one}, incomparable{lineEnv: new(lineEnv)}, TrainOptions{Steps: 3, EvalEvery: 7, Rollouts: 1}, 0, ""}, // count as two
 		{one, new(lineEnv), TrainOptions{Steps: 1, Rollouts: 1}, 0, "qta: EvalEvery is 0 and Rollouts is 1, allowed are 1 and above"},
 		{one, new(lineEnv), TrainOptions{Steps: 1, EvalEvery: 1}, 0, "qta: EvalEvery is 1 and Rollouts is 0"},
 
@@ -369,60 +242,13 @@ func TestTrainErrors(t *testing.T) {
 			}
 		}
 		err := a.Train(t.Context(), test.env, test.evaluation, test.o)
-		if err == nil || !strings.HasPrefix(err.Error(), test.want) {
+		if got := fmt.Sprint(err); !strings.HasPrefix(got, test.want) || test.want == "" && err != nil {
 			t.Errorf("error %v, want %q", err, test.want)
 		}
 	}
 	for _, sizes := range []Sizes{{0, 1, 1}, {1, 0, 1}, {1, 1, -1}} {
 		if _, err := NewAgent(Small(), sizes, 1); err == nil || !strings.HasPrefix(err.Error(), "qta: environment sizes") {
 			t.Errorf("sizes %+v: error %v", sizes, err)
-		}
-	}
-}
-
-// Environments that cannot be compared count as two.
-func TestTwoEnvironments(t *testing.T) {
-	type incomparable struct {
-		Env
-		_ []int
-	}
-	a := newLineAgent(t)
-	o := TrainOptions{Steps: 3, EvalEvery: 7, Rollouts: 1}
-	if err := a.Train(t.Context(), incomparable{Env: new(lineEnv)}, incomparable{Env: new(lineEnv)}, o); err != nil {
-		t.Error(err)
-	}
-}
-
-// VDS asks of the environment to train in, not of the other, that it draws goals.
-func TestSamplerTrains(t *testing.T) {
-	type plain struct{ Env }
-	p := tinyPreset(Default())
-	p.Curriculum = curriculumVDS
-	maze := mustMaze(t, "1U5")
-	o := TrainOptions{Steps: 1, EvalEvery: 2, Rollouts: 1}
-	if err := newMazeAgent(t, p, 1).Train(t.Context(), maze.Env(), &plain{maze.Env()}, o); err != nil {
-		t.Error(err)
-	}
-	err := newMazeAgent(t, p, 1).Train(t.Context(), &plain{maze.Env()}, maze.Env(), o)
-	if err == nil || err.Error() != "qta: the curriculum vds needs an environment that is a GoalSampler" {
-		t.Errorf("trained in what draws no goals: %v", err)
-	}
-}
-
-// A trained agent's action is the policy's, and the caller's to keep.
-func TestAct(t *testing.T) {
-	a := agentAfter(t, tinyPreset(Default()), 45)
-	rng := rand.New(rand.NewPCG(1, 0))
-	var kept [][]float64
-	for i := range 10 {
-		x := randomRows(rng, 2, 2)
-		s, g := make([]float32, 2), make([]float32, 2)
-		a.observations.normalize(s, x[0])
-		a.goals.normalize(g, x[1])
-		kept = append(kept, a.Act(x[0], x[1]))
-		near(t, "action", float32s(kept[i]), twinAct(a.policy.net.vector(), float64s(s), float64s(g)))
-		if i > 0 && slices.Equal(kept[i], kept[i-1]) {
-			t.Errorf("actions %v and %v", kept[i-1], kept[i])
 		}
 	}
 }
@@ -576,3 +402,101 @@ func TestWithinTraining(t *testing.T) {
 }
 
 func second(_ Evaluation, err error) error { return err }
+
+// digests is the content of testdata/digests.json: what short runs end with on
+// every machine.
+type digests struct {
+	Version string
+	Fused   map[string]digest // by variant, with every kernel but the generic one
+	Generic map[string]digest
+}
+
+type digest struct {
+	Digest     string
+	Checkpoint string // SHA-256: another layout needs another checkpointFormat
+	Log        []Evaluation
+}
+
+// digestOf trains for 200 steps, of which the second half sets its goals by
+// uncertainty: of all transitions first, and of some from step 150 on.
+func digestOf(t *testing.T, p Params, k kernel) digest {
+	p.HiddenSize = 32
+	p.Batch = 64
+	p.InitialSteps = 100
+	p.Candidates = min(p.Candidates, 150)
+	p.LearningStarts = min(p.LearningStarts, 50)
+	if p.Curriculum == "vds" {
+		p.HiddenSize = 8 // it learns much
+	}
+	m := mustMaze(t, "2U5")
+	a, err := NewAgent(p, m.Env().Sizes(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.workers.kernel = k
+	defer a.Close()
+	if err := a.Train(context.Background(), m.Env(), m.Env(), TrainOptions{Steps: 200, EvalEvery: 100, Rollouts: 5}); err != nil {
+		t.Fatal(err)
+	}
+	return digest{a.Digest(), fmt.Sprintf("%x", sha256.Sum256(marshal(t, a))), a.Evaluations()}
+}
+
+// TestDigests holds runs to bytes that are the same on every architecture, in
+// one set with fused multiply-adds and one without.
+func TestDigests(t *testing.T) {
+	t.Parallel()
+	const path, remedy = "testdata/digests.json", "if results are meant to change, raise Version (if only checkpoints are, checkpointFormat) and run: go test -run TestDigests -update"
+	var want digests
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(data, &want)
+	}
+	if err != nil && !*update {
+		t.Fatalf("%v; %s", err, remedy)
+	}
+	got := digests{Version, map[string]digest{}, map[string]digest{}}
+	for _, k := range kernels() {
+		set, wanted := got.Fused, want.Fused
+		if k == generic {
+			set, wanted = got.Generic, want.Generic
+		}
+		all := variants()
+		if testing.Short() && !*update {
+			switch all = []Preset{{"default", Default()}, {"authors", Authors()}}; k {
+			case best:
+			case generic:
+				all = all[:1]
+			default:
+				continue
+			}
+		}
+		for _, v := range all {
+			d := digestOf(t, v.Params, k)
+			set[v.Name] = d
+			if *update {
+				continue
+			}
+			if diff := cmp.Diff(wanted[v.Name], d); diff != "" {
+				t.Errorf("%s, %v kernel (-want +got):\n%s%s", v.Name, k, diff, remedy)
+			}
+		}
+	}
+	if want.Version != Version && !*update {
+		t.Errorf("%s is of version %s, this is %s; run: go test -run TestDigests -update", path, want.Version, Version)
+	}
+	if !*update {
+		return
+	}
+	if len(got.Fused) == 0 {
+		got.Fused = want.Fused // this machine has no kernel to compute them
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetIndent("", "\t")
+	if err := e.Encode(got); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}

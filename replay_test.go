@@ -178,26 +178,19 @@ func TestHindsight(t *testing.T) {
 // The memory of the replay is about that of the transitions stored, and it
 // seldom moves.
 func TestReplayGrows(t *testing.T) {
-	const n = 50_000
-	b := newReplay(Sizes{2, 1, 3}, 10)
-	row, moved := 0, 0
-	for _, c := range b.columns() {
-		row += 8 * c.width
-	}
-	add := func() {
-		room := cap(b.action)
-		b.add([]float64{0, 0}, []float64{0}, []float64{0, 0, 0}, []float64{0}, State{Observation: []float64{0, 0}, Achieved: []float64{0}, Desired: []float64{0}})
-		if cap(b.action) != room {
-			moved++
-		}
-	}
+	const n, row = 50_000, 8 * (2 + 1 + 3 + 1 + 2 + 1 + 1)
+	b, moved := newReplay(Sizes{2, 1, 3}, 10), 0
+	s := State{Observation: []float64{0, 0}, Achieved: []float64{0}, Desired: []float64{0}}
 	got := allocated(func() {
 		for range n {
-			add()
+			room := cap(b.action)
+			if b.add(s.Observation, s.Achieved, []float64{0, 0, 0}, s.Desired, s); cap(b.action) != room {
+				moved++
+			}
 		}
 	})
 	if most := uint64(8 * n * row); got > most || moved > 60 {
-		t.Errorf("%d transitions of %d bytes: %d bytes allocated, want at most %d; moved %d times", n, row, got, most, moved)
+		t.Errorf("%d transitions: %d bytes allocated, want at most %d; moved %d times", n, got, most, moved)
 	}
 	if b = numberedReplay(7, 5); !slices.Equal(at(b.action, 6, 3), []float64{6, 6, 6}) || cap(at(b.action, 6, 3)) != 3 {
 		t.Errorf("action 6 is %v", at(b.action, 6, 3))
@@ -260,38 +253,6 @@ func TestEquation8Training(t *testing.T) {
 	}
 }
 
-// TestPrioritiesOfOwnDraw has heads with a minibatch of their own: priorities are
-// still those of the critics'.
-func TestPrioritiesOfOwnDraw(t *testing.T) {
-	for _, gradient := range []string{predictiveGradientJoint, predictiveGradientHead, predictiveGradientSeparate} {
-		p := tinyPreset(Default())
-		p.Replay, p.HeadOwnDraw, p.PredictiveGradient = replayPER, true, gradient
-		p.CriticRate, p.PredictiveRate = 0, 0
-		a := agentAfter(t, p, 35)
-		if err := a.learn(); err != nil {
-			t.Fatal(err)
-		}
-		b := &a.scratch.batch
-		x := newMatrix(b.x.rows, b.x.cols)
-		for row, i := range b.transitions {
-			copy(x.row(row), b.x.row(row))
-			for c, v := range at(a.replay.action, i, a.sizes.Action) {
-				x.row(row)[a.sizes.Observation+a.sizes.Goal+c] = float32(v)
-			}
-		}
-		want := make([]float64, x.rows)
-		a.pun.deviation(want, x)
-		for row, i := range b.transitions {
-			if slices.Contains(b.transitions[row+1:], i) {
-				continue // whose later row counts
-			}
-			if got := a.sampler.(*prioritized).tree.weight(i); math.Abs(got-want[row]) > 1e-6 {
-				t.Errorf("%s: transition %d has priority %v, want %v", gradient, i, got, want[row])
-			}
-		}
-	}
-}
-
 // holdSumTree holds a tree to its leaves' weights: by naive sums, and bit for
 // bit by a tree that is built from them at once.
 func holdSumTree(t *testing.T, tree *sumTree, weights []float64, rng *rand.Rand) {
@@ -307,96 +268,51 @@ func holdSumTree(t *testing.T, tree *sumTree, weights []float64, rng *rand.Rand)
 		}
 	}
 	slack := 1e-12 * total
-	if d := math.Abs(tree.total() - total); !(d <= slack) {
-		t.Fatalf("the total is %v, want %v", tree.total(), total)
-	}
-	if tree.leastWeight() != least {
-		t.Fatalf("the least weight is %v, want %v", tree.leastWeight(), least)
+	if d := math.Abs(tree.total() - total); !(d <= slack) || tree.leastWeight() != least {
+		t.Fatalf("the total is %v and the least weight %v, want %v and %v", tree.total(), tree.leastWeight(), total, least)
 	}
 	var rebuilt sumTree
 	rebuilt.fill(weights)
 	if !slices.Equal(tree.sum, rebuilt.sum) || !slices.Equal(tree.least[1:], rebuilt.least[1:]) {
 		t.Fatalf("rebuilt from %v the tree is %v, grown it is %v", weights, rebuilt, tree)
 	}
-	if total == 0 {
-		return
-	}
 	for _, u := range []float64{0, rng.Float64(), rng.Float64(), rng.Float64(), math.Nextafter(1, 0)} {
-		i := tree.find(u)
-		if i >= len(weights) || weights[i] == 0 {
-			t.Fatalf("at %v of %v leaf %d is found, which weighs nothing", u, weights, i)
+		if total == 0 {
+			break
 		}
-		before := 0.0
-		for _, w := range weights[:i] {
+		i, before := tree.find(u), 0.0
+		for _, w := range weights[:min(i, len(weights))] {
 			before += w
 		}
-		if at := u * total; at < before-slack || at > before+weights[i]+slack {
-			t.Fatalf("at %v of %v leaf %d is found, which spans %v to %v", u, weights, i, before, before+weights[i])
+		if at := u * total; tree.weight(i) == 0 || at < before-slack || at > before+tree.weight(i)+slack {
+			t.Fatalf("at %v of %v leaf %d is found, which spans %v to %v", u, weights, i, before, before+tree.weight(i))
 		}
 	}
 }
 
 // FuzzSumTree sets leaves in any order, so that the tree grows, to weights of
-// all magnitudes. Two bytes are one leaf and its weight.
+// all magnitudes.
 func FuzzSumTree(f *testing.F) {
-	rng := rand.New(rand.NewPCG(1, 0))
-	for range 200 {
-		program := make([]byte, 2*int(rng.Float64()*60))
-		largest := 1 + int(rng.Float64()*100)
-		for i := range program {
-			program[i] = byte(rng.Uint64())
-			if i%2 == 0 {
-				program[i] %= byte(largest)
-			}
-		}
-		f.Add(program)
+	for seed := range uint64(200) {
+		f.Add(seed)
 	}
-	f.Add([]byte{3, 255, 1, 1, 3, 0, 1, 0, 0, 0})
-	f.Fuzz(func(t *testing.T, program []byte) {
+	f.Fuzz(func(t *testing.T, seed uint64) {
 		var tree sumTree
 		var weights []float64
-		rng := rand.New(rand.NewPCG(2, 0))
-		for ; len(program) >= 2; program = program[2:] {
-			i, w := int(program[0]), 0.0
-			switch code := program[1]; {
-			case code == 253:
-				w = math.SmallestNonzeroFloat64
-			case code == 254:
-				w = 1e-300
-			case code == 255:
-				w = 1e30
-			case code%4 > 0: // mostly of one magnitude
-				w = 1 + rng.Float64()
-			}
+		rng := rand.New(rand.NewPCG(seed, 0))
+		largest := 1 + rng.IntN(100)
+		for range rng.IntN(60) {
+			i := rng.IntN(largest)
 			for len(weights) <= i {
 				weights = append(weights, 0)
 			}
-			weights[i] = w
+			extremes := []float64{0, math.SmallestNonzeroFloat64, 1e-300, 1e30}
+			if weights[i] = 1 + rng.Float64(); rng.IntN(4) == 0 {
+				weights[i] = extremes[rng.IntN(len(extremes))]
+			}
 			tree.grow(len(weights))
-			tree.set(i, w)
+			tree.set(i, weights[i])
 			holdSumTree(t, &tree, weights, rng)
 		}
 	})
-}
-
-// Leaves are drawn as often as their weights say.
-func TestSumTreeDraws(t *testing.T) {
-	const draws = 40000
-	weights := []float64{0, 1, 0, 0, 3, 2.5, 0, 0.5, 1, 0, 0}
-	var tree sumTree
-	tree.fill(weights)
-	counts := make([]int, tree.leaves())
-	rng := rand.New(rand.NewPCG(3, 0))
-	for range draws {
-		counts[tree.find(rng.Float64())]++
-	}
-	for i, c := range counts {
-		p := 0.0
-		if i < len(weights) {
-			p = weights[i] / 8
-		}
-		if d := math.Abs(float64(c) - draws*p); d > 5*math.Sqrt(draws*p*(1-p)) {
-			t.Errorf("leaf %d drawn %d times of %d, its weight is %v of 8", i, c, draws, 8*p)
-		}
-	}
 }

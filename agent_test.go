@@ -1,0 +1,434 @@
+package qta
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A scriptedEnv is a place on a line that follows a script, whatever the agent
+// does: place(e, k) after k steps of episode e, both counted from 0. Its
+// observation is half a unit further, so that the two can be told apart. A goal
+// is reached closer than 0.1.
+type scriptedEnv struct {
+	place   func(episode, step int) float64
+	desired func(episode int) float64 // nil for 0
+
+	resets, step int
+	actions      [][]float64 // all that were taken
+	chance       []float64   // a number from the generator of each episode
+}
+
+func (e *scriptedEnv) Sizes() Sizes { return Sizes{1, 1, 1} }
+
+func (e *scriptedEnv) Reset(rng *rand.Rand) State {
+	e.resets++
+	e.step = 0
+	e.chance = append(e.chance, rng.Float64())
+	return e.state()
+}
+
+func (e *scriptedEnv) Step(action []float64) (State, float64) {
+	e.step++
+	e.actions = append(e.actions, slices.Clone(action))
+	s := e.state()
+	return s, e.Reward(s.Achieved, s.Desired)
+}
+
+func (e *scriptedEnv) state() State {
+	x, desired := e.place(e.resets-1, e.step), 0.0
+	if e.desired != nil {
+		desired = e.desired(e.resets - 1)
+	}
+	return State{[]float64{x + 0.5}, []float64{x}, []float64{desired}}
+}
+
+func (e *scriptedEnv) Reward(achieved, desired []float64) float64 {
+	if math.Abs(achieved[0]-desired[0]) < 0.1 {
+		return 0
+	}
+	return -1
+}
+
+// scriptedAgent returns an agent for a scriptedEnv that does not learn. All its
+// goals are drawn from those achieved.
+func scriptedAgent(t testing.TB, change func(*Params)) *Agent {
+	t.Helper()
+	p := tinyPreset(Default())
+	p.Curriculum, p.LearningStarts, p.UpdatesPerStep = "random", 1e6, 1
+	change(&p)
+	a, err := NewAgent(p, new(scriptedEnv).Sizes(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// trainScripted trains without evaluations.
+func trainScripted(t testing.TB, a *Agent, env Env, steps int, afterStep func() error) {
+	t.Helper()
+	if err := a.Train(t.Context(), env, &scriptedEnv{}, TrainOptions{Steps: steps, EvalEvery: 1e9, Rollouts: 1, AfterStep: afterStep}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// successes returns an environment for evaluations of 20 rollouts, of which the
+// given numbers end at the goal.
+func successes(numbers ...int) *scriptedEnv {
+	return &scriptedEnv{place: func(episode, _ int) float64 {
+		if evaluation := episode / 20; evaluation < len(numbers) && episode%20 < numbers[evaluation] {
+			return 0
+		}
+		return 4
+	}}
+}
+
+// A maze is solved by the first evaluation in which every rollout succeeds, not
+// by one with a single failure; that ends training, where it is asked for.
+func TestSolvedAt(t *testing.T) {
+	for _, test := range []struct {
+		numbers []int // rollouts of 20 that succeed, by evaluation
+		stop    bool
+		log     []float64
+		solved  int
+	}{
+		{[]int{0, 19, 20, 18}, true, []float64{0, 0.95, 1}, 30},
+		{[]int{0, 19, 20, 18, 20}, false, []float64{0, 0.95, 1, 0.9, 1}, 30},
+		{[]int{19, 19, 19, 19, 19}, true, []float64{0.95, 0.95, 0.95, 0.95, 0.95}, 0},
+	} {
+		a := scriptedAgent(t, func(*Params) {})
+		env := &scriptedEnv{place: func(_, k int) float64 { return float64(k) }}
+		o := TrainOptions{Steps: 50, EvalEvery: 10, Rollouts: 20, StopWhenSolved: test.stop}
+		if err := a.Train(t.Context(), env, successes(test.numbers...), o); err != nil {
+			t.Fatal(err)
+		}
+		var log []float64
+		for i, e := range a.Evaluations() {
+			log = append(log, e.Success)
+			if e.Step != 10*(i+1) {
+				t.Errorf("%v of 20: evaluation %d is of step %d", test.numbers, i, e.Step)
+			}
+		}
+		if diff := cmp.Diff(test.log, log); diff != "" || a.SolvedAt() != test.solved || a.Steps() != 10*len(log) {
+			t.Errorf("%v of 20 rollouts succeed: solved at %d, want %d; training ends at %d with the log (-want +got)\n%s",
+				test.numbers, a.SolvedAt(), test.solved, a.Steps(), diff)
+		}
+		for _, least := range []float64{0, 0.95, math.Nextafter(0.95, 1), 1} {
+			i := slices.IndexFunc(test.log, func(s float64) bool { return s >= least })
+			if got := a.SuccessAt(least); got != 10*(i+1) {
+				t.Errorf("log %v: SuccessAt(%v) = %d, want %d", test.log, least, got, 10*(i+1))
+			}
+		}
+	}
+}
+
+// moveTargets makes target networks other than those that they follow.
+func moveTargets(a *Agent) {
+	rng := rand.New(rand.NewPCG(17, 0))
+	targets := []*mlp{a.policy.target}
+	for _, c := range a.pun.critics {
+		targets = append(targets, c.target)
+	}
+	for _, n := range targets {
+		for i := range n.params {
+			n.params[i] += 0.5 * float32(rng.NormFloat64())
+		}
+	}
+}
+
+// The chance of an evaluation comes from its seed; each rollout has its own.
+func TestEvaluateChance(t *testing.T) {
+	var all []float64
+	for _, seed := range []uint64{5, 5, 6} {
+		env := &scriptedEnv{place: func(_, k int) float64 { return float64(k) }}
+		if _, err := scriptedAgent(t, func(*Params) {}).Evaluate(env, 3, seed); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, env.chance...)
+	}
+	again := slices.Equal(all[:3], all[3:6])
+	slices.Sort(all)
+	if n := len(slices.Compact(all)); n != 6 || !again {
+		t.Errorf("%d different numbers in 3 rollouts of two seeds, want 6; the same with one seed: %t", n, again)
+	}
+}
+
+// From the first evaluation in which every rollout succeeds WeightDecay is on
+// critics and heads, for good, also after an interruption: the authors' code, in
+// [Authors].
+func TestPerfect(t *testing.T) {
+	for _, test := range []struct {
+		decay   bool
+		numbers []int // rollouts of 20 that succeed, by evaluation
+		want    int   // the step after which the decay begins, or 0
+	}{
+		{true, []int{19, 20, 3, 19}, 20},
+		{true, []int{19, 19, 19, 19}, 0},
+		{true, []int{20}, 10},
+		{false, []int{0, 20}, 0},
+	} {
+		a := scriptedAgent(t, func(p *Params) { p.LearningStarts, p.WeightDecay = 5, test.decay })
+		evaluation := successes(test.numbers...)
+		for step := 5; step <= 40; step += 5 {
+			env := &scriptedEnv{place: func(_, k int) float64 { return float64(k) }}
+			if err := a.Train(t.Context(), env, evaluation, TrainOptions{Steps: step, EvalEvery: 10, Rollouts: 20}); err != nil {
+				t.Fatal(err)
+			}
+			restored := new(Agent)
+			if err := restored.UnmarshalBinary(marshal(t, a)); err != nil {
+				t.Fatal(err)
+			}
+			on := test.want > 0 && step >= test.want
+			for _, c := range append(restored.pun.critics, a.pun.critics...) {
+				if on != (c.adam.decay == 1e-9) || on != (c.headAdam.decay == 2.5e-10) {
+					t.Errorf("%+v: after step %d the decay is %v and %v", test, step, c.adam.decay, c.headAdam.decay)
+				}
+			}
+			a = restored
+		}
+	}
+}
+
+// What an evaluation tells of rollouts that reach the goal at different times,
+// leave it, or never see it, by hand. A rollout of Horizon steps succeeds by its
+// last step alone.
+func TestEvaluateTells(t *testing.T) {
+	const horizon = 10
+	// at is the steps after which each rollout is at the goal, from 0 to horizon.
+	for _, test := range []struct {
+		what string
+		at   [][]int
+		want Evaluation
+	}{
+		{"never", [][]int{{}}, Evaluation{Return: -10}},
+		{"at the start alone", [][]int{{0}}, Evaluation{Reached: 1, Return: -10}},
+		{"in the last step alone", [][]int{{10}}, Evaluation{Success: 1, Reached: 1, Return: -9, StepsToGoal: 10}},
+		{"in the last step but one alone", [][]int{{9}}, Evaluation{Reached: 1, Return: -9, StepsToGoal: 9}},
+		{"a step too late", [][]int{{11}}, Evaluation{Return: -10}},
+		{"reached and kept", [][]int{{4, 5, 6, 7, 8, 9, 10}}, Evaluation{Success: 1, Reached: 1, Return: -3, StepsToGoal: 4}},
+		{"reached, left, reached again", [][]int{{3, 7, 8}}, Evaluation{Reached: 1, Return: -7, StepsToGoal: 3}},
+		{"four rollouts", [][]int{{}, {2}, {8, 9, 10}, {}}, Evaluation{Success: 0.25, Reached: 0.5, Return: (-10 - 9 - 7 - 10) / 4., StepsToGoal: 5}},
+	} {
+		env := &scriptedEnv{place: func(e, k int) float64 {
+			if slices.Contains(test.at[e], k) {
+				return 0
+			}
+			return 4
+		}}
+		a := scriptedAgent(t, func(p *Params) { p.Horizon = horizon })
+		got, err := a.Evaluate(env, len(test.at), 1)
+		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
+			t.Errorf("%s: error %v (-want +got):\n%s", test.what, err, diff)
+		}
+		if n := len(test.at); env.resets != n || len(env.actions) != n*horizon {
+			t.Errorf("%s: %d resets and %d steps in %d rollouts of %d", test.what, env.resets, len(env.actions), n, horizon)
+		}
+	}
+
+	// An action that is no number is not taken.
+	a, env := scriptedAgent(t, func(*Params) {}), &scriptedEnv{place: func(int, int) float64 { return 1 }}
+	a.policy.net.params[0] = float32(math.NaN())
+	_, err := a.Evaluate(env, 1, 1)
+	var numeric *NumericError
+	if !errors.As(err, &numeric) || numeric.Network != "policy" || len(env.actions) > 0 {
+		t.Errorf("error %v after %d actions, want one of the policy", err, len(env.actions))
+	}
+}
+
+// told is what the functions of TrainOptions were told.
+type told struct {
+	goals                                          [][]float64
+	evaluated                                      []int
+	firsts, reached, episodes, updates, afterSteps int
+	last                                           losses
+}
+
+var errStop = errors.New("stop")
+
+// options returns functions that note what they are told of a, and hold it to the
+// state that a is in. Goals are theirs to change. AfterEvaluation stops at step 28.
+func (o *told) options(t *testing.T, what string, a *Agent) TrainOptions {
+	p := a.Params()
+	return TrainOptions{
+		AfterEvaluation: func(e Evaluation) error {
+			if o.evaluated = append(o.evaluated, e.Step); e.Step == 28 {
+				return errStop
+			}
+			return nil
+		},
+		AfterGoal: func(goal []float64, first bool) {
+			if first {
+				if o.firsts++; a.Steps() != (o.firsts-1)*p.Horizon || o.episodes != o.firsts-1 {
+					t.Errorf("%s: first goal %d is set after %d steps and %d episodes", what, o.firsts, a.Steps(), o.episodes)
+				}
+			}
+			if !slices.Equal(goal, a.goal) {
+				t.Errorf("%s: the goal is %v, pursued is %v", what, goal, a.goal)
+			}
+			o.goals = append(o.goals, slices.Clone(goal))
+			goal[0] = -1
+		},
+		AfterReach: func(goal []float64) {
+			if o.reached++; a.env.Reward(a.State().Achieved, goal) != 0 || !slices.Equal(goal, o.goals[len(o.goals)-1]) {
+				t.Errorf("%s: after step %d the goal %v is said to be reached from %v", what, a.Steps(), goal, a.State().Achieved)
+			}
+			goal[0] = -1
+		},
+		AfterEpisode: func() {
+			o.episodes++
+			if shown := int(a.goals.count) - 1; shown != o.episodes*p.NormalizerDraws || a.Steps() != o.episodes*p.Horizon {
+				t.Errorf("%s: episode %d ends after %d steps, when the normalizers have seen %d goals", what, o.episodes, a.Steps(), shown)
+			}
+		},
+		AfterUpdate: func(critic, predictive, actor float64) {
+			o.updates++
+			o.last = losses{critic, predictive, actor}
+		},
+		AfterStep: func() error {
+			o.afterSteps++
+			want := max(0, a.Steps()-p.LearningStarts) * p.UpdatesPerStep
+			if p.UpdatesPerEpisode > 0 {
+				want = max(0, a.Steps()/p.Horizon-p.LearningStarts/p.Horizon) * p.UpdatesPerEpisode
+			}
+			if o.updates != want {
+				return fmt.Errorf("%d updates after step %d, want %d", o.updates, a.Steps(), want)
+			}
+			return nil
+		},
+	}
+}
+
+// The functions of TrainOptions are called when something happens, as often as it
+// happens, and change nothing; an error of AfterEvaluation ends training.
+func TestHooks(t *testing.T) {
+	const steps = 45
+	m := mustMaze(t, "1U5")
+	for _, v := range []Preset{
+		changed("", tinyPreset(Default()), "LearningStarts=28"),
+		changed("authors ", tinyPreset(Authors()), ""),
+		changed("", tinyPreset(Default()), "UpdatesPerEpisode=3 TargetEvery=2 LearningStarts=1"),
+		changed("", tinyPreset(Default()), "UpdatesPerEpisode=7 LearningStarts=10"),
+		changed("", tinyPreset(Default()), "UpdatesPerEpisode=5 LearningStarts=29"),
+	} {
+		p := v.Params
+		want := marshal(t, agentAfter(t, p, steps))
+		a, got := newMazeAgent(t, p, 1), new(told)
+		o := got.options(t, v.Name, a)
+		o.Steps, o.EvalEvery, o.Rollouts = steps, 7, 2
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(errStop)
+		if err := a.Train(ctx, m.Env(), m.Env(), o); err != errStop || a.Steps() != 0 {
+			t.Fatalf("%s: canceled, Train returned %v at step %d", v.Name, err, a.Steps())
+		}
+		if err := a.Train(t.Context(), m.Env(), m.Env(), o); err != errStop || a.Steps() != 28 {
+			t.Fatalf("%s: error %v at step %d, want AfterEvaluation's at 28", v.Name, err, a.Steps())
+		}
+		got.afterSteps++ // the error came first
+		if err := a.Train(t.Context(), m.Env(), m.Env(), o); err != nil {
+			t.Fatalf("%s: %v", v.Name, err)
+		}
+		sameState(t, v.Name+" looked on", want, a)
+		wanted := told{
+			firsts: (steps + p.Horizon - 1) / p.Horizon, episodes: steps / p.Horizon, afterSteps: steps,
+			reached: a.goalsReached, last: a.losses, evaluated: []int{7, 14, 21, 28, 35, 42},
+			goals: got.goals, updates: got.updates,
+		}
+		if diff := cmp.Diff(wanted, *got, cmp.AllowUnexported(told{}, losses{})); diff != "" || len(got.goals) != a.goalsSet {
+			t.Errorf("%s: %d goals of %d (-want +told):\n%s", v.Name, len(got.goals), a.goalsSet, diff)
+		}
+	}
+}
+
+// Which steps the policy acts in, where actions are either the policy's own or
+// random. An episode's last step is not looked at: after it the normalizers have
+// changed.
+func TestRandomActions(t *testing.T) {
+	never := func(e, k int) bool { return false }
+	always := func(e, k int) bool { return true }
+	for _, test := range []struct {
+		what   string
+		change func(*Params)
+		atGoal func(e, k int) bool   // whether step k of episode e ends at the environment's goal
+		policy func(e, k int) string // "yes", "no", or "" for either, of the step after k of episode e
+	}{
+		{
+			"InitialActions uniform for 14 steps, the published code of MEGA",
+			func(p *Params) { p.InitialActions, p.InitialSteps = "uniform", 14 },
+			never,
+			func(e, k int) string { return yes(10*e+k >= 14) },
+		},
+		{
+			"RandomActionLater, from the step after an episode's first goal was first reached, the authors' code",
+			func(p *Params) { p.Curriculum, p.RandomActionLater = "her", 1 },
+			func(e, k int) bool { return e == 2 && k == 4 },
+			func(e, k int) string { return yes(10*e+k < 24) },
+		},
+		{
+			"RandomActionReached, from the step after an episode's first goal was reached to the episode's end",
+			func(p *Params) { p.Curriculum, p.RandomActionReached = "her", 1 },
+			func(e, k int) bool { return e%2 == 1 && k == 4 },
+			func(e, k int) string { return yes(e%2 == 0 || k < 4) },
+		},
+		{
+			"RandomActionReached, on the way to later goals too",
+			func(p *Params) { p.RandomActionReached = 1 },
+			always,
+			func(e, k int) string { return yes(k == 0) },
+		},
+		{
+			"MEGA's bonus of 0.1 to the probability of a random action for each step at the goal",
+			func(p *Params) { p.Curriculum, p.Horizon = "mega", 15 },
+			always, // which is the first episode's goal, and every other
+			func(e, k int) string {
+				switch {
+				case k == 0:
+					return "yes"
+				case k >= 10:
+					return "no"
+				}
+				return ""
+			},
+		},
+	} {
+		a := scriptedAgent(t, func(p *Params) {
+			p.ActionNoise, p.RandomAction, p.RandomActionLater, p.RandomActionReached = 0, 0, 0, 0
+			test.change(p)
+		})
+		env := &scriptedEnv{place: func(e, k int) float64 {
+			if test.atGoal(e, k) {
+				return 0
+			}
+			return 1 + float64(k)
+		}}
+		trainScripted(t, a, env, 4*a.params.Horizon, func() error {
+			e, k := env.resets-1, env.step-1
+			s, goal := []float64{env.place(e, k) + 0.5}, at(a.replay.goal, a.step-1, 1)
+			got := yes(slices.Equal(env.actions[len(env.actions)-1], a.Act(s, goal)))
+			if want := test.policy(e, k); env.step < a.params.Horizon && want != "" && got != want {
+				t.Errorf("%s: step %d of episode %d is the policy's: %s, want %s", test.what, k, e, got, want)
+			}
+			return nil
+		})
+	}
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// frequency holds a count to n draws of probability p.
+func frequency(t *testing.T, what string, count, n int, p float64) {
+	t.Helper()
+	if d := math.Abs(float64(count) - float64(n)*p); d > 5*math.Sqrt(float64(n)*p*(1-p))+1e-9 {
+		t.Errorf("%s: %d times of %d, want about %.1f", what, count, n, float64(n)*p)
+	}
+}

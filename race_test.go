@@ -1,5 +1,0 @@
-//go:build race
-
-package qta
-
-const raceEnabled = true
