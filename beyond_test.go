@@ -40,7 +40,7 @@ func TestUncertaintyPolyak(t *testing.T) {
 // An episode's first goal is the environment's once a step has ended there, with
 // the probability FirstGoalDesired, and not before. Later goals are QTA's.
 func TestFirstGoalDesired(t *testing.T) {
-	for probability, bounds := range map[float64][2]int{0.5: {38, 58}, 1: {96, 96}} {
+	for probability, bounds := range map[float64][2]int{0.5: {38, 68}, 1: {106, 106}} {
 		a := scriptedAgent(t, func(p *Params) { p.Curriculum, p.FirstGoalDesired = "qta", probability })
 		// The environment's goal 0 is reached in the last step of episode 3, that of
 		// the last ten episodes never; the agent's own are in every other step.
@@ -51,14 +51,14 @@ func TestFirstGoalDesired(t *testing.T) {
 				}
 				return 1 + float64(k%2)
 			},
-			desired: func(e int) float64 { return float64(e / 100 * 1000) },
+			desired: func(e int) float64 { return float64(e / 110 * 1000) },
 		}
-		trainScripted(t, a, env, 1100, nil)
+		trainScripted(t, a, env, 1200, nil)
 		first, later := 0, 0
-		for i := range 1100 {
+		for i := range 1200 {
 			desired := a.replay.goal[i] == a.replay.desired[i]
 			switch {
-			case desired && (i < 40 || i >= 1000):
+			case desired && (i < 40 || i >= 1100):
 				t.Errorf("probability %v: step %d pursues a goal that no step has ended at", probability, i)
 			case desired && i%10 == 0:
 				first++
@@ -67,7 +67,7 @@ func TestFirstGoalDesired(t *testing.T) {
 			}
 		}
 		if first < bounds[0] || first > bounds[1] || later > 10 {
-			t.Errorf("probability %v: the environment's are %d first goals of 96, want %v, and %d later ones",
+			t.Errorf("probability %v: the environment's are %d first goals of 106, want %v, and %d later ones",
 				probability, first, bounds, later)
 		}
 	}
