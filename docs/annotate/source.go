@@ -66,13 +66,14 @@ func (c *choice) Words() string {
 		return c.Text
 	}
 	values := c.Parameter.Values
-	text := values[0].Value + " (" + c.Text + ")"
+	var text strings.Builder
+	text.WriteString(values[0].Value + " (" + c.Text + ")")
 	for _, v := range values[1:] {
 		if v.Value != values[0].Value {
-			text += "; " + v.Set + " " + v.Value
+			text.WriteString("; " + v.Set + " " + v.Value)
 		}
 	}
-	return text
+	return text.String()
 }
 
 // A parameter is a field of Params.
