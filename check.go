@@ -483,12 +483,15 @@ var equations = []equation{
 	{"update", nil, "Agent.learnFrom", updateKeys, checkUpdate},
 	{"update-joint", nil, "Agent.learnFrom", updateKeys + " predictive_weight", checkUpdate},
 	{"gaussian-nll", nil, "gaussianLoss", "mu raw y", func(in *vector, out output) {
-		μ, raw := list[float32](in, "mu"), list[float32](in, "raw")
+		μ := list[float32](in, "mu")
+		raw, y := make([]float32, len(μ)), make([]float32, len(μ))
+		in.fill("raw", raw)
+		in.fill("y", y)
 		p, dp := newMatrix(len(μ), 2), newMatrix(len(μ), 2)
 		for r := range μ {
 			p.row(r)[0], p.row(r)[1] = μ[r], raw[r]
 		}
-		out("loss", gaussianLoss(dp.data, p.data, list[float32](in, "y"), 1))
+		out("loss", gaussianLoss(dp.data, p.data, y, 1))
 		for r := range μ {
 			out("grad_mu", dp.row(r)[0], r)
 			out("grad_raw", dp.row(r)[1], r)

@@ -62,7 +62,7 @@ func TestFaults(t *testing.T) {
 		{"pun.go", "// newCriticNet", "// Reading R999: x.\n//\n// newCriticNet", "no passage shows newCriticNet (pun"},
 		{"pun.go", "// It implements QTA, Equation 3", "// Reading R999: x.\n//\n// It implements QTA, Equation 3",
 			"no passage says what the paper says at Reading R999 (pun.go:"},
-		{"pun.go", "// Reading R15: the", "// The", `the sources have no Reading or Differs R15`},
+		{"qta.go", "// Reading R15: the", "// The", `the sources have no Reading or Differs R15`},
 		{"qta.go", "a.pun.follow()", "a.pun.lead()", "the function has no a.pun.follow() after the line before"},
 		{textFile, "code: rnd, rnd.novelty", "code: visits, rnd.novelty", `visits stands in passage "Visit`},
 		{textFile, "transition | `y`", "transition | `target_y`", `"The target": its code and parameters have no target_y`},
