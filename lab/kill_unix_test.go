@@ -53,7 +53,7 @@ func TestChild(t *testing.T) {
 func TestKill(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 0))
 	for variant := range variants() {
-		if testing.Short() && variant != "per" && variant != "rnd" {
+		if testing.Short() && variant != "per" {
 			continue
 		}
 		dir, whole := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "run")

@@ -31,6 +31,9 @@ func TestBits(t *testing.T) {
 // Few bits take small networks a second.
 func TestSolve(t *testing.T) {
 	for _, curriculum := range []string{"qta", "her", "random"} {
+		if testing.Short() && curriculum != "her" {
+			continue
+		}
 		p := qta.Small()
 		p.HiddenSize, p.Batch, p.Curriculum = 32, 64, curriculum
 		at, err := solve(p, 3, 1, 10_000)
