@@ -267,6 +267,9 @@ func (s *session) announce() {
 	id, kernel := s.record.Run, s.record.Machine.Kernel
 	s.Say(fmt.Sprintf("QTA on %s, parameters %s, seed %d; %s kernel, %s; files in %s", id.subject(), id.Preset,
 		id.Seed, kernel, words.Count(s.Threads, "thread"), s.dir.path))
+	if changes := Changes(qta.Paper(), id.Params()); len(changes) > 0 {
+		s.Say("These are the paper's parameters with " + strings.Join(changes, ", ") + ".")
+	}
 	if s.agent.Steps() > 0 {
 		s.Say(fmt.Sprintf("Continues after %s.", words.Count(s.agent.Steps(), "environment step")))
 	}
