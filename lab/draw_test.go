@@ -113,6 +113,9 @@ func TestThin(t *testing.T) {
 // TestGoalsKept keeps every goal, or every second, fourth and so on, of a run with
 // many.
 func TestGoalsKept(t *testing.T) {
+	if testing.Short() {
+		t.Skip("with -short: it trains for a second")
+	}
 	m := roomtest.Maze(t, "1U5")
 	e := Maze(m).(*mazeEnv)
 	p := tiny()

@@ -410,6 +410,9 @@ func (nowhere) Place(goal []float64) (x, y float64) { return 0 / (goal[0] - goal
 // TestSameEverywhere holds agent.qta to no clock and no machine: another number of
 // threads, another directory and another pace of saving leave the same bytes.
 func TestSameEverywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("with -short: it trains for a second")
+	}
 	var want string
 	for i, threads := range []int{1, 3} {
 		dir := filepath.Join(t.TempDir(), fmt.Sprint("run", i))
