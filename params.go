@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -300,14 +301,17 @@ type Field struct {
 }
 
 // Fields lists the parameters in order.
-func Fields() (all []Field) {
+func Fields() []Field { return slices.Clone(fields()) }
+
+// fields lists them once: a report reads thousands of records.
+var fields = sync.OnceValue(func() (all []Field) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Params]()) {
 		if !f.Anonymous {
 			all = append(all, Field{f.Name, f.Tag.Get("source"), f.Tag.Get("range")})
 		}
 	}
 	return all
-}
+})
 
 // Value returns the value of the field called name as text. It panics unless
 // there is one.
@@ -328,7 +332,7 @@ func (p *Params) Set(name, text string) error {
 // setJSON changes the field called name to a JSON value. An error shows it as
 // spelled.
 func (p *Params) setJSON(name string, value []byte, spelled string) error {
-	all := Fields()
+	all := fields()
 	i := slices.IndexFunc(all, func(f Field) bool { return f.Name == name })
 	if i < 0 {
 		return fmt.Errorf("qta: unknown parameter %q%s", name, suggestion(name))
@@ -407,7 +411,7 @@ func (p Params) JSON() []byte {
 // Validate returns an error that names the first field whose value is not
 // allowed, the value and the range.
 func (p Params) Validate() error {
-	for _, f := range Fields() {
+	for _, f := range fields() {
 		if err := f.check(reflect.ValueOf(p).FieldByName(f.Name)); err != nil {
 			return err
 		}
@@ -464,7 +468,7 @@ func inInterval(x float64, interval string) bool {
 func suggestion(name string) string {
 	var near []string
 	typed := strings.ToLower(name)
-	for _, f := range Fields() {
+	for _, f := range fields() {
 		field := strings.ToLower(f.Name)
 		if strings.Contains(field, typed) || strings.Contains(typed, field) || misspells(typed, field) {
 			near = append(near, f.Name)
