@@ -68,9 +68,10 @@ type group struct {
 func New(c *lab.Collection) *Report {
 	r := &Report{Skipped: c.Skipped}
 	all := slices.Clone(c.Runs)
-	points, places, known := paper.Points(), map[*lab.Record]place{}, map[qta.Params]place{}
+	points, places := paper.Points(), map[*lab.Record]place{}
+	known, lengths := map[qta.Params]place{}, map[string]int{}
 	for _, run := range all {
-		places[run] = placeOf(run.Run, known)
+		places[run] = placeOf(run.Run, known, lengths)
 	}
 	slices.SortStableFunc(all, func(a, b *lab.Record) int {
 		return cmp.Or(places[a].compare(places[b]), cmp.Compare(a.Run.Seed, b.Run.Seed),
@@ -109,8 +110,9 @@ func New(c *lab.Collection) *Report {
 	return r
 }
 
-// placeOf returns the place of a run, and remembers what its parameters are called.
-func placeOf(id lab.Identity, known map[qta.Params]place) place {
+// placeOf returns the place of a run, and remembers what its parameters are called
+// and how long its map is.
+func placeOf(id lab.Identity, known map[qta.Params]place, lengths map[string]int) place {
 	at, ok := known[id.Params()]
 	if !ok {
 		m, name := paper.Recognize(id.Params())
@@ -124,9 +126,13 @@ func placeOf(id lab.Identity, known map[qta.Params]place) place {
 	if len(id.Map) == 0 {
 		return at
 	}
-	at.Length = id.NewMaze().PathLength()
+	text := strings.Join(id.Map, "\n")
+	if lengths[text] == 0 {
+		lengths[text] = id.NewMaze().PathLength()
+	}
+	at.Length = lengths[text]
 	if !id.Named() { // different maps have different names
-		at.Maze += fmt.Sprintf(" (its own map, %08x)", crc32.ChecksumIEEE([]byte(strings.Join(id.Map, "\n"))))
+		at.Maze += fmt.Sprintf(" (its own map, %08x)", crc32.ChecksumIEEE([]byte(text)))
 		return at
 	}
 	for _, family := range []string{"x5", "U5"} {
