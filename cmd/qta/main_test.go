@@ -76,6 +76,7 @@ func TestBadInput(t *testing.T) {
 		{"-out nogoal.txt", "nogoal.txt"},
 		{"-out maps", "directory maps holds letter.map and no agent.qta"},
 		{"maze", "an argument is missing; want qta maze NAME|FILE"},
+		{"report runs -o report.jpg", "-o report.jpg: a page's name ends in .html"},
 		{"maze 4x5 -o 4x5.png", "-o 4x5.png: a .png file cannot be written, only .svg"},
 		{"eval", "an argument is missing; want qta eval DIR"},
 		{"eval nowhere", "nowhere cannot be read: no such file"},

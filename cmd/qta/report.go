@@ -87,6 +87,9 @@ func reportCommand(flags *flag.FlagSet) func(call) error {
 		case "html":
 			*out, file = filepath.Split(cmp.Or(*out, lab.PageFile))
 			*out = filepath.Clean(*out)
+			if filepath.Ext(file) != ".html" {
+				return words.BadInput("-o %s: a page's name ends in .html", file)
+			}
 		case "csv":
 			*out = cmp.Or(*out, "report")
 		default:
