@@ -177,14 +177,11 @@ func (a *Agent) FoundAt() int { return a.foundAt }
 // Evaluations returns the log: one entry per evaluation so far.
 func (a *Agent) Evaluations() []Evaluation { return slices.Clone(a.log) }
 
-// SolvedAt is [Agent.SuccessAt] with all rollouts.
-func (a *Agent) SolvedAt() int { return a.SuccessAt(1) }
-
-// SuccessAt returns the environment step of the first evaluation in which at
-// least the given fraction of the rollouts succeeded, or 0.
-func (a *Agent) SuccessAt(least float64) int {
+// SolvedAt returns the environment step of the first evaluation in which every
+// rollout succeeded, or 0.
+func (a *Agent) SolvedAt() int {
 	for _, e := range a.log {
-		if e.Success >= least {
+		if e.Success == 1 {
 			return e.Step
 		}
 	}

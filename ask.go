@@ -30,16 +30,6 @@ func (a *Agent) Uncertainty(observations, goals [][]float64, seed uint64) []floa
 	return q.ε
 }
 
-// GoalProbabilities returns Equation 6 with the agent's Slope and Intercept:
-// the probability that [Agent.Uncertainty] gives each candidate, an observation
-// with the goal achieved there, as the next goal. It panics as [Agent.Value]
-// does.
-func (a *Agent) GoalProbabilities(observations, goals [][]float64, seed uint64) []float64 {
-	p := make([]float64, len(goals))
-	GoalProbabilities(p, a.Uncertainty(observations, goals, seed), a.params.Slope, a.params.Intercept)
-	return p
-}
-
 // A Survey is what an agent makes of a set of points: the data of the paper's
 // Figure 5. Samples apart, its slices have one element per point.
 type Survey struct {

@@ -418,15 +418,3 @@ func ExampleAgent_Uncertainty() {
 	// Output:
 	// true
 }
-
-// Of three candidates, each a state with the goal achieved there, the one that
-// the agent has never seen would be its next goal.
-func ExampleAgent_GoalProbabilities() {
-	agent := trainedCart()
-	observations := [][]float64{{0.2, 0}, {0.5, 0}, {3, 0}}
-	goals := [][]float64{{0.2}, {0.5}, {3}}
-	fmt.Printf("%.2f\n", agent.GoalProbabilities(observations, goals, 1))
-
-	// Output:
-	// [0.00 0.00 1.00]
-}

@@ -353,8 +353,8 @@ var kindNames = map[reflect.Kind]string{
 	reflect.Int: "a whole number", reflect.Float64: "a number", reflect.Bool: "true or false", reflect.String: "a word",
 }
 
-// ReadParams reads a JSON object of parameters, which may be partial, over
-// base. A name that is unknown or given twice, a value of the wrong type or out
+// ReadParams reads a JSON object of parameters, as encoding/json writes them or
+// only some of them, over base. A name that is unknown or given twice, a value of the wrong type or out
 // of range, and anything after the object are errors that name the place.
 func ReadParams(r io.Reader, base Params) (Params, error) {
 	text, err := io.ReadAll(r)
@@ -396,16 +396,6 @@ func (p *Params) read(text []byte) (offset int64, err error) {
 		}
 	}
 	return 0, nil
-}
-
-// JSON returns the parameters as an indented JSON object that [ReadParams]
-// reads back.
-func (p Params) JSON() []byte {
-	text, err := json.MarshalIndent(p, "", "\t")
-	if err != nil {
-		panic(err) // only for a NaN or Inf, which Validate refuses
-	}
-	return append(text, '\n')
 }
 
 // Validate returns an error that names the first field whose value is not

@@ -17,7 +17,7 @@
 //	appendix     params.go              the table
 //	departures   authors.go, beyond.go  of the authors' code; ours
 //	its user     agent.go, ask.go       an agent from outside; what it says when asked
-//	             env.go, curriculum.go  environments and a curriculum of one's own
+//	             env.go                 environments and a curriculum of one's own
 //	             ensemble.go            the ensemble of section 3.1 by itself
 //	             checkpoint.go          saving
 //	             safetensors.go         the networks out and in

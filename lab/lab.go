@@ -372,9 +372,9 @@ func (s *session) fail(err error) error {
 // draw writes all files but agent.qta.
 func (s *session) draw() error {
 	r, o := s.record, &s.record.Outcome
-	o.Steps, o.FoundAt, o.HalfAt = s.agent.Steps(), s.agent.FoundAt(), s.agent.SuccessAt(Half)
-	o.SolvedAt, o.Digest = s.agent.SolvedAt(), s.agent.Digest()
 	r.Curve = s.agent.Evaluations()
+	o.Steps, o.FoundAt, o.HalfAt = s.agent.Steps(), s.agent.FoundAt(), r.Curve.FirstAt(Half)
+	o.SolvedAt, o.Digest = s.agent.SolvedAt(), s.agent.Digest()
 	v := view{Record: r, Story: s.story(), agent: s.agent, state: s.state}
 	list, err := v.files()
 	if err != nil {

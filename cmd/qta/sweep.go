@@ -235,7 +235,7 @@ func (s *sweep) run(ctx context.Context) error {
 		n := <-results
 		if _, used := errors.AsType[lab.UseError](n.err); used {
 			left++
-			time.AfterFunc(time.Second, func() { queue <- n.cell })
+			time.AfterFunc(200*time.Millisecond, func() { queue <- n.cell })
 		} else if n.record != nil || n.err != nil {
 			s.note(n)
 		}

@@ -320,7 +320,7 @@ func TestStatus(t *testing.T) {
 // alone.
 func TestSweepKills(t *testing.T) {
 	if testing.Short() {
-		t.Skip("with -short: sweeps train in processes, which takes seconds")
+		t.Skip("with -short: killing sweeps and starting them again takes seconds")
 	}
 	const cells, kills = 4, 3
 	t.Chdir(t.TempDir())

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"qta"
 	"qta/lab"
@@ -163,6 +164,21 @@ type Point struct {
 	Printed             float64 // the number that the figure has for Mean, times 1000
 }
 
+// pathLengths returns those of the figures' mazes, found once.
+var pathLengths = sync.OnceValue(func() map[string]int {
+	lengths := map[string]int{}
+	for _, f := range Figures() {
+		for _, p := range f.Panels {
+			for _, maze := range p.Mazes {
+				if m, err := qta.NewMaze(maze); lengths[maze] == 0 && err == nil {
+					lengths[maze] = m.PathLength()
+				}
+			}
+		}
+	}
+	return lengths
+})
+
 // Points returns the points of Figures 2, 3 and 6, those of VDS as printed.
 //
 // Reading R101: the figures print the index k of an evaluation, counted from 0,
@@ -170,16 +186,11 @@ type Point struct {
 // steps. The curve of QTA is in both, one thousand apart at every maze. Whether
 // the figures count VDS's evaluations as 2500 steps the paper does not say.
 func Points() []Point {
-	methods, lengths := map[string]string{}, map[string]int{}
+	methods, lengths := map[string]string{}, pathLengths()
 	for _, f := range Figures() {
 		for _, p := range f.Panels {
 			for _, l := range p.Lines {
 				methods[p.Name+l.Series] = l.Method.Name
-			}
-			for _, maze := range p.Mazes {
-				if m, err := qta.NewMaze(maze); lengths[maze] == 0 && err == nil {
-					lengths[maze] = m.PathLength()
-				}
 			}
 		}
 	}

@@ -1,16 +1,88 @@
 package qta
 
-// This file is the novelty of random network distillation, RND (Burda et al.,
-// 2018), as a curriculum, which section 2 of the paper argues against and does
-// not run. A network learns to predict what another one, random and frozen,
-// makes of the goals achieved; where it fails, it has seen little.
+import (
+	"fmt"
+	"math"
+)
+
+// This file is goals of the greatest novelty, by two kinds of exploration that
+// section 2 of the paper argues against and does not run: by visit counts, and by
+// random network distillation.
+
+// visitCell is the side of a cell of the grid in which visits are counted, in
+// the goal's unit. In a maze it is the side of a cell of the maze.
+const visitCell = 1.0
+
+// visits is a curriculum that pursues what it has visited least: the goals of
+// the least visited cell of a grid.
+//
+// Reading R88: section 2 names no method of its kind. Visits count achieved
+// goals in a grid of fixed cells, without any compression or learned
+// similarity; goals in another unit need a [Curriculum] of their own.
+type visits struct {
+	plain
+	counts map[string]int // by cell
+	seen   int            // transitions counted
+}
+
+func (v *visits) goal(a *Agent, first bool) ([]float64, error) {
+	for ; v.seen < a.replay.n; v.seen++ {
+		v.counts[cellOf(at(a.replay.achieved, v.seen, a.sizes.Goal))]++
+	}
+	return a.mostNovel(first, v.novelty), nil
+}
+
+func (v *visits) novelty(a *Agent, ν []float64, transitions []int) {
+	for k, i := range transitions {
+		ν[k] = -float64(v.counts[cellOf(at(a.replay.achieved, i, a.sizes.Goal))])
+	}
+}
+
+// cellOf returns the name of the cell that a goal is in.
+func cellOf(goal []float64) string {
+	cell := make([]float64, len(goal))
+	for i, x := range goal {
+		cell[i] = math.Floor(x/visitCell) + 0 // no negative zero
+	}
+	return fmt.Sprint(cell)
+}
+
+// mostNovel returns the most novel goal that QTA would consider, the first of
+// several alike. novelty sets ν to the novelty of transitions' achieved goals.
+//
+// Reading R89: everything but the novelty is QTA's in [Paper], so that a
+// comparison isolates it: the initial random steps, the candidates, the
+// threshold on first goals, and a new goal after each success. FirstGoalDesired
+// is only for QTA. The most novel goal is taken, without Equation 6, which is
+// fitted to QTA's uncertainties.
+func (a *Agent) mostNovel(first bool, novelty func(a *Agent, ν []float64, transitions []int)) []float64 {
+	if a.step < a.params.InitialSteps || a.replay.n == 0 {
+		return a.randomGoal()
+	}
+	s := &a.scratch.selection
+	a.drawCandidates(s)
+	if first {
+		a.keepAchievable(s)
+	}
+	ν := make([]float64, len(s.candidates))
+	novelty(a, ν, s.candidates)
+	best := 0
+	for k := range ν {
+		if ν[k] > ν[best] {
+			best = k
+		}
+	}
+	return at(a.replay.achieved, s.candidates[best], a.sizes.Goal)
+}
 
 const (
 	rndUnits = 64   // of each layer, the output included
 	rndRate  = 1e-4 // Adam's step
 )
 
-// An rnd is a curriculum of goals of the greatest novelty.
+// An rnd is random network distillation (RND; Burda et al., 2018) as a
+// curriculum. A network learns to predict what another one, random and frozen,
+// makes of the goals achieved; where it fails, it has seen little.
 //
 // Reading R90: RND's novelty is a reward for what was just seen; as a
 // curriculum it says which goal is pursued, and the reward stays the
