@@ -140,9 +140,6 @@ func writeParameters(w io.Writer) {
 	}
 }
 
-// allowed returns the values of a parameter in words.
-func allowed(f qta.Field) string { return cmp.Or(f.Range, "true|false") }
-
 // writeParameter writes all there is to say of one parameter.
 func writeParameter(w io.Writer, name string) error {
 	i := slices.IndexFunc(qta.Fields(), func(f qta.Field) bool { return f.Name == name })
@@ -163,7 +160,7 @@ func writeParameter(w io.Writer, name string) error {
 	}
 	field := qta.Fields()[i]
 	write("", name+": "+p.Meaning+".")
-	fmt.Fprintf(w, "\n  allowed    %s\n  source     %s (of its value in paper)\n", allowed(field), field.Source)
+	fmt.Fprintf(w, "\n  allowed    %s\n  source     %s (of its value in paper)\n", cmp.Or(field.Range, "true|false"), field.Source)
 	for _, preset := range qta.Presets() {
 		fmt.Fprintf(w, "  %-9s  %s\n", preset.Name, preset.Params.Value(name))
 	}

@@ -164,33 +164,24 @@ type Point struct {
 	Printed             float64 // the number that the figure has for Mean, times 1000
 }
 
-// pathLengths returns those of the figures' mazes, found once.
-var pathLengths = sync.OnceValue(func() map[string]int {
-	lengths := map[string]int{}
-	for _, f := range Figures() {
-		for _, p := range f.Panels {
-			for _, maze := range p.Mazes {
-				if m, err := qta.NewMaze(maze); lengths[maze] == 0 && err == nil {
-					lengths[maze] = m.PathLength()
-				}
-			}
-		}
-	}
-	return lengths
-})
-
-// Points returns the points of Figures 2, 3 and 6, those of VDS as printed.
+// Points returns the points of Figures 2, 3 and 6, those of VDS as printed: the
+// same slice each time.
 //
 // Reading R101: the figures print the index k of an evaluation, counted from 0,
 // so that k stands for 1000 (k + 1) environment steps; Figure 6 right alone prints
 // steps. The curve of QTA is in both, one thousand apart at every maze. Whether
 // the figures count VDS's evaluations as 2500 steps the paper does not say.
-func Points() []Point {
-	methods, lengths := map[string]string{}, pathLengths()
+var Points = sync.OnceValue(func() []Point {
+	methods, lengths := map[string]string{}, map[string]int{}
 	for _, f := range Figures() {
 		for _, p := range f.Panels {
 			for _, l := range p.Lines {
 				methods[p.Name+l.Series] = l.Method.Name
+			}
+			for _, maze := range p.Mazes {
+				if m, err := qta.NewMaze(maze); lengths[maze] == 0 && err == nil {
+					lengths[maze] = m.PathLength()
+				}
 			}
 		}
 	}
@@ -212,7 +203,7 @@ func Points() []Point {
 		points = append(points, p)
 	}
 	return points
-}
+})
 
 // Of returns the first of the points that a method has in a maze, or nil.
 func Of(points []Point, method, maze string) *Point {
