@@ -248,9 +248,6 @@ func (a *Agent) enter(env, evaluation Env, o TrainOptions) error {
 	if same(env, evaluation) {
 		return errTwoInstances
 	}
-	if a.training {
-		return errors.New("qta: Train within Train: an agent trains in one environment at a time")
-	}
 	if a.halfway {
 		return errHalfway
 	}

@@ -77,13 +77,10 @@ func (a *Agent) MarshalBinary() ([]byte, error) {
 	return h.marshal(agentMagic, s), nil
 }
 
-// UnmarshalBinary replaces the agent, unless it is training, by the one that
-// MarshalBinary saved, and keeps its threads. An error, for another format one
-// that wraps [errors.ErrUnsupported], leaves the agent as it was.
+// UnmarshalBinary replaces the agent by the one that MarshalBinary saved, and
+// keeps its threads. An error, for another format one that wraps
+// [errors.ErrUnsupported], leaves the agent as it was.
 func (a *Agent) UnmarshalBinary(data []byte) error {
-	if a.training {
-		return errors.New("qta: checkpoint: an agent cannot be replaced while it trains")
-	}
 	b, err := loadAgent(data)
 	if err != nil {
 		return fmt.Errorf("qta: checkpoint: %w", err)

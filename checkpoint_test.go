@@ -235,8 +235,7 @@ func TestCheckpointKeeps(t *testing.T) {
 }
 
 // TestCheckpointInHooks has the functions of TrainOptions save the agent, which
-// they can only between steps, and replace it, which they cannot. From what was
-// saved it goes on to the same end.
+// they can only between steps. From what was saved it goes on to the same end.
 func TestCheckpointInHooks(t *testing.T) {
 	const steps = 40
 	m := mustMaze(t, "1U5")
@@ -259,9 +258,6 @@ func TestCheckpointInHooks(t *testing.T) {
 			data, err := a.MarshalBinary()
 			if between && err != nil || !between && err != errHalfway {
 				t.Errorf("%s, step %d: saving it: %v", name, a.step, err)
-			}
-			if err := a.UnmarshalBinary(want); err == nil || !strings.Contains(err.Error(), "cannot be replaced while it trains") {
-				t.Errorf("%s, step %d: replacing it: %v", name, a.step, err)
 			}
 			if a.step == 21 {
 				saved = data
