@@ -75,9 +75,9 @@ type losses struct{ critic, head, policy float64 }
 
 // scratch is memory that only one call needs at a time.
 type scratch struct {
-	batch     batch
-	single    matrix // one s, g
-	selection selection
+	batch  batch
+	single matrix // one s, g
+	query  query
 }
 
 // NewAgent returns an untrained agent for environments of the given sizes. All

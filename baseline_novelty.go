@@ -59,20 +59,20 @@ func (a *Agent) mostNovel(first bool, novelty func(a *Agent, ν []float64, trans
 	if a.step < a.params.InitialSteps || a.replay.n == 0 {
 		return a.randomGoal()
 	}
-	s := &a.scratch.selection
-	a.drawCandidates(s)
+	q := &a.scratch.query
+	a.drawCandidates(q)
 	if first {
-		a.keepAchievable(s)
+		a.keepAchievable(q)
 	}
-	ν := make([]float64, len(s.candidates))
-	novelty(a, ν, s.candidates)
+	ν := make([]float64, len(q.candidates))
+	novelty(a, ν, q.candidates)
 	best := 0
 	for k := range ν {
 		if ν[k] > ν[best] {
 			best = k
 		}
 	}
-	return at(a.replay.achieved, s.candidates[best], a.sizes.Goal)
+	return at(a.replay.achieved, q.candidates[best], a.sizes.Goal)
 }
 
 const (

@@ -384,7 +384,7 @@ var equations = []equation{
 			panic(fmt.Sprintf("in: beta1, beta2 and eps are not %v, %v and %v", adamBeta1, adamBeta2, adamEpsilon))
 		}
 		w := list[float32](in, "w")
-		a := newAdam(len(w), in.number("lr"), nil)
+		a := newAdam(len(w), in.number("lr"), newWorkers(1))
 		for i, gradient := range lists[float32](in, "grads") {
 			a.step(w, gradient)
 			out("w", w, i)
@@ -515,7 +515,7 @@ var equations = []equation{
 // checkNetwork is a forward pass and, given dL/dy, a backward pass.
 func checkNetwork(in *vector, out output) {
 	net, widths := in.net("net")
-	p, x, last := newPass(widths, nil), in.matrix("x"), len(net.layers)
+	p, x, last := newPass(widths, newWorkers(1)), in.matrix("x"), len(net.layers)
 	ξ := net.latent(p, x)
 	y := net.forward(p, x)
 	output := in.word("output", "", "tanh")
@@ -557,7 +557,7 @@ func checkPredictiveLoss(in *vector, out output) {
 		out("grad_head", c.gradient.head, i)
 		// The vectors have the gradient after the latent's ReLU, so no mask.
 		dξ := newMatrix(u.dp.rows, c.head.w.rows)
-		c.head.backwardInput(nil, dξ, u.dp, u.headT, epilogue{})
+		c.head.backwardInput(u.pass.workers, dξ, u.dp, u.headT, epilogue{})
 		out("grad_xi", dξ, i)
 	}
 }

@@ -85,9 +85,10 @@ func (a *Agent) UnmarshalBinary(data []byte) error {
 	if err != nil {
 		return fmt.Errorf("qta: checkpoint: %w", err)
 	}
-	threads := a.workers.threads()
-	a.workers.close()
-	b.SetThreads(threads)
+	if a.workers != nil { // else a is the zero Agent
+		b.SetThreads(a.workers.n)
+		a.Close()
+	}
 	*a = *b
 	return nil
 }

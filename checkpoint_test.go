@@ -205,7 +205,7 @@ func TestCheckpointContinues(t *testing.T) {
 					t.Fatalf("from step %d to the next", i)
 				}
 			}
-			if got := used.workers.threads(); got != 2 {
+			if got := used.workers.n; got != 2 {
 				t.Errorf("%d threads after UnmarshalBinary, want 2 as before", got)
 			}
 		})

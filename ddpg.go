@@ -144,16 +144,9 @@ func newPolicy(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *policy {
 	for range p.HiddenLayers {
 		widths = append(widths, p.HiddenSize)
 	}
-	π := newActor(p, append(widths, sizes.Action), w)
-	π.net.initialize(rng)
-	copy(π.target.params, π.net.params)
-	return π
-}
-
-// newActor returns a policy of zeros whose layers have the given widths.
-func newActor(p *Params, widths []int, w *workers) *policy {
+	widths = append(widths, sizes.Action)
 	n := mlpSize(widths)
-	return &policy{
+	π := &policy{
 		net:      newMLP(make([]float32, n), widths),
 		target:   newMLP(make([]float32, n), widths),
 		gradient: newMLP(make([]float32, n), widths),
@@ -161,8 +154,11 @@ func newActor(p *Params, widths []int, w *workers) *policy {
 		l2:       p.ActionL2,
 		ρ:        p.Polyak,
 		pass:     newPass(widths, w),
-		actions:  newMatrix(0, widths[len(widths)-1]),
+		actions:  newMatrix(0, sizes.Action),
 	}
+	π.net.initialize(rng)
+	copy(π.target.params, π.net.params)
+	return π
 }
 
 // setColumns copies src into the columns of x from the given one on.

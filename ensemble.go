@@ -54,7 +54,7 @@ func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 		}
 	}
 	u := &PUN{params: p, sizes: sizes, draws: newStream(seed, forLearning)}
-	u.pun = newPUN(&p, sizes, newArchitecture(&p, sizes), newStream(seed, forInitialization).Rand, nil)
+	u.pun = newPUN(&p, sizes, newArchitecture(&p, sizes), newStream(seed, forInitialization).Rand, newWorkers(1))
 	u.pun.depart(&p)
 	return u, nil
 }

@@ -33,18 +33,18 @@ func (a *Agent) randomGoal() []float64 {
 // Reading R23: uncertainties are scaled over the candidates that the threshold has
 // left; sections 3.2 and 3.3 name no order of the two.
 func (a *Agent) selectGoal(first bool) int {
-	s := &a.scratch.selection
-	a.drawCandidates(s)
+	q := &a.scratch.query
+	a.drawCandidates(q)
 	if first {
-		a.keepAchievable(s)
+		a.keepAchievable(q)
 	}
-	a.ask(s, first)
-	s.p = slices.Grow(s.p[:0], len(s.candidates))[:len(s.candidates)]
-	GoalProbabilities(s.p, s.query.ε, a.params.Slope, a.params.Intercept)
-	return s.candidates[drawFrom(s.p, a.goalDraws)]
+	a.ask(q, first)
+	q.p = slices.Grow(q.p[:0], len(q.candidates))[:len(q.candidates)]
+	GoalProbabilities(q.p, q.ε, a.params.Slope, a.params.Intercept)
+	return q.candidates[drawFrom(q.p, a.goalDraws)]
 }
 
-// drawCandidates fills s.candidates with all transitions, or, where there are
+// drawCandidates fills q.candidates with all transitions, or, where there are
 // more than N, with N drawn uniformly with replacement.
 //
 // Reading R24: a candidate is a state the agent has been in, from the running
@@ -52,26 +52,22 @@ func (a *Agent) selectGoal(first bool) int {
 //
 // Reading R104: the agent has taken an action in a candidate's state, so an
 // episode's final state is never a candidate.
-func (a *Agent) drawCandidates(s *selection) {
+func (a *Agent) drawCandidates(q *query) {
 	n := a.replay.n
-	s.candidates = s.candidates[:0]
-	if n <= a.params.Candidates {
-		for i := range n {
-			s.candidates = append(s.candidates, i)
+	q.candidates = q.candidates[:0]
+	for k := range min(n, a.params.Candidates) {
+		if n > a.params.Candidates {
+			k = a.goalDraws.index(n)
 		}
-		return
-	}
-	for range a.params.Candidates {
-		s.candidates = append(s.candidates, a.goalDraws.index(n))
+		q.candidates = append(q.candidates, k)
 	}
 }
 
 // ask has the uncertainty of every candidate estimated.
-func (a *Agent) ask(s *selection, first bool) {
-	q := &s.query
-	q.resize(len(s.candidates), a.sizes)
+func (a *Agent) ask(q *query, first bool) {
+	q.resize(len(q.candidates), a.sizes)
 	q.now, q.desired, q.first = a.observation, a.desired, first
-	for k, i := range s.candidates {
+	for k, i := range q.candidates {
 		q.states[k] = at(a.replay.observation, i, a.sizes.Observation)
 		q.goals[k] = at(a.replay.achieved, i, a.sizes.Goal)
 	}
@@ -251,14 +247,14 @@ func drawFrom(p []float64, rng stream) int {
 //
 // Reading R25: Q is taken at the episode's start with the policy's action, and
 // T is the horizon; a candidate exactly at the threshold stays.
-func (a *Agent) keepAchievable(s *selection) {
-	s.query.resize(len(s.candidates), a.sizes)
-	q, x := s.query.ε, s.query.x
-	for k, i := range s.candidates {
-		a.inputs(x.row(k), a.observation, at(a.replay.achieved, i, a.sizes.Goal))
+func (a *Agent) keepAchievable(q *query) {
+	q.resize(len(q.candidates), a.sizes)
+	values := q.ε // before there is an answer
+	for k, i := range q.candidates {
+		a.inputs(q.x.row(k), a.observation, at(a.replay.achieved, i, a.sizes.Goal))
 	}
-	a.valuesTowards(q, x)
-	s.candidates = Achievable(s.candidates, q, a.params.Threshold, a.params.Horizon)
+	a.valuesTowards(values, q.x)
+	q.candidates = Achievable(q.candidates, values, a.params.Threshold, a.params.Horizon)
 }
 
 // Achievable returns the candidates whose mean value q is at least c T, in the
@@ -343,20 +339,15 @@ type estimator interface {
 	estimate(a *Agent, q *query, rng stream)
 }
 
-// A selection is one choice of goal, and its memory.
-type selection struct {
-	candidates []int // transitions whose state and achieved goal are considered
-	query      query
-	p          []float64 // probability of each
-}
-
 // A query asks how uncertain the agent is of N candidates.
 type query struct {
+	candidates    []int       // transitions, where the agent chooses a goal
 	states, goals [][]float64 // of each candidate: the observation, and the goal achieved there
 	now, desired  []float64   // the current observation, and the environment's goal
 	first         bool        // it is for an episode's first goal
 
-	ε []float64 // the answer; before it, values for the threshold
+	ε []float64 // the answer
+	p []float64 // the probability of each candidate by it
 	x matrix    // memory for N rows of s, g and an action
 }
 

@@ -184,15 +184,15 @@ func TestSelection(t *testing.T) {
 			estimated = e.estimator.(*predictive)
 		}
 		for _, first := range []bool{true, false} {
-			s := &a.scratch.selection
-			a.drawCandidates(s)
-			a.ask(s, first)
-			n, actions := len(s.candidates), estimated.actions
+			q := &a.scratch.query
+			a.drawCandidates(q)
+			a.ask(q, first)
+			n, actions := len(q.candidates), estimated.actions
 			if actions.rows != d*n {
 				t.Fatalf("%s: %d random actions for %d candidates, want %d for each", changes, actions.rows, n, d)
 			}
 			want := make([]float64, n)
-			for k, c := range s.candidates {
+			for k, c := range q.candidates {
 				state, goal := at(a.replay.observation, c, 2), at(a.replay.achieved, c, 2)
 				if p.UncertaintyGoal == "desired" {
 					goal = a.desired
@@ -216,7 +216,7 @@ func TestSelection(t *testing.T) {
 					}
 				}
 			}
-			near(t, changes+": uncertainty", float32s(s.query.ε), want)
+			near(t, changes+": uncertainty", float32s(q.ε), want)
 		}
 	}
 }

@@ -94,11 +94,9 @@ func (e *epilogue) finish(sums []float32, i, c0 int) {
 // mul sets C = epilogue(A B), where C is rows by cols, A is rows by k and B is
 // k by cols. A may have any strides; the rows of B, C and the mask have
 // adjacent elements. C shares no memory with the others.
-//
-// w may be nil, for one thread.
 func (w *workers) mul(c, a, b matrix, e epilogue) {
-	p := newProduct(w.chosen(), c, a, b, e)
-	if w == nil || w.n == 1 || c.rows*max(c.cols, narrow)*(a.cols+8) < inline {
+	p := newProduct(w.kernel, c, a, b, e)
+	if w.n == 1 || c.rows*max(c.cols, narrow)*(a.cols+8) < inline {
 		p.part(0, 1)
 		return
 	}
@@ -385,8 +383,8 @@ func (p *product) blockNarrow(r0, r1, c0, c1 int) int {
 // transpose copies the transpose of src into dst, both with adjacent elements
 // in a row and without memory in common.
 func (w *workers) transpose(dst, src matrix) {
-	if w == nil || w.n == 1 || src.rows*src.cols < inline/16 {
-		w.chosen().transpose(dst, src)
+	if w.n == 1 || src.rows*src.cols < inline/16 {
+		w.kernel.transpose(dst, src)
 		return
 	}
 	w.transposed = transposition{w.kernel, dst, src}

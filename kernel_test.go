@@ -178,7 +178,7 @@ func checkMul(t *testing.T, ws []*workers, rng *rand.Rand, rows, cols, k int, fl
 		}
 		if got := p.result(&g, w.mul); !slices.Equal(want, got) {
 			t.Fatalf("%v, %d threads: %d by %d by %d, flags %#x (-want +got):\n%s",
-				w.kernel, w.threads(), rows, cols, k, flags, cmp.Diff(want, got))
+				w.kernel, w.n, rows, cols, k, flags, cmp.Diff(want, got))
 		}
 	}
 }
@@ -196,7 +196,7 @@ func allWorkers(t testing.TB) []*workers {
 	for _, k := range kernels() {
 		for _, n := range []int{1, 2, 3} {
 			w := workersOf(k, n)
-			t.Cleanup(w.close)
+			t.Cleanup(func() { w.resize(1) })
 			ws = append(ws, w)
 		}
 	}
@@ -258,12 +258,12 @@ func TestMulAllocates(t *testing.T) {
 	for _, cols := range []int{3, 128} {
 		c, a, b, bias := newMatrix(1024, cols), newMatrix(1024, 64), newMatrix(64, cols), newMatrix(1, cols)
 		several := workersOf(best, 3)
-		defer several.close()
-		for _, w := range []*workers{several, nil} {
+		defer several.resize(1)
+		for _, w := range []*workers{several, newWorkers(1)} {
 			// Many runs outweigh what goroutines allocate as they start.
 			n := testing.AllocsPerRun(30, func() { w.mul(c, a, b, epilogue{bias: bias.data, relu: true}) })
 			if n != 0 {
-				t.Errorf("%d threads, %d columns: %v allocations", w.threads(), cols, n)
+				t.Errorf("%d threads, %d columns: %v allocations", w.n, cols, n)
 			}
 		}
 	}
@@ -286,7 +286,7 @@ func TestTranspose(t *testing.T) {
 			}
 		}
 		if w.transpose(dst, src); !slices.Equal(want, dst.data) {
-			t.Fatalf("%v, %d threads: %d by %d (-want +got):\n%s", w.kernel, w.threads(), rows, cols, cmp.Diff(want, dst.data))
+			t.Fatalf("%v, %d threads: %d by %d (-want +got):\n%s", w.kernel, w.n, rows, cols, cmp.Diff(want, dst.data))
 		}
 		g.free()
 	}
@@ -380,10 +380,10 @@ func TestWorkers(t *testing.T) {
 				}
 				w.run(c)
 			}
-			if want := slices.Repeat(counter{2000}, 100); w.threads() != n || !slices.Equal(want, c) {
-				t.Errorf("%d threads of %d on %d processors, parts done (-want +got):\n%s", w.threads(), n, procs, cmp.Diff(want, c))
+			if want := slices.Repeat(counter{2000}, 100); w.n != n || !slices.Equal(want, c) {
+				t.Errorf("%d threads of %d on %d processors, parts done (-want +got):\n%s", w.n, n, procs, cmp.Diff(want, c))
 			}
-			w.close()
+			w.resize(1)
 		}
 		runtime.GOMAXPROCS(old)
 	}

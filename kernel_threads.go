@@ -11,8 +11,8 @@ type task interface {
 	part(i, n int) // does the i-th of n parts
 }
 
-// Workers run tasks over a fixed number of threads, one of them the caller. A
-// nil *workers is only the caller. They serve one caller at a time.
+// Workers run tasks over a fixed number of threads, one of them the caller. They
+// serve one caller at a time.
 //
 // A task has several parts for each thread. A thread begins with its own parts,
 // whose data its caches have from the run before, and goes on with any part
@@ -20,7 +20,7 @@ type task interface {
 // slow to give it another processor. Only which thread does a part is left to
 // chance.
 type workers struct {
-	n      int
+	n      int // threads, the caller included
 	kernel kernel
 	spins  int // how often a waiting thread looks before it sleeps
 
@@ -52,7 +52,7 @@ func newWorkers(threads int) *workers {
 	return w
 }
 
-// resize changes the number of threads. A nil *workers stays as it is.
+// resize changes the number of threads. It does nothing to nil.
 func (w *workers) resize(threads int) {
 	if w == nil {
 		return
@@ -78,28 +78,9 @@ func (w *workers) resize(threads int) {
 	}
 }
 
-// close ends the goroutines. One thread remains, the caller's.
-func (w *workers) close() { w.resize(1) }
-
-// threads returns the number of threads, the caller included.
-func (w *workers) threads() int {
-	if w == nil {
-		return 1
-	}
-	return w.n
-}
-
-// chosen returns the kernel of w.
-func (w *workers) chosen() kernel {
-	if w == nil {
-		return best
-	}
-	return w.kernel
-}
-
 // run does all parts of t and returns when they are done. It allocates nothing.
 func (w *workers) run(t task) {
-	if w == nil || w.n == 1 {
+	if w.n == 1 {
 		t.part(0, 1)
 		return
 	}

@@ -154,7 +154,7 @@ func (p *pass) reserve(rows int) {
 // chunk returns the rows of a chunk, backward; forward it is half of that. For
 // each thread some layers of 256 units and their weights fit two megabytes, and
 // tiles of six and of twelve rows fit without a rest.
-func (p *pass) chunk() int { return 192 * p.workers.threads() }
+func (p *pass) chunk() int { return 192 * p.workers.n }
 
 // latent runs x, B by in, through all layers but the last and returns the last
 // hidden layer's output, B by width. It fills p.x.

@@ -19,7 +19,7 @@ func TestNetwork(t *testing.T) {
 		}
 		n, rows := len(widths)-1, 1+rng.IntN(6)
 		net, x, dy := randomNet(rng, widths...), randomRows(rng, rows, widths[0]), randomRows(rng, rows, widths[n])
-		m, p, in := net.network(), newPass(widths, nil), table(x)
+		m, p, in := net.network(), newPass(widths, newWorkers(1)), table(x)
 		p.reserve(1 + rng.IntN(9))
 		ξ, y := m.latent(p, in), m.forward(p, in)
 		for r := range x {
@@ -71,7 +71,7 @@ func TestChunks(t *testing.T) {
 		x, dy := random(rows, widths[0]), random(rows, widths[n])
 		results := func(threads int) [][]float32 {
 			w := newWorkers(threads)
-			defer w.close()
+			defer w.resize(1)
 			p, gradient := newPass(widths, w), newMLP(make([]float32, len(m.params)), widths)
 			y := m.forward(p, x)
 			copy(p.dx[n].data, dy.data)
@@ -99,7 +99,7 @@ func TestChunks(t *testing.T) {
 
 // A share of the parameters is added to the gradient.
 func TestAdamDecays(t *testing.T) {
-	a := newAdam(1, 0.01, nil)
+	a := newAdam(1, 0.01, newWorkers(1))
 	a.decay = 0.5
 	if a.step([]float32{2}, []float32{3}); math.Abs(float64(a.m[0])-0.4) > 1e-6 { // a tenth of 3 + 0.5 2
 		t.Errorf("the first moment is %v, want 0.4", a.m[0])
@@ -417,7 +417,7 @@ func ensemble(p Params, critics []vectorNet, heads []vectorLayer, rows int) *pun
 	widths, predicted := critics[0].widths(), len(heads[0].B)
 	p.Critics = len(critics)
 	a := newArchitecture(&p, Sizes{Observation: predicted, Goal: predicted})
-	u := newEnsemble(&p, widths[:len(widths)-1], a, nil)
+	u := newEnsemble(&p, widths[:len(widths)-1], a, newWorkers(1))
 	u.depart(&p)
 	u.reserve(rows)
 	for i, c := range u.critics {

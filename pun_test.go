@@ -174,7 +174,7 @@ func TestEquation3(t *testing.T) {
 					near(t, fmt.Sprint("Equation 3: ρ = ", ρ), u.critics[i].target.params, want)
 				}
 			}
-			w.close()
+			w.resize(1)
 		}
 	}
 	mustPanic(t, "Equation 3: Polyak of networks of two sizes", func() { Polyak(make([]float32, 2), make([]float32, 3), 0.5) })
