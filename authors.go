@@ -267,8 +267,8 @@ func smooth(actions []float32, σ, limit float64, rng *rand.Rand) {
 }
 
 // fromStart asks an estimator, for an episode's first goal, about the current
-// state in place of the candidates' states, as the authors' filter returns the
-// one for the others.
+// state in place of each candidate's own, as happens in the authors' code: its
+// filter by the threshold puts the one in the others' place.
 type fromStart struct{ estimator }
 
 func (e fromStart) estimate(a *Agent, q *query, rng stream) {

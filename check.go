@@ -179,12 +179,14 @@ type vector struct {
 	length map[string]int // of lists and objects
 }
 
+// readVector takes one side of a case apart.
 func readVector(side string, text []byte) *vector {
 	v := &vector{side, map[string]any{}, map[string]bool{}, map[string]int{}}
 	v.read("", json.NewDecoder(bytes.NewReader(text)))
 	return v
 }
 
+// read takes apart the next value, which is at a place.
 func (v *vector) read(place string, d *json.Decoder) {
 	token, err := d.Token()
 	if err != nil {
@@ -211,6 +213,7 @@ func (v *vector) read(place string, d *json.Decoder) {
 	d.Token() // the closing delimiter
 }
 
+// finish panics if something was given that nothing has asked for.
 func (v *vector) finish() {
 	for _, place := range slices.Sorted(maps.Keys(v.leaves)) {
 		if v.leaves[place] != nil && !v.taken[place] {
@@ -219,6 +222,7 @@ func (v *vector) finish() {
 	}
 }
 
+// has reports whether there is a value at a place, or a list that is not empty.
 func (v *vector) has(place string) bool { return v.leaves[place] != nil || v.length[place] > 0 }
 
 func (v *vector) number(place string) float64 {
@@ -259,6 +263,7 @@ func (v *vector) fillGiven(place string, to any) {
 	}
 }
 
+// list returns the list of numbers at a place.
 func list[T int | float32 | float64](v *vector, place string) []T {
 	x := make([]T, v.length[place])
 	v.fill(place, x)
@@ -275,6 +280,7 @@ func lists[T int | float32 | float64](v *vector, place string) (rows [][]T) {
 	return rows
 }
 
+// whole returns the whole number at a place.
 func (v *vector) whole(place string) (n int) {
 	v.fill(place, &n)
 	return n
