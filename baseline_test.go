@@ -99,6 +99,71 @@ func TestPriorities(t *testing.T) {
 			}
 			near(t, "the largest", []float32{float32(s.largest)}, []float64{largest})
 		}
+		s.stored(40)
+		near(t, "weight of a new transition", []float32{float32(s.tree.weight(40))}, []float64{math.Pow(largest, 0.6)})
+	}
+}
+
+// Priorities are for the critics: minibatches of the heads' and the policy's own
+// have transitions that the critics never draw, with weights of one.
+func TestOwnDraws(t *testing.T) {
+	a, _ := walked(t, changed("", tinyPreset(Default()), "Replay=per HeadOwnDraw=true ActorOwnDraw=true").Params, 40)
+	for i := range 40 {
+		if i != 7 {
+			a.sampler.(*prioritized).tree.set(i, 0)
+		}
+	}
+	if err := a.learn(); err != nil {
+		t.Fatal(err)
+	}
+	for want, b := range map[int]*batch{1: &a.scratch.batch, 2: &a.headBatch, 3: &a.actorBatch} {
+		drawn := len(slices.Compact(slices.Sorted(slices.Values(b.transitions))))
+		if want == 1 && drawn != 1 || want > 1 && (drawn < 5 || slices.ContainsFunc(b.weights[0], func(w float32) bool { return w != 1 })) {
+			t.Errorf("minibatch %d has %d different transitions, weights %v", want, drawn, b.weights[0])
+		}
+	}
+}
+
+// The disagreement of Q-values about each candidate as a goal from where the agent
+// is, or, as the authors have it, about the way back.
+func TestValueEstimator(t *testing.T) {
+	for _, authors := range []string{"false", "true"} {
+		p := changed("", tinyPreset(Default()), "Uncertainty=q UncertaintyPolyak=0 AuthorsForm="+authors).Params
+		a, _ := walked(t, p, 40)
+		copy(a.observation, []float64{1.2, 2.7})
+		q := &a.scratch.query
+		a.drawCandidates(q)
+		a.ask(q, true)
+		var want []float64
+		for _, i := range q.candidates {
+			s, g := a.observation, at(a.replay.achieved, i, 2)
+			if authors == "true" {
+				s, g = g, s
+			}
+			action := twinAct(a.policy.net.vector(), s, g)
+			want = append(want, twinSampleDeviation(each(a.pun.critics, func(c *critic) float64 {
+				return twinValue(c.q.vector(), s, g, action)
+			})))
+		}
+		near(t, "disagreement, AuthorsForm="+authors, float32s(q.ε), want)
+	}
+}
+
+// alike answers 100 about every candidate.
+type alike struct{}
+
+func (alike) estimate(_ *Agent, q *query, _ stream) {
+	copy(q.ε, slices.Repeat([]float64{100}, len(q.ε)))
+}
+
+// The noise of Figure 4 is of the same size whatever the estimate is.
+func TestUncertaintyNoise(t *testing.T) {
+	const n, σ = 10_000, 0.05
+	q := &query{ε: make([]float64, n)}
+	noisy{alike{}, σ}.estimate(nil, q, newStream(1, forGoals))
+	mean, deviation := moments(q.ε)
+	if math.Abs(mean-100) > 5*σ/math.Sqrt(n) || math.Abs(deviation/σ-1) > 0.04 {
+		t.Errorf("estimates of 100 become %v ± %v, want ± %v", mean, deviation, σ)
 	}
 }
 
@@ -190,6 +255,25 @@ func TestMasks(t *testing.T) {
 	frequency(t, "one mask", one, n, 0.5)
 	for k := range both {
 		frequency(t, fmt.Sprint("a mask and another, pair ", k), both[k], n, 0.25)
+	}
+	// A critic and its head learn what is in the mask; of the authors' two the head
+	// learns what its critic does not, and no critic what the running episode has.
+	for _, authors := range []bool{false, true} {
+		p := changed("", tinyPreset(Default()), fmt.Sprint("Uncertainty=bootstrap AuthorsForm=", authors)).Params
+		a, _ := walked(t, p, 45)
+		if err := a.learn(); err != nil {
+			t.Fatal(err)
+		}
+		b, number := &a.scratch.batch, map[bool]float32{true: 1}
+		for k := range b.masks {
+			for row, i := range b.transitions {
+				in := inMask(a.seed, i, k) && !(authors && i >= 40)
+				if b.weights[k][row] != number[in] || b.masks[k][row] != number[in != authors] {
+					t.Errorf("authors %t, transition %d in the mask of critic %d: %t, weight %v, the head's %v",
+						authors, i, k, in, b.weights[k][row], b.masks[k][row])
+				}
+			}
+		}
 	}
 }
 
@@ -695,11 +779,16 @@ func TestRND(t *testing.T) {
 	}
 }
 
-// A first goal has QTA's threshold, which here leaves one candidate.
+// A first goal has QTA's threshold, which here leaves one candidate; and until
+// InitialSteps goals are random.
 func TestMostNovel(t *testing.T) {
 	for _, curriculum := range []string{"visits", "rnd"} {
 		a := visitedAgent(t, curriculum, 40)
-		a.params.InitialSteps = 0
+		a.params.InitialSteps = 41
+		if random := slices.Clone(nextGoal(t, a, false)); slices.Equal(random, nextGoal(t, a, false)) {
+			t.Errorf("%s: two goals of the initial steps are alike", curriculum)
+		}
+		a.params.InitialSteps = 40
 		novel := slices.Clone(nextGoal(t, a, false))
 		x, q := newMatrix(40, 5), make([]float64, 40)
 		for i := range 40 {

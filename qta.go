@@ -218,7 +218,7 @@ func (a *Agent) reachGoal(endOfEpisode bool) error {
 		}
 	}
 	a.reached = true
-	a.explored = a.explored || a.firstGoal
+	a.explored = true // an episode's later goals come after its first
 	if endOfEpisode {
 		return nil
 	}
