@@ -118,6 +118,11 @@ func TestOwnDraws(t *testing.T) {
 	}
 	for want, b := range map[int]*batch{1: &a.scratch.batch, 2: &a.headBatch, 3: &a.actorBatch} {
 		drawn := len(slices.Compact(slices.Sorted(slices.Values(b.transitions))))
+		for row, i := range b.transitions {
+			if want == 2 && !slices.Equal(b.x.row(row)[2:4], float32s(at(a.replay.goal, i, 2))) {
+				t.Errorf("the heads learn from transition %d with another goal than was pursued", i)
+			}
+		}
 		if want == 1 && drawn != 1 || want > 1 && (drawn < 5 || slices.ContainsFunc(b.weights[0], func(w float32) bool { return w != 1 })) {
 			t.Errorf("minibatch %d has %d different transitions, weights %v", want, drawn, b.weights[0])
 		}
@@ -160,7 +165,10 @@ func (alike) estimate(_ *Agent, q *query, _ stream) {
 func TestUncertaintyNoise(t *testing.T) {
 	const n, σ = 10_000, 0.05
 	q := &query{ε: make([]float64, n)}
-	noisy{alike{}, σ}.estimate(nil, q, newStream(1, forGoals))
+	p := changed("", Default(), fmt.Sprint("UncertaintyNoise=", σ)).Params
+	e := newEstimator(&p).(noisy)
+	e.estimator = alike{}
+	e.estimate(nil, q, newStream(1, forGoals))
 	mean, deviation := moments(q.ε)
 	if math.Abs(mean-100) > 5*σ/math.Sqrt(n) || math.Abs(deviation/σ-1) > 0.04 {
 		t.Errorf("estimates of 100 become %v ± %v, want ± %v", mean, deviation, σ)
@@ -268,6 +276,10 @@ func TestMasks(t *testing.T) {
 		for k := range b.masks {
 			for row, i := range b.transitions {
 				in := inMask(a.seed, i, k) && !(authors && i >= 40)
+				next := at(a.replay.nextObservation, i, 2)
+				if authors && b.head.row(row)[0] != float32(next[0]/2+next[1]/2) {
+					t.Errorf("the authors' heads learn %v of %v", b.head.row(row), next)
+				}
 				if b.weights[k][row] != number[in] || b.masks[k][row] != number[in != authors] {
 					t.Errorf("authors %t, transition %d in the mask of critic %d: %t, weight %v, the head's %v",
 						authors, i, k, in, b.weights[k][row], b.masks[k][row])
@@ -656,6 +668,13 @@ func TestVDSGoal(t *testing.T) {
 	a, env := walked(t, changed("", tinyPreset(Default()), "Curriculum=vds").Params, 50)
 	if goal := nextGoal(t, a, true); goal == nil || nextGoal(t, a, false) != nil {
 		t.Errorf("a first goal of %v, or a later one", goal)
+	}
+	v := a.curriculum.(*vds)
+	for i, c := range v.members.critics {
+		c.q.params[len(c.q.params)-1] += float32(1000 * (i + 1))
+	}
+	if nextGoal(t, a, true); slices.Max(v.std) != 0 {
+		t.Errorf("values above the possible returns disagree by up to %v", slices.Max(v.std))
 	}
 	p := make([]float64, 3)
 	if vdsProbabilities(p, make([]float64, 3)); !slices.Equal(p, []float64{1. / 3, 1. / 3, 1. / 3}) {

@@ -107,6 +107,14 @@ func TestRandomActionHeld(t *testing.T) {
 			}
 			stride = 0.98*stride + 0.02*length
 		}
+		if h := a.held; h != nil { // within an episode, after a step that is short beside the others
+			for _, taken := range []bool{false, true} {
+				a.step, h.held, h.taken, h.stride = 55, true, taken, 1e9
+				if a.dropAction(); h.held == taken {
+					t.Errorf("after a short step that takes the action, or not (%t), it is held: %t", taken, h.held)
+				}
+			}
+		}
 	}
 }
 

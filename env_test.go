@@ -249,8 +249,8 @@ func TestOwnCurriculum(t *testing.T) {
 		if got.Digest() != want.Digest() {
 			t.Errorf("%s: the networks differ", test.name)
 		}
-		if diff := cmp.Diff(want.Goals(0, 60), got.Goals(0, 60)); diff != "" || want.goalsSet < 6 {
-			t.Errorf("%s: %d goals (-package's +stranger's):\n%s", test.name, want.goalsSet, diff)
+		if diff := cmp.Diff(want.Goals(0, 60), got.Goals(0, 60)); diff != "" || want.goalsSet < 6 || want.goalsSet != got.goalsSet {
+			t.Errorf("%s: %d and %d goals (-package's +stranger's):\n%s", test.name, want.goalsSet, got.goalsSet, diff)
 		}
 	}
 }

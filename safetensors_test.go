@@ -38,8 +38,12 @@ func TestSafetensorsBack(t *testing.T) {
 		if testing.Short() && i%3 != 0 {
 			continue
 		}
+		variant.Params.NormalizerClip = 1.5
 		a := agentAfter(t, variant.Params, 35)
 		data := networksOf(t, a)
+		if !bytes.Contains(data, []byte(`\"clip\":1.5`)) {
+			t.Error("the header lacks the clip of the inputs")
+		}
 		b, err := ReadSafetensors(iotest.HalfReader(bytes.NewReader(data)))
 		if err != nil {
 			t.Fatalf("%s: %v", variant.Name, err)
