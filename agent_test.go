@@ -122,6 +122,17 @@ func TestSolvedAt(t *testing.T) {
 	}
 }
 
+// HER keeps its goal, which counts as set and as reached once, however long the
+// agent stays there.
+func TestReachedOnce(t *testing.T) {
+	a, told := scriptedAgent(t, func(p *Params) { p.Curriculum = "her" }), 0
+	env := &scriptedEnv{place: func(_, k int) float64 { return float64(max(0, 3-k)) }}
+	o := TrainOptions{Steps: 30, EvalEvery: 100, Rollouts: 1, AfterReach: func([]float64) { told++ }}
+	if err := a.Train(t.Context(), env, new(scriptedEnv), o); err != nil || a.goalsSet != 3 || a.goalsReached != 3 || told != 3 {
+		t.Errorf("in three episodes %d goals were set and %d reached, %d told of; error %v", a.goalsSet, a.goalsReached, told, err)
+	}
+}
+
 // moveTargets makes target networks other than those that they follow.
 func moveTargets(a *Agent) {
 	rng := rand.New(rand.NewPCG(17, 0))

@@ -104,6 +104,23 @@ func TestPriorities(t *testing.T) {
 	}
 }
 
+// With TargetEvery 3 the target networks move in every third update.
+func TestTargetEvery(t *testing.T) {
+	a, _ := walked(t, changed("", tinyPreset(Default()), "TargetEvery=3").Params, 40)
+	targets := [][]float32{a.policy.target.params, a.pun.critics[0].target.params, a.pun.critics[2].target.params}
+	for update := 1; update <= 7; update++ {
+		before := each(targets, slices.Clone[[]float32])
+		if err := a.learn(); err != nil {
+			t.Fatal(err)
+		}
+		for i := range targets {
+			if moved := !slices.Equal(before[i], targets[i]); moved != (update%3 == 0) {
+				t.Errorf("update %d moves target network %d: %t", update, i, moved)
+			}
+		}
+	}
+}
+
 // Priorities are for the critics: minibatches of the heads' and the policy's own
 // have transitions that the critics never draw, with weights of one.
 func TestOwnDraws(t *testing.T) {
@@ -127,6 +144,20 @@ func TestOwnDraws(t *testing.T) {
 			t.Errorf("minibatch %d has %d different transitions, weights %v", want, drawn, b.weights[0])
 		}
 	}
+	// The heads' is drawn by episode: the one that runs has one transition of five.
+	a, _ = walked(t, a.params, 41)
+	count := 0
+	for range 200 {
+		if err := a.drawByEpisode(&a.headBatch); err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range a.headBatch.transitions {
+			if i == 40 {
+				count++
+			}
+		}
+	}
+	frequency(t, "the running episode's transition", count, 200*len(a.headBatch.transitions), 0.2)
 }
 
 // The disagreement of Q-values about each candidate as a goal from where the agent

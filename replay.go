@@ -252,14 +252,8 @@ func (s *prioritized) weigh(weights [][]float32, transitions []int, step int) {
 func (s *prioritized) learned(b *batch) {
 	s.estimate(s.priority, b)
 	for row, p := range s.priority {
-		if !finite(p) {
-			return // the checks of losses and weights report it
-		}
 		s.largest = max(s.largest, p)
-		s.priority[row] = pow(p, s.alpha)
-	}
-	for row, i := range b.transitions {
-		s.tree.set(i, s.priority[row])
+		s.tree.set(b.transitions[row], pow(p, s.alpha))
 	}
 }
 
@@ -325,7 +319,7 @@ func (t *sumTree) total() float64 { return t.sum[1] }
 // leastWeight returns the smallest positive weight, or +Inf.
 func (t *sumTree) leastWeight() float64 { return t.least[1] }
 
-// set changes the weight of leaf i. The weight is finite and not negative.
+// set changes the weight of leaf i to one that is not negative.
 func (t *sumTree) set(i int, weight float64) {
 	i += t.leaves()
 	t.sum[i], t.least[i] = weight, leastPositive(weight)
