@@ -124,6 +124,7 @@ func TestFigureSweeps(t *testing.T) {
 			t.Errorf("figure %s: %d cells, error %v, want %d", test.figure, len(cells), err, test.cells)
 		}
 	}
+	has(t, mustRun(t, "sweep", "-figure", "4", "-seeds", "1"), "-maze 12x5 -params default -set UncertaintyNoise=0.05 -seed 1 ")
 	cells, err := parseSweep(mustRun(t, strings.Fields("sweep -figure 6 -seeds 1 -mazes 1U5 -params small -steps 9000")...), "runs")
 	if err != nil {
 		t.Fatal(err)
