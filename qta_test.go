@@ -20,11 +20,15 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what the tests derive from the source; never the golden vectors")
 
-// trainWith trains in a maze on workers of the test's choice.
-func trainWith(t testing.TB, p Params, w *workers, steps, evalEvery int) *Agent {
+// trainWith trains in a maze with a kernel and threads of the test's choice.
+func trainWith(t testing.TB, p Params, k kernel, threads, steps, evalEvery int) *Agent {
 	t.Helper()
 	a := newMazeAgent(t, p, 3)
-	a.workers = w
+	a.workers.kernel = k
+	a.SetThreads(threads)
+	if w := a.pun.pass.workers; w.kernel != k || w.n != threads {
+		t.Fatalf("the networks run with the %v kernel on %d threads, want %v on %d", w.kernel, w.n, k, threads)
+	}
 	m := mustMaze(t, "1U5")
 	if err := a.Train(context.Background(), m.Env(), m.Env(), TrainOptions{Steps: steps, EvalEvery: evalEvery, Rollouts: 2}); err != nil {
 		t.Fatal(err)
@@ -39,15 +43,15 @@ func TestSameBytes(t *testing.T) {
 	t.Parallel()
 	bursts := VDS()
 	bursts.Curriculum = "random" // its own networks would take long
-	presets, steps, threads := []Preset{{"default", Default()}, {"authors", Authors()}, {"mega", MEGA()}, {"vds without its curriculum", bursts}}, 120, []int{1, 2, 3}
+	presets, steps, threads := []Preset{{"default", Default()}, {"authors", Authors()}, {"mega", MEGA()}, {"vds without its curriculum", bursts}}, 60, []int{1, 2, 3}
 	if testing.Short() {
-		presets, steps, threads = presets[:2], 30, threads[2:]
+		presets, steps, threads = presets[:2], 25, threads[2:]
 	}
 	for _, preset := range presets {
 		t.Run(preset.Name, func(t *testing.T) {
 			p := tinyPreset(preset.Params)
-			p.HiddenSize, p.Batch = 40, 200
-			want := trainWith(t, p, nil, steps, 20)
+			p.HiddenSize, p.Batch = 100, 200
+			want := trainWith(t, p, best, 1, steps, 20)
 			if want.goalsReached == 0 || want.losses.critic == 0 {
 				t.Fatalf("losses %+v and %d goals reached: this run shows nothing", want.losses, want.goalsReached)
 			}
@@ -57,7 +61,7 @@ func TestSameBytes(t *testing.T) {
 					continue // it may round differently
 				}
 				for _, n := range threads {
-					sameState(t, fmt.Sprintf("%v, %d threads", k, n), state, trainWith(t, p, workersOf(k, n), steps, 20))
+					sameState(t, fmt.Sprintf("%v, %d threads", k, n), state, trainWith(t, p, k, n, steps, 20))
 				}
 			}
 		})
@@ -69,7 +73,7 @@ func TestSameBytes(t *testing.T) {
 func TestEvaluationsDoNotMatter(t *testing.T) {
 	t.Parallel()
 	p := tinyPreset(Default())
-	often, seldom := trainWith(t, p, nil, 200, 20), trainWith(t, p, nil, 200, 100)
+	often, seldom := trainWith(t, p, best, 1, 200, 20), trainWith(t, p, best, 1, 200, 100)
 	if often.Digest() != seldom.Digest() {
 		t.Error("the networks differ")
 	}
