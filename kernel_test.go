@@ -232,7 +232,7 @@ func TestMul(t *testing.T) {
 }
 
 func TestMulPanics(t *testing.T) {
-	m := newMatrix(4, 4)
+	m, one := newMatrix(4, 4), newWorkers(1)
 	short, bias := m, epilogue{bias: m.data[:4]}
 	short.data = short.data[:15]
 	for name, f := range map[string]func(w *workers){
@@ -250,7 +250,7 @@ func TestMulPanics(t *testing.T) {
 		"short mask":    func(w *workers) { w.mul(m, m, m, epilogue{mask: short}) },
 		"rows 2:5 of 4": func(w *workers) { m.slice(2, 5) },
 	} {
-		mustPanic(t, name, func() { f(nil) })
+		mustPanic(t, name, func() { f(one) })
 	}
 }
 

@@ -141,11 +141,13 @@ func FuzzParseMaze(f *testing.F) {
 	})
 }
 
+// mustPanic runs f, which must panic with a sentence of the package's.
 func mustPanic(t *testing.T, what string, f func()) {
 	t.Helper()
 	defer func() {
-		if recover() == nil {
-			t.Errorf("%s: no panic", what)
+		problem := recover()
+		if text, _ := problem.(string); !strings.HasPrefix(text, "qta: ") {
+			t.Errorf("%s: the panic is %v", what, problem)
 		}
 	}()
 	f()
