@@ -28,7 +28,7 @@ func (a *Agent) depart() {
 	p := &a.params
 	a.pun.depart(p)
 	a.policy.adam.clip = p.GradientClip
-	if p.Curriculum == curriculumMEGA || p.InitialActions == initialActionsUniform ||
+	if p.Curriculum == "mega" || p.InitialActions == "uniform" ||
 		p.RandomActionLater != p.RandomAction || p.RandomActionReached > 0 || p.RandomActionHeld > 0 {
 		a.departures.explore = (*Agent).exploreOtherwise
 	}
@@ -37,10 +37,10 @@ func (a *Agent) depart() {
 			smooth(actions.data[:actions.rows*actions.cols], a.params.TargetNoise, targetNoiseClip, a.learning.Rand)
 		}
 	}
-	if p.HeadTarget == headTargetAchieved {
+	if p.HeadTarget == "achieved" {
 		a.predicted = (*Agent).predictAchieved
 	}
-	if p.Uncertainty == uncertaintyBootstrap {
+	if p.Uncertainty == "bootstrap" {
 		a.bootstrap()
 	}
 	a.goBeyond()
@@ -51,7 +51,7 @@ func (a *Agent) depart() {
 // that repeat.
 func (a *Agent) exploreOtherwise(action []float64) {
 	p, rng := &a.params, a.exploration.Rand
-	if p.InitialActions == initialActionsUniform && a.step < p.InitialSteps {
+	if p.InitialActions == "uniform" && a.step < p.InitialSteps {
 		uniformAction(action, rng)
 		return
 	}
@@ -127,8 +127,8 @@ func (a *Agent) drawByEpisode(b *batch) error {
 // departGradient stops the predictive loss at the head, or gives the heads a
 // step of their own, if the parameters ask for that.
 func (a *architecture) departGradient(p *Params) {
-	a.headEnds = p.PredictiveGradient == predictiveGradientHead
-	a.headsApart = p.PredictiveGradient == predictiveGradientSeparate || a.headEnds && p.HeadOwnDraw
+	a.headEnds = p.PredictiveGradient == "head"
+	a.headsApart = p.PredictiveGradient == "separate" || a.headEnds && p.HeadOwnDraw
 }
 
 // gradientOtherwise is [pun.gradient] where the predictive loss ends in the
@@ -200,7 +200,7 @@ func (u *pun) gradientApart(i int, _, heads *batch) (_, headLoss float64) {
 // depart gives critics and heads the optimizers that the parameters ask for.
 func (u *pun) depart(p *Params) {
 	for _, c := range u.critics {
-		if p.PredictiveGradient == predictiveGradientSeparate {
+		if p.PredictiveGradient == "separate" {
 			c.adam = newAdam(len(c.params), p.CriticRate, u.pass.workers)
 			c.headAdam = newAdam(len(c.params), p.PredictiveRate, u.pass.workers)
 		}

@@ -13,19 +13,19 @@ import (
 // newCurriculum returns the curriculum that p names.
 func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 	switch p.Curriculum {
-	case curriculumQTA:
+	case "qta":
 		return new(queryTheAgent)
-	case curriculumMEGA:
+	case "mega":
 		return newMEGA(p, sizes)
-	case curriculumVDS:
+	case "vds":
 		return newVDS(*p, sizes, seed, w)
-	case curriculumHER:
+	case "her":
 		return new(desiredGoals)
-	case curriculumRandom:
+	case "random":
 		return new(randomGoals)
-	case curriculumVisits:
+	case "visits":
 		return &visits{counts: map[string]int{}}
-	case curriculumRND:
+	case "rnd":
 		return newRND(sizes, seed, w)
 	}
 	panic(fmt.Sprintf("qta: no curriculum %q", p.Curriculum)) // Validate refuses it
@@ -33,10 +33,10 @@ func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 
 func newEstimator(p *Params) estimator {
 	var e estimator = newPredictive(p)
-	if p.Uncertainty == uncertaintyQ {
+	if p.Uncertainty == "q" {
 		e = valueEstimator{p.AuthorsForm}
 	}
-	if p.FirstGoalState == firstGoalStateStart {
+	if p.FirstGoalState == "start" {
 		e = fromStart{e}
 	}
 	if p.UncertaintyNoise > 0 {
@@ -47,7 +47,7 @@ func newEstimator(p *Params) estimator {
 
 func newPredictive(p *Params) *predictive {
 	d := p.UncertaintyActions
-	if p.Uncertainty == uncertaintyBootstrap || p.Uncertainty == uncertaintyEnsemble {
+	if p.Uncertainty == "bootstrap" || p.Uncertainty == "ensemble" {
 		d = p.EnsembleActions
 	}
 	return &predictive{d: d, shared: p.SharedActions}
@@ -68,13 +68,13 @@ type architecture struct {
 
 func newArchitecture(p *Params, sizes Sizes) architecture {
 	a := architecture{predicted: predictedSize(p, sizes)}
-	if p.HeadLoss == headLossNorm {
+	if p.HeadLoss == "norm" {
 		a.headLoss = predictiveNorm
 	}
 	switch p.Uncertainty {
-	case uncertaintyBootstrap:
+	case "bootstrap":
 		bootstrapArchitecture(&a, p)
-	case uncertaintyEnsemble:
+	case "ensemble":
 		deepEnsemble(&a, p)
 	}
 	a.departGradient(p)
@@ -82,7 +82,7 @@ func newArchitecture(p *Params, sizes Sizes) architecture {
 }
 
 func predictedSize(p *Params, sizes Sizes) int {
-	if p.HeadTarget == headTargetAchieved {
+	if p.HeadTarget == "achieved" {
 		return sizes.Goal
 	}
 	return sizes.Observation
@@ -90,11 +90,11 @@ func predictedSize(p *Params, sizes Sizes) int {
 
 func (a *Agent) newSampler() sampler {
 	switch p := &a.params; {
-	case p.Replay == replayPER:
+	case p.Replay == "per":
 		return newPrioritized(p, a.pun.priorities)
-	case p.Replay == replayTD && p.AuthorsForm:
+	case p.Replay == "td" && p.AuthorsForm:
 		return newPrioritized(p, a.pun.valuePriorities)
-	case p.Replay == replayTD:
+	case p.Replay == "td":
 		return newPrioritized(p, a.pun.errorPriorities)
 	}
 	return uniform{a.replay}

@@ -44,7 +44,7 @@ func (a *Agent) bootstrap() {
 // predictMean sets dst to the mean of what heads of two components predict.
 func (a *Agent) predictMean(dst []float32, i int) {
 	s := at(a.replay.nextObservation, i, a.sizes.Observation)
-	if a.params.HeadTarget == headTargetAchieved {
+	if a.params.HeadTarget == "achieved" {
 		s = at(a.replay.nextAchieved, i, a.sizes.Goal)
 	}
 	mean := 0.0

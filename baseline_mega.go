@@ -244,7 +244,7 @@ func MEGA() Params {
 	// protoge_config in mrl/configs/continuous_off_policy.py, "script" is
 	// experiments/mega/train_mega.py.
 	p := Paper()
-	p.Curriculum = curriculumMEGA // script: ag_curiosity, minkde
+	p.Curriculum = "mega" // script: ag_curiosity, minkde
 
 	p.HiddenSize = 512   // script: layers
 	p.Critics = 1        // script: alg, DDPG with one critic
@@ -252,14 +252,14 @@ func MEGA() Params {
 	p.Discount = 0.98    // config: gamma
 	p.CriticRate = 1e-3  // config: critic_lr
 	p.PredictiveRate = 0 // no heads
-	p.PredictiveGradient = predictiveGradientHead
+	p.PredictiveGradient = "head"
 	p.TargetEvery = 40 // config: target_network_update_freq
 	p.ActionL2 = 0.1   // config: action_l2_regularization
 	p.GradientClip = 5 // config: grad_value_clipping
 
 	p.LearningStarts = 2500                  // config: warm_up
 	p.InitialSteps = 5000                    // config: initial_explore
-	p.InitialActions = initialActionsUniform // config: initial_explore
+	p.InitialActions = "uniform" // config: initial_explore
 	p.ActionNoise = 0.1                      // config: action_noise
 	p.RandomAction = 0.1                     // config: eexplore
 	p.RandomActionLater = 0.1                // config: eexplore

@@ -177,14 +177,14 @@ func VDS() Params {
 	// code's order is kept: an episode, the normalizers, the value functions, then 40
 	// updates in a row and one step of the targets.
 	p := Paper()
-	p.Curriculum = curriculumVDS
+	p.Curriculum = "vds"
 
 	p.Critics = 1        // her/ddpg.py: one critic
 	p.Batch = 256        // batch_size
 	p.Discount = 0.98    // prepare_params: 1 - 1/T
 	p.CriticRate = 1e-3  // Q_lr
 	p.PredictiveRate = 0 // no heads
-	p.PredictiveGradient = predictiveGradientHead
+	p.PredictiveGradient = "head"
 
 	p.LearningStarts = 1     // her/vds.py: from the first episode on
 	p.UpdatesPerEpisode = 40 // n_batches

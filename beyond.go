@@ -15,7 +15,7 @@ func (a *Agent) goBeyond() {
 		a.average = newAverage(a.pun, p.UncertaintyPolyak)
 		a.estimator = averaged{a.estimator}
 	}
-	if p.FirstGoalDesired > 0 && p.Curriculum == curriculumQTA {
+	if p.FirstGoalDesired > 0 && p.Curriculum == "qta" {
 		a.curriculum = practice{a.curriculum}
 	}
 }

@@ -308,7 +308,7 @@ func (v *vector) net(place string) (*mlp, []int) {
 // minibatches such as the one at a place. Targets equal their networks where the
 // case has none. It does not clip returns: Equation 1 does not.
 func (v *vector) agent(p Params, at string) *Agent {
-	p.ClipReturns, p.Curriculum = false, curriculumHER // for which one critic will do
+	p.ClipReturns, p.Curriculum = false, "her" // for which one critic will do
 	p.Critics, p.HiddenLayers = v.length["critics"], v.length["critics[0]"]-1
 	p.HiddenSize = v.length["critics[0][0].b"]
 	v.fillGiven("gamma", &p.Discount)
@@ -552,7 +552,7 @@ func checkNetwork(in *vector, out output) {
 func checkPredictiveLoss(in *vector, out output) {
 	p := Paper()
 	if in.word("form", "mse", "norm") == "norm" {
-		p.HeadLoss = headLossNorm
+		p.HeadLoss = "norm"
 	}
 	a, b := in.learner(p)
 	u := a.pun
@@ -616,7 +616,7 @@ func checkHindsight(in *vector, out output) {
 func checkUpdate(in *vector, out output) {
 	p := Paper()
 	if !in.has("predictive_weight") {
-		p.PredictiveGradient = predictiveGradientHead
+		p.PredictiveGradient = "head"
 	} else if weight := in.number("predictive_weight"); weight != 1 {
 		panic(fmt.Sprintf("in: predictive_weight is %v, the joint loss here has 1", weight))
 	}

@@ -95,7 +95,7 @@ type predictive struct {
 func (e *predictive) estimate(a *Agent, q *query, rng stream) {
 	for k, state := range q.states {
 		goal := q.desired
-		if a.params.UncertaintyGoal == uncertaintyGoalCandidate {
+		if a.params.UncertaintyGoal == "candidate" {
 			goal = q.goals[k]
 		}
 		a.inputs(q.x.row(k), state, goal)

@@ -182,7 +182,7 @@ func Paper() Params {
 			LearningStarts: 50,
 			ClipReturns:    true,
 
-			Replay:            replayUniform,
+			Replay:            "uniform",
 			HindsightRatio:    4,
 			PriorityBeta:      0.3,
 			PriorityBetaSteps: 2e5,
@@ -204,7 +204,7 @@ func Paper() Params {
 			Candidates:         1000,
 		},
 		Departures: Departures{
-			PredictiveGradient: predictiveGradientJoint,
+			PredictiveGradient: "joint",
 			HeadLoss:           "squared",
 			HeadTarget:         "observation",
 			RandomActionLater:  0.3,
@@ -213,7 +213,7 @@ func Paper() Params {
 		},
 		Beyond: Beyond{UpdatesPerStep: 1},
 		Baselines: Baselines{
-			Curriculum:      curriculumQTA,
+			Curriculum:      "qta",
 			Uncertainty:     "pun",
 			EnsembleActions: 16,
 			TargetEvery:     1,
@@ -225,7 +225,7 @@ func Paper() Params {
 // Differs of beyond.go, and results/screen.md for what each is worth.
 func Default() Params {
 	p := Paper()
-	p.UncertaintyGoal = uncertaintyGoalCandidate
+	p.UncertaintyGoal = "candidate"
 	p.UncertaintyPolyak = 0.999
 	p.RandomActionLater = 0.1
 	p.RandomActionReached = 0.8
@@ -245,18 +245,18 @@ func Authors() Params {
 	p.TargetNoise = 0.2
 	p.ActorOwnDraw = true
 	p.WeightDecay = true
-	p.HeadLoss = headLossNorm
-	p.HeadTarget = headTargetAchieved
+	p.HeadLoss = "norm"
+	p.HeadTarget = "achieved"
 	p.HeadOwnDraw = true
-	p.PredictiveGradient = predictiveGradientSeparate
+	p.PredictiveGradient = "separate"
 	p.PriorityBetaSteps = 140_000 // 0.3 + t/2e5, cut off at 1
 	p.RandomActionLater = 0.2
 	p.InitialSteps = 1001  // random while num_steps <= 1000
 	p.Candidates = 400_000 // all that are stored; no run of theirs has more
 	p.UncertaintyActions = 16
 	p.SharedActions = true
-	p.UncertaintyGoal = uncertaintyGoalCandidate
-	p.FirstGoalState = firstGoalStateStart
+	p.UncertaintyGoal = "candidate"
+	p.FirstGoalState = "start"
 	p.Slope = 626.58
 	p.Intercept = -591.18
 	p.AuthorsForm = true
@@ -406,17 +406,17 @@ func (p Params) Validate() error {
 			return err
 		}
 	}
-	if p.Curriculum != curriculumQTA && (p.Uncertainty == uncertaintyQ || p.UncertaintyNoise > 0) {
+	if p.Curriculum != "qta" && (p.Uncertainty == "q" || p.UncertaintyNoise > 0) {
 		return fmt.Errorf("qta: parameter Curriculum is %s, which asks no uncertainty: "+
 			"Uncertainty %s and UncertaintyNoise %v go with qta", p.Curriculum, p.Uncertainty, p.UncertaintyNoise)
 	}
 	asks := "" // how much the critics disagree
 	switch {
-	case p.Curriculum == curriculumQTA:
+	case p.Curriculum == "qta":
 		asks = "Curriculum qta"
-	case p.Replay == replayPER:
+	case p.Replay == "per":
 		asks = "Replay per"
-	case p.Replay == replayTD && p.AuthorsForm:
+	case p.Replay == "td" && p.AuthorsForm:
 		asks = "Replay td with AuthorsForm"
 	}
 	if p.Critics == 1 && asks != "" {
@@ -480,31 +480,3 @@ func misspells(a, b string) bool {
 	}
 	return max(len(a), len(b)) <= 2
 }
-
-// The words of parameters that the code asks about.
-const (
-	curriculumQTA    = "qta"
-	curriculumMEGA   = "mega"
-	curriculumVDS    = "vds"
-	curriculumHER    = "her"
-	curriculumRandom = "random"
-	curriculumVisits = "visits"
-	curriculumRND    = "rnd"
-
-	uncertaintyQ             = "q"
-	uncertaintyBootstrap     = "bootstrap"
-	uncertaintyEnsemble      = "ensemble"
-	uncertaintyGoalCandidate = "candidate"
-	firstGoalStateStart      = "start"
-	initialActionsUniform    = "uniform"
-
-	replayUniform = "uniform"
-	replayPER     = "per"
-	replayTD      = "td"
-
-	predictiveGradientJoint    = "joint"
-	predictiveGradientHead     = "head"
-	predictiveGradientSeparate = "separate"
-	headLossNorm               = "norm"
-	headTargetAchieved         = "achieved"
-)
