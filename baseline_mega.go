@@ -257,13 +257,13 @@ func MEGA() Params {
 	p.ActionL2 = 0.1   // config: action_l2_regularization
 	p.GradientClip = 5 // config: grad_value_clipping
 
-	p.LearningStarts = 2500                  // config: warm_up
-	p.InitialSteps = 5000                    // config: initial_explore
+	p.LearningStarts = 2500      // config: warm_up
+	p.InitialSteps = 5000        // config: initial_explore
 	p.InitialActions = "uniform" // config: initial_explore
-	p.ActionNoise = 0.1                      // config: action_noise
-	p.RandomAction = 0.1                     // config: eexplore
-	p.RandomActionLater = 0.1                // config: eexplore
-	p.NormalizerFloor = 1e-4                 // mrl/modules/normalizer.py: the root of 1e-8
+	p.ActionNoise = 0.1          // config: action_noise
+	p.RandomAction = 0.1         // config: eexplore
+	p.RandomActionLater = 0.1    // config: eexplore
+	p.NormalizerFloor = 1e-4     // mrl/modules/normalizer.py: the root of 1e-8
 	return p
 }
 

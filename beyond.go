@@ -123,7 +123,6 @@ type average struct {
 	ρ       float64
 	updates int
 	nets    []criticNet
-	polyak  softUpdate
 }
 
 // newAverage returns the average before the first update.
@@ -141,8 +140,7 @@ func newAverage(u *pun, ρ float64) *average {
 func (m *average) follow(u *pun) {
 	m.updates++
 	for i, c := range u.critics {
-		m.polyak = softUpdate{m.nets[i].params, c.params, min(m.ρ, 1-1/float64(m.updates))}
-		u.pass.workers.run(&m.polyak)
+		u.pass.workers.polyak(m.nets[i].params, c.params, min(m.ρ, 1-1/float64(m.updates)))
 	}
 }
 

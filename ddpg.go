@@ -83,10 +83,7 @@ func (u *pun) actionGradient(da, x matrix) (mean float64) {
 	return mean / float64(x.rows*len(u.critics))
 }
 
-func (π *policy) follow() {
-	π.polyak = softUpdate{π.target.params, π.net.params, π.ρ}
-	π.pass.workers.run(&π.polyak)
-}
+func (π *policy) follow() { π.pass.workers.polyak(π.target.params, π.net.params, π.ρ) }
 
 func (a *Agent) act(observation, goal []float64) []float64 {
 	a.inputs(a.scratch.single.row(0), observation, goal)
@@ -134,7 +131,6 @@ type policy struct {
 	adam        *adam
 	l2          float64 // weight of the mean squared action
 	ρ           float64
-	polyak      softUpdate
 	pass        *pass
 	actions     matrix // π(s, g), B by action
 }

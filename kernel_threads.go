@@ -36,6 +36,7 @@ type workers struct {
 
 	product    product       // the task of mul
 	transposed transposition // the task of transpose
+	moved      softUpdate    // the task of polyak
 }
 
 // share is the number of parts of a task for each of several threads:

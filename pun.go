@@ -155,7 +155,6 @@ type critic struct {
 	target         *mlp // Q_φtarg
 	gradient       criticNet
 	adam, headAdam *adam
-	polyak         softUpdate
 
 	values     matrix // Q of the batch at work, B by 1
 	prediction matrix // P of it, B by the head's width
@@ -305,9 +304,15 @@ func (c *critic) stepHead() {
 // follow applies Equation 3 to every critic.
 func (u *pun) follow() {
 	for _, c := range u.critics {
-		c.polyak = softUpdate{c.target.params, c.q.params, u.polyak}
-		u.pass.workers.run(&c.polyak)
+		u.pass.workers.polyak(c.target.params, c.q.params, u.polyak)
 	}
+}
+
+// polyak is [Polyak], spread over the threads.
+func (w *workers) polyak(target, online []float32, ρ float64) {
+	w.moved = softUpdate{target, online, ρ}
+	w.run(&w.moved)
+	w.moved = softUpdate{}
 }
 
 // A softUpdate is Equation 3 for one network, as a task.
