@@ -373,7 +373,11 @@ func TestWorkers(t *testing.T) {
 	for _, procs := range []int{runtime.GOMAXPROCS(0), 1} {
 		old := runtime.GOMAXPROCS(procs)
 		for _, n := range []int{1, 2, 3, 8} {
+			if n == 2 {
+				runtime.GOMAXPROCS(1) // so that its threads fall asleep at once
+			}
 			w, c := newWorkers(n), make(counter, 100)
+			runtime.GOMAXPROCS(procs)
 			for round := range 2000 {
 				if round%500 == 499 {
 					time.Sleep(2 * time.Millisecond) // lets the others fall asleep
