@@ -10,7 +10,7 @@ import (
 var usualSteps = map[string]int{
 	"4x5": 3000, "5x5": 4500, "6x5": 4000, "7x5": 5500, "8x5": 7000, "9x5": 9000,
 	"10x5": 7500, "11x5": 8000, "12x5": 12_500, "13x5": 15_000, "14x5": 17_000, "15x5": 22_000,
-	"1U5": 2000, "2U5": 4000, "3U5": 12_000, "4U5": 31_000,
+	"1U5": 2000, "2U5": 4000, "3U5": 12_000, "4U5": 31_000, "5U5": 64_000,
 }
 
 // usually returns by which step runs like this one are usually solved, or 0 where
