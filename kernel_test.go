@@ -104,6 +104,29 @@ func bits(x []float32) []uint32 {
 var specials = []float32{0, float32(math.Copysign(0, -1)), 0x1p-126, -0x1p-126, 0x1p-149, math.MaxFloat32,
 	float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN())}
 
+// guarded makes memory that cannot be left unnoticed, where the system has it.
+var guarded func(n int) (x []float32, free func())
+
+// guards are the memory of one test.
+type guards struct{ made []func() }
+
+// floats returns n zeros, which live until free.
+func (g *guards) floats(n int) []float32 {
+	if guarded == nil || n == 0 {
+		return make([]float32, n)
+	}
+	x, free := guarded(n)
+	g.made = append(g.made, free)
+	return x
+}
+
+func (g *guards) free() {
+	for _, free := range g.made {
+		free()
+	}
+	g.made = nil
+}
+
 // A mulCase is a product whose operands are views with random gaps.
 type mulCase struct {
 	c, a, b matrix
