@@ -10,10 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A cell is a maze with a parameter set.
+// A cell is a maze with a parameter set, and a method beside it if it is not QTA:
+// "fast: MEGA".
 type cell struct{ setting, maze string }
 
-// recorded returns QTA's runs of runs.csv as the tables show them, in the order of
+// recorded returns the runs of runs.csv as the tables show them, in the order of
 // their seeds, which are 0, 1, 2, ...: thousands of environment steps to the first
 // perfect evaluation, or "- in" the budget, and in brackets to where training first
 // stood at the environment's goal.
@@ -43,8 +44,8 @@ func recorded(t *testing.T) map[cell]string {
 	for _, row := range rows[1:] {
 		at := func(name string) string { return row[column[name]] }
 		c := cell{at("setting"), at("maze")}
-		if at("method") != "QTA" || strings.Contains(c.setting, "=") {
-			continue
+		if at("method") != "QTA" {
+			c.setting += ": " + at("method")
 		}
 		if seed := strconv.Itoa(len(runs[c])); at("seed") != seed {
 			t.Errorf("%v: seed %s where %s is next", c, at("seed"), seed)
@@ -66,7 +67,8 @@ func recorded(t *testing.T) map[cell]string {
 	return joined
 }
 
-// shown returns what a document's tables by maze show of the parameter sets.
+// shown returns what a document's tables show: those by maze, whose columns are
+// parameter sets, and those by what ran, whose columns are mazes.
 func shown(t *testing.T, name string) map[cell]string {
 	t.Helper()
 	text, err := os.ReadFile(name)
@@ -91,8 +93,12 @@ func shown(t *testing.T, name string) map[cell]string {
 		}
 		for i, name := range header {
 			setting := strings.Trim(name, "`")
-			if header[0] == "maze" && name == "`"+setting+"`" && cells[i] != "" && cells[i] != "---" {
+			switch {
+			case i == 0 || cells[i] == "" || cells[i] == "---":
+			case header[0] == "maze" && name == "`"+setting+"`":
 				got[cell{setting, cells[0]}] = cells[i]
+			case header[0] == "what ran":
+				got[cell{cells[0], name}] = cells[i]
 			}
 		}
 	}
