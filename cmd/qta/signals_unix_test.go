@@ -34,7 +34,7 @@ func TestSignals(t *testing.T) {
 		for !lab.InUse("run") {
 			time.Sleep(10 * time.Millisecond)
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(200 * time.Millisecond)
 		begin := time.Now()
 		if err := c.Process.Signal(signal); err != nil {
 			t.Fatal(err)
