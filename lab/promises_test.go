@@ -429,3 +429,50 @@ func TestSameEverywhere(t *testing.T) {
 		want = string(data)
 	}
 }
+
+// TestPace has a run saved once the last save is a hundred times its cost ago.
+func TestPace(t *testing.T) {
+	if testing.Short() {
+		t.Skip("with -short: it waits for seconds")
+	}
+	o := tinyRun(filepath.Join(t.TempDir(), "run"))
+	o.AfterStep = func(step int) {
+		switch step {
+		case 50:
+			time.Sleep(3 * time.Second)
+		case 51:
+			if r, err := ReadRecord(filepath.Join(o.Dir, RecordFile)); err != nil || r.Outcome.Steps != 50 {
+				t.Errorf("three seconds without a save, and the record is %+v, error %v", r, err)
+			}
+		}
+	}
+	train(t, o)
+}
+
+// A record of another step than the agent's does not say what has run it.
+func TestRecordOfAnotherStep(t *testing.T) {
+	o := tinyRun(filepath.Join(t.TempDir(), "run"))
+	stopAt(t, o, 83)
+	path := filepath.Join(o.Dir, RecordFile)
+	for _, want := range []string{"older", ThisProgram().Revision} {
+		r, err := ReadRecord(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Program.Revision = "older"
+		older := r.Encode()
+		if want == "older" { // of the same step
+			o.Steps = 83
+		} else {
+			o.Steps = 100
+			train(t, o)
+		}
+		if err := os.WriteFile(path, older, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		train(t, o) // ends at once and makes the record again
+		if r, err = ReadRecord(path); err != nil || r.Program.Revision != want {
+			t.Errorf("at step %d the revision is %q, want %q; error %v", o.Steps, r.Program.Revision, want, err)
+		}
+	}
+}
