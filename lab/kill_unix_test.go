@@ -52,7 +52,7 @@ func TestChild(t *testing.T) {
 // of one that was never killed.
 func TestKill(t *testing.T) {
 	if testing.Short() {
-		t.Skip("with -short: it trains for a second")
+		t.Skip("with -short: it kills processes and starts them again, which takes seconds")
 	}
 	rng := rand.New(rand.NewPCG(2, 0))
 	for variant := range variants() {

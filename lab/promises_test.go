@@ -411,7 +411,7 @@ func (nowhere) Place(goal []float64) (x, y float64) { return 0 / (goal[0] - goal
 // threads, another directory and another pace of saving leave the same bytes.
 func TestSameEverywhere(t *testing.T) {
 	if testing.Short() {
-		t.Skip("with -short: it trains for a second")
+		t.Skip("with -short: it trains two whole runs; TestSameBytes of package qta has the threads")
 	}
 	var want string
 	for i, threads := range []int{1, 3} {
