@@ -44,8 +44,7 @@ type Agent struct {
 	training     bool // Train has not returned
 	halfway      bool // within a step, where training cannot resume
 
-	env     Env // that Train trains in
-	options TrainOptions
+	env Env // that Train trains in
 
 	// The running episode.
 
@@ -261,7 +260,7 @@ func (a *Agent) enter(env, evaluation Env, o TrainOptions) error {
 			return errors.New("qta: the agent was saved with a curriculum of its user's own: give it to SetCurriculum before Train")
 		}
 	}
-	a.env, a.options = env, o
+	a.env = env
 	if err := a.reenter(); err != nil {
 		return err
 	}

@@ -51,7 +51,8 @@ type header struct {
 // MarshalBinary returns a checkpoint of the agent: its whole state. It fails
 // with a [*NumericError] if a number is NaN or infinite, so that a state gone
 // wrong never replaces a good one; with the error of a [Curriculum] that cannot
-// be saved; and within a step (see [TrainOptions]).
+// be saved; and after an error within a step (see
+// [Agent.Train]).
 func (a *Agent) MarshalBinary() ([]byte, error) {
 	if a.networksOnly {
 		return nil, errors.New("qta: checkpoint: an agent from safetensors has only its networks: use WriteSafetensors")

@@ -173,39 +173,6 @@ func ExampleAgent_Train() {
 	// evaluation after 200 steps
 }
 
-// What happens within training: its goals, episodes and updates.
-func ExampleTrainOptions() {
-	p := qta.Small()
-	p.HiddenSize, p.Batch, p.Horizon = 8, 16, 20
-	agent, err := qta.NewAgent(p, new(cart).Sizes(), 1)
-	if err != nil {
-		log.Fatal(err)
-	}
-	goals, reached, episodes, updates := 0, 0, 0, 0
-	var losses [3]float64
-	err = agent.Train(context.Background(), new(cart), new(cart), qta.TrainOptions{
-		Steps: 100, EvalEvery: 100, Rollouts: 1,
-		AfterGoal:    func(goal []float64, first bool) { goals++ },
-		AfterReach:   func(goal []float64) { reached++ },
-		AfterEpisode: func() { episodes++ },
-		AfterUpdate: func(critic, predictive, actor float64) {
-			updates++
-			losses = [3]float64{critic, predictive, actor}
-		},
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(episodes, "episodes,", updates, "updates")
-	e := agent.Evaluations()[0]
-	fmt.Println("as in the log:", goals == e.GoalsSet, reached == e.GoalsReached,
-		losses == [3]float64{e.CriticLoss, e.PredictiveLoss, e.ActorLoss})
-
-	// Output:
-	// 5 episodes, 100 updates
-	// as in the log: true true true
-}
-
 // An agent from a file, which qta leaves in a run directory as agent.qta, acts
 // in a maze without learning.
 func ExampleLoadFile() {

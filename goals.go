@@ -289,9 +289,6 @@ func (a *Agent) setGoal(first bool) error {
 	copy(a.goal, goal)
 	a.firstGoal, a.reached = first, false
 	a.goalsSet++
-	if a.options.AfterGoal != nil {
-		a.options.AfterGoal(slices.Clone(goal), first)
-	}
 	return nil
 }
 

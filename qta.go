@@ -213,9 +213,6 @@ func (a *Agent) behave() ([]float64, error) {
 func (a *Agent) reachGoal(endOfEpisode bool) error {
 	if !a.reached {
 		a.goalsReached++
-		if a.options.AfterReach != nil {
-			a.options.AfterReach(slices.Clone(a.goal))
-		}
 	}
 	a.reached = true
 	a.explored = true // an episode's later goals come after its first
@@ -234,13 +231,7 @@ func (a *Agent) endEpisode() error {
 	if err := a.curriculum.endEpisode(a); err != nil {
 		return err
 	}
-	if err := a.learnTimes(a.params.UpdatesPerEpisode); err != nil {
-		return err
-	}
-	if a.options.AfterEpisode != nil {
-		a.options.AfterEpisode()
-	}
-	return nil
+	return a.learnTimes(a.params.UpdatesPerEpisode)
 }
 
 // learnTimes makes n updates, or none in the first LearningStarts environment
@@ -278,9 +269,6 @@ func (a *Agent) learn() error {
 	}
 	if a.average != nil {
 		a.average.follow(a.pun)
-	}
-	if a.options.AfterUpdate != nil {
-		a.options.AfterUpdate(a.losses.critic, a.losses.head, a.losses.policy)
 	}
 	return nil
 }
@@ -506,16 +494,10 @@ type TrainOptions struct {
 	Rollouts       int  // rollouts of one evaluation, 1 or more
 	StopWhenSolved bool // stop at the first evaluation in which every rollout succeeds
 
-	// Each function is called if it is not nil. An error of these two ends training.
+	// Each function is called if it is not nil, and may save the agent and ask it.
+	// An error ends training.
 	AfterEvaluation func(Evaluation) error
 	AfterStep       func() error
-
-	// Those called within a step may only observe, as the agent cannot be saved
-	// there. The goal slices are copies.
-	AfterGoal    func(goal []float64, first bool)        // a goal was set, an episode's first or a later one
-	AfterReach   func(goal []float64)                    // the goal pursued was reached for the first time
-	AfterEpisode func()                                  // an episode has ended
-	AfterUpdate  func(critic, predictive, actor float64) // the losses, in the units of [Evaluation]
 }
 
 // An Evaluation reports how some rollouts fared and how far training had come:

@@ -285,7 +285,6 @@ func TestUpdateAllocates(t *testing.T) {
 		for _, threads := range []int{1, 2} {
 			a, _ := walked(t, v.Params, 60)
 			a.SetThreads(threads)
-			a.options.AfterUpdate = func(critic, predictive, actor float64) {}
 			a.learn()
 			if n := testing.AllocsPerRun(20, func() { a.learn() }); n != 0 {
 				t.Errorf("%s, %d threads: an update allocates %v times", v.Name, threads, n)

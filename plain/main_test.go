@@ -198,7 +198,7 @@ type training struct {
 	engine *qta.Agent
 	plain  *agent
 	action point          // of the engine's latest step
-	goals  []point        // that it has set since the step before
+	goal   point          // that it pursues in this step
 	noisy  point          // the plain one, if it is not random
 	taken  map[string]int // how often each branch was
 }
@@ -228,7 +228,6 @@ func (tr *training) train(steps int) {
 	}
 	err = tr.engine.Train(tr.Context(), env, maze.Env(), qta.TrainOptions{
 		Steps: steps, EvalEvery: tr.plain.evalEvery, Rollouts: tr.plain.rollouts,
-		AfterGoal: func(goal []float64, _ bool) { tr.goals = append(tr.goals, point(goal)) },
 		AfterStep: tr.step,
 	})
 	if err != nil {
@@ -248,23 +247,18 @@ func (tr *training) step() error {
 	tr.countAfter(before)
 
 	t := a.replay[a.step-1]
-	var goals []point
-	if before.step%a.horizon == 0 {
-		goals = append(goals, t.g)
-	}
-	if a.goals > before.goals+len(goals) {
-		goals = append(goals, a.goal)
+	for _, goal := range tr.engine.Goals(before.step, a.step) { // if it has changed
+		tr.goal = point(goal)
 	}
 	switch {
-	case !slices.Equal(goals, tr.goals):
-		return fmt.Errorf("step %d sets the goals %v, plainly %v", a.step, tr.goals, goals)
+	case t.g != tr.goal:
+		return fmt.Errorf("step %d pursues the goal %v, plainly %v", a.step, tr.goal, t.g)
 	case t.a != tr.action:
 		return fmt.Errorf("step %d takes the action %v, plainly %v", a.step, tr.action, t.a)
 	case tr.engine.Digest() != a.digest():
 		return fmt.Errorf("after step %d networks are not the same, the targets or\n%s",
 			a.step, tr.difference())
 	}
-	tr.goals = nil
 	if a.step%a.evalEvery != 0 {
 		return nil
 	}
