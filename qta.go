@@ -16,7 +16,7 @@
 //	             baseline*.go           the methods that the paper compares QTA with
 //	appendix     params.go              the table
 //	departures   authors.go, beyond.go  of the authors' code; ours
-//	its user     agent.go, ask.go       an agent from outside; what it says when asked
+//	its user     agent.go               an agent from outside, and what it says when asked
 //	             env.go                 environments and a curriculum of one's own
 //	             ensemble.go            the ensemble of section 3.1 by itself
 //	             checkpoint.go          saving
