@@ -1,9 +1,6 @@
 package qta
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // This file is the door to the methods that the paper compares QTA with: here
 // the parameters choose the part of QTA that another method replaces. Methods
@@ -13,10 +10,8 @@ import (
 // newCurriculum returns the curriculum that p names.
 func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 	switch p.Curriculum {
-	case "qta":
-		return new(queryTheAgent)
 	case "mega":
-		return newMEGA(p, sizes)
+		return &mega{cutoff: newCutoff(p.Discount, p.Horizon)}
 	case "vds":
 		return newVDS(*p, sizes, seed, w)
 	case "her":
@@ -28,7 +23,7 @@ func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 	case "rnd":
 		return newRND(sizes, seed, w)
 	}
-	panic(fmt.Sprintf("qta: no curriculum %q", p.Curriculum)) // Validate refuses it
+	return new(queryTheAgent)
 }
 
 func newEstimator(p *Params) estimator {
@@ -59,7 +54,7 @@ type architecture struct {
 	width      int                                                   // of a head's output; 0 is the same as predicted
 	predicted  int                                                   // components that a head predicts
 	headLoss   func(dp, p, s []float32, width int) float64           // nil is PredictiveLoss
-	spread     func(d []float64, predictions [][]float32, width int) // nil is HeadDeviation
+	spread     func(d []float64, predictions [][]float32, width int) // nil is HeadDeviation of what is predicted
 	ownTargets func(u *pun, b *batch)                                // nil is Equation 1 for all critics alike
 	share      func(u *pun)                                          // makes gradients of parameters that critics share equal; nil: they share none
 	headEnds   bool                                                  // the predictive loss moves the head only
@@ -67,7 +62,10 @@ type architecture struct {
 }
 
 func newArchitecture(p *Params, sizes Sizes) architecture {
-	a := architecture{predicted: predictedSize(p, sizes)}
+	a := architecture{predicted: sizes.Observation}
+	if p.HeadTarget == "achieved" {
+		a.predicted = sizes.Goal
+	}
 	if p.HeadLoss == "norm" {
 		a.headLoss = predictiveNorm
 	}
@@ -79,13 +77,6 @@ func newArchitecture(p *Params, sizes Sizes) architecture {
 	}
 	a.departGradient(p)
 	return a
-}
-
-func predictedSize(p *Params, sizes Sizes) int {
-	if p.HeadTarget == "achieved" {
-		return sizes.Goal
-	}
-	return sizes.Observation
 }
 
 func (a *Agent) newSampler() sampler {

@@ -34,7 +34,10 @@ func bootstrapArchitecture(a *architecture, p *Params) {
 
 // bootstrap makes an agent with such an ensemble mask what critics learn from.
 func (a *Agent) bootstrap() {
-	a.pun.shareBackbones()
+	for _, c := range a.pun.critics { // all backbones become copies of the first
+		copy(backbone(c.q), backbone(a.pun.critics[0].q))
+		copy(c.target.params, c.q.params)
+	}
 	a.mask = (*Agent).applyMasks
 	if a.params.AuthorsForm {
 		a.predicted = (*Agent).predictMean
@@ -52,14 +55,6 @@ func (a *Agent) predictMean(dst []float32, i int) {
 		mean += v / float64(len(s))
 	}
 	dst[0] = float32(mean)
-}
-
-// shareBackbones makes all backbones copies of the first one's.
-func (u *pun) shareBackbones() {
-	for _, c := range u.critics {
-		copy(backbone(c.q), backbone(u.critics[0].q))
-		copy(c.target.params, c.q.params)
-	}
 }
 
 // backbone returns the parameters of all layers but the last.

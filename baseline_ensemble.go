@@ -23,7 +23,6 @@ const varianceFloor = 1e-6
 func deepEnsemble(a *architecture, p *Params) {
 	a.ownTargets = ownTargets
 	a.headLoss = gaussianLoss
-	a.spread = meansDeviation
 	if p.AuthorsForm {
 		a.spread = meanVariance
 	}
@@ -65,9 +64,6 @@ func gaussianLoss(dp, p, s []float32, width int) float64 {
 	}
 	return sum / n
 }
-
-// meansDeviation is [HeadDeviation] of the means.
-func meansDeviation(d []float64, heads [][]float32, width int) { scatter(d, heads, width, width+1) }
 
 // meanVariance sets d to the mean over the heads of the predicted variance.
 func meanVariance(d []float64, heads [][]float32, width int) {

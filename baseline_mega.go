@@ -80,19 +80,7 @@ type mega struct {
 	stepsAtGoal int    // in the running episode
 	succeeded   bool   // in the running episode, before its last step
 
-	candidates []int
-	q, score   []float64
-	x          matrix
-}
-
-func newMEGA(p *Params, sizes Sizes) *mega {
-	return &mega{
-		cutoff:     newCutoff(p.Discount, p.Horizon),
-		candidates: make([]int, megaCandidates),
-		q:          make([]float64, megaCandidates),
-		score:      make([]float64, megaCandidates),
-		x:          newMatrix(megaCandidates, sizes.Observation+sizes.Goal+sizes.Action),
-	}
+	candidates [megaCandidates][]float64 // of the latest choice
 }
 
 // goal returns the environment's goal in the first episode, and keeps each
@@ -123,19 +111,18 @@ func (m *mega) choose(a *Agent) []float64 {
 	for range megaFit {
 		points = append(points, at(a.replay.nextAchieved, a.goalDraws.index(seen), width)...)
 	}
-	m.density.fit(points, width, megaBandwidth)
+	m.density.fit(points, width)
 
-	for k := range m.candidates {
-		m.candidates[k] = a.goalDraws.index(n)
-		g := at(a.replay.nextAchieved, m.candidates[k], width)
-		m.score[k] = m.density.log(g)
-		a.inputs(m.x.row(k), a.observation, g)
+	score := make([]float64, megaCandidates)
+	for k := range score {
+		m.candidates[k] = at(a.replay.nextAchieved, a.goalDraws.index(n), width)
+		score[k] = m.density.log(m.candidates[k])
 	}
-	a.valuesTowards(m.q, m.x)
-	if len(m.outcomes) == megaWindow && m.cutoff.adapt(slices.Min(m.q), m.outcomes) {
+	q := a.Value(slices.Repeat([][]float64{a.observation}, megaCandidates), m.candidates[:])
+	if len(m.outcomes) == megaWindow && m.cutoff.adapt(slices.Min(q), m.outcomes) {
 		m.outcomes = m.outcomes[:0]
 	}
-	return at(a.replay.nextAchieved, m.candidates[leastDense(m.score, m.q, m.cutoff.value)], width)
+	return m.candidates[leastDense(score, q, m.cutoff.value)]
 }
 
 // leastDense returns the candidate of the least log density among those whose
@@ -227,13 +214,10 @@ func (m *mega) replayGoal(a *Agent, i int) []float64 {
 }
 
 func (m *mega) saved() saved {
-	n, window := len(m.outcomes), make([]bool, megaWindow)
-	copy(window, m.outcomes)
-	s := saved{&m.cutoff.value, &m.cutoff.lowest, &m.stepsAtGoal, &m.succeeded, &n}
-	for i := range window {
-		s = append(s, &window[i])
-	}
-	return append(s, func() { m.outcomes = window[:min(max(n, 0), megaWindow)] })
+	n, window := len(m.outcomes), new([megaWindow]bool)
+	copy(window[:], m.outcomes)
+	return saved{&m.cutoff.value, &m.cutoff.lowest, &m.stepsAtGoal, &m.succeeded, &n, window,
+		func() { m.outcomes = window[:min(max(n, 0), megaWindow)] }}
 }
 
 // MEGA returns the hyper-parameters of MEGA (Pitis et al., 2020), as QTA's
@@ -271,14 +255,12 @@ func MEGA() Params {
 // coordinates standardized by the mean and standard deviation of its points.
 type kernelDensity struct {
 	points    []float64 // n by width, standardized
-	bandwidth float64
 	mean, std []float64 // of width
-	exponents []float64 // memory for n
 }
 
 // fit takes over points, n by width, and standardizes them.
-func (d *kernelDensity) fit(points []float64, width int, bandwidth float64) {
-	d.points, d.bandwidth = points, bandwidth
+func (d *kernelDensity) fit(points []float64, width int) {
+	d.points = points
 	d.mean, d.std = make([]float64, width), make([]float64, width)
 	n := float64(len(points) / width)
 	for c := range width {
@@ -304,18 +286,15 @@ func (d *kernelDensity) log(x []float64) float64 {
 	for c := range x {
 		standardized[c] = (x[c] - d.mean[c]) / d.std[c]
 	}
-	d.exponents = slices.Grow(d.exponents[:0], len(d.points)/len(x))
-	return logDensity(d.points, standardized, d.bandwidth, d.exponents)
+	return logDensity(d.points, standardized, megaBandwidth)
 }
 
 // logDensity returns the logarithm of the Gaussian kernel density estimate of
 // points, n by len(x), at x:
 //
 //	log 1/n Σ_i exp(-|x - x_i|²/2h²) / (h √2π)^len(x)
-//
-// scratch has room for n numbers.
-func logDensity(points, x []float64, h float64, scratch []float64) float64 {
-	exponents := scratch[:len(points)/len(x)]
+func logDensity(points, x []float64, h float64) float64 {
+	exponents := make([]float64, len(points)/len(x))
 	scale := 1 / float64(2*float64(h*h))
 	nearest := math.Inf(1)
 	for i := range exponents {

@@ -3,6 +3,7 @@ package qta
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // This file is goals of the greatest novelty, by two kinds of exploration that
@@ -66,12 +67,7 @@ func (a *Agent) mostNovel(first bool, novelty func(a *Agent, ν []float64, trans
 	}
 	ν := make([]float64, len(q.candidates))
 	novelty(a, ν, q.candidates)
-	best := 0
-	for k := range ν {
-		if ν[k] > ν[best] {
-			best = k
-		}
-	}
+	best := max(0, slices.Index(ν, slices.Max(ν))) // 0 if one is NaN
 	return at(a.replay.achieved, q.candidates[best], a.sizes.Goal)
 }
 

@@ -1,6 +1,9 @@
 package qta
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // This file is value disagreement sampling, VDS (Zhang et al., 2020), on QTA's
 // learner: an episode's goal is drawn from all goals there are, in proportion
@@ -50,34 +53,14 @@ type vds struct {
 	plain
 	members *pun // their predictive heads are not used
 	batch   batch
-
-	x      matrix      // s, g and room for an action: candidates by the critics' input
-	goals  []float64   // candidates by goal
-	q      [][]float32 // values: members by candidates
-	p, std []float64
 }
 
 func newVDS(p Params, sizes Sizes, seed uint64, w *workers) *vds {
 	p.Critics = vdsMembers
 	p.CriticRate = vdsRate
 	p.Polyak = vdsPolyak
-	a := architecture{predicted: predictedSize(&p, sizes)}
-	return &vds{members: newPUN(&p, sizes, a, newStream(seed, forMembers).Rand, w)}
-}
-
-// reserve allocates what choosing goals and learning need.
-func (v *vds) reserve(a *Agent) {
-	if v.goals != nil {
-		return
-	}
-	v.members.reserve(max(vdsBatch, vdsCandidates))
-	v.batch = newBatch(vdsBatch, a.sizes, v.members)
-	v.x = newMatrix(vdsCandidates, v.batch.x.cols)
-	v.goals = make([]float64, vdsCandidates*a.sizes.Goal)
-	v.p, v.std = make([]float64, vdsCandidates), make([]float64, vdsCandidates)
-	for _, c := range v.members.critics {
-		v.q = append(v.q, c.values.data[:vdsCandidates])
-	}
+	p.Uncertainty = "pun"
+	return &vds{members: newPUN(&p, sizes, newArchitecture(&p, sizes), newStream(seed, forMembers).Rand, w)}
 }
 
 // goal chooses an episode's goal and keeps it to the end.
@@ -85,24 +68,32 @@ func (v *vds) goal(a *Agent, first bool) ([]float64, error) {
 	if !first {
 		return nil, nil
 	}
-	v.reserve(a)
-	for k := range vdsCandidates {
-		g := at(v.goals, k, a.sizes.Goal)
+	goals := make([][]float64, vdsCandidates)
+	for k := range goals {
 		sample := a.env.(GoalSampler).SampleGoal(a.goalDraws.Rand)
 		if problem := numbersProblem("goal that SampleGoal returned", sample, a.sizes.Goal); problem != "" {
 			return nil, &EnvError{a.step, problem}
 		}
-		copy(g, sample)
-		a.inputs(v.x.row(k), a.observation, g)
+		goals[k] = slices.Clone(sample)
 	}
-	a.policyActions(v.x)
-	for i, c := range v.members.critics {
-		copy(v.q[i], c.q.forward(v.members.pass, v.x).data)
-		a.params.clipReturns(v.q[i])
+	p := v.disagreement(a, goals)
+	vdsProbabilities(p, p)
+	return goals[drawFrom(p, a.goalDraws)], nil
+}
+
+// disagreement returns the deviation of the members' values of each goal from
+// the current state.
+func (v *vds) disagreement(a *Agent, goals [][]float64) []float64 {
+	q := a.asked(slices.Repeat([][]float64{a.observation}, len(goals)), goals)
+	a.policyActions(q.x)
+	var values [][]float32 // members by goals
+	for _, c := range v.members.critics {
+		value := slices.Clone(c.q.forward(v.members.pass, q.x).data[:len(goals)])
+		a.params.clipReturns(value)
+		values = append(values, value)
 	}
-	valueDisagreement(v.std, v.q)
-	vdsProbabilities(v.p, v.std)
-	return at(v.goals, drawFrom(v.p, a.goalDraws), a.sizes.Goal), nil
+	valueDisagreement(q.ε, values)
+	return q.ε
 }
 
 // valueDisagreement sets std to the population standard deviation of the
@@ -137,8 +128,11 @@ func vdsProbabilities(p, std []float64) {
 // is clipped r + γ Q'_i(s', g, π(s', g)), with the agent's online policy and no
 // minimum.
 func (v *vds) endEpisode(a *Agent) error {
-	v.reserve(a)
 	b, u := &v.batch, v.members
+	if b.r == nil {
+		u.reserve(vdsBatch)
+		*b = newBatch(vdsBatch, a.sizes, u)
+	}
 	loss := 0.0
 	for range vdsUpdates {
 		for i, c := range u.critics {

@@ -433,7 +433,7 @@ var equations = []equation{
 	{"uncertainty-std", []int{5}, "HeadDeviation", "pred", func(in *vector, out output) {
 		var heads [][]float32
 		for i := range in.length["pred"] {
-			heads = append(heads, in.matrix(element("pred", i)).data)
+			heads = append(heads, slices.Concat(lists[float32](in, element("pred", i))...))
 		}
 		u := make([]float64, in.length["pred[0]"])
 		HeadDeviation(u, heads, in.length["pred[0][0]"])
@@ -511,9 +511,9 @@ var equations = []equation{
 		out("p", x)
 	}},
 	{"kde", nil, "logDensity", "points query bandwidth", func(in *vector, out output) {
-		points, scratch := slices.Concat(lists[float64](in, "points")...), make([]float64, in.length["points"])
+		points := slices.Concat(lists[float64](in, "points")...)
 		for k, x := range lists[float64](in, "query") {
-			out("log_density", logDensity(points, x, in.number("bandwidth"), scratch), k)
+			out("log_density", logDensity(points, x, in.number("bandwidth")), k)
 		}
 	}},
 }
@@ -577,18 +577,8 @@ func checkPriorities(in *vector, out output) {
 	ImportanceWeights(w, P, n, β, 0)
 	out("w", w)
 
-	// The sampler divides by the largest weight in the buffer.
-	s := newPrioritized(&Params{Method: Method{
-		Batch: n, PriorityAlpha: α, PriorityBeta: β, PriorityBetaSteps: 1,
-	}}, nil)
-	var transitions []int
-	for i, p := range priority {
-		transitions = append(transitions, i)
-		s.stored(i)
-		s.tree.set(i, pow(p, α))
-	}
-	s.weigh(nil, transitions, 0)
-	out("w_normalized", s.w)
+	ImportanceWeights(w, P, n, β, slices.Min(P)) // as the sampler divides: by the largest
+	out("w_normalized", w)
 }
 
 func checkHindsight(in *vector, out output) {

@@ -110,7 +110,12 @@ func (a *Agent) SaveFile(path string) error {
 		return fmt.Errorf("qta: checkpoint not written: %s is not a regular file", path)
 	}
 	temporary := path + ".tmp"
-	if err = writeSynced(temporary, data); err == nil {
+	f, err := os.Create(temporary)
+	if err == nil {
+		_, err = f.Write(data)
+		err = cmp.Or(err, f.Sync(), f.Close())
+	}
+	if err == nil {
 		err = os.Rename(path, path+Previous)
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			err = os.Rename(temporary, path)
@@ -127,15 +132,6 @@ func (a *Agent) SaveFile(path string) error {
 		directory.Close()
 	}
 	return nil
-}
-
-func writeSynced(path string, data []byte) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	return cmp.Or(err, f.Sync(), f.Close())
 }
 
 // LoadFile reads an agent that [Agent.SaveFile] wrote. If the file is damaged,

@@ -348,7 +348,6 @@ func TestSetCurriculumRefusals(t *testing.T) {
 		c    Curriculum
 		want string
 	}{
-		{nil, "qta: SetCurriculum without a curriculum"},
 		{curriculumFunc(ownHER), "qta: the agent was saved with the state of its curriculum, which a qta.curriculumFunc does not take"},
 		{&counting{broken: trouble}, "qta: the state of the agent's curriculum: 8 bytes: trouble"},
 	} {

@@ -94,31 +94,9 @@ func (e *epilogue) finish(sums []float32, i, c0 int) {
 // mul sets C = epilogue(A B), where C is rows by cols, A is rows by k and B is
 // k by cols. A may have any strides; the rows of B, C and the mask have
 // adjacent elements. C shares no memory with the others.
+//
+// It panics unless the sizes agree and every element is there.
 func (w *workers) mul(c, a, b matrix, e epilogue) {
-	p := newProduct(w.kernel, c, a, b, e)
-	if w.n == 1 || c.rows*max(c.cols, narrow)*(a.cols+8) < inline {
-		p.part(0, 1)
-		return
-	}
-	w.product = p
-	w.run(&w.product)
-	w.product = product{}
-}
-
-// inline is the number of multiply-adds, with some more for every element of C,
-// below which another thread costs more than it saves.
-const inline = 1 << 19
-
-// A product is one call of mul, as a task.
-type product struct {
-	kernel  kernel
-	c, a, b matrix
-	e       epilogue
-}
-
-// newProduct returns a call of mul. It panics unless the sizes agree and every
-// element is there.
-func newProduct(k kernel, c, a, b matrix, e epilogue) product {
 	sized := c.rows == a.rows && c.cols == b.cols && a.cols == b.rows
 	biased := e.bias == nil || !e.add && len(e.bias) == c.cols
 	masked := e.mask.data == nil || e.mask.rows == c.rows && e.mask.cols == c.cols
@@ -132,10 +110,19 @@ func newProduct(k kernel, c, a, b matrix, e epilogue) product {
 	a.check("A")
 	b.check("B")
 	c.check("C")
-	if e.mask.data != nil {
-		e.mask.check("mask")
-	}
-	return product{kernel: k, c: c, a: a, b: b, e: e}
+	e.mask.check("mask")
+	w.product = product{w.kernel, c, a, b, e}
+	w.run(&w.product, c.rows*max(c.cols, narrow)*(a.cols+8)) // some more for every element of C
+}
+
+// narrow is the number of columns of C up to which rows may be on the vector axis.
+const narrow = 4
+
+// A product is one call of mul, as a task.
+type product struct {
+	kernel  kernel
+	c, a, b matrix
+	e       epilogue
 }
 
 // part computes the i-th of n bands of C, of rows or of columns, whichever
@@ -236,8 +223,20 @@ func (p *product) blockGeneric(r0, r1, c0, c1 int) {
 	}
 }
 
-// A tile is the argument of a micro-kernel: one call computes the sums of up to
-// twelve rows of C over k steps. Strides and offsets are in bytes.
+// A tile is the argument of a micro-kernel, which is named by the rows and columns
+// of its tiles. One call computes, for up to twelve rows i of C and every column j,
+//
+//	s := start[i][j]
+//	for k := range t.k {
+//		s = fma(a[i][k], b[k][j], s)
+//	}
+//	s = max(t.low, s)
+//	if t.mask != nil && mask[i][j] == 0 {
+//		s = 0
+//	}
+//	c[i][j] = s
+//
+// where NaN and -0 survive the maximum. Strides and offsets are in bytes.
 type tile struct {
 	a, b, c, start, mask *float32 // first elements; mask may be nil
 
@@ -318,78 +317,11 @@ func (p *product) tiles(r0, r1, c0, c1, k0, k1 int) {
 	}
 }
 
-// narrow is the largest number of columns of the kernels that put rows on the
-// vector axis.
-const narrow = 4
-
-// Columns are the argument of such a kernel: at most four columns of C, and as
-// many rows as a vector has elements. It computes
-//
-//	for k := range 4 * blocks {
-//		sums[j][i] = fma(a[i][k], b[k][j], sums[j][i])
-//	}
-//
-// Strides are in bytes.
-type columns struct {
-	sums   *[narrow][16]float32
-	a, b   *float32
-	aRow   uintptr // from row to row
-	bStep  uintptr // from k to k+1
-	blocks int     // at least 1
-	cols   int
-}
-
-// blockNarrow computes as many rows as such a kernel can, and returns the first
-// one left.
-func (p *product) blockNarrow(r0, r1, c0, c1 int) int {
-	height := p.kernel.columnHeight()
-	if height == 0 || p.a.colStride != 1 || p.a.cols%4 != 0 {
-		return r0
-	}
-	var sums [narrow][16]float32
-	t := columns{
-		sums:   &sums,
-		aRow:   uintptr(4 * p.a.rowStride),
-		b:      &p.b.data[c0],
-		bStep:  uintptr(4 * p.b.rowStride),
-		blocks: p.a.cols / 4,
-		cols:   c1 - c0,
-	}
-	for ; r1-r0 >= height; r0 += height {
-		for i := range height {
-			start := zeros[:t.cols]
-			if p.e.bias != nil {
-				start = p.e.bias[c0:c1]
-			} else if p.e.add {
-				start = p.c.row(r0 + i)[c0:c1]
-			}
-			for j, x := range start {
-				sums[j][i] = x
-			}
-		}
-		t.a = &p.a.data[r0*p.a.rowStride]
-		p.kernel.runColumns(&t)
-		for i := range height {
-			row := p.c.row(r0 + i)[c0:c1]
-			for j := range row {
-				row[j] = sums[j][i]
-			}
-			p.e.finish(row, r0+i, c0)
-		}
-	}
-	return r0
-}
-
 // transpose copies the transpose of src into dst, both with adjacent elements
 // in a row and without memory in common.
 func (w *workers) transpose(dst, src matrix) {
-	if w.n == 1 || src.rows*src.cols < inline/16 {
-		w.kernel.transpose(dst, src)
-		return
-	}
 	w.transposed = transposition{w.kernel, dst, src}
-	w.run(&w.transposed)
-	w.transposed = transposition{}
+	w.run(&w.transposed, 16*src.rows*src.cols)
 }
 
 // A transposition is one call of transpose, as a task.
@@ -444,9 +376,6 @@ const smallestNormal = 0x1p-126
 // adamStep updates the weights w and their moments m and v by the gradient,
 // all of one length. adamStepGeneric is its definition.
 func adamStep(w, m, v, grad []float32, c adamCoefficients) {
-	if len(m) != len(w) || len(v) != len(w) || len(grad) != len(w) {
-		panic("qta: adamStep with different lengths")
-	}
 	n := adamStepVector(w, m, v, grad, &c)
 	adamStepGeneric(w[n:], m[n:], v[n:], grad[n:], &c)
 }
@@ -471,9 +400,6 @@ func adamStepGeneric(w, m, v, grad []float32, c *adamCoefficients) {
 // polyakStep moves each element of target towards its counterpart in online, of
 // the same length. polyakStepGeneric is its definition.
 func polyakStep(target, online []float32, rho, oneMinusRho float32) {
-	if len(target) != len(online) {
-		panic("qta: polyakStep with different lengths")
-	}
 	n := polyakStepVector(target, online, rho, oneMinusRho)
 	polyakStepGeneric(target[n:], online[n:], rho, oneMinusRho)
 }

@@ -2,21 +2,8 @@
 
 package qta
 
-// The micro-kernels are named by the rows and columns of their tiles. Each
-// computes, for every row i and column j,
-//
-//	s := start[i][j]
-//	for k := range t.k {
-//		s = fma(a[i][k], b[k][j], s)
-//	}
-//	s = max(t.low, s)
-//	if t.mask != nil && mask[i][j] == 0 {
-//		s = 0
-//	}
-//	c[i][j] = s
-//
-// and touches no column from t.cols on. Tiles of 1 and 12 rows need all their
-// columns.
+// A micro-kernel touches no column from t.cols on. Tiles of 1 and 12 rows need
+// all their columns.
 
 // height returns how many of the remaining rows the next tiles take, and how
 // many of them come after a tile's first part.
@@ -78,20 +65,74 @@ func tile2x6x16(t *tile)
 //go:noescape
 func tile2x1x64(t *tile)
 
+// Columns are the argument of a kernel that has rows on the vector axis: at most
+// four columns of C, and as many rows as a vector has elements. It computes
+//
+//	for k := range 4 * blocks {
+//		sums[j][i] = fma(a[i][k], b[k][j], sums[j][i])
+//	}
+//
+// Strides are in bytes.
+type columns struct {
+	sums   *[narrow][16]float32
+	a, b   *float32
+	aRow   uintptr // from row to row
+	bStep  uintptr // from k to k+1
+	blocks int     // at least 1
+	cols   int
+}
+
+// blockNarrow computes as many rows as such a kernel can, and returns the first
+// one left.
+func (p *product) blockNarrow(r0, r1, c0, c1 int) int {
+	height := p.kernel.columnHeight()
+	if p.a.colStride != 1 || p.a.cols%4 != 0 {
+		return r0
+	}
+	var sums [narrow][16]float32
+	t := columns{
+		sums:   &sums,
+		aRow:   uintptr(4 * p.a.rowStride),
+		b:      &p.b.data[c0],
+		bStep:  uintptr(4 * p.b.rowStride),
+		blocks: p.a.cols / 4,
+		cols:   c1 - c0,
+	}
+	for ; r1-r0 >= height; r0 += height {
+		for i := range height {
+			start := zeros[:t.cols]
+			if p.e.bias != nil {
+				start = p.e.bias[c0:c1]
+			} else if p.e.add {
+				start = p.c.row(r0 + i)[c0:c1]
+			}
+			for j, x := range start {
+				sums[j][i] = x
+			}
+		}
+		t.a = &p.a.data[r0*p.a.rowStride]
+		if p.kernel == avx2 {
+			columns2(&t)
+		} else {
+			columns512(&t)
+		}
+		for i := range height {
+			row := p.c.row(r0 + i)[c0:c1]
+			for j := range row {
+				row[j] = sums[j][i]
+			}
+			p.e.finish(row, r0+i, c0)
+		}
+	}
+	return r0
+}
+
 // columnHeight returns the rows of the kernel for few columns.
 func (k kernel) columnHeight() int {
 	if k == avx2 {
 		return 8
 	}
 	return 16
-}
-
-func (k kernel) runColumns(t *columns) {
-	if k == avx2 {
-		columns2(t)
-	} else {
-		columns512(t)
-	}
 }
 
 //go:noescape
@@ -125,8 +166,7 @@ func polyakStepVector(target, online []float32, rho, oneMinusRho float32) int {
 // transposeVector transposes the leading rows of src that fill whole vectors,
 // and returns their number.
 func transposeVector(k kernel, dst, src matrix) int {
-	blocks := src.cols / 4
-	if k == generic || blocks == 0 {
+	if k == generic || src.cols == 0 || src.cols%4 != 0 {
 		return 0
 	}
 	i, height := 0, k.columnHeight()
@@ -134,18 +174,12 @@ func transposeVector(k kernel, dst, src matrix) int {
 		t := columns{
 			a: &src.data[i*src.rowStride], aRow: uintptr(4 * src.rowStride),
 			b: &dst.data[i], bStep: uintptr(4 * dst.rowStride),
-			blocks: blocks,
+			blocks: src.cols / 4,
 		}
 		if k == avx512 {
 			transpose512(&t)
 		} else {
 			transpose2(&t)
-		}
-		for j := 4 * blocks; j < src.cols; j++ {
-			row := dst.row(j)
-			for l := i; l < i+height; l++ {
-				row[l] = src.data[l*src.rowStride+j]
-			}
 		}
 	}
 	return i

@@ -3,7 +3,7 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// The micro-kernels, whose definition is in kernel_amd64.go. They share their
+// The micro-kernels, whose definition is in kernel.go. They share their
 // registers:
 //
 //	AX       the tile

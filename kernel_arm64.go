@@ -5,18 +5,6 @@ package qta
 // kernels returns the kernels: every arm64 processor has the vector instructions.
 func kernels() []kernel { return []kernel{neon, generic} }
 
-// The micro-kernels are named by the rows and columns of their tiles. Each
-// computes, for every row i and column j,
-//
-//	s := start[i][j]
-//	for k := range t.k {
-//		s = fma(a[i][k], b[k][j], s)
-//	}
-//	if t.low == 0 && s < 0 || t.mask != nil && mask[i][j] == 0 {
-//		s = 0
-//	}
-//	c[i][j] = s
-//
 // There are no partial vector loads: all tiles need all their columns.
 
 // height returns how many of the remaining rows the next tiles take, and how
@@ -51,10 +39,8 @@ func (k kernel) run(t *tile, n int) {
 	}
 }
 
-// columnHeight is 0: there is no kernel for few columns.
-func (k kernel) columnHeight() int { return 0 }
-
-func (k kernel) runColumns(t *columns) { panic("qta: no kernel for few columns") }
+// blockNarrow computes no rows: there is no kernel for few columns.
+func (p *product) blockNarrow(r0, r1, c0, c1 int) int { return r0 }
 
 // Adam's loop, Polyak's and the transpose are portable Go: these process no
 // elements.

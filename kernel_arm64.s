@@ -3,7 +3,7 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// The micro-kernels, whose definition is in kernel_arm64.go. They share their
+// The micro-kernels, whose definition is in kernel.go. They share their
 // registers:
 //
 //	R19      the tile

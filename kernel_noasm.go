@@ -13,9 +13,7 @@ func (k kernel) width(n, cols int) int { panic("qta: no tiles") }
 
 func (k kernel) run(t *tile, n int) { panic("qta: no tiles") }
 
-func (k kernel) columnHeight() int { panic("qta: no tiles") }
-
-func (k kernel) runColumns(t *columns) { panic("qta: no tiles") }
+func (p *product) blockNarrow(r0, r1, c0, c1 int) int { panic("qta: no tiles") }
 
 func adamStepVector(w, m, v, grad []float32, c *adamCoefficients) int { return 0 }
 

@@ -405,7 +405,7 @@ func TestWorkers(t *testing.T) {
 				if round%500 == 499 {
 					time.Sleep(2 * time.Millisecond) // lets the others fall asleep
 				}
-				w.run(c)
+				w.run(c, inline)
 			}
 			if want := slices.Repeat(counter{2000}, 100); w.n != n || !slices.Equal(want, c) {
 				t.Errorf("%d threads of %d on %d processors, parts done (-want +got):\n%s", w.n, n, procs, cmp.Diff(want, c))

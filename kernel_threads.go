@@ -79,9 +79,14 @@ func (w *workers) resize(threads int) {
 	}
 }
 
-// run does all parts of t and returns when they are done. It allocates nothing.
-func (w *workers) run(t task) {
-	if w.n == 1 {
+// inline is the number of multiply-adds, or of what takes as long, below which
+// another thread costs more than it saves.
+const inline = 1 << 19
+
+// run does all parts of t, which take as long as so many multiply-adds, and
+// returns when they are done. It allocates nothing.
+func (w *workers) run(t task, multiplyAdds int) {
+	if w.n == 1 || multiplyAdds < inline {
 		t.part(0, 1)
 		return
 	}

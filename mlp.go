@@ -311,7 +311,7 @@ func (a *adam) step(params, gradient []float32) {
 		eps:   adamEpsilon,
 		decay: float32(a.decay),
 	}
-	a.workers.run(a)
+	a.workers.run(a, 64*len(params))
 }
 
 // part is step for the i-th of n bands of the parameters.

@@ -410,17 +410,10 @@ func (p Params) Validate() error {
 		return fmt.Errorf("qta: parameter Curriculum is %s, which asks no uncertainty: "+
 			"Uncertainty %s and UncertaintyNoise %v go with qta", p.Curriculum, p.Uncertainty, p.UncertaintyNoise)
 	}
-	asks := "" // how much the critics disagree
-	switch {
-	case p.Curriculum == "qta":
-		asks = "Curriculum qta"
-	case p.Replay == "per":
-		asks = "Replay per"
-	case p.Replay == "td" && p.AuthorsForm:
-		asks = "Replay td with AuthorsForm"
-	}
-	if p.Critics == 1 && asks != "" {
-		return fmt.Errorf("qta: parameter Critics is 1, which cannot disagree: %s needs 2 and above", asks)
+	asked := p.Curriculum == "qta" || p.Replay == "per" || p.Replay == "td" && p.AuthorsForm
+	if p.Critics == 1 && asked {
+		return errors.New("qta: parameter Critics is 1, which cannot disagree: " +
+			"Curriculum qta, Replay per, and td with AuthorsForm need 2 and above")
 	}
 	return nil
 }

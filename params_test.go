@@ -99,11 +99,12 @@ func TestPresets(t *testing.T) {
 
 // What makes no sense together is refused, and everything else is an agent.
 func TestCombinations(t *testing.T) {
+	const alone = "qta: parameter Critics is 1, which cannot disagree: " +
+		"Curriculum qta, Replay per, and td with AuthorsForm need 2 and above"
 	for _, test := range []struct{ changes, want string }{
-		{"Critics=1", "qta: parameter Critics is 1, which cannot disagree: Curriculum qta needs 2 and above"},
-		{"Critics=1 Curriculum=mega Replay=per", "qta: parameter Critics is 1, which cannot disagree: Replay per needs 2 and above"},
-		{"Critics=1 Curriculum=her Replay=td AuthorsForm=true",
-			"qta: parameter Critics is 1, which cannot disagree: Replay td with AuthorsForm needs 2 and above"},
+		{"Critics=1", alone},
+		{"Critics=1 Curriculum=mega Replay=per", alone},
+		{"Critics=1 Curriculum=her Replay=td AuthorsForm=true", alone},
 		{"Critics=1 Curriculum=her Replay=td", ""},
 		{"Critics=1 Curriculum=vds AuthorsForm=true", ""},
 		{"Critics=1 Curriculum=random Uncertainty=bootstrap", ""},

@@ -311,8 +311,7 @@ func (u *pun) follow() {
 // polyak is [Polyak], spread over the threads.
 func (w *workers) polyak(target, online []float32, ρ float64) {
 	w.moved = softUpdate{target, online, ρ}
-	w.run(&w.moved)
-	w.moved = softUpdate{}
+	w.run(&w.moved, 16*len(target))
 }
 
 // A softUpdate is Equation 3 for one network, as a task.
@@ -342,7 +341,7 @@ func (u *pun) scatter(d []float64) {
 		u.spread(d, u.predictions, u.predicted)
 		return
 	}
-	HeadDeviation(d, u.predictions, u.predicted)
+	scatter(d, u.predictions, u.predicted, u.width)
 }
 
 // priorities sets d to the priority of each transition that the critics have

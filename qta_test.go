@@ -209,7 +209,7 @@ func TestTrainErrors(t *testing.T) {
 		{state(func(_ *lineEnv, s *State) { s.Observation = s.Observation[:2] }), one, o, 0,
 			"qta: step 0: environment: the observation has 2 numbers, Sizes says 3 after Reset"},
 		{state(func(_ *lineEnv, s *State) { s.Desired = []float64{math.NaN()} }), one, o, 0,
-			"qta: step 0: environment: the desired goal is [NaN] after Reset"},
+			"qta: step 0: environment: the desired goal is [NaN], allowed are numbers up to ±1e+100 after Reset"},
 		{state(func(e *lineEnv, s *State) { s.Achieved[0] /= float64(e.steps - 3) }), one, o, 0,
 			"qta: step 3: environment: the achieved goal is ["},
 		{state(func(e *lineEnv, s *State) { s.Desired = []float64{float64(e.steps / 4)} }), one, o, 0,
