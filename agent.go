@@ -1,6 +1,7 @@
 package qta
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -30,8 +31,8 @@ type Agent struct {
 	replay       *replay
 	sampler      sampler
 	curriculum   curriculum
-	estimator    estimator
-	departures
+	held         heldAction // a random action to repeat
+	average      *average   // asked by the estimator in the ensemble's place, or nil
 
 	step     int // environment steps taken
 	updates  int // made
@@ -76,8 +77,9 @@ type losses struct{ critic, head, policy float64 }
 // scratch is memory that only one call needs at a time.
 type scratch struct {
 	batch  batch
+	heads  batch  // of HeadOwnDraw
+	actor  batch  // of ActorOwnDraw
 	single matrix // one s, g
-	query  query
 }
 
 // NewAgent returns an untrained agent for environments of the given sizes. All
@@ -98,13 +100,13 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 	a := &Agent{
 		params: p, sizes: sizes, seed: seed,
 		policy:       newPolicy(&p, sizes, initial.Rand, w),
-		pun:          newPUN(&p, sizes, newArchitecture(&p, sizes), initial.Rand, w),
+		pun:          newPUN(&p, sizes, initial.Rand, w),
 		observations: newNormalizer(sizes.Observation, &p),
 		goals:        newNormalizer(sizes.Goal, &p),
 		replay:       newReplay(sizes, p.Horizon),
 		curriculum:   newCurriculum(&p, sizes, seed, w),
-		estimator:    newEstimator(&p),
 		workers:      w,
+		held:         heldAction{action: make([]float64, sizes.Action)},
 
 		observation: make([]float64, sizes.Observation),
 		achieved:    make([]float64, sizes.Goal),
@@ -118,7 +120,9 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 		goalDraws:   newStream(seed, forGoals),
 	}
 	a.sampler = a.newSampler()
-	a.depart()
+	if p.UncertaintyPolyak > 0 {
+		a.average = newAverage(a.pun, p.UncertaintyPolyak)
+	}
 	a.episodeStart = *a.environment.pcg
 	a.scratch.single = newMatrix(1, sizes.Observation+sizes.Goal)
 	return a, nil
@@ -128,15 +132,7 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 // exploration: numbers in [-1, 1]. The slice is the caller's. Act panics unless
 // both are of the agent's [Sizes] and finite.
 func (a *Agent) Act(observation, goal []float64) []float64 {
-	if len(observation) != a.sizes.Observation || len(goal) != a.sizes.Goal {
-		panic(fmt.Sprintf("qta: Act with an observation of %d and a goal of %d, want %d and %d",
-			len(observation), len(goal), a.sizes.Observation, a.sizes.Goal))
-	}
-	for _, v := range slices.Concat(observation, goal) {
-		if !finite(v) {
-			panic(fmt.Sprintf("qta: Act with the observation %v and the goal %v, which are not all finite", observation, goal))
-		}
-	}
+	a.checkAsked([][]float64{observation}, [][]float64{goal})
 	return a.act(observation, goal)
 }
 
@@ -206,9 +202,7 @@ func (a *Agent) Digest() string {
 // rewards, not clipped to the possible returns. It panics unless there are as
 // many goals as observations, each of the agent's [Sizes].
 func (a *Agent) Value(observations, goals [][]float64) []float64 {
-	q := a.asked(observations, goals)
-	a.valuesTowards(q.ε, q.x)
-	return q.ε
+	return a.valuesTowards(a.asked(observations, goals))
 }
 
 // Uncertainty returns the epistemic uncertainty in each observation with its
@@ -217,9 +211,7 @@ func (a *Agent) Value(observations, goals [][]float64) []float64 {
 // estimate by which the agent chooses its goals, such as that of an average of
 // the heads ([Default]). Uncertainty panics as [Agent.Value] does.
 func (a *Agent) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
-	q := a.asked(observations, goals)
-	newPredictive(&a.params).answer(a.pun, q, a.sizes.Action, newStream(seed, forSurvey))
-	return q.ε
+	return a.pun.answer(a.asked(observations, goals), a.sizes.Action, newStream(seed, forSurvey))
 }
 
 // A Survey is what an agent makes of a set of points: the data of the paper's
@@ -250,22 +242,17 @@ type Survey struct {
 // uncertainty" there; it is shown as Equation 5.
 func (a *Agent) Survey(start, desired []float64, observations, goals [][]float64, samples int) Survey {
 	a.checkAsked([][]float64{start}, [][]float64{desired})
-	q := a.asked(observations, goals)
+	a.asked(observations, goals)
 	if len(goals) == 0 {
 		return Survey{}
 	}
-	copy(q.states, observations)
-	copy(q.goals, goals)
-	q.now, q.desired = start, desired
 	rng := newStream(a.seed, forSurvey+purpose(a.step)<<8)
-	a.estimator.estimate(a, q, rng)
-
 	s := Survey{
+		Deviation:   a.estimate(observations, goals, start, desired, rng),
 		Value:       a.Value(slices.Repeat([][]float64{start}, len(goals)), goals),
-		Deviation:   q.ε,
 		Probability: make([]float64, len(goals)),
 	}
-	GoalProbabilities(s.Probability, q.ε, a.params.Slope, a.params.Intercept)
+	GoalProbabilities(s.Probability, s.Deviation, a.params.Slope, a.params.Intercept)
 	for range samples {
 		s.Samples = append(s.Samples, drawFrom(s.Probability, rng))
 	}
@@ -309,16 +296,11 @@ func (a *Agent) Goals(from, to int) [][]float64 {
 	return goals
 }
 
-// asked returns a query with rows of s and g, normalized.
-func (a *Agent) asked(observations, goals [][]float64) *query {
+// asked returns rows of s and g, normalized.
+func (a *Agent) asked(observations, goals [][]float64) matrix {
 	a.checkAsked(observations, goals)
 	a.reserve()
-	q := new(query)
-	q.resize(len(observations), a.sizes)
-	for k := range observations {
-		a.inputs(q.x.row(k), observations[k], goals[k])
-	}
-	return q
+	return a.rows(observations, goals)
 }
 
 // checkAsked panics unless observations and goals go together.
@@ -327,9 +309,10 @@ func (a *Agent) checkAsked(observations, goals [][]float64) {
 		panic(fmt.Sprintf("qta: an agent asked about %d observations and %d goals", len(observations), len(goals)))
 	}
 	for k := range observations {
-		if len(observations[k]) != a.sizes.Observation || len(goals[k]) != a.sizes.Goal {
-			panic(fmt.Sprintf("qta: an agent asked about an observation of %d and a goal of %d, want %d and %d",
-				len(observations[k]), len(goals[k]), a.sizes.Observation, a.sizes.Goal))
+		problem := cmp.Or(numbersProblem("observation", observations[k], a.sizes.Observation),
+			numbersProblem("goal", goals[k], a.sizes.Goal))
+		if problem != "" {
+			panic("qta: a question to an agent: " + problem)
 		}
 	}
 }
@@ -416,18 +399,10 @@ func (a *Agent) reenter() error {
 	a.env.Reset(a.environment.Rand)
 	for i := a.step - done; i < a.step; i++ {
 		s, _ := a.env.Step(slices.Clone(at(a.replay.action, i, a.sizes.Action)))
-		for _, v := range []struct {
-			name     string
-			now, was []float64
-		}{
-			{"observation", s.Observation, at(a.replay.nextObservation, i, a.sizes.Observation)},
-			{"achieved goal", s.Achieved, at(a.replay.nextAchieved, i, a.sizes.Goal)},
-			{"desired goal", s.Desired, a.desired},
-		} {
-			if !slices.Equal(v.now, v.was) {
-				return &EnvError{i + 1, fmt.Sprintf("the %s is %v where it was %v before the interruption; "+
-					"an environment must take all chance from the generator given to Reset", v.name, v.now, v.was)}
-			}
+		was := State{at(a.replay.nextObservation, i, a.sizes.Observation), at(a.replay.nextAchieved, i, a.sizes.Goal), a.desired}
+		if !reflect.DeepEqual(s, was) {
+			return &EnvError{i + 1, fmt.Sprintf("the state is %v where it was %v before the interruption; "+
+				"an environment must take all chance from the generator given to Reset", s, was)}
 		}
 	}
 	return nil
@@ -438,12 +413,8 @@ func (a *Agent) reserve() {
 		return
 	}
 	a.pun.reserve(a.params.Batch)
-	a.scratch.batch = newBatch(a.params.Batch, a.sizes, a.pun)
-	if a.params.HeadOwnDraw {
-		a.headBatch = newBatch(a.params.Batch, a.sizes, a.pun)
-	}
-	if a.params.ActorOwnDraw {
-		a.actorBatch = newBatch(a.params.Batch, a.sizes, a.pun)
+	for _, b := range []*batch{&a.scratch.batch, &a.scratch.heads, &a.scratch.actor} {
+		*b = newBatch(a.params.Batch, a.sizes, a.pun)
 	}
 }
 
@@ -468,13 +439,13 @@ func (a *Agent) checkAction(action []float64) error {
 	return nil
 }
 
-func (a *Agent) checkLosses() error {
+func (l losses) check(step int) error {
 	for _, l := range []struct {
 		network string
 		value   float64
-	}{{"critics", a.losses.critic}, {"predictive heads", a.losses.head}, {"policy", a.losses.policy}} {
+	}{{"critics", l.critic}, {"predictive heads", l.head}, {"policy", l.policy}} {
 		if !finite(l.value) {
-			return &NumericError{a.step, l.network, l.value}
+			return &NumericError{step, l.network, l.value}
 		}
 	}
 	return nil

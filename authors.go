@@ -10,60 +10,6 @@ import (
 // number are in [Authors], departures of a baseline's learner in that
 // baseline's file.
 
-// departures are what others do in place of, or beside, a step of the method;
-// see baseline.go too. In the paper's method all are zero.
-type departures struct {
-	explore   func(a *Agent, action []float64)     // in place of Agent.explore
-	smooth    func(a *Agent, actions matrix)       // on the target policy's actions
-	predicted func(a *Agent, dst []float32, i int) // in place of s' of transition i
-	mask      func(a *Agent, b *batch)             // on what a critic learns from
-	held      *heldAction                          // a random action to repeat
-	average   *average                             // asked by the estimator in the ensemble's place
-
-	headBatch, actorBatch batch // of HeadOwnDraw and ActorOwnDraw
-}
-
-// depart installs what the parameters ask for beyond the paper.
-func (a *Agent) depart() {
-	p := &a.params
-	a.pun.depart(p)
-	a.policy.adam.clip = p.GradientClip
-	if p.Curriculum == "mega" || p.InitialActions == "uniform" ||
-		p.RandomActionLater != p.RandomAction || p.RandomActionReached > 0 || p.RandomActionHeld > 0 {
-		a.departures.explore = (*Agent).exploreOtherwise
-	}
-	if p.TargetNoise > 0 {
-		a.smooth = func(a *Agent, actions matrix) {
-			smooth(actions.data[:actions.rows*actions.cols], a.params.TargetNoise, targetNoiseClip, a.learning.Rand)
-		}
-	}
-	if p.HeadTarget == "achieved" {
-		a.predicted = (*Agent).predictAchieved
-	}
-	if p.Uncertainty == "bootstrap" {
-		a.bootstrap()
-	}
-	a.goBeyond()
-}
-
-// exploreOtherwise is [Agent.explore] with uniformly random actions until
-// InitialSteps, as in MEGA's code, or random actions of another probability or
-// that repeat.
-func (a *Agent) exploreOtherwise(action []float64) {
-	p, rng := &a.params, a.exploration.Rand
-	if p.InitialActions == "uniform" && a.step < p.InitialSteps {
-		uniformAction(action, rng)
-		return
-	}
-	addNoise(action, p.ActionNoise, rng)
-	if rng.Float64() >= a.randomAction() {
-		return
-	}
-	if a.held == nil || !a.holdAction(action) {
-		uniformAction(action, rng)
-	}
-}
-
 // randomAction returns the probability of a random action. RandomActionLater is
 // from where an episode of the run has reached its first goal, and
 // RandomActionReached from where the running episode has: an agent that has arrived
@@ -95,41 +41,28 @@ func (a *Agent) randomAction() float64 {
 func (a *Agent) ownBatches(b *batch) (heads, actor *batch, err error) {
 	heads, actor = b, b
 	if a.params.HeadOwnDraw {
-		heads = &a.headBatch
-		err = a.drawByEpisode(heads)
+		heads = &a.scratch.heads
+		err = a.minibatch(heads, byEpisode{uniform{a.replay}}, pursuedGoal)
 	}
 	if a.params.ActorOwnDraw && err == nil {
-		actor = &a.actorBatch
-		err = a.minibatch(actor, uniform{a.replay})
+		actor = &a.scratch.actor
+		err = a.minibatch(actor, uniform{a.replay}, a.curriculum.replayGoal)
 	}
 	return heads, actor, err
 }
 
-// drawByEpisode fills the heads' own minibatch: it draws an episode uniformly,
-// and then one of its transitions, with the goal that was pursued. A running
-// episode has fewer transitions, so each is likelier.
-func (a *Agent) drawByEpisode(b *batch) error {
-	r := a.replay
-	for row := range b.transitions {
-		first := a.draws.index((r.n+r.horizon-1)/r.horizon) * r.horizon
-		i := first + a.draws.index(r.episodeEnd(first)-first)
-		if err := a.fill(b, row, i, r.relabel(i, 0, a.draws.Rand)); err != nil {
-			return err
-		}
-	}
-	uniform{}.weigh(b.weights, nil, 0)
-	if a.mask != nil {
-		a.mask(a, b)
-	}
-	return nil
+// byEpisode is a sampler that draws an episode uniformly, and then one of its
+// transitions. A running episode has fewer, so each is likelier.
+type byEpisode struct{ uniform }
+
+func (s byEpisode) draw(rng stream) int {
+	r := s.replay
+	first := rng.index((r.n+r.horizon-1)/r.horizon) * r.horizon
+	return first + rng.index(r.episodeEnd(first)-first)
 }
 
-// departGradient stops the predictive loss at the head, or gives the heads a
-// step of their own, if the parameters ask for that.
-func (a *architecture) departGradient(p *Params) {
-	a.headEnds = p.PredictiveGradient == "head"
-	a.headsApart = p.PredictiveGradient == "separate" || a.headEnds && p.HeadOwnDraw
-}
+// pursuedGoal returns the goal that was pursued in transition i.
+func pursuedGoal(a *Agent, i int) []float64 { return a.replay.relabel(i, 0, a.draws.Rand) }
 
 // gradientOtherwise is [pun.gradient] where the predictive loss ends in the
 // head, or the heads have a minibatch or a step of their own.
@@ -157,14 +90,6 @@ func (u *pun) criticGradient(i int, b *batch) (loss float64, ξ matrix) {
 	return loss, ξ
 }
 
-// headGradient returns Equation 4 for head i and fills the head's gradient.
-func (u *pun) headGradient(i int, ξ, prediction matrix, b *batch) float64 {
-	c := u.critics[i]
-	loss := u.predictiveLoss(i, ξ, prediction, b)
-	c.head.backward(u.pass.workers, c.gradient.head, ξ, u.dp.slice(0, ξ.rows), u.pass.ones, u.headT, false)
-	return loss
-}
-
 // headsGradient is headGradient on a minibatch of the heads' own, and fills the
 // gradient of the backbone too, or adds to it, unless the loss ends in the head.
 // The predictions on the critics' minibatch stay for priorities.
@@ -185,27 +110,17 @@ func (u *pun) headsGradient(i int, b *batch, add bool) float64 {
 // backbone too unless the loss ends in the head. It returns the mean loss over
 // the ensemble.
 func (u *pun) learnHeads(b *batch) (loss float64) {
-	_, loss = u.descend((*pun).gradientApart, (*critic).stepHead, nil, b)
-	return loss
-}
-
-// gradientApart is the gradient of that step.
-func (u *pun) gradientApart(i int, _, heads *batch) (_, headLoss float64) {
-	c := u.critics[i]
-	headLoss = u.headsGradient(i, heads, false)
-	clear(c.gradient.q.params[len(backbone(c.q)):])
-	return 0, headLoss
-}
-
-// depart gives critics and heads the optimizers that the parameters ask for.
-func (u *pun) depart(p *Params) {
-	for _, c := range u.critics {
-		if p.PredictiveGradient == "separate" {
-			c.adam = newAdam(len(c.params), p.CriticRate, u.pass.workers)
-			c.headAdam = newAdam(len(c.params), p.PredictiveRate, u.pass.workers)
-		}
-		c.adam.clip, c.headAdam.clip = p.GradientClip, p.GradientClip
+	for i, c := range u.critics {
+		loss += u.headsGradient(i, b, false)
+		clear(c.gradient.q.params[len(backbone(c.q)):])
 	}
+	if u.share != nil {
+		u.share(u)
+	}
+	for _, c := range u.critics {
+		c.headAdam.step()
+	}
+	return loss / float64(len(u.critics))
 }
 
 // L2 that is added to the gradients of the critics' and of the heads' optimizer.
@@ -224,10 +139,12 @@ func (a *Agent) decayWeights() {
 	}
 }
 
-func (a *Agent) predictAchieved(dst []float32, i int) {
-	for c, v := range at(a.replay.nextAchieved, i, a.sizes.Goal) {
-		dst[c] = float32(v)
+// predicted returns what the heads are to predict of transition i.
+func (a *Agent) predicted(i int) []float64 {
+	if a.params.HeadTarget == "achieved" {
+		return at(a.replay.nextAchieved, i, a.sizes.Goal)
 	}
+	return at(a.replay.nextObservation, i, a.sizes.Observation)
 }
 
 // predictiveNorm takes the place of Equation 4 in the authors' code:
@@ -264,18 +181,4 @@ func smooth(actions []float32, σ, limit float64, rng *rand.Rand) {
 		noise := min(max(float64(σ*normal(rng)), -limit), limit)
 		actions[i] = float32(min(max(float64(a)+noise, -1), 1))
 	}
-}
-
-// fromStart asks an estimator, for an episode's first goal, about the current
-// state in place of each candidate's own, as happens in the authors' code: its
-// filter by the threshold puts the one in the others' place.
-type fromStart struct{ estimator }
-
-func (e fromStart) estimate(a *Agent, q *query, rng stream) {
-	if q.first {
-		for k := range q.states {
-			q.states[k] = q.now
-		}
-	}
-	e.estimator.estimate(a, q, rng)
 }

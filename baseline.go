@@ -1,6 +1,9 @@
 package qta
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // This file is the door to the methods that the paper compares QTA with: here
 // the parameters choose the part of QTA that another method replaces. Methods
@@ -26,33 +29,36 @@ func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 	return new(queryTheAgent)
 }
 
-func newEstimator(p *Params) estimator {
-	var e estimator = newPredictive(p)
-	if p.Uncertainty == "q" {
-		e = valueEstimator{p.AuthorsForm}
+// estimate returns the uncertainty of candidates, states with the goals achieved
+// there, from the current observation: in the paper's method by the heads, and
+// without noise.
+//
+// Reading R98: the noise comes before the scaling, in the estimates' unit, as in the
+// authors' code; the caption of Figure 4 has "to PUN's uncertainty estimates".
+func (a *Agent) estimate(states, goals [][]float64, now, desired []float64, rng stream) (ε []float64) {
+	if a.average != nil {
+		a.average.exchange(a.pun)
+		defer a.average.exchange(a.pun)
 	}
-	if p.FirstGoalState == "start" {
-		e = fromStart{e}
+	if a.params.Uncertainty == "q" {
+		ε = a.estimateByValues(now, goals)
+	} else {
+		ε = a.estimateByHeads(states, goals, desired, rng)
 	}
-	if p.UncertaintyNoise > 0 {
-		e = noisy{e, p.UncertaintyNoise}
+	if σ := a.params.UncertaintyNoise; σ > 0 {
+		for k := range ε {
+			ε[k] += float64(σ * normal(rng.Rand))
+		}
 	}
-	return e
+	return ε
 }
 
-func newPredictive(p *Params) *predictive {
-	d := p.UncertaintyActions
-	if p.Uncertainty == "bootstrap" || p.Uncertainty == "ensemble" {
-		d = p.EnsembleActions
-	}
-	return &predictive{d: d, shared: p.SharedActions}
-}
-
-// An architecture holds what an ensemble does differently from PUN, its zero
-// value.
+// An architecture holds what an ensemble does differently from PUN, whose own is
+// zero but for the first two.
 type architecture struct {
-	width      int                                                   // of a head's output; 0 is the same as predicted
+	actions    int                                                   // d of one estimate
 	predicted  int                                                   // components that a head predicts
+	width      int                                                   // of a head's output; 0 is the same as predicted
 	headLoss   func(dp, p, s []float32, width int) float64           // nil is PredictiveLoss
 	spread     func(d []float64, predictions [][]float32, width int) // nil is HeadDeviation of what is predicted
 	ownTargets func(u *pun, b *batch)                                // nil is Equation 1 for all critics alike
@@ -62,7 +68,7 @@ type architecture struct {
 }
 
 func newArchitecture(p *Params, sizes Sizes) architecture {
-	a := architecture{predicted: sizes.Observation}
+	a := architecture{actions: p.UncertaintyActions, predicted: sizes.Observation}
 	if p.HeadTarget == "achieved" {
 		a.predicted = sizes.Goal
 	}
@@ -71,11 +77,14 @@ func newArchitecture(p *Params, sizes Sizes) architecture {
 	}
 	switch p.Uncertainty {
 	case "bootstrap":
+		a.actions = p.EnsembleActions
 		bootstrapArchitecture(&a, p)
 	case "ensemble":
+		a.actions = p.EnsembleActions
 		deepEnsemble(&a, p)
 	}
-	a.departGradient(p)
+	a.headEnds = p.PredictiveGradient == "head"
+	a.headsApart = p.PredictiveGradient == "separate" || a.headEnds && p.HeadOwnDraw
 	return a
 }
 
@@ -110,34 +119,25 @@ func (*randomGoals) goal(a *Agent, first bool) ([]float64, error) {
 	return a.randomGoal(), nil
 }
 
-// valueEstimator is QTA with Q-disagreement.
+// estimateByValues is QTA with Q-disagreement.
 //
 // Reading R75: the critics disagree about the value of the candidate as a goal
 // from the current state; the authors' code exchanges the two (AuthorsForm).
-type valueEstimator struct{ swapped bool }
-
-func (e valueEstimator) estimate(a *Agent, q *query, _ stream) {
-	for k, goal := range q.goals {
-		if e.swapped {
-			a.inputs(q.x.row(k), goal, q.now)
-		} else {
-			a.inputs(q.x.row(k), q.now, goal)
+func (a *Agent) estimateByValues(now []float64, goals [][]float64) []float64 {
+	states := slices.Repeat([][]float64{now}, len(goals))
+	if a.params.AuthorsForm {
+		states, goals = goals, states
+	}
+	rows, ε := a.rows(states, goals), make([]float64, len(goals))
+	a.policyActions(rows)
+	for lo := 0; lo < len(ε); lo += a.params.Batch {
+		x := rows.slice(lo, min(lo+a.params.Batch, len(ε)))
+		for _, c := range a.pun.critics {
+			copy(c.values.data[:x.rows], c.q.forward(a.pun.pass, x).data)
 		}
+		a.pun.valuePriorities(ε[lo:lo+x.rows], nil)
 	}
-	a.policyActions(q.x)
-	for lo := 0; lo < q.x.rows; lo += a.params.Batch {
-		hi := min(lo+a.params.Batch, q.x.rows)
-		a.pun.valueDeviation(q.ε[lo:hi], q.x.slice(lo, hi))
-	}
-}
-
-// valueDeviation sets d, of B values, to the sample standard deviation over the
-// critics of Q_i(x).
-func (u *pun) valueDeviation(d []float64, x matrix) {
-	for _, c := range u.critics {
-		copy(c.values.data[:x.rows], c.q.forward(u.pass, x).data)
-	}
-	u.valuePriorities(d, nil)
+	return ε
 }
 
 // errorPriorities sets d to the mean over the critics of |y - Q| for each
@@ -162,20 +162,4 @@ func (u *pun) valuePriorities(d []float64, _ *batch) {
 		u.predictions[i] = c.values.data
 	}
 	HeadDeviation(d, u.predictions, 1)
-}
-
-// noisy adds Gaussian noise to an estimator's answers.
-//
-// Reading R98: the noise comes before the scaling, in the estimates' unit, as in the
-// authors' code; the caption of Figure 4 has "to PUN's uncertainty estimates".
-type noisy struct {
-	estimator
-	σ float64
-}
-
-func (e noisy) estimate(a *Agent, q *query, rng stream) {
-	e.estimator.estimate(a, q, rng)
-	for k := range q.ε {
-		q.ε[k] += float64(e.σ * normal(rng.Rand))
-	}
 }

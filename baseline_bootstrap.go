@@ -32,29 +32,23 @@ func bootstrapArchitecture(a *architecture, p *Params) {
 	}
 }
 
-// bootstrap makes an agent with such an ensemble mask what critics learn from.
-func (a *Agent) bootstrap() {
-	for _, c := range a.pun.critics { // all backbones become copies of the first
-		copy(backbone(c.q), backbone(a.pun.critics[0].q))
-		copy(c.target.params, c.q.params)
-	}
-	a.mask = (*Agent).applyMasks
-	if a.params.AuthorsForm {
-		a.predicted = (*Agent).predictMean
+// predictMeans has heads of a single output predict the mean of the components.
+func (a *Agent) predictMeans(b *batch) {
+	for row, i := range b.transitions {
+		s, mean := a.predicted(i), 0.0
+		for _, v := range s {
+			mean += v / float64(len(s))
+		}
+		b.head.row(row)[0] = float32(mean)
 	}
 }
 
-// predictMean sets dst to the mean of what heads of two components predict.
-func (a *Agent) predictMean(dst []float32, i int) {
-	s := at(a.replay.nextObservation, i, a.sizes.Observation)
-	if a.params.HeadTarget == "achieved" {
-		s = at(a.replay.nextAchieved, i, a.sizes.Goal)
+// shareBackbones makes all backbones copies of the first one's.
+func (u *pun) shareBackbones() {
+	for _, c := range u.critics {
+		copy(backbone(c.q), backbone(u.critics[0].q))
+		copy(c.target.params, c.q.params)
 	}
-	mean := 0.0
-	for _, v := range s {
-		mean += v / float64(len(s))
-	}
-	dst[0] = float32(mean)
 }
 
 // backbone returns the parameters of all layers but the last.
@@ -95,6 +89,9 @@ func (a *Agent) applyMasks(b *batch) {
 				b.masks[c][row] = 1
 			}
 		}
+	}
+	if authors {
+		a.predictMeans(b)
 	}
 }
 

@@ -194,7 +194,7 @@ func (m *mega) atGoal(*Agent) {
 func (m *mega) replayGoal(a *Agent, i int) []float64 {
 	r, width, rng := a.replay, a.sizes.Goal, a.draws
 	if a.params.HindsightRatio == 0 {
-		return r.relabel(i, 0, rng.Rand)
+		return pursuedGoal(a, i)
 	}
 	kind := 1
 	if a.step > megaFutureOnly {

@@ -60,15 +60,14 @@ func (a *Agent) mostNovel(first bool, novelty func(a *Agent, ν []float64, trans
 	if a.step < a.params.InitialSteps || a.replay.n == 0 {
 		return a.randomGoal()
 	}
-	q := &a.scratch.query
-	a.drawCandidates(q)
+	candidates := a.drawCandidates()
 	if first {
-		a.keepAchievable(q)
+		candidates = a.keepAchievable(candidates)
 	}
-	ν := make([]float64, len(q.candidates))
-	novelty(a, ν, q.candidates)
+	ν := make([]float64, len(candidates))
+	novelty(a, ν, candidates)
 	best := max(0, slices.Index(ν, slices.Max(ν))) // 0 if one is NaN
-	return at(a.replay.achieved, q.candidates[best], a.sizes.Goal)
+	return at(a.replay.achieved, candidates[best], a.sizes.Goal)
 }
 
 const (
@@ -110,10 +109,10 @@ func newRND(sizes Sizes, seed uint64, w *workers) *rnd {
 		target:    newMLP(make([]float32, mlpSize(frozen)), frozen),
 		predictor: newMLP(make([]float32, n), learning),
 		gradient:  newMLP(make([]float32, n), learning),
-		adam:      newAdam(n, rndRate, w),
 		frozen:    newPass(frozen, w),
 		learning:  newPass(learning, w),
 	}
+	r.adam = newAdam(r.predictor.params, r.gradient.params, rndRate, 0, w)
 	rng := newStream(seed, forNovelty)
 	r.target.initialize(rng.Rand)
 	r.predictor.initialize(rng.Rand)
@@ -172,7 +171,7 @@ func (r *rnd) learn(a *Agent, transitions []int) float64 {
 	n := len(r.predictor.layers)
 	loss := PredictiveLoss(r.learning.dx[n].data[:len(p)], p, f, rndUnits)
 	r.predictor.backward(r.learning, r.gradient, r.x, n, false)
-	r.adam.step(r.predictor.params, r.gradient.params)
+	r.adam.step()
 	return loss
 }
 

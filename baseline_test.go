@@ -133,7 +133,7 @@ func TestOwnDraws(t *testing.T) {
 	if err := a.learn(); err != nil {
 		t.Fatal(err)
 	}
-	for want, b := range map[int]*batch{1: &a.scratch.batch, 2: &a.headBatch, 3: &a.actorBatch} {
+	for want, b := range map[int]*batch{1: &a.scratch.batch, 2: &a.scratch.heads, 3: &a.scratch.actor} {
 		drawn := len(slices.Compact(slices.Sorted(slices.Values(b.transitions))))
 		for row, i := range b.transitions {
 			if want == 2 && !slices.Equal(b.x.row(row)[2:4], float32s(at(a.replay.goal, i, 2))) {
@@ -147,17 +147,12 @@ func TestOwnDraws(t *testing.T) {
 	// The heads' is drawn by episode: the one that runs has one transition of five.
 	a, _ = walked(t, a.params, 41)
 	count := 0
-	for range 200 {
-		if err := a.drawByEpisode(&a.headBatch); err != nil {
-			t.Fatal(err)
-		}
-		for _, i := range a.headBatch.transitions {
-			if i == 40 {
-				count++
-			}
+	for range 3000 {
+		if (byEpisode{uniform{a.replay}}).draw(a.draws) == 40 {
+			count++
 		}
 	}
-	frequency(t, "the running episode's transition", count, 200*len(a.headBatch.transitions), 0.2)
+	frequency(t, "the running episode's transition", count, 3000, 0.2)
 }
 
 // The disagreement of Q-values about each candidate as a goal from where the agent
@@ -167,11 +162,10 @@ func TestValueEstimator(t *testing.T) {
 		p := changed("", tinyPreset(Default()), "Uncertainty=q UncertaintyPolyak=0 AuthorsForm="+authors).Params
 		a, _ := walked(t, p, 40)
 		copy(a.observation, []float64{1.2, 2.7})
-		q := &a.scratch.query
-		a.drawCandidates(q)
-		a.ask(q, true)
+		candidates := a.drawCandidates()
+		got := a.ask(candidates, true)
 		var want []float64
-		for _, i := range q.candidates {
+		for _, i := range candidates {
 			s, g := a.observation, at(a.replay.achieved, i, 2)
 			if authors == "true" {
 				s, g = g, s
@@ -181,28 +175,26 @@ func TestValueEstimator(t *testing.T) {
 				return twinValue(c.q.vector(), s, g, action)
 			})))
 		}
-		near(t, "disagreement, AuthorsForm="+authors, float32s(q.ε), want)
+		near(t, "disagreement, AuthorsForm="+authors, float32s(got), want)
 	}
-}
-
-// alike answers 100 about every candidate.
-type alike struct{}
-
-func (alike) estimate(_ *Agent, q *query, _ stream) {
-	copy(q.ε, slices.Repeat([]float64{100}, len(q.ε)))
 }
 
 // The noise of Figure 4 is of the same size whatever the estimate is.
 func TestUncertaintyNoise(t *testing.T) {
 	const n, σ = 10_000, 0.05
-	q := &query{ε: make([]float64, n)}
-	p := changed("", Default(), fmt.Sprint("UncertaintyNoise=", σ)).Params
-	e := newEstimator(&p).(noisy)
-	e.estimator = alike{}
-	e.estimate(nil, q, newStream(1, forGoals))
-	mean, deviation := moments(q.ε)
-	if math.Abs(mean-100) > 5*σ/math.Sqrt(n) || math.Abs(deviation/σ-1) > 0.04 {
-		t.Errorf("estimates of 100 become %v ± %v, want ± %v", mean, deviation, σ)
+	a, _ := walked(t, tinyPreset(Default()), 40)
+	points := randomRows(rand.New(rand.NewPCG(1, 0)), n, 2)
+	estimate := func(σ float64) []float64 {
+		a.params.UncertaintyNoise = σ
+		return a.estimate(points, points, a.observation, a.desired, newStream(1, forGoals))
+	}
+	noise := estimate(σ)
+	for k, ε := range estimate(0) {
+		noise[k] -= ε
+	}
+	mean, deviation := moments(noise)
+	if math.Abs(mean) > 5*σ/math.Sqrt(n) || math.Abs(deviation/σ-1) > 0.04 {
+		t.Errorf("the noise is %v ± %v, want ± %v", mean, deviation, σ)
 	}
 }
 
@@ -242,7 +234,7 @@ func TestGradientClip(t *testing.T) {
 	}
 	nan := float32(math.NaN())
 	g := []float32{0.75, -7, 0.25, nan}
-	if clipGradient(g, 0.5); !slices.Equal(g[:3], []float32{0.5, -0.5, 0.25}) || g[3] == g[3] {
+	if newAdam(make([]float32, 4), g, 0, 0.5, newWorkers(1)).step(); !slices.Equal(g[:3], []float32{0.5, -0.5, 0.25}) || g[3] == g[3] {
 		t.Errorf("clipped are %v; a NaN has to stay", g)
 	}
 }
@@ -366,7 +358,7 @@ func TestEnsembleGradients(t *testing.T) {
 		}
 		own := &a.scratch.batch
 		if p.HeadOwnDraw {
-			own = &a.headBatch
+			own = &a.scratch.heads
 		}
 		critics := each(a.pun.critics, func(c *critic) vectorNet { return c.q.vector() })
 		heads := each(a.pun.critics, func(c *critic) vectorLayer { return c.head.vector() })
@@ -837,11 +829,11 @@ func TestMostNovel(t *testing.T) {
 		}
 		a.params.InitialSteps = 40
 		novel := slices.Clone(nextGoal(t, a, false))
-		x, q := newMatrix(40, 5), make([]float64, 40)
+		var goals [][]float64
 		for i := range 40 {
-			a.inputs(x.row(i), a.observation, at(a.replay.achieved, i, 2))
+			goals = append(goals, at(a.replay.achieved, i, 2))
 		}
-		a.valuesTowards(q, x)
+		q := a.Value(slices.Repeat([][]float64{a.observation}, 40), goals)
 		highest := slices.Index(q, slices.Max(q))
 		a.params.Threshold = (q[highest] - 1e-9) / float64(a.params.Horizon)
 		only := at(a.replay.achieved, highest, 2)

@@ -59,8 +59,8 @@ func newVDS(p Params, sizes Sizes, seed uint64, w *workers) *vds {
 	p.Critics = vdsMembers
 	p.CriticRate = vdsRate
 	p.Polyak = vdsPolyak
-	p.Uncertainty = "pun"
-	return &vds{members: newPUN(&p, sizes, newArchitecture(&p, sizes), newStream(seed, forMembers).Rand, w)}
+	p.Uncertainty, p.PredictiveGradient, p.GradientClip = "pun", "head", 0
+	return &vds{members: newPUN(&p, sizes, newStream(seed, forMembers).Rand, w)}
 }
 
 // goal chooses an episode's goal and keeps it to the end.
@@ -84,16 +84,17 @@ func (v *vds) goal(a *Agent, first bool) ([]float64, error) {
 // disagreement returns the deviation of the members' values of each goal from
 // the current state.
 func (v *vds) disagreement(a *Agent, goals [][]float64) []float64 {
-	q := a.asked(slices.Repeat([][]float64{a.observation}, len(goals)), goals)
-	a.policyActions(q.x)
+	x := a.rows(slices.Repeat([][]float64{a.observation}, len(goals)), goals)
+	a.policyActions(x)
 	var values [][]float32 // members by goals
 	for _, c := range v.members.critics {
-		value := slices.Clone(c.q.forward(v.members.pass, q.x).data[:len(goals)])
+		value := slices.Clone(c.q.forward(v.members.pass, x).data[:len(goals)])
 		a.params.clipReturns(value)
 		values = append(values, value)
 	}
-	valueDisagreement(q.ε, values)
-	return q.ε
+	d := make([]float64, len(goals))
+	valueDisagreement(d, values)
+	return d
 }
 
 // valueDisagreement sets std to the population standard deviation of the
@@ -136,18 +137,15 @@ func (v *vds) endEpisode(a *Agent) error {
 	loss := 0.0
 	for range vdsUpdates {
 		for i, c := range u.critics {
-			for row := range b.transitions {
-				k := a.draws.index(a.replay.n)
-				if err := a.fill(b, row, k, a.replay.relabel(k, 0, a.draws.Rand)); err != nil {
-					return err
-				}
+			if err := a.minibatch(b, uniform{a.replay}, pursuedGoal); err != nil {
+				return err
 			}
 			a.policyActions(b.next)
 			q := u.targetValue(b.next, i)
 			TDTarget(b.y[i], b.r, q, q, u.discount)
 			a.params.clipReturns(b.y[i])
 			l, _ := u.criticGradient(i, b)
-			c.adam.step(c.q.params, c.gradient.q.params)
+			c.adam.step()
 			loss += l
 		}
 	}

@@ -5,21 +5,6 @@ import "math"
 // This file holds options that neither the paper nor its authors' code has,
 // measured for what they save (results/screen.md). [Default] has them all.
 
-// goBeyond installs them.
-func (a *Agent) goBeyond() {
-	p := &a.params
-	if p.RandomActionHeld > 0 {
-		a.held = &heldAction{action: make([]float64, a.sizes.Action)}
-	}
-	if p.UncertaintyPolyak > 0 {
-		a.average = newAverage(a.pun, p.UncertaintyPolyak)
-		a.estimator = averaged{a.estimator}
-	}
-	if p.FirstGoalDesired > 0 && p.Curriculum == "qta" {
-		a.curriculum = practice{a.curriculum}
-	}
-}
-
 // A heldAction repeats a random action (RandomActionHeld): once the agent has
 // arrived, each random action is the one before it, until a step with it is
 // much shorter than usual, as at an obstacle. It sees only the goals achieved,
@@ -42,8 +27,8 @@ const strideDecay = 0.98
 // holdAction sets action to the held one, and reports whether it did: it does
 // not on the way to an episode's first goal.
 func (a *Agent) holdAction(action []float64) bool {
-	h := a.held
-	if a.firstGoal && !a.reached {
+	h := &a.held
+	if a.params.RandomActionHeld == 0 || a.firstGoal && !a.reached {
 		return false
 	}
 	if !h.held {
@@ -54,10 +39,15 @@ func (a *Agent) holdAction(action []float64) bool {
 	return true
 }
 
-// dropAction drops the action if the latest step was short, or an episode's last.
+// dropAction drops a held action if the latest step was short, or an episode's last.
 func (a *Agent) dropAction() {
-	h := a.held
-	length := distance(at(a.replay.achieved, a.step-1, a.sizes.Goal), a.achieved)
+	h := &a.held
+	square := 0.0
+	for i, from := range at(a.replay.achieved, a.step-1, a.sizes.Goal) {
+		δ := from - a.achieved[i]
+		square += float64(δ * δ)
+	}
+	length := math.Sqrt(square)
 	if h.taken && length < float64(a.params.RandomActionHeld*h.stride) || a.step%a.params.Horizon == 0 {
 		h.held = false
 	}
@@ -65,44 +55,28 @@ func (a *Agent) dropAction() {
 	h.stride = float64(strideDecay*h.stride) + float64((1-strideDecay)*length)
 }
 
-// distance returns the Euclidean distance of two goals.
-func distance(g, h []float64) float64 {
-	square := 0.0
-	for i := range g {
-		δ := g[i] - h[i]
-		square += float64(δ * δ)
-	}
-	return math.Sqrt(square)
-}
-
-func (h *heldAction) saved() saved {
-	if h == nil {
+func (a *Agent) savedHeld() saved {
+	if a.params.RandomActionHeld == 0 {
 		return nil
 	}
-	return saved{h.action, &h.held, &h.stride}
+	return saved{a.held.action, &a.held.held, &a.held.stride}
 }
 
-// practice is a curriculum that practices what was found (FirstGoalDesired):
-// once a step has ended at the environment's goal, some episodes begin with it,
-// as OMEGA (Pitis et al., 2020) moves from the frontier to the task.
+// practices reports whether an episode begins with the environment's goal
+// (FirstGoalDesired), as some do once a step of the run has ended there: as OMEGA
+// (Pitis et al., 2020) moves from the frontier to the task.
 //
 // Differs D5: in section 3.2 the agent sets itself every goal. In [Default]
 // half of the episodes begin so. Without this, goals move on, and for thousands
 // of steps the policy is stuck at the last corner before a goal that it has
 // reached before.
-type practice struct{ curriculum }
-
-func (c practice) goal(a *Agent, first bool) ([]float64, error) {
-	if first && a.goalDraws.Float64() < a.params.FirstGoalDesired && a.hasReached(a.desired) {
-		return a.desired, nil
+func (a *Agent) practices() bool {
+	p := a.params.FirstGoalDesired
+	if p == 0 || a.goalDraws.Float64() >= p {
+		return false
 	}
-	return c.curriculum.goal(a, first)
-}
-
-// hasReached reports whether a step of the run has ended at a goal.
-func (a *Agent) hasReached(goal []float64) bool {
 	for i := a.replay.n - 1; i >= 0; i-- {
-		if a.env.Reward(at(a.replay.nextAchieved, i, a.sizes.Goal), goal) == 0 {
+		if a.env.Reward(at(a.replay.nextAchieved, i, a.sizes.Goal), a.desired) == 0 {
 			return true
 		}
 	}
@@ -149,15 +123,6 @@ func (m *average) exchange(u *pun) {
 	for i, c := range u.critics {
 		c.criticNet, m.nets[i] = m.nets[i], c.criticNet
 	}
-}
-
-// averaged is an estimator that asks the average (UncertaintyPolyak).
-type averaged struct{ estimator }
-
-func (e averaged) estimate(a *Agent, q *query, rng stream) {
-	a.average.exchange(a.pun)
-	e.estimator.estimate(a, q, rng)
-	a.average.exchange(a.pun)
 }
 
 func (m *average) saved() saved {

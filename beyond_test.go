@@ -107,7 +107,7 @@ func TestRandomActionHeld(t *testing.T) {
 			}
 			stride = 0.98*stride + 0.02*length
 		}
-		if h := a.held; h != nil { // within an episode, after a step that is short beside the others
+		if h := &a.held; fraction > 0 { // within an episode, after a step that is short beside the others
 			for _, taken := range []bool{false, true} {
 				a.step, h.held, h.taken, h.stride = 55, true, taken, 1e9
 				if a.dropAction(); h.held == taken {

@@ -390,9 +390,10 @@ var equations = []equation{
 			panic(fmt.Sprintf("in: beta1, beta2 and eps are not %v, %v and %v", adamBeta1, adamBeta2, adamEpsilon))
 		}
 		w := list[float32](in, "w")
-		a := newAdam(len(w), in.number("lr"), newWorkers(1))
+		a := newAdam(w, make([]float32, len(w)), in.number("lr"), 0, newWorkers(1))
 		for i, gradient := range lists[float32](in, "grads") {
-			a.step(w, gradient)
+			copy(a.gradient, gradient)
+			a.step()
 			out("w", w, i)
 		}
 	}},
@@ -441,16 +442,16 @@ var equations = []equation{
 	}},
 	{"uncertainty", []int{5}, "pun.uncertainty", "critics heads s g actions", func(in *vector, out output) {
 		a, b := in.learner(Paper())
-		x, d := b.x, in.length["actions"]
-		ε, actions := make([]float64, x.rows), newMatrix(d*x.rows, a.sizes.Action)
-		for j := range d {
-			chosen := actions.slice(j*x.rows, (j+1)*x.rows)
-			in.fill(element("actions", j), chosen)
-			setColumns(x, x.cols-chosen.cols, chosen)
+		x, ε := b.x, make([]float64, b.x.rows)
+		actions := x.columns(x.cols-a.sizes.Action, x.cols)
+		for j := range in.length["actions"] {
+			in.fill(element("actions", j), actions)
 			a.pun.deviation(ε, x)
 			out("per_action", ε, j)
 		}
-		a.pun.uncertainty(ε, x, actions)
+		a.pun.uncertainty(ε, x, in.length["actions"], func(j, k int) {
+			in.fill(element(element("actions", j), k), actions.row(k))
+		})
 		out("epsilon", ε)
 	}},
 	{"goal-probability", []int{6}, "GoalProbabilities, scaleUncertainty", "epsilon m b", func(in *vector, out output) {

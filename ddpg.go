@@ -3,6 +3,7 @@ package qta
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 // This file is the policy of section 3.1, updated "as in DDPG" (Lillicrap et
@@ -15,13 +16,9 @@ import (
 // Reading R18: the paper does not say how an action is kept within its bounds;
 // the tanh is from the authors' code.
 func (π *policy) act(network *mlp, x matrix) matrix {
-	if x.rows > π.actions.rows {
-		π.actions = newMatrix(x.rows, π.actions.cols)
-	}
-	actions := π.actions.slice(0, x.rows)
-	z := network.forward(π.pass, x)
-	for i, v := range z.data[:x.rows*z.cols] {
-		actions.data[i] = tanh32(v)
+	actions := network.forward(π.pass, x)
+	for i, z := range actions.data[:x.rows*actions.cols] {
+		actions.data[i] = tanh32(z)
 	}
 	return actions
 }
@@ -39,7 +36,7 @@ func (π *policy) act(network *mlp, x matrix) matrix {
 // Reading R19: the policy climbs the mean of the G critics, as the authors' code
 // does; the paper says "as in DDPG", which has one critic.
 func (π *policy) learn(x matrix, u *pun) float64 {
-	inputs := x.columns(0, x.cols-π.actions.cols)
+	inputs := x.columns(0, π.net.layers[0].w.rows)
 	actions := π.act(π.net, inputs)
 	setColumns(x, inputs.cols, actions)
 
@@ -54,7 +51,7 @@ func (π *policy) learn(x matrix, u *pun) float64 {
 		square += float64(float64(a) * float64(a))
 	}
 	π.net.backward(π.pass, π.gradient, inputs, len(π.net.layers), false)
-	π.adam.step(π.net.params, π.gradient.params)
+	π.adam.step()
 	return float64(π.l2*square)/float64(n) - q
 }
 
@@ -102,16 +99,16 @@ func (a *Agent) act(observation, goal []float64) []float64 {
 // p_random action, 0.3, the probability of replacing the action, as in HER's
 // code and the authors'.
 func (a *Agent) explore(action []float64) {
-	rng := a.exploration.Rand
-	addNoise(action, a.params.ActionNoise, rng)
-	if rng.Float64() < a.params.RandomAction {
+	p, rng := &a.params, a.exploration.Rand
+	if p.InitialActions == "uniform" && a.step < p.InitialSteps { // as in MEGA's code
 		uniformAction(action, rng)
+		return
 	}
-}
-
-func addNoise(action []float64, ε float64, rng *rand.Rand) {
 	for i := range action {
-		action[i] = min(max(action[i]+float64(ε*normal(rng)), -1), 1)
+		action[i] = min(max(action[i]+float64(p.ActionNoise*normal(rng)), -1), 1)
+	}
+	if rng.Float64() < a.randomAction() && !a.holdAction(action) {
+		uniformAction(action, rng)
 	}
 }
 
@@ -132,7 +129,6 @@ type policy struct {
 	l2          float64 // weight of the mean squared action
 	ρ           float64
 	pass        *pass
-	actions     matrix // π(s, g), B by action
 }
 
 func newPolicy(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *policy {
@@ -146,12 +142,11 @@ func newPolicy(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *policy {
 		net:      newMLP(make([]float32, n), widths),
 		target:   newMLP(make([]float32, n), widths),
 		gradient: newMLP(make([]float32, n), widths),
-		adam:     newAdam(n, p.ActorRate, w),
 		l2:       p.ActionL2,
 		ρ:        p.Polyak,
 		pass:     newPass(widths, w),
-		actions:  newMatrix(0, sizes.Action),
 	}
+	π.adam = newAdam(π.net.params, π.gradient.params, p.ActorRate, p.GradientClip, w)
 	π.net.initialize(rng)
 	copy(π.target.params, π.net.params)
 	return π
@@ -178,15 +173,11 @@ type normalizer struct {
 }
 
 func newNormalizer(size int, p *Params) *normalizer {
-	n := &normalizer{
+	return &normalizer{
 		sum: make([]float64, size), square: make([]float64, size), count: 1,
-		mean: make([]float64, size), scale: make([]float64, size),
+		mean: make([]float64, size), scale: slices.Repeat([]float64{1}, size),
 		clip: p.NormalizerClip, floor: p.NormalizerFloor,
 	}
-	for i := range n.scale {
-		n.scale[i] = 1
-	}
-	return n
 }
 
 // add shows the normalizer one vector; update brings mean and scale up to it.

@@ -54,8 +54,7 @@ func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 		}
 	}
 	u := &PUN{params: p, sizes: sizes, draws: newStream(seed, forLearning)}
-	u.pun = newPUN(&p, sizes, newArchitecture(&p, sizes), newStream(seed, forInitialization).Rand, newWorkers(1))
-	u.pun.depart(&p)
+	u.pun = newPUN(&p, sizes, newStream(seed, forInitialization).Rand, newWorkers(1))
 	return u, nil
 }
 
@@ -82,12 +81,7 @@ func (u *PUN) Learn(
 	criticLoss, predictiveLoss = u.pun.learn(b, b)
 	u.pun.follow()
 	u.updates++
-	if !finite(criticLoss) {
-		err = &NumericError{u.updates, "critics", criticLoss}
-	} else if !finite(predictiveLoss) {
-		err = &NumericError{u.updates, "predictive heads", predictiveLoss}
-	}
-	return criticLoss, predictiveLoss, err
+	return criticLoss, predictiveLoss, losses{critic: criticLoss, head: predictiveLoss}.check(u.updates)
 }
 
 // Targets returns y of Equation 1 for a minibatch. The caller's policy chooses
@@ -111,24 +105,18 @@ func (u *PUN) Targets(rewards []float64, next, goals, nextActions [][]float64) [
 func (u *PUN) Value(observations, goals, actions [][]float64) []float64 {
 	x := newMatrix(len(observations), u.sizes.Observation+u.sizes.Goal+u.sizes.Action)
 	u.fill(x, observations, goals, actions)
-	q := make([]float64, x.rows)
-	for lo := 0; lo < x.rows; lo += u.params.Batch {
-		hi := min(lo+u.params.Batch, x.rows)
-		u.pun.meanValues(q[lo:hi], x.slice(lo, hi))
-	}
-	return q
+	u.pun.reserve(min(x.rows, u.params.Batch))
+	return u.pun.meanValues(x)
 }
 
 // Uncertainty returns the epistemic uncertainty in each observation with its
 // goal, Equation 5, in the observations' unit. The seed decides the d random
 // actions.
 func (u *PUN) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
-	q := new(query)
-	q.resize(len(observations), u.sizes)
-	u.fill(q.x, observations, goals)
-	u.pun.reserve(min(q.x.rows, u.params.Batch))
-	newPredictive(&u.params).answer(u.pun, q, u.sizes.Action, newStream(seed, forSurvey))
-	return q.ε
+	x := newMatrix(len(observations), u.sizes.Observation+u.sizes.Goal+u.sizes.Action)
+	u.fill(x, observations, goals)
+	u.pun.reserve(min(x.rows, u.params.Batch))
+	return u.pun.answer(x, u.sizes.Action, newStream(seed, forSurvey))
 }
 
 func (u *PUN) minibatch(n int) *batch {

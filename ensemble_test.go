@@ -30,7 +30,7 @@ func TestPUNIsTheAgents(t *testing.T) {
 			*u.draws.pcg = *a.learning.pcg
 			b := &a.scratch.batch
 			for range 5 {
-				if err := a.minibatch(b, a.sampler); err != nil {
+				if err := a.minibatch(b, a.sampler, a.curriculum.replayGoal); err != nil {
 					t.Fatal(err)
 				}
 				a.target(b) // fills in a'

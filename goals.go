@@ -13,6 +13,9 @@ type queryTheAgent struct{ plain }
 // authors' code; the table says "initial random steps". A run's very first
 // goal is where the agent stands, as nothing else has been seen.
 func (queryTheAgent) goal(a *Agent, first bool) ([]float64, error) {
+	if first && a.practices() {
+		return a.desired, nil
+	}
 	if a.step < a.params.InitialSteps || a.replay.n == 0 {
 		return a.randomGoal(), nil
 	}
@@ -33,55 +36,57 @@ func (a *Agent) randomGoal() []float64 {
 // Reading R23: uncertainties are scaled over the candidates that the threshold has
 // left; sections 3.2 and 3.3 name no order of the two.
 func (a *Agent) selectGoal(first bool) int {
-	q := &a.scratch.query
-	a.drawCandidates(q)
+	candidates := a.drawCandidates()
 	if first {
-		a.keepAchievable(q)
+		candidates = a.keepAchievable(candidates)
 	}
-	a.ask(q, first)
-	q.p = slices.Grow(q.p[:0], len(q.candidates))[:len(q.candidates)]
-	GoalProbabilities(q.p, q.ε, a.params.Slope, a.params.Intercept)
-	return q.candidates[drawFrom(q.p, a.goalDraws)]
+	ε, p := a.ask(candidates, first), make([]float64, len(candidates))
+	GoalProbabilities(p, ε, a.params.Slope, a.params.Intercept)
+	return candidates[drawFrom(p, a.goalDraws)]
 }
 
-// drawCandidates fills q.candidates with all transitions, or, where there are
-// more than N, with N drawn uniformly with replacement.
+// drawCandidates returns all transitions, or, where there are more than N, N drawn
+// uniformly with replacement.
 //
 // Reading R24: a candidate is a state the agent has been in, from the running
 // episode too, and the goal achieved there.
 //
 // Reading R104: the agent has taken an action in a candidate's state, so an
 // episode's final state is never a candidate.
-func (a *Agent) drawCandidates(q *query) {
+func (a *Agent) drawCandidates() []int {
 	n := a.replay.n
-	q.candidates = q.candidates[:0]
-	for k := range min(n, a.params.Candidates) {
+	candidates := make([]int, min(n, a.params.Candidates))
+	for k := range candidates {
+		candidates[k] = k
 		if n > a.params.Candidates {
-			k = a.goalDraws.index(n)
+			candidates[k] = a.goalDraws.index(n)
 		}
-		q.candidates = append(q.candidates, k)
 	}
+	return candidates
 }
 
-// ask has the uncertainty of every candidate estimated.
-func (a *Agent) ask(q *query, first bool) {
-	q.resize(len(q.candidates), a.sizes)
-	q.now, q.desired, q.first = a.observation, a.desired, first
-	for k, i := range q.candidates {
-		q.states[k] = at(a.replay.observation, i, a.sizes.Observation)
-		q.goals[k] = at(a.replay.achieved, i, a.sizes.Goal)
+// ask returns the uncertainty of every candidate.
+func (a *Agent) ask(candidates []int, first bool) []float64 {
+	states, goals := make([][]float64, len(candidates)), a.achievedAt(candidates)
+	for k, i := range candidates {
+		states[k] = at(a.replay.observation, i, a.sizes.Observation)
+		if first && a.params.FirstGoalState == "start" {
+			states[k] = a.observation // in the authors' code, by its filter by the threshold
+		}
 	}
-	a.estimator.estimate(a, q, a.goalDraws)
+	return a.estimate(states, goals, a.observation, a.desired, a.goalDraws)
 }
 
-// predictive is the estimator of section 3.2, Equation 5 with d random actions.
-type predictive struct {
-	d       int
-	shared  bool   // the d actions are the same for all candidates (SharedActions)
-	actions matrix // memory for d actions of each candidate
+// achievedAt returns the goals achieved where transitions began.
+func (a *Agent) achievedAt(transitions []int) [][]float64 {
+	goals := make([][]float64, len(transitions))
+	for k, i := range transitions {
+		goals[k] = at(a.replay.achieved, i, a.sizes.Goal)
+	}
+	return goals
 }
 
-// estimate asks about the states of the candidates.
+// estimateByHeads returns Equation 5 for candidates, in their states.
 //
 // Reading R27: a candidate's state is the one the agent was in, and its goal
 // the one that UncertaintyGoal names.
@@ -92,34 +97,37 @@ type predictive struct {
 // environment's goal leaves two runs of five unsolved on 1U5 with small
 // networks, and two of three on 6x5 with the authors' learner; the candidate as
 // goal, as in [Default], leaves none.
-func (e *predictive) estimate(a *Agent, q *query, rng stream) {
-	for k, state := range q.states {
-		goal := q.desired
-		if a.params.UncertaintyGoal == "candidate" {
-			goal = q.goals[k]
-		}
-		a.inputs(q.x.row(k), state, goal)
+func (a *Agent) estimateByHeads(states, goals [][]float64, desired []float64, rng stream) []float64 {
+	if a.params.UncertaintyGoal == "desired" {
+		goals = slices.Repeat([][]float64{desired}, len(states))
 	}
-	e.answer(a.pun, q, a.sizes.Action, rng)
+	return a.pun.answer(a.rows(states, goals), a.sizes.Action, rng)
 }
 
-// answer sets q.ε to Equation 5 for the rows of s and g in q.x, with actions of
-// the given length.
-func (e *predictive) answer(u *pun, q *query, action int, rng stream) {
-	n := q.x.rows
-	if n == 0 {
-		return
+// rows returns rows of s and g, normalized, with room for an action.
+func (a *Agent) rows(states, goals [][]float64) matrix {
+	x := newMatrix(len(states), a.sizes.Observation+a.sizes.Goal+a.sizes.Action)
+	for k, s := range states {
+		a.inputs(x.row(k), s, goals[k])
 	}
-	if rows := n * e.d; rows*action > len(e.actions.data) {
-		e.actions = newMatrix(2*rows, action)
-	}
-	e.actions.rows = n * e.d
-	alike := 1
-	if e.shared {
-		alike = n
-	}
-	drawActions(e.actions, alike, rng)
-	u.uncertainty(q.ε, q.x, e.actions)
+	return x
+}
+
+// answer returns Equation 5 for the rows of s and g in x, with d random actions of
+// the given length for each, or the same d for all (SharedActions).
+func (u *pun) answer(x matrix, length int, rng stream) []float64 {
+	ε, from := make([]float64, x.rows), x.cols-length
+	u.uncertainty(ε, x, u.actions, func(_, k int) {
+		action := x.row(k)[from:]
+		if u.sharedActions && k > 0 {
+			copy(action, x.row(k - 1)[from:])
+			return
+		}
+		for c := range action {
+			action[c] = float32(symmetric(rng.Rand))
+		}
+	})
+	return ε
 }
 
 // uncertainty sets ε, of N values, to the epistemic uncertainty of N
@@ -127,46 +135,26 @@ func (e *predictive) answer(u *pun, q *query, action int, rng stream) {
 //
 //	ε_k = 1/d Σ_j deviation_i P_i(Q_backbone,i(s_k, a_j, g_k))
 //
-// Row k of x holds s_k and g_k; its action columns are overwritten. actions is
-// d N by the action's width: row j N + k is a_j of candidate k.
+// Row k of x holds s_k and g_k; act(j, k) sets its action columns to a_j of candidate
+// k, for one j after the other.
 //
 // It implements QTA, Equation 5 (Section 3.2).
 //
 // Reading R17: the sum has d terms and the ensemble G; the display's sums start at
 // 0 and so count one more.
-func (u *pun) uncertainty(ε []float64, x, actions matrix) {
-	var (
-		n, d = x.rows, actions.rows / x.rows
-		one  = make([]float64, min(n, u.dp.rows))
-	)
+func (u *pun) uncertainty(ε []float64, x matrix, d int, act func(j, k int)) {
+	one := make([]float64, min(x.rows, u.dp.rows))
 	clear(ε)
-	for lo := 0; lo < n; lo += u.dp.rows {
-		hi := min(lo+u.dp.rows, n)
-		chunk := x.slice(lo, hi)
-		for j := range d {
-			for k := range chunk.rows {
-				row := chunk.row(k)
-				copy(row[len(row)-actions.cols:], actions.row(j*n+lo+k))
+	for j := range d {
+		for lo := 0; lo < x.rows; lo += u.dp.rows {
+			hi := min(lo+u.dp.rows, x.rows)
+			for k := lo; k < hi; k++ {
+				act(j, k)
 			}
-			u.deviation(one[:chunk.rows], chunk)
-			for k, v := range one[:chunk.rows] {
+			u.deviation(one[:hi-lo], x.slice(lo, hi))
+			for k, v := range one[:hi-lo] {
 				ε[lo+k] += v / float64(d)
 			}
-		}
-	}
-}
-
-// drawActions fills the rows of actions with uniformly random ones, as many in a
-// row alike as it is asked.
-func drawActions(actions matrix, alike int, rng stream) {
-	for j := range actions.rows {
-		row := actions.row(j)
-		if j%alike != 0 {
-			copy(row, actions.row(j-1))
-			continue
-		}
-		for c := range row {
-			row[c] = float32(symmetric(rng.Rand))
 		}
 	}
 }
@@ -247,14 +235,10 @@ func drawFrom(p []float64, rng stream) int {
 //
 // Reading R25: Q is taken at the episode's start with the policy's action, and
 // T is the horizon; a candidate exactly at the threshold stays.
-func (a *Agent) keepAchievable(q *query) {
-	q.resize(len(q.candidates), a.sizes)
-	values := q.ε // before there is an answer
-	for k, i := range q.candidates {
-		a.inputs(q.x.row(k), a.observation, at(a.replay.achieved, i, a.sizes.Goal))
-	}
-	a.valuesTowards(values, q.x)
-	q.candidates = Achievable(q.candidates, values, a.params.Threshold, a.params.Horizon)
+func (a *Agent) keepAchievable(candidates []int) []int {
+	now := slices.Repeat([][]float64{a.observation}, len(candidates))
+	values := a.valuesTowards(a.rows(now, a.achievedAt(candidates)))
+	return Achievable(candidates, values, a.params.Threshold, a.params.Horizon)
 }
 
 // Achievable returns the candidates whose mean value q is at least c T, in the
@@ -330,42 +314,11 @@ func (plain) replayGoal(a *Agent, i int) []float64 {
 	return a.replay.relabel(i, a.params.HindsightRatio, a.draws.Rand)
 }
 
-// An estimator answers a query: PUN, or a method that the paper compares it
-// with.
-type estimator interface {
-	estimate(a *Agent, q *query, rng stream)
-}
-
-// A query asks how uncertain the agent is of N candidates.
-type query struct {
-	candidates    []int       // transitions, where the agent chooses a goal
-	states, goals [][]float64 // of each candidate: the observation, and the goal achieved there
-	now, desired  []float64   // the current observation, and the environment's goal
-	first         bool        // it is for an episode's first goal
-
-	ε []float64 // the answer
-	p []float64 // the probability of each candidate by it
-	x matrix    // memory for N rows of s, g and an action
-}
-
-func (q *query) resize(n int, sizes Sizes) {
-	if cap(q.ε) < n {
-		room := 2 * n
-		q.states, q.goals = make([][]float64, room), make([][]float64, room)
-		q.ε = make([]float64, room)
-		q.x = newMatrix(room, sizes.Observation+sizes.Goal+sizes.Action)
-	}
-	q.states, q.goals, q.ε, q.x.rows = q.states[:n], q.goals[:n], q.ε[:n], n
-}
-
-// valuesTowards sets q to the mean value of the policy's action in every row
-// of s and g of x, whose action columns it overwrites.
-func (a *Agent) valuesTowards(q []float64, x matrix) {
+// valuesTowards returns the mean value of the policy's action in every row of s
+// and g of x, whose action columns it overwrites.
+func (a *Agent) valuesTowards(x matrix) []float64 {
 	a.policyActions(x)
-	for lo := 0; lo < x.rows; lo += a.params.Batch {
-		hi := min(lo+a.params.Batch, x.rows)
-		a.pun.meanValues(q[lo:hi], x.slice(lo, hi))
-	}
+	return a.pun.meanValues(x)
 }
 
 // policyActions sets the action columns of x to the policy's for its s and g.

@@ -31,8 +31,8 @@ func TestEquation5(t *testing.T) {
 				want[k] += twinDeviation(predictions) / d
 			}
 		}
-		got := make([]float64, n)
-		u.uncertainty(got, b.x(), table(actions))
+		got, x := make([]float64, n), b.x()
+		u.uncertainty(got, x, d, func(j, k int) { copy(x.row(k)[5:], float32s(actions[j*n+k])) })
 		near(t, fmt.Sprintf("Equation 5: in pieces of %d", rows), float32s(got), want)
 	}
 }
@@ -176,23 +176,23 @@ func TestSelection(t *testing.T) {
 			nets = a.average.nets
 			nets[0].params[len(nets[0].params)-1]++ // of its head
 		}
-		estimated, _ := a.estimator.(*predictive)
-		switch e := a.estimator.(type) {
-		case fromStart:
-			estimated = e.estimator.(*predictive)
-		case averaged:
-			estimated = e.estimator.(*predictive)
-		}
 		for _, first := range []bool{true, false} {
-			q := &a.scratch.query
-			a.drawCandidates(q)
-			a.ask(q, first)
-			n, actions := len(q.candidates), estimated.actions
-			if actions.rows != d*n {
-				t.Fatalf("%s: %d random actions for %d candidates, want %d for each", changes, actions.rows, n, d)
+			candidates, drawn := a.drawCandidates(), newStream(1, forGoals)
+			*drawn.pcg = *a.goalDraws.pcg
+			got := a.ask(candidates, first)
+			actions := make([][][]float64, len(candidates))
+			for range d { // drawn the other way round
+				for k := range actions {
+					action := []float64{float64(float32(symmetric(drawn.Rand))), float64(float32(symmetric(drawn.Rand)))}
+					actions[k] = append(actions[k], action)
+					if p.SharedActions {
+						actions = slices.Repeat(actions[:1], len(actions))
+						break
+					}
+				}
 			}
-			want := make([]float64, n)
-			for k, c := range q.candidates {
+			want := make([]float64, len(candidates))
+			for k, c := range candidates {
 				state, goal := at(a.replay.observation, c, 2), at(a.replay.achieved, c, 2)
 				if p.UncertaintyGoal == "desired" {
 					goal = a.desired
@@ -201,11 +201,7 @@ func TestSelection(t *testing.T) {
 					state = a.observation
 				}
 				for j := range d {
-					action := actions.row(j*n + k)
-					if k > 0 && p.SharedActions != slices.Equal(actions.row(j*n), action) {
-						t.Errorf("%s: candidates 0 and %d share an action, or should", changes, k)
-					}
-					b := twinBatch{s: [][]float64{state}, g: [][]float64{goal}, a: [][]float64{float64s(action)}}
+					b := twinBatch{s: [][]float64{state}, g: [][]float64{goal}, a: [][]float64{actions[k][j]}}
 					predictions := each(nets, func(c criticNet) []float64 {
 						return twinPrediction(c.q.vector(), c.head.vector(), b, 0)
 					})
@@ -216,7 +212,7 @@ func TestSelection(t *testing.T) {
 					}
 				}
 			}
-			near(t, changes+": uncertainty", float32s(q.ε), want)
+			near(t, changes+": uncertainty", float32s(got), want)
 		}
 	}
 }

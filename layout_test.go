@@ -154,15 +154,12 @@ func TestReadings(t *testing.T) {
 	}
 }
 
-// Nothing departs from the paper's method in the paper's parameters, and each
-// departure has parameters that install it.
-func TestPaperHasNoDepartures(t *testing.T) {
+// With the paper's parameters the ensemble is PUN, and each thing that another
+// has is in one of the variants.
+func TestPaperIsPUN(t *testing.T) {
 	a := newMazeAgent(t, Paper(), 1)
-	if !reflect.ValueOf(a.departures).IsZero() {
-		t.Error("an agent with Paper() has departures")
-	}
 	architecture := a.pun.architecture
-	architecture.predicted, architecture.width = 0, 0
+	architecture.actions, architecture.predicted, architecture.width = 0, 0, 0
 	if !reflect.ValueOf(architecture).IsZero() || a.pun.width != a.sizes.Observation || a.pun.predicted != a.sizes.Observation {
 		t.Errorf("with Paper() the ensemble is not PUN: %+v", a.pun.architecture)
 	}
@@ -171,33 +168,23 @@ func TestPaperHasNoDepartures(t *testing.T) {
 			t.Errorf("critic %d has another optimizer than the paper's", i+1)
 		}
 	}
-	if e, ok := a.estimator.(*predictive); !ok || e.shared {
-		t.Errorf("Paper() estimates by a %T", a.estimator)
+	if a.average != nil || a.pun.sharedActions {
+		t.Error("Paper() asks an average, or about the same actions for all")
 	}
 	missing := map[string]bool{}
-	count := func(v reflect.Value, add bool) {
-		for i := range v.NumField() {
-			if name := v.Type().Name() + "." + v.Type().Field(i).Name; add {
-				missing[name] = true
-			} else if !v.Field(i).IsZero() {
-				delete(missing, name)
+	for i := range reflect.ValueOf(architecture).NumField() {
+		missing[reflect.TypeOf(architecture).Field(i).Name] = true
+	}
+	for _, v := range variants() {
+		other := reflect.ValueOf(newMazeAgent(t, tinyPreset(v.Params), 1).pun.architecture)
+		for i := range other.NumField() {
+			if !other.Field(i).IsZero() {
+				delete(missing, other.Type().Field(i).Name)
 			}
 		}
 	}
-	count(reflect.ValueOf(a.departures), true)
-	count(reflect.ValueOf(architecture), true)
-	for _, v := range variants() {
-		p := tinyPreset(v.Params)
-		if p.HeadOwnDraw || p.ActorOwnDraw {
-			a = agentAfter(t, p, p.LearningStarts+1) // its minibatches are made when first used
-		} else {
-			a = newMazeAgent(t, p, 1)
-		}
-		count(reflect.ValueOf(a.departures), false)
-		count(reflect.ValueOf(a.pun.architecture), false)
-	}
 	for name := range missing {
-		t.Errorf("no variant installs %s", name)
+		t.Errorf("no variant has %s", name)
 	}
 }
 

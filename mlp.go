@@ -274,35 +274,38 @@ type adam struct {
 	beta1, beta2 float64   // β₁ᵗ and β₂ᵗ
 	workers      *workers
 
+	params, gradient []float32
+
 	// For optimizers that the paper does not have: see authors.go and
 	// baseline_mega.go.
 	clip  float64 // largest magnitude of an element of the gradient, or 0
 	decay float64 // times the parameters, added to the gradient
 
-	// The step under way, for part.
-	params, gradient []float32
-	c                adamCoefficients
+	c adamCoefficients // of the step under way, for part
 }
 
-func newAdam(n int, rate float64, w *workers) *adam {
-	return &adam{rate: rate, m: make([]float32, n), v: make([]float32, n), beta1: 1, beta2: 1, workers: w}
+// newAdam returns an optimizer that moves params against gradient, which have
+// the same length.
+func newAdam(params, gradient []float32, rate, clip float64, w *workers) *adam {
+	m, v := make([]float32, len(params)), make([]float32, len(params))
+	return &adam{rate: rate, clip: clip, m: m, v: v, beta1: 1, beta2: 1, workers: w, params: params, gradient: gradient}
 }
 
-// step moves params against the gradient:
+// step moves the parameters against the gradient g:
 //
 //	m = β₁ m + (1-β₁) g    v = β₂ v + (1-β₂) g²
 //	params -= rate · m/(1-β₁ᵗ) / (√(v/(1-β₂ᵗ)) + ε)
 //
-// with g the gradient, clipped, plus decay times params. All have the same
-// length.
-func (a *adam) step(params, gradient []float32) {
-	if len(params) != len(a.m) || len(gradient) != len(a.m) {
-		panic("qta: adam: parameters, gradient and moments differ in length")
+// with g the gradient, clipped before Adam sees it, plus decay times params.
+func (a *adam) step() {
+	if a.clip > 0 {
+		bound := float32(a.clip)
+		for i, g := range a.gradient {
+			a.gradient[i] = min(max(g, -bound), bound) // a NaN stays
+		}
 	}
-	clipGradient(gradient, a.clip)
 	a.beta1 *= adamBeta1
 	a.beta2 *= adamBeta2
-	a.params, a.gradient = params, gradient
 	a.c = adamCoefficients{
 		beta1: adamBeta1, oneMinusBeta1: 1 - adamBeta1,
 		beta2: adamBeta2, oneMinusBeta2: 1 - adamBeta2,
@@ -311,27 +314,11 @@ func (a *adam) step(params, gradient []float32) {
 		eps:   adamEpsilon,
 		decay: float32(a.decay),
 	}
-	a.workers.run(a, 64*len(params))
+	a.workers.run(a, 64*len(a.params))
 }
 
 // part is step for the i-th of n bands of the parameters.
 func (a *adam) part(i, n int) {
 	lo, hi := band(len(a.m), i, n)
 	adamStep(a.params[lo:hi], a.m[lo:hi], a.v[lo:hi], a.gradient[lo:hi], a.c)
-}
-
-// clipGradient clips every element of a gradient to between -limit and limit,
-// before Adam sees it. A limit of 0 means none; a NaN stays.
-func clipGradient(gradient []float32, limit float64) {
-	if limit == 0 {
-		return
-	}
-	bound := float32(limit)
-	for i, g := range gradient {
-		if g > bound {
-			gradient[i] = bound
-		} else if g < -bound {
-			gradient[i] = -bound
-		}
-	}
 }

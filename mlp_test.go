@@ -99,9 +99,9 @@ func TestChunks(t *testing.T) {
 
 // A share of the parameters is added to the gradient.
 func TestAdamDecays(t *testing.T) {
-	a := newAdam(1, 0.01, newWorkers(1))
+	a := newAdam([]float32{2}, []float32{3}, 0.01, 0, newWorkers(1))
 	a.decay = 0.5
-	if a.step([]float32{2}, []float32{3}); math.Abs(float64(a.m[0])-0.4) > 1e-6 { // a tenth of 3 + 0.5 2
+	if a.step(); math.Abs(float64(a.m[0])-0.4) > 1e-6 { // a tenth of 3 + 0.5 2
 		t.Errorf("the first moment is %v, want 0.4", a.m[0])
 	}
 }
@@ -309,7 +309,8 @@ func (b twinBatch) batch() *batch {
 // learnBy is the step of critics, and of heads that learn in it, that the
 // parameters ask for.
 func (u *pun) learnBy(b, heads *batch, p *Params) (criticLoss, headLoss float64) {
-	u.departGradient(p)
+	a := newArchitecture(p, Sizes{})
+	u.headEnds, u.headsApart = a.headEnds, a.headsApart
 	return u.learn(b, heads)
 }
 
@@ -418,7 +419,6 @@ func ensemble(p Params, critics []vectorNet, heads []vectorLayer, rows int) *pun
 	p.Critics = len(critics)
 	a := newArchitecture(&p, Sizes{Observation: predicted, Goal: predicted})
 	u := newEnsemble(&p, widths[:len(widths)-1], a, newWorkers(1))
-	u.depart(&p)
 	u.reserve(rows)
 	for i, c := range u.critics {
 		c.q.load(critics[i])

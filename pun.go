@@ -140,6 +140,7 @@ type pun struct {
 	critics          []*critic
 	widths           []int   // of a critic's input and hidden layers
 	discount, polyak float64 // γ and ρ
+	sharedActions    bool    // of Equation 5, by all candidates
 	architecture
 
 	pass        *pass
@@ -204,32 +205,22 @@ func (u *pun) targetValue(x matrix, i int) []float32 {
 // Reading R11: the joint loss is the sum over the critics; each critic's
 // gradient sees only its own term.
 func (u *pun) learn(b, heads *batch) (criticLoss, headLoss float64) {
-	gradient, step := (*pun).gradient, (*critic).step
+	gradient := (*pun).gradient
 	if u.headEnds || u.headsApart || heads != b {
 		gradient = (*pun).gradientOtherwise
 	}
-	if u.headsApart {
-		step = (*critic).stepCritic
-	}
-	return u.descend(gradient, step, b, heads)
-}
-
-// descend takes a step of every critic against a gradient.
-func (u *pun) descend(
-	gradient func(u *pun, i int, b, heads *batch) (criticLoss, headLoss float64), step func(c *critic), b, heads *batch,
-) (criticLoss, headLoss float64) {
-	for i, c := range u.critics {
+	for i := range u.critics {
 		critic, head := gradient(u, i, b, heads)
 		criticLoss += critic
 		headLoss += head
-		if u.share == nil {
-			step(c)
-		}
 	}
 	if u.share != nil {
 		u.share(u)
-		for _, c := range u.critics {
-			step(c)
+	}
+	for _, c := range u.critics {
+		c.adam.step()
+		if !u.headsApart {
+			c.headAdam.step()
 		}
 	}
 	g := float64(len(u.critics))
@@ -249,12 +240,11 @@ func (u *pun) gradient(i int, b, _ *batch) (criticLoss, headLoss float64) {
 	n := len(c.q.layers) - 1
 	ξ := c.q.latent(p, b.x)
 	criticLoss = u.criticLoss(i, ξ, b)
-	headLoss = u.predictiveLoss(i, ξ, c.prediction, b)
+	headLoss = u.headGradient(i, ξ, c.prediction, b)
 
 	dq, dp, dξ := p.dx[n+1].slice(0, ξ.rows), u.dp.slice(0, ξ.rows), p.dx[n].slice(0, ξ.rows)
 	c.q.layers[n].backward(p.workers, c.gradient.q.layers[n], ξ, dq, p.ones, p.wT[n], false)
 	c.q.layers[n].backwardInput(p.workers, dξ, dq, p.wT[n], epilogue{})
-	c.head.backward(p.workers, c.gradient.head, ξ, dp, p.ones, u.headT, false)
 	c.head.backwardInput(p.workers, dξ, dp, u.headT, epilogue{add: true, mask: ξ})
 	c.q.backward(p, c.gradient.q, b.x, n, false)
 	return criticLoss, headLoss
@@ -269,11 +259,12 @@ func (u *pun) criticLoss(i int, ξ matrix, b *batch) float64 {
 	return CriticLoss(u.pass.dx[n].data[:ξ.rows], c.values.data[:ξ.rows], b.y[i], b.weights[i])
 }
 
-// predictiveLoss returns Equation 4 for head i, given ξ of the minibatch, and
-// leaves its gradient with respect to the predictions in u.dp.
-func (u *pun) predictiveLoss(i int, ξ, prediction matrix, b *batch) float64 {
-	prediction = prediction.slice(0, ξ.rows)
-	u.critics[i].head.forward(u.pass.workers, prediction, ξ, false)
+// headGradient returns Equation 4 for head i, given ξ of the minibatch, and fills
+// the head's gradient. It leaves the one with respect to the predictions in u.dp.
+func (u *pun) headGradient(i int, ξ, prediction matrix, b *batch) float64 {
+	c, w := u.critics[i], u.pass.workers
+	dp, prediction := u.dp.slice(0, ξ.rows), prediction.slice(0, ξ.rows)
+	c.head.forward(w, prediction, ξ, false)
 	s, loss := b.head, PredictiveLoss
 	if b.masks != nil {
 		s = u.maskPredicted(i, prediction, b)
@@ -282,23 +273,9 @@ func (u *pun) predictiveLoss(i int, ξ, prediction matrix, b *batch) float64 {
 		loss = u.headLoss
 	}
 	n := ξ.rows * prediction.cols
-	return loss(u.dp.data[:n], prediction.data[:n], s.data[:ξ.rows*s.cols], s.cols)
-}
-
-// step moves the critic, and its head at its own rate, against the gradient.
-func (c *critic) step() {
-	c.stepHead()
-	c.stepCritic()
-}
-
-func (c *critic) stepCritic() {
-	n := len(c.adam.m)
-	c.adam.step(c.params[:n], c.gradient.params[:n])
-}
-
-func (c *critic) stepHead() {
-	from := len(c.params) - len(c.headAdam.m)
-	c.headAdam.step(c.params[from:], c.gradient.params[from:])
+	mean := loss(dp.data[:n], prediction.data[:n], s.data[:ξ.rows*s.cols], s.cols)
+	c.head.backward(w, c.gradient.head, ξ, dp, u.pass.ones, u.headT, false)
+	return mean
 }
 
 // follow applies Equation 3 to every critic.
@@ -358,28 +335,35 @@ func (u *pun) priorities(d []float64, _ *batch) {
 	u.scatter(d)
 }
 
-// meanValues sets q, of B values, to the mean over the critics at x.
-func (u *pun) meanValues(q []float64, x matrix) {
-	clear(q)
-	for _, c := range u.critics {
-		for i, v := range c.q.forward(u.pass, x).data[:x.rows] {
-			q[i] += float64(v) / float64(len(u.critics))
+// meanValues returns the mean over the critics at each row of x.
+func (u *pun) meanValues(x matrix) []float64 {
+	q := make([]float64, x.rows)
+	for lo := 0; lo < x.rows; lo += u.dp.rows {
+		chunk := x.slice(lo, min(lo+u.dp.rows, x.rows))
+		for _, c := range u.critics {
+			for i, v := range c.q.forward(u.pass, chunk).data[:chunk.rows] {
+				q[lo+i] += float64(v) / float64(len(u.critics))
+			}
 		}
 	}
+	return q
 }
 
 // newPUN returns an ensemble with networks of the given sizes. Critics differ
 // only in their initial weights; targets start equal to their critics.
-func newPUN(p *Params, sizes Sizes, a architecture, rng *rand.Rand, w *workers) *pun {
+func newPUN(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *pun {
 	widths := []int{sizes.Observation + sizes.Goal + sizes.Action}
 	for range p.HiddenLayers {
 		widths = append(widths, p.HiddenSize)
 	}
-	u := newEnsemble(p, widths, a, w)
+	u := newEnsemble(p, widths, newArchitecture(p, sizes), w)
 	for _, c := range u.critics {
 		c.q.initialize(rng)
 		c.head.initialize(rng)
 		copy(c.target.params, c.q.params)
+	}
+	if u.share != nil {
+		u.shareBackbones()
 	}
 	return u
 }
@@ -392,25 +376,25 @@ func newEnsemble(p *Params, widths []int, a architecture, w *workers) *pun {
 	}
 	qWidths := append(widths[:len(widths):len(widths)], 1)
 	u := &pun{
-		widths: widths, discount: p.Discount, polyak: p.Polyak, architecture: a,
+		widths: widths, discount: p.Discount, polyak: p.Polyak, sharedActions: p.SharedActions, architecture: a,
 		pass:        newPass(qWidths, w),
 		dp:          newMatrix(0, a.width),
 		headT:       newMatrix(a.width, widths[len(widths)-1]),
 		predictions: make([][]float32, p.Critics),
 	}
-	gradient := newCriticNet(widths, a.width)
 	for range p.Critics {
-		net := newCriticNet(widths, a.width)
-		if a.share != nil {
-			gradient = newCriticNet(widths, a.width)
-		}
+		net, gradient := newCriticNet(widths, a.width), newCriticNet(widths, a.width)
 		n := len(net.q.params)
+		end, head := n, n // of what the critic's optimizer moves, and where the head's begins
+		if p.PredictiveGradient == "separate" {
+			end, head = len(net.params), 0
+		}
 		u.critics = append(u.critics, &critic{
 			criticNet:  net,
 			target:     newMLP(make([]float32, n), qWidths),
 			gradient:   gradient,
-			adam:       newAdam(n, p.CriticRate, w),
-			headAdam:   newAdam(len(net.params)-n, p.PredictiveRate, w),
+			adam:       newAdam(net.params[:end], gradient.params[:end], p.CriticRate, p.GradientClip, w),
+			headAdam:   newAdam(net.params[head:], gradient.params[head:], p.PredictiveRate, p.GradientClip, w),
 			values:     newMatrix(0, 1),
 			prediction: newMatrix(0, a.width),
 		})

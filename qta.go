@@ -141,10 +141,11 @@ func (a *Agent) trainStep() error {
 			return err
 		}
 	}
-	action, err := a.behave()
-	if err != nil {
+	action := a.act(a.observation, a.goal)
+	if err := a.checkAction(action); err != nil {
 		return err
 	}
+	a.explore(action)
 	next, reward := a.env.Step(slices.Clone(action))
 	if problem := stepProblem(a.env, a.sizes, a.desired, next, reward); problem != "" {
 		return &EnvError{a.step + 1, problem}
@@ -153,9 +154,7 @@ func (a *Agent) trainStep() error {
 	a.sampler.stored(a.step)
 	a.enterState(next)
 	a.step++
-	if a.held != nil {
-		a.dropAction()
-	}
+	a.dropAction()
 	if a.foundAt == 0 && reward == 0 { // of the environment's goal
 		a.foundAt = a.step
 	}
@@ -171,10 +170,14 @@ func (a *Agent) trainStep() error {
 			return err
 		}
 	}
-	if endOfEpisode {
-		return a.endEpisode()
+	if !endOfEpisode {
+		return nil
 	}
-	return nil
+	a.showNormalizers() // the episode is in the replay
+	if err := a.curriculum.endEpisode(a); err != nil {
+		return err
+	}
+	return a.learnTimes(p.UpdatesPerEpisode)
 }
 
 // beginEpisode resets the environment and sets the episode's first goal.
@@ -194,20 +197,6 @@ func (a *Agent) enterState(s State) {
 	copy(a.achieved, s.Achieved)
 }
 
-// behave returns the training policy's action for the current state and goal.
-func (a *Agent) behave() ([]float64, error) {
-	action := a.act(a.observation, a.goal)
-	if err := a.checkAction(action); err != nil {
-		return nil, err
-	}
-	if a.departures.explore != nil {
-		a.departures.explore(a, action)
-	} else {
-		a.explore(action)
-	}
-	return action, nil
-}
-
 // reachGoal follows a step that ends at the goal: "Whenever the agent
 // successfully reaches its goal, a new goal is sampled".
 func (a *Agent) reachGoal(endOfEpisode bool) error {
@@ -221,17 +210,6 @@ func (a *Agent) reachGoal(endOfEpisode bool) error {
 	}
 	a.curriculum.atGoal(a)
 	return a.setGoal(false)
-}
-
-// endEpisode shows the normalizers the finished episode, which is in the
-// replay, then ends it for the curriculum and makes the updates of
-// UpdatesPerEpisode.
-func (a *Agent) endEpisode() error {
-	a.showNormalizers()
-	if err := a.curriculum.endEpisode(a); err != nil {
-		return err
-	}
-	return a.learnTimes(a.params.UpdatesPerEpisode)
 }
 
 // learnTimes makes n updates, or none in the first LearningStarts environment
@@ -256,7 +234,7 @@ func (a *Agent) learnTimes(n int) error {
 // HeadOwnDraw or ActorOwnDraw asks for others.
 func (a *Agent) learn() error {
 	b := &a.scratch.batch
-	if err := a.minibatch(b, a.sampler); err != nil { // section 3.3
+	if err := a.minibatch(b, a.sampler, a.curriculum.replayGoal); err != nil { // section 3.3
 		return err
 	}
 	heads, actor, err := a.ownBatches(b)
@@ -264,7 +242,7 @@ func (a *Agent) learn() error {
 		return err
 	}
 	a.learnFrom(b, heads, actor)
-	if err := a.checkLosses(); err != nil {
+	if err := a.losses.check(a.step); err != nil {
 		return err
 	}
 	if a.average != nil {
@@ -302,20 +280,20 @@ func (a *Agent) learnFrom(b, heads, actor *batch) {
 	}
 }
 
-// minibatch fills b with transitions that s draws.
+// minibatch fills b with transitions that s draws, each replayed with a goal.
 //
 // Reading R2: with prioritized replay the policy and the heads learn from the
 // same minibatch, and the weights apply only to the critics' loss.
-func (a *Agent) minibatch(b *batch, s sampler) error {
+func (a *Agent) minibatch(b *batch, s sampler, goal func(a *Agent, i int) []float64) error {
 	for row := range b.transitions {
 		i := s.draw(a.draws)
-		if err := a.fill(b, row, i, a.curriculum.replayGoal(a, i)); err != nil {
+		if err := a.fill(b, row, i, goal(a, i)); err != nil {
 			return err
 		}
 	}
 	s.weigh(b.weights, b.transitions, a.step)
-	if a.mask != nil {
-		a.mask(a, b)
+	if a.params.Uncertainty == "bootstrap" {
+		a.applyMasks(b)
 	}
 	return nil
 }
@@ -333,14 +311,10 @@ func (a *Agent) fill(b *batch, row, i int, goal []float64) error {
 	for c, v := range at(r.action, i, s.Action) {
 		x[s.Observation+s.Goal+c] = float32(v)
 	}
-	observation := at(r.nextObservation, i, s.Observation)
-	a.inputs(next, observation, goal)
-	if a.predicted != nil {
-		a.predicted(a, b.head.row(row), i)
-	} else {
-		for c, v := range observation {
-			b.head.row(row)[c] = float32(v)
-		}
+	a.inputs(next, at(r.nextObservation, i, s.Observation), goal)
+	predicted := a.predicted(i)
+	for c := range b.head.cols {
+		b.head.row(row)[c] = float32(predicted[c])
 	}
 	achieved := at(r.nextAchieved, i, s.Goal)
 	reward := a.env.Reward(achieved, goal)
@@ -362,8 +336,8 @@ func (a *Agent) fill(b *batch, row, i int, goal []float64) error {
 func (a *Agent) target(b *batch) {
 	inputs := b.next.columns(0, a.sizes.Observation+a.sizes.Goal)
 	actions := a.policy.act(a.policy.target, inputs)
-	if a.smooth != nil {
-		a.smooth(a, actions)
+	if σ := a.params.TargetNoise; σ > 0 {
+		smooth(actions.data[:actions.rows*actions.cols], σ, targetNoiseClip, a.learning.Rand)
 	}
 	setColumns(b.next, inputs.cols, actions)
 	a.pun.target(b, a.learning)

@@ -235,9 +235,9 @@ func TestTrainErrors(t *testing.T) {
 
 		// Within an episode training goes on in the environment it began in.
 		{&lineEnv{onStep: func(e *lineEnv, _ []float64) { e.speed += 0.001 }}, one, o, 13, "qta: step 11: environment: "},
-		{state(func(_ *lineEnv, s *State) { s.Observation[1]++ }), one, o, 13, "qta: step 11: environment: the observation is "},
-		{state(func(_ *lineEnv, s *State) { s.Achieved[0]++ }), one, o, 13, "qta: step 11: environment: the achieved goal is "},
-		{state(func(_ *lineEnv, s *State) { s.Desired = []float64{s.Desired[0] + 1} }), one, o, 13, "qta: step 11: environment: the desired goal is "},
+		{state(func(_ *lineEnv, s *State) { s.Observation[1]++ }), one, o, 13, "qta: step 11: environment: the state is "},
+		{state(func(_ *lineEnv, s *State) { s.Achieved[0]++ }), one, o, 13, "qta: step 11: environment: the state is "},
+		{state(func(_ *lineEnv, s *State) { s.Desired = []float64{s.Desired[0] + 1} }), one, o, 13, "qta: step 11: environment: the state is "},
 	} {
 		a := newLineAgent(t)
 		if test.before > 0 {
@@ -265,8 +265,8 @@ func TestPanics(t *testing.T) {
 		call func()
 		want string
 	}{
-		{func() { a.Act(at, []float64{1.5, math.NaN()}) }, "qta: Act with the observation [1.5 1.5] and the goal [1.5 NaN], which are not all finite"},
-		{func() { a.Act(at, at[:1]) }, "qta: Act with an observation of 2 and a goal of 1, want 2 and 2"},
+		{func() { a.Act(at, []float64{1.5, math.NaN()}) }, "qta: a question to an agent: the goal is [1.5 NaN], allowed are numbers up to ±1e+100"},
+		{func() { a.Act(at, at[:1]) }, "qta: a question to an agent: the goal has 1 numbers, Sizes says 2"},
 	} {
 		func() {
 			defer func() {

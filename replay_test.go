@@ -234,7 +234,7 @@ func TestEquation8Training(t *testing.T) {
 			s.tree.set(i, weights[i])
 		}
 		b := &a.scratch.batch
-		if err := a.minibatch(b, a.sampler); err != nil {
+		if err := a.minibatch(b, a.sampler, a.curriculum.replayGoal); err != nil {
 			t.Fatal(err)
 		}
 		β := math.Min(1, 0.3+0.7*float64(step)/100)
