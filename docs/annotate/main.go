@@ -11,8 +11,6 @@ package main
 
 import (
 	"bytes"
-	"embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"go/token"
@@ -26,7 +24,7 @@ import (
 	"strings"
 	text "text/template"
 
-	"qta/internal/glossary"
+	"qta/internal/words"
 )
 
 // Files are named from the repository's root.
@@ -38,11 +36,8 @@ const (
 
 	pageFile     = "docs/annotated.html"
 	readingsFile = "docs/readings.md"
-	glossaryFile = "internal/glossary/parameters.json"
+	paramsFile   = "cmd/qta/parameters.txt"
 )
-
-//go:embed page.tmpl readings.tmpl
-var templates embed.FS
 
 // A page joins the passages and the sources. The templates show the exported
 // fields.
@@ -52,12 +47,12 @@ type page struct {
 	Sections   []*section
 	Passages   []*passage
 	Parameters []*parameter
+	Groups     []*group
 	Choices    map[string]*choice
 	Tests      map[int][]*declaration // of equations
 
 	root         fs.FS
 	files        *token.FileSet
-	groups       []glossary.Group
 	declarations map[string]*declaration
 	parameters   map[string]*parameter
 	formulas     map[string]template.HTML
@@ -101,7 +96,7 @@ func generate(root fs.FS) (files map[string][]byte, err error) {
 	p.check()
 	if p.faults == nil {
 		p.where = pageFile + ": "
-		files = map[string][]byte{pageFile: p.html(), readingsFile: p.markdown(), glossaryFile: p.glossary()}
+		files = map[string][]byte{pageFile: p.html(), readingsFile: p.markdown(), paramsFile: p.params()}
 	}
 	return files, p.faults
 }
@@ -161,7 +156,7 @@ var (
 func (p *page) html() []byte {
 	functions := template.FuncMap{"prose": p.prose, "math": p.math, "walk": p.walk, "line": p.line}
 	t := template.New("page.tmpl").Funcs(functions)
-	b := p.execute(template.Must(t.ParseFS(templates, "page.tmpl")))
+	b := p.execute(template.Must(t.ParseFS(p.root, "docs/annotate/page.tmpl")))
 	places := map[string]int{}
 	for _, m := range anchor.FindAllSubmatch(b, -1) {
 		places[string(m[1])]++
@@ -184,7 +179,7 @@ func (p *page) html() []byte {
 func (p *page) markdown() []byte {
 	cell := strings.NewReplacer("$", "", "|", `\|`, "*", `\*`).Replace
 	t := text.New("readings.tmpl").Funcs(text.FuncMap{"cell": cell})
-	return p.execute(text.Must(t.ParseFS(templates, "readings.tmpl")))
+	return p.execute(text.Must(t.ParseFS(p.root, "docs/annotate/readings.tmpl")))
 }
 
 // execute returns what a template makes of the page.
@@ -215,19 +210,20 @@ func (p *page) line(code string) template.HTML {
 	return p.prose("`" + code + "`")
 }
 
-// glossary returns what "qta params" says of each parameter.
-func (p *page) glossary() []byte {
+// params returns what "qta params" writes: the list, and then, each after a form
+// feed, all about a parameter.
+func (p *page) params() []byte {
 	for _, q := range p.Passages {
 		for _, c := range q.Choices {
 			if c.Switch != nil {
-				c.Switch.Choices = append(c.Switch.Choices, glossary.Choice{Kind: c.Kind + " " + c.ID, Where: c.Where,
-					File: c.File, Said: strings.ReplaceAll(c.Said, "$", ""), Done: c.Words()})
+				c.Switch.Decides = append(c.Switch.Decides, c)
 			}
 		}
 	}
-	b, err := json.MarshalIndent(p.groups, "", "\t")
-	if err != nil {
-		p.fault("%v", err)
+	wrap := func(indent, text string) string {
+		text = strings.ReplaceAll(text, "$", "") // marks of formulas
+		return indent + strings.Join(words.Wrap(text, 100-len(indent)), "\n"+indent)
 	}
-	return append(b, '\n')
+	t := text.New("parameters.tmpl").Funcs(text.FuncMap{"wrap": wrap})
+	return p.execute(text.Must(t.ParseFS(p.root, "docs/annotate/parameters.tmpl")))
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	_ "embed"
 	"io/fs"
 	"os"
 	"path"
@@ -137,10 +136,5 @@ func TestLooks(t *testing.T) {
 			}
 		}
 	}
-	browser.Check(t, pages, []int{400, 1000, 1400}, looks)
+	browser.Check(t, pages, []int{400, 1000, 1400}, read(t, "docs/annotate/looks.js"))
 }
-
-// looks checks what is particular to these pages.
-//
-//go:embed looks.js
-var looks string

@@ -1,20 +1,21 @@
 package main
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/scanner"
 	"go/token"
 	"go/types"
 	"io/fs"
-	"path"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"qta"
-	"qta/internal/glossary"
+	"qta/internal/words"
 )
 
 // This file reads the sources: declarations with what their comments say, and
@@ -78,22 +79,26 @@ func (c *choice) Words() string {
 
 // A parameter is a field of Params.
 type parameter struct {
-	*glossary.Parameter
-	Source  string
-	Row     string // of the appendix's table, or empty
-	File    string
-	Line    int
-	Values  []preset
-	Choice  *choice // in its source, or nil
-	Passage *passage
+	Name, Meaning string
+	Source, Range string
+	Row           string // of the appendix's table, or empty
+	File          string
+	Line          int
+	Values        []preset
+	Choice        *choice // in its source, or nil
+	Passage       *passage
+	Decides       []*choice // that it switches
+	Effects       []string  // of switching it, as far as it was measured
+}
+
+// A group is parameters that belong together: a part of Params.
+type group struct {
+	About      string
+	Parameters []*parameter
 }
 
 // A preset is a parameter's value in a named set.
 type preset struct{ Set, Value string }
-
-// sourceDirs are the directories that are read. Names of all but the root have
-// their package in front.
-var sourceDirs = []string{".", "cmd/qta/internal/paper"}
 
 var (
 	implements = regexp.MustCompile(`It implements QTA, Equation (\d+) \(Section ([\d.]+)\)\.`)
@@ -102,31 +107,31 @@ var (
 	docLink    = regexp.MustCompile(`\[(\*?[A-Z][A-Za-z.]*)\]`)
 )
 
-// readSources reads the Go files, but no tests other than the equations'.
+// readSources reads the Go files of the root and of the paper's numbers, but no
+// tests other than the equations'. Names outside the root have their package in front.
 func (p *page) readSources() {
-	for _, dir := range sourceDirs {
-		names, _ := fs.Glob(p.root, path.Join(dir, "*.go"))
-		for _, file := range names {
-			src := p.read(file)
-			f, err := parser.ParseFile(p.files, file, src, parser.ParseComments|parser.SkipObjectResolution)
-			if err != nil {
-				p.fault("%v", err)
+	files, _ := fs.Glob(p.root, "*.go")
+	numbers, _ := fs.Glob(p.root, "cmd/qta/internal/paper/*.go")
+	for _, file := range append(files, numbers...) {
+		src := p.read(file)
+		f, err := parser.ParseFile(p.files, file, src, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			p.fault("%v", err)
+			continue
+		}
+		for _, node := range f.Decls {
+			name, doc := declares(node)
+			test := testOf.FindStringSubmatch(oneLine(doc.Text()))
+			if name == "" || test == nil && strings.HasSuffix(file, "_test.go") {
 				continue
 			}
-			for _, node := range f.Decls {
-				name, doc := declares(node)
-				test := testOf.FindStringSubmatch(oneLine(doc.Text()))
-				if name == "" || test == nil && strings.HasSuffix(file, "_test.go") {
-					continue
-				}
-				if dir != "." {
-					name = f.Name.Name + "." + name
-				}
-				d := p.declare(node, name, doc, src)
-				if test != nil {
-					n, _ := strconv.Atoi(test[1])
-					p.Tests[n] = append(p.Tests[n], d)
-				}
+			if strings.Contains(file, "/") {
+				name = f.Name.Name + "." + name
+			}
+			d := p.declare(node, name, doc, src)
+			if test != nil {
+				n, _ := strconv.Atoi(test[1])
+				p.Tests[n] = append(p.Tests[n], d)
 			}
 		}
 	}
@@ -259,20 +264,17 @@ func highlight(text, name string) [][]span {
 func (p *page) readParameters(name string) {
 	node := p.declarations[name].node.(*ast.GenDecl)
 	about, _, _ := strings.Cut(oneLine(node.Doc.Text()), ". ")
-	group := glossary.Group{Name: name, About: strings.TrimSuffix(about, ".")}
-	fields := node.Specs[0].(*ast.TypeSpec).Type.(*ast.StructType).Fields.List
-	group.Parameters = make([]glossary.Parameter, 0, len(fields)) // without moving them
-	for i, f := range fields {
+	g := &group{About: strings.TrimSuffix(about, ".")}
+	for _, f := range node.Specs[0].(*ast.TypeSpec).Type.(*ast.StructType).Fields.List {
 		if len(f.Names) == 0 {
 			p.readParameters(types.ExprString(f.Type))
 			continue
 		}
-		group.Parameters = append(group.Parameters, glossary.Parameter{Name: f.Names[0].Name})
 		at := p.files.Position(f.Pos())
-		q := &parameter{Parameter: &group.Parameters[i], File: at.Filename, Line: at.Line}
+		q := &parameter{Name: f.Names[0].Name, File: at.Filename, Line: at.Line}
 		q.Meaning = strings.TrimSuffix(oneLine(f.Doc.Text()), ".")
 		tag, _ := strconv.Unquote(f.Tag.Value)
-		q.Source = reflect.StructTag(tag).Get("source")
+		q.Source, q.Range = reflect.StructTag(tag).Get("source"), reflect.StructTag(tag).Get("range")
 		if row, ok := strings.CutPrefix(q.Source, "Table: "); ok {
 			q.Row = row
 		}
@@ -286,12 +288,31 @@ func (p *page) readParameters(name string) {
 				Line: q.Line, Parameter: q, Switch: q}
 			p.Choices[m[2]] = q.Choice
 		}
-		p.Parameters = append(p.Parameters, q)
+		p.Parameters, g.Parameters = append(p.Parameters, q), append(g.Parameters, q)
 		p.parameters[q.Name] = q
 	}
-	if len(group.Parameters) > 0 {
-		p.groups = append(p.groups, group)
+	if len(g.Parameters) > 0 {
+		p.Groups = append(p.Groups, g)
 	}
+}
+
+// InAll returns a parameter's values in all named sets.
+func (q *parameter) InAll() (all []preset) {
+	for _, set := range qta.Presets() {
+		all = append(all, preset{set.Name, set.Params.Value(q.Name)})
+	}
+	return all
+}
+
+// Listed returns the lines of a parameter in the list of all, with its value in the
+// set that trains unless another is named, and a mark if others differ.
+func (q *parameter) Listed() string {
+	value := qta.Fast().Value(q.Name)
+	if slices.ContainsFunc(q.InAll(), func(v preset) bool { return v.Value != value }) {
+		value += " *"
+	}
+	lines := words.Wrap(q.Meaning, 65)
+	return fmt.Sprintf("%-20s %-13s %s\n", q.Name, value, strings.Join(lines, "\n"+strings.Repeat(" ", 35)))
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
