@@ -450,12 +450,10 @@ func TestAsk(t *testing.T) {
 					q += twinValue(c.q.vector(), s, g, twinAct(policy, s, g)) / 3
 				}
 				for j := range d {
-					var predictions [][]float64
-					for _, c := range a.pun.critics {
-						ξ, _ := twinForward(c.q.vector(), slices.Concat(s, g, drawn[j*n+k]))
-						_, prediction := twinForward(vectorNet{c.head.vector()}, ξ)
-						predictions = append(predictions, prediction)
-					}
+					x := slices.Concat(s, g, drawn[j*n+k])
+					predictions := each(a.pun.critics, func(c *critic) []float64 {
+						return twinPrediction(c.q.vector(), c.head.vector(), x)
+					})
 					ε += twinDeviation(predictions) / float64(d)
 				}
 				near(t, fmt.Sprintf("value of pair %d", k), float32s(value[k:k+1]), []float64{q})

@@ -20,9 +20,8 @@ func naivePriority(a *Agent, i int, g []float64, M []int) float64 {
 	var q, targets []float64
 	var predictions [][]float64
 	for _, c := range a.pun.critics {
-		latent, value := twinForward(c.q.vector(), slices.Concat(s, g, action))
-		_, prediction := twinForward(vectorNet{c.head.vector()}, latent)
-		q, predictions = append(q, value[0]), append(predictions, prediction)
+		q = append(q, twinValue(c.q.vector(), s, g, action))
+		predictions = append(predictions, twinPrediction(c.q.vector(), c.head.vector(), slices.Concat(s, g, action)))
 		targets = append(targets, twinValue(c.target.vector(), next, g, nextAction))
 	}
 	switch {
@@ -363,8 +362,8 @@ func TestEnsembleGradients(t *testing.T) {
 		critics := each(a.pun.critics, func(c *critic) vectorNet { return c.q.vector() })
 		heads := each(a.pun.critics, func(c *critic) vectorLayer { return c.head.vector() })
 		// Losses of critic i and its head; with one backbone, of all.
-		critic := func(i int) float64 { return twinLossOfBatch(critics[i], nil, &a.scratch.batch, i) }
-		head := func(i int) float64 { return twinLossOfBatch(critics[i], &heads[i], own, i) }
+		critic := func(i int) float64 { return twinLossOfBatch(critics[i], nil, &a.scratch.batch, i, "") }
+		head := func(i int) float64 { return twinLossOfBatch(critics[i], &heads[i], own, i, "") }
 		sum := func(loss func(int) float64, i int) float64 {
 			if p.Uncertainty == "bootstrap" {
 				return loss(0) + loss(1) + loss(2)
@@ -407,34 +406,6 @@ func TestGaussianLoss(t *testing.T) {
 			t.Errorf("raw variance %v: loss %v, gradient %v", z, loss, dp)
 		}
 	}
-}
-
-// twinLossOfBatch is the loss of critic i on a minibatch, or of its head.
-func twinLossOfBatch(critic vectorNet, head *vectorLayer, b *batch, i int) (mean float64) {
-	for k := range b.r {
-		latent, q := twinForward(critic, float64s(b.x.row(k)))
-		loss, weight := 0.0, 1.0
-		if head == nil {
-			loss = math.Pow(q[0]-float64(b.y[i][k]), 2)
-			if b.weights[i] != nil {
-				weight = float64(b.weights[i][k])
-			}
-		} else {
-			_, p := twinForward(vectorNet{*head}, latent)
-			s := float64s(b.head.row(k))
-			for c := range s {
-				loss += math.Pow(p[c]-s[c], 2)
-			}
-			if len(p) > len(s) {
-				loss = twinGaussian(p, s)
-			}
-			if b.masks != nil {
-				weight = float64(b.masks[i][k])
-			}
-		}
-		mean += weight * loss / float64(len(b.r))
-	}
-	return mean
 }
 
 // numberedAgent returns an agent of MEGA's whose transition i led from a place

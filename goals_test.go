@@ -18,20 +18,19 @@ func TestEquation5(t *testing.T) {
 		rng := rand.New(rand.NewPCG(8, 0))
 		u := ensemble(c.still, c.critics, c.heads, rows)
 		const n, d = 7, 3
-		b := randomBatch(rng, n, Sizes{Observation: 3, Goal: 2, Action: 4}, 3)
-		actions := randomRows(rng, d*n, 4)
+		inputs, actions := randomRows(rng, n, 9), randomRows(rng, d*n, 4)
 		want := make([]float64, n)
 		for k := range want {
 			for j := range d {
 				var predictions [][]float64
-				b.a[k] = actions[j*n+k]
+				copy(inputs[k][5:], actions[j*n+k])
 				for i, q := range c.critics {
-					predictions = append(predictions, twinPrediction(q, c.heads[i], b, k))
+					predictions = append(predictions, twinPrediction(q, c.heads[i], inputs[k]))
 				}
 				want[k] += twinDeviation(predictions) / d
 			}
 		}
-		got, x := make([]float64, n), b.x()
+		got, x := make([]float64, n), table(inputs)
 		u.uncertainty(got, x, d, func(j, k int) { copy(x.row(k)[5:], float32s(actions[j*n+k])) })
 		near(t, fmt.Sprintf("Equation 5: in pieces of %d", rows), float32s(got), want)
 	}
@@ -201,9 +200,9 @@ func TestSelection(t *testing.T) {
 					state = a.observation
 				}
 				for j := range d {
-					b := twinBatch{s: [][]float64{state}, g: [][]float64{goal}, a: [][]float64{actions[k][j]}}
+					x := slices.Concat(state, goal, actions[k][j])
 					predictions := each(nets, func(c criticNet) []float64 {
-						return twinPrediction(c.q.vector(), c.head.vector(), b, 0)
+						return twinPrediction(c.q.vector(), c.head.vector(), x)
 					})
 					if p.Uncertainty == "ensemble" {
 						want[k] += twinScore(false, predictions) / float64(d)

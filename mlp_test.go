@@ -140,48 +140,42 @@ func twinValue(n vectorNet, s, g, a []float64) float64 {
 	return q[0]
 }
 
-// twinBatch is a minibatch, a row per transition.
-type twinBatch struct {
-	s, g, a, next [][]float64
-	y, w          []float64
-}
-
-// mean is that of a term of each transition.
-func (b twinBatch) mean(term func(k int) float64) float64 {
-	sum := 0.0
-	for k := range b.s {
-		sum += term(k)
-	}
-	return sum / float64(len(b.s))
-}
-
-func twinCriticLoss(critic vectorNet, b twinBatch, weighted bool) float64 {
-	return b.mean(func(k int) float64 {
-		square := math.Pow(twinValue(critic, b.s[k], b.g[k], b.a[k])-b.y[k], 2)
-		if weighted {
-			square *= b.w[k]
-		}
-		return square
-	})
-}
-
-func twinPrediction(critic vectorNet, head vectorLayer, b twinBatch, k int) []float64 {
-	latent, _ := twinForward(critic, slices.Concat(b.s[k], b.g[k], b.a[k]))
+// twinPrediction is what a critic's head makes of the critic's input.
+func twinPrediction(critic vectorNet, head vectorLayer, x []float64) []float64 {
+	latent, _ := twinForward(critic, x)
 	_, p := twinForward(vectorNet{head}, latent)
 	return p
 }
 
-func twinPredictiveLoss(critic vectorNet, head vectorLayer, b twinBatch, form string) float64 {
-	return b.mean(func(k int) float64 {
-		square := 0.0
-		for c, p := range twinPrediction(critic, head, b, k) {
-			square += math.Pow(p-b.next[k][c], 2)
+// twinLossOfBatch is the loss of critic i on a minibatch, or of its head; the
+// head's is squared, or with the form norm a norm.
+func twinLossOfBatch(critic vectorNet, head *vectorLayer, b *batch, i int, form string) (mean float64) {
+	for k := range b.x.rows {
+		x, loss, weight := float64s(b.x.row(k)), 0.0, 1.0
+		if head == nil {
+			_, q := twinForward(critic, x)
+			loss = math.Pow(q[0]-float64(b.y[i][k]), 2)
+			if b.weights[i] != nil {
+				weight = float64(b.weights[i][k])
+			}
+		} else {
+			p, s := twinPrediction(critic, *head, x), float64s(b.head.row(k))
+			for c := range s {
+				loss += math.Pow(p[c]-s[c], 2)
+			}
+			if form == "norm" {
+				loss = math.Sqrt(loss)
+			}
+			if len(p) > len(s) {
+				loss = twinGaussian(p, s)
+			}
+			if b.masks != nil {
+				weight = float64(b.masks[i][k])
+			}
 		}
-		if form == "norm" {
-			return math.Sqrt(square)
-		}
-		return square
-	})
+		mean += weight * loss / float64(b.x.rows)
+	}
+	return mean
 }
 
 // twinParams returns a layer's parameters in the order in which the package
@@ -235,12 +229,6 @@ func twinSampleDeviation(x []float64) float64 {
 	return math.Sqrt(square / float64(pairs) / 2)
 }
 
-func twinPolyak(target, online []*float64, ρ float64) {
-	for i, p := range target {
-		*p = ρ**p + (1-ρ)**online[i]
-	}
-}
-
 // randomRows returns numbers that are exact in float32, so that both sides see
 // the same.
 func randomRows(rng *rand.Rand, rows, cols int) [][]float64 {
@@ -275,34 +263,14 @@ func randomNets(rng *rand.Rand, n int, widths ...int) (nets []vectorNet) {
 	return nets
 }
 
-func randomBatch(rng *rand.Rand, rows int, sizes Sizes, prediction int) twinBatch {
-	return twinBatch{
-		s:    randomRows(rng, rows, sizes.Observation),
-		g:    randomRows(rng, rows, sizes.Goal),
-		a:    randomRows(rng, rows, sizes.Action),
-		next: randomRows(rng, rows, prediction),
-		y:    randomRows(rng, 1, rows)[0],
-		w:    each(make([]float64, rows), func(float64) float64 { return float64(rng.Float32()) }),
-	}
-}
-
-// x returns the critics' input.
-func (b twinBatch) x() matrix {
-	var rows [][]float64
-	for k := range b.s {
-		rows = append(rows, slices.Concat(b.s[k], b.g[k], b.a[k]))
-	}
-	return table(rows)
-}
-
-// batch returns the minibatch as the ensemble sees it.
-func (b twinBatch) batch() *batch {
-	const most = 4 // critics of a test
+// randomBatch returns a minibatch for up to four critics, without importance
+// weights: s, g and a have nine numbers together, and s' has three.
+func randomBatch(rng *rand.Rand, rows int) *batch {
 	return &batch{
-		x:       b.x(),
-		y:       slices.Repeat([][]float32{float32s(b.y)}, most),
-		weights: make([][]float32, most),
-		head:    table(b.next),
+		x:       table(randomRows(rng, rows, 9)),
+		y:       slices.Repeat([][]float32{float32s(randomRows(rng, 1, rows)[0])}, 4),
+		weights: make([][]float32, 4),
+		head:    table(randomRows(rng, rows, 3)),
 	}
 }
 
@@ -348,8 +316,7 @@ func within(t *testing.T, what string, got []float32, want []float64, allowed fu
 type gradientCase struct {
 	critics []vectorNet
 	heads   []vectorLayer
-	actor   vectorNet
-	b       twinBatch
+	b       *batch
 	still   Params // rates are zero: gradients are computed, networks stay
 }
 
@@ -357,8 +324,7 @@ func newGradientCase(seed uint64) gradientCase {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	c := gradientCase{
 		critics: randomNets(rng, 3, 9, 5, 7, 1),
-		actor:   randomNet(rng, 5, 6, 5, 4),
-		b:       randomBatch(rng, 6, Sizes{Observation: 3, Goal: 2, Action: 4}, 3),
+		b:       randomBatch(rng, 6),
 		still:   Paper(),
 	}
 	for range c.critics {

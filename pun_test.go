@@ -114,21 +114,19 @@ func TestEquation2(t *testing.T) {
 				if c.still.PredictiveGradient = "head"; joint {
 					c.still.PredictiveGradient = "joint"
 				}
-				u := ensemble(c.still, c.critics, c.heads, len(c.b.s))
-				b := c.b.batch()
+				u := ensemble(c.still, c.critics, c.heads, c.b.x.rows)
 				if weighted {
-					b.weights = slices.Repeat([][]float32{float32s(c.b.w)}, 3)
+					c.b.weights = slices.Repeat([][]float32{{0.5, 0.1, 1, 0.7, 0.2, 0.9}}, 3)
 				}
-				headsBatch, heads := c.b, b
+				heads := c.b
 				if c.still.HeadOwnDraw {
-					headsBatch = randomBatch(rand.New(rand.NewPCG(seed, 8)), 6, Sizes{Observation: 3, Goal: 2, Action: 4}, 3)
-					heads = headsBatch.batch()
+					heads = randomBatch(rand.New(rand.NewPCG(seed, 8)), 6)
 				}
-				got, gotHead := u.learnBy(b, heads, &c.still)
+				got, gotHead := u.learnBy(c.b, heads, &c.still)
 				mean, meanHead := 0.0, 0.0
 				for i, critic := range c.critics {
-					critics := func() float64 { return twinCriticLoss(critic, c.b, weighted) }
-					head := func() float64 { return twinPredictiveLoss(critic, c.heads[i], headsBatch, "mse") }
+					critics := func() float64 { return twinLossOfBatch(critic, nil, c.b, i, "") }
+					head := func() float64 { return twinLossOfBatch(critic, &c.heads[i], heads, i, "") }
 					loss := critics
 					if joint {
 						loss = func() float64 { return critics() + head() }
@@ -164,9 +162,10 @@ func TestEquation3(t *testing.T) {
 			for range 10 {
 				u.follow()
 				for i, n := range targets {
-					twinPolyak(twinParams(n...), twinParams(c.critics[i]...), ρ)
+					online := twinParams(c.critics[i]...)
 					var want []float64
-					for _, p := range twinParams(n...) {
+					for k, p := range twinParams(n...) {
+						*p = ρ**p + (1-ρ)**online[k]
 						want = append(want, *p)
 					}
 					near(t, fmt.Sprint("Equation 3: ρ = ", ρ), u.critics[i].target.params, want)
@@ -189,11 +188,11 @@ func TestEquation4(t *testing.T) {
 				if backbone {
 					c.still.PredictiveGradient = "separate"
 				}
-				u := ensemble(c.still, c.critics, c.heads, len(c.b.s))
-				got := u.learnHeads(c.b.batch())
+				u := ensemble(c.still, c.critics, c.heads, c.b.x.rows)
+				got := u.learnHeads(c.b)
 				mean := 0.0
 				for i, critic := range c.critics {
-					loss := func() float64 { return twinPredictiveLoss(critic, c.heads[i], c.b, form) }
+					loss := func() float64 { return twinLossOfBatch(critic, &c.heads[i], c.b, i, form) }
 					mean += loss() / 3
 					params := twinParams(c.heads[i])
 					if backbone {
