@@ -64,19 +64,13 @@ func scriptedAgent(t testing.TB, change func(*Params)) *Agent {
 	p := tinyPreset(Default())
 	p.Curriculum, p.LearningStarts, p.UpdatesPerStep = "random", 1e6, 1
 	change(&p)
-	a, err := NewAgent(p, new(scriptedEnv).Sizes(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+	return newAgent(t, p, new(scriptedEnv).Sizes(), 1)
 }
 
 // trainScripted trains without evaluations.
 func trainScripted(t testing.TB, a *Agent, env Env, steps int, afterStep func() error) {
 	t.Helper()
-	if err := a.Train(t.Context(), env, &scriptedEnv{}, TrainOptions{Steps: steps, EvalEvery: 1e9, Rollouts: 1, AfterStep: afterStep}); err != nil {
-		t.Fatal(err)
-	}
+	train(t, a, env, &scriptedEnv{}, TrainOptions{Steps: steps, EvalEvery: 1e9, Rollouts: 1, AfterStep: afterStep})
 }
 
 // successes returns an environment for evaluations of 20 rollouts, of which the
@@ -106,9 +100,7 @@ func TestSolvedAt(t *testing.T) {
 		a := scriptedAgent(t, func(*Params) {})
 		env := &scriptedEnv{place: func(_, k int) float64 { return float64(k) }}
 		o := TrainOptions{Steps: 50, EvalEvery: 10, Rollouts: 20, StopWhenSolved: test.stop}
-		if err := a.Train(t.Context(), env, successes(test.numbers...), o); err != nil {
-			t.Fatal(err)
-		}
+		train(t, a, env, successes(test.numbers...), o)
 		var log []float64
 		for i, e := range a.Evaluations() {
 			log = append(log, e.Success)
@@ -183,13 +175,9 @@ func TestPerfect(t *testing.T) {
 		evaluation := successes(test.numbers...)
 		for step := 5; step <= 40; step += 5 {
 			env := &scriptedEnv{place: func(_, k int) float64 { return float64(k) }}
-			if err := a.Train(t.Context(), env, evaluation, TrainOptions{Steps: step, EvalEvery: 10, Rollouts: 20}); err != nil {
-				t.Fatal(err)
-			}
+			train(t, a, env, evaluation, TrainOptions{Steps: step, EvalEvery: 10, Rollouts: 20})
 			restored := new(Agent)
-			if err := restored.UnmarshalBinary(marshal(t, a)); err != nil {
-				t.Fatal(err)
-			}
+			unmarshal(t, marshal(t, a), restored)
 			on := test.want > 0 && step >= test.want
 			for _, c := range append(restored.pun.critics, a.pun.critics...) {
 				if on != (c.adam.decay == 1e-9) || on != (c.headAdam.decay == 2.5e-10) {
@@ -399,13 +387,8 @@ func frequency(t *testing.T, what string, count, n int, p float64) {
 // and actions have three, one and two numbers.
 func lineAgent(t testing.TB, p Params) *Agent {
 	t.Helper()
-	a, err := NewAgent(p, new(lineEnv).Sizes(), 5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := a.Train(context.Background(), new(lineEnv), new(lineEnv), TrainOptions{Steps: 35, EvalEvery: 35, Rollouts: 1}); err != nil {
-		t.Fatal(err)
-	}
+	a := newAgent(t, p, new(lineEnv).Sizes(), 5)
+	train(t, a, new(lineEnv), new(lineEnv), TrainOptions{Steps: 35, EvalEvery: 35, Rollouts: 1})
 	return a
 }
 
@@ -560,10 +543,7 @@ func TestAskChangesNothing(t *testing.T) {
 
 // An agent that has never trained answers.
 func TestAskUntrained(t *testing.T) {
-	a, err := NewAgent(tinyPreset(Paper()), Sizes{Observation: 3, Goal: 1, Action: 2}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := newAgent(t, tinyPreset(Paper()), Sizes{Observation: 3, Goal: 1, Action: 2}, 1)
 	s, g := [][]float64{{1, 2, 3}}, [][]float64{{4}}
 	if ε := a.Uncertainty(s, g, 1); !(ε[0] > 0) {
 		t.Errorf("uncertainty %v", ε)

@@ -415,10 +415,7 @@ func numberedAgent(t *testing.T, n, horizon int) *Agent {
 	t.Helper()
 	p := tinyPreset(Default())
 	p.Curriculum, p.Horizon = "mega", horizon
-	a, err := NewAgent(p, Sizes{1, 1, 1}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := newAgent(t, p, Sizes{1, 1, 1}, 1)
 	for i := range n {
 		x := []float64{float64(i)}
 		next := State{Observation: x, Achieved: x, Desired: []float64{1000 + x[0]}}
@@ -684,9 +681,7 @@ func TestVDSGoal(t *testing.T) {
 	if err == nil || err.Error() != "qta: the curriculum vds needs an environment that is a GoalSampler" {
 		t.Errorf("trained in what draws no goals: %v", err)
 	}
-	if err := a.Train(t.Context(), env, &plain{env}, o); err != nil {
-		t.Error(err)
-	}
+	train(t, a, env, &plain{env}, o)
 }
 
 // visitedAgent returns an agent past its initial steps that has been in cells
@@ -696,10 +691,7 @@ func visitedAgent(t *testing.T, curriculum string, n int) *Agent {
 	t.Helper()
 	p := tinyPreset(Default())
 	p.Curriculum, p.Candidates = curriculum, n
-	a, err := NewAgent(p, Sizes{2, 2, 1}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := newAgent(t, p, Sizes{2, 2, 1}, 1)
 	rng := rand.New(rand.NewPCG(6, 6))
 	for i := range n {
 		x := []float64{float64(6*rng.Float64()) - 3, float64(2*rng.Float64()) - 1}

@@ -41,11 +41,7 @@ type object = map[string]any
 // goldenFile returns the golden vectors of an equation.
 func goldenFile(t testing.TB, equation string) (file object) {
 	t.Helper()
-	text, err := os.ReadFile("testdata/golden/" + equation + ".json")
-	if err == nil {
-		err = json.Unmarshal(text, &file)
-	}
-	if err != nil {
+	if err := json.Unmarshal([]byte(readText(t, "testdata/golden/"+equation+".json")), &file); err != nil {
 		t.Fatal(err)
 	}
 	return file
@@ -270,9 +266,7 @@ func TestKitReader(t *testing.T) {
 	wrong["out"].(object)["beta"].([]any)[1] = 0.476
 	file["cases"] = append(file["cases"].([]any), wrong)
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "per-beta.json"), toJSON(file), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, filepath.Join(dir, "per-beta.json"), toJSON(file))
 	got, err := exec.Command(python, "-c", block, dir).CombinedOutput()
 	if err != nil || string(got) != "per-beta schedule holds\nper-beta schedule DIFFERS\n" {
 		t.Errorf("error %v:\n%s", err, got)
@@ -301,9 +295,7 @@ func holdForward(t *testing.T, command string, arguments ...string) {
 		p.HiddenLayers = layers
 		a := agentAfter(t, p, 35)
 		file := filepath.Join(t.TempDir(), "agent.safetensors")
-		if err := os.WriteFile(file, networksOf(t, a), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, file, networksOf(t, a))
 		x, asked := make([]float64, 4), append(slices.Clone(arguments), file)
 		for i := range x {
 			x[i] = scale * rng.NormFloat64()

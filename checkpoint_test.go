@@ -2,8 +2,8 @@ package qta
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
+	"encoding"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -118,21 +118,14 @@ func leastParams() Params {
 
 func newMazeAgent(t testing.TB, p Params, seed uint64) *Agent {
 	t.Helper()
-	a, err := NewAgent(p, mustMaze(t, "1U5").Env().Sizes(), seed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+	return newAgent(t, p, mustMaze(t, "1U5").Env().Sizes(), seed)
 }
 
 // trainTo trains in new environments, with evaluations every 7 steps.
 func trainTo(t testing.TB, a *Agent, steps int, afterStep func() error) {
 	t.Helper()
 	m := mustMaze(t, "1U5")
-	err := a.Train(context.Background(), m.Env(), m.Env(), TrainOptions{Steps: steps, EvalEvery: 7, Rollouts: 2, AfterStep: afterStep})
-	if err != nil {
-		t.Fatal(err)
-	}
+	train(t, a, m.Env(), m.Env(), TrainOptions{Steps: steps, EvalEvery: 7, Rollouts: 2, AfterStep: afterStep})
 }
 
 // agentAfter returns an agent after some steps.
@@ -143,13 +136,20 @@ func agentAfter(t testing.TB, p Params, steps int) *Agent {
 	return a
 }
 
-func marshal(t testing.TB, a *Agent) []byte {
+func marshal(t testing.TB, from encoding.BinaryMarshaler) []byte {
 	t.Helper()
-	data, err := a.MarshalBinary()
+	data, err := from.MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return data
+}
+
+func unmarshal(t testing.TB, data []byte, to encoding.BinaryUnmarshaler) {
+	t.Helper()
+	if err := to.UnmarshalBinary(data); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // sameState holds an agent to what another one has marshalled.
@@ -157,9 +157,7 @@ func sameState(t testing.TB, what string, want []byte, a *Agent) {
 	t.Helper()
 	if got := marshal(t, a); !bytes.Equal(want, got) {
 		w := new(Agent)
-		if err := w.UnmarshalBinary(want); err != nil {
-			t.Fatal(err)
-		}
+		unmarshal(t, want, w)
 		t.Errorf("%s: the state differs; digest %s, want %s; log (-want +got):\n%s", what, a.Digest(), w.Digest(), cmp.Diff(w.log, a.log))
 	}
 }
@@ -197,9 +195,7 @@ func TestCheckpointContinues(t *testing.T) {
 			used.SetThreads(2)
 			defer used.Close()
 			for i := range steps {
-				if err := used.UnmarshalBinary(states[i]); err != nil {
-					t.Fatal(err)
-				}
+				unmarshal(t, states[i], used)
 				trainTo(t, used, i+1, nil)
 				if sameState(t, "trained one step on", states[i+1], used); t.Failed() {
 					t.Fatalf("from step %d to the next", i)
@@ -219,9 +215,7 @@ func TestCheckpointKeeps(t *testing.T) {
 	a.log[0] = Evaluation{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 	a.Attach([]byte("of the run"))
 	a.Attachment()[0] = 'x' // of a copy
-	if err := b.UnmarshalBinary(marshal(t, a)); err != nil {
-		t.Fatal(err)
-	}
+	unmarshal(t, marshal(t, a), b)
 	if !b.perfect || b.pun.critics[0].adam.decay != criticDecay || b.pun.critics[0].headAdam.decay != headDecay {
 		t.Error("the weights do not decay after an evaluation that was perfect")
 	}
@@ -262,9 +256,7 @@ func TestCheckpointInHooks(t *testing.T) {
 			t.Fatalf("%s: %d calls, error %v", name, calls, err)
 		}
 		sameState(t, name+": the end", want, a)
-		if err := a.UnmarshalBinary(saved); err != nil {
-			t.Fatal(err)
-		}
+		unmarshal(t, saved, a)
 		trainTo(t, a, steps, nil)
 		sameState(t, name+": continued from there", want, a)
 	}
@@ -288,8 +280,8 @@ func TestCheckpointInHooks(t *testing.T) {
 func TestCheckpointDamage(t *testing.T) {
 	t.Parallel()
 	a, u := agentAfter(t, tinyPreset(Paper()), 12), learnedPUN(t, 2, 7)
-	beforeA, beforeU := marshal(t, a), marshalPUN(t, u)
-	agent, ensemble := marshal(t, agentAfter(t, leastParams(), 15)), marshalPUN(t, learnedPUN(t, 5, 7))
+	beforeA, beforeU := marshal(t, a), marshal(t, u)
+	agent, ensemble := marshal(t, agentAfter(t, leastParams(), 15)), marshal(t, learnedPUN(t, 5, 7))
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, kind := range []struct {
 		magic       string
@@ -337,7 +329,7 @@ func TestCheckpointDamage(t *testing.T) {
 		}
 	}
 	sameState(t, "after all refusals", beforeA, a)
-	if !bytes.Equal(beforeU, marshalPUN(t, u)) {
+	if !bytes.Equal(beforeU, marshal(t, u)) {
 		t.Error("the ensemble has changed")
 	}
 	if err := errors.Join(a.UnmarshalBinary(agent), u.UnmarshalBinary(ensemble)); err != nil {
@@ -439,9 +431,7 @@ func TestSaveFile(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "agent")
 		for name, content := range map[string]string{path: test.newest, path + Previous: test.previous, path + ".tmp": test.temporary} {
 			if content != "missing" {
-				if err := os.WriteFile(name, contents[content], 0o666); err != nil {
-					t.Fatal(err)
-				}
+				writeFile(t, name, contents[content])
 			}
 		}
 		for name, content := range map[string]string{path: test.newest, path + Previous: test.previous} {
@@ -524,9 +514,7 @@ func TestCheckpointThreads(t *testing.T) {
 	before := runtime.NumGoroutine()
 	a.SetThreads(3)
 	for range 5 {
-		if err := a.UnmarshalBinary(marshal(t, newMazeAgent(t, leastParams(), 2))); err != nil {
-			t.Fatal(err)
-		}
+		unmarshal(t, marshal(t, newMazeAgent(t, leastParams(), 2)), a)
 	}
 	a.Close()
 	goroutinesEnd(t, before)

@@ -100,30 +100,19 @@ func learnMore(t testing.TB, u *PUN, updates int) {
 	}
 }
 
-func marshalPUN(t testing.TB, u *PUN) []byte {
-	t.Helper()
-	data, err := u.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
 // Saved and loaded between any two updates, a PUN learns on to the same bytes,
 // which its seed decides.
 func TestPUNContinues(t *testing.T) {
-	want := marshalPUN(t, learnedPUN(t, 12, 7))
+	want := marshal(t, learnedPUN(t, 12, 7))
 	for n := range 13 {
 		var u PUN
-		if err := u.UnmarshalBinary(marshalPUN(t, learnedPUN(t, n, 7))); err != nil {
-			t.Fatal(err)
-		}
+		unmarshal(t, marshal(t, learnedPUN(t, n, 7)), &u)
 		learnMore(t, &u, 12-n)
-		if !bytes.Equal(want, marshalPUN(t, &u)) {
+		if !bytes.Equal(want, marshal(t, &u)) {
 			t.Errorf("saved after %d updates, it ends otherwise", n)
 		}
 	}
-	if bytes.Equal(want, marshalPUN(t, learnedPUN(t, 12, 8))) {
+	if bytes.Equal(want, marshal(t, learnedPUN(t, 12, 8))) {
 		t.Error("another seed makes no other PUN")
 	}
 }
@@ -164,7 +153,7 @@ func TestNewPUNRefuses(t *testing.T) {
 // A call that does not fit, or whose numbers are none, panics and changes nothing.
 func TestPUNPanics(t *testing.T) {
 	u := learnedPUN(t, 1, 7)
-	before := marshalPUN(t, u)
+	before := marshal(t, u)
 	s, a, y := [][]float64{{1, 2}, {3, 4}}, [][]float64{{1}, {2}}, []float64{1, 2}
 	bad := [][]float64{{1, 2}, {3, 1e39}}
 	for name, f := range map[string]func(){
@@ -182,7 +171,7 @@ func TestPUNPanics(t *testing.T) {
 	} {
 		mustPanic(t, name, f)
 	}
-	if !bytes.Equal(before, marshalPUN(t, u)) {
+	if !bytes.Equal(before, marshal(t, u)) {
 		t.Error("the ensemble has changed")
 	}
 	for _, u := range []*PUN{u, learnedPUN(t, 0, 7)} {

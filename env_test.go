@@ -292,9 +292,7 @@ func TestOwnCurriculumContinues(t *testing.T) {
 		for n := 0; n < steps; n += 3 {
 			data := marshal(t, agentWith(t, p, make(), n))
 			b := new(Agent)
-			if err := b.UnmarshalBinary(data); err != nil {
-				t.Fatal(err)
-			}
+			unmarshal(t, data, b)
 			sameState(t, fmt.Sprintf("%s, step %d, saved again", name, n), data, b)
 			m := mustMaze(t, "1U5")
 			err := b.Train(t.Context(), m.Env(), m.Env(), TrainOptions{Steps: steps, EvalEvery: 7, Rollouts: 2})
@@ -352,9 +350,7 @@ func TestSetCurriculumRefusals(t *testing.T) {
 		{&counting{broken: trouble}, "qta: the state of the agent's curriculum: 8 bytes: trouble"},
 	} {
 		a := new(Agent)
-		if err := a.UnmarshalBinary(data); err != nil {
-			t.Fatal(err)
-		}
+		unmarshal(t, data, a)
 		if err := a.SetCurriculum(test.c); err == nil || err.Error() != test.want {
 			t.Errorf("error %v, want %q", err, test.want)
 		}

@@ -20,15 +20,13 @@ import (
 // parsePackage returns the package's files by name, tests included.
 func parsePackage(t *testing.T) map[string]*ast.File {
 	t.Helper()
-	names, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
 	fset, files := token.NewFileSet(), map[string]*ast.File{}
-	for _, name := range names {
-		if files[name], err = parser.ParseFile(fset, name, nil, parser.ParseComments); err != nil {
+	for _, name := range globNames(t, "*.go") {
+		file, err := parser.ParseFile(fset, name, nil, parser.ParseComments)
+		if err != nil {
 			t.Fatal(err)
 		}
+		files[name] = file
 	}
 	return files
 }
@@ -199,13 +197,20 @@ func TestVendoredExample(t *testing.T) {
 	}
 }
 
-func readText(t *testing.T, name string) string {
+func readText(t testing.TB, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+func writeFile(t *testing.T, name string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(name, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // scratchModule is a module of its own in a new directory.
@@ -221,9 +226,7 @@ func newScratchModule(t *testing.T) scratchModule {
 	if testing.Short() {
 		t.Skip("with -short: it builds the package for other systems, which takes seconds")
 	}
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skipf("there is no go command to build another module with: %v", err)
-	}
+	program(t, "go")
 	m := scratchModule{t, t.TempDir()}
 	m.write("go.mod", "module scratch\n\ngo 1.25.0\n")
 	return m
@@ -235,9 +238,7 @@ func (m scratchModule) write(name, text string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		m.t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		m.t.Fatal(err)
-	}
+	writeFile(m.t, path, []byte(text))
 }
 
 // run runs a command in the module's directory, without network and without

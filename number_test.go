@@ -309,15 +309,10 @@ func TestFused(t *testing.T) {
 		t.Skip("with -short: it compiles the package for other processors, which takes seconds")
 	}
 	t.Parallel()
-	compiler, err := exec.LookPath("go")
-	if err != nil {
-		t.Skipf("needs the go command: %v", err)
-	}
+	compiler := program(t, "go")
 	control := filepath.Join(t.TempDir(), "control.go")
 	source := "package control\n\nfunc F(x, y, z float64) float64 { return x*y + z }\n"
-	if err := os.WriteFile(control, []byte(source), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, control, []byte(source))
 	for _, target := range []string{"GOARCH=arm64", "GOARCH=amd64 GOAMD64=v3"} {
 		t.Run(target, func(t *testing.T) {
 			list := func(what string) [][]string {

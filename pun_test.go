@@ -36,7 +36,7 @@ func TestEquation1Networks(t *testing.T) {
 	} {
 		p := Paper()
 		test.change(&p)
-		a := targetAgent(p)
+		a := targetAgent(t, p)
 		b := &a.scratch.batch
 		a.learning = pairScript([]int{3, 1}, 4)
 		if p.TargetNoise > 0 {
@@ -75,12 +75,10 @@ func TestEquation1Networks(t *testing.T) {
 
 // targetAgent returns an agent whose target networks differ from the others,
 // with a minibatch in its scratch.
-func targetAgent(p Params) *Agent {
+func targetAgent(t *testing.T, p Params) *Agent {
+	t.Helper()
 	p.HiddenSize, p.HiddenLayers, p.Batch, p.Critics = 6, 2, 16, 4
-	a, err := NewAgent(p, Sizes{Observation: 3, Goal: 2, Action: 2}, 5)
-	if err != nil {
-		panic(err)
-	}
+	a := newAgent(t, p, Sizes{Observation: 3, Goal: 2, Action: 2}, 5)
 	a.reserve()
 	rng := rand.New(rand.NewPCG(2, 0))
 	for _, params := range a.parameters() {

@@ -2,7 +2,6 @@ package qta
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -20,6 +19,23 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what the tests derive from the source; never the golden vectors")
 
+func newAgent(t testing.TB, p Params, s Sizes, seed uint64) *Agent {
+	t.Helper()
+	a, err := NewAgent(p, s, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// train trains an agent and fails the test on an error.
+func train(t testing.TB, a *Agent, env, evaluation Env, o TrainOptions) {
+	t.Helper()
+	if err := a.Train(t.Context(), env, evaluation, o); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // trainWith trains in a maze with a kernel and threads of the test's choice.
 func trainWith(t testing.TB, p Params, k kernel, threads, steps, evalEvery int) *Agent {
 	t.Helper()
@@ -30,9 +46,7 @@ func trainWith(t testing.TB, p Params, k kernel, threads, steps, evalEvery int) 
 		t.Fatalf("the networks run with the %v kernel on %d threads, want %v on %d", w.kernel, w.n, k, threads)
 	}
 	m := mustMaze(t, "1U5")
-	if err := a.Train(context.Background(), m.Env(), m.Env(), TrainOptions{Steps: steps, EvalEvery: evalEvery, Rollouts: 2}); err != nil {
-		t.Fatal(err)
-	}
+	train(t, a, m.Env(), m.Env(), TrainOptions{Steps: steps, EvalEvery: evalEvery, Rollouts: 2})
 	a.Close()
 	return a
 }
@@ -92,9 +106,7 @@ func TestSmallLearns(t *testing.T) {
 	t.Parallel()
 	a := newMazeAgent(t, Small(), 1)
 	m := mustMaze(t, "1U5")
-	if err := a.Train(context.Background(), m.Env(), m.Env(), TrainOptions{Steps: 15_000, EvalEvery: 1000, Rollouts: 20, StopWhenSolved: true}); err != nil {
-		t.Fatal(err)
-	}
+	train(t, a, m.Env(), m.Env(), TrainOptions{Steps: 15_000, EvalEvery: 1000, Rollouts: 20, StopWhenSolved: true})
 	if a.SolvedAt() == 0 {
 		t.Errorf("not solved within 15,000 steps; the log is %+v", a.log)
 	}
@@ -155,7 +167,7 @@ func TestNumericError(t *testing.T) {
 		p := changed("", tinyPreset(Default()), test.changes).Params
 		a := newMazeAgent(t, p, 1)
 		m := mustMaze(t, "1U5")
-		err := a.Train(context.Background(), m.Env(), m.Env(), TrainOptions{Steps: 100, EvalEvery: at + 1, Rollouts: 1, AfterStep: func() error {
+		err := a.Train(t.Context(), m.Env(), m.Env(), TrainOptions{Steps: 100, EvalEvery: at + 1, Rollouts: 1, AfterStep: func() error {
 			if a.step == at {
 				test.poison(a)
 			}
@@ -173,11 +185,7 @@ func TestNumericError(t *testing.T) {
 // newLineAgent returns an agent for a lineEnv.
 func newLineAgent(t *testing.T) *Agent {
 	t.Helper()
-	a, err := NewAgent(tinyPreset(Default()), new(lineEnv).Sizes(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+	return newAgent(t, tinyPreset(Default()), new(lineEnv).Sizes(), 1)
 }
 
 // What training refuses, at which step and how; before are steps in an
@@ -241,9 +249,7 @@ func TestTrainErrors(t *testing.T) {
 	} {
 		a := newLineAgent(t)
 		if test.before > 0 {
-			if err := a.Train(t.Context(), new(lineEnv), new(lineEnv), TrainOptions{Steps: test.before, EvalEvery: 100, Rollouts: 1}); err != nil {
-				t.Fatal(err)
-			}
+			train(t, a, new(lineEnv), new(lineEnv), TrainOptions{Steps: test.before, EvalEvery: 100, Rollouts: 1})
 		}
 		err := a.Train(t.Context(), test.env, test.evaluation, test.o)
 		if got := fmt.Sprint(err); !strings.HasPrefix(got, test.want) || test.want == "" && err != nil {
@@ -361,15 +367,9 @@ func BenchmarkUpdate(b *testing.B) {
 // What an environment and a hook do within training changes neither what is stored
 // nor what comes of it: they ask the agent, overwrite an action, and evaluate.
 func TestWithinTraining(t *testing.T) {
-	train := func(env, evaluation Env, a *Agent, afterStep func() error) []byte {
-		t.Helper()
-		if err := a.Train(t.Context(), env, evaluation, TrainOptions{Steps: 30, EvalEvery: 10, Rollouts: 1, AfterStep: afterStep}); err != nil {
-			t.Fatal(err)
-		}
-		return marshal(t, a)
-	}
-	want := train(&lineEnv{}, &lineEnv{}, newLineAgent(t), nil)
-	a := newLineAgent(t)
+	o := TrainOptions{Steps: 30, EvalEvery: 10, Rollouts: 1}
+	undisturbed, a := newLineAgent(t), newLineAgent(t)
+	train(t, undisturbed, &lineEnv{}, &lineEnv{}, o)
 	asking := func() *lineEnv {
 		return &lineEnv{
 			onStep: func(_ *lineEnv, action []float64) { action[0] = 77 },
@@ -382,14 +382,15 @@ func TestWithinTraining(t *testing.T) {
 		}
 	}
 	env := asking()
-	train(env, asking(), a, func() error {
+	o.AfterStep = func() error {
 		if _, err := a.Evaluate(env, 1, 1); err != errTwoInstances {
 			return fmt.Errorf("an evaluation in the environment of training: %v", err)
 		}
 		_, err := a.Evaluate(&lineEnv{}, 1, 1)
 		return err
-	})
-	sameState(t, "asked, overwritten and evaluated", want, a)
+	}
+	train(t, a, env, asking(), o)
+	sameState(t, "asked, overwritten and evaluated", marshal(t, undisturbed), a)
 	for want, err := range map[string]error{
 		"qta: there is no environment":       second(a.Evaluate(nil, 1, 1)),
 		"qta: an evaluation of 0 rollouts":   second(a.Evaluate(env, 0, 1)),
@@ -429,15 +430,10 @@ func digestOf(t *testing.T, p Params, k kernel) digest {
 		p.HiddenSize = 8 // it learns much
 	}
 	m := mustMaze(t, "2U5")
-	a, err := NewAgent(p, m.Env().Sizes(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := newAgent(t, p, m.Env().Sizes(), 1)
 	a.workers.kernel = k
 	defer a.Close()
-	if err := a.Train(context.Background(), m.Env(), m.Env(), TrainOptions{Steps: 200, EvalEvery: 100, Rollouts: 5}); err != nil {
-		t.Fatal(err)
-	}
+	train(t, a, m.Env(), m.Env(), TrainOptions{Steps: 200, EvalEvery: 100, Rollouts: 5})
 	return digest{a.Digest(), fmt.Sprintf("%x", sha256.Sum256(marshal(t, a))), a.Evaluations()}
 }
 
@@ -496,7 +492,5 @@ func TestDigests(t *testing.T) {
 	if err := e.Encode(got); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, path, b.Bytes())
 }

@@ -220,9 +220,7 @@ func TestPython(t *testing.T) {
 		p.Horizon, p.InitialSteps = 10, 50
 		a := agentAfter(t, p, 120)
 		file := filepath.Join(dir, "agent.safetensors")
-		if err := os.WriteFile(file, networksOf(t, a), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, file, networksOf(t, a))
 		const n, seed = 50, 11
 		drawn := newStream(seed, forSurvey)
 		actions := make([][][]float64, n) // d of each pair; they are drawn the other way round
