@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -129,13 +130,11 @@ func TestReachedOnce(t *testing.T) {
 // moveTargets makes target networks other than those that they follow.
 func moveTargets(a *Agent) {
 	rng := rand.New(rand.NewPCG(17, 0))
-	targets := []*mlp{a.policy.target}
-	for _, c := range a.pun.critics {
-		targets = append(targets, c.target)
-	}
-	for _, n := range targets {
-		for i := range n.params {
-			n.params[i] += 0.5 * float32(rng.NormFloat64())
+	for _, params := range a.parameters() {
+		if strings.HasPrefix(params.name, "target") {
+			for i := range params.values {
+				params.values[i] += 0.5 * float32(rng.NormFloat64())
+			}
 		}
 	}
 }
@@ -481,14 +480,12 @@ func TestSurvey(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-		counts := make([]float64, n)
+		counts := make([]int, n)
 		for _, k := range got.Samples {
 			counts[k]++
 		}
 		for k, q := range got.Probability {
-			if math.Abs(counts[k]-samples*q) > 5*math.Sqrt(samples*q*(1-q)) {
-				t.Errorf("%s: point %d of probability %v is drawn %v times of %d", name, k, q, counts[k], len(got.Samples))
-			}
+			frequency(t, fmt.Sprintf("%s: point %d", name, k), counts[k], samples, q)
 		}
 		a.step = 1
 		if slices.Equal(a.Survey(start, desired, observations, goals, 0).Deviation, got.Deviation) {
@@ -497,22 +494,10 @@ func TestSurvey(t *testing.T) {
 	}
 }
 
-// surveyPoints are some points of a maze.
-func surveyPoints(m *Maze) [][]float64 {
-	var points [][]float64
-	lattice := m.Hops(3)
-	for k, hops := range lattice.Hops {
-		if p := lattice.Point(k); hops >= 0 {
-			points = append(points, p[:])
-		}
-	}
-	return points
-}
-
 // Every question is asked twice after every step, also about nothing.
 func TestAskChangesNothing(t *testing.T) {
 	t.Parallel()
-	points := surveyPoints(mustMaze(t, "1U5"))[:12]
+	points := randomRows(rand.New(rand.NewPCG(8, 0)), 12, 2)
 	for i, variant := range tinyVariants() {
 		t.Run(variant.Name, func(t *testing.T) {
 			if testing.Short() && i%4 != 0 {

@@ -408,20 +408,14 @@ func TestGaussianLoss(t *testing.T) {
 	}
 }
 
-// numberedAgent returns an agent of MEGA's whose transition i led from a place
-// where i-1 was achieved to one where i was, in pursuit of goal -1-i, where the
-// environment desired 1000 + i.
+// numberedAgent returns an agent of MEGA's with a numberedReplay.
 func numberedAgent(t *testing.T, n, horizon int) *Agent {
 	t.Helper()
 	p := tinyPreset(Default())
 	p.Curriculum, p.Horizon = "mega", horizon
-	a := newAgent(t, p, Sizes{1, 1, 1}, 1)
-	for i := range n {
-		x := []float64{float64(i)}
-		next := State{Observation: x, Achieved: x, Desired: []float64{1000 + x[0]}}
-		a.replay.add(x, []float64{x[0] - 1}, x, []float64{-1 - x[0]}, next)
-	}
-	a.step = n
+	b := numberedReplay(n, horizon)
+	a := newAgent(t, p, b.sizes, 1)
+	*a.replay, a.step = *b, n
 	return a
 }
 
@@ -852,28 +846,22 @@ func TestMEGADensityLags(t *testing.T) {
 	}
 }
 
-// vdsAgent returns an agent whose members differ from their targets.
-func vdsAgent(t testing.TB) (*Agent, *vds, GoalSampler) {
-	t.Helper()
-	p := tinyPreset(Default())
-	p.Curriculum = "vds"
-	p.NormalizerClip = 100 // of no effect: the twins do not scale
-	p.Polyak = 0.5         // the agent's
-	a, env := walked(t, p, 50)
-	rng := rand.New(rand.NewPCG(2, 0))
-	for _, params := range a.parameters() {
-		for i := range params.values {
-			params.values[i] = float32(rng.NormFloat64())
-		}
-	}
-	return a, a.curriculum.(*vds), env
-}
-
 // After an episode every member learns from minibatches of its own, whose goals
 // are those pursued, towards its own target of before, with the agent's policy;
 // then, once, the targets move.
 func TestVDSLearns(t *testing.T) {
-	a, v, _ := vdsAgent(t)
+	p := tinyPreset(Default())
+	p.Curriculum = "vds"
+	p.NormalizerClip = 100 // of no effect: the twins do not scale
+	p.Polyak = 0.5         // the agent's
+	a, _ := walked(t, p, 50)
+	rng := rand.New(rand.NewPCG(2, 0))
+	for _, params := range a.parameters() { // so that targets differ
+		for i := range params.values {
+			params.values[i] = float32(rng.NormFloat64())
+		}
+	}
+	v := a.curriculum.(*vds)
 	targets := each(v.members.critics, func(c *critic) vectorNet { return c.target.vector() })
 	actor := a.policy.net.vector()
 	// y returns member 2's target for transition i, not clipped.

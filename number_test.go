@@ -282,9 +282,7 @@ func TestStream(t *testing.T) {
 		count[s.index(len(count))]++
 	}
 	for i, n := range count {
-		if math.Abs(float64(n)-10_000) > 5*math.Sqrt(10_000*6/7.) {
-			t.Errorf("index %d of 7 drawn %d times in 70,000", i, n)
-		}
+		frequency(t, fmt.Sprint("index ", i), n, 70_000, 1/7.)
 	}
 	// The largest Float64 must not round up to n.
 	for n := int64(1); n < 1<<50; n = n*3 + 1 {

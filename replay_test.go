@@ -127,13 +127,15 @@ func TestBeta(t *testing.T) {
 	}
 }
 
-// numberedReplay returns a replay of n transitions in which transition i pursues
-// goal -1-i and achieves i.
+// numberedReplay returns a replay of n transitions. Transition i led from a place
+// where i-1 was achieved to one where i was, in pursuit of goal -1-i, where the
+// environment desired 1000 + i.
 func numberedReplay(n, horizon int) *replay {
 	b := newReplay(Sizes{Observation: 2, Goal: 1, Action: 3}, horizon)
 	for i := range n {
 		x := float64(i)
-		b.add([]float64{x, x}, []float64{x - 1}, []float64{x, x, x}, []float64{-1 - x}, State{Observation: []float64{x + 1, x + 1}, Achieved: []float64{x}})
+		next := State{Observation: []float64{x + 1, x + 1}, Achieved: []float64{x}, Desired: []float64{1000 + x}}
+		b.add([]float64{x, x}, []float64{x - 1}, []float64{x, x, x}, []float64{-1 - x}, next)
 	}
 	return b
 }
@@ -158,18 +160,14 @@ func TestHindsight(t *testing.T) {
 					counts[int(g)]++
 				}
 			}
-			check := func(what string, count int, p float64) {
-				if d := math.Abs(float64(count) - draws*p); d > 5*math.Sqrt(draws*p*(1-p)) {
-					t.Errorf("hindsight: k = %v, transition %d: %s %d times of %d, want about %.0f", k, i, what, count, draws, draws*p)
-				}
-			}
-			check("its own goal", own, 1/(k+1))
+			what := fmt.Sprintf("hindsight: k = %v, transition %d: ", k, i)
+			frequency(t, what+"its own goal", own, draws, 1/(k+1))
 			for f, c := range counts {
-				if f < i || f >= end {
-					check("a goal of another time", c, 0)
-				} else {
-					check("a later goal", c, k/(k+1)/float64(end-i))
+				p := 0.0
+				if i <= f && f < end {
+					p = k / (k + 1) / float64(end-i)
 				}
+				frequency(t, fmt.Sprint(what, "the goal achieved in ", f), c, draws, p)
 			}
 		}
 	}
