@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// This file is the matrix product on which every network rests, and the loops of
-// Adam and of Polyak averaging. Each element of a product is one chain of fused
-// multiply-adds in ascending k,
+// This file is the matrix product on which every network rests, and the loop of
+// Adam. Each element of a product is one chain of fused multiply-adds in
+// ascending k,
 //
 //	c = fma(a[i][k], b[k][j], c)
 //
@@ -374,13 +374,10 @@ type adamCoefficients struct {
 const smallestNormal = 0x1p-126
 
 // adamStep updates the weights w and their moments m and v by the gradient,
-// all of one length. adamStepGeneric is its definition.
-func adamStep(w, m, v, grad []float32, c adamCoefficients) {
-	n := adamStepVector(w, m, v, grad, &c)
-	adamStepGeneric(w[n:], m[n:], v[n:], grad[n:], &c)
-}
-
-func adamStepGeneric(w, m, v, grad []float32, c *adamCoefficients) {
+// all of one length. The loop is the definition of what adamStepVector does.
+func adamStep(w, m, v, grad []float32, c *adamCoefficients) {
+	n := adamStepVector(w, m, v, grad, c)
+	w, m, v, grad = w[n:], m[n:], v[n:], grad[n:]
 	for i := range w {
 		g := grad[i] + float32(c.decay*w[i])
 		mi := float32(c.beta1*m[i]) + float32(c.oneMinusBeta1*g)
@@ -394,18 +391,5 @@ func adamStepGeneric(w, m, v, grad []float32, c *adamCoefficients) {
 		m[i], v[i] = mi, vi
 		root := float32(math.Sqrt(float64(vi)))
 		w[i] -= float32(float32(c.step*mi) / (float32(root*c.scale) + c.eps))
-	}
-}
-
-// polyakStep moves each element of target towards its counterpart in online, of
-// the same length. polyakStepGeneric is its definition.
-func polyakStep(target, online []float32, rho, oneMinusRho float32) {
-	n := polyakStepVector(target, online, rho, oneMinusRho)
-	polyakStepGeneric(target[n:], online[n:], rho, oneMinusRho)
-}
-
-func polyakStepGeneric(target, online []float32, rho, oneMinusRho float32) {
-	for i, x := range online {
-		target[i] = float32(rho*target[i]) + float32(oneMinusRho*x)
 	}
 }

@@ -153,8 +153,8 @@ func adamStepVector(w, m, v, grad []float32, c *adamCoefficients) int {
 	return 8 * n
 }
 
-// polyakStepVector is the same for polyakStep.
-func polyakStepVector(target, online []float32, rho, oneMinusRho float32) int {
+// polyakVector is the same for [Polyak].
+func polyakVector(target, online []float32, rho, oneMinusRho float32) int {
 	n := len(target) / 8
 	if n == 0 || best == generic {
 		return 0

@@ -47,7 +47,7 @@ func (p *product) blockNarrow(r0, r1, c0, c1 int) int { return r0 }
 
 func adamStepVector(w, m, v, grad []float32, c *adamCoefficients) int { return 0 }
 
-func polyakStepVector(target, online []float32, rho, oneMinusRho float32) int { return 0 }
+func polyakVector(target, online []float32, rho, oneMinusRho float32) int { return 0 }
 
 func transposeVector(k kernel, dst, src matrix) int { return 0 }
 

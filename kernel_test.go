@@ -342,8 +342,10 @@ func TestAdamStep(t *testing.T) {
 		}
 		c := adamCoefficients{0.9, 0.1, 0.999, 0.001, 1e-3 * rng.Float32(), 1 + rng.Float32(), 1e-8, float32(rng.IntN(2)) * 0.01}
 		w2, m2, v2 := slices.Clone(w), slices.Clone(m), slices.Clone(v)
-		adamStep(w, m, v, grad, c)
-		adamStepGeneric(w2, m2, v2, grad, &c)
+		adamStep(w, m, v, grad, &c)
+		for i := range n { // a single element fills no vector
+			adamStep(w2[i:i+1], m2[i:i+1], v2[i:i+1], grad[i:i+1], &c)
+		}
 		if diff := cmp.Diff(bits(slices.Concat(w2, m2, v2)), bits(slices.Concat(w, m, v))); diff != "" {
 			t.Fatalf("%d elements (-want +got):\n%s", n, diff)
 		}
@@ -356,7 +358,7 @@ func TestAdamStepByHand(t *testing.T) {
 	c := adamCoefficients{beta1: 0.5, oneMinusBeta1: 0.5, beta2: 0.75, oneMinusBeta2: 0.25, step: 0.5, scale: 2, eps: 1, decay: 0.25}
 	// g = 3 + 1 = 4, m = 1 + 2 = 3, v = 12 + 4 = 16, w = 4 - 1.5/(8+1).
 	w, m, v := []float32{4, 0}, []float32{2, 0x1.8p-126}, []float32{16, 0x1p-126}
-	adamStep(w, m, v, []float32{3, 0}, c)
+	adamStep(w, m, v, []float32{3, 0}, &c)
 	want := []float32{4 - float32(1.5)/9, 0, 3, 0, 16, 0}
 	if diff := cmp.Diff(want, slices.Concat(w, m, v)); diff != "" {
 		t.Errorf("w, m, v (-want +got):\n%s", diff)
@@ -368,15 +370,17 @@ func TestPolyakStep(t *testing.T) {
 	for n := range 100 {
 		target, online := randomVector(rng, n), randomVector(rng, n)
 		want := slices.Clone(target)
-		rho := rng.Float32()
-		polyakStepGeneric(want, online, rho, 1-rho)
-		polyakStep(target, online, rho, 1-rho)
+		ρ := rng.Float64()
+		for i := range n { // a single element fills no vector
+			Polyak(want[i:i+1], online[i:i+1], ρ)
+		}
+		Polyak(target, online, ρ)
 		if diff := cmp.Diff(bits(want), bits(target)); diff != "" {
 			t.Fatalf("%d elements (-want +got):\n%s", n, diff)
 		}
 	}
 	target := []float32{8, -4}
-	polyakStep(target, []float32{4, 4}, 0.75, 0.25)
+	Polyak(target, []float32{4, 4}, 0.75)
 	if diff := cmp.Diff([]float32{7, -2}, target); diff != "" {
 		t.Errorf("by hand (-want +got):\n%s", diff)
 	}

@@ -320,5 +320,5 @@ func (a *adam) step() {
 // part is step for the i-th of n bands of the parameters.
 func (a *adam) part(i, n int) {
 	lo, hi := band(len(a.m), i, n)
-	adamStep(a.params[lo:hi], a.m[lo:hi], a.v[lo:hi], a.gradient[lo:hi], a.c)
+	adamStep(a.params[lo:hi], a.m[lo:hi], a.v[lo:hi], a.gradient[lo:hi], &a.c)
 }

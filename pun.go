@@ -75,7 +75,12 @@ func Polyak(target, online []float32, ρ float64) {
 	if len(target) != len(online) {
 		panic("qta: Polyak: networks differ in size")
 	}
-	polyakStep(target, online, float32(ρ), float32(1-ρ))
+	kept, moved := float32(ρ), float32(1-ρ)
+	n := polyakVector(target, online, kept, moved) // does the same
+	target, online = target[n:], online[n:]
+	for i, φ := range online {
+		target[i] = float32(kept*target[i]) + float32(moved*φ)
+	}
 }
 
 // PredictiveLoss returns one predictive head's loss 1/B Σ |p - s'|² and sets dp
