@@ -320,6 +320,12 @@ func (p *product) tiles(r0, r1, c0, c1, k0, k1 int) {
 // transpose copies the transpose of src into dst, both with adjacent elements
 // in a row and without memory in common.
 func (w *workers) transpose(dst, src matrix) {
+	if dst.rows != src.cols || dst.cols != src.rows || dst.colStride != 1 || src.colStride != 1 {
+		panic(fmt.Sprintf("qta: transpose of %d by %d into %d by %d, column strides %d, %d",
+			src.rows, src.cols, dst.rows, dst.cols, src.colStride, dst.colStride))
+	}
+	dst.check("dst")
+	src.check("src")
 	w.transposed = transposition{w.kernel, dst, src}
 	w.run(&w.transposed, 16*src.rows*src.cols)
 }
@@ -332,29 +338,20 @@ type transposition struct {
 
 func (t *transposition) part(i, n int) {
 	lo, hi := band(t.src.rows, i, n)
-	t.kernel.transpose(t.dst.columns(lo, hi), t.src.slice(lo, hi))
-}
-
-func (k kernel) transpose(dst, src matrix) {
-	if dst.rows != src.cols || dst.cols != src.rows || dst.colStride != 1 || src.colStride != 1 {
-		panic(fmt.Sprintf("qta: transpose of %d by %d into %d by %d, column strides %d, %d",
-			src.rows, src.cols, dst.rows, dst.cols, src.colStride, dst.colStride))
-	}
-	dst.check("dst")
-	src.check("src")
-	i := transposeVector(k, dst, src)
+	dst, src := t.dst.columns(lo, hi), t.src.slice(lo, hi)
+	r := transposeVector(t.kernel, dst, src)
 	// Four rows of src at a time: each pass writes 16 adjacent bytes of a row
 	// of dst, where the plain double loop writes 4 and misses the cache.
-	for ; i+4 <= src.rows; i += 4 {
-		r0, r1, r2, r3 := src.row(i), src.row(i+1), src.row(i+2), src.row(i+3)
+	for ; r+4 <= src.rows; r += 4 {
+		r0, r1, r2, r3 := src.row(r), src.row(r+1), src.row(r+2), src.row(r+3)
 		for j := range r0 {
-			d := dst.row(j)[i:][:4]
+			d := dst.row(j)[r:][:4]
 			d[0], d[1], d[2], d[3] = r0[j], r1[j], r2[j], r3[j]
 		}
 	}
-	for ; i < src.rows; i++ {
-		for j, x := range src.row(i) {
-			dst.row(j)[i] = x
+	for ; r < src.rows; r++ {
+		for j, x := range src.row(r) {
+			dst.row(j)[r] = x
 		}
 	}
 }
