@@ -112,7 +112,8 @@ func (w *workers) mul(c, a, b matrix, e epilogue) {
 	c.check("C")
 	e.mask.check("mask")
 	w.product = product{w.kernel, c, a, b, e}
-	w.run(&w.product, c.rows*max(c.cols, narrow)*(a.cols+8)) // some more for every element of C
+	multiplyAdds := c.rows * max(c.cols, narrow) * (a.cols + 8) // some more for every element of C
+	w.run(&w.product, max(c.rows, c.cols), multiplyAdds)
 }
 
 // narrow is the number of columns of C up to which rows may be on the vector axis.
@@ -125,24 +126,13 @@ type product struct {
 	e       epilogue
 }
 
-// part computes the i-th of n bands of C, of rows or of columns, whichever
-// side is longer.
-func (p *product) part(i, n int) {
+// do computes some rows or columns of C, of whichever there are more.
+func (p *product) do(lo, hi int) {
 	if p.c.rows >= p.c.cols {
-		lo, hi := band(p.c.rows, i, n)
 		p.block(lo, hi, 0, p.c.cols)
 	} else {
-		lo, hi := band(p.c.cols, i, n)
 		p.block(0, p.c.rows, lo, hi)
 	}
-}
-
-// band returns the bounds of the i-th of n bands of size rows, columns or
-// elements, at multiples of every tile's sides but six and twelve.
-func band(size, i, n int) (lo, hi int) {
-	const step = 32
-	steps := (size + step - 1) / step
-	return min(steps*i/n*step, size), min(steps*(i+1)/n*step, size)
 }
 
 // A kernel is a way to compute tiles. All but the generic one are assembly.
@@ -327,7 +317,7 @@ func (w *workers) transpose(dst, src matrix) {
 	dst.check("dst")
 	src.check("src")
 	w.transposed = transposition{w.kernel, dst, src}
-	w.run(&w.transposed, 16*src.rows*src.cols)
+	w.run(&w.transposed, src.rows, 16*src.rows*src.cols)
 }
 
 // A transposition is one call of transpose, as a task.
@@ -336,8 +326,7 @@ type transposition struct {
 	dst, src matrix
 }
 
-func (t *transposition) part(i, n int) {
-	lo, hi := band(t.src.rows, i, n)
+func (t *transposition) do(lo, hi int) {
 	dst, src := t.dst.columns(lo, hi), t.src.slice(lo, hi)
 	r := transposeVector(t.kernel, dst, src)
 	// Four rows of src at a time: each pass writes 16 adjacent bytes of a row

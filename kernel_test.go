@@ -389,8 +389,8 @@ func TestPolyakStep(t *testing.T) {
 // A counter is a task that counts how often each of its elements is done.
 type counter []int
 
-func (c counter) part(i, n int) {
-	for j := len(c) * i / n; j < len(c)*(i+1)/n; j++ {
+func (c counter) do(lo, hi int) {
+	for j := lo; j < hi; j++ {
 		c[j]++
 	}
 }
@@ -409,7 +409,7 @@ func TestWorkers(t *testing.T) {
 				if round%500 == 499 {
 					time.Sleep(2 * time.Millisecond) // lets the others fall asleep
 				}
-				w.run(c, inline)
+				w.run(c, len(c), inline)
 			}
 			if want := slices.Repeat(counter{2000}, 100); w.n != n || !slices.Equal(want, c) {
 				t.Errorf("%d threads of %d on %d processors, parts done (-want +got):\n%s", w.n, n, procs, cmp.Diff(want, c))

@@ -6,25 +6,26 @@ import (
 	"sync/atomic"
 )
 
-// A task is work that divides into any number of disjoint parts.
+// A task is work on elements that are independent of each other.
 type task interface {
-	part(i, n int) // does the i-th of n parts
+	do(lo, hi int) // for the elements lo to hi, hi excluded
 }
 
 // Workers run tasks over a fixed number of threads, one of them the caller. They
 // serve one caller at a time.
 //
-// A task has several parts for each thread. A thread begins with its own parts,
-// whose data its caches have from the run before, and goes on with any part
-// that no thread has begun. So the caller does the work itself if the system is
-// slow to give it another processor. Only which thread does a part is left to
-// chance.
+// A task has several parts for each thread, which are bands of its elements. A
+// thread begins with its own parts, whose data its caches have from the run
+// before, and goes on with any part that no thread has begun. So the caller does
+// the work itself if the system is slow to give it another processor. Only which
+// thread does a part is left to chance.
 type workers struct {
 	n      int // threads, the caller included
 	kernel kernel
 	spins  int // how often a waiting thread looks before it sleeps
 
 	task   task
+	size   int             // elements of the task
 	number atomic.Uint64   // of this run, from 1
 	begun  []atomic.Uint64 // for each part, the number of the latest run that began it
 	left   atomic.Int64    // parts of this run not yet done
@@ -83,14 +84,14 @@ func (w *workers) resize(threads int) {
 // another thread costs more than it saves.
 const inline = 1 << 19
 
-// run does all parts of t, which take as long as so many multiply-adds, and
-// returns when they are done. It allocates nothing.
-func (w *workers) run(t task, multiplyAdds int) {
+// run does t, of size elements that take as long as so many multiply-adds, and
+// returns when it is done. It allocates nothing.
+func (w *workers) run(t task, size, multiplyAdds int) {
 	if w.n == 1 || multiplyAdds < inline {
-		t.part(0, 1)
+		t.do(0, size)
 		return
 	}
-	w.task = t
+	w.task, w.size = t, size
 	w.left.Store(int64(len(w.begun)))
 	w.start()
 	w.work(w.number.Load(), 0)
@@ -125,10 +126,18 @@ func (w *workers) work(run uint64, thread int) {
 			continue
 		}
 		// The run cannot end before this part, so that w.task is its task.
-		if w.task.part(i, parts); w.left.Add(-1) == 0 {
+		if w.task.do(band(w.size, i, parts)); w.left.Add(-1) == 0 {
 			w.wake()
 		}
 	}
+}
+
+// band returns the bounds of the i-th of n bands of size elements, at multiples of
+// every tile's sides but six and twelve.
+func band(size, i, n int) (lo, hi int) {
+	const step = 32
+	steps := (size + step - 1) / step
+	return min(steps*i/n*step, size), min(steps*(i+1)/n*step, size)
 }
 
 // until returns when done reports true, after a change of number or left.

@@ -281,7 +281,7 @@ type adam struct {
 	clip  float64 // largest magnitude of an element of the gradient, or 0
 	decay float64 // times the parameters, added to the gradient
 
-	c adamCoefficients // of the step under way, for part
+	c adamCoefficients // of the step under way, for do
 }
 
 // newAdam returns an optimizer that moves params against gradient, which have
@@ -314,11 +314,10 @@ func (a *adam) step() {
 		eps:   adamEpsilon,
 		decay: float32(a.decay),
 	}
-	a.workers.run(a, 64*len(a.params))
+	a.workers.run(a, len(a.params), 64*len(a.params))
 }
 
-// part is step for the i-th of n bands of the parameters.
-func (a *adam) part(i, n int) {
-	lo, hi := band(len(a.m), i, n)
+// do is step for some of the parameters.
+func (a *adam) do(lo, hi int) {
 	adamStep(a.params[lo:hi], a.m[lo:hi], a.v[lo:hi], a.gradient[lo:hi], &a.c)
 }

@@ -293,7 +293,7 @@ func (u *pun) follow() {
 // polyak is [Polyak], spread over the threads.
 func (w *workers) polyak(target, online []float32, ρ float64) {
 	w.moved = softUpdate{target, online, ρ}
-	w.run(&w.moved, 16*len(target))
+	w.run(&w.moved, len(target), 16*len(target))
 }
 
 // A softUpdate is Equation 3 for one network, as a task.
@@ -302,8 +302,7 @@ type softUpdate struct {
 	ρ              float64
 }
 
-func (s *softUpdate) part(i, n int) {
-	lo, hi := band(len(s.target), i, n)
+func (s *softUpdate) do(lo, hi int) {
 	Polyak(s.target[lo:hi], s.online[lo:hi], s.ρ)
 }
 
