@@ -60,7 +60,8 @@ func (w *workers) resize(threads int) {
 		return
 	}
 	w.closing.Store(true)
-	w.start()
+	w.number.Add(1)
+	w.wake()
 	w.ended.Wait()
 	w.closing.Store(false)
 
@@ -93,16 +94,10 @@ func (w *workers) run(t task, size, multiplyAdds int) {
 	}
 	w.task, w.size = t, size
 	w.left.Store(int64(len(w.begun)))
-	w.start()
-	w.work(w.number.Load(), 0)
-	w.until(func() bool { return w.left.Load() == 0 })
-	w.task = nil
-}
-
-// start begins a run.
-func (w *workers) start() {
-	w.number.Add(1)
+	run := w.number.Add(1)
 	w.wake()
+	w.work(run, 0)
+	w.until(func() bool { return w.left.Load() == 0 })
 }
 
 // help is the loop of a thread other than the caller's.
