@@ -43,14 +43,6 @@ func (a *Agent) predictMeans(b *batch) {
 	}
 }
 
-// shareBackbones makes all backbones copies of the first one's.
-func (u *pun) shareBackbones() {
-	for _, c := range u.critics {
-		copy(backbone(c.q), backbone(u.critics[0].q))
-		copy(c.target.params, c.q.params)
-	}
-}
-
 // backbone returns the parameters of all layers but the last.
 func backbone(q *mlp) []float32 {
 	final := q.layers[len(q.layers)-1]

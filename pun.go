@@ -364,10 +364,10 @@ func newPUN(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *pun {
 	for _, c := range u.critics {
 		c.q.initialize(rng)
 		c.head.initialize(rng)
+		if u.share != nil {
+			copy(backbone(c.q), backbone(u.critics[0].q))
+		}
 		copy(c.target.params, c.q.params)
-	}
-	if u.share != nil {
-		u.shareBackbones()
 	}
 	return u
 }
