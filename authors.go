@@ -114,8 +114,8 @@ func (u *pun) learnHeads(b *batch) (loss float64) {
 		loss += u.headsGradient(i, b, false)
 		clear(c.gradient.q.params[len(backbone(c.q)):])
 	}
-	if u.share != nil {
-		u.share(u)
+	if u.oneBackbone {
+		u.sumBackbones()
 	}
 	for _, c := range u.critics {
 		c.headAdam.step()

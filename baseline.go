@@ -54,17 +54,17 @@ func (a *Agent) estimate(states, goals [][]float64, now, desired []float64, rng 
 }
 
 // An architecture holds what an ensemble does differently from PUN, whose own is
-// zero but for the first two.
+// zero but for the first three.
 type architecture struct {
-	actions    int                                                   // d of one estimate
-	predicted  int                                                   // components that a head predicts
-	width      int                                                   // of a head's output; 0 is the same as predicted
-	headLoss   func(dp, p, s []float32, width int) float64           // nil is PredictiveLoss
-	spread     func(d []float64, predictions [][]float32, width int) // nil is HeadDeviation of what is predicted
-	ownTargets func(u *pun, b *batch)                                // nil is Equation 1 for all critics alike
-	share      func(u *pun)                                          // makes gradients of parameters that critics share equal; nil: they share none
-	headEnds   bool                                                  // the predictive loss moves the head only
-	headsApart bool                                                  // heads have a step of their own, after the critics'
+	actions     int                                                   // d of one estimate
+	predicted   int                                                   // components that a head predicts
+	width       int                                                   // of a head's output
+	headLoss    func(dp, p, s []float32, width int) float64           // nil is PredictiveLoss
+	spread      func(d []float64, predictions [][]float32, width int) // nil is HeadDeviation of what is predicted
+	ownTargets  bool                                                  // each critic has its own; else Equation 1 for all alike
+	oneBackbone bool                                                  // all critics share it
+	headEnds    bool                                                  // the predictive loss moves the head only
+	headsApart  bool                                                  // heads have a step of their own, after the critics'
 }
 
 func newArchitecture(p *Params, sizes Sizes) architecture {
@@ -75,13 +75,19 @@ func newArchitecture(p *Params, sizes Sizes) architecture {
 	if p.HeadLoss == "norm" {
 		a.headLoss = predictiveNorm
 	}
+	a.width = a.predicted
 	switch p.Uncertainty {
 	case "bootstrap":
-		a.actions = p.EnsembleActions
-		bootstrapArchitecture(&a, p)
+		a.actions, a.ownTargets, a.oneBackbone = p.EnsembleActions, true, true
+		if p.AuthorsForm {
+			a.predicted, a.width, a.headLoss = 1, 1, PredictiveLoss
+		}
 	case "ensemble":
-		a.actions = p.EnsembleActions
-		deepEnsemble(&a, p)
+		a.actions, a.ownTargets = p.EnsembleActions, true
+		a.width, a.headLoss = a.predicted+1, gaussianLoss // last a raw variance
+		if p.AuthorsForm {
+			a.spread = meanVariance
+		}
 	}
 	a.headEnds = p.PredictiveGradient == "head"
 	a.headsApart = p.PredictiveGradient == "separate" || a.headEnds && p.HeadOwnDraw

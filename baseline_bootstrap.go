@@ -12,27 +12,12 @@ package qta
 // replay, as in the authors' code.
 const maskProbability = 0.5
 
-// bootstrapArchitecture makes an ensemble of this kind.
-//
-// Reading R76: no critic is followed for an episode, as Osband et al. do to
-// explore: here the goals drive exploration, as in the authors' code.
-//
-// Reading R77: a loss is divided by the size of the whole minibatch, whatever part
-// of it a critic sees; Adam makes the scale of a gradient immaterial.
+// predictMeans has heads of a single output predict the mean of the components.
 //
 // Differs D9: the authors' code (AuthorsForm) has heads of a single
 // output, which regress by squared error to both coordinates of s' at once and
 // so to their mean, and trains a head where its critic's mask is 0. Here
 // there is an output for each coordinate and one mask for both, and HeadLoss.
-func bootstrapArchitecture(a *architecture, p *Params) {
-	a.ownTargets, a.share = ownTargets, sumBackbones
-	if p.AuthorsForm {
-		a.predicted = 1
-		a.headLoss = PredictiveLoss
-	}
-}
-
-// predictMeans has heads of a single output predict the mean of the components.
 func (a *Agent) predictMeans(b *batch) {
 	for row, i := range b.transitions {
 		s, mean := a.predicted(i), 0.0
@@ -50,7 +35,7 @@ func backbone(q *mlp) []float32 {
 }
 
 // sumBackbones replaces the backbone's gradient of every critic by their sum.
-func sumBackbones(u *pun) {
+func (u *pun) sumBackbones() {
 	sum := backbone(u.critics[0].gradient.q)
 	for _, c := range u.critics[1:] {
 		for k, v := range backbone(c.gradient.q) {
@@ -64,6 +49,12 @@ func sumBackbones(u *pun) {
 
 // applyMasks sets the masks of a batch's transitions, and takes transitions
 // outside a critic's part of the replay out of its loss.
+//
+// Reading R76: no critic is followed for an episode, as Osband et al. do to
+// explore: here the goals drive exploration, as in the authors' code.
+//
+// Reading R77: a loss is divided by the size of the whole minibatch, whatever part
+// of it a critic sees; Adam makes the scale of a gradient immaterial.
 //
 // Differs D10: with AuthorsForm no critic learns from the running
 // episode, whose masks their code draws at its end.
@@ -98,9 +89,6 @@ func inMask(seed uint64, i, critic int) bool {
 // maskPredicted returns what head i is to predict with the rows of mask 0
 // replaced by the prediction, where it makes neither a loss nor a gradient.
 func (u *pun) maskPredicted(i int, prediction matrix, b *batch) matrix {
-	if u.masked.rows < prediction.rows {
-		u.masked = newMatrix(prediction.rows, prediction.cols)
-	}
 	s := u.masked.slice(0, prediction.rows)
 	copy(s.data, b.head.data)
 	for r, m := range b.masks[i][:s.rows] {

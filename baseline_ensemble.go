@@ -9,29 +9,9 @@ package qta
 // 2017, footnote 2).
 const varianceFloor = 1e-6
 
-// deepEnsemble makes an ensemble of this kind. Its heads have a mean for each
-// predicted component, and last the raw variance.
-//
-// Reading R78: there is no adversarial training, and G members in place of five,
-// as in the authors' code. The critics' loss stays Equation 2.
-//
-// Differs D11: the paper scores all architectures by "next state prediction
-// discrepancies", and so does this: the heads' means, by Equation 5. The authors'
-// code (AuthorsForm) scores by the mean predicted variance, which is the noise
-// that the heads see in the data and not their disagreement. Lakshminarayanan et
-// al. have the variance of the uniform mixture, which is both.
-func deepEnsemble(a *architecture, p *Params) {
-	a.ownTargets = ownTargets
-	a.headLoss = gaussianLoss
-	if p.AuthorsForm {
-		a.spread = meanVariance
-	}
-	a.width = a.predicted + 1
-}
-
-// ownTargets sets each critic's targets from its own target critic, without a
-// minimum.
-func ownTargets(u *pun, b *batch) {
+// separateTargets sets each critic's targets from its own target critic, without
+// a minimum.
+func (u *pun) separateTargets(b *batch) {
 	for i := range u.critics {
 		q := u.targetValue(b.next, i)
 		TDTarget(b.y[i], b.r, q, q, u.discount)
@@ -43,6 +23,9 @@ func ownTargets(u *pun, b *batch) {
 // to p. A row of p and dp has width means μ and a raw variance z, with σ² =
 // softplus(z) + 1e-6; s is B by width. Up to a constant it is twice the
 // negative log-likelihood (Lakshminarayanan et al., 2017, Equation 1).
+//
+// Reading R78: there is no adversarial training, and G members in place of five,
+// as in the authors' code. The critics' loss stays Equation 2.
 func gaussianLoss(dp, p, s []float32, width int) float64 {
 	rows := len(s) / width
 	n := float64(rows * width)
@@ -66,6 +49,12 @@ func gaussianLoss(dp, p, s []float32, width int) float64 {
 }
 
 // meanVariance sets d to the mean over the heads of the predicted variance.
+//
+// Differs D11: the paper scores all architectures by "next state prediction
+// discrepancies", and so does this: the heads' means, by Equation 5. The authors'
+// code (AuthorsForm) scores by the mean predicted variance, which is the noise
+// that the heads see in the data and not their disagreement. Lakshminarayanan et
+// al. have the variance of the uniform mixture, which is both.
 func meanVariance(d []float64, heads [][]float32, width int) {
 	for r := range d {
 		sum := 0.0

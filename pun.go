@@ -181,8 +181,8 @@ type criticNet struct {
 // target sets b.y to Equation 1 for a minibatch whose s', g' and a' are in
 // b.next.
 func (u *pun) target(b *batch, rng stream) {
-	if u.ownTargets != nil {
-		u.ownTargets(u, b)
+	if u.ownTargets {
+		u.separateTargets(b)
 		return
 	}
 	i, j := drawPair(rng, len(u.critics))
@@ -219,8 +219,8 @@ func (u *pun) learn(b, heads *batch) (criticLoss, headLoss float64) {
 		criticLoss += critic
 		headLoss += head
 	}
-	if u.share != nil {
-		u.share(u)
+	if u.oneBackbone {
+		u.sumBackbones()
 	}
 	for _, c := range u.critics {
 		c.adam.step()
@@ -364,7 +364,7 @@ func newPUN(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *pun {
 	for _, c := range u.critics {
 		c.q.initialize(rng)
 		c.head.initialize(rng)
-		if u.share != nil {
+		if u.oneBackbone {
 			copy(backbone(c.q), backbone(u.critics[0].q))
 		}
 		copy(c.target.params, c.q.params)
@@ -375,9 +375,6 @@ func newPUN(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *pun {
 // newEnsemble returns an ensemble of zeros. widths has the widths of the
 // critics' input and hidden layers.
 func newEnsemble(p *Params, widths []int, a architecture, w *workers) *pun {
-	if a.width == 0 {
-		a.width = a.predicted
-	}
 	qWidths := append(widths[:len(widths):len(widths)], 1)
 	u := &pun{
 		widths: widths, discount: p.Discount, polyak: p.Polyak, sharedActions: p.SharedActions, architecture: a,
@@ -452,10 +449,10 @@ func newBatch(rows int, sizes Sizes, u *pun) batch {
 	}
 	y, weights := make([]float32, rows), slices.Repeat([]float32{1}, rows)
 	for range u.critics {
-		if u.ownTargets != nil {
+		if u.ownTargets {
 			y = make([]float32, rows)
 		}
-		if u.share != nil {
+		if u.oneBackbone {
 			weights = slices.Clone(weights)
 			b.masks = append(b.masks, make([]float32, rows))
 		}
@@ -471,7 +468,7 @@ func (u *pun) reserve(rows int) {
 	}
 	u.pass.reserve(rows)
 	u.dp = newMatrix(rows, u.dp.cols)
-	u.own = newMatrix(rows, u.dp.cols)
+	u.own, u.masked = newMatrix(rows, u.dp.cols), newMatrix(rows, u.dp.cols)
 	for _, c := range u.critics {
 		c.values = newMatrix(rows, 1)
 		c.prediction = newMatrix(rows, c.prediction.cols)
