@@ -659,7 +659,7 @@ func TestVDSGoal(t *testing.T) {
 		t.Errorf("values above the possible returns disagree by %v", d)
 	}
 	p := make([]float64, 3)
-	if vdsProbabilities(p, make([]float64, 3)); !slices.Equal(p, []float64{1. / 3, 1. / 3, 1. / 3}) {
+	if toProbabilities(p); !slices.Equal(p, []float64{1. / 3, 1. / 3, 1. / 3}) {
 		t.Errorf("probabilities %v without disagreement", p)
 	}
 	a.env = &sampledEnv{env, []float64{1}}

@@ -64,6 +64,10 @@ func newVDS(p Params, sizes Sizes, seed uint64, w *workers) *vds {
 }
 
 // goal chooses an episode's goal and keeps it to the end.
+//
+// Reading R96: a chance is in proportion to the disagreement: the default of
+// VDS's code, which also offers the exponential of the deviation and the
+// hyperbolic tangent of the variance.
 func (v *vds) goal(a *Agent, first bool) ([]float64, error) {
 	if !first {
 		return nil, nil
@@ -77,7 +81,7 @@ func (v *vds) goal(a *Agent, first bool) ([]float64, error) {
 		goals[k] = slices.Clone(sample)
 	}
 	p := v.disagreement(a, goals)
-	vdsProbabilities(p, p)
+	toProbabilities(p)
 	return goals[drawFrom(p, a.goalDraws)], nil
 }
 
@@ -103,24 +107,6 @@ func valueDisagreement(std []float64, q [][]float32) {
 	for k := range std {
 		_, square := headMoments(q, k)
 		std[k] = math.Sqrt(square / float64(len(q)))
-	}
-}
-
-// vdsProbabilities sets p to the probability of each candidate, in proportion to
-// its deviation; all alike where there is nothing to choose by.
-//
-// Reading R96: this is the default of VDS's code, which also offers the
-// exponential of the deviation and the hyperbolic tangent of the variance.
-func vdsProbabilities(p, std []float64) {
-	sum := 0.0
-	for _, σ := range std {
-		sum += σ
-	}
-	for k, σ := range std {
-		p[k] = σ / sum
-		if sum == 0 {
-			p[k] = 1 / float64(len(p))
-		}
 	}
 }
 

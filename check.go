@@ -504,11 +504,11 @@ var equations = []equation{
 			out("grad_raw", dp.row(r)[1], r)
 		}
 	}},
-	{"vds", nil, "valueDisagreement, vdsProbabilities", "q", func(in *vector, out output) {
+	{"vds", nil, "valueDisagreement, toProbabilities", "q", func(in *vector, out output) {
 		x := make([]float64, in.length["q[0]"])
 		valueDisagreement(x, lists[float32](in, "q"))
 		out("std", x)
-		vdsProbabilities(x, x)
+		toProbabilities(x)
 		out("p", x)
 	}},
 	{"kde", nil, "logDensity", "points query bandwidth", func(in *vector, out output) {

@@ -179,10 +179,18 @@ func GoalProbabilities(p, ε []float64, m, b float64) {
 		panic("qta: GoalProbabilities: as many probabilities as uncertainties are needed")
 	}
 	scaleUncertainty(p, ε)
-	sum := 0.0
 	for k := range p {
 		p[k] = max(float64(m*p[k])+b, 0)
-		sum += p[k]
+	}
+	toProbabilities(p)
+}
+
+// toProbabilities divides weights by their sum; where that is 0 all candidates
+// are equally likely.
+func toProbabilities(p []float64) {
+	sum := 0.0
+	for _, weight := range p {
+		sum += weight
 	}
 	for k := range p {
 		if sum == 0 {
