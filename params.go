@@ -361,41 +361,36 @@ func ReadParams(r io.Reader, base Params) (Params, error) {
 	if err != nil {
 		return base, fmt.Errorf("qta: parameters: %w", err)
 	}
-	p := base
-	if offset, err := p.read(text); err != nil {
+	// refuse says that something is wrong, just before an offset.
+	refuse := func(offset int64, err error) (Params, error) {
 		before := text[:offset]
 		line := before[bytes.LastIndexByte(before, '\n')+1:]
 		return base, fmt.Errorf("%w (before line %d, column %d)", err,
 			1+bytes.Count(before, []byte("\n")), 1+utf8.RuneCount(line))
 	}
-	return p, nil
-}
-
-// read changes p to what text says. On an error offset is just after what is
-// wrong.
-func (p *Params) read(text []byte) (offset int64, err error) {
 	var syntax *json.SyntaxError
 	if errors.As(json.Unmarshal(text, new(any)), &syntax) {
-		return syntax.Offset, fmt.Errorf("qta: parameters: %w", syntax)
+		return refuse(syntax.Offset, fmt.Errorf("qta: parameters: %w", syntax))
 	}
 	d := json.NewDecoder(bytes.NewReader(text)) // which finds no more errors
 	if t, _ := d.Token(); t != json.Delim('{') {
-		return d.InputOffset(), errors.New("qta: parameters: want a JSON object, such as {\"Batch\": 256}")
+		return refuse(d.InputOffset(), errors.New("qta: parameters: want a JSON object, such as {\"Batch\": 256}"))
 	}
-	for seen := map[string]bool{}; d.More(); {
+	p, seen := base, map[string]bool{}
+	for d.More() {
 		t, _ := d.Token()
 		name := t.(string)
 		if seen[name] {
-			return d.InputOffset(), fmt.Errorf("qta: parameter %s is given twice", name)
+			return refuse(d.InputOffset(), fmt.Errorf("qta: parameter %s is given twice", name))
 		}
 		seen[name] = true
 		var value json.RawMessage
 		d.Decode(&value)
 		if err := p.setJSON(name, value, strings.Join(strings.Fields(string(value)), " ")); err != nil {
-			return d.InputOffset(), err
+			return refuse(d.InputOffset(), err)
 		}
 	}
-	return 0, nil
+	return p, nil
 }
 
 // Validate returns an error that names the first field whose value is not
