@@ -154,10 +154,7 @@ func ReadSafetensors(r io.Reader) (a *Agent, err error) {
 	if err := a.fillTensors(tensors, numbers); err != nil {
 		return nil, err
 	}
-	if a.average != nil {
-		a.average = newAverage(a.pun, a.average.ρ)
-	}
-	a.networksOnly = true
+	a.average, a.networksOnly = nil, true
 	return a, nil
 }
 
