@@ -71,11 +71,7 @@ func (a *Agent) MarshalBinary() ([]byte, error) {
 		}
 		h.Own = true
 	}
-	s := a.saved()
-	if err := cmp.Or(a.checkParameters(), s.check(a.step)); err != nil {
-		return nil, err
-	}
-	return h.marshal(agentMagic, s), nil
+	return h.marshal(agentMagic, a.saved(), a.parameters(), a.step)
 }
 
 // UnmarshalBinary replaces the agent by the one that MarshalBinary saved, and
@@ -175,13 +171,16 @@ func loadAgent(data []byte) (*Agent, error) {
 	return a, nil
 }
 
-func (h *header) marshal(magic string, s saved) []byte {
+func (h *header) marshal(magic string, s saved, networks []parameterVector, step int) ([]byte, error) {
+	if err := cmp.Or(checkFinite(networks, step), s.check(step)); err != nil {
+		return nil, err
+	}
 	text := toJSON(h)
 	b := binary.LittleEndian.AppendUint64([]byte(magic), checkpointFormat)
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(text)))
 	b = s.append(append(b, text...))
 	sum := sha256.Sum256(b)
-	return append(b, sum[:]...)
+	return append(b, sum[:]...), nil
 }
 
 // openCheckpoint returns the header and the encoded state of a checkpoint.

@@ -1,7 +1,6 @@
 package qta
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 )
@@ -158,12 +157,8 @@ func setNumbers(dst []float32, name string, numbers []float64) {
 // MarshalBinary returns the ensemble's whole state. It fails with a
 // [*NumericError] if a number in it is NaN or infinite.
 func (u *PUN) MarshalBinary() ([]byte, error) {
-	s := u.saved()
-	if err := cmp.Or(checkFinite(u.pun.parameters("critic"), u.updates), s.check(u.updates)); err != nil {
-		return nil, err
-	}
 	h := header{Params: u.params, Sizes: u.sizes}
-	return h.marshal(ensembleMagic, s), nil
+	return h.marshal(ensembleMagic, u.saved(), u.pun.parameters("critic"), u.updates)
 }
 
 // UnmarshalBinary replaces the ensemble by one that MarshalBinary returned. An
