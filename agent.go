@@ -430,30 +430,25 @@ func (a *Agent) parameters() []parameterVector {
 	return vectors
 }
 
-func (a *Agent) checkAction(action []float64) error {
-	for _, v := range action {
-		if v != v {
-			return &NumericError{a.step, "policy", v}
+// checkFinite returns a [*NumericError] if one of a network's numbers is NaN or
+// infinite.
+func checkFinite(step int, network string, numbers ...float64) error {
+	for _, x := range numbers {
+		if !finite(x) {
+			return &NumericError{step, network, x}
 		}
 	}
 	return nil
 }
 
 func (l losses) check(step int) error {
-	for _, l := range []struct {
-		network string
-		value   float64
-	}{{"critics", l.critic}, {"predictive heads", l.head}, {"policy", l.policy}} {
-		if !finite(l.value) {
-			return &NumericError{step, l.network, l.value}
-		}
-	}
-	return nil
+	return cmp.Or(
+		checkFinite(step, "critics", l.critic),
+		checkFinite(step, "predictive heads", l.head),
+		checkFinite(step, "policy", l.policy))
 }
 
-func (a *Agent) checkParameters() error { return checkFinite(a.parameters(), a.step) }
-
-func checkFinite(all []parameterVector, step int) error {
+func checkParameters(step int, all ...parameterVector) error {
 	for _, params := range all {
 		for _, v := range params.values {
 			if !finite(float64(v)) {

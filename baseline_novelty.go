@@ -158,8 +158,8 @@ func (r *rnd) endEpisode(a *Agent) error {
 		for row := range transitions {
 			transitions[row] = a.draws.index(a.replay.n)
 		}
-		if loss := r.learn(a, transitions); !finite(loss) {
-			return &NumericError{a.step, "RND predictor", loss}
+		if err := checkFinite(a.step, "RND predictor", r.learn(a, transitions)); err != nil {
+			return err
 		}
 	}
 	return nil

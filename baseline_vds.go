@@ -136,10 +136,7 @@ func (v *vds) endEpisode(a *Agent) error {
 		}
 	}
 	u.follow()
-	if !finite(loss) {
-		return &NumericError{a.step, "VDS value functions", loss}
-	}
-	return nil
+	return checkFinite(a.step, "VDS value functions", loss)
 }
 
 func (v *vds) networks() []parameterVector { return v.members.parameters("VDS member") }

@@ -172,7 +172,7 @@ func loadAgent(data []byte) (*Agent, error) {
 }
 
 func (h *header) marshal(magic string, s saved, networks []parameterVector, step int) ([]byte, error) {
-	if err := cmp.Or(checkFinite(networks, step), s.check(step)); err != nil {
+	if err := cmp.Or(checkParameters(step, networks...), s.check(step)); err != nil {
 		return nil, err
 	}
 	text := toJSON(h)
@@ -310,19 +310,18 @@ func (s saved) read(b []byte) error {
 // check returns a [*NumericError] if a number that is listed is NaN or infinite.
 func (s saved) check(step int) error {
 	for _, field := range s {
-		numbers, _ := field.([]float64)
+		const name = "training state"
+		var err error
 		switch v := field.(type) {
 		case *float64:
-			numbers = []float64{*v}
+			err = checkFinite(step, name, *v)
+		case []float64:
+			err = checkFinite(step, name, v...)
 		case []float32:
-			if err := checkFinite([]parameterVector{{"training state", v}}, step); err != nil {
-				return err
-			}
+			err = checkParameters(step, parameterVector{name, v})
 		}
-		for _, x := range numbers {
-			if !finite(x) {
-				return &NumericError{step, "training state", x}
-			}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

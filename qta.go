@@ -142,7 +142,7 @@ func (a *Agent) trainStep() error {
 		}
 	}
 	action := a.act(a.observation, a.goal)
-	if err := a.checkAction(action); err != nil {
+	if err := checkFinite(a.step, "policy", action...); err != nil {
 		return err
 	}
 	a.explore(action)
@@ -430,7 +430,7 @@ func (a *Agent) rollout(env Env, rng stream, e *Evaluation) error {
 			return nil
 		}
 		action := a.act(s.Observation, s.Desired)
-		if err := a.checkAction(action); err != nil {
+		if err := checkFinite(a.step, "policy", action...); err != nil {
 			return err
 		}
 		var reward float64
@@ -444,7 +444,7 @@ func (a *Agent) rollout(env Env, rng stream, e *Evaluation) error {
 // depend only on the seed and the step, so that training is the same however
 // often it is evaluated, except with WeightDecay.
 func (a *Agent) logEvaluation(env Env, o TrainOptions) error {
-	if err := a.checkParameters(); err != nil {
+	if err := checkParameters(a.step, a.parameters()...); err != nil {
 		return err
 	}
 	e, err := a.evaluate(env, o.Rollouts, newStream(a.seed, forEvaluation+purpose(a.step)<<8))

@@ -42,7 +42,7 @@ import (
 // Nothing else is in the file. The error is a [*NumericError] if a parameter is NaN
 // or infinite; any other comes from w.
 func (a *Agent) WriteSafetensors(w io.Writer) error {
-	if err := a.checkParameters(); err != nil {
+	if err := checkParameters(a.step, a.parameters()...); err != nil {
 		return err
 	}
 	header := append([]byte(`{"__metadata__":`), toJSON(a.metadata())...)
