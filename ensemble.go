@@ -42,14 +42,9 @@ func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 	if p.Critics < 2 {
 		return nil, errors.New("qta: parameter Critics is 1, which cannot disagree: an ensemble needs 2")
 	}
-	paper := Paper()
-	for _, f := range []struct{ name, value, want string }{
-		{"Uncertainty", p.Uncertainty, paper.Uncertainty},
-		{"HeadTarget", p.HeadTarget, paper.HeadTarget},
-		{"PredictiveGradient", p.PredictiveGradient, paper.PredictiveGradient},
-	} {
-		if f.value != f.want {
-			return nil, fmt.Errorf("qta: parameter %s is %s, an ensemble by itself has %s", f.name, f.value, f.want)
+	for _, name := range []string{"Uncertainty", "HeadTarget", "PredictiveGradient"} {
+		if value, want := p.Value(name), Paper().Value(name); value != want {
+			return nil, fmt.Errorf("qta: parameter %s is %s, an ensemble by itself has %s", name, value, want)
 		}
 	}
 	u := &PUN{params: p, sizes: sizes, draws: newStream(seed, forLearning)}
@@ -72,8 +67,7 @@ func (u *PUN) Sizes() Sizes { return u.sizes }
 func (u *PUN) Learn(
 	observations, goals, actions, next [][]float64, targets []float64,
 ) (criticLoss, predictiveLoss float64, err error) {
-	n := len(observations)
-	b := u.minibatch(n)
+	b := u.minibatch(len(observations))
 	u.fill(b.x, observations, goals, actions)
 	u.fill(b.head, next)
 	setNumbers(b.y[0], "targets", targets)
@@ -88,12 +82,11 @@ func (u *PUN) Learn(
 // Nothing is clipped, and no transition is the last: if one ends an episode,
 // set its target to the reward.
 func (u *PUN) Targets(rewards []float64, next, goals, nextActions [][]float64) []float64 {
-	n := len(next)
-	b := u.minibatch(n)
+	b := u.minibatch(len(next))
 	u.fill(b.next, next, goals, nextActions)
 	setNumbers(b.r, "rewards", rewards)
 	u.pun.target(b, u.draws)
-	y := make([]float64, n)
+	y := make([]float64, len(next))
 	for k := range y {
 		y[k] = float64(b.y[0][k])
 	}
