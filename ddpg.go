@@ -132,11 +132,7 @@ type policy struct {
 }
 
 func newPolicy(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *policy {
-	widths := []int{sizes.Observation + sizes.Goal}
-	for range p.HiddenLayers {
-		widths = append(widths, p.HiddenSize)
-	}
-	widths = append(widths, sizes.Action)
+	widths := p.widths(sizes.Observation+sizes.Goal, sizes.Action)
 	n := mlpSize(widths)
 	π := &policy{
 		net:      newMLP(make([]float32, n), widths),

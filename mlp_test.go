@@ -384,7 +384,7 @@ func ensemble(p Params, critics []vectorNet, heads []vectorLayer, rows int) *pun
 	widths, predicted := critics[0].widths(), len(heads[0].B)
 	p.Critics = len(critics)
 	a := newArchitecture(&p, Sizes{Observation: predicted, Goal: predicted})
-	u := newEnsemble(&p, widths[:len(widths)-1], a, newWorkers(1))
+	u := newEnsemble(&p, widths, a, newWorkers(1))
 	u.reserve(rows)
 	for i, c := range u.critics {
 		c.q.load(critics[i])

@@ -143,7 +143,7 @@ func headMoments(heads [][]float32, c int) (mean, square float64) {
 // A pun is the ensemble.
 type pun struct {
 	critics          []*critic
-	widths           []int   // of a critic's input and hidden layers
+	widths           []int   // of a critic, from input to output
 	discount, polyak float64 // γ and ρ
 	sharedActions    bool    // of Equation 5, by all candidates
 	architecture
@@ -356,10 +356,7 @@ func (u *pun) meanValues(x matrix) []float64 {
 // newPUN returns an ensemble with networks of the given sizes. Critics differ
 // only in their initial weights; targets start equal to their critics.
 func newPUN(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *pun {
-	widths := []int{sizes.Observation + sizes.Goal + sizes.Action}
-	for range p.HiddenLayers {
-		widths = append(widths, p.HiddenSize)
-	}
+	widths := p.widths(sizes.Observation+sizes.Goal+sizes.Action, 1)
 	u := newEnsemble(p, widths, newArchitecture(p, sizes), w)
 	for _, c := range u.critics {
 		c.q.initialize(rng)
@@ -372,15 +369,18 @@ func newPUN(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *pun {
 	return u
 }
 
-// newEnsemble returns an ensemble of zeros. widths has the widths of the
-// critics' input and hidden layers.
+// widths returns the widths of a network's layers from input to output.
+func (p *Params) widths(in, out int) []int {
+	return slices.Concat([]int{in}, slices.Repeat([]int{p.HiddenSize}, p.HiddenLayers), []int{out})
+}
+
+// newEnsemble returns an ensemble of zeros, whose critics have the given widths.
 func newEnsemble(p *Params, widths []int, a architecture, w *workers) *pun {
-	qWidths := append(widths[:len(widths):len(widths)], 1)
 	u := &pun{
 		widths: widths, discount: p.Discount, polyak: p.Polyak, sharedActions: p.SharedActions, architecture: a,
-		pass:        newPass(qWidths, w),
+		pass:        newPass(widths, w),
 		dp:          newMatrix(0, a.width),
-		headT:       newMatrix(a.width, widths[len(widths)-1]),
+		headT:       newMatrix(a.width, widths[len(widths)-2]),
 		predictions: make([][]float32, p.Critics),
 	}
 	for range p.Critics {
@@ -392,7 +392,7 @@ func newEnsemble(p *Params, widths []int, a architecture, w *workers) *pun {
 		}
 		u.critics = append(u.critics, &critic{
 			criticNet:  net,
-			target:     newMLP(make([]float32, n), qWidths),
+			target:     newMLP(make([]float32, n), widths),
 			gradient:   gradient,
 			adam:       newAdam(net.params[:end], gradient.params[:end], p.CriticRate, p.GradientClip, w),
 			headAdam:   newAdam(net.params[head:], gradient.params[head:], p.PredictiveRate, p.GradientClip, w),
@@ -403,14 +403,12 @@ func newEnsemble(p *Params, widths []int, a architecture, w *workers) *pun {
 	return u
 }
 
-// newCriticNet returns networks of zeros: a critic whose input and hidden
-// layers have the given widths, and a head of its own width.
+// newCriticNet returns networks of zeros: a critic of the given widths, and a
+// head of its own width.
 func newCriticNet(widths []int, head int) criticNet {
-	hidden := widths[len(widths)-1]
-	critic := append(widths[:len(widths):len(widths)], 1)
-	n := mlpSize(critic)
+	n, hidden := mlpSize(widths), widths[len(widths)-2]
 	params := make([]float32, n+layerSize(hidden, head))
-	return criticNet{params, newMLP(params, critic), newLayer(params[n:], hidden, head)}
+	return criticNet{params, newMLP(params, widths), newLayer(params[n:], hidden, head)}
 }
 
 // parameters returns every network's parameters, in a fixed order.
