@@ -3,6 +3,7 @@ package qta
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 // This file is the replay buffer: transitions in the order they happened,
@@ -293,20 +294,15 @@ func (t *sumTree) grow(n int) {
 		size *= 2
 	}
 	weights := t.values()
-	*t = sumTree{make([]float64, 2*size), make([]float64, 2*size)}
+	*t = sumTree{make([]float64, 2*size), slices.Repeat([]float64{math.Inf(1)}, 2*size)}
 	t.fill(weights)
 }
 
 // fill sets the weights of the first leaves.
 func (t *sumTree) fill(weights []float64) {
 	t.grow(len(weights))
-	copy(t.values(), weights)
-	n := t.leaves()
-	for i, weight := range t.values() {
-		t.least[n+i] = leastPositive(weight)
-	}
-	for i := n - 1; i > 0; i-- {
-		t.join(i)
+	for i, weight := range weights {
+		t.set(i, weight)
 	}
 }
 
@@ -322,22 +318,14 @@ func (t *sumTree) leastWeight() float64 { return t.least[1] }
 // set changes the weight of leaf i to one that is not negative.
 func (t *sumTree) set(i int, weight float64) {
 	i += t.leaves()
-	t.sum[i], t.least[i] = weight, leastPositive(weight)
-	for i /= 2; i > 0; i /= 2 {
-		t.join(i)
-	}
-}
-
-func (t *sumTree) join(i int) {
-	t.sum[i] = t.sum[2*i] + t.sum[2*i+1]
-	t.least[i] = min(t.least[2*i], t.least[2*i+1])
-}
-
-func leastPositive(weight float64) float64 {
+	t.sum[i], t.least[i] = weight, math.Inf(1)
 	if weight > 0 {
-		return weight
+		t.least[i] = weight
 	}
-	return math.Inf(1)
+	for i /= 2; i > 0; i /= 2 {
+		t.sum[i] = t.sum[2*i] + t.sum[2*i+1]
+		t.least[i] = min(t.least[2*i], t.least[2*i+1])
+	}
 }
 
 // find returns the leaf at u of the way through the total, u in [0, 1): each
