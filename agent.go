@@ -276,7 +276,7 @@ func (a *Agent) Achieved(i int) []float64 {
 	if i == a.step {
 		return slices.Clone(a.achieved)
 	}
-	return slices.Clone(at(a.replay.achieved, i, a.sizes.Goal))
+	return slices.Clone(a.replay.achieved.at(i))
 }
 
 // Goals returns, in order, the goals that the agent set itself from environment
@@ -288,8 +288,8 @@ func (a *Agent) Goals(from, to int) [][]float64 {
 	}
 	var goals [][]float64
 	for i := from; i < to; i++ {
-		g := at(a.replay.goal, i, a.sizes.Goal)
-		if i%a.params.Horizon == 0 || !slices.Equal(g, at(a.replay.goal, i-1, a.sizes.Goal)) {
+		g := a.replay.goal.at(i)
+		if i%a.params.Horizon == 0 || !slices.Equal(g, a.replay.goal.at(i-1)) {
 			goals = append(goals, slices.Clone(g))
 		}
 	}
@@ -398,8 +398,8 @@ func (a *Agent) reenter() error {
 	*a.environment.pcg = a.episodeStart
 	a.env.Reset(a.environment.Rand)
 	for i := a.step - done; i < a.step; i++ {
-		s, _ := a.env.Step(slices.Clone(at(a.replay.action, i, a.sizes.Action)))
-		was := State{at(a.replay.nextObservation, i, a.sizes.Observation), at(a.replay.nextAchieved, i, a.sizes.Goal), a.desired}
+		s, _ := a.env.Step(slices.Clone(a.replay.action.at(i)))
+		was := State{a.replay.nextObservation.at(i), a.replay.nextAchieved.at(i), a.desired}
 		if !reflect.DeepEqual(s, was) {
 			return &EnvError{i + 1, fmt.Sprintf("the state is %v where it was %v before the interruption; "+
 				"an environment must take all chance from the generator given to Reset", s, was)}

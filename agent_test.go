@@ -357,7 +357,7 @@ func TestRandomActions(t *testing.T) {
 		}}
 		trainScripted(t, a, env, 4*a.params.Horizon, func() error {
 			e, k := env.resets-1, env.step-1
-			s, goal := []float64{env.place(e, k) + 0.5}, at(a.replay.goal, a.step-1, 1)
+			s, goal := []float64{env.place(e, k) + 0.5}, a.replay.goal.at(a.step-1)
 			got := yes(slices.Equal(env.actions[len(env.actions)-1], a.Act(s, goal)))
 			if want := test.policy(e, k); env.step < a.params.Horizon && want != "" && got != want {
 				t.Errorf("%s: step %d of episode %d is the policy's: %s, want %s", test.what, k, e, got, want)
@@ -552,11 +552,11 @@ func TestHistory(t *testing.T) {
 		return nil
 	})
 	for i, s := range states {
-		want := State{at(a.replay.nextObservation, i, 2), at(a.replay.nextAchieved, i, 2), states[i/10*10].Desired}
+		want := State{a.replay.nextObservation.at(i), a.replay.nextAchieved.at(i), states[i/10*10].Desired}
 		if diff := cmp.Diff(want, s); diff != "" {
 			t.Errorf("after step %d (-want +got):\n%s", i+1, diff)
 		}
-		if want := at(a.replay.achieved, i, 2); !slices.Equal(a.Achieved(i), want) {
+		if want := a.replay.achieved.at(i); !slices.Equal(a.Achieved(i), want) {
 			t.Errorf("step %d: achieved %v, want %v", i, a.Achieved(i), want)
 		}
 	}
@@ -566,7 +566,7 @@ func TestHistory(t *testing.T) {
 	for _, span := range [][2]int{{0, steps}, {0, 0}, {60, 60}, {7, 31}, {20, 21}, {19, 20}} {
 		var want [][]float64
 		for i := span[0]; i < span[1]; i++ {
-			if g := at(a.replay.goal, i, 2); i%10 == 0 || !slices.Equal(g, at(a.replay.goal, i-1, 2)) {
+			if g := a.replay.goal.at(i); i%10 == 0 || !slices.Equal(g, a.replay.goal.at(i-1)) {
 				want = append(want, g)
 			}
 		}

@@ -142,9 +142,9 @@ func (a *Agent) decayWeights() {
 // predicted returns what the heads are to predict of transition i.
 func (a *Agent) predicted(i int) []float64 {
 	if a.params.HeadTarget == "achieved" {
-		return at(a.replay.nextAchieved, i, a.sizes.Goal)
+		return a.replay.nextAchieved.at(i)
 	}
-	return at(a.replay.nextObservation, i, a.sizes.Observation)
+	return a.replay.nextObservation.at(i)
 }
 
 // predictiveNorm takes the place of Equation 4 in the authors' code:

@@ -109,13 +109,13 @@ func (m *mega) choose(a *Agent) []float64 {
 	}
 	points := m.density.points[:0]
 	for range megaFit {
-		points = append(points, at(a.replay.nextAchieved, a.goalDraws.index(seen), width)...)
+		points = append(points, a.replay.nextAchieved.at(a.goalDraws.index(seen))...)
 	}
 	m.density.fit(points, width)
 
 	score := make([]float64, megaCandidates)
 	for k := range score {
-		m.candidates[k] = at(a.replay.nextAchieved, a.goalDraws.index(n), width)
+		m.candidates[k] = a.replay.nextAchieved.at(a.goalDraws.index(n))
 		score[k] = m.density.log(m.candidates[k])
 	}
 	q := a.Value(slices.Repeat([][]float64{a.observation}, megaCandidates), m.candidates[:])
@@ -192,7 +192,7 @@ func (m *mega) atGoal(*Agent) {
 // Reading R80: the mix has probabilities of its own, so that HindsightRatio says
 // only whether there is one: with 0 nothing is relabeled.
 func (m *mega) replayGoal(a *Agent, i int) []float64 {
-	r, width, rng := a.replay, a.sizes.Goal, a.draws
+	r, rng := a.replay, a.draws
 	if a.params.HindsightRatio == 0 {
 		return pursuedGoal(a, i)
 	}
@@ -202,15 +202,15 @@ func (m *mega) replayGoal(a *Agent, i int) []float64 {
 	}
 	switch kind {
 	case 0:
-		return at(r.goal, i, width)
+		return r.goal.at(i)
 	case 1:
-		return at(r.nextAchieved, futureStep(i, r.episodeEnd(i), rng.Float64()), width)
+		return r.nextAchieved.at(futureStep(i, r.episodeEnd(i), rng.Float64()))
 	case 2:
-		return at(r.desired, rng.index(r.n), width)
+		return r.desired.at(rng.index(r.n))
 	case 3:
-		return at(r.nextAchieved, rng.index(r.n), width)
+		return r.nextAchieved.at(rng.index(r.n))
 	}
-	return at(r.goal, rng.index(r.n), width)
+	return r.goal.at(rng.index(r.n))
 }
 
 func (m *mega) saved() saved {

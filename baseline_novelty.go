@@ -28,14 +28,14 @@ type visits struct {
 
 func (v *visits) goal(a *Agent, first bool) ([]float64, error) {
 	for ; v.seen < a.replay.n; v.seen++ {
-		v.counts[cellOf(at(a.replay.achieved, v.seen, a.sizes.Goal))]++
+		v.counts[cellOf(a.replay.achieved.at(v.seen))]++
 	}
 	return a.mostNovel(first, v.novelty), nil
 }
 
 func (v *visits) novelty(a *Agent, ν []float64, transitions []int) {
 	for k, i := range transitions {
-		ν[k] = -float64(v.counts[cellOf(at(a.replay.achieved, i, a.sizes.Goal))])
+		ν[k] = -float64(v.counts[cellOf(a.replay.achieved.at(i))])
 	}
 }
 
@@ -67,7 +67,7 @@ func (a *Agent) mostNovel(first bool, novelty func(a *Agent, ν []float64, trans
 	ν := make([]float64, len(candidates))
 	novelty(a, ν, candidates)
 	best := max(0, slices.Index(ν, slices.Max(ν))) // 0 if one is NaN
-	return at(a.replay.achieved, candidates[best], a.sizes.Goal)
+	return a.replay.achieved.at(candidates[best])
 }
 
 const (
@@ -145,7 +145,7 @@ func (r *rnd) outputs(a *Agent, transitions []int) (f, p []float32) {
 	}
 	x := r.x.slice(0, len(transitions))
 	for row, i := range transitions {
-		a.goals.normalize(x.row(row), at(a.replay.achieved, i, a.sizes.Goal))
+		a.goals.normalize(x.row(row), a.replay.achieved.at(i))
 	}
 	n := x.rows * rndUnits
 	return r.target.infer(r.frozen, x).data[:n], r.predictor.forward(r.learning, x).data[:n]

@@ -14,8 +14,8 @@ import (
 // with a goal, from the networks of a as they stand. M is the pair of targets.
 func naivePriority(a *Agent, i int, g []float64, M []int) float64 {
 	p := &a.params
-	s, action := at(a.replay.observation, i, 2), at(a.replay.action, i, 2)
-	next := at(a.replay.nextObservation, i, 2)
+	s, action := a.replay.observation.at(i), a.replay.action.at(i)
+	next := a.replay.nextObservation.at(i)
 	nextAction := twinAct(a.policy.target.vector(), next, g)
 	var q, targets []float64
 	var predictions [][]float64
@@ -39,7 +39,7 @@ func naivePriority(a *Agent, i int, g []float64, M []int) float64 {
 		if p.Uncertainty != "bootstrap" && p.Uncertainty != "ensemble" {
 			y = least
 		}
-		y = a.env.Reward(at(a.replay.nextAchieved, i, 2), g) + 0.99*y
+		y = a.env.Reward(a.replay.nextAchieved.at(i), g) + 0.99*y
 		errors += math.Abs(q[k]-math.Max(-100, math.Min(y, 0))) / float64(len(q))
 	}
 	return errors
@@ -135,7 +135,7 @@ func TestOwnDraws(t *testing.T) {
 	for want, b := range map[int]*batch{1: &a.scratch.batch, 2: &a.scratch.heads, 3: &a.scratch.actor} {
 		drawn := len(slices.Compact(slices.Sorted(slices.Values(b.transitions))))
 		for row, i := range b.transitions {
-			if want == 2 && !slices.Equal(b.x.row(row)[2:4], float32s(at(a.replay.goal, i, 2))) {
+			if want == 2 && !slices.Equal(b.x.row(row)[2:4], float32s(a.replay.goal.at(i))) {
 				t.Errorf("the heads learn from transition %d with another goal than was pursued", i)
 			}
 		}
@@ -165,7 +165,7 @@ func TestValueEstimator(t *testing.T) {
 		got := a.ask(candidates, true)
 		var want []float64
 		for _, i := range candidates {
-			s, g := a.observation, at(a.replay.achieved, i, 2)
+			s, g := a.observation, a.replay.achieved.at(i)
 			if authors == "true" {
 				s, g = g, s
 			}
@@ -298,7 +298,7 @@ func TestMasks(t *testing.T) {
 		for k := range b.masks {
 			for row, i := range b.transitions {
 				in := inMask(a.seed, i, k) && !(authors && i >= 40)
-				next := at(a.replay.nextObservation, i, 2)
+				next := a.replay.nextObservation.at(i)
 				if authors && b.head.row(row)[0] != float32(next[0]/2+next[1]/2) {
 					t.Errorf("the authors' heads learn %v of %v", b.head.row(row), next)
 				}
@@ -413,9 +413,8 @@ func numberedAgent(t *testing.T, n, horizon int) *Agent {
 	t.Helper()
 	p := tinyPreset(Default())
 	p.Curriculum, p.Horizon = "mega", horizon
-	b := numberedReplay(n, horizon)
-	a := newAgent(t, p, b.sizes, 1)
-	*a.replay, a.step = *b, n
+	a := newAgent(t, p, numberedSizes, 1)
+	*a.replay, a.step = *numberedReplay(n, horizon), n
 	return a
 }
 
@@ -627,7 +626,7 @@ func TestMEGASuccess(t *testing.T) {
 		}}
 		trainScripted(t, a, env, 21, nil)
 		want := slices.Concat(make([]float64, 10), slices.Repeat([]float64{5}, 10))
-		if got := a.replay.goal[:20]; !slices.Equal(got, want) {
+		if got := a.replay.goal.data[:20]; !slices.Equal(got, want) {
 			t.Errorf("the goals are %v, want %v", got, want)
 		}
 		if got := a.curriculum.(*mega).outcomes; !slices.Equal(got, []bool{false, test.success}) {
@@ -717,7 +716,7 @@ func TestVisits(t *testing.T) {
 	for range 60 {
 		counts := map[[2]float64]int{}
 		for i := range a.replay.n {
-			counts[cell(at(a.replay.achieved, i, 2))]++
+			counts[cell(a.replay.achieved.at(i))]++
 		}
 		goal := nextGoal(t, a, false)
 		if got, least := counts[cell(goal)], slices.Min(slices.Collect(maps.Values(counts))); got != least {
@@ -743,7 +742,7 @@ func TestRND(t *testing.T) {
 	target, predictor, all := r.target.vector(), r.predictor.vector(), make([]int, n)
 	want, got := make([]float64, n), make([]float64, n)
 	for i := range n {
-		g := twinNormalized(a.goals, at(a.replay.achieved, i, 2))
+		g := twinNormalized(a.goals, a.replay.achieved.at(i))
 		_, f := twinForward(target, g)
 		_, p := twinForward(predictor, g)
 		for c := range f {
@@ -754,8 +753,8 @@ func TestRND(t *testing.T) {
 	r.novelty(a, got, all)
 	near(t, "novelty", float32s(got), want)
 	best := slices.Index(got, slices.Max(got))
-	if goal := nextGoal(t, a, false); !slices.Equal(goal, at(a.replay.achieved, best, 2)) {
-		t.Errorf("the goal is %v, the most novel %v", goal, at(a.replay.achieved, best, 2))
+	if goal := nextGoal(t, a, false); !slices.Equal(goal, a.replay.achieved.at(best)) {
+		t.Errorf("the goal is %v, the most novel %v", goal, a.replay.achieved.at(best))
 	}
 
 	frozen := slices.Clone(r.target.params)
@@ -788,12 +787,12 @@ func TestMostNovel(t *testing.T) {
 		novel := slices.Clone(nextGoal(t, a, false))
 		var goals [][]float64
 		for i := range 40 {
-			goals = append(goals, at(a.replay.achieved, i, 2))
+			goals = append(goals, a.replay.achieved.at(i))
 		}
 		q := a.Value(slices.Repeat([][]float64{a.observation}, 40), goals)
 		highest := slices.Index(q, slices.Max(q))
 		a.params.Threshold = (q[highest] - 1e-9) / float64(a.params.Horizon)
-		only := at(a.replay.achieved, highest, 2)
+		only := a.replay.achieved.at(highest)
 		for first, want := range map[bool][]float64{true: only, false: novel} {
 			if got := nextGoal(t, a, first); !slices.Equal(got, want) || slices.Equal(only, novel) {
 				t.Errorf("%s: the goal is %v, want %v; first %t", curriculum, got, want, first)
@@ -866,8 +865,8 @@ func TestVDSLearns(t *testing.T) {
 	actor := a.policy.net.vector()
 	// y returns member 2's target for transition i, not clipped.
 	y := func(i int) float64 {
-		s, g := at(a.replay.nextObservation, i, 2), at(a.replay.goal, i, 2)
-		r := a.env.Reward(at(a.replay.nextAchieved, i, 2), g)
+		s, g := a.replay.nextObservation.at(i), a.replay.goal.at(i)
+		r := a.env.Reward(a.replay.nextAchieved.at(i), g)
 		return r + 0.99*twinValue(targets[2], s, g, twinAct(actor, s, g))
 	}
 	var all []float64
@@ -890,7 +889,7 @@ func TestVDSLearns(t *testing.T) {
 			clipped++
 		}
 		near(t, "target", v.batch.y[2][k:k+1], []float64{math.Max(low, math.Min(want, 0))})
-		near(t, "pursued goal", v.batch.x.row(k)[2:4], at(a.replay.goal, i, 2))
+		near(t, "pursued goal", v.batch.x.row(k)[2:4], a.replay.goal.at(i))
 	}
 	if clipped == 0 || clipped == 50 {
 		t.Errorf("%d of 50 targets clipped", clipped)

@@ -43,7 +43,7 @@ func (a *Agent) holdAction(action []float64) bool {
 func (a *Agent) dropAction() {
 	h := &a.held
 	square := 0.0
-	for i, from := range at(a.replay.achieved, a.step-1, a.sizes.Goal) {
+	for i, from := range a.replay.achieved.at(a.step - 1) {
 		δ := from - a.achieved[i]
 		square += float64(δ * δ)
 	}
@@ -76,7 +76,7 @@ func (a *Agent) practices() bool {
 		return false
 	}
 	for i := a.replay.n - 1; i >= 0; i-- {
-		if a.env.Reward(at(a.replay.nextAchieved, i, a.sizes.Goal), a.desired) == 0 {
+		if a.env.Reward(a.replay.nextAchieved.at(i), a.desired) == 0 {
 			return true
 		}
 	}

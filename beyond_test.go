@@ -56,13 +56,13 @@ func TestFirstGoalDesired(t *testing.T) {
 		trainScripted(t, a, env, 1200, nil)
 		first, later := 0, 0
 		for i := range 1200 {
-			desired := a.replay.goal[i] == a.replay.desired[i]
+			desired := a.replay.goal.data[i] == a.replay.desired.data[i]
 			switch {
 			case desired && (i < 40 || i >= 1100):
 				t.Errorf("probability %v: step %d pursues a goal that no step has ended at", probability, i)
 			case desired && i%10 == 0:
 				first++
-			case desired && a.replay.goal[i-1] != 0:
+			case desired && a.replay.goal.data[i-1] != 0:
 				later++
 			}
 		}
@@ -95,14 +95,14 @@ func TestRandomActionHeld(t *testing.T) {
 				length = 0.4
 			}
 			if i > 0 {
-				same := a.replay.action[i] == a.replay.action[i-1]
+				same := a.replay.action.data[i] == a.replay.action.data[i-1]
 				short := k == 7 && 0.4 < fraction*stride
 				if want := fraction > 0 && k > 3 && !short; same != want {
 					t.Errorf("RandomActionHeld %v: step %d of an episode takes the action before it: %t, want %t (mean step %v)",
 						fraction, k, same, want, stride)
 				}
 			}
-			if k == 3 && i > 10 && a.replay.action[i] == a.replay.action[i-4] {
+			if k == 3 && i > 10 && a.replay.action.data[i] == a.replay.action.data[i-4] {
 				t.Errorf("RandomActionHeld %v: an action is held beyond the end of its episode", fraction)
 			}
 			stride = 0.98*stride + 0.02*length

@@ -599,7 +599,7 @@ func checkHindsight(in *vector, out output) {
 	if radius := in.number("radius"); radius != GoalRadius {
 		panic(fmt.Sprintf("in: radius is %v, want %v", radius, GoalRadius))
 	}
-	out("r", new(mazeEnv).Reward(at(b.nextAchieved, i, len(goal)), g))
+	out("r", new(mazeEnv).Reward(b.nextAchieved.at(i), g))
 }
 
 // checkUpdate does whole updates: by the joint loss of Equations 2 and 4 where

@@ -157,7 +157,7 @@ func loadAgent(data []byte) (*Agent, error) {
 	}
 	a.step, a.replay.n = h.Step, h.Step
 	for _, c := range a.replay.columns() {
-		*c.data = make([]float64, h.Step*c.width)
+		c.data = make([]float64, h.Step*c.width)
 	}
 	a.log = make([]Evaluation, h.Evaluations)
 	a.attachment = make([]byte, h.Attachment)
@@ -345,7 +345,7 @@ func (a *Agent) saved() saved {
 			&e.GoalsSet, &e.GoalsReached, &e.Reached, &e.Return, &e.StepsToGoal)
 	}
 	for _, c := range a.replay.columns() {
-		s = append(s, *c.data)
+		s = append(s, c.data)
 	}
 	return s
 }

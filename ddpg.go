@@ -216,7 +216,7 @@ func (a *Agent) showNormalizers() {
 	p, r := &a.params, a.replay
 	for range p.NormalizerDraws {
 		i := a.step - p.Horizon + a.draws.index(p.Horizon)
-		a.observations.add(at(r.observation, i, a.sizes.Observation))
+		a.observations.add(r.observation.at(i))
 		a.goals.add(a.curriculum.replayGoal(a, i))
 	}
 	a.observations.update()

@@ -19,7 +19,7 @@ func (queryTheAgent) goal(a *Agent, first bool) ([]float64, error) {
 	if a.step < a.params.InitialSteps || a.replay.n == 0 {
 		return a.randomGoal(), nil
 	}
-	return at(a.replay.achieved, a.selectGoal(first), a.sizes.Goal), nil
+	return a.replay.achieved.at(a.selectGoal(first)), nil
 }
 
 // randomGoal draws an achieved goal uniformly.
@@ -27,7 +27,7 @@ func (a *Agent) randomGoal() []float64 {
 	if a.replay.n == 0 {
 		return a.achieved
 	}
-	return at(a.replay.achieved, a.goalDraws.index(a.replay.n), a.sizes.Goal)
+	return a.replay.achieved.at(a.goalDraws.index(a.replay.n))
 }
 
 // selectGoal is section 3.2: it returns the transition whose achieved goal to
@@ -67,23 +67,11 @@ func (a *Agent) drawCandidates() []int {
 
 // ask returns the uncertainty of every candidate.
 func (a *Agent) ask(candidates []int, first bool) []float64 {
-	states, goals := make([][]float64, len(candidates)), a.achievedAt(candidates)
-	for k, i := range candidates {
-		states[k] = at(a.replay.observation, i, a.sizes.Observation)
-		if first && a.params.FirstGoalState == "start" {
-			states[k] = a.observation // in the authors' code, by its filter by the threshold
-		}
+	states, goals := a.replay.observation.of(candidates), a.replay.achieved.of(candidates)
+	if first && a.params.FirstGoalState == "start" { // in the authors' code, by its filter by the threshold
+		states = slices.Repeat([][]float64{a.observation}, len(candidates))
 	}
 	return a.estimate(states, goals, a.observation, a.desired, a.goalDraws)
-}
-
-// achievedAt returns the goals achieved where transitions began.
-func (a *Agent) achievedAt(transitions []int) [][]float64 {
-	goals := make([][]float64, len(transitions))
-	for k, i := range transitions {
-		goals[k] = at(a.replay.achieved, i, a.sizes.Goal)
-	}
-	return goals
 }
 
 // estimateByHeads returns Equation 5 for candidates, in their states.
@@ -245,7 +233,7 @@ func drawFrom(p []float64, rng stream) int {
 // T is the horizon; a candidate exactly at the threshold stays.
 func (a *Agent) keepAchievable(candidates []int) []int {
 	now := slices.Repeat([][]float64{a.observation}, len(candidates))
-	values := a.valuesTowards(a.rows(now, a.achievedAt(candidates)))
+	values := a.valuesTowards(a.rows(now, a.replay.achieved.of(candidates)))
 	return Achievable(candidates, values, a.params.Threshold, a.params.Horizon)
 }
 

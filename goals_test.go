@@ -192,7 +192,7 @@ func TestSelection(t *testing.T) {
 			}
 			want := make([]float64, len(candidates))
 			for k, c := range candidates {
-				state, goal := at(a.replay.observation, c, 2), at(a.replay.achieved, c, 2)
+				state, goal := a.replay.observation.at(c), a.replay.achieved.at(c)
 				if p.UncertaintyGoal == "desired" {
 					goal = a.desired
 				}

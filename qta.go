@@ -307,16 +307,16 @@ func (a *Agent) fill(b *batch, row, i int, goal []float64) error {
 	r, s := a.replay, a.sizes
 	b.transitions[row] = i
 	x, next := b.x.row(row), b.next.row(row)
-	a.inputs(x, at(r.observation, i, s.Observation), goal)
-	for c, v := range at(r.action, i, s.Action) {
+	a.inputs(x, r.observation.at(i), goal)
+	for c, v := range r.action.at(i) {
 		x[s.Observation+s.Goal+c] = float32(v)
 	}
-	a.inputs(next, at(r.nextObservation, i, s.Observation), goal)
+	a.inputs(next, r.nextObservation.at(i), goal)
 	predicted := a.predicted(i)
 	for c := range b.head.cols {
 		b.head.row(row)[c] = float32(predicted[c])
 	}
-	achieved := at(r.nextAchieved, i, s.Goal)
+	achieved := r.nextAchieved.at(i)
 	reward := a.env.Reward(achieved, goal)
 	if reward != 0 && reward != -1 {
 		return &EnvError{a.step, fmt.Sprintf("Reward is %v of the achieved goal %v and the goal %v; it must be 0 or -1",

@@ -33,9 +33,9 @@ func futureStep(i, n int, u float64) int {
 func (b *replay) relabel(i int, k float64, rng *rand.Rand) []float64 {
 	if rng.Float64() < k/(k+1) {
 		future := futureStep(i, b.episodeEnd(i), rng.Float64())
-		return at(b.nextAchieved, future, b.sizes.Goal)
+		return b.nextAchieved.at(future)
 	}
-	return at(b.goal, i, b.sizes.Goal)
+	return b.goal.at(i)
 }
 
 // probability returns p_j^α / Σ_j p_j^α, the probability of drawing transition
@@ -99,34 +99,39 @@ func PriorityBeta(t int, initial float64, steps int) float64 {
 // Reading R30: nothing is evicted, as in the authors' code, whose buffer has room
 // for a whole run; the paper names no size.
 type replay struct {
-	sizes   Sizes
 	horizon int
 	n       int // transitions stored
 
-	// One row per transition, in the environment's units.
-	observation     []float64 // s
-	achieved        []float64 // goal achieved at s
-	action          []float64 // a
-	goal            []float64 // g pursued
-	desired         []float64 // the environment's goal
-	nextObservation []float64 // s'
-	nextAchieved    []float64 // goal achieved at s'
+	// In the environment's units.
+	observation     column // s
+	achieved        column // goal achieved at s
+	action          column // a
+	goal            column // g pursued
+	desired         column // the environment's goal
+	nextObservation column // s'
+	nextAchieved    column // goal achieved at s'
+}
+
+// columns returns the columns in the order of the struct.
+func (b *replay) columns() []*column {
+	return []*column{&b.observation, &b.achieved, &b.action, &b.goal, &b.desired, &b.nextObservation, &b.nextAchieved}
 }
 
 func newReplay(sizes Sizes, horizon int) *replay {
-	return &replay{sizes: sizes, horizon: horizon}
+	b, s := &replay{horizon: horizon}, sizes
+	for k, width := range []int{s.Observation, s.Goal, s.Action, s.Goal, s.Goal, s.Observation, s.Goal} {
+		b.columns()[k].width = width
+	}
+	return b
 }
 
 // add stores a transition: from the state s by action a, in pursuit of goal,
 // to the state next.
 func (b *replay) add(observation, achieved, action, goal []float64, next State) {
-	b.observation = append(b.observation, observation...)
-	b.achieved = append(b.achieved, achieved...)
-	b.action = append(b.action, action...)
-	b.goal = append(b.goal, goal...)
-	b.desired = append(b.desired, next.Desired...)
-	b.nextObservation = append(b.nextObservation, next.Observation...)
-	b.nextAchieved = append(b.nextAchieved, next.Achieved...)
+	row := [][]float64{observation, achieved, action, goal, next.Desired, next.Observation, next.Achieved}
+	for k, c := range b.columns() {
+		c.data = append(c.data, row[k]...)
+	}
 	b.n++
 }
 
@@ -135,25 +140,22 @@ func (b *replay) episodeEnd(i int) int {
 	return min((i/b.horizon+1)*b.horizon, b.n)
 }
 
-// at returns vector i of a column.
-func at(data []float64, i, width int) []float64 { return data[i*width:][:width:width] }
-
-// A column is one kind of vector of all transitions.
+// A column is one kind of vector of all transitions, one after the other.
 type column struct {
-	data  *[]float64
+	data  []float64
 	width int
 }
 
-func (b *replay) columns() []column {
-	return []column{
-		{&b.observation, b.sizes.Observation},
-		{&b.achieved, b.sizes.Goal},
-		{&b.action, b.sizes.Action},
-		{&b.goal, b.sizes.Goal},
-		{&b.desired, b.sizes.Goal},
-		{&b.nextObservation, b.sizes.Observation},
-		{&b.nextAchieved, b.sizes.Goal},
+// at returns the vector of transition i.
+func (c *column) at(i int) []float64 { return c.data[i*c.width:][:c.width:c.width] }
+
+// of returns the vectors of several transitions.
+func (c *column) of(transitions []int) [][]float64 {
+	vectors := make([][]float64, len(transitions))
+	for k, i := range transitions {
+		vectors[k] = c.at(i)
 	}
+	return vectors
 }
 
 // A sampler draws the transitions that the critics learn from, uniformly or by

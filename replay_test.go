@@ -127,11 +127,13 @@ func TestBeta(t *testing.T) {
 	}
 }
 
+var numberedSizes = Sizes{Observation: 2, Goal: 1, Action: 3}
+
 // numberedReplay returns a replay of n transitions. Transition i led from a place
 // where i-1 was achieved to one where i was, in pursuit of goal -1-i, where the
 // environment desired 1000 + i.
 func numberedReplay(n, horizon int) *replay {
-	b := newReplay(Sizes{Observation: 2, Goal: 1, Action: 3}, horizon)
+	b := newReplay(numberedSizes, horizon)
 	for i := range n {
 		x := float64(i)
 		next := State{Observation: []float64{x + 1, x + 1}, Achieved: []float64{x}, Desired: []float64{1000 + x}}
@@ -181,8 +183,8 @@ func TestReplayGrows(t *testing.T) {
 	s := State{Observation: []float64{0, 0}, Achieved: []float64{0}, Desired: []float64{0}}
 	got := allocated(func() {
 		for range n {
-			room := cap(b.action)
-			if b.add(s.Observation, s.Achieved, []float64{0, 0, 0}, s.Desired, s); cap(b.action) != room {
+			room := cap(b.action.data)
+			if b.add(s.Observation, s.Achieved, []float64{0, 0, 0}, s.Desired, s); cap(b.action.data) != room {
 				moved++
 			}
 		}
@@ -190,8 +192,8 @@ func TestReplayGrows(t *testing.T) {
 	if most := uint64(8 * n * row); got > most || moved > 60 {
 		t.Errorf("%d transitions: %d bytes allocated, want at most %d; moved %d times", n, got, most, moved)
 	}
-	if b = numberedReplay(7, 5); !slices.Equal(at(b.action, 6, 3), []float64{6, 6, 6}) || cap(at(b.action, 6, 3)) != 3 {
-		t.Errorf("action 6 is %v", at(b.action, 6, 3))
+	if b = numberedReplay(7, 5); !slices.Equal(b.action.at(6), []float64{6, 6, 6}) || cap(b.action.at(6)) != 3 {
+		t.Errorf("action 6 is %v", b.action.at(6))
 	}
 }
 
