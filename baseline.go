@@ -163,9 +163,4 @@ func (u *pun) errorPriorities(d []float64, b *batch) {
 
 // valuePriorities sets d instead to the sample standard deviation of the
 // critics' values, which the authors' code calls the error.
-func (u *pun) valuePriorities(d []float64, _ *batch) {
-	for i, c := range u.critics {
-		u.predictions[i] = c.values.data
-	}
-	HeadDeviation(d, u.predictions, 1)
-}
+func (u *pun) valuePriorities(d []float64, _ *batch) { HeadDeviation(d, u.values, 1) }

@@ -148,11 +148,11 @@ type pun struct {
 	sharedActions    bool    // of Equation 5, by all candidates
 	architecture
 
-	pass        *pass
-	dp          matrix      // the gradient with respect to the heads' output, B by its width
-	headT       matrix      // scratch for a head's transposed weights
-	predictions [][]float32 // scratch: something of each critic
-	own, masked matrix      // scratch: predictions on a minibatch of the heads' own, and maskPredicted's
+	pass                *pass
+	dp                  matrix      // the gradient with respect to the heads' output, B by its width
+	headT               matrix      // scratch for a head's transposed weights
+	values, predictions [][]float32 // of each critic and of its head: the elements of its two matrices
+	own, masked         matrix      // scratch: predictions on a minibatch of the heads' own, and maskPredicted's
 }
 
 // A critic is Q_φ and its head P, with its target and what learning needs.
@@ -308,15 +308,13 @@ func (s *softUpdate) do(lo, hi int) {
 
 // deviation sets d, of B values, to how far the heads scatter at x.
 func (u *pun) deviation(d []float64, x matrix) {
-	for i, c := range u.critics {
-		p := c.prediction.slice(0, x.rows)
-		c.head.forward(u.pass.workers, p, c.q.latent(u.pass, x), false)
-		u.predictions[i] = p.data
+	for _, c := range u.critics {
+		c.head.forward(u.pass.workers, c.prediction.slice(0, x.rows), c.q.latent(u.pass, x), false)
 	}
 	u.scatter(d)
 }
 
-// scatter sets d to how far u.predictions are apart.
+// scatter sets d to how far the heads' latest predictions are apart.
 func (u *pun) scatter(d []float64) {
 	if u.spread != nil {
 		u.spread(d, u.predictions, u.predicted)
@@ -332,12 +330,7 @@ func (u *pun) scatter(d []float64) {
 // Reading R10: the paper does not say how to estimate one transition; this
 // takes the heads' deviation at (s, a, g) after relabeling, as the authors'
 // code does.
-func (u *pun) priorities(d []float64, _ *batch) {
-	for i, c := range u.critics {
-		u.predictions[i] = c.prediction.data
-	}
-	u.scatter(d)
-}
+func (u *pun) priorities(d []float64, _ *batch) { u.scatter(d) }
 
 // meanValues returns the mean over the critics at each row of x.
 func (u *pun) meanValues(x matrix) []float64 {
@@ -381,6 +374,7 @@ func newEnsemble(p *Params, widths []int, a architecture, w *workers) *pun {
 		pass:        newPass(widths, w),
 		dp:          newMatrix(0, a.width),
 		headT:       newMatrix(a.width, widths[len(widths)-2]),
+		values:      make([][]float32, p.Critics),
 		predictions: make([][]float32, p.Critics),
 	}
 	for range p.Critics {
@@ -467,8 +461,9 @@ func (u *pun) reserve(rows int) {
 	u.pass.reserve(rows)
 	u.dp = newMatrix(rows, u.dp.cols)
 	u.own, u.masked = newMatrix(rows, u.dp.cols), newMatrix(rows, u.dp.cols)
-	for _, c := range u.critics {
+	for i, c := range u.critics {
 		c.values = newMatrix(rows, 1)
 		c.prediction = newMatrix(rows, c.prediction.cols)
+		u.values[i], u.predictions[i] = c.values.data, c.prediction.data
 	}
 }
