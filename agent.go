@@ -34,13 +34,11 @@ type Agent struct {
 	held         heldAction // a random action to repeat
 	average      *average   // asked by the estimator in the ensemble's place, or nil
 
-	step     int // environment steps taken
-	updates  int // made
-	foundAt  int // the first that ended at the environment's goal, or 0
-	losses   losses
-	log      []Evaluation
-	explored bool // an episode's first goal has been reached
-	perfect  bool // an evaluation was perfect
+	step    int // environment steps taken
+	updates int // made
+	foundAt int // the first that ended at the environment's goal, or 0
+	losses  losses
+	log     []Evaluation
 
 	networksOnly bool // from ReadSafetensors: there is nothing to train on
 	training     bool // Train has not returned

@@ -23,7 +23,7 @@ import (
 // actions that Equation 5 asks about where they know least.
 func (a *Agent) randomAction() float64 {
 	p := a.params.RandomAction
-	if a.explored {
+	if a.goalsReached > 0 { // and so an episode's first
 		p = a.params.RandomActionLater
 	}
 	if m, ok := a.curriculum.(*mega); ok {
@@ -131,7 +131,7 @@ const (
 
 // decayWeights turns the weight decay on once an evaluation was perfect.
 func (a *Agent) decayWeights() {
-	if !a.perfect || !a.params.WeightDecay {
+	if a.SolvedAt() == 0 || !a.params.WeightDecay {
 		return
 	}
 	for _, c := range a.pun.critics {

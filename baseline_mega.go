@@ -77,8 +77,7 @@ type mega struct {
 	density     kernelDensity
 	cutoff      cutoff
 	outcomes    []bool // of the latest episodes, at most megaWindow
-	stepsAtGoal int    // in the running episode
-	succeeded   bool   // in the running episode, before its last step
+	stepsAtGoal int    // in the running episode, before its last step
 
 	candidates [megaCandidates][]float64 // of the latest choice
 }
@@ -96,8 +95,8 @@ func (m *mega) goal(a *Agent, first bool) ([]float64, error) {
 	if len(m.outcomes) == megaWindow {
 		m.outcomes = slices.Delete(m.outcomes, 0, 1)
 	}
-	m.outcomes = append(m.outcomes, m.succeeded)
-	m.succeeded, m.stepsAtGoal = false, 0
+	m.outcomes = append(m.outcomes, m.stepsAtGoal > 0)
+	m.stepsAtGoal = 0
 	return g, nil
 }
 
@@ -179,10 +178,7 @@ func (c *cutoff) adapt(least float64, outcomes []bool) bool {
 
 // atGoal makes actions more random the longer the agent is at its goal, in place
 // of RandomActionReached.
-func (m *mega) atGoal(*Agent) {
-	m.succeeded = true
-	m.stepsAtGoal++
-}
+func (m *mega) atGoal(*Agent) { m.stepsAtGoal++ }
 
 // replayGoal draws from the hindsight mix.
 //
@@ -214,9 +210,9 @@ func (m *mega) replayGoal(a *Agent, i int) []float64 {
 }
 
 func (m *mega) saved() saved {
-	n, window := len(m.outcomes), new([megaWindow]bool)
+	n, window, succeeded := len(m.outcomes), new([megaWindow]bool), m.stepsAtGoal > 0
 	copy(window[:], m.outcomes)
-	return saved{&m.cutoff.value, &m.cutoff.lowest, &m.stepsAtGoal, &m.succeeded, &n, window,
+	return saved{&m.cutoff.value, &m.cutoff.lowest, &m.stepsAtGoal, &succeeded, &n, window,
 		func() { m.outcomes = window[:min(max(n, 0), megaWindow)] }}
 }
 

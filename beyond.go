@@ -94,9 +94,8 @@ func (a *Agent) practices() bool {
 // average of the last thousand updates evens out the disagreement about the
 // corner, and does not know the new place yet.
 type average struct {
-	ρ       float64
-	updates int
-	nets    []criticNet
+	ρ    float64
+	nets []criticNet
 }
 
 // newAverage returns the average before the first update.
@@ -110,11 +109,10 @@ func newAverage(u *pun, ρ float64) *average {
 	return m
 }
 
-// follow moves the average towards an ensemble that has had an update.
-func (m *average) follow(u *pun) {
-	m.updates++
+// follow moves the average towards an ensemble that has had so many updates.
+func (m *average) follow(u *pun, updates int) {
 	for i, c := range u.critics {
-		u.pass.workers.polyak(m.nets[i].params, c.params, min(m.ρ, 1-1/float64(m.updates)))
+		u.pass.workers.polyak(m.nets[i].params, c.params, min(m.ρ, 1-1/float64(updates)))
 	}
 }
 
@@ -125,11 +123,11 @@ func (m *average) exchange(u *pun) {
 	}
 }
 
-func (m *average) saved() saved {
+func (m *average) saved(updates *int) saved {
 	if m == nil {
 		return nil
 	}
-	s := saved{&m.updates}
+	s := saved{updates}
 	for _, n := range m.nets {
 		s = append(s, n.params)
 	}

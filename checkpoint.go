@@ -329,15 +329,16 @@ func (s saved) check(step int) error {
 
 // saved lists what training changes, except for what the header says.
 func (a *Agent) saved() saved {
+	explored, perfect := a.goalsReached > 0, a.SolvedAt() > 0 // which follow from other fields
 	s := slices.Concat(
 		saved{a.policy.net.params, a.policy.target.params}, a.policy.adam.saved(),
 		a.pun.saved(),
 		a.observations.saved(), a.goals.saved(),
 		saved{a.exploration.pcg, a.environment.pcg, a.draws.pcg, a.learning.pcg, a.goalDraws.pcg},
-		saved{&a.updates, &a.foundAt, &a.losses.critic, &a.losses.head, &a.losses.policy, &a.explored, &a.perfect},
+		saved{&a.updates, &a.foundAt, &a.losses.critic, &a.losses.head, &a.losses.policy, &explored, &perfect},
 		saved{a.observation, a.achieved, a.desired, a.goal, &a.firstGoal, &a.reached, &a.episodeStart},
 		saved{&a.goalsSet, &a.goalsReached, a.attachment},
-		a.average.saved(), a.savedHeld(), a.curriculum.saved(), a.sampler.saved(a.step),
+		a.average.saved(&a.updates), a.savedHeld(), a.curriculum.saved(), a.sampler.saved(a.step),
 	)
 	for i := range a.log {
 		e := &a.log[i]

@@ -204,7 +204,6 @@ func (a *Agent) reachGoal(endOfEpisode bool) error {
 		a.goalsReached++
 	}
 	a.reached = true
-	a.explored = true // an episode's later goals come after its first
 	if endOfEpisode {
 		return nil
 	}
@@ -246,7 +245,7 @@ func (a *Agent) learn() error {
 		return err
 	}
 	if a.average != nil {
-		a.average.follow(a.pun)
+		a.average.follow(a.pun, a.updates)
 	}
 	return nil
 }
@@ -452,7 +451,6 @@ func (a *Agent) logEvaluation(env Env, o TrainOptions) error {
 		return err
 	}
 	a.log = append(a.log, e)
-	a.perfect = a.perfect || e.Success == 1
 	a.decayWeights()
 	a.halfway = false
 	if o.AfterEvaluation != nil {
