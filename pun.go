@@ -372,7 +372,6 @@ func newEnsemble(p *Params, widths []int, a architecture, w *workers) *pun {
 	u := &pun{
 		widths: widths, discount: p.Discount, polyak: p.Polyak, sharedActions: p.SharedActions, architecture: a,
 		pass:        newPass(widths, w),
-		dp:          newMatrix(0, a.width),
 		headT:       newMatrix(a.width, widths[len(widths)-2]),
 		values:      make([][]float32, p.Critics),
 		predictions: make([][]float32, p.Critics),
@@ -385,13 +384,11 @@ func newEnsemble(p *Params, widths []int, a architecture, w *workers) *pun {
 			end, head = len(net.params), 0
 		}
 		u.critics = append(u.critics, &critic{
-			criticNet:  net,
-			target:     newMLP(make([]float32, n), widths),
-			gradient:   gradient,
-			adam:       newAdam(net.params[:end], gradient.params[:end], p.CriticRate, p.GradientClip, w),
-			headAdam:   newAdam(net.params[head:], gradient.params[head:], p.PredictiveRate, p.GradientClip, w),
-			values:     newMatrix(0, 1),
-			prediction: newMatrix(0, a.width),
+			criticNet: net,
+			target:    newMLP(make([]float32, n), widths),
+			gradient:  gradient,
+			adam:      newAdam(net.params[:end], gradient.params[:end], p.CriticRate, p.GradientClip, w),
+			headAdam:  newAdam(net.params[head:], gradient.params[head:], p.PredictiveRate, p.GradientClip, w),
 		})
 	}
 	return u
@@ -459,11 +456,10 @@ func (u *pun) reserve(rows int) {
 		return
 	}
 	u.pass.reserve(rows)
-	u.dp = newMatrix(rows, u.dp.cols)
-	u.own, u.masked = newMatrix(rows, u.dp.cols), newMatrix(rows, u.dp.cols)
+	u.dp, u.own, u.masked = newMatrix(rows, u.width), newMatrix(rows, u.width), newMatrix(rows, u.width)
 	for i, c := range u.critics {
 		c.values = newMatrix(rows, 1)
-		c.prediction = newMatrix(rows, c.prediction.cols)
+		c.prediction = newMatrix(rows, u.width)
 		u.values[i], u.predictions[i] = c.values.data, c.prediction.data
 	}
 }
