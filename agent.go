@@ -67,18 +67,12 @@ type Agent struct {
 	attachment []byte // the user's, saved with the agent
 
 	workers *workers
-	scratch scratch
+
+	// Memory of an update, the latter two for HeadOwnDraw and ActorOwnDraw.
+	batch, headBatch, actorBatch batch
 }
 
 type losses struct{ critic, head, policy float64 }
-
-// scratch is memory that only one call needs at a time.
-type scratch struct {
-	batch  batch
-	heads  batch  // of HeadOwnDraw
-	actor  batch  // of ActorOwnDraw
-	single matrix // one s, g
-}
 
 // NewAgent returns an untrained agent for environments of the given sizes. All
 // its randomness comes from seed.
@@ -122,7 +116,6 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 		a.average = newAverage(a.pun, p.UncertaintyPolyak)
 	}
 	a.episodeStart = *a.environment.pcg
-	a.scratch.single = newMatrix(1, sizes.Observation+sizes.Goal)
 	return a, nil
 }
 
@@ -407,11 +400,11 @@ func (a *Agent) reenter() error {
 }
 
 func (a *Agent) reserve() {
-	if a.scratch.batch.r != nil {
+	if a.batch.r != nil {
 		return
 	}
 	a.pun.reserve(a.params.Batch)
-	for _, b := range []*batch{&a.scratch.batch, &a.scratch.heads, &a.scratch.actor} {
+	for _, b := range []*batch{&a.batch, &a.headBatch, &a.actorBatch} {
 		*b = newBatch(a.params.Batch, a.sizes, a.pun)
 	}
 }

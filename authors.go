@@ -41,11 +41,11 @@ func (a *Agent) randomAction() float64 {
 func (a *Agent) ownBatches(b *batch) (heads, actor *batch, err error) {
 	heads, actor = b, b
 	if a.params.HeadOwnDraw {
-		heads = &a.scratch.heads
+		heads = &a.headBatch
 		err = a.minibatch(heads, byEpisode{uniform{a.replay}}, pursuedGoal)
 	}
 	if a.params.ActorOwnDraw && err == nil {
-		actor = &a.scratch.actor
+		actor = &a.actorBatch
 		err = a.minibatch(actor, uniform{a.replay}, a.curriculum.replayGoal)
 	}
 	return heads, actor, err

@@ -153,7 +153,7 @@ func (r *rnd) outputs(a *Agent, transitions []int) (f, p []float32) {
 
 // endEpisode learns from the goals achieved so far.
 func (r *rnd) endEpisode(a *Agent) error {
-	transitions := a.scratch.batch.transitions
+	transitions := a.batch.transitions
 	for range a.params.Horizon {
 		for row := range transitions {
 			transitions[row] = a.draws.index(a.replay.n)

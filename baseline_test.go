@@ -67,7 +67,7 @@ func TestPriorities(t *testing.T) {
 		p := changed("", tinyPreset(test.preset), test.changes+" PriorityAlpha=0.6 TargetNoise=0 ActorOwnDraw=true").Params
 		a, _ := walked(t, p, 40)
 		moveTargets(a)
-		s, b := a.sampler.(*prioritized), &a.scratch.batch
+		s, b := a.sampler.(*prioritized), &a.batch
 		rng := rand.New(rand.NewPCG(1, 0))
 		for i := range 40 {
 			s.tree.set(i, rng.Float64())
@@ -132,7 +132,7 @@ func TestOwnDraws(t *testing.T) {
 	if err := a.learn(); err != nil {
 		t.Fatal(err)
 	}
-	for want, b := range map[int]*batch{1: &a.scratch.batch, 2: &a.scratch.heads, 3: &a.scratch.actor} {
+	for want, b := range map[int]*batch{1: &a.batch, 2: &a.headBatch, 3: &a.actorBatch} {
 		drawn := len(slices.Compact(slices.Sorted(slices.Values(b.transitions))))
 		for row, i := range b.transitions {
 			if want == 2 && !slices.Equal(b.x.row(row)[2:4], float32s(a.replay.goal.at(i))) {
@@ -294,7 +294,7 @@ func TestMasks(t *testing.T) {
 		if err := a.learn(); err != nil {
 			t.Fatal(err)
 		}
-		b, number := &a.scratch.batch, map[bool]float32{true: 1}
+		b, number := &a.batch, map[bool]float32{true: 1}
 		for k := range b.masks {
 			for row, i := range b.transitions {
 				in := inMask(a.seed, i, k) && !(authors && i >= 40)
@@ -355,14 +355,14 @@ func TestEnsembleGradients(t *testing.T) {
 		if err := a.learn(); err != nil {
 			t.Fatal(err)
 		}
-		own := &a.scratch.batch
+		own := &a.batch
 		if p.HeadOwnDraw {
-			own = &a.scratch.heads
+			own = &a.headBatch
 		}
 		critics := each(a.pun.critics, func(c *critic) vectorNet { return c.q.vector() })
 		heads := each(a.pun.critics, func(c *critic) vectorLayer { return c.head.vector() })
 		// Losses of critic i and its head; with one backbone, of all.
-		critic := func(i int) float64 { return twinLossOfBatch(critics[i], nil, &a.scratch.batch, i, "") }
+		critic := func(i int) float64 { return twinLossOfBatch(critics[i], nil, &a.batch, i, "") }
 		head := func(i int) float64 { return twinLossOfBatch(critics[i], &heads[i], own, i, "") }
 		sum := func(loss func(int) float64, i int) float64 {
 			if p.Uncertainty == "bootstrap" {

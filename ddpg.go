@@ -83,9 +83,10 @@ func (u *pun) actionGradient(da, x matrix) (mean float64) {
 func (π *policy) follow() { π.pass.workers.polyak(π.target.params, π.net.params, π.ρ) }
 
 func (a *Agent) act(observation, goal []float64) []float64 {
-	a.inputs(a.scratch.single.row(0), observation, goal)
+	x := newMatrix(1, len(observation)+len(goal))
+	a.inputs(x.row(0), observation, goal)
 	action := make([]float64, a.sizes.Action)
-	for i, v := range a.policy.act(a.policy.net, a.scratch.single).row(0) {
+	for i, v := range a.policy.act(a.policy.net, x).row(0) {
 		action[i] = float64(v)
 	}
 	return action

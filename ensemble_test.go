@@ -28,7 +28,7 @@ func TestPUNIsTheAgents(t *testing.T) {
 				copy(c.target.params, a.pun.critics[i].target.params)
 			}
 			*u.draws.pcg = *a.learning.pcg
-			b := &a.scratch.batch
+			b := &a.batch
 			for range 5 {
 				if err := a.minibatch(b, a.sampler, a.curriculum.replayGoal); err != nil {
 					t.Fatal(err)

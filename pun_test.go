@@ -37,7 +37,7 @@ func TestEquation1Networks(t *testing.T) {
 		p := Paper()
 		test.change(&p)
 		a := targetAgent(t, p)
-		b := &a.scratch.batch
+		b := &a.batch
 		a.learning = pairScript([]int{3, 1}, 4)
 		if p.TargetNoise > 0 {
 			a.learning = newStream(1, forLearning)
@@ -74,7 +74,7 @@ func TestEquation1Networks(t *testing.T) {
 }
 
 // targetAgent returns an agent whose target networks differ from the others,
-// with a minibatch in its scratch.
+// with a minibatch in its memory.
 func targetAgent(t *testing.T, p Params) *Agent {
 	t.Helper()
 	p.HiddenSize, p.HiddenLayers, p.Batch, p.Critics = 6, 2, 16, 4
@@ -86,7 +86,7 @@ func targetAgent(t *testing.T, p Params) *Agent {
 			params.values[i] = 3 * float32(rng.NormFloat64())
 		}
 	}
-	b := &a.scratch.batch
+	b := &a.batch
 	for i := range b.next.data {
 		b.next.data[i] = float32(rng.NormFloat64())
 	}

@@ -232,7 +232,7 @@ func (a *Agent) learnTimes(n int) error {
 // learn is one update: a step of every network, all on one minibatch unless
 // HeadOwnDraw or ActorOwnDraw asks for others.
 func (a *Agent) learn() error {
-	b := &a.scratch.batch
+	b := &a.batch
 	if err := a.minibatch(b, a.sampler, a.curriculum.replayGoal); err != nil { // section 3.3
 		return err
 	}

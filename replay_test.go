@@ -233,7 +233,7 @@ func TestEquation8Training(t *testing.T) {
 			sum += weights[i]
 			s.tree.set(i, weights[i])
 		}
-		b := &a.scratch.batch
+		b := &a.batch
 		if err := a.minibatch(b, a.sampler, a.curriculum.replayGoal); err != nil {
 			t.Fatal(err)
 		}
