@@ -193,7 +193,9 @@ func (a *Agent) Digest() string {
 // rewards, not clipped to the possible returns. It panics unless there are as
 // many goals as observations, each of the agent's [Sizes].
 func (a *Agent) Value(observations, goals [][]float64) []float64 {
-	return a.valuesTowards(a.asked(observations, goals))
+	x := a.asked(observations, goals)
+	a.policyActions(x)
+	return a.pun.meanValues(x)
 }
 
 // Uncertainty returns the epistemic uncertainty in each observation with its

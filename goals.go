@@ -233,7 +233,7 @@ func drawFrom(p []float64, rng stream) int {
 // T is the horizon; a candidate exactly at the threshold stays.
 func (a *Agent) keepAchievable(candidates []int) []int {
 	now := slices.Repeat([][]float64{a.observation}, len(candidates))
-	values := a.valuesTowards(a.rows(now, a.replay.achieved.of(candidates)))
+	values := a.Value(now, a.replay.achieved.of(candidates))
 	return Achievable(candidates, values, a.params.Threshold, a.params.Horizon)
 }
 
@@ -308,13 +308,6 @@ func (plain) networks() []parameterVector { return nil }
 func (plain) saved() saved                { return nil }
 func (plain) replayGoal(a *Agent, i int) []float64 {
 	return a.replay.relabel(i, a.params.HindsightRatio, a.draws.Rand)
-}
-
-// valuesTowards returns the mean value of the policy's action in every row of s
-// and g of x, whose action columns it overwrites.
-func (a *Agent) valuesTowards(x matrix) []float64 {
-	a.policyActions(x)
-	return a.pun.meanValues(x)
 }
 
 // policyActions sets the action columns of x to the policy's for its s and g.
