@@ -346,10 +346,8 @@ func same(a, b Env) bool {
 // enter checks what Train is given, and brings the environment to where the
 // agent is.
 func (a *Agent) enter(env, evaluation Env, o TrainOptions) error {
-	for _, e := range []Env{env, evaluation} {
-		if err := a.checkSizes(e); err != nil {
-			return err
-		}
+	if err := cmp.Or(a.checkSizes(env), a.checkSizes(evaluation)); err != nil {
+		return err
 	}
 	if a.networksOnly {
 		return errors.New("qta: an agent that was read from safetensors does not train: it has its networks alone")
@@ -374,11 +372,8 @@ func (a *Agent) enter(env, evaluation Env, o TrainOptions) error {
 		}
 	}
 	a.env = env
-	if err := a.reenter(); err != nil {
-		return err
-	}
 	a.reserve()
-	return nil
+	return a.reenter()
 }
 
 // reenter brings a new environment to where the running episode stands: it is
