@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 )
 
@@ -269,10 +270,7 @@ func (m *Maze) Hops(perCell int) *Lattice {
 		panic("qta: Hops needs at least one point per cell")
 	}
 	l := &Lattice{PerCell: perCell, Rows: m.rows * perCell, Cols: m.cols * perCell}
-	l.Hops = make([]int, l.Rows*l.Cols)
-	for k := range l.Hops {
-		l.Hops[k] = -1
-	}
+	l.Hops = slices.Repeat([]int{-1}, l.Rows*l.Cols)
 	var disc [][2]int
 	for i := -perCell; i <= perCell; i++ {
 		for j := -perCell; j <= perCell; j++ {

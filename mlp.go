@@ -3,6 +3,7 @@ package qta
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 // This file is the networks: layers forward and backward side by side, a batch's
@@ -145,10 +146,7 @@ func (p *pass) reserve(rows int) {
 		p.x[l] = newMatrix(rows, p.x[l].cols)
 		p.dx[l] = newMatrix(rows, p.x[l].cols)
 	}
-	p.ones = newMatrix(1, rows)
-	for i := range p.ones.data {
-		p.ones.data[i] = 1
-	}
+	p.ones = matrix{1, rows, rows, 1, slices.Repeat([]float32{1}, rows)}
 }
 
 // chunk returns the rows of a chunk, backward; forward it is half of that. For
