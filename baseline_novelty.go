@@ -97,8 +97,7 @@ type rnd struct {
 	plain
 	target, predictor, gradient *mlp
 	adam                        *adam
-	frozen, learning            *pass  // through target and through predictor
-	x                           matrix // memory for a minibatch of goals
+	frozen, learning            *pass // through target and through predictor
 }
 
 func newRND(sizes Sizes, seed uint64, w *workers) *rnd {
@@ -128,7 +127,7 @@ func (r *rnd) goal(a *Agent, first bool) ([]float64, error) {
 func (r *rnd) novelty(a *Agent, ν []float64, transitions []int) {
 	for lo := 0; lo < len(ν); lo += a.params.Batch {
 		hi := min(lo+a.params.Batch, len(ν))
-		f, p := r.outputs(a, transitions[lo:hi])
+		_, f, p := r.outputs(a, transitions[lo:hi])
 		clear(ν[lo:hi])
 		for i := range f {
 			δ := float64(p[i]) - float64(f[i])
@@ -138,17 +137,14 @@ func (r *rnd) novelty(a *Agent, ν []float64, transitions []int) {
 }
 
 // outputs returns what the random network and the one that learns make of the
-// achieved goals of at most B transitions, a row of rndUnits each.
-func (r *rnd) outputs(a *Agent, transitions []int) (f, p []float32) {
-	if r.x.rows == 0 {
-		r.x = newMatrix(a.params.Batch, a.sizes.Goal)
-	}
-	x := r.x.slice(0, len(transitions))
+// achieved goals x of at most B transitions, a row of rndUnits each.
+func (r *rnd) outputs(a *Agent, transitions []int) (x matrix, f, p []float32) {
+	x = newMatrix(len(transitions), a.sizes.Goal)
 	for row, i := range transitions {
 		a.goals.normalize(x.row(row), a.replay.achieved.at(i))
 	}
 	n := x.rows * rndUnits
-	return r.target.infer(r.frozen, x).data[:n], r.predictor.forward(r.learning, x).data[:n]
+	return x, r.target.infer(r.frozen, x).data[:n], r.predictor.forward(r.learning, x).data[:n]
 }
 
 // endEpisode learns from the goals achieved so far.
@@ -167,10 +163,10 @@ func (r *rnd) endEpisode(a *Agent) error {
 
 // learn is one update, whose loss it returns.
 func (r *rnd) learn(a *Agent, transitions []int) float64 {
-	f, p := r.outputs(a, transitions)
+	x, f, p := r.outputs(a, transitions)
 	n := len(r.predictor.layers)
 	loss := PredictiveLoss(r.learning.dx[n].data[:len(p)], p, f, rndUnits)
-	r.predictor.backward(r.learning, r.gradient, r.x, n, false)
+	r.predictor.backward(r.learning, r.gradient, x, n, false)
 	r.adam.step()
 	return loss
 }
