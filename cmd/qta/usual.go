@@ -8,9 +8,9 @@ import (
 // usualSteps are the environment steps by which half of the recorded runs of QTA
 // with the parameters fast were solved, by results/runs.csv.
 var usualSteps = map[string]int{
-	"4x5": 3000, "5x5": 4500, "6x5": 4000, "7x5": 5500, "8x5": 7000, "9x5": 9000,
-	"10x5": 7500, "11x5": 8000, "12x5": 12_500, "13x5": 15_000, "14x5": 17_000, "15x5": 22_000,
-	"1U5": 2000, "2U5": 4000, "3U5": 12_000, "4U5": 31_000, "5U5": 64_000,
+	"4x5": 3000, "5x5": 4000, "6x5": 4000, "7x5": 5000, "8x5": 7000, "9x5": 9000,
+	"10x5": 8000, "11x5": 8000, "12x5": 13_000, "13x5": 19_000, "14x5": 27_000, "15x5": 26_000,
+	"1U5": 2000, "2U5": 4000, "3U5": 9000, "4U5": 28_000, "5U5": 65_000,
 }
 
 // usually returns by which step runs like this one are usually solved, or 0 where
