@@ -146,12 +146,18 @@ func TestOwnDraws(t *testing.T) {
 	// The heads' is drawn by episode: the one that runs has one transition of five.
 	a, _ = walked(t, a.params, 41)
 	count := 0
-	for range 3000 {
-		if (byEpisode{uniform{a.replay}}).draw(a.draws) == 40 {
-			count++
+	for range 200 {
+		heads, _, err := a.ownBatches(&a.batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range heads.transitions {
+			if i == 40 {
+				count++
+			}
 		}
 	}
-	frequency(t, "the running episode's transition", count, 3000, 0.2)
+	frequency(t, "the running episode's transition", count, 200*len(a.headBatch.transitions), 0.2)
 }
 
 // The disagreement of Q-values about each candidate as a goal from where the agent
