@@ -228,41 +228,31 @@ func TestCheckpointKeeps(t *testing.T) {
 	}
 }
 
-// TestCheckpointInHooks has the functions of TrainOptions save the agent, which
-// goes on from there to the same end.
+// TestCheckpointInHooks has AfterEvaluation save the agent, which goes on from
+// there to the same end.
 func TestCheckpointInHooks(t *testing.T) {
 	const steps = 40
 	m := mustMaze(t, "1U5")
 	p := tinyPreset(Default())
 	want := marshal(t, agentAfter(t, p, steps))
-	for name, hook := range map[string]func(o *TrainOptions, f func()){
-		"AfterStep":       func(o *TrainOptions, f func()) { o.AfterStep = func() error { f(); return nil } },
-		"AfterEvaluation": func(o *TrainOptions, f func()) { o.AfterEvaluation = func(Evaluation) error { f(); return nil } },
-	} {
-		a := newMazeAgent(t, p, 1)
-		var saved []byte
-		calls, o := 0, TrainOptions{Steps: steps, EvalEvery: 7, Rollouts: 2}
-		hook(&o, func() {
-			calls++
-			data, err := a.MarshalBinary()
-			if err != nil {
-				t.Errorf("%s, step %d: saving it: %v", name, a.step, err)
-			}
-			if a.step == 21 {
-				saved = data
-			}
-		})
-		if err := a.Train(t.Context(), m.Env(), m.Env(), o); err != nil || calls == 0 {
-			t.Fatalf("%s: %d calls, error %v", name, calls, err)
+	a := newMazeAgent(t, p, 1)
+	var saved []byte
+	o := TrainOptions{Steps: steps, EvalEvery: 7, Rollouts: 2}
+	o.AfterEvaluation = func(e Evaluation) error {
+		data, err := a.MarshalBinary()
+		if e.Step == 21 {
+			saved = data
 		}
-		sameState(t, name+": the end", want, a)
-		unmarshal(t, saved, a)
-		trainTo(t, a, steps, nil)
-		sameState(t, name+": continued from there", want, a)
+		return err
 	}
+	train(t, a, m.Env(), m.Env(), o)
+	sameState(t, "the end", want, a)
+	unmarshal(t, saved, a)
+	trainTo(t, a, steps, nil)
+	sameState(t, "continued from there", want, a)
 
 	// Nor is there a way on from an error within a step.
-	a, o := newLineAgent(t), TrainOptions{Steps: steps, EvalEvery: 7, Rollouts: 2}
+	a, o = newLineAgent(t), TrainOptions{Steps: steps, EvalEvery: 7, Rollouts: 2}
 	line := &lineEnv{onState: func(e *lineEnv, s *State) { s.Observation[0] /= float64(e.steps - 5) }}
 	if _, ok := errors.AsType[*EnvError](a.Train(t.Context(), line, &lineEnv{}, o)); !ok {
 		t.Fatal("a number that is none is passed over")
