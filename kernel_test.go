@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -419,6 +420,23 @@ func TestWorkers(t *testing.T) {
 		runtime.GOMAXPROCS(old)
 	}
 	goroutinesEnd(t, before)
+}
+
+// A parts counts into how many it is divided.
+type parts struct{ atomic.Int64 }
+
+func (p *parts) do(lo, hi int) { p.Add(1) }
+
+// What takes long enough is divided, and nothing else.
+func TestInline(t *testing.T) {
+	w := newWorkers(2)
+	defer w.resize(1)
+	for multiplyAdds, want := range map[int]int64{inline - 1: 1, inline: 2 * share} {
+		var p parts
+		if w.run(&p, 1000, multiplyAdds); p.Load() != want {
+			t.Errorf("%d multiply-adds are done in %d parts, want %d", multiplyAdds, p.Load(), want)
+		}
+	}
 }
 
 // goroutinesEnd waits until there are no more goroutines than before.

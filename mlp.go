@@ -302,8 +302,8 @@ func (a *adam) step() {
 			a.gradient[i] = min(max(g, -bound), bound) // a NaN stays
 		}
 	}
-	a.beta1 *= adamBeta1
-	a.beta2 *= adamBeta2
+	a.beta1 = float64(a.beta1 * adamBeta1) // converted: not fused with what follows
+	a.beta2 = float64(a.beta2 * adamBeta2)
 	a.c = adamCoefficients{
 		beta1: adamBeta1, oneMinusBeta1: 1 - adamBeta1,
 		beta2: adamBeta2, oneMinusBeta2: 1 - adamBeta2,
