@@ -156,9 +156,9 @@ func TestReadings(t *testing.T) {
 // has is in one of the variants.
 func TestPaperIsPUN(t *testing.T) {
 	a := newMazeAgent(t, Paper(), 1)
-	architecture := a.pun.architecture
-	architecture.actions, architecture.predicted, architecture.width = 0, 0, 0
-	if !reflect.ValueOf(architecture).IsZero() || a.pun.width != a.sizes.Observation || a.pun.predicted != a.sizes.Observation {
+	paper := a.pun.architecture
+	paper.actions, paper.predicted, paper.width = 0, 0, 0
+	if !reflect.ValueOf(paper).IsZero() || a.pun.width != a.sizes.Observation || a.pun.predicted != a.sizes.Observation {
 		t.Errorf("with Paper() the ensemble is not PUN: %+v", a.pun.architecture)
 	}
 	for i, c := range a.pun.critics {
@@ -170,8 +170,8 @@ func TestPaperIsPUN(t *testing.T) {
 		t.Error("Paper() asks an average, or about the same actions for all")
 	}
 	missing := map[string]bool{}
-	for i := range reflect.ValueOf(architecture).NumField() {
-		missing[reflect.TypeOf(architecture).Field(i).Name] = true
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[architecture]()) {
+		missing[f.Name] = true
 	}
 	for _, v := range variants() {
 		other := reflect.ValueOf(newMazeAgent(t, tinyPreset(v.Params), 1).pun.architecture)
