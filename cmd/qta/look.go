@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"flag"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 
@@ -120,7 +119,7 @@ func paramsCommand(*flag.FlagSet) func(call) error {
 			after, _, _ = strings.Cut(after, "\f")
 			text = name + after
 		}
-		_, err := io.WriteString(c.out, text)
-		return err
+		fmt.Fprint(c.out, text)
+		return nil
 	}
 }
