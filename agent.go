@@ -121,7 +121,7 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 
 // Act returns the policy's action for an observation and a goal, without
 // exploration: numbers in [-1, 1]. The slice is the caller's. Act panics unless
-// both are of the agent's [Sizes] and finite.
+// both are of the agent's [Sizes], of numbers up to ±1e100.
 func (a *Agent) Act(observation, goal []float64) []float64 {
 	a.checkAsked([][]float64{observation}, [][]float64{goal})
 	return a.act(observation, goal)
@@ -191,7 +191,8 @@ func (a *Agent) Digest() string {
 // Value returns, for each observation with its goal, the mean over the critics
 // of Q(s, π(s, g), g), as in section 3.3's threshold: a sum of discounted
 // rewards, not clipped to the possible returns. It panics unless there are as
-// many goals as observations, each of the agent's [Sizes].
+// many goals as observations, each of the agent's [Sizes] and of numbers up to
+// ±1e100.
 func (a *Agent) Value(observations, goals [][]float64) []float64 {
 	x := a.asked(observations, goals)
 	a.policyActions(x)
@@ -235,10 +236,11 @@ type Survey struct {
 // uncertainty" there; it is shown as Equation 5.
 func (a *Agent) Survey(start, desired []float64, observations, goals [][]float64, samples int) Survey {
 	a.checkAsked([][]float64{start}, [][]float64{desired})
-	a.asked(observations, goals)
+	a.checkAsked(observations, goals)
 	if len(goals) == 0 {
 		return Survey{}
 	}
+	a.reserve()
 	rng := newStream(a.seed, forSurvey+purpose(a.step)<<8)
 	s := Survey{
 		Deviation:   a.estimate(observations, goals, start, desired, rng),
@@ -296,7 +298,7 @@ func (a *Agent) asked(observations, goals [][]float64) matrix {
 	return a.rows(observations, goals)
 }
 
-// checkAsked panics unless observations and goals go together.
+// checkAsked panics unless observations and goals go together and are numbers.
 func (a *Agent) checkAsked(observations, goals [][]float64) {
 	if len(observations) != len(goals) {
 		panic(fmt.Sprintf("qta: an agent asked about %d observations and %d goals", len(observations), len(goals)))

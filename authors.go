@@ -5,10 +5,10 @@ import (
 	"math/rand/v2"
 )
 
-// This file holds every step in which the authors' public code, and other
-// learners that its switches allow, depart from the paper. Departures in a
-// number are in [Authors], departures of a baseline's learner in that
-// baseline's file.
+// This file holds the steps in which the authors' public code, and other
+// learners that its switches allow, depart from the paper; where the method comes
+// to one, a condition on its parameter says so. Departures in a number are in
+// [Authors], departures of a baseline's learner in that baseline's file.
 
 // randomAction returns the probability of a random action. RandomActionLater is
 // from where an episode of the run has reached its first goal, and

@@ -67,6 +67,7 @@ type architecture struct {
 	headsApart  bool                                                  // heads have a step of their own, after the critics'
 }
 
+// newArchitecture returns what the ensemble that the parameters name does otherwise.
 func newArchitecture(p *Params, sizes Sizes) architecture {
 	a := architecture{actions: p.UncertaintyActions, predicted: sizes.Observation}
 	if p.HeadTarget == "achieved" {

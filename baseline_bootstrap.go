@@ -6,7 +6,7 @@ package qta
 //
 // The ensemble keeps a copy of the backbone for every critic. The copies start
 // equal and all take the sum of the critics' gradients, so that they stay equal
-// to the bit; the rest of the ensemble is PUN.
+// to the bit; the rest of the ensemble is PUN. newArchitecture says what differs.
 
 // maskProbability is the chance of a transition to be in a critic's part of the
 // replay, as in the authors' code.

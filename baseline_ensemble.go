@@ -3,7 +3,7 @@ package qta
 // This file is Deep Ensembles (Lakshminarayanan et al., 2017) as Figure 6 of
 // the paper compares PUN with: separate critics, each learning from its own
 // target, whose predictive heads are Gaussian: a mean for each component of s'
-// and one variance for all.
+// and one variance for all. newArchitecture says what differs from PUN.
 
 // varianceFloor is added to every predicted variance (Lakshminarayanan et al.,
 // 2017, footnote 2).
