@@ -89,10 +89,10 @@ func (a *Agent) practices() bool {
 //
 // Differs D4: section 3.2 asks the ensemble as it is. Its heads never agree
 // about a corner that they have seen ten thousand times, as each minibatch
-// pulls them another way, yet soon agree about a new place: on 15x5, until step
-// 16,000, half or more of the first goals lay one step from the start. The
-// average of the last thousand updates evens out the disagreement about the
-// corner, and does not know the new place yet.
+// pulls them another way, yet soon agree about a new place. So goals stay at
+// the walls of the start (results/screen.md, on 15x5). The average of the last
+// thousand updates evens out the disagreement about the corner, and does not
+// know the new place yet.
 type average struct {
 	ρ    float64
 	nets []criticNet

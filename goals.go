@@ -83,8 +83,9 @@ func (a *Agent) ask(candidates []int, first bool) []float64 {
 // "though the prediction is learned to be agnostic to the choice of goal". It
 // is not: the heads are linear in a latent state that the goal shapes. The
 // environment's goal leaves two runs of five unsolved on 1U5 with small
-// networks, and two of three on 6x5 with the authors' learner; the candidate as
-// goal, as in [Default], leaves none.
+// networks (results/readings.csv), and two of three on 6x5 with the authors'
+// learner (results/screen.md); the candidate as goal, as in [Default], leaves
+// none.
 func (a *Agent) estimateByHeads(states, goals [][]float64, desired []float64, rng stream) []float64 {
 	if a.params.UncertaintyGoal == "desired" {
 		goals = slices.Repeat([][]float64{desired}, len(states))
