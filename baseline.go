@@ -29,30 +29,6 @@ func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 	return new(queryTheAgent)
 }
 
-// estimate returns the uncertainty of candidates, states with the goals achieved
-// there, from the current observation: in the paper's method by the heads, and
-// without noise.
-//
-// Reading R98: the noise comes before the scaling, in the estimates' unit, as in the
-// authors' code; the caption of Figure 4 has "to PUN's uncertainty estimates".
-func (a *Agent) estimate(states, goals [][]float64, now, desired []float64, rng stream) (ε []float64) {
-	if a.average != nil {
-		a.average.exchange(a.pun)
-		defer a.average.exchange(a.pun)
-	}
-	if a.params.Uncertainty == "q" {
-		ε = a.estimateByValues(now, goals)
-	} else {
-		ε = a.estimateByHeads(states, goals, desired, rng)
-	}
-	if σ := a.params.UncertaintyNoise; σ > 0 {
-		for k := range ε {
-			ε[k] += float64(σ * normal(rng.Rand))
-		}
-	}
-	return ε
-}
-
 // An architecture holds what an ensemble does differently from PUN, whose own is
 // zero but for the first three.
 type architecture struct {
@@ -145,6 +121,19 @@ func (a *Agent) estimateByValues(now []float64, goals [][]float64) []float64 {
 		a.pun.valuePriorities(ε[lo:lo+x.rows], nil)
 	}
 	return ε
+}
+
+// addNoise adds the noise of Figure 4, of standard deviation σ, to estimates.
+//
+// Reading R98: the noise comes before the scaling, in the estimates' unit, as in the
+// authors' code; the caption of Figure 4 has "to PUN's uncertainty estimates".
+func addNoise(ε []float64, σ float64, rng stream) {
+	if σ == 0 {
+		return
+	}
+	for k := range ε {
+		ε[k] += float64(σ * normal(rng.Rand))
+	}
 }
 
 // errorPriorities sets d to the mean over the critics of |y - Q| for each

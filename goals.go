@@ -74,7 +74,9 @@ func (a *Agent) ask(candidates []int, first bool) []float64 {
 	return a.estimate(states, goals, a.observation, a.desired, a.goalDraws)
 }
 
-// estimateByHeads returns Equation 5 for candidates, in their states.
+// estimate returns the uncertainty of candidates, states with the goals achieved
+// there: Equation 5, unless Uncertainty is q, which asks from the current
+// observation.
 //
 // Reading R27: a candidate's state is the one the agent was in, and its goal
 // the one that UncertaintyGoal names.
@@ -86,11 +88,21 @@ func (a *Agent) ask(candidates []int, first bool) []float64 {
 // networks (results/readings.csv), and two of three on 6x5 with the authors'
 // learner (results/screen.md); the candidate as goal, as in [Default], leaves
 // none.
-func (a *Agent) estimateByHeads(states, goals [][]float64, desired []float64, rng stream) []float64 {
-	if a.params.UncertaintyGoal == "desired" {
-		goals = slices.Repeat([][]float64{desired}, len(states))
+func (a *Agent) estimate(states, goals [][]float64, now, desired []float64, rng stream) (ε []float64) {
+	if a.average != nil { // answers in the ensemble's place
+		a.average.exchange(a.pun)
+		defer a.average.exchange(a.pun)
 	}
-	return a.pun.answer(a.rows(states, goals), a.sizes.Action, rng)
+	if a.params.Uncertainty == "q" {
+		ε = a.estimateByValues(now, goals)
+	} else {
+		if a.params.UncertaintyGoal == "desired" {
+			goals = slices.Repeat([][]float64{desired}, len(states))
+		}
+		ε = a.pun.answer(a.rows(states, goals), a.sizes.Action, rng)
+	}
+	addNoise(ε, a.params.UncertaintyNoise, rng)
+	return ε
 }
 
 // rows returns rows of s and g, normalized, with room for an action.
