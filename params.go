@@ -293,24 +293,10 @@ type Preset struct {
 	Params Params
 }
 
-// A Field describes one parameter.
-type Field struct {
-	Name   string // as in [Params]
-	Source string // where the value in [Paper] comes from
-	Range  string // an interval, words separated by "|", or empty for true and false
-}
-
-// Fields lists the parameters in order.
-func Fields() []Field { return slices.Clone(fields()) }
-
-// fields lists them once: a report reads thousands of records.
-var fields = sync.OnceValue(func() (all []Field) {
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[Params]()) {
-		if !f.Anonymous {
-			all = append(all, Field{f.Name, f.Tag.Get("source"), f.Tag.Get("range")})
-		}
-	}
-	return all
+// fields lists the parameters, once: a report reads thousands of records.
+var fields = sync.OnceValue(func() []reflect.StructField {
+	all := reflect.VisibleFields(reflect.TypeFor[Params]())
+	return slices.DeleteFunc(all, func(f reflect.StructField) bool { return f.Anonymous })
 })
 
 // Value returns the value of the field called name as text. It panics unless
@@ -333,7 +319,7 @@ func (p *Params) Set(name, text string) error {
 // spelled.
 func (p *Params) setJSON(name string, value []byte, spelled string) error {
 	all := fields()
-	i := slices.IndexFunc(all, func(f Field) bool { return f.Name == name })
+	i := slices.IndexFunc(all, func(f reflect.StructField) bool { return f.Name == name })
 	if i < 0 {
 		return fmt.Errorf("qta: unknown parameter %q%s", name, suggestion(name))
 	}
@@ -342,7 +328,7 @@ func (p *Params) setJSON(name string, value []byte, spelled string) error {
 	if json.Unmarshal(value, target.Addr().Interface()) != nil || string(value) == "null" {
 		return fmt.Errorf("qta: parameter %s: %s is not %s", name, spelled, kindNames[target.Kind()])
 	}
-	if err := all[i].check(target); err != nil {
+	if err := checkField(all[i], target); err != nil {
 		return err
 	}
 	*p = q
@@ -397,7 +383,7 @@ func ReadParams(r io.Reader, base Params) (Params, error) {
 // allowed, the value and the range.
 func (p Params) Validate() error {
 	for _, f := range fields() {
-		if err := f.check(reflect.ValueOf(p).FieldByName(f.Name)); err != nil {
+		if err := checkField(f, reflect.ValueOf(p).FieldByIndex(f.Index)); err != nil {
 			return err
 		}
 	}
@@ -413,19 +399,19 @@ func (p Params) Validate() error {
 	return nil
 }
 
-// check returns an error unless a value is in the field's range.
-func (f Field) check(v reflect.Value) error {
-	ok := true
+// checkField returns an error unless a value is in a field's range.
+func checkField(f reflect.StructField, v reflect.Value) error {
+	ok, allowed := true, f.Tag.Get("range")
 	switch v.Kind() {
 	case reflect.Int:
-		ok = inInterval(float64(v.Int()), f.Range)
+		ok = inInterval(float64(v.Int()), allowed)
 	case reflect.Float64:
-		ok = inInterval(v.Float(), f.Range)
+		ok = inInterval(v.Float(), allowed)
 	case reflect.String:
-		ok = slices.Contains(strings.Split(f.Range, "|"), v.String())
+		ok = slices.Contains(strings.Split(allowed, "|"), v.String())
 	}
 	if !ok {
-		return fmt.Errorf("qta: parameter %s is %v, allowed are %s", f.Name, v, f.Range)
+		return fmt.Errorf("qta: parameter %s is %v, allowed are %s", f.Name, v, allowed)
 	}
 	return nil
 }

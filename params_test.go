@@ -51,9 +51,10 @@ func TestPaperIsTheTable(t *testing.T) {
 		rows[r.field] = "Table: " + r.row
 	}
 	// Sources say so of these fields and no other.
-	for _, f := range Fields() {
-		if want := rows[f.Name]; f.Source == "" || (want != "" || strings.HasPrefix(f.Source, "Table")) && f.Source != want {
-			t.Errorf("the source of %s is %q, want %q", f.Name, f.Source, want)
+	for _, f := range fields() {
+		source, want := f.Tag.Get("source"), rows[f.Name]
+		if source == "" || (want != "" || strings.HasPrefix(source, "Table")) && source != want {
+			t.Errorf("the source of %s is %q, want %q", f.Name, source, want)
 		}
 	}
 }
@@ -129,7 +130,7 @@ func TestCombinations(t *testing.T) {
 
 // Every field has a range, outside of which it is refused by name.
 func TestValidate(t *testing.T) {
-	for _, f := range Fields() {
+	for _, f := range fields() {
 		p := Paper()
 		v := reflect.ValueOf(&p).Elem().FieldByName(f.Name)
 		switch v.Kind() {
@@ -142,12 +143,13 @@ func TestValidate(t *testing.T) {
 		case reflect.Bool:
 			continue
 		}
-		low, high, _ := strings.Cut(strings.Trim(f.Range, "[]()"), ",")
+		allowed := f.Tag.Get("range")
+		low, high, _ := strings.Cut(strings.Trim(allowed, "[]()"), ",")
 		_, errLow := strconv.ParseFloat(low, 64)
 		if _, errHigh := strconv.ParseFloat(high, 64); v.CanFloat() && errors.Join(errLow, errHigh) != nil {
-			t.Errorf("%s: range %q", f.Name, f.Range)
+			t.Errorf("%s: range %q", f.Name, allowed)
 		}
-		want := fmt.Sprintf("qta: parameter %s is %v, allowed are %s", f.Name, v, f.Range)
+		want := fmt.Sprintf("qta: parameter %s is %v, allowed are %s", f.Name, v, allowed)
 		if err := p.Validate(); err == nil || err.Error() != want {
 			t.Errorf("error %v, want %q", err, want)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -41,7 +42,7 @@ type view struct {
 	GoalRadius float64
 	Deviation  string
 	Charts     []chart
-	Fields     []qta.Field
+	Fields     []reflect.StructField // of Params
 	Default    qta.Params
 	Subject    string
 }
@@ -63,7 +64,7 @@ func (v *view) files() (list []files.File, err error) {
 	id, s := v.Record.Run, v.state
 	v.Style, v.Subject, v.Charts = template.CSS(Style()), id.subject(), v.charts()
 	v.Record.Outcome.Figure5 = s.figure5Numbers()
-	v.Fields, v.Default = qta.Fields(), qta.Default()
+	v.Fields, v.Default = reflect.VisibleFields(reflect.TypeFor[qta.Params]()), qta.Default()
 	v.Deviation, _ = s.uncertaintyName(v.agent.Params())
 	add(CurveFile, v.Charts[0].Drawing.File())
 	if s.Sketch != nil {
