@@ -306,7 +306,8 @@ func (p Params) Value(name string) string {
 }
 
 // Set changes the field called name to the value that text spells: a JSON
-// number, true or false, or a bare word.
+// number, true or false, or a bare word. The error, for an unknown name or a
+// value that is not allowed, leaves p as it was.
 func (p *Params) Set(name, text string) error {
 	value := []byte(text)
 	if reflect.ValueOf(p).Elem().FieldByName(name).Kind() == reflect.String {
