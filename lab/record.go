@@ -325,15 +325,11 @@ func Changes(p, q qta.Params) (list []string) {
 }
 
 // Differing returns the names of the parameters that differ.
-func Differing(p, q qta.Params) []string { return differing(reflect.ValueOf(p), reflect.ValueOf(q)) }
-
-func differing(p, q reflect.Value) (names []string) {
-	for i := range p.NumField() {
-		switch a, b := p.Field(i), q.Field(i); {
-		case a.Kind() == reflect.Struct:
-			names = append(names, differing(a, b)...)
-		case !a.Equal(b):
-			names = append(names, p.Type().Field(i).Name)
+func Differing(p, q qta.Params) (names []string) {
+	a, b := reflect.ValueOf(p), reflect.ValueOf(q)
+	for _, f := range reflect.VisibleFields(a.Type()) {
+		if !f.Anonymous && !a.FieldByIndex(f.Index).Equal(b.FieldByIndex(f.Index)) {
+			names = append(names, f.Name)
 		}
 	}
 	return names
