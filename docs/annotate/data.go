@@ -27,36 +27,31 @@ type vectors struct {
 
 type vectorCase struct {
 	Name    string
-	In, Out map[string]value
+	In, Out map[string]json.RawMessage
 	Tol     json.Number
-}
-
-// A value is a member of a case in its own notation, with shorter numbers.
-type value struct {
-	Text    string
-	Numbers int // it has
-}
-
-var numeral = regexp.MustCompile(`-?\d[\d.]*(?:[eE][-+]?\d+)?`)
-
-// UnmarshalJSON gives every number six digits.
-func (v *value) UnmarshalJSON(text []byte) error {
-	v.Text = numeral.ReplaceAllStringFunc(oneLine(string(text)), func(number string) string {
-		v.Numbers++
-		x, _ := strconv.ParseFloat(number, 64)
-		return strings.ReplaceAll(strconv.FormatFloat(x+0, 'g', 6, 64), "-", "−") // + 0: no -0
-	})
-	return nil
 }
 
 // size returns how many numbers a case has.
 func (c vectorCase) size() (n int) {
-	for _, members := range []map[string]value{c.In, c.Out} {
-		for _, v := range members {
-			n += v.Numbers
+	for _, members := range []map[string]json.RawMessage{c.In, c.Out} {
+		for _, text := range members {
+			n += count(text)
 		}
 	}
 	return n
+}
+
+var numeral = regexp.MustCompile(`-?\d[\d.]*(?:[eE][-+]?\d+)?`)
+
+// count returns how many numbers a JSON text has.
+func count(text json.RawMessage) int { return len(numeral.FindAll(text, -1)) }
+
+// short returns a JSON text on one line, with six digits to a number.
+func short(text json.RawMessage) string {
+	return numeral.ReplaceAllStringFunc(oneLine(string(text)), func(number string) string {
+		x, _ := strconv.ParseFloat(number, 64)
+		return strings.ReplaceAll(strconv.FormatFloat(x+0, 'g', 6, 64), "-", "−") // + 0: no -0
+	})
 }
 
 // readVectors returns a file of vectors.
@@ -77,26 +72,25 @@ func (p *page) readVectors(name string) *vectors {
 
 var chosen = regexp.MustCompile(` -(?:params|set) (\S+)`)
 
-const unsolved = math.MaxInt32 // steps of a run that was not solved
+const unsolved = math.MaxInt // steps of a run that was not solved
 
 // readEffects gives the parameters their effects, by runs with the set small and
 // some parameters switched. An effect compares the runs that switch a parameter
 // with those that do not. Parameters that have gone since are left out.
 func (p *page) readEffects() {
-	p.where = effectsFile + ": "
 	rows, err := csv.NewReader(strings.NewReader(p.read(effectsFile))).ReadAll()
 	if err != nil || len(rows) == 0 {
-		p.fault("no table: %v", err)
+		p.fault("%s: no table: %v", effectsFile, err)
 		return
 	}
+	command, solvedAt := slices.Index(rows[0], "command"), slices.Index(rows[0], "solved_at[environment steps]")
 	steps := map[string][]int{} // by setting, such as "small Replay=td Batch=1"
 	for _, row := range rows[1:] {
-		cell := func(column string) string { return row[max(0, slices.Index(rows[0], column))] }
 		setting := ""
-		for _, word := range chosen.FindAllStringSubmatch(cell("command"), -1) {
+		for _, word := range chosen.FindAllStringSubmatch(row[command], -1) {
 			setting = strings.TrimSpace(setting + " " + word[1])
 		}
-		n, _ := strconv.Atoi(cell("solved_at[environment steps]"))
+		n, _ := strconv.Atoi(row[solvedAt])
 		if n == 0 {
 			n = unsolved
 		}
@@ -116,22 +110,22 @@ func (p *page) readEffects() {
 	}
 }
 
-// summary counts the solved runs and all, and gives the median of their steps if
-// the run in the middle was solved.
+// summary counts the solved runs and all, which are an odd number, and gives the
+// median of their steps if the run in the middle was solved.
 func summary(steps []int) string {
-	steps = slices.Sorted(slices.Values(steps))
+	slices.Sort(steps)
 	n, solved := len(steps), slices.Index(append(steps, unsolved), unsolved)
-	text := fmt.Sprintf("%d/%d", solved, n)
 	if n/2 < solved {
-		text += fmt.Sprintf(", %v", float64(steps[(n-1)/2]+steps[n/2])/2)
+		return fmt.Sprintf("%d/%d, %d", solved, n, steps[n/2])
 	}
-	return text
+	return fmt.Sprintf("%d/%d", solved, n)
 }
 
 // A figure is Figure 5 in parts, which a narrow page stacks.
 type figure struct {
-	Times  []string `xml:"text"`
-	Panels []panel  `xml:"g"`
+	Times  []string  `xml:"text"`
+	Panels []panel   `xml:"g"`
+	Rows   [][]panel `xml:"-"` // the panels of each time
 }
 
 type panel struct {
@@ -139,15 +133,12 @@ type panel struct {
 	SVG   template.HTML `xml:",innerxml"`
 }
 
-// Row returns the panels of a time.
-func (f figure) Row(i int) []panel {
-	n := len(f.Panels) / len(f.Times)
-	return f.Panels[n*i : n*(i+1)]
-}
-
 // readFigure reads Figure 5.
 func (p *page) readFigure(name string) {
-	if err := xml.Unmarshal([]byte(p.read(name)), &p.Figure5); err != nil {
-		p.fault("%s: %v", name, err)
+	f := &p.Figure5
+	if err := xml.Unmarshal([]byte(p.read(name)), f); err != nil || len(f.Times) == 0 {
+		p.fault("%s: no figure: %v", name, err)
+		return
 	}
+	f.Rows = slices.Collect(slices.Chunk(f.Panels, len(f.Panels)/len(f.Times)))
 }

@@ -23,8 +23,7 @@ import (
 	"regexp"
 	"strings"
 	text "text/template"
-
-	"qta/internal/words"
+	"unicode/utf8"
 )
 
 // Files are named from the repository's root.
@@ -47,7 +46,6 @@ type page struct {
 	Sections   []*section
 	Passages   []*passage
 	Parameters []*parameter
-	Groups     []*group
 	Choices    map[string]*choice
 	Tests      map[int][]*declaration // of equations
 
@@ -56,8 +54,9 @@ type page struct {
 	declarations map[string]*declaration
 	parameters   map[string]*parameter
 	formulas     map[string]template.HTML
-	rest         string // of a function whose lines the page goes through
-	where        string // the place being read or checked, for faults
+	missing      map[string]token.Position // what no passage has, by its kind and name
+	rest         string                    // of a function whose lines the page goes through
+	where        string                    // the place being read or checked, for faults
 	faults       error
 }
 
@@ -85,6 +84,7 @@ func generate(root fs.FS) (files map[string][]byte, err error) {
 		declarations: map[string]*declaration{},
 		parameters:   map[string]*parameter{},
 		formulas:     map[string]template.HTML{},
+		missing:      map[string]token.Position{},
 	}
 	p.Loop = template.HTML(p.read("docs/annotate/loop.svg"))
 	p.Maze = template.HTML(p.read("docs/4x5.svg"))
@@ -95,8 +95,7 @@ func generate(root fs.FS) (files map[string][]byte, err error) {
 	p.readText()
 	p.check()
 	if p.faults == nil {
-		p.where = pageFile + ": "
-		files = map[string][]byte{pageFile: p.html(), readingsFile: p.markdown(), paramsFile: p.params()}
+		files = p.execute()
 	}
 	return files, p.faults
 }
@@ -129,66 +128,34 @@ func (p *page) check() {
 		}
 	}
 	p.where = textFile + ": "
-	for _, q := range p.Parameters {
-		if q.Passage == nil {
-			p.fault("no passage has the parameter %s (%s:%d)", q.Name, q.File, q.Line)
-		}
-	}
-	for _, d := range p.declarations {
-		if d.passage == nil && (d.equation > 0 || len(d.Choices) > 0) {
-			p.fault("no passage shows %s (%s:%d), with its equation, Reading or Differs", d.Name, d.File, d.Line)
-		}
-	}
-	for id, c := range p.Choices {
-		if c.Said == "" {
-			p.fault("no passage says what the paper says at %s %s (%s:%d)", c.Kind, id, c.File, c.Line)
-		}
+	for what, at := range p.missing {
+		p.fault("no passage has %s (%s)", what, at)
 	}
 }
 
-var (
-	quoted = regexp.MustCompile("`([^`]+)`")
-	anchor = regexp.MustCompile(` id="([^"]*)"`)
-	link   = regexp.MustCompile(`<a href="#([^"]*)"`)
-)
+var quoted = regexp.MustCompile("`([^`]+)`")
 
-// html returns the page.
-func (p *page) html() []byte {
-	functions := template.FuncMap{"prose": p.prose, "math": p.math, "walk": p.walk, "line": p.line}
-	t := template.New("page.tmpl").Funcs(functions)
-	b := p.execute(template.Must(t.ParseFS(p.root, "docs/annotate/page.tmpl")))
-	places := map[string]int{}
-	for _, m := range anchor.FindAllSubmatch(b, -1) {
-		places[string(m[1])]++
-	}
-	for _, m := range link.FindAllSubmatch(b, -1) {
-		if n := places[string(m[1])]; n != 1 {
-			p.fault("a link leads to %q, which is there %d times", m[1], n)
+// execute returns what the templates make of the page.
+func (p *page) execute() map[string][]byte {
+	p.where = "docs/annotate: "
+	functions := map[string]any{"prose": p.prose, "math": p.math, "walk": p.walk, "line": p.line,
+		"count": count, "short": short, "wrap": wrap,
+		"cell": strings.NewReplacer("$", "", "|", `\|`, "*", `\*`).Replace}
+	texts := text.Must(text.New("").Funcs(functions).ParseFS(p.root, "docs/annotate/*.tmpl"))
+	html := template.Must(template.New("").Funcs(functions).ParseFS(p.root, "docs/annotate/page.tmpl"))
+	files := map[string][]byte{}
+	for name, t := range map[string]interface{ Execute(io.Writer, any) error }{
+		pageFile:     html.Lookup("page.tmpl"),
+		readingsFile: texts.Lookup("readings.tmpl"),
+		paramsFile:   texts.Lookup("parameters.tmpl"),
+	} {
+		var b bytes.Buffer
+		if err := t.Execute(&b, p); err != nil {
+			p.fault("%v", err)
 		}
+		files[name] = b.Bytes()
 	}
-	files, _ := fs.Glob(p.root, goldenDir+"/*.json")
-	for _, name := range files {
-		if !bytes.Contains(b, []byte(name)) {
-			p.fault("no passage has the golden vectors %s", name)
-		}
-	}
-	return b
-}
-
-// markdown returns docs/readings.md.
-func (p *page) markdown() []byte {
-	cell := strings.NewReplacer("$", "", "|", `\|`, "*", `\*`).Replace
-	t := text.New("readings.tmpl").Funcs(text.FuncMap{"cell": cell})
-	return p.execute(text.Must(t.ParseFS(p.root, "docs/annotate/readings.tmpl")))
-}
-
-// execute returns what a template makes of the page.
-func (p *page) execute(t interface{ Execute(io.Writer, any) error }) []byte {
-	var b bytes.Buffer
-	if err := t.Execute(&b, p); err != nil {
-		p.fault("%v", err)
-	}
-	return b.Bytes()
+	return files
 }
 
 // walk begins to go through a function, whose lines follow in order.
@@ -210,20 +177,22 @@ func (p *page) line(code string) template.HTML {
 	return p.prose("`" + code + "`")
 }
 
-// params returns what "qta params" writes: the list, and then, each after a form
-// feed, all about a parameter.
-func (p *page) params() []byte {
-	for _, q := range p.Passages {
-		for _, c := range q.Choices {
-			if c.Switch != nil {
-				c.Switch.Decides = append(c.Switch.Decides, c)
-			}
+// wrap breaks a text between words into lines of at most 100 characters, which but
+// for the first begin with an indent.
+func wrap(indent int, text string) string {
+	var b strings.Builder
+	column := indent
+	for word := range strings.FieldsSeq(strings.ReplaceAll(text, "$", "")) { // without marks of formulas
+		width := utf8.RuneCountInString(word)
+		if column > indent && column+1+width > 100 {
+			b.WriteString("\n" + strings.Repeat(" ", indent))
+			column = indent
+		} else if column > indent {
+			b.WriteString(" ")
+			column++
 		}
+		b.WriteString(word)
+		column += width
 	}
-	wrap := func(indent, text string) string {
-		text = strings.ReplaceAll(text, "$", "") // marks of formulas
-		return indent + strings.Join(words.Wrap(text, 100-len(indent)), "\n"+indent)
-	}
-	t := text.New("parameters.tmpl").Funcs(text.FuncMap{"wrap": wrap})
-	return p.execute(text.Must(t.ParseFS(p.root, "docs/annotate/parameters.tmpl")))
+	return b.String()
 }

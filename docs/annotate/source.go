@@ -1,12 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"go/ast"
 	"go/parser"
-	"go/scanner"
 	"go/token"
 	"go/types"
+	"html/template"
 	"io/fs"
 	"reflect"
 	"regexp"
@@ -15,7 +14,6 @@ import (
 	"strings"
 
 	"qta"
-	"qta/internal/words"
 )
 
 // This file reads the sources: declarations with what their comments say, and
@@ -23,17 +21,17 @@ import (
 
 // A declaration is one at the top level of a source file.
 type declaration struct {
-	Name       string // with its receiver, or its package outside the root
-	File       string
-	Line, Last int // with its doc comment
+	Name       string         // with its receiver, or its package outside the root
+	At         token.Position // where its doc comment begins
+	Last       int            // line
 	Paragraphs []*paragraph
 	Choices    []*choice
 	Vectors    []*vectors // that check it
+	Equation   int        // that it implements, or 0
+	section    string     // of that equation
 	node       ast.Decl
 	text       string
-	equation   int    // that it implements, or 0
-	section    string // of that equation
-	passage    *passage
+	shown      bool // with a passage
 }
 
 // A paragraph is one of a comment, or lines of code.
@@ -43,58 +41,33 @@ type paragraph struct {
 	Choice  *choice // that begins here
 	Class   string  // the kind of choice that it is part of
 	Tabs    int     // that a comment is indented by
-	Lines   [][]span
+	Lines   []template.HTML
 }
-
-// A span is part of a line, with its class in the page's CSS.
-type span struct{ Class, Text string }
 
 // A choice is a Reading or a Differs.
 type choice struct {
 	Kind, ID    string // "Reading", "R12"
-	Text        string // what the source says
 	Where       string // the declaration or the parameter
-	File        string
-	Line        int
+	At          token.Position
+	Words       string     // what the source says, with a parameter's values
 	Said, Short string     // what the paper says, and we do in a few words
 	Parameter   *parameter // whose value it is about, or nil
 	Switch      *parameter // that switches it, or nil
 }
 
-// Words says what we do, with the values of a parameter.
-func (c *choice) Words() string {
-	if c.Parameter == nil {
-		return c.Text
-	}
-	values := c.Parameter.Values
-	var text strings.Builder
-	text.WriteString(values[0].Value + " (" + c.Text + ")")
-	for _, v := range values[1:] {
-		if v.Value != values[0].Value {
-			text.WriteString("; " + v.Set + " " + v.Value)
-		}
-	}
-	return text.String()
-}
-
 // A parameter is a field of Params.
 type parameter struct {
 	Name, Meaning string
+	Group         string // of parameters, if this is its first
 	Source, Range string
 	Row           string // of the appendix's table, or empty
-	File          string
-	Line          int
-	Values        []preset
+	At            token.Position
+	Values        []preset // paper, default, authors
+	InAll         []preset
+	Listed        string  // its value in the set that trains, marked if others differ
 	Choice        *choice // in its source, or nil
 	Passage       *passage
-	Decides       []*choice // that it switches
-	Effects       []string  // of switching it, as far as it was measured
-}
-
-// A group is parameters that belong together: a part of Params.
-type group struct {
-	About      string
-	Parameters []*parameter
+	Effects       []string // of switching it, as far as it was measured
 }
 
 // A preset is a parameter's value in a named set.
@@ -169,23 +142,31 @@ func (p *page) declare(node ast.Decl, name string, doc *ast.CommentGroup, src st
 	if doc != nil {
 		from = p.files.Position(doc.Pos())
 	}
-	d := &declaration{Name: name, File: from.Filename, Line: from.Line, Last: to.Line, node: node}
-	d.text = src[from.Offset:to.Offset]
+	d := &declaration{Name: name, At: from, Last: to.Line, node: node, text: src[from.Offset:to.Offset]}
 	if m := implements.FindStringSubmatch(oneLine(doc.Text())); m != nil {
-		d.equation, _ = strconv.Atoi(m[1])
+		d.Equation, _ = strconv.Atoi(m[1])
 		d.section = m[2]
 	}
 	d.read()
 	for _, c := range d.Choices {
-		p.Choices[c.ID] = c
+		p.choose(c)
+	}
+	if d.Equation > 0 || len(d.Choices) > 0 {
+		p.missing["declaration "+name] = d.At
 	}
 	p.declarations[name] = d
 	return d
 }
 
+// choose notes a choice.
+func (p *page) choose(c *choice) {
+	p.Choices[c.ID] = c
+	p.missing["Reading or Differs "+c.ID] = c.At
+}
+
 // read divides the text of a declaration into paragraphs and finds its choices.
 func (d *declaration) read() {
-	code := highlight(d.text, d.Name[strings.LastIndex(d.Name, ".")+1:])
+	code := strings.Split(highlight(d.text, d.Name[strings.LastIndex(d.Name, ".")+1:]), "\n")
 	var open *choice
 	last := &paragraph{}
 	for i, whole := range strings.Split(d.text, "\n") {
@@ -194,7 +175,8 @@ func (d *declaration) read() {
 		next.Tabs = len(whole) - len(strings.TrimLeft(whole, "\t"))
 		next.Set = line == "//" || strings.HasPrefix(line, "//\t") || strings.HasPrefix(line, "//  ")
 		if m := marker.FindStringSubmatch(line); m != nil && next.Comment {
-			open = &choice{Kind: m[1], ID: m[2], Where: d.Name, File: d.File, Line: d.Line + i}
+			open = &choice{Kind: m[1], ID: m[2], Where: d.Name, At: d.At}
+			open.At.Line += i
 			next.Choice = open
 			d.Choices = append(d.Choices, open)
 		} else if line == "//" || !next.Comment {
@@ -203,116 +185,94 @@ func (d *declaration) read() {
 		if open != nil {
 			next.Class = open.Kind
 			words := strings.TrimPrefix(marker.ReplaceAllString(line, ""), "// ")
-			open.Text = strings.TrimSpace(open.Text + " " + docLink.ReplaceAllString(words, "$1"))
+			open.Words = strings.TrimSpace(open.Words + " " + docLink.ReplaceAllString(words, "$1"))
 		}
 		// Code is one paragraph, and so are the lines of a comment that flows.
 		if i == 0 || next.Comment != last.Comment || next.Comment && (next.Set || last.Set || next.Choice != nil) {
 			d.Paragraphs = append(d.Paragraphs, next)
 			last = next
 		}
-		last.Lines = append(last.Lines, code[i])
+		last.Lines = append(last.Lines, template.HTML(code[i]))
 	}
 }
 
-// highlight returns the lines of Go source, with classes for keywords, strings,
+// colored matches what may have a color in Go: comments, strings, words and numbers.
+var colored = regexp.MustCompile("//.*|\"(?:[^\"\\\\\\n]|\\\\.)*\"|`[^`]*`|'(?:[^'\\\\\\n]|\\\\.)+'|" +
+	`[\pL_][\pL\p{Nd}_]*|\d[\d.]*[eE][-+]?\d+|\d[\w.]*`)
+
+// highlight returns Go source as HTML, with classes for keywords, strings,
 // numbers, comments and the name that is declared.
-func highlight(text, name string) [][]span {
-	lines := [][]span{nil}
-	add := func(class, text string) {
-		for i, part := range strings.Split(text, "\n") {
-			if i > 0 {
-				lines = append(lines, nil)
-			}
-			if part != "" {
-				last := &lines[len(lines)-1]
-				*last = append(*last, span{class, part})
-			}
-		}
-	}
-	file := token.NewFileSet().AddFile("", -1, len(text))
-	var s scanner.Scanner
-	s.Init(file, []byte(text), nil, scanner.ScanComments)
-	classes := map[token.Token]string{
-		token.COMMENT: "c", token.STRING: "s", token.CHAR: "s", token.INT: "n", token.FLOAT: "n",
-	}
-	done := 0
-	for pos, tok, literal := s.Scan(); tok != token.EOF; pos, tok, literal = s.Scan() {
-		class := classes[tok]
+func highlight(text, name string) string {
+	text = strings.NewReplacer("&", "&amp;", "<", "&lt;").Replace(text)
+	return colored.ReplaceAllStringFunc(text, func(word string) string {
+		class := ""
 		switch {
-		case tok.IsKeyword():
+		case strings.HasPrefix(word, "// "):
+			return `<span class="c slashes">// </span><span class="c">` + word[3:] + `</span>`
+		case word[0] == '/':
+			class = "c"
+		case strings.Contains("\"`'", word[:1]):
+			class = "s"
+			word = strings.ReplaceAll(word, "\n", "</span>\n<span class=\"s\">")
+		case '0' <= word[0] && word[0] <= '9':
+			class = "n"
+		case token.IsKeyword(word):
 			class = "k"
-		case literal == name:
+		case word == name:
 			class, name = "f", ""
+		default:
+			return word
 		}
-		if class == "" {
-			continue
-		}
-		at := file.Offset(pos)
-		add("", text[done:at])
-		done = at + len(literal)
-		if words, ok := strings.CutPrefix(literal, "// "); ok {
-			add("c slashes", "// ")
-			literal = words
-		}
-		add(class, literal)
-	}
-	add("", text[done:])
-	return lines
+		return `<span class="` + class + `">` + word + `</span>`
+	})
 }
 
 // readParameters reads the fields of a struct, Params or part of it.
 func (p *page) readParameters(name string) {
 	node := p.declarations[name].node.(*ast.GenDecl)
-	about, _, _ := strings.Cut(oneLine(node.Doc.Text()), ". ")
-	g := &group{About: strings.TrimSuffix(about, ".")}
+	group, _, _ := strings.Cut(oneLine(node.Doc.Text()), ". ")
 	for _, f := range node.Specs[0].(*ast.TypeSpec).Type.(*ast.StructType).Fields.List {
 		if len(f.Names) == 0 {
 			p.readParameters(types.ExprString(f.Type))
 			continue
 		}
-		at := p.files.Position(f.Pos())
-		q := &parameter{Name: f.Names[0].Name, File: at.Filename, Line: at.Line}
+		q := &parameter{Name: f.Names[0].Name, At: p.files.Position(f.Pos())}
+		q.Group, group = strings.TrimSuffix(group, "."), ""
 		q.Meaning = strings.TrimSuffix(oneLine(f.Doc.Text()), ".")
 		tag, _ := strconv.Unquote(f.Tag.Value)
 		q.Source, q.Range = reflect.StructTag(tag).Get("source"), reflect.StructTag(tag).Get("range")
-		if row, ok := strings.CutPrefix(q.Source, "Table: "); ok {
-			q.Row = row
-		}
-		q.Values = []preset{
-			{"paper", qta.Paper().Value(q.Name)},
-			{"default", qta.Default().Value(q.Name)},
-			{"authors", qta.Authors().Value(q.Name)},
-		}
+		_, q.Row, _ = strings.Cut(q.Source, "Table: ")
+		q.readValues()
 		if m := marker.FindStringSubmatch(q.Source); m != nil {
-			q.Choice = &choice{Kind: m[1], ID: m[2], Text: q.Source[len(m[0]):], Where: q.Name, File: q.File,
-				Line: q.Line, Parameter: q, Switch: q}
-			p.Choices[m[2]] = q.Choice
+			q.Choice = &choice{Kind: m[1], ID: m[2], Where: q.Name, At: q.At, Parameter: q, Switch: q}
+			q.Choice.Words = q.Values[0].Value + " (" + q.Source[len(m[0]):] + ")"
+			for _, v := range q.Values[1:] {
+				if v.Value != q.Values[0].Value {
+					q.Choice.Words += "; " + v.Set + " " + v.Value
+				}
+			}
+			p.choose(q.Choice)
 		}
-		p.Parameters, g.Parameters = append(p.Parameters, q), append(g.Parameters, q)
+		p.Parameters = append(p.Parameters, q)
 		p.parameters[q.Name] = q
-	}
-	if len(g.Parameters) > 0 {
-		p.Groups = append(p.Groups, g)
+		p.missing["parameter "+q.Name] = q.At
 	}
 }
 
-// InAll returns a parameter's values in all named sets.
-func (q *parameter) InAll() (all []preset) {
+// readValues reads a parameter's values in the named sets.
+func (q *parameter) readValues() {
+	in := map[string]string{}
 	for _, set := range qta.Presets() {
-		all = append(all, preset{set.Name, set.Params.Value(q.Name)})
+		in[set.Name] = set.Params.Value(q.Name)
+		q.InAll = append(q.InAll, preset{set.Name, in[set.Name]})
 	}
-	return all
-}
-
-// Listed returns the lines of a parameter in the list of all, with its value in the
-// set that trains unless another is named, and a mark if others differ.
-func (q *parameter) Listed() string {
-	value := qta.Fast().Value(q.Name)
-	if slices.ContainsFunc(q.InAll(), func(v preset) bool { return v.Value != value }) {
-		value += " *"
+	for _, set := range []string{"paper", "default", "authors"} {
+		q.Values = append(q.Values, preset{set, in[set]})
 	}
-	lines := words.Wrap(q.Meaning, 65)
-	return fmt.Sprintf("%-20s %-13s %s\n", q.Name, value, strings.Join(lines, "\n"+strings.Repeat(" ", 35)))
+	q.Listed = in["fast"]
+	if slices.ContainsFunc(q.InAll, func(v preset) bool { return v.Value != in["fast"] }) {
+		q.Listed += " *"
+	}
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -29,8 +29,7 @@ type passage struct {
 	Params    []*parameter
 	Choices   []*choice     // of its declarations and parameters
 	Golden    []string      // files of vectors
-	Equation  int           // that it is about, or 0
-	Home      *declaration  // of that equation
+	Home      *declaration  // of the equation that it is about, or nil
 	InNumbers template.HTML // the equation with numbers put in
 	Worked    string        // the whole of that, by hand
 	text      string        // of its declarations, and its parameters' names
@@ -116,8 +115,10 @@ func (p *page) set(s *section, q *passage, l, word, rest string) {
 	}
 }
 
-// find returns one of all by its name, or an empty one and notes a fault.
+// find returns one of all by its name, or an empty one and notes a fault. It has
+// its passage then.
 func find[T any](p *page, all map[string]*T, kind, name string) *T {
+	delete(p.missing, kind+" "+name)
 	if all[name] == nil {
 		p.fault("the sources have no %s %s", kind, name)
 		return new(T)
@@ -129,17 +130,14 @@ func find[T any](p *page, all map[string]*T, kind, name string) *T {
 func (p *page) show(s *section, q *passage, names string) (all []*declaration) {
 	for name := range strings.SplitSeq(names, ", ") {
 		d := find(p, p.declarations, "declaration", name)
-		if d.passage != nil {
-			p.fault("%s stands in passage %q already", name, d.passage.Title)
-		}
-		d.passage = q
+		d.shown = true
 		q.text += d.text + "\n"
 		q.Choices = append(q.Choices, d.Choices...)
-		if d.equation > 0 {
-			if q.Equation > 0 || d.section != s.Number {
-				p.fault("it cannot have Equation %d of section %s (%s)", d.equation, d.section, name)
+		if d.Equation > 0 {
+			if d.section != s.Number {
+				p.fault("it cannot have Equation %d of section %s (%s)", d.Equation, d.section, name)
 			}
-			q.Equation, q.Home = d.equation, d
+			q.Home = d
 		}
 		all = append(all, d)
 	}
@@ -186,8 +184,8 @@ func (p *page) place(name string) string {
 	if p.parameters[name] != nil {
 		return "Params." + name
 	}
-	if d := p.declarations[name]; d != nil && d.passage != nil {
-		return d.Name
+	if d := p.declarations[name]; d != nil && d.shown {
+		return name
 	}
 	return ""
 }

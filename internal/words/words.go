@@ -78,19 +78,6 @@ func Shell(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// Wrap breaks a text between words into lines of at most so many characters,
-// unless a word is longer.
-func Wrap(text string, width int) (lines []string) {
-	line := ""
-	for word := range strings.FieldsSeq(text) {
-		if line != "" && utf8.RuneCountInString(line+" "+word) > width {
-			lines, line = append(lines, line), ""
-		}
-		line = strings.TrimPrefix(line+" "+word, " ")
-	}
-	return append(lines, line)
-}
-
 // Meant returns a question after the first of some names that is one letter away
 // from name, or is it but for upper and lower case.
 func Meant(name string, names []string) string {

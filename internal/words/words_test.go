@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -13,7 +12,6 @@ import (
 
 // TestTexts holds each function from text to text to a few.
 func TestTexts(t *testing.T) {
-	wrap := func(s string) string { return strings.Join(Wrap(s, 4), "|") }
 	meant := func(s string) string { return Meant(s, []string{"train", "status", "-maze"}) }
 	bare := func(s string) string { return Bare(errors.New(s)) }
 	for _, test := range []struct {
@@ -28,9 +26,6 @@ func TestTexts(t *testing.T) {
 		{Shell, "a b", "'a b'"},
 		{Shell, "it's", `'it'\''s'`},
 		{Shell, "", "''"},
-		{wrap, "  a bc def ghij", "a bc|def|ghij"},
-		{wrap, "a longerthanthat γγ γ", "a|longerthanthat|γγ γ"},
-		{wrap, "", ""},
 		{meant, "tran", " (did you mean train?)"},
 		{meant, "-mmaze", " (did you mean -maze?)"},
 		{meant, "STATUT", " (did you mean status?)"},
