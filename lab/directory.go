@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"qta"
-	"qta/internal/files"
 	"qta/internal/words"
 )
 
@@ -74,10 +73,16 @@ func ours(dir string) error {
 	case err == nil && r.Outcome.Steps > 0:
 		return words.BadInput("%s holds a run of %s and its %s is gone: restore that file, "+
 			"or remove %s to begin the run anew", dir, words.Count(r.Outcome.Steps, "step"), AgentFile, RecordFile)
-	case stranger != "" && !files.Exists(filepath.Join(dir, AgentFile)): // which another process may just have made
+	case stranger != "" && !exists(filepath.Join(dir, AgentFile)): // which another process may just have made
 		return words.BadInput("directory %s holds %s and no %s; name an empty or a new one", dir, stranger, AgentFile)
 	}
 	return nil
+}
+
+// exists reports whether there is something with this path.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // held returns an error if another directory has the name of the one that was locked.

@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"qta"
-	"qta/internal/files"
 	"qta/internal/words"
 )
 
@@ -380,9 +379,9 @@ func (s *session) draw() error {
 	if err != nil {
 		return err
 	}
-	list = append(list, files.File{Name: TimingFile, Data: s.timing}, files.File{Name: RecordFile, Data: r.Encode()})
+	list = append(list, file{TimingFile, s.timing}, file{RecordFile, r.Encode()})
 	for _, f := range list {
-		if err := s.dir.write(f.Name, f.Data); err != nil {
+		if err := s.dir.write(f.name, f.data); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package lab
 import (
 	"bytes"
 	_ "embed"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -13,7 +14,6 @@ import (
 
 	"qta"
 	"qta/internal/draw"
-	"qta/internal/files"
 	"qta/internal/words"
 )
 
@@ -53,14 +53,20 @@ type chart struct {
 	Caption string
 }
 
+// A file is one to write in the run's directory.
+type file struct {
+	name string
+	data []byte
+}
+
 // files returns the page and its pictures.
-func (v *view) files() (list []files.File, err error) {
+func (v *view) files() (list []file, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("what is attached to the agent is of no run and cannot be drawn: %v", r)
 		}
 	}()
-	add := func(name string, data []byte) { list = append(list, files.File{Name: name, Data: data}) }
+	add := func(name string, data []byte) { list = append(list, file{name, data}) }
 	id, s := v.Record.Run, v.state
 	v.Style, v.Subject, v.Charts = template.CSS(Style()), id.subject(), v.charts()
 	v.Record.Outcome.Figure5 = s.figure5Numbers()
@@ -103,7 +109,9 @@ func logTable(id Identity, log []qta.Evaluation) []byte {
 		}
 		rows = append(rows, row)
 	}
-	return files.CSV(rows)
+	var b bytes.Buffer
+	csv.NewWriter(&b).WriteAll(rows) // a bytes.Buffer does not fail
+	return b.Bytes()
 }
 
 // lossUnit returns the predictive loss's unit, where an observation's is known.

@@ -16,7 +16,6 @@ import (
 	"strings"
 
 	"qta"
-	"qta/internal/files"
 	"qta/internal/words"
 )
 
@@ -456,7 +455,7 @@ func Collect(dirs []string) (*Collection, error) {
 			switch {
 			case err != nil:
 				c.Skipped = append(c.Skipped, Skip{path, words.Cause(err).Error()})
-			case entry.IsDir() && files.Exists(record):
+			case entry.IsDir() && exists(record):
 				c.read(path, record)
 				return filepath.SkipDir
 			case entry.IsDir() && path != target && strings.HasPrefix(entry.Name(), "."):

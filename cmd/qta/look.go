@@ -5,11 +5,11 @@ import (
 	_ "embed"
 	"flag"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"qta"
-	"qta/internal/files"
 	"qta/internal/words"
 	"qta/lab"
 )
@@ -28,7 +28,7 @@ func mazeCommand(flags *flag.FlagSet) func(call) error {
 			return err
 		}
 		if *file != "" {
-			if through, err := files.Output(*file, lab.DrawMaze(m, name)); err != nil || through {
+			if through, err := writeOutput(*file, lab.DrawMaze(m, name)); err != nil || through {
 				return err
 			}
 		}
@@ -37,6 +37,17 @@ func mazeCommand(flags *flag.FlagSet) func(call) error {
 			strings.TrimRight(m.String(), "\n"), name, m.Rows()-2, m.Cols()-2, free, m.PathLength())
 		return nil
 	}
+}
+
+// writeOutput writes a file that the command line names. through says that it is no
+// file but passes on what is written to it, as /dev/stdout does or a FIFO.
+func writeOutput(path string, data []byte) (through bool, err error) {
+	if err := os.WriteFile(path, data, 0o666); err != nil {
+		return false, fmt.Errorf("%s cannot be written: %w", path, words.Cause(err))
+	}
+	info, err := os.Stat(path)
+	out, _ := os.Stdout.Stat()
+	return err == nil && (!info.Mode().IsRegular() || os.SameFile(info, out)), nil
 }
 
 // openRun opens the run that a command's argument names.
@@ -91,7 +102,7 @@ func exportCommand(flags *flag.FlagSet) func(call) error {
 		if err := r.Agent.WriteSafetensors(&b); err != nil {
 			return err
 		}
-		through, err := files.Output(*file, b.Bytes())
+		through, err := writeOutput(*file, b.Bytes())
 		if err == nil && !through { // else the line would stand behind the file
 			fmt.Fprintf(c.out, "Wrote the networks of %s, after %s, to %s.\n", r.Dir,
 				words.Count(r.Agent.Steps(), "environment step"), *file)

@@ -315,6 +315,10 @@ func TestLook(t *testing.T) {
 	if got := roomtest.Read(t, "maze.svg"); !strings.Contains(got, "Maze 1U5, with start S and goal G") {
 		t.Errorf("the drawing of a maze: %s", got)
 	}
+	roomtest.Write(t, "mark.txt", "\ufeffSG\n") // as some editors begin UTF-8
+	if got := mustRun(t, "maze", "mark.txt", "-o", os.DevNull); got != "" {
+		t.Errorf("%q stands behind a file that passes on what is written to it", got)
+	}
 	if got := mustRun(t, "export", "run", "-o", "networks"); got != "Wrote the networks of run, after 30 environment steps, to networks.\n" {
 		t.Errorf("output %q", got)
 	}

@@ -12,7 +12,6 @@ import (
 	"text/tabwriter"
 
 	"qta/cmd/qta/internal/report"
-	"qta/internal/files"
 	"qta/internal/words"
 	"qta/lab"
 )
@@ -95,7 +94,7 @@ func reportCommand(flags *flag.FlagSet) func(call) error {
 		default:
 			return words.BadInput("-format %q: want html or csv", *format)
 		}
-		if files.Exists(filepath.Join(*out, lab.RecordFile)) {
+		if _, err := os.Lstat(filepath.Join(*out, lab.RecordFile)); err == nil {
 			return words.BadInput("-o: %s is a run directory, which has a page of its own; name another place", *out)
 		}
 		c, err := lab.Collect(in.args)
@@ -113,12 +112,12 @@ func reportCommand(flags *flag.FlagSet) func(call) error {
 		r := report.New(c)
 		list := r.CSV
 		if *format == "html" {
-			list = func() []files.File { return []files.File{{Name: file, Data: r.HTML()}} }
+			list = func() map[string][]byte { return map[string][]byte{file: r.HTML()} }
 		} else if err := os.MkdirAll(*out, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("directory %s cannot be made: %w", *out, words.Cause(err))
 		}
-		for _, f := range list() {
-			if through, err := files.Output(filepath.Join(*out, f.Name), f.Data); err != nil || through {
+		for name, data := range list() {
+			if through, err := writeOutput(filepath.Join(*out, name), data); err != nil || through {
 				return err // what follows would stand behind the page
 			}
 		}

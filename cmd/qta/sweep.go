@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"qta/cmd/qta/internal/paper"
-	"qta/internal/files"
 	"qta/internal/words"
 	"qta/lab"
 )
@@ -82,7 +81,7 @@ func (c *cell) train(in call) error {
 
 // readSweep reads a sweep file whose runs are to be in directory out.
 func readSweep(path, out string) ([]cell, error) {
-	data, err := files.ReadText(path)
+	data, err := readText(path)
 	if err != nil {
 		return nil, words.BadFile(err, "sweep file %s: %w", path, err)
 	}

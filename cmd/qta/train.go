@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"qta"
-	"qta/internal/files"
 	"qta/internal/words"
 	"qta/lab"
 )
@@ -118,7 +117,7 @@ func findMaze(name string) (*qta.Maze, string, error) {
 		}
 		return m, name, nil
 	}
-	text, err := files.ReadText(name)
+	text, err := readText(name)
 	if err != nil {
 		return nil, "", words.BadFile(err, "map file %s: %w", name, err)
 	}
@@ -127,6 +126,13 @@ func findMaze(name string) (*qta.Maze, string, error) {
 		return nil, "", words.BadInput("map file %s: %s", name, words.Bare(err))
 	}
 	return m, stem(name), nil
+}
+
+// readText reads a text that a person has written. The mark with which some
+// editors begin UTF-8 is left out.
+func readText(path string) (string, error) {
+	data, err := os.ReadFile(path)
+	return strings.TrimPrefix(string(data), "\ufeff"), words.Cause(err)
 }
 
 // usualParams name the parameters that train where none are named.
@@ -146,7 +152,7 @@ func findParams(name string, set []string) (p qta.Params, label string, err erro
 	case !strings.HasSuffix(name, ".json"):
 		return p, "", words.BadInput("-params %q: want %s or a file that ends in .json", name, presetNames)
 	default:
-		data, err := files.ReadText(name)
+		data, err := readText(name)
 		if err != nil {
 			return p, "", words.BadFile(err, "-params %s: %w; want a JSON object such as {\"Batch\": 256}", name, err)
 		}

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	_ "embed"
+	"encoding/csv"
 	"fmt"
 	"html/template"
 	"math"
@@ -14,7 +15,6 @@ import (
 	"qta"
 	"qta/cmd/qta/internal/paper"
 	"qta/internal/draw"
-	"qta/internal/files"
 	"qta/internal/words"
 	"qta/lab"
 )
@@ -112,8 +112,8 @@ func (s *setting) Beside() (list []beside) {
 	return list
 }
 
-// CSV returns the report's numbers as CSV files, in environment steps.
-func (r *Report) CSV() []files.File {
+// CSV returns the report's numbers as CSV files by their names, in environment steps.
+func (r *Report) CSV() map[string][]byte {
 	runs, cells, claims := table("directory,setting,maze,path_length[cell],method,seed,state,steps[steps],"+
 		"found_at[steps],half_at[steps],solved_at[steps],held_out[fraction],counted_as[steps],version,revision,kernel,command"),
 		table("setting,maze,path_length[cell],method,runs[count],solved[count],not_ended[count],"+
@@ -138,8 +138,13 @@ func (r *Report) CSV() []files.File {
 			claims = append(claims, row(s.Name, c.Place, c.Text, c.Verdict, c.What, c.Value, c.Range, c.Note))
 		}
 	}
-	return []files.File{{Name: "runs.csv", Data: files.CSV(runs)}, {Name: "cells.csv", Data: files.CSV(cells)},
-		{Name: "claims.csv", Data: files.CSV(claims)}}
+	files := map[string][]byte{}
+	for name, rows := range map[string][][]string{"runs.csv": runs, "cells.csv": cells, "claims.csv": claims} {
+		var b bytes.Buffer
+		csv.NewWriter(&b).WriteAll(rows) // a bytes.Buffer does not fail
+		files[name] = b.Bytes()
+	}
+	return files
 }
 
 // table begins a table with its header.

@@ -16,7 +16,6 @@ import (
 	"qta"
 	"qta/cmd/qta/internal/paper"
 	"qta/internal/browser"
-	"qta/internal/files"
 	"qta/lab"
 )
 
@@ -227,9 +226,7 @@ func TestClaimMethods(t *testing.T) {
 // csvOf returns the columns of a CSV file of a report, a line for each row.
 func csvOf(t *testing.T, r *Report, name string, columns ...string) (lines []string) {
 	t.Helper()
-	list := r.CSV()
-	i := slices.IndexFunc(list, func(f files.File) bool { return f.Name == name })
-	rows, err := csv.NewReader(bytes.NewReader(list[i].Data)).ReadAll()
+	rows, err := csv.NewReader(bytes.NewReader(r.CSV()[name])).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
