@@ -24,6 +24,8 @@ import (
 	"strings"
 	text "text/template"
 	"unicode/utf8"
+
+	"qta"
 )
 
 // Files are named from the repository's root.
@@ -139,7 +141,7 @@ var quoted = regexp.MustCompile("`([^`]+)`")
 func (p *page) execute() map[string][]byte {
 	p.where = "docs/annotate: "
 	functions := map[string]any{"prose": p.prose, "math": p.math, "walk": p.walk, "line": p.line,
-		"count": count, "short": short, "wrap": wrap,
+		"count": count, "short": short, "wrap": wrap, "columns": columns, "sets": qta.Presets, "fast": qta.Fast,
 		"cell": strings.NewReplacer("$", "", "|", `\|`, "*", `\*`).Replace}
 	texts := text.Must(text.New("").Funcs(functions).ParseFS(p.root, "docs/annotate/*.tmpl"))
 	html := template.Must(template.New("").Funcs(functions).ParseFS(p.root, "docs/annotate/page.tmpl"))

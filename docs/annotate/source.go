@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"reflect"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -62,16 +61,16 @@ type parameter struct {
 	Source, Range string
 	Row           string // of the appendix's table, or empty
 	At            token.Position
-	Values        []preset // paper, default, authors
-	InAll         []preset
-	Listed        string  // its value in the set that trains, marked if others differ
 	Choice        *choice // in its source, or nil
 	Passage       *passage
 	Effects       []string // of switching it, as far as it was measured
 }
 
-// A preset is a parameter's value in a named set.
-type preset struct{ Set, Value string }
+// columns are the sets whose values the page has.
+func columns() []qta.Preset {
+	return []qta.Preset{{Name: "paper", Params: qta.Paper()}, {Name: "default", Params: qta.Default()},
+		{Name: "authors", Params: qta.Authors()}}
+}
 
 var (
 	implements = regexp.MustCompile(`It implements QTA, Equation (\d+) \(Section ([\d.]+)\)\.`)
@@ -242,13 +241,13 @@ func (p *page) readParameters(name string) {
 		tag, _ := strconv.Unquote(f.Tag.Value)
 		q.Source, q.Range = reflect.StructTag(tag).Get("source"), reflect.StructTag(tag).Get("range")
 		_, q.Row, _ = strings.Cut(q.Source, "Table: ")
-		q.readValues()
 		if m := marker.FindStringSubmatch(q.Source); m != nil {
 			q.Choice = &choice{Kind: m[1], ID: m[2], Where: q.Name, At: q.At, Parameter: q, Switch: q}
-			q.Choice.Words = q.Values[0].Value + " (" + q.Source[len(m[0]):] + ")"
-			for _, v := range q.Values[1:] {
-				if v.Value != q.Values[0].Value {
-					q.Choice.Words += "; " + v.Set + " " + v.Value
+			value := qta.Paper().Value(q.Name)
+			q.Choice.Words = value + " (" + q.Source[len(m[0]):] + ")"
+			for _, set := range columns() {
+				if other := set.Params.Value(q.Name); other != value {
+					q.Choice.Words += "; " + set.Name + " " + other
 				}
 			}
 			p.choose(q.Choice)
@@ -256,22 +255,6 @@ func (p *page) readParameters(name string) {
 		p.Parameters = append(p.Parameters, q)
 		p.parameters[q.Name] = q
 		p.missing["parameter "+q.Name] = q.At
-	}
-}
-
-// readValues reads a parameter's values in the named sets.
-func (q *parameter) readValues() {
-	in := map[string]string{}
-	for _, set := range qta.Presets() {
-		in[set.Name] = set.Params.Value(q.Name)
-		q.InAll = append(q.InAll, preset{set.Name, in[set.Name]})
-	}
-	for _, set := range []string{"paper", "default", "authors"} {
-		q.Values = append(q.Values, preset{set, in[set]})
-	}
-	q.Listed = in["fast"]
-	if slices.ContainsFunc(q.InAll, func(v preset) bool { return v.Value != in["fast"] }) {
-		q.Listed += " *"
 	}
 }
 

@@ -28,7 +28,6 @@ type passage struct {
 	Also      []*declaration // that help, folded
 	Params    []*parameter
 	Choices   []*choice     // of its declarations and parameters
-	Golden    []string      // files of vectors
 	Home      *declaration  // of the equation that it is about, or nil
 	InNumbers template.HTML // the equation with numbers put in
 	Worked    string        // the whole of that, by hand
@@ -93,7 +92,6 @@ func (p *page) set(s *section, q *passage, l, word, rest string) {
 		d := find(p, p.declarations, "declaration", name)
 		for file := range strings.SplitSeq(value, ", ") {
 			d.Vectors = append(d.Vectors, p.readVectors(file))
-			q.Golden = append(q.Golden, file)
 		}
 	case "params:":
 		for name := range strings.SplitSeq(rest, ", ") {
