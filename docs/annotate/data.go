@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/csv"
 	"encoding/json"
@@ -91,10 +92,7 @@ func (p *page) readEffects() {
 			setting = strings.TrimSpace(setting + " " + word[1])
 		}
 		n, _ := strconv.Atoi(row[solvedAt])
-		if n == 0 {
-			n = unsolved
-		}
-		steps[setting] = append(steps[setting], n)
+		steps[setting] = append(steps[setting], cmp.Or(n, unsolved))
 	}
 	for _, setting := range slices.Sorted(maps.Keys(steps)) {
 		last := max(strings.LastIndex(setting, " "), 0)
@@ -114,11 +112,12 @@ func (p *page) readEffects() {
 // median of their steps if the run in the middle was solved.
 func summary(steps []int) string {
 	slices.Sort(steps)
-	n, solved := len(steps), slices.Index(append(steps, unsolved), unsolved)
-	if n/2 < solved {
-		return fmt.Sprintf("%d/%d, %d", solved, n, steps[n/2])
+	solved, _ := slices.BinarySearch(steps, unsolved)
+	text, middle := fmt.Sprintf("%d/%d", solved, len(steps)), steps[len(steps)/2]
+	if middle < unsolved {
+		text += fmt.Sprintf(", %d", middle)
 	}
-	return fmt.Sprintf("%d/%d", solved, n)
+	return text
 }
 
 // A figure is Figure 5 in parts, which a narrow page stacks.

@@ -238,8 +238,8 @@ func (p *page) readParameters(name string) {
 		q := &parameter{Name: f.Names[0].Name, At: p.files.Position(f.Pos())}
 		q.Group, group = strings.TrimSuffix(group, "."), ""
 		q.Meaning = strings.TrimSuffix(oneLine(f.Doc.Text()), ".")
-		tag, _ := strconv.Unquote(f.Tag.Value)
-		q.Source, q.Range = reflect.StructTag(tag).Get("source"), reflect.StructTag(tag).Get("range")
+		field, _ := reflect.TypeFor[qta.Params]().FieldByName(q.Name)
+		q.Source, q.Range = field.Tag.Get("source"), field.Tag.Get("range")
 		_, q.Row, _ = strings.Cut(q.Source, "Table: ")
 		if m := marker.FindStringSubmatch(q.Source); m != nil {
 			q.Choice = &choice{Kind: m[1], ID: m[2], Where: q.Name, At: q.At, Parameter: q, Switch: q}
