@@ -302,7 +302,7 @@ func (s *state) panel(p *panel, shot *snapshot, plan plan, width float64) *draw.
 	d.Image(s.Grid.image(p.numbers, p.scale, p.sparse), x, y, plan.scale*s.Grid.Width, plan.scale*s.Grid.Height)
 	plan.ends(d)
 	w := max(plan.scale*s.Sketch.Width, 0.8*width)
-	d.Bar(p.scale, p.unit, (width-w)/2, below, w)
+	d.Bar(p.scale, draw.Viridis(), p.unit, (width-w)/2, below, w)
 	return d
 }
 

@@ -211,14 +211,14 @@ func (s *state) film(a *qta.Agent) *draw.Drawing {
 	n, last := len(s.Frames), a.Steps()
 	m := motion{whole: float64(n)*frameTime + holdTime}
 	d.Add(`<g class="film">`)
-	from := 0
+	from, times := 0, draw.Plasma()
 	for i, f := range s.Frames {
 		class := fmt.Sprintf("film-g%d", i)
 		at := float64(i) * frameTime // from which they are there, to stay
 		fmt.Fprintf(&m.rules,
 			"@keyframes %[1]s{0%%,%[2]s{opacity:0}%[3]s,100%%{opacity:1}}.%[1]s{animation:%[1]s %.4[4]gs linear infinite}",
 			class, m.at(at), m.at(at+0.3), m.whole)
-		d.Add(`<g class="rim %s" fill="%s">`, class, draw.Time((float64(i)+0.5)/float64(n)))
+		d.Add(`<g class="rim %s" fill="%s">`, class, times[draw.Scale{High: float64(n)}.Color(float64(i)+0.5)])
 		for ; from < len(s.Goals) && (s.Goals[from].Step <= f.Step || i == n-1); from++ {
 			x, y := p.at([2]float64{s.Goals[from].X, s.Goals[from].Y})
 			d.Add(`<circle cx="%v" cy="%v" r="2.2"/>`, x, y)
@@ -227,7 +227,7 @@ func (s *state) film(a *qta.Agent) *draw.Drawing {
 	}
 	p.letters(d)
 	const left, width = 16, mapWidth - 32
-	d.TimeBar(float64(last), "environment steps", left, bar, width)
+	d.Bar(draw.Scale{High: float64(last)}, times, "environment steps", left, bar, width)
 	log := a.Evaluations()
 	for i, f := range s.Frames {
 		if i < n-1 {

@@ -72,7 +72,7 @@ func TestBar(t *testing.T) {
 			t.Errorf("%v is rounded to %v", s, r)
 		}
 		d := &Drawing{}
-		d.Bar(r, "cells", 0, 0, 112)
+		d.Bar(r, Viridis(), "cells", 0, 0, 112)
 		found := texts.FindAllStringSubmatch(string(d.Inline()), -1)
 		if len(found) != 2 || s.High > s.Low && textWidth(found[0][2]+found[1][2]) > 112 {
 			t.Errorf("%v: %q", s, found)

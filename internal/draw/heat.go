@@ -3,7 +3,6 @@ package draw
 import (
 	"bytes"
 	"encoding/base64"
-	"fmt"
 	"image"
 	"image/color"
 	"image/png"
@@ -15,39 +14,31 @@ import (
 
 const colors = 126 // of a scale
 
-// Viridis returns the palette of heat maps: what is behind shows through its
-// first color. The others lie between nine of Matplotlib's map of this name, which
-// grows lighter evenly and which color-blind readers can read.
+// Viridis returns the palette of heat maps, between nine colors of Matplotlib's
+// map of this name, which grows lighter evenly and which color-blind readers can
+// read.
 func Viridis() color.Palette {
+	return palette(0x440154, 0x472d7b, 0x3b528b, 0x2c728e, 0x21918c, 0x28ae80, 0x5ec962, 0xaddc30, 0xfde725)
+}
+
+// Plasma returns the palette of times, between colors of Matplotlib's map of this
+// name that show on light and on dark paper.
+func Plasma() color.Palette { return palette(0x6a1fc0, 0x9c179e, 0xcc4778, 0xed7953, 0xf5a62f) }
+
+// palette returns the colors of a scale, evenly along stops, after one through
+// which shows what is behind.
+func palette(stops ...int) color.Palette {
 	p := color.Palette{color.NRGBA{}}
 	for i := range colors {
-		p = append(p, between(float64(i)/(colors-1), 0x440154, 0x472d7b, 0x3b528b, 0x2c728e, 0x21918c, 0x28ae80,
-			0x5ec962, 0xaddc30, 0xfde725))
+		at := float64(i*(len(stops)-1)) / (colors - 1)
+		k := min(int(at), len(stops)-2)
+		mix := func(shift int) uint8 {
+			a, b := float64(stops[k]>>shift&0xff), float64(stops[k+1]>>shift&0xff)
+			return uint8(math.Round(a + float64((at-float64(k))*(b-a))))
+		}
+		p = append(p, color.NRGBA{mix(16), mix(8), mix(0), 0xff})
 	}
 	return p
-}
-
-// timeColor returns the color of a time from 0, the beginning, to 1: between
-// colors of Matplotlib's map Plasma that show on light and on dark paper.
-func timeColor(at float64) color.NRGBA {
-	return between(at, 0x6a1fc0, 0x9c179e, 0xcc4778, 0xed7953, 0xf5a62f)
-}
-
-// between returns the color at a place from 0 to 1 along stops.
-func between(at float64, stops ...int) color.NRGBA {
-	at = min(max(at, 0), 1) * float64(len(stops)-1)
-	k := min(int(at), len(stops)-2)
-	mix := func(shift int) uint8 {
-		a, b := float64(stops[k]>>shift&0xff), float64(stops[k+1]>>shift&0xff)
-		return uint8(math.Round(a + float64((at-float64(k))*(b-a))))
-	}
-	return color.NRGBA{mix(16), mix(8), mix(0), 0xff}
-}
-
-// Time returns the color of a time from 0 to 1 as SVG has it.
-func Time(at float64) string {
-	c := timeColor(at)
-	return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B)
 }
 
 // A Scale turns numbers into colors.
@@ -101,28 +92,14 @@ const (
 	BarAltitude = BarHeight + 32 // with numbers and unit
 )
 
-// Bar draws the colors of s from x to x+width, with its numbers and their
+// Bar draws the colors of s from x to x+width, with its ends in numbers and their
 // unit below.
-func (d *Drawing) Bar(s Scale, unit string, x, y, width float64) {
-	if !(s.High >= s.Low) {
-		d.Text(x+width/2, y+BarHeight+12, Middle, "soft", "no number")
-		return
-	}
-	all := Viridis()
-	d.bar(s, unit, x, y, width, func(at float64) color.Color { return all[s.Color(s.Low+(s.High-s.Low)*at)] })
-}
-
-// TimeBar draws the colors of the times from 0 to last likewise.
-func (d *Drawing) TimeBar(last float64, unit string, x, y, width float64) {
-	d.bar(Scale{0, last}, unit, x, y, width, func(at float64) color.Color { return timeColor(at) })
-}
-
-// bar draws the colors along a scale, and its ends in numbers below it.
-func (d *Drawing) bar(s Scale, unit string, x, y, width float64, of func(at float64) color.Color) {
+func (d *Drawing) Bar(s Scale, palette color.Palette, unit string, x, y, width float64) {
 	const pieces = 42
 	m := image.NewPaletted(image.Rect(0, 0, pieces, 1), nil)
 	for i := range pieces {
-		m.Palette = append(m.Palette, of(float64(i)/(pieces-1)))
+		at := s.Low + (s.High-s.Low)*float64(i)/(pieces-1)
+		m.Palette = append(m.Palette, palette[s.Color(at)])
 		m.Pix[i] = uint8(i)
 	}
 	d.Image(m, x, y, width, BarHeight)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html"
 	"html/template"
+	"image/color"
 	"math"
 	"strconv"
 	"strings"
@@ -43,6 +44,8 @@ func (d *Drawing) Add(format string, args ...any) {
 			args[i] = pixels(a)
 		case string:
 			args[i] = html.EscapeString(a)
+		case color.NRGBA:
+			args[i] = fmt.Sprintf("#%02x%02x%02x", a.R, a.G, a.B)
 		}
 	}
 	fmt.Fprintf(&d.body, format, args...)
