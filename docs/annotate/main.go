@@ -13,6 +13,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"go/doc/comment"
 	"go/token"
 	"html/template"
 	"io"
@@ -23,7 +24,6 @@ import (
 	"regexp"
 	"strings"
 	text "text/template"
-	"unicode/utf8"
 
 	"qta"
 )
@@ -182,19 +182,7 @@ func (p *page) line(code string) template.HTML {
 // wrap breaks a text between words into lines of at most 100 characters, which but
 // for the first begin with an indent.
 func wrap(indent int, text string) string {
-	var b strings.Builder
-	column := indent
-	for word := range strings.FieldsSeq(strings.ReplaceAll(text, "$", "")) { // without marks of formulas
-		width := utf8.RuneCountInString(word)
-		if column > indent && column+1+width > 100 {
-			b.WriteString("\n" + strings.Repeat(" ", indent))
-			column = indent
-		} else if column > indent {
-			b.WriteString(" ")
-			column++
-		}
-		b.WriteString(word)
-		column += width
-	}
-	return b.String()
+	text = strings.ReplaceAll(text, "$", "") // marks of formulas
+	lines := comment.Printer{TextPrefix: strings.Repeat(" ", indent), TextWidth: 100 - indent}
+	return strings.TrimSpace(string(lines.Text(new(comment.Parser).Parse(text))))
 }
