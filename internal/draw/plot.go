@@ -120,12 +120,11 @@ func (p *Plot) Draw() *Drawing {
 	for _, m := range p.Marks {
 		d.Add(`<path class="mark" d="M%v %vV%v"/>`, X(m.At), top, bottom)
 	}
+	front := &Drawing{}
 	for i := range p.Series {
-		p.drawSpread(d, i, X, Y)
+		p.drawSeries(i, d, front, X, Y)
 	}
-	for i := range p.Series {
-		p.drawPoints(d, i, X, Y)
-	}
+	d.body.Write(front.body.Bytes())
 	d.Height = p.legend(d, bottom+42)
 	return d
 }
@@ -175,43 +174,33 @@ func (p *Plot) look(i int) (tone int, line string) {
 	return i % seriesTones, "line"
 }
 
-// drawSpread draws what is behind the points of all series.
-func (p *Plot) drawSpread(d *Drawing, i int, X, Y func(float64) float64) {
+const mostDots = 40 // points of a series that also have dots
+
+// drawSeries draws the spread of a series behind all, and its line and points in
+// front.
+func (p *Plot) drawSeries(i int, behind, front *Drawing, X, Y func(float64) float64) {
 	s, n := p.Series[i], len(p.Series[i].Points)
-	tone, _ := p.look(i)
+	tone, line := p.look(i)
 	if s.Band && n > 0 {
-		d.Add(`<path class="band f%d" d="%sz"/>`, tone, polyline(2*n, func(k int) (x, y float64) {
+		behind.Add(`<path class="band f%d" d="%sz"/>`, tone, polyline(2*n, func(k int) (x, y float64) {
 			if k < n {
 				return X(s.Points[k].X), Y(s.Points[k].High)
 			}
 			return X(s.Points[2*n-1-k].X), Y(s.Points[2*n-1-k].Low)
 		}))
-		return
 	}
-	for _, q := range s.Points {
-		if q.High > q.Low {
-			x := X(q.X) + s.Shift
-			d.Add(`<path class="bar s%d" d="M%v %vV%vm-3 0h6M%v %vh6"/>`, tone, x, Y(q.Low), Y(q.High), x-3, Y(q.Low))
-		}
-	}
-}
-
-const mostDots = 40 // points of a series that also have dots
-
-// drawPoints draws the line and the points.
-func (p *Plot) drawPoints(d *Drawing, i int, X, Y func(float64) float64) {
-	s, n := p.Series[i], len(p.Series[i].Points)
-	tone, line := p.look(i)
 	at := func(k int) (x, y float64) { return X(s.Points[k].X) + s.Shift, Y(s.Points[k].Y) }
 	if n > 1 {
-		d.Add(`<path class="%s s%d" d="%s"/>`, line, tone, polyline(n, at))
-	}
-	if n > mostDots {
-		return
+		front.Add(`<path class="%s s%d" d="%s"/>`, line, tone, polyline(n, at))
 	}
 	for k, q := range s.Points {
 		x, y := at(k)
-		s.point(d, tone, x, y, q.Hollow)
+		if q.High > q.Low && !s.Band {
+			behind.Add(`<path class="bar s%d" d="M%v %vV%vm-3 0h6M%v %vh6"/>`, tone, x, Y(q.Low), Y(q.High), x-3, Y(q.Low))
+		}
+		if n <= mostDots {
+			s.point(front, tone, x, y, q.Hollow)
+		}
 	}
 }
 
