@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"html/template"
 	"math"
 	"slices"
 
@@ -168,6 +169,11 @@ func (p plan) at(place [2]float64) (x, y float64) {
 	return p.x + p.scale*place[0], p.y + p.scale*place[1]
 }
 
+// along returns the path along places of the sketch.
+func (p plan) along(places [][2]float64) template.HTML {
+	return draw.Polyline(len(places), func(k int) (x, y float64) { return p.at(places[k]) })
+}
+
 // draw draws the shapes of some kinds.
 func (p plan) draw(d *draw.Drawing, kinds ...Kind) {
 	class := map[Kind]string{Wall: "wall", Floor: "paper", Start: "region f0", Goal: "region f2", Near: "near s2"}
@@ -179,7 +185,7 @@ func (p plan) draw(d *draw.Drawing, kinds ...Kind) {
 		case len(s.Points) == 1:
 			d.Add(`<circle class="%s" cx="%v" cy="%v" r="%v"/>`, class[s.Kind], x, y, p.scale*s.Radius)
 		default:
-			d.Path(class[s.Kind], len(s.Points), true, func(k int) (x, y float64) { return p.at(s.Points[k]) })
+			d.Add(`<path class="%s" d="%sz" shape-rendering="crispEdges"/>`, class[s.Kind], p.along(s.Points))
 		}
 	}
 }
@@ -227,7 +233,7 @@ func (p plan) rollout(d *draw.Drawing, r rollout) {
 		x, y := p.at(r.Goal)
 		d.Add(`<circle class="hollow s2" cx="%v" cy="%v" r="4"/>`, x, y)
 	}
-	d.Path(fmt.Sprintf("thin s%d film-w", tone), len(r.Way), false, func(k int) (x, y float64) { return p.at(r.Way[k]) })
+	d.Add(`<path class="thin s%d film-w" pathLength="1" d="%s"/>`, tone, p.along(r.Way)) // 1 for its dashes
 	x, y := p.at(r.Way[len(r.Way)-1])
 	d.Add(`<g class="film-e">`)
 	d.Dot(tone, x, y, false)

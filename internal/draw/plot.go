@@ -182,7 +182,7 @@ func (p *Plot) drawSeries(i int, behind, front *Drawing, X, Y func(float64) floa
 	s, n := p.Series[i], len(p.Series[i].Points)
 	tone, line := p.look(i)
 	if s.Band && n > 0 {
-		behind.Add(`<path class="band f%d" d="%sz"/>`, tone, polyline(2*n, func(k int) (x, y float64) {
+		behind.Add(`<path class="band f%d" d="%sz"/>`, tone, Polyline(2*n, func(k int) (x, y float64) {
 			if k < n {
 				return X(s.Points[k].X), Y(s.Points[k].High)
 			}
@@ -191,7 +191,7 @@ func (p *Plot) drawSeries(i int, behind, front *Drawing, X, Y func(float64) floa
 	}
 	at := func(k int) (x, y float64) { return X(s.Points[k].X) + s.Shift, Y(s.Points[k].Y) }
 	if n > 1 {
-		front.Add(`<path class="%s s%d" d="%s"/>`, line, tone, polyline(n, at))
+		front.Add(`<path class="%s s%d" d="%s"/>`, line, tone, Polyline(n, at))
 	}
 	for k, q := range s.Points {
 		x, y := at(k)

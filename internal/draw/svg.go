@@ -32,11 +32,8 @@ type Drawing struct {
 	body          bytes.Buffer
 }
 
-// raw is text that is SVG already.
-type raw string
-
 // Add appends SVG in the form of a format. Numbers of type float64 are written
-// short, strings are escaped.
+// short, strings are escaped, and template.HTML is SVG already.
 func (d *Drawing) Add(format string, args ...any) {
 	for i, a := range args {
 		switch a := a.(type) {
@@ -76,7 +73,7 @@ func textWidth(s string) float64 { return 0.58 * TextSize * float64(utf8.RuneCou
 
 // Place puts a copy of other into d.
 func (d *Drawing) Place(other *Drawing, x, y float64) {
-	d.Add(`<g transform="translate(%v %v)">%s</g>`, x, y, raw(other.body.String()))
+	d.Add(`<g transform="translate(%v %v)">%s</g>`, x, y, template.HTML(other.body.String()))
 }
 
 // Inline returns the drawing for a page whose CSS has [Style].
@@ -108,24 +105,14 @@ func (d *Drawing) File() []byte {
 		html.EscapeString(d.Title), Style+d.Style, &d.body)
 }
 
-// polyline returns the path of n points.
-func polyline(n int, at func(k int) (x, y float64)) raw {
+// Polyline returns the path along n points.
+func Polyline(n int, at func(k int) (x, y float64)) template.HTML {
 	var path strings.Builder
 	for k := range n {
 		x, y := at(k)
 		fmt.Fprintf(&path, "L%s %s", pixels(x), pixels(y))
 	}
-	return raw("M" + path.String()[1:])
-}
-
-// Path draws a line through n points, or with closed around them. A line's length
-// counts as 1 for its dashes.
-func (d *Drawing) Path(class string, n int, closed bool, at func(k int) (x, y float64)) {
-	if closed {
-		d.Add(`<path class="%s" d="%sz" shape-rendering="crispEdges"/>`, class, polyline(n, at))
-		return
-	}
-	d.Add(`<path class="%s" pathLength="1" d="%s"/>`, class, polyline(n, at))
+	return template.HTML("M" + path.String()[1:])
 }
 
 // Dot draws the shape of series i: a disc, a square, a triangle and so on.
@@ -134,7 +121,7 @@ func (d *Drawing) Dot(i int, x, y float64, hollow bool) {
 	if hollow {
 		class = "hollow s"
 	}
-	shapes := [...]raw{"m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0z", "m-2.75-2.75h5.5v5.5h-5.5z", "m0-4l3.6 6.2h-7.2z",
+	shapes := [...]template.HTML{"m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0z", "m-2.75-2.75h5.5v5.5h-5.5z", "m0-4l3.6 6.2h-7.2z",
 		"m0-4l4 4-4 4-4-4z", "m0 4l3.6-6.2h-7.2z"}
 	d.Add(`<path class="%s%d" d="M%v %v%s"/>`, class, i%seriesTones, x, y, shapes[i%len(shapes)])
 }
