@@ -148,10 +148,8 @@ func (p *Plot) extents() (x0, x1, y0, y1 float64) {
 	x0, x1, y0, y1 = p.X.Low, p.X.High, p.Y.Low, p.Y.High
 	for _, s := range p.Series {
 		for _, q := range s.Points {
-			x0, x1, y0, y1 = min(x0, q.X), max(x1, q.X), min(y0, q.Y), max(y1, q.Y)
-			if q.High > q.Low {
-				y0, y1 = min(y0, q.Low), max(y1, q.High)
-			}
+			x0, x1 = min(x0, q.X), max(x1, q.X)
+			y0, y1 = min(y0, q.Y, q.Low), max(y1, q.Y, q.High)
 		}
 	}
 	if x0 == x1 {
