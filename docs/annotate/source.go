@@ -26,7 +26,7 @@ type declaration struct {
 	Paragraphs []*paragraph
 	Choices    []*choice
 	Vectors    []*vectors // that check it
-	Equation   int        // that it implements, or 0
+	Equation   int        // that it implements or tests, or 0
 	section    string     // of that equation
 	node       ast.Decl
 	text       string
@@ -73,10 +73,9 @@ func columns() []qta.Preset {
 }
 
 var (
-	implements = regexp.MustCompile(`It implements QTA, Equation (\d+) \(Section ([\d.]+)\)\.`)
-	testOf     = regexp.MustCompile(`It tests QTA, Equation (\d+)\.`)
-	marker     = regexp.MustCompile(`^(?:// )?(Reading|Differs) ([RD]\d+): `)
-	docLink    = regexp.MustCompile(`\[(\*?[A-Z][A-Za-z.]*)\]`)
+	equation = regexp.MustCompile(`It (implements|tests) QTA, Equation (\d+)(?: \(Section ([\d.]+)\))?\.`)
+	marker   = regexp.MustCompile(`^(?:// )?(Reading|Differs) ([RD]\d+): `)
+	docLink  = regexp.MustCompile(`\[(\*?[A-Z][A-Za-z.]*)\]`)
 )
 
 // readSources reads the Go files of the root and of the paper's numbers, but no
@@ -93,17 +92,12 @@ func (p *page) readSources() {
 		}
 		for _, node := range f.Decls {
 			name, doc := declares(node)
-			test := testOf.FindStringSubmatch(oneLine(doc.Text()))
-			if name == "" || test == nil && strings.HasSuffix(file, "_test.go") {
-				continue
-			}
 			if strings.Contains(file, "/") {
 				name = f.Name.Name + "." + name
 			}
-			d := p.declare(node, name, doc, src)
-			if test != nil {
-				n, _ := strconv.Atoi(test[1])
-				p.Tests[n] = append(p.Tests[n], d)
+			of := equation.FindStringSubmatch(oneLine(doc.Text()))
+			if of != nil || !strings.HasSuffix(file, "_test.go") {
+				p.declare(node, name, doc, src, of)
 			}
 		}
 	}
@@ -131,30 +125,27 @@ func declares(node ast.Decl) (name string, doc *ast.CommentGroup) {
 	return "", nil
 }
 
-// declare notes a declaration. Where files for several processors declare the
-// same, the first counts.
-func (p *page) declare(node ast.Decl, name string, doc *ast.CommentGroup, src string) *declaration {
-	if d := p.declarations[name]; d != nil {
-		return d
-	}
+// declare notes a declaration with what its comment says of an equation, or nil.
+func (p *page) declare(node ast.Decl, name string, doc *ast.CommentGroup, src string, of []string) {
 	from, to := p.files.Position(node.Pos()), p.files.Position(node.End())
 	if doc != nil {
 		from = p.files.Position(doc.Pos())
 	}
 	d := &declaration{Name: name, At: from, Last: to.Line, node: node, text: src[from.Offset:to.Offset]}
-	if m := implements.FindStringSubmatch(oneLine(doc.Text())); m != nil {
-		d.Equation, _ = strconv.Atoi(m[1])
-		d.section = m[2]
-	}
+	p.declarations[name] = d
 	d.read()
 	for _, c := range d.Choices {
 		p.choose(c)
 	}
-	if d.Equation > 0 || len(d.Choices) > 0 {
+	if of != nil {
+		d.Equation, _ = strconv.Atoi(of[2])
+		d.section = of[3]
+	}
+	if of != nil && of[1] == "tests" {
+		p.Tests[d.Equation] = append(p.Tests[d.Equation], d)
+	} else if of != nil || len(d.Choices) > 0 {
 		p.missing["declaration "+name] = d.At
 	}
-	p.declarations[name] = d
-	return d
 }
 
 // choose notes a choice.

@@ -31,7 +31,7 @@ type passage struct {
 	Home      *declaration  // of the equation that it is about, or nil
 	InNumbers template.HTML // the equation with numbers put in
 	Worked    string        // the whole of that, by hand
-	text      string        // of its declarations, and its parameters' names
+	text      string        // of its declarations
 }
 
 // A block is a paragraph or a displayed formula.
@@ -98,7 +98,6 @@ func (p *page) set(s *section, q *passage, l, word, rest string) {
 			r := find(p, p.parameters, "parameter", name)
 			r.Passage = q
 			q.Params = append(q.Params, r)
-			q.text += name + "\n"
 			if r.Choice != nil {
 				q.Choices = append(q.Choices, r.Choice)
 			}
