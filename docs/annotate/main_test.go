@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"qta/internal/browser"
+	"qta/internal/roomtest"
 )
 
 var root = os.DirFS("../..")
@@ -31,14 +32,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-func read(t *testing.T, name string) string {
-	t.Helper()
-	text, err := fs.ReadFile(root, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
+func read(t *testing.T, name string) string { return roomtest.Read(t, "../..", name) }
 
 // changed is the repository with another text in one file.
 type changed struct {
@@ -55,7 +49,7 @@ func (c changed) ReadFile(name string) ([]byte, error) {
 
 // TestFaults makes the page from sources with a mistake.
 func TestFaults(t *testing.T) {
-	for i, test := range []struct{ file, old, new, want string }{
+	for _, test := range []struct{ file, old, new, want string }{
 		{"pun.go", "func TDTarget(", "func TDGoal(", `"The target": the sources have no declaration TDTarget`},
 		{"pun.go", "Equation 1 (Section 3.1)", "Equation 1 (Section 3.2)", `Equation 1 of section 3.2 (TDTarget)`},
 		{"pun.go", "// newCriticNet", "// Reading R999: x.\n//\n// newCriticNet",
@@ -70,9 +64,6 @@ func TestFaults(t *testing.T) {
 		{textFile, "formula: L_π = ", "formula: L_2 = ", `docs/annotate/formulas.html has no formula L_2 = `},
 		{textFile, "golden Polyak: polyak", "golden Polyak: poliak", `open testdata/golden/poliak.json`},
 	} {
-		if testing.Short() && i%4 != 0 {
-			continue // each takes a tenth of a second
-		}
 		text := strings.Replace(read(t, test.file), test.old, test.new, 1)
 		_, err := generate(changed{root, test.file, text})
 		if err == nil || !strings.Contains(err.Error(), test.want) {
