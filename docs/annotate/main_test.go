@@ -59,6 +59,7 @@ func TestFaults(t *testing.T) {
 		{"qta.go", "// Reading R15: the", "// The", `the sources have no Reading or Differs R15`},
 		{"qta.go", "a.pun.follow()", "a.pun.lead()", "the function has no a.pun.follow() after the line before"},
 		{textFile, "transition | `y`", "transition | `target_y`", `"The target": its code and parameters have no target_y`},
+		{textFile, "code: TDTarget, ", "code: ", `"The target": no passage before has the code of TDTarget`},
 		{textFile, "params: Polyak", "params: Poliak", `"Target networks": the sources have no parameter Poliak`},
 		{textFile, "params: Polyak", "", "no passage has parameter Polyak (params.go:"},
 		{textFile, "formula: L_π = ", "formula: L_2 = ", `docs/annotate/formulas.html has no formula L_2 = `},

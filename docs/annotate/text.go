@@ -90,6 +90,9 @@ func (p *page) set(s *section, q *passage, l, word, rest string) {
 		q.Also = append(q.Also, p.show(s, q, rest)...)
 	case "golden":
 		d := find(p, p.declarations, "declaration", name)
+		if !d.shown {
+			p.fault("no passage before has the code of %s", name)
+		}
 		for file := range strings.SplitSeq(value, ", ") {
 			d.Vectors = append(d.Vectors, p.readVectors(file))
 		}

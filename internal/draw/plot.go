@@ -194,7 +194,8 @@ func (p *Plot) drawSeries(i int, behind, front *Drawing, X, Y func(float64) floa
 	for k, q := range s.Points {
 		x, y := at(k)
 		if q.High > q.Low && !s.Band {
-			behind.Add(`<path class="bar s%d" d="M%v %vV%vm-3 0h6M%v %vh6"/>`, tone, x, Y(q.Low), Y(q.High), x-3, Y(q.Low))
+			low, high := Y(q.Low), Y(q.High)
+			behind.Add(`<path class="bar s%d" d="M%v %vV%vm-3 0h6M%v %vh6"/>`, tone, x, low, high, x-3, low)
 		}
 		if n <= mostDots {
 			s.point(front, tone, x, y, q.Hollow)

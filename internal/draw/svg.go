@@ -121,7 +121,7 @@ func (d *Drawing) Dot(i int, x, y float64, hollow bool) {
 	if hollow {
 		class = "hollow s"
 	}
-	shapes := [...]template.HTML{"m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0z", "m-2.75-2.75h5.5v5.5h-5.5z", "m0-4l3.6 6.2h-7.2z",
-		"m0-4l4 4-4 4-4-4z", "m0 4l3.6-6.2h-7.2z"}
+	shapes := [...]template.HTML{"m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0z", "m-2.75-2.75h5.5v5.5h-5.5z",
+		"m0-4l3.6 6.2h-7.2z", "m0-4l4 4-4 4-4-4z", "m0 4l3.6-6.2h-7.2z"}
 	d.Add(`<path class="%s%d" d="M%v %v%s"/>`, class, i%seriesTones, x, y, shapes[i%len(shapes)])
 }
