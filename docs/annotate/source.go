@@ -91,14 +91,7 @@ func (p *page) readSources() {
 			continue
 		}
 		for _, node := range f.Decls {
-			name, doc := declares(node)
-			if strings.Contains(file, "/") {
-				name = f.Name.Name + "." + name
-			}
-			of := equation.FindStringSubmatch(oneLine(doc.Text()))
-			if of != nil || !strings.HasSuffix(file, "_test.go") {
-				p.declare(node, name, doc, src, of)
-			}
+			p.declare(f.Name.Name, node, src)
 		}
 	}
 	p.readParameters("Params")
@@ -125,11 +118,19 @@ func declares(node ast.Decl) (name string, doc *ast.CommentGroup) {
 	return "", nil
 }
 
-// declare notes a declaration with what its comment says of an equation, or nil.
-func (p *page) declare(node ast.Decl, name string, doc *ast.CommentGroup, src string, of []string) {
+// declare notes a declaration of a package's file.
+func (p *page) declare(pkg string, node ast.Decl, src string) {
+	name, doc := declares(node)
 	from, to := p.files.Position(node.Pos()), p.files.Position(node.End())
 	if doc != nil {
 		from = p.files.Position(doc.Pos())
+	}
+	of := equation.FindStringSubmatch(oneLine(doc.Text()))
+	if of == nil && strings.HasSuffix(from.Filename, "_test.go") {
+		return
+	}
+	if strings.Contains(from.Filename, "/") {
+		name = pkg + "." + name
 	}
 	d := &declaration{Name: name, At: from, Last: to.Line, node: node, text: src[from.Offset:to.Offset]}
 	p.declarations[name] = d
