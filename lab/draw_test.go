@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"qta"
-	"qta/internal/browser"
 	"qta/internal/roomtest"
 )
 
@@ -188,7 +187,7 @@ func TestPage(t *testing.T) {
 	if n := strings.Count(roomtest.Read(t, dir, LogFile), "\n"); n != 11 {
 		t.Errorf("the log has %d lines, want 11", n)
 	}
-	browser.Check(t, page, "return [];")
+	roomtest.Look(t, page, "return [];")
 }
 
 // FuzzState attaches arbitrary bytes to an agent: they are refused, or can be drawn.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"qta/internal/browser"
 	"qta/internal/roomtest"
 )
 
@@ -134,5 +133,5 @@ func TestLinks(t *testing.T) {
 
 // TestLooks looks at the page in a browser.
 func TestLooks(t *testing.T) {
-	browser.Check(t, read(t, pageFile), read(t, "docs/annotate/looks.js"))
+	roomtest.Look(t, read(t, pageFile), read(t, "docs/annotate/looks.js"))
 }

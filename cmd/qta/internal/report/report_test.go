@@ -15,7 +15,7 @@ import (
 
 	"qta"
 	"qta/cmd/qta/internal/paper"
-	"qta/internal/browser"
+	"qta/internal/roomtest"
 	"qta/lab"
 )
 
@@ -355,7 +355,7 @@ func TestLooksOfReport(t *testing.T) {
 		}
 	}
 	// Figures 2, 3 and 6, left and right, and for each maze its learning.
-	browser.Check(t, string(of(runs...).HTML()), `
+	roomtest.Look(t, string(of(runs...).HTML()), `
 	const svgs = page.querySelectorAll("svg").length, count = svgs === 6 + 5 ? [] : [svgs + " pictures"];
 	const cut = [...page.querySelectorAll("table.ran td")].filter(e => e.getBoundingClientRect().right > frame.width).map(() => "cut off");
 	const blue = [...page.querySelectorAll("a")].filter(e => page.defaultView.getComputedStyle(e).color === "rgb(0, 0, 238)").map(() => "blue");
