@@ -1,5 +1,5 @@
-// Package words has what the texts of the command share: counts, lines, the words
-// of command lines, and errors, with a type for mistakes in the input.
+// Package words has what the texts of the command share: counts, the words of
+// command lines, and errors, with a type for mistakes in the input.
 package words
 
 import (
