@@ -423,10 +423,10 @@ func (a *Agent) parameters() []parameterVector {
 
 // checkFinite returns a [*NumericError] if one of a network's numbers is NaN or
 // infinite.
-func checkFinite(step int, network string, numbers ...float64) error {
+func checkFinite[T float32 | float64](step int, network string, numbers ...T) error {
 	for _, x := range numbers {
-		if !finite(x) {
-			return &NumericError{step, network, x}
+		if !finite(float64(x)) {
+			return &NumericError{step, network, float64(x)}
 		}
 	}
 	return nil
@@ -441,10 +441,8 @@ func (l losses) check(step int) error {
 
 func checkParameters(step int, all ...parameterVector) error {
 	for _, params := range all {
-		for _, v := range params.values {
-			if !finite(float64(v)) {
-				return &NumericError{step, params.name, float64(v)}
-			}
+		if err := checkFinite(step, params.name, params.values...); err != nil {
+			return err
 		}
 	}
 	return nil

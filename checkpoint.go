@@ -172,13 +172,16 @@ func loadAgent(data []byte) (*Agent, error) {
 }
 
 func (h *header) marshal(magic string, s saved, networks []parameterVector, step int) ([]byte, error) {
-	if err := cmp.Or(checkParameters(step, networks...), s.check(step)); err != nil {
+	if err := checkParameters(step, networks...); err != nil {
 		return nil, err
 	}
 	text := toJSON(h)
 	b := binary.LittleEndian.AppendUint64([]byte(magic), checkpointFormat)
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(text)))
-	b = s.append(append(b, text...))
+	b, err := s.append(append(b, text...), step)
+	if err != nil {
+		return nil, err
+	}
 	sum := sha256.Sum256(b)
 	return append(b, sum[:]...), nil
 }
@@ -259,23 +262,34 @@ func bare(err error) error { return errors.New(strings.TrimPrefix(err.Error(), "
 // called when everything before them has been read.
 type saved []any
 
-func (s saved) append(b []byte) []byte {
-	var err error
+// append encodes what is listed after b. It returns a [*NumericError] if a number
+// is NaN or infinite.
+func (s saved) append(b []byte, step int) ([]byte, error) {
+	const name = "training state"
 	for _, field := range s {
+		var err error
 		switch v := field.(type) {
 		case func():
+			continue
 		case *int:
-			b, err = binary.Append(b, binary.LittleEndian, int64(*v))
+			field = int64(*v)
 		case *rand.PCG:
-			b, err = v.AppendBinary(b)
-		default:
-			b, err = binary.Append(b, binary.LittleEndian, v)
+			field, err = v.MarshalBinary()
+		case *float64:
+			err = checkFinite(step, name, *v)
+		case []float64:
+			err = checkFinite(step, name, v...)
+		case []float32:
+			err = checkFinite(step, name, v...)
+		}
+		if err == nil {
+			b, err = binary.Append(b, binary.LittleEndian, field)
 		}
 		if err != nil {
-			panic(err) // a type that has no encoding
+			return nil, err
 		}
 	}
-	return b
+	return b, nil
 }
 
 // read decodes what is listed from exactly b.
@@ -303,26 +317,6 @@ func (s saved) read(b []byte) error {
 	}
 	if len(b) > 0 {
 		return fmt.Errorf("its state: %d bytes too many", len(b))
-	}
-	return nil
-}
-
-// check returns a [*NumericError] if a number that is listed is NaN or infinite.
-func (s saved) check(step int) error {
-	for _, field := range s {
-		const name = "training state"
-		var err error
-		switch v := field.(type) {
-		case *float64:
-			err = checkFinite(step, name, *v)
-		case []float64:
-			err = checkFinite(step, name, v...)
-		case []float32:
-			err = checkParameters(step, parameterVector{name, v})
-		}
-		if err != nil {
-			return err
-		}
 	}
 	return nil
 }
