@@ -53,10 +53,9 @@ type GoalSampler interface {
 	SampleGoal(rng *rand.Rand) []float64
 }
 
-// An EnvError reports that an environment broke its contract during training
-// or evaluation.
+// An EnvError reports that an environment broke its contract.
 type EnvError struct {
-	Step    int // environment steps taken
+	Step    int // environment steps taken; of the episode in [CheckEnv]
 	Problem string
 }
 
@@ -137,9 +136,9 @@ func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 		}
 		for t, s := range once {
 			if !reflect.DeepEqual(s, again[t]) {
-				return answerError(t, "another answer than in an episode with equal generator and actions; nothing else may "+
-					"reach an episode: other chance, an earlier episode (also one that was broken off), a call of Reward, "+
-					"the slice of an earlier action")
+				return &EnvError{t, "another answer than in an episode with equal generator and actions; nothing else may " +
+					"reach an episode: other chance, an earlier episode (also one that was broken off), a call of Reward, " +
+					"the slice of an earlier action"}
 			}
 		}
 		if err := checkRewards(env, once); err != nil {
@@ -163,23 +162,21 @@ func randomActions(n, size int, rng *rand.Rand) [][]float64 {
 	return actions
 }
 
-// A playedStep is a copy of what one call of Reset or Step returned.
+// A playedStep is a copy of what Reset or Step returned, and its reward.
 type playedStep struct {
 	State
-	reward float64 // anyReward after Reset
+	reward float64
 }
-
-const anyReward = 1 // stands for 0 or -1
 
 // playEpisode plays one episode, checks every answer as training does, and
 // returns copies of the answers, Reset's first. With nosy it asks for more
-// rewards than training does, and passes all actions in one slice.
+// rewards, and passes all actions in one slice.
 func playEpisode(env Env, sizes Sizes, seed uint64, actions [][]float64, nosy bool) ([]playedStep, error) {
 	var steps []playedStep
 	action := make([]float64, sizes.Action)
 	for t := range len(actions) + 1 {
 		var s State
-		reward := float64(anyReward)
+		var reward float64
 		if t == 0 {
 			s = env.Reset(rand.New(rand.NewPCG(seed, seed)))
 		} else {
@@ -189,45 +186,38 @@ func playEpisode(env Env, sizes Sizes, seed uint64, actions [][]float64, nosy bo
 			copy(action, actions[t-1])
 			s, reward = env.Step(action)
 		}
-		was := playedStep{State{slices.Clone(s.Observation), slices.Clone(s.Achieved), slices.Clone(s.Desired)}, reward}
-		steps = append(steps, was)
+		was := State{slices.Clone(s.Observation), slices.Clone(s.Achieved), slices.Clone(s.Desired)}
+		steps = append(steps, playedStep{State: was})
 
 		problem := stateProblem(s, sizes)
 		if t > 0 {
 			problem = stepProblem(env, sizes, steps[0].Desired, s, reward)
 		}
-		if problem != "" {
-			return nil, answerError(t, "%s", problem)
+		if problem == "" {
+			steps[t].reward = env.Reward(s.Achieved, s.Desired)
 		}
-		if nosy {
+		if problem == "" && nosy {
 			env.Reward(s.Achieved, s.Achieved)
 			env.Reward(s.Desired, s.Achieved)
 		}
-		if !reflect.DeepEqual(was.State, s) {
-			return nil, answerError(t, "a call of Reward changed the state, which must stay until the next Reset or Step")
+		switch now := env.Sizes(); {
+		case problem != "":
+		case !reflect.DeepEqual(was, s):
+			problem = "a call of Reward changed the state, which must stay until the next Reset or Step"
+		case t > 0 && !slices.Equal(action, actions[t-1]):
+			problem = fmt.Sprintf("it changed its action from %v to %v; the slice is the caller's", actions[t-1], action)
+		case now != sizes:
+			problem = fmt.Sprintf("Sizes returned %+v, and %+v before; sizes must not change", now, sizes)
 		}
-		if t > 0 && !slices.Equal(action, actions[t-1]) {
-			return nil, answerError(t, "it changed its action from %v to %v; the slice is the caller's", actions[t-1], action)
-		}
-		if now := env.Sizes(); now != sizes {
-			return nil, answerError(t, "Sizes returned %+v, and %+v before; sizes must not change", now, sizes)
+		if problem != "" {
+			return nil, &EnvError{t, problem}
 		}
 	}
 	return steps, nil
 }
 
-// answerError says what is wrong with answer t of an episode: Reset's or a
-// Step's.
-func answerError(t int, format string, args ...any) error {
-	call := "Reset"
-	if t > 0 {
-		call = fmt.Sprintf("Step %d", t)
-	}
-	return fmt.Errorf("qta: environment: %s: %s", call, fmt.Sprintf(format, args...))
-}
-
 // checkRewards asks, after an episode, for the rewards that it had, for
-// hindsight's, and for a goal's own.
+// hindsight's twice, and for a goal's own.
 func checkRewards(env Env, steps []playedStep) error {
 	const itself, alone = "a goal must reach itself", "it must be 0 or -1, and depend on nothing but its arguments"
 	last := steps[len(steps)-1].Achieved
@@ -238,12 +228,11 @@ func checkRewards(env Env, steps []playedStep) error {
 			must              string
 		}{
 			{s.Achieved, s.Desired, s.reward, alone},
-			{s.Achieved, last, anyReward, alone},
+			{s.Achieved, last, env.Reward(s.Achieved, last), alone},
 			{s.Achieved, s.Achieved, 0, itself},
 			{s.Desired, s.Desired, 0, itself},
 		} {
-			r := env.Reward(q.achieved, q.desired)
-			if r != q.want && (q.want != anyReward || r != 0 && r != -1) {
+			if r := env.Reward(q.achieved, q.desired); r != q.want || r != 0 && r != -1 {
 				return fmt.Errorf("qta: environment: after an episode Reward is %v of the achieved goal %v and the desired goal %v; %s",
 					r, q.achieved, q.desired, q.must)
 			}

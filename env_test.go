@@ -91,75 +91,75 @@ func TestCheckEnv(t *testing.T) {
 	const other = "another answer than in an episode with equal generator and actions"
 	var kept []float64 // from one episode to the next
 	for _, test := range []struct {
-		name, want string // the message begins with want after its prefix; "" for none
+		name, want string // the message begins with want; "" for none
 		env        lineEnv
 	}{
 		{"right", "", lineEnv{}},
-		{"no goal", "Sizes returned {Observation:3 Goal:0 Action:2}; all must be at least 1",
+		{"no goal", "qta: environment: Sizes returned {Observation:3 Goal:0 Action:2}; all must be at least 1",
 			lineEnv{onSizes: func(e *lineEnv) Sizes { return Sizes{3, 0, 2} }}},
-		{"growing", "Step 3: Sizes returned {Observation:3 Goal:1 Action:3}, and {Observation:3 Goal:1 Action:2} before",
+		{"growing", "qta: step 3: environment: Sizes returned {Observation:3 Goal:1 Action:3}, and {Observation:3 Goal:1 Action:2} before",
 			lineEnv{onSizes: func(e *lineEnv) Sizes { return Sizes{3, 1, 2 + e.steps/3} }}},
-		{"short observation", "Reset: the observation has 2 numbers, Sizes says 3",
+		{"short observation", "qta: step 0: environment: the observation has 2 numbers, Sizes says 3",
 			lineEnv{onState: func(e *lineEnv, s *State) { s.Observation = s.Observation[:2] }}},
-		{"long goal", "Step 2: the achieved goal has 2 numbers, Sizes says 1",
+		{"long goal", "qta: step 2: environment: the achieved goal has 2 numbers, Sizes says 1",
 			lineEnv{onState: func(e *lineEnv, s *State) {
 				s.Achieved = append(s.Achieved, make([]float64, e.steps/2)...)
 			}}},
-		{"NaN", "Reset: the desired goal is [NaN]",
+		{"NaN", "qta: step 0: environment: the desired goal is [NaN]",
 			lineEnv{onState: func(e *lineEnv, s *State) { s.Desired = []float64{math.NaN()} }}},
-		{"infinite", "Step 5: the observation is [-0.0",
+		{"infinite", "qta: step 5: environment: the observation is [-0.0",
 			lineEnv{onState: func(e *lineEnv, s *State) { s.Observation[1] = 1 / float64(5-e.steps) }}},
-		{"moving goal", "Step 1: the desired goal went from ",
+		{"moving goal", "qta: step 1: environment: the desired goal went from ",
 			lineEnv{onStep: func(e *lineEnv, a []float64) { e.goal = []float64{e.goal[0] + 1e-9} }}},
-		{"moving goal in place", "Step 1: the desired goal went from ",
+		{"moving goal in place", "qta: step 1: environment: the desired goal went from ",
 			lineEnv{onStep: func(e *lineEnv, a []float64) { e.goal[0] += 1e-9 }}},
-		{"bonus", "Step 1: Step's reward is 4 and Reward's -1; both must be the same, 0 or -1",
+		{"bonus", "qta: step 1: environment: Step's reward is 4 and Reward's -1; both must be the same, 0 or -1",
 			lineEnv{onReturn: func(e *lineEnv, r float64) float64 { return r + 5 }}},
-		{"late reward", "Step 2: Step's reward is 0 and Reward's -1",
+		{"late reward", "qta: step 2: environment: Step's reward is 0 and Reward's -1",
 			lineEnv{onReturn: func(e *lineEnv, r float64) float64 { return float64(-(e.steps % 2)) }}},
-		{"half reward", "Step 1: Step's reward is -0.5 and Reward's -0.5",
+		{"half reward", "qta: step 1: environment: Step's reward is -0.5 and Reward's -0.5",
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 { return r / 2 }}},
-		{"reward of the episode's goal", "after an episode Reward is -1 of the achieved goal [0.8",
+		{"reward of the episode's goal", "qta: environment: after an episode Reward is -1 of the achieved goal [0.8",
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
 				return pick(d[0] != e.goal[0], -1, r)
 			}}},
-		{"reward of the clock", "after an episode Reward is -1 of the achieved goal [0.8",
+		{"reward of the clock", "qta: environment: after an episode Reward is -1 of the achieved goal [0.8",
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
 				return pick(e.steps < 3, 0, r)
 			}}},
-		{"reward of hindsight goals", "after an episode Reward is -2 of ",
+		{"reward of hindsight goals", "qta: environment: after an episode Reward is -2 of ",
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
 				return pick(d[0] != e.goal[0] && a[0] != d[0], -2, r)
 			}}},
-		{"reward never 0 where a state is its own goal", "after an episode Reward is -1 of the achieved goal [0.8",
+		{"reward never 0 where a state is its own goal", "qta: environment: after an episode Reward is -1 of the achieved goal [0.8",
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
 				return pick(a[0] == d[0], -1, r)
 			}}},
-		{"reward never 0 for the desired goal", "after an episode Reward is -1 of the achieved goal [0.1",
+		{"reward never 0 for the desired goal", "qta: environment: after an episode Reward is -1 of the achieved goal [0.1",
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
 				return pick(a[0] == e.goal[0], -1, r)
 			}}},
-		{"reward pushes", "Step 1: " + other,
+		{"reward pushes", "qta: step 1: environment: " + other,
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 { e.speed += 1e-12; return r }}},
-		{"reward changes the state", "Step 1: a call of Reward changed the state",
+		{"reward changes the state", "qta: step 0: environment: a call of Reward changed the state",
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 { a[0] = d[0]; return r }}},
-		{"actions without any effect", "actions have no effect: 20 episodes",
+		{"actions without any effect", "qta: environment: actions have no effect: 20 episodes",
 			lineEnv{onStep: func(e *lineEnv, a []float64) { e.speed = 0.01 * e.rng.Float64() }}},
 		{"actions that seldom have one", "",
 			lineEnv{onStep: func(e *lineEnv, a []float64) { e.speed = pick(e.start > 0.7 && a[0] > 0.5, 0.02, 0.01) }}},
 		{"actions with a late one", "",
 			lineEnv{onStep: func(e *lineEnv, a []float64) { e.speed = pick(e.steps < 40, 0, e.speed) }}},
-		{"changes the action", "Step 1: it changed its action from [-0.1",
+		{"changes the action", "qta: step 1: environment: it changed its action from [-0.1",
 			lineEnv{onStep: func(e *lineEnv, a []float64) { a[0] /= 2 }}},
-		{"keeps the action", "Step 2: " + other, lineEnv{
+		{"keeps the action", "qta: step 2: environment: " + other, lineEnv{
 			onReset: func(e *lineEnv) { e.action = make([]float64, 2) },
 			onStep:  func(e *lineEnv, a []float64) { e.speed += 0.1 * e.action[0]; e.action = a },
 		}},
-		{"other chance", "Reset: " + other,
+		{"other chance", "qta: step 0: environment: " + other,
 			lineEnv{onReset: func(e *lineEnv) { e.at += 0.01 * rand.Float64() }}},
-		{"goes on from before", "Reset: " + other,
+		{"goes on from before", "qta: step 0: environment: " + other,
 			lineEnv{onReset: func(e *lineEnv) { e.at += 0.01 * float64(e.episodes) }}},
-		{"has the goal of what was broken off", "Reset: " + other, lineEnv{
+		{"has the goal of what was broken off", "qta: step 0: environment: " + other, lineEnv{
 			onReset: func(e *lineEnv) { kept = append(kept, e.goal[0]); e.goal[0] = kept[0] },
 			onStep:  func(e *lineEnv, a []float64) { kept = kept[:1-e.steps/50] },
 		}},
@@ -170,7 +170,7 @@ func TestCheckEnv(t *testing.T) {
 			switch {
 			case err == nil && test.want != "":
 				t.Errorf("found nothing wrong; want %q", test.want)
-			case err != nil && (test.want == "" || !strings.HasPrefix(err.Error(), "qta: environment: "+test.want)):
+			case err != nil && (test.want == "" || !strings.HasPrefix(err.Error(), test.want)):
 				t.Errorf("got  %v\nwant %q", err, test.want)
 			}
 		})

@@ -77,7 +77,7 @@ func ExampleCheckEnv() {
 	fmt.Println(agent.Steps(), "steps,", len(agent.Evaluations()), "evaluation, error", err)
 
 	// Output:
-	// qta: environment: Reset: the observation has 2 numbers, Sizes says 1
+	// qta: step 0: environment: the observation has 2 numbers, Sizes says 1
 	// <nil>
 	// 100 steps, 1 evaluation, error <nil>
 }
