@@ -2,6 +2,7 @@ package qta
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,8 +24,7 @@ import (
 //
 // and a result r holds against the e of "out" where |r-e| <= T (1 + |e|). Sizes
 // are free, names are not. The functions called are those that training calls.
-// All numbers are read and given by their place, such as y[0] or net[1].w[0][2]:
-// what is missing, or left over, is an error.
+// What is missing, or left over, is an error.
 
 // A CheckResult says whether the code holds to one case of a file of vectors.
 type CheckResult struct {
@@ -120,34 +120,70 @@ func (r *CheckResult) check(e *equation, c *vectorCase) (err error) {
 			err = fmt.Errorf("%v", problem)
 		}
 	}()
-	in, out := readVector("in", c.In), readVector("out", c.Out)
-	for key := range strings.FieldsSeq(e.keys) {
-		if key, optional := strings.CutSuffix(key, "?"); !optional && !in.has(key) {
-			panic("in: there is no " + key)
-		}
-	}
+	in, leaves := readInputs(c.In, e.keys), map[string]any{}
+	flatten("out", json.NewDecoder(bytes.NewReader(c.Out)), leaves)
 	e.check(in, func(name string, value any, index ...int) {
+		name = "out." + name
 		for _, i := range index {
 			name = element(name, i)
 		}
 		walk(name, reflect.ValueOf(value), func(place string, x reflect.Value) {
-			v, code := out.number(place), x.Convert(reflect.TypeFor[float64]()).Float()
+			v, ok := leaves[place].(float64)
+			if !ok {
+				panic("there is no number " + place)
+			}
+			delete(leaves, place)
+			code := x.Convert(reflect.TypeFor[float64]()).Float()
 			distance := math.Abs(code-v) / (1 + math.Abs(v))
 			r.Worst = max(r.Worst, distance) // NaN if the code's is
-			r.Compared = append(r.Compared, Comparison{"out." + place, v, code})
+			r.Compared = append(r.Compared, Comparison{place, v, code})
 			if err == nil && !(distance <= r.Tolerance) {
-				err = fmt.Errorf("out.%s is %v in the file, the code gives %v; |r-e| / (1 + |e|) is %.3g, allowed are %v",
+				err = fmt.Errorf("%s is %v in the file, the code gives %v; |r-e| / (1 + |e|) is %.3g, allowed are %v",
 					place, v, code, distance, r.Tolerance)
 			}
 		})
 	})
-	in.finish()
-	out.finish()
+	if len(leaves) > 0 {
+		panic(slices.Sorted(maps.Keys(leaves))[0] + " is unknown, or one too many")
+	}
 	return err
 }
 
-// walk calls leaf for every number in a value: a number, a pointer to one, or any
-// nesting of slices, matrices and layers.
+// flatten reads a value and lists the numbers, words and nulls in it by their
+// places, such as out.y[0]. It returns how many elements the value has.
+func flatten(place string, d *json.Decoder, leaves map[string]any) (n int) {
+	token, err := d.Token()
+	if err != nil {
+		panic(fmt.Sprintf("%s: %v", place, err))
+	}
+	open, ok := token.(json.Delim)
+	if !ok {
+		if _, twice := leaves[place]; twice {
+			panic(place + " comes twice")
+		}
+		leaves[place] = token
+		return 0
+	}
+	first := 0 // elements of element 0
+	for ; d.More(); n++ {
+		inner := element(place, n)
+		if open == '{' {
+			key, _ := d.Token()
+			inner = fmt.Sprintf("%s.%s", place, key)
+		}
+		length := flatten(inner, d, leaves)
+		if n == 0 {
+			first = length
+		} else if open == '[' && length != first {
+			panic(fmt.Sprintf("%s has %d elements, the first list there %d", inner, length, first))
+		}
+	}
+	d.Token() // the closing delimiter
+	return n
+}
+
+// walk calls leaf for every number in a value: a number, or any nesting of
+// slices, matrices and layers.
 func walk(place string, value reflect.Value, leaf func(place string, x reflect.Value)) {
 	switch v := value.Interface().(type) {
 	case matrix:
@@ -157,9 +193,12 @@ func walk(place string, value reflect.Value, leaf func(place string, x reflect.V
 	case layer:
 		walk(place+".w", reflect.ValueOf(v.w), leaf)
 		walk(place+".b", reflect.ValueOf(v.b), leaf)
+	case givenLayer:
+		walk(place+".w", reflect.ValueOf(v.W), leaf)
+		walk(place+".b", reflect.ValueOf(v.B), leaf)
 	default:
 		if value.Kind() != reflect.Slice {
-			leaf(place, reflect.Indirect(value))
+			leaf(place, value)
 			return
 		}
 		for i := range value.Len() {
@@ -171,158 +210,108 @@ func walk(place string, value reflect.Value, leaf func(place string, x reflect.V
 // element returns the place of element i of a list.
 func element(place string, i int) string { return place + "[" + strconv.Itoa(i) + "]" }
 
-// A vector is a case's "in" or "out", taken apart by place.
-type vector struct {
-	side   string
-	leaves map[string]any // numbers, words and null
-	taken  map[string]bool
-	length map[string]int // of lists and objects
+// inputs is a case's "in", or one of its steps: each equation has some of the keys,
+// which lack their underscores here.
+type inputs struct {
+	Net, Target, Online, Actor, ActorTarget, Heads []givenLayer
+	Critics, CriticTargets                         [][]givenLayer
+
+	S, G, A, SNext, X, Dy, Q, QTarget, Grads [][]float32
+	Pred, Actions                            [][][]float32
+	R, Y, W, Mu, Raw                         []float32
+
+	Points, Query, AchievedNext    [][]float64
+	Goal, Epsilon, Priority, QMean []float64
+
+	Gamma, Rho, ActionL2, Lr, LrActor, LrCritic, LrPredictive, PredictiveWeight float64
+	Beta1, Beta2, Eps, Alpha, Beta, BetaInitial, C, U, Radius, Bandwidth        float64
+
+	Slope     float64 `json:"m"`
+	Intercept float64 `json:"b"`
+
+	BetaSteps, I, N, T int
+	Times              []int `json:"t"`
+	M, Hops            []int
+	Future             *int
+	Output, Form       string
+	Steps              []inputs
 }
 
-// readVector takes one side of a case apart.
-func readVector(side string, text []byte) *vector {
-	v := &vector{side, map[string]any{}, map[string]bool{}, map[string]int{}}
-	v.read("", json.NewDecoder(bytes.NewReader(text)))
-	return v
+// A givenLayer is y = x W + b.
+type givenLayer struct {
+	W [][]float32
+	B []float32
 }
 
-// read takes apart the next value, which is at a place.
-func (v *vector) read(place string, d *json.Decoder) {
-	token, err := d.Token()
+// readInputs reads an "in" with these keys, of which all are needed but those with
+// a question mark.
+func readInputs(text []byte, keys string) *inputs {
+	flatten("in", json.NewDecoder(bytes.NewReader(text)), map[string]any{})
+	var given map[string]json.RawMessage
+	in := new(inputs)
+	err := cmp.Or(json.Unmarshal(text, &given), fromJSON(bytes.ReplaceAll(text, []byte("_"), nil), in))
 	if err != nil {
-		panic(fmt.Sprintf("%s: at %q: %v", v.side, place, err))
+		panic(fmt.Sprintf("in: %v", err))
 	}
-	open, ok := token.(json.Delim)
-	if !ok {
-		if _, twice := v.leaves[place]; twice {
-			panic(fmt.Sprintf("%s: %s comes twice", v.side, place))
+	for key := range strings.FieldsSeq(keys) {
+		key, optional := strings.CutSuffix(key, "?")
+		if !optional && slices.Contains([]string{"", "null", "[]"}, string(given[key])) {
+			panic("in: there is no " + key)
 		}
-		v.leaves[place] = token
-		return
+		delete(given, key)
 	}
+	if len(given) > 0 {
+		panic("in: " + slices.Sorted(maps.Keys(given))[0] + " is unknown")
+	}
+	return in
+}
+
+// width returns the length of a table's rows.
+func width(table [][]float32) int {
+	if len(table) == 0 {
+		return 0
+	}
+	return len(table[0])
+}
+
+// set copies the numbers of from, if there are any, to the places of as many.
+func set(name string, to, from any) {
+	var numbers []float64
+	walk("", reflect.ValueOf(from), func(_ string, x reflect.Value) { numbers = append(numbers, x.Float()) })
 	n := 0
-	for ; d.More(); n++ {
-		inner := element(place, n)
-		if open == '{' {
-			key, _ := d.Token()
-			inner = strings.TrimPrefix(fmt.Sprintf("%s.%s", place, key), ".")
+	walk("", reflect.ValueOf(to), func(_ string, x reflect.Value) {
+		if n < len(numbers) {
+			x.SetFloat(numbers[n])
 		}
-		v.read(inner, d)
-	}
-	v.length[place] = n
-	d.Token() // the closing delimiter
-}
-
-// finish panics if something was given that nothing has asked for.
-func (v *vector) finish() {
-	for _, place := range slices.Sorted(maps.Keys(v.leaves)) {
-		if v.leaves[place] != nil && !v.taken[place] {
-			panic(fmt.Sprintf("%s: %s is unknown, or one too many", v.side, place))
-		}
-	}
-}
-
-// has reports whether there is a value at a place, or a list that is not empty.
-func (v *vector) has(place string) bool { return v.leaves[place] != nil || v.length[place] > 0 }
-
-func (v *vector) number(place string) float64 {
-	x, ok := v.leaves[place].(float64)
-	if !ok {
-		panic(fmt.Sprintf("%s: there is no number %s", v.side, place))
-	}
-	v.taken[place] = true
-	return x
-}
-
-// word returns the word at a place, or "", which must be one of some.
-func (v *vector) word(place string, allowed ...string) string {
-	word, _ := v.leaves[place].(string)
-	if !slices.Contains(allowed, word) {
-		panic(fmt.Sprintf("%s: %s is %q, allowed are %q", v.side, place, word, allowed))
-	}
-	v.taken[place] = true
-	return word
-}
-
-// fill sets what a value that [walk] takes points to, from a place.
-func (v *vector) fill(place string, to any) {
-	walk(place, reflect.ValueOf(to), func(place string, x reflect.Value) {
-		number := v.number(place)
-		if !x.CanInt() {
-			x.SetFloat(number)
-		} else if x.SetInt(int64(number)); float64(x.Int()) != number {
-			panic(fmt.Sprintf("%s: %s is %v, want a whole number", v.side, place, number))
-		}
+		n++
 	})
-}
-
-// fillGiven is fill where there is something at the place.
-func (v *vector) fillGiven(place string, to any) {
-	if v.has(place) {
-		v.fill(place, to)
+	if len(numbers) > 0 && len(numbers) != n {
+		panic(fmt.Sprintf("in: %s has %d numbers, want %d", name, len(numbers), n))
 	}
 }
 
-// list returns the list of numbers at a place.
-func list[T int | float32 | float64](v *vector, place string) []T {
-	x := make([]T, v.length[place])
-	v.fill(place, x)
-	return x
-}
-
-// lists returns the list of lists at a place, all as long as the first.
-func lists[T int | float32 | float64](v *vector, place string) (rows [][]T) {
-	for i := range v.length[place] {
-		row := make([]T, v.length[element(place, 0)])
-		v.fill(element(place, i), row)
-		rows = append(rows, row)
-	}
-	return rows
-}
-
-// whole returns the whole number at a place.
-func (v *vector) whole(place string) (n int) {
-	v.fill(place, &n)
-	return n
-}
-
-// matrix returns the matrix at a place: a list of rows as long as the first.
-func (v *vector) matrix(place string) matrix {
-	m := newMatrix(v.length[place], v.length[element(place, 0)])
-	v.fill(place, m)
-	return m
-}
-
-// net returns the network at a place, and the widths of its layers.
-func (v *vector) net(place string) (*mlp, []int) {
-	widths := []int{v.length[place+"[0].w"]}
-	for i := range v.length[place] {
-		widths = append(widths, v.length[element(place, i)+".b"])
+// network returns the network of some layers, and their widths.
+func network(name string, layers []givenLayer) (*mlp, []int) {
+	widths := []int{len(layers[0].W)}
+	for _, l := range layers {
+		widths = append(widths, len(l.B))
 	}
 	net := newMLP(make([]float32, mlpSize(widths)), widths)
-	v.fill(place, net.layers)
+	set(name, net.layers, layers)
 	return net, widths
 }
 
 // agent returns an agent with the case's networks, rates and coefficients, for
-// minibatches such as the one at a place. Targets equal their networks where the
-// case has none. It does not clip returns: Equation 1 does not.
-func (v *vector) agent(p Params, at string) *Agent {
+// minibatches such as one. Targets equal their networks where the case has none.
+// It does not clip returns: Equation 1 does not.
+func (in *inputs) agent(p Params, one *inputs) *Agent {
 	p.ClipReturns, p.Curriculum = false, "her" // for which one critic will do
-	p.Critics, p.HiddenLayers = v.length["critics"], v.length["critics[0]"]-1
-	p.HiddenSize = v.length["critics[0][0].b"]
-	v.fillGiven("gamma", &p.Discount)
-	v.fillGiven("rho", &p.Polyak)
-	v.fillGiven("action_l2", &p.ActionL2)
-	v.fillGiven("lr_actor", &p.ActorRate)
-	v.fillGiven("lr_critic", &p.CriticRate)
-	v.fillGiven("lr_predictive", &p.PredictiveRate)
-	a, err := NewAgent(p, Sizes{
-		Observation: max(v.length[at+"s[0]"], v.length[at+"s_next[0]"]),
-		Goal:        v.length[at+"g[0]"],
-		Action: max(v.length[at+"a[0]"], v.length["actions[0][0]"],
-			v.length[element("actor", p.HiddenLayers)+".b"]),
-	}, 0)
+	first := in.Critics[0]
+	p.Critics, p.HiddenLayers, p.HiddenSize = len(in.Critics), len(first)-1, len(first[0].B)
+	p.Discount, p.Polyak, p.ActionL2 = in.Gamma, in.Rho, in.ActionL2
+	p.ActorRate, p.CriticRate, p.PredictiveRate = in.LrActor, in.LrCritic, in.LrPredictive
+	s, g := max(width(one.S), width(one.SNext)), width(one.G)
+	a, err := NewAgent(p, Sizes{Observation: s, Goal: g, Action: len(first[0].W) - s - g}, 0)
 	if err != nil {
 		panic(err)
 	}
@@ -332,38 +321,37 @@ func (v *vector) agent(p Params, at string) *Agent {
 		critics, targets = append(critics, c.q.layers), append(targets, c.target.layers)
 		heads = append(heads, c.head)
 	}
-	v.fill("critics", critics)
-	v.fill("critics", targets)
-	v.fillGiven("critic_targets", targets)
-	v.fillGiven("heads", heads)
-	v.fillGiven("actor", a.policy.net.layers)
-	v.fillGiven("actor", a.policy.target.layers)
-	v.fillGiven("actor_target", a.policy.target.layers)
+	set("critics", critics, in.Critics)
+	set("critics", targets, in.Critics)
+	set("critic_targets", targets, in.CriticTargets)
+	set("heads", heads, in.Heads)
+	set("actor", a.policy.net.layers, in.Actor)
+	set("actor", a.policy.target.layers, in.Actor)
+	set("actor_target", a.policy.target.layers, in.ActorTarget)
 	return a
 }
 
-// batch returns the minibatch at a place, with zeros for what it lacks, and makes
-// room for it.
-func (v *vector) batch(a *Agent, at string) *batch {
-	n, s, sg := v.length[at+"g"], a.sizes.Observation, a.sizes.Observation+a.sizes.Goal
+// batch returns the minibatch, with zeros for what it lacks, and makes room for it.
+func (in *inputs) batch(a *Agent) *batch {
+	n, s, sg := len(in.G), a.sizes.Observation, a.sizes.Observation+a.sizes.Goal
 	a.pun.reserve(n)
 	b := newBatch(n, a.sizes, a.pun)
-	v.fillGiven(at+"s", b.x.columns(0, s))
-	v.fillGiven(at+"g", b.x.columns(s, sg))
-	v.fillGiven(at+"a", b.x.columns(sg, b.x.cols))
-	v.fillGiven(at+"s_next", b.next.columns(0, s))
-	v.fillGiven(at+"g", b.next.columns(s, sg))
-	v.fillGiven(at+"s_next", b.head)
-	v.fillGiven(at+"r", b.r)
-	v.fillGiven(at+"y", b.y[0]) // of all critics
-	v.fillGiven(at+"w", b.weights[0])
+	set("s", b.x.columns(0, s), in.S)
+	set("g", b.x.columns(s, sg), in.G)
+	set("a", b.x.columns(sg, b.x.cols), in.A)
+	set("s_next", b.next.columns(0, s), in.SNext)
+	set("g", b.next.columns(s, sg), in.G)
+	set("s_next", b.head, in.SNext)
+	set("r", b.r, in.R)
+	set("y", b.y[0], in.Y) // of all critics
+	set("w", b.weights[0], in.W)
 	return &b
 }
 
 // learner returns an agent with the case's networks, and its minibatch.
-func (v *vector) learner(p Params) (*Agent, *batch) {
-	a := v.agent(p, "")
-	return a, v.batch(a, "")
+func (in *inputs) learner(p Params) (*Agent, *batch) {
+	a := in.agent(p, in)
+	return a, in.batch(a)
 }
 
 // An equation is one kind of vectors.
@@ -372,7 +360,7 @@ type equation struct {
 	numbers  []int  // of the paper's equations
 	function string // the home, or the homes
 	keys     string // of "in", all needed but those with ?
-	check    func(in *vector, out output)
+	check    func(in *inputs, out output)
 }
 
 // An output compares a result with what "out" has under a name, or in element i of
@@ -385,33 +373,31 @@ const updateKeys = "actor actor_target critics critic_targets heads gamma rho " 
 var equations = []equation{
 	{"mlp-forward", nil, "mlp.forward", "net x output?", checkNetwork},
 	{"mlp-backward", nil, "mlp.backward", "net x dy output?", checkNetwork},
-	{"adam", nil, "adam.step", "w grads lr beta1 beta2 eps", func(in *vector, out output) {
-		if in.number("beta1") != adamBeta1 || in.number("beta2") != adamBeta2 || in.number("eps") != adamEpsilon {
+	{"adam", nil, "adam.step", "w grads lr beta1 beta2 eps", func(in *inputs, out output) {
+		if in.Beta1 != adamBeta1 || in.Beta2 != adamBeta2 || in.Eps != adamEpsilon {
 			panic(fmt.Sprintf("in: beta1, beta2 and eps are not %v, %v and %v", adamBeta1, adamBeta2, adamEpsilon))
 		}
-		w := list[float32](in, "w")
-		a := newAdam(w, make([]float32, len(w)), in.number("lr"), 0, newWorkers(1))
-		for i, gradient := range lists[float32](in, "grads") {
-			copy(a.gradient, gradient)
+		a := newAdam(in.W, make([]float32, len(in.W)), in.Lr, 0, newWorkers(1))
+		for i, gradient := range in.Grads {
+			set("grads", a.gradient, gradient)
 			a.step()
-			out("w", w, i)
+			out("w", in.W, i)
 		}
 	}},
-	{"td-target", []int{1}, "TDTarget", "r gamma q_target M", func(in *vector, out output) {
-		q, r := lists[float32](in, "q_target"), list[float32](in, "r")
-		y := make([]float32, len(r))
-		i, j := drawPair(pairScript(list[int](in, "M"), len(q)), len(q))
-		TDTarget(y, r, q[i], q[j], in.number("gamma"))
+	{"td-target", []int{1}, "TDTarget", "r gamma q_target M", func(in *inputs, out output) {
+		y, n := make([]float32, len(in.R)), len(in.QTarget)
+		i, j := drawPair(pairScript(in.M, n), n)
+		TDTarget(y, in.R, in.QTarget[i], in.QTarget[j], in.Gamma)
 		out("y", y)
 	}},
-	{"td-target-networks", []int{1}, "Agent.target", "actor critics s_next g r gamma M", func(in *vector, out output) {
+	{"td-target-networks", []int{1}, "Agent.target", "actor critics s_next g r gamma M", func(in *inputs, out output) {
 		a, b := in.learner(Paper())
-		a.learning = pairScript(list[int](in, "M"), len(a.pun.critics))
+		a.learning = pairScript(in.M, len(a.pun.critics))
 		a.target(b)
 		out("a_next", b.next.columns(b.next.cols-a.sizes.Action, b.next.cols))
 		out("y", b.y[0])
 	}},
-	{"critic-loss", []int{2}, "CriticLoss", "critics s g a y w?", func(in *vector, out output) {
+	{"critic-loss", []int{2}, "CriticLoss", "critics s g a y w?", func(in *inputs, out output) {
 		a, b := in.learner(Paper())
 		for i, c := range a.pun.critics {
 			loss, _ := a.pun.criticGradient(i, b)
@@ -419,126 +405,120 @@ var equations = []equation{
 			out("grad", c.gradient.q.layers, i)
 		}
 	}},
-	{"polyak", []int{3}, "Polyak", "target online rho", func(in *vector, out output) {
-		target, _ := in.net("target")
-		online, _ := in.net("online")
-		Polyak(target.params, online.params, in.number("rho"))
+	{"polyak", []int{3}, "Polyak", "target online rho", func(in *inputs, out output) {
+		target, _ := network("target", in.Target)
+		online, _ := network("online", in.Online)
+		Polyak(target.params, online.params, in.Rho)
 		out("target", target.layers)
 	}},
-	{"policy-gradient", nil, "policy.learn", "actor critics s g action_l2", func(in *vector, out output) {
+	{"policy-gradient", nil, "policy.learn", "actor critics s g action_l2", func(in *inputs, out output) {
 		a, b := in.learner(Paper())
 		out("loss", a.policy.learn(b.x, a.pun))
 		out("grad", a.policy.gradient.layers)
 	}},
 	{"predictive-loss", []int{4}, "PredictiveLoss", "form critics heads s g a s_next", checkPredictiveLoss},
-	{"uncertainty-std", []int{5}, "HeadDeviation", "pred", func(in *vector, out output) {
+	{"uncertainty-std", []int{5}, "HeadDeviation", "pred", func(in *inputs, out output) {
 		var heads [][]float32
-		for i := range in.length["pred"] {
-			heads = append(heads, slices.Concat(lists[float32](in, element("pred", i))...))
+		for _, p := range in.Pred {
+			heads = append(heads, slices.Concat(p...))
 		}
-		u := make([]float64, in.length["pred[0]"])
-		HeadDeviation(u, heads, in.length["pred[0][0]"])
+		u := make([]float64, len(in.Pred[0]))
+		HeadDeviation(u, heads, width(in.Pred[0]))
 		out("u", u)
 	}},
-	{"uncertainty", []int{5}, "pun.uncertainty", "critics heads s g actions", func(in *vector, out output) {
+	{"uncertainty", []int{5}, "pun.uncertainty", "critics heads s g actions", func(in *inputs, out output) {
 		a, b := in.learner(Paper())
 		x, ε := b.x, make([]float64, b.x.rows)
 		actions := x.columns(x.cols-a.sizes.Action, x.cols)
-		for j := range in.length["actions"] {
-			in.fill(element("actions", j), actions)
+		for j, rows := range in.Actions {
+			set("actions", actions, rows)
 			a.pun.deviation(ε, x)
 			out("per_action", ε, j)
 		}
-		a.pun.uncertainty(ε, x, in.length["actions"], func(j, k int) {
-			in.fill(element(element("actions", j), k), actions.row(k))
-		})
+		a.pun.uncertainty(ε, x, len(in.Actions), func(j, k int) { copy(actions.row(k), in.Actions[j][k]) })
 		out("epsilon", ε)
 	}},
-	{"goal-probability", []int{6}, "GoalProbabilities, scaleUncertainty", "epsilon m b", func(in *vector, out output) {
-		ε := list[float64](in, "epsilon")
-		x := make([]float64, len(ε))
-		scaleUncertainty(x, ε)
+	{"goal-probability", []int{6}, "GoalProbabilities, scaleUncertainty", "epsilon m b", func(in *inputs, out output) {
+		x := make([]float64, len(in.Epsilon))
+		scaleUncertainty(x, in.Epsilon)
 		out("normalized", x)
-		GoalProbabilities(x, ε, in.number("m"), in.number("b"))
+		GoalProbabilities(x, in.Epsilon, in.Slope, in.Intercept)
 		out("p", x)
 	}},
-	{"achievable", nil, "Achievable", "q_mean c T", func(in *vector, out output) {
-		q := list[float64](in, "q_mean")
+	{"achievable", nil, "Achievable", "q_mean c T", func(in *inputs, out output) {
 		var candidates []int
-		for k := range q {
+		for k := range in.QMean {
 			candidates = append(candidates, k)
 		}
-		out("kept", Achievable(candidates, q, in.number("c"), in.whole("T")))
+		out("kept", Achievable(candidates, in.QMean, in.C, in.T))
 	}},
 	{"per", []int{7, 8}, "prioritized.probability, ImportanceWeights", "priority alpha beta", checkPriorities},
-	{"per-beta", nil, "PriorityBeta", "beta_initial beta_steps t", func(in *vector, out output) {
-		for k, t := range list[int](in, "t") {
-			β := PriorityBeta(t, in.number("beta_initial"), in.whole("beta_steps"))
-			out("beta", β, k)
+	{"per-beta", nil, "PriorityBeta", "beta_initial beta_steps t", func(in *inputs, out output) {
+		for k, t := range in.Times {
+			out("beta", PriorityBeta(t, in.BetaInitial, in.BetaSteps), k)
 		}
 	}},
 	{"her", nil, "replay.relabel", "achieved_next goal i future? radius", checkHindsight},
-	{"her-future", nil, "futureStep", "i n u", func(in *vector, out output) {
-		out("future", futureStep(in.whole("i"), in.whole("n"), in.number("u")))
+	{"her-future", nil, "futureStep", "i n u", func(in *inputs, out output) {
+		out("future", futureStep(in.I, in.N, in.U))
 	}},
-	{"optimal-return", nil, "OptimalValue", "hops gamma", func(in *vector, out output) {
-		for k, hops := range list[int](in, "hops") {
+	{"optimal-return", nil, "OptimalValue", "hops gamma", func(in *inputs, out output) {
+		for k, hops := range in.Hops {
 			out("undiscounted", OptimalValue(1, hops), k)
-			out("discounted", OptimalValue(in.number("gamma"), hops), k)
+			out("discounted", OptimalValue(in.Gamma, hops), k)
 		}
 	}},
 	{"update", nil, "Agent.learnFrom", updateKeys, checkUpdate},
 	{"update-joint", nil, "Agent.learnFrom", updateKeys + " predictive_weight", checkUpdate},
-	{"gaussian-nll", nil, "gaussianLoss", "mu raw y", func(in *vector, out output) {
-		μ := list[float32](in, "mu")
-		raw, y := make([]float32, len(μ)), make([]float32, len(μ))
-		in.fill("raw", raw)
-		in.fill("y", y)
-		p, dp := newMatrix(len(μ), 2), newMatrix(len(μ), 2)
-		for r := range μ {
-			p.row(r)[0], p.row(r)[1] = μ[r], raw[r]
-		}
-		out("loss", gaussianLoss(dp.data, p.data, y, 1))
-		for r := range μ {
+	{"gaussian-nll", nil, "gaussianLoss", "mu raw y", func(in *inputs, out output) {
+		n := len(in.Mu)
+		p, dp := newMatrix(n, 2), newMatrix(n, 2)
+		set("mu", p.columns(0, 1), in.Mu)
+		set("raw", p.columns(1, 2), in.Raw)
+		out("loss", gaussianLoss(dp.data, p.data, in.Y, 1))
+		for r := range n {
 			out("grad_mu", dp.row(r)[0], r)
 			out("grad_raw", dp.row(r)[1], r)
 		}
 	}},
-	{"vds", nil, "valueDisagreement, toProbabilities", "q", func(in *vector, out output) {
-		x := make([]float64, in.length["q[0]"])
-		valueDisagreement(x, lists[float32](in, "q"))
+	{"vds", nil, "valueDisagreement, toProbabilities", "q", func(in *inputs, out output) {
+		x := make([]float64, width(in.Q))
+		valueDisagreement(x, in.Q)
 		out("std", x)
 		toProbabilities(x)
 		out("p", x)
 	}},
-	{"kde", nil, "logDensity", "points query bandwidth", func(in *vector, out output) {
-		points := slices.Concat(lists[float64](in, "points")...)
-		for k, x := range lists[float64](in, "query") {
-			out("log_density", logDensity(points, x, in.number("bandwidth")), k)
+	{"kde", nil, "logDensity", "points query bandwidth", func(in *inputs, out output) {
+		for k, x := range in.Query {
+			out("log_density", logDensity(slices.Concat(in.Points...), x, in.Bandwidth), k)
 		}
 	}},
 }
 
 // checkNetwork is a forward pass and, given dL/dy, a backward pass.
-func checkNetwork(in *vector, out output) {
-	net, widths := in.net("net")
-	p, x, last := newPass(widths, newWorkers(1)), in.matrix("x"), len(net.layers)
+func checkNetwork(in *inputs, out output) {
+	net, widths := network("net", in.Net)
+	p, x, last := newPass(widths, newWorkers(1)), newMatrix(len(in.X), widths[0]), len(net.layers)
+	set("x", x, in.X)
 	ξ := net.latent(p, x)
 	y := net.forward(p, x)
-	output := in.word("output", "", "tanh")
-	if output == "tanh" {
+	switch in.Output {
+	case "":
+	case "tanh":
 		for i, v := range y.data {
 			y.data[i] = tanh32(v)
 		}
+	default:
+		panic(fmt.Sprintf("in: output is %q, want tanh or none", in.Output))
 	}
-	if !in.has("dy") {
+	if in.Dy == nil {
 		out("xi", ξ)
 		out("y", y)
 		return
 	}
 	dy := p.dx[last]
-	in.fill("dy", dy)
-	if output == "tanh" {
+	set("dy", dy, in.Dy)
+	if in.Output == "tanh" {
 		for i, v := range y.data {
 			dy.data[i] *= 1 - float32(v*v)
 		}
@@ -550,11 +530,9 @@ func checkNetwork(in *vector, out output) {
 	out("dx", dx)
 }
 
-func checkPredictiveLoss(in *vector, out output) {
+func checkPredictiveLoss(in *inputs, out output) {
 	p := Paper()
-	if in.word("form", "mse", "norm") == "norm" {
-		p.HeadLoss = "norm"
-	}
+	p.HeadLoss = map[string]string{"mse": "squared", "norm": "norm"}[in.Form]
 	a, b := in.learner(p)
 	u := a.pun
 	for i, c := range u.critics {
@@ -569,53 +547,51 @@ func checkPredictiveLoss(in *vector, out output) {
 	}
 }
 
-func checkPriorities(in *vector, out output) {
-	priority, α, β := list[float64](in, "priority"), in.number("alpha"), in.number("beta")
-	n := len(priority)
+func checkPriorities(in *inputs, out output) {
+	n := len(in.Priority)
 	P, w := make([]float64, n), make([]float64, n)
-	SampleProbabilities(P, priority, α)
+	SampleProbabilities(P, in.Priority, in.Alpha)
 	out("P", P)
-	ImportanceWeights(w, P, n, β, 0)
+	ImportanceWeights(w, P, n, in.Beta, 0)
 	out("w", w)
 
-	ImportanceWeights(w, P, n, β, slices.Min(P)) // as the sampler divides: by the largest
+	ImportanceWeights(w, P, n, in.Beta, slices.Min(P)) // as the sampler divides: by the largest
 	out("w_normalized", w)
 }
 
-func checkHindsight(in *vector, out output) {
-	goal, n, i := list[float64](in, "goal"), in.length["achieved_next"], in.whole("i")
-	b := newReplay(Sizes{Observation: 1, Goal: len(goal), Action: 1}, n)
+func checkHindsight(in *inputs, out output) {
+	n, i := len(in.AchievedNext), in.I
+	b := newReplay(Sizes{Observation: 1, Goal: len(in.Goal), Action: 1}, n)
 	zero := []float64{0}
-	for _, achieved := range lists[float64](in, "achieved_next") {
-		b.add(zero, achieved, zero, goal, State{Observation: zero, Achieved: achieved})
+	for _, achieved := range in.AchievedNext {
+		b.add(zero, achieved, zero, in.Goal, State{Observation: zero, Achieved: achieved})
 	}
 	const k = 4
 	script := scripted{0.9, 0} // above k/(k+1), so the goal pursued
-	if in.has("future") {
-		script = scripted{0, (float64(in.whole("future")-i) + 0.5) / float64(n-i)}
+	if in.Future != nil {
+		script = scripted{0, (float64(*in.Future-i) + 0.5) / float64(n-i)}
 	}
 	g := b.relabel(i, k, rand.New(&script))
 	out("g", g)
-	if radius := in.number("radius"); radius != GoalRadius {
-		panic(fmt.Sprintf("in: radius is %v, want %v", radius, GoalRadius))
+	if in.Radius != GoalRadius {
+		panic(fmt.Sprintf("in: radius is %v, want %v", in.Radius, GoalRadius))
 	}
 	out("r", new(mazeEnv).Reward(b.nextAchieved.at(i), g))
 }
 
 // checkUpdate does whole updates: by the joint loss of Equations 2 and 4 where
 // the case has its weight, else with Equation 4 moving only the heads.
-func checkUpdate(in *vector, out output) {
+func checkUpdate(in *inputs, out output) {
 	p := Paper()
-	if !in.has("predictive_weight") {
-		p.PredictiveGradient = "head"
-	} else if weight := in.number("predictive_weight"); weight != 1 {
-		panic(fmt.Sprintf("in: predictive_weight is %v, the joint loss here has 1", weight))
+	gradient, ok := map[float64]string{0: "head", 1: "joint"}[in.PredictiveWeight]
+	if !ok {
+		panic(fmt.Sprintf("in: predictive_weight is %v, the joint loss here has 1", in.PredictiveWeight))
 	}
-	a := in.agent(p, "steps[0].")
-	for i := range in.length["steps"] {
-		step := element("steps", i) + "."
-		b := in.batch(a, step)
-		a.learning = pairScript(list[int](in, step+"M"), len(a.pun.critics))
+	p.PredictiveGradient = gradient
+	a := in.agent(p, &in.Steps[0])
+	for _, step := range in.Steps {
+		b := step.batch(a)
+		a.learning = pairScript(step.M, len(a.pun.critics))
 		a.learnFrom(b, b, b)
 	}
 	out("actor", a.policy.net.layers)
