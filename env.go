@@ -127,21 +127,11 @@ func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 		}
 		seed := rng.Uint64()
 		actions, others := randomActions(horizon, sizes.Action, rng), randomActions(horizon, sizes.Action, rng)
-		once, err1 := playEpisode(env, sizes, seed, actions, false)
-		other, err2 := playEpisode(env, sizes, seed, others, false)
-		_, err3 := playEpisode(env, sizes, rng.Uint64(), others[:horizon/2], false)
-		again, err4 := playEpisode(env, sizes, seed, actions, true)
+		once, err1 := playEpisode(env, sizes, seed, actions, nil)
+		other, err2 := playEpisode(env, sizes, seed, others, nil)
+		_, err3 := playEpisode(env, sizes, rng.Uint64(), others[:horizon/2], nil)
+		_, err4 := playEpisode(env, sizes, seed, actions, once)
 		if err := cmp.Or(err1, err2, err3, err4); err != nil {
-			return err
-		}
-		for t, s := range once {
-			if !reflect.DeepEqual(s, again[t]) {
-				return &EnvError{t, "another answer than in an episode with equal generator and actions; nothing else may " +
-					"reach an episode: other chance, an earlier episode (also one that was broken off), a call of Reward, " +
-					"the slice of an earlier action"}
-			}
-		}
-		if err := checkRewards(env, once); err != nil {
 			return err
 		}
 		acted = acted || !reflect.DeepEqual(once, other)
@@ -169,9 +159,10 @@ type playedStep struct {
 }
 
 // playEpisode plays one episode, checks every answer as training does, and
-// returns copies of the answers, Reset's first. With nosy it asks for more
-// rewards, and passes all actions in one slice.
-func playEpisode(env Env, sizes Sizes, seed uint64, actions [][]float64, nosy bool) ([]playedStep, error) {
+// returns copies of the answers, Reset's first. Given an earlier play of the same
+// episode, it holds the answers to that, asks for more rewards, and passes all
+// actions in one slice.
+func playEpisode(env Env, sizes Sizes, seed uint64, actions [][]float64, earlier []playedStep) ([]playedStep, error) {
 	var steps []playedStep
 	action := make([]float64, sizes.Action)
 	for t := range len(actions) + 1 {
@@ -180,7 +171,7 @@ func playEpisode(env Env, sizes Sizes, seed uint64, actions [][]float64, nosy bo
 		if t == 0 {
 			s = env.Reset(rand.New(rand.NewPCG(seed, seed)))
 		} else {
-			if !nosy {
+			if earlier == nil {
 				action = make([]float64, sizes.Action)
 			}
 			copy(action, actions[t-1])
@@ -196,9 +187,8 @@ func playEpisode(env Env, sizes Sizes, seed uint64, actions [][]float64, nosy bo
 		if problem == "" {
 			steps[t].reward = env.Reward(s.Achieved, s.Desired)
 		}
-		if problem == "" && nosy {
-			env.Reward(s.Achieved, s.Achieved)
-			env.Reward(s.Desired, s.Achieved)
+		if problem == "" && earlier != nil {
+			problem = rewardProblem(env, s, earlier[len(actions)-t])
 		}
 		switch now := env.Sizes(); {
 		case problem != "":
@@ -206,6 +196,10 @@ func playEpisode(env Env, sizes Sizes, seed uint64, actions [][]float64, nosy bo
 			problem = "a call of Reward changed the state, which must stay until the next Reset or Step"
 		case t > 0 && !slices.Equal(action, actions[t-1]):
 			problem = fmt.Sprintf("it changed its action from %v to %v; the slice is the caller's", actions[t-1], action)
+		case earlier != nil && !reflect.DeepEqual(steps[t], earlier[t]):
+			problem = "another answer than in an episode with equal generator and actions; nothing else may " +
+				"reach an episode: other chance, an earlier episode (also one that was broken off), a call of Reward, " +
+				"the slice of an earlier action"
 		case now != sizes:
 			problem = fmt.Sprintf("Sizes returned %+v, and %+v before; sizes must not change", now, sizes)
 		}
@@ -216,29 +210,25 @@ func playEpisode(env Env, sizes Sizes, seed uint64, actions [][]float64, nosy bo
 	return steps, nil
 }
 
-// checkRewards asks, after an episode, for the rewards that it had, for
-// hindsight's twice, and for a goal's own.
-func checkRewards(env Env, steps []playedStep) error {
+// rewardProblem says what is wrong with the rewards of a state's goals for
+// themselves, of another step, and of hindsight's goal for it, or returns "".
+func rewardProblem(env Env, s State, other playedStep) string {
 	const itself, alone = "a goal must reach itself", "it must be 0 or -1, and depend on nothing but its arguments"
-	last := steps[len(steps)-1].Achieved
-	for _, s := range steps {
-		for _, q := range []struct {
-			achieved, desired []float64
-			want              float64
-			must              string
-		}{
-			{s.Achieved, s.Desired, s.reward, alone},
-			{s.Achieved, last, env.Reward(s.Achieved, last), alone},
-			{s.Achieved, s.Achieved, 0, itself},
-			{s.Desired, s.Desired, 0, itself},
-		} {
-			if r := env.Reward(q.achieved, q.desired); r != q.want || r != 0 && r != -1 {
-				return fmt.Errorf("qta: environment: after an episode Reward is %v of the achieved goal %v and the desired goal %v; %s",
-					r, q.achieved, q.desired, q.must)
-			}
+	for _, q := range []struct {
+		achieved, desired []float64
+		want              float64
+		must              string
+	}{
+		{s.Achieved, s.Achieved, 0, itself},
+		{s.Desired, s.Desired, 0, itself},
+		{other.Achieved, other.Desired, other.reward, alone},
+		{other.Achieved, s.Achieved, env.Reward(other.Achieved, s.Achieved), alone},
+	} {
+		if r := env.Reward(q.achieved, q.desired); r != q.want || r != 0 && r != -1 {
+			return fmt.Sprintf("Reward is %v of the achieved goal %v and the desired goal %v; %s", r, q.achieved, q.desired, q.must)
 		}
 	}
-	return nil
+	return ""
 }
 
 // A Curriculum chooses the goals that an agent pursues in training: see

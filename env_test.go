@@ -119,23 +119,23 @@ func TestCheckEnv(t *testing.T) {
 			lineEnv{onReturn: func(e *lineEnv, r float64) float64 { return float64(-(e.steps % 2)) }}},
 		{"half reward", "qta: step 1: environment: Step's reward is -0.5 and Reward's -0.5",
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 { return r / 2 }}},
-		{"reward of the episode's goal", "qta: environment: after an episode Reward is -1 of the achieved goal [0.8",
+		{"reward of the episode's goal", "qta: step 0: environment: Reward is -1 of the achieved goal [0.8",
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
 				return pick(d[0] != e.goal[0], -1, r)
 			}}},
-		{"reward of the clock", "qta: environment: after an episode Reward is -1 of the achieved goal [0.8",
+		{"reward of the clock", "qta: step 0: environment: Reward is 0 of the achieved goal [1.5",
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
 				return pick(e.steps < 3, 0, r)
 			}}},
-		{"reward of hindsight goals", "qta: environment: after an episode Reward is -2 of ",
+		{"reward of hindsight goals", "qta: step 0: environment: Reward is -2 of ",
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
 				return pick(d[0] != e.goal[0] && a[0] != d[0], -2, r)
 			}}},
-		{"reward never 0 where a state is its own goal", "qta: environment: after an episode Reward is -1 of the achieved goal [0.8",
+		{"reward never 0 where a state is its own goal", "qta: step 0: environment: Reward is -1 of the achieved goal [0.8",
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
 				return pick(a[0] == d[0], -1, r)
 			}}},
-		{"reward never 0 for the desired goal", "qta: environment: after an episode Reward is -1 of the achieved goal [0.1",
+		{"reward never 0 for the desired goal", "qta: step 0: environment: Reward is -1 of the achieved goal [0.1",
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
 				return pick(a[0] == e.goal[0], -1, r)
 			}}},
