@@ -85,13 +85,9 @@ func checkFile(fsys fs.FS, name string) ([]CheckResult, error) {
 	if err := fromJSON(text, &file); err != nil {
 		return nil, fmt.Errorf("not vectors: %w", err)
 	}
-	var known []string
-	for _, e := range equations {
-		known = append(known, e.name)
-	}
-	k := slices.Index(known, file.Equation)
+	k := slices.IndexFunc(equations, func(e equation) bool { return e.name == file.Equation })
 	if k < 0 {
-		return nil, fmt.Errorf("unknown equation %q; known are %s", file.Equation, strings.Join(known, ", "))
+		return nil, fmt.Errorf("unknown equation %q; testdata/golden has a file of each", file.Equation)
 	}
 	if len(file.Cases) == 0 {
 		return nil, errors.New("no cases")
@@ -266,14 +262,6 @@ func readInputs(text []byte, keys string) *inputs {
 	return in
 }
 
-// width returns the length of a table's rows.
-func width(table [][]float32) int {
-	if len(table) == 0 {
-		return 0
-	}
-	return len(table[0])
-}
-
 // set copies the numbers of from, if there are any, to the places of as many.
 func set(name string, to, from any) {
 	var numbers []float64
@@ -310,7 +298,7 @@ func (in *inputs) agent(p Params, one *inputs) *Agent {
 	p.Critics, p.HiddenLayers, p.HiddenSize = len(in.Critics), len(first)-1, len(first[0].B)
 	p.Discount, p.Polyak, p.ActionL2 = in.Gamma, in.Rho, in.ActionL2
 	p.ActorRate, p.CriticRate, p.PredictiveRate = in.LrActor, in.LrCritic, in.LrPredictive
-	s, g := max(width(one.S), width(one.SNext)), width(one.G)
+	s, g := len(slices.Concat(one.S, one.SNext)[0]), len(one.G[0])
 	a, err := NewAgent(p, Sizes{Observation: s, Goal: g, Action: len(first[0].W) - s - g}, 0)
 	if err != nil {
 		panic(err)
@@ -423,7 +411,7 @@ var equations = []equation{
 			heads = append(heads, slices.Concat(p...))
 		}
 		u := make([]float64, len(in.Pred[0]))
-		HeadDeviation(u, heads, width(in.Pred[0]))
+		HeadDeviation(u, heads, len(in.Pred[0][0]))
 		out("u", u)
 	}},
 	{"uncertainty", []int{5}, "pun.uncertainty", "critics heads s g actions", func(in *inputs, out output) {
@@ -482,7 +470,7 @@ var equations = []equation{
 		}
 	}},
 	{"vds", nil, "valueDisagreement, toProbabilities", "q", func(in *inputs, out output) {
-		x := make([]float64, width(in.Q))
+		x := make([]float64, len(in.Q[0]))
 		valueDisagreement(x, in.Q)
 		out("std", x)
 		toProbabilities(x)

@@ -195,7 +195,7 @@ func TestCheckErrors(t *testing.T) {
 		{good, good + good, "not vectors: there is more after the JSON value"},
 		{good, good[:len(good)/2], "not vectors: unexpected EOF"},
 		{good, "[1, 2]", "not vectors: json: cannot unmarshal array"},
-		{"td-target", "td_target", `unknown equation "td_target"; known are mlp-forward`},
+		{"td-target", "td_target", `unknown equation "td_target"; testdata/golden has a file of each`},
 		{one, "", "no cases"},
 		{one, "1", "not vectors: json: cannot unmarshal number"},
 		{`"paper"`, `"papers": 1, "paper"`, `not vectors: json: unknown field "papers"`},
