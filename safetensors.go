@@ -196,25 +196,14 @@ func agentOf(metadata map[string]string, length int) (*Agent, error) {
 
 // fillTensors sets all networks to a file's tensors, found by name.
 func (a *Agent) fillTensors(places map[string]tensorPlace, numbers []byte) error {
-	tensors := a.tensors()
-	size := 0
+	tensors, size := a.tensors(), 0
 	for _, t := range tensors {
-		size += 4 * t.size
-	}
-	if len(places) != len(tensors) || len(numbers) != size {
-		return fmt.Errorf("%d tensors of %d bytes, its networks have %d of %d",
-			len(places), len(numbers), len(tensors), size)
-	}
-	for _, t := range tensors {
-		place, n := places[t.name], 4*t.size
-		if place.DType != "F32" || !slices.Equal(place.Shape, t.shape) {
-			return fmt.Errorf("the tensor %s is %.20q of shape %v, want F32 of shape %v",
-				t.name, place.DType, place.Shape, t.shape)
-		}
+		place := places[t.name]
 		begin, end := place.Offsets[0], place.Offsets[1]
-		if begin < 0 || begin > size-n || end != begin+n {
-			return fmt.Errorf("the tensor %s is at bytes %d to %d of %d, want %d bytes",
-				t.name, begin, end, size, n)
+		if place.DType != "F32" || !slices.Equal(place.Shape, t.shape) ||
+			begin < 0 || end > len(numbers) || end-begin != 4*t.size {
+			return fmt.Errorf("the tensor %s is %.20q of shape %v at bytes %d to %d of %d, want F32 of shape %v",
+				t.name, place.DType, place.Shape, begin, end, len(numbers), t.shape)
 		}
 		for k := range t.size {
 			v := math.Float32frombits(binary.LittleEndian.Uint32(numbers[begin+4*k:]))
@@ -223,6 +212,11 @@ func (a *Agent) fillTensors(places map[string]tensorPlace, numbers []byte) error
 			}
 			*t.number(k) = v
 		}
+		size += 4 * t.size
+	}
+	if len(places) != len(tensors) || len(numbers) != size {
+		return fmt.Errorf("%d tensors of %d bytes, its networks have %d of %d",
+			len(places), len(numbers), len(tensors), size)
 	}
 	return nil
 }
