@@ -428,14 +428,19 @@ func inInterval(x float64, interval string) bool {
 	return above && below
 }
 
-// suggestion names the parameters that contain name, or are contained in it, or
-// that it may misspell.
+// suggestion names the parameters that name may stand for: within two letters of
+// it, or equal but for letters that one of them lacks in one place.
 func suggestion(name string) string {
 	var near []string
-	typed := strings.ToLower(name)
 	for _, f := range fields() {
-		field := strings.ToLower(f.Name)
-		if strings.Contains(field, typed) || strings.Contains(typed, field) || misspells(typed, field) {
+		a, b := strings.ToLower(name), strings.ToLower(f.Name)
+		for a != "" && b != "" && a[0] == b[0] {
+			a, b = a[1:], b[1:]
+		}
+		for a != "" && b != "" && a[len(a)-1] == b[len(b)-1] {
+			a, b = a[:len(a)-1], b[:len(b)-1]
+		}
+		if a == "" || b == "" || max(len(a), len(b)) <= 2 {
 			near = append(near, f.Name)
 		}
 	}
@@ -443,15 +448,4 @@ func suggestion(name string) string {
 		return "; \"qta params\" lists them"
 	}
 	return "; did you mean " + strings.Join(near, " or ") + "?"
-}
-
-// misspells reports whether a and b differ within two letters.
-func misspells(a, b string) bool {
-	for a != "" && b != "" && a[0] == b[0] {
-		a, b = a[1:], b[1:]
-	}
-	for a != "" && b != "" && a[len(a)-1] == b[len(b)-1] {
-		a, b = a[:len(a)-1], b[:len(b)-1]
-	}
-	return max(len(a), len(b)) <= 2
 }
