@@ -151,7 +151,7 @@ func setNumbers(dst []float32, name string, numbers []float64) {
 // [*NumericError] if a number in it is NaN or infinite.
 func (u *PUN) MarshalBinary() ([]byte, error) {
 	h := header{Params: u.params, Sizes: u.sizes}
-	return h.marshal(ensembleMagic, u.saved(), u.pun.parameters("critic"), u.updates)
+	return h.marshal(ensembleMagic, u.saved(), u.updates)
 }
 
 // UnmarshalBinary replaces the ensemble by one that MarshalBinary returned. An

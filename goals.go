@@ -306,7 +306,7 @@ type curriculum interface {
 	endEpisode(a *Agent) error
 
 	// networks returns the parameters of the curriculum's own networks.
-	networks() []parameterVector
+	networks() [][]float32
 
 	// saved lists the state that training changes.
 	saved() saved
@@ -315,10 +315,10 @@ type curriculum interface {
 // plain is the part that most curricula share: they only choose goals.
 type plain struct{}
 
-func (plain) atGoal(*Agent)               {}
-func (plain) endEpisode(*Agent) error     { return nil }
-func (plain) networks() []parameterVector { return nil }
-func (plain) saved() saved                { return nil }
+func (plain) atGoal(*Agent)           {}
+func (plain) endEpisode(*Agent) error { return nil }
+func (plain) networks() [][]float32   { return nil }
+func (plain) saved() saved            { return nil }
 func (plain) replayGoal(a *Agent, i int) []float64 {
 	return a.replay.relabel(i, a.params.HindsightRatio, a.draws.Rand)
 }

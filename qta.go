@@ -443,9 +443,6 @@ func (a *Agent) rollout(env Env, rng stream, e *Evaluation) error {
 // depend only on the seed and the step, so that training is the same however
 // often it is evaluated, except with WeightDecay.
 func (a *Agent) logEvaluation(env Env, o TrainOptions) error {
-	if err := checkParameters(a.step, a.parameters()...); err != nil {
-		return err
-	}
 	e, err := a.evaluate(env, o.Rollouts, newStream(a.seed, forEvaluation+purpose(a.step)<<8))
 	if err != nil {
 		return err
