@@ -83,9 +83,11 @@ type mega struct {
 }
 
 // goal returns the environment's goal in the first episode, and keeps each
-// episode's goal to its end.
+// episode's goal to its end. It counts the steps there, since actions are the more
+// random the longer the agent is at its goal, in place of RandomActionReached.
 func (m *mega) goal(a *Agent, first bool) ([]float64, error) {
 	if !first {
+		m.stepsAtGoal++
 		return nil, nil
 	}
 	if a.replay.n == 0 {
@@ -175,10 +177,6 @@ func (c *cutoff) adapt(least float64, outcomes []bool) bool {
 	}
 	return true
 }
-
-// atGoal makes actions more random the longer the agent is at its goal, in place
-// of RandomActionReached.
-func (m *mega) atGoal(*Agent) { m.stepsAtGoal++ }
 
 // replayGoal draws from the hindsight mix.
 //

@@ -273,7 +273,8 @@ func Achievable(candidates []int, q []float64, c float64, T int) []int {
 }
 
 // setGoal asks the curriculum for the goal to pursue from here: an episode's
-// first, or the next after a success.
+// first, or the next: "Whenever the agent successfully reaches its goal, a new
+// goal is sampled".
 func (a *Agent) setGoal(first bool) error {
 	goal, err := a.curriculum.goal(a, first)
 	if err != nil || goal == nil {
@@ -290,13 +291,10 @@ func (a *Agent) setGoal(first bool) error {
 // isolates the choice of goals.
 type curriculum interface {
 	// goal returns the goal to pursue from the current state: an episode's
-	// first, or the next after a success; nil keeps the present one. It is
-	// valid until the next call. An error ends training.
+	// first, or the next after a step, other than the episode's last, that ends
+	// at the goal; nil keeps the present one. It is valid until the next call.
+	// An error ends training.
 	goal(a *Agent, first bool) ([]float64, error)
-
-	// atGoal is called when a step other than the episode's last ends at the
-	// goal, before goal is asked for the next.
-	atGoal(a *Agent)
 
 	// replayGoal returns the goal that transition i is replayed with.
 	replayGoal(a *Agent, i int) []float64
@@ -315,7 +313,6 @@ type curriculum interface {
 // plain is the part that most curricula share: they only choose goals.
 type plain struct{}
 
-func (plain) atGoal(*Agent)           {}
 func (plain) endEpisode(*Agent) error { return nil }
 func (plain) networks() [][]float32   { return nil }
 func (plain) saved() saved            { return nil }

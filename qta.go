@@ -160,8 +160,13 @@ func (a *Agent) trainStep() error {
 	}
 
 	endOfEpisode := a.step%p.Horizon == 0
-	if a.env.Reward(a.achieved, a.goal) == 0 {
-		if err := a.reachGoal(endOfEpisode); err != nil {
+	atGoal := a.env.Reward(a.achieved, a.goal) == 0
+	if atGoal && !a.reached {
+		a.reached = true
+		a.goalsReached++
+	}
+	if atGoal && !endOfEpisode {
+		if err := a.setGoal(false); err != nil {
 			return err
 		}
 	}
@@ -195,20 +200,6 @@ func (a *Agent) beginEpisode() error {
 func (a *Agent) enterState(s State) {
 	copy(a.observation, s.Observation)
 	copy(a.achieved, s.Achieved)
-}
-
-// reachGoal follows a step that ends at the goal: "Whenever the agent
-// successfully reaches its goal, a new goal is sampled".
-func (a *Agent) reachGoal(endOfEpisode bool) error {
-	if !a.reached {
-		a.goalsReached++
-	}
-	a.reached = true
-	if endOfEpisode {
-		return nil
-	}
-	a.curriculum.atGoal(a)
-	return a.setGoal(false)
 }
 
 // learnTimes makes n updates, or none in the first LearningStarts environment
