@@ -40,11 +40,9 @@ type Agent struct {
 	losses  losses
 	log     []Evaluation
 
-	networksOnly bool // from ReadSafetensors: there is nothing to train on
-	training     bool // Train has not returned
-	halfway      bool // within a step, where training cannot resume
-
-	env Env // that Train trains in
+	env      Env   // that Train trains in
+	training bool  // Train has not returned
+	unfit    error // to be trained or saved, and why; or nil
 
 	// The running episode.
 
@@ -340,6 +338,8 @@ var (
 		"in one an evaluation would break the running episode off")
 	errHalfway = errors.New("qta: the agent stands within an environment step, from where training cannot go on; " +
 		"save it in AfterStep or AfterEvaluation, or when Train has returned nil or the cause of its context, and go on from there")
+	errNetworksOnly = errors.New("qta: an agent from safetensors has only its networks: " +
+		"it does not train, and only WriteSafetensors saves it")
 )
 
 func same(a, b Env) bool {
@@ -352,17 +352,14 @@ func (a *Agent) enter(env, evaluation Env, o TrainOptions) error {
 	if err := cmp.Or(a.checkSizes(env), a.checkSizes(evaluation)); err != nil {
 		return err
 	}
-	if a.networksOnly {
-		return errors.New("qta: an agent that was read from safetensors does not train: it has its networks alone")
-	}
 	if o.EvalEvery < 1 || o.Rollouts < 1 {
 		return fmt.Errorf("qta: EvalEvery is %d and Rollouts is %d, allowed are 1 and above", o.EvalEvery, o.Rollouts)
 	}
 	if same(env, evaluation) {
 		return errTwoInstances
 	}
-	if a.halfway {
-		return errHalfway
+	if a.unfit != nil {
+		return a.unfit
 	}
 	switch c := a.curriculum.(type) {
 	case *vds:

@@ -54,11 +54,8 @@ type header struct {
 // be saved; and after an error within a step (see
 // [Agent.Train]).
 func (a *Agent) MarshalBinary() ([]byte, error) {
-	if a.networksOnly {
-		return nil, errors.New("qta: checkpoint: an agent from safetensors has only its networks: use WriteSafetensors")
-	}
-	if a.halfway {
-		return nil, errHalfway
+	if a.unfit != nil {
+		return nil, a.unfit
 	}
 	h := header{
 		Params: a.params, Sizes: a.sizes, Seed: a.seed,

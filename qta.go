@@ -110,14 +110,19 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		a.halfway = true
+		a.unfit = errHalfway
 		if err := a.trainStep(); err != nil {
 			return err
 		}
 		due := a.step%o.EvalEvery == 0
-		a.halfway = due // until its row is in the log
 		if due {
-			if err := a.logEvaluation(evaluation, o); err != nil {
+			if err := a.logEvaluation(evaluation, o.Rollouts); err != nil {
+				return err
+			}
+		}
+		a.unfit = nil
+		if due && o.AfterEvaluation != nil {
+			if err := o.AfterEvaluation(a.log[len(a.log)-1]); err != nil {
 				return err
 			}
 		}
@@ -433,17 +438,13 @@ func (a *Agent) rollout(env Env, rng stream, e *Evaluation) error {
 // logEvaluation evaluates the policy and adds a row to the log. Its random numbers
 // depend only on the seed and the step, so that training is the same however
 // often it is evaluated, except with WeightDecay.
-func (a *Agent) logEvaluation(env Env, o TrainOptions) error {
-	e, err := a.evaluate(env, o.Rollouts, newStream(a.seed, forEvaluation+purpose(a.step)<<8))
+func (a *Agent) logEvaluation(env Env, rollouts int) error {
+	e, err := a.evaluate(env, rollouts, newStream(a.seed, forEvaluation+purpose(a.step)<<8))
 	if err != nil {
 		return err
 	}
 	a.log = append(a.log, e)
 	a.decayWeights()
-	a.halfway = false
-	if o.AfterEvaluation != nil {
-		return o.AfterEvaluation(e)
-	}
 	return nil
 }
 

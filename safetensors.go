@@ -155,7 +155,7 @@ func ReadSafetensors(r io.Reader) (a *Agent, err error) {
 	if err := a.fillTensors(tensors, numbers); err != nil {
 		return nil, err
 	}
-	a.average, a.networksOnly = nil, true
+	a.average, a.unfit = nil, errNetworksOnly
 	return a, nil
 }
 
