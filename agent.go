@@ -193,9 +193,8 @@ func (a *Agent) Digest() string {
 // many goals as observations, each of the agent's [Sizes] and of numbers up to
 // ±1e100.
 func (a *Agent) Value(observations, goals [][]float64) []float64 {
-	x := a.asked(observations, goals)
-	a.policyActions(x)
-	return a.pun.meanValues(x)
+	a.checkAsked(observations, goals)
+	return criticsMean(a.policyValues(a.pun, observations, goals))
 }
 
 // Uncertainty returns the epistemic uncertainty in each observation with its
@@ -204,7 +203,8 @@ func (a *Agent) Value(observations, goals [][]float64) []float64 {
 // estimate by which the agent chooses its goals, such as that of an average of
 // the heads ([Default]). Uncertainty panics as [Agent.Value] does.
 func (a *Agent) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
-	return a.pun.answer(a.asked(observations, goals), a.sizes.Action, newStream(seed, forSurvey))
+	a.checkAsked(observations, goals)
+	return a.pun.answer(a.rows(observations, goals), a.sizes.Action, newStream(seed, forSurvey))
 }
 
 // A Survey is what an agent makes of a set of points: the data of the paper's
@@ -239,7 +239,6 @@ func (a *Agent) Survey(start, desired []float64, observations, goals [][]float64
 	if len(goals) == 0 {
 		return Survey{}
 	}
-	a.reserve()
 	rng := newStream(a.seed, forSurvey+purpose(a.step)<<8)
 	s := Survey{
 		Deviation:   a.estimate(observations, goals, start, desired, rng),
@@ -288,13 +287,6 @@ func (a *Agent) Goals(from, to int) [][]float64 {
 		}
 	}
 	return goals
-}
-
-// asked returns rows of s and g, normalized.
-func (a *Agent) asked(observations, goals [][]float64) matrix {
-	a.checkAsked(observations, goals)
-	a.reserve()
-	return a.rows(observations, goals)
 }
 
 // checkAsked panics unless observations and goals go together and are numbers.

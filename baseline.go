@@ -111,15 +111,8 @@ func (a *Agent) estimateByValues(now []float64, goals [][]float64) []float64 {
 	if a.params.AuthorsForm {
 		states, goals = goals, states
 	}
-	rows, ε := a.rows(states, goals), make([]float64, len(goals))
-	a.policyActions(rows)
-	for lo := 0; lo < len(ε); lo += a.params.Batch {
-		x := rows.slice(lo, min(lo+a.params.Batch, len(ε)))
-		for _, c := range a.pun.critics {
-			copy(c.values.data[:x.rows], c.q.forward(a.pun.pass, x).data)
-		}
-		a.pun.valuePriorities(ε[lo:lo+x.rows], nil)
-	}
+	values, ε := a.policyValues(a.pun, states, goals), make([]float64, len(goals))
+	HeadDeviation(ε, values, 1)
 	return ε
 }
 
@@ -144,9 +137,9 @@ func addNoise(ε []float64, σ float64, rng stream) {
 // drawn again. Where they have one critic, this is the mean over all.
 func (u *pun) errorPriorities(d []float64, b *batch) {
 	clear(d)
-	for i, c := range u.critics {
+	for i := range u.critics {
 		for k, y := range b.y[i][:len(d)] {
-			d[k] += math.Abs(float64(c.values.data[k])-float64(y)) / float64(len(u.critics))
+			d[k] += math.Abs(float64(u.values[i][k])-float64(y)) / float64(len(u.critics))
 		}
 	}
 }

@@ -125,19 +125,16 @@ func (r *rnd) goal(a *Agent, first bool) ([]float64, error) {
 // novelty sets ν to the squared error of what r predicts for each transition's
 // achieved goal.
 func (r *rnd) novelty(a *Agent, ν []float64, transitions []int) {
-	for lo := 0; lo < len(ν); lo += a.params.Batch {
-		hi := min(lo+a.params.Batch, len(ν))
-		_, f, p := r.outputs(a, transitions[lo:hi])
-		clear(ν[lo:hi])
-		for i := range f {
-			δ := float64(p[i]) - float64(f[i])
-			ν[lo+i/rndUnits] += float64(δ * δ)
-		}
+	_, f, p := r.outputs(a, transitions)
+	clear(ν)
+	for i := range f {
+		δ := float64(p[i]) - float64(f[i])
+		ν[i/rndUnits] += float64(δ * δ)
 	}
 }
 
 // outputs returns what the random network and the one that learns make of the
-// achieved goals x of at most B transitions, a row of rndUnits each.
+// achieved goals x of transitions, a row of rndUnits each.
 func (r *rnd) outputs(a *Agent, transitions []int) (x matrix, f, p []float32) {
 	x = newMatrix(len(transitions), a.sizes.Goal)
 	for row, i := range transitions {

@@ -88,16 +88,12 @@ func (v *vds) goal(a *Agent, first bool) ([]float64, error) {
 // disagreement returns the deviation of the members' values of each goal from
 // the current state.
 func (v *vds) disagreement(a *Agent, goals [][]float64) []float64 {
-	x := a.rows(slices.Repeat([][]float64{a.observation}, len(goals)), goals)
-	a.policyActions(x)
-	var values [][]float32 // members by goals
-	for _, c := range v.members.critics {
-		value := slices.Clone(c.q.forward(v.members.pass, x).data[:len(goals)])
-		a.params.clipReturns(value)
-		values = append(values, value)
+	now := slices.Repeat([][]float64{a.observation}, len(goals))
+	q, d := a.policyValues(v.members, now, goals), make([]float64, len(goals))
+	for _, values := range q {
+		a.params.clipReturns(values)
 	}
-	d := make([]float64, len(goals))
-	valueDisagreement(d, values)
+	valueDisagreement(d, q)
 	return d
 }
 

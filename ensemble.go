@@ -97,8 +97,7 @@ func (u *PUN) Targets(rewards []float64, next, goals, nextActions [][]float64) [
 func (u *PUN) Value(observations, goals, actions [][]float64) []float64 {
 	x := newMatrix(len(observations), u.sizes.Observation+u.sizes.Goal+u.sizes.Action)
 	u.fill(x, observations, goals, actions)
-	u.pun.reserve(min(x.rows, u.params.Batch))
-	return u.pun.meanValues(x)
+	return criticsMean(u.pun.valuesAt(x))
 }
 
 // Uncertainty returns the epistemic uncertainty in each observation with its
@@ -107,7 +106,6 @@ func (u *PUN) Value(observations, goals, actions [][]float64) []float64 {
 func (u *PUN) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
 	x := newMatrix(len(observations), u.sizes.Observation+u.sizes.Goal+u.sizes.Action)
 	u.fill(x, observations, goals)
-	u.pun.reserve(min(x.rows, u.params.Batch))
 	return u.pun.answer(x, u.sizes.Action, newStream(seed, forSurvey))
 }
 

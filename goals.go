@@ -144,18 +144,15 @@ func (u *pun) answer(x matrix, length int, rng stream) []float64 {
 // Reading R17: the sum has d terms and the ensemble G; the display's sums start at
 // 0 and so count one more.
 func (u *pun) uncertainty(ε []float64, x matrix, d int, act func(j, k int)) {
-	one := make([]float64, min(x.rows, u.dp.rows))
+	one := make([]float64, x.rows)
 	clear(ε)
 	for j := range d {
-		for lo := 0; lo < x.rows; lo += u.dp.rows {
-			hi := min(lo+u.dp.rows, x.rows)
-			for k := lo; k < hi; k++ {
-				act(j, k)
-			}
-			u.deviation(one[:hi-lo], x.slice(lo, hi))
-			for k, v := range one[:hi-lo] {
-				ε[lo+k] += v / float64(d)
-			}
+		for k := range ε {
+			act(j, k)
+		}
+		u.deviation(one, x)
+		for k, v := range one {
+			ε[k] += v / float64(d)
 		}
 	}
 }
@@ -320,10 +317,18 @@ func (plain) replayGoal(a *Agent, i int) []float64 {
 	return a.replay.relabel(i, a.params.HindsightRatio, a.draws.Rand)
 }
 
+// policyValues returns the values that the critics of u give the policy's action in
+// each state with its goal: critics by states.
+func (a *Agent) policyValues(u *pun, states, goals [][]float64) [][]float32 {
+	x := a.rows(states, goals)
+	a.policyActions(x)
+	return u.valuesAt(x)
+}
+
 // policyActions sets the action columns of x to the policy's for its s and g.
 func (a *Agent) policyActions(x matrix) {
-	for lo := 0; lo < x.rows; lo += a.params.Batch {
-		chunk := x.slice(lo, min(lo+a.params.Batch, x.rows))
+	for lo := 0; lo < x.rows; lo += askedRows {
+		chunk := x.slice(lo, min(lo+askedRows, x.rows))
 		inputs := chunk.columns(0, a.sizes.Observation+a.sizes.Goal)
 		setColumns(chunk, inputs.cols, a.policy.act(a.policy.net, inputs))
 	}

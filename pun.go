@@ -150,7 +150,7 @@ type pun struct {
 	pass                *pass
 	dp                  matrix      // the gradient with respect to the heads' output, B by its width
 	headT               matrix      // scratch for a head's transposed weights
-	values, predictions [][]float32 // of each critic and of its head: the elements of its two matrices
+	values, predictions [][]float32 // of each critic, and the elements of its prediction, for the batch at work
 	own, masked         matrix      // scratch: predictions on a minibatch of the heads' own, and maskPredicted's
 }
 
@@ -161,8 +161,7 @@ type critic struct {
 	gradient       criticNet
 	adam, headAdam *adam
 
-	values     matrix // Q of the batch at work, B by 1
-	prediction matrix // P of it, B by the head's width
+	prediction matrix // P of the batch at work, B by the head's width
 }
 
 // A criticNet is the parameters of a critic and its head, or their gradient.
@@ -196,9 +195,8 @@ func (u *pun) target(b *batch, rng stream) {
 // targetValue returns the value of target critic i at x, of B elements. It is
 // valid until the critic's next use.
 func (u *pun) targetValue(x matrix, i int) []float32 {
-	c := u.critics[i]
-	q := c.values.data[:x.rows]
-	copy(q, c.target.infer(u.pass, x).data)
+	q := u.values[i][:x.rows]
+	copy(q, u.critics[i].target.infer(u.pass, x).data)
 	return q
 }
 
@@ -257,10 +255,10 @@ func (u *pun) gradient(i int, b, _ *batch) (criticLoss, headLoss float64) {
 // criticLoss returns Equation 2 for critic i, given ξ of the minibatch, and
 // leaves its gradient with respect to Q in the last of u.pass.dx.
 func (u *pun) criticLoss(i int, ξ matrix, b *batch) float64 {
-	c := u.critics[i]
-	n := len(c.q.layers)
-	c.q.layers[n-1].forward(u.pass.workers, c.values.slice(0, ξ.rows), ξ, false)
-	return CriticLoss(u.pass.dx[n].data[:ξ.rows], c.values.data[:ξ.rows], b.y[i], b.weights[i])
+	layers, q := u.critics[i].q.layers, u.values[i][:ξ.rows]
+	n := len(layers)
+	layers[n-1].forward(u.pass.workers, matrix{ξ.rows, 1, 1, 1, q}, ξ, false)
+	return CriticLoss(u.pass.dx[n].data[:ξ.rows], q, b.y[i], b.weights[i])
 }
 
 // headGradient returns Equation 4 for head i, given ξ of the minibatch, and fills
@@ -305,12 +303,20 @@ func (s *softUpdate) do(lo, hi int) {
 	Polyak(s.target[lo:hi], s.online[lo:hi], s.ρ)
 }
 
+// askedRows is how many rows are asked about at a time: a question of any length
+// needs no more memory than that.
+const askedRows = 384
+
 // deviation sets d, of B values, to how far the heads scatter at x.
 func (u *pun) deviation(d []float64, x matrix) {
-	for _, c := range u.critics {
-		c.head.forward(u.pass.workers, c.prediction.slice(0, x.rows), c.q.latent(u.pass, x), false)
+	u.reserve(min(x.rows, askedRows))
+	for lo := 0; lo < x.rows; lo += askedRows {
+		chunk := x.slice(lo, min(lo+askedRows, x.rows))
+		for _, c := range u.critics {
+			c.head.forward(u.pass.workers, c.prediction.slice(0, chunk.rows), c.q.latent(u.pass, chunk), false)
+		}
+		u.scatter(d[lo:][:chunk.rows])
 	}
-	u.scatter(d)
 }
 
 // scatter sets d to how far the heads' latest predictions are apart.
@@ -331,18 +337,27 @@ func (u *pun) scatter(d []float64) {
 // code does.
 func (u *pun) priorities(d []float64, _ *batch) { u.scatter(d) }
 
-// meanValues returns the mean over the critics at each row of x.
-func (u *pun) meanValues(x matrix) []float64 {
-	q := make([]float64, x.rows)
-	for lo := 0; lo < x.rows; lo += u.dp.rows {
-		chunk := x.slice(lo, min(lo+u.dp.rows, x.rows))
-		for _, c := range u.critics {
-			for i, v := range c.q.forward(u.pass, chunk).data[:chunk.rows] {
-				q[lo+i] += float64(v) / float64(len(u.critics))
-			}
+// valuesAt returns the values of x, critics by rows.
+func (u *pun) valuesAt(x matrix) [][]float32 {
+	values := make([][]float32, len(u.critics))
+	for i, c := range u.critics {
+		for lo := 0; lo < x.rows; lo += askedRows {
+			chunk := x.slice(lo, min(lo+askedRows, x.rows))
+			values[i] = append(values[i], c.q.infer(u.pass, chunk).data[:chunk.rows]...)
 		}
 	}
-	return q
+	return values
+}
+
+// criticsMean returns the mean over the critics of values, critics by rows.
+func criticsMean(values [][]float32) []float64 {
+	mean := make([]float64, len(values[0]))
+	for _, q := range values {
+		for k, v := range q {
+			mean[k] += float64(v) / float64(len(values))
+		}
+	}
+	return mean
 }
 
 // newPUN returns an ensemble with networks of the given sizes. Critics differ
@@ -454,8 +469,7 @@ func (u *pun) reserve(rows int) {
 	u.pass.reserve(rows)
 	u.dp, u.own, u.masked = newMatrix(rows, u.width), newMatrix(rows, u.width), newMatrix(rows, u.width)
 	for i, c := range u.critics {
-		c.values = newMatrix(rows, 1)
 		c.prediction = newMatrix(rows, u.width)
-		u.values[i], u.predictions[i] = c.values.data, c.prediction.data
+		u.values[i], u.predictions[i] = make([]float32, rows), c.prediction.data
 	}
 }
