@@ -38,17 +38,17 @@ func (a *Agent) randomAction() float64 {
 // ownBatches returns the minibatches of heads and policy: the critics', b, or
 // with HeadOwnDraw and ActorOwnDraw one of their own, the policy's without
 // priorities.
-func (a *Agent) ownBatches(b *batch) (heads, actor *batch, err error) {
+func (a *Agent) ownBatches(b *batch) (heads, actor *batch) {
 	heads, actor = b, b
 	if a.params.HeadOwnDraw {
 		heads = &a.headBatch
-		err = a.minibatch(heads, byEpisode{uniform{a.replay}}, pursuedGoal)
+		a.minibatch(heads, byEpisode{uniform{a.replay}}, pursuedGoal)
 	}
-	if a.params.ActorOwnDraw && err == nil {
+	if a.params.ActorOwnDraw {
 		actor = &a.actorBatch
-		err = a.minibatch(actor, uniform{a.replay}, a.curriculum.replayGoal)
+		a.minibatch(actor, uniform{a.replay}, a.curriculum.replayGoal)
 	}
-	return heads, actor, err
+	return heads, actor
 }
 
 // byEpisode is a sampler that draws an episode uniformly, and then one of its

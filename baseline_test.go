@@ -147,10 +147,7 @@ func TestOwnDraws(t *testing.T) {
 	a, _ = walked(t, a.params, 41)
 	count := 0
 	for range 200 {
-		heads, _, err := a.ownBatches(&a.batch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		heads, _ := a.ownBatches(&a.batch)
 		for _, i := range heads.transitions {
 			if i == 40 {
 				count++

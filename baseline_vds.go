@@ -119,9 +119,7 @@ func (v *vds) endEpisode(a *Agent) error {
 	loss := 0.0
 	for range vdsUpdates {
 		for i, c := range u.critics {
-			if err := a.minibatch(b, uniform{a.replay}, pursuedGoal); err != nil {
-				return err
-			}
+			a.minibatch(b, uniform{a.replay}, pursuedGoal)
 			a.policyActions(b.next)
 			q := u.targetValue(b.next, i)
 			TDTarget(b.y[i], b.r, q, q, u.discount)

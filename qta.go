@@ -229,13 +229,8 @@ func (a *Agent) learnTimes(n int) error {
 // HeadOwnDraw or ActorOwnDraw asks for others.
 func (a *Agent) learn() error {
 	b := &a.batch
-	if err := a.minibatch(b, a.sampler, a.curriculum.replayGoal); err != nil { // section 3.3
-		return err
-	}
-	heads, actor, err := a.ownBatches(b)
-	if err != nil {
-		return err
-	}
+	a.minibatch(b, a.sampler, a.curriculum.replayGoal) // section 3.3
+	heads, actor := a.ownBatches(b)
 	a.learnFrom(b, heads, actor)
 	if err := a.losses.check(a.step); err != nil {
 		return err
@@ -279,18 +274,15 @@ func (a *Agent) learnFrom(b, heads, actor *batch) {
 //
 // Reading R2: with prioritized replay the policy and the heads learn from the
 // same minibatch, and the weights apply only to the critics' loss.
-func (a *Agent) minibatch(b *batch, s sampler, goal func(a *Agent, i int) []float64) error {
+func (a *Agent) minibatch(b *batch, s sampler, goal func(a *Agent, i int) []float64) {
 	for row := range b.transitions {
 		i := s.draw(a.draws)
-		if err := a.fill(b, row, i, goal(a, i)); err != nil {
-			return err
-		}
+		a.fill(b, row, i, goal(a, i))
 	}
 	s.weigh(b.weights, b.transitions, a.step)
 	if a.params.Uncertainty == "bootstrap" {
 		a.applyMasks(b)
 	}
-	return nil
 }
 
 // fill sets a row of b to transition i, replayed with a goal, and its reward
@@ -298,7 +290,7 @@ func (a *Agent) minibatch(b *batch, s sampler, goal func(a *Agent, i int) []floa
 //
 // Reading R12: s' is the raw next observation, in the environment's units; the
 // text says "hidden state" for what the agent will observe.
-func (a *Agent) fill(b *batch, row, i int, goal []float64) error {
+func (a *Agent) fill(b *batch, row, i int, goal []float64) {
 	r, s := a.replay, a.sizes
 	b.transitions[row] = i
 	x, next := b.x.row(row), b.next.row(row)
@@ -311,14 +303,7 @@ func (a *Agent) fill(b *batch, row, i int, goal []float64) error {
 	for c := range b.head.cols {
 		b.head.row(row)[c] = float32(predicted[c])
 	}
-	achieved := r.nextAchieved.at(i)
-	reward := a.env.Reward(achieved, goal)
-	if reward != 0 && reward != -1 {
-		return &EnvError{a.step, fmt.Sprintf("Reward is %v of the achieved goal %v and the goal %v; it must be 0 or -1",
-			reward, achieved, goal)}
-	}
-	b.r[row] = float32(reward)
-	return nil
+	b.r[row] = float32(a.env.Reward(r.nextAchieved.at(i), goal))
 }
 
 // target sets b.y to Equation 1 for the minibatch and clips it to the possible

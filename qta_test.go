@@ -222,12 +222,6 @@ func TestTrainErrors(t *testing.T) {
 			"qta: step 5: environment: Step's reward is "},
 		{&lineEnv{onReward: func(*lineEnv, []float64, []float64, float64) float64 { return 1 }}, one, o, 0,
 			"qta: step 1: environment: Step's reward is 1 and Reward's 1; both must be the same, 0 or -1"},
-		{&lineEnv{onReward: func(e *lineEnv, achieved, desired []float64, r float64) float64 {
-			if desired[0] != e.goal[0] {
-				return math.NaN() // in hindsight
-			}
-			return r
-		}}, one, o, 0, "qta: step 6: environment: Reward is NaN of the achieved goal"},
 
 		// What the evaluation's has.
 		{one, state(func(_ *lineEnv, s *State) { s.Observation = nil }), o, 0,
