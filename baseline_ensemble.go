@@ -14,7 +14,7 @@ const varianceFloor = 1e-6
 func (u *pun) separateTargets(b *batch) {
 	for i := range u.critics {
 		q := u.targetValue(b.next, i)
-		TDTarget(b.y[i], b.r, q, q, u.discount)
+		TDTarget(b.y[i], b.r, q, q, u.params.Discount)
 	}
 }
 

@@ -122,7 +122,7 @@ func (v *vds) endEpisode(a *Agent) error {
 			a.minibatch(b, uniform{a.replay}, pursuedGoal)
 			a.policyActions(b.next)
 			q := u.targetValue(b.next, i)
-			TDTarget(b.y[i], b.r, q, q, u.discount)
+			TDTarget(b.y[i], b.r, q, q, u.params.Discount)
 			a.params.clipReturns(b.y[i])
 			l, _ := u.criticGradient(i, b)
 			c.adam.step()

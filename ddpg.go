@@ -43,7 +43,7 @@ func (π *policy) learn(x matrix, u *pun) float64 {
 	// dz becomes dL/da, and then the gradient before the tanh.
 	dz := π.pass.dx[len(π.net.layers)].slice(0, x.rows)
 	q := u.actionGradient(dz, x)
-	l2 := float32(π.l2)
+	l2 := float32(π.params.ActionL2)
 	n := float32(x.rows * actions.cols)
 	square := 0.0
 	for i, a := range actions.data[:x.rows*actions.cols] {
@@ -52,7 +52,7 @@ func (π *policy) learn(x matrix, u *pun) float64 {
 	}
 	π.net.backward(π.pass, π.gradient, inputs, len(π.net.layers), false)
 	π.adam.step()
-	return float64(π.l2*square)/float64(n) - q
+	return float64(π.params.ActionL2*square)/float64(n) - q
 }
 
 // actionGradient sets da, B by action, to the gradient of 1/B Σ 1/G Σ_i Q_i(x)
@@ -80,7 +80,7 @@ func (u *pun) actionGradient(da, x matrix) (mean float64) {
 	return mean / float64(x.rows*len(u.critics))
 }
 
-func (π *policy) follow() { π.pass.workers.polyak(π.target.params, π.net.params, π.ρ) }
+func (π *policy) follow() { π.pass.workers.polyak(π.target.params, π.net.params, π.params.Polyak) }
 
 func (a *Agent) act(observation, goal []float64) []float64 {
 	x := newMatrix(1, len(observation)+len(goal))
@@ -127,8 +127,7 @@ type policy struct {
 	net, target *mlp
 	gradient    *mlp
 	adam        *adam
-	l2          float64 // weight of the mean squared action
-	ρ           float64
+	params      *Params
 	pass        *pass
 }
 
@@ -139,8 +138,7 @@ func newPolicy(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *policy {
 		net:      newMLP(make([]float32, n), widths),
 		target:   newMLP(make([]float32, n), widths),
 		gradient: newMLP(make([]float32, n), widths),
-		l2:       p.ActionL2,
-		ρ:        p.Polyak,
+		params:   p,
 		pass:     newPass(widths, w),
 	}
 	π.adam = newAdam(π.net.params, π.gradient.params, p.ActorRate, p.GradientClip, w)

@@ -20,7 +20,6 @@ import (
 // be of order 1, actions in [-1, 1]. Methods panic if tables or rows have other
 // sizes, or a number is not finite as a float32.
 type PUN struct {
-	params  Params
 	sizes   Sizes
 	pun     *pun
 	draws   stream // of the pair M
@@ -47,13 +46,13 @@ func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 			return nil, fmt.Errorf("qta: parameter %s is %s, an ensemble by itself has %s", name, value, want)
 		}
 	}
-	u := &PUN{params: p, sizes: sizes, draws: newStream(seed, forLearning)}
+	u := &PUN{sizes: sizes, draws: newStream(seed, forLearning)}
 	u.pun = newPUN(&p, sizes, newStream(seed, forInitialization).Rand, newWorkers(1))
 	return u, nil
 }
 
 // Params returns the ensemble's parameters.
-func (u *PUN) Params() Params { return u.params }
+func (u *PUN) Params() Params { return *u.pun.params }
 
 // Sizes returns the sizes of its transitions.
 func (u *PUN) Sizes() Sizes { return u.sizes }
@@ -148,7 +147,7 @@ func setNumbers(dst []float32, name string, numbers []float64) {
 // MarshalBinary returns the ensemble's whole state. It fails with a
 // [*NumericError] if a number in it is NaN or infinite.
 func (u *PUN) MarshalBinary() ([]byte, error) {
-	h := header{Params: u.params, Sizes: u.sizes}
+	h := header{Params: u.Params(), Sizes: u.sizes}
 	return h.marshal(ensembleMagic, u.saved(), u.updates)
 }
 

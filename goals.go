@@ -120,7 +120,7 @@ func (u *pun) answer(x matrix, length int, rng stream) []float64 {
 	ε, from := make([]float64, x.rows), x.cols-length
 	u.uncertainty(ε, x, u.actions, func(_, k int) {
 		action := x.row(k)[from:]
-		if u.sharedActions && k > 0 {
+		if u.params.SharedActions && k > 0 {
 			copy(action, x.row(k - 1)[from:])
 			return
 		}

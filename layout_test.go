@@ -166,7 +166,7 @@ func TestPaperIsPUN(t *testing.T) {
 			t.Errorf("critic %d has another optimizer than the paper's", i+1)
 		}
 	}
-	if a.average != nil || a.pun.sharedActions {
+	if a.average != nil || a.params.SharedActions {
 		t.Error("Paper() asks an average, or about the same actions for all")
 	}
 	missing := map[string]bool{}

@@ -141,10 +141,9 @@ func headMoments(heads [][]float32, c int) (mean, square float64) {
 
 // A pun is the ensemble.
 type pun struct {
-	critics          []*critic
-	widths           []int   // of a critic, from input to output
-	discount, polyak float64 // γ and ρ
-	sharedActions    bool    // of Equation 5, by all candidates
+	params  *Params
+	critics []*critic
+	widths  []int // of a critic, from input to output
 	architecture
 
 	pass                *pass
@@ -189,7 +188,7 @@ func (u *pun) target(b *batch, rng stream) {
 	if j != i {
 		q2 = u.targetValue(b.next, j)
 	}
-	TDTarget(b.y[0], b.r, q1, q2, u.discount)
+	TDTarget(b.y[0], b.r, q1, q2, u.params.Discount)
 }
 
 // targetValue returns the value of target critic i at x, of B elements. It is
@@ -283,7 +282,7 @@ func (u *pun) headGradient(i int, ξ, prediction matrix, b *batch) float64 {
 // follow applies Equation 3 to every critic.
 func (u *pun) follow() {
 	for _, c := range u.critics {
-		u.pass.workers.polyak(c.target.params, c.q.params, u.polyak)
+		u.pass.workers.polyak(c.target.params, c.q.params, u.params.Polyak)
 	}
 }
 
@@ -384,7 +383,7 @@ func (p *Params) widths(in, out int) []int {
 // newEnsemble returns an ensemble of zeros, whose critics have the given widths.
 func newEnsemble(p *Params, widths []int, a architecture, w *workers) *pun {
 	u := &pun{
-		widths: widths, discount: p.Discount, polyak: p.Polyak, sharedActions: p.SharedActions, architecture: a,
+		params: p, widths: widths, architecture: a,
 		pass:        newPass(widths, w),
 		headT:       newMatrix(a.width, widths[len(widths)-2]),
 		values:      make([][]float32, p.Critics),
