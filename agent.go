@@ -122,8 +122,13 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 // exploration: numbers in [-1, 1]. The slice is the caller's. Act panics unless
 // both are of the agent's [Sizes], of numbers up to ±1e100.
 func (a *Agent) Act(observation, goal []float64) []float64 {
-	a.checkAsked([][]float64{observation}, [][]float64{goal})
-	return a.act(observation, goal)
+	x := a.rows([][]float64{observation}, [][]float64{goal})
+	a.policyActions(x)
+	action := make([]float64, a.sizes.Action)
+	for i, v := range x.row(0)[len(observation)+len(goal):] {
+		action[i] = float64(v)
+	}
+	return action
 }
 
 // SetThreads spreads the arithmetic over n threads, at first one. The results
@@ -193,7 +198,6 @@ func (a *Agent) Digest() string {
 // many goals as observations, each of the agent's [Sizes] and of numbers up to
 // ±1e100.
 func (a *Agent) Value(observations, goals [][]float64) []float64 {
-	a.checkAsked(observations, goals)
 	return criticsMean(a.policyValues(a.pun, observations, goals))
 }
 
@@ -203,7 +207,6 @@ func (a *Agent) Value(observations, goals [][]float64) []float64 {
 // estimate by which the agent chooses its goals, such as that of an average of
 // the heads ([Default]). Uncertainty panics as [Agent.Value] does.
 func (a *Agent) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
-	a.checkAsked(observations, goals)
 	return a.pun.answer(a.rows(observations, goals), a.sizes.Action, newStream(seed, forSurvey))
 }
 
@@ -234,8 +237,6 @@ type Survey struct {
 // heads" in the fourth column, and the text "the estimated epistemic
 // uncertainty" there; it is shown as Equation 5.
 func (a *Agent) Survey(start, desired []float64, observations, goals [][]float64, samples int) Survey {
-	a.checkAsked([][]float64{start}, [][]float64{desired})
-	a.checkAsked(observations, goals)
 	if len(goals) == 0 {
 		return Survey{}
 	}
@@ -287,20 +288,6 @@ func (a *Agent) Goals(from, to int) [][]float64 {
 		}
 	}
 	return goals
-}
-
-// checkAsked panics unless observations and goals go together and are numbers.
-func (a *Agent) checkAsked(observations, goals [][]float64) {
-	if len(observations) != len(goals) {
-		panic(fmt.Sprintf("qta: an agent asked about %d observations and %d goals", len(observations), len(goals)))
-	}
-	for k := range observations {
-		problem := cmp.Or(numbersProblem("observation", observations[k], a.sizes.Observation),
-			numbersProblem("goal", goals[k], a.sizes.Goal))
-		if problem != "" {
-			panic("qta: a question to an agent: " + problem)
-		}
-	}
 }
 
 // A NumericError reports that the arithmetic of training has failed: a loss or

@@ -538,7 +538,7 @@ func TestAskUntrained(t *testing.T) {
 	mustPanic(t, "one goal too many", func() { a.Value(s, slices.Repeat(g, 2)) })
 	mustPanic(t, "a short observation", func() { a.Uncertainty(g, g, 1) })
 	mustPanic(t, "a long goal", func() { a.Uncertainty(s, s, 1) })
-	mustPanic(t, "a survey from a short start", func() { a.Survey(g[0], g[0], nil, nil, 1) })
+	mustPanic(t, "a survey from a short start", func() { a.Survey(g[0], g[0], s, g, 1) })
 }
 
 // State, Achieved and Goals show copies of what the environment and the agent did.

@@ -82,16 +82,6 @@ func (u *pun) actionGradient(da, x matrix) (mean float64) {
 
 func (π *policy) follow() { π.pass.workers.polyak(π.target.params, π.net.params, π.params.Polyak) }
 
-func (a *Agent) act(observation, goal []float64) []float64 {
-	x := newMatrix(1, len(observation)+len(goal))
-	a.inputs(x.row(0), observation, goal)
-	action := make([]float64, a.sizes.Action)
-	for i, v := range a.policy.act(a.policy.net, x).row(0) {
-		action[i] = float64(v)
-	}
-	return action
-}
-
 // explore turns the policy's action into the one taken: Gaussian noise of
 // standard deviation ε on each component, clipped to [-1, 1]; and with the
 // probability of a random action a uniformly random one instead.

@@ -1,6 +1,10 @@
 package qta
 
-import "slices"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
 
 // This file is section 3.2, how QTA chooses a goal, and the threshold at the
 // end of section 3.3; Equation 6.
@@ -105,10 +109,19 @@ func (a *Agent) estimate(states, goals [][]float64, now, desired []float64, rng 
 	return ε
 }
 
-// rows returns rows of s and g, normalized, with room for an action.
+// rows returns rows of s and g, normalized, with room for an action. It panics
+// unless states and goals go together and are numbers.
 func (a *Agent) rows(states, goals [][]float64) matrix {
+	if len(states) != len(goals) {
+		panic(fmt.Sprintf("qta: an agent asked about %d observations and %d goals", len(states), len(goals)))
+	}
 	x := newMatrix(len(states), a.sizes.Observation+a.sizes.Goal+a.sizes.Action)
 	for k, s := range states {
+		problem := cmp.Or(numbersProblem("observation", s, a.sizes.Observation),
+			numbersProblem("goal", goals[k], a.sizes.Goal))
+		if problem != "" {
+			panic("qta: a question to an agent: " + problem)
+		}
 		a.inputs(x.row(k), s, goals[k])
 	}
 	return x

@@ -146,7 +146,7 @@ func (a *Agent) trainStep() error {
 			return err
 		}
 	}
-	action := a.act(a.observation, a.goal)
+	action := a.Act(a.observation, a.goal)
 	if err := checkFinite(a.step, "policy", action...); err != nil {
 		return err
 	}
@@ -409,7 +409,7 @@ func (a *Agent) rollout(env Env, rng stream, e *Evaluation) error {
 			}
 			return nil
 		}
-		action := a.act(s.Observation, s.Desired)
+		action := a.Act(s.Observation, s.Desired)
 		if err := checkFinite(a.step, "policy", action...); err != nil {
 			return err
 		}
