@@ -32,7 +32,7 @@ type Agent struct {
 	sampler      sampler
 	curriculum   curriculum
 	held         heldAction // a random action to repeat
-	average      *average   // asked by the estimator in the ensemble's place, or nil
+	average      average    // asked by the estimator in the ensemble's place, or nil
 
 	step    int // environment steps taken
 	updates int // made
@@ -112,7 +112,7 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 	}
 	a.sampler = a.newSampler()
 	if p.UncertaintyPolyak > 0 {
-		a.average = newAverage(a.pun, p.UncertaintyPolyak)
+		a.average = newAverage(a.pun)
 	}
 	a.episodeStart = *a.environment.pcg
 	return a, nil

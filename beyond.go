@@ -93,43 +93,39 @@ func (a *Agent) practices() bool {
 // the walls of the start (results/screen.md, on 15x5). The average of the last
 // thousand updates evens out the disagreement about the corner, and does not
 // know the new place yet.
-type average struct {
-	ρ    float64
-	nets []criticNet
-}
+type average []criticNet
 
 // newAverage returns the average before the first update.
-func newAverage(u *pun, ρ float64) *average {
-	m := &average{ρ: ρ}
+func newAverage(u *pun) (m average) {
 	for _, c := range u.critics {
 		net := newCriticNet(u.widths, u.width)
 		copy(net.params, c.params)
-		m.nets = append(m.nets, net)
+		m = append(m, net)
 	}
 	return m
 }
 
 // follow moves the average towards an ensemble that has had so many updates.
-func (m *average) follow(u *pun, updates int) {
-	for i, c := range u.critics {
-		u.pass.workers.polyak(m.nets[i].params, c.params, min(m.ρ, 1-1/float64(updates)))
+func (m average) follow(u *pun, updates int) {
+	ρ := min(u.params.UncertaintyPolyak, 1-1/float64(updates))
+	for i, net := range m {
+		u.pass.workers.polyak(net.params, u.critics[i].params, ρ)
 	}
 }
 
 // exchange swaps the average with an ensemble's critics and heads.
-func (m *average) exchange(u *pun) {
-	for i, c := range u.critics {
-		c.criticNet, m.nets[i] = m.nets[i], c.criticNet
+func (m average) exchange(u *pun) {
+	for i, net := range m {
+		u.critics[i].criticNet, m[i] = net, u.critics[i].criticNet
 	}
 }
 
-func (m *average) saved(updates *int) saved {
-	if m == nil {
-		return nil
+func (m average) saved(updates *int) (s saved) {
+	if m != nil {
+		s = saved{updates}
 	}
-	s := saved{updates}
-	for _, n := range m.nets {
-		s = append(s, n.params)
+	for _, net := range m {
+		s = append(s, net.params)
 	}
 	return s
 }

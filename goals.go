@@ -93,10 +93,8 @@ func (a *Agent) ask(candidates []int, first bool) []float64 {
 // learner (results/screen.md); the candidate as goal, as in [Default], leaves
 // none.
 func (a *Agent) estimate(states, goals [][]float64, now, desired []float64, rng stream) (ε []float64) {
-	if a.average != nil { // answers in the ensemble's place
-		a.average.exchange(a.pun)
-		defer a.average.exchange(a.pun)
-	}
+	a.average.exchange(a.pun) // answers in the ensemble's place
+	defer a.average.exchange(a.pun)
 	if a.params.Uncertainty == "q" {
 		ε = a.estimateByValues(now, goals)
 	} else {

@@ -232,13 +232,8 @@ func (a *Agent) learn() error {
 	a.minibatch(b, a.sampler, a.curriculum.replayGoal) // section 3.3
 	heads, actor := a.ownBatches(b)
 	a.learnFrom(b, heads, actor)
-	if err := a.losses.check(a.step); err != nil {
-		return err
-	}
-	if a.average != nil {
-		a.average.follow(a.pun, a.updates)
-	}
-	return nil
+	a.average.follow(a.pun, a.updates)
+	return a.losses.check(a.step)
 }
 
 // learnFrom is one step of every network: critics with their heads, their

@@ -60,7 +60,7 @@ func TestSafetensorsBack(t *testing.T) {
 		}
 		a.step = 0 // by which a survey draws
 		if a.average != nil {
-			a.average = newAverage(a.pun, a.average.ρ) // it is not in the file
+			a.average = newAverage(a.pun) // it is not in the file
 		}
 		if diff := cmp.Diff(answers(a), answers(b)); diff != "" || b.Steps() != 0 {
 			t.Errorf("%s, %d steps (-before +read back):\n%s", variant.Name, b.Steps(), diff)
