@@ -67,10 +67,7 @@ func (a *Agent) applyMasks(b *batch) {
 			if !in {
 				b.weights[c][row] = 0
 			}
-			b.masks[c][row] = 0
-			if in != authors { // a head of theirs learns where its critic does not
-				b.masks[c][row] = 1
-			}
+			b.masks[c][row] = in != authors // a head of theirs learns where its critic does not
 		}
 	}
 	if authors {
@@ -86,13 +83,13 @@ func inMask(seed uint64, i, critic int) bool {
 	return u < maskProbability
 }
 
-// maskPredicted returns what head i is to predict with the rows of mask 0
-// replaced by the prediction, where it makes neither a loss nor a gradient.
+// maskPredicted returns what head i is to predict, with the prediction in the rows
+// that its mask leaves out, where it makes neither a loss nor a gradient.
 func (u *pun) maskPredicted(i int, prediction matrix, b *batch) matrix {
 	s := u.masked.slice(0, prediction.rows)
 	copy(s.data, b.head.data)
 	for r, m := range b.masks[i][:s.rows] {
-		if m == 0 {
+		if !m {
 			copy(s.row(r), prediction.row(r))
 		}
 	}

@@ -305,7 +305,7 @@ func TestMasks(t *testing.T) {
 				if authors && b.head.row(row)[0] != float32(next[0]/2+next[1]/2) {
 					t.Errorf("the authors' heads learn %v of %v", b.head.row(row), next)
 				}
-				if b.weights[k][row] != number[in] || b.masks[k][row] != number[in != authors] {
+				if b.weights[k][row] != number[in] || b.masks[k][row] != (in != authors) {
 					t.Errorf("authors %t, transition %d in the mask of critic %d: %t, weight %v, the head's %v",
 						authors, i, k, in, b.weights[k][row], b.masks[k][row])
 				}

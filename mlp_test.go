@@ -169,8 +169,8 @@ func twinLossOfBatch(critic vectorNet, head *vectorLayer, b *batch, i int, form 
 			if len(p) > len(s) {
 				loss = twinGaussian(p, s)
 			}
-			if b.masks != nil {
-				weight = float64(b.masks[i][k])
+			if b.masks != nil && !b.masks[i][k] {
+				weight = 0
 			}
 		}
 		mean += weight * loss / float64(b.x.rows)

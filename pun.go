@@ -432,7 +432,7 @@ type batch struct {
 	y           [][]float32 // each critic's targets of Equation 1
 	weights     [][]float32 // each critic's in [CriticLoss], of Equation 8
 	head        matrix      // what the heads predict: s' raw
-	masks       [][]float32 // each head's: 0 where it is not to learn; or nil
+	masks       [][]bool    // each head's: where it is to learn; or nil
 }
 
 // newBatch returns a batch for an ensemble. All critics share targets and
@@ -453,7 +453,7 @@ func newBatch(rows int, sizes Sizes, u *pun) batch {
 		}
 		if u.oneBackbone {
 			weights = slices.Clone(weights)
-			b.masks = append(b.masks, make([]float32, rows))
+			b.masks = append(b.masks, make([]bool, rows))
 		}
 		b.y, b.weights = append(b.y, y), append(b.weights, weights)
 	}
