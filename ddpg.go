@@ -10,15 +10,20 @@ import (
 // al., 2016), with the exploration of the appendix's table and the input
 // normalizer.
 
-// act returns the actions of network, which is net or target, for B rows of s
-// and g: tanh of its output, B by action. They are valid until the next call.
+// act sets the action columns of x, B rows of s, g and a, to the actions of
+// network, which is net or target: tanh of its output. It returns them too, B by
+// action, valid until the next call.
 //
 // Reading R18: the paper does not say how an action is kept within its bounds;
 // the tanh is from the authors' code.
 func (π *policy) act(network *mlp, x matrix) matrix {
-	actions := network.forward(π.pass, x)
+	inputs := x.columns(0, network.layers[0].w.rows)
+	actions := network.forward(π.pass, inputs)
 	for i, z := range actions.data[:x.rows*actions.cols] {
 		actions.data[i] = tanh32(z)
+	}
+	for r := range x.rows {
+		copy(x.row(r)[inputs.cols:], actions.row(r))
 	}
 	return actions
 }
@@ -36,9 +41,7 @@ func (π *policy) act(network *mlp, x matrix) matrix {
 // Reading R19: the policy climbs the mean of the G critics, as the authors' code
 // does; the paper says "as in DDPG", which has one critic.
 func (π *policy) learn(x matrix, u *pun) float64 {
-	inputs := x.columns(0, π.net.layers[0].w.rows)
-	actions := π.act(π.net, inputs)
-	setColumns(x, inputs.cols, actions)
+	actions := π.act(π.net, x)
 
 	// dz becomes dL/da, and then the gradient before the tanh.
 	dz := π.pass.dx[len(π.net.layers)].slice(0, x.rows)
@@ -50,7 +53,7 @@ func (π *policy) learn(x matrix, u *pun) float64 {
 		dz.data[i] = (float32(float32(2*l2)*a)/n - dz.data[i]) * (1 - float32(a*a))
 		square += float64(float64(a) * float64(a))
 	}
-	π.net.backward(π.pass, π.gradient, inputs, len(π.net.layers), false)
+	π.net.backward(π.pass, π.gradient, x.columns(0, x.cols-actions.cols), len(π.net.layers), false)
 	π.adam.step()
 	return float64(π.params.ActionL2*square)/float64(n) - q
 }
@@ -135,13 +138,6 @@ func newPolicy(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *policy {
 	π.net.initialize(rng)
 	copy(π.target.params, π.net.params)
 	return π
-}
-
-// setColumns copies src into the columns of x from the given one on.
-func setColumns(x matrix, from int, src matrix) {
-	for r := range x.rows {
-		copy(x.row(r)[from:], src.row(r))
-	}
 }
 
 // A normalizer scales vectors to about zero mean and unit deviation: running

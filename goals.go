@@ -339,8 +339,6 @@ func (a *Agent) policyValues(u *pun, states, goals [][]float64) [][]float32 {
 // policyActions sets the action columns of x to the policy's for its s and g.
 func (a *Agent) policyActions(x matrix) {
 	for lo := 0; lo < x.rows; lo += askedRows {
-		chunk := x.slice(lo, min(lo+askedRows, x.rows))
-		inputs := chunk.columns(0, a.sizes.Observation+a.sizes.Goal)
-		setColumns(chunk, inputs.cols, a.policy.act(a.policy.net, inputs))
+		a.policy.act(a.policy.net, x.slice(lo, min(lo+askedRows, x.rows)))
 	}
 }

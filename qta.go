@@ -309,12 +309,12 @@ func (a *Agent) fill(b *batch, row, i int, goal []float64) {
 //
 // Reading R7: g' is g, the goal of the transition after relabeling.
 func (a *Agent) target(b *batch) {
-	inputs := b.next.columns(0, a.sizes.Observation+a.sizes.Goal)
-	actions := a.policy.act(a.policy.target, inputs)
+	a.policy.act(a.policy.target, b.next)
 	if σ := a.params.TargetNoise; σ > 0 {
-		smooth(actions.data[:actions.rows*actions.cols], σ, targetNoiseClip, a.learning.Rand)
+		for r := range b.next.rows {
+			smooth(b.next.row(r)[b.next.cols-a.sizes.Action:], σ, targetNoiseClip, a.learning.Rand)
+		}
 	}
-	setColumns(b.next, inputs.cols, actions)
 	a.pun.target(b, a.learning)
 	for _, y := range b.y {
 		a.params.clipReturns(y)
