@@ -123,9 +123,8 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 // both are of the agent's [Sizes], of numbers up to ±1e100.
 func (a *Agent) Act(observation, goal []float64) []float64 {
 	x := a.rows([][]float64{observation}, [][]float64{goal})
-	a.policyActions(x)
 	action := make([]float64, a.sizes.Action)
-	for i, v := range x.row(0)[len(observation)+len(goal):] {
+	for i, v := range a.policy.act(a.policy.net, x).row(0) {
 		action[i] = float64(v)
 	}
 	return action

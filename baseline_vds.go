@@ -120,7 +120,7 @@ func (v *vds) endEpisode(a *Agent) error {
 	for range vdsUpdates {
 		for i, c := range u.critics {
 			a.minibatch(b, uniform{a.replay}, pursuedGoal)
-			a.policyActions(b.next)
+			a.policy.act(a.policy.net, b.next)
 			q := u.targetValue(b.next, i)
 			TDTarget(b.y[i], b.r, q, q, u.params.Discount)
 			a.params.clipReturns(b.y[i])

@@ -332,13 +332,8 @@ func (plain) replayGoal(a *Agent, i int) []float64 {
 // each state with its goal: critics by states.
 func (a *Agent) policyValues(u *pun, states, goals [][]float64) [][]float32 {
 	x := a.rows(states, goals)
-	a.policyActions(x)
-	return u.valuesAt(x)
-}
-
-// policyActions sets the action columns of x to the policy's for its s and g.
-func (a *Agent) policyActions(x matrix) {
 	for lo := 0; lo < x.rows; lo += askedRows {
 		a.policy.act(a.policy.net, x.slice(lo, min(lo+askedRows, x.rows)))
 	}
+	return u.valuesAt(x)
 }
