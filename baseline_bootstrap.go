@@ -8,10 +8,6 @@ package qta
 // equal and all take the sum of the critics' gradients, so that they stay equal
 // to the bit; the rest of the ensemble is PUN. newArchitecture says what differs.
 
-// maskProbability is the chance of a transition to be in a critic's part of the
-// replay, as in the authors' code.
-const maskProbability = 0.5
-
 // predictMeans has heads of a single output predict the mean of the components.
 //
 // Differs D9: the authors' code (AuthorsForm) has heads of a single
@@ -76,11 +72,10 @@ func (a *Agent) applyMasks(b *batch) {
 }
 
 // inMask reports whether transition i of a run belongs to a critic's part of
-// the replay: a coin that depends only on the seed and the two indices.
+// the replay: a fair coin, as in the authors' code, that depends only on the seed
+// and the two indices.
 func inMask(seed uint64, i, critic int) bool {
-	const unit = 1.0 / (1 << 53)
-	u := float64(mix(mix(mix(seed)+uint64(forMasks))+uint64(i)<<6+uint64(critic))>>11) * unit
-	return u < maskProbability
+	return mix(mix(mix(seed)+uint64(forMasks))+uint64(i)<<6+uint64(critic))>>63 == 0
 }
 
 // maskPredicted returns what head i is to predict, with the prediction in the rows
