@@ -541,6 +541,21 @@ func TestAskUntrained(t *testing.T) {
 	mustPanic(t, "a survey from a short start", func() { a.Survey(g[0], g[0], s, g, 1) })
 }
 
+// Rows asked about together, in pieces, are answered like each by itself.
+func TestAskedRows(t *testing.T) {
+	a := newMazeAgent(t, tinyPreset(Default()), 1)
+	points := randomRows(rand.New(rand.NewPCG(1, 0)), 2*askedRows+1, 2)
+	x, values, deviations := a.rows(points, points), a.Value(points, points), make([]float64, len(points))
+	a.pun.deviation(deviations, x)
+	for k := range points {
+		value, deviation := a.Value(points[k:k+1], points[k:k+1]), []float64{0}
+		a.pun.deviation(deviation, x.slice(k, k+1))
+		if value[0] != values[k] || deviation[0] != deviations[k] || deviation[0] == 0 {
+			t.Fatalf("row %d: value %v and deviation %v, by itself %v and %v", k, values[k], deviations[k], value, deviation)
+		}
+	}
+}
+
 // State, Achieved and Goals show copies of what the environment and the agent did.
 func TestHistory(t *testing.T) {
 	const steps = 60
