@@ -302,8 +302,8 @@ func (s *softUpdate) do(lo, hi int) {
 	Polyak(s.target[lo:hi], s.online[lo:hi], s.ρ)
 }
 
-// askedRows is how many rows are asked about at a time: a question of any length
-// needs no more memory than that.
+// askedRows is how many rows are asked about at a time, so that a long question
+// needs little memory beside its rows.
 const askedRows = 384
 
 // deviation sets d, of B values, to how far the heads scatter at x.
@@ -336,7 +336,7 @@ func (u *pun) scatter(d []float64) {
 // code does.
 func (u *pun) priorities(d []float64, _ *batch) { u.scatter(d) }
 
-// valuesAt returns the values of x, critics by rows.
+// valuesAt returns the critics' values at x, critics by rows.
 func (u *pun) valuesAt(x matrix) [][]float32 {
 	values := make([][]float32, len(u.critics))
 	for i, c := range u.critics {
