@@ -1,6 +1,7 @@
 package qta
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -31,10 +32,9 @@ const maxMazeCells = 10000
 // can pass between the two walls there: a step tests only the cells in which
 // its pieces end. What cannot be reached from the start counts as wall.
 type Maze struct {
-	rows, cols  int    // ring of walls included
-	free        []bool // row-major
-	cells       []int  // the indices of the free cells, ascending
-	start, goal [2]int // cells (row, column)
+	lines       []string // the map: '#' is a wall; all of a length, ring of walls included
+	free        [][2]int // the free cells (row, column), row by row
+	start, goal [2]int
 }
 
 // NewMaze returns one of the paper's mazes by its name (Section 4,
@@ -56,15 +56,13 @@ func NewMaze(name string) (*Maze, error) {
 	var height, width, periods int
 	fmt.Sscanf(name, "%dx%d", &height, &width)
 	fmt.Sscanf(name, "%dU5", &periods)
-	switch name {
-	case fmt.Sprintf("%dx%d", height, width):
-		if height >= 3 && width >= 5 && width%2 == 1 && mazeFits(height, width) {
-			return ParseMaze(mMaze(height, width))
-		}
-	case fmt.Sprintf("%dU5", periods):
-		if 1 <= periods && periods < maxMazeCells && mazeFits(5, 2*periods+1) {
-			return ParseMaze(squareWave(periods))
-		}
+	if name == fmt.Sprintf("%dx%d", height, width) &&
+		height >= 3 && width >= 5 && width%2 == 1 && mazeFits(height, width) {
+		return ParseMaze(mMaze(height, width))
+	}
+	if name == fmt.Sprintf("%dU5", periods) &&
+		1 <= periods && periods < maxMazeCells && mazeFits(5, 2*periods+1) {
+		return ParseMaze(squareWave(periods))
 	}
 	return nil, fmt.Errorf(`qta: maze %q: mazes are "HxW", such as "4x5", with H at least 3 and W odd and at least 5, `+
 		`and "NU5", such as "1U5", with N at least 1; a ring of walls included, they have at most %d cells`, name, maxMazeCells)
@@ -84,45 +82,21 @@ func mazeFits(rows, cols int) bool {
 // the dead end, and start and goal stay beside the outer columns; a wave's
 // first bridge is at the bottom.
 func mMaze(height, width int) string {
-	return drawMap(height, width, func(r, c int) byte {
-		switch {
-		case r == height-1 && c == 1:
-			return 'S'
-		case r == height-1 && c == width-2:
-			return 'G'
-		case r == 0, c == 0, c == width-1, c == width/2 && r <= height-3:
-			return '.'
-		}
-		return '#'
-	})
+	side := strings.Repeat("#", width/2-1)
+	return strings.Repeat(".", width) + "\n" +
+		strings.Repeat("."+side+"."+side+".\n", height-3) +
+		"." + side + "#" + side + ".\n" +
+		".S" + strings.Repeat("#", width-4) + "G."
 }
 
 // squareWave draws the square wave of n periods without its ring. It has
 // 6 n + 5 free cells.
 func squareWave(n int) string {
-	const bottom = 4
-	return drawMap(bottom+1, 2*n+1, func(r, c int) byte {
-		switch {
-		case c == 0 && r == 0:
-			return 'S'
-		case c == 2*n && r == bottom*(1-n%2):
-			return 'G'
-		case c%2 == 0, c%4 == 1 && r == bottom, c%4 == 3 && r == 0:
-			return '.'
-		}
-		return '#'
-	})
-}
-
-func drawMap(rows, cols int, cell func(r, c int) byte) string {
-	var b strings.Builder
-	for r := range rows {
-		for c := range cols {
-			b.WriteByte(cell(r, c))
-		}
-		b.WriteByte('\n')
-	}
-	return b.String()
+	row := func(period string) string { return strings.Repeat(period, n)[:2*n] }
+	ends := []string{".\n", "G\n"}
+	return "S" + row(".#..")[1:] + ends[n%2] +
+		strings.Repeat(row(".#")+".\n", 3) +
+		row("...#") + ends[1-n%2]
 }
 
 // A mazeEnv is an [Env]: a maze with an agent in it, a dot that sees its
@@ -211,9 +185,8 @@ func (e *mazeEnv) Reward(achieved, desired []float64) float64 {
 // et al., 2020) draws its candidates: nothing else in the algorithms knows
 // where the walls are.
 func (e *mazeEnv) SampleGoal(rng *rand.Rand) []float64 {
-	m := e.maze
-	cell := m.cells[int(rng.Float64()*float64(len(m.cells)))]
-	g := around(rng, [2]int{cell / m.cols, cell % m.cols}, 0.5)
+	free := e.maze.free
+	g := around(rng, free[int(rng.Float64()*float64(len(free)))], 0.5)
 	return g[:]
 }
 
@@ -269,7 +242,7 @@ func (m *Maze) Hops(perCell int) *Lattice {
 	if perCell < 1 {
 		panic("qta: Hops needs at least one point per cell")
 	}
-	l := &Lattice{PerCell: perCell, Rows: m.rows * perCell, Cols: m.cols * perCell}
+	l := &Lattice{PerCell: perCell, Rows: m.Rows() * perCell, Cols: m.Cols() * perCell}
 	l.Hops = slices.Repeat([]int{-1}, l.Rows*l.Cols)
 	var disc [][2]int
 	for i := -perCell; i <= perCell; i++ {
@@ -328,17 +301,26 @@ func OptimalValue(γ float64, hops int) float64 {
 // walls one cell thick, whatever surrounded it. With the ring it may have
 // 10,000 cells. Errors name the line and the column, counted from 1.
 func ParseMaze(text string) (*Maze, error) {
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		lines[i] = strings.TrimSuffix(line, "\r")
+	const allowed = "a map has '#' (wall), ' ' or '.' (free), one S (start) and one G (goal)"
+	const place = "qta: maze line %d, column %d: "
+	lines := strings.Split(strings.NewReplacer("\r\n", "\n", " ", ".").Replace(text), "\n")
+	marks := map[rune][2]int{}
+	for r, line := range lines {
+		for c, mark := range line { // c counts columns, as what precedes an error is ASCII
+			if _, twice := marks[mark]; twice || !strings.ContainsRune("#.SG", mark) {
+				return nil, fmt.Errorf(place+"%q may not stand here: %s", r+1, c+1, mark, allowed)
+			}
+			if mark == 'S' || mark == 'G' {
+				marks[mark] = [2]int{r, c}
+			}
+		}
 	}
-	start, goal, err := startAndGoal(lines)
-	if err != nil {
-		return nil, err
+	if len(marks) < 2 {
+		return nil, fmt.Errorf("qta: maze: no S or no G in %d lines; %s", len(lines), allowed)
 	}
+	start, goal := marks['S'], marks['G']
 
-	// All lines are ASCII by now. The cells that can be reached lie in the box
-	// from lo to hi.
+	// The cells that can be reached lie in the box from lo to hi.
 	reached := map[[2]int]bool{start: true}
 	lo, hi := start, start
 	for queue := [][2]int{start}; len(queue) > 0 && len(reached) <= maxMazeCells; queue = queue[1:] {
@@ -355,77 +337,42 @@ func ParseMaze(text string) (*Maze, error) {
 			}
 		}
 	}
-	m := &Maze{rows: hi[0] - lo[0] + 3, cols: hi[1] - lo[1] + 3}
-	if len(reached) > maxMazeCells || !mazeFits(m.rows-2, m.cols-2) {
-		return nil, fmt.Errorf("qta: maze line %d, column %d: from S to here it has more than the %d cells allowed, a ring of walls included",
+	if len(reached) > maxMazeCells || !mazeFits(hi[0]-lo[0]+1, hi[1]-lo[1]+1) {
+		return nil, fmt.Errorf(place+"from S to here it has more than the %d cells allowed, a ring of walls included",
 			hi[0]+1, hi[1]+1, maxMazeCells)
 	}
 	if !reached[goal] {
-		return nil, fmt.Errorf("qta: maze line %d, column %d: this G cannot be reached from S; draw a free way from line %d, column %d",
+		return nil, fmt.Errorf(place+"this G cannot be reached from S; draw a free way from line %d, column %d",
 			goal[0]+1, goal[1]+1, start[0]+1, start[1]+1)
 	}
 
-	m.start = [2]int{start[0] - lo[0] + 1, start[1] - lo[1] + 1}
-	m.goal = [2]int{goal[0] - lo[0] + 1, goal[1] - lo[1] + 1}
-	m.free = make([]bool, m.rows*m.cols)
-	for k := range m.free {
-		if m.free[k] = reached[[2]int{lo[0] + k/m.cols - 1, lo[1] + k%m.cols - 1}]; m.free[k] {
-			m.cells = append(m.cells, k)
+	moved := func(cell [2]int) [2]int { return [2]int{cell[0] - lo[0] + 1, cell[1] - lo[1] + 1} }
+	m := &Maze{start: moved(start), goal: moved(goal)}
+	for r := lo[0] - 1; r <= hi[0]+1; r++ {
+		line := bytes.Repeat([]byte("#"), hi[1]-lo[1]+3)
+		for c := lo[1]; c <= hi[1]; c++ {
+			if cell := [2]int{r, c}; reached[cell] {
+				line[c-lo[1]+1] = lines[r][c]
+				m.free = append(m.free, moved(cell))
+			}
 		}
+		m.lines = append(m.lines, string(line))
 	}
 	return m, nil
 }
 
-// startAndGoal returns the line and column of S and G, counted from 0. It is an
-// error if a map has other characters than it may.
-func startAndGoal(lines []string) (start, goal [2]int, err error) {
-	const allowed = "a map has '#' (wall), ' ' or '.' (free), one S (start) and one G (goal)"
-	marks := map[rune][2]int{}
-	for i, line := range lines {
-		for j, r := range line { // j counts columns, as what precedes an error is ASCII
-			_, twice := marks[r]
-			switch {
-			case twice:
-				return start, goal, fmt.Errorf("qta: maze line %d, column %d: a second %c; %s", i+1, j+1, r, allowed)
-			case r == 'S' || r == 'G':
-				marks[r] = [2]int{i, j}
-			case r != '#' && r != '.' && r != ' ':
-				return start, goal, fmt.Errorf("qta: maze line %d, column %d: %q is no cell; %s", i+1, j+1, r, allowed)
-			}
-		}
-	}
-	for _, r := range "SG" {
-		if _, ok := marks[r]; !ok {
-			return start, goal, fmt.Errorf("qta: maze: no %c in %d lines; %s", r, len(lines), allowed)
-		}
-	}
-	return marks['S'], marks['G'], nil
-}
-
 // String returns the map with its ring of walls, as [ParseMaze] reads it.
-func (m *Maze) String() string {
-	return drawMap(m.rows, m.cols, func(r, c int) byte {
-		switch cell := [2]int{r, c}; {
-		case cell == m.start:
-			return 'S'
-		case cell == m.goal:
-			return 'G'
-		case m.Free(r, c):
-			return '.'
-		}
-		return '#'
-	})
-}
+func (m *Maze) String() string { return strings.Join(m.lines, "\n") + "\n" }
 
 // Rows returns the number of rows, the ring of walls included.
-func (m *Maze) Rows() int { return m.rows }
+func (m *Maze) Rows() int { return len(m.lines) }
 
 // Cols returns the number of columns, the ring of walls included.
-func (m *Maze) Cols() int { return m.cols }
+func (m *Maze) Cols() int { return len(m.lines[0]) }
 
 // Free reports whether a cell is free. Outside the map everything is wall.
 func (m *Maze) Free(row, col int) bool {
-	return 0 <= row && row < m.rows && 0 <= col && col < m.cols && m.free[row*m.cols+col]
+	return 0 <= row && row < m.Rows() && 0 <= col && col < m.Cols() && m.lines[row][col] != '#'
 }
 
 // Start returns the center of the start cell: its row and column.

@@ -80,16 +80,16 @@ func TestParseMaze(t *testing.T) {
 		t.Errorf("3 by 3333 cells: %v, error %v", m, err)
 	}
 	for text, want := range map[string]string{
-		"":                                   "maze: no S in 1 lines",
-		"####\n#G.#\n####":                   "maze: no S in 3 lines",
-		"S..":                                "maze: no G in 1 lines",
-		"S.G\n.x.":                           "maze line 2, column 2: 'x' is no cell; a map has '#' (wall)",
-		"S.G\n\t.":                           `maze line 2, column 1: '\t' is no cell`,
-		"S.G\n..é.":                          "maze line 2, column 3: 'é' is no cell",
-		"S.G\n.\xff.":                        "maze line 2, column 2: '\uFFFD' is no cell",
-		"S.\rG":                              `maze line 1, column 3: '\r' is no cell`,
-		"S.G\n.S.":                           "maze line 2, column 2: a second S",
-		"S.G\n..G":                           "maze line 2, column 3: a second G",
+		"":                                   "maze: no S or no G in 1 lines",
+		"####\n#G.#\n####":                   "maze: no S or no G in 3 lines",
+		"S..":                                "maze: no S or no G in 1 lines",
+		"S.G\n.x.":                           "maze line 2, column 2: 'x' may not stand here: a map has '#' (wall)",
+		"S.G\n\t.":                           `maze line 2, column 1: '\t' may not stand here`,
+		"S.G\n..é.":                          "maze line 2, column 3: 'é' may not stand here",
+		"S.G\n.\xff.":                        "maze line 2, column 2: '\uFFFD' may not stand here",
+		"S.\rG":                              `maze line 1, column 3: '\r' may not stand here`,
+		"S.G\n.S.":                           "maze line 2, column 2: 'S' may not stand here",
+		"S.G\n..G":                           "maze line 2, column 3: 'G' may not stand here",
 		"S#G":                                "maze line 1, column 3: this G cannot be reached from S; draw a free way from line 1, column 1",
 		"#S.\n###\n..G":                      "maze line 3, column 3: this G cannot be reached from S; draw a free way from line 1, column 2",
 		long + "..":                          "maze line 1, column 3333: from S to here it has more than the 10000 cells allowed",
@@ -122,8 +122,8 @@ func FuzzParseMaze(f *testing.F) {
 			t.Fatalf("String does not round-trip (-want +got):\n%s", diff)
 		}
 		free := strings.Count(m.String(), ".") + 2
-		if m.Rows()*m.Cols() > 10000 || len(m.cells) != free {
-			t.Errorf("%d by %d, %d free cells of %d", m.Rows(), m.Cols(), len(m.cells), free)
+		if m.Rows()*m.Cols() > 10000 || len(m.free) != free {
+			t.Errorf("%d by %d, %d free cells of %d", m.Rows(), m.Cols(), len(m.free), free)
 		}
 		if free <= 200 {
 			if n := m.PathLength(); n < 1 || n > 2*free {
