@@ -29,7 +29,7 @@ type Agent struct {
 	observations *normalizer
 	goals        *normalizer
 	replay       *replay
-	sampler      sampler
+	prioritized  *prioritized // or nil: uniform draws
 	curriculum   curriculum
 	held         heldAction // a random action to repeat
 	average      average    // asked by the estimator in the ensemble's place, or nil
@@ -110,7 +110,7 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 		learning:    newStream(seed, forLearning),
 		goalDraws:   newStream(seed, forGoals),
 	}
-	a.sampler = a.newSampler()
+	a.prioritized = a.newPrioritized()
 	if p.UncertaintyPolyak > 0 {
 		a.average = newAverage(a.pun)
 	}

@@ -42,23 +42,21 @@ func (a *Agent) ownBatches(b *batch) (heads, actor *batch) {
 	heads, actor = b, b
 	if a.params.HeadOwnDraw {
 		heads = &a.headBatch
-		a.minibatch(heads, byEpisode{uniform{a.replay}}, pursuedGoal)
+		a.minibatch(heads, a.drawByEpisode, pursuedGoal)
 	}
 	if a.params.ActorOwnDraw {
 		actor = &a.actorBatch
-		a.minibatch(actor, uniform{a.replay}, a.curriculum.replayGoal)
+		a.minibatch(actor, a.drawUniformly, a.curriculum.replayGoal)
 	}
 	return heads, actor
 }
 
-// byEpisode is a sampler that draws an episode uniformly, and then one of its
-// transitions. A running episode has fewer, so each is likelier.
-type byEpisode struct{ uniform }
-
-func (s byEpisode) draw(rng stream) int {
-	r := s.replay
-	first := rng.index((r.n+r.horizon-1)/r.horizon) * r.horizon
-	return first + rng.index(r.episodeEnd(first)-first)
+// drawByEpisode draws an episode uniformly, and then one of its transitions. A
+// running episode has fewer, so each is likelier.
+func (a *Agent) drawByEpisode() int {
+	r := a.replay
+	first := a.draws.index((r.n+r.horizon-1)/r.horizon) * r.horizon
+	return first + a.draws.index(r.episodeEnd(first)-first)
 }
 
 // pursuedGoal returns the goal that was pursued in transition i.

@@ -71,7 +71,7 @@ func newArchitecture(p *Params, sizes Sizes) architecture {
 	return a
 }
 
-func (a *Agent) newSampler() sampler {
+func (a *Agent) newPrioritized() *prioritized {
 	switch p := &a.params; {
 	case p.Replay == "per":
 		return newPrioritized(p, a.pun.priorities)
@@ -80,7 +80,7 @@ func (a *Agent) newSampler() sampler {
 	case p.Replay == "td":
 		return newPrioritized(p, a.pun.errorPriorities)
 	}
-	return uniform{a.replay}
+	return nil
 }
 
 // desiredGoals is HER (Andrychowicz et al., 2017) without a curriculum: the

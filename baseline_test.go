@@ -67,7 +67,7 @@ func TestPriorities(t *testing.T) {
 		p := changed("", tinyPreset(test.preset), test.changes+" PriorityAlpha=0.6 TargetNoise=0 ActorOwnDraw=true").Params
 		a, _ := walked(t, p, 40)
 		moveTargets(a)
-		s, b := a.sampler.(*prioritized), &a.batch
+		s, b := a.prioritized, &a.batch
 		rng := rand.New(rand.NewPCG(1, 0))
 		for i := range 40 {
 			s.tree.set(i, rng.Float64())
@@ -94,12 +94,12 @@ func TestPriorities(t *testing.T) {
 			}
 			for i, priority := range wrote {
 				near(t, fmt.Sprintf("%+v: weight of transition %d", test.changes, i),
-					[]float32{float32(s.tree.weight(i))}, []float64{math.Pow(priority, 0.6)})
+					[]float32{float32(s.tree.values()[i])}, []float64{math.Pow(priority, 0.6)})
 			}
 			near(t, "the largest", []float32{float32(s.largest)}, []float64{largest})
 		}
 		s.stored(40)
-		near(t, "weight of a new transition", []float32{float32(s.tree.weight(40))}, []float64{math.Pow(largest, 0.6)})
+		near(t, "weight of a new transition", []float32{float32(s.tree.values()[40])}, []float64{math.Pow(largest, 0.6)})
 	}
 }
 
@@ -126,7 +126,7 @@ func TestOwnDraws(t *testing.T) {
 	a, _ := walked(t, changed("", tinyPreset(Default()), "Replay=per HeadOwnDraw=true ActorOwnDraw=true").Params, 40)
 	for i := range 40 {
 		if i != 7 {
-			a.sampler.(*prioritized).tree.set(i, 0)
+			a.prioritized.tree.set(i, 0)
 		}
 	}
 	if err := a.learn(); err != nil {

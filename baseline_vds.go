@@ -119,7 +119,7 @@ func (v *vds) endEpisode(a *Agent) error {
 	loss := 0.0
 	for range vdsUpdates {
 		for i, c := range u.critics {
-			a.minibatch(b, uniform{a.replay}, pursuedGoal)
+			a.minibatch(b, a.drawUniformly, pursuedGoal)
 			a.policy.act(a.policy.net, b.next)
 			q := u.targetValue(b.next, i)
 			TDTarget(b.y[i], b.r, q, q, u.params.Discount)

@@ -332,7 +332,9 @@ func (in *inputs) batch(a *Agent) *batch {
 	set("s_next", b.head, in.SNext)
 	set("r", b.r, in.R)
 	set("y", b.y[0], in.Y) // of all critics
-	set("w", b.weights[0], in.W)
+	for _, w := range b.weights {
+		set("w", w, in.W)
+	}
 	return &b
 }
 

@@ -30,7 +30,7 @@ func TestPUNIsTheAgents(t *testing.T) {
 			*u.draws.pcg = *a.learning.pcg
 			b := &a.batch
 			for range 5 {
-				a.minibatch(b, a.sampler, a.curriculum.replayGoal)
+				a.minibatch(b, a.draw, a.curriculum.replayGoal)
 				a.target(b) // fills in a'
 				s, g, act := tableOf(b.x, 0, 2), tableOf(b.x, 2, 4), tableOf(b.x, 4, 6)
 				y := u.Targets(float64s(b.r), tableOf(b.next, 0, 2), g, tableOf(b.next, 4, 6))

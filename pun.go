@@ -435,8 +435,8 @@ type batch struct {
 	masks       [][]bool    // each head's: where it is to learn; or nil
 }
 
-// newBatch returns a batch for an ensemble. All critics share targets and
-// weights unless the architecture gives each its own.
+// newBatch returns a batch for an ensemble, of weight 1. All critics share
+// targets unless the architecture gives each its own.
 func newBatch(rows int, sizes Sizes, u *pun) batch {
 	width := sizes.Observation + sizes.Goal + sizes.Action
 	b := batch{
@@ -446,16 +446,15 @@ func newBatch(rows int, sizes Sizes, u *pun) batch {
 		r:           make([]float32, rows),
 		head:        newMatrix(rows, u.predicted),
 	}
-	y, weights := make([]float32, rows), slices.Repeat([]float32{1}, rows)
+	y := make([]float32, rows)
 	for range u.critics {
 		if u.ownTargets {
 			y = make([]float32, rows)
 		}
 		if u.oneBackbone {
-			weights = slices.Clone(weights)
 			b.masks = append(b.masks, make([]bool, rows))
 		}
-		b.y, b.weights = append(b.y, y), append(b.weights, weights)
+		b.y, b.weights = append(b.y, y), append(b.weights, slices.Repeat([]float32{1}, rows))
 	}
 	return b
 }

@@ -156,7 +156,7 @@ func (a *Agent) trainStep() error {
 		return &EnvError{a.step + 1, problem}
 	}
 	a.replay.add(a.observation, a.achieved, action, a.goal, next)
-	a.sampler.stored(a.step)
+	a.prioritized.stored(a.step)
 	a.enterState(next)
 	a.step++
 	a.dropAction()
@@ -229,7 +229,8 @@ func (a *Agent) learnTimes(n int) error {
 // HeadOwnDraw or ActorOwnDraw asks for others.
 func (a *Agent) learn() error {
 	b := &a.batch
-	a.minibatch(b, a.sampler, a.curriculum.replayGoal) // section 3.3
+	a.minibatch(b, a.draw, a.curriculum.replayGoal) // section 3.3
+	a.prioritized.weigh(b, a.step)                  // Equation 8
 	heads, actor := a.ownBatches(b)
 	a.learnFrom(b, heads, actor)
 	a.average.follow(a.pun, a.updates)
@@ -252,7 +253,7 @@ func (a *Agent) learnFrom(b, heads, actor *batch) {
 
 	a.target(b)                                            // Equation 1
 	a.losses.critic, a.losses.head = a.pun.learn(b, heads) // Equations 2 and 4
-	a.sampler.learned(b)                                   // Equation 7
+	a.prioritized.learned(b)                               // Equation 7
 	if targetsMove {
 		a.pun.follow() // Equation 3
 	}
@@ -265,16 +266,19 @@ func (a *Agent) learnFrom(b, heads, actor *batch) {
 	}
 }
 
-// minibatch fills b with transitions that s draws, each replayed with a goal.
+// minibatch fills b with transitions that draw returns, each replayed with a
+// goal and of weight 1.
 //
 // Reading R2: with prioritized replay the policy and the heads learn from the
 // same minibatch, and the weights apply only to the critics' loss.
-func (a *Agent) minibatch(b *batch, s sampler, goal func(a *Agent, i int) []float64) {
+func (a *Agent) minibatch(b *batch, draw func() int, goal func(a *Agent, i int) []float64) {
 	for row := range b.transitions {
-		i := s.draw(a.draws)
+		i := draw()
 		a.fill(b, row, i, goal(a, i))
+		for _, w := range b.weights {
+			w[row] = 1
+		}
 	}
-	s.weigh(b.weights, b.transitions, a.step)
 	if a.params.Uncertainty == "bootstrap" {
 		a.applyMasks(b)
 	}

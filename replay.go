@@ -43,7 +43,7 @@ func (b *replay) relabel(i int, k float64, rng *rand.Rand) []float64 {
 // not all zero.
 //
 // It implements QTA, Equation 7 (Section 3.3).
-func (s *prioritized) probability(j int) float64 { return s.tree.weight(j) / s.tree.total() }
+func (s *prioritized) probability(j int) float64 { return s.tree.values()[j] / s.tree.sum[1] }
 
 // SampleProbabilities sets P, of N values, to the probability of each of N
 // transitions with priorities p, which are not negative and not all zero; α is
@@ -158,42 +158,17 @@ func (c *column) of(transitions []int) [][]float64 {
 	return vectors
 }
 
-// A sampler draws the transitions that the critics learn from, uniformly or by
-// priority.
-type sampler interface {
-	// stored is called when transition i is in the replay.
-	stored(i int)
-
-	// draw returns a transition.
-	draw(rng stream) int
-
-	// weigh sets each critic's weights to Equation 8 for the transitions of a
-	// minibatch, at an environment step.
-	weigh(weights [][]float32, transitions []int, step int)
-
-	// learned is called when the critics have learned from a minibatch.
-	learned(b *batch)
-
-	// saved lists the state that training changes, with n transitions stored.
-	saved(n int) saved
-}
-
-// uniform is the sampler that draws all transitions alike.
-type uniform struct{ replay *replay }
-
-func (s uniform) stored(int)          {}
-func (s uniform) draw(rng stream) int { return rng.index(s.replay.n) }
-func (s uniform) learned(*batch)      {}
-func (s uniform) saved(int) saved     { return nil }
-func (s uniform) weigh(weights [][]float32, _ []int, _ int) {
-	for _, w := range weights {
-		for row := range w {
-			w[row] = 1
-		}
+// draw returns a transition to learn from.
+func (a *Agent) draw() int {
+	if a.prioritized != nil {
+		return a.prioritized.tree.find(a.draws.Float64())
 	}
+	return a.drawUniformly()
 }
 
-// prioritized is the sampler of section 3.3, PER.
+func (a *Agent) drawUniformly() int { return a.draws.index(a.replay.n) }
+
+// prioritized is PER of section 3.3. Without it, as nil, its methods do nothing.
 //
 // Reading R33: a new transition, whose priority is not known yet, takes the
 // largest one seen so far, as in PER's Algorithm 1 (Schaul et al., 2016), and
@@ -222,15 +197,17 @@ func newPrioritized(p *Params, estimate func(d []float64, b *batch)) *prioritize
 	}
 }
 
+// stored is called when transition i is in the replay.
 func (s *prioritized) stored(i int) {
-	s.n = i + 1
-	s.tree.grow(s.n)
-	s.tree.set(i, pow(s.largest, s.alpha))
+	if s != nil {
+		s.n = i + 1
+		s.tree.grow(s.n)
+		s.tree.set(i, pow(s.largest, s.alpha))
+	}
 }
 
-func (s *prioritized) draw(rng stream) int { return s.tree.find(rng.Float64()) }
-
-// weigh implements [sampler].
+// weigh multiplies each critic's weights by Equation 8 for the transitions of a
+// minibatch, at an environment step.
 //
 // Reading R99: t of the schedule of β counts environment steps, as in the authors'
 // code, not updates.
@@ -238,21 +215,28 @@ func (s *prioritized) draw(rng stream) int { return s.tree.find(rng.Float64()) }
 // Differs D28: Equation 8 as displayed has no maximum. Weights are divided by
 // theirs, as Schaul et al. do "for stability"; it is over the whole buffer, as in
 // the authors' code, so that a weight does not depend on what else was drawn.
-func (s *prioritized) weigh(weights [][]float32, transitions []int, step int) {
-	for row, j := range transitions {
+func (s *prioritized) weigh(b *batch, step int) {
+	if s == nil {
+		return
+	}
+	for row, j := range b.transitions {
 		s.P[row] = s.probability(j)
 	}
 	β := PriorityBeta(step, s.beta, s.betaSteps)
-	least := s.tree.leastWeight() / s.tree.total()
-	ImportanceWeights(s.w, s.P[:len(transitions)], s.n, β, least)
-	for _, w := range weights {
+	ImportanceWeights(s.w, s.P, s.n, β, s.tree.least[1]/s.tree.sum[1])
+	for _, w := range b.weights {
 		for row := range w {
-			w[row] = float32(s.w[row])
+			w[row] *= float32(s.w[row])
 		}
 	}
 }
 
+// learned takes in the priorities of a minibatch that the critics have learned
+// from.
 func (s *prioritized) learned(b *batch) {
+	if s == nil {
+		return
+	}
 	s.estimate(s.priority, b)
 	for row, p := range s.priority {
 		s.largest = max(s.largest, p)
@@ -260,7 +244,11 @@ func (s *prioritized) learned(b *batch) {
 	}
 }
 
+// saved lists the state that training changes, with n transitions stored.
 func (s *prioritized) saved(n int) saved {
+	if s == nil {
+		return nil
+	}
 	weights := make([]float64, n)
 	copy(weights, s.tree.values())
 	return saved{&s.largest, weights, func() { s.n = n; s.tree.fill(weights) }}
@@ -308,15 +296,6 @@ func (t *sumTree) fill(weights []float64) {
 	}
 }
 
-// weight returns the weight of leaf i.
-func (t *sumTree) weight(i int) float64 { return t.values()[i] }
-
-// total returns the sum of all weights.
-func (t *sumTree) total() float64 { return t.sum[1] }
-
-// leastWeight returns the smallest positive weight, or +Inf.
-func (t *sumTree) leastWeight() float64 { return t.least[1] }
-
 // set changes the weight of leaf i to one that is not negative.
 func (t *sumTree) set(i int, weight float64) {
 	i += t.leaves()
@@ -334,7 +313,7 @@ func (t *sumTree) set(i int, weight float64) {
 // leaf spans a stretch as long as its weight. A leaf of weight zero is never
 // found, whatever the rounding, unless all weigh zero.
 func (t *sumTree) find(u float64) int {
-	mass := float64(u * t.total())
+	mass := float64(u * t.sum[1])
 	i := 1
 	for i < t.leaves() {
 		left := t.sum[2*i]

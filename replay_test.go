@@ -218,7 +218,7 @@ func TestEquation8Training(t *testing.T) {
 	for _, step := range []int{30, 60, 100, 140} {
 		a, _ := walked(t, p, 30)
 		a.step = step
-		s := a.sampler.(*prioritized)
+		s := a.prioritized
 		rng := rand.New(rand.NewPCG(2, 0))
 		weights := make([]float64, 30)
 		sum, least := 0.0, math.Inf(1)
@@ -234,7 +234,8 @@ func TestEquation8Training(t *testing.T) {
 			s.tree.set(i, weights[i])
 		}
 		b := &a.batch
-		a.minibatch(b, a.sampler, a.curriculum.replayGoal)
+		a.minibatch(b, a.draw, a.curriculum.replayGoal)
+		s.weigh(b, step)
 		β := math.Min(1, 0.3+0.7*float64(step)/100)
 		counts := make([]int, 30)
 		for row, i := range b.transitions {
@@ -261,13 +262,13 @@ func holdSumTree(t *testing.T, tree *sumTree, weights []float64, rng *rand.Rand)
 		if w > 0 {
 			least = math.Min(least, w)
 		}
-		if tree.weight(i) != w {
-			t.Fatalf("leaf %d weighs %v, want %v", i, tree.weight(i), w)
+		if tree.values()[i] != w {
+			t.Fatalf("leaf %d weighs %v, want %v", i, tree.values()[i], w)
 		}
 	}
 	slack := 1e-12 * total
-	if d := math.Abs(tree.total() - total); !(d <= slack) || tree.leastWeight() != least {
-		t.Fatalf("the total is %v and the least weight %v, want %v and %v", tree.total(), tree.leastWeight(), total, least)
+	if d := math.Abs(tree.sum[1] - total); !(d <= slack) || tree.least[1] != least {
+		t.Fatalf("the total is %v and the least weight %v, want %v and %v", tree.sum[1], tree.least[1], total, least)
 	}
 	var rebuilt sumTree
 	rebuilt.fill(weights)
@@ -282,8 +283,8 @@ func holdSumTree(t *testing.T, tree *sumTree, weights []float64, rng *rand.Rand)
 		for _, w := range weights[:min(i, len(weights))] {
 			before += w
 		}
-		if at := u * total; tree.weight(i) == 0 || at < before-slack || at > before+tree.weight(i)+slack {
-			t.Fatalf("at %v of %v leaf %d is found, which spans %v to %v", u, weights, i, before, before+tree.weight(i))
+		if at := u * total; tree.values()[i] == 0 || at < before-slack || at > before+tree.values()[i]+slack {
+			t.Fatalf("at %v of %v leaf %d is found, which spans %v to %v", u, weights, i, before, before+tree.values()[i])
 		}
 	}
 }
