@@ -52,13 +52,8 @@ func expParts(x float64) (k int, p float64) {
 
 // exp returns e^x, within 1 ulp.
 func exp(x float64) float64 {
-	switch {
-	case x != x:
-		return x
-	case x > 710:
-		return math.Inf(1)
-	case x < -746:
-		return 0
+	if !(x > -746 && x < 710) {
+		return math.Exp(x) // 0, +Inf or NaN, exact everywhere
 	}
 	k, p := expParts(x)
 	if k < -1020 || k > 1023 {
@@ -71,10 +66,7 @@ func exp(x float64) float64 {
 // t = e^2|x| - 1. From 20 on it is 1 to within half an ulp.
 func tanh(x float64) float64 {
 	a := math.Abs(x)
-	switch {
-	case x != x:
-		return x
-	case a > 20:
+	if a > 20 {
 		return math.Copysign(1, x)
 	}
 	k, p := expParts(float64(2 * a))
@@ -101,16 +93,10 @@ func sigmoid(x float64) float64 {
 	return 1 / (1 + u)
 }
 
-// log returns the natural logarithm of x, within 1 ulp: -Inf at zero and NaN
-// below it.
+// log returns the natural logarithm of x, within 1 ulp.
 func log(x float64) float64 {
-	switch {
-	case x < 0:
-		return math.NaN()
-	case x == 0:
-		return math.Inf(-1)
-	case x != x || x > math.MaxFloat64:
-		return x
+	if !(x > 0 && x <= math.MaxFloat64) {
+		return math.Log(x) // -Inf, +Inf or NaN, exact everywhere
 	}
 	f, k := math.Frexp(x)
 	if f < math.Sqrt2/2 {
@@ -138,24 +124,19 @@ func log1p(f, c float64) float64 {
 // softplus returns log(1 + e^x), within 3 ulp, also where it is tiny.
 func softplus(x float64) float64 {
 	u := exp(-math.Abs(x))
-	l := 0.0
 	if u < 0.4 {
-		l = log1p(u, 0)
-	} else {
-		l = log(1 + u)
+		return max(x, 0) + log1p(u, 0)
 	}
-	return math.Max(x, 0) + l
+	return max(x, 0) + log(1+u)
 }
 
-// pow returns x to the power y for x >= 0, and NaN for a negative x. x^0 is 1 and
-// x^1 is x; elsewhere the relative error is below (2 + 3 |y log x|) 2^-53.
+// pow returns x to the power y for x >= 0. x^0 is 1 and x^1 is x; elsewhere the
+// relative error is below (2 + 3 |y log x|) 2^-53.
 func pow(x, y float64) float64 {
-	switch {
-	case y == 0 || x == 1:
+	switch y {
+	case 0:
 		return 1
-	case x < 0:
-		return math.NaN()
-	case y == 1:
+	case 1:
 		return x
 	}
 	return exp(float64(y * log(x)))
