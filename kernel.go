@@ -35,11 +35,7 @@ func (m matrix) t() matrix {
 
 // slice returns the view of rows lo to hi, hi excluded.
 func (m matrix) slice(lo, hi int) matrix {
-	if lo < 0 || hi < lo || hi > m.rows {
-		panic(fmt.Sprintf("qta: rows %d:%d of a matrix of %d rows", lo, hi, m.rows))
-	}
-	from := min(lo*m.rowStride, len(m.data))
-	return matrix{hi - lo, m.cols, m.rowStride, m.colStride, m.data[from:]}
+	return matrix{hi - lo, m.cols, m.rowStride, m.colStride, m.data[min(lo*m.rowStride, len(m.data)):]}
 }
 
 // columns returns the view of columns lo to hi, hi excluded.
@@ -48,21 +44,17 @@ func (m matrix) columns(lo, hi int) matrix {
 }
 
 // row returns row i, whose elements must be adjacent.
-func (m matrix) row(i int) []float32 {
-	if m.colStride != 1 || i < 0 || i >= m.rows {
-		panic(fmt.Sprintf("qta: row %d of a matrix of %d rows, column stride %d", i, m.rows, m.colStride))
-	}
-	return m.data[i*m.rowStride:][:m.cols:m.cols]
+func (m matrix) row(i int) []float32 { return m.data[i*m.rowStride:][:m.cols:m.cols] }
+
+// inside reports whether every element of m lies in its data.
+func (m matrix) inside() bool {
+	last := (m.rows-1)*m.rowStride + (m.cols-1)*m.colStride
+	return min(m.rows, m.cols, m.rowStride, m.colStride) >= 0 && (m.rows*m.cols == 0 || last < len(m.data))
 }
 
-// check panics unless every element of m lies in its data.
-func (m matrix) check(name string) {
-	negative := min(m.rows, m.cols, m.rowStride, m.colStride) < 0
-	last := (m.rows-1)*m.rowStride + (m.cols-1)*m.colStride
-	if negative || m.rows > 0 && m.cols > 0 && last >= len(m.data) {
-		panic(fmt.Sprintf("qta: matrix %s of %d by %d, strides %d, %d, exceeds its %d elements",
-			name, m.rows, m.cols, m.rowStride, m.colStride, len(m.data)))
-	}
+// String returns the sizes of m.
+func (m matrix) String() string {
+	return fmt.Sprintf("%d by %d (strides %d, %d; %d elements)", m.rows, m.cols, m.rowStride, m.colStride, len(m.data))
 }
 
 // An epilogue says where the sums of a product start, and what becomes of them.
@@ -99,18 +91,11 @@ func (e *epilogue) finish(sums []float32, i, c0 int) {
 func (w *workers) mul(c, a, b matrix, e epilogue) {
 	sized := c.rows == a.rows && c.cols == b.cols && a.cols == b.rows
 	biased := e.bias == nil || !e.add && len(e.bias) == c.cols
-	masked := e.mask.data == nil || e.mask.rows == c.rows && e.mask.cols == c.cols
-	if !sized || !biased || !masked {
-		panic(fmt.Sprintf("qta: product of %d by %d and %d by %d into %d by %d, bias of %d, add %t, mask of %d by %d",
-			a.rows, a.cols, b.rows, b.cols, c.rows, c.cols, len(e.bias), e.add, e.mask.rows, e.mask.cols))
+	masked := e.mask.data == nil || e.mask.rows == c.rows && e.mask.cols == c.cols && e.mask.colStride == 1
+	there := c.inside() && a.inside() && b.inside() && e.mask.inside()
+	if !sized || !biased || !masked || !there || b.colStride != 1 || c.colStride != 1 {
+		panic(fmt.Sprintf("qta: product of %v and %v into %v, bias of %d, add %t, mask of %v", a, b, c, len(e.bias), e.add, e.mask))
 	}
-	if b.colStride != 1 || c.colStride != 1 || e.mask.data != nil && e.mask.colStride != 1 {
-		panic("qta: product with a column stride other than 1 in B, C or the mask")
-	}
-	a.check("A")
-	b.check("B")
-	c.check("C")
-	e.mask.check("mask")
 	w.product = product{w.kernel, c, a, b, e}
 	multiplyAdds := c.rows * max(c.cols, narrow) * (a.cols + 8) // some more for every element of C
 	w.run(&w.product, max(c.rows, c.cols), multiplyAdds)
@@ -310,12 +295,10 @@ func (p *product) tiles(r0, r1, c0, c1, k0, k1 int) {
 // transpose copies the transpose of src into dst, both with adjacent elements
 // in a row and without memory in common.
 func (w *workers) transpose(dst, src matrix) {
-	if dst.rows != src.cols || dst.cols != src.rows || dst.colStride != 1 || src.colStride != 1 {
-		panic(fmt.Sprintf("qta: transpose of %d by %d into %d by %d, column strides %d, %d",
-			src.rows, src.cols, dst.rows, dst.cols, src.colStride, dst.colStride))
+	sized := dst.rows == src.cols && dst.cols == src.rows
+	if !sized || dst.colStride != 1 || src.colStride != 1 || !dst.inside() || !src.inside() {
+		panic(fmt.Sprintf("qta: transpose of %v into %v", src, dst))
 	}
-	dst.check("dst")
-	src.check("src")
 	w.transposed = transposition{w.kernel, dst, src}
 	w.run(&w.transposed, src.rows, 16*src.rows*src.cols)
 }

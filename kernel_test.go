@@ -272,7 +272,7 @@ func TestMulPanics(t *testing.T) {
 		"bias size":     func(w *workers) { w.mul(m, m, m, epilogue{bias: m.data[:5]}) },
 		"mask size":     func(w *workers) { w.mul(m, m, m, epilogue{mask: newMatrix(4, 3)}) },
 		"short mask":    func(w *workers) { w.mul(m, m, m, epilogue{mask: short}) },
-		"rows 2:5 of 4": func(w *workers) { m.slice(2, 5) },
+		"rows 2:5 of 4": func(w *workers) { w.mul(newMatrix(3, 4), m.slice(2, 5), m, epilogue{}) },
 	} {
 		mustPanic(t, name, func() { f(one) })
 	}

@@ -184,14 +184,9 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// index draws from 0 to n-1, n at most 2^53. IntN would draw a different number
-// of bits where int has 32.
-func (s stream) index(n int) int {
-	if n <= 0 {
-		panic("qta: index of an empty range")
-	}
-	return int(s.Float64() * float64(n))
-}
+// index draws from 0 to n-1, n at least 1 and at most 2^53. IntN would draw a
+// different number of bits where int has 32.
+func (s stream) index(n int) int { return int(s.Float64() * float64(n)) }
 
 // symmetric draws uniformly from -1 to 1, 1 excluded.
 func symmetric(rng *rand.Rand) float64 {
