@@ -211,25 +211,22 @@ func xgetbv() uint32
 // asks the processor which instructions it has and the operating system which
 // registers it saves.
 func kernels() []kernel {
-	list := []kernel{generic}
+	const fma, osxsave, avx = 1 << 12, 1 << 27, 1 << 28 // of leaf 1
+	const avx2Bit, bmi2, ymm = 1 << 5, 1 << 8, 0x06     // of leaf 7, and registers
+	const f, dq, bw, vl, zmm = 1 << 16, 1 << 17, 1 << 30, 1 << 31, 0xe0
+	has := func(bits, want uint32) bool { return bits&want == want }
 	leaves, _, _, _ := cpuid(0, 0)
-	if leaves < 7 {
-		return list
-	}
-	const fma, osxsave, avx = 1 << 12, 1 << 27, 1 << 28
-	if _, _, c, _ := cpuid(1, 0); c&fma == 0 || c&osxsave == 0 || c&avx == 0 {
-		return list
+	_, _, c, _ := cpuid(1, 0)
+	if leaves < 7 || !has(c, fma|osxsave|avx) {
+		return []kernel{generic}
 	}
 	_, b, _, _ := cpuid(7, 0)
 	saved := xgetbv()
-	const avx2Bit, bmi2, ymm = 1 << 5, 1 << 8, 0x06
-	if b&avx2Bit == 0 || b&bmi2 == 0 || saved&ymm != ymm {
-		return list
+	if !has(b, avx2Bit|bmi2) || !has(saved, ymm) {
+		return []kernel{generic}
 	}
-	list = []kernel{avx2, generic}
-	const f, dq, bw, vl, zmm = 1 << 16, 1 << 17, 1 << 30, 1 << 31, 0xe0
-	if b&f == 0 || b&dq == 0 || b&bw == 0 || b&vl == 0 || saved&zmm != zmm {
-		return list
+	if !has(b, f|dq|bw|vl) || !has(saved, zmm) {
+		return []kernel{avx2, generic}
 	}
 	return []kernel{avx512, avx2, generic}
 }

@@ -1,6 +1,7 @@
 package qta
 
 import (
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -26,19 +27,21 @@ type workers struct {
 
 	task   task
 	size   int             // elements of the task
-	number atomic.Uint64   // of this run, from 1
+	number atomic.Uint64   // of this run, from 1, or closing
 	begun  []atomic.Uint64 // for each part, the number of the latest run that began it
 	left   atomic.Int64    // parts of this run not yet done
 
 	mutex   sync.Mutex
 	changed *sync.Cond // number, or left, to 0
-	closing atomic.Bool
 	ended   sync.WaitGroup
 
 	product    product       // the task of mul
 	transposed transposition // the task of transpose
 	moved      softUpdate    // the task of polyak
 }
+
+// closing is the number that ends the threads.
+const closing = math.MaxUint64
 
 // share is the number of parts of a task for each of several threads:
 // processors are seldom equally fast, and the first to finish takes from the
@@ -59,11 +62,9 @@ func (w *workers) resize(threads int) {
 	if w == nil {
 		return
 	}
-	w.closing.Store(true)
-	w.number.Add(1)
+	w.number.Store(closing)
 	w.wake()
 	w.ended.Wait()
-	w.closing.Store(false)
 
 	w.n = max(1, threads)
 	w.begun = make([]atomic.Uint64, w.n*share)
@@ -105,8 +106,8 @@ func (w *workers) help(thread int) {
 	run := uint64(0)
 	for {
 		w.until(func() bool { return w.number.Load() != run })
-		if run = w.number.Load(); w.closing.Load() {
-			return // the number may belong to no run
+		if run = w.number.Load(); run == closing {
+			return
 		}
 		w.work(run, thread)
 	}
