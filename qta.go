@@ -230,7 +230,7 @@ func (a *Agent) learnTimes(n int) error {
 func (a *Agent) learn() error {
 	b := &a.batch
 	a.minibatch(b, a.draw, a.curriculum.replayGoal) // section 3.3
-	a.prioritized.weigh(b, a.step)                  // Equation 8
+	a.prioritized.weigh(b, a.replay.n, a.step)      // Equation 8
 	heads, actor := a.ownBatches(b)
 	a.learnFrom(b, heads, actor)
 	a.average.follow(a.pun, a.updates)

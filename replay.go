@@ -51,7 +51,6 @@ func (s *prioritized) probability(j int) float64 { return s.tree.values()[j] / s
 func SampleProbabilities(P, p []float64, α float64) {
 	s := &prioritized{alpha: α}
 	for j, v := range p {
-		s.tree.grow(j + 1)
 		s.tree.set(j, pow(v, α))
 	}
 	for j := range p {
@@ -181,7 +180,6 @@ func (a *Agent) drawUniformly() int { return a.draws.index(a.replay.n) }
 type prioritized struct {
 	alpha, beta float64 // β at the first step
 	betaSteps   int
-	n           int     // transitions
 	tree        sumTree // p^α of every one
 	largest     float64 // priority so far, at least 1
 
@@ -200,14 +198,12 @@ func newPrioritized(p *Params, estimate func(d []float64, b *batch)) *prioritize
 // stored is called when transition i is in the replay.
 func (s *prioritized) stored(i int) {
 	if s != nil {
-		s.n = i + 1
-		s.tree.grow(s.n)
 		s.tree.set(i, pow(s.largest, s.alpha))
 	}
 }
 
 // weigh multiplies each critic's weights by Equation 8 for the transitions of a
-// minibatch, at an environment step.
+// minibatch, drawn from n at an environment step.
 //
 // Reading R99: t of the schedule of β counts environment steps, as in the authors'
 // code, not updates.
@@ -215,7 +211,7 @@ func (s *prioritized) stored(i int) {
 // Differs D28: Equation 8 as displayed has no maximum. Weights are divided by
 // theirs, as Schaul et al. do "for stability"; it is over the whole buffer, as in
 // the authors' code, so that a weight does not depend on what else was drawn.
-func (s *prioritized) weigh(b *batch, step int) {
+func (s *prioritized) weigh(b *batch, n, step int) {
 	if s == nil {
 		return
 	}
@@ -223,7 +219,7 @@ func (s *prioritized) weigh(b *batch, step int) {
 		s.P[row] = s.probability(j)
 	}
 	β := PriorityBeta(step, s.beta, s.betaSteps)
-	ImportanceWeights(s.w, s.P, s.n, β, s.tree.least[1]/s.tree.sum[1])
+	ImportanceWeights(s.w, s.P, n, β, s.tree.least[1]/s.tree.sum[1])
 	for _, w := range b.weights {
 		for row := range w {
 			w[row] *= float32(s.w[row])
@@ -251,7 +247,11 @@ func (s *prioritized) saved(n int) saved {
 	}
 	weights := make([]float64, n)
 	copy(weights, s.tree.values())
-	return saved{&s.largest, weights, func() { s.n = n; s.tree.fill(weights) }}
+	return saved{&s.largest, weights, func() {
+		for i, weight := range weights {
+			s.tree.set(i, weight)
+		}
+	}}
 }
 
 // A sumTree holds a weight for each of a growing number of leaves, and draws a
@@ -274,30 +274,16 @@ func (t *sumTree) leaves() int { return len(t.sum) / 2 }
 // values returns the weights of all leaves.
 func (t *sumTree) values() []float64 { return t.sum[t.leaves():] }
 
-// grow makes room for n leaves.
-func (t *sumTree) grow(n int) {
-	if n <= t.leaves() {
-		return
-	}
-	size := 1
-	for size < n {
-		size *= 2
-	}
-	weights := t.values()
-	*t = sumTree{make([]float64, 2*size), slices.Repeat([]float64{math.Inf(1)}, 2*size)}
-	t.fill(weights)
-}
-
-// fill sets the weights of the first leaves.
-func (t *sumTree) fill(weights []float64) {
-	t.grow(len(weights))
-	for i, weight := range weights {
-		t.set(i, weight)
-	}
-}
-
-// set changes the weight of leaf i to one that is not negative.
+// set changes the weight of leaf i to one that is not negative, and makes room for
+// it.
 func (t *sumTree) set(i int, weight float64) {
+	for i >= t.leaves() {
+		weights, nodes := t.values(), max(2, 2*len(t.sum))
+		*t = sumTree{make([]float64, nodes), slices.Repeat([]float64{math.Inf(1)}, nodes)}
+		for k, w := range weights {
+			t.set(k, w)
+		}
+	}
 	i += t.leaves()
 	t.sum[i], t.least[i] = weight, math.Inf(1)
 	if weight > 0 {

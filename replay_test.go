@@ -235,7 +235,7 @@ func TestEquation8Training(t *testing.T) {
 		}
 		b := &a.batch
 		a.minibatch(b, a.draw, a.curriculum.replayGoal)
-		s.weigh(b, step)
+		s.weigh(b, 30, step)
 		β := math.Min(1, 0.3+0.7*float64(step)/100)
 		counts := make([]int, 30)
 		for row, i := range b.transitions {
@@ -271,7 +271,9 @@ func holdSumTree(t *testing.T, tree *sumTree, weights []float64, rng *rand.Rand)
 		t.Fatalf("the total is %v and the least weight %v, want %v and %v", tree.sum[1], tree.least[1], total, least)
 	}
 	var rebuilt sumTree
-	rebuilt.fill(weights)
+	for i, w := range weights {
+		rebuilt.set(i, w)
+	}
 	if !slices.Equal(tree.sum, rebuilt.sum) || !slices.Equal(tree.least[1:], rebuilt.least[1:]) {
 		t.Fatalf("rebuilt from %v the tree is %v, grown it is %v", weights, rebuilt, tree)
 	}
@@ -309,7 +311,6 @@ func FuzzSumTree(f *testing.F) {
 			if weights[i] = 1 + rng.Float64(); rng.IntN(4) == 0 {
 				weights[i] = extremes[rng.IntN(len(extremes))]
 			}
-			tree.grow(len(weights))
 			tree.set(i, weights[i])
 			holdSumTree(t, &tree, weights, rng)
 		}
