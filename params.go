@@ -313,23 +313,21 @@ func (p *Params) Set(name, text string) error {
 	if reflect.ValueOf(p).Elem().FieldByName(name).Kind() == reflect.String {
 		value, _ = json.Marshal(text) // a string never fails
 	}
-	return p.setJSON(name, value, strconv.Quote(text))
+	return p.setJSON(name, value)
 }
 
-// setJSON changes the field called name to a JSON value. An error shows it as
-// spelled.
-func (p *Params) setJSON(name string, value []byte, spelled string) error {
-	all := fields()
-	i := slices.IndexFunc(all, func(f reflect.StructField) bool { return f.Name == name })
-	if i < 0 {
+// setJSON changes the field called name to a JSON value.
+func (p *Params) setJSON(name string, value []byte) error {
+	f, ok := reflect.TypeFor[Params]().FieldByName(name)
+	if !ok || f.Anonymous {
 		return fmt.Errorf("qta: unknown parameter %q%s", name, suggestion(name))
 	}
 	q := *p
-	target := reflect.ValueOf(&q).Elem().FieldByName(name)
+	target := reflect.ValueOf(&q).Elem().FieldByIndex(f.Index)
 	if json.Unmarshal(value, target.Addr().Interface()) != nil || string(value) == "null" {
-		return fmt.Errorf("qta: parameter %s: %s is not %s", name, spelled, kindNames[target.Kind()])
+		return fmt.Errorf("qta: parameter %s: %#q is not %s", name, value, kindNames[target.Kind()])
 	}
-	if err := checkField(all[i], target); err != nil {
+	if err := checkField(f, target); err != nil {
 		return err
 	}
 	*p = q
@@ -373,7 +371,7 @@ func ReadParams(r io.Reader, base Params) (Params, error) {
 		seen[name] = true
 		var value json.RawMessage
 		d.Decode(&value)
-		if err := p.setJSON(name, value, strings.Join(strings.Fields(string(value)), " ")); err != nil {
+		if err := p.setJSON(name, value); err != nil {
 			return refuse(d.InputOffset(), err)
 		}
 	}

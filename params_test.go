@@ -192,11 +192,11 @@ func TestSet(t *testing.T) {
 		{"rate", "1", `qta: unknown parameter "rate"; did you mean ActorRate or CriticRate or PredictiveRate?`},
 		{"", "1", `qta: unknown parameter ""; "qta params" lists them`},
 		{"Batch", "0", "qta: parameter Batch is 0, allowed are [1,65536]"},
-		{"Batch", "2.5", `qta: parameter Batch: "2.5" is not a whole number`},
-		{"Batch", "", `qta: parameter Batch: "" is not a whole number`},
-		{"Discount", "NaN", `qta: parameter Discount: "NaN" is not a number`},
-		{"Slope", "1e999", `qta: parameter Slope: "1e999" is not a number`},
-		{"ClipReturns", "1", `qta: parameter ClipReturns: "1" is not true or false`},
+		{"Batch", "2.5", "qta: parameter Batch: `2.5` is not a whole number"},
+		{"Batch", "", "qta: parameter Batch: `` is not a whole number"},
+		{"Discount", "NaN", "qta: parameter Discount: `NaN` is not a number"},
+		{"Slope", "1e999", "qta: parameter Slope: `1e999` is not a number"},
+		{"ClipReturns", "1", "qta: parameter ClipReturns: `1` is not true or false"},
 		{"HeadLoss", "huber", "qta: parameter HeadLoss is huber, allowed are squared|norm"},
 	} {
 		p := Paper()
@@ -217,9 +217,9 @@ func TestReadParams(t *testing.T) {
 		{"{\r\n\"Batch\": 12,\r\n\"Batch\": 12\r\n}\r\n", "qta: parameter Batch is given twice", "line 3, column 8"},
 		{`{"γ": 2, "Batch": 1}`, `qta: unknown parameter "γ"; "qta params" lists them`, "line 1, column 8"},
 		{"{\n\t\"Batch\": 0}", "qta: parameter Batch is 0, allowed are [1,65536]", "line 2, column 12"},
-		{`{"Batch": "1"}`, `qta: parameter Batch: "1" is not a whole number`, "line 1, column 14"},
-		{`{"Batch": null}`, "qta: parameter Batch: null is not a whole number", "line 1, column 15"},
-		{"{\"HeadLoss\": [\n1]}", "qta: parameter HeadLoss: [ 1] is not a word", "line 2, column 3"},
+		{`{"Batch": "1"}`, "qta: parameter Batch: `\"1\"` is not a whole number", "line 1, column 14"},
+		{`{"Batch": null}`, "qta: parameter Batch: `null` is not a whole number", "line 1, column 15"},
+		{"{\"HeadLoss\": [\n1]}", `qta: parameter HeadLoss: "[\n1]" is not a word`, "line 2, column 3"},
 	} {
 		want := fmt.Sprintf("%s (before %s)", test.want, test.place)
 		if _, err := ReadParams(strings.NewReader(test.text), Paper()); err == nil || err.Error() != want {

@@ -72,7 +72,7 @@ func TestBadInput(t *testing.T) {
 		{"-params open.json", "-params open.json: parameters: unexpected end of JSON input"},
 		{"-params unknown.json", `-params unknown.json: unknown parameter "Batsh"`},
 		{"-set Batch", `-set "Batch": want name=value`},
-		{"-set Batch=many", `-set Batch=many: parameter Batch: "many" is not a whole number`},
+		{"-set Batch=many", "-set Batch=many: parameter Batch: `many` is not a whole number"},
 		{"-out nogoal.txt", "nogoal.txt"},
 		{"-out maps", "directory maps holds letter.map and no agent.qta"},
 		{"maze", "an argument is missing; want qta maze NAME|FILE"},
