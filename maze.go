@@ -229,19 +229,15 @@ func (l *Lattice) Point(k int) [2]float64 {
 }
 
 // Hops returns the number of steps from the center of the start cell to each of
-// perCell by perCell points of every cell, and -1 for points that cannot be
-// reached. Figure 5 has perCell 10. Where perCell is even, the point nearest to
-// the start cell's center with the larger row and column has 0. Hops panics if
-// perCell is less than 1.
+// perCell by perCell points of every cell, at least 1, and -1 for points that
+// cannot be reached. Figure 5 has perCell 10. Where perCell is even, the point
+// nearest to the start cell's center with the larger row and column has 0.
 //
 // Reading R70: the paper does not say how it finds its optimal values. This is
 // the breadth-first search of the authors' public code: a hop goes from a point
 // to any other at most one cell away, and of its ten pieces only the first is
 // tested for walls; a hop may therefore cut a corner.
 func (m *Maze) Hops(perCell int) *Lattice {
-	if perCell < 1 {
-		panic("qta: Hops needs at least one point per cell")
-	}
 	l := &Lattice{PerCell: perCell, Rows: m.Rows() * perCell, Cols: m.Cols() * perCell}
 	l.Hops = slices.Repeat([]int{-1}, l.Rows*l.Cols)
 	var disc [][2]int
@@ -323,7 +319,7 @@ func ParseMaze(text string) (*Maze, error) {
 	// The cells that can be reached lie in the box from lo to hi.
 	reached := map[[2]int]bool{start: true}
 	lo, hi := start, start
-	for queue := [][2]int{start}; len(queue) > 0 && len(reached) <= maxMazeCells; queue = queue[1:] {
+	for queue := [][2]int{start}; len(queue) > 0; queue = queue[1:] {
 		at := queue[0]
 		for i := range at {
 			lo[i], hi[i] = min(lo[i], at[i]), max(hi[i], at[i])
@@ -337,7 +333,7 @@ func ParseMaze(text string) (*Maze, error) {
 			}
 		}
 	}
-	if len(reached) > maxMazeCells || !mazeFits(hi[0]-lo[0]+1, hi[1]-lo[1]+1) {
+	if !mazeFits(hi[0]-lo[0]+1, hi[1]-lo[1]+1) {
 		return nil, fmt.Errorf(place+"from S to here it has more than the %d cells allowed, a ring of walls included",
 			hi[0]+1, hi[1]+1, maxMazeCells)
 	}
