@@ -154,49 +154,30 @@ func (p *pass) reserve(rows int) {
 // tiles of six and of twelve rows fit without a rest.
 func (p *pass) chunk() int { return 192 * p.workers.n }
 
-// latent runs x, B by in, through all layers but the last and returns the last
-// hidden layer's output, B by width. It fills p.x.
-func (m *mlp) latent(p *pass, x matrix) matrix {
-	return m.run(p, x, len(m.layers)-1, true)
-}
+// latent and forward run x, B by in, through all layers but the last and through
+// all, and return the last one's output, B by its width. They fill p.x. infer is
+// forward where only the output is wanted: the hidden layers' p.x become scratch.
+func (m *mlp) latent(p *pass, x matrix) matrix  { return m.run(p, x, len(m.layers)-1, true) }
+func (m *mlp) forward(p *pass, x matrix) matrix { return m.run(p, x, len(m.layers), true) }
+func (m *mlp) infer(p *pass, x matrix) matrix   { return m.run(p, x, len(m.layers), false) }
 
-// forward runs x, B by in, through the network and returns its output. It
-// fills p.x.
-func (m *mlp) forward(p *pass, x matrix) matrix {
-	return m.run(p, x, len(m.layers), true)
-}
-
-// infer is forward where only the output is wanted: the hidden layers' p.x
-// become scratch.
-func (m *mlp) infer(p *pass, x matrix) matrix {
-	return m.run(p, x, len(m.layers), false)
-}
-
-// run runs x through the first n layers and returns the output of the last of
-// them. Unless p.x is to be kept, all chunks write their hidden layers to the
-// same rows.
+// run runs x through the first n layers, at least one, and returns the output of
+// the last of them.
 func (m *mlp) run(p *pass, x matrix, n int, keep bool) matrix {
 	p.reserve(x.rows)
-	if n == 0 {
-		return x
-	}
 	for lo := 0; lo < x.rows; lo += p.chunk() / 2 {
-		at := 0
-		if keep {
-			at = lo
-		}
-		m.runChunk(p, x, lo, min(lo+p.chunk()/2, x.rows), n, at)
+		m.runChunk(p, x, lo, min(lo+p.chunk()/2, x.rows), n, keep)
 	}
 	return p.x[n].slice(0, x.rows)
 }
 
-// runChunk is run for the rows lo to hi. The first of a hidden layer goes to row
-// at of p.x.
-func (m *mlp) runChunk(p *pass, x matrix, lo, hi, n, at int) {
+// runChunk is run for the rows lo to hi. Unless p.x is to be kept, all chunks
+// write their hidden layers to the same rows.
+func (m *mlp) runChunk(p *pass, x matrix, lo, hi, n int, keep bool) {
 	x = x.slice(lo, hi)
 	for l, layer := range m.layers[:n] {
-		last := l == len(m.layers)-1
-		if last {
+		last, at := l == len(m.layers)-1, 0
+		if keep || last {
 			at = lo
 		}
 		y := p.x[l+1].slice(at, at+hi-lo)
@@ -242,7 +223,7 @@ func (m *mlp) outputGradient(p *pass, x matrix, column int) (y, dx matrix) {
 	y, dx = p.x[n].slice(0, x.rows), p.dx[0].slice(0, x.rows).columns(column, x.cols)
 	for lo := 0; lo < x.rows; lo += p.chunk() / 2 {
 		hi := min(lo+p.chunk()/2, x.rows)
-		m.runChunk(p, x, lo, hi, n, 0)
+		m.runChunk(p, x, lo, hi, n, false)
 		dy := p.dx[n].slice(lo, hi)
 		for l := n - 1; l > 0; l-- {
 			next := p.dx[l].slice(0, hi-lo)

@@ -14,7 +14,7 @@ func TestNetwork(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 0))
 	for range 30 {
 		widths := []int{1 + rng.IntN(9)}
-		for range 1 + rng.IntN(3) {
+		for range 2 + rng.IntN(2) {
 			widths = append(widths, 1+rng.IntN(9))
 		}
 		n, rows := len(widths)-1, 1+rng.IntN(6)
