@@ -240,14 +240,6 @@ func (l *Lattice) Point(k int) [2]float64 {
 func (m *Maze) Hops(perCell int) *Lattice {
 	l := &Lattice{PerCell: perCell, Rows: m.Rows() * perCell, Cols: m.Cols() * perCell}
 	l.Hops = slices.Repeat([]int{-1}, l.Rows*l.Cols)
-	var disc [][2]int
-	for i := -perCell; i <= perCell; i++ {
-		for j := -perCell; j <= perCell; j++ {
-			if i*i+j*j <= perCell*perCell {
-				disc = append(disc, [2]int{i, j})
-			}
-		}
-	}
 	// The cell of (i + 1/2 + d/substeps)/perCell: of point i if d is 0, else of
 	// the end of the first piece of a hop of d points.
 	cell := func(i, d int) int { return (substeps*(2*i+1) + 2*d) / (2 * substeps * perCell) }
@@ -256,12 +248,15 @@ func (m *Maze) Hops(perCell int) *Lattice {
 	for queue := []int{start}; len(queue) > 0; queue = queue[1:] {
 		k := queue[0]
 		i, j := k/l.Cols, k%l.Cols
-		for _, d := range disc {
-			// A point of a free cell is at least a cell away from the edges.
-			to := k + d[0]*l.Cols + d[1]
-			if l.Hops[to] < 0 && m.Free(cell(i+d[0], 0), cell(j+d[1], 0)) && m.Free(cell(i, d[0]), cell(j, d[1])) {
-				l.Hops[to] = l.Hops[k] + 1
-				queue = append(queue, to)
+		for r := -perCell; r <= perCell; r++ {
+			for c := -perCell; c <= perCell; c++ {
+				// A point of a free cell is at least a cell away from the edges.
+				to := k + r*l.Cols + c
+				if r*r+c*c <= perCell*perCell && l.Hops[to] < 0 &&
+					m.Free(cell(i+r, 0), cell(j+c, 0)) && m.Free(cell(i, r), cell(j, c)) {
+					l.Hops[to] = l.Hops[k] + 1
+					queue = append(queue, to)
+				}
 			}
 		}
 	}
