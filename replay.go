@@ -49,7 +49,7 @@ func (s *prioritized) probability(j int) float64 { return s.tree.values()[j] / s
 // transitions with priorities p, which are not negative and not all zero; α is
 // in [0, 10]. It is Equation 7 for the whole replay, as training has it.
 func SampleProbabilities(P, p []float64, α float64) {
-	s := &prioritized{alpha: α}
+	var s prioritized
 	for j, v := range p {
 		s.tree.set(j, pow(v, α))
 	}
@@ -117,11 +117,9 @@ func (b *replay) columns() []*column {
 }
 
 func newReplay(sizes Sizes, horizon int) *replay {
-	b, s := &replay{horizon: horizon}, sizes
-	for k, width := range []int{s.Observation, s.Goal, s.Action, s.Goal, s.Goal, s.Observation, s.Goal} {
-		b.columns()[k].width = width
-	}
-	return b
+	s, g, a := column{width: sizes.Observation}, column{width: sizes.Goal}, column{width: sizes.Action}
+	return &replay{horizon: horizon, observation: s, achieved: g, action: a, goal: g, desired: g,
+		nextObservation: s, nextAchieved: g}
 }
 
 // add stores a transition: from the state s by action a, in pursuit of goal,
