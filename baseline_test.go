@@ -120,19 +120,20 @@ func TestTargetEvery(t *testing.T) {
 	}
 }
 
-// Priorities are for the critics: minibatches of the heads' and the policy's own
-// have transitions that the critics never draw, with weights of one.
+// Priorities are for the critics: minibatches of the heads' and the policy's own,
+// and of VDS, have transitions that the critics never draw, with weights of one.
 func TestOwnDraws(t *testing.T) {
-	a, _ := walked(t, changed("", tinyPreset(Default()), "Replay=per HeadOwnDraw=true ActorOwnDraw=true").Params, 40)
+	a, _ := walked(t, changed("", tinyPreset(Default()), "Curriculum=vds Replay=per HeadOwnDraw=true ActorOwnDraw=true").Params, 40)
 	for i := range 40 {
 		if i != 7 {
 			a.prioritized.tree.set(i, 0)
 		}
 	}
-	if err := a.learn(); err != nil {
+	v := a.curriculum.(*vds)
+	if err := errors.Join(a.learn(), v.endEpisode(a)); err != nil {
 		t.Fatal(err)
 	}
-	for want, b := range map[int]*batch{1: &a.batch, 2: &a.headBatch, 3: &a.actorBatch} {
+	for want, b := range map[int]*batch{1: &a.batch, 2: &a.headBatch, 3: &a.actorBatch, 4: &v.batch} {
 		drawn := len(slices.Compact(slices.Sorted(slices.Values(b.transitions))))
 		for row, i := range b.transitions {
 			if want == 2 && !slices.Equal(b.x.row(row)[2:4], float32s(a.replay.goal.at(i))) {
@@ -292,12 +293,12 @@ func TestMasks(t *testing.T) {
 	// A critic and its head learn what is in the mask; of the authors' two the head
 	// learns what its critic does not, and no critic what the running episode has.
 	for _, authors := range []bool{false, true} {
-		p := changed("", tinyPreset(Default()), fmt.Sprint("Uncertainty=bootstrap AuthorsForm=", authors)).Params
+		p := changed("", tinyPreset(Default()), fmt.Sprint("Uncertainty=bootstrap Replay=per AuthorsForm=", authors)).Params
 		a, _ := walked(t, p, 45)
 		if err := a.learn(); err != nil {
 			t.Fatal(err)
 		}
-		b, number := &a.batch, map[bool]float32{true: 1}
+		b := &a.batch
 		for k := range b.masks {
 			for row, i := range b.transitions {
 				in := inMask(a.seed, i, k) && !(authors && i >= 40)
@@ -305,7 +306,7 @@ func TestMasks(t *testing.T) {
 				if authors && b.head.row(row)[0] != float32(next[0]/2+next[1]/2) {
 					t.Errorf("the authors' heads learn %v of %v", b.head.row(row), next)
 				}
-				if b.weights[k][row] != number[in] || b.masks[k][row] != (in != authors) {
+				if (b.weights[k][row] > 0) != in || b.masks[k][row] != (in != authors) {
 					t.Errorf("authors %t, transition %d in the mask of critic %d: %t, weight %v, the head's %v",
 						authors, i, k, in, b.weights[k][row], b.masks[k][row])
 				}
