@@ -113,42 +113,28 @@ func student(freedom int) float64 {
 	return z + (z3+z)/(4*n) + (5*z5+16*z3+3*z)/(96*n*n) + (3*z7+19*z5+17*z3-15*z)/(384*n*n*n)
 }
 
-// choose returns n over k.
-func choose(n, k int) float64 {
-	c := 1.0
-	for i := range k {
-		c = c * float64(n-i) / float64(i+1)
-	}
-	return math.Round(c)
-}
-
 // binomialRange returns the interval of Clopper and Pearson for a share of which
 // hits of n are known. It lies above a half where a sign test finds more hits than
 // misses, two-sided with p 0.05.
 func binomialRange(hits, n int) interval {
-	atMost := func(k int, p float64) (sum float64) {
-		for i := range k + 1 {
-			sum += choose(n, i) * math.Pow(p, float64(i)) * math.Pow(1-p, float64(n-i))
+	return interval{1 - shareAbove(n-hits, n), shareAbove(hits, n)}
+}
+
+// shareAbove returns the share with which hits of n, or fewer, have probability 0.025.
+func shareAbove(hits, n int) float64 {
+	low, high := 0.0, 1.0
+	for range 50 {
+		p := (low + high) / 2
+		atMost, ways := 0.0, 1.0
+		for i := range hits + 1 {
+			atMost += ways * math.Pow(p, float64(i)) * math.Pow(1-p, float64(n-i))
+			ways *= float64(n-i) / float64(i+1)
 		}
-		return sum
-	}
-	bisect := func(above func(p float64) bool) float64 {
-		low, high := 0.0, 1.0
-		for range 50 {
-			if p := (low + high) / 2; above(p) {
-				high = p
-			} else {
-				low = p
-			}
+		if atMost < 0.025 {
+			high = p
+		} else {
+			low = p
 		}
-		return (low + high) / 2
 	}
-	r := interval{0, 1}
-	if hits > 0 {
-		r.Low = bisect(func(p float64) bool { return 1-atMost(hits-1, p) > 0.025 })
-	}
-	if hits < n {
-		r.High = bisect(func(p float64) bool { return atMost(hits, p) < 0.025 })
-	}
-	return r
+	return high
 }
