@@ -167,24 +167,19 @@ func parseFlags(flags *flag.FlagSet, args []string) (others []string, err error)
 	}
 }
 
-// A number is the value of a flag that takes a whole number from low to high.
-type number struct{ value, low, high int }
-
-// String returns "" where the help has no number to show.
-func (n *number) String() string { return strings.TrimPrefix(strconv.Itoa(max(n.value, 0)), "0") }
-
-func (n *number) Set(text string) (err error) {
-	if n.value, err = strconv.Atoi(text); err != nil || n.value < n.low || n.value > n.high {
-		return fmt.Errorf("want a whole number from %d to %d", n.low, n.high)
-	}
-	return nil
-}
-
-// wholeNumber defines a flag whose value is a number.
+// wholeNumber defines a flag that takes a whole number from low to high. The help
+// shows its default where that is one of them.
 func wholeNumber(flags *flag.FlagSet, name string, value, low, high int, usage string) *int {
-	n := &number{value, low, high}
-	flags.Var(n, name, usage)
-	return &n.value
+	if value >= low {
+		usage += fmt.Sprintf(" (default %d)", value)
+	}
+	flags.Func(name, usage, func(text string) (err error) {
+		if value, err = strconv.Atoi(text); err != nil || value < low || value > high {
+			return fmt.Errorf("want a whole number from %d to %d", low, high)
+		}
+		return nil
+	})
+	return &value
 }
 
 const helpText = `
