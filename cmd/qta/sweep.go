@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -26,12 +27,10 @@ import (
 
 // A cell is one run of a sweep.
 type cell struct {
-	line   int      // of the sweep file, from 1
-	flags  []string // of that line
-	name   string   // of the run's directory within the sweep's
-	dir    string   // both
-	id     lab.Identity
-	limits lab.Limits
+	*trainFlags        // of its line; their out is the run's directory
+	line        int    // of the sweep file, from 1
+	name        string // of the directory within the sweep's
+	id          lab.Identity
 }
 
 func sweepCommand(flags *flag.FlagSet) func(call) error {
@@ -39,19 +38,18 @@ func sweepCommand(flags *flag.FlagSet) func(call) error {
 	index := wholeNumber(flags, "index", -1, 0, 1_000_000, "run cell `N` alone; the first is 0")
 	dry := flags.Bool("dry-run", false, "print the cells and what is left of each, and run nothing")
 	out := flags.String("out", "runs", "directory `DIR` of the run directories")
-	var f figureFlags
-	flags.StringVar(&f.figure, "figure", "", "print the sweep file for figure `N` of the paper: 2, 3, 4, 5 or 6")
-	f.seeds = wholeNumber(flags, "seeds", 0, 1, 10_000, "with -figure: seeds 1 to `N` (12, for Figure 5: 1)")
-	flags.StringVar(&f.mazes, "mazes", "", "with -figure: a `LIST` of mazes, in place of the figure's: 4x5,1U5")
-	flags.StringVar(&f.params, "params", "default", "with -figure: what the changes of the figure are applied to, `NAME|FILE`")
-	f.steps = wholeNumber(flags, "steps", 150_000, 1, lab.MaxSteps, "with -figure: budget of `N` steps for each run")
+	figure := flags.String("figure", "", "print the sweep file for figure `N` of the paper: 2, 3, 4, 5 or 6")
+	seeds := wholeNumber(flags, "seeds", 0, 1, 10_000, "with -figure: seeds 1 to `N` (12, for Figure 5: 1)")
+	mazes := flags.String("mazes", "", "with -figure: a `LIST` of mazes, in place of the figure's: 4x5,1U5")
+	params := flags.String("params", "default", "with -figure: what the changes of the figure are applied to, `NAME|FILE`")
+	steps := wholeNumber(flags, "steps", 150_000, 1, lab.MaxSteps, "with -figure: budget of `N` steps for each run")
 	return func(c call) error {
-		if f.figure != "" && len(c.args) == 0 {
-			return f.print(c.out)
-		} else if f.figure != "" || len(c.args) == 0 {
+		if (*figure == "") == (len(c.args) == 0) {
 			return words.BadInput("sweep needs either a sweep file or -figure; \"qta help sweep\" has an example")
+		} else if *figure != "" {
+			return printFigure(c.out, *figure, *mazes, *params, *seeds, *steps)
 		}
-		if *f.seeds > 0 || f.mazes != "" || f.params != "default" || *f.steps != 150_000 {
+		if *seeds > 0 || *mazes != "" || *params != "default" || *steps != 150_000 {
 			return words.BadInput("-seeds, -mazes, -params and -steps go with -figure; " +
 				"in a sweep file each line has its own flags")
 		}
@@ -68,15 +66,9 @@ func sweepCommand(flags *flag.FlagSet) func(call) error {
 		case *index >= 0:
 			return cells[*index].train(c)
 		}
-		s := &sweep{cells: cells, jobs: *jobs, out: *out, stdout: c.out}
-		return s.run(c.ctx)
+		s := &sweep{cells: cells, out: *out, stdout: c.out}
+		return s.run(c.ctx, *jobs)
 	}
-}
-
-// train trains a cell. Of a flag given twice the later counts.
-func (c *cell) train(in call) error {
-	args := slices.Concat([]string{"train", "-threads", "1"}, c.flags, []string{"-out", c.dir})
-	return execute(in.ctx, args, in.out, in.stderr)
 }
 
 // readSweep reads a sweep file whose runs are to be in directory out.
@@ -127,6 +119,7 @@ func parseSweep(text, out string) (cells []cell, err error) {
 func newCell(flags []string, out string) (*cell, error) {
 	set := newFlagSet("train")
 	f := newTrainFlags(set)
+	*f.threads = 1 // unless the line says otherwise
 	rest, err := parseFlags(set, flags)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -144,8 +137,8 @@ func newCell(flags []string, out string) (*cell, error) {
 	if !filepath.IsLocal(name) || name == "." {
 		return nil, words.BadInput("-out %q: want a directory within the sweep's, which the -out of qta sweep names", f.out)
 	}
-	return &cell{flags: flags, name: name, dir: filepath.Join(out, name), id: id,
-		limits: lab.Limits{Steps: *f.steps, Stop: f.stop}}, nil
+	f.out = filepath.Join(out, name)
+	return &cell{trainFlags: f, name: name, id: id}, nil
 }
 
 // listCells prints the state of each cell, and how many of its steps are left.
@@ -154,11 +147,11 @@ func listCells(cells []cell, w io.Writer) error {
 	fmt.Fprintln(t, "cell\tdirectory\tstate\tsteps left")
 	total := 0
 	for i, c := range cells {
-		state, left := "to do", c.limits.Steps
+		state, left := "to do", *c.steps
 		if r, done := c.done(); done {
 			state, left = "done", 0
 		} else if r != nil && len(r.Run.Differences(c.id)) == 0 {
-			r.Path = c.dir
+			r.Path = c.out
 			state, _ = status(r)
 			left = max(0, left-r.Outcome.Steps)
 		}
@@ -170,7 +163,7 @@ func listCells(cells []cell, w io.Writer) error {
 }
 
 func (c *cell) record() (*lab.Record, error) {
-	return lab.ReadRecord(filepath.Join(c.dir, lab.RecordFile))
+	return lab.ReadRecord(filepath.Join(c.out, lab.RecordFile))
 }
 
 // done returns the record of a cell's directory, if it has one, and whether it
@@ -181,10 +174,10 @@ func (c *cell) done() (*lab.Record, bool) {
 		return nil, false
 	}
 	ended := r.State == lab.Solved || r.State == lab.Finished
-	if !ended || r.Limits != c.limits || len(r.Run.Differences(c.id)) > 0 {
+	if !ended || r.Limits != (lab.Limits{Steps: *c.steps, Stop: c.stop}) || len(r.Run.Differences(c.id)) > 0 {
 		return r, false
 	}
-	run, err := lab.Open(c.dir)
+	run, err := lab.Open(c.out)
 	if err != nil {
 		return r, false
 	}
@@ -194,91 +187,87 @@ func (c *cell) done() (*lab.Record, bool) {
 
 // A sweep is the work on many cells.
 type sweep struct {
-	cells                 []cell
-	jobs                  int
-	out                   string
-	stdout                *output
-	solved, ended, failed int // how many
+	cells  []cell
+	out    string
+	stdout *output
+
+	mu                    sync.Mutex // of what follows, and of stdout
+	solved, ended, failed int        // how many
 	problem               string
 }
 
-// news of a cell are its record, or an error; neither if it was not begun.
-type news struct {
-	cell   int
-	record *lab.Record
-	before bool // it was done already
-	err    error
-}
-
-// run works on the cells until all have ended, or ctx has and the running ones
-// are saved. A cell that another process works on is looked at again.
-func (s *sweep) run(ctx context.Context) error {
-	queue, results := make(chan int, len(s.cells)), make(chan news)
-	defer close(queue)
+// run works on the cells, so many at a time, until all have ended, or ctx has and the
+// running ones are saved. A cell that another process works on is looked at again.
+func (s *sweep) run(ctx context.Context, jobs int) error {
+	queue := make(chan int, len(s.cells))
+	var left sync.WaitGroup
 	for i := range s.cells {
 		queue <- i
+		left.Add(1)
 	}
-	for range min(s.jobs, len(s.cells)) {
+	s.stdout.show(fmt.Sprintf("0 of %d done", len(s.cells)))
+	for range min(jobs, len(s.cells)) {
 		go func() {
 			for i := range queue {
-				n := news{cell: i}
-				if ctx.Err() == nil {
-					n.record, n.before, n.err = s.cells[i].work(ctx)
+				r, story, err := s.cells[i].work(ctx)
+				if _, used := errors.AsType[lab.UseError](err); used {
+					time.AfterFunc(200*time.Millisecond, func() { queue <- i })
+					continue
 				}
-				results <- n
+				s.note(i, r, story, err)
+				left.Done()
 			}
 		}()
 	}
-	for left := len(s.cells); left > 0; left-- {
-		s.stdout.show(fmt.Sprintf("%d of %d done, %d solved, %d failed", s.ended, len(s.cells), s.solved, s.failed))
-		n := <-results
-		if _, used := errors.AsType[lab.UseError](n.err); used {
-			left++
-			time.AfterFunc(200*time.Millisecond, func() { queue <- n.cell })
-		} else if n.record != nil || n.err != nil {
-			s.note(n)
-		}
-	}
+	left.Wait()
+	close(queue)
 	s.stdout.clear()
 	return s.summary()
 }
 
-// work trains a cell unless that was done before, and returns its record.
-func (c *cell) work(ctx context.Context) (r *lab.Record, before bool, err error) {
+// work trains a cell unless that was done before, and returns its record and what has
+// become of it: nothing if ctx had ended already.
+func (c *cell) work(ctx context.Context) (r *lab.Record, story string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("internal error: %v", r)
 		}
 	}()
+	if ctx.Err() != nil {
+		return nil, "", nil
+	}
 	if r, done := c.done(); done {
-		return r, true, nil
+		return r, "was done already: " + reached(r), nil
 	}
 	if err := c.train(call{ctx: ctx, out: newOutput(io.Discard), stderr: io.Discard}); err != nil {
-		return nil, false, err
+		return nil, "stopped and saved", err
 	}
-	r, err = c.record()
-	return r, false, err
+	if r, err = c.record(); err != nil {
+		return nil, "", err
+	}
+	return r, reached(r), nil
 }
 
 // note takes in what has become of a cell.
-func (s *sweep) note(n news) {
-	c := &s.cells[n.cell]
-	story := "stopped and saved"
+func (s *sweep) note(i int, r *lab.Record, story string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := &s.cells[i]
 	switch {
-	case n.err == nil:
+	case err != nil && !errors.Is(err, lab.ErrStopped):
+		s.failed++
+		story = "failed: " + words.Bare(err)
+		s.problem = cmp.Or(s.problem, fmt.Sprintf("line %d, %s: %s", c.line, c.name, words.Bare(err)))
+	case r != nil:
 		s.ended++
-		if n.record.Outcome.SolvedAt > 0 {
+		if r.Outcome.SolvedAt > 0 {
 			s.solved++
 		}
-		if story = reached(n.record); n.before {
-			story = "was done already: " + story
-		}
-	case !errors.Is(n.err, lab.ErrStopped):
-		s.failed++
-		story = "failed: " + words.Bare(n.err)
-		s.problem = cmp.Or(s.problem, fmt.Sprintf("line %d, %s: %s", c.line, c.name, words.Bare(n.err)))
 	}
-	s.stdout.say("%*d %s: %s", len(fmt.Sprint(len(s.cells)-1)), n.cell, c.name, story)
+	if story != "" {
+		s.stdout.say("%*d %s: %s", len(fmt.Sprint(len(s.cells)-1)), i, c.name, story)
+	}
+	s.stdout.show(fmt.Sprintf("%d of %d done, %d solved, %d failed", s.ended, len(s.cells), s.solved, s.failed))
 }
 
 // summary ends a sweep.
@@ -297,42 +286,36 @@ func (s *sweep) summary() error {
 	return nil
 }
 
-// figureFlags say which sweep of the paper to print.
-type figureFlags struct {
-	figure, mazes, params string
-	seeds, steps          *int
-}
-
-// print prints the sweep file of a figure of the paper.
-func (f *figureFlags) print(stdout io.Writer) error {
-	i := slices.IndexFunc(paper.Figures(), func(g paper.Figure) bool { return g.Number == f.figure })
+// printFigure prints the sweep file of a figure of the paper, with its own mazes and
+// seeds where none are given.
+func printFigure(stdout io.Writer, figure, mazes, params string, seeds, steps int) error {
+	i := slices.IndexFunc(paper.Figures(), func(g paper.Figure) bool { return g.Number == figure })
 	if i < 0 {
-		return words.BadInput("-figure %q: want 2, 3, 4, 5 or 6", f.figure)
+		return words.BadInput("-figure %q: want 2, 3, 4, 5 or 6", figure)
 	}
-	if p, _, err := findParams(f.params, nil); err != nil {
+	if p, _, err := findParams(params, nil); err != nil {
 		return err
 	} else if p.Curriculum != "qta" {
 		return words.BadInput("-params %s: its curriculum is %s; a figure's methods are changes of a "+
-			"parameter set with QTA's", f.params, p.Curriculum)
+			"parameter set with QTA's", params, p.Curriculum)
 	}
 	g := paper.Figures()[i]
-	seeds := cmp.Or(*f.seeds, g.Seeds)
 	var file strings.Builder
 	fmt.Fprintf(&file, "# Figure %s: %s\n", g.Number, g.About)
 	printed := map[string]bool{} // panels share QTA
 	for _, p := range g.Panels {
-		mazes := p.Mazes
-		if f.mazes != "" {
-			mazes = strings.Split(f.mazes, ",")
+		names := p.Mazes
+		if mazes != "" {
+			names = strings.Split(mazes, ",")
 		}
 		for _, l := range p.Lines {
-			for _, maze := range mazes {
+			for _, maze := range names {
 				if _, _, err := findMaze(maze); err != nil {
 					return words.BadInput("-mazes: %s", words.Bare(err))
 				}
-				run := strings.Join(append([]string{"-maze " + maze + " -params " + f.params}, l.Method.Set...), " -set ")
-				for seed := 1; seed <= seeds && !printed[run]; seed++ {
-					fmt.Fprintf(&file, "%s -seed %d -steps %d -stop %s\n", run, seed, *f.steps, g.Stop)
+				run := strings.Join(append([]string{"-maze " + maze + " -params " + params}, l.Method.Set...), " -set ")
+				for seed := 1; seed <= cmp.Or(seeds, g.Seeds) && !printed[run]; seed++ {
+					fmt.Fprintf(&file, "%s -seed %d -steps %d -stop %s\n", run, seed, steps, g.Stop)
 				}
 				printed[run] = true
 			}

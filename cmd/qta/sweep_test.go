@@ -28,9 +28,9 @@ func TestParseSweep(t *testing.T) {
 	}
 	var got []string
 	for _, c := range cells {
-		got = append(got, fmt.Sprintf("%d %s %s %d %v", c.line, c.dir, c.id.Environment, c.id.Seed, c.limits))
+		got = append(got, fmt.Sprintf("%d %s %s %d %d %s", c.line, c.out, c.id.Environment, c.id.Seed, *c.steps, c.stop))
 	}
-	want := []string{"3 here/1U5-fast-7 1U5 7 {20 never}", "4 here/sub/x 4x5 1 {150000 solved}"}
+	want := []string{"3 here/1U5-fast-7 1U5 7 20 never", "4 here/sub/x 4x5 1 150000 solved"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -67,10 +67,10 @@ func FuzzParseSweep(f *testing.F) {
 		}
 		seen := map[string]bool{}
 		for _, c := range cells {
-			if seen[c.dir] || !filepath.IsLocal(c.name) {
-				t.Errorf("directory %q twice or elsewhere", c.dir)
+			if seen[c.out] || !filepath.IsLocal(c.name) {
+				t.Errorf("directory %q twice or elsewhere", c.out)
 			}
-			seen[c.dir] = true
+			seen[c.out] = true
 		}
 	})
 }
@@ -132,7 +132,7 @@ func TestFigureSweeps(t *testing.T) {
 	var got []string
 	for _, c := range cells {
 		m, setting := paper.Recognize(c.id.Params())
-		got = append(got, fmt.Sprintf("%s, %s, %s, %d", c.id.Environment, m.Name, setting, c.limits.Steps))
+		got = append(got, fmt.Sprintf("%s, %s, %s, %d", c.id.Environment, m.Name, setting, *c.steps))
 	}
 	want := []string{"1U5, QTA, small, 9000", "1U5, Q-value disagreement, small, 9000",
 		"1U5, bootstrapped Q, small, 9000", "1U5, deep ensembles, small, 9000"}
@@ -240,8 +240,7 @@ func TestSweep(t *testing.T) {
 	}
 
 	// A cell that cannot run does not stop the others, nor does one that panics.
-	var none context.Context
-	if _, _, err := (&cell{flags: append(tiny, "-steps", "50"), dir: "panics"}).work(none); err == nil || !strings.HasPrefix(err.Error(), "internal error: ") {
+	if _, _, err := new(cell).work(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "internal error: ") {
 		t.Errorf("a panic: %v", err)
 	}
 	tinySweep(t, "s.txt", 4, "-steps 50 -eval 9")

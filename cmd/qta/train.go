@@ -52,26 +52,28 @@ func newTrainFlags(flags *flag.FlagSet) *trainFlags {
 }
 
 func trainCommand(flags *flag.FlagSet) func(call) error {
-	f := newTrainFlags(flags)
-	return func(c call) error {
-		maze, id, name, err := f.describe()
-		if err != nil {
-			return err
-		}
-		view := &progress{output: c.out, steps: *f.steps, learning: id.Params().LearningStarts}
-		if f.stop == lab.StopSolved {
-			view.usual = usually(id)
-		}
-		return lab.Train(c.ctx, lab.Maze(maze), lab.Maze(maze), lab.Options{
-			Dir: cmp.Or(f.out, filepath.Join("runs", name)), Name: id.Environment,
-			Params: id.Params(), Preset: id.Preset, Seed: f.seed, Steps: *f.steps, EvalEvery: *f.eval,
-			Continue: f.stop == lab.StopNever, Threads: *f.threads, Checkpoint: *f.checkpoint,
-			Say:             func(line string) { c.out.say("%s", line) },
-			Warn:            func(line string) { warn(c.stderr, line) },
-			AfterStep:       func(step int) { view.stepped(step, time.Now()) },
-			AfterEvaluation: view.evaluated,
-		})
+	return newTrainFlags(flags).train
+}
+
+// train trains the run that the flags describe.
+func (f *trainFlags) train(c call) error {
+	maze, id, name, err := f.describe()
+	if err != nil {
+		return err
 	}
+	view := &progress{output: c.out, steps: *f.steps, learning: id.Params().LearningStarts}
+	if f.stop == lab.StopSolved {
+		view.usual = usually(id)
+	}
+	return lab.Train(c.ctx, lab.Maze(maze), lab.Maze(maze), lab.Options{
+		Dir: cmp.Or(f.out, filepath.Join("runs", name)), Name: id.Environment,
+		Params: id.Params(), Preset: id.Preset, Seed: f.seed, Steps: *f.steps, EvalEvery: *f.eval,
+		Continue: f.stop == lab.StopNever, Threads: *f.threads, Checkpoint: *f.checkpoint,
+		Say:             func(line string) { c.out.say("%s", line) },
+		Warn:            func(line string) { warn(c.stderr, line) },
+		AfterStep:       func(step int) { view.stepped(step, time.Now()) },
+		AfterEvaluation: view.evaluated,
+	})
 }
 
 // warn writes a warning.
