@@ -308,12 +308,12 @@ func printFigure(stdout io.Writer, figure, mazes, params string, seeds, steps in
 		if mazes != "" {
 			names = strings.Split(mazes, ",")
 		}
-		for _, l := range p.Lines {
+		for _, m := range p.Lines {
 			for _, maze := range names {
 				if _, _, err := findMaze(maze); err != nil {
 					return words.BadInput("-mazes: %s", words.Bare(err))
 				}
-				run := strings.Join(append([]string{"-maze " + maze + " -params " + params}, l.Method.Set...), " -set ")
+				run := strings.Join(append([]string{"-maze " + maze + " -params " + params}, m.Set...), " -set ")
 				for seed := 1; seed <= cmp.Or(seeds, g.Seeds) && !printed[run]; seed++ {
 					fmt.Fprintf(&file, "%s -seed %d -steps %d -stop %s\n", run, seed, steps, g.Stop)
 				}

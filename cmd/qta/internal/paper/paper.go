@@ -6,7 +6,6 @@ package paper
 import (
 	_ "embed"
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -66,20 +65,7 @@ type Panel struct {
 	Name  string // of the picture in paper-figures.csv
 	Title string
 	Mazes []string
-	Lines []Line
-}
-
-// A Line is a method and the name of its series in the paper's numbers, if it has one.
-type Line struct {
-	Method Method
-	Series string
-}
-
-func mazeNames(from, to, step int, suffix string) (names []string) {
-	for n := from; n <= to; n += step {
-		names = append(names, strconv.Itoa(n)+suffix)
-	}
-	return names
+	Lines []Method
 }
 
 // noiseMaze is the maze of Figure 4.
@@ -89,25 +75,25 @@ const noiseMaze = "12x5"
 
 // Figures returns the paper's figures.
 func Figures() []Figure {
-	m, even, waves := mazeNames(4, 15, 1, "x5"), mazeNames(4, 14, 2, "x5"), mazeNames(1, 5, 1, "U5")
-	curricula := []Line{{QTA, "QTA"}, {MEGA, "MEGA"}, {VDS, "VDS"}}
+	m := strings.Fields("4x5 5x5 6x5 7x5 8x5 9x5 10x5 11x5 12x5 13x5 14x5 15x5")
+	even, waves := strings.Fields("4x5 6x5 8x5 10x5 12x5 14x5"), strings.Fields("1U5 2U5 3U5 4U5 5U5")
+	curricula := []Method{QTA, MEGA, VDS}
 	return []Figure{
 		{"2", "QTA, MEGA and VDS. HER solves no maze, says the text: add lines with -set Curriculum=her to see.", "solved", 12,
 			[]Panel{
 				{"2L", "Figure 2, left: M-mazes", m, curricula},
 				{"2R", "Figure 2, right: square-wave mazes", waves, curricula}}},
 		{"3", "prioritized replay, by uncertainty and by TD error", "solved", 12, []Panel{
-			{"3L", "Figure 3, left: replay by uncertainty", m, []Line{{QTA, "QTA"}, {PER, "QTA+PER"}}},
-			{"3R", "Figure 3, right: replay by TD error", even, []Line{{QTA, "QTA"}, {TD, "QTA+TD-PER"}}}}},
+			{"3L", "Figure 3, left: replay by uncertainty", m, []Method{QTA, PER}},
+			{"3R", "Figure 3, right: replay by TD error", even, []Method{QTA, TD}}}},
 		{"4", "noise on the uncertainty. The paper does not name the maze; " + noiseMaze + " is a reading.", "never", 12,
-			[]Panel{{"4", "", []string{noiseMaze}, []Line{{QTA, ""}, {Noise1, ""}, {Noise3, ""}, {Noise5, ""}}}}},
+			[]Panel{{"4", "", []string{noiseMaze}, []Method{QTA, Noise1, Noise3, Noise5}}}},
 		{"5", "one agent over time; the picture is figure5.svg in its run directory.", "never", 1,
-			[]Panel{{"5", "", []string{"12x5"}, []Line{{QTA, ""}}}}},
+			[]Panel{{"5", "", []string{"12x5"}, []Method{QTA}}}},
 		{"6", "estimates of uncertainty: disagreement of Q-values, bootstrapped Q-networks, deep ensembles", "solved", 12,
 			[]Panel{
-				{"6L", "Figure 6, left: disagreement of Q-values", m, []Line{{QTA, "QTA"}, {Q, "QTA+Qval"}}},
-				{"6R", "Figure 6, right: critic ensembles", m, []Line{{QTA, "PUN"}, {Bootstrap, "BootstrappedDQN"},
-					{Ensemble, "DeepEnsembles"}}}}},
+				{"6L", "Figure 6, left: disagreement of Q-values", m, []Method{QTA, Q}},
+				{"6R", "Figure 6, right: critic ensembles", m, []Method{QTA, Bootstrap, Ensemble}}}},
 	}
 }
 
@@ -172,31 +158,25 @@ type Point struct {
 // steps. The curve of QTA is in both, one thousand apart at every maze. Whether
 // the figures count VDS's evaluations as 2500 steps the paper does not say.
 var Points = sync.OnceValue(func() []Point {
-	methods, lengths := map[string]string{}, map[string]int{}
-	for _, f := range Figures() {
-		for _, p := range f.Panels {
-			for _, l := range p.Lines {
-				methods[p.Name+l.Series] = l.Method.Name
-			}
-			for _, maze := range p.Mazes {
-				if m, err := qta.NewMaze(maze); lengths[maze] == 0 && err == nil {
-					lengths[maze] = m.PathLength()
-				}
-			}
+	number := func(text string) float64 {
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			panic(fmt.Sprintf("embedded data: %v", err))
 		}
+		return x
 	}
 	rows, err := csv.NewReader(strings.NewReader(figuresCSV)).ReadAll()
 	if err != nil {
 		panic(fmt.Sprintf("embedded data: %v", err))
 	}
+	lengths := map[string]int{}
 	var points []Point
 	for _, row := range rows[1:] {
-		mean, err1 := strconv.ParseFloat(row[4], 64)
-		deviation, err2 := strconv.ParseFloat(row[5], 64)
-		if err := errors.Join(err1, err2); err != nil {
-			panic(fmt.Sprintf("embedded data: %v", err))
+		if m, err := qta.NewMaze(row[2]); lengths[row[2]] == 0 && err == nil {
+			lengths[row[2]] = m.PathLength()
 		}
-		p := Point{row[0], methods[row[0]+row[1]], row[2], lengths[row[2]], 1000 * mean, 1000 * deviation, 1000 * mean}
+		mean := 1000 * number(row[4])
+		p := Point{row[0], row[1], row[2], lengths[row[2]], mean, 1000 * number(row[5]), mean}
 		if p.Panel != "6R" {
 			p.Mean += 1000
 		}
@@ -205,11 +185,11 @@ var Points = sync.OnceValue(func() []Point {
 	return points
 })
 
-// Of returns the first of the points that a method has in a maze, or nil.
-func Of(points []Point, method, maze string) *Point {
-	i := slices.IndexFunc(points, func(p Point) bool { return p.Maze == maze && p.Method == method })
+// Of returns the first point that a method has in a maze, or nil.
+func Of(method, maze string) *Point {
+	i := slices.IndexFunc(Points(), func(p Point) bool { return p.Maze == maze && p.Method == method })
 	if i < 0 {
 		return nil
 	}
-	return &points[i]
+	return &Points()[i]
 }

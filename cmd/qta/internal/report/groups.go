@@ -36,7 +36,6 @@ type setting struct {
 	Claims []claim
 	Params qta.Params // with QTA's curriculum
 	mazes  []string
-	points []paper.Point
 
 	Runs, Ended, Solved int // how many
 }
@@ -68,8 +67,7 @@ type group struct {
 func New(c *lab.Collection) *Report {
 	r := &Report{Skipped: c.Skipped}
 	all := slices.Clone(c.Runs)
-	points, places := paper.Points(), map[*lab.Record]place{}
-	known, lengths := map[qta.Params]place{}, map[string]int{}
+	places, known, lengths := map[*lab.Record]place{}, map[qta.Params]place{}, map[string]int{}
 	for _, run := range all {
 		places[run] = placeOf(run.Run, known, lengths)
 	}
@@ -82,12 +80,11 @@ func New(c *lab.Collection) *Report {
 	for _, run := range all {
 		at := places[run]
 		if s == nil || s.Name != at.Setting {
-			s = &setting{Name: at.Setting, ID: fmt.Sprintf("setting-%d", len(r.Settings)+1), points: points}
-			s.Params = run.Run.Params()
+			s = &setting{Name: at.Setting, ID: fmt.Sprintf("setting-%d", len(r.Settings)+1), Params: run.Run.Params()}
 			r.Settings = append(r.Settings, s)
 		}
 		if g == nil || g.place != at {
-			g = &group{place: at, Paper: paper.Of(points, at.Method, at.Maze)}
+			g = &group{place: at, Paper: paper.Of(at.Method, at.Maze)}
 			s.Groups = append(s.Groups, g)
 		}
 		if n := len(g.all); n > 0 && g.all[n-1].Run.Seed == run.Run.Seed && g.all[n-1].Run.Version == run.Run.Version {

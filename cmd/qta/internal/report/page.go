@@ -208,10 +208,10 @@ func (s *setting) panel(p paper.Panel) []picture {
 	}
 	found := false
 	var theirs []draw.Series
-	for i, l := range p.Lines {
-		mine := s.steps(l.Method, p)
+	for i, m := range p.Lines {
+		mine := s.steps(m, p)
 		found = found || len(mine.Points) > 0 && (i > 0 || p.Name[0] == '2')
-		chart.Series, theirs = append(chart.Series, mine), append(theirs, s.theirs(p, l.Method, i))
+		chart.Series, theirs = append(chart.Series, mine), append(theirs, theirPoints(p, m, i))
 	}
 	if !found {
 		return nil
@@ -247,10 +247,10 @@ func (s *setting) steps(m paper.Method, p paper.Panel) (mine draw.Series) {
 	return mine
 }
 
-// theirs returns the paper's points of a method, the i-th of a panel.
-func (s *setting) theirs(p paper.Panel, m paper.Method, i int) draw.Series {
+// theirPoints returns the paper's points of a method, the i-th of a panel.
+func theirPoints(p paper.Panel, m paper.Method, i int) draw.Series {
 	theirs := draw.Series{Name: m.Name + ", paper", Like: i + 1}
-	for _, q := range s.points {
+	for _, q := range paper.Points() {
 		if q.Panel == p.Name && q.Method == m.Name {
 			theirs.Points = append(theirs.Points, bar(q.Length, q.Mean, q.Deviation))
 		}
