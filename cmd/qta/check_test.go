@@ -1,13 +1,10 @@
 package main
 
 import (
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"qta/internal/roomtest"
 )
@@ -80,14 +77,5 @@ func TestCheckVectors(t *testing.T) {
 				t.Errorf("%s: stderr %q lacks %q", test.what, got.errors, want)
 			}
 		}
-	}
-}
-
-// The vectors within the command are those of the repository.
-func TestCheckEmbedded(t *testing.T) {
-	golden := filepath.Join("..", "..", "testdata", "golden")
-	onDisk := mustRun(t, "check", "-vectors", golden)
-	if diff := cmp.Diff(onDisk, mustRun(t, "check")); diff != "" {
-		t.Errorf("of testdata/golden and of the command (-want +got):\n%s", diff)
 	}
 }

@@ -85,6 +85,24 @@ func TestBadInput(t *testing.T) {
 		{"eval maps -rollouts 0", "-rollouts: want a whole number from 1"},
 		{"export maps more", `unexpected argument "more"`},
 		{"check five", `qta check "five"`},
+		{"sweep", "qta: sweep needs either a sweep file or -figure"},
+		{"sweep none.txt", "qta: sweep file none.txt: "},
+		{"sweep bad.txt", "qta: sweep file bad.txt, line 2: "},
+		{"sweep s.txt more", `unexpected argument "more"`},
+		{"sweep s.txt -index 2", "-index 2: s.txt has 2 cells, 0 to 1"},
+		{"sweep s.txt -jobs 0", `invalid value "0" for flag -jobs`},
+		{"sweep s.txt -seeds 2", "-seeds, -mazes, -params and -steps go with -figure"},
+		{"sweep -figure 7", `-figure "7": want 2, 3, 4, 5 or 6`},
+		{"sweep -figure 2 -mazes 4x5,9", "-mazes: "},
+		{"sweep -figure 2 -params tiny", `-params "tiny": want `},
+		{"sweep -figure 2 -params mega", "-params mega: its curriculum is mega; "},
+		{"sweep -figure 2 s.txt", "sweep needs either a sweep file or -figure"},
+		{"status", "an argument is missing; want qta status DIR..."},
+		{"status none", "none cannot be read: "},
+		{"report", "an argument is missing; want qta report DIR..."},
+		{"report s.txt", "s.txt is no directory"},
+		{"report empty", "there is no run in empty"},
+		{"report empty -format pdf", `-format "pdf": want html or csv`},
 	}
 	t.Chdir(t.TempDir())
 	roomtest.Write(t, "nogoal.txt", "#####\n#S..#\n#####\n")
@@ -93,6 +111,9 @@ func TestBadInput(t *testing.T) {
 	roomtest.Write(t, "open.json", "{\n")
 	roomtest.Write(t, "unknown.json", `{"Batsh": 3}`)
 	roomtest.Write(t, "damaged/agent.qta", "what is this?")
+	roomtest.Write(t, "s.txt", "-maze 1U5 -seed 1\n-maze 1U5 -seed 2\n")
+	roomtest.Write(t, "bad.txt", "-maze 1U5\n-maze 2\n")
+	roomtest.Write(t, "empty/x", "")
 	before := tree(t)
 	for _, test := range tests {
 		got := invoke(t, strings.Fields(test.args)...)

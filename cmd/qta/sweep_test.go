@@ -75,41 +75,6 @@ func FuzzParseSweep(f *testing.F) {
 	})
 }
 
-func TestSweepInput(t *testing.T) {
-	t.Chdir(t.TempDir())
-	roomtest.Write(t, "s.txt", "-maze 1U5 -seed 1\n-maze 1U5 -seed 2\n")
-	roomtest.Write(t, "bad.txt", "-maze 1U5\n-maze 2\n")
-	roomtest.Write(t, "empty/x", "")
-	for _, test := range []struct{ args, want string }{
-		{"sweep", "sweep needs either a sweep file or -figure"},
-		{"sweep none.txt", "sweep file none.txt: "},
-		{"sweep bad.txt", "sweep file bad.txt, line 2: "},
-		{"sweep s.txt more", `unexpected argument "more"`},
-		{"sweep s.txt -index 2", "-index 2: s.txt has 2 cells, 0 to 1"},
-		{"sweep s.txt -jobs 0", `invalid value "0" for flag -jobs`},
-		{"sweep s.txt -seeds 2", "-seeds, -mazes, -params and -steps go with -figure"},
-		{"sweep -figure 7", `-figure "7": want 2, 3, 4, 5 or 6`},
-		{"sweep -figure 2 -mazes 4x5,9", "-mazes: "},
-		{"sweep -figure 2 -params tiny", `-params "tiny": want `},
-		{"sweep -figure 2 -params mega", "-params mega: its curriculum is mega; "},
-		{"sweep -figure 2 s.txt", "sweep needs either a sweep file or -figure"},
-		{"status", "an argument is missing; want qta status DIR..."},
-		{"status none", "none cannot be read: "},
-		{"report", "an argument is missing; want qta report DIR..."},
-		{"report s.txt", "s.txt is no directory"},
-		{"report empty", "there is no run in empty"},
-		{"report empty -format pdf", `-format "pdf": want html or csv`},
-	} {
-		r := invoke(t, strings.Fields(test.args)...)
-		if r.code != exitInput || !strings.HasPrefix(r.errors, "qta: "+test.want) || strings.Count(r.errors, "\n") != 1 {
-			t.Errorf("qta %s: exit code %d, stderr %q, want %q", test.args, r.code, r.errors, test.want)
-		}
-	}
-	if entries, err := os.ReadDir("."); err != nil || len(entries) != 3 {
-		t.Errorf("%v in the directory, error %v", entries, err)
-	}
-}
-
 // TestFigureSweeps holds the sweep files of the figures to what the paper says
 // of them, and each line to the method that a report will see in it.
 func TestFigureSweeps(t *testing.T) {
