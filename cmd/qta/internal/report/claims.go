@@ -150,7 +150,7 @@ func where(mazes []string) string {
 func (s *setting) both(a, b paper.Method, family string, solved bool) (c contrast) {
 	for _, maze := range s.mazes {
 		x, y := s.group(maze, a), s.group(maze, b)
-		if x != nil && y != nil && strings.HasSuffix(x.Family, family) && !(solved && x.Solved+y.Solved < x.N()+y.N()) {
+		if x != nil && y != nil && strings.HasSuffix(x.Family, family) && !(solved && (x.MeanBound() || y.MeanBound())) {
 			c.add(maze, x, y, x.logs(), y.logs())
 		}
 	}
@@ -230,26 +230,23 @@ func (s *setting) noise(m paper.Method) judgement {
 // unsolved judges the claim that a method fails in many of the longer mazes: in
 // at least half of them a seed has not solved it.
 func (s *setting) unsolved(m paper.Method) judgement {
-	mazes, failed, hits, n, least := 0, 0, 0, 0, math.MaxInt
+	var runs []*lab.Record
+	mazes, failed, least := 0, 0, math.MaxInt
 	for _, maze := range s.mazes {
-		g := s.group(maze, m)
-		if g == nil || g.Family == "" || g.Length < longMaze {
-			continue
-		}
-		mazes++
-		n += g.N()
-		hits += g.N() - g.Solved
-		least = min(least, g.N())
-		if g.Solved < g.N() {
-			failed++
+		if g := s.group(maze, m); g != nil && g.Family != "" && g.Length >= longMaze {
+			mazes++
+			runs = append(runs, g.runs...)
+			least = min(least, g.N())
+			if g.MeanBound() {
+				failed++
+			}
 		}
 	}
 	if mazes < 2 {
 		return silent("no ended runs in two M-mazes from 10x5 or square-wave mazes from 4U5")
 	}
-	j, _ := share("share of runs unsolved", hits, n)
-	j.Note += fmt.Sprintf("; a run is unsolved in %d of %d mazes from path length %d on", failed, mazes,
-		longMaze)
+	j, _, _ := share("share of runs unsolved", runs, func(r *lab.Record) bool { return r.Outcome.SolvedAt == 0 })
+	j.Note += fmt.Sprintf("; a run is unsolved in %d of %d mazes from path length %d on", failed, mazes, longMaze)
 	switch {
 	case 2*failed >= mazes:
 		j.Verdict = holds
@@ -259,37 +256,21 @@ func (s *setting) unsolved(m paper.Method) judgement {
 	return j
 }
 
-// share measures the part that hits are of n runs, and judges nothing yet.
-func share(what string, hits, n int) (judgement, interval) {
-	r := binomialRange(hits, n)
-	j := judgement{Verdict: few, What: what, Value: fmt.Sprintf("%.2f", float64(hits)/float64(n))}
-	j.Range = fmt.Sprintf("%.2f to %.2f", r.Low, r.High)
-	j.Note = fmt.Sprintf("%d of %s, Clopper and Pearson", hits, words.Count(n, "run"))
-	return j, r
-}
-
 // never judges the claim that no rollout of an evaluation ends at the goal.
 func (s *setting) never(m paper.Method) judgement {
-	hits, solved, n := 0, 0, 0
-	for _, r := range s.of(m) {
-		n++
-		if r.Curve.FirstAt(math.SmallestNonzeroFloat64) > 0 {
-			hits++
-		}
+	runs, solved := s.of(m), 0
+	j, hits, _ := share("share of runs that reach it", runs, func(r *lab.Record) bool {
 		if r.Outcome.SolvedAt > 0 {
 			solved++
 		}
-	}
-	if n == 0 {
-		return silent("no ended runs")
-	}
-	j, _ := share("share of runs that reach it", hits, n)
+		return r.Curve.FirstAt(math.SmallestNonzeroFloat64) > 0
+	})
 	switch {
 	case hits > 0:
 		j.Verdict = fails
 		j.Note += fmt.Sprintf("; %s solved the maze, and %s reached the goal without solving it",
 			words.Count(solved, "run"), words.Count(hits-solved, "run"))
-	case n >= enoughRuns:
+	case len(runs) >= enoughRuns:
 		j.Verdict = holds
 	}
 	return j
@@ -298,48 +279,55 @@ func (s *setting) never(m paper.Method) judgement {
 // collapse judges the claim that noise lets learning collapse: that most runs end
 // with an evaluation in which less than half the rollouts succeed.
 func (s *setting) collapse(m paper.Method) judgement {
-	hits, n := 0, 0
-	for _, r := range s.of(m) {
-		if n++; r.Last().Success < lab.Half {
-			hits++
-		}
-	}
-	return most("share of runs that end with a success below a half", hits, n)
+	return most("share of runs that end with a success below a half", s.of(m),
+		func(r *lab.Record) bool { return r.Last().Success < lab.Half })
 }
 
 // positive judges the claim that a number of Figure 5 is positive in most runs of QTA.
 func (s *setting) positive(what string, number func(*lab.Figure5) float64) judgement {
-	hits, n, sum := 0, 0, 0.0
-	for _, r := range s.of(paper.QTA) {
-		if r.Outcome.Figure5 == nil {
-			continue
-		}
-		n++
+	runs := slices.DeleteFunc(s.of(paper.QTA), func(r *lab.Record) bool { return r.Outcome.Figure5 == nil })
+	sum := 0.0
+	j := most("share of runs in which it is positive: "+what, runs, func(r *lab.Record) bool {
 		x := number(r.Outcome.Figure5)
-		if sum += x; x > 0 {
-			hits++
-		}
-	}
-	j := most("share of runs in which it is positive: "+what, hits, n)
-	if n > 0 {
-		j.Note += fmt.Sprintf("; its mean is %.3g", sum/float64(n))
+		sum += x
+		return x > 0
+	})
+	if len(runs) > 0 {
+		j.Note += fmt.Sprintf("; its mean is %.3g", sum/float64(len(runs)))
 	}
 	return j
 }
 
-// most judges the claim that most of n runs are hits, by a sign test, from 6 runs on.
-func most(what string, hits, n int) judgement {
-	if n == 0 {
-		return silent("no ended runs that tell it")
-	}
-	j, r := share(what, hits, n)
+// most judges the claim that most runs are hits, by a sign test, from 6 runs on.
+func most(what string, runs []*lab.Record, hit func(*lab.Record) bool) judgement {
+	j, hits, r := share(what, runs, hit)
 	switch {
+	case len(runs) == 0:
+		return silent("no ended runs that tell it")
 	case r.Low > 0.5:
 		j.Verdict = holds
 	case r.High < 0.5:
 		j.Verdict = fails
-	case n >= enoughRuns:
-		j.Verdict = fmt.Sprintf("in %d of %d runs", hits, n)
+	case len(runs) >= enoughRuns:
+		j.Verdict = fmt.Sprintf("in %d of %s", hits, words.Count(len(runs), "run"))
 	}
 	return j
+}
+
+// share measures the part of runs that are hits, and decides nothing yet.
+func share(what string, runs []*lab.Record, hit func(*lab.Record) bool) (j judgement, hits int, r interval) {
+	n := len(runs)
+	if n == 0 {
+		return silent("no ended runs"), 0, r
+	}
+	for _, run := range runs {
+		if hit(run) {
+			hits++
+		}
+	}
+	r = binomialRange(hits, n)
+	j = judgement{Verdict: few, What: what, Value: fmt.Sprintf("%.2f", float64(hits)/float64(n))}
+	j.Range = fmt.Sprintf("%.2f to %.2f", r.Low, r.High)
+	j.Note = fmt.Sprintf("%d of %s, Clopper and Pearson", hits, words.Count(n, "run"))
+	return j, hits, r
 }

@@ -231,7 +231,7 @@ func (g *group) logs() sample {
 	for i, steps := range g.steps {
 		x[i] = math.Log(steps)
 	}
-	return sample{Values: x, Bounded: g.Solved < len(g.runs)}
+	return sample{Values: x, Bounded: g.MeanBound()}
 }
 
 // curve returns the steps at which all runs know their success, and a row of it for each run.

@@ -239,7 +239,7 @@ func (s *setting) steps(m paper.Method, p paper.Panel) (mine draw.Series) {
 	for _, g := range s.Groups {
 		if g.Method == m.Name && g.Family != "" && strings.HasSuffix(p.Mazes[0], g.Family) && g.N() > 0 {
 			q := bar(g.Length, g.Mean, g.SD)
-			q.Hollow = g.Solved < g.N()
+			q.Hollow = g.MeanBound()
 			mine.Name = m.Name + ", these runs" // without one it is not in the legend
 			mine.Points = append(mine.Points, q)
 		}
