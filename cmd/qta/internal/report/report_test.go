@@ -86,7 +86,8 @@ func of(groups ...[]*lab.Record) *Report {
 
 // TestClaims judges made-up runs, few enough to judge by hand. The logarithms of
 // two numbers a and b have the variance ln(b/a)²/2, two samples of two share it
-// with 2 degrees of freedom, where t is 4.303, and so on.
+// with 2 degrees of freedom, where t is 4.303, and so on. The intervals of shares
+// are those of the tables of Clopper and Pearson.
 func TestClaims(t *testing.T) {
 	const (
 		mega  = "QTA needs significantly fewer steps than MEGA."
@@ -128,6 +129,10 @@ func TestClaims(t *testing.T) {
 		// The budgets of MEGA count, and tell nothing of the scatter: t is 12.706.
 		{"unsolved", []runs{solved(paper.QTA, "4x5", 20, 21), unsolved(paper.MEGA, "4x5", 40, 42)}, mega,
 			"holds, 2.00, 1.29 to 3.10", "2 of them unsolved and standing at their budgets"},
+		// The second maze tells half of the mean, and nothing of the scatter:
+		// exp(ln 2 ± 4.303 · ln 1.05 / √2 · √(1 + 2) / 2).
+		{"single runs", []runs{solved(paper.QTA, "4x5", 20, 21), solved(paper.MEGA, "4x5", 20, 21),
+			solved(paper.QTA, "6x5", 10), solved(paper.MEGA, "6x5", 40)}, mega, "holds, 2.00, 1.76 to 2.27", ""},
 		{"TD error", []runs{solved(paper.QTA, "4x5", 20, 21), solved(paper.TD, "4x5", 20, 21)}, td,
 			"holds, 1.00, 0.86 to 1.16", ""},
 		{"TD error helps", []runs{solved(paper.QTA, "4x5", 40, 42), solved(paper.TD, "4x5", 20, 21)}, td,
