@@ -2,10 +2,8 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -110,13 +108,15 @@ func reportCommand(flags *flag.FlagSet) func(call) error {
 			return words.BadInput("there is no run in %s%s", dirs, why)
 		}
 		r := report.New(c)
-		list := r.CSV
+		files := map[string][]byte{}
 		if *format == "html" {
-			list = func() map[string][]byte { return map[string][]byte{file: r.HTML()} }
-		} else if err := os.MkdirAll(*out, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+			files[file] = r.HTML()
+		} else if err := os.MkdirAll(*out, 0o777); err != nil {
 			return fmt.Errorf("directory %s cannot be made: %w", *out, words.Cause(err))
+		} else {
+			files = r.CSV()
 		}
-		for name, data := range list() {
+		for name, data := range files {
 			if through, err := writeOutput(filepath.Join(*out, name), data); err != nil || through {
 				return err // what follows would stand behind the page
 			}

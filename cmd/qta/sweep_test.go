@@ -140,11 +140,8 @@ func recordOf(t *testing.T, dir string) *lab.Record {
 func same(t *testing.T, a, b string) {
 	t.Helper()
 	x, y := recordOf(t, a), recordOf(t, b)
-	if diff := cmp.Diff(x.Outcome, y.Outcome); diff != "" {
-		t.Errorf("outcomes of %s and %s:\n%s", a, b, diff)
-	}
-	if diff := cmp.Diff(x.Curve, y.Curve); diff != "" {
-		t.Errorf("curves of %s and %s:\n%s", a, b, diff)
+	if diff := cmp.Diff([]any{x.Outcome, x.Curve}, []any{y.Outcome, y.Curve}); diff != "" {
+		t.Errorf("outcomes and curves of %s and %s:\n%s", a, b, diff)
 	}
 }
 

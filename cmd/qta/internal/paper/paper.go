@@ -102,13 +102,13 @@ func Figures() []Figure {
 // methods those that leave the fewest other changes, which become part of the
 // name.
 func Recognize(p qta.Params) (m Method, setting string) {
-	p = Effective(p)
+	p = effective(p)
 	best := math.MaxInt
 	for _, preset := range qta.Presets() {
 		for _, candidate := range Methods() {
 			q := preset.Params
 			q.Curriculum = "qta" // the presets mega and vds imply a method
-			q = Effective(candidate.Apply(q))
+			q = effective(candidate.Apply(q))
 			if n := len(lab.Differing(q, p)); n < best {
 				best, m = n, candidate
 				setting = strings.Join(append([]string{preset.Name}, lab.Changes(q, p)...), " ")
@@ -129,9 +129,9 @@ func (m Method) Apply(p qta.Params) qta.Params {
 	return p
 }
 
-// Effective returns p with those fields at their defaults that have no effect
+// effective returns p with those fields at their defaults that have no effect
 // beside the others, so that runs that compute the same have the same name.
-func Effective(p qta.Params) qta.Params {
+func effective(p qta.Params) qta.Params {
 	standard := qta.Default()
 	if p.Uncertainty == "pun" && p.Replay != "td" {
 		p.AuthorsForm = standard.AuthorsForm
