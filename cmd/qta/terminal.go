@@ -51,9 +51,8 @@ func (o *output) say(format string, args ...any) {
 
 // show replaces the line that changes. Without a terminal it does nothing.
 func (o *output) show(line string) {
-	const width = 79
 	if o.live {
-		fmt.Fprintf(o, "\r\x1b[K%.*s", width, line)
+		fmt.Fprintf(o, "\r\x1b[K%s", line)
 		o.shown = true
 	}
 }

@@ -12,28 +12,6 @@ import (
 	"qta"
 )
 
-// TestShow rewrites one line, which is cut to a terminal's width, and keeps what
-// is said. Without a terminal there is no such line.
-func TestShow(t *testing.T) {
-	for _, live := range []bool{true, false} {
-		var b bytes.Buffer
-		o := newOutput(&b)
-		o.live = live
-		o.show(strings.Repeat("γ", 100))
-		o.show("short")
-		o.say("one %s", "line")
-		o.clear()
-		const erase = "\r\x1b[K"
-		want := erase + strings.Repeat("γ", 79) + erase + "short" + erase + "one line\n"
-		if !live {
-			want = "one line\n"
-		}
-		if diff := cmp.Diff(want, b.String()); diff != "" {
-			t.Errorf("terminal %v (-want +got):\n%s", live, diff)
-		}
-	}
-}
-
 // TestProgress shows on a terminal what is usual alone until it is passed, and
 // everywhere the rows of evaluations below one header.
 func TestProgress(t *testing.T) {
