@@ -53,9 +53,13 @@ func sweepCommand(flags *flag.FlagSet) func(call) error {
 			return words.BadInput("-seeds, -mazes, -params and -steps go with -figure; " +
 				"in a sweep file each line has its own flags")
 		}
-		cells, err := readSweep(c.args[0], *out)
+		text, err := readText(c.args[0])
 		if err != nil {
-			return err
+			return words.BadFile(err, "sweep file %s: %w", c.args[0], err)
+		}
+		cells, err := parseSweep(text, *out)
+		if err != nil {
+			return words.BadInput("sweep file %s, %s", c.args[0], words.Bare(err))
 		}
 		switch {
 		case *index >= len(cells):
@@ -71,23 +75,9 @@ func sweepCommand(flags *flag.FlagSet) func(call) error {
 	}
 }
 
-// readSweep reads a sweep file whose runs are to be in directory out.
-func readSweep(path, out string) ([]cell, error) {
-	data, err := readText(path)
-	if err != nil {
-		return nil, words.BadFile(err, "sweep file %s: %w", path, err)
-	}
-	cells, err := parseSweep(data, out)
-	if err != nil {
-		return nil, words.BadInput("sweep file %s, %s", path, words.Bare(err))
-	}
-	return cells, nil
-}
-
-// parseSweep reads the text of a sweep file: on each line the flags of one run,
-// separated by blanks. '#' begins a comment.
+// parseSweep reads the text of a sweep file whose runs are to be in directory out: on
+// each line the flags of one run, separated by blanks. '#' begins a comment.
 func parseSweep(text, out string) (cells []cell, err error) {
-	lineOf := map[string]int{}
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
@@ -100,12 +90,11 @@ func parseSweep(text, out string) (cells []cell, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %s", number, words.Bare(err))
 		}
-		if before := lineOf[c.name]; before > 0 {
+		if i := slices.IndexFunc(cells, func(d cell) bool { return d.name == c.name }); i >= 0 {
 			return nil, fmt.Errorf("line %d: its directory %s is that of line %d already; change the seed "+
-				"or name one with -out", number, c.name, before)
+				"or name one with -out", number, c.name, cells[i].line)
 		}
 		c.line = number
-		lineOf[c.name] = number
 		cells = append(cells, *c)
 	}
 	if len(cells) == 0 {
