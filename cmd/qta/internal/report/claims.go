@@ -38,8 +38,6 @@ const (
 // Decided reports whether the runs decide the claim.
 func (j judgement) Decided() bool { return j.Verdict == holds || j.Verdict == fails }
 
-func silent(why string) judgement { return judgement{What: why} }
-
 const (
 	material     = 1.25 // the ratio of steps below which two methods count as equal
 	materialArea = 0.05 // the mean success that counts as nothing
@@ -110,7 +108,7 @@ func (c *contrast) add(maze string, a, b *group, x, y sample) {
 func (c *contrast) judge(what string, weights []float64, none float64, beyond string,
 	show func(float64) float64) judgement {
 	if len(c.pairs) == 0 {
-		return silent("no maze has ended runs of both")
+		return judgement{What: "no maze has ended runs of both"}
 	}
 	sum, r, ok := weigh(c.pairs, weights)
 	j := judgement{Verdict: few, What: what, Value: fmt.Sprintf("%.2f", show(sum))}
@@ -145,12 +143,12 @@ func where(mazes []string) string {
 	return strings.Join(mazes, ", ")
 }
 
-// both compares the logarithms of two methods' steps in every maze of a family, or
-// of all, where both have ended runs, or where all of these are solved.
-func (s *setting) both(a, b paper.Method, family string, solved bool) (c contrast) {
+// both compares the logarithms of two methods' steps in every maze where both have
+// ended runs; with a family, in those of its mazes where all of these are solved.
+func (s *setting) both(a, b paper.Method, family string) (c contrast) {
 	for _, maze := range s.mazes {
 		x, y := s.group(maze, a), s.group(maze, b)
-		if x != nil && y != nil && strings.HasSuffix(x.Family, family) && !(solved && (x.MeanBound() || y.MeanBound())) {
+		if x != nil && y != nil && (family == "" || x.Family == family && !x.MeanBound() && !y.MeanBound()) {
 			c.add(maze, x, y, x.logs(), y.logs())
 		}
 	}
@@ -159,7 +157,7 @@ func (s *setting) both(a, b paper.Method, family string, solved bool) (c contras
 
 // fewer judges the claim that a needs fewer steps than b.
 func (s *setting) fewer(a, b paper.Method) judgement {
-	c := s.both(a, b, "", false)
+	c := s.both(a, b, "")
 	return c.ratio(fmt.Sprintf("steps of %s / steps of %s", b.Name, a.Name), equal(len(c.pairs)))
 }
 
@@ -179,12 +177,12 @@ func (s *setting) noFewer(a, b paper.Method) judgement {
 // length. A maze with an unsolved run takes no part, as its budget would be the
 // trend.
 func (s *setting) trend(a, b paper.Method) judgement {
-	c := s.both(a, b, "x5", true)
-	if u := s.both(a, b, "U5", true); len(u.pairs) > len(c.pairs) {
+	c := s.both(a, b, "x5")
+	if u := s.both(a, b, "U5"); len(u.pairs) > len(c.pairs) {
 		c = u
 	}
 	if len(c.pairs) < 2 {
-		return silent("no two mazes of a kind that all ended runs of both solved")
+		return judgement{What: "no two mazes of a kind that all ended runs of both solved"}
 	}
 	perTen := slope(c.lengths)
 	for i := range perTen {
@@ -243,7 +241,7 @@ func (s *setting) unsolved(m paper.Method) judgement {
 		}
 	}
 	if mazes < 2 {
-		return silent("no ended runs in two M-mazes from 10x5 or square-wave mazes from 4U5")
+		return judgement{What: "no ended runs in two M-mazes from 10x5 or square-wave mazes from 4U5"}
 	}
 	j, _, _ := share("share of runs unsolved", runs, func(r *lab.Record) bool { return r.Outcome.SolvedAt == 0 })
 	j.Note += fmt.Sprintf("; a run is unsolved in %d of %d mazes from path length %d on", failed, mazes, longMaze)
@@ -303,7 +301,7 @@ func most(what string, runs []*lab.Record, hit func(*lab.Record) bool) judgement
 	j, hits, r := share(what, runs, hit)
 	switch {
 	case len(runs) == 0:
-		return silent("no ended runs that tell it")
+		return judgement{What: "no ended runs that tell it"}
 	case r.Low > 0.5:
 		j.Verdict = holds
 	case r.High < 0.5:
@@ -318,7 +316,7 @@ func most(what string, runs []*lab.Record, hit func(*lab.Record) bool) judgement
 func share(what string, runs []*lab.Record, hit func(*lab.Record) bool) (j judgement, hits int, r interval) {
 	n := len(runs)
 	if n == 0 {
-		return silent("no ended runs"), 0, r
+		return judgement{What: "no ended runs"}, 0, r
 	}
 	for _, run := range runs {
 		if hit(run) {
