@@ -60,10 +60,7 @@ func (a *Agent) mostNovel(first bool, novelty func(a *Agent, ν []float64, trans
 	if a.step < a.params.InitialSteps || a.replay.n == 0 {
 		return a.randomGoal()
 	}
-	candidates := a.drawCandidates()
-	if first {
-		candidates = a.keepAchievable(candidates)
-	}
+	candidates := a.drawCandidates(first)
 	ν := make([]float64, len(candidates))
 	novelty(a, ν, candidates)
 	best := max(0, slices.Index(ν, slices.Max(ν))) // 0 if one is NaN

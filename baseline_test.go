@@ -165,7 +165,7 @@ func TestValueEstimator(t *testing.T) {
 		p := changed("", tinyPreset(Default()), "Uncertainty=q UncertaintyPolyak=0 AuthorsForm="+authors).Params
 		a, _ := walked(t, p, 40)
 		copy(a.observation, []float64{1.2, 2.7})
-		candidates := a.drawCandidates()
+		candidates := a.drawCandidates(false)
 		got := a.ask(candidates, true)
 		var want []float64
 		for _, i := range candidates {

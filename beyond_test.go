@@ -32,8 +32,8 @@ func TestUncertaintyPolyak(t *testing.T) {
 		}
 	}
 	before := a.Digest()
-	if a.selectGoal(true); a.Digest() != before {
-		t.Error("a choice of goal leaves the average in the ensemble's place")
+	if a.ask(a.drawCandidates(true), true); a.Digest() != before {
+		t.Error("a question about candidates leaves the average in the ensemble's place")
 	}
 }
 

@@ -11,11 +11,14 @@ import (
 
 type queryTheAgent struct{ plain }
 
-// goal returns the goal of [Agent.selectGoal].
+// goal is section 3.2: the goal of a candidate, drawn by Equation 6.
 //
 // Reading R22: up to InitialSteps it is a uniformly drawn achieved goal, as in the
 // authors' code; the table says "initial random steps". A run's very first
 // goal is where the agent stands, as nothing else has been seen.
+//
+// Reading R23: uncertainties are scaled over the candidates that the threshold has
+// left; sections 3.2 and 3.3 name no order of the two.
 func (queryTheAgent) goal(a *Agent, first bool) ([]float64, error) {
 	if first && a.practices() {
 		return a.desired, nil
@@ -23,7 +26,10 @@ func (queryTheAgent) goal(a *Agent, first bool) ([]float64, error) {
 	if a.step < a.params.InitialSteps || a.replay.n == 0 {
 		return a.randomGoal(), nil
 	}
-	return a.replay.achieved.at(a.selectGoal(first)), nil
+	candidates := a.drawCandidates(first)
+	ε, p := a.ask(candidates, first), make([]float64, len(candidates))
+	GoalProbabilities(p, ε, a.params.Slope, a.params.Intercept)
+	return a.replay.achieved.at(candidates[drawFrom(p, a.goalDraws)]), nil
 }
 
 // randomGoal draws an achieved goal uniformly.
@@ -34,30 +40,16 @@ func (a *Agent) randomGoal() []float64 {
 	return a.replay.achieved.at(a.goalDraws.index(a.replay.n))
 }
 
-// selectGoal is section 3.2: it returns the transition whose achieved goal to
-// pursue.
-//
-// Reading R23: uncertainties are scaled over the candidates that the threshold has
-// left; sections 3.2 and 3.3 name no order of the two.
-func (a *Agent) selectGoal(first bool) int {
-	candidates := a.drawCandidates()
-	if first {
-		candidates = a.keepAchievable(candidates)
-	}
-	ε, p := a.ask(candidates, first), make([]float64, len(candidates))
-	GoalProbabilities(p, ε, a.params.Slope, a.params.Intercept)
-	return candidates[drawFrom(p, a.goalDraws)]
-}
-
 // drawCandidates returns all transitions, or, where there are more than N, N drawn
-// uniformly with replacement.
+// uniformly with replacement; for an episode's first goal only those whose mean
+// value, seen from the current state, is at least c T.
 //
 // Reading R24: a candidate is a state the agent has been in, from the running
 // episode too, and the goal achieved there.
 //
 // Reading R104: the agent has taken an action in a candidate's state, so an
 // episode's final state is never a candidate.
-func (a *Agent) drawCandidates() []int {
+func (a *Agent) drawCandidates(first bool) []int {
 	n := a.replay.n
 	candidates := make([]int, min(n, a.params.Candidates))
 	for k := range candidates {
@@ -66,7 +58,12 @@ func (a *Agent) drawCandidates() []int {
 			candidates[k] = a.goalDraws.index(n)
 		}
 	}
-	return candidates
+	if !first {
+		return candidates
+	}
+	now := slices.Repeat([][]float64{a.observation}, len(candidates))
+	values := a.Value(now, a.replay.achieved.of(candidates))
+	return Achievable(candidates, values, a.params.Threshold, a.params.Horizon)
 }
 
 // ask returns the uncertainty of every candidate.
@@ -247,21 +244,13 @@ func drawFrom(p []float64, rng stream) int {
 	return last
 }
 
-// keepAchievable drops the candidates whose mean value, seen from the current
-// state, is below c T.
-//
-// Reading R25: Q is taken at the episode's start with the policy's action, and
-// T is the horizon; a candidate exactly at the threshold stays.
-func (a *Agent) keepAchievable(candidates []int) []int {
-	now := slices.Repeat([][]float64{a.observation}, len(candidates))
-	values := a.Value(now, a.replay.achieved.of(candidates))
-	return Achievable(candidates, values, a.params.Threshold, a.params.Horizon)
-}
-
 // Achievable returns the candidates whose mean value q is at least c T, in the
 // same order and the same memory, or all of them where none is.
 //
 // It implements QTA, the threshold (Section 3.3).
+//
+// Reading R25: Q is taken at the episode's start with the policy's action, and
+// T is the horizon; a candidate exactly at the threshold stays.
 //
 // Reading R26: where no candidate passes, all are kept, as in the authors'
 // code.

@@ -146,7 +146,7 @@ func TestSelection(t *testing.T) {
 			nets[0].params[len(nets[0].params)-1]++ // of its head
 		}
 		for _, first := range []bool{true, false} {
-			candidates, drawn := a.drawCandidates(), newStream(1, forGoals)
+			candidates, drawn := a.drawCandidates(false), newStream(1, forGoals)
 			*drawn.pcg = *a.goalDraws.pcg
 			got := a.ask(candidates, first)
 			actions := make([][][]float64, len(candidates))
