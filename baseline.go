@@ -71,16 +71,22 @@ func newArchitecture(p *Params, sizes Sizes) architecture {
 	return a
 }
 
+// newPrioritized returns the priorities that the parameters name, or nil.
 func (a *Agent) newPrioritized() *prioritized {
-	switch p := &a.params; {
-	case p.Replay == "per":
-		return newPrioritized(p, a.pun.priorities)
-	case p.Replay == "td" && p.AuthorsForm:
-		return newPrioritized(p, a.pun.valuePriorities)
-	case p.Replay == "td":
-		return newPrioritized(p, a.pun.errorPriorities)
+	p := &a.params
+	s := &prioritized{
+		params: p, largest: 1, estimate: a.pun.priorities,
+		P: make([]float64, p.Batch), w: make([]float64, p.Batch), priority: make([]float64, p.Batch),
 	}
-	return nil
+	switch {
+	case p.Replay == "uniform":
+		return nil
+	case p.Replay == "td" && p.AuthorsForm:
+		s.estimate = a.pun.valuePriorities
+	case p.Replay == "td":
+		s.estimate = a.pun.errorPriorities
+	}
+	return s
 }
 
 // desiredGoals is HER (Andrychowicz et al., 2017) without a curriculum: the

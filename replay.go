@@ -176,27 +176,19 @@ func (a *Agent) drawUniformly() int { return a.draws.index(a.replay.n) }
 // replacement, as in the authors' code; Schaul et al. (2016, appendix B.2.1)
 // draw one from each of as many equal parts of the sum.
 type prioritized struct {
-	alpha, beta float64 // β at the first step
-	betaSteps   int
-	tree        sumTree // p^α of every one
-	largest     float64 // priority so far, at least 1
+	params  *Params
+	tree    sumTree // p^α of every one
+	largest float64 // priority so far, at least 1
 
 	estimate func(d []float64, b *batch) // sets d to the priorities of the transitions just learned from
 
 	P, w, priority []float64 // of a minibatch
 }
 
-func newPrioritized(p *Params, estimate func(d []float64, b *batch)) *prioritized {
-	return &prioritized{
-		alpha: p.PriorityAlpha, beta: p.PriorityBeta, betaSteps: p.PriorityBetaSteps, largest: 1, estimate: estimate,
-		P: make([]float64, p.Batch), w: make([]float64, p.Batch), priority: make([]float64, p.Batch),
-	}
-}
-
 // stored is called when transition i is in the replay.
 func (s *prioritized) stored(i int) {
 	if s != nil {
-		s.tree.set(i, pow(s.largest, s.alpha))
+		s.tree.set(i, pow(s.largest, s.params.PriorityAlpha))
 	}
 }
 
@@ -216,7 +208,7 @@ func (s *prioritized) weigh(b *batch, n, step int) {
 	for row, j := range b.transitions {
 		s.P[row] = s.probability(j)
 	}
-	β := PriorityBeta(step, s.beta, s.betaSteps)
+	β := PriorityBeta(step, s.params.PriorityBeta, s.params.PriorityBetaSteps)
 	ImportanceWeights(s.w, s.P, n, β, s.tree.least[1]/s.tree.sum[1])
 	for _, w := range b.weights {
 		for row := range w {
@@ -234,7 +226,7 @@ func (s *prioritized) learned(b *batch) {
 	s.estimate(s.priority, b)
 	for row, p := range s.priority {
 		s.largest = max(s.largest, p)
-		s.tree.set(b.transitions[row], pow(p, s.alpha))
+		s.tree.set(b.transitions[row], pow(p, s.params.PriorityAlpha))
 	}
 }
 
