@@ -42,7 +42,18 @@ import (
 // Nothing else is in the file. The error is a [*NumericError] if a parameter is NaN
 // or infinite; any other comes from w.
 func (a *Agent) WriteSafetensors(w io.Writer) error {
-	header := append([]byte(`{"__metadata__":`), toJSON(a.metadata())...)
+	scaling := inputScaling{
+		Mean:  slices.Concat(a.observations.mean, a.goals.mean),
+		Scale: slices.Concat(a.observations.scale, a.goals.scale),
+		Clip:  a.params.NormalizerClip,
+	}
+	metadata := map[string]string{}
+	for key, v := range map[string]any{
+		"qta": Version, "sizes": a.sizes, "seed": a.seed, "parameters": a.params, "inputs": scaling,
+	} {
+		metadata[key] = string(toJSON(v))
+	}
+	header := append([]byte(`{"__metadata__":`), toJSON(metadata)...)
 	var numbers []byte
 	for _, t := range a.tensors() {
 		begin := len(numbers)
@@ -100,22 +111,6 @@ type inputScaling struct {
 	Mean  []float64 `json:"mean"`
 	Scale []float64 `json:"scale"`
 	Clip  float64   `json:"clip"`
-}
-
-// metadata returns what the header says beside the tensors.
-func (a *Agent) metadata() map[string]string {
-	scaling := inputScaling{
-		Mean:  slices.Concat(a.observations.mean, a.goals.mean),
-		Scale: slices.Concat(a.observations.scale, a.goals.scale),
-		Clip:  a.params.NormalizerClip,
-	}
-	return map[string]string{
-		"qta":        string(toJSON(Version)),
-		"sizes":      string(toJSON(a.sizes)),
-		"seed":       string(toJSON(a.seed)),
-		"parameters": string(toJSON(a.params)),
-		"inputs":     string(toJSON(scaling)),
-	}
 }
 
 // ReadSafetensors reads a file that [Agent.WriteSafetensors] wrote. The agent
