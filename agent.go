@@ -40,9 +40,8 @@ type Agent struct {
 	losses  losses
 	log     []Evaluation
 
-	env      Env   // that Train trains in
-	training bool  // Train has not returned
-	unfit    error // to be trained or saved, and why; or nil
+	env   Env   // that Train trains in, until it returns
+	unfit error // to be trained or saved, and why; or nil
 
 	// The running episode.
 

@@ -101,11 +101,10 @@ const Version = "0.5.0"
 // allowed. After an error within a step the agent can be neither trained nor
 // saved: continue from the last checkpoint.
 func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) error {
+	defer func() { a.env = nil }()
 	if err := a.enter(env, evaluation, o); err != nil {
 		return err
 	}
-	a.training = true
-	defer func() { a.training = false }()
 	for a.step < o.Steps && !(o.StopWhenSolved && a.SolvedAt() > 0) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -351,7 +350,7 @@ func (a *Agent) Evaluate(env Env, rollouts int, seed uint64) (Evaluation, error)
 	if err := a.checkSizes(env); err != nil {
 		return Evaluation{}, err
 	}
-	if a.training && same(env, a.env) {
+	if same(env, a.env) {
 		return Evaluation{}, errTwoInstances
 	}
 	if rollouts < 1 {
