@@ -1,9 +1,6 @@
 package qta
 
-import (
-	"math"
-	"slices"
-)
+import "slices"
 
 // This file is value disagreement sampling, VDS (Zhang et al., 2020), on QTA's
 // learner: an episode's goal is drawn from all goals there are, in proportion
@@ -101,8 +98,7 @@ func (v *vds) disagreement(a *Agent, goals [][]float64) []float64 {
 // members' values of each candidate; q is members by candidates.
 func valueDisagreement(std []float64, q [][]float32) {
 	for k := range std {
-		_, square := headMoments(q, k)
-		std[k] = math.Sqrt(square / float64(len(q)))
+		std[k] = elementDeviation(q, k, float64(len(q)))
 	}
 }
 

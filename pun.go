@@ -118,16 +118,16 @@ func scatter(u []float64, heads [][]float32, width, stride int) {
 	for r := range u {
 		sum := 0.0
 		for c := r * stride; c < r*stride+width; c++ {
-			_, square := headMoments(heads, c)
-			sum += math.Sqrt(square / max(g-1, 1))
+			sum += elementDeviation(heads, c, max(g-1, 1))
 		}
 		u[r] = sum / float64(width)
 	}
 }
 
-// headMoments returns the mean over the heads of their element c, and the sum
-// of squared differences from it.
-func headMoments(heads [][]float32, c int) (mean, square float64) {
+// elementDeviation returns the root of the sum over the heads of their element c's
+// squared difference from its mean, divided by n.
+func elementDeviation(heads [][]float32, c int, n float64) float64 {
+	mean, square := 0.0, 0.0
 	for _, h := range heads {
 		mean += float64(h[c])
 	}
@@ -136,7 +136,7 @@ func headMoments(heads [][]float32, c int) (mean, square float64) {
 		δ := float64(h[c]) - mean
 		square += float64(δ * δ)
 	}
-	return mean, square
+	return math.Sqrt(square / n)
 }
 
 // A pun is the ensemble.
