@@ -168,15 +168,14 @@ func predictiveNorm(dp, p, s []float32, width int) float64 {
 	return sum / float64(rows)
 }
 
-// targetNoiseClip is the largest noise on a', in actions.
-const targetNoiseClip = 0.5
+const targetNoiseClip = 0.5 // in actions
 
 // smooth adds noise to a', as TD3 (Fujimoto et al., 2018) does: of standard
-// deviation σ, at most limit, the sum clipped to [-1, 1]. The authors' code
-// does so in Equation 1; the paper adds no noise.
-func smooth(actions []float32, σ, limit float64, rng *rand.Rand) {
+// deviation σ, at most targetNoiseClip, the sum clipped to [-1, 1]. The authors'
+// code does so in Equation 1; the paper adds no noise.
+func smooth(actions []float32, σ float64, rng *rand.Rand) {
 	for i, a := range actions {
-		noise := min(max(float64(σ*normal(rng)), -limit), limit)
+		noise := min(max(float64(σ*normal(rng)), -targetNoiseClip), targetNoiseClip)
 		actions[i] = float32(min(max(float64(a)+noise, -1), 1))
 	}
 }

@@ -10,16 +10,12 @@ import (
 // section 2 of the paper argues against and does not run: by visit counts, and by
 // random network distillation.
 
-// visitCell is the side of a cell of the grid in which visits are counted, in
-// the goal's unit. In a maze it is the side of a cell of the maze.
-const visitCell = 1.0
-
 // visits is a curriculum that pursues what it has visited least: the goals of
 // the least visited cell of a grid.
 //
 // Reading R88: section 2 names no method of its kind. Visits count achieved
-// goals in a grid of fixed cells, without any compression or learned
-// similarity; goals in another unit need a [Curriculum] of their own.
+// goals in a grid of cells of side 1, in a maze its own, without any compression or
+// learned similarity; goals in another unit need a [Curriculum] of their own.
 type visits struct {
 	plain
 	counts map[string]int // by cell
@@ -43,7 +39,7 @@ func (v *visits) novelty(a *Agent, ν []float64, transitions []int) {
 func cellOf(goal []float64) string {
 	cell := make([]float64, len(goal))
 	for i, x := range goal {
-		cell[i] = math.Floor(x/visitCell) + 0 // no negative zero
+		cell[i] = math.Floor(x) + 0 // no negative zero
 	}
 	return fmt.Sprint(cell)
 }

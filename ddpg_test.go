@@ -59,12 +59,12 @@ func TestSmooth(t *testing.T) {
 	const n = 40000
 	rng := rand.New(rand.NewPCG(1, 0))
 	actions := make([]float32, n)
-	smooth(actions, 0.2, 0.3, rng)
+	smooth(actions, 0.5/1.5, rng)
 	atLimit := 0
 	for i, a := range actions {
-		if a == 0.3 || a == -0.3 {
+		if a == 0.5 || a == -0.5 {
 			atLimit++
-		} else if math.Abs(float64(a)) > 0.3 {
+		} else if math.Abs(float64(a)) > 0.5 {
 			t.Fatalf("noise %v", a)
 		}
 		actions[i] = 0.9
@@ -73,7 +73,7 @@ func TestSmooth(t *testing.T) {
 	if p := float64(atLimit) / n; math.Abs(p-0.1336) > 0.01 {
 		t.Errorf("%v of the noise at its limit, want 0.1336", p)
 	}
-	if smooth(actions, 0.2, 0.3, rng); slices.Max(actions) != 1 {
+	if smooth(actions, 0.2, rng); slices.Max(actions) != 1 {
 		t.Errorf("the largest smoothed action is %v, want 1", slices.Max(actions))
 	}
 }

@@ -315,7 +315,7 @@ func (a *Agent) target(b *batch) {
 	a.policy.act(a.policy.target, b.next)
 	if σ := a.params.TargetNoise; σ > 0 {
 		for r := range b.next.rows {
-			smooth(b.next.row(r)[b.next.cols-a.sizes.Action:], σ, targetNoiseClip, a.learning.Rand)
+			smooth(b.next.row(r)[b.next.cols-a.sizes.Action:], σ, a.learning.Rand)
 		}
 	}
 	a.pun.target(b, a.learning)
