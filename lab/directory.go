@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,7 +18,7 @@ import (
 type directory struct {
 	path string
 	root *os.Root
-	lock *os.File // nil where it is only read
+	lock *os.File
 }
 
 // claim makes a run's directory where there is none, and locks it.
@@ -46,7 +47,7 @@ func claim(path string) (*directory, error) {
 }
 
 func (d *directory) close() {
-	d.lock.Close() // of a nil one that is an error and nothing else
+	d.lock.Close()
 	d.root.Close()
 }
 
@@ -58,23 +59,18 @@ func ours(dir string) error {
 	if err != nil {
 		return words.BadFile(err, "%s is no directory to write in: %w; name another one", dir, words.Cause(err))
 	}
-	stranger := ""
-	for _, e := range entries {
-		switch e.Name() {
-		case AgentFile, PreviousFile:
-			return nil
-		case LockFile, AgentFile + temporary:
-		default:
-			stranger = e.Name()
-		}
+	// An agent that another process has made since then is seen, too.
+	if exists(filepath.Join(dir, AgentFile)) || exists(filepath.Join(dir, PreviousFile)) {
+		return nil
 	}
-	r, err := ReadRecord(filepath.Join(dir, RecordFile))
-	switch {
-	case err == nil && r.Outcome.Steps > 0:
+	if r, err := ReadRecord(filepath.Join(dir, RecordFile)); err == nil && r.Outcome.Steps > 0 {
 		return words.BadInput("%s holds a run of %s and its %s is gone: restore that file, "+
 			"or remove %s to begin the run anew", dir, words.Count(r.Outcome.Steps, "step"), AgentFile, RecordFile)
-	case stranger != "" && !exists(filepath.Join(dir, AgentFile)): // which another process may just have made
-		return words.BadInput("directory %s holds %s and no %s; name an empty or a new one", dir, stranger, AgentFile)
+	}
+	for _, e := range entries {
+		if e.Name() != LockFile && e.Name() != AgentFile+temporary {
+			return words.BadInput("directory %s holds %s and no %s; name an empty or a new one", dir, e.Name(), AgentFile)
+		}
 	}
 	return nil
 }
@@ -87,12 +83,9 @@ func exists(path string) bool {
 
 // held returns an error if another directory has the name of the one that was locked.
 func (d *directory) held() error {
-	here, err := os.Stat(filepath.Join(d.path, LockFile))
-	if err == nil {
-		var ours os.FileInfo
-		if ours, err = d.lock.Stat(); err == nil && os.SameFile(here, ours) {
-			return nil
-		}
+	here, _ := os.Stat(filepath.Join(d.path, LockFile))
+	if ours, _ := d.lock.Stat(); os.SameFile(here, ours) { // not if one is gone
+		return nil
 	}
 	return fmt.Errorf("the directory %s was moved or replaced while the run worked in it; nothing more is written", d.path)
 }
@@ -158,54 +151,39 @@ func (d *directory) saveAgent(a *qta.Agent) error {
 	return d.written(AgentFile, err)
 }
 
-// A damage is what is wrong with the content of an agent's file.
-type damage struct{ error }
-
-// readAgent reads one of the two. Its errors name the file, unless there is none.
-func (d *directory) readAgent(name string) (a *qta.Agent, s *state, err error) {
-	path := filepath.Join(d.path, name)
-	data, err := d.root.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, err
-	} else if err != nil {
-		return nil, nil, words.BadFile(err, "%s cannot be read: %w", path, words.Cause(err))
-	}
-	a = new(qta.Agent)
-	if err = a.UnmarshalBinary(data); err == nil {
-		if s, err = readState(a); err == nil {
-			return a, s, nil
+// load reads the newest whole agent of a run's directory, or returns nil where there
+// is none.
+func load(dir string) (*Run, error) {
+	var damage error // of the first that is not whole
+	for _, name := range []string{AgentFile, PreviousFile} {
+		path := filepath.Join(dir, name)
+		data, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return nil, words.BadFile(err, "%s cannot be read: %w", path, words.Cause(err))
 		}
+		r := &Run{Dir: dir, Agent: new(qta.Agent)}
+		if err = r.Agent.UnmarshalBinary(data); err == nil {
+			r.state, err = readState(r.Agent)
+		}
+		switch {
+		case errors.Is(err, errors.ErrUnsupported):
+			return nil, words.BadInput("%s is of another version of qta: %s; use that version, or name another directory",
+				path, words.Bare(err))
+		case err != nil:
+			damage = cmp.Or(damage, fmt.Errorf("%s is damaged: %s", path, words.Bare(err)))
+			continue
+		case damage != nil:
+			r.Warning = fmt.Errorf("%w; the one before it, of step %d, is used", damage, r.Agent.Steps())
+		}
+		r.Run = r.state.identity(r.Agent)
+		return r, nil
 	}
-	a.Close()
-	if errors.Is(err, errors.ErrUnsupported) {
-		return nil, nil, words.BadInput("%s is of another version of qta: %s; use that version, or name another directory",
-			path, words.Bare(err))
+	if damage != nil {
+		damage = words.BadInput("%w, and no other is whole: restore it, or remove all files of the run to begin it anew", damage)
 	}
-	return nil, nil, damage{fmt.Errorf("%s is damaged: %s", path, words.Bare(err))}
-}
-
-// load reads the newest whole agent, or returns nil where there is none. damaged
-// says what is wrong with agent.qta where the one before it is used.
-func (d *directory) load() (a *qta.Agent, s *state, damaged, err error) {
-	a, s, err = d.readAgent(AgentFile)
-	_, isDamage := errors.AsType[damage](err)
-	missing := errors.Is(err, fs.ErrNotExist)
-	if !isDamage && !missing {
-		return a, s, nil, err
-	}
-	a, s, previous := d.readAgent(PreviousFile)
-	switch {
-	case previous == nil && missing:
-		return a, s, nil, nil
-	case previous == nil:
-		return a, s, fmt.Errorf("%w; the one before it, of step %d, is used", err, a.Steps()), nil
-	case missing && errors.Is(previous, fs.ErrNotExist):
-		return nil, nil, nil, nil
-	case missing:
-		err = previous
-	}
-	return nil, nil, nil, words.BadInput("%w, and no other is whole: restore it, "+
-		"or remove all files of the run to begin it anew", err)
+	return nil, damage
 }
 
 // The files of a run's directory.

@@ -151,36 +151,26 @@ func newSession(d *directory, evaluation qta.Env, o *Options) (*session, error) 
 	if m, ok := evaluation.(*mazeEnv); ok {
 		id.Map = mapLines(m.maze)
 	}
-	s := &session{Options: o, dir: d, env: evaluation, begin: time.Now()}
-	var damaged, err error
-	if s.agent, s.state, damaged, err = d.load(); err != nil {
-		return nil, err
-	}
-	s.before, _ = ReadRecord(filepath.Join(d.path, RecordFile)) // one that cannot be read is made again
-	if s.agent == nil {
-		if s.agent, err = qta.NewAgent(o.Params, evaluation.Sizes(), o.Seed); err != nil {
-			return nil, words.BadInput("%w", err)
-		}
-		s.state, err = newState(id, evaluation)
-	} else {
-		found := s.state.identity(s.agent)
-		if different := found.Differences(id); len(different) > 0 {
-			err = words.BadInput("%s holds another run: %s; name another directory", d.path, strings.Join(different, ", "))
-		}
-		id = found // with the name of its parameters from the start
-	}
+	run, err := load(d.path)
 	if err != nil {
-		s.agent.Close()
 		return nil, err
+	} else if run == nil {
+		if run, err = newRun(id, evaluation); err != nil {
+			return nil, err
+		}
 	}
-	if damaged != nil {
-		o.Warn(fmt.Sprintf("%v; the damaged one is kept as %s", damaged, DamagedFile))
+	if different := run.Run.Differences(id); len(different) > 0 {
+		return nil, words.BadInput("%s holds another run: %s; name another directory", d.path, strings.Join(different, ", "))
+	}
+	if run.Warning != nil {
+		o.Warn(fmt.Sprintf("%v; the damaged one is kept as %s", run.Warning, DamagedFile))
 		if err := d.root.Rename(AgentFile, DamagedFile); err != nil {
-			s.agent.Close()
 			return nil, d.written(DamagedFile, err)
 		}
 	}
-	if e, ok := evaluation.(Surveyor); ok { // made again, with what is not saved
+	s := &session{Options: o, dir: d, env: evaluation, agent: run.Agent, state: run.state, begin: time.Now()}
+	s.before, _ = ReadRecord(filepath.Join(d.path, RecordFile)) // one that cannot be read is made again
+	if e, ok := evaluation.(Surveyor); ok {                     // made again, with what is not saved
 		s.state.Grid = newGrid(e, s.state.Sketch, o.Params)
 	}
 	limits := Limits{o.Steps, StopSolved}
@@ -190,9 +180,19 @@ func newSession(d *directory, evaluation qta.Env, o *Options) (*session, error) 
 	if s.timing, err = d.root.ReadFile(TimingFile); err != nil {
 		s.timing = []byte("step[environment steps],seconds[s since this process began],rate[environment steps/s]\n")
 	}
-	s.record = NewRecord(id, limits, o.Threads)
+	s.record = NewRecord(run.Run, limits, o.Threads) // with the name of its parameters from the start
 	s.agent.SetThreads(o.Threads)
 	return s, nil
+}
+
+// newRun returns a run before its first step.
+func newRun(id Identity, env qta.Env) (*Run, error) {
+	a, err := qta.NewAgent(id.Params(), env.Sizes(), id.Seed)
+	if err != nil {
+		return nil, words.BadInput("%w", err)
+	}
+	s, err := newState(id, env)
+	return &Run{Agent: a, Run: id, state: s}, err
 }
 
 // reached reports whether the run is where the limits end it.
@@ -432,17 +432,9 @@ type Run struct {
 
 // Open reads the newest agent of a run's directory, which it leaves as it is.
 func Open(dir string) (*Run, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, words.BadFile(err, "%s cannot be read: %w", dir, words.Cause(err))
+	r, err := load(filepath.Clean(dir))
+	if r == nil && err == nil {
+		err = words.BadInput("%s is not a run's directory: it holds no %s", dir, AgentFile)
 	}
-	d := &directory{path: filepath.Clean(dir), root: root}
-	defer d.close()
-	a, s, damaged, err := d.load()
-	if err != nil {
-		return nil, err
-	} else if a == nil {
-		return nil, words.BadInput("%s is not a run's directory: it holds no %s", dir, AgentFile)
-	}
-	return &Run{Dir: d.path, Agent: a, Run: s.identity(a), Warning: damaged, state: s}, nil
+	return r, err
 }

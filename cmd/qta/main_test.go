@@ -79,7 +79,7 @@ func TestBadInput(t *testing.T) {
 		{"report runs -o report.jpg", "-o report.jpg: a page's name ends in .html"},
 		{"maze 4x5 -o 4x5.png", "-o 4x5.png: a .png file cannot be written, only .svg"},
 		{"eval", "an argument is missing; want qta eval DIR"},
-		{"eval nowhere", "nowhere cannot be read: no such file"},
+		{"eval nowhere", "nowhere is not a run's directory: it holds no agent.qta"},
 		{"eval maps", "maps is not a run's directory: it holds no agent.qta"},
 		{"eval damaged", "agent.qta is damaged"},
 		{"eval maps -rollouts 0", "-rollouts: want a whole number from 1"},
