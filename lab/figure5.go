@@ -5,6 +5,7 @@ import (
 	"image"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"qta"
 	"qta/internal/draw"
@@ -50,11 +51,11 @@ func newGrid(e Surveyor, sketch *Sketch, p qta.Params) *grid {
 	for k := range g.Cols * g.Rows {
 		at := g.at(k)
 		if observation, goal, ok := e.StateAt(at[0], at[1]); ok {
-			g.add(k, append([]float64(nil), observation...), append([]float64(nil), goal...))
+			g.add(k, slices.Clone(observation), slices.Clone(goal))
 		}
 	}
 	s := e.Reset(rand.New(rand.NewPCG(1, 0)))
-	g.start, g.desired = append(g.start, s.Observation...), append(g.desired, s.Desired...)
+	g.start, g.desired = slices.Clone(s.Observation), slices.Clone(s.Desired)
 	return g
 }
 
@@ -109,13 +110,11 @@ func (g *grid) take(a *qta.Agent) (s snapshot, uncertainty float64) {
 // 4, 8 and so on, as learning is fast at first; of too many the first are dropped.
 // Which are kept depends on the latest alone.
 func thinSnapshots(snapshots []snapshot, every int) []snapshot {
-	var kept []snapshot
-	for i, s := range snapshots {
+	last := snapshots[len(snapshots)-1].Step
+	kept := slices.DeleteFunc(snapshots, func(s snapshot) bool {
 		n := s.Step / every
-		if i == len(snapshots)-1 || s.Step%every == 0 && n&(n-1) == 0 {
-			kept = append(kept, s)
-		}
-	}
+		return s.Step != last && (s.Step%every != 0 || n&(n-1) != 0)
+	})
 	return kept[max(0, len(kept)-mostSnapshots):]
 }
 

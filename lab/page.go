@@ -10,7 +10,6 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"strings"
 
 	"qta"
 	"qta/internal/draw"
@@ -209,16 +208,11 @@ func (s *state) film(a *qta.Agent) *draw.Drawing {
 		return d
 	}
 	n, last := len(s.Frames), a.Steps()
-	m := motion{whole: float64(n)*frameTime + holdTime}
+	d.Style = filmStyle(n)
 	d.Add(`<g class="film">`)
 	from, times := 0, draw.Plasma()
 	for i, f := range s.Frames {
-		class := fmt.Sprintf("film-g%d", i)
-		at := float64(i) * frameTime // from which they are there, to stay
-		fmt.Fprintf(&m.rules,
-			"@keyframes %[1]s{0%%,%[2]s{opacity:0}%[3]s,100%%{opacity:1}}.%[1]s{animation:%[1]s %.4[4]gs linear infinite}",
-			class, m.at(at), m.at(at+0.3), m.whole)
-		d.Add(`<g class="rim %s" fill="%s">`, class, times[draw.Scale{High: float64(n)}.Color(float64(i)+0.5)])
+		d.Add(`<g class="rim film-g%d" fill="%s">`, i, times[draw.Scale{High: float64(n)}.Color(float64(i)+0.5)])
 		for ; from < len(s.Goals) && (s.Goals[from].Step <= f.Step || i == n-1); from++ {
 			x, y := p.at([2]float64{s.Goals[from].X, s.Goals[from].Y})
 			d.Add(`<circle cx="%v" cy="%v" r="2.2"/>`, x, y)
@@ -246,33 +240,30 @@ func (s *state) film(a *qta.Agent) *draw.Drawing {
 		d.Add(`</g>`)
 	}
 	d.Add(`</g>`)
-	d.Style = m.css()
 	return d
 }
 
-// A motion is the animation of a film that takes as many seconds as whole.
-type motion struct {
-	whole float64
-	rules strings.Builder
-}
-
-// at returns a time as a part of the whole, rounded down so that no two frames overlap.
-func (m *motion) at(seconds float64) string {
-	return fmt.Sprintf("%.3f%%", math.Floor(1e5*seconds/m.whole)/1e3)
-}
-
-// css returns the rules for readers who have not asked for less motion. All
-// frames have the same keyframes, which each begins at its own time.
-func (m *motion) css() string {
-	timing := fmt.Sprintf("%.4[1]gs calc(var(--film)*%.4[2]gs - %.4[1]gs)", m.whole, frameTime)
-	shown := func(class string, seconds float64) string {
-		return fmt.Sprintf("@keyframes %[1]s{0%%{opacity:1}%[2]s{opacity:0}}"+
-			".film .%[1]s{animation:%[1]s %[3]s step-end infinite}", class, m.at(seconds), timing)
+// filmStyle returns the CSS that moves a film of n frames, for readers who have not
+// asked for less motion.
+func filmStyle(n int) string {
+	whole := float64(n)*frameTime + holdTime
+	// A time as a part of the whole, rounded down so that no two frames overlap.
+	at := func(seconds float64) string { return fmt.Sprintf("%.3f%%", math.Floor(1e5*seconds/whole)/1e3) }
+	css := "@media(prefers-reduced-motion:no-preference){"
+	rule := func(within, class, keyframes, timing string) {
+		css += fmt.Sprintf("@keyframes %[2]s{%[3]s}%[1]s.%[2]s{animation:%[2]s %[4]s infinite}",
+			within, class, keyframes, timing)
 	}
-	rules := m.rules.String() + shown("film-f", frameTime) + shown("film-l", frameTime+holdTime) +
-		fmt.Sprintf("@keyframes film-w{0%%{stroke-dashoffset:1}%s,100%%{stroke-dashoffset:0}}"+
-			".film .film-w{stroke-dasharray:1;animation:film-w %s linear infinite}", m.at(runTime), timing) +
-		fmt.Sprintf("@keyframes film-e{0%%{opacity:0}%s{opacity:1}}.film .film-e{animation:film-e %s step-end infinite}",
-			m.at(runTime), timing)
-	return "@media(prefers-reduced-motion:no-preference){" + rules + ".film:hover *{animation-play-state:paused}}"
+	for i := range n { // goals are there from their frame on
+		begin := float64(i) * frameTime
+		rule("", fmt.Sprintf("film-g%d", i), "0%,"+at(begin)+"{opacity:0}"+at(begin+0.3)+",100%{opacity:1}",
+			fmt.Sprintf("%.4gs linear", whole))
+	}
+	// All frames have the same keyframes, which each begins at its own time.
+	timing := fmt.Sprintf("%.4[1]gs calc(var(--film)*%.4[2]gs - %.4[1]gs)", whole, frameTime)
+	rule(".film ", "film-f", "0%{opacity:1}"+at(frameTime)+"{opacity:0}", timing+" step-end")
+	rule(".film ", "film-l", "0%{opacity:1}"+at(frameTime+holdTime)+"{opacity:0}", timing+" step-end")
+	rule(".film ", "film-w", "0%{stroke-dashoffset:1}"+at(runTime)+",100%{stroke-dashoffset:0}", timing+" linear")
+	rule(".film ", "film-e", "0%{opacity:0}"+at(runTime)+"{opacity:1}", timing+" step-end")
+	return css + ".film .film-w{stroke-dasharray:1}.film:hover *{animation-play-state:paused}}"
 }

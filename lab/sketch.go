@@ -8,6 +8,7 @@ import (
 
 	"qta"
 	"qta/internal/draw"
+	"qta/internal/words"
 )
 
 // A Sketcher is an environment that can draw itself. Its runs have pictures of
@@ -68,8 +69,8 @@ func Disc(kind Kind, x, y, radius float64) Shape {
 	return Shape{Kind: kind, Points: [][2]float64{{x, y}}, Radius: radius}
 }
 
-// problem says what is wrong with a sketch, or returns "".
-func (s *Sketch) problem() string {
+// check refuses a sketch that cannot be drawn.
+func (s *Sketch) check() error {
 	finite := s.Width > 0 && s.Height > 0 && !math.IsInf(s.Width+s.Height, 0)
 	for _, shape := range s.Shapes {
 		for _, p := range shape.Points {
@@ -78,9 +79,9 @@ func (s *Sketch) problem() string {
 		finite = finite && shape.Radius-shape.Radius == 0 && len(shape.Points) > 0
 	}
 	if !finite {
-		return "the environment's sketch has no size, a shape without points, or a number that is not finite"
+		return words.BadInput("the environment's sketch has no size, a shape without points, or a number that is not finite")
 	}
-	return ""
+	return nil
 }
 
 // Maze returns an environment of a maze that can draw itself.

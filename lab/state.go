@@ -10,7 +10,6 @@ import (
 	"strconv"
 
 	"qta"
-	"qta/internal/words"
 )
 
 // A state is what the laboratory attaches to an agent: what it has to know of the
@@ -68,10 +67,8 @@ func newState(id Identity, env qta.Env) (*state, error) {
 		EvalEvery: id.EvalEvery, Rollouts: id.Rollouts, Stride: 1}
 	if e, ok := env.(Sketcher); ok {
 		sketch := e.Sketch()
-		if problem := sketch.problem(); problem != "" {
-			return nil, words.BadInput("%s", problem)
-		}
 		s.Sketch = &sketch
+		return s, sketch.check()
 	}
 	return s, nil
 }
@@ -86,18 +83,18 @@ func readState(a *qta.Agent) (*state, error) {
 	s := new(state)
 	if len(a.Attachment()) == 0 {
 		return nil, errors.New("it holds an agent that was saved without a run")
-	} else if err := json.Unmarshal(a.Attachment(), s); err != nil {
-		return nil, fmt.Errorf("what is attached to the agent is no run: %w", err)
 	}
-	if id := s.identity(a); len(id.Map) > 0 {
-		if _, err := qta.ParseMaze(id.mapText()); err != nil {
-			return nil, fmt.Errorf("what is attached to the agent is no run: %w", err)
-		}
+	err := json.Unmarshal(a.Attachment(), s)
+	if id := s.identity(a); err == nil && len(id.Map) > 0 {
+		_, err = qta.ParseMaze(id.mapText())
 	}
 	g := s.Grid
-	if s.EvalEvery < 1 || s.Rollouts < 1 || s.Stride < 1 ||
-		g != nil && (g.Cols < 1 || g.Rows < 1 || g.Cols > 1e6/g.Rows) {
-		return nil, errors.New("what is attached to the agent is no run: a count is not positive, or too large")
+	if err == nil && (s.EvalEvery < 1 || s.Rollouts < 1 || s.Stride < 1 ||
+		g != nil && (g.Cols < 1 || g.Rows < 1 || g.Cols > 1e6/g.Rows)) {
+		err = errors.New("a count is not positive, or too large")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("what is attached to the agent is no run: %w", err)
 	}
 	return s, nil
 }
@@ -149,10 +146,8 @@ func (s *state) addGoals(a *qta.Agent, e Sketcher) error {
 		}
 		s.Seen++
 		if len(s.Goals) > mostGoals { // every second of them
-			for i := range (len(s.Goals) + 1) / 2 {
-				s.Goals[i] = s.Goals[2*i]
-			}
-			s.Goals = s.Goals[:(len(s.Goals)+1)/2]
+			odd := false
+			s.Goals = slices.DeleteFunc(s.Goals, func(goalSet) bool { odd = !odd; return !odd })
 			s.Stride *= 2
 		}
 	}
