@@ -181,8 +181,8 @@ func (a *Agent) SolvedAt() int {
 // digests mean equal networks.
 func (a *Agent) Digest() string {
 	h := sha256.New()
-	for _, params := range a.networks() {
-		binary.Write(h, binary.LittleEndian, params)
+	for _, params := range a.parameters() {
+		binary.Write(h, binary.LittleEndian, params.values)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
@@ -383,10 +383,16 @@ func (a *Agent) reserve() {
 	}
 }
 
-// networks returns every network's parameters, in a fixed order.
-func (a *Agent) networks() [][]float32 {
-	all := [][]float32{a.policy.net.params, a.policy.target.params}
-	return slices.Concat(all, a.pun.networks(), a.curriculum.networks())
+type parameterVector struct {
+	name   string
+	values []float32
+}
+
+func (a *Agent) parameters() []parameterVector {
+	vectors := []parameterVector{{"policy", a.policy.net.params}, {"target policy", a.policy.target.params}}
+	vectors = append(vectors, a.pun.parameters("critic")...)
+	vectors = append(vectors, a.curriculum.networks()...)
+	return vectors
 }
 
 // checkFinite returns a [*NumericError] if one of a network's numbers is NaN or
@@ -405,4 +411,13 @@ func (l losses) check(step int) error {
 		checkFinite(step, "critics", l.critic),
 		checkFinite(step, "predictive heads", l.head),
 		checkFinite(step, "policy", l.policy))
+}
+
+func checkParameters(step int, all ...parameterVector) error {
+	for _, params := range all {
+		if err := checkFinite(step, params.name, params.values...); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -129,10 +130,10 @@ func TestReachedOnce(t *testing.T) {
 // moveTargets makes target networks other than those that they follow.
 func moveTargets(a *Agent) {
 	rng := rand.New(rand.NewPCG(17, 0))
-	for k, params := range a.networks() {
-		if k%2 == 1 {
-			for i := range params {
-				params[i] += 0.5 * float32(rng.NormFloat64())
+	for _, params := range a.parameters() {
+		if strings.HasPrefix(params.name, "target") {
+			for i := range params.values {
+				params.values[i] += 0.5 * float32(rng.NormFloat64())
 			}
 		}
 	}

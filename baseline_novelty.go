@@ -161,7 +161,9 @@ func (r *rnd) learn(a *Agent, transitions []int) float64 {
 	return loss
 }
 
-func (r *rnd) networks() [][]float32 { return [][]float32{r.predictor.params, r.target.params} }
+func (r *rnd) networks() []parameterVector {
+	return []parameterVector{{"RND predictor", r.predictor.params}, {"RND target", r.target.params}}
+}
 
 // saved leaves out the random network, which the seed determines.
 func (r *rnd) saved() saved { return append(r.adam.saved(), r.predictor.params) }

@@ -75,8 +75,8 @@ func TestPriorities(t *testing.T) {
 		largest := 1.0
 		for range 3 {
 			before := newMazeAgent(t, p, 1)
-			for i, params := range a.networks() {
-				copy(before.networks()[i], params)
+			for i, params := range a.parameters() {
+				copy(before.parameters()[i].values, params.values)
 			}
 			before.replay, before.env = a.replay, a.env
 			M := []int{0, 0}
@@ -812,7 +812,7 @@ func TestCurriculumNumericError(t *testing.T) {
 		p.Curriculum = curriculum
 		a, _ := walked(t, p, 20)
 		for _, v := range a.curriculum.networks() {
-			v[0] = float32(math.NaN())
+			v.values[0] = float32(math.NaN())
 		}
 		var numeric *NumericError
 		if err := a.curriculum.endEpisode(a); !errors.As(err, &numeric) || numeric.Network != network {
@@ -859,9 +859,9 @@ func TestVDSLearns(t *testing.T) {
 	p.Polyak = 0.5         // the agent's
 	a, _ := walked(t, p, 50)
 	rng := rand.New(rand.NewPCG(2, 0))
-	for _, params := range a.networks() { // so that targets differ
-		for i := range params {
-			params[i] = float32(rng.NormFloat64())
+	for _, params := range a.parameters() { // so that targets differ
+		for i := range params.values {
+			params.values[i] = float32(rng.NormFloat64())
 		}
 	}
 	v := a.curriculum.(*vds)

@@ -129,7 +129,7 @@ func (v *vds) endEpisode(a *Agent) error {
 	return checkFinite(a.step, "VDS value functions", loss)
 }
 
-func (v *vds) networks() [][]float32 { return v.members.networks() }
+func (v *vds) networks() []parameterVector { return v.members.parameters("VDS member") }
 
 func (v *vds) saved() saved { return v.members.saved() }
 

@@ -68,7 +68,7 @@ func (a *Agent) MarshalBinary() ([]byte, error) {
 		}
 		h.Own = true
 	}
-	return h.marshal(agentMagic, a.saved(), a.step)
+	return h.marshal(agentMagic, a.saved(), a.parameters(), a.step)
 }
 
 // UnmarshalBinary replaces the agent by the one that MarshalBinary saved, and
@@ -168,7 +168,10 @@ func loadAgent(data []byte) (*Agent, error) {
 	return a, nil
 }
 
-func (h *header) marshal(magic string, s saved, step int) ([]byte, error) {
+func (h *header) marshal(magic string, s saved, networks []parameterVector, step int) ([]byte, error) {
+	if err := checkParameters(step, networks...); err != nil {
+		return nil, err
+	}
 	text := toJSON(h)
 	b := binary.LittleEndian.AppendUint64([]byte(magic), checkpointFormat)
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(text)))

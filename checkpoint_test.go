@@ -359,7 +359,7 @@ func FuzzCheckpoint(f *testing.F) {
 }
 
 // TestCheckpointNumbers has every field go wrong in turn. A NaN or an infinite
-// number is not saved.
+// number is not saved, and its network is named.
 func TestCheckpointNumbers(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -369,11 +369,11 @@ func TestCheckpointNumbers(t *testing.T) {
 		}
 		a := agentAfter(t, variant.Params, 16)
 		saved := a.saved()
-		refuse := func(err error) {
+		refuse := func(network string, err error) {
 			t.Helper()
 			numeric, ok := errors.AsType[*NumericError](err)
-			if !ok || numeric.Step != 16 || finite(numeric.Value) || numeric.Network != "training state" {
-				t.Errorf("%s: error %v", variant.Name, err)
+			if !ok || numeric.Step != 16 || finite(numeric.Value) || numeric.Network != network {
+				t.Errorf("%s, a number of %s: error %v", variant.Name, network, err)
 			}
 		}
 		bad := []float64{math.NaN(), math.Inf(1), math.Inf(-1)}[rng.IntN(3)]
@@ -386,13 +386,20 @@ func TestCheckpointNumbers(t *testing.T) {
 				good := v.Float()
 				v.SetFloat(bad)
 				_, err := saved.append(nil, 16)
-				refuse(err)
+				refuse("training state", err)
 				v.SetFloat(good)
 			}
 		}
+		for _, params := range a.parameters() {
+			good := params.values[3]
+			params.values[3] = float32(bad)
+			_, err := a.MarshalBinary()
+			refuse(params.name, err)
+			params.values[3] = good
+		}
 		marshal(t, a)
 		a.policy.adam.v[2] = float32(bad)
-		refuse(a.SaveFile(filepath.Join(t.TempDir(), "agent")))
+		refuse("training state", a.SaveFile(filepath.Join(t.TempDir(), "agent")))
 	}
 }
 

@@ -148,7 +148,7 @@ func setNumbers(dst []float32, name string, numbers []float64) {
 // [*NumericError] if a number in it is NaN or infinite.
 func (u *PUN) MarshalBinary() ([]byte, error) {
 	h := header{Params: u.Params(), Sizes: u.sizes}
-	return h.marshal(ensembleMagic, u.saved(), u.updates)
+	return h.marshal(ensembleMagic, u.saved(), u.pun.parameters("critic"), u.updates)
 }
 
 // UnmarshalBinary replaces the ensemble by one that MarshalBinary returned. An

@@ -301,7 +301,7 @@ type curriculum interface {
 	endEpisode(a *Agent) error
 
 	// networks returns the parameters of the curriculum's own networks.
-	networks() [][]float32
+	networks() []parameterVector
 
 	// saved lists the state that training changes.
 	saved() saved
@@ -310,9 +310,9 @@ type curriculum interface {
 // plain is the part that most curricula share: they only choose goals.
 type plain struct{}
 
-func (plain) endEpisode(*Agent) error { return nil }
-func (plain) networks() [][]float32   { return nil }
-func (plain) saved() saved            { return nil }
+func (plain) endEpisode(*Agent) error     { return nil }
+func (plain) networks() []parameterVector { return nil }
+func (plain) saved() saved                { return nil }
 func (plain) replayGoal(a *Agent, i int) []float64 {
 	return a.replay.relabel(i, a.params.HindsightRatio, a.draws.Rand)
 }

@@ -1,6 +1,7 @@
 package qta
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -415,12 +416,15 @@ func newCriticNet(widths []int, head int) criticNet {
 	return criticNet{params, newMLP(params, widths), newLayer(params[n:], hidden, head)}
 }
 
-// networks returns the parameters of every critic and its target in turn.
-func (u *pun) networks() (all [][]float32) {
-	for _, c := range u.critics {
-		all = append(all, c.params, c.target.params)
+// parameters returns every network's parameters, in a fixed order.
+func (u *pun) parameters(kind string) []parameterVector {
+	var vectors []parameterVector
+	for i, c := range u.critics {
+		vectors = append(vectors,
+			parameterVector{fmt.Sprintf("%s %d", kind, i+1), c.params},
+			parameterVector{fmt.Sprintf("target %s %d", kind, i+1), c.target.params})
 	}
-	return all
+	return vectors
 }
 
 // A batch is a minibatch as the networks see it: s and g normalized.

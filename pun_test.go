@@ -81,9 +81,9 @@ func targetAgent(t *testing.T, p Params) *Agent {
 	a := newAgent(t, p, Sizes{Observation: 3, Goal: 2, Action: 2}, 5)
 	a.reserve()
 	rng := rand.New(rand.NewPCG(2, 0))
-	for _, params := range a.networks() {
-		for i := range params {
-			params[i] = 3 * float32(rng.NormFloat64())
+	for _, params := range a.parameters() {
+		for i := range params.values {
+			params.values[i] = 3 * float32(rng.NormFloat64())
 		}
 	}
 	b := &a.batch

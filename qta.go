@@ -422,6 +422,9 @@ func (a *Agent) rollout(env Env, rng stream, e *Evaluation) error {
 // depend only on the seed and the step, so that training is the same however
 // often it is evaluated, except with WeightDecay.
 func (a *Agent) logEvaluation(env Env, rollouts int) error {
+	if err := checkParameters(a.step, a.parameters()...); err != nil {
+		return err
+	}
 	e, err := a.evaluate(env, rollouts, newStream(a.seed, forEvaluation+purpose(a.step)<<8))
 	if err != nil {
 		return err

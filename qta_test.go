@@ -159,6 +159,10 @@ func TestNumericError(t *testing.T) {
 		}},
 		{"predictive heads", "", func(a *Agent) { a.pun.critics[0].head.b[0] = nan }},
 		{"predictive heads", "PredictiveGradient=head HeadOwnDraw=true", func(a *Agent) { a.pun.critics[2].head.w.data[0] = nan }},
+		// Without updates the evaluation at the next step finds it.
+		{"critic 3", "LearningStarts=1000", func(a *Agent) { a.pun.critics[2].head.b[0] = float32(math.Inf(1)) }},
+		{"target policy", "LearningStarts=1000", func(a *Agent) { a.policy.target.params[1] = nan }},
+		{"target critic 1", "LearningStarts=1000", func(a *Agent) { a.pun.critics[0].target.params[1] = nan }},
 	} {
 		p := changed("", tinyPreset(Default()), test.changes).Params
 		a := newMazeAgent(t, p, 1)

@@ -42,6 +42,9 @@ import (
 // Nothing else is in the file. The error is a [*NumericError] if a parameter is NaN
 // or infinite; any other comes from w.
 func (a *Agent) WriteSafetensors(w io.Writer) error {
+	if err := checkParameters(a.step, a.parameters()...); err != nil {
+		return err
+	}
 	scaling := inputScaling{
 		Mean:  slices.Concat(a.observations.mean, a.goals.mean),
 		Scale: slices.Concat(a.observations.scale, a.goals.scale),
@@ -58,11 +61,7 @@ func (a *Agent) WriteSafetensors(w io.Writer) error {
 	for _, t := range a.tensors() {
 		begin := len(numbers)
 		for k := range t.size {
-			v := *t.number(k)
-			if err := checkFinite(a.step, t.name, v); err != nil {
-				return err
-			}
-			numbers = binary.LittleEndian.AppendUint32(numbers, math.Float32bits(v))
+			numbers = binary.LittleEndian.AppendUint32(numbers, math.Float32bits(*t.number(k)))
 		}
 		place := tensorPlace{"F32", t.shape, [2]int{begin, len(numbers)}}
 		header = fmt.Appendf(header, `,%q:%s`, t.name, toJSON(place))
