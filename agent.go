@@ -32,7 +32,7 @@ type Agent struct {
 	prioritized  *prioritized // or nil: uniform draws
 	curriculum   curriculum
 	held         heldAction // a random action to repeat
-	average      average    // asked by the estimator in the ensemble's place, or nil
+	average      average    // of ensemble and policy, for Equation 5; or nil
 
 	step    int // environment steps taken
 	updates int // made

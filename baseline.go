@@ -74,17 +74,18 @@ func newArchitecture(p *Params, sizes Sizes) architecture {
 // newPrioritized returns the priorities that the parameters name, or nil.
 func (a *Agent) newPrioritized() *prioritized {
 	p := &a.params
+	if p.Replay == "uniform" {
+		return nil
+	}
 	s := &prioritized{
 		params: p, largest: 1, estimate: a.pun.priorities,
 		P: make([]float64, p.Batch), w: make([]float64, p.Batch), priority: make([]float64, p.Batch),
 	}
-	switch {
-	case p.Replay == "uniform":
-		return nil
-	case p.Replay == "td" && p.AuthorsForm:
-		s.estimate = a.pun.valuePriorities
-	case p.Replay == "td":
+	if p.Replay == "td" {
 		s.estimate = a.pun.errorPriorities
+		if p.AuthorsForm {
+			s.estimate = a.pun.valuePriorities
+		}
 	}
 	return s
 }

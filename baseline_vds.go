@@ -116,6 +116,9 @@ func (v *vds) endEpisode(a *Agent) error {
 	for range vdsUpdates {
 		for i, c := range u.critics {
 			a.minibatch(b, a.drawUniformly, pursuedGoal)
+			if err := a.checkRewards(b); err != nil {
+				return err
+			}
 			a.policy.act(a.policy.net, b.next)
 			q := u.targetValue(b.next, i)
 			TDTarget(b.y[i], b.r, q, q, u.params.Discount)

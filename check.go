@@ -545,7 +545,7 @@ func checkPriorities(in *inputs, out output) {
 	ImportanceWeights(w, P, n, in.Beta, 0)
 	out("w", w)
 
-	ImportanceWeights(w, P, n, in.Beta, slices.Min(P)) // as the sampler divides: by the largest
+	ImportanceWeights(w, P, n, in.Beta, slices.Min(P)) // as replay divides: by the largest
 	out("w_normalized", w)
 }
 

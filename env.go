@@ -78,6 +78,18 @@ func stepProblem(env Env, sizes Sizes, desired []float64, s State, reward float6
 	return ""
 }
 
+// checkRewards reports a reward in b, recomputed in hindsight, that is neither 0
+// nor -1.
+func (a *Agent) checkRewards(b *batch) error {
+	for row, r := range b.r {
+		if r != 0 && r != -1 {
+			return &EnvError{a.step, fmt.Sprintf("Reward is %v of the achieved goal %v and a replayed goal; "+
+				"it must be 0 or -1", r, a.replay.nextAchieved.at(b.transitions[row]))}
+		}
+	}
+	return nil
+}
+
 // stateProblem says what is wrong with the numbers of a state, or returns "".
 func stateProblem(s State, sizes Sizes) string {
 	return cmp.Or(
@@ -107,8 +119,11 @@ func numbersProblem(name string, x []float64, want int) string {
 // CheckEnv tells the author of an environment what is wrong with it, and
 // returns nil if it finds nothing. It plays at least 16 episodes of horizon
 // steps with random actions, and checks every sentence of [Env]. It panics if
-// env does.
+// env does, or if horizon is less than 1.
 func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
+	if horizon < 1 {
+		panic("qta: CheckEnv needs a horizon of at least 1")
+	}
 	sizes := env.Sizes()
 	if min(sizes.Observation, sizes.Goal, sizes.Action) < 1 {
 		return fmt.Errorf("qta: environment: Sizes returned %+v; all must be at least 1", sizes)

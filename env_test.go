@@ -184,6 +184,7 @@ func TestCheckEnv(t *testing.T) {
 	if err := CheckEnv(&lineEnv{}, 1, rand.New(rand.NewPCG(1, 2))); err != nil {
 		t.Errorf("a horizon of 1: %v", err)
 	}
+	mustPanic(t, "a horizon of 0", func() { CheckEnv(&lineEnv{}, 0, rand.New(rand.NewPCG(1, 2))) })
 }
 
 // A curriculumFunc is a curriculum without a state.

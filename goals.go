@@ -104,6 +104,16 @@ func (a *Agent) estimate(states, goals [][]float64, now, desired []float64, rng 
 	return ε
 }
 
+// policyValues returns the values that the critics of u give the policy's action in
+// each state with its goal: critics by states.
+func (a *Agent) policyValues(u *pun, states, goals [][]float64) [][]float32 {
+	x := a.rows(states, goals)
+	for lo := 0; lo < x.rows; lo += askedRows {
+		a.policy.act(a.policy.net, x.slice(lo, min(lo+askedRows, x.rows)))
+	}
+	return u.valuesAt(x)
+}
+
 // rows returns rows of s and g, normalized, with room for an action. It panics
 // unless states and goals go together and are numbers.
 func (a *Agent) rows(states, goals [][]float64) matrix {
@@ -315,14 +325,4 @@ func (plain) networks() []parameterVector { return nil }
 func (plain) saved() saved                { return nil }
 func (plain) replayGoal(a *Agent, i int) []float64 {
 	return a.replay.relabel(i, a.params.HindsightRatio, a.draws.Rand)
-}
-
-// policyValues returns the values that the critics of u give the policy's action in
-// each state with its goal: critics by states.
-func (a *Agent) policyValues(u *pun, states, goals [][]float64) [][]float32 {
-	x := a.rows(states, goals)
-	for lo := 0; lo < x.rows; lo += askedRows {
-		a.policy.act(a.policy.net, x.slice(lo, min(lo+askedRows, x.rows)))
-	}
-	return u.valuesAt(x)
 }

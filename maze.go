@@ -90,7 +90,8 @@ func mMaze(height, width int) string {
 }
 
 // squareWave draws the square wave of n periods without its ring. It has
-// 6 n + 5 free cells.
+// 6 n + 5 free cells, start at the top left, and the goal at the right, at the
+// top if n is odd.
 func squareWave(n int) string {
 	row := func(period string) string { return strings.Repeat(period, n)[:2*n] }
 	ends := []string{".\n", "G\n"}
@@ -231,13 +232,17 @@ func (l *Lattice) Point(k int) [2]float64 {
 // Hops returns the number of steps from the center of the start cell to each of
 // perCell by perCell points of every cell, at least 1, and -1 for points that
 // cannot be reached. Figure 5 has perCell 10. Where perCell is even, the point
-// nearest to the start cell's center with the larger row and column has 0.
+// nearest to the start cell's center with the larger row and column has 0. Hops
+// panics if perCell is less than 1.
 //
 // Reading R70: the paper does not say how it finds its optimal values. This is
 // the breadth-first search of the authors' public code: a hop goes from a point
 // to any other at most one cell away, and of its ten pieces only the first is
 // tested for walls; a hop may therefore cut a corner.
 func (m *Maze) Hops(perCell int) *Lattice {
+	if perCell < 1 {
+		panic("qta: Hops needs at least one point per cell")
+	}
 	l := &Lattice{PerCell: perCell, Rows: m.Rows() * perCell, Cols: m.Cols() * perCell}
 	l.Hops = slices.Repeat([]int{-1}, l.Rows*l.Cols)
 	// The cell of (i + 1/2 + d/substeps)/perCell: of point i if d is 0, else of

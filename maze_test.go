@@ -332,6 +332,7 @@ func TestHops(t *testing.T) {
 			t.Errorf("%d points per cell (-want +got):\n%s\n%s", test.perCell, diff, m)
 		}
 	}
+	mustPanic(t, "Hops(0)", func() { mustMaze(t, "4x5").Hops(0) })
 }
 
 // It tests QTA, the optimal return.

@@ -101,7 +101,7 @@ const Version = "0.5.0"
 // allowed. After an error within a step the agent can be neither trained nor
 // saved: continue from the last checkpoint.
 func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) error {
-	defer func() { a.env = nil }()
+	defer func(env Env) { a.env = env }(a.env)
 	if err := a.enter(env, evaluation, o); err != nil {
 		return err
 	}
@@ -229,7 +229,10 @@ func (a *Agent) learnTimes(n int) error {
 func (a *Agent) learn() error {
 	b := &a.batch
 	a.minibatch(b, a.draw, a.curriculum.replayGoal) // section 3.3
-	a.prioritized.weigh(b, a.replay.n, a.step)      // Equation 8
+	if err := a.checkRewards(b); err != nil {
+		return err
+	}
+	a.prioritized.weigh(b, a.replay.n, a.step) // Equation 8
 	heads, actor := a.ownBatches(b)
 	a.learnFrom(b, heads, actor)
 	a.average.follow(a.pun, a.updates)

@@ -226,6 +226,12 @@ func TestTrainErrors(t *testing.T) {
 			"qta: step 5: environment: Step's reward is "},
 		{&lineEnv{onReward: func(*lineEnv, []float64, []float64, float64) float64 { return 1 }}, one, o, 0,
 			"qta: step 1: environment: Step's reward is 1 and Reward's 1; both must be the same, 0 or -1"},
+		{&lineEnv{onReward: func(e *lineEnv, achieved, desired []float64, r float64) float64 {
+			if desired[0] != e.goal[0] {
+				return math.NaN() // in hindsight
+			}
+			return r
+		}}, one, o, 0, "qta: step 6: environment: Reward is NaN of the achieved goal"},
 
 		// What the evaluation's has.
 		{one, state(func(_ *lineEnv, s *State) { s.Observation = nil }), o, 0,
@@ -371,8 +377,11 @@ func TestWithinTraining(t *testing.T) {
 		if _, err := a.Evaluate(env, 1, 1); err != errTwoInstances {
 			return fmt.Errorf("an evaluation in the environment of training: %v", err)
 		}
-		_, err := a.Evaluate(&lineEnv{}, 1, 1)
-		return err
+		if _, err := a.Evaluate(&lineEnv{}, 1, 1); err != nil {
+			return err
+		}
+		// A call within it that has nothing to do changes nothing either.
+		return a.Train(t.Context(), &lineEnv{}, &lineEnv{}, TrainOptions{Steps: a.Steps(), EvalEvery: 1, Rollouts: 1})
 	}
 	train(t, a, env, asking(), o)
 	sameState(t, "asked, overwritten and evaluated", marshal(t, undisturbed), a)

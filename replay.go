@@ -9,7 +9,7 @@ import (
 // This file is the replay buffer: transitions in the order they happened,
 // relabeling with goals achieved later in the same episode (HER, section
 // 3.3), and prioritized experience replay: its formulas, Equations 7 and 8, its
-// sampler, and the tree that makes it quick.
+// priorities, and the tree that makes drawing by them quick.
 
 // futureStep returns the step whose achieved goal a transition i is relabeled
 // with, given u uniform on [0, 1): one of i to n-1, where n is the length of
