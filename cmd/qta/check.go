@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -81,7 +80,7 @@ func showResults(w io.Writer, results []qta.CheckResult, numbers bool) (broken i
 		verdict := fmt.Sprintf("holds within %.2g", r.Worst)
 		if r.Err != nil {
 			broken++
-			verdict = "DOES NOT HOLD: " + words.Bare(cmp.Or(errors.Unwrap(r.Err), r.Err))
+			verdict = "DOES NOT HOLD: " + words.Bare(errors.Unwrap(r.Err))
 		}
 		fmt.Fprintf(w, "  %q %s\n", r.Case, verdict)
 		if numbers {
