@@ -290,8 +290,7 @@ func network(name string, layers []givenLayer) (*mlp, []int) {
 }
 
 // agent returns an agent with the case's networks, rates and coefficients, for
-// minibatches such as one. Targets equal their networks where the case has none.
-// It does not clip returns: Equation 1 does not.
+// minibatches such as one. It does not clip returns: Equation 1 does not.
 func (in *inputs) agent(p Params, one *inputs) *Agent {
 	p.ClipReturns, p.Curriculum = false, "her" // for which one critic will do
 	first := in.Critics[0]
@@ -310,11 +309,9 @@ func (in *inputs) agent(p Params, one *inputs) *Agent {
 		heads = append(heads, c.head)
 	}
 	set("critics", critics, in.Critics)
-	set("critics", targets, in.Critics)
 	set("critic_targets", targets, in.CriticTargets)
 	set("heads", heads, in.Heads)
 	set("actor", a.policy.net.layers, in.Actor)
-	set("actor", a.policy.target.layers, in.Actor)
 	set("actor_target", a.policy.target.layers, in.ActorTarget)
 	return a
 }
@@ -381,6 +378,7 @@ var equations = []equation{
 		out("y", y)
 	}},
 	{"td-target-networks", []int{1}, "Agent.target", "actor critics s_next g r gamma M", func(in *inputs, out output) {
+		in.ActorTarget, in.CriticTargets = in.Actor, in.Critics
 		a, b := in.learner(Paper())
 		a.learning = pairScript(in.M, len(a.pun.critics))
 		a.target(b)
