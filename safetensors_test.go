@@ -156,13 +156,14 @@ func TestReadSafetensorsRefusals(t *testing.T) {
 // Another tool may order tensors otherwise, and add spaces and metadata.
 func TestReadSafetensorsOrder(t *testing.T) {
 	data := networksOf(t, agentAfter(t, leastParams(), 15))
-	moved := withHeader(data, func(h string) string {
-		h = strings.TrimRight(h, " ")
-		begin := strings.Index(h, `"policy.0.bias"`)
-		end := begin + strings.Index(h[begin:], "},") + 2
-		return "{ \"__metadata__\":{\"format\":\"pt\"," + strings.TrimPrefix(h[:begin]+h[end:len(h)-1], `{"__metadata__":{`) + ",\n" + strings.TrimSuffix(h[begin:end], ",") + "}\n\t "
+	other := withHeader(data, func(h string) string {
+		var header map[string]any
+		json.Unmarshal([]byte(h), &header)
+		header["__metadata__"].(object)["format"] = "pt"
+		text, _ := json.MarshalIndent(header, "", "\t") // by name, the critics first
+		return string(text)
 	})
-	a, err := ReadSafetensors(bytes.NewReader(moved))
+	a, err := ReadSafetensors(bytes.NewReader(other))
 	if err != nil {
 		t.Fatal(err)
 	}
