@@ -147,7 +147,7 @@ type session struct {
 
 // newSession begins a run in a directory, or takes up the run that it holds.
 func newSession(d *directory, evaluation qta.Env, o *Options) (*session, error) {
-	id := Identity{qta.Version, o.Name, nil, o.Preset, Parameters(o.Params), o.Seed, o.EvalEvery, o.Rollouts}
+	id := Identity{qta.Version, o.Name, nil, o.Preset, o.Params, o.Seed, o.EvalEvery, o.Rollouts}
 	if m, ok := evaluation.(*mazeEnv); ok {
 		id.Map = mapLines(m.maze)
 	}
@@ -187,7 +187,7 @@ func newSession(d *directory, evaluation qta.Env, o *Options) (*session, error) 
 
 // newRun returns a run before its first step.
 func newRun(id Identity, env qta.Env) (*Run, error) {
-	a, err := qta.NewAgent(id.Params(), env.Sizes(), id.Seed)
+	a, err := qta.NewAgent(id.Params, env.Sizes(), id.Seed)
 	if err != nil {
 		return nil, words.BadInput("%w", err)
 	}
@@ -266,7 +266,7 @@ func (s *session) announce() {
 	id, kernel := s.record.Run, s.record.Machine.Kernel
 	s.Say(fmt.Sprintf("QTA on %s, parameters %s, seed %d; %s kernel, %s; files in %s", id.subject(), id.Preset,
 		id.Seed, kernel, words.Count(s.Threads, "thread"), s.dir.path))
-	if changes := Changes(qta.Paper(), id.Params()); len(changes) > 0 {
+	if changes := Changes(qta.Paper(), id.Params); len(changes) > 0 {
 		s.Say("These are the paper's parameters with " + strings.Join(changes, ", ") + ".")
 	}
 	if s.agent.Steps() > 0 {

@@ -118,7 +118,7 @@ func (id Identity) lossUnit() string {
 	switch {
 	case len(id.Map) == 0:
 		return ""
-	case id.Params().HeadLoss == "norm":
+	case id.Params.HeadLoss == "norm":
 		return "cell"
 	}
 	return "cell^2"
@@ -165,7 +165,7 @@ func (v *view) charts() (charts []chart) {
 		for _, f := range v.state.Frames {
 			uncertainty.Points = append(uncertainty.Points, draw.Point{X: float64(f.Step), Y: f.Uncertainty})
 		}
-		name, unit := v.state.uncertaintyName(id.Params())
+		name, unit := v.state.uncertaintyName(id.Params)
 		add("Uncertainty", "Mean over all places of how uncertain the agent is there.",
 			draw.Axis{Name: name, Unit: draw.Unit(unit)}, nil, uncertainty)
 	}

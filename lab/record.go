@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -49,8 +50,8 @@ type Identity struct {
 	Version     string     `json:"version"`       // of the algorithm
 	Environment string     `json:"environment"`   // its name; of a maze the map is what counts
 	Map         []string   `json:"map,omitempty"` // of a maze, line by line
-	Preset      string     `json:"preset"`        // the name; Parameters is what counts
-	Parameters  Parameters `json:"parameters"`
+	Preset      string     `json:"preset"`        // the name; Params are what counts
+	Params      qta.Params `json:"parameters"`
 	Seed        uint64     `json:"seed"`
 	EvalEvery   int        `json:"eval_every"`
 	Rollouts    int        `json:"eval_rollouts"`
@@ -221,24 +222,6 @@ func (r *Record) Steps() float64 {
 	return float64(r.Limits.Steps)
 }
 
-// Parameters are read as strictly as a parameter file. A parameter that a run does
-// not name is of a later version, and what it is in Paper changed nothing until
-// then.
-type Parameters qta.Params
-
-// UnmarshalJSON reads parameters over those of the paper.
-func (p *Parameters) UnmarshalJSON(data []byte) error {
-	q, err := qta.ReadParams(bytes.NewReader(data), qta.Paper())
-	*p = Parameters(q)
-	if err != nil {
-		return fmt.Errorf("parameters: %s", words.Bare(err))
-	}
-	return nil
-}
-
-// Params returns what the run was trained with.
-func (id Identity) Params() qta.Params { return qta.Params(id.Parameters) }
-
 func (id Identity) mapText() string { return strings.Join(id.Map, "\n") + "\n" }
 
 // NewMaze returns the maze of a run on one. The identity is one that was checked.
@@ -263,7 +246,7 @@ func mapLines(m *qta.Maze) []string {
 
 // MazeIdentity returns what decides a run on a maze with the usual evaluations.
 func MazeIdentity(name string, m *qta.Maze, preset string, p qta.Params, seed uint64, every int) Identity {
-	return Identity{qta.Version, name, mapLines(m), preset, Parameters(p), seed, every, Rollouts}
+	return Identity{qta.Version, name, mapLines(m), preset, p, seed, every, Rollouts}
 }
 
 // NewRecord returns the record of a run that this program works on.
@@ -287,8 +270,8 @@ func (id Identity) Differences(other Identity) (list []string) {
 	compare("-seed", id.Seed, other.Seed)
 	compare("-eval", id.EvalEvery, other.EvalEvery)
 	compare("the number of rollouts", id.Rollouts, other.Rollouts)
-	for _, name := range Differing(id.Params(), other.Params()) {
-		compare(name, id.Params().Value(name), other.Params().Value(name))
+	for _, name := range Differing(id.Params, other.Params) {
+		compare(name, id.Params.Value(name), other.Params.Value(name))
 	}
 	return list
 }
@@ -305,10 +288,10 @@ func (r *Record) Command() string {
 		maze += ".txt"
 	}
 	base := slices.MinFunc(qta.Presets(), func(p, q qta.Preset) int {
-		return len(Differing(p.Params, id.Params())) - len(Differing(q.Params, id.Params()))
+		return len(Differing(p.Params, id.Params)) - len(Differing(q.Params, id.Params))
 	})
 	line := []string{"qta", "-maze", words.Shell(maze), "-params", base.Name}
-	for _, c := range Changes(base.Params, id.Params()) {
+	for _, c := range Changes(base.Params, id.Params) {
 		line = append(line, "-set", words.Shell(c))
 	}
 	return fmt.Sprintf("%s -seed %d -eval %d -steps %d -stop %s", strings.Join(line, " "), id.Seed, id.EvalEvery,
@@ -375,11 +358,16 @@ func decodeRecord(data []byte) (*Record, error) {
 		return nil, fmt.Errorf("its format is %d, this program reads %d: %w", head.Format, recordFormat,
 			errors.ErrUnsupported)
 	}
-	if body, _, _ := bytes.Cut(data, []byte(checksumBefore)); !bytes.Equal(sealed(body), data) {
+	body, _, _ := bytes.Cut(data, []byte(checksumBefore))
+	if !bytes.Equal(sealed(body), data) {
 		return nil, errors.New("damaged or edited: its checksum is wrong")
 	}
-	r := new(Record)
-	if err := json.Unmarshal(data, r); err != nil {
+	// A parameter that the record does not name is of a later version, and what it is
+	// in Paper changed nothing until then. One that is unknown may have.
+	r := &Record{Run: Identity{Params: qta.Paper()}}
+	d := json.NewDecoder(io.MultiReader(bytes.NewReader(body), strings.NewReader(recordEnd)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(r); err != nil {
 		return nil, errors.New(words.Bare(err))
 	}
 	return r, r.check()
@@ -396,7 +384,7 @@ func (r *Record) check() error {
 	if r.Limits.Steps < 1 || r.Limits.Steps > MaxSteps {
 		return fmt.Errorf("limits.steps is %d, want 1 to %d", r.Limits.Steps, MaxSteps)
 	}
-	if err := r.Run.Params().Validate(); err != nil {
+	if err := r.Run.Params.Validate(); err != nil {
 		return err
 	}
 	if len(r.Run.Map) > 0 {

@@ -45,6 +45,17 @@ func TestRecord(t *testing.T) {
 			t.Fatalf("with byte %d changed it is read:\n%s", i, damaged)
 		}
 	}
+	// One of an earlier version lacks a parameter, which is what it is in Paper; one of
+	// a later version has another.
+	body, _, _ := strings.Cut(string(text), checksumBefore)
+	lacks := strings.Replace(body, `"HiddenSize": 64,`, "", 1)
+	if got, err := decodeRecord(sealed([]byte(lacks))); err != nil || lacks == body || got.Run.Params.HiddenSize != qta.Paper().HiddenSize {
+		t.Errorf("without HiddenSize: %v", err)
+	}
+	more := strings.Replace(body, `"HiddenSize"`, `"Size"`, 1)
+	if _, err := decodeRecord(sealed([]byte(more))); err == nil || !strings.Contains(err.Error(), `"Size"`) {
+		t.Errorf("an unknown parameter: %v", err)
+	}
 	if _, err := decodeRecord([]byte(strings.Replace(string(text), `"format": 2`, `"format": 3`, 1))); err == nil || !strings.Contains(err.Error(), "its format is 3") {
 		t.Errorf("another format: %v", err)
 	}

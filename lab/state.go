@@ -75,7 +75,7 @@ func newState(id Identity, env qta.Env) (*state, error) {
 
 // identity returns what decides the run of an agent with this state.
 func (s *state) identity(a *qta.Agent) Identity {
-	return Identity{s.Version, s.Environment, s.Map, s.Preset, Parameters(a.Params()), a.Seed(), s.EvalEvery, s.Rollouts}
+	return Identity{s.Version, s.Environment, s.Map, s.Preset, a.Params(), a.Seed(), s.EvalEvery, s.Rollouts}
 }
 
 // readState returns what is attached to an agent.

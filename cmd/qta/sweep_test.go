@@ -96,7 +96,7 @@ func TestFigureSweeps(t *testing.T) {
 	}
 	var got []string
 	for _, c := range cells {
-		m, setting := paper.Recognize(c.id.Params())
+		m, setting := paper.Recognize(c.id.Params)
 		got = append(got, fmt.Sprintf("%s, %s, %s, %d", c.id.Environment, m.Name, setting, *c.steps))
 	}
 	want := []string{"1U5, QTA, small, 9000", "1U5, Q-value disagreement, small, 9000",

@@ -61,13 +61,13 @@ func (f *trainFlags) train(c call) error {
 	if err != nil {
 		return err
 	}
-	view := &progress{output: c.out, steps: *f.steps, learning: id.Params().LearningStarts}
+	view := &progress{output: c.out, steps: *f.steps, learning: id.Params.LearningStarts}
 	if f.stop == lab.StopSolved {
 		view.usual = usually(id)
 	}
 	return lab.Train(c.ctx, lab.Maze(maze), lab.Maze(maze), lab.Options{
 		Dir: cmp.Or(f.out, filepath.Join("runs", name)), Name: id.Environment,
-		Params: id.Params(), Preset: id.Preset, Seed: f.seed, Steps: *f.steps, EvalEvery: *f.eval,
+		Params: id.Params, Preset: id.Preset, Seed: f.seed, Steps: *f.steps, EvalEvery: *f.eval,
 		Continue: f.stop == lab.StopNever, Threads: *f.threads, Checkpoint: *f.checkpoint,
 		Say:             func(line string) { c.out.say("%s", line) },
 		Warn:            func(line string) { warn(c.stderr, line) },
@@ -87,7 +87,7 @@ var usualSteps = map[string]int{
 // usually returns by which step runs like this one are usually solved, or 0 where
 // that is not known.
 func usually(id lab.Identity) int {
-	if id.Params() != qta.Fast() || !id.Named() {
+	if id.Params != qta.Fast() || !id.Named() {
 		return 0
 	}
 	return usualSteps[id.Environment]

@@ -80,7 +80,7 @@ func New(c *lab.Collection) *Report {
 	for _, run := range all {
 		at := places[run]
 		if s == nil || s.Name != at.Setting {
-			s = &setting{Name: at.Setting, ID: fmt.Sprintf("setting-%d", len(r.Settings)+1), Params: run.Run.Params()}
+			s = &setting{Name: at.Setting, ID: fmt.Sprintf("setting-%d", len(r.Settings)+1), Params: run.Run.Params}
 			r.Settings = append(r.Settings, s)
 		}
 		if g == nil || g.place != at {
@@ -110,11 +110,11 @@ func New(c *lab.Collection) *Report {
 // placeOf returns the place of a run, and remembers what its parameters are called
 // and how long its map is.
 func placeOf(id lab.Identity, known map[qta.Params]place, lengths map[string]int) place {
-	at, ok := known[id.Params()]
+	at, ok := known[id.Params]
 	if !ok {
-		m, name := paper.Recognize(id.Params())
+		m, name := paper.Recognize(id.Params)
 		at = place{Method: m.Name, Setting: name}
-		known[id.Params()] = at
+		known[id.Params] = at
 	}
 	if id.EvalEvery != 1000 || id.Rollouts != lab.Rollouts {
 		at.Setting += fmt.Sprintf(", %s every %s", words.Count(id.Rollouts, "rollout"), words.Count(id.EvalEvery, "step"))
@@ -165,7 +165,7 @@ func (s *setting) sum() {
 		}
 		q := s.group(g.Maze, paper.QTA) // which comes first
 		if g.Method == paper.QTA.Name {
-			s.Params = g.all[0].Run.Params()
+			s.Params = g.all[0].Run.Params
 		} else if q != nil && g.N() > 0 {
 			pair := []pair{{A: q.logs(), B: g.logs()}}
 			if sum, r, ok := weigh(pair, equal(1)); ok {

@@ -324,7 +324,7 @@ func TestPage(t *testing.T) {
 	going := solved(paper.QTA, "4x5", 4)
 	going[0].State, going[0].Outcome, going[0].Curve = lab.Stopped, lab.Outcome{}, nil
 	single := solved(paper.QTA, "4x5", 6)
-	single[0].Run.Parameters = lab.Parameters(qta.Paper())
+	single[0].Run.Params = qta.Paper()
 	r := of(solved(paper.QTA, "4x5", 6, 7, 8), going, solved(paper.MEGA, "4x5", 20, 30),
 		unsolved(paper.MEGA, "4x5", 150), failed, single)
 	r.Skipped = []lab.Skip{{Path: "runs/<b>.json", Why: "odd"}}
