@@ -94,61 +94,37 @@ func (d *directory) held() error {
 const temporary = ".tmp"
 
 // write writes a file beside its place and renames it, so that a reader sees the
-// old or the new content whatever happens.
-func (d *directory) write(name string, data []byte) error {
-	err := d.prepare(name, data, false)
-	if err == nil {
-		err = d.root.Rename(name+temporary, name)
-	}
-	return d.written(name, err)
-}
-
-// prepare writes a file beside its place, a durable one safe from a loss of power.
-func (d *directory) prepare(name string, data []byte, durable bool) error {
+// old or the new content whatever happens. An agent.qta is on the disk before
+// that, and the one before it becomes agent.qta.previous, so that at every moment one
+// of the two is whole, after a loss of power, too.
+func (d *directory) write(name string, data []byte) (err error) {
 	if err := d.held(); err != nil {
 		return err
 	}
+	defer func() {
+		if err != nil {
+			d.root.Remove(name + temporary)
+			err = fmt.Errorf("%s cannot be written: %w", filepath.Join(d.path, name), words.Cause(err))
+		}
+	}()
 	d.root.Remove(name + temporary) // of a process that was killed; else the next line fails
 	f, err := d.root.OpenFile(name+temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
-	if err == nil && durable {
-		err = f.Sync()
+	if name == AgentFile {
+		err = errors.Join(err, f.Sync())
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
-		d.root.Remove(name + temporary)
-	}
-	return err
-}
-
-// written makes of an error one that names the file.
-func (d *directory) written(name string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s cannot be written: %w", filepath.Join(d.path, name), words.Cause(err))
-}
-
-// saveAgent writes agent.qta. The one before it becomes agent.qta.previous, so
-// that at every moment one of the two is whole.
-func (d *directory) saveAgent(a *qta.Agent) error {
-	data, err := a.MarshalBinary()
-	if err != nil {
 		return err
 	}
-	if err = d.prepare(AgentFile, data, true); err == nil {
-		if err = d.root.Rename(AgentFile, PreviousFile); err == nil || errors.Is(err, fs.ErrNotExist) {
-			err = d.root.Rename(AgentFile+temporary, AgentFile)
+	if name == AgentFile {
+		if err = d.root.Rename(AgentFile, PreviousFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
 	}
-	// Where a directory cannot be synced, the renames are as durable as the system makes them.
-	if f, e := d.root.Open("."); e == nil {
-		f.Sync()
-		f.Close()
-	}
-	return d.written(AgentFile, err)
+	return d.root.Rename(name+temporary, name)
 }
 
 // load reads the newest whole agent of a run's directory, or returns nil where there

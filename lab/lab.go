@@ -165,7 +165,7 @@ func newSession(d *directory, evaluation qta.Env, o *Options) (*session, error) 
 	if run.Warning != nil {
 		o.Warn(fmt.Sprintf("%v; the damaged one is kept as %s", run.Warning, DamagedFile))
 		if err := d.root.Rename(AgentFile, DamagedFile); err != nil {
-			return nil, d.written(DamagedFile, err)
+			return nil, err
 		}
 	}
 	s := &session{Options: o, dir: d, env: evaluation, agent: run.Agent, state: run.state, begin: time.Now()}
@@ -311,7 +311,10 @@ func (s *session) afterEvaluation(e qta.Evaluation) error {
 // keep writes agent.qta.
 func (s *session) keep() error {
 	s.state.attach(s.agent)
-	err := s.dir.saveAgent(s.agent)
+	data, err := s.agent.MarshalBinary()
+	if err == nil {
+		err = s.dir.write(AgentFile, data)
+	}
 	if err == nil {
 		s.saved = s.agent.Steps()
 	}
