@@ -1,14 +1,13 @@
 package lab
 
 import (
-	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"qta"
+	"qta/internal/roomtest"
 )
 
 // tiny returns parameters that train within a second.
@@ -27,11 +26,7 @@ func tinyRun(dir string) Options {
 
 func maze(t testing.TB) qta.Env {
 	t.Helper()
-	m, err := qta.NewMaze("1U5")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Maze(m)
+	return Maze(roomtest.Maze(t, "1U5"))
 }
 
 func train(t testing.TB, o Options) {
@@ -62,38 +57,22 @@ func contents(t testing.TB, dir string) map[string]string {
 	return files
 }
 
-// TestResume stops a run after every few steps, and has the bytes of one that was
-// never stopped.
+// TestResume stops a run after every few steps, with two threads and another pace
+// of saving each time, and has the bytes of one that was never stopped.
 func TestResume(t *testing.T) {
-	whole, parts := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "run")
+	whole, parts := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "parts")
 	train(t, tinyRun(whole))
-	want := contents(t, whole)
-	for stop := 7; ; stop += 33 {
-		ctx, cancel := context.WithCancel(t.Context())
+	for stop := 7; stop < 200; stop += 33 {
 		o := tinyRun(parts)
-		o.AfterStep = func(step int) {
-			if step == stop {
-				cancel()
-			}
-		}
-		err := Train(ctx, maze(t), maze(t), o)
-		cancel()
-		if err == nil {
-			break
-		} else if !errors.Is(err, ErrStopped) {
-			t.Fatal(err)
-		}
+		o.Threads, o.Checkpoint = 2, stop%10
+		stopAt(t, o, stop)
 	}
-	got := contents(t, parts)
-	for name := range want {
-		if got[name] != want[name] {
-			t.Errorf("%s differs: %d bytes, want %d", name, len(got[name]), len(want[name]))
-		}
+	train(t, tinyRun(parts))
+	sameRun(t, "a run in parts", parts, whole)
+	if n := len(contents(t, whole)); n != 7 {
+		t.Errorf("%d files, want 7", n)
 	}
-	if timing, err := os.ReadFile(filepath.Join(parts, TimingFile)); err != nil || strings.Count(string(timing), "\n") != 11 {
-		t.Errorf("the clock of 10 evaluations: %s, error %v", timing, err)
-	}
-	if len(got) != len(want) || len(want) != 7 {
-		t.Errorf("%d files, want %d", len(got), len(want))
+	if timing := roomtest.Read(t, parts, TimingFile); strings.Count(timing, "\n") != 11 {
+		t.Errorf("the clock of 10 evaluations: %s", timing)
 	}
 }

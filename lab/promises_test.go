@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -357,24 +356,6 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestStopsSoon stops a run within an evaluation and within the last rollouts of a
-// run: it is saved within two seconds.
-func TestStopsSoon(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "run")
-	o := tinyRun(dir)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var stopped time.Time
-	o.AfterEvaluation = func(qta.Evaluation, float64) {
-		stopped = time.Now()
-		cancel()
-	}
-	err := Train(ctx, maze(t), maze(t), o)
-	if took := time.Since(stopped); !errors.Is(err, ErrStopped) || took > 20*time.Second {
-		t.Errorf("error %v, %v after it was stopped", err, took)
-	}
-}
-
 // TestWithoutDrawing trains an environment that cannot draw itself, and one whose
 // drawing is wrong.
 func TestWithoutDrawing(t *testing.T) {
@@ -406,29 +387,6 @@ type nowhere struct{ qta.Env }
 
 func (nowhere) Sketch() Sketch                      { return Sketch{Width: 1, Height: 1} }
 func (nowhere) Place(goal []float64) (x, y float64) { return 0 / (goal[0] - goal[0]), 0 }
-
-// TestSameEverywhere holds agent.qta to no clock and no machine: another number of
-// threads, another directory and another pace of saving leave the same bytes.
-func TestSameEverywhere(t *testing.T) {
-	if testing.Short() {
-		t.Skip("with -short: it trains two whole runs; TestSameBytes of package qta has the threads")
-	}
-	var want string
-	for i, threads := range []int{1, 3} {
-		dir := filepath.Join(t.TempDir(), fmt.Sprint("run", i))
-		o := tinyRun(dir)
-		o.Threads, o.Checkpoint = threads, 7*i
-		train(t, o)
-		data, err := os.ReadFile(filepath.Join(dir, AgentFile))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if i > 0 && string(data) != want {
-			t.Error("agent.qta depends on threads, directory or pace")
-		}
-		want = string(data)
-	}
-}
 
 // TestPace has a run saved once the last save is a hundred times its cost ago.
 func TestPace(t *testing.T) {
