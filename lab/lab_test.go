@@ -48,11 +48,7 @@ func contents(t testing.TB, dir string) map[string]string {
 		if e.Name() == TimingFile || e.Name() == LockFile || e.Name() == PreviousFile || e.Name() == DamagedFile {
 			continue
 		}
-		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[e.Name()] = string(data)
+		files[e.Name()] = roomtest.Read(t, dir, e.Name())
 	}
 	return files
 }

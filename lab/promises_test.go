@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"qta"
+	"qta/internal/roomtest"
 )
 
 // stopAt trains until a step and leaves the run stopped there.
@@ -98,43 +99,29 @@ func TestDamage(t *testing.T) {
 		for range rounds {
 			dir := copyRun(t, stopped)
 			path := filepath.Join(dir, e.Name())
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
+			data := []byte(roomtest.Read(t, path))
+			what := []string{"cut off", "replaced", "changed", "removed"}[rng.IntN(4)]
+			switch n := len(data); {
+			case what == "cut off":
+				data = data[:rng.IntN(n+1)]
+			case what == "replaced":
+				data = []byte("what is this?")
+			case what == "changed" && n > 0:
+				data[rng.IntN(n)] ^= byte(1 + rng.IntN(255))
 			}
-			what := e.Name() + " removed"
-			switch n := len(data); rng.IntN(4) {
-			case 0:
-				err = os.Remove(path)
-			case 1:
-				what = e.Name() + " cut off"
-				err = os.WriteFile(path, data[:rng.IntN(n+1)], 0o666)
-			case 2:
-				what = e.Name() + " replaced"
-				err = os.WriteFile(path, []byte("what is this?"), 0o666)
-			default:
-				what = e.Name() + " changed"
-				if n > 0 {
-					data[rng.IntN(n)] ^= byte(1 + rng.IntN(255))
-				}
-				err = os.WriteFile(path, data, 0o666)
-			}
-			if err != nil {
-				t.Fatal(err)
+			if roomtest.Write(t, path, string(data)); what == "removed" {
+				os.Remove(path)
 			}
 			train(t, tinyRun(dir))
-			sameRun(t, what, dir, whole)
-			if _, err := os.Stat(filepath.Join(dir, DamagedFile)); err != nil && e.Name() == AgentFile && what != AgentFile+" removed" && !strings.HasSuffix(what, "cut off") {
-				t.Errorf("%s: the damaged file is not kept: %v", what, err)
+			sameRun(t, e.Name()+" "+what, dir, whole)
+			if e.Name() == AgentFile && what != "removed" && roomtest.Read(t, dir, DamagedFile) != string(data) {
+				t.Errorf("%s %s: the damaged file is not kept", AgentFile, what)
 			}
 		}
 	}
 	both := copyRun(t, stopped)
-	for _, name := range []string{AgentFile, PreviousFile} {
-		if err := os.WriteFile(filepath.Join(both, name), []byte("what is this?"), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
+	roomtest.Write(t, filepath.Join(both, AgentFile), "what is this?")
+	roomtest.Write(t, filepath.Join(both, PreviousFile), "what is this?")
 	refused(t, "both damaged", tinyRun(both), AgentFile+" is damaged", "begin it anew")
 }
 
@@ -142,11 +129,8 @@ func TestDamage(t *testing.T) {
 func TestAgentGone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	train(t, tinyRun(dir))
-	for _, name := range []string{AgentFile, PreviousFile} {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	os.Remove(filepath.Join(dir, AgentFile))
+	os.Remove(filepath.Join(dir, PreviousFile))
 	refused(t, "agent gone", tinyRun(dir), "holds a run of 200 steps", AgentFile+" is gone", "remove "+RecordFile)
 }
 
@@ -160,12 +144,7 @@ func TestReplaced(t *testing.T) {
 			if err := os.Rename(dir, dir+"-moved"); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.Mkdir(dir, 0o777); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(dir, LockFile), nil, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			roomtest.Write(t, filepath.Join(dir, LockFile), "")
 		}
 	}
 	err := Train(t.Context(), maze(t), maze(t), o)
@@ -190,9 +169,7 @@ func TestDiskFull(t *testing.T) {
 	o.Checkpoint = 10
 	o.AfterStep = func(step int) {
 		if step == 75 {
-			if err := os.MkdirAll(full, 0o777); err != nil {
-				t.Fatal(err)
-			}
+			roomtest.Write(t, full, "")
 		}
 	}
 	err := Train(t.Context(), maze(t), maze(t), o)
@@ -220,9 +197,7 @@ func TestMadeAgain(t *testing.T) {
 			continue
 		}
 		dir := copyRun(t, whole)
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("damaged"), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		roomtest.Write(t, filepath.Join(dir, name), "damaged")
 		train(t, tinyRun(dir))
 		if name != RecordFile {
 			sameRun(t, name+" damaged", dir, whole)
@@ -243,15 +218,10 @@ func TestVersions(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	stopAt(t, tinyRun(dir), 30)
 	path := filepath.Join(dir, AgentFile)
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := []byte(roomtest.Read(t, path))
 	data[len("qta checkpoint\n\x00")]++ // the number of its format
 	sum := sha256.Sum256(data[:len(data)-sha256.Size])
-	if err := os.WriteFile(path, append(data[:len(data)-sha256.Size], sum[:]...), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	roomtest.Write(t, path, string(append(data[:len(data)-sha256.Size], sum[:]...)))
 	refused(t, "another format", tinyRun(dir), "is of another version of qta", "format")
 
 	dir = filepath.Join(t.TempDir(), "run")
@@ -279,9 +249,7 @@ func TestRefusals(t *testing.T) {
 	used := filepath.Join(t.TempDir(), "run")
 	stopAt(t, tinyRun(used), 30)
 	other := filepath.Join(t.TempDir(), "other")
-	if err := os.MkdirAll(filepath.Join(other, "photos"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	roomtest.Write(t, filepath.Join(other, "photos", "cat.jpg"), "")
 	for _, test := range []struct {
 		change func(*Options)
 		want   string
@@ -359,10 +327,7 @@ func TestLinks(t *testing.T) {
 // TestWithoutDrawing trains an environment that cannot draw itself, and one whose
 // drawing is wrong.
 func TestWithoutDrawing(t *testing.T) {
-	m, err := qta.NewMaze("1U5")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := roomtest.Maze(t, "1U5")
 	dir := filepath.Join(t.TempDir(), "run")
 	if err := Train(t.Context(), m.Env(), m.Env(), tinyRun(dir)); err != nil {
 		t.Fatal(err)
@@ -372,9 +337,9 @@ func TestWithoutDrawing(t *testing.T) {
 			t.Errorf("%s of an environment that cannot draw itself: %v", name, err)
 		}
 	}
-	page, err := os.ReadFile(filepath.Join(dir, PageFile))
-	if err != nil || !strings.Contains(string(page), "success (fraction of 2 rollouts)") || strings.Contains(string(page), "Figure 5") {
-		t.Errorf("its page has no learning curve, or a Figure 5; error %v", err)
+	page := roomtest.Read(t, dir, PageFile)
+	if !strings.Contains(page, "success (fraction of 2 rollouts)") || strings.Contains(page, "Figure 5") {
+		t.Error("its page has no learning curve, or a Figure 5")
 	}
 	o := tinyRun(filepath.Join(t.TempDir(), "run"))
 	if err := Train(t.Context(), nowhere{m.Env()}, nowhere{m.Env()}, o); err == nil || !strings.Contains(err.Error(), "Place(") {
@@ -412,25 +377,18 @@ func TestRecordOfAnotherStep(t *testing.T) {
 	o := tinyRun(filepath.Join(t.TempDir(), "run"))
 	stopAt(t, o, 83)
 	path := filepath.Join(o.Dir, RecordFile)
-	for _, want := range []string{"older", ThisProgram().Revision} {
-		r, err := ReadRecord(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Program.Revision = "older"
-		older := r.Encode()
-		if want == "older" { // of the same step
-			o.Steps = 83
-		} else {
-			o.Steps = 100
-			train(t, o)
-		}
-		if err := os.WriteFile(path, older, 0o666); err != nil {
-			t.Fatal(err)
-		}
+	r, err := ReadRecord(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Program.Revision = "older"
+	for _, o.Steps = range []int{83, 100} {
+		train(t, o)
+		roomtest.Write(t, path, string(r.Encode()))
 		train(t, o) // ends at once and makes the record again
-		if r, err = ReadRecord(path); err != nil || r.Program.Revision != want {
-			t.Errorf("at step %d the revision is %q, want %q; error %v", o.Steps, r.Program.Revision, want, err)
+		again, err := ReadRecord(path)
+		if err != nil || (again.Program.Revision == "older") != (o.Steps == 83) {
+			t.Errorf("at step %d the revision is %q, error %v", o.Steps, again.Program.Revision, err)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,16 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"qta"
+	"qta/internal/roomtest"
 )
 
 // madeUp returns a record of an ended run.
 func madeUp(t testing.TB) *Record {
 	t.Helper()
-	m, err := qta.NewMaze("4x5")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := NewRecord(MazeIdentity("4x5", m, "small", qta.Small(), 7, 1000), Limits{150_000, StopSolved}, 1)
+	r := NewRecord(MazeIdentity("4x5", roomtest.Maze(t, "4x5"), "small", qta.Small(), 7, 1000), Limits{150_000, StopSolved}, 1)
 	success := 0.985
 	r.State = Solved
 	r.Outcome = Outcome{Steps: 2000, FoundAt: 700, HalfAt: 1000, SolvedAt: 2000, Digest: "ab", HeldOut: &success, HeldOutRollouts: HeldOut}
@@ -65,20 +61,11 @@ func TestRecord(t *testing.T) {
 func TestCollect(t *testing.T) {
 	dir := t.TempDir()
 	run := filepath.Join(dir, "some", "run")
-	for _, path := range []string{filepath.Join(run, "within"), filepath.Join(dir, ".hidden")} {
-		if err := os.MkdirAll(path, 0o777); err != nil {
-			t.Fatal(err)
-		}
-	}
 	for _, path := range []string{filepath.Join(run, RecordFile), filepath.Join(run, "within", "other.json"),
 		filepath.Join(dir, "alone.json"), filepath.Join(dir, ".hidden", "one.json")} {
-		if err := os.WriteFile(path, madeUp(t).Encode(), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		roomtest.Write(t, path, string(madeUp(t).Encode()))
 	}
-	if err := os.WriteFile(filepath.Join(dir, "some", "bad.json"), []byte("{}"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	roomtest.Write(t, filepath.Join(dir, "some", "bad.json"), "{}")
 	c, err := Collect([]string{dir})
 	if err != nil {
 		t.Fatal(err)
