@@ -220,14 +220,9 @@ func TestTrain(t *testing.T) {
 	if again := mustRun(t, args...); !strings.HasPrefix(again, "The run in run is done: ") || !strings.HasSuffix(again, "\nOpen run/report.html\n") {
 		t.Errorf("again: %s", again)
 	}
-	other := invoke(t, tinyRun("-steps", "40", "-out", "run", "-seed", "2")...)
-	if other.code != exitInput || !strings.Contains(other.errors, "-seed is 1 there, 2 here") {
-		t.Errorf("another seed: exit code %d, %s", other.code, other.errors)
-	}
 	mustRun(t, tinyRun("-steps", "60", "-out", "run")...)
-	r, err := lab.ReadRecord("run/run.json")
-	if err != nil || r.Outcome.Steps != 60 || r.State != lab.Finished || len(r.Curve) != 8 {
-		t.Errorf("continued: %+v, error %v", r, err)
+	if r := recordOf(t, "run"); r.Outcome.Steps != 60 || r.State != lab.Finished || len(r.Curve) != 8 {
+		t.Errorf("continued: %+v", r)
 	}
 }
 
@@ -236,47 +231,35 @@ func TestTrain(t *testing.T) {
 func TestSolved(t *testing.T) {
 	t.Chdir(t.TempDir())
 	roomtest.Write(t, "near.txt", "SG\n")
-	near := []string{"-maze", "near.txt", "-params", "small", "-set", "HiddenSize=16", "-set", "Batch=32", "-set", "Horizon=5", "-eval", "50"}
-	mustRun(t, append(near, strings.Fields("-steps 50 -seed 2 -out early")...)...)
-	if r, err := lab.ReadRecord("early/run.json"); err != nil || *r.Outcome.HeldOut != 0.095 { // 19 of 200; of 20 it is 1
-		t.Errorf("a run of 50 steps: %+v, error %v", r.Outcome, err)
-	}
-	args := append(near, "-steps", "3000", "-out", "run")
-	mustRun(t, args...)
-	r, err := lab.ReadRecord("run/run.json")
-	if err != nil || r.State != lab.Solved {
-		t.Fatalf("%+v, error %v", r.Outcome, err)
-	}
-	a, err := qta.LoadFile("run/agent.qta")
-	if err != nil {
-		t.Fatal(err)
-	}
-	half := 0
-	for _, e := range a.Evaluations() {
-		if e.Success >= 0.5 && half == 0 {
-			half = e.Step
+	near := strings.Fields("-maze near.txt -params small -set HiddenSize=16 -set Batch=32 -set Horizon=5 -eval 50")
+	ended := func(dir, flags string) (*lab.Record, *qta.Agent) {
+		mustRun(t, slices.Concat(near, strings.Fields(flags), []string{"-out", dir})...)
+		r := recordOf(t, dir)
+		a, err := qta.LoadFile(filepath.Join(dir, lab.AgentFile))
+		if err != nil {
+			t.Fatal(err)
 		}
+		e, err := a.Evaluate(r.Run.NewMaze().Env(), 200, r.Run.Seed)
+		if o := r.Outcome; err != nil || o.HeldOutRollouts != 200 || *o.HeldOut != e.Success {
+			t.Errorf("%s %s: held-out %v of %d, want %v of 200; error %v", dir, flags, *o.HeldOut, o.HeldOutRollouts, e.Success, err)
+		}
+		return r, a
 	}
-	e, err := a.Evaluate(r.Run.NewMaze().Env(), 200, r.Run.Seed)
-	o := r.Outcome
-	if err != nil || o.HalfAt != half || half == 0 || o.SolvedAt != a.SolvedAt() || o.FoundAt != a.FoundAt() || o.HeldOutRollouts != 200 || *o.HeldOut != e.Success {
-		t.Errorf("outcome %+v with held-out %v, want half at %d, solved at %d, held-out %v; error %v", o, *o.HeldOut, half, a.SolvedAt(), e.Success, err)
+	ended("early", "-steps 50 -seed 2") // 19 of 200; of 20 it is 1
+	r, a := ended("run", "-steps 3000")
+	log, o := a.Evaluations(), r.Outcome
+	half := log[slices.IndexFunc(log, func(e qta.Evaluation) bool { return e.Success >= 0.5 })].Step
+	if r.State != lab.Solved || o.HalfAt != half || o.SolvedAt != a.SolvedAt() || o.FoundAt != a.FoundAt() {
+		t.Errorf("%s, %+v, want half at %d, solved at %d, found at %d", r.State, o, half, a.SolvedAt(), a.FoundAt())
 	}
 	// Past its solution it has ended at its budget, whatever the next call says.
 	odd := 0.123 // of another agent then
 	r.Outcome.HeldOut = &odd
 	roomtest.Write(t, "run/run.json", string(r.Encode()))
-	more := append(args, "-steps", strconv.Itoa(o.SolvedAt+50))
-	mustRun(t, append(more, "-stop", "never")...)
-	mustRun(t, more...)
-	if r, err = lab.ReadRecord("run/run.json"); err != nil || r.State != lab.Finished || r.Limits.Stop != lab.StopNever {
-		t.Errorf("past its solution: %+v, error %v", r, err)
-	}
-	if a, err = qta.LoadFile("run/agent.qta"); err != nil {
-		t.Fatal(err)
-	}
-	if e, err := a.Evaluate(r.Run.NewMaze().Env(), 200, r.Run.Seed); err != nil || *r.Outcome.HeldOut != e.Success {
-		t.Errorf("past its solution the held-out success is %v, want %v, error %v", *r.Outcome.HeldOut, e.Success, err)
+	more := fmt.Sprintf("-steps %d", o.SolvedAt+50)
+	ended("run", more+" -stop never")
+	if r, _ = ended("run", more); r.State != lab.Finished || r.Limits.Stop != lab.StopNever {
+		t.Errorf("past its solution: %+v", r)
 	}
 }
 
@@ -285,8 +268,7 @@ func TestSolved(t *testing.T) {
 // which the same happens again.
 func TestNumericFailure(t *testing.T) {
 	t.Chdir(t.TempDir())
-	change := strings.NewReplacer("HiddenSize=8", "HiddenSize=64", "HiddenLayers=2", "HiddenLayers=16", "LearningStarts=5", "LearningStarts=35")
-	args := append(strings.Fields(change.Replace(strings.Join(tiny, " "))), "-set", "CriticRate=1", "-steps", "2000", "-checkpoint", "10", "-out", "run")
+	args := tinyRun(strings.Fields("-set HiddenSize=64 -set HiddenLayers=16 -set LearningStarts=35 -set CriticRate=1 -steps 2000 -checkpoint 10 -out run")...)
 	first := invoke(t, args...)
 	r, err := lab.Open("run")
 	if err != nil {
@@ -303,9 +285,9 @@ func TestNumericFailure(t *testing.T) {
 	if want := fmt.Sprintf("; the checkpoint of step %d is kept in run\n", kept); first.code != exitNumeric || !strings.HasSuffix(first.errors, want) {
 		t.Errorf("exit code %d, stderr %q, want %d and %q", first.code, first.errors, exitNumeric, want)
 	}
-	record, err := lab.ReadRecord("run/run.json")
-	if err != nil || record.State != lab.Failed || !strings.Contains(first.errors, record.Outcome.Message) || !record.Ended() {
-		t.Errorf("record %+v, error %v", record, err)
+	record := recordOf(t, "run")
+	if record.State != lab.Failed || !strings.Contains(first.errors, record.Outcome.Message) || !record.Ended() {
+		t.Errorf("record %+v", record)
 	}
 	if again := invoke(t, args...); again.code != exitNumeric || again.errors != first.errors {
 		t.Errorf("continued: exit code %d, stderr %q, want %q as before", again.code, again.errors, first.errors)

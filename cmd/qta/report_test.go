@@ -1,16 +1,13 @@
 package main
 
 import (
-	"encoding/csv"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/exp/stats"
 
+	"qta/cmd/qta/internal/report"
 	"qta/internal/roomtest"
 	"qta/lab"
 )
@@ -46,35 +43,22 @@ func TestReportCommand(t *testing.T) {
 	}
 }
 
-// TestUsual holds what is said of earlier runs to results/runs.csv: the median
-// step of the runs of fast, where half of them or more are solved.
+// TestUsual holds what is said of earlier runs to those of results: the median step
+// of the runs of fast, where half of them or more are solved.
 func TestUsual(t *testing.T) {
-	text, err := os.ReadFile("../../results/runs.csv")
+	c, err := lab.Collect([]string{"../../results/runs"})
 	if err != nil {
 		t.Fatal(err)
-	}
-	rows, err := csv.NewReader(strings.NewReader(string(text))).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	column := func(name string) int {
-		return slices.IndexFunc(rows[0], func(head string) bool { return strings.Split(head, "[")[0] == name })
-	}
-	steps := map[string][]float64{}
-	for _, row := range rows[1:] {
-		if row[column("setting")] == "fast" && row[column("method")] == "QTA" {
-			at, err := strconv.ParseFloat(row[column("counted_as")], 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			steps[row[column("maze")]] = append(steps[row[column("maze")]], at)
-		}
 	}
 	want := map[string]int{}
-	for maze, x := range steps {
-		want[maze] = int(stats.Median(x))
+	for _, s := range report.New(c).Settings {
+		for _, g := range s.Groups {
+			if s.Name == "fast" && g.Method == "QTA" {
+				want[g.Maze] = int(g.Median)
+			}
+		}
 	}
 	if diff := cmp.Diff(want, usualSteps); diff != "" {
-		t.Errorf("usualSteps (-results/runs.csv +source):\n%s", diff)
+		t.Errorf("usualSteps (-results/runs +source):\n%s", diff)
 	}
 }
