@@ -378,17 +378,17 @@ func (s *session) draw() error {
 	o.Steps, o.FoundAt, o.HalfAt = s.agent.Steps(), s.agent.FoundAt(), r.Curve.FirstAt(Half)
 	o.SolvedAt, o.Digest = s.agent.SolvedAt(), s.agent.Digest()
 	v := view{Record: r, Story: s.story(), agent: s.agent, state: s.state}
-	list, err := v.files()
+	files, err := v.files()
 	if err != nil {
 		return err
 	}
-	list = append(list, file{TimingFile, s.timing}, file{RecordFile, r.Encode()})
-	for _, f := range list {
-		if err := s.dir.write(f.name, f.data); err != nil {
+	files[TimingFile] = s.timing
+	for name, data := range files {
+		if err := s.dir.write(name, data); err != nil {
 			return err
 		}
 	}
-	return nil
+	return s.dir.write(RecordFile, r.Encode()) // last: the files of a run that has ended are all there
 }
 
 // subject names the environment.

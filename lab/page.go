@@ -35,8 +35,7 @@ type view struct {
 	// For the template.
 	Style      template.CSS
 	Moving     *draw.Drawing // nil of an environment that cannot draw itself
-	Figure5    *draw.Drawing // nil of one that is no Surveyor
-	Optimal    bool          // it has optimal values
+	Figure5    *draw.Drawing // nil of one that is no Surveyor; of a maze with optimal values
 	PathLength int           // of a maze, or 0
 	GoalRadius float64
 	Deviation  string
@@ -52,33 +51,27 @@ type chart struct {
 	Caption string
 }
 
-// A file is one to write in the run's directory.
-type file struct {
-	name string
-	data []byte
-}
-
-// files returns the page and its pictures.
-func (v *view) files() (list []file, err error) {
+// files returns the page, its pictures and the log by their names.
+func (v *view) files() (files map[string][]byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("what is attached to the agent is of no run and cannot be drawn: %v", r)
 		}
 	}()
-	add := func(name string, data []byte) { list = append(list, file{name, data}) }
+	files = map[string][]byte{}
 	id, s := v.Record.Run, v.state
 	v.Style, v.Subject, v.Charts = template.CSS(Style()), id.subject(), v.charts()
 	v.Record.Outcome.Figure5 = s.figure5Numbers()
 	v.Fields, v.Default = reflect.VisibleFields(reflect.TypeFor[qta.Params]()), qta.Default()
 	v.Deviation, _ = s.uncertaintyName(v.agent.Params())
-	add(CurveFile, v.Charts[0].Drawing.File())
+	files[CurveFile] = v.Charts[0].Drawing.File()
 	if s.Sketch != nil {
 		v.Moving = s.film(v.agent)
-		add(FilmFile, v.Moving.File())
+		files[FilmFile] = v.Moving.File()
 	}
 	if s.Grid != nil {
-		v.Figure5, v.Optimal = s.figure5(v.Subject, v.agent.Params()), s.Grid.Optimal != nil
-		add(Figure5File, v.Figure5.File())
+		v.Figure5 = s.figure5(v.Subject, v.agent.Params())
+		files[Figure5File] = v.Figure5.File()
 	}
 	if len(id.Map) > 0 {
 		v.PathLength, v.GoalRadius = id.NewMaze().PathLength(), qta.GoalRadius
@@ -87,9 +80,8 @@ func (v *view) files() (list []file, err error) {
 	if err := template.Must(template.New("page").Parse(pageText)).Execute(&page, v); err != nil {
 		return nil, fmt.Errorf("%s: %w", PageFile, err)
 	}
-	add(PageFile, page.Bytes())
-	add(LogFile, logTable(id, v.Record.Curve))
-	return list, nil
+	files[PageFile], files[LogFile] = page.Bytes(), logTable(id, v.Record.Curve)
+	return files, nil
 }
 
 // logTable returns log.csv: a row for each evaluation, with units in the header.

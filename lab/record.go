@@ -378,20 +378,23 @@ func (r *Record) check() error {
 	if !slices.Contains([]string{Running, Stopped, Solved, Finished, Failed}, r.State) {
 		return fmt.Errorf("state is %q", r.State)
 	}
-	if r.Run.EvalEvery < 1 || r.Run.Rollouts < 1 {
-		return fmt.Errorf("eval_every is %d and eval_rollouts %d, want 1 or more", r.Run.EvalEvery, r.Run.Rollouts)
-	}
 	if r.Limits.Steps < 1 || r.Limits.Steps > MaxSteps {
 		return fmt.Errorf("limits.steps is %d, want 1 to %d", r.Limits.Steps, MaxSteps)
 	}
-	if err := r.Run.Params.Validate(); err != nil {
-		return err
+	return r.Run.check()
+}
+
+// check refuses what decides no run.
+func (id Identity) check() error {
+	if id.EvalEvery < 1 || id.Rollouts < 1 {
+		return fmt.Errorf("evaluations every %d steps, of %d rollouts; want 1 or more of both", id.EvalEvery, id.Rollouts)
 	}
-	if len(r.Run.Map) > 0 {
-		_, err := qta.ParseMaze(r.Run.mapText())
-		return err
+	if len(id.Map) > 0 {
+		if _, err := qta.ParseMaze(id.mapText()); err != nil {
+			return err
+		}
 	}
-	return nil
+	return id.Params.Validate()
 }
 
 // ThisProgram describes the running program.

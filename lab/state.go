@@ -85,12 +85,11 @@ func readState(a *qta.Agent) (*state, error) {
 		return nil, errors.New("it holds an agent that was saved without a run")
 	}
 	err := json.Unmarshal(a.Attachment(), s)
-	if id := s.identity(a); err == nil && len(id.Map) > 0 {
-		_, err = qta.ParseMaze(id.mapText())
+	if err == nil {
+		err = s.identity(a).check()
 	}
 	g := s.Grid
-	if err == nil && (s.EvalEvery < 1 || s.Rollouts < 1 || s.Stride < 1 ||
-		g != nil && (g.Cols < 1 || g.Rows < 1 || g.Cols > 1e6/g.Rows)) {
+	if err == nil && (s.Stride < 1 || g != nil && (g.Cols < 1 || g.Rows < 1 || g.Cols > 1e6/g.Rows)) {
 		err = errors.New("a count is not positive, or too large")
 	}
 	if err != nil {
