@@ -87,7 +87,7 @@ func (s *setting) judge() []claim {
 
 // A contrast is two methods compared in several mazes.
 type contrast struct {
-	pairs          []pair
+	a, b           []sample // of each maze
 	mazes          []string
 	lengths        []float64
 	runs, unsolved int
@@ -95,8 +95,8 @@ type contrast struct {
 
 // add adds a maze.
 func (c *contrast) add(maze string, a, b *group, x, y sample) {
-	c.pairs, c.mazes = append(c.pairs, pair{A: x, B: y}), append(c.mazes, maze)
-	c.lengths = append(c.lengths, float64(a.Length))
+	c.a, c.b = append(c.a, x), append(c.b, y)
+	c.mazes, c.lengths = append(c.mazes, maze), append(c.lengths, float64(a.Length))
 	c.runs += a.N() + b.N()
 	c.unsolved += a.N() - a.Solved + b.N() - b.Solved
 }
@@ -107,10 +107,10 @@ func (c *contrast) add(maze string, a, b *group, x, y sample) {
 // the verdict in between.
 func (c *contrast) judge(what string, weights []float64, none float64, beyond string,
 	show func(float64) float64) judgement {
-	if len(c.pairs) == 0 {
+	if len(c.mazes) == 0 {
 		return judgement{What: "no maze has ended runs of both"}
 	}
-	sum, r, ok := weigh(c.pairs, weights)
+	sum, r, ok := weigh(c.a, c.b, weights)
 	j := judgement{Verdict: few, What: what, Value: fmt.Sprintf("%.2f", show(sum))}
 	j.Note = fmt.Sprintf("Student’s t; %s, %s", where(c.mazes), words.Count(c.runs, "run"))
 	if c.unsolved > 0 {
@@ -158,7 +158,7 @@ func (s *setting) both(a, b paper.Method, family string) (c contrast) {
 // fewer judges the claim that a needs fewer steps than b.
 func (s *setting) fewer(a, b paper.Method) judgement {
 	c := s.both(a, b, "")
-	return c.ratio(fmt.Sprintf("steps of %s / steps of %s", b.Name, a.Name), equal(len(c.pairs)))
+	return c.ratio(fmt.Sprintf("steps of %s / steps of %s", b.Name, a.Name), equal(len(c.mazes)))
 }
 
 // noFewer judges the claim that a does not need materially fewer steps than b.
@@ -178,10 +178,10 @@ func (s *setting) noFewer(a, b paper.Method) judgement {
 // trend.
 func (s *setting) trend(a, b paper.Method) judgement {
 	c := s.both(a, b, "x5")
-	if u := s.both(a, b, "U5"); len(u.pairs) > len(c.pairs) {
+	if u := s.both(a, b, "U5"); len(u.mazes) > len(c.mazes) {
 		c = u
 	}
-	if len(c.pairs) < 2 {
+	if len(c.mazes) < 2 {
 		return judgement{What: "no two mazes of a kind that all ended runs of both solved"}
 	}
 	perTen := slope(c.lengths)
@@ -204,7 +204,7 @@ func (s *setting) waves() judgement {
 			}
 		}
 	}
-	return c.ratio("steps in a square-wave maze / steps in the M-maze of its path length", equal(len(c.pairs)))
+	return c.ratio("steps in a square-wave maze / steps in the M-maze of its path length", equal(len(c.mazes)))
 }
 
 // noise judges the claim that noise on the uncertainty takes of the mean success
@@ -221,7 +221,7 @@ func (s *setting) noise(m paper.Method) judgement {
 		}
 	}
 	same := func(x float64) float64 { return x }
-	return c.judge("mean success that the noise takes", equal(len(c.pairs)), materialArea,
+	return c.judge("mean success that the noise takes", equal(len(c.mazes)), materialArea,
 		"no effect beyond %.2f of success", same)
 }
 

@@ -67,9 +67,15 @@ type group struct {
 func New(c *lab.Collection) *Report {
 	r := &Report{Skipped: c.Skipped}
 	all := slices.Clone(c.Runs)
-	places, known, lengths := map[*lab.Record]place{}, map[qta.Params]place{}, map[string]int{}
+	places, known := map[*lab.Record]place{}, map[string]place{}
 	for _, run := range all {
-		places[run] = placeOf(run.Run, known, lengths)
+		id := run.Run
+		id.Version, id.Seed = "", 0
+		kind := fmt.Sprint(id)
+		if _, ok := known[kind]; !ok { // to find a place takes time
+			known[kind] = placeOf(id)
+		}
+		places[run] = known[kind]
 	}
 	slices.SortStableFunc(all, func(a, b *lab.Record) int {
 		return cmp.Or(places[a].compare(places[b]), cmp.Compare(a.Run.Seed, b.Run.Seed),
@@ -107,29 +113,19 @@ func New(c *lab.Collection) *Report {
 	return r
 }
 
-// placeOf returns the place of a run, and remembers what its parameters are called
-// and how long its map is.
-func placeOf(id lab.Identity, known map[qta.Params]place, lengths map[string]int) place {
-	at, ok := known[id.Params]
-	if !ok {
-		m, name := paper.Recognize(id.Params)
-		at = place{Method: m.Name, Setting: name}
-		known[id.Params] = at
-	}
+// placeOf returns the place of a run.
+func placeOf(id lab.Identity) place {
+	m, name := paper.Recognize(id.Params)
+	at := place{Setting: name, Method: m.Name, Maze: id.Environment}
 	if id.EvalEvery != 1000 || id.Rollouts != lab.Rollouts {
 		at.Setting += fmt.Sprintf(", %s every %s", words.Count(id.Rollouts, "rollout"), words.Count(id.EvalEvery, "step"))
 	}
-	at.Maze = id.Environment
 	if len(id.Map) == 0 {
 		return at
 	}
-	text := strings.Join(id.Map, "\n")
-	if lengths[text] == 0 {
-		lengths[text] = id.NewMaze().PathLength()
-	}
-	at.Length = lengths[text]
+	at.Length = id.NewMaze().PathLength()
 	if !id.Named() { // different maps have different names
-		at.Maze += fmt.Sprintf(" (its own map, %08x)", crc32.ChecksumIEEE([]byte(text)))
+		at.Maze += fmt.Sprintf(" (its own map, %08x)", crc32.ChecksumIEEE([]byte(strings.Join(id.Map, "\n"))))
 		return at
 	}
 	for _, family := range []string{"x5", "U5"} {
@@ -167,8 +163,7 @@ func (s *setting) sum() {
 		if g.Method == paper.QTA.Name {
 			s.Params = g.all[0].Run.Params
 		} else if q != nil && g.N() > 0 {
-			pair := []pair{{A: q.logs(), B: g.logs()}}
-			if sum, r, ok := weigh(pair, equal(1)); ok {
+			if sum, r, ok := weigh([]sample{q.logs()}, []sample{g.logs()}, equal(1)); ok {
 				g.Factor, g.FactorRange = math.Exp(sum), interval{math.Exp(r.Low), math.Exp(r.High)}
 			}
 		}

@@ -52,17 +52,15 @@ type sample struct {
 	Bounded bool
 }
 
-// A pair is two samples whose means are compared.
-type pair struct{ A, B sample }
-
-// weigh returns the weighted sum of the pairs' differences, and its interval
-// by Student's t: all samples share one standard deviation, which those with two
-// values or more and no bound tell. Where none tells it ok is false.
-func weigh(pairs []pair, weights []float64) (sum float64, r interval, ok bool) {
+// weigh returns the weighted sum of the differences of means, each of b's sample
+// and a's, and its interval by Student's t: all samples share one standard deviation,
+// which those with two values or more and no bound tell. Where none tells it ok is
+// false.
+func weigh(a, b []sample, weights []float64) (sum float64, r interval, ok bool) {
 	squares, freedom, variance := 0.0, 0, 0.0
-	for i, p := range pairs {
-		sum += weights[i] * (stats.Mean(p.B.Values) - stats.Mean(p.A.Values))
-		for _, s := range []sample{p.A, p.B} {
+	for i := range weights {
+		sum += weights[i] * (stats.Mean(b[i].Values) - stats.Mean(a[i].Values))
+		for _, s := range []sample{a[i], b[i]} {
 			n := len(s.Values)
 			variance += weights[i] * weights[i] / float64(n)
 			if n > 1 && !s.Bounded {
