@@ -336,7 +336,6 @@ func (s *session) save() error {
 
 // end says in the record how the run has ended, and draws its files.
 func (s *session) end() error {
-	o := &s.record.Outcome
 	if !s.reached() {
 		s.record.State = Stopped
 		return s.draw()
@@ -345,17 +344,12 @@ func (s *session) end() error {
 	if !s.Continue && s.agent.SolvedAt() == s.agent.Steps() {
 		s.record.State = Solved
 	}
-	if b := s.before; b != nil && b.Outcome.Digest == s.agent.Digest() && b.Outcome.HeldOutRollouts == HeldOut {
-		o.HeldOut = b.Outcome.HeldOut
-	} else {
-		// Neither training nor the choice of its end has seen these rollouts.
-		e, err := s.agent.Evaluate(s.env, HeldOut, s.Seed)
-		if err != nil {
-			return err
-		}
-		o.HeldOut = &e.Success
+	// Neither training nor the choice of its end has seen these rollouts.
+	e, err := s.agent.Evaluate(s.env, HeldOut, s.Seed)
+	if err != nil {
+		return err
 	}
-	o.HeldOutRollouts = HeldOut
+	s.record.Outcome.HeldOut, s.record.Outcome.HeldOutRollouts = &e.Success, HeldOut
 	return s.draw()
 }
 
