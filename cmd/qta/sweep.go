@@ -110,12 +110,9 @@ func newCell(flags []string, out string) (*cell, error) {
 	f := newTrainFlags(set)
 	*f.threads = 1 // unless the line says otherwise
 	rest, err := parseFlags(set, flags)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return nil, words.BadInput("-h stands for no run; \"qta help train\" lists the flags")
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case len(rest) > 0:
+	} else if len(rest) > 0 {
 		return nil, words.BadInput("%q is no flag of training", rest[0])
 	}
 	_, id, own, err := f.describe()

@@ -41,7 +41,7 @@ func TestParseSweep(t *testing.T) {
 		{"-maze 4x4\n", "line 1: "},
 		{"-sede 4\n", "line 1: flag provided but not defined: -sede"},
 		{"-seed 1 4x5\n", `line 1: "4x5" is no flag of training`},
-		{"-h\n", "line 1: -h stands for no run"},
+		{"-h\n", "line 1: flag: help requested"},
 		{"-out ../x\n", `line 1: -out "../x": want a directory within the sweep's`},
 		{"-out /x\n", `line 1: -out "/x": want a directory within`},
 		{"-out .\n", `line 1: -out ".": want a directory within`},
