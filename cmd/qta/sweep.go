@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -177,19 +176,16 @@ type sweep struct {
 	out    string
 	stdout *output
 
-	mu                    sync.Mutex // of what follows, and of stdout
-	solved, ended, failed int        // how many
+	solved, ended, failed int // how many
 	problem               string
 }
 
 // run works on the cells, so many at a time, until all have ended, or ctx has and the
 // running ones are saved. A cell that another process works on is looked at again.
 func (s *sweep) run(ctx context.Context, jobs int) error {
-	queue := make(chan int, len(s.cells))
-	var left sync.WaitGroup
+	queue, notes := make(chan int, len(s.cells)), make(chan func())
 	for i := range s.cells {
 		queue <- i
-		left.Add(1)
 	}
 	s.stdout.show(fmt.Sprintf("0 of %d done", len(s.cells)))
 	for range min(jobs, len(s.cells)) {
@@ -200,12 +196,14 @@ func (s *sweep) run(ctx context.Context, jobs int) error {
 					time.AfterFunc(200*time.Millisecond, func() { queue <- i })
 					continue
 				}
-				s.note(i, r, story, err)
-				left.Done()
+				notes <- func() { s.note(i, r, story, err) }
 			}
 		}()
 	}
-	left.Wait()
+	for range s.cells {
+		note := <-notes
+		note()
+	}
 	close(queue)
 	s.stdout.clear()
 	return s.summary()
@@ -236,8 +234,6 @@ func (c *cell) work(ctx context.Context) (r *lab.Record, story string, err error
 
 // note takes in what has become of a cell.
 func (s *sweep) note(i int, r *lab.Record, story string, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	c := &s.cells[i]
 	switch {
 	case err != nil && !errors.Is(err, lab.ErrStopped):
