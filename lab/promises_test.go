@@ -226,22 +226,16 @@ func TestVersions(t *testing.T) {
 
 	dir = filepath.Join(t.TempDir(), "run")
 	stopAt(t, tinyRun(dir), 30)
-	rewrite(t, dir, func(s *state) { s.Version = "0.0.1" })
-	refused(t, "another algorithm", tinyRun(dir), "the version of qta is 0.0.1 there, "+qta.Version+" here")
-}
-
-// rewrite changes what is attached to a run's agent.
-func rewrite(t *testing.T, dir string, change func(*state)) {
-	t.Helper()
 	r, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	change(r.state)
+	r.state.Version = "0.0.1"
 	r.state.attach(r.Agent)
 	if err := r.Agent.SaveFile(filepath.Join(dir, AgentFile)); err != nil {
 		t.Fatal(err)
 	}
+	refused(t, "another algorithm", tinyRun(dir), "the version of qta is 0.0.1 there, "+qta.Version+" here")
 }
 
 // TestRefusals lists what is refused at the start, before anything is written.

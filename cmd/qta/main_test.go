@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,7 +18,6 @@ import (
 
 	"qta"
 	"qta/internal/roomtest"
-	"qta/internal/words"
 	"qta/lab"
 )
 
@@ -180,25 +178,6 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-func TestExitCode(t *testing.T) {
-	for _, test := range []struct {
-		err  error
-		want int
-	}{
-		{nil, exitDone},
-		{errors.New("disk on fire"), exitFailure},
-		{fmt.Errorf("around: %w", words.BadInput("no")), exitInput},
-		{fmt.Errorf("around: %w", &qta.NumericError{Step: 3, Network: "critics"}), exitNumeric},
-		{&qta.EnvError{}, exitNumeric},
-		{fmt.Errorf("%w: interrupt", lab.ErrStopped), exitUnfinished},
-		{lab.UseError{Dir: "run"}, exitUnfinished},
-	} {
-		if got := exitCode(test.err); got != test.want {
-			t.Errorf("exitCode(%v) = %d, want %d", test.err, got, test.want)
-		}
-	}
-}
-
 // TestTrain trains, says at the end which page to open, and is done where it is
 // called again.
 func TestTrain(t *testing.T) {
@@ -285,6 +264,9 @@ func TestNumericFailure(t *testing.T) {
 	}
 	if again := invoke(t, args...); again.code != exitNumeric || again.errors != first.errors {
 		t.Errorf("continued: exit code %d, stderr %q, want %q as before", again.code, again.errors, first.errors)
+	}
+	if code := exitCode(&qta.EnvError{}); code != exitNumeric { // which no maze is
+		t.Errorf("a broken environment: exit code %d", code)
 	}
 }
 
