@@ -62,8 +62,8 @@ func (f *trainFlags) train(c call) error {
 		return err
 	}
 	view := &progress{output: c.out, steps: *f.steps, learning: id.Params.LearningStarts}
-	if f.stop == lab.StopSolved {
-		view.usual = usually(id)
+	if f.stop == lab.StopSolved && id.Params == qta.Fast() && id.Named() {
+		view.usual = usualSteps[id.Environment]
 	}
 	return lab.Train(c.ctx, lab.Maze(maze), lab.Maze(maze), lab.Options{
 		Dir: cmp.Or(f.out, filepath.Join("runs", name)), Name: id.Environment,
@@ -82,15 +82,6 @@ var usualSteps = map[string]int{
 	"4x5": 3000, "5x5": 4000, "6x5": 4000, "7x5": 5000, "8x5": 7000, "9x5": 9000,
 	"10x5": 8000, "11x5": 9000, "12x5": 13_000, "13x5": 15_000, "14x5": 24_000, "15x5": 22_000,
 	"1U5": 2000, "2U5": 4000, "3U5": 9000, "4U5": 25_000, "5U5": 64_000,
-}
-
-// usually returns by which step runs like this one are usually solved, or 0 where
-// that is not known.
-func usually(id lab.Identity) int {
-	if id.Params != qta.Fast() || !id.Named() {
-		return 0
-	}
-	return usualSteps[id.Environment]
 }
 
 // warn writes a warning.
