@@ -184,6 +184,14 @@ func TestDiskFull(t *testing.T) {
 	}
 	train(t, tinyRun(dir))
 	sameRun(t, "after a full disk", dir, whole)
+	// Nor does a run count as ended without its page.
+	roomtest.Write(t, filepath.Join(dir, PageFile+temporary, "x"), "")
+	o = tinyRun(dir)
+	o.Steps = 220
+	err = Train(t.Context(), maze(t), maze(t), o)
+	if r, _ := ReadRecord(filepath.Join(dir, RecordFile)); err == nil || !strings.Contains(err.Error(), PageFile+" cannot be written") || r.Outcome.Steps > 200 {
+		t.Errorf("error %v, record %+v", err, r)
+	}
 }
 
 // TestMadeAgain removes or damages what is drawn from agent.qta of a run that has

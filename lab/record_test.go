@@ -41,16 +41,20 @@ func TestRecord(t *testing.T) {
 			t.Fatalf("with byte %d changed it is read:\n%s", i, damaged)
 		}
 	}
-	// One of an earlier version lacks a parameter, which is what it is in Paper; one of
-	// a later version has another.
+	// One of an earlier version lacks a parameter, which is what it is in Paper; what
+	// no run has is named.
 	body, _, _ := strings.Cut(string(text), checksumBefore)
 	lacks := strings.Replace(body, `"HiddenSize": 64,`, "", 1)
 	if got, err := decodeRecord(sealed([]byte(lacks))); err != nil || lacks == body || got.Run.Params.HiddenSize != qta.Paper().HiddenSize {
 		t.Errorf("without HiddenSize: %v", err)
 	}
-	more := strings.Replace(body, `"HiddenSize"`, `"Size"`, 1)
-	if _, err := decodeRecord(sealed([]byte(more))); err == nil || !strings.Contains(err.Error(), `"Size"`) {
-		t.Errorf("an unknown parameter: %v", err)
+	for _, odd := range []struct{ old, new, want string }{
+		{`"HiddenSize"`, `"Size"`, `"Size"`}, {`"HiddenSize": 64`, `"HiddenSize": 0`, "HiddenSize"}, {`"solved"`, `"lost"`, "lost"},
+		{`"eval_every": 1000`, `"eval_every": 0`, "every 0"}, {"#.S", "#..", "start"}, {`"steps": 150000`, `"steps": 0`, "limits.steps"},
+	} {
+		if _, err := decodeRecord(sealed([]byte(strings.Replace(body, odd.old, odd.new, 1)))); err == nil || !strings.Contains(err.Error(), odd.want) {
+			t.Errorf("%s for %s: error %v, want %q", odd.new, odd.old, err, odd.want)
+		}
 	}
 	if _, err := decodeRecord([]byte(strings.Replace(string(text), `"format": 2`, `"format": 3`, 1))); err == nil || !strings.Contains(err.Error(), "its format is 3") {
 		t.Errorf("another format: %v", err)
