@@ -9,42 +9,31 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
-
-	"qta"
 )
 
-// variants are parameters that keep different things in a checkpoint.
-func variants() map[string]func(*qta.Params) {
-	return map[string]func(*qta.Params){
-		"fast":      func(*qta.Params) {},
-		"mega":      func(p *qta.Params) { p.Curriculum = "mega" },
-		"vds":       func(p *qta.Params) { p.Curriculum = "vds" },
-		"her":       func(p *qta.Params) { p.Curriculum = "her" },
-		"visits":    func(p *qta.Params) { p.Curriculum = "visits" },
-		"rnd":       func(p *qta.Params) { p.Curriculum = "rnd" },
-		"q":         func(p *qta.Params) { p.Uncertainty = "q" },
-		"bootstrap": func(p *qta.Params) { p.Uncertainty = "bootstrap" },
-		"ensemble":  func(p *qta.Params) { p.Uncertainty = "ensemble" },
-		"per":       func(p *qta.Params) { p.Replay = "per" },
-		"td":        func(p *qta.Params) { p.Replay = "td" },
-		"random":    func(p *qta.Params) { p.Curriculum = "random" },
-	}
-}
+// variants are changes of parameters that keep different things in a checkpoint.
+var variants = strings.Fields("Curriculum=qta Curriculum=mega Curriculum=vds Curriculum=her Curriculum=visits Curriculum=rnd " +
+	"Curriculum=random Uncertainty=q Uncertainty=bootstrap Uncertainty=ensemble Replay=per Replay=td")
 
 // killed is the run that [TestKill] kills.
-func killed(dir, variant string) Options {
+func killed(t *testing.T, dir, variant string) Options {
+	t.Helper()
 	o := tinyRun(dir)
-	variants()[variant](&o.Params)
 	o.Checkpoint = 10
+	name, value, _ := strings.Cut(variant, "=")
+	if err := o.Params.Set(name, value); err != nil {
+		t.Fatal(err)
+	}
 	return o
 }
 
 // TestChild is the process that TestKill kills.
 func TestChild(t *testing.T) {
 	if dir := os.Getenv("QTA_LAB_DIR"); dir != "" {
-		train(t, killed(dir, os.Getenv("QTA_LAB_VARIANT")))
+		train(t, killed(t, dir, os.Getenv("QTA_LAB_VARIANT")))
 	}
 }
 
@@ -55,10 +44,10 @@ func TestKill(t *testing.T) {
 		t.Skip("with -short: it kills processes and starts them again, which takes seconds")
 	}
 	rng := rand.New(rand.NewPCG(2, 0))
-	for variant := range variants() {
+	for _, variant := range variants {
 		dir, whole := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "run")
 		begin := time.Now()
-		train(t, killed(whole, variant))
+		train(t, killed(t, whole, variant))
 		took := time.Since(begin)
 		for range 2 {
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond+time.Duration(rng.Float64()*float64(took)))
@@ -70,7 +59,7 @@ func TestKill(t *testing.T) {
 				t.Fatalf("%s: %v\n%s", variant, err, out)
 			}
 		}
-		train(t, killed(dir, variant))
+		train(t, killed(t, dir, variant))
 		sameRun(t, variant, dir, whole)
 	}
 }
