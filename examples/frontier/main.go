@@ -12,6 +12,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -35,17 +36,17 @@ func main() {
 		fmt.Fprintln(os.Stderr, "frontier:", err)
 		os.Exit(1)
 	}
-	fmt.Print(frontier(r.Run.NewMaze(), r.Agent))
+	frontier(os.Stdout, r.Run.NewMaze(), r.Agent)
 }
 
-// frontier returns the distances of an agent's goals in a maze.
-func frontier(m *qta.Maze, agent *qta.Agent) string {
+// frontier writes the distances of an agent's goals in a maze.
+func frontier(w io.Writer, m *qta.Maze, agent *qta.Agent) {
 	back, err := qta.ParseMaze(strings.NewReplacer("S", "G", "G", "S").Replace(m.String()))
 	if err != nil {
 		panic(err) // a maze is one from its goal, too
 	}
 	lattice, left := m.Hops(10), back.Hops(10)
-	text := fmt.Sprintf("The goal is %d steps from the start.\n", m.PathLength())
+	fmt.Fprintf(w, "The goal is %d steps from the start.\n", m.PathLength())
 	for from := 0; from < agent.Steps(); from += every {
 		to := min(from+every, agent.Steps())
 		var hops []int
@@ -56,9 +57,8 @@ func frontier(m *qta.Maze, agent *qta.Agent) string {
 			hops = append(hops, lattice.Hops[k])
 			nearest = min(nearest, left.Hops[k])
 		}
-		text += fmt.Sprintf("until step %6d: %s, %2d to go\n", to, quartiles(hops), nearest)
+		fmt.Fprintf(w, "until step %6d: %s, %2d to go\n", to, quartiles(hops), nearest)
 	}
-	return text
 }
 
 // quartiles describes distances: how many, the least, the quartiles, the largest.
@@ -68,5 +68,6 @@ func quartiles(hops []int) string {
 	}
 	slices.Sort(hops)
 	last := len(hops) - 1
-	return fmt.Sprintf("%4d goals %2d %2d %2d %2d %2d", len(hops), hops[0], hops[last/4], hops[last/2], hops[last*3/4], hops[last])
+	return fmt.Sprintf("%4d goals %2d %2d %2d %2d %2d", len(hops),
+		hops[0], hops[last/4], hops[last/2], hops[last*3/4], hops[last])
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 
 	"qta"
@@ -34,7 +35,8 @@ func TestFrontier(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := regexp.MustCompile(`^The goal is 9 steps from the start\.\nuntil step    120: +\d+ goals  \d .*, +\d to go\n$`)
-	if got := frontier(m, agent); !want.MatchString(got) {
-		t.Errorf("it says:\n%s", got)
+	var got strings.Builder
+	if frontier(&got, m, agent); !want.MatchString(got.String()) {
+		t.Errorf("it says:\n%s", got.String())
 	}
 }
