@@ -219,7 +219,7 @@ type tile struct {
 
 	aStep, bStep uintptr // from k to k+1 in a and in b
 	k            int     // at least 1
-	cols         int     // columns of C, at most the tile's
+	cols         int     // columns of C, as many as run chooses
 	first        uintptr // 1 in the first row of tiles, which meets B
 	low          float32 // every element becomes at least this: 0 or -Inf
 }
@@ -270,7 +270,6 @@ func (p *product) tiles(r0, r1, c0, c1, k0, k1 int) {
 		}
 		t.a = &p.a.data[i*p.a.rowStride+k0*p.a.colStride]
 		for j := c0; j < c1; {
-			t.cols = p.kernel.width(n, c1-j)
 			t.b = &p.b.data[k0*p.b.rowStride+j]
 			t.c = &p.c.data[i*p.c.rowStride+j]
 			switch {
@@ -284,7 +283,7 @@ func (p *product) tiles(r0, r1, c0, c1, k0, k1 int) {
 			if masked {
 				t.mask = &p.e.mask.data[i*p.e.mask.rowStride+j]
 			}
-			p.kernel.run(&t, n)
+			p.kernel.run(&t, n, c1-j)
 			j += t.cols
 		}
 		t.first = 0

@@ -20,32 +20,23 @@ func (k kernel) height(rows, cols int) (n, rest int) {
 	}
 }
 
-// width returns how many of the remaining columns the next tile of n rows takes.
-func (k kernel) width(n, cols int) int {
+// run computes a tile of n rows and as many of the remaining columns as it takes.
+func (k kernel) run(t *tile, n, cols int) {
 	switch {
 	case k == avx2 && n == 1 && cols >= 64:
-		return 64
-	case k == avx2:
-		return min(cols, 16)
-	case n == 1 && cols >= 128:
-		return 128
-	default:
-		return min(cols, 32)
-	}
-}
-
-// run computes a tile of n rows.
-func (k kernel) run(t *tile, n int) {
-	switch {
-	case k == avx2 && t.cols == 64:
+		t.cols = 64
 		tile2x1x64(t)
 	case k == avx2:
+		t.cols = min(cols, 16)
 		tile2x6x16(t)
-	case t.cols == 128:
+	case n == 1 && cols >= 128:
+		t.cols = 128
 		tile512x1x128(t)
 	case n == 12:
+		t.cols = 32
 		tile512x12x32(t)
 	default:
+		t.cols = min(cols, 32)
 		tile512x8x32(t)
 	}
 }

@@ -11,30 +11,20 @@ func kernels() []kernel { return []kernel{neon, generic} }
 // many of them come after a tile's first part.
 func (k kernel) height(rows, cols int) (n, rest int) { return min(rows, 8), 4 }
 
-// width returns how many of the remaining columns the next tile of n rows takes.
-func (k kernel) width(n, cols int) int {
+// run computes a tile of n rows and as many of the remaining columns as it takes.
+func (k kernel) run(t *tile, n, cols int) {
 	switch {
 	case n == 1 && cols >= 32:
-		return 32
-	case n <= 4 && cols >= 16:
-		return 16
-	case cols >= 8:
-		return 8
-	default:
-		return 1
-	}
-}
-
-// run computes a tile of n rows.
-func (k kernel) run(t *tile, n int) {
-	switch t.cols {
-	case 32:
+		t.cols = 32
 		tile1x32(t)
-	case 16:
+	case n <= 4 && cols >= 16:
+		t.cols = 16
 		tile4x16(t)
-	case 8:
+	case cols >= 8:
+		t.cols = 8
 		tile8x8(t)
 	default:
+		t.cols = 1
 		tile8x1(t)
 	}
 }

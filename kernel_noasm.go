@@ -9,9 +9,7 @@ func kernels() []kernel { return []kernel{generic} }
 
 func (k kernel) height(rows, cols int) (n, rest int) { panic("qta: no tiles") }
 
-func (k kernel) width(n, cols int) int { panic("qta: no tiles") }
-
-func (k kernel) run(t *tile, n int) { panic("qta: no tiles") }
+func (k kernel) run(t *tile, n, cols int) { panic("qta: no tiles") }
 
 func (p *product) blockNarrow(r0, r1, c0, c1 int) int { panic("qta: no tiles") }
 

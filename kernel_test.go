@@ -468,9 +468,11 @@ func newProbe(k kernel) probe {
 		t := tile{
 			a: &a.data[0], b: &b.data[0], c: &c.data[0], start: &c.data[0],
 			aRows: rowsOf(steps, n, rest), cRows: rowsOf(cols, n, rest), startRows: rowsOf(cols, n, rest),
-			aStep: 4, bStep: 4 * cols, k: steps, cols: k.width(n, cols),
+			aStep: 4, bStep: 4 * cols, k: steps,
 		}
-		run, ops = func() { k.run(&t, n) }, float64(2*n*t.cols*steps)
+		run = func() { k.run(&t, n, cols) }
+		run()
+		ops = float64(2 * n * t.cols * steps)
 	}
 	return func() float64 {
 		start, n := time.Now(), 0
