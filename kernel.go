@@ -230,6 +230,19 @@ type tile struct {
 // coincide and compute the same numbers.
 type rows struct{ row1, row2, row3, part uintptr }
 
+// height returns how many of the remaining rows the next row of tiles takes, cols
+// wide in all, and how many of them come after a tile's first part.
+func (k kernel) height(rows, cols int) (n, rest int) {
+	switch {
+	case k == avx2:
+		return min(rows, 6), 3
+	case k == avx512 && rows >= 12 && rows != 16 && cols%32 == 0: // 16 are twice 8
+		return 12, 8
+	default:
+		return min(rows, 8), 4
+	}
+}
+
 // rowsOf returns the offsets of n rows in a tile where all parts but the first
 // have rest rows.
 func rowsOf(stride, n, rest int) rows {

@@ -2,25 +2,9 @@
 
 package qta
 
+// run computes a tile of n rows and as many of the remaining columns as it takes.
 // A micro-kernel touches no column from t.cols on. Tiles of 1 and 12 rows need
 // all their columns.
-
-// height returns how many of the remaining rows the next tiles take, and how
-// many of them come after a tile's first part.
-func (k kernel) height(rows, cols int) (n, rest int) {
-	switch {
-	case rows == 1:
-		return 1, 1
-	case k == avx2:
-		return min(rows, 6), 3
-	case rows >= 12 && rows != 16 && cols%32 == 0: // 16 are twice 8
-		return 12, 8
-	default:
-		return min(rows, 8), 4
-	}
-}
-
-// run computes a tile of n rows and as many of the remaining columns as it takes.
 func (k kernel) run(t *tile, n, cols int) {
 	switch {
 	case k == avx2 && n == 1 && cols >= 64:

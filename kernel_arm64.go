@@ -5,13 +5,8 @@ package qta
 // kernels returns the kernels: every arm64 processor has the vector instructions.
 func kernels() []kernel { return []kernel{neon, generic} }
 
-// There are no partial vector loads: all tiles need all their columns.
-
-// height returns how many of the remaining rows the next tiles take, and how
-// many of them come after a tile's first part.
-func (k kernel) height(rows, cols int) (n, rest int) { return min(rows, 8), 4 }
-
 // run computes a tile of n rows and as many of the remaining columns as it takes.
+// There are no partial vector loads: all tiles need all their columns.
 func (k kernel) run(t *tile, n, cols int) {
 	switch {
 	case n == 1 && cols >= 32:

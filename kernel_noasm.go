@@ -7,8 +7,6 @@ package qta
 
 func kernels() []kernel { return []kernel{generic} }
 
-func (k kernel) height(rows, cols int) (n, rest int) { panic("qta: no tiles") }
-
 func (k kernel) run(t *tile, n, cols int) { panic("qta: no tiles") }
 
 func (p *product) blockNarrow(r0, r1, c0, c1 int) int { panic("qta: no tiles") }
