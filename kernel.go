@@ -43,6 +43,9 @@ func (m matrix) columns(lo, hi int) matrix {
 	return matrix{m.rows, hi - lo, m.rowStride, m.colStride, m.data[lo*m.colStride:]}
 }
 
+// at returns element (i, j). A value for m would be copied at each call.
+func (m *matrix) at(i, j int) *float32 { return &m.data[i*m.rowStride+j*m.colStride] }
+
 // row returns row i, whose elements must be adjacent.
 func (m matrix) row(i int) []float32 { return m.data[i*m.rowStride:][:m.cols:m.cols] }
 
@@ -96,10 +99,20 @@ func (w *workers) mul(c, a, b matrix, e epilogue) {
 	if !sized || !biased || !masked || !there || b.colStride != 1 || c.colStride != 1 {
 		panic(fmt.Sprintf("qta: product of %v and %v into %v, bias of %d, add %t, mask of %v", a, b, c, len(e.bias), e.add, e.mask))
 	}
-	w.product = product{w.kernel, c, a, b, e}
+	start := matrix{c.rows, c.cols, 0, 0, zeros[:]}
+	if e.add {
+		start = c
+	} else if e.bias != nil {
+		start = matrix{c.rows, c.cols, 0, 1, e.bias}
+	}
+	w.product = product{w.kernel, c, a, b, start, e}
 	multiplyAdds := c.rows * max(c.cols, narrow) * (a.cols + 8) // some more for every element of C
 	w.run(&w.product, max(c.rows, c.cols), multiplyAdds)
 }
+
+// zeros is where sums without a bias start: as many as the widest tile has columns.
+// Nothing writes to it.
+var zeros [128]float32
 
 // narrow is the number of columns of C up to which rows may be on the vector axis.
 const narrow = 4
@@ -108,6 +121,7 @@ const narrow = 4
 type product struct {
 	kernel  kernel
 	c, a, b matrix
+	start   matrix // where the sums of C start
 	e       epilogue
 }
 
@@ -167,13 +181,10 @@ func (p *product) block(r0, r1, c0, c1 int) {
 func (p *product) blockGeneric(r0, r1, c0, c1 int) {
 	for i := r0; i < r1; i++ {
 		row := p.c.row(i)[c0:c1]
-		switch {
-		case p.e.bias != nil:
-			copy(row, p.e.bias[c0:c1])
-		case !p.e.add:
-			clear(row)
+		for j := range row {
+			row[j] = *p.start.at(i, c0+j)
 		}
-		a := func(k int) float32 { return p.a.data[i*p.a.rowStride+k*p.a.colStride] }
+		a := func(k int) float32 { return *p.a.at(i, k) }
 		b := func(k int) []float32 { return p.b.data[k*p.b.rowStride+c0:][:len(row)] }
 		k := 0
 		// Four rows of B at a time save three of four passes over the sums.
@@ -250,12 +261,8 @@ func rowsOf(stride, n, rest int) rows {
 	return rows{offset(1), offset(2), offset(3), offset(n - rest)}
 }
 
-// zeros is where sums without a bias start. Nothing writes to it.
-var zeros [128]float32
-
 // tiles adds the steps k0 to k1 of the rows r0 to r1 and columns c0 to c1 of C.
 func (p *product) tiles(r0, r1, c0, c1, k0, k1 int) {
-	first, last := k0 == 0, k1 == p.a.cols
 	t := tile{
 		aStep: uintptr(4 * p.a.colStride),
 		bStep: uintptr(4 * p.b.rowStride),
@@ -263,10 +270,15 @@ func (p *product) tiles(r0, r1, c0, c1, k0, k1 int) {
 		first: 1,
 		low:   float32(math.Inf(-1)),
 	}
+	last := k1 == p.a.cols
 	if last && p.e.relu {
 		t.low = 0
 	}
 	masked := last && p.e.mask.data != nil
+	start := p.start
+	if k0 > 0 {
+		start = p.c
+	}
 	height := 0 // of the tiles that the offsets are for
 	for i := r0; i < r1; {
 		n, rest := p.kernel.height(r1-i, c1-c0)
@@ -274,27 +286,14 @@ func (p *product) tiles(r0, r1, c0, c1, k0, k1 int) {
 			height = n
 			t.aRows = rowsOf(p.a.rowStride, n, rest)
 			t.cRows = rowsOf(p.c.rowStride, n, rest)
-			if !first || p.e.add {
-				t.startRows = t.cRows
-			}
-			if masked {
-				t.maskRows = rowsOf(p.e.mask.rowStride, n, rest)
-			}
+			t.startRows = rowsOf(start.rowStride, n, rest)
+			t.maskRows = rowsOf(p.e.mask.rowStride, n, rest)
 		}
-		t.a = &p.a.data[i*p.a.rowStride+k0*p.a.colStride]
+		t.a = p.a.at(i, k0)
 		for j := c0; j < c1; {
-			t.b = &p.b.data[k0*p.b.rowStride+j]
-			t.c = &p.c.data[i*p.c.rowStride+j]
-			switch {
-			case !first || p.e.add:
-				t.start = t.c
-			case p.e.bias != nil:
-				t.start = &p.e.bias[j]
-			default:
-				t.start = &zeros[0]
-			}
+			t.b, t.c, t.start = p.b.at(k0, j), p.c.at(i, j), start.at(i, j)
 			if masked {
-				t.mask = &p.e.mask.data[i*p.e.mask.rowStride+j]
+				t.mask = p.e.mask.at(i, j)
 			}
 			p.kernel.run(&t, n, c1-j)
 			j += t.cols

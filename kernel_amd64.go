@@ -68,24 +68,18 @@ func (p *product) blockNarrow(r0, r1, c0, c1 int) int {
 	t := columns{
 		sums:   &sums,
 		aRow:   uintptr(4 * p.a.rowStride),
-		b:      &p.b.data[c0],
+		b:      p.b.at(0, c0),
 		bStep:  uintptr(4 * p.b.rowStride),
 		blocks: p.a.cols / 4,
 		cols:   c1 - c0,
 	}
 	for ; r1-r0 >= height; r0 += height {
 		for i := range height {
-			start := zeros[:t.cols]
-			if p.e.bias != nil {
-				start = p.e.bias[c0:c1]
-			} else if p.e.add {
-				start = p.c.row(r0 + i)[c0:c1]
-			}
-			for j, x := range start {
-				sums[j][i] = x
+			for j := range t.cols {
+				sums[j][i] = *p.start.at(r0+i, c0+j)
 			}
 		}
-		t.a = &p.a.data[r0*p.a.rowStride]
+		t.a = p.a.at(r0, 0)
 		if p.kernel == avx2 {
 			columns2(&t)
 		} else {
@@ -147,8 +141,8 @@ func transposeVector(k kernel, dst, src matrix) int {
 	i, height := 0, k.columnHeight()
 	for ; i+height <= src.rows; i += height {
 		t := columns{
-			a: &src.data[i*src.rowStride], aRow: uintptr(4 * src.rowStride),
-			b: &dst.data[i], bStep: uintptr(4 * dst.rowStride),
+			a: src.at(i, 0), aRow: uintptr(4 * src.rowStride),
+			b: dst.at(0, i), bStep: uintptr(4 * dst.rowStride),
 			blocks: src.cols / 4,
 		}
 		if k == avx512 {

@@ -66,7 +66,6 @@ func roundedFMA(a, b, c float32) float32 { return float32(a*b) + c }
 
 // naiveMul is the definition of mul, but for its step.
 func naiveMul(c, a, b matrix, e epilogue, fma func(a, b, c float32) float32) {
-	at := func(m matrix, i, j int) *float32 { return &m.data[i*m.rowStride+j*m.colStride] }
 	for i := range c.rows {
 		for j := range c.cols {
 			s := float32(0)
@@ -74,18 +73,18 @@ func naiveMul(c, a, b matrix, e epilogue, fma func(a, b, c float32) float32) {
 				s = e.bias[j]
 			}
 			if e.add {
-				s = *at(c, i, j)
+				s = *c.at(i, j)
 			}
 			for k := range a.cols {
-				s = fma(*at(a, i, k), *at(b, k, j), s)
+				s = fma(*a.at(i, k), *b.at(k, j), s)
 			}
 			if e.relu && s < 0 {
 				s = 0
 			}
-			if e.mask.data != nil && *at(e.mask, i, j) == 0 {
+			if e.mask.data != nil && *e.mask.at(i, j) == 0 {
 				s = 0
 			}
-			*at(c, i, j) = s
+			*c.at(i, j) = s
 		}
 	}
 }
