@@ -3,7 +3,6 @@ package qta
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 )
 
 // This file is the networks: layers forward and backward side by side, a batch's
@@ -48,10 +47,10 @@ func (l layer) forward(w *workers, y, x matrix, relu bool) {
 //
 //	dW = xᵀ dy    db = 1ᵀ dy
 //
-// With add it adds to the gradients, and to what it left in wT. ones is a row of
-// at least B ones. wT is scratch, out by in.
-func (l layer) backward(w *workers, gradient layer, x, dy, ones, wT matrix, add bool) {
-	ones.cols = dy.rows
+// With add it adds to the gradients, and to what it left in wT. wT is scratch,
+// out by in.
+func (l layer) backward(w *workers, gradient layer, x, dy, wT matrix, add bool) {
+	ones := matrix{1, dy.rows, 0, 0, one[:]}
 	w.mul(matrix{1, dy.cols, dy.cols, 1, gradient.b}, ones, dy, epilogue{add: add})
 	if dy.cols > narrow || dy.cols >= x.cols {
 		w.mul(gradient.w, x.t(), dy, epilogue{add: add})
@@ -62,6 +61,8 @@ func (l layer) backward(w *workers, gradient layer, x, dy, ones, wT matrix, add 
 	w.mul(wT, dy.t(), x, epilogue{add: add})
 	w.transpose(gradient.w, wT)
 }
+
+var one = [1]float32{1}
 
 // backwardInput sets dx, B by in, to dy Wᵀ, or adds it to dx, as e says; with
 // the mask x = max(0, z) it is the gradient with respect to z. wT is scratch,
@@ -120,7 +121,6 @@ type pass struct {
 	x, dx   []matrix
 	wT      []matrix // scratch for each layer's transposed weights
 	dwT     []matrix // and transposed gradient
-	ones    matrix   // a row of ones
 	workers *workers
 }
 
@@ -139,14 +139,13 @@ func newPass(widths []int, w *workers) *pass {
 
 // reserve makes room for batches of the given number of rows.
 func (p *pass) reserve(rows int) {
-	if rows <= p.ones.cols {
+	if rows <= p.x[0].rows {
 		return
 	}
 	for l := range p.x {
 		p.x[l] = newMatrix(rows, p.x[l].cols)
 		p.dx[l] = newMatrix(rows, p.x[l].cols)
 	}
-	p.ones = matrix{1, rows, rows, 1, slices.Repeat([]float32{1}, rows)}
 }
 
 // chunk returns the rows of a chunk, backward; forward it is half of that. For
@@ -197,11 +196,11 @@ func (m *mlp) backward(p *pass, gradient *mlp, x matrix, n int, add bool) {
 		dy := p.dx[n].slice(lo, hi)
 		for l := n - 1; l > 0; l-- {
 			in, dx := p.x[l].slice(lo, hi), p.dx[l].slice(0, hi-lo)
-			m.layers[l].backward(w, gradient.layers[l], in, dy, p.ones, p.dwT[l], add)
+			m.layers[l].backward(w, gradient.layers[l], in, dy, p.dwT[l], add)
 			w.mul(dx, dy, p.wT[l], epilogue{mask: in})
 			dy = dx
 		}
-		m.layers[0].backward(w, gradient.layers[0], x.slice(lo, hi), dy, p.ones, p.dwT[0], add)
+		m.layers[0].backward(w, gradient.layers[0], x.slice(lo, hi), dy, p.dwT[0], add)
 		add = true
 	}
 }

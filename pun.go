@@ -245,7 +245,7 @@ func (u *pun) gradient(i int, b, _ *batch) (criticLoss, headLoss float64) {
 	headLoss = u.headGradient(i, ξ, c.prediction, b)
 
 	dq, dp, dξ := p.dx[n+1].slice(0, ξ.rows), u.dp.slice(0, ξ.rows), p.dx[n].slice(0, ξ.rows)
-	c.q.layers[n].backward(p.workers, c.gradient.q.layers[n], ξ, dq, p.ones, p.wT[n], false)
+	c.q.layers[n].backward(p.workers, c.gradient.q.layers[n], ξ, dq, p.wT[n], false)
 	c.q.layers[n].backwardInput(p.workers, dξ, dq, p.wT[n], epilogue{})
 	c.head.backwardInput(p.workers, dξ, dp, u.headT, epilogue{add: true, mask: ξ})
 	c.q.backward(p, c.gradient.q, b.x, n, false)
@@ -276,7 +276,7 @@ func (u *pun) headGradient(i int, ξ, prediction matrix, b *batch) float64 {
 	}
 	n := ξ.rows * prediction.cols
 	mean := loss(dp.data[:n], prediction.data[:n], s.data[:ξ.rows*s.cols], s.cols)
-	c.head.backward(w, c.gradient.head, ξ, dp, u.pass.ones, u.headT, false)
+	c.head.backward(w, c.gradient.head, ξ, dp, u.headT, false)
 	return mean
 }
 
