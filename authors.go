@@ -84,7 +84,7 @@ func (u *pun) criticGradient(i int, b *batch) (loss float64, ξ matrix) {
 	c := u.critics[i]
 	ξ = c.q.latent(u.pass, b.x)
 	loss = u.criticLoss(i, ξ, b)
-	c.q.backward(u.pass, c.gradient.q, b.x, len(c.q.layers), false)
+	c.q.backward(u.pass, c.gradient.q, len(c.q.layers), false)
 	return loss, ξ
 }
 
@@ -100,7 +100,7 @@ func (u *pun) headsGradient(i int, b *batch, add bool) float64 {
 	}
 	dξ, dp := u.pass.dx[n].slice(0, ξ.rows), u.dp.slice(0, ξ.rows)
 	c.head.backwardInput(u.pass.workers, dξ, dp, u.headT, epilogue{mask: ξ})
-	c.q.backward(u.pass, c.gradient.q, b.x, n, add)
+	c.q.backward(u.pass, c.gradient.q, n, add)
 	return loss
 }
 

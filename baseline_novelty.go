@@ -118,7 +118,7 @@ func (r *rnd) goal(a *Agent, first bool) ([]float64, error) {
 // novelty sets ν to the squared error of what r predicts for each transition's
 // achieved goal.
 func (r *rnd) novelty(a *Agent, ν []float64, transitions []int) {
-	_, f, p := r.outputs(a, transitions)
+	f, p := r.outputs(a, transitions)
 	clear(ν)
 	for i := range f {
 		δ := float64(p[i]) - float64(f[i])
@@ -128,13 +128,13 @@ func (r *rnd) novelty(a *Agent, ν []float64, transitions []int) {
 
 // outputs returns what the random network and the one that learns make of the
 // achieved goals x of transitions, a row of rndUnits each.
-func (r *rnd) outputs(a *Agent, transitions []int) (x matrix, f, p []float32) {
-	x = newMatrix(len(transitions), a.sizes.Goal)
+func (r *rnd) outputs(a *Agent, transitions []int) (f, p []float32) {
+	x := newMatrix(len(transitions), a.sizes.Goal)
 	for row, i := range transitions {
 		a.goals.normalize(x.row(row), a.replay.achieved.at(i))
 	}
 	n := x.rows * rndUnits
-	return x, r.target.infer(r.frozen, x).data[:n], r.predictor.forward(r.learning, x).data[:n]
+	return r.target.infer(r.frozen, x).data[:n], r.predictor.forward(r.learning, x).data[:n]
 }
 
 // endEpisode learns from the goals achieved so far.
@@ -153,10 +153,10 @@ func (r *rnd) endEpisode(a *Agent) error {
 
 // learn is one update, whose loss it returns.
 func (r *rnd) learn(a *Agent, transitions []int) float64 {
-	x, f, p := r.outputs(a, transitions)
+	f, p := r.outputs(a, transitions)
 	n := len(r.predictor.layers)
 	loss := PredictiveLoss(r.learning.dx[n].data[:len(p)], p, f, rndUnits)
-	r.predictor.backward(r.learning, r.gradient, x, n, false)
+	r.predictor.backward(r.learning, r.gradient, n, false)
 	r.adam.step()
 	return loss
 }

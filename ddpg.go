@@ -53,7 +53,7 @@ func (π *policy) learn(x matrix, u *pun) float64 {
 		dz.data[i] = (float32(float32(2*l2)*a)/n - dz.data[i]) * (1 - float32(a*a))
 		square += float64(float64(a) * float64(a))
 	}
-	π.net.backward(π.pass, π.gradient, x.columns(0, x.cols-actions.cols), len(π.net.layers), false)
+	π.net.backward(π.pass, π.gradient, len(π.net.layers), false)
 	π.adam.step()
 	return float64(π.params.ActionL2*square)/float64(n) - q
 }

@@ -109,9 +109,9 @@ func (m *mlp) initialize(rng *rand.Rand) {
 }
 
 // A pass holds what a batch leaves behind on its way through networks of one
-// shape. x[0] is unused, the input being the caller's; x[l] is the output of
-// layer l-1 after its ReLU; dx[l] is the gradient with respect to that output
-// before its ReLU. It has room for as many rows as the largest batch so far.
+// shape. x[0] is the caller's input; x[l] is the output of layer l-1 after its
+// ReLU; dx[l] is the gradient with respect to that output before its ReLU. It
+// has room for as many rows as the largest batch so far.
 //
 // A batch goes through a network in chunks of rows: one layer's output for a
 // chunk is still in the cache when the next layer needs it. A gradient grows
@@ -128,7 +128,7 @@ type pass struct {
 func newPass(widths []int, w *workers) *pass {
 	p := &pass{x: make([]matrix, len(widths)), dx: make([]matrix, len(widths)), workers: w}
 	for l, width := range widths {
-		p.x[l].cols = width
+		p.dx[l].cols = width
 		if l > 0 {
 			p.wT = append(p.wT, newMatrix(width, widths[l-1]))
 			p.dwT = append(p.dwT, newMatrix(width, widths[l-1]))
@@ -139,12 +139,11 @@ func newPass(widths []int, w *workers) *pass {
 
 // reserve makes room for batches of the given number of rows.
 func (p *pass) reserve(rows int) {
-	if rows <= p.x[0].rows {
+	if rows <= p.dx[0].rows {
 		return
 	}
 	for l := range p.x {
-		p.x[l] = newMatrix(rows, p.x[l].cols)
-		p.dx[l] = newMatrix(rows, p.x[l].cols)
+		p.x[l], p.dx[l] = newMatrix(rows, p.dx[l].cols), newMatrix(rows, p.dx[l].cols)
 	}
 }
 
@@ -164,16 +163,17 @@ func (m *mlp) infer(p *pass, x matrix) matrix   { return m.run(p, x, len(m.layer
 // the last of them.
 func (m *mlp) run(p *pass, x matrix, n int, keep bool) matrix {
 	p.reserve(x.rows)
+	p.x[0] = x
 	for lo := 0; lo < x.rows; lo += p.chunk() / 2 {
-		m.runChunk(p, x, lo, min(lo+p.chunk()/2, x.rows), n, keep)
+		m.runChunk(p, lo, min(lo+p.chunk()/2, x.rows), n, keep)
 	}
 	return p.x[n].slice(0, x.rows)
 }
 
 // runChunk is run for the rows lo to hi. Unless p.x is to be kept, all chunks
 // write their hidden layers to the same rows.
-func (m *mlp) runChunk(p *pass, x matrix, lo, hi, n int, keep bool) {
-	x = x.slice(lo, hi)
+func (m *mlp) runChunk(p *pass, lo, hi, n int, keep bool) {
+	x := p.x[0].slice(lo, hi)
 	for l, layer := range m.layers[:n] {
 		last, at := l == len(m.layers)-1, 0
 		if keep || last {
@@ -185,30 +185,26 @@ func (m *mlp) runChunk(p *pass, x matrix, lo, hi, n int, keep bool) {
 	}
 }
 
-// backward fills the gradient of the first n layers, given the input x and
-// p.dx[n], the gradient with respect to layer n-1's output. With add it adds to
-// what the previous call filled for the same gradient.
-func (m *mlp) backward(p *pass, gradient *mlp, x matrix, n int, add bool) {
-	w := p.workers
-	m.transpose(p, 1, n)
-	for lo := 0; lo < x.rows; lo += p.chunk() {
-		hi := min(lo+p.chunk(), x.rows)
+// backward fills the gradient of the first n layers, given what latent or forward
+// left in p.x, and p.dx[n], the gradient with respect to layer n-1's output. With
+// add it adds to what the previous call filled for the same gradient.
+func (m *mlp) backward(p *pass, gradient *mlp, n int, add bool) {
+	w, rows := p.workers, p.x[0].rows
+	for l := 1; l < n; l++ {
+		w.transpose(p.wT[l], m.layers[l].w)
+	}
+	for lo := 0; lo < rows; lo += p.chunk() {
+		hi := min(lo+p.chunk(), rows)
 		dy := p.dx[n].slice(lo, hi)
-		for l := n - 1; l > 0; l-- {
-			in, dx := p.x[l].slice(lo, hi), p.dx[l].slice(0, hi-lo)
-			m.layers[l].backward(w, gradient.layers[l], in, dy, p.dwT[l], add)
-			w.mul(dx, dy, p.wT[l], epilogue{mask: in})
+		for l := n - 1; l >= 0; l-- {
+			x, dx := p.x[l].slice(lo, hi), p.dx[l].slice(0, hi-lo)
+			m.layers[l].backward(w, gradient.layers[l], x, dy, p.dwT[l], add)
+			if l > 0 {
+				w.mul(dx, dy, p.wT[l], epilogue{mask: x})
+			}
 			dy = dx
 		}
-		m.layers[0].backward(w, gradient.layers[0], x.slice(lo, hi), dy, p.dwT[0], add)
 		add = true
-	}
-}
-
-// transpose fills p.wT for the layers first to n-1.
-func (m *mlp) transpose(p *pass, first, n int) {
-	for l := first; l < n; l++ {
-		p.workers.transpose(p.wT[l], m.layers[l].w)
 	}
 }
 
@@ -218,11 +214,14 @@ func (m *mlp) transpose(p *pass, first, n int) {
 func (m *mlp) outputGradient(p *pass, x matrix, column int) (y, dx matrix) {
 	n := len(m.layers)
 	p.reserve(x.rows)
-	m.transpose(p, 0, n)
+	p.x[0] = x
+	for l, layer := range m.layers {
+		p.workers.transpose(p.wT[l], layer.w)
+	}
 	y, dx = p.x[n].slice(0, x.rows), p.dx[0].slice(0, x.rows).columns(column, x.cols)
 	for lo := 0; lo < x.rows; lo += p.chunk() / 2 {
 		hi := min(lo+p.chunk()/2, x.rows)
-		m.runChunk(p, x, lo, hi, n, false)
+		m.runChunk(p, lo, hi, n, false)
 		dy := p.dx[n].slice(lo, hi)
 		for l := n - 1; l > 0; l-- {
 			next := p.dx[l].slice(0, hi-lo)

@@ -30,7 +30,7 @@ func TestNetwork(t *testing.T) {
 
 		copy(p.dx[n].data, table(dy).data)
 		gradient := newMLP(make([]float32, mlpSize(widths)), widths)
-		m.backward(p, gradient, in, n, false)
+		m.backward(p, gradient, n, false)
 		column := rng.IntN(widths[0])
 		_, dx := m.outputGradient(p, in, column)
 		loss := func() (sum float64) {
@@ -75,8 +75,8 @@ func TestChunks(t *testing.T) {
 			p, gradient := newPass(widths, w), newMLP(make([]float32, len(m.params)), widths)
 			y := m.forward(p, x)
 			copy(p.dx[n].data, dy.data)
-			m.backward(p, gradient, x, n, false)
-			m.backward(p, gradient, x, n, true)
+			m.backward(p, gradient, n, false)
+			m.backward(p, gradient, n, true)
 			p = newPass(widths, w)
 			inferred := slices.Clone(m.infer(p, x).data)
 			copy(p.dx[n].data, dy.data)

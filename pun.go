@@ -248,7 +248,7 @@ func (u *pun) gradient(i int, b, _ *batch) (criticLoss, headLoss float64) {
 	c.q.layers[n].backward(p.workers, c.gradient.q.layers[n], ξ, dq, p.wT[n], false)
 	c.q.layers[n].backwardInput(p.workers, dξ, dq, p.wT[n], epilogue{})
 	c.head.backwardInput(p.workers, dξ, dp, u.headT, epilogue{add: true, mask: ξ})
-	c.q.backward(p, c.gradient.q, b.x, n, false)
+	c.q.backward(p, c.gradient.q, n, false)
 	return criticLoss, headLoss
 }
 
