@@ -341,12 +341,13 @@ func TestAdamStep(t *testing.T) {
 			}
 		}
 		c := adamCoefficients{0.9, 0.1, 0.999, 0.001, 1e-3 * rng.Float32(), 1 + rng.Float32(), 1e-8, float32(rng.IntN(2)) * 0.01}
-		w2, m2, v2 := slices.Clone(w), slices.Clone(m), slices.Clone(v)
-		adamStep(w, m, v, grad, &c)
+		single := adam{params: slices.Clone(w), m: slices.Clone(m), v: slices.Clone(v), gradient: grad, c: c}
 		for i := range n { // a single element fills no vector
-			adamStep(w2[i:i+1], m2[i:i+1], v2[i:i+1], grad[i:i+1], &c)
+			single.do(i, i+1)
 		}
-		if diff := cmp.Diff(bits(slices.Concat(w2, m2, v2)), bits(slices.Concat(w, m, v))); diff != "" {
+		all := adam{params: w, m: m, v: v, gradient: grad, c: c}
+		all.do(0, n)
+		if diff := cmp.Diff(bits(slices.Concat(single.params, single.m, single.v)), bits(slices.Concat(w, m, v))); diff != "" {
 			t.Fatalf("%d elements (-want +got):\n%s", n, diff)
 		}
 	}
@@ -357,10 +358,10 @@ func TestAdamStep(t *testing.T) {
 func TestAdamStepByHand(t *testing.T) {
 	c := adamCoefficients{beta1: 0.5, oneMinusBeta1: 0.5, beta2: 0.75, oneMinusBeta2: 0.25, step: 0.5, scale: 2, eps: 1, decay: 0.25}
 	// g = 3 + 1 = 4, m = 1 + 2 = 3, v = 12 + 4 = 16, w = 4 - 1.5/(8+1).
-	w, m, v := []float32{4, 0}, []float32{2, 0x1.8p-126}, []float32{16, 0x1p-126}
-	adamStep(w, m, v, []float32{3, 0}, &c)
+	a := adam{params: []float32{4, 0}, m: []float32{2, 0x1.8p-126}, v: []float32{16, 0x1p-126}, gradient: []float32{3, 0}, c: c}
+	a.do(0, 2)
 	want := []float32{4 - float32(1.5)/9, 0, 3, 0, 16, 0}
-	if diff := cmp.Diff(want, slices.Concat(w, m, v)); diff != "" {
+	if diff := cmp.Diff(want, slices.Concat(a.params, a.m, a.v)); diff != "" {
 		t.Errorf("w, m, v (-want +got):\n%s", diff)
 	}
 }

@@ -294,7 +294,38 @@ func (a *adam) step() {
 	a.workers.run(a, len(a.params), 64*len(a.params))
 }
 
-// do is step for some of the parameters.
+// adamCoefficients are the scalars of one step of Adam: with step t, step is
+// the learning rate over 1-beta1^t and scale is 1/sqrt(1-beta2^t).
+type adamCoefficients struct {
+	beta1, oneMinusBeta1 float32
+	beta2, oneMinusBeta2 float32
+	step, scale, eps     float32
+	decay                float32
+}
+
+// smallestNormal is the smallest float32 that is not denormal. A moment below
+// it becomes 0: the moments of a dead unit would stay among the denormals,
+// where arithmetic is several times slower.
+const smallestNormal = 0x1p-126
+
+// do is step for some of the parameters. Its loop is the definition of what
+// adamStepVector does with the leading ones.
 func (a *adam) do(lo, hi int) {
-	adamStep(a.params[lo:hi], a.m[lo:hi], a.v[lo:hi], a.gradient[lo:hi], &a.c)
+	w, m, v, grad, c := a.params[lo:hi], a.m[lo:hi], a.v[lo:hi], a.gradient[lo:hi], &a.c
+	n := adamStepVector(w, m, v, grad, c)
+	w, m, v, grad = w[n:], m[n:], v[n:], grad[n:]
+	for i := range w {
+		g := grad[i] + float32(c.decay*w[i])
+		mi := float32(c.beta1*m[i]) + float32(c.oneMinusBeta1*g)
+		vi := float32(c.beta2*v[i]) + float32(float32(c.oneMinusBeta2*g)*g)
+		if mi < smallestNormal && mi > -smallestNormal {
+			mi = 0
+		}
+		if vi < smallestNormal {
+			vi = 0
+		}
+		m[i], v[i] = mi, vi
+		root := float32(math.Sqrt(float64(vi)))
+		w[i] -= float32(float32(c.step*mi) / (float32(root*c.scale) + c.eps))
+	}
 }

@@ -23,7 +23,7 @@
 //	             safetensors.go         the networks out and in
 //	             check.go               the code held against testdata/golden
 //	networks     mlp.go                 layers forward and backward; Adam
-//	arithmetic   kernel*.go             the matrix product; threads; Adam's loop
+//	arithmetic   kernel*.go             the matrix product; threads
 //	chance       number.go              functions; generators
 //
 // [Agent.Train] is the algorithm, [Params] has every number in it, and it runs in
