@@ -186,16 +186,13 @@ func kernels() []kernel {
 	has := func(bits, want uint32) bool { return bits&want == want }
 	leaves, _, _, _ := cpuid(0, 0)
 	_, _, c, _ := cpuid(1, 0)
-	if leaves < 7 || !has(c, fma|osxsave|avx) {
-		return []kernel{generic}
-	}
 	_, b, _, _ := cpuid(7, 0)
-	saved := xgetbv()
-	if !has(b, avx2Bit|bmi2) || !has(saved, ymm) {
+	switch {
+	case leaves < 7 || !has(c, fma|osxsave|avx) || !has(b, avx2Bit|bmi2) || !has(xgetbv(), ymm):
 		return []kernel{generic}
-	}
-	if !has(b, f|dq|bw|vl) || !has(saved, zmm) {
+	case !has(b, f|dq|bw|vl) || !has(xgetbv(), zmm):
 		return []kernel{avx2, generic}
+	default:
+		return []kernel{avx512, avx2, generic}
 	}
-	return []kernel{avx512, avx2, generic}
 }
