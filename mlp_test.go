@@ -57,18 +57,11 @@ func TestNetwork(t *testing.T) {
 // of eight threads gives the same in many.
 func TestChunks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 0))
-	random := func(rows, cols int) matrix {
-		m := newMatrix(rows, cols)
-		for i := range m.data {
-			m.data[i] = float32(rng.Float64() - 0.5)
-		}
-		return m
-	}
 	for _, rows := range []int{1, 31, 192, 193, 613, 768} {
 		widths := []int{6, 96, 65, 32, 1 + rows%3}
 		n := len(widths) - 1
-		m := newMLP(random(1, mlpSize(widths)).data, widths)
-		x, dy := random(rows, widths[0]), random(rows, widths[n])
+		m := randomNet(rng, widths...).network()
+		x, dy := table(randomRows(rng, rows, widths[0])), table(randomRows(rng, rows, widths[n]))
 		results := func(threads int) [][]float32 {
 			w := newWorkers(threads)
 			defer w.resize(1)
