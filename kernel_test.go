@@ -107,24 +107,14 @@ var specials = []float32{0, float32(math.Copysign(0, -1)), 0x1p-126, -0x1p-126, 
 // guarded makes memory that cannot be left unnoticed, where the system has it.
 var guarded func(n int) (x []float32, free func())
 
-// guards are the memory of one test.
-type guards struct{ made []func() }
-
-// floats returns n zeros, which live until free.
-func (g *guards) floats(n int) []float32 {
+// floats returns n zeros, which live as long as the test.
+func floats(t *testing.T, n int) []float32 {
 	if guarded == nil || n == 0 {
 		return make([]float32, n)
 	}
 	x, free := guarded(n)
-	g.made = append(g.made, free)
+	t.Cleanup(free)
 	return x
-}
-
-func (g *guards) free() {
-	for _, free := range g.made {
-		free()
-	}
-	g.made = nil
 }
 
 // A mulCase is a product whose operands are views with random gaps.
@@ -135,12 +125,12 @@ type mulCase struct {
 
 // randomMul returns a product of the given size. The bits of flags choose the
 // layout of A, the epilogue and whether there are special values.
-func randomMul(g *guards, rng *rand.Rand, rows, cols, k int, flags uint) mulCase {
+func randomMul(t *testing.T, rng *rand.Rand, rows, cols, k int, flags uint) mulCase {
 	special := flags>>6&3 == 3
 	// The data ends with the last element, so that nothing may be read behind.
 	view := func(rows, cols int) matrix {
 		m := matrix{rows: rows, cols: cols, rowStride: cols + rng.IntN(2)*rng.IntN(20), colStride: 1}
-		m.data = g.floats(max(0, (rows-1)*m.rowStride+cols))
+		m.data = floats(t, max(0, (rows-1)*m.rowStride+cols))
 		for i := range m.data {
 			m.data[i] = float32(rng.Float64()*2 - 1)
 			if special && rng.IntN(100) == 0 {
@@ -176,9 +166,9 @@ func randomMul(g *guards, rng *rand.Rand, rows, cols, k int, flags uint) mulCase
 }
 
 // result returns C's data, gaps included, after mul.
-func (p mulCase) result(g *guards, mul func(c, a, b matrix, e epilogue)) []uint32 {
+func (p mulCase) result(t *testing.T, mul func(c, a, b matrix, e epilogue)) []uint32 {
 	c := p.c
-	c.data = g.floats(len(p.c.data))
+	c.data = floats(t, len(p.c.data))
 	copy(c.data, p.c.data)
 	mul(c, p.a, p.b, p.e)
 	return bits(c.data)
@@ -187,11 +177,9 @@ func (p mulCase) result(g *guards, mul func(c, a, b matrix, e epilogue)) []uint3
 // checkMul holds all workers to the definition.
 func checkMul(t *testing.T, ws []*workers, rng *rand.Rand, rows, cols, k int, flags uint) {
 	t.Helper()
-	var g guards
-	defer g.free()
-	p := randomMul(&g, rng, rows, cols, k, flags)
+	p := randomMul(t, rng, rows, cols, k, flags)
 	naive := func(fma func(a, b, c float32) float32) []uint32 {
-		return p.result(&g, func(c, a, b matrix, e epilogue) { naiveMul(c, a, b, e, fma) })
+		return p.result(t, func(c, a, b matrix, e epilogue) { naiveMul(c, a, b, e, fma) })
 	}
 	fused, rounded := naive(exactFMA), naive(roundedFMA)
 	for _, w := range ws {
@@ -199,7 +187,7 @@ func checkMul(t *testing.T, ws []*workers, rng *rand.Rand, rows, cols, k int, fl
 		if w.kernel == generic {
 			want = rounded
 		}
-		if got := p.result(&g, w.mul); !slices.Equal(want, got) {
+		if got := p.result(t, w.mul); !slices.Equal(want, got) {
 			t.Fatalf("%v, %d threads: %d by %d by %d, flags %#x (-want +got):\n%s",
 				w.kernel, w.n, rows, cols, k, flags, cmp.Diff(want, got))
 		}
@@ -300,8 +288,7 @@ func TestTranspose(t *testing.T) {
 		if i >= 300 { // large enough for several threads
 			rows, cols = rows+200, cols+200
 		}
-		var g guards
-		w, src, dst := ws[i%len(ws)], randomMul(&g, rng, rows, cols, 1, 0).c, randomMul(&g, rng, cols, rows, 1, 0).c
+		w, src, dst := ws[i%len(ws)], randomMul(t, rng, rows, cols, 1, 0).c, randomMul(t, rng, cols, rows, 1, 0).c
 		want := slices.Clone(dst.data)
 		for r := range rows {
 			for c, x := range src.row(r) {
@@ -311,7 +298,6 @@ func TestTranspose(t *testing.T) {
 		if w.transpose(dst, src); !slices.Equal(want, dst.data) {
 			t.Fatalf("%v, %d threads: %d by %d (-want +got):\n%s", w.kernel, w.n, rows, cols, cmp.Diff(want, dst.data))
 		}
-		g.free()
 	}
 }
 
