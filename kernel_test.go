@@ -440,10 +440,9 @@ func goroutinesEnd(t *testing.T, before int) {
 // On a shared machine both change by the minute, and together; their ratio changes
 // less.
 
-// A probe measures for some milliseconds what one thread can do at most.
-type probe func() (flops float64)
-
-func newProbe(k kernel) probe {
+// newProbe returns a measurement of some milliseconds: the flops that one thread
+// can do at most.
+func newProbe(k kernel) func() float64 {
 	const rows, cols, steps = 8, 32, 256
 	c, a, b := newMatrix(rows, cols), newMatrix(rows, steps), newMatrix(steps, cols)
 	w := workersOf(k, 1)
