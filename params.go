@@ -306,26 +306,21 @@ func (p Params) Value(name string) string {
 }
 
 // Set changes the field called name to the value that text spells: a JSON
-// number, true or false, or a bare word. The error, for an unknown name or a
-// value that is not allowed, leaves p as it was.
+// value, or a bare word. The error, for an unknown name or a value that is not
+// allowed, leaves p as it was.
 func (p *Params) Set(name, text string) error {
-	value := []byte(text)
-	if reflect.ValueOf(p).Elem().FieldByName(name).Kind() == reflect.String {
-		value, _ = json.Marshal(text) // a string never fails
-	}
-	return p.setJSON(name, value)
-}
-
-// setJSON changes the field called name to a JSON value.
-func (p *Params) setJSON(name string, value []byte) error {
 	f, ok := reflect.TypeFor[Params]().FieldByName(name)
 	if !ok || f.Anonymous {
 		return fmt.Errorf("qta: unknown parameter %q%s", name, suggestion(name))
 	}
+	value := []byte(text)
+	if f.Type.Kind() == reflect.String && !json.Valid(value) {
+		value, _ = json.Marshal(text) // a bare word; a string never fails
+	}
 	q := *p
 	target := reflect.ValueOf(&q).Elem().FieldByIndex(f.Index)
-	if json.Unmarshal(value, target.Addr().Interface()) != nil || string(value) == "null" {
-		return fmt.Errorf("qta: parameter %s: %#q is not %s", name, value, kindNames[target.Kind()])
+	if json.Unmarshal(value, target.Addr().Interface()) != nil || text == "null" {
+		return fmt.Errorf("qta: parameter %s: %#q is not %s", name, text, kindNames[f.Type.Kind()])
 	}
 	if err := checkField(f, target); err != nil {
 		return err
@@ -371,7 +366,7 @@ func ReadParams(r io.Reader, base Params) (Params, error) {
 		seen[name] = true
 		var value json.RawMessage
 		d.Decode(&value)
-		if err := p.setJSON(name, value); err != nil {
+		if err := p.Set(name, string(value)); err != nil {
 			return refuse(d.InputOffset(), err)
 		}
 	}
