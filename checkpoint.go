@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -117,12 +116,6 @@ func (a *Agent) SaveFile(path string) error {
 	if err != nil {
 		os.Remove(temporary)
 		return fmt.Errorf("qta: checkpoint not written: %w", err)
-	}
-	// Where a system cannot sync a directory, a power failure can undo the
-	// renames, which leaves an older checkpoint.
-	if directory, err := os.Open(filepath.Dir(path)); err == nil {
-		directory.Sync()
-		directory.Close()
 	}
 	return nil
 }
