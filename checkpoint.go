@@ -205,14 +205,13 @@ func openCheckpoint(magic string, data []byte) (h header, state []byte, err erro
 // fits reports whether a state of so many bytes can hold what the header says, so
 // that no file costs memory beyond its size.
 func (h *header) fits(length int) bool {
+	// Of each weight a target and two moments are saved too, as float32. What is
+	// wrong with parameters or sizes is found before anything is made.
 	s := h.Sizes
-	if min(s.Observation, s.Goal, s.Action, h.Step, h.Evaluations, h.Attachment) < 0 {
-		return false
-	}
-	// Of each weight a target and two moments are saved too, as float32.
 	networks := float64(16 * criticWeights(&h.Params, s))
 	transitions := float64(8 * float64(h.Step) * float64(s.Observation+s.Goal+s.Action))
-	return max(networks, transitions, float64(h.Evaluations), float64(h.Attachment)) <= float64(length)
+	return min(h.Step, h.Evaluations, h.Attachment) >= 0 &&
+		max(networks, transitions, float64(h.Evaluations), float64(h.Attachment)) <= float64(length)
 }
 
 // criticWeights returns how many weights the critics have, without their last
