@@ -86,12 +86,8 @@ func (a *Agent) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// Previous is the suffix that [Agent.SaveFile] gives the checkpoint before the
-// newest.
-const Previous = ".previous"
-
 // SaveFile writes a checkpoint to path, by way of path+".tmp", and renames the
-// one before it to path+[Previous]: a crash or a full disk at any moment leaves
+// one before it to path+".previous": a crash or a full disk at any moment leaves
 // one of the two whole.
 func (a *Agent) SaveFile(path string) error {
 	data, err := a.MarshalBinary()
@@ -108,7 +104,7 @@ func (a *Agent) SaveFile(path string) error {
 		err = cmp.Or(err, f.Sync(), f.Close())
 	}
 	if err == nil {
-		err = os.Rename(path, path+Previous)
+		err = os.Rename(path, path+".previous")
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			err = os.Rename(temporary, path)
 		}
@@ -122,7 +118,7 @@ func (a *Agent) SaveFile(path string) error {
 
 // LoadFile reads an agent that [Agent.SaveFile] wrote. If the file is damaged,
 // or missing after a crash (the error then wraps [fs.ErrNotExist]), load
-// path+[Previous], which trains to the same end. The error for another format
+// path+".previous", which trains to the same end. The error for another format
 // wraps [errors.ErrUnsupported].
 func LoadFile(path string) (*Agent, error) {
 	data, err := os.ReadFile(path)

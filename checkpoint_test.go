@@ -403,6 +403,8 @@ func TestCheckpointNumbers(t *testing.T) {
 	}
 }
 
+const previous = ".previous"
+
 // TestSaveFile leaves files as crashes do. What is whole is loaded, and the next
 // checkpoint is saved.
 func TestSaveFile(t *testing.T) {
@@ -420,12 +422,12 @@ func TestSaveFile(t *testing.T) {
 		{"empty", "older", "missing"},
 	} {
 		path := filepath.Join(t.TempDir(), "agent")
-		for name, content := range map[string]string{path: test.newest, path + Previous: test.previous, path + ".tmp": test.temporary} {
+		for name, content := range map[string]string{path: test.newest, path + previous: test.previous, path + ".tmp": test.temporary} {
 			if content != "missing" {
 				writeFile(t, name, contents[content])
 			}
 		}
-		for name, content := range map[string]string{path: test.newest, path + Previous: test.previous} {
+		for name, content := range map[string]string{path: test.newest, path + previous: test.previous} {
 			a, err := LoadFile(name)
 			if want := map[string]int{"older": 5, "newer": 8}[content]; want > 0 {
 				if err != nil || a.Steps() != want {
@@ -446,7 +448,7 @@ func TestSaveFile(t *testing.T) {
 		if before == "missing" {
 			before = test.previous
 		}
-		kept, _ := os.ReadFile(path + Previous)
+		kept, _ := os.ReadFile(path + previous)
 		if _, err := os.Stat(path + ".tmp"); !bytes.Equal(kept, contents[before]) || !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%v: %d bytes are kept of %s; the temporary file: %v", test, len(kept), before, err)
 		}
@@ -460,7 +462,7 @@ func TestSaveFileFails(t *testing.T) {
 		"a directory in its place": func(path string) error { return errors.Join(os.Rename(path, path+"x"), os.Mkdir(path, 0o777)) },
 		"one in the temporary's":   func(path string) error { return os.Mkdir(path+".tmp", 0o777) },
 		"one in that of the one before": func(path string) error {
-			return errors.Join(os.Rename(path+Previous, path+"y"), os.Mkdir(path+Previous, 0o777))
+			return errors.Join(os.Rename(path+previous, path+"y"), os.Mkdir(path+previous, 0o777))
 		},
 		"a full disk": func(path string) error { return os.Symlink("/dev/full", path+".tmp") },
 	} {
@@ -470,7 +472,7 @@ func TestSaveFileFails(t *testing.T) {
 		}
 		files := func() map[string][]byte {
 			all := map[string][]byte{}
-			for _, name := range []string{path, path + Previous, path + "x", path + "y"} {
+			for _, name := range []string{path, path + previous, path + "x", path + "y"} {
 				all[name], _ = os.ReadFile(name)
 			}
 			return all
