@@ -137,12 +137,11 @@ func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 		if round == atMost {
 			return fmt.Errorf("qta: environment: actions have no effect: %d episodes are as with other actions", atMost)
 		}
-		seed := rng.Uint64()
-		actions, others := randomActions(horizon, sizes.Action, rng), randomActions(horizon, sizes.Action, rng)
-		once, err1 := playEpisode(env, sizes, seed, actions, nil)
-		other, err2 := playEpisode(env, sizes, seed, others, nil)
-		_, err3 := playEpisode(env, sizes, rng.Uint64(), others[:horizon/2], nil)
-		_, err4 := playEpisode(env, sizes, seed, actions, once)
+		seed, actions := rng.Uint64(), rng.Uint64()
+		once, err1 := playEpisode(env, sizes, horizon, seed, actions, nil)
+		other, err2 := playEpisode(env, sizes, horizon, seed, rng.Uint64(), nil)
+		_, err3 := playEpisode(env, sizes, horizon/2, rng.Uint64(), rng.Uint64(), nil)
+		_, err4 := playEpisode(env, sizes, horizon, seed, actions, once)
 		if err := cmp.Or(err1, err2, err3, err4); err != nil {
 			return err
 		}
@@ -151,33 +150,21 @@ func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 	return nil
 }
 
-// randomActions draws n actions. A quarter of the components are at one of the
-// bounds, because they are drawn from an interval a third wider.
-func randomActions(n, size int, rng *rand.Rand) [][]float64 {
-	actions := make([][]float64, n)
-	for i := range actions {
-		actions[i] = make([]float64, size)
-		for j := range actions[i] {
-			actions[i][j] = min(max((8.0/3)*(float64(rng.Float64())-0.5), -1), 1)
-		}
-	}
-	return actions
-}
-
 // A playedStep is a copy of what Reset or Step returned, and its reward.
 type playedStep struct {
 	State
 	reward float64
 }
 
-// playEpisode plays one episode, checks every answer as training does, and
-// returns copies of the answers, Reset's first. Given an earlier play of the same
-// episode, it holds the answers to that, asks for more rewards, and passes all
-// actions in one slice.
-func playEpisode(env Env, sizes Sizes, seed uint64, actions [][]float64, earlier []playedStep) ([]playedStep, error) {
+// playEpisode plays n steps of an episode, whose chance and actions have seeds. It
+// checks every answer as training does, and returns copies of the answers, Reset's
+// first. Given an earlier play of the same episode, it holds the answers to that,
+// asks for more rewards, and passes all actions in one slice.
+func playEpisode(env Env, sizes Sizes, n int, seed, actions uint64, earlier []playedStep) ([]playedStep, error) {
 	var steps []playedStep
-	action := make([]float64, sizes.Action)
-	for t := range len(actions) + 1 {
+	var given []float64
+	action, draws := make([]float64, sizes.Action), rand.New(rand.NewPCG(actions, actions))
+	for t := range n + 1 {
 		var s State
 		var reward float64
 		if t == 0 {
@@ -186,7 +173,10 @@ func playEpisode(env Env, sizes Sizes, seed uint64, actions [][]float64, earlier
 			if earlier == nil {
 				action = make([]float64, sizes.Action)
 			}
-			copy(action, actions[t-1])
+			for i := range action { // a quarter of them at a bound
+				action[i] = min(max(float64(4.0/3*symmetric(draws)), -1), 1)
+			}
+			given = slices.Clone(action)
 			s, reward = env.Step(action)
 		}
 		was := State{slices.Clone(s.Observation), slices.Clone(s.Achieved), slices.Clone(s.Desired)}
@@ -200,14 +190,14 @@ func playEpisode(env Env, sizes Sizes, seed uint64, actions [][]float64, earlier
 			steps[t].reward = env.Reward(s.Achieved, s.Desired)
 		}
 		if problem == "" && earlier != nil {
-			problem = rewardProblem(env, s, earlier[len(actions)-t])
+			problem = rewardProblem(env, s, earlier[n-t])
 		}
 		switch now := env.Sizes(); {
 		case problem != "":
 		case !reflect.DeepEqual(was, s):
 			problem = "a call of Reward changed the state, which must stay until the next Reset or Step"
-		case t > 0 && !slices.Equal(action, actions[t-1]):
-			problem = fmt.Sprintf("it changed its action from %v to %v; the slice is the caller's", actions[t-1], action)
+		case t > 0 && !slices.Equal(action, given):
+			problem = fmt.Sprintf("it changed its action from %v to %v; the slice is the caller's", given, action)
 		case earlier != nil && !reflect.DeepEqual(steps[t], earlier[t]):
 			problem = "another answer than in an episode with equal generator and actions; nothing else may " +
 				"reach an episode: other chance, an earlier episode (also one that was broken off), a call of Reward, " +

@@ -107,7 +107,7 @@ func TestCheckEnv(t *testing.T) {
 			}}},
 		{"NaN", "qta: step 0: environment: the desired goal is [NaN]",
 			lineEnv{onState: func(e *lineEnv, s *State) { s.Desired = []float64{math.NaN()} }}},
-		{"infinite", "qta: step 5: environment: the observation is [-0.0",
+		{"infinite", "qta: step 5: environment: the observation is [0.3",
 			lineEnv{onState: func(e *lineEnv, s *State) { s.Observation[1] = 1 / float64(5-e.steps) }}},
 		{"moving goal", "qta: step 1: environment: the desired goal went from ",
 			lineEnv{onStep: func(e *lineEnv, a []float64) { e.goal = []float64{e.goal[0] + 1e-9} }}},
@@ -123,7 +123,7 @@ func TestCheckEnv(t *testing.T) {
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
 				return pick(d[0] != e.goal[0], -1, r)
 			}}},
-		{"reward of the clock", "qta: step 0: environment: Reward is 0 of the achieved goal [1.5",
+		{"reward of the clock", "qta: step 48: environment: Reward is -1 of the achieved goal [0.8",
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
 				return pick(e.steps < 3, 0, r)
 			}}},
@@ -149,7 +149,7 @@ func TestCheckEnv(t *testing.T) {
 			lineEnv{onStep: func(e *lineEnv, a []float64) { e.speed = pick(e.start > 0.7 && a[0] > 0.5, 0.02, 0.01) }}},
 		{"actions with a late one", "",
 			lineEnv{onStep: func(e *lineEnv, a []float64) { e.speed = pick(e.steps < 40, 0, e.speed) }}},
-		{"changes the action", "qta: step 1: environment: it changed its action from [-0.1",
+		{"changes the action", "qta: step 1: environment: it changed its action from [0.6",
 			lineEnv{onStep: func(e *lineEnv, a []float64) { a[0] /= 2 }}},
 		{"keeps the action", "qta: step 2: environment: " + other, lineEnv{
 			onReset: func(e *lineEnv) { e.action = make([]float64, 2) },
