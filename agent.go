@@ -199,11 +199,10 @@ func (a *Agent) Value(observations, goals [][]float64) []float64 {
 	return criticsMean(a.policyValues(a.pun, observations, goals))
 }
 
-// Uncertainty returns the epistemic uncertainty in each observation with its
-// goal: Equation 5, by the agent's heads, in the unit of what they predict. The
-// seed decides the d actions, and so the answer. [Agent.Survey] has the
-// estimate by which the agent chooses its goals, such as that of an average of
-// the heads ([Default]). Uncertainty panics as [Agent.Value] does.
+// Uncertainty returns Equation 5 in each observation with its goal, by the agent's
+// heads, in the unit of what they predict. The seed decides the d actions.
+// [Agent.Survey] has the estimate by which the agent chooses its goals, such as by
+// an average of the heads ([Default]). It panics as [Agent.Value] does.
 func (a *Agent) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
 	return a.pun.answer(a.rows(observations, goals), a.sizes.Action, newStream(seed, forSurvey))
 }
@@ -212,16 +211,15 @@ func (a *Agent) Uncertainty(observations, goals [][]float64, seed uint64) []floa
 // Figure 5. Samples apart, its slices have one element per point.
 type Survey struct {
 	Value       []float64 // mean over the critics of Q(start, π(start, g), g), in discounted rewards
-	Deviation   []float64 // Equation 5 at the point, or the estimate that the agent has in its place
+	Deviation   []float64 // the uncertainty by which the agent chooses its goals, such as Equation 5 at the point
 	Probability []float64 // Equation 6 with the points as candidates
 	Samples     []int     // indices of points drawn with these probabilities; none without points
 }
 
-// Survey asks the agent about points and draws samples of them as goals. A
-// point is an observation and the goal achieved there. start is an observation,
-// and desired the environment's goal, which UncertaintyGoal may ask for. The
-// uncertainty is the one by which the agent chooses its goals. Chance depends
-// only on the seed and the step. Survey panics as [Agent.Value] does.
+// Survey asks the agent about points, each an observation and the goal achieved
+// there, and draws samples of them as goals. start is an observation, and desired
+// the environment's goal, which UncertaintyGoal may ask for. Chance depends only
+// on the seed and the step. Survey panics as [Agent.Value] does.
 //
 // Reading R92: the caption of Figure 5 has the "value function for all states";
 // it is shown as the value of every point as a goal from the start, to compare
@@ -251,16 +249,15 @@ func (a *Agent) Survey(start, desired []float64, observations, goals [][]float64
 	return s
 }
 
-// State returns where the agent is in training, in the environment's units, and
-// the environment's goal; zeros before the first episode. The caller owns the
-// slices.
+// State returns a copy of the state in which the agent is in training, of zeros
+// before the first episode.
 func (a *Agent) State() State {
 	return State{slices.Clone(a.observation), slices.Clone(a.achieved), slices.Clone(a.desired)}
 }
 
-// Achieved returns the goal achieved in the state in which environment step i
-// began, of which QTA takes its candidates; that of step [Agent.Steps] is the
-// current state's. The caller owns the slice. Achieved panics for any other i.
+// Achieved returns a copy of the goal achieved where environment step i began, a
+// candidate of QTA's, or where the agent is now if i is Steps(). It panics for
+// any other i.
 func (a *Agent) Achieved(i int) []float64 {
 	if i < 0 || i > a.step {
 		panic(fmt.Sprintf("qta: Achieved of step %d of %d", i, a.step))

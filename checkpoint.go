@@ -48,10 +48,8 @@ type header struct {
 }
 
 // MarshalBinary returns a checkpoint of the agent: its whole state. It fails
-// with a [*NumericError] if a number is NaN or infinite, so that a state gone
-// wrong never replaces a good one; with the error of a [Curriculum] that cannot
-// be saved; and after an error within a step (see
-// [Agent.Train]).
+// with a [*NumericError] if a number is NaN or infinite, with the error of a
+// [Curriculum] that cannot be saved, and after an error within a step of Train.
 func (a *Agent) MarshalBinary() ([]byte, error) {
 	if a.unfit != nil {
 		return nil, a.unfit

@@ -11,8 +11,7 @@ import (
 // A PUN is the ensemble of Predictive Uncertainty Networks by itself (section
 // 3.1): G critics that learn the values of the caller's transitions, each with
 // a head that predicts the next observation. Where the heads disagree, a
-// learner of any kind has too little data. A PUN is not safe for concurrent
-// use.
+// learner of any kind has too little data. It is not safe for concurrent use.
 //
 // A transition is a row of each of several tables: observation, goal, action
 // and next observation, of the PUN's [Sizes]. If Sizes.Goal is 0, a table of
@@ -60,9 +59,8 @@ func (u *PUN) Sizes() Sizes { return u.sizes }
 // Learn is one update on a minibatch: each critic and its head descend
 // Equations 2 and 4 as one loss, and the target critics follow by Equation 3.
 // targets are the values y that Q(s, a, g) should have, from [PUN.Targets] or
-// elsewhere. It returns the two losses, means over the ensemble. A
-// [*NumericError], whose Step counts updates, says that a loss is not finite:
-// go on from a saved ensemble.
+// elsewhere. It returns the two losses, means over the ensemble. After a
+// [*NumericError], of a loss that is not finite, go on from a saved ensemble.
 func (u *PUN) Learn(
 	observations, goals, actions, next [][]float64, targets []float64,
 ) (criticLoss, predictiveLoss float64, err error) {

@@ -116,10 +116,9 @@ func numbersProblem(name string, x []float64, want int) string {
 	return ""
 }
 
-// CheckEnv tells the author of an environment what is wrong with it, and
-// returns nil if it finds nothing. It plays at least 16 episodes of horizon
-// steps with random actions, and checks every sentence of [Env]. It panics if
-// env does, or if horizon is less than 1.
+// CheckEnv checks every sentence of [Env] in at least 16 episodes of horizon
+// steps with random actions, and returns what is wrong, or nil. It panics if env
+// does, or if horizon is less than 1.
 func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 	if horizon < 1 {
 		panic("qta: CheckEnv needs a horizon of at least 1")

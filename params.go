@@ -163,8 +163,6 @@ type Baselines struct {
 }
 
 // Paper returns the table of the paper's appendix and its text, literally.
-// Where the paper is silent the value is a Reading, named in the field's
-// source.
 func Paper() Params {
 	return Params{
 		Method: Method{
@@ -333,9 +331,9 @@ var kindNames = map[reflect.Kind]string{
 	reflect.Int: "a whole number", reflect.Float64: "a number", reflect.Bool: "true or false", reflect.String: "a word",
 }
 
-// ReadParams reads a JSON object of parameters, as encoding/json writes them or
-// only some of them, over base. A name that is unknown or given twice, a value of the wrong type or out
-// of range, and anything after the object are errors that name the place.
+// ReadParams reads a JSON object of some parameters, or all, over base. A name
+// that is unknown or given twice, a value of the wrong type or out of range, and
+// anything after the object are errors that name the place.
 func ReadParams(r io.Reader, base Params) (Params, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
