@@ -400,55 +400,6 @@ func twinNormalized(n *normalizer, x []float64) []float64 {
 	return y
 }
 
-// TestAsk compares answers with the twins', pair by pair and action by action.
-func TestAsk(t *testing.T) {
-	for _, changes := range []string{
-		"", "SharedActions=true", "Curriculum=her", "UncertaintyActions=3",
-		"UncertaintyGoal=desired", "Uncertainty=q", "UncertaintyNoise=1", "FirstGoalState=start", // have no part
-	} {
-		t.Run(changes, func(t *testing.T) {
-			p := changed("", tinyPreset(Default()), changes).Params
-			d := p.UncertaintyActions
-			a := lineAgent(t, p)
-			const n, seed = 37, 9 // more than a batch
-			rng := rand.New(rand.NewPCG(2, 2))
-			observations, goals := randomRows(rng, n, 3), randomRows(rng, n, 1)
-			value, uncertainty := a.Value(observations, goals), a.Uncertainty(observations, goals, seed)
-
-			actions := newStream(seed, forSurvey)
-			drawn := make([][]float64, n*d) // action j of pair k is j n + k
-			for j := range drawn {
-				if p.SharedActions && j%n > 0 {
-					drawn[j] = drawn[j-1]
-				} else {
-					drawn[j] = []float64{symmetric(actions.Rand), symmetric(actions.Rand)}
-				}
-			}
-			policy := a.policy.net.vector()
-			for k := range n {
-				s, g := twinNormalized(a.observations, observations[k]), twinNormalized(a.goals, goals[k])
-				q, ε := 0.0, 0.0
-				for _, c := range a.pun.critics {
-					q += twinValue(c.q.vector(), s, g, twinAct(policy, s, g)) / 3
-				}
-				for j := range d {
-					x := slices.Concat(s, g, drawn[j*n+k])
-					predictions := each(a.pun.critics, func(c *critic) []float64 {
-						return twinPrediction(c.q.vector(), c.head.vector(), x)
-					})
-					ε += twinDeviation(predictions) / float64(d)
-				}
-				near(t, fmt.Sprintf("value of pair %d", k), float32s(value[k:k+1]), []float64{q})
-				near(t, fmt.Sprintf("uncertainty of pair %d", k), float32s(uncertainty[k:k+1]), []float64{ε})
-			}
-
-			if slices.Equal(uncertainty, a.Uncertainty(observations, goals, seed+1)) {
-				t.Error("another seed draws the same actions")
-			}
-		})
-	}
-}
-
 // A survey says what the agent says when asked, about the goals that Equation 5
 // has in its parameters, by chance that is the seed's at step 0.
 func TestSurvey(t *testing.T) {
