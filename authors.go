@@ -62,63 +62,10 @@ func (a *Agent) drawByEpisode() int {
 // pursuedGoal returns the goal that was pursued in transition i.
 func pursuedGoal(a *Agent, i int) []float64 { return a.replay.relabel(i, 0, a.draws.Rand) }
 
-// gradientOtherwise is [pun.gradient] where the predictive loss ends in the
-// head, or the heads have a minibatch or a step of their own.
-func (u *pun) gradientOtherwise(i int, b, heads *batch) (criticLoss, headLoss float64) {
-	c := u.critics[i]
-	criticLoss, ξ := u.criticGradient(i, b)
-	if u.headEnds && !u.headsApart {
-		return criticLoss, u.headGradient(i, ξ, c.prediction, b)
-	}
-	c.head.forward(u.pass.workers, c.prediction.slice(0, ξ.rows), ξ, false) // priorities may ask for it
-	if u.headsApart {
-		clear(c.gradient.params[len(c.q.params):]) // the critics' optimizer may have it too
-		return criticLoss, 0
-	}
-	return criticLoss, u.headsGradient(i, heads, true)
-}
-
-// criticGradient returns Equation 2 for critic i, with ξ, and fills its
-// gradient, without the head's.
-func (u *pun) criticGradient(i int, b *batch) (loss float64, ξ matrix) {
-	c := u.critics[i]
-	ξ = c.q.latent(u.pass, b.x)
-	loss = u.criticLoss(i, ξ, b)
-	c.q.backward(u.pass, c.gradient.q, len(c.q.layers), false)
-	return loss, ξ
-}
-
-// headsGradient is headGradient on a minibatch of the heads' own, and fills the
-// gradient of the backbone too, or adds to it, unless the loss ends in the head.
-// The predictions on the critics' minibatch stay for priorities.
-func (u *pun) headsGradient(i int, b *batch, add bool) float64 {
-	c, n := u.critics[i], len(u.critics[i].q.layers)-1
-	ξ := c.q.latent(u.pass, b.x)
-	loss := u.headGradient(i, ξ, u.own, b)
-	if u.headEnds {
-		return loss
-	}
-	dξ, dp := u.pass.dx[n].slice(0, ξ.rows), u.dp.slice(0, ξ.rows)
-	c.head.backwardInput(u.pass.workers, dξ, dp, u.headT, epilogue{mask: ξ})
-	c.q.backward(u.pass, c.gradient.q, n, add)
-	return loss
-}
-
-// learnHeads takes the step of every head's own on a minibatch, and of the
-// backbone too unless the loss ends in the head. It returns the mean loss over
-// the ensemble.
-func (u *pun) learnHeads(b *batch) (loss float64) {
-	for i, c := range u.critics {
-		loss += u.headsGradient(i, b, false)
-		clear(c.gradient.q.params[len(backbone(c.q)):])
-	}
-	if u.oneBackbone {
-		u.sumBackbones()
-	}
-	for _, c := range u.critics {
-		c.headAdam.step()
-	}
-	return loss / float64(len(u.critics))
+// headsApart reports whether the heads have a step of their own, after the
+// critics'.
+func (p *Params) headsApart() bool {
+	return p.PredictiveGradient == "separate" || p.PredictiveGradient == "head" && p.HeadOwnDraw
 }
 
 // L2 that is added to the gradients of the critics' and of the heads' optimizer.

@@ -39,8 +39,6 @@ type architecture struct {
 	spread      func(d []float64, predictions [][]float32, width int) // nil is HeadDeviation of what is predicted
 	ownTargets  bool                                                  // each critic has its own; else Equation 1 for all alike
 	oneBackbone bool                                                  // all critics share it
-	headEnds    bool                                                  // the predictive loss moves the head only
-	headsApart  bool                                                  // heads have a step of their own, after the critics'
 }
 
 // newArchitecture returns what the ensemble that the parameters name does otherwise.
@@ -66,8 +64,6 @@ func newArchitecture(p *Params, sizes Sizes) architecture {
 			a.spread = meanVariance
 		}
 	}
-	a.headEnds = p.PredictiveGradient == "head"
-	a.headsApart = p.PredictiveGradient == "separate" || a.headEnds && p.HeadOwnDraw
 	return a
 }
 

@@ -123,7 +123,7 @@ func (v *vds) endEpisode(a *Agent) error {
 			q := u.targetValue(b.next, i)
 			TDTarget(b.y[i], b.r, q, q, u.params.Discount)
 			a.params.clipReturns(b.y[i])
-			l, _ := u.criticGradient(i, b)
+			l, _ := u.gradient(i, b, nil)
 			c.adam.step()
 			loss += l
 		}

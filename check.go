@@ -388,7 +388,7 @@ var equations = []equation{
 	{"critic-loss", []int{2}, "CriticLoss", "critics s g a y w?", func(in *inputs, out output) {
 		a, b := in.learner(Paper())
 		for i, c := range a.pun.critics {
-			loss, _ := a.pun.criticGradient(i, b)
+			loss, _ := a.pun.gradient(i, b, nil)
 			out("loss", loss, i)
 			out("grad", c.gradient.q.layers, i)
 		}
@@ -524,7 +524,7 @@ func checkPredictiveLoss(in *inputs, out output) {
 	a, b := in.learner(p)
 	u := a.pun
 	for i, c := range u.critics {
-		loss := u.headGradient(i, c.q.latent(u.pass, b.x), c.prediction, b)
+		loss := u.headGradient(i, c.q.latent(u.pass, b.x), c.prediction, b, false)
 		out("loss", loss, i)
 		out("pred", c.prediction, i)
 		out("grad_head", c.gradient.head, i)

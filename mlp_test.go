@@ -267,14 +267,6 @@ func randomBatch(rng *rand.Rand, rows int) *batch {
 	}
 }
 
-// learnBy is the step of critics, and of heads that learn in it, that the
-// parameters ask for.
-func (u *pun) learnBy(b, heads *batch, p *Params) (criticLoss, headLoss float64) {
-	a := newArchitecture(p, Sizes{})
-	u.headEnds, u.headsApart = a.headEnds, a.headsApart
-	return u.learn(b, heads)
-}
-
 // near reports an error for the first element of got that is not e within
 // 2e-5 (1 + |e|).
 func near(t *testing.T, what string, got []float32, want []float64) {

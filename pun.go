@@ -202,17 +202,14 @@ func (u *pun) targetValue(x matrix, i int) []float32 {
 
 // learn takes one step of every critic and its head on the joint loss of
 // Equations 2 and 4: the critics on the minibatch b, the heads on heads, which
-// is b in the paper. It returns the mean losses over the ensemble.
+// is b in the paper. Without one of the two only the other learns. It returns
+// the mean losses over the ensemble.
 //
 // Reading R11: the joint loss is the sum over the critics; each critic's
 // gradient sees only its own term.
 func (u *pun) learn(b, heads *batch) (criticLoss, headLoss float64) {
-	gradient := (*pun).gradient
-	if u.headEnds || u.headsApart || heads != b {
-		gradient = (*pun).gradientOtherwise
-	}
 	for i := range u.critics {
-		critic, head := gradient(u, i, b, heads)
+		critic, head := u.gradient(i, b, heads)
 		criticLoss += critic
 		headLoss += head
 	}
@@ -220,8 +217,10 @@ func (u *pun) learn(b, heads *batch) (criticLoss, headLoss float64) {
 		u.sumBackbones()
 	}
 	for _, c := range u.critics {
-		c.adam.step()
-		if !u.headsApart {
+		if b != nil {
+			c.adam.step()
+		}
+		if heads != nil {
 			c.headAdam.step()
 		}
 	}
@@ -237,36 +236,52 @@ func (u *pun) learn(b, heads *batch) (criticLoss, headLoss float64) {
 // own layer moves at the predictive network's rate. The text has "a joint loss
 // function", and a ξ that both predictions share "so that the quality of the
 // two predictions will be tightly coupled"; it stops no gradient.
-func (u *pun) gradient(i int, b, _ *batch) (criticLoss, headLoss float64) {
+func (u *pun) gradient(i int, b, heads *batch) (criticLoss, headLoss float64) {
 	c, p := u.critics[i], u.pass
 	n := len(c.q.layers) - 1
-	ξ := c.q.latent(p, b.x)
-	criticLoss = u.criticLoss(i, ξ, b)
-	headLoss = u.headGradient(i, ξ, c.prediction, b)
-
-	dq, dp, dξ := p.dx[n+1].slice(0, ξ.rows), u.dp.slice(0, ξ.rows), p.dx[n].slice(0, ξ.rows)
-	c.q.layers[n].backward(p.workers, c.gradient.q.layers[n], ξ, dq, p.wT[n], false)
-	c.q.layers[n].backwardInput(p.workers, dξ, dq, p.wT[n], epilogue{})
-	c.head.backwardInput(p.workers, dξ, dp, u.headT, epilogue{add: true, mask: ξ})
-	c.q.backward(p, c.gradient.q, n, false)
+	if b == nil || heads == nil {
+		clear(c.gradient.params) // either optimizer may move all of them
+	}
+	if b != nil {
+		ξ := c.q.latent(p, b.x)
+		criticLoss = u.criticGradient(i, ξ, b)
+		if heads == b {
+			headLoss = u.headGradient(i, ξ, c.prediction, b, true)
+		} else { // priorities may ask for it
+			c.head.forward(p.workers, c.prediction.slice(0, ξ.rows), ξ, false)
+		}
+		c.q.backward(p, c.gradient.q, n, false)
+	}
+	if heads != nil && heads != b {
+		headLoss = u.headGradient(i, c.q.latent(p, heads.x), u.own, heads, false)
+		if u.params.PredictiveGradient != "head" {
+			c.q.backward(p, c.gradient.q, n, b != nil)
+		}
+	}
 	return criticLoss, headLoss
 }
 
-// criticLoss returns Equation 2 for critic i, given ξ of the minibatch, and
-// leaves its gradient with respect to Q in the last of u.pass.dx.
-func (u *pun) criticLoss(i int, ξ matrix, b *batch) float64 {
-	layers, q := u.critics[i].q.layers, u.values[i][:ξ.rows]
-	n := len(layers)
-	layers[n-1].forward(u.pass.workers, matrix{ξ.rows, 1, 1, 1, q}, ξ, false)
-	return CriticLoss(u.pass.dx[n].data[:ξ.rows], q, b.y[i], b.weights[i])
+// criticGradient returns Equation 2 for critic i, given ξ of the minibatch, and
+// fills its last layer's gradient. It leaves the one with respect to ξ in u.pass.dx.
+func (u *pun) criticGradient(i int, ξ matrix, b *batch) float64 {
+	c, p, q := u.critics[i], u.pass, u.values[i][:ξ.rows]
+	n := len(c.q.layers) - 1
+	last, dξ, dq := c.q.layers[n], p.dx[n].slice(0, ξ.rows), p.dx[n+1].slice(0, ξ.rows)
+	last.forward(p.workers, matrix{ξ.rows, 1, 1, 1, q}, ξ, false)
+	loss := CriticLoss(dq.data[:ξ.rows], q, b.y[i], b.weights[i])
+	last.backward(p.workers, c.gradient.q.layers[n], ξ, dq, p.dwT[n], false)
+	last.backwardInput(p.workers, dξ, dq, p.wT[n], epilogue{mask: ξ})
+	return loss
 }
 
 // headGradient returns Equation 4 for head i, given ξ of the minibatch, and fills
-// the head's gradient. It leaves the one with respect to the predictions in u.dp.
-func (u *pun) headGradient(i int, ξ, prediction matrix, b *batch) float64 {
-	c, w := u.critics[i], u.pass.workers
+// the head's gradient. It leaves the one with respect to the predictions in u.dp,
+// and the one with respect to ξ in u.pass.dx, added to what is there if add, unless
+// the loss moves only the head.
+func (u *pun) headGradient(i int, ξ, prediction matrix, b *batch, add bool) float64 {
+	c, p := u.critics[i], u.pass
 	dp, prediction := u.dp.slice(0, ξ.rows), prediction.slice(0, ξ.rows)
-	c.head.forward(w, prediction, ξ, false)
+	c.head.forward(p.workers, prediction, ξ, false)
 	s, loss := b.head, PredictiveLoss
 	if b.masks != nil {
 		s = u.maskPredicted(i, prediction, b)
@@ -276,7 +291,11 @@ func (u *pun) headGradient(i int, ξ, prediction matrix, b *batch) float64 {
 	}
 	n := ξ.rows * prediction.cols
 	mean := loss(dp.data[:n], prediction.data[:n], s.data[:ξ.rows*s.cols], s.cols)
-	c.head.backward(w, c.gradient.head, ξ, dp, u.headT, false)
+	c.head.backward(p.workers, c.gradient.head, ξ, dp, u.headT, false)
+	if u.params.PredictiveGradient != "head" {
+		dξ := p.dx[len(c.q.layers)-1].slice(0, ξ.rows)
+		c.head.backwardInput(p.workers, dξ, dp, u.headT, epilogue{add: add, mask: ξ})
+	}
 	return mean
 }
 

@@ -117,10 +117,12 @@ func TestEquation2(t *testing.T) {
 					c.b.weights = slices.Repeat([][]float32{{0.5, 0.1, 1, 0.7, 0.2, 0.9}}, 3)
 				}
 				heads := c.b
-				if c.still.HeadOwnDraw {
+				if c.still.headsApart() {
+					heads = nil
+				} else if c.still.HeadOwnDraw {
 					heads = randomBatch(rand.New(rand.NewPCG(seed, 8)), 6)
 				}
-				got, gotHead := u.learnBy(c.b, heads, &c.still)
+				got, gotHead := u.learn(c.b, heads)
 				mean, meanHead := 0.0, 0.0
 				for i, critic := range c.critics {
 					critics := func() float64 { return twinLossOfBatch(critic, nil, c.b, i, "") }
@@ -187,7 +189,7 @@ func TestEquation4(t *testing.T) {
 					c.still.PredictiveGradient = "separate"
 				}
 				u := ensemble(c.still, c.critics, c.heads, c.b.x.rows)
-				got := u.learnHeads(c.b)
+				_, got := u.learn(nil, c.b)
 				mean := 0.0
 				for i, critic := range c.critics {
 					loss := func() float64 { return twinLossOfBatch(critic, &c.heads[i], c.b, i, form) }

@@ -252,6 +252,10 @@ func (a *Agent) learn() error {
 func (a *Agent) learnFrom(b, heads, actor *batch) {
 	a.updates++
 	targetsMove := a.updates%a.params.TargetEvery == 0
+	var apart *batch // of a step of the heads' own
+	if a.params.headsApart() {
+		heads, apart = nil, heads
+	}
 
 	a.target(b)                                            // Equation 1
 	a.losses.critic, a.losses.head = a.pun.learn(b, heads) // Equations 2 and 4
@@ -259,8 +263,8 @@ func (a *Agent) learnFrom(b, heads, actor *batch) {
 	if targetsMove {
 		a.pun.follow() // Equation 3
 	}
-	if a.pun.headsApart {
-		a.losses.head = a.pun.learnHeads(heads)
+	if apart != nil {
+		_, a.losses.head = a.pun.learn(nil, apart)
 	}
 	a.losses.policy = a.policy.learn(actor.x, a.pun) // DDPG
 	if targetsMove {
