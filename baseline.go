@@ -29,21 +29,12 @@ func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 	return new(queryTheAgent)
 }
 
-// An architecture holds what an ensemble does differently from PUN, whose own is
-// zero but for the first three.
-type architecture struct {
-	actions     int                                                   // d of one estimate
-	predicted   int                                                   // components that a head predicts
-	width       int                                                   // of a head's output
-	headLoss    func(dp, p, s []float32, width int) float64           // nil is PredictiveLoss
-	spread      func(d []float64, predictions [][]float32, width int) // nil is HeadDeviation of what is predicted
-	ownTargets  bool                                                  // each critic has its own; else Equation 1 for all alike
-	oneBackbone bool                                                  // all critics share it
-}
-
-// newArchitecture returns what the ensemble that the parameters name does otherwise.
+// newArchitecture returns the ensemble that the parameters name.
 func newArchitecture(p *Params, sizes Sizes) architecture {
-	a := architecture{actions: p.UncertaintyActions, predicted: sizes.Observation}
+	a := architecture{
+		actions: p.UncertaintyActions, predicted: sizes.Observation,
+		headLoss: PredictiveLoss, spread: scatter,
+	}
 	if p.HeadTarget == "achieved" {
 		a.predicted = sizes.Goal
 	}

@@ -55,11 +55,11 @@ func gaussianLoss(dp, p, s []float32, width int) float64 {
 // code (AuthorsForm) scores by the mean predicted variance, which is the noise
 // that the heads see in the data and not their disagreement. Lakshminarayanan et
 // al. have the variance of the uniform mixture, which is both.
-func meanVariance(d []float64, heads [][]float32, width int) {
+func meanVariance(d []float64, heads [][]float32, width, stride int) {
 	for r := range d {
 		sum := 0.0
 		for _, h := range heads {
-			sum += softplus(float64(h[r*(width+1)+width])) + varianceFloor
+			sum += softplus(float64(h[r*stride+width])) + varianceFloor
 		}
 		d[r] = sum / float64(len(heads))
 	}

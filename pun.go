@@ -154,6 +154,18 @@ type pun struct {
 	own, masked         matrix      // scratch: predictions on a minibatch of the heads' own, and maskPredicted's
 }
 
+// An architecture is what PUN has in common with the ensembles that it is
+// compared with, each in its own way.
+type architecture struct {
+	actions     int                                                           // d of one estimate
+	predicted   int                                                           // components that a head predicts
+	width       int                                                           // of a head's output, those first
+	headLoss    func(dp, p, s []float32, width int) float64                   // PredictiveLoss
+	spread      func(d []float64, predictions [][]float32, width, stride int) // scatter
+	ownTargets  bool                                                          // each critic has its own; else Equation 1 for all alike
+	oneBackbone bool                                                          // all critics share it
+}
+
 // A critic is Q_φ and its head P, with its target and what learning needs.
 type critic struct {
 	criticNet
@@ -282,15 +294,12 @@ func (u *pun) headGradient(i int, ξ, prediction matrix, b *batch, add bool) flo
 	c, p := u.critics[i], u.pass
 	dp, prediction := u.dp.slice(0, ξ.rows), prediction.slice(0, ξ.rows)
 	c.head.forward(p.workers, prediction, ξ, false)
-	s, loss := b.head, PredictiveLoss
+	s := b.head
 	if b.masks != nil {
 		s = u.maskPredicted(i, prediction, b)
 	}
-	if u.headLoss != nil {
-		loss = u.headLoss
-	}
 	n := ξ.rows * prediction.cols
-	mean := loss(dp.data[:n], prediction.data[:n], s.data[:ξ.rows*s.cols], s.cols)
+	mean := u.headLoss(dp.data[:n], prediction.data[:n], s.data[:ξ.rows*s.cols], s.cols)
 	c.head.backward(p.workers, c.gradient.head, ξ, dp, u.headT, false)
 	if u.params.PredictiveGradient != "head" {
 		dξ := p.dx[len(c.q.layers)-1].slice(0, ξ.rows)
@@ -334,17 +343,8 @@ func (u *pun) deviation(d []float64, x matrix) {
 		for _, c := range u.critics {
 			c.head.forward(u.pass.workers, c.prediction.slice(0, chunk.rows), c.q.latent(u.pass, chunk), false)
 		}
-		u.scatter(d[lo:][:chunk.rows])
+		u.spread(d[lo:][:chunk.rows], u.predictions, u.predicted, u.width)
 	}
-}
-
-// scatter sets d to how far the heads' latest predictions are apart.
-func (u *pun) scatter(d []float64) {
-	if u.spread != nil {
-		u.spread(d, u.predictions, u.predicted)
-		return
-	}
-	scatter(d, u.predictions, u.predicted, u.width)
 }
 
 // priorities sets d to the priority of each transition that the critics have
@@ -354,7 +354,9 @@ func (u *pun) scatter(d []float64) {
 // Reading R10: the paper does not say how to estimate one transition; this
 // takes the heads' deviation at (s, a, g) after relabeling, as the authors'
 // code does.
-func (u *pun) priorities(d []float64, _ *batch) { u.scatter(d) }
+func (u *pun) priorities(d []float64, _ *batch) {
+	u.spread(d, u.predictions, u.predicted, u.width)
+}
 
 // valuesAt returns the critics' values at x, critics by rows.
 func (u *pun) valuesAt(x matrix) [][]float32 {
