@@ -297,7 +297,7 @@ func within(t *testing.T, what string, got []float32, want []float64, allowed fu
 	}
 }
 
-// gradientCase is a tiny problem of sizes all different.
+// gradientCase is a tiny problem.
 type gradientCase struct {
 	critics []vectorNet
 	heads   []vectorLayer
@@ -308,7 +308,7 @@ type gradientCase struct {
 func newGradientCase(seed uint64) gradientCase {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	c := gradientCase{
-		critics: randomNets(rng, 3, 9, 5, 7, 1),
+		critics: randomNets(rng, 3, 9, 7, 7, 1),
 		b:       randomBatch(rng, 6),
 		still:   Paper(),
 	}
@@ -366,10 +366,8 @@ func (l layer) vector() vectorLayer { return vectorLayer{tableOf(l.w, 0, l.w.col
 
 // ensemble returns critics with heads for batches of up to rows.
 func ensemble(p Params, critics []vectorNet, heads []vectorLayer, rows int) *pun {
-	widths, predicted := critics[0].widths(), len(heads[0].B)
-	p.Critics = len(critics)
-	a := newArchitecture(&p, Sizes{Observation: predicted, Goal: predicted})
-	u := newEnsemble(&p, widths, a, newWorkers(1))
+	p.Critics, p.HiddenLayers, p.HiddenSize = len(critics), len(critics[0])-1, len(heads[0].W)
+	u := newPUN(&p, Sizes{Observation: 3, Goal: 2, Action: 4}, newStream(1, forInitialization).Rand, newWorkers(1))
 	u.reserve(rows)
 	for i, c := range u.critics {
 		c.q.load(critics[i])

@@ -384,9 +384,29 @@ func criticsMean(values [][]float32) []float64 {
 // newPUN returns an ensemble with networks of the given sizes. Critics differ
 // only in their initial weights; targets start equal to their critics.
 func newPUN(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *pun {
-	widths := p.widths(sizes.Observation+sizes.Goal+sizes.Action, 1)
-	u := newEnsemble(p, widths, newArchitecture(p, sizes), w)
-	for _, c := range u.critics {
+	widths, a := p.widths(sizes.Observation+sizes.Goal+sizes.Action, 1), newArchitecture(p, sizes)
+	u := &pun{
+		params: p, widths: widths, architecture: a,
+		pass:        newPass(widths, w),
+		headT:       newMatrix(a.width, p.HiddenSize),
+		values:      make([][]float32, p.Critics),
+		predictions: make([][]float32, p.Critics),
+	}
+	for range p.Critics {
+		net, gradient := newCriticNet(widths, a.width), newCriticNet(widths, a.width)
+		n := len(net.q.params)
+		end, head := n, n // of what the critic's optimizer moves, and where the head's begins
+		if p.PredictiveGradient == "separate" {
+			end, head = len(net.params), 0
+		}
+		c := &critic{
+			criticNet: net,
+			target:    newMLP(make([]float32, n), widths),
+			gradient:  gradient,
+			adam:      newAdam(net.params[:end], gradient.params[:end], p.CriticRate, p.GradientClip, w),
+			headAdam:  newAdam(net.params[head:], gradient.params[head:], p.PredictiveRate, p.GradientClip, w),
+		}
+		u.critics = append(u.critics, c)
 		c.q.initialize(rng)
 		c.head.initialize(rng)
 		if u.oneBackbone {
@@ -400,33 +420,6 @@ func newPUN(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *pun {
 // widths returns the widths of a network's layers from input to output.
 func (p *Params) widths(in, out int) []int {
 	return slices.Concat([]int{in}, slices.Repeat([]int{p.HiddenSize}, p.HiddenLayers), []int{out})
-}
-
-// newEnsemble returns an ensemble of zeros, whose critics have the given widths.
-func newEnsemble(p *Params, widths []int, a architecture, w *workers) *pun {
-	u := &pun{
-		params: p, widths: widths, architecture: a,
-		pass:        newPass(widths, w),
-		headT:       newMatrix(a.width, widths[len(widths)-2]),
-		values:      make([][]float32, p.Critics),
-		predictions: make([][]float32, p.Critics),
-	}
-	for range p.Critics {
-		net, gradient := newCriticNet(widths, a.width), newCriticNet(widths, a.width)
-		n := len(net.q.params)
-		end, head := n, n // of what the critic's optimizer moves, and where the head's begins
-		if p.PredictiveGradient == "separate" {
-			end, head = len(net.params), 0
-		}
-		u.critics = append(u.critics, &critic{
-			criticNet: net,
-			target:    newMLP(make([]float32, n), widths),
-			gradient:  gradient,
-			adam:      newAdam(net.params[:end], gradient.params[:end], p.CriticRate, p.GradientClip, w),
-			headAdam:  newAdam(net.params[head:], gradient.params[head:], p.PredictiveRate, p.GradientClip, w),
-		})
-	}
-	return u
 }
 
 // newCriticNet returns networks of zeros: a critic of the given widths, and a

@@ -155,7 +155,7 @@ func TestEquation3(t *testing.T) {
 			u := ensemble(c.still, c.critics, c.heads, 1)
 			w := u.pass.workers
 			w.resize(threads)
-			targets := randomNets(rng, 3, 9, 5, 7, 1)
+			targets := randomNets(rng, 3, 9, 7, 7, 1)
 			for i, n := range targets {
 				u.critics[i].target.load(n)
 			}
