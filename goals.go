@@ -265,16 +265,14 @@ func drawFrom(p []float64, rng stream) int {
 // Reading R26: where no candidate passes, all are kept, as in the authors'
 // code.
 func Achievable(candidates []int, q []float64, c float64, T int) []int {
-	limit := float64(c * float64(T))
-	passes := func(v float64) bool { return v >= limit }
-	if !slices.ContainsFunc(q, passes) {
-		return candidates
-	}
 	kept := candidates[:0]
 	for k, candidate := range candidates {
-		if passes(q[k]) {
+		if q[k] >= float64(c*float64(T)) {
 			kept = append(kept, candidate)
 		}
+	}
+	if len(kept) == 0 {
+		return candidates
 	}
 	return kept
 }
