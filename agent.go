@@ -374,9 +374,8 @@ func (a *Agent) reserve() {
 	if a.batch.r != nil {
 		return
 	}
-	a.pun.reserve(a.params.Batch)
 	for _, b := range []*batch{&a.batch, &a.headBatch, &a.actorBatch} {
-		*b = newBatch(a.params.Batch, a.sizes, a.pun)
+		*b = a.pun.newBatch(a.params.Batch, a.sizes)
 	}
 }
 

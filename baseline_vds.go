@@ -109,8 +109,7 @@ func valueDisagreement(std []float64, q [][]float32) {
 func (v *vds) endEpisode(a *Agent) error {
 	b, u := &v.batch, v.members
 	if b.r == nil {
-		u.reserve(vdsBatch)
-		*b = newBatch(vdsBatch, a.sizes, u)
+		*b = u.newBatch(vdsBatch, a.sizes)
 	}
 	loss := 0.0
 	for range vdsUpdates {

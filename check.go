@@ -319,8 +319,7 @@ func (in *inputs) agent(p Params, one *inputs) *Agent {
 // batch returns the minibatch, with zeros for what it lacks, and makes room for it.
 func (in *inputs) batch(a *Agent) *batch {
 	n, s, sg := len(in.G), a.sizes.Observation, a.sizes.Observation+a.sizes.Goal
-	a.pun.reserve(n)
-	b := newBatch(n, a.sizes, a.pun)
+	b := a.pun.newBatch(n, a.sizes)
 	set("s", b.x.columns(0, s), in.S)
 	set("g", b.x.columns(s, sg), in.G)
 	set("a", b.x.columns(sg, b.x.cols), in.A)

@@ -108,8 +108,7 @@ func (u *PUN) Uncertainty(observations, goals [][]float64, seed uint64) []float6
 
 func (u *PUN) minibatch(n int) *batch {
 	if u.batch.r == nil || n != len(u.batch.r) {
-		u.batch = newBatch(n, u.sizes, u.pun)
-		u.pun.reserve(n)
+		u.batch = u.pun.newBatch(n, u.sizes)
 	}
 	return &u.batch
 }

@@ -453,9 +453,10 @@ type batch struct {
 	masks       [][]bool    // each head's: where it is to learn; or nil
 }
 
-// newBatch returns a batch for an ensemble, of weight 1. All critics share
+// newBatch returns a batch of weight 1, and makes room for it. All critics share
 // targets unless the architecture gives each its own.
-func newBatch(rows int, sizes Sizes, u *pun) batch {
+func (u *pun) newBatch(rows int, sizes Sizes) batch {
+	u.reserve(rows)
 	width := sizes.Observation + sizes.Goal + sizes.Action
 	b := batch{
 		transitions: make([]int, rows),
