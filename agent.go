@@ -379,11 +379,6 @@ func (a *Agent) reserve() {
 	}
 }
 
-type parameterVector struct {
-	name   string
-	values []float32
-}
-
 func (a *Agent) parameters() []parameterVector {
 	vectors := []parameterVector{{"policy", a.policy.net.params}, {"target policy", a.policy.target.params}}
 	vectors = append(vectors, a.pun.parameters("critic")...)

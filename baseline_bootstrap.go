@@ -24,12 +24,6 @@ func (a *Agent) predictMeans(b *batch) {
 	}
 }
 
-// backbone returns the parameters of all layers but the last.
-func backbone(q *mlp) []float32 {
-	final := q.layers[len(q.layers)-1]
-	return q.params[:len(q.params)-layerSize(final.w.rows, final.w.cols)]
-}
-
 // sumBackbones replaces the backbone's gradient of every critic by their sum.
 func (u *pun) sumBackbones() {
 	sum := backbone(u.critics[0].gradient.q)

@@ -108,6 +108,12 @@ func (m *mlp) initialize(rng *rand.Rand) {
 	}
 }
 
+// A parameterVector is a network's parameters with its name.
+type parameterVector struct {
+	name   string
+	values []float32
+}
+
 // A pass holds what a batch leaves behind on its way through networks of one
 // shape. x[0] is the caller's input; x[l] is the output of layer l-1 after its
 // ReLU; dx[l] is the gradient with respect to that output before its ReLU. It

@@ -188,6 +188,12 @@ type criticNet struct {
 	head   layer     // P: ξ to the predicted s'
 }
 
+// backbone returns the parameters of Q_backbone.
+func backbone(q *mlp) []float32 {
+	final := q.layers[len(q.layers)-1]
+	return q.params[:len(q.params)-layerSize(final.w.rows, final.w.cols)]
+}
+
 // target sets b.y to Equation 1 for a minibatch whose s', g' and a' are in
 // b.next.
 func (u *pun) target(b *batch, rng stream) {

@@ -290,6 +290,16 @@ func (a *Agent) minibatch(b *batch, draw func() int, goal func(a *Agent, i int) 
 	}
 }
 
+// draw returns a transition to learn from.
+func (a *Agent) draw() int {
+	if a.prioritized != nil {
+		return a.prioritized.tree.find(a.draws.Float64())
+	}
+	return a.drawUniformly()
+}
+
+func (a *Agent) drawUniformly() int { return a.draws.index(a.replay.n) }
+
 // fill sets a row of b to transition i, replayed with a goal, and its reward
 // recomputed.
 //

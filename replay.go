@@ -155,16 +155,6 @@ func (c *column) of(transitions []int) [][]float64 {
 	return vectors
 }
 
-// draw returns a transition to learn from.
-func (a *Agent) draw() int {
-	if a.prioritized != nil {
-		return a.prioritized.tree.find(a.draws.Float64())
-	}
-	return a.drawUniformly()
-}
-
-func (a *Agent) drawUniformly() int { return a.draws.index(a.replay.n) }
-
 // prioritized is PER of section 3.3. Without it, as nil, its methods do nothing.
 //
 // Reading R33: a new transition, whose priority is not known yet, takes the
