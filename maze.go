@@ -319,7 +319,7 @@ func ParseMaze(text string) (*Maze, error) {
 	// The cells that can be reached lie in the box from lo to hi.
 	reached := map[[2]int]bool{start: true}
 	lo, hi := start, start
-	for queue := [][2]int{start}; len(queue) > 0 && len(reached) <= maxMazeCells; queue = queue[1:] {
+	for queue := [][2]int{start}; len(queue) > 0; queue = queue[1:] {
 		at := queue[0]
 		for i := range at {
 			lo[i], hi[i] = min(lo[i], at[i]), max(hi[i], at[i])
@@ -333,7 +333,7 @@ func ParseMaze(text string) (*Maze, error) {
 			}
 		}
 	}
-	if len(reached) > maxMazeCells || !mazeFits(hi[0]-lo[0]+1, hi[1]-lo[1]+1) {
+	if !mazeFits(hi[0]-lo[0]+1, hi[1]-lo[1]+1) {
 		return nil, fmt.Errorf(place+"from S to here it has more than the %d cells allowed, a ring of walls included",
 			hi[0]+1, hi[1]+1, maxMazeCells)
 	}
