@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -149,39 +148,6 @@ func TestReadings(t *testing.T) {
 	}
 	if len(at) < 100 {
 		t.Errorf("%d Readings found, want at least 100", len(at))
-	}
-}
-
-// With the paper's parameters the ensemble is PUN, and each thing that another
-// has is in one of the variants.
-func TestPaperIsPUN(t *testing.T) {
-	a := newMazeAgent(t, Paper(), 1)
-	own := architecture{actions: 8, predicted: 2, width: 2, headLoss: PredictiveLoss, spread: scatter}
-	if got, want := fmt.Sprintf("%+v", a.pun.architecture), fmt.Sprintf("%+v", own); got != want {
-		t.Errorf("with Paper() the ensemble is %s, PUN is %s", got, want)
-	}
-	for i, c := range a.pun.critics {
-		if c.adam.clip != 0 || c.adam.decay != 0 || len(c.adam.m) != len(c.q.params) || len(c.headAdam.m) != len(c.params)-len(c.q.params) {
-			t.Errorf("critic %d has another optimizer than the paper's", i+1)
-		}
-	}
-	if a.average != nil || a.params.SharedActions {
-		t.Error("Paper() asks an average, or about the same actions for all")
-	}
-	missing := map[string]bool{}
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[architecture]()) {
-		missing[f.Name] = true
-	}
-	for _, v := range variants() {
-		other := reflect.ValueOf(newMazeAgent(t, v.Params, 1).pun.architecture)
-		for i := range other.NumField() {
-			if fmt.Sprint(other.Field(i)) != fmt.Sprint(reflect.ValueOf(own).Field(i)) {
-				delete(missing, other.Type().Field(i).Name)
-			}
-		}
-	}
-	for name := range missing {
-		t.Errorf("no variant has %s", name)
 	}
 }
 
