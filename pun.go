@@ -154,16 +154,17 @@ type pun struct {
 	own, masked         matrix      // scratch: predictions on a minibatch of the heads' own, and maskPredicted's
 }
 
-// An architecture is what PUN has in common with the ensembles that it is
-// compared with, each in its own way.
+// An architecture is what PUN and the ensembles that it is compared with have each
+// in their own way.
 type architecture struct {
-	actions     int                                                           // d of one estimate
-	predicted   int                                                           // components that a head predicts
-	width       int                                                           // of a head's output, those first
-	headLoss    func(dp, p, s []float32, width int) float64                   // PredictiveLoss
-	spread      func(d []float64, predictions [][]float32, width, stride int) // scatter
-	ownTargets  bool                                                          // each critic has its own; else Equation 1 for all alike
-	oneBackbone bool                                                          // all critics share it
+	actions     int  // d of one estimate
+	predicted   int  // components that a head predicts
+	width       int  // of a head's output, which has those first
+	ownTargets  bool // each critic has its own; else Equation 1 for all alike
+	oneBackbone bool // all critics share it
+
+	headLoss func(dp, p, s []float32, width int) float64
+	spread   func(d []float64, predictions [][]float32, width, stride int) // sets d to how far they are apart
 }
 
 // A critic is Q_φ and its head P, with its target and what learning needs.
@@ -247,7 +248,8 @@ func (u *pun) learn(b, heads *batch) (criticLoss, headLoss float64) {
 }
 
 // gradient fills the gradient of critic i and its head: each loss's own on its
-// final layer, and their sum, through ξ, on the backbone.
+// final layer, and their sum, through ξ, on the backbone. It is zero where neither
+// loss reaches.
 //
 // Reading R13: the gradient goes on through ξ into the critic's backbone, which
 // descends Equations 2 and 4 as one loss, by the critic's optimizer; the head's
