@@ -346,7 +346,6 @@ func (a *Agent) enter(env, evaluation Env, o TrainOptions) error {
 		}
 	}
 	a.env = env
-	a.reserve()
 	return a.reenter()
 }
 
@@ -368,15 +367,6 @@ func (a *Agent) reenter() error {
 		}
 	}
 	return nil
-}
-
-func (a *Agent) reserve() {
-	if a.batch.r != nil {
-		return
-	}
-	for _, b := range []*batch{&a.batch, &a.headBatch, &a.actorBatch} {
-		*b = a.pun.newBatch(a.params.Batch, a.sizes)
-	}
 }
 
 func (a *Agent) parameters() []parameterVector {

@@ -139,7 +139,7 @@ func (r *rnd) outputs(a *Agent, transitions []int) (f, p []float32) {
 
 // endEpisode learns from the goals achieved so far.
 func (r *rnd) endEpisode(a *Agent) error {
-	transitions := a.batch.transitions
+	transitions := make([]int, a.params.Batch)
 	for range a.params.Horizon {
 		for row := range transitions {
 			transitions[row] = a.draws.index(a.replay.n)

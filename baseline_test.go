@@ -699,7 +699,6 @@ func visitedAgent(t *testing.T, curriculum string, n int) *Agent {
 		a.goals.add(x)
 	}
 	a.goals.update()
-	a.reserve()
 	return a
 }
 

@@ -79,7 +79,7 @@ func targetAgent(t *testing.T, p Params) *Agent {
 	t.Helper()
 	p.HiddenSize, p.HiddenLayers, p.Batch, p.Critics = 6, 2, 16, 4
 	a := newAgent(t, p, Sizes{Observation: 3, Goal: 2, Action: 2}, 5)
-	a.reserve()
+	a.batch = a.pun.newBatch(p.Batch, a.sizes)
 	rng := rand.New(rand.NewPCG(2, 0))
 	for _, params := range a.parameters() {
 		for i := range params.values {

@@ -278,6 +278,9 @@ func (a *Agent) learnFrom(b, heads, actor *batch) {
 // Reading R2: with prioritized replay the policy and the heads learn from the
 // same minibatch, and the weights apply only to the critics' loss.
 func (a *Agent) minibatch(b *batch, draw func() int, goal func(a *Agent, i int) []float64) {
+	if b.r == nil { // an agent that never trains needs none
+		*b = a.pun.newBatch(a.params.Batch, a.sizes)
+	}
 	for row := range b.transitions {
 		i := draw()
 		a.fill(b, row, i, goal(a, i))

@@ -136,7 +136,6 @@ func walked(t testing.TB, p Params, steps int) (*Agent, GoalSampler) {
 		a.enterState(s)
 	}
 	a.step, a.env = steps, env
-	a.reserve()
 	return a, env
 }
 
