@@ -218,21 +218,23 @@ type panel struct {
 // share one.
 func (s *state) panels(shot *snapshot, p qta.Params) []panel {
 	optimal := s.Grid.Optimal
-	values, failures := draw.Nothing().Over(optimal), draw.Scale{}
+	zero := []float32{0}
+	all, failures := [][]float32{optimal}, [][]float32{zero}
 	for i := range s.Snapshots {
-		values = values.Over(s.Snapshots[i].Value)
-		failures = failures.Over(s.Grid.failure(&s.Snapshots[i]))
+		all = append(all, s.Snapshots[i].Value)
+		failures = append(failures, s.Grid.failure(&s.Snapshots[i]))
 	}
-	panels := []panel{{"value", "rewards", shot.Value, values.Rounded(), false}}
+	values := draw.ScaleOf(all...)
+	panels := []panel{{"value", "rewards", shot.Value, values, false}}
 	if optimal != nil {
 		panels = append(panels,
-			panel{"absolute error", "rewards", s.Grid.failure(shot), failures.Rounded(), false},
-			panel{"optimal value", "rewards", optimal, values.Rounded(), false})
+			panel{"absolute error", "rewards", s.Grid.failure(shot), draw.ScaleOf(failures...), false},
+			panel{"optimal value", "rewards", optimal, values, false})
 	}
 	name, unit := s.uncertaintyName(p)
 	return append(panels,
-		panel{name, draw.Unit(unit), shot.Deviation, draw.Nothing().Over(shot.Deviation).Rounded(), false},
-		panel{"goal probability", "per point", shot.Probability, draw.Scale{}.Over(shot.Probability).Rounded(), true},
+		panel{name, draw.Unit(unit), shot.Deviation, draw.ScaleOf(shot.Deviation), false},
+		panel{"goal probability", "per point", shot.Probability, draw.ScaleOf(zero, shot.Probability), true},
 		panel{name: "sampled goals"})
 }
 
@@ -304,7 +306,7 @@ func (s *state) panel(p *panel, shot *snapshot, plan plan, width float64) *draw.
 		return d
 	}
 	w := max(plan.scale*s.Sketch.Width, 0.8*width)
-	d.Bar(p.scale, draw.Viridis(), p.unit, (width-w)/2, below, w)
+	d.Bar(p.scale, draw.Viridis, p.unit, (width-w)/2, below, w)
 	return d
 }
 
@@ -312,7 +314,7 @@ func (s *state) panel(p *panel, shot *snapshot, plan plan, width float64) *draw.
 // numbers the zeros are left out, and the others have their neighbors' pixels,
 // too, so that they can be seen: where two meet, the larger is on top.
 func (g *grid) image(numbers []float32, scale draw.Scale, sparse bool) *image.Paletted {
-	m := image.NewPaletted(image.Rect(0, 0, g.Cols, g.Rows), draw.Viridis())
+	m := image.NewPaletted(image.Rect(0, 0, g.Cols, g.Rows), draw.Viridis)
 	around := 0
 	if sparse {
 		around = 1

@@ -202,7 +202,7 @@ func (s *state) film(a *qta.Agent) *draw.Drawing {
 	n, last := len(s.Frames), a.Steps()
 	d.Style = filmStyle(n)
 	d.Add(`<g class="film">`)
-	from, times := 0, draw.Plasma()
+	from, times := 0, draw.Plasma
 	for i, f := range s.Frames {
 		d.Add(`<g class="rim film-g%d" fill="%s">`, i, times[draw.Scale{High: float64(n)}.Color(float64(i)+0.5)])
 		for ; from < len(s.Goals) && (s.Goals[from].Step <= f.Step || i == n-1); from++ {

@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,11 +19,10 @@ import (
 
 // TestViridis holds the palette to a few colors of Matplotlib's table.
 func TestViridis(t *testing.T) {
-	p := Viridis()
 	for x, want := range map[float64]color.NRGBA{
 		0: {68, 1, 84, 255}, 0.25: {59, 82, 139, 255}, 0.5: {33, 145, 140, 255}, 9: {253, 231, 37, 255},
 	} {
-		got := p[Scale{0, 1}.Color(x)].(color.NRGBA)
+		got := Viridis[Scale{0, 1}.Color(x)].(color.NRGBA)
 		for _, d := range []int{int(got.R) - int(want.R), int(got.G) - int(want.G), int(got.B) - int(want.B)} {
 			if d > 3 || d < -3 {
 				t.Errorf("%v is %v, want about %v", x, got, want)
@@ -60,26 +60,28 @@ func TestTicks(t *testing.T) {
 // image is not compressed.
 func TestBar(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 0))
-	scales := []Scale{{-20.5, 0}, {0.0222, 0.157}, {3, 3}, Nothing().Over([]float32{3, -1, 2})}
+	lists := [][]float32{{-20.5, 0}, {0.0222, 0.157}, {3, 3}, {3, -1, 2}, {}}
 	for range 1000 {
 		low := 100 * (rng.Float64() - 0.5)
-		scales = append(scales, Scale{low, low + math.Exp(10*rng.Float64()-5)})
+		lists = append(lists, []float32{float32(low), float32(low + math.Exp(10*rng.Float64()-5))})
 	}
 	texts := regexp.MustCompile(`<text class="soft" x="(0|112)" y="22" text-anchor="(?:start|end)">([^<]*)<`)
-	for _, s := range scales {
-		r := s.Rounded()
-		if r.Low > s.Low+1e-6 || r.High < s.High-1e-6 || r.High-r.Low > 2*(s.High-s.Low) {
-			t.Errorf("%v is rounded to %v", s, r)
+	for _, xs := range lists {
+		s := ScaleOf(xs, xs)
+		for _, x := range xs {
+			if s.Low > float64(x)+1e-6 || s.High < float64(x)-1e-6 || s.High-s.Low > 2*float64(slices.Max(xs)-slices.Min(xs)) {
+				t.Errorf("%v has the scale %v", xs, s)
+			}
 		}
 		d := &Drawing{}
-		d.Bar(r, Viridis(), "cells", 0, 0, 112)
+		d.Bar(s, Viridis, "cells", 0, 0, 112)
 		found := texts.FindAllStringSubmatch(string(d.Inline()), -1)
 		if len(found) != 2 || s.High > s.Low && textWidth(found[0][2]+found[1][2]) > 112 {
-			t.Errorf("%v: %q", s, found)
+			t.Errorf("%v: %q", xs, found)
 		}
 	}
 	d := &Drawing{}
-	d.Image(image.NewPaletted(image.Rect(0, 0, 100, 100), Viridis()), 0, 0, 1, 1)
+	d.Image(image.NewPaletted(image.Rect(0, 0, 100, 100), Viridis), 0, 0, 1, 1)
 	if d.body.Len() < 100*100 {
 		t.Errorf("an image of 100 by 100 has %d bytes: it is compressed", d.body.Len())
 	}

@@ -7,6 +7,7 @@ import (
 	"image/color"
 	"image/png"
 	"math"
+	"slices"
 )
 
 // This file draws numbers as colors: heat maps as images of one pixel per
@@ -14,16 +15,13 @@ import (
 
 const colors = 126 // of a scale
 
-// Viridis returns the palette of heat maps, between nine colors of Matplotlib's
-// map of this name, which grows lighter evenly and which color-blind readers can
-// read.
-func Viridis() color.Palette {
-	return palette(0x440154, 0x472d7b, 0x3b528b, 0x2c728e, 0x21918c, 0x28ae80, 0x5ec962, 0xaddc30, 0xfde725)
-}
+// Viridis colors heat maps, between nine colors of Matplotlib's map of this name,
+// which grows lighter evenly and which color-blind readers can read.
+var Viridis = palette(0x440154, 0x472d7b, 0x3b528b, 0x2c728e, 0x21918c, 0x28ae80, 0x5ec962, 0xaddc30, 0xfde725)
 
-// Plasma returns the palette of times, between colors of Matplotlib's map of this
-// name that show on light and on dark paper.
-func Plasma() color.Palette { return palette(0x6a1fc0, 0x9c179e, 0xcc4778, 0xed7953, 0xf5a62f) }
+// Plasma colors times, between colors of Matplotlib's map of this name that show on
+// light and on dark paper.
+var Plasma = palette(0x6a1fc0, 0x9c179e, 0xcc4778, 0xed7953, 0xf5a62f)
 
 // palette returns the colors of a scale, evenly along stops, after one through
 // which shows what is behind.
@@ -44,24 +42,17 @@ func palette(stops ...int) color.Palette {
 // A Scale turns numbers into colors.
 type Scale struct{ Low, High float64 }
 
-// Nothing is the scale of no numbers.
-func Nothing() Scale { return Scale{math.Inf(1), math.Inf(-1)} }
-
-// Over widens the scale to hold xs.
-func (s Scale) Over(xs []float32) Scale {
-	for _, x := range xs {
-		s.Low, s.High = min(s.Low, float64(x)), max(s.High, float64(x))
+// ScaleOf returns the scale of all numbers in lists, widened to round ends, which are
+// the numbers below its bar.
+func ScaleOf(lists ...[]float32) (s Scale) {
+	if all := slices.Concat(lists...); len(all) > 0 {
+		s = Scale{float64(slices.Min(all)), float64(slices.Max(all))}
+	}
+	if s.High > s.Low {
+		step := roundUp((s.High - s.Low) / 4)
+		s = Scale{step * math.Floor(s.Low/step+1e-9), step * math.Ceil(s.High/step-1e-9)}
 	}
 	return s
-}
-
-// Rounded widens a scale to round ends, which are then the numbers below its bar.
-func (s Scale) Rounded() Scale {
-	if !(s.High > s.Low) {
-		return s
-	}
-	step := roundUp((s.High - s.Low) / 4)
-	return Scale{step * math.Floor(s.Low/step+1e-9), step * math.Ceil(s.High/step-1e-9)}
 }
 
 // Color returns the index of x's color.
