@@ -205,6 +205,9 @@ func (s *state) uncertaintyName(p qta.Params) (name, unit string) {
 	return name, unit
 }
 
+// units are those of [state.uncertaintyName] and of log.csv, as pictures have them.
+var units = map[string]string{"reward": "rewards", "cell": "cells", "cell^2": "cells²"}
+
 // A panel is a column of the figure: numbers of every place, or if nil the samples.
 type panel struct {
 	name, unit string
@@ -233,7 +236,7 @@ func (s *state) panels(shot *snapshot, p qta.Params) []panel {
 	}
 	name, unit := s.uncertaintyName(p)
 	return append(panels,
-		panel{name, draw.Unit(unit), shot.Deviation, draw.ScaleOf(shot.Deviation), false},
+		panel{name, units[unit], shot.Deviation, draw.ScaleOf(shot.Deviation), false},
 		panel{"goal probability", "per point", shot.Probability, draw.ScaleOf(zero, shot.Probability), true},
 		panel{name: "sampled goals"})
 }

@@ -130,18 +130,18 @@ func (v *view) series(name string, number func(qta.Evaluation) float64) draw.Ser
 func (v *view) charts() (charts []chart) {
 	id := v.Record.Run
 	steps := draw.Axis{Name: "environment steps", High: float64(id.EvalEvery)}
-	add := func(title, caption string, y draw.Axis, marks []draw.Mark, s ...draw.Series) {
-		p := draw.Plot{Title: title, X: steps, Y: y, Series: s, Marks: marks, Width: 260, Height: 150}
+	add := func(title, caption string, y draw.Axis, s ...draw.Series) {
+		p := draw.Plot{Title: title, X: steps, Y: y, Series: s, Width: 260, Height: 150}
 		charts = append(charts, chart{p.Draw(), caption})
 	}
-	var solved []draw.Mark
+	success := []draw.Series{v.series("", func(e qta.Evaluation) float64 { return e.Success })}
 	if at := v.agent.SolvedAt(); at > 0 {
-		solved = []draw.Mark{{At: float64(at), Name: fmt.Sprintf("first perfect one, at step %d", at)}}
+		success = append(success, draw.Series{Name: fmt.Sprintf("first perfect one, at step %d", at),
+			Points: []draw.Point{{X: float64(at), Y: 1}}})
 	}
 	add(fmt.Sprintf("Learning curve on %s: success of the evaluations", id.subject()),
 		"Success of each evaluation: the fraction of its rollouts at the goal after their last step.",
-		draw.Axis{Name: "success", Unit: "fraction of " + words.Count(id.Rollouts, "rollout"), High: 1}, solved,
-		v.series("", func(e qta.Evaluation) float64 { return e.Success }))
+		draw.Axis{Name: "success", Unit: "fraction of " + words.Count(id.Rollouts, "rollout"), High: 1}, success...)
 	var set, reached int // before
 	since := func(before *int, now int) float64 {
 		n := now - *before
@@ -149,7 +149,7 @@ func (v *view) charts() (charts []chart) {
 		return float64(n)
 	}
 	add("Goals", "Goals of training since the evaluation before, and how many of them were reached.",
-		draw.Axis{Name: "goals", Unit: "count"}, nil,
+		draw.Axis{Name: "goals", Unit: "count"},
 		v.series("set", func(e qta.Evaluation) float64 { return since(&set, e.GoalsSet) }),
 		v.series("of these, reached", func(e qta.Evaluation) float64 { return since(&reached, e.GoalsReached) }))
 	if v.state.Grid != nil {
@@ -159,16 +159,16 @@ func (v *view) charts() (charts []chart) {
 		}
 		name, unit := v.state.uncertaintyName(id.Params)
 		add("Uncertainty", "Mean over all places of how uncertain the agent is there.",
-			draw.Axis{Name: name, Unit: draw.Unit(unit)}, nil, uncertainty)
+			draw.Axis{Name: name, Unit: units[unit]}, uncertainty)
 	}
 	add("critics' loss", "Equation 2, the latest minibatch's: how far the critics are from their targets.",
-		draw.Axis{Name: "critics' loss", Unit: "rewards²"}, nil,
+		draw.Axis{Name: "critics' loss", Unit: "rewards²"},
 		v.series("", func(e qta.Evaluation) float64 { return e.CriticLoss }))
 	add("predictive loss", "Equation 4, the latest minibatch's: how far the heads are from the next state.",
-		draw.Axis{Name: "predictive loss", Unit: draw.Unit(id.lossUnit())}, nil,
+		draw.Axis{Name: "predictive loss", Unit: units[id.lossUnit()]},
 		v.series("", func(e qta.Evaluation) float64 { return e.PredictiveLoss }))
 	add("policy's loss", "The latest minibatch's: the lower, the more the critics expect of its actions.",
-		draw.Axis{Name: "policy's loss", Unit: "rewards"}, nil,
+		draw.Axis{Name: "policy's loss", Unit: "rewards"},
 		v.series("", func(e qta.Evaluation) float64 { return e.ActorLoss }))
 	return charts
 }

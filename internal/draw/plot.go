@@ -18,17 +18,11 @@ func roundUp(x float64) float64 {
 	return 10 * power
 }
 
-// ticks returns at most most round numbers from low to high; where there is none,
-// low.
-func ticks(low, high float64, most int) (at []float64) {
-	if high > low && most > 1 {
-		step := roundUp((high - low) / float64(most-1) * (1 - 1e-9))
-		for i := math.Ceil(low/step - 1e-9); i <= math.Floor(high/step+1e-9); i++ {
-			at = append(at, i*step)
-		}
-	}
-	if len(at) == 0 {
-		at = []float64{low}
+// ticks returns at most six round numbers from low to high, which is larger.
+func ticks(low, high float64) (at []float64) {
+	step := roundUp((high - low) / 5 * (1 - 1e-9))
+	for i := math.Ceil(low/step - 1e-9); i <= math.Floor(high/step+1e-9); i++ {
+		at = append(at, i*step)
 	}
 	return at
 }
@@ -45,22 +39,11 @@ func number(x float64) string {
 	return strings.Replace(strconv.FormatFloat(x+0, 'g', 6, 64), "-", "−", 1) + unit // + 0: no -0
 }
 
-// Unit returns a unit of a CSV file's header, such as cell^2, as pictures have
-// it.
-func Unit(name string) string {
-	if name == "" {
-		return ""
-	}
-	base, power, _ := strings.Cut(name, "^")
-	return base + "s" + strings.ReplaceAll(power, "2", "²")
-}
-
 // A Plot is a picture of series over two axes.
 type Plot struct {
 	Title         string
 	X, Y          Axis
 	Series        []Series
-	Marks         []Mark
 	Width, Height float64 // of the area within the axes
 }
 
@@ -70,20 +53,13 @@ type Axis struct {
 	Low, High  float64
 }
 
-// A Mark is an upright line through the plot, explained in the legend.
-type Mark struct {
-	At   float64
-	Name string
-}
-
 // A Series is points that belong together, joined by a line. Color and shape
 // follow from its place in the plot.
 type Series struct {
 	Name   string // without one it is not in the legend
 	Points []Point
-	Band   bool    // the spread is a band, not bars
-	Like   int     // 1 + the place of the series that these are other people's numbers of, or 0
-	Shift  float64 // of all points to the right, in pixels, so that bars do not overlap
+	Band   bool // the spread is a band, not bars
+	Like   int  // 1 + the place of the series that these are other people's numbers of, or 0
 }
 
 // A Point is finite. Its spread is from low to high, if high is larger.
@@ -96,10 +72,7 @@ type Point struct {
 // legend at the bottom, where it covers nothing.
 func (p *Plot) Draw() *Drawing {
 	x0, x1, y0, y1 := p.extents()
-	yTicks, xTicks := ticks(y0, y1, 6), ticks(x0, x1, 9)
-	for most := 8; most > 1 && widest(xTicks)+14 > p.Width/float64(max(len(xTicks)-1, 1)); most-- {
-		xTicks = ticks(x0, x1, most)
-	}
+	xTicks, yTicks := ticks(x0, x1), ticks(y0, y1)
 	const top = 26
 	start, bottom := widest(yTicks)+12, top+p.Height
 	d := &Drawing{Title: p.Title, Width: start + p.Width + 6 + widest(xTicks)/2}
@@ -117,9 +90,6 @@ func (p *Plot) Draw() *Drawing {
 	}
 	d.Add(`<path class="axis" d="M%v %vV%vh%v"/>`, start, top, bottom, p.Width)
 	d.Text(start+p.Width, bottom+33, Right, "ink", p.X.title())
-	for _, m := range p.Marks {
-		d.Add(`<path class="mark" d="M%v %vV%v"/>`, X(m.At), top, bottom)
-	}
 	front := &Drawing{}
 	for i := range p.Series {
 		p.drawSeries(i, d, front, X, Y)
@@ -187,7 +157,7 @@ func (p *Plot) drawSeries(i int, behind, front *Drawing, X, Y func(float64) floa
 			return X(s.Points[2*n-1-k].X), Y(s.Points[2*n-1-k].Low)
 		}))
 	}
-	at := func(k int) (x, y float64) { return X(s.Points[k].X) + s.Shift, Y(s.Points[k].Y) }
+	at := func(k int) (x, y float64) { return X(s.Points[k].X), Y(s.Points[k].Y) }
 	if n > 1 {
 		front.Add(`<path class="%s s%d" d="%s"/>`, line, tone, Polyline(n, at))
 	}
@@ -212,33 +182,26 @@ func (s Series) point(d *Drawing, tone int, x, y float64, hollow bool) {
 	d.Dot(tone, x, y, hollow)
 }
 
-// legend explains the series and the marks from y down, in as many lines as the
-// width asks for, and returns where it ends.
+// legend explains the series from y down, in as many lines as the width asks for,
+// and returns where it ends.
 func (p *Plot) legend(d *Drawing, y float64) float64 {
 	const line, gap, sample = 17, 16, 24.0
-	x, next := 0.0, 0.0
-	entry := func(name string) {
-		x = next
-		next = x + sample + 6 + textWidth(name) + gap
-		if x == 0 || next-gap > d.Width {
-			x, y, next = 0, y+line, next-x
-		}
-		d.Text(x+sample+6, y, Left, "ink", name)
-	}
+	x := 0.0
 	for i, s := range p.Series {
 		if s.Name == "" {
 			continue
 		}
-		entry(s.Name)
+		width := sample + 6 + textWidth(s.Name)
+		if x == 0 || x+width > d.Width {
+			x, y = 0, y+line
+		}
 		tone, class := p.look(i)
+		d.Text(x+sample+6, y, Left, "ink", s.Name)
 		d.Add(`<path class="%s s%d" d="M%v %vh%v"/>`, class, tone, x, y-4, sample)
 		if len(s.Points) <= mostDots {
 			s.point(d, tone, x+sample/2, y-4, false)
 		}
-	}
-	for _, m := range p.Marks {
-		entry(m.Name)
-		d.Add(`<path class="mark" d="M%v %vv12"/>`, x+sample/2, y-10)
+		x += width + gap
 	}
 	return y + 5
 }

@@ -217,13 +217,16 @@ func (s *setting) panel(p paper.Panel) []picture {
 		return nil
 	}
 	chart.Series = append(chart.Series, theirs...)
-	const apart = 5 // pixels between the error bars of two methods
-	for i := range chart.Series {
-		one := &chart.Series[i]
-		one.Shift = apart * (float64(i%len(p.Lines)) - float64(len(p.Lines)-1)/2)
+	for _, one := range chart.Series {
 		for _, q := range one.Points { // with room for what is shifted, and for bars
 			chart.X.Low, chart.X.High = min(chart.X.Low, q.X-1), max(chart.X.High, q.X+1)
 			chart.Y.High = max(chart.Y.High, 1.03*q.High)
+		}
+	}
+	apart := 5 * (chart.X.High - chart.X.Low) / chart.Width // 5 pixels between the error bars of two methods
+	for i, one := range chart.Series {
+		for k := range one.Points {
+			one.Points[k].X += apart * (float64(i%len(p.Lines)) - float64(len(p.Lines)-1)/2)
 		}
 	}
 	return []picture{{p.Title + ".", chart.Draw()}}
