@@ -261,7 +261,7 @@ func (s *state) figure5(environment string, p qta.Params) *draw.Drawing {
 	d.Height = margin
 	for i := range s.Snapshots {
 		shot := &s.Snapshots[i]
-		d.Text(margin, d.Height+draw.TextSize, draw.Left, "head", "After "+words.Count(shot.Step, "environment step"))
+		d.Text(margin, d.Height+draw.TextSize, "start", "head", "After "+words.Count(shot.Step, "environment step"))
 		d.Height += head
 		panels := s.panels(shot, p)
 		for k := range panels {
@@ -271,7 +271,7 @@ func (s *state) figure5(environment string, p qta.Params) *draw.Drawing {
 		d.Height += float64((len(panels)+perLine-1)/perLine) * (height + gap)
 	}
 	if len(s.Snapshots) == 0 {
-		d.Text(margin, d.Height+draw.TextSize, draw.Left, "soft", "No evaluation yet.")
+		d.Text(margin, d.Height+draw.TextSize, "start", "soft", "No evaluation yet.")
 		d.Height += head
 	}
 	return d
@@ -282,7 +282,7 @@ const panelTop = 18 // height of a panel's name
 // panel draws one column of one snapshot.
 func (s *state) panel(p *panel, shot *snapshot, plan plan, width float64) *draw.Drawing {
 	d := &draw.Drawing{Width: width}
-	d.Text(width/2, draw.TextSize, draw.Middle, "ink", p.name)
+	d.Text(width/2, draw.TextSize, "middle", "ink", p.name)
 	below := panelTop + plan.height() + 4
 	plan.draw(d, Wall, Floor)
 	if p.numbers == nil {
@@ -298,8 +298,8 @@ func (s *state) panel(p *panel, shot *snapshot, plan plan, width float64) *draw.
 			}
 		}
 		d.Add(`</g>`)
-		d.Text(width/2, below+draw.BarHeight+14, draw.Middle, "soft", words.Count(len(drawn), "point"))
-		d.Text(width/2, below+draw.BarHeight+29, draw.Middle, "soft", fmt.Sprintf("in %d draws", len(shot.Draws)))
+		d.Text(width/2, below+draw.BarHeight+14, "middle", "soft", words.Count(len(drawn), "point"))
+		d.Text(width/2, below+draw.BarHeight+29, "middle", "soft", fmt.Sprintf("in %d draws", len(shot.Draws)))
 		return d
 	}
 	x, y := plan.at([2]float64{s.Grid.X, s.Grid.Y})

@@ -195,7 +195,7 @@ func (s *state) film(a *qta.Agent) *draw.Drawing {
 		words.Count(len(s.Frames), "frame"))
 	p.draw(d, Wall, Floor, Start, Goal, Near)
 	if len(s.Frames) == 0 {
-		d.Text(0, draw.TextSize, draw.Left, "soft", "No evaluation yet.")
+		d.Text(0, draw.TextSize, "start", "soft", "No evaluation yet.")
 		p.letters(d)
 		return d
 	}
@@ -221,9 +221,9 @@ func (s *state) film(a *qta.Agent) *draw.Drawing {
 		} else { // which is there without CSS, too
 			d.Add(`<g class="film-l" style="--film:%d">`, i)
 		}
-		d.Text(0, draw.TextSize, draw.Left, "head", "after "+words.Count(f.Step, "step"))
+		d.Text(0, draw.TextSize, "start", "head", "after "+words.Count(f.Step, "step"))
 		if k := slices.IndexFunc(log, func(e qta.Evaluation) bool { return e.Step == f.Step }); k >= 0 {
-			d.Text(mapWidth, draw.TextSize, draw.Right, "ink", fmt.Sprintf("%.0f %% at the goal", 100*log[k].Success))
+			d.Text(mapWidth, draw.TextSize, "end", "ink", fmt.Sprintf("%.0f %% at the goal", 100*log[k].Success))
 		}
 		d.Add(`<path class="ink" d="M%v %vl4-7h-8z"/>`, left+width*float64(f.Step)/float64(last), bar)
 		for _, r := range f.Rollouts {

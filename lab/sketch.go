@@ -207,8 +207,8 @@ func (p plan) each(kind Kind, f func(x, y float64)) {
 
 // letters marks the start and the goal.
 func (p plan) letters(d *draw.Drawing) {
-	p.each(Start, func(x, y float64) { d.Text(x, y+4, draw.Middle, "head halo", "S") })
-	p.each(Goal, func(x, y float64) { d.Text(x, y+4, draw.Middle, "head halo", "G") })
+	p.each(Start, func(x, y float64) { d.Text(x, y+4, "middle", "head halo", "S") })
+	p.each(Goal, func(x, y float64) { d.Text(x, y+4, "middle", "head halo", "G") })
 }
 
 // ends marks the start by a disc and the goal by a ring.

@@ -79,22 +79,22 @@ func (p *Plot) Draw() *Drawing {
 	X := func(x float64) float64 { return start + (x-x0)/(x1-x0)*p.Width }
 	Y := func(y float64) float64 { return top + (y1-y)/(y1-y0)*p.Height }
 
-	d.Text(0, TextSize, Left, "ink", p.Y.title())
+	d.Text(0, TextSize, "start", "ink", p.Y.title())
 	for _, y := range yTicks {
 		d.Add(`<path class="grid" d="M%v %vh%v"/>`, start, Y(y), p.Width)
-		d.Text(start-6, Y(y)+4, Right, "soft", number(y))
+		d.Text(start-6, Y(y)+4, "end", "soft", number(y))
 	}
 	for _, x := range xTicks {
 		d.Add(`<path class="axis" d="M%v %vv4"/>`, X(x), bottom)
-		d.Text(X(x), bottom+16, Middle, "soft", number(x))
+		d.Text(X(x), bottom+16, "middle", "soft", number(x))
 	}
 	d.Add(`<path class="axis" d="M%v %vV%vh%v"/>`, start, top, bottom, p.Width)
-	d.Text(start+p.Width, bottom+33, Right, "ink", p.X.title())
+	d.Text(start+p.Width, bottom+33, "end", "ink", p.X.title())
 	front := &Drawing{}
 	for i := range p.Series {
 		p.drawSeries(i, d, front, X, Y)
 	}
-	d.body.Write(front.body.Bytes())
+	d.body.WriteString(front.body.String())
 	d.Height = p.legend(d, bottom+42)
 	return d
 }
@@ -196,7 +196,7 @@ func (p *Plot) legend(d *Drawing, y float64) float64 {
 			x, y = 0, y+line
 		}
 		tone, class := p.look(i)
-		d.Text(x+sample+6, y, Left, "ink", s.Name)
+		d.Text(x+sample+6, y, "start", "ink", s.Name)
 		d.Add(`<path class="%s s%d" d="M%v %vh%v"/>`, class, tone, x, y-4, sample)
 		if len(s.Points) <= mostDots {
 			s.point(d, tone, x+sample/2, y-4, false)

@@ -3,7 +3,6 @@
 package draw
 
 import (
-	"bytes"
 	_ "embed"
 	"fmt"
 	"html"
@@ -29,7 +28,7 @@ type Drawing struct {
 	Title         string // what it shows, for those who do not see it
 	Width, Height float64
 	Style         string // CSS of its own, beside [Style]
-	body          bytes.Buffer
+	body          strings.Builder
 }
 
 // Add appends SVG in the form of a format. Numbers of type float64 are written
@@ -53,14 +52,8 @@ func pixels(x float64) string {
 	return strconv.FormatFloat(math.Round(100*x)/100+0, 'f', -1, 64)
 }
 
-// The anchors of a text, as SVG calls them.
-const (
-	Left   = "start"
-	Middle = "middle"
-	Right  = "end"
-)
-
-// Text writes s with its baseline at y. Its class is "ink", "soft" or "head".
+// Text writes s with its baseline at y. Its anchor is "start", "middle" or "end", its
+// class "ink", "soft" or "head".
 func (d *Drawing) Text(x, y float64, anchor, class, s string) {
 	d.Add(`<text class="%s" x="%v" y="%v" text-anchor="%s">%s</text>`, class, x, y, anchor, s)
 }
@@ -73,15 +66,15 @@ func textWidth(s string) float64 { return 0.58 * TextSize * float64(utf8.RuneCou
 
 // Place puts a copy of other into d.
 func (d *Drawing) Place(other *Drawing, x, y float64) {
-	d.Add(`<g transform="translate(%v %v)">%s</g>`, x, y, template.HTML(other.body.String()))
+	d.Add(`<g transform="translate(%v %v)">%s</g>`, x, y, other.svg())
 }
 
 // Inline returns the drawing for a page whose CSS has [Style].
 func (d *Drawing) Inline() template.HTML {
-	const form = `<svg viewBox="0 0 %[1]s %[2]s" width="%[1]s" height="%[2]s" role="img" aria-label="%[3]s">` +
-		`<style>%[4]s</style>%[5]s</svg>`
-	title := html.EscapeString(d.Title)
-	return template.HTML(fmt.Sprintf(form, pixels(d.Width), pixels(d.Height), title, d.Style, &d.body))
+	var svg Drawing
+	svg.Add(`<svg viewBox="0 0 %[1]v %[2]v" width="%[1]v" height="%[2]v" role="img" aria-label="%[3]s">`+
+		`<style>%[4]s</style>%[5]s</svg>`, d.Width, d.Height, d.Title, template.HTML(d.Style), d.svg())
+	return svg.svg()
 }
 
 // File returns the drawing as a file of its own, with a margin; a small one is
@@ -92,18 +85,19 @@ func (d *Drawing) File() []byte {
 	if width < 500 {
 		scale = 2
 	}
-	const form = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="-%[1]d -%[1]d %[2]s %[3]s"
- width="%[4]s" height="%[5]s" role="img">
+	var svg Drawing
+	svg.Add(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="-%[1]v -%[1]v %[2]v %[3]v"
+ width="%[4]v" height="%[5]v" role="img">
 <title>%[6]s</title>
 <style>%[7]s</style>
-<rect class="paper" x="-%[1]d" y="-%[1]d" width="100%%" height="100%%"/>
+<rect class="paper" x="-%[1]v" y="-%[1]v" width="100%%" height="100%%"/>
 %[8]s
 </svg>
-`
-	return fmt.Appendf(nil, form, margin,
-		pixels(width), pixels(height), pixels(scale*width), pixels(scale*height),
-		html.EscapeString(d.Title), Style+d.Style, &d.body)
+`, margin, width, height, scale*width, scale*height, d.Title, template.HTML(Style+d.Style), d.svg())
+	return []byte(svg.svg())
 }
+
+func (d *Drawing) svg() template.HTML { return template.HTML(d.body.String()) }
 
 // Polyline returns the path along n points.
 func Polyline(n int, at func(k int) (x, y float64)) template.HTML {
