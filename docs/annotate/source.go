@@ -37,9 +37,8 @@ type declaration struct {
 type paragraph struct {
 	Comment bool
 	Set     bool    // a comment that keeps its lines, as a formula does
-	Choice  *choice // that begins here
-	Class   string  // the kind of choice that it is part of
-	Tabs    int     // that a comment is indented by
+	Choice  *choice // that it is
+	Tabs    int     // that it is indented by
 	Lines   []template.HTML
 }
 
@@ -155,35 +154,27 @@ func (p *page) choose(c *choice) {
 	p.missing["Reading or Differs "+c.ID] = c.At
 }
 
+// paragraphs matches what the page keeps together: the lines of a comment that flow,
+// each other one, and code.
+var paragraphs = regexp.MustCompile(`(?:\t*// [^ ].*\n)+|\t*//.*\n|(?:\t*(?:[^\t/\n].*)?\n)+|.*\n`)
+
 // read divides the text of a declaration into paragraphs and finds its choices.
 func (d *declaration) read() {
-	code := strings.Split(highlight(d.text, d.Name[strings.LastIndex(d.Name, ".")+1:]), "\n")
-	var open *choice
-	last := &paragraph{}
-	for i, whole := range strings.Split(d.text, "\n") {
-		line := strings.TrimSpace(whole)
-		next := &paragraph{Comment: strings.HasPrefix(line, "//")}
-		next.Tabs = len(whole) - len(strings.TrimLeft(whole, "\t"))
-		next.Set = line == "//" || strings.HasPrefix(line, "//\t") || strings.HasPrefix(line, "//  ")
-		if m := marker.FindStringSubmatch(line); m != nil && next.Comment {
-			open = &choice{Kind: m[1], ID: m[2], Where: d.Name, At: d.At}
-			open.At.Line += i
-			next.Choice = open
-			d.Choices = append(d.Choices, open)
-		} else if line == "//" || !next.Comment {
-			open = nil
+	lines := highlight(d.text, d.Name[strings.LastIndex(d.Name, ".")+1:])
+	at := d.At
+	for _, text := range paragraphs.FindAllString(d.text+"\n", -1) {
+		n, flush := strings.Count(text, "\n"), strings.TrimLeft(text, "\t")
+		next := &paragraph{Tabs: len(text) - len(flush), Lines: lines[:n]}
+		next.Comment = strings.HasPrefix(flush, "//")
+		next.Set = next.Comment && (flush[2] != ' ' || flush[3] == ' ')
+		if m := marker.FindStringSubmatch(flush); m != nil {
+			words := docLink.ReplaceAllString(oneLine(strings.ReplaceAll(flush[len(m[0]):], "// ", "")), "$1")
+			next.Choice = &choice{Kind: m[1], ID: m[2], Where: d.Name, At: at, Words: words}
+			d.Choices = append(d.Choices, next.Choice)
 		}
-		if open != nil {
-			next.Class = open.Kind
-			words := strings.TrimPrefix(marker.ReplaceAllString(line, ""), "// ")
-			open.Words = strings.TrimSpace(open.Words + " " + docLink.ReplaceAllString(words, "$1"))
-		}
-		// Code is one paragraph, and so are the lines of a comment that flows.
-		if i == 0 || next.Comment != last.Comment || next.Comment && (next.Set || last.Set || next.Choice != nil) {
-			d.Paragraphs = append(d.Paragraphs, next)
-			last = next
-		}
-		last.Lines = append(last.Lines, template.HTML(code[i]))
+		d.Paragraphs = append(d.Paragraphs, next)
+		lines = lines[n:]
+		at.Line += n
 	}
 }
 
@@ -191,11 +182,11 @@ func (d *declaration) read() {
 var colored = regexp.MustCompile("//.*|\"(?:[^\"\\\\\\n]|\\\\.)*\"|`[^`]*`|'(?:[^'\\\\\\n]|\\\\.)+'|" +
 	`[\pL_][\pL\p{Nd}_]*|\d[\d.]*[eE][-+]?\d+|\d[\w.]*`)
 
-// highlight returns Go source as HTML, with classes for keywords, strings,
-// numbers, comments and the name that is declared.
-func highlight(text, name string) string {
+// highlight returns the lines of Go source as HTML, with classes for keywords,
+// strings, numbers, comments and the name that is declared.
+func highlight(text, name string) (lines []template.HTML) {
 	text = strings.NewReplacer("&", "&amp;", "<", "&lt;").Replace(text)
-	return colored.ReplaceAllStringFunc(text, func(word string) string {
+	text = colored.ReplaceAllStringFunc(text, func(word string) string {
 		class := ""
 		switch {
 		case strings.HasPrefix(word, "// "):
@@ -216,6 +207,10 @@ func highlight(text, name string) string {
 		}
 		return `<span class="` + class + `">` + word + `</span>`
 	})
+	for line := range strings.SplitSeq(text, "\n") {
+		lines = append(lines, template.HTML(line))
+	}
+	return lines
 }
 
 // readParameters reads the fields of a struct, Params or part of it.
