@@ -34,10 +34,11 @@ type vectorCase struct {
 
 // size returns how many numbers a case has.
 func (c vectorCase) size() (n int) {
-	for _, members := range []map[string]json.RawMessage{c.In, c.Out} {
-		for _, text := range members {
-			n += count(text)
-		}
+	for _, text := range c.In {
+		n += count(text)
+	}
+	for _, text := range c.Out {
+		n += count(text)
 	}
 	return n
 }
@@ -71,7 +72,7 @@ func (p *page) readVectors(name string) *vectors {
 	return v
 }
 
-var chosen = regexp.MustCompile(` -(?:params|set) (\S+)`)
+var chosen = regexp.MustCompile(` -params (.*) -seed `)
 
 const unsolved = math.MaxInt // steps of a run that was not solved
 
@@ -85,21 +86,18 @@ func (p *page) readEffects() {
 		return
 	}
 	command, solvedAt := slices.Index(rows[0], "command"), slices.Index(rows[0], "solved_at[environment steps]")
-	steps := map[string][]int{} // by setting, such as "small Replay=td Batch=1"
+	steps := map[string][]int{} // by setting, such as "small -set Replay=td -set Batch=1"
 	for _, row := range rows[1:] {
-		setting := ""
-		for _, word := range chosen.FindAllStringSubmatch(row[command], -1) {
-			setting = strings.TrimSpace(setting + " " + word[1])
-		}
+		setting := chosen.FindStringSubmatch(row[command])[1]
 		n, _ := strconv.Atoi(row[solvedAt])
 		steps[setting] = append(steps[setting], cmp.Or(n, unsolved))
 	}
 	for _, setting := range slices.Sorted(maps.Keys(steps)) {
-		last := max(strings.LastIndex(setting, " "), 0)
-		base, switched := setting[:last], strings.TrimSpace(setting[last:])
+		last := max(strings.LastIndex(setting, " -set "), 0)
+		base, switched := setting[:last], strings.TrimPrefix(setting[last:], " -set ")
 		name, _, _ := strings.Cut(switched, "=")
 		if q := p.parameters[name]; q != nil && steps[base] != nil {
-			if _, with, ok := strings.Cut(base, " "); ok {
+			if _, with, ok := strings.Cut(base, " -set "); ok {
 				switched += " with " + with
 			}
 			effect := fmt.Sprintf("%s: %s [%s]", switched, summary(steps[setting]), summary(steps[base]))
@@ -132,12 +130,12 @@ type panel struct {
 	SVG   template.HTML `xml:",innerxml"`
 }
 
-// readFigure reads Figure 5.
-func (p *page) readFigure(name string) {
-	f := &p.Figure5
-	if err := xml.Unmarshal([]byte(p.read(name)), f); err != nil || len(f.Times) == 0 {
+// figure reads Figure 5.
+func (p *page) figure(name string) (f figure) {
+	if err := xml.Unmarshal([]byte(p.read(name)), &f); err != nil || len(f.Times) == 0 {
 		p.fault("%s: no figure: %v", name, err)
-		return
+		return f
 	}
 	f.Rows = slices.Collect(slices.Chunk(f.Panels, len(f.Panels)/len(f.Times)))
+	return f
 }

@@ -43,8 +43,6 @@ const (
 // A page joins the passages and the sources. The templates show the exported
 // fields.
 type page struct {
-	Loop, Maze template.HTML
-	Figure5    figure
 	Sections   []*section
 	Passages   []*passage
 	Parameters []*parameter
@@ -88,9 +86,6 @@ func generate(root fs.FS) (files map[string][]byte, err error) {
 		formulas:     map[string]template.HTML{},
 		missing:      map[string]token.Position{},
 	}
-	p.Loop = template.HTML(p.read("docs/annotate/loop.svg"))
-	p.Maze = template.HTML(p.read("docs/4x5.svg"))
-	p.readFigure("docs/figure5.svg")
 	p.readSources()
 	p.readEffects()
 	p.readFormulas()
@@ -121,10 +116,11 @@ func (p *page) check() {
 	for _, q := range p.Passages {
 		p.where = fmt.Sprintf("%s: passage %q: ", textFile, q.Title)
 		for _, s := range q.Symbols {
-			for _, m := range quoted.FindAllStringSubmatch(s.Code, -1) {
-				whole := `(^|[^\pL\p{Nd}_])` + regexp.QuoteMeta(m[1]) + `($|[^\pL\p{Nd}_])`
-				if p.place(m[1]) == "" && !regexp.MustCompile(whole).MatchString(q.text) {
-					p.fault("its code and parameters have no %s", m[1])
+			for _, word := range inline.FindAllString(s.Code, -1) {
+				name := strings.Trim(word, "`")
+				whole := `(^|[^\pL\p{Nd}_])` + regexp.QuoteMeta(name) + `($|[^\pL\p{Nd}_])`
+				if p.place(name) == "" && !regexp.MustCompile(whole).MatchString(q.text) {
+					p.fault("its code and parameters have no %s", name)
 				}
 			}
 		}
@@ -135,12 +131,11 @@ func (p *page) check() {
 	}
 }
 
-var quoted = regexp.MustCompile("`([^`]+)`")
-
 // execute returns what the templates make of the page.
 func (p *page) execute() map[string][]byte {
 	p.where = "docs/annotate: "
 	functions := map[string]any{"prose": p.prose, "math": p.math, "walk": p.walk, "line": p.line,
+		"picture": func(name string) template.HTML { return template.HTML(p.read(name)) }, "figure": p.figure,
 		"count": count, "short": short, "wrap": wrap, "columns": columns, "sets": qta.Presets, "fast": qta.Fast,
 		"cell": strings.NewReplacer("$", "", "|", `\|`, "*", `\*`).Replace}
 	texts := text.Must(text.New("").Funcs(functions).ParseFS(p.root, "docs/annotate/*.tmpl"))
