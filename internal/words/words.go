@@ -68,35 +68,28 @@ func Count(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
-var plainWord = regexp.MustCompile(`^[\w+=./:,-]+$`)
-
 // Shell quotes a word of a command line where it needs that.
 func Shell(s string) string {
-	if plainWord.MatchString(s) {
+	if regexp.MustCompile(`^[\w+=./:,-]+$`).MatchString(s) {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// Meant returns a question after the first of some names that is one letter away
-// from name, or is it but for upper and lower case.
+// Meant returns a question after the first of some names that is name but for upper
+// and lower case and for at most one letter that is changed, left out, or there beside.
 func Meant(name string, names []string) string {
 	for _, other := range names {
-		if near(strings.ToLower(name), strings.ToLower(other)) {
+		a, b := strings.ToLower(name), strings.ToLower(other)
+		for a != "" && b != "" && a[0] == b[0] {
+			a, b = a[1:], b[1:]
+		}
+		for a != "" && b != "" && a[len(a)-1] == b[len(b)-1] {
+			a, b = a[:len(a)-1], b[:len(b)-1]
+		}
+		if max(len(a), len(b)) <= 1 {
 			return fmt.Sprintf(" (did you mean %s?)", other)
 		}
 	}
 	return ""
-}
-
-// near reports whether a and b are the same but for at most one letter that is
-// changed, left out, or there beside.
-func near(a, b string) bool {
-	for a != "" && b != "" && a[0] == b[0] {
-		a, b = a[1:], b[1:]
-	}
-	for a != "" && b != "" && a[len(a)-1] == b[len(b)-1] {
-		a, b = a[:len(a)-1], b[:len(b)-1]
-	}
-	return max(len(a), len(b)) <= 1
 }
