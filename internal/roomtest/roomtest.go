@@ -60,39 +60,39 @@ func Look(t *testing.T, page, function string) {
 	if testing.Short() {
 		t.Skip("starting a browser takes seconds")
 	}
-	var chromium string
-	for _, name := range []string{"google-chrome", "chromium-browser", "chromium"} {
-		if path, err := exec.LookPath(name); err == nil {
-			chromium = path
+	chromium := "chromium"
+	for _, name := range []string{"google-chrome", "chromium-browser"} {
+		if _, err := exec.LookPath(name); err == nil {
+			chromium = name
 		}
 	}
 	var b strings.Builder
 	b.WriteString(`<!DOCTYPE html><meta charset="utf-8"><body>`) // or the browser guesses, not always well
-	for _, width := range []int{400, 1000, 1400} {
-		fmt.Fprintf(&b, `<iframe title="at %d pixels" width="%d" height="900" srcdoc="%s"></iframe>`,
-			width, width, html.EscapeString(page))
+	for scheme, media := range map[string]string{"light": " not all", "dark": " all"} {
+		inScheme := html.EscapeString(strings.ReplaceAll(page, "(prefers-color-scheme:dark)", media))
+		for _, width := range []int{400, 1000, 1400} {
+			fmt.Fprintf(&b, `<iframe title="%s, at %d pixels" width="%d" height="900" srcdoc="%s"></iframe>`,
+				scheme, width, width, inScheme)
+		}
 	}
 	fmt.Fprintf(&b, "<script>%s\nfunction measure(frame, page) {%s}</script>", measure, function)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "frames.html")
 	Write(t, file, b.String())
-	for scheme, setting := range map[string]string{"light": "1", "dark": "0"} {
-		cmd := exec.CommandContext(t.Context(), chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
-			"--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-			"--user-data-dir="+filepath.Join(dir, scheme), "--window-size=1500,1000", "--virtual-time-budget=5000",
-			"--dump-dom", "--blink-settings=preferredColorScheme="+setting, "file://"+file)
-		cmd.WaitDelay = time.Second
-		out, err := cmd.Output()
-		if err != nil {
-			t.Skipf("Chromium does not run here: %v", err)
-		}
-		_, text, found := strings.Cut(html.UnescapeString(string(out)), "FOUND\n")
-		text, _, ended := strings.Cut(text, "END")
-		if !found || !ended {
-			t.Fatalf("the browser says %.200q", out)
-		}
-		for fault := range strings.Lines(text) {
-			t.Errorf("%s, %s", scheme, fault)
-		}
+	cmd := exec.CommandContext(t.Context(), chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
+		"--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+		"--user-data-dir="+dir, "--window-size=1500,1000", "--virtual-time-budget=5000", "--dump-dom", "file://"+file)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	if err != nil {
+		t.Skipf("Chromium does not run here: %v", err)
+	}
+	_, text, found := strings.Cut(html.UnescapeString(string(out)), "FOUND\n")
+	text, _, ended := strings.Cut(text, "END")
+	if !found || !ended {
+		t.Fatalf("the browser says %.200q", out)
+	}
+	for fault := range strings.Lines(text) {
+		t.Error(fault)
 	}
 }
