@@ -22,25 +22,11 @@ import (
 // A vectors is a file of testdata/golden.
 type vectors struct {
 	Name, Digest string
-	Cases        []vectorCase // that are shown: the smallest, and those with few numbers
-	Unshown      int
-}
-
-type vectorCase struct {
-	Name    string
-	In, Out map[string]json.RawMessage
-	Tol     json.Number
-}
-
-// size returns how many numbers a case has.
-func (c vectorCase) size() (n int) {
-	for _, text := range c.In {
-		n += count(text)
+	Cases        []struct {
+		Name    string
+		In, Out map[string]json.RawMessage
+		Tol     json.Number
 	}
-	for _, text := range c.Out {
-		n += count(text)
-	}
-	return n
 }
 
 var numeral = regexp.MustCompile(`-?\d[\d.]*(?:[eE][-+]?\d+)?`)
@@ -62,13 +48,7 @@ func (p *page) readVectors(name string) *vectors {
 	v := &vectors{Name: name, Digest: fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:16]}
 	if err := json.Unmarshal([]byte(text), v); err != nil || len(v.Cases) == 0 {
 		p.fault("golden vectors %s: no cases: %v", name, err)
-		return v
 	}
-	all := len(v.Cases)
-	least := slices.MinFunc(v.Cases, func(a, b vectorCase) int { return a.size() - b.size() })
-	large := func(c vectorCase) bool { return c.Name != least.Name && c.size() > 16 }
-	v.Cases = slices.DeleteFunc(v.Cases, large)
-	v.Unshown = all - len(v.Cases)
 	return v
 }
 
