@@ -8,12 +8,15 @@ import (
 	"encoding/xml"
 	"fmt"
 	"html/template"
+	"io/fs"
 	"maps"
 	"math"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"qta"
 )
 
 // This file reads what is measured: golden vectors, the effects of switching a
@@ -21,7 +24,7 @@ import (
 
 // A vectors is a file of testdata/golden.
 type vectors struct {
-	Name, Digest string
+	File, Digest string
 	Cases        []struct {
 		Name    string
 		In, Out map[string]json.RawMessage
@@ -42,14 +45,24 @@ func short(text json.RawMessage) string {
 	})
 }
 
-// readVectors returns a file of vectors.
-func (p *page) readVectors(name string) *vectors {
-	text := p.read(goldenDir + "/" + name + ".json")
-	v := &vectors{Name: name, Digest: fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:16]}
-	if err := json.Unmarshal([]byte(text), v); err != nil || len(v.Cases) == 0 {
-		p.fault("golden vectors %s: no cases: %v", name, err)
+// readVectors gives the golden vectors to the functions that are held to them.
+func (p *page) readVectors() {
+	golden, _ := fs.Sub(p.root, goldenDir)
+	results, err := qta.Check(golden)
+	if err != nil {
+		p.fault("%v", err)
 	}
-	return v
+	ofFile := func(a, b qta.CheckResult) bool { return a.File == b.File }
+	for _, r := range slices.CompactFunc(results, ofFile) {
+		text := p.read(goldenDir + "/" + r.File)
+		v := &vectors{File: r.File, Digest: fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:16]}
+		json.Unmarshal([]byte(text), v) // as Check has
+		for name := range strings.SplitSeq(r.Function, ", ") {
+			d := find(p, p.declarations, "declaration", name)
+			d.Vectors = append(d.Vectors, v)
+			p.missing["declaration "+name] = d.At
+		}
+	}
 }
 
 var chosen = regexp.MustCompile(` -params (.*) -seed `)

@@ -87,6 +87,7 @@ func generate(root fs.FS) (files map[string][]byte, err error) {
 		missing:      map[string]token.Position{},
 	}
 	p.readSources()
+	p.readVectors()
 	p.readEffects()
 	p.readFormulas()
 	p.readText()

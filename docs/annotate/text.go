@@ -70,7 +70,6 @@ func (p *page) readText() {
 
 // set adds a line to a passage.
 func (p *page) set(s *section, q *passage, l, word, rest string) {
-	name, value, _ := strings.Cut(rest, ": ")
 	switch word {
 	default:
 		q.Blocks = append(q.Blocks, block{l, false})
@@ -88,14 +87,6 @@ func (p *page) set(s *section, q *passage, l, word, rest string) {
 		q.Code = append(q.Code, p.show(s, q, rest)...)
 	case "also:":
 		q.Also = append(q.Also, p.show(s, q, rest)...)
-	case "golden":
-		d := find(p, p.declarations, "declaration", name)
-		if !d.shown {
-			p.fault("no passage before has the code of %s", name)
-		}
-		for file := range strings.SplitSeq(value, ", ") {
-			d.Vectors = append(d.Vectors, p.readVectors(file))
-		}
 	case "params:":
 		for name := range strings.SplitSeq(rest, ", ") {
 			r := find(p, p.parameters, "parameter", name)
@@ -106,7 +97,8 @@ func (p *page) set(s *section, q *passage, l, word, rest string) {
 			}
 		}
 	case "says":
-		id, name, switched := strings.Cut(strings.TrimSuffix(name, ")"), " (")
+		choice, value, _ := strings.Cut(rest, ": ")
+		id, name, switched := strings.Cut(strings.TrimSuffix(choice, ")"), " (")
 		c := find(p, p.Choices, "Reading or Differs", id)
 		c.Said, c.Short, _ = strings.Cut(value, " | ")
 		if switched {
