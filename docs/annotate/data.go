@@ -5,9 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/csv"
 	"encoding/json"
-	"encoding/xml"
 	"fmt"
-	"html/template"
 	"io/fs"
 	"maps"
 	"math"
@@ -19,8 +17,8 @@ import (
 	"qta"
 )
 
-// This file reads what is measured: golden vectors, the effects of switching a
-// choice, and Figure 5.
+// This file reads what is measured: golden vectors, and the effects of switching
+// a choice.
 
 // A vectors is a file of testdata/golden.
 type vectors struct {
@@ -109,26 +107,4 @@ func summary(steps []int) string {
 		text += fmt.Sprintf(", %d", middle)
 	}
 	return text
-}
-
-// A figure is Figure 5 in parts, which a narrow page stacks.
-type figure struct {
-	Times  []string  `xml:"text"`
-	Panels []panel   `xml:"g"`
-	Rows   [][]panel `xml:"-"` // the panels of each time
-}
-
-type panel struct {
-	Texts []string      `xml:"text"` // the title first
-	SVG   template.HTML `xml:",innerxml"`
-}
-
-// figure reads Figure 5.
-func (p *page) figure(name string) (f figure) {
-	if err := xml.Unmarshal([]byte(p.read(name)), &f); err != nil || len(f.Times) == 0 {
-		p.fault("%s: no figure: %v", name, err)
-		return f
-	}
-	f.Rows = slices.Collect(slices.Chunk(f.Panels, len(f.Panels)/len(f.Times)))
-	return f
 }
