@@ -235,7 +235,7 @@ func TestTrainErrors(t *testing.T) {
 		// What the evaluation's has.
 		{one, state(func(_ *lineEnv, s *State) { s.Observation = nil }), o, 0,
 			"qta: step 7: environment: after step 0 of an evaluation's rollout the observation has 0 numbers, Sizes says 3"},
-		{one, state(func(e *lineEnv, s *State) { s.Desired = []float64{float64(e.steps / 3)} }), o, 0,
+		{one, state(func(e *lineEnv, s *State) { s.Desired[0] = float64(e.steps / 3) }), o, 0, // in one slice
 			"qta: step 7: environment: after step 3 of an evaluation's rollout the desired goal went from [0] to [1]"},
 		{one, &lineEnv{onReward: func(_ *lineEnv, _, _ []float64, r float64) float64 { return r / 2 }}, o, 0,
 			"qta: step 7: environment: after step 1 of an evaluation's rollout Step's reward is -0.5 and"},
