@@ -385,7 +385,7 @@ func TestWorkers(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for _, procs := range []int{runtime.GOMAXPROCS(0), 1} {
 		old := runtime.GOMAXPROCS(procs)
-		for _, n := range []int{1, 2, 3, 8} {
+		for _, n := range []int{0, 1, 2, 3, 8} { // 0 is one thread, too
 			if n == 2 {
 				runtime.GOMAXPROCS(1) // so that its threads fall asleep at once
 			}
@@ -397,7 +397,7 @@ func TestWorkers(t *testing.T) {
 				}
 				w.run(c, len(c), inline)
 			}
-			if want := slices.Repeat(counter{2000}, 100); w.n != n || !slices.Equal(want, c) {
+			if want := slices.Repeat(counter{2000}, 100); w.n != max(1, n) || !slices.Equal(want, c) {
 				t.Errorf("%d threads of %d on %d processors, parts done (-want +got):\n%s", w.n, n, procs, cmp.Diff(want, c))
 			}
 			w.resize(1)
