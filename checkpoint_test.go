@@ -315,6 +315,7 @@ func TestCheckpointDamage(t *testing.T) {
 		refuse("other networks", resealed(kind.critics, `"Critics":4`), "its state: ")
 		if kind.magic == agentMagic {
 			refuse("more steps", resealed(`"Step":15`, `"Step":99`), "its state: shorter than its header says")
+			refuse("a negative length", resealed(`null,"Attachment":0`, ` "","Attachment":-1`), "its state: shorter than its header says")
 			refuse("an evaluation less", resealed(`"Evaluations":2`, `"Evaluations":1`), "its state: 80 bytes too many")
 		}
 	}
