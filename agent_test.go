@@ -540,6 +540,11 @@ func TestHistory(t *testing.T) {
 			t.Errorf("goals of steps %v (-want +got):\n%s", span, diff)
 		}
 	}
+	h := scriptedAgent(t, func(p *Params) { p.Curriculum = "her" })
+	trainScripted(t, h, &scriptedEnv{place: func(int, int) float64 { return 4 }}, 25, nil)
+	if diff := cmp.Diff([][]float64{{0}, {0}, {0}}, h.Goals(0, 25)); diff != "" {
+		t.Errorf("three episodes with one goal (-want +got):\n%s", diff)
+	}
 	for _, span := range [][2]int{{-1, 3}, {4, 3}, {0, 61}} {
 		mustPanic(t, fmt.Sprint("Goals of ", span), func() { a.Goals(span[0], span[1]) })
 	}
