@@ -22,15 +22,15 @@ import (
 )
 
 func TestParseSweep(t *testing.T) {
-	cells, err := parseSweep("# two\n\n-maze 1U5 -seed 7 -stop never -steps 20\n  -maze 4x5 -out sub/x # other\n", "here")
+	cells, err := parseSweep("# two\n\n-maze 1U5 -seed 7 -stop never -steps 20\n  -maze 4x5 -threads 3 -out sub/x # other\n", "here")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	for _, c := range cells {
-		got = append(got, fmt.Sprintf("%d %s %s %d %d %s", c.line, c.out, c.id.Environment, c.id.Seed, *c.steps, c.stop))
+		got = append(got, fmt.Sprintf("%d %s %s %d %d %s %d", c.line, c.out, c.id.Environment, c.id.Seed, *c.steps, c.stop, *c.threads))
 	}
-	want := []string{"3 here/1U5-fast-7 1U5 7 20 never", "4 here/sub/x 4x5 1 150000 solved"}
+	want := []string{"3 here/1U5-fast-7 1U5 7 20 never 1", "4 here/sub/x 4x5 1 150000 solved 3"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
