@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -49,6 +50,33 @@ func TestProgress(t *testing.T) {
 		want.WriteString("     200     0.25          1.5                0           0        5\n")
 		if diff := cmp.Diff(strings.Split(want.String(), "\r"), strings.Split(b.String(), "\r")); diff != "" {
 			t.Errorf("terminal %v (-want +got):\n%s", live, diff)
+		}
+	}
+}
+
+// A screen stops a run at the first line that changes.
+type screen struct {
+	text string
+	stop func()
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	if s.text += string(p); p[0] == '\r' {
+		s.stop()
+	}
+	return len(p), nil
+}
+
+// What is usual is said with the parameters fast alone, where a solution is the end.
+func TestUsualShown(t *testing.T) {
+	for flags, want := range map[string]bool{"": true, "-set Batch=255": false, "-stop never": false} {
+		ctx, stop := context.WithCancel(t.Context())
+		s, set := &screen{"", stop}, newFlagSet("train")
+		train := trainCommand(set)
+		set.Parse(strings.Fields("-maze 1U5 -out " + t.TempDir() + " " + flags))
+		train(call{ctx: ctx, out: &output{w: s, live: true}, stderr: s})
+		if strings.Contains(s.text, "usually solved by step 2000") != want {
+			t.Errorf("with flags %q it says: %q", flags, s.text)
 		}
 	}
 }
