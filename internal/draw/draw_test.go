@@ -86,7 +86,7 @@ func TestBar(t *testing.T) {
 }
 
 // TestPlot draws what figures over many runs need: bands, error bars, bounds,
-// many series. The picture is XML, and no text is outside.
+// many series. The axes hold all spreads, the picture is XML, and no text is outside.
 func TestPlot(t *testing.T) {
 	p := Plot{Title: "a & b", Width: 300, Height: 180, X: Axis{Name: "path length", Unit: "steps"}, Y: Axis{Name: "steps"}}
 	for i := range 12 {
@@ -96,6 +96,9 @@ func TestPlot(t *testing.T) {
 			s.Points = append(s.Points, Point{X: float64(9 + 2*k), Y: y, Low: y - 500, High: y + 500, Hollow: k == 5})
 		}
 		p.Series = append(p.Series, s)
+	}
+	if x0, x1, y0, y1 := p.extents(); x0 != 0 || x1 != 19 || y0 != -500 || y1 != 16500 {
+		t.Errorf("the axes reach from %v to %v and from %v to %v", x0, x1, y0, y1)
 	}
 	texts := regexp.MustCompile(`<text class="ink" x="([\d.]+)" y="([\d.]+)" text-anchor="start">([^<]*)<`)
 	for _, p := range []*Plot{&p, {Width: 100, Height: 50}} {
