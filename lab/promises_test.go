@@ -264,6 +264,8 @@ func TestRefusals(t *testing.T) {
 		{func(o *Options) { o.Params.Batch = 0 }, "Batch"},
 		{func(o *Options) { o.Dir = other }, "holds photos and no " + AgentFile},
 		{func(o *Options) { o.Dir, o.Seed = used, 4 }, "-seed is 3 there, 4 here"},
+		{func(o *Options) { o.Dir, o.EvalEvery = used, 10 }, "-eval is 20 there, 10 here"},
+		{func(o *Options) { o.Dir, o.Rollouts = used, 3 }, "the number of rollouts is 2 there, 3 here"},
 		{func(o *Options) { o.Dir, o.Params.Batch = used, 17 }, "Batch is 16 there, 17 here"},
 		{func(o *Options) { o.Dir, o.Name = used, "4x5" }, "the environment is 1U5 there, 4x5 here"},
 		{func(o *Options) { o.Dir, o.Steps = used, 25 }, "stands at step 30"},
