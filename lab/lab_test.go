@@ -58,6 +58,8 @@ func contents(t testing.TB, dir string) map[string]string {
 func TestResume(t *testing.T) {
 	whole, parts := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "parts")
 	train(t, tinyRun(whole))
+	roomtest.Write(t, filepath.Join(parts, LockFile), "") // a process was killed at its start
+	roomtest.Write(t, filepath.Join(parts, AgentFile+temporary), "qta")
 	for stop := 7; stop < 200; stop += 33 {
 		o := tinyRun(parts)
 		o.Threads, o.Checkpoint = 2, stop%10
