@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"qta"
+	"qta/internal/draw"
 	"qta/internal/roomtest"
 )
 
@@ -72,6 +73,17 @@ func TestFigure5Numbers(t *testing.T) {
 	}
 	if got := correlation([]float32{1, 2}, []float32{3, 3}); got != 0 {
 		t.Errorf("a constant correlates with %v", got)
+	}
+}
+
+// TestImage leaves zeros out of an image of sparse numbers, which shows others in
+// the neighbors' pixels, too, the larger on top.
+func TestImage(t *testing.T) {
+	g := &grid{Cols: 5, Rows: 2, Index: []int{6, 1, 2, 4}}
+	m := g.image([]float32{0.25, 0.5, 0.25, 0}, draw.Scale{High: 0.5}, true)
+	few, most := draw.Scale{High: 1}.Color(0.5), draw.Scale{High: 1}.Color(1)
+	if diff := cmp.Diff([]uint8{most, most, most, few, 0, most, most, most, few, 0}, m.Pix); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
