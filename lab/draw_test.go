@@ -87,6 +87,15 @@ func TestImage(t *testing.T) {
 	}
 }
 
+// TestGoalsChart counts the goals since the evaluation before.
+func TestGoalsChart(t *testing.T) {
+	v := view{Record: madeUp(t), agent: new(qta.Agent), state: new(state)}
+	v.Record.Curve = Curve{{Step: 1000, GoalsSet: 30, GoalsReached: 20}, {Step: 2000, GoalsSet: 50, GoalsReached: 50}}
+	if svg := string(v.charts()[1].Drawing.File()); !strings.Contains(svg, ">30<") || strings.Contains(svg, ">40<") {
+		t.Errorf("of 30 goals and then 20 the axis does not end at 30: %s", svg)
+	}
+}
+
 // TestThin holds the frames and snapshots that are kept to their rules, whatever
 // was kept before: of frames every evaluation, or every second, fourth and so on;
 // of snapshots evaluations 1, 2, 4, 8 and so on; of both the latest.
