@@ -355,13 +355,8 @@ func (s *session) end() error {
 
 // fail notes a failure in the record, if it can, and adds to err what remains of the run.
 func (s *session) fail(err error) error {
-	_, numeric := errors.AsType[*qta.NumericError](err)
-	_, env := errors.AsType[*qta.EnvError](err)
-	if !numeric && !env {
-		s.keep() // of this and the next writes, err is the one to report
-	}
 	s.record.State, s.record.Outcome.Message = Failed, words.Bare(err)
-	s.draw()
+	s.draw() // if that fails too, err is the one to report
 	return fmt.Errorf("%w; the checkpoint of step %d is kept in %s", err, s.saved, s.dir.path)
 }
 
