@@ -129,6 +129,10 @@ func TestClaims(t *testing.T) {
 		// The budgets of MEGA count, and tell nothing of the scatter: t is 12.706.
 		{"unsolved", []runs{solved(paper.QTA, "4x5", 20, 21), unsolved(paper.MEGA, "4x5", 40, 42)}, mega,
 			"holds, 2.00, 1.29 to 3.10", "2 of them unsolved and standing at their budgets"},
+		// But where bounds scatter more than what is known, they count: with them it is
+		// exp(0.684 ± 3.182 · √(1.537 / 3 · 5/6)), without only ± 12.706 · √(0.0166 · 5/6).
+		{"unsolved and scattered", []runs{solved(paper.QTA, "4x5", 10, 12), solved(paper.MEGA, "4x5", 8, 32),
+			unsolved(paper.MEGA, "4x5", 40)}, mega, "no effect beyond a factor of 15.86, 1.98, 0.25 to 15.86", ""},
 		// The second maze tells half of the mean, and nothing of the scatter:
 		// exp(ln 2 ± 4.303 · ln 1.05 / √2 · √(1 + 2) / 2).
 		{"single runs", []runs{solved(paper.QTA, "4x5", 20, 21), solved(paper.MEGA, "4x5", 20, 21),

@@ -3,6 +3,7 @@ package report
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"golang.org/x/exp/stats"
 )
@@ -45,36 +46,45 @@ func bootstrapMean(x []float64) interval {
 	return interval{q[0], q[1]}
 }
 
-// A sample is what the runs of one method measured in one maze. Where some of
-// the values are bounds, their scatter is unknown.
+// A sample is what the runs of one method measured in one maze. Some of the values
+// may be bounds.
 type sample struct {
 	Values  []float64
 	Bounded bool
 }
 
 // weigh returns the weighted sum of the differences of means, each of b's sample
-// and a's, and its interval by Student's t: all samples share one standard deviation,
-// which those with two values or more and no bound tell. Where none tells it ok is
-// false.
+// and a's, and its interval by Student's t: all samples share one standard
+// deviation, which those with two values or more tell. A bound hides scatter, so
+// that samples with one tell it only where they make the interval wider; where no
+// other tells it ok is false.
 func weigh(a, b []sample, weights []float64) (sum float64, r interval, ok bool) {
-	squares, freedom, variance := 0.0, 0, 0.0
-	for i := range weights {
-		sum += weights[i] * (stats.Mean(b[i].Values) - stats.Mean(a[i].Values))
-		for _, s := range []sample{a[i], b[i]} {
-			n := len(s.Values)
-			variance += weights[i] * weights[i] / float64(n)
-			if n > 1 && !s.Bounded {
-				_, deviation := stats.MeanAndStdDev(s.Values)
-				squares += deviation * deviation * float64(n-1)
-				freedom += n - 1
-			}
+	variance := 0.0
+	for i, w := range weights {
+		sum += w * (stats.Mean(b[i].Values) - stats.Mean(a[i].Values))
+		variance += w * w * (1/float64(len(a[i].Values)) + 1/float64(len(b[i].Values)))
+	}
+	all := slices.Concat(a, b)
+	known := slices.DeleteFunc(slices.Clone(all), func(s sample) bool { return s.Bounded })
+	half := math.Sqrt(variance) * max(spread(known), spread(all))
+	return sum, interval{sum - half, sum + half}, spread(known) > 0
+}
+
+// spread returns the pooled standard deviation of samples times Student's t, or 0
+// where none has two values.
+func spread(samples []sample) float64 {
+	squares, freedom := 0.0, 0
+	for _, s := range samples {
+		if n := len(s.Values); n > 1 {
+			_, deviation := stats.MeanAndStdDev(s.Values)
+			squares += deviation * deviation * float64(n-1)
+			freedom += n - 1
 		}
 	}
 	if freedom == 0 {
-		return sum, interval{}, false
+		return 0
 	}
-	half := student(freedom) * math.Sqrt(variance*squares/float64(freedom))
-	return sum, interval{sum - half, sum + half}, true
+	return student(freedom) * math.Sqrt(squares/float64(freedom))
 }
 
 // equal returns n weights whose sum of differences is their mean.
