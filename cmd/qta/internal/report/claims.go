@@ -103,8 +103,9 @@ func (c *contrast) add(maze string, a, b *group, x, y sample) {
 
 // judge judges the claim that the weighted sum of the differences is positive. It
 // holds where the whole interval is, and does not where the interval ends below
-// what counts as none. Numbers are shown as show makes them; beyond is the format of
-// the verdict in between.
+// what counts as none. A bound in b may make the sum too low, and one in a too high:
+// what it could overturn is not decided. Numbers are shown as show makes them;
+// beyond is the format of the verdict in between.
 func (c *contrast) judge(what string, weights []float64, none float64, beyond string,
 	show func(float64) float64) judgement {
 	if len(c.mazes) == 0 {
@@ -120,12 +121,14 @@ func (c *contrast) judge(what string, weights []float64, none float64, beyond st
 		return j
 	}
 	j.Range = fmt.Sprintf("%.2f to %.2f", show(r.Low), show(r.High))
+	bounded := func(s sample) bool { return s.Bounded }
+	tooLow, tooHigh := slices.ContainsFunc(c.b, bounded), slices.ContainsFunc(c.a, bounded)
 	switch {
-	case r.Low > 0:
+	case r.Low > 0 && !tooHigh:
 		j.Verdict = holds
-	case r.High < none:
+	case r.High < none && !tooLow:
 		j.Verdict = fails
-	default:
+	case !tooLow && !tooHigh:
 		j.Verdict = fmt.Sprintf(beyond, show(max(r.High, -r.Low)))
 	}
 	return j

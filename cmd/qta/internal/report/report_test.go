@@ -132,7 +132,12 @@ func TestClaims(t *testing.T) {
 		// But where bounds scatter more than what is known, they count: with them it is
 		// exp(0.684 ± 3.182 · √(1.537 / 3 · 5/6)), without only ± 12.706 · √(0.0166 · 5/6).
 		{"unsolved and scattered", []runs{solved(paper.QTA, "4x5", 10, 12), solved(paper.MEGA, "4x5", 8, 32),
-			unsolved(paper.MEGA, "4x5", 40)}, mega, "no effect beyond a factor of 15.86, 1.98, 0.25 to 15.86", ""},
+			unsolved(paper.MEGA, "4x5", 40)}, mega, "not enough runs, 1.98, 0.25 to 15.86", ""},
+		// QTA may need as many steps as MEGA, and MEGA many more than it was given.
+		{"QTA unsolved", []runs{unsolved(paper.QTA, "4x5", 10, 10), solved(paper.MEGA, "4x5", 20, 21)}, mega,
+			"not enough runs, 2.05, 1.32 to 3.18", ""},
+		{"MEGA, a small budget", []runs{solved(paper.QTA, "4x5", 20, 21), unsolved(paper.MEGA, "4x5", 10, 10)},
+			mega, "not enough runs, 0.49, 0.31 to 0.76", ""},
 		// The second maze tells half of the mean, and nothing of the scatter:
 		// exp(ln 2 ± 4.303 · ln 1.05 / √2 · √(1 + 2) / 2).
 		{"single runs", []runs{solved(paper.QTA, "4x5", 20, 21), solved(paper.MEGA, "4x5", 20, 21),
