@@ -62,6 +62,7 @@ func (l layer) backward(w *workers, gradient layer, x, dy, wT matrix, add bool) 
 	w.transpose(gradient.w, wT)
 }
 
+// one is any number of ones, by strides of 0. Nothing writes to it.
 var one = [1]float32{1}
 
 // backwardInput sets dx, B by in, to dy Wᵀ, or adds it to dx, as e says; with
