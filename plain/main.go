@@ -114,8 +114,7 @@ func main() {
 
 	// Differs (D3): section 3.2 asks with the environment's goal, "though the
 	// prediction is learned to be agnostic to the choice of goal". It is not: with
-	// that goal about half of the agents this small never solve 1U5, and none of
-	// full size has solved 6x5 or 8x5 (results/README.md).
+	// it about half of the agents this small never solve 1U5, none of full size 8x5.
 	t.askCandidate = true
 
 	fmt.Println(strings.Join(maze, "\n"))
