@@ -67,7 +67,7 @@ func weigh(a, b []sample, weights []float64) (sum float64, r interval, ok bool) 
 	all := slices.Concat(a, b)
 	known := slices.DeleteFunc(slices.Clone(all), func(s sample) bool { return s.Bounded })
 	half := math.Sqrt(variance) * max(spread(known), spread(all))
-	return sum, interval{sum - half, sum + half}, spread(known) > 0
+	return sum, interval{sum - half, sum + half}, spread(known) > 1e-9 // rounding aside
 }
 
 // spread returns the pooled standard deviation of samples times Student's t, or 0

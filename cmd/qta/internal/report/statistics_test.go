@@ -2,6 +2,7 @@ package report
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"golang.org/x/exp/stats"
@@ -28,6 +29,17 @@ func TestBootstrapMean(t *testing.T) {
 	}
 	if r := bootstrapMean([]float64{3, 3, 3}); r != (interval{3, 3}) {
 		t.Errorf("interval of equal numbers %v", r)
+	}
+}
+
+// Equal values tell no scatter, though rounding leaves them some.
+func TestNoScatter(t *testing.T) {
+	same := []sample{{Values: slices.Repeat([]float64{math.Log(2000)}, 3)}}
+	if spread(same) == 0 {
+		t.Error("these values show no rounding")
+	}
+	if _, r, ok := weigh(same, same, equal(1)); ok {
+		t.Errorf("the interval of equal values is %v", r)
 	}
 }
 
