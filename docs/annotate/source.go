@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -51,6 +52,15 @@ type choice struct {
 	Said, Short string     // what the paper says, and we do in a few words
 	Parameter   *parameter // whose value it is about, or nil
 	Switch      *parameter // that switches it, or nil
+	With        string     // the setting in which it does, or empty
+}
+
+// Effects returns what switching the choice did.
+func (c *choice) Effects() (all []string) {
+	if c.Switch != nil {
+		all = slices.Clone(c.Switch.Effects)
+	}
+	return slices.DeleteFunc(all, func(effect string) bool { return !strings.Contains(effect, c.With) })
 }
 
 // A parameter is a field of Params.
