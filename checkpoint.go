@@ -115,9 +115,9 @@ func (a *Agent) SaveFile(path string) error {
 }
 
 // LoadFile reads an agent that [Agent.SaveFile] wrote. If the file is damaged,
-// or missing after a crash (the error then wraps [fs.ErrNotExist]), load
-// path+".previous", which trains to the same end. The error for another format
-// wraps [errors.ErrUnsupported].
+// or missing after a crash (the error then wraps [fs.ErrNotExist]), rename
+// path+".previous" to path: it trains to the same end. The error for another
+// format wraps [errors.ErrUnsupported].
 func LoadFile(path string) (*Agent, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -324,6 +324,10 @@ func ParseMaze(text string) (*Maze, error) {
 		for i := range at {
 			lo[i], hi[i] = min(lo[i], at[i]), max(hi[i], at[i])
 		}
+		if !mazeFits(hi[0]-lo[0]+1, hi[1]-lo[1]+1) {
+			return nil, fmt.Errorf(place+"from S to here it has more than the %d cells allowed, a ring of walls included",
+				hi[0]+1, hi[1]+1, maxMazeCells)
+		}
 		for r := max(at[0]-1, 0); r <= min(at[0]+1, len(lines)-1); r++ {
 			for c := max(at[1]-1, 0); c <= min(at[1]+1, len(lines[r])-1); c++ {
 				if next := [2]int{r, c}; lines[r][c] != '#' && !reached[next] {
@@ -332,10 +336,6 @@ func ParseMaze(text string) (*Maze, error) {
 				}
 			}
 		}
-	}
-	if !mazeFits(hi[0]-lo[0]+1, hi[1]-lo[1]+1) {
-		return nil, fmt.Errorf(place+"from S to here it has more than the %d cells allowed, a ring of walls included",
-			hi[0]+1, hi[1]+1, maxMazeCells)
 	}
 	if !reached[goal] {
 		return nil, fmt.Errorf(place+"this G cannot be reached from S; draw a free way from line %d, column %d",

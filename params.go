@@ -317,7 +317,7 @@ func (p *Params) Set(name, text string) error {
 	}
 	q := *p
 	target := reflect.ValueOf(&q).Elem().FieldByIndex(f.Index)
-	if json.Unmarshal(value, target.Addr().Interface()) != nil || text == "null" {
+	if json.Unmarshal(value, target.Addr().Interface()) != nil || strings.TrimSpace(text) == "null" {
 		return fmt.Errorf("qta: parameter %s: %#q is not %s", name, text, kindNames[f.Type.Kind()])
 	}
 	if err := checkField(f, target); err != nil {

@@ -194,6 +194,7 @@ func TestSet(t *testing.T) {
 		{"Batch", "0", "qta: parameter Batch is 0, allowed are [1,65536]"},
 		{"Batch", "2.5", "qta: parameter Batch: `2.5` is not a whole number"},
 		{"Batch", "", "qta: parameter Batch: `` is not a whole number"},
+		{"Batch", " null", "qta: parameter Batch: ` null` is not a whole number"},
 		{"Discount", "NaN", "qta: parameter Discount: `NaN` is not a number"},
 		{"Slope", "1e999", "qta: parameter Slope: `1e999` is not a number"},
 		{"ClipReturns", "1", "qta: parameter ClipReturns: `1` is not true or false"},

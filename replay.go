@@ -46,8 +46,9 @@ func (b *replay) relabel(i int, k float64, rng *rand.Rand) []float64 {
 func (s *prioritized) probability(j int) float64 { return s.tree.values()[j] / s.tree.sum[1] }
 
 // SampleProbabilities sets P, of N values, to the probability of each of N
-// transitions with priorities p, which are not negative and not all zero; α is
-// in [0, 10]. It is Equation 7 for the whole replay, as training has it.
+// transitions with priorities p, which are not negative; α is in [0, 10], and
+// the sum of the powers p^α neither zero nor infinite. It is Equation 7 for the
+// whole replay, as training has it.
 func SampleProbabilities(P, p []float64, α float64) {
 	var s prioritized
 	for j, v := range p {

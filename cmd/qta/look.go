@@ -50,6 +50,14 @@ func writeOutput(path string, data []byte) (through bool, err error) {
 	return err == nil && (!info.Mode().IsRegular() || os.SameFile(info, out)), nil
 }
 
+// notInRun refuses a directory for output that is a run's: its files make up the run.
+func notInRun(dir string) error {
+	if _, err := os.Lstat(filepath.Join(dir, lab.RecordFile)); err == nil {
+		return words.BadInput("-o: %s is a run directory, whose files are its own; name another place", dir)
+	}
+	return nil
+}
+
 // openRun opens the run that a command's argument names.
 func openRun(c call) (*lab.Run, error) {
 	r, err := lab.Open(c.args[0])
@@ -93,6 +101,9 @@ func exportCommand(flags *flag.FlagSet) func(call) error {
 	file := flags.String("o", "agent.safetensors",
 		"write the safetensors `FILE`, whose layout \"go doc qta.Agent.WriteSafetensors\" has")
 	return func(c call) error {
+		if err := notInRun(filepath.Dir(*file)); err != nil {
+			return err
+		}
 		r, err := openRun(c)
 		if err != nil {
 			return err

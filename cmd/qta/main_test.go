@@ -302,6 +302,9 @@ func TestLook(t *testing.T) {
 	if diff := cmp.Diff(a.Act(s, g), exported.Act(s, g)); diff != "" {
 		t.Errorf("actions (-run +export):\n%s", diff)
 	}
+	if got := invoke(t, "export", "run", "-o", "run/agent.qta"); got.code != exitInput {
+		t.Errorf("over the run's agent: exit code %d", got.code)
+	}
 	if got := invoke(t, "export", "run", "-o", "nowhere/networks"); got.code != exitFailure || strings.Count(got.errors, "\n") != 1 {
 		t.Errorf("into no directory: exit code %d, %q", got.code, got.errors)
 	}

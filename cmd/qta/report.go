@@ -92,8 +92,8 @@ func reportCommand(flags *flag.FlagSet) func(call) error {
 		default:
 			return words.BadInput("-format %q: want html or csv", *format)
 		}
-		if _, err := os.Lstat(filepath.Join(*out, lab.RecordFile)); err == nil {
-			return words.BadInput("-o: %s is a run directory, which has a page of its own; name another place", *out)
+		if err := notInRun(*out); err != nil {
+			return err
 		}
 		c, err := lab.Collect(in.args)
 		if err != nil {

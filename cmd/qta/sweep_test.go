@@ -216,6 +216,14 @@ func TestSweep(t *testing.T) {
 	}
 }
 
+// A sweep that is stopped says so, by its exit code too, though a cell has failed.
+func TestStoppedAfterFailure(t *testing.T) {
+	s := sweep{cells: make([]cell, 3), stdout: newOutput(io.Discard), failed: 1, ended: 1}
+	if err := s.summary(); !errors.Is(err, lab.ErrStopped) {
+		t.Errorf("error %v", err)
+	}
+}
+
 // begun waits until a run has a step.
 func begun(t *testing.T, dir string) {
 	for begin := time.Now(); time.Since(begin) < 30*time.Second; time.Sleep(10 * time.Millisecond) {
