@@ -32,7 +32,7 @@ type Agent struct {
 	prioritized  *prioritized // or nil: uniform draws
 	curriculum   curriculum
 	held         heldAction // a random action to repeat
-	average      average    // of ensemble and policy, for Equation 5; or nil
+	average      average    // of critics and heads, for Equation 5; or nil
 
 	step    int // environment steps taken
 	updates int // made

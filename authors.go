@@ -14,7 +14,7 @@ import (
 // from where an episode of the run has reached its first goal, and
 // RandomActionReached from where the running episode has: an agent that has arrived
 // has nothing left to lose, as in MEGA's code and in "first return, then explore"
-// (Ecoffet et al., 2021).
+// (Ecoffet et al., 2021). Curriculum mega has MEGA's own in its place.
 //
 // Differs D6: in the table it is 0.3, in the authors' code 0.2 once a first goal is
 // reached. In [Default] it is then 0.1 on the way to an episode's first goal: the

@@ -69,7 +69,7 @@ func (a *Agent) drawCandidates(first bool) []int {
 // ask returns the uncertainty of every candidate.
 func (a *Agent) ask(candidates []int, first bool) []float64 {
 	states, goals := a.replay.observation.of(candidates), a.replay.achieved.of(candidates)
-	if first && a.params.FirstGoalState == "start" { // in the authors' code, by its filter by the threshold
+	if first && a.params.FirstGoalState == "start" { // as the authors' code filters them by the threshold
 		states = slices.Repeat([][]float64{a.observation}, len(candidates))
 	}
 	return a.estimate(states, goals, a.observation, a.desired, a.goalDraws)

@@ -24,9 +24,8 @@ const maxMazeCells = 10000
 
 // A Maze is a map of square cells of side 1 inside a ring of walls, with one
 // start cell and one goal cell (Section 4, Environments). A position is a row
-// and a column in cells: the center of the free cell nearest to the map's
-// origin is (1.5, 1.5). A Maze never changes: environments and goroutines may
-// share it.
+// and a column in cells: the center of the first cell within the ring is
+// (1.5, 1.5). A Maze never changes: environments and goroutines may share it.
 //
 // Two free cells that touch only at a corner are connected, because the agent
 // can pass between the two walls there: a step tests only the cells in which

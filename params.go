@@ -129,7 +129,7 @@ type Departures struct {
 type Beyond struct {
 	// Updates after each environment step.
 	UpdatesPerStep int `source:"Reading R57: one update follows every environment step" range:"[1,1000]"`
-	// RandomAction in an episode once its first goal is reached; 0 changes nothing.
+	// RandomAction in an episode once its first goal is reached, but for MEGA; 0 changes nothing.
 	RandomActionReached float64 `source:"Reading R58: one probability" range:"[0,1]"`
 	// Share of a step's usual length below which such an action is dropped; 0 draws each anew.
 	RandomActionHeld float64 `source:"Reading R95: each random action is drawn anew" range:"[0,1]"`
@@ -139,8 +139,8 @@ type Beyond struct {
 	FirstGoalDesired float64 `source:"Reading R60: the agent sets itself every goal" range:"[0,1]"`
 }
 
-// Baselines are the methods that the paper compares with, and what their own
-// learners need.
+// Baselines are the methods that the paper compares with, and three more, and
+// what their own learners need.
 type Baselines struct {
 	// The method that chooses the goals.
 	Curriculum string `source:"Section 3.2: QTA" range:"qta|mega|vds|her|random|visits|rnd"`
@@ -162,7 +162,8 @@ type Baselines struct {
 	GradientClip float64 `source:"Reading R65: none" range:"[0,1e6]"`
 }
 
-// Paper returns the table of the paper's appendix and its text, literally.
+// Paper returns the table of the paper's appendix and its text, literally, but
+// that returns are clipped (D26).
 func Paper() Params {
 	return Params{
 		Method: Method{

@@ -50,11 +50,12 @@
 //
 // # Baselines
 //
-// The methods that the paper compares with run on QTA's own learner, so that with
-// [Paper] a comparison isolates one idea. A field of [Params] chooses each:
+// The methods that the paper compares with, and three more, run on QTA's own
+// learner, so that with [Paper] a comparison isolates one idea. A field of
+// [Params] chooses each:
 //
 //	Curriculum   mega       goals of least density (Pitis et al., 2020)
-//	             vds        goals of most disagreement, from all there are (Zhang et al., 2020)
+//	             vds        goals by their disagreement, from all there are (Zhang et al., 2020)
 //	             her        the environment's goal (Andrychowicz et al., 2017)
 //	             random     achieved goals, uniformly; a control of ours
 //	             visits     goals visited least, by a grid's counts; argued against in section 2

@@ -161,7 +161,7 @@ func (c *column) of(transitions []int) [][]float64 {
 // Reading R33: a new transition, whose priority is not known yet, takes the
 // largest one seen so far, as in PER's Algorithm 1 (Schaul et al., 2016), and
 // at least 1, as in the authors' code: where deviations stay below 1,
-// transitions that no update has seen come first.
+// transitions that no update has seen are the likeliest.
 //
 // Reading R34: the transitions of a minibatch are drawn one by one, with
 // replacement, as in the authors' code; Schaul et al. (2016, appendix B.2.1)

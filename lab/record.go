@@ -276,8 +276,8 @@ func (id Identity) Differences(other Identity) (list []string) {
 	return list
 }
 
-// Command returns a command line that makes the run again, or "" of an environment
-// that is no maze.
+// Command returns a command line that makes the run again, with a map that has no
+// name of its own in Environment.txt, or "" of an environment that is no maze.
 func (r *Record) Command() string {
 	id, l := r.Run, r.Limits
 	if len(id.Map) == 0 {

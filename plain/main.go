@@ -114,7 +114,7 @@ func main() {
 
 	// Differs (D3): section 3.2 asks with the environment's goal, "though the
 	// prediction is learned to be agnostic to the choice of goal". It is not: with
-	// it about half of the agents this small never solve 1U5, none of full size 8x5.
+	// that goal none of three agents of full size solves 8x5 in 40,000 steps.
 	t.askCandidate = true
 
 	fmt.Println(strings.Join(maze, "\n"))
