@@ -3,7 +3,8 @@ package qta
 import "math"
 
 // This file holds options that neither the paper nor its authors' code has,
-// measured for what they save (results/screen.md). [Default] has them all.
+// measured for what they save (results/). [Default] has them, and with them the
+// updates of learnTimes and the probabilities of randomAction.
 
 // A heldAction repeats a random action (RandomActionHeld): once the agent has
 // arrived, each random action is the one before it, until a step with it is

@@ -61,9 +61,13 @@ func (u *PUN) Sizes() Sizes { return u.sizes }
 // targets are the values y that Q(s, a, g) should have, from [PUN.Targets] or
 // elsewhere. It returns the two losses, means over the ensemble. After a
 // [*NumericError], of a loss that is not finite, go on from a saved ensemble.
+// It panics without a transition.
 func (u *PUN) Learn(
 	observations, goals, actions, next [][]float64, targets []float64,
 ) (criticLoss, predictiveLoss float64, err error) {
+	if len(observations) == 0 {
+		panic("qta: PUN: no transition to learn from")
+	}
 	b := u.minibatch(len(observations))
 	u.fill(b.x, observations, goals, actions)
 	u.fill(b.head, next)

@@ -167,6 +167,7 @@ func TestPUNPanics(t *testing.T) {
 		"an infinite float32":   func() { u.Learn(bad, nil, a, s, y) },
 		"an infinite next":      func() { u.Learn(s, nil, a, bad, y) },
 		"a NaN":                 func() { u.Learn(s, nil, a, s, []float64{1, math.NaN()}) },
+		"no transition":         func() { u.Learn(nil, nil, nil, nil, nil) },
 	} {
 		mustPanic(t, name, f)
 	}

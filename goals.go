@@ -253,8 +253,9 @@ func drawFrom(p []float64, rng stream) int {
 	return last
 }
 
-// Achievable returns the candidates whose mean value q is at least c T, in the
-// same order and the same memory, or all of them where none is.
+// Achievable returns the candidates whose mean value, q[k] of candidates[k], is
+// at least c T, in the same order and the same memory, or all of them where
+// none is.
 //
 // It implements QTA, the threshold (Section 3.3).
 //

@@ -584,7 +584,7 @@ type world struct {
 	position, goal point
 }
 
-// reset puts the dot somewhere in the start region, and the goal somewhere in its.
+// reset puts the dot somewhere in the start region, and the goal in the goal region.
 func (w *world) reset(rng *rand.PCG) {
 	w.position, w.goal = w.around("S", rng), w.around("G", rng)
 }

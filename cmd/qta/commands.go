@@ -194,8 +194,8 @@ Exit codes:
   2   bad input: a flag, a parameter, a maze, a directory
   3   a number went wrong: a NaN or Inf, or an environment that breaks its
       contract; the last good checkpoint is kept
-  75  stopped by SIGINT or SIGTERM and saved, or another process is working on
-      the run: give the command again to go on (a second signal ends the process
+  75  stopped by SIGINT, SIGTERM or SIGHUP and saved, or another process works
+      on the run: give the command again to go on (a second signal ends the process
       at once, without saving)
 `
 
