@@ -3,7 +3,6 @@ package qta
 import (
 	"cmp"
 	"encoding"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -252,11 +251,8 @@ type Curriculum interface {
 // SetCurriculum replaces the curriculum that Params.Curriculum names, while the
 // agent is not training. An agent that was saved with one trains only after
 // SetCurriculum gives it one again, which receives the saved state. It is an
-// error if c is nil or does not take that state.
+// error if c does not take that state; c must not be nil.
 func (a *Agent) SetCurriculum(c Curriculum) error {
-	if c == nil {
-		return errors.New("qta: SetCurriculum needs a curriculum, not nil")
-	}
 	if o, ok := a.curriculum.(*ownCurriculum); ok && o.chosen == nil && o.state != nil {
 		u, ok := c.(encoding.BinaryUnmarshaler)
 		if !ok {

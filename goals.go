@@ -69,7 +69,7 @@ func (a *Agent) drawCandidates(first bool) []int {
 // ask returns the uncertainty of every candidate.
 func (a *Agent) ask(candidates []int, first bool) []float64 {
 	states, goals := a.replay.observation.of(candidates), a.replay.achieved.of(candidates)
-	if first && a.params.FirstGoalState == "start" { // as the authors' code filters them by the threshold
+	if first && a.params.FirstGoalState == "start" { // the authors' filter by the threshold puts it in their place
 		states = slices.Repeat([][]float64{a.observation}, len(candidates))
 	}
 	return a.estimate(states, goals, a.observation, a.desired, a.goalDraws)

@@ -131,7 +131,7 @@ type Beyond struct {
 	UpdatesPerStep int `source:"Reading R57: one update follows every environment step" range:"[1,1000]"`
 	// RandomAction in an episode once its first goal is reached, but for MEGA; 0 changes nothing.
 	RandomActionReached float64 `source:"Reading R58: one probability" range:"[0,1]"`
-	// Share of a step's usual length below which a random action, repeated where the agent has arrived, is dropped; 0 draws each anew.
+	// After arrival a random action is repeated until a step is below this share of the usual length, or at 0 drawn anew.
 	RandomActionHeld float64 `source:"Reading R95: each random action is drawn anew" range:"[0,1]"`
 	// ρ of a moving average of critics and heads, used to choose goals; 0 uses the ensemble itself.
 	UncertaintyPolyak float64 `source:"Reading R59: the heads as they are" range:"[0,1)"`

@@ -42,20 +42,16 @@ func mazeCommand(flags *flag.FlagSet) func(call) error {
 // writeOutput writes a file that the command line names. through says that it is no
 // file but passes on what is written to it, as /dev/stdout does or a FIFO.
 func writeOutput(path string, data []byte) (through bool, err error) {
+	dir := filepath.Dir(path)
+	if _, err := os.Lstat(filepath.Join(dir, lab.RecordFile)); err == nil {
+		return false, words.BadInput("-o: %s is a run directory, whose files are its own; name another place", dir)
+	}
 	if err := os.WriteFile(path, data, 0o666); err != nil {
 		return false, fmt.Errorf("%s cannot be written: %w", path, words.Cause(err))
 	}
 	info, err := os.Stat(path)
 	out, _ := os.Stdout.Stat()
 	return err == nil && (!info.Mode().IsRegular() || os.SameFile(info, out)), nil
-}
-
-// notInRun refuses a directory for output that is a run's: its files make up the run.
-func notInRun(dir string) error {
-	if _, err := os.Lstat(filepath.Join(dir, lab.RecordFile)); err == nil {
-		return words.BadInput("-o: %s is a run directory, whose files are its own; name another place", dir)
-	}
-	return nil
 }
 
 // openRun opens the run that a command's argument names.
@@ -101,9 +97,6 @@ func exportCommand(flags *flag.FlagSet) func(call) error {
 	file := flags.String("o", "agent.safetensors",
 		"write the safetensors `FILE`, whose layout \"go doc qta.Agent.WriteSafetensors\" has")
 	return func(c call) error {
-		if err := notInRun(filepath.Dir(*file)); err != nil {
-			return err
-		}
 		r, err := openRun(c)
 		if err != nil {
 			return err

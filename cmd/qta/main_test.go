@@ -302,8 +302,10 @@ func TestLook(t *testing.T) {
 	if diff := cmp.Diff(a.Act(s, g), exported.Act(s, g)); diff != "" {
 		t.Errorf("actions (-run +export):\n%s", diff)
 	}
-	if got := invoke(t, "export", "run", "-o", "run/agent.qta"); got.code != exitInput {
-		t.Errorf("over the run's agent: exit code %d", got.code)
+	for _, command := range []string{"export run", "maze 1U5"} {
+		if got := invoke(t, strings.Fields(command+" -o run/agent.qta")...); got.code != exitInput {
+			t.Errorf("%s over the run's agent: exit code %d", command, got.code)
+		}
 	}
 	if got := invoke(t, "export", "run", "-o", "nowhere/networks"); got.code != exitFailure || strings.Count(got.errors, "\n") != 1 {
 		t.Errorf("into no directory: exit code %d, %q", got.code, got.errors)

@@ -256,12 +256,12 @@ func (s *sweep) note(i int, r *lab.Record, story string, err error) {
 func (s *sweep) summary() error {
 	all := words.Count(len(s.cells), "cell")
 	switch {
-	case s.failed+s.ended == len(s.cells) && s.failed > 0:
-		return fmt.Errorf("%d of %s failed and %d ended; the first failure: %s", s.failed, all, s.ended, s.problem)
-	case s.ended < len(s.cells):
+	case s.ended+s.failed < len(s.cells):
 		s.stdout.say("Stopped with %d of %s done; all that was running is saved in %s, and the same command "+
 			"goes on.", s.ended, all, s.out)
 		return lab.ErrStopped
+	case s.failed > 0:
+		return fmt.Errorf("%d of %s failed and %d ended; the first failure: %s", s.failed, all, s.ended, s.problem)
 	}
 	s.stdout.say("All %s done, %d solved, in %s. \"qta report %s\" makes a page of them.", all, s.solved, s.out,
 		words.Shell(s.out))
