@@ -284,14 +284,18 @@ func (s *session) afterStep() error {
 	if s.AfterStep != nil {
 		s.AfterStep(s.agent.Steps())
 	}
-	due := time.Since(s.savedAt) >= 100*s.cost
-	if s.Checkpoint > 0 {
-		due = s.agent.Steps()-s.saved >= s.Checkpoint
-	}
-	if due {
+	if s.due() {
 		return s.save()
 	}
 	return nil
+}
+
+// due reports whether it is time to save.
+func (s *session) due() bool {
+	if s.Checkpoint > 0 {
+		return s.agent.Steps()-s.saved >= s.Checkpoint
+	}
+	return time.Since(s.savedAt) >= 100*s.cost
 }
 
 // afterEvaluation keeps what the pictures need.

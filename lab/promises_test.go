@@ -357,23 +357,14 @@ type nowhere struct{ qta.Env }
 func (nowhere) Sketch() Sketch                      { return Sketch{Width: 1, Height: 1} }
 func (nowhere) Place(goal []float64) (x, y float64) { return 0 / (goal[0] - goal[0]), 0 }
 
-// TestPace has a run saved once the last save is a hundred times its cost ago.
+// A run is saved once the last save is a hundred times its cost ago.
 func TestPace(t *testing.T) {
-	if testing.Short() {
-		t.Skip("with -short: it waits for seconds")
-	}
-	o := tinyRun(filepath.Join(t.TempDir(), "run"))
-	o.AfterStep = func(step int) {
-		switch step {
-		case 50:
-			time.Sleep(3 * time.Second)
-		case 51:
-			if r, err := ReadRecord(filepath.Join(o.Dir, RecordFile)); err != nil || r.Outcome.Steps != 50 {
-				t.Errorf("three seconds without a save, and the record is %+v, error %v", r, err)
-			}
+	for ago, want := range map[time.Duration]bool{90 * time.Second: false, 101 * time.Second: true} {
+		s := session{Options: &Options{}, savedAt: time.Now().Add(-ago), cost: time.Second}
+		if s.due() != want {
+			t.Errorf("%v after a save that took a second, due is %v", ago, !want)
 		}
 	}
-	train(t, o)
 }
 
 // A record of another step than the agent's does not say what has run it.
