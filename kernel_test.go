@@ -428,7 +428,7 @@ func TestInline(t *testing.T) {
 func goroutinesEnd(t *testing.T, before int) {
 	t.Helper()
 	for tries := 0; runtime.NumGoroutine() > before; tries++ {
-		if tries == 100 {
+		if tries == 10_000 {
 			t.Fatalf("%d goroutines after close, %d before", runtime.NumGoroutine(), before)
 		}
 		time.Sleep(time.Millisecond)
