@@ -311,7 +311,7 @@ func ParseMaze(text string) (*Maze, error) {
 		}
 	}
 	if len(marks) < 2 {
-		return nil, fmt.Errorf("qta: maze: no S or no G in %d lines; %s", len(lines), allowed)
+		return nil, fmt.Errorf("qta: maze: no S or no G; %s", allowed)
 	}
 	start, goal := marks['S'], marks['G']
 

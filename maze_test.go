@@ -80,9 +80,9 @@ func TestParseMaze(t *testing.T) {
 		t.Errorf("3 by 3333 cells: %v, error %v", m, err)
 	}
 	for text, want := range map[string]string{
-		"":                                   "maze: no S or no G in 1 lines",
-		"####\n#G.#\n####":                   "maze: no S or no G in 3 lines",
-		"S..":                                "maze: no S or no G in 1 lines",
+		"":                                   "maze: no S or no G; a map",
+		"####\n#G.#\n####":                   "maze: no S or no G; a map",
+		"S..":                                "maze: no S or no G; a map",
 		"S.G\n.x.":                           "maze line 2, column 2: 'x' may not stand here: a map has '#' (wall)",
 		"S.G\n\t.":                           `maze line 2, column 1: '\t' may not stand here`,
 		"S.G\n..é.":                          "maze line 2, column 3: 'é' may not stand here",

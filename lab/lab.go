@@ -117,8 +117,8 @@ func (o *Options) check(env qta.Env) error {
 	case o.Steps/o.EvalEvery > MaxEvaluations:
 		return words.BadInput("evaluations every %d steps are %d in %d steps, allowed are %d; evaluate less often",
 			o.EvalEvery, o.Steps/o.EvalEvery, o.Steps, MaxEvaluations)
-	case o.Rollouts < 1 || o.Threads < 1 || o.Checkpoint < 0:
-		return words.BadInput("Rollouts is %d, Threads is %d and Checkpoint is %d, which count something",
+	case min(o.Rollouts, o.Threads, o.Checkpoint) < 0:
+		return words.BadInput("Rollouts is %d, Threads is %d and Checkpoint is %d, allowed are 0 and above",
 			o.Rollouts, o.Threads, o.Checkpoint)
 	case bytes > mostMemory:
 		return words.BadInput("the networks and their moments would take %.0f GB, allowed are %d: "+
@@ -218,7 +218,7 @@ func (s *session) again() error {
 	if err := s.end(); err != nil {
 		return err
 	}
-	s.Say(fmt.Sprintf("The run in %s is done: %s. More steps continue it, a solved one with -stop never; "+
+	s.Say(fmt.Sprintf("The run in %s is done: %s. More steps continue it, a solved one with Continue (-stop never); "+
 		"another seed or directory begins a new one.", s.dir.path, s.story()))
 	s.Say("Open " + filepath.Join(s.dir.path, PageFile))
 	return nil

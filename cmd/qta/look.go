@@ -20,15 +20,12 @@ import (
 func mazeCommand(flags *flag.FlagSet) func(call) error {
 	file := flags.String("o", "", "draw the maze to an SVG `FILE`")
 	return func(c call) error {
-		if kind := filepath.Ext(*file); kind != "" && kind != ".svg" {
-			return words.BadInput("-o %s: a %s file cannot be written, only .svg", *file, kind)
-		}
 		m, name, err := findMaze(c.args[0])
 		if err != nil {
 			return err
 		}
 		if *file != "" {
-			if through, err := writeOutput(*file, lab.DrawMaze(m, name)); err != nil || through {
+			if through, err := writeOutput(*file, ".svg", lab.DrawMaze(m, name)); err != nil || through {
 				return err
 			}
 		}
@@ -39,9 +36,16 @@ func mazeCommand(flags *flag.FlagSet) func(call) error {
 	}
 }
 
-// writeOutput writes a file that the command line names. through says that it is no
-// file but passes on what is written to it, as /dev/stdout does or a FIFO.
-func writeOutput(path string, data []byte) (through bool, err error) {
+// writeOutput writes a file of a kind, such as ".svg", that the command line names.
+// through says that it is no file but passes on what is written to it, as /dev/stdout
+// does or a FIFO.
+func writeOutput(path, kind string, data []byte) (through bool, err error) {
+	info, err := os.Stat(path)
+	out, _ := os.Stdout.Stat()
+	through = err == nil && (!info.Mode().IsRegular() || os.SameFile(info, out))
+	if !through && filepath.Ext(path) != kind { // it may be a map, or a sweep
+		return false, words.BadInput("-o %s: want a name that ends in %s", path, kind)
+	}
 	dir := filepath.Dir(path)
 	if _, err := os.Lstat(filepath.Join(dir, lab.RecordFile)); err == nil {
 		return false, words.BadInput("-o: %s is a run directory, whose files are its own; name another place", dir)
@@ -49,9 +53,7 @@ func writeOutput(path string, data []byte) (through bool, err error) {
 	if err := os.WriteFile(path, data, 0o666); err != nil {
 		return false, fmt.Errorf("%s cannot be written: %w", path, words.Cause(err))
 	}
-	info, err := os.Stat(path)
-	out, _ := os.Stdout.Stat()
-	return err == nil && (!info.Mode().IsRegular() || os.SameFile(info, out)), nil
+	return through, nil
 }
 
 // openRun opens the run that a command's argument names.
@@ -106,7 +108,7 @@ func exportCommand(flags *flag.FlagSet) func(call) error {
 		if err := r.Agent.WriteSafetensors(&b); err != nil {
 			return err
 		}
-		through, err := writeOutput(*file, b.Bytes())
+		through, err := writeOutput(*file, ".safetensors", b.Bytes())
 		if err == nil && !through { // else the line would stand behind the file
 			fmt.Fprintf(c.out, "Wrote the networks of %s, after %s, to %s.\n", r.Dir,
 				words.Count(r.Agent.Steps(), "environment step"), *file)

@@ -72,8 +72,7 @@ func TestBadInput(t *testing.T) {
 		{"-out nogoal.txt", "nogoal.txt"},
 		{"-out maps", "directory maps holds letter.map and no agent.qta"},
 		{"maze", "an argument is missing; want qta maze NAME|FILE"},
-		{"report runs -o report.jpg", "-o report.jpg: a page's name ends in .html"},
-		{"maze 4x5 -o 4x5.png", "-o 4x5.png: a .png file cannot be written, only .svg"},
+		{"maze 4x5 -o 4x5.png", "-o 4x5.png: want a name that ends in .svg"},
 		{"eval", "an argument is missing; want qta eval DIR"},
 		{"eval nowhere", "nowhere is not a run's directory: it holds no agent.qta"},
 		{"eval maps", "maps is not a run's directory: it holds no agent.qta"},
@@ -291,10 +290,10 @@ func TestLook(t *testing.T) {
 	if got := mustRun(t, "maze", "mark.txt", "-o", os.DevNull); got != "" {
 		t.Errorf("%q stands behind a file that passes on what is written to it", got)
 	}
-	if got := mustRun(t, "export", "run", "-o", "networks"); got != "Wrote the networks of run, after 30 environment steps, to networks.\n" {
+	if got := mustRun(t, "export", "run", "-o", "n.safetensors"); got != "Wrote the networks of run, after 30 environment steps, to n.safetensors.\n" {
 		t.Errorf("output %q", got)
 	}
-	exported, err := qta.ReadSafetensors(strings.NewReader(roomtest.Read(t, "networks")))
+	exported, err := qta.ReadSafetensors(strings.NewReader(roomtest.Read(t, "n.safetensors")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,12 +301,13 @@ func TestLook(t *testing.T) {
 	if diff := cmp.Diff(a.Act(s, g), exported.Act(s, g)); diff != "" {
 		t.Errorf("actions (-run +export):\n%s", diff)
 	}
-	for _, command := range []string{"export run", "maze 1U5"} {
-		if got := invoke(t, strings.Fields(command+" -o run/agent.qta")...); got.code != exitInput {
-			t.Errorf("%s over the run's agent: exit code %d", command, got.code)
+	for _, command := range []string{"export run -o run/agent.qta", "export run -o mark.txt", "maze 1U5 -o run/agent.qta",
+		"maze 1U5 -o run/figure5.svg", "maze 1U5 -o mark", "report run -o mark.txt"} {
+		if got := invoke(t, strings.Fields(command)...); got.code != exitInput {
+			t.Errorf("%s, over a file of another kind or a run's: exit code %d", command, got.code)
 		}
 	}
-	if got := invoke(t, "export", "run", "-o", "nowhere/networks"); got.code != exitFailure || strings.Count(got.errors, "\n") != 1 {
+	if got := invoke(t, "export", "run", "-o", "nowhere/n.safetensors"); got.code != exitFailure || strings.Count(got.errors, "\n") != 1 {
 		t.Errorf("into no directory: exit code %d, %q", got.code, got.errors)
 	}
 	if roomtest.Read(t, "run", lab.AgentFile) != before {
@@ -404,7 +404,7 @@ func TestFullOutput(t *testing.T) {
 	}
 	var stderr bytes.Buffer
 	code := run(t.Context(), tinyRun("-steps", "100000", "-out", "long"), &full{600, syscall.ENOSPC}, &stderr)
-	if r, err := lab.ReadRecord("long/run.json"); code != exitUnfinished || err != nil || r.State != lab.Stopped || !strings.Contains(stderr.String(), "all that was running is saved") {
+	if r, err := lab.ReadRecord("long/run.json"); code != exitFailure || err != nil || r.State != lab.Stopped || !strings.Contains(stderr.String(), "all that was running is saved") {
 		t.Errorf("a run: exit code %d, stderr %q, error %v", code, stderr.String(), err)
 	}
 }

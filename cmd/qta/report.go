@@ -84,9 +84,6 @@ func reportCommand(flags *flag.FlagSet) func(call) error {
 		case "html":
 			*out, file = filepath.Split(cmp.Or(*out, lab.PageFile))
 			*out = filepath.Clean(*out)
-			if filepath.Ext(file) != ".html" {
-				return words.BadInput("-o %s: a page's name ends in .html", file)
-			}
 		case "csv":
 			*out = cmp.Or(*out, "report")
 		default:
@@ -114,7 +111,7 @@ func reportCommand(flags *flag.FlagSet) func(call) error {
 			files = r.CSV()
 		}
 		for name, data := range files {
-			if through, err := writeOutput(filepath.Join(*out, name), data); err != nil || through {
+			if through, err := writeOutput(filepath.Join(*out, name), "."+*format, data); err != nil || through {
 				return err // what follows would stand behind the page
 			}
 		}

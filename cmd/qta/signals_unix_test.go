@@ -3,10 +3,14 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	ossignal "os/signal"
+	"regexp"
 	"syscall"
 	"testing"
 	"time"
@@ -18,7 +22,8 @@ import (
 // goes on.
 func TestSignals(t *testing.T) {
 	t.Chdir(t.TempDir())
-	args := tinyRun("-steps", "100000000", "-eval", "1000", "-out", "run")
+	evaluation := regexp.MustCompile(`^ +\d+ `)
+	args := tinyRun("-steps", "1000000", "-eval", "10", "-out", "run")
 	for round, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		if ossignal.Ignored(signal) {
 			t.Logf("%v: ignored here, as under nohup", signal)
@@ -29,20 +34,25 @@ func TestSignals(t *testing.T) {
 		}
 		var out bytes.Buffer
 		c := exec.Command(os.Args[0], args...)
-		c.Env, c.Stdout, c.Stderr = append(os.Environ(), "QTA_TEST_COMMAND=1"), &out, &out
-		if err := c.Start(); err != nil {
+		c.Env, c.Stderr = append(os.Environ(), "QTA_TEST_COMMAND=1"), os.Stderr
+		stdout, err := c.StdoutPipe()
+		if err = errors.Join(err, c.Start()); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { c.Process.Kill() })
-		for !lab.InUse("run") {
-			time.Sleep(10 * time.Millisecond)
+		lines := bufio.NewScanner(stdout)
+		for evaluated := false; !evaluated && lines.Scan(); { // until it has evaluated, or ended
+			evaluated = evaluation.MatchString(lines.Text())
+			fmt.Fprintln(&out, lines.Text())
 		}
-		time.Sleep(200 * time.Millisecond)
 		begin := time.Now()
 		if err := c.Process.Signal(signal); err != nil {
 			t.Fatal(err)
 		}
 		deadline := time.AfterFunc(time.Minute, func() { c.Process.Kill() })
+		for lines.Scan() {
+			fmt.Fprintln(&out, lines.Text())
+		}
 		c.Wait()
 		deadline.Stop()
 		r, err := lab.ReadRecord("run/run.json")

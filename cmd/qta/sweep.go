@@ -89,9 +89,13 @@ func parseSweep(text, out string) (cells []cell, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %s", number, words.Bare(err))
 		}
-		if i := slices.IndexFunc(cells, func(d cell) bool { return d.name == c.name }); i >= 0 {
-			return nil, fmt.Errorf("line %d: its directory %s is that of line %d already; change the seed "+
-				"or name one with -out", number, c.name, cells[i].line)
+		within := func(a, b string) bool {
+			return strings.HasPrefix(a+string(filepath.Separator), b+string(filepath.Separator))
+		}
+		clash := func(d cell) bool { return within(d.name, c.name) || within(c.name, d.name) }
+		if i := slices.IndexFunc(cells, clash); i >= 0 {
+			return nil, fmt.Errorf("line %d: its directory %s is that of line %d already, or one is within the other; "+
+				"change the seed or name one with -out", number, c.name, cells[i].line)
 		}
 		c.line = number
 		cells = append(cells, *c)

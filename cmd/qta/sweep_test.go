@@ -37,7 +37,9 @@ func TestParseSweep(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
 		{"", "line 1: there is no cell; "},
 		{"# nothing\n#\n", "line 2: there is no cell; "},
-		{"-maze 4x5\n-maze 4x5 -seed 1\n", "line 2: its directory 4x5-fast-1 is that of line 1 already; "},
+		{"-maze 4x5\n-maze 4x5 -seed 1\n", "line 2: its directory 4x5-fast-1 is that of line 1 already, "},
+		{"-out a\n-out a/b\n", "line 2: its directory a/b is that of line 1 already, or one is within the other; "},
+		{"-out a/b\n-out a\n", "line 2: its directory a is that of line 1 already, or one is within the other; "},
 		{"-maze 4x4\n", "line 1: "},
 		{"-sede 4\n", "line 1: flag provided but not defined: -sede"},
 		{"-seed 1 4x5\n", `line 1: "4x5" is no flag of training`},
