@@ -265,8 +265,11 @@ func TestVectors(t *testing.T) {
 	for _, name := range globNames(t, "example*_test.go") {
 		m.write(name, strings.Replace(readText(t, name), "package qta_test", "package main_test", 1))
 	}
-	edit := regexp.MustCompile("(?m)^go mod edit .+").FindString(readText(t, "docs/library.md"))
-	m.run(nil, strings.Fields(strings.Replace(edit, "./third_party/qta", root, 1))...)
+	edit := strings.Fields(regexp.MustCompile("(?m)^go mod edit .+").FindString(readText(t, "docs/library.md")))
+	for i := range edit {
+		edit[i] = strings.Replace(edit[i], "./third_party/qta", root, 1)
+	}
+	m.run(nil, edit...)
 	m.run(nil, "go", "mod", "vendor")
 
 	// From here on there is no other copy than the vendored one.

@@ -73,7 +73,7 @@ func TestUsualShown(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		s, set := &screen{"", stop}, newFlagSet("train")
 		train := trainCommand(set)
-		set.Parse(strings.Fields("-maze 1U5 -out " + t.TempDir() + " " + flags))
+		set.Parse(append(strings.Fields("-maze 1U5 "+flags), "-out", t.TempDir()))
 		train(call{ctx: ctx, out: &output{w: s, live: true}, stderr: s})
 		if strings.Contains(s.text, "usually solved by step 2000") != want {
 			t.Errorf("with flags %q it says: %q", flags, s.text)
