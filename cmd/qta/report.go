@@ -48,7 +48,10 @@ func statusCommand(*flag.FlagSet) func(call) error {
 // status returns the state of a run and what there is to say about it.
 func status(r *lab.Record) (state, detail string) {
 	o := r.Outcome
-	at := fmt.Sprintf("at step %d of %d, success %.2f", o.Steps, r.Limits.Steps, r.Last().Success)
+	at := fmt.Sprintf("at step %d of %d", o.Steps, r.Limits.Steps)
+	if len(r.Curve) > 0 {
+		at += fmt.Sprintf(", success %.2f", r.Last().Success)
+	}
 	switch {
 	case r.State == lab.Solved || r.State == lab.Finished:
 		detail := reached(r)

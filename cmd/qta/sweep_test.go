@@ -285,6 +285,9 @@ func TestStatus(t *testing.T) {
 	has(t, mustRun(t, "status", "runs"), "runs/seed1  killed  at step ", "\n1 killed\n")
 	roomtest.Write(t, "runs/seed1/"+lab.RecordFile, "{}")
 	has(t, mustRun(t, "status", "runs"), "skipped", "\n1 skipped\n")
+	if _, detail := status(&lab.Record{State: lab.Stopped}); detail != "at step 0 of 0" {
+		t.Errorf("before an evaluation: %s", detail)
+	}
 }
 
 // TestSweepKills kills sweeps that share a file at random moments and starts them
