@@ -105,7 +105,11 @@ func (o *Options) check(env qta.Env) error {
 	p, sizes := o.Params, env.Sizes()
 	hidden := float64(p.HiddenSize)
 	weights := hidden * (hidden*float64(p.HiddenLayers-1) + float64(sizes.Observation+sizes.Goal+sizes.Action))
-	bytes := 4 * 4 * weights * float64(p.Critics+1) // each with its target and two moments
+	networks := p.Critics + 1
+	if p.Curriculum == "vds" {
+		networks += 3 // its own critics
+	}
+	bytes := 4 * 4 * weights * float64(networks) // each with its target and two moments
 	switch {
 	case o.Dir == "":
 		return words.BadInput("the run has no directory")

@@ -261,6 +261,7 @@ func TestRefusals(t *testing.T) {
 		{func(o *Options) { o.Steps, o.EvalEvery = 1_000_010, 10 }, "allowed are 100000"},
 		{func(o *Options) { o.Steps = 0 }, "the budget is 0 steps"},
 		{func(o *Options) { o.Params.HiddenSize, o.Params.HiddenLayers, o.Params.Critics = 4096, 16, 64 }, "would take 2"},
+		{func(o *Options) { o.Params, o.Params.HiddenSize, o.Params.HiddenLayers = qta.VDS(), 4096, 4 }, "would take 4"},
 		{func(o *Options) { o.Params.Batch = 0 }, "Batch"},
 		{func(o *Options) { o.Dir = other }, "holds photos and no " + AgentFile},
 		{func(o *Options) { o.Dir, o.Seed = used, 4 }, "-seed is 3 there, 4 here"},
