@@ -83,7 +83,7 @@ func TestRandomActionHeld(t *testing.T) {
 			p.RandomAction, p.RandomActionLater, p.RandomActionReached, p.RandomActionHeld = 1, 1, 1, fraction
 		})
 		// The goal 0 is reached in the third step of an episode; steps are 1 long
-		// but for the seventh, 0.4, and the third and fourth, of episode lengths.
+		// but for the seventh, 0.4.
 		env := &scriptedEnv{place: func(_, k int) float64 {
 			return []float64{3, 2, 1, 0, 1, 2, 3, 3.4, 4.4, 5.4, 6.4}[k]
 		}}
