@@ -35,7 +35,7 @@ type Env interface {
 }
 
 // A State is what an environment shows: the three entries of Gymnasium's
-// GoalEnv dictionary, finite numbers of the environment's own units. The slices
+// GoalEnv dictionary, numbers up to ±1e100 in the environment's own units. The slices
 // are valid until the environment's next Reset or Step; Observation and
 // Achieved may be the same.
 type State struct{ Observation, Achieved, Desired []float64 }
@@ -116,8 +116,8 @@ func numbersProblem(name string, x []float64, want int) string {
 	return ""
 }
 
-// CheckEnv checks every sentence of [Env] in at least 16 episodes of horizon
-// steps with random actions, and returns what is wrong, or nil. It panics if env
+// CheckEnv checks every sentence of [Env] in at least 16 episodes of random
+// actions, of horizon steps or half as many, and returns what is wrong, or nil. It panics if env
 // does, or if horizon is less than 1.
 func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 	if horizon < 1 {

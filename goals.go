@@ -177,7 +177,8 @@ func (u *pun) uncertainty(ε []float64, x matrix, d int, act func(j, k int)) {
 // GoalProbabilities sets p, of N values, to the probability of each candidate
 // being the next goal: proportional to max(m ε + b, 0), where ε is the
 // uncertainty scaled to between 0 and 1 over the candidates, or NaN if one is
-// NaN or infinite. It panics if p and ε differ in length.
+// NaN or the largest less the least is infinite. It panics if p and ε differ in
+// length.
 //
 // It implements QTA, Equation 6 (Section 3.2).
 //
