@@ -112,45 +112,6 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestReadings finds every choice in the doc comment of a declaration, where it
-// begins a paragraph, or in the source of a parameter; and each number once.
-func TestReadings(t *testing.T) {
-	mark := regexp.MustCompile(`\b(?:Reading|Differs) ([RD]\d+):`)
-	at := map[string]string{}
-	for name, file := range parsePackage(t) {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		found, said := 0, 0
-		for _, m := range mark.FindAllStringSubmatch(readText(t, name), -1) {
-			found++
-			if was, twice := at[m[1]]; twice {
-				t.Errorf("%s is in %s and in %s", m[1], was, name)
-			}
-			at[m[1]] = name
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.CommentGroup: // of a declaration: ast.Inspect visits no other
-				for paragraph := range strings.SplitSeq(n.Text(), "\n\n") {
-					if i := mark.FindStringIndex(paragraph); i != nil && i[0] == 0 {
-						said++
-					}
-				}
-			case *ast.BasicLit:
-				said += len(mark.FindAllString(n.Value, -1))
-			}
-			return true
-		})
-		if said != found {
-			t.Errorf("%s: %d Readings begin a paragraph of a doc comment or are the source of a parameter, of %d", name, said, found)
-		}
-	}
-	if len(at) < 100 {
-		t.Errorf("%d Readings found, want at least 100", len(at))
-	}
-}
-
 const lineExample = "examples/line/main.go"
 
 // The library page's program is the example.

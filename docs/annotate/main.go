@@ -55,6 +55,7 @@ type page struct {
 	parameters   map[string]*parameter
 	formulas     map[string]template.HTML
 	missing      map[string]token.Position // what no passage has, by its kind and name
+	said         map[string]int            // how often the sources have a Reading or Differs
 	rest         string                    // of a function whose lines the page goes through
 	where        string                    // the place being read or checked, for faults
 	faults       error
@@ -85,6 +86,7 @@ func generate(root fs.FS) (files map[string][]byte, err error) {
 		parameters:   map[string]*parameter{},
 		formulas:     map[string]template.HTML{},
 		missing:      map[string]token.Position{},
+		said:         map[string]int{},
 	}
 	p.readSources()
 	p.readVectors()
@@ -129,6 +131,12 @@ func (p *page) check() {
 	p.where = textFile + ": "
 	for what, at := range p.missing {
 		p.fault("no passage has %s (%s)", what, at)
+	}
+	p.where = "the sources: "
+	for id, n := range p.said {
+		if n > 1 || p.Choices[id] == nil {
+			p.fault("%s is there %d times, want one, which begins a paragraph of a declaration or a source", id, n)
+		}
 	}
 }
 

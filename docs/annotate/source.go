@@ -84,6 +84,7 @@ func columns() []qta.Preset {
 var (
 	equation = regexp.MustCompile(`It (implements|tests) QTA, Equation (\d+)(?: \(Section ([\d.]+)\))?\.`)
 	marker   = regexp.MustCompile(`^(?:// )?(Reading|Differs) ([RD]\d+): `)
+	anywhere = regexp.MustCompile(`\b(?:Reading|Differs) ([RD]\d+):`)
 	docLink  = regexp.MustCompile(`\[(\*?[A-Z][A-Za-z.]*)\]`)
 )
 
@@ -101,6 +102,11 @@ func (p *page) readSources() {
 		}
 		for _, node := range f.Decls {
 			p.declare(f.Name.Name, node, src)
+		}
+		if !strings.HasSuffix(file, "_test.go") {
+			for _, m := range anywhere.FindAllStringSubmatch(src, -1) {
+				p.said[m[1]]++
+			}
 		}
 	}
 	p.readParameters("Params")
