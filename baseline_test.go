@@ -182,6 +182,17 @@ func TestValueEstimator(t *testing.T) {
 	}
 }
 
+// moments returns mean and standard deviation.
+func moments(x []float64) (mean, deviation float64) {
+	for _, v := range x {
+		mean += v / float64(len(x))
+	}
+	for _, v := range x {
+		deviation += (v - mean) * (v - mean) / float64(len(x))
+	}
+	return mean, math.Sqrt(deviation)
+}
+
 // The noise of Figure 4 is of the same size whatever the estimate is.
 func TestUncertaintyNoise(t *testing.T) {
 	const n, σ = 10_000, 0.05
@@ -262,6 +273,31 @@ func TestPublishedConstants(t *testing.T) {
 	got := []float64{megaBandwidth, megaStdFloor, varianceFloor, targetNoiseClip, criticDecay, headDecay}
 	if want := []float64{0.1, 1e-4, 1e-6, 0.5, 1e-9, 2.5e-10}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// Noise on the target action has its deviation, its limit, and leaves the action in
+// its bounds.
+func TestSmooth(t *testing.T) {
+	const n = 40000
+	rng := rand.New(rand.NewPCG(1, 0))
+	actions := make([]float32, n)
+	smooth(actions, 0.5/1.5, rng)
+	atLimit := 0
+	for i, a := range actions {
+		if a == 0.5 || a == -0.5 {
+			atLimit++
+		} else if math.Abs(float64(a)) > 0.5 {
+			t.Fatalf("noise %v", a)
+		}
+		actions[i] = 0.9
+	}
+	// Beyond 1.5 deviations lie 13.36 % of a normal distribution.
+	if p := float64(atLimit) / n; math.Abs(p-0.1336) > 0.01 {
+		t.Errorf("%v of the noise at its limit, want 0.1336", p)
+	}
+	if smooth(actions, 0.2, rng); slices.Max(actions) != 1 {
+		t.Errorf("the largest smoothed action is %v, want 1", slices.Max(actions))
 	}
 }
 
