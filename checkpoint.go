@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -84,9 +83,8 @@ func (a *Agent) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// SaveFile writes a checkpoint to path, by way of path+".tmp", and renames the
-// one before it to path+".previous": a crash or a full disk at any moment leaves
-// one of the two whole.
+// SaveFile writes a checkpoint to path+".tmp" and renames it to path: a crash or a
+// full disk at any moment leaves the checkpoint before it or this one, whole.
 func (a *Agent) SaveFile(path string) error {
 	data, err := a.MarshalBinary()
 	if err != nil {
@@ -102,10 +100,7 @@ func (a *Agent) SaveFile(path string) error {
 		err = cmp.Or(err, f.Sync(), f.Close())
 	}
 	if err == nil {
-		err = os.Rename(path, path+".previous")
-		if err == nil || errors.Is(err, fs.ErrNotExist) {
-			err = os.Rename(temporary, path)
-		}
+		err = os.Rename(temporary, path)
 	}
 	if err != nil {
 		os.Remove(temporary)
@@ -114,10 +109,9 @@ func (a *Agent) SaveFile(path string) error {
 	return nil
 }
 
-// LoadFile reads an agent that [Agent.SaveFile] wrote. If the file is damaged,
-// or missing after a crash (the error then wraps [fs.ErrNotExist]), rename
-// path+".previous" to path: it trains to the same end. The error for another
-// format wraps [errors.ErrUnsupported].
+// LoadFile reads an agent that [Agent.SaveFile] wrote. The error wraps
+// [os.ErrNotExist] for a missing file and [errors.ErrUnsupported] for another
+// format.
 func LoadFile(path string) (*Agent, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -404,40 +404,35 @@ func TestCheckpointNumbers(t *testing.T) {
 	}
 }
 
-const previous = ".previous"
-
 // TestSaveFile leaves files as crashes do. What is whole is loaded, and the next
 // checkpoint is saved.
 func TestSaveFile(t *testing.T) {
 	next := agentAfter(t, leastParams(), 11)
 	older, newer := marshal(t, agentAfter(t, leastParams(), 5)), marshal(t, agentAfter(t, leastParams(), 8))
 	contents := map[string][]byte{"older": older, "newer": newer, "cut off": newer[:99], "empty": {}}
-	for _, test := range []struct{ newest, previous, temporary string }{
-		{"missing", "missing", "missing"}, // before the first
-		{"missing", "missing", "cut off"}, // while it is written
-		{"older", "missing", "cut off"},   // while the second is
-		{"missing", "older", "newer"},     // between the renames
-		{"newer", "older", "missing"},
-		{"newer", "older", "cut off"},
-		{"cut off", "older", "missing"},
-		{"empty", "older", "missing"},
+	for _, test := range []struct{ newest, temporary string }{
+		{"missing", "missing"}, // before the first
+		{"missing", "cut off"}, // while it is written
+		{"older", "cut off"},   // while the second is
+		{"older", "newer"},     // before the rename
+		{"newer", "missing"},
+		{"cut off", "missing"},
+		{"empty", "missing"},
 	} {
 		path := filepath.Join(t.TempDir(), "agent")
-		for name, content := range map[string]string{path: test.newest, path + previous: test.previous, path + ".tmp": test.temporary} {
+		for name, content := range map[string]string{path: test.newest, path + ".tmp": test.temporary} {
 			if content != "missing" {
 				writeFile(t, name, contents[content])
 			}
 		}
-		for name, content := range map[string]string{path: test.newest, path + previous: test.previous} {
-			a, err := LoadFile(name)
-			if want := map[string]int{"older": 5, "newer": 8}[content]; want > 0 {
-				if err != nil || a.Steps() != want {
-					t.Errorf("%v: %s: error %v", test, name, err)
-				}
-			} else if err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint: ") || !strings.Contains(err.Error(), name) ||
-				errors.Is(err, fs.ErrNotExist) != (content == "missing") {
-				t.Errorf("%v: %s: error %v", test, name, err)
+		a, err := LoadFile(path)
+		if want := map[string]int{"older": 5, "newer": 8}[test.newest]; want > 0 {
+			if err != nil || a.Steps() != want {
+				t.Errorf("%v: error %v", test, err)
 			}
+		} else if err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint: ") || !strings.Contains(err.Error(), path) ||
+			errors.Is(err, fs.ErrNotExist) != (test.newest == "missing") {
+			t.Errorf("%v: error %v", test, err)
 		}
 		if err := next.SaveFile(path); err != nil {
 			t.Fatalf("%v: %v", test, err)
@@ -445,42 +440,34 @@ func TestSaveFile(t *testing.T) {
 		if a, err := LoadFile(path); err != nil || a.Steps() != 11 {
 			t.Errorf("%v: after the next: %v", test, err)
 		}
-		before := test.newest
-		if before == "missing" {
-			before = test.previous
-		}
-		kept, _ := os.ReadFile(path + previous)
-		if _, err := os.Stat(path + ".tmp"); !bytes.Equal(kept, contents[before]) || !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%v: %d bytes are kept of %s; the temporary file: %v", test, len(kept), before, err)
+		if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
+			t.Errorf("%v: the files are %v", test, entries)
 		}
 	}
 }
 
-// Where the next checkpoint cannot be written, those before stay whole.
+// Where the next checkpoint cannot be written, the one before stays whole.
 func TestSaveFileFails(t *testing.T) {
 	older, newer := agentAfter(t, leastParams(), 5), agentAfter(t, leastParams(), 8)
 	for what, hinder := range map[string]func(path string) error{
 		"a directory in its place": func(path string) error { return errors.Join(os.Rename(path, path+"x"), os.Mkdir(path, 0o777)) },
 		"one in the temporary's":   func(path string) error { return os.Mkdir(path+".tmp", 0o777) },
-		"one in that of the one before": func(path string) error {
-			return errors.Join(os.Rename(path+previous, path+"y"), os.Mkdir(path+previous, 0o777))
-		},
-		"a full disk": func(path string) error { return os.Symlink("/dev/full", path+".tmp") },
+		"a full disk":              func(path string) error { return os.Symlink("/dev/full", path+".tmp") },
 	} {
 		path := filepath.Join(t.TempDir(), "agent")
-		if err := errors.Join(older.SaveFile(path), newer.SaveFile(path), hinder(path)); err != nil {
+		if err := errors.Join(older.SaveFile(path), hinder(path)); err != nil {
 			t.Fatal(err)
 		}
 		files := func() map[string][]byte {
 			all := map[string][]byte{}
-			for _, name := range []string{path, path + previous, path + "x", path + "y"} {
+			for _, name := range []string{path, path + "x"} {
 				all[name], _ = os.ReadFile(name)
 			}
 			return all
 		}
 		before := files()
 		// EINVAL is Sync's, after a write that failed.
-		err := older.SaveFile(path)
+		err := newer.SaveFile(path)
 		if err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint not written: ") || errors.Is(err, syscall.EINVAL) {
 			t.Errorf("%s: error %v", what, err)
 		}
