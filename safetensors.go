@@ -26,18 +26,8 @@ import (
 // its output; a critic's input is s, g and a. Both see s and g normalized:
 // (x - mean) · scale, cut off at ±clip. The entry "__metadata__" has JSON texts:
 // "qta" is the version of the package; "sizes", "seed" and "parameters" are the
-// agent's; and "inputs" has "mean" and "scale" of s and g, and "clip". This is
-// [Agent.Act] in Python:
-//
-//	data = open("agent.safetensors", "rb").read()
-//	n = 8 + int.from_bytes(data[:8], "little")
-//	head = json.loads(data[8:n])
-//	t = {k: np.frombuffer(data[n:][slice(*v["data_offsets"])], "<f4").reshape(v["shape"]) for k, v in head.items() if "shape" in v}
-//	z = json.loads(head["__metadata__"]["inputs"])
-//	x = np.clip((np.concatenate([s, g]) - z["mean"]) * z["scale"], -z["clip"], z["clip"])
-//	for l in range(sum(k.startswith("policy") for k in t) // 2):
-//	    x = t[f"policy.{l}.weight"] @ (np.maximum(x, 0) if l else x) + t[f"policy.{l}.bias"]
-//	action = np.tanh(x)
+// agent's; and "inputs" has "mean" and "scale" of s and g, and "clip".
+// testdata/forward.py and testdata/forward.c do [Agent.Act] from a file.
 //
 // Nothing else is in the file. The error is a [*NumericError] if a parameter is NaN
 // or infinite; any other comes from w.
