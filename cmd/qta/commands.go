@@ -81,8 +81,7 @@ func commandNamed(name string) (command, error) {
 		}
 		names = append(names, c.name)
 	}
-	return command{}, words.BadInput("unknown command %q%s; the commands are %s", name,
-		words.Meant(name, names), strings.Join(names, ", "))
+	return command{}, words.BadInput("unknown command %q; the commands are %s", name, strings.Join(names, ", "))
 }
 
 // spelled returns the name of the command that args spell, and what follows it.
@@ -151,14 +150,8 @@ func parseFlags(flags *flag.FlagSet, args []string) (others []string, err error)
 		if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 			return nil, err
 		} else if err != nil {
-			meant := ""
-			if _, name, ok := strings.Cut(err.Error(), "not defined: "); ok {
-				var names []string
-				flags.VisitAll(func(f *flag.Flag) { names = append(names, "-"+f.Name) })
-				meant = words.Meant(name, names)
-			}
 			text := strings.Replace(err.Error(), "parse error", "want a whole number from 0", 1) // of a seed
-			return nil, words.BadInput("%s%s; \"qta help %s\" lists the flags", text, meant, flags.Name())
+			return nil, words.BadInput("%s; \"qta help %s\" lists the flags", text, flags.Name())
 		}
 		if flags.NArg() == 0 {
 			return others, nil

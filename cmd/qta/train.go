@@ -116,14 +116,7 @@ func findMaze(name string) (*qta.Maze, string, error) {
 	if !isPath {
 		m, err := qta.NewMaze(name)
 		if err != nil {
-			meant := ""
-			for _, other := range []string{strings.ToLower(name), strings.ToUpper(name)} { // 4X5, 1u5
-				if _, err := qta.NewMaze(other); err == nil {
-					meant = fmt.Sprintf(" (did you mean %s?)", other)
-				}
-			}
-			return nil, "", words.BadInput("%s%s; a map file's name has a path separator or ends in .txt or .map",
-				words.Bare(err), meant)
+			return nil, "", words.BadInput("%s; a map file's name has a path separator or ends in .txt or .map", words.Bare(err))
 		}
 		return m, name, nil
 	}

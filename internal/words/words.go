@@ -75,21 +75,3 @@ func Shell(s string) string {
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
-
-// Meant returns a question after the first of some names that is name but for upper
-// and lower case and for at most one letter that is changed, left out, or there beside.
-func Meant(name string, names []string) string {
-	for _, other := range names {
-		a, b := strings.ToLower(name), strings.ToLower(other)
-		for a != "" && b != "" && a[0] == b[0] {
-			a, b = a[1:], b[1:]
-		}
-		for a != "" && b != "" && a[len(a)-1] == b[len(b)-1] {
-			a, b = a[:len(a)-1], b[:len(b)-1]
-		}
-		if max(len(a), len(b)) <= 1 {
-			return fmt.Sprintf(" (did you mean %s?)", other)
-		}
-	}
-	return ""
-}

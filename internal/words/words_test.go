@@ -12,7 +12,6 @@ import (
 
 // TestTexts holds each function from text to text to a few.
 func TestTexts(t *testing.T) {
-	meant := func(s string) string { return Meant(s, []string{"train", "status", "-maze"}) }
 	bare := func(s string) string { return Bare(errors.New(s)) }
 	for _, test := range []struct {
 		of       func(string) string
@@ -26,10 +25,6 @@ func TestTexts(t *testing.T) {
 		{Shell, "a b", "'a b'"},
 		{Shell, "it's", `'it'\''s'`},
 		{Shell, "", "''"},
-		{meant, "tran", " (did you mean train?)"},
-		{meant, "-mmaze", " (did you mean -maze?)"},
-		{meant, "STATUT", " (did you mean status?)"},
-		{meant, "report", ""},
 	} {
 		if diff := cmp.Diff(test.want, test.of(test.in)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", test.in, diff)
