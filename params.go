@@ -310,7 +310,7 @@ func (p Params) Value(name string) string {
 func (p *Params) Set(name, text string) error {
 	f, ok := reflect.TypeFor[Params]().FieldByName(name)
 	if !ok || f.Anonymous {
-		return fmt.Errorf("qta: unknown parameter %q%s", name, suggestion(name))
+		return fmt.Errorf("qta: unknown parameter %q; \"qta params\" lists them", name)
 	}
 	value := []byte(text)
 	if f.Type.Kind() == reflect.String && !json.Valid(value) {
@@ -418,26 +418,4 @@ func inInterval(x float64, interval string) bool {
 	above := x > a || x == a && interval[0] == '['
 	below := x < b || x == b && strings.HasSuffix(interval, "]")
 	return above && below
-}
-
-// suggestion names the parameters that name may stand for: within two letters of
-// it, or equal but for letters that one of them lacks in one place.
-func suggestion(name string) string {
-	var near []string
-	for _, f := range fields() {
-		a, b := strings.ToLower(name), strings.ToLower(f.Name)
-		for a != "" && b != "" && a[0] == b[0] {
-			a, b = a[1:], b[1:]
-		}
-		for a != "" && b != "" && a[len(a)-1] == b[len(b)-1] {
-			a, b = a[:len(a)-1], b[:len(b)-1]
-		}
-		if a == "" || b == "" || max(len(a), len(b)) <= 2 {
-			near = append(near, f.Name)
-		}
-	}
-	if len(near) == 0 || len(near) > 4 {
-		return "; \"qta params\" lists them"
-	}
-	return "; did you mean " + strings.Join(near, " or ") + "?"
 }

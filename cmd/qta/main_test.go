@@ -50,7 +50,7 @@ func TestBadInput(t *testing.T) {
 		{"-seed 1 extra", `unexpected argument "extra"`},
 		{"help me", `unknown command "me"`},
 		{"version now", `unexpected argument "now"`},
-		{"params Btach", `unknown parameter "Btach"; did you mean Batch?`},
+		{"params Btach", `unknown parameter "Btach"; "qta params" lists them`},
 		{"-seed -1", "-seed: want a whole number from 0"},
 		{"-steps 1e6", "-steps: want a whole number from 1 to 100000000"},
 		{"-steps 500", "with evaluations every 1000 steps and a budget of 500 the run would have none"},
