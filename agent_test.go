@@ -237,8 +237,9 @@ func TestEvaluateTells(t *testing.T) {
 var errStop = errors.New("stop")
 
 // The functions of TrainOptions are called after each step and after each
-// evaluation, and change nothing; an error of AfterEvaluation ends training. By
-// then a step's updates are made, and an episode's normalizers have seen it.
+// evaluation, where the agent can be saved, and change nothing; an error of
+// AfterEvaluation ends training, which can go on. By then a step's updates are made,
+// and an episode's normalizers have seen it.
 func TestHooks(t *testing.T) {
 	const steps = 45
 	m := mustMaze(t, "1U5")
@@ -253,14 +254,16 @@ func TestHooks(t *testing.T) {
 		want := marshal(t, agentAfter(t, p, steps))
 		a := newMazeAgent(t, p, 1)
 		var evaluated []int
+		var saved []byte
 		stepped := 1 // at step 28 the error comes first
 		o := TrainOptions{
 			Steps: steps, EvalEvery: 7, Rollouts: 2,
 			AfterEvaluation: func(e Evaluation) error {
-				if evaluated = append(evaluated, e.Step); e.Step == 28 {
-					return errStop
+				if evaluated = append(evaluated, e.Step); e.Step != 28 {
+					return nil
 				}
-				return nil
+				saved = marshal(t, a)
+				return errStop
 			},
 			AfterStep: func() error {
 				stepped++
@@ -284,6 +287,7 @@ func TestHooks(t *testing.T) {
 		if err := a.Train(t.Context(), m.Env(), m.Env(), o); err != errStop || a.Steps() != 28 {
 			t.Fatalf("%s: error %v at step %d, want AfterEvaluation's at 28", v.Name, err, a.Steps())
 		}
+		sameState(t, v.Name+" saved by AfterEvaluation", saved, a)
 		if err := a.Train(t.Context(), m.Env(), m.Env(), o); err != nil {
 			t.Fatalf("%s: %v", v.Name, err)
 		}
