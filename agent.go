@@ -201,9 +201,9 @@ func (a *Agent) Value(observations, goals [][]float64) []float64 {
 
 // Uncertainty returns Equation 5, or what AuthorsForm has in its place, in each
 // observation with its goal, by the agent's heads, in the unit of what they
-// predict. The seed decides the d actions.
-// [Agent.Survey] has the estimate by which the agent chooses its goals, such as by
-// an average of the heads ([Default]). It panics as [Agent.Value] does.
+// predict. The seed decides the d actions. [Agent.Survey] has the estimate by
+// which the agent chooses its goals, such as by an average of the heads
+// ([Default]). It panics as [Agent.Value] does.
 func (a *Agent) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
 	return a.pun.answer(a.rows(observations, goals), a.sizes.Action, newStream(seed, forSurvey))
 }

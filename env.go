@@ -35,8 +35,8 @@ type Env interface {
 }
 
 // A State is what an environment shows: the three entries of Gymnasium's
-// GoalEnv dictionary, numbers up to ±1e100 in the environment's own units. The slices
-// are valid until the environment's next Reset or Step; Observation and
+// GoalEnv dictionary, numbers up to ±1e100 in the environment's own units. The
+// slices are valid until the environment's next Reset or Step; Observation and
 // Achieved may be the same.
 type State struct{ Observation, Achieved, Desired []float64 }
 
@@ -117,8 +117,8 @@ func numbersProblem(name string, x []float64, want int) string {
 }
 
 // CheckEnv checks every sentence of [Env] in at least 16 episodes of random
-// actions, of horizon steps or half as many, and returns what is wrong, or nil. It panics if env
-// does, or if horizon is less than 1.
+// actions, of horizon steps or half as many, and returns what is wrong, or nil.
+// It panics if env does, or if horizon is less than 1.
 func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 	if horizon < 1 {
 		panic("qta: CheckEnv needs a horizon of at least 1")

@@ -666,13 +666,13 @@ func mazeNamed(name string) ([]string, error) {
 	fmt.Sscanf(name, "%dx%d", &h, &w)
 	fmt.Sscanf(name, "%dU5", &n)
 	switch {
-	case name == fmt.Sprintf("%dU5", n) && 1 <= n && n <= 99:
+	case name == fmt.Sprintf("%dU5", n) && 1 <= n && n <= 50:
 		return wave(n), nil
-	case name == fmt.Sprintf("%dx%d", h, w) && 3 <= h && h <= 99 && 5 <= w && w <= 99 && w%2 == 1:
+	case name == fmt.Sprintf("%dx%d", h, w) && 3 <= h && h <= 50 && 5 <= w && w <= 50 && w%2 == 1:
 		return mMaze(h, w), nil
 	}
 	return nil, fmt.Errorf(`plain: -maze %s: mazes are "NU5", such as 1U5, with N from 1, `+
-		`and "HxW", such as 4x5, with H from 3 and W odd and from 5; each at most 99`, name)
+		`and "HxW", such as 4x5, with H from 3 and W odd and from 5; each at most 50`, name)
 }
 
 func wave(n int) []string {

@@ -85,7 +85,7 @@ func TestMarks(t *testing.T) {
 // The mazes are the package's, and so are the names that are none, but for mazes
 // that are larger than the paper's.
 func TestMazes(t *testing.T) {
-	for _, name := range []string{"1U5", "2U5", "3U5", "8U5", "3x5", "4x5", "5x7", "12x5", "6x11"} {
+	for _, name := range []string{"1U5", "2U5", "3U5", "8U5", "3x5", "4x5", "5x7", "12x5", "6x11", "50U5", "50x49"} {
 		got, err := mazeNamed(name)
 		if err != nil {
 			t.Error(err)
@@ -100,7 +100,7 @@ func TestMazes(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", "U5", "0U5", "-1U5", "1U6", "1U5 ", "01U5",
-		"2x5", "4x4", "4x6", "4x3", "4x", "4x5x", "+4x5",
+		"2x5", "4x4", "4x6", "4x3", "4x", "4x5x", "+4x5", "713U5", "98x99",
 		"9223372036854775807U5", "9223372036854775807x5", "4x9223372036854775807"} {
 		_, err := mazeNamed(name)
 		if err == nil {
