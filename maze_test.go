@@ -173,7 +173,7 @@ func TestMazeStep(t *testing.T) {
 		{"is of the action's length", [2]float64{4.5, 1.5}, [2]float64{-0.25, 0.1}, [2]float64{4.25, 1.6}},
 		{"diagonally", [2]float64{1.25, 1.25}, [2]float64{0.7, 0.7}, [2]float64{1.95, 1.95}},
 		{"is clipped", [2]float64{4.5, 1.5}, [2]float64{-5, 0.4}, [2]float64{3.5, 1.9}},
-		{"is clipped at infinity", [2]float64{4.5, 1.25}, [2]float64{math.Inf(-1), 0.5}, [2]float64{3.5, 1.75}},
+		{"is clipped at infinity", [2]float64{3.5, 1.25}, [2]float64{math.Inf(1), 0.5}, [2]float64{4.5, 1.75}},
 		{"pieces before a wall count", [2]float64{4.5, 2.55}, [2]float64{0, 1}, [2]float64{4.5, 2.95}},
 		{"pieces before the ring count", [2]float64{1.55, 3.5}, [2]float64{-1, 0}, [2]float64{1.05, 3.5}},
 		{"a wall stops both components", [2]float64{3.55, 1.95}, [2]float64{-1, 1}, [2]float64{3.55, 1.95}},

@@ -118,8 +118,12 @@ func reportCommand(flags *flag.FlagSet) func(call) error {
 				return err // what follows would stand behind the page
 			}
 		}
-		fmt.Fprintf(in.out, "%s in %s; %s left out. The report is %s.\n", words.Count(len(r.Runs), "run"), dirs,
-			words.Count(len(r.Skipped), "file"), filepath.Join(*out, file))
+		left := words.Count(len(r.Skipped), "file") + " left out"
+		if len(r.Skipped) > 0 {
+			left += ", as \"qta status\" says"
+		}
+		fmt.Fprintf(in.out, "%s in %s; %s. The report is %s.\n", words.Count(len(r.Runs), "run"), dirs, left,
+			filepath.Join(*out, file))
 		return nil
 	}
 }

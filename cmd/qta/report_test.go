@@ -35,6 +35,10 @@ func TestReportCommand(t *testing.T) {
 			t.Errorf("%s: the file %s does not begin with %q", test.args, test.file, test.begins)
 		}
 	}
+	roomtest.Write(t, "bad/run.json", "{}")
+	if got := mustRun(t, "report", "runs", "bad"); !strings.Contains(got, `; 1 file left out, as "qta status" says. `) {
+		t.Errorf("with what is no record: %q", got)
+	}
 	if got := invoke(t, "report", "runs", "-o", "runs/1/page.html"); got.code != exitInput || !strings.Contains(got.errors, "runs/1 is a run directory") {
 		t.Errorf("within a run: %+v", got)
 	}
