@@ -112,7 +112,8 @@ func (s *setting) Beside() (list []beside) {
 	return list
 }
 
-// CSV returns the report's numbers as CSV files by their names, in environment steps.
+// CSV returns the report's numbers as CSV files by their names, in environment steps. A
+// claim of which no run speaks has no row.
 func (r *Report) CSV() map[string][]byte {
 	runs, cells, claims := table("directory,setting,maze,path_length[cell],method,seed,state,steps[steps],"+
 		"found_at[steps],half_at[steps],solved_at[steps],held_out[fraction],counted_as[steps],version,revision,kernel,command"),
@@ -135,7 +136,9 @@ func (r *Report) CSV() map[string][]byte {
 				theirs.Mean, theirs.Deviation, theirs.Printed))
 		}
 		for _, c := range s.Claims {
-			claims = append(claims, row(s.Name, c.Place, c.Text, c.Verdict, c.What, c.Value, c.Range, c.Note))
+			if c.Verdict != "" {
+				claims = append(claims, row(s.Name, c.Place, c.Text, c.Verdict, c.What, c.Value, c.Range, c.Note))
+			}
 		}
 	}
 	files := map[string][]byte{}
