@@ -190,11 +190,10 @@ func (a *Agent) Digest() string {
 // What an agent answers when asked, in any environment. No question changes
 // anything in training.
 
-// Value returns, for each observation with its goal, the mean over the critics
-// of Q(s, π(s, g), g), as in section 3.3's threshold: a sum of discounted
-// rewards, not clipped to the possible returns. It panics unless there are as
-// many goals as observations, each of the agent's [Sizes] and of numbers up to
-// ±1e100.
+// Value returns, for each observation with its goal, the mean over the critics of
+// Q(s, π(s, g), g), as in section 3.3's threshold: a sum of discounted rewards,
+// not clipped to the possible returns. It panics unless there are as many goals as
+// observations, of the agent's [Sizes] and of numbers up to ±1e100.
 func (a *Agent) Value(observations, goals [][]float64) []float64 {
 	return criticsMean(a.policyValues(a.pun, observations, goals))
 }
@@ -219,8 +218,8 @@ type Survey struct {
 
 // Survey asks the agent about points, each an observation and the goal achieved
 // there, and draws samples of them as goals. start is an observation, and desired
-// the environment's goal, which UncertaintyGoal may ask for. Chance depends only
-// on the seed and the step. Survey panics as [Agent.Value] does.
+// the environment's goal, which UncertaintyGoal may ask for. Chance depends on the
+// seed and the step alone. It panics as [Agent.Value] does.
 //
 // Reading R92: the caption of Figure 5 has the "value function for all states";
 // it is shown as the value of every point as a goal from the start, to compare

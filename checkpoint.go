@@ -84,7 +84,7 @@ func (a *Agent) UnmarshalBinary(data []byte) error {
 }
 
 // SaveFile writes a checkpoint to path+".tmp" and renames it to path: a crash or a
-// full disk at any moment leaves the checkpoint before it or this one, whole.
+// full disk at any moment leaves the one before it or this one, whole.
 func (a *Agent) SaveFile(path string) error {
 	data, err := a.MarshalBinary()
 	if err != nil {
@@ -109,9 +109,8 @@ func (a *Agent) SaveFile(path string) error {
 	return nil
 }
 
-// LoadFile reads an agent that [Agent.SaveFile] wrote. The error wraps
-// [os.ErrNotExist] for a missing file and [errors.ErrUnsupported] for another
-// format.
+// LoadFile reads what [Agent.SaveFile] wrote. The error wraps [os.ErrNotExist] for
+// a missing file and [errors.ErrUnsupported] for another format.
 func LoadFile(path string) (*Agent, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -177,8 +177,7 @@ func (u *pun) uncertainty(ε []float64, x matrix, d int, act func(j, k int)) {
 // GoalProbabilities sets p, of N values, to the probability of each candidate
 // being the next goal: proportional to max(m ε + b, 0), where ε is the
 // uncertainty scaled to between 0 and 1 over the candidates, or NaN if one is
-// NaN or the largest less the least is infinite. It panics if p and ε differ in
-// length.
+// NaN or the largest less the least is infinite. It panics if lengths differ.
 //
 // It implements QTA, Equation 6 (Section 3.2).
 //
@@ -255,16 +254,14 @@ func drawFrom(p []float64, rng stream) int {
 }
 
 // Achievable returns the candidates whose mean value, q[k] of candidates[k], is
-// at least c T, in the same order and the same memory, or all of them where
-// none is.
+// at least c T, in the same order and memory, or all of them where none is.
 //
 // It implements QTA, the threshold (Section 3.3).
 //
 // Reading R25: Q is taken at the episode's start with the policy's action, and
 // T is the horizon; a candidate exactly at the threshold stays.
 //
-// Reading R26: where no candidate passes, all are kept, as in the authors'
-// code.
+// Reading R26: if no candidate passes, all are kept, as in the authors' code.
 func Achievable(candidates []int, q []float64, c float64, T int) []int {
 	kept := candidates[:0]
 	for k, candidate := range candidates {

@@ -221,7 +221,7 @@ func Paper() Params {
 }
 
 // Default returns [Paper] with the changes that solve long mazes: Differs D3 to
-// D6, D24 and D25. In results/, screen.md and README.md say what they are worth.
+// D6, D24 and D25; results/README.md has what they are worth.
 func Default() Params {
 	p := Paper()
 	p.UncertaintyGoal = "candidate"

@@ -67,8 +67,7 @@ func CriticLoss(dq, q, y, w []float32) float64 {
 }
 
 // Polyak moves target networks towards their critics, or the target policy
-// towards the policy: φ_targ = ρ φ_targ + (1-ρ) φ. It panics if they differ in
-// length.
+// towards the policy: φ_targ = ρ φ_targ + (1-ρ) φ. It panics if lengths differ.
 //
 // It implements QTA, Equation 3 (Section 3.1).
 func Polyak(target, online []float32, ρ float64) {

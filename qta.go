@@ -50,9 +50,8 @@
 //
 // # Baselines
 //
-// The methods that the paper compares with, and three more, run on QTA's own
-// learner, so that with [Paper] a comparison isolates one idea. A field of
-// [Params] chooses each:
+// The paper's baselines and three more run on QTA's own learner, so that with
+// [Paper] a comparison isolates one idea. A field of [Params] chooses each:
 //
 //	Curriculum   mega       goals of least density (Pitis et al., 2020)
 //	             vds        goals by their disagreement, from all there are (Zhang et al., 2020)

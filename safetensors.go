@@ -14,8 +14,8 @@ import (
 // This file writes an agent's networks in the safetensors format, which other
 // frameworks read, and reads them back.
 
-// WriteSafetensors writes the online networks as a safetensors file, with the
-// tensors, of float32,
+// WriteSafetensors writes the online networks as a safetensors file, in
+// float32:
 //
 //	policy.L.weight    policy.L.bias      layer L, from 0, of the policy
 //	critic.I.L.weight  critic.I.L.bias    the same of critic I
@@ -107,8 +107,7 @@ type inputScaling struct {
 // exceptions: the step, losses and counts of an [Evaluation] are zero; a
 // [Survey] draws by the step; and with UncertaintyPolyak the heads themselves
 // are asked. It cannot train, and only WriteSafetensors saves it. It is an
-// error if the file is damaged or does not have the networks that its
-// parameters ask for.
+// error if the file is damaged or lacks a network that its parameters ask for.
 func ReadSafetensors(r io.Reader) (a *Agent, err error) {
 	defer func() {
 		if err != nil {
