@@ -280,13 +280,13 @@ func (s *setting) never(m paper.Method) judgement {
 // collapse judges the claim that noise lets learning collapse: that most runs end
 // with an evaluation in which less than half the rollouts succeed.
 func (s *setting) collapse(m paper.Method) judgement {
-	return most("share of runs that end with a success below a half", s.of(m),
+	return most("share of runs that end with a success below a half", s.atEnd(m),
 		func(r *lab.Record) bool { return r.Last().Success < lab.Half })
 }
 
 // positive judges the claim that a number of Figure 5 is positive in most runs of QTA.
 func (s *setting) positive(what string, number func(*lab.Figure5) float64) judgement {
-	runs := slices.DeleteFunc(s.of(paper.QTA), func(r *lab.Record) bool { return r.Outcome.Figure5 == nil })
+	runs := slices.DeleteFunc(s.atEnd(paper.QTA), func(r *lab.Record) bool { return r.Outcome.Figure5 == nil })
 	sum := 0.0
 	j := most("share of runs in which it is positive: "+what, runs, func(r *lab.Record) bool {
 		x := number(r.Outcome.Figure5)

@@ -34,7 +34,7 @@ type setting struct {
 	ID     string   // in the page
 	Groups []*group // by maze and method
 	Claims []claim
-	Params qta.Params // with QTA's curriculum
+	Params qta.Params // of QTA
 	mazes  []string
 
 	Runs, Ended, Solved int // how many
@@ -60,6 +60,7 @@ type group struct {
 	FoundRuns   int     // how many runs that is of
 	Factor      float64 // by which the steps exceed QTA's
 	FactorRange interval
+	FactorAbove bool         // it is an upper bound: a run of QTA is unsolved
 	Paper       *paper.Point // nil where the paper has none
 }
 
@@ -87,6 +88,7 @@ func New(c *lab.Collection) *Report {
 		at := places[run]
 		if s == nil || s.Name != at.Setting {
 			s = &setting{Name: at.Setting, ID: fmt.Sprintf("setting-%d", len(r.Settings)+1), Params: run.Run.Params}
+			s.Params.Curriculum, s.Params.Uncertainty, s.Params.UncertaintyNoise, s.Params.Replay = "qta", "pun", 0, "uniform"
 			r.Settings = append(r.Settings, s)
 		}
 		if g == nil || g.place != at {
@@ -163,7 +165,8 @@ func (s *setting) sum() {
 		if g.Method == paper.QTA.Name {
 			s.Params = g.all[0].Run.Params
 		} else if q != nil && g.N() > 0 {
-			if sum, r, ok := weigh([]sample{q.logs()}, []sample{g.logs()}, equal(1)); ok {
+			if sum, r, ok := weigh([]sample{q.logs()}, []sample{g.logs()}, equal(1)); ok { // not both are bounds
+				g.FactorAbove = q.MeanBound()
 				g.Factor, g.FactorRange = math.Exp(sum), interval{math.Exp(r.Low), math.Exp(r.High)}
 			}
 		}
@@ -218,6 +221,11 @@ func (s *setting) of(m paper.Method) (runs []*lab.Record) {
 		}
 	}
 	return runs
+}
+
+// atEnd returns those of them that train no further, as a solved one may.
+func (s *setting) atEnd(m paper.Method) []*lab.Record {
+	return slices.DeleteFunc(s.of(m), func(r *lab.Record) bool { return r.State == lab.Running || r.State == lab.Stopped })
 }
 
 // logs returns the logarithms of the runs' steps.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -53,8 +54,14 @@ func (g *group) Others() int { return len(g.all) - len(g.runs) }
 // Few reports whether there are too few runs for a bootstrap.
 func (g *group) Few() bool { return g.N() < enoughRuns }
 
-// MedianBound reports whether the median is a lower bound: half the runs are unsolved.
-func (g *group) MedianBound() bool { return g.N()-g.Solved > (g.N()-1)/2 }
+// MedianBound reports whether the median is a lower bound: an unsolved run stands at it
+// or below.
+func (g *group) MedianBound() bool {
+	sorted := slices.Sorted(slices.Values(g.steps))
+	return slices.ContainsFunc(g.runs, func(r *lab.Record) bool {
+		return r.Outcome.SolvedAt == 0 && r.Steps() <= sorted[len(sorted)/2]
+	})
+}
 
 // MeanBound reports whether the mean is a lower bound: a run is unsolved.
 func (g *group) MeanBound() bool { return g.N() > g.Solved }

@@ -15,6 +15,7 @@ import (
 
 	"qta"
 	"qta/cmd/qta/internal/paper"
+	"qta/internal/draw"
 	"qta/internal/roomtest"
 	"qta/lab"
 )
@@ -101,6 +102,10 @@ func TestClaims(t *testing.T) {
 		grow  = "The values grow over time."
 	)
 	six := []int{30, 30, 30, 30, 30, 30}
+	going := solved(paper.Noise5, "4x5", six...) // on beyond the solution, at present without success
+	for _, r := range going {
+		r.State, r.Curve = lab.Running, append(r.Curve, qta.Evaluation{Step: 31_000})
+	}
 	type runs = []*lab.Record
 	for _, test := range []struct {
 		name  string
@@ -122,6 +127,12 @@ func TestClaims(t *testing.T) {
 		// With 2.920, t of a 90 % interval, 1.5 would be significant: 1.03 to 2.19.
 		{"10 % is not 5 %", []runs{solved(paper.QTA, "4x5", 10, 12), solved(paper.MEGA, "4x5", 15, 18)},
 			mega, "no effect beyond a factor of 2.61, 1.50, 0.86 to 2.61", ""},
+		{"below what is material", []runs{solved(paper.QTA, "4x5", 27, 29), solved(paper.MEGA, "4x5", 27, 29)}, mega,
+			"does not hold, 1.00, 0.80 to 1.24", ""},
+		{"just material", []runs{solved(paper.QTA, "4x5", 13, 14), solved(paper.MEGA, "4x5", 13, 14)}, mega,
+			"no effect beyond a factor of 1.25, 1.00, 0.80 to 1.25", ""},
+		{"the lower end is farther", []runs{solved(paper.QTA, "4x5", 25, 30), solved(paper.MEGA, "4x5", 20, 24)}, mega,
+			"no effect beyond a factor of 2.18, 0.80, 0.46 to 1.39", ""},
 		{"MEGA is better", []runs{solved(paper.QTA, "4x5", 40, 42), solved(paper.MEGA, "4x5", 20, 21)},
 			mega, "does not hold, 0.50, 0.43 to 0.58", ""},
 		{"a run each", []runs{solved(paper.QTA, "4x5", 10), solved(paper.MEGA, "4x5", 90)}, mega,
@@ -154,6 +165,15 @@ func TestClaims(t *testing.T) {
 		{"a trend of budgets alone", []runs{solved(paper.QTA, "4x5", 20, 21), unsolved(paper.MEGA, "4x5",
 			80, 84), solved(paper.QTA, "6x5", 20, 21), unsolved(paper.MEGA, "6x5", 40, 42)},
 			near, ", , ", ""},
+		{"a trend of VDS's budgets", []runs{solved(paper.QTA, "4x5", 20, 21), unsolved(paper.VDS, "4x5", 40, 42),
+			solved(paper.QTA, "6x5", 20, 21), unsolved(paper.VDS, "6x5", 80, 84)},
+			"VDS is competitive at first and becomes less sample efficient with longer mazes.", ", , ", ""},
+		{"a trend in square waves", []runs{solved(paper.QTA, "1U5", 20, 21), solved(paper.MEGA, "1U5", 80, 84),
+			solved(paper.QTA, "2U5", 20, 21), solved(paper.MEGA, "2U5", 40, 42)}, near, "holds, 5.66, 4.03 to 7.94", ""},
+		{"waves of all three", []runs{solved(paper.QTA, "4x5", 20, 21), solved(paper.QTA, "1U5", 40, 42),
+			solved(paper.MEGA, "4x5", 20, 21), solved(paper.MEGA, "1U5", 40, 42), solved(paper.VDS, "4x5", 20, 21),
+			solved(paper.VDS, "1U5", 40, 42)}, waves, "holds, 2.00, 1.90 to 2.10",
+			"QTA 4x5 and 1U5, MEGA 4x5 and 1U5, VDS 4x5 and 1U5, 12 runs"},
 		// 1U5 has the path length of 4x5, 9; 12x5 has 25, and 2U5 13.
 		{"waves", []runs{solved(paper.QTA, "4x5", 20, 21), solved(paper.QTA, "12x5", 120, 126),
 			solved(paper.QTA, "1U5", 40, 42), solved(paper.QTA, "2U5", 90, 95)},
@@ -164,12 +184,15 @@ func TestClaims(t *testing.T) {
 			vds, "does not hold, 0.00, 0.00 to 0.26", "in 0 of 2 mazes from path length 21 on"},
 		{"VDS fails in one of two", []runs{unsolved(paper.VDS, "10x5", 30), solved(paper.VDS, "10x5", 30),
 			solved(paper.VDS, "12x5", 30)}, vds, "holds, 0.33, 0.01 to 0.91", "in 1 of 2 mazes"},
+		{"VDS fails in one of three", []runs{unsolved(paper.VDS, "10x5", 30), solved(paper.VDS, "12x5", six...),
+			solved(paper.VDS, "14x5", six...)}, vds, "not enough runs, 0.08, 0.00 to 0.36", "in 1 of 3 mazes"},
 		// One of 20 rollouts ends at the goal, once.
 		{"HER finds", []runs{unsolved(paper.HER, "4x5", six...), curves(paper.HER, "4x5", []float64{0, 0.05,
-			0})}, her, "does not hold, 0.14, 0.00 to 0.58",
-			"0 runs solved the maze, and 1 run reached the goal without solving it"},
+			0}), solved(paper.HER, "4x5", 30, 30)}, her, "does not hold, 0.33, 0.07 to 0.70",
+			"2 runs solved the maze, and 1 run reached the goal without solving it"},
+		{"still running", []runs{going}, dead, ", , ", ""},
 		{"HER finds nothing", []runs{unsolved(paper.HER, "4x5", six...)}, her, "holds, 0.00, 0.00 to 0.46", ""},
-		{"HER, few", []runs{unsolved(paper.HER, "4x5", 30, 30)}, her, "not enough runs, 0.00, 0.00 to 0.84",
+		{"HER, few", []runs{unsolved(paper.HER, "4x5", 30, 30, 30, 30, 30)}, her, "not enough runs, 0.00, 0.00 to 0.52",
 			""},
 		// Means over both evaluations 0.9, 0.95, 1 and 0.6, 0.65, 0.7; 0.3 ± 2.776 · 0.05 · √(2/3).
 		{"noise harms", []runs{curves(paper.QTA, "4x5", []float64{0.8, 1}, []float64{0.9, 1}, []float64{1}),
@@ -177,6 +200,13 @@ func TestClaims(t *testing.T) {
 			noise, "holds, 0.30, 0.19 to 0.41", ""},
 		{"noise helps", []runs{curves(paper.Noise5, "4x5", []float64{0.8, 1}, []float64{0.9, 1}, []float64{1}), curves(paper.QTA, "4x5", []float64{0.2, 1}, []float64{0.3, 1}, []float64{0.4, 1})},
 			noise, "does not hold, -0.30, -0.41 to -0.19", ""},
+		// 0 ± 2.776 · 0.02 · √(2/3) = 0.045, and 0 ± 3.182 · 0.0152 · √(4/3) · √(5/6) = 0.051: 0.05 counts as none.
+		{"noise 0.03 does nothing", []runs{curves(paper.QTA, "4x5", []float64{0.48}, []float64{0.5}, []float64{0.52}),
+			curves(paper.Noise3, "4x5", []float64{0.48}, []float64{0.5}, []float64{0.52})},
+			"Performance suffers with noise 0.03 on the uncertainty.", "does not hold, 0.00, -0.05 to 0.05", ""},
+		{"noise 0.01, two runs", []runs{curves(paper.QTA, "4x5", []float64{0.4848}, []float64{0.5}, []float64{0.5152}),
+			curves(paper.Noise1, "4x5", []float64{0.4848}, []float64{0.5152})},
+			"Performance suffers with noise 0.01 on the uncertainty.", "no effect beyond 0.05 of success, 0.00, -0.05 to 0.05", ""},
 		// Unsolved runs of 2000 steps say nothing of step 3000.
 		{"noise, unsolved", []runs{curves(paper.QTA, "4x5", []float64{0.5, 0.5, 1}, []float64{0.4, 0.5, 1}, []float64{0.5, 0.4, 1}),
 			curves(paper.Noise5, "4x5", []float64{0.5, 0.5}, []float64{0.4, 0.5}, []float64{0.5,
@@ -214,8 +244,14 @@ func TestClaimMethods(t *testing.T) {
 	for _, m := range paper.Methods() {
 		runs = append(runs, solved(m, "4x5", 5, 7), solved(m, "6x5", 5, 7))
 	}
+	for _, r := range slices.Concat(runs[0], runs[1]) { // QTA's
+		r.Outcome.Figure5 = &lab.Figure5{ValueGrowth: 1, ErrorFall: 2, ErrorByDistance: 3, GoalByDeviation: 4, GoalDistance: 5}
+	}
 	var got []string
 	for _, c := range of(runs...).Settings[0].Claims {
+		if _, mean, ok := strings.Cut(c.Note, "; its mean is "); ok {
+			got = append(got, c.Text+" "+mean)
+		}
 		if strings.Contains(c.What, "steps of ") {
 			got = append(got, c.Text+" "+c.What)
 		}
@@ -228,6 +264,8 @@ func TestClaimMethods(t *testing.T) {
 		"Prioritizing by uncertainty accelerates learning. steps of QTA / steps of QTA + PER",
 		"It does so especially in longer mazes. growth of steps of QTA / steps of QTA + PER in 10 cells",
 		"Prioritizing by TD error offers no significant benefit. steps of QTA / steps of QTA + TD-PER",
+		"The values grow over time. 1", "The values' error falls over time. 2", "The error is greater further from the start. 3",
+		"Probabilities of goals follow the heads' deviation. 4", "Sampled goals are far from the start. 5",
 		"Disagreement of Q-values is a worse estimator than PUN. steps of Q-value disagreement / steps of QTA",
 		"PUN is better than bootstrapped Q-networks. steps of bootstrapped Q / steps of QTA",
 		"PUN is better than deep ensembles. steps of deep ensembles / steps of QTA",
@@ -259,6 +297,8 @@ func csvOf(t *testing.T, r *Report, name string, columns ...string) (lines []str
 func TestNumbers(t *testing.T) {
 	half := curves(paper.QTA, "4x5", []float64{0.45, 0.5, 1})
 	half[0].Outcome.FoundAt = 0
+	share := 0.985
+	half[0].Outcome.HeldOut = &share
 	r := of(half, solved(paper.QTA, "4x5", 5), solved(paper.MEGA, "4x5", 20, 30), unsolved(paper.MEGA,
 		"4x5", 150))
 	for _, test := range []struct {
@@ -267,18 +307,38 @@ func TestNumbers(t *testing.T) {
 		want    []string
 	}{
 		// 0.5 is half, and 0.45 is not.
-		{"runs.csv", []string{"method", "half_at", "solved_at", "found_at", "counted_as"},
-			[]string{"QTA 2000 3000 0 3000", "QTA 5000 5000 700 5000",
-				"MEGA 20000 20000 700 20000", "MEGA 30000 30000 700 30000", "MEGA 0 0 700 150000"}},
+		{"runs.csv", []string{"method", "half_at", "solved_at", "found_at", "counted_as", "held_out", "seed", "state", "steps"},
+			[]string{"QTA 2000 3000 0 3000 0.985 0 solved 3000", "QTA 5000 5000 700 5000  1 solved 5000",
+				"MEGA 20000 20000 700 20000  2 solved 20000", "MEGA 30000 30000 700 30000  3 solved 30000",
+				"MEGA 0 0 700 150000  4 finished 150000"}},
 		// 20, 30 and 150 thousand have the mean 66.67, the population's deviation 59.07.
 		{"cells.csv", []string{"method", "runs", "solved", "median", "mean", "population_deviation",
 			"found", "paper_mean", "paper_printed"},
 			[]string{"QTA 2 2 4000 4000 1000 1 7900 6900", "MEGA 3 2 30000 66666.667 59066.817 3 29890 28890"}},
+		// 11.57 = (20 · 30 · 150)^⅓ / √(3 · 5), its interval ± 12.706 · ln(5/3) / √2 · √(5/6) in logarithms.
+		{"cells.csv", []string{"mean_low", "mean_high", "by_qta", "by_qta_low", "by_qta_high"},
+			[]string{"3000 5000   ", "20000 150000 11.570937 0.17532117 763.66469"}},
 		{"claims.csv", []string{"claim"}, []string{"QTA needs significantly fewer steps than MEGA."}}, // the others have no run
 	} {
 		if diff := cmp.Diff(test.want, csvOf(t, r, test.file, test.columns...)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.file, diff)
 		}
+	}
+	panel := paper.Figures()[0].Panels[0] // the points of the picture
+	if diff := cmp.Diff([]draw.Point{{X: 9, Y: 66666.667, Low: 7599.85, High: 125733.484, Hollow: true}},
+		r.Settings[0].steps(paper.MEGA, panel).Points, cmpopts.EquateApprox(0, 0.01)); diff != "" {
+		t.Errorf("our point (-want +got):\n%s", diff)
+	}
+	if q := theirPoints(panel, paper.MEGA, 1).Points[0]; q.X != 9 || q.Y != 29890 {
+		t.Errorf("the paper's point is %+v", q)
+	}
+	// QTA's budget makes the factor an upper bound; one below the others' steps leaves the median open.
+	bounds := of(unsolved(paper.QTA, "4x5", 5), solved(paper.QTA, "4x5", 9, 11), solved(paper.MEGA, "4x5", 20, 21))
+	if page := string(bounds.HTML()); !strings.Contains(page, "≤ 2.59 (") || !strings.Contains(page, "≥ 9.0<") {
+		t.Error("bounds that are not marked")
+	}
+	if got := of(solved(paper.HER, "4x5", 5)).Settings[0].Beyond(); strings.Contains(got, "Curriculum") {
+		t.Errorf("without runs of QTA its parameters are %s", got)
 	}
 	// 4 / 7.9 and 4 / 6.9; 66.67 / 29.89 and / 28.89.
 	want := []beside{{"QTA", 1, false, 0.50632911, 0.57971014}, {"MEGA", 1, true, 2.2304004, 2.3076036}}
@@ -307,20 +367,21 @@ func TestSorting(t *testing.T) {
 	older, often := solved(paper.QTA, "4x5", 50), solved(paper.QTA, "4x5", 5)
 	older[0].Run.Version = "0.1.0"
 	often[0].Run.EvalEvery = 500
+	few := solved(paper.QTA, "4x5", 5)
+	few[0].Run.Rollouts = 5
 	elsewhere := solved(paper.QTA, "4x5", 5)
 	elsewhere[0].Run.Environment, elsewhere[0].Run.Map = "robot", nil
-	c := &lab.Collection{Runs: slices.Concat(solved(paper.QTA, "4x5", 5), curves(paper.QTA, "4x5",
-		[]float64{0}), older, own("SG"), own("S.G"), often, elsewhere)}
+	c := &lab.Collection{Runs: slices.Concat(curves(paper.QTA, "4x5", []float64{0}), solved(paper.QTA, "4x5", 5), older, own("SG"), own("S.G"), often, elsewhere, few)}
 	r := New(c)
 	var got []string
 	for _, s := range r.Settings {
 		for _, g := range s.Groups {
-			got = append(got, fmt.Sprintf("%s: %s %v, %d runs", s.Name, g.Maze, g.Length > 0, len(g.all)))
+			got = append(got, fmt.Sprintf("%s: %s %v, %v", s.Name, g.Maze, g.Length > 0, g.steps))
 		}
 	}
-	want := []string{"small: 4x5 true, 2 runs", "small: robot false, 1 runs", "small: my (its own map, 38f7c85b) true, 1 runs",
-		"small: my (its own map, 720494e4) true, 1 runs",
-		"small, 20 rollouts every 500 steps: 4x5 true, 1 runs"}
+	want := []string{"small: 4x5 true, [50000 5000]", "small: robot false, [5000]", "small: my (its own map, 38f7c85b) true, [5000]",
+		"small: my (its own map, 720494e4) true, [5000]",
+		"small, 20 rollouts every 500 steps: 4x5 true, [5000]", "small, 5 rollouts every 1000 steps: 4x5 true, [5000]"}
 	if diff := cmp.Diff(want, got); diff != "" || len(r.Skipped) != 1 {
 		t.Errorf("%d skipped (-want +got):\n%s", len(r.Skipped), diff)
 	}
@@ -342,7 +403,8 @@ func TestPage(t *testing.T) {
 	for _, want := range []string{
 		"9 runs beside the paper", "Not ended, and counted in no statistic: 1.", "Failed: 1. ", "listed at the end: 1.", "runs/&lt;b&gt;.json",
 		`3/3 <span class="source">+1 not ended`, ">2/3<", "≥ 66.7", ">7.9 ± ", ">6.9<", ">0.7 (3)<", "Figure 2, left", "hollow: a bound", "MEGA, paper",
-		"-maze 4x5 -params small -set Curriculum=mega -seed 5", "Judged on runs with small: the paper’s parameters with HiddenSize=64, ", "moving average of its networks",
+		"-maze 4x5 -params small -set Curriculum=mega -seed 5 -eval 1000 -steps 130000 -stop solved",
+		"5 of 7 that ended", `class="hollow s1"`, ">2/3</td>\n<td class=\"number\">30.0<", ">0/1</td>\n<td class=\"number\">≥ 90.0<", "Judged on runs with small: the paper’s parameters with HiddenSize=64, ", "moving average of its networks",
 		"QTA alone practices the environment’s goal", `class="single" id="setting-1"><summary>Parameters paper: 1 run</summary>`, "Claims that no run here speaks of", ">≥ 2.23<",
 	} {
 		if !strings.Contains(text, want) {
