@@ -269,6 +269,17 @@ func TestNumericFailure(t *testing.T) {
 	}
 }
 
+// A file of parameters changes those of default, and -set those of the file.
+func TestParamsFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	roomtest.Write(t, "my.json", `{"HiddenSize": 8}`)
+	want := qta.Default()
+	want.HiddenSize, want.Horizon = 8, 9
+	if p, label, err := findParams("my.json", []string{"Horizon= 9"}); p != want || label != "my-Horizon=9" || err != nil {
+		t.Errorf("%s: %+v, error %v", label, lab.Changes(want, p), err)
+	}
+}
+
 // TestLook draws a maze, and evaluates and exports a run, which stays as it is.
 func TestLook(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -306,6 +317,19 @@ func TestLook(t *testing.T) {
 	}
 	if got := invoke(t, "export", "run", "-o", "nowhere/n.safetensors"); got.code != exitFailure || strings.Count(got.errors, "\n") != 1 {
 		t.Errorf("into no directory: exit code %d, %q", got.code, got.errors)
+	}
+	own := lab.Options{Dir: "own", Params: qta.Small(), Steps: 20, EvalEvery: 20, Rollouts: 1, Say: func(string) {}}
+	m := roomtest.Maze(t, "1U5")
+	if err := lab.Train(t.Context(), m.Env(), m.Env(), own); err != nil { // an environment that no map describes
+		t.Fatal(err)
+	}
+	has(t, mustRun(t, "status", "own")+mustRun(t, "export", "own"), "\n1 done\n", "Wrote the networks of own, after 20 ")
+	if got := invoke(t, "eval", "own"); got.code != exitInput || !strings.Contains(got.errors, "acts in environment") {
+		t.Errorf("an environment that is no maze: %+v", got)
+	}
+	roomtest.Write(t, "own/agent.qta", "damaged")
+	if got := invoke(t, "export", "own"); got.code != exitDone || !strings.Contains(got.errors, "the one before it, of step ") {
+		t.Errorf("damaged: %+v", got)
 	}
 	if roomtest.Read(t, "run", lab.AgentFile) != before {
 		t.Error("the run has changed")

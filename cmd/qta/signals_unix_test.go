@@ -11,10 +11,12 @@ import (
 	"os/exec"
 	ossignal "os/signal"
 	"regexp"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"qta/internal/roomtest"
 	"qta/lab"
 )
 
@@ -24,6 +26,7 @@ func TestSignals(t *testing.T) {
 	t.Chdir(t.TempDir())
 	evaluation := regexp.MustCompile(`^ +\d+ `)
 	args := tinyRun("-steps", "1000000", "-eval", "10", "-out", "run")
+	roomtest.Write(t, "s.txt", strings.Join(args, " "))
 	for round, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		if ossignal.Ignored(signal) {
 			t.Logf("%v: ignored here, as under nohup", signal)
@@ -33,7 +36,11 @@ func TestSignals(t *testing.T) {
 			break // each takes half a second
 		}
 		var out bytes.Buffer
-		c := exec.Command(os.Args[0], args...)
+		command := args
+		if round == 1 { // as under Slurm
+			command = strings.Fields("sweep s.txt -index 0 -out .")
+		}
+		c := exec.Command(os.Args[0], command...)
 		c.Env, c.Stderr = append(os.Environ(), "QTA_TEST_COMMAND=1"), os.Stderr
 		stdout, err := c.StdoutPipe()
 		if err = errors.Join(err, c.Start()); err != nil {

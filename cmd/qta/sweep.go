@@ -227,13 +227,16 @@ func (c *cell) work(ctx context.Context) (r *lab.Record, story string, err error
 	if r, done := c.done(); done {
 		return r, "was done already: " + reached(r), nil
 	}
-	if err := c.train(call{ctx: ctx, out: newOutput(io.Discard), stderr: io.Discard}); err != nil {
-		return nil, "stopped and saved", err
+	var warnings strings.Builder
+	err = c.train(call{ctx: ctx, out: newOutput(io.Discard), stderr: &warnings})
+	warned := strings.NewReplacer("qta: warning", "; warning", "\n", "").Replace(warnings.String())
+	if err != nil {
+		return nil, "stopped and saved" + warned, err
 	}
 	if r, err = c.record(); err != nil {
 		return nil, "", err
 	}
-	return r, reached(r), nil
+	return r, reached(r) + warned, nil
 }
 
 // note takes in what has become of a cell.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,11 +84,13 @@ func TestFigureSweeps(t *testing.T) {
 	for _, test := range []struct {
 		figure string
 		cells  int // mazes · methods · seeds, where the panels of a figure share QTA
+		stop   string
 	}{
-		{"2", (12 + 5) * 3 * 12}, {"3", 12*2*12 + 6*12}, {"4", 4 * 12}, {"5", 1}, {"6", 12 * 4 * 12},
+		{"2", (12 + 5) * 3 * 12, lab.StopSolved}, {"3", 12*2*12 + 6*12, lab.StopSolved}, {"4", 4 * 12, lab.StopNever},
+		{"5", 1, lab.StopNever}, {"6", 12 * 4 * 12, lab.StopSolved},
 	} {
 		cells, err := parseSweep(mustRun(t, "sweep", "-figure", test.figure), "runs")
-		if err != nil || len(cells) != test.cells {
+		if err != nil || len(cells) != test.cells || slices.ContainsFunc(cells, func(c cell) bool { return c.stop != test.stop }) {
 			t.Errorf("figure %s: %d cells, error %v, want %d", test.figure, len(cells), err, test.cells)
 		}
 	}
@@ -171,7 +174,8 @@ func TestSweep(t *testing.T) {
 	record := roomtest.Read(t, "runs/seed3", lab.RecordFile)
 	roomtest.Write(t, "runs/seed3/"+lab.RecordFile, record[:len(record)/2])
 	out = mustRun(t, sweep...)
-	has(t, out, "0 seed1: was done already: not solved", "1 seed2: not solved", "2 seed3: not solved")
+	has(t, out, "0 seed1: was done already: not solved", "1 seed2: not solved within 50 steps; warning: ",
+		"; the damaged one is kept", "2 seed3: not solved")
 	if again, err := os.Stat("runs/seed1/" + lab.RecordFile); err != nil || !again.ModTime().Equal(log.ModTime()) {
 		t.Errorf("the second sweep has written %s again (error %v)", lab.RecordFile, err)
 	}
@@ -221,6 +225,10 @@ func TestSweep(t *testing.T) {
 // A sweep that is stopped says so, by its exit code too, though a cell has failed.
 func TestStoppedAfterFailure(t *testing.T) {
 	s := sweep{cells: make([]cell, 3), stdout: newOutput(io.Discard), failed: 1, ended: 1}
+	if s.note(2, &lab.Record{Outcome: lab.Outcome{SolvedAt: 9}}, "", nil); s.solved != 1 {
+		t.Errorf("%d solved", s.solved)
+	}
+	s.ended--
 	if err := s.summary(); !errors.Is(err, lab.ErrStopped) {
 		t.Errorf("error %v", err)
 	}
@@ -285,6 +293,11 @@ func TestStatus(t *testing.T) {
 	has(t, mustRun(t, "status", "runs"), "runs/seed1  killed  at step ", "\n1 killed\n")
 	roomtest.Write(t, "runs/seed1/"+lab.RecordFile, "{}")
 	has(t, mustRun(t, "status", "runs"), "skipped", "\n1 skipped\n")
+	held := 0.985
+	ended := lab.Outcome{SolvedAt: 30, HalfAt: 20, FoundAt: 10, HeldOut: &held, HeldOutRollouts: 200}
+	if _, detail := status(&lab.Record{State: lab.Solved, Outcome: ended}); detail != "solved at step 30, half at step 20; 98.5 % of 200 more rollouts" {
+		t.Errorf("after the end: %s", detail)
+	}
 	if _, detail := status(&lab.Record{State: lab.Stopped}); detail != "at step 0 of 0" {
 		t.Errorf("before an evaluation: %s", detail)
 	}

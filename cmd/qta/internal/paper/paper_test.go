@@ -66,10 +66,12 @@ func TestRecognize(t *testing.T) {
 	her := qta.Default()
 	her.Curriculum = "her"
 	her.FirstGoalDesired = 0 // which is QTA's alone
+	td := TD.Apply(qta.Default())
+	td.AuthorsForm = true
 	for _, test := range []struct {
 		p             qta.Params
 		name, setting string
-	}{{her, "HER", "default"}, {qta.Default(), "QTA", "default"}, {qta.MEGA(), "MEGA", "mega"}, {qta.VDS(),
+	}{{her, "HER", "default"}, {td, "QTA + TD-PER", "default AuthorsForm=true"}, {qta.Default(), "QTA", "default"}, {qta.MEGA(), "MEGA", "mega"}, {qta.VDS(),
 		"VDS", "vds"}} {
 		if got, setting := Recognize(test.p); got.Name != test.name || setting != test.setting {
 			t.Errorf("%s is taken for %s of %s", test.setting, got.Name, setting)
