@@ -19,7 +19,7 @@ import (
 // TestMazeSketch holds a maze's sketch to the maze: places of goals, states at
 // places, and the places of Figure 5 with their optimal values.
 func TestMazeSketch(t *testing.T) {
-	for _, name := range []string{"4x5", "12x5", "2U5"} {
+	for _, name := range []string{"4x5", "12x5", "2U5", "40x5"} {
 		m := roomtest.Maze(t, name)
 		e := Maze(m).(*mazeEnv)
 		s := e.Sketch()
@@ -38,6 +38,25 @@ func TestMazeSketch(t *testing.T) {
 		g := newGrid(e, &s, qta.Small())
 		if len(g.Index) != len(g.goals) || len(g.Optimal) != len(g.goals) {
 			t.Fatalf("%s: %d places, %d goals, %d optimal values", name, len(g.Index), len(g.goals), len(g.Optimal))
+		}
+		a, err := qta.NewAgent(tiny(), e.Sizes(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start, end := m.Start(), m.Goal()
+		shot, uncertainty := g.take(a)
+		v := a.Survey(start[:], end[:], g.goals, g.goals, 200)
+		want := snapshot{0, short(v.Value), short(v.Deviation), short(v.Probability), v.Samples}
+		if diff := cmp.Diff(want, shot); diff != "" || math.Abs(uncertainty-mean(v.Deviation)) > 1e-6 {
+			t.Errorf("%s: mean uncertainty %v, snapshot (-want +got):\n%.500s", name, uncertainty, diff)
+		}
+		for kind, at := range map[Kind][2]float64{Start: start, Goal: end} {
+			x, y := e.Place(at[:])
+			newPlan(&s, -planMargin, s.Width+2*planMargin, math.Inf(1)).each(kind, func(u, v float64) {
+				if math.Abs(u-planMargin-x)+math.Abs(v-y) > 1e-9 {
+					t.Errorf("%s: the %s is drawn at %v, %v, want %v, %v", name, kind, u-planMargin, v, x, y)
+				}
+			})
 		}
 		longest := float32(0)
 		for i, goal := range g.goals {
@@ -67,6 +86,16 @@ func TestFigure5Numbers(t *testing.T) {
 	if diff := cmp.Diff(want, s.figure5Numbers(), cmpopts.EquateApprox(0, 1e-6)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	shot, optimal := &s.Snapshots[1], s.Grid.Optimal
+	wantPanels := []any{"value", "rewards", shot.Value, "absolute error", "rewards", []float32{0, 0, 1}, "optimal value", "rewards", optimal,
+		"head deviation", "", shot.Deviation, "goal probability", "per point", shot.Probability, "sampled goals", "", []float32(nil)}
+	var gotPanels []any
+	for _, p := range s.panels(shot, qta.Default()) {
+		gotPanels = append(gotPanels, p.name, p.unit, p.numbers)
+	}
+	if diff := cmp.Diff(wantPanels, gotPanels); diff != "" {
+		t.Errorf("panels (-want +got):\n%s", diff)
+	}
 	s.Snapshots = s.Snapshots[:1]
 	if s.figure5Numbers() != nil {
 		t.Error("one snapshot has numbers")
@@ -93,6 +122,18 @@ func TestGoalsChart(t *testing.T) {
 	v.Record.Curve = Curve{{Step: 1000, GoalsSet: 30, GoalsReached: 20}, {Step: 2000, GoalsSet: 50, GoalsReached: 50}}
 	if svg := string(v.charts()[1].Drawing.File()); !strings.Contains(svg, ">30<") || strings.Contains(svg, ">40<") {
 		t.Errorf("of 30 goals and then 20 the axis does not end at 30: %s", svg)
+	}
+	v.Record.Curve = Curve{{Step: 1000, Success: 2, CriticLoss: 200, PredictiveLoss: 300, ActorLoss: 400}}
+	for i, most := range map[int]string{0: ">2<", 2: ">200<", 3: ">300<", 4: ">400<"} {
+		if c := v.charts()[i]; !strings.Contains(string(c.Drawing.File()), most) {
+			t.Errorf("%s has no %s", c.Caption, most)
+		}
+	}
+	files, err := v.files()
+	for _, want := range []string{"<strong>98 %</strong> of 200 rollouts", "step 700 of training", "at half</th><td>at step 1000<", "perfect evaluation</th><td>at step 2000<", "2000 of 150000"} {
+		if err != nil || !strings.Contains(string(files[PageFile]), want) {
+			t.Errorf("the page lacks %q, error %v", want, err)
+		}
 	}
 }
 
@@ -204,6 +245,12 @@ func TestPage(t *testing.T) {
 	}
 	if strings.Contains(page, "NaN") || strings.Contains(page, "http-equiv=\"refresh\"") {
 		t.Error("the page has a number that is none, or loads itself again after the end")
+	}
+	if r, err := ReadRecord(filepath.Join(dir, RecordFile)); err != nil || r.Outcome.Figure5 == nil {
+		t.Errorf("the record has no numbers of Figure 5, error %v", err)
+	}
+	if n := strings.Count(roomtest.Read(t, dir, FilmFile), ` film-w" pathLength`); n != 9*4+20 {
+		t.Errorf("the animation has %d rollouts", n)
 	}
 	if n := strings.Count(roomtest.Read(t, dir, LogFile), "\n"); n != 11 {
 		t.Errorf("the log has %d lines, want 11", n)

@@ -335,7 +335,6 @@ func (s *session) save() error {
 	if err := s.keep(); err != nil {
 		return err
 	}
-	s.record.State = Running
 	err := s.draw()
 	s.savedAt = time.Now()
 	s.cost = s.savedAt.Sub(begin)

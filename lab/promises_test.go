@@ -368,6 +368,29 @@ func TestPace(t *testing.T) {
 	}
 }
 
+// A run that another kernel goes on with, which rounds differently, says so.
+func TestOtherKernel(t *testing.T) {
+	o := tinyRun(filepath.Join(t.TempDir(), "run"))
+	stopAt(t, o, 30)
+	path := filepath.Join(o.Dir, RecordFile)
+	r, err := ReadRecord(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var warned string
+	o.Warn = func(line string) { warned += line }
+	if stopAt(t, o, 40); warned != "" {
+		t.Errorf("with the same kernel: %s", warned)
+	}
+	if r.Machine.Kernel = "generic"; qta.KernelName() == "generic" {
+		r.Machine.Kernel = "avx2"
+	}
+	roomtest.Write(t, path, string(r.Encode()))
+	if stopAt(t, o, 50); !strings.Contains(warned, "rounds differently") {
+		t.Errorf("with another kernel: %q", warned)
+	}
+}
+
 // A record of another step than the agent's does not say what has run it.
 func TestRecordOfAnotherStep(t *testing.T) {
 	o := tinyRun(filepath.Join(t.TempDir(), "run"))

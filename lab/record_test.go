@@ -18,7 +18,7 @@ func madeUp(t testing.TB) *Record {
 	success := 0.985
 	r.State = Solved
 	r.Outcome = Outcome{Steps: 2000, FoundAt: 700, HalfAt: 1000, SolvedAt: 2000, Digest: "ab", HeldOut: &success, HeldOutRollouts: HeldOut}
-	r.Curve = Curve{{Step: 1000, Success: 0.5, CriticLoss: 1e-7, GoalsSet: 12}, {Step: 2000, Success: 1, ActorLoss: -3, StepsToGoal: 17.25}}
+	r.Curve = Curve{{Step: 1000, Success: 0.5, CriticLoss: 1e-7, GoalsSet: 12}, {Step: 2000, Success: 1, CriticLoss: 2, PredictiveLoss: 4, ActorLoss: -3, GoalsSet: 40, GoalsReached: 30, Reached: 0.75, Return: -12.5, StepsToGoal: 17.25}}
 	return r
 }
 
@@ -33,6 +33,16 @@ func TestRecord(t *testing.T) {
 	}
 	if diff := cmp.Diff(r, got); diff != "" {
 		t.Errorf("(-written +read):\n%s", diff)
+	}
+	const log = "step[environment steps],success[fraction],critic_loss[reward^2],predictive_loss[cell^2],actor_loss[reward],goals_set[count]," +
+		"goals_reached[count],reached[fraction],return[reward],steps_to_goal[environment steps]\n2000,1,2,4,-3,40,30,0.75,-12.5,17.25\n"
+	if diff := cmp.Diff(log, string(logTable(r.Run, r.Curve[1:]))); diff != "" {
+		t.Errorf("log.csv (-want +got):\n%s", diff)
+	}
+	other := r.Run
+	other.Map = []string{"SG"} // of a map file that was changed
+	if got := r.Run.Differences(other); len(got) != 1 || !strings.HasPrefix(got[0], "the map of 4x5") {
+		t.Errorf("another map differs in %q", got)
 	}
 	for i := range text {
 		damaged := append([]byte(nil), text...)
