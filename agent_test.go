@@ -296,6 +296,12 @@ func TestHooks(t *testing.T) {
 			t.Errorf("%s: told of %d steps and of evaluations after %v", v.Name, stepped, evaluated)
 		}
 	}
+	a, o := newMazeAgent(t, leastParams(), 1), TrainOptions{Steps: 9, EvalEvery: 9, Rollouts: 1, AfterStep: func() error { return errStop }}
+	for step := 1; step < 3; step++ { // and goes on from there
+		if err := a.Train(t.Context(), m.Env(), m.Env(), o); err != errStop || a.Steps() != step {
+			t.Errorf("error %v at step %d, want AfterStep's at %d", err, a.Steps(), step)
+		}
+	}
 }
 
 // Which steps the policy acts in, where actions are either the policy's own or
@@ -548,6 +554,16 @@ func TestHistory(t *testing.T) {
 	trainScripted(t, h, &scriptedEnv{place: func(int, int) float64 { return 4 }}, 25, nil)
 	if diff := cmp.Diff([][]float64{{0}, {0}, {0}}, h.Goals(0, 25)); diff != "" {
 		t.Errorf("three episodes with one goal (-want +got):\n%s", diff)
+	}
+	if got := [][]float64{h.Achieved(3), h.Achieved(25)}; !cmp.Equal(got, [][]float64{{4}, {4}}) { // where the observation is 4.5
+		t.Errorf("achieved %v, want 4", got)
+	}
+	for _, curriculum := range []string{"qta", "random", "visits", "rnd"} {
+		h := scriptedAgent(t, func(p *Params) { p.Curriculum = curriculum })
+		trainScripted(t, h, &scriptedEnv{place: func(_, k int) float64 { return float64(k) }}, 40, nil)
+		if slices.ContainsFunc(h.replay.goal.data, func(g float64) bool { return g != math.Floor(g) }) {
+			t.Errorf("%s: the goals %v, of which some are observations", curriculum, h.replay.goal.data)
+		}
 	}
 	for _, span := range [][2]int{{-1, 3}, {4, 3}, {0, 61}} {
 		mustPanic(t, fmt.Sprint("Goals of ", span), func() { a.Goals(span[0], span[1]) })

@@ -386,6 +386,7 @@ func TestEnsembleGradients(t *testing.T) {
 		"Uncertainty=bootstrap PredictiveGradient=separate HeadOwnDraw=true",
 		"Uncertainty=bootstrap PredictiveGradient=separate HeadOwnDraw=true AuthorsForm=true HeadLoss=norm",
 		"Uncertainty=ensemble",
+		"Uncertainty=ensemble PredictiveGradient=separate",
 		"Uncertainty=ensemble PredictiveGradient=head HeadOwnDraw=true",
 		"Uncertainty=ensemble PredictiveGradient=separate HeadOwnDraw=true",
 	} {
@@ -562,6 +563,7 @@ func TestMEGAGoal(t *testing.T) {
 	m := a.curriculum.(*mega)
 	actor := a.policy.net.vector()
 	for trial := range 6 {
+		m.outcomes, m.cutoff.lowest = slices.Repeat([]bool{true, false}, 5), 9 // which moves the lowest alone
 		goal := nextGoal(t, a, true)
 		var q, densities []float64
 		for _, g := range m.candidates {
@@ -573,6 +575,7 @@ func TestMEGAGoal(t *testing.T) {
 		if best := m.candidates[leastDense(densities, q, m.cutoff.value)]; !slices.Equal(goal, best) {
 			t.Errorf("trial %d: goal %v, want %v", trial, goal, best)
 		}
+		near(t, "lowest value", []float32{float32(m.cutoff.lowest)}, []float64{math.Max(m.cutoff.floor, slices.Min(q))})
 		m.cutoff.value = slices.Sorted(slices.Values(q))[len(q)/2] // of half the candidates, from the second trial on
 	}
 }
@@ -716,6 +719,14 @@ func TestVDSGoal(t *testing.T) {
 		t.Errorf("trained in what draws no goals: %v", err)
 	}
 	train(t, a, env, &plain{env}, o)
+
+	// Members are VDS's own whatever the agent's ensemble is; goals and observations
+	// may differ in length.
+	l := newAgent(t, changed("", a.params, "Uncertainty=bootstrap GradientClip=1").Params, new(lineEnv).Sizes(), 1)
+	train(t, l, &sampledEnv{new(lineEnv), []float64{1}}, new(lineEnv), TrainOptions{Steps: 11, EvalEvery: 99, Rollouts: 1})
+	if m := l.curriculum.(*vds).members; m.oneBackbone || m.critics[0].adam.clip != 0 {
+		t.Error("the members are not VDS's own")
+	}
 }
 
 // visitedAgent returns an agent past its initial steps that has been in cells
@@ -725,7 +736,7 @@ func visitedAgent(t *testing.T, curriculum string, n int) *Agent {
 	t.Helper()
 	p := tinyPreset(Default())
 	p.Curriculum, p.Candidates = curriculum, n
-	a := newAgent(t, p, Sizes{2, 2, 1}, 1)
+	a := newAgent(t, p, Sizes{1, 2, 1}, 1)
 	rng := rand.New(rand.NewPCG(6, 6))
 	for i := range n {
 		x := []float64{float64(6*rng.Float64()) - 3, float64(2*rng.Float64()) - 1}
@@ -741,7 +752,8 @@ func visitedAgent(t *testing.T, curriculum string, n int) *Agent {
 
 // visit adds a step between two places.
 func visit(a *Agent, from, to []float64) {
-	a.replay.add(from, from, []float64{0}, from, State{Observation: to, Achieved: to, Desired: to})
+	elsewhere := []float64{0} // no goal
+	a.replay.add(elsewhere, from, elsewhere, from, State{Observation: elsewhere, Achieved: to, Desired: to})
 	a.step++
 	a.params.Candidates = a.replay.n
 }
@@ -818,6 +830,10 @@ func TestRND(t *testing.T) {
 // InitialSteps goals are random.
 func TestMostNovel(t *testing.T) {
 	for _, curriculum := range []string{"visits", "rnd"} {
+		b := newMazeAgent(t, changed("", tinyPreset(Default()), "InitialSteps=0 Curriculum="+curriculum).Params, 1)
+		if got := nextGoal(t, b, true); !slices.Equal(got, b.achieved) {
+			t.Errorf("%s: the very first goal is %v", curriculum, got)
+		}
 		a := visitedAgent(t, curriculum, 40)
 		a.params.InitialSteps = 41
 		if random := slices.Clone(nextGoal(t, a, false)); slices.Equal(random, nextGoal(t, a, false)) {
@@ -846,12 +862,12 @@ func TestCurriculumNumericError(t *testing.T) {
 	for curriculum, network := range map[string]string{"rnd": "RND predictor", "vds": "VDS value functions"} {
 		p := tinyPreset(Default())
 		p.Curriculum = curriculum
-		a, _ := walked(t, p, 20)
+		a, _ := walked(t, p, 19) // an episode but for a step
 		for _, v := range a.curriculum.networks() {
 			v.values[0] = float32(math.NaN())
 		}
 		var numeric *NumericError
-		if err := a.curriculum.endEpisode(a); !errors.As(err, &numeric) || numeric.Network != network {
+		if err := a.trainStep(); !errors.As(err, &numeric) || numeric.Network != network {
 			t.Errorf("%s: error %v", curriculum, err)
 		}
 	}

@@ -32,8 +32,9 @@ func TestUncertaintyPolyak(t *testing.T) {
 		}
 	}
 	before := a.Digest()
+	mustPanic(t, "a survey of a short observation", func() { a.Survey(a.observation, a.desired, [][]float64{{1}}, [][]float64{{1, 2}}, 1) })
 	if a.ask(a.drawCandidates(true), true); a.Digest() != before {
-		t.Error("a question about candidates leaves the average in the ensemble's place")
+		t.Error("a question, or one that panics, leaves the average in the ensemble's place")
 	}
 }
 

@@ -51,8 +51,8 @@ type Comparison struct {
 // or are not vectors; a result has what is wrong with its case. The package
 // qta/testdata has the golden vectors, and its README the format.
 func Check(fsys fs.FS) ([]CheckResult, error) {
-	names, err := fs.Glob(fsys, "*.json")
-	if err != nil || len(names) == 0 {
+	names, _ := fs.Glob(fsys, "*.json")
+	if len(names) == 0 {
 		return nil, errors.New("qta: vectors: there is no file *.json")
 	}
 	var results []CheckResult

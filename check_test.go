@@ -183,6 +183,12 @@ func TestCheckErrors(t *testing.T) {
 	if err := checkOne([]byte(good)); err != nil {
 		t.Fatal(err)
 	}
+	nearly := strings.Replace(good, "-0.5, 1]", "-0.500001, 1]", 1)
+	results, err := Check(fstest.MapFS{"x.json": {Data: []byte(nearly)}})
+	if err != nil || math.Abs(results[0].Worst-1e-6/1.500001) > 1e-12 ||
+		results[0].Compared[0] != (Comparison{"out.y[0]", -0.500001, -0.5}) {
+		t.Errorf("results %+v, error %v", results, err)
+	}
 	for _, test := range []struct{ old, new, want string }{
 		{good, "", "not vectors: EOF"},
 		{good, good + good, "not vectors: there is more after the JSON value"},

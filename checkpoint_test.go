@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -213,8 +214,9 @@ func TestCheckpointKeeps(t *testing.T) {
 	a, b := agentAfter(t, changed("", tinyPreset(Authors()), "UncertaintyPolyak=0.9").Params, 33), new(Agent)
 	a.foundAt, a.goalsReached, a.reached, a.firstGoal = 7, 5, true, true
 	a.log[0] = Evaluation{1, 1, 3, 4, 5, 6, 7, 8, 9, 10} // perfect
-	a.Attach([]byte("of the run"))
-	a.Attachment()[0] = 'x' // of a copy
+	attached := []byte("of the run")
+	a.Attach(attached)
+	attached[0], a.Attachment()[0] = 'x', 'x' // of copies
 	unmarshal(t, marshal(t, a), b)
 	if b.SolvedAt() != 1 || b.pun.critics[0].adam.decay != criticDecay || b.pun.critics[0].headAdam.decay != headDecay {
 		t.Error("the weights do not decay after an evaluation that was perfect")
@@ -228,18 +230,21 @@ func TestCheckpointKeeps(t *testing.T) {
 	}
 }
 
-// There is no way on from an error within a step.
+// There is no way on from an error within a step, or within its evaluation.
 func TestCheckpointHalfway(t *testing.T) {
-	a, o := newLineAgent(t), TrainOptions{Steps: 40, EvalEvery: 7, Rollouts: 2}
-	line := &lineEnv{onState: func(e *lineEnv, s *State) { s.Observation[0] /= float64(e.steps - 5) }}
-	if _, ok := errors.AsType[*EnvError](a.Train(t.Context(), line, &lineEnv{}, o)); !ok {
-		t.Fatal("a number that is none is passed over")
-	}
-	if _, err := a.MarshalBinary(); err != errHalfway {
-		t.Errorf("saved within a step: %v", err)
-	}
-	if err := a.Train(t.Context(), &lineEnv{}, &lineEnv{}, o); err != errHalfway {
-		t.Errorf("trained on within a step: %v", err)
+	o := TrainOptions{Steps: 40, EvalEvery: 7, Rollouts: 2}
+	broken := &lineEnv{onState: func(e *lineEnv, s *State) { s.Observation[0] /= float64(e.steps - 5) }}
+	for _, envs := range [][2]*lineEnv{{broken, {}}, {{}, broken}} {
+		a := newLineAgent(t)
+		if _, ok := errors.AsType[*EnvError](a.Train(t.Context(), envs[0], envs[1], o)); !ok {
+			t.Fatal("a number that is none is passed over")
+		}
+		if _, err := a.MarshalBinary(); err != errHalfway {
+			t.Errorf("saved within a step: %v", err)
+		}
+		if err := a.Train(t.Context(), &lineEnv{}, &lineEnv{}, o); err != errHalfway {
+			t.Errorf("trained on within a step: %v", err)
+		}
 	}
 }
 
@@ -291,7 +296,12 @@ func TestCheckpointDamage(t *testing.T) {
 		refuse("an unknown field", resealed(`"Seed"`, `"Sead"`), `its header: json: unknown field "Sead"`)
 		refuse("a bad parameter", resealed(`"Batch":16`, `"Batch":00`), "its header: ")
 		refuse("other networks", resealed(kind.critics, `"Critics":4`), "its state: ")
+		refuse("a long header", resealed(string(kind.data[24:32]), string(binary.LittleEndian.AppendUint64(nil, 1<<40))), "shorter than its header")
 		if kind.magic == agentMagic {
+			const rest = `,"HiddenLayers":1,"Critics":2,"Batch":16,"Discount":0`
+			refuse("large networks", resealed(`"HiddenSize":1`+rest+".99", `"HiddenSize":4096`+rest), "its state: shorter than its header says")
+			refuse("a large attachment", resealed(`"Own":false,"Curriculum":null,"Attachment":0`, `"Attachment":99999999                       `), "its state: shorter than its header says")
+			refuse("many evaluations", resealed(`"Evaluations":2,"Own":false,"Curriculum":null`, `"Evaluations":99999                          `), "its state: shorter than its header says")
 			refuse("more steps", resealed(`"Step":15`, `"Step":99`), "its state: shorter than its header says")
 			refuse("a negative length", resealed(`null,"Attachment":0`, ` "","Attachment":-1`), "its state: shorter than its header says")
 			refuse("an evaluation less", resealed(`"Evaluations":2`, `"Evaluations":1`), "its state: 80 bytes too many")
@@ -387,7 +397,10 @@ func TestCheckpointNumbers(t *testing.T) {
 func TestSaveFile(t *testing.T) {
 	next := agentAfter(t, leastParams(), 11)
 	older, newer := marshal(t, agentAfter(t, leastParams(), 5)), marshal(t, agentAfter(t, leastParams(), 8))
-	contents := map[string][]byte{"older": older, "newer": newer, "cut off": newer[:99], "empty": {}}
+	other := slices.Clone(newer[:len(newer)-sha256.Size])
+	other[len(agentMagic)]++
+	sum := sha256.Sum256(other)
+	contents := map[string][]byte{"older": older, "newer": newer, "cut off": newer[:99], "empty": {}, "another format": append(other, sum[:]...)}
 	for _, test := range []struct{ newest, temporary string }{
 		{"missing", "missing"}, // before the first
 		{"missing", "cut off"}, // while it is written
@@ -396,6 +409,7 @@ func TestSaveFile(t *testing.T) {
 		{"newer", "missing"},
 		{"cut off", "missing"},
 		{"empty", "missing"},
+		{"another format", "missing"},
 	} {
 		path := filepath.Join(t.TempDir(), "agent")
 		for name, content := range map[string]string{path: test.newest, path + ".tmp": test.temporary} {
@@ -409,7 +423,8 @@ func TestSaveFile(t *testing.T) {
 				t.Errorf("%v: error %v", test, err)
 			}
 		} else if err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint: ") || !strings.Contains(err.Error(), path) ||
-			errors.Is(err, fs.ErrNotExist) != (test.newest == "missing") {
+			errors.Is(err, fs.ErrNotExist) != (test.newest == "missing") ||
+			errors.Is(err, errors.ErrUnsupported) != (test.newest == "another format") {
 			t.Errorf("%v: error %v", test, err)
 		}
 		if err := next.SaveFile(path); err != nil {
@@ -429,6 +444,7 @@ func TestSaveFileFails(t *testing.T) {
 	older, newer := agentAfter(t, leastParams(), 5), agentAfter(t, leastParams(), 8)
 	for what, hinder := range map[string]func(path string) error{
 		"a directory in its place": func(path string) error { return errors.Join(os.Rename(path, path+"x"), os.Mkdir(path, 0o777)) },
+		"a link in its place":      func(path string) error { return errors.Join(os.Rename(path, path+"x"), os.Symlink(path+"x", path)) },
 		"one in the temporary's":   func(path string) error { return os.Mkdir(path+".tmp", 0o777) },
 		"a full disk":              func(path string) error { return os.Symlink("/dev/full", path+".tmp") },
 	} {
@@ -477,4 +493,5 @@ func TestCheckpointThreads(t *testing.T) {
 	}
 	a.Close()
 	goroutinesEnd(t, before)
+	new(Agent).Close() // which has none
 }

@@ -64,7 +64,6 @@ func (π *policy) learn(x matrix, u *pun) float64 {
 func (u *pun) actionGradient(da, x matrix) (mean float64) {
 	clear(da.data[:x.rows*da.cols])
 	scale := 1 / float32(x.rows*len(u.critics))
-	u.pass.reserve(x.rows)
 	for _, c := range u.critics {
 		last := u.pass.dx[len(c.q.layers)].data[:x.rows]
 		for i := range last {

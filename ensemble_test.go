@@ -15,14 +15,14 @@ import (
 // A PUN learns from an agent's minibatches what the agent's ensemble learns, to
 // the bit, and answers as it does.
 func TestPUNIsTheAgents(t *testing.T) {
-	for _, changes := range []string{"", "Critics=5", "GradientClip=0.1", "HeadLoss=norm SharedActions=true",
+	for _, changes := range []string{"", "Critics=2", "Critics=5", "GradientClip=0.1", "HeadLoss=norm SharedActions=true",
 		"Curriculum=her UncertaintyGoal=desired", "UncertaintyNoise=1 FirstGoalState=start"} { // no part of an answer
 		t.Run(changes, func(t *testing.T) {
 			p := changed("", tinyPreset(Default()), "ClipReturns=false "+changes).Params
 			a, _ := walked(t, p, 60)
-			u, err := NewPUN(p, a.sizes, 3)
-			if err != nil {
-				t.Fatal(err)
+			u, err := NewPUN(changed("", p, "ClipReturns=true").Params, a.sizes, 3) // nothing is clipped
+			if err != nil || u.Sizes() != a.sizes {
+				t.Fatal(u.Sizes(), err)
 			}
 			for i, c := range u.pun.critics {
 				copy(c.params, a.pun.critics[i].params)

@@ -109,6 +109,8 @@ func TestCheckEnv(t *testing.T) {
 			lineEnv{onState: func(e *lineEnv, s *State) { s.Desired = []float64{math.NaN()} }}},
 		{"infinite", "qta: step 5: environment: the observation is [0.3",
 			lineEnv{onState: func(e *lineEnv, s *State) { s.Observation[1] = 1 / float64(5-e.steps) }}},
+		{"large", "qta: step 0: environment: the desired goal is [-1.1e+100], allowed are",
+			lineEnv{onState: func(e *lineEnv, s *State) { s.Desired = []float64{-1.1e100} }}},
 		{"moving goal", "qta: step 1: environment: the desired goal went from ",
 			lineEnv{onStep: func(e *lineEnv, a []float64) { e.goal = []float64{e.goal[0] + 1e-9} }}},
 		{"moving goal in place", "qta: step 1: environment: the desired goal went from ",
@@ -168,6 +170,8 @@ func TestCheckEnv(t *testing.T) {
 			kept = nil
 			err := CheckEnv(&test.env, 50, rand.New(rand.NewPCG(1, 2)))
 			switch {
+			case err == nil && test.env.episodes < 16:
+				t.Errorf("%d episodes, want at least 16", test.env.episodes)
 			case err == nil && test.want != "":
 				t.Errorf("found nothing wrong; want %q", test.want)
 			case err != nil && (test.want == "" || !strings.HasPrefix(err.Error(), test.want)):

@@ -230,10 +230,10 @@ func scaleUncertainty(scaled, ε []float64) {
 		return
 	}
 	low, high := slices.Min(ε), slices.Max(ε)
-	for k := range ε {
+	for k, v := range ε {
 		scaled[k] = 0
 		if high != low {
-			scaled[k] = (ε[k] - low) / (high - low)
+			scaled[k] = (v - low) / (high - low)
 		}
 	}
 }

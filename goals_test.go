@@ -61,6 +61,7 @@ func TestEquation6(t *testing.T) {
 		{[]float64{5}, 626, -591, []float64{1}},
 		{[]float64{5}, 0, 1, []float64{1}},
 		{[]float64{1, 2}, -1, 1, []float64{1, 0}},
+		{nil, 1, 1, []float64{}},
 	} {
 		p := make([]float64, len(test.ε))
 		GoalProbabilities(p, test.ε, test.m, test.b)
@@ -68,6 +69,13 @@ func TestEquation6(t *testing.T) {
 			t.Errorf("Equation 6: ε = %v, m = %v, b = %v (-want +got):\n%s", test.ε, test.m, test.b, diff)
 		}
 	}
+	for _, ε := range [][]float64{{1, math.NaN(), 2}, {-1e308, 0, 1e308}} {
+		p := make([]float64, 3)
+		if GoalProbabilities(p, ε, 1, 1); finite(p[0]) || finite(p[1]) || finite(p[2]) {
+			t.Errorf("Equation 6: ε = %v: probabilities %v, want NaN", ε, p)
+		}
+	}
+	mustPanic(t, "Equation 6: three probabilities of two", func() { GoalProbabilities(make([]float64, 3), make([]float64, 2), 1, 1) })
 }
 
 // The least uncertainty becomes 0 and the largest 1; what is equal becomes 0. It
@@ -80,7 +88,7 @@ func TestScaling(t *testing.T) {
 		{[]float64{7}, []float64{0}},
 		{[]float64{0, 1e-300}, []float64{0, 1}},
 	} {
-		got := make([]float64, len(test.ε))
+		got := slices.Repeat([]float64{9}, len(test.ε)) // from before
 		scaleUncertainty(got, test.ε)
 		if diff := cmp.Diff(test.want, got, approximately); diff != "" {
 			t.Errorf("the scaling: uncertainties %v (-want +got):\n%s", test.ε, diff)

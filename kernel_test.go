@@ -370,6 +370,13 @@ func TestPolyakStep(t *testing.T) {
 	if diff := cmp.Diff([]float32{7, -2}, target); diff != "" {
 		t.Errorf("by hand (-want +got):\n%s", diff)
 	}
+	w, large, online := newWorkers(3), randomVector(rng, inline/16), randomVector(rng, inline/16) // of which each thread has parts
+	defer w.resize(1)
+	want := slices.Clone(large)
+	Polyak(want, online, 0.75)
+	if w.polyak(large, online, 0.75); !slices.Equal(bits(want), bits(large)) {
+		t.Error("three threads give another result than one")
+	}
 }
 
 // A counter is a task that counts how often each of its elements is done.

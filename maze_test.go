@@ -37,7 +37,7 @@ func TestNewMaze(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	for _, name := range []string{"98x95", "712U5", "3x1997"} { // 100 x 97, 7 x 1427 and 5 x 1999 cells
+	for _, name := range []string{"98x95", "712U5", "14x623"} { // 100 x 97, 7 x 1427 and 16 x 625 cells
 		mustMaze(t, name)
 	}
 	for _, name := range []string{
@@ -187,6 +187,11 @@ func TestMazeStep(t *testing.T) {
 			t.Errorf("%s: from %v by %v to %v, reward %v; want %v", test.name, test.from, test.action, s.Observation, r, test.want)
 		}
 	}
+	for _, at := range [][2]int{{-1, 1}, {6, 1}, {1, -1}, {1, 7}} {
+		if env.maze.Free(at[0], at[1]) {
+			t.Errorf("cell %v, outside the map, is free", at)
+		}
+	}
 	mustPanic(t, "a short action", func() { env.Step([]float64{0}) })
 	mustPanic(t, "an action that is no number", func() { env.Step([]float64{0, math.NaN()}) })
 }
@@ -247,11 +252,12 @@ func TestPathLength(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]int{
-		"SG":            2, // 1.25 and 0.25 at most
-		"S.G":           3,
-		"S....G......":  6, // the dead end does not count
-		"S#\n#G":        2, // √2 1.25 between the walls
-		"S..\n...\n..G": 4, // √2 2.25
+		"SG":               2, // 1.25 and 0.25 at most
+		"S.G":              3,
+		"S....G......":     6, // the dead end does not count
+		"S\n.\nG\n.\n.\n.": 3,
+		"S#\n#G":           2, // √2 1.25 between the walls
+		"S..\n...\n..G":    4, // √2 2.25
 	} {
 		m, err := ParseMaze(text)
 		if err != nil {

@@ -220,7 +220,6 @@ func (m *mlp) backward(p *pass, gradient *mlp, n int, add bool) {
 // from the given one on. The hidden layers of p become scratch.
 func (m *mlp) outputGradient(p *pass, x matrix, column int) (y, dx matrix) {
 	n := len(m.layers)
-	p.reserve(x.rows)
 	p.x[0] = x
 	for l, layer := range m.layers {
 		p.workers.transpose(p.wT[l], layer.w)

@@ -186,6 +186,7 @@ func TestSet(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"Btach", "1", `qta: unknown parameter "Btach"; "qta params" lists them`},
 		{"batch", "1", `qta: unknown parameter "batch"; "qta params" lists them`},
+		{"Method", `{"Batch": 0}`, `qta: unknown parameter "Method"; "qta params" lists them`},
 		{"", "1", `qta: unknown parameter ""; "qta params" lists them`},
 		{"Batch", "0", "qta: parameter Batch is 0, allowed are [1,65536]"},
 		{"Batch", "2.5", "qta: parameter Batch: `2.5` is not a whole number"},

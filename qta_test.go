@@ -158,6 +158,7 @@ func TestNumericError(t *testing.T) {
 		}},
 		{"predictive heads", "", func(a *Agent) { a.pun.critics[0].head.b[0] = nan }},
 		{"predictive heads", "PredictiveGradient=head HeadOwnDraw=true", func(a *Agent) { a.pun.critics[2].head.w.data[0] = nan }},
+		{"critics", "UpdatesPerEpisode=3 Horizon=13", func(a *Agent) { a.pun.critics[1].q.params[3] = nan }},
 		// Without updates the evaluation at the next step finds it.
 		{"critic 3", "LearningStarts=1000", func(a *Agent) { a.pun.critics[2].head.b[0] = float32(math.Inf(1)) }},
 		{"target policy", "LearningStarts=1000", func(a *Agent) { a.policy.target.params[1] = nan }},
@@ -219,7 +220,7 @@ func TestTrainErrors(t *testing.T) {
 			"qta: step 0: environment: the desired goal is [NaN], allowed are numbers up to ±1e+100 after Reset"},
 		{state(func(e *lineEnv, s *State) { s.Achieved[0] /= float64(e.steps - 3) }), one, o, 0,
 			"qta: step 3: environment: the achieved goal is ["},
-		{state(func(e *lineEnv, s *State) { s.Desired = []float64{float64(e.steps / 4)} }), one, o, 0,
+		{state(func(e *lineEnv, s *State) { s.Desired[0] = float64(e.steps / 4) }), one, o, 0, // in one slice
 			"qta: step 4: environment: the desired goal went from [0] to [1] within an episode"},
 		{&lineEnv{onReturn: func(e *lineEnv, r float64) float64 { return r - float64(e.steps/5) }}, one, o, 0,
 			"qta: step 5: environment: Step's reward is "},
@@ -255,7 +256,7 @@ func TestTrainErrors(t *testing.T) {
 			t.Errorf("error %v, want %q", err, test.want)
 		}
 	}
-	for _, sizes := range []Sizes{{0, 1, 1}, {1, 0, 1}, {1, 1, -1}} {
+	for _, sizes := range []Sizes{{0, 1, 1}, {1, 0, 1}, {1, 1, 0}} {
 		if _, err := NewAgent(Small(), sizes, 1); err == nil || !strings.HasPrefix(err.Error(), "qta: environment sizes") {
 			t.Errorf("sizes %+v: error %v", sizes, err)
 		}
@@ -380,7 +381,7 @@ func TestWithinTraining(t *testing.T) {
 			return err
 		}
 		// A call within it that has nothing to do changes nothing either.
-		return a.Train(t.Context(), &lineEnv{}, &lineEnv{}, TrainOptions{Steps: a.Steps(), EvalEvery: 1, Rollouts: 1})
+		return a.Train(t.Context(), asking(), &lineEnv{}, TrainOptions{Steps: a.Steps(), EvalEvery: 1, Rollouts: 1})
 	}
 	train(t, a, env, asking(), o)
 	sameState(t, "asked, overwritten and evaluated", marshal(t, undisturbed), a)

@@ -44,6 +44,9 @@ func TestSafetensorsBack(t *testing.T) {
 		if !bytes.Contains(data, []byte(`\"clip\":1.5`)) {
 			t.Error("the header lacks the clip of the inputs")
 		}
+		if n := binary.LittleEndian.Uint64(data); n%8 != 0 || !bytes.Contains(data, []byte(`"qta":"\"`+Version+`\""`)) {
+			t.Errorf("%s: the header has %d bytes, or lacks the version", variant.Name, n)
+		}
 		b, err := ReadSafetensors(iotest.HalfReader(bytes.NewReader(data)))
 		if err != nil {
 			t.Fatalf("%s: %v", variant.Name, err)
