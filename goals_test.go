@@ -61,10 +61,10 @@ func TestEquation6(t *testing.T) {
 		{[]float64{5}, 626, -591, []float64{1}},
 		{[]float64{5}, 0, 1, []float64{1}},
 		{[]float64{1, 2}, -1, 1, []float64{1, 0}},
-		{nil, 1, 1, []float64{}},
+		{nil, 1, 1, nil},
 	} {
-		p := make([]float64, len(test.ε))
-		GoalProbabilities(p, test.ε, test.m, test.b)
+		p := slices.Clone(test.ε)
+		GoalProbabilities(p, p, test.m, test.b) // in place
 		if diff := cmp.Diff(test.want, p, approximately); diff != "" {
 			t.Errorf("Equation 6: ε = %v, m = %v, b = %v (-want +got):\n%s", test.ε, test.m, test.b, diff)
 		}
