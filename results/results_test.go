@@ -14,13 +14,11 @@ import (
 // "fast: MEGA".
 type cell struct{ setting, maze string }
 
-// recorded returns the runs of runs.csv as the tables show them, in the order of
-// their seeds, which are 0, 1, 2, ...: thousands of environment steps to the first
-// perfect evaluation, or "- in" the budget, and in brackets to where training first
-// stood at the environment's goal.
-func recorded(t *testing.T) map[cell]string {
+// each calls a function for each row of a CSV file, with the row's cell and its numbers
+// and words by their columns.
+func each(t *testing.T, file string, do func(c cell, at map[string]string)) {
 	t.Helper()
-	text, err := os.ReadFile("runs.csv")
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,43 +26,69 @@ func recorded(t *testing.T) map[cell]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	column := map[string]int{}
-	for i, name := range rows[0] {
-		name, _, _ = strings.Cut(name, "[")
-		column[name] = i
-	}
-	thousands := func(s string, digits int) string {
-		n, err := strconv.ParseFloat(s, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strconv.FormatFloat(n/1000, 'f', digits, 64)
-	}
-	runs := map[cell][]string{}
 	for _, row := range rows[1:] {
-		at := func(name string) string { return row[column[name]] }
-		c := cell{at("setting"), at("maze")}
-		if at("method") != "QTA" {
-			c.setting += ": " + at("method")
+		at := map[string]string{}
+		for i, name := range rows[0] {
+			name, _, _ = strings.Cut(name, "[")
+			at[name] = row[i]
 		}
-		if seed := strconv.Itoa(len(runs[c])); at("seed") != seed {
-			t.Errorf("%v: seed %s where %s is next", c, at("seed"), seed)
+		c := cell{at["setting"], at["maze"]}
+		if at["method"] != "QTA" {
+			c.setting += ": " + at["method"]
 		}
-		run := "- in " + thousands(at("steps"), 0)
-		if at("state") == "solved" {
-			run = thousands(at("solved_at"), 0)
+		do(c, at)
+	}
+}
+
+func thousands(t *testing.T, s string, digits int) string {
+	t.Helper()
+	n, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strconv.FormatFloat(n/1000, 'f', digits, 64)
+}
+
+// recorded returns the runs of runs.csv as the tables show them, in the order of
+// their seeds, which are 0, 1, 2, ...: thousands of environment steps to the first
+// perfect evaluation, or "- in" the budget, and in brackets to where training first
+// stood at the environment's goal.
+func recorded(t *testing.T) map[cell]string {
+	t.Helper()
+	runs := map[cell][]string{}
+	each(t, "runs.csv", func(c cell, at map[string]string) {
+		if seed := strconv.Itoa(len(runs[c])); at["seed"] != seed {
+			t.Errorf("%v: seed %s where %s is next", c, at["seed"], seed)
+		}
+		run := "- in " + thousands(t, at["steps"], 0)
+		if at["state"] == "solved" {
+			run = thousands(t, at["solved_at"], 0)
 		}
 		found := "never"
-		if at("found_at") != "0" {
-			found = thousands(at("found_at"), 1)
+		if at["found_at"] != "0" {
+			found = thousands(t, at["found_at"], 1)
 		}
 		runs[c] = append(runs[c], run+" ("+found+")")
-	}
+	})
 	joined := map[cell]string{}
 	for c, all := range runs {
 		joined[c] = strings.Join(all, ", ")
 	}
 	return joined
+}
+
+// summed returns the rows of cells.csv as the README shows them: the mean in thousands,
+// and of how many runs; it is a bound where not all were solved.
+func summed(t *testing.T) map[cell]string {
+	t.Helper()
+	means := map[cell]string{}
+	each(t, "cells.csv", func(c cell, at map[string]string) {
+		means[c] = thousands(t, at["mean"], 1) + " (" + at["runs"] + ")"
+		if at["solved"] != at["runs"] {
+			means[c] = "≥ " + thousands(t, at["mean"], 1) + " (" + at["solved"] + " of " + at["runs"] + ")"
+		}
+	})
+	return means
 }
 
 // shown returns what a document's tables show: those by maze, whose columns are
@@ -105,17 +129,16 @@ func shown(t *testing.T, name string) map[cell]string {
 	return got
 }
 
-// TestTables holds the tables of both documents to runs.csv: of the results all of
-// it, of the README what it shows.
+// TestTables holds the tables of both documents to the CSV files: of the results all
+// of runs.csv, of the README what it shows.
 func TestTables(t *testing.T) {
-	want := recorded(t)
-	if diff := cmp.Diff(want, shown(t, "README.md")); diff != "" {
+	if diff := cmp.Diff(recorded(t), shown(t, "README.md")); diff != "" {
 		t.Errorf("README.md (-runs.csv +shown):\n%s", diff)
 	}
-	front := shown(t, "../README.md")
+	front, means := shown(t, "../README.md"), summed(t)
 	for c, text := range front {
-		if text != want[c] {
-			t.Errorf("../README.md shows %q of %v, runs.csv has %q", text, c, want[c])
+		if text != means[c] {
+			t.Errorf("../README.md shows %q of %v, cells.csv has %q", text, c, means[c])
 		}
 	}
 	if len(front) == 0 {
