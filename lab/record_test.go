@@ -18,7 +18,9 @@ func madeUp(t testing.TB) *Record {
 	success := 0.985
 	r.State = Solved
 	r.Outcome = Outcome{Steps: 2000, FoundAt: 700, HalfAt: 1000, SolvedAt: 2000, Digest: "ab", HeldOut: &success, HeldOutRollouts: HeldOut}
-	r.Curve = Curve{{Step: 1000, Success: 0.5, CriticLoss: 1e-7, GoalsSet: 12}, {Step: 2000, Success: 1, CriticLoss: 2, PredictiveLoss: 4, ActorLoss: -3, GoalsSet: 40, GoalsReached: 30, Reached: 0.75, Return: -12.5, StepsToGoal: 17.25}}
+	r.Curve = Curve{{Step: 1000, Success: 0.5, CriticLoss: 1e-7, GoalsSet: 12},
+		{Step: 2000, Success: 1, CriticLoss: 2, PredictiveLoss: 4, ActorLoss: -3, GoalsSet: 40, GoalsReached: 30,
+			Reached: 0.75, Return: -12.5, StepsToGoal: 17.25}}
 	return r
 }
 

@@ -74,7 +74,8 @@ func TestBar(t *testing.T) {
 		d := &Drawing{}
 		d.Bar(s, Viridis, "cells", 0, 0, 112)
 		found := texts.FindAllStringSubmatch(string(d.Inline()), -1)
-		if len(found) != 2 || found[0][1] != "0" || found[0][2] != number(s.Low) || found[1][2] != number(s.High) || s.High > s.Low && textWidth(found[0][2]+found[1][2]) > 112 {
+		if len(found) != 2 || found[0][1] != "0" || found[0][2] != number(s.Low) || found[1][2] != number(s.High) ||
+			s.High > s.Low && textWidth(found[0][2]+found[1][2]) > 112 {
 			t.Errorf("%v: %q", xs, found)
 		}
 	}

@@ -71,8 +71,8 @@ func TestRecognize(t *testing.T) {
 	for _, test := range []struct {
 		p             qta.Params
 		name, setting string
-	}{{her, "HER", "default"}, {td, "QTA + TD-PER", "default AuthorsForm=true"}, {qta.Default(), "QTA", "default"}, {qta.MEGA(), "MEGA", "mega"}, {qta.VDS(),
-		"VDS", "vds"}} {
+	}{{her, "HER", "default"}, {td, "QTA + TD-PER", "default AuthorsForm=true"}, {qta.Default(), "QTA", "default"},
+		{qta.MEGA(), "MEGA", "mega"}, {qta.VDS(), "VDS", "vds"}} {
 		if got, setting := Recognize(test.p); got.Name != test.name || setting != test.setting {
 			t.Errorf("%s is taken for %s of %s", test.setting, got.Name, setting)
 		}

@@ -371,7 +371,8 @@ func TestSorting(t *testing.T) {
 	few[0].Run.Rollouts = 5
 	elsewhere := solved(paper.QTA, "4x5", 5)
 	elsewhere[0].Run.Environment, elsewhere[0].Run.Map = "robot", nil
-	c := &lab.Collection{Runs: slices.Concat(curves(paper.QTA, "4x5", []float64{0}), solved(paper.QTA, "4x5", 5), older, own("SG"), own("S.G"), often, elsewhere, few)}
+	c := &lab.Collection{Runs: slices.Concat(curves(paper.QTA, "4x5", []float64{0}), solved(paper.QTA, "4x5", 5),
+		older, own("SG"), own("S.G"), often, elsewhere, few)}
 	r := New(c)
 	var got []string
 	for _, s := range r.Settings {
@@ -404,7 +405,8 @@ func TestPage(t *testing.T) {
 		"9 runs beside the paper", "Not ended, and counted in no statistic: 1.", "Failed: 1. ", "listed at the end: 1.", "runs/&lt;b&gt;.json",
 		`3/3 <span class="source">+1 not ended`, ">2/3<", "≥ 66.7", ">7.9 ± ", ">6.9<", ">0.7 (3)<", "Figure 2, left", "hollow: a bound", "MEGA, paper",
 		"-maze 4x5 -params small -set Curriculum=mega -seed 5 -eval 1000 -steps 130000 -stop solved",
-		"5 of 7 that ended", `class="hollow s1"`, ">2/3</td>\n<td class=\"number\">30.0<", ">0/1</td>\n<td class=\"number\">≥ 90.0<", "Judged on runs with small: the paper’s parameters with HiddenSize=64, ", "moving average of its networks",
+		"5 of 7 that ended", `class="hollow s1"`, ">2/3</td>\n<td class=\"number\">30.0<", ">0/1</td>\n<td class=\"number\">≥ 90.0<",
+		"Judged on runs with small: the paper’s parameters with HiddenSize=64, ", "moving average of its networks",
 		"QTA alone practices the environment’s goal", `class="single" id="setting-1"><summary>Parameters paper: 1 run</summary>`, "Claims that no run here speaks of", ">≥ 2.23<",
 	} {
 		if !strings.Contains(text, want) {
