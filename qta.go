@@ -210,7 +210,7 @@ func (a *Agent) enterState(s State) {
 // steps.
 //
 // Differs D25: with [Default] two updates follow each environment step; the
-// text names no number, and the authors' code has one. Two take 1.6 times as
+// text names no number, and the authors' code has one. Two take 1.9 times as
 // long, and fewer steps.
 func (a *Agent) learnTimes(n int) error {
 	if a.step <= a.params.LearningStarts {
