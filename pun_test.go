@@ -206,20 +206,6 @@ func TestEquation4(t *testing.T) {
 	}
 }
 
-// What is learned of a transition, where the goal achieved is no observation.
-func TestFill(t *testing.T) {
-	a := numberedAgent(t, 7, 5)
-	a.env = new(scriptedEnv) // which rewards 3 for the goal 3
-	b := a.pun.newBatch(1, a.sizes)
-	a.fill(&b, 0, 3, []float64{3})
-	if x := slices.Concat(b.x.row(0), b.next.row(0), b.head.row(0), b.r); !slices.Equal(x, []float32{3, 3, 3, 3, 3, 3, 4, 4, 3, 0, 0, 0, 4, 4, 0}) {
-		t.Errorf("transition 3 is %v", x)
-	}
-	if a.params.HeadTarget = "achieved"; !slices.Equal(a.predicted(3), []float64{3}) {
-		t.Errorf("the heads predict %v, want the goal achieved, 3", a.predicted(3))
-	}
-}
-
 // At a prediction without error the norm has no gradient; zero is right.
 func TestNormAtZero(t *testing.T) {
 	dp := []float32{1, 1, 1, 1}

@@ -488,3 +488,18 @@ func TestDigests(t *testing.T) {
 	}
 	writeFile(t, path, b.Bytes())
 }
+
+// What is learned of a transition, where the goal achieved is no observation.
+func TestFill(t *testing.T) {
+	a := numberedAgent(t, 7, 5)
+	a.env = new(scriptedEnv) // which rewards 3 for the goal 3
+	b := a.pun.newBatch(1, a.sizes)
+	a.fill(&b, 0, 3, []float64{3})
+	x := slices.Concat(b.x.row(0), b.next.row(0), b.head.row(0), b.r)
+	if diff := cmp.Diff([]float32{3, 3, 3, 3, 3, 3, 4, 4, 3, 0, 0, 0, 4, 4, 0}, x); diff != "" {
+		t.Errorf("s, g, a; s', g, room; what the heads predict; r (-want +got):\n%s", diff)
+	}
+	if a.params.HeadTarget = "achieved"; !slices.Equal(a.predicted(3), []float64{3}) {
+		t.Errorf("the heads predict %v, want the goal achieved, 3", a.predicted(3))
+	}
+}
