@@ -103,7 +103,8 @@ func TestClaims(t *testing.T) {
 	)
 	six := []int{30, 30, 30, 30, 30, 30}
 	going := solved(paper.Noise5, "4x5", six...) // on beyond the solution, at present without success
-	for _, r := range going {
+	growing := figure5(solved(paper.QTA, "4x5", six...), 1, 0)
+	for _, r := range slices.Concat(going, growing) {
 		r.State, r.Curve = lab.Running, append(r.Curve, qta.Evaluation{Step: 31_000})
 	}
 	type runs = []*lab.Record
@@ -191,6 +192,7 @@ func TestClaims(t *testing.T) {
 			0}), solved(paper.HER, "4x5", 30, 30)}, her, "does not hold, 0.33, 0.07 to 0.70",
 			"2 runs solved the maze, and 1 run reached the goal without solving it"},
 		{"still running", []runs{going}, dead, ", , ", ""},
+		{"still growing", []runs{growing}, grow, ", , ", ""},
 		{"HER finds nothing", []runs{unsolved(paper.HER, "4x5", six...)}, her, "holds, 0.00, 0.00 to 0.46", ""},
 		{"HER, few", []runs{unsolved(paper.HER, "4x5", 30, 30, 30, 30, 30)}, her, "not enough runs, 0.00, 0.00 to 0.52",
 			""},
