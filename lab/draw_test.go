@@ -86,6 +86,13 @@ func TestFigure5Numbers(t *testing.T) {
 	if diff := cmp.Diff(want, s.figure5Numbers(), cmpopts.EquateApprox(0, 1e-6)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	// Snapshots before the paper's first row do not count where two others do.
+	late := []snapshot{s.Snapshots[0], s.Snapshots[1]}
+	late[0].Step, late[1].Step = firstPanel, firstPanel+1
+	early := snapshot{Step: firstPanel - 1, Value: []float32{9, 9, 9}, Deviation: []float32{2, 1, 0}, Probability: []float32{0, 0, 1}, Draws: []int{0}}
+	if diff := cmp.Diff(want, (&state{Grid: s.Grid, Snapshots: append([]snapshot{early}, late...)}).figure5Numbers(), cmpopts.EquateApprox(0, 1e-6)); diff != "" {
+		t.Errorf("with an early snapshot (-want +got):\n%s", diff)
+	}
 	shot, optimal := &s.Snapshots[1], s.Grid.Optimal
 	wantPanels := []any{"value", "rewards", shot.Value, "absolute error", "rewards", []float32{0, 0, 1}, "optimal value", "rewards", optimal,
 		"head deviation", "", shot.Deviation, "goal probability", "per point", shot.Probability, "sampled goals", "", []float32(nil)}

@@ -127,22 +127,31 @@ func (g *grid) failure(s *snapshot) []float32 {
 	return x
 }
 
-// figure5Numbers returns what a record keeps of the figure, or nil without optimal
-// values or with fewer than two snapshots.
+// firstPanel is the environment step of the first row of the paper's figure:
+// before it the values of an agent that has hardly learned are near 0, above all
+// that follow.
+const firstPanel = 5000
+
+// figure5Numbers returns what a record keeps of the figure: numbers of the
+// snapshots from firstPanel on, or of all in a run that has fewer than two of
+// these. It returns nil without optimal values or with fewer than two snapshots.
 func (s *state) figure5Numbers() *Figure5 {
 	if len(s.Snapshots) < 2 || s.Grid.Optimal == nil {
 		return nil
 	}
-	optimal := s.Grid.Optimal
-	first, last := &s.Snapshots[0], &s.Snapshots[len(s.Snapshots)-1]
+	shots, optimal := s.Snapshots, s.Grid.Optimal
+	for len(shots) > 2 && shots[0].Step < firstPanel && shots[len(shots)-2].Step >= firstPanel {
+		shots = shots[1:]
+	}
+	first, last := &shots[0], &shots[len(shots)-1]
 	before, after := s.Grid.failure(first), s.Grid.failure(last)
 	x := Figure5{
 		ValueGrowth:     mean(last.Value) - mean(first.Value),
 		ErrorFall:       mean(before) - mean(after),
 		ErrorByDistance: -correlation(after, optimal),
 	}
-	n := float64(len(s.Snapshots))
-	for _, shot := range s.Snapshots {
+	n := float64(len(shots))
+	for _, shot := range shots {
 		x.GoalByDeviation += correlation(shot.Probability, shot.Deviation) / n
 		drawn := make([]float32, len(shot.Draws))
 		for i, k := range shot.Draws {

@@ -105,7 +105,8 @@ type Outcome struct {
 // HeldOutPercent returns the held-out success in percent.
 func (o Outcome) HeldOutPercent() float64 { return 100 * *o.HeldOut }
 
-// Figure5 has what section 4 says of its Figure 5, each positive where a run agrees.
+// Figure5 has what section 4 says of its Figure 5, each positive where a run
+// agrees, over the snapshots from the paper's first, at step 5,000, on.
 type Figure5 struct {
 	ValueGrowth     float64 `json:"value_growth"`      // of the mean value, from the first snapshot to the last
 	ErrorFall       float64 `json:"error_fall"`        // of the values' mean absolute error, likewise
