@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -141,11 +142,30 @@ func loadAgent(data []byte) (*Agent, error) {
 	if h.Own {
 		a.curriculum = &ownCurriculum{state: h.Curriculum}
 	}
-	if err := a.saved().read(state); err != nil {
+	if err := cmp.Or(a.saved().read(state), a.replayProblem()); err != nil {
 		return nil, err
 	}
 	a.decayWeights()
 	return a, nil
+}
+
+// replayProblem refuses a transition, or a running episode, that training would.
+func (a *Agent) replayProblem() error {
+	problem := cmp.Or(stateProblem(a.State(), a.sizes), numbersProblem("goal", a.goal, a.sizes.Goal))
+	for _, c := range a.replay.columns() {
+		for i := range a.step {
+			problem = cmp.Or(problem, numbersProblem("transition", c.at(i), c.width))
+		}
+	}
+	for _, x := range a.replay.action.data {
+		if math.Abs(x) > 1 {
+			problem = fmt.Sprintf("an action has the number %v, allowed are those from -1 to 1", x)
+		}
+	}
+	if problem != "" {
+		return errors.New("its state: " + problem)
+	}
+	return nil
 }
 
 func (h *header) marshal(magic string, s saved, networks []parameterVector, step int) ([]byte, error) {
@@ -238,12 +258,25 @@ func bare(err error) error { return errors.New(strings.TrimPrefix(err.Error(), "
 // called when everything before them has been read.
 type saved []any
 
+// checkSaved returns a [*NumericError] if a number of a field is NaN or infinite.
+func checkSaved(field any, step int) error {
+	const name = "training state"
+	switch v := field.(type) {
+	case *float64:
+		return checkFinite(step, name, *v)
+	case []float64:
+		return checkFinite(step, name, v...)
+	case []float32:
+		return checkFinite(step, name, v...)
+	}
+	return nil
+}
+
 // append encodes what is listed after b. It returns a [*NumericError] if a number
 // is NaN or infinite.
 func (s saved) append(b []byte, step int) ([]byte, error) {
-	const name = "training state"
 	for _, field := range s {
-		var err error
+		err := checkSaved(field, step)
 		switch v := field.(type) {
 		case func():
 			continue
@@ -251,12 +284,6 @@ func (s saved) append(b []byte, step int) ([]byte, error) {
 			field = int64(*v)
 		case *rand.PCG:
 			field, err = v.MarshalBinary()
-		case *float64:
-			err = checkFinite(step, name, *v)
-		case []float64:
-			err = checkFinite(step, name, v...)
-		case []float32:
-			err = checkFinite(step, name, v...)
 		}
 		if err == nil {
 			b, err = binary.Append(b, binary.LittleEndian, field)
@@ -268,7 +295,7 @@ func (s saved) append(b []byte, step int) ([]byte, error) {
 	return b, nil
 }
 
-// read decodes what is listed from exactly b.
+// read decodes what is listed from exactly b, and refuses what append does.
 func (s saved) read(b []byte) error {
 	for _, field := range s {
 		var n int
@@ -284,7 +311,9 @@ func (s saved) read(b []byte) error {
 			n = min(20, len(b))
 			err = v.UnmarshalBinary(b[:n])
 		default:
-			n, err = binary.Decode(b, binary.LittleEndian, v)
+			if n, err = binary.Decode(b, binary.LittleEndian, v); err == nil && checkSaved(field, 0) != nil {
+				err = errors.New("a number is not finite")
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("its state: %w", err)
