@@ -3,6 +3,7 @@ package qta
 import (
 	"cmp"
 	"encoding"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -35,14 +36,77 @@ type Env interface {
 }
 
 // A State is what an environment shows: the three entries of Gymnasium's
-// GoalEnv dictionary, numbers up to ±1e100 in the environment's own units. The
-// slices are valid until the environment's next Reset or Step; Observation and
-// Achieved may be the same.
+// GoalEnv dictionary. The slices are valid until the environment's next Reset or
+// Step; Observation and Achieved may be the same.
+//
+// The networks learn from numbers of about order 1, whose differences are not
+// small beside their distance from zero: the heads predict observations as they
+// are (R12), and what they miss drowns the critics in the layers that both share.
+// [CheckEnv] says which number is too large, too far from zero, or too small, and
+// [Scaled] mends it. Nothing is accepted beyond ±1e100.
 type State struct{ Observation, Achieved, Desired []float64 }
 
 // Sizes are the lengths of an environment's vectors. Achieved and desired goals
 // have the same length.
 type Sizes struct{ Observation, Goal, Action int }
+
+// Scaled returns env in other units for its learner: what is between the first
+// and the second number of a component's pair becomes -1 to 1, and where both are
+// equal the first is subtracted. Rewards are env's, asked in its own units. Scaled
+// panics unless there are as many pairs as Sizes says.
+func Scaled(env Env, observations, goals [][2]float64) Env {
+	if n := env.Sizes(); len(observations) != n.Observation || len(goals) != n.Goal {
+		panic(fmt.Sprintf("qta: Scaled: %d and %d pairs for sizes %+v", len(observations), len(goals), n))
+	}
+	return &scaled{env, observations, goals}
+}
+
+type scaled struct {
+	Env
+	observations, goals [][2]float64
+}
+
+func (e *scaled) Reset(rng *rand.Rand) State { return e.state(e.Env.Reset(rng)) }
+
+func (e *scaled) Step(action []float64) (State, float64) {
+	s, reward := e.Env.Step(action)
+	here := e.state(s)
+	if reward == e.Env.Reward(s.Achieved, s.Desired) { // else it is not env's Reward, which its learner will see
+		reward = e.Reward(here.Achieved, here.Desired) // after rounding, as hindsight asks
+	}
+	return here, reward
+}
+
+func (e *scaled) Reward(achieved, desired []float64) float64 {
+	return e.Env.Reward(rescale(achieved, e.goals, true), rescale(desired, e.goals, true))
+}
+
+func (e *scaled) state(s State) State {
+	return State{rescale(s.Observation, e.observations, false), rescale(s.Achieved, e.goals, false),
+		rescale(s.Desired, e.goals, false)}
+}
+
+// rescale returns x with its pairs at -1 and 1, or such an x back as it was.
+func rescale(x []float64, pairs [][2]float64, back bool) []float64 {
+	y := slices.Clone(x)
+	for i := range min(len(x), len(pairs)) { // Sizes may be broken
+		middle, half := extent(pairs[i])
+		if half == 0 {
+			half = 1
+		}
+		if back {
+			y[i] = float64(x[i]*half) + middle
+		} else {
+			y[i] = (x[i] - middle) / half
+		}
+	}
+	return y
+}
+
+// extent returns the middle of two numbers, and their distance from it.
+func extent(pair [2]float64) (middle, half float64) {
+	return pair[0]/2 + pair[1]/2, pair[1]/2 - pair[0]/2
+}
 
 // A GoalSampler is an environment that can draw a goal from all that exist,
 // seen or not: privileged knowledge, which the curriculum VDS needs.
@@ -118,7 +182,9 @@ func numbersProblem(name string, x []float64, want int) string {
 
 // CheckEnv checks every sentence of [Env] in at least 16 episodes of random
 // actions, of horizon steps or half as many, and returns what is wrong, or nil.
-// It panics if env does, or if horizon is less than 1.
+// It also names numbers that the networks cannot take ([State]), and goals that
+// every state reaches or no state but itself. It panics if env does, or if horizon
+// is less than 1.
 func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 	if horizon < 1 {
 		panic("qta: CheckEnv needs a horizon of at least 1")
@@ -132,6 +198,7 @@ func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 	// may make a difference. Other actions must make one, in one round at least.
 	const atLeast, atMost = 4, 20 // rounds
 	acted := false                // actions have had an effect
+	var played []playedStep
 	for round := 0; round < atLeast || !acted; round++ {
 		if round == atMost {
 			return fmt.Errorf("qta: environment: actions have no effect: %d episodes are as with other actions", atMost)
@@ -145,8 +212,79 @@ func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 			return err
 		}
 		acted = acted || !reflect.DeepEqual(once, other)
+		played = slices.Concat(played, once, other)
+	}
+	var observations, goals [][]float64
+	for _, s := range played {
+		observations, goals = append(observations, s.Observation), append(goals, s.Achieved, s.Desired)
+	}
+	if problem := cmp.Or(unitsProblem("observation", ranges(observations)), unitsProblem("goal", ranges(goals)),
+		goalsProblem(env, played, ranges(goals))); problem != "" {
+		return errors.New("qta: environment: " + problem)
 	}
 	return nil
+}
+
+// ranges returns the least and the largest number of each component of some vectors.
+func ranges(vectors [][]float64) [][2]float64 {
+	pairs := make([][2]float64, len(vectors[0]))
+	for i, v := range vectors[0] {
+		pairs[i] = [2]float64{v, v}
+		for _, x := range vectors {
+			pairs[i] = [2]float64{min(pairs[i][0], x[i]), max(pairs[i][1], x[i])}
+		}
+	}
+	return pairs
+}
+
+// unitsProblem says which of the ranges of a vector's components the networks
+// cannot take, or returns "". Beyond these bounds a dot on a line, which moves from
+// 0 to 1 and is solved after about 700 steps, takes three times as many or is
+// never solved. One component may vary as little as it likes, but not all.
+func unitsProblem(name string, pairs [][2]float64) string {
+	const far, farHalves, wide, narrow = 50, 20, 100, 1e-3
+	widest := 0.0
+	for _, pair := range pairs {
+		_, half := extent(pair)
+		widest = max(widest, half)
+	}
+	for i, pair := range pairs {
+		middle, half := extent(pair)
+		small := 0 < half && half == widest && half < narrow
+		if small || half > wide || math.Abs(middle) > max(far, float64(farHalves*half)) {
+			return fmt.Sprintf("%s %d lies between %v and %v, from which the networks learn slowly or nothing: "+
+				"subtract its middle and divide by its spread, as Scaled does", name, i, pair[0], pair[1])
+		}
+	}
+	return ""
+}
+
+// goalsProblem says whether all states reach their goals, or no other goal however
+// close, of goals in these ranges; or returns "".
+func goalsProblem(env Env, played []playedStep, pairs [][2]float64) string {
+	if !slices.ContainsFunc(played, func(s playedStep) bool { return s.reward != 0 }) {
+		return fmt.Sprintf("all of %d states reach their goals, whatever the actions: Reward is 0 too far from a goal",
+			len(played))
+	}
+	const closely, enough = 0.01, 100 // of the ranges; pairs of goals
+	apart := 0
+	for i, s := range played[:min(len(played), 500)] {
+		for _, t := range played[:i] {
+			d := 0.0
+			for k, pair := range pairs {
+				d = max(d, math.Abs(s.Achieved[k]-t.Achieved[k])/max(pair[1]-pair[0], math.SmallestNonzeroFloat64))
+			}
+			if d == 0 || d > closely {
+				continue
+			} else if env.Reward(s.Achieved, t.Achieved) == 0 {
+				return ""
+			} else if apart++; apart == enough {
+				return fmt.Sprintf("Reward is -1 of %d pairs of achieved goals that are %v of the goals' range apart "+
+					"or less, such as %v and %v: few will reach a goal so small", enough, closely, s.Achieved, t.Achieved)
+			}
+		}
+	}
+	return ""
 }
 
 // A playedStep is a copy of what Reset or Step returned, and its reward.

@@ -191,6 +191,93 @@ func TestCheckEnv(t *testing.T) {
 	mustPanic(t, "a horizon of 0", func() { CheckEnv(&lineEnv{}, 0, rand.New(rand.NewPCG(1, 2))) })
 }
 
+// A dot moves on a line from offset to offset + scale, where near of the whole
+// counts as there.
+type dot struct {
+	offset, scale, near float64
+	at, goal            [1]float64
+}
+
+func (d *dot) Sizes() Sizes { return Sizes{1, 1, 1} }
+
+func (d *dot) Reset(rng *rand.Rand) State {
+	d.at[0], d.goal[0] = d.offset, d.offset+float64(d.scale*rng.Float64())
+	return State{d.at[:], d.at[:], d.goal[:]}
+}
+
+func (d *dot) Step(action []float64) (State, float64) {
+	d.at[0] = min(max(d.at[0]+float64(d.scale*action[0])/10, d.offset), d.offset+d.scale)
+	return State{d.at[:], d.at[:], d.goal[:]}, d.Reward(d.at[:], d.goal[:])
+}
+
+func (d *dot) Reward(achieved, desired []float64) float64 {
+	if math.Abs(achieved[0]-desired[0]) < d.near*d.scale {
+		return 0
+	}
+	return -1
+}
+
+// CheckEnv names the number that is in other units than the networks learn from,
+// and goals that are too large or too small.
+func TestCheckEnvUnits(t *testing.T) {
+	for _, test := range []struct {
+		offset, scale, near float64
+		want                string
+	}{
+		{0, 1, 0.05, ""},
+		{30, 1, 0.05, ""},
+		{0, 0.003, 0.05, ""},
+		{-3, 100, 0.05, ""},
+		{1000, 1, 0.05, "observation 0 lies between 1000 and 1000.9"},
+		{-1e15, 1, 0.05, "observation 0 lies between -1e+15 and "},
+		{0, 1e-6, 0.05, "observation 0 lies between 0 and 9.5"},
+		{0, 1e6, 0.05, "observation 0 lies between 0 and 958473.8"},
+		{0, 1, 2, "all of 408 states reach their goals"},
+		{0, 1, 1e-6, "Reward is -1 of 100 pairs"},
+	} {
+		err := CheckEnv(&dot{offset: test.offset, scale: test.scale, near: test.near}, 50, rand.New(rand.NewPCG(1, 2)))
+		if (test.want == "") != (err == nil) || err != nil && !strings.HasPrefix(err.Error(), "qta: environment: "+test.want) {
+			t.Errorf("%v: error %v, want %q", test, err, test.want)
+		}
+	}
+}
+
+// A dot in whatever units is solved through Scaled as it is without, keeps to the
+// contract, and goes on from a checkpoint to the same bytes.
+func TestScaled(t *testing.T) {
+	p := changed("", Paper(), "UncertaintyGoal=candidate HiddenSize=32 Batch=64 Candidates=100 Horizon=20 InitialSteps=200").Params
+	for _, units := range [][2]float64{{0, 1}, {1e6, 1e-6}, {-1000, 1}, {0, 1e-6}, {1e6, 1e6}} {
+		env := func() Env {
+			span := [][2]float64{{units[0], units[0] + units[1]}}
+			return Scaled(&dot{offset: units[0], scale: units[1], near: 0.05}, span, span)
+		}
+		if err := CheckEnv(env(), 20, rand.New(rand.NewPCG(1, 2))); err != nil {
+			t.Errorf("%v: %v", units, err)
+		}
+		o := TrainOptions{Steps: 2000, EvalEvery: 200, Rollouts: 20, StopWhenSolved: true}
+		if testing.Short() {
+			o.Steps = 250
+		}
+		a := newAgent(t, p, env().Sizes(), 1)
+		train(t, a, env(), env(), o)
+		if a.SolvedAt() == 0 && o.Steps == 2000 {
+			t.Errorf("%v: not solved within 2000 steps", units)
+		}
+		b, half := newAgent(t, p, env().Sizes(), 1), o
+		half.Steps = 231
+		train(t, b, env(), env(), half)
+		data := marshal(t, b)
+		unmarshal(t, data, b)
+		train(t, b, env(), env(), o)
+		sameState(t, fmt.Sprint(units), marshal(t, a), b)
+	}
+	bonus := Scaled(&lineEnv{onReturn: func(_ *lineEnv, r float64) float64 { return r + 5 }}, make([][2]float64, 3), make([][2]float64, 1))
+	if err := CheckEnv(bonus, 20, rand.New(rand.NewPCG(1, 2))); err == nil || !strings.Contains(err.Error(), "Step's reward is 4") {
+		t.Errorf("a reward that is not Reward's: error %v", err)
+	}
+	mustPanic(t, "too few pairs", func() { Scaled(&lineEnv{}, make([][2]float64, 2), make([][2]float64, 1)) })
+}
+
 // A curriculumFunc is a curriculum without a state.
 type curriculumFunc func(a *Agent, first bool, rng *rand.Rand) ([]float64, error)
 
