@@ -32,6 +32,9 @@ func (l *line) Reward(achieved, desired []float64) float64 {
 func main() {
 	p := qta.Small()
 	p.HiddenSize, p.Batch, p.Horizon, p.InitialSteps = 32, 64, 20, 200
+	if err := qta.CheckEnv(new(line), p.Horizon, rand.New(rand.NewPCG(1, 0))); err != nil {
+		panic(err)
+	}
 	agent, err := qta.NewAgent(p, new(line).Sizes(), 1)
 	if err != nil {
 		panic(err)
