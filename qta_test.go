@@ -503,3 +503,350 @@ func TestFill(t *testing.T) {
 		t.Errorf("the heads predict %v, want the goal achieved, 3", a.predicted(3))
 	}
 }
+
+// What follows holds how the parts of a step are put together. Agents train in a
+// scriptedEnv with networks that are linear, by hand, and stand still, so that what
+// training shows from outside can be worked out.
+
+// A rule is what a network by hand computes: factors of s, g and a, and a constant.
+type rule struct{ s, g, a, c float64 }
+
+func (r rule) of(s, g, a float64) float64 { return r.s*s + r.g*g + r.a*a + r.c }
+
+// net returns the rule as a network of the inputs, which hidden units keep by halves.
+func (r rule) net(inputs int) vectorNet {
+	hidden, last := vectorLayer{B: make([]float64, 6)}, vectorLayer{B: []float64{r.c}}
+	for i, factor := range []float64{r.s, r.g, r.a} {
+		if row := make([]float64, 6); i < inputs {
+			row[2*i], row[2*i+1] = 1, -1
+			hidden.W = append(hidden.W, row)
+		}
+		last.W = append(last.W, []float64{factor}, []float64{-factor})
+	}
+	return vectorNet{hidden, last}
+}
+
+// A hand is all networks of an agent; a policy's rule comes before its tanh.
+type hand struct {
+	policy, targetPolicy rule
+	q, target, head      [3]rule
+}
+
+// handAgent returns an agent of such networks for a scriptedEnv.
+func handAgent(t testing.TB, h hand, seed uint64, changes string) *Agent {
+	t.Helper()
+	p := changed("", Paper(), "UncertaintyGoal=candidate HiddenSize=6 HiddenLayers=1 Critics=3 Batch=8 Candidates=100000 "+
+		"UncertaintyActions=1 Horizon=5 InitialSteps=0 LearningStarts=1000000 ActorRate=0 CriticRate=0 PredictiveRate=0 "+
+		"Polyak=1 NormalizerClip=1000 "+changes).Params
+	a := newAgent(t, p, new(scriptedEnv).Sizes(), seed)
+	a.policy.net.load(h.policy.net(2))
+	a.policy.target.load(h.targetPolicy.net(2))
+	for i, c := range a.pun.critics {
+		c.q.load(h.q[i].net(3))
+		c.target.load(h.target[i].net(3))
+		c.head.load(h.head[i].net(3)[1])
+	}
+	return a
+}
+
+// apart returns heads whose deviation is what a rule, which is positive, gives.
+func apart(r rule) [3]rule { return [3]rule{{-r.s, -r.g, -r.a, -r.c}, {}, r} }
+
+// A tally holds what is drawn to the chances that it had: by name, how often it was
+// drawn, how often to expect, and the variance of that.
+type tally map[float64]*[3]float64
+
+func (c tally) add(t *testing.T, what string, drawn float64, chances map[float64]float64) {
+	t.Helper()
+	if chances[drawn] == 0 {
+		t.Errorf("%s: %v is drawn, which has no chance among %v", what, drawn, chances)
+	}
+	for name, p := range chances {
+		if c[name] == nil {
+			c[name] = new([3]float64)
+		}
+		if name == drawn {
+			c[name][0]++
+		}
+		c[name][1] += p
+		c[name][2] += p * (1 - p)
+	}
+}
+
+func (c tally) check(t *testing.T, what string) {
+	t.Helper()
+	for name, n := range c {
+		if math.Abs(n[0]-n[1]) > 5*math.Sqrt(n[2])+1e-9 {
+			t.Errorf("%s: %v is drawn %v times, want about %.1f", what, name, n[0], n[1])
+		}
+	}
+}
+
+// How a goal comes about. An episode goes through five places, of which all but the
+// first can be reached. Goals are drawn uniformly before InitialSteps, the very first
+// apart, and by Equation 6 from then on: with m = 4 and b = -1 the scaled
+// uncertainties of the candidates decide, which are N at most, and for an episode's
+// first goal those whose mean value from the start is c T or more.
+func TestGoalChoice(t *testing.T) {
+	const horizon = 5
+	places := []float64{2, 0, 4, 1, 3, 5} // the last, an episode's end, is no candidate
+	byPlace, alike := func(v float64) float64 { return v }, func(float64) float64 { return 0 }
+	for _, test := range []struct {
+		name, changes string
+		head          rule
+		ε             func(place float64) float64 // but for its unit and zero
+		seeds, steps  int
+	}{
+		{"heads by the state", "", rule{s: 1, c: 100}, byPlace, 1, 500},
+		{"heads by the goal, the candidate's", "", rule{g: 1, c: 100}, byPlace, 1, 500},
+		{"heads by the goal, the environment's", "UncertaintyGoal=desired", rule{g: 1, c: 100}, alike, 1, 500},
+		{"three candidates", "Candidates=3", rule{s: 1, c: 100}, byPlace, 1, 500},
+		{"after initial goals", "InitialSteps=25", rule{s: 1, c: 100}, byPlace, 60, 30},
+		{"by an average", "UncertaintyPolyak=0.5", rule{s: 1, c: 100}, func(v float64) float64 { return -v }, 1, 500},
+	} {
+		tallies, halves := [2]tally{{}, {}}, 0 // of first goals and of later ones
+		for seed := range test.seeds {
+			a := handAgent(t, hand{
+				policy: rule{s: 0.1, g: 0.1, c: 0.4},
+				q:      [3]rule{{g: -1, a: 2, c: -18}, {g: -1, c: -11}, {g: -1, a: 4, c: -3}},
+				target: apart(rule{g: 9}),
+				head:   apart(test.head),
+			}, uint64(seed), "Slope=4 Intercept=-1 Threshold=-2 "+test.changes)
+			averageByHand(a, hand{q: apart(rule{g: 9}), head: apart(rule{s: -1, c: 100})})
+			// Inputs are as they are until an episode has ended.
+			if want := -10 - 2./3 - 3 + 2*math.Tanh(0.1*7+0.1*3+0.4); math.Abs(a.Value([][]float64{{7}}, [][]float64{{3}})[0]-want) > 1e-5 {
+				t.Errorf("the value of 3 from 7 is not the mean of the critics at the policy's action, %v", want)
+			}
+			var q []float64 // of each place
+			// chances returns those of each place where places are drawn from.
+			chances := func(candidates []float64, first bool) map[float64]float64 {
+				kept := slices.DeleteFunc(slices.Clone(candidates), func(v float64) bool { return q[int(v)] < -2*horizon })
+				if !first || len(kept) == 0 {
+					kept = candidates
+				} else if len(kept) < len(candidates) {
+					halves++
+				}
+				ε := each(kept, test.ε)
+				low, high, sum := slices.Min(ε), slices.Max(ε), 0.0
+				p := map[float64]float64{}
+				for i, v := range kept {
+					weight := max(4*(ε[i]-low)/max(high-low, 1e-9)-1, 0)
+					p[v] += weight
+					sum += weight
+				}
+				for i, v := range kept {
+					if sum == 0 {
+						p[v] += 1 / float64(len(kept))
+					} else if !slices.Contains(kept[:i], v) {
+						p[v] /= sum
+					}
+				}
+				return p
+			}
+			env := &scriptedEnv{place: func(_, k int) float64 { return places[k] }, desired: func(int) float64 { return 7 }}
+			chosen, goal := true, 0.0
+			trainScripted(t, a, env, test.steps, func() error {
+				n, first := a.Steps()-1, a.Steps()%horizon == 1 // as the goal was chosen
+				for _, g := range a.Goals(n, n+1) {
+					goal = g[0]
+				}
+				q = a.Value(slices.Repeat([][]float64{{places[0] + 0.5}}, len(places)), [][]float64{{0}, {1}, {2}, {3}, {4}, {5}})
+				seen := slices.Repeat(places[:horizon], n/horizon+1)[:n]
+				p := map[float64]float64{places[0]: 1}
+				switch most := a.Params().Candidates; {
+				case !chosen || n == 0:
+				case n < a.Params().InitialSteps:
+					p = map[float64]float64{}
+					for _, v := range seen {
+						p[v] += 1 / float64(n)
+					}
+				case n <= most:
+					p = chances(seen, first)
+				default: // three, which may be alike
+					share := map[float64]float64{}
+					for _, v := range seen {
+						share[v] += 1 / float64(n)
+					}
+					p = map[float64]float64{}
+					for x, px := range share {
+						for y, py := range share {
+							for z, pz := range share {
+								for v, q := range chances([]float64{x, y, z}, first) {
+									p[v] += px * py * pz * q
+								}
+							}
+						}
+					}
+				}
+				if chosen {
+					tallies[min(n%horizon, 1)].add(t, fmt.Sprintf("%s: step %d", test.name, n), goal, p)
+				}
+				chosen = a.Steps()%horizon == 0 || places[env.step] == goal
+				return nil
+			})
+		}
+		tallies[0].check(t, test.name+", first goals")
+		tallies[1].check(t, test.name+", later goals")
+		if halves < 30 {
+			t.Errorf("%s: the threshold drops some candidates and keeps others %d times", test.name, halves)
+		}
+	}
+}
+
+// averageByHand sets the average that answers in the ensemble's place, if there is one.
+func averageByHand(a *Agent, h hand) {
+	for i, net := range a.average {
+		net.q.load(h.q[i].net(3))
+		net.head.load(h.head[i].net(3)[1])
+	}
+}
+
+// A recorder is a scriptedEnv that keeps what Reward is asked from outside.
+type recorder struct {
+	*scriptedEnv
+	asked [][2]float64 // achieved and desired
+}
+
+func (r *recorder) Reward(achieved, desired []float64) float64 {
+	r.asked = append(r.asked, [2]float64{achieved[0], desired[0]})
+	return r.scriptedEnv.Reward(achieved, desired)
+}
+
+// What an update learns from, to the losses that it reports. Transitions are drawn
+// uniformly with weights of 1, or by Equation 7 with those of Equation 8 at this
+// step's β; k of k+1 are replayed with a goal achieved from then on in their episode,
+// the others with their own; targets are Equation 1 for a pair M, with the target
+// critics at the target policy's action, clipped to the possible returns; heads
+// predict the raw s'; the policy climbs the critics at its own action. A priority is
+// the deviation of the heads; of a transition drawn twice the last row's stays.
+func TestUpdateByHand(t *testing.T) {
+	const horizon, batch, starts, γ, α = 7, 8, 10, 0.5, 0.6
+	h := hand{
+		policy:       rule{s: 0.2, g: -0.3, c: 0.4},
+		targetPolicy: rule{s: -0.1, g: 0.4, c: -0.8},
+		q:            [3]rule{{0.1, -0.2, 0.3, -1}, {0.2, -0.2, 0.3, -2}, {0.3, -0.2, 0.3, -3}},
+		target:       [3]rule{{1.2, 0, 0.5, -0.4}, {-1.2, 0.2, 0.5, -0.8}, {0, 1.2, 0.5, -0.6}},
+		head:         [3]rule{{0, 0, 0.1, 0}, {0.2, 0.1, 0.1, 0.5}, {0.3, 0.4, 0.1, 0.9}},
+	}
+	for _, replay := range []string{"uniform", "per"} {
+		a := handAgent(t, h, 1, fmt.Sprintf("Horizon=%d Batch=%d LearningStarts=%d Discount=%v PriorityAlpha=%v PriorityBetaSteps=200 Replay=%s",
+			horizon, batch, starts, γ, α, replay))
+		env := &recorder{scriptedEnv: &scriptedEnv{place: func(e, k int) float64 { return float64(10*e + k) }}}
+		// The agent pursues what it will achieve in three steps, but for a bit.
+		a.SetCurriculum(curriculumFunc(func(a *Agent, _ bool, _ *rand.Rand) ([]float64, error) {
+			return []float64{a.State().Achieved[0] + 3.05}, nil
+		}))
+		goals, drawn, pairs := tally{}, tally{}, tally{} // how many steps later, -1 for the own; which quarter; M
+		var own, priority []float64                      // of each transition
+		pursued, largest := 0.0, 1.0
+		bounded := [2]int{} // targets below and above the possible returns
+		s, g := scales(a)
+		after := func() error {
+			n := a.Steps()
+			for _, goal := range a.Goals(n-1, n) {
+				pursued = goal[0]
+			}
+			own, priority = append(own, pursued), append(priority, largest)
+			asked := env.asked
+			env.asked = nil
+			defer func() { s, g = scales(a) }()
+			if n <= starts {
+				if len(asked) != 2 {
+					t.Errorf("%s: step %d asks for %d rewards, want those of two goals", replay, n, len(asked))
+				}
+				return nil
+			}
+			power := each(priority, func(p float64) float64 { return math.Pow(p, α) })
+			sum, β := 0.0, math.Min(1, 0.3+0.7*float64(n)/200)
+			for i := range power {
+				if replay == "uniform" {
+					power[i] = 1
+				}
+				sum += power[i]
+			}
+			weight := func(p float64) float64 { return math.Pow(1/(float64(n)*p/sum), β) }
+			var critic [3]float64 // Equation 2 by the one of three critics that M leaves out
+			head, actor := 0.0, 0.0
+			rows := asked[2:]
+			if len(rows) != batch {
+				t.Fatalf("%s: step %d learns from %d transitions", replay, n, len(rows))
+			}
+			for _, row := range rows {
+				i := int(row[0])/10*horizon + int(row[0])%10 - 1
+				e, k, end := i/horizon, i%horizon, min((i/horizon+1)*horizon, n)
+				// Which transition, and its goal.
+				share := map[float64]float64{}
+				for j, p := range power {
+					share[float64(4*j/n)] += p / sum
+				}
+				drawn.add(t, replay, float64(4*i/n), share)
+				later, chances := row[1]-row[0], map[float64]float64{-1: 1. / 5}
+				if row[1] == own[i] {
+					later = -1
+				}
+				for j := range end - i {
+					chances[float64(j)] = 4. / 5 / float64(end-i)
+				}
+				goals.add(t, fmt.Sprintf("%s: goal of transition %d after step %d", replay, i, n), later, chances)
+				// What the networks say, and what they should.
+				x, next, goal := s(float64(10*e+k)+0.5), row[0]+0.5, g(row[1])
+				action, r := float64(float32(env.actions[i][0])), env.scriptedEnv.Reward(row[:1], row[1:])
+				w := weight(power[i]) / weight(slices.Min(power))
+				nextAction := math.Tanh(h.targetPolicy.of(s(next), goal, 0))
+				acted := math.Tanh(h.policy.of(x, goal, 0))
+				actor += acted * acted / batch
+				var predictions [][]float64
+				for j := range 3 {
+					predictions = append(predictions, []float64{h.head[j].of(x, goal, action)})
+					head += math.Pow(predictions[j][0]-next, 2) / batch / 3
+					actor -= h.q[j].of(x, goal, acted) / batch / 3
+					y := math.Inf(1)
+					for m := range 3 {
+						if m != j {
+							y = math.Min(y, r+γ*h.target[m].of(s(next), goal, nextAction))
+						}
+					}
+					if y < -1/(1-γ) {
+						bounded[0]++
+					} else if y > 0 {
+						bounded[1]++
+					}
+					y = math.Min(math.Max(y, -1/(1-γ)), 0)
+					for m := range 3 {
+						critic[j] += w * math.Pow(h.q[m].of(x, goal, action)-y, 2) / batch / 3
+					}
+				}
+				priority[i] = twinDeviation(predictions)
+				largest = math.Max(largest, priority[i])
+			}
+			e := a.Evaluations()[n-1]
+			near(t, fmt.Sprintf("%s: losses of heads and policy after step %d", replay, n), float32s([]float64{e.PredictiveLoss, e.ActorLoss}), []float64{head, actor})
+			without := -1.0 // M is all but this
+			for j, loss := range critic {
+				if math.Abs(loss-e.CriticLoss) < 1e-4*loss {
+					without = float64(j)
+				}
+			}
+			if pairs.add(t, replay, without, map[float64]float64{0: 1. / 3, 1: 1. / 3, 2: 1. / 3}); without < 0 {
+				t.Fatalf("%s: the critics' loss after step %d is %v, by the pair one of %v", replay, n, e.CriticLoss, critic)
+			}
+			return nil
+		}
+		train(t, a, env, &scriptedEnv{place: env.place}, TrainOptions{Steps: 250, EvalEvery: 1, Rollouts: 1, AfterStep: after})
+		goals.check(t, replay+": goals by steps later, -1 the own")
+		drawn.check(t, replay+": transitions by quarter")
+		pairs.check(t, replay+": pairs by who is not in them")
+		if slices.Min(bounded[:]) < 50 {
+			t.Errorf("%s: %v targets are clipped below and above", replay, bounded)
+		}
+	}
+}
+
+// scales returns how an agent's networks see a number of an observation and of a goal.
+func scales(a *Agent) (s, g func(float64) float64) {
+	of := func(n *normalizer) func(float64) float64 {
+		mean, scale := n.mean[0], n.scale[0]
+		return func(x float64) float64 { return (x - mean) * scale }
+	}
+	return of(a.observations), of(a.goals)
+}
