@@ -202,7 +202,7 @@ func (a *Agent) Value(observations, goals [][]float64) []float64 {
 // observation with its goal, by the agent's heads, in the unit of what they
 // predict. The seed decides the d actions. [Agent.Survey] has the estimate by
 // which the agent chooses its goals, such as by an average of the heads
-// ([Default]). It panics as [Agent.Value] does.
+// ([Beyond]). It panics as [Agent.Value] does.
 func (a *Agent) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
 	return a.pun.answer(a.rows(observations, goals), a.sizes.Action, newStream(seed, forSurvey))
 }

@@ -62,7 +62,7 @@ func (e *scriptedEnv) Reward(achieved, desired []float64) float64 {
 // goals are drawn from those achieved.
 func scriptedAgent(t testing.TB, change func(*Params)) *Agent {
 	t.Helper()
-	p := tinyPreset(Default())
+	p := tinyPreset(Beyond())
 	p.Curriculum, p.LearningStarts, p.UpdatesPerStep = "random", 1e6, 1
 	change(&p)
 	return newAgent(t, p, new(scriptedEnv).Sizes(), 1)
@@ -244,11 +244,11 @@ func TestHooks(t *testing.T) {
 	const steps = 45
 	m := mustMaze(t, "1U5")
 	for _, v := range []Preset{
-		changed("", tinyPreset(Default()), "LearningStarts=28"),
+		changed("", tinyPreset(Beyond()), "LearningStarts=28"),
 		changed("authors ", tinyPreset(Authors()), ""),
-		changed("", tinyPreset(Default()), "UpdatesPerEpisode=3 TargetEvery=2 LearningStarts=1"),
-		changed("", tinyPreset(Default()), "UpdatesPerEpisode=7 LearningStarts=10"),
-		changed("", tinyPreset(Default()), "UpdatesPerEpisode=5 LearningStarts=29"),
+		changed("", tinyPreset(Beyond()), "UpdatesPerEpisode=3 TargetEvery=2 LearningStarts=1"),
+		changed("", tinyPreset(Beyond()), "UpdatesPerEpisode=7 LearningStarts=10"),
+		changed("", tinyPreset(Beyond()), "UpdatesPerEpisode=5 LearningStarts=29"),
 	} {
 		p := v.Params
 		want := marshal(t, agentAfter(t, p, steps))
@@ -420,7 +420,7 @@ func TestSurvey(t *testing.T) {
 	for name, p := range map[string]Params{
 		"paper":   Paper(),
 		"authors": Authors(),
-		"default": changed("", Default(), "UncertaintyPolyak=0").Params,
+		"beyond":  changed("", Beyond(), "UncertaintyPolyak=0").Params,
 	} {
 		p = tinyPreset(p)
 		p.Slope, p.Intercept = 1, 0.1
@@ -505,7 +505,7 @@ func TestAskUntrained(t *testing.T) {
 
 // Rows asked about together, in pieces, are answered like each by itself.
 func TestAskedRows(t *testing.T) {
-	a := newMazeAgent(t, tinyPreset(Default()), 1)
+	a := newMazeAgent(t, tinyPreset(Beyond()), 1)
 	points := randomRows(rand.New(rand.NewPCG(1, 0)), 2*askedRows+1, 2)
 	x, values, deviations := a.rows(points, points), a.Value(points, points), make([]float64, len(points))
 	a.pun.deviation(deviations, x)
@@ -522,7 +522,7 @@ func TestAskedRows(t *testing.T) {
 func TestHistory(t *testing.T) {
 	const steps = 60
 	var states []State
-	a := newMazeAgent(t, tinyPreset(Default()), 2)
+	a := newMazeAgent(t, tinyPreset(Beyond()), 2)
 	trainTo(t, a, steps, func() error {
 		states = append(states, a.State())
 		return nil

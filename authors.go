@@ -17,7 +17,7 @@ import (
 // (Ecoffet et al., 2021). Curriculum mega has MEGA's own in its place.
 //
 // Differs D6: in the table it is 0.3, in the authors' code 0.2 once a first goal is
-// reached. In [Default] it is then 0.1 on the way to an episode's first goal: the
+// reached. In [Beyond] it is then 0.1 on the way to an episode's first goal: the
 // goal of 15x5 is 31 steps from the start, and of an episode's 50 steps 0.3 leaves
 // 35 for the way, on average, and 0.1 leaves 45. After that goal it is 0.8, so that
 // the heads see the random actions that Equation 5 asks about where they know least.

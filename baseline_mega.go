@@ -221,7 +221,7 @@ func MEGA() Params {
 	// A comment names a value's source in the authors' public code, mrl: "config" is
 	// protoge_config in mrl/configs/continuous_off_policy.py, "script" is
 	// experiments/mega/train_mega.py.
-	p := Paper()
+	p := Literal()
 	p.Curriculum = "mega" // script: ag_curiosity, minkde
 
 	p.HiddenSize = 512   // script: layers

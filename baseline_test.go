@@ -51,18 +51,18 @@ func TestPriorities(t *testing.T) {
 		preset  Params
 		changes string
 	}{
-		{Default(), "Replay=per"},
-		{Default(), "Replay=per HeadOwnDraw=true"},
-		{Default(), "Replay=per HeadOwnDraw=true PredictiveGradient=head"},
+		{Beyond(), "Replay=per"},
+		{Beyond(), "Replay=per HeadOwnDraw=true"},
+		{Beyond(), "Replay=per HeadOwnDraw=true PredictiveGradient=head"},
 		{Authors(), "Replay=per"},
-		{Default(), "Replay=per Uncertainty=bootstrap"},
-		{Default(), "Replay=per Uncertainty=ensemble"},
+		{Beyond(), "Replay=per Uncertainty=bootstrap"},
+		{Beyond(), "Replay=per Uncertainty=ensemble"},
 		{Authors(), "Replay=per Uncertainty=ensemble"},
-		{Default(), "Replay=td"},
+		{Beyond(), "Replay=td"},
 		{Authors(), "Replay=td"},
-		{Default(), "Replay=td Uncertainty=ensemble"},
-		{Default(), "Replay=td Uncertainty=bootstrap"},
-		{Default(), "Replay=td Curriculum=her Critics=1"},
+		{Beyond(), "Replay=td Uncertainty=ensemble"},
+		{Beyond(), "Replay=td Uncertainty=bootstrap"},
+		{Beyond(), "Replay=td Curriculum=her Critics=1"},
 	} {
 		p := changed("", tinyPreset(test.preset), test.changes+" PriorityAlpha=0.6 TargetNoise=0 ActorOwnDraw=true").Params
 		a, _ := walked(t, p, 40)
@@ -105,7 +105,7 @@ func TestPriorities(t *testing.T) {
 
 // With TargetEvery 3 the target networks move in every third update.
 func TestTargetEvery(t *testing.T) {
-	a, _ := walked(t, changed("", tinyPreset(Default()), "TargetEvery=3").Params, 40)
+	a, _ := walked(t, changed("", tinyPreset(Beyond()), "TargetEvery=3").Params, 40)
 	targets := [][]float32{a.policy.target.params, a.pun.critics[0].target.params, a.pun.critics[2].target.params}
 	for update := 1; update <= 7; update++ {
 		before := each(targets, slices.Clone[[]float32])
@@ -123,7 +123,7 @@ func TestTargetEvery(t *testing.T) {
 // Priorities are for the critics: minibatches of the heads' and the policy's own,
 // and of VDS, have transitions that the critics never draw, with weights of one.
 func TestOwnDraws(t *testing.T) {
-	a, _ := walked(t, changed("", tinyPreset(Default()), "Curriculum=vds Replay=per HeadOwnDraw=true ActorOwnDraw=true").Params, 40)
+	a, _ := walked(t, changed("", tinyPreset(Beyond()), "Curriculum=vds Replay=per HeadOwnDraw=true ActorOwnDraw=true").Params, 40)
 	for i := range 40 {
 		if i != 7 {
 			a.prioritized.tree.set(i, 0)
@@ -162,7 +162,7 @@ func TestOwnDraws(t *testing.T) {
 // is, or, as the authors have it, about the way back.
 func TestValueEstimator(t *testing.T) {
 	for _, authors := range []string{"false", "true"} {
-		p := changed("", tinyPreset(Default()), "Uncertainty=q UncertaintyPolyak=0 AuthorsForm="+authors).Params
+		p := changed("", tinyPreset(Beyond()), "Uncertainty=q UncertaintyPolyak=0 AuthorsForm="+authors).Params
 		a, _ := walked(t, p, 40)
 		copy(a.observation, []float64{1.2, 2.7})
 		candidates := a.drawCandidates(false)
@@ -196,7 +196,7 @@ func moments(x []float64) (mean, deviation float64) {
 // The noise of Figure 4 is of the same size whatever the estimate is.
 func TestUncertaintyNoise(t *testing.T) {
 	const n, σ = 10_000, 0.05
-	a, _ := walked(t, tinyPreset(Default()), 40)
+	a, _ := walked(t, tinyPreset(Beyond()), 40)
 	points := randomRows(rand.New(rand.NewPCG(1, 0)), n, 2)
 	estimate := func(σ float64) []float64 {
 		a.params.UncertaintyNoise = σ
@@ -223,7 +223,7 @@ func TestGradientClip(t *testing.T) {
 		"HeadOwnDraw=true Uncertainty=bootstrap",
 	} {
 		moments := func(clip float64) (m []float32) {
-			p := changed("", tinyPreset(Default()), changes+" CriticRate=0 PredictiveRate=0").Params
+			p := changed("", tinyPreset(Beyond()), changes+" CriticRate=0 PredictiveRate=0").Params
 			p.GradientClip = clip
 			a, _ := walked(t, p, 50)
 			if err := a.learn(); err != nil {
@@ -329,7 +329,7 @@ func TestMasks(t *testing.T) {
 	// A critic and its head learn what is in the mask; of the authors' two the head
 	// learns what its critic does not, and no critic what the running episode has.
 	for _, authors := range []bool{false, true} {
-		p := changed("", tinyPreset(Default()), fmt.Sprint("Uncertainty=bootstrap Replay=per AuthorsForm=", authors)).Params
+		p := changed("", tinyPreset(Beyond()), fmt.Sprint("Uncertainty=bootstrap Replay=per AuthorsForm=", authors)).Params
 		a, _ := walked(t, p, 45)
 		a.prioritized.tree.set(40, 40) // the running episode's first, in half of the draws
 		if err := a.learn(); err != nil {
@@ -390,7 +390,7 @@ func TestEnsembleGradients(t *testing.T) {
 		"Uncertainty=ensemble PredictiveGradient=head HeadOwnDraw=true",
 		"Uncertainty=ensemble PredictiveGradient=separate HeadOwnDraw=true",
 	} {
-		p := changed("", tinyPreset(Default()), changes).Params
+		p := changed("", tinyPreset(Beyond()), changes).Params
 		p.CriticRate, p.PredictiveRate, p.ActorRate = 0, 0, 0 // nothing moves
 		p.ActorOwnDraw = true                                 // nothing overwrites the critics' minibatch
 		a, _ := walked(t, p, 50)
@@ -453,7 +453,7 @@ func TestGaussianLoss(t *testing.T) {
 // numberedAgent returns an agent of MEGA's with a numberedReplay.
 func numberedAgent(t *testing.T, n, horizon int) *Agent {
 	t.Helper()
-	p := tinyPreset(Default())
+	p := tinyPreset(Beyond())
 	p.Curriculum, p.Horizon = "mega", horizon
 	a := newAgent(t, p, numberedSizes, 1)
 	*a.replay, a.step = *numberedReplay(n, horizon), n
@@ -556,7 +556,7 @@ func TestCutoff(t *testing.T) {
 // An episode's goal is the one of least density among the candidates whose value
 // from where the agent is, the mean over the critics, is within reach.
 func TestMEGAGoal(t *testing.T) {
-	p := tinyPreset(Default())
+	p := tinyPreset(Beyond())
 	p.Curriculum = "mega"
 	a, _ := walked(t, p, 40)
 	moveTargets(a)
@@ -594,7 +594,7 @@ func TestMEGAWindow(t *testing.T) {
 		{half, -4, append(half[1:], true)},
 		{all, -4.75, []bool{true}}, // lower by 1, but not below the lowest value
 	} {
-		p := tinyPreset(Default())
+		p := tinyPreset(Beyond())
 		p.Curriculum = "mega"
 		a, _ := walked(t, p, 40)
 		for _, c := range a.pun.critics {
@@ -690,7 +690,7 @@ func (s *sampledEnv) SampleGoal(*rand.Rand) []float64 { return s.goal }
 // The environment draws the candidates, whose chances are alike where the members
 // agree. A goal that is none ends training, and after a success there is no other.
 func TestVDSGoal(t *testing.T) {
-	a, env := walked(t, changed("", tinyPreset(Default()), "Curriculum=vds").Params, 50)
+	a, env := walked(t, changed("", tinyPreset(Beyond()), "Curriculum=vds").Params, 50)
 	if goal := nextGoal(t, a, true); goal == nil || nextGoal(t, a, false) != nil {
 		t.Errorf("a first goal of %v, or a later one", goal)
 	}
@@ -734,7 +734,7 @@ func TestVDSGoal(t *testing.T) {
 // transitions.
 func visitedAgent(t *testing.T, curriculum string, n int) *Agent {
 	t.Helper()
-	p := tinyPreset(Default())
+	p := tinyPreset(Beyond())
 	p.Curriculum, p.Candidates = curriculum, n
 	a := newAgent(t, p, Sizes{1, 2, 1}, 1)
 	rng := rand.New(rand.NewPCG(6, 6))
@@ -820,7 +820,7 @@ func TestRND(t *testing.T) {
 	if after := r.learn(a, all[:16]); after > before/4 || !slices.Equal(frozen, r.target.params) {
 		t.Errorf("the novelty falls from %v to %v, or the random network has moved", before, after)
 	}
-	b := agentAfter(t, changed("", tinyPreset(Default()), "Curriculum=rnd").Params, 34)
+	b := agentAfter(t, changed("", tinyPreset(Beyond()), "Curriculum=rnd").Params, 34)
 	if got := stepsOf(b.curriculum.(*rnd).adam); got != 30 {
 		t.Errorf("%d updates after three episodes of 10 steps", got)
 	}
@@ -830,7 +830,7 @@ func TestRND(t *testing.T) {
 // InitialSteps goals are random.
 func TestMostNovel(t *testing.T) {
 	for _, curriculum := range []string{"visits", "rnd"} {
-		b := newMazeAgent(t, changed("", tinyPreset(Default()), "InitialSteps=0 Curriculum="+curriculum).Params, 1)
+		b := newMazeAgent(t, changed("", tinyPreset(Beyond()), "InitialSteps=0 Curriculum="+curriculum).Params, 1)
 		if got := nextGoal(t, b, true); !slices.Equal(got, b.achieved) {
 			t.Errorf("%s: the very first goal is %v", curriculum, got)
 		}
@@ -860,7 +860,7 @@ func TestMostNovel(t *testing.T) {
 // A network of a curriculum gone wrong ends training by name.
 func TestCurriculumNumericError(t *testing.T) {
 	for curriculum, network := range map[string]string{"rnd": "RND predictor", "vds": "VDS value functions"} {
-		p := tinyPreset(Default())
+		p := tinyPreset(Beyond())
 		p.Curriculum = curriculum
 		a, _ := walked(t, p, 19) // an episode but for a step
 		for _, v := range a.curriculum.networks() {
@@ -905,7 +905,7 @@ func TestMEGADensityLags(t *testing.T) {
 // are those pursued, towards its own target of before, with the agent's policy;
 // then, once, the targets move.
 func TestVDSLearns(t *testing.T) {
-	p := tinyPreset(Default())
+	p := tinyPreset(Beyond())
 	p.Curriculum = "vds"
 	p.NormalizerClip = 100 // of no effect: the twins do not scale
 	p.Polyak = 0.5         // the agent's

@@ -143,7 +143,7 @@ func VDS() Params {
 	// DEFAULT_PARAMS in baselines/her/experiment/config.py or a file beside it. The
 	// code's order is kept: an episode, the normalizers, the value functions, then 40
 	// updates in a row and one step of the targets.
-	p := Paper()
+	p := Literal()
 	p.Curriculum = "vds"
 
 	p.Critics = 1        // her/ddpg.py: one critic

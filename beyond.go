@@ -3,7 +3,7 @@ package qta
 import "math"
 
 // This file holds options that neither the paper nor its authors' code has,
-// measured for what they save (results/). [Default] has them, and with them the
+// measured for what they save (results/). [Beyond] has them, and with them the
 // updates of learnTimes and the probabilities of randomAction.
 
 // A heldAction repeats a random action (RandomActionHeld): once the agent has
@@ -67,7 +67,7 @@ func (a *Agent) savedHeld() saved {
 // (FirstGoalDesired), as some do once a step of the run has ended there: as OMEGA
 // (Pitis et al., 2020) moves from the frontier to the task.
 //
-// Differs D5: in section 3.2 the agent sets itself every goal. In [Default]
+// Differs D5: in section 3.2 the agent sets itself every goal. In [Beyond]
 // half of the episodes begin so. Without this, goals move on, and for thousands
 // of steps the policy is stuck at the last corner before a goal that it has
 // reached before.

@@ -10,7 +10,7 @@ import (
 // moving average from then on. Asking it leaves the ensemble as it was.
 func TestUncertaintyPolyak(t *testing.T) {
 	const ρ = 0.9
-	p := tinyPreset(Default())
+	p := tinyPreset(Beyond())
 	p.UncertaintyPolyak, p.UpdatesPerStep = ρ, 1
 	a := newMazeAgent(t, p, 1)
 	want := each(a.pun.critics, func(c *critic) []float64 { return make([]float64, len(c.params)) })

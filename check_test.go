@@ -290,7 +290,7 @@ func TestKitForward(t *testing.T) {
 func holdForward(t *testing.T, command string, arguments ...string) {
 	for layers, scale := range map[int]float64{1: 1, 3: 100} { // the latter is clipped
 		rng := rand.New(rand.NewPCG(1, 1))
-		p := tinyPreset(Default())
+		p := tinyPreset(Beyond())
 		p.HiddenLayers = layers
 		a := agentAfter(t, p, 35)
 		file := filepath.Join(t.TempDir(), "agent.safetensors")

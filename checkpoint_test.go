@@ -34,34 +34,34 @@ func tinyPreset(p Params) Params {
 	return p
 }
 
-// variants are the presets and whatever else decides what an agent does and
-// what its state consists of: every curriculum, estimator and replay, and some
-// of them together.
+// variants are the presets, but for those that tinyPreset makes the same, and
+// whatever else decides what an agent does and what its state consists of: every
+// curriculum, estimator and replay, and some of them together.
 func variants() []Preset {
-	all := Presets()
+	all := slices.DeleteFunc(Presets(), func(p Preset) bool { return p.Name == "quick" || p.Name == "small" })
 	for _, v := range []struct {
 		preset  Params
 		name    string
 		changes string
 	}{
-		{Default(), "", "Curriculum=mega"},
-		{Default(), "", "Curriculum=vds"},
-		{Default(), "", "Curriculum=her"},
-		{Default(), "", "Curriculum=random"},
-		{Default(), "", "Curriculum=visits"},
-		{Default(), "", "Curriculum=rnd"},
-		{Default(), "", "Replay=per"},
-		{Default(), "", "Replay=td"},
-		{Default(), "", "Uncertainty=q"},
-		{Default(), "", "Uncertainty=bootstrap"},
-		{Default(), "", "Uncertainty=ensemble"},
-		{Default(), "", "UncertaintyNoise=0.1"},
-		{Default(), "", "Curriculum=mega Uncertainty=bootstrap Replay=per"},
-		{Default(), "", "Curriculum=random Uncertainty=ensemble Replay=td"},
-		{Default(), "", "Uncertainty=ensemble Replay=per"},
-		{Default(), "", "PredictiveGradient=head"},
-		{Default(), "", "HeadOwnDraw=true"},
-		{Default(), "", "UpdatesPerStep=2 RandomActionReached=0.5 RandomActionHeld=0.5 UncertaintyPolyak=0.9 FirstGoalDesired=0.7"},
+		{Beyond(), "", "Curriculum=mega"},
+		{Beyond(), "", "Curriculum=vds"},
+		{Beyond(), "", "Curriculum=her"},
+		{Beyond(), "", "Curriculum=random"},
+		{Beyond(), "", "Curriculum=visits"},
+		{Beyond(), "", "Curriculum=rnd"},
+		{Beyond(), "", "Replay=per"},
+		{Beyond(), "", "Replay=td"},
+		{Beyond(), "", "Uncertainty=q"},
+		{Beyond(), "", "Uncertainty=bootstrap"},
+		{Beyond(), "", "Uncertainty=ensemble"},
+		{Beyond(), "", "UncertaintyNoise=0.1"},
+		{Beyond(), "", "Curriculum=mega Uncertainty=bootstrap Replay=per"},
+		{Beyond(), "", "Curriculum=random Uncertainty=ensemble Replay=td"},
+		{Beyond(), "", "Uncertainty=ensemble Replay=per"},
+		{Beyond(), "", "PredictiveGradient=head"},
+		{Beyond(), "", "HeadOwnDraw=true"},
+		{Beyond(), "", "UpdatesPerStep=2 RandomActionReached=0.5 RandomActionHeld=0.5 UncertaintyPolyak=0.9 FirstGoalDesired=0.7"},
 		{Authors(), "authors ", "Uncertainty=q"},
 		{Authors(), "authors ", "Uncertainty=bootstrap"},
 		{Authors(), "authors ", "Uncertainty=ensemble"},
@@ -96,10 +96,10 @@ func tinyVariants() []Preset {
 		})
 	}
 	all = append(all,
-		changed("", Default(), "RandomActionHeld=0.5"),
-		changed("", Default(), "TargetEvery=2"),
-		changed("", Default(), "UpdatesPerEpisode=7 TargetEvery=2"),
-		changed("", Default(), "Uncertainty=ensemble EnsembleActions=3"),
+		changed("", Beyond(), "RandomActionHeld=0.5"),
+		changed("", Beyond(), "TargetEvery=2"),
+		changed("", Beyond(), "UpdatesPerEpisode=7 TargetEvery=2"),
+		changed("", Beyond(), "Uncertainty=ensemble EnsembleActions=3"),
 	)
 	for i, v := range all {
 		all[i].Params = tinyPreset(v.Params)
@@ -112,7 +112,7 @@ func tinyVariants() []Preset {
 
 // leastParams are those of the smallest checkpoint.
 func leastParams() Params {
-	p := tinyPreset(Default())
+	p := tinyPreset(Beyond())
 	p.HiddenSize, p.HiddenLayers, p.Critics = 1, 1, 2
 	return p
 }

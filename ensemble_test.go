@@ -18,7 +18,7 @@ func TestPUNIsTheAgents(t *testing.T) {
 	for _, changes := range []string{"", "Critics=2", "Critics=5", "GradientClip=0.1", "HeadLoss=norm SharedActions=true",
 		"Curriculum=her UncertaintyGoal=desired", "UncertaintyNoise=1 FirstGoalState=start"} { // no part of an answer
 		t.Run(changes, func(t *testing.T) {
-			p := changed("", tinyPreset(Default()), "ClipReturns=false "+changes).Params
+			p := changed("", tinyPreset(Beyond()), "ClipReturns=false "+changes).Params
 			a, _ := walked(t, p, 60)
 			u, err := NewPUN(changed("", p, "ClipReturns=true").Params, a.sizes, 3) // nothing is clipped
 			if err != nil || u.Sizes() != a.sizes {
@@ -133,14 +133,14 @@ func TestNewPUNRefuses(t *testing.T) {
 		sizes  Sizes
 		want   string
 	}{
-		{Default(), Sizes{0, 1, 1}, "qta: sizes {Observation:0 Goal:1 Action:1} of an ensemble"},
-		{Default(), Sizes{1, -1, 1}, "qta: sizes"},
-		{Default(), Sizes{1, 1, 0}, "qta: sizes"},
-		{changed("", Default(), "Curriculum=her Critics=1").Params, Sizes{1, 1, 1}, "qta: parameter Critics is 1, which cannot disagree"},
-		{changed("", Default(), "Uncertainty=bootstrap").Params, Sizes{1, 1, 1}, "qta: parameter Uncertainty is bootstrap, an ensemble by itself has pun"},
-		{changed("", Default(), "HeadTarget=achieved").Params, Sizes{1, 1, 1}, "qta: parameter HeadTarget is achieved"},
+		{Beyond(), Sizes{0, 1, 1}, "qta: sizes {Observation:0 Goal:1 Action:1} of an ensemble"},
+		{Beyond(), Sizes{1, -1, 1}, "qta: sizes"},
+		{Beyond(), Sizes{1, 1, 0}, "qta: sizes"},
+		{changed("", Beyond(), "Curriculum=her Critics=1").Params, Sizes{1, 1, 1}, "qta: parameter Critics is 1, which cannot disagree"},
+		{changed("", Beyond(), "Uncertainty=bootstrap").Params, Sizes{1, 1, 1}, "qta: parameter Uncertainty is bootstrap, an ensemble by itself has pun"},
+		{changed("", Beyond(), "HeadTarget=achieved").Params, Sizes{1, 1, 1}, "qta: parameter HeadTarget is achieved"},
 		{Authors(), Sizes{1, 1, 1}, "qta: parameter HeadTarget is achieved"},
-		{changed("", Default(), "PredictiveGradient=head").Params, Sizes{1, 1, 1}, "qta: parameter PredictiveGradient is head"},
+		{changed("", Beyond(), "PredictiveGradient=head").Params, Sizes{1, 1, 1}, "qta: parameter PredictiveGradient is head"},
 		{Params{}, Sizes{1, 1, 1}, "qta: parameter HiddenSize is 0"},
 	} {
 		if _, err := NewPUN(test.params, test.sizes, 1); err == nil || !strings.HasPrefix(err.Error(), test.want) {

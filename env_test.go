@@ -332,7 +332,7 @@ func TestOwnCurriculum(t *testing.T) {
 		name string
 		own  curriculumFunc
 	}{{"her", ownHER}, {"random", ownRandom}, {"random", curious}} {
-		p := tinyPreset(Default())
+		p := tinyPreset(Beyond())
 		p.Curriculum = test.name
 		want := agentAfter(t, p, 60)
 		p.Curriculum = "qta"
@@ -372,7 +372,7 @@ func (c *counting) UnmarshalBinary(data []byte) error {
 // Saved with its agent after any step, a curriculum with or without a state goes
 // on to the same bytes.
 func TestOwnCurriculumContinues(t *testing.T) {
-	p := tinyPreset(Default())
+	p := tinyPreset(Beyond())
 	const steps = 35
 	for _, make := range []func() Curriculum{
 		func() Curriculum { return new(counting) },
@@ -414,7 +414,7 @@ func TestOwnCurriculumGoals(t *testing.T) {
 		{goal: []float64{1, 2, 3}, late: true, want: "the curriculum's goal has 3 numbers, Sizes says 2"},
 		{err: trouble, late: true, want: "trouble"},
 	} {
-		a := newMazeAgent(t, tinyPreset(Default()), 1)
+		a := newMazeAgent(t, tinyPreset(Beyond()), 1)
 		a.SetCurriculum(curriculumFunc(func(a *Agent, first bool, _ *rand.Rand) ([]float64, error) {
 			if test.late && first {
 				return a.State().Achieved, nil // which the first step may well reach
@@ -432,7 +432,7 @@ func TestOwnCurriculumGoals(t *testing.T) {
 // any other may follow.
 func TestSetCurriculumRefusals(t *testing.T) {
 	trouble := errors.New("trouble")
-	data := marshal(t, agentWith(t, tinyPreset(Default()), &counting{}, 12))
+	data := marshal(t, agentWith(t, tinyPreset(Beyond()), &counting{}, 12))
 	for _, test := range []struct {
 		c    Curriculum
 		want string
@@ -450,7 +450,7 @@ func TestSetCurriculumRefusals(t *testing.T) {
 		}
 		marshal(t, a)
 	}
-	a := agentWith(t, tinyPreset(Default()), &counting{broken: trouble}, 3)
+	a := agentWith(t, tinyPreset(Beyond()), &counting{broken: trouble}, 3)
 	if _, err := a.MarshalBinary(); !errors.Is(err, trouble) {
 		t.Errorf("a curriculum that cannot be saved: error %v", err)
 	}

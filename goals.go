@@ -85,9 +85,9 @@ func (a *Agent) ask(candidates []int, first bool) []float64 {
 // Differs D3: section 3.2 feeds the critics the environment's desired goal,
 // "though the prediction is learned to be agnostic to the choice of goal". It
 // is not: the heads are linear in a latent state that the goal shapes. With
-// the environment's goal [Paper] solves neither 6x5 nor 8x5 in 40,000 steps,
-// three seeds each; with the candidate as goal, as in [Default], and nothing
-// else changed, it has solved both in every run (results/README.md).
+// the environment's goal, as in [Literal], neither 6x5 nor 8x5 is solved in
+// 40,000 steps, three seeds each; with the candidate as goal, as in the authors'
+// code, [Paper] has solved both in every run (results/README.md).
 func (a *Agent) estimate(states, goals [][]float64, now, desired []float64, rng stream) (ε []float64) {
 	a.average.exchange(a.pun) // answers in the ensemble's place
 	defer a.average.exchange(a.pun)

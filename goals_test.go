@@ -139,7 +139,7 @@ func TestSelection(t *testing.T) {
 		"", "UncertaintyGoal=desired", "FirstGoalState=start", "SharedActions=true", "Candidates=1000",
 		"Uncertainty=bootstrap", "Uncertainty=ensemble", "UncertaintyPolyak=0.9",
 	} {
-		p := tinyPreset(Default())
+		p := tinyPreset(Beyond())
 		p.UncertaintyPolyak, p.Batch, p.EnsembleActions = 0, 7, 3
 		p = changed("", p, changes).Params
 		a, _ := walked(t, p, 95)

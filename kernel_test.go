@@ -551,7 +551,7 @@ func BenchmarkMul(b *testing.B) {
 // BenchmarkThreads is how many times faster two threads are than one, by turns
 // in the same minute.
 func BenchmarkThreads(b *testing.B) {
-	for _, preset := range []Preset{{"default", Default()}, {"authors", Authors()}} {
+	for _, preset := range []Preset{{"beyond", Beyond()}, {"authors", Authors()}} {
 		b.Run("params="+preset.Name, func(b *testing.B) {
 			one, _ := walked(b, preset.Params, 2000)
 			two, _ := walked(b, preset.Params, 2000)

@@ -21,7 +21,7 @@ import (
 type Params struct {
 	Method
 	Departures
-	Beyond
+	Additions
 	Baselines
 }
 
@@ -82,7 +82,7 @@ type Method struct {
 	// d, random actions for one estimate of uncertainty.
 	UncertaintyActions int `source:"Table: d" range:"[1,4096]"`
 	// The goal fed to the critics in Equation 5: the environment's, or the candidate itself.
-	UncertaintyGoal string `source:"Section 3.2: \"the desired goal\" of the environment" range:"desired|candidate"`
+	UncertaintyGoal string `source:"The authors' code (Differs D3); section 3.2 has \"the desired goal\"" range:"desired|candidate"`
 	// m of Equation 6, the slope of a goal's chance over its scaled uncertainty.
 	Slope float64 `source:"Table: linear sampling M" range:"[-1e100,1e100]"`
 	// b of Equation 6, the intercept.
@@ -124,9 +124,9 @@ type Departures struct {
 	FirstGoalState string `source:"Reading R56: the state is the candidate's for every goal" range:"candidate|start"`
 }
 
-// Beyond are choices that neither the paper nor its authors' code has: see
+// Additions are choices that neither the paper nor its authors' code has: see
 // beyond.go.
-type Beyond struct {
+type Additions struct {
 	// Updates after each environment step.
 	UpdatesPerStep int `source:"Reading R57: one update follows every environment step" range:"[1,1000]"`
 	// RandomAction in an episode once its first goal is reached, but for MEGA; 0 changes nothing.
@@ -162,8 +162,9 @@ type Baselines struct {
 	GradientClip float64 `source:"Reading R65: none" range:"[0,1e6]"`
 }
 
-// Paper returns the table of the paper's appendix and its text, literally, but
-// that returns are clipped (D26).
+// Paper returns the table of the paper's appendix and its text, which reproduce
+// the paper once Equation 5 is asked with the candidate itself (D3) and returns
+// are clipped (D26). Every other set is a change of this one.
 func Paper() Params {
 	return Params{
 		Method: Method{
@@ -196,7 +197,7 @@ func Paper() Params {
 			InitialSteps: 1000,
 
 			UncertaintyActions: 8,
-			UncertaintyGoal:    "desired",
+			UncertaintyGoal:    "candidate",
 			Slope:              626,
 			Intercept:          -591,
 			Threshold:          -1.6,
@@ -210,7 +211,7 @@ func Paper() Params {
 			InitialActions:     "policy",
 			FirstGoalState:     "candidate",
 		},
-		Beyond: Beyond{UpdatesPerStep: 1},
+		Additions: Additions{UpdatesPerStep: 1},
 		Baselines: Baselines{
 			Curriculum:      "qta",
 			Uncertainty:     "pun",
@@ -220,11 +221,36 @@ func Paper() Params {
 	}
 }
 
-// Default returns [Paper] with the changes that solve long mazes: Differs D3 to
-// D6, D24 and D25; results/README.md has what they are worth.
-func Default() Params {
+// Quick returns [Paper] with minibatches of 256: an environment step takes about
+// a third of the time.
+func Quick() Params {
 	p := Paper()
-	p.UncertaintyGoal = "candidate"
+	p.Batch = 256
+	return p
+}
+
+// Small returns [Quick] at 64 units and with 500 candidates, for tests, examples
+// and small environments: [Paper], Quick and Small are one algorithm at three
+// costs. It solves only the shortest mazes.
+func Small() Params {
+	p := Quick()
+	p.HiddenSize = 64
+	p.Candidates = 500
+	return p
+}
+
+// Literal returns [Paper] with the sentence of section 3.2 that Differs D3
+// changes as it is printed. It solves only the shortest mazes.
+func Literal() Params {
+	p := Paper()
+	p.UncertaintyGoal = "desired"
+	return p
+}
+
+// Beyond returns [Paper] with additions of ours that solve mazes sooner: Differs
+// D4 to D6, D24 and D25; results/README.md has what they are worth.
+func Beyond() Params {
+	p := Paper()
 	p.UncertaintyPolyak = 0.999
 	p.RandomActionLater = 0.1
 	p.RandomActionReached = 0.8
@@ -254,7 +280,6 @@ func Authors() Params {
 	p.Candidates = 400_000 // all that are stored; no run of theirs has more
 	p.UncertaintyActions = 16
 	p.SharedActions = true
-	p.UncertaintyGoal = "candidate"
 	p.FirstGoalState = "start"
 	p.Slope = 626.58
 	p.Intercept = -591.18
@@ -262,28 +287,10 @@ func Authors() Params {
 	return p
 }
 
-// Fast returns [Default] with minibatches of 256: an environment step takes
-// about a third of the time. For its cost in steps see results/README.md.
-func Fast() Params {
-	p := Default()
-	p.Batch = 256
-	return p
-}
-
-// Small returns [Fast] at 64 units and 500 candidates: a sixtieth of
-// [Default]'s arithmetic, for tests and examples. It solves only the shortest
-// mazes.
-func Small() Params {
-	p := Fast()
-	p.HiddenSize = 64
-	p.Candidates = 500
-	return p
-}
-
 // Presets lists the named parameter sets in the order of the documentation.
 func Presets() []Preset {
-	return []Preset{{"default", Default()}, {"fast", Fast()}, {"paper", Paper()}, {"authors", Authors()},
-		{"small", Small()}, {"mega", MEGA()}, {"vds", VDS()}}
+	return []Preset{{"paper", Paper()}, {"quick", Quick()}, {"small", Small()}, {"literal", Literal()},
+		{"beyond", Beyond()}, {"authors", Authors()}, {"mega", MEGA()}, {"vds", VDS()}}
 }
 
 // A Preset is a named parameter set.

@@ -67,18 +67,19 @@ func TestPresets(t *testing.T) {
 		p, q    Params
 		changes string
 	}{
-		{"Default over Paper", Paper(), Default(), "UncertaintyGoal=candidate RandomActionLater=0.1 RandomActionReached=0.8 " +
+		{"Quick over Paper", Paper(), Quick(), "Batch=256"},
+		{"Small over Paper", Paper(), Small(), "HiddenSize=64 Batch=256 Candidates=500"},
+		{"Literal over Paper", Paper(), Literal(), "UncertaintyGoal=desired"},
+		{"Beyond over Paper", Paper(), Beyond(), "RandomActionLater=0.1 RandomActionReached=0.8 " +
 			"RandomActionHeld=0.5 UncertaintyPolyak=0.999 FirstGoalDesired=0.5 UpdatesPerStep=2"},
-		{"Fast over Default", Default(), Fast(), "Batch=256"},
-		{"Small over Default", Default(), Small(), "HiddenSize=64 Batch=256 Candidates=500"},
 		{"Authors over Paper", Paper(), Authors(), "PredictiveRate=0.0005 Polyak=0.995 LowestReturn=-150 TargetNoise=0.2 " +
 			"ActorOwnDraw=true WeightDecay=true HeadLoss=norm HeadTarget=achieved HeadOwnDraw=true PredictiveGradient=separate " +
 			"PriorityBetaSteps=140000 RandomActionLater=0.2 UncertaintyActions=16 InitialSteps=1001 Candidates=400000 " +
-			"SharedActions=true UncertaintyGoal=candidate FirstGoalState=start AuthorsForm=true Slope=626.58 Intercept=-591.18"},
-		{"MEGA over Paper", Paper(), MEGA(), "HiddenSize=512 Critics=1 Batch=2000 Discount=0.98 CriticRate=0.001 PredictiveRate=0 " +
+			"SharedActions=true FirstGoalState=start AuthorsForm=true Slope=626.58 Intercept=-591.18"},
+		{"MEGA over Literal", Literal(), MEGA(), "HiddenSize=512 Critics=1 Batch=2000 Discount=0.98 CriticRate=0.001 PredictiveRate=0 " +
 			"ActionL2=0.1 LearningStarts=2500 NormalizerFloor=0.0001 ActionNoise=0.1 RandomAction=0.1 InitialSteps=5000 " +
 			"PredictiveGradient=head RandomActionLater=0.1 InitialActions=uniform Curriculum=mega TargetEvery=40 GradientClip=5"},
-		{"VDS over Paper", Paper(), VDS(), "Critics=1 Batch=256 Discount=0.98 CriticRate=0.001 PredictiveRate=0 LearningStarts=1 " +
+		{"VDS over Literal", Literal(), VDS(), "Critics=1 Batch=256 Discount=0.98 CriticRate=0.001 PredictiveRate=0 LearningStarts=1 " +
 			"InitialSteps=0 PredictiveGradient=head Curriculum=vds UpdatesPerEpisode=40 TargetEvery=40"},
 	} {
 		want := changed("", test.p, test.changes)
@@ -93,7 +94,7 @@ func TestPresets(t *testing.T) {
 			t.Errorf("%s: %v", p.Name, err)
 		}
 	}
-	if diff := cmp.Diff([]string{"default", "fast", "paper", "authors", "small", "mega", "vds"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"paper", "quick", "small", "literal", "beyond", "authors", "mega", "vds"}, names); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 }
@@ -225,7 +226,7 @@ func TestReadParams(t *testing.T) {
 		}
 	}
 	broken := errors.New("disk on fire")
-	_, err := ReadParams(io.MultiReader(strings.NewReader("{}"), iotest.ErrReader(broken)), Default())
+	_, err := ReadParams(io.MultiReader(strings.NewReader("{}"), iotest.ErrReader(broken)), Beyond())
 	if !errors.Is(err, broken) || err.Error() != "qta: parameters: disk on fire" {
 		t.Errorf("error %v", err)
 	}
@@ -248,7 +249,7 @@ func FuzzReadParams(f *testing.F) {
 	f.Add(`{"Batch": 2, "HeadLoss": "norm", "ClipReturns": false}`)
 	f.Add(`{"Batch": null}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		p, err := ReadParams(strings.NewReader(text), Default())
+		p, err := ReadParams(strings.NewReader(text), Beyond())
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "qta: ") {
 				t.Errorf("error %q", err)

@@ -209,7 +209,7 @@ func (a *Agent) enterState(s State) {
 // learnTimes makes n updates, or none in the first LearningStarts environment
 // steps.
 //
-// Differs D25: with [Default] two updates follow each environment step; the
+// Differs D25: with [Beyond] two updates follow each environment step; the
 // text names no number, and the authors' code has one. Two take 1.9 times as
 // long, and fewer steps.
 func (a *Agent) learnTimes(n int) error {

@@ -57,7 +57,7 @@ func TestSameBytes(t *testing.T) {
 	t.Parallel()
 	bursts := VDS()
 	bursts.Curriculum = "random" // its own networks would take long
-	presets, steps, threads := []Preset{{"default", Default()}, {"authors", Authors()}, {"mega", MEGA()}, {"vds without its curriculum", bursts}}, 60, []int{1, 2, 3}
+	presets, steps, threads := []Preset{{"beyond", Beyond()}, {"authors", Authors()}, {"mega", MEGA()}, {"vds without its curriculum", bursts}}, 60, []int{1, 2, 3}
 	if testing.Short() {
 		presets, steps, threads = presets[:2], 25, threads[2:]
 	}
@@ -86,7 +86,7 @@ func TestSameBytes(t *testing.T) {
 // of the log that both runs have.
 func TestEvaluationsDoNotMatter(t *testing.T) {
 	t.Parallel()
-	p := tinyPreset(Default())
+	p := tinyPreset(Beyond())
 	often, seldom := trainWith(t, p, best, 1, 200, 20), trainWith(t, p, best, 1, 200, 100)
 	if often.Digest() != seldom.Digest() {
 		t.Error("the networks differ")
@@ -164,7 +164,7 @@ func TestNumericError(t *testing.T) {
 		{"target policy", "LearningStarts=1000", func(a *Agent) { a.policy.target.params[1] = nan }},
 		{"target critic 1", "LearningStarts=1000", func(a *Agent) { a.pun.critics[0].target.params[1] = nan }},
 	} {
-		p := changed("", tinyPreset(Default()), test.changes).Params
+		p := changed("", tinyPreset(Beyond()), test.changes).Params
 		a := newMazeAgent(t, p, 1)
 		m := mustMaze(t, "1U5")
 		err := a.Train(t.Context(), m.Env(), m.Env(), TrainOptions{Steps: 100, EvalEvery: at + 1, Rollouts: 1, AfterStep: func() error {
@@ -185,7 +185,7 @@ func TestNumericError(t *testing.T) {
 // newLineAgent returns an agent for a lineEnv.
 func newLineAgent(t *testing.T) *Agent {
 	t.Helper()
-	return newAgent(t, tinyPreset(Default()), new(lineEnv).Sizes(), 1)
+	return newAgent(t, tinyPreset(Beyond()), new(lineEnv).Sizes(), 1)
 }
 
 // What training refuses, at which step and how; before are steps in an
@@ -338,9 +338,9 @@ func multiplyAdds(p Params, s Sizes) float64 {
 }
 
 func BenchmarkUpdate(b *testing.B) {
-	all := []Preset{{"params=default", Default()}, {"params=fast", Fast()}, {"params=authors", Authors()}}
+	all := []Preset{{"params=beyond", Beyond()}, {"params=quick", Quick()}, {"params=authors", Authors()}}
 	for _, change := range []string{"Uncertainty=bootstrap", "Uncertainty=ensemble", "Replay=per", "Replay=td"} {
-		all = append(all, changed("params=default,", Default(), change))
+		all = append(all, changed("params=beyond,", Beyond(), change))
 	}
 	for _, v := range all {
 		b.Run(v.Name, func(b *testing.B) {
@@ -452,7 +452,7 @@ func TestDigests(t *testing.T) {
 		}
 		all := variants()
 		if testing.Short() && !*update {
-			switch all = []Preset{{"default", Default()}, {"authors", Authors()}}; k {
+			switch all = []Preset{{"beyond", Beyond()}, {"authors", Authors()}}; k {
 			case best:
 			case generic:
 				all = all[:1]

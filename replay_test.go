@@ -213,7 +213,7 @@ func TestHindsightFuture(t *testing.T) {
 // the whole replay has, those of transitions that are never drawn excepted. It
 // tests QTA, Equation 8.
 func TestEquation8Training(t *testing.T) {
-	p := tinyPreset(Default())
+	p := tinyPreset(Beyond())
 	p.Replay, p.Batch, p.PriorityAlpha, p.PriorityBetaSteps = "per", 400, 0.7, 100
 	for _, step := range []int{30, 60, 100, 140} {
 		a, _ := walked(t, p, 30)

@@ -200,7 +200,7 @@ func TestPython(t *testing.T) {
 		within(t, what, got, want, func(e float64) float64 { return 1e-5 * (1 + math.Abs(e)) })
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
-	for _, p := range []Params{Default(), Paper(), changed("", Small(), "Critics=5 HiddenLayers=1").Params} {
+	for _, p := range []Params{Beyond(), Paper(), changed("", Small(), "Critics=5 HiddenLayers=1").Params} {
 		p.Horizon, p.InitialSteps = 10, 50
 		a := agentAfter(t, p, 120)
 		file := filepath.Join(t.TempDir(), "agent.safetensors")

@@ -97,7 +97,7 @@ func TestFigure5Numbers(t *testing.T) {
 	wantPanels := []any{"value", "rewards", shot.Value, "absolute error", "rewards", []float32{0, 0, 1}, "optimal value", "rewards", optimal,
 		"head deviation", "", shot.Deviation, "goal probability", "per point", shot.Probability, "sampled goals", "", []float32(nil)}
 	var gotPanels []any
-	for _, p := range s.panels(shot, qta.Default()) {
+	for _, p := range s.panels(shot, qta.Beyond()) {
 		gotPanels = append(gotPanels, p.name, p.unit, p.numbers)
 	}
 	if diff := cmp.Diff(wantPanels, gotPanels); diff != "" {

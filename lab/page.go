@@ -41,7 +41,7 @@ type view struct {
 	Deviation  string
 	Charts     []chart
 	Fields     []reflect.StructField // of Params
-	Default    qta.Params
+	Paper      qta.Params
 	Subject    string
 }
 
@@ -62,7 +62,7 @@ func (v *view) files() (files map[string][]byte, err error) {
 	id, s := v.Record.Run, v.state
 	v.Style, v.Subject, v.Charts = template.CSS(Style()), id.subject(), v.charts()
 	v.Record.Outcome.Figure5 = s.figure5Numbers()
-	v.Fields, v.Default = reflect.VisibleFields(reflect.TypeFor[qta.Params]()), qta.Default()
+	v.Fields, v.Paper = reflect.VisibleFields(reflect.TypeFor[qta.Params]()), qta.Paper()
 	v.Deviation, _ = s.uncertaintyName(v.agent.Params())
 	files[CurveFile] = v.Charts[0].Drawing.File()
 	if s.Sketch != nil {

@@ -36,8 +36,8 @@ func params(t table) qta.Params {
 	p.PriorityBeta, p.PriorityBetaSteps, p.PriorityAlpha = t.β, t.βSteps, t.α
 	p.NormalizerDraws, p.NormalizerFloor = t.normalizerDraws, t.normalizerFloor
 	p.NormalizerClip = t.normalizerClip
-	if t.askCandidate {
-		p.UncertaintyGoal = "candidate"
+	if !t.askCandidate {
+		p.UncertaintyGoal = "desired"
 	}
 	if t.prioritized {
 		p.Replay = "per"
@@ -407,12 +407,13 @@ func (tr *training) countAfter(before agent) {
 	}
 }
 
-// small returns the paper's table for a training of moments.
+// small returns the paper's table for a training of moments, with Equation 5 as it
+// is printed, which some of the trainings change back.
 func small() table {
 	t := paper()
 	t.hidden, t.layers, t.batch, t.candidates, t.actions = 12, 2, 12, 30, 3
 	t.horizon, t.initialSteps, t.learningStarts, t.normalizerDraws = 10, 25, 15, 7
-	t.evalEvery, t.rollouts = 9, 3
+	t.evalEvery, t.rollouts, t.askCandidate = 9, 3, false
 	return t
 }
 
@@ -438,7 +439,7 @@ func TestPlain(t *testing.T) {
 		maze []string
 		set  func(t *table)
 	}{
-		{"the paper's, small", wave, func(t *table) { t.layers = 3 }},
+		{"the paper's, small", wave, func(t *table) { t.layers, t.askCandidate = 3, true }},
 		{"a threshold that drops half", beside, func(t *table) {
 			t.askCandidate, t.threshold = true, -0.15
 		}},

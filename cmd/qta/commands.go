@@ -53,7 +53,7 @@ func commands() []command {
 		{"maze", "show a maze, its size and its path length", "qta maze NAME|FILE [-o FILE]",
 			"qta maze 12x5 -o 12x5.svg", mazeText, 1, 1, mazeCommand},
 		{"eval", "evaluate the agent of a run", "qta eval DIR [flags]",
-			"qta eval runs/4x5-fast-1 -rollouts 200", "", 1, 1, evalCommand},
+			"qta eval runs/4x5-quick-1 -rollouts 200", "", 1, 1, evalCommand},
 		{"sweep", "train every run that a file lists", "qta sweep FILE [flags], or qta sweep -figure N [flags]",
 			"qta sweep -figure 2 -mazes 1U5 -params small > sweep.txt && qta sweep sweep.txt -jobs 2", sweepText,
 			0, 1, sweepCommand},
@@ -62,7 +62,7 @@ func commands() []command {
 		{"report", "compare all runs within directories with the paper, as a page", "qta report DIR... [flags]",
 			"qta report runs -o report.html", "", 1, many, reportCommand},
 		{"export", "write the networks of a run to a safetensors file", "qta export DIR [-o FILE]",
-			"qta export runs/4x5-fast-1 -o agent.safetensors", "", 1, 1, exportCommand},
+			"qta export runs/4x5-quick-1 -o agent.safetensors", "", 1, 1, exportCommand},
 		{"check", "hold the code to golden vectors of Equation N, or of all, in numbers", "qta check [N] [-vectors DIR]",
 			"qta check 5", "", 0, 1, checkCommand},
 		{"version", "say which version of the algorithm this is, and its machine's kernel", "qta version",
@@ -177,7 +177,7 @@ func wholeNumber(flags *flag.FlagSet, name string, value, low, high int, usage s
 
 const helpText = `
 Without a command and flags qta trains on the 4x5 maze until it is solved, with
-the parameters fast.
+the parameters quick.
 "qta help COMMAND" has a command's flags and an example.
 
 Exit codes:

@@ -60,7 +60,7 @@ func TestBadInput(t *testing.T) {
 		{"-maze nowhere.txt", "map file nowhere.txt: no such file"},
 		{"-maze ./maps", "map file ./maps"},
 		{"-maze maps/letter.map", "map file maps/letter.map"},
-		{"-params huge", `-params "huge": want default, fast, paper, authors, small, mega, vds or a file that ends in .json`},
+		{"-params huge", `-params "huge": want paper, quick, small, literal, beyond, authors, mega, vds or a file that ends in .json`},
 		{"-params broken.json", "-params broken.json: parameters"},
 		{"-params open.json", "-params open.json: parameters: unexpected end of JSON input"},
 		{"-params unknown.json", `-params unknown.json: unknown parameter "Batsh"`},
@@ -156,7 +156,7 @@ func TestHelp(t *testing.T) {
 // TestExamples runs every example of the help, with little training.
 func TestExamples(t *testing.T) {
 	t.Chdir(t.TempDir())
-	mustRun(t, tinyRun("-steps", "10", "-out", "runs/4x5-fast-1")...)
+	mustRun(t, tinyRun("-steps", "10", "-out", "runs/4x5-quick-1")...)
 	for _, c := range commands() {
 		for line := range strings.SplitSeq(c.example, " && ") {
 			line, file, _ := strings.Cut(line, " > ")
@@ -269,11 +269,11 @@ func TestNumericFailure(t *testing.T) {
 	}
 }
 
-// A file of parameters changes those of default, and -set those of the file.
+// A file of parameters changes those of paper, and -set those of the file.
 func TestParamsFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	roomtest.Write(t, "my.json", `{"HiddenSize": 8}`)
-	want := qta.Default()
+	want := qta.Paper()
 	want.HiddenSize, want.Horizon = 8, 9
 	if p, label, err := findParams("my.json", []string{"Horizon= 9"}); p != want || label != "my-Horizon=9" || err != nil {
 		t.Errorf("%s: %+v, error %v", label, lab.Changes(want, p), err)
@@ -352,12 +352,12 @@ func TestParams(t *testing.T) {
 		if field.Anonymous {
 			continue
 		}
-		row := regexp.MustCompile(`(?m)^` + field.Name + ` +` + regexp.QuoteMeta(qta.Fast().Value(field.Name)) + `( \*)? +(.*)$`).FindStringSubmatch(out)
+		row := regexp.MustCompile(`(?m)^` + field.Name + ` +` + regexp.QuoteMeta(qta.Quick().Value(field.Name)) + `( \*)? +(.*)$`).FindStringSubmatch(out)
 		if row == nil {
 			t.Errorf("%s has no row", field.Name)
 			continue
 		}
-		differ := slices.ContainsFunc(qta.Presets(), func(p qta.Preset) bool { return p.Params.Value(field.Name) != qta.Fast().Value(field.Name) })
+		differ := slices.ContainsFunc(qta.Presets(), func(p qta.Preset) bool { return p.Params.Value(field.Name) != qta.Quick().Value(field.Name) })
 		if differ != (row[1] != "") {
 			t.Errorf("%s: marked as different in some set: %v", field.Name, !differ)
 		}

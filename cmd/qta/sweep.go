@@ -40,7 +40,7 @@ func sweepCommand(flags *flag.FlagSet) func(call) error {
 	figure := flags.String("figure", "", "print the sweep file for figure `N` of the paper: 2, 3, 4, 5 or 6")
 	seeds := wholeNumber(flags, "seeds", 0, 1, 10_000, "with -figure: seeds 1 to `N` (12, for Figure 5: 1)")
 	mazes := flags.String("mazes", "", "with -figure: a `LIST` of mazes, in place of the figure's: 4x5,1U5")
-	params := flags.String("params", "default", "with -figure: what the changes of the figure are applied to, `NAME|FILE`")
+	params := flags.String("params", "paper", "with -figure: what the changes of the figure are applied to, `NAME|FILE`")
 	steps := wholeNumber(flags, "steps", 150_000, 1, lab.MaxSteps, "with -figure: budget of `N` steps for each run")
 	return func(c call) error {
 		if (*figure == "") == (len(c.args) == 0) {
@@ -48,7 +48,7 @@ func sweepCommand(flags *flag.FlagSet) func(call) error {
 		} else if *figure != "" {
 			return printFigure(c.out, *figure, *mazes, *params, *seeds, *steps)
 		}
-		if *seeds > 0 || *mazes != "" || *params != "default" || *steps != 150_000 {
+		if *seeds > 0 || *mazes != "" || *params != "paper" || *steps != 150_000 {
 			return words.BadInput("-seeds, -mazes, -params and -steps go with -figure; " +
 				"in a sweep file each line has its own flags")
 		}

@@ -31,14 +31,14 @@ func TestParseSweep(t *testing.T) {
 	for _, c := range cells {
 		got = append(got, fmt.Sprintf("%d %s %s %d %d %s %d", c.line, c.out, c.id.Environment, c.id.Seed, *c.steps, c.stop, *c.threads))
 	}
-	want := []string{"3 here/1U5-fast-7 1U5 7 20 never 1", "4 here/sub/x 4x5 1 150000 solved 3"}
+	want := []string{"3 here/1U5-quick-7 1U5 7 20 never 1", "4 here/sub/x 4x5 1 150000 solved 3"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for _, test := range []struct{ text, want string }{
 		{"", "line 1: there is no cell; "},
 		{"# nothing\n#\n", "line 2: there is no cell; "},
-		{"-maze 4x5\n-maze 4x5 -seed 1\n", "line 2: its directory 4x5-fast-1 is that of line 1 already, "},
+		{"-maze 4x5\n-maze 4x5 -seed 1\n", "line 2: its directory 4x5-quick-1 is that of line 1 already, "},
 		{"-out a\n-out a/b\n", "line 2: its directory a/b is that of line 1 already, or one is within the other; "},
 		{"-out a/b\n-out a\n", "line 2: its directory a is that of line 1 already, or one is within the other; "},
 		{"-maze 4x4\n", "line 1: "},
@@ -94,7 +94,7 @@ func TestFigureSweeps(t *testing.T) {
 			t.Errorf("figure %s: %d cells, error %v, want %d", test.figure, len(cells), err, test.cells)
 		}
 	}
-	has(t, mustRun(t, "sweep", "-figure", "4", "-seeds", "1"), "-maze 12x5 -params default -set UncertaintyNoise=0.05 -seed 1 ")
+	has(t, mustRun(t, "sweep", "-figure", "4", "-seeds", "1"), "-maze 12x5 -params paper -set UncertaintyNoise=0.05 -seed 1 ")
 	cells, err := parseSweep(mustRun(t, strings.Fields("sweep -figure 6 -seeds 1 -mazes 1U5 -params small -steps 9000")...), "runs")
 	if err != nil {
 		t.Fatal(err)

@@ -67,7 +67,7 @@ func (s *screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// What is usual is said with the parameters fast alone, where a solution is the end.
+// What is usual is said with the parameters quick alone, where a solution is the end.
 func TestUsualShown(t *testing.T) {
 	for flags, want := range map[string]bool{"": true, "-set Batch=255": false, "-stop never": false} {
 		ctx, stop := context.WithCancel(t.Context())
@@ -75,7 +75,7 @@ func TestUsualShown(t *testing.T) {
 		train := trainCommand(set)
 		set.Parse(append(strings.Fields("-maze 1U5 "+flags), "-out", t.TempDir()))
 		train(call{ctx: ctx, out: &output{w: s, live: true}, stderr: s})
-		if strings.Contains(s.text, "usually solved by step 2000") != want {
+		if strings.Contains(s.text, "usually solved by step 3000") != want {
 			t.Errorf("with flags %q it says: %q", flags, s.text)
 		}
 	}

@@ -32,7 +32,7 @@ func newTrainFlags(flags *flag.FlagSet) *trainFlags {
 	f := new(trainFlags)
 	flags.StringVar(&f.maze, "maze", "4x5", "train on the maze `NAME|FILE`")
 	flags.StringVar(&f.params, "params", usualParams,
-		"parameters `NAME|FILE`: "+presetNames+", or a .json file of changes to default")
+		"parameters `NAME|FILE`: "+presetNames+", or a .json file of changes to paper")
 	flags.Func("set", "change one parameter, `NAME=VALUE`, after -params is applied; may be repeated",
 		func(s string) error {
 			f.set = append(f.set, s)
@@ -62,7 +62,7 @@ func (f *trainFlags) train(c call) error {
 		return err
 	}
 	view := &progress{output: c.out, steps: *f.steps, learning: id.Params.LearningStarts}
-	if f.stop == lab.StopSolved && id.Params == qta.Fast() && id.Named() {
+	if f.stop == lab.StopSolved && id.Params == qta.Quick() && id.Named() {
 		view.usual = usualSteps[id.Environment]
 	}
 	return lab.Train(c.ctx, lab.Maze(maze), lab.Maze(maze), lab.Options{
@@ -77,12 +77,9 @@ func (f *trainFlags) train(c call) error {
 }
 
 // usualSteps are the environment steps by which half of the recorded runs of QTA
-// with the parameters fast were solved, by results/runs.csv.
-var usualSteps = map[string]int{
-	"4x5": 3000, "5x5": 4000, "6x5": 4500, "7x5": 5000, "8x5": 7500, "9x5": 9000,
-	"10x5": 8000, "11x5": 9000, "12x5": 13_000, "13x5": 15_000, "14x5": 24_000, "15x5": 22_000,
-	"1U5": 2000, "2U5": 4500, "3U5": 9000, "4U5": 25_000, "5U5": 64_000,
-}
+// with the parameters quick were solved, by results/runs.csv, or with paper where
+// quick has not run.
+var usualSteps = map[string]int{"4x5": 5000, "6x5": 7000, "8x5": 10_000, "1U5": 3000}
 
 // warn writes a warning.
 func warn(stderr io.Writer, line string) {
@@ -139,10 +136,10 @@ func readText(path string) (string, error) {
 }
 
 // usualParams name the parameters that train where none are named.
-const usualParams = "fast"
+const usualParams = "quick"
 
 // presetNames are what -params takes beside a file.
-const presetNames = "default, fast, paper, authors, small, mega, vds"
+const presetNames = "paper, quick, small, literal, beyond, authors, mega, vds"
 
 // findParams returns the parameters that the flags -params and -set describe,
 // and the name that directories bear for them.
@@ -159,7 +156,7 @@ func findParams(name string, set []string) (p qta.Params, label string, err erro
 		if err != nil {
 			return p, "", words.BadFile(err, "-params %s: %w; want a JSON object such as {\"Batch\": 256}", name, err)
 		}
-		if p, err = qta.ReadParams(strings.NewReader(data), qta.Default()); err != nil {
+		if p, err = qta.ReadParams(strings.NewReader(data), qta.Paper()); err != nil {
 			return p, "", words.BadInput("-params %s: %s", name, words.Bare(err))
 		}
 		label = stem(name)

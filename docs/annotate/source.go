@@ -77,8 +77,7 @@ type parameter struct {
 
 // columns are the sets whose values the page has.
 func columns() []qta.Preset {
-	return []qta.Preset{{Name: "paper", Params: qta.Paper()}, {Name: "default", Params: qta.Default()},
-		{Name: "authors", Params: qta.Authors()}}
+	return slices.DeleteFunc(qta.Presets(), func(p qta.Preset) bool { return !slices.Contains([]string{"paper", "beyond", "authors"}, p.Name) })
 }
 
 var (

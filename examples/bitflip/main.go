@@ -83,9 +83,7 @@ func main() {
 	fmt.Printf("%8s\n", "median")
 	for _, curriculum := range []string{"qta", "her", "random"} {
 		fmt.Printf("%-10s", curriculum)
-		p := qta.Paper()
-		p.HiddenSize, p.Batch, p.Candidates = 64, 256, 500 // as in qta.Small
-		p.UncertaintyGoal = "candidate"                    // as in qta.Default
+		p := qta.Small()
 		p.Curriculum = curriculum
 		var all []int
 		for seed := range *seeds {

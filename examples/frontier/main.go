@@ -1,7 +1,7 @@
 // Frontier shows how far from the start the goals are that the agent of a run on a
 // maze set itself, a line for every 2,000 environment steps:
 //
-//	go run ./examples/frontier runs/4x5-fast-1
+//	go run ./examples/frontier runs/4x5-quick-1
 //
 // It prints how many goals there are, and the least, the quartiles and the largest
 // of their distances in steps of one cell, of which the maze's goal is PathLength

@@ -132,7 +132,7 @@ func (m Method) Apply(p qta.Params) qta.Params {
 // effective returns p with those fields at their defaults that have no effect
 // beside the others, so that runs that compute the same have the same name.
 func effective(p qta.Params) qta.Params {
-	standard := qta.Default()
+	standard := qta.Paper()
 	if p.Uncertainty == "pun" && p.Replay != "td" {
 		p.AuthorsForm = standard.AuthorsForm
 	}

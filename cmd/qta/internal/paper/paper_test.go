@@ -63,15 +63,15 @@ func TestRecognize(t *testing.T) {
 			}
 		}
 	}
-	her := qta.Default()
+	her := qta.Beyond()
 	her.Curriculum = "her"
 	her.FirstGoalDesired = 0 // which is QTA's alone
-	td := TD.Apply(qta.Default())
+	td := TD.Apply(qta.Beyond())
 	td.AuthorsForm = true
 	for _, test := range []struct {
 		p             qta.Params
 		name, setting string
-	}{{her, "HER", "default"}, {td, "QTA + TD-PER", "default AuthorsForm=true"}, {qta.Default(), "QTA", "default"},
+	}{{her, "HER", "beyond"}, {td, "QTA + TD-PER", "beyond AuthorsForm=true"}, {qta.Beyond(), "QTA", "beyond"},
 		{qta.MEGA(), "MEGA", "mega"}, {qta.VDS(), "VDS", "vds"}} {
 		if got, setting := Recognize(test.p); got.Name != test.name || setting != test.setting {
 			t.Errorf("%s is taken for %s of %s", test.setting, got.Name, setting)
