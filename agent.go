@@ -40,7 +40,7 @@ type Agent struct {
 	losses  losses
 	log     []Evaluation
 
-	env   Env   // that Train trains in, until it returns
+	env   Env   // that Train trains in, until it returns; else nil
 	unfit error // to be trained or saved, and why; or nil
 
 	// The running episode.
@@ -312,6 +312,7 @@ var (
 		"in one an evaluation would break the running episode off")
 	errHalfway = errors.New("qta: the agent stands within an environment step, from where training cannot go on; " +
 		"save it in AfterStep or AfterEvaluation, or when Train has returned nil or the cause of its context, and go on from there")
+	errTraining     = errors.New("qta: the agent is in training: what Train calls cannot train it, load it or change its curriculum")
 	errNetworksOnly = errors.New("qta: an agent from safetensors has only its networks: " +
 		"it does not train, and only WriteSafetensors saves it")
 )

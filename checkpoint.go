@@ -70,8 +70,11 @@ func (a *Agent) MarshalBinary() ([]byte, error) {
 
 // UnmarshalBinary replaces the agent by the one that MarshalBinary saved, and
 // keeps its threads. An error, for another format one that wraps
-// [errors.ErrUnsupported], leaves the agent as it was.
+// [errors.ErrUnsupported], leaves the agent as it was, as within Train.
 func (a *Agent) UnmarshalBinary(data []byte) error {
+	if a.env != nil {
+		return errTraining
+	}
 	b, err := loadAgent(data)
 	if err != nil {
 		return fmt.Errorf("qta: checkpoint: %w", err)

@@ -389,8 +389,11 @@ type Curriculum interface {
 // SetCurriculum replaces the curriculum that Params.Curriculum names, while the
 // agent is not training. An agent that was saved with one trains only after
 // SetCurriculum gives it one again, which receives the saved state. It is an
-// error if c does not take that state; c must not be nil.
+// error if c does not take that state, and within Train; c must not be nil.
 func (a *Agent) SetCurriculum(c Curriculum) error {
+	if a.env != nil {
+		return errTraining
+	}
 	if o, ok := a.curriculum.(*ownCurriculum); ok && o.chosen == nil && o.state != nil {
 		u, ok := c.(encoding.BinaryUnmarshaler)
 		if !ok {

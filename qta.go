@@ -101,7 +101,10 @@ const Version = "0.5.0"
 // allowed. After an error within a step the agent can be neither trained nor
 // saved: continue from the last checkpoint.
 func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) error {
-	defer func(env Env) { a.env = env }(a.env)
+	if a.env != nil {
+		return errTraining
+	}
+	defer func() { a.env = nil }()
 	if err := a.enter(env, evaluation, o); err != nil {
 		return err
 	}
@@ -461,8 +464,8 @@ type TrainOptions struct {
 	Rollouts       int  // rollouts of one evaluation, 1 or more
 	StopWhenSolved bool // stop at the first evaluation in which every rollout succeeds
 
-	// Each function is called if it is not nil, and may save the agent and ask it.
-	// An error ends training.
+	// Each function is called if it is not nil, and may save the agent and ask it,
+	// but neither train it nor replace its state. An error ends training.
 	AfterEvaluation func(Evaluation) error
 	AfterStep       func() error
 }

@@ -355,16 +355,32 @@ func BenchmarkUpdate(b *testing.B) {
 	}
 }
 
-// What an environment and a hook do within training changes neither what is stored
-// nor what comes of it: they ask the agent, overwrite an action, and evaluate.
+// What an environment, a hook and a curriculum do within training changes neither
+// what is stored nor what comes of it: they ask the agent, overwrite an action, and
+// evaluate. What would change it is refused, wherever it is called.
 func TestWithinTraining(t *testing.T) {
 	o := TrainOptions{Steps: 30, EvalEvery: 10, Rollouts: 1}
 	undisturbed, a := newLineAgent(t), newLineAgent(t)
-	train(t, undisturbed, &lineEnv{}, &lineEnv{}, o)
-	asking := func() *lineEnv {
+	data, refused := marshal(t, a), map[string]bool{}
+	forbidden := func(where string) {
+		calls := []error{a.UnmarshalBinary(data), a.SetCurriculum(curriculumFunc(ownHER)),
+			a.Train(t.Context(), &lineEnv{}, &lineEnv{}, TrainOptions{Steps: a.Steps(), EvalEvery: 1, Rollouts: 1})}
+		for i, err := range calls {
+			if err != errTraining {
+				t.Errorf("within %s, call %d: error %v", where, i, err)
+			}
+		}
+		refused[where] = true
+	}
+	asking := func(of string) *lineEnv {
 		return &lineEnv{
-			onStep: func(_ *lineEnv, action []float64) { action[0] = 77 },
+			onReset: func(*lineEnv) { forbidden(of + " Reset") },
+			onStep: func(_ *lineEnv, action []float64) {
+				forbidden(of + " Step")
+				action[0] = 77
+			},
 			onReward: func(e *lineEnv, achieved, desired []float64, r float64) float64 {
+				forbidden(of + " Reward")
 				s := [][]float64{{e.at, e.speed, e.start}}
 				a.Act(s[0], desired)
 				a.Value(s, [][]float64{desired})
@@ -372,19 +388,34 @@ func TestWithinTraining(t *testing.T) {
 			},
 		}
 	}
-	env := asking()
+	env := asking("training's")
+	own := curriculumFunc(func(b *Agent, first bool, rng *rand.Rand) ([]float64, error) {
+		if a == b {
+			forbidden("NextGoal")
+		}
+		return ownHER(b, first, rng)
+	})
+	if err := errors.Join(undisturbed.SetCurriculum(own), a.SetCurriculum(own)); err != nil {
+		t.Fatal(err)
+	}
+	train(t, undisturbed, &lineEnv{}, &lineEnv{}, o)
+	o.AfterEvaluation = func(Evaluation) error {
+		forbidden("AfterEvaluation")
+		return nil
+	}
 	o.AfterStep = func() error {
+		forbidden("AfterStep")
 		if _, err := a.Evaluate(env, 1, 1); err != errTwoInstances {
 			return fmt.Errorf("an evaluation in the environment of training: %v", err)
 		}
-		if _, err := a.Evaluate(&lineEnv{}, 1, 1); err != nil {
-			return err
-		}
-		// A call within it that has nothing to do changes nothing either.
-		return a.Train(t.Context(), asking(), &lineEnv{}, TrainOptions{Steps: a.Steps(), EvalEvery: 1, Rollouts: 1})
+		_, err := a.Evaluate(&lineEnv{}, 1, 1)
+		return err
 	}
-	train(t, a, env, asking(), o)
+	train(t, a, env, asking("evaluation's"), o)
 	sameState(t, "asked, overwritten and evaluated", marshal(t, undisturbed), a)
+	if len(refused) != 9 || a.SetCurriculum(own) != nil { // afterwards it is allowed
+		t.Errorf("refused within %v", refused)
+	}
 	for want, err := range map[string]error{
 		"qta: there is no environment":       second(a.Evaluate(nil, 1, 1)),
 		"qta: an evaluation of 0 rollouts":   second(a.Evaluate(env, 0, 1)),
