@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -36,6 +37,7 @@ type Options struct {
 	EvalEvery int  // environment steps between evaluations; 0 is 1000
 	Rollouts  int  // of one evaluation; 0 is 20
 	Continue  bool // go on after the first perfect evaluation
+	Unchecked bool // train in an environment that CheckEnv refuses, too
 
 	Threads    int // the results are the same for every number; 0 is one per CPU, at most 8
 	Checkpoint int // environment steps between saves; 0 is as often as 1 % of the time allows
@@ -57,6 +59,7 @@ var ErrStopped = errors.New("the run was stopped and saved")
 // without the interruption; its environment, parameters, seed and evaluations
 // cannot change, its limits can. env and evaluation are two instances of the same
 // environment, which are a [Sketcher] or a [Surveyor] for more pictures; [Maze] is.
+// Before its first step [qta.CheckEnv] plays some episodes, unless it is a maze.
 //
 // The error is an [InputError] for mistakes in o and in the directory, a [UseError]
 // where another process works on the run, wraps [ErrStopped] where ctx ended the
@@ -151,14 +154,22 @@ type session struct {
 
 // newSession begins a run in a directory, or takes up the run that it holds.
 func newSession(d *directory, evaluation qta.Env, o *Options) (*session, error) {
-	id := Identity{qta.Version, o.Name, nil, o.Preset, o.Params, o.Seed, o.EvalEvery, o.Rollouts}
+	id := Identity{qta.Version, o.Name, nil, o.Preset, o.Params, o.Seed, o.EvalEvery, o.Rollouts, nil}
 	if m, ok := evaluation.(*mazeEnv); ok {
 		id.Map = mapLines(m.maze)
 	}
 	run, err := load(d.path)
 	if err != nil {
 		return nil, err
-	} else if run == nil {
+	} else if run == nil && len(id.Map) == 0 && !o.Unchecked {
+		if err := qta.CheckEnv(evaluation, o.Params.Horizon, rand.New(rand.NewPCG(1, 0))); err != nil {
+			return nil, words.BadInput("%w; Options.Unchecked trains in it as it is", err)
+		}
+	}
+	if len(id.Map) == 0 {
+		id.Fingerprint = fingerprint(evaluation, o.Params.Horizon)
+	}
+	if run == nil {
 		if run, err = newRun(id, evaluation); err != nil {
 			return nil, err
 		}

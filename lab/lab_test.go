@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,5 +73,70 @@ func TestResume(t *testing.T) {
 	}
 	if timing := roomtest.Read(t, parts, TimingFile); strings.Count(timing, "\n") != 11 {
 		t.Errorf("the clock of 10 evaluations: %s", timing)
+	}
+}
+
+// An iced maze has no map, and its actions go a part of their way.
+type iced struct {
+	qta.Env
+	part   float64
+	reward float64 // added to a step's
+}
+
+func (e iced) Step(action []float64) (qta.State, float64) {
+	s, r := e.Env.Step([]float64{e.part * action[0], e.part * action[1]})
+	return s, r + e.reward
+}
+
+func trainIced(t *testing.T, o Options, part, reward float64) error {
+	t.Helper()
+	m := roomtest.Maze(t, "1U5")
+	return Train(t.Context(), iced{m.Env(), part, reward}, iced{m.Env(), part, reward}, o)
+}
+
+// A run is not continued, nor said to be done, in an environment that has changed;
+// one that is too old to know its environment is.
+func TestFingerprint(t *testing.T) {
+	const changed = "the environment has changed: at step 1 of an episode that is always the same number 0 of its observation is "
+	o := tinyRun(filepath.Join(t.TempDir(), "run"))
+	o.Steps = 60
+	if err := trainIced(t, o, 0.5, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, o.Steps = range []int{60, 100} {
+		if err := trainIced(t, o, 0.6, 0); err == nil || !strings.Contains(err.Error(), changed) {
+			t.Errorf("another environment until step %d: error %v", o.Steps, err)
+		}
+		if err := trainIced(t, o, 0.5+1e-9, 0); o.Steps == 60 && err != nil {
+			t.Errorf("another rounding: %v", err)
+		}
+	}
+	r, err := Open(o.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.state.Fingerprint = nil
+	r.state.attach(r.Agent)
+	if err := r.Agent.SaveFile(filepath.Join(o.Dir, AgentFile)); err != nil {
+		t.Fatal(err)
+	}
+	if err := trainIced(t, o, 0.6, 0); err != nil {
+		t.Errorf("a run without a fingerprint: %v", err)
+	}
+}
+
+// An environment that breaks its contract is refused before anything is written,
+// unless the options say otherwise: then its first step ends the run.
+func TestUnfitEnvironment(t *testing.T) {
+	o := tinyRun(filepath.Join(t.TempDir(), "run"))
+	for _, o.Unchecked = range []bool{false, true} {
+		err := trainIced(t, o, 1, 5)
+		_, input := errors.AsType[InputError](err)
+		if err == nil || !strings.Contains(err.Error(), "Step's reward is ") || input == o.Unchecked {
+			t.Errorf("unchecked is %v: error %v", o.Unchecked, err)
+		}
+		if _, err := os.Stat(filepath.Join(o.Dir, AgentFile)); (err == nil) != o.Unchecked {
+			t.Errorf("unchecked is %v: %s: %v", o.Unchecked, AgentFile, err)
+		}
 	}
 }

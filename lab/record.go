@@ -55,6 +55,8 @@ type Identity struct {
 	Seed        uint64     `json:"seed"`
 	EvalEvery   int        `json:"eval_every"`
 	Rollouts    int        `json:"eval_rollouts"`
+
+	Fingerprint Fingerprint `json:"fingerprint,omitempty"` // of the environment; of an older run nil
 }
 
 // Limits are what the last command asked for.
@@ -247,7 +249,7 @@ func mapLines(m *qta.Maze) []string {
 
 // MazeIdentity returns what decides a run on a maze with the usual evaluations.
 func MazeIdentity(name string, m *qta.Maze, preset string, p qta.Params, seed uint64, every int) Identity {
-	return Identity{qta.Version, name, mapLines(m), preset, p, seed, every, Rollouts}
+	return Identity{qta.Version, name, mapLines(m), preset, p, seed, every, Rollouts, nil}
 }
 
 // NewRecord returns the record of a run that this program works on.
@@ -274,7 +276,18 @@ func (id Identity) Differences(other Identity) (list []string) {
 	for _, name := range Differing(id.Params, other.Params) {
 		compare(name, id.Params.Value(name), other.Params.Value(name))
 	}
+	if text := id.Fingerprint.difference(other.Fingerprint); text != "" {
+		list = append(list, text)
+	}
 	return list
+}
+
+// Same reports whether two runs of one place and one name are the same run: they
+// have not been seen to differ.
+func (r *Record) Same(other *Record) bool {
+	a, b := r.Outcome, other.Outcome
+	return r.Run.Seed == other.Run.Seed && r.Run.Version == other.Run.Version &&
+		r.Run.Fingerprint.difference(other.Run.Fingerprint) == "" && (a.Steps != b.Steps || a.Digest == b.Digest)
 }
 
 // Command returns a command line that makes the run again, with a map that has no

@@ -21,6 +21,7 @@ type state struct {
 	Environment, Preset string
 	Map                 []string `json:",omitempty"`
 	EvalEvery, Rollouts int
+	Fingerprint         Fingerprint `json:",omitempty"`
 
 	Sketch    *Sketch    `json:",omitempty"` // of an environment that can draw itself
 	Goals     []goalSet  `json:",omitempty"` // that the agent set itself: every Stride-th
@@ -64,7 +65,7 @@ const (
 // newState returns the state of a run before its first step.
 func newState(id Identity, env qta.Env) (*state, error) {
 	s := &state{Version: id.Version, Environment: id.Environment, Preset: id.Preset, Map: id.Map,
-		EvalEvery: id.EvalEvery, Rollouts: id.Rollouts, Stride: 1}
+		EvalEvery: id.EvalEvery, Rollouts: id.Rollouts, Fingerprint: id.Fingerprint, Stride: 1}
 	if e, ok := env.(Sketcher); ok {
 		sketch := e.Sketch()
 		s.Sketch = &sketch
@@ -75,7 +76,7 @@ func newState(id Identity, env qta.Env) (*state, error) {
 
 // identity returns what decides the run of an agent with this state.
 func (s *state) identity(a *qta.Agent) Identity {
-	return Identity{s.Version, s.Environment, s.Map, s.Preset, a.Params(), a.Seed(), s.EvalEvery, s.Rollouts}
+	return Identity{s.Version, s.Environment, s.Map, s.Preset, a.Params(), a.Seed(), s.EvalEvery, s.Rollouts, s.Fingerprint}
 }
 
 // readState returns what is attached to an agent.

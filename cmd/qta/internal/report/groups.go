@@ -95,8 +95,8 @@ func New(c *lab.Collection) *Report {
 			g = &group{place: at, Paper: paper.Of(at.Method, at.Maze)}
 			s.Groups = append(s.Groups, g)
 		}
-		if n := len(g.all); n > 0 && g.all[n-1].Run.Seed == run.Run.Seed && g.all[n-1].Run.Version == run.Run.Version {
-			r.Skipped = append(r.Skipped, lab.Skip{Path: run.Path, Why: "the same run as in " + g.all[n-1].Path})
+		if i := slices.IndexFunc(g.all, run.Same); i >= 0 {
+			r.Skipped = append(r.Skipped, lab.Skip{Path: run.Path, Why: "the same run as in " + g.all[i].Path})
 			continue
 		}
 		g.all = append(g.all, run)

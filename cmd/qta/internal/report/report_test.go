@@ -358,8 +358,9 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestSorting keeps apart what is not the same: versions, maps and evaluations; of
-// two runs that are the same the longer one counts.
+// TestSorting keeps apart what is not the same: versions, maps, evaluations, what
+// environments of one name answered, and networks at one step; of two runs that are
+// the same the longer one counts.
 func TestSorting(t *testing.T) {
 	own := func(text string) []*lab.Record {
 		runs := solved(paper.QTA, "4x5", 5)
@@ -373,6 +374,11 @@ func TestSorting(t *testing.T) {
 	few[0].Run.Rollouts = 5
 	elsewhere := solved(paper.QTA, "4x5", 5)
 	elsewhere[0].Run.Environment, elsewhere[0].Run.Map = "robot", nil
+	changed, other := *elsewhere[0], *elsewhere[0]
+	changed.Run.Fingerprint = lab.Fingerprint{{{1}, {1}, {2}, {-1}}}
+	elsewhere[0].Run.Fingerprint = lab.Fingerprint{{{1}, {1}, {3}, {-1}}}
+	other.Outcome.Digest = "other" // and no fingerprint
+	elsewhere = append(elsewhere, &changed, &other)
 	c := &lab.Collection{Runs: slices.Concat(curves(paper.QTA, "4x5", []float64{0}), solved(paper.QTA, "4x5", 5),
 		older, own("SG"), own("S.G"), often, elsewhere, few)}
 	r := New(c)
@@ -382,7 +388,7 @@ func TestSorting(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s: %s %v, %v", s.Name, g.Maze, g.Length > 0, g.steps))
 		}
 	}
-	want := []string{"small: 4x5 true, [50000 5000]", "small: robot false, [5000]", "small: my (its own map, 38f7c85b) true, [5000]",
+	want := []string{"small: 4x5 true, [50000 5000]", "small: robot false, [5000 5000 5000]", "small: my (its own map, 38f7c85b) true, [5000]",
 		"small: my (its own map, 720494e4) true, [5000]",
 		"small, 20 rollouts every 500 steps: 4x5 true, [5000]", "small, 5 rollouts every 1000 steps: 4x5 true, [5000]"}
 	if diff := cmp.Diff(want, got); diff != "" || len(r.Skipped) != 1 {
