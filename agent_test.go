@@ -22,6 +22,8 @@ type scriptedEnv struct {
 	place   func(episode, step int) float64
 	desired func(episode int) float64 // nil for 0
 
+	more int // numbers that it draws for nothing at a reset
+
 	resets, step int
 	actions      [][]float64 // all that were taken
 	chance       []float64   // a number from the generator of each episode
@@ -33,6 +35,9 @@ func (e *scriptedEnv) Reset(rng *rand.Rand) State {
 	e.resets++
 	e.step = 0
 	e.chance = append(e.chance, rng.Float64())
+	for range e.more {
+		rng.Float64()
+	}
 	return e.state()
 }
 

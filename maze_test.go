@@ -235,6 +235,36 @@ func TestSampleGoal(t *testing.T) {
 	}
 }
 
+// An episode's start and goal are uniform in squares of half side 0.3 about the
+// centers of their cells, each coordinate by itself.
+func TestRegions(t *testing.T) {
+	const n = 16_000
+	m := mustMaze(t, "4x5")
+	env, rng := m.Env(), rand.New(rand.NewPCG(9, 11))
+	sides, inner, farthest := [16]int{}, [4]int{}, [4]float64{}
+	for range n {
+		s, side := env.Reset(rng), 0
+		for i, x := range slices.Concat(s.Observation, s.Desired) {
+			d := x - slices.Concat([]float64{4.5, 2.5}, []float64{4.5, 4.5})[i]
+			if farthest[i] = max(farthest[i], math.Abs(d)); math.Abs(d) < 0.15 {
+				inner[i]++
+			}
+			if side *= 2; d > 0 {
+				side++
+			}
+		}
+		sides[side]++
+	}
+	for side, count := range sides {
+		frequency(t, fmt.Sprint("sides ", side), count, n, 1./16)
+	}
+	for i, count := range inner {
+		if frequency(t, "the inner half", count, n, 0.5); farthest[i] > 0.3 || farthest[i] < 0.299 {
+			t.Errorf("coordinate %d lies up to %v from the center, want 0.3", i, farthest[i])
+		}
+	}
+}
+
 // The path lengths that Figures 2 (right) and 6 (right) print, which are the
 // farthest of all points, and own maps counted by hand.
 func TestPathLength(t *testing.T) {

@@ -732,15 +732,34 @@ func averageByHand(a *Agent, h hand) {
 	}
 }
 
-// A recorder is a scriptedEnv that keeps what Reward is asked from outside.
+// A recorder is a scriptedEnv that keeps what Reward is asked from outside, and tells
+// of every call.
 type recorder struct {
 	*scriptedEnv
 	asked [][2]float64 // achieved and desired
+	on    func(call string, desired float64)
+}
+
+func (r *recorder) Reset(rng *rand.Rand) State {
+	r.tell("reset", 0)
+	return r.scriptedEnv.Reset(rng)
+}
+
+func (r *recorder) Step(action []float64) (State, float64) {
+	r.tell("step", 0)
+	return r.scriptedEnv.Step(action)
 }
 
 func (r *recorder) Reward(achieved, desired []float64) float64 {
+	r.tell("reward", desired[0])
 	r.asked = append(r.asked, [2]float64{achieved[0], desired[0]})
 	return r.scriptedEnv.Reward(achieved, desired)
+}
+
+func (r *recorder) tell(call string, desired float64) {
+	if r.on != nil {
+		r.on(call, desired)
+	}
 }
 
 // What an update learns from, to the losses that it reports. Transitions are drawn
@@ -880,4 +899,279 @@ func scales(a *Agent) (s, g func(float64) float64) {
 		return func(x float64) float64 { return (x - mean) * scale }
 	}
 	return of(a.observations), of(a.goals)
+}
+
+// The order of a step: the action, the environment, the replay, the goal, the
+// update, the normalizers, the evaluation, the functions of TrainOptions.
+func TestStepOrder(t *testing.T) {
+	var a *Agent
+	var did []string
+	probe := 0.0
+	note := func(what string) {
+		if x := a.Act([]float64{0.5}, []float64{0.5})[0]; x != probe { // which nothing else moves
+			did, probe = append(did, "normalizers"), x
+		}
+		did = append(did, what)
+	}
+	a = handAgent(t, hand{policy: rule{s: 0.3, g: 0.3}}, 1, "Horizon=3 LearningStarts=3 Batch=2 HindsightRatio=1000")
+	env := &recorder{scriptedEnv: &scriptedEnv{
+		place:   func(e, k int) float64 { return float64(10*e + k) },
+		desired: func(int) float64 { return -7 },
+	}}
+	env.on = func(call string, desired float64) {
+		switch {
+		case call != "reward":
+			note(call)
+		case desired == -7:
+			note("reward")
+		case desired != math.Floor(desired):
+			note("pursued?")
+		default:
+			note("learn")
+		}
+	}
+	evaluation := &recorder{scriptedEnv: &scriptedEnv{place: env.place, desired: env.desired}}
+	evaluation.on = func(call string, _ float64) {
+		if call == "reset" {
+			note("evaluation")
+		}
+	}
+	a.SetCurriculum(curriculumFunc(func(a *Agent, first bool, _ *rand.Rand) ([]float64, error) {
+		now := a.State().Achieved[0]
+		if note(fmt.Sprint("goal, first ", first)); a.Achieved(a.Steps())[0] != now || now != float64(a.Steps()/3*10+a.Steps()%3) {
+			t.Errorf("a goal is set at %v after %d steps", now, a.Steps())
+		}
+		return []float64{now + 2.05}, nil
+	}))
+	train(t, a, env, evaluation, TrainOptions{
+		Steps: 6, EvalEvery: 6, Rollouts: 1,
+		AfterEvaluation: func(Evaluation) error { note("evaluated"); return nil },
+		AfterStep:       func() error { note("stepped"); return nil },
+	})
+	want := strings.Split("normalizers,reset,goal, first true,step,reward,pursued?,stepped,"+
+		"step,reward,pursued?,goal, first false,stepped,"+
+		"step,reward,pursued?,normalizers,stepped,"+ // no update, no goal at an episode's end
+		"reset,goal, first true,step,reward,pursued?,learn,learn,stepped,"+
+		"step,reward,pursued?,goal, first false,learn,learn,stepped,"+
+		"step,reward,pursued?,learn,learn,normalizers,evaluation,evaluated,stepped", ",")
+	if diff := cmp.Diff(strings.Join(want, ","), strings.Join(did, ",")); diff != "" {
+		t.Errorf("the order of six steps (-want +got):\n%s", diff)
+	}
+}
+
+// At first targets are the networks that they follow, and so is the average; critics,
+// heads and policy differ from one another, and from those of another seed.
+func TestStart(t *testing.T) {
+	p := changed("", Paper(), "HiddenSize=8 UncertaintyPolyak=0.9").Params
+	layers := map[float32]string{}
+	for _, seed := range []uint64{1, 2} {
+		a := newMazeAgent(t, p, seed)
+		nets := map[string][]float32{}
+		for _, params := range a.parameters() {
+			nets[params.name] = params.values
+		}
+		for name, values := range nets {
+			if online, target := strings.CutPrefix(name, "target "); target {
+				if !slices.Equal(values, nets[online][:len(values)]) {
+					t.Errorf("%s is not the %s at first", name, online)
+				}
+				continue
+			}
+			for _, i := range []int{0, len(values) - 1, len(values) * 2 / 3} { // first layer, the head's or last, and a middle one
+				if other := layers[values[i]]; other != "" || values[i] == 0 {
+					t.Errorf("number %d of %s of seed %d, %v, is another's: %s", i, name, seed, values[i], other)
+				}
+				layers[values[i]] = name
+			}
+		}
+		for i, net := range a.average {
+			if !slices.Equal(net.params, a.pun.critics[i].params) {
+				t.Errorf("average %d is not critic %d at first", i+1, i+1)
+			}
+		}
+	}
+}
+
+// In the first update every number moves by its network's rate, as Adam's first step
+// is, and a head's own layer by another than its critic; then targets follow by ρ.
+func TestRates(t *testing.T) {
+	p := changed("", tinyPreset(Paper()), "ActorRate=0.001 CriticRate=0.002 PredictiveRate=0.005 Polyak=0.9 LearningStarts=30").Params
+	var before map[string][]float32
+	numbers := func(a *Agent) map[string][]float32 {
+		nets := map[string][]float32{}
+		for _, params := range a.parameters() {
+			nets[params.name] = slices.Clone(params.values)
+		}
+		return nets
+	}
+	a := newMazeAgent(t, p, 1)
+	trainTo(t, a, 31, func() error {
+		if a.Steps() == 30 {
+			before = numbers(a)
+		}
+		return nil
+	})
+	head := p.HiddenSize*2 + 2
+	for name, now := range numbers(a) {
+		was := before[name]
+		largest := func(lo, hi int) (d float64) {
+			for i := lo; i < hi; i++ {
+				d = math.Max(d, math.Abs(float64(now[i]-was[i])))
+			}
+			return d
+		}
+		n := len(now)
+		online, target := strings.CutPrefix(name, "target ")
+		switch {
+		case target:
+			want := make([]float64, n)
+			for i := range want {
+				want[i] = 0.9*float64(was[i]) + 0.1*float64(numbers(a)[online][i])
+			}
+			near(t, name, now, want)
+		case name == "policy":
+			near(t, name+"'s largest step", []float32{float32(largest(0, n))}, []float64{0.001})
+		default:
+			near(t, name+"'s largest step", []float32{float32(largest(0, n-head))}, []float64{0.002})
+			near(t, name+"'s head's", []float32{float32(largest(n-head, n))}, []float64{0.005})
+		}
+	}
+}
+
+// Each purpose of chance has its own stream: what is drawn more often for one, or
+// otherwise, changes nothing for another.
+func TestStreams(t *testing.T) {
+	// trace returns what each purpose decides in a run, one line each.
+	trace := func(seed uint64, changes string, more int) map[string]string {
+		a := handAgent(t, hand{policy: rule{c: 0.3}, target: [3]rule{{c: -0.1}, {c: -0.2}, {c: -0.3}}, head: apart(rule{s: 1, c: 100})},
+			seed, "InitialSteps=20 LearningStarts=15 Slope=4 Intercept=-1 UncertaintyActions=2 "+changes)
+		env := &recorder{scriptedEnv: &scriptedEnv{place: func(e, k int) float64 { return float64(10*e + k) }, more: more}}
+		var draws, goals, pairs []float64
+		train(t, a, env, &scriptedEnv{place: env.place}, TrainOptions{Steps: 60, EvalEvery: 1, Rollouts: 1 + more, AfterStep: func() error {
+			rows, reward := env.asked[2:], 0.0
+			env.asked = nil
+			for _, row := range rows {
+				draws = append(draws, row[0])
+				reward += env.scriptedEnv.Reward(row[:1], row[1:]) / float64(len(rows))
+			}
+			for _, g := range a.Goals(a.Steps()-1, a.Steps()) {
+				goals = append(goals, g[0])
+			}
+			// With Q = 0 the loss is the mean of (r + γ y)², and r is 0 or -1.
+			y := -0.99 * 0.2
+			if loss := a.Evaluations()[a.Steps()-1].CriticLoss; math.Abs(loss-(-reward*(1-2*y)+y*y)) > 1e-5 {
+				y = -0.99 * 0.3
+			}
+			pairs = append(pairs, y)
+			return nil
+		}})
+		return map[string]string{
+			"environment": fmt.Sprint(env.chance), "exploration": fmt.Sprint(env.actions),
+			"replay": fmt.Sprint(draws), "learning": fmt.Sprint(pairs), "goals": fmt.Sprint(goals),
+		}
+	}
+	plain := trace(1, "", 0)
+	for _, test := range []struct {
+		seed    uint64
+		changes string
+		more    int    // numbers of the environment's at a reset, and rollouts of an evaluation
+		moved   string // purposes, in their order
+	}{
+		{1, "", 0, ""},
+		{2, "", 0, "environment exploration goals learning replay"},
+		{1, "", 3, "environment"},
+		{1, "ActionNoise=0.3", 0, "exploration"},
+		{1, "RandomAction=0.9 RandomActionLater=0.9", 0, "exploration"},
+		{1, "Batch=9", 0, "replay"},
+		{1, "HindsightRatio=0", 0, "replay"},
+		{1, "NormalizerDraws=9", 0, "replay"},
+		{1, "TargetNoise=0.1", 0, "learning"},
+		{1, "UncertaintyActions=3", 0, "goals"},
+		{1, "Candidates=9", 0, "goals"},
+	} {
+		var moved []string
+		for purpose, now := range trace(test.seed, test.changes, test.more) {
+			if now != plain[purpose] {
+				moved = append(moved, purpose)
+			}
+		}
+		slices.Sort(moved)
+		if got := strings.Join(moved, " "); got != test.moved {
+			t.Errorf("seed %d, %q, %d more: what is drawn for %q changes, want %q", test.seed, test.changes, test.more, got, test.moved)
+		}
+	}
+}
+
+// The noise on each component has mean 0 and deviation ε, the sum is cut off at ±1,
+// and a share of actions is uniform over the action space.
+func TestExploration(t *testing.T) {
+	const n = 20_000
+	for _, test := range []struct {
+		c      float64 // of the policy, whose action is tanh(c)
+		random string
+	}{{0, "0"}, {0, "0.3"}, {1, "0"}, {-1, "0.3"}} {
+		a := handAgent(t, hand{policy: rule{c: test.c}}, 1, "Horizon=100000 ActionNoise=0.2 RandomAction="+test.random+" RandomActionLater="+test.random)
+		a.SetCurriculum(curriculumFunc(ownHER))
+		env := &scriptedEnv{place: func(_, k int) float64 { return 1 }}
+		trainScripted(t, a, env, n, nil)
+		share := a.Params().RandomAction
+		// Of each bound, the chance of an action of at most it.
+		normal := func(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
+		for _, bound := range []float64{-1, -0.9, -0.5, -0.2, -0.1, 0, 0.1, 0.2, 0.5, 0.9, math.Nextafter(1, 0)} {
+			count, twice := 0, 0
+			for i, action := range env.actions {
+				if action[0] <= bound {
+					count++
+					if i > 0 && env.actions[i-1][0] <= bound {
+						twice++
+					}
+				}
+				if math.Abs(action[0]) > 1 {
+					t.Fatalf("an action of %v", action)
+				}
+			}
+			p := (1-share)*normal((bound-math.Tanh(test.c))/0.2) + share*(bound+1)/2
+			what := fmt.Sprintf("policy %.2f, random %s: an action of at most %.2f", math.Tanh(test.c), test.random, bound)
+			frequency(t, what, count, n, p)
+			frequency(t, what+" after another", twice, n-1, p*p)
+		}
+	}
+}
+
+// The normalizers are shown NormalizerDraws of a finished episode's transitions, of
+// states those before the step, and goals as in a minibatch, relabeled or their own.
+// They count from 1, with a zero.
+func TestNormalizersShown(t *testing.T) {
+	for _, test := range []struct {
+		what, hindsight string
+		place           func(e, k int) float64
+		shown           func(e int) float64
+		of              func(a *Agent) *normalizer
+	}{
+		{"states", "0", func(e, k int) float64 { return float64(4*e + k/5*50) }, func(e int) float64 { return 4*float64(e) + 0.5 },
+			func(a *Agent) *normalizer { return a.observations }},
+		{"own goals", "0", func(e, k int) float64 { return float64(4*e + k/5*50) }, func(e int) float64 { return -3 - float64(e) },
+			func(a *Agent) *normalizer { return a.goals }},
+		{"relabeled goals", "1000", func(e, k int) float64 { return float64(4*e + (k+4)/5) }, func(e int) float64 { return 4*float64(e) + 1 },
+			func(a *Agent) *normalizer { return a.goals }},
+	} {
+		a := handAgent(t, hand{}, 1, "NormalizerDraws=9 HindsightRatio="+test.hindsight)
+		a.SetCurriculum(curriculumFunc(func(a *Agent, _ bool, _ *rand.Rand) ([]float64, error) {
+			return []float64{float64(-3 - a.Steps()/5)}, nil
+		}))
+		trainScripted(t, a, &scriptedEnv{place: test.place}, 17, func() error {
+			count, sum, square := 1.0, 0.0, 0.0
+			for e := range a.Steps() / 5 {
+				x := test.shown(e)
+				count, sum, square = count+9, sum+9*x, square+9*x*x
+			}
+			mean, σ := sum/count, math.Sqrt(square/count-sum/count*sum/count)
+			if count == 1 {
+				σ = 1
+			}
+			n := test.of(a)
+			near(t, fmt.Sprintf("step %d: %s: mean and scale", a.Steps(), test.what), float32s([]float64{n.mean[0], n.scale[0]}), []float64{mean, 1 / σ})
+			return nil
+		})
+	}
 }
