@@ -74,6 +74,14 @@ type vectorCase struct {
 }
 
 func checkFile(fsys fs.FS, name string) ([]CheckResult, error) {
+	info, err := fs.Stat(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	const most = 16 << 20
+	if !info.Mode().IsRegular() || info.Size() > most {
+		return nil, fmt.Errorf("it is not a regular file of at most %d MB", most>>20)
+	}
 	text, err := fs.ReadFile(fsys, name)
 	if err != nil {
 		return nil, err

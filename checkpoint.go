@@ -113,9 +113,12 @@ func (a *Agent) SaveFile(path string) error {
 	return nil
 }
 
-// LoadFile reads what [Agent.SaveFile] wrote. The error wraps [os.ErrNotExist] for
+// LoadFile reads what [Agent.SaveFile] wrote, a regular file. The error wraps [os.ErrNotExist] for
 // a missing file and [errors.ErrUnsupported] for another format.
 func LoadFile(path string) (*Agent, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // a FIFO may never begin
+		return nil, fmt.Errorf("qta: checkpoint: %s is not a regular file", path)
+	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("qta: checkpoint: %w", err)

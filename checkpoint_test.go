@@ -457,6 +457,9 @@ func TestSaveFile(t *testing.T) {
 			t.Errorf("%v: the files are %v", test, entries)
 		}
 	}
+	if _, err := LoadFile(os.DevNull); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
+		t.Errorf("a device: error %v", err)
+	}
 }
 
 // Where the next checkpoint cannot be written, the one before stays whole.

@@ -133,7 +133,7 @@ func load(dir string) (*Run, error) {
 	var damage error // of the first that is not whole
 	for _, name := range []string{AgentFile, PreviousFile} {
 		path := filepath.Join(dir, name)
-		data, err := os.ReadFile(path)
+		data, err := words.ReadFile(path, words.MostAgent)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		} else if err != nil {
@@ -203,7 +203,11 @@ func lock(f *os.File, dir string) error {
 // InUse reports whether a process holds the lock of a run's directory, and says yes
 // on systems that cannot tell.
 func InUse(dir string) bool {
-	f, err := os.Open(filepath.Join(dir, LockFile))
+	path := filepath.Join(dir, LockFile)
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	f, err := os.Open(path)
 	if err != nil {
 		return false
 	}

@@ -192,8 +192,9 @@ func newSession(d *directory, evaluation qta.Env, o *Options) (*session, error) 
 	if o.Continue {
 		limits.Stop = StopNever
 	}
-	if s.timing, err = d.root.ReadFile(TimingFile); err != nil {
-		s.timing = []byte("step[environment steps],seconds[s since this process began],rate[environment steps/s]\n")
+	s.timing = []byte("step[environment steps],seconds[s since this process began],rate[environment steps/s]\n")
+	if info, err := d.root.Lstat(TimingFile); err == nil && info.Mode().IsRegular() && info.Size() <= words.MostText {
+		s.timing, _ = d.root.ReadFile(TimingFile)
 	}
 	s.record = NewRecord(run.Run, limits, o.Threads) // with the name of its parameters from the start
 	s.agent.SetThreads(o.Threads)

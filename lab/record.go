@@ -335,7 +335,7 @@ func Differing(p, q qta.Params) (names []string) {
 // where there is none, and [errors.ErrUnsupported] where another version of the
 // laboratory has written it.
 func ReadRecord(path string) (*Record, error) {
-	data, err := os.ReadFile(path)
+	data, err := words.ReadFile(path, words.MostText)
 	if err != nil {
 		return nil, words.Cause(err)
 	}

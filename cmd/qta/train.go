@@ -131,7 +131,7 @@ func findMaze(name string) (*qta.Maze, string, error) {
 // readText reads a text that a person has written. The mark with which some
 // editors begin UTF-8 is left out.
 func readText(path string) (string, error) {
-	data, err := os.ReadFile(path)
+	data, err := words.ReadFile(path, words.MostText)
 	return strings.TrimPrefix(string(data), "\ufeff"), words.Cause(err)
 }
 

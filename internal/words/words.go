@@ -33,6 +33,26 @@ func BadFile(err error, format string, args ...any) error {
 	return BadInput(format, args...)
 }
 
+// The largest files that are read: texts, and agents.
+const (
+	MostText  = 64 << 20
+	MostAgent = 16 << 30
+)
+
+// ReadFile reads a regular file up to a size. Others may never end, or never begin.
+func ReadFile(path string, most int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is not a regular file")
+	case info.Size() > most:
+		return nil, fmt.Errorf("it is larger than %d MB", most>>20)
+	}
+	return os.ReadFile(path)
+}
+
 // Cause returns what is behind an error of a file operation, whose path the
 // caller names.
 func Cause(err error) error {
