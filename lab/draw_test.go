@@ -246,7 +246,7 @@ func TestPage(t *testing.T) {
 	}
 	page := roomtest.Read(t, dir, PageFile)
 	for _, want := range []string{"Query The Agent on maze 1U5", "held-out success", "first at the goal", "After 200 environment steps", "film-w",
-		"<code>qta -maze 1U5 -params small ", "path length"} {
+		"<code>go run ./cmd/qta -maze 1U5 -params small ", "path length"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -264,6 +264,40 @@ func TestPage(t *testing.T) {
 		t.Errorf("the log has %d lines, want 11", n)
 	}
 	roomtest.Look(t, page, "return [];")
+}
+
+// A run that ends unsolved says what to look at first, on its page, too, and a path
+// longer than an episode is named before training.
+func TestHint(t *testing.T) {
+	for want, e := range map[string]qta.Evaluation{
+		"None of the 40 goals that it set itself since step 1000 was reached;":              {GoalsSet: 52},
+		"Of its latest rollouts 50 % stood at the goal and 25 % at their end: they lost it": {GoalsReached: 1, Reached: 0.5, Success: 0.25},
+		"In training it has never stood at the goal;":                                       {GoalsReached: 1},
+	} {
+		r := madeUp(t)
+		r.State, r.Outcome.SolvedAt, r.Outcome.FoundAt = Finished, 0, 0
+		e.Step, r.Curve[1] = 2000, e
+		if got := r.hint(); !strings.HasPrefix(got, want) {
+			t.Errorf("hint %q, want %q", got, want)
+		}
+	}
+	o := tinyRun(filepath.Join(t.TempDir(), "run"))
+	var said, warned string
+	o.Say, o.Warn = func(line string) { said = said + line }, func(line string) { warned += line }
+	o.Params.Horizon = 3
+	train(t, o)
+	if !strings.HasPrefix(warned, "the path from start to goal is 9 steps long and an episode has 3 ") {
+		t.Errorf("warned of %q", warned)
+	}
+	page := roomtest.Read(t, o.Dir, PageFile)
+	for _, want := range []string{"When it does not learn", ">not solved<"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page of an unsolved run lacks %q", want)
+		}
+	}
+	if !strings.Contains(said, "When it does not learn") {
+		t.Errorf("an unsolved run ends with %q", said)
+	}
 }
 
 // FuzzState attaches arbitrary bytes to an agent: they are refused, or can be drawn.

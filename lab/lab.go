@@ -271,7 +271,7 @@ func (s *session) train(ctx context.Context, env qta.Env) error {
 	case Solved:
 		s.Say(fmt.Sprintf("Solved: %s.", s.story()))
 	default:
-		s.Say(fmt.Sprintf("The budget is used up: %s.", s.story()))
+		s.Say(strings.TrimSpace(fmt.Sprintf("The budget is used up: %s. %s", s.story(), s.record.hint())))
 	}
 	s.Say("Open " + filepath.Join(s.dir.path, PageFile))
 	return nil
@@ -287,6 +287,10 @@ func (s *session) announce() {
 	}
 	if s.agent.Steps() > 0 {
 		s.Say(fmt.Sprintf("Continues after %s.", words.Count(s.agent.Steps(), "environment step")))
+	}
+	if id, horizon := s.record.Run, s.record.Run.Params.Horizon; len(id.Map) > 0 && id.NewMaze().PathLength() > horizon {
+		s.Warn(fmt.Sprintf("the path from start to goal is %d steps long and an episode has %d (Horizon), so that its "+
+			"rollouts can hardly end at the goal", id.NewMaze().PathLength(), horizon))
 	}
 	const portable = "generic"
 	if b := s.before; b != nil && b.Machine.Kernel != kernel && (b.Machine.Kernel == portable || kernel == portable) {
@@ -385,7 +389,7 @@ func (s *session) draw() error {
 	r.Curve = s.agent.Evaluations()
 	o.Steps, o.FoundAt, o.HalfAt = s.agent.Steps(), s.agent.FoundAt(), r.Curve.FirstAt(Half)
 	o.SolvedAt, o.Digest = s.agent.SolvedAt(), s.agent.Digest()
-	v := view{Record: r, Story: s.story(), agent: s.agent, state: s.state}
+	v := view{Record: r, Story: s.story(), Hint: r.hint(), agent: s.agent, state: s.state}
 	files, err := v.files()
 	if err != nil {
 		return err
@@ -430,6 +434,25 @@ func (s *session) story() string {
 	}
 	return fmt.Sprintf("after %s the best evaluation on %s, at step %d, has reached the goal in %.4g %% of its rollouts",
 		steps, id.subject(), best.Step, 100*best.Success)
+}
+
+// hint says what to look at first in a run that has ended unsolved, or "".
+func (r *Record) hint() string {
+	if r.State != Finished || r.Outcome.SolvedAt > 0 || len(r.Curve) == 0 {
+		return ""
+	}
+	last, half := r.Last(), r.Curve[(len(r.Curve)-1)/2]
+	what := fmt.Sprintf("Training has stood at the goal, first at step %d, its policy does not", r.Outcome.FoundAt)
+	switch {
+	case last.GoalsReached == half.GoalsReached && last.GoalsSet > half.GoalsSet:
+		what = fmt.Sprintf("None of the %d goals that it set itself since step %d was reached", last.GoalsSet-half.GoalsSet, half.Step)
+	case last.Reached > last.Success:
+		what = fmt.Sprintf("Of its latest rollouts %.0f %% stood at the goal and %.0f %% at their end: they lost it again",
+			100*last.Reached, 100*last.Success)
+	case r.Outcome.FoundAt == 0:
+		what = "In training it has never stood at the goal"
+	}
+	return what + `; "When it does not learn" in docs/library.md says what to look at.`
 }
 
 // A Run is a run that was found in a directory, to look at and to use.

@@ -29,6 +29,7 @@ func Style() string { return draw.Style + "\n" + pageCSS }
 type view struct {
 	Record *Record
 	Story  string
+	Hint   string
 	agent  *qta.Agent
 	state  *state
 
@@ -82,6 +83,14 @@ func (v *view) files() (files map[string][]byte, err error) {
 	}
 	files[PageFile], files[LogFile] = page.Bytes(), logTable(id, v.Record.Curve)
 	return files, nil
+}
+
+// Badge says how the run stands.
+func (v *view) Badge() string {
+	if v.Record.State == Finished && v.Record.Outcome.SolvedAt == 0 {
+		return "not solved"
+	}
+	return v.Record.State
 }
 
 // logTable returns log.csv: a row for each evaluation, with units in the header.
@@ -211,7 +220,6 @@ func (s *state) film(a *qta.Agent) *draw.Drawing {
 		}
 		d.Add(`</g>`)
 	}
-	p.letters(d)
 	const left, width = 16, mapWidth - 32
 	d.Bar(draw.Scale{High: float64(last)}, times, "environment steps", left, bar, width)
 	log := a.Evaluations()
@@ -231,6 +239,7 @@ func (s *state) film(a *qta.Agent) *draw.Drawing {
 		}
 		d.Add(`</g>`)
 	}
+	p.letters(d) // over the ends of the rollouts
 	d.Add(`</g>`)
 	return d
 }

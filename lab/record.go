@@ -413,7 +413,7 @@ func (id Identity) check() error {
 
 // ThisProgram describes the running program.
 func ThisProgram() Program {
-	p := Program{Revision: "unknown", Go: runtime.Version(), Build: map[string]string{}}
+	p := Program{Revision: "unknown (go build stamps one, go run does not)", Go: runtime.Version(), Build: map[string]string{}}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return p

@@ -223,10 +223,10 @@ func (p plan) ends(d *draw.Drawing) {
 	p.each(Goal, circle("fill:none;stroke:#fff;stroke-width:1.5"))
 }
 
-// rollout draws a rollout: blue to a disc where it ends at its goal, else red to
-// a triangle. A goal that no region shows is a ring.
+// rollout draws a rollout: blue to a disc where it ends at its goal, else in ink, which
+// is no color of a time, to a square. A goal that no region shows is a ring.
 func (p plan) rollout(d *draw.Drawing, r rollout) {
-	tone := 3
+	tone := 6
 	if r.Reached {
 		tone = 0
 	}
