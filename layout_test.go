@@ -192,11 +192,12 @@ func (m scratchModule) train(environment []string, flags ...string) {
 	}
 }
 
-// TestVendorModule vendors the package as the library page's first way does, and
-// runs the golden vectors and the examples of what an agent is for a program of
-// another module.
+// TestVendorModule vendors the package and the laboratory by the library page's two
+// commands, trains with both, and runs the golden vectors and the examples of what an
+// agent is for a program of another module.
 func TestVendorModule(t *testing.T) {
 	m := newScratchModule(t)
+	program(t, "sh")
 	root, err := filepath.Abs(".")
 	if err != nil {
 		t.Fatal(err)
@@ -226,11 +227,9 @@ func TestVectors(t *testing.T) {
 	for _, name := range globNames(t, "example*_test.go") {
 		m.write(name, strings.Replace(readText(t, name), "package qta_test", "package main_test", 1))
 	}
-	edit := strings.Fields(regexp.MustCompile("(?m)^go mod edit .+").FindString(readText(t, "docs/library.md")))
-	for i := range edit {
-		edit[i] = strings.Replace(edit[i], "./third_party/qta", root, 1)
-	}
-	m.run(nil, edit...)
+	commands := regexp.MustCompile("(?m)^mkdir -p third_party.+\n.+").FindString(readText(t, "docs/library.md"))
+	m.write("robot/main.go", readText(t, "examples/robot/main.go"))
+	m.run(nil, "sh", "-ec", strings.ReplaceAll(commands, "../qta", root))
 	m.run(nil, "go", "mod", "vendor")
 
 	// From here on there is no other copy than the vendored one.
@@ -238,8 +237,14 @@ func TestVectors(t *testing.T) {
 	if diff := cmp.Diff([]string{"modules.txt", "qta"}, vendored); diff != "" {
 		t.Errorf("the directory vendor (-want +got):\n%s", diff)
 	}
+	if err := os.RemoveAll(filepath.Join(m.dir, "third_party")); err != nil {
+		t.Fatal(err)
+	}
 	m.train([]string{"CGO_ENABLED=0"})
 	m.run(nil, "go", "test", ".")
+	if got := m.run(nil, "go", "run", "./robot", "-steps", "1000"); !strings.Contains(got, "Open runs/robot/report.html") {
+		t.Errorf("the laboratory printed %q", got)
+	}
 }
 
 // TestVendorFiles copies the files that the library page's second way names, and builds
