@@ -51,7 +51,7 @@ type Method struct {
 	// Updates begin at the environment step after this one.
 	LearningStarts int `source:"Reading R39: the paper is silent, the authors' code" range:"[1,100000000]"`
 	// Clip Equation 1's target to [LowestReturn, 0].
-	ClipReturns bool `source:"Reading R40: the only values that rewards of -1 and 0 can add up to"`
+	ClipReturns bool `source:"Reading R40: the only values that rewards of -1 and 0 can add up to (Differs D26)"`
 
 	// How minibatches are drawn: uniformly, by uncertainty (per), or by TD error (td), a baseline.
 	Replay string `source:"Section 3.3: uniform, and PER as an extension" range:"uniform|per|td"`
@@ -115,7 +115,7 @@ type Departures struct {
 	WeightDecay bool `source:"Reading R52: none"`
 
 	// RandomAction once an episode of the run has reached its first goal, mostly at step 1.
-	RandomActionLater float64 `source:"Reading R53: as before" range:"[0,1]"`
+	RandomActionLater float64 `source:"Reading R53: as before; Beyond is Differs D6" range:"[0,1]"`
 	// How to act until InitialSteps: by the policy, or uniformly at random.
 	InitialActions string `source:"Reading R54: the goals are random, the actions the policy's" range:"policy|uniform"`
 	// The same d actions for all candidates.
@@ -128,15 +128,15 @@ type Departures struct {
 // beyond.go.
 type Additions struct {
 	// Updates after each environment step.
-	UpdatesPerStep int `source:"Reading R57: one update follows every environment step" range:"[1,1000]"`
+	UpdatesPerStep int `source:"Reading R57: one update follows every environment step; Beyond is Differs D25" range:"[1,1000]"`
 	// RandomAction in an episode once its first goal is reached, but for MEGA; 0 changes nothing.
-	RandomActionReached float64 `source:"Reading R58: one probability" range:"[0,1]"`
+	RandomActionReached float64 `source:"Reading R58: one probability; Beyond is Differs D6" range:"[0,1]"`
 	// After arrival a random action is repeated until a step is below this share of the usual length, or at 0 drawn anew.
-	RandomActionHeld float64 `source:"Reading R95: each random action is drawn anew" range:"[0,1]"`
+	RandomActionHeld float64 `source:"Reading R95: each random action is drawn anew; Beyond is Differs D24" range:"[0,1]"`
 	// ρ of a moving average of critics and heads, used to choose goals; 0 uses the ensemble itself.
-	UncertaintyPolyak float64 `source:"Reading R59: the heads as they are" range:"[0,1)"`
+	UncertaintyPolyak float64 `source:"Reading R59: the heads as they are; Beyond is Differs D4" range:"[0,1)"`
 	// Probability that an episode's first goal is the environment's, once reached; only for QTA.
-	FirstGoalDesired float64 `source:"Reading R60: the agent sets itself every goal" range:"[0,1]"`
+	FirstGoalDesired float64 `source:"Reading R60: the agent sets itself every goal; Beyond is Differs D5" range:"[0,1]"`
 }
 
 // Baselines are the methods that the paper compares with, and three more, and

@@ -307,7 +307,7 @@ func FuzzState(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	s, err := newState(MazeIdentity("1U5", m, "tiny", tiny(), 1, 20), Maze(m))
+	s, err := newState(MazeIdentity("1U5", m, tiny(), 1, 20), Maze(m))
 	if err != nil {
 		f.Fatal(err)
 	}

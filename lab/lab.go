@@ -30,7 +30,6 @@ type Options struct {
 	Dir    string     // of the run
 	Name   string     // of the environment
 	Params qta.Params // of the agent
-	Preset string     // the name of the parameters; "own" where it is empty
 	Seed   uint64
 
 	Steps     int  // budget: environment steps in all
@@ -88,7 +87,7 @@ func Train(ctx context.Context, env, evaluation qta.Env, o Options) error {
 
 // complete sets what was left open.
 func (o *Options) complete() {
-	o.Name, o.Preset = cmp.Or(o.Name, "environment"), cmp.Or(o.Preset, "own")
+	o.Name = cmp.Or(o.Name, "environment")
 	o.EvalEvery, o.Rollouts = cmp.Or(o.EvalEvery, 1000), cmp.Or(o.Rollouts, Rollouts)
 	o.Threads = cmp.Or(o.Threads, min(runtime.GOMAXPROCS(0), 8))
 	if o.Say == nil {
@@ -154,7 +153,7 @@ type session struct {
 
 // newSession begins a run in a directory, or takes up the run that it holds.
 func newSession(d *directory, evaluation qta.Env, o *Options) (*session, error) {
-	id := Identity{qta.Version, o.Name, nil, o.Preset, o.Params, o.Seed, o.EvalEvery, o.Rollouts, nil}
+	id := Identity{qta.Version, o.Name, nil, SetName(o.Params), o.Params, o.Seed, o.EvalEvery, o.Rollouts, nil}
 	if m, ok := evaluation.(*mazeEnv); ok {
 		id.Map = mapLines(m.maze)
 	}
@@ -280,11 +279,9 @@ func (s *session) train(ctx context.Context, env qta.Env) error {
 // announce says what runs.
 func (s *session) announce() {
 	id, kernel := s.record.Run, s.record.Machine.Kernel
-	s.Say(fmt.Sprintf("QTA on %s, parameters %s, seed %d; %s kernel, %s; files in %s", id.subject(), id.Preset,
-		id.Seed, kernel, words.Count(s.Threads, "thread"), s.dir.path))
-	if changes := Changes(qta.Paper(), id.Params); len(changes) > 0 {
-		s.Say("These are the paper's parameters with " + strings.Join(changes, ", ") + ".")
-	}
+	s.Say(fmt.Sprintf("QTA on %s: the paper's algorithm%s.", id.subject(), id.Departures()))
+	s.Say(fmt.Sprintf("Parameters %s, seed %d; %s kernel, %s; files in %s", id.Set, id.Seed, kernel,
+		words.Count(s.Threads, "thread"), s.dir.path))
 	if s.agent.Steps() > 0 {
 		s.Say(fmt.Sprintf("Continues after %s.", words.Count(s.agent.Steps(), "environment step")))
 	}
@@ -409,6 +406,18 @@ func (id Identity) subject() string {
 		return "maze " + id.Environment
 	}
 	return id.Environment
+}
+
+// Departures tells what is not as in [qta.Paper].
+func (id Identity) Departures() string {
+	var list []string
+	for _, name := range Differing(qta.Paper(), id.Params) {
+		list = append(list, fmt.Sprintf("%s %s instead of %s", name, id.Params.Value(name), qta.Paper().Value(name)))
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(list, ", ")
 }
 
 // story tells what the run has reached.

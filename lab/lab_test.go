@@ -22,7 +22,7 @@ func tiny() qta.Params {
 // tinyRun returns the options of a run of ten evaluations.
 func tinyRun(dir string) Options {
 	quiet := func(string) {}
-	return Options{Dir: dir, Name: "1U5", Params: tiny(), Preset: "tiny", Seed: 3, Steps: 200, EvalEvery: 20, Rollouts: 2, Continue: true, Threads: 1, Say: quiet, Warn: quiet}
+	return Options{Dir: dir, Name: "1U5", Params: tiny(), Seed: 3, Steps: 200, EvalEvery: 20, Rollouts: 2, Continue: true, Threads: 1, Say: quiet, Warn: quiet}
 }
 
 func maze(t testing.TB) qta.Env {

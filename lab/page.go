@@ -52,6 +52,11 @@ type chart struct {
 	Caption string
 }
 
+// Changed reports whether a parameter makes the run another than with Paper.
+func (v *view) Changed(name string) bool {
+	return slices.Contains(Differing(v.Paper, v.Record.Run.Params), name)
+}
+
 // files returns the page, its pictures and the log by their names.
 func (v *view) files() (files map[string][]byte, err error) {
 	defer func() {

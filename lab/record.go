@@ -50,7 +50,7 @@ type Identity struct {
 	Version     string     `json:"version"`       // of the algorithm
 	Environment string     `json:"environment"`   // its name; of a maze the map is what counts
 	Map         []string   `json:"map,omitempty"` // of a maze, line by line
-	Preset      string     `json:"preset"`        // the name; Params are what counts
+	Set         string     `json:"preset"`        // a name when it was written; Params are what counts
 	Params      qta.Params `json:"parameters"`
 	Seed        uint64     `json:"seed"`
 	EvalEvery   int        `json:"eval_every"`
@@ -248,8 +248,8 @@ func mapLines(m *qta.Maze) []string {
 }
 
 // MazeIdentity returns what decides a run on a maze with the usual evaluations.
-func MazeIdentity(name string, m *qta.Maze, preset string, p qta.Params, seed uint64, every int) Identity {
-	return Identity{qta.Version, name, mapLines(m), preset, p, seed, every, Rollouts, nil}
+func MazeIdentity(name string, m *qta.Maze, p qta.Params, seed uint64, every int) Identity {
+	return Identity{qta.Version, name, mapLines(m), SetName(p), p, seed, every, Rollouts, nil}
 }
 
 // NewRecord returns the record of a run that this program works on.
@@ -301,15 +301,32 @@ func (r *Record) Command() string {
 	if !id.Named() {
 		maze += ".txt"
 	}
-	base := slices.MinFunc(qta.Presets(), func(p, q qta.Preset) int {
-		return len(Differing(p.Params, id.Params)) - len(Differing(q.Params, id.Params))
-	})
-	line := []string{"qta", "-maze", words.Shell(maze), "-params", base.Name}
-	for _, c := range Changes(base.Params, id.Params) {
+	set, changes := nearest(id.Params)
+	line := []string{"qta", "-maze", words.Shell(maze), "-params", set}
+	for _, c := range changes {
 		line = append(line, "-set", words.Shell(c))
 	}
 	return fmt.Sprintf("%s -seed %d -eval %d -steps %d -stop %s", strings.Join(line, " "), id.Seed, id.EvalEvery,
 		l.Steps, l.Stop)
+}
+
+// nearest returns the name of the set that has the fewest differences from p, and
+// these as values for -set.
+func nearest(p qta.Params) (set string, changes []string) {
+	base := slices.MinFunc(qta.Presets(), func(a, b qta.Preset) int {
+		return len(Differing(a.Params, p)) - len(Differing(b.Params, p))
+	})
+	return base.Name, Changes(base.Params, p)
+}
+
+// SetName says in a few words which parameters p are, by their values: "quick",
+// "paper Batch=64".
+func SetName(p qta.Params) string {
+	set, changes := nearest(p)
+	if len(changes) > 3 {
+		return fmt.Sprintf("%s with %d changes", set, len(changes))
+	}
+	return strings.Join(append([]string{set}, changes...), " ")
 }
 
 // Changes lists what makes q of p, as values for -set.
@@ -320,15 +337,29 @@ func Changes(p, q qta.Params) (list []string) {
 	return list
 }
 
-// Differing returns the names of the parameters that differ.
+// Differing returns the names of the parameters that differ, without those that
+// change nothing in a run with q.
 func Differing(p, q qta.Params) (names []string) {
 	a, b := reflect.ValueOf(p), reflect.ValueOf(q)
 	for _, f := range reflect.VisibleFields(a.Type()) {
-		if !f.Anonymous && !a.FieldByIndex(f.Index).Equal(b.FieldByIndex(f.Index)) {
+		if !f.Anonymous && !a.FieldByIndex(f.Index).Equal(b.FieldByIndex(f.Index)) && !idle(q, f.Name) {
 			names = append(names, f.Name)
 		}
 	}
 	return names
+}
+
+// idle reports whether the parameter called name changes nothing beside the others.
+func idle(p qta.Params, name string) bool {
+	switch name {
+	case "UncertaintyGoal": // nobody else asks Equation 5
+		return p.Curriculum != "qta" || p.Uncertainty == "q"
+	case "FirstGoalDesired":
+		return p.Curriculum != "qta"
+	case "AuthorsForm":
+		return p.Uncertainty == "pun" && p.Replay != "td"
+	}
+	return false
 }
 
 // ReadRecord reads a run.json, or a file like it. Errors wrap [fs.ErrNotExist]

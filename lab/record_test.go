@@ -14,7 +14,7 @@ import (
 // madeUp returns a record of an ended run.
 func madeUp(t testing.TB) *Record {
 	t.Helper()
-	r := NewRecord(MazeIdentity("4x5", roomtest.Maze(t, "4x5"), "small", qta.Small(), 7, 1000), Limits{150_000, StopSolved}, 1)
+	r := NewRecord(MazeIdentity("4x5", roomtest.Maze(t, "4x5"), qta.Small(), 7, 1000), Limits{150_000, StopSolved}, 1)
 	success := 0.985
 	r.State = Solved
 	r.Outcome = Outcome{Steps: 2000, FoundAt: 700, HalfAt: 1000, SolvedAt: 2000, Digest: "ab", HeldOut: &success, HeldOutRollouts: HeldOut}
@@ -70,6 +70,58 @@ func TestRecord(t *testing.T) {
 	}
 	if _, err := decodeRecord([]byte(strings.Replace(string(text), `"format": 2`, `"format": 3`, 1))); err == nil || !strings.Contains(err.Error(), "its format is 3") {
 		t.Errorf("another format: %v", err)
+	}
+}
+
+// A parameter that changes nothing in a run is no difference: agents that differ in it
+// alone end with the same networks, and no others do.
+func TestIdle(t *testing.T) {
+	for _, test := range []struct {
+		beside, change string
+		idle           bool
+	}{
+		{"", "UncertaintyGoal=desired", false}, {"Curriculum=her", "UncertaintyGoal=desired", true},
+		{"Curriculum=her Replay=per", "UncertaintyGoal=desired", true}, {"Curriculum=mega", "UncertaintyGoal=desired", true},
+		{"Curriculum=vds", "UncertaintyGoal=desired", true}, {"Curriculum=rnd", "UncertaintyGoal=desired", true},
+		{"Uncertainty=q", "UncertaintyGoal=desired", true}, {"Uncertainty=bootstrap", "UncertaintyGoal=desired", false},
+		{"", "FirstGoalDesired=0.5", false}, {"Curriculum=her", "FirstGoalDesired=0.5", true},
+		{"", "AuthorsForm=true", true}, {"Uncertainty=bootstrap", "AuthorsForm=true", false}, {"Replay=td", "AuthorsForm=true", false},
+	} {
+		digest := func(changes string) (Identity, string) {
+			o := tinyRun(filepath.Join(t.TempDir(), "run"))
+			o.Steps, o.EvalEvery = 60, 60
+			for change := range strings.FieldsSeq(changes) {
+				name, value, _ := strings.Cut(change, "=")
+				if err := o.Params.Set(name, value); err != nil {
+					t.Fatal(err)
+				}
+			}
+			train(t, o)
+			r, err := ReadRecord(filepath.Join(o.Dir, RecordFile))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r.Run, r.Outcome.Digest
+		}
+		a, one := digest(test.beside)
+		b, other := digest(test.beside + " " + test.change)
+		if same, none := one == other, len(a.Differences(b)) == 0; same != test.idle || none != test.idle {
+			t.Errorf("%s with %s: the same networks %v, no difference %v, want %v", test.change, test.beside, same, none, test.idle)
+		}
+	}
+}
+
+// A record has the name of its parameters' values, whatever word stands in it.
+func TestSetName(t *testing.T) {
+	her, own := qta.Literal(), qta.Small()
+	her.Curriculum, own.Horizon = "her", 20
+	fast, tiny := qta.Beyond(), tiny()
+	fast.Batch = 256
+	for want, p := range map[string]qta.Params{"quick": qta.Quick(), "beyond Batch=256": fast, "small Horizon=20": own,
+		"paper Curriculum=her": her, "mega": qta.MEGA(), "small with 7 changes": tiny} {
+		if got := SetName(p); got != want {
+			t.Errorf("%s is called %s", want, got)
+		}
 	}
 }
 

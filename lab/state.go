@@ -17,11 +17,10 @@ import (
 // It holds no clock and names no machine, so that agent.qta has the same bytes
 // everywhere.
 type state struct {
-	Version             string
-	Environment, Preset string
-	Map                 []string `json:",omitempty"`
-	EvalEvery, Rollouts int
-	Fingerprint         Fingerprint `json:",omitempty"`
+	Version, Environment string
+	Map                  []string `json:",omitempty"`
+	EvalEvery, Rollouts  int
+	Fingerprint          Fingerprint `json:",omitempty"`
 
 	Sketch    *Sketch    `json:",omitempty"` // of an environment that can draw itself
 	Goals     []goalSet  `json:",omitempty"` // that the agent set itself: every Stride-th
@@ -64,7 +63,7 @@ const (
 
 // newState returns the state of a run before its first step.
 func newState(id Identity, env qta.Env) (*state, error) {
-	s := &state{Version: id.Version, Environment: id.Environment, Preset: id.Preset, Map: id.Map,
+	s := &state{Version: id.Version, Environment: id.Environment, Map: id.Map,
 		EvalEvery: id.EvalEvery, Rollouts: id.Rollouts, Fingerprint: id.Fingerprint, Stride: 1}
 	if e, ok := env.(Sketcher); ok {
 		sketch := e.Sketch()
@@ -76,7 +75,7 @@ func newState(id Identity, env qta.Env) (*state, error) {
 
 // identity returns what decides the run of an agent with this state.
 func (s *state) identity(a *qta.Agent) Identity {
-	return Identity{s.Version, s.Environment, s.Map, s.Preset, a.Params(), a.Seed(), s.EvalEvery, s.Rollouts, s.Fingerprint}
+	return Identity{s.Version, s.Environment, s.Map, SetName(a.Params()), a.Params(), a.Seed(), s.EvalEvery, s.Rollouts, s.Fingerprint}
 }
 
 // readState returns what is attached to an agent.

@@ -180,8 +180,8 @@ func TestTrain(t *testing.T) {
 	t.Chdir(t.TempDir())
 	args := tinyRun("-steps", "40", "-out", "run")
 	out := mustRun(t, args...)
-	for _, want := range []string{"QTA on maze 1U5, parameters small-HiddenSize=8",
-		"These are the paper's parameters with HiddenSize=8, ", "    step  success", "The budget is used up: after 40 environment steps"} {
+	for _, want := range []string{"QTA on maze 1U5: the paper's algorithm; HiddenSize 8 instead of 256, ",
+		"Parameters paper with 8 changes, seed 1;", "    step  success", "The budget is used up: after 40 environment steps"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output lacks %q:\n%s", want, out)
 		}

@@ -67,7 +67,7 @@ func (f *trainFlags) train(c call) error {
 	}
 	return lab.Train(c.ctx, lab.Maze(maze), lab.Maze(maze), lab.Options{
 		Dir: cmp.Or(f.out, filepath.Join("runs", name)), Name: id.Environment,
-		Params: id.Params, Preset: id.Preset, Seed: f.seed, Steps: *f.steps, EvalEvery: *f.eval,
+		Params: id.Params, Seed: f.seed, Steps: *f.steps, EvalEvery: *f.eval,
 		Continue: f.stop == lab.StopNever, Threads: *f.threads, Checkpoint: *f.checkpoint,
 		Say:             func(line string) { c.out.say("%s", line) },
 		Warn:            func(line string) { warn(c.stderr, line) },
@@ -103,7 +103,7 @@ func (f *trainFlags) describe() (maze *qta.Maze, id lab.Identity, own string, er
 		return nil, id, "", words.BadInput("%w", err)
 	}
 	own = name + "-" + label + "-" + strconv.FormatUint(f.seed, 10)
-	return maze, lab.MazeIdentity(name, maze, label, p, f.seed, *f.eval), own, nil
+	return maze, lab.MazeIdentity(name, maze, p, f.seed, *f.eval), own, nil
 }
 
 // findMaze returns the maze of a name or a file, and its name.

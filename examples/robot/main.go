@@ -103,7 +103,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	err := lab.Train(ctx, new(robot), new(robot), lab.Options{
-		Dir: "runs/robot", Name: "a robot with momentum", Params: qta.Small(), Preset: "small", Seed: 1, Steps: *steps,
+		Dir: "runs/robot", Name: "a robot with momentum", Params: qta.Small(), Seed: 1, Steps: *steps,
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -102,13 +102,12 @@ func Figures() []Figure {
 // methods those that leave the fewest other changes, which become part of the
 // name.
 func Recognize(p qta.Params) (m Method, setting string) {
-	p = effective(p)
 	best := math.MaxInt
 	for _, preset := range qta.Presets() {
 		for _, candidate := range Methods() {
 			q := preset.Params
 			q.Curriculum = "qta" // the presets mega and vds imply a method
-			q = effective(candidate.Apply(q))
+			q = candidate.Apply(q)
 			if n := len(lab.Differing(q, p)); n < best {
 				best, m = n, candidate
 				setting = strings.Join(append([]string{preset.Name}, lab.Changes(q, p)...), " ")
@@ -125,19 +124,6 @@ func (m Method) Apply(p qta.Params) qta.Params {
 		if err := p.Set(name, value); err != nil {
 			panic(err) // the table here is wrong
 		}
-	}
-	return p
-}
-
-// effective returns p with those fields at their defaults that have no effect
-// beside the others, so that runs that compute the same have the same name.
-func effective(p qta.Params) qta.Params {
-	standard := qta.Paper()
-	if p.Uncertainty == "pun" && p.Replay != "td" {
-		p.AuthorsForm = standard.AuthorsForm
-	}
-	if p.Curriculum != "qta" {
-		p.FirstGoalDesired = standard.FirstGoalDesired
 	}
 	return p
 }

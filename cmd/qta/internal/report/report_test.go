@@ -28,7 +28,7 @@ func curves(m paper.Method, maze string, success ...[]float64) (runs []*lab.Reco
 		panic(err)
 	}
 	for _, ys := range success {
-		id := lab.MazeIdentity(maze, environment, "small", m.Apply(qta.Small()), 0, 1000)
+		id := lab.MazeIdentity(maze, environment, m.Apply(qta.Small()), 0, 1000)
 		r := lab.NewRecord(id, lab.Limits{Steps: 1000 * len(ys), Stop: lab.StopSolved}, 1)
 		for i, y := range ys {
 			r.Curve = append(r.Curve, qta.Evaluation{Step: 1000 * (i + 1), Success: y})
