@@ -30,9 +30,11 @@ type Agent struct {
 	goals        *normalizer
 	replay       *replay
 	prioritized  *prioritized // or nil: uniform draws
-	curriculum   curriculum
-	held         heldAction // a random action to repeat
-	average      average    // of critics and heads, for Equation 5; or nil
+	average      average      // of critics and heads, for Equation 5; or nil
+
+	curriculum curriculum
+	estimator  estimator
+	explorer   explorer
 
 	step    int // environment steps taken
 	updates int // made
@@ -96,7 +98,6 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 		replay:       newReplay(sizes, p.Horizon),
 		curriculum:   newCurriculum(&p, sizes, seed, w),
 		workers:      w,
-		held:         heldAction{action: make([]float64, sizes.Action)},
 
 		observation: make([]float64, sizes.Observation),
 		achieved:    make([]float64, sizes.Goal),
@@ -113,6 +114,7 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 	if p.UncertaintyPolyak > 0 {
 		a.average = newAverage(a.pun)
 	}
+	a.estimator, a.explorer = newEstimator(&a.params, a.average), newExplorer(&a.params, sizes, a.curriculum)
 	a.episodeStart = *a.environment.pcg
 	return a, nil
 }
@@ -198,20 +200,19 @@ func (a *Agent) Value(observations, goals [][]float64) []float64 {
 	return criticsMean(a.policyValues(a.pun, observations, goals))
 }
 
-// Uncertainty returns Equation 5, or what AuthorsForm has in its place, in each
-// observation with its goal, by the agent's heads, in the unit of what they
-// predict. The seed decides the d actions. [Agent.Survey] has the estimate by
-// which the agent chooses its goals, such as by an average of the heads
-// ([Beyond]). It panics as [Agent.Value] does.
+// Uncertainty returns Equation 5 in each observation with its goal, by the agent's
+// heads as they are, in the unit of what they predict. The seed decides the d
+// actions. A [Survey] has the uncertainty by which the agent chooses its goals,
+// such as by an average of the heads. It panics as [Agent.Value] does.
 func (a *Agent) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
-	return a.pun.answer(a.rows(observations, goals), a.sizes.Action, newStream(seed, forSurvey))
+	return a.pun.uncertainty(a.rows(observations, goals), a.sizes.Action, newStream(seed, forSurvey))
 }
 
 // A Survey is what an agent makes of a set of points: the data of the paper's
 // Figure 5. Samples apart, its slices have one element per point.
 type Survey struct {
 	Value       []float64 // mean over the critics of Q(start, π(start, g), g), in discounted rewards
-	Deviation   []float64 // the uncertainty by which the agent chooses its goals, such as Equation 5 at the point
+	Uncertainty []float64 // by which the agent chooses its goals, such as Equation 5 at the point
 	Probability []float64 // Equation 6 with the points as candidates
 	Samples     []int     // indices of points drawn with these probabilities; none without points
 }
@@ -237,14 +238,15 @@ func (a *Agent) Survey(start, desired []float64, observations, goals [][]float64
 		return Survey{}
 	}
 	rng := newStream(a.seed, forSurvey+purpose(a.step)<<8)
+	q := question{states: observations, goals: goals, now: start, desired: desired}
 	s := Survey{
-		Deviation:   a.estimate(observations, goals, start, desired, rng),
+		Uncertainty: a.estimator.uncertainty(a, q, rng),
 		Value:       a.Value(slices.Repeat([][]float64{start}, len(goals)), goals),
 		Probability: make([]float64, len(goals)),
 	}
-	GoalProbabilities(s.Probability, s.Deviation, a.params.Slope, a.params.Intercept)
+	GoalProbabilities(s.Probability, s.Uncertainty, a.params.Slope, a.params.Intercept)
 	for range samples {
-		s.Samples = append(s.Samples, drawFrom(s.Probability, rng))
+		s.Samples = append(s.Samples, pick(s.Probability, rng.Float64()))
 	}
 	return s
 }
@@ -336,15 +338,8 @@ func (a *Agent) enter(env, evaluation Env, o TrainOptions) error {
 	if a.unfit != nil {
 		return a.unfit
 	}
-	switch c := a.curriculum.(type) {
-	case *vds:
-		if _, ok := env.(GoalSampler); !ok {
-			return errors.New("qta: the curriculum vds needs an environment that is a GoalSampler")
-		}
-	case *ownCurriculum:
-		if c.chosen == nil {
-			return errors.New("qta: the agent was saved with a curriculum of its user's own: give it to SetCurriculum before Train")
-		}
+	if err := a.curriculum.ready(env); err != nil {
+		return err
 	}
 	a.env = env
 	return a.reenter()

@@ -428,7 +428,7 @@ func TestSurvey(t *testing.T) {
 		"beyond":  changed("", Beyond(), "UncertaintyPolyak=0").Params,
 	} {
 		p = tinyPreset(p)
-		p.Slope, p.Intercept = 1, 0.1
+		p.Slope, p.Intercept, p.SharedActions = 1, 0.1, false // of which Uncertainty knows nothing
 		a := lineAgent(t, p)
 		a.step = 0
 		got := a.Survey(start, desired, observations, goals, samples)
@@ -438,11 +438,11 @@ func TestSurvey(t *testing.T) {
 		}
 		want := Survey{
 			Value:       a.Value(slices.Repeat([][]float64{start}, n), goals),
-			Deviation:   a.Uncertainty(observations, about, a.seed),
+			Uncertainty: a.Uncertainty(observations, about, a.seed),
 			Probability: make([]float64, n),
 			Samples:     got.Samples,
 		}
-		GoalProbabilities(want.Probability, want.Deviation, 1, 0.1)
+		GoalProbabilities(want.Probability, want.Uncertainty, 1, 0.1)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -454,7 +454,7 @@ func TestSurvey(t *testing.T) {
 			frequency(t, fmt.Sprintf("%s: point %d", name, k), counts[k], samples, q)
 		}
 		a.step = 1
-		if slices.Equal(a.Survey(start, desired, observations, goals, 0).Deviation, got.Deviation) {
+		if slices.Equal(a.Survey(start, desired, observations, goals, 0).Uncertainty, got.Uncertainty) {
 			t.Errorf("%s: chance is the same a step later", name)
 		}
 	}

@@ -3,37 +3,13 @@ package qta
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 // This file holds the steps in which the authors' public code, and other
 // learners that its switches allow, depart from the paper; where the method comes
 // to one, a condition on its parameter says so. Departures in a number are in
 // [Authors], departures of a baseline's learner in that baseline's file.
-
-// randomAction returns the probability of a random action. RandomActionLater is
-// from where an episode of the run has reached its first goal, and
-// RandomActionReached from where the running episode has: an agent that has arrived
-// has nothing left to lose, as in MEGA's code and in "first return, then explore"
-// (Ecoffet et al., 2021). Curriculum mega has MEGA's own in its place.
-//
-// Differs D6: in the table it is 0.3, in the authors' code 0.2 once a first goal is
-// reached. In [Beyond] it is then 0.1 on the way to an episode's first goal: the
-// goal of 15x5 is 31 steps from the start, and of an episode's 50 steps 0.3 leaves
-// 35 for the way, on average, and 0.1 leaves 45. After that goal it is 0.8, so that
-// the heads see the random actions that Equation 5 asks about where they know least.
-func (a *Agent) randomAction() float64 {
-	p := a.params.RandomAction
-	if a.goalsReached > 0 { // and so an episode's first
-		p = a.params.RandomActionLater
-	}
-	if m, ok := a.curriculum.(*mega); ok {
-		return p + float64(megaGoalRandom*float64(m.stepsAtGoal))
-	}
-	if a.params.RandomActionReached > 0 && (a.reached || !a.firstGoal) {
-		return a.params.RandomActionReached
-	}
-	return p
-}
 
 // ownBatches returns the minibatches of heads and policy: the critics', b, or
 // with HeadOwnDraw and ActorOwnDraw one of their own, the policy's without
@@ -125,4 +101,40 @@ func smooth(actions []float32, σ float64, rng *rand.Rand) {
 		noise := min(max(float64(σ*normal(rng)), -targetNoiseClip), targetNoiseClip)
 		actions[i] = float32(min(max(float64(a)+noise, -1), 1))
 	}
+}
+
+// sharedActions asks with the same d actions for all candidates (SharedActions).
+type sharedActions struct{ estimator }
+
+func (s sharedActions) uncertainty(a *Agent, q question, rng stream) []float64 {
+	same := &repeater{rng: rng, drawn: make([]uint64, a.sizes.Action), times: len(q.states)}
+	return s.estimator.uncertainty(a, q, stream{Rand: rand.New(same)})
+}
+
+// A repeater is a source that draws a few numbers, repeats them until they have been
+// returned so many times, and draws again.
+type repeater struct {
+	rng             stream
+	drawn           []uint64
+	times, returned int
+}
+
+func (r *repeater) Uint64() uint64 {
+	i := r.returned % (len(r.drawn) * r.times)
+	if r.returned++; i < len(r.drawn) {
+		r.drawn[i] = r.rng.Uint64()
+	}
+	return r.drawn[i%len(r.drawn)]
+}
+
+// fromStart asks about an episode's first goal in the state where the agent is
+// (FirstGoalState), which the authors' filter by the threshold puts in the
+// candidates' place.
+type fromStart struct{ estimator }
+
+func (s fromStart) uncertainty(a *Agent, q question, rng stream) []float64 {
+	if q.first {
+		q.states = slices.Repeat([][]float64{q.now}, len(q.states))
+	}
+	return s.estimator.uncertainty(a, q, rng)
 }

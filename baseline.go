@@ -10,25 +10,6 @@ import (
 // of a few lines follow: HER's goals, random goals, the disagreement of
 // Q-values, priorities by TD error, and the noise of Figure 4.
 
-// newCurriculum returns the curriculum that p names.
-func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
-	switch p.Curriculum {
-	case "mega":
-		return &mega{cutoff: newCutoff(p.Discount, p.Horizon)}
-	case "vds":
-		return newVDS(*p, sizes, seed, w)
-	case "her":
-		return new(desiredGoals)
-	case "random":
-		return new(randomGoals)
-	case "visits":
-		return &visits{counts: map[string]int{}}
-	case "rnd":
-		return newRND(sizes, seed, w)
-	}
-	return new(queryTheAgent)
-}
-
 // newArchitecture returns the ensemble that the parameters name.
 func newArchitecture(p *Params, sizes Sizes) architecture {
 	a := architecture{
@@ -79,9 +60,9 @@ func (a *Agent) newPrioritized() *prioritized {
 
 // desiredGoals is HER (Andrychowicz et al., 2017) without a curriculum: the
 // environment's goal, for the whole episode.
-type desiredGoals struct{ plain }
+type desiredGoals struct{ onlyGoals }
 
-func (*desiredGoals) goal(a *Agent, first bool) ([]float64, error) {
+func (desiredGoals) goal(a *Agent, first bool) ([]float64, error) {
 	if !first {
 		return nil, nil
 	}
@@ -90,37 +71,44 @@ func (*desiredGoals) goal(a *Agent, first bool) ([]float64, error) {
 
 // randomGoals is a control that the paper does not have: goals achieved before,
 // drawn uniformly, and new ones after a success, as in QTA's initial steps.
-type randomGoals struct{ plain }
+type randomGoals struct{ onlyGoals }
 
-func (*randomGoals) goal(a *Agent, first bool) ([]float64, error) {
+func (randomGoals) goal(a *Agent, first bool) ([]float64, error) {
 	return a.randomGoal(), nil
 }
 
-// estimateByValues is QTA with Q-disagreement.
+// valuesDiffer is QTA with Q-disagreement.
 //
 // Reading R75: the critics disagree about the value of the candidate as a goal
 // from the current state; the authors' code exchanges the two (AuthorsForm).
-func (a *Agent) estimateByValues(now []float64, goals [][]float64) []float64 {
-	states := slices.Repeat([][]float64{now}, len(goals))
-	if a.params.AuthorsForm {
+type valuesDiffer struct{ authors bool }
+
+func (e valuesDiffer) uncertainty(a *Agent, q question, _ stream) []float64 {
+	goals, ε := q.goals, make([]float64, len(q.goals))
+	states := slices.Repeat([][]float64{q.now}, len(goals))
+	if e.authors {
 		states, goals = goals, states
 	}
-	values, ε := a.policyValues(a.pun, states, goals), make([]float64, len(goals))
+	values := a.policyValues(a.pun, states, goals)
 	HeadDeviation(ε, values, 1)
 	return ε
 }
 
-// addNoise adds the noise of Figure 4, of standard deviation σ, to estimates.
+// noisy adds the noise of Figure 4, of standard deviation σ, to estimates.
 //
 // Reading R98: the noise comes before the scaling, in the estimates' unit, as in the
 // authors' code; the caption of Figure 4 has "to PUN's uncertainty estimates".
-func addNoise(ε []float64, σ float64, rng stream) {
-	if σ == 0 {
-		return
-	}
+type noisy struct {
+	estimator
+	σ float64
+}
+
+func (e noisy) uncertainty(a *Agent, q question, rng stream) []float64 {
+	ε := e.estimator.uncertainty(a, q, rng)
 	for k := range ε {
-		ε[k] += float64(σ * normal(rng.Rand))
+		ε[k] += float64(e.σ * normal(rng.Rand))
 	}
+	return ε
 }
 
 // errorPriorities sets d to the mean over the critics of |y - Q| for each

@@ -73,7 +73,7 @@ var megaMix = [...]float64{0.1, 0.4, 0.3, 0.1, 0.1}
 // episodes, so that learning begins up to one episode later; it also counts
 // target updates from the run's first step, not from the first update.
 type mega struct {
-	plain
+	onlyGoals
 	density     kernelDensity
 	cutoff      cutoff
 	outcomes    []bool // of the latest episodes, at most megaWindow
@@ -178,6 +178,25 @@ func (c *cutoff) adapt(least float64, outcomes []bool) bool {
 	return true
 }
 
+// probability grows with the steps at the goal, as long as the curriculum is MEGA.
+func (m *mega) probability(a *Agent) float64 {
+	if a.curriculum != curriculum(m) { // but one that SetCurriculum was given
+		return arrival{}.probability(a)
+	}
+	return a.laterProbability() + float64(megaGoalRandom*float64(m.stepsAtGoal))
+}
+
+// uniformAtFirst takes uniformly random actions up to InitialSteps (InitialActions).
+type uniformAtFirst struct{ explorer }
+
+func (e uniformAtFirst) explore(a *Agent, action []float64) {
+	if a.step < a.params.InitialSteps {
+		uniformAction(action, a.exploration.Rand)
+		return
+	}
+	e.explorer.explore(a, action)
+}
+
 // replayGoal draws from the hindsight mix.
 //
 // Differs D15: a future step is drawn as QTA's learner draws it, all alike; MEGA's
@@ -192,7 +211,7 @@ func (m *mega) replayGoal(a *Agent, i int) []float64 {
 	}
 	kind := 1
 	if a.step > megaFutureOnly {
-		kind = drawFrom(megaMix[:], rng)
+		kind = pick(megaMix[:], rng.Float64())
 	}
 	switch kind {
 	case 0:

@@ -17,7 +17,7 @@ import (
 // goals in a grid of cells of side 1, in a maze its own, without any compression or
 // learned similarity; goals in another unit need a [Curriculum] of their own.
 type visits struct {
-	plain
+	onlyGoals
 	counts map[string]int // by cell
 	seen   int            // transitions counted
 }
@@ -56,7 +56,10 @@ func (a *Agent) mostNovel(first bool, novelty func(a *Agent, ν []float64, trans
 	if a.step < a.params.InitialSteps || a.replay.n == 0 {
 		return a.randomGoal()
 	}
-	candidates := a.drawCandidates(first)
+	candidates := a.drawCandidates()
+	if first {
+		candidates = a.achievable(candidates)
+	}
 	ν := make([]float64, len(candidates))
 	novelty(a, ν, candidates)
 	best := max(0, slices.Index(ν, slices.Max(ν))) // 0 if one is NaN
@@ -87,7 +90,7 @@ const (
 // orthogonal weights. Inputs are scaled by the agent's normalizer, and clipped
 // at 5 as theirs.
 type rnd struct {
-	plain
+	onlyGoals
 	target, predictor, gradient *mlp
 	adam                        *adam
 	frozen, learning            *pass // through target and through predictor

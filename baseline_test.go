@@ -165,8 +165,8 @@ func TestValueEstimator(t *testing.T) {
 		p := changed("", tinyPreset(Beyond()), "Uncertainty=q UncertaintyPolyak=0 AuthorsForm="+authors).Params
 		a, _ := walked(t, p, 40)
 		copy(a.observation, []float64{1.2, 2.7})
-		candidates := a.drawCandidates(false)
-		got := a.ask(candidates, true)
+		candidates := a.drawCandidates()
+		got := a.estimator.uncertainty(a, a.question(candidates, true), a.goalDraws)
 		var want []float64
 		for _, i := range candidates {
 			s, g := a.observation, a.replay.achieved.at(i)
@@ -200,7 +200,8 @@ func TestUncertaintyNoise(t *testing.T) {
 	points := randomRows(rand.New(rand.NewPCG(1, 0)), n, 2)
 	estimate := func(σ float64) []float64 {
 		a.params.UncertaintyNoise = σ
-		return a.estimate(points, points, a.observation, a.desired, newStream(1, forGoals))
+		q := question{states: points, goals: points, now: a.observation, desired: a.desired}
+		return newEstimator(&a.params, a.average).uncertainty(a, q, newStream(1, forGoals))
 	}
 	noise := estimate(σ)
 	for k, ε := range estimate(0) {
@@ -259,10 +260,10 @@ func TestOneCritic(t *testing.T) {
 		p := changed("", tinyPreset(MEGA()), "Curriculum=her Uncertainty="+uncertainty).Params
 		points := randomRows(rand.New(rand.NewPCG(2, 0)), 7, 2)
 		s := agentAfter(t, p, 15).Survey([]float64{1.5, 1.5}, []float64{2.5, 2.5}, points, points, 3)
-		for k := range s.Deviation {
-			if s.Deviation[k] != 0 || !finite(s.Value[k]) || math.Abs(s.Probability[k]-1./7) > 1e-15 {
+		for k := range s.Uncertainty {
+			if s.Uncertainty[k] != 0 || !finite(s.Value[k]) || math.Abs(s.Probability[k]-1./7) > 1e-15 {
 				t.Errorf("%s, point %d: deviation %v, value %v, probability %v", uncertainty, k,
-					s.Deviation[k], s.Value[k], s.Probability[k])
+					s.Uncertainty[k], s.Value[k], s.Probability[k])
 			}
 		}
 	}

@@ -1,6 +1,9 @@
 package qta
 
-import "slices"
+import (
+	"errors"
+	"slices"
+)
 
 // This file is value disagreement sampling, VDS (Zhang et al., 2020), on QTA's
 // learner: an episode's goal is drawn from all goals there are, in proportion
@@ -47,7 +50,7 @@ const (
 // Differs D22: one pair of normalizers serves agent and value functions, where
 // VDS has a pair for each; VDS clips raw inputs to ±200.
 type vds struct {
-	plain
+	onlyGoals
 	members *pun // their predictive heads are not used
 	batch   batch
 }
@@ -58,6 +61,13 @@ func newVDS(p Params, sizes Sizes, seed uint64, w *workers) *vds {
 	p.Polyak = vdsPolyak
 	p.Uncertainty, p.PredictiveGradient, p.GradientClip = "pun", "head", 0
 	return &vds{members: newPUN(&p, sizes, newStream(seed, forMembers).Rand, w)}
+}
+
+func (v *vds) ready(env Env) error {
+	if _, ok := env.(GoalSampler); !ok {
+		return errors.New("qta: the curriculum vds needs an environment that is a GoalSampler")
+	}
+	return nil
 }
 
 // goal chooses an episode's goal and keeps it to the end.
@@ -79,7 +89,7 @@ func (v *vds) goal(a *Agent, first bool) ([]float64, error) {
 	}
 	p := v.disagreement(a, goals)
 	toProbabilities(p)
-	return goals[drawFrom(p, a.goalDraws)], nil
+	return goals[pick(p, a.goalDraws.Float64())], nil
 }
 
 // disagreement returns the deviation of the members' values of each goal from

@@ -4,78 +4,119 @@ import "math"
 
 // This file holds options that neither the paper nor its authors' code has,
 // measured for what they save (results/). [Beyond] has them, and with them the
-// updates of learnTimes and the probabilities of randomAction.
+// updates of learnTimes.
 
-// A heldAction repeats a random action (RandomActionHeld): once the agent has
-// arrived, each random action is the one before it, until a step with it is
-// much shorter than usual, as at an obstacle. It sees only the goals achieved,
-// and holding an action makes no step shorter.
+// wandering explores as the paper does, but its random actions come with another
+// probability and may be held.
+//
+// Once the agent has arrived, each random action is the one before it, until a step
+// with it is much shorter than usual (RandomActionHeld), as at an obstacle. This
+// sees only the goals achieved, and holding an action makes no step shorter.
 //
 // Differs D24: the paper draws a random action anew in each step. Single ones
 // lead back and forth, and half of them end at a wall; a held one crosses free
 // space.
-type heldAction struct {
+type wandering struct {
+	chance
+	short  float64 // a step below this share of the usual length ends a held action
 	action []float64
 	held   bool    // action is to be taken again
 	taken  bool    // the running step takes it
 	stride float64 // a running mean of the length of all steps, in the goal's unit
 }
 
+// A chance is the probability of a random action.
+type chance interface{ probability(a *Agent) float64 }
+
 // strideDecay is the share of itself that the mean of lengths keeps in a step:
 // an episode of 50 steps counts for two thirds of it.
 const strideDecay = 0.98
 
-// holdAction sets action to the held one, and reports whether it did: it does
-// not on the way to an episode's first goal.
-func (a *Agent) holdAction(action []float64) bool {
-	h := &a.held
-	if a.params.RandomActionHeld == 0 || a.firstGoal && !a.reached {
-		return false
+func (w *wandering) explore(a *Agent, action []float64) {
+	rng := a.exploration.Rand
+	disturb(action, a.params.ActionNoise, rng)
+	switch {
+	case rng.Float64() >= w.probability(a):
+	case w.short > 0 && (a.reached || !a.firstGoal): // not on the way to an episode's first goal
+		if !w.held {
+			uniformAction(w.action, rng)
+		}
+		w.held, w.taken = true, true
+		copy(action, w.action)
+	default:
+		uniformAction(action, rng)
 	}
-	if !h.held {
-		uniformAction(h.action, a.exploration.Rand)
-	}
-	h.held, h.taken = true, true
-	copy(action, h.action)
-	return true
 }
 
-// dropAction drops a held action if the latest step was short, or an episode's last.
-func (a *Agent) dropAction() {
-	h := &a.held
+// stepped drops a held action if the latest step was short, or an episode's last.
+func (w *wandering) stepped(a *Agent) {
 	square := 0.0
 	for i, from := range a.replay.achieved.at(a.step - 1) {
 		δ := from - a.achieved[i]
 		square += float64(δ * δ)
 	}
 	length := math.Sqrt(square)
-	if h.taken && length < float64(a.params.RandomActionHeld*h.stride) || a.step%a.params.Horizon == 0 {
-		h.held = false
+	if w.taken && length < float64(w.short*w.stride) || a.step%a.params.Horizon == 0 {
+		w.held = false
 	}
-	h.taken = false
-	h.stride = float64(strideDecay*h.stride) + float64((1-strideDecay)*length)
+	w.taken = false
+	w.stride = float64(strideDecay*w.stride) + float64((1-strideDecay)*length)
 }
 
-func (a *Agent) savedHeld() saved {
-	if a.params.RandomActionHeld == 0 {
+func (w *wandering) saved() saved {
+	if w.short == 0 {
 		return nil
 	}
-	return saved{a.held.action, &a.held.held, &a.held.stride}
+	return saved{w.action, &w.held, &w.stride}
 }
 
-// practices reports whether an episode begins with the environment's goal
-// (FirstGoalDesired), as some do once a step of the run has ended there: as OMEGA
-// (Pitis et al., 2020) moves from the frontier to the task.
+// arrival is a chance that changes with what the agent has reached.
+// RandomActionLater is from where an episode of the run has reached its first goal,
+// and RandomActionReached from where the running episode has: an agent that has
+// arrived has nothing left to lose, as in MEGA's code and in "first return, then
+// explore" (Ecoffet et al., 2021).
+//
+// Differs D6: in the table it is 0.3, in the authors' code 0.2 once a first goal is
+// reached. In [Beyond] it is then 0.1 on the way to an episode's first goal: the
+// goal of 15x5 is 31 steps from the start, and of an episode's 50 steps 0.3 leaves
+// 35 for the way, on average, and 0.1 leaves 45. After that goal it is 0.8, so that
+// the heads see the random actions that Equation 5 asks about where they know least.
+type arrival struct{}
+
+func (arrival) probability(a *Agent) float64 {
+	if a.params.RandomActionReached > 0 && (a.reached || !a.firstGoal) {
+		return a.params.RandomActionReached
+	}
+	return a.laterProbability()
+}
+
+// laterProbability is RandomAction, and then RandomActionLater.
+func (a *Agent) laterProbability() float64 {
+	if a.goalsReached > 0 { // and so an episode's first
+		return a.params.RandomActionLater
+	}
+	return a.params.RandomAction
+}
+
+// practice begins some episodes with the environment's goal (FirstGoalDesired), once
+// a step of the run has ended there: as OMEGA (Pitis et al., 2020) moves from the
+// frontier to the task.
 //
 // Differs D5: in section 3.2 the agent sets itself every goal. In [Beyond]
 // half of the episodes begin so. Without this, goals move on, and for thousands
 // of steps the policy is stuck at the last corner before a goal that it has
 // reached before.
-func (a *Agent) practices() bool {
-	p := a.params.FirstGoalDesired
-	if p == 0 || a.goalDraws.Float64() >= p {
-		return false
+type practice struct{ curriculum }
+
+func (c practice) goal(a *Agent, first bool) ([]float64, error) {
+	if first && a.goalDraws.Float64() < a.params.FirstGoalDesired && a.hasReachedDesired() {
+		return a.desired, nil
 	}
+	return c.curriculum.goal(a, first)
+}
+
+// hasReachedDesired reports whether a step has ended at the environment's goal.
+func (a *Agent) hasReachedDesired() bool {
 	for i := a.replay.n - 1; i >= 0; i-- {
 		if a.env.Reward(a.replay.nextAchieved.at(i), a.desired) == 0 {
 			return true
@@ -119,6 +160,18 @@ func (m average) exchange(u *pun) {
 	for i, net := range m {
 		u.critics[i].criticNet, m[i] = net, u.critics[i].criticNet
 	}
+}
+
+// averaged asks an average in the ensemble's place.
+type averaged struct {
+	estimator
+	nets average
+}
+
+func (e averaged) uncertainty(a *Agent, q question, rng stream) []float64 {
+	e.nets.exchange(a.pun)
+	defer e.nets.exchange(a.pun)
+	return e.estimator.uncertainty(a, q, rng)
 }
 
 func (m average) saved(updates *int) (s saved) {

@@ -33,7 +33,7 @@ func TestUncertaintyPolyak(t *testing.T) {
 	}
 	before := a.Digest()
 	mustPanic(t, "a survey of a short observation", func() { a.Survey(a.observation, a.desired, [][]float64{{1}}, [][]float64{{1, 2}}, 1) })
-	if a.ask(a.drawCandidates(true), true); a.Digest() != before {
+	if a.estimator.uncertainty(a, a.question(a.drawCandidates(), true), a.goalDraws); a.Digest() != before {
 		t.Error("a question, or one that panics, leaves the average in the ensemble's place")
 	}
 }
@@ -108,10 +108,10 @@ func TestRandomActionHeld(t *testing.T) {
 			}
 			stride = 0.98*stride + 0.02*length
 		}
-		if h := &a.held; fraction > 0 { // within an episode, after a step that is short beside the others
+		if h := a.explorer.(*wandering); fraction > 0 { // within an episode, after a step that is short beside the others
 			for _, taken := range []bool{false, true} {
 				a.step, h.held, h.taken, h.stride = 55, true, taken, 1e9
-				if a.dropAction(); h.held == taken {
+				if h.stepped(a); h.held == taken {
 					t.Errorf("after a short step that takes the action, or not (%t), it is held: %t", taken, h.held)
 				}
 			}

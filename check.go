@@ -430,8 +430,8 @@ var equations = []equation{
 			a.pun.deviation(ε, x)
 			out("per_action", ε, j)
 		}
-		a.pun.uncertainty(ε, x, len(in.Actions), func(j, k int) { copy(actions.row(k), in.Actions[j][k]) })
-		out("epsilon", ε)
+		a.pun.d = len(in.Actions)
+		out("epsilon", a.pun.uncertainty(x, a.sizes.Action, actionScript(in.Actions)))
 	}},
 	{"goal-probability", []int{6}, "GoalProbabilities, scaleUncertainty", "epsilon m b", func(in *inputs, out output) {
 		x := make([]float64, len(in.Epsilon))
@@ -609,6 +609,14 @@ func (s *scripted) Uint64() uint64 {
 		panic("in: an index is out of range")
 	}
 	return uint64(u * (1 << 53))
+}
+
+// actionScript makes symmetric return the numbers of actions, from -1 to 1, 1
+// excluded: of each j and each candidate in turn.
+func actionScript(actions [][][]float32) stream {
+	var script scripted
+	walk("", reflect.ValueOf(actions), func(_ string, x reflect.Value) { script = append(script, (x.Float()+1)/2) })
+	return stream{Rand: rand.New(&script)}
 }
 
 // pairScript makes drawPair return M from n critics.

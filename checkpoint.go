@@ -343,7 +343,7 @@ func (a *Agent) saved() saved {
 		saved{&a.updates, &a.foundAt, &a.losses.critic, &a.losses.head, &a.losses.policy, &explored, &perfect},
 		saved{a.observation, a.achieved, a.desired, a.goal, &a.firstGoal, &a.reached, &a.episodeStart},
 		saved{&a.goalsSet, &a.goalsReached, a.attachment},
-		a.average.saved(&a.updates), a.savedHeld(), a.curriculum.saved(), a.prioritized.saved(a.step),
+		a.average.saved(&a.updates), a.explorer.saved(), a.curriculum.saved(), a.prioritized.saved(a.step),
 	)
 	for i := range a.log {
 		e := &a.log[i]

@@ -84,24 +84,42 @@ func (u *pun) actionGradient(da, x matrix) (mean float64) {
 
 func (π *policy) follow() { π.pass.workers.polyak(π.target.params, π.net.params, π.params.Polyak) }
 
-// explore turns the policy's action into the one taken: Gaussian noise of
-// standard deviation ε on each component, clipped to [-1, 1]; and with the
-// probability of a random action a uniformly random one instead.
+// An explorer turns the policy's action into the one taken.
+type explorer interface {
+	explore(a *Agent, action []float64)
+
+	// stepped is called when the step of that action is in the replay.
+	stepped(a *Agent)
+
+	// saved lists the state that training changes.
+	saved() saved
+}
+
+// tableExplorer is the paper's, by two rows of the table.
+type tableExplorer struct{}
+
+// explore adds Gaussian noise of standard deviation ε to each component, clipped
+// to [-1, 1]; and with the probability of a random action it takes a uniformly
+// random one instead.
 //
 // Reading R20: the table's ε, 0.2, is the standard deviation of the noise and
 // p_random action, 0.3, the probability of replacing the action, as in HER's
 // code and the authors'.
-func (a *Agent) explore(action []float64) {
-	p, rng := &a.params, a.exploration.Rand
-	if p.InitialActions == "uniform" && a.step < p.InitialSteps { // as in MEGA's code
+func (tableExplorer) explore(a *Agent, action []float64) {
+	rng := a.exploration.Rand
+	disturb(action, a.params.ActionNoise, rng)
+	if rng.Float64() < a.params.RandomAction {
 		uniformAction(action, rng)
-		return
 	}
+}
+
+func (tableExplorer) stepped(*Agent) {}
+func (tableExplorer) saved() saved   { return nil }
+
+// disturb adds noise of standard deviation ε to an action.
+func disturb(action []float64, ε float64, rng *rand.Rand) {
 	for i := range action {
-		action[i] = min(max(action[i]+float64(p.ActionNoise*normal(rng)), -1), 1)
-	}
-	if rng.Float64() < a.randomAction() && !a.holdAction(action) {
-		uniformAction(action, rng)
+		action[i] = min(max(action[i]+float64(ε*normal(rng)), -1), 1)
 	}
 }
 

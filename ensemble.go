@@ -28,7 +28,7 @@ type PUN struct {
 
 // NewPUN returns an untrained ensemble. All its randomness comes from seed. It
 // uses these parameters: the networks' sizes, G, the learning rates, γ, ρ,
-// UncertaintyActions, SharedActions, GradientClip and HeadLoss. It is an error
+// UncertaintyActions, GradientClip and HeadLoss. It is an error
 // if they are not valid, or ask for an ensemble other than PUN.
 func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 	if err := p.Validate(); err != nil {
@@ -107,7 +107,7 @@ func (u *PUN) Value(observations, goals, actions [][]float64) []float64 {
 func (u *PUN) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
 	x := newMatrix(len(observations), u.sizes.Observation+u.sizes.Goal+u.sizes.Action)
 	u.fill(x, observations, goals)
-	return u.pun.answer(x, u.sizes.Action, newStream(seed, forSurvey))
+	return u.pun.uncertainty(x, u.sizes.Action, newStream(seed, forSurvey))
 }
 
 func (u *PUN) minibatch(n int) *batch {

@@ -408,9 +408,16 @@ func (a *Agent) SetCurriculum(c Curriculum) error {
 }
 
 type ownCurriculum struct {
-	plain
+	onlyGoals
 	chosen Curriculum // nil in a loaded agent until it is set again
 	state  []byte     // that it was saved with; nil if it has none
+}
+
+func (o *ownCurriculum) ready(Env) error {
+	if o.chosen == nil {
+		return errors.New("qta: the agent was saved with a curriculum of its user's own: give it to SetCurriculum before Train")
+	}
+	return nil
 }
 
 // goal asks the user's curriculum for a goal and validates its answer.

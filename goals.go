@@ -6,30 +6,45 @@ import (
 	"slices"
 )
 
-// This file is section 3.2, how QTA chooses a goal, and the threshold at the
-// end of section 3.3; Equation 6.
+// This file is section 3.2, how QTA chooses a goal by Equations 5 and 6, and the
+// threshold at the end of section 3.3.
 
-type queryTheAgent struct{ plain }
+// setGoal sets the goal to pursue from here: an episode's first, or the next:
+// "Whenever the agent successfully reaches its goal, a new goal is sampled".
+func (a *Agent) setGoal(first bool) error {
+	goal, err := a.curriculum.goal(a, first)
+	if err != nil || goal == nil {
+		return err
+	}
+	copy(a.goal, goal)
+	a.firstGoal, a.reached = first, false
+	a.goalsSet++
+	return nil
+}
 
-// goal is section 3.2: the goal of a candidate, drawn by Equation 6.
+// queryTheAgent is the paper's curriculum.
+type queryTheAgent struct{ onlyGoals }
+
+// goal returns the goal of a candidate, drawn by Equation 6.
+//
+// Reading R23: uncertainties are scaled over the candidates that the threshold has
+// left; sections 3.2 and 3.3 name no order of the two.
 //
 // Reading R22: up to InitialSteps it is a uniformly drawn achieved goal, as in the
 // authors' code; the table says "initial random steps". A run's very first
 // goal is where the agent stands, as nothing else has been seen.
-//
-// Reading R23: uncertainties are scaled over the candidates that the threshold has
-// left; sections 3.2 and 3.3 name no order of the two.
 func (queryTheAgent) goal(a *Agent, first bool) ([]float64, error) {
-	if first && a.practices() {
-		return a.desired, nil
-	}
 	if a.step < a.params.InitialSteps || a.replay.n == 0 {
 		return a.randomGoal(), nil
 	}
-	candidates := a.drawCandidates(first)
-	ε, p := a.ask(candidates, first), make([]float64, len(candidates))
+	candidates := a.drawCandidates()
+	if first {
+		candidates = a.achievable(candidates) // section 3.3
+	}
+	ε := a.estimator.uncertainty(a, a.question(candidates, first), a.goalDraws)
+	p := make([]float64, len(candidates))
 	GoalProbabilities(p, ε, a.params.Slope, a.params.Intercept)
-	return a.replay.achieved.at(candidates[drawFrom(p, a.goalDraws)]), nil
+	return a.replay.achieved.at(candidates[pick(p, a.goalDraws.Float64())]), nil
 }
 
 // randomGoal draws an achieved goal uniformly.
@@ -41,15 +56,14 @@ func (a *Agent) randomGoal() []float64 {
 }
 
 // drawCandidates returns all transitions, or, where there are more than N, N drawn
-// uniformly with replacement; for an episode's first goal only those whose mean
-// value, seen from the current state, is at least c T.
+// uniformly with replacement.
 //
 // Reading R24: a candidate is a state the agent has been in, from the running
 // episode too, and the goal achieved there.
 //
 // Reading R104: the agent has taken an action in a candidate's state, so an
 // episode's final state is never a candidate.
-func (a *Agent) drawCandidates(first bool) []int {
+func (a *Agent) drawCandidates() []int {
 	n := a.replay.n
 	candidates := make([]int, min(n, a.params.Candidates))
 	for k := range candidates {
@@ -58,26 +72,59 @@ func (a *Agent) drawCandidates(first bool) []int {
 			candidates[k] = a.goalDraws.index(n)
 		}
 	}
-	if !first {
-		return candidates
-	}
-	now := slices.Repeat([][]float64{a.observation}, len(candidates))
-	values := a.Value(now, a.replay.achieved.of(candidates))
-	return Achievable(candidates, values, a.params.Threshold, a.params.Horizon)
+	return candidates
 }
 
-// ask returns the uncertainty of every candidate.
-func (a *Agent) ask(candidates []int, first bool) []float64 {
-	states, goals := a.replay.observation.of(candidates), a.replay.achieved.of(candidates)
-	if first && a.params.FirstGoalState == "start" { // the authors' filter by the threshold puts it in their place
-		states = slices.Repeat([][]float64{a.observation}, len(candidates))
+// uncertainty returns the epistemic uncertainty of N candidates: the mean over d
+// random actions of the heads' deviation,
+//
+//	ε_k = 1/d Σ_j deviation_i P_i(Q_backbone,i(s_k, a_j, g_k))
+//
+// Row k of x holds s_k and g_k. Its last columns, as many as an action has
+// components, are for a_j.
+//
+// It implements QTA, Equation 5 (Section 3.2).
+//
+// Reading R17: the sum has d terms and the ensemble G; the display's sums start at
+// 0 and so count one more.
+func (u *pun) uncertainty(x matrix, components int, rng stream) []float64 {
+	ε, one := make([]float64, x.rows), make([]float64, x.rows)
+	for range u.d {
+		for k := range x.rows {
+			a := x.row(k)[x.cols-components:]
+			for c := range a {
+				a[c] = float32(symmetric(rng.Rand))
+			}
+		}
+		u.deviation(one, x)
+		for k, v := range one {
+			ε[k] += v / float64(u.d)
+		}
 	}
-	return a.estimate(states, goals, a.observation, a.desired, a.goalDraws)
+	return ε
 }
 
-// estimate returns the uncertainty of candidates, states with the goals achieved
-// there: Equation 5, unless Uncertainty is q, which asks from the current
-// observation.
+// A question is about candidates: how uncertain is the agent about each?
+type question struct {
+	states, goals [][]float64 // where the agent was, and the goal achieved there
+	now, desired  []float64   // where it is, and the environment's goal
+	first         bool        // they are candidates for an episode's first goal
+}
+
+func (a *Agent) question(candidates []int, first bool) question {
+	return question{
+		states: a.replay.observation.of(candidates), goals: a.replay.achieved.of(candidates),
+		now: a.observation, desired: a.desired, first: first,
+	}
+}
+
+// An estimator answers a question: by Equation 5, or as in a method that the paper
+// compares with it.
+type estimator interface {
+	uncertainty(a *Agent, q question, rng stream) []float64
+}
+
+// equation5 is the paper's estimator.
 //
 // Reading R27: a candidate's state is the one the agent was in, and its goal
 // the one that UncertaintyGoal names.
@@ -88,88 +135,34 @@ func (a *Agent) ask(candidates []int, first bool) []float64 {
 // the environment's goal, as in [Literal], neither 6x5 nor 8x5 is solved in
 // 40,000 steps, three seeds each; with the candidate as goal, as in the authors'
 // code, [Paper] has solved both in every run (results/README.md).
-func (a *Agent) estimate(states, goals [][]float64, now, desired []float64, rng stream) (ε []float64) {
-	a.average.exchange(a.pun) // answers in the ensemble's place
-	defer a.average.exchange(a.pun)
-	if a.params.Uncertainty == "q" {
-		ε = a.estimateByValues(now, goals)
-	} else {
-		if a.params.UncertaintyGoal == "desired" {
-			goals = slices.Repeat([][]float64{desired}, len(states))
-		}
-		ε = a.pun.answer(a.rows(states, goals), a.sizes.Action, rng)
+type equation5 struct{}
+
+func (equation5) uncertainty(a *Agent, q question, rng stream) []float64 {
+	goals := q.goals
+	if a.params.UncertaintyGoal == "desired" {
+		goals = slices.Repeat([][]float64{q.desired}, len(goals))
 	}
-	addNoise(ε, a.params.UncertaintyNoise, rng)
-	return ε
+	return a.pun.uncertainty(a.rows(q.states, goals), a.sizes.Action, rng)
 }
 
-// policyValues returns the values that the critics of u give the policy's action in
-// each state with its goal: critics by states.
-func (a *Agent) policyValues(u *pun, states, goals [][]float64) [][]float32 {
-	x := a.rows(states, goals)
-	for lo := 0; lo < x.rows; lo += askedRows {
-		a.policy.act(a.policy.net, x.slice(lo, min(lo+askedRows, x.rows)))
+// scaleUncertainty sets scaled to (ε - min ε) / (max ε - min ε), or to zeros
+// where that is 0/0. It is part of QTA, Equation 6.
+//
+// It implements QTA, the scaling (Section 3.2).
+//
+// Reading R97: "normalized between 0 and 1" is read as from the least to the
+// greatest, as in the authors' code; dividing by the greatest would be another
+// reading. With the table's m and b only values above 0.944 have a chance, so
+// this decides which candidates do.
+func scaleUncertainty(scaled, ε []float64) {
+	if len(ε) == 0 {
+		return
 	}
-	return u.valuesAt(x)
-}
-
-// rows returns rows of s and g, normalized, with room for an action. It panics
-// unless states and goals go together and are numbers.
-func (a *Agent) rows(states, goals [][]float64) matrix {
-	if len(states) != len(goals) {
-		panic(fmt.Sprintf("qta: an agent asked about %d observations and %d goals", len(states), len(goals)))
-	}
-	x := newMatrix(len(states), a.sizes.Observation+a.sizes.Goal+a.sizes.Action)
-	for k, s := range states {
-		problem := cmp.Or(numbersProblem("observation", s, a.sizes.Observation),
-			numbersProblem("goal", goals[k], a.sizes.Goal))
-		if problem != "" {
-			panic("qta: a question to an agent: " + problem)
-		}
-		a.inputs(x.row(k), s, goals[k])
-	}
-	return x
-}
-
-// answer returns Equation 5 for the rows of s and g in x, with d random actions of
-// the given length for each, or the same d for all (SharedActions).
-func (u *pun) answer(x matrix, length int, rng stream) []float64 {
-	ε, from := make([]float64, x.rows), x.cols-length
-	u.uncertainty(ε, x, u.actions, func(_, k int) {
-		action := x.row(k)[from:]
-		if u.params.SharedActions && k > 0 {
-			copy(action, x.row(k - 1)[from:])
-			return
-		}
-		for c := range action {
-			action[c] = float32(symmetric(rng.Rand))
-		}
-	})
-	return ε
-}
-
-// uncertainty sets ε, of N values, to the epistemic uncertainty of N
-// candidates: the mean over d actions of the heads' deviation,
-//
-//	ε_k = 1/d Σ_j deviation_i P_i(Q_backbone,i(s_k, a_j, g_k))
-//
-// Row k of x holds s_k and g_k; act(j, k) sets its action columns to a_j of candidate
-// k, for one j after the other.
-//
-// It implements QTA, Equation 5 (Section 3.2).
-//
-// Reading R17: the sum has d terms and the ensemble G; the display's sums start at
-// 0 and so count one more.
-func (u *pun) uncertainty(ε []float64, x matrix, d int, act func(j, k int)) {
-	one := make([]float64, x.rows)
-	clear(ε)
-	for j := range d {
-		for k := range ε {
-			act(j, k)
-		}
-		u.deviation(one, x)
-		for k, v := range one {
-			ε[k] += v / float64(d)
+	low, high := slices.Min(ε), slices.Max(ε)
+	for k, v := range ε {
+		scaled[k] = 0
+		if high != low {
+			scaled[k] = (v - low) / (high - low)
 		}
 	}
 }
@@ -216,31 +209,9 @@ func toProbabilities(p []float64) {
 	}
 }
 
-// scaleUncertainty sets scaled to (ε - min ε) / (max ε - min ε), or to zeros
-// where that is 0/0. It is part of QTA, Equation 6.
-//
-// It implements QTA, the scaling (Section 3.2).
-//
-// Reading R97: "normalized between 0 and 1" is read as from the least to the
-// greatest, as in the authors' code; dividing by the greatest would be another
-// reading. With the table's m and b only values above 0.944 have a chance, so
-// this decides which candidates do.
-func scaleUncertainty(scaled, ε []float64) {
-	if len(ε) == 0 {
-		return
-	}
-	low, high := slices.Min(ε), slices.Max(ε)
-	for k, v := range ε {
-		scaled[k] = 0
-		if high != low {
-			scaled[k] = (v - low) / (high - low)
-		}
-	}
-}
-
-// drawFrom draws an index with the given probabilities.
-func drawFrom(p []float64, rng stream) int {
-	u := rng.Float64()
+// pick returns the index at which the sum of p, which are probabilities, passes u
+// of [0, 1).
+func pick(p []float64, u float64) int {
 	last := 0
 	for k, v := range p {
 		if v > 0 {
@@ -275,18 +246,40 @@ func Achievable(candidates []int, q []float64, c float64, T int) []int {
 	return kept
 }
 
-// setGoal asks the curriculum for the goal to pursue from here: an episode's
-// first, or the next: "Whenever the agent successfully reaches its goal, a new
-// goal is sampled".
-func (a *Agent) setGoal(first bool) error {
-	goal, err := a.curriculum.goal(a, first)
-	if err != nil || goal == nil {
-		return err
+// achievable returns the candidates for an episode's first goal: those whose mean
+// value, seen from the current state, is at least c T.
+func (a *Agent) achievable(candidates []int) []int {
+	now := slices.Repeat([][]float64{a.observation}, len(candidates))
+	values := a.Value(now, a.replay.achieved.of(candidates))
+	return Achievable(candidates, values, a.params.Threshold, a.params.Horizon)
+}
+
+// policyValues returns the values that the critics of u give the policy's action in
+// each state with its goal: critics by states.
+func (a *Agent) policyValues(u *pun, states, goals [][]float64) [][]float32 {
+	x := a.rows(states, goals)
+	for lo := 0; lo < x.rows; lo += askedRows {
+		a.policy.act(a.policy.net, x.slice(lo, min(lo+askedRows, x.rows)))
 	}
-	copy(a.goal, goal)
-	a.firstGoal, a.reached = first, false
-	a.goalsSet++
-	return nil
+	return u.valuesAt(x)
+}
+
+// rows returns rows of s and g, normalized, with room for an action. It panics
+// unless states and goals go together and are numbers.
+func (a *Agent) rows(states, goals [][]float64) matrix {
+	if len(states) != len(goals) {
+		panic(fmt.Sprintf("qta: an agent asked about %d observations and %d goals", len(states), len(goals)))
+	}
+	x := newMatrix(len(states), a.sizes.Observation+a.sizes.Goal+a.sizes.Action)
+	for k, s := range states {
+		problem := cmp.Or(numbersProblem("observation", s, a.sizes.Observation),
+			numbersProblem("goal", goals[k], a.sizes.Goal))
+		if problem != "" {
+			panic("qta: a question to an agent: " + problem)
+		}
+		a.inputs(x.row(k), s, goals[k])
+	}
+	return x
 }
 
 // A curriculum chooses the goals that the agent pursues: QTA, or a method that
@@ -302,6 +295,9 @@ type curriculum interface {
 	// replayGoal returns the goal that transition i is replayed with.
 	replayGoal(a *Agent, i int) []float64
 
+	// ready returns an error if the curriculum cannot go on in env.
+	ready(env Env) error
+
 	// endEpisode is called when an episode is in the replay, after the update
 	// that follows its last step and before the updates of UpdatesPerEpisode.
 	endEpisode(a *Agent) error
@@ -313,12 +309,13 @@ type curriculum interface {
 	saved() saved
 }
 
-// plain is the part that most curricula share: they only choose goals.
-type plain struct{}
+// onlyGoals is the part that most curricula share: they only choose goals.
+type onlyGoals struct{}
 
-func (plain) endEpisode(*Agent) error     { return nil }
-func (plain) networks() []parameterVector { return nil }
-func (plain) saved() saved                { return nil }
-func (plain) replayGoal(a *Agent, i int) []float64 {
+func (onlyGoals) ready(Env) error             { return nil }
+func (onlyGoals) endEpisode(*Agent) error     { return nil }
+func (onlyGoals) networks() []parameterVector { return nil }
+func (onlyGoals) saved() saved                { return nil }
+func (onlyGoals) replayGoal(a *Agent, i int) []float64 {
 	return a.replay.relabel(i, a.params.HindsightRatio, a.draws.Rand)
 }

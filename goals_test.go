@@ -18,7 +18,10 @@ func TestEquation5(t *testing.T) {
 		rng := rand.New(rand.NewPCG(8, 0))
 		u := ensemble(c.still, c.critics, c.heads, 1)
 		const d = 3
-		inputs, actions := randomRows(rng, n, 9), randomRows(rng, d*n, 4)
+		inputs, actions := randomRows(rng, n, 9), make([][]float64, d*n)
+		for i, drawn := 0, newStream(1, forGoals); i < d*n*4; i++ {
+			actions[i/4] = append(actions[i/4], float64(float32(symmetric(drawn.Rand))))
+		}
 		want := make([]float64, n)
 		for k := range want {
 			for j := range d {
@@ -30,8 +33,8 @@ func TestEquation5(t *testing.T) {
 				want[k] += twinDeviation(predictions) / d
 			}
 		}
-		got, x := make([]float64, n), table(inputs)
-		u.uncertainty(got, x, d, func(j, k int) { copy(x.row(k)[5:], float32s(actions[j*n+k])) })
+		u.d = d
+		got := u.uncertainty(table(inputs), 4, newStream(1, forGoals))
 		near(t, fmt.Sprintf("Equation 5: %d candidates", n), float32s(got), want)
 	}
 }
@@ -120,14 +123,14 @@ func TestThreshold(t *testing.T) {
 
 // What has probability 0 is not drawn, nor where probabilities add up to too
 // little.
-func TestDrawFrom(t *testing.T) {
+func TestPick(t *testing.T) {
 	rng := newStream(1, forGoals)
 	for range 1000 {
-		if k := drawFrom([]float64{0, 0.25, 0, 0.5, 0}, rng); k != 1 && k != 3 {
+		if k := pick([]float64{0, 0.25, 0, 0.5, 0}, rng.Float64()); k != 1 && k != 3 {
 			t.Fatalf("%d is drawn, its probability is 0", k)
 		}
 	}
-	if got := drawFrom([]float64{0, 1e-300, 1e-300, 0}, rng); got != 2 {
+	if got := pick([]float64{0, 1e-300, 1e-300, 0}, 0.5); got != 2 {
 		t.Errorf("with almost no probability %d is drawn, want the last that has any", got)
 	}
 }
@@ -154,9 +157,9 @@ func TestSelection(t *testing.T) {
 			nets[0].params[len(nets[0].params)-1]++ // of its head
 		}
 		for _, first := range []bool{true, false} {
-			candidates, drawn := a.drawCandidates(false), newStream(1, forGoals)
+			candidates, drawn := a.drawCandidates(), newStream(1, forGoals)
 			*drawn.pcg = *a.goalDraws.pcg
-			got := a.ask(candidates, first)
+			got := a.estimator.uncertainty(a, a.question(candidates, first), a.goalDraws)
 			actions := make([][][]float64, len(candidates))
 			for range d { // drawn the other way round
 				for k := range actions {

@@ -144,6 +144,7 @@ type pun struct {
 	params  *Params
 	critics []*critic
 	widths  []int // of a critic, from input to output
+	d       int   // random actions of one estimate of uncertainty
 	architecture
 
 	pass                *pass
@@ -393,7 +394,7 @@ func criticsMean(values [][]float32) []float64 {
 func newPUN(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *pun {
 	widths, a := p.widths(sizes.Observation+sizes.Goal+sizes.Action, 1), newArchitecture(p, sizes)
 	u := &pun{
-		params: p, widths: widths, architecture: a,
+		params: p, widths: widths, d: a.actions, architecture: a,
 		pass:        newPass(widths, w),
 		headT:       newMatrix(a.width, p.HiddenSize),
 		values:      make([][]float32, p.Critics),

@@ -152,7 +152,7 @@ func (a *Agent) trainStep() error {
 	if err := checkFinite(a.step, "policy", action...); err != nil {
 		return err
 	}
-	a.explore(action)
+	a.explorer.explore(a, action)
 	next, reward := a.env.Step(slices.Clone(action))
 	if problem := stepProblem(a.env, a.sizes, a.desired, next, reward); problem != "" {
 		return &EnvError{a.step + 1, problem}
@@ -161,7 +161,7 @@ func (a *Agent) trainStep() error {
 	a.prioritized.stored(a.step)
 	a.enterState(next)
 	a.step++
-	a.dropAction()
+	a.explorer.stepped(a)
 	if a.foundAt == 0 && reward == 0 { // of the environment's goal
 		a.foundAt = a.step
 	}

@@ -138,7 +138,7 @@ func ReadSafetensors(r io.Reader) (a *Agent, err error) {
 	if err := a.fillTensors(tensors, numbers); err != nil {
 		return nil, err
 	}
-	a.average, a.unfit = nil, errNetworksOnly
+	a.average, a.estimator, a.unfit = nil, newEstimator(&a.params, nil), errNetworksOnly
 	return a, nil
 }
 

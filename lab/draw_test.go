@@ -46,8 +46,8 @@ func TestMazeSketch(t *testing.T) {
 		start, end := m.Start(), m.Goal()
 		shot, uncertainty := g.take(a)
 		v := a.Survey(start[:], end[:], g.goals, g.goals, 200)
-		want := snapshot{0, short(v.Value), short(v.Deviation), short(v.Probability), v.Samples}
-		if diff := cmp.Diff(want, shot); diff != "" || math.Abs(uncertainty-mean(v.Deviation)) > 1e-6 {
+		want := snapshot{0, short(v.Value), short(v.Uncertainty), short(v.Probability), v.Samples}
+		if diff := cmp.Diff(want, shot); diff != "" || math.Abs(uncertainty-mean(v.Uncertainty)) > 1e-6 {
 			t.Errorf("%s: mean uncertainty %v, snapshot (-want +got):\n%.500s", name, uncertainty, diff)
 		}
 		for kind, at := range map[Kind][2]float64{Start: start, Goal: end} {

@@ -102,8 +102,8 @@ func (g *grid) at(pixel int) [2]float64 {
 // take asks the agent, and also returns the mean uncertainty.
 func (g *grid) take(a *qta.Agent) (s snapshot, uncertainty float64) {
 	survey := a.Survey(g.start, g.desired, g.observations, g.goals, samplesEach)
-	s = snapshot{a.Steps(), short(survey.Value), short(survey.Deviation), short(survey.Probability), survey.Samples}
-	return s, float64(float32(mean(survey.Deviation)))
+	s = snapshot{a.Steps(), short(survey.Value), short(survey.Uncertainty), short(survey.Probability), survey.Samples}
+	return s, float64(float32(mean(survey.Uncertainty)))
 }
 
 // thinSnapshots keeps the latest snapshot and before it those of evaluations 1, 2,
