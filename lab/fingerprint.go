@@ -14,12 +14,15 @@ import (
 // desired goal, and the reward. A maze has none: its map is compared.
 type Fingerprint [][4][]float64
 
-// fingerprint plays that episode, and ends it early at a number that is not finite.
+// fingerprint plays that episode, and ends it early at a number that is not finite, or one too many or too few.
 func fingerprint(env qta.Env, horizon int) (f Fingerprint) {
 	const steps = 16
 	rng := rand.New(rand.NewPCG(1, 1))
 	s, action := env.Reset(rand.New(rand.NewPCG(1, 0))), make([]float64, env.Sizes().Action)
-	for t := 0; ; t++ {
+	for t, sizes := 0, env.Sizes(); ; t++ {
+		if len(s.Observation) != sizes.Observation || len(s.Achieved) != sizes.Goal || len(s.Desired) != sizes.Goal {
+			return f
+		}
 		state := [4][]float64{s.Observation, s.Achieved, s.Desired, {env.Reward(s.Achieved, s.Desired)}}
 		for part, x := range state {
 			state[part] = make([]float64, len(x))

@@ -79,6 +79,13 @@ func Train(ctx context.Context, env, evaluation qta.Env, o Options) error {
 		return err
 	}
 	defer s.agent.Close()
+	// A call that takes no step says what is wrong with the environments.
+	if err := s.agent.Train(ctx, env, evaluation, qta.TrainOptions{EvalEvery: 1, Rollouts: 1}); err != nil {
+		if _, broken := errors.AsType[*qta.EnvError](err); !broken {
+			err = words.BadInput("%w", err)
+		}
+		return err
+	}
 	if s.reached() {
 		return s.again()
 	}
@@ -184,8 +191,11 @@ func newSession(d *directory, evaluation qta.Env, o *Options) (*session, error) 
 	}
 	s := &session{Options: o, dir: d, env: evaluation, agent: run.Agent, state: run.state, begin: time.Now()}
 	s.before, _ = ReadRecord(filepath.Join(d.path, RecordFile)) // one that cannot be read is made again
-	if e, ok := evaluation.(Surveyor); ok {                     // made again, with what is not saved
-		s.state.Grid = newGrid(e, s.state.Sketch, o.Params)
+	if e, ok := evaluation.(Surveyor); ok && s.state.Sketch != nil {
+		s.state.Grid = newGrid(e, s.state.Sketch, o.Params) // again, with what is not saved
+		if err := s.state.Grid.check(e.Sizes()); err != nil {
+			return nil, err
+		}
 	}
 	limits := Limits{o.Steps, StopSolved}
 	if o.Continue {

@@ -5,9 +5,11 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -357,6 +359,85 @@ type nowhere struct{ qta.Env }
 
 func (nowhere) Sketch() Sketch                      { return Sketch{Width: 1, Height: 1} }
 func (nowhere) Place(goal []float64) (x, y float64) { return 0 / (goal[0] - goal[0]), 0 }
+
+// wrong is a maze that goes wrong from the reset of a number on, or at every place.
+type wrong struct {
+	Surveyor
+	resets  int // until then
+	numbers []float64
+	places  bool
+}
+
+func (e *wrong) Reset(rng *rand.Rand) qta.State {
+	s := e.Surveyor.Reset(rng)
+	if e.resets--; e.resets == 0 {
+		s.Observation, s.Achieved = e.numbers, e.numbers
+	}
+	return s
+}
+
+func (e *wrong) StateAt(x, y float64) (observation, goal []float64, ok bool) {
+	if e.places {
+		return e.numbers, e.numbers, true
+	}
+	return e.Surveyor.StateAt(x, y)
+}
+
+// TestWrongEnvironment has an environment that breaks its contract in what only the
+// laboratory asks: an [qta.EnvError], and a record that says so where there is one.
+func TestWrongEnvironment(t *testing.T) {
+	for _, numbers := range [][]float64{{math.NaN(), 1}, {1}} {
+		for resets := range 6 { // 1 is the fingerprint's, 2 the survey's, 3 and 4 are the first evaluation's
+			o := tinyRun(filepath.Join(t.TempDir(), "run"))
+			o.Unchecked = true
+			err := Train(t.Context(), maze(t), &wrong{maze(t).(Surveyor), resets, numbers, resets == 0}, o)
+			if _, ok := errors.AsType[*qta.EnvError](err); ok == (resets == 1) || ok && strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v at reset %d: error %v", numbers, resets, err)
+			}
+			r, err := ReadRecord(filepath.Join(o.Dir, RecordFile))
+			if begun := resets == 1 || resets > 2; begun != (err == nil) || begun && (r.State == Failed) != (resets > 2) {
+				t.Errorf("%v at reset %d: record %+v, error %v", numbers, resets, r, err)
+			}
+		}
+	}
+}
+
+// TestOtherEnvironment goes on with a run that has pictures without them, and the
+// other way round. One of other sizes, or what Train refuses, leaves it as it is.
+func TestOtherEnvironment(t *testing.T) {
+	begun := map[string]func() qta.Env{
+		"drawn": func() qta.Env { return struct{ Surveyor }{maze(t).(Surveyor)} },
+		"bare":  func() qta.Env { return struct{ qta.Env }{maze(t)} },
+	}
+	for name, first := range begun {
+		for after, second := range begun {
+			o := tinyRun(filepath.Join(t.TempDir(), "run"))
+			o.Steps = 60
+			if err := Train(t.Context(), first(), first(), o); err != nil {
+				t.Fatal(err)
+			}
+			o.Steps, o.Name = 100, "1U5"
+			if err := Train(t.Context(), second(), second(), o); err != nil {
+				t.Errorf("%s, then %s: %v", name, after, err)
+			}
+		}
+	}
+	o := tinyRun(filepath.Join(t.TempDir(), "run"))
+	stopAt(t, o, 35)
+	before, one := contents(t, o.Dir), maze(t)
+	for _, envs := range [][2]qta.Env{{resized{maze(t)}, one}, {one, resized{maze(t)}}, {one, one}} {
+		err := Train(t.Context(), envs[0], envs[1], o)
+		if _, input := errors.AsType[InputError](err); !input || !reflect.DeepEqual(before, contents(t, o.Dir)) {
+			t.Errorf("error %v, or the run was changed", err)
+		}
+	}
+}
+
+type resized struct{ qta.Env }
+
+func (resized) Sizes() qta.Sizes { return qta.Sizes{Observation: 2, Goal: 2, Action: 3} }
+
+func (e resized) Step(action []float64) (qta.State, float64) { return e.Env.Step(action[:2]) }
 
 // A run is saved once the last save is a hundred times its cost ago.
 func TestPace(t *testing.T) {

@@ -110,7 +110,7 @@ func (s *state) attach(a *qta.Agent) {
 // evaluated adds what an evaluation leaves for the pictures.
 func (s *state) evaluated(a *qta.Agent, env qta.Env) error {
 	e, ok := env.(Sketcher)
-	if !ok {
+	if !ok || s.Sketch == nil { // a run that began without pictures goes on without
 		return nil
 	}
 	if err := s.addGoals(a, e); err != nil {
@@ -166,9 +166,35 @@ func place(e Sketcher, a *qta.Agent, goal []float64) (at [2]float64, err error) 
 	return at, nil
 }
 
-// play plays n episodes without exploration, with the same starts and goals each time.
+// watched is an environment whose episodes have chance of their own, and are kept.
+type watched struct {
+	qta.Env
+	rng     *rand.Rand
+	desired [][]float64   // of each episode
+	ways    [][][]float64 // the achieved goals, from the first state's on
+}
+
+func (w *watched) Reset(*rand.Rand) qta.State {
+	s := w.Env.Reset(w.rng)
+	w.desired = append(w.desired, slices.Clone(s.Desired))
+	w.ways = append(w.ways, [][]float64{slices.Clone(s.Achieved)})
+	return s
+}
+
+func (w *watched) Step(action []float64) (qta.State, float64) {
+	s, reward := w.Env.Step(action)
+	way := &w.ways[len(w.ways)-1]
+	*way = append(*way, slices.Clone(s.Achieved))
+	return s, reward
+}
+
+// play plays n episodes without exploration, with the same starts and goals each time:
+// as an evaluation, which holds the environment to its contract.
 func play(a *qta.Agent, env Sketcher, n int) (rollouts []rollout, err error) {
-	rng := rand.New(rand.NewPCG(1, 0))
+	w := &watched{Env: env, rng: rand.New(rand.NewPCG(1, 0))}
+	if _, err := a.Evaluate(w, n, 0); err != nil {
+		return nil, err
+	}
 	horizon := a.Params().Horizon
 	stride := (horizon + mostPlaces - 1) / mostPlaces
 	at := func(goal []float64) [2]float64 {
@@ -176,17 +202,13 @@ func play(a *qta.Agent, env Sketcher, n int) (rollouts []rollout, err error) {
 		err = cmp.Or(err, problem)
 		return p
 	}
-	for range n {
-		s := env.Reset(rng)
-		desired := slices.Clone(s.Desired)
-		r := rollout{Goal: at(desired), Way: [][2]float64{at(s.Achieved)}}
-		for t := range horizon {
-			s, _ = env.Step(a.Act(s.Observation, desired))
-			if (t+1)%stride == 0 || t+1 == horizon {
-				r.Way = append(r.Way, at(s.Achieved))
+	for k, way := range w.ways {
+		r := rollout{Goal: at(w.desired[k]), Reached: env.Reward(way[horizon], w.desired[k]) == 0}
+		for t, achieved := range way {
+			if t%stride == 0 || t == horizon {
+				r.Way = append(r.Way, at(achieved))
 			}
 		}
-		r.Reached = env.Reward(s.Achieved, desired) == 0
 		rollouts = append(rollouts, r)
 	}
 	return rollouts, err
