@@ -1,6 +1,7 @@
 package qta
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -292,9 +293,17 @@ func holdForward(t *testing.T, command string, arguments ...string) {
 		rng := rand.New(rand.NewPCG(1, 1))
 		p := tinyPreset(Beyond())
 		p.HiddenLayers = layers
-		a := agentAfter(t, p, 35)
+		trained := agentAfter(t, p, 35)
 		file := filepath.Join(t.TempDir(), "agent.safetensors")
-		writeFile(t, file, networksOf(t, a))
+		data := withHeader(networksOf(t, trained), func(h string) string { // obeyed though the parameters have 5
+			h = strings.Replace(h, `\"clip\":5`, `\"clip\":1.5`, 1)
+			return strings.Replace(h, `"qta":`, `"policy.0.weight":"any","shape":"}]{[","qta":`, 1)
+		})
+		a, err := ReadSafetensors(bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, file, data)
 		x, asked := make([]float64, 4), append(slices.Clone(arguments), file)
 		for i := range x {
 			x[i] = scale * rng.NormFloat64()
@@ -309,5 +318,16 @@ func holdForward(t *testing.T, command string, arguments ...string) {
 			t.Fatalf("%d numbers in %q: %v", n, text, err)
 		}
 		within(t, "action", float32s(got), a.Act(x[:2], x[2:]), func(float64) float64 { return 1e-5 })
+		for _, odd := range []struct{ old, new, want string }{
+			{`"policy.0.bias":{"dtype":"F32"`, `"policy.0.bias":{"dtype":"BF16"`, "policy.0.bias is of BF16"},
+			{`"data_offsets":[128,`, `"data_offsets":[124,`, "policy.0.bias has bytes"},
+			{`"policy.0.bias"`, `"policy.0.weight"`, "policy.0.weight comes twice"},
+		} {
+			writeFile(t, file, withHeader(data, func(h string) string { return strings.Replace(h, odd.old, odd.new, 1) }))
+			text, err := exec.Command(command, asked...).CombinedOutput()
+			if err == nil || !strings.Contains(string(text), odd.want) || strings.Count(string(text), "\n") != 1 {
+				t.Errorf("%s: error %v, output %s", odd.new, err, text)
+			}
+		}
 	}
 }

@@ -1,14 +1,17 @@
 package qta
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
+	"unicode/utf8"
 )
 
 // This file writes an agent's networks in the safetensors format, which other
@@ -38,7 +41,7 @@ func (a *Agent) WriteSafetensors(w io.Writer) error {
 	scaling := inputScaling{
 		Mean:  slices.Concat(a.observations.mean, a.goals.mean),
 		Scale: slices.Concat(a.observations.scale, a.goals.scale),
-		Clip:  a.params.NormalizerClip,
+		Clip:  a.observations.clip,
 	}
 	metadata := map[string]string{}
 	for key, v := range map[string]any{
@@ -53,7 +56,7 @@ func (a *Agent) WriteSafetensors(w io.Writer) error {
 		for k := range t.size {
 			numbers = binary.LittleEndian.AppendUint32(numbers, math.Float32bits(*t.number(k)))
 		}
-		place := tensorPlace{"F32", t.shape, [2]int{begin, len(numbers)}}
+		place := tensorPlace{"F32", t.shape, []int{begin, len(numbers)}}
 		header = fmt.Appendf(header, `,%q:%s`, t.name, toJSON(place))
 	}
 	header = append(header, '}')
@@ -123,15 +126,11 @@ func ReadSafetensors(r io.Reader) (a *Agent, err error) {
 	}
 	n := 8 + binary.LittleEndian.Uint64(data)
 	text, numbers := data[8:n], data[n:]
-	var file struct {
-		Metadata map[string]string `json:"__metadata__"`
+	tensors, metadata, err := readHeader(text, len(numbers))
+	if err != nil {
+		return nil, err
 	}
-	var tensors map[string]tensorPlace
-	if err := cmp.Or(json.Unmarshal(text, &file), json.Unmarshal(text, &tensors)); err != nil {
-		return nil, fmt.Errorf("its header: %w", bare(err))
-	}
-	delete(tensors, "__metadata__")
-	a, err = agentOf(file.Metadata, len(numbers))
+	a, err = agentOf(metadata, len(numbers))
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +145,52 @@ func ReadSafetensors(r io.Reader) (a *Agent, err error) {
 type tensorPlace struct {
 	DType   string `json:"dtype"`
 	Shape   []int  `json:"shape"`
-	Offsets [2]int `json:"data_offsets"` // its first byte, and the one after its last
+	Offsets []int  `json:"data_offsets"` // its first byte, and the one after its last
+}
+
+// readHeader returns the tensors, among so many bytes of numbers, and the metadata. It refuses what the format does not allow, such as a name given
+// twice, and bytes of two tensors or of none; and another type than F32.
+func readHeader(text []byte, length int) (tensors map[string]tensorPlace, metadata map[string]string, err error) {
+	defer func() {
+		if problem := recover(); problem != nil { // flatten's, of a name that comes twice
+			err = fmt.Errorf("its header: %v", problem)
+		}
+	}()
+	var file struct {
+		Metadata map[string]string `json:"__metadata__"`
+	}
+	var members map[string]json.RawMessage
+	leaves := map[string]any{}
+	err = cmp.Or(json.Unmarshal(text, &members), json.Unmarshal(text, &file))
+	if err == nil {
+		delete(members, "__metadata__")
+		err = fromJSON(toJSON(members), &tensors)
+		flatten("it", json.NewDecoder(bytes.NewReader(text)), leaves)
+	}
+	switch {
+	case err != nil:
+		return nil, nil, fmt.Errorf("its header: %w", err)
+	case text[0] != '{' || !utf8.Valid(text) || slices.Contains(slices.Collect(maps.Values(leaves)), nil):
+		return nil, nil, errors.New("its header: it does not begin with {, has a null, or is no UTF-8")
+	}
+	end := 0
+	for _, name := range slices.SortedFunc(maps.Keys(tensors), func(a, b string) int {
+		return slices.Compare(tensors[a].Offsets, tensors[b].Offsets)
+	}) {
+		switch t := tensors[name]; {
+		case t.DType != "F32":
+			return nil, nil, fmt.Errorf("the tensor %.99s is of %.20q; only F32 is read", name, t.DType)
+		case len(t.Offsets) != 2 || t.Offsets[0] != end || t.Offsets[1] < end:
+			return nil, nil, fmt.Errorf("the tensor %.99s has bytes %.99s, where those before it end at %d",
+				name, fmt.Sprint(t.Offsets), end)
+		default:
+			end = t.Offsets[1]
+		}
+	}
+	if end != length {
+		return nil, nil, fmt.Errorf("its tensors have %d bytes, of %d", end, length)
+	}
+	return tensors, file.Metadata, nil
 }
 
 // agentOf makes an agent, except for its networks' parameters, from a file's
@@ -175,32 +219,31 @@ func agentOf(metadata map[string]string, length int) (*Agent, error) {
 	}
 	a.observations.mean, a.goals.mean = scaling.Mean[:n], scaling.Mean[n:]
 	a.observations.scale, a.goals.scale = scaling.Scale[:n], scaling.Scale[n:]
+	if a.observations.clip, a.goals.clip = scaling.Clip, scaling.Clip; !(scaling.Clip > 0) {
+		return nil, fmt.Errorf("the clip of the inputs is %v, want a number above 0", scaling.Clip)
+	}
 	return a, nil
 }
 
 // fillTensors sets all networks to a file's tensors, found by name.
 func (a *Agent) fillTensors(places map[string]tensorPlace, numbers []byte) error {
-	tensors, size := a.tensors(), 0
+	tensors := a.tensors()
 	for _, t := range tensors {
-		place := places[t.name]
-		begin, end := place.Offsets[0], place.Offsets[1]
-		if place.DType != "F32" || !slices.Equal(place.Shape, t.shape) ||
-			begin < 0 || end > len(numbers) || end-begin != 4*t.size {
-			return fmt.Errorf("the tensor %s is %.20q of shape %v at bytes %d to %d of %d, want F32 of shape %v",
-				t.name, place.DType, place.Shape, begin, end, len(numbers), t.shape)
+		place, ok := places[t.name]
+		if !ok || !slices.Equal(place.Shape, t.shape) || place.Offsets[1]-place.Offsets[0] != 4*t.size {
+			return fmt.Errorf("the tensor %s is of shape %v at bytes %v, want shape %v", t.name, place.Shape,
+				place.Offsets, t.shape)
 		}
 		for k := range t.size {
-			v := math.Float32frombits(binary.LittleEndian.Uint32(numbers[begin+4*k:]))
+			v := math.Float32frombits(binary.LittleEndian.Uint32(numbers[place.Offsets[0]+4*k:]))
 			if !finite(float64(v)) {
 				return fmt.Errorf("number %d of the tensor %s is %v", k, t.name, v)
 			}
 			*t.number(k) = v
 		}
-		size += 4 * t.size
 	}
-	if len(places) != len(tensors) || len(numbers) != size {
-		return fmt.Errorf("%d tensors of %d bytes, its networks have %d of %d",
-			len(places), len(numbers), len(tensors), size)
+	if len(places) != len(tensors) {
+		return fmt.Errorf("%d tensors, its networks have %d", len(places), len(tensors))
 	}
 	return nil
 }

@@ -115,27 +115,38 @@ func TestReadSafetensorsRefusals(t *testing.T) {
 	for _, length := range []uint64{1 << 62, uint64(len(data) - 7)} {
 		refuse("a long header", append(binary.LittleEndian.AppendUint64(nil, length), data[8:]...), "ends within its header")
 	}
-	refuse("too long", append(slices.Clone(data), 0), "16 tensors of 141 bytes, its networks have 16 of 140")
+	refuse("too long", append(slices.Clone(data), 0), "its tensors have 140 bytes, of 141")
 	refuse("NaN", append(slices.Clone(data[:len(data)-4]), 0, 0, 0xc0, 0x7f), "number 1 of the tensor head.1.bias is NaN")
 	const first = `"policy.0.weight":{"dtype":"F32","shape":[1,4],"data_offsets":[0,16]}`
 	for _, test := range []struct{ old, new, want string }{
 		{"{", "[{", "its header: "},
-		{first, `"policy.0.weight":7`, "its header: json: cannot unmarshal number"},
-		{`"F32"`, `"F64"`, `the tensor policy.0.weight is "F64" of shape [1 4] at bytes 0 to 16 of 140, want F32 of shape [1 4]`},
-		{`"shape":[1,4]`, `"shape":[4,1]`, "of shape [4 1] at bytes 0 to 16 of 140, want F32 of shape [1 4]"},
-		{`"shape":[1,4]`, `"shape":[]`, "of shape [] at bytes 0 to 16 of 140, want F32 of shape [1 4]"},
-		{`[0,16]`, `[-16,0]`, "at bytes -16 to 0 of 140, want F32"},
-		{`[0,16]`, `[125,141]`, "at bytes 125 to 141 of 140, want F32"},
-		{`[0,16]`, `[0,15]`, "at bytes 0 to 15 of 140, want F32"},
-		{`"policy.0.bias"`, `"policy.0.bios"`, `the tensor policy.0.bias is "" of shape []`},
-		{`"policy.0.bias"`, `"policy.0.weight"`, `the tensor policy.0.weight is "F32" of shape [1] at bytes 16 to 20`},
-		{`{"__metadata__"`, `{"more":{},"__metadata__"`, "17 tensors of 140 bytes, its networks have 16"},
-		{`"__metadata__"`, `"metadata"`, `its metadata has no "sizes" as WriteSafetensors has`},
+		{"{", " {", "does not begin with {"},
+		{first, `"policy.0.weight":7`, "its header: "},
+		{`"F32"`, `"F64"`, `the tensor policy.0.weight is of "F64"; only F32 is read`},
+		{`"F32"`, `"BF16"`, `the tensor policy.0.weight is of "BF16"; only F32 is read`},
+		{`"dtype":"F32"`, `"dtype":null`, "has a null"},
+		{`"shape":[1,4]`, `"shape":[4,1]`, "the tensor policy.0.weight is of shape [4 1] at bytes [0 16], want shape [1 4]"},
+		{`"shape":[1,4]`, `"shape":[]`, "of shape [] at bytes [0 16], want shape [1 4]"},
+		{`"shape":[1,4]`, `"shape":[1,4],"more":1`, "its header: "},
+		{`[0,16]`, `[-16,0]`, "the tensor policy.0.weight has bytes [-16 0], where those before it end at 0"},
+		{`[0,16]`, `[125,141]`, "the tensor policy.0.bias has bytes [16 20], where those before it end at 0"},
+		{`[0,16]`, `[0,15]`, "the tensor policy.0.bias has bytes [16 20], where those before it end at 15"},
+		{`[0,16]`, `[0,16,16]`, "the tensor policy.0.weight has bytes [0 16 16]"},
+		{`[16,20]`, `[0,20]`, "the tensor policy.0.bias has bytes [0 20], where those before it end at 16"},
+		{`[16,20]`, `[16,24]`, "has bytes [20 28], where those before it end at 24"},
+		{`"policy.0.bias"`, `"policy.0.bios"`, `the tensor policy.0.bias is of shape [] at bytes []`},
+		{`"policy.0.bias"`, `"policy.0.weight"`, "its header: it.policy.0.weight.dtype comes twice"},
+		{`{"__metadata__"`, `{"more":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},"__metadata__"`, "17 tensors, its networks have 16"},
+		{`"qta":`, `"seed":"1","qta":`, "its header: it.__metadata__.seed comes twice"},
+		{`"seed":"1"`, `"seed":1`, "its header: "},
+		{`\"clip\":5`, `\"clip\":0`, "the clip of the inputs is 0"},
+		{`"__metadata__"`, `"metadata"`, "its header: "},
+		{`"sizes":`, `"sices":`, `its metadata has no "sizes" as WriteSafetensors has`},
 		{`"seed":"1"`, `"seed":"-1"`, `its metadata has no "seed" as WriteSafetensors has`},
 		{`\"Batch\":16`, `\"Botch\":16`, `its metadata has no "parameters" as WriteSafetensors has: json: unknown field "Botch"`},
 		{`\"Batch\":16`, `\"Batch\":0`, "parameter Batch is 0"},
 		{`\"HiddenSize\":1`, `\"HiddenSize\":4096`, "shorter than its networks"},
-		{`\"Critics\":2`, `\"Critics\":3`, `the tensor critic.2.0.weight is "" of shape []`},
+		{`\"Critics\":2`, `\"Critics\":3`, `the tensor critic.2.0.weight is of shape []`},
 		{`\"Observation\":2`, `\"Observation\":9223372036854775807`, "shorter than its networks"},
 		{`\"Observation\":2`, `\"Observation\":0`, "sizes"},
 		{`\"mean\":[`, `\"mean\":[1,`, "5 means and 4 scales of the inputs, want 4"},
@@ -160,7 +171,7 @@ func TestReadSafetensorsOrder(t *testing.T) {
 	other := withHeader(data, func(h string) string {
 		var header map[string]any
 		json.Unmarshal([]byte(h), &header)
-		header["__metadata__"].(object)["format"] = "pt"
+		header["__metadata__"].(object)["format"], header["__metadata__"].(object)["shape"] = "pt", "any key will do"
 		text, _ := json.MarshalIndent(header, "", "\t") // by name, the critics first
 		return string(text)
 	})

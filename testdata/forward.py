@@ -1,14 +1,36 @@
-"""Print the action that an exported agent takes: forward.py agent.safetensors s... g..."""
+"""Print the action that an exported agent takes: forward.py agent.safetensors s... g...
+
+It reads what the format allows, of F32, and says in one line what is otherwise.
+"""
 
 import json
 import math
 import struct
 import sys
 
+
+def once(pairs):
+    names = [name for name, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            sys.exit(f"{sys.argv[1]}: {name} comes twice")
+    return dict(pairs)
+
+
 data = open(sys.argv[1], "rb").read()
 begin = 8 + struct.unpack_from("<Q", data)[0]
-header = json.loads(data[8:begin])
-inputs = json.loads(header["__metadata__"]["inputs"])
+header = json.loads(data[8:begin], object_pairs_hook=once)
+inputs = json.loads(header.pop("__metadata__")["inputs"])
+end = 0
+for name, t in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
+    first, last = t["data_offsets"]
+    if t["dtype"] != "F32":
+        sys.exit(f"{sys.argv[1]}: the tensor {name} is of {t['dtype']}; only F32 is read")
+    if first != end or last - first != 4 * math.prod(t["shape"]):
+        sys.exit(f"{sys.argv[1]}: the tensor {name} has bytes {first} to {last}, where those before it end at {end}")
+    end = last
+if begin + end != len(data):
+    sys.exit(f"{sys.argv[1]}: its tensors have {end} bytes, of {len(data) - begin}")
 
 
 def tensor(name):
