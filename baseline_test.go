@@ -683,30 +683,42 @@ func TestMEGASuccess(t *testing.T) {
 // A sampledEnv is a maze whose goals are drawn by others.
 type sampledEnv struct {
 	Env
-	goal []float64
+	goal func() []float64
 }
 
-func (s *sampledEnv) SampleGoal(*rand.Rand) []float64 { return s.goal }
+func (s *sampledEnv) SampleGoal(*rand.Rand) []float64 { return s.goal() }
 
-// The environment draws the candidates, whose chances are alike where the members
-// agree. A goal that is none ends training, and after a success there is no other.
+// The environment draws the candidates, whose chances are in proportion to the
+// members' disagreement, and alike where they agree. A goal that is none ends training, and after a success there is no other.
 func TestVDSGoal(t *testing.T) {
 	a, env := walked(t, changed("", tinyPreset(Beyond()), "Curriculum=vds").Params, 50)
 	if goal := nextGoal(t, a, true); goal == nil || nextGoal(t, a, false) != nil {
 		t.Errorf("a first goal of %v, or a later one", goal)
 	}
-	v := a.curriculum.(*vds)
+	// Of four goals by hand the members disagree in proportion to 0, 1, 2 and 3.
+	h, next := handAgent(t, hand{}, 1, "Curriculum=vds"), 0.0
+	h.env = &sampledEnv{&scriptedEnv{}, func() []float64 { next++; return []float64{math.Mod(next, 4)} }}
+	v := h.curriculum.(*vds)
+	for i, c := range v.members.critics {
+		c.q.load(rule{g: -float64(i)}.net(3))
+	}
+	drawn := tally{}
+	for range 200 {
+		drawn.add(t, "VDS", nextGoal(t, h, true)[0], map[float64]float64{0: 0, 1: 1. / 6, 2: 2. / 6, 3: 3. / 6})
+	}
+	drawn.check(t, "VDS, by disagreement")
 	for i, c := range v.members.critics {
 		c.q.params[len(c.q.params)-1] += float32(1000 * (i + 1))
 	}
-	if d := v.disagreement(a, randomRows(rand.New(rand.NewPCG(1, 0)), 9, 2)); slices.Max(d) != 0 {
+	if d := v.disagreement(h, randomRows(rand.New(rand.NewPCG(1, 0)), 9, 1)); slices.Max(d) != 0 {
 		t.Errorf("values above the possible returns disagree by %v", d)
 	}
 	p := make([]float64, 3)
 	if toProbabilities(p); !slices.Equal(p, []float64{1. / 3, 1. / 3, 1. / 3}) {
 		t.Errorf("probabilities %v without disagreement", p)
 	}
-	a.env = &sampledEnv{env, []float64{1}}
+	one := func() []float64 { return []float64{1} }
+	a.env = &sampledEnv{env, one}
 	var broken *EnvError
 	const want = "the goal that SampleGoal returned has 1 numbers, Sizes says 2"
 	if _, err := a.curriculum.goal(a, true); !errors.As(err, &broken) || broken.Problem != want {
@@ -724,7 +736,7 @@ func TestVDSGoal(t *testing.T) {
 	// Members are VDS's own whatever the agent's ensemble is; goals and observations
 	// may differ in length.
 	l := newAgent(t, changed("", a.params, "Uncertainty=bootstrap GradientClip=1").Params, new(lineEnv).Sizes(), 1)
-	train(t, l, &sampledEnv{new(lineEnv), []float64{1}}, new(lineEnv), TrainOptions{Steps: 11, EvalEvery: 99, Rollouts: 1})
+	train(t, l, &sampledEnv{new(lineEnv), one}, new(lineEnv), TrainOptions{Steps: 11, EvalEvery: 99, Rollouts: 1})
 	if m := l.curriculum.(*vds).members; m.oneBackbone || m.critics[0].adam.clip != 0 {
 		t.Error("the members are not VDS's own")
 	}
@@ -832,6 +844,7 @@ func TestRND(t *testing.T) {
 func TestMostNovel(t *testing.T) {
 	for _, curriculum := range []string{"visits", "rnd"} {
 		b := newMazeAgent(t, changed("", tinyPreset(Beyond()), "InitialSteps=0 Curriculum="+curriculum).Params, 1)
+		copy(b.achieved, []float64{1.25, 1.5}) // and desired is 0
 		if got := nextGoal(t, b, true); !slices.Equal(got, b.achieved) {
 			t.Errorf("%s: the very first goal is %v", curriculum, got)
 		}

@@ -2,7 +2,6 @@ package qta
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -18,82 +17,6 @@ func TestEquation1(t *testing.T) {
 	if diff := cmp.Diff([]float32{-3, -4, 0, -1}, y); diff != "" {
 		t.Errorf("Equation 1: targets (-want +got):\n%s", diff)
 	}
-}
-
-// The target is Equation 1 with networks, and the clip that Params names, by
-// the twins; with noise, a' stays within the noise's bound and the action
-// space. It tests QTA, Equation 1.
-func TestEquation1Networks(t *testing.T) {
-	for _, test := range []struct {
-		change    func(*Params)
-		low, high float64
-	}{
-		{func(p *Params) { p.ClipReturns = false }, math.Inf(-1), math.Inf(1)},
-		{func(p *Params) {}, -100, 0},
-		{func(p *Params) { p.Discount = 0.75 }, -4, 0},
-		{func(p *Params) { p.LowestReturn = -2 }, -2, 0},
-		{func(p *Params) { p.TargetNoise = 1 }, -100, 0},
-	} {
-		p := Paper()
-		test.change(&p)
-		a := targetAgent(t, p)
-		b := &a.batch
-		a.learning = pairScript([]int{3, 1}, 4)
-		if p.TargetNoise > 0 {
-			a.learning = newStream(1, forLearning)
-		}
-		a.target(b)
-		actor := a.policy.target.vector()
-		clipped, moved := 0, 0
-		for k := range b.y[0] {
-			s, g := float64s(b.next.row(k)[:3]), float64s(b.next.row(k)[3:5])
-			actions := twinAct(actor, s, g)
-			if p.TargetNoise > 0 {
-				for c, v := range b.next.row(k)[5:] {
-					if d := math.Abs(float64(v) - actions[c]); d > 0.5+1e-5 || math.Abs(float64(v)) > 1 {
-						t.Errorf("Equation 1: a' is %v, without noise %v", v, actions[c])
-					} else if d > 1e-5 {
-						moved++
-					}
-				}
-				continue
-			}
-			y := math.Min(twinValue(a.pun.critics[3].target.vector(), s, g, actions), twinValue(a.pun.critics[1].target.vector(), s, g, actions))
-			y = float64(b.r[k]) + p.Discount*y
-			if y < test.low || y > test.high {
-				clipped++
-			}
-			near(t, fmt.Sprintf("Equation 1: target clipped to [%v, %v]", test.low, test.high), b.y[0][k:k+1], []float64{min(max(y, test.low), test.high)})
-		}
-		if p.TargetNoise > 0 && moved < 16 {
-			t.Errorf("Equation 1: %d of 32 components of a' moved by noise", moved)
-		} else if p.TargetNoise == 0 && p.ClipReturns && clipped == 0 {
-			t.Error("Equation 1: no target of this test is clipped")
-		}
-	}
-}
-
-// targetAgent returns an agent whose target networks differ from the others,
-// with a minibatch in its memory.
-func targetAgent(t *testing.T, p Params) *Agent {
-	t.Helper()
-	p.HiddenSize, p.HiddenLayers, p.Batch, p.Critics = 6, 2, 16, 4
-	a := newAgent(t, p, Sizes{Observation: 3, Goal: 2, Action: 2}, 5)
-	a.batch = a.pun.newBatch(p.Batch, a.sizes)
-	rng := rand.New(rand.NewPCG(2, 0))
-	for _, params := range a.parameters() {
-		for i := range params.values {
-			params.values[i] = 3 * float32(rng.NormFloat64())
-		}
-	}
-	b := &a.batch
-	for i := range b.next.data {
-		b.next.data[i] = float32(rng.NormFloat64())
-	}
-	for i := range b.r {
-		b.r[i] = -float32(rng.IntN(2))
-	}
-	return a
 }
 
 // TestEquation2 holds the critics' loss and gradient to the twin's, for

@@ -209,49 +209,6 @@ func TestHindsightFuture(t *testing.T) {
 	}
 }
 
-// The weights of the critics' loss are Equation 8 with the probabilities that
-// the whole replay has, those of transitions that are never drawn excepted. It
-// tests QTA, Equation 8.
-func TestEquation8Training(t *testing.T) {
-	p := tinyPreset(Beyond())
-	p.Replay, p.Batch, p.PriorityAlpha, p.PriorityBetaSteps = "per", 400, 0.7, 100
-	for _, step := range []int{30, 60, 100, 140} {
-		a, _ := walked(t, p, 30)
-		a.step = step
-		s := a.prioritized
-		rng := rand.New(rand.NewPCG(2, 0))
-		weights := make([]float64, 30)
-		sum, least := 0.0, math.Inf(1)
-		for i := range weights {
-			if i%3 > 0 {
-				weights[i] = 0.01 + rng.Float64()
-				if i == 7 {
-					weights[i] = 1e-5 // not drawn, and the least of the buffer all the same
-				}
-				least = math.Min(least, weights[i])
-			}
-			sum += weights[i]
-			s.tree.set(i, weights[i])
-		}
-		b := &a.batch
-		a.minibatch(b, a.draw, a.curriculum.replayGoal)
-		s.weigh(b, 30, step)
-		β := math.Min(1, 0.3+0.7*float64(step)/100)
-		counts := make([]int, 30)
-		for row, i := range b.transitions {
-			counts[i]++
-			w := math.Pow(30*weights[i]/sum, -β) / math.Pow(30*least/sum, -β)
-			near(t, fmt.Sprintf("Equation 8: step %d, transition %d, over the largest weight of the whole buffer", step, i), b.weights[0][row:row+1], []float64{w})
-		}
-		for i, c := range counts {
-			frequency(t, fmt.Sprintf("Equation 8: transition %d, by Equation 7", i), c, 400, weights[i]/sum)
-		}
-		if counts[7] > 0 {
-			t.Errorf("Equation 8: step %d: the transition of the largest weight is drawn: this shows nothing of the buffer's", step)
-		}
-	}
-}
-
 // FuzzSumTree sets leaves in any order, so that the tree grows, to weights of all
 // magnitudes, and holds it to naive sums, and bit for bit to a tree that is built at
 // once. A leaf is found where the weights before it end, and never without weight.
