@@ -602,7 +602,8 @@ func (c tally) check(t *testing.T, what string) {
 // first can be reached. Goals are drawn uniformly before InitialSteps, the very first
 // apart, and by Equation 6 from then on: with m = 4 and b = -1 the scaled
 // uncertainties of the candidates decide, which are N at most, and for an episode's
-// first goal those whose mean value from the start is c T or more.
+// first goal those whose mean value from the start is c T or more. It tests QTA,
+// Equation 6. It tests QTA, the threshold.
 func TestGoalChoice(t *testing.T) {
 	const horizon = 5
 	places := []float64{2, 0, 4, 1, 3, 5} // the last, an episode's end, is no candidate
@@ -753,7 +754,9 @@ func (r *recorder) tell(call string, desired float64) {
 // the others with their own; targets are Equation 1 for a pair M, with the target
 // critics at the target policy's action, clipped to the possible returns; heads
 // predict the raw s'; the policy climbs the critics at its own action. A priority is
-// the deviation of the heads; of a transition drawn twice the last row's stays.
+// the deviation of the heads; of a transition drawn twice the last row's stays. It
+// tests QTA, Equation 1. It tests QTA, Equation 7. It tests QTA, Equation 8. It tests
+// QTA, hindsight. It tests QTA, the schedule of β.
 func TestUpdateByHand(t *testing.T) {
 	const horizon, batch, starts, γ, α = 7, 8, 10, 0.5, 0.6
 	h := hand{
