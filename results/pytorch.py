@@ -1,8 +1,8 @@
-"""Times one update of Default() at full size in PyTorch, on one thread.
+"""Times one update of Beyond() at full size in PyTorch, on one thread.
 
     OPENBLAS_CORETYPE=SkylakeX /usr/bin/python3 results/pytorch.py
 
-The same arithmetic as BenchmarkUpdate/params=default: critics with their
+The same arithmetic as BenchmarkUpdate/params=beyond: critics with their
 predictive heads on one backbone pass, targets, policy, Polyak averages.
 Minibatches are ready made, which the Go benchmark has to draw.
 

@@ -67,9 +67,9 @@ var chosen = regexp.MustCompile(` -params (.*) -seed `)
 
 const unsolved = math.MaxInt // steps of a run that was not solved
 
-// readEffects gives the parameters their effects, by runs with the set small and
-// some parameters switched. An effect compares the runs that switch a parameter
-// with those that do not.
+// readEffects gives the parameters their effects, by runs with beyond at 64 units,
+// which was called small, and some parameters switched. An effect compares the runs
+// that switch a parameter with those that do not.
 func (p *page) readEffects() {
 	rows, err := csv.NewReader(strings.NewReader(p.read(effectsFile))).ReadAll()
 	if err != nil || len(rows) == 0 {
