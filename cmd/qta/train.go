@@ -79,7 +79,7 @@ func (f *trainFlags) train(c call) error {
 // usualSteps are the environment steps by which half of the recorded runs of QTA
 // with the parameters quick were solved, by results/runs.csv, or with paper where
 // quick has not run.
-var usualSteps = map[string]int{"4x5": 5000, "6x5": 7000, "8x5": 10_000, "1U5": 3000}
+var usualSteps = map[string]int{"4x5": 5000, "5x5": 7000, "6x5": 7000, "7x5": 8000, "8x5": 10_000, "1U5": 3000, "2U5": 6000, "3U5": 13_000}
 
 // warn writes a warning.
 func warn(stderr io.Writer, line string) {
