@@ -66,7 +66,7 @@ var ErrStopped = errors.New("the run was stopped and saved")
 // says how the run stands wherever it could be written.
 func Train(ctx context.Context, env, evaluation qta.Env, o Options) error {
 	o.complete()
-	if err := o.check(env); err != nil {
+	if err := o.Check(env); err != nil {
 		return err
 	}
 	d, err := claim(filepath.Clean(o.Dir))
@@ -105,8 +105,10 @@ func (o *Options) complete() {
 	}
 }
 
-// check refuses what cannot be trained.
-func (o *Options) check(env qta.Env) error {
+// Check returns the mistake for which Train would refuse o before it looks at the
+// directory, or nil.
+func (o Options) Check(env qta.Env) error {
+	o.complete()
 	if err := o.Params.Validate(); err != nil {
 		return words.BadInput("%w", err)
 	}

@@ -217,6 +217,7 @@ const sweepText = `A sweep file has the flags of one run on each line; '#' begin
 runs get directories within the -out of qta sweep, under their own names or
 under that which -out on their line gives. The same command skips the finished
 ones and continues the others. A cell that fails does not stop the rest.
+-seed 0-11 on a line stands for twelve.
 
 -figure prints the sweep file of a figure of the paper.
 `

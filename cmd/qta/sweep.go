@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -45,12 +47,20 @@ func sweepCommand(flags *flag.FlagSet) func(call) error {
 	return func(c call) error {
 		if (*figure == "") == (len(c.args) == 0) {
 			return words.BadInput("sweep needs either a sweep file or -figure; \"qta help sweep\" has an example")
-		} else if *figure != "" {
-			return printFigure(c.out, *figure, *mazes, *params, *seeds, *steps)
 		}
-		if *seeds > 0 || *mazes != "" || *params != "paper" || *steps != 150_000 {
-			return words.BadInput("-seeds, -mazes, -params and -steps go with -figure; " +
-				"in a sweep file each line has its own flags")
+		odd := ""
+		flags.Visit(func(f *flag.Flag) {
+			if slices.Contains([]string{"jobs", "index", "dry-run", "out"}, f.Name) == (*figure != "") {
+				odd = f.Name
+			}
+		})
+		switch {
+		case odd != "" && *figure != "":
+			return words.BadInput("-%s goes with a sweep file, and -figure prints one", odd)
+		case odd != "":
+			return words.BadInput("-%s goes with -figure; in a sweep file each line has its own flags", odd)
+		case *figure != "":
+			return printFigure(c.out, *figure, *mazes, *params, *seeds, *steps)
 		}
 		text, err := readText(c.args[0])
 		if err != nil {
@@ -85,20 +95,26 @@ func parseSweep(text, out string) (cells []cell, err error) {
 		if len(flags) == 0 {
 			continue
 		}
-		c, err := newCell(flags, out)
+		each, err := eachSeed(flags)
+		for _, flags := range each {
+			var c *cell
+			if c, err = newCell(flags, out); err != nil {
+				break
+			}
+			within := func(a, b string) bool {
+				return strings.HasPrefix(a+string(filepath.Separator), b+string(filepath.Separator))
+			}
+			clash := func(d cell) bool { return within(d.name, c.name) || within(c.name, d.name) }
+			if i := slices.IndexFunc(cells, clash); i >= 0 {
+				return nil, fmt.Errorf("line %d: its directory %s is that of line %d already, or one is within the other; "+
+					"change the seed or name one with -out", number, c.name, cells[i].line)
+			}
+			c.line = number
+			cells = append(cells, *c)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %s", number, words.Bare(err))
 		}
-		within := func(a, b string) bool {
-			return strings.HasPrefix(a+string(filepath.Separator), b+string(filepath.Separator))
-		}
-		clash := func(d cell) bool { return within(d.name, c.name) || within(c.name, d.name) }
-		if i := slices.IndexFunc(cells, clash); i >= 0 {
-			return nil, fmt.Errorf("line %d: its directory %s is that of line %d already, or one is within the other; "+
-				"change the seed or name one with -out", number, c.name, cells[i].line)
-		}
-		c.line = number
-		cells = append(cells, *c)
 	}
 	if len(cells) == 0 {
 		return nil, fmt.Errorf("line %d: there is no cell; want the flags of a run on each line, "+
@@ -107,7 +123,32 @@ func parseSweep(text, out string) (cells []cell, err error) {
 	return cells, nil
 }
 
-// newCell returns the cell that flags describe.
+var seedRange = regexp.MustCompile(`^(--?seed=)?(\d+)-(\d+)$`)
+
+// eachSeed returns the flags of a line, once for each seed of a range such as 0-11.
+func eachSeed(flags []string) (lines [][]string, err error) {
+	for i, f := range flags {
+		m := seedRange.FindStringSubmatch(f)
+		if m == nil || m[1] == "" && (i == 0 || strings.TrimLeft(flags[i-1], "-") != "seed") {
+			continue
+		}
+		first, err1 := strconv.ParseUint(m[2], 10, 64)
+		last, err2 := strconv.ParseUint(m[3], 10, 64)
+		const most = 1000
+		if err1 != nil || err2 != nil || last < first || last-first >= most {
+			return nil, words.BadInput("-seed %s-%s: want the first and the last of at most %d seeds", m[2], m[3], most)
+		}
+		for k := range last - first + 1 {
+			line := slices.Clone(flags)
+			line[i] = m[1] + strconv.FormatUint(first+k, 10)
+			lines = append(lines, line)
+		}
+		return lines, nil
+	}
+	return [][]string{flags}, nil
+}
+
+// newCell returns the cell that flags describe, unless its training would be refused.
 func newCell(flags []string, out string) (*cell, error) {
 	set := newFlagSet("train")
 	f := newTrainFlags(set)
@@ -118,7 +159,10 @@ func newCell(flags []string, out string) (*cell, error) {
 	} else if len(rest) > 0 {
 		return nil, words.BadInput("%q is no flag of training", rest[0])
 	}
-	_, id, own, err := f.describe()
+	maze, id, own, err := f.describe()
+	if err == nil {
+		err = f.options(id, own).Check(lab.Maze(maze))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +235,6 @@ func (s *sweep) run(ctx context.Context, jobs int) error {
 	for i := range s.cells {
 		queue <- i
 	}
-	s.stdout.show(fmt.Sprintf("0 of %d done", len(s.cells)))
 	for range min(jobs, len(s.cells)) {
 		go func() {
 			for i := range queue {
@@ -204,9 +247,16 @@ func (s *sweep) run(ctx context.Context, jobs int) error {
 			}
 		}()
 	}
-	for range s.cells {
-		note := <-notes
-		note()
+	shown := time.NewTicker(250 * time.Millisecond)
+	defer shown.Stop()
+	for ended := 0; ended < len(s.cells); {
+		select {
+		case note := <-notes:
+			note()
+			ended++
+		case <-shown.C:
+		}
+		s.show()
 	}
 	close(queue)
 	s.stdout.clear()
@@ -228,6 +278,7 @@ func (c *cell) work(ctx context.Context) (r *lab.Record, story string, err error
 		return r, "was done already: " + reached(r), nil
 	}
 	var warnings strings.Builder
+	defer c.at.Store(0)
 	err = c.train(call{ctx: ctx, out: newOutput(io.Discard), stderr: &warnings})
 	warned := strings.NewReplacer("qta: warning", "; warning", "\n", "").Replace(warnings.String())
 	if err != nil {
@@ -256,7 +307,17 @@ func (s *sweep) note(i int, r *lab.Record, story string, err error) {
 	if story != "" {
 		s.stdout.say("%*d %s: %s", len(fmt.Sprint(len(s.cells)-1)), i, c.name, story)
 	}
-	s.stdout.show(fmt.Sprintf("%d of %d done, %d solved, %d failed", s.ended, len(s.cells), s.solved, s.failed))
+}
+
+// show shows how far the sweep and the cells that train are.
+func (s *sweep) show() {
+	line := fmt.Sprintf("%d of %d done, %d solved, %d failed", s.ended, len(s.cells), s.solved, s.failed)
+	for i := range s.cells {
+		if c := &s.cells[i]; c.at.Load() > 0 {
+			line += fmt.Sprintf("; %d: step %d, at most %d left", i, c.at.Load(), int64(*c.steps)-c.at.Load())
+		}
+	}
+	s.stdout.show(line)
 }
 
 // summary ends a sweep.
@@ -310,6 +371,7 @@ func printFigure(stdout io.Writer, figure, mazes, params string, seeds, steps in
 			}
 		}
 	}
+	fmt.Fprintf(&file, "# To run them, with this text in figure%s.txt: qta sweep figure%[1]s.txt -jobs 2\n", g.Number)
 	io.WriteString(stdout, file.String())
 	return nil
 }

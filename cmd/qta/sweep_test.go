@@ -24,7 +24,7 @@ import (
 )
 
 func TestParseSweep(t *testing.T) {
-	cells, err := parseSweep("# two\n\n-maze 1U5 -seed 7 -stop never -steps 20\n  -maze 4x5 -threads 3 -out sub/x # other\n", "here")
+	cells, err := parseSweep("# two\n\n-maze 1U5 -seed 7-8 -stop never -steps 2000\n  -maze 4x5 -threads 3 -out sub/x # other\n", "here")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,10 +32,14 @@ func TestParseSweep(t *testing.T) {
 	for _, c := range cells {
 		got = append(got, fmt.Sprintf("%d %s %s %d %d %s %d", c.line, c.out, c.id.Environment, c.id.Seed, *c.steps, c.stop, *c.threads))
 	}
-	want := []string{"3 here/1U5-quick-7 1U5 7 20 never 1", "4 here/sub/x 4x5 1 150000 solved 3"}
+	want := []string{"3 here/1U5-quick-7 1U5 7 2000 never 1", "3 here/1U5-quick-8 1U5 8 2000 never 1", "4 here/sub/x 4x5 1 150000 solved 3"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	var screen bytes.Buffer
+	cells[1].at.Store(500)
+	(&sweep{cells: cells, stdout: &output{w: &screen, live: true}}).show()
+	has(t, screen.String(), "0 of 3 done, 0 solved, 0 failed; 1: step 500, at most 1500 left")
 	for _, test := range []struct{ text, want string }{
 		{"", "line 1: there is no cell; "},
 		{"# nothing\n#\n", "line 2: there is no cell; "},
@@ -50,6 +54,10 @@ func TestParseSweep(t *testing.T) {
 		{"-out /x\n", `line 1: -out "/x": want a directory within`},
 		{"-out .\n", `line 1: -out ".": want a directory within`},
 		{"-set Batch=-1\n", "line 1: -set Batch=-1: "},
+		{"-maze 1U5\n-steps 500\n", "line 2: with evaluations every 1000 steps and a budget of 500 "},
+		{"-seed 7-3\n", "line 1: -seed 7-3: want the first and the last of at most 1000 seeds"},
+		{"-seed=0-1000\n", "line 1: -seed 0-1000: want the first"},
+		{"-seed 0-1 -out x\n", "line 1: its directory x is that of line 1 already, "},
 	} {
 		if _, err := parseSweep(test.text, "here"); err == nil || !strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("%q: error %v, want %q", test.text, err, test.want)
@@ -60,7 +68,7 @@ func TestParseSweep(t *testing.T) {
 func FuzzParseSweep(f *testing.F) {
 	f.Add("# a\n-maze 1U5 -seed 3 -out a-b\n")
 	f.Add("-params small -set Batch=12 -set Curriculum=mega -stop never\n")
-	f.Add("-seed 1\n-seed 2\n-seed 2")
+	f.Add("-seed 1\n-seed 2-4\n-seed=2")
 	f.Fuzz(func(t *testing.T, text string) {
 		if strings.ContainsAny(text, "./\\") || len(text) > 2000 {
 			return // these name files

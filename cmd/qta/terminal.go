@@ -49,10 +49,11 @@ func (o *output) say(format string, args ...any) {
 	fmt.Fprintf(o, format+"\n", args...)
 }
 
-// show replaces the line that changes. Without a terminal it does nothing.
+// show replaces the line that changes, which the terminal cuts off at its edge.
+// Without a terminal it does nothing.
 func (o *output) show(line string) {
 	if o.live {
-		fmt.Fprintf(o, "\r\x1b[K%s", line)
+		fmt.Fprintf(o, "\r\x1b[K\x1b[?7l%s\x1b[?7h", line)
 		o.shown = true
 	}
 }

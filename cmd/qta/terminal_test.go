@@ -31,7 +31,8 @@ func TestProgress(t *testing.T) {
 		var want strings.Builder
 		show := func(format string, args ...any) {
 			if live {
-				fmt.Fprintf(&want, "\r\x1b[K"+format, args...)
+				text := fmt.Sprintf("\x1b[?7l"+format+"\x1b[?7h", args...)
+				want.WriteString("\r\x1b[K" + strings.TrimPrefix(text, "\x1b[?7l\x1b[?7h")) // no text clears the line
 			}
 		}
 		for step := 11; step <= 200; step += 2 { // every 0.4 s

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"qta"
@@ -26,10 +27,12 @@ type trainFlags struct {
 	steps, eval         *int
 	stop, out           string
 	threads, checkpoint *int // checkpoint is 0 where the flag is absent
+
+	at *atomic.Int64 // the step of a run that trains
 }
 
 func newTrainFlags(flags *flag.FlagSet) *trainFlags {
-	f := new(trainFlags)
+	f := &trainFlags{at: new(atomic.Int64)}
 	flags.StringVar(&f.maze, "maze", "4x5", "train on the maze `NAME|FILE`")
 	flags.StringVar(&f.params, "params", usualParams,
 		"parameters `NAME|FILE`: "+presetNames+", or a .json file of changes to paper")
@@ -65,15 +68,24 @@ func (f *trainFlags) train(c call) error {
 	if f.stop == lab.StopSolved && id.Params == qta.Quick() && id.Named() {
 		view.usual = usualSteps[id.Environment]
 	}
-	return lab.Train(c.ctx, lab.Maze(maze), lab.Maze(maze), lab.Options{
-		Dir: cmp.Or(f.out, filepath.Join("runs", name)), Name: id.Environment,
+	o := f.options(id, name)
+	o.Say = func(line string) { c.out.say("%s", line) }
+	o.Warn = func(line string) { warn(c.stderr, line) }
+	o.AfterStep = func(step int) {
+		f.at.Store(int64(step))
+		view.stepped(step, time.Now())
+	}
+	o.AfterEvaluation = view.evaluated
+	return lab.Train(c.ctx, lab.Maze(maze), lab.Maze(maze), o)
+}
+
+// options returns what the flags say of a run that describe has described.
+func (f *trainFlags) options(id lab.Identity, own string) lab.Options {
+	return lab.Options{
+		Dir: cmp.Or(f.out, filepath.Join("runs", own)), Name: id.Environment,
 		Params: id.Params, Seed: f.seed, Steps: *f.steps, EvalEvery: *f.eval,
 		Continue: f.stop == lab.StopNever, Threads: *f.threads, Checkpoint: *f.checkpoint,
-		Say:             func(line string) { c.out.say("%s", line) },
-		Warn:            func(line string) { warn(c.stderr, line) },
-		AfterStep:       func(step int) { view.stepped(step, time.Now()) },
-		AfterEvaluation: view.evaluated,
-	})
+	}
 }
 
 // usualSteps are the environment steps by which half of the recorded runs of QTA
