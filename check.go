@@ -23,7 +23,7 @@ import (
 //		{"name": ..., "in": {...}, "out": {...}, "tol": T}, ...]}
 //
 // and a result r holds against the e of "out" where |r-e| <= T (1 + |e|). Sizes
-// are free, names are not. The functions called are those that training calls.
+// are free within small, names are not. The functions called are those that training calls.
 // What is missing, or left over, is an error.
 
 // A CheckResult says whether the code holds to one case of a file of vectors.
@@ -78,7 +78,7 @@ func checkFile(fsys fs.FS, name string) ([]CheckResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	const most = 16 << 20
+	const most = 4 << 20
 	if !info.Mode().IsRegular() || info.Size() > most {
 		return nil, fmt.Errorf("it is not a regular file of at most %d MB", most>>20)
 	}
@@ -166,6 +166,7 @@ func flatten(place string, d *json.Decoder, leaves map[string]any) (n int) {
 			panic(place + " comes twice")
 		}
 		leaves[place] = token
+		small(place, len(leaves))
 		return 0
 	}
 	first := 0 // elements of element 0
@@ -292,9 +293,23 @@ func network(name string, layers []givenLayer) (*mlp, []int) {
 	for _, l := range layers {
 		widths = append(widths, len(l.B))
 	}
+	small("the network", mlpSize(widths))
 	net := newMLP(make([]float32, mlpSize(widths)), widths)
 	set(name, net.layers, layers)
 	return net, widths
+}
+
+// small panics if a product of sizes, of numbers to keep or of operations, is beyond
+// what vectors are for: a short text can ask for any memory and time.
+func small(what string, sizes ...int) {
+	const most = 1 << 17
+	product := 1.0
+	for _, n := range sizes {
+		product *= float64(n)
+	}
+	if product > most {
+		panic(fmt.Sprintf("%s: %.3g numbers, allowed are %d: vectors are small", what, product, most))
+	}
 }
 
 // agent returns an agent with the case's networks, rates and coefficients, for
@@ -306,7 +321,9 @@ func (in *inputs) agent(p Params, one *inputs) *Agent {
 	p.Discount, p.Polyak, p.ActionL2 = in.Gamma, in.Rho, in.ActionL2
 	p.ActorRate, p.CriticRate, p.PredictiveRate = in.LrActor, in.LrCritic, in.LrPredictive
 	s, g := len(slices.Concat(one.S, one.SNext)[0]), len(one.G[0])
-	a, err := NewAgent(p, Sizes{Observation: s, Goal: g, Action: len(first[0].W) - s - g}, 0)
+	sizes := Sizes{Observation: s, Goal: g, Action: len(first[0].W) - s - g}
+	small("the critics", int(min(criticWeights(&p, sizes), 1e9)))
+	a, err := NewAgent(p, sizes, 0)
 	if err != nil {
 		panic(err)
 	}
@@ -327,6 +344,7 @@ func (in *inputs) agent(p Params, one *inputs) *Agent {
 // batch returns the minibatch, with zeros for what it lacks, and makes room for it.
 func (in *inputs) batch(a *Agent) *batch {
 	n, s, sg := len(in.G), a.sizes.Observation, a.sizes.Observation+a.sizes.Goal
+	small("the minibatch", n, a.params.HiddenSize*a.params.HiddenLayers)
 	b := a.pun.newBatch(n, a.sizes)
 	set("s", b.x.columns(0, s), in.S)
 	set("g", b.x.columns(s, sg), in.G)
@@ -484,6 +502,7 @@ var equations = []equation{
 		out("p", x)
 	}},
 	{"kde", nil, "logDensity", "points query bandwidth", func(in *inputs, out output) {
+		small("the densities", len(in.Points), len(in.Query))
 		for k, x := range in.Query {
 			out("log_density", logDensity(slices.Concat(in.Points...), x, in.Bandwidth), k)
 		}
@@ -493,6 +512,9 @@ var equations = []equation{
 // checkNetwork is a forward pass and, given dL/dy, a backward pass.
 func checkNetwork(in *inputs, out output) {
 	net, widths := network("net", in.Net)
+	for _, width := range widths {
+		small("the layers", len(in.X), width)
+	}
 	p, x, last := newPass(widths, newWorkers(1)), newMatrix(len(in.X), widths[0]), len(net.layers)
 	set("x", x, in.X)
 	ξ := net.latent(p, x)

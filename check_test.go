@@ -235,6 +235,32 @@ func TestCheckErrors(t *testing.T) {
 	}
 }
 
+// A case of a few kilobytes cannot ask for networks, minibatches or work without end.
+func TestCheckLimits(t *testing.T) {
+	list := func(n int, element string) string {
+		return "[" + strings.TrimSuffix(strings.Repeat(element+",", n), ",") + "]"
+	}
+	layer := func(in, out int, row string) string {
+		return `{"w": ` + list(in, row) + `, "b": ` + list(out, "0") + `}`
+	}
+	critic := `[` + layer(3, 9, list(9, "0")) + `,` + layer(9, 1, "[0]") + `]`
+	for _, test := range []struct{ equation, in, want string }{
+		{"mlp-forward", `"net": [` + layer(600, 600, "[]") + `], "x": [[1]]`, "the network"},
+		{"mlp-forward", `"net": [` + layer(1, 1, "[1]") + `], "x": ` + list(200_000, "[]"), "the layers"},
+		{"critic-loss", `"critics": ` + list(64, list(16, layer(4, 90, "[]"))) + `, "s": [[1]], "g": [[1]], "a": [[1]], "y": [1]`, "the critics"},
+		{"critic-loss", `"critics": [` + critic + `], "s": [[1]], "g": ` + list(20_000, "[1]") + `, "a": [[1]], "y": [1]`, "the minibatch"},
+		{"kde", `"points": ` + list(600, "[0]") + `, "query": ` + list(600, "[0]") + `, "bandwidth": 1`, "the densities"},
+		{"adam", `"w": ` + list(300_000, "0") + `, "grads": [[1]], "lr": 1, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8`, "in.w["},
+	} {
+		text := `{"equation": "` + test.equation + `", "paper": "", "cases": [{"name": "a", "in": {` + test.in + `}, "out": {"y": [[1]]}, "tol": 0}]}`
+		var err error
+		got := allocated(func() { err = checkOne([]byte(text)) })
+		if most := uint64(64<<20 + 4*len(text)); err == nil || !strings.Contains(err.Error(), "vectors are small") || !strings.Contains(err.Error(), test.want) || got > most {
+			t.Errorf("%s, %d bytes: %d allocated, at most %d; error %v, want one of %s", test.equation, len(text), got, most, err, test.want)
+		}
+	}
+}
+
 // Arbitrary bytes are an error and no panic.
 func FuzzCheck(f *testing.F) {
 	for _, e := range equations {
