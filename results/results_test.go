@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // A cell is a maze with a parameter set, and a method beside it if it is not QTA:
@@ -49,34 +47,6 @@ func thousands(t *testing.T, s string, digits int) string {
 	return strconv.FormatFloat(n/1000, 'f', digits, 64)
 }
 
-// recorded returns the runs of runs.csv as the tables show them, in the order of
-// their seeds, which are 0, 1, 2, ...: thousands of environment steps to the first
-// perfect evaluation, or "- in" the budget, and in brackets to where training first
-// stood at the environment's goal.
-func recorded(t *testing.T) map[cell]string {
-	t.Helper()
-	runs := map[cell][]string{}
-	each(t, "runs.csv", func(c cell, at map[string]string) {
-		if seed := strconv.Itoa(len(runs[c])); at["seed"] != seed {
-			t.Errorf("%v: seed %s where %s is next", c, at["seed"], seed)
-		}
-		run := "- in " + thousands(t, at["steps"], 0)
-		if at["state"] == "solved" {
-			run = thousands(t, at["solved_at"], 0)
-		}
-		found := "never"
-		if at["found_at"] != "0" {
-			found = thousands(t, at["found_at"], 1)
-		}
-		runs[c] = append(runs[c], run+" ("+found+")")
-	})
-	joined := map[cell]string{}
-	for c, all := range runs {
-		joined[c] = strings.Join(all, ", ")
-	}
-	return joined
-}
-
 // summed returns the rows of cells.csv as the README shows them: the mean in thousands,
 // and of how many runs; it is a bound where not all were solved.
 func summed(t *testing.T) map[cell]string {
@@ -91,8 +61,7 @@ func summed(t *testing.T) map[cell]string {
 	return means
 }
 
-// shown returns what a document's tables show: those by maze, whose columns are
-// parameter sets, and those by what ran, whose columns are mazes.
+// shown returns what a document's tables by maze show, whose columns are parameter sets.
 func shown(t *testing.T, name string) map[cell]string {
 	t.Helper()
 	text, err := os.ReadFile(name)
@@ -121,20 +90,14 @@ func shown(t *testing.T, name string) map[cell]string {
 			case i == 0 || cells[i] == "" || cells[i] == "---":
 			case header[0] == "maze" && name == "`"+setting+"`":
 				got[cell{setting, cells[0]}] = cells[i]
-			case header[0] == "what ran":
-				got[cell{cells[0], name}] = cells[i]
 			}
 		}
 	}
 	return got
 }
 
-// TestTables holds the tables of both documents to the CSV files: of the results all
-// of runs.csv, of the README what it shows.
+// TestTables holds the front README's table to cells.csv.
 func TestTables(t *testing.T) {
-	if diff := cmp.Diff(recorded(t), shown(t, "README.md")); diff != "" {
-		t.Errorf("README.md (-runs.csv +shown):\n%s", diff)
-	}
 	front, means := shown(t, "../README.md"), summed(t)
 	for c, text := range front {
 		if text != means[c] {

@@ -95,7 +95,7 @@ func TestBadInput(t *testing.T) {
 		{"report", "an argument is missing; want qta report DIR..."},
 		{"report s.txt", "s.txt is no directory"},
 		{"report empty", "there is no run in empty"},
-		{"report empty -format pdf", `-format "pdf": want html or csv`},
+		{"report empty -format pdf", `-format "pdf": want html, md or csv`},
 	}
 	t.Chdir(t.TempDir())
 	roomtest.Write(t, "nogoal.txt", "#####\n#S..#\n#####\n")

@@ -79,18 +79,18 @@ func reached(r *lab.Record) string {
 }
 
 func reportCommand(flags *flag.FlagSet) func(call) error {
-	out := flags.String("o", "", "write the page `PATH` (report.html), or of csv the directory (report)")
-	format := flags.String("format", "html", "write the `KIND` html, a page, or csv, its numbers")
+	out := flags.String("o", "", "write the page `PATH` (report.html or .md), or of csv the directory (report)")
+	format := flags.String("format", "html", "write the `KIND` html, a page, md, it in words, or csv, its numbers")
 	return func(in call) error {
 		file := "" // within the directory
 		switch *format {
-		case "html":
-			*out, file = filepath.Split(cmp.Or(*out, lab.PageFile))
+		case "html", "md":
+			*out, file = filepath.Split(cmp.Or(*out, "report."+*format))
 			*out = filepath.Clean(*out)
 		case "csv":
 			*out = cmp.Or(*out, "report")
 		default:
-			return words.BadInput("-format %q: want html or csv", *format)
+			return words.BadInput("-format %q: want html, md or csv", *format)
 		}
 		c, err := lab.Collect(in.args)
 		if err != nil {
@@ -108,6 +108,8 @@ func reportCommand(flags *flag.FlagSet) func(call) error {
 		files := map[string][]byte{}
 		if *format == "html" {
 			files[file] = r.HTML()
+		} else if *format == "md" {
+			files[file] = r.Markdown()
 		} else if err := os.MkdirAll(*out, 0o777); err != nil {
 			return fmt.Errorf("directory %s cannot be made: %w", *out, words.Cause(err))
 		} else {

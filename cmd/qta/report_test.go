@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"slices"
 	"strings"
 	"testing"
@@ -22,7 +23,8 @@ func TestReportCommand(t *testing.T) {
 	for _, test := range []struct{ args, out, file, begins string }{
 		{"", "report.html", "report.html", "<!DOCTYPE html>"},
 		{"-format csv -o numbers", "numbers", "numbers/runs.csv", "directory,setting,maze,"},
-		{"-format csv", "report", "report/claims.csv", "setting,place,"},
+		{"-format csv", "report", "report/claims.csv", "claim,direction,"},
+		{"-format md", "report.md", "report.md", "No run here has the paper’s learner"},
 		{"-o runs/page.html", "runs/page.html", "runs/page.html", "<!DOCTYPE html>"},
 		{"-o runs/page.html", "runs/page.html", "runs/page.html", "<!DOCTYPE html>"},
 		{"-format csv -o runs/numbers", "runs/numbers", "runs/numbers/cells.csv", "setting,maze,"},
@@ -47,19 +49,35 @@ func TestReportCommand(t *testing.T) {
 	}
 }
 
-// TestUsual holds what is said of earlier runs to those of results: the median step
-// of the runs of quick, or of paper where quick has not run.
-func TestUsual(t *testing.T) {
-	c, err := lab.Collect([]string{"../../results/runs"})
+var update = flag.Bool("update", false, "write what the report makes of results/runs")
+
+// TestResults holds what results has of its runs to what the report makes of them
+// now, and says what half of the runs take to what train says of it.
+func TestResults(t *testing.T) {
+	t.Chdir("../..")
+	c, err := lab.Collect([]string{"results/runs"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]int{}
-	for _, s := range report.New(c).Settings {
-		for _, g := range s.Groups {
-			if g.Method == "QTA" && (s.Name == "paper" || s.Name == "quick") { // in this order
-				want[g.Maze] = int(g.Median)
-			}
+	r := report.New(c)
+	files := r.CSV()
+	files["report.html"], files["report.md"] = r.HTML(), r.Markdown()
+	const begin, end = "<!-- by go test ./cmd/qta -run TestResults -update -->\n", "<!-- end -->"
+	before, rest, _ := strings.Cut(roomtest.Read(t, "results/README.md"), begin)
+	_, after, _ := strings.Cut(rest, end)
+	answers, _, _ := strings.Cut(string(files["report.md"]), "\n## ")
+	files["README.md"] = []byte(before + begin + answers + end + after)
+	for name, want := range files {
+		if name = "results/" + name; *update {
+			roomtest.Write(t, name, string(want))
+		} else if roomtest.Read(t, name) != string(want) {
+			t.Errorf("%s is not what the report makes of results/runs: -update writes it", name)
+		}
+	}
+	want := map[string]int{} // of the runs of quick, or of paper where quick has not run
+	for _, g := range r.Groups {
+		if g.Method == "QTA" && (g.Setting == "paper" || g.Setting == "quick") { // in this order
+			want[g.Maze] = int(g.Median)
 		}
 	}
 	if diff := cmp.Diff(want, usualSteps); diff != "" {

@@ -8,7 +8,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,6 +18,9 @@ import (
 
 //go:embed data/paper-figures.csv
 var figuresCSV string
+
+//go:embed data/paper-figure4.csv
+var figure4CSV string
 
 // A Method is a curriculum, estimator or kind of replay that the paper
 // compares or argues about, as changes of a parameter set.
@@ -68,10 +70,16 @@ type Panel struct {
 	Lines []Method
 }
 
+// Figure5Maze is the maze of Figure 5.
+const Figure5Maze = "12x5"
+
 // noiseMaze is the maze of Figure 4.
 //
 // Reading R102: the paper does not say which; 12x5 is the maze of Figure 5.
-const noiseMaze = "12x5"
+const noiseMaze = Figure5Maze
+
+// Seeds is how many the paper has of everything but Figure 5.
+const Seeds = 12
 
 // Figures returns the paper's figures.
 func Figures() []Figure {
@@ -79,18 +87,18 @@ func Figures() []Figure {
 	even, waves := strings.Fields("4x5 6x5 8x5 10x5 12x5 14x5"), strings.Fields("1U5 2U5 3U5 4U5 5U5")
 	curricula := []Method{QTA, MEGA, VDS}
 	return []Figure{
-		{"2", "QTA, MEGA and VDS. HER solves no maze, says the text: add lines with -set Curriculum=her to see.", "solved", 12,
+		{"2", "QTA, MEGA and VDS. HER solves no maze, says the text: add lines with -set Curriculum=her to see.", "solved", Seeds,
 			[]Panel{
 				{"2L", "Figure 2, left: M-mazes", m, curricula},
 				{"2R", "Figure 2, right: square-wave mazes", waves, curricula}}},
-		{"3", "prioritized replay, by uncertainty and by TD error", "solved", 12, []Panel{
+		{"3", "prioritized replay, by uncertainty and by TD error", "solved", Seeds, []Panel{
 			{"3L", "Figure 3, left: replay by uncertainty", m, []Method{QTA, PER}},
 			{"3R", "Figure 3, right: replay by TD error", even, []Method{QTA, TD}}}},
-		{"4", "noise on the uncertainty. The paper does not name the maze; " + noiseMaze + " is a reading.", "never", 12,
+		{"4", "noise on the uncertainty. The paper does not name the maze; " + noiseMaze + " is a reading.", "never", Seeds,
 			[]Panel{{"4", "", []string{noiseMaze}, []Method{QTA, Noise1, Noise3, Noise5}}}},
 		{"5", "one agent over time; the picture is figure5.svg in its run directory.", "never", 1,
-			[]Panel{{"5", "", []string{"12x5"}, []Method{QTA}}}},
-		{"6", "estimates of uncertainty: disagreement of Q-values, bootstrapped Q-networks, deep ensembles", "solved", 12,
+			[]Panel{{"5", "", []string{Figure5Maze}, []Method{QTA}}}},
+		{"6", "estimates of uncertainty: disagreement of Q-values, bootstrapped Q-networks, deep ensembles", "solved", Seeds,
 			[]Panel{
 				{"6L", "Figure 6, left: disagreement of Q-values", m, []Method{QTA, Q}},
 				{"6R", "Figure 6, right: critic ensembles", m, []Method{QTA, Bootstrap, Ensemble}}}},
@@ -144,20 +152,9 @@ type Point struct {
 // steps. The curve of QTA is in both, one thousand apart at every maze. Whether
 // the figures count VDS's evaluations as 2500 steps the paper does not say.
 var Points = sync.OnceValue(func() []Point {
-	number := func(text string) float64 {
-		x, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			panic(fmt.Sprintf("embedded data: %v", err))
-		}
-		return x
-	}
-	rows, err := csv.NewReader(strings.NewReader(figuresCSV)).ReadAll()
-	if err != nil {
-		panic(fmt.Sprintf("embedded data: %v", err))
-	}
 	lengths := map[string]int{}
 	var points []Point
-	for _, row := range rows[1:] {
+	for _, row := range rows(figuresCSV) {
 		if m, err := qta.NewMaze(row[2]); lengths[row[2]] == 0 && err == nil {
 			lengths[row[2]] = m.PathLength()
 		}
@@ -171,11 +168,50 @@ var Points = sync.OnceValue(func() []Point {
 	return points
 })
 
-// Of returns the first point that a method has in a maze, or nil.
-func Of(method, maze string) *Point {
-	i := slices.IndexFunc(Points(), func(p Point) bool { return p.Maze == maze && p.Method == method })
-	if i < 0 {
-		return nil
+// rows returns the rows of embedded data without their header.
+func rows(text string) [][]string {
+	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil {
+		panic(fmt.Sprintf("embedded data: %v", err))
 	}
-	return &Points()[i]
+	return rows[1:]
+}
+
+func number(text string) float64 {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		panic(fmt.Sprintf("embedded data: %v", err))
+	}
+	return x
+}
+
+// Success returns the curve of Figure 4 of a method: environment steps, and the mean
+// success of the evaluations there.
+func Success(m Method) (curve [][2]float64) {
+	series := map[string]string{QTA.Name: "sigma=0", Noise1.Name: "sigma=0.01", Noise3.Name: "sigma=0.03",
+		Noise5.Name: "sigma=0.05"}[m.Name]
+	for _, row := range rows(figure4CSV) {
+		if row[1] == series {
+			curve = append(curve, [2]float64{1000 * number(row[2]), number(row[3])})
+		}
+	}
+	return curve
+}
+
+// Of returns the point of a method in a maze in a panel, or the first in any for "",
+// or nil.
+func Of(panel, method, maze string) *Point {
+	for _, p := range Points() {
+		if (panel == "" || p.Panel == panel) && p.Method == method && p.Maze == maze {
+			return &p
+		}
+	}
+	return nil
+}
+
+// Log returns the mean of the logarithm of the steps, as of a lognormal variable, and
+// the variance of that mean over the seeds.
+func (p *Point) Log() (mean, variance float64) {
+	variance = math.Log1p(p.Deviation * p.Deviation / (p.Mean * p.Mean))
+	return math.Log(p.Mean) - variance/2, variance / Seeds
 }

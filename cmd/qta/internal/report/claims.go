@@ -6,329 +6,490 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/exp/stats"
+
 	"qta/cmd/qta/internal/paper"
-	"qta/internal/words"
 	"qta/lab"
 )
 
-// This file judges the claims of the paper's section 4. Every verdict comes with
-// what was measured, its interval and the runs behind it.
+// This file judges the claims of the paper's section 4 by the rules of
+// results/verdicts.md, on runs of the paper's learner.
 
 // A claim is one of the paper's, with what the runs say of it.
 type claim struct {
-	Place, Text string
+	Text string
 	judgement
 }
 
-// A judgement is a verdict and what it rests on.
+// A judgement says what is known of a claim.
 type judgement struct {
-	Verdict      string // "" where no run speaks of the claim
-	What         string // what was measured, or why nothing was
-	Value, Range string // that, and its 95 % interval if there is one
-	Note         string // the test and the runs behind it
+	Direction   string // "" where no run speaks of the claim
+	Size        string // of the effect beside the paper's, "" where the paper has no number
+	What        string // what was measured, or why nothing was
+	Paper, Here string // it, with its interval, in the paper and in these runs
+	Could       string // of what is undecided: the effect that these runs would have shown
+	Runs        string
 }
 
-// The verdicts, beside "no effect beyond ...".
+// The directions and the sizes.
 const (
-	holds = "holds"
-	fails = "does not hold"
-	few   = "not enough runs"
+	holds, contradicted, undecided    = "holds", "contradicted", "undecided"
+	asPaper, smaller, larger, unknown = "as the paper’s", "smaller", "larger", "unknown"
+	enoughRuns, enoughMazes           = 6, 3
 )
 
-// Decided reports whether the runs decide the claim.
-func (j judgement) Decided() bool { return j.Verdict == holds || j.Verdict == fails }
-
-const (
-	material     = 1.25 // the ratio of steps below which two methods count as equal
-	materialArea = 0.05 // the mean success that counts as nothing
-	longMaze     = 21   // the path length from which a maze is a long one: 10x5, 4U5
-)
-
-// judge judges all claims by the runs of a setting.
-func (s *setting) judge() []claim {
-	const (
-		baselines, results, replay, noise = "baselines", "main results", "prioritized replay", "verification"
-		critics, values, estimates        = "critic networks", "Q value disagreement", "estimation techniques"
-	)
+// judge judges all claims.
+func (r *Report) judge() []claim {
 	return []claim{
-		{baselines, "HER reaches the goal in no maze.", s.never(paper.HER)},
-		{results, "QTA needs significantly fewer steps than MEGA.", s.fewer(paper.QTA, paper.MEGA)},
-		{results, "MEGA approaches QTA as the horizon grows.", s.trend(paper.MEGA, paper.QTA)},
-		{results, "QTA needs fewer steps than VDS.", s.fewer(paper.QTA, paper.VDS)},
-		{results, "VDS is competitive at first and becomes less sample efficient with longer mazes.",
-			s.trend(paper.QTA, paper.VDS)},
-		{results, "VDS fails to solve many environments.", s.unsolved(paper.VDS)},
-		{results, "All algorithms perform much worse on square-wave mazes.", s.waves()},
-		{replay, "Prioritizing by uncertainty accelerates learning.", s.fewer(paper.PER, paper.QTA)},
-		{replay, "It does so especially in longer mazes.", s.trend(paper.PER, paper.QTA)},
-		{replay, "Prioritizing by TD error offers no significant benefit.", s.noFewer(paper.TD, paper.QTA)},
-		{noise, "Performance suffers with noise 0.01 on the uncertainty.", s.noise(paper.Noise1)},
-		{noise, "Performance suffers with noise 0.03 on the uncertainty.", s.noise(paper.Noise3)},
-		{noise, "Performance suffers with noise 0.05 on the uncertainty.", s.noise(paper.Noise5)},
-		{noise, "It collapses with noise of 0.05.", s.collapse(paper.Noise5)},
-		{critics, "The values grow over time.",
-			s.positive("change of the mean value", func(f *lab.Figure5) float64 { return f.ValueGrowth })},
-		{critics, "The values' error falls over time.",
-			s.positive("fall of the mean absolute error", func(f *lab.Figure5) float64 { return f.ErrorFall })},
-		{critics, "The error is greater further from the start.",
-			s.positive("correlation of error and distance, at the end",
-				func(f *lab.Figure5) float64 { return f.ErrorByDistance })},
-		{critics, "Probabilities of goals follow the heads' deviation.",
-			s.positive("correlation of probability and deviation",
-				func(f *lab.Figure5) float64 { return f.GoalByDeviation })},
-		{critics, "Sampled goals are far from the start.",
-			s.positive("how much lower the optimal value is at sampled goals",
-				func(f *lab.Figure5) float64 { return f.GoalDistance })},
-		{values, "Disagreement of Q-values is a worse estimator than PUN.", s.fewer(paper.QTA, paper.Q)},
-		{estimates, "PUN is better than bootstrapped Q-networks.", s.fewer(paper.QTA, paper.Bootstrap)},
-		{estimates, "PUN is better than deep ensembles.", s.fewer(paper.QTA, paper.Ensemble)},
+		{"HER reaches the goal in no maze.", r.never(paper.HER)},
+		{"QTA needs significantly fewer steps than MEGA.", r.fewer(paper.MEGA, 1, 1000)},
+		{"MEGA approaches QTA as the horizon grows.", r.trend(paper.MEGA, -1)},
+		{"QTA needs fewer steps than VDS (indices of 1000 steps).", r.fewer(paper.VDS, 1, 1000)},
+		{"QTA needs fewer steps than VDS (indices of 2500 steps).", r.fewer(paper.VDS, 1, 2500)},
+		{"VDS becomes less sample efficient with longer mazes.", r.trend(paper.VDS, 1)},
+		{"VDS fails to solve many environments.", judgement{What: "takes runs of it in five mazes or more"}},
+		{"All algorithms scale more poorly on square waves.", r.waves()},
+		{"Prioritizing by uncertainty accelerates learning.", r.fewer(paper.PER, -1, 1000)},
+		{"It does so especially in longer mazes.", r.trend(paper.PER, -1)},
+		{"Prioritizing by TD error offers no significant benefit.", r.none(paper.TD, paper.PER, "3L")},
+		{"Performance suffers with noise 0.01 on the uncertainty.", r.suffers(paper.Noise1)},
+		{"Performance suffers with noise 0.03 on the uncertainty.", r.suffers(paper.Noise3)},
+		{"Performance suffers with noise 0.05 on the uncertainty.", r.suffers(paper.Noise5)},
+		{"It collapses with noise of 0.05.", r.collapses(paper.Noise5)},
+		{"The values grow over time.", r.positive(0)},
+		{"The values' error falls over time.", r.positive(1)},
+		{"The error is greater further from the start.", r.positive(2)},
+		{"Probabilities of goals follow the heads' deviation.", r.positive(3)},
+		{"Sampled goals are far from the start.", r.positive(4)},
+		{"Disagreement of Q-values is a worse estimator than PUN.", r.fewer(paper.Q, 1, 1000)},
+		{"PUN is better than bootstrapped Q-networks.", r.fewer(paper.Bootstrap, 1, 1000)},
+		{"PUN is better than deep ensembles.", r.fewer(paper.Ensemble, 1, 1000)},
 	}
 }
 
-// A contrast is two methods compared in several mazes.
-type contrast struct {
-	a, b           []sample // of each maze
-	mazes          []string
-	lengths        []float64
-	runs, unsolved int
+// A term is what the runs of a method in a maze weigh in an effect.
+type term struct {
+	*group
+	weight float64
+	theirs *paper.Point // nil where the paper has none
 }
 
-// add adds a maze.
-func (c *contrast) add(maze string, a, b *group, x, y sample) {
-	c.a, c.b = append(c.a, x), append(c.b, y)
-	c.mazes, c.lengths = append(c.mazes, maze), append(c.lengths, float64(a.Length))
-	c.runs += a.N() + b.N()
-	c.unsolved += a.N() - a.Solved + b.N() - b.Solved
+// An effect is one that a claim says is positive.
+type effect struct {
+	ours, theirs    estimate
+	tooLow, tooHigh bool // ours may be, as runs are unsolved
 }
 
-// judge judges the claim that the weighted sum of the differences is positive. It
-// holds where the whole interval is, and does not where the interval ends below
-// what counts as none. A bound in b may make the sum too low, and one in a too high:
-// what it could overturn is not decided. Numbers are shown as show makes them;
-// beyond is the format of the verdict in between.
-func (c *contrast) judge(what string, weights []float64, none float64, beyond string,
-	show func(float64) float64) judgement {
-	if len(c.mazes) == 0 {
-		return judgement{What: "no maze has ended runs of both"}
-	}
-	sum, r, ok := weigh(c.a, c.b, weights)
-	j := judgement{Verdict: few, What: what, Value: fmt.Sprintf("%.2f", show(sum))}
-	j.Note = fmt.Sprintf("Student’s t; %s, %s", where(c.mazes), words.Count(c.runs, "run"))
-	if c.unsolved > 0 {
-		j.Note += fmt.Sprintf(", %d of them unsolved and standing at their budgets", c.unsolved)
-	}
-	if !ok {
-		return j
-	}
-	j.Range = fmt.Sprintf("%.2f to %.2f", show(r.Low), show(r.High))
-	bounded := func(s sample) bool { return s.Bounded }
-	tooLow, tooHigh := slices.ContainsFunc(c.b, bounded), slices.ContainsFunc(c.a, bounded)
-	switch {
-	case r.Low > 0 && !tooHigh:
-		j.Verdict = holds
-	case r.High < none && !tooLow:
-		j.Verdict = fails
-	case !tooLow && !tooHigh:
-		j.Verdict = fmt.Sprintf(beyond, show(max(r.High, -r.Low)))
-	}
-	return j
-}
-
-// ratio judges the claim that exp of the weighted sum, a ratio of steps, is above one.
-func (c *contrast) ratio(what string, weights []float64) judgement {
-	return c.judge(what, weights, math.Log(material), "no effect beyond a factor of %.2f", math.Exp)
-}
-
-func where(mazes []string) string {
-	if n := len(mazes); n > 6 {
-		return fmt.Sprintf("%d mazes from %s to %s", n, mazes[0], mazes[n-1])
-	}
-	return strings.Join(mazes, ", ")
-}
-
-// both compares the logarithms of two methods' steps in every maze where both have
-// ended runs; with a family, in those of its mazes where all of these are solved.
-func (s *setting) both(a, b paper.Method, family string) (c contrast) {
-	for _, maze := range s.mazes {
-		x, y := s.group(maze, a), s.group(maze, b)
-		if x != nil && y != nil && (family == "" || x.Family == family && !x.MeanBound() && !y.MeanBound()) {
-			c.add(maze, x, y, x.logs(), y.logs())
-		}
-	}
-	return c
-}
-
-// fewer judges the claim that a needs fewer steps than b.
-func (s *setting) fewer(a, b paper.Method) judgement {
-	c := s.both(a, b, "")
-	return c.ratio(fmt.Sprintf("steps of %s / steps of %s", b.Name, a.Name), equal(len(c.mazes)))
-}
-
-// noFewer judges the claim that a does not need materially fewer steps than b.
-func (s *setting) noFewer(a, b paper.Method) judgement {
-	j := s.fewer(a, b)
-	switch j.Verdict {
-	case holds:
-		j.Verdict = fails
-	case fails:
-		j.Verdict = holds
-	}
-	return j
-}
-
-// trend judges the claim that the ratio of b's steps to a's grows with the path
-// length. A maze with an unsolved run takes no part, as its budget would be the
-// trend.
-func (s *setting) trend(a, b paper.Method) judgement {
-	c := s.both(a, b, "x5")
-	if u := s.both(a, b, "U5"); len(u.mazes) > len(c.mazes) {
-		c = u
-	}
-	if len(c.mazes) < 2 {
-		return judgement{What: "no two mazes of a kind that all ended runs of both solved"}
-	}
-	perTen := slope(c.lengths)
-	for i := range perTen {
-		perTen[i] *= 10
-	}
-	return c.ratio(fmt.Sprintf("growth of steps of %s / steps of %s in 10 cells", b.Name, a.Name), perTen)
-}
-
-// waves judges the claim that square waves take more steps than M-mazes of their length.
-func (s *setting) waves() judgement {
-	var c contrast
-	for _, m := range []paper.Method{paper.QTA, paper.MEGA, paper.VDS} {
-		for _, a := range s.mazes {
-			for _, b := range s.mazes {
-				x, y := s.group(a, m), s.group(b, m)
-				if x != nil && y != nil && x.Family == "x5" && y.Family == "U5" && x.Length == y.Length {
-					c.add(fmt.Sprintf("%s %s and %s", m.Name, a, b), x, y, x.logs(), y.logs())
-				}
+// effectOf returns the weighted sum of the mean logarithms of steps.
+func effectOf(terms []term) (e effect) {
+	for _, m := range paper.Methods() {
+		var weights []float64
+		var samples [][]float64
+		for _, t := range terms {
+			if t.Method == m.Name {
+				weights, samples = append(weights, t.weight), append(samples, t.logs())
 			}
 		}
+		e.ours.add(weights, samples)
 	}
-	return c.ratio("steps in a square-wave maze / steps in the M-maze of its path length", equal(len(c.mazes)))
+	for _, t := range terms {
+		e.tooLow = e.tooLow || t.Bound() && t.weight > 0
+		e.tooHigh = e.tooHigh || t.Bound() && t.weight < 0
+		if t.theirs == nil {
+			e.theirs.unknown = true
+		} else if t.weight != 0 {
+			mean, variance := t.theirs.Log()
+			e.theirs.Value += t.weight * mean
+			e.theirs.vary(t.weight*t.weight*variance, paper.Seeds-1)
+		}
+	}
+	return e
 }
 
-// noise judges the claim that noise on the uncertainty takes of the mean success
-// over the evaluations that all runs know.
-func (s *setting) noise(m paper.Method) judgement {
-	var c contrast
-	for _, maze := range s.mazes {
-		quiet, noisy := s.group(maze, paper.QTA), s.group(maze, m)
-		if quiet == nil || noisy == nil {
+// direction says whether the claim holds. What contradicts it excludes the paper's
+// effect, and does not hold.
+func (e effect) direction() string {
+	switch {
+	case e.ours.interval().Low > 0 && !e.tooHigh:
+		return holds
+	case e.ours.minus(e.theirs).interval().High < 0 && !e.tooLow:
+		return contradicted
+	}
+	return undecided
+}
+
+// size compares the effect with the paper's: as that is only what could be told
+// from none.
+func (e effect) size() string {
+	r := e.ours.minus(e.theirs).interval()
+	switch {
+	case e.theirs.unknown:
+		return ""
+	case r.High < 0 && !e.tooLow:
+		return smaller
+	case r.Low > 0 && !e.tooHigh:
+		return larger
+	case r.Low <= 0 && r.High >= 0 && (r.High-r.Low)/2 < math.Abs(e.theirs.Value) && !e.tooLow && !e.tooHigh:
+		return asPaper
+	}
+	return unknown
+}
+
+// judge judges the claim that a ratio of steps is above one.
+func (e effect) judge(what string, terms []term) judgement {
+	j := judgement{Direction: e.direction(), Size: e.size(), What: what, Here: e.ours.show(math.Exp),
+		Runs: runsOf(terms)}
+	if !e.theirs.unknown {
+		j.Paper = e.theirs.show(math.Exp)
+	}
+	switch {
+	case e.tooLow && e.tooHigh:
+		j.Could = "runs are unsolved on both sides"
+	case e.tooLow:
+		j.Here = "≥ " + j.Here
+	case e.tooHigh:
+		j.Here = "≤ " + j.Here
+	case j.Direction == undecided:
+		j.Could = e.ours.couldShow("a factor of %.2f", math.Exp)
+	}
+	return j
+}
+
+// show writes an estimate with its interval.
+func (e estimate) show(f func(float64) float64) string {
+	if r := e.interval(); !e.unknown {
+		return fmt.Sprintf("%.2f (%.2f to %.2f)", f(e.Value), f(r.Low), f(r.High))
+	}
+	return fmt.Sprintf("%.2f", f(e.Value))
+}
+
+// couldShow says which effect the runs would have shown with a chance of 0.8.
+func (e estimate) couldShow(format string, f func(float64) float64) string {
+	if e.unknown {
+		return "too few runs for an interval"
+	}
+	return fmt.Sprintf(format+" would have shown", f(e.times(0.975)+e.times(0.8)))
+}
+
+// runsOf says which runs an effect is of.
+func runsOf(terms []term) string {
+	var arms, mazes []string
+	runs := map[string]int{}
+	for _, t := range terms {
+		arm := fmt.Sprintf("%s (%s)", t.Method, t.Setting)
+		if runs[arm] += t.N(); !slices.Contains(arms, arm) {
+			arms = append(arms, arm)
+		}
+		if !slices.Contains(mazes, t.Maze) {
+			mazes = append(mazes, t.Maze)
+		}
+	}
+	for i, arm := range arms {
+		arms[i] = fmt.Sprintf("%d %s", runs[arm], arm)
+	}
+	if len(mazes) > 6 {
+		mazes = []string{fmt.Sprintf("%d mazes", len(mazes))}
+	}
+	return strings.Join(arms, ", ") + "; " + strings.Join(mazes, ", ")
+}
+
+// learner returns the setting in which a method is judged: MEGA and VDS have their
+// authors', others QTA's with the batch with which they ran more.
+func (r *Report) learner(m paper.Method) string {
+	if own := map[string]string{paper.MEGA.Name: "mega", paper.VDS.Name: "vds"}[m.Name]; own != "" {
+		return own
+	}
+	runs := map[string]int{}
+	for _, g := range r.Groups {
+		if g.Method == m.Name && g.Family != "" {
+			runs[g.Setting] += g.N()
+		}
+	}
+	if runs[full] > runs[quick] {
+		return full
+	}
+	return quick
+}
+
+// contrast returns, for each maze on which a method and QTA have runs, the terms of
+// both, whose weights are sign and its opposite. Beside MEGA and VDS QTA has the
+// paper's batch where that has six runs, else the smaller one. An index of the
+// paper's figure stands for so many steps.
+func (r *Report) contrast(m paper.Method, sign, index float64) (terms []term) {
+	set := r.learner(m)
+	for _, g := range r.Groups {
+		if g.Setting != set || g.Method != m.Name || g.Family == "" || g.N() == 0 {
 			continue
 		}
-		if steps, success := curve(slices.Concat(noisy.runs, quiet.runs)); len(steps) > 0 {
-			c.add(maze, noisy, quiet, areas(success[:noisy.N()]), areas(success[noisy.N():]))
+		q := r.group(set, paper.QTA, g.Maze)
+		if set != full && set != quick {
+			if q = r.group(full, paper.QTA, g.Maze); q == nil || q.N() < enoughRuns {
+				q = r.group(quick, paper.QTA, g.Maze)
+			}
 		}
+		if q == nil {
+			continue
+		}
+		a, b := term{g, sign, paper.Of("", m.Name, g.Maze)}, term{q, -sign, nil}
+		if a.theirs != nil {
+			a.theirs.Mean, a.theirs.Deviation = a.theirs.Mean*index/1000, a.theirs.Deviation*index/1000
+			b.theirs = paper.Of(a.theirs.Panel, paper.QTA.Name, g.Maze)
+		}
+		terms = append(terms, a, b)
 	}
-	same := func(x float64) float64 { return x }
-	return c.judge("mean success that the noise takes", equal(len(c.mazes)), materialArea,
-		"no effect beyond %.2f of success", same)
+	return terms
 }
 
-// unsolved judges the claim that a method fails in many of the longer mazes: in
-// at least half of them a seed has not solved it.
-func (s *setting) unsolved(m paper.Method) judgement {
-	var runs []*lab.Record
-	mazes, failed, least := 0, 0, math.MaxInt
-	for _, maze := range s.mazes {
-		if g := s.group(maze, m); g != nil && g.Family != "" && g.Length >= longMaze {
-			mazes++
-			runs = append(runs, g.runs...)
-			least = min(least, g.N())
-			if g.MeanBound() {
-				failed++
+// ratio names what a contrast compares.
+func ratio(m paper.Method, sign float64) string {
+	if sign < 0 {
+		return "steps of QTA / steps of " + m.Name
+	}
+	return "steps of " + m.Name + " / steps of QTA"
+}
+
+// even gives the terms the weights of the mean over their mazes.
+func even(terms []term) []term {
+	for i := range terms {
+		terms[i].weight /= float64(len(terms) / 2)
+	}
+	return terms
+}
+
+// fewer judges the claim that a method needs more steps than QTA (sign 1), or fewer (-1).
+func (r *Report) fewer(m paper.Method, sign, index float64) judgement {
+	terms := even(r.contrast(m, sign, index))
+	if len(terms) == 0 {
+		return judgement{What: "no maze has ended runs of both"}
+	}
+	return effectOf(terms).judge(ratio(m, sign), terms)
+}
+
+// none judges the claim that a method needs no fewer steps than QTA: it excludes a
+// benefit as large as a panel shows of another method on the same mazes.
+func (r *Report) none(m, other paper.Method, panel string) judgement {
+	j, terms := r.fewer(m, -1, 1000), even(r.contrast(m, -1, 1000))
+	if len(terms) == 0 {
+		return j
+	}
+	e := effectOf(terms)
+	for i, t := range terms {
+		method := map[string]string{m.Name: other.Name, paper.QTA.Name: paper.QTA.Name}[t.Method]
+		terms[i].theirs = paper.Of(panel, method, t.Maze)
+	}
+	benefit := effectOf(terms).theirs
+	j.What += fmt.Sprintf("; %.2f with %s in the paper", math.Exp(benefit.Value), other.Name)
+	switch ours := e.ours.interval(); {
+	case !benefit.unknown && ours.High < benefit.Value && !e.tooLow:
+		j.Direction, j.Could = holds, ""
+	case ours.Low > 0 && e.ours.minus(e.theirs).interval().Low > 0 && !e.tooHigh:
+		j.Direction = contradicted
+	default:
+		if j.Direction = undecided; !e.tooLow && !e.tooHigh {
+			j.Could = e.ours.couldShow("a factor of %.2f", math.Exp)
+		}
+	}
+	return j
+}
+
+// kind returns the terms in one kind of maze, with their weights times those of the
+// slope in ten cells of path.
+func kind(terms []term, family string) (these []term) {
+	var lengths []float64
+	for _, t := range terms {
+		if t.Family == family {
+			these, lengths = append(these, t), append(lengths, float64(t.Length)/10)
+		}
+	}
+	for i := range these {
+		squares, _ := scatter(lengths)
+		these[i].weight *= (lengths[i] - stats.Mean(lengths)) / squares
+	}
+	return these
+}
+
+// trend judges the claim that the ratio of a method's steps to QTA's grows with the
+// path length (sign 1), or falls (-1), in the kind of maze that has more pairs.
+func (r *Report) trend(m paper.Method, sign float64) judgement {
+	all := r.contrast(m, sign, 1000)
+	terms := kind(all, "x5")
+	if u := kind(all, "U5"); len(u) > len(terms) {
+		terms = u
+	}
+	if len(terms) < 4 {
+		return judgement{What: "no two mazes of a kind have ended runs of both"}
+	}
+	for i := range terms { // each maze is there twice
+		terms[i].weight *= 2
+	}
+	return effectOf(terms).judge("growth in ten cells of "+ratio(m, sign), terms)
+}
+
+// waves judges the claim that QTA's steps grow faster with the path length in
+// square waves than in M-mazes.
+func (r *Report) waves() judgement {
+	var all []term
+	for _, g := range r.Groups {
+		if g.Setting == full && g.Method == paper.QTA.Name && g.Family != "" && g.N() > 0 {
+			all = append(all, term{g, map[string]float64{"U5": 1, "x5": -1}[g.Family], g.Paper})
+		}
+	}
+	m, u := kind(all, "x5"), kind(all, "U5")
+	if min(len(m), len(u)) < enoughMazes {
+		return judgement{What: "takes three mazes of each kind"}
+	}
+	terms := slices.Concat(m, u)
+	return effectOf(terms).judge("growth of QTA’s steps in ten cells of a square wave / of an M-maze", terms)
+}
+
+// most returns the group of a method with QTA's learner that has the most runs which
+// count, and these.
+func (r *Report) most(m paper.Method, counts func(*lab.Record) bool) (g *group, runs []*lab.Record) {
+	for _, other := range r.Groups {
+		if (other.Setting == full || other.Setting == quick) && other.Family != "" && other.Method == m.Name {
+			if these := other.which(counts); len(these) > len(runs) {
+				g, runs = other, these
 			}
 		}
 	}
-	if mazes < 2 {
-		return judgement{What: "no ended runs in two M-mazes from 10x5 or square-wave mazes from 4U5"}
+	return g, runs
+}
+
+// share writes hits of n with the interval of their share.
+func share(hits, n int) (text string, r interval) {
+	r = binomialRange(hits, n)
+	return fmt.Sprintf("%d of %d (%.2f to %.2f)", hits, n, r.Low, r.High), r
+}
+
+// never judges the claim that a method solves nothing, as with the paper's seeds.
+func (r *Report) never(m paper.Method) judgement {
+	g, runs := r.most(m, (*lab.Record).Ended)
+	if g == nil {
+		return judgement{What: "no ended runs"}
 	}
-	j, _, _ := share("share of runs unsolved", runs, func(r *lab.Record) bool { return r.Outcome.SolvedAt == 0 })
-	j.Note += fmt.Sprintf("; a run is unsolved in %d of %d mazes from path length %d on", failed, mazes, longMaze)
-	switch {
-	case 2*failed >= mazes:
-		j.Verdict = holds
-	case least >= enoughRuns:
-		j.Verdict = fails
+	here, ours := share(g.Solved, len(runs))
+	j := judgement{undecided, "", "runs that solve it", fmt.Sprintf("0 of %d", paper.Seeds), here, "",
+		runsOf([]term{{group: g}})}
+	switch _, theirs := share(0, paper.Seeds); {
+	case ours.Low > theirs.High:
+		j.Direction = contradicted
+	case g.Solved == 0 && ours.High < 0.5:
+		j.Direction = holds
 	}
 	return j
 }
 
-// never judges the claim that no rollout of an evaluation ends at the goal.
-func (s *setting) never(m paper.Method) judgement {
-	runs, solved := s.of(m), 0
-	j, hits, _ := share("share of runs that reach it", runs, func(r *lab.Record) bool {
-		if r.Outcome.SolvedAt > 0 {
-			solved++
+// noisy returns runs with noise and, of the same learner and maze, without, that
+// all went on to their budgets, and says which.
+func (r *Report) noisy(m paper.Method) (noisy, quiet []*lab.Record, j judgement) {
+	wentOn := func(r *lab.Record) bool { return r.State == lab.Finished && r.Limits.Stop == lab.StopNever }
+	g, noisy := r.most(m, wentOn)
+	if g != nil {
+		if q := r.group(g.Setting, paper.QTA, g.Maze); q != nil {
+			quiet = q.which(wentOn)
 		}
-		return r.Curve.FirstAt(math.SmallestNonzeroFloat64) > 0
-	})
+	}
+	if len(quiet) == 0 {
+		return nil, nil, judgement{What: "takes runs that went on to their budget (-stop never), noise or not"}
+	}
+	return noisy, quiet, judgement{Direction: undecided,
+		Runs: fmt.Sprintf("%d, %d without noise (%s); %s", len(noisy), len(quiet), g.Setting, g.Maze)}
+}
+
+// suffers judges the claim that noise takes of the mean success of a run's
+// evaluations, without a size.
+func (r *Report) suffers(m paper.Method) judgement {
+	noisy, quiet, j := r.noisy(m)
+	if j.Direction == "" {
+		return j
+	}
+	var means []float64
+	_, success := curve(slices.Concat(noisy, quiet))
+	for _, y := range success {
+		means = append(means, stats.Mean(y))
+	}
+	var e effect // beside none
+	e.ours.add([]float64{-1}, [][]float64{means[:len(noisy)]})
+	e.ours.add([]float64{1}, [][]float64{means[len(noisy):]})
+	same := func(x float64) float64 { return x }
+	j.What, j.Paper, j.Here = "mean success that the noise takes", "suffers", e.ours.show(same)
+	if j.Direction = e.direction(); j.Direction == undecided {
+		j.Could = e.ours.couldShow("%.2f of success", same)
+	}
+	return j
+}
+
+// collapses judges the claim that noise lets learning collapse, as 9 of the paper's runs did.
+func (r *Report) collapses(m paper.Method) judgement {
+	const theirs, last = 9, 5
+	noisy, quiet, j := r.noisy(m)
+	if j.Direction == "" {
+		return j
+	}
+	collapsed := func(runs []*lab.Record) (n int) {
+		for _, run := range runs {
+			sum, end := 0.0, run.Curve[max(0, len(run.Curve)-last):]
+			for _, e := range end {
+				sum += e.Success
+			}
+			if sum < lab.Half*float64(len(end)) {
+				n++
+			}
+		}
+		return n
+	}
+	a, b := collapsed(noisy), collapsed(quiet)
+	here, ours := share(a, len(noisy))
+	j.What = "runs whose last five evaluations succeed in less than half"
+	j.Paper = fmt.Sprintf("%d of %d", theirs, paper.Seeds)
+	j.Here = fmt.Sprintf("%s, %d of %d without", here, b, len(quiet))
 	switch {
-	case hits > 0:
-		j.Verdict = fails
-		j.Note += fmt.Sprintf("; %s solved the maze, and %s reached the goal without solving it",
-			words.Count(solved, "run"), words.Count(hits-solved, "run"))
-	case len(runs) >= enoughRuns:
-		j.Verdict = holds
+	case fisher(a, len(noisy), b, len(quiet)) < 0.025:
+		j.Direction = holds
+	case ours.High < float64(theirs)/paper.Seeds:
+		j.Direction = contradicted
 	}
 	return j
 }
 
-// collapse judges the claim that noise lets learning collapse: that most runs end
-// with an evaluation in which less than half the rollouts succeed.
-func (s *setting) collapse(m paper.Method) judgement {
-	return most("share of runs that end with a success below a half", s.atEnd(m),
-		func(r *lab.Record) bool { return r.Last().Success < lab.Half })
-}
-
-// positive judges the claim that a number of Figure 5 is positive in most runs of QTA.
-func (s *setting) positive(what string, number func(*lab.Figure5) float64) judgement {
-	runs := slices.DeleteFunc(s.atEnd(paper.QTA), func(r *lab.Record) bool { return r.Outcome.Figure5 == nil })
-	sum := 0.0
-	j := most("share of runs in which it is positive: "+what, runs, func(r *lab.Record) bool {
-		x := number(r.Outcome.Figure5)
-		sum += x
-		return x > 0
-	})
-	if len(runs) > 0 {
-		j.Note += fmt.Sprintf("; its mean is %.3g", sum/float64(len(runs)))
+// figure5 returns the five numbers of each run that tells of Figure 5: of the
+// paper's learner on its maze, at its end.
+func (r *Report) figure5() (seeds []uint64, numbers [][5]float64) {
+	if g := r.group(full, paper.QTA, paper.Figure5Maze); g != nil {
+		for _, run := range g.runs {
+			if f := run.Outcome.Figure5; f != nil && (run.State == lab.Solved || run.State == lab.Finished) {
+				seeds = append(seeds, run.Run.Seed)
+				numbers = append(numbers, [5]float64{f.ValueGrowth, f.ErrorFall, f.ErrorByDistance, f.GoalByDeviation,
+					f.GoalDistance})
+			}
+		}
 	}
-	return j
+	return seeds, numbers
 }
 
-// most judges the claim that most runs are hits, by a sign test, from 6 runs on.
-func most(what string, runs []*lab.Record, hit func(*lab.Record) bool) judgement {
-	j, hits, r := share(what, runs, hit)
-	switch {
-	case len(runs) == 0:
-		return judgement{What: "no ended runs that tell it"}
-	case r.Low > 0.5:
-		j.Verdict = holds
-	case r.High < 0.5:
-		j.Verdict = fails
-	case len(runs) >= enoughRuns:
-		j.Verdict = fmt.Sprintf("in %d of %s", hits, words.Count(len(runs), "run"))
-	}
-	return j
-}
-
-// share measures the part of runs that are hits, and decides nothing yet.
-func share(what string, runs []*lab.Record, hit func(*lab.Record) bool) (j judgement, hits int, r interval) {
-	n := len(runs)
+// positive judges the claim that the i-th number of Figure 5 is positive, in six runs or more.
+func (r *Report) positive(i int) judgement {
+	_, numbers := r.figure5()
+	n, hits, sum := len(numbers), 0, 0.0
 	if n == 0 {
-		return judgement{What: "no ended runs"}, 0, r
+		return judgement{What: "no run of " + full + " on " + paper.Figure5Maze + " is at its end"}
 	}
-	for _, run := range runs {
-		if hit(run) {
+	for _, x := range numbers {
+		sum += x[i]
+		if x[i] > 0 {
 			hits++
 		}
 	}
-	r = binomialRange(hits, n)
-	j = judgement{Verdict: few, What: what, Value: fmt.Sprintf("%.2f", float64(hits)/float64(n))}
-	j.Range = fmt.Sprintf("%.2f to %.2f", r.Low, r.High)
-	j.Note = fmt.Sprintf("%d of %s, Clopper and Pearson", hits, words.Count(n, "run"))
-	return j, hits, r
+	j := judgement{undecided, "", "number of Figure 5", "above 0",
+		fmt.Sprintf("above 0 in %d of %d, mean %.3g", hits, n, sum/float64(n)), "",
+		fmt.Sprintf("%d QTA (%s); %s", n, full, paper.Figure5Maze)}
+	switch {
+	case n < enoughRuns:
+		j.Could = "takes six runs"
+	case hits == n:
+		j.Direction = holds
+	case hits == 0:
+		j.Direction = contradicted
+	}
+	return j
 }

@@ -21,26 +21,19 @@ import (
 
 // A Report is runs, sorted for comparison.
 type Report struct {
-	Runs     []*lab.Record
-	Skipped  []lab.Skip // files that were not used
-	Settings []*setting
-	Going    int // runs that have not ended
-	Failed   int
+	Runs    []*lab.Record
+	Skipped []lab.Skip // files that were not used
+	Groups  []*group   // by setting, maze and method
+	Claims  []claim
+	Going   int // runs that have not ended
+	Failed  int
 }
 
-// A setting is all runs with one parameter set, whatever their methods.
-type setting struct {
-	Name   string
-	ID     string   // in the page
-	Groups []*group // by maze and method
-	Claims []claim
-	Params qta.Params // of QTA
-	mazes  []string
+// The settings with the paper's learner: with its batch, and with a smaller one.
+const full, quick = "paper", "quick"
 
-	Runs, Ended, Solved int // how many
-}
-
-// A place says where in a report a run belongs.
+// A place says where in a report a run belongs. A setting is a parameter set,
+// whatever the method.
 type place struct {
 	Setting, Method, Maze string
 	Family                string // how a maze of the paper's is called: "x5" or "U5"
@@ -50,18 +43,14 @@ type place struct {
 // A group is the runs of a place. Numbers that are not known are NaN.
 type group struct {
 	place
-	all, runs   []*lab.Record // runs are those that have ended
-	steps       []float64     // of each of the runs, to the solution or its budget
-	Solved      int
-	Median      float64 // of the steps
-	Mean, SD    float64 // of the steps; the deviation is the population's, as the paper's
-	Range       interval
-	Found       float64 // median step at which training found the goal
-	FoundRuns   int     // how many runs that is of
-	Factor      float64 // by which the steps exceed QTA's
-	FactorRange interval
-	FactorAbove bool         // it is an upper bound: a run of QTA is unsolved
-	Paper       *paper.Point // nil where the paper has none
+	all, runs []*lab.Record // runs are those that have ended
+	steps     []float64     // of each of the runs, to the solution or its budget
+	Solved    int
+	Median    float64      // of the steps
+	Mean, SD  float64      // of the steps; the deviation is the population's, as the paper's
+	Found     float64      // median step at which training found the goal
+	FoundRuns int          // how many runs that is of
+	Paper     *paper.Point // nil where the paper has none
 }
 
 // New sorts what was collected.
@@ -82,18 +71,11 @@ func New(c *lab.Collection) *Report {
 		return cmp.Or(places[a].compare(places[b]), cmp.Compare(a.Run.Seed, b.Run.Seed),
 			strings.Compare(a.Run.Version, b.Run.Version), cmp.Compare(b.Last().Step, a.Last().Step))
 	})
-	var s *setting
 	var g *group
 	for _, run := range all {
-		at := places[run]
-		if s == nil || s.Name != at.Setting {
-			s = &setting{Name: at.Setting, ID: fmt.Sprintf("setting-%d", len(r.Settings)+1), Params: run.Run.Params}
-			s.Params.Curriculum, s.Params.Uncertainty, s.Params.UncertaintyNoise, s.Params.Replay = "qta", "pun", 0, "uniform"
-			r.Settings = append(r.Settings, s)
-		}
-		if g == nil || g.place != at {
-			g = &group{place: at, Paper: paper.Of(at.Method, at.Maze)}
-			s.Groups = append(s.Groups, g)
+		if at := places[run]; g == nil || g.place != at {
+			g = &group{place: at, Paper: paper.Of("", at.Method, at.Maze)}
+			r.Groups = append(r.Groups, g)
 		}
 		if i := slices.IndexFunc(g.all, run.Same); i >= 0 {
 			r.Skipped = append(r.Skipped, lab.Skip{Path: run.Path, Why: "the same run as in " + g.all[i].Path})
@@ -108,10 +90,10 @@ func New(c *lab.Collection) *Report {
 			r.Failed++
 		}
 	}
-	for _, s := range r.Settings {
-		s.sum()
-		s.Claims = s.judge()
+	for _, g := range r.Groups {
+		g.sum()
 	}
+	r.Claims = r.judge()
 	return r
 }
 
@@ -153,26 +135,6 @@ func (p place) compare(q place) int {
 		cmp.Compare(method(p.Method), method(q.Method)))
 }
 
-// sum sums up the groups of a setting.
-func (s *setting) sum() {
-	for _, g := range s.Groups {
-		g.sum()
-		s.Runs, s.Ended, s.Solved = s.Runs+len(g.all), s.Ended+g.N(), s.Solved+g.Solved
-		if !slices.Contains(s.mazes, g.Maze) {
-			s.mazes = append(s.mazes, g.Maze)
-		}
-		q := s.group(g.Maze, paper.QTA) // which comes first
-		if g.Method == paper.QTA.Name {
-			s.Params = g.all[0].Run.Params
-		} else if q != nil && g.N() > 0 {
-			if sum, r, ok := weigh([]sample{q.logs()}, []sample{g.logs()}, equal(1)); ok { // not both are bounds
-				g.FactorAbove = q.MeanBound()
-				g.Factor, g.FactorRange = math.Exp(sum), interval{math.Exp(r.Low), math.Exp(r.High)}
-			}
-		}
-	}
-}
-
 // sum sums up the runs that have ended.
 func (g *group) sum() {
 	var found []float64
@@ -189,52 +151,43 @@ func (g *group) sum() {
 			found = append(found, float64(run.Outcome.FoundAt))
 		}
 	}
-	none := math.NaN()
-	g.Range, g.FactorRange = interval{Low: none, High: none}, interval{Low: none, High: none}
-	g.Median, g.Mean, g.SD, g.Found, g.Factor = none, none, none, none, none
+	g.Median, g.Mean, g.SD, g.Found = math.NaN(), math.NaN(), math.NaN(), math.NaN()
 	if g.N() > 0 {
 		g.Median, g.Mean, g.SD = stats.Median(g.steps), stats.Mean(g.steps), populationDeviation(g.steps)
-	}
-	if g.N() > 1 {
-		g.Range = bootstrapMean(g.steps)
 	}
 	if g.FoundRuns = len(found); g.FoundRuns > 0 {
 		g.Found = stats.Median(found)
 	}
 }
 
+// N returns how many runs have ended.
+func (g *group) N() int { return len(g.runs) }
+
+// Bound reports whether the mean is a lower bound: a run is unsolved.
+func (g *group) Bound() bool { return g.N() > g.Solved }
+
 // group returns the group of a method in a maze if it has ended runs, or nil.
-func (s *setting) group(maze string, m paper.Method) *group {
-	for _, g := range s.Groups {
-		if g.Maze == maze && g.Method == m.Name && len(g.runs) > 0 {
+func (r *Report) group(setting string, m paper.Method, maze string) *group {
+	for _, g := range r.Groups {
+		if g.Setting == setting && g.Maze == maze && g.Method == m.Name && g.N() > 0 {
 			return g
 		}
 	}
 	return nil
 }
 
-// of returns the ended runs of a method.
-func (s *setting) of(m paper.Method) (runs []*lab.Record) {
-	for _, g := range s.Groups {
-		if g.Method == m.Name {
-			runs = append(runs, g.runs...)
-		}
-	}
-	return runs
-}
-
-// atEnd returns those of them that train no further, as a solved one may.
-func (s *setting) atEnd(m paper.Method) []*lab.Record {
-	return slices.DeleteFunc(s.of(m), func(r *lab.Record) bool { return r.State == lab.Running || r.State == lab.Stopped })
+// which returns the ended runs that count.
+func (g *group) which(counts func(*lab.Record) bool) []*lab.Record {
+	return slices.DeleteFunc(slices.Clone(g.runs), func(r *lab.Record) bool { return !counts(r) })
 }
 
 // logs returns the logarithms of the runs' steps.
-func (g *group) logs() sample {
+func (g *group) logs() []float64 {
 	x := make([]float64, len(g.steps))
 	for i, steps := range g.steps {
 		x[i] = math.Log(steps)
 	}
-	return sample{Values: x, Bounded: g.MeanBound()}
+	return x
 }
 
 // curve returns the steps at which all runs know their success, and a row of it for each run.
@@ -260,13 +213,4 @@ func curve(runs []*lab.Record) (steps []int, success [][]float64) {
 		}
 	}
 	return steps, success
-}
-
-// areas returns the mean of each row.
-func areas(success [][]float64) sample {
-	x := make([]float64, len(success))
-	for i, y := range success {
-		x[i] = stats.Mean(y)
-	}
-	return sample{Values: x}
 }

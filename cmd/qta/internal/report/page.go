@@ -6,14 +6,15 @@ import (
 	"encoding/csv"
 	"fmt"
 	"html/template"
+	"io"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+	plain "text/template"
 
 	"golang.org/x/exp/stats"
 
-	"qta"
 	"qta/cmd/qta/internal/paper"
 	"qta/internal/draw"
 	"qta/internal/words"
@@ -21,16 +22,26 @@ import (
 )
 
 //go:embed report.tmpl
+var page string
+
+//go:embed report.md.tmpl
 var text string
 
 //go:embed report.css
 var css string
 
 // HTML returns the report as a page.
-func (r *Report) HTML() []byte {
+func (r *Report) HTML() []byte { return r.fill(template.Must(template.New("page").Parse(page))) }
+
+// Markdown returns it in words, with the steps of every run.
+func (r *Report) Markdown() []byte {
+	functions := plain.FuncMap{"thousands": thousands}
+	return r.fill(plain.Must(plain.New("text").Funcs(functions).Parse(text)))
+}
+
+func (r *Report) fill(t interface{ Execute(io.Writer, any) error }) []byte {
 	var b bytes.Buffer
-	functions := template.FuncMap{"thousands": thousands, "isNumber": func(x float64) bool { return x == x }}
-	if err := template.Must(template.New("report").Funcs(functions).Parse(text)).Execute(&b, r); err != nil {
+	if err := t.Execute(&b, r); err != nil {
 		panic(err) // the template is wrong
 	}
 	return b.Bytes()
@@ -39,114 +50,214 @@ func (r *Report) HTML() []byte {
 // Style returns the page's CSS.
 func (r *Report) Style() template.CSS { return template.CSS(draw.Style + "\n" + css) }
 
-// Where names the mazes.
-func (s *setting) Where() string { return where(s.mazes) }
+// thousands writes steps for people.
+func thousands(steps float64) string { return strconv.FormatFloat(steps/1000, 'f', 1, 64) }
 
-// Beyond lists what the setting has that the paper's parameters have not.
-func (s *setting) Beyond() string { return strings.Join(lab.Changes(qta.Paper(), s.Params), ", ") }
-
-// N returns how many runs have ended.
-func (g *group) N() int { return len(g.runs) }
-
-// Others returns how many have not ended.
-func (g *group) Others() int { return len(g.all) - len(g.runs) }
-
-// Few reports whether there are too few runs for a bootstrap.
-func (g *group) Few() bool { return g.N() < enoughRuns }
-
-// MedianBound reports whether the median is a lower bound: an unsolved run stands at it
-// or below.
-func (g *group) MedianBound() bool {
-	sorted := slices.Sorted(slices.Values(g.steps))
-	return slices.ContainsFunc(g.runs, func(r *lab.Record) bool {
-		return r.Outcome.SolvedAt == 0 && r.Steps() <= sorted[len(sorted)/2]
-	})
+// A grid shows mean steps: a row for each method of a setting, a column for each maze.
+type grid struct {
+	Mazes []string
+	Rows  []gridRow
+	Runs  int
 }
 
-// MeanBound reports whether the mean is a lower bound: a run is unsolved.
-func (g *group) MeanBound() bool { return g.N() > g.Solved }
+type gridRow struct {
+	Name   string
+	Theirs bool // the paper's
+	Cells  []gridCell
+}
 
-// Thousands writes an interval of steps for the page.
-func (r interval) Thousands() string {
-	if math.IsNaN(r.Low) {
-		return "–"
+// A gridCell has a mean, and what there is to say of it.
+type gridCell struct{ Mean, Note string }
+
+// judged reports whether a group has the learner that the claims are judged on.
+func (r *Report) judged(g *group) bool {
+	own := g.Method == paper.MEGA.Name && g.Setting == "mega" || g.Method == paper.VDS.Name && g.Setting == "vds"
+	return g.Family != "" && (g.Setting == full || g.Setting == quick || own)
+}
+
+// Judged shows the runs that the claims are judged on, beneath the paper's numbers.
+func (r *Report) Judged() grid {
+	var mazes []string
+	for _, p := range paper.Figures()[0].Panels {
+		mazes = append(mazes, p.Mazes...)
 	}
-	return thousands(r.Low) + " to " + thousands(r.High)
-}
-
-// thousands writes steps for the page.
-func thousands(steps float64) string {
-	if math.IsNaN(steps) {
-		return "–"
-	}
-	return strconv.FormatFloat(steps/1000, 'f', 1, 64)
-}
-
-// ByPaper returns the mean steps divided by the paper's.
-func (g *group) ByPaper() string {
-	if g.Paper == nil || g.N() == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%.2f", g.Mean/g.Paper.Mean)
-}
-
-// A beside is a method's mean steps divided by the paper's: the geometric mean
-// over mazes, by the paper's steps and by the numbers that it prints.
-type beside struct {
-	Method         string
-	Mazes          int
-	Bound          bool // some runs are unsolved
-	Steps, Printed float64
-}
-
-// Beside compares the methods that the paper has numbers of.
-func (s *setting) Beside() (list []beside) {
+	grid := grid{Mazes: mazes}
 	for _, m := range paper.Methods() {
-		b := beside{Method: m.Name}
-		var steps, printed []float64
-		for _, g := range s.Groups {
-			if g.Method == m.Name && g.Paper != nil && g.N() > 0 {
-				steps = append(steps, math.Log(g.Mean/g.Paper.Mean))
-				printed = append(printed, math.Log(g.Mean/g.Paper.Printed))
-				b.Bound = b.Bound || g.MeanBound()
+		ours := r.grid(mazes, func(g *group) bool { return g.Method == m.Name && r.judged(g) })
+		theirs := gridRow{Name: m.Name + ", the paper", Theirs: true, Cells: make([]gridCell, len(mazes))}
+		for i, maze := range mazes {
+			if p := paper.Of("", m.Name, maze); p != nil {
+				theirs.Cells[i] = gridCell{thousands(p.Mean), "±" + thousands(p.Deviation)}
 			}
 		}
-		if b.Mazes = len(steps); b.Mazes > 0 {
-			b.Steps, b.Printed = math.Exp(stats.Mean(steps)), math.Exp(stats.Mean(printed))
-			list = append(list, b)
+		if ours.Runs > 0 && paper.Of("", m.Name, mazes[0]) != nil {
+			grid.Rows = append(grid.Rows, theirs)
 		}
+		grid.Rows, grid.Runs = append(grid.Rows, ours.Rows...), grid.Runs+ours.Runs
 	}
-	return list
+	return grid
 }
 
-// CSV returns the report's numbers as CSV files by their names, in environment steps. A
-// claim of which no run speaks has no row.
+// Others shows all other runs.
+func (r *Report) Others() grid {
+	var mazes []string
+	for _, g := range r.Groups {
+		if !r.judged(g) && !slices.Contains(mazes, g.Maze) {
+			mazes = append(mazes, g.Maze)
+		}
+	}
+	return r.grid(mazes, func(g *group) bool { return !r.judged(g) })
+}
+
+// grid returns the rows of groups.
+func (r *Report) grid(mazes []string, of func(*group) bool) (grid grid) {
+	grid.Mazes = mazes
+	at := map[string]int{}
+	for _, g := range r.Groups {
+		if !of(g) {
+			continue
+		}
+		name := g.Method + ", " + g.Setting
+		if _, ok := at[name]; !ok {
+			at[name] = len(grid.Rows)
+			grid.Rows = append(grid.Rows, gridRow{Name: name, Cells: make([]gridCell, len(mazes))})
+		}
+		grid.Rows[at[name]].Cells[slices.Index(mazes, g.Maze)] = g.Cell()
+		grid.Runs += len(g.all)
+	}
+	return grid
+}
+
+// Cell shows the runs of a group.
+func (g *group) Cell() (c gridCell) {
+	switch {
+	case g.Bound():
+		c = gridCell{"≥ " + thousands(g.Mean), fmt.Sprintf("%d of %d", g.Solved, g.N())}
+	case g.N() == 1:
+		c = gridCell{thousands(g.Mean), "one"}
+	case g.N() > 0:
+		c = gridCell{thousands(g.Mean), fmt.Sprintf("±%s, %d", thousands(g.SD), g.N())}
+	}
+	if n := len(g.all) - g.N(); n > 0 {
+		c.Note += fmt.Sprintf(" +%d running", n)
+	}
+	return c
+}
+
+// Each writes the steps of each run, and where training first found the goal.
+func (g *group) Each() string {
+	var list []string
+	for _, run := range g.runs {
+		text := strconv.FormatFloat(run.Steps()/1000, 'f', -1, 64)
+		if run.Outcome.SolvedAt == 0 {
+			text = "- in " + text
+		}
+		if at := run.Outcome.FoundAt; at > 0 {
+			text += " (" + thousands(float64(at)) + ")"
+		} else {
+			text += " (never)"
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, ", ")
+}
+
+// Figure5 shows the numbers of Figure 5 of each run.
+func (r *Report) Figure5() (rows []gridRow) {
+	seeds, numbers := r.figure5()
+	for i, seed := range seeds {
+		row := gridRow{Name: fmt.Sprintf("seed %d", seed)}
+		for _, x := range numbers[i] {
+			row.Cells = append(row.Cells, gridCell{Mean: fmt.Sprintf("%.2f", x)})
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// Verdict writes the direction and the size.
+func (j judgement) Verdict() string {
+	if j.Size == "" {
+		return j.Direction
+	}
+	return j.Direction + "; size " + j.Size
+}
+
+// Answers says in three sentences whether the paper reproduces.
+func (r *Report) Answers() []string {
+	directions, sizes := map[string][]string{}, map[string]int{}
+	for _, c := range r.Claims {
+		directions[c.Direction] = append(directions[c.Direction], strings.TrimSuffix(c.Text, "."))
+		sizes[c.Size]++
+	}
+	return []string{r.reproduces(),
+		fmt.Sprintf("Of %d claims of its section 4 these runs find: %d hold, %d contradicted%s, "+
+			"%d undecided, %d not run.", len(r.Claims), len(directions[holds]), len(directions[contradicted]), in(directions[contradicted]),
+			len(directions[undecided]), len(directions[""])),
+		fmt.Sprintf("Of the effects that the paper gives in numbers %d are of the paper’s size, %d smaller, %d larger, "+
+			"%d unknown; each verdict is at 95 %%, so that of some twenty one may be chance.",
+			sizes[asPaper], sizes[smaller], sizes[larger], sizes[unknown])}
+}
+
+// in lists words in brackets.
+func in(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(list, "; ") + ")"
+}
+
+// reproduces says what QTA with the paper's learner solved, and how soon.
+func (r *Report) reproduces() string {
+	for _, set := range []string{full, quick} {
+		var ratios []float64
+		var missed []string
+		mazes, runs, solved, bound := 0, 0, 0, ""
+		for _, p := range paper.Figures()[0].Panels {
+			mazes += len(p.Mazes)
+			for _, maze := range p.Mazes {
+				g := r.group(set, paper.QTA, maze)
+				if g == nil {
+					continue
+				}
+				runs, solved = runs+g.N(), solved+g.Solved
+				if ratios = append(ratios, math.Log(g.Mean/g.Paper.Mean)); g.Bound() {
+					bound = "at least "
+					missed = append(missed, fmt.Sprintf("%s, %d of %d in %.0f thousand steps", maze, g.Solved, g.N(),
+						slices.Max(g.steps)/1000))
+				}
+			}
+		}
+		if runs > 0 {
+			return fmt.Sprintf("With the paper’s learner (%s) QTA solved %d of %s on %d of the paper’s %d mazes%s, "+
+				"in %s%.2f times the paper’s steps, the geometric mean over these mazes.", set, solved, words.Count(runs, "run"),
+				len(ratios), mazes, in(missed), bound, math.Exp(stats.Mean(ratios)))
+		}
+	}
+	return "No run here has the paper’s learner (paper, or quick), so that nothing is judged."
+}
+
+// CSV returns the report's numbers as CSV files by their names, in environment steps.
 func (r *Report) CSV() map[string][]byte {
 	runs, cells, claims := table("directory,setting,maze,path_length[cell],method,seed,state,steps[steps],"+
 		"found_at[steps],half_at[steps],solved_at[steps],held_out[fraction],counted_as[steps],version,revision,kernel,command"),
-		table("setting,maze,path_length[cell],method,runs[count],solved[count],not_ended[count],"+
-			"median[steps],mean[steps],population_deviation[steps],mean_low[steps],mean_high[steps],"+
-			"found_at_median[steps],found[count],by_qta[ratio],by_qta_low[ratio],by_qta_high[ratio],"+
+		table("setting,maze,path_length[cell],method,runs[count],solved[count],not_ended[count],median[steps],mean[steps],"+
+			"population_deviation[steps],found_at_median[steps],found[count],"+
 			"paper_mean[steps],paper_deviation[steps],paper_printed[1000]"),
-		table("setting,place,claim,verdict,measured,value,interval,test")
-	for _, s := range r.Settings {
-		for _, g := range s.Groups {
-			for _, run := range g.all {
-				runs = append(runs, runRow(s, g, run))
-			}
-			theirs := paper.Point{Mean: math.NaN(), Deviation: math.NaN(), Printed: math.NaN()}
-			if g.Paper != nil {
-				theirs = *g.Paper
-			}
-			cells = append(cells, row(s.Name, g.Maze, g.Length, g.Method, g.N(), g.Solved, g.Others(), g.Median, g.Mean,
-				g.SD, g.Range.Low, g.Range.High, g.Found, g.FoundRuns, g.Factor, g.FactorRange.Low, g.FactorRange.High,
-				theirs.Mean, theirs.Deviation, theirs.Printed))
+		table("claim,direction,size,measured,paper,here,could_have_shown,runs")
+	for _, g := range r.Groups {
+		for _, run := range g.all {
+			runs = append(runs, g.row(run))
 		}
-		for _, c := range s.Claims {
-			if c.Verdict != "" {
-				claims = append(claims, row(s.Name, c.Place, c.Text, c.Verdict, c.What, c.Value, c.Range, c.Note))
-			}
+		theirs := paper.Point{Mean: math.NaN(), Deviation: math.NaN(), Printed: math.NaN()}
+		if g.Paper != nil {
+			theirs = *g.Paper
 		}
+		cells = append(cells, row(g.Setting, g.Maze, g.Length, g.Method, g.N(), g.Solved, len(g.all)-g.N(), g.Median,
+			g.Mean, g.SD, g.Found, g.FoundRuns, theirs.Mean, theirs.Deviation, theirs.Printed))
+	}
+	for _, c := range r.Claims {
+		claims = append(claims, row(c.Text, c.Direction, c.Size, c.What, c.Paper, c.Here, c.Could, c.Runs))
 	}
 	files := map[string][]byte{}
 	for name, rows := range map[string][][]string{"runs.csv": runs, "cells.csv": cells, "claims.csv": claims} {
@@ -174,8 +285,8 @@ func row(cells ...any) (row []string) {
 	return row
 }
 
-// runRow returns the row of a run in runs.csv.
-func runRow(s *setting, g *group, run *lab.Record) []string {
+// row returns the row of a run in runs.csv.
+func (g *group) row(run *lab.Record) []string {
 	counted, heldOut := math.NaN(), math.NaN()
 	if run.Outcome.HeldOut != nil {
 		heldOut = *run.Outcome.HeldOut
@@ -183,127 +294,7 @@ func runRow(s *setting, g *group, run *lab.Record) []string {
 	if run.Ended() {
 		counted = run.Steps()
 	}
-	return row(run.Path, s.Name, g.Maze, g.Length, g.Method, run.Run.Seed, run.State, run.Last().Step, run.Outcome.FoundAt,
+	return row(run.Path, g.Setting, g.Maze, g.Length, g.Method, run.Run.Seed, run.State, run.Last().Step, run.Outcome.FoundAt,
 		run.Curve.FirstAt(lab.Half), run.Outcome.SolvedAt, heldOut, counted,
 		run.Run.Version, run.Program.Revision, run.Machine.Kernel, run.Command())
-}
-
-// A picture is a drawing of a report.
-type picture struct {
-	Caption string
-	Drawing *draw.Drawing
-}
-
-// Figures draws the paper's figures of steps for which a setting has runs. Each
-// run draws its own Figure 5, and the noise of Figure 4 is in the learning curves.
-func (s *setting) Figures() (pictures []picture) {
-	for _, f := range paper.Figures() {
-		for _, p := range f.Panels {
-			if p.Title != "" {
-				pictures = append(pictures, s.panel(p)...)
-			}
-		}
-	}
-	return pictures
-}
-
-// panel draws steps against path length, ours and the paper's, where there are
-// runs of a method that the panel is about: QTA's alone are in Figure 2.
-func (s *setting) panel(p paper.Panel) []picture {
-	chart := draw.Plot{
-		Title: p.Title + "; environment steps to the first perfect evaluation",
-		X:     draw.Axis{Name: "path length", Unit: "cells", Low: math.Inf(1), High: math.Inf(-1)},
-		Y:     draw.Axis{Name: "steps ± SD; hollow: a bound"},
-		Width: 300, Height: 200,
-	}
-	found := false
-	var theirs []draw.Series
-	for i, m := range p.Lines {
-		mine := s.steps(m, p)
-		found = found || len(mine.Points) > 0 && (i > 0 || p.Name[0] == '2')
-		chart.Series, theirs = append(chart.Series, mine), append(theirs, theirPoints(p, m, i))
-	}
-	if !found {
-		return nil
-	}
-	chart.Series = append(chart.Series, theirs...)
-	for _, one := range chart.Series {
-		for _, q := range one.Points { // with room for what is shifted, and for bars
-			chart.X.Low, chart.X.High = min(chart.X.Low, q.X-1), max(chart.X.High, q.X+1)
-			chart.Y.High = max(chart.Y.High, 1.03*q.High)
-		}
-	}
-	apart := 5 * (chart.X.High - chart.X.Low) / chart.Width // 5 pixels between the error bars of two methods
-	for i, one := range chart.Series {
-		for k := range one.Points {
-			one.Points[k].X += apart * (float64(i%len(p.Lines)) - float64(len(p.Lines)-1)/2)
-		}
-	}
-	return []picture{{p.Title + ".", chart.Draw()}}
-}
-
-// bar returns a point with its standard deviation.
-func bar(length int, mean, deviation float64) draw.Point {
-	return draw.Point{X: float64(length), Y: mean, Low: max(0, mean-deviation), High: mean + deviation}
-}
-
-// steps returns what a method's runs needed in the mazes of a panel's family.
-func (s *setting) steps(m paper.Method, p paper.Panel) (mine draw.Series) {
-	for _, g := range s.Groups {
-		if g.Method == m.Name && g.Family != "" && strings.HasSuffix(p.Mazes[0], g.Family) && g.N() > 0 {
-			q := bar(g.Length, g.Mean, g.SD)
-			q.Hollow = g.MeanBound()
-			mine.Name = m.Name + ", these runs" // without one it is not in the legend
-			mine.Points = append(mine.Points, q)
-		}
-	}
-	return mine
-}
-
-// theirPoints returns the paper's points of a method, the i-th of a panel.
-func theirPoints(p paper.Panel, m paper.Method, i int) draw.Series {
-	theirs := draw.Series{Name: m.Name + ", paper", Like: i + 1}
-	for _, q := range paper.Points() {
-		if q.Panel == p.Name && q.Method == m.Name {
-			theirs.Points = append(theirs.Points, bar(q.Length, q.Mean, q.Deviation))
-		}
-	}
-	return theirs
-}
-
-// curve returns mean and deviation of the runs' success, as far as all know it.
-func (g *group) curve() draw.Series {
-	s := draw.Series{Name: fmt.Sprintf("%s, %s", g.Method, words.Count(g.N(), "run")), Band: true}
-	steps, success := curve(g.runs)
-	y := make([]float64, len(g.runs))
-	for k, step := range steps {
-		for i := range y {
-			y[i] = success[i][k]
-		}
-		q := bar(step, stats.Mean(y), populationDeviation(y))
-		q.High = min(1, q.High)
-		s.Points = append(s.Points, q)
-	}
-	return s
-}
-
-// Curves draws the success of all methods against steps, for each maze.
-func (s *setting) Curves() (pictures []picture) {
-	for _, maze := range s.mazes {
-		chart := draw.Plot{
-			Title: "Success of evaluations on maze " + maze,
-			X:     draw.Axis{Name: "environment steps"},
-			Y:     draw.Axis{Name: "mean success ± SD", Unit: "fraction", High: 1},
-			Width: 300, Height: 150,
-		}
-		for _, m := range paper.Methods() {
-			if g := s.group(maze, m); g != nil {
-				chart.Series = append(chart.Series, g.curve())
-			}
-		}
-		if len(chart.Series) > 0 {
-			pictures = append(pictures, picture{"Maze " + maze, chart.Draw()})
-		}
-	}
-	return pictures
 }

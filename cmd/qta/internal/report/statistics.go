@@ -2,147 +2,145 @@ package report
 
 import (
 	"math"
-	"math/rand/v2"
-	"slices"
 
 	"golang.org/x/exp/stats"
 )
 
-// This file has the intervals of a report, where golang.org/x/exp/stats has none.
-// Chance comes from a generator with a fixed seed: the same runs make the same
-// report.
-
-// enoughRuns is how many runs a bootstrap or a count needs to be worth its name:
-// a percentile bootstrap of fewer is far too narrow.
-const enoughRuns = 6
-
-// resamples is how many a bootstrap draws.
-const resamples = 4000
+// This file has the intervals of a report, by the rules of results/verdicts.md.
+// All of them are at 95 %.
 
 // An interval is a 95 % interval.
 type interval struct{ Low, High float64 }
 
+// An estimate is a sum of independent parts, each with a variance that was
+// estimated with some degrees of freedom.
+type estimate struct {
+	Value          float64
+	variance, over float64 // sums of the variances, and of their squares over the degrees of freedom
+	unknown        bool    // a variance is: there is no interval
+}
+
+// vary adds the variance of a part. One of nothing but equal numbers tells no
+// scatter, though rounding leaves it some.
+func (e *estimate) vary(variance float64, freedom int) {
+	e.unknown = e.unknown || freedom < 1 || variance < 1e-18
+	e.variance += variance
+	e.over += variance * variance / float64(freedom)
+}
+
+// add adds the weighted means of samples, which share one variance.
+func (e *estimate) add(weights []float64, samples [][]float64) {
+	squares, freedom, share := 0.0, 0, 0.0
+	for i, w := range weights {
+		e.Value += w * stats.Mean(samples[i])
+		s, f := scatter(samples[i])
+		squares, freedom, share = squares+s, freedom+f, share+w*w/float64(len(samples[i]))
+	}
+	if len(weights) > 0 {
+		e.vary(squares/float64(max(1, freedom))*share, freedom)
+	}
+}
+
+// minus returns the difference of two estimates.
+func (e estimate) minus(f estimate) estimate {
+	return estimate{e.Value - f.Value, e.variance + f.variance, e.over + f.over, e.unknown || f.unknown}
+}
+
+// times returns the standard error times a quantile of Student's t, with Welch's
+// degrees of freedom.
+func (e estimate) times(p float64) float64 {
+	if e.unknown {
+		return math.Inf(1)
+	}
+	return math.Sqrt(e.variance) * student(p, e.variance*e.variance/e.over)
+}
+
+// interval returns the estimate's, from -Inf to +Inf where it has none.
+func (e estimate) interval() interval {
+	half := e.times(0.975)
+	return interval{e.Value - half, e.Value + half}
+}
+
+// scatter returns the sum of squared differences from the mean, and its degrees of freedom.
+func scatter(x []float64) (squares float64, freedom int) {
+	mean := stats.Mean(x)
+	for _, v := range x {
+		squares += (v - mean) * (v - mean)
+	}
+	return squares, len(x) - 1
+}
+
 // populationDeviation returns the deviation that divides by n, as the paper's does.
 func populationDeviation(x []float64) float64 {
-	if len(x) < 2 {
-		return 0
-	}
-	n := float64(len(x))
-	_, sample := stats.MeanAndStdDev(x)
-	return sample * math.Sqrt((n-1)/n)
+	squares, _ := scatter(x)
+	return math.Sqrt(squares / float64(len(x)))
 }
 
-// bootstrapMean returns the percentile interval of a mean.
-func bootstrapMean(x []float64) interval {
-	rng := rand.New(rand.NewPCG(2210, 2585))
-	sample, means := make([]float64, len(x)), make([]float64, resamples)
-	for k := range means {
-		for i := range sample {
-			sample[i] = x[rng.IntN(len(x))]
-		}
-		means[k] = stats.Mean(sample)
-	}
-	q := stats.Quantiles(means, 0.025, 0.975)
-	return interval{q[0], q[1]}
-}
-
-// A sample is what the runs of one method measured in one maze. Some of the values
-// may be bounds.
-type sample struct {
-	Values  []float64
-	Bounded bool
-}
-
-// weigh returns the weighted sum of the differences of means, each of b's sample
-// and a's, and its interval by Student's t: all samples share one standard
-// deviation, which those with two values or more tell. A bound hides scatter, so
-// that samples with one tell it only where they make the interval wider; where no
-// other tells it ok is false.
-func weigh(a, b []sample, weights []float64) (sum float64, r interval, ok bool) {
-	variance := 0.0
-	for i, w := range weights {
-		sum += w * (stats.Mean(b[i].Values) - stats.Mean(a[i].Values))
-		variance += w * w * (1/float64(len(a[i].Values)) + 1/float64(len(b[i].Values)))
-	}
-	all := slices.Concat(a, b)
-	known := slices.DeleteFunc(slices.Clone(all), func(s sample) bool { return s.Bounded })
-	half := math.Sqrt(variance) * max(spread(known), spread(all))
-	return sum, interval{sum - half, sum + half}, spread(known) > 1e-9 // rounding aside
-}
-
-// spread returns the pooled standard deviation of samples times Student's t, or 0
-// where none has two values.
-func spread(samples []sample) float64 {
-	squares, freedom := 0.0, 0
-	for _, s := range samples {
-		if n := len(s.Values); n > 1 {
-			_, deviation := stats.MeanAndStdDev(s.Values)
-			squares += deviation * deviation * float64(n-1)
-			freedom += n - 1
-		}
-	}
-	if freedom == 0 {
-		return 0
-	}
-	return student(freedom) * math.Sqrt(squares/float64(freedom))
-}
-
-// equal returns n weights whose sum of differences is their mean.
-func equal(n int) []float64 {
-	w := make([]float64, n)
-	for i := range w {
-		w[i] = 1 / float64(n)
-	}
-	return w
-}
-
-// slope returns weights whose sum of differences is their least squares slope over x.
-func slope(x []float64) []float64 {
-	w, mean, squares := make([]float64, len(x)), stats.Mean(x), 0.0
-	for i := range x {
-		w[i] = x[i] - mean
-		squares += w[i] * w[i]
-	}
-	for i := range w {
-		w[i] /= squares
-	}
-	return w
-}
-
-// student returns the 97.5 % quantile of Student's t with so many degrees of
-// freedom, within 0.1 %: from 6 on the expansion of Abramowitz and Stegun, 26.7.5,
-// in the normal quantile.
-func student(freedom int) float64 {
-	if freedom < 6 {
-		return []float64{12.706, 4.303, 3.182, 2.776, 2.571}[freedom-1]
-	}
-	const z = 1.959964
-	n, z3, z5, z7 := float64(freedom), z*z*z, z*z*z*z*z, z*z*z*z*z*z*z
-	return z + (z3+z)/(4*n) + (5*z5+16*z3+3*z)/(96*n*n) + (3*z7+19*z5+17*z3-15*z)/(384*n*n*n)
-}
-
-// binomialRange returns the interval of Clopper and Pearson for a share of which
-// hits of n are known. It lies above a half where a sign test finds more hits than
-// misses, two-sided with p 0.05.
-func binomialRange(hits, n int) interval {
-	return interval{1 - shareAbove(n-hits, n), shareAbove(hits, n)}
-}
-
-// shareAbove returns the share with which hits of n, or fewer, have probability 0.025.
-func shareAbove(hits, n int) float64 {
-	low, high := 0.0, 1.0
-	for range 50 {
-		p := (low + high) / 2
-		atMost, ways := 0.0, 1.0
-		for i := range hits + 1 {
-			atMost += ways * math.Pow(p, float64(i)) * math.Pow(1-p, float64(n-i))
-			ways *= float64(n-i) / float64(i+1)
-		}
-		if atMost < 0.025 {
-			high = p
+// bisect returns where an increasing function from low to high passes p.
+func bisect(low, high, p float64, f func(float64) float64) float64 {
+	for range 40 {
+		if x := (low + high) / 2; f(x) < p {
+			low = x
 		} else {
-			low = p
+			high = x
 		}
 	}
 	return high
+}
+
+// student returns a quantile of Student's t, for p above a half: with t = √ν tan θ
+// its distribution function is ½ + Γ((ν+1)/2) / (√π Γ(ν/2)) ∫₀^θ cos^(ν-1), here
+// by Simpson's rule.
+func student(p, freedom float64) float64 {
+	top, _ := math.Lgamma((freedom + 1) / 2)
+	bottom, _ := math.Lgamma(freedom / 2)
+	factor := math.Exp(top-bottom) / math.Sqrt(math.Pi)
+	θ := bisect(0, math.Pi/2, p-0.5, func(θ float64) float64 {
+		const n = 32
+		sum := 0.0
+		for i := range n + 1 {
+			weight := float64(2 + 2*(i%2))
+			if i == 0 || i == n {
+				weight = 1
+			}
+			sum += weight * math.Pow(math.Cos(θ*float64(i)/n), freedom-1)
+		}
+		return factor * sum * θ / (3 * n)
+	})
+	return math.Sqrt(freedom) * math.Tan(θ)
+}
+
+// binomialRange returns the interval of Clopper and Pearson for a share of which
+// hits of n are known.
+func binomialRange(hits, n int) interval {
+	above := func(hits int) float64 { // the share with which hits or fewer have probability 0.025
+		return bisect(0, 1, -0.025, func(p float64) float64 {
+			atMost := 0.0
+			for i := range hits + 1 {
+				atMost += ways(n, i) * math.Pow(p, float64(i)) * math.Pow(1-p, float64(n-i))
+			}
+			return -atMost
+		})
+	}
+	return interval{1 - above(n-hits), above(hits)}
+}
+
+// ways returns how many subsets of k a set of n has.
+func ways(n, k int) float64 {
+	w := 1.0
+	for i := range k {
+		w *= float64(n-i) / float64(i+1)
+	}
+	return w
+}
+
+// fisher returns the chance of a hits of n or more where there are b hits of m
+// beside them and both have the same share: Fisher's exact test on one side.
+func fisher(a, n, b, m int) (chance float64) {
+	for i := a; i <= min(n, a+b); i++ {
+		if a+b-i <= m {
+			chance += ways(n, i) * ways(m, a+b-i) / ways(n+m, a+b)
+		}
+	}
+	return chance
 }

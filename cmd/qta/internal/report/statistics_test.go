@@ -4,50 +4,42 @@ import (
 	"math"
 	"slices"
 	"testing"
-
-	"golang.org/x/exp/stats"
 )
 
 func near(want, got, within float64) bool { return math.Abs(want-got) <= within*max(1, math.Abs(want)) }
 
-func TestBootstrapMean(t *testing.T) {
-	// By hand: mean 5, squares of the distances 16, 9, 1, 0, 1, 1, 9, 9 over 8.
-	x := []float64{1, 2, 4, 5, 6, 6, 8, 8}
-	if got := populationDeviation(x); !near(math.Sqrt(46./8), got, 1e-9) {
+// TestStatistics holds what golang.org/x/exp/stats has not to printed tables and to
+// numbers worked out by hand.
+func TestStatistics(t *testing.T) {
+	for freedom, want := range map[float64]float64{1: 12.706, 1.5: 6.017, 2: 4.303, 5: 2.571, 12: 2.179, 30: 2.042, 120: 1.980} {
+		if got := student(0.975, freedom); !near(want, got, 0.001) {
+			t.Errorf("%v degrees of freedom: %v, want %v", freedom, got, want)
+		}
+	}
+	if got := student(0.8, 10); !near(0.879, got, 0.001) {
+		t.Errorf("the 80 %% quantile of 10 degrees of freedom is %v", got)
+	}
+	for _, test := range []struct {
+		hits, n   int
+		low, high float64
+	}{{0, 6, 0, 0.459}, {6, 6, 0.541, 1}, {3, 3, 0.292, 1}, {7, 8, 0.473, 0.997}} {
+		if r := binomialRange(test.hits, test.n); !near(test.low, r.Low, 0.001) || !near(test.high, r.High, 0.001) {
+			t.Errorf("%d of %d: %v", test.hits, test.n, r)
+		}
+	}
+	// Of the 70 ways in which 4 of 8 can collapse one has all with noise, 16 have three.
+	for hits, want := range map[int]float64{4: 1. / 70, 3: 17. / 70} {
+		if got := fisher(hits, 4, 4-hits, 4); !near(want, got, 1e-9) {
+			t.Errorf("%d of 4 beside %d of 4: %v, want %v", hits, 4-hits, got, want)
+		}
+	}
+	// Mean 5, squares of the distances 16, 9, 1, 0, 1, 1, 9, 9 over 8.
+	if got := populationDeviation([]float64{1, 2, 4, 5, 6, 6, 8, 8}); !near(math.Sqrt(46./8), got, 1e-9) {
 		t.Errorf("deviation %v, want %v", got, math.Sqrt(46./8))
 	}
-	if got := populationDeviation([]float64{3}); got != 0 {
-		t.Errorf("deviation of one %v", got)
-	}
-	// The deviation of a mean of 8 is sqrt(46/8/8) = 0.85.
-	r := bootstrapMean(x)
-	if math.Abs((r.High-r.Low)/(2*1.96)-0.85) > 0.08 || r.Low > stats.Mean(x) || r.High < stats.Mean(x) {
-		t.Errorf("%v, want about 5 ± 1.96 · 0.85", r)
-	}
-	if again := bootstrapMean(x); again != r {
-		t.Errorf("%v, the second time %v", r, again)
-	}
-	if r := bootstrapMean([]float64{3, 3, 3}); r != (interval{3, 3}) {
-		t.Errorf("interval of equal numbers %v", r)
-	}
-}
-
-// Equal values tell no scatter, though rounding leaves them some.
-func TestNoScatter(t *testing.T) {
-	same := []sample{{Values: slices.Repeat([]float64{math.Log(2000)}, 3)}}
-	if spread(same) == 0 {
-		t.Error("these values show no rounding")
-	}
-	if _, r, ok := weigh(same, same, equal(1)); ok {
-		t.Errorf("the interval of equal values is %v", r)
-	}
-}
-
-// TestStudent holds t to printed tables.
-func TestStudent(t *testing.T) {
-	for freedom, want := range map[int]float64{1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 8: 2.306, 12: 2.179, 30: 2.042, 120: 1.980} {
-		if got := student(freedom); !near(want, got, 0.001) {
-			t.Errorf("%d degrees of freedom: %v, want %v", freedom, got, want)
-		}
+	var e estimate // of equal values, to which rounding leaves some scatter
+	squares, freedom := scatter(slices.Repeat([]float64{math.Log(2000)}, 3))
+	if e.vary(squares, freedom); squares == 0 || !math.IsInf(e.interval().High, 1) {
+		t.Errorf("the interval of equal values is %v", e.interval())
 	}
 }

@@ -1,0 +1,141 @@
+package report
+
+import (
+	"fmt"
+	"math"
+
+	"qta/cmd/qta/internal/paper"
+	"qta/internal/draw"
+	"qta/internal/words"
+)
+
+// A picture is a drawing of a report.
+type picture struct {
+	Caption string
+	Drawing *draw.Drawing
+}
+
+// Figures draws the paper's Figures 2, 3, 4 and 6 with the runs that they are
+// judged on, where there are any.
+func (r *Report) Figures() (pictures []picture) {
+	for _, f := range paper.Figures() {
+		for _, p := range f.Panels {
+			switch {
+			case p.Title != "":
+				pictures = append(pictures, r.panel(p)...)
+			case f.Number == "4":
+				pictures = append(pictures, r.figure4(p)...)
+			}
+		}
+	}
+	return pictures
+}
+
+// panel draws steps against path length, ours and the paper's, where there are
+// runs of a method that the panel is about: QTA's alone are in Figure 2.
+func (r *Report) panel(p paper.Panel) []picture {
+	chart := draw.Plot{
+		Title: p.Title + "; environment steps to the first perfect evaluation",
+		X:     draw.Axis{Name: "path length", Unit: "cells", Low: math.Inf(1), High: math.Inf(-1)},
+		Y:     draw.Axis{Name: "steps ± SD; hollow: a bound"},
+		Width: 270, Height: 170,
+	}
+	found := false
+	var theirs []draw.Series
+	for i, m := range p.Lines {
+		set := full
+		if p.Name[0] != '2' {
+			set = r.learner(p.Lines[1])
+		} else if i > 0 {
+			set = r.learner(m)
+		} else if len(r.steps(full, m, p).Points) == 0 {
+			set = quick
+		}
+		mine := r.steps(set, m, p)
+		found = found || len(mine.Points) > 0 && (i > 0 || p.Name[0] == '2')
+		chart.Series, theirs = append(chart.Series, mine), append(theirs, theirPoints(p, m, i))
+	}
+	if !found {
+		return nil
+	}
+	chart.Series = append(chart.Series, theirs...)
+	for _, one := range chart.Series {
+		for _, q := range one.Points { // with room for what is shifted, and for bars
+			chart.X.Low, chart.X.High = min(chart.X.Low, q.X-1), max(chart.X.High, q.X+1)
+			chart.Y.High = max(chart.Y.High, 1.03*q.High)
+		}
+	}
+	apart := 5 * (chart.X.High - chart.X.Low) / chart.Width // 5 pixels between the error bars of two methods
+	for i, one := range chart.Series {
+		for k := range one.Points {
+			one.Points[k].X += apart * (float64(i%len(p.Lines)) - float64(len(p.Lines)-1)/2)
+		}
+	}
+	return []picture{{p.Title + ".", chart.Draw()}}
+}
+
+// bar returns a point with its standard deviation.
+func bar(length int, mean, deviation float64) draw.Point {
+	return draw.Point{X: float64(length), Y: mean, Low: max(0, mean-deviation), High: mean + deviation}
+}
+
+// steps returns what a method's runs needed in the mazes of a panel.
+func (r *Report) steps(set string, m paper.Method, p paper.Panel) (mine draw.Series) {
+	for _, maze := range p.Mazes {
+		if g := r.group(set, m, maze); g != nil {
+			q := bar(g.Length, g.Mean, g.SD)
+			q.Hollow = g.Bound()
+			mine.Name = m.Name + ", " + set // without one it is not in the legend
+			mine.Points = append(mine.Points, q)
+		}
+	}
+	return mine
+}
+
+// theirPoints returns the paper's points of a method, the i-th of a panel.
+func theirPoints(p paper.Panel, m paper.Method, i int) draw.Series {
+	theirs := draw.Series{Name: m.Name + ", the paper", Like: i + 1}
+	for _, q := range paper.Points() {
+		if q.Panel == p.Name && q.Method == m.Name {
+			theirs.Points = append(theirs.Points, bar(q.Length, q.Mean, q.Deviation))
+		}
+	}
+	return theirs
+}
+
+// figure4 draws the success with noise and without, of runs that went on to their
+// budgets, and the paper's.
+func (r *Report) figure4(p paper.Panel) []picture {
+	_, quiet, j := r.noisy(p.Lines[len(p.Lines)-1])
+	if j.Direction == "" {
+		return nil
+	}
+	chart := draw.Plot{Title: "Figure 4: success with noise on the uncertainty", X: draw.Axis{Name: "environment steps"},
+		Y: draw.Axis{Name: "mean success", Unit: "fraction", High: 1}, Width: 270, Height: 170}
+	var theirs []draw.Series
+	for i, m := range p.Lines {
+		runs := quiet
+		if i > 0 {
+			runs, _, _ = r.noisy(m)
+		}
+		mine := draw.Series{Band: true} // whose points are none to see
+		if steps, success := curve(runs); len(runs) > 0 {
+			mine.Name = fmt.Sprintf("%s, %s", m.Name, words.Count(len(runs), "run"))
+			for k, step := range steps {
+				sum := 0.0
+				for _, y := range success {
+					sum += y[k] / float64(len(runs))
+				}
+				mine.Points = append(mine.Points, draw.Point{X: float64(step), Y: sum, Low: sum, High: sum})
+			}
+		}
+		chart.Series = append(chart.Series, mine)
+		their := draw.Series{Name: m.Name + ", the paper", Like: i + 1}
+		for _, q := range paper.Success(m) {
+			their.Points = append(their.Points, draw.Point{X: q[0], Y: q[1], Low: q[1], High: q[1]})
+		}
+		theirs = append(theirs, their)
+	}
+	chart.Series = append(chart.Series, theirs...)
+	return []picture{{"Figure 4, whose maze the paper does not name; here " + j.Runs + ".", chart.Draw()}}
+}
