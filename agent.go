@@ -24,17 +24,19 @@ type Agent struct {
 	sizes  Sizes
 	seed   uint64
 
-	pun          *pun
-	policy       *policy
-	observations *normalizer
-	goals        *normalizer
-	replay       *replay
-	prioritized  *prioritized // or nil: uniform draws
-	average      average      // of critics and heads, for Equation 5; or nil
+	pun        *pun
+	policy     *policy
+	stateScale *normalizer
+	goalScale  *normalizer
+	replay     *replay
 
-	curriculum curriculum
-	estimator  estimator
-	explorer   explorer
+	// Doors: the paper's, or others that variants.go furnishes.
+
+	curriculum curriculum // chooses goals
+	estimator  estimator  // says how uncertain a candidate is
+	explorer   explorer   // turns the policy's action into the one taken
+	sampler    sampler    // draws transitions to learn from
+	learner    learner    // makes updates
 
 	step    int // environment steps taken
 	updates int // made
@@ -67,8 +69,7 @@ type Agent struct {
 
 	workers *workers
 
-	// Memory of an update, the latter two for HeadOwnDraw and ActorOwnDraw.
-	batch, headBatch, actorBatch batch
+	batch batch // memory of an update
 }
 
 type losses struct{ critic, head, policy float64 }
@@ -87,17 +88,12 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 		return nil, fmt.Errorf("qta: parameter AuthorsForm is true, which with Uncertainty q needs observations as long as goals, not %d and %d",
 			sizes.Observation, sizes.Goal)
 	}
-	initial := newStream(seed, forInitialization)
-	w := newWorkers(1)
 	a := &Agent{
 		params: p, sizes: sizes, seed: seed,
-		policy:       newPolicy(&p, sizes, initial.Rand, w),
-		pun:          newPUN(&p, sizes, initial.Rand, w),
-		observations: newNormalizer(sizes.Observation, &p),
-		goals:        newNormalizer(sizes.Goal, &p),
-		replay:       newReplay(sizes, p.Horizon),
-		curriculum:   newCurriculum(&p, sizes, seed, w),
-		workers:      w,
+		stateScale: newNormalizer(sizes.Observation, &p),
+		goalScale:  newNormalizer(sizes.Goal, &p),
+		replay:     newReplay(sizes, p.Horizon),
+		workers:    newWorkers(1),
 
 		observation: make([]float64, sizes.Observation),
 		achieved:    make([]float64, sizes.Goal),
@@ -110,11 +106,7 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 		learning:    newStream(seed, forLearning),
 		goalDraws:   newStream(seed, forGoals),
 	}
-	a.prioritized = a.newPrioritized()
-	if p.UncertaintyPolyak > 0 {
-		a.average = newAverage(a.pun)
-	}
-	a.estimator, a.explorer = newEstimator(&a.params, a.average), newExplorer(&a.params, sizes, a.curriculum)
+	a.furnish(newStream(seed, forInitialization).Rand)
 	a.episodeStart = *a.environment.pcg
 	return a, nil
 }

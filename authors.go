@@ -7,42 +7,138 @@ import (
 )
 
 // This file holds the steps in which the authors' public code, and other
-// learners that its switches allow, depart from the paper; where the method comes
-// to one, a condition on its parameter says so. Departures in a number are in
-// [Authors], departures of a baseline's learner in that baseline's file.
+// learners that its switches allow, depart from the paper. Departures in a number are
+// in [Authors], departures of a baseline's learner in that baseline's file.
 
-// ownBatches returns the minibatches of heads and policy: the critics', b, or
-// with HeadOwnDraw and ActorOwnDraw one of their own, the policy's without
-// priorities.
-func (a *Agent) ownBatches(b *batch) (heads, actor *batch) {
-	heads, actor = b, b
-	if a.params.HeadOwnDraw {
-		heads = &a.headBatch
-		a.minibatch(heads, a.drawByEpisode, pursuedGoal)
-	}
-	if a.params.ActorOwnDraw {
-		actor = &a.actorBatch
-		a.minibatch(actor, a.drawUniformly, a.curriculum.replayGoal)
-	}
-	return heads, actor
+// A departing learner does what an update of the authors' code, of MEGA's and of
+// VDS's does otherwise, and takes the steps of ensembles with one backbone.
+type departing struct {
+	everyStep
+	oneBackbone bool // all critics share it
+
+	heads, policy batch  // of their own
+	prediction    matrix // a head's output for its own minibatch
 }
 
-// drawByEpisode draws an episode uniformly, and then one of its transitions. A
-// running episode has fewer, so each is likelier.
-func (a *Agent) drawByEpisode() int {
-	r := a.replay
-	first := a.draws.index((r.n+r.horizon-1)/r.horizon) * r.horizon
-	return first + a.draws.index(r.episodeEnd(first)-first)
+// learn is one update on the critics' minibatch b; the heads and the policy may have
+// minibatches of their own (HeadOwnDraw, ActorOwnDraw), and the heads a step of
+// their own, after the critics'.
+func (l *departing) learn(a *Agent, b *batch) {
+	p, heads, policy := &a.params, b, b
+	if p.HeadOwnDraw {
+		heads = &l.heads
+		a.draw(heads, byEpisode{uniform{a.replay}}, pursuedGoal)
+	}
+	if p.ActorOwnDraw {
+		policy = &l.policy
+		a.draw(policy, uniform{a.replay}, a.curriculum.replayGoal)
+	}
+	if p.WeightDecay && a.SolvedAt() > 0 {
+		decayWeights(a.pun)
+	}
+	targetsMove := a.updates%p.TargetEvery == 0
+	apart := p.PredictiveGradient == "separate" || p.PredictiveGradient == "head" && p.HeadOwnDraw
+
+	a.policy.act(a.policy.target, b.next)
+	if p.TargetNoise > 0 {
+		for r := range b.next.rows {
+			smooth(b.next.row(r)[b.next.cols-a.sizes.Action:], p.TargetNoise, a.learning.Rand)
+		}
+	}
+	a.pun.heads.targets(a.pun, b, a.learning)
+	if apart {
+		a.losses.critic, _ = l.step(a.pun, b, nil)
+	} else {
+		a.losses.critic, a.losses.head = l.step(a.pun, b, heads)
+	}
+	a.sampler.prioritize(a.pun, b)
+	if targetsMove {
+		a.pun.follow()
+	}
+	if apart {
+		_, a.losses.head = l.step(a.pun, nil, heads)
+	}
+	a.losses.policy = a.policy.learn(policy.x, a.pun)
+	if targetsMove {
+		a.policy.follow(a.workers)
+	}
+}
+
+// step is [pun.learn] with the critics on the minibatch b and the heads on one of
+// their own. Without one of the two only the other learns.
+func (l *departing) step(u *pun, b, heads *batch) (criticLoss, headLoss float64) {
+	for i := range u.critics {
+		critic, head := l.gradient(u, i, b, heads)
+		criticLoss += critic
+		headLoss += head
+	}
+	if l.oneBackbone {
+		u.sumBackbones()
+	}
+	for _, c := range u.critics {
+		if b != nil {
+			c.adam.step()
+		}
+		if heads != nil {
+			c.headAdam.step()
+		}
+	}
+	g := float64(len(u.critics))
+	return criticLoss / g, headLoss / g
+}
+
+// gradient is [pun.gradient] likewise. It is zero where neither loss reaches. With
+// PredictiveGradient head, Equation 4 does not reach the backbone.
+func (l *departing) gradient(u *pun, i int, b, heads *batch) (criticLoss, headLoss float64) {
+	c, p, n := u.critics[i], u.pass, len(u.critics[i].q.layers)-1
+	intoBackbone := u.params.PredictiveGradient != "head"
+	if b == nil || heads == nil {
+		clear(c.gradient.params) // either optimizer may move all of them
+	}
+	if b != nil {
+		ξ := c.q.latent(p, b.x)
+		criticLoss = u.criticGradient(i, ξ, b)
+		if heads != b {
+			c.head.forward(p.workers, c.prediction.slice(0, ξ.rows), ξ, false) // for priorities
+		} else if headLoss = u.headGradient(i, ξ, c.prediction, b); intoBackbone {
+			u.headGradientInput(i, ξ, true)
+		}
+		c.q.backward(p, c.gradient.q, n, false)
+	}
+	if heads != nil && heads != b {
+		if l.prediction.rows < heads.x.rows {
+			l.prediction = newMatrix(heads.x.rows, u.width)
+		}
+		ξ := c.q.latent(p, heads.x)
+		if headLoss = u.headGradient(i, ξ, l.prediction, heads); intoBackbone {
+			u.headGradientInput(i, ξ, false)
+			c.q.backward(p, c.gradient.q, n, b != nil)
+		}
+	}
+	return criticLoss, headLoss
+}
+
+// stepsApart gives critics and heads optimizers that move both: for steps of their
+// own (PredictiveGradient separate).
+func stepsApart(u *pun) {
+	for _, c := range u.critics {
+		for _, optimizer := range []**adam{&c.adam, &c.headAdam} {
+			*optimizer = newAdam(c.params, c.gradient.params, (*optimizer).rate, u.pass.workers)
+		}
+	}
+}
+
+// byEpisode draws an episode uniformly, and then one of its transitions. A running
+// episode has fewer, so each is likelier.
+type byEpisode struct{ uniform }
+
+func (s byEpisode) draw(rng stream) int {
+	first := rng.index((s.n+s.horizon-1)/s.horizon) * s.horizon
+	return first + rng.index(s.episodeEnd(first)-first)
 }
 
 // pursuedGoal returns the goal that was pursued in transition i.
 func pursuedGoal(a *Agent, i int) []float64 { return a.replay.relabel(i, 0, a.draws.Rand) }
-
-// headsApart reports whether the heads have a step of their own, after the
-// critics'.
-func (p *Params) headsApart() bool {
-	return p.PredictiveGradient == "separate" || p.PredictiveGradient == "head" && p.HeadOwnDraw
-}
 
 // L2 that is added to the gradients of the critics' and of the heads' optimizer.
 const (
@@ -50,22 +146,24 @@ const (
 	headDecay   = 2.5e-10
 )
 
-// decayWeights turns the weight decay on once an evaluation was perfect.
-func (a *Agent) decayWeights() {
-	if a.SolvedAt() == 0 || !a.params.WeightDecay {
-		return
-	}
-	for _, c := range a.pun.critics {
+// decayWeights turns the decay on (WeightDecay), once an evaluation was perfect.
+func decayWeights(u *pun) {
+	for _, c := range u.critics {
 		c.adam.decay, c.headAdam.decay = criticDecay, headDecay
 	}
 }
 
-// predicted returns what the heads are to predict of transition i.
-func (a *Agent) predicted(i int) []float64 {
-	if a.params.HeadTarget == "achieved" {
-		return a.replay.nextAchieved.at(i)
-	}
-	return a.replay.nextObservation.at(i)
+// achievedHeads predict the next achieved goal (HeadTarget).
+type achievedHeads struct{ heads }
+
+func (achievedHeads) predicted(r *replay, i int) []float64 { return r.nextAchieved.at(i) }
+
+// normHeads have predictiveNorm in Equation 4's place (HeadLoss).
+type normHeads struct{ heads }
+
+func (normHeads) loss(_ int, dp, p matrix, b *batch) float64 {
+	n := p.rows * p.cols
+	return predictiveNorm(dp.data[:n], p.data[:n], b.sNext.data[:n], p.cols)
 }
 
 // predictiveNorm takes the place of Equation 4 in the authors' code:

@@ -5,58 +5,9 @@ import (
 	"slices"
 )
 
-// This file is the door to the methods that the paper compares QTA with: here
-// the parameters choose the part of QTA that another method replaces. Methods
-// of a few lines follow: HER's goals, random goals, the disagreement of
-// Q-values, priorities by TD error, and the noise of Figure 4.
-
-// newArchitecture returns the ensemble that the parameters name.
-func newArchitecture(p *Params, sizes Sizes) architecture {
-	a := architecture{
-		actions: p.UncertaintyActions, predicted: sizes.Observation,
-		headLoss: PredictiveLoss, spread: scatter,
-	}
-	if p.HeadTarget == "achieved" {
-		a.predicted = sizes.Goal
-	}
-	if p.HeadLoss == "norm" {
-		a.headLoss = predictiveNorm
-	}
-	a.width = a.predicted
-	switch p.Uncertainty {
-	case "bootstrap":
-		a.actions, a.ownTargets, a.oneBackbone = p.EnsembleActions, true, true
-		if p.AuthorsForm {
-			a.predicted, a.width, a.headLoss = 1, 1, PredictiveLoss
-		}
-	case "ensemble":
-		a.actions, a.ownTargets = p.EnsembleActions, true
-		a.width, a.headLoss = a.predicted+1, gaussianLoss // last a raw variance
-		if p.AuthorsForm {
-			a.spread = meanVariance
-		}
-	}
-	return a
-}
-
-// newPrioritized returns the priorities that the parameters name, or nil.
-func (a *Agent) newPrioritized() *prioritized {
-	p := &a.params
-	if p.Replay == "uniform" {
-		return nil
-	}
-	s := &prioritized{
-		params: p, largest: 1, estimate: a.pun.priorities,
-		P: make([]float64, p.Batch), w: make([]float64, p.Batch), priority: make([]float64, p.Batch),
-	}
-	if p.Replay == "td" {
-		s.estimate = a.pun.errorPriorities
-		if p.AuthorsForm {
-			s.estimate = a.pun.valuePriorities
-		}
-	}
-	return s
-}
+// This file is the methods of a few lines that the paper compares QTA with: HER's
+// goals, random goals, the disagreement of Q-values, the noise of Figure 4, and
+// priorities by TD error.
 
 // desiredGoals is HER (Andrychowicz et al., 2017) without a curriculum: the
 // environment's goal, for the whole episode.
@@ -111,21 +62,29 @@ func (e noisy) uncertainty(a *Agent, q question, rng stream) []float64 {
 	return ε
 }
 
-// errorPriorities sets d to the mean over the critics of |y - Q| for each
-// transition just learned from.
+// tdReplay is PER by TD error: the mean over the critics of |y - Q|.
 //
 // Differs D8: Schaul et al. (2016, section 3.3) add a small constant to |TD error|.
 // Here, as in the authors' code, a transition whose priority is zero is never
 // drawn again. Where they have one critic, this is the mean over all.
-func (u *pun) errorPriorities(d []float64, b *batch) {
-	clear(d)
-	for i := range u.critics {
-		for k, y := range b.y[i][:len(d)] {
-			d[k] += math.Abs(float64(u.values[i][k])-float64(y)) / float64(len(u.critics))
+type tdReplay struct{ *prioritized }
+
+func (s tdReplay) prioritize(u *pun, b *batch) {
+	clear(s.priority)
+	for i, values := range u.values {
+		y, _ := u.heads.lesson(i, b)
+		for k := range y {
+			s.priority[k] += math.Abs(float64(values[k])-float64(y[k])) / float64(len(u.values))
 		}
 	}
+	s.update(b)
 }
 
-// valuePriorities sets d instead to the sample standard deviation of the
-// critics' values, which the authors' code calls the error.
-func (u *pun) valuePriorities(d []float64, _ *batch) { HeadDeviation(d, u.values, 1) }
+// valueReplay is PER by the sample standard deviation of the critics' values, which
+// the authors' code calls the error.
+type valueReplay struct{ *prioritized }
+
+func (s valueReplay) prioritize(u *pun, b *batch) {
+	HeadDeviation(s.priority, u.values, 1)
+	s.update(b)
+}

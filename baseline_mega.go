@@ -186,6 +186,13 @@ func (m *mega) probability(a *Agent) float64 {
 	return a.laterProbability() + float64(megaGoalRandom*float64(m.stepsAtGoal))
 }
 
+// clipGradients limits each element of a gradient (GradientClip).
+func (u *pun) clipGradients(limit float64) {
+	for _, c := range u.critics {
+		c.adam.clip, c.headAdam.clip = limit, limit
+	}
+}
+
 // uniformAtFirst takes uniformly random actions up to InitialSteps (InitialActions).
 type uniformAtFirst struct{ explorer }
 

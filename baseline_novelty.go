@@ -107,7 +107,7 @@ func newRND(sizes Sizes, seed uint64, w *workers) *rnd {
 		frozen:    newPass(frozen, w),
 		learning:  newPass(learning, w),
 	}
-	r.adam = newAdam(r.predictor.params, r.gradient.params, rndRate, 0, w)
+	r.adam = newAdam(r.predictor.params, r.gradient.params, rndRate, w)
 	rng := newStream(seed, forNovelty)
 	r.target.initialize(rng.Rand)
 	r.predictor.initialize(rng.Rand)
@@ -134,7 +134,7 @@ func (r *rnd) novelty(a *Agent, ν []float64, transitions []int) {
 func (r *rnd) outputs(a *Agent, transitions []int) (f, p []float32) {
 	x := newMatrix(len(transitions), a.sizes.Goal)
 	for row, i := range transitions {
-		a.goals.normalize(x.row(row), a.replay.achieved.at(i))
+		a.goalScale.normalize(x.row(row), a.replay.achieved.at(i))
 	}
 	n := x.rows * rndUnits
 	return r.target.infer(r.frozen, x).data[:n], r.predictor.forward(r.learning, x).data[:n]

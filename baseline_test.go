@@ -67,7 +67,7 @@ func TestPriorities(t *testing.T) {
 		p := changed("", tinyPreset(test.preset), test.changes+" PriorityAlpha=0.6 TargetNoise=0 ActorOwnDraw=true").Params
 		a, _ := walked(t, p, 40)
 		moveTargets(a)
-		s, b := a.prioritized, &a.batch
+		s, b := prioritiesOf(a), &a.batch
 		rng := rand.New(rand.NewPCG(1, 0))
 		for i := range 40 {
 			s.tree.set(i, rng.Float64())
@@ -84,7 +84,7 @@ func TestPriorities(t *testing.T) {
 				M = []int{2, 0}
 				a.learning = pairScript(M, 3)
 			}
-			if err := a.learn(); err != nil {
+			if err := a.update(); err != nil {
 				t.Fatal(err)
 			}
 			wrote := map[int]float64{}
@@ -109,7 +109,7 @@ func TestTargetEvery(t *testing.T) {
 	targets := [][]float32{a.policy.target.params, a.pun.critics[0].target.params, a.pun.critics[2].target.params}
 	for update := 1; update <= 7; update++ {
 		before := each(targets, slices.Clone[[]float32])
-		if err := a.learn(); err != nil {
+		if err := a.update(); err != nil {
 			t.Fatal(err)
 		}
 		for i := range targets {
@@ -126,36 +126,37 @@ func TestOwnDraws(t *testing.T) {
 	a, _ := walked(t, changed("", tinyPreset(Beyond()), "Curriculum=vds Replay=per HeadOwnDraw=true ActorOwnDraw=true").Params, 40)
 	for i := range 40 {
 		if i != 7 {
-			a.prioritized.tree.set(i, 0)
+			prioritiesOf(a).tree.set(i, 0)
 		}
 	}
-	v := a.curriculum.(*vds)
-	if err := errors.Join(a.learn(), v.endEpisode(a)); err != nil {
+	v, own := a.curriculum.(*vds), departingOf(a)
+	if err := errors.Join(a.update(), v.endEpisode(a)); err != nil {
 		t.Fatal(err)
 	}
-	for want, b := range map[int]*batch{1: &a.batch, 2: &a.headBatch, 3: &a.actorBatch, 4: &v.batch} {
+	for want, b := range map[int]*batch{1: &a.batch, 2: &own.heads, 3: &own.policy, 4: &v.batch} {
 		drawn := len(slices.Compact(slices.Sorted(slices.Values(b.transitions))))
 		for row, i := range b.transitions {
 			if want == 2 && !slices.Equal(b.x.row(row)[2:4], float32s(a.replay.goal.at(i))) {
 				t.Errorf("the heads learn from transition %d with another goal than was pursued", i)
 			}
 		}
-		if want == 1 && drawn != 1 || want > 1 && (drawn < 5 || slices.ContainsFunc(b.weights[0], func(w float32) bool { return w != 1 })) {
-			t.Errorf("minibatch %d has %d different transitions, weights %v", want, drawn, b.weights[0])
+		if want == 1 && drawn != 1 || want > 1 && (drawn < 5 || slices.ContainsFunc(b.w, func(w float32) bool { return w != 1 })) {
+			t.Errorf("minibatch %d has %d different transitions, weights %v", want, drawn, b.w)
 		}
 	}
 	// The heads' is drawn by episode: the one that runs has one transition of five.
 	a, _ = walked(t, a.params, 41)
 	count := 0
+	own = departingOf(a)
 	for range 200 {
-		heads, _ := a.ownBatches(&a.batch)
-		for _, i := range heads.transitions {
+		a.update()
+		for _, i := range own.heads.transitions {
 			if i == 40 {
 				count++
 			}
 		}
 	}
-	frequency(t, "the running episode's transition", count, 200*len(a.headBatch.transitions), 0.2)
+	frequency(t, "the running episode's transition", count, 200*len(own.heads.transitions), 0.2)
 }
 
 // The disagreement of Q-values about each candidate as a goal from where the agent
@@ -201,7 +202,7 @@ func TestUncertaintyNoise(t *testing.T) {
 	estimate := func(σ float64) []float64 {
 		a.params.UncertaintyNoise = σ
 		q := question{states: points, goals: points, now: a.observation, desired: a.desired}
-		return newEstimator(&a.params, a.average).uncertainty(a, q, newStream(1, forGoals))
+		return newEstimator(&a.params).uncertainty(a, q, newStream(1, forGoals))
 	}
 	noise := estimate(σ)
 	for k, ε := range estimate(0) {
@@ -227,7 +228,7 @@ func TestGradientClip(t *testing.T) {
 			p := changed("", tinyPreset(Beyond()), changes+" CriticRate=0 PredictiveRate=0").Params
 			p.GradientClip = clip
 			a, _ := walked(t, p, 50)
-			if err := a.learn(); err != nil {
+			if err := a.update(); err != nil {
 				t.Fatal(err)
 			}
 			m = slices.Clone(a.policy.adam.m)
@@ -249,7 +250,9 @@ func TestGradientClip(t *testing.T) {
 	}
 	nan := float32(math.NaN())
 	g := []float32{0.75, -7, 0.25, nan}
-	if newAdam(make([]float32, 4), g, 0, 0.5, newWorkers(1)).step(); !slices.Equal(g[:3], []float32{0.5, -0.5, 0.25}) || g[3] == g[3] {
+	m := newAdam(make([]float32, 4), g, 0, newWorkers(1))
+	m.clip = 0.5
+	if m.step(); !slices.Equal(g[:3], []float32{0.5, -0.5, 0.25}) || g[3] == g[3] {
 		t.Errorf("clipped are %v; a NaN has to stay", g)
 	}
 }
@@ -332,21 +335,22 @@ func TestMasks(t *testing.T) {
 	for _, authors := range []bool{false, true} {
 		p := changed("", tinyPreset(Beyond()), fmt.Sprint("Uncertainty=bootstrap Replay=per AuthorsForm=", authors)).Params
 		a, _ := walked(t, p, 45)
-		a.prioritized.tree.set(40, 40) // the running episode's first, in half of the draws
-		if err := a.learn(); err != nil {
+		prioritiesOf(a).tree.set(40, 40) // the running episode's first, in half of the draws
+		if err := a.update(); err != nil {
 			t.Fatal(err)
 		}
 		b := &a.batch
-		for k := range b.masks {
+		for k := range a.pun.critics {
+			_, w := a.pun.heads.lesson(k, b)
 			for row, i := range b.transitions {
 				in := inMask(a.seed, i, k) && !(authors && i >= 40)
 				next := a.replay.nextObservation.at(i)
-				if authors && b.head.row(row)[0] != float32(next[0]/2+next[1]/2) {
-					t.Errorf("the authors' heads learn %v of %v", b.head.row(row), next)
+				if authors && b.sNext.row(row)[0] != float32(next[0]/2+next[1]/2) {
+					t.Errorf("the authors' heads learn %v of %v", b.sNext.row(row), next)
 				}
-				if (b.weights[k][row] > 0) != in || b.masks[k][row] != (in != authors) {
+				if head := headLearns(a.pun.heads, k, i); (w[row] > 0) != in || head != (in != authors) {
 					t.Errorf("authors %t, transition %d in the mask of critic %d: %t, weight %v, the head's %v",
-						authors, i, k, in, b.weights[k][row], b.masks[k][row])
+						authors, i, k, in, w[row], head)
 				}
 			}
 		}
@@ -395,18 +399,18 @@ func TestEnsembleGradients(t *testing.T) {
 		p.CriticRate, p.PredictiveRate, p.ActorRate = 0, 0, 0 // nothing moves
 		p.ActorOwnDraw = true                                 // nothing overwrites the critics' minibatch
 		a, _ := walked(t, p, 50)
-		if err := a.learn(); err != nil {
+		if err := a.update(); err != nil {
 			t.Fatal(err)
 		}
 		own := &a.batch
 		if p.HeadOwnDraw {
-			own = &a.headBatch
+			own = &departingOf(a).heads
 		}
 		critics := each(a.pun.critics, func(c *critic) vectorNet { return c.q.vector() })
 		heads := each(a.pun.critics, func(c *critic) vectorLayer { return c.head.vector() })
 		// Losses of critic i and its head; with one backbone, of all.
-		critic := func(i int) float64 { return twinLossOfBatch(critics[i], nil, &a.batch, i, "") }
-		head := func(i int) float64 { return twinLossOfBatch(critics[i], &heads[i], own, i, "") }
+		critic := func(i int) float64 { return twinLossOfBatch(a.pun.heads, critics[i], nil, &a.batch, i, "") }
+		head := func(i int) float64 { return twinLossOfBatch(a.pun.heads, critics[i], &heads[i], own, i, "") }
 		sum := func(loss func(int) float64, i int) float64 {
 			if p.Uncertainty == "bootstrap" {
 				return loss(0) + loss(1) + loss(2)
@@ -737,7 +741,7 @@ func TestVDSGoal(t *testing.T) {
 	// may differ in length.
 	l := newAgent(t, changed("", a.params, "Uncertainty=bootstrap GradientClip=1").Params, new(lineEnv).Sizes(), 1)
 	train(t, l, &sampledEnv{new(lineEnv), one}, new(lineEnv), TrainOptions{Steps: 11, EvalEvery: 99, Rollouts: 1})
-	if m := l.curriculum.(*vds).members; m.oneBackbone || m.critics[0].adam.clip != 0 {
+	if m := l.curriculum.(*vds).members; m.heads != heads(punHeads{}) || m.critics[0].adam.clip != 0 {
 		t.Error("the members are not VDS's own")
 	}
 }
@@ -757,9 +761,9 @@ func visitedAgent(t *testing.T, curriculum string, n int) *Agent {
 			x = []float64{-7.5, 0.5}
 		}
 		visit(a, x, []float64{50.5, 0.5})
-		a.goals.add(x)
+		a.goalScale.add(x)
 	}
-	a.goals.update()
+	a.goalScale.update()
 	return a
 }
 
@@ -807,7 +811,7 @@ func TestRND(t *testing.T) {
 	target, predictor, all := r.target.vector(), r.predictor.vector(), make([]int, n)
 	want, got := make([]float64, n), make([]float64, n)
 	for i := range n {
-		g := twinNormalized(a.goals, a.replay.achieved.at(i))
+		g := twinNormalized(a.goalScale, a.replay.achieved.at(i))
 		_, f := twinForward(target, g)
 		_, p := twinForward(predictor, g)
 		for c := range f {
@@ -958,7 +962,7 @@ func TestVDSLearns(t *testing.T) {
 		if want < low || want > 0 {
 			clipped++
 		}
-		near(t, "target", v.batch.y[2][k:k+1], []float64{math.Max(low, math.Min(want, 0))})
+		near(t, "target", v.batch.y[k:k+1], []float64{math.Max(low, math.Min(want, 0))})
 		near(t, "pursued goal", v.batch.x.row(k)[2:4], a.replay.goal.at(i))
 	}
 	if clipped == 0 || clipped == 50 {

@@ -52,6 +52,7 @@ const (
 type vds struct {
 	onlyGoals
 	members *pun // their predictive heads are not used
+	learner departing
 	batch   batch
 }
 
@@ -59,8 +60,9 @@ func newVDS(p Params, sizes Sizes, seed uint64, w *workers) *vds {
 	p.Critics = vdsMembers
 	p.CriticRate = vdsRate
 	p.Polyak = vdsPolyak
-	p.Uncertainty, p.PredictiveGradient, p.GradientClip = "pun", "head", 0
-	return &vds{members: newPUN(&p, sizes, newStream(seed, forMembers).Rand, w)}
+	p.Uncertainty = "pun"
+	h, s := newHeads(&p, sizes, seed, nil)
+	return &vds{members: newPUN(&p, sizes, h, s, newStream(seed, forMembers).Rand, w)}
 }
 
 func (v *vds) ready(env Env) error {
@@ -124,15 +126,15 @@ func (v *vds) endEpisode(a *Agent) error {
 	loss := 0.0
 	for range vdsUpdates {
 		for i, c := range u.critics {
-			a.minibatch(b, a.drawUniformly, pursuedGoal)
+			a.draw(b, uniform{a.replay}, pursuedGoal)
 			if err := a.checkRewards(b); err != nil {
 				return err
 			}
 			a.policy.act(a.policy.net, b.next)
 			q := u.targetValue(b.next, i)
-			TDTarget(b.y[i], b.r, q, q, u.params.Discount)
-			a.params.clipReturns(b.y[i])
-			l, _ := u.gradient(i, b, nil)
+			TDTarget(b.y, b.r, q, q, u.params.Discount)
+			a.params.clipReturns(b.y)
+			l, _ := v.learner.gradient(u, i, b, nil)
 			c.adam.step()
 			loss += l
 		}
@@ -144,6 +146,12 @@ func (v *vds) endEpisode(a *Agent) error {
 func (v *vds) networks() []parameterVector { return v.members.parameters("VDS member") }
 
 func (v *vds) saved() saved { return v.members.saved() }
+
+// bursts makes all updates at an episode's end (UpdatesPerEpisode).
+type bursts struct{ learner }
+
+func (bursts) afterStep(*Agent) error      { return nil }
+func (bursts) afterEpisode(a *Agent) error { return a.updateTimes(a.params.UpdatesPerEpisode) }
 
 // VDS returns the hyper-parameters of VDS (Zhang et al., 2020), as QTA's
 // authors ran it for the paper's Figure 2, within the limits of plain ReLU

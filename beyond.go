@@ -3,8 +3,7 @@ package qta
 import "math"
 
 // This file holds options that neither the paper nor its authors' code has,
-// measured for what they save (results/). [Beyond] has them, and with them the
-// updates of learnTimes.
+// measured for what they save (results/). [Beyond] has them.
 
 // wandering explores as the paper does, but its random actions come with another
 // probability and may be held.
@@ -135,30 +134,27 @@ func (a *Agent) hasReachedDesired() bool {
 // the walls of the start (results/screen.md, on 15x5). The average of the last
 // thousand updates evens out the disagreement about the corner, and does not
 // know the new place yet.
-type average []criticNet
+type average []*averagedCritic
+
+type averagedCritic struct {
+	criticNet
+	follower
+}
 
 // newAverage returns the average before the first update.
 func newAverage(u *pun) (m average) {
 	for _, c := range u.critics {
 		net := newCriticNet(u.widths, u.width)
 		copy(net.params, c.params)
-		m = append(m, net)
+		m = append(m, &averagedCritic{net, follower{target: net.params, online: c.params}})
 	}
 	return m
-}
-
-// follow moves the average towards an ensemble that has had so many updates.
-func (m average) follow(u *pun, updates int) {
-	ρ := min(u.params.UncertaintyPolyak, 1-1/float64(updates))
-	for i, net := range m {
-		u.pass.workers.polyak(net.params, u.critics[i].params, ρ)
-	}
 }
 
 // exchange swaps the average with an ensemble's critics and heads.
 func (m average) exchange(u *pun) {
 	for i, net := range m {
-		u.critics[i].criticNet, m[i] = net, u.critics[i].criticNet
+		u.critics[i].criticNet, net.criticNet = net.criticNet, u.critics[i].criticNet
 	}
 }
 
@@ -174,12 +170,35 @@ func (e averaged) uncertainty(a *Agent, q question, rng stream) []float64 {
 	return e.estimator.uncertainty(a, q, rng)
 }
 
-func (m average) saved(updates *int) (s saved) {
-	if m != nil {
-		s = saved{updates}
+// averaging moves an average after each update.
+type averaging struct {
+	learner
+	nets    average
+	updates int
+}
+
+func (l *averaging) learn(a *Agent, b *batch) {
+	l.learner.learn(a, b)
+	l.updates++
+	for _, net := range l.nets {
+		net.ρ = min(a.params.UncertaintyPolyak, 1-1/float64(l.updates))
+		net.follow(a.workers)
 	}
-	for _, net := range m {
+}
+
+func (l *averaging) saved() saved {
+	s := saved{&l.updates}
+	for _, net := range l.nets {
 		s = append(s, net.params)
 	}
 	return s
 }
+
+// oftener makes several updates after each step (UpdatesPerStep).
+//
+// Differs D25: with [Beyond] two updates follow each environment step; the
+// text names no number, and the authors' code has one. Two take 1.9 times as
+// long, and fewer steps.
+type oftener struct{ learner }
+
+func (oftener) afterStep(a *Agent) error { return a.updateTimes(a.params.UpdatesPerStep) }

@@ -26,8 +26,8 @@ func TestUncertaintyPolyak(t *testing.T) {
 		return nil
 	})
 	for i, c := range a.pun.critics {
-		near(t, fmt.Sprintf("average of critic %d and its head", i+1), a.average[i].params, want[i])
-		if slices.Equal(a.average[i].params, c.params) {
+		near(t, fmt.Sprintf("average of critic %d and its head", i+1), averageOf(a)[i].params, want[i])
+		if slices.Equal(averageOf(a)[i].params, c.params) {
 			t.Errorf("the average of critic %d is the critic", i+1)
 		}
 	}

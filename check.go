@@ -351,12 +351,10 @@ func (in *inputs) batch(a *Agent) *batch {
 	set("a", b.x.columns(sg, b.x.cols), in.A)
 	set("s_next", b.next.columns(0, s), in.SNext)
 	set("g", b.next.columns(s, sg), in.G)
-	set("s_next", b.head, in.SNext)
+	set("s_next", b.sNext, in.SNext)
 	set("r", b.r, in.R)
-	set("y", b.y[0], in.Y) // of all critics
-	for _, w := range b.weights {
-		set("w", w, in.W)
-	}
+	set("y", b.y, in.Y)
+	set("w", b.w, in.W)
 	return &b
 }
 
@@ -389,7 +387,7 @@ var equations = []equation{
 		if in.Beta1 != adamBeta1 || in.Beta2 != adamBeta2 || in.Eps != adamEpsilon {
 			panic(fmt.Sprintf("in: beta1, beta2 and eps are not %v, %v and %v", adamBeta1, adamBeta2, adamEpsilon))
 		}
-		a := newAdam(in.W, make([]float32, len(in.W)), in.Lr, 0, newWorkers(1))
+		a := newAdam(in.W, make([]float32, len(in.W)), in.Lr, newWorkers(1))
 		for i, gradient := range in.Grads {
 			set("grads", a.gradient, gradient)
 			a.step()
@@ -402,18 +400,19 @@ var equations = []equation{
 		TDTarget(y, in.R, in.QTarget[i], in.QTarget[j], in.Gamma)
 		out("y", y)
 	}},
-	{"td-target-networks", []int{1}, "Agent.target", "actor critics s_next g r gamma M", func(in *inputs, out output) {
+	{"td-target-networks", []int{1}, "Agent.targets", "actor critics s_next g r gamma M", func(in *inputs, out output) {
 		in.ActorTarget, in.CriticTargets = in.Actor, in.Critics
 		a, b := in.learner(Paper())
 		a.learning = pairScript(in.M, len(a.pun.critics))
-		a.target(b)
+		a.targets(b)
 		out("a_next", b.next.columns(b.next.cols-a.sizes.Action, b.next.cols))
-		out("y", b.y[0])
+		out("y", b.y)
 	}},
 	{"critic-loss", []int{2}, "CriticLoss", "critics s g a y w?", func(in *inputs, out output) {
 		a, b := in.learner(Paper())
 		for i, c := range a.pun.critics {
-			loss, _ := a.pun.gradient(i, b, nil)
+			loss := a.pun.criticGradient(i, c.q.latent(a.pun.pass, b.x), b)
+			c.q.backward(a.pun.pass, c.gradient.q, len(c.q.layers)-1, false)
 			out("loss", loss, i)
 			out("grad", c.gradient.q.layers, i)
 		}
@@ -481,8 +480,8 @@ var equations = []equation{
 			out("discounted", OptimalValue(in.Gamma, hops), k)
 		}
 	}},
-	{"update", nil, "Agent.learnFrom", updateKeys, checkUpdate},
-	{"update-joint", nil, "Agent.learnFrom", updateKeys + " predictive_weight", checkUpdate},
+	{"update", nil, "everyStep.learn", updateKeys, checkUpdate},
+	{"update-joint", nil, "everyStep.learn", updateKeys + " predictive_weight", checkUpdate},
 	{"gaussian-nll", nil, "gaussianLoss", "mu raw y", func(in *inputs, out output) {
 		n := len(in.Mu)
 		p, dp := newMatrix(n, 2), newMatrix(n, 2)
@@ -553,7 +552,7 @@ func checkPredictiveLoss(in *inputs, out output) {
 	a, b := in.learner(p)
 	u := a.pun
 	for i, c := range u.critics {
-		loss := u.headGradient(i, c.q.latent(u.pass, b.x), c.prediction, b, false)
+		loss := u.headGradient(i, c.q.latent(u.pass, b.x), c.prediction, b)
 		out("loss", loss, i)
 		out("pred", c.prediction, i)
 		out("grad_head", c.gradient.head, i)
@@ -609,7 +608,7 @@ func checkUpdate(in *inputs, out output) {
 	for _, step := range in.Steps {
 		b := step.batch(a)
 		a.learning = pairScript(step.M, len(a.pun.critics))
-		a.learnFrom(b, b, b)
+		a.learner.learn(a, b)
 	}
 	out("actor", a.policy.net.layers)
 	out("actor_target", a.policy.target.layers)

@@ -151,7 +151,6 @@ func loadAgent(data []byte) (*Agent, error) {
 	if err := cmp.Or(a.saved().read(state), a.replayProblem()); err != nil {
 		return nil, err
 	}
-	a.decayWeights()
 	return a, nil
 }
 
@@ -338,12 +337,12 @@ func (a *Agent) saved() saved {
 	s := slices.Concat(
 		saved{a.policy.net.params, a.policy.target.params}, a.policy.adam.saved(),
 		a.pun.saved(),
-		a.observations.saved(), a.goals.saved(),
+		a.stateScale.saved(), a.goalScale.saved(),
 		saved{a.exploration.pcg, a.environment.pcg, a.draws.pcg, a.learning.pcg, a.goalDraws.pcg},
 		saved{&a.updates, &a.foundAt, &a.losses.critic, &a.losses.head, &a.losses.policy, &explored, &perfect},
 		saved{a.observation, a.achieved, a.desired, a.goal, &a.firstGoal, &a.reached, &a.episodeStart},
 		saved{&a.goalsSet, &a.goalsReached, a.attachment},
-		a.average.saved(&a.updates), a.explorer.saved(), a.curriculum.saved(), a.prioritized.saved(a.step),
+		a.learner.saved(), a.explorer.saved(), a.curriculum.saved(), a.sampler.saved(),
 	)
 	for i := range a.log {
 		e := &a.log[i]

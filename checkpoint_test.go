@@ -218,8 +218,8 @@ func TestCheckpointKeeps(t *testing.T) {
 	a.Attach(attached)
 	attached[0], a.Attachment()[0] = 'x', 'x' // of copies
 	unmarshal(t, marshal(t, a), b)
-	if b.SolvedAt() != 1 || b.pun.critics[0].adam.decay != criticDecay || b.pun.critics[0].headAdam.decay != headDecay {
-		t.Error("the weights do not decay after an evaluation that was perfect")
+	if b.SolvedAt() != 1 {
+		t.Error("an evaluation that was perfect is not any more")
 	}
 	told := func(a *Agent) []any {
 		return []any{a.FoundAt(), a.Steps(), a.State(), a.Evaluations(), string(a.Attachment()), a.losses, a.updates,

@@ -82,8 +82,6 @@ func (u *pun) actionGradient(da, x matrix) (mean float64) {
 	return mean / float64(x.rows*len(u.critics))
 }
 
-func (π *policy) follow() { π.pass.workers.polyak(π.target.params, π.net.params, π.params.Polyak) }
-
 // An explorer turns the policy's action into the one taken.
 type explorer interface {
 	explore(a *Agent, action []float64)
@@ -135,10 +133,11 @@ func uniformAction(action []float64, rng *rand.Rand) {
 // target.
 type policy struct {
 	net, target *mlp
-	gradient    *mlp
-	adam        *adam
-	params      *Params
-	pass        *pass
+	follower
+	gradient *mlp
+	adam     *adam
+	params   *Params
+	pass     *pass
 }
 
 func newPolicy(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *policy {
@@ -151,7 +150,8 @@ func newPolicy(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *policy {
 		params:   p,
 		pass:     newPass(widths, w),
 	}
-	π.adam = newAdam(π.net.params, π.gradient.params, p.ActorRate, p.GradientClip, w)
+	π.adam = newAdam(π.net.params, π.gradient.params, p.ActorRate, w)
+	π.follower = follower{π.target.params, π.net.params, p.Polyak}
 	π.net.initialize(rng)
 	copy(π.target.params, π.net.params)
 	return π
@@ -206,10 +206,10 @@ func (n *normalizer) normalize(dst []float32, x []float64) {
 	}
 }
 
-// inputs sets the start of row to s and g, normalized.
-func (a *Agent) inputs(row []float32, observation, goal []float64) {
-	a.observations.normalize(row[:len(observation)], observation)
-	a.goals.normalize(row[len(observation):][:len(goal)], goal)
+// input sets the start of row to s and g, normalized.
+func (a *Agent) input(row []float32, observation, goal []float64) {
+	a.stateScale.normalize(row[:len(observation)], observation)
+	a.goalScale.normalize(row[len(observation):][:len(goal)], goal)
 }
 
 // showNormalizers shows the normalizers draws from the finished episode, with
@@ -218,9 +218,9 @@ func (a *Agent) showNormalizers() {
 	p, r := &a.params, a.replay
 	for range p.NormalizerDraws {
 		i := a.step - p.Horizon + a.draws.index(p.Horizon)
-		a.observations.add(r.observation.at(i))
-		a.goals.add(a.curriculum.replayGoal(a, i))
+		a.stateScale.add(r.observation.at(i))
+		a.goalScale.add(a.curriculum.replayGoal(a, i))
 	}
-	a.observations.update()
-	a.goals.update()
+	a.stateScale.update()
+	a.goalScale.update()
 }

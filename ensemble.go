@@ -19,6 +19,7 @@ import (
 // be of order 1, actions in [-1, 1]. Methods panic if tables or rows have other
 // sizes, or a number is not finite as a float32.
 type PUN struct {
+	params  Params
 	sizes   Sizes
 	pun     *pun
 	draws   stream // of the pair M
@@ -45,13 +46,16 @@ func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 			return nil, fmt.Errorf("qta: parameter %s is %s, an ensemble by itself has %s", name, value, want)
 		}
 	}
-	u := &PUN{sizes: sizes, draws: newStream(seed, forLearning)}
-	u.pun = newPUN(&p, sizes, newStream(seed, forInitialization).Rand, newWorkers(1))
+	u := &PUN{params: p, sizes: sizes, draws: newStream(seed, forLearning)}
+	p.ClipReturns = false
+	h, s := newHeads(&p, sizes, seed, nil)
+	u.pun = newPUN(&p, sizes, h, s, newStream(seed, forInitialization).Rand, newWorkers(1))
+	u.pun.clipGradients(p.GradientClip)
 	return u, nil
 }
 
 // Params returns the ensemble's parameters.
-func (u *PUN) Params() Params { return *u.pun.params }
+func (u *PUN) Params() Params { return u.params }
 
 // Sizes returns the sizes of its transitions.
 func (u *PUN) Sizes() Sizes { return u.sizes }
@@ -70,9 +74,9 @@ func (u *PUN) Learn(
 	}
 	b := u.minibatch(len(observations))
 	u.fill(b.x, observations, goals, actions)
-	u.fill(b.head, next)
-	setNumbers(b.y[0], "targets", targets)
-	criticLoss, predictiveLoss = u.pun.learn(b, b)
+	u.fill(b.sNext, next)
+	setNumbers(b.y, "targets", targets)
+	criticLoss, predictiveLoss = u.pun.learn(b)
 	u.pun.follow()
 	u.updates++
 	return criticLoss, predictiveLoss, losses{critic: criticLoss, head: predictiveLoss}.check(u.updates)
@@ -86,10 +90,10 @@ func (u *PUN) Targets(rewards []float64, next, goals, nextActions [][]float64) [
 	b := u.minibatch(len(next))
 	u.fill(b.next, next, goals, nextActions)
 	setNumbers(b.r, "rewards", rewards)
-	u.pun.target(b, u.draws)
+	u.pun.heads.targets(u.pun, b, u.draws)
 	y := make([]float64, len(next))
 	for k := range y {
-		y[k] = float64(b.y[0][k])
+		y[k] = float64(b.y[k])
 	}
 	return y
 }

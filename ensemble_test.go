@@ -31,18 +31,18 @@ func TestPUNIsTheAgents(t *testing.T) {
 			*u.draws.pcg = *a.learning.pcg
 			b := &a.batch
 			for range 5 {
-				a.minibatch(b, a.draw, a.curriculum.replayGoal)
-				a.target(b) // fills in a'
+				a.draw(b, a.sampler, a.curriculum.replayGoal)
+				a.targets(b) // fills in a'
 				s, g, act := tableOf(b.x, 0, 2), tableOf(b.x, 2, 4), tableOf(b.x, 4, 6)
 				y := u.Targets(float64s(b.r), tableOf(b.next, 0, 2), g, tableOf(b.next, 4, 6))
-				if diff := cmp.Diff(float64s(b.y[0]), y); diff != "" {
+				if diff := cmp.Diff(float64s(b.y), y); diff != "" {
 					t.Fatalf("targets (-agent +PUN):\n%s", diff)
 				}
-				critic, head, err := u.Learn(s, g, act, tableOf(b.head, 0, 2), y)
+				critic, head, err := u.Learn(s, g, act, tableOf(b.sNext, 0, 2), y)
 				if err != nil {
 					t.Fatal(err)
 				}
-				a.losses.critic, a.losses.head = a.pun.learn(b, b)
+				a.losses.critic, a.losses.head = a.pun.learn(b)
 				a.pun.follow()
 				if critic != a.losses.critic || head != a.losses.head {
 					t.Errorf("losses %v and %v, the agent's are %v and %v", critic, head, a.losses.critic, a.losses.head)

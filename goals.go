@@ -277,7 +277,7 @@ func (a *Agent) rows(states, goals [][]float64) matrix {
 		if problem != "" {
 			panic("qta: a question to an agent: " + problem)
 		}
-		a.inputs(x.row(k), s, goals[k])
+		a.input(x.row(k), s, goals[k])
 	}
 	return x
 }

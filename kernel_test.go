@@ -374,7 +374,7 @@ func TestPolyakStep(t *testing.T) {
 	defer w.resize(1)
 	want := slices.Clone(large)
 	Polyak(want, online, 0.75)
-	if w.polyak(large, online, 0.75); !slices.Equal(bits(want), bits(large)) {
+	if (&follower{large, online, 0.75}).follow(w); !slices.Equal(bits(want), bits(large)) {
 		t.Error("three threads give another result than one")
 	}
 }
@@ -559,9 +559,9 @@ func BenchmarkThreads(b *testing.B) {
 			defer two.Close()
 			var t1, t2, ratios []float64
 			for b.Loop() {
-				s1 := timed(func() { one.learn() })
-				two.learn() // wakes the helper
-				s2 := timed(func() { two.learn() })
+				s1 := timed(func() { one.update() })
+				two.update() // wakes the helper
+				s2 := timed(func() { two.update() })
 				t1, t2, ratios = append(t1, s1), append(t2, s2), append(ratios, s1/s2)
 			}
 			b.ReportMetric(0, "ns/op")

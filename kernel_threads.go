@@ -37,7 +37,6 @@ type workers struct {
 
 	product    product       // the task of mul
 	transposed transposition // the task of transpose
-	moved      softUpdate    // the task of polyak
 }
 
 // closing is the number that ends the threads.

@@ -259,8 +259,7 @@ type adam struct {
 
 	params, gradient []float32
 
-	// For optimizers that the paper does not have: see authors.go and
-	// baseline_mega.go.
+	// For optimizers that the paper does not have.
 	clip  float64 // largest magnitude of an element of the gradient, or 0
 	decay float64 // times the parameters, added to the gradient
 
@@ -269,9 +268,9 @@ type adam struct {
 
 // newAdam returns an optimizer that moves params against gradient, which have
 // the same length.
-func newAdam(params, gradient []float32, rate, clip float64, w *workers) *adam {
+func newAdam(params, gradient []float32, rate float64, w *workers) *adam {
 	m, v := make([]float32, len(params)), make([]float32, len(params))
-	return &adam{rate: rate, clip: clip, m: m, v: v, beta1: 1, beta2: 1, workers: w, params: params, gradient: gradient}
+	return &adam{rate: rate, m: m, v: v, beta1: 1, beta2: 1, workers: w, params: params, gradient: gradient}
 }
 
 // step moves the parameters against the gradient g:

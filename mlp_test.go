@@ -92,7 +92,7 @@ func TestChunks(t *testing.T) {
 
 // A share of the parameters is added to the gradient.
 func TestAdamDecays(t *testing.T) {
-	a := newAdam([]float32{2}, []float32{3}, 0.01, 0, newWorkers(1))
+	a := newAdam([]float32{2}, []float32{3}, 0.01, newWorkers(1))
 	a.decay = 0.5
 	if a.step(); math.Abs(float64(a.m[0])-0.4) > 1e-6 { // a tenth of 3 + 0.5 2
 		t.Errorf("the first moment is %v, want 0.4", a.m[0])
@@ -142,17 +142,21 @@ func twinPrediction(critic vectorNet, head vectorLayer, x []float64) []float64 {
 
 // twinLossOfBatch is the loss of critic i on a minibatch, or of its head; the
 // head's is squared, or with the form norm a norm.
-func twinLossOfBatch(critic vectorNet, head *vectorLayer, b *batch, i int, form string) (mean float64) {
+func twinLossOfBatch(h heads, critic vectorNet, head *vectorLayer, b *batch, i int, form string) (mean float64) {
+	var y, w []float32
+	if head == nil {
+		y, w = h.lesson(i, b)
+	}
 	for k := range b.x.rows {
 		x, loss, weight := float64s(b.x.row(k)), 0.0, 1.0
 		if head == nil {
 			_, q := twinForward(critic, x)
-			loss = math.Pow(q[0]-float64(b.y[i][k]), 2)
-			if b.weights[i] != nil {
-				weight = float64(b.weights[i][k])
+			loss = math.Pow(q[0]-float64(y[k]), 2)
+			if w != nil {
+				weight = float64(w[k])
 			}
 		} else {
-			p, s := twinPrediction(critic, *head, x), float64s(b.head.row(k))
+			p, s := twinPrediction(critic, *head, x), float64s(b.sNext.row(k))
 			for c := range s {
 				loss += math.Pow(p[c]-s[c], 2)
 			}
@@ -162,13 +166,57 @@ func twinLossOfBatch(critic vectorNet, head *vectorLayer, b *batch, i int, form 
 			if len(p) > len(s) {
 				loss = twinGaussian(p, s)
 			}
-			if b.masks != nil && !b.masks[i][k] {
+			if b.transitions != nil && !headLearns(h, i, b.transitions[k]) {
 				weight = 0
 			}
 		}
 		mean += weight * loss / float64(b.x.rows)
 	}
 	return mean
+}
+
+// headLearns reports whether head i is to learn from a transition.
+func headLearns(h heads, i, transition int) bool {
+	switch b := h.(type) {
+	case *bootstrap:
+		return b.in(transition, i)
+	case *authorsBootstrap:
+		return !b.in(transition, i)
+	}
+	return true
+}
+
+// prioritiesOf, departingOf and averageOf return what is behind an agent's doors.
+func prioritiesOf(a *Agent) *prioritized {
+	switch s := a.sampler.(type) {
+	case tdReplay:
+		return s.prioritized
+	case valueReplay:
+		return s.prioritized
+	}
+	return a.sampler.(*prioritized)
+}
+
+func departingOf(a *Agent) *departing {
+	for l := a.learner; ; {
+		switch inner := l.(type) {
+		case *averaging:
+			l = inner.learner
+		case oftener:
+			l = inner.learner
+		case bursts:
+			l = inner.learner
+		default:
+			return l.(*departing)
+		}
+	}
+}
+
+func averageOf(a *Agent) average {
+	if l, ok := a.learner.(*averaging); ok {
+		return l.nets
+	}
+	return nil
 }
 
 // twinParams returns a layer's parameters in the order in which the package
@@ -260,10 +308,9 @@ func randomNets(rng *rand.Rand, n int, widths ...int) (nets []vectorNet) {
 // weights: s, g and a have nine numbers together, and s' has three.
 func randomBatch(rng *rand.Rand, rows int) *batch {
 	return &batch{
-		x:       table(randomRows(rng, rows, 9)),
-		y:       slices.Repeat([][]float32{float32s(randomRows(rng, 1, rows)[0])}, 4),
-		weights: make([][]float32, 4),
-		head:    table(randomRows(rng, rows, 3)),
+		x:     table(randomRows(rng, rows, 9)),
+		y:     float32s(randomRows(rng, 1, rows)[0]),
+		sNext: table(randomRows(rng, rows, 3)),
 	}
 }
 
@@ -367,7 +414,12 @@ func (l layer) vector() vectorLayer { return vectorLayer{tableOf(l.w, 0, l.w.col
 // ensemble returns critics with heads for batches of up to rows.
 func ensemble(p Params, critics []vectorNet, heads []vectorLayer, rows int) *pun {
 	p.Critics, p.HiddenLayers, p.HiddenSize = len(critics), len(critics[0])-1, len(heads[0].W)
-	u := newPUN(&p, Sizes{Observation: 3, Goal: 2, Action: 4}, newStream(1, forInitialization).Rand, newWorkers(1))
+	sizes := Sizes{Observation: 3, Goal: 2, Action: 4}
+	h, s := newHeads(&p, sizes, 1, nil)
+	u := newPUN(&p, sizes, h, s, newStream(1, forInitialization).Rand, newWorkers(1))
+	if p.PredictiveGradient == "separate" {
+		stepsApart(u)
+	}
 	u.reserve(rows)
 	for i, c := range u.critics {
 		c.q.load(critics[i])

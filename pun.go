@@ -47,6 +47,23 @@ func drawPair(rng stream, n int) (i, j int) {
 	return i, j
 }
 
+// clipReturns clips values to the possible returns, from LowestReturn to 0.
+//
+// Differs D26: Equation 1 has no bounds. No sum of rewards of -1 and 0 is
+// outside these; without ClipReturns the rule is off.
+func (p *Params) clipReturns(values []float32) {
+	if !p.ClipReturns {
+		return
+	}
+	low := p.LowestReturn
+	if low == 0 {
+		low = -1 / (1 - p.Discount)
+	}
+	for k, y := range values {
+		values[k] = min(max(y, float32(low)), 0)
+	}
+}
+
 // CriticLoss returns one critic's loss 1/B Σ w (q - y)² and sets dq to its
 // gradient with respect to q. All have length B; w are the importance weights
 // of Equation 8, or nil for ones.
@@ -102,22 +119,17 @@ func PredictiveLoss(dp, p, s []float32, width int) float64 {
 // the mean over the width components. With one head it is 0.
 //
 // It is part of QTA, Equation 5.
-func HeadDeviation(u []float64, heads [][]float32, width int) {
-	scatter(u, heads, width, width)
-}
-
-// scatter is [HeadDeviation] of the first width components of rows of stride.
 //
 // Differs D27: Equation 5 as displayed averages the predictions, which would measure
 // nothing; the text of section 3.1 takes their standard deviation, and so does this.
 //
 // Reading R16: it divides by G-1, and averages components: the paper names
 // neither.
-func scatter(u []float64, heads [][]float32, width, stride int) {
+func HeadDeviation(u []float64, heads [][]float32, width int) {
 	g := float64(len(heads))
 	for r := range u {
 		sum := 0.0
-		for c := r * stride; c < r*stride+width; c++ {
+		for c := r * width; c < (r+1)*width; c++ {
 			sum += elementDeviation(heads, c, max(g-1, 1))
 		}
 		u[r] = sum / float64(width)
@@ -144,37 +156,83 @@ type pun struct {
 	params  *Params
 	critics []*critic
 	widths  []int // of a critic, from input to output
-	d       int   // random actions of one estimate of uncertainty
-	architecture
+	shape
+	heads heads
 
 	pass                *pass
 	dp                  matrix      // the gradient with respect to the heads' output, B by its width
 	headT               matrix      // scratch for a head's transposed weights
-	values, predictions [][]float32 // of each critic, and the elements of its prediction, for the batch at work
-	own, masked         matrix      // scratch: predictions on a minibatch of the heads' own, and maskPredicted's
+	values, predictions [][]float32 // of each critic, and its head's output, for the batch at work
 }
 
-// An architecture is what PUN and the ensembles that it is compared with have each
-// in their own way.
-type architecture struct {
-	actions     int  // d of one estimate
-	predicted   int  // components that a head predicts
-	width       int  // of a head's output, which has those first
-	ownTargets  bool // each critic has its own; else Equation 1 for all alike
-	oneBackbone bool // all critics share it
+// A shape is the numbers of an ensemble's heads.
+type shape struct {
+	predicted int // numbers that a head predicts
+	width     int // numbers of its output
+	d         int // random actions of one estimate of uncertainty
+}
 
-	headLoss func(dp, p, s []float32, width int) float64
-	spread   func(d []float64, predictions [][]float32, width, stride int) // sets d to how far they are apart
+// Heads are what an ensemble's critics and predictive heads learn from, and how the
+// heads disagree: PUN's, or those of an ensemble that the paper compares it with.
+type heads interface {
+	// predicted returns what a head is to predict of transition i.
+	predicted(r *replay, i int) []float64
+
+	// targets computes Equation 1 for a minibatch whose s', g' and a' are in b.next.
+	targets(u *pun, b *batch, rng stream)
+
+	// lesson returns the targets of critic i, and their weights.
+	lesson(i int, b *batch) (y, w []float32)
+
+	// loss returns Equation 4 for head i, whose outputs are p, and sets dp to its
+	// gradient.
+	loss(i int, dp, p matrix, b *batch) float64
+
+	// spread sets d to how far the heads' outputs are apart in each row.
+	spread(d []float64, outputs [][]float32, predicted int)
+}
+
+// punHeads are PUN's.
+type punHeads struct{}
+
+// predicted returns s'.
+//
+// Reading R12: s' is the raw next observation, in the environment's units; the
+// text says "hidden state" for what the agent will observe.
+func (punHeads) predicted(r *replay, i int) []float64 { return r.nextObservation.at(i) }
+
+// targets sets b.y for all critics alike.
+func (punHeads) targets(u *pun, b *batch, rng stream) {
+	i, j := drawPair(rng, len(u.critics))
+	q1 := u.targetValue(b.next, i)
+	q2 := q1
+	if j != i {
+		q2 = u.targetValue(b.next, j)
+	}
+	TDTarget(b.y, b.r, q1, q2, u.params.Discount)
+	u.params.clipReturns(b.y)
+}
+
+func (punHeads) lesson(_ int, b *batch) (y, w []float32) { return b.y, b.w }
+
+func (punHeads) loss(_ int, dp, p matrix, b *batch) float64 {
+	n := p.rows * p.cols
+	return PredictiveLoss(dp.data[:n], p.data[:n], b.sNext.data[:n], p.cols)
+}
+
+func (punHeads) spread(d []float64, outputs [][]float32, predicted int) {
+	HeadDeviation(d, outputs, predicted)
 }
 
 // A critic is Q_φ and its head P, with its target and what learning needs.
 type critic struct {
 	criticNet
 	target         *mlp // Q_φtarg
+	follower            // of φ
 	gradient       criticNet
 	adam, headAdam *adam
 
-	prediction matrix // P of the batch at work, B by the head's width
+	prediction matrix // the head's output for the batch at work, B by its width
 }
 
 // A criticNet is the parameters of a critic and its head, or their gradient.
@@ -189,28 +247,6 @@ type criticNet struct {
 	head   layer     // P: ξ to the predicted s'
 }
 
-// backbone returns the parameters of Q_backbone.
-func backbone(q *mlp) []float32 {
-	final := q.layers[len(q.layers)-1]
-	return q.params[:len(q.params)-layerSize(final.w.rows, final.w.cols)]
-}
-
-// target sets b.y to Equation 1 for a minibatch whose s', g' and a' are in
-// b.next.
-func (u *pun) target(b *batch, rng stream) {
-	if u.ownTargets {
-		u.separateTargets(b)
-		return
-	}
-	i, j := drawPair(rng, len(u.critics))
-	q1 := u.targetValue(b.next, i)
-	q2 := q1
-	if j != i {
-		q2 = u.targetValue(b.next, j)
-	}
-	TDTarget(b.y[0], b.r, q1, q2, u.params.Discount)
-}
-
 // targetValue returns the value of target critic i at x, of B elements. It is
 // valid until the critic's next use.
 func (u *pun) targetValue(x matrix, i int) []float32 {
@@ -219,65 +255,49 @@ func (u *pun) targetValue(x matrix, i int) []float32 {
 	return q
 }
 
-// learn takes one step of every critic and its head on the joint loss of
-// Equations 2 and 4: the critics on the minibatch b, the heads on heads, which
-// is b in the paper. Without one of the two only the other learns. It returns
-// the mean losses over the ensemble.
+// learn takes one step of every critic and its head, and returns the mean losses
+// over the ensemble.
 //
 // Reading R11: the joint loss is the sum over the critics; each critic's
 // gradient sees only its own term.
-func (u *pun) learn(b, heads *batch) (criticLoss, headLoss float64) {
+func (u *pun) learn(b *batch) (criticLoss, headLoss float64) {
 	for i := range u.critics {
-		critic, head := u.gradient(i, b, heads)
+		critic, head := u.learnCritic(i, b)
 		criticLoss += critic
 		headLoss += head
-	}
-	if u.oneBackbone {
-		u.sumBackbones()
-	}
-	for _, c := range u.critics {
-		if b != nil {
-			c.adam.step()
-		}
-		if heads != nil {
-			c.headAdam.step()
-		}
 	}
 	g := float64(len(u.critics))
 	return criticLoss / g, headLoss / g
 }
 
+// learnCritic takes one step of critic i and its head on a minibatch, and returns
+// their losses.
+func (u *pun) learnCritic(i int, b *batch) (criticLoss, headLoss float64) {
+	criticLoss, headLoss = u.gradient(i, b)
+	u.critics[i].adam.step()
+	u.critics[i].headAdam.step()
+	return criticLoss, headLoss
+}
+
 // gradient fills the gradient of critic i and its head: each loss's own on its
-// final layer, and their sum, through ξ, on the backbone. It is zero where neither
-// loss reaches.
+// final layer, and their sum, through ξ, on the backbone.
 //
 // Reading R13: the gradient goes on through ξ into the critic's backbone, which
 // descends Equations 2 and 4 as one loss, by the critic's optimizer; the head's
 // own layer moves at the predictive network's rate. The text has "a joint loss
 // function", and a ξ that both predictions share "so that the quality of the
 // two predictions will be tightly coupled"; it stops no gradient.
-func (u *pun) gradient(i int, b, heads *batch) (criticLoss, headLoss float64) {
+//
+// Reading R14: Equation 4 sums over the critics' minibatch B, by the notation.
+// The heads see relabeled goals there, so ξ is computed with the relabeled
+// goal.
+func (u *pun) gradient(i int, b *batch) (criticLoss, headLoss float64) {
 	c, p := u.critics[i], u.pass
-	n := len(c.q.layers) - 1
-	if b == nil || heads == nil {
-		clear(c.gradient.params) // either optimizer may move all of them
-	}
-	if b != nil {
-		ξ := c.q.latent(p, b.x)
-		criticLoss = u.criticGradient(i, ξ, b)
-		if heads == b {
-			headLoss = u.headGradient(i, ξ, c.prediction, b, true)
-		} else { // priorities may ask for it
-			c.head.forward(p.workers, c.prediction.slice(0, ξ.rows), ξ, false)
-		}
-		c.q.backward(p, c.gradient.q, n, false)
-	}
-	if heads != nil && heads != b {
-		headLoss = u.headGradient(i, c.q.latent(p, heads.x), u.own, heads, false)
-		if u.params.PredictiveGradient != "head" {
-			c.q.backward(p, c.gradient.q, n, b != nil)
-		}
-	}
+	ξ := c.q.latent(p, b.x)
+	criticLoss = u.criticGradient(i, ξ, b)           // Equation 2
+	headLoss = u.headGradient(i, ξ, c.prediction, b) // Equation 4
+	u.headGradientInput(i, ξ, true)
+	c.q.backward(p, c.gradient.q, len(c.q.layers)-1, false)
 	return criticLoss, headLoss
 }
 
@@ -288,56 +308,52 @@ func (u *pun) criticGradient(i int, ξ matrix, b *batch) float64 {
 	n := len(c.q.layers) - 1
 	last, dξ, dq := c.q.layers[n], p.dx[n].slice(0, ξ.rows), p.dx[n+1].slice(0, ξ.rows)
 	last.forward(p.workers, matrix{ξ.rows, 1, 1, 1, q}, ξ, false)
-	loss := CriticLoss(dq.data[:ξ.rows], q, b.y[i], b.weights[i])
+	y, w := u.heads.lesson(i, b)
+	loss := CriticLoss(dq.data[:ξ.rows], q, y, w)
 	last.backward(p.workers, c.gradient.q.layers[n], ξ, dq, p.dwT[n], false)
 	last.backwardInput(p.workers, dξ, dq, p.wT[n], epilogue{mask: ξ})
 	return loss
 }
 
 // headGradient returns Equation 4 for head i, given ξ of the minibatch, and fills
-// the head's gradient. It leaves the one with respect to the predictions in u.dp,
-// and the one with respect to ξ in u.pass.dx, added to what is there if add, unless
-// the loss moves only the head.
-func (u *pun) headGradient(i int, ξ, prediction matrix, b *batch, add bool) float64 {
-	c, p := u.critics[i], u.pass
+// the head's gradient. It sets prediction, and leaves the gradient with respect to
+// it in u.dp.
+func (u *pun) headGradient(i int, ξ, prediction matrix, b *batch) float64 {
+	c, w := u.critics[i], u.pass.workers
 	dp, prediction := u.dp.slice(0, ξ.rows), prediction.slice(0, ξ.rows)
-	c.head.forward(p.workers, prediction, ξ, false)
-	s := b.head
-	if b.masks != nil {
-		s = u.maskPredicted(i, prediction, b)
-	}
-	n := ξ.rows * prediction.cols
-	mean := u.headLoss(dp.data[:n], prediction.data[:n], s.data[:ξ.rows*s.cols], s.cols)
-	c.head.backward(p.workers, c.gradient.head, ξ, dp, u.headT, false)
-	if u.params.PredictiveGradient != "head" {
-		dξ := p.dx[len(c.q.layers)-1].slice(0, ξ.rows)
-		c.head.backwardInput(p.workers, dξ, dp, u.headT, epilogue{add: add, mask: ξ})
-	}
-	return mean
+	c.head.forward(w, prediction, ξ, false)
+	loss := u.heads.loss(i, dp, prediction, b)
+	c.head.backward(w, c.gradient.head, ξ, dp, u.headT, false)
+	return loss
+}
+
+// headGradientInput goes on to the gradient with respect to ξ, which it adds to the
+// critic's in u.pass.dx, or sets.
+func (u *pun) headGradientInput(i int, ξ matrix, add bool) {
+	c, p := u.critics[i], u.pass
+	dξ, dp := p.dx[len(c.q.layers)-1].slice(0, ξ.rows), u.dp.slice(0, ξ.rows)
+	c.head.backwardInput(p.workers, dξ, dp, u.headT, epilogue{add: add, mask: ξ})
 }
 
 // follow applies Equation 3 to every critic.
+//
+// Reading R15: the policy has a target network too, as in DDPG, with the same
+// ρ.
 func (u *pun) follow() {
 	for _, c := range u.critics {
-		u.pass.workers.polyak(c.target.params, c.q.params, u.params.Polyak)
+		c.follow(u.pass.workers)
 	}
 }
 
-// polyak is [Polyak], spread over the threads.
-func (w *workers) polyak(target, online []float32, ρ float64) {
-	w.moved = softUpdate{target, online, ρ}
-	w.run(&w.moved, len(target), 16*len(target))
-}
-
-// A softUpdate is Equation 3 for one network, as a task.
-type softUpdate struct {
+// A follower is Equation 3 for one network, spread over the threads.
+type follower struct {
 	target, online []float32
 	ρ              float64
 }
 
-func (s *softUpdate) do(lo, hi int) {
-	Polyak(s.target[lo:hi], s.online[lo:hi], s.ρ)
-}
+func (f *follower) follow(w *workers) { w.run(f, len(f.target), 16*len(f.target)) }
+
+func (f *follower) do(lo, hi int) { Polyak(f.target[lo:hi], f.online[lo:hi], f.ρ) }
 
 // askedRows is how many rows are asked about at a time, so that a long question
 // needs little memory beside its rows.
@@ -351,7 +367,7 @@ func (u *pun) deviation(d []float64, x matrix) {
 		for _, c := range u.critics {
 			c.head.forward(u.pass.workers, c.prediction.slice(0, chunk.rows), c.q.latent(u.pass, chunk), false)
 		}
-		u.spread(d[lo:][:chunk.rows], u.predictions, u.predicted, u.width)
+		u.heads.spread(d[lo:][:chunk.rows], u.predictions, u.predicted)
 	}
 }
 
@@ -362,9 +378,7 @@ func (u *pun) deviation(d []float64, x matrix) {
 // Reading R10: the paper does not say how to estimate one transition; this
 // takes the heads' deviation at (s, a, g) after relabeling, as the authors'
 // code does.
-func (u *pun) priorities(d []float64, _ *batch) {
-	u.spread(d, u.predictions, u.predicted, u.width)
-}
+func (u *pun) priorities(d []float64) { u.heads.spread(d, u.predictions, u.predicted) }
 
 // valuesAt returns the critics' values at x, critics by rows.
 func (u *pun) valuesAt(x matrix) [][]float32 {
@@ -391,38 +405,37 @@ func criticsMean(values [][]float32) []float64 {
 
 // newPUN returns an ensemble with networks of the given sizes. Critics differ
 // only in their initial weights; targets start equal to their critics.
-func newPUN(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *pun {
-	widths, a := p.widths(sizes.Observation+sizes.Goal+sizes.Action, 1), newArchitecture(p, sizes)
+func newPUN(p *Params, sizes Sizes, h heads, s shape, rng *rand.Rand, w *workers) *pun {
+	widths := p.widths(sizes.Observation+sizes.Goal+sizes.Action, 1)
 	u := &pun{
-		params: p, widths: widths, d: a.actions, architecture: a,
+		params: p, widths: widths, heads: h, shape: s,
 		pass:        newPass(widths, w),
-		headT:       newMatrix(a.width, p.HiddenSize),
+		headT:       newMatrix(s.width, p.HiddenSize),
 		values:      make([][]float32, p.Critics),
 		predictions: make([][]float32, p.Critics),
 	}
 	for range p.Critics {
-		net, gradient := newCriticNet(widths, a.width), newCriticNet(widths, a.width)
+		net, gradient := newCriticNet(widths, s.width), newCriticNet(widths, s.width)
 		n := len(net.q.params)
-		end, head := n, n // of what the critic's optimizer moves, and where the head's begins
-		if p.PredictiveGradient == "separate" {
-			end, head = len(net.params), 0
-		}
 		c := &critic{
 			criticNet: net,
 			target:    newMLP(make([]float32, n), widths),
 			gradient:  gradient,
-			adam:      newAdam(net.params[:end], gradient.params[:end], p.CriticRate, p.GradientClip, w),
-			headAdam:  newAdam(net.params[head:], gradient.params[head:], p.PredictiveRate, p.GradientClip, w),
+			adam:      newAdam(net.params[:n], gradient.params[:n], p.CriticRate, w),
+			headAdam:  newAdam(net.params[n:], gradient.params[n:], p.PredictiveRate, w),
 		}
+		c.follower = follower{c.target.params, c.q.params, p.Polyak}
 		u.critics = append(u.critics, c)
 		c.q.initialize(rng)
 		c.head.initialize(rng)
-		if u.oneBackbone {
-			copy(backbone(c.q), backbone(u.critics[0].q))
-		}
 		copy(c.target.params, c.q.params)
 	}
 	return u
+}
+
+// newPUNHeads returns PUN's heads and their shape.
+func newPUNHeads(p *Params, sizes Sizes) (heads, shape) {
+	return punHeads{}, shape{sizes.Observation, sizes.Observation, p.UncertaintyActions}
 }
 
 // widths returns the widths of a network's layers from input to output.
@@ -451,39 +464,28 @@ func (u *pun) parameters(kind string) []parameterVector {
 
 // A batch is a minibatch as the networks see it: s and g normalized.
 type batch struct {
-	transitions []int       // which they are, in the replay
-	x           matrix      // s, g, a: B by observation + goal + action
-	next        matrix      // s', g and room for a'
-	r           []float32   // reward
-	y           [][]float32 // each critic's targets of Equation 1
-	weights     [][]float32 // each critic's in [CriticLoss], of Equation 8
-	head        matrix      // what the heads predict: s' raw
-	masks       [][]bool    // each head's: where it is to learn; or nil
+	transitions []int     // which they are, in the replay
+	x           matrix    // s, g, a: B by observation + goal + action
+	next        matrix    // s', g and room for a'
+	r           []float32 // reward
+	y           []float32 // targets of Equation 1
+	w           []float32 // weights of Equation 8
+	sNext       matrix    // what the heads predict: s' as it is
 }
 
-// newBatch returns a batch of weight 1, and makes room for it. All critics share
-// targets unless the architecture gives each its own.
+// newBatch returns a batch of weight 1, and makes room for it.
 func (u *pun) newBatch(rows int, sizes Sizes) batch {
 	u.reserve(rows)
 	width := sizes.Observation + sizes.Goal + sizes.Action
-	b := batch{
+	return batch{
 		transitions: make([]int, rows),
 		x:           newMatrix(rows, width),
 		next:        newMatrix(rows, width),
 		r:           make([]float32, rows),
-		head:        newMatrix(rows, u.predicted),
+		y:           make([]float32, rows),
+		w:           slices.Repeat([]float32{1}, rows),
+		sNext:       newMatrix(rows, u.predicted),
 	}
-	y := make([]float32, rows)
-	for range u.critics {
-		if u.ownTargets {
-			y = make([]float32, rows)
-		}
-		if u.oneBackbone {
-			b.masks = append(b.masks, make([]bool, rows))
-		}
-		b.y, b.weights = append(b.y, y), append(b.weights, slices.Repeat([]float32{1}, rows))
-	}
-	return b
 }
 
 // reserve makes room for batches of the given number of rows.
@@ -492,7 +494,7 @@ func (u *pun) reserve(rows int) {
 		return
 	}
 	u.pass.reserve(rows)
-	u.dp, u.own, u.masked = newMatrix(rows, u.width), newMatrix(rows, u.width), newMatrix(rows, u.width)
+	u.dp = newMatrix(rows, u.width)
 	for i, c := range u.critics {
 		c.prediction = newMatrix(rows, u.width)
 		u.values[i], u.predictions[i] = make([]float32, rows), c.prediction.data

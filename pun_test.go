@@ -37,19 +37,19 @@ func TestEquation2(t *testing.T) {
 				}
 				u := ensemble(c.still, c.critics, c.heads, c.b.x.rows)
 				if weighted {
-					c.b.weights = slices.Repeat([][]float32{{0.5, 0.1, 1, 0.7, 0.2, 0.9}}, 3)
+					c.b.w = []float32{0.5, 0.1, 1, 0.7, 0.2, 0.9}
 				}
-				heads := c.b
-				if c.still.headsApart() {
+				heads, l := c.b, new(departing)
+				if form == "apart" {
 					heads = nil
 				} else if c.still.HeadOwnDraw {
 					heads = randomBatch(rand.New(rand.NewPCG(seed, 8)), 6)
 				}
-				got, gotHead := u.learn(c.b, heads)
+				got, gotHead := l.step(u, c.b, heads)
 				mean, meanHead := 0.0, 0.0
 				for i, critic := range c.critics {
-					critics := func() float64 { return twinLossOfBatch(critic, nil, c.b, i, "") }
-					head := func() float64 { return twinLossOfBatch(critic, &c.heads[i], heads, i, "") }
+					critics := func() float64 { return twinLossOfBatch(u.heads, critic, nil, c.b, i, "") }
+					head := func() float64 { return twinLossOfBatch(u.heads, critic, &c.heads[i], heads, i, "") }
 					loss := critics
 					if joint {
 						loss = func() float64 { return critics() + head() }
@@ -112,10 +112,10 @@ func TestEquation4(t *testing.T) {
 					c.still.PredictiveGradient = "separate"
 				}
 				u := ensemble(c.still, c.critics, c.heads, c.b.x.rows)
-				_, got := u.learn(nil, c.b)
+				_, got := new(departing).step(u, nil, c.b)
 				mean := 0.0
 				for i, critic := range c.critics {
-					loss := func() float64 { return twinLossOfBatch(critic, &c.heads[i], c.b, i, form) }
+					loss := func() float64 { return twinLossOfBatch(u.heads, critic, &c.heads[i], c.b, i, form) }
 					mean += loss() / 3
 					params := twinParams(c.heads[i])
 					if backbone {

@@ -142,9 +142,11 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 // Reading R1: one update follows every environment step, after the first
 // LearningStarts. An episode runs to its horizon whatever goals it reaches.
 func (a *Agent) trainStep() error {
-	p := &a.params
-	if a.step%p.Horizon == 0 {
-		if err := a.beginEpisode(); err != nil {
+	if a.step%a.params.Horizon == 0 {
+		if err := a.reset(); err != nil {
+			return err
+		}
+		if err := a.setGoal(true); err != nil {
 			return err
 		}
 	}
@@ -153,47 +155,34 @@ func (a *Agent) trainStep() error {
 		return err
 	}
 	a.explorer.explore(a, action)
-	next, reward := a.env.Step(slices.Clone(action))
-	if problem := stepProblem(a.env, a.sizes, a.desired, next, reward); problem != "" {
-		return &EnvError{a.step + 1, problem}
-	}
-	a.replay.add(a.observation, a.achieved, action, a.goal, next)
-	a.prioritized.stored(a.step)
-	a.enterState(next)
-	a.step++
-	a.explorer.stepped(a)
-	if a.foundAt == 0 && reward == 0 { // of the environment's goal
-		a.foundAt = a.step
+	if err := a.move(action); err != nil {
+		return err
 	}
 
-	endOfEpisode := a.step%p.Horizon == 0
-	atGoal := a.env.Reward(a.achieved, a.goal) == 0
-	if atGoal && !a.reached {
-		a.reached = true
-		a.goalsReached++
-	}
-	if atGoal && !endOfEpisode {
-		if err := a.setGoal(false); err != nil {
-			return err
+	episodeEnds := a.step%a.params.Horizon == 0
+	if a.env.Reward(a.achieved, a.goal) == 0 {
+		if !a.reached {
+			a.reached = true
+			a.goalsReached++
+		}
+		if !episodeEnds {
+			if err := a.setGoal(false); err != nil {
+				return err
+			}
 		}
 	}
-	if p.UpdatesPerEpisode == 0 {
-		if err := a.learnTimes(p.UpdatesPerStep); err != nil {
-			return err
-		}
-	}
-	if !endOfEpisode {
-		return nil
+	if err := a.learner.afterStep(a); err != nil || !episodeEnds {
+		return err
 	}
 	a.showNormalizers() // the episode is in the replay
 	if err := a.curriculum.endEpisode(a); err != nil {
 		return err
 	}
-	return a.learnTimes(p.UpdatesPerEpisode)
+	return a.learner.afterEpisode(a)
 }
 
-// beginEpisode resets the environment and sets the episode's first goal.
-func (a *Agent) beginEpisode() error {
+// reset begins an episode of the environment.
+func (a *Agent) reset() error {
 	a.episodeStart = *a.environment.pcg
 	s := a.env.Reset(a.environment.Rand)
 	if problem := stateProblem(s, a.sizes); problem != "" {
@@ -201,7 +190,24 @@ func (a *Agent) beginEpisode() error {
 	}
 	a.enterState(s)
 	copy(a.desired, s.Desired)
-	return a.setGoal(true)
+	return nil
+}
+
+// move takes a step of the environment and stores it in the replay.
+func (a *Agent) move(action []float64) error {
+	next, reward := a.env.Step(slices.Clone(action))
+	if problem := stepProblem(a.env, a.sizes, a.desired, next, reward); problem != "" {
+		return &EnvError{a.step + 1, problem}
+	}
+	a.replay.add(a.observation, a.achieved, action, a.goal, next)
+	a.sampler.stored(a.step)
+	a.enterState(next)
+	a.step++
+	a.explorer.stepped(a)
+	if a.foundAt == 0 && reward == 0 { // of the environment's goal
+		a.foundAt = a.step
+	}
+	return nil
 }
 
 func (a *Agent) enterState(s State) {
@@ -209,159 +215,104 @@ func (a *Agent) enterState(s State) {
 	copy(a.achieved, s.Achieved)
 }
 
-// learnTimes makes n updates, or none in the first LearningStarts environment
+// update is one step of every network on one minibatch.
+func (a *Agent) update() error {
+	b := &a.batch
+	a.draw(b, a.sampler, a.curriculum.replayGoal) // section 3.3
+	if err := a.checkRewards(b); err != nil {
+		return err
+	}
+	a.updates++
+	a.learner.learn(a, b)
+	return a.losses.check(a.step)
+}
+
+// updateTimes makes n updates, or none in the first LearningStarts environment
 // steps.
-//
-// Differs D25: with [Beyond] two updates follow each environment step; the
-// text names no number, and the authors' code has one. Two take 1.9 times as
-// long, and fewer steps.
-func (a *Agent) learnTimes(n int) error {
+func (a *Agent) updateTimes(n int) error {
 	if a.step <= a.params.LearningStarts {
 		return nil
 	}
 	for range n {
-		if err := a.learn(); err != nil {
+		if err := a.update(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// learn is one update: a step of every network, all on one minibatch unless
-// HeadOwnDraw or ActorOwnDraw asks for others.
-func (a *Agent) learn() error {
-	b := &a.batch
-	a.minibatch(b, a.draw, a.curriculum.replayGoal) // section 3.3
-	if err := a.checkRewards(b); err != nil {
-		return err
-	}
-	a.prioritized.weigh(b, a.replay.n, a.step) // Equation 8
-	heads, actor := a.ownBatches(b)
-	a.learnFrom(b, heads, actor)
-	a.average.follow(a.pun, a.updates)
-	return a.losses.check(a.step)
+// A learner says when the networks learn, and what an update is.
+type learner interface {
+	// learn takes one step of every network on a minibatch.
+	learn(a *Agent, b *batch)
+
+	// afterStep is called when a step is in the replay.
+	afterStep(a *Agent) error
+
+	// afterEpisode is called when an episode is, and the normalizers and the
+	// curriculum have seen it.
+	afterEpisode(a *Agent) error
+
+	// saved lists the state that training changes, other than the networks'.
+	saved() saved
 }
 
-// learnFrom is one step of every network: critics with their heads, their
-// targets, policy, its target. b, heads and actor are one minibatch in the
-// paper.
-//
-// Reading R14: Equation 4 sums over the critics' minibatch B, by the notation.
-// The heads see relabeled goals there, so ξ is computed with the relabeled
-// goal.
-//
-// Reading R15: the policy has a target network too, as in DDPG, with the same
-// ρ.
-func (a *Agent) learnFrom(b, heads, actor *batch) {
-	a.updates++
-	targetsMove := a.updates%a.params.TargetEvery == 0
-	var apart *batch // of a step of the heads' own
-	if a.params.headsApart() {
-		heads, apart = nil, heads
-	}
+// everyStep is the paper's learner.
+type everyStep struct{}
 
-	a.target(b)                                            // Equation 1
-	a.losses.critic, a.losses.head = a.pun.learn(b, heads) // Equations 2 and 4
-	a.prioritized.learned(b)                               // Equation 7
-	if targetsMove {
-		a.pun.follow() // Equation 3
-	}
-	if apart != nil {
-		_, a.losses.head = a.pun.learn(nil, apart)
-	}
-	a.losses.policy = a.policy.learn(actor.x, a.pun) // DDPG
-	if targetsMove {
-		a.policy.follow() // Equation 3
-	}
+// learn moves the critics with their heads, their targets, the policy, and its
+// target.
+func (everyStep) learn(a *Agent, b *batch) {
+	a.targets(b)                                    // Equation 1
+	a.losses.critic, a.losses.head = a.pun.learn(b) // Equations 2 and 4
+	a.sampler.prioritize(a.pun, b)                  // Equation 7
+	a.pun.follow()                                  // Equation 3
+	a.losses.policy = a.policy.learn(b.x, a.pun)    // DDPG
+	a.policy.follow(a.workers)                      // Equation 3
 }
 
-// minibatch fills b with transitions that draw returns, each replayed with a
-// goal and of weight 1.
-//
-// Reading R2: with prioritized replay the policy and the heads learn from the
-// same minibatch, and the weights apply only to the critics' loss.
-func (a *Agent) minibatch(b *batch, draw func() int, goal func(a *Agent, i int) []float64) {
-	if b.r == nil { // an agent that never trains needs none
-		*b = a.pun.newBatch(a.params.Batch, a.sizes)
-	}
-	for row := range b.transitions {
-		i := draw()
-		a.fill(b, row, i, goal(a, i))
-		for _, w := range b.weights {
-			w[row] = 1
-		}
-	}
-	if a.params.Uncertainty == "bootstrap" {
-		a.applyMasks(b)
-	}
-}
-
-// draw returns a transition to learn from.
-func (a *Agent) draw() int {
-	if a.prioritized != nil {
-		return a.prioritized.tree.find(a.draws.Float64())
-	}
-	return a.drawUniformly()
-}
-
-func (a *Agent) drawUniformly() int { return a.draws.index(a.replay.n) }
-
-// fill sets a row of b to transition i, replayed with a goal, and its reward
-// recomputed.
-//
-// Reading R12: s' is the raw next observation, in the environment's units; the
-// text says "hidden state" for what the agent will observe.
-func (a *Agent) fill(b *batch, row, i int, goal []float64) {
-	r, s := a.replay, a.sizes
-	b.transitions[row] = i
-	x, next := b.x.row(row), b.next.row(row)
-	a.inputs(x, r.observation.at(i), goal)
-	for c, v := range r.action.at(i) {
-		x[s.Observation+s.Goal+c] = float32(v)
-	}
-	a.inputs(next, r.nextObservation.at(i), goal)
-	predicted := a.predicted(i)
-	for c := range b.head.cols {
-		b.head.row(row)[c] = float32(predicted[c])
-	}
-	b.r[row] = float32(a.env.Reward(r.nextAchieved.at(i), goal))
-}
-
-// target sets b.y to Equation 1 for the minibatch and clips it to the possible
-// returns.
+// targets computes Equation 1 for a minibatch.
 //
 // Reading R6: a' comes from the target policy given (s', g), as in DDPG; the
 // paper writes π(·|s') and names neither network nor goal.
 //
 // Reading R7: g' is g, the goal of the transition after relabeling.
-func (a *Agent) target(b *batch) {
+func (a *Agent) targets(b *batch) {
 	a.policy.act(a.policy.target, b.next)
-	if σ := a.params.TargetNoise; σ > 0 {
-		for r := range b.next.rows {
-			smooth(b.next.row(r)[b.next.cols-a.sizes.Action:], σ, a.learning.Rand)
-		}
-	}
-	a.pun.target(b, a.learning)
-	for _, y := range b.y {
-		a.params.clipReturns(y)
-	}
+	a.pun.heads.targets(a.pun, b, a.learning)
 }
 
-// clipReturns clips values to the possible returns, from LowestReturn to 0.
-//
-// Differs D26: Equation 1 has no bounds. No sum of rewards of -1 and 0 is
-// outside these; without ClipReturns the rule is off.
-func (p *Params) clipReturns(values []float32) {
-	if !p.ClipReturns {
-		return
+func (everyStep) afterStep(a *Agent) error  { return a.updateTimes(1) }
+func (everyStep) afterEpisode(*Agent) error { return nil }
+func (everyStep) saved() saved              { return nil }
+
+// draw fills b with transitions of a sampler, each replayed with a goal.
+func (a *Agent) draw(b *batch, s sampler, goal func(a *Agent, i int) []float64) {
+	if b.r == nil { // an agent that never trains needs none
+		*b = a.pun.newBatch(a.params.Batch, a.sizes)
 	}
-	low := p.LowestReturn
-	if low == 0 {
-		low = -1 / (1 - p.Discount)
+	for row := range b.transitions {
+		i := s.draw(a.draws)
+		a.fill(b, row, i, goal(a, i))
 	}
-	for k, y := range values {
-		values[k] = min(max(y, float32(low)), 0)
+	s.weigh(b, a.step)
+}
+
+// fill sets a row of b to transition i, replayed with a goal, and its reward
+// recomputed.
+func (a *Agent) fill(b *batch, row, i int, goal []float64) {
+	r, s := a.replay, a.sizes
+	b.transitions[row] = i
+	x, next := b.x.row(row), b.next.row(row)
+	a.input(x, r.observation.at(i), goal)
+	for c, v := range r.action.at(i) {
+		x[s.Observation+s.Goal+c] = float32(v)
 	}
+	a.input(next, r.nextObservation.at(i), goal)
+	for c, v := range a.pun.heads.predicted(r, i) {
+		b.sNext.row(row)[c] = float32(v)
+	}
+	b.r[row] = float32(a.env.Reward(r.nextAchieved.at(i), goal))
 }
 
 // Evaluate returns how a number of rollouts fared, of Horizon steps each, in
@@ -453,7 +404,6 @@ func (a *Agent) logEvaluation(env Env, rollouts int) error {
 		return err
 	}
 	a.log = append(a.log, e)
-	a.decayWeights()
 	return nil
 }
 

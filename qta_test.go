@@ -117,7 +117,7 @@ func walked(t testing.TB, p Params, steps int) (*Agent, GoalSampler) {
 		// Goals are as good as unique, so that a test can tell them apart.
 		goal := []float64{a.desired[0] + 0.01*rng.Float64(), a.desired[1]}
 		a.replay.add(a.observation, a.achieved, action, goal, s)
-		a.prioritized.stored(i)
+		a.sampler.stored(i)
 		a.enterState(s)
 	}
 	a.step, a.env = steps, env
@@ -273,8 +273,8 @@ func TestUpdateAllocates(t *testing.T) {
 		for _, threads := range []int{1, 2} {
 			a, _ := walked(t, v.Params, 60)
 			a.SetThreads(threads)
-			a.learn()
-			if n := testing.AllocsPerRun(20, func() { a.learn() }); n != 0 {
+			a.update()
+			if n := testing.AllocsPerRun(20, func() { a.update() }); n != 0 {
 				t.Errorf("%s, %d threads: an update allocates %v times", v.Name, threads, n)
 			}
 			a.Close()
@@ -335,7 +335,7 @@ func BenchmarkUpdate(b *testing.B) {
 			}
 			a, _ := walked(b, v.Params, transitions)
 			b.ReportAllocs()
-			measure(b, best, multiplyAdds(v.Params, a.sizes), func() { a.learn() })
+			measure(b, best, multiplyAdds(v.Params, a.sizes), func() { a.update() })
 		})
 	}
 }
@@ -511,12 +511,12 @@ func TestFill(t *testing.T) {
 	a.env = new(scriptedEnv) // which rewards 3 for the goal 3
 	b := a.pun.newBatch(1, a.sizes)
 	a.fill(&b, 0, 3, []float64{3})
-	x := slices.Concat(b.x.row(0), b.next.row(0), b.head.row(0), b.r)
+	x := slices.Concat(b.x.row(0), b.next.row(0), b.sNext.row(0), b.r)
 	if diff := cmp.Diff([]float32{3, 3, 3, 3, 3, 3, 4, 4, 3, 0, 0, 0, 4, 4, 0}, x); diff != "" {
 		t.Errorf("s, g, a; s', g, room; what the heads predict; r (-want +got):\n%s", diff)
 	}
-	if a.params.HeadTarget = "achieved"; !slices.Equal(a.predicted(3), []float64{3}) {
-		t.Errorf("the heads predict %v, want the goal achieved, 3", a.predicted(3))
+	if got := (achievedHeads{}).predicted(a.replay, 3); !slices.Equal(got, []float64{3}) {
+		t.Errorf("the heads predict %v, want the goal achieved, 3", got)
 	}
 }
 
@@ -712,7 +712,7 @@ func TestGoalChoice(t *testing.T) {
 
 // averageByHand sets the average that answers in the ensemble's place, if there is one.
 func averageByHand(a *Agent, h hand) {
-	for i, net := range a.average {
+	for i, net := range averageOf(a) {
 		net.q.load(h.q[i].net(3))
 		net.head.load(h.head[i].net(3)[1])
 	}
@@ -895,7 +895,7 @@ func scales(a *Agent) (s, g func(float64) float64) {
 		mean, scale := n.mean[0], n.scale[0]
 		return func(x float64) float64 { return (x - mean) * scale }
 	}
-	return of(a.observations), of(a.goals)
+	return of(a.stateScale), of(a.goalScale)
 }
 
 // The order of a step: the action, the environment, the replay, the goal, the
@@ -981,7 +981,7 @@ func TestStart(t *testing.T) {
 				layers[values[i]] = name
 			}
 		}
-		for i, net := range a.average {
+		for i, net := range averageOf(a) {
 			if !slices.Equal(net.params, a.pun.critics[i].params) {
 				t.Errorf("average %d is not critic %d at first", i+1, i+1)
 			}
@@ -1146,11 +1146,11 @@ func TestNormalizersShown(t *testing.T) {
 		of              func(a *Agent) *normalizer
 	}{
 		{"states", "0", func(e, k int) float64 { return float64(4*e + k/5*50) }, func(e int) float64 { return 4*float64(e) + 0.5 },
-			func(a *Agent) *normalizer { return a.observations }},
+			func(a *Agent) *normalizer { return a.stateScale }},
 		{"own goals", "0", func(e, k int) float64 { return float64(4*e + k/5*50) }, func(e int) float64 { return -3 - float64(e) },
-			func(a *Agent) *normalizer { return a.goals }},
+			func(a *Agent) *normalizer { return a.goalScale }},
 		{"relabeled goals", "1000", func(e, k int) float64 { return float64(4*e + (k+4)/5) }, func(e int) float64 { return 4*float64(e) + 1 },
-			func(a *Agent) *normalizer { return a.goals }},
+			func(a *Agent) *normalizer { return a.goalScale }},
 	} {
 		a := handAgent(t, hand{}, 1, "NormalizerDraws=9 HindsightRatio="+test.hindsight)
 		a.SetCurriculum(curriculumFunc(func(a *Agent, _ bool, _ *rand.Rand) ([]float64, error) {

@@ -38,9 +38,12 @@ func (b *replay) relabel(i int, k float64, rng *rand.Rand) []float64 {
 	return b.goal.at(i)
 }
 
+// set gives transition j the priority p. The tree keeps p^α, a term of Equation 7,
+// and the sum of all.
+func (s *prioritized) set(j int, p float64) { s.tree.set(j, pow(p, s.α)) }
+
 // probability returns p_j^α / Σ_j p_j^α, the probability of drawing transition
-// j. The tree keeps the terms and their sum. Priorities p are not negative and
-// not all zero.
+// j. Priorities p are not negative and not all zero.
 //
 // It implements QTA, Equation 7 (Section 3.3).
 func (s *prioritized) probability(j int) float64 { return s.tree.values()[j] / s.tree.sum[1] }
@@ -50,9 +53,9 @@ func (s *prioritized) probability(j int) float64 { return s.tree.values()[j] / s
 // the sum of the powers p^α neither zero nor infinite. It is Equation 7 for the
 // whole replay, as training has it.
 func SampleProbabilities(P, p []float64, α float64) {
-	var s prioritized
+	s := prioritized{α: α}
 	for j, v := range p {
-		s.tree.set(j, pow(v, α))
+		s.set(j, v)
 	}
 	for j := range p {
 		P[j] = s.probability(j)
@@ -156,7 +159,40 @@ func (c *column) of(transitions []int) [][]float64 {
 	return vectors
 }
 
-// prioritized is PER of section 3.3. Without it, as nil, its methods do nothing.
+// A sampler draws transitions to learn from.
+type sampler interface {
+	// draw returns a transition.
+	draw(rng stream) int
+
+	// weigh sets the weights of a minibatch drawn at an environment step.
+	weigh(b *batch, step int)
+
+	// prioritize takes in a minibatch that the critics of u have learned from.
+	prioritize(u *pun, b *batch)
+
+	// stored is called when transition i is in the replay.
+	stored(i int)
+
+	// saved lists the state that training changes.
+	saved() saved
+}
+
+// uniform draws all transitions alike.
+type uniform struct{ *replay }
+
+func (s uniform) draw(rng stream) int { return rng.index(s.n) }
+
+func (uniform) weigh(b *batch, _ int) {
+	for row := range b.w {
+		b.w[row] = 1
+	}
+}
+
+func (uniform) prioritize(*pun, *batch) {}
+func (uniform) stored(int)              {}
+func (uniform) saved() saved            { return nil }
+
+// prioritized is PER of section 3.3.
 //
 // Reading R33: a new transition, whose priority is not known yet, takes the
 // largest one seen so far, as in PER's Algorithm 1 (Schaul et al., 2016), and
@@ -167,24 +203,28 @@ func (c *column) of(transitions []int) [][]float64 {
 // replacement, as in the authors' code; Schaul et al. (2016, appendix B.2.1)
 // draw one from each of as many equal parts of the sum.
 type prioritized struct {
+	*replay
 	params  *Params
+	α       float64
 	tree    sumTree // p^α of every one
 	largest float64 // priority so far, at least 1
 
-	estimate func(d []float64, b *batch) // sets d to the priorities of the transitions just learned from
-
-	P, w, priority []float64 // of a minibatch
+	P, weights, priority []float64 // of a minibatch
 }
 
-// stored is called when transition i is in the replay.
-func (s *prioritized) stored(i int) {
-	if s != nil {
-		s.tree.set(i, pow(s.largest, s.params.PriorityAlpha))
+func newPrioritized(r *replay, p *Params) *prioritized {
+	return &prioritized{
+		replay: r, params: p, α: p.PriorityAlpha, largest: 1,
+		P: make([]float64, p.Batch), weights: make([]float64, p.Batch), priority: make([]float64, p.Batch),
 	}
 }
 
-// weigh multiplies each critic's weights by Equation 8 for the transitions of a
-// minibatch, drawn from n at an environment step.
+func (s *prioritized) draw(rng stream) int { return s.tree.find(rng.Float64()) }
+
+// weigh is Equation 8.
+//
+// Reading R2: with prioritized replay the policy and the heads learn from the
+// same minibatch, and the weights apply only to the critics' loss.
 //
 // Reading R99: t of the schedule of β counts environment steps, as in the authors'
 // code, not updates.
@@ -192,45 +232,39 @@ func (s *prioritized) stored(i int) {
 // Differs D28: Equation 8 as displayed has no maximum. Weights are divided by
 // theirs, as Schaul et al. do "for stability"; it is over the whole buffer, as in
 // the authors' code, so that a weight does not depend on what else was drawn.
-func (s *prioritized) weigh(b *batch, n, step int) {
-	if s == nil {
-		return
-	}
+func (s *prioritized) weigh(b *batch, step int) {
 	for row, j := range b.transitions {
 		s.P[row] = s.probability(j)
 	}
 	β := PriorityBeta(step, s.params.PriorityBeta, s.params.PriorityBetaSteps)
-	ImportanceWeights(s.w, s.P, n, β, s.tree.least[1]/s.tree.sum[1])
-	for _, w := range b.weights {
-		for row := range w {
-			w[row] *= float32(s.w[row])
-		}
+	ImportanceWeights(s.weights, s.P, s.n, β, s.tree.least[1]/s.tree.sum[1])
+	for row, w := range s.weights {
+		b.w[row] = float32(w)
 	}
 }
 
-// learned takes in the priorities of a minibatch that the critics have learned
-// from.
-func (s *prioritized) learned(b *batch) {
-	if s == nil {
-		return
-	}
-	s.estimate(s.priority, b)
+// prioritize gives each transition the uncertainty that the heads had about it.
+func (s *prioritized) prioritize(u *pun, b *batch) {
+	u.priorities(s.priority)
+	s.update(b)
+}
+
+// update takes in the priorities of a minibatch.
+func (s *prioritized) update(b *batch) {
 	for row, p := range s.priority {
 		s.largest = max(s.largest, p)
-		s.tree.set(b.transitions[row], pow(p, s.params.PriorityAlpha))
+		s.set(b.transitions[row], p)
 	}
 }
 
-// saved lists the state that training changes, with n transitions stored.
-func (s *prioritized) saved(n int) saved {
-	if s == nil {
-		return nil
-	}
-	weights := make([]float64, n)
-	copy(weights, s.tree.values())
-	return saved{&s.largest, weights, func() {
-		for i, weight := range weights {
-			s.tree.set(i, weight)
+func (s *prioritized) stored(i int) { s.set(i, s.largest) }
+
+func (s *prioritized) saved() saved {
+	terms := make([]float64, s.n)
+	copy(terms, s.tree.values())
+	return saved{&s.largest, terms, func() {
+		for i, term := range terms {
+			s.tree.set(i, term)
 		}
 	}}
 }

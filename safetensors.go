@@ -39,9 +39,9 @@ func (a *Agent) WriteSafetensors(w io.Writer) error {
 		return err
 	}
 	scaling := inputScaling{
-		Mean:  slices.Concat(a.observations.mean, a.goals.mean),
-		Scale: slices.Concat(a.observations.scale, a.goals.scale),
-		Clip:  a.observations.clip,
+		Mean:  slices.Concat(a.stateScale.mean, a.goalScale.mean),
+		Scale: slices.Concat(a.stateScale.scale, a.goalScale.scale),
+		Clip:  a.stateScale.clip,
 	}
 	metadata := map[string]string{}
 	for key, v := range map[string]any{
@@ -137,7 +137,7 @@ func ReadSafetensors(r io.Reader) (a *Agent, err error) {
 	if err := a.fillTensors(tensors, numbers); err != nil {
 		return nil, err
 	}
-	a.average, a.estimator, a.unfit = nil, newEstimator(&a.params, nil), errNetworksOnly
+	a.estimator, a.unfit = newEstimator(&a.params), errNetworksOnly
 	return a, nil
 }
 
@@ -217,9 +217,9 @@ func agentOf(metadata map[string]string, length int) (*Agent, error) {
 		return nil, fmt.Errorf("%d means and %d scales of the inputs, want %d",
 			len(scaling.Mean), len(scaling.Scale), width)
 	}
-	a.observations.mean, a.goals.mean = scaling.Mean[:n], scaling.Mean[n:]
-	a.observations.scale, a.goals.scale = scaling.Scale[:n], scaling.Scale[n:]
-	if a.observations.clip, a.goals.clip = scaling.Clip, scaling.Clip; !(scaling.Clip > 0) {
+	a.stateScale.mean, a.goalScale.mean = scaling.Mean[:n], scaling.Mean[n:]
+	a.stateScale.scale, a.goalScale.scale = scaling.Scale[:n], scaling.Scale[n:]
+	if a.stateScale.clip, a.goalScale.clip = scaling.Clip, scaling.Clip; !(scaling.Clip > 0) {
 		return nil, fmt.Errorf("the clip of the inputs is %v, want a number above 0", scaling.Clip)
 	}
 	return a, nil

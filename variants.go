@@ -1,7 +1,98 @@
 package qta
 
+import "math/rand/v2"
+
 // This file reads the parameters and furnishes an agent with what they name: the
 // paper's parts, or others in their place. No other file knows them all.
+
+// furnish gives a new agent its networks and its doors. Initial weights are drawn
+// from rng.
+func (a *Agent) furnish(rng *rand.Rand) {
+	p, w := &a.params, a.workers
+	h, s := newHeads(p, a.sizes, a.seed, a.replay)
+	a.policy = newPolicy(p, a.sizes, rng, w)
+	a.pun = newPUN(p, a.sizes, h, s, rng, w)
+	if p.Uncertainty == "bootstrap" {
+		a.pun.shareBackbone()
+	}
+	if p.PredictiveGradient == "separate" {
+		stepsApart(a.pun)
+	}
+	a.policy.adam.clip = p.GradientClip
+	a.pun.clipGradients(p.GradientClip)
+
+	a.curriculum = newCurriculum(p, a.sizes, a.seed, w)
+	a.explorer = newExplorer(p, a.sizes, a.curriculum)
+	a.sampler = newSampler(p, a.replay)
+	a.estimator, a.learner = newEstimator(p), newLearner(p)
+	if p.UncertaintyPolyak > 0 {
+		nets := newAverage(a.pun)
+		a.estimator, a.learner = averaged{a.estimator, nets}, &averaging{learner: a.learner, nets: nets}
+	}
+}
+
+// newHeads returns the heads that p names, and their shape.
+func newHeads(p *Params, sizes Sizes, seed uint64, r *replay) (heads, shape) {
+	h, s := newPUNHeads(p, sizes)
+	if p.HeadTarget == "achieved" {
+		h, s.predicted = achievedHeads{h}, sizes.Goal
+	}
+	if p.Uncertainty != "pun" && p.Uncertainty != "q" {
+		s.d = p.EnsembleActions
+	}
+	s.width = s.predicted
+	authors := p.AuthorsForm && p.Uncertainty != "pun" && p.Uncertainty != "q"
+	if p.HeadLoss == "norm" && !(authors && p.Uncertainty == "bootstrap") {
+		h = normHeads{h}
+	}
+	own := ownTargets{heads: h}
+	switch b := (bootstrap{ownTargets: own, seed: seed}); {
+	case p.Uncertainty == "bootstrap" && authors:
+		s.predicted, s.width = 1, 1
+		return &authorsBootstrap{bootstrap: b, replay: r}, s
+	case p.Uncertainty == "bootstrap":
+		return &b, s
+	case p.Uncertainty == "ensemble" && authors:
+		s.width++ // for a raw variance
+		return &varianceEnsemble{deepEnsemble{own}}, s
+	case p.Uncertainty == "ensemble":
+		s.width++
+		return &deepEnsemble{own}, s
+	}
+	return h, s
+}
+
+// newLearner returns the learner that p names, without an average.
+func newLearner(p *Params) (l learner) {
+	l = everyStep{}
+	bootstrap := p.Uncertainty == "bootstrap"
+	if p.HeadOwnDraw || p.ActorOwnDraw || p.WeightDecay || p.TargetNoise > 0 || p.TargetEvery > 1 ||
+		p.PredictiveGradient != "joint" || bootstrap {
+		l = &departing{oneBackbone: bootstrap}
+	}
+	if p.UpdatesPerStep > 1 {
+		l = oftener{l}
+	}
+	if p.UpdatesPerEpisode > 0 {
+		l = bursts{l}
+	}
+	return l
+}
+
+// newSampler returns the sampler that p names.
+func newSampler(p *Params, r *replay) sampler {
+	if p.Replay == "uniform" {
+		return uniform{r}
+	}
+	s := newPrioritized(r, p)
+	if p.Replay == "per" {
+		return s
+	}
+	if p.AuthorsForm {
+		return valueReplay{s}
+	}
+	return tdReplay{s}
+}
 
 // newCurriculum returns the curriculum that p names.
 func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
@@ -25,9 +116,8 @@ func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 	return queryTheAgent{}
 }
 
-// newEstimator returns the estimator that p names. It asks an average, if there is
-// one, in the ensemble's place.
-func newEstimator(p *Params, nets average) (e estimator) {
+// newEstimator returns the estimator that p names, without an average.
+func newEstimator(p *Params) (e estimator) {
 	e = equation5{}
 	if p.SharedActions {
 		e = sharedActions{e}
@@ -37,9 +127,6 @@ func newEstimator(p *Params, nets average) (e estimator) {
 	}
 	if p.Uncertainty == "q" {
 		e = valuesDiffer{p.AuthorsForm}
-	}
-	if nets != nil {
-		e = averaged{e, nets}
 	}
 	if p.UncertaintyNoise > 0 {
 		e = noisy{e, p.UncertaintyNoise}

@@ -15,7 +15,7 @@ func TestCheck(t *testing.T) {
 	all := mustRun(t, "check")
 	for _, want := range []string{
 		"TDTarget, td-target.json: apart by at most 2e-05", `"M=[2, 0]" holds within `, "Adam.step, adam.json: ",
-		"replay.relabel, her.json: ", "futureStep, her-future.json: ", "Agent.learnFrom, update.json: ", "\n49 of 49 cases hold.\n",
+		"replay.relabel, her.json: ", "futureStep, her-future.json: ", "everyStep.learn, update.json: ", "\n49 of 49 cases hold.\n",
 	} {
 		if !strings.Contains(strings.ToLower(all), strings.ToLower(want)) {
 			t.Errorf("qta check lacks %q:\n%s", want, all)

@@ -57,7 +57,7 @@ func TestFaults(t *testing.T) {
 			"no passage has Reading or Differs R999 (pun.go:"},
 		{"pun.go", "// Reading R9: M", "// Reading R8: M", "the sources: R8 is there 2 times"},
 		{"pun.go", "// Reading R9: M", "// See Reading R9: M", "the sources: R9 is there 1 times, want one, which begins"},
-		{"qta.go", "// Reading R15: the", "// The", `the sources have no Reading or Differs R15`},
+		{"pun.go", "// Reading R15: the", "// The", `the sources have no Reading or Differs R15`},
 		{"qta.go", "a.pun.follow()", "a.pun.lead()", "the function has no a.pun.follow() after the line before"},
 		{textFile, "transition | `y`", "transition | `target_y`", `"The target": its code and parameters have no target_y`},
 		{textFile, "code: adamBeta1, adam.step", "code: adamBeta1", "no passage has declaration adam.step (mlp.go:"},

@@ -1,0 +1,228 @@
+package qta
+
+// This file is the ensembles that Figure 6 of the paper compares PUN with.
+
+// ownTargets gives each critic targets from its own target critic, without a
+// minimum.
+type ownTargets struct {
+	heads
+	y [][]float32 // of each critic
+}
+
+func (h *ownTargets) targets(u *pun, b *batch, _ stream) {
+	for i := range u.critics {
+		if len(h.y) == i {
+			h.y = append(h.y, make([]float32, len(b.y)))
+		}
+		q := u.targetValue(b.next, i)
+		TDTarget(h.y[i], b.r, q, q, u.params.Discount)
+		u.params.clipReturns(h.y[i])
+	}
+}
+
+func (h *ownTargets) lesson(i int, b *batch) (y, w []float32) { return h.y[i], b.w }
+
+// bootstrap is Bootstrapped Q-networks (Osband et al., 2016): critics that share one
+// backbone, each of which learns from its own random part of the replay and from its
+// own target.
+//
+// The ensemble keeps a copy of the backbone for every critic. The copies start
+// equal and all take the sum of the critics' gradients, so that they stay equal
+// to the bit.
+//
+// Reading R76: no critic is followed for an episode, as Osband et al. do to
+// explore: here the goals drive exploration, as in the authors' code.
+//
+// Reading R77: a loss is divided by the size of the whole minibatch, whatever part
+// of it a critic sees; Adam makes the scale of a gradient immaterial.
+type bootstrap struct {
+	ownTargets
+	seed   uint64
+	w      []float32 // weights of the critic at work
+	masked batch     // minibatch of the head at work
+}
+
+// in reports whether transition i is in a critic's part of the replay.
+func (h *bootstrap) in(i, critic int) bool { return inMask(h.seed, i, critic) }
+
+// lesson takes transitions outside critic i's part of the replay out of its loss.
+func (h *bootstrap) lesson(i int, b *batch) (y, w []float32) { return h.y[i], h.weights(i, b, h.in) }
+
+func (h *bootstrap) weights(i int, b *batch, in func(i, critic int) bool) []float32 {
+	h.w = append(h.w[:0], b.w...)
+	for row, k := range b.transitions {
+		if !in(k, i) {
+			h.w[row] = 0
+		}
+	}
+	return h.w
+}
+
+// loss leaves them out of the head's loss, too.
+func (h *bootstrap) loss(i int, dp, p matrix, b *batch) float64 {
+	return h.maskedLoss(i, dp, p, b, h.in)
+}
+
+// maskedLoss has the prediction itself as what head i is to predict where in is
+// false, which makes neither a loss nor a gradient.
+func (h *bootstrap) maskedLoss(i int, dp, p matrix, b *batch, in func(i, critic int) bool) float64 {
+	s := &h.masked.sNext
+	if s.rows < p.rows {
+		*s = newMatrix(p.rows, p.cols)
+	}
+	copy(s.data, b.sNext.data)
+	for row, k := range b.transitions {
+		if !in(k, i) {
+			copy(s.row(row), p.row(row))
+		}
+	}
+	return h.heads.loss(i, dp, p, &h.masked)
+}
+
+// inMask reports whether transition i of a run belongs to a critic's part of
+// the replay: a fair coin, as in the authors' code, that depends only on the seed
+// and the two indices.
+func inMask(seed uint64, i, critic int) bool {
+	return mix(mix(mix(seed)+uint64(forMasks))+uint64(i)<<6+uint64(critic))>>63 == 0
+}
+
+// authorsBootstrap is bootstrap in the form of the authors' code.
+//
+// Differs D9: the authors' code (AuthorsForm) has heads of a single
+// output, which regress by squared error to both coordinates of s' at once and
+// so to their mean, and trains a head where its critic's mask is 0. Here
+// there is an output for each coordinate and one mask for both, and HeadLoss.
+//
+// Differs D10: with AuthorsForm no critic learns from the running
+// episode, whose masks their code draws at its end.
+type authorsBootstrap struct {
+	bootstrap
+	replay *replay
+	mean   [1]float64
+}
+
+func (h *authorsBootstrap) in(i, critic int) bool {
+	running := h.replay.n - h.replay.n%h.replay.horizon
+	return i < running && h.bootstrap.in(i, critic)
+}
+
+func (h *authorsBootstrap) out(i, critic int) bool { return !h.in(i, critic) }
+
+func (h *authorsBootstrap) lesson(i int, b *batch) (y, w []float32) {
+	return h.y[i], h.weights(i, b, h.in)
+}
+
+func (h *authorsBootstrap) loss(i int, dp, p matrix, b *batch) float64 {
+	return h.maskedLoss(i, dp, p, b, h.out)
+}
+
+// predicted returns the mean of the components.
+func (h *authorsBootstrap) predicted(r *replay, i int) []float64 {
+	s := h.heads.predicted(r, i)
+	h.mean[0] = 0
+	for _, v := range s {
+		h.mean[0] += v / float64(len(s))
+	}
+	return h.mean[:]
+}
+
+// backbone returns the parameters of Q_backbone.
+func backbone(q *mlp) []float32 {
+	final := q.layers[len(q.layers)-1]
+	return q.params[:len(q.params)-layerSize(final.w.rows, final.w.cols)]
+}
+
+// shareBackbone makes the critics' backbones, and their targets', the first one's.
+func (u *pun) shareBackbone() {
+	for _, c := range u.critics {
+		copy(backbone(c.q), backbone(u.critics[0].q))
+		copy(c.target.params, c.q.params)
+	}
+}
+
+// sumBackbones replaces the backbone's gradient of every critic by their sum.
+func (u *pun) sumBackbones() {
+	sum := backbone(u.critics[0].gradient.q)
+	for _, c := range u.critics[1:] {
+		for k, v := range backbone(c.gradient.q) {
+			sum[k] += v
+		}
+	}
+	for _, c := range u.critics[1:] {
+		copy(backbone(c.gradient.q), sum)
+	}
+}
+
+// deepEnsemble is Deep Ensembles (Lakshminarayanan et al., 2017): separate critics,
+// each learning from its own target, whose predictive heads are Gaussian: a mean for
+// each component of s' and one variance for all.
+type deepEnsemble struct{ ownTargets }
+
+func (*deepEnsemble) loss(_ int, dp, p matrix, b *batch) float64 {
+	n, m := p.rows*p.cols, p.rows*b.sNext.cols
+	return gaussianLoss(dp.data[:n], p.data[:n], b.sNext.data[:m], b.sNext.cols)
+}
+
+// spread is [HeadDeviation] of the means.
+func (*deepEnsemble) spread(d []float64, outputs [][]float32, predicted int) {
+	for r := range d {
+		sum := 0.0
+		for c := range predicted {
+			sum += elementDeviation(outputs, r*(predicted+1)+c, max(float64(len(outputs))-1, 1))
+		}
+		d[r] = sum / float64(predicted)
+	}
+}
+
+// varianceFloor is added to every predicted variance (Lakshminarayanan et al.,
+// 2017, footnote 2).
+const varianceFloor = 1e-6
+
+// gaussianLoss returns one head's loss, the mean over the batch and the
+// components of (s' - μ)²/σ² + ln σ², and sets dp to its gradient with respect
+// to p. A row of p and dp has width means μ and a raw variance z, with σ² =
+// softplus(z) + 1e-6; s is B by width. Up to a constant it is twice the
+// negative log-likelihood (Lakshminarayanan et al., 2017, Equation 1).
+//
+// Reading R78: there is no adversarial training, and G members in place of five,
+// as in the authors' code. The critics' loss stays Equation 2.
+func gaussianLoss(dp, p, s []float32, width int) float64 {
+	rows := len(s) / width
+	n := float64(rows * width)
+	sum := 0.0
+	for r := range rows {
+		μ, dμ := p[r*(width+1):][:width], dp[r*(width+1):][:width]
+		z := float64(p[r*(width+1)+width])
+		variance := softplus(z) + varianceFloor
+		dVariance := float64(width) / variance
+		sum += float64(float64(width) * log(variance))
+		for c, m := range μ {
+			δ := float64(m) - float64(s[r*width+c])
+			square := float64(δ * δ)
+			sum += square / variance
+			dμ[c] = float32(2 * δ / (variance * n))
+			dVariance -= square / float64(variance*variance)
+		}
+		dp[r*(width+1)+width] = float32(float64(dVariance*sigmoid(z)) / n)
+	}
+	return sum / n
+}
+
+// varianceEnsemble scores by the mean over the heads of the predicted variance.
+//
+// Differs D11: the paper scores all architectures by "next state prediction
+// discrepancies", and so does this: the heads' means, by Equation 5. The authors'
+// code (AuthorsForm) scores by the mean predicted variance, which is the noise
+// that the heads see in the data and not their disagreement. Lakshminarayanan et
+// al. have the variance of the uniform mixture, which is both.
+type varianceEnsemble struct{ deepEnsemble }
+
+func (*varianceEnsemble) spread(d []float64, outputs [][]float32, predicted int) {
+	for r := range d {
+		sum := 0.0
+		for _, h := range outputs {
+			sum += softplus(float64(h[r*(predicted+1)+predicted])) + varianceFloor
+		}
+		d[r] = sum / float64(len(outputs))
+	}
+}
