@@ -271,6 +271,11 @@ func TestScaled(t *testing.T) {
 		train(t, b, env(), env(), o)
 		sameState(t, fmt.Sprint(units), marshal(t, a), b)
 	}
+	one := &lineEnv{}
+	scaledOne := func() Env { return Scaled(one, make([][2]float64, 3), make([][2]float64, 1)) }
+	if err := newAgent(t, p, one.Sizes(), 1).Train(t.Context(), scaledOne(), scaledOne(), TrainOptions{1, 1, 1, true, nil, nil}); err != errTwoInstances {
+		t.Errorf("one instance, scaled twice: error %v", err)
+	}
 	bonus := Scaled(&lineEnv{onReturn: func(_ *lineEnv, r float64) float64 { return r + 5 }}, make([][2]float64, 3), make([][2]float64, 1))
 	if err := CheckEnv(bonus, 20, rand.New(rand.NewPCG(1, 2))); err == nil || !strings.Contains(err.Error(), "Step's reward is 4") {
 		t.Errorf("a reward that is not Reward's: error %v", err)

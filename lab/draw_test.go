@@ -277,7 +277,7 @@ func TestHint(t *testing.T) {
 		r := madeUp(t)
 		r.State, r.Outcome.SolvedAt, r.Outcome.FoundAt = Finished, 0, 0
 		e.Step, r.Curve[1] = 2000, e
-		if got := r.hint(); !strings.HasPrefix(got, want) {
+		if got := r.Hint(); !strings.HasPrefix(got, want) {
 			t.Errorf("hint %q, want %q", got, want)
 		}
 	}

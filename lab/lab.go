@@ -282,7 +282,7 @@ func (s *session) train(ctx context.Context, env qta.Env) error {
 	case Solved:
 		s.Say(fmt.Sprintf("Solved: %s.", s.story()))
 	default:
-		s.Say(strings.TrimSpace(fmt.Sprintf("The budget is used up: %s. %s", s.story(), s.record.hint())))
+		s.Say(strings.TrimSpace(fmt.Sprintf("The budget is used up: %s. %s", s.story(), s.record.Hint())))
 	}
 	s.Say("Open " + filepath.Join(s.dir.path, PageFile))
 	return nil
@@ -398,7 +398,7 @@ func (s *session) draw() error {
 	r.Curve = s.agent.Evaluations()
 	o.Steps, o.FoundAt, o.HalfAt = s.agent.Steps(), s.agent.FoundAt(), r.Curve.FirstAt(Half)
 	o.SolvedAt, o.Digest = s.agent.SolvedAt(), s.agent.Digest()
-	v := view{Record: r, Story: s.story(), Hint: r.hint(), agent: s.agent, state: s.state}
+	v := view{Record: r, Story: s.story(), agent: s.agent, state: s.state}
 	files, err := v.files()
 	if err != nil {
 		return err
@@ -457,8 +457,8 @@ func (s *session) story() string {
 		steps, id.subject(), best.Step, 100*best.Success)
 }
 
-// hint says what to look at first in a run that has ended unsolved, or "".
-func (r *Record) hint() string {
+// Hint says what to look at first in a run that has ended unsolved, or "".
+func (r *Record) Hint() string {
 	if r.State != Finished || r.Outcome.SolvedAt > 0 || len(r.Curve) == 0 {
 		return ""
 	}

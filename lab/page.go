@@ -29,7 +29,6 @@ func Style() string { return draw.Style + "\n" + pageCSS }
 type view struct {
 	Record *Record
 	Story  string
-	Hint   string
 	agent  *qta.Agent
 	state  *state
 
@@ -88,14 +87,6 @@ func (v *view) files() (files map[string][]byte, err error) {
 	}
 	files[PageFile], files[LogFile] = page.Bytes(), logTable(id, v.Record.Curve)
 	return files, nil
-}
-
-// Badge says how the run stands.
-func (v *view) Badge() string {
-	if v.Record.State == Finished && v.Record.Outcome.SolvedAt == 0 {
-		return "not solved"
-	}
-	return v.Record.State
 }
 
 // logTable returns log.csv: a row for each evaluation, with units in the header.

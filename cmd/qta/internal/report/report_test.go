@@ -172,8 +172,8 @@ func TestSorting(t *testing.T) {
 	elsewhere := steps(qta.Quick(), paper.QTA, "4x5", 5)
 	elsewhere[0].Run.Environment, elsewhere[0].Run.Map = "robot", nil
 	changed, other := *elsewhere[0], *elsewhere[0]
-	changed.Run.Fingerprint = lab.Fingerprint{{{1}, {1}, {2}, {-1}}}
-	elsewhere[0].Run.Fingerprint = lab.Fingerprint{{{1}, {1}, {3}, {-1}}}
+	changed.Run.Fingerprint = lab.Fingerprint{{1, 1, 2, -1}}
+	elsewhere[0].Run.Fingerprint = lab.Fingerprint{{1, 1, 3, -1}}
 	other.Outcome.Digest = "other" // and no fingerprint
 	elsewhere = append(elsewhere, &changed, &other)
 	c := &lab.Collection{Runs: slices.Concat(curves(qta.Quick(), paper.QTA, "4x5", []float64{0}),
