@@ -606,21 +606,25 @@ func (c tally) check(t *testing.T, what string) {
 // Equation 6. It tests QTA, the threshold.
 func TestGoalChoice(t *testing.T) {
 	const horizon = 5
-	places := []float64{2, 0, 4, 1, 3, 5} // the last, an episode's end, is no candidate
+	place := func(e, k int) float64 { return float64(e*10) + []float64{2, 0, 4, 1, 3, 5}[k] } // an episode's end is no candidate
 	byPlace, alike := func(v float64) float64 { return v }, func(float64) float64 { return 0 }
 	for _, test := range []struct {
 		name, changes string
 		head          rule
 		ε             func(place float64) float64 // but for its unit and zero
 		seeds, steps  int
+		far           int // from one episode's places to the next one's
 	}{
-		{"heads by the state", "", rule{s: 1, c: 100}, byPlace, 1, 500},
-		{"heads by the goal, the candidate's", "", rule{g: 1, c: 100}, byPlace, 1, 500},
-		{"heads by the goal, the environment's", "UncertaintyGoal=desired", rule{g: 1, c: 100}, alike, 1, 500},
-		{"three candidates", "Candidates=3", rule{s: 1, c: 100}, byPlace, 1, 500},
-		{"after initial goals", "InitialSteps=25", rule{s: 1, c: 100}, byPlace, 60, 30},
-		{"by an average", "UncertaintyPolyak=0.5", rule{s: 1, c: 100}, func(v float64) float64 { return -v }, 1, 500},
+		{"heads by the state", "", rule{s: 1, c: 100}, byPlace, 1, 500, 0},
+		{"heads by the goal, the candidate's", "", rule{g: 1, c: 100}, byPlace, 1, 500, 0},
+		{"heads by the goal, the environment's", "UncertaintyGoal=desired", rule{g: 1, c: 100}, alike, 1, 500, 0},
+		{"three candidates", "Candidates=3", rule{s: 1, c: 100}, byPlace, 1, 500, 0},
+		{"the running episode's too", "", rule{s: 1, c: 100}, byPlace, 60, 12, 1},
+		{"up to step 25", "InitialSteps=25", rule{s: 1, c: 100}, byPlace, 60, 30, 0},
+		{"up to step 26", "InitialSteps=26", rule{s: 1, c: 100}, byPlace, 60, 32, 0},
+		{"by an average, the threshold by the critics", "UncertaintyPolyak=0.5", rule{s: -1, c: 100}, byPlace, 1, 500, 0},
 	} {
+		place := func(e, k int) float64 { return place(test.far*e, k) }
 		tallies, halves := [2]tally{{}, {}}, 0 // of first goals and of later ones
 		for seed := range test.seeds {
 			a := handAgent(t, hand{
@@ -629,15 +633,15 @@ func TestGoalChoice(t *testing.T) {
 				target: apart(rule{g: 9}),
 				head:   apart(test.head),
 			}, uint64(seed), "Slope=4 Intercept=-1 Threshold=-2 "+test.changes)
-			averageByHand(a, hand{q: apart(rule{g: 9}), head: apart(rule{s: -1, c: 100})})
+			averageByHand(a, hand{q: apart(rule{g: 9}), head: apart(rule{s: 1, c: 100})})
 			// Inputs are as they are until an episode has ended.
 			if want := -10 - 2./3 - 3 + 2*math.Tanh(0.1*7+0.1*3+0.4); math.Abs(a.Value([][]float64{{7}}, [][]float64{{3}})[0]-want) > 1e-5 {
 				t.Errorf("the value of 3 from 7 is not the mean of the critics at the policy's action, %v", want)
 			}
-			var q []float64 // of each place
+			q := map[float64]float64{} // of each place
 			// chances returns those of each place where places are drawn from.
 			chances := func(candidates []float64, first bool) map[float64]float64 {
-				kept := slices.DeleteFunc(slices.Clone(candidates), func(v float64) bool { return q[int(v)] < -2*horizon })
+				kept := slices.DeleteFunc(slices.Clone(candidates), func(v float64) bool { return q[v] < -2*horizon })
 				if !first || len(kept) == 0 {
 					kept = candidates
 				} else if len(kept) < len(candidates) {
@@ -660,31 +664,36 @@ func TestGoalChoice(t *testing.T) {
 				}
 				return p
 			}
-			env := &scriptedEnv{place: func(_, k int) float64 { return places[k] }, desired: func(int) float64 { return 7 }}
+			env := &scriptedEnv{place: place, desired: func(int) float64 { return 7 }}
 			chosen, goal := true, 0.0
 			trainScripted(t, a, env, test.steps, func() error {
 				n, first := a.Steps()-1, a.Steps()%horizon == 1 // as the goal was chosen
 				for _, g := range a.Goals(n, n+1) {
 					goal = g[0]
 				}
-				q = a.Value(slices.Repeat([][]float64{{places[0] + 0.5}}, len(places)), [][]float64{{0}, {1}, {2}, {3}, {4}, {5}})
-				seen := slices.Repeat(places[:horizon], n/horizon+1)[:n]
-				p := map[float64]float64{places[0]: 1}
-				switch most := a.Params().Candidates; {
-				case !chosen || n == 0:
-				case n < a.Params().InitialSteps:
-					p = map[float64]float64{}
-					for _, v := range seen {
-						p[v] += 1 / float64(n)
+				defer func() { chosen = a.Steps()%horizon == 0 || place(n/horizon, env.step) == goal }()
+				if !chosen {
+					return nil
+				}
+				clear(q)
+				var seen []float64
+				share := map[float64]float64{} // of all candidates
+				for i := range n {
+					v := place(i/horizon, i%horizon)
+					if seen = append(seen, v); share[v] == 0 {
+						q[v] = a.Value([][]float64{{place(n/horizon, 0) + 0.5}}, [][]float64{{v}})[0]
 					}
+					share[v] += 1 / float64(n)
+				}
+				p := map[float64]float64{}
+				switch most := a.Params().Candidates; {
+				case n == 0:
+					p[place(0, 0)] = 1
+				case n < a.Params().InitialSteps:
+					p = share
 				case n <= most:
 					p = chances(seen, first)
 				default: // three, which may be alike
-					share := map[float64]float64{}
-					for _, v := range seen {
-						share[v] += 1 / float64(n)
-					}
-					p = map[float64]float64{}
 					for x, px := range share {
 						for y, py := range share {
 							for z, pz := range share {
@@ -695,10 +704,7 @@ func TestGoalChoice(t *testing.T) {
 						}
 					}
 				}
-				if chosen {
-					tallies[min(n%horizon, 1)].add(t, fmt.Sprintf("%s: step %d", test.name, n), goal, p)
-				}
-				chosen = a.Steps()%horizon == 0 || places[env.step] == goal
+				tallies[min(n%horizon, 1)].add(t, fmt.Sprintf("%s: step %d", test.name, n), goal, p)
 				return nil
 			})
 		}
