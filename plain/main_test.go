@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -199,20 +200,26 @@ type training struct {
 	engine *qta.Agent
 	plain  *agent
 	action point          // of the engine's latest step
+	asked  [][2]point     // what it asked the reward of since then: achieved, desired
 	goal   point          // that it pursues in this step
 	noisy  point          // the plain one, if it is not random
 	taken  map[string]int // how often each branch was
 }
 
-// An environment notes the engine's actions.
+// An environment notes the engine's actions, and the rewards that it asks for.
 type environment struct {
 	qta.Env
-	action *point
+	*training
 }
 
 func (e environment) Step(action []float64) (qta.State, float64) {
-	*e.action = point(action)
+	e.action, e.asked = point(action), nil
 	return e.Env.Step(action)
+}
+
+func (e environment) Reward(achieved, desired []float64) float64 {
+	e.asked = append(e.asked, [2]point{point(achieved), point(desired)})
+	return e.Env.Reward(achieved, desired)
 }
 
 // train takes steps, each by the engine and then plainly. It ends at the first
@@ -222,7 +229,7 @@ func (tr *training) train(steps int) {
 	if err != nil {
 		tr.Fatal(err)
 	}
-	env := environment{maze.Env(), &tr.action}
+	env := environment{maze.Env(), tr}
 	tr.engine, err = qta.NewAgent(params(tr.plain.table), env.Sizes(), tr.plain.seed)
 	if err != nil {
 		tr.Fatal(err)
@@ -253,8 +260,9 @@ func (tr *training) step() error {
 		return fmt.Errorf("step %d pursues the goal %v, plainly %v", a.step, tr.goal, t.g)
 	case t.a != tr.action:
 		return fmt.Errorf("step %d takes the action %v, plainly %v", a.step, tr.action, t.a)
-	case tr.engine.Digest() != a.digest():
-		return fmt.Errorf("after step %d networks are not the same", a.step)
+	}
+	if parts := tr.parted(); parts != nil {
+		return fmt.Errorf("after step %d these are not the same: %s", a.step, strings.Join(parts, ", "))
 	}
 	if a.step%a.evalEvery != 0 {
 		return nil
@@ -271,38 +279,75 @@ func (tr *training) step() error {
 	return nil
 }
 
-// outputs returns the weights and then the biases of a layer's outputs from lo to
-// hi, as the engine has them.
-func outputs(layer [][]float32, lo, hi int) (x []float32) {
-	for _, row := range layer {
-		x = append(x, row[lo:hi]...)
+// parted returns what of a step's learning is not the same, in its order.
+func (tr *training) parted() (parts []string) {
+	a := tr.plain
+	var minibatch [][2]point
+	for _, b := range a.minibatch {
+		minibatch = append(minibatch, [2]point{a.replay[b.i].next, b.goal})
 	}
-	return x
-}
-
-// numbers are a network's in the engine's order, of the last layer those of the
-// outputs from lo to hi.
-func (n network) numbers(lo, hi int) (x []float32) {
-	last := len(n) - 1
-	for _, layer := range n[:last] {
-		x = append(x, outputs(layer, 0, len(layer[0]))...)
+	if asked := tr.asked[2:]; a.step > a.learningStarts && !slices.Equal(asked, minibatch) { // after two of the step
+		parts = append(parts, "minibatch")
 	}
-	return append(x, outputs(n[last], lo, hi)...)
-}
-
-// digest is that of [qta.Agent.Digest]: the policy and its target; of each critic
-// itself, its head and its target.
-func (a *agent) digest() string {
-	x := slices.Concat(a.policy.net.numbers(0, 2), a.policy.target.numbers(0, 2))
-	for _, c := range a.pun {
-		x = slices.Concat(x, c.net.numbers(0, 1), outputs(c.net[a.layers], 1, 3), c.target.numbers(0, 1))
+	var file bytes.Buffer
+	if err := tr.engine.WriteSafetensors(&file); err != nil {
+		tr.Fatal(err)
 	}
-	data, err := binary.Append(nil, binary.LittleEndian, x)
-	if err != nil {
-		panic(err)
+	var header map[string]struct {
+		Offsets [2]int `json:"data_offsets"`
+		Inputs  string
 	}
-	h := sha256.Sum256(data)
-	return hex.EncodeToString(h[:])
+	var inputs struct{ Mean, Scale []float64 }
+	text := file.Next(int(binary.LittleEndian.Uint64(file.Next(8))))
+	if err := errors.Join(json.Unmarshal(text, &header), json.Unmarshal([]byte(header["__metadata__"].Inputs), &inputs)); err != nil {
+		tr.Fatal(err)
+	}
+	numbers := func(tensor string) []byte { return file.Bytes()[header[tensor].Offsets[0]:header[tensor].Offsets[1]] }
+	var digested []byte // as [qta.Agent.Digest] does
+	// compare compares layers, of the last the outputs from lo to hi. Targets are not
+	// in the file.
+	compare := func(part string, n network, lo, hi int) {
+		same := true
+		for l, layer := range n {
+			from, to, name := 0, len(layer[0]), fmt.Sprintf("%s.%d", part, l)
+			if l == len(n)-1 {
+				from, to = lo, hi
+			}
+			if strings.HasPrefix(part, "head") {
+				name = part
+			}
+			var byInput, byOutput []float32
+			for _, row := range layer {
+				byInput = append(byInput, row[from:to]...)
+			}
+			for j := from; j < to; j++ {
+				for _, row := range layer[:len(layer)-1] {
+					byOutput = append(byOutput, row[j])
+				}
+			}
+			digested, _ = binary.Append(digested, binary.LittleEndian, byInput)
+			tensors, _ := binary.Append(nil, binary.LittleEndian, append(byOutput, byInput[len(byOutput):]...))
+			same = same && bytes.Equal(tensors, slices.Concat(numbers(name+".weight"), numbers(name+".bias")))
+		}
+		if !same && !strings.HasPrefix(part, "target") {
+			parts = append(parts, part)
+		}
+	}
+	compare("policy", a.policy.net, 0, 2)
+	compare("target policy", a.policy.target, 0, 2)
+	for i, c := range a.pun {
+		compare(fmt.Sprint("critic.", i), c.net, 0, 1)
+		compare(fmt.Sprint("head.", i), c.net[a.layers:], 1, 3)
+		compare(fmt.Sprint("target ", i), c.target, 0, 1)
+	}
+	if parts == nil && fmt.Sprintf("%x", sha256.Sum256(digested)) != tr.engine.Digest() {
+		parts = append(parts, "a target network")
+	}
+	s, g := a.stateScale, a.goalScale
+	if !slices.Equal(inputs.Mean, slices.Concat(s.mean[:], g.mean[:])) || !slices.Equal(inputs.Scale, slices.Concat(s.inverse[:], g.inverse[:])) {
+		parts = append(parts, "normalizer")
+	}
+	return parts
 }
 
 func (tr *training) count(branch string, taken bool) {
