@@ -96,6 +96,12 @@ func paper() table {
 	}
 }
 
+// sized returns a table at sizes that train in minutes instead of hours.
+func sized(t table) table {
+	t.hidden, t.batch, t.candidates = 64, 64, 200
+	return t
+}
+
 func main() {
 	name := flag.String("maze", "1U5", "the maze: a wave such as 1U5, or an M-maze such as 4x5")
 	steps := flag.Int("steps", 20_000, "environment steps to train for, at most")
@@ -113,9 +119,11 @@ func main() {
 		os.Exit(2)
 	}
 
-	t := paper()
-	t.hidden, t.batch, t.candidates = 64, 64, 200 // minutes instead of hours
-
+	t := sized(paper())
+	full := paper()
+	fmt.Printf("The paper's algorithm, Equation 5 as in D3, with %d units, batches of %d and N = %d; "+
+		"the paper's are %d, %d and %d.\n",
+		t.hidden, t.batch, t.candidates, full.hidden, full.batch, full.candidates)
 	fmt.Println(strings.Join(maze, "\n"))
 	fmt.Println("steps  success  return  goals  reached  Equation 2  Equation 4")
 	a := newAgent(t, maze, *seed)
@@ -527,7 +535,13 @@ func (a *agent) drawPrioritized(u float64) (j int, w float32) {
 	n := float64(len(powers))
 	β := min(1, a.β+float64((1-a.β)*float64(a.step)/float64(a.βSteps)))
 	weight := func(P float64) float64 { return pow(1/float64(n*P), β) }
-	return j, float32(weight(powers[j]/total) / weight(slices.Min(powers)/total))
+	least := powers[j] // of those that can be drawn
+	for _, p := range powers {
+		if p > 0 {
+			least = min(least, p)
+		}
+	}
+	return j, float32(weight(powers[j]/total) / weight(least/total))
 }
 
 // prioritize gives each transition of the minibatch its priority: how far the

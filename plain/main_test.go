@@ -525,6 +525,23 @@ func TestPlain(t *testing.T) {
 	}
 }
 
+// A transition of priority 0 is never drawn, and weights are divided by that of the
+// least likely one that can be.
+func TestPriorityOfZero(t *testing.T) {
+	a, priorities := newAgent(small(), []string{"####", "#SG#", "####"}, 1), []float64{0, 2, 0, 0.5}
+	P, want := make([]float64, 4), make([]float64, 4)
+	qta.SampleProbabilities(P, priorities, a.α)
+	qta.ImportanceWeights(want, P, len(P), a.β, P[3])
+	for _, p := range priorities {
+		a.replay = append(a.replay, transition{priority: p})
+	}
+	for _, u := range []float64{0, 0.5, 0.9, 0.999} {
+		if j, w := a.drawPrioritized(u); priorities[j] == 0 || w != float32(want[j]) {
+			t.Errorf("at %v it draws transition %d with the weight %v, want %v", u, j, w, want[j])
+		}
+	}
+}
+
 // TestMain is the program itself where the test below starts it.
 func TestMain(m *testing.M) {
 	if os.Getenv("PLAIN_MAIN") != "" {
@@ -537,7 +554,7 @@ func TestMain(m *testing.M) {
 // The program says how training goes, and what is wrong with its flags.
 func TestProgram(t *testing.T) {
 	for _, test := range []struct{ flags, out, err string }{
-		{"-maze 4x5 -steps 60 -seed 3", "(?s)^#######\n#.....#\n.*\nsteps  success .*\n" +
+		{"-maze 4x5 -steps 60 -seed 3", "(?s)^The paper's algorithm, .*, with 64 units, batches of 64 and N = 200; .*\n#######\n#.....#\n.*\nsteps  success .*\n" +
 			" +60 +0/20 +-50.0 .*\n4x5 is not solved after 60 steps\n$", "^$"},
 		{"-maze 4x4", "^$", "^plain: -maze 4x4: mazes are .*\n$"},
 		{"-steps 0", "^$", "^plain: -steps is 0, allowed are 1 and above\n$"},
