@@ -316,7 +316,10 @@ func (p Params) Value(name string) string {
 // allowed, leaves p as it was.
 func (p *Params) Set(name, text string) error {
 	f, ok := reflect.TypeFor[Params]().FieldByName(name)
-	if !ok || f.Anonymous {
+	i := slices.IndexFunc(fields(), func(f reflect.StructField) bool { return strings.EqualFold(f.Name, name) })
+	if !ok && i >= 0 {
+		return fmt.Errorf("qta: unknown parameter %q; it is called %s", name, fields()[i].Name)
+	} else if !ok || f.Anonymous {
 		return fmt.Errorf("qta: unknown parameter %q; \"qta params\" lists them", name)
 	}
 	value := []byte(text)
@@ -356,6 +359,9 @@ func ReadParams(r io.Reader, base Params) (Params, error) {
 	}
 	var syntax *json.SyntaxError
 	if errors.As(json.Unmarshal(text, new(any)), &syntax) {
+		if before := bytes.TrimRight(text[:syntax.Offset], "} \t\r\n"); bytes.HasSuffix(before, []byte(",")) {
+			return refuse(int64(len(before)), errors.New("qta: parameters: nothing follows a comma: leave it out"))
+		}
 		return refuse(syntax.Offset, fmt.Errorf("qta: parameters: %w", syntax))
 	}
 	d := json.NewDecoder(bytes.NewReader(text)) // which finds no more errors

@@ -186,7 +186,7 @@ func TestSet(t *testing.T) {
 	}
 	for _, test := range []struct{ name, text, want string }{
 		{"Btach", "1", `qta: unknown parameter "Btach"; "qta params" lists them`},
-		{"batch", "1", `qta: unknown parameter "batch"; "qta params" lists them`},
+		{"batch", "1", `qta: unknown parameter "batch"; it is called Batch`},
 		{"Method", `{"Batch": 0}`, `qta: unknown parameter "Method"; "qta params" lists them`},
 		{"", "1", `qta: unknown parameter ""; "qta params" lists them`},
 		{"Batch", "0", "qta: parameter Batch is 0, allowed are [1,65536]"},
@@ -212,6 +212,7 @@ func TestReadParams(t *testing.T) {
 		{"", "qta: parameters: unexpected end of JSON input", "line 1, column 1"},
 		{"\n\n  [1]", "qta: parameters: want a JSON object, such as {\"Batch\": 256}", "line 3, column 4"},
 		{`{"Batch": 1`, "qta: parameters: unexpected end of JSON input", "line 1, column 12"},
+		{"{\"Batch\": 1,\n}", "qta: parameters: nothing follows a comma: leave it out", "line 1, column 13"},
 		{`{} {}`, "qta: parameters: invalid character '{' after top-level value", "line 1, column 5"},
 		{"{\r\n\"Batch\": 12,\r\n\"Batch\": 12\r\n}\r\n", "qta: parameter Batch is given twice", "line 3, column 8"},
 		{`{"γ": 2, "Batch": 1}`, `qta: unknown parameter "γ"; "qta params" lists them`, "line 1, column 8"},

@@ -487,9 +487,16 @@ type Run struct {
 
 // Open reads the newest agent of a run's directory, which it leaves as it is.
 func Open(dir string) (*Run, error) {
-	r, err := load(filepath.Clean(dir))
+	dir = filepath.Clean(dir)
+	if filepath.Base(dir) == AgentFile {
+		return nil, words.BadInput("%s is a file of a run: name its directory, %s", dir, filepath.Dir(dir))
+	}
+	r, err := load(dir)
 	if r == nil && err == nil {
 		err = words.BadInput("%s is not a run's directory: it holds no %s", dir, AgentFile)
+		if within, _ := filepath.Glob(filepath.Join(dir, "*", AgentFile)); len(within) > 0 {
+			err = words.BadInput("%s holds runs: name one of them, such as %s", dir, filepath.Dir(within[0]))
+		}
 	}
 	return r, err
 }

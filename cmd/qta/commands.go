@@ -81,6 +81,9 @@ func commandNamed(name string) (command, error) {
 		}
 		names = append(names, c.name)
 	}
+	if isMaze(name) {
+		return command{}, words.BadInput("%s is a maze, which -maze names: qta -maze %[1]s", name)
+	}
 	return command{}, words.BadInput("unknown command %q; the commands are %s", name, strings.Join(names, ", "))
 }
 
@@ -153,8 +156,13 @@ func parseFlags(flags *flag.FlagSet, args []string) (others []string, err error)
 			text := strings.Replace(err.Error(), "parse error", "want a whole number from 0", 1) // of a seed
 			return nil, words.BadInput("%s; \"qta help %s\" lists the flags", text, flags.Name())
 		}
-		if flags.NArg() == 0 {
-			return others, nil
+		flags.Visit(func(f *flag.Flag) {
+			if value := f.Value.String(); len(value) > 1 && flags.Lookup(strings.TrimLeft(value, "-")) != nil && value[0] == '-' {
+				err = words.BadInput("-%s has no value: %s follows it; \"qta help %s\" lists the flags", f.Name, value, flags.Name())
+			}
+		})
+		if err != nil || flags.NArg() == 0 {
+			return others, err
 		}
 		others, args = append(others, flags.Arg(0)), flags.Args()[1:]
 	}

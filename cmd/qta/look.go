@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"qta"
@@ -129,7 +130,10 @@ func paramsCommand(*flag.FlagSet) func(call) error {
 		if len(c.args) > 0 {
 			name := c.args[0] + ": "
 			_, after, found := strings.Cut(parameters, "\f"+name)
-			if !found {
+			if symbol := regexp.MustCompile(`\f(\w+): ` + regexp.QuoteMeta(c.args[0]) + `(,|:| of) `); !found {
+				if field := symbol.FindStringSubmatch(parameters); field != nil {
+					return words.BadInput("%s of the paper is the parameter %s: qta params %[2]s", c.args[0], field[1])
+				}
 				var p qta.Params
 				return words.BadInput("%s", words.Bare(p.Set(c.args[0], "")))
 			}

@@ -50,6 +50,16 @@ func TestBadInput(t *testing.T) {
 		{"-seed 1 extra", `unexpected argument "extra"`},
 		{"help me", `unknown command "me"`},
 		{"version now", `unexpected argument "now"`},
+		{"params batch", `unknown parameter "batch"; it is called Batch`},
+		{"params d", "d of the paper is the parameter UncertaintyActions: qta params UncertaintyActions"},
+		{"params T", "T of the paper is the parameter Horizon: qta params Horizon"},
+		{"train 4x5", "4x5 is a maze, which -maze names: qta -maze 4x5"},
+		{"4x5", "4x5 is a maze, which -maze names: qta -maze 4x5"},
+		{"-maze -params small", "-maze has no value: -params follows it"},
+		{"-params fast", "-params fast is called -params beyond -set Batch=256 now"},
+		{"-params default", "-params default is called -params beyond now"},
+		{"eval many", "many holds runs: name one of them, such as many/one"},
+		{"eval many/one/agent.qta", "many/one/agent.qta is a file of a run: name its directory, many/one"},
 		{"params Btach", `unknown parameter "Btach"; "qta params" lists them`},
 		{"-seed -1", "-seed: want a whole number from 0"},
 		{"-steps 1e6", "-steps: want a whole number from 1 to 100000000"},
@@ -104,6 +114,7 @@ func TestBadInput(t *testing.T) {
 	roomtest.Write(t, "open.json", "{\n")
 	roomtest.Write(t, "unknown.json", `{"Batsh": 3}`)
 	roomtest.Write(t, "damaged/agent.qta", "what is this?")
+	roomtest.Write(t, "many/one/agent.qta", "what is this?")
 	roomtest.Write(t, "s.txt", "-maze 1U5 -seed 1\n-maze 1U5 -seed 2\n")
 	roomtest.Write(t, "bad.txt", "-maze 1U5\n-maze 2\n")
 	roomtest.Write(t, "empty/x", "")

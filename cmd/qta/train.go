@@ -118,6 +118,12 @@ func (f *trainFlags) describe() (maze *qta.Maze, id lab.Identity, own string, er
 	return maze, lab.MazeIdentity(name, maze, p, f.seed, *f.eval), own, nil
 }
 
+// isMaze reports whether a maze has this name.
+func isMaze(name string) bool {
+	_, err := qta.NewMaze(name)
+	return err == nil
+}
+
 // findMaze returns the maze of a name or a file, and its name.
 func findMaze(name string) (*qta.Maze, string, error) {
 	isPath := strings.ContainsRune(name, '/') || strings.ContainsRune(name, os.PathSeparator) ||
@@ -161,6 +167,10 @@ func findParams(name string, set []string) (p qta.Params, label string, err erro
 	switch {
 	case i >= 0:
 		p, label = presets[i].Params, name
+	case name == "fast":
+		return p, "", words.BadInput("-params fast is called -params beyond -set Batch=256 now")
+	case name == "default":
+		return p, "", words.BadInput("-params default is called -params beyond now")
 	case !strings.HasSuffix(name, ".json"):
 		return p, "", words.BadInput("-params %q: want %s or a file that ends in .json", name, presetNames)
 	default:
