@@ -98,10 +98,10 @@ func (o *Options) complete() {
 	o.EvalEvery, o.Rollouts = cmp.Or(o.EvalEvery, 1000), cmp.Or(o.Rollouts, Rollouts)
 	o.Threads = cmp.Or(o.Threads, min(runtime.GOMAXPROCS(0), 8))
 	if o.Say == nil {
-		o.Say = func(line string) { fmt.Println(line) }
+		o.Say = func(line string) { fmt.Println(words.Plain(line)) }
 	}
 	if o.Warn == nil {
-		o.Warn = func(line string) { fmt.Fprintln(os.Stderr, "warning: "+line) }
+		o.Warn = func(line string) { fmt.Fprintln(os.Stderr, "warning: "+words.Plain(line)) }
 	}
 }
 
@@ -111,6 +111,8 @@ func (o Options) Check(env qta.Env) error {
 	o.complete()
 	if err := o.Params.Validate(); err != nil {
 		return words.BadInput("%w", err)
+	} else if err := words.CheckName(o.Name); err != nil {
+		return err
 	}
 	const mostMemory = 2 << 30 // of parameters and Adam's moments, in bytes
 	p, sizes := o.Params, env.Sizes()

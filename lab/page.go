@@ -86,6 +86,9 @@ func (v *view) files() (files map[string][]byte, err error) {
 		return nil, fmt.Errorf("%s: %w", PageFile, err)
 	}
 	files[PageFile], files[LogFile] = page.Bytes(), logTable(id, v.Record.Curve)
+	for name, data := range files {
+		files[name] = []byte(words.Text(string(data)))
+	}
 	return files, nil
 }
 

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -439,7 +440,7 @@ func (id Identity) check() error {
 			return err
 		}
 	}
-	return id.Params.Validate()
+	return cmp.Or(words.CheckName(id.Environment), id.Params.Validate())
 }
 
 // ThisProgram describes the running program.

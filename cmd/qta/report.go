@@ -116,7 +116,7 @@ func reportCommand(flags *flag.FlagSet) func(call) error {
 			files = r.CSV()
 		}
 		for name, data := range files {
-			if through, err := writeOutput(filepath.Join(*out, name), "."+*format, data); err != nil || through {
+			if through, err := writeOutput(filepath.Join(*out, name), "."+*format, []byte(words.Text(string(data)))); err != nil || through {
 				return err // what follows would stand behind the page
 			}
 		}

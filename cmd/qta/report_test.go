@@ -2,6 +2,8 @@ package main
 
 import (
 	"flag"
+	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +12,7 @@ import (
 
 	"qta/cmd/qta/internal/report"
 	"qta/internal/roomtest"
+	"qta/internal/words"
 	"qta/lab"
 )
 
@@ -82,5 +85,31 @@ func TestResults(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, usualSteps); diff != "" {
 		t.Errorf("usualSteps (-results/runs +source):\n%s", diff)
+	}
+}
+
+// TestNames has names of others' choice: those that decide a run are refused unless they
+// are text, and what is printed and written of any is UTF-8 that only shows itself.
+func TestNames(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const odd = "caf\xe9\u202e\x1b[2J" // Latin-1, from right to left, and an empty screen
+	roomtest.Write(t, odd+".txt", "SG\n")
+	roomtest.Write(t, odd+".json", "{}")
+	for _, args := range []string{"-maze " + odd + ".txt", "maze " + odd + ".txt", "-params " + odd + ".json"} {
+		if got := invoke(t, strings.Fields(args)...); got.code != exitInput || !strings.Contains(got.errors, "rename it") || words.Text(got.errors) != got.errors {
+			t.Errorf("qta %s: %+v", args, got)
+		}
+	}
+	roomtest.Write(t, "s.txt", strings.Join(tinyRun("-steps", "20", "-out", odd), " "))
+	out := mustRun(t, "sweep", "s.txt")
+	for _, name := range []string{"4x5\x1b[2J", "4x5\u202e", "4x5\n"} { // of a foreign run
+		r := recordOf(t, filepath.Join("runs", odd))
+		r.Run.Environment = name
+		roomtest.Write(t, filepath.Join("foreign", fmt.Sprintf("%q.json", name)), string(r.Encode()))
+	}
+	out += mustRun(t, "status", "runs", "foreign") + mustRun(t, "eval", filepath.Join("runs", odd)) + mustRun(t, "report", "runs", "foreign") +
+		mustRun(t, "report", "runs", "-format", "csv") + roomtest.Read(t, "report.html") + roomtest.Read(t, "report/runs.csv")
+	if words.Text(out) != out || strings.Count(out, "is not printable") != 6 {
+		t.Errorf("printed or written: %.3000q", out)
 	}
 }

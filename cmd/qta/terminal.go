@@ -31,16 +31,19 @@ func newOutput(w io.Writer) *output {
 	return o
 }
 
-// Write writes as it stands.
-func (o *output) Write(p []byte) (int, error) {
-	n, err := o.w.Write(p)
+// Write writes text, whoever its names are from.
+func (o *output) Write(p []byte) (int, error) { return len(p), o.write(words.Text(string(p))) }
+
+// write writes as it stands.
+func (o *output) write(text string) error {
+	_, err := io.WriteString(o.w, text)
 	if err != nil && o.err == nil {
 		o.err = fmt.Errorf("standard output cannot be written: %w", words.Cause(err))
 		if o.failed != nil {
 			o.failed(o.err)
 		}
 	}
-	return n, err
+	return err
 }
 
 // say writes a line that stays.
@@ -53,7 +56,7 @@ func (o *output) say(format string, args ...any) {
 // Without a terminal it does nothing.
 func (o *output) show(line string) {
 	if o.live {
-		fmt.Fprintf(o, "\r\x1b[K\x1b[?7l%s\x1b[?7h", line)
+		o.write("\r\x1b[K\x1b[?7l" + words.Plain(line) + "\x1b[?7h")
 		o.shown = true
 	}
 }
@@ -61,7 +64,7 @@ func (o *output) show(line string) {
 // clear takes the line that changes off the screen.
 func (o *output) clear() {
 	if o.shown {
-		io.WriteString(o, "\r\x1b[K")
+		o.write("\r\x1b[K")
 		o.shown = false
 	}
 }

@@ -149,6 +149,9 @@ func findMaze(name string) (*qta.Maze, string, error) {
 // readText reads a text that a person has written. The mark with which some
 // editors begin UTF-8 is left out.
 func readText(path string) (string, error) {
+	if err := words.CheckName(filepath.Base(path)); err != nil {
+		return "", err
+	}
 	data, err := words.ReadFile(path, words.MostText)
 	return strings.TrimPrefix(string(data), "\ufeff"), words.Cause(err)
 }

@@ -66,18 +66,34 @@ func Cause(err error) error {
 // library's errors have.
 func Bare(err error) string { return Plain(strings.TrimPrefix(err.Error(), "qta: ")) }
 
-// Plain returns a text that others may have written as one line with which a
-// terminal does nothing but show it.
-func Plain(text string) string {
+// Text returns a text that others may have written as UTF-8 with which a terminal,
+// a browser and a parser do nothing but show it, line by line.
+func Text(text string) string {
 	return strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case unicode.IsControl(r):
+		control := unicode.IsControl(r) && r != '\n' && r != '\t'
+		if control || unicode.In(r, unicode.Bidi_Control, unicode.Noncharacter_Code_Point) {
 			return utf8.RuneError
 		}
 		return r
 	}, text)
+}
+
+// Plain is [Text] on one line.
+func Plain(text string) string {
+	return Text(strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		return r
+	}, text))
+}
+
+// CheckName refuses a name that would be printed otherwise than it is.
+func CheckName(name string) error {
+	if Plain(name) != name {
+		return BadInput("the name %q is not printable UTF-8; rename it", name)
+	}
+	return nil
 }
 
 // Count returns a number with its noun.

@@ -21,6 +21,8 @@ func TestTexts(t *testing.T) {
 		{bare, "map file qta: x.txt", "map file qta: x.txt"},
 		{Plain, "4x5, ε ≥ 0", "4x5, ε ≥ 0"},
 		{Plain, "a\x1b[2Jb\u009b31m\x00", "a\uFFFD[2Jb\uFFFD31m\uFFFD"},
+		{Plain, "caf\xe9\u202e\ufffe \u2028", "caf\uFFFD\uFFFD\uFFFD  "},
+		{Text, "a\n\tb\r\x1b\u2066", "a\n\tb\uFFFD\uFFFD\uFFFD"},
 		{Shell, "Batch=3", "Batch=3"},
 		{Shell, "a b", "'a b'"},
 		{Shell, "it's", `'it'\''s'`},
