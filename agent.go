@@ -111,18 +111,6 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 	return a, nil
 }
 
-// Act returns the policy's action for an observation and a goal, without
-// exploration: numbers in [-1, 1]. The slice is the caller's. Act panics unless
-// both are of the agent's [Sizes], of numbers up to ±1e100.
-func (a *Agent) Act(observation, goal []float64) []float64 {
-	x := a.rows([][]float64{observation}, [][]float64{goal})
-	action := make([]float64, a.sizes.Action)
-	for i, v := range a.policy.act(a.policy.net, x).row(0) {
-		action[i] = float64(v)
-	}
-	return action
-}
-
 // SetThreads spreads the arithmetic over n threads, at first one. The results
 // are the same bytes for every n. Call [Agent.Close] at the end.
 func (a *Agent) SetThreads(n int) { a.workers.resize(n) }
@@ -183,14 +171,6 @@ func (a *Agent) Digest() string {
 
 // What an agent answers when asked, in any environment. No question changes
 // anything in training.
-
-// Value returns, for each observation with its goal, the mean over the critics of
-// Q(s, π(s, g), g), as in section 3.3's threshold: a sum of discounted rewards,
-// not clipped to the possible returns. It panics unless there are as many goals as
-// observations, of the agent's [Sizes] and of numbers up to ±1e100.
-func (a *Agent) Value(observations, goals [][]float64) []float64 {
-	return criticsMean(a.policyValues(a.pun, observations, goals))
-}
 
 // Uncertainty returns Equation 5 in each observation with its goal, by the agent's
 // heads as they are, in the unit of what they predict. The seed decides the d
@@ -279,18 +259,6 @@ func (a *Agent) Goals(from, to int) [][]float64 {
 	return goals
 }
 
-// A NumericError reports that the arithmetic of training has failed: a loss or
-// a parameter is NaN or infinite.
-type NumericError struct {
-	Step    int    // environment steps taken, or updates of a [PUN]
-	Network string // whose numbers they are
-	Value   float64
-}
-
-func (e *NumericError) Error() string {
-	return fmt.Sprintf("qta: step %d: %s: %v is not finite; a smaller learning rate may help", e.Step, e.Network, e.Value)
-}
-
 func (a *Agent) checkSizes(env Env) error {
 	if env == nil {
 		return errors.New("qta: there is no environment, where training needs two instances of one and an evaluation needs one")
@@ -367,31 +335,4 @@ func (a *Agent) parameters() []parameterVector {
 	vectors = append(vectors, a.pun.parameters("critic")...)
 	vectors = append(vectors, a.curriculum.networks()...)
 	return vectors
-}
-
-// checkFinite returns a [*NumericError] if one of a network's numbers is NaN or
-// infinite.
-func checkFinite[T float32 | float64](step int, network string, numbers ...T) error {
-	for _, x := range numbers {
-		if !finite(float64(x)) {
-			return &NumericError{step, network, float64(x)}
-		}
-	}
-	return nil
-}
-
-func (l losses) check(step int) error {
-	return cmp.Or(
-		checkFinite(step, "critics", l.critic),
-		checkFinite(step, "predictive heads", l.head),
-		checkFinite(step, "policy", l.policy))
-}
-
-func checkParameters(step int, all ...parameterVector) error {
-	for _, params := range all {
-		if err := checkFinite(step, params.name, params.values...); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -11,27 +11,28 @@ import (
 // in [Authors], departures of a baseline's learner in that baseline's file.
 
 // A departing learner does what an update of the authors' code, of MEGA's and of
-// VDS's does otherwise, and takes the steps of ensembles with one backbone.
+// VDS's does otherwise, and learns for ensembles other than PUN.
 type departing struct {
 	everyStep
+	lessons
 	oneBackbone bool // all critics share it
 
-	heads, policy batch  // of their own
-	prediction    matrix // a head's output for its own minibatch
+	headBatch, policyBatch batch  // of their own
+	prediction             matrix // a head's output for its own minibatch
 }
 
 // learn is one update on the critics' minibatch b; the heads and the policy may have
 // minibatches of their own (HeadOwnDraw, ActorOwnDraw), and the heads a step of
 // their own, after the critics'.
 func (l *departing) learn(a *Agent, b *batch) {
-	p, heads, policy := &a.params, b, b
+	p, headBatch, policyBatch := &a.params, b, b
 	if p.HeadOwnDraw {
-		heads = &l.heads
-		a.draw(heads, byEpisode{uniform{a.replay}}, pursuedGoal)
+		headBatch = &l.headBatch
+		a.draw(headBatch, byEpisode{uniform{a.replay}}, pursuedGoal)
 	}
 	if p.ActorOwnDraw {
-		policy = &l.policy
-		a.draw(policy, uniform{a.replay}, a.curriculum.replayGoal)
+		policyBatch = &l.policyBatch
+		a.draw(policyBatch, uniform{a.replay}, a.curriculum.replayGoal)
 	}
 	if p.WeightDecay && a.SolvedAt() > 0 {
 		decayWeights(a.pun)
@@ -49,16 +50,16 @@ func (l *departing) learn(a *Agent, b *batch) {
 	if apart {
 		a.losses.critic, _ = l.step(a.pun, b, nil)
 	} else {
-		a.losses.critic, a.losses.head = l.step(a.pun, b, heads)
+		a.losses.critic, a.losses.head = l.step(a.pun, b, headBatch)
 	}
 	a.sampler.prioritize(a.pun, b)
 	if targetsMove {
 		a.pun.follow()
 	}
 	if apart {
-		_, a.losses.head = l.step(a.pun, nil, heads)
+		_, a.losses.head = l.step(a.pun, nil, headBatch)
 	}
-	a.losses.policy = a.policy.learn(policy.x, a.pun)
+	a.losses.policy = a.policy.learn(policyBatch.x, a.pun)
 	if targetsMove {
 		a.policy.follow(a.workers)
 	}
@@ -66,9 +67,9 @@ func (l *departing) learn(a *Agent, b *batch) {
 
 // step is [pun.learn] with the critics on the minibatch b and the heads on one of
 // their own. Without one of the two only the other learns.
-func (l *departing) step(u *pun, b, heads *batch) (criticLoss, headLoss float64) {
+func (l *departing) step(u *pun, b, headBatch *batch) (criticLoss, headLoss float64) {
 	for i := range u.critics {
-		critic, head := l.gradient(u, i, b, heads)
+		critic, head := l.gradient(u, i, b, headBatch)
 		criticLoss += critic
 		headLoss += head
 	}
@@ -79,7 +80,7 @@ func (l *departing) step(u *pun, b, heads *batch) (criticLoss, headLoss float64)
 		if b != nil {
 			c.adam.step()
 		}
-		if heads != nil {
+		if headBatch != nil {
 			c.headAdam.step()
 		}
 	}
@@ -87,35 +88,92 @@ func (l *departing) step(u *pun, b, heads *batch) (criticLoss, headLoss float64)
 	return criticLoss / g, headLoss / g
 }
 
-// gradient is [pun.gradient] likewise. It is zero where neither loss reaches. With
-// PredictiveGradient head, Equation 4 does not reach the backbone.
-func (l *departing) gradient(u *pun, i int, b, heads *batch) (criticLoss, headLoss float64) {
+// gradient fills the gradient of critic i and its head, which is zero where neither
+// loss reaches.
+func (l *departing) gradient(u *pun, i int, b, headBatch *batch) (criticLoss, headLoss float64) {
 	c, p, n := u.critics[i], u.pass, len(u.critics[i].q.layers)-1
-	intoBackbone := u.params.PredictiveGradient != "head"
-	if b == nil || heads == nil {
+	if b == nil || headBatch == nil {
 		clear(c.gradient.params) // either optimizer may move all of them
 	}
 	if b != nil {
 		ξ := c.q.latent(p, b.x)
-		criticLoss = u.criticGradient(i, ξ, b)
-		if heads != b {
-			c.head.forward(p.workers, c.prediction.slice(0, ξ.rows), ξ, false) // for priorities
-		} else if headLoss = u.headGradient(i, ξ, c.prediction, b); intoBackbone {
-			u.headGradientInput(i, ξ, true)
+		criticLoss = l.criticGradient(u, i, ξ, b)
+		if headBatch == b {
+			headLoss = l.headGradient(u, i, ξ, c.prediction, b, true)
+		} else { // priorities may ask for it
+			c.head.forward(p.workers, c.prediction.slice(0, ξ.rows), ξ, false)
 		}
 		c.q.backward(p, c.gradient.q, n, false)
 	}
-	if heads != nil && heads != b {
-		if l.prediction.rows < heads.x.rows {
-			l.prediction = newMatrix(heads.x.rows, u.width)
+	if headBatch != nil && headBatch != b {
+		if l.prediction.rows < headBatch.x.rows {
+			l.prediction = newMatrix(headBatch.x.rows, u.width)
 		}
-		ξ := c.q.latent(p, heads.x)
-		if headLoss = u.headGradient(i, ξ, l.prediction, heads); intoBackbone {
-			u.headGradientInput(i, ξ, false)
+		headLoss = l.headGradient(u, i, c.q.latent(p, headBatch.x), l.prediction, headBatch, false)
+		if u.params.PredictiveGradient != "head" {
 			c.q.backward(p, c.gradient.q, n, b != nil)
 		}
 	}
 	return criticLoss, headLoss
+}
+
+// criticGradient returns Equation 2 for critic i, given ξ of the minibatch, and
+// fills its last layer's gradient. It leaves the one with respect to ξ in u.pass.dx.
+func (l *departing) criticGradient(u *pun, i int, ξ matrix, b *batch) float64 {
+	c, p, q := u.critics[i], u.pass, u.values[i][:ξ.rows]
+	n := len(c.q.layers) - 1
+	final, dq := c.q.layers[n], p.dx[n+1].slice(0, ξ.rows)
+	final.forward(p.workers, matrix{ξ.rows, 1, 1, 1, q}, ξ, false)
+	y, w := l.lesson(i, b)
+	loss := CriticLoss(dq.data[:ξ.rows], q, y, w)
+	final.backward(p.workers, c.gradient.q.layers[n], ξ, dq, p.dwT[n], false)
+	final.backwardInput(p.workers, p.dx[n].slice(0, ξ.rows), dq, p.wT[n], epilogue{mask: ξ})
+	return loss
+}
+
+// headGradient returns Equation 4 for head i, given ξ of the minibatch, and fills
+// the head's gradient. It leaves the one with respect to the predictions in u.dp,
+// and the one with respect to ξ in u.pass.dx, added to what is there if add, unless
+// the loss moves only the head (PredictiveGradient).
+func (l *departing) headGradient(u *pun, i int, ξ, prediction matrix, b *batch, add bool) float64 {
+	c, p := u.critics[i], u.pass
+	dp, prediction := u.dp.slice(0, ξ.rows), prediction.slice(0, ξ.rows)
+	c.head.forward(p.workers, prediction, ξ, false)
+	loss := l.loss(i, dp, prediction, b)
+	c.head.backward(p.workers, c.gradient.head, ξ, dp, u.headT, false)
+	if u.params.PredictiveGradient != "head" {
+		dξ := p.dx[len(c.q.layers)-1].slice(0, ξ.rows)
+		c.head.backwardInput(p.workers, dξ, dp, u.headT, epilogue{add: add, mask: ξ})
+	}
+	return loss
+}
+
+// lessons are what the critics of an ensemble and its heads learn.
+type lessons interface {
+	// lesson returns the targets of critic i, and their weights.
+	lesson(i int, b *batch) (y, w []float32)
+
+	// loss returns the loss of head i, whose outputs are p, and sets dp to its
+	// gradient.
+	loss(i int, dp, p matrix, b *batch) float64
+}
+
+// punLessons are PUN's.
+type punLessons struct{}
+
+func (punLessons) lesson(_ int, b *batch) (y, w []float32) { return b.y, b.w }
+
+func (punLessons) loss(_ int, dp, p matrix, b *batch) float64 {
+	n := p.rows * p.cols
+	return PredictiveLoss(dp.data[:n], p.data[:n], b.sNext.data[:n], p.cols)
+}
+
+// normLessons have predictiveNorm in Equation 4's place (HeadLoss).
+type normLessons struct{ punLessons }
+
+func (normLessons) loss(_ int, dp, p matrix, b *batch) float64 {
+	n := p.rows * p.cols
+	return predictiveNorm(dp.data[:n], p.data[:n], b.sNext.data[:n], p.cols)
 }
 
 // stepsApart gives critics and heads optimizers that move both: for steps of their
@@ -157,14 +215,6 @@ func decayWeights(u *pun) {
 type achievedHeads struct{ heads }
 
 func (achievedHeads) predicted(r *replay, i int) []float64 { return r.nextAchieved.at(i) }
-
-// normHeads have predictiveNorm in Equation 4's place (HeadLoss).
-type normHeads struct{ heads }
-
-func (normHeads) loss(_ int, dp, p matrix, b *batch) float64 {
-	n := p.rows * p.cols
-	return predictiveNorm(dp.data[:n], p.data[:n], b.sNext.data[:n], p.cols)
-}
 
 // predictiveNorm takes the place of Equation 4 in the authors' code:
 // 1/B Σ |p - s'|, the mean Euclidean norm. At p = s' the gradient is zero.

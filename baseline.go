@@ -67,12 +67,15 @@ func (e noisy) uncertainty(a *Agent, q question, rng stream) []float64 {
 // Differs D8: Schaul et al. (2016, section 3.3) add a small constant to |TD error|.
 // Here, as in the authors' code, a transition whose priority is zero is never
 // drawn again. Where they have one critic, this is the mean over all.
-type tdReplay struct{ *prioritized }
+type tdReplay struct {
+	*prioritized
+	lessons
+}
 
 func (s tdReplay) prioritize(u *pun, b *batch) {
 	clear(s.priority)
 	for i, values := range u.values {
-		y, _ := u.heads.lesson(i, b)
+		y, _ := s.lesson(i, b)
 		for k := range y {
 			s.priority[k] += math.Abs(float64(values[k])-float64(y[k])) / float64(len(u.values))
 		}

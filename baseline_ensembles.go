@@ -6,6 +6,7 @@ package qta
 // minimum.
 type ownTargets struct {
 	heads
+	lessons
 	y [][]float32 // of each critic
 }
 
@@ -35,58 +36,6 @@ func (h *ownTargets) lesson(i int, b *batch) (y, w []float32) { return h.y[i], b
 //
 // Reading R77: a loss is divided by the size of the whole minibatch, whatever part
 // of it a critic sees; Adam makes the scale of a gradient immaterial.
-type bootstrap struct {
-	ownTargets
-	seed   uint64
-	w      []float32 // weights of the critic at work
-	masked batch     // minibatch of the head at work
-}
-
-// in reports whether transition i is in a critic's part of the replay.
-func (h *bootstrap) in(i, critic int) bool { return inMask(h.seed, i, critic) }
-
-// lesson takes transitions outside critic i's part of the replay out of its loss.
-func (h *bootstrap) lesson(i int, b *batch) (y, w []float32) { return h.y[i], h.weights(i, b, h.in) }
-
-func (h *bootstrap) weights(i int, b *batch, in func(i, critic int) bool) []float32 {
-	h.w = append(h.w[:0], b.w...)
-	for row, k := range b.transitions {
-		if !in(k, i) {
-			h.w[row] = 0
-		}
-	}
-	return h.w
-}
-
-// loss leaves them out of the head's loss, too.
-func (h *bootstrap) loss(i int, dp, p matrix, b *batch) float64 {
-	return h.maskedLoss(i, dp, p, b, h.in)
-}
-
-// maskedLoss has the prediction itself as what head i is to predict where in is
-// false, which makes neither a loss nor a gradient.
-func (h *bootstrap) maskedLoss(i int, dp, p matrix, b *batch, in func(i, critic int) bool) float64 {
-	s := &h.masked.sNext
-	if s.rows < p.rows {
-		*s = newMatrix(p.rows, p.cols)
-	}
-	copy(s.data, b.sNext.data)
-	for row, k := range b.transitions {
-		if !in(k, i) {
-			copy(s.row(row), p.row(row))
-		}
-	}
-	return h.heads.loss(i, dp, p, &h.masked)
-}
-
-// inMask reports whether transition i of a run belongs to a critic's part of
-// the replay: a fair coin, as in the authors' code, that depends only on the seed
-// and the two indices.
-func inMask(seed uint64, i, critic int) bool {
-	return mix(mix(mix(seed)+uint64(forMasks))+uint64(i)<<6+uint64(critic))>>63 == 0
-}
-
-// authorsBootstrap is bootstrap in the form of the authors' code.
 //
 // Differs D9: the authors' code (AuthorsForm) has heads of a single
 // output, which regress by squared error to both coordinates of s' at once and
@@ -95,35 +44,68 @@ func inMask(seed uint64, i, critic int) bool {
 //
 // Differs D10: with AuthorsForm no critic learns from the running
 // episode, whose masks their code draws at its end.
-type authorsBootstrap struct {
-	bootstrap
-	replay *replay
-	mean   [1]float64
+type bootstrap struct {
+	ownTargets
+	seed    uint64
+	authors bool
+	replay  *replay
+
+	w      []float32  // weights of the critic at work
+	masked batch      // minibatch of the head at work
+	mean   [1]float64 // what a head of the authors' is to predict
 }
 
-func (h *authorsBootstrap) in(i, critic int) bool {
-	running := h.replay.n - h.replay.n%h.replay.horizon
-	return i < running && h.bootstrap.in(i, critic)
+// in reports whether a critic learns from transition i.
+func (h *bootstrap) in(i, critic int) bool {
+	running := h.authors && i >= h.replay.n-h.replay.n%h.replay.horizon
+	return !running && inMask(h.seed, i, critic)
 }
 
-func (h *authorsBootstrap) out(i, critic int) bool { return !h.in(i, critic) }
-
-func (h *authorsBootstrap) lesson(i int, b *batch) (y, w []float32) {
-	return h.y[i], h.weights(i, b, h.in)
+// lesson gives transitions that critic i does not learn from no weight.
+func (h *bootstrap) lesson(i int, b *batch) (y, w []float32) {
+	h.w = append(h.w[:0], b.w...)
+	for row, k := range b.transitions {
+		if !h.in(k, i) {
+			h.w[row] = 0
+		}
+	}
+	return h.y[i], h.w
 }
 
-func (h *authorsBootstrap) loss(i int, dp, p matrix, b *batch) float64 {
-	return h.maskedLoss(i, dp, p, b, h.out)
+// loss has the prediction itself as what head i is to predict where it does not
+// learn, which makes neither a loss nor a gradient.
+func (h *bootstrap) loss(i int, dp, p matrix, b *batch) float64 {
+	s := &h.masked.sNext
+	if s.rows < p.rows {
+		*s = newMatrix(p.rows, p.cols)
+	}
+	copy(s.data, b.sNext.data)
+	for row, k := range b.transitions {
+		if h.in(k, i) == h.authors { // a head of theirs learns where its critic does not
+			copy(s.row(row), p.row(row))
+		}
+	}
+	return h.lessons.loss(i, dp, p, &h.masked)
 }
 
-// predicted returns the mean of the components.
-func (h *authorsBootstrap) predicted(r *replay, i int) []float64 {
+// predicted returns, for the authors, the mean of the components.
+func (h *bootstrap) predicted(r *replay, i int) []float64 {
 	s := h.heads.predicted(r, i)
+	if !h.authors {
+		return s
+	}
 	h.mean[0] = 0
 	for _, v := range s {
 		h.mean[0] += v / float64(len(s))
 	}
 	return h.mean[:]
+}
+
+// inMask reports whether transition i of a run belongs to a critic's part of
+// the replay: a fair coin, as in the authors' code, that depends only on the seed
+// and the two indices.
+func inMask(seed uint64, i, critic int) bool {
+	return mix(mix(mix(seed)+uint64(forMasks))+uint64(i)<<6+uint64(critic))>>63 == 0
 }
 
 // backbone returns the parameters of Q_backbone.
@@ -156,21 +138,37 @@ func (u *pun) sumBackbones() {
 // deepEnsemble is Deep Ensembles (Lakshminarayanan et al., 2017): separate critics,
 // each learning from its own target, whose predictive heads are Gaussian: a mean for
 // each component of s' and one variance for all.
-type deepEnsemble struct{ ownTargets }
+//
+// Differs D11: the paper scores all architectures by "next state prediction
+// discrepancies", and so does this: the heads' means, by Equation 5. The authors'
+// code (AuthorsForm) scores by the mean predicted variance, which is the noise
+// that the heads see in the data and not their disagreement. Lakshminarayanan et
+// al. have the variance of the uniform mixture, which is both.
+type deepEnsemble struct {
+	ownTargets
+	authors bool
+}
 
 func (*deepEnsemble) loss(_ int, dp, p matrix, b *batch) float64 {
 	n, m := p.rows*p.cols, p.rows*b.sNext.cols
 	return gaussianLoss(dp.data[:n], p.data[:n], b.sNext.data[:m], b.sNext.cols)
 }
 
-// spread is [HeadDeviation] of the means.
-func (*deepEnsemble) spread(d []float64, outputs [][]float32, predicted int) {
+// spread is the mean over the heads of the variance, for the authors, or
+// [HeadDeviation] of the means.
+func (h *deepEnsemble) spread(d []float64, outputs [][]float32, predicted int) {
+	g := float64(len(outputs))
 	for r := range d {
-		sum := 0.0
-		for c := range predicted {
-			sum += elementDeviation(outputs, r*(predicted+1)+c, max(float64(len(outputs))-1, 1))
+		first, sum := r*(predicted+1), 0.0
+		for c := 0; !h.authors && c < predicted; c++ {
+			sum += elementDeviation(outputs, first+c, max(g-1, 1))
 		}
-		d[r] = sum / float64(predicted)
+		for i := 0; h.authors && i < len(outputs); i++ {
+			sum += softplus(float64(outputs[i][first+predicted])) + varianceFloor
+		}
+		if d[r] = sum / float64(predicted); h.authors {
+			d[r] = sum / g
+		}
 	}
 }
 
@@ -206,23 +204,4 @@ func gaussianLoss(dp, p, s []float32, width int) float64 {
 		dp[r*(width+1)+width] = float32(float64(dVariance*sigmoid(z)) / n)
 	}
 	return sum / n
-}
-
-// varianceEnsemble scores by the mean over the heads of the predicted variance.
-//
-// Differs D11: the paper scores all architectures by "next state prediction
-// discrepancies", and so does this: the heads' means, by Equation 5. The authors'
-// code (AuthorsForm) scores by the mean predicted variance, which is the noise
-// that the heads see in the data and not their disagreement. Lakshminarayanan et
-// al. have the variance of the uniform mixture, which is both.
-type varianceEnsemble struct{ deepEnsemble }
-
-func (*varianceEnsemble) spread(d []float64, outputs [][]float32, predicted int) {
-	for r := range d {
-		sum := 0.0
-		for _, h := range outputs {
-			sum += softplus(float64(h[r*(predicted+1)+predicted])) + varianceFloor
-		}
-		d[r] = sum / float64(len(outputs))
-	}
 }

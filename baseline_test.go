@@ -98,7 +98,8 @@ func TestPriorities(t *testing.T) {
 			}
 			near(t, "the largest", []float32{float32(s.largest)}, []float64{largest})
 		}
-		s.stored(40)
+		a.replay.n++
+		s.see()
 		near(t, "weight of a new transition", []float32{float32(s.tree.values()[40])}, []float64{math.Pow(largest, 0.6)})
 	}
 }
@@ -133,7 +134,7 @@ func TestOwnDraws(t *testing.T) {
 	if err := errors.Join(a.update(), v.endEpisode(a)); err != nil {
 		t.Fatal(err)
 	}
-	for want, b := range map[int]*batch{1: &a.batch, 2: &own.heads, 3: &own.policy, 4: &v.batch} {
+	for want, b := range map[int]*batch{1: &a.batch, 2: &own.headBatch, 3: &own.policyBatch, 4: &v.batch} {
 		drawn := len(slices.Compact(slices.Sorted(slices.Values(b.transitions))))
 		for row, i := range b.transitions {
 			if want == 2 && !slices.Equal(b.x.row(row)[2:4], float32s(a.replay.goal.at(i))) {
@@ -150,13 +151,13 @@ func TestOwnDraws(t *testing.T) {
 	own = departingOf(a)
 	for range 200 {
 		a.update()
-		for _, i := range own.heads.transitions {
+		for _, i := range own.headBatch.transitions {
 			if i == 40 {
 				count++
 			}
 		}
 	}
-	frequency(t, "the running episode's transition", count, 200*len(own.heads.transitions), 0.2)
+	frequency(t, "the running episode's transition", count, 200*len(own.headBatch.transitions), 0.2)
 }
 
 // The disagreement of Q-values about each candidate as a goal from where the agent
@@ -341,7 +342,7 @@ func TestMasks(t *testing.T) {
 		}
 		b := &a.batch
 		for k := range a.pun.critics {
-			_, w := a.pun.heads.lesson(k, b)
+			_, w := a.pun.heads.(*bootstrap).lesson(k, b)
 			for row, i := range b.transitions {
 				in := inMask(a.seed, i, k) && !(authors && i >= 40)
 				next := a.replay.nextObservation.at(i)
@@ -404,13 +405,13 @@ func TestEnsembleGradients(t *testing.T) {
 		}
 		own := &a.batch
 		if p.HeadOwnDraw {
-			own = &departingOf(a).heads
+			own = &departingOf(a).headBatch
 		}
 		critics := each(a.pun.critics, func(c *critic) vectorNet { return c.q.vector() })
 		heads := each(a.pun.critics, func(c *critic) vectorLayer { return c.head.vector() })
 		// Losses of critic i and its head; with one backbone, of all.
-		critic := func(i int) float64 { return twinLossOfBatch(a.pun.heads, critics[i], nil, &a.batch, i, "") }
-		head := func(i int) float64 { return twinLossOfBatch(a.pun.heads, critics[i], &heads[i], own, i, "") }
+		critic := func(i int) float64 { return twinLossOfBatch(departingOf(a).lessons, critics[i], nil, &a.batch, i, "") }
+		head := func(i int) float64 { return twinLossOfBatch(departingOf(a).lessons, critics[i], &heads[i], own, i, "") }
 		sum := func(loss func(int) float64, i int) float64 {
 			if p.Uncertainty == "bootstrap" {
 				return loss(0) + loss(1) + loss(2)

@@ -61,8 +61,8 @@ func newVDS(p Params, sizes Sizes, seed uint64, w *workers) *vds {
 	p.CriticRate = vdsRate
 	p.Polyak = vdsPolyak
 	p.Uncertainty = "pun"
-	h, s := newHeads(&p, sizes, seed, nil)
-	return &vds{members: newPUN(&p, sizes, h, s, newStream(seed, forMembers).Rand, w)}
+	h, l, s := newHeads(&p, sizes, seed, nil)
+	return &vds{members: newPUN(&p, sizes, h, s, newStream(seed, forMembers).Rand, w), learner: departing{lessons: l}}
 }
 
 func (v *vds) ready(env Env) error {

@@ -33,7 +33,9 @@ const strideDecay = 0.98
 
 func (w *wandering) explore(a *Agent, action []float64) {
 	rng := a.exploration.Rand
-	disturb(action, a.params.ActionNoise, rng)
+	for i := range action {
+		action[i] = min(max(action[i]+float64(a.params.ActionNoise*normal(rng)), -1), 1)
+	}
 	switch {
 	case rng.Float64() >= w.probability(a):
 	case w.short > 0 && (a.reached || !a.firstGoal): // not on the way to an episode's first goal
@@ -202,3 +204,17 @@ func (l *averaging) saved() saved {
 type oftener struct{ learner }
 
 func (oftener) afterStep(a *Agent) error { return a.updateTimes(a.params.UpdatesPerStep) }
+
+// updateTimes makes n updates, or none in the first LearningStarts environment
+// steps.
+func (a *Agent) updateTimes(n int) error {
+	if a.step <= a.params.LearningStarts {
+		return nil
+	}
+	for range n {
+		if err := a.update(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -411,8 +411,7 @@ var equations = []equation{
 	{"critic-loss", []int{2}, "CriticLoss", "critics s g a y w?", func(in *inputs, out output) {
 		a, b := in.learner(Paper())
 		for i, c := range a.pun.critics {
-			loss := a.pun.criticGradient(i, c.q.latent(a.pun.pass, b.x), b)
-			c.q.backward(a.pun.pass, c.gradient.q, len(c.q.layers)-1, false)
+			loss, _ := (&departing{lessons: punLessons{}}).gradient(a.pun, i, b, nil)
 			out("loss", loss, i)
 			out("grad", c.gradient.q.layers, i)
 		}
@@ -550,9 +549,12 @@ func checkPredictiveLoss(in *inputs, out output) {
 	p := Paper()
 	p.HeadLoss = map[string]string{"mse": "squared", "norm": "norm"}[in.Form]
 	a, b := in.learner(p)
-	u := a.pun
+	u, l := a.pun, &departing{lessons: punLessons{}}
+	if p.HeadLoss == "norm" {
+		l.lessons = normLessons{}
+	}
 	for i, c := range u.critics {
-		loss := u.headGradient(i, c.q.latent(u.pass, b.x), c.prediction, b)
+		loss := l.headGradient(u, i, c.q.latent(u.pass, b.x), c.prediction, b, false)
 		out("loss", loss, i)
 		out("pred", c.prediction, i)
 		out("grad_head", c.gradient.head, i)

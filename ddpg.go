@@ -10,6 +10,18 @@ import (
 // al., 2016), with the exploration of the appendix's table and the input
 // normalizer.
 
+// Act returns the policy's action for an observation and a goal, without
+// exploration: numbers in [-1, 1]. The slice is the caller's. Act panics unless
+// both are of the agent's [Sizes], of numbers up to ±1e100.
+func (a *Agent) Act(observation, goal []float64) []float64 {
+	x := a.rows([][]float64{observation}, [][]float64{goal})
+	action := make([]float64, a.sizes.Action)
+	for i, v := range a.policy.act(a.policy.net, x).row(0) {
+		action[i] = float64(v)
+	}
+	return action
+}
+
 // act sets the action columns of x, B rows of s, g and a, to the actions of
 // network, which is net or target: tanh of its output. It returns them too, B by
 // action, valid until the next call.
@@ -105,7 +117,9 @@ type tableExplorer struct{}
 // code and the authors'.
 func (tableExplorer) explore(a *Agent, action []float64) {
 	rng := a.exploration.Rand
-	disturb(action, a.params.ActionNoise, rng)
+	for i := range action {
+		action[i] = min(max(action[i]+float64(a.params.ActionNoise*normal(rng)), -1), 1)
+	}
 	if rng.Float64() < a.params.RandomAction {
 		uniformAction(action, rng)
 	}
@@ -113,13 +127,6 @@ func (tableExplorer) explore(a *Agent, action []float64) {
 
 func (tableExplorer) stepped(*Agent) {}
 func (tableExplorer) saved() saved   { return nil }
-
-// disturb adds noise of standard deviation ε to an action.
-func disturb(action []float64, ε float64, rng *rand.Rand) {
-	for i := range action {
-		action[i] = min(max(action[i]+float64(ε*normal(rng)), -1), 1)
-	}
-}
 
 // uniformAction draws an action from the action space, [-1, 1] in each
 // component.

@@ -1,6 +1,7 @@
 package qta
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 )
@@ -29,8 +30,8 @@ type PUN struct {
 
 // NewPUN returns an untrained ensemble. All its randomness comes from seed. It
 // uses these parameters: the networks' sizes, G, the learning rates, γ, ρ,
-// UncertaintyActions, GradientClip and HeadLoss. It is an error
-// if they are not valid, or ask for an ensemble other than PUN.
+// UncertaintyActions and GradientClip. It is an error if they are not valid, or ask
+// for an ensemble other than PUN.
 func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -41,15 +42,14 @@ func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 	if p.Critics < 2 {
 		return nil, errors.New("qta: parameter Critics is 1, which cannot disagree: an ensemble needs 2")
 	}
-	for _, name := range []string{"Uncertainty", "HeadTarget", "PredictiveGradient"} {
+	for _, name := range []string{"Uncertainty", "HeadTarget", "HeadLoss", "PredictiveGradient"} {
 		if value, want := p.Value(name), Paper().Value(name); value != want {
 			return nil, fmt.Errorf("qta: parameter %s is %s, an ensemble by itself has %s", name, value, want)
 		}
 	}
 	u := &PUN{params: p, sizes: sizes, draws: newStream(seed, forLearning)}
 	p.ClipReturns = false
-	h, s := newHeads(&p, sizes, seed, nil)
-	u.pun = newPUN(&p, sizes, h, s, newStream(seed, forInitialization).Rand, newWorkers(1))
+	u.pun = newPUN(&p, sizes, punHeads{}, punShape(&p, sizes), newStream(seed, forInitialization).Rand, newWorkers(1))
 	u.pun.clipGradients(p.GradientClip)
 	return u, nil
 }
@@ -79,7 +79,8 @@ func (u *PUN) Learn(
 	criticLoss, predictiveLoss = u.pun.learn(b)
 	u.pun.follow()
 	u.updates++
-	return criticLoss, predictiveLoss, losses{critic: criticLoss, head: predictiveLoss}.check(u.updates)
+	return criticLoss, predictiveLoss, cmp.Or(
+		checkFinite(u.updates, "critics", criticLoss), checkFinite(u.updates, "predictive heads", predictiveLoss))
 }
 
 // Targets returns y of Equation 1 for a minibatch. The caller's policy chooses

@@ -15,7 +15,7 @@ import (
 // A PUN learns from an agent's minibatches what the agent's ensemble learns, to
 // the bit, and answers as it does.
 func TestPUNIsTheAgents(t *testing.T) {
-	for _, changes := range []string{"", "Critics=2", "Critics=5", "GradientClip=0.1", "HeadLoss=norm",
+	for _, changes := range []string{"", "Critics=2", "Critics=5", "GradientClip=0.1",
 		"Curriculum=her UncertaintyGoal=desired", "UncertaintyNoise=1 FirstGoalState=start"} { // no part of an answer
 		t.Run(changes, func(t *testing.T) {
 			p := changed("", tinyPreset(Beyond()), "ClipReturns=false "+changes).Params

@@ -254,6 +254,14 @@ func (a *Agent) achievable(candidates []int) []int {
 	return Achievable(candidates, values, a.params.Threshold, a.params.Horizon)
 }
 
+// Value returns, for each observation with its goal, the mean over the critics of
+// Q(s, π(s, g), g), as in section 3.3's threshold: a sum of discounted rewards,
+// not clipped to the possible returns. It panics unless there are as many goals as
+// observations, of the agent's [Sizes] and of numbers up to ±1e100.
+func (a *Agent) Value(observations, goals [][]float64) []float64 {
+	return criticsMean(a.policyValues(a.pun, observations, goals))
+}
+
 // policyValues returns the values that the critics of u give the policy's action in
 // each state with its goal: critics by states.
 func (a *Agent) policyValues(u *pun, states, goals [][]float64) [][]float32 {

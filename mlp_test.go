@@ -142,7 +142,7 @@ func twinPrediction(critic vectorNet, head vectorLayer, x []float64) []float64 {
 
 // twinLossOfBatch is the loss of critic i on a minibatch, or of its head; the
 // head's is squared, or with the form norm a norm.
-func twinLossOfBatch(h heads, critic vectorNet, head *vectorLayer, b *batch, i int, form string) (mean float64) {
+func twinLossOfBatch(h lessons, critic vectorNet, head *vectorLayer, b *batch, i int, form string) (mean float64) {
 	var y, w []float32
 	if head == nil {
 		y, w = h.lesson(i, b)
@@ -176,18 +176,14 @@ func twinLossOfBatch(h heads, critic vectorNet, head *vectorLayer, b *batch, i i
 }
 
 // headLearns reports whether head i is to learn from a transition.
-func headLearns(h heads, i, transition int) bool {
-	switch b := h.(type) {
-	case *bootstrap:
-		return b.in(transition, i)
-	case *authorsBootstrap:
-		return !b.in(transition, i)
-	}
-	return true
+func headLearns(h any, i, transition int) bool {
+	b, ok := h.(*bootstrap)
+	return !ok || b.in(transition, i) != b.authors
 }
 
 // prioritiesOf, departingOf and averageOf return what is behind an agent's doors.
 func prioritiesOf(a *Agent) *prioritized {
+	a.sampler.saved() // by which all transitions have a priority
 	switch s := a.sampler.(type) {
 	case tdReplay:
 		return s.prioritized
@@ -415,7 +411,7 @@ func (l layer) vector() vectorLayer { return vectorLayer{tableOf(l.w, 0, l.w.col
 func ensemble(p Params, critics []vectorNet, heads []vectorLayer, rows int) *pun {
 	p.Critics, p.HiddenLayers, p.HiddenSize = len(critics), len(critics[0])-1, len(heads[0].W)
 	sizes := Sizes{Observation: 3, Goal: 2, Action: 4}
-	h, s := newHeads(&p, sizes, 1, nil)
+	h, _, s := newHeads(&p, sizes, 1, nil)
 	u := newPUN(&p, sizes, h, s, newStream(1, forInitialization).Rand, newWorkers(1))
 	if p.PredictiveGradient == "separate" {
 		stepsApart(u)

@@ -172,21 +172,14 @@ type shape struct {
 	d         int // random actions of one estimate of uncertainty
 }
 
-// Heads are what an ensemble's critics and predictive heads learn from, and how the
-// heads disagree: PUN's, or those of an ensemble that the paper compares it with.
+// heads are the predictive heads of an ensemble, and what its critics learn from:
+// PUN's, or those of an ensemble that the paper compares it with.
 type heads interface {
 	// predicted returns what a head is to predict of transition i.
 	predicted(r *replay, i int) []float64
 
 	// targets computes Equation 1 for a minibatch whose s', g' and a' are in b.next.
 	targets(u *pun, b *batch, rng stream)
-
-	// lesson returns the targets of critic i, and their weights.
-	lesson(i int, b *batch) (y, w []float32)
-
-	// loss returns Equation 4 for head i, whose outputs are p, and sets dp to its
-	// gradient.
-	loss(i int, dp, p matrix, b *batch) float64
 
 	// spread sets d to how far the heads' outputs are apart in each row.
 	spread(d []float64, outputs [][]float32, predicted int)
@@ -195,13 +188,17 @@ type heads interface {
 // punHeads are PUN's.
 type punHeads struct{}
 
+func punShape(p *Params, sizes Sizes) shape {
+	return shape{predicted: sizes.Observation, width: sizes.Observation, d: p.UncertaintyActions}
+}
+
 // predicted returns s'.
 //
 // Reading R12: s' is the raw next observation, in the environment's units; the
 // text says "hidden state" for what the agent will observe.
 func (punHeads) predicted(r *replay, i int) []float64 { return r.nextObservation.at(i) }
 
-// targets sets b.y for all critics alike.
+// targets sets b.y, for all critics alike.
 func (punHeads) targets(u *pun, b *batch, rng stream) {
 	i, j := drawPair(rng, len(u.critics))
 	q1 := u.targetValue(b.next, i)
@@ -211,13 +208,6 @@ func (punHeads) targets(u *pun, b *batch, rng stream) {
 	}
 	TDTarget(b.y, b.r, q1, q2, u.params.Discount)
 	u.params.clipReturns(b.y)
-}
-
-func (punHeads) lesson(_ int, b *batch) (y, w []float32) { return b.y, b.w }
-
-func (punHeads) loss(_ int, dp, p matrix, b *batch) float64 {
-	n := p.rows * p.cols
-	return PredictiveLoss(dp.data[:n], p.data[:n], b.sNext.data[:n], p.cols)
 }
 
 func (punHeads) spread(d []float64, outputs [][]float32, predicted int) {
@@ -270,17 +260,8 @@ func (u *pun) learn(b *batch) (criticLoss, headLoss float64) {
 	return criticLoss / g, headLoss / g
 }
 
-// learnCritic takes one step of critic i and its head on a minibatch, and returns
-// their losses.
-func (u *pun) learnCritic(i int, b *batch) (criticLoss, headLoss float64) {
-	criticLoss, headLoss = u.gradient(i, b)
-	u.critics[i].adam.step()
-	u.critics[i].headAdam.step()
-	return criticLoss, headLoss
-}
-
-// gradient fills the gradient of critic i and its head: each loss's own on its
-// final layer, and their sum, through ξ, on the backbone.
+// learnCritic descends Equation 2 plus Equation 4 for critic i and its head, and
+// returns both losses.
 //
 // Reading R13: the gradient goes on through ξ into the critic's backbone, which
 // descends Equations 2 and 4 as one loss, by the critic's optimizer; the head's
@@ -291,48 +272,28 @@ func (u *pun) learnCritic(i int, b *batch) (criticLoss, headLoss float64) {
 // Reading R14: Equation 4 sums over the critics' minibatch B, by the notation.
 // The heads see relabeled goals there, so ξ is computed with the relabeled
 // goal.
-func (u *pun) gradient(i int, b *batch) (criticLoss, headLoss float64) {
-	c, p := u.critics[i], u.pass
-	ξ := c.q.latent(p, b.x)
-	criticLoss = u.criticGradient(i, ξ, b)           // Equation 2
-	headLoss = u.headGradient(i, ξ, c.prediction, b) // Equation 4
-	u.headGradientInput(i, ξ, true)
-	c.q.backward(p, c.gradient.q, len(c.q.layers)-1, false)
-	return criticLoss, headLoss
-}
-
-// criticGradient returns Equation 2 for critic i, given ξ of the minibatch, and
-// fills its last layer's gradient. It leaves the one with respect to ξ in u.pass.dx.
-func (u *pun) criticGradient(i int, ξ matrix, b *batch) float64 {
-	c, p, q := u.critics[i], u.pass, u.values[i][:ξ.rows]
+func (u *pun) learnCritic(i int, b *batch) (criticLoss, headLoss float64) {
+	c, p, w, B := u.critics[i], u.pass, u.pass.workers, b.x.rows
 	n := len(c.q.layers) - 1
-	last, dξ, dq := c.q.layers[n], p.dx[n].slice(0, ξ.rows), p.dx[n+1].slice(0, ξ.rows)
-	last.forward(p.workers, matrix{ξ.rows, 1, 1, 1, q}, ξ, false)
-	y, w := u.heads.lesson(i, b)
-	loss := CriticLoss(dq.data[:ξ.rows], q, y, w)
-	last.backward(p.workers, c.gradient.q.layers[n], ξ, dq, p.dwT[n], false)
-	last.backwardInput(p.workers, dξ, dq, p.wT[n], epilogue{mask: ξ})
-	return loss
-}
+	final, q, sPredicted := c.q.layers[n], u.values[i][:B], c.prediction.slice(0, B)
+	dq, dp, dξ := p.dx[n+1].slice(0, B), u.dp.slice(0, B), p.dx[n].slice(0, B)
+	ξ := c.q.latent(p, b.x)
 
-// headGradient returns Equation 4 for head i, given ξ of the minibatch, and fills
-// the head's gradient. It sets prediction, and leaves the gradient with respect to
-// it in u.dp.
-func (u *pun) headGradient(i int, ξ, prediction matrix, b *batch) float64 {
-	c, w := u.critics[i], u.pass.workers
-	dp, prediction := u.dp.slice(0, ξ.rows), prediction.slice(0, ξ.rows)
-	c.head.forward(w, prediction, ξ, false)
-	loss := u.heads.loss(i, dp, prediction, b)
+	final.forward(w, matrix{B, 1, 1, 1, q}, ξ, false)
+	criticLoss = CriticLoss(dq.data[:B], q, b.y, b.w)
+	final.backward(w, c.gradient.q.layers[n], ξ, dq, p.dwT[n], false)
+	final.backwardInput(w, dξ, dq, p.wT[n], epilogue{mask: ξ})
+
+	c.head.forward(w, sPredicted, ξ, false)
+	size := B * u.width
+	headLoss = PredictiveLoss(dp.data[:size], sPredicted.data[:size], b.sNext.data[:size], u.width)
 	c.head.backward(w, c.gradient.head, ξ, dp, u.headT, false)
-	return loss
-}
+	c.head.backwardInput(w, dξ, dp, u.headT, epilogue{add: true, mask: ξ})
 
-// headGradientInput goes on to the gradient with respect to ξ, which it adds to the
-// critic's in u.pass.dx, or sets.
-func (u *pun) headGradientInput(i int, ξ matrix, add bool) {
-	c, p := u.critics[i], u.pass
-	dξ, dp := p.dx[len(c.q.layers)-1].slice(0, ξ.rows), u.dp.slice(0, ξ.rows)
-	c.head.backwardInput(p.workers, dξ, dp, u.headT, epilogue{add: add, mask: ξ})
+	c.q.backward(p, c.gradient.q, n, false)
+	c.adam.step()
+	c.headAdam.step()
+	return criticLoss, headLoss
 }
 
 // follow applies Equation 3 to every critic.
@@ -431,11 +392,6 @@ func newPUN(p *Params, sizes Sizes, h heads, s shape, rng *rand.Rand, w *workers
 		copy(c.target.params, c.q.params)
 	}
 	return u
-}
-
-// newPUNHeads returns PUN's heads and their shape.
-func newPUNHeads(p *Params, sizes Sizes) (heads, shape) {
-	return punHeads{}, shape{sizes.Observation, sizes.Observation, p.UncertaintyActions}
 }
 
 // widths returns the widths of a network's layers from input to output.

@@ -39,7 +39,7 @@ func TestEquation2(t *testing.T) {
 				if weighted {
 					c.b.w = []float32{0.5, 0.1, 1, 0.7, 0.2, 0.9}
 				}
-				heads, l := c.b, new(departing)
+				heads, l := c.b, &departing{lessons: punLessons{}}
 				if form == "apart" {
 					heads = nil
 				} else if c.still.HeadOwnDraw {
@@ -48,8 +48,8 @@ func TestEquation2(t *testing.T) {
 				got, gotHead := l.step(u, c.b, heads)
 				mean, meanHead := 0.0, 0.0
 				for i, critic := range c.critics {
-					critics := func() float64 { return twinLossOfBatch(u.heads, critic, nil, c.b, i, "") }
-					head := func() float64 { return twinLossOfBatch(u.heads, critic, &c.heads[i], heads, i, "") }
+					critics := func() float64 { return twinLossOfBatch(punLessons{}, critic, nil, c.b, i, "") }
+					head := func() float64 { return twinLossOfBatch(punLessons{}, critic, &c.heads[i], heads, i, "") }
 					loss := critics
 					if joint {
 						loss = func() float64 { return critics() + head() }
@@ -112,10 +112,11 @@ func TestEquation4(t *testing.T) {
 					c.still.PredictiveGradient = "separate"
 				}
 				u := ensemble(c.still, c.critics, c.heads, c.b.x.rows)
-				_, got := new(departing).step(u, nil, c.b)
+				_, l, _ := newHeads(&c.still, Sizes{Observation: 3}, 1, nil)
+				_, got := (&departing{lessons: l}).step(u, nil, c.b)
 				mean := 0.0
 				for i, critic := range c.critics {
-					loss := func() float64 { return twinLossOfBatch(u.heads, critic, &c.heads[i], c.b, i, form) }
+					loss := func() float64 { return twinLossOfBatch(punLessons{}, critic, &c.heads[i], c.b, i, form) }
 					mean += loss() / 3
 					params := twinParams(c.heads[i])
 					if backbone {

@@ -83,6 +83,7 @@
 package qta
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -200,7 +201,6 @@ func (a *Agent) move(action []float64) error {
 		return &EnvError{a.step + 1, problem}
 	}
 	a.replay.add(a.observation, a.achieved, action, a.goal, next)
-	a.sampler.stored(a.step)
 	a.enterState(next)
 	a.step++
 	a.explorer.stepped(a)
@@ -224,21 +224,10 @@ func (a *Agent) update() error {
 	}
 	a.updates++
 	a.learner.learn(a, b)
-	return a.losses.check(a.step)
-}
-
-// updateTimes makes n updates, or none in the first LearningStarts environment
-// steps.
-func (a *Agent) updateTimes(n int) error {
-	if a.step <= a.params.LearningStarts {
-		return nil
-	}
-	for range n {
-		if err := a.update(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(
+		checkFinite(a.step, "critics", a.losses.critic),
+		checkFinite(a.step, "predictive heads", a.losses.head),
+		checkFinite(a.step, "policy", a.losses.policy))
 }
 
 // A learner says when the networks learn, and what an update is.
@@ -282,7 +271,13 @@ func (a *Agent) targets(b *batch) {
 	a.pun.heads.targets(a.pun, b, a.learning)
 }
 
-func (everyStep) afterStep(a *Agent) error  { return a.updateTimes(1) }
+func (everyStep) afterStep(a *Agent) error {
+	if a.step <= a.params.LearningStarts {
+		return nil
+	}
+	return a.update()
+}
+
 func (everyStep) afterEpisode(*Agent) error { return nil }
 func (everyStep) saved() saved              { return nil }
 

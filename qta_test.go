@@ -117,7 +117,6 @@ func walked(t testing.TB, p Params, steps int) (*Agent, GoalSampler) {
 		// Goals are as good as unique, so that a test can tell them apart.
 		goal := []float64{a.desired[0] + 0.01*rng.Float64(), a.desired[1]}
 		a.replay.add(a.observation, a.achieved, action, goal, s)
-		a.sampler.stored(i)
 		a.enterState(s)
 	}
 	a.step, a.env = steps, env

@@ -170,9 +170,6 @@ type sampler interface {
 	// prioritize takes in a minibatch that the critics of u have learned from.
 	prioritize(u *pun, b *batch)
 
-	// stored is called when transition i is in the replay.
-	stored(i int)
-
 	// saved lists the state that training changes.
 	saved() saved
 }
@@ -189,7 +186,6 @@ func (uniform) weigh(b *batch, _ int) {
 }
 
 func (uniform) prioritize(*pun, *batch) {}
-func (uniform) stored(int)              {}
 func (uniform) saved() saved            { return nil }
 
 // prioritized is PER of section 3.3.
@@ -207,6 +203,7 @@ type prioritized struct {
 	params  *Params
 	α       float64
 	tree    sumTree // p^α of every one
+	seen    int     // transitions that have a priority
 	largest float64 // priority so far, at least 1
 
 	P, weights, priority []float64 // of a minibatch
@@ -219,7 +216,17 @@ func newPrioritized(r *replay, p *Params) *prioritized {
 	}
 }
 
-func (s *prioritized) draw(rng stream) int { return s.tree.find(rng.Float64()) }
+func (s *prioritized) draw(rng stream) int {
+	s.see()
+	return s.tree.find(rng.Float64())
+}
+
+// see gives new transitions their first priority.
+func (s *prioritized) see() {
+	for ; s.seen < s.n; s.seen++ {
+		s.set(s.seen, s.largest)
+	}
+}
 
 // weigh is Equation 8.
 //
@@ -257,9 +264,8 @@ func (s *prioritized) update(b *batch) {
 	}
 }
 
-func (s *prioritized) stored(i int) { s.set(i, s.largest) }
-
 func (s *prioritized) saved() saved {
+	s.see()
 	terms := make([]float64, s.n)
 	copy(terms, s.tree.values())
 	return saved{&s.largest, terms, func() {

@@ -9,7 +9,7 @@ import "math/rand/v2"
 // from rng.
 func (a *Agent) furnish(rng *rand.Rand) {
 	p, w := &a.params, a.workers
-	h, s := newHeads(p, a.sizes, a.seed, a.replay)
+	h, l, s := newHeads(p, a.sizes, a.seed, a.replay)
 	a.policy = newPolicy(p, a.sizes, rng, w)
 	a.pun = newPUN(p, a.sizes, h, s, rng, w)
 	if p.Uncertainty == "bootstrap" {
@@ -23,52 +23,48 @@ func (a *Agent) furnish(rng *rand.Rand) {
 
 	a.curriculum = newCurriculum(p, a.sizes, a.seed, w)
 	a.explorer = newExplorer(p, a.sizes, a.curriculum)
-	a.sampler = newSampler(p, a.replay)
-	a.estimator, a.learner = newEstimator(p), newLearner(p)
+	a.sampler = newSampler(p, a.replay, l)
+	a.estimator, a.learner = newEstimator(p), newLearner(p, l)
 	if p.UncertaintyPolyak > 0 {
 		nets := newAverage(a.pun)
 		a.estimator, a.learner = averaged{a.estimator, nets}, &averaging{learner: a.learner, nets: nets}
 	}
 }
 
-// newHeads returns the heads that p names, and their shape.
-func newHeads(p *Params, sizes Sizes, seed uint64, r *replay) (heads, shape) {
-	h, s := newPUNHeads(p, sizes)
+// newHeads returns the heads that p names, what they and their critics learn, and
+// their shape.
+func newHeads(p *Params, sizes Sizes, seed uint64, r *replay) (h heads, l lessons, s shape) {
+	h, l, s = punHeads{}, punLessons{}, punShape(p, sizes)
 	if p.HeadTarget == "achieved" {
 		h, s.predicted = achievedHeads{h}, sizes.Goal
 	}
-	if p.Uncertainty != "pun" && p.Uncertainty != "q" {
-		s.d = p.EnsembleActions
+	if p.HeadLoss == "norm" {
+		l = normLessons{}
 	}
 	s.width = s.predicted
-	authors := p.AuthorsForm && p.Uncertainty != "pun" && p.Uncertainty != "q"
-	if p.HeadLoss == "norm" && !(authors && p.Uncertainty == "bootstrap") {
-		h = normHeads{h}
-	}
-	own := ownTargets{heads: h}
-	switch b := (bootstrap{ownTargets: own, seed: seed}); {
-	case p.Uncertainty == "bootstrap" && authors:
-		s.predicted, s.width = 1, 1
-		return &authorsBootstrap{bootstrap: b, replay: r}, s
-	case p.Uncertainty == "bootstrap":
-		return &b, s
-	case p.Uncertainty == "ensemble" && authors:
+	switch p.Uncertainty {
+	case "bootstrap":
+		s.d = p.EnsembleActions
+		if p.AuthorsForm {
+			l, s.predicted, s.width = punLessons{}, 1, 1
+		}
+		b := &bootstrap{ownTargets: ownTargets{heads: h, lessons: l}, seed: seed, authors: p.AuthorsForm, replay: r}
+		h, l = b, b
+	case "ensemble":
+		s.d = p.EnsembleActions
 		s.width++ // for a raw variance
-		return &varianceEnsemble{deepEnsemble{own}}, s
-	case p.Uncertainty == "ensemble":
-		s.width++
-		return &deepEnsemble{own}, s
+		e := &deepEnsemble{ownTargets{heads: h, lessons: l}, p.AuthorsForm}
+		h, l = e, e
 	}
-	return h, s
+	return h, l, s
 }
 
 // newLearner returns the learner that p names, without an average.
-func newLearner(p *Params) (l learner) {
+func newLearner(p *Params, lessons lessons) (l learner) {
 	l = everyStep{}
-	bootstrap := p.Uncertainty == "bootstrap"
-	if p.HeadOwnDraw || p.ActorOwnDraw || p.WeightDecay || p.TargetNoise > 0 || p.TargetEvery > 1 ||
-		p.PredictiveGradient != "joint" || bootstrap {
-		l = &departing{oneBackbone: bootstrap}
+	if lessons != (punLessons{}) || p.HeadOwnDraw || p.ActorOwnDraw || p.WeightDecay || p.TargetNoise > 0 ||
+		p.TargetEvery > 1 || p.PredictiveGradient != "joint" {
+		l = &departing{lessons: lessons, oneBackbone: p.Uncertainty == "bootstrap"}
 	}
 	if p.UpdatesPerStep > 1 {
 		l = oftener{l}
@@ -80,7 +76,7 @@ func newLearner(p *Params) (l learner) {
 }
 
 // newSampler returns the sampler that p names.
-func newSampler(p *Params, r *replay) sampler {
+func newSampler(p *Params, r *replay, l lessons) sampler {
 	if p.Replay == "uniform" {
 		return uniform{r}
 	}
@@ -91,7 +87,7 @@ func newSampler(p *Params, r *replay) sampler {
 	if p.AuthorsForm {
 		return valueReplay{s}
 	}
-	return tdReplay{s}
+	return tdReplay{s, l}
 }
 
 // newCurriculum returns the curriculum that p names.
