@@ -6,7 +6,8 @@
 // It prints how many goals there are, and the least, the quartiles and the largest
 // of their distances in steps of one cell, of which the maze's goal is PathLength
 // away; and how near the nearest of all is to the maze's goal, which the end of a
-// dead end is not. Goals are places where the agent has been, so that this is about
+// dead end is not. The last line has the agent's median uncertainty over the maze,
+// beside which the noise of Figure 4 is large or small. Goals are places where the agent has been, so that this is about
 // as far as it has got.
 package main
 
@@ -59,6 +60,15 @@ func frontier(w io.Writer, m *qta.Maze, agent *qta.Agent) {
 		}
 		fmt.Fprintf(w, "until step %6d: %s, %2d to go\n", to, quartiles(hops), nearest)
 	}
+	var places [][]float64
+	for k, hops := range lattice.Hops {
+		if p := lattice.Point(k); hops >= 0 {
+			places = append(places, p[:])
+		}
+	}
+	ε := agent.Uncertainty(places, places, 1)
+	slices.Sort(ε)
+	fmt.Fprintf(w, "Half of the places are at most %.2g uncertain.\n", ε[len(ε)/2])
 }
 
 // quartiles describes distances: how many, the least, the quartiles, the largest.

@@ -48,7 +48,7 @@ func (r *Report) judge() []claim {
 		{"QTA needs fewer steps than VDS (indices of 2500 steps).", r.fewer(paper.VDS, 1, 2500)},
 		{"VDS becomes less sample efficient with longer mazes.", r.trend(paper.VDS, 1)},
 		{"VDS fails to solve many environments.", judgement{What: "takes runs of it in five mazes or more"}},
-		{"All algorithms scale more poorly on square waves.", r.waves()},
+		{"QTA scales more poorly on square waves.", r.waves()},
 		{"Prioritizing by uncertainty accelerates learning.", r.fewer(paper.PER, -1, 1000)},
 		{"It does so especially in longer mazes.", r.trend(paper.PER, -1)},
 		{"Prioritizing by TD error offers no significant benefit.", r.none(paper.TD, paper.PER, "3L")},
@@ -390,7 +390,7 @@ func (r *Report) noisy(m paper.Method) (noisy, quiet []*lab.Record, j judgement)
 		}
 	}
 	if len(quiet) == 0 {
-		return nil, nil, judgement{What: "takes runs that went on to their budget (-stop never), noise or not"}
+		return nil, nil, judgement{What: "takes runs to their budget (-stop never), with noise and without"}
 	}
 	return noisy, quiet, judgement{Direction: undecided,
 		Runs: fmt.Sprintf("%d, %d without noise (%s); %s", len(noisy), len(quiet), g.Setting, g.Maze)}

@@ -23,7 +23,7 @@ type estimate struct {
 // vary adds the variance of a part. One of nothing but equal numbers tells no
 // scatter, though rounding leaves it some.
 func (e *estimate) vary(variance float64, freedom int) {
-	e.unknown = e.unknown || freedom < 1 || variance < 1e-18
+	e.unknown = e.unknown || variance < 1e-18
 	e.variance += variance
 	e.over += variance * variance / float64(freedom)
 }
