@@ -91,13 +91,9 @@ func rescale(x []float64, pairs [][2]float64, back bool) []float64 {
 	y := slices.Clone(x)
 	for i := range min(len(x), len(pairs)) { // Sizes may be broken
 		middle, half := extent(pairs[i])
-		if half == 0 {
-			half = 1
-		}
-		if back {
+		half = cmp.Or(half, 1)
+		if y[i] = (x[i] - middle) / half; back {
 			y[i] = float64(x[i]*half) + middle
-		} else {
-			y[i] = (x[i] - middle) / half
 		}
 	}
 	return y
