@@ -465,14 +465,13 @@ func (r *Record) Hint() string {
 		return ""
 	}
 	last, half := r.Last(), r.Curve[(len(r.Curve)-1)/2]
-	what := fmt.Sprintf("Training has stood at the goal, first at step %d, its policy does not", r.Outcome.FoundAt)
+	what := fmt.Sprintf("Of its latest rollouts %.0f %% end at the goal", 100*last.Success)
 	switch {
 	case last.GoalsReached == half.GoalsReached && last.GoalsSet > half.GoalsSet:
 		what = fmt.Sprintf("None of the %d goals that it set itself since step %d was reached", last.GoalsSet-half.GoalsSet, half.Step)
 	case last.Reached > last.Success:
-		what = fmt.Sprintf("Of its latest rollouts %.0f %% stood at the goal and %.0f %% at their end: they lost it again",
-			100*last.Reached, 100*last.Success)
-	case r.Outcome.FoundAt == 0:
+		what += fmt.Sprintf(", and %.0f %% stood there: they lost it again", 100*last.Reached)
+	case r.Outcome.FoundAt == 0 && last.Success == 0:
 		what = "In training it has never stood at the goal"
 	}
 	return what + `; "When it does not learn" in docs/library.md says what to look at.`

@@ -102,8 +102,10 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	p := qta.Beyond() // which holds random actions: single ones cancel out where there is momentum
+	p.HiddenSize, p.Batch, p.Candidates = 64, 256, 500
 	err := lab.Train(ctx, new(robot), new(robot), lab.Options{
-		Dir: "runs/robot", Name: "a robot with momentum", Params: qta.Small(), Seed: 1, Steps: *steps,
+		Dir: "runs/robot", Name: "a robot with momentum", Params: p, Seed: 1, Steps: *steps,
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
