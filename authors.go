@@ -59,7 +59,7 @@ func (l *departing) learn(a *Agent, b *batch) {
 	if apart {
 		_, a.losses.head = l.step(a.pun, nil, headBatch)
 	}
-	a.losses.policy = a.policy.learn(policyBatch.x, a.pun)
+	a.losses.policy = a.learnPolicy(policyBatch.x)
 	if targetsMove {
 		a.policy.follow(a.workers)
 	}

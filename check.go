@@ -422,9 +422,9 @@ var equations = []equation{
 		Polyak(target.params, online.params, in.Rho)
 		out("target", target.layers)
 	}},
-	{"policy-gradient", nil, "policy.learn", "actor critics s g action_l2", func(in *inputs, out output) {
+	{"policy-gradient", nil, "Agent.learnPolicy", "actor critics s g action_l2", func(in *inputs, out output) {
 		a, b := in.learner(Paper())
-		out("loss", a.policy.learn(b.x, a.pun))
+		out("loss", a.learnPolicy(b.x))
 		out("grad", a.policy.gradient.layers)
 	}},
 	{"predictive-loss", []int{4}, "PredictiveLoss", "form critics heads s g a s_next", checkPredictiveLoss},

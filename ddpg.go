@@ -40,7 +40,7 @@ func (π *policy) act(network *mlp, x matrix) matrix {
 	return actions
 }
 
-// learn is one step of the policy on a minibatch, B rows of s, g and a, whose
+// learnPolicy is one step of the policy on a minibatch, B rows of s, g and a, whose
 // action columns it overwrites. It descends
 //
 //	-1/B Σ 1/G Σ_i Q_i(s, π(s, g), g) + l2 · mean(a²)
@@ -52,18 +52,19 @@ func (π *policy) act(network *mlp, x matrix) matrix {
 //
 // Reading R19: the policy climbs the mean of the G critics, as the authors' code
 // does; the paper says "as in DDPG", which has one critic.
-func (π *policy) learn(x matrix, u *pun) float64 {
+func (a *Agent) learnPolicy(x matrix) float64 {
+	π := a.policy
 	actions := π.act(π.net, x)
 
 	// dz becomes dL/da, and then the gradient before the tanh.
 	dz := π.pass.dx[len(π.net.layers)].slice(0, x.rows)
-	q := u.actionGradient(dz, x)
+	q := a.pun.actionGradient(dz, x)
 	l2 := float32(π.params.ActionL2)
 	n := float32(x.rows * actions.cols)
 	square := 0.0
-	for i, a := range actions.data[:x.rows*actions.cols] {
-		dz.data[i] = (float32(float32(2*l2)*a)/n - dz.data[i]) * (1 - float32(a*a))
-		square += float64(float64(a) * float64(a))
+	for i, v := range actions.data[:x.rows*actions.cols] {
+		dz.data[i] = (float32(float32(2*l2)*v)/n - dz.data[i]) * (1 - float32(v*v))
+		square += float64(float64(v) * float64(v))
 	}
 	π.net.backward(π.pass, π.gradient, len(π.net.layers), false)
 	π.adam.step()

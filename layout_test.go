@@ -3,8 +3,11 @@ package qta
 import (
 	"fmt"
 	"go/ast"
+	"go/build"
+	"go/importer"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -109,6 +112,110 @@ func TestIndex(t *testing.T) {
 	}
 	if len(got) != 13 {
 		t.Errorf("%d formulas in the index, want the eight displayed ones and five in the text", len(got))
+	}
+}
+
+// paperFiles are those that hold the paper, and departingFiles what departs from it.
+var (
+	paperFiles     = regexp.MustCompile(`^(qta|pun|goals|ddpg|replay|mlp|maze)\.go$`)
+	departingFiles = regexp.MustCompile(`^(authors|beyond|baseline\w*|variants)\.go$`)
+)
+
+// checkTypes returns the package, what its identifiers stand for, and where something is.
+func checkTypes(t *testing.T) (p *types.Package, info *types.Info, file func(token.Pos) string) {
+	t.Helper()
+	fset, info := token.NewFileSet(), &types.Info{Uses: map[*ast.Ident]types.Object{}}
+	var files []*ast.File
+	for _, name := range globNames(t, "*.go") {
+		if here, err := build.Default.MatchFile(".", name); !here || err != nil || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(fset, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+	}
+	config := types.Config{Importer: importer.ForCompiler(fset, "source", nil)}
+	p, err := config.Check("qta", fset, files, info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, info, func(at token.Pos) string { return filepath.Base(fset.Position(at).Filename) }
+}
+
+// The paper's files stand alone: they use nothing that another file departs with, and
+// no field of Params that only departures set, but for a number, LowestReturn. What
+// stands behind the doors of a paper's agent, plain or with PER, is of these files.
+func TestPaperStandsAlone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("with -short: it checks the types of the standard library, too, which takes seconds")
+	}
+	p, info, file := checkTypes(t)
+	departs := map[types.Object]bool{}
+	for _, name := range []string{"Departures", "Additions", "Baselines"} {
+		for f := range p.Scope().Lookup(name).Type().Underlying().(*types.Struct).Fields() {
+			departs[f] = f.Name() != "LowestReturn"
+		}
+	}
+	used := map[bool]int{}
+	for id, o := range info.Uses {
+		if from := file(id.Pos()); o.Pkg() == p && (departingFiles.MatchString(file(o.Pos())) || departs[o]) {
+			if used[paperFiles.MatchString(from)]++; paperFiles.MatchString(from) {
+				t.Errorf("%s uses %s, which departs", from, o.Name())
+			}
+		}
+	}
+	if used[false] < 300 {
+		t.Errorf("only %d uses of departures in all files: this shows nothing", used[false])
+	}
+	doors := func(changes string, p0 Params) (departing []string) {
+		a := newAgent(t, changed("", p0, changes).Params, new(scriptedEnv).Sizes(), 1)
+		for _, door := range []any{a.curriculum, a.estimator, a.explorer, a.sampler, a.learner, a.pun.heads} {
+			name := fmt.Sprintf("%T", door)
+			name = name[strings.Index(name, ".")+1:]
+			if !paperFiles.MatchString(file(p.Scope().Lookup(name).Pos())) {
+				departing = append(departing, name)
+			}
+		}
+		return departing
+	}
+	for _, changes := range []string{"", "Replay=per", "UncertaintyGoal=desired", "Batch=256"} {
+		if got := doors(changes, Paper()); got != nil {
+			t.Errorf("paper %s: behind its doors stand %v", changes, got)
+		}
+	}
+	if got := doors("Replay=td Uncertainty=bootstrap", Beyond()); len(got) != 6 {
+		t.Errorf("other methods: behind their doors stand %v, want six types of departures", got)
+	}
+}
+
+// Each function of plain down to section 4 has a namesake here.
+func TestNamesakes(t *testing.T) {
+	fset := token.NewFileSet()
+	plain, err := parser.ParseFile(fset, "plain/main.go", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{"main": true, "sized": true, "drawprioritized": true} // prioritized.draw
+	for name, f := range parsePackage(t) {
+		for _, d := range f.Decls {
+			if d, ok := d.(*ast.FuncDecl); ok && !strings.HasSuffix(name, "_test.go") {
+				named[strings.ToLower(d.Name.Name)] = true
+			}
+		}
+	}
+	end := slices.IndexFunc(plain.Comments, func(c *ast.CommentGroup) bool { return strings.HasPrefix(c.Text(), "Section 4: ") })
+	count := 0
+	for _, d := range plain.Decls {
+		if d, ok := d.(*ast.FuncDecl); ok && d.Pos() < plain.Comments[end].Pos() {
+			if count++; !named[strings.ToLower(d.Name.Name)] {
+				t.Errorf("%s: no function of the package is called %s", fset.Position(d.Pos()), d.Name.Name)
+			}
+		}
+	}
+	if count < 20 {
+		t.Errorf("%d functions in plain down to section 4: this shows nothing", count)
 	}
 }
 

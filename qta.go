@@ -256,7 +256,7 @@ func (everyStep) learn(a *Agent, b *batch) {
 	a.losses.critic, a.losses.head = a.pun.learn(b) // Equations 2 and 4
 	a.sampler.prioritize(a.pun, b)                  // Equation 7
 	a.pun.follow()                                  // Equation 3
-	a.losses.policy = a.policy.learn(b.x, a.pun)    // DDPG
+	a.losses.policy = a.learnPolicy(b.x)            // DDPG
 	a.policy.follow(a.workers)                      // Equation 3
 }
 

@@ -322,8 +322,6 @@ func (a *agent) learnCritic(critic *learner) {
 	})
 }
 
-func square(x float32) float64 { return float64(float64(x) * float64(x)) }
-
 // follow is Equation 3, φ_targ = ρ φ_targ + (1-ρ) φ. The policy has a target
 // network too (R15).
 func (l *learner) follow(ρ float64) {
@@ -559,7 +557,7 @@ func (a *agent) prioritize() {
 // is (R25, R26).
 func (a *agent) achievable(candidates []point) (kept []point) {
 	for _, g := range candidates {
-		if a.meanQ(g) >= float64(a.threshold*float64(a.horizon)) {
+		if a.value(g) >= float64(a.threshold*float64(a.horizon)) {
 			kept = append(kept, g)
 		}
 	}
@@ -569,9 +567,9 @@ func (a *agent) achievable(candidates []point) (kept []point) {
 	return kept
 }
 
-// meanQ is the mean over the critics of the value of a goal, seen from where the
+// value is the mean over the critics of the value of a goal, seen from where the
 // agent stands, for the policy's action.
-func (a *agent) meanQ(g point) (q float64) {
+func (a *agent) value(g point) (q float64) {
 	x := a.input(a.world.position, g)
 	x = append(x, tanhs(a.policy.net.output(x))...)
 	for _, critic := range a.pun {
@@ -930,6 +928,9 @@ func aside(s, x, y float64) float64 {
 	}
 	return s
 }
+
+// square returns x², exactly.
+func square(x float32) float64 { return float64(float64(x) * float64(x)) }
 
 // ln 2 in two parts. The first has 28 bits, so that its product with an exponent
 // is exact.

@@ -380,7 +380,7 @@ func (tr *training) countBefore(a agent) {
 	candidates := a.drawCandidates()
 	passing := 0
 	for _, g := range candidates {
-		passes := a.meanQ(g) >= a.threshold*float64(a.horizon)
+		passes := a.value(g) >= a.threshold*float64(a.horizon)
 		tr.count("a candidate that is achievable", passes)
 		tr.count("a candidate that is not", !passes)
 		if passes {
