@@ -28,7 +28,7 @@ const (
 // relabeled. VDS's code normalizes for them separately.
 //
 // Reading R85: its value functions have the hidden layers of the agent's
-// networks; VDS's code has three of 256 units for both, as the default does.
+// networks; VDS's code has three of 256 units for both, as [Paper] does.
 //
 // Reading R86: QTA's authors changed none of the numbers of VDS's code. They
 // evaluated every 2500 steps and read success one step before an episode's end;

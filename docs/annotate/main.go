@@ -145,7 +145,7 @@ func (p *page) execute() map[string][]byte {
 	p.where = "docs/annotate: "
 	functions := map[string]any{"prose": p.prose, "math": p.math, "walk": p.walk, "line": p.line,
 		"picture": func(name string) template.HTML { return template.HTML(p.read(name)) },
-		"count":   count, "short": short, "wrap": wrap, "columns": columns, "sets": qta.Presets, "quick": qta.Quick,
+		"count":   count, "short": short, "wrap": wrap, "columns": columns, "sets": qta.Presets, "paper": qta.Paper,
 		"cell": strings.NewReplacer("$", "", "|", `\|`, "*", `\*`).Replace}
 	texts := text.Must(text.New("").Funcs(functions).ParseFS(p.root, "docs/annotate/*.tmpl"))
 	html := template.Must(template.New("").Funcs(functions).ParseFS(p.root, "docs/annotate/page.tmpl"))
