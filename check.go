@@ -222,14 +222,17 @@ type inputs struct {
 	Critics, CriticTargets                         [][]givenLayer
 
 	S, G, A, SNext, X, Dy, Q, QTarget, Grads [][]float32
+	Achieved                                 [][]float32
 	Pred, Actions                            [][][]float32
 	R, Y, W, Mu, Raw                         []float32
 
 	Points, Query, AchievedNext    [][]float64
 	Goal, Epsilon, Priority, QMean []float64
+	Desired                        []float64
 
 	Gamma, Rho, ActionL2, Lr, LrActor, LrCritic, LrPredictive, PredictiveWeight float64
 	Beta1, Beta2, Eps, Alpha, Beta, BetaInitial, C, U, Radius, Bandwidth        float64
+	Lowest                                                                      float64
 
 	Slope     float64 `json:"m"`
 	Intercept float64 `json:"b"`
@@ -238,7 +241,7 @@ type inputs struct {
 	Times              []int `json:"t"`
 	M, Hops            []int
 	Future             *int
-	Output, Form       string
+	Output, Form, Ask  string
 	Steps              []inputs
 }
 
@@ -401,11 +404,12 @@ var equations = []equation{
 		out("y", y)
 	}},
 	{"td-target-networks", []int{1}, "Agent.targets", "actor critics s_next g r gamma M", func(in *inputs, out output) {
-		in.ActorTarget, in.CriticTargets = in.Actor, in.Critics
-		a, b := in.learner(Paper())
-		a.learning = pairScript(in.M, len(a.pun.critics))
-		a.targets(b)
+		a, b := in.targets(false)
 		out("a_next", b.next.columns(b.next.cols-a.sizes.Action, b.next.cols))
+		out("y", b.y)
+	}},
+	{"td-target-clipped", []int{1}, "Agent.targets", "actor critics s_next g r gamma M lowest?", func(in *inputs, out output) {
+		_, b := in.targets(true)
 		out("y", b.y)
 	}},
 	{"critic-loss", []int{2}, "CriticLoss", "critics s g a y w?", func(in *inputs, out output) {
@@ -449,6 +453,7 @@ var equations = []equation{
 		a.pun.d = len(in.Actions)
 		out("epsilon", a.pun.uncertainty(x, a.sizes.Action, actionScript(in.Actions)))
 	}},
+	{"uncertainty-goal", []int{5}, "equation5.uncertainty", "critics heads s achieved desired ask actions", checkCandidates},
 	{"goal-probability", []int{6}, "GoalProbabilities, scaleUncertainty", "epsilon m b", func(in *inputs, out output) {
 		x := make([]float64, len(in.Epsilon))
 		scaleUncertainty(x, in.Epsilon)
@@ -543,6 +548,41 @@ func checkNetwork(in *inputs, out output) {
 	_, dx := net.outputGradient(p, x, 0)
 	out("grad", gradient.layers)
 	out("dx", dx)
+}
+
+// targets returns an agent with the case's networks, and its minibatch with the
+// targets of Equation 1, with a clip of returns or without.
+func (in *inputs) targets(clip bool) (*Agent, *batch) {
+	in.ActorTarget, in.CriticTargets = in.Actor, in.Critics
+	a, b := in.learner(Paper())
+	a.params.ClipReturns, a.params.LowestReturn = clip, in.Lowest
+	a.learning = pairScript(in.M, len(a.pun.critics))
+	a.targets(b)
+	return a, b
+}
+
+// checkCandidates asks about states with the goals achieved there as the choice of a
+// goal does, but for its random actions, which are the case's.
+func checkCandidates(in *inputs, out output) {
+	in.G = in.Achieved
+	p := Paper()
+	p.UncertaintyGoal, p.UncertaintyActions = in.Ask, len(in.Actions)
+	a := in.agent(p, in)
+	q := question{desired: make([]float64, a.sizes.Goal)}
+	set("desired", q.desired, in.Desired)
+	for k, s := range in.S {
+		state, goal := make([]float64, len(s)), make([]float64, a.sizes.Goal)
+		set("s", state, s)
+		set("achieved", goal, in.Achieved[k])
+		q.states, q.goals = append(q.states, state), append(q.goals, goal)
+	}
+	var drawn scripted
+	walk("", reflect.ValueOf(in.Actions), func(_ string, x reflect.Value) { drawn = append(drawn, (x.Float()+1)/2) })
+	ε := a.estimator.uncertainty(a, q, stream{Rand: rand.New(&drawn)})
+	if len(drawn) > 0 || len(in.Achieved) > len(in.S) {
+		panic("in: there are more actions, or goals achieved, than states")
+	}
+	out("epsilon", ε)
 }
 
 func checkPredictiveLoss(in *inputs, out output) {

@@ -129,7 +129,7 @@ func TestCheckCatches(t *testing.T) {
 	t.Parallel()
 	const few = 0.03 // of the corruptions within lists
 	// Lists that may be shorter, or longer, than what is used of them.
-	free := []string{"td-target in.q_target", "td-target-networks in.critics",
+	free := []string{"td-target in.q_target", "td-target-networks in.critics", "td-target-clipped in.critics",
 		"her in.achieved_next", "achievable in.q_mean"}
 	for _, e := range equations {
 		t.Run(e.name, func(t *testing.T) {

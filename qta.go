@@ -34,11 +34,11 @@
 // The paper's eight displayed formulas are numbered in the order of appearance.
 //
 //	formula             file       function                 test file       tests              golden
-//	Equation 1          pun.go     TDTarget                 pun_test.go     TestEquation1      td-target, td-target-networks
+//	Equation 1          pun.go     TDTarget                 pun_test.go     TestEquation1      td-target, td-target-networks, td-target-clipped
 //	Equation 2          pun.go     CriticLoss               pun_test.go     TestEquation2      critic-loss
 //	Equation 3          pun.go     Polyak                   pun_test.go     TestEquation3      polyak
 //	Equation 4          pun.go     PredictiveLoss           pun_test.go     TestEquation4      predictive-loss
-//	Equation 5          goals.go   pun.uncertainty          goals_test.go   TestEquation5      uncertainty-std, uncertainty
+//	Equation 5          goals.go   pun.uncertainty          goals_test.go   TestEquation5      uncertainty-std, uncertainty, uncertainty-goal
 //	Equation 6          goals.go   GoalProbabilities        goals_test.go   TestEquation6      goal-probability
 //	Equation 7          replay.go  prioritized.probability  replay_test.go  TestEquation7      per
 //	Equation 8          replay.go  ImportanceWeights        replay_test.go  TestEquation8      per

@@ -159,6 +159,14 @@ def td_target_networks(v):
 
 
 @vectors(NETWORKS)
+def td_target_clipped(v):
+    """Equation 1 with its networks, clipped to the returns that rewards of
+    -1 and 0 can have, or to a lower bound of its own and 0."""
+    lowest = v.get("lowest", -1 / (1 - v["gamma"]))
+    return {"y": td_target_networks(v)["y"].clamp(lowest, 0)}
+
+
+@vectors(NETWORKS)
 def critic_loss(v):
     """Equation 2; w are importance weights."""
     inputs = [tensor(v[key]) for key in ("s", "g", "a")]
@@ -247,6 +255,15 @@ def uncertainty(v):
             for net, head in zip(critics, heads)))
     return {"per_action": per_action,
             "epsilon": torch.stack(per_action).mean(0)}
+
+
+@vectors(NETWORKS)
+def uncertainty_goal(v):
+    """Equation 5 of candidates, states in which a goal was achieved: asked
+    with the candidate, or with the environment's goal as section 3.2 says."""
+    goals = {"candidate": v["achieved"],
+             "desired": [v["desired"]] * len(v["s"])}[v["ask"]]
+    return {"epsilon": uncertainty({**v, "g": goals})["epsilon"]}
 
 
 @vectors(SCALARS)

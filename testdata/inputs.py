@@ -32,7 +32,7 @@ class Sizes:
         self.s, self.g, self.a = (rng.randint(1, 4) for _ in range(3))
         self.batch = rng.randint(1, 9)
         self.critics = rng.randint(2, 5)
-        self.hidden = [rng.randint(3, 12) for _ in range(rng.randint(1, 4))]
+        self.hidden = [rng.randint(3, 12)] * rng.randint(1, 4)
 
     def actor(self, rng):
         return random_net(rng, [self.s + self.g, *self.hidden, self.a])
@@ -98,7 +98,7 @@ def scalar_cases(rng):
         i = rng.randrange(n)
         yield "her", name, {
             "achieved_next": numbers(rng, n, 2), "goal": numbers(rng, 2),
-            "i": i, "radius": rng.uniform(0.1, 2),
+            "i": i, "radius": 0.35,
             "future": rng.randrange(i, n) if name[0] == "r" else None}
     for u in (0.0, math.nextafter(1, 0), rng.random(), rng.random()):
         yield "her-future", f"u={u}", {"i": rng.randrange(n), "n": n, "u": u}
@@ -165,3 +165,21 @@ def network_cases(rng):
                   for _ in range(rng.randint(1, 3))]}
     yield "update", "random", case
     yield "update-joint", "random", {**case, "predictive_weight": 1.0}
+    n = Sizes(rng)
+    n.batch += 9
+    case = {"actor": n.actor(rng), "critics": n.critic_nets(rng),
+            "gamma": rng.uniform(0.4, 0.7),
+            **n.transitions(rng, "s_next", "g", "r", "M")}
+    for net in case["critics"]:  # so that both bounds count
+        net[-1]["b"] = uniform(rng, 0, 2, 1)
+    yield "td-target-clipped", "possible returns", case
+    yield "td-target-clipped", "its own bound", {
+        **case, "lowest": -rng.uniform(0.5, 1.5)}
+    n, d = Sizes(rng), rng.randint(1, 5)
+    for ask in ("candidate", "desired"):
+        yield "uncertainty-goal", ask, {
+            "critics": n.critic_nets(rng), "heads": n.heads(rng),
+            "s": numbers(rng, n.batch, n.s),
+            "achieved": numbers(rng, n.batch, n.g),
+            "desired": numbers(rng, n.g), "ask": ask,
+            "actions": uniform(rng, -1, 1, d, n.batch, n.a)}
