@@ -940,38 +940,51 @@ func TestStepOrder(t *testing.T) {
 	}
 	a.SetCurriculum(curriculumFunc(func(a *Agent, first bool, _ *rand.Rand) ([]float64, error) {
 		now := a.State().Achieved[0]
-		if note(fmt.Sprint("goal, first ", first)); a.Achieved(a.Steps())[0] != now || now != float64(a.Steps()/3*10+a.Steps()%3) {
+		if note(map[bool]string{true: "first goal", false: "next goal"}[first]); a.Achieved(a.Steps())[0] != now || now != float64(a.Steps()/3*10+a.Steps()%3) {
 			t.Errorf("a goal is set at %v after %d steps", now, a.Steps())
 		}
-		return []float64{now + 2.05}, nil
+		return []float64{now + 1.05}, nil
 	}))
 	train(t, a, env, evaluation, TrainOptions{
 		Steps: 6, EvalEvery: 6, Rollouts: 1,
 		AfterEvaluation: func(Evaluation) error { note("evaluated"); return nil },
 		AfterStep:       func() error { note("stepped"); return nil },
 	})
-	want := strings.Split("normalizers,reset,goal, first true,step,reward,pursued?,stepped,"+
-		"step,reward,pursued?,goal, first false,stepped,"+
-		"step,reward,pursued?,normalizers,stepped,"+ // no update, no goal at an episode's end
-		"reset,goal, first true,step,reward,pursued?,learn,learn,stepped,"+
-		"step,reward,pursued?,goal, first false,learn,learn,stepped,"+
-		"step,reward,pursued?,learn,learn,normalizers,evaluation,evaluated,stepped", ",")
-	if diff := cmp.Diff(strings.Join(want, ","), strings.Join(did, ",")); diff != "" {
+	next, learn := []string{"step", "reward", "pursued?", "next goal"}, []string{"learn", "learn", "stepped"}
+	want := slices.Concat([]string{"normalizers", "reset", "first goal"}, next, learn[2:], next, learn[2:],
+		next[:3], []string{"normalizers", "stepped"}, // no goal at an episode's end
+		[]string{"reset", "first goal"}, next, learn, next, learn,
+		next[:3], learn[:2], []string{"normalizers", "evaluation", "evaluated", "stepped"})
+	if diff := cmp.Diff(want, did); diff != "" {
 		t.Errorf("the order of six steps (-want +got):\n%s", diff)
 	}
 }
 
+// networks returns the numbers of an agent's networks by name. A critic's end with its
+// head's.
+func networks(a *Agent) map[string][]float32 {
+	nets := map[string][]float32{}
+	for _, params := range a.parameters() {
+		nets[params.name] = slices.Clone(params.values)
+	}
+	return nets
+}
+
 // At first targets are the networks that they follow, and so is the average; critics,
-// heads and policy differ from one another, and from those of another seed.
+// heads, policy and streams of chance differ from one another, and from those of
+// another seed.
 func TestStart(t *testing.T) {
 	p := changed("", Paper(), "HiddenSize=8 UncertaintyPolyak=0.9").Params
-	layers := map[float32]string{}
+	whose := map[float64]string{}
+	differ := func(name string, number float64) {
+		if other := whose[number]; other != "" || number == 0 {
+			t.Errorf("a number of %s, %v, is of %q too", name, number, other)
+		}
+		whose[number] = name
+	}
 	for _, seed := range []uint64{1, 2} {
 		a := newMazeAgent(t, p, seed)
-		nets := map[string][]float32{}
-		for _, params := range a.parameters() {
-			nets[params.name] = params.values
-		}
+		nets := networks(a)
 		for name, values := range nets {
 			if online, target := strings.CutPrefix(name, "target "); target {
 				if !slices.Equal(values, nets[online][:len(values)]) {
@@ -979,12 +992,12 @@ func TestStart(t *testing.T) {
 				}
 				continue
 			}
-			for _, i := range []int{0, len(values) - 1, len(values) * 2 / 3} { // first layer, the head's or last, and a middle one
-				if other := layers[values[i]]; other != "" || values[i] == 0 {
-					t.Errorf("number %d of %s of seed %d, %v, is another's: %s", i, name, seed, values[i], other)
-				}
-				layers[values[i]] = name
+			for _, i := range []int{0, len(values) * 2 / 3, len(values) - 1} { // the last of a critic's is its head's
+				differ(fmt.Sprint(name, " of seed ", seed), float64(values[i]))
 			}
+		}
+		for _, s := range []stream{a.exploration, a.environment, a.draws, a.learning, a.goalDraws} {
+			differ(fmt.Sprint("chance of seed ", seed), s.Float64())
 		}
 		for i, net := range averageOf(a) {
 			if !slices.Equal(net.params, a.pun.critics[i].params) {
@@ -994,48 +1007,39 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// In the first update every number moves by its network's rate, as Adam's first step
-// is, and a head's own layer by another than its critic; then targets follow by ρ.
+// In the first update the largest step of a network, or of a head's own layer, is its
+// rate, as Adam's first step is; then targets follow by ρ.
 func TestRates(t *testing.T) {
 	p := changed("", tinyPreset(Paper()), "ActorRate=0.001 CriticRate=0.002 PredictiveRate=0.005 Polyak=0.9 LearningStarts=30").Params
 	var before map[string][]float32
-	numbers := func(a *Agent) map[string][]float32 {
-		nets := map[string][]float32{}
-		for _, params := range a.parameters() {
-			nets[params.name] = slices.Clone(params.values)
-		}
-		return nets
-	}
 	a := newMazeAgent(t, p, 1)
 	trainTo(t, a, 31, func() error {
 		if a.Steps() == 30 {
-			before = numbers(a)
+			moveTargets(a)
+			before = networks(a)
 		}
 		return nil
 	})
-	head := p.HiddenSize*2 + 2
-	for name, now := range numbers(a) {
-		was := before[name]
-		largest := func(lo, hi int) (d float64) {
+	after := networks(a)
+	for name, now := range after {
+		was, n := before[name], len(now)
+		largest := func(lo, hi int) (d float32) {
 			for i := lo; i < hi; i++ {
-				d = math.Max(d, math.Abs(float64(now[i]-was[i])))
+				d = max(d, now[i]-was[i], was[i]-now[i])
 			}
 			return d
 		}
-		n := len(now)
-		online, target := strings.CutPrefix(name, "target ")
-		switch {
-		case target:
+		if online, target := strings.CutPrefix(name, "target "); target {
 			want := make([]float64, n)
 			for i := range want {
-				want[i] = 0.9*float64(was[i]) + 0.1*float64(numbers(a)[online][i])
+				want[i] = 0.9*float64(was[i]) + 0.1*float64(after[online][i])
 			}
 			near(t, name, now, want)
-		case name == "policy":
-			near(t, name+"'s largest step", []float32{float32(largest(0, n))}, []float64{0.001})
-		default:
-			near(t, name+"'s largest step", []float32{float32(largest(0, n-head))}, []float64{0.002})
-			near(t, name+"'s head's", []float32{float32(largest(n-head, n))}, []float64{0.005})
+		} else if name == "policy" {
+			near(t, name+"'s largest step", []float32{largest(0, n)}, []float64{0.001})
+		} else {
+			head := n - 2*p.HiddenSize - 2
+			near(t, name+"'s largest step, and its head's", []float32{largest(0, head), largest(head, n)}, []float64{0.002, 0.005})
 		}
 	}
 }
@@ -1044,12 +1048,12 @@ func TestRates(t *testing.T) {
 // otherwise, changes nothing for another.
 func TestStreams(t *testing.T) {
 	// trace returns what each purpose decides in a run, one line each.
-	trace := func(seed uint64, changes string, more int) map[string]string {
+	trace := func(seed uint64, changes string, more, rollouts int) map[string]string {
 		a := handAgent(t, hand{policy: rule{c: 0.3}, target: [3]rule{{c: -0.1}, {c: -0.2}, {c: -0.3}}, head: apart(rule{s: 1, c: 100})},
 			seed, "InitialSteps=20 LearningStarts=15 Slope=4 Intercept=-1 UncertaintyActions=2 "+changes)
 		env := &recorder{scriptedEnv: &scriptedEnv{place: func(e, k int) float64 { return float64(10*e + k) }, more: more}}
 		var draws, goals, pairs []float64
-		train(t, a, env, &scriptedEnv{place: env.place}, TrainOptions{Steps: 60, EvalEvery: 1, Rollouts: 1 + more, AfterStep: func() error {
+		train(t, a, env, &scriptedEnv{place: env.place}, TrainOptions{Steps: 60, EvalEvery: 1, Rollouts: rollouts, AfterStep: func() error {
 			rows, reward := env.asked[2:], 0.0
 			env.asked = nil
 			for _, row := range rows {
@@ -1072,14 +1076,14 @@ func TestStreams(t *testing.T) {
 			"replay": fmt.Sprint(draws), "learning": fmt.Sprint(pairs), "goals": fmt.Sprint(goals),
 		}
 	}
-	plain := trace(1, "", 0)
+	plain := trace(1, "", 0, 1)
 	for _, test := range []struct {
 		seed    uint64
 		changes string
-		more    int    // numbers of the environment's at a reset, and rollouts of an evaluation
+		more    int    // numbers of the environment's at a reset
 		moved   string // purposes, in their order
 	}{
-		{1, "", 0, ""},
+		{1, "", 0, ""}, // by rollouts of evaluations
 		{2, "", 0, "environment exploration goals learning replay"},
 		{1, "", 3, "environment"},
 		{1, "ActionNoise=0.3", 0, "exploration"},
@@ -1092,7 +1096,7 @@ func TestStreams(t *testing.T) {
 		{1, "Candidates=9", 0, "goals"},
 	} {
 		var moved []string
-		for purpose, now := range trace(test.seed, test.changes, test.more) {
+		for purpose, now := range trace(test.seed, test.changes, test.more, 3) {
 			if now != plain[purpose] {
 				moved = append(moved, purpose)
 			}
@@ -1104,38 +1108,49 @@ func TestStreams(t *testing.T) {
 	}
 }
 
+// A twoActions is a scriptedEnv whose actions have two components.
+type twoActions struct{ *scriptedEnv }
+
+func (twoActions) Sizes() Sizes { return Sizes{1, 1, 2} }
+
 // The noise on each component has mean 0 and deviation ε, the sum is cut off at ±1,
 // and a share of actions is uniform over the action space.
 func TestExploration(t *testing.T) {
 	const n = 20_000
 	for _, test := range []struct {
-		c      float64 // of the policy, whose action is tanh(c)
-		random string
+		c     float64 // of the policy, whose action is tanh(c) in each component
+		share string
 	}{{0, "0"}, {0, "0.3"}, {1, "0"}, {-1, "0.3"}} {
-		a := handAgent(t, hand{policy: rule{c: test.c}}, 1, "Horizon=100000 ActionNoise=0.2 RandomAction="+test.random+" RandomActionLater="+test.random)
+		p := handAgent(t, hand{}, 1, "Horizon=100000 ActionNoise=0.2 RandomAction="+test.share+" RandomActionLater="+test.share).Params()
+		a := newAgent(t, p, twoActions{}.Sizes(), 1)
+		clear(a.policy.net.params)
+		copy(a.policy.net.layers[1].b, float32s([]float64{test.c, test.c}))
 		a.SetCurriculum(curriculumFunc(ownHER))
-		env := &scriptedEnv{place: func(_, k int) float64 { return 1 }}
-		trainScripted(t, a, env, n, nil)
-		share := a.Params().RandomAction
-		// Of each bound, the chance of an action of at most it.
-		normal := func(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
+		env := &scriptedEnv{place: func(int, int) float64 { return 1 }}
+		train(t, a, twoActions{env}, twoActions{}, TrainOptions{Steps: n, EvalEvery: 1e9, Rollouts: 1})
 		for _, bound := range []float64{-1, -0.9, -0.5, -0.2, -0.1, 0, 0.1, 0.2, 0.5, 0.9, math.Nextafter(1, 0)} {
-			count, twice := 0, 0
-			for i, action := range env.actions {
-				if action[0] <= bound {
-					count++
-					if i > 0 && env.actions[i-1][0] <= bound {
-						twice++
+			count, before := [4]int{}, false
+			for _, action := range env.actions {
+				below := [2]bool{action[0] <= bound, action[1] <= bound}
+				for i, is := range [4]bool{below[0], below[1], below[0] && below[1], below[0] && before} {
+					if is {
+						count[i]++
 					}
 				}
-				if math.Abs(action[0]) > 1 {
+				if before = below[0]; math.Abs(action[0]) > 1 || math.Abs(action[1]) > 1 {
 					t.Fatalf("an action of %v", action)
 				}
 			}
-			p := (1-share)*normal((bound-math.Tanh(test.c))/0.2) + share*(bound+1)/2
-			what := fmt.Sprintf("policy %.2f, random %s: an action of at most %.2f", math.Tanh(test.c), test.random, bound)
-			frequency(t, what, count, n, p)
-			frequency(t, what+" after another", twice, n-1, p*p)
+			noisy := math.Erfc(-(bound-math.Tanh(test.c))/0.2/math.Sqrt2) / 2
+			uniform, share := (bound+1)/2, p.RandomAction
+			q := (1-share)*noisy + share*uniform
+			for i, q := range [4]float64{q, q, (1-share)*noisy*noisy + share*uniform*uniform, q * q} {
+				what := []string{"first", "second", "both", "first after another"}[i]
+				if n*q < 1 {
+					continue
+				}
+				frequency(t, fmt.Sprintf("tanh(%v), random %s: at most %.2f, %s", test.c, test.share, bound, what), count[i], n-i/3, q)
+			}
 		}
 	}
 }
@@ -1145,19 +1160,19 @@ func TestExploration(t *testing.T) {
 // They count from 1, with a zero.
 func TestNormalizersShown(t *testing.T) {
 	for _, test := range []struct {
-		what, hindsight string
-		place           func(e, k int) float64
-		shown           func(e int) float64
-		of              func(a *Agent) *normalizer
+		what, changes string
+		place         func(e, k int) float64
+		shown         func(e int) float64
+		of            func(a *Agent) *normalizer
 	}{
-		{"states", "0", func(e, k int) float64 { return float64(4*e + k/5*50) }, func(e int) float64 { return 4*float64(e) + 0.5 },
+		{"states", "HindsightRatio=0 NormalizerFloor=2", func(e, k int) float64 { return float64(4*e + k/5*50) }, func(e int) float64 { return 4*float64(e) + 0.5 },
 			func(a *Agent) *normalizer { return a.stateScale }},
-		{"own goals", "0", func(e, k int) float64 { return float64(4*e + k/5*50) }, func(e int) float64 { return -3 - float64(e) },
+		{"own goals", "HindsightRatio=0", func(e, k int) float64 { return float64(4*e + k/5*50) }, func(e int) float64 { return -3 - float64(e) },
 			func(a *Agent) *normalizer { return a.goalScale }},
-		{"relabeled goals", "1000", func(e, k int) float64 { return float64(4*e + (k+4)/5) }, func(e int) float64 { return 4*float64(e) + 1 },
+		{"relabeled goals", "HindsightRatio=1000", func(e, k int) float64 { return float64(4*e + (k+4)/5) }, func(e int) float64 { return 4*float64(e) + 1 },
 			func(a *Agent) *normalizer { return a.goalScale }},
 	} {
-		a := handAgent(t, hand{}, 1, "NormalizerDraws=9 HindsightRatio="+test.hindsight)
+		a := handAgent(t, hand{}, 1, "NormalizerDraws=9 "+test.changes)
 		a.SetCurriculum(curriculumFunc(func(a *Agent, _ bool, _ *rand.Rand) ([]float64, error) {
 			return []float64{float64(-3 - a.Steps()/5)}, nil
 		}))
@@ -1167,7 +1182,7 @@ func TestNormalizersShown(t *testing.T) {
 				x := test.shown(e)
 				count, sum, square = count+9, sum+9*x, square+9*x*x
 			}
-			mean, σ := sum/count, math.Sqrt(square/count-sum/count*sum/count)
+			mean, σ := sum/count, math.Max(math.Sqrt(square/count-sum/count*sum/count), a.Params().NormalizerFloor)
 			if count == 1 {
 				σ = 1
 			}

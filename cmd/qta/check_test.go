@@ -15,15 +15,15 @@ func TestCheck(t *testing.T) {
 	all := mustRun(t, "check")
 	for _, want := range []string{
 		"TDTarget, td-target.json: apart by at most 2e-05", `"M=[2, 0]" holds within `, "Adam.step, adam.json: ",
-		"replay.relabel, her.json: ", "futureStep, her-future.json: ", "everyStep.learn, update.json: ", "\n49 of 49 cases hold.\n",
+		"replay.relabel, her.json: ", "futureStep, her-future.json: ", "everyStep.learn, update.json: ", "\n53 of 53 cases hold.\n",
 	} {
 		if !strings.Contains(strings.ToLower(all), strings.ToLower(want)) {
 			t.Errorf("qta check lacks %q:\n%s", want, all)
 		}
 	}
 	for i, files := range []string{
-		"td-target-networks.json td-target.json", "critic-loss.json", "polyak.json", "predictive-loss.json",
-		"uncertainty-std.json uncertainty.json", "goal-probability.json", "per.json", "per.json",
+		"td-target-clipped.json td-target-networks.json td-target.json", "critic-loss.json", "polyak.json", "predictive-loss.json",
+		"uncertainty-goal.json uncertainty-std.json uncertainty.json", "goal-probability.json", "per.json", "per.json",
 	} {
 		number := strconv.Itoa(i + 1)
 		one := mustRun(t, "check", number)
