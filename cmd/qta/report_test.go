@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -77,10 +78,35 @@ func TestResults(t *testing.T) {
 			t.Errorf("%s is not what the report makes of results/runs: -update writes it", name)
 		}
 	}
-	want := map[string]int{} // of the runs of quick, or of paper where quick has not run
+	want := map[string]int{}     // of the runs of quick, or of paper where quick has not run
+	front := map[string]string{} // the README's cells
 	for _, g := range r.Groups {
-		if g.Method == "QTA" && (g.Setting == "paper" || g.Setting == "quick") { // in this order
+		if g.Method != "QTA" {
+			continue
+		}
+		if g.Setting == "paper" || g.Setting == "quick" { // in this order
 			want[g.Maze] = int(g.Median)
+		}
+		mean, n := fmt.Sprintf("%.1f", g.Mean/1000), strconv.Itoa(g.N())
+		if g.Bound() {
+			mean, n = "≥ "+mean, fmt.Sprintf("%d of %d", g.Solved, g.N())
+		}
+		front[g.Maze+" `"+g.Setting+"`"] = fmt.Sprintf("%s (%s)", mean, n)
+	}
+	_, table, _ := strings.Cut(roomtest.Read(t, "README.md"), "| maze |")
+	table, _, _ = strings.Cut("| maze |"+table, "\n\n")
+	lines := strings.Split(table, "\n")
+	if len(lines) < 3 {
+		t.Fatal("README.md shows no runs")
+	}
+	head := strings.Split(lines[0], " | ")
+	for _, line := range lines[2:] {
+		cells := strings.Split(line, " | ")
+		for i := 2; i < len(cells); i++ {
+			maze, set := strings.TrimPrefix(cells[0], "| "), strings.TrimSuffix(head[i], " |")
+			if got := strings.TrimSpace(strings.TrimSuffix(cells[i], "|")); got != front[maze+" "+set] {
+				t.Errorf("README.md shows %q of %s with %s, the runs have %q", got, maze, set, front[maze+" "+set])
+			}
 		}
 	}
 	if diff := cmp.Diff(want, usualSteps); diff != "" {

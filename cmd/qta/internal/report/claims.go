@@ -56,11 +56,11 @@ func (r *Report) judge() []claim {
 		{"Performance suffers with noise 0.03 on the uncertainty.", r.suffers(paper.Noise3)},
 		{"Performance suffers with noise 0.05 on the uncertainty.", r.suffers(paper.Noise5)},
 		{"It collapses with noise of 0.05.", r.collapses(paper.Noise5)},
-		{"The values grow over time.", r.positive(0)},
-		{"The values' error falls over time.", r.positive(1)},
-		{"The error is greater further from the start.", r.positive(2)},
-		{"Probabilities of goals follow the heads' deviation.", r.positive(3)},
-		{"Sampled goals are far from the start.", r.positive(4)},
+		{"The values grow over time.", r.positive(func(f *lab.Figure5) float64 { return f.ValueGrowth })},
+		{"The values' error falls over time.", r.positive(func(f *lab.Figure5) float64 { return f.ErrorFall })},
+		{"The error is greater further from the start.", r.positive(func(f *lab.Figure5) float64 { return f.ErrorByDistance })},
+		{"Probabilities of goals follow the heads' deviation.", r.positive(func(f *lab.Figure5) float64 { return f.GoalByDeviation })},
+		{"Sampled goals are far from the start.", r.positive(func(f *lab.Figure5) float64 { return f.GoalDistance })},
 		{"Disagreement of Q-values is a worse estimator than PUN.", r.fewer(paper.Q, 1, 1000)},
 		{"PUN is better than bootstrapped Q-networks.", r.fewer(paper.Bootstrap, 1, 1000)},
 		{"PUN is better than deep ensembles.", r.fewer(paper.Ensemble, 1, 1000)},
@@ -452,34 +452,31 @@ func (r *Report) collapses(m paper.Method) judgement {
 	return j
 }
 
-// figure5 returns the five numbers of each run that tells of Figure 5: of the
-// paper's learner on its maze, at its end.
-func (r *Report) figure5() (seeds []uint64, numbers [][5]float64) {
-	if g := r.group(full, paper.QTA, paper.Figure5Maze); g != nil {
-		for _, run := range g.runs {
-			if f := run.Outcome.Figure5; f != nil && (run.State == lab.Solved || run.State == lab.Finished) {
-				seeds = append(seeds, run.Run.Seed)
-				numbers = append(numbers, [5]float64{f.ValueGrowth, f.ErrorFall, f.ErrorByDistance, f.GoalByDeviation,
-					f.GoalDistance})
-			}
-		}
+// Figure5 returns the runs that tell of Figure 5: of the paper's learner on its maze,
+// at their end.
+func (r *Report) Figure5() []*lab.Record {
+	g := r.group(full, paper.QTA, paper.Figure5Maze)
+	if g == nil {
+		return nil
 	}
-	return seeds, numbers
+	return g.which(func(run *lab.Record) bool {
+		return run.Outcome.Figure5 != nil && (run.State == lab.Solved || run.State == lab.Finished)
+	})
 }
 
-// positive judges the claim that the i-th number of Figure 5 is positive, in six runs or more.
-func (r *Report) positive(i int) judgement {
-	_, numbers := r.figure5()
-	n, hits, sum := len(numbers), 0, 0.0
-	if n == 0 {
+// positive judges the claim that a number of Figure 5 is positive, in six runs or more.
+func (r *Report) positive(number func(*lab.Figure5) float64) judgement {
+	runs, hits, sum := r.Figure5(), 0, 0.0
+	if len(runs) == 0 {
 		return judgement{What: "no run of " + full + " on " + paper.Figure5Maze + " is at its end"}
 	}
-	for _, x := range numbers {
-		sum += x[i]
-		if x[i] > 0 {
+	for _, run := range runs {
+		x := number(run.Outcome.Figure5)
+		if sum += x; x > 0 {
 			hits++
 		}
 	}
+	n := len(runs)
 	j := judgement{undecided, "", "number of Figure 5", "above 0",
 		fmt.Sprintf("above 0 in %d of %d, mean %.3g", hits, n, sum/float64(n)), "",
 		fmt.Sprintf("%d QTA (%s); %s", n, full, paper.Figure5Maze)}

@@ -113,28 +113,26 @@ func (r *Report) figure4(p paper.Panel) []picture {
 	chart := draw.Plot{Title: "Figure 4: success with noise on the uncertainty", X: draw.Axis{Name: "environment steps"},
 		Y: draw.Axis{Name: "mean success", Unit: "fraction", High: 1}, Width: 270, Height: 170}
 	var theirs []draw.Series
+	point := func(x, y float64) draw.Point { return draw.Point{X: x, Y: y, Low: y, High: y} }
 	for i, m := range p.Lines {
 		runs := quiet
 		if i > 0 {
 			runs, _, _ = r.noisy(m)
 		}
-		mine := draw.Series{Band: true} // whose points are none to see
-		if steps, success := curve(runs); len(runs) > 0 {
-			mine.Name = fmt.Sprintf("%s, %s", m.Name, words.Count(len(runs), "run"))
-			for k, step := range steps {
-				sum := 0.0
-				for _, y := range success {
-					sum += y[k] / float64(len(runs))
-				}
-				mine.Points = append(mine.Points, draw.Point{X: float64(step), Y: sum, Low: sum, High: sum})
+		mine := draw.Series{Name: fmt.Sprintf("%s, %s", m.Name, words.Count(len(runs), "run"))}
+		steps, success := curve(runs)
+		for k, step := range steps {
+			sum := 0.0
+			for _, y := range success {
+				sum += y[k]
 			}
+			mine.Points = append(mine.Points, point(float64(step), sum/float64(len(runs))))
 		}
-		chart.Series = append(chart.Series, mine)
 		their := draw.Series{Name: m.Name + ", the paper", Like: i + 1}
 		for _, q := range paper.Success(m) {
-			their.Points = append(their.Points, draw.Point{X: q[0], Y: q[1], Low: q[1], High: q[1]})
+			their.Points = append(their.Points, point(q[0], q[1]))
 		}
-		theirs = append(theirs, their)
+		chart.Series, theirs = append(chart.Series, mine), append(theirs, their)
 	}
 	chart.Series = append(chart.Series, theirs...)
 	return []picture{{"Figure 4, whose maze the paper does not name; here " + j.Runs + ".", chart.Draw()}}

@@ -48,8 +48,6 @@ type group struct {
 	Solved    int
 	Median    float64      // of the steps
 	Mean, SD  float64      // of the steps; the deviation is the population's, as the paper's
-	Found     float64      // median step at which training found the goal
-	FoundRuns int          // how many runs that is of
 	Paper     *paper.Point // nil where the paper has none
 }
 
@@ -137,7 +135,6 @@ func (p place) compare(q place) int {
 
 // sum sums up the runs that have ended.
 func (g *group) sum() {
-	var found []float64
 	for _, run := range g.all {
 		if !run.Ended() {
 			continue
@@ -147,16 +144,10 @@ func (g *group) sum() {
 		if run.Outcome.SolvedAt > 0 {
 			g.Solved++
 		}
-		if run.Outcome.FoundAt > 0 {
-			found = append(found, float64(run.Outcome.FoundAt))
-		}
 	}
-	g.Median, g.Mean, g.SD, g.Found = math.NaN(), math.NaN(), math.NaN(), math.NaN()
+	g.Median, g.Mean, g.SD = math.NaN(), math.NaN(), math.NaN()
 	if g.N() > 0 {
 		g.Median, g.Mean, g.SD = stats.Median(g.steps), stats.Mean(g.steps), populationDeviation(g.steps)
-	}
-	if g.FoundRuns = len(found); g.FoundRuns > 0 {
-		g.Found = stats.Median(found)
 	}
 }
 
