@@ -11,6 +11,9 @@ import (
 
 // desiredGoals is HER (Andrychowicz et al., 2017) without a curriculum: the
 // environment's goal, for the whole episode.
+//
+// Reading R114: the heads learn here, too, as one loss with the critics, though
+// nobody asks them; so they do with MEGA and VDS on another learner than their own.
 type desiredGoals struct{ onlyGoals }
 
 func (desiredGoals) goal(a *Agent, first bool) ([]float64, error) {

@@ -2,8 +2,10 @@ package qta
 
 // This file is the ensembles that Figure 6 of the paper compares PUN with.
 
-// ownTargets gives each critic targets from its own target critic, without a
-// minimum.
+// ownTargets gives each critic targets from its own target critic.
+//
+// Reading R110: without the minimum of Equation 1, as Osband et al. have it; deep
+// ensembles, too, so that both differ from PUN in more than the estimate.
 type ownTargets struct {
 	heads
 	lessons
@@ -102,8 +104,9 @@ func (h *bootstrap) predicted(r *replay, i int) []float64 {
 }
 
 // inMask reports whether transition i of a run belongs to a critic's part of
-// the replay: a fair coin, as in the authors' code, that depends only on the seed
-// and the two indices.
+// the replay, which depends only on the seed and the two indices.
+//
+// Reading R111: a transition is in it with probability 1/2, as in the authors' code.
 func inMask(seed uint64, i, critic int) bool {
 	return mix(mix(mix(seed)+uint64(forMasks))+uint64(i)<<6+uint64(critic))>>63 == 0
 }
@@ -136,8 +139,9 @@ func (u *pun) sumBackbones() {
 }
 
 // deepEnsemble is Deep Ensembles (Lakshminarayanan et al., 2017): separate critics,
-// each learning from its own target, whose predictive heads are Gaussian: a mean for
-// each component of s' and one variance for all.
+// each learning from its own target, whose predictive heads are Gaussian.
+//
+// Reading R112: a head has a mean for each component of s', and one variance for all.
 //
 // Differs D11: the paper scores all architectures by "next state prediction
 // discrepancies", and so does this: the heads' means, by Equation 5. The authors'

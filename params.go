@@ -262,6 +262,9 @@ func Beyond() Params {
 
 // Authors returns what the authors' public code runs for QTA, where it
 // departs from the paper.
+//
+// Reading R117: with the switches of the paper's method. As published their file
+// runs deep ensembles by the variance of Q-values, and its d of 16 is from there.
 func Authors() Params {
 	p := Paper()
 	p.PredictiveRate = 5e-4

@@ -250,6 +250,9 @@ func (u *pun) targetValue(x matrix, i int) []float32 {
 //
 // Reading R11: the joint loss is the sum over the critics; each critic's
 // gradient sees only its own term.
+//
+// Reading R113: Equation 4 has weight 1 beside Equation 2. The authors' code
+// averages the heads' losses over the critics, so that Adam's ε counts for three.
 func (u *pun) learn(b *batch) (criticLoss, headLoss float64) {
 	for i := range u.critics {
 		critic, head := u.learnCritic(i, b)

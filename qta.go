@@ -142,6 +142,8 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 //
 // Reading R1: one update follows every environment step, after the first
 // LearningStarts. An episode runs to its horizon whatever goals it reaches.
+//
+// Reading R115: a new goal is set before the step's update; in the authors' code after.
 func (a *Agent) trainStep() error {
 	if a.step%a.params.Horizon == 0 {
 		if err := a.reset(); err != nil {
@@ -355,6 +357,8 @@ func (a *Agent) evaluate(env Env, rollouts int, rng stream) (Evaluation, error) 
 // Reading R103: the policy acts without noise; the paper does not say.
 // [TrainOptions] says how often to evaluate and with how many rollouts: in the
 // authors' code, and in the command, every 1000 environment steps with 20.
+//
+// Reading R116: normalizers have seen the latest episode; in the authors' code not yet.
 func (a *Agent) rollout(env Env, rng stream, e *Evaluation) error {
 	s := env.Reset(rng.Rand)
 	desired := slices.Clone(s.Desired)
