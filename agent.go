@@ -280,11 +280,6 @@ var (
 )
 
 func same(a, b Env) bool {
-	if s, ok := a.(*scaled); ok {
-		if t, ok := b.(*scaled); ok {
-			a, b = s.Env, t.Env
-		}
-	}
 	return reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 

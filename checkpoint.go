@@ -43,13 +43,13 @@ type header struct {
 	Step        int    // environment steps taken, and transitions in the replay
 	Evaluations int    // in the log
 	Own         bool   // the curriculum is its user's own
-	Curriculum  []byte // what that curriculum saved; nil if it saves nothing
+	Curriculum  []byte // nil; of earlier versions what that curriculum saved
 	Attachment  int    // bytes
 }
 
 // MarshalBinary returns a checkpoint of the agent: its whole state. It fails
-// with a [*NumericError] if a number is NaN or infinite, with the error of a
-// [Curriculum] that cannot be saved, and after an error within a step of Train.
+// with a [*NumericError] if a number is NaN or infinite, and after an error within
+// a step of Train.
 func (a *Agent) MarshalBinary() ([]byte, error) {
 	if a.unfit != nil {
 		return nil, a.unfit
@@ -58,13 +58,7 @@ func (a *Agent) MarshalBinary() ([]byte, error) {
 		Params: a.params, Sizes: a.sizes, Seed: a.seed,
 		Step: a.step, Evaluations: len(a.log), Attachment: len(a.attachment),
 	}
-	if own, ok := a.curriculum.(*ownCurriculum); ok {
-		var err error
-		if h.Curriculum, err = own.save(); err != nil {
-			return nil, err
-		}
-		h.Own = true
-	}
+	_, h.Own = a.curriculum.(*ownCurriculum)
 	return h.marshal(agentMagic, a.saved(), a.parameters(), a.step)
 }
 
@@ -145,8 +139,10 @@ func loadAgent(data []byte) (*Agent, error) {
 	}
 	a.log = make([]Evaluation, h.Evaluations)
 	a.attachment = make([]byte, h.Attachment)
-	if h.Own {
-		a.curriculum = &ownCurriculum{state: h.Curriculum}
+	if h.Curriculum != nil {
+		return nil, fmt.Errorf("its curriculum's state is of an earlier version: %w", errors.ErrUnsupported)
+	} else if h.Own {
+		a.curriculum = new(ownCurriculum)
 	}
 	if err := cmp.Or(a.saved().read(state), a.replayProblem()); err != nil {
 		return nil, err

@@ -2,7 +2,6 @@ package qta
 
 import (
 	"cmp"
-	"encoding"
 	"errors"
 	"fmt"
 	"math"
@@ -71,7 +70,7 @@ func (e *scaled) Reset(rng *rand.Rand) State { return e.state(e.Env.Reset(rng)) 
 func (e *scaled) Step(action []float64) (State, float64) {
 	s, reward := e.Env.Step(action)
 	here := e.state(s)
-	if reward == e.Env.Reward(s.Achieved, s.Desired) { // else it is not env's Reward, which its learner will see
+	if reward == e.Env.Reward(s.Achieved, s.Desired) { // or its learner is to see that it is not
 		reward = e.Reward(here.Achieved, here.Desired) // after rounding, as hindsight asks
 	}
 	return here, reward
@@ -90,18 +89,12 @@ func (e *scaled) state(s State) State {
 func rescale(x []float64, pairs [][2]float64, back bool) []float64 {
 	y := slices.Clone(x)
 	for i := range min(len(x), len(pairs)) { // Sizes may be broken
-		middle, half := extent(pairs[i])
-		half = cmp.Or(half, 1)
+		middle, half := pairs[i][0]/2+pairs[i][1]/2, cmp.Or(pairs[i][1]/2-pairs[i][0]/2, 1)
 		if y[i] = (x[i] - middle) / half; back {
 			y[i] = float64(x[i]*half) + middle
 		}
 	}
 	return y
-}
-
-// extent returns the middle of two numbers, and their distance from it.
-func extent(pair [2]float64) (middle, half float64) {
-	return pair[0]/2 + pair[1]/2, pair[1]/2 - pair[0]/2
 }
 
 // A GoalSampler is an environment that can draw a goal from all that exist,
@@ -179,8 +172,7 @@ func numbersProblem(name string, x []float64, want int) string {
 // CheckEnv checks every sentence of [Env] in at least 16 episodes of random
 // actions, of horizon steps or half as many, and returns what is wrong, or nil.
 // It also names numbers that the networks cannot take ([State]), and goals that
-// every state reaches or no state but itself. It panics if env does, or if horizon
-// is less than 1.
+// every state reaches. It panics if env does, or if horizon is less than 1.
 func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 	if horizon < 1 {
 		panic("qta: CheckEnv needs a horizon of at least 1")
@@ -211,73 +203,40 @@ func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 		played = slices.Concat(played, once, other)
 	}
 	var observations, goals [][]float64
+	reached := true
 	for _, s := range played {
 		observations, goals = append(observations, s.Observation), append(goals, s.Achieved, s.Desired)
+		reached = reached && s.reward == 0
 	}
-	if problem := cmp.Or(unitsProblem("observation", ranges(observations)), unitsProblem("goal", ranges(goals)),
-		goalsProblem(env, played, ranges(goals))); problem != "" {
+	problem := cmp.Or(unitsProblem("observation", observations), unitsProblem("goal", goals))
+	if reached {
+		problem = fmt.Sprintf("all of %d states reach their goals, whatever the actions: Reward is 0 too far from a goal",
+			len(played))
+	}
+	if problem != "" {
 		return errors.New("qta: environment: " + problem)
 	}
 	return nil
 }
 
-// ranges returns the least and the largest number of each component of some vectors.
-func ranges(vectors [][]float64) [][2]float64 {
-	pairs := make([][2]float64, len(vectors[0]))
-	for i, v := range vectors[0] {
-		pairs[i] = [2]float64{v, v}
-		for _, x := range vectors {
-			pairs[i] = [2]float64{min(pairs[i][0], x[i]), max(pairs[i][1], x[i])}
+// unitsProblem says which component of some vectors the networks cannot take, or
+// returns "". Beyond these bounds a dot that moves from 0 to 1 takes three times as
+// many steps to be solved, or is never. Not all components may vary too little.
+func unitsProblem(name string, vectors [][]float64) string {
+	const far, farHalves, wide, narrow = 50, 20, 100, 1e-3
+	low, high, most := slices.Clone(vectors[0]), slices.Clone(vectors[0]), 0.0
+	for _, x := range vectors {
+		for i, v := range x {
+			low[i], high[i] = min(low[i], v), max(high[i], v)
+			most = max(most, high[i]/2-low[i]/2)
 		}
 	}
-	return pairs
-}
-
-// unitsProblem says which of the ranges of a vector's components the networks
-// cannot take, or returns "". Beyond these bounds a dot on a line, which moves from
-// 0 to 1 and is solved after about 700 steps, takes three times as many or is
-// never solved. One component may vary as little as it likes, but not all.
-func unitsProblem(name string, pairs [][2]float64) string {
-	const far, farHalves, wide, narrow = 50, 20, 100, 1e-3
-	widest := 0.0
-	for _, pair := range pairs {
-		_, half := extent(pair)
-		widest = max(widest, half)
-	}
-	for i, pair := range pairs {
-		middle, half := extent(pair)
-		small := 0 < half && half == widest && half < narrow
+	for i := range low {
+		middle, half := low[i]/2+high[i]/2, high[i]/2-low[i]/2
+		small := 0 < half && half == most && half < narrow
 		if small || half > wide || math.Abs(middle) > max(far, float64(farHalves*half)) {
 			return fmt.Sprintf("%s %d lies between %v and %v, from which the networks learn slowly or nothing: "+
-				"subtract its middle and divide by its spread, as Scaled does", name, i, pair[0], pair[1])
-		}
-	}
-	return ""
-}
-
-// goalsProblem says whether all states reach their goals, or no other goal however
-// close, of goals in these ranges; or returns "".
-func goalsProblem(env Env, played []playedStep, pairs [][2]float64) string {
-	if !slices.ContainsFunc(played, func(s playedStep) bool { return s.reward != 0 }) {
-		return fmt.Sprintf("all of %d states reach their goals, whatever the actions: Reward is 0 too far from a goal",
-			len(played))
-	}
-	const closely, enough = 0.01, 100 // of the ranges; pairs of goals
-	apart := 0
-	for i, s := range played[:min(len(played), 500)] {
-		for _, t := range played[:i] {
-			d := 0.0
-			for k, pair := range pairs {
-				d = max(d, math.Abs(s.Achieved[k]-t.Achieved[k])/max(pair[1]-pair[0], math.SmallestNonzeroFloat64))
-			}
-			if d == 0 || d > closely {
-				continue
-			} else if env.Reward(s.Achieved, t.Achieved) == 0 {
-				return ""
-			} else if apart++; apart == enough {
-				return fmt.Sprintf("Reward is -1 of %d pairs of achieved goals that are %v of the goals' range apart "+
-					"or less, such as %v and %v: few will reach a goal so small", enough, closely, s.Achieved, t.Achieved)
-			}
+				"subtract its middle and divide by its spread, as Scaled does", name, i, low[i], high[i])
 		}
 	}
 	return ""
@@ -368,9 +327,7 @@ func rewardProblem(env Env, s State, other playedStep) string {
 
 // A Curriculum chooses the goals that an agent pursues in training: see
 // [Agent.SetCurriculum]. Learning, hindsight and exploration follow the
-// parameters. To be saved with the agent, a curriculum with a state implements
-// [encoding.BinaryMarshaler] and [encoding.BinaryUnmarshaler], unless it can
-// rebuild the state from what the agent has seen.
+// parameters. A state that decides its goals it keeps by [Agent.Attach].
 type Curriculum interface {
 	// NextGoal returns the goal to pursue from the agent's current state, in the
 	// environment's units: an episode's first, or the next one after a goal was
@@ -383,21 +340,11 @@ type Curriculum interface {
 }
 
 // SetCurriculum replaces the curriculum that Params.Curriculum names, while the
-// agent is not training. An agent that was saved with one trains only after
-// SetCurriculum gives it one again, which receives the saved state. It is an
-// error if c does not take that state, and within Train; c must not be nil.
+// agent is not training: within Train it is an error. An agent that was saved with
+// one trains only after SetCurriculum gives it one again. c must not be nil.
 func (a *Agent) SetCurriculum(c Curriculum) error {
 	if a.env != nil {
 		return errTraining
-	}
-	if o, ok := a.curriculum.(*ownCurriculum); ok && o.chosen == nil && o.state != nil {
-		u, ok := c.(encoding.BinaryUnmarshaler)
-		if !ok {
-			return fmt.Errorf("qta: the agent was saved with the state of its curriculum, which a %T does not take", c)
-		}
-		if err := u.UnmarshalBinary(o.state); err != nil {
-			return fmt.Errorf("qta: the state of the agent's curriculum: %w", err)
-		}
 	}
 	a.curriculum = &ownCurriculum{chosen: c}
 	return nil
@@ -406,7 +353,6 @@ func (a *Agent) SetCurriculum(c Curriculum) error {
 type ownCurriculum struct {
 	onlyGoals
 	chosen Curriculum // nil in a loaded agent until it is set again
-	state  []byte     // that it was saved with; nil if it has none
 }
 
 func (o *ownCurriculum) ready(Env) error {
@@ -426,16 +372,4 @@ func (o *ownCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 		return nil, fmt.Errorf("qta: step %d: %s", a.step, problem)
 	}
 	return g, nil
-}
-
-func (o *ownCurriculum) save() ([]byte, error) {
-	m, ok := o.chosen.(encoding.BinaryMarshaler)
-	if !ok {
-		return o.state, nil
-	}
-	state, err := m.MarshalBinary()
-	if err != nil {
-		return nil, fmt.Errorf("qta: the state of the agent's curriculum: %w", err)
-	}
-	return append([]byte{}, state...), nil
 }

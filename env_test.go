@@ -1,7 +1,6 @@
 package qta
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -233,7 +232,6 @@ func TestCheckEnvUnits(t *testing.T) {
 		{0, 1e-6, 0.05, "observation 0 lies between 0 and 9.5"},
 		{0, 1e6, 0.05, "observation 0 lies between 0 and 958473.8"},
 		{0, 1, 2, "all of 408 states reach their goals"},
-		{0, 1, 1e-6, "Reward is -1 of 100 pairs"},
 	} {
 		err := CheckEnv(&dot{offset: test.offset, scale: test.scale, near: test.near}, 50, rand.New(rand.NewPCG(1, 2)))
 		if (test.want == "") != (err == nil) || err != nil && !strings.HasPrefix(err.Error(), "qta: environment: "+test.want) {
@@ -270,11 +268,6 @@ func TestScaled(t *testing.T) {
 		unmarshal(t, data, b)
 		train(t, b, env(), env(), o)
 		sameState(t, fmt.Sprint(units), marshal(t, a), b)
-	}
-	one := &lineEnv{}
-	scaledOne := func() Env { return Scaled(one, make([][2]float64, 3), make([][2]float64, 1)) }
-	if err := newAgent(t, p, one.Sizes(), 1).Train(t.Context(), scaledOne(), scaledOne(), TrainOptions{1, 1, 1, true, nil, nil}); err != errTwoInstances {
-		t.Errorf("one instance, scaled twice: error %v", err)
 	}
 	bonus := Scaled(&lineEnv{onReturn: func(_ *lineEnv, r float64) float64 { return r + 5 }}, make([][2]float64, 3), make([][2]float64, 1))
 	if err := CheckEnv(bonus, 20, rand.New(rand.NewPCG(1, 2))); err == nil || !strings.Contains(err.Error(), "Step's reward is 4") {
@@ -351,55 +344,38 @@ func TestOwnCurriculum(t *testing.T) {
 	}
 }
 
-// A counting curriculum has a state that decides its goals: how many it has set.
-type counting struct {
-	n      uint64
-	broken error
+// A counting curriculum has a state that decides its goals, and keeps it with its
+// agent: how many it has set.
+type counting struct{}
+
+func (counting) NextGoal(a *Agent, first bool, rng *rand.Rand) ([]float64, error) {
+	n := len(a.Attachment()) + 1
+	a.Attach(make([]byte, n))
+	return []float64{1 + float64(n%5), 1 + 3*rng.Float64()}, nil
 }
 
-func (c *counting) NextGoal(a *Agent, first bool, rng *rand.Rand) ([]float64, error) {
-	c.n++
-	return []float64{1 + float64(c.n%5), 1 + 3*rng.Float64()}, nil
-}
-
-func (c *counting) MarshalBinary() ([]byte, error) {
-	return binary.LittleEndian.AppendUint64(nil, c.n), c.broken
-}
-
-func (c *counting) UnmarshalBinary(data []byte) error {
-	if len(data) != 8 || c.broken != nil {
-		return fmt.Errorf("%d bytes: %w", len(data), c.broken)
-	}
-	c.n = binary.LittleEndian.Uint64(data)
-	return nil
-}
-
-// Saved with its agent after any step, a curriculum with or without a state goes
-// on to the same bytes.
+// Saved with its agent after any step, a curriculum goes on to the same bytes.
 func TestOwnCurriculumContinues(t *testing.T) {
 	p := tinyPreset(Beyond())
 	const steps = 35
-	for _, make := range []func() Curriculum{
-		func() Curriculum { return new(counting) },
-		func() Curriculum { return curriculumFunc(ownRandom) },
-	} {
-		name := fmt.Sprintf("%T", make())
-		want := marshal(t, agentWith(t, p, make(), steps))
+	for _, c := range []Curriculum{counting{}, curriculumFunc(ownRandom)} {
+		want := marshal(t, agentWith(t, p, c, steps))
 		for n := 0; n < steps; n += 3 {
-			data := marshal(t, agentWith(t, p, make(), n))
+			name := fmt.Sprintf("%T, step %d", c, n)
+			data := marshal(t, agentWith(t, p, c, n))
 			b := new(Agent)
 			unmarshal(t, data, b)
-			sameState(t, fmt.Sprintf("%s, step %d, saved again", name, n), data, b)
+			sameState(t, name+", saved again", data, b)
 			m := mustMaze(t, "1U5")
 			err := b.Train(t.Context(), m.Env(), m.Env(), TrainOptions{Steps: steps, EvalEvery: 7, Rollouts: 2})
 			if err == nil || !strings.Contains(err.Error(), "give it to SetCurriculum") || b.Steps() != n {
-				t.Fatalf("%s, step %d: without its curriculum the agent trains, error %v", name, n, err)
+				t.Fatalf("%s: without its curriculum the agent trains, error %v", name, err)
 			}
-			if err := b.SetCurriculum(make()); err != nil {
+			if err := b.SetCurriculum(c); err != nil {
 				t.Fatal(err)
 			}
 			trainTo(t, b, steps, nil)
-			sameState(t, fmt.Sprintf("%s, step %d", name, n), want, b)
+			sameState(t, name, want, b)
 		}
 	}
 }
@@ -430,33 +406,5 @@ func TestOwnCurriculumGoals(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), test.want) || errors.Is(err, trouble) != (test.err != nil) {
 			t.Errorf("goal %v: error %v, want %q", test.goal, err, test.want)
 		}
-	}
-}
-
-// A curriculum has to take the state that an agent was saved with; once one has,
-// any other may follow.
-func TestSetCurriculumRefusals(t *testing.T) {
-	trouble := errors.New("trouble")
-	data := marshal(t, agentWith(t, tinyPreset(Beyond()), &counting{}, 12))
-	for _, test := range []struct {
-		c    Curriculum
-		want string
-	}{
-		{curriculumFunc(ownHER), "qta: the agent was saved with the state of its curriculum, which a qta.curriculumFunc does not take"},
-		{&counting{broken: trouble}, "qta: the state of the agent's curriculum: 8 bytes: trouble"},
-	} {
-		a := new(Agent)
-		unmarshal(t, data, a)
-		if err := a.SetCurriculum(test.c); err == nil || err.Error() != test.want {
-			t.Errorf("error %v, want %q", err, test.want)
-		}
-		if err := errors.Join(a.SetCurriculum(&counting{}), a.SetCurriculum(curriculumFunc(ownHER))); err != nil {
-			t.Errorf("after %q: %v", test.want, err)
-		}
-		marshal(t, a)
-	}
-	a := agentWith(t, tinyPreset(Beyond()), &counting{broken: trouble}, 3)
-	if _, err := a.MarshalBinary(); !errors.Is(err, trouble) {
-		t.Errorf("a curriculum that cannot be saved: error %v", err)
 	}
 }
