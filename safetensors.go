@@ -126,7 +126,7 @@ func ReadSafetensors(r io.Reader) (a *Agent, err error) {
 	}
 	n := 8 + binary.LittleEndian.Uint64(data)
 	text, numbers := data[8:n], data[n:]
-	tensors, metadata, err := readHeader(text, len(numbers))
+	tensors, metadata, err := readHeader(text)
 	if err != nil {
 		return nil, err
 	}
@@ -148,11 +148,11 @@ type tensorPlace struct {
 	Offsets []int  `json:"data_offsets"` // its first byte, and the one after its last
 }
 
-// readHeader returns the tensors, among so many bytes of numbers, and the metadata. It refuses what the format does not allow, such as a name given
-// twice, and bytes of two tensors or of none; and another type than F32.
-func readHeader(text []byte, length int) (tensors map[string]tensorPlace, metadata map[string]string, err error) {
+// readHeader returns the tensors, all F32, and the metadata of a header in which no
+// name comes twice.
+func readHeader(text []byte) (places map[string]tensorPlace, metadata map[string]string, err error) {
 	defer func() {
-		if problem := recover(); problem != nil { // flatten's, of a name that comes twice
+		if problem := recover(); problem != nil { // flatten's
 			err = fmt.Errorf("its header: %v", problem)
 		}
 	}()
@@ -160,37 +160,20 @@ func readHeader(text []byte, length int) (tensors map[string]tensorPlace, metada
 		Metadata map[string]string `json:"__metadata__"`
 	}
 	var members map[string]json.RawMessage
-	leaves := map[string]any{}
-	err = cmp.Or(json.Unmarshal(text, &members), json.Unmarshal(text, &file))
-	if err == nil {
-		delete(members, "__metadata__")
-		err = fromJSON(toJSON(members), &tensors)
-		flatten("it", json.NewDecoder(bytes.NewReader(text)), leaves)
-	}
-	switch {
-	case err != nil:
+	if err := cmp.Or(json.Unmarshal(text, &members), json.Unmarshal(text, &file)); err != nil {
 		return nil, nil, fmt.Errorf("its header: %w", err)
-	case text[0] != '{' || !utf8.Valid(text) || slices.Contains(slices.Collect(maps.Values(leaves)), nil):
-		return nil, nil, errors.New("its header: it does not begin with {, has a null, or is no UTF-8")
 	}
-	end := 0
-	for _, name := range slices.SortedFunc(maps.Keys(tensors), func(a, b string) int {
-		return slices.Compare(tensors[a].Offsets, tensors[b].Offsets)
-	}) {
-		switch t := tensors[name]; {
-		case t.DType != "F32":
-			return nil, nil, fmt.Errorf("the tensor %.99s is of %.20q; only F32 is read", name, t.DType)
-		case len(t.Offsets) != 2 || t.Offsets[0] != end || t.Offsets[1] < end:
-			return nil, nil, fmt.Errorf("the tensor %.99s has bytes %.99s, where those before it end at %d",
-				name, fmt.Sprint(t.Offsets), end)
-		default:
-			end = t.Offsets[1]
+	flatten("it", json.NewDecoder(bytes.NewReader(text)), map[string]any{})
+	delete(members, "__metadata__")
+	if err := fromJSON(toJSON(members), &places); err != nil || text[0] != '{' || !utf8.Valid(text) {
+		return nil, nil, fmt.Errorf("its header is not as the format has it, from { on, in UTF-8: %v", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(places)) {
+		if dtype := places[name].DType; dtype != "F32" {
+			return nil, nil, fmt.Errorf("the tensor %.99s is of %.20q; only F32 is read", name, dtype)
 		}
 	}
-	if end != length {
-		return nil, nil, fmt.Errorf("its tensors have %d bytes, of %d", end, length)
-	}
-	return tensors, file.Metadata, nil
+	return places, file.Metadata, nil
 }
 
 // agentOf makes an agent, except for its networks' parameters, from a file's
@@ -227,23 +210,28 @@ func agentOf(metadata map[string]string, length int) (*Agent, error) {
 
 // fillTensors sets all networks to a file's tensors, found by name.
 func (a *Agent) fillTensors(places map[string]tensorPlace, numbers []byte) error {
-	tensors := a.tensors()
+	tensors, end := a.tensors(), 0
+	slices.SortFunc(tensors, func(t, u tensor) int { // as they lie in the file, one behind the other
+		return slices.Compare(places[t.name].Offsets, places[u.name].Offsets)
+	})
 	for _, t := range tensors {
-		place, ok := places[t.name]
-		if !ok || !slices.Equal(place.Shape, t.shape) || place.Offsets[1]-place.Offsets[0] != 4*t.size {
-			return fmt.Errorf("the tensor %s is of shape %v at bytes %v, want shape %v", t.name, place.Shape,
-				place.Offsets, t.shape)
+		place, want := places[t.name], []int{end, end + 4*t.size}
+		if !slices.Equal(place.Shape, t.shape) || !slices.Equal(place.Offsets, want) || want[1] > len(numbers) {
+			return fmt.Errorf("the tensor %s is of shape %v at bytes %v, want shape %v at bytes %v of %d", t.name,
+				place.Shape, place.Offsets, t.shape, want, len(numbers))
 		}
 		for k := range t.size {
-			v := math.Float32frombits(binary.LittleEndian.Uint32(numbers[place.Offsets[0]+4*k:]))
+			v := math.Float32frombits(binary.LittleEndian.Uint32(numbers[end+4*k:]))
 			if !finite(float64(v)) {
 				return fmt.Errorf("number %d of the tensor %s is %v", k, t.name, v)
 			}
 			*t.number(k) = v
 		}
+		end = want[1]
 	}
-	if len(places) != len(tensors) {
-		return fmt.Errorf("%d tensors, its networks have %d", len(places), len(tensors))
+	if len(places) != len(tensors) || len(numbers) != end {
+		return fmt.Errorf("%d tensors of %d bytes, its networks have %d of %d",
+			len(places), len(numbers), len(tensors), end)
 	}
 	return nil
 }

@@ -114,32 +114,28 @@ func TestReadSafetensorsRefusals(t *testing.T) {
 	for _, length := range []uint64{1 << 62, uint64(len(data) - 7)} {
 		refuse("a long header", append(binary.LittleEndian.AppendUint64(nil, length), data[8:]...), "ends within its header")
 	}
-	refuse("too long", append(slices.Clone(data), 0), "its tensors have 140 bytes, of 141")
+	refuse("too long", append(slices.Clone(data), 0), "16 tensors of 141 bytes, its networks have 16 of 140")
 	refuse("NaN", append(slices.Clone(data[:len(data)-4]), 0, 0, 0xc0, 0x7f), "number 1 of the tensor head.1.bias is NaN")
 	const first = `"policy.0.weight":{"dtype":"F32","shape":[1,4],"data_offsets":[0,16]}`
 	for _, test := range []struct{ old, new, want string }{
 		{"{", "[{", "its header: "},
-		{"{", " {", "does not begin with {"},
-		{first, `"policy.0.weight":7`, "its header: "},
-		{`"F32"`, `"F64"`, `the tensor policy.0.weight is of "F64"; only F32 is read`},
+		{"{", " {", "its header is not as the format has it, from { on"},
+		{first, `"policy.0.weight":7`, "its header is not as"},
 		{`"F32"`, `"BF16"`, `the tensor policy.0.weight is of "BF16"; only F32 is read`},
-		{`"dtype":"F32"`, `"dtype":null`, "has a null"},
-		{`"shape":[1,4]`, `"shape":[4,1]`, "the tensor policy.0.weight is of shape [4 1] at bytes [0 16], want shape [1 4]"},
-		{`"shape":[1,4]`, `"shape":[]`, "of shape [] at bytes [0 16], want shape [1 4]"},
-		{`"shape":[1,4]`, `"shape":[1,4],"more":1`, "its header: "},
-		{`[0,16]`, `[-16,0]`, "the tensor policy.0.weight has bytes [-16 0], where those before it end at 0"},
-		{`[0,16]`, `[125,141]`, "the tensor policy.0.bias has bytes [16 20], where those before it end at 0"},
-		{`[0,16]`, `[0,15]`, "the tensor policy.0.bias has bytes [16 20], where those before it end at 15"},
-		{`[0,16]`, `[0,16,16]`, "the tensor policy.0.weight has bytes [0 16 16]"},
-		{`[16,20]`, `[0,20]`, "the tensor policy.0.bias has bytes [0 20], where those before it end at 16"},
-		{`[16,20]`, `[16,24]`, "has bytes [20 28], where those before it end at 24"},
+		{`"shape":[1,4]`, `"shape":[4,1]`, "the tensor policy.0.weight is of shape [4 1] at bytes [0 16], want shape [1 4] at bytes [0 16]"},
+		{`"shape":[1,4]`, `"shape":null`, "of shape [] at bytes [0 16], want shape [1 4]"},
+		{`"shape":[1,4]`, `"shape":[1,4],"more":1`, "its header is not as"},
+		{`[0,16]`, `[-16,0]`, "the tensor policy.0.weight is of shape [1 4] at bytes [-16 0], want shape [1 4] at bytes [0 16] of 140"},
+		{`[0,16]`, `[0,16,16]`, "the tensor policy.0.weight is of shape [1 4] at bytes [0 16 16]"},
+		{`[16,20]`, `[0,4]`, "the tensor policy.0.weight is of shape [1 4] at bytes [0 16], want shape [1 4] at bytes [4 20]"},
+		{`[16,20]`, `[16,24]`, "the tensor policy.0.bias is of shape [1] at bytes [16 24]"},
 		{`"policy.0.bias"`, `"policy.0.bios"`, `the tensor policy.0.bias is of shape [] at bytes []`},
 		{`"policy.0.bias"`, `"policy.0.weight"`, "its header: it.policy.0.weight.dtype comes twice"},
-		{`{"__metadata__"`, `{"more":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},"__metadata__"`, "17 tensors, its networks have 16"},
+		{`{"__metadata__"`, `{"more":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},"__metadata__"`, "17 tensors of 140 bytes, its networks have 16"},
 		{`"qta":`, `"seed":"1","qta":`, "its header: it.__metadata__.seed comes twice"},
 		{`"seed":"1"`, `"seed":1`, "its header: "},
 		{`\"clip\":5`, `\"clip\":0`, "the clip of the inputs is 0"},
-		{`"__metadata__"`, `"metadata"`, "its header: "},
+		{`"__metadata__"`, `"metadata"`, "its header is not as"},
 		{`"sizes":`, `"sices":`, `its metadata has no "sizes" as WriteSafetensors has`},
 		{`"seed":"1"`, `"seed":"-1"`, `its metadata has no "seed" as WriteSafetensors has`},
 		{`\"Batch\":16`, `\"Botch\":16`, `its metadata has no "parameters" as WriteSafetensors has: json: unknown field "Botch"`},
