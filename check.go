@@ -86,6 +86,7 @@ func checkFile(fsys fs.FS, name string) ([]CheckResult, error) {
 	if err != nil {
 		return nil, err
 	}
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	var file struct {
 		Equation, Paper string
 		Cases           []vectorCase
@@ -237,10 +238,10 @@ type inputs struct {
 	Slope     float64 `json:"m"`
 	Intercept float64 `json:"b"`
 
-	BetaSteps, I, N, T int
-	Times              []int `json:"t"`
-	M, Hops            []int
-	Future             *int
+	BetaSteps, I, N, T whole
+	Times              []whole `json:"t"`
+	M, Hops            []whole
+	Future             *whole
 	Output, Form, Ask  string
 	Steps              []inputs
 }
@@ -249,6 +250,19 @@ type inputs struct {
 type givenLayer struct {
 	W [][]float32
 	B []float32
+}
+
+// whole is a whole number, however it is written.
+type whole int
+
+// UnmarshalJSON also takes 64.0 and 2e5.
+func (w *whole) UnmarshalJSON(text []byte) error {
+	x, err := strconv.ParseFloat(string(text), 64)
+	if err != nil || x != math.Trunc(x) || math.Abs(x) > math.MaxInt32 {
+		return fmt.Errorf("%s is not a whole number up to %d", text, math.MaxInt32)
+	}
+	*w = whole(x)
+	return nil
 }
 
 // readInputs reads an "in" with these keys, of which all are needed but those with
@@ -466,22 +480,22 @@ var equations = []equation{
 		for k := range in.QMean {
 			candidates = append(candidates, k)
 		}
-		out("kept", Achievable(candidates, in.QMean, in.C, in.T))
+		out("kept", Achievable(candidates, in.QMean, in.C, int(in.T)))
 	}},
 	{"per", []int{7, 8}, "prioritized.probability, ImportanceWeights", "priority alpha beta", checkPriorities},
 	{"per-beta", nil, "PriorityBeta", "beta_initial beta_steps t", func(in *inputs, out output) {
 		for k, t := range in.Times {
-			out("beta", PriorityBeta(t, in.BetaInitial, in.BetaSteps), k)
+			out("beta", PriorityBeta(int(t), in.BetaInitial, int(in.BetaSteps)), k)
 		}
 	}},
 	{"her", nil, "replay.relabel", "achieved_next goal i future? radius", checkHindsight},
 	{"her-future", nil, "futureStep", "i n u", func(in *inputs, out output) {
-		out("future", futureStep(in.I, in.N, in.U))
+		out("future", futureStep(int(in.I), int(in.N), in.U))
 	}},
 	{"optimal-return", nil, "OptimalValue", "hops gamma", func(in *inputs, out output) {
 		for k, hops := range in.Hops {
-			out("undiscounted", OptimalValue(1, hops), k)
-			out("discounted", OptimalValue(in.Gamma, hops), k)
+			out("undiscounted", OptimalValue(1, int(hops)), k)
+			out("discounted", OptimalValue(in.Gamma, int(hops)), k)
 		}
 	}},
 	{"update", nil, "everyStep.learn", updateKeys, checkUpdate},
@@ -618,7 +632,7 @@ func checkPriorities(in *inputs, out output) {
 }
 
 func checkHindsight(in *inputs, out output) {
-	n, i := len(in.AchievedNext), in.I
+	n, i := len(in.AchievedNext), int(in.I)
 	b := newReplay(Sizes{Observation: 1, Goal: len(in.Goal), Action: 1}, n)
 	zero := []float64{0}
 	for _, achieved := range in.AchievedNext {
@@ -627,7 +641,7 @@ func checkHindsight(in *inputs, out output) {
 	const k = 4
 	script := scripted{0.9, 0} // above k/(k+1), so the goal pursued
 	if in.Future != nil {
-		script = scripted{0, (float64(*in.Future-i) + 0.5) / float64(n-i)}
+		script = scripted{0, (float64(int(*in.Future)-i) + 0.5) / float64(n-i)}
 	}
 	g := b.relabel(i, k, rand.New(&script))
 	out("g", g)
@@ -683,7 +697,7 @@ func actionScript(actions [][][]float32) stream {
 }
 
 // pairScript makes drawPair return M from n critics.
-func pairScript(M []int, n int) stream {
+func pairScript(M []whole, n int) stream {
 	if len(M) != 2 || M[0] == M[1] {
 		panic(fmt.Sprintf("in: M is %v, want two different indices", M))
 	}

@@ -297,6 +297,7 @@ func OptimalValue(γ float64, hops int) float64 {
 // walls one cell thick, whatever surrounded it. With the ring it may have
 // 10,000 cells. Errors name the line and the column, counted from 1.
 func ParseMaze(text string) (*Maze, error) {
+	text = strings.TrimPrefix(text, "\ufeff")
 	const allowed = "a map has '#' (wall), ' ' or '.' (free), one S (start) and one G (goal)"
 	const place = "qta: maze line %d, column %d: "
 	lines := strings.Split(strings.NewReplacer("\r\n", "\n", " ", ".").Replace(text), "\n")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -60,7 +61,7 @@ type Method struct {
 	// β of Equation 8 at the first step: how much of the bias the weights undo.
 	PriorityBeta float64 `source:"Table: PER beta_initial" range:"[0,1]"`
 	// Environment steps until β is 1.
-	PriorityBetaSteps int `source:"Table: PER beta steps" range:"[1,1e12]"`
+	PriorityBetaSteps int `source:"Table: PER beta steps" range:"[1,2e9]"`
 	// α of Equation 7, the power of a priority.
 	PriorityAlpha float64 `source:"Table: PER alpha" range:"[0,10]"`
 	// Transitions of each finished episode that the input normalizers take in.
@@ -329,6 +330,13 @@ func (p *Params) Set(name, text string) error {
 	if f.Type.Kind() == reflect.String && !json.Valid(value) {
 		value, _ = json.Marshal(text) // a bare word; a string never fails
 	}
+	number, err := strconv.ParseFloat(text, 64)
+	if f.Type.Kind() == reflect.Int && json.Valid(value) && err == nil && number == math.Trunc(number) { // such as 2e5
+		if allowed := f.Tag.Get("range"); !inInterval(number, allowed) { // perhaps beyond an int
+			return fmt.Errorf("qta: parameter %s is %v, allowed are %s", name, number, allowed)
+		}
+		value = strconv.AppendInt(nil, int64(number), 10)
+	}
 	q := *p
 	target := reflect.ValueOf(&q).Elem().FieldByIndex(f.Index)
 	if json.Unmarshal(value, target.Addr().Interface()) != nil || strings.TrimSpace(text) == "null" {
@@ -353,6 +361,7 @@ func ReadParams(r io.Reader, base Params) (Params, error) {
 	if err != nil {
 		return base, fmt.Errorf("qta: parameters: %w", err)
 	}
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	// refuse says that something is wrong, just before an offset.
 	refuse := func(offset int64, err error) (Params, error) {
 		before := text[:offset]

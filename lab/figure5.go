@@ -281,7 +281,7 @@ func (s *state) figure5(environment string, p qta.Params) *draw.Drawing {
 	height := panelTop + plan.height() + 4 + draw.BarAltitude
 	d := &draw.Drawing{Title: fmt.Sprintf("What an agent makes of the places of %s, at %s", environment,
 		words.Count(len(s.Snapshots), "time"))}
-	d.Width = 2*margin + float64(perLine)*(width+gap) - gap
+	d.Width = 2*margin + float64(float64(perLine)*(width+gap)) - gap
 	d.Height = margin
 	for i := range s.Snapshots {
 		shot := &s.Snapshots[i]
@@ -289,10 +289,10 @@ func (s *state) figure5(environment string, p qta.Params) *draw.Drawing {
 		d.Height += head
 		panels := s.panels(shot, p)
 		for k := range panels {
-			x, y := margin+float64(k%perLine)*(width+gap), d.Height+float64(k/perLine)*(height+gap)
+			x, y := margin+float64(float64(k%perLine)*(width+gap)), d.Height+float64(float64(k/perLine)*(height+gap))
 			d.Place(s.panel(&panels[k], shot, plan, width), x, y)
 		}
-		d.Height += float64((len(panels)+perLine-1)/perLine) * (height + gap)
+		d.Height += float64(float64((len(panels)+perLine-1)/perLine) * (height + gap))
 	}
 	if len(s.Snapshots) == 0 {
 		d.Text(margin, d.Height+draw.TextSize, "start", "soft", "No evaluation yet.")

@@ -29,7 +29,7 @@ func fingerprint(env qta.Env, horizon int) (f Fingerprint) {
 		}
 		f = append(f, row)
 		for i := range action {
-			action[i] = 2*rng.Float64() - 1
+			action[i] = float64(2*float64(rng.Float64())) - 1
 		}
 		s, _ = env.Step(action)
 	}
@@ -39,7 +39,7 @@ func fingerprint(env qta.Env, horizon int) (f Fingerprint) {
 // difference says where an environment answers otherwise than the one of f, or
 // returns "", also where one of them is not known.
 func (f Fingerprint) difference(here Fingerprint) string {
-	same := func(x, y float64) bool { return math.Abs(x-y) <= 1e-9+1e-6*math.Abs(x) }
+	same := func(x, y float64) bool { return math.Abs(x-y) <= 1e-9+float64(1e-6*math.Abs(x)) }
 	for t := range min(len(f), len(here)) {
 		if !slices.EqualFunc(f[t], here[t], same) {
 			return fmt.Sprintf("the environment has changed: an episode that is always the same gave after step %d %.150s "+

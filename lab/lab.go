@@ -117,7 +117,7 @@ func (o Options) Check(env qta.Env) error {
 	const mostMemory = 2 << 30 // of parameters and Adam's moments, in bytes
 	p, sizes := o.Params, env.Sizes()
 	hidden := float64(p.HiddenSize)
-	weights := hidden * (hidden*float64(p.HiddenLayers-1) + float64(sizes.Observation+sizes.Goal+sizes.Action))
+	weights := hidden * (float64(hidden*float64(p.HiddenLayers-1)) + float64(sizes.Observation+sizes.Goal+sizes.Action))
 	networks := p.Critics + 1
 	if p.Curriculum == "vds" {
 		networks += 3 // its own critics

@@ -246,7 +246,7 @@ func (s *state) film(a *qta.Agent) *draw.Drawing {
 // filmStyle returns the CSS that moves a film of n frames, for readers who have not
 // asked for less motion.
 func filmStyle(n int) string {
-	whole := float64(n)*frameTime + holdTime
+	whole := float64(float64(n)*frameTime) + holdTime
 	// A time as a part of the whole, rounded down so that no two frames overlap.
 	at := func(seconds float64) string { return fmt.Sprintf("%.3f%%", math.Floor(1e5*seconds/whole)/1e3) }
 	css := "@media(prefers-reduced-motion:no-preference){"
@@ -255,7 +255,7 @@ func filmStyle(n int) string {
 			within, class, keyframes, timing)
 	}
 	for i := range n { // goals are there from their frame on
-		begin := float64(i) * frameTime
+		begin := float64(float64(i) * frameTime)
 		rule("", fmt.Sprintf("film-g%d", i), "0%,"+at(begin)+"{opacity:0}"+at(begin+0.3)+",100%{opacity:1}",
 			fmt.Sprintf("%.4gs linear", whole))
 	}

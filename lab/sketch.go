@@ -138,7 +138,7 @@ func DrawMaze(m *qta.Maze, name string) []byte {
 	s := (&mazeEnv{nil, m}).Sketch()
 	scale := min(40, 480/s.Width, 480/s.Height)
 	d := &draw.Drawing{Title: fmt.Sprintf("Maze %s, with start S and goal G", name),
-		Width: scale*s.Width + 2*planMargin}
+		Width: float64(scale*s.Width) + 2*planMargin}
 	p := newPlan(&s, 0, d.Width, math.Inf(1))
 	d.Height = p.height()
 	p.draw(d, Wall, Floor, Start, Goal, Near)
@@ -159,15 +159,15 @@ const planMargin = 4
 // newPlan fits a sketch into the middle of a box, whose upper side is at y.
 func newPlan(s *Sketch, y, width, height float64) plan {
 	scale := min((width-2*planMargin)/s.Width, (height-2*planMargin)/s.Height)
-	return plan{s, (width - scale*s.Width) / 2, y + planMargin, scale}
+	return plan{s, float64((width - float64(scale*s.Width)) / 2), y + planMargin, scale}
 }
 
 // height returns how high the sketch is drawn, with its margins.
-func (p plan) height() float64 { return p.scale*p.sketch.Height + 2*planMargin }
+func (p plan) height() float64 { return float64(p.scale*p.sketch.Height) + 2*planMargin }
 
 // at returns where a place of the sketch is drawn.
 func (p plan) at(place [2]float64) (x, y float64) {
-	return p.x + p.scale*place[0], p.y + p.scale*place[1]
+	return p.x + float64(p.scale*place[0]), p.y + float64(p.scale*place[1])
 }
 
 // along returns the path along places of the sketch.

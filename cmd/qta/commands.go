@@ -153,8 +153,7 @@ func parseFlags(flags *flag.FlagSet, args []string) (others []string, err error)
 		if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 			return nil, err
 		} else if err != nil {
-			text := strings.Replace(err.Error(), "parse error", "want a whole number from 0", 1) // of a seed
-			return nil, words.BadInput("%s; \"qta help %s\" lists the flags", text, flags.Name())
+			return nil, words.BadInput("%w; \"qta help %s\" lists the flags", err, flags.Name())
 		}
 		flags.Visit(func(f *flag.Flag) {
 			if value := f.Value.String(); len(value) > 1 && flags.Lookup(strings.TrimLeft(value, "-")) != nil && value[0] == '-' {
@@ -177,6 +176,18 @@ func wholeNumber(flags *flag.FlagSet, name string, value, low, high int, usage s
 	flags.Func(name, usage, func(text string) (err error) {
 		if value, err = strconv.Atoi(text); err != nil || value < low || value > high {
 			return fmt.Errorf("want a whole number from %d to %d", low, high)
+		}
+		return nil
+	})
+	return &value
+}
+
+// seedNumber defines -seed, in decimal digits: 010 is ten.
+func seedNumber(flags *flag.FlagSet, usage string) *uint64 {
+	value := uint64(1)
+	flags.Func("seed", usage+" (default 1)", func(text string) (err error) {
+		if value, err = strconv.ParseUint(text, 10, 64); err != nil {
+			return errors.New("want a whole number from 0")
 		}
 		return nil
 	})

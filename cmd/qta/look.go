@@ -68,7 +68,7 @@ func openRun(c call) (*lab.Run, error) {
 
 func evalCommand(flags *flag.FlagSet) func(call) error {
 	rollouts := wholeNumber(flags, "rollouts", 100, 1, 1_000_000, "evaluate `N` rollouts")
-	seed := flags.Uint64("seed", 1, "seed `N` of the starts and goals")
+	seed := seedNumber(flags, "seed `N` of the starts and goals")
 	return func(c call) error {
 		r, err := openRun(c)
 		if err != nil {

@@ -62,6 +62,8 @@ func TestBadInput(t *testing.T) {
 		{"eval many/one/agent.qta", "many/one/agent.qta is a file of a run: name its directory, many/one"},
 		{"params Btach", `unknown parameter "Btach"; "qta params" lists them`},
 		{"-seed -1", "-seed: want a whole number from 0"},
+		{"-seed 0x10", "-seed: want a whole number from 0"},
+		{"maze utf16.txt", "map file utf16.txt: it is UTF-16: save it as UTF-8"},
 		{"-steps 1e6", "-steps: want a whole number from 1 to 100000000"},
 		{"-steps 500", "with evaluations every 1000 steps and a budget of 500 the run would have none"},
 		{"-threads 257", "-threads: want a whole number from 1 to 256"},
@@ -110,6 +112,7 @@ func TestBadInput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	roomtest.Write(t, "nogoal.txt", "#####\n#S..#\n#####\n")
 	roomtest.Write(t, "maps/letter.map", "#####\n#SxG#\n#####\n")
+	roomtest.Write(t, "utf16.txt", "\xff\xfeS\x00G\x00")
 	roomtest.Write(t, "broken.json", "[1, 2]\n")
 	roomtest.Write(t, "open.json", "{\n")
 	roomtest.Write(t, "unknown.json", `{"Batsh": 3}`)

@@ -24,7 +24,7 @@ import (
 )
 
 func TestParseSweep(t *testing.T) {
-	cells, err := parseSweep("# two\n\n-maze 1U5 -seed 7-8 -stop never -steps 2000\n  -maze 4x5 -threads 3 -out sub/x # other\n", "here")
+	cells, err := parseSweep("# two\n\n-maze 1U5 -seed 7-8 -stop never -steps 2000\n  -maze 4x5 -threads 03 -seed 010 -out sub/x # other\n", "here")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestParseSweep(t *testing.T) {
 	for _, c := range cells {
 		got = append(got, fmt.Sprintf("%d %s %s %d %d %s %d", c.line, c.out, c.id.Environment, c.id.Seed, *c.steps, c.stop, *c.threads))
 	}
-	want := []string{"3 here/1U5-quick-7 1U5 7 2000 never 1", "3 here/1U5-quick-8 1U5 8 2000 never 1", "4 here/sub/x 4x5 1 150000 solved 3"}
+	want := []string{"3 here/1U5-quick-7 1U5 7 2000 never 1", "3 here/1U5-quick-8 1U5 8 2000 never 1", "4 here/sub/x 4x5 10 150000 solved 3"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

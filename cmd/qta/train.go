@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -23,7 +24,7 @@ import (
 type trainFlags struct {
 	maze, params        string
 	set                 []string
-	seed                uint64
+	seed                *uint64
 	steps, eval         *int
 	stop, out           string
 	threads, checkpoint *int // checkpoint is 0 where the flag is absent
@@ -41,7 +42,7 @@ func newTrainFlags(flags *flag.FlagSet) *trainFlags {
 			f.set = append(f.set, s)
 			return nil
 		})
-	flags.Uint64Var(&f.seed, "seed", 1, "seed `N` of all random generators")
+	f.seed = seedNumber(flags, "seed `N` of all random generators")
 	f.steps = wholeNumber(flags, "steps", 150_000, 1, lab.MaxSteps, "budget of `N` environment steps in all")
 	flags.StringVar(&f.stop, "stop", lab.StopSolved,
 		"`WHEN` to stop: solved, at the first perfect evaluation, or never, when the budget is used up")
@@ -83,7 +84,7 @@ func (f *trainFlags) train(c call) error {
 func (f *trainFlags) options(id lab.Identity, own string) lab.Options {
 	return lab.Options{
 		Dir: cmp.Or(f.out, filepath.Join("runs", own)), Name: id.Environment,
-		Params: id.Params, Seed: f.seed, Steps: *f.steps, EvalEvery: *f.eval,
+		Params: id.Params, Seed: *f.seed, Steps: *f.steps, EvalEvery: *f.eval,
 		Continue: f.stop == lab.StopNever, Threads: *f.threads, Checkpoint: *f.checkpoint,
 	}
 }
@@ -114,8 +115,8 @@ func (f *trainFlags) describe() (maze *qta.Maze, id lab.Identity, own string, er
 	if err := p.Validate(); err != nil {
 		return nil, id, "", words.BadInput("%w", err)
 	}
-	own = name + "-" + label + "-" + strconv.FormatUint(f.seed, 10)
-	return maze, lab.MazeIdentity(name, maze, p, f.seed, *f.eval), own, nil
+	own = name + "-" + label + "-" + strconv.FormatUint(*f.seed, 10)
+	return maze, lab.MazeIdentity(name, maze, p, *f.seed, *f.eval), own, nil
 }
 
 // isMaze reports whether a maze has this name.
@@ -153,6 +154,9 @@ func readText(path string) (string, error) {
 		return "", err
 	}
 	data, err := words.ReadFile(path, words.MostText)
+	if text := string(data); strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") {
+		return "", errors.New("it is UTF-16: save it as UTF-8")
+	}
 	return strings.TrimPrefix(string(data), "\ufeff"), words.Cause(err)
 }
 

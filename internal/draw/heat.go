@@ -98,5 +98,5 @@ func (d *Drawing) Bar(s Scale, palette color.Palette, unit string, x, y, width f
 	d.Add(`<path class="axis" d="M%v %vv3m%v 0v-3"/>`, x, y+BarHeight, width)
 	d.Text(x, y+BarHeight+14, "start", "soft", number(s.Low))
 	d.Text(x+width, y+BarHeight+14, "end", "soft", number(s.High))
-	d.Text(x+width/2, y+BarHeight+29, "middle", "soft", unit)
+	d.Text(x+float64(width/2), y+BarHeight+29, "middle", "soft", unit)
 }

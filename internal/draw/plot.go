@@ -75,9 +75,9 @@ func (p *Plot) Draw() *Drawing {
 	xTicks, yTicks := ticks(x0, x1), ticks(y0, y1)
 	const top = 26
 	start, bottom := widest(yTicks)+12, top+p.Height
-	d := &Drawing{Title: p.Title, Width: start + p.Width + 6 + widest(xTicks)/2}
-	X := func(x float64) float64 { return start + (x-x0)/(x1-x0)*p.Width }
-	Y := func(y float64) float64 { return top + (y1-y)/(y1-y0)*p.Height }
+	d := &Drawing{Title: p.Title, Width: start + p.Width + 6 + float64(widest(xTicks)/2)}
+	X := func(x float64) float64 { return start + float64((x-x0)/(x1-x0)*p.Width) }
+	Y := func(y float64) float64 { return top + float64((y1-y)/(y1-y0)*p.Height) }
 
 	d.Text(0, TextSize, "start", "ink", p.Y.title())
 	for _, y := range yTicks {

@@ -62,7 +62,9 @@ func (d *Drawing) Text(x, y float64, anchor, class, s string) {
 const TextSize = 12
 
 // textWidth is about the width of s, rather too large: the fonts differ.
-func textWidth(s string) float64 { return 0.58 * TextSize * float64(utf8.RuneCountInString(s)) }
+func textWidth(s string) float64 {
+	return float64(0.58 * TextSize * float64(utf8.RuneCountInString(s)))
+}
 
 // Place puts a copy of other into d.
 func (d *Drawing) Place(other *Drawing, x, y float64) {
