@@ -283,22 +283,19 @@ func TestHint(t *testing.T) {
 		}
 	}
 	o := tinyRun(filepath.Join(t.TempDir(), "run"))
-	var said, warned string
-	o.Say, o.Warn = func(line string) { said = said + line }, func(line string) { warned += line }
-	o.Params.Horizon = 3
+	var told string
+	o.Say = func(line string) { told += line }
+	o.Warn, o.Params.Horizon = o.Say, 3
 	train(t, o)
-	if !strings.HasPrefix(warned, "the path from start to goal is 9 steps long and an episode has 3 ") {
-		t.Errorf("warned of %q", warned)
-	}
-	page := roomtest.Read(t, o.Dir, PageFile)
-	for _, want := range []string{"When it does not learn", ">not solved<"} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page of an unsolved run lacks %q", want)
+	has := func(what, text string, wants ...string) {
+		for _, want := range wants {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s lacks %q: %s", what, want, text)
+			}
 		}
 	}
-	if !strings.Contains(said, "When it does not learn") {
-		t.Errorf("an unsolved run ends with %q", said)
-	}
+	has("what is told", told, "the path from start to goal is 9 steps long and an episode has 3 ", "When it does not learn")
+	has("the page", roomtest.Read(t, o.Dir, PageFile), "When it does not learn", ">not solved<")
 }
 
 // FuzzState attaches arbitrary bytes to an agent: they are refused, or can be drawn.

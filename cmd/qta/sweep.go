@@ -48,18 +48,16 @@ func sweepCommand(flags *flag.FlagSet) func(call) error {
 		if (*figure == "") == (len(c.args) == 0) {
 			return words.BadInput("sweep needs either a sweep file or -figure; \"qta help sweep\" has an example")
 		}
-		odd := ""
+		with := map[bool]string{true: "a sweep file, which -figure prints", false: "-figure; a sweep file's lines have their own"}
+		var odd error
 		flags.Visit(func(f *flag.Flag) {
 			if slices.Contains([]string{"jobs", "index", "dry-run", "out"}, f.Name) == (*figure != "") {
-				odd = f.Name
+				odd = words.BadInput("-%s goes with %s", f.Name, with[*figure != ""])
 			}
 		})
-		switch {
-		case odd != "" && *figure != "":
-			return words.BadInput("-%s goes with a sweep file, and -figure prints one", odd)
-		case odd != "":
-			return words.BadInput("-%s goes with -figure; in a sweep file each line has its own flags", odd)
-		case *figure != "":
+		if odd != nil {
+			return odd
+		} else if *figure != "" {
 			return printFigure(c.out, *figure, *mazes, *params, *seeds, *steps)
 		}
 		text, err := readText(c.args[0])
@@ -123,25 +121,20 @@ func parseSweep(text, out string) (cells []cell, err error) {
 	return cells, nil
 }
 
-var seedRange = regexp.MustCompile(`^(--?seed=)?(\d+)-(\d+)$`)
-
 // eachSeed returns the flags of a line, once for each seed of a range such as 0-11.
 func eachSeed(flags []string) (lines [][]string, err error) {
 	for i, f := range flags {
-		m := seedRange.FindStringSubmatch(f)
+		m := regexp.MustCompile(`^(--?seed=)?(\d{1,9})-(\d{1,9})$`).FindStringSubmatch(f)
 		if m == nil || m[1] == "" && (i == 0 || strings.TrimLeft(flags[i-1], "-") != "seed") {
 			continue
 		}
-		first, err1 := strconv.ParseUint(m[2], 10, 64)
-		last, err2 := strconv.ParseUint(m[3], 10, 64)
-		const most = 1000
-		if err1 != nil || err2 != nil || last < first || last-first >= most {
-			return nil, words.BadInput("-seed %s-%s: want the first and the last of at most %d seeds", m[2], m[3], most)
+		first, _ := strconv.Atoi(m[2])
+		last, _ := strconv.Atoi(m[3])
+		if most := 1000; last < first || last-first >= most {
+			return nil, words.BadInput("-seed %d-%d: want the first and the last of at most %d seeds", first, last, most)
 		}
-		for k := range last - first + 1 {
-			line := slices.Clone(flags)
-			line[i] = m[1] + strconv.FormatUint(first+k, 10)
-			lines = append(lines, line)
+		for seed := first; seed <= last; seed++ {
+			lines = append(lines, slices.Concat(flags[:i], []string{m[1] + strconv.Itoa(seed)}, flags[i+1:]))
 		}
 		return lines, nil
 	}
