@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
@@ -79,17 +77,12 @@ func reached(r *lab.Record) string {
 }
 
 func reportCommand(flags *flag.FlagSet) func(call) error {
-	out := flags.String("o", "", "write the page `PATH` (report.html or .md), or of csv the directory (report)")
-	format := flags.String("format", "html", "write the `KIND` html, a page, md, it in words, or csv, its numbers")
+	out := flags.String("o", "", "write the report `PATH` (report.html, .md or .csv)")
+	format := flags.String("format", "html", "write the `KIND` html, a page, md, it in words, or csv, a table of the runs")
 	return func(in call) error {
-		file := "" // within the directory
-		switch *format {
-		case "html", "md":
-			*out, file = filepath.Split(cmp.Or(*out, "report."+*format))
-			*out = filepath.Clean(*out)
-		case "csv":
-			*out = cmp.Or(*out, "report")
-		default:
+		write := map[string]func(*report.Report) []byte{"html": (*report.Report).HTML,
+			"md": (*report.Report).Markdown, "csv": (*report.Report).CSV}[*format]
+		if write == nil {
 			return words.BadInput("-format %q: want html, md or csv", *format)
 		}
 		c, err := lab.Collect(in.args)
@@ -105,27 +98,16 @@ func reportCommand(flags *flag.FlagSet) func(call) error {
 			return words.BadInput("there is no run in %s%s", dirs, why)
 		}
 		r := report.New(c)
-		files := map[string][]byte{}
-		if *format == "html" {
-			files[file] = r.HTML()
-		} else if *format == "md" {
-			files[file] = r.Markdown()
-		} else if err := os.MkdirAll(*out, 0o777); err != nil {
-			return fmt.Errorf("directory %s cannot be made: %w", *out, words.Cause(err))
-		} else {
-			files = r.CSV()
-		}
-		for name, data := range files {
-			if through, err := writeOutput(filepath.Join(*out, name), "."+*format, []byte(words.Text(string(data)))); err != nil || through {
-				return err // what follows would stand behind the page
-			}
+		path := cmp.Or(*out, "report."+*format)
+		through, err := writeOutput(path, "."+*format, []byte(words.Text(string(write(r)))))
+		if err != nil || through {
+			return err // what follows would stand behind the page
 		}
 		left := words.Count(len(r.Skipped), "file") + " left out"
 		if len(r.Skipped) > 0 {
 			left += ", as \"qta status\" says"
 		}
-		fmt.Fprintf(in.out, "%s in %s; %s. The report is %s.\n", words.Count(len(r.Runs), "run"), dirs, left,
-			filepath.Join(*out, file))
+		fmt.Fprintf(in.out, "%s in %s; %s. The report is %s.\n", words.Count(len(r.Runs), "run"), dirs, left, path)
 		return nil
 	}
 }

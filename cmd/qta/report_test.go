@@ -26,12 +26,10 @@ func TestReportCommand(t *testing.T) {
 	}
 	for _, test := range []struct{ args, out, file, begins string }{
 		{"", "report.html", "report.html", "<!DOCTYPE html>"},
-		{"-format csv -o numbers", "numbers", "numbers/runs.csv", "directory,setting,maze,"},
-		{"-format csv", "report", "report/claims.csv", "claim,direction,"},
+		{"-format csv", "report.csv", "report.csv", "directory,setting,maze,"},
 		{"-format md", "report.md", "report.md", "No run here has the paper’s learner"},
 		{"-o runs/page.html", "runs/page.html", "runs/page.html", "<!DOCTYPE html>"},
 		{"-o runs/page.html", "runs/page.html", "runs/page.html", "<!DOCTYPE html>"},
-		{"-format csv -o runs/numbers", "runs/numbers", "runs/numbers/cells.csv", "setting,maze,"},
 	} {
 		out := mustRun(t, append([]string{"report", "runs"}, strings.Fields(test.args)...)...)
 		if want := "2 runs in runs; 0 files left out. The report is " + test.out + ".\n"; out != want {
@@ -64,8 +62,7 @@ func TestResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := report.New(c)
-	files := r.CSV()
-	files["report.html"], files["report.md"] = r.HTML(), r.Markdown()
+	files := map[string][]byte{"runs.csv": r.CSV(), "report.html": r.HTML(), "report.md": r.Markdown()}
 	const begin, end = "<!-- by go test ./cmd/qta -run TestResults -update -->\n", "<!-- end -->"
 	before, rest, _ := strings.Cut(roomtest.Read(t, "results/README.md"), begin)
 	_, after, _ := strings.Cut(rest, end)
@@ -134,7 +131,7 @@ func TestNames(t *testing.T) {
 		roomtest.Write(t, filepath.Join("foreign", fmt.Sprintf("%q.json", name)), string(r.Encode()))
 	}
 	out += mustRun(t, "status", "runs", "foreign") + mustRun(t, "eval", filepath.Join("runs", odd)) + mustRun(t, "report", "runs", "foreign") +
-		mustRun(t, "report", "runs", "-format", "csv") + roomtest.Read(t, "report.html") + roomtest.Read(t, "report/runs.csv")
+		mustRun(t, "report", "runs", "-format", "csv") + roomtest.Read(t, "report.html") + roomtest.Read(t, "report.csv")
 	if words.Text(out) != out || strings.Count(out, "is not printable") != 6 {
 		t.Errorf("printed or written: %.3000q", out)
 	}

@@ -141,7 +141,6 @@ type Point struct {
 	Panel, Method, Maze string
 	Length              int     // path length of the maze
 	Mean, Deviation     float64 // environment steps
-	Printed             float64 // the number that the figure has for Mean, times 1000
 }
 
 // Points returns the points of Figures 2, 3 and 6, those of VDS as printed: the
@@ -159,7 +158,7 @@ var Points = sync.OnceValue(func() []Point {
 			lengths[row[2]] = m.PathLength()
 		}
 		mean := 1000 * number(row[4])
-		p := Point{row[0], row[1], row[2], lengths[row[2]], mean, 1000 * number(row[5]), mean}
+		p := Point{row[0], row[1], row[2], lengths[row[2]], mean, 1000 * number(row[5])}
 		if p.Panel != "6R" {
 			p.Mean += 1000
 		}

@@ -149,63 +149,30 @@ func (r *Report) reproduces() string {
 	return "No run here has the paper’s learner (paper, or quick), so that nothing is judged."
 }
 
-// CSV returns the report's numbers as CSV files by their names, in environment steps.
-func (r *Report) CSV() map[string][]byte {
-	runs, cells, claims := table("directory,setting,maze,path_length[cell],method,seed,state,steps[steps],"+
-		"found_at[steps],half_at[steps],solved_at[steps],held_out[fraction],counted_as[steps],version,revision,kernel,command"),
-		table("setting,maze,path_length[cell],method,runs[count],solved[count],not_ended[count],median[steps],mean[steps],"+
-			"population_deviation[steps],paper_mean[steps],paper_deviation[steps],paper_printed[1000]"),
-		table("claim,direction,size,measured,paper,here,could_have_shown,runs")
+// CSV returns a table of the runs. A number that is not known is left out.
+func (r *Report) CSV() []byte {
+	const header = "directory,setting,maze,path_length[cell],method,seed,state,steps[steps],found_at[steps]," +
+		"half_at[steps],solved_at[steps],held_out[fraction],counted_as[steps],version,revision,kernel,command"
+	rows := [][]string{strings.Split(strings.ReplaceAll(header, "[steps]", "[environment steps]"), ",")}
 	for _, g := range r.Groups {
 		for _, run := range g.all {
-			runs = append(runs, g.row(run))
+			counted, heldOut := any(""), any("")
+			if run.Outcome.HeldOut != nil {
+				heldOut = *run.Outcome.HeldOut
+			}
+			if run.Ended() {
+				counted = int(run.Steps())
+			}
+			var row []string
+			for _, cell := range []any{run.Path, g.Setting, g.Maze, g.Length, g.Method, run.Run.Seed, run.State,
+				run.Last().Step, run.Outcome.FoundAt, run.Curve.FirstAt(lab.Half), run.Outcome.SolvedAt, heldOut, counted,
+				run.Run.Version, run.Program.Revision, run.Machine.Kernel, run.Command()} {
+				row = append(row, fmt.Sprint(cell))
+			}
+			rows = append(rows, row)
 		}
-		theirs := paper.Point{Mean: math.NaN(), Deviation: math.NaN(), Printed: math.NaN()}
-		if g.Paper != nil {
-			theirs = *g.Paper
-		}
-		cells = append(cells, row(g.Setting, g.Maze, g.Length, g.Method, g.N(), g.Solved, g.Going(), g.Median,
-			g.Mean, g.SD, theirs.Mean, theirs.Deviation, theirs.Printed))
 	}
-	for _, c := range r.Claims {
-		claims = append(claims, row(c.Text, c.Direction, c.Size, c.What, c.Paper, c.Here, c.Could, c.Runs))
-	}
-	files := map[string][]byte{}
-	for name, rows := range map[string][][]string{"runs.csv": runs, "cells.csv": cells, "claims.csv": claims} {
-		var b bytes.Buffer
-		csv.NewWriter(&b).WriteAll(rows) // a bytes.Buffer does not fail
-		files[name] = b.Bytes()
-	}
-	return files
-}
-
-// table begins a table with its header.
-func table(header string) [][]string {
-	return [][]string{strings.Split(strings.ReplaceAll(header, "[steps]", "[environment steps]"), ",")}
-}
-
-// row returns a row of a table. A NaN is left out.
-func row(cells ...any) (row []string) {
-	for _, c := range cells {
-		text := fmt.Sprint(c)
-		if x, ok := c.(float64); ok {
-			text = strings.TrimSuffix(strconv.FormatFloat(x, 'g', 8, 64), "NaN")
-		}
-		row = append(row, text)
-	}
-	return row
-}
-
-// row returns the row of a run in runs.csv.
-func (g *group) row(run *lab.Record) []string {
-	counted, heldOut := math.NaN(), math.NaN()
-	if run.Outcome.HeldOut != nil {
-		heldOut = *run.Outcome.HeldOut
-	}
-	if run.Ended() {
-		counted = run.Steps()
-	}
-	return row(run.Path, g.Setting, g.Maze, g.Length, g.Method, run.Run.Seed, run.State, run.Last().Step, run.Outcome.FoundAt,
-		run.Curve.FirstAt(lab.Half), run.Outcome.SolvedAt, heldOut, counted,
-		run.Run.Version, run.Program.Revision, run.Machine.Kernel, run.Command())
+	var b bytes.Buffer
+	csv.NewWriter(&b).WriteAll(rows) // a bytes.Buffer does not fail
+	return b.Bytes()
 }
