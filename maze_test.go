@@ -288,6 +288,7 @@ func TestPathLength(t *testing.T) {
 		"S\n.\nG\n.\n.\n.": 3,
 		"S#\n#G":           2, // √2 1.25 between the walls
 		"S..\n...\n..G":    4, // √2 2.25
+		"S...\n....\n...G": 4, // its cell's corners are 5 away, its region's not
 	} {
 		m, err := ParseMaze(text)
 		if err != nil {
