@@ -381,10 +381,10 @@ func twinScore(authors bool, p [][]float64) float64 {
 }
 
 // An update's gradients are those of the twins' losses for its minibatches,
-// wherever Equation 4's goes: for bootstrap of the sum over the critics of their
-// masked losses, as a function of one backbone; for ensemble of each critic's,
-// with the Gaussian loss.
-func TestEnsembleGradients(t *testing.T) {
+// wherever Equation 4's goes, with the weights of the critics': for bootstrap of the
+// sum over the critics of their masked losses, as a function of one backbone; for
+// ensemble and PUN of each critic's, the former's with the Gaussian loss.
+func TestGradients(t *testing.T) {
 	for _, changes := range []string{
 		"Uncertainty=bootstrap",
 		"Uncertainty=bootstrap PredictiveGradient=head",
@@ -395,6 +395,11 @@ func TestEnsembleGradients(t *testing.T) {
 		"Uncertainty=ensemble PredictiveGradient=separate",
 		"Uncertainty=ensemble PredictiveGradient=head HeadOwnDraw=true",
 		"Uncertainty=ensemble PredictiveGradient=separate HeadOwnDraw=true",
+		"Replay=per",
+		"HeadOwnDraw=true",
+		"PredictiveGradient=head Replay=per",
+		"PredictiveGradient=head HeadOwnDraw=true HeadLoss=norm",
+		"PredictiveGradient=separate HeadOwnDraw=true HeadLoss=norm",
 	} {
 		p := changed("", tinyPreset(Beyond()), changes).Params
 		p.CriticRate, p.PredictiveRate, p.ActorRate = 0, 0, 0 // nothing moves
@@ -409,9 +414,15 @@ func TestEnsembleGradients(t *testing.T) {
 		}
 		critics := each(a.pun.critics, func(c *critic) vectorNet { return c.q.vector() })
 		heads := each(a.pun.critics, func(c *critic) vectorLayer { return c.head.vector() })
+		form := ""
+		if p.Uncertainty == "pun" {
+			form = p.HeadLoss
+		}
 		// Losses of critic i and its head; with one backbone, of all.
 		critic := func(i int) float64 { return twinLossOfBatch(departingOf(a).lessons, critics[i], nil, &a.batch, i, "") }
-		head := func(i int) float64 { return twinLossOfBatch(departingOf(a).lessons, critics[i], &heads[i], own, i, "") }
+		head := func(i int) float64 {
+			return twinLossOfBatch(departingOf(a).lessons, critics[i], &heads[i], own, i, form)
+		}
 		sum := func(loss func(int) float64, i int) float64 {
 			if p.Uncertainty == "bootstrap" {
 				return loss(0) + loss(1) + loss(2)

@@ -1,47 +1,16 @@
 package qta
 
 import (
-	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestEquation5 holds the uncertainty of candidates, in one piece and in two, to
-// the twins. It tests QTA, Equation 5.
-func TestEquation5(t *testing.T) {
-	for _, n := range []int{7, askedRows + 7} {
-		c := newGradientCase(4)
-		rng := rand.New(rand.NewPCG(8, 0))
-		u := ensemble(c.still, c.critics, c.heads, 1)
-		const d = 3
-		inputs, actions := randomRows(rng, n, 9), make([][]float64, d*n)
-		for i, drawn := 0, newStream(1, forGoals); i < d*n*4; i++ {
-			actions[i/4] = append(actions[i/4], float64(float32(symmetric(drawn.Rand))))
-		}
-		want := make([]float64, n)
-		for k := range want {
-			for j := range d {
-				var predictions [][]float64
-				copy(inputs[k][5:], actions[j*n+k])
-				for i, q := range c.critics {
-					predictions = append(predictions, twinPrediction(q, c.heads[i], inputs[k]))
-				}
-				want[k] += twinDeviation(predictions) / d
-			}
-		}
-		u.d = d
-		got := u.uncertainty(table(inputs), 4, newStream(1, forGoals))
-		near(t, fmt.Sprintf("Equation 5: %d candidates", n), float32s(got), want)
-	}
-}
-
-// TestEquation5ByHand has deviations worked out by hand: of 1, 2, 3 it is 1, of
+// TestEquation5 has deviations worked out by hand: of 1, 2, 3 it is 1, of
 // 0, 0, 6 the root of 12. It tests QTA, Equation 5.
-func TestEquation5ByHand(t *testing.T) {
+func TestEquation5(t *testing.T) {
 	u := make([]float64, 2)
 	HeadDeviation(u, [][]float32{{1, 0, 5, 7}, {2, 0, 5, 7}, {3, 6, 5, 7}}, 2)
 	if want := []float64{(1 + math.Sqrt(12)) / 2, 0}; math.Abs(u[0]-want[0]) > 1e-15 || u[1] != 0 {

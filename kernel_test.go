@@ -365,11 +365,6 @@ func TestPolyakStep(t *testing.T) {
 			t.Fatalf("%d elements (-want +got):\n%s", n, diff)
 		}
 	}
-	target := []float32{8, -4}
-	Polyak(target, []float32{4, 4}, 0.75)
-	if diff := cmp.Diff([]float32{7, -2}, target); diff != "" {
-		t.Errorf("by hand (-want +got):\n%s", diff)
-	}
 	w, large, online := newWorkers(3), randomVector(rng, inline/16), randomVector(rng, inline/16) // of which each thread has parts
 	defer w.resize(1)
 	want := slices.Clone(large)

@@ -1,57 +1,11 @@
 package qta
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 )
-
-// Outputs and gradients are the twin's, for networks of every shape, also where
-// a pass has room for more rows than there are.
-func TestNetwork(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 0))
-	for range 30 {
-		widths := []int{1 + rng.IntN(9)}
-		for range 2 + rng.IntN(2) {
-			widths = append(widths, 1+rng.IntN(9))
-		}
-		n, rows := len(widths)-1, 1+rng.IntN(6)
-		net, x, dy := randomNet(rng, widths...), randomRows(rng, rows, widths[0]), randomRows(rng, rows, widths[n])
-		m, p, in := net.network(), newPass(widths, newWorkers(1)), table(x)
-		p.reserve(1 + rng.IntN(9))
-		ξ, y := m.latent(p, in), m.forward(p, in)
-		for r := range x {
-			wantξ, want := twinForward(net, x[r])
-			near(t, fmt.Sprint("latent of ", widths), ξ.row(r), wantξ)
-			near(t, fmt.Sprint("output of ", widths), y.row(r), want)
-		}
-
-		copy(p.dx[n].data, table(dy).data)
-		gradient := newMLP(make([]float32, mlpSize(widths)), widths)
-		m.backward(p, gradient, n, false)
-		column := rng.IntN(widths[0])
-		_, dx := m.outputGradient(p, in, column)
-		loss := func() (sum float64) {
-			for r := range x {
-				_, y := twinForward(net, x[r])
-				for i := range y {
-					sum += y[i] * dy[r][i]
-				}
-			}
-			return sum
-		}
-		nearGradient(t, fmt.Sprint("parameters of ", widths), gradient.params, twinGradient(twinParams(net...), loss))
-		var got []float32
-		var inputs []*float64
-		for r := range x {
-			got = append(got, dx.row(r)...)
-			inputs = append(inputs, twinParams(vectorLayer{B: x[r][column:]})...)
-		}
-		nearGradient(t, fmt.Sprint("input of ", widths), got, twinGradient(inputs, loss))
-	}
-}
 
 // Chunks, parts and threads leave no trace in the bits: a batch that is one chunk
 // of eight threads gives the same in many.
@@ -60,7 +14,8 @@ func TestChunks(t *testing.T) {
 	for _, rows := range []int{1, 31, 192, 193, 613, 768} {
 		widths := []int{6, 96, 65, 32, 1 + rows%3}
 		n := len(widths) - 1
-		m := randomNet(rng, widths...).network()
+		m := newMLP(make([]float32, mlpSize(widths)), widths)
+		m.initialize(rng)
 		x, dy := table(randomRows(rng, rows, widths[0])), table(randomRows(rng, rows, widths[n]))
 		results := func(threads int) [][]float32 {
 			w := newWorkers(threads)
@@ -278,38 +233,6 @@ func randomRows(rng *rand.Rand, rows, cols int) [][]float64 {
 	return x
 }
 
-func randomLayer(rng *rand.Rand, in, out int) vectorLayer {
-	l := vectorLayer{randomRows(rng, in, out), randomRows(rng, 1, out)[0]}
-	for _, p := range twinParams(l) {
-		*p = float64(float32(*p / math.Sqrt(float64(in))))
-	}
-	return l
-}
-
-func randomNet(rng *rand.Rand, widths ...int) (n vectorNet) {
-	for l := range len(widths) - 1 {
-		n = append(n, randomLayer(rng, widths[l], widths[l+1]))
-	}
-	return n
-}
-
-func randomNets(rng *rand.Rand, n int, widths ...int) (nets []vectorNet) {
-	for range n {
-		nets = append(nets, randomNet(rng, widths...))
-	}
-	return nets
-}
-
-// randomBatch returns a minibatch for up to four critics, without importance
-// weights: s, g and a have nine numbers together, and s' has three.
-func randomBatch(rng *rand.Rand, rows int) *batch {
-	return &batch{
-		x:     table(randomRows(rng, rows, 9)),
-		y:     float32s(randomRows(rng, 1, rows)[0]),
-		sNext: table(randomRows(rng, rows, 3)),
-	}
-}
-
 // near reports an error for the first element of got that is not e within
 // 2e-5 (1 + |e|).
 func near(t *testing.T, what string, got []float32, want []float64) {
@@ -340,28 +263,6 @@ func within(t *testing.T, what string, got []float32, want []float64, allowed fu
 	}
 }
 
-// gradientCase is a tiny problem.
-type gradientCase struct {
-	critics []vectorNet
-	heads   []vectorLayer
-	b       *batch
-	still   Params // rates are zero: gradients are computed, networks stay
-}
-
-func newGradientCase(seed uint64) gradientCase {
-	rng := rand.New(rand.NewPCG(seed, 1))
-	c := gradientCase{
-		critics: randomNets(rng, 3, 9, 7, 7, 1),
-		b:       randomBatch(rng, 6),
-		still:   Paper(),
-	}
-	for range c.critics {
-		c.heads = append(c.heads, randomLayer(rng, 7, 3))
-	}
-	c.still.CriticRate, c.still.PredictiveRate, c.still.ActorRate = 0, 0, 0
-	return c
-}
-
 // tenfold undoes Adam's 1-β₁ after a first step.
 func tenfold(m []float32) []float32 { return each(m, func(v float32) float32 { return 10 * v }) }
 
@@ -373,22 +274,6 @@ type (
 	}
 	vectorNet []vectorLayer
 )
-
-// widths returns a net's layer widths from input to output.
-func (n vectorNet) widths() []int {
-	widths := []int{len(n[0].W)}
-	for _, l := range n {
-		widths = append(widths, len(l.B))
-	}
-	return widths
-}
-
-// network returns the net as an mlp.
-func (n vectorNet) network() *mlp {
-	m := newMLP(make([]float32, mlpSize(n.widths())), n.widths())
-	m.load(n)
-	return m
-}
 
 // load sets a net, or a layer, to the twin's.
 func (m *mlp) load(n vectorNet) {
@@ -406,23 +291,6 @@ func (l layer) load(v vectorLayer) {
 func (m *mlp) vector() vectorNet { return each(m.layers, layer.vector) }
 
 func (l layer) vector() vectorLayer { return vectorLayer{tableOf(l.w, 0, l.w.cols), float64s(l.b)} }
-
-// ensemble returns critics with heads for batches of up to rows.
-func ensemble(p Params, critics []vectorNet, heads []vectorLayer, rows int) *pun {
-	p.Critics, p.HiddenLayers, p.HiddenSize = len(critics), len(critics[0])-1, len(heads[0].W)
-	sizes := Sizes{Observation: 3, Goal: 2, Action: 4}
-	h, _, s := newHeads(&p, sizes, 1, nil)
-	u := newPUN(&p, sizes, h, s, newStream(1, forInitialization).Rand, newWorkers(1))
-	if p.PredictiveGradient == "separate" {
-		stepsApart(u)
-	}
-	u.reserve(rows)
-	for i, c := range u.critics {
-		c.q.load(critics[i])
-		c.head.load(heads[i])
-	}
-	return u
-}
 
 // table returns rows as a matrix, and tableOf columns of a matrix as rows.
 func table(rows [][]float64) matrix {

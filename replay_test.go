@@ -1,7 +1,6 @@
 package qta
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -50,31 +49,6 @@ func TestEquation8(t *testing.T) {
 		ImportanceWeights(w, test.P, test.n, test.β, test.least)
 		if diff := cmp.Diff(test.want, w, approximately); diff != "" {
 			t.Errorf("Equation 8: P %v, n %d, β %v, least %v (-want +got):\n%s", test.P, test.n, test.β, test.least, diff)
-		}
-	}
-}
-
-// With β = 1 the weights undo the bias: a weighted sum over prioritized draws
-// has the mean of a uniform one, whatever the values are. It tests QTA,
-// Equation 8.
-func TestEquation8Unbiased(t *testing.T) {
-	rng := rand.New(rand.NewPCG(4, 0))
-	for range 50 {
-		n := 1 + rng.IntN(20)
-		priority, P, w := make([]float64, n), make([]float64, n), make([]float64, n)
-		for i := range priority {
-			priority[i] = 0.01 + rng.Float64()
-		}
-		SampleProbabilities(P, priority, 0.7)
-		ImportanceWeights(w, P, n, 1, 0)
-		mean, expected := 0.0, 0.0
-		for i := range n {
-			value := rng.NormFloat64()
-			mean += value / float64(n)
-			expected += P[i] * w[i] * value
-		}
-		if math.Abs(mean-expected) > 1e-12 {
-			t.Errorf("Equation 8: expectation %v of the weighted draw, mean %v", expected, mean)
 		}
 	}
 }
@@ -142,39 +116,6 @@ func numberedReplay(n, horizon int) *replay {
 	return b
 }
 
-// Relabeled goals come from the transition itself or later in its episode so
-// far, all alike; k of k+1 are relabeled. It tests QTA, hindsight.
-func TestHindsight(t *testing.T) {
-	const n, horizon = 23, 5 // four episodes and the beginning of a fifth
-	rng := rand.New(rand.NewPCG(6, 0))
-	b := numberedReplay(n, horizon)
-	for _, k := range []float64{0, 1, 4} {
-		for i := range n {
-			end := min((i/horizon+1)*horizon, n)
-			const draws = 4000
-			own, counts := 0, make([]int, n)
-			for range draws {
-				if g := b.relabel(i, k, rng)[0]; g == float64(-1-i) {
-					own++
-				} else if g < 0 {
-					t.Fatalf("hindsight: transition %d with the goal that was pursued in %v; it takes the goals achieved later", i, -1-g)
-				} else {
-					counts[int(g)]++
-				}
-			}
-			what := fmt.Sprintf("hindsight: k = %v, transition %d: ", k, i)
-			frequency(t, what+"its own goal", own, draws, 1/(k+1))
-			for f, c := range counts {
-				p := 0.0
-				if i <= f && f < end {
-					p = k / (k + 1) / float64(end-i)
-				}
-				frequency(t, fmt.Sprint(what, "the goal achieved in ", f), c, draws, p)
-			}
-		}
-	}
-}
-
 // The memory of the replay is about that of the transitions stored, and it
 // seldom moves.
 func TestReplayGrows(t *testing.T) {
@@ -199,7 +140,7 @@ func TestReplayGrows(t *testing.T) {
 
 // With u just below 1 the last step of the trajectory is drawn, and no later. It
 // tests QTA, hindsight.
-func TestHindsightFuture(t *testing.T) {
+func TestHindsight(t *testing.T) {
 	for n := 1; n < 60; n++ {
 		for i := range n {
 			if first, last := futureStep(i, n, 0), futureStep(i, n, math.Nextafter(1, 0)); first != i || last != n-1 {
