@@ -1,14 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"crypto/sha256"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"maps"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,8 +13,7 @@ import (
 	"qta"
 )
 
-// This file reads what is measured: golden vectors, and the effects of switching
-// a choice.
+// This file reads the golden vectors.
 
 // A vectors is a file of testdata/golden.
 type vectors struct {
@@ -61,50 +56,4 @@ func (p *page) readVectors() {
 			p.missing["declaration "+name] = d.At
 		}
 	}
-}
-
-var chosen = regexp.MustCompile(` -params (.*) -seed `)
-
-const unsolved = math.MaxInt // steps of a run that was not solved
-
-// readEffects gives the parameters their effects, by runs with beyond at 64 units,
-// which was called small, and some parameters switched. An effect compares the runs
-// that switch a parameter with those that do not.
-func (p *page) readEffects() {
-	rows, err := csv.NewReader(strings.NewReader(p.read(effectsFile))).ReadAll()
-	if err != nil || len(rows) == 0 {
-		p.fault("%s: no table: %v", effectsFile, err)
-		return
-	}
-	command, solvedAt := slices.Index(rows[0], "command"), slices.Index(rows[0], "solved_at[environment steps]")
-	steps := map[string][]int{} // by setting, such as "small -set Replay=td -set Batch=1"
-	for _, row := range rows[1:] {
-		setting := chosen.FindStringSubmatch(row[command])[1]
-		n, _ := strconv.Atoi(row[solvedAt])
-		steps[setting] = append(steps[setting], cmp.Or(n, unsolved))
-	}
-	for _, setting := range slices.Sorted(maps.Keys(steps)) {
-		last := max(strings.LastIndex(setting, " -set "), 0)
-		base, switched := setting[:last], strings.TrimPrefix(setting[last:], " -set ")
-		name, _, _ := strings.Cut(switched, "=")
-		if q := p.parameters[name]; q != nil && steps[base] != nil {
-			if _, with, ok := strings.Cut(base, " -set "); ok {
-				switched += " with " + with
-			}
-			effect := fmt.Sprintf("%s: %s [%s]", switched, summary(steps[setting]), summary(steps[base]))
-			q.Effects = append(q.Effects, effect)
-		}
-	}
-}
-
-// summary counts the solved runs and all, which are an odd number, and gives the
-// median of their steps if the run in the middle was solved.
-func summary(steps []int) string {
-	slices.Sort(steps)
-	solved, _ := slices.BinarySearch(steps, unsolved)
-	text, middle := fmt.Sprintf("%d/%d", solved, len(steps)), steps[len(steps)/2]
-	if middle < unsolved {
-		text += fmt.Sprintf(", %d", middle)
-	}
-	return text
 }

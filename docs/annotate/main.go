@@ -2,7 +2,7 @@
 // tables of docs/readings.md, and what "qta params" says of each parameter.
 //
 // It reads docs/annotated.txt, which sums up each passage of the paper and names
-// its functions, the sources, the golden vectors, measured effects, and pictures
+// its functions, the sources, the golden vectors, and pictures
 // that qta has drawn. Where these disagree it lists what to mend, and writes
 // nothing.
 package main
@@ -32,7 +32,6 @@ import (
 const (
 	textFile     = "docs/annotated.txt"
 	formulasFile = "docs/annotate/formulas.html"
-	effectsFile  = "results/readings.csv"
 	goldenDir    = "testdata/golden"
 
 	pageFile     = "docs/annotated.html"
@@ -90,7 +89,6 @@ func generate(root fs.FS) (files map[string][]byte, err error) {
 	}
 	p.readSources()
 	p.readVectors()
-	p.readEffects()
 	p.readFormulas()
 	p.readText()
 	p.check()

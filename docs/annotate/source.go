@@ -52,15 +52,6 @@ type choice struct {
 	Said, Short string     // what the paper says, and we do in a few words
 	Parameter   *parameter // whose value it is about, or nil
 	Switch      *parameter // that switches it, or nil
-	With        string     // the setting in which it does, or empty
-}
-
-// Effects returns what switching the choice did.
-func (c *choice) Effects() (all []string) {
-	if c.Switch != nil {
-		all = slices.Clone(c.Switch.Effects)
-	}
-	return slices.DeleteFunc(all, func(effect string) bool { return !strings.Contains(effect, c.With) })
 }
 
 // A parameter is a field of Params.
@@ -72,7 +63,6 @@ type parameter struct {
 	At            token.Position
 	Choice        *choice // in its source, or nil
 	Passage       *passage
-	Effects       []string // of switching it, as far as it was measured
 }
 
 // columns are the sets whose values the page has.

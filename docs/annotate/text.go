@@ -101,7 +101,6 @@ func (p *page) set(s *section, q *passage, l, word, rest string) {
 		id, name, switched := strings.Cut(strings.TrimSuffix(choice, ")"), " (")
 		c := find(p, p.Choices, "Reading or Differs", id)
 		c.Said, c.Short, _ = strings.Cut(value, " | ")
-		name, c.With, _ = strings.Cut(name, " with ")
 		if switched {
 			c.Switch = find(p, p.parameters, "parameter", name)
 		}
