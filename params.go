@@ -320,9 +320,9 @@ func (p Params) Value(name string) string {
 // allowed, leaves p as it was.
 func (p *Params) Set(name, text string) error {
 	f, ok := reflect.TypeFor[Params]().FieldByName(name)
-	i := slices.IndexFunc(fields(), func(f reflect.StructField) bool { return strings.EqualFold(f.Name, name) })
-	if !ok && i >= 0 {
-		return fmt.Errorf("qta: unknown parameter %q; it is called %s", name, fields()[i].Name)
+	near, _ := reflect.TypeFor[Params]().FieldByNameFunc(func(s string) bool { return strings.EqualFold(s, name) })
+	if !ok && near.Name != "" && !near.Anonymous {
+		return fmt.Errorf("qta: unknown parameter %q; it is called %s", name, near.Name)
 	} else if !ok || f.Anonymous {
 		return fmt.Errorf("qta: unknown parameter %q; \"qta params\" lists them", name)
 	}

@@ -424,14 +424,11 @@ func (id Identity) subject() string {
 
 // Departures tells what is not as in [qta.Paper].
 func (id Identity) Departures() string {
-	var list []string
+	text := ""
 	for _, name := range Differing(qta.Paper(), id.Params) {
-		list = append(list, fmt.Sprintf("%s %s instead of %s", name, id.Params.Value(name), qta.Paper().Value(name)))
+		text += fmt.Sprintf("; %s %s instead of %s", name, id.Params.Value(name), qta.Paper().Value(name))
 	}
-	if len(list) == 0 {
-		return ""
-	}
-	return "; " + strings.Join(list, ", ")
+	return text
 }
 
 // story tells what the run has reached.

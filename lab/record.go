@@ -302,32 +302,16 @@ func (r *Record) Command() string {
 	if !id.Named() {
 		maze += ".txt"
 	}
-	set, changes := nearest(id.Params)
-	line := []string{"qta", "-maze", words.Shell(maze), "-params", set}
-	for _, c := range changes {
-		line = append(line, "-set", words.Shell(c))
-	}
-	return fmt.Sprintf("%s -seed %d -eval %d -steps %d -stop %s", strings.Join(line, " "), id.Seed, id.EvalEvery,
-		l.Steps, l.Stop)
+	return fmt.Sprintf("qta -maze %s -params %s -seed %d -eval %d -steps %d -stop %s", words.Shell(maze),
+		strings.ReplaceAll(SetName(id.Params), " ", " -set "), id.Seed, id.EvalEvery, l.Steps, l.Stop)
 }
 
-// nearest returns the name of the set that has the fewest differences from p, and
-// these as values for -set.
-func nearest(p qta.Params) (set string, changes []string) {
+// SetName says by their values which parameters p are: "quick", "paper Batch=64".
+func SetName(p qta.Params) string {
 	base := slices.MinFunc(qta.Presets(), func(a, b qta.Preset) int {
 		return len(Differing(a.Params, p)) - len(Differing(b.Params, p))
 	})
-	return base.Name, Changes(base.Params, p)
-}
-
-// SetName says in a few words which parameters p are, by their values: "quick",
-// "paper Batch=64".
-func SetName(p qta.Params) string {
-	set, changes := nearest(p)
-	if len(changes) > 3 {
-		return fmt.Sprintf("%s with %d changes", set, len(changes))
-	}
-	return strings.Join(append([]string{set}, changes...), " ")
+	return strings.Join(append([]string{base.Name}, Changes(base.Params, p)...), " ")
 }
 
 // Changes lists what makes q of p, as values for -set.
@@ -352,15 +336,9 @@ func Differing(p, q qta.Params) (names []string) {
 
 // idle reports whether the parameter called name changes nothing beside the others.
 func idle(p qta.Params, name string) bool {
-	switch name {
-	case "UncertaintyGoal": // nobody else asks Equation 5
-		return p.Curriculum != "qta" || p.Uncertainty == "q"
-	case "FirstGoalDesired":
-		return p.Curriculum != "qta"
-	case "AuthorsForm":
-		return p.Uncertainty == "pun" && p.Replay != "td"
-	}
-	return false
+	return name == "UncertaintyGoal" && (p.Curriculum != "qta" || p.Uncertainty == "q") || // no one asks Equation 5
+		name == "FirstGoalDesired" && p.Curriculum != "qta" ||
+		name == "AuthorsForm" && p.Uncertainty == "pun" && p.Replay != "td"
 }
 
 // ReadRecord reads a run.json, or a file like it. Errors wrap [fs.ErrNotExist]

@@ -76,49 +76,44 @@ func TestRecord(t *testing.T) {
 // A parameter that changes nothing in a run is no difference: agents that differ in it
 // alone end with the same networks, and no others do.
 func TestIdle(t *testing.T) {
-	for _, test := range []struct {
-		beside, change string
-		idle           bool
-	}{
-		{"", "UncertaintyGoal=desired", false}, {"Curriculum=her", "UncertaintyGoal=desired", true},
-		{"Curriculum=her Replay=per", "UncertaintyGoal=desired", true}, {"Curriculum=mega", "UncertaintyGoal=desired", true},
-		{"Curriculum=vds", "UncertaintyGoal=desired", true}, {"Curriculum=rnd", "UncertaintyGoal=desired", true},
-		{"Uncertainty=q", "UncertaintyGoal=desired", true}, {"Uncertainty=bootstrap", "UncertaintyGoal=desired", false},
-		{"", "FirstGoalDesired=0.5", false}, {"Curriculum=her", "FirstGoalDesired=0.5", true},
-		{"", "AuthorsForm=true", true}, {"Uncertainty=bootstrap", "AuthorsForm=true", false}, {"Replay=td", "AuthorsForm=true", false},
-	} {
-		digest := func(changes string) (Identity, string) {
-			o := tinyRun(filepath.Join(t.TempDir(), "run"))
-			o.Steps, o.EvalEvery = 60, 60
-			for change := range strings.FieldsSeq(changes) {
-				name, value, _ := strings.Cut(change, "=")
-				if err := o.Params.Set(name, value); err != nil {
-					t.Fatal(err)
-				}
-			}
-			train(t, o)
-			r, err := ReadRecord(filepath.Join(o.Dir, RecordFile))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return r.Run, r.Outcome.Digest
+	agent := func(changes string) *qta.Agent {
+		p := tiny()
+		for change := range strings.FieldsSeq(changes) {
+			name, value, _ := strings.Cut(change, "=")
+			p.Set(name, value)
 		}
-		a, one := digest(test.beside)
-		b, other := digest(test.beside + " " + test.change)
-		if same, none := one == other, len(a.Differences(b)) == 0; same != test.idle || none != test.idle {
-			t.Errorf("%s with %s: the same networks %v, no difference %v, want %v", test.change, test.beside, same, none, test.idle)
+		a, err := qta.NewAgent(p, maze(t).Sizes(), 3)
+		if err == nil {
+			err = a.Train(t.Context(), maze(t), maze(t), qta.TrainOptions{Steps: 60, EvalEvery: 60, Rollouts: 1})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	for change, beside := range map[string]string{ // with which it is idle, and then with which not
+		"UncertaintyGoal=desired": "Curriculum=her Curriculum=mega Curriculum=vds Curriculum=rnd Uncertainty=q | HiddenSize=7 Uncertainty=bootstrap",
+		"FirstGoalDesired=0.5":    "Curriculum=her | HiddenSize=7", "AuthorsForm=true": "HiddenSize=7 Replay=per | Uncertainty=bootstrap Replay=td",
+	} {
+		idle := true
+		for with := range strings.FieldsSeq(beside) {
+			if with == "|" {
+				idle = false
+				continue
+			}
+			a, b := agent(with), agent(with+" "+change)
+			if same, names := a.Digest() == b.Digest(), Differing(a.Params(), b.Params()); same != idle || (names == nil) != idle {
+				t.Errorf("%s with %s: the same networks %v, differences %q", change, with, same, names)
+			}
 		}
 	}
 }
 
-// A record has the name of its parameters' values, whatever word stands in it.
+// Parameters have the name of their values.
 func TestSetName(t *testing.T) {
-	her, own := qta.Literal(), qta.Small()
-	her.Curriculum, own.Horizon = "her", 20
-	fast, tiny := qta.Beyond(), tiny()
-	fast.Batch = 256
-	for want, p := range map[string]qta.Params{"quick": qta.Quick(), "beyond Batch=256": fast, "small Horizon=20": own,
-		"paper Curriculum=her": her, "mega": qta.MEGA(), "small with 7 changes": tiny} {
+	fast, her := qta.Beyond(), qta.Literal()
+	fast.Batch, her.Curriculum = 256, "her"
+	for want, p := range map[string]qta.Params{"quick": qta.Quick(), "beyond Batch=256": fast, "paper Curriculum=her": her} {
 		if got := SetName(p); got != want {
 			t.Errorf("%s is called %s", want, got)
 		}

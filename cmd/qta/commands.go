@@ -46,7 +46,7 @@ type call struct {
 func commands() []command {
 	const many = math.MaxInt
 	return []command{
-		{"train", "train an agent; what qta does where no command is named", "qta [flags]",
+		{"train", "train an agent; what qta does where no command is named", "qta [-maze NAME|FILE] [flags]",
 			"qta -maze 1U5 -params small -seed 3", trainText, 0, 0, trainCommand},
 		{"params", "list the parameters, or tell everything about one", "qta params [NAME]",
 			"qta params Batch", "", 0, 1, paramsCommand},
@@ -80,9 +80,6 @@ func commandNamed(name string) (command, error) {
 			return c, nil
 		}
 		names = append(names, c.name)
-	}
-	if isMaze(name) {
-		return command{}, words.BadInput("%s is a maze, which -maze names: qta -maze %[1]s", name)
 	}
 	return command{}, words.BadInput("unknown command %q; the commands are %s", name, strings.Join(names, ", "))
 }

@@ -92,9 +92,6 @@ func execute(ctx context.Context, args []string, out *output, stderr io.Writer) 
 	if len(args) < c.least {
 		return words.BadInput("an argument is missing; want %s", c.usage)
 	} else if len(args) > c.most {
-		if c.name == "train" && isMaze(args[0]) {
-			return words.BadInput("%s is a maze, which -maze names: qta -maze %[1]s", args[0])
-		}
 		return words.BadInput("unexpected argument %q; want %s", args[c.most], c.usage)
 	}
 	return work(call{ctx, args, out, stderr})

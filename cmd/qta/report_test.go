@@ -3,6 +3,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -108,6 +109,33 @@ func TestResults(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, usualSteps); diff != "" {
 		t.Errorf("usualSteps (-results/runs +source):\n%s", diff)
+	}
+}
+
+// The lists in results, whose sets were called otherwise when they ran, are of the runs
+// that are there, with the same parameters, seeds and limits.
+func TestLists(t *testing.T) {
+	t.Chdir("../..")
+	c, _ := lab.Collect([]string{"results/runs"})
+	at := map[string]*lab.Record{}
+	for _, r := range c.Runs {
+		at[r.Path] = r
+	}
+	for _, name := range []string{"authors", "compare", "fast", "full", "paper", "section4", "seeds"} {
+		cells, err := parseSweep(roomtest.Read(t, "results", name+".txt"), "results/runs/"+name)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, c := range cells {
+			r := at[c.out+".json"] // nil of one that has not run yet
+			delete(at, c.out+".json")
+			if r != nil && (r.Limits != lab.Limits{Steps: *c.steps, Stop: c.stop} || len(r.Run.Differences(c.id)) > 0) {
+				t.Errorf("%s, line %d: %+v; %v", name, c.line, r.Limits, r.Run.Differences(c.id))
+			}
+		}
+	}
+	if len(at) > 0 {
+		t.Errorf("in no list: %v", slices.Collect(maps.Keys(at)))
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -368,33 +367,5 @@ func TestDryRun(t *testing.T) {
 		"\nAt most 1950 steps are left.\n")
 	if _, err := os.Stat("runs/seed2"); err == nil {
 		t.Error("a dry run has begun a run")
-	}
-}
-
-// The lists of results, whose sets were called otherwise when they ran, are of the
-// runs that are there: the same parameters, seeds and limits, and no run more.
-func TestLists(t *testing.T) {
-	for _, name := range []string{"authors", "compare", "fast", "full", "paper", "seeds"} {
-		dir := filepath.Join("../../results/runs", name)
-		cells, err := parseSweep(roomtest.Read(t, "../../results", name+".txt"), dir)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		ran := 0
-		for _, c := range cells {
-			r, err := lab.ReadRecord(c.out + ".json")
-			if errors.Is(err, fs.ErrNotExist) {
-				continue // not yet
-			} else if err != nil {
-				t.Fatal(err)
-			}
-			ran++
-			if limits := (lab.Limits{Steps: *c.steps, Stop: c.stop}); r.Limits != limits || len(r.Run.Differences(c.id)) > 0 {
-				t.Errorf("%s, line %d: %+v there, %+v here; %v", name, c.line, r.Limits, limits, r.Run.Differences(c.id))
-			}
-		}
-		if all, _ := filepath.Glob(filepath.Join(dir, "*.json")); ran != len(all) || ran == 0 {
-			t.Errorf("%s: %d of the %d runs are in the list", name, ran, len(all))
-		}
 	}
 }

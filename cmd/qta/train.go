@@ -119,12 +119,6 @@ func (f *trainFlags) describe() (maze *qta.Maze, id lab.Identity, own string, er
 	return maze, lab.MazeIdentity(name, maze, p, *f.seed, *f.eval), own, nil
 }
 
-// isMaze reports whether a maze has this name.
-func isMaze(name string) bool {
-	_, err := qta.NewMaze(name)
-	return err == nil
-}
-
 // findMaze returns the maze of a name or a file, and its name.
 func findMaze(name string) (*qta.Maze, string, error) {
 	isPath := strings.ContainsRune(name, '/') || strings.ContainsRune(name, os.PathSeparator) ||
