@@ -234,7 +234,7 @@ func TestCheckEnvUnits(t *testing.T) {
 		{0, 1, 2, "all of 408 states reach their goals"},
 	} {
 		err := CheckEnv(&dot{offset: test.offset, scale: test.scale, near: test.near}, 50, rand.New(rand.NewPCG(1, 2)))
-		if (test.want == "") != (err == nil) || err != nil && !strings.HasPrefix(err.Error(), "qta: environment: "+test.want) {
+		if (test.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), "environment: "+test.want) {
 			t.Errorf("%v: error %v, want %q", test, err, test.want)
 		}
 	}
@@ -243,7 +243,7 @@ func TestCheckEnvUnits(t *testing.T) {
 // A dot in whatever units is solved through Scaled as it is without, keeps to the
 // contract, and goes on from a checkpoint to the same bytes.
 func TestScaled(t *testing.T) {
-	p := changed("", Paper(), "UncertaintyGoal=candidate HiddenSize=32 Batch=64 Candidates=100 Horizon=20 InitialSteps=200").Params
+	p := changed("", Small(), "HiddenSize=32 Batch=64 Candidates=100 Horizon=20 InitialSteps=200").Params
 	for _, units := range [][2]float64{{0, 1}, {1e6, 1e-6}, {-1000, 1}, {0, 1e-6}, {1e6, 1e6}} {
 		env := func() Env {
 			span := [][2]float64{{units[0], units[0] + units[1]}}
@@ -269,11 +269,13 @@ func TestScaled(t *testing.T) {
 		train(t, b, env(), env(), o)
 		sameState(t, fmt.Sprint(units), marshal(t, a), b)
 	}
-	bonus := Scaled(&lineEnv{onReturn: func(_ *lineEnv, r float64) float64 { return r + 5 }}, make([][2]float64, 3), make([][2]float64, 1))
-	if err := CheckEnv(bonus, 20, rand.New(rand.NewPCG(1, 2))); err == nil || !strings.Contains(err.Error(), "Step's reward is 4") {
+	line, goal := make([][2]float64, 3), make([][2]float64, 1)
+	bonus := Scaled(&lineEnv{onReturn: func(_ *lineEnv, r float64) float64 { return r + 5 }}, line, goal)
+	err := CheckEnv(bonus, 20, rand.New(rand.NewPCG(1, 2)))
+	if err == nil || !strings.Contains(err.Error(), "Step's reward is 4") {
 		t.Errorf("a reward that is not Reward's: error %v", err)
 	}
-	mustPanic(t, "too few pairs", func() { Scaled(&lineEnv{}, make([][2]float64, 2), make([][2]float64, 1)) })
+	mustPanic(t, "too few pairs", func() { Scaled(&lineEnv{}, line[:2], goal) })
 }
 
 // A curriculumFunc is a curriculum without a state.

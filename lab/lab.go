@@ -465,7 +465,8 @@ func (r *Record) Hint() string {
 	what := fmt.Sprintf("Of its latest rollouts %.0f %% end at the goal", 100*last.Success)
 	switch {
 	case last.GoalsReached == half.GoalsReached && last.GoalsSet > half.GoalsSet:
-		what = fmt.Sprintf("None of the %d goals that it set itself since step %d was reached", last.GoalsSet-half.GoalsSet, half.Step)
+		what = fmt.Sprintf("None of the %d goals that it set itself since step %d was reached",
+			last.GoalsSet-half.GoalsSet, half.Step)
 	case last.Reached > last.Success:
 		what += fmt.Sprintf(", and %.0f %% stood there: they lost it again", 100*last.Reached)
 	case r.Outcome.FoundAt == 0 && last.Success == 0:

@@ -106,7 +106,8 @@ func TestFingerprint(t *testing.T) {
 		want  string
 	}{{0.5, 60, ""}, {0.6, 60, changed}, {0.6, 100, changed}, {0.5 + 1e-9, 60, ""}} {
 		o.Steps = test.steps
-		if err := trainIced(t, o, test.part, 0); (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+		err := trainIced(t, o, test.part, 0)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v: error %v", test, err)
 		}
 	}
@@ -129,7 +130,8 @@ func TestUnfitEnvironment(t *testing.T) {
 	for _, o.Unchecked = range []bool{false, true} {
 		err := trainIced(t, o, 1, 5)
 		_, input := errors.AsType[InputError](err)
-		if err == nil || !strings.Contains(err.Error(), "Step's reward is ") || input == o.Unchecked || exists(filepath.Join(o.Dir, AgentFile)) != o.Unchecked {
+		begun := exists(filepath.Join(o.Dir, AgentFile))
+		if err == nil || !strings.Contains(err.Error(), "Step's reward is ") || input == o.Unchecked || begun != o.Unchecked {
 			t.Errorf("unchecked is %v: error %v", o.Unchecked, err)
 		}
 	}

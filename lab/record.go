@@ -423,7 +423,7 @@ func (id Identity) check() error {
 
 // ThisProgram describes the running program.
 func ThisProgram() Program {
-	p := Program{Revision: "unknown (go build stamps one, go run does not)", Go: runtime.Version(), Build: map[string]string{}}
+	p := Program{"unknown (go build stamps one, go run does not)", runtime.Version(), map[string]string{}}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return p

@@ -94,7 +94,7 @@ func TestBadInput(t *testing.T) {
 		{"sweep s.txt more", `unexpected argument "more"`},
 		{"sweep s.txt -index 2", "-index 2: s.txt has 2 cells, 0 to 1"},
 		{"sweep s.txt -jobs 0", `invalid value "0" for flag -jobs`},
-		{"sweep s.txt -seeds 2", "-seeds goes with -figure; a sweep file's lines have their own"},
+		{"sweep s.txt -seeds 2", "-seeds goes with -figure; lines have flags of their own"},
 		{"sweep -figure 2 -jobs 2", "-jobs goes with a sweep file, which -figure prints"},
 		{"sweep -figure 7", `-figure "7": want 2, 3, 4, 5 or 6`},
 		{"sweep -figure 2 -mazes 4x5,9", "-mazes: "},

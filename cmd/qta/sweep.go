@@ -48,7 +48,7 @@ func sweepCommand(flags *flag.FlagSet) func(call) error {
 		if (*figure == "") == (len(c.args) == 0) {
 			return words.BadInput("sweep needs either a sweep file or -figure; \"qta help sweep\" has an example")
 		}
-		with := map[bool]string{true: "a sweep file, which -figure prints", false: "-figure; a sweep file's lines have their own"}
+		with := map[bool]string{true: "a sweep file, which -figure prints", false: "-figure; lines have flags of their own"}
 		var odd error
 		flags.Visit(func(f *flag.Flag) {
 			if slices.Contains([]string{"jobs", "index", "dry-run", "out"}, f.Name) == (*figure != "") {
