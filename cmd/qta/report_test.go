@@ -44,11 +44,13 @@ func TestReportCommand(t *testing.T) {
 	if got := mustRun(t, "report", "runs", "bad"); !strings.Contains(got, `; 1 file left out, as "qta status" says. `) {
 		t.Errorf("with what is no record: %q", got)
 	}
-	if got := invoke(t, "report", "runs", "-o", "runs/1/page.html"); got.code != exitInput || !strings.Contains(got.errors, "runs/1 is a run directory") {
+	got := invoke(t, "report", "runs", "-o", "runs/1/page.html")
+	if got.code != exitInput || !strings.Contains(got.errors, "runs/1 is a run directory") {
 		t.Errorf("within a run: %+v", got)
 	}
-	if got := mustRun(t, "report", "runs/1", "runs/2", "runs", "-o", lab.PageFile); !strings.HasPrefix(got, "2 runs in runs/1, runs/2, runs; ") {
-		t.Errorf("directories named twice: %q", got)
+	out := mustRun(t, "report", "runs/1", "runs/2", "runs", "-o", lab.PageFile)
+	if !strings.HasPrefix(out, "2 runs in runs/1, runs/2, runs; ") {
+		t.Errorf("directories named twice: %q", out)
 	}
 }
 

@@ -7,8 +7,8 @@
 // of their distances in steps of one cell, of which the maze's goal is PathLength
 // away; and how near the nearest of all is to the maze's goal, which the end of a
 // dead end is not. The last line has the agent's median uncertainty over the maze,
-// beside which the noise of Figure 4 is large or small. Goals are places where the agent has been, so that this is about
-// as far as it has got.
+// beside which the noise of Figure 4 is large or small. Goals are places where the
+// agent has been, so that this is about as far as it has got.
 package main
 
 import (

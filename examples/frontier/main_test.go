@@ -34,7 +34,10 @@ func TestFrontier(t *testing.T) {
 	if err := agent.Train(t.Context(), m.Env(), m.Env(), o); err != nil {
 		t.Fatal(err)
 	}
-	want := regexp.MustCompile(`^The goal is 9 steps from the start\.\nuntil step    120: +\d+ goals  \d .*, +\d to go\nHalf of the places are at most \S+ uncertain\.\n$`)
+	want := regexp.MustCompile(`^The goal is 9 steps from the start\.
+until step    120: +\d+ goals  \d .*, +\d to go
+Half of the places are at most \S+ uncertain\.
+$`)
 	var got strings.Builder
 	if frontier(&got, m, agent); !want.MatchString(got.String()) {
 		t.Errorf("it says:\n%s", got.String())

@@ -87,7 +87,8 @@ func Figures() []Figure {
 	even, waves := strings.Fields("4x5 6x5 8x5 10x5 12x5 14x5"), strings.Fields("1U5 2U5 3U5 4U5 5U5")
 	curricula := []Method{QTA, MEGA, VDS}
 	return []Figure{
-		{"2", "QTA, MEGA and VDS. HER solves no maze, says the text: add lines with -set Curriculum=her to see.", "solved", Seeds,
+		{"2", "QTA, MEGA and VDS. HER solves no maze, says the text: add lines with -set Curriculum=her to see.",
+			"solved", Seeds,
 			[]Panel{
 				{"2L", "Figure 2, left: M-mazes", m, curricula},
 				{"2R", "Figure 2, right: square-wave mazes", waves, curricula}}},

@@ -2,7 +2,6 @@ package paper
 
 import (
 	"math"
-	"slices"
 	"testing"
 
 	"qta"
@@ -10,10 +9,7 @@ import (
 
 func TestPaperData(t *testing.T) {
 	// Spot checks against the tables that the files were written from.
-	of := func(panel, method, maze string) Point {
-		i := slices.IndexFunc(Points(), func(p Point) bool { return p.Panel == panel && p.Method == method && p.Maze == maze })
-		return Points()[i]
-	}
+	of := func(panel, method, maze string) Point { return *Of(panel, method, maze) }
 	for _, test := range []struct {
 		p               Point
 		mean, deviation float64

@@ -40,6 +40,7 @@ const (
 
 // judge judges all claims.
 func (r *Report) judge() []claim {
+	type five = *lab.Figure5
 	return []claim{
 		{"HER reaches the goal in no maze.", r.never(paper.HER)},
 		{"QTA needs significantly fewer steps than MEGA.", r.fewer(paper.MEGA, 1, 1000)},
@@ -56,11 +57,11 @@ func (r *Report) judge() []claim {
 		{"Performance suffers with noise 0.03 on the uncertainty.", r.suffers(paper.Noise3)},
 		{"Performance suffers with noise 0.05 on the uncertainty.", r.suffers(paper.Noise5)},
 		{"It collapses with noise of 0.05.", r.collapses(paper.Noise5)},
-		{"The values grow over time.", r.positive(func(f *lab.Figure5) float64 { return f.ValueGrowth })},
-		{"The values' error falls over time.", r.positive(func(f *lab.Figure5) float64 { return f.ErrorFall })},
-		{"The error is greater further from the start.", r.positive(func(f *lab.Figure5) float64 { return f.ErrorByDistance })},
-		{"Probabilities of goals follow the heads' deviation.", r.positive(func(f *lab.Figure5) float64 { return f.GoalByDeviation })},
-		{"Sampled goals are far from the start.", r.positive(func(f *lab.Figure5) float64 { return f.GoalDistance })},
+		{"The values grow over time.", r.positive(func(f five) float64 { return f.ValueGrowth })},
+		{"The values' error falls over time.", r.positive(func(f five) float64 { return f.ErrorFall })},
+		{"The error is greater further from the start.", r.positive(func(f five) float64 { return f.ErrorByDistance })},
+		{"Probabilities of goals follow the heads' deviation.", r.positive(func(f five) float64 { return f.GoalByDeviation })},
+		{"Sampled goals are far from the start.", r.positive(func(f five) float64 { return f.GoalDistance })},
 		{"Disagreement of Q-values is a worse estimator than PUN.", r.fewer(paper.Q, 1, 1000)},
 		{"PUN is better than bootstrapped Q-networks.", r.fewer(paper.Bootstrap, 1, 1000)},
 		{"PUN is better than deep ensembles.", r.fewer(paper.Ensemble, 1, 1000)},

@@ -44,7 +44,8 @@ func TestClaims(t *testing.T) {
 		}
 		return rows
 	}
-	going, stopped := on(paper.Noise5, slices.Repeat([][]float64{{1, 0, 0, 0, 0, 0}}, 7)...), growing("12x5", 1, 1, 1, 1, 1, 1)
+	going := on(paper.Noise5, slices.Repeat([][]float64{{1, 0, 0, 0, 0, 0}}, 7)...)
+	stopped := growing("12x5", 1, 1, 1, 1, 1, 1)
 	for _, r := range slices.Concat(going, stopped) {
 		r.State = lab.Stopped
 	}
@@ -99,7 +100,8 @@ func TestClaims(t *testing.T) {
 			"undecided; size unknown | 2.95 (2.38 to 3.66) | runs are unsolved on both sides"},
 		{"other learners", ensembles, []runs{q(paper.QTA, "6x5", 20, 21), c(paper.Ensemble, "6x5", 60, 61)}, ""},
 		{"five of C, and Q", mega, []runs{c(paper.QTA, "4x5", six[:5]...), q(paper.QTA, "4x5", 10, 11),
-			own("4x5", 60, 61)}, "holds; size larger | 5.77 (3.37 to 9.88) | 3.81 (3.47 to 4.17) | 2 MEGA (mega), 2 QTA (quick); 4x5"},
+			own("4x5", 60, 61)},
+			"holds; size larger | 5.77 (3.37 to 9.88) | 3.81 (3.47 to 4.17) | 2 MEGA (mega), 2 QTA (quick); 4x5"},
 		{"six of C", mega, []runs{c(paper.QTA, "4x5", six...), q(paper.QTA, "4x5", 10, 11), own("4x5", 60, 61)},
 			"holds; size smaller | 2.88 (2.75 to 3.02) | 3.81 (3.47 to 4.17) | 2 MEGA (mega), 6 QTA (paper); 4x5"},
 		{"MEGA of another set", mega, []runs{q(paper.QTA, "4x5", 10, 11), q(paper.MEGA, "4x5", 60, 61)}, ""},

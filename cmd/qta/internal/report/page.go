@@ -106,10 +106,10 @@ func (r *Report) Answers() []string {
 		directions[c.Direction] = append(directions[c.Direction], strings.TrimSuffix(c.Text, "."))
 		sizes[c.Size]++
 	}
+	no := directions[contradicted]
 	return []string{r.reproduces(),
-		fmt.Sprintf("Of %d claims of its section 4 these runs find: %d hold, %d contradicted%s, "+
-			"%d undecided, %d not run.", len(r.Claims), len(directions[holds]), len(directions[contradicted]), in(directions[contradicted]),
-			len(directions[undecided]), len(directions[""])),
+		fmt.Sprintf("Of %d claims of its section 4 these runs find: %d hold, %d contradicted%s, %d undecided, %d not run.",
+			len(r.Claims), len(directions[holds]), len(no), in(no), len(directions[undecided]), len(directions[""])),
 		fmt.Sprintf("Of the effects that the paper gives in numbers %d are of the paper’s size, %d smaller, %d larger, "+
 			"%d unknown; each verdict is at 95 %%, so that of some twenty one may be chance.",
 			sizes[asPaper], sizes[smaller], sizes[larger], sizes[unknown])}

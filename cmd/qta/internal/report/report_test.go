@@ -116,7 +116,8 @@ func TestNumbers(t *testing.T) {
 	going[0].State, going[0].Outcome, going[0].Curve = lab.Running, lab.Outcome{}, nil
 	r := of(half, steps(qta.Quick(), paper.QTA, "4x5", 5), steps(qta.Quick(), paper.MEGA, "4x5", 20, 30),
 		steps(qta.Quick(), paper.MEGA, "4x5", -150), going)
-	want := []string{"QTA 2000 3000 0 3000 0.985 0 solved 3000", "QTA 5000 5000 700 5000  1 solved 5000", // 0.45 is no half
+	want := []string{"QTA 2000 3000 0 3000 0.985 0 solved 3000",
+		"QTA 5000 5000 700 5000  1 solved 5000", // 0.45 is no half
 		"QTA 0 0 0   5 running 0", "MEGA 20000 20000 700 20000  2 solved 20000",
 		"MEGA 30000 30000 700 30000  3 solved 30000", "MEGA 0 0 700 150000  4 finished 150000"}
 	got := csvOf(t, r, "method", "half_at", "solved_at", "found_at", "counted_as", "held_out", "seed", "state", "steps")
@@ -201,7 +202,7 @@ func TestPage(t *testing.T) {
 		{page, "Other parameter sets, with"}, {page, "<details><summary>Other"},
 		{text, "| quick | 8x5 | QTA | 16.3 | 2.0 | 1 of 1 | 2 (0.7) |"},
 		{text, "| mega | 4x5 | MEGA | 29.9 | ≥ 66.7 | 2 of 3 | 20 (0.7), 30 (0.7), - in 150 (0.7) |"},
-		{text, "| The values grow over time. | above 0 | above 0 in 2 of 2, mean 1.5 | undecided (takes six runs) | 2 QTA (paper); 12x5 |"},
+		{text, "| above 0 in 2 of 2, mean 1.5 | undecided (takes six runs) | 2 QTA (paper); 12x5 |"},
 		{text, "| VDS fails to solve many environments. |  |  | not run | takes runs of it in five mazes or more |"},
 		{string(of(steps(qta.Small(), paper.QTA, "4x5", 5)).HTML()), "<details open><summary>Other"},
 	} {
