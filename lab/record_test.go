@@ -109,17 +109,6 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// Parameters have the name of their values.
-func TestSetName(t *testing.T) {
-	fast, her := qta.Beyond(), qta.Literal()
-	fast.Batch, her.Curriculum = 256, "her"
-	for want, p := range map[string]qta.Params{"quick": qta.Quick(), "beyond Batch=256": fast, "paper Curriculum=her": her} {
-		if got := SetName(p); got != want {
-			t.Errorf("%s is called %s", want, got)
-		}
-	}
-}
-
 // TestCollect finds records in runs' directories and in single files.
 func TestCollect(t *testing.T) {
 	dir := t.TempDir()
