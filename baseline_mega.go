@@ -178,14 +178,6 @@ func (c *cutoff) adapt(least float64, outcomes []bool) bool {
 	return true
 }
 
-// probability grows with the steps at the goal, as long as the curriculum is MEGA.
-func (m *mega) probability(a *Agent) float64 {
-	if a.curriculum != curriculum(m) { // but one that SetCurriculum was given
-		return arrival{}.probability(a)
-	}
-	return a.laterProbability() + float64(megaGoalRandom*float64(m.stepsAtGoal))
-}
-
 // clipGradients limits each element of a gradient (GradientClip).
 func (u *pun) clipGradients(limit float64) {
 	for _, c := range u.critics {

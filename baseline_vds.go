@@ -147,12 +147,6 @@ func (v *vds) networks() []parameterVector { return v.members.parameters("VDS me
 
 func (v *vds) saved() saved { return v.members.saved() }
 
-// bursts makes all updates at an episode's end (UpdatesPerEpisode).
-type bursts struct{ learner }
-
-func (bursts) afterStep(*Agent) error      { return nil }
-func (bursts) afterEpisode(a *Agent) error { return a.updateTimes(a.params.UpdatesPerEpisode) }
-
 // VDS returns the hyper-parameters of VDS (Zhang et al., 2020), as QTA's
 // authors ran it for the paper's Figure 2, within the limits of plain ReLU
 // networks.

@@ -122,7 +122,7 @@ func TestSelection(t *testing.T) {
 			d = 3
 		}
 		if p.UncertaintyPolyak > 0 {
-			nets = each(averageOf(a), func(c *averagedCritic) criticNet { return c.criticNet })
+			nets = averageOf(a)
 			nets[0].params[len(nets[0].params)-1]++ // of its head
 		}
 		for _, first := range []bool{true, false} {

@@ -151,11 +151,9 @@ func prioritiesOf(a *Agent) *prioritized {
 func departingOf(a *Agent) *departing {
 	for l := a.learner; ; {
 		switch inner := l.(type) {
-		case *averaging:
+		case *average:
 			l = inner.learner
-		case oftener:
-			l = inner.learner
-		case bursts:
+		case scheduled:
 			l = inner.learner
 		default:
 			return l.(*departing)
@@ -163,9 +161,9 @@ func departingOf(a *Agent) *departing {
 	}
 }
 
-func averageOf(a *Agent) average {
-	if l, ok := a.learner.(*averaging); ok {
-		return l.nets
+func averageOf(a *Agent) []criticNet {
+	if m, ok := a.learner.(*average); ok {
+		return m.nets
 	}
 	return nil
 }

@@ -26,8 +26,8 @@ func (a *Agent) furnish(rng *rand.Rand) {
 	a.sampler = newSampler(p, a.replay, l)
 	a.estimator, a.learner = newEstimator(p), newLearner(p, l)
 	if p.UncertaintyPolyak > 0 {
-		nets := newAverage(a.pun)
-		a.estimator, a.learner = averaged{a.estimator, nets}, &averaging{learner: a.learner, nets: nets}
+		m := newAverage(a.estimator, a.learner, a.pun)
+		a.estimator, a.learner = m, m
 	}
 }
 
@@ -66,11 +66,11 @@ func newLearner(p *Params, lessons lessons) (l learner) {
 		p.TargetEvery > 1 || p.PredictiveGradient != "joint" {
 		l = &departing{lessons: lessons, oneBackbone: p.Uncertainty == "bootstrap"}
 	}
-	if p.UpdatesPerStep > 1 {
-		l = oftener{l}
-	}
-	if p.UpdatesPerEpisode > 0 {
-		l = bursts{l}
+	switch {
+	case p.UpdatesPerEpisode > 0:
+		l = scheduled{l, 0, p.UpdatesPerEpisode}
+	case p.UpdatesPerStep > 1:
+		l = scheduled{l, p.UpdatesPerStep, 0}
 	}
 	return l
 }
@@ -133,13 +133,13 @@ func newEstimator(p *Params) (e estimator) {
 // newExplorer returns the explorer that p names, for an agent with this curriculum.
 func newExplorer(p *Params, sizes Sizes, c curriculum) (e explorer) {
 	e = tableExplorer{}
-	var random chance = arrival{}
 	m, isMEGA := c.(*mega)
-	if isMEGA {
-		random = m
-	}
 	if isMEGA || p.RandomActionLater != p.RandomAction || p.RandomActionReached > 0 || p.RandomActionHeld > 0 {
-		e = &wandering{chance: random, short: p.RandomActionHeld, action: make([]float64, sizes.Action)}
+		w := &wandering{mega: m}
+		if p.RandomActionHeld > 0 {
+			w.action = make([]float64, sizes.Action)
+		}
+		e = w
 	}
 	if p.InitialActions == "uniform" {
 		e = uniformAtFirst{e}
