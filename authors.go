@@ -91,71 +91,58 @@ func (l *departing) step(u *pun, b, headBatch *batch) (criticLoss, headLoss floa
 // gradient fills the gradient of critic i and its head, which is zero where neither
 // loss reaches.
 func (l *departing) gradient(u *pun, i int, b, headBatch *batch) (criticLoss, headLoss float64) {
-	c, p, n := u.critics[i], u.pass, len(u.critics[i].q.layers)-1
 	if b == nil || headBatch == nil {
-		clear(c.gradient.params) // either optimizer may move all of them
+		clear(u.critics[i].gradient.params) // either optimizer may move all of them
 	}
 	if b != nil {
-		ξ := c.q.latent(p, b.x)
-		criticLoss = l.criticGradient(u, i, ξ, b)
-		if headBatch == b {
-			headLoss = l.headGradient(u, i, ξ, c.prediction, b, true)
-		} else { // priorities may ask for it
-			c.head.forward(p.workers, c.prediction.slice(0, ξ.rows), ξ, false)
-		}
-		c.q.backward(p, c.gradient.q, n, false)
+		criticLoss, headLoss = l.pass(u, i, b, true, headBatch == b, false)
 	}
 	if headBatch != nil && headBatch != b {
-		if l.prediction.rows < headBatch.x.rows {
-			l.prediction = newMatrix(headBatch.x.rows, u.width)
-		}
-		headLoss = l.headGradient(u, i, c.q.latent(p, headBatch.x), l.prediction, headBatch, false)
-		if u.params.PredictiveGradient != "head" {
-			c.q.backward(p, c.gradient.q, n, b != nil)
-		}
+		_, headLoss = l.pass(u, i, headBatch, false, true, b != nil)
 	}
 	return criticLoss, headLoss
 }
 
-// criticGradient returns Equation 2 for critic i, given ξ of the minibatch, and
-// fills its last layer's gradient. It leaves the one with respect to ξ in u.pass.dx.
-func (l *departing) criticGradient(u *pun, i int, ξ matrix, b *batch) float64 {
-	c, p, q := u.critics[i], u.pass, u.values[i][:ξ.rows]
+// pass is one pass of a minibatch through critic i: for its own loss, its head's, or
+// both. With add the backbone's gradient is added to what is there; with
+// PredictiveGradient head the head's loss does not reach it.
+func (l *departing) pass(u *pun, i int, b *batch, critic, head, add bool) (criticLoss, headLoss float64) {
+	c, p, w, B := u.critics[i], u.pass, u.pass.workers, b.x.rows
 	n := len(c.q.layers) - 1
-	final, dq := c.q.layers[n], p.dx[n+1].slice(0, ξ.rows)
-	final.forward(p.workers, matrix{ξ.rows, 1, 1, 1, q}, ξ, false)
-	y, w := l.lesson(i, b)
-	loss := CriticLoss(dq.data[:ξ.rows], q, y, w)
-	final.backward(p.workers, c.gradient.q.layers[n], ξ, dq, p.dwT[n], false)
-	final.backwardInput(p.workers, p.dx[n].slice(0, ξ.rows), dq, p.wT[n], epilogue{mask: ξ})
-	return loss
-}
-
-// headGradient returns Equation 4 for head i, given ξ of the minibatch, and fills
-// the head's gradient. It leaves the one with respect to the predictions in u.dp,
-// and the one with respect to ξ in u.pass.dx, added to what is there if add, unless
-// the loss moves only the head (PredictiveGradient).
-func (l *departing) headGradient(u *pun, i int, ξ, prediction matrix, b *batch, add bool) float64 {
-	c, p := u.critics[i], u.pass
-	dp, prediction := u.dp.slice(0, ξ.rows), prediction.slice(0, ξ.rows)
-	c.head.forward(p.workers, prediction, ξ, false)
-	loss := l.loss(i, dp, prediction, b)
-	c.head.backward(p.workers, c.gradient.head, ξ, dp, u.headT, false)
-	if u.params.PredictiveGradient != "head" {
-		dξ := p.dx[len(c.q.layers)-1].slice(0, ξ.rows)
-		c.head.backwardInput(p.workers, dξ, dp, u.headT, epilogue{add: add, mask: ξ})
+	final, q, prediction := c.q.layers[n], u.values[i][:B], c.prediction.slice(0, B)
+	dq, dp, dξ := p.dx[n+1].slice(0, B), u.dp.slice(0, B), p.dx[n].slice(0, B)
+	ξ := c.q.latent(p, b.x)
+	if critic {
+		final.forward(w, matrix{B, 1, 1, 1, q}, ξ, false)
+		y, weights := l.lesson(i, b)
+		criticLoss = CriticLoss(dq.data[:B], q, y, weights)
+		final.backward(w, c.gradient.q.layers[n], ξ, dq, p.dwT[n], false)
+		final.backwardInput(w, dξ, dq, p.wT[n], epilogue{mask: ξ})
+	} else { // the critic's prediction stays, for priorities
+		if l.prediction.rows < B {
+			l.prediction = newMatrix(B, u.width)
+		}
+		prediction = l.prediction.slice(0, B)
 	}
-	return loss
+	c.head.forward(w, prediction, ξ, false)
+	intoBackbone := head && u.params.PredictiveGradient != "head"
+	if head {
+		headLoss = l.loss(i, dp, prediction, b)
+		c.head.backward(w, c.gradient.head, ξ, dp, u.headT, false)
+	}
+	if intoBackbone {
+		c.head.backwardInput(w, dξ, dp, u.headT, epilogue{add: critic, mask: ξ})
+	}
+	if critic || intoBackbone {
+		c.q.backward(p, c.gradient.q, n, add)
+	}
+	return criticLoss, headLoss
 }
 
 // lessons are what the critics of an ensemble and its heads learn.
 type lessons interface {
-	// lesson returns the targets of critic i, and their weights.
-	lesson(i int, b *batch) (y, w []float32)
-
-	// loss returns the loss of head i, whose outputs are p, and sets dp to its
-	// gradient.
-	loss(i int, dp, p matrix, b *batch) float64
+	lesson(i int, b *batch) (y, w []float32)    // the targets of critic i, and their weights
+	loss(i int, dp, p matrix, b *batch) float64 // of head i at its outputs p, with the gradient dp
 }
 
 // punLessons are PUN's.

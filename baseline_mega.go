@@ -33,45 +33,40 @@ const (
 var megaMix = [...]float64{0.1, 0.4, 0.3, 0.1, 0.1}
 
 // A mega is the curriculum MEGA. The Readings from R81 on are about the learner
-// of [MEGA]; with other parameters the curriculum has another.
+// of [MEGA].
 //
 // Differs D12: the density is fitted once an episode, on what was stored before
-// the latest one, where MEGA's code refits at every step and uses the last fit
-// before the episode's end: the same distribution at a fiftieth of the cost.
+// the latest one. MEGA's code refits at every step and uses the last fit before
+// the episode's end: the same distribution at fifty times the cost.
 //
 // Reading R79: a candidate's value is the mean over the critics; MEGA has one.
 //
-// Differs D13: the cutoff sees normalized inputs, as MEGA's later code does;
-// the snapshot that QTA's authors ran fed raw ones to networks trained on
-// others.
+// Differs D13: the cutoff sees normalized inputs, as in MEGA's later code; the
+// snapshot that QTA's authors ran fed it raw ones.
 //
-// Differs D14: MEGA acts at random for 5,000 steps and learns from step 2,500
-// on, and normalizes states and goals together as it acts: none of this is part
-// of the curriculum.
+// Differs D14: MEGA acts at random for 5,000 steps, learns from step 2,500 on, and
+// normalizes states and goals together as it acts. None of this is in the curriculum.
 //
 // Reading R81: where MEGA's authors and QTA's ran the code with different
-// flags, this has QTA's: reaching a goal cuts no return off, where MEGA's
-// authors have it do so (first_visit_succ), and one environment runs at a time.
+// flags, this has QTA's: reaching a goal cuts no return off (first_visit_succ), and
+// one environment runs at a time.
 //
 // Reading R82: QTA's authors evaluated MEGA by 30 rollouts, and QTA and VDS by
 // 20; here [TrainOptions] has the number, for every method alike.
 //
-// Reading R83: there are no predictive heads in MEGA, so they do not learn; a
-// single critic cannot disagree, and nothing asks for it.
+// Reading R83: MEGA has no predictive heads, so they do not learn.
 //
-// Differs D16: the networks are of plain affine layers and ReLU. MEGA's have
-// layer normalization and GELU in every hidden layer, and start from orthogonal
-// weights and zero biases.
+// Differs D16: MEGA's networks have layer normalization and GELU in every hidden
+// layer, orthogonal initial weights and zero biases.
 //
-// Differs D17: the normalizer is QTA's: one for states and one for goals, shown
-// 50 draws of each finished episode with their replayed goals. MEGA's is shown
-// every state with the goal pursued, the moment the policy acts on it, and the
+// Differs D17: the normalizer is QTA's. MEGA has one for states and goals together,
+// shown every state with the goal pursued as the policy acts on it, and with the
 // environment's goal in the random steps; it adds 1e-8 to the variance, for
 // which NormalizerFloor stands, and clips raw inputs to ±200.
 //
 // Differs D18: the running episode is in the replay. MEGA's code stores whole
-// episodes, so that learning begins up to one episode later; it also counts
-// target updates from the run's first step, not from the first update.
+// episodes, so that learning begins up to one episode later, and counts target
+// updates from the run's first step.
 type mega struct {
 	onlyGoals
 	density     kernelDensity
@@ -83,8 +78,8 @@ type mega struct {
 }
 
 // goal returns the environment's goal in the first episode, and keeps each
-// episode's goal to its end. It counts the steps there, since actions are the more
-// random the longer the agent is at its goal, in place of RandomActionReached.
+// episode's goal to its end. It counts the steps there, by which random actions
+// become likelier.
 func (m *mega) goal(a *Agent, first bool) ([]float64, error) {
 	if !first {
 		m.stepsAtGoal++
@@ -198,11 +193,11 @@ func (e uniformAtFirst) explore(a *Agent, action []float64) {
 
 // replayGoal draws from the hindsight mix.
 //
-// Differs D15: a future step is drawn as QTA's learner draws it, all alike; MEGA's
-// code rounds, which halves the weight of the two ends.
+// Differs D15: all future steps are equally likely; MEGA's code rounds, which halves
+// the weight of the two ends.
 //
-// Reading R80: the mix has probabilities of its own, so that HindsightRatio says
-// only whether there is one: with 0 nothing is relabeled.
+// Reading R80: the mix has its own probabilities; HindsightRatio only says whether
+// there is one: with 0 nothing is relabeled.
 func (m *mega) replayGoal(a *Agent, i int) []float64 {
 	r, rng := a.replay, a.draws
 	if a.params.HindsightRatio == 0 {

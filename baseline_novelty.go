@@ -6,16 +6,14 @@ import (
 	"slices"
 )
 
-// This file is goals of the greatest novelty, by two kinds of exploration that
-// section 2 of the paper argues against and does not run: by visit counts, and by
-// random network distillation.
+// This file is goals of the greatest novelty, by visit counts and by random network
+// distillation: two kinds of exploration that section 2 of the paper argues against.
 
-// visits is a curriculum that pursues what it has visited least: the goals of
-// the least visited cell of a grid.
+// visits pursues goals of the least visited cell of a grid.
 //
 // Reading R88: section 2 names no method of its kind. Visits count achieved
-// goals in a grid of cells of side 1, in a maze its own, without any compression or
-// learned similarity; goals in another unit need a [Curriculum] of their own.
+// goals in a grid of cells of side 1, as a maze's are, without any compression or
+// learned similarity.
 type visits struct {
 	onlyGoals
 	counts map[string]int // by cell
@@ -48,10 +46,8 @@ func cellOf(goal []float64) string {
 // several alike. novelty sets ν to the novelty of transitions' achieved goals.
 //
 // Reading R89: everything but the novelty is QTA's in [Paper], so that a
-// comparison isolates it: the initial random steps, the candidates, the
-// threshold on first goals, and a new goal after each success. FirstGoalDesired
-// is only for QTA. The most novel goal is taken, without Equation 6, which is
-// fitted to QTA's uncertainties.
+// comparison isolates it. The most novel goal is taken, without Equation 6, which
+// is fitted to QTA's uncertainties.
 func (a *Agent) mostNovel(first bool, novelty func(a *Agent, ν []float64, transitions []int)) []float64 {
 	if a.step < a.params.InitialSteps || a.replay.n == 0 {
 		return a.randomGoal()
@@ -75,20 +71,16 @@ const (
 // curriculum. A network learns to predict what another one, random and frozen,
 // makes of the goals achieved; where it fails, it has seen little.
 //
-// Reading R90: RND's novelty is a reward for what was just seen; as a
-// curriculum it says which goal is pursued, and the reward stays the
-// environment's. The novelty is an achieved goal's, as in the paper's
-// curricula.
+// Reading R90: RND's novelty is a reward for what was just seen. Here it chooses the
+// goal, and the reward stays the environment's.
 //
 // Reading R91: at the episode's end the network that learns makes one update
-// for each environment step, on a minibatch of achieved goals drawn uniformly
-// from the replay: as often as PUN's critics, if these make one update a step.
-// Burda et al. learn only from the latest rollouts.
+// for each environment step, as PUN's critics do, on a minibatch of achieved goals
+// drawn uniformly from the replay. Burda et al. learn only from the latest rollouts.
 //
-// Differs D23: networks are of plain affine layers of 64 units and start as all
-// others here do, where Burda et al. have images, convolutions, 512 units and
-// orthogonal weights. Inputs are scaled by the agent's normalizer, and clipped
-// at 5 as theirs.
+// Differs D23: networks are affine layers of 64 units, initialized as all others here
+// are, where Burda et al. have convolutions, 512 units and orthogonal weights. Inputs
+// are scaled by the agent's normalizer.
 type rnd struct {
 	onlyGoals
 	target, predictor, gradient *mlp

@@ -24,8 +24,8 @@ const (
 // of [VDS].
 //
 // Reading R84: its value functions see inputs as the agent's normalizer scales
-// them, and learn with the agent's discount and clip; their goals are not
-// relabeled. VDS's code normalizes for them separately.
+// them, and learn with the agent's discount and clip, without hindsight. VDS's code
+// normalizes for them separately.
 //
 // Reading R85: its value functions have the hidden layers of the agent's
 // networks; VDS's code has three of 256 units for both, as [Paper] does.
@@ -34,7 +34,7 @@ const (
 // evaluated every 2500 steps and read success one step before an episode's end;
 // here both are as for every other method.
 //
-// Reading R87: there are no predictive heads in VDS, so they do not learn.
+// Reading R87: VDS has no predictive heads, so they do not learn.
 //
 // Differs D19: weights start as PyTorch's linear layers do, VDS's by Xavier's
 // rule with zero biases.
@@ -42,13 +42,11 @@ const (
 // Differs D20: in each update the critic moves before the policy asks it for a
 // gradient; VDS's code takes both gradients first.
 //
-// Differs D21: an episode leaves all its transitions, 50 in a maze; VDS's code,
-// whose time limit ends it before its last step is stored, keeps 49. Its replay
-// forgets what is older than 1,000,000 transitions, which no run of the paper
-// reaches; here nothing is forgotten.
+// Differs D21: an episode leaves all its transitions. VDS's code drops the last,
+// and forgets what is older than 1,000,000, which no run of the paper reaches.
 //
 // Differs D22: one pair of normalizers serves agent and value functions, where
-// VDS has a pair for each; VDS clips raw inputs to ±200.
+// VDS has a pair for each and clips raw inputs to ±200.
 type vds struct {
 	onlyGoals
 	members *pun // their predictive heads are not used
@@ -114,10 +112,9 @@ func valueDisagreement(std []float64, q [][]float32) {
 	}
 }
 
-// endEpisode trains the members: in each update every member learns from
-// transitions of its own, with the goals that were pursued. Member i's target
-// is clipped r + γ Q'_i(s', g, π(s', g)), with the agent's online policy and no
-// minimum.
+// endEpisode trains each member on minibatches of its own, with the goals that were
+// pursued. Member i's target is clipped r + γ Q'_i(s', g, π(s', g)), with the
+// agent's online policy and no minimum.
 func (v *vds) endEpisode(a *Agent) error {
 	b, u := &v.batch, v.members
 	if b.r == nil {

@@ -608,9 +608,9 @@ func checkPredictiveLoss(in *inputs, out output) {
 		l.lessons = normLessons{}
 	}
 	for i, c := range u.critics {
-		loss := l.headGradient(u, i, c.q.latent(u.pass, b.x), c.prediction, b, false)
+		_, loss := l.gradient(u, i, nil, b)
 		out("loss", loss, i)
-		out("pred", c.prediction, i)
+		out("pred", l.prediction, i)
 		out("grad_head", c.gradient.head, i)
 		// The vectors have the gradient after the latent's ReLU, so no mask.
 		dξ := newMatrix(u.dp.rows, c.head.w.rows)

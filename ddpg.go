@@ -98,12 +98,8 @@ func (u *pun) actionGradient(da, x matrix) (mean float64) {
 // An explorer turns the policy's action into the one taken.
 type explorer interface {
 	explore(a *Agent, action []float64)
-
-	// stepped is called when the step of that action is in the replay.
-	stepped(a *Agent)
-
-	// saved lists the state that training changes.
-	saved() saved
+	stepped(a *Agent) // called when the action's step is in the replay
+	saved() saved     // the state that training changes
 }
 
 // tableExplorer is the paper's, by two rows of the table.

@@ -294,27 +294,15 @@ func (a *Agent) rows(states, goals [][]float64) matrix {
 // the paper compares it with. All run on the same learner, so that a comparison
 // isolates the choice of goals.
 type curriculum interface {
-	// goal returns the goal to pursue from the current state: an episode's
-	// first, or the next after a step, other than the episode's last, that ends
-	// at the goal; nil keeps the present one. It is valid until the next call.
-	// An error ends training.
+	// goal returns the goal to pursue from the current state: an episode's first,
+	// or the next after a success, where nil keeps the present one.
 	goal(a *Agent, first bool) ([]float64, error)
 
-	// replayGoal returns the goal that transition i is replayed with.
-	replayGoal(a *Agent, i int) []float64
-
-	// ready returns an error if the curriculum cannot go on in env.
-	ready(env Env) error
-
-	// endEpisode is called when an episode is in the replay, after the update
-	// that follows its last step and before the updates of UpdatesPerEpisode.
-	endEpisode(a *Agent) error
-
-	// networks returns the parameters of the curriculum's own networks.
-	networks() []parameterVector
-
-	// saved lists the state that training changes.
-	saved() saved
+	replayGoal(a *Agent, i int) []float64 // the goal that transition i is replayed with
+	ready(env Env) error                  // why it cannot go on in env
+	endEpisode(a *Agent) error            // called when an episode is in the replay
+	networks() []parameterVector          // the parameters of its own networks
+	saved() saved                         // the state that training changes
 }
 
 // onlyGoals is the part that most curricula share: they only choose goals.

@@ -175,14 +175,9 @@ type shape struct {
 // heads are the predictive heads of an ensemble, and what its critics learn from:
 // PUN's, or those of an ensemble that the paper compares it with.
 type heads interface {
-	// predicted returns what a head is to predict of transition i.
-	predicted(r *replay, i int) []float64
-
-	// targets computes Equation 1 for a minibatch whose s', g' and a' are in b.next.
-	targets(u *pun, b *batch, rng stream)
-
-	// spread sets d to how far the heads' outputs are apart in each row.
-	spread(d []float64, outputs [][]float32, predicted int)
+	predicted(r *replay, i int) []float64                   // what a head is to predict of transition i
+	targets(u *pun, b *batch, rng stream)                   // Equation 1, with s', g' and a' in b.next
+	spread(d []float64, outputs [][]float32, predicted int) // sets d to how far outputs are apart
 }
 
 // punHeads are PUN's.

@@ -1,30 +1,30 @@
 // Package qta is Query The Agent (QTA), a curriculum for goal-conditioned
-// reinforcement learning by Alverio, Katz and Barbu: an agent estimates its own
+// reinforcement learning by Alverio, Katz and Barbu. An agent estimates its own
 // epistemic uncertainty everywhere it has been, by Predictive Uncertainty
 // Networks (PUN), and sets itself goals where it is least certain.
 //
 // To read the algorithm in one sitting, start with plain/main.go: the whole
-// method in plain loops over single numbers, in the order of the paper, in one
-// file that runs. This package is the same method, to be used and to be fast.
-// Its files, beside the paper:
+// method in plain loops over single numbers. This package is the same method,
+// function for function, made to be used and to be fast. Its files, beside the
+// paper:
 //
-//	section 3    qta.go                 training, an update, an evaluation
-//	section 3.1  pun.go, ddpg.go        the critic ensemble and its heads; the policy
-//	section 3.2  goals.go               the choice of goals; the threshold of section 3.3
-//	section 3.3  replay.go              hindsight; prioritized replay
-//	section 4    maze.go                mazes; path lengths and optimal values
-//	             baseline*.go           the methods that the paper compares QTA with
-//	appendix     params.go              the table
-//	departures   authors.go, beyond.go  of the authors' code; ours
-//	its user     agent.go               an agent from outside, and what it says when asked
-//	             env.go                 environments and a curriculum of one's own
-//	             ensemble.go            the ensemble of section 3.1 by itself
-//	             checkpoint.go          saving
-//	             safetensors.go         the networks out and in
-//	             check.go               the code held against testdata/golden
-//	networks     mlp.go                 layers forward and backward; Adam
-//	arithmetic   kernel*.go             the matrix product; threads
-//	chance       number.go              functions; generators
+//	section 3    qta.go             training, an update, an evaluation
+//	section 3.1  pun.go, ddpg.go    the critics and their heads; the policy
+//	section 3.2  goals.go           the choice of goals; the threshold of section 3.3
+//	section 3.3  replay.go          hindsight; prioritized replay
+//	section 4    maze.go            mazes; path lengths and optimal values
+//	appendix     params.go          the table
+//	networks     mlp.go, kernel*.go layers and Adam; the matrix product
+//	chance       number.go          functions; generators
+//	departures   variants.go        furnishes an agent as Params says
+//	             authors.go         of the authors' code
+//	             beyond.go          ours
+//	             baseline*.go       the methods that the paper compares QTA with
+//
+// These hold the paper and nothing else, down to the departures, each of which
+// stands behind one of six interfaces: [Params] names it, and variants.go puts it in
+// the place of the paper's part. The other files are around an agent: agent.go,
+// env.go, ensemble.go, checkpoint.go, safetensors.go and check.go.
 //
 // [Agent.Train] is the algorithm, [Params] has every number in it, and it runs in
 // a [Maze] or any other [Env].
@@ -51,29 +51,15 @@
 // # Baselines
 //
 // The paper's baselines and three more run on QTA's own learner, so that with
-// [Paper] a comparison isolates one idea. A field of [Params] chooses each:
-//
-//	Curriculum   mega       goals of least density (Pitis et al., 2020)
-//	             vds        goals by their disagreement, from all there are (Zhang et al., 2020)
-//	             her        the environment's goal (Andrychowicz et al., 2017)
-//	             random     achieved goals, uniformly; a control of ours
-//	             visits     goals visited least, by a grid's counts; argued against in section 2
-//	             rnd        goals of most novelty (Burda et al., 2018); argued against in section 2
-//	Uncertainty  q          disagreement of Q-values (Figure 6)
-//	             bootstrap  Bootstrapped Q-networks (Osband et al., 2016; Figure 6)
-//	             ensemble   Deep Ensembles (Lakshminarayanan et al., 2017; Figure 6)
-//	Replay       per        prioritized by uncertainty (Figure 3)
-//	             td         prioritized by TD error (Schaul et al., 2016; Figure 3)
-//
-// UncertaintyNoise is the noise of Figure 4. With AuthorsForm q, bootstrap, ensemble
-// and td are as in the authors' public code. [MEGA] and [VDS] are mega and vds with
-// the learners that their own authors published.
+// [Paper] a comparison isolates one idea: the fields Curriculum, Uncertainty and
+// Replay of [Params] choose them. [MEGA] and [VDS] have the learners that their own
+// authors published.
 //
 // # Readings
 //
-// Where the paper is silent, the function that had to choose says so in a sentence
-// that begins "Reading" with a number, and where the package knowingly does
-// otherwise "Differs". docs/readings.md lists them.
+// Where the paper is silent, a sentence at the function that had to choose begins
+// "Reading" with a number; where the package knowingly does otherwise, "Differs".
+// docs/readings.md lists them.
 //
 // # Determinism
 //
@@ -95,12 +81,11 @@ const Version = "0.5.0"
 
 // Train is the algorithm. It trains in env and evaluates in another instance of
 // the same environment, until the budget is spent, the task is solved, or ctx
-// is done, whose cause it then returns. It stops between environment steps,
-// from where the agent trains further to the same end as without the
-// interruption. The error is a [*NumericError], an [*EnvError], whatever a
-// function in o or a [Curriculum] returned, or names the argument that is not
-// allowed. After an error within a step the agent can be neither trained nor
-// saved: continue from the last checkpoint.
+// is done, whose cause it then returns. It stops between environment steps;
+// training on from there ends as it would have without the interruption. The error
+// is a [*NumericError], an [*EnvError], whatever a function in o or a [Curriculum]
+// returned, or names an argument that is not allowed. After an error within a step
+// the agent can be neither trained nor saved: continue from the last checkpoint.
 func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) error {
 	if a.env != nil {
 		return errTraining
@@ -234,18 +219,10 @@ func (a *Agent) update() error {
 
 // A learner says when the networks learn, and what an update is.
 type learner interface {
-	// learn takes one step of every network on a minibatch.
-	learn(a *Agent, b *batch)
-
-	// afterStep is called when a step is in the replay.
-	afterStep(a *Agent) error
-
-	// afterEpisode is called when an episode is, and the normalizers and the
-	// curriculum have seen it.
-	afterEpisode(a *Agent) error
-
-	// saved lists the state that training changes, other than the networks'.
-	saved() saved
+	learn(a *Agent, b *batch)    // one step of every network on a minibatch
+	afterStep(a *Agent) error    // called when a step is in the replay
+	afterEpisode(a *Agent) error // and when the curriculum has seen an episode
+	saved() saved                // the state that training changes, but for the networks'
 }
 
 // everyStep is the paper's learner.
@@ -354,9 +331,8 @@ func (a *Agent) evaluate(env Env, rollouts int, rng stream) (Evaluation, error) 
 // Reading R4: a rollout is at the goal where the reward is 0: in a maze, closer
 // than 0.35. The authors' evaluation also counts a distance of exactly 0.35.
 //
-// Reading R103: the policy acts without noise; the paper does not say.
-// [TrainOptions] says how often to evaluate and with how many rollouts: in the
-// authors' code, and in the command, every 1000 environment steps with 20.
+// Reading R103: the policy acts without noise; the paper does not say. The authors'
+// code, and the command, evaluate every 1000 environment steps with 20 rollouts.
 //
 // Reading R116: normalizers have seen the latest episode; in the authors' code not yet.
 func (a *Agent) rollout(env Env, rng stream, e *Evaluation) error {

@@ -161,17 +161,10 @@ func (c *column) of(transitions []int) [][]float64 {
 
 // A sampler draws transitions to learn from.
 type sampler interface {
-	// draw returns a transition.
-	draw(rng stream) int
-
-	// weigh sets the weights of a minibatch drawn at an environment step.
-	weigh(b *batch, step int)
-
-	// prioritize takes in a minibatch that the critics of u have learned from.
-	prioritize(u *pun, b *batch)
-
-	// saved lists the state that training changes.
-	saved() saved
+	draw(rng stream) int         // returns a transition
+	weigh(b *batch, step int)    // sets the weights of a minibatch, at an environment step
+	prioritize(u *pun, b *batch) // called when the critics of u have learned from b
+	saved() saved                // the state that training changes
 }
 
 // uniform draws all transitions alike.
