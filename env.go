@@ -89,7 +89,8 @@ func (e *scaled) state(s State) State {
 func rescale(x []float64, pairs [][2]float64, back bool) []float64 {
 	y := slices.Clone(x)
 	for i := range min(len(x), len(pairs)) { // Sizes may be broken
-		middle, half := pairs[i][0]/2+pairs[i][1]/2, cmp.Or(pairs[i][1]/2-pairs[i][0]/2, 1)
+		a, b := float64(pairs[i][0]/2), float64(pairs[i][1]/2)
+		middle, half := a+b, cmp.Or(b-a, 1)
 		if y[i] = (x[i] - middle) / half; back {
 			y[i] = float64(x[i]*half) + middle
 		}
@@ -232,7 +233,8 @@ func unitsProblem(name string, vectors [][]float64) string {
 		}
 	}
 	for i := range low {
-		middle, half := low[i]/2+high[i]/2, high[i]/2-low[i]/2
+		a, b := float64(low[i]/2), float64(high[i]/2)
+		middle, half := a+b, b-a
 		small := 0 < half && half == most && half < narrow
 		if small || half > wide || math.Abs(middle) > max(far, float64(farHalves*half)) {
 			return fmt.Sprintf("%s %d lies between %v and %v, from which the networks learn slowly or nothing: "+

@@ -309,7 +309,8 @@ func FuzzState(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	s.Grid = newGrid(Maze(m).(Surveyor), s.Sketch, tiny())
+	grid := newGrid(Maze(m).(Surveyor), s.Sketch, tiny())
+	s.Grid = grid
 	if err := a.Train(f.Context(), m.Env(), Maze(m), qta.TrainOptions{Steps: 40, EvalEvery: 20, Rollouts: 1,
 		AfterEvaluation: func(qta.Evaluation) error { return s.evaluated(a, Maze(m)) }}); err != nil {
 		f.Fatal(err)
@@ -321,6 +322,7 @@ func FuzzState(f *testing.F) {
 	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Stride":1,"Sketch":{"Width":1,"Height":1},"Frames":[{"Step":1,"Rollouts":[{}]}]}`))
 	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Stride":1,"Sketch":{"Width":1,"Height":1},"Grid":{"Cols":1,"Rows":1,"Index":[7]},"Snapshots":[{},{}]}`))
 	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Stride":1,"Grid":{"Cols":100000,"Rows":100000}}`))
+	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Stride":1,"SeenUntil":99,"Sketch":{"Width":1,"Height":1}}`))
 	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Stride":1,"Map":["no map"]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a.Attach(data)
@@ -330,6 +332,9 @@ func FuzzState(f *testing.F) {
 		}
 		v := view{Record: NewRecord(s.identity(a), Limits{40, StopSolved}, 1), agent: a, state: s}
 		v.files() // an error, or all of them
+		if s.Grid = grid; s.Sketch != nil && s.Sketch.check() == nil {
+			s.evaluated(a, Maze(m))
+		}
 	})
 }
 

@@ -93,21 +93,6 @@ func (g *grid) add(pixel int, observation, goal []float64) {
 	g.observations, g.goals = append(g.observations, observation), append(g.goals, goal)
 }
 
-// check refuses states of which the agent cannot be asked.
-func (g *grid) check(sizes qta.Sizes) error {
-	wrong := func(x []float64, n int) bool {
-		return len(x) != n || slices.ContainsFunc(x, func(v float64) bool { return !(math.Abs(v) <= 1e100) })
-	}
-	for i, observation := range append(g.observations, g.start) {
-		goal := append(g.goals, g.desired)[i]
-		if wrong(observation, sizes.Observation) || wrong(goal, sizes.Goal) {
-			return &qta.EnvError{Problem: fmt.Sprintf("StateAt or Reset returned the observation %v with the goal %v; "+
-				"want numbers up to ±1e100, as many as Sizes says", observation, goal)}
-		}
-	}
-	return nil
-}
-
 // at returns the middle of a pixel.
 func (g *grid) at(pixel int) [2]float64 {
 	return [2]float64{g.X + (float64(pixel%g.Cols)+0.5)*g.Width/float64(g.Cols),

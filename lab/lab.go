@@ -122,7 +122,8 @@ func (o Options) Check(env qta.Env) error {
 	if p.Curriculum == "vds" {
 		networks += 3 // its own critics
 	}
-	bytes := 4 * 4 * weights * float64(networks) // each with its target and two moments
+	bytes := 16 * weights * float64(networks) // each with its target and two moments
+	bytes += 16 * hidden * float64(p.HiddenLayers) * float64(p.Batch)
 	switch {
 	case o.Dir == "":
 		return words.BadInput("the run has no directory")
@@ -138,8 +139,8 @@ func (o Options) Check(env qta.Env) error {
 		return words.BadInput("Rollouts is %d, Threads is %d and Checkpoint is %d, allowed are 0 and above",
 			o.Rollouts, o.Threads, o.Checkpoint)
 	case bytes > mostMemory:
-		return words.BadInput("the networks and their moments would take %.0f GB, allowed are %d: "+
-			"lower HiddenSize, HiddenLayers or Critics", bytes/(1<<30), mostMemory>>30)
+		return words.BadInput("the networks and a minibatch would take %.0f GB, allowed are %d: "+
+			"lower HiddenSize, HiddenLayers, Critics or Batch", bytes/(1<<30), mostMemory>>30)
 	}
 	return nil
 }
@@ -196,10 +197,14 @@ func newSession(d *directory, evaluation qta.Env, o *Options) (*session, error) 
 	s := &session{Options: o, dir: d, env: evaluation, agent: run.Agent, state: run.state, begin: time.Now()}
 	s.before, _ = ReadRecord(filepath.Join(d.path, RecordFile)) // one that cannot be read is made again
 	if e, ok := evaluation.(Surveyor); ok && s.state.Sketch != nil {
-		s.state.Grid = newGrid(e, s.state.Sketch, o.Params) // again, with what is not saved
-		if err := s.state.Grid.check(e.Sizes()); err != nil {
-			return nil, err
+		g := newGrid(e, s.state.Sketch, o.Params) // again, with what is not saved
+		observations, goals := append(g.observations, g.start), append(g.goals, g.desired)
+		for i := range goals {
+			if err := checkState(run.Agent, observations[i], goals[i]); err != nil {
+				return nil, err
+			}
 		}
+		s.state.Grid = g
 	}
 	limits := Limits{o.Steps, StopSolved}
 	if o.Continue {
@@ -241,7 +246,7 @@ func (s *session) again() error {
 	case b == nil:
 		const unknown = "unknown"
 		r.Program, r.Machine = Program{Revision: unknown, Go: unknown}, Machine{OS: unknown, Arch: unknown, Kernel: unknown}
-	case b.Outcome.Steps == at:
+	case b.Outcome.Steps == at && b.Outcome.Digest == s.agent.Digest() && len(b.Run.Differences(r.Run)) == 0:
 		r.Program, r.Machine, r.Limits = b.Program, b.Machine, b.Limits
 	}
 	if err := s.end(); err != nil {
@@ -256,10 +261,8 @@ func (s *session) again() error {
 // train trains until the limits, the end of ctx or a failure, and leaves all in order.
 func (s *session) train(ctx context.Context, env qta.Env) error {
 	s.announce()
-	if s.agent.Steps() == 0 {
-		if err := s.save(); err != nil {
-			return err
-		}
+	if err := s.save(); err != nil { // before work that could not be saved
+		return err
 	}
 	s.evaluated, s.evaluatedAt = s.agent.Steps(), s.begin
 	s.saved, s.savedAt = s.agent.Steps(), time.Now()
@@ -391,6 +394,9 @@ func (s *session) end() error {
 func (s *session) fail(err error) error {
 	s.record.State, s.record.Outcome.Message = Failed, words.Bare(err)
 	s.draw() // if that fails too, err is the one to report
+	if s.dir.held() != nil {
+		return fmt.Errorf("%w; it has the checkpoint of step %d", err, s.saved)
+	}
 	return fmt.Errorf("%w; the checkpoint of step %d is kept in %s", err, s.saved, s.dir.path)
 }
 

@@ -150,7 +150,7 @@ func TestReplaced(t *testing.T) {
 		}
 	}
 	err := Train(t.Context(), maze(t), maze(t), o)
-	if err == nil || !strings.Contains(err.Error(), "was moved or replaced") {
+	if err == nil || !strings.Contains(err.Error(), "was moved or replaced") || strings.Contains(err.Error(), "is kept in") {
 		t.Errorf("error %v", err)
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
@@ -180,6 +180,10 @@ func TestDiskFull(t *testing.T) {
 	}
 	if r, err := ReadRecord(filepath.Join(dir, RecordFile)); err != nil || r.State != Failed || r.Ended() {
 		t.Errorf("the record is %+v, error %v", r, err)
+	}
+	o.AfterStep = func(int) { t.Error("it trains where it cannot save") }
+	if err := Train(t.Context(), maze(t), maze(t), o); err == nil {
+		t.Error("nothing is said where it cannot save")
 	}
 	if err := os.RemoveAll(filepath.Dir(full)); err != nil {
 		t.Fatal(err)
@@ -264,6 +268,7 @@ func TestRefusals(t *testing.T) {
 		{func(o *Options) { o.Steps = 0 }, "the budget is 0 steps"},
 		{func(o *Options) { o.Params.HiddenSize, o.Params.HiddenLayers, o.Params.Critics = 4096, 16, 64 }, "would take 2"},
 		{func(o *Options) { o.Params, o.Params.HiddenSize, o.Params.HiddenLayers = qta.VDS(), 4096, 4 }, "would take 4"},
+		{func(o *Options) { o.Params.HiddenSize, o.Params.Batch = 4096, 65536 }, "and a minibatch would take "},
 		{func(o *Options) { o.Params.Batch = 0 }, "Batch"},
 		{func(o *Options) { o.Dir = other }, "holds photos and no " + AgentFile},
 		{func(o *Options) { o.Dir, o.Seed = used, 4 }, "-seed is 3 there, 4 here"},
@@ -472,7 +477,7 @@ func TestOtherKernel(t *testing.T) {
 	}
 }
 
-// A record of another step than the agent's does not say what has run it.
+// A record of other networks than the agent's does not say what has run it.
 func TestRecordOfAnotherStep(t *testing.T) {
 	o := tinyRun(filepath.Join(t.TempDir(), "run"))
 	stopAt(t, o, 83)
@@ -484,6 +489,7 @@ func TestRecordOfAnotherStep(t *testing.T) {
 	r.Program.Revision = "older"
 	for _, o.Steps = range []int{83, 100} {
 		train(t, o)
+		r.Outcome.Steps = o.Steps // the networks are those of step 83
 		roomtest.Write(t, path, string(r.Encode()))
 		train(t, o) // ends at once and makes the record again
 		again, err := ReadRecord(path)

@@ -378,7 +378,9 @@ func sealed(body []byte) []byte {
 // decodeRecord reads the text of a run.json.
 func decodeRecord(data []byte) (*Record, error) {
 	var head struct{ Format int }
-	if err := json.Unmarshal(data, &head); err == nil && head.Format != recordFormat {
+	if err := json.Unmarshal(data, &head); err == nil && head.Format == 0 {
+		return nil, errors.New("it is no record of a run")
+	} else if err == nil && head.Format != recordFormat {
 		return nil, fmt.Errorf("its format is %d, this program reads %d: %w", head.Format, recordFormat,
 			errors.ErrUnsupported)
 	}
@@ -467,7 +469,15 @@ func Collect(dirs []string) (*Collection, error) {
 		}
 		filepath.WalkDir(target, func(path string, entry fs.DirEntry, err error) error {
 			record := filepath.Join(path, RecordFile)
+			agent := filepath.Join(path, AgentFile)
 			switch {
+			case err == nil && entry.Type() == fs.ModeSymlink && filepath.Ext(path) != ".json":
+				if info, err := os.Stat(path); err == nil && info.IsDir() {
+					c.Skipped = append(c.Skipped, Skip{path, "a link is not followed: name what it stands for"})
+				}
+			case err == nil && entry.IsDir() && exists(agent) && !exists(record):
+				c.Skipped = append(c.Skipped, Skip{agent, "it has no " + RecordFile + ", which the run's command makes again"})
+				return filepath.SkipDir
 			case err != nil:
 				c.Skipped = append(c.Skipped, Skip{path, words.Cause(err).Error()})
 			case entry.IsDir() && exists(record):

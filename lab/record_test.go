@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -118,6 +119,10 @@ func TestCollect(t *testing.T) {
 		roomtest.Write(t, path, string(madeUp(t).Encode()))
 	}
 	roomtest.Write(t, filepath.Join(dir, "some", "bad.json"), "{}")
+	roomtest.Write(t, filepath.Join(dir, "lost", AgentFile), "without a record")
+	if err := os.Symlink(run, filepath.Join(dir, "linked")); err != nil {
+		t.Skip(err)
+	}
 	c, err := Collect([]string{dir})
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +132,7 @@ func TestCollect(t *testing.T) {
 		rel, _ := filepath.Rel(dir, r.Path)
 		paths = append(paths, rel)
 	}
-	if diff := cmp.Diff([]string{"alone.json", "some/run"}, paths); diff != "" || len(c.Skipped) != 1 {
+	if diff := cmp.Diff([]string{"alone.json", "some/run"}, paths); diff != "" || len(c.Skipped) != 3 {
 		t.Errorf("skipped %v (-want +got):\n%s", c.Skipped, diff)
 	}
 	if _, err := Collect([]string{filepath.Join(dir, "nowhere")}); err == nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -89,8 +90,9 @@ func readState(a *qta.Agent) (*state, error) {
 		err = s.identity(a).check()
 	}
 	g := s.Grid
-	if err == nil && (s.Stride < 1 || g != nil && (g.Cols < 1 || g.Rows < 1 || g.Cols > 1e6/g.Rows)) {
-		err = errors.New("a count is not positive, or too large")
+	seen := 0 <= s.SeenUntil && s.SeenUntil <= a.Steps()
+	if err == nil && (!seen || s.Stride < 1 || s.Stride > 1e9 || g != nil && (g.Cols < 1 || g.Rows < 1 || g.Cols > 1e6/g.Rows)) {
+		err = errors.New("a count is too small or too large")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("what is attached to the agent is no run: %w", err)
@@ -166,35 +168,9 @@ func place(e Sketcher, a *qta.Agent, goal []float64) (at [2]float64, err error) 
 	return at, nil
 }
 
-// watched is an environment whose episodes have chance of their own, and are kept.
-type watched struct {
-	qta.Env
-	rng     *rand.Rand
-	desired [][]float64   // of each episode
-	ways    [][][]float64 // the achieved goals, from the first state's on
-}
-
-func (w *watched) Reset(*rand.Rand) qta.State {
-	s := w.Env.Reset(w.rng)
-	w.desired = append(w.desired, slices.Clone(s.Desired))
-	w.ways = append(w.ways, [][]float64{slices.Clone(s.Achieved)})
-	return s
-}
-
-func (w *watched) Step(action []float64) (qta.State, float64) {
-	s, reward := w.Env.Step(action)
-	way := &w.ways[len(w.ways)-1]
-	*way = append(*way, slices.Clone(s.Achieved))
-	return s, reward
-}
-
-// play plays n episodes without exploration, with the same starts and goals each time:
-// as an evaluation, which holds the environment to its contract.
+// play plays n episodes without exploration, with the same starts and goals each time.
 func play(a *qta.Agent, env Sketcher, n int) (rollouts []rollout, err error) {
-	w := &watched{Env: env, rng: rand.New(rand.NewPCG(1, 0))}
-	if _, err := a.Evaluate(w, n, 0); err != nil {
-		return nil, err
-	}
+	rng := rand.New(rand.NewPCG(1, 0))
 	horizon := a.Params().Horizon
 	stride := (horizon + mostPlaces - 1) / mostPlaces
 	at := func(goal []float64) [2]float64 {
@@ -202,16 +178,35 @@ func play(a *qta.Agent, env Sketcher, n int) (rollouts []rollout, err error) {
 		err = cmp.Or(err, problem)
 		return p
 	}
-	for k, way := range w.ways {
-		r := rollout{Goal: at(w.desired[k]), Reached: env.Reward(way[horizon], w.desired[k]) == 0}
-		for t, achieved := range way {
+	for range n {
+		s := env.Reset(rng)
+		r, desired := rollout{}, slices.Clone(s.Desired)
+		for t := range horizon + 1 {
+			if t > 0 {
+				s, _ = env.Step(a.Act(s.Observation, desired))
+			}
+			if err := cmp.Or(checkState(a, s.Observation, desired), checkState(a, s.Observation, s.Achieved)); err != nil {
+				return nil, err
+			}
 			if t%stride == 0 || t == horizon {
-				r.Way = append(r.Way, at(achieved))
+				r.Way = append(r.Way, at(s.Achieved))
 			}
 		}
+		r.Goal, r.Reached = at(desired), env.Reward(s.Achieved, desired) == 0
 		rollouts = append(rollouts, r)
 	}
 	return rollouts, err
+}
+
+// checkState refuses an observation and a goal of which an agent cannot be asked.
+func checkState(a *qta.Agent, observation, goal []float64) error {
+	sizes, numbers := a.Sizes(), slices.Concat(observation, goal)
+	bad := slices.ContainsFunc(numbers, func(v float64) bool { return !(math.Abs(v) <= 1e100) })
+	if bad || len(observation) != sizes.Observation || len(goal) != sizes.Goal {
+		return &qta.EnvError{Step: a.Steps(), Problem: fmt.Sprintf("a picture asks for the observation %v and the goal %v; "+
+			"want numbers up to ±1e100, %d and %d of them", observation, goal, sizes.Observation, sizes.Goal)}
+	}
+	return nil
 }
 
 // thinFrames keeps every evaluation, or where these are too many every second,

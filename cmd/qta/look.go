@@ -44,7 +44,7 @@ func writeOutput(path, kind string, data []byte) (through bool, err error) {
 	info, err := os.Stat(path)
 	out, _ := os.Stdout.Stat()
 	through = err == nil && (!info.Mode().IsRegular() || os.SameFile(info, out))
-	if !through && filepath.Ext(path) != kind { // it may be a map, or a sweep
+	if err == nil && info.IsDir() || !through && filepath.Ext(path) != kind { // it may be a map, or a sweep
 		return false, words.BadInput("-o %s: want a name that ends in %s", path, kind)
 	}
 	dir := filepath.Dir(path)

@@ -324,7 +324,7 @@ func TestLook(t *testing.T) {
 		t.Errorf("actions (-run +export):\n%s", diff)
 	}
 	for _, command := range []string{"export run -o run/agent.qta", "export run -o mark.txt", "maze 1U5 -o run/agent.qta",
-		"maze 1U5 -o run/figure5.svg", "maze 1U5 -o mark", "report run -o mark.txt"} {
+		"maze 1U5 -o run/figure5.svg", "maze 1U5 -o mark", "report run -o mark.txt", "report run -o ."} {
 		if got := invoke(t, strings.Fields(command)...); got.code != exitInput {
 			t.Errorf("%s, over a file of another kind or a run's: exit code %d", command, got.code)
 		}

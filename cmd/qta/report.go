@@ -105,7 +105,7 @@ func reportCommand(flags *flag.FlagSet) func(call) error {
 		}
 		left := words.Count(len(r.Skipped), "file") + " left out"
 		if len(r.Skipped) > 0 {
-			left += ", as \"qta status\" says"
+			left += fmt.Sprintf(", such as %s: %s", r.Skipped[0].Path, r.Skipped[0].Why)
 		}
 		fmt.Fprintf(in.out, "%s in %s; %s. The report is %s.\n", words.Count(len(r.Runs), "run"), dirs, left, path)
 		return nil

@@ -41,7 +41,7 @@ func TestReportCommand(t *testing.T) {
 		}
 	}
 	roomtest.Write(t, "bad/run.json", "{}")
-	if got := mustRun(t, "report", "runs", "bad"); !strings.Contains(got, `; 1 file left out, as "qta status" says. `) {
+	if got := mustRun(t, "report", "runs", "bad"); !strings.Contains(got, "; 1 file left out, such as bad/run.json: it is no record of a run. ") {
 		t.Errorf("with what is no record: %q", got)
 	}
 	got := invoke(t, "report", "runs", "-o", "runs/1/page.html")
@@ -162,7 +162,7 @@ func TestNames(t *testing.T) {
 	}
 	out += mustRun(t, "status", "runs", "foreign") + mustRun(t, "eval", filepath.Join("runs", odd)) + mustRun(t, "report", "runs", "foreign") +
 		mustRun(t, "report", "runs", "-format", "csv") + roomtest.Read(t, "report.html") + roomtest.Read(t, "report.csv")
-	if words.Text(out) != out || strings.Count(out, "is not printable") != 6 {
+	if words.Text(out) != out || strings.Count(out, "is not printable") != 7 {
 		t.Errorf("printed or written: %.3000q", out)
 	}
 }
