@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -194,22 +195,10 @@ func runsOf(terms []term) string {
 	return strings.Join(arms, ", ") + "; " + strings.Join(mazes, ", ")
 }
 
-// learner returns the setting in which a method is judged: MEGA and VDS have their
-// authors', others QTA's with the batch with which they ran more.
-func (r *Report) learner(m paper.Method) string {
-	if own := map[string]string{paper.MEGA.Name: "mega", paper.VDS.Name: "vds"}[m.Name]; own != "" {
-		return own
-	}
-	runs := map[string]int{}
-	for _, g := range r.Groups {
-		if g.Method == m.Name && g.Family != "" {
-			runs[g.Setting] += g.N()
-		}
-	}
-	if runs[full] > runs[quick] {
-		return full
-	}
-	return quick
+// learner returns the setting in which a method is compared with QTA: MEGA and VDS
+// have their authors', others QTA's with the smaller batch.
+func learner(m paper.Method) string {
+	return cmp.Or(map[string]string{paper.MEGA.Name: "mega", paper.VDS.Name: "vds"}[m.Name], quick)
 }
 
 // contrast returns, for each maze on which a method and QTA have runs, the terms of
@@ -217,16 +206,13 @@ func (r *Report) learner(m paper.Method) string {
 // paper's batch where that has six runs, else the smaller one. An index of the
 // paper's figure stands for so many steps.
 func (r *Report) contrast(m paper.Method, sign, index float64) (terms []term) {
-	set := r.learner(m)
 	for _, g := range r.Groups {
-		if g.Setting != set || g.Method != m.Name || g.Family == "" || g.N() == 0 {
+		if g.Setting != learner(m) || g.Method != m.Name || g.Family == "" || g.N() == 0 {
 			continue
 		}
-		q := r.group(set, paper.QTA, g.Maze)
-		if set != full && set != quick {
-			if q = r.group(full, paper.QTA, g.Maze); q == nil || q.N() < enoughRuns {
-				q = r.group(quick, paper.QTA, g.Maze)
-			}
+		q := r.group(quick, paper.QTA, g.Maze)
+		if c := r.group(full, paper.QTA, g.Maze); g.Setting != quick && c != nil && c.N() >= enoughRuns {
+			q = c
 		}
 		if q == nil {
 			continue
@@ -397,6 +383,14 @@ func (r *Report) noisy(m paper.Method) (noisy, quiet []*lab.Record, j judgement)
 		Runs: fmt.Sprintf("%d, %d without noise (%s); %s", len(noisy), len(quiet), g.Setting, g.Maze)}
 }
 
+// mean returns the mean success of evaluations.
+func mean(c lab.Curve) (success float64) {
+	for _, e := range c {
+		success += e.Success
+	}
+	return success / float64(len(c))
+}
+
 // suffers judges the claim that noise takes of the mean success of a run's
 // evaluations, without a size.
 func (r *Report) suffers(m paper.Method) judgement {
@@ -404,14 +398,14 @@ func (r *Report) suffers(m paper.Method) judgement {
 	if j.Direction == "" {
 		return j
 	}
-	var means []float64
-	_, success := curve(slices.Concat(noisy, quiet))
-	for _, y := range success {
-		means = append(means, stats.Mean(y))
-	}
 	var e effect // beside none
-	e.ours.add([]float64{-1}, [][]float64{means[:len(noisy)]})
-	e.ours.add([]float64{1}, [][]float64{means[len(noisy):]})
+	for i, runs := range [][]*lab.Record{noisy, quiet} {
+		var means []float64
+		for _, run := range runs {
+			means = append(means, mean(run.Curve))
+		}
+		e.ours.add([]float64{float64(2*i - 1)}, [][]float64{means})
+	}
 	same := func(x float64) float64 { return x }
 	j.What, j.Paper, j.Here = "mean success that the noise takes", "suffers", e.ours.show(same)
 	if j.Direction = e.direction(); j.Direction == undecided {
@@ -429,11 +423,7 @@ func (r *Report) collapses(m paper.Method) judgement {
 	}
 	collapsed := func(runs []*lab.Record) (n int) {
 		for _, run := range runs {
-			sum, end := 0.0, run.Curve[max(0, len(run.Curve)-last):]
-			for _, e := range end {
-				sum += e.Success
-			}
-			if sum < lab.Half*float64(len(end)) {
+			if mean(run.Curve[max(0, len(run.Curve)-last):]) < lab.Half {
 				n++
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"qta/cmd/qta/internal/paper"
 	"qta/internal/draw"
 	"qta/internal/words"
+	"qta/lab"
 )
 
 // A picture is a drawing of a report.
@@ -45,9 +46,9 @@ func (r *Report) panel(p paper.Panel) []picture {
 	for i, m := range p.Lines {
 		set := full
 		if p.Name[0] != '2' {
-			set = r.learner(p.Lines[1])
+			set = learner(p.Lines[1])
 		} else if i > 0 {
-			set = r.learner(m)
+			set = learner(m)
 		} else if len(r.steps(full, m, p).Points) == 0 {
 			set = quick
 		}
@@ -120,13 +121,16 @@ func (r *Report) figure4(p paper.Panel) []picture {
 			runs, _, _ = r.noisy(m)
 		}
 		mine := draw.Series{Name: fmt.Sprintf("%s, %s", m.Name, words.Count(len(runs), "run"))}
-		steps, success := curve(runs)
-		for k, step := range steps {
-			sum := 0.0
-			for _, y := range success {
-				sum += y[k]
+		for k := range quiet[0].Curve {
+			var at lab.Curve
+			for _, run := range runs {
+				if k < len(run.Curve) {
+					at = append(at, run.Curve[k])
+				}
 			}
-			mine.Points = append(mine.Points, point(float64(step), sum/float64(len(runs))))
+			if len(at) > 0 {
+				mine.Points = append(mine.Points, point(float64(at[0].Step), mean(at)))
+			}
 		}
 		their := draw.Series{Name: m.Name + ", the paper", Like: i + 1}
 		for _, q := range paper.Success(m) {

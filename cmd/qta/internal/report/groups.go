@@ -40,7 +40,7 @@ type place struct {
 	Length                int    // path length of the maze, 0 where it is unknown
 }
 
-// A group is the runs of a place. Numbers that are not known are NaN.
+// A group is the runs of a place.
 type group struct {
 	place
 	all, runs []*lab.Record // runs are those that have ended
@@ -145,7 +145,6 @@ func (g *group) sum() {
 			g.Solved++
 		}
 	}
-	g.Median, g.Mean, g.SD = math.NaN(), math.NaN(), math.NaN()
 	if g.N() > 0 {
 		g.Median, g.Mean, g.SD = stats.Median(g.steps), stats.Mean(g.steps), populationDeviation(g.steps)
 	}
@@ -179,29 +178,4 @@ func (g *group) logs() []float64 {
 		x[i] = math.Log(steps)
 	}
 	return x
-}
-
-// curve returns the steps at which all runs know their success, and a row of it for each run.
-func curve(runs []*lab.Record) (steps []int, success [][]float64) {
-	for _, r := range runs {
-		for _, e := range r.Curve {
-			steps = append(steps, e.Step)
-		}
-	}
-	slices.Sort(steps)
-	steps = slices.Compact(steps)
-	for _, r := range runs {
-		steps = slices.DeleteFunc(steps, func(step int) bool {
-			_, known := r.At(step)
-			return !known
-		})
-	}
-	success = make([][]float64, len(runs))
-	for i, r := range runs {
-		for _, step := range steps {
-			y, _ := r.At(step)
-			success[i] = append(success[i], y)
-		}
-	}
-	return steps, success
 }
