@@ -554,7 +554,7 @@ func TestMain(m *testing.M) {
 // The program says how training goes, and what is wrong with its flags.
 func TestProgram(t *testing.T) {
 	for _, test := range []struct{ flags, out, err string }{
-		{"-maze 4x5 -steps 60 -seed 3", "(?s)^The paper's algorithm, .*, with 64 units, batches of 64 and N = 200; .*\n#######\n#.....#\n.*\nsteps  success .*\n" +
+		{"-maze 4x5 -steps 60 -seed 3", "(?s)^The paper's algorithm, .* 64 units, .*\n#######\n#.....#\n.*\nsteps  success .*\n" +
 			" +60 +0/20 +-50.0 .*\n4x5 is not solved after 60 steps\n$", "^$"},
 		{"-maze 4x4", "^$", "^plain: -maze 4x4: mazes are .*\n$"},
 		{"-steps 0", "^$", "^plain: -steps is 0, allowed are 1 and above\n$"},

@@ -153,8 +153,9 @@ func parseFlags(flags *flag.FlagSet, args []string) (others []string, err error)
 			return nil, words.BadInput("%w; \"qta help %s\" lists the flags", err, flags.Name())
 		}
 		flags.Visit(func(f *flag.Flag) {
-			if value := f.Value.String(); len(value) > 1 && flags.Lookup(strings.TrimLeft(value, "-")) != nil && value[0] == '-' {
-				err = words.BadInput("-%s has no value: %s follows it; \"qta help %s\" lists the flags", f.Name, value, flags.Name())
+			value := f.Value.String()
+			if strings.HasPrefix(value, "-") && flags.Lookup(strings.TrimLeft(value, "-")) != nil {
+				err = words.BadInput("-%s has no value: %s follows it", f.Name, value)
 			}
 		})
 		if err != nil || flags.NArg() == 0 {

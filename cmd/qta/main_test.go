@@ -366,12 +366,14 @@ func TestParams(t *testing.T) {
 		if field.Anonymous {
 			continue
 		}
-		row := regexp.MustCompile(`(?m)^` + field.Name + ` +` + regexp.QuoteMeta(qta.Paper().Value(field.Name)) + `( \*)? +(.*)$`).FindStringSubmatch(out)
+		value := qta.Paper().Value(field.Name)
+		pattern := `(?m)^` + field.Name + ` +` + regexp.QuoteMeta(value) + `( \*)? +(.*)$`
+		row := regexp.MustCompile(pattern).FindStringSubmatch(out)
 		if row == nil {
 			t.Errorf("%s has no row", field.Name)
 			continue
 		}
-		differ := slices.ContainsFunc(qta.Presets(), func(p qta.Preset) bool { return p.Params.Value(field.Name) != qta.Paper().Value(field.Name) })
+		differ := slices.ContainsFunc(qta.Presets(), func(p qta.Preset) bool { return p.Params.Value(field.Name) != value })
 		if differ != (row[1] != "") {
 			t.Errorf("%s: marked as different in some set: %v", field.Name, !differ)
 		}

@@ -67,7 +67,8 @@ type parameter struct {
 
 // columns are the sets whose values the page has.
 func columns() []qta.Preset {
-	return slices.DeleteFunc(qta.Presets(), func(p qta.Preset) bool { return !slices.Contains([]string{"paper", "beyond", "authors"}, p.Name) })
+	shown := []string{"paper", "beyond", "authors"}
+	return slices.DeleteFunc(qta.Presets(), func(p qta.Preset) bool { return !slices.Contains(shown, p.Name) })
 }
 
 var (
