@@ -123,7 +123,7 @@ func (o Options) Check(env qta.Env) error {
 		networks += 3 // its own critics
 	}
 	bytes := 16 * weights * float64(networks) // each with its target and two moments
-	bytes += 16 * hidden * float64(p.HiddenLayers) * float64(p.Batch)
+	bytes += float64(16 * hidden * float64(p.HiddenLayers) * float64(p.Batch))
 	switch {
 	case o.Dir == "":
 		return words.BadInput("the run has no directory")
