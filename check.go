@@ -74,13 +74,8 @@ type vectorCase struct {
 }
 
 func checkFile(fsys fs.FS, name string) ([]CheckResult, error) {
-	info, err := fs.Stat(fsys, name)
-	if err != nil {
-		return nil, err
-	}
-	const most = 4 << 20
-	if !info.Mode().IsRegular() || info.Size() > most {
-		return nil, fmt.Errorf("it is not a regular file of at most %d MB", most>>20)
+	if info, err := fs.Stat(fsys, name); err == nil && (!info.Mode().IsRegular() || info.Size() > 4<<20) {
+		return nil, errors.New("it is not a regular file of at most 4 MB")
 	}
 	text, err := fs.ReadFile(fsys, name)
 	if err != nil {
@@ -167,7 +162,7 @@ func flatten(place string, d *json.Decoder, leaves map[string]any) (n int) {
 			panic(place + " comes twice")
 		}
 		leaves[place] = token
-		small(place, len(leaves))
+		small(place, float64(len(leaves)))
 		return 0
 	}
 	first := 0 // elements of element 0
@@ -252,10 +247,9 @@ type givenLayer struct {
 	B []float32
 }
 
-// whole is a whole number, however it is written.
+// whole is a whole number, which may be written 64.0 or 2e5.
 type whole int
 
-// UnmarshalJSON also takes 64.0 and 2e5.
 func (w *whole) UnmarshalJSON(text []byte) error {
 	x, err := strconv.ParseFloat(string(text), 64)
 	if err != nil || x != math.Trunc(x) || math.Abs(x) > math.MaxInt32 {
@@ -310,22 +304,16 @@ func network(name string, layers []givenLayer) (*mlp, []int) {
 	for _, l := range layers {
 		widths = append(widths, len(l.B))
 	}
-	small("the network", mlpSize(widths))
+	small("the network", float64(mlpSize(widths)))
 	net := newMLP(make([]float32, mlpSize(widths)), widths)
 	set(name, net.layers, layers)
 	return net, widths
 }
 
-// small panics if a product of sizes, of numbers to keep or of operations, is beyond
-// what vectors are for: a short text can ask for any memory and time.
-func small(what string, sizes ...int) {
-	const most = 1 << 17
-	product := 1.0
-	for _, n := range sizes {
-		product *= float64(n)
-	}
-	if product > most {
-		panic(fmt.Sprintf("%s: %.3g numbers, allowed are %d: vectors are small", what, product, most))
+// small panics if a short text asks for more than vectors are for.
+func small(what string, numbers float64) {
+	if numbers > 1<<17 {
+		panic(fmt.Sprintf("%s: %.3g numbers, allowed are %d: vectors are small", what, numbers, 1<<17))
 	}
 }
 
@@ -339,7 +327,7 @@ func (in *inputs) agent(p Params, one *inputs) *Agent {
 	p.ActorRate, p.CriticRate, p.PredictiveRate = in.LrActor, in.LrCritic, in.LrPredictive
 	s, g := len(slices.Concat(one.S, one.SNext)[0]), len(one.G[0])
 	sizes := Sizes{Observation: s, Goal: g, Action: len(first[0].W) - s - g}
-	small("the critics", int(min(criticWeights(&p, sizes), 1e9)))
+	small("the critics", criticWeights(&p, sizes))
 	a, err := NewAgent(p, sizes, 0)
 	if err != nil {
 		panic(err)
@@ -361,7 +349,7 @@ func (in *inputs) agent(p Params, one *inputs) *Agent {
 // batch returns the minibatch, with zeros for what it lacks, and makes room for it.
 func (in *inputs) batch(a *Agent) *batch {
 	n, s, sg := len(in.G), a.sizes.Observation, a.sizes.Observation+a.sizes.Goal
-	small("the minibatch", n, a.params.HiddenSize*a.params.HiddenLayers)
+	small("the minibatch", float64(n)*float64(a.params.HiddenSize*a.params.HiddenLayers))
 	b := a.pun.newBatch(n, a.sizes)
 	set("s", b.x.columns(0, s), in.S)
 	set("g", b.x.columns(s, sg), in.G)
@@ -519,7 +507,7 @@ var equations = []equation{
 		out("p", x)
 	}},
 	{"kde", nil, "logDensity", "points query bandwidth", func(in *inputs, out output) {
-		small("the densities", len(in.Points), len(in.Query))
+		small("the densities", float64(len(in.Points))*float64(len(in.Query)))
 		for k, x := range in.Query {
 			out("log_density", logDensity(slices.Concat(in.Points...), x, in.Bandwidth), k)
 		}
@@ -529,9 +517,7 @@ var equations = []equation{
 // checkNetwork is a forward pass and, given dL/dy, a backward pass.
 func checkNetwork(in *inputs, out output) {
 	net, widths := network("net", in.Net)
-	for _, width := range widths {
-		small("the layers", len(in.X), width)
-	}
+	small("the layers", float64(len(in.X))*float64(slices.Max(widths)))
 	p, x, last := newPass(widths, newWorkers(1)), newMatrix(len(in.X), widths[0]), len(net.layers)
 	set("x", x, in.X)
 	ξ := net.latent(p, x)

@@ -158,10 +158,8 @@ func (a *Agent) replayProblem() error {
 			problem = cmp.Or(problem, numbersProblem("transition", c.at(i), c.width))
 		}
 	}
-	for _, x := range a.replay.action.data {
-		if math.Abs(x) > 1 {
-			problem = fmt.Sprintf("an action has the number %v, allowed are those from -1 to 1", x)
-		}
+	if slices.ContainsFunc(a.replay.action.data, func(x float64) bool { return math.Abs(x) > 1 }) {
+		problem = "an action is beyond ±1"
 	}
 	if problem != "" {
 		return errors.New("its state: " + problem)

@@ -365,12 +365,27 @@ type nowhere struct{ qta.Env }
 func (nowhere) Sketch() Sketch                      { return Sketch{Width: 1, Height: 1} }
 func (nowhere) Place(goal []float64) (x, y float64) { return 0 / (goal[0] - goal[0]), 0 }
 
-// wrong is a maze that goes wrong from the reset of a number on, or at every place.
+// TestWrongEnvironment has an environment that breaks its contract in what only the
+// laboratory asks: an [qta.EnvError], and a record that says so where there is one.
+func TestWrongEnvironment(t *testing.T) {
+	for _, numbers := range [][]float64{{math.NaN(), 1}, {1}} {
+		for _, resets := range []int{0, 2, 3, 5} { // none but a place's, the survey's, the first evaluation's, the film's
+			o := tinyRun(filepath.Join(t.TempDir(), "run"))
+			o.Unchecked = true
+			err := Train(t.Context(), maze(t), &wrong{maze(t).(Surveyor), resets, numbers}, o)
+			_, broken := errors.AsType[*qta.EnvError](err)
+			if r, _ := ReadRecord(filepath.Join(o.Dir, RecordFile)); !broken || (resets > 2) != (r != nil && r.State == Failed) {
+				t.Errorf("%v at reset %d: record %+v, error %v", numbers, resets, r, err)
+			}
+		}
+	}
+}
+
+// wrong is a maze that goes wrong at the reset of a number, or at every place.
 type wrong struct {
 	Surveyor
 	resets  int // until then
 	numbers []float64
-	places  bool
 }
 
 func (e *wrong) Reset(rng *rand.Rand) qta.State {
@@ -382,49 +397,24 @@ func (e *wrong) Reset(rng *rand.Rand) qta.State {
 }
 
 func (e *wrong) StateAt(x, y float64) (observation, goal []float64, ok bool) {
-	if e.places {
-		return e.numbers, e.numbers, true
+	if observation, goal, ok = e.Surveyor.StateAt(x, y); e.resets < 0 {
+		return e.numbers, goal, ok
 	}
-	return e.Surveyor.StateAt(x, y)
-}
-
-// TestWrongEnvironment has an environment that breaks its contract in what only the
-// laboratory asks: an [qta.EnvError], and a record that says so where there is one.
-func TestWrongEnvironment(t *testing.T) {
-	for _, numbers := range [][]float64{{math.NaN(), 1}, {1}} {
-		for resets := range 6 { // 1 is the fingerprint's, 2 the survey's, 3 and 4 are the first evaluation's
-			o := tinyRun(filepath.Join(t.TempDir(), "run"))
-			o.Unchecked = true
-			err := Train(t.Context(), maze(t), &wrong{maze(t).(Surveyor), resets, numbers, resets == 0}, o)
-			if _, ok := errors.AsType[*qta.EnvError](err); ok == (resets == 1) || ok && strings.Contains(err.Error(), "\n") {
-				t.Errorf("%v at reset %d: error %v", numbers, resets, err)
-			}
-			r, err := ReadRecord(filepath.Join(o.Dir, RecordFile))
-			if begun := resets == 1 || resets > 2; begun != (err == nil) || begun && (r.State == Failed) != (resets > 2) {
-				t.Errorf("%v at reset %d: record %+v, error %v", numbers, resets, r, err)
-			}
-		}
-	}
+	return observation, goal, ok
 }
 
 // TestOtherEnvironment goes on with a run that has pictures without them, and the
 // other way round. One of other sizes, or what Train refuses, leaves it as it is.
 func TestOtherEnvironment(t *testing.T) {
-	begun := map[string]func() qta.Env{
-		"drawn": func() qta.Env { return struct{ Surveyor }{maze(t).(Surveyor)} },
-		"bare":  func() qta.Env { return struct{ qta.Env }{maze(t)} },
-	}
-	for name, first := range begun {
-		for after, second := range begun {
-			o := tinyRun(filepath.Join(t.TempDir(), "run"))
-			o.Steps = 60
-			if err := Train(t.Context(), first(), first(), o); err != nil {
-				t.Fatal(err)
+	type bare struct{ qta.Env }
+	type drawn struct{ Surveyor }
+	for _, first := range []qta.Env{bare{maze(t)}, drawn{maze(t).(Surveyor)}} {
+		o := tinyRun(filepath.Join(t.TempDir(), "run"))
+		for _, e := range []qta.Env{first, bare{maze(t)}, drawn{maze(t).(Surveyor)}} {
+			if err := Train(t.Context(), maze(t), e, o); err != nil {
+				t.Errorf("%T, then %T: %v", first, e, err)
 			}
-			o.Steps, o.Name = 100, "1U5"
-			if err := Train(t.Context(), second(), second(), o); err != nil {
-				t.Errorf("%s, then %s: %v", name, after, err)
-			}
+			o.Steps += 20
 		}
 	}
 	o := tinyRun(filepath.Join(t.TempDir(), "run"))
@@ -438,10 +428,10 @@ func TestOtherEnvironment(t *testing.T) {
 	}
 }
 
+// resized is a maze with one action more.
 type resized struct{ qta.Env }
 
-func (resized) Sizes() qta.Sizes { return qta.Sizes{Observation: 2, Goal: 2, Action: 3} }
-
+func (resized) Sizes() qta.Sizes                             { return qta.Sizes{Observation: 2, Goal: 2, Action: 3} }
 func (e resized) Step(action []float64) (qta.State, float64) { return e.Env.Step(action[:2]) }
 
 // A run is saved once the last save is a hundred times its cost ago.

@@ -33,11 +33,7 @@ func BadFile(err error, format string, args ...any) error {
 	return BadInput(format, args...)
 }
 
-// The largest files that are read: texts, and agents.
-const (
-	MostText  = 64 << 20
-	MostAgent = 16 << 30
-)
+const MostText, MostAgent = 64 << 20, 16 << 30 // bytes of a file that is read
 
 // ReadFile reads a regular file up to a size. Others may never end, or never begin.
 func ReadFile(path string, most int64) ([]byte, error) {
