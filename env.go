@@ -51,14 +51,9 @@ type Sizes struct{ Observation, Goal, Action int }
 
 // Scaled returns env in other units for its learner: what is between the first
 // and the second number of a component's pair becomes -1 to 1, and where both are
-// equal the first is subtracted. Rewards are env's, asked in its own units. Scaled
-// panics unless there are as many pairs as Sizes says.
-func Scaled(env Env, observations, goals [][2]float64) Env {
-	if n := env.Sizes(); len(observations) != n.Observation || len(goals) != n.Goal {
-		panic(fmt.Sprintf("qta: Scaled: %d and %d pairs for sizes %+v", len(observations), len(goals), n))
-	}
-	return &scaled{env, observations, goals}
-}
+// equal the first is subtracted; what has no pair stays as it is. Rewards are env's,
+// asked in its own units.
+func Scaled(env Env, observations, goals [][2]float64) Env { return &scaled{env, observations, goals} }
 
 type scaled struct {
 	Env
@@ -88,7 +83,7 @@ func (e *scaled) state(s State) State {
 // rescale returns x with its pairs at -1 and 1, or such an x back as it was.
 func rescale(x []float64, pairs [][2]float64, back bool) []float64 {
 	y := slices.Clone(x)
-	for i := range min(len(x), len(pairs)) { // Sizes may be broken
+	for i := range min(len(x), len(pairs)) {
 		a, b := float64(pairs[i][0]/2), float64(pairs[i][1]/2)
 		middle, half := a+b, cmp.Or(b-a, 1)
 		if y[i] = (x[i] - middle) / half; back {
