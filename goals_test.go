@@ -108,22 +108,15 @@ func TestPick(t *testing.T) {
 // first goal of an episode and of later ones.
 func TestSelection(t *testing.T) {
 	for _, changes := range []string{
-		"", "UncertaintyGoal=desired", "FirstGoalState=start", "SharedActions=true", "Candidates=1000",
-		"Uncertainty=bootstrap", "Uncertainty=ensemble", "UncertaintyPolyak=0.9",
+		"", "FirstGoalState=start", "SharedActions=true", "Candidates=1000", "Uncertainty=bootstrap", "Uncertainty=ensemble",
 	} {
-		p := tinyPreset(Beyond())
-		p.UncertaintyPolyak, p.Batch, p.EnsembleActions = 0, 7, 3
-		p = changed("", p, changes).Params
+		p := changed("", tinyPreset(Paper()), "Batch=7 EnsembleActions=3 "+changes).Params
 		a, _ := walked(t, p, 95)
 		copy(a.observation, []float64{1.2, 2.7}) // not where the last step ended, as after Reset
 		moveTargets(a)
-		d, nets := 2, each(a.pun.critics, func(c *critic) criticNet { return c.criticNet })
+		d := 2
 		if p.Uncertainty != "pun" {
 			d = 3
-		}
-		if p.UncertaintyPolyak > 0 {
-			nets = averageOf(a)
-			nets[0].params[len(nets[0].params)-1]++ // of its head
 		}
 		for _, first := range []bool{true, false} {
 			candidates, drawn := a.drawCandidates(), newStream(1, forGoals)
@@ -143,15 +136,12 @@ func TestSelection(t *testing.T) {
 			want := make([]float64, len(candidates))
 			for k, c := range candidates {
 				state, goal := a.replay.observation.at(c), a.replay.achieved.at(c)
-				if p.UncertaintyGoal == "desired" {
-					goal = a.desired
-				}
 				if first && p.FirstGoalState == "start" {
 					state = a.observation
 				}
 				for j := range d {
 					x := slices.Concat(state, goal, actions[k][j])
-					predictions := each(nets, func(c criticNet) []float64 {
+					predictions := each(a.pun.critics, func(c *critic) []float64 {
 						return twinPrediction(c.q.vector(), c.head.vector(), x)
 					})
 					if p.Uncertainty == "ensemble" {

@@ -1,13 +1,11 @@
 package qta
 
 import (
-	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
 	"runtime"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -501,46 +499,6 @@ func measure(b *testing.B, k kernel, multiplyAdds float64, f func()) {
 	b.ReportMetric(1e9*median(seconds), "ns/op") // without the probe
 	b.ReportMetric(2e-9*multiplyAdds/median(seconds), "GFLOP/s")
 	b.ReportMetric(median(shares), "of-peak")
-}
-
-// BenchmarkMul is the products of an update with a batch of 1024 and layers of
-// 256 units, with each kernel. A "*" has A the view of a transpose.
-func BenchmarkMul(b *testing.B) {
-	rng := rand.New(rand.NewPCG(5, 0))
-	random := func(rows, cols int) matrix {
-		m := newMatrix(rows, cols)
-		for i := range m.data {
-			m.data[i] = max(0, rng.Float32()-0.5)
-		}
-		return m
-	}
-	for _, s := range []struct {
-		name          string
-		rows, k, cols int
-		e             epilogue
-	}{
-		{"forward", 1024, 256, 256, epilogue{bias: random(1, 256).data, relu: true}},
-		{"forward-input", 1024, 6, 256, epilogue{bias: random(1, 256).data, relu: true}},
-		{"forward-head", 1024, 256, 3, epilogue{bias: random(1, 3).data}},
-		{"dW*", 256, 1024, 256, epilogue{}},
-		{"dW-input*", 6, 1024, 256, epilogue{}},
-		{"dW-head*", 3, 1024, 256, epilogue{}},
-		{"db", 1, 1024, 256, epilogue{}},
-		{"dX", 1024, 256, 256, epilogue{mask: random(1024, 256)}},
-		{"dX-head", 1024, 3, 256, epilogue{mask: random(1024, 256)}},
-		{"act", 1, 256, 256, epilogue{bias: random(1, 256).data, relu: true}},
-	} {
-		c, x, y := newMatrix(s.rows, s.cols), random(s.rows, s.k), random(s.k, s.cols)
-		if strings.HasSuffix(s.name, "*") {
-			x = random(s.k, s.rows).t()
-		}
-		for _, k := range kernels() {
-			w := workersOf(k, 1)
-			b.Run(fmt.Sprintf("%v/%s", k, s.name), func(b *testing.B) {
-				measure(b, k, float64(s.rows*s.k*s.cols), func() { w.mul(c, x, y, s.e) })
-			})
-		}
-	}
 }
 
 // BenchmarkThreads is how many times faster two threads are than one, by turns

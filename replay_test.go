@@ -53,33 +53,6 @@ func TestEquation8(t *testing.T) {
 	}
 }
 
-// Divided by the largest, the weights of the display, which has the priority
-// where the code has the probability, are the same where α is 1; with another α
-// they are not. It tests QTA, Equation 8.
-func TestEquation8Display(t *testing.T) {
-	rng := rand.New(rand.NewPCG(14, 0))
-	for range 50 {
-		n, β := 2+rng.IntN(20), rng.Float64()
-		priority, P, w := make([]float64, n), make([]float64, n), make([]float64, n)
-		for i := range priority {
-			priority[i] = 0.01 + rng.Float64()
-		}
-		for _, α := range []float64{1, 0.5} {
-			SampleProbabilities(P, priority, α)
-			ImportanceWeights(w, P, n, β, slices.Min(P))
-			worst := 0.0
-			for i := range w {
-				display := math.Pow(1/float64(n)/priority[i], β)
-				largest := math.Pow(1/float64(n)/slices.Min(priority), β)
-				worst = math.Max(worst, math.Abs(w[i]-display/largest))
-			}
-			if (worst < 1e-12) != (α == 1) {
-				t.Errorf("Equation 8: with α = %v the weights of the display differ by up to %v", α, worst)
-			}
-		}
-	}
-}
-
 // β is linear between its two ends. It tests QTA, the schedule of β.
 func TestBeta(t *testing.T) {
 	p := Paper()
