@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"math"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -102,6 +103,14 @@ func TestFigure5Numbers(t *testing.T) {
 	}
 	if diff := cmp.Diff(wantPanels, gotPanels); diff != "" {
 		t.Errorf("panels (-want +got):\n%s", diff)
+	}
+	// Of the scales only the deviation's and the probability's are a snapshot's own.
+	scales := map[string]draw.Scale{"value": {Low: -3}, "optimal value": {Low: -3}, "absolute error": {High: 3}, "head deviation": {High: 2}}
+	s.Snapshots[0].Deviation = []float32{0, 1, 9}
+	for _, p := range s.panels(shot, qta.Beyond()) {
+		if want, ok := scales[p.name]; ok && p.scale != want {
+			t.Errorf("%s has the scale %v, want %v", p.name, p.scale, want)
+		}
 	}
 	s.Snapshots = s.Snapshots[:1]
 	if s.figure5Numbers() != nil {
@@ -210,26 +219,55 @@ func TestGoalsKept(t *testing.T) {
 	}
 }
 
-// TestPlay keeps of a long rollout every third place and its end, from which it is
-// told whether it has reached its goal.
+// A passing is a maze in which the dot stands still, but is at the goal after so many
+// steps of each episode.
+type passing struct {
+	*mazeEnv
+	at            []int
+	episode, step int
+}
+
+func (e *passing) Reset(rng *rand.Rand) qta.State {
+	e.episode, e.step = e.episode+1, 0
+	return e.mazeEnv.Reset(rng)
+}
+
+func (e *passing) Step([]float64) (qta.State, float64) {
+	s, _ := e.mazeEnv.Step([]float64{0, 0})
+	if e.step++; e.step == e.at[e.episode-1] {
+		s.Achieved = s.Desired
+	}
+	return s, e.Reward(s.Achieved, s.Desired)
+}
+
+// A rollout starts where the episode does, has every third place of 101 and the last,
+// and has reached its goal if it ends there.
 func TestPlay(t *testing.T) {
-	e := Maze(roomtest.Maze(t, "1U5")).(*mazeEnv)
+	m := roomtest.Maze(t, "1U5")
+	e := &passing{mazeEnv: Maze(m).(*mazeEnv), at: []int{101, 51, 99}}
 	p := tiny()
 	p.Horizon = 101
 	a, err := qta.NewAgent(p, e.Sizes(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rollouts, err := play(a, e, 3)
-	if err != nil || len(rollouts) != 3 {
+	rollouts, err := play(a, e, len(e.at))
+	if err != nil || len(rollouts) != len(e.at) {
 		t.Fatalf("%d rollouts, error %v", len(rollouts), err)
 	}
-	for _, r := range rollouts {
-		x, y := e.Place([]float64{0, 0})
-		end := r.Way[len(r.Way)-1]
-		reached := e.Reward([]float64{end[1] - y, end[0] - x}, []float64{r.Goal[1] - y, r.Goal[0] - x}) == 0
-		if len(r.Way) != 1+33+1 || reached != r.Reached {
-			t.Errorf("%d places, reached %v, want %v", len(r.Way), r.Reached, reached)
+	for k, r := range rollouts {
+		x, y := e.Place([]float64{m.Start()[0], m.Start()[1]})
+		begin, goals := r.Way[0], 0
+		for _, at := range r.Way {
+			if at == r.Goal {
+				goals++
+			} else if at != begin {
+				t.Errorf("rollout %d is at %v, where it stands at %v", k, at, begin)
+			}
+		}
+		if len(r.Way) != 1+33+1 || goals != 1 || r.Reached != (k == 0) || math.Hypot(begin[0]-x, begin[1]-y) > 0.43 {
+			t.Errorf("rollout %d, at the goal after step %d: reached %t; %d of %d places are it; it starts at %v",
+				k, e.at[k], r.Reached, goals, len(r.Way), begin)
 		}
 	}
 }
