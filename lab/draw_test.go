@@ -106,8 +106,8 @@ func TestFigure5Numbers(t *testing.T) {
 	}
 	// Of the scales only the deviation's and the probability's are a snapshot's own.
 	scales := map[string]draw.Scale{"value": {Low: -3}, "optimal value": {Low: -3}, "absolute error": {High: 3}, "head deviation": {High: 2}}
-	s.Snapshots[0].Deviation = []float32{0, 1, 9}
-	for _, p := range s.panels(shot, qta.Beyond()) {
+	s.Snapshots[1].Deviation = []float32{0, 1, 9}
+	for _, p := range s.panels(&s.Snapshots[0], qta.Beyond()) {
 		if want, ok := scales[p.name]; ok && p.scale != want {
 			t.Errorf("%s has the scale %v, want %v", p.name, p.scale, want)
 		}
