@@ -191,6 +191,9 @@ func (uniform) saved() saved            { return nil }
 // Reading R34: the transitions of a minibatch are drawn one by one, with
 // replacement, as in the authors' code; Schaul et al. (2016, appendix B.2.1)
 // draw one from each of as many equal parts of the sum.
+//
+// Reading R105: of a transition that is drawn twice, with two goals, the last row's
+// priority stays.
 type prioritized struct {
 	*replay
 	params  *Params

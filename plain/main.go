@@ -544,7 +544,8 @@ func (a *agent) drawPrioritized(u float64) (j int, w float32) {
 
 // prioritize gives each transition of the minibatch its priority: how far the
 // heads were apart, before they moved (R10). A transition that was in no minibatch
-// yet has the largest priority so far, and at least 1 (R33).
+// yet has the largest priority so far, and at least 1 (R33); one that is twice in it,
+// the last of two (R105).
 func (a *agent) prioritize() {
 	for _, b := range a.minibatch {
 		p := deviation(b.predictions)
