@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -84,10 +85,8 @@ func TestIdle(t *testing.T) {
 			p.Set(name, value)
 		}
 		a, err := qta.NewAgent(p, maze(t).Sizes(), 3)
-		if err == nil {
-			err = a.Train(t.Context(), maze(t), maze(t), qta.TrainOptions{Steps: 60, EvalEvery: 60, Rollouts: 1})
-		}
-		if err != nil {
+		o := qta.TrainOptions{Steps: 60, EvalEvery: 60, Rollouts: 1}
+		if err := errors.Join(err, a.Train(t.Context(), maze(t), maze(t), o)); err != nil {
 			t.Fatal(err)
 		}
 		return a
