@@ -99,6 +99,8 @@ func TestClaims(t *testing.T) {
 		{"both unsolved", ensembles, []runs{q(paper.QTA, "6x5", 20, -21), q(paper.Ensemble, "6x5", -60, 61)},
 			"undecided; size unknown | 2.95 (2.38 to 3.66) | runs are unsolved on both sides"},
 		{"other learners", ensembles, []runs{q(paper.QTA, "6x5", 20, 21), c(paper.Ensemble, "6x5", 60, 61)}, ""},
+		{"C beside a comparison on Q", ensembles, []runs{q(paper.QTA, "6x5", 20, 21), q(paper.Ensemble, "6x5", 32, 33),
+			c(paper.QTA, "6x5", six...)}, "holds; size as the paper’s | 1.59 (1.37 to 1.84)"},
 		{"five of C, and Q", mega, []runs{c(paper.QTA, "4x5", six[:5]...), q(paper.QTA, "4x5", 10, 11),
 			own("4x5", 60, 61)},
 			"holds; size larger | 5.77 (3.37 to 9.88) | 3.81 (3.47 to 4.17) | 2 MEGA (mega), 2 QTA (quick); 4x5"},

@@ -114,30 +114,34 @@ func (r *Report) figure4(p paper.Panel) []picture {
 	chart := draw.Plot{Title: "Figure 4: success with noise on the uncertainty", X: draw.Axis{Name: "environment steps"},
 		Y: draw.Axis{Name: "mean success", Unit: "fraction", High: 1}, Width: 270, Height: 170}
 	var theirs []draw.Series
-	point := func(x, y float64) draw.Point { return draw.Point{X: x, Y: y, Low: y, High: y} }
 	for i, m := range p.Lines {
 		runs := quiet
 		if i > 0 {
 			runs, _, _ = r.noisy(m)
 		}
-		mine := draw.Series{Name: fmt.Sprintf("%s, %s", m.Name, words.Count(len(runs), "run"))}
-		for k := range quiet[0].Curve {
-			var at lab.Curve
-			for _, run := range runs {
-				if k < len(run.Curve) {
-					at = append(at, run.Curve[k])
-				}
-			}
-			if len(at) > 0 {
-				mine.Points = append(mine.Points, point(float64(at[0].Step), mean(at)))
-			}
-		}
+		mine := draw.Series{Name: fmt.Sprintf("%s, %s", m.Name, words.Count(len(runs), "run")), Points: success(runs)}
 		their := draw.Series{Name: m.Name + ", the paper", Like: i + 1}
 		for _, q := range paper.Success(m) {
-			their.Points = append(their.Points, point(q[0], q[1]))
+			their.Points = append(their.Points, draw.Point{X: q[0], Y: q[1]})
 		}
 		chart.Series, theirs = append(chart.Series, mine), append(theirs, their)
 	}
 	chart.Series = append(chart.Series, theirs...)
 	return []picture{{"Figure 4, whose maze the paper does not name; here " + j.Runs + ".", chart.Draw()}}
+}
+
+// success returns the mean success of runs at each evaluation that one of them has.
+func success(runs []*lab.Record) (points []draw.Point) {
+	for k := 0; ; k++ {
+		var at lab.Curve
+		for _, run := range runs {
+			if k < len(run.Curve) {
+				at = append(at, run.Curve[k])
+			}
+		}
+		if len(at) == 0 {
+			return points
+		}
+		points = append(points, draw.Point{X: float64(at[0].Step), Y: mean(at)})
+	}
 }

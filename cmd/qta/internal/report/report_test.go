@@ -133,6 +133,13 @@ func TestNumbers(t *testing.T) {
 	if q := theirPoints(panel, paper.MEGA, 1).Points[0]; q.X != 9 || q.Y != 29890 {
 		t.Errorf("the paper's point is %+v", q)
 	}
+	points := success(on(paper.QTA, []float64{0, 1, 1}, []float64{0.5, 0})) // of Figure 4
+	if diff := cmp.Diff([]draw.Point{{X: 1000, Y: 0.25}, {X: 2000, Y: 0.5}, {X: 3000, Y: 1}}, points); diff != "" {
+		t.Errorf("the mean success (-want +got):\n%s", diff)
+	}
+	if got := of(steps(qta.Quick(), paper.QTA, "4x5", 5)).Figures(); len(got) != 1 {
+		t.Errorf("runs of quick alone are in %d figures, want Figure 2", len(got))
+	}
 	// 16 / 7.9 and 100 / 12.52 make 4.02 times, not 5; a budget counts, and makes it a bound.
 	long := of(steps(qta.Paper(), paper.QTA, "4x5", 15, -17), steps(qta.Paper(), paper.QTA, "6x5", 100))
 	if got := long.Answers()[0]; !strings.Contains(got, "solved 2 of 3 runs on 2 of the paper’s 17 mazes "+
@@ -190,7 +197,8 @@ func TestPage(t *testing.T) {
 	solvedAndOn := on(paper.QTA, []float64{0, 1, 0.5, 1, 0.9})
 	r := of(steps(qta.Quick(), paper.QTA, "4x5", 6, 7, 8), going, steps(qta.MEGA(), paper.Method{}, "4x5", 20, 30),
 		steps(qta.MEGA(), paper.Method{}, "4x5", -150), failed, solvedAndOn, growing("12x5", 1, 2),
-		on(paper.Noise5, []float64{0, 1}), steps(qta.Small(), paper.QTA, "4x5", 5))
+		on(paper.Noise5, []float64{0, 1}), steps(qta.Small(), paper.QTA, "4x5", 5),
+		steps(qta.VDS(), paper.Method{}, "1U5", 9))
 	r.Skipped = []lab.Skip{{Path: "runs/<b>.json", Why: "odd"}}
 	page, text := string(r.HTML()), string(r.Markdown())
 	for _, test := range []struct{ text, want string }{
@@ -213,6 +221,12 @@ func TestPage(t *testing.T) {
 	for _, never := range []string{"<script", "http://", "https://", "NaN<"} {
 		if strings.Contains(page, never) {
 			t.Errorf("the page has %q", never)
+		}
+	}
+	before, after, _ := strings.Cut(page, "<summary>Other parameter sets")
+	for _, set := range []string{"<th>mega<", "<th>vds<", "<th>quick<", "<th>paper<"} {
+		if strings.Contains(after, set) || !strings.Contains(before, set) {
+			t.Errorf("the runs of %s are not among the judged", set)
 		}
 	}
 	if again := string(r.HTML()); again != page {
