@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -123,22 +121,21 @@ func parseSweep(text, out string) (cells []cell, err error) {
 
 // eachSeed returns the flags of a line, once for each seed of a range such as 0-11.
 func eachSeed(flags []string) (lines [][]string, err error) {
-	for i, f := range flags {
-		m := regexp.MustCompile(`^(--?seed=)?(\d{1,9})-(\d{1,9})$`).FindStringSubmatch(f)
-		if m == nil || m[1] == "" && (i == 0 || strings.TrimLeft(flags[i-1], "-") != "seed") {
-			continue
-		}
-		first, _ := strconv.Atoi(m[2])
-		last, _ := strconv.Atoi(m[3])
-		if most := 1000; last < first || last-first >= most {
-			return nil, words.BadInput("-seed %d-%d: want the first and the last of at most %d seeds", first, last, most)
-		}
-		for seed := first; seed <= last; seed++ {
-			lines = append(lines, slices.Concat(flags[:i], []string{m[1] + strconv.Itoa(seed)}, flags[i+1:]))
-		}
-		return lines, nil
+	i := 1 + slices.IndexFunc(flags, func(f string) bool { return strings.TrimLeft(f, "-") == "seed" })
+	var first, last uint64
+	if i > 0 && i < len(flags) {
+		fmt.Sscanf(flags[i], "%d-%d", &first, &last)
 	}
-	return [][]string{flags}, nil
+	if i == 0 || i == len(flags) || flags[i] != fmt.Sprintf("%d-%d", first, last) {
+		return [][]string{flags}, nil
+	}
+	if most := uint64(1000); last < first || last-first >= most {
+		return nil, words.BadInput("-seed %s: want the first and the last of at most %d seeds", flags[i], most)
+	}
+	for k := range last - first + 1 {
+		lines = append(lines, slices.Concat(flags[:i], []string{fmt.Sprint(first + k)}, flags[i+1:]))
+	}
+	return lines, nil
 }
 
 // newCell returns the cell that flags describe, unless its training would be refused.

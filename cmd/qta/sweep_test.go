@@ -55,7 +55,8 @@ func TestParseSweep(t *testing.T) {
 		{"-set Batch=-1\n", "line 1: -set Batch=-1: "},
 		{"-maze 1U5\n-steps 500\n", "line 2: with evaluations every 1000 steps and a budget of 500 "},
 		{"-seed 7-3\n", "line 1: -seed 7-3: want the first and the last of at most 1000 seeds"},
-		{"-seed=0-1000\n", "line 1: -seed 0-1000: want the first"},
+		{"-seed 0-1000\n", "line 1: -seed 0-1000: want the first"},
+		{"-seed 0-1x\n", "line 1: invalid value \"0-1x\" for flag -seed"},
 		{"-seed 0-1 -out x\n", "line 1: its directory x is that of line 1 already, "},
 	} {
 		if _, err := parseSweep(test.text, "here"); err == nil || !strings.HasPrefix(err.Error(), test.want) {
