@@ -180,18 +180,6 @@ func wholeNumber(flags *flag.FlagSet, name string, value, low, high int, usage s
 	return &value
 }
 
-// seedNumber defines -seed, in decimal digits: 010 is ten.
-func seedNumber(flags *flag.FlagSet, usage string) *uint64 {
-	value := uint64(1)
-	flags.Func("seed", usage+" (default 1)", func(text string) (err error) {
-		if value, err = strconv.ParseUint(text, 10, 64); err != nil {
-			return errors.New("want a whole number from 0")
-		}
-		return nil
-	})
-	return &value
-}
-
 const helpText = `
 Without a command and flags qta trains on the 4x5 maze until it is solved, with
 the parameters quick: the paper's, but for batches of 256 in place of 1024.

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -68,7 +69,7 @@ func openRun(c call) (*lab.Run, error) {
 
 func evalCommand(flags *flag.FlagSet) func(call) error {
 	rollouts := wholeNumber(flags, "rollouts", 100, 1, 1_000_000, "evaluate `N` rollouts")
-	seed := seedNumber(flags, "seed `N` of the starts and goals")
+	seed := wholeNumber(flags, "seed", 1, 0, math.MaxInt, "seed `N` of the starts and goals")
 	return func(c call) error {
 		r, err := openRun(c)
 		if err != nil {
@@ -79,7 +80,7 @@ func evalCommand(flags *flag.FlagSet) func(call) error {
 			return words.BadInput("the agent of %s acts in %s, which this program does not know; Agent.Evaluate evaluates it",
 				r.Dir, r.Run.Environment)
 		}
-		e, err := r.Agent.Evaluate(r.Run.NewMaze().Env(), *rollouts, *seed)
+		e, err := r.Agent.Evaluate(r.Run.NewMaze().Env(), *rollouts, uint64(*seed))
 		if err != nil {
 			return err
 		}

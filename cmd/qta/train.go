@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -24,8 +25,7 @@ import (
 type trainFlags struct {
 	maze, params        string
 	set                 []string
-	seed                *uint64
-	steps, eval         *int
+	seed, steps, eval   *int
 	stop, out           string
 	threads, checkpoint *int // checkpoint is 0 where the flag is absent
 
@@ -42,7 +42,7 @@ func newTrainFlags(flags *flag.FlagSet) *trainFlags {
 			f.set = append(f.set, s)
 			return nil
 		})
-	f.seed = seedNumber(flags, "seed `N` of all random generators")
+	f.seed = wholeNumber(flags, "seed", 1, 0, math.MaxInt, "seed `N` of all random generators")
 	f.steps = wholeNumber(flags, "steps", 150_000, 1, lab.MaxSteps, "budget of `N` environment steps in all")
 	flags.StringVar(&f.stop, "stop", lab.StopSolved,
 		"`WHEN` to stop: solved, at the first perfect evaluation, or never, when the budget is used up")
@@ -84,7 +84,7 @@ func (f *trainFlags) train(c call) error {
 func (f *trainFlags) options(id lab.Identity, own string) lab.Options {
 	return lab.Options{
 		Dir: cmp.Or(f.out, filepath.Join("runs", own)), Name: id.Environment,
-		Params: id.Params, Seed: *f.seed, Steps: *f.steps, EvalEvery: *f.eval,
+		Params: id.Params, Seed: id.Seed, Steps: *f.steps, EvalEvery: *f.eval,
 		Continue: f.stop == lab.StopNever, Threads: *f.threads, Checkpoint: *f.checkpoint,
 	}
 }
@@ -115,8 +115,8 @@ func (f *trainFlags) describe() (maze *qta.Maze, id lab.Identity, own string, er
 	if err := p.Validate(); err != nil {
 		return nil, id, "", words.BadInput("%w", err)
 	}
-	own = name + "-" + label + "-" + strconv.FormatUint(*f.seed, 10)
-	return maze, lab.MazeIdentity(name, maze, p, *f.seed, *f.eval), own, nil
+	own = name + "-" + label + "-" + strconv.Itoa(*f.seed)
+	return maze, lab.MazeIdentity(name, maze, p, uint64(*f.seed), *f.eval), own, nil
 }
 
 // findMaze returns the maze of a name or a file, and its name.
