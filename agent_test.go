@@ -143,23 +143,6 @@ func moveTargets(a *Agent) {
 	}
 }
 
-// The chance of an evaluation comes from its seed; each rollout has its own.
-func TestEvaluateChance(t *testing.T) {
-	var all []float64
-	for _, seed := range []uint64{5, 5, 6} {
-		env := &scriptedEnv{place: func(_, k int) float64 { return float64(k) }}
-		if _, err := scriptedAgent(t, func(*Params) {}).Evaluate(env, 3, seed); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, env.chance...)
-	}
-	again := slices.Equal(all[:3], all[3:6])
-	slices.Sort(all)
-	if n := len(slices.Compact(all)); n != 6 || !again {
-		t.Errorf("%d different numbers in 3 rollouts of two seeds, want 6; the same with one seed: %t", n, again)
-	}
-}
-
 // From the first evaluation in which every rollout succeeds WeightDecay is on
 // critics and heads, for good, also after an interruption: the authors' code, in
 // [Authors].
@@ -226,6 +209,20 @@ func TestEvaluateTells(t *testing.T) {
 		if n := len(test.at); env.resets != n || len(env.actions) != n*horizon {
 			t.Errorf("%s: %d resets and %d steps in %d rollouts of %d", test.what, env.resets, len(env.actions), n, horizon)
 		}
+	}
+
+	// Chance comes from the seed; each rollout has its own.
+	chance := func(seed uint64) []float64 {
+		env := &scriptedEnv{place: func(int, int) float64 { return 4 }}
+		_, err := scriptedAgent(t, func(*Params) {}).Evaluate(env, 3, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return env.chance
+	}
+	five, six := chance(5), chance(6)
+	if !slices.Equal(five, chance(5)) || five[0] == five[1] || five[1] == five[2] || five[0] == six[0] {
+		t.Errorf("chance of three rollouts: %v with the seed 5, %v with 6", five, six)
 	}
 
 	// An action that is no number is not taken.

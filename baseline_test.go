@@ -258,21 +258,6 @@ func TestGradientClip(t *testing.T) {
 	}
 }
 
-// One critic never disagrees.
-func TestOneCritic(t *testing.T) {
-	for _, uncertainty := range []string{"pun", "ensemble"} {
-		p := changed("", tinyPreset(MEGA()), "Curriculum=her Uncertainty="+uncertainty).Params
-		points := randomRows(rand.New(rand.NewPCG(2, 0)), 7, 2)
-		s := agentAfter(t, p, 15).Survey([]float64{1.5, 1.5}, []float64{2.5, 2.5}, points, points, 3)
-		for k := range s.Uncertainty {
-			if s.Uncertainty[k] != 0 || !finite(s.Value[k]) || math.Abs(s.Probability[k]-1./7) > 1e-15 {
-				t.Errorf("%s, point %d: deviation %v, value %v, probability %v", uncertainty, k,
-					s.Uncertainty[k], s.Value[k], s.Probability[k])
-			}
-		}
-	}
-}
-
 // Published numbers that no other test depends on.
 func TestPublishedConstants(t *testing.T) {
 	got := []float64{megaBandwidth, megaStdFloor, varianceFloor, targetNoiseClip, criticDecay, headDecay}

@@ -16,6 +16,9 @@ func TestEquation5(t *testing.T) {
 	if want := []float64{(1 + math.Sqrt(12)) / 2, 0}; math.Abs(u[0]-want[0]) > 1e-15 || u[1] != 0 {
 		t.Errorf("Equation 5: HeadDeviation = %v, want %v", u, want)
 	}
+	if HeadDeviation(u[:1], [][]float32{{3, 4}}, 2); u[0] != 0 {
+		t.Errorf("Equation 5: one head is %v apart", u[0])
+	}
 }
 
 // TestEquation6 has exact values. It tests QTA, Equation 6.

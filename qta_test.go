@@ -1102,11 +1102,6 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// A twoActions is a scriptedEnv whose actions have two components.
-type twoActions struct{ *scriptedEnv }
-
-func (twoActions) Sizes() Sizes { return Sizes{1, 1, 2} }
-
 // The noise on each component has mean 0 and deviation ε, the sum is cut off at ±1,
 // and a share of actions is uniform over the action space.
 func TestExploration(t *testing.T) {
@@ -1116,15 +1111,16 @@ func TestExploration(t *testing.T) {
 		share string
 	}{{0, "0"}, {0, "0.3"}, {1, "0"}, {-1, "0.3"}} {
 		p := handAgent(t, hand{}, 1, "Horizon=100000 ActionNoise=0.2 RandomAction="+test.share+" RandomActionLater="+test.share).Params()
-		a := newAgent(t, p, twoActions{}.Sizes(), 1)
+		a := newAgent(t, p, new(lineEnv).Sizes(), 1)
 		clear(a.policy.net.params)
 		copy(a.policy.net.layers[1].b, float32s([]float64{test.c, test.c}))
 		a.SetCurriculum(curriculumFunc(ownHER))
-		env := &scriptedEnv{place: func(int, int) float64 { return 1 }}
-		train(t, a, twoActions{env}, twoActions{}, TrainOptions{Steps: n, EvalEvery: 1e9, Rollouts: 1})
+		var actions [][]float64
+		env := &lineEnv{onStep: func(_ *lineEnv, action []float64) { actions = append(actions, slices.Clone(action)) }}
+		train(t, a, env, new(lineEnv), TrainOptions{Steps: n, EvalEvery: 1e9, Rollouts: 1})
 		for _, bound := range []float64{-1, -0.9, -0.5, -0.2, -0.1, 0, 0.1, 0.2, 0.5, 0.9, math.Nextafter(1, 0)} {
 			count, before := [4]int{}, false
-			for _, action := range env.actions {
+			for _, action := range actions {
 				below := [2]bool{action[0] <= bound, action[1] <= bound}
 				for i, is := range [4]bool{below[0], below[1], below[0] && below[1], below[0] && before} {
 					if is {
