@@ -12,9 +12,7 @@ import (
 	"slices"
 )
 
-// This file surrounds the algorithm of qta.go: it makes an agent, uses it and asks
-// it how much it values goals, how uncertain it is, what it has seen and pursued;
-// then it prepares training and checks that numbers are finite.
+// This file is an agent from outside: it makes one, asks it, and prepares training.
 
 // An Agent is QTA in training: networks, replay, and the curriculum's state. It
 // is not safe for concurrent use. Its memory and its checkpoints grow with its
@@ -194,17 +192,14 @@ type Survey struct {
 // the environment's goal, which UncertaintyGoal may ask for. Chance depends on the
 // seed and the step alone. It panics as [Agent.Value] does.
 //
-// Reading R92: the caption of Figure 5 has the "value function for all states";
-// it is shown as the value of every point as a goal from the start, to compare
-// with its "optimal value function". The state of Equation 5 is the point for
-// each candidate.
+// Reading R92: the "value function for all states" of Figure 5's caption is the
+// value of every point as a goal from the start, as in its "optimal value function".
 //
 // Reading R93: that value is of the policy's action, and is not clipped; the
 // authors' script has the action zero, and clips at -50.
 //
-// Reading R94: the caption has the "average error among the three predictive
-// heads" in the fourth column, and the text "the estimated epistemic
-// uncertainty" there; it is shown as Equation 5.
+// Reading R94: the caption's "average error among the three predictive heads" is
+// Equation 5, as the text has "the estimated epistemic uncertainty" there.
 func (a *Agent) Survey(start, desired []float64, observations, goals [][]float64, samples int) Survey {
 	if len(goals) == 0 {
 		return Survey{}

@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// This file holds the steps in which the authors' public code, and other
-// learners that its switches allow, depart from the paper. Departures in a number are
-// in [Authors], departures of a baseline's learner in that baseline's file.
+// This file holds what the authors' public code does otherwise than the paper, where
+// that is more than a number, which [Authors] has.
 
 // A departing learner does what an update of the authors' code, of MEGA's and of
 // VDS's does otherwise, and learns for ensembles other than PUN.

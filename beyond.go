@@ -47,10 +47,9 @@ func (w *wandering) explore(a *Agent, action []float64) {
 // al., 2021).
 //
 // Differs D6: in the table it is 0.3, in the authors' code 0.2 once a first goal is
-// reached. In [Beyond] it is then 0.1 on the way to an episode's first goal: the
-// goal of 15x5 is 31 steps from the start, and of an episode's 50 steps 0.3 leaves
-// 35 for the way, on average, and 0.1 leaves 45. After that goal it is 0.8, so that
-// the heads see the random actions that Equation 5 asks about where they know least.
+// reached. In [Beyond] it is then 0.1 on the way to an episode's first goal, which
+// leaves more of its 50 steps for the way, and 0.8 after it, so that the heads see
+// random actions, about which Equation 5 asks, where they know least.
 func (w *wandering) probability(a *Agent) float64 {
 	p, now := &a.params, a.params.RandomAction
 	if a.goalsReached > 0 { // and so an episode's first
@@ -92,10 +91,9 @@ func (w *wandering) saved() saved {
 // a step of the run has ended there: as OMEGA (Pitis et al., 2020) moves from the
 // frontier to the task.
 //
-// Differs D5: in section 3.2 the agent sets itself every goal. In [Beyond]
-// half of the episodes begin so. Without this, goals move on, and for thousands
-// of steps the policy is stuck at the last corner before a goal that it has
-// reached before.
+// Differs D5: in section 3.2 the agent sets itself every goal. In [Beyond] half of
+// the episodes begin so: otherwise goals move on, and the policy stays stuck at the
+// last corner before a goal that it has reached before.
 type practice struct{ curriculum }
 
 func (c practice) goal(a *Agent, first bool) ([]float64, error) {
@@ -113,12 +111,9 @@ func (c practice) goal(a *Agent, first bool) ([]float64, error) {
 // which is asked in the ensemble's place: the mean of the parameters over the first
 // 1/(1-ρ) updates, and Equation 3 from there on.
 //
-// Differs D4: section 3.2 asks the ensemble as it is. Its heads never agree
-// about a corner that they have seen ten thousand times, as each minibatch
-// pulls them another way, yet soon agree about a new place, so goals stay at
-// the walls of the start (results/screen.md, on 15x5). The average of the last
-// thousand updates evens out the disagreement about the corner, and does not
-// know the new place yet.
+// Differs D4: section 3.2 asks the ensemble as it is, whose heads disagree longer
+// about a corner that they see often than about a new place (results/screen.md, on
+// 15x5).
 type average struct {
 	estimator
 	learner
@@ -171,9 +166,8 @@ func (m *average) saved() saved {
 
 // scheduled makes several updates after each step, or at an episode's end.
 //
-// Differs D25: with [Beyond] two updates follow each environment step; the
-// text names no number, and the authors' code has one. Two take 1.9 times as
-// long, and fewer steps.
+// Differs D25: with [Beyond] two updates follow each environment step; the text
+// names no number. Two take 1.9 times as long, and fewer steps.
 type scheduled struct {
 	learner
 	perStep, perEpisode int

@@ -109,9 +109,8 @@ type tableExplorer struct{}
 // to [-1, 1]; and with the probability of a random action it takes a uniformly
 // random one instead.
 //
-// Reading R20: the table's ε, 0.2, is the standard deviation of the noise and
-// p_random action, 0.3, the probability of replacing the action, as in HER's
-// code and the authors'.
+// Reading R20: the table's ε is the standard deviation of the noise and p_random
+// action the probability of replacing the action, as in HER's code and the authors'.
 func (tableExplorer) explore(a *Agent, action []float64) {
 	rng := a.exploration.Rand
 	for i := range action {
@@ -164,9 +163,9 @@ func newPolicy(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *policy {
 // A normalizer scales vectors to about zero mean and unit deviation: running
 // sums over what it was shown.
 //
-// Reading R21: the paper does not mention it; constants and cadence are from
-// HER's public code and the authors': the count starts at 1 with zero sums, and
-// until first shown something it only clips.
+// Reading R21: the paper does not mention it; it is from HER's public code and the
+// authors': the count starts at 1 with zero sums, and until first shown something
+// it only clips.
 type normalizer struct {
 	sum, square []float64
 	count       float64

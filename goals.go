@@ -129,12 +129,10 @@ type estimator interface {
 // Reading R27: a candidate's state is the one the agent was in, and its goal
 // the one that UncertaintyGoal names.
 //
-// Differs D3: section 3.2 feeds the critics the environment's desired goal,
-// "though the prediction is learned to be agnostic to the choice of goal". It
-// is not: the heads are linear in a latent state that the goal shapes. With
-// the environment's goal, as in [Literal], neither 6x5 nor 8x5 is solved in
-// 40,000 steps, three seeds each; with the candidate as goal, as in the authors'
-// code, [Paper] has solved both in every run (results/README.md).
+// Differs D3: section 3.2 feeds the critics the environment's desired goal, "though
+// the prediction is learned to be agnostic to the choice of goal". It is not, and
+// with that goal, as in [Literal], 6x5 and 8x5 are not solved (results/README.md).
+// [Paper] has the candidate as goal, as in the authors' code.
 type equation5 struct{}
 
 func (equation5) uncertainty(a *Agent, q question, rng stream) []float64 {
@@ -151,9 +149,7 @@ func (equation5) uncertainty(a *Agent, q question, rng stream) []float64 {
 // It implements QTA, the scaling (Section 3.2).
 //
 // Reading R97: "normalized between 0 and 1" is read as from the least to the
-// greatest, as in the authors' code; dividing by the greatest would be another
-// reading. With the table's m and b only values above 0.944 have a chance, so
-// this decides which candidates do.
+// greatest, as in the authors' code, not as a division by the greatest.
 func scaleUncertainty(scaled, ε []float64) {
 	if len(ε) == 0 {
 		return
@@ -177,8 +173,8 @@ func scaleUncertainty(scaled, ε []float64) {
 // Differs D1: the display's denominator has m ε b in place of m ε + b, which
 // would not make the probabilities add up to 1.
 //
-// Reading R28: with N = 1 and where all uncertainties are equal every scaled
-// value is 0; where no weight is positive all candidates are equally likely.
+// Reading R28: equal uncertainties are scaled to 0; where no weight is positive all
+// candidates are equally likely.
 //
 // Reading R29: every positive weight counts. The authors' code sets a weight
 // below 1e-4 to zero; the most uncertain candidate has 35.
@@ -255,9 +251,9 @@ func (a *Agent) achievable(candidates []int) []int {
 }
 
 // Value returns, for each observation with its goal, the mean over the critics of
-// Q(s, π(s, g), g), as in section 3.3's threshold: a sum of discounted rewards,
-// not clipped to the possible returns. It panics unless there are as many goals as
-// observations, of the agent's [Sizes] and of numbers up to ±1e100.
+// Q(s, π(s, g), g), in discounted rewards and not clipped. It panics unless there
+// are as many goals as observations, of the agent's [Sizes] and of numbers up to
+// ±1e100.
 func (a *Agent) Value(observations, goals [][]float64) []float64 {
 	return criticsMean(a.policyValues(a.pun, observations, goals))
 }
@@ -291,8 +287,7 @@ func (a *Agent) rows(states, goals [][]float64) matrix {
 }
 
 // A curriculum chooses the goals that the agent pursues: QTA, or a method that
-// the paper compares it with. All run on the same learner, so that a comparison
-// isolates the choice of goals.
+// the paper compares it with.
 type curriculum interface {
 	// goal returns the goal to pursue from the current state: an episode's first,
 	// or the next after a success, where nil keeps the present one.

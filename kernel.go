@@ -225,7 +225,7 @@ func (p *product) blockGeneric(r0, r1, c0, c1 int) {
 type tile struct {
 	a, b, c, start, mask *float32 // first elements; mask may be nil
 
-	aRows, cRows, startRows, maskRows rows // where their rows lie
+	aRows, cRows, startRows, maskRows rowOffsets // where their rows lie
 
 	aStep, bStep uintptr // from k to k+1 in a and in b
 	k            int     // at least 1
@@ -234,11 +234,11 @@ type tile struct {
 	low          float32 // every element becomes at least this: 0 or -Inf
 }
 
-// Rows are the offsets of a tile's rows from the first. A tile has parts of at
+// rowOffsets are the offsets of a tile's rows from the first. A tile has parts of at
 // most four rows, two of them or three, and part is the offset of one from the
 // one before. Where C has fewer rows than the tile, some of the tile's rows
 // coincide and compute the same numbers.
-type rows struct{ row1, row2, row3, part uintptr }
+type rowOffsets struct{ row1, row2, row3, part uintptr }
 
 // height returns how many of the remaining rows the next row of tiles takes, cols
 // wide in all, and how many of them come after a tile's first part.
@@ -255,9 +255,9 @@ func (k kernel) height(rows, cols int) (n, rest int) {
 
 // rowsOf returns the offsets of n rows in a tile where all parts but the first
 // have rest rows.
-func rowsOf(stride, n, rest int) rows {
+func rowsOf(stride, n, rest int) rowOffsets {
 	offset := func(i int) uintptr { return uintptr(4 * stride * max(0, min(i, n-1))) }
-	return rows{offset(1), offset(2), offset(3), offset(n - rest)}
+	return rowOffsets{offset(1), offset(2), offset(3), offset(n - rest)}
 }
 
 // tiles adds the steps k0 to k1 of the rows r0 to r1 and columns c0 to c1 of C.

@@ -36,10 +36,10 @@ TEXT ·xgetbv(SB), NOSPLIT, $0-4
 // DX = p.
 #define ROWS(p, r) \
 	MOVQ p(AX), DX \
-	MOVQ (r+rows_row1)(AX), R8 \
-	MOVQ (r+rows_row2)(AX), R9 \
-	MOVQ (r+rows_row3)(AX), R10 \
-	MOVQ (r+rows_part)(AX), R13 \
+	MOVQ (r+rowOffsets_row1)(AX), R8 \
+	MOVQ (r+rowOffsets_row2)(AX), R9 \
+	MOVQ (r+rowOffsets_row3)(AX), R10 \
+	MOVQ (r+rowOffsets_part)(AX), R13 \
 	LEAQ (DX)(R13*1), R14
 
 // OPERANDS sets SI, DI, R8-R12, BX, CX for the loop over k.

@@ -16,10 +16,10 @@
 // ROWS sets R0-R7 to the rows r of p.
 #define ROWS(p, r) \
 	MOVD p(R19), R0 \
-	MOVD (r+rows_row1)(R19), R12 \
-	MOVD (r+rows_row2)(R19), R13 \
-	MOVD (r+rows_row3)(R19), R14 \
-	MOVD (r+rows_part)(R19), R15 \
+	MOVD (r+rowOffsets_row1)(R19), R12 \
+	MOVD (r+rowOffsets_row2)(R19), R13 \
+	MOVD (r+rowOffsets_row3)(R19), R14 \
+	MOVD (r+rowOffsets_part)(R19), R15 \
 	ADD  R12, R0, R1 \
 	ADD  R13, R0, R2 \
 	ADD  R14, R0, R3 \

@@ -159,9 +159,8 @@ func (p *pass) reserve(rows int) {
 // tiles of six and of twelve rows fit without a rest.
 func (p *pass) chunk() int { return 192 * p.workers.n }
 
-// latent and forward run x, B by in, through all layers but the last and through
-// all, and return the last one's output, B by its width. They fill p.x. infer is
-// forward where only the output is wanted: the hidden layers' p.x become scratch.
+// latent runs x, B by in, through all layers but the last, and forward through all.
+// Both fill p.x and return the last output. infer is forward without filling p.x.
 func (m *mlp) latent(p *pass, x matrix) matrix  { return m.run(p, x, len(m.layers)-1, true) }
 func (m *mlp) forward(p *pass, x matrix) matrix { return m.run(p, x, len(m.layers), true) }
 func (m *mlp) infer(p *pass, x matrix) matrix   { return m.run(p, x, len(m.layers), false) }
@@ -259,9 +258,8 @@ type adam struct {
 
 	params, gradient []float32
 
-	// For optimizers that the paper does not have.
-	clip  float64 // largest magnitude of an element of the gradient, or 0
-	decay float64 // times the parameters, added to the gradient
+	clip  float64 // largest magnitude of an element of the gradient; 0: none
+	decay float64 // times the parameters, added to the gradient; 0 in the paper
 
 	c adamCoefficients // of the step under way, for do
 }

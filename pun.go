@@ -8,9 +8,7 @@ import (
 )
 
 // This file is section 3.1: Predictive Uncertainty Networks, an ensemble of G
-// critics that learn jointly, each with a predictive network, its head, on the
-// last hidden state. Equations 1 to 4 and the deviation of the heads come first,
-// then the ensemble that uses them.
+// critics, each with a predictive network, its head, on the last hidden state.
 //
 // Matrices are row-major float32, a row per transition; B is the number of
 // rows. A critic's input is the concatenation of s, g and a.
@@ -223,9 +221,8 @@ type critic struct {
 // A criticNet is the parameters of a critic and its head, or their gradient.
 //
 // Reading R5: a predictive network is one linear layer on ξ, beside the
-// critic's own last layer. Section 3.1 has "a single feed-forward layer", and
-// "an identical architecture for the predictive network as with the critic
-// network", which can hold only for the two last layers.
+// critic's own last layer. Section 3.1 has "a single feed-forward layer", and "an
+// identical architecture", which can hold only for the two last layers.
 type criticNet struct {
 	params []float32 // φ, then the head's
 	q      *mlp      // Q_backbone and Q_final: all layers but the last, and the last
@@ -262,14 +259,12 @@ func (u *pun) learn(b *batch) (criticLoss, headLoss float64) {
 // returns both losses.
 //
 // Reading R13: the gradient goes on through ξ into the critic's backbone, which
-// descends Equations 2 and 4 as one loss, by the critic's optimizer; the head's
-// own layer moves at the predictive network's rate. The text has "a joint loss
-// function", and a ξ that both predictions share "so that the quality of the
-// two predictions will be tightly coupled"; it stops no gradient.
+// descends both losses as one, by the critic's optimizer; the head's own layer
+// moves at the predictive network's rate. The text has "a joint loss function", and
+// predictions that ξ makes "tightly coupled"; it stops no gradient.
 //
-// Reading R14: Equation 4 sums over the critics' minibatch B, by the notation.
-// The heads see relabeled goals there, so ξ is computed with the relabeled
-// goal.
+// Reading R14: Equation 4 sums over the critics' minibatch B, by the notation, so ξ
+// is computed with the relabeled goal.
 func (u *pun) learnCritic(i int, b *batch) (criticLoss, headLoss float64) {
 	c, p, w, B := u.critics[i], u.pass, u.pass.workers, b.x.rows
 	n := len(c.q.layers) - 1
@@ -331,12 +326,10 @@ func (u *pun) deviation(d []float64, x matrix) {
 }
 
 // priorities sets d to the priority of each transition that the critics have
-// just learned from, before they moved: the heads' deviation at the stored
-// action.
+// just learned from, before they moved.
 //
-// Reading R10: the paper does not say how to estimate one transition; this
-// takes the heads' deviation at (s, a, g) after relabeling, as the authors'
-// code does.
+// Reading R10: it is the heads' deviation at (s, a, g) after relabeling, as in the
+// authors' code; the paper does not say how to estimate one transition.
 func (u *pun) priorities(d []float64) { u.heads.spread(d, u.predictions, u.predicted) }
 
 // valuesAt returns the critics' values at x, critics by rows.

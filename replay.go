@@ -6,10 +6,8 @@ import (
 	"slices"
 )
 
-// This file is the replay buffer: transitions in the order they happened,
-// relabeling with goals achieved later in the same episode (HER, section
-// 3.3), and prioritized experience replay: its formulas, Equations 7 and 8, its
-// priorities, and the tree that makes drawing by them quick.
+// This file is section 3.3: the replay buffer, relabeling with goals achieved later
+// in the same episode (HER), and prioritized experience replay (PER).
 
 // futureStep returns the step whose achieved goal a transition i is relabeled
 // with, given u uniform on [0, 1): one of i to n-1, where n is the length of
@@ -30,12 +28,12 @@ func futureStep(i, n int, u float64) int {
 // Reading R32: it is the goal achieved at a later transition, as in HER; section 3.3
 // has "the goal of a transition later in its trajectory", which could be the one
 // pursued there.
-func (b *replay) relabel(i int, k float64, rng *rand.Rand) []float64 {
+func (r *replay) relabel(i int, k float64, rng *rand.Rand) []float64 {
 	if rng.Float64() < k/(k+1) {
-		future := futureStep(i, b.episodeEnd(i), rng.Float64())
-		return b.nextAchieved.at(future)
+		future := futureStep(i, r.episodeEnd(i), rng.Float64())
+		return r.nextAchieved.at(future)
 	}
-	return b.goal.at(i)
+	return r.goal.at(i)
 }
 
 // set gives transition j the priority p. The tree keeps p^α, a term of Equation 7,
@@ -69,10 +67,9 @@ func SampleProbabilities(P, p []float64, α float64) {
 //
 // It implements QTA, Equation 8 (Section 3.3).
 //
-// Differs D2: the display has 1/p_j, two lines after calling p a priority;
-// Schaul et al. (2016, section 3.4) have the probability P(j), without which
-// the weights would not undo the bias. With the table's α of 1 both are
-// (p_min/p_j)^β once divided.
+// Differs D2: the display has 1/p_j, two lines after calling p a priority; Schaul
+// et al. (2016, section 3.4) have the probability P(j), which undoes the bias. With
+// the table's α of 1 both are (p_min/p_j)^β once divided.
 func ImportanceWeights(w, P []float64, n int, β, least float64) {
 	weight := func(P float64) float64 { return pow(1/(float64(n)*P), β) }
 	largest := 1.0
@@ -96,8 +93,7 @@ func PriorityBeta(t int, initial float64, steps int) float64 {
 }
 
 // A replay holds every transition of a run. Transition i belongs to episode i /
-// horizon: episodes have a fixed length, and the running one takes part as it
-// grows.
+// horizon, and the running episode takes part as it grows.
 //
 // Reading R30: nothing is evicted, as in the authors' code, whose buffer has room
 // for a whole run; the paper names no size.
@@ -116,8 +112,8 @@ type replay struct {
 }
 
 // columns returns the columns in the order of the struct.
-func (b *replay) columns() []*column {
-	return []*column{&b.observation, &b.achieved, &b.action, &b.goal, &b.desired, &b.nextObservation, &b.nextAchieved}
+func (r *replay) columns() []*column {
+	return []*column{&r.observation, &r.achieved, &r.action, &r.goal, &r.desired, &r.nextObservation, &r.nextAchieved}
 }
 
 func newReplay(sizes Sizes, horizon int) *replay {
@@ -128,17 +124,17 @@ func newReplay(sizes Sizes, horizon int) *replay {
 
 // add stores a transition: from the state s by action a, in pursuit of goal,
 // to the state next.
-func (b *replay) add(observation, achieved, action, goal []float64, next State) {
+func (r *replay) add(observation, achieved, action, goal []float64, next State) {
 	row := [][]float64{observation, achieved, action, goal, next.Desired, next.Observation, next.Achieved}
-	for k, c := range b.columns() {
+	for k, c := range r.columns() {
 		c.data = append(c.data, row[k]...)
 	}
-	b.n++
+	r.n++
 }
 
 // episodeEnd returns the index after the last transition of i's episode so far.
-func (b *replay) episodeEnd(i int) int {
-	return min((i/b.horizon+1)*b.horizon, b.n)
+func (r *replay) episodeEnd(i int) int {
+	return min((i/r.horizon+1)*r.horizon, r.n)
 }
 
 // A column is one kind of vector of all transitions, one after the other.
@@ -183,10 +179,8 @@ func (uniform) saved() saved            { return nil }
 
 // prioritized is PER of section 3.3.
 //
-// Reading R33: a new transition, whose priority is not known yet, takes the
-// largest one seen so far, as in PER's Algorithm 1 (Schaul et al., 2016), and
-// at least 1, as in the authors' code: where deviations stay below 1,
-// transitions that no update has seen are the likeliest.
+// Reading R33: a new transition takes the largest priority seen so far, as in PER's
+// Algorithm 1 (Schaul et al., 2016), and at least 1, as in the authors' code.
 //
 // Reading R34: the transitions of a minibatch are drawn one by one, with
 // replacement, as in the authors' code; Schaul et al. (2016, appendix B.2.1)
@@ -233,8 +227,8 @@ func (s *prioritized) see() {
 // code, not updates.
 //
 // Differs D28: Equation 8 as displayed has no maximum. Weights are divided by
-// theirs, as Schaul et al. do "for stability"; it is over the whole buffer, as in
-// the authors' code, so that a weight does not depend on what else was drawn.
+// theirs, as Schaul et al. do "for stability", over the whole buffer, as in the
+// authors' code.
 func (s *prioritized) weigh(b *batch, step int) {
 	for row, j := range b.transitions {
 		s.P[row] = s.probability(j)
@@ -272,9 +266,8 @@ func (s *prioritized) saved() saved {
 }
 
 // A sumTree holds a weight for each of a growing number of leaves, and draws a
-// leaf with probability proportional to its weight: both in time logarithmic in
-// the number of leaves. This makes Equation 7 affordable at every update
-// (Schaul et al., 2016, appendix B.2.1).
+// leaf with probability proportional to its weight, in logarithmic time (Schaul et
+// al., 2016, appendix B.2.1).
 //
 // Node 1 is the root, nodes 2i and 2i+1 are the children of node i, and the
 // leaves are the last half. Each inner node is always the sum of its two
