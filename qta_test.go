@@ -768,7 +768,7 @@ func TestUpdateByHand(t *testing.T) {
 		{"uniform", "", -1 / (1 - γ), 0},
 		{"per", "", -1 / (1 - γ), 0},
 		{"uniform", "HeadTarget=achieved LowestReturn=-1.2", -1.2, 0},
-		{"uniform", "ClipReturns=false", math.Inf(-1), math.Inf(1)},
+		{"uniform", "ClipReturns=false ActionNoise=0 RandomAction=0 RandomActionLater=0", math.Inf(-1), math.Inf(1)},
 	} {
 		replay := test.replay + test.changes
 		a := handAgent(t, h, 1, fmt.Sprintf("Horizon=%d Batch=%d LearningStarts=%d Discount=%v PriorityAlpha=%v PriorityBetaSteps=200 Replay=%s %s",
@@ -789,9 +789,13 @@ func TestUpdateByHand(t *testing.T) {
 				pursued = goal[0]
 			}
 			own, priority = append(own, pursued), append(priority, largest)
-			asked := env.asked
+			asked, last := env.asked, n-1
 			env.asked = nil
 			defer func() { s, g = scales(a) }()
+			if a.Params().ActionNoise == 0 {
+				want := math.Tanh(h.policy.of(s(float64(last/horizon*10+last%horizon)+0.5), g(pursued), 0))
+				near(t, fmt.Sprintf("%s: action toward the goal of step %d", replay, n), float32s(env.actions[last]), []float64{want})
+			}
 			if n <= starts {
 				if len(asked) != 2 {
 					t.Errorf("%s: step %d asks for %d rewards, want those of two goals", replay, n, len(asked))
