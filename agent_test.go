@@ -544,13 +544,6 @@ func TestHistory(t *testing.T) {
 	if got := [][]float64{h.Achieved(3), h.Achieved(25)}; !cmp.Equal(got, [][]float64{{4}, {4}}) { // where the observation is 4.5
 		t.Errorf("achieved %v, want 4", got)
 	}
-	for _, curriculum := range []string{"qta", "random", "visits", "rnd"} {
-		h := scriptedAgent(t, func(p *Params) { p.Curriculum = curriculum })
-		trainScripted(t, h, &scriptedEnv{place: func(_, k int) float64 { return float64(k) }}, 40, nil)
-		if slices.ContainsFunc(h.replay.goal.data, func(g float64) bool { return g != math.Floor(g) }) {
-			t.Errorf("%s: the goals %v, of which some are observations", curriculum, h.replay.goal.data)
-		}
-	}
 	for _, span := range [][2]int{{-1, 3}, {4, 3}, {0, 61}} {
 		mustPanic(t, fmt.Sprint("Goals of ", span), func() { a.Goals(span[0], span[1]) })
 	}
