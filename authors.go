@@ -34,7 +34,9 @@ func (l *departing) learn(a *Agent, b *batch) {
 		a.draw(policyBatch, uniform{a.replay}, a.curriculum.replayGoal)
 	}
 	if p.WeightDecay && a.SolvedAt() > 0 {
-		decayWeights(a.pun)
+		for _, c := range a.pun.critics {
+			c.adam.decay, c.headAdam.decay = criticDecay, headDecay
+		}
 	}
 	targetsMove := a.updates%p.TargetEvery == 0
 	apart := p.PredictiveGradient == "separate" || p.PredictiveGradient == "head" && p.HeadOwnDraw
@@ -144,31 +146,25 @@ type lessons interface {
 	loss(i int, dp, p matrix, b *batch) float64 // of head i at its outputs p, with the gradient dp
 }
 
-// punLessons are PUN's.
-type punLessons struct{}
+// punLessons are PUN's, or with norm predictiveNorm in Equation 4's place (HeadLoss).
+type punLessons struct{ norm bool }
 
 func (punLessons) lesson(_ int, b *batch) (y, w []float32) { return b.y, b.w }
 
-func (punLessons) loss(_ int, dp, p matrix, b *batch) float64 {
+func (l punLessons) loss(_ int, dp, p matrix, b *batch) float64 {
 	n := p.rows * p.cols
+	if l.norm {
+		return predictiveNorm(dp.data[:n], p.data[:n], b.sNext.data[:n], p.cols)
+	}
 	return PredictiveLoss(dp.data[:n], p.data[:n], b.sNext.data[:n], p.cols)
-}
-
-// normLessons have predictiveNorm in Equation 4's place (HeadLoss).
-type normLessons struct{ punLessons }
-
-func (normLessons) loss(_ int, dp, p matrix, b *batch) float64 {
-	n := p.rows * p.cols
-	return predictiveNorm(dp.data[:n], p.data[:n], b.sNext.data[:n], p.cols)
 }
 
 // stepsApart gives critics and heads optimizers that move both: for steps of their
 // own (PredictiveGradient separate).
 func stepsApart(u *pun) {
 	for _, c := range u.critics {
-		for _, optimizer := range []**adam{&c.adam, &c.headAdam} {
-			*optimizer = newAdam(c.params, c.gradient.params, (*optimizer).rate, u.pass.workers)
-		}
+		c.adam = newAdam(c.params, c.gradient.params, u.params.CriticRate, u.pass.workers)
+		c.headAdam = newAdam(c.params, c.gradient.params, u.params.PredictiveRate, u.pass.workers)
 	}
 }
 
@@ -184,18 +180,12 @@ func (s byEpisode) draw(rng stream) int {
 // pursuedGoal returns the goal that was pursued in transition i.
 func pursuedGoal(a *Agent, i int) []float64 { return a.replay.relabel(i, 0, a.draws.Rand) }
 
-// L2 that is added to the gradients of the critics' and of the heads' optimizer.
+// L2 that is added to the gradients of the critics' and of the heads' optimizer once
+// an evaluation was perfect (WeightDecay).
 const (
 	criticDecay = 1e-9
 	headDecay   = 2.5e-10
 )
-
-// decayWeights turns the decay on (WeightDecay), once an evaluation was perfect.
-func decayWeights(u *pun) {
-	for _, c := range u.critics {
-		c.adam.decay, c.headAdam.decay = criticDecay, headDecay
-	}
-}
 
 // achievedHeads predict the next achieved goal (HeadTarget).
 type achievedHeads struct{ heads }

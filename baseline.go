@@ -65,7 +65,8 @@ func (e noisy) uncertainty(a *Agent, q question, rng stream) []float64 {
 	return ε
 }
 
-// tdReplay is PER by TD error: the mean over the critics of |y - Q|.
+// tdReplay is PER by TD error: the mean over the critics of |y - Q|. The authors'
+// code calls the sample standard deviation of their values so (AuthorsForm).
 //
 // Differs D8: Schaul et al. (2016, section 3.3) add a small constant to |TD error|.
 // Here, as in the authors' code, a transition whose priority is zero is never
@@ -73,6 +74,7 @@ func (e noisy) uncertainty(a *Agent, q question, rng stream) []float64 {
 type tdReplay struct {
 	*prioritized
 	lessons
+	authors bool
 }
 
 func (s tdReplay) prioritize(u *pun, b *batch) {
@@ -83,14 +85,8 @@ func (s tdReplay) prioritize(u *pun, b *batch) {
 			s.priority[k] += math.Abs(float64(values[k])-float64(y[k])) / float64(len(u.values))
 		}
 	}
-	s.update(b)
-}
-
-// valueReplay is PER by the sample standard deviation of the critics' values, which
-// the authors' code calls the error.
-type valueReplay struct{ *prioritized }
-
-func (s valueReplay) prioritize(u *pun, b *batch) {
-	HeadDeviation(s.priority, u.values, 1)
+	if s.authors {
+		HeadDeviation(s.priority, u.values, 1)
+	}
 	s.update(b)
 }

@@ -589,10 +589,7 @@ func checkPredictiveLoss(in *inputs, out output) {
 	p := Paper()
 	p.HeadLoss = map[string]string{"mse": "squared", "norm": "norm"}[in.Form]
 	a, b := in.learner(p)
-	u, l := a.pun, &departing{lessons: punLessons{}}
-	if p.HeadLoss == "norm" {
-		l.lessons = normLessons{}
-	}
+	u, l := a.pun, &departing{lessons: punLessons{norm: p.HeadLoss == "norm"}}
 	for i, c := range u.critics {
 		_, loss := l.gradient(u, i, nil, b)
 		out("loss", loss, i)

@@ -139,10 +139,7 @@ func headLearns(h any, i, transition int) bool {
 // prioritiesOf, departingOf and averageOf return what is behind an agent's doors.
 func prioritiesOf(a *Agent) *prioritized {
 	a.sampler.saved() // by which all transitions have a priority
-	switch s := a.sampler.(type) {
-	case tdReplay:
-		return s.prioritized
-	case valueReplay:
+	if s, ok := a.sampler.(tdReplay); ok {
 		return s.prioritized
 	}
 	return a.sampler.(*prioritized)

@@ -23,7 +23,13 @@ func (a *Agent) furnish(rng *rand.Rand) {
 
 	a.curriculum = newCurriculum(p, a.sizes, a.seed, w)
 	a.explorer = newExplorer(p, a.sizes, a.curriculum)
-	a.sampler = newSampler(p, a.replay, l)
+	a.sampler = uniform{a.replay}
+	switch p.Replay {
+	case "per":
+		a.sampler = newPrioritized(a.replay, p)
+	case "td":
+		a.sampler = tdReplay{newPrioritized(a.replay, p), l, p.AuthorsForm}
+	}
 	a.estimator, a.learner = newEstimator(p), newLearner(p, l)
 	if p.UncertaintyPolyak > 0 {
 		m := newAverage(a.estimator, a.learner, a.pun)
@@ -39,7 +45,7 @@ func newHeads(p *Params, sizes Sizes, seed uint64, r *replay) (h heads, l lesson
 		h, s.predicted = achievedHeads{h}, sizes.Goal
 	}
 	if p.HeadLoss == "norm" {
-		l = normLessons{}
+		l = punLessons{norm: true}
 	}
 	s.width = s.predicted
 	switch p.Uncertainty {
@@ -73,21 +79,6 @@ func newLearner(p *Params, lessons lessons) (l learner) {
 		l = scheduled{l, p.UpdatesPerStep, 0}
 	}
 	return l
-}
-
-// newSampler returns the sampler that p names.
-func newSampler(p *Params, r *replay, l lessons) sampler {
-	if p.Replay == "uniform" {
-		return uniform{r}
-	}
-	s := newPrioritized(r, p)
-	if p.Replay == "per" {
-		return s
-	}
-	if p.AuthorsForm {
-		return valueReplay{s}
-	}
-	return tdReplay{s, l}
 }
 
 // newCurriculum returns the curriculum that p names.
