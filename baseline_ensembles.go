@@ -164,15 +164,17 @@ func (h *deepEnsemble) spread(d []float64, outputs [][]float32, predicted int) {
 	g := float64(len(outputs))
 	for r := range d {
 		first, sum := r*(predicted+1), 0.0
-		for c := 0; !h.authors && c < predicted; c++ {
+		if h.authors {
+			for _, o := range outputs {
+				sum += softplus(float64(o[first+predicted])) + varianceFloor
+			}
+			d[r] = sum / g
+			continue
+		}
+		for c := range predicted {
 			sum += elementDeviation(outputs, first+c, max(g-1, 1))
 		}
-		for i := 0; h.authors && i < len(outputs); i++ {
-			sum += softplus(float64(outputs[i][first+predicted])) + varianceFloor
-		}
-		if d[r] = sum / float64(predicted); h.authors {
-			d[r] = sum / g
-		}
+		d[r] = sum / float64(predicted)
 	}
 }
 

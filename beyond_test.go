@@ -136,3 +136,16 @@ func TestFoundAt(t *testing.T) {
 		return nil
 	})
 }
+
+// MEGA's probability of a random action is MEGA's as long as it chooses the goals.
+func TestRandomActionOfMEGA(t *testing.T) {
+	a := scriptedAgent(t, func(p *Params) { p.Curriculum, p.RandomAction, p.RandomActionReached = "mega", 0.5, 0.75 })
+	w := a.explorer.(*wandering)
+	a.curriculum.(*mega).stepsAtGoal, a.reached = 3, true
+	if got := w.probability(a); got != 0.5+float64(megaGoalRandom*3) {
+		t.Errorf("with MEGA: probability %v", got)
+	}
+	if err := a.SetCurriculum(curriculumFunc(ownHER)); err != nil || w.probability(a) != 0.75 {
+		t.Errorf("with a curriculum of its user's: probability %v, error %v", w.probability(a), err)
+	}
+}

@@ -21,10 +21,9 @@
 //	             beyond.go          ours
 //	             baseline*.go       the methods that the paper compares QTA with
 //
-// These hold the paper and nothing else, down to the departures, each of which
-// stands behind one of six interfaces: [Params] names it, and variants.go puts it in
-// the place of the paper's part. The other files are around an agent: agent.go,
-// env.go, ensemble.go, checkpoint.go, safetensors.go and check.go.
+// Down to chance they hold the paper and nothing else. A departure stands behind one
+// of six interfaces: [Params] names it, and variants.go puts it in the place of the
+// paper's part. The other files are around an agent.
 //
 // [Agent.Train] is the algorithm, [Params] has every number in it, and it runs in
 // a [Maze] or any other [Env].
