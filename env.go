@@ -224,7 +224,7 @@ func unitsProblem(name string, vectors [][]float64) string {
 	for _, x := range vectors {
 		for i, v := range x {
 			low[i], high[i] = min(low[i], v), max(high[i], v)
-			most = max(most, high[i]/2-low[i]/2)
+			most = max(most, float64(high[i]/2)-float64(low[i]/2))
 		}
 	}
 	for i := range low {

@@ -122,7 +122,7 @@ func (o Options) Check(env qta.Env) error {
 	if p.Curriculum == "vds" {
 		networks += 3 // its own critics
 	}
-	bytes := 16 * weights * float64(networks) // each with its target and two moments
+	bytes := float64(16 * weights * float64(networks)) // each with its target and two moments
 	bytes += float64(16 * hidden * float64(p.HiddenLayers) * float64(p.Batch))
 	switch {
 	case o.Dir == "":
