@@ -739,7 +739,8 @@ func newLearner(t table, rng *rand.PCG, in int, outputs ...int) *learner {
 		}
 	}
 	net = append(net, last)
-	return &learner{net, net.like(true), net.like(false), net.like(false), net.like(false), 1, 1}
+	return &learner{net: net, target: net.like(true), gradient: net.like(false),
+		m: net.like(false), v: net.like(false), beta1: 1, beta2: 1}
 }
 
 // newLayer draws from ±1/√inputs (R73).
