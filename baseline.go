@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// This file is the methods of a few lines that the paper compares QTA with: HER's
-// goals, random goals, the disagreement of Q-values, the noise of Figure 4, and
-// priorities by TD error.
+// This file is what the paper compares QTA and its parts with, but for MEGA and VDS:
+// HER's goals, the noise of Figure 4, priorities by TD error (Figure 3), and for
+// Figure 6 the disagreement of Q-values, Bootstrapped Q-networks and Deep Ensembles.
 
 // desiredGoals is HER (Andrychowicz et al., 2017) without a curriculum: the
 // environment's goal, for the whole episode.
@@ -89,4 +89,214 @@ func (s tdReplay) prioritize(u *pun, b *batch) {
 		HeadDeviation(s.priority, u.values, 1)
 	}
 	s.update(b)
+}
+
+// ownTargets gives each critic targets from its own target critic.
+//
+// Reading R110: without the minimum of Equation 1, as Osband et al. have it; deep
+// ensembles, too, so that both differ from PUN in more than the estimate.
+type ownTargets struct {
+	heads
+	lessons
+	y [][]float32 // of each critic
+}
+
+func (h *ownTargets) targets(u *pun, b *batch, _ stream) {
+	for i := range u.critics {
+		if len(h.y) == i {
+			h.y = append(h.y, make([]float32, len(b.y)))
+		}
+		q := u.targetValue(b.next, i)
+		TDTarget(h.y[i], b.r, q, q, u.params.Discount)
+		u.params.clipReturns(h.y[i])
+	}
+}
+
+func (h *ownTargets) lesson(i int, b *batch) (y, w []float32) { return h.y[i], b.w }
+
+// bootstrap is Bootstrapped Q-networks (Osband et al., 2016): critics that share one
+// backbone, each of which learns from its own random part of the replay and from its
+// own target.
+//
+// The ensemble keeps a copy of the backbone for every critic. The copies start
+// equal and all take the sum of the critics' gradients, so that they stay equal
+// to the bit.
+//
+// Reading R76: no critic is followed for an episode, as Osband et al. do to
+// explore: here the goals drive exploration, as in the authors' code.
+//
+// Reading R77: a loss is divided by the size of the whole minibatch, whatever part
+// of it a critic sees; Adam makes the scale of a gradient immaterial.
+//
+// Differs D9: the authors' code (AuthorsForm) has heads of a single
+// output, which regress by squared error to both coordinates of s' at once and
+// so to their mean, and trains a head where its critic's mask is 0. Here
+// there is an output for each coordinate and one mask for both, and HeadLoss.
+//
+// Differs D10: with AuthorsForm no critic learns from the running
+// episode, whose masks their code draws at its end.
+type bootstrap struct {
+	ownTargets
+	seed    uint64
+	authors bool
+	replay  *replay
+
+	w      []float32  // weights of the critic at work
+	masked batch      // minibatch of the head at work
+	mean   [1]float64 // what a head of the authors' is to predict
+}
+
+// in reports whether a critic learns from transition i.
+func (h *bootstrap) in(i, critic int) bool {
+	running := h.authors && i >= h.replay.n-h.replay.n%h.replay.horizon
+	return !running && inMask(h.seed, i, critic)
+}
+
+// lesson gives transitions that critic i does not learn from no weight.
+func (h *bootstrap) lesson(i int, b *batch) (y, w []float32) {
+	h.w = append(h.w[:0], b.w...)
+	for row, k := range b.transitions {
+		if !h.in(k, i) {
+			h.w[row] = 0
+		}
+	}
+	return h.y[i], h.w
+}
+
+// loss has the prediction itself as what head i is to predict where it does not
+// learn, which makes neither a loss nor a gradient.
+func (h *bootstrap) loss(i int, dp, p matrix, b *batch) float64 {
+	s := &h.masked.sNext
+	if s.rows < p.rows {
+		*s = newMatrix(p.rows, p.cols)
+	}
+	copy(s.data, b.sNext.data)
+	for row, k := range b.transitions {
+		if h.in(k, i) == h.authors { // a head of theirs learns where its critic does not
+			copy(s.row(row), p.row(row))
+		}
+	}
+	return h.lessons.loss(i, dp, p, &h.masked)
+}
+
+// predicted returns, for the authors, the mean of the components.
+func (h *bootstrap) predicted(r *replay, i int) []float64 {
+	s := h.heads.predicted(r, i)
+	if !h.authors {
+		return s
+	}
+	h.mean[0] = 0
+	for _, v := range s {
+		h.mean[0] += v / float64(len(s))
+	}
+	return h.mean[:]
+}
+
+// inMask reports whether transition i of a run belongs to a critic's part of
+// the replay, which depends only on the seed and the two indices.
+//
+// Reading R111: a transition is in it with probability 1/2, as in the authors' code.
+func inMask(seed uint64, i, critic int) bool {
+	return mix(mix(mix(seed)+uint64(forMasks))+uint64(i)<<6+uint64(critic))>>63 == 0
+}
+
+// backbone returns the parameters of Q_backbone.
+func backbone(q *mlp) []float32 {
+	final := q.layers[len(q.layers)-1]
+	return q.params[:len(q.params)-layerSize(final.w.rows, final.w.cols)]
+}
+
+// shareBackbone makes the critics' backbones, and their targets', the first one's.
+func (u *pun) shareBackbone() {
+	for _, c := range u.critics {
+		copy(backbone(c.q), backbone(u.critics[0].q))
+		copy(c.target.params, c.q.params)
+	}
+}
+
+// sumBackbones replaces the backbone's gradient of every critic by their sum.
+func (u *pun) sumBackbones() {
+	sum := backbone(u.critics[0].gradient.q)
+	for _, c := range u.critics[1:] {
+		for k, v := range backbone(c.gradient.q) {
+			sum[k] += v
+		}
+	}
+	for _, c := range u.critics[1:] {
+		copy(backbone(c.gradient.q), sum)
+	}
+}
+
+// deepEnsemble is Deep Ensembles (Lakshminarayanan et al., 2017): separate critics,
+// each learning from its own target, whose predictive heads are Gaussian.
+//
+// Reading R112: a head has a mean for each component of s', and one variance for all.
+//
+// Differs D11: the paper scores all architectures by "next state prediction
+// discrepancies", and so does this: the heads' means, by Equation 5. The authors'
+// code (AuthorsForm) scores by the mean predicted variance, which is the noise
+// that the heads see in the data and not their disagreement. Lakshminarayanan et
+// al. have the variance of the uniform mixture, which is both.
+type deepEnsemble struct {
+	ownTargets
+	authors bool
+}
+
+func (*deepEnsemble) loss(_ int, dp, p matrix, b *batch) float64 {
+	n, m := p.rows*p.cols, p.rows*b.sNext.cols
+	return gaussianLoss(dp.data[:n], p.data[:n], b.sNext.data[:m], b.sNext.cols)
+}
+
+// spread is the mean over the heads of the variance, for the authors, or
+// [HeadDeviation] of the means.
+func (h *deepEnsemble) spread(d []float64, outputs [][]float32, predicted int) {
+	g := float64(len(outputs))
+	for r := range d {
+		first, sum := r*(predicted+1), 0.0
+		if h.authors {
+			for _, o := range outputs {
+				sum += softplus(float64(o[first+predicted])) + varianceFloor
+			}
+			d[r] = sum / g
+			continue
+		}
+		for c := range predicted {
+			sum += elementDeviation(outputs, first+c, max(g-1, 1))
+		}
+		d[r] = sum / float64(predicted)
+	}
+}
+
+// varianceFloor is added to every predicted variance (Lakshminarayanan et al.,
+// 2017, footnote 2).
+const varianceFloor = 1e-6
+
+// gaussianLoss returns one head's loss, the mean over the batch and the
+// components of (s' - μ)²/σ² + ln σ², and sets dp to its gradient with respect
+// to p. A row of p and dp has width means μ and a raw variance z, with σ² =
+// softplus(z) + 1e-6; s is B by width. Up to a constant it is twice the
+// negative log-likelihood (Lakshminarayanan et al., 2017, Equation 1).
+//
+// Reading R78: there is no adversarial training, and G members in place of five,
+// as in the authors' code. The critics' loss stays Equation 2.
+func gaussianLoss(dp, p, s []float32, width int) float64 {
+	rows := len(s) / width
+	n := float64(rows * width)
+	sum := 0.0
+	for r := range rows {
+		μ, dμ := p[r*(width+1):][:width], dp[r*(width+1):][:width]
+		z := float64(p[r*(width+1)+width])
+		variance := softplus(z) + varianceFloor
+		dVariance := float64(width) / variance
+		sum += float64(float64(width) * log(variance))
+		for c, m := range μ {
+			δ := float64(m) - float64(s[r*width+c])
+			square := float64(δ * δ)
+			sum += square / variance
+			dμ[c] = float32(2 * δ / (variance * n))
+			dVariance -= square / float64(variance*variance)
+		}
+		dp[r*(width+1)+width] = float32(float64(dVariance*sigmoid(z)) / n)
+	}
+	return sum / n
 }

@@ -1,0 +1,160 @@
+package qta
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// This file reads parameters from text, and checks them.
+
+// fields lists the parameters, once: a report reads thousands of records.
+var fields = sync.OnceValue(func() []reflect.StructField {
+	all := reflect.VisibleFields(reflect.TypeFor[Params]())
+	return slices.DeleteFunc(all, func(f reflect.StructField) bool { return f.Anonymous })
+})
+
+// Value returns the value of the field called name as text. It panics unless
+// there is one.
+func (p Params) Value(name string) string {
+	return fmt.Sprint(reflect.ValueOf(p).FieldByName(name).Interface())
+}
+
+// Set changes the field called name to the value that text spells: a JSON
+// value, or a bare word. The error, for an unknown name or a value that is not
+// allowed, leaves p as it was.
+func (p *Params) Set(name, text string) error {
+	f, ok := reflect.TypeFor[Params]().FieldByName(name)
+	near, _ := reflect.TypeFor[Params]().FieldByNameFunc(func(s string) bool { return strings.EqualFold(s, name) })
+	if !ok && near.Name != "" && !near.Anonymous {
+		return fmt.Errorf("qta: unknown parameter %q; it is called %s", name, near.Name)
+	} else if !ok || f.Anonymous {
+		return fmt.Errorf("qta: unknown parameter %q; \"qta params\" lists them", name)
+	}
+	value := []byte(text)
+	if f.Type.Kind() == reflect.String && !json.Valid(value) {
+		value, _ = json.Marshal(text) // a bare word; a string never fails
+	}
+	number, err := strconv.ParseFloat(text, 64)
+	if f.Type.Kind() == reflect.Int && json.Valid(value) && err == nil && number == math.Trunc(number) { // such as 2e5
+		if allowed := f.Tag.Get("range"); !inInterval(number, allowed) { // perhaps beyond an int
+			return fmt.Errorf("qta: parameter %s is %v, allowed are %s", name, number, allowed)
+		}
+		value = strconv.AppendInt(nil, int64(number), 10)
+	}
+	q := *p
+	target := reflect.ValueOf(&q).Elem().FieldByIndex(f.Index)
+	if json.Unmarshal(value, target.Addr().Interface()) != nil || strings.TrimSpace(text) == "null" {
+		return fmt.Errorf("qta: parameter %s: %#q is not %s", name, text, kindNames[f.Type.Kind()])
+	}
+	if err := checkField(f, target); err != nil {
+		return err
+	}
+	*p = q
+	return nil
+}
+
+var kindNames = map[reflect.Kind]string{
+	reflect.Int: "a whole number", reflect.Float64: "a number", reflect.Bool: "true or false", reflect.String: "a word",
+}
+
+// ReadParams reads a JSON object of some parameters, or all, over base. A name
+// that is unknown or given twice, a value of the wrong type or out of range, and
+// anything after the object are errors that name the place.
+func ReadParams(r io.Reader, base Params) (Params, error) {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return base, fmt.Errorf("qta: parameters: %w", err)
+	}
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	// refuse says that something is wrong, just before an offset.
+	refuse := func(offset int64, err error) (Params, error) {
+		before := text[:offset]
+		line := before[bytes.LastIndexByte(before, '\n')+1:]
+		return base, fmt.Errorf("%w (before line %d, column %d)", err,
+			1+bytes.Count(before, []byte("\n")), 1+utf8.RuneCount(line))
+	}
+	var syntax *json.SyntaxError
+	if errors.As(json.Unmarshal(text, new(any)), &syntax) {
+		if before := bytes.TrimRight(text[:syntax.Offset], "} \t\r\n"); bytes.HasSuffix(before, []byte(",")) {
+			return refuse(int64(len(before)), errors.New("qta: parameters: nothing follows a comma: leave it out"))
+		}
+		return refuse(syntax.Offset, fmt.Errorf("qta: parameters: %w", syntax))
+	}
+	d := json.NewDecoder(bytes.NewReader(text)) // which finds no more errors
+	if t, _ := d.Token(); t != json.Delim('{') {
+		return refuse(d.InputOffset(), errors.New("qta: parameters: want a JSON object, such as {\"Batch\": 256}"))
+	}
+	p, seen := base, map[string]bool{}
+	for d.More() {
+		t, _ := d.Token()
+		name := t.(string)
+		if seen[name] {
+			return refuse(d.InputOffset(), fmt.Errorf("qta: parameter %s is given twice", name))
+		}
+		seen[name] = true
+		var value json.RawMessage
+		d.Decode(&value)
+		if err := p.Set(name, string(value)); err != nil {
+			return refuse(d.InputOffset(), err)
+		}
+	}
+	return p, nil
+}
+
+// Validate returns an error that names the first field whose value is not
+// allowed, the value and the range.
+func (p Params) Validate() error {
+	for _, f := range fields() {
+		if err := checkField(f, reflect.ValueOf(p).FieldByIndex(f.Index)); err != nil {
+			return err
+		}
+	}
+	if p.Curriculum != "qta" && (p.Uncertainty == "q" || p.UncertaintyNoise > 0) {
+		return fmt.Errorf("qta: parameter Curriculum is %s, which asks no uncertainty: "+
+			"Uncertainty %s and UncertaintyNoise %v go with qta", p.Curriculum, p.Uncertainty, p.UncertaintyNoise)
+	}
+	asked := p.Curriculum == "qta" || p.Replay == "per" || p.Replay == "td" && p.AuthorsForm
+	if p.Critics == 1 && asked {
+		return errors.New("qta: parameter Critics is 1, which cannot disagree: " +
+			"Curriculum qta, Replay per, and td with AuthorsForm need 2 and above")
+	}
+	return nil
+}
+
+// checkField returns an error unless a value is in a field's range.
+func checkField(f reflect.StructField, v reflect.Value) error {
+	ok, allowed := true, f.Tag.Get("range")
+	switch v.Kind() {
+	case reflect.Int:
+		ok = inInterval(float64(v.Int()), allowed)
+	case reflect.Float64:
+		ok = inInterval(v.Float(), allowed)
+	case reflect.String:
+		ok = slices.Contains(strings.Split(allowed, "|"), v.String())
+	}
+	if !ok {
+		return fmt.Errorf("qta: parameter %s is %v, allowed are %s", f.Name, v, allowed)
+	}
+	return nil
+}
+
+// inInterval reports whether x lies in an interval written [a,b], (a,b] and
+// so on. A NaN lies in none.
+func inInterval(x float64, interval string) bool {
+	low, high, _ := strings.Cut(strings.Trim(interval, "[()]"), ",")
+	a, _ := strconv.ParseFloat(low, 64)
+	b, _ := strconv.ParseFloat(high, 64)
+	above := x > a || x == a && interval[0] == '['
+	below := x < b || x == b && strings.HasSuffix(interval, "]")
+	return above && below
+}
