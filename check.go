@@ -217,18 +217,15 @@ type inputs struct {
 	Net, Target, Online, Actor, ActorTarget, Heads []givenLayer
 	Critics, CriticTargets                         [][]givenLayer
 
-	S, G, A, SNext, X, Dy, Q, QTarget, Grads [][]float32
-	Achieved                                 [][]float32
-	Pred, Actions                            [][][]float32
-	R, Y, W, Mu, Raw                         []float32
+	S, G, A, SNext, X, Dy, Q, QTarget, Grads, Achieved [][]float32
+	Pred, Actions                                      [][][]float32
+	R, Y, W, Mu, Raw                                   []float32
 
-	Points, Query, AchievedNext    [][]float64
-	Goal, Epsilon, Priority, QMean []float64
-	Desired                        []float64
+	Points, Query, AchievedNext             [][]float64
+	Goal, Epsilon, Priority, QMean, Desired []float64
 
-	Gamma, Rho, ActionL2, Lr, LrActor, LrCritic, LrPredictive, PredictiveWeight float64
-	Beta1, Beta2, Eps, Alpha, Beta, BetaInitial, C, U, Radius, Bandwidth        float64
-	Lowest                                                                      float64
+	Gamma, Rho, ActionL2, Lr, LrActor, LrCritic, LrPredictive, PredictiveWeight  float64
+	Beta1, Beta2, Eps, Alpha, Beta, BetaInitial, C, U, Radius, Bandwidth, Lowest float64
 
 	Slope     float64 `json:"m"`
 	Intercept float64 `json:"b"`
