@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -250,33 +249,20 @@ func TestSolved(t *testing.T) {
 }
 
 // TestNumericFailure lets a learning rate at the end of its range ruin a run: its
-// end names the step and the network, and the last good checkpoint is kept, from
-// which the same happens again.
+// end names the step and the network, and the last good checkpoint is kept.
 func TestNumericFailure(t *testing.T) {
 	t.Chdir(t.TempDir())
-	args := tinyRun(strings.Fields("-set HiddenSize=64 -set HiddenLayers=16 -set LearningStarts=35 -set CriticRate=1 -steps 2000 -checkpoint 10 -out run")...)
-	first := invoke(t, args...)
+	got := invoke(t, tinyRun(strings.Fields("-set HiddenSize=64 -set HiddenLayers=16 -set LearningStarts=35 -set CriticRate=1 -steps 2000 -checkpoint 10 -out run")...)...)
 	r, err := lab.Open("run")
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := r.Agent.Steps()
-	named := regexp.MustCompile(`^qta: step (\d+): (?:policy|critics|predictive heads): NaN is not finite`).FindStringSubmatch(first.errors)
-	if named == nil {
-		t.Fatalf("stderr %q, want the step and the network", first.errors)
-	}
-	if step, _ := strconv.Atoi(named[1]); step <= kept || step > kept+10 {
-		t.Errorf("stderr %q, where the checkpoint kept is of step %d", first.errors, kept)
-	}
-	if want := fmt.Sprintf("; the checkpoint of step %d is kept in run\n", kept); first.code != exitNumeric || !strings.HasSuffix(first.errors, want) {
-		t.Errorf("exit code %d, stderr %q, want %d and %q", first.code, first.errors, exitNumeric, want)
-	}
+	named := regexp.MustCompile(`^qta: step \d+: (?:policy|critics|predictive heads): NaN is not finite`).MatchString(got.errors)
+	kept := fmt.Sprintf("; the checkpoint of step %d is kept in run\n", r.Agent.Steps())
 	record := recordOf(t, "run")
-	if record.State != lab.Failed || !strings.Contains(first.errors, record.Outcome.Message) || !record.Ended() {
-		t.Errorf("record %+v", record)
-	}
-	if again := invoke(t, args...); again.code != exitNumeric || again.errors != first.errors {
-		t.Errorf("continued: exit code %d, stderr %q, want %q as before", again.code, again.errors, first.errors)
+	if got.code != exitNumeric || !named || !strings.HasSuffix(got.errors, kept) || r.Agent.Steps() < 30 ||
+		record.State != lab.Failed || !strings.Contains(got.errors, record.Outcome.Message) || !record.Ended() {
+		t.Errorf("%+v, record %+v, want %q", got, record, kept)
 	}
 	if code := exitCode(&qta.EnvError{}); code != exitNumeric { // which no maze is
 		t.Errorf("a broken environment: exit code %d", code)
