@@ -227,12 +227,20 @@ func smooth(actions []float32, σ float64, rng *rand.Rand) {
 	}
 }
 
-// sharedActions asks with the same d actions for all candidates (SharedActions).
-type sharedActions struct{ estimator }
+// authorsQuestion asks with the same d actions for all candidates (SharedActions), and
+// about an episode's first goal in the state where the agent is (FirstGoalState),
+// which the authors' filter by the threshold puts in the candidates' place.
+type authorsQuestion struct{ estimator }
 
-func (s sharedActions) uncertainty(a *Agent, q question, rng stream) []float64 {
-	same := &repeater{rng: rng, drawn: make([]uint64, a.sizes.Action), times: len(q.states)}
-	return s.estimator.uncertainty(a, q, stream{Rand: rand.New(same)})
+func (e authorsQuestion) uncertainty(a *Agent, q question, rng stream) []float64 {
+	if a.params.SharedActions {
+		same := &repeater{rng: rng, drawn: make([]uint64, a.sizes.Action), times: len(q.states)}
+		rng = stream{Rand: rand.New(same)}
+	}
+	if a.params.FirstGoalState == "start" && q.first {
+		q.states = slices.Repeat([][]float64{q.now}, len(q.states))
+	}
+	return e.estimator.uncertainty(a, q, rng)
 }
 
 // A repeater is a source that draws a few numbers, repeats them until they have been
@@ -249,16 +257,4 @@ func (r *repeater) Uint64() uint64 {
 		r.drawn[i] = r.rng.Uint64()
 	}
 	return r.drawn[i%len(r.drawn)]
-}
-
-// fromStart asks about an episode's first goal in the state where the agent is
-// (FirstGoalState), which the authors' filter by the threshold puts in the
-// candidates' place.
-type fromStart struct{ estimator }
-
-func (s fromStart) uncertainty(a *Agent, q question, rng stream) []float64 {
-	if q.first {
-		q.states = slices.Repeat([][]float64{q.now}, len(q.states))
-	}
-	return s.estimator.uncertainty(a, q, rng)
 }

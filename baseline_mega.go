@@ -180,17 +180,6 @@ func (u *pun) clipGradients(limit float64) {
 	}
 }
 
-// uniformAtFirst takes uniformly random actions up to InitialSteps (InitialActions).
-type uniformAtFirst struct{ explorer }
-
-func (e uniformAtFirst) explore(a *Agent, action []float64) {
-	if a.step < a.params.InitialSteps {
-		uniformAction(action, a.exploration.Rand)
-		return
-	}
-	e.explorer.explore(a, action)
-}
-
 // replayGoal draws from the hindsight mix.
 //
 // Differs D15: all future steps are equally likely; MEGA's code rounds, which halves

@@ -26,6 +26,10 @@ const strideDecay = 0.98
 
 func (w *wandering) explore(a *Agent, action []float64) {
 	p, rng := &a.params, a.exploration.Rand
+	if p.InitialActions == "uniform" && a.step < p.InitialSteps { // as in MEGA's code
+		uniformAction(action, rng)
+		return
+	}
 	for i := range action {
 		action[i] = min(max(action[i]+float64(p.ActionNoise*normal(rng)), -1), 1)
 	}

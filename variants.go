@@ -106,11 +106,8 @@ func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 // newEstimator returns the estimator that p names, without an average.
 func newEstimator(p *Params) (e estimator) {
 	e = equation5{}
-	if p.SharedActions {
-		e = sharedActions{e}
-	}
-	if p.FirstGoalState == "start" {
-		e = fromStart{e}
+	if p.SharedActions || p.FirstGoalState == "start" {
+		e = authorsQuestion{e}
 	}
 	if p.Uncertainty == "q" {
 		e = valuesDiffer{p.AuthorsForm}
@@ -125,15 +122,13 @@ func newEstimator(p *Params) (e estimator) {
 func newExplorer(p *Params, sizes Sizes, c curriculum) (e explorer) {
 	e = tableExplorer{}
 	m, isMEGA := c.(*mega)
-	if isMEGA || p.RandomActionLater != p.RandomAction || p.RandomActionReached > 0 || p.RandomActionHeld > 0 {
+	if isMEGA || p.InitialActions == "uniform" || p.RandomActionLater != p.RandomAction ||
+		p.RandomActionReached > 0 || p.RandomActionHeld > 0 {
 		w := &wandering{mega: m}
 		if p.RandomActionHeld > 0 {
 			w.action = make([]float64, sizes.Action)
 		}
 		e = w
-	}
-	if p.InitialActions == "uniform" {
-		e = uniformAtFirst{e}
 	}
 	return e
 }
