@@ -92,7 +92,10 @@ func (f *trainFlags) options(id lab.Identity, own string) lab.Options {
 // usualSteps are the environment steps by which half of the recorded runs of QTA
 // with the parameters quick were solved, by results/runs.csv, or with paper where
 // quick has not run.
-var usualSteps = map[string]int{"4x5": 5000, "5x5": 7000, "6x5": 7000, "7x5": 8000, "8x5": 10_000, "1U5": 3000, "2U5": 6000, "3U5": 13_000}
+var usualSteps = map[string]int{
+	"4x5": 5000, "5x5": 7000, "6x5": 7000, "7x5": 8000, "8x5": 10_000, "9x5": 10_000, "10x5": 21_000,
+	"1U5": 3000, "2U5": 6000, "3U5": 13_000,
+}
 
 // warn writes a warning.
 func warn(stderr io.Writer, line string) {
