@@ -5,9 +5,10 @@ import "math"
 // This file holds options that neither the paper nor its authors' code has. [Beyond]
 // turns them on; results/ has what each saves.
 
-// wandering explores as the paper does, but random actions have another probability,
-// and once the agent has arrived they may be held (RandomActionHeld): each is the
-// one before it, until a step with it is much shorter than usual, as at an obstacle.
+// wandering explores as the paper does, but for random actions: they have another
+// probability, as in MEGA's and the authors' code, and once the agent has arrived they
+// may be held (RandomActionHeld): each is the one before it, until a step with it is
+// much shorter than usual, as at an obstacle.
 //
 // Differs D24: the paper draws a random action anew in each step. Single ones
 // lead back and forth, and half of them end at a wall; a held one crosses free
@@ -46,9 +47,8 @@ func (w *wandering) explore(a *Agent, action []float64) {
 	}
 }
 
-// probability returns that of a random action. An agent that has arrived has nothing
-// left to lose, as in MEGA's code and in "first return, then explore" (Ecoffet et
-// al., 2021).
+// probability returns the probability of a random action. An agent that has arrived
+// has nothing left to lose, as in "first return, then explore" (Ecoffet et al., 2021).
 //
 // Differs D6: in the table it is 0.3, in the authors' code 0.2 once a first goal is
 // reached. In [Beyond] it is then 0.1 on the way to an episode's first goal, which

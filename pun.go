@@ -81,8 +81,8 @@ func CriticLoss(dq, q, y, w []float32) float64 {
 	return sum / float64(len(q))
 }
 
-// Polyak moves target networks towards their critics, or the target policy
-// towards the policy: φ_targ = ρ φ_targ + (1-ρ) φ. It panics if lengths differ.
+// Polyak moves a target network towards its network: φ_targ = ρ φ_targ + (1-ρ) φ.
+// It panics if lengths differ.
 //
 // It implements QTA, Equation 3 (Section 3.1).
 func Polyak(target, online []float32, ρ float64) {
@@ -313,7 +313,7 @@ func (f *follower) do(lo, hi int) { Polyak(f.target[lo:hi], f.online[lo:hi], f.�
 // needs little memory beside its rows.
 const askedRows = 384
 
-// deviation sets d, of B values, to how far the heads scatter at x.
+// deviation sets d, of B values, to how far the heads are apart at x.
 func (u *pun) deviation(d []float64, x matrix) {
 	u.reserve(min(x.rows, askedRows))
 	for lo := 0; lo < x.rows; lo += askedRows {
