@@ -275,6 +275,7 @@ var (
 )
 
 func same(a, b Env) bool {
+	a, b = unscaled(a), unscaled(b)
 	return reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 

@@ -80,6 +80,14 @@ func (e *scaled) state(s State) State {
 		rescale(s.Desired, e.goals, false)}
 }
 
+// unscaled returns what env is without [Scaled].
+func unscaled(env Env) Env {
+	if s, ok := env.(*scaled); ok {
+		return unscaled(s.Env)
+	}
+	return env
+}
+
 // rescale returns x with its pairs at -1 and 1, or such an x back as it was.
 func rescale(x []float64, pairs [][2]float64, back bool) []float64 {
 	y := slices.Clone(x)
@@ -168,7 +176,7 @@ func numbersProblem(name string, x []float64, want int) string {
 // CheckEnv checks every sentence of [Env] in at least 16 episodes of random
 // actions, of horizon steps or half as many, and returns what is wrong, or nil.
 // It also names numbers that the networks cannot take ([State]), and goals that
-// every state reaches. It panics if env does, or if horizon is less than 1.
+// every state reaches or none does. It panics if env does, or if horizon is less than 1.
 func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 	if horizon < 1 {
 		panic("qta: CheckEnv needs a horizon of at least 1")
@@ -204,7 +212,8 @@ func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 		observations, goals = append(observations, s.Observation), append(goals, s.Achieved, s.Desired)
 		reached = reached && s.reward == 0
 	}
-	problem := cmp.Or(unitsProblem("observation", observations), unitsProblem("goal", goals))
+	problem := cmp.Or(unitsProblem("observation", observations), unitsProblem("goal", goals),
+		toleranceProblem(env, played, horizon+1))
 	if reached {
 		problem = fmt.Sprintf("all of %d states reach their goals, whatever the actions: Reward is 0 too far from a goal",
 			len(played))
@@ -234,6 +243,38 @@ func unitsProblem(name string, vectors [][]float64) string {
 		if small || half > wide || math.Abs(middle) > max(far, float64(farHalves*half)) {
 			return fmt.Sprintf("%s %d lies between %v and %v, from which the networks learn slowly or nothing: "+
 				"subtract its middle and divide by its spread, as Scaled does", name, i, low[i], high[i])
+		}
+	}
+	return ""
+}
+
+// toleranceProblem says which component of a goal must be met more closely than to a
+// thousandth of its mean step in episodes of so many states, or returns "". Of two
+// values between a thousandth and a millionth of that apart, which choices and whole
+// numbers never have, nor sums of equal steps, the component is known to be continuous.
+func toleranceProblem(env Env, played []playedStep, states int) string {
+	for i := range played[0].Achieved {
+		var values []float64
+		near, continuous := 0.0, false
+		for t, s := range played {
+			values = append(values, s.Achieved[i])
+			if t%states > 0 {
+				near += math.Abs(s.Achieved[i]-played[t-1].Achieved[i]) / float64(len(played)) / 1000
+			}
+		}
+		slices.Sort(values)
+		for k := range len(values) - 1 {
+			apart := values[k+1] - values[k]
+			continuous = continuous || near/1000 < apart && apart < near
+		}
+		reaches := func(s playedStep) bool {
+			beside := slices.Clone(s.Achieved)
+			beside[i] += near
+			return env.Reward(beside, s.Achieved) == 0
+		}
+		if continuous && !slices.ContainsFunc(played, reaches) {
+			return fmt.Sprintf("Reward is -1 everywhere %.2g beside a goal in component %d, a thousandth of a mean step: "+
+				"no policy meets a goal so closely", near, i)
 		}
 	}
 	return ""

@@ -150,6 +150,13 @@ func TestCheckEnv(t *testing.T) {
 			lineEnv{onStep: func(e *lineEnv, a []float64) { e.speed = pick(e.start > 0.7 && a[0] > 0.5, 0.02, 0.01) }}},
 		{"actions with a late one", "",
 			lineEnv{onStep: func(e *lineEnv, a []float64) { e.speed = pick(e.steps < 40, 0, e.speed) }}},
+		{"tenths, met to a millionth", "", lineEnv{
+			onReset: func(e *lineEnv) { e.at, e.goal[0] = math.Round(10*e.at)/10, math.Round(10*e.goal[0])/10 },
+			onStep:  func(e *lineEnv, a []float64) { e.speed = math.Round(2*a[0]) / 10 },
+			onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
+				return pick(math.Abs(a[0]-d[0]) < 1e-6, 0, -1)
+			},
+		}},
 		{"changes the action", "qta: step 1: environment: it changed its action from [0.6",
 			lineEnv{onStep: func(e *lineEnv, a []float64) { a[0] /= 2 }}},
 		{"keeps the action", "qta: step 2: environment: " + other, lineEnv{
@@ -232,6 +239,10 @@ func TestCheckEnvUnits(t *testing.T) {
 		{0, 1e-6, 0.05, "observation 0 lies between 0 and 9.5"},
 		{0, 1e6, 0.05, "observation 0 lies between 0 and 958473.8"},
 		{0, 1, 2, "all of 408 states reach their goals"},
+		{0, 1, 1e-3, ""},
+		{0, 1, 1e-6, "Reward is -1 everywhere 5.4e-05"},
+		{0, 1, 1e-5, "Reward is -1 everywhere 5.4e-05"},
+		{30, 100, 1e-6, "Reward is -1 everywhere 0.0054"},
 	} {
 		err := CheckEnv(&dot{offset: test.offset, scale: test.scale, near: test.near}, 50, rand.New(rand.NewPCG(1, 2)))
 		if (test.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), "environment: "+test.want) {
@@ -268,6 +279,14 @@ func TestScaled(t *testing.T) {
 		unmarshal(t, data, b)
 		train(t, b, env(), env(), o)
 		sameState(t, fmt.Sprint(units), marshal(t, a), b)
+	}
+	one := &dot{scale: 1, near: 0.05}
+	twice := Scaled(Scaled(one, nil, nil), nil, nil)
+	for _, env := range []Env{one, Scaled(one, nil, nil)} {
+		err := newAgent(t, p, one.Sizes(), 1).Train(t.Context(), twice, env, TrainOptions{EvalEvery: 1, Rollouts: 1})
+		if err != errTwoInstances {
+			t.Errorf("one instance to train and to evaluate in: error %v", err)
+		}
 	}
 	bonus := Scaled(&lineEnv{onReturn: func(_ *lineEnv, r float64) float64 { return r + 5 }}, nil, nil)
 	err := CheckEnv(bonus, 20, rand.New(rand.NewPCG(1, 2)))
