@@ -3,6 +3,7 @@ package lab
 import (
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -75,7 +76,7 @@ func TestMazeSketch(t *testing.T) {
 
 // TestFigure5Numbers works the five numbers out on three places by hand.
 func TestFigure5Numbers(t *testing.T) {
-	s := &state{Grid: &grid{Cols: 3, Rows: 1, Width: 3, Height: 1, Index: []int{0, 1, 2}, Optimal: []float32{0, -1, -2}}}
+	s := &state{grid: &grid{Cols: 3, Rows: 1, Width: 3, Height: 1, Index: []int{0, 1, 2}, Optimal: []float32{0, -1, -2}}}
 	s.Snapshots = []snapshot{
 		{Step: 1, Value: []float32{-3, -3, -3}, Deviation: []float32{0, 1, 2}, Probability: []float32{0, 0.5, 0.5}, Draws: []int{1, 2}},
 		{Step: 2, Value: []float32{0, -1, -1}, Deviation: []float32{0, 1, 2}, Probability: []float32{0, 0, 1}, Draws: []int{2, 2}},
@@ -91,10 +92,10 @@ func TestFigure5Numbers(t *testing.T) {
 	late := []snapshot{s.Snapshots[0], s.Snapshots[1]}
 	late[0].Step, late[1].Step = firstPanel, firstPanel+1
 	early := snapshot{Step: firstPanel - 1, Value: []float32{9, 9, 9}, Deviation: []float32{2, 1, 0}, Probability: []float32{0, 0, 1}, Draws: []int{0}}
-	if diff := cmp.Diff(want, (&state{Grid: s.Grid, Snapshots: append([]snapshot{early}, late...)}).figure5Numbers(), cmpopts.EquateApprox(0, 1e-6)); diff != "" {
+	if diff := cmp.Diff(want, (&state{grid: s.grid, Snapshots: append([]snapshot{early}, late...)}).figure5Numbers(), cmpopts.EquateApprox(0, 1e-6)); diff != "" {
 		t.Errorf("with an early snapshot (-want +got):\n%s", diff)
 	}
-	shot, optimal := &s.Snapshots[1], s.Grid.Optimal
+	shot, optimal := &s.Snapshots[1], s.grid.Optimal
 	wantPanels := []any{"value", "rewards", shot.Value, "absolute error", "rewards", []float32{0, 0, 1}, "optimal value", "rewards", optimal,
 		"head deviation", "", shot.Deviation, "goal probability", "per point", shot.Probability, "sampled goals", "", []float32(nil)}
 	var gotPanels []any
@@ -188,34 +189,26 @@ func TestThin(t *testing.T) {
 	}
 }
 
-// TestGoalsKept keeps every goal, or every second, fourth and so on, of a run with
-// many.
-func TestGoalsKept(t *testing.T) {
-	if testing.Short() {
-		t.Skip("with -short: it trains 3,500 steps, so that there are too many goals")
-	}
-	m := roomtest.Maze(t, "1U5")
-	e := Maze(m).(*mazeEnv)
+// TestGoalsShown shows every goal with the frame that follows it, or every second,
+// fourth and so on of a run with many.
+func TestGoalsShown(t *testing.T) {
 	p := tiny()
-	p.Horizon = 1 // a goal in each step
-	a, err := qta.NewAgent(p, e.Sizes(), 1)
-	if err != nil {
+	p.Horizon, p.LearningStarts = 1, 4000 // a goal in each step
+	a, err := qta.NewAgent(p, maze(t).Sizes(), 1)
+	s := &state{Frames: []frame{{Step: 500}, {Step: 3500}}, sketcher: maze(t).(Sketcher)}
+	o := qta.TrainOptions{Steps: 3500, EvalEvery: 500, Rollouts: 1}
+	if err := errors.Join(err, a.Train(t.Context(), maze(t), maze(t), o)); err != nil {
 		t.Fatal(err)
 	}
-	s := &state{Stride: 1}
-	o := qta.TrainOptions{Steps: 3500, EvalEvery: 500, Rollouts: 1, AfterEvaluation: func(qta.Evaluation) error { return s.addGoals(a, e) }}
-	if err := a.Train(t.Context(), e, Maze(m), o); err != nil {
-		t.Fatal(err)
-	}
-	all := a.Goals(0, 3500)
-	if s.Seen != len(all) || s.Stride != 4 || len(s.Goals) != (len(all)+3)/4 {
-		t.Fatalf("%d of %d seen, every %d kept: %d", s.Seen, len(all), s.Stride, len(s.Goals))
-	}
-	for i, g := range s.Goals {
-		at, err := place(e, a, all[4*i])
-		if err != nil || at != [2]float64{g.X, g.Y} {
-			t.Fatalf("goal %d is %v, want %v, error %v", i, g, at, err)
+	var want [2][][2]float64
+	for i, goal := range a.Goals(0, 3500) {
+		at, _ := place(s.sketcher, a, goal)
+		if i%4 == 0 {
+			want[min(i/500, 1)] = append(want[min(i/500, 1)], at)
 		}
+	}
+	if got, err := s.goals(a); err != nil || cmp.Diff(want[:], got) != "" {
+		t.Errorf("%d and %d are shown, error %v", len(got[0]), len(got[1]), err)
 	}
 }
 
@@ -343,36 +336,32 @@ func FuzzState(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	s, err := newState(MazeIdentity("1U5", m, tiny(), 1, 20), Maze(m))
-	if err != nil {
+	s := newState(MazeIdentity("1U5", m, tiny(), 1, 20))
+	if err := s.draws(Maze(m), a); err != nil {
 		f.Fatal(err)
 	}
-	grid := newGrid(Maze(m).(Surveyor), s.Sketch, tiny())
-	s.Grid = grid
 	if err := a.Train(f.Context(), m.Env(), Maze(m), qta.TrainOptions{Steps: 40, EvalEvery: 20, Rollouts: 1,
-		AfterEvaluation: func(qta.Evaluation) error { return s.evaluated(a, Maze(m)) }}); err != nil {
+		AfterEvaluation: func(qta.Evaluation) error { return s.evaluated(a) }}); err != nil {
 		f.Fatal(err)
 	}
 	whole, _ := json.Marshal(s)
 	f.Add(whole)
-	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Stride":1}`))
-	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Stride":1,"Sketch":{"Width":1,"Height":1},"Frames":[{"Step":1,"Rollouts":[{"Way":[[0,0]]}]}]}`))
-	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Stride":1,"Sketch":{"Width":1,"Height":1},"Frames":[{"Step":1,"Rollouts":[{}]}]}`))
-	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Stride":1,"Sketch":{"Width":1,"Height":1},"Grid":{"Cols":1,"Rows":1,"Index":[7]},"Snapshots":[{},{}]}`))
-	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Stride":1,"Grid":{"Cols":100000,"Rows":100000}}`))
-	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Stride":1,"SeenUntil":99,"Sketch":{"Width":1,"Height":1}}`))
-	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Stride":1,"Map":["no map"]}`))
+	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Frames":[{"Step":1,"Rollouts":[{"Way":[[0,0]]}]}]}`))
+	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Frames":[{"Step":99,"Rollouts":[{}]},{"Step":7}]}`))
+	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Snapshots":[{},{}]}`))
+	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Map":["no map"]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a.Attach(data)
 		s, err := readState(a)
 		if err != nil {
 			return
 		}
+		if err := s.draws(Maze(m), a); err != nil {
+			t.Fatal(err)
+		}
 		v := view{Record: NewRecord(s.identity(a), Limits{40, StopSolved}, 1), agent: a, state: s}
 		v.files() // an error, or all of them
-		if s.Grid = grid; s.Sketch != nil && s.Sketch.check() == nil {
-			s.evaluated(a, Maze(m))
-		}
+		s.evaluated(a)
 	})
 }
 

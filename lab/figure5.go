@@ -20,9 +20,9 @@ type grid struct {
 	Cols, Rows          int       // pixels
 	X, Y, Width, Height float64   // of the image in the sketch
 	Index               []int     // the pixel of each place
-	Optimal             []float32 `json:",omitempty"` // value of each place, in a maze
+	Optimal             []float32 // value of each place, in a maze
 
-	// What the agent is asked about; not saved, but made again.
+	// What the agent is asked about.
 	observations, goals [][]float64
 	start, desired      []float64
 }
@@ -136,15 +136,15 @@ const firstPanel = 5000
 // snapshots from firstPanel on, or of all in a run that has fewer than two of
 // these. It returns nil without optimal values or with fewer than two snapshots.
 func (s *state) figure5Numbers() *Figure5 {
-	if len(s.Snapshots) < 2 || s.Grid.Optimal == nil {
+	if len(s.Snapshots) < 2 || s.grid == nil || s.grid.Optimal == nil {
 		return nil
 	}
-	shots, optimal := s.Snapshots, s.Grid.Optimal
+	shots, optimal := s.Snapshots, s.grid.Optimal
 	for len(shots) > 2 && shots[0].Step < firstPanel && shots[len(shots)-2].Step >= firstPanel {
 		shots = shots[1:]
 	}
 	first, last := &shots[0], &shots[len(shots)-1]
-	before, after := s.Grid.failure(first), s.Grid.failure(last)
+	before, after := s.grid.failure(first), s.grid.failure(last)
 	x := Figure5{
 		ValueGrowth:     mean(last.Value) - mean(first.Value),
 		ErrorFall:       mean(before) - mean(after),
@@ -229,18 +229,18 @@ type panel struct {
 // them but for the deviation's and the probability's, and value and optimal value
 // share one.
 func (s *state) panels(shot *snapshot, p qta.Params) []panel {
-	optimal := s.Grid.Optimal
+	optimal := s.grid.Optimal
 	zero := []float32{0}
 	all, failures := [][]float32{optimal}, [][]float32{zero}
 	for i := range s.Snapshots {
 		all = append(all, s.Snapshots[i].Value)
-		failures = append(failures, s.Grid.failure(&s.Snapshots[i]))
+		failures = append(failures, s.grid.failure(&s.Snapshots[i]))
 	}
 	values := draw.ScaleOf(all...)
 	panels := []panel{{"value", "rewards", shot.Value, values, false}}
 	if optimal != nil {
 		panels = append(panels,
-			panel{"absolute error", "rewards", s.Grid.failure(shot), draw.ScaleOf(failures...), false},
+			panel{"absolute error", "rewards", s.grid.failure(shot), draw.ScaleOf(failures...), false},
 			panel{"optimal value", "rewards", optimal, values, false})
 	}
 	name, unit := s.uncertaintyName(p)
@@ -254,15 +254,15 @@ func (s *state) panels(shot *snapshot, p qta.Params) []panel {
 func (s *state) figure5(environment string, p qta.Params) *draw.Drawing {
 	const margin, gap, head = 12, 14, 22
 	width, perLine := 114.0, 6
-	switch shape := s.Sketch.Width / s.Sketch.Height; {
+	switch shape := s.sketch.Width / s.sketch.Height; {
 	case shape > 3:
 		width, perLine = 340, 2
 	case shape > 1.5:
 		width, perLine = 240, 3
-	case s.Grid.Optimal == nil: // two panels fewer
+	case s.grid.Optimal == nil: // two panels fewer
 		width, perLine = 180, 4
 	}
-	plan := newPlan(s.Sketch, panelTop, width, 190)
+	plan := newPlan(&s.sketch, panelTop, width, 190)
 	height := panelTop + plan.height() + 4 + draw.BarAltitude
 	d := &draw.Drawing{Title: fmt.Sprintf("What an agent makes of the places of %s, at %s", environment,
 		words.Count(len(s.Snapshots), "time"))}
@@ -278,10 +278,6 @@ func (s *state) figure5(environment string, p qta.Params) *draw.Drawing {
 			d.Place(s.panel(&panels[k], shot, plan, width), x, y)
 		}
 		d.Height += float64(float64((len(panels)+perLine-1)/perLine) * (height + gap))
-	}
-	if len(s.Snapshots) == 0 {
-		d.Text(margin, d.Height+draw.TextSize, "start", "soft", "No evaluation yet.")
-		d.Height += head
 	}
 	return d
 }
@@ -300,9 +296,9 @@ func (s *state) panel(p *panel, shot *snapshot, plan plan, width float64) *draw.
 			drawn[k]++
 		}
 		d.Add(`<g class="f0" fill-opacity=".75">`)
-		for k, pixel := range s.Grid.Index {
+		for k, pixel := range s.grid.Index {
 			if drawn[k] > 0 {
-				x, y := plan.at(s.Grid.at(pixel))
+				x, y := plan.at(s.grid.at(pixel))
 				d.Add(`<circle cx="%v" cy="%v" r="%v"/>`, x, y, min(1.3*math.Sqrt(drawn[k]), 4.0))
 			}
 		}
@@ -311,13 +307,13 @@ func (s *state) panel(p *panel, shot *snapshot, plan plan, width float64) *draw.
 		d.Text(width/2, below+draw.BarHeight+29, "middle", "soft", fmt.Sprintf("in %d draws", len(shot.Draws)))
 		return d
 	}
-	x, y := plan.at([2]float64{s.Grid.X, s.Grid.Y})
-	d.Image(s.Grid.image(p.numbers, p.scale, p.sparse), x, y, plan.scale*s.Grid.Width, plan.scale*s.Grid.Height)
+	x, y := plan.at([2]float64{s.grid.X, s.grid.Y})
+	d.Image(s.grid.image(p.numbers, p.scale, p.sparse), x, y, plan.scale*s.grid.Width, plan.scale*s.grid.Height)
 	plan.ends(d)
 	if len(p.numbers) == 0 { // of an environment where no place has a state
 		return d
 	}
-	w := max(plan.scale*s.Sketch.Width, 0.8*width)
+	w := max(plan.scale*s.sketch.Width, 0.8*width)
 	d.Bar(p.scale, draw.Viridis, p.unit, (width-w)/2, below, w)
 	return d
 }

@@ -181,9 +181,11 @@ func newSession(d *directory, evaluation qta.Env, o *Options) (*session, error) 
 		id.Fingerprint = fingerprint(evaluation, o.Params.Horizon)
 	}
 	if run == nil {
-		if run, err = newRun(id, evaluation); err != nil {
-			return nil, err
+		a, err := qta.NewAgent(id.Params, evaluation.Sizes(), id.Seed)
+		if err != nil {
+			return nil, words.BadInput("%w", err)
 		}
+		run = &Run{Agent: a, Run: id, state: newState(id)}
 	}
 	if different := run.Run.Differences(id); len(different) > 0 {
 		return nil, words.BadInput("%s holds another run: %s; name another directory", d.path, strings.Join(different, ", "))
@@ -196,15 +198,8 @@ func newSession(d *directory, evaluation qta.Env, o *Options) (*session, error) 
 	}
 	s := &session{Options: o, dir: d, env: evaluation, agent: run.Agent, state: run.state, begin: time.Now()}
 	s.before, _ = ReadRecord(filepath.Join(d.path, RecordFile)) // one that cannot be read is made again
-	if e, ok := evaluation.(Surveyor); ok && s.state.Sketch != nil {
-		g := newGrid(e, s.state.Sketch, o.Params) // again, with what is not saved
-		observations, goals := append(g.observations, g.start), append(g.goals, g.desired)
-		for i := range goals {
-			if err := checkState(run.Agent, observations[i], goals[i]); err != nil {
-				return nil, err
-			}
-		}
-		s.state.Grid = g
+	if err := s.state.draws(evaluation, run.Agent); err != nil {
+		return nil, err
 	}
 	limits := Limits{o.Steps, StopSolved}
 	if o.Continue {
@@ -217,16 +212,6 @@ func newSession(d *directory, evaluation qta.Env, o *Options) (*session, error) 
 	s.record = NewRecord(run.Run, limits, o.Threads) // with the name of its parameters from the start
 	s.agent.SetThreads(o.Threads)
 	return s, nil
-}
-
-// newRun returns a run before its first step.
-func newRun(id Identity, env qta.Env) (*Run, error) {
-	a, err := qta.NewAgent(id.Params, env.Sizes(), id.Seed)
-	if err != nil {
-		return nil, words.BadInput("%w", err)
-	}
-	s, err := newState(id, env)
-	return &Run{Agent: a, Run: id, state: s}, err
 }
 
 // reached reports whether the run is where the limits end it.
@@ -343,7 +328,7 @@ func (s *session) afterEvaluation(e qta.Evaluation) error {
 		s.Say(fmt.Sprintf("step %d: success %.2f, %.4g steps/s", e.Step, e.Success, speed))
 	}
 	s.timing = fmt.Appendf(s.timing, "%d,%.3f,%.4g\n", e.Step, now.Sub(s.begin).Seconds(), speed)
-	return s.state.evaluated(s.agent, s.env)
+	return s.state.evaluated(s.agent)
 }
 
 // keep writes agent.qta.

@@ -70,11 +70,13 @@ func (v *view) files() (files map[string][]byte, err error) {
 	v.Fields, v.Paper = reflect.VisibleFields(reflect.TypeFor[qta.Params]()), qta.Paper()
 	v.Deviation, _ = s.uncertaintyName(v.agent.Params())
 	files[CurveFile] = v.Charts[0].Drawing.File()
-	if s.Sketch != nil {
-		v.Moving = s.film(v.agent)
+	if s.sketcher != nil && len(s.Frames) > 0 {
+		if v.Moving, err = s.film(v.agent); err != nil {
+			return nil, err
+		}
 		files[FilmFile] = v.Moving.File()
 	}
-	if s.Grid != nil {
+	if s.grid != nil && len(s.Snapshots) > 0 {
 		v.Figure5 = s.figure5(v.Subject, v.agent.Params())
 		files[Figure5File] = v.Figure5.File()
 	}
@@ -160,7 +162,7 @@ func (v *view) charts() (charts []chart) {
 		draw.Axis{Name: "goals", Unit: "count"},
 		v.series("set", func(e qta.Evaluation) float64 { return since(&set, e.GoalsSet) }),
 		v.series("of these, reached", func(e qta.Evaluation) float64 { return since(&reached, e.GoalsReached) }))
-	if v.state.Grid != nil {
+	if v.state.grid != nil {
 		uncertainty := draw.Series{}
 		for _, f := range v.state.Frames {
 			uncertainty.Points = append(uncertainty.Points, draw.Point{X: float64(f.Step), Y: f.Uncertainty})
@@ -194,27 +196,23 @@ const (
 // film draws the training as an animation: how goals spread, and how rollouts of
 // the policy end. Without motion it is its last frame with all goals. The animation
 // is of CSS, which leaves it out for readers who ask for less motion.
-func (s *state) film(a *qta.Agent) *draw.Drawing {
+func (s *state) film(a *qta.Agent) (*draw.Drawing, error) {
 	const top = 20
-	p := newPlan(s.Sketch, top, mapWidth, mapHeight)
+	p := newPlan(&s.sketch, top, mapWidth, mapHeight)
 	bar := top + p.height() + 8
 	d := &draw.Drawing{Width: mapWidth, Height: bar + draw.BarAltitude + 2}
 	d.Title = fmt.Sprintf("A training in %s: the goals that the agent set itself, and rollouts of its policy",
 		words.Count(len(s.Frames), "frame"))
 	p.draw(d, Wall, Floor, Start, Goal, Near)
-	if len(s.Frames) == 0 {
-		d.Text(0, draw.TextSize, "start", "soft", "No evaluation yet.")
-		p.letters(d)
-		return d
-	}
 	n, last := len(s.Frames), a.Steps()
 	d.Style = filmStyle(n)
 	d.Add(`<g class="film">`)
-	from, times := 0, draw.Plasma
-	for i, f := range s.Frames {
+	times := draw.Plasma
+	goals, err := s.goals(a)
+	for i := range s.Frames {
 		d.Add(`<g class="rim film-g%d" fill="%s">`, i, times[draw.Scale{High: float64(n)}.Color(float64(i)+0.5)])
-		for ; from < len(s.Goals) && (s.Goals[from].Step <= f.Step || i == n-1); from++ {
-			x, y := p.at([2]float64{s.Goals[from].X, s.Goals[from].Y})
+		for _, goal := range goals[i] {
+			x, y := p.at(goal)
 			d.Add(`<circle cx="%v" cy="%v" r="2.2"/>`, x, y)
 		}
 		d.Add(`</g>`)
@@ -240,7 +238,7 @@ func (s *state) film(a *qta.Agent) *draw.Drawing {
 	}
 	p.letters(d) // over the ends of the rollouts
 	d.Add(`</g>`)
-	return d
+	return d, err
 }
 
 // filmStyle returns the CSS that moves a film of n frames, for readers who have not

@@ -23,20 +23,13 @@ type state struct {
 	EvalEvery, Rollouts  int
 	Fingerprint          Fingerprint `json:",omitempty"`
 
-	Sketch    *Sketch    `json:",omitempty"` // of an environment that can draw itself
-	Goals     []goalSet  `json:",omitempty"` // that the agent set itself: every Stride-th
-	Stride    int        // 1, 2, 4 and so on
-	Seen      int        // goals so far
-	SeenUntil int        // the step of the last evaluation
 	Frames    []frame    `json:",omitempty"` // of the animation
-	Grid      *grid      `json:",omitempty"` // the places of Figure 5
-	Snapshots []snapshot `json:",omitempty"`
-}
+	Snapshots []snapshot `json:",omitempty"` // of Figure 5
 
-// A goalSet is the place of a goal that was set before the evaluation of a step.
-type goalSet struct {
-	Step int
-	X, Y float64
+	// What the environment says; not saved, but asked again.
+	sketcher Sketcher // nil of one that cannot draw itself
+	sketch   Sketch
+	grid     *grid // the places of Figure 5, nil of one that is no Surveyor
 }
 
 // A frame is what the animation keeps of an evaluation.
@@ -54,7 +47,7 @@ type rollout struct {
 }
 
 const (
-	mostGoals   = 1500 // that are kept
+	mostGoals   = 1500 // that the animation shows
 	latest      = 20   // rollouts of the latest frame
 	kept        = 4    // of each frame before it
 	mostPlaces  = 50   // that the way of a rollout is kept in, beside its end
@@ -63,15 +56,29 @@ const (
 )
 
 // newState returns the state of a run before its first step.
-func newState(id Identity, env qta.Env) (*state, error) {
-	s := &state{Version: id.Version, Environment: id.Environment, Map: id.Map,
-		EvalEvery: id.EvalEvery, Rollouts: id.Rollouts, Fingerprint: id.Fingerprint, Stride: 1}
-	if e, ok := env.(Sketcher); ok {
-		sketch := e.Sketch()
-		s.Sketch = &sketch
-		return s, sketch.check()
+func newState(id Identity) *state {
+	return &state{Version: id.Version, Environment: id.Environment, Map: id.Map,
+		EvalEvery: id.EvalEvery, Rollouts: id.Rollouts, Fingerprint: id.Fingerprint}
+}
+
+// draws asks an environment for what pictures need of it.
+func (s *state) draws(env qta.Env, a *qta.Agent) (err error) {
+	e, ok := env.(Sketcher)
+	if !ok {
+		return nil
 	}
-	return s, nil
+	s.sketcher, s.sketch = e, e.Sketch()
+	if err := s.sketch.check(); err != nil {
+		return err
+	}
+	if e, ok := env.(Surveyor); ok {
+		s.grid = newGrid(e, &s.sketch, a.Params())
+		observations, goals := append(s.grid.observations, s.grid.start), append(s.grid.goals, s.grid.desired)
+		for i := range goals {
+			err = cmp.Or(err, checkState(a, observations[i], goals[i]))
+		}
+	}
+	return err
 }
 
 // identity returns what decides the run of an agent with this state.
@@ -89,11 +96,6 @@ func readState(a *qta.Agent) (*state, error) {
 	if err == nil {
 		err = s.identity(a).check()
 	}
-	g := s.Grid
-	seen := 0 <= s.SeenUntil && s.SeenUntil <= a.Steps()
-	if err == nil && (!seen || s.Stride < 1 || s.Stride > 1e9 || g != nil && (g.Cols < 1 || g.Rows < 1 || g.Cols > 1e6/g.Rows)) {
-		err = errors.New("a count is too small or too large")
-	}
 	if err != nil {
 		return nil, fmt.Errorf("what is attached to the agent is no run: %w", err)
 	}
@@ -110,22 +112,17 @@ func (s *state) attach(a *qta.Agent) {
 }
 
 // evaluated adds what an evaluation leaves for the pictures.
-func (s *state) evaluated(a *qta.Agent, env qta.Env) error {
-	e, ok := env.(Sketcher)
-	if !ok || s.Sketch == nil { // a run that began without pictures goes on without
+func (s *state) evaluated(a *qta.Agent) (err error) {
+	if s.sketcher == nil {
 		return nil
 	}
-	if err := s.addGoals(a, e); err != nil {
-		return err
-	}
 	f := frame{Step: a.Steps()}
-	if _, ok := env.(Surveyor); ok {
-		shot, uncertainty := s.Grid.take(a)
+	if s.grid != nil {
+		shot, uncertainty := s.grid.take(a)
 		s.Snapshots = thinSnapshots(append(s.Snapshots, shot), s.EvalEvery)
 		f.Uncertainty = uncertainty
 	}
-	var err error
-	if f.Rollouts, err = play(a, e, latest); err != nil {
+	if f.Rollouts, err = play(a, s.sketcher, latest); err != nil {
 		return err
 	}
 	if n := len(s.Frames); n > 0 {
@@ -135,25 +132,25 @@ func (s *state) evaluated(a *qta.Agent, env qta.Env) error {
 	return nil
 }
 
-// addGoals adds the goals that were set since the last evaluation.
-func (s *state) addGoals(a *qta.Agent, e Sketcher) error {
-	for _, g := range a.Goals(s.SeenUntil, a.Steps()) {
-		at, err := place(e, a, g)
-		if err != nil {
-			return err
-		}
-		if s.Seen%s.Stride == 0 {
-			s.Goals = append(s.Goals, goalSet{a.Steps(), at[0], at[1]})
-		}
-		s.Seen++
-		if len(s.Goals) > mostGoals { // every second of them
-			odd := false
-			s.Goals = slices.DeleteFunc(s.Goals, func(goalSet) bool { odd = !odd; return !odd })
-			s.Stride *= 2
-		}
+// goals returns the places of the goals that the agent set itself before each frame and
+// after the one before, or where these are too many of every second, fourth and so on.
+func (s *state) goals(a *qta.Agent) (at [][][2]float64, err error) {
+	stride, seen, from := 1, 0, 0
+	for len(a.Goals(0, s.Frames[len(s.Frames)-1].Step)) > mostGoals*stride {
+		stride *= 2
 	}
-	s.SeenUntil = a.Steps()
-	return nil
+	for _, f := range s.Frames {
+		var places [][2]float64
+		for _, goal := range a.Goals(from, f.Step) {
+			if seen%stride == 0 {
+				p, problem := place(s.sketcher, a, goal)
+				places, err = append(places, p), cmp.Or(err, problem)
+			}
+			seen++
+		}
+		at, from = append(at, places), f.Step
+	}
+	return at, err
 }
 
 // place returns where a goal lies, to five digits.
