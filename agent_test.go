@@ -120,17 +120,6 @@ func TestSolvedAt(t *testing.T) {
 	}
 }
 
-// HER keeps its goal, which counts as set and as reached once, however long the
-// agent stays there.
-func TestReachedOnce(t *testing.T) {
-	a := scriptedAgent(t, func(p *Params) { p.Curriculum = "her" })
-	env := &scriptedEnv{place: func(_, k int) float64 { return float64(max(0, 3-k)) }}
-	o := TrainOptions{Steps: 30, EvalEvery: 100, Rollouts: 1}
-	if err := a.Train(t.Context(), env, new(scriptedEnv), o); err != nil || a.goalsSet != 3 || a.goalsReached != 3 {
-		t.Errorf("in three episodes %d goals were set and %d reached; error %v", a.goalsSet, a.goalsReached, err)
-	}
-}
-
 // moveTargets makes target networks other than those that they follow.
 func moveTargets(a *Agent) {
 	rng := rand.New(rand.NewPCG(17, 0))
@@ -473,7 +462,7 @@ func TestLooking(t *testing.T) {
 	}
 }
 
-// An agent that has never trained answers.
+// An agent that has never trained answers. What cannot be asked panics.
 func TestAskUntrained(t *testing.T) {
 	a := newAgent(t, tinyPreset(Paper()), Sizes{Observation: 3, Goal: 1, Action: 2}, 1)
 	s, g := [][]float64{{1, 2, 3}}, [][]float64{{4}}
@@ -483,6 +472,8 @@ func TestAskUntrained(t *testing.T) {
 	if diff := cmp.Diff(State{make([]float64, 3), make([]float64, 1), make([]float64, 1)}, a.State()); diff != "" {
 		t.Errorf("state (-want +got):\n%s", diff)
 	}
+	mustPanic(t, "an action toward a short goal", func() { a.Act(s[0], nil) })
+	mustPanic(t, "one toward what is no number", func() { a.Act(s[0], []float64{math.NaN()}) })
 	mustPanic(t, "one goal too many", func() { a.Value(s, slices.Repeat(g, 2)) })
 	mustPanic(t, "a short observation", func() { a.Uncertainty(g, g, 1) })
 	mustPanic(t, "a long goal", func() { a.Uncertainty(s, s, 1) })
@@ -504,7 +495,8 @@ func TestAskedRows(t *testing.T) {
 	}
 }
 
-// State, Achieved and Goals show copies of what the environment and the agent did.
+// State, Achieved and Goals show copies of what the environment and the agent did. HER
+// keeps its goal, which counts as set and as reached once, however long the agent stays.
 func TestHistory(t *testing.T) {
 	const steps = 60
 	var states []State
@@ -537,12 +529,12 @@ func TestHistory(t *testing.T) {
 		}
 	}
 	h := scriptedAgent(t, func(p *Params) { p.Curriculum = "her" })
-	trainScripted(t, h, &scriptedEnv{place: func(int, int) float64 { return 4 }}, 25, nil)
-	if diff := cmp.Diff([][]float64{{0}, {0}, {0}}, h.Goals(0, 25)); diff != "" {
-		t.Errorf("three episodes with one goal (-want +got):\n%s", diff)
+	trainScripted(t, h, &scriptedEnv{place: func(_, k int) float64 { return float64(max(0, 3-k)) }}, 25, nil)
+	if diff := cmp.Diff([][]float64{{0}, {0}, {0}}, h.Goals(0, 25)); diff != "" || h.goalsSet != 3 || h.goalsReached != 3 {
+		t.Errorf("three episodes with one goal: %d set, %d reached (-want +got):\n%s", h.goalsSet, h.goalsReached, diff)
 	}
-	if got := [][]float64{h.Achieved(3), h.Achieved(25)}; !cmp.Equal(got, [][]float64{{4}, {4}}) { // where the observation is 4.5
-		t.Errorf("achieved %v, want 4", got)
+	if got := [][]float64{h.Achieved(1), h.Achieved(25)}; !cmp.Equal(got, [][]float64{{2}, {0}}) { // not 2.5, 0.5
+		t.Errorf("achieved %v, want 2 and 0", got)
 	}
 	for _, span := range [][2]int{{-1, 3}, {4, 3}, {0, 61}} {
 		mustPanic(t, fmt.Sprint("Goals of ", span), func() { a.Goals(span[0], span[1]) })

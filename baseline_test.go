@@ -872,22 +872,6 @@ func TestMostNovel(t *testing.T) {
 	}
 }
 
-// A network of a curriculum gone wrong ends training by name.
-func TestCurriculumNumericError(t *testing.T) {
-	for curriculum, network := range map[string]string{"rnd": "RND predictor", "vds": "VDS value functions"} {
-		p := tinyPreset(Beyond())
-		p.Curriculum = curriculum
-		a, _ := walked(t, p, 19) // an episode but for a step
-		for _, v := range a.curriculum.networks() {
-			v.values[0] = float32(math.NaN())
-		}
-		var numeric *NumericError
-		if err := a.trainStep(); !errors.As(err, &numeric) || numeric.Network != network {
-			t.Errorf("%s: error %v", curriculum, err)
-		}
-	}
-}
-
 // The density knows nothing of the latest episode, but for a run's first;
 // candidates are of all episodes. The latest, far off, is what is pursued.
 func TestMEGADensityLags(t *testing.T) {

@@ -244,41 +244,6 @@ func TestNumberBits(t *testing.T) {
 	}
 }
 
-func TestNormal(t *testing.T) {
-	const n = 200_000
-	rng := newStream(1, forInitialization)
-	var sum [5]float64 // of powers
-	for range n {
-		x := normal(rng.Rand)
-		for k, p := 0, 1.0; k < len(sum); k, p = k+1, p*x {
-			sum[k] += p
-		}
-	}
-	// Five standard errors: the variance of x^k is m(2k) - m(k)².
-	for k, m := range []struct{ mean, variance float64 }{{1, 0}, {0, 1}, {1, 2}, {0, 15}, {3, 96}} {
-		if got, tol := sum[k]/n, 5*math.Sqrt(m.variance/n); math.Abs(got-m.mean) > tol {
-			t.Errorf("moment %d = %v, want %v within %v", k, got, m.mean, tol)
-		}
-	}
-}
-
-func TestStream(t *testing.T) {
-	s := newStream(5, forGoals)
-	var count [7]int
-	for range 70_000 {
-		count[s.index(len(count))]++
-	}
-	for i, n := range count {
-		frequency(t, fmt.Sprint("index ", i), n, 70_000, 1/7.)
-	}
-	// The largest Float64 must not round up to n.
-	for n := int64(1); n < 1<<50; n = n*3 + 1 {
-		if f := 1 - 0x1p-53; int64(f*float64(n)) >= n {
-			t.Errorf("index(%d) can be %[1]d", n)
-		}
-	}
-}
-
 // fused matches a floating-point instruction that multiplies and adds with one
 // rounding, in the compiler's listing, with the source line it is for.
 var fused = regexp.MustCompile(`\(([^()]+\.go:\d+)\)\t(?:FN?M(?:ADD|SUB)[SD]?|VFN?M(?:ADD|SUB)\d+S[SD])\t`)
