@@ -99,11 +99,10 @@ func (g *grid) at(pixel int) [2]float64 {
 		g.Y + (float64(pixel/g.Cols)+0.5)*g.Height/float64(g.Rows)}
 }
 
-// take asks the agent, and also returns the mean uncertainty.
-func (g *grid) take(a *qta.Agent) (s snapshot, uncertainty float64) {
-	survey := a.Survey(g.start, g.desired, g.observations, g.goals, samplesEach)
-	s = snapshot{a.Steps(), short(survey.Value), short(survey.Uncertainty), short(survey.Probability), survey.Samples}
-	return s, float64(float32(mean(survey.Uncertainty)))
+// take asks the agent.
+func (g *grid) take(a *qta.Agent) snapshot {
+	s := a.Survey(g.start, g.desired, g.observations, g.goals, samplesEach)
+	return snapshot{a.Steps(), short(s.Value), short(s.Uncertainty), short(s.Probability), s.Samples}
 }
 
 // thinSnapshots keeps the latest snapshot and before it those of evaluations 1, 2,
@@ -162,7 +161,7 @@ func (s *state) figure5Numbers() *Figure5 {
 	return &x
 }
 
-func mean[T float32 | float64](x []T) float64 {
+func mean(x []float32) float64 {
 	sum := 0.0
 	for _, v := range x {
 		sum += float64(v)
@@ -204,18 +203,15 @@ func (s *state) uncertaintyName(p qta.Params) (name, unit string) {
 	}
 	switch {
 	case p.Uncertainty == "q":
-		unit = "reward"
+		unit = "rewards"
 	case len(s.Map) == 0:
 	case p.Uncertainty == "ensemble" && p.AuthorsForm:
-		unit = "cell^2"
+		unit = "cells²"
 	default:
-		unit = "cell"
+		unit = "cells"
 	}
 	return name, unit
 }
-
-// units are those of [state.uncertaintyName] and of log.csv, as pictures have them.
-var units = map[string]string{"reward": "rewards", "cell": "cells", "cell^2": "cells²"}
 
 // A panel is a column of the figure: numbers of every place, or if nil the samples.
 type panel struct {
@@ -245,7 +241,7 @@ func (s *state) panels(shot *snapshot, p qta.Params) []panel {
 	}
 	name, unit := s.uncertaintyName(p)
 	return append(panels,
-		panel{name, units[unit], shot.Deviation, draw.ScaleOf(shot.Deviation), false},
+		panel{name, unit, shot.Deviation, draw.ScaleOf(shot.Deviation), false},
 		panel{"goal probability", "per point", shot.Probability, draw.ScaleOf(zero, shot.Probability), true},
 		panel{name: "sampled goals"})
 }

@@ -135,9 +135,6 @@ func (o Options) Check(env qta.Env) error {
 	case o.Steps/o.EvalEvery > MaxEvaluations:
 		return words.BadInput("evaluations every %d steps are %d in %d steps, allowed are %d; evaluate less often",
 			o.EvalEvery, o.Steps/o.EvalEvery, o.Steps, MaxEvaluations)
-	case min(o.Rollouts, o.Threads, o.Checkpoint) < 0:
-		return words.BadInput("Rollouts is %d, Threads is %d and Checkpoint is %d, allowed are 0 and above",
-			o.Rollouts, o.Threads, o.Checkpoint)
 	case bytes > mostMemory:
 		return words.BadInput("the networks and a minibatch would take %.0f GB, allowed are %d: "+
 			"lower HiddenSize, HiddenLayers, Critics or Batch", bytes/(1<<30), mostMemory>>30)

@@ -10,6 +10,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 
 	"qta"
 	"qta/internal/draw"
@@ -136,7 +137,7 @@ func (v *view) series(name string, number func(qta.Evaluation) float64) draw.Ser
 }
 
 // charts draws what there is of each evaluation: first the learning curve, then the
-// goals, the uncertainty and the losses.
+// goals and the losses.
 func (v *view) charts() (charts []chart) {
 	id := v.Record.Run
 	steps := draw.Axis{Name: "environment steps", High: float64(id.EvalEvery)}
@@ -162,20 +163,11 @@ func (v *view) charts() (charts []chart) {
 		draw.Axis{Name: "goals", Unit: "count"},
 		v.series("set", func(e qta.Evaluation) float64 { return since(&set, e.GoalsSet) }),
 		v.series("of these, reached", func(e qta.Evaluation) float64 { return since(&reached, e.GoalsReached) }))
-	if v.state.grid != nil {
-		uncertainty := draw.Series{}
-		for _, f := range v.state.Frames {
-			uncertainty.Points = append(uncertainty.Points, draw.Point{X: float64(f.Step), Y: f.Uncertainty})
-		}
-		name, unit := v.state.uncertaintyName(id.Params)
-		add("Uncertainty", "Mean over all places of how uncertain the agent is there.",
-			draw.Axis{Name: name, Unit: units[unit]}, uncertainty)
-	}
 	add("critics' loss", "Equation 2, the latest minibatch's: how far the critics are from their targets.",
 		draw.Axis{Name: "critics' loss", Unit: "rewards²"},
 		v.series("", func(e qta.Evaluation) float64 { return e.CriticLoss }))
 	add("predictive loss", "Equation 4, the latest minibatch's: how far the heads are from the next state.",
-		draw.Axis{Name: "predictive loss", Unit: units[id.lossUnit()]},
+		draw.Axis{Name: "predictive loss", Unit: strings.NewReplacer("cell", "cells", "^2", "²").Replace(id.lossUnit())},
 		v.series("", func(e qta.Evaluation) float64 { return e.PredictiveLoss }))
 	add("policy's loss", "The latest minibatch's: the lower, the more the critics expect of its actions.",
 		draw.Axis{Name: "policy's loss", Unit: "rewards"},

@@ -189,19 +189,6 @@ func (c Curve) FirstAt(least float64) int {
 	return 0
 }
 
-// At returns the success at an evaluation of a step, if it is known. A run that
-// stopped because it was solved counts as solved from there on.
-func (r *Record) At(step int) (float64, bool) {
-	i, found := slices.BinarySearchFunc(r.Curve, step, func(e qta.Evaluation, step int) int { return e.Step - step })
-	switch {
-	case found:
-		return r.Curve[i].Success, true
-	case i == len(r.Curve) && i > 0 && r.State == Solved:
-		return r.Curve[i-1].Success, true
-	}
-	return 0, false
-}
-
 // Last returns the newest evaluation, or zeros where there is none.
 func (r *Record) Last() qta.Evaluation {
 	if len(r.Curve) == 0 {

@@ -34,9 +34,8 @@ type state struct {
 
 // A frame is what the animation keeps of an evaluation.
 type frame struct {
-	Step        int
-	Uncertainty float64 // mean over the places of Figure 5
-	Rollouts    []rollout
+	Step     int
+	Rollouts []rollout
 }
 
 // A rollout is an episode of the policy, by places of the sketch.
@@ -118,9 +117,7 @@ func (s *state) evaluated(a *qta.Agent) (err error) {
 	}
 	f := frame{Step: a.Steps()}
 	if s.grid != nil {
-		shot, uncertainty := s.grid.take(a)
-		s.Snapshots = thinSnapshots(append(s.Snapshots, shot), s.EvalEvery)
-		f.Uncertainty = uncertainty
+		s.Snapshots = thinSnapshots(append(s.Snapshots, s.grid.take(a)), s.EvalEvery)
 	}
 	if f.Rollouts, err = play(a, s.sketcher, latest); err != nil {
 		return err

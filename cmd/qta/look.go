@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"flag"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -27,7 +28,7 @@ func mazeCommand(flags *flag.FlagSet) func(call) error {
 			return err
 		}
 		if *file != "" {
-			if through, err := writeOutput(*file, ".svg", lab.DrawMaze(m, name)); err != nil || through {
+			if err := c.writeOutput(*file, ".svg", lab.DrawMaze(m, name)); err != nil {
 				return err
 			}
 		}
@@ -38,24 +39,27 @@ func mazeCommand(flags *flag.FlagSet) func(call) error {
 	}
 }
 
-// writeOutput writes a file of a kind, such as ".svg", that the command line names.
-// through says that it is no file but passes on what is written to it, as /dev/stdout
-// does or a FIFO.
-func writeOutput(path, kind string, data []byte) (through bool, err error) {
+// writeOutput writes a file of a kind, such as ".svg", that the command line names. What
+// is no file passes on what is written to it, as /dev/stdout does or a FIFO; then the
+// command says nothing, since it would stand behind that.
+func (c call) writeOutput(path, kind string, data []byte) error {
 	info, err := os.Stat(path)
 	out, _ := os.Stdout.Stat()
-	through = err == nil && (!info.Mode().IsRegular() || os.SameFile(info, out))
+	through := err == nil && (!info.Mode().IsRegular() || os.SameFile(info, out))
 	if err == nil && info.IsDir() || !through && filepath.Ext(path) != kind { // it may be a map, or a sweep
-		return false, words.BadInput("-o %s: want a name that ends in %s", path, kind)
+		return words.BadInput("-o %s: want a name that ends in %s", path, kind)
 	}
 	dir := filepath.Dir(path)
 	if _, err := os.Lstat(filepath.Join(dir, lab.RecordFile)); err == nil {
-		return false, words.BadInput("-o: %s is a run directory, whose files are its own; name another place", dir)
+		return words.BadInput("-o: %s is a run directory, whose files are its own; name another place", dir)
 	}
 	if err := os.WriteFile(path, data, 0o666); err != nil {
-		return false, fmt.Errorf("%s cannot be written: %w", path, words.Cause(err))
+		return fmt.Errorf("%s cannot be written: %w", path, words.Cause(err))
 	}
-	return through, nil
+	if through {
+		c.out.w = io.Discard
+	}
+	return nil
 }
 
 // openRun opens the run that a command's argument names.
@@ -110,12 +114,12 @@ func exportCommand(flags *flag.FlagSet) func(call) error {
 		if err := r.Agent.WriteSafetensors(&b); err != nil {
 			return err
 		}
-		through, err := writeOutput(*file, ".safetensors", b.Bytes())
-		if err == nil && !through { // else the line would stand behind the file
-			fmt.Fprintf(c.out, "Wrote the networks of %s, after %s, to %s.\n", r.Dir,
-				words.Count(r.Agent.Steps(), "environment step"), *file)
+		if err := c.writeOutput(*file, ".safetensors", b.Bytes()); err != nil {
+			return err
 		}
-		return err
+		fmt.Fprintf(c.out, "Wrote the networks of %s, after %s, to %s.\n", r.Dir,
+			words.Count(r.Agent.Steps(), "environment step"), *file)
+		return nil
 	}
 }
 

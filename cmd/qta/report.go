@@ -99,9 +99,8 @@ func reportCommand(flags *flag.FlagSet) func(call) error {
 		}
 		r := report.New(c)
 		path := cmp.Or(*out, "report."+*format)
-		through, err := writeOutput(path, "."+*format, []byte(words.Text(string(write(r)))))
-		if err != nil || through {
-			return err // what follows would stand behind the page
+		if err := in.writeOutput(path, "."+*format, []byte(words.Text(string(write(r))))); err != nil {
+			return err
 		}
 		left := words.Count(len(r.Skipped), "file") + " left out"
 		if len(r.Skipped) > 0 {

@@ -256,11 +256,6 @@ func (s *sweep) run(ctx context.Context, jobs int) error {
 // work trains a cell unless that was done before, and returns its record and what has
 // become of it: nothing if ctx had ended already.
 func (c *cell) work(ctx context.Context) (r *lab.Record, story string, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("internal error: %v", r)
-		}
-	}()
 	if ctx.Err() != nil {
 		return nil, "", nil
 	}

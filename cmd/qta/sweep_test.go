@@ -216,10 +216,7 @@ func TestSweep(t *testing.T) {
 		t.Errorf("after a budget of 60 steps the run has %d", got)
 	}
 
-	// A cell that cannot run does not stop the others, nor does one that panics.
-	if _, _, err := new(cell).work(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "internal error: ") {
-		t.Errorf("a panic: %v", err)
-	}
+	// A cell that cannot run does not stop the others.
 	tinySweep(t, "s.txt", 4, "-steps 50 -eval 9")
 	if err := os.RemoveAll("runs/seed2"); err != nil {
 		t.Fatal(err)

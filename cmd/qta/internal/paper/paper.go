@@ -178,10 +178,7 @@ func rows(text string) [][]string {
 }
 
 func number(text string) float64 {
-	x, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		panic(fmt.Sprintf("embedded data: %v", err))
-	}
+	x, _ := strconv.ParseFloat(text, 64) // 0 would be seen
 	return x
 }
 

@@ -197,8 +197,8 @@ func runsOf(terms []term) string {
 
 // learner returns the setting in which a method is compared with QTA: MEGA and VDS
 // have their authors', others QTA's with the smaller batch.
-func learner(m paper.Method) string {
-	return cmp.Or(map[string]string{paper.MEGA.Name: "mega", paper.VDS.Name: "vds"}[m.Name], quick)
+func learner(method string) string {
+	return cmp.Or(map[string]string{paper.MEGA.Name: "mega", paper.VDS.Name: "vds"}[method], quick)
 }
 
 // contrast returns, for each maze on which a method and QTA have runs, the terms of
@@ -207,7 +207,7 @@ func learner(m paper.Method) string {
 // paper's figure stands for so many steps.
 func (r *Report) contrast(m paper.Method, sign, index float64) (terms []term) {
 	for _, g := range r.Groups {
-		if g.Setting != learner(m) || g.Method != m.Name || g.Family == "" || g.N() == 0 {
+		if g.Setting != learner(m.Name) || g.Method != m.Name || g.Family == "" || g.N() == 0 {
 			continue
 		}
 		q := r.group(quick, paper.QTA, g.Maze)

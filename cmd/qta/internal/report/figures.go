@@ -46,9 +46,9 @@ func (r *Report) panel(p paper.Panel) []picture {
 	for i, m := range p.Lines {
 		set := full
 		if p.Name[0] != '2' {
-			set = learner(p.Lines[1])
+			set = learner(p.Lines[1].Name)
 		} else if i > 0 {
-			set = learner(m)
+			set = learner(m.Name)
 		} else if len(r.steps(full, m, p).Points) == 0 {
 			set = quick
 		}

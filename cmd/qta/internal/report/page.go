@@ -58,8 +58,7 @@ func thousands(steps float64) string { return strconv.FormatFloat(steps/1000, 'f
 
 // judged reports whether claims are judged on a group.
 func (g *group) judged() bool {
-	own := g.Method == paper.MEGA.Name && g.Setting == "mega" || g.Method == paper.VDS.Name && g.Setting == "vds"
-	return g.Family != "" && (g.Setting == full || g.Setting == quick || own)
+	return g.Family != "" && (g.Setting == full || g.Setting == quick || g.Setting == learner(g.Method))
 }
 
 // Judged returns the groups on which claims are judged.
