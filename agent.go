@@ -73,8 +73,7 @@ type Agent struct {
 type losses struct{ critic, head, policy float64 }
 
 // NewAgent returns an untrained agent for environments of the given sizes. All
-// its randomness comes from seed. The error names a parameter or a size that is
-// not allowed.
+// its randomness comes from seed.
 func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -124,7 +123,7 @@ func KernelName() string { return best.String() }
 // Attach gives the agent bytes to save with it. Training ignores them.
 func (a *Agent) Attach(data []byte) { a.attachment = slices.Clone(data) }
 
-// Attachment returns what was attached last, or nothing.
+// Attachment returns what was attached last.
 func (a *Agent) Attachment() []byte { return slices.Clone(a.attachment) }
 
 // Params returns the parameters the agent was made with.

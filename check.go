@@ -22,9 +22,8 @@ import (
 //	{"equation": NAME, "paper": WHAT, "cases": [
 //		{"name": ..., "in": {...}, "out": {...}, "tol": T}, ...]}
 //
-// and a result r holds against the e of "out" where |r-e| <= T (1 + |e|). Sizes
-// are free within small, names are not. The functions called are those that training calls.
-// What is missing, or left over, is an error.
+// and a result r holds against the e of "out" where |r-e| <= T (1 + |e|). Sizes are
+// free within small, names are not: what is missing, or left over, is an error.
 
 // A CheckResult says whether the code holds to one case of a file of vectors.
 type CheckResult struct {
@@ -47,9 +46,8 @@ type Comparison struct {
 }
 
 // Check holds the code to every case of every file *.json at the top of fsys,
-// in the order of the files' names. The error reports files that cannot be read
-// or are not vectors; a result has what is wrong with its case. The package
-// qta/testdata has the golden vectors, and its README the format.
+// in the order of the files' names. The error is of a file that is not vectors.
+// The package qta/testdata has the golden vectors, and its README the format.
 func Check(fsys fs.FS) ([]CheckResult, error) {
 	names, _ := fs.Glob(fsys, "*.json")
 	if len(names) == 0 {
@@ -450,7 +448,7 @@ var equations = []equation{
 			out("per_action", ε, j)
 		}
 		a.pun.d = len(in.Actions)
-		out("epsilon", a.pun.uncertainty(x, a.sizes.Action, actionScript(in.Actions)))
+		out("epsilon", a.pun.uncertainty(x, a.sizes.Action, stream{Rand: rand.New(actionScript(in.Actions))}))
 	}},
 	{"uncertainty-goal", []int{5}, "equation5.uncertainty", "critics heads s achieved desired ask actions", checkCandidates},
 	{"goal-probability", []int{6}, "GoalProbabilities, scaleUncertainty", "epsilon m b", func(in *inputs, out output) {
@@ -519,13 +517,11 @@ func checkNetwork(in *inputs, out output) {
 	set("x", x, in.X)
 	ξ := net.latent(p, x)
 	y := net.forward(p, x)
-	switch in.Output {
-	case "":
-	case "tanh":
+	if in.Output == "tanh" {
 		for i, v := range y.data {
 			y.data[i] = tanh32(v)
 		}
-	default:
+	} else if in.Output != "" {
 		panic(fmt.Sprintf("in: output is %q, want tanh or none", in.Output))
 	}
 	if in.Dy == nil {
@@ -573,10 +569,9 @@ func checkCandidates(in *inputs, out output) {
 		set("achieved", goal, in.Achieved[k])
 		q.states, q.goals = append(q.states, state), append(q.goals, goal)
 	}
-	var drawn scripted
-	walk("", reflect.ValueOf(in.Actions), func(_ string, x reflect.Value) { drawn = append(drawn, (x.Float()+1)/2) })
-	ε := a.estimator.uncertainty(a, q, stream{Rand: rand.New(&drawn)})
-	if len(drawn) > 0 || len(in.Achieved) > len(in.S) {
+	drawn := actionScript(in.Actions)
+	ε := a.estimator.uncertainty(a, q, stream{Rand: rand.New(drawn)})
+	if len(*drawn) > 0 || len(in.Achieved) > len(in.S) {
 		panic("in: there are more actions, or goals achieved, than states")
 	}
 	out("epsilon", ε)
@@ -670,10 +665,10 @@ func (s *scripted) Uint64() uint64 {
 
 // actionScript makes symmetric return the numbers of actions, from -1 to 1, 1
 // excluded: of each j and each candidate in turn.
-func actionScript(actions [][][]float32) stream {
-	var script scripted
-	walk("", reflect.ValueOf(actions), func(_ string, x reflect.Value) { script = append(script, (x.Float()+1)/2) })
-	return stream{Rand: rand.New(&script)}
+func actionScript(actions [][][]float32) *scripted {
+	script := new(scripted)
+	walk("", reflect.ValueOf(actions), func(_ string, x reflect.Value) { *script = append(*script, (x.Float()+1)/2) })
+	return script
 }
 
 // pairScript makes drawPair return M from n critics.

@@ -91,24 +91,23 @@ func (a *Agent) SaveFile(path string) error {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("qta: checkpoint not written: %s is not a regular file", path)
 	}
-	temporary := path + ".tmp"
-	f, err := os.Create(temporary)
+	f, err := os.Create(path + ".tmp")
 	if err == nil {
 		_, err = f.Write(data)
 		err = cmp.Or(err, f.Sync(), f.Close())
 	}
 	if err == nil {
-		err = os.Rename(temporary, path)
+		err = os.Rename(path+".tmp", path)
 	}
 	if err != nil {
-		os.Remove(temporary)
+		os.Remove(path + ".tmp")
 		return fmt.Errorf("qta: checkpoint not written: %w", err)
 	}
 	return nil
 }
 
-// LoadFile reads what [Agent.SaveFile] wrote, a regular file. The error wraps [os.ErrNotExist] for
-// a missing file and [errors.ErrUnsupported] for another format.
+// LoadFile reads what [Agent.SaveFile] wrote. The error wraps [os.ErrNotExist] for a
+// missing file and [errors.ErrUnsupported] for another format.
 func LoadFile(path string) (*Agent, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // a FIFO may never begin
 		return nil, fmt.Errorf("qta: checkpoint: %s is not a regular file", path)

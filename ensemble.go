@@ -18,7 +18,7 @@ import (
 // and next observation, of the PUN's [Sizes]. If Sizes.Goal is 0, a table of
 // goals may be nil. Numbers are not normalized: observations and goals should
 // be of order 1, actions in [-1, 1]. Methods panic if tables or rows have other
-// sizes, or a number is not finite as a float32.
+// sizes, or a number is not finite as a float32, and Learn without a transition.
 type PUN struct {
 	params  Params
 	sizes   Sizes
@@ -28,10 +28,9 @@ type PUN struct {
 	batch   batch // memory of one at a time
 }
 
-// NewPUN returns an untrained ensemble. All its randomness comes from seed. It
-// uses these parameters: the networks' sizes, G, the learning rates, γ, ρ,
-// UncertaintyActions and GradientClip. It is an error if they are not valid, or ask
-// for an ensemble other than PUN.
+// NewPUN returns an untrained ensemble, whose randomness comes from seed. It uses the
+// networks' sizes, G, the learning rates, γ, ρ, UncertaintyActions and GradientClip,
+// and refuses parameters that ask for an ensemble other than PUN.
 func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -54,33 +53,24 @@ func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 	return u, nil
 }
 
-// Params returns the ensemble's parameters.
-func (u *PUN) Params() Params { return u.params }
-
-// Sizes returns the sizes of its transitions.
-func (u *PUN) Sizes() Sizes { return u.sizes }
-
 // Learn is one update on a minibatch: each critic and its head descend
 // Equations 2 and 4 as one loss, and the target critics follow by Equation 3.
-// targets are the values y that Q(s, a, g) should have, from [PUN.Targets] or
-// elsewhere. It returns the two losses, means over the ensemble. After a
-// [*NumericError], of a loss that is not finite, go on from a saved ensemble.
-// It panics without a transition.
-func (u *PUN) Learn(
-	observations, goals, actions, next [][]float64, targets []float64,
-) (criticLoss, predictiveLoss float64, err error) {
+// y are the values that Q(s, a, g) should have, from [PUN.Targets] or elsewhere. It
+// returns the two losses, means over the ensemble. After a [*NumericError], of a loss
+// that is not finite, go on from a saved ensemble.
+func (u *PUN) Learn(observations, goals, actions, next [][]float64, y []float64) (critic, predictive float64, err error) {
 	if len(observations) == 0 {
 		panic("qta: PUN: no transition to learn from")
 	}
 	b := u.minibatch(len(observations))
 	u.fill(b.x, observations, goals, actions)
 	u.fill(b.sNext, next)
-	setNumbers(b.y, "targets", targets)
-	criticLoss, predictiveLoss = u.pun.learn(b)
+	setNumbers(b.y, "targets", y)
+	critic, predictive = u.pun.learn(b)
 	u.pun.follow()
 	u.updates++
-	return criticLoss, predictiveLoss, cmp.Or(
-		checkFinite(u.updates, "critics", criticLoss), checkFinite(u.updates, "predictive heads", predictiveLoss))
+	return critic, predictive, cmp.Or(
+		checkFinite(u.updates, "critics", critic), checkFinite(u.updates, "predictive heads", predictive))
 }
 
 // Targets returns y of Equation 1 for a minibatch. The caller's policy chooses
@@ -150,10 +140,10 @@ func setNumbers(dst []float32, name string, numbers []float64) {
 	}
 }
 
-// MarshalBinary returns the ensemble's whole state. It fails with a
-// [*NumericError] if a number in it is NaN or infinite.
+// MarshalBinary returns the ensemble's whole state, or a [*NumericError] if a number
+// in it is NaN or infinite.
 func (u *PUN) MarshalBinary() ([]byte, error) {
-	h := header{Params: u.Params(), Sizes: u.sizes}
+	h := header{Params: u.params, Sizes: u.sizes}
 	return h.marshal(ensembleMagic, u.saved(), u.pun.parameters("critic"), u.updates)
 }
 

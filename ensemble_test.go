@@ -21,8 +21,8 @@ func TestPUNIsTheAgents(t *testing.T) {
 			p := changed("", tinyPreset(Beyond()), "ClipReturns=false "+changes).Params
 			a, _ := walked(t, p, 60)
 			u, err := NewPUN(changed("", p, "ClipReturns=true").Params, a.sizes, 3) // nothing is clipped
-			if err != nil || u.Sizes() != a.sizes {
-				t.Fatal(u.Sizes(), err)
+			if err != nil {
+				t.Fatal(err)
 			}
 			for i, c := range u.pun.critics {
 				copy(c.params, a.pun.critics[i].params)

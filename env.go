@@ -41,8 +41,8 @@ type Env interface {
 // The networks learn from numbers of about order 1, whose differences are not
 // small beside their distance from zero: the heads predict observations as they
 // are (R12), and what they miss drowns the critics in the layers that both share.
-// [CheckEnv] says which number is too large, too far from zero, or too small, and
-// [Scaled] mends it. Nothing is accepted beyond ±1e100.
+// [CheckEnv] says which number is none of these, and [Scaled] mends it. Nothing is
+// accepted beyond ±1e100.
 type State struct{ Observation, Achieved, Desired []float64 }
 
 // Sizes are the lengths of an environment's vectors. Achieved and desired goals

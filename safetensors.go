@@ -32,8 +32,7 @@ import (
 // agent's; and "inputs" has "mean" and "scale" of s and g, and "clip".
 // testdata/forward.py and testdata/forward.c do [Agent.Act] from a file.
 //
-// Nothing else is in the file. The error is a [*NumericError] if a parameter is NaN
-// or infinite; any other comes from w.
+// The error is w's, or a [*NumericError] if a parameter is NaN or infinite.
 func (a *Agent) WriteSafetensors(w io.Writer) error {
 	if err := checkParameters(a.step, a.parameters()...); err != nil {
 		return err
@@ -106,11 +105,9 @@ type inputScaling struct {
 }
 
 // ReadSafetensors reads a file that [Agent.WriteSafetensors] wrote. The agent
-// acts, is evaluated and answers like the one that was written, with three
-// exceptions: the step, losses and counts of an [Evaluation] are zero; a
-// [Survey] draws by the step; and with UncertaintyPolyak the heads themselves
-// are asked. It cannot train, and only WriteSafetensors saves it. It is an
-// error if the file is damaged or lacks a network that its parameters ask for.
+// acts, is evaluated and answers as the one that was written, but its step, losses
+// and counts are zero, and UncertaintyPolyak has no effect. It cannot train, and only
+// WriteSafetensors saves it.
 func ReadSafetensors(r io.Reader) (a *Agent, err error) {
 	defer func() {
 		if err != nil {
@@ -127,14 +124,13 @@ func ReadSafetensors(r io.Reader) (a *Agent, err error) {
 	n := 8 + binary.LittleEndian.Uint64(data)
 	text, numbers := data[8:n], data[n:]
 	tensors, metadata, err := readHeader(text)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		a, err = agentOf(metadata, len(numbers))
 	}
-	a, err = agentOf(metadata, len(numbers))
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = a.fillTensors(tensors, numbers)
 	}
-	if err := a.fillTensors(tensors, numbers); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	a.estimator, a.unfit = newEstimator(&a.params), errNetworksOnly
@@ -156,24 +152,22 @@ func readHeader(text []byte) (places map[string]tensorPlace, metadata map[string
 			err = fmt.Errorf("its header: %v", problem)
 		}
 	}()
-	var file struct {
-		Metadata map[string]string `json:"__metadata__"`
-	}
-	var members map[string]json.RawMessage
-	if err := cmp.Or(json.Unmarshal(text, &members), json.Unmarshal(text, &file)); err != nil {
-		return nil, nil, fmt.Errorf("its header: %w", err)
-	}
 	flatten("it", json.NewDecoder(bytes.NewReader(text)), map[string]any{})
+	var members map[string]json.RawMessage
+	err = json.Unmarshal(text, &members)
+	if given, ok := members["__metadata__"]; ok && err == nil {
+		err = json.Unmarshal(given, &metadata)
+	}
 	delete(members, "__metadata__")
-	if err := fromJSON(toJSON(members), &places); err != nil || text[0] != '{' || !utf8.Valid(text) {
-		return nil, nil, fmt.Errorf("its header is not as the format has it, from { on, in UTF-8: %v", err)
+	if err = cmp.Or(err, fromJSON(toJSON(members), &places)); err != nil || text[0] != '{' || !utf8.Valid(text) {
+		return nil, nil, fmt.Errorf("its header: not as the format has it, from { on, in UTF-8: %v", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(places)) {
 		if dtype := places[name].DType; dtype != "F32" {
 			return nil, nil, fmt.Errorf("the tensor %.99s is of %.20q; only F32 is read", name, dtype)
 		}
 	}
-	return places, file.Metadata, nil
+	return places, metadata, nil
 }
 
 // agentOf makes an agent, except for its networks' parameters, from a file's
