@@ -169,7 +169,6 @@ const (
 	DamagedFile  = "agent.qta.damaged"
 	RecordFile   = "run.json"
 	LogFile      = "log.csv"
-	TimingFile   = "timing.csv"
 	PageFile     = "report.html"
 	CurveFile    = "curve.svg"
 	Figure5File  = "figure5.svg"

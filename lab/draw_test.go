@@ -133,15 +133,11 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// TestGoalsChart counts the goals since the evaluation before.
-func TestGoalsChart(t *testing.T) {
+// TestCharts looks for the largest numbers of the evaluations on the charts' axes.
+func TestCharts(t *testing.T) {
 	v := view{Record: madeUp(t), agent: new(qta.Agent), state: new(state)}
-	v.Record.Curve = Curve{{Step: 1000, GoalsSet: 30, GoalsReached: 20}, {Step: 2000, GoalsSet: 50, GoalsReached: 50}}
-	if svg := string(v.charts()[1].Drawing.File()); !strings.Contains(svg, ">30<") || strings.Contains(svg, ">40<") {
-		t.Errorf("of 30 goals and then 20 the axis does not end at 30: %s", svg)
-	}
-	v.Record.Curve = Curve{{Step: 1000, Success: 2, CriticLoss: 200, PredictiveLoss: 300, ActorLoss: 400}}
-	for i, most := range map[int]string{0: ">2<", 2: ">200<", 3: ">300<", 4: ">400<"} {
+	v.Record.Curve = Curve{{Step: 1000, Success: 2, GoalsSet: 50, CriticLoss: 200, PredictiveLoss: 300, ActorLoss: 400}}
+	for i, most := range map[int]string{0: ">2<", 1: ">50<", 2: ">200<", 3: ">300<", 4: ">400<"} {
 		if c := v.charts()[i]; !strings.Contains(string(c.Drawing.File()), most) {
 			t.Errorf("%s has no %s", c.Caption, most)
 		}

@@ -152,12 +152,11 @@ type session struct {
 	record *Record
 	before *Record // as it was found, or nil
 
-	timing             []byte    // the text of timing.csv
-	begin, evaluatedAt time.Time // of the session; of its last evaluation
-	evaluated          int       // the step of that
-	savedAt            time.Time // last
-	saved              int       // the step of that
-	cost               time.Duration
+	evaluatedAt time.Time // last
+	evaluated   int       // the step of that
+	savedAt     time.Time // last
+	saved       int       // the step of that
+	cost        time.Duration
 }
 
 // newSession begins a run in a directory, or takes up the run that it holds.
@@ -193,7 +192,7 @@ func newSession(d *directory, evaluation qta.Env, o *Options) (*session, error) 
 			return nil, err
 		}
 	}
-	s := &session{Options: o, dir: d, env: evaluation, agent: run.Agent, state: run.state, begin: time.Now()}
+	s := &session{Options: o, dir: d, env: evaluation, agent: run.Agent, state: run.state}
 	s.before, _ = ReadRecord(filepath.Join(d.path, RecordFile)) // one that cannot be read is made again
 	if err := s.state.draws(evaluation, run.Agent); err != nil {
 		return nil, err
@@ -201,10 +200,6 @@ func newSession(d *directory, evaluation qta.Env, o *Options) (*session, error) 
 	limits := Limits{o.Steps, StopSolved}
 	if o.Continue {
 		limits.Stop = StopNever
-	}
-	s.timing = []byte("step[environment steps],seconds[s since this process began],rate[environment steps/s]\n")
-	if info, err := d.root.Lstat(TimingFile); err == nil && info.Mode().IsRegular() && info.Size() <= words.MostText {
-		s.timing, _ = d.root.ReadFile(TimingFile)
 	}
 	s.record = NewRecord(run.Run, limits, o.Threads) // with the name of its parameters from the start
 	s.agent.SetThreads(o.Threads)
@@ -246,7 +241,7 @@ func (s *session) train(ctx context.Context, env qta.Env) error {
 	if err := s.save(); err != nil { // before work that could not be saved
 		return err
 	}
-	s.evaluated, s.evaluatedAt = s.agent.Steps(), s.begin
+	s.evaluated, s.evaluatedAt = s.agent.Steps(), time.Now()
 	s.saved, s.savedAt = s.agent.Steps(), time.Now()
 	err := s.agent.Train(ctx, env, s.env, qta.TrainOptions{
 		Steps: s.Steps, EvalEvery: s.record.Run.EvalEvery, Rollouts: s.record.Run.Rollouts, StopWhenSolved: !s.Continue,
@@ -324,7 +319,6 @@ func (s *session) afterEvaluation(e qta.Evaluation) error {
 	} else {
 		s.Say(fmt.Sprintf("step %d: success %.2f, %.4g steps/s", e.Step, e.Success, speed))
 	}
-	s.timing = fmt.Appendf(s.timing, "%d,%.3f,%.4g\n", e.Step, now.Sub(s.begin).Seconds(), speed)
 	return s.state.evaluated(s.agent)
 }
 
@@ -393,7 +387,6 @@ func (s *session) draw() error {
 	if err != nil {
 		return err
 	}
-	files[TimingFile] = s.timing
 	for name, data := range files {
 		if err := s.dir.write(name, data); err != nil {
 			return err

@@ -23,9 +23,6 @@ var pageText string
 //go:embed page.css
 var pageCSS string
 
-// Style returns the CSS of a page, with that of its drawings.
-func Style() string { return draw.Style + "\n" + pageCSS }
-
 // A view is what there is to see of a run.
 type view struct {
 	Record *Record
@@ -66,7 +63,7 @@ func (v *view) files() (files map[string][]byte, err error) {
 	}()
 	files = map[string][]byte{}
 	id, s := v.Record.Run, v.state
-	v.Style, v.Subject, v.Charts = template.CSS(Style()), id.subject(), v.charts()
+	v.Style, v.Subject, v.Charts = template.CSS(draw.Style+"\n"+pageCSS), id.subject(), v.charts()
 	v.Record.Outcome.Figure5 = s.figure5Numbers()
 	v.Fields, v.Paper = reflect.VisibleFields(reflect.TypeFor[qta.Params]()), qta.Paper()
 	v.Deviation, _ = s.uncertaintyName(v.agent.Params())
@@ -145,24 +142,14 @@ func (v *view) charts() (charts []chart) {
 		p := draw.Plot{Title: title, X: steps, Y: y, Series: s, Width: 260, Height: 150}
 		charts = append(charts, chart{p.Draw(), caption})
 	}
-	success := []draw.Series{v.series("", func(e qta.Evaluation) float64 { return e.Success })}
-	if at := v.agent.SolvedAt(); at > 0 {
-		success = append(success, draw.Series{Name: fmt.Sprintf("first perfect one, at step %d", at),
-			Points: []draw.Point{{X: float64(at), Y: 1}}})
-	}
 	add(fmt.Sprintf("Learning curve on %s: success of the evaluations", id.subject()),
 		"Success of each evaluation: the fraction of its rollouts at the goal after their last step.",
-		draw.Axis{Name: "success", Unit: "fraction of " + words.Count(id.Rollouts, "rollout"), High: 1}, success...)
-	var set, reached int // before
-	since := func(before *int, now int) float64 {
-		n := now - *before
-		*before = now
-		return float64(n)
-	}
-	add("Goals", "Goals of training since the evaluation before, and how many of them were reached.",
+		draw.Axis{Name: "success", Unit: "fraction of " + words.Count(id.Rollouts, "rollout"), High: 1},
+		v.series("", func(e qta.Evaluation) float64 { return e.Success }))
+	add("Goals", "Goals of training until each evaluation, and how many of them were reached.",
 		draw.Axis{Name: "goals", Unit: "count"},
-		v.series("set", func(e qta.Evaluation) float64 { return since(&set, e.GoalsSet) }),
-		v.series("of these, reached", func(e qta.Evaluation) float64 { return since(&reached, e.GoalsReached) }))
+		v.series("set", func(e qta.Evaluation) float64 { return float64(e.GoalsSet) }),
+		v.series("of these, reached", func(e qta.Evaluation) float64 { return float64(e.GoalsReached) }))
 	add("critics' loss", "Equation 2, the latest minibatch's: how far the critics are from their targets.",
 		draw.Axis{Name: "critics' loss", Unit: "rewards²"},
 		v.series("", func(e qta.Evaluation) float64 { return e.CriticLoss }))

@@ -317,7 +317,7 @@ func TestLinks(t *testing.T) {
 	whole, stopped := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "run")
 	train(t, tinyRun(whole))
 	stopAt(t, tinyRun(stopped), 83)
-	for _, name := range []string{AgentFile, PreviousFile, AgentFile + temporary, RecordFile, LogFile, PageFile, PageFile + temporary, TimingFile, LockFile} {
+	for _, name := range []string{AgentFile, PreviousFile, AgentFile + temporary, RecordFile, LogFile, PageFile, PageFile + temporary, LockFile} {
 		dir := copyRun(t, stopped)
 		victim := filepath.Join(t.TempDir(), "victim")
 		os.Remove(filepath.Join(dir, name))

@@ -190,27 +190,18 @@ Exit codes:
   0   done, or the run was finished already
   1   any other failure: a file that cannot be written, vectors that do not hold
   2   bad input: a flag, a parameter, a maze, a directory
-  3   a number went wrong: a NaN or Inf, or an environment that breaks its
-      contract; the last good checkpoint is kept
-  75  stopped by SIGINT, SIGTERM or SIGHUP and saved, or another process works
-      on the run: give the command again to go on (a second signal ends the process
-      at once, without saving)
+  3   a number went wrong: a NaN or Inf; the last good checkpoint is kept
+  75  stopped by SIGINT, SIGTERM or SIGHUP and saved (a second one does not save),
+      or another process works on the run: give the command again to go on
 `
 
-const trainText = `What the paper compares QTA with, on the same networks, are values of
--set Curriculum, Uncertainty, UncertaintyNoise and Replay, such as
--set Curriculum=mega; "qta params Curriculum" lists them. -params authors with
-one of them trains the form that its authors' code has. -params mega and
--params vds train these two with the hyper-parameters that their own authors
-published. "qta help maze" says how a maze is written.
+const trainText = `What the paper compares QTA with are values of -set Curriculum, Uncertainty,
+UncertaintyNoise and Replay; "qta params Curriculum" lists them. -params mega and
+-params vds are what their own authors published. "qta help maze" says how a maze
+is written, docs/running.md what the files of a run are: open its report.html.
 
-The run is in its directory: open report.html there. agent.qta decides, and the
-other files are drawn from it at each save; docs/running.md says what they are.
-
-The same command on the directory of an unfinished run continues it, and ends
-with the bytes of a run that was never interrupted. A finished run continues
-when it is given more -steps, a solved one with -stop never. Maze, parameters,
-seed and the steps between evaluations cannot change.
+The same command continues an unfinished run; a finished one continues with more
+-steps, a solved one with -stop never.
 `
 
 const mazeText = `A maze is a name (4x5, 12x5, 1U5, 2U5 and so on) or a text file, whose name has
@@ -221,8 +212,5 @@ S is the start and G the goal.
 const sweepText = `A sweep file has the flags of one run on each line; '#' begins a comment. Its
 runs get directories within the -out of qta sweep, under their own names or
 under that which -out on their line gives. The same command skips the finished
-ones and continues the others. A cell that fails does not stop the rest.
--seed 0-11 on a line stands for twelve.
-
--figure prints the sweep file of a figure of the paper.
+ones and continues the others. -seed 0-11 on a line stands for twelve.
 `

@@ -87,7 +87,6 @@ func TestOddFiles(t *testing.T) {
 		{"run/run.json", "status run", exitDone},
 		{"run/run.json", "report run", exitInput},
 		{"run/run.json", again, exitDone},
-		{"run/timing.csv", again, exitDone},
 		{"run/lock", "status run", exitDone},
 		{"runs/x.json", "status runs", exitDone},
 		{"x.txt", "maze x.txt", exitInput},

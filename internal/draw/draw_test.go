@@ -91,7 +91,7 @@ func TestBar(t *testing.T) {
 func TestPlot(t *testing.T) {
 	p := Plot{Title: "a & b", Width: 300, Height: 180, X: Axis{Name: "path length", Unit: "steps"}, Y: Axis{Name: "steps"}}
 	for i := range 12 {
-		s := Series{Name: fmt.Sprintf("method <%d>", i), Band: i%3 == 0}
+		s := Series{Name: fmt.Sprintf("method <%d>", i)}
 		for k := range 6 {
 			y := float64(1000 * (i + k))
 			s.Points = append(s.Points, Point{X: float64(9 + 2*k), Y: y, Low: y - 500, High: y + 500, Hollow: k == 5})

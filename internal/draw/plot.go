@@ -58,8 +58,7 @@ type Axis struct {
 type Series struct {
 	Name   string // without one it is not in the legend
 	Points []Point
-	Band   bool // the spread is a band, not bars
-	Like   int  // 1 + the place of the series that these are other people's numbers of, or 0
+	Like   int // 1 + the place of the series that these are other people's numbers of, or 0
 }
 
 // A Point is finite. Its spread is from low to high, if high is larger.
@@ -131,13 +130,11 @@ func (p *Plot) extents() (x0, x1, y0, y1 float64) {
 	return x0, x1, y0, y1
 }
 
-// look returns the number of a series' color and shape, and the class of its
-// line: broken where all colors have been used, and thin where it is like another.
+// look returns the number of a series' color and shape, and the class of its line,
+// which is thin and broken where it is like another.
 func (p *Plot) look(i int) (tone int, line string) {
 	if like := p.Series[i].Like; like > 0 {
 		return (like - 1) % seriesTones, "thin dash"
-	} else if i/seriesTones%2 == 1 {
-		return i % seriesTones, "line dash"
 	}
 	return i % seriesTones, "line"
 }
@@ -149,21 +146,13 @@ const mostDots = 40 // points of a series that also have dots
 func (p *Plot) drawSeries(i int, behind, front *Drawing, X, Y func(float64) float64) {
 	s, n := p.Series[i], len(p.Series[i].Points)
 	tone, line := p.look(i)
-	if s.Band && n > 0 {
-		behind.Add(`<path class="band f%d" d="%sz"/>`, tone, Polyline(2*n, func(k int) (x, y float64) {
-			if k < n {
-				return X(s.Points[k].X), Y(s.Points[k].High)
-			}
-			return X(s.Points[2*n-1-k].X), Y(s.Points[2*n-1-k].Low)
-		}))
-	}
 	at := func(k int) (x, y float64) { return X(s.Points[k].X), Y(s.Points[k].Y) }
 	if n > 1 {
 		front.Add(`<path class="%s s%d" d="%s"/>`, line, tone, Polyline(n, at))
 	}
 	for k, q := range s.Points {
 		x, y := at(k)
-		if q.High > q.Low && !s.Band {
+		if q.High > q.Low {
 			low, high := Y(q.Low), Y(q.High)
 			behind.Add(`<path class="bar s%d" d="M%v %vV%vm-3 0h6M%v %vh6"/>`, tone, x, low, high, x-3, low)
 		}

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"math"
 
 	"qta/cmd/qta/internal/paper"
 	"qta/internal/draw"
@@ -37,7 +36,7 @@ func (r *Report) Figures() (pictures []picture) {
 func (r *Report) panel(p paper.Panel) []picture {
 	chart := draw.Plot{
 		Title: p.Title + "; environment steps to the first perfect evaluation",
-		X:     draw.Axis{Name: "path length", Unit: "cells", Low: math.Inf(1), High: math.Inf(-1)},
+		X:     draw.Axis{Name: "path length", Unit: "cells", Low: 8, High: 10},
 		Y:     draw.Axis{Name: "steps ± SD; hollow: a bound"},
 		Width: 270, Height: 170,
 	}
@@ -60,13 +59,7 @@ func (r *Report) panel(p paper.Panel) []picture {
 		return nil
 	}
 	chart.Series = append(chart.Series, theirs...)
-	for _, one := range chart.Series {
-		for _, q := range one.Points { // with room for what is shifted, and for bars
-			chart.X.Low, chart.X.High = min(chart.X.Low, q.X-1), max(chart.X.High, q.X+1)
-			chart.Y.High = max(chart.Y.High, 1.03*q.High)
-		}
-	}
-	apart := 5 * (chart.X.High - chart.X.Low) / chart.Width // 5 pixels between the error bars of two methods
+	const apart = 0.5 // cells between the error bars of two methods
 	for i, one := range chart.Series {
 		for k := range one.Points {
 			one.Points[k].X += apart * (float64(i%len(p.Lines)) - float64(len(p.Lines)-1)/2)

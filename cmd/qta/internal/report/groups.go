@@ -43,7 +43,7 @@ type place struct {
 // A group is the runs of a place.
 type group struct {
 	place
-	all, runs []*lab.Record // runs are those that have ended
+	All, runs []*lab.Record // runs are those that have ended
 	steps     []float64     // of each of the runs, to the solution or its budget
 	Solved    int
 	Median    float64      // of the steps
@@ -75,11 +75,11 @@ func New(c *lab.Collection) *Report {
 			g = &group{place: at, Paper: paper.Of("", at.Method, at.Maze)}
 			r.Groups = append(r.Groups, g)
 		}
-		if i := slices.IndexFunc(g.all, run.Same); i >= 0 {
-			r.Skipped = append(r.Skipped, lab.Skip{Path: run.Path, Why: "the same run as in " + g.all[i].Path})
+		if i := slices.IndexFunc(g.All, run.Same); i >= 0 {
+			r.Skipped = append(r.Skipped, lab.Skip{Path: run.Path, Why: "the same run as in " + g.All[i].Path})
 			continue
 		}
-		g.all = append(g.all, run)
+		g.All = append(g.All, run)
 		r.Runs = append(r.Runs, run)
 		if !run.Ended() {
 			r.Going++
@@ -135,7 +135,7 @@ func (p place) compare(q place) int {
 
 // sum sums up the runs that have ended.
 func (g *group) sum() {
-	for _, run := range g.all {
+	for _, run := range g.All {
 		if !run.Ended() {
 			continue
 		}

@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	_ "embed"
-	"encoding/csv"
 	"fmt"
 	"html/template"
 	"io"
@@ -18,7 +17,6 @@ import (
 	"qta/cmd/qta/internal/paper"
 	"qta/internal/draw"
 	"qta/internal/words"
-	"qta/lab"
 )
 
 //go:embed report.tmpl
@@ -27,10 +25,13 @@ var page string
 //go:embed report.md.tmpl
 var text string
 
+//go:embed report.csv.tmpl
+var table string
+
 //go:embed report.css
 var css string
 
-var functions = plain.FuncMap{"thousands": thousands}
+var functions = plain.FuncMap{"thousands": thousands, "cell": cell}
 
 // HTML returns the report as a page.
 func (r *Report) HTML() []byte {
@@ -70,7 +71,7 @@ func (r *Report) Judged() []*group {
 func (r *Report) Others() []*group { return slices.DeleteFunc(slices.Clone(r.Groups), (*group).judged) }
 
 // Going returns how many runs have not ended.
-func (g *group) Going() int { return len(g.all) - g.N() }
+func (g *group) Going() int { return len(g.All) - g.N() }
 
 // Each writes the steps of each run, and where training first found the goal.
 func (g *group) Each() string {
@@ -150,28 +151,13 @@ func (r *Report) reproduces() string {
 
 // CSV returns a table of the runs. A number that is not known is left out.
 func (r *Report) CSV() []byte {
-	const header = "directory,setting,maze,path_length[cell],method,seed,state,steps[steps],found_at[steps]," +
-		"half_at[steps],solved_at[steps],held_out[fraction],counted_as[steps],version,revision,kernel,command"
-	rows := [][]string{strings.Split(strings.ReplaceAll(header, "[steps]", "[environment steps]"), ",")}
-	for _, g := range r.Groups {
-		for _, run := range g.all {
-			counted, heldOut := any(""), any("")
-			if run.Outcome.HeldOut != nil {
-				heldOut = *run.Outcome.HeldOut
-			}
-			if run.Ended() {
-				counted = int(run.Steps())
-			}
-			var row []string
-			for _, cell := range []any{run.Path, g.Setting, g.Maze, g.Length, g.Method, run.Run.Seed, run.State,
-				run.Last().Step, run.Outcome.FoundAt, run.Curve.FirstAt(lab.Half), run.Outcome.SolvedAt, heldOut, counted,
-				run.Run.Version, run.Program.Revision, run.Machine.Kernel, run.Command()} {
-				row = append(row, fmt.Sprint(cell))
-			}
-			rows = append(rows, row)
-		}
+	return r.fill(plain.Must(plain.New("table").Funcs(functions).Parse(table)))
+}
+
+// cell quotes a text for a table.
+func cell(text string) string {
+	if strings.ContainsAny(text, ",\"\n") {
+		return `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
 	}
-	var b bytes.Buffer
-	csv.NewWriter(&b).WriteAll(rows) // a bytes.Buffer does not fail
-	return b.Bytes()
+	return text
 }

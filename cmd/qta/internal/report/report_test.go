@@ -176,7 +176,7 @@ func TestSorting(t *testing.T) {
 	var got []string
 	for _, g := range r.Groups {
 		got = append(got, fmt.Sprintf("%s: %s %v %q, %v of %d", g.Setting, g.Maze, g.Length > 0, g.Family, g.steps,
-			len(g.all)))
+			len(g.All)))
 	}
 	want := []string{`quick: 4x5 true "x5", [50000 5000] of 2`, `quick: robot false "", [5000 5000 5000] of 3`,
 		`quick: my (its own map, 38f7c85b) true "", [5000] of 1`, `quick: my (its own map, 720494e4) true "", [5000] of 1`,
