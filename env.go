@@ -270,7 +270,7 @@ func toleranceProblem(env Env, played []playedStep, states int) string {
 		reaches := func(s playedStep) bool {
 			beside := slices.Clone(s.Achieved)
 			beside[i] += near
-			return env.Reward(beside, s.Achieved) == 0
+			return env.Reward(beside, s.Achieved) == 0 || env.Reward(s.Achieved, beside) == 0
 		}
 		if continuous && !slices.ContainsFunc(played, reaches) {
 			return fmt.Sprintf("Reward is -1 everywhere %.2g beside a goal in component %d, a thousandth of a mean step: "+

@@ -157,6 +157,8 @@ func TestCheckEnv(t *testing.T) {
 				return pick(math.Abs(a[0]-d[0]) < 1e-6, 0, -1)
 			},
 		}},
+		{"goals reached from below", "",
+			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 { return pick(a[0] <= d[0], 0, -1) }}},
 		{"changes the action", "qta: step 1: environment: it changed its action from [0.6",
 			lineEnv{onStep: func(e *lineEnv, a []float64) { a[0] /= 2 }}},
 		{"keeps the action", "qta: step 2: environment: " + other, lineEnv{
