@@ -230,24 +230,6 @@ func TestCheckpointKeeps(t *testing.T) {
 	}
 }
 
-// There is no way on from an error within a step, or within its evaluation.
-func TestCheckpointHalfway(t *testing.T) {
-	o := TrainOptions{Steps: 40, EvalEvery: 7, Rollouts: 2}
-	broken := &lineEnv{onState: func(e *lineEnv, s *State) { s.Observation[0] /= float64(e.steps - 5) }}
-	for _, envs := range [][2]*lineEnv{{broken, {}}, {{}, broken}} {
-		a := newLineAgent(t)
-		if _, ok := errors.AsType[*EnvError](a.Train(t.Context(), envs[0], envs[1], o)); !ok {
-			t.Fatal("a number that is none is passed over")
-		}
-		if _, err := a.MarshalBinary(); err != errHalfway {
-			t.Errorf("saved within a step: %v", err)
-		}
-		if err := a.Train(t.Context(), &lineEnv{}, &lineEnv{}, o); err != errHalfway {
-			t.Errorf("trained on within a step: %v", err)
-		}
-	}
-}
-
 // TestCheckpointDamage loads what is no checkpoint of an agent, or of a PUN: an
 // error says so on one line, and leaves the agent as it was.
 func TestCheckpointDamage(t *testing.T) {

@@ -139,7 +139,6 @@ func TestNewPUNRefuses(t *testing.T) {
 		{changed("", Beyond(), "Curriculum=her Critics=1").Params, Sizes{1, 1, 1}, "qta: parameter Critics is 1, which cannot disagree"},
 		{changed("", Beyond(), "Uncertainty=bootstrap").Params, Sizes{1, 1, 1}, "qta: parameter Uncertainty is bootstrap, an ensemble by itself has pun"},
 		{changed("", Beyond(), "HeadTarget=achieved").Params, Sizes{1, 1, 1}, "qta: parameter HeadTarget is achieved"},
-		{Authors(), Sizes{1, 1, 1}, "qta: parameter HeadTarget is achieved"},
 		{changed("", Beyond(), "PredictiveGradient=head").Params, Sizes{1, 1, 1}, "qta: parameter PredictiveGradient is head"},
 		{Params{}, Sizes{1, 1, 1}, "qta: parameter HiddenSize is 0"},
 	} {

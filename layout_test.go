@@ -321,13 +321,8 @@ import (
 
 func TestVectors(t *testing.T) {
 	results, err := qta.Check(testdata.Golden())
-	if err != nil || len(results) == 0 {
-		t.Fatal(len(results), err)
-	}
-	for _, r := range results {
-		if r.Err != nil {
-			t.Error(r.Err)
-		}
+	if err != nil || len(results) == 0 || results[0].Err != nil {
+		t.Fatal(results, err)
 	}
 }
 `)

@@ -45,15 +45,6 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// A share of the parameters is added to the gradient.
-func TestAdamDecays(t *testing.T) {
-	a := newAdam([]float32{2}, []float32{3}, 0.01, newWorkers(1))
-	a.decay = 0.5
-	if a.step(); math.Abs(float64(a.m[0])-0.4) > 1e-6 { // a tenth of 3 + 0.5 2
-		t.Errorf("the first moment is %v, want 0.4", a.m[0])
-	}
-}
-
 // The twin computes in float64 what the package computes in float32, one number
 // at a time, and shares no arithmetic with it. Gradients are central differences
 // of its losses.

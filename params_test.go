@@ -60,7 +60,7 @@ func TestPaperIsTheTable(t *testing.T) {
 }
 
 // The presets, each by what it changes in another; the sources are at the values
-// in Authors, MEGA and VDS.
+// in Authors, MEGA and VDS. What encoding/json writes of them is read over another.
 func TestPresets(t *testing.T) {
 	for _, test := range []struct {
 		what    string
@@ -90,8 +90,9 @@ func TestPresets(t *testing.T) {
 	var names []string
 	for _, p := range Presets() {
 		names = append(names, p.Name)
-		if err := p.Params.Validate(); err != nil {
-			t.Errorf("%s: %v", p.Name, err)
+		got, err := ReadParams(bytes.NewReader(toJSON(p.Params)), Small())
+		if err = errors.Join(err, got.Validate()); err != nil || got != p.Params {
+			t.Errorf("%s: error %v (-want +read):\n%s", p.Name, err, cmp.Diff(p.Params, got))
 		}
 	}
 	if diff := cmp.Diff([]string{"paper", "quick", "small", "literal", "beyond", "authors", "mega", "vds"}, names); diff != "" {
@@ -233,16 +234,6 @@ func TestReadParams(t *testing.T) {
 	_, err := ReadParams(io.MultiReader(strings.NewReader("{}"), iotest.ErrReader(broken)), Beyond())
 	if !errors.Is(err, broken) || err.Error() != "qta: parameters: disk on fire" {
 		t.Errorf("error %v", err)
-	}
-}
-
-// What encoding/json writes, ReadParams reads over any other set.
-func TestParamsJSON(t *testing.T) {
-	for _, p := range Presets() {
-		got, err := ReadParams(bytes.NewReader(toJSON(p.Params)), Small())
-		if err != nil || got != p.Params {
-			t.Errorf("%s: error %v (-want +got):\n%s", p.Name, err, cmp.Diff(p.Params, got))
-		}
 	}
 }
 

@@ -181,7 +181,7 @@ func newLineAgent(t *testing.T) *Agent {
 }
 
 // What training refuses, at which step and how; before are steps in an
-// environment that is in order.
+// environment that is in order. There is no way on from an error within a step.
 func TestTrainErrors(t *testing.T) {
 	type incomparable struct {
 		*lineEnv
@@ -246,6 +246,12 @@ func TestTrainErrors(t *testing.T) {
 		err := a.Train(t.Context(), test.env, test.evaluation, test.o)
 		if got := fmt.Sprint(err); !strings.HasPrefix(got, test.want) || test.want == "" && err != nil {
 			t.Errorf("error %v, want %q", err, test.want)
+		}
+		if strings.Contains(test.want, "Step's reward") { // within a step, or its evaluation
+			_, saved := a.MarshalBinary()
+			if on := a.Train(t.Context(), one, new(lineEnv), o); saved != errHalfway || on != errHalfway {
+				t.Errorf("after %v: saved %v, trained on %v", err, saved, on)
+			}
 		}
 	}
 	for _, sizes := range []Sizes{{0, 1, 1}, {1, 0, 1}, {1, 1, 0}} {
@@ -360,7 +366,9 @@ func TestWithinTraining(t *testing.T) {
 	if len(refused) != 9 || a.SetCurriculum(own) != nil { // afterwards it is allowed
 		t.Errorf("refused within %v", refused)
 	}
+	a.policy.net.params[0] = float32(math.NaN()) // whose actions are not taken
 	for want, err := range map[string]error{
+		"qta: step 30: policy: NaN is not":   second(a.Evaluate(new(lineEnv), 1, 1)),
 		"qta: there is no environment":       second(a.Evaluate(nil, 1, 1)),
 		"qta: an evaluation of 0 rollouts":   second(a.Evaluate(env, 0, 1)),
 		"qta: environment of sizes {Observa": second(a.Evaluate(new(scriptedEnv), 1, 1)),
