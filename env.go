@@ -248,10 +248,9 @@ func unitsProblem(name string, vectors [][]float64) string {
 	return ""
 }
 
-// toleranceProblem says which component of a goal must be met more closely than to a
-// thousandth of its mean step in episodes of so many states, or returns "". Of two
-// values between a thousandth and a millionth of that apart, which choices and whole
-// numbers never have, nor sums of equal steps, the component is known to be continuous.
+// toleranceProblem names a component of goals that Reward wants met to a thousandth of
+// its mean step, in episodes of so many states, or returns "". The component must be
+// continuous: two of its values differ by less than that, and by more than rounding.
 func toleranceProblem(env Env, played []playedStep, states int) string {
 	for i := range played[0].Achieved {
 		var values []float64
@@ -273,8 +272,8 @@ func toleranceProblem(env Env, played []playedStep, states int) string {
 			return env.Reward(beside, s.Achieved) == 0 || env.Reward(s.Achieved, beside) == 0
 		}
 		if continuous && !slices.ContainsFunc(played, reaches) {
-			return fmt.Sprintf("Reward is -1 everywhere %.2g beside a goal in component %d, a thousandth of a mean step: "+
-				"no policy meets a goal so closely", near, i)
+			return fmt.Sprintf("Reward is -1 wherever goal %d is missed by %.2g, a thousandth of its mean step: "+
+				"no policy comes so close", i, near)
 		}
 	}
 	return ""

@@ -242,9 +242,9 @@ func TestCheckEnvUnits(t *testing.T) {
 		{0, 1e6, 0.05, "observation 0 lies between 0 and 958473.8"},
 		{0, 1, 2, "all of 408 states reach their goals"},
 		{0, 1, 1e-3, ""},
-		{0, 1, 1e-6, "Reward is -1 everywhere 5.4e-05"},
-		{0, 1, 1e-5, "Reward is -1 everywhere 5.4e-05"},
-		{30, 100, 1e-6, "Reward is -1 everywhere 0.0054"},
+		{0, 1, 1e-6, "Reward is -1 wherever goal 0 is missed by 5.4e-05"},
+		{0, 1, 1e-5, "Reward is -1 wherever goal 0 is missed by 5.4e-05"},
+		{30, 100, 1e-6, "Reward is -1 wherever goal 0 is missed by 0.0054"},
 	} {
 		err := CheckEnv(&dot{offset: test.offset, scale: test.scale, near: test.near}, 50, rand.New(rand.NewPCG(1, 2)))
 		if (test.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), "environment: "+test.want) {
