@@ -28,7 +28,6 @@ import (
 // A CheckResult says whether the code holds to one case of a file of vectors.
 type CheckResult struct {
 	File     string
-	Equation string // the file's "equation"
 	Case     string
 	Numbers  []int  // the equations of the paper that it concerns, if any
 	Function string // the function, or functions, held to the vectors
@@ -97,7 +96,7 @@ func checkFile(fsys fs.FS, name string) ([]CheckResult, error) {
 	var results []CheckResult
 	e := &equations[k]
 	for _, c := range file.Cases {
-		r := CheckResult{File: name, Equation: e.name, Case: c.Name, Numbers: e.numbers, Function: e.function}
+		r := CheckResult{File: name, Case: c.Name, Numbers: e.numbers, Function: e.function}
 		if err := r.check(e, &c); err != nil {
 			r.Err = fmt.Errorf("qta: vectors: %s: case %q: %w", name, c.Name, err)
 		}
