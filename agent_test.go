@@ -157,7 +157,6 @@ func TestEvaluateTells(t *testing.T) {
 		{"at the start alone", [][]int{{0}}, Evaluation{Reached: 1, Return: -10}},
 		{"in the last step alone", [][]int{{10}}, Evaluation{Success: 1, Reached: 1, Return: -9, StepsToGoal: 10}},
 		{"in the last step but one alone", [][]int{{9}}, Evaluation{Reached: 1, Return: -9, StepsToGoal: 9}},
-		{"a step too late", [][]int{{11}}, Evaluation{Return: -10}},
 		{"reached and kept", [][]int{{4, 5, 6, 7, 8, 9, 10}}, Evaluation{Success: 1, Reached: 1, Return: -3, StepsToGoal: 4}},
 		{"reached, left, reached again", [][]int{{3, 7, 8}}, Evaluation{Reached: 1, Return: -7, StepsToGoal: 3}},
 		{"four rollouts", [][]int{{}, {2}, {8, 9, 10}, {}}, Evaluation{Success: 0.25, Reached: 0.5, Return: (-10 - 9 - 7 - 10) / 4., StepsToGoal: 5}},
@@ -244,51 +243,35 @@ func TestHooks(t *testing.T) {
 // random. An episode's last step is not looked at: after it the normalizers have
 // changed.
 func TestRandomActions(t *testing.T) {
-	never := func(e, k int) bool { return false }
-	always := func(e, k int) bool { return true }
 	for _, test := range []struct {
 		what   string
 		change func(*Params)
-		atGoal func(e, k int) bool   // whether step k of episode e ends at the environment's goal
-		policy func(e, k int) string // "yes", "no", or "" for either, of the step after k of episode e
+		atGoal func(e, k int) bool // whether step k of episode e ends at the environment's goal
+		policy func(e, k int) bool // whether the policy acts in the step after k of episode e
 	}{
 		{
 			"InitialActions uniform for 14 steps, the published code of MEGA",
 			func(p *Params) { p.InitialActions, p.InitialSteps = "uniform", 14 },
-			never,
-			func(e, k int) string { return yes(10*e+k >= 14) },
+			func(e, k int) bool { return false },
+			func(e, k int) bool { return 10*e+k >= 14 },
 		},
 		{
 			"RandomActionLater, from the step after an episode's first goal was first reached, the authors' code",
 			func(p *Params) { p.Curriculum, p.RandomActionLater = "her", 1 },
 			func(e, k int) bool { return e == 2 && k == 4 },
-			func(e, k int) string { return yes(10*e+k < 24) },
+			func(e, k int) bool { return 10*e+k < 24 },
 		},
 		{
 			"RandomActionReached, from the step after an episode's first goal was reached to the episode's end",
 			func(p *Params) { p.Curriculum, p.RandomActionReached = "her", 1 },
 			func(e, k int) bool { return e%2 == 1 && k == 4 },
-			func(e, k int) string { return yes(e%2 == 0 || k < 4) },
+			func(e, k int) bool { return e%2 == 0 || k < 4 },
 		},
 		{
 			"RandomActionReached, on the way to later goals too",
 			func(p *Params) { p.RandomActionReached = 1 },
-			always,
-			func(e, k int) string { return yes(k == 0) },
-		},
-		{
-			"MEGA's bonus of 0.1 to the probability of a random action for each step at the goal",
-			func(p *Params) { p.Curriculum, p.Horizon = "mega", 15 },
-			always, // which is the first episode's goal, and every other
-			func(e, k int) string {
-				switch {
-				case k == 0:
-					return "yes"
-				case k >= 10:
-					return "no"
-				}
-				return ""
-			},
+			func(e, k int) bool { return true },
+			func(e, k int) bool { return k == 0 },
 		},
 	} {
 		a := scriptedAgent(t, func(p *Params) {
@@ -304,20 +287,13 @@ func TestRandomActions(t *testing.T) {
 		trainScripted(t, a, env, 4*a.params.Horizon, func() error {
 			e, k := env.resets-1, env.step-1
 			s, goal := []float64{env.place(e, k) + 0.5}, a.replay.goal.at(a.step-1)
-			got := yes(slices.Equal(env.actions[len(env.actions)-1], a.Act(s, goal)))
-			if want := test.policy(e, k); env.step < a.params.Horizon && want != "" && got != want {
-				t.Errorf("%s: step %d of episode %d is the policy's: %s, want %s", test.what, k, e, got, want)
+			got := slices.Equal(env.actions[len(env.actions)-1], a.Act(s, goal))
+			if want := test.policy(e, k); env.step < a.params.Horizon && got != want {
+				t.Errorf("%s: step %d of episode %d is the policy's: %t, want %t", test.what, k, e, got, want)
 			}
 			return nil
 		})
 	}
-}
-
-func yes(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
 }
 
 // frequency holds a count to n draws of probability p.
@@ -347,9 +323,10 @@ func twinNormalized(n *normalizer, x []float64) []float64 {
 }
 
 // A survey says what the agent says when asked, about the goals that Equation 5
-// has in its parameters, by chance that is the seed's at step 0.
+// has in its parameters, by chance that is the seed's at step 0. Rows asked about
+// together, in pieces, are answered like each by itself.
 func TestSurvey(t *testing.T) {
-	const n, samples = 7, 20000
+	const n, samples = 2*askedRows + 1, 20000
 	rng := rand.New(rand.NewPCG(3, 3))
 	observations, goals := randomRows(rng, n, 3), randomRows(rng, n, 1)
 	start, desired := []float64{0.1, 0.2, 0.3}, []float64{1}
@@ -368,7 +345,7 @@ func TestSurvey(t *testing.T) {
 			about = slices.Repeat([][]float64{desired}, n)
 		}
 		want := Survey{
-			Value:       a.Value(slices.Repeat([][]float64{start}, n), goals),
+			Value:       each(goals, func(g []float64) float64 { return a.Value([][]float64{start}, [][]float64{g})[0] }),
 			Uncertainty: a.Uncertainty(observations, about, a.seed),
 			Probability: make([]float64, n),
 			Samples:     got.Samples,
@@ -442,21 +419,6 @@ func TestAskUntrained(t *testing.T) {
 	mustPanic(t, "a short observation", func() { a.Uncertainty(g, g, 1) })
 	mustPanic(t, "a long goal", func() { a.Uncertainty(s, s, 1) })
 	mustPanic(t, "a survey from a short start", func() { a.Survey(g[0], g[0], s, g, 1) })
-}
-
-// Rows asked about together, in pieces, are answered like each by itself.
-func TestAskedRows(t *testing.T) {
-	a := newMazeAgent(t, tinyPreset(Beyond()), 1)
-	points := randomRows(rand.New(rand.NewPCG(1, 0)), 2*askedRows+1, 2)
-	x, values, deviations := a.rows(points, points), a.Value(points, points), make([]float64, len(points))
-	a.pun.deviation(deviations, x)
-	for k := range points {
-		value, deviation := a.Value(points[k:k+1], points[k:k+1]), []float64{0}
-		a.pun.deviation(deviation, x.slice(k, k+1))
-		if value[0] != values[k] || deviation[0] != deviations[k] || deviation[0] == 0 {
-			t.Fatalf("row %d: value %v and deviation %v, by itself %v and %v", k, values[k], deviations[k], value, deviation)
-		}
-	}
 }
 
 // State, Achieved and Goals show copies of what the environment and the agent did. HER

@@ -51,7 +51,6 @@ func TestPriorities(t *testing.T) {
 		preset  Params
 		changes string
 	}{
-		{Beyond(), "Replay=per"},
 		{Beyond(), "Replay=per HeadOwnDraw=true"},
 		{Beyond(), "Replay=per HeadOwnDraw=true PredictiveGradient=head"},
 		{Authors(), "Replay=per"},

@@ -2,6 +2,7 @@ package qta
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 )
@@ -125,14 +126,21 @@ func TestRandomActionHeld(t *testing.T) {
 	}
 }
 
-// MEGA's probability of a random action is MEGA's as long as it chooses the goals.
+// MEGA's probability of a random action, 0.1 more for each step of the episode at its
+// goal, is MEGA's as long as it chooses the goals.
 func TestRandomActionOfMEGA(t *testing.T) {
-	a := scriptedAgent(t, func(p *Params) { p.Curriculum, p.RandomAction, p.RandomActionReached = "mega", 0.5, 0.75 })
+	a := scriptedAgent(t, func(p *Params) {
+		p.Curriculum = "mega"
+		p.RandomAction, p.RandomActionLater, p.RandomActionReached, p.RandomActionHeld = 0, 0, 0, 0
+	})
 	w := a.explorer.(*wandering)
-	a.curriculum.(*mega).stepsAtGoal, a.reached = 3, true
-	if got := w.probability(a); got != 0.5+float64(megaGoalRandom*3) {
-		t.Errorf("with MEGA: probability %v", got)
-	}
+	trainScripted(t, a, &scriptedEnv{place: func(int, int) float64 { return 0 }}, 25, func() error {
+		if got, want := w.probability(a), 0.1*float64(a.step%10); want > 0 && math.Abs(got-want) > 1e-15 {
+			t.Errorf("with MEGA: probability %v after step %d, want %v", got, a.step, want)
+		}
+		return nil
+	})
+	a.params.RandomActionReached = 0.75
 	if err := a.SetCurriculum(curriculumFunc(ownHER)); err != nil || w.probability(a) != 0.75 {
 		t.Errorf("with a curriculum of its user's: probability %v, error %v", w.probability(a), err)
 	}

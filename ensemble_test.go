@@ -116,17 +116,6 @@ func TestPUNContinues(t *testing.T) {
 	}
 }
 
-func TestPUNAllocates(t *testing.T) {
-	u := learnedPUN(t, 20, 7)
-	rng := rand.New(rand.NewPCG(1, 1))
-	s, act, y := randomRows(rng, 9, 2), randomRows(rng, 9, 1), make([]float64, 9)
-	learn := func() { u.Learn(s, nil, act, s, y) }
-	learn()
-	if n := testing.AllocsPerRun(20, learn); n != 0 {
-		t.Errorf("an update allocates %v times", n)
-	}
-}
-
 func TestNewPUNRefuses(t *testing.T) {
 	for _, test := range []struct {
 		params Params

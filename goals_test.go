@@ -101,13 +101,13 @@ func TestPick(t *testing.T) {
 }
 
 // The uncertainty of candidates, by the twins, in all that estimators do: of the
-// first goal of an episode and of later ones.
+// first goal of an episode and of later ones, also of more than are asked about at once.
 func TestSelection(t *testing.T) {
 	for _, changes := range []string{
 		"", "FirstGoalState=start", "SharedActions=true", "Candidates=1000", "Uncertainty=bootstrap", "Uncertainty=ensemble",
 	} {
-		p := changed("", tinyPreset(Paper()), "Batch=7 EnsembleActions=3 "+changes).Params
-		a, _ := walked(t, p, 95)
+		p := changed("", tinyPreset(Paper()), "Batch=7 EnsembleActions=3 NormalizerClip=100 "+changes).Params
+		a, _ := walked(t, p, 2*askedRows+27)
 		copy(a.observation, []float64{1.2, 2.7}) // not where the last step ended, as after Reset
 		moveTargets(a)
 		d := 2

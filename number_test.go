@@ -69,11 +69,6 @@ func bigSoftplus(x float64) *big.Float {
 	return bigLog(e.Add(e, bigFloat(1)))
 }
 
-func bigPow(x, y float64) *big.Float {
-	l := bigLog(bigFloat(x))
-	return bigExp(l.Mul(l, bigFloat(y)))
-}
-
 // ulps is the distance of got from want in units of want's last place.
 func ulps(got float64, want *big.Float) float64 {
 	w, _ := want.Float64()
@@ -165,7 +160,8 @@ func TestPowError(t *testing.T) {
 		rng := rand.New(rand.NewPCG(5, 6))
 		for range 100 {
 			x, y := test.x(rng), test.y(rng)
-			want := bigPow(x, y)
+			want := bigLog(bigFloat(x))
+			want = bigExp(want.Mul(want, bigFloat(y)))
 			d := bigNew().Sub(bigFloat(pow(x, y)), want)
 			relative, _ := d.Quo(d, want).Float64()
 			if bound := (2 + 3*math.Abs(y*math.Log(x))) * 0x1p-53; !(math.Abs(relative) <= bound) {

@@ -29,7 +29,8 @@ func networksOf(t testing.TB, a *Agent) []byte {
 }
 
 // What is read back acts, is evaluated and answers to the bit, and is written
-// again to the same bytes; it neither trains nor becomes a checkpoint.
+// again to the same bytes; it neither trains nor becomes a checkpoint. Another tool may
+// order tensors otherwise, and add spaces and metadata.
 func TestSafetensorsBack(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	m := mustMaze(t, "1U5")
@@ -45,6 +46,15 @@ func TestSafetensorsBack(t *testing.T) {
 		}
 		if n := binary.LittleEndian.Uint64(data); n%8 != 0 || !bytes.Contains(data, []byte(`"qta":"\"`+Version+`\""`)) {
 			t.Errorf("%s: the header has %d bytes, or lacks the version", variant.Name, n)
+		}
+		if i%2 == 1 {
+			data = withHeader(data, func(h string) string {
+				var header map[string]any
+				json.Unmarshal([]byte(h), &header)
+				header["__metadata__"].(object)["format"], header["__metadata__"].(object)["shape"] = "pt", "any key will do"
+				text, _ := json.MarshalIndent(header, "", "\t") // by name, the critics first
+				return string(text)
+			})
 		}
 		b, err := ReadSafetensors(iotest.HalfReader(bytes.NewReader(data)))
 		if err != nil {
@@ -123,12 +133,9 @@ func TestReadSafetensorsRefusals(t *testing.T) {
 		{first, `"policy.0.weight":7`, "its header: not as"},
 		{`"F32"`, `"BF16"`, `the tensor policy.0.weight is of "BF16"; only F32 is read`},
 		{`"shape":[1,4]`, `"shape":[4,1]`, "the tensor policy.0.weight is of shape [4 1] at bytes [0 16], want shape [1 4]"},
-		{`"shape":[1,4]`, `"shape":null`, "of shape [] at bytes [0 16], want shape [1 4]"},
 		{`"shape":[1,4]`, `"shape":[1,4],"more":1`, "its header: not as"},
 		{`[0,16]`, `[-16,0]`, "policy.0.weight is of shape [1 4] at bytes [-16 0], want shape [1 4] at bytes [0 16] of 140"},
-		{`[0,16]`, `[0,16,16]`, "the tensor policy.0.weight is of shape [1 4] at bytes [0 16 16]"},
 		{`[16,20]`, `[0,4]`, "policy.0.weight is of shape [1 4] at bytes [0 16], want shape [1 4] at bytes [4 20]"},
-		{`[16,20]`, `[16,24]`, "the tensor policy.0.bias is of shape [1] at bytes [16 24]"},
 		{`"policy.0.bias"`, `"policy.0.bios"`, `the tensor policy.0.bias is of shape [] at bytes []`},
 		{`"policy.0.bias"`, `"policy.0.weight"`, "its header: it.policy.0.weight.dtype comes twice"},
 		{first, first + `,"more":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}`, "17 tensors of 140 bytes, its"},
@@ -157,25 +164,6 @@ func TestReadSafetensorsRefusals(t *testing.T) {
 	trouble := errors.New("trouble")
 	if _, err := ReadSafetensors(io.MultiReader(bytes.NewReader(data[:99]), iotest.ErrReader(trouble))); !errors.Is(err, trouble) {
 		t.Errorf("a reader that fails: error %v", err)
-	}
-}
-
-// Another tool may order tensors otherwise, and add spaces and metadata.
-func TestReadSafetensorsOrder(t *testing.T) {
-	data := networksOf(t, agentAfter(t, leastParams(), 15))
-	other := withHeader(data, func(h string) string {
-		var header map[string]any
-		json.Unmarshal([]byte(h), &header)
-		header["__metadata__"].(object)["format"], header["__metadata__"].(object)["shape"] = "pt", "any key will do"
-		text, _ := json.MarshalIndent(header, "", "\t") // by name, the critics first
-		return string(text)
-	})
-	a, err := ReadSafetensors(bytes.NewReader(other))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(data, networksOf(t, a)) {
-		t.Error("the networks differ")
 	}
 }
 
