@@ -332,7 +332,7 @@ func FuzzState(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	s := newState(MazeIdentity("1U5", m, tiny(), 1, 20))
+	s := newState(Options{Name: "1U5", Params: tiny(), EvalEvery: 20}.Identity(Maze(m)))
 	if err := s.draws(Maze(m), a); err != nil {
 		f.Fatal(err)
 	}

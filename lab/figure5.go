@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"qta"
 	"qta/internal/draw"
@@ -62,13 +63,7 @@ func newGrid(e Surveyor, sketch *Sketch, p qta.Params) *grid {
 // mazeGrid returns a maze's places within reach, with their optimal values.
 func mazeGrid(e *mazeEnv, discount float64) *grid {
 	m := e.maze
-	free := 0
-	for k := range m.Rows() * m.Cols() {
-		if m.Free(k/m.Cols(), k%m.Cols()) {
-			free++
-		}
-	}
-	n := perCell
+	free, n := strings.Count(m.String(), ".")+2, perCell // and S and G
 	for n > 1 && free*n*n > mostPoints {
 		n--
 	}

@@ -161,10 +161,7 @@ type session struct {
 
 // newSession begins a run in a directory, or takes up the run that it holds.
 func newSession(d *directory, evaluation qta.Env, o *Options) (*session, error) {
-	id := Identity{qta.Version, o.Name, nil, SetName(o.Params), o.Params, o.Seed, o.EvalEvery, o.Rollouts, nil}
-	if m, ok := evaluation.(*mazeEnv); ok {
-		id.Map = mapLines(m.maze)
-	}
+	id := o.Identity(evaluation)
 	run, err := load(d.path)
 	if err != nil {
 		return nil, err

@@ -235,9 +235,14 @@ func mapLines(m *qta.Maze) []string {
 	return strings.Split(strings.TrimRight(m.String(), "\n"), "\n")
 }
 
-// MazeIdentity returns what decides a run on a maze with the usual evaluations.
-func MazeIdentity(name string, m *qta.Maze, p qta.Params, seed uint64, every int) Identity {
-	return Identity{qta.Version, name, mapLines(m), SetName(p), p, seed, every, Rollouts, nil}
+// Identity returns what decides a run with these options, without a fingerprint.
+func (o Options) Identity(env qta.Env) Identity {
+	o.complete()
+	id := Identity{qta.Version, o.Name, nil, SetName(o.Params), o.Params, o.Seed, o.EvalEvery, o.Rollouts, nil}
+	if m, ok := env.(*mazeEnv); ok {
+		id.Map = mapLines(m.maze)
+	}
+	return id
 }
 
 // NewRecord returns the record of a run that this program works on.

@@ -16,7 +16,8 @@ import (
 // madeUp returns a record of an ended run.
 func madeUp(t testing.TB) *Record {
 	t.Helper()
-	r := NewRecord(MazeIdentity("4x5", roomtest.Maze(t, "4x5"), qta.Small(), 7, 1000), Limits{150_000, StopSolved}, 1)
+	id := Options{Name: "4x5", Params: qta.Small(), Seed: 7}.Identity(Maze(roomtest.Maze(t, "4x5")))
+	r := NewRecord(id, Limits{150_000, StopSolved}, 1)
 	success := 0.985
 	r.State = Solved
 	r.Outcome = Outcome{Steps: 2000, FoundAt: 700, HalfAt: 1000, SolvedAt: 2000, Digest: "ab", HeldOut: &success, HeldOutRollouts: HeldOut}

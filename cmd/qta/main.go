@@ -99,18 +99,14 @@ func execute(ctx context.Context, args []string, out *output, stderr io.Writer) 
 
 // exitCode returns the exit code that an error stands for.
 func exitCode(err error) int {
-	var input words.InputError
-	var numeric *qta.NumericError
-	var env *qta.EnvError
-	var use lab.UseError
 	switch {
 	case err == nil:
 		return exitDone
-	case errors.As(err, &input):
+	case errors.As(err, new(words.InputError)):
 		return exitInput
-	case errors.As(err, &numeric), errors.As(err, &env):
+	case errors.As(err, new(*qta.NumericError)), errors.As(err, new(*qta.EnvError)):
 		return exitNumeric
-	case errors.Is(err, lab.ErrStopped), errors.As(err, &use):
+	case errors.Is(err, lab.ErrStopped), errors.As(err, new(lab.UseError)):
 		return exitUnfinished
 	}
 	return exitFailure

@@ -53,9 +53,6 @@ func status(r *lab.Record) (state, detail string) {
 	switch {
 	case r.State == lab.Solved || r.State == lab.Finished:
 		detail := reached(r)
-		if o.HalfAt > 0 {
-			detail += fmt.Sprintf(", half at step %d", o.HalfAt)
-		}
 		if o.HeldOut != nil {
 			detail += fmt.Sprintf("; %.3g %% of %s", o.HeldOutPercent(), words.Count(o.HeldOutRollouts, "more rollout"))
 		}

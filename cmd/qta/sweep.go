@@ -149,19 +149,19 @@ func newCell(flags []string, out string) (*cell, error) {
 	} else if len(rest) > 0 {
 		return nil, words.BadInput("%q is no flag of training", rest[0])
 	}
-	maze, id, own, err := f.describe()
+	maze, o, err := f.describe()
 	if err == nil {
-		err = f.options(id, own).Check(lab.Maze(maze))
+		err = o.Check(lab.Maze(maze))
 	}
 	if err != nil {
 		return nil, err
 	}
-	name := filepath.Clean(cmp.Or(f.out, own))
+	name := filepath.Clean(cmp.Or(f.out, filepath.Base(o.Dir)))
 	if !filepath.IsLocal(name) || name == "." {
 		return nil, words.BadInput("-out %q: want a directory within the sweep's, which the -out of qta sweep names", f.out)
 	}
 	f.out = filepath.Join(out, name)
-	return &cell{trainFlags: f, name: name, id: id}, nil
+	return &cell{trainFlags: f, name: name, id: o.Identity(lab.Maze(maze))}, nil
 }
 
 // listCells prints the state of each cell, and how many of its steps are left.

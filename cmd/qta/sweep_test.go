@@ -300,9 +300,9 @@ func TestStatus(t *testing.T) {
 	roomtest.Write(t, "runs/seed1/"+lab.RecordFile, "{}")
 	has(t, mustRun(t, "status", "runs"), "skipped", "\n1 skipped\n")
 	held := 0.985
-	ended := lab.Outcome{SolvedAt: 30, HalfAt: 20, FoundAt: 10, HeldOut: &held, HeldOutRollouts: 200}
+	ended := lab.Outcome{SolvedAt: 30, HeldOut: &held, HeldOutRollouts: 200}
 	_, detail := status(&lab.Record{State: lab.Solved, Outcome: ended})
-	if detail != "solved at step 30, half at step 20; 98.5 % of 200 more rollouts" {
+	if detail != "solved at step 30; 98.5 % of 200 more rollouts" {
 		t.Errorf("after the end: %s", detail)
 	}
 	if _, detail := status(&lab.Record{State: lab.Stopped}); detail != "at step 0 of 0" {

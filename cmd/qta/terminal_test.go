@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -55,29 +54,14 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// A screen stops a run at the first line that changes.
-type screen struct {
-	text string
-	stop func()
-}
-
-func (s *screen) Write(p []byte) (int, error) {
-	if s.text += string(p); p[0] == '\r' {
-		s.stop()
-	}
-	return len(p), nil
-}
-
 // What is usual is said with the parameters quick alone, where a solution is the end.
-func TestUsualShown(t *testing.T) {
-	for flags, want := range map[string]bool{"": true, "-set Batch=255": false, "-stop never": false} {
-		ctx, stop := context.WithCancel(t.Context())
-		s, set := &screen{"", stop}, newFlagSet("train")
-		train := trainCommand(set)
-		set.Parse(append(strings.Fields("-maze 1U5 "+flags), "-out", t.TempDir()))
-		train(call{ctx: ctx, out: &output{w: s, live: true}, stderr: s})
-		if strings.Contains(s.text, "usually solved by step 3000") != want {
-			t.Errorf("with flags %q it says: %q", flags, s.text)
+func TestUsual(t *testing.T) {
+	for flags, want := range map[string]int{"": 3000, "-set Batch=255": 0, "-stop never": 0} {
+		set := newFlagSet("train")
+		f := newTrainFlags(set)
+		set.Parse(strings.Fields("-maze 1U5 " + flags))
+		if maze, o, err := f.describe(); err != nil || usual(o, maze) != want {
+			t.Errorf("with flags %q it is usually solved by step %d, error %v", flags, usual(o, maze), err)
 		}
 	}
 }

@@ -61,15 +61,11 @@ func trainCommand(flags *flag.FlagSet) func(call) error {
 
 // train trains the run that the flags describe.
 func (f *trainFlags) train(c call) error {
-	maze, id, name, err := f.describe()
+	maze, o, err := f.describe()
 	if err != nil {
 		return err
 	}
-	view := &progress{output: c.out, steps: *f.steps, learning: id.Params.LearningStarts}
-	if f.stop == lab.StopSolved && id.Params == qta.Quick() && id.Named() {
-		view.usual = usualSteps[id.Environment]
-	}
-	o := f.options(id, name)
+	view := &progress{output: c.out, steps: o.Steps, learning: o.Params.LearningStarts, usual: usual(o, maze)}
 	o.Say = func(line string) { c.out.say("%s", line) }
 	o.Warn = func(line string) { warn(c.stderr, line) }
 	o.AfterStep = func(step int) {
@@ -80,15 +76,6 @@ func (f *trainFlags) train(c call) error {
 	return lab.Train(c.ctx, lab.Maze(maze), lab.Maze(maze), o)
 }
 
-// options returns what the flags say of a run that describe has described.
-func (f *trainFlags) options(id lab.Identity, own string) lab.Options {
-	return lab.Options{
-		Dir: cmp.Or(f.out, filepath.Join("runs", own)), Name: id.Environment,
-		Params: id.Params, Seed: id.Seed, Steps: *f.steps, EvalEvery: *f.eval,
-		Continue: f.stop == lab.StopNever, Threads: *f.threads, Checkpoint: *f.checkpoint,
-	}
-}
-
 // usualSteps are the environment steps by which half of the recorded runs of QTA
 // with the parameters quick were solved, by results/runs.csv, or with paper where
 // quick has not run.
@@ -97,29 +84,38 @@ var usualSteps = map[string]int{
 	"1U5": 3000, "2U5": 6000, "3U5": 13_000,
 }
 
+// usual returns the steps by which a run is usually solved, where that ends it, or 0.
+func usual(o lab.Options, maze *qta.Maze) int {
+	if o.Continue || o.Params != qta.Quick() || !o.Identity(lab.Maze(maze)).Named() {
+		return 0
+	}
+	return usualSteps[o.Name]
+}
+
 // warn writes a warning.
 func warn(stderr io.Writer, line string) {
 	fmt.Fprintf(stderr, "qta: warning: %s\n", words.Plain(line))
 }
 
-// describe returns the maze and the run of the flags, and its name without -out.
-func (f *trainFlags) describe() (maze *qta.Maze, id lab.Identity, own string, err error) {
+// describe returns the maze and the run of the flags.
+func (f *trainFlags) describe() (maze *qta.Maze, o lab.Options, err error) {
 	if f.stop != lab.StopSolved && f.stop != lab.StopNever {
-		return nil, id, "", words.BadInput("-stop %q: want %s or %s", f.stop, lab.StopSolved, lab.StopNever)
+		return nil, o, words.BadInput("-stop %q: want %s or %s", f.stop, lab.StopSolved, lab.StopNever)
 	}
 	maze, name, err := findMaze(f.maze)
 	if err != nil {
-		return nil, id, "", err
+		return nil, o, err
 	}
 	p, label, err := findParams(f.params, f.set)
 	if err != nil {
-		return nil, id, "", err
+		return nil, o, err
 	}
-	if err := p.Validate(); err != nil {
-		return nil, id, "", words.BadInput("%w", err)
-	}
-	own = name + "-" + label + "-" + strconv.Itoa(*f.seed)
-	return maze, lab.MazeIdentity(name, maze, p, uint64(*f.seed), *f.eval), own, nil
+	own := name + "-" + label + "-" + strconv.Itoa(*f.seed)
+	return maze, lab.Options{
+		Dir: cmp.Or(f.out, filepath.Join("runs", own)), Name: name, Params: p, Seed: uint64(*f.seed),
+		Steps: *f.steps, EvalEvery: *f.eval, Continue: f.stop == lab.StopNever,
+		Threads: *f.threads, Checkpoint: *f.checkpoint,
+	}, nil
 }
 
 // findMaze returns the maze of a name or a file, and its name.

@@ -27,7 +27,7 @@ func curves(p qta.Params, m paper.Method, maze string, success ...[]float64) (ru
 		panic(err)
 	}
 	for _, ys := range success {
-		id := lab.MazeIdentity(maze, environment, m.Apply(p), 0, 1000)
+		id := lab.Options{Name: maze, Params: m.Apply(p)}.Identity(lab.Maze(environment))
 		r := lab.NewRecord(id, lab.Limits{Steps: 1000 * len(ys), Stop: lab.StopSolved}, 1)
 		for i, y := range ys {
 			r.Curve = append(r.Curve, qta.Evaluation{Step: 1000 * (i + 1), Success: y})
