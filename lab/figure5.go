@@ -300,7 +300,7 @@ func (s *state) panel(p *panel, shot *snapshot, plan plan, width float64) *draw.
 	}
 	x, y := plan.at([2]float64{s.grid.X, s.grid.Y})
 	d.Image(s.grid.image(p.numbers, p.scale, p.sparse), x, y, plan.scale*s.grid.Width, plan.scale*s.grid.Height)
-	plan.ends(d)
+	plan.letters(d)
 	w := max(plan.scale*s.sketch.Width, 0.8*width)
 	d.Bar(p.scale, draw.Viridis, p.unit, (width-w)/2, below, w)
 	return d

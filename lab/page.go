@@ -3,7 +3,6 @@ package lab
 import (
 	"bytes"
 	_ "embed"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -96,21 +95,16 @@ func (v *view) files() (files map[string][]byte, err error) {
 func logTable(id Identity, log []qta.Evaluation) []byte {
 	units := [...]string{"environment steps", "fraction", "reward^2", id.lossUnit(), "reward", "count", "count",
 		"fraction", "reward", "environment steps"}
-	rows := [][]string{nil}
+	var head []string
 	for i, name := range evaluationColumns {
-		rows[0] = append(rows[0], name+"["+units[i]+"]")
+		head = append(head, name+"["+units[i]+"]")
 	}
+	table := []byte(strings.Join(head, ",") + "\n")
 	for _, e := range log {
-		var row []string
-		for _, x := range evaluationNumbers(e) {
-			text, _ := json.Marshal(x)
-			row = append(row, string(text))
-		}
-		rows = append(rows, row)
+		row, _ := json.Marshal(evaluationNumbers(e)) // in brackets
+		table = append(append(table, row[1:len(row)-1]...), '\n')
 	}
-	var b bytes.Buffer
-	csv.NewWriter(&b).WriteAll(rows) // a bytes.Buffer does not fail
-	return b.Bytes()
+	return table
 }
 
 // lossUnit returns the predictive loss's unit, where an observation's is known.
@@ -156,9 +150,6 @@ func (v *view) charts() (charts []chart) {
 	add("predictive loss", "Equation 4, the latest minibatch's: how far the heads are from the next state.",
 		draw.Axis{Name: "predictive loss", Unit: strings.NewReplacer("cell", "cells", "^2", "²").Replace(id.lossUnit())},
 		v.series("", func(e qta.Evaluation) float64 { return e.PredictiveLoss }))
-	add("policy's loss", "The latest minibatch's: the lower, the more the critics expect of its actions.",
-		draw.Axis{Name: "policy's loss", Unit: "rewards"},
-		v.series("", func(e qta.Evaluation) float64 { return e.ActorLoss }))
 	return charts
 }
 

@@ -191,36 +191,19 @@ func (p plan) draw(d *draw.Drawing, kinds ...Kind) {
 	}
 }
 
-// each calls f with the middle of each shape of a kind.
-func (p plan) each(kind Kind, f func(x, y float64)) {
+// letters marks the start and the goal in the middle of their shapes.
+func (p plan) letters(d *draw.Drawing) {
 	for _, s := range p.sketch.Shapes {
 		var middle [2]float64
 		for _, q := range s.Points {
 			middle[0] += q[0] / float64(len(s.Points))
 			middle[1] += q[1] / float64(len(s.Points))
 		}
-		if s.Kind == kind {
-			f(p.at(middle))
+		if letter := map[Kind]string{Start: "S", Goal: "G"}[s.Kind]; letter != "" {
+			x, y := p.at(middle)
+			d.Text(x, y+4, "middle", "head halo", letter)
 		}
 	}
-}
-
-// letters marks the start and the goal.
-func (p plan) letters(d *draw.Drawing) {
-	p.each(Start, func(x, y float64) { d.Text(x, y+4, "middle", "head halo", "S") })
-	p.each(Goal, func(x, y float64) { d.Text(x, y+4, "middle", "head halo", "G") })
-}
-
-// ends marks the start by a disc and the goal by a ring.
-func (p plan) ends(d *draw.Drawing) {
-	circle := func(style string) func(x, y float64) {
-		return func(x, y float64) {
-			d.Add(`<circle style="%s" cx="%v" cy="%v" r="%v"/>`, style, x, y, min(3, 0.3*p.scale))
-		}
-	}
-	p.each(Start, circle("fill:#fff;stroke:#000;stroke-width:.75"))
-	p.each(Goal, circle("fill:none;stroke:#000;stroke-width:3"))
-	p.each(Goal, circle("fill:none;stroke:#fff;stroke-width:1.5"))
 }
 
 // rollout draws a rollout: blue to a disc where it ends at its goal, else in ink, which

@@ -185,14 +185,10 @@ func listCells(cells []cell, w io.Writer) error {
 	return t.Flush()
 }
 
-func (c *cell) record() (*lab.Record, error) {
-	return lab.ReadRecord(filepath.Join(c.out, lab.RecordFile))
-}
-
 // done returns the record of a cell's directory, if it has one, and whether it
 // holds the finished run that the cell's line asks for, undamaged.
 func (c *cell) done() (*lab.Record, bool) {
-	r, err := c.record()
+	r, err := lab.ReadRecord(filepath.Join(c.out, lab.RecordFile))
 	if err != nil {
 		return nil, false
 	}
@@ -269,7 +265,7 @@ func (c *cell) work(ctx context.Context) (r *lab.Record, story string, err error
 	if err != nil {
 		return nil, "stopped and saved" + warned, err
 	}
-	if r, err = c.record(); err != nil {
+	if r, err = lab.ReadRecord(filepath.Join(c.out, lab.RecordFile)); err != nil {
 		return nil, "", err
 	}
 	return r, reached(r) + warned, nil

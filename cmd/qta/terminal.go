@@ -92,16 +92,13 @@ func (r *progress) stepped(step int, now time.Time) {
 		return
 	}
 	r.shownAt = now
-	speed := float64(step-r.from) / now.Sub(r.at).Seconds()
-	left := func(end int) time.Duration {
-		return time.Duration(float64(end-step) / speed * float64(time.Second)).Round(time.Second)
-	}
+	end, what := r.steps, "the budget ends at"
 	if step < r.usual {
-		r.show(fmt.Sprintf("%8d steps, %.3g steps/s, usually solved by step %d, in about %v", step, speed, r.usual,
-			left(r.usual)))
-	} else {
-		r.show(fmt.Sprintf("%8d of %d steps, %.3g steps/s, at most about %v left", step, r.steps, speed, left(r.steps)))
+		end, what = r.usual, "usually solved by"
 	}
+	speed := float64(step-r.from) / now.Sub(r.at).Seconds()
+	left := time.Duration(float64(end-step) / speed * float64(time.Second)).Round(time.Second)
+	r.show(fmt.Sprintf("%8d steps, %.3g steps/s, %s step %d, in about %v", step, speed, what, end, left))
 }
 
 // evaluated writes the line of an evaluation.

@@ -35,11 +35,12 @@ func TestProgress(t *testing.T) {
 			}
 		}
 		for step := 11; step <= 200; step += 2 { // every 0.4 s
+			end, what := 1000, "the budget ends at step 1000"
 			if step < 100 {
-				show("%8d steps, 5 steps/s, usually solved by step 100, in about %v", step, (time.Duration(100-step) * time.Second / 5).Round(time.Second))
-			} else {
-				show("%8d of 1000 steps, 5 steps/s, at most about %v left", step, (time.Duration(1000-step) * time.Second / 5).Round(time.Second))
+				end, what = 100, "usually solved by step 100"
 			}
+			left := (time.Duration(end-step) * time.Second / 5).Round(time.Second)
+			show("%8d steps, 5 steps/s, %s, in about %v", step, what, left)
 			if step == 99 {
 				show("")
 				want.WriteString("    step  success  critic loss  predictive loss  actor loss  steps/s\n" +
