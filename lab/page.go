@@ -35,7 +35,6 @@ type view struct {
 	Figure5    *draw.Drawing // nil of one that is no Surveyor; of a maze with optimal values
 	PathLength int           // of a maze, or 0
 	GoalRadius float64
-	Deviation  string
 	Charts     []chart
 	Fields     []reflect.StructField // of Params
 	Paper      qta.Params
@@ -65,7 +64,6 @@ func (v *view) files() (files map[string][]byte, err error) {
 	v.Style, v.Subject, v.Charts = template.CSS(draw.Style+"\n"+pageCSS), id.subject(), v.charts()
 	v.Record.Outcome.Figure5 = s.figure5Numbers()
 	v.Fields, v.Paper = reflect.VisibleFields(reflect.TypeFor[qta.Params]()), qta.Paper()
-	v.Deviation, _ = s.uncertaintyName(v.agent.Params())
 	files[CurveFile] = v.Charts[0].Drawing.File()
 	if s.sketcher != nil && len(s.Frames) > 0 {
 		if v.Moving, err = s.film(v.agent); err != nil {

@@ -86,22 +86,17 @@ func reportCommand(flags *flag.FlagSet) func(call) error {
 		if err != nil {
 			return err
 		}
-		dirs := words.Plain(strings.Join(in.args, ", "))
-		if len(c.Runs) == 0 {
-			why := ""
-			if len(c.Skipped) > 0 {
-				why = fmt.Sprintf("; %s: %s", c.Skipped[0].Path, c.Skipped[0].Why)
-			}
-			return words.BadInput("there is no run in %s%s", dirs, why)
-		}
-		r := report.New(c)
-		path := cmp.Or(*out, "report."+*format)
-		if err := in.writeOutput(path, "."+*format, []byte(words.Text(string(write(r))))); err != nil {
-			return err
-		}
+		r, dirs := report.New(c), words.Plain(strings.Join(in.args, ", "))
 		left := words.Count(len(r.Skipped), "file") + " left out"
 		if len(r.Skipped) > 0 {
 			left += fmt.Sprintf(", such as %s: %s", r.Skipped[0].Path, r.Skipped[0].Why)
+		}
+		if len(r.Runs) == 0 {
+			return words.BadInput("there is no run in %s; %s", dirs, left)
+		}
+		path := cmp.Or(*out, "report."+*format)
+		if err := in.writeOutput(path, "."+*format, []byte(words.Text(string(write(r))))); err != nil {
+			return err
 		}
 		fmt.Fprintf(in.out, "%s in %s; %s. The report is %s.\n", words.Count(len(r.Runs), "run"), dirs, left, path)
 		return nil

@@ -168,7 +168,6 @@ func newCell(flags []string, out string) (*cell, error) {
 func listCells(cells []cell, w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "cell\tdirectory\tstate\tsteps left")
-	total := 0
 	for i, c := range cells {
 		state, left := "to do", *c.steps
 		if r, done := c.done(); done {
@@ -178,10 +177,8 @@ func listCells(cells []cell, w io.Writer) error {
 			state, _ = status(r)
 			left = max(0, left-r.Outcome.Steps)
 		}
-		total += left
 		fmt.Fprintf(t, "%d\t%s\t%s\t%d\n", i, c.name, state, left)
 	}
-	fmt.Fprintf(t, "\nAt most %s are left.\n", words.Count(total, "step"))
 	return t.Flush()
 }
 

@@ -197,18 +197,6 @@ func TestSweep(t *testing.T) {
 	roomtest.Write(t, "runs/seed3/"+lab.AgentFile, roomtest.Read(t, "runs/seed3", lab.PreviousFile))
 	has(t, mustRun(t, sweep...), "1 seed2: was done already: ", "2 seed3: not solved")
 
-	// Two sweeps share the cells of a file.
-	shared := make(chan result)
-	for range 2 {
-		go func() { shared <- invoke(t, strings.Fields("sweep s.txt -out shared")...) }()
-	}
-	for range 2 {
-		if r := <-shared; r.code != exitDone {
-			t.Errorf("two sweeps of a file: %+v", r)
-		}
-	}
-	same(t, "runs/seed2", "shared/seed2")
-
 	// A run of another budget is not done either.
 	tinySweep(t, "s.txt", 1, "-steps 60")
 	has(t, mustRun(t, sweep...), "0 seed1: not solved within 60 steps")
@@ -228,18 +216,6 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// A sweep that is stopped says so, by its exit code too, though a cell has failed.
-func TestStoppedAfterFailure(t *testing.T) {
-	s := sweep{cells: make([]cell, 3), stdout: newOutput(io.Discard), failed: 1, ended: 1}
-	if s.note(2, &lab.Record{Outcome: lab.Outcome{SolvedAt: 9}}, "", nil); s.solved != 1 {
-		t.Errorf("%d solved", s.solved)
-	}
-	s.ended--
-	if err := s.summary(); !errors.Is(err, lab.ErrStopped) {
-		t.Errorf("error %v", err)
-	}
-}
-
 // begun waits until a run has a step.
 func begun(t *testing.T, dir string) {
 	for begin := time.Now(); time.Since(begin) < 30*time.Second; time.Sleep(10 * time.Millisecond) {
@@ -250,12 +226,14 @@ func begun(t *testing.T, dir string) {
 	t.Errorf("no run begins in %s", dir)
 }
 
+// A sweep that is stopped says so, by its exit code too, though a cell has failed.
 func TestSweepStop(t *testing.T) {
 	t.Chdir(t.TempDir())
-	tinySweep(t, "s.txt", 3, "-steps 100000 -checkpoint 50")
+	tinySweep(t, "s.txt", 4, "-steps 100000 -checkpoint 50")
+	roomtest.Write(t, "runs/seed1/cat.jpg", "")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	go func() {
-		for _, dir := range []string{"runs/seed1", "runs/seed2"} {
+		for _, dir := range []string{"runs/seed2", "runs/seed3"} {
 			begun(t, dir)
 		}
 		cancel(errors.New("interrupt"))
@@ -264,15 +242,15 @@ func TestSweepStop(t *testing.T) {
 	if code := run(ctx, strings.Fields("sweep s.txt -jobs 2 -out runs"), &out, &stderr); code != exitUnfinished || stderr.Len() > 0 {
 		t.Fatalf("exit code %d, stderr %q", code, stderr.String())
 	}
-	has(t, out.String(), "0 seed1: stopped and saved",
-		"Stopped with 0 of 3 cells done; all that was running is saved in runs, and the same command goes on.")
-	for _, dir := range []string{"runs/seed1", "runs/seed2"} {
+	has(t, out.String(), "0 seed1: failed: directory runs/seed1 holds cat.jpg ", "1 seed2: stopped and saved",
+		"Stopped with 0 of 4 cells done; all that was running is saved in runs, and the same command goes on.")
+	for _, dir := range []string{"runs/seed2", "runs/seed3"} {
 		if s := recordOf(t, dir).State; s != lab.Stopped {
 			t.Errorf("%s is %s", dir, s)
 		}
 	}
-	if _, err := os.Stat("runs/seed3"); err == nil {
-		t.Error("seed3 was begun")
+	if _, err := os.Stat("runs/seed4"); err == nil {
+		t.Error("seed4 was begun")
 	}
 }
 
@@ -361,8 +339,7 @@ func TestDryRun(t *testing.T) {
 	out := mustRun(t, strings.Fields("sweep short.txt -dry-run -out runs")...)
 	has(t, out, "0     seed1      done   0\n")
 	out = mustRun(t, strings.Fields("sweep s.txt -dry-run -jobs 2 -out runs")...)
-	has(t, out, "0     seed1      done   950\n", "1     seed2      to do  1000\n",
-		"\nAt most 1950 steps are left.\n")
+	has(t, out, "0     seed1      done   950\n", "1     seed2      to do  1000\n")
 	if _, err := os.Stat("runs/seed2"); err == nil {
 		t.Error("a dry run has begun a run")
 	}
