@@ -86,7 +86,7 @@ func TestBar(t *testing.T) {
 	}
 }
 
-// TestPlot draws what figures over many runs need: bands, error bars, bounds,
+// TestPlot draws what figures over many runs need: error bars, bounds, and
 // many series. The axes hold all spreads, the picture is XML, and no text is outside.
 func TestPlot(t *testing.T) {
 	p := Plot{Title: "a & b", Width: 300, Height: 180, X: Axis{Name: "path length", Unit: "steps"}, Y: Axis{Name: "steps"}}
