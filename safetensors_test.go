@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os/exec"
@@ -48,13 +49,21 @@ func TestSafetensorsBack(t *testing.T) {
 			t.Errorf("%s: the header has %d bytes, or lacks the version", variant.Name, n)
 		}
 		if i%2 == 1 {
+			body, moved := data[8+binary.LittleEndian.Uint64(data):], []byte(nil)
 			data = withHeader(data, func(h string) string {
 				var header map[string]any
 				json.Unmarshal([]byte(h), &header)
 				header["__metadata__"].(object)["format"], header["__metadata__"].(object)["shape"] = "pt", "any key will do"
+				for _, name := range slices.Backward(slices.Sorted(maps.Keys(header))[1:]) { // in the file, the last first
+					offsets := header[name].(object)["data_offsets"].([]any)
+					from := body[int(offsets[0].(float64)):int(offsets[1].(float64))]
+					offsets[0], offsets[1] = len(moved), len(moved)+len(from)
+					moved = append(moved, from...)
+				}
 				text, _ := json.MarshalIndent(header, "", "\t") // by name, the critics first
 				return string(text)
 			})
+			copy(data[len(data)-len(moved):], moved)
 		}
 		b, err := ReadSafetensors(iotest.HalfReader(bytes.NewReader(data)))
 		if err != nil {
