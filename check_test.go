@@ -126,6 +126,9 @@ func corruptions(path string, value any, put func(any), f func(path string, valu
 // Whatever is corrupted in a file is noticed. A number within "in" may decide
 // nothing, as a weight of a unit that is off; of each key at least one does.
 func TestCheckCatches(t *testing.T) {
+	if testing.Short() {
+		t.Skip("with -short: it takes a second")
+	}
 	t.Parallel()
 	const few = 0.03 // of the corruptions within lists
 	// Lists that may be shorter, or longer, than what is used of them.
@@ -305,6 +308,9 @@ func TestKitReader(t *testing.T) {
 // TestKitForward holds the forward passes of testdata, in Python and in C, to
 // [Agent.Act].
 func TestKitForward(t *testing.T) {
+	if testing.Short() {
+		t.Skip("with -short: it takes a second")
+	}
 	t.Run("Python", func(t *testing.T) { holdForward(t, program(t, "python3"), "testdata/forward.py") })
 	t.Run("C", func(t *testing.T) {
 		binary := filepath.Join(t.TempDir(), "forward")

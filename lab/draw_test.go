@@ -190,6 +190,7 @@ func TestThin(t *testing.T) {
 // TestGoalsShown shows every goal with the frame that follows it, or every second,
 // fourth and so on of a run with many.
 func TestGoalsShown(t *testing.T) {
+	roomtest.Long(t)
 	p := tiny()
 	p.Horizon, p.LearningStarts = 1, 4000 // a goal in each step
 	a, err := qta.NewAgent(p, maze(t).Sizes(), 1)

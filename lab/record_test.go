@@ -79,6 +79,7 @@ func TestRecord(t *testing.T) {
 // A parameter that changes nothing in a run is no difference: agents that differ in it
 // alone end with the same networks, and no others do.
 func TestIdle(t *testing.T) {
+	roomtest.Long(t)
 	agent := func(changes string) *qta.Agent {
 		p := tiny()
 		for change := range strings.FieldsSeq(changes) {

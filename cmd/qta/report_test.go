@@ -60,6 +60,7 @@ var update = flag.Bool("update", false, "write what the report makes of results/
 // TestResults holds what results has of its runs to what the report makes of them
 // now, and says what half of the runs take to what train says of it.
 func TestResults(t *testing.T) {
+	roomtest.Long(t)
 	t.Chdir("../..")
 	c, err := lab.Collect([]string{"results/runs"})
 	if err != nil {

@@ -90,6 +90,7 @@ func FuzzParseSweep(f *testing.F) {
 // TestFigureSweeps holds the sweep files of the figures to what the paper says
 // of them, and each line to the method that a report will see in it.
 func TestFigureSweeps(t *testing.T) {
+	roomtest.Long(t)
 	for _, test := range []struct {
 		figure string
 		cells  int // mazes · methods · seeds, where the panels of a figure share QTA
@@ -292,9 +293,7 @@ func TestStatus(t *testing.T) {
 // again, until all has ended: all runs must be those of a sweep that was left
 // alone.
 func TestSweepKills(t *testing.T) {
-	if testing.Short() {
-		t.Skip("with -short: killing sweeps and starting them again takes seconds")
-	}
+	roomtest.Long(t)
 	const cells, kills = 4, 3
 	t.Chdir(t.TempDir())
 	t.Setenv("QTA_TEST_COMMAND", "1")

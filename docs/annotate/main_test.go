@@ -48,6 +48,7 @@ func (c changed) ReadFile(name string) ([]byte, error) {
 
 // TestFaults makes the page from sources with a mistake.
 func TestFaults(t *testing.T) {
+	roomtest.Long(t)
 	for _, test := range []struct{ file, old, new, want string }{
 		{"pun.go", "func TDTarget(", "func TDGoal(", `"The target": the sources have no declaration TDTarget`},
 		{"pun.go", "Equation 1 (Section 3.1)", "Equation 1 (Section 3.2)", `Equation 1 of section 3.2 (TDTarget)`},

@@ -16,6 +16,14 @@ import (
 	"qta"
 )
 
+// Long skips a test that takes seconds where -short asks for the quick ones.
+func Long(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("with -short: it takes seconds")
+	}
+}
+
 // Write writes a file, in a directory that it makes.
 func Write(t testing.TB, path, text string) {
 	t.Helper()

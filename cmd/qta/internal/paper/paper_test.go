@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"qta"
+	"qta/internal/roomtest"
 )
 
 func TestPaperData(t *testing.T) {
@@ -44,6 +45,7 @@ func TestPaperData(t *testing.T) {
 // TestRecognize sees each method in each preset, and the methods that presets
 // imply. Where nobody asks Equation 5, the goal to ask it with makes no other set.
 func TestRecognize(t *testing.T) {
+	roomtest.Long(t)
 	for _, preset := range qta.Presets() {
 		for _, m := range Methods() {
 			p := preset.Params

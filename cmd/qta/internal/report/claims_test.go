@@ -9,6 +9,7 @@ import (
 
 	"qta"
 	"qta/cmd/qta/internal/paper"
+	"qta/internal/roomtest"
 	"qta/lab"
 )
 
@@ -188,6 +189,7 @@ func TestClaims(t *testing.T) {
 // TestContradicted makes up runs with the paper's own effects, as many as section4.txt
 // has: of all verdicts on ratios of steps at most one in twenty is a contradiction.
 func TestContradicted(t *testing.T) {
+	roomtest.Long(t)
 	rng := rand.New(rand.NewPCG(5, 4))
 	draw := func(r *Report, set, panel string, m paper.Method, runs int, mazes ...string) {
 		for _, maze := range mazes {

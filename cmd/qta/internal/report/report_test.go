@@ -239,9 +239,7 @@ func TestPage(t *testing.T) {
 // overlaps another. With more runs than results has, unfolded, a page is at most a
 // third of 16,000 pixels high on a screen.
 func TestLooksOfReport(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starting a browser takes seconds")
-	}
+	roomtest.Long(t)
 	var runs [][]*lab.Record
 	for i, m := range paper.Methods() {
 		for _, maze := range []string{"4x5", "8x5", "12x5", "15x5", "1U5", "2U5"} {
