@@ -87,7 +87,7 @@ func Train(ctx context.Context, env, evaluation qta.Env, o Options) error {
 		return err
 	}
 	if s.reached() {
-		return s.again()
+		return s.redraw()
 	}
 	return s.train(ctx, env)
 }
@@ -208,8 +208,8 @@ func (s *session) reached() bool {
 	return s.agent.Steps() >= s.Steps || !s.Continue && s.agent.SolvedAt() > 0
 }
 
-// again ends a call whose limits are reached already: it makes all files again.
-func (s *session) again() error {
+// redraw ends a call whose limits are reached already: it makes all files again.
+func (s *session) redraw() error {
 	at := s.agent.Steps()
 	if at != s.Steps && at != s.agent.SolvedAt() {
 		return words.BadInput("the run in %s stands at step %d, past where these limits would have ended it; "+
@@ -235,7 +235,7 @@ func (s *session) again() error {
 // train trains until the limits, the end of ctx or a failure, and leaves all in order.
 func (s *session) train(ctx context.Context, env qta.Env) error {
 	s.announce()
-	if err := s.save(); err != nil { // before work that could not be saved
+	if err := s.saveAll(); err != nil { // before work that could not be saved
 		return err
 	}
 	s.evaluated, s.evaluatedAt = s.agent.Steps(), time.Now()
@@ -248,7 +248,7 @@ func (s *session) train(ctx context.Context, env qta.Env) error {
 	if err != nil && !stopped {
 		return s.fail(err)
 	}
-	if err := s.keep(); err != nil {
+	if err := s.saveAgent(); err != nil {
 		return s.fail(err)
 	}
 	if err := s.end(); err != nil {
@@ -293,7 +293,7 @@ func (s *session) afterStep() error {
 		s.AfterStep(s.agent.Steps())
 	}
 	if s.due() {
-		return s.save()
+		return s.saveAll()
 	}
 	return nil
 }
@@ -319,8 +319,8 @@ func (s *session) afterEvaluation(e qta.Evaluation) error {
 	return s.state.evaluated(s.agent)
 }
 
-// keep writes agent.qta.
-func (s *session) keep() error {
+// saveAgent writes agent.qta.
+func (s *session) saveAgent() error {
 	s.state.attach(s.agent)
 	data, err := s.agent.MarshalBinary()
 	if err == nil {
@@ -332,10 +332,10 @@ func (s *session) keep() error {
 	return err
 }
 
-// save writes agent.qta, and draws the other files from it.
-func (s *session) save() error {
+// saveAll writes agent.qta, and draws the other files from it.
+func (s *session) saveAll() error {
 	begin := time.Now()
-	if err := s.keep(); err != nil {
+	if err := s.saveAgent(); err != nil {
 		return err
 	}
 	err := s.draw()
