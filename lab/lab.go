@@ -402,11 +402,11 @@ func (id Identity) subject() string {
 
 // Departures tells what is not as in [qta.Paper].
 func (id Identity) Departures() string {
-	text := ""
+	var text strings.Builder
 	for _, name := range Differing(qta.Paper(), id.Params) {
-		text += fmt.Sprintf("; %s %s instead of %s", name, id.Params.Value(name), qta.Paper().Value(name))
+		fmt.Fprintf(&text, "; %s %s instead of %s", name, id.Params.Value(name), qta.Paper().Value(name))
 	}
-	return text
+	return text.String()
 }
 
 // story tells what the run has reached.

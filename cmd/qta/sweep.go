@@ -289,13 +289,13 @@ func (s *sweep) note(i int, r *lab.Record, story string, err error) {
 
 // show shows how far the sweep and the cells that train are.
 func (s *sweep) show() {
-	line := fmt.Sprintf("%d of %d done, %d solved, %d failed", s.ended, len(s.cells), s.solved, s.failed)
+	line := []string{fmt.Sprintf("%d of %d done, %d solved, %d failed", s.ended, len(s.cells), s.solved, s.failed)}
 	for i := range s.cells {
 		if c := &s.cells[i]; c.at.Load() > 0 {
-			line += fmt.Sprintf("; %d: step %d, at most %d left", i, c.at.Load(), int64(*c.steps)-c.at.Load())
+			line = append(line, fmt.Sprintf("%d: step %d, at most %d left", i, c.at.Load(), int64(*c.steps)-c.at.Load()))
 		}
 	}
-	s.stdout.show(line)
+	s.stdout.show(strings.Join(line, "; "))
 }
 
 // summary ends a sweep.
