@@ -42,7 +42,7 @@ type Env interface {
 // small beside their distance from zero: the heads predict observations as they
 // are (R12), and what they miss drowns the critics in the layers that both share.
 // [CheckEnv] says which number is none of these, and [Scaled] mends it. Nothing is
-// accepted beyond ±1e100.
+// accepted beyond ±1e12.
 type State struct{ Observation, Achieved, Desired []float64 }
 
 // Sizes are the lengths of an environment's vectors. Achieved and desired goals
@@ -155,9 +155,9 @@ func stateProblem(s State, sizes Sizes) string {
 		numbersProblem("desired goal", s.Desired, sizes.Goal))
 }
 
-// largestNumber bounds what an environment or a curriculum may give: the squares of
-// some more would overflow in the normalizers.
-const largestNumber = 1e100
+// largestNumber bounds what an environment or a curriculum may give: Adam squares
+// the gradients of Equation 4, which a thousand times more may overflow.
+const largestNumber = 1e12
 
 // numbersProblem says what is wrong with a vector that should have want numbers,
 // or returns "".

@@ -253,7 +253,7 @@ func (a *Agent) achievable(candidates []int) []int {
 // Value returns, for each observation with its goal, the mean over the critics of
 // Q(s, π(s, g), g), in discounted rewards and not clipped. It panics unless there
 // are as many goals as observations, of the agent's [Sizes] and of numbers up to
-// ±1e100.
+// ±1e12.
 func (a *Agent) Value(observations, goals [][]float64) []float64 {
 	return criticsMean(a.policyValues(a.pun, observations, goals))
 }

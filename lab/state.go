@@ -195,10 +195,10 @@ func play(a *qta.Agent, env Sketcher, n int) (rollouts []rollout, err error) {
 // checkState refuses an observation and a goal of which an agent cannot be asked.
 func checkState(a *qta.Agent, observation, goal []float64) error {
 	sizes, numbers := a.Sizes(), slices.Concat(observation, goal)
-	bad := slices.ContainsFunc(numbers, func(v float64) bool { return !(math.Abs(v) <= 1e100) })
+	bad := slices.ContainsFunc(numbers, func(v float64) bool { return !(math.Abs(v) <= 1e12) })
 	if bad || len(observation) != sizes.Observation || len(goal) != sizes.Goal {
 		return &qta.EnvError{Step: a.Steps(), Problem: fmt.Sprintf("a picture asks for the observation %v and the goal %v; "+
-			"want numbers up to ±1e100, %d and %d of them", observation, goal, sizes.Observation, sizes.Goal)}
+			"want numbers up to ±1e12, %d and %d of them", observation, goal, sizes.Observation, sizes.Goal)}
 	}
 	return nil
 }
