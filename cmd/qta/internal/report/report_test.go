@@ -204,7 +204,7 @@ func TestPage(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
 		{page, "Not ended, and counted nowhere: 1."}, {page, "Failed: 1; where"}, {page, "listed at the end: 1."},
 		{page, "runs/&lt;b&gt;.json"}, {page, ">7.9 ± 1.1<"}, {page, ">7.0 ± 0.8<"}, {page, ">3 of 3, 1 running<"},
-		{page, ">≥ 66.7 ± 59.1<"}, {page, ">0 of 1<"}, {page, "Figure 2, left"}, {page, "Figure 4, whose maze"},
+		{page, ">≥ 66.7 ± 59.1<"}, {page, ">2.0<"}, {page, ">0 of 1<"}, {page, "Figure 2, left"}, {page, "Figure 4, whose maze"},
 		{page, "MEGA, the paper"}, {page, `class="hollow s1"`}, {page, "<th>seed 9</th><td class=\"number\">1.00</td>"},
 		{page, "-maze 4x5 -params mega -seed 5 -eval 1000 -steps 130000 -stop solved"},
 		{page, "Other parameter sets, with"}, {page, "<details><summary>Other"},
