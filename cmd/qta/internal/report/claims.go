@@ -99,7 +99,7 @@ func effectOf(terms []term) (e effect) {
 		e.tooHigh = e.tooHigh || t.Bound() && t.weight < 0
 		if t.theirs == nil {
 			e.theirs.unknown = true
-		} else if t.weight != 0 {
+		} else if math.Abs(t.weight) > 1e-9 {
 			mean, variance := t.theirs.Log()
 			e.theirs.Value += t.weight * mean
 			e.theirs.vary(t.weight*t.weight*variance, paper.Seeds-1)
