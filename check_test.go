@@ -127,7 +127,7 @@ func corruptions(path string, value any, put func(any), f func(path string, valu
 // nothing, as a weight of a unit that is off; of each key at least one does.
 func TestCheckCatches(t *testing.T) {
 	if testing.Short() {
-		t.Skip("with -short: it takes a second")
+		t.Skip("with -short: it corrupts every key of every file of vectors, which takes a second")
 	}
 	t.Parallel()
 	const few = 0.03 // of the corruptions within lists
@@ -309,7 +309,7 @@ func TestKitReader(t *testing.T) {
 // [Agent.Act].
 func TestKitForward(t *testing.T) {
 	if testing.Short() {
-		t.Skip("with -short: it takes a second")
+		t.Skip("with -short: it starts Python and compiles C, which takes a second")
 	}
 	t.Run("Python", func(t *testing.T) { holdForward(t, program(t, "python3"), "testdata/forward.py") })
 	t.Run("C", func(t *testing.T) {

@@ -276,7 +276,7 @@ func TestPage(t *testing.T) {
 	}
 	page := roomtest.Read(t, dir, PageFile)
 	for _, want := range []string{"Query The Agent on maze 1U5", "held-out success", "first at the goal", "After 200 environment steps", "film-w",
-		"<code>go run ./cmd/qta -maze 1U5 -params small ", "path length"} {
+		"<code>go run ./cmd/qta -maze 1U5 -params small ", "stood at the goal: 0.00", "path length"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
