@@ -81,8 +81,8 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 	if sizes.Observation < 1 || sizes.Goal < 1 || sizes.Action < 1 {
 		return nil, fmt.Errorf("qta: environment sizes %+v, allowed are 1 and above", sizes)
 	}
-	if p.Uncertainty == "q" && p.AuthorsForm && sizes.Observation != sizes.Goal {
-		return nil, fmt.Errorf("qta: parameter AuthorsForm is true, which with Uncertainty q needs observations as long as goals, not %d and %d",
+	if p.Uncertainty == "q" && p.Learner == "authors" && sizes.Observation != sizes.Goal {
+		return nil, fmt.Errorf("qta: parameter Learner is authors, which with Uncertainty q needs observations as long as goals, not %d and %d",
 			sizes.Observation, sizes.Goal)
 	}
 	a := &Agent{

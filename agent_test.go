@@ -102,22 +102,22 @@ func moveTargets(a *Agent) {
 }
 
 // A maze is solved by the first evaluation in which every rollout succeeds, not by one
-// with a single failure; that ends training, where it is asked for. From then on
-// WeightDecay is on critics and heads, for good, also after an interruption: the
-// authors' code, in [Authors].
+// with a single failure; that ends training, where it is asked for. From then on the
+// weights of an authors' learner's critics and heads decay, for good, also after an
+// interruption.
 func TestSolved(t *testing.T) {
 	env := &scriptedEnv{place: func(_, k int) float64 { return float64(k) }}
 	for _, test := range []struct {
-		decay   bool
+		learner string
 		numbers []int // rollouts of 20 that succeed, by evaluation
 		solved  int
 	}{
-		{true, []int{19, 20, 3, 19}, 20},
-		{true, []int{19, 19, 19, 19}, 0},
-		{true, []int{20}, 10},
-		{false, []int{0, 20}, 20},
+		{"authors", []int{19, 20, 3, 19}, 20},
+		{"authors", []int{19, 19, 19, 19}, 0},
+		{"authors", []int{20}, 10},
+		{"paper", []int{0, 20}, 20},
 	} {
-		a := scriptedAgent(t, func(p *Params) { p.LearningStarts, p.WeightDecay = 5, test.decay })
+		a := scriptedAgent(t, func(p *Params) { p.LearningStarts, p.Learner = 5, test.learner })
 		evaluation := successes(test.numbers...)
 		for step := 5; step <= 40; step += 5 {
 			train(t, a, env, evaluation, TrainOptions{Steps: step, EvalEvery: 10, Rollouts: 20})
@@ -126,7 +126,7 @@ func TestSolved(t *testing.T) {
 			}
 			restored := new(Agent)
 			unmarshal(t, marshal(t, a), restored)
-			on := test.decay && test.solved > 0 && step > test.solved // from the next update
+			on := test.learner == "authors" && test.solved > 0 && step > test.solved // from the next update
 			for _, c := range a.pun.critics {
 				if decay, head := c.adam.c.decay, c.headAdam.c.decay; on != (decay == 1e-9) || on != (head == 2.5e-10) {
 					t.Errorf("%+v: after step %d the decay is %v and %v", test, step, decay, head)
@@ -201,8 +201,8 @@ func TestHooks(t *testing.T) {
 	const steps = 45
 	m := mustMaze(t, "1U5")
 	for _, changes := range []string{
-		"LearningStarts=28", "UpdatesPerStep=2", "UpdatesPerEpisode=3 TargetEvery=2 LearningStarts=1",
-		"UpdatesPerEpisode=7 LearningStarts=10", "UpdatesPerEpisode=5 LearningStarts=29",
+		"LearningStarts=28", "UpdatesPerStep=2", "Learner=vds LearningStarts=1",
+		"Learner=vds LearningStarts=10", "Learner=vds LearningStarts=29",
 	} {
 		p := changed("", tinyPreset(Paper()), changes).Params
 		a := newMazeAgent(t, p, 1)
@@ -216,8 +216,8 @@ func TestHooks(t *testing.T) {
 			},
 			AfterStep: func() error {
 				updates := max(0, a.step-p.LearningStarts) * p.UpdatesPerStep
-				if p.UpdatesPerEpisode > 0 {
-					updates = max(0, a.step/p.Horizon-p.LearningStarts/p.Horizon) * p.UpdatesPerEpisode
+				if p.Learner == "vds" {
+					updates = max(0, a.step/p.Horizon-p.LearningStarts/p.Horizon) * 40
 				}
 				shown := int(a.goalScale.count) - 1
 				if a.updates != updates || shown != a.step/p.Horizon*p.NormalizerDraws {
@@ -250,8 +250,8 @@ func TestRandomActions(t *testing.T) {
 		policy func(e, k int) bool // whether the policy acts in the step after k of episode e
 	}{
 		{
-			"InitialActions uniform for 14 steps, the published code of MEGA",
-			func(p *Params) { p.InitialActions, p.InitialSteps = "uniform", 14 },
+			"Learner mega, uniform actions for 14 steps",
+			func(p *Params) { p.Learner, p.InitialSteps = "mega", 14 },
 			func(e, k int) bool { return false },
 			func(e, k int) bool { return 10*e+k >= 14 },
 		},
@@ -332,11 +332,11 @@ func TestSurvey(t *testing.T) {
 	start, desired := []float64{0.1, 0.2, 0.3}, []float64{1}
 	for name, p := range map[string]Params{
 		"paper":   Paper(),
-		"authors": Authors(),
+		"literal": Literal(),
 		"beyond":  changed("", Beyond(), "UncertaintyPolyak=0").Params,
 	} {
 		p = tinyPreset(p)
-		p.Slope, p.Intercept, p.SharedActions = 1, 0.1, false // of which Uncertainty knows nothing
+		p.Slope, p.Intercept = 1, 0.1 // of which Uncertainty knows nothing
 		a := lineAgent(t, p)
 		a.step = 0
 		got := a.Survey(start, desired, observations, goals, samples)

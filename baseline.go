@@ -34,7 +34,7 @@ func (randomGoals) goal(a *Agent, first bool) ([]float64, error) {
 // valuesDiffer is QTA with Q-disagreement.
 //
 // Reading R75: the critics disagree about the value of the candidate as a goal
-// from the current state; the authors' code exchanges the two (AuthorsForm).
+// from the current state; the authors' code exchanges the two.
 type valuesDiffer struct{ authors bool }
 
 func (e valuesDiffer) uncertainty(a *Agent, q question, _ stream) []float64 {
@@ -66,7 +66,7 @@ func (e noisy) uncertainty(a *Agent, q question, rng stream) []float64 {
 }
 
 // tdReplay is PER by TD error: the mean over the critics of |y - Q|. The authors'
-// code calls the sample standard deviation of their values so (AuthorsForm).
+// code calls the sample standard deviation of their values so.
 //
 // Differs D8: Schaul et al. (2016, section 3.3) add a small constant to |TD error|.
 // Here, as in the authors' code, a transition whose priority is zero is never
@@ -91,6 +91,107 @@ func (s tdReplay) prioritize(u *pun, b *batch) {
 	s.update(b)
 }
 
+// An otherLearner is the paper's, but for what critics and heads learn, for whether
+// Equation 4's gradient reaches the backbone (PredictiveGradient), and for how often
+// the targets follow, as in MEGA's code and in VDS's.
+type otherLearner struct {
+	everyStep
+	lessons
+	oneBackbone bool   // all critics share it
+	targetEvery int    // updates from one step of the targets to the next
+	prediction  matrix // of a head in a pass of its own
+}
+
+func (l *otherLearner) learn(a *Agent, b *batch) {
+	a.targets(b)
+	a.losses.critic, a.losses.head = l.learnBoth(a.pun, b)
+	a.sampler.prioritize(a.pun, b)
+	follow := a.updates%l.targetEvery == 0
+	if follow {
+		a.pun.follow()
+	}
+	a.losses.policy = a.learnPolicy(b.x)
+	if follow {
+		a.policy.follow(a.workers)
+	}
+}
+
+// learnBoth is [pun.learn], with other lessons.
+func (l *otherLearner) learnBoth(u *pun, b *batch) (criticLoss, headLoss float64) {
+	for i := range u.critics {
+		critic, head := l.pass(u, i, b, true, true)
+		criticLoss += critic
+		headLoss += head
+	}
+	l.descend(u, true, true)
+	g := float64(len(u.critics))
+	return criticLoss / g, headLoss / g
+}
+
+// descend takes a step of the critics' optimizers, of the heads', or of both.
+func (l *otherLearner) descend(u *pun, critics, heads bool) {
+	if l.oneBackbone {
+		u.sumBackbones()
+	}
+	for _, c := range u.critics {
+		if critics {
+			c.adam.step()
+		}
+		if heads {
+			c.headAdam.step()
+		}
+	}
+}
+
+// pass is one pass of a minibatch through critic i, with the gradients of its own
+// loss, of its head's, or of both.
+func (l *otherLearner) pass(u *pun, i int, b *batch, critic, head bool) (criticLoss, headLoss float64) {
+	c, p, w, B := u.critics[i], u.pass, u.pass.workers, b.x.rows
+	n := len(c.q.layers) - 1
+	final, q, prediction := c.q.layers[n], u.values[i][:B], c.prediction.slice(0, B)
+	dq, dp, dξ := p.dx[n+1].slice(0, B), u.dp.slice(0, B), p.dx[n].slice(0, B)
+	ξ := c.q.latent(p, b.x)
+	if critic {
+		final.forward(w, matrix{B, 1, 1, 1, q}, ξ, false)
+		y, weights := l.lesson(i, b)
+		criticLoss = CriticLoss(dq.data[:B], q, y, weights)
+		final.backward(w, c.gradient.q.layers[n], ξ, dq, p.dwT[n], false)
+		final.backwardInput(w, dξ, dq, p.wT[n], epilogue{mask: ξ})
+	} else { // the critic's prediction stays, for priorities
+		if l.prediction.rows < B {
+			l.prediction = newMatrix(B, u.width)
+		}
+		prediction = l.prediction.slice(0, B)
+	}
+	c.head.forward(w, prediction, ξ, false)
+	intoBackbone := head && (u.params.PredictiveGradient == "joint" || !critic)
+	if head {
+		headLoss = l.loss(i, dp, prediction, b)
+		c.head.backward(w, c.gradient.head, ξ, dp, u.headT, false)
+	}
+	if intoBackbone {
+		c.head.backwardInput(w, dξ, dp, u.headT, epilogue{add: critic, mask: ξ})
+	}
+	c.q.backward(p, c.gradient.q, n, false)
+	return criticLoss, headLoss
+}
+
+// lessons are what the critics of an ensemble and its heads learn.
+type lessons interface {
+	lesson(i int, b *batch) (y, w []float32)    // the targets of critic i, and their weights
+	loss(i int, dp, p matrix, b *batch) float64 // of head i at its outputs p, with the gradient dp
+}
+
+// punLessons are PUN's.
+type punLessons struct{}
+
+func (punLessons) lesson(_ int, b *batch) (y, w []float32) { return b.y, b.w }
+
+func (punLessons) loss(_ int, dp, p matrix, b *batch) float64 {
+	n := p.rows * p.cols
+	return PredictiveLoss(dp.data[:n], p.data[:n], b.sNext.data[:n], p.cols)
+}
+
 // ownTargets gives each critic targets from its own target critic.
 //
 // Reading R110: without the minimum of Equation 1, as Osband et al. have it; deep
@@ -108,7 +209,7 @@ func (h *ownTargets) targets(u *pun, b *batch, _ stream) {
 		}
 		q := u.targetValue(b.next, i)
 		TDTarget(h.y[i], b.r, q, q, u.params.Discount)
-		u.params.clipReturns(h.y[i])
+		u.clipReturns(h.y[i])
 	}
 }
 
@@ -128,13 +229,12 @@ func (h *ownTargets) lesson(i int, b *batch) (y, w []float32) { return h.y[i], b
 // Reading R77: a loss is divided by the size of the whole minibatch, whatever part
 // of it a critic sees; Adam makes the scale of a gradient immaterial.
 //
-// Differs D9: the authors' code (AuthorsForm) has heads of a single
-// output, which regress by squared error to both coordinates of s' at once and
+// Differs D9: the authors' code has heads of a single output, which regress by squared error to both coordinates of s' at once and
 // so to their mean, and trains a head where its critic's mask is 0. Here
-// there is an output for each coordinate and one mask for both, and HeadLoss.
+// there is an output for each coordinate and one mask for both.
 //
-// Differs D10: with AuthorsForm no critic learns from the running
-// episode, whose masks their code draws at its end.
+// Differs D10: with Learner authors no critic learns from the running episode, whose
+// masks their code draws at its end.
 type bootstrap struct {
 	ownTargets
 	seed    uint64
@@ -234,7 +334,7 @@ func (u *pun) sumBackbones() {
 //
 // Differs D11: the paper scores all architectures by "next state prediction
 // discrepancies", and so does this: the heads' means, by Equation 5. The authors'
-// code (AuthorsForm) scores by the mean predicted variance, which is the noise
+// code scores by the mean predicted variance, which is the noise
 // that the heads see in the data and not their disagreement. Lakshminarayanan et
 // al. have the variance of the uniform mixture, which is both.
 type deepEnsemble struct {

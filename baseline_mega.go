@@ -23,6 +23,9 @@ const (
 	megaHigh     = 0.7  // success rate from which the cutoff falls
 	megaLow      = 0.3  // success rate up to which it rises
 
+	megaTargetEvery = 40  // updates from one step of the agent's targets to the next (config: target_network_update_freq)
+	megaGradient    = 5.0 // largest magnitude of an element of its gradients (config: grad_value_clipping)
+
 	megaGoalRandom = 0.1    // added to the probability of a random action for each step at the goal
 	megaFutureOnly = 25_000 // environment steps in which all relabeling is "future"
 )
@@ -55,6 +58,9 @@ var megaMix = [...]float64{0.1, 0.4, 0.3, 0.1, 0.1}
 // 20; here [TrainOptions] has the number, for every method alike.
 //
 // Reading R83: MEGA has no predictive heads, so they do not learn.
+//
+// Reading R64: Equation 3 has no schedule, so QTA's targets move in each update;
+// MEGA's in every 40th (megaTargetEvery), and VDS's after 40 updates.
 //
 // Differs D16: MEGA's networks have layer normalization and GELU in every hidden
 // layer, orthogonal initial weights and zero biases.
@@ -173,10 +179,13 @@ func (c *cutoff) adapt(least float64, outcomes []bool) bool {
 	return true
 }
 
-// clipGradients limits each element of a gradient (GradientClip).
-func (u *pun) clipGradients(limit float64) {
-	for _, c := range u.critics {
-		c.adam.clip, c.headAdam.clip = limit, limit
+// clipGradients limits each element of the agent's gradients, as MEGA's code does.
+//
+// Reading R65: the paper clips no gradient.
+func (a *Agent) clipGradients() {
+	a.policy.adam.clip = megaGradient
+	for _, c := range a.pun.critics {
+		c.adam.clip, c.headAdam.clip = megaGradient, megaGradient
 	}
 }
 
@@ -210,9 +219,9 @@ func (m *mega) replayGoal(a *Agent, i int) []float64 {
 }
 
 func (m *mega) saved() saved {
-	n, window, succeeded := len(m.outcomes), new([megaWindow]bool), m.stepsAtGoal > 0
+	n, window := len(m.outcomes), new([megaWindow]bool)
 	copy(window[:], m.outcomes)
-	return saved{&m.cutoff.value, &m.cutoff.lowest, &m.stepsAtGoal, &succeeded, &n, window,
+	return saved{&m.cutoff.value, &m.cutoff.lowest, &m.stepsAtGoal, &n, window,
 		func() { m.outcomes = window[:min(max(n, 0), megaWindow)] }}
 }
 
@@ -225,6 +234,7 @@ func MEGA() Params {
 	// experiments/mega/train_mega.py.
 	p := Literal()
 	p.Curriculum = "mega" // script: ag_curiosity, minkde
+	p.Learner = "mega"
 
 	p.HiddenSize = 512   // script: layers
 	p.Critics = 1        // script: alg, DDPG with one critic
@@ -233,17 +243,14 @@ func MEGA() Params {
 	p.CriticRate = 1e-3  // config: critic_lr
 	p.PredictiveRate = 0 // no heads
 	p.PredictiveGradient = "head"
-	p.TargetEvery = 40 // config: target_network_update_freq
-	p.ActionL2 = 0.1   // config: action_l2_regularization
-	p.GradientClip = 5 // config: grad_value_clipping
+	p.ActionL2 = 0.1 // config: action_l2_regularization
 
-	p.LearningStarts = 2500      // config: warm_up
-	p.InitialSteps = 5000        // config: initial_explore
-	p.InitialActions = "uniform" // config: initial_explore
-	p.ActionNoise = 0.1          // config: action_noise
-	p.RandomAction = 0.1         // config: eexplore
-	p.RandomActionLater = 0.1    // config: eexplore
-	p.NormalizerFloor = 1e-4     // mrl/modules/normalizer.py: the root of 1e-8
+	p.LearningStarts = 2500   // config: warm_up
+	p.InitialSteps = 5000     // config: initial_explore
+	p.ActionNoise = 0.1       // config: action_noise
+	p.RandomAction = 0.1      // config: eexplore
+	p.RandomActionLater = 0.1 // config: eexplore
+	p.NormalizerFloor = 1e-4  // mrl/modules/normalizer.py: the root of 1e-8
 	return p
 }
 

@@ -26,10 +26,10 @@ func naivePriority(a *Agent, i int, g []float64, M []whole) float64 {
 	}
 	switch {
 	case p.Replay == "per" && p.Uncertainty == "ensemble":
-		return twinScore(p.AuthorsForm, predictions)
+		return twinScore(p.Learner == "authors", predictions)
 	case p.Replay == "per":
 		return twinDeviation(predictions)
-	case p.AuthorsForm:
+	case p.Learner == "authors":
 		return twinSampleDeviation(q)
 	}
 	least := math.Min(targets[M[0]], targets[M[1]])
@@ -51,8 +51,8 @@ func TestPriorities(t *testing.T) {
 		preset  Params
 		changes string
 	}{
-		{Beyond(), "Replay=per HeadOwnDraw=true"},
-		{Beyond(), "Replay=per HeadOwnDraw=true PredictiveGradient=head"},
+		{Beyond(), "Replay=per"},
+		{Beyond(), "Replay=per PredictiveGradient=head"},
 		{Authors(), "Replay=per"},
 		{Beyond(), "Replay=per Uncertainty=bootstrap"},
 		{Beyond(), "Replay=per Uncertainty=ensemble"},
@@ -63,7 +63,7 @@ func TestPriorities(t *testing.T) {
 		{Beyond(), "Replay=td Uncertainty=bootstrap"},
 		{Beyond(), "Replay=td Curriculum=her Critics=1"},
 	} {
-		p := changed("", tinyPreset(test.preset), test.changes+" PriorityAlpha=0.6 TargetNoise=0 ActorOwnDraw=true").Params
+		p := changed("", tinyPreset(test.preset), test.changes+" PriorityAlpha=0.6").Params
 		a, _ := walked(t, p, 40)
 		moveTargets(a)
 		s, b := prioritiesOf(a), &a.batch
@@ -79,7 +79,7 @@ func TestPriorities(t *testing.T) {
 			}
 			before.replay, before.env = a.replay, a.env
 			M := []whole{0, 0}
-			if p.Critics > 1 {
+			if p.Critics > 1 && p.Learner != "authors" { // whose priorities do not depend on M
 				M = []whole{2, 0}
 				a.learning = pairScript(M, 3)
 			}
@@ -100,18 +100,20 @@ func TestPriorities(t *testing.T) {
 	}
 }
 
-// With TargetEvery 3 the target networks move in every third update.
+// With MEGA's learner and with VDS's the target networks move in every 40th update.
 func TestTargetEvery(t *testing.T) {
-	a, _ := walked(t, changed("", tinyPreset(Beyond()), "TargetEvery=3").Params, 40)
-	targets := [][]float32{a.policy.target.params, a.pun.critics[0].target.params, a.pun.critics[2].target.params}
-	for update := 1; update <= 7; update++ {
-		before := each(targets, slices.Clone[[]float32])
-		if err := a.update(); err != nil {
-			t.Fatal(err)
-		}
-		for i := range targets {
-			if moved := !slices.Equal(before[i], targets[i]); moved != (update%3 == 0) {
-				t.Errorf("update %d moves target network %d: %t", update, i, moved)
+	for _, learner := range []string{"mega", "vds"} {
+		a, _ := walked(t, changed("", tinyPreset(Beyond()), "Learner="+learner).Params, 40)
+		targets := [][]float32{a.policy.target.params, a.pun.critics[0].target.params, a.pun.critics[2].target.params}
+		for update := 1; update <= 81; update++ {
+			before := each(targets, slices.Clone[[]float32])
+			if err := a.update(); err != nil {
+				t.Fatal(err)
+			}
+			for i := range targets {
+				if moved := !slices.Equal(before[i], targets[i]); moved != (update%40 == 0) {
+					t.Errorf("%s: update %d moves target network %d: %t", learner, update, i, moved)
+				}
 			}
 		}
 	}
@@ -120,13 +122,13 @@ func TestTargetEvery(t *testing.T) {
 // Priorities are for the critics: minibatches of the heads' and the policy's own,
 // and of VDS, have transitions that the critics never draw, with weights of one.
 func TestOwnDraws(t *testing.T) {
-	a, _ := walked(t, changed("", tinyPreset(Beyond()), "Curriculum=vds Replay=per HeadOwnDraw=true ActorOwnDraw=true").Params, 40)
+	a, _ := walked(t, changed("", tinyPreset(Beyond()), "Curriculum=vds Replay=per Learner=authors").Params, 40)
 	for i := range 40 {
 		if i != 7 {
 			prioritiesOf(a).tree.set(i, 0)
 		}
 	}
-	v, own := a.curriculum.(*vds), departingOf(a)
+	v, own := a.curriculum.(*vds), learnerOf(a).(*authorsLearner)
 	if err := errors.Join(a.update(), v.endEpisode(a)); err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +146,7 @@ func TestOwnDraws(t *testing.T) {
 	// The heads' is drawn by episode: the one that runs has one transition of five.
 	a, _ = walked(t, a.params, 41)
 	count := 0
-	own = departingOf(a)
+	own = learnerOf(a).(*authorsLearner)
 	for range 200 {
 		a.update()
 		for _, i := range own.headBatch.transitions {
@@ -159,8 +161,8 @@ func TestOwnDraws(t *testing.T) {
 // The disagreement of Q-values about each candidate as a goal from where the agent
 // is, or, as the authors have it, about the way back.
 func TestValueEstimator(t *testing.T) {
-	for _, authors := range []string{"false", "true"} {
-		p := changed("", tinyPreset(Beyond()), "Uncertainty=q UncertaintyPolyak=0 AuthorsForm="+authors).Params
+	for _, learner := range []string{"paper", "authors"} {
+		p := changed("", tinyPreset(Beyond()), "Uncertainty=q UncertaintyPolyak=0 Learner="+learner).Params
 		a, _ := walked(t, p, 40)
 		copy(a.observation, []float64{1.2, 2.7})
 		candidates := a.drawCandidates()
@@ -168,7 +170,7 @@ func TestValueEstimator(t *testing.T) {
 		var want []float64
 		for _, i := range candidates {
 			s, g := a.observation, a.replay.achieved.at(i)
-			if authors == "true" {
+			if learner == "authors" {
 				s, g = g, s
 			}
 			action := twinAct(a.policy.net.vector(), s, g)
@@ -176,7 +178,7 @@ func TestValueEstimator(t *testing.T) {
 				return twinValue(c.q.vector(), s, g, action)
 			})))
 		}
-		near(t, "disagreement, AuthorsForm="+authors, float32s(got), want)
+		near(t, "disagreement, Learner="+learner, float32s(got), want)
 	}
 }
 
@@ -211,37 +213,14 @@ func TestUncertaintyNoise(t *testing.T) {
 	}
 }
 
-// With GradientClip every optimizer is given the gradient that it would be given
-// without, each element clipped: here to its sign, of which a first step's moment
-// is a tenth. The critics stand still, so that the policy's gradient is the same.
+// With MEGA's learner every optimizer clips the elements of its gradient to 5, and
+// with others to nothing: a clipped element is replaced before its moments take it in.
 func TestGradientClip(t *testing.T) {
-	for _, changes := range []string{
-		"",
-		"HeadOwnDraw=true PredictiveGradient=head",
-		"HeadOwnDraw=true PredictiveGradient=separate",
-		"HeadOwnDraw=true Uncertainty=bootstrap",
-	} {
-		moments := func(clip float64) (m []float32) {
-			p := changed("", tinyPreset(Beyond()), changes+" CriticRate=0 PredictiveRate=0").Params
-			p.GradientClip = clip
-			a, _ := walked(t, p, 50)
-			if err := a.update(); err != nil {
-				t.Fatal(err)
-			}
-			m = slices.Clone(a.policy.adam.m)
-			for _, c := range a.pun.critics {
-				m = slices.Concat(m, c.adam.m, c.headAdam.m)
-			}
-			return m
-		}
-		clipped := moments(1e-20)
-		for i, m := range moments(0) {
-			want := 0.0
-			if m != 0 {
-				want = math.Copysign(1e-21, float64(m))
-			}
-			if d := math.Abs(float64(clipped[i]) - want); d > 1e-27 {
-				t.Fatalf("%v: moment %d is %v, without the limit %v", changes, i, clipped[i], m)
+	for learner, want := range map[string]float64{"paper": 0, "authors": 0, "mega": 5, "vds": 0} {
+		a, _ := walked(t, changed("", tinyPreset(Beyond()), "Learner="+learner).Params, 10)
+		for _, c := range a.pun.critics {
+			if a.policy.adam.clip != want || c.adam.clip != want || c.headAdam.clip != want {
+				t.Errorf("%s: the limits are %v, %v and %v", learner, a.policy.adam.clip, c.adam.clip, c.headAdam.clip)
 			}
 		}
 	}
@@ -304,8 +283,8 @@ func TestMasks(t *testing.T) {
 	}
 	// A critic and its head learn what is in the mask; of the authors' two the head
 	// learns what its critic does not, and no critic what the running episode has.
-	for _, authors := range []bool{false, true} {
-		p := changed("", tinyPreset(Beyond()), fmt.Sprint("Uncertainty=bootstrap Replay=per AuthorsForm=", authors)).Params
+	for _, learner := range []string{"paper", "authors"} {
+		p, authors := changed("", tinyPreset(Beyond()), "Uncertainty=bootstrap Replay=per Learner="+learner).Params, learner == "authors"
 		a, _ := walked(t, p, 45)
 		prioritiesOf(a).tree.set(40, 40) // the running episode's first, in half of the draws
 		if err := a.update(); err != nil {
@@ -359,40 +338,40 @@ func TestGradients(t *testing.T) {
 	for _, changes := range []string{
 		"Uncertainty=bootstrap",
 		"Uncertainty=bootstrap PredictiveGradient=head",
-		"Uncertainty=bootstrap PredictiveGradient=head HeadOwnDraw=true",
-		"Uncertainty=bootstrap PredictiveGradient=separate HeadOwnDraw=true",
-		"Uncertainty=bootstrap PredictiveGradient=separate HeadOwnDraw=true AuthorsForm=true HeadLoss=norm",
+		"Uncertainty=bootstrap Learner=authors",
 		"Uncertainty=ensemble",
-		"Uncertainty=ensemble PredictiveGradient=separate",
-		"Uncertainty=ensemble PredictiveGradient=head HeadOwnDraw=true",
-		"Uncertainty=ensemble PredictiveGradient=separate HeadOwnDraw=true",
+		"Uncertainty=ensemble PredictiveGradient=head",
+		"Uncertainty=ensemble Learner=authors",
 		"Replay=per",
-		"HeadOwnDraw=true",
 		"PredictiveGradient=head Replay=per",
-		"PredictiveGradient=head HeadOwnDraw=true HeadLoss=norm",
-		"PredictiveGradient=separate HeadOwnDraw=true HeadLoss=norm",
+		"Learner=mega",
+		"Learner=authors",
 	} {
 		p := changed("", tinyPreset(Beyond()), changes).Params
 		p.CriticRate, p.PredictiveRate, p.ActorRate = 0, 0, 0 // nothing moves
-		p.ActorOwnDraw = true                                 // nothing overwrites the critics' minibatch
 		a, _ := walked(t, p, 50)
 		if err := a.update(); err != nil {
 			t.Fatal(err)
 		}
-		own := &a.batch
-		if p.HeadOwnDraw {
-			own = &departingOf(a).headBatch
+		own, lessons, form := &a.batch, lessons(punLessons{}), "squared"
+		for row, i := range own.transitions { // the policy has put its own actions there
+			copy(own.x.row(row)[own.x.cols-a.sizes.Action:], float32s(a.replay.action.at(i)))
+		}
+		switch l := learnerOf(a).(type) {
+		case *authorsLearner:
+			own, lessons, form = &l.headBatch, l.lessons, "norm"
+		case *otherLearner:
+			lessons = l.lessons
+		}
+		if p.Uncertainty != "pun" {
+			form = ""
 		}
 		critics := each(a.pun.critics, func(c *critic) vectorNet { return c.q.vector() })
 		heads := each(a.pun.critics, func(c *critic) vectorLayer { return c.head.vector() })
-		form := ""
-		if p.Uncertainty == "pun" {
-			form = p.HeadLoss
-		}
 		// Losses of critic i and its head; with one backbone, of all.
-		critic := func(i int) float64 { return twinLossOfBatch(departingOf(a).lessons, critics[i], nil, &a.batch, i, "") }
+		critic := func(i int) float64 { return twinLossOfBatch(lessons, critics[i], nil, &a.batch, i, "") }
 		head := func(i int) float64 {
-			return twinLossOfBatch(departingOf(a).lessons, critics[i], &heads[i], own, i, form)
+			return twinLossOfBatch(lessons, critics[i], &heads[i], own, i, form)
 		}
 		sum := func(loss func(int) float64, i int) float64 {
 			if p.Uncertainty == "bootstrap" {
@@ -411,7 +390,7 @@ func TestGradients(t *testing.T) {
 			what, φ := fmt.Sprintf("%s: critic %d", changes, i+1), twinParams(critics[i]...)
 			moment := tenfold(c.adam.m)
 			nearGradient(t, what, moment[:len(φ)], twinGradient(φ, func() float64 {
-				if p.PredictiveGradient == "joint" {
+				if p.PredictiveGradient == "joint" && p.Learner != "authors" {
 					return sum(critic, i) + sum(head, i)
 				}
 				return sum(critic, i)
@@ -420,7 +399,7 @@ func TestGradients(t *testing.T) {
 				t.Errorf("%s: the critic's optimizer moves the head", what)
 			}
 			params := twinParams(heads[i])
-			if p.PredictiveGradient == "separate" {
+			if p.Learner == "authors" {
 				params = append(φ, params...)
 			}
 			nearGradient(t, what+"'s head", tenfold(c.headAdam.m), twinGradient(params, func() float64 { return sum(head, i) }))
@@ -702,7 +681,7 @@ func TestVDSGoal(t *testing.T) {
 
 	// Members are VDS's own whatever the agent's ensemble is; goals and observations
 	// may differ in length.
-	l := newAgent(t, changed("", a.params, "Uncertainty=bootstrap GradientClip=1").Params, new(lineEnv).Sizes(), 1)
+	l := newAgent(t, changed("", a.params, "Uncertainty=bootstrap Learner=mega").Params, new(lineEnv).Sizes(), 1)
 	train(t, l, &sampledEnv{new(lineEnv), one}, new(lineEnv), TrainOptions{Steps: 11, EvalEvery: 99, Rollouts: 1})
 	if m := l.curriculum.(*vds).members; m.heads != heads(punHeads{}) || m.critics[0].adam.clip != 0 {
 		t.Error("the members are not VDS's own")
@@ -896,7 +875,7 @@ func TestVDSLearns(t *testing.T) {
 	}
 	slices.Sort(all)
 	low := math.Min(-1, all[len(all)/2])
-	a.params.LowestReturn = low // which half of them are below
+	a.pun.lowest = low // which half of them are below
 	if err := v.endEpisode(a); err != nil {
 		t.Fatal(err)
 	}

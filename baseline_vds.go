@@ -18,6 +18,8 @@ const (
 	vdsBatch      = 1000 // transitions of one member's minibatch
 	vdsRate       = 1e-3 // Adam's step
 	vdsPolyak     = 0.95 // the share of themselves that the targets keep after each episode
+
+	vdsAgentUpdates = 40 // of the agent, in a row at each episode's end (n_batches), and then one step of its targets
 )
 
 // A vds is the curriculum VDS. The Readings from R86 on are about the learner
@@ -36,6 +38,9 @@ const (
 //
 // Reading R87: VDS has no predictive heads, so they do not learn.
 //
+// Reading R63: Section 3 does not say how many updates an environment step gets, and
+// QTA's learner makes one; VDS's (vdsAgentUpdates) makes them at an episode's end.
+//
 // Differs D19: weights start as PyTorch's linear layers do, VDS's by Xavier's
 // rule with zero biases.
 //
@@ -50,7 +55,7 @@ const (
 type vds struct {
 	onlyGoals
 	members *pun // their predictive heads are not used
-	learner departing
+	learner otherLearner
 	batch   batch
 }
 
@@ -60,7 +65,7 @@ func newVDS(p Params, sizes Sizes, seed uint64, w *workers) *vds {
 	p.Polyak = vdsPolyak
 	p.Uncertainty = "pun"
 	h, l, s := newHeads(&p, sizes, seed, nil)
-	return &vds{members: newPUN(&p, sizes, h, s, newStream(seed, forMembers).Rand, w), learner: departing{lessons: l}}
+	return &vds{members: newPUN(&p, sizes, h, s, newStream(seed, forMembers).Rand, w), learner: otherLearner{lessons: l}}
 }
 
 func (v *vds) ready(env Env) error {
@@ -98,7 +103,7 @@ func (v *vds) disagreement(a *Agent, goals [][]float64) []float64 {
 	now := slices.Repeat([][]float64{a.observation}, len(goals))
 	q, d := a.policyValues(v.members, now, goals), make([]float64, len(goals))
 	for _, values := range q {
-		a.params.clipReturns(values)
+		a.pun.clipReturns(values)
 	}
 	valueDisagreement(d, q)
 	return d
@@ -130,8 +135,8 @@ func (v *vds) endEpisode(a *Agent) error {
 			a.policy.act(a.policy.net, b.next)
 			q := u.targetValue(b.next, i)
 			TDTarget(b.y, b.r, q, q, u.params.Discount)
-			a.params.clipReturns(b.y)
-			l, _ := v.learner.gradient(u, i, b, nil)
+			a.pun.clipReturns(b.y)
+			l, _ := v.learner.pass(u, i, b, true, false)
 			c.adam.step()
 			loss += l
 		}
@@ -154,6 +159,7 @@ func VDS() Params {
 	// updates in a row and one step of the targets.
 	p := Literal()
 	p.Curriculum = "vds"
+	p.Learner = "vds"
 
 	p.Critics = 1        // her/ddpg.py: one critic
 	p.Batch = 256        // batch_size
@@ -162,9 +168,7 @@ func VDS() Params {
 	p.PredictiveRate = 0 // no heads
 	p.PredictiveGradient = "head"
 
-	p.LearningStarts = 1     // her/vds.py: from the first episode on
-	p.UpdatesPerEpisode = 40 // n_batches
-	p.TargetEvery = 40       // her/vds.py: once after the n_batches
-	p.InitialSteps = 0       // her/vds.py: none
+	p.LearningStarts = 1 // her/vds.py: from the first episode on
+	p.InitialSteps = 0   // her/vds.py: none
 	return p
 }

@@ -13,6 +13,9 @@ import "math"
 // Differs D24: the paper draws a random action anew in each step. Single ones
 // lead back and forth, and half of them end at a wall; a held one crosses free
 // space.
+//
+// Reading R54: in the initial random steps the goals are random, and the actions the
+// policy's; in MEGA's code the actions are uniform.
 type wandering struct {
 	mega   *mega     // has a probability of its own; or nil
 	action []float64 // to hold; nil if none is held
@@ -27,7 +30,7 @@ const strideDecay = 0.98
 
 func (w *wandering) explore(a *Agent, action []float64) {
 	p, rng := &a.params, a.exploration.Rand
-	if p.InitialActions == "uniform" && a.step < p.InitialSteps { // as in MEGA's code
+	if p.Learner == "mega" && a.step < p.InitialSteps {
 		uniformAction(action, rng)
 		return
 	}

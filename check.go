@@ -411,7 +411,7 @@ var equations = []equation{
 	{"critic-loss", []int{2}, "CriticLoss", "critics s g a y w?", func(in *inputs, out output) {
 		a, b := in.learner(Paper())
 		for i, c := range a.pun.critics {
-			loss, _ := (&departing{lessons: punLessons{}}).gradient(a.pun, i, b, nil)
+			loss, _ := (&otherLearner{lessons: punLessons{}}).pass(a.pun, i, b, true, false)
 			out("loss", loss, i)
 			out("grad", c.gradient.q.layers, i)
 		}
@@ -547,7 +547,10 @@ func checkNetwork(in *inputs, out output) {
 func (in *inputs) targets(clip bool) (*Agent, *batch) {
 	in.ActorTarget, in.CriticTargets = in.Actor, in.Critics
 	a, b := in.learner(Paper())
-	a.params.ClipReturns, a.params.LowestReturn = clip, in.Lowest
+	a.params.ClipReturns = clip
+	if in.Lowest != 0 { // else it is the least sum of rewards
+		a.pun.lowest = in.Lowest
+	}
 	a.learning = pairScript(in.M, len(a.pun.critics))
 	a.targets(b)
 	return a, b
@@ -577,12 +580,13 @@ func checkCandidates(in *inputs, out output) {
 }
 
 func checkPredictiveLoss(in *inputs, out output) {
-	p := Paper()
-	p.HeadLoss = map[string]string{"mse": "squared", "norm": "norm"}[in.Form]
-	a, b := in.learner(p)
-	u, l := a.pun, &departing{lessons: punLessons{norm: p.HeadLoss == "norm"}}
+	a, b := in.learner(Paper())
+	u, l := a.pun, &otherLearner{lessons: map[string]lessons{"mse": punLessons{}, "norm": normLessons{}}[in.Form]}
+	if l.lessons == nil {
+		panic("in: form is " + in.Form + ", want mse or norm")
+	}
 	for i, c := range u.critics {
-		_, loss := l.gradient(u, i, nil, b)
+		_, loss := l.pass(u, i, b, false, true)
 		out("loss", loss, i)
 		out("pred", l.prediction, i)
 		out("grad_head", c.gradient.head, i)

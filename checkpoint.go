@@ -32,7 +32,7 @@ const (
 	agentMagic    = "qta checkpoint\n\x00"
 	ensembleMagic = "qta ensemble\n\x00\x00\x00" // of a PUN
 
-	checkpointFormat = 6 // of both
+	checkpointFormat = 7 // of both
 )
 
 // A header is the first part of a checkpoint.
@@ -40,11 +40,10 @@ type header struct {
 	Params      Params
 	Sizes       Sizes
 	Seed        uint64
-	Step        int    // environment steps taken, and transitions in the replay
-	Evaluations int    // in the log
-	Own         bool   // the curriculum is its user's own
-	Curriculum  []byte // nil; of earlier versions what that curriculum saved
-	Attachment  int    // bytes
+	Step        int  // environment steps taken, and transitions in the replay
+	Evaluations int  // in the log
+	Own         bool // the curriculum is its user's own
+	Attachment  int  // bytes
 }
 
 // MarshalBinary returns a checkpoint of the agent: its whole state. It fails
@@ -138,9 +137,7 @@ func loadAgent(data []byte) (*Agent, error) {
 	}
 	a.log = make([]Evaluation, h.Evaluations)
 	a.attachment = make([]byte, h.Attachment)
-	if h.Curriculum != nil {
-		return nil, fmt.Errorf("its curriculum's state is of an earlier version: %w", errors.ErrUnsupported)
-	} else if h.Own {
+	if h.Own {
 		a.curriculum = new(ownCurriculum)
 	}
 	if err := cmp.Or(a.saved().read(state), a.replayProblem()); err != nil {
@@ -326,13 +323,12 @@ func (s saved) read(b []byte) error {
 
 // saved lists what training changes, except for what the header says.
 func (a *Agent) saved() saved {
-	explored, perfect := a.goalsReached > 0, a.SolvedAt() > 0 // which follow from other fields
 	s := slices.Concat(
 		saved{a.policy.net.params, a.policy.target.params}, a.policy.adam.saved(),
 		a.pun.saved(),
 		a.stateScale.saved(), a.goalScale.saved(),
 		saved{a.exploration.pcg, a.environment.pcg, a.draws.pcg, a.learning.pcg, a.goalDraws.pcg},
-		saved{&a.updates, &a.foundAt, &a.losses.critic, &a.losses.head, &a.losses.policy, &explored, &perfect},
+		saved{&a.updates, &a.foundAt, &a.losses.critic, &a.losses.head, &a.losses.policy},
 		saved{a.observation, a.achieved, a.desired, a.goal, &a.firstGoal, &a.reached, &a.episodeStart},
 		saved{&a.goalsSet, &a.goalsReached, a.attachment},
 		a.learner.saved(), a.explorer.saved(), a.curriculum.saved(), a.sampler.saved(),

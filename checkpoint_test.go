@@ -30,7 +30,6 @@ func tinyPreset(p Params) Params {
 	p.Candidates, p.UncertaintyActions = 20, 2
 	p.Horizon, p.InitialSteps, p.LearningStarts = 10, 15, 5
 	p.NormalizerDraws = 5
-	p.TargetEvery, p.UpdatesPerEpisode = min(p.TargetEvery, 7), min(p.UpdatesPerEpisode, 8)
 	return p
 }
 
@@ -60,7 +59,6 @@ func variants() []Preset {
 		{Beyond(), "", "Curriculum=random Uncertainty=ensemble Replay=td"},
 		{Beyond(), "", "Uncertainty=ensemble Replay=per"},
 		{Beyond(), "", "PredictiveGradient=head"},
-		{Beyond(), "", "HeadOwnDraw=true"},
 		{Beyond(), "", "UpdatesPerStep=2 RandomActionReached=0.5 RandomActionHeld=0.5 UncertaintyPolyak=0.9 FirstGoalDesired=0.7"},
 		{Authors(), "authors ", "Uncertainty=q"},
 		{Authors(), "authors ", "Uncertainty=bootstrap"},
@@ -97,8 +95,8 @@ func tinyVariants() []Preset {
 	}
 	all = append(all,
 		changed("", Beyond(), "RandomActionHeld=0.5"),
-		changed("", Beyond(), "TargetEvery=2"),
-		changed("", Beyond(), "UpdatesPerEpisode=7 TargetEvery=2"),
+		changed("", Beyond(), "Learner=mega"),
+		changed("", Beyond(), "Learner=vds"),
 		changed("", Beyond(), "Uncertainty=ensemble EnsembleActions=3"),
 	)
 	for i, v := range all {
@@ -273,8 +271,8 @@ func TestCheckpointDamage(t *testing.T) {
 		}
 		refuse("a byte more", append(slices.Clone(kind.data), 0), "damaged or cut off: its checksum is wrong")
 		refuse("the other kind", kind.other, `this does not begin with "qta `)
-		refuse("a format before", resealed("\x06", "\x05"), "format 5, this version reads format 6")
-		refuse("the next format", resealed("\x06", "\x07"), "format 7, this version reads format 6")
+		refuse("a format before", resealed("\x07", "\x06"), "format 6, this version reads format 7")
+		refuse("the next format", resealed("\x07", "\x08"), "format 8, this version reads format 7")
 		refuse("an unknown field", resealed(`"Seed"`, `"Sead"`), `its header: json: unknown field "Sead"`)
 		refuse("a bad parameter", resealed(`"Batch":16`, `"Batch":00`), "its header: ")
 		refuse("other networks", resealed(kind.critics, `"Critics":4`), "its state: ")
@@ -282,10 +280,10 @@ func TestCheckpointDamage(t *testing.T) {
 		if kind.magic == agentMagic {
 			const rest = `,"HiddenLayers":1,"Critics":2,"Batch":16,"Discount":0`
 			refuse("large networks", resealed(`"HiddenSize":1`+rest+".99", `"HiddenSize":4096`+rest), "its state: shorter than its header says")
-			refuse("a large attachment", resealed(`"Own":false,"Curriculum":null,"Attachment":0`, `"Attachment":99999999                       `), "its state: shorter than its header says")
-			refuse("many evaluations", resealed(`"Evaluations":2,"Own":false,"Curriculum":null`, `"Evaluations":99999                          `), "its state: shorter than its header says")
+			refuse("a large attachment", resealed(`"Own":false,"Attachment":0`, `"Attachment":99999999     `), "its state: shorter than its header says")
+			refuse("many evaluations", resealed(`"Evaluations":2,"Own":false`, `"Evaluations":99999        `), "its state: shorter than its header says")
 			refuse("more steps", resealed(`"Step":15`, `"Step":99`), "its state: shorter than its header says")
-			refuse("a negative length", resealed(`null,"Attachment":0`, ` "","Attachment":-1`), "its state: shorter than its header says")
+			refuse("a negative length", resealed(`"Own":false,"Attachment":0`, `"Own":true,"Attachment":-1`), "its state: shorter than its header says")
 			refuse("an evaluation less", resealed(`"Evaluations":2`, `"Evaluations":1`), "its state: 80 bytes too many")
 			end := len(kind.data) - sha256.Size // of the last column; five before it is the actions'
 			for _, place := range []struct {

@@ -29,8 +29,8 @@ type PUN struct {
 }
 
 // NewPUN returns an untrained ensemble, whose randomness comes from seed. It uses the
-// networks' sizes, G, the learning rates, γ, ρ, UncertaintyActions and GradientClip,
-// and refuses parameters that ask for an ensemble other than PUN.
+// networks' sizes, G, the learning rates, γ, ρ and UncertaintyActions, and refuses
+// parameters that ask for an ensemble other than PUN.
 func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 	if p.Critics < 2 {
 		return nil, errors.New("qta: parameter Critics is 1, which cannot disagree: an ensemble needs 2")
 	}
-	for _, name := range []string{"Uncertainty", "HeadTarget", "HeadLoss", "PredictiveGradient"} {
+	for _, name := range []string{"Uncertainty", "Learner", "PredictiveGradient"} {
 		if value, want := p.Value(name), Paper().Value(name); value != want {
 			return nil, fmt.Errorf("qta: parameter %s is %s, an ensemble by itself has %s", name, value, want)
 		}
@@ -49,7 +49,6 @@ func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 	u := &PUN{params: p, sizes: sizes, draws: newStream(seed, forLearning)}
 	p.ClipReturns = false
 	u.pun = newPUN(&p, sizes, punHeads{}, punShape(&p, sizes), newStream(seed, forInitialization).Rand, newWorkers(1))
-	u.pun.clipGradients(p.GradientClip)
 	return u, nil
 }
 

@@ -104,7 +104,7 @@ func TestPick(t *testing.T) {
 // first goal of an episode and of later ones, also of more than are asked about at once.
 func TestSelection(t *testing.T) {
 	for _, changes := range []string{
-		"", "FirstGoalState=start", "SharedActions=true", "Candidates=1000", "Uncertainty=bootstrap", "Uncertainty=ensemble",
+		"", "Learner=authors", "Candidates=1000", "Uncertainty=bootstrap", "Uncertainty=ensemble",
 	} {
 		p := changed("", tinyPreset(Paper()), "Batch=7 EnsembleActions=3 NormalizerClip=100 "+changes).Params
 		a, _ := walked(t, p, 2*askedRows+27)
@@ -123,7 +123,7 @@ func TestSelection(t *testing.T) {
 				for k := range actions {
 					action := []float64{float64(float32(symmetric(drawn.Rand))), float64(float32(symmetric(drawn.Rand)))}
 					actions[k] = append(actions[k], action)
-					if p.SharedActions {
+					if p.Learner == "authors" {
 						actions = slices.Repeat(actions[:1], len(actions))
 						break
 					}
@@ -132,7 +132,7 @@ func TestSelection(t *testing.T) {
 			want := make([]float64, len(candidates))
 			for k, c := range candidates {
 				state, goal := a.replay.observation.at(c), a.replay.achieved.at(c)
-				if first && p.FirstGoalState == "start" {
+				if first && p.Learner == "authors" {
 					state = a.observation
 				}
 				for j := range d {

@@ -127,7 +127,7 @@ func headLearns(h any, i, transition int) bool {
 	return !ok || b.in(transition, i) != b.authors
 }
 
-// prioritiesOf, departingOf and averageOf return what is behind an agent's doors.
+// prioritiesOf, learnerOf and averageOf return what is behind an agent's doors.
 func prioritiesOf(a *Agent) *prioritized {
 	a.sampler.saved() // by which all transitions have a priority
 	if s, ok := a.sampler.(tdReplay); ok {
@@ -136,7 +136,7 @@ func prioritiesOf(a *Agent) *prioritized {
 	return a.sampler.(*prioritized)
 }
 
-func departingOf(a *Agent) *departing {
+func learnerOf(a *Agent) learner {
 	for l := a.learner; ; {
 		switch inner := l.(type) {
 		case *average:
@@ -144,7 +144,7 @@ func departingOf(a *Agent) *departing {
 		case scheduled:
 			l = inner.learner
 		default:
-			return l.(*departing)
+			return l
 		}
 	}
 }

@@ -5,14 +5,13 @@ package qta
 // ("Table" is the appendix's, a Reading is a choice that the paper leaves
 // open), its tag "range" what is allowed: an interval or a list of words.
 type Params struct {
-	Method
+	Algorithm
 	Departures
-	Additions
 	Baselines
 }
 
-// Method is the appendix's table and the paper's text.
-type Method struct {
+// Algorithm is the appendix's table and the paper's text.
+type Algorithm struct {
 	// Units of each hidden layer.
 	HiddenSize int `source:"Table: network hidden size" range:"[1,4096]"`
 	// Hidden layers of every network.
@@ -36,7 +35,7 @@ type Method struct {
 	ActionL2 float64 `source:"Reading R38: the paper is silent, the authors' code" range:"[0,1000]"`
 	// Updates begin at the environment step after this one.
 	LearningStarts int `source:"Reading R39: the paper is silent, the authors' code" range:"[1,100000000]"`
-	// Clip Equation 1's target to [LowestReturn, 0].
+	// Clip Equation 1's target to [-1/(1-Discount), 0].
 	ClipReturns bool `source:"Reading R40: the only values that rewards of -1 and 0 can add up to (Differs D26)"`
 
 	// How minibatches are drawn: uniformly, by uncertainty (per), or by TD error (td), a baseline.
@@ -79,40 +78,16 @@ type Method struct {
 	Candidates int `source:"Reading R45: the paper leaves N open" range:"[1,1000000]"`
 }
 
-// Departures are what the authors' public code does otherwise, and other
-// choices that are not the paper's: see authors.go.
+// Departures are choices that are not the paper's: see authors.go, for what QTA's
+// authors' public code does otherwise, and beyond.go, for what nobody else does.
 type Departures struct {
-	// Lower end of the clip of returns; 0 stands for -1/(1-Discount).
-	LowestReturn float64 `source:"Reading R46: 0 stands for the bound -1/(1-Discount)" range:"(-Inf,0]"`
-	// Standard deviation of noise on a' in Equation 1, in actions, clipped at 0.5.
-	TargetNoise float64 `source:"Reading R47: none, as Equation 1 has none" range:"[0,10]"`
-	// The policy learns from a minibatch of its own, drawn uniformly.
-	ActorOwnDraw bool `source:"Reading R48: DDPG's Algorithm 1 has one minibatch for critic and actor"`
-
-	// Equation 4's gradient: joint with Equation 2's into the backbone, to the head only, or in a separate step.
-	PredictiveGradient string `source:"Reading R49: \"a joint loss function\"; both predictions share ξ" range:"joint|head|separate"`
-	// Squared error, or Euclidean norm.
-	HeadLoss string `source:"Equation 4" range:"squared|norm"`
-	// What a head predicts: the next observation, or the next achieved goal.
-	HeadTarget string `source:"Equation 4: s'" range:"observation|achieved"`
-	// The heads learn from a minibatch of their own, without relabeling, drawn by episode and then by step.
-	HeadOwnDraw bool `source:"Reading R50: Equation 4 sums over B, the critics' minibatch"`
-	// Weights of critics and heads decay once an evaluation has been perfect.
-	WeightDecay bool `source:"Reading R52: none"`
-
+	// How networks learn: as in the paper, or as in the code of QTA's authors, of MEGA's or of VDS's.
+	Learner string `source:"Sections 3.1 to 3.3" range:"paper|authors|mega|vds"`
+	// Equation 4's gradient: joint with Equation 2's into the backbone, or to the head only.
+	PredictiveGradient string `source:"Reading R49: \"a joint loss function\"; both predictions share ξ" range:"joint|head"`
 	// RandomAction once an episode of the run has reached its first goal, mostly at step 1.
 	RandomActionLater float64 `source:"Reading R53: as before; Beyond is Differs D6" range:"[0,1]"`
-	// How to act until InitialSteps: by the policy, or uniformly at random.
-	InitialActions string `source:"Reading R54: the goals are random, the actions the policy's" range:"policy|uniform"`
-	// The same d actions for all candidates.
-	SharedActions bool `source:"Reading R55: d actions drawn for each candidate"`
-	// The state fed to the critics in Equation 5 for an episode's first goal.
-	FirstGoalState string `source:"Reading R56: the state is the candidate's for every goal" range:"candidate|start"`
-}
 
-// Additions are choices that neither the paper nor its authors' code has: see
-// beyond.go.
-type Additions struct {
 	// Updates after each environment step.
 	UpdatesPerStep int `source:"Reading R57: one update follows every environment step; Beyond is Differs D25" range:"[1,1000]"`
 	// RandomAction in an episode once its first goal is reached, but for MEGA; 0 changes nothing.
@@ -125,8 +100,7 @@ type Additions struct {
 	FirstGoalDesired float64 `source:"Reading R60: the agent sets itself every goal; Beyond is Differs D5" range:"[0,1]"`
 }
 
-// Baselines are the methods that the paper compares with, and three more, and
-// what their own learners need.
+// Baselines are the methods that the paper compares with, and three more.
 type Baselines struct {
 	// The method that chooses the goals.
 	Curriculum string `source:"Section 3.2: QTA" range:"qta|mega|vds|her|random|visits|rnd"`
@@ -134,18 +108,8 @@ type Baselines struct {
 	Uncertainty string `source:"Section 3.1: PUN" range:"pun|q|bootstrap|ensemble"`
 	// Standard deviation of Gaussian noise added to each estimate, in its unit.
 	UncertaintyNoise float64 `source:"Section 4: none but in Figure 4" range:"[0,1000000]"`
-
 	// UncertaintyActions for Uncertainty bootstrap and ensemble.
 	EnsembleActions int `source:"Table: d for deep ensembles and bootstrapped DQN" range:"[1,4096]"`
-	// Uncertainty q, bootstrap and ensemble, Replay td: the form that the authors' code gives them.
-	AuthorsForm bool `source:"Section 4, and the papers it names there"`
-
-	// Updates in a row at each episode's end, as in VDS; 0 keeps UpdatesPerStep.
-	UpdatesPerEpisode int `source:"Reading R63: one update follows every environment step" range:"[0,1e6]"`
-	// Updates from one step of the target networks to the next, as in MEGA.
-	TargetEvery int `source:"Reading R64: Equation 3 has no schedule, each update has one" range:"[1,1e6]"`
-	// Largest magnitude of an element of a gradient, as in MEGA; 0 means no limit.
-	GradientClip float64 `source:"Reading R65: none" range:"[0,1e6]"`
 }
 
 // Paper returns the table of the paper's appendix and its text, which reproduce
@@ -153,7 +117,7 @@ type Baselines struct {
 // are clipped (D26). Every other set is a change of this one.
 func Paper() Params {
 	return Params{
-		Method: Method{
+		Algorithm: Algorithm{
 			HiddenSize:   256,
 			HiddenLayers: 3,
 			Critics:      3,
@@ -190,19 +154,15 @@ func Paper() Params {
 			Candidates:         1000,
 		},
 		Departures: Departures{
+			Learner:            "paper",
 			PredictiveGradient: "joint",
-			HeadLoss:           "squared",
-			HeadTarget:         "observation",
 			RandomActionLater:  0.3,
-			InitialActions:     "policy",
-			FirstGoalState:     "candidate",
+			UpdatesPerStep:     1,
 		},
-		Additions: Additions{UpdatesPerStep: 1},
 		Baselines: Baselines{
 			Curriculum:      "qta",
 			Uncertainty:     "pun",
 			EnsembleActions: 16,
-			TargetEvery:     1,
 		},
 	}
 }
@@ -253,26 +213,16 @@ func Beyond() Params {
 // runs deep ensembles by the variance of Q-values, and its d of 16 is from there.
 func Authors() Params {
 	p := Paper()
+	p.Learner = "authors"
 	p.PredictiveRate = 5e-4
 	p.Polyak = 0.995
-	p.LowestReturn = -150
-	p.TargetNoise = 0.2
-	p.ActorOwnDraw = true
-	p.WeightDecay = true
-	p.HeadLoss = "norm"
-	p.HeadTarget = "achieved"
-	p.HeadOwnDraw = true
-	p.PredictiveGradient = "separate"
 	p.PriorityBetaSteps = 140_000 // 0.3 + t/2e5, cut off at 1
 	p.RandomActionLater = 0.2
 	p.InitialSteps = 1001  // random while num_steps <= 1000
 	p.Candidates = 400_000 // all that are stored; no run of theirs has more
 	p.UncertaintyActions = 16
-	p.SharedActions = true
-	p.FirstGoalState = "start"
 	p.Slope = 626.58
 	p.Intercept = -591.18
-	p.AuthorsForm = true
 	return p
 }
 

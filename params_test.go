@@ -72,15 +72,14 @@ func TestPresets(t *testing.T) {
 		{"Literal over Paper", Paper(), Literal(), "UncertaintyGoal=desired"},
 		{"Beyond over Paper", Paper(), Beyond(), "RandomActionLater=0.1 RandomActionReached=0.8 " +
 			"RandomActionHeld=0.5 UncertaintyPolyak=0.999 FirstGoalDesired=0.5 UpdatesPerStep=2"},
-		{"Authors over Paper", Paper(), Authors(), "PredictiveRate=0.0005 Polyak=0.995 LowestReturn=-150 TargetNoise=0.2 " +
-			"ActorOwnDraw=true WeightDecay=true HeadLoss=norm HeadTarget=achieved HeadOwnDraw=true PredictiveGradient=separate " +
+		{"Authors over Paper", Paper(), Authors(), "Learner=authors PredictiveRate=0.0005 Polyak=0.995 " +
 			"PriorityBetaSteps=140000 RandomActionLater=0.2 UncertaintyActions=16 InitialSteps=1001 Candidates=400000 " +
-			"SharedActions=true FirstGoalState=start AuthorsForm=true Slope=626.58 Intercept=-591.18"},
+			"Slope=626.58 Intercept=-591.18"},
 		{"MEGA over Literal", Literal(), MEGA(), "HiddenSize=512 Critics=1 Batch=2000 Discount=0.98 CriticRate=0.001 PredictiveRate=0 " +
 			"ActionL2=0.1 LearningStarts=2500 NormalizerFloor=0.0001 ActionNoise=0.1 RandomAction=0.1 InitialSteps=5000 " +
-			"PredictiveGradient=head RandomActionLater=0.1 InitialActions=uniform Curriculum=mega TargetEvery=40 GradientClip=5"},
+			"Learner=mega PredictiveGradient=head RandomActionLater=0.1 Curriculum=mega"},
 		{"VDS over Literal", Literal(), VDS(), "Critics=1 Batch=256 Discount=0.98 CriticRate=0.001 PredictiveRate=0 LearningStarts=1 " +
-			"InitialSteps=0 PredictiveGradient=head Curriculum=vds UpdatesPerEpisode=40 TargetEvery=40"},
+			"InitialSteps=0 Learner=vds PredictiveGradient=head Curriculum=vds"},
 	} {
 		want := changed("", test.p, test.changes)
 		if diff := cmp.Diff(want.Params, test.q); diff != "" {
@@ -103,13 +102,13 @@ func TestPresets(t *testing.T) {
 // What makes no sense together is refused, and everything else is an agent.
 func TestCombinations(t *testing.T) {
 	const alone = "qta: parameter Critics is 1, which cannot disagree: " +
-		"Curriculum qta, Replay per, and td with AuthorsForm need 2 and above"
+		"Curriculum qta, Replay per, and td with Learner authors need 2 and above"
 	for _, test := range []struct{ changes, want string }{
 		{"Critics=1", alone},
 		{"Critics=1 Curriculum=mega Replay=per", alone},
-		{"Critics=1 Curriculum=her Replay=td AuthorsForm=true", alone},
+		{"Critics=1 Curriculum=her Replay=td Learner=authors", alone},
 		{"Critics=1 Curriculum=her Replay=td", ""},
-		{"Critics=1 Curriculum=vds AuthorsForm=true", ""},
+		{"Critics=1 Curriculum=vds Learner=authors", ""},
 		{"Critics=1 Curriculum=random Uncertainty=bootstrap", ""},
 		{"Critics=2 Curriculum=qta Replay=per", ""},
 		{"Curriculum=mega Uncertainty=q",
@@ -117,8 +116,8 @@ func TestCombinations(t *testing.T) {
 		{"Curriculum=her UncertaintyNoise=0.1",
 			"qta: parameter Curriculum is her, which asks no uncertainty: Uncertainty pun and UncertaintyNoise 0.1 go with qta"},
 		{"Uncertainty=q UncertaintyNoise=0.1", ""},
-		{"Uncertainty=q AuthorsForm=true",
-			"qta: parameter AuthorsForm is true, which with Uncertainty q needs observations as long as goals, not 3 and 2"},
+		{"Uncertainty=q Learner=authors",
+			"qta: parameter Learner is authors, which with Uncertainty q needs observations as long as goals, not 3 and 2"},
 	} {
 		got := ""
 		if _, err := NewAgent(changed("", Small(), test.changes).Params, Sizes{3, 2, 2}, 1); err != nil {
@@ -173,13 +172,13 @@ func TestValidate(t *testing.T) {
 // A parameter is set by Set and read from a file alike.
 func TestSet(t *testing.T) {
 	for change, want := range map[string]string{"Batch=256": "256", "Discount=0.5": "0.5", "Slope=-1500": "-1500", "ClipReturns=false": "false",
-		"HeadLoss=norm": "norm", "Batch=64.0": "64", "PriorityBetaSteps=1e9": "1000000000"} {
+		"Replay=per": "per", "Batch=64.0": "64", "PriorityBetaSteps=1e9": "1000000000"} {
 		name, text, _ := strings.Cut(change, "=")
 		p := Paper()
 		if err := p.Set(name, text); err != nil || p == Paper() || p.Value(name) != want {
 			t.Errorf("%s: %s, error %v", change, p.Value(name), err)
 		}
-		if name == "HeadLoss" {
+		if name == "Replay" {
 			text = strconv.Quote(text)
 		}
 		if q, err := ReadParams(strings.NewReader(fmt.Sprintf("\ufeff{%q: %s}\n", name, text)), Paper()); err != nil || p != q {
@@ -189,7 +188,7 @@ func TestSet(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"Btach", "1", `qta: unknown parameter "Btach"; "qta params" lists them`},
 		{"batch", "1", `qta: unknown parameter "batch"; it is called Batch`},
-		{"Method", `{"Batch": 0}`, `qta: unknown parameter "Method"; "qta params" lists them`},
+		{"Algorithm", `{"Batch": 0}`, `qta: unknown parameter "Algorithm"; "qta params" lists them`},
 		{"", "1", `qta: unknown parameter ""; "qta params" lists them`},
 		{"Batch", "0", "qta: parameter Batch is 0, allowed are [1,65536]"},
 		{"Batch", "1e12", "qta: parameter Batch is 1e+12, allowed are [1,65536]"},
@@ -200,7 +199,7 @@ func TestSet(t *testing.T) {
 		{"Discount", "NaN", "qta: parameter Discount: `NaN` is not a number"},
 		{"Slope", "1e999", "qta: parameter Slope: `1e999` is not a number"},
 		{"ClipReturns", "1", "qta: parameter ClipReturns: `1` is not true or false"},
-		{"HeadLoss", "huber", "qta: parameter HeadLoss is huber, allowed are squared|norm"},
+		{"Replay", "huber", "qta: parameter Replay is huber, allowed are uniform|per|td"},
 	} {
 		p := Paper()
 		if err := p.Set(test.name, test.text); err == nil || err.Error() != test.want || p != Paper() {
@@ -223,7 +222,7 @@ func TestReadParams(t *testing.T) {
 		{"{\n\t\"Batch\": 0}", "qta: parameter Batch is 0, allowed are [1,65536]", "line 2, column 12"},
 		{`{"Batch": "1"}`, "qta: parameter Batch: `\"1\"` is not a whole number", "line 1, column 14"},
 		{`{"Batch": null}`, "qta: parameter Batch: `null` is not a whole number", "line 1, column 15"},
-		{"{\"HeadLoss\": [\n1]}", `qta: parameter HeadLoss: "[\n1]" is not a word`, "line 2, column 3"},
+		{"{\"Replay\": [\n1]}", `qta: parameter Replay: "[\n1]" is not a word`, "line 2, column 3"},
 	} {
 		want := fmt.Sprintf("%s (before %s", test.want, test.place)
 		if _, err := ReadParams(strings.NewReader(test.text), Paper()); err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -241,7 +240,7 @@ func TestReadParams(t *testing.T) {
 // another round. What makes no sense together is of Validate.
 func FuzzReadParams(f *testing.F) {
 	f.Add(string(toJSON(Authors())))
-	f.Add(`{"Batch": 2, "HeadLoss": "norm", "ClipReturns": false}`)
+	f.Add(`{"Batch": 2, "Replay": "per", "ClipReturns": false}`)
 	f.Add(`{"Batch": null}`)
 	f.Add(`{"Critics": 1}`)
 	f.Fuzz(func(t *testing.T, text string) {

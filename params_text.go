@@ -123,10 +123,10 @@ func (p Params) Validate() error {
 		return fmt.Errorf("qta: parameter Curriculum is %s, which asks no uncertainty: "+
 			"Uncertainty %s and UncertaintyNoise %v go with qta", p.Curriculum, p.Uncertainty, p.UncertaintyNoise)
 	}
-	asked := p.Curriculum == "qta" || p.Replay == "per" || p.Replay == "td" && p.AuthorsForm
+	asked := p.Curriculum == "qta" || p.Replay == "per" || p.Replay == "td" && p.Learner == "authors"
 	if p.Critics == 1 && asked {
 		return errors.New("qta: parameter Critics is 1, which cannot disagree: " +
-			"Curriculum qta, Replay per, and td with AuthorsForm need 2 and above")
+			"Curriculum qta, Replay per, and td with Learner authors need 2 and above")
 	}
 	return nil
 }

@@ -45,20 +45,16 @@ func drawPair(rng stream, n int) (i, j int) {
 	return i, j
 }
 
-// clipReturns clips values to the possible returns, from LowestReturn to 0.
+// clipReturns clips values to the possible returns, from the lowest to 0.
 //
 // Differs D26: Equation 1 has no bounds. No sum of rewards of -1 and 0 is
 // outside these; without ClipReturns the rule is off.
-func (p *Params) clipReturns(values []float32) {
-	if !p.ClipReturns {
+func (u *pun) clipReturns(values []float32) {
+	if !u.params.ClipReturns {
 		return
 	}
-	low := p.LowestReturn
-	if low == 0 {
-		low = -1 / (1 - p.Discount)
-	}
 	for k, y := range values {
-		values[k] = min(max(y, float32(low)), 0)
+		values[k] = min(max(y, float32(u.lowest)), 0)
 	}
 }
 
@@ -155,7 +151,8 @@ type pun struct {
 	critics []*critic
 	widths  []int // of a critic, from input to output
 	shape
-	heads heads
+	heads  heads
+	lowest float64 // return that is possible
 
 	pass                *pass
 	dp                  matrix      // the gradient with respect to the heads' output, B by its width
@@ -200,7 +197,7 @@ func (punHeads) targets(u *pun, b *batch, rng stream) {
 		q2 = u.targetValue(b.next, j)
 	}
 	TDTarget(b.y, b.r, q1, q2, u.params.Discount)
-	u.params.clipReturns(b.y)
+	u.clipReturns(b.y)
 }
 
 func (punHeads) spread(d []float64, outputs [][]float32, predicted int) {
@@ -361,6 +358,7 @@ func newPUN(p *Params, sizes Sizes, h heads, s shape, rng *rand.Rand, w *workers
 	widths := p.widths(sizes.Observation+sizes.Goal+sizes.Action, 1)
 	u := &pun{
 		params: p, widths: widths, heads: h, shape: s,
+		lowest:      -1 / (1 - p.Discount),
 		pass:        newPass(widths, w),
 		headT:       newMatrix(s.width, p.HiddenSize),
 		values:      make([][]float32, p.Critics),

@@ -64,7 +64,7 @@
 //
 // The same version, parameters and seed give the same bytes, with any number of
 // threads and interruptions, on every machine with a kernel in assembly; see
-// [KernelName]. With WeightDecay, as in [Authors], evaluations matter too.
+// [KernelName]. With Learner authors evaluations matter too.
 package qta
 
 import (
@@ -368,7 +368,7 @@ func (a *Agent) rollout(env Env, rng stream, e *Evaluation) error {
 
 // logEvaluation evaluates the policy and adds a row to the log. Its random numbers
 // depend only on the seed and the step, so that training is the same however
-// often it is evaluated, except with WeightDecay.
+// often it is evaluated, except with Learner authors.
 func (a *Agent) logEvaluation(env Env, rollouts int) error {
 	if err := checkParameters(a.step, a.parameters()...); err != nil {
 		return err
@@ -401,7 +401,7 @@ type Evaluation struct {
 	Step           int     // environment steps taken
 	Success        float64 // fraction of rollouts at the goal after their last step
 	CriticLoss     float64 // Equation 2, mean over the critics, in squared rewards
-	PredictiveLoss float64 // Equation 4 or what HeadLoss and Uncertainty have in its place, mean over the heads
+	PredictiveLoss float64 // Equation 4 or what Learner and Uncertainty have in its place, mean over the heads
 	ActorLoss      float64 // in rewards
 	GoalsSet       int     // goals chosen so far
 	GoalsReached   int     // of these, reached

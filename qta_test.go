@@ -146,8 +146,8 @@ func TestNumericError(t *testing.T) {
 			}
 		}},
 		{"predictive heads", "", func(a *Agent) { a.pun.critics[0].head.b[0] = nan }},
-		{"predictive heads", "PredictiveGradient=head HeadOwnDraw=true", func(a *Agent) { a.pun.critics[2].head.w.data[0] = nan }},
-		{"critics", "UpdatesPerEpisode=3 Horizon=13", func(a *Agent) { a.pun.critics[1].q.params[3] = nan }},
+		{"predictive heads", "Learner=authors", func(a *Agent) { a.pun.critics[2].head.w.data[0] = nan }},
+		{"critics", "Learner=vds Horizon=13", func(a *Agent) { a.pun.critics[1].q.params[3] = nan }},
 		{"RND predictor", "Curriculum=rnd Horizon=13", spoilCurriculum}, // which learns at an episode's end
 		{"VDS value functions", "Curriculum=vds Horizon=13", spoilCurriculum},
 		// Without updates the next evaluation finds it.
@@ -282,7 +282,7 @@ func multiplyAdds(p Params, s Sizes) float64 {
 	h, g := float64(p.HiddenSize), float64(p.Critics)
 	critic := float64(s.Observation+s.Goal+s.Action)*h + float64(p.HiddenLayers-1)*h*h + h
 	passes := 5*g + 6
-	if p.HeadOwnDraw || p.PredictiveGradient == "separate" {
+	if p.Learner == "authors" {
 		passes += 3 * g
 	}
 	return passes * critic * float64(p.Batch)
@@ -736,12 +736,15 @@ func TestUpdateByHand(t *testing.T) {
 	}{
 		{"uniform", "", -1 / (1 - γ), 0},
 		{"per", "", -1 / (1 - γ), 0},
-		{"uniform", "HeadTarget=achieved LowestReturn=-1.2", -1.2, 0},
+		{"uniform", "", -1.2, 0}, // with the authors' heads
 		{"uniform", "ClipReturns=false ActionNoise=0 RandomAction=0 RandomActionLater=0", math.Inf(-1), math.Inf(1)},
 	} {
 		replay := test.replay + test.changes
 		a := handAgent(t, h, 1, fmt.Sprintf("Horizon=%d Batch=%d LearningStarts=%d Discount=%v PriorityAlpha=%v PriorityBetaSteps=200 Replay=%s %s",
 			horizon, batch, starts, γ, α, test.replay, test.changes))
+		if a.pun.lowest = test.low; test.low == -1.2 {
+			a.pun.heads = achievedHeads{a.pun.heads}
+		}
 		env := &recorder{scriptedEnv: &scriptedEnv{place: func(e, k int) float64 { return float64(10*e + k) }}}
 		// The agent pursues what it will achieve in three steps, but for a bit.
 		a.SetCurriculum(curriculumFunc(func(a *Agent, _ bool, _ *rand.Rand) ([]float64, error) {
@@ -806,7 +809,7 @@ func TestUpdateByHand(t *testing.T) {
 				// What the networks say, and what they should.
 				x, next, goal := s(float64(10*e+k)+0.5), row[0]+0.5, g(row[1])
 				predicted := next
-				if a.Params().HeadTarget == "achieved" {
+				if test.low == -1.2 {
 					predicted = row[0]
 				}
 				action, r := float64(float32(env.actions[i][0])), env.scriptedEnv.Reward(row[:1], row[1:])
@@ -1058,7 +1061,7 @@ func TestStreams(t *testing.T) {
 		{1, "Batch=9", 0, "replay"},
 		{1, "HindsightRatio=0", 0, "replay"},
 		{1, "NormalizerDraws=9", 0, "replay"},
-		{1, "TargetNoise=0.1", 0, "learning"},
+		{1, "Learner=authors", 0, "goals learning replay"},
 		{1, "UncertaintyActions=3", 0, "goals"},
 		{1, "Candidates=9", 0, "goals"},
 	} {

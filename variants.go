@@ -15,11 +15,12 @@ func (a *Agent) furnish(rng *rand.Rand) {
 	if p.Uncertainty == "bootstrap" {
 		a.pun.shareBackbone()
 	}
-	if p.PredictiveGradient == "separate" {
-		stepsApart(a.pun)
+	switch p.Learner {
+	case "authors":
+		a.pun.authorsEnsemble()
+	case "mega":
+		a.clipGradients()
 	}
-	a.policy.adam.clip = p.GradientClip
-	a.pun.clipGradients(p.GradientClip)
 
 	a.curriculum = newCurriculum(p, a.sizes, a.seed, w)
 	a.explorer = newExplorer(p, a.sizes, a.curriculum)
@@ -28,7 +29,7 @@ func (a *Agent) furnish(rng *rand.Rand) {
 	case "per":
 		a.sampler = newPrioritized(a.replay, p)
 	case "td":
-		a.sampler = tdReplay{newPrioritized(a.replay, p), l, p.AuthorsForm}
+		a.sampler = tdReplay{newPrioritized(a.replay, p), l, p.Learner == "authors"}
 	}
 	a.estimator, a.learner = newEstimator(p), newLearner(p, l)
 	if p.UncertaintyPolyak > 0 {
@@ -41,25 +42,23 @@ func (a *Agent) furnish(rng *rand.Rand) {
 // their shape.
 func newHeads(p *Params, sizes Sizes, seed uint64, r *replay) (h heads, l lessons, s shape) {
 	h, l, s = punHeads{}, punLessons{}, punShape(p, sizes)
-	if p.HeadTarget == "achieved" {
-		h, s.predicted = achievedHeads{h}, sizes.Goal
-	}
-	if p.HeadLoss == "norm" {
-		l = punLessons{norm: true}
+	authors := p.Learner == "authors"
+	if authors {
+		h, l, s.predicted = achievedHeads{h}, normLessons{}, sizes.Goal
 	}
 	s.width = s.predicted
 	switch p.Uncertainty {
 	case "bootstrap":
 		s.d = p.EnsembleActions
-		if p.AuthorsForm {
+		if authors {
 			l, s.predicted, s.width = punLessons{}, 1, 1
 		}
-		b := &bootstrap{ownTargets: ownTargets{heads: h, lessons: l}, seed: seed, authors: p.AuthorsForm, replay: r}
+		b := &bootstrap{ownTargets: ownTargets{heads: h, lessons: l}, seed: seed, authors: authors, replay: r}
 		h, l = b, b
 	case "ensemble":
 		s.d = p.EnsembleActions
 		s.width++ // for a raw variance
-		e := &deepEnsemble{ownTargets{heads: h, lessons: l}, p.AuthorsForm}
+		e := &deepEnsemble{ownTargets{heads: h, lessons: l}, authors}
 		h, l = e, e
 	}
 	return h, l, s
@@ -68,14 +67,20 @@ func newHeads(p *Params, sizes Sizes, seed uint64, r *replay) (h heads, l lesson
 // newLearner returns the learner that p names, without an average.
 func newLearner(p *Params, lessons lessons) (l learner) {
 	l = everyStep{}
-	if lessons != (punLessons{}) || p.HeadOwnDraw || p.ActorOwnDraw || p.WeightDecay || p.TargetNoise > 0 ||
-		p.TargetEvery > 1 || p.PredictiveGradient != "joint" {
-		l = &departing{lessons: lessons, oneBackbone: p.Uncertainty == "bootstrap"}
-	}
+	other := otherLearner{lessons: lessons, oneBackbone: p.Uncertainty == "bootstrap", targetEvery: 1}
 	switch {
-	case p.UpdatesPerEpisode > 0:
-		l = scheduled{l, 0, p.UpdatesPerEpisode}
-	case p.UpdatesPerStep > 1:
+	case p.Learner == "authors":
+		l = &authorsLearner{otherLearner: other}
+	case p.Learner == "mega":
+		other.targetEvery = megaTargetEvery
+		l = &other
+	case p.Learner == "vds":
+		other.targetEvery = vdsAgentUpdates
+		l = scheduled{&other, 0, vdsAgentUpdates}
+	case lessons != (punLessons{}) || p.PredictiveGradient == "head":
+		l = &other
+	}
+	if p.UpdatesPerStep > 1 && p.Learner != "vds" {
 		l = scheduled{l, p.UpdatesPerStep, 0}
 	}
 	return l
@@ -106,11 +111,11 @@ func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 // newEstimator returns the estimator that p names, without an average.
 func newEstimator(p *Params) (e estimator) {
 	e = equation5{}
-	if p.SharedActions || p.FirstGoalState == "start" {
+	if p.Learner == "authors" {
 		e = authorsQuestion{e}
 	}
 	if p.Uncertainty == "q" {
-		e = valuesDiffer{p.AuthorsForm}
+		e = valuesDiffer{p.Learner == "authors"}
 	}
 	if p.UncertaintyNoise > 0 {
 		e = noisy{e, p.UncertaintyNoise}
@@ -122,7 +127,7 @@ func newEstimator(p *Params) (e estimator) {
 func newExplorer(p *Params, sizes Sizes, c curriculum) (e explorer) {
 	e = tableExplorer{}
 	m, isMEGA := c.(*mega)
-	if isMEGA || p.InitialActions == "uniform" || p.RandomActionLater != p.RandomAction ||
+	if isMEGA || p.Learner == "mega" || p.RandomActionLater != p.RandomAction ||
 		p.RandomActionReached > 0 || p.RandomActionHeld > 0 {
 		w := &wandering{mega: m}
 		if p.RandomActionHeld > 0 {

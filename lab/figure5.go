@@ -200,7 +200,7 @@ func (s *state) uncertaintyName(p qta.Params) (name, unit string) {
 	case p.Uncertainty == "q":
 		unit = "rewards"
 	case len(s.Map) == 0:
-	case p.Uncertainty == "ensemble" && p.AuthorsForm:
+	case p.Uncertainty == "ensemble" && p.Learner == "authors":
 		unit = "cells²"
 	default:
 		unit = "cells"

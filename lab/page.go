@@ -110,7 +110,7 @@ func (id Identity) lossUnit() string {
 	switch {
 	case len(id.Map) == 0:
 		return ""
-	case id.Params.HeadLoss == "norm":
+	case id.Params.Learner == "authors":
 		return "cell"
 	}
 	return "cell^2"

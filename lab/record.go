@@ -330,7 +330,8 @@ func Differing(p, q qta.Params) (names []string) {
 func idle(p qta.Params, name string) bool {
 	return name == "UncertaintyGoal" && (p.Curriculum != "qta" || p.Uncertainty == "q") || // no one asks Equation 5
 		name == "FirstGoalDesired" && p.Curriculum != "qta" ||
-		name == "AuthorsForm" && p.Uncertainty == "pun" && p.Replay != "td"
+		name == "PredictiveGradient" && p.Learner == "authors" ||
+		name == "UpdatesPerStep" && p.Learner == "vds"
 }
 
 // ReadRecord reads a run.json, or a file like it. Errors wrap [fs.ErrNotExist]
@@ -380,15 +381,65 @@ func decodeRecord(data []byte) (*Record, error) {
 	if !bytes.Equal(sealed(body), data) {
 		return nil, errors.New("damaged or edited: its checksum is wrong")
 	}
-	// A parameter that the record does not name is of a later version, and what it is
-	// in Paper changed nothing until then. One that is unknown may have.
-	r := &Record{Run: Identity{Params: qta.Paper()}}
-	d := json.NewDecoder(io.MultiReader(bytes.NewReader(body), strings.NewReader(recordEnd)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(r); err != nil {
+	r := new(Record)
+	if err := decodeStrictly(io.MultiReader(bytes.NewReader(body), strings.NewReader(recordEnd)), r); err != nil {
 		return nil, errors.New(words.Bare(err))
 	}
 	return r, r.check()
+}
+
+func decodeStrictly(from io.Reader, to any) error {
+	d := json.NewDecoder(from)
+	d.DisallowUnknownFields()
+	return d.Decode(to)
+}
+
+// former are the parameters that became one, Learner; a record from before has them.
+type former struct {
+	LowestReturn, TargetNoise, GradientClip                            float64
+	ActorOwnDraw, HeadOwnDraw, WeightDecay, SharedActions, AuthorsForm bool
+	HeadLoss, HeadTarget, FirstGoalState, InitialActions               string
+	UpdatesPerEpisode, TargetEvery                                     int
+}
+
+// formerly has what they were for each learner.
+var formerly = map[former]string{
+	formerPaper: "paper",
+	{-150, 0.2, 0, true, true, true, true, true, "norm", "achieved", "start", "policy", 0, 1}:             "authors",
+	{0, 0, 5, false, false, false, false, false, "squared", "observation", "candidate", "uniform", 0, 40}: "mega",
+	{0, 0, 0, false, false, false, false, false, "squared", "observation", "candidate", "policy", 40, 40}: "vds",
+}
+
+var formerPaper = former{HeadLoss: "squared", HeadTarget: "observation", FirstGoalState: "candidate",
+	InitialActions: "policy", TargetEvery: 1}
+
+// UnmarshalJSON reads an identity. A parameter that it does not name is of a later
+// version, and what it is in Paper changed nothing until then; one that is unknown
+// may have.
+func (id *Identity) UnmarshalJSON(text []byte) error {
+	type all Identity
+	type parameters struct {
+		qta.Params
+		former
+	}
+	read := struct {
+		*all
+		Parameters parameters `json:"parameters"`
+	}{(*all)(id), parameters{qta.Paper(), formerPaper}}
+	if err := decodeStrictly(bytes.NewReader(text), &read); err != nil {
+		return err
+	}
+	p, learner := &read.Parameters, formerly[read.Parameters.former]
+	switch id.Params = p.Params; learner {
+	case "":
+		return errors.New("its parameters are of an earlier version, and no learner's of this one")
+	case "authors":
+		id.Params.PredictiveGradient = "joint" // which was "separate"
+		fallthrough
+	case "mega", "vds":
+		id.Params.Learner = learner
+	}
+	return nil
 }
 
 // check refuses a record that no run has.
