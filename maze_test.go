@@ -26,7 +26,6 @@ func drawing(rows ...string) string { return strings.Join(rows, "\n") + "\n" }
 func TestNewMaze(t *testing.T) {
 	for name, want := range map[string]string{
 		"4x5": drawing("#######", "#.....#", "#.#.#.#", "#.###.#", "#.S#G.#", "#######"),
-		"6x5": drawing("#######", "#.....#", "#.#.#.#", "#.#.#.#", "#.#.#.#", "#.###.#", "#.S#G.#", "#######"),
 		"3x5": drawing("#######", "#.....#", "#.###.#", "#.S#G.#", "#######"),
 		"4x9": drawing("###########", "#.........#", "#.###.###.#", "#.#######.#", "#.S#####G.#", "###########"),
 		"1U5": drawing("#####", "#S#G#", "#.#.#", "#.#.#", "#.#.#", "#...#", "#####"),
@@ -80,7 +79,6 @@ func TestParseMaze(t *testing.T) {
 		t.Errorf("3 by 3333 cells: %v, error %v", m, err)
 	}
 	for text, want := range map[string]string{
-		"":                                   "maze: no S or no G; a map",
 		"####\n#G.#\n####":                   "maze: no S or no G; a map",
 		"S..":                                "maze: no S or no G; a map",
 		"S.G\n.x.":                           "maze line 2, column 2: 'x' may not stand here: a map has '#' (wall)",

@@ -168,7 +168,8 @@ func TestNumericError(t *testing.T) {
 		var e *NumericError
 		if !errors.As(err, &e) || e.Network != test.network || finite(e.Value) || e.Step < at || e.Step > at+1 != later {
 			t.Errorf("%s poisoned after step %d: error %v", test.network, at, err)
-		} else if !strings.HasPrefix(err.Error(), fmt.Sprintf("qta: step %d: %s: ", e.Step, test.network)) {
+		} else if text := fmt.Sprintf("qta: step %d: %s: %v is not finite; a smaller learning rate may help, "+
+			"or smaller numbers in the environment", e.Step, test.network, e.Value); err.Error() != text {
 			t.Errorf("error text %q", err)
 		}
 	}

@@ -215,13 +215,14 @@ func (s *session) redraw() error {
 		return words.BadInput("the run in %s stands at step %d, past where these limits would have ended it; "+
 			"give it more than %[2]d steps, and Continue (-stop never) if it is solved", s.dir.path, at)
 	}
-	r := s.record
-	switch b := s.before; {
-	case b == nil:
+	r, b := s.record, s.before
+	known := b != nil && len(b.Run.Differences(r.Run)) == 0
+	switch {
+	case known && b.Outcome.Steps == at && b.Outcome.Digest == s.agent.Digest():
+		r.Program, r.Machine, r.Limits = b.Program, b.Machine, b.Limits
+	case !known || b.Outcome.Steps == at:
 		const unknown = "unknown"
 		r.Program, r.Machine = Program{Revision: unknown, Go: unknown}, Machine{OS: unknown, Arch: unknown, Kernel: unknown}
-	case b.Outcome.Steps == at && b.Outcome.Digest == s.agent.Digest() && len(b.Run.Differences(r.Run)) == 0:
-		r.Program, r.Machine, r.Limits = b.Program, b.Machine, b.Limits
 	}
 	if err := s.end(); err != nil {
 		return err

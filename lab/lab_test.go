@@ -108,14 +108,8 @@ func TestFingerprint(t *testing.T) {
 			t.Errorf("%v: error %v", test, err)
 		}
 	}
-	r, err := Open(o.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.state.Fingerprint = nil
-	r.state.attach(r.Agent)
-	err = r.Agent.SaveFile(filepath.Join(o.Dir, AgentFile))
-	if err := errors.Join(err, trainIced(t, o, 0.6, 0)); err != nil {
+	attach(t, o.Dir, func(s *state) { s.Fingerprint = nil })
+	if err := trainIced(t, o, 0.6, 0); err != nil {
 		t.Errorf("a run without a fingerprint: %v", err)
 	}
 }

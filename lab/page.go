@@ -56,7 +56,7 @@ func (v *view) Changed(name string) bool {
 func (v *view) files() (files map[string][]byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = words.BadInput("what is attached to the agent is of no run and cannot be drawn: %v", r)
+			err = words.BadInput("what is attached to the agent is of no run and cannot be drawn: %v; name another directory", r)
 		}
 	}()
 	files = map[string][]byte{}

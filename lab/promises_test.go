@@ -33,6 +33,20 @@ func stopAt(t testing.TB, o Options, stop int) {
 	}
 }
 
+// attach changes what is attached to the agent of a run.
+func attach(t testing.TB, dir string, change func(*state)) {
+	t.Helper()
+	r, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(r.state)
+	r.state.attach(r.Agent)
+	if err := r.Agent.SaveFile(filepath.Join(dir, AgentFile)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // copyRun copies a run's directory.
 func copyRun(t testing.TB, from string) (to string) {
 	t.Helper()
@@ -72,11 +86,8 @@ func refused(t *testing.T, what string, o Options, wants ...string) {
 			t.Errorf("%s: error %q, want one line with %q", what, err, want)
 		}
 	}
-	after := contents(t, o.Dir)
-	for name, text := range before {
-		if after[name] != text {
-			t.Errorf("%s: %s was changed", what, name)
-		}
+	if !reflect.DeepEqual(before, contents(t, o.Dir)) {
+		t.Errorf("%s: the run was changed", what)
 	}
 }
 
@@ -240,16 +251,21 @@ func TestVersions(t *testing.T) {
 
 	dir = filepath.Join(t.TempDir(), "run")
 	stopAt(t, tinyRun(dir), 30)
-	r, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.state.Version = "0.0.1"
-	r.state.attach(r.Agent)
-	if err := r.Agent.SaveFile(filepath.Join(dir, AgentFile)); err != nil {
-		t.Fatal(err)
-	}
+	attach(t, dir, func(s *state) { s.Version = "0.0.1" })
 	refused(t, "another algorithm", tinyRun(dir), "the version of qta is 0.0.1 there, "+qta.Version+" here")
+}
+
+// What is attached to an agent and cannot be drawn is bad input.
+func TestUndrawable(t *testing.T) {
+	for _, change := range []func(*state){
+		func(s *state) { s.Snapshots[0].Value = nil },
+		func(s *state) { s.Frames[0].Rollouts[0].Way = nil },
+	} {
+		dir := filepath.Join(t.TempDir(), "run")
+		stopAt(t, tinyRun(dir), 30)
+		attach(t, dir, change)
+		refused(t, "not to be drawn", tinyRun(dir), "is of no run and cannot be drawn: ", "; name another directory")
+	}
 }
 
 // TestRefusals lists what is refused at the start, before anything is written.
@@ -445,7 +461,7 @@ func TestPace(t *testing.T) {
 }
 
 // A run that another kernel goes on with, which rounds differently, says so. A record of
-// other networks than the agent's does not say what has run it.
+// another run or of other networks does not say what has run it.
 func TestRecordOfAnother(t *testing.T) {
 	o := tinyRun(filepath.Join(t.TempDir(), "run"))
 	var warned string
@@ -463,14 +479,19 @@ func TestRecordOfAnother(t *testing.T) {
 	if r.Machine.Kernel = "generic"; qta.KernelName() == "generic" {
 		r.Machine.Kernel = "avx2"
 	}
-	for _, o.Steps = range []int{83, 100} {
+	for _, test := range []struct {
+		steps int
+		seed  uint64
+		want  string
+	}{{83, 4, "unknown"}, {83, 3, "older"}, {100, 3, "unknown"}} {
+		o.Steps = test.steps
 		train(t, o)
-		r.Outcome.Steps = o.Steps // the networks are those of step 83
+		r.Outcome.Steps, r.Run.Seed = test.steps, test.seed // the networks are those of step 83
 		roomtest.Write(t, path, string(r.Encode()))
 		train(t, o) // ends at once and makes the record again
 		again, err := ReadRecord(path)
-		if err != nil || (again.Program.Revision == "older") != (o.Steps == 83) {
-			t.Errorf("at step %d the revision is %q, error %v", o.Steps, again.Program.Revision, err)
+		if err != nil || again.Program.Revision != test.want {
+			t.Errorf("%+v: the revision is %q, error %v", test, again.Program.Revision, err)
 		}
 	}
 	if !strings.Contains(warned, "rounds differently") {

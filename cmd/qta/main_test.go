@@ -46,7 +46,6 @@ func TestBadInput(t *testing.T) {
 		{"-fly", "-fly; \"qta help train\" lists the flags"},
 		{"maze 4x5 -fly", "-fly; \"qta help maze\" lists the flags"},
 		{"help me", `unknown command "me"`},
-		{"version now", `unexpected argument "now"`},
 		{"params batch", `unknown parameter "batch"; it is called Batch`},
 		{"params d", "d of the paper is the parameter UncertaintyActions: qta params UncertaintyActions"},
 		{"params T", "T of the paper is the parameter Horizon: qta params Horizon"},
@@ -57,7 +56,6 @@ func TestBadInput(t *testing.T) {
 		{"eval many", "many holds runs: name one of them, such as many/one"},
 		{"eval many/one/agent.qta", "many/one/agent.qta is a file of a run: name its directory, many/one"},
 		{"params Btach", `unknown parameter "Btach"; "qta params" lists them`},
-		{"-seed -1", "-seed: want a whole number from 0"},
 		{"-seed 0x10", "-seed: want a whole number from 0"},
 		{"maze utf16.txt", "map file utf16.txt: it is UTF-16: save it as UTF-8"},
 		{"-steps 1e6", "-steps: want a whole number from 1 to 100000000"},
@@ -80,7 +78,6 @@ func TestBadInput(t *testing.T) {
 		{"eval nowhere", "nowhere is not a run's directory: it holds no agent.qta"},
 		{"eval maps", "maps is not a run's directory: it holds no agent.qta"},
 		{"eval damaged", "agent.qta is damaged"},
-		{"eval maps -rollouts 0", "-rollouts: want a whole number from 1"},
 		{"check five", `qta check "five"`},
 		{"sweep", "qta: sweep needs either a sweep file or -figure"},
 		{"sweep none.txt", "qta: sweep file none.txt: "},
@@ -186,12 +183,8 @@ func TestTrain(t *testing.T) {
 	t.Chdir(t.TempDir())
 	args := tinyRun("-steps", "40", "-out", "run")
 	out := mustRun(t, args...)
-	for _, want := range []string{"QTA on maze 1U5: the paper's algorithm; HiddenSize 8 instead of 256; ",
-		"\nParameters paper HiddenSize=8 ", "    step  success", "The budget is used up: after 40 environment steps"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("the output lacks %q:\n%s", want, out)
-		}
-	}
+	has(t, out, "QTA on maze 1U5: the paper's algorithm; HiddenSize 8 instead of 256; ",
+		"\nParameters paper HiddenSize=8 ", "    step  success", "The budget is used up: after 40 environment steps")
 	if !strings.HasSuffix(out, "\nOpen run/report.html\n") {
 		t.Errorf("the last line points at nothing:\n%s", out)
 	}

@@ -89,7 +89,7 @@ func reportCommand(flags *flag.FlagSet) func(call) error {
 		r, dirs := report.New(c), words.Plain(strings.Join(in.args, ", "))
 		left := words.Count(len(r.Skipped), "file") + " left out"
 		if len(r.Skipped) > 0 {
-			left += fmt.Sprintf(", such as %s: %s", r.Skipped[0].Path, r.Skipped[0].Why)
+			left += words.Plain(fmt.Sprintf(", such as %s: %s", r.Skipped[0].Path, r.Skipped[0].Why))
 		}
 		if len(r.Runs) == 0 {
 			return words.BadInput("there is no run in %s; %s", dirs, left)

@@ -50,7 +50,7 @@ func TestReportCommand(t *testing.T) {
 		t.Errorf("within a run: %+v", got)
 	}
 	out := mustRun(t, "report", "runs/1", "runs/2", "runs", "-o", lab.PageFile)
-	if !strings.HasPrefix(out, "2 runs in runs/1, runs/2, runs; ") {
+	if !strings.HasPrefix(out, "2 runs in runs/1, runs/2, runs; 2 files left out, such as runs/1: the same run as in ") {
 		t.Errorf("directories named twice: %q", out)
 	}
 }

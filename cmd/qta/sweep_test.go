@@ -277,7 +277,7 @@ func TestStatus(t *testing.T) {
 	c.Wait()
 	has(t, mustRun(t, "status", "runs"), "runs/seed1  killed  at step ", "\n1 killed\n")
 	roomtest.Write(t, "runs/seed1/"+lab.RecordFile, "{}")
-	has(t, mustRun(t, "status", "runs"), "skipped", "\n1 skipped\n")
+	has(t, mustRun(t, "status", "runs"), "runs/seed1/run.json  skipped  it is no record of a run\n", "\n1 skipped\n")
 	held := 0.985
 	ended := lab.Outcome{SolvedAt: 30, HeldOut: &held, HeldOutRollouts: 200}
 	_, detail := status(&lab.Record{State: lab.Solved, Outcome: ended})
