@@ -47,8 +47,6 @@ func variants() []Preset {
 		{Beyond(), "", "Curriculum=vds"},
 		{Beyond(), "", "Curriculum=her"},
 		{Beyond(), "", "Curriculum=random"},
-		{Beyond(), "", "Curriculum=visits"},
-		{Beyond(), "", "Curriculum=rnd"},
 		{Beyond(), "", "Replay=per"},
 		{Beyond(), "", "Replay=td"},
 		{Beyond(), "", "Uncertainty=q"},

@@ -161,7 +161,6 @@ const (
 	forSurvey
 	forMasks
 	forMembers
-	forNovelty
 )
 
 // stream is the generator of one purpose. pcg is its whole state.

@@ -100,10 +100,10 @@ type Departures struct {
 	FirstGoalDesired float64 `source:"Reading R60: the agent sets itself every goal; Beyond is Differs D5" range:"[0,1]"`
 }
 
-// Baselines are the methods that the paper compares with, and three more.
+// Baselines are the methods that the paper compares with, and uniform goals.
 type Baselines struct {
 	// The method that chooses the goals.
-	Curriculum string `source:"Section 3.2: QTA" range:"qta|mega|vds|her|random|visits|rnd"`
+	Curriculum string `source:"Section 3.2: QTA" range:"qta|mega|vds|her|random"`
 	// How a goal's uncertainty is estimated, and by which critics.
 	Uncertainty string `source:"Section 3.1: PUN" range:"pun|q|bootstrap|ensemble"`
 	// Standard deviation of Gaussian noise added to each estimate, in its unit.

@@ -97,10 +97,6 @@ func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 		return desiredGoals{}
 	case "random":
 		return randomGoals{}
-	case "visits":
-		return &visits{counts: map[string]int{}}
-	case "rnd":
-		return newRND(sizes, seed, w)
 	}
 	if p.FirstGoalDesired > 0 {
 		return practice{queryTheAgent{}}

@@ -35,8 +35,6 @@ var (
 	VDS       = Method{"VDS", []string{"Curriculum=vds"}}
 	HER       = Method{"HER", []string{"Curriculum=her"}}
 	Random    = Method{"random goals", []string{"Curriculum=random"}}
-	Visits    = Method{"visit counts", []string{"Curriculum=visits"}}
-	RND       = Method{"RND's novelty", []string{"Curriculum=rnd"}}
 	PER       = Method{"QTA + PER", []string{"Replay=per"}}
 	TD        = Method{"QTA + TD-PER", []string{"Replay=td"}}
 	Q         = Method{"Q-value disagreement", []string{"Uncertainty=q"}}
@@ -49,8 +47,7 @@ var (
 
 // Methods returns all of them.
 func Methods() []Method {
-	return []Method{QTA, MEGA, VDS, HER, Random, Visits, RND, PER, TD, Q, Bootstrap, Ensemble, Noise1,
-		Noise3, Noise5}
+	return []Method{QTA, MEGA, VDS, HER, Random, PER, TD, Q, Bootstrap, Ensemble, Noise1, Noise3, Noise5}
 }
 
 // A Figure is one of the paper's.
