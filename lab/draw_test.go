@@ -139,18 +139,15 @@ func TestImage(t *testing.T) {
 func TestCharts(t *testing.T) {
 	v := view{Record: madeUp(t), agent: new(qta.Agent), state: new(state)}
 	v.Record.Curve = Curve{{Step: 1000, Success: 2, GoalsSet: 50, CriticLoss: 200, PredictiveLoss: 300}}
-	for i, most := range map[int]string{0: ">2<", 1: ">50<", 2: ">200<", 3: ">300<"} {
-		if c := v.charts()[i]; !strings.Contains(string(c.Drawing.File()), most) {
-			t.Errorf("%s has no %s", c.Caption, most)
-		}
+	for i, most := range []string{">2<", ">50<", ">200<", ">300<"} {
+		has(t, string(v.charts()[i].Drawing.File()), most)
 	}
 	files, err := v.files()
-	for _, want := range []string{"<strong>98 %</strong> of 200 rollouts", "step 700 of training", "2000 of 150000",
-		"at half</th><td>at step 1000<", "perfect evaluation</th><td>at step 2000<"} {
-		if err != nil || !strings.Contains(string(files[PageFile]), want) {
-			t.Errorf("the page lacks %q, error %v", want, err)
-		}
+	if err != nil {
+		t.Fatal(err)
 	}
+	has(t, string(files[PageFile]), "<strong>98 %</strong> of 200 rollouts", "step 700 of training", "2000 of 150000",
+		"at half</th><td>at step 1000<", "perfect evaluation</th><td>at step 2000<")
 }
 
 // TestThin holds the frames and snapshots that are kept to their rules, whatever
@@ -275,12 +272,8 @@ func TestPage(t *testing.T) {
 		}
 	}
 	page := roomtest.Read(t, dir, PageFile)
-	for _, want := range []string{"Query The Agent on maze 1U5", "held-out success", "first at the goal", "After 200 environment steps", "film-w",
-		"<code>go run ./cmd/qta -maze 1U5 -params small ", "stood at the goal: 0.00", "path length"} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
+	has(t, page, "Query The Agent on maze 1U5", "held-out success", "first at the goal", "After 200 environment steps",
+		"film-w", "<code>go run ./cmd/qta -maze 1U5 -params small ", "stood at the goal: 0.00", "path length")
 	if strings.Contains(page, "NaN") || strings.Contains(page, "http-equiv=\"refresh\"") {
 		t.Error("the page has a number that is none, or loads itself again after the end")
 	}
@@ -294,6 +287,16 @@ func TestPage(t *testing.T) {
 		t.Errorf("the log has %d lines, want 11", n)
 	}
 	roomtest.Look(t, page, "return [];")
+}
+
+// has fails for each text that another lacks.
+func has(t *testing.T, text string, wants ...string) {
+	t.Helper()
+	for _, want := range wants {
+		if !strings.Contains(text, want) {
+			t.Errorf("there is no %q in %s", want, text)
+		}
+	}
 }
 
 // A run that ends unsolved says what to look at first, on its page, too, and a path
@@ -317,15 +320,8 @@ func TestHint(t *testing.T) {
 	o.Say = func(line string) { told += line }
 	o.Warn, o.Params.Horizon = o.Say, 3
 	train(t, o)
-	has := func(what, text string, wants ...string) {
-		for _, want := range wants {
-			if !strings.Contains(text, want) {
-				t.Errorf("%s lacks %q: %s", what, want, text)
-			}
-		}
-	}
-	has("what is told", told, "to goal is 9 steps long and an episode has 3 ", "When it does not learn")
-	has("the page", roomtest.Read(t, o.Dir, PageFile), "When it does not learn", ">not solved<")
+	has(t, told, "to goal is 9 steps long and an episode has 3 ", "When it does not learn")
+	has(t, roomtest.Read(t, o.Dir, PageFile), "When it does not learn", ">not solved<")
 }
 
 // FuzzState attaches arbitrary bytes to an agent: they are refused, or can be drawn.
