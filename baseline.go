@@ -172,7 +172,7 @@ func (l *otherLearner) pass(u *pun, i int, b *batch, critic, head bool) (criticL
 	if intoBackbone {
 		c.head.backwardInput(w, dξ, dp, u.headT, epilogue{add: critic, mask: ξ})
 	}
-	c.q.backward(p, c.gradient.q, n, false)
+	c.q.backward(p, c.gradient.q, n)
 	return criticLoss, headLoss
 }
 

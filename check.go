@@ -536,7 +536,7 @@ func checkNetwork(in *inputs, out output) {
 		}
 	}
 	gradient := newMLP(make([]float32, mlpSize(widths)), widths)
-	net.backward(p, gradient, last, false)
+	net.backward(p, gradient, last)
 	_, dx := net.outputGradient(p, x, 0)
 	out("grad", gradient.layers)
 	out("dx", dx)

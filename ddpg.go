@@ -66,7 +66,7 @@ func (a *Agent) learnPolicy(x matrix) float64 {
 		dz.data[i] = (float32(float32(2*l2)*v)/n - dz.data[i]) * (1 - float32(v*v))
 		square += float64(float64(v) * float64(v))
 	}
-	π.net.backward(π.pass, π.gradient, len(π.net.layers), false)
+	π.net.backward(π.pass, π.gradient, len(π.net.layers))
 	π.adam.step()
 	return float64(π.params.ActionL2*square)/float64(n) - q
 }

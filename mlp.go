@@ -192,9 +192,8 @@ func (m *mlp) runChunk(p *pass, lo, hi, n int, keep bool) {
 }
 
 // backward fills the gradient of the first n layers, given what latent or forward
-// left in p.x, and p.dx[n], the gradient with respect to layer n-1's output. With
-// add it adds to what the previous call filled for the same gradient.
-func (m *mlp) backward(p *pass, gradient *mlp, n int, add bool) {
+// left in p.x, and p.dx[n], the gradient with respect to layer n-1's output.
+func (m *mlp) backward(p *pass, gradient *mlp, n int) {
 	w, rows := p.workers, p.x[0].rows
 	for l := 1; l < n; l++ {
 		w.transpose(p.wT[l], m.layers[l].w)
@@ -204,13 +203,12 @@ func (m *mlp) backward(p *pass, gradient *mlp, n int, add bool) {
 		dy := p.dx[n].slice(lo, hi)
 		for l := n - 1; l >= 0; l-- {
 			x, dx := p.x[l].slice(lo, hi), p.dx[l].slice(0, hi-lo)
-			m.layers[l].backward(w, gradient.layers[l], x, dy, p.dwT[l], add)
+			m.layers[l].backward(w, gradient.layers[l], x, dy, p.dwT[l], lo > 0)
 			if l > 0 {
 				w.mul(dx, dy, p.wT[l], epilogue{mask: x})
 			}
 			dy = dx
 		}
-		add = true
 	}
 }
 

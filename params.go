@@ -100,7 +100,8 @@ type Departures struct {
 	FirstGoalDesired float64 `source:"Reading R60: the agent sets itself every goal; Beyond is Differs D5" range:"[0,1]"`
 }
 
-// Baselines are the methods that the paper compares with, and uniform goals.
+// Baselines are the methods that the paper compares with, on its own learner unless
+// Learner says otherwise, and uniform goals.
 type Baselines struct {
 	// The method that chooses the goals.
 	Curriculum string `source:"Section 3.2: QTA" range:"qta|mega|vds|her|random"`

@@ -280,7 +280,7 @@ func (u *pun) learnCritic(i int, b *batch) (criticLoss, headLoss float64) {
 	c.head.backward(w, c.gradient.head, ξ, dp, u.headT, false)
 	c.head.backwardInput(w, dξ, dp, u.headT, epilogue{add: true, mask: ξ})
 
-	c.q.backward(p, c.gradient.q, n, false)
+	c.q.backward(p, c.gradient.q, n)
 	c.adam.step()
 	c.headAdam.step()
 	return criticLoss, headLoss

@@ -47,13 +47,6 @@
 //	the threshold       goals.go   Achievable               goals_test.go   TestThreshold      achievable
 //	the optimal return  maze.go    OptimalValue             maze_test.go    TestOptimalReturn  optimal-return
 //
-// # Baselines
-//
-// The paper's baselines and three more run on QTA's own learner, so that with
-// [Paper] a comparison isolates one idea: the fields Curriculum, Uncertainty and
-// Replay of [Params] choose them. [MEGA] and [VDS] have the learners that their own
-// authors published.
-//
 // # Readings
 //
 // Where the paper is silent, a sentence at the function that had to choose begins
