@@ -47,7 +47,7 @@ func (c call) writeOutput(path, kind string, data []byte) error {
 	out, _ := os.Stdout.Stat()
 	through := err == nil && (!info.Mode().IsRegular() || os.SameFile(info, out))
 	if err == nil && info.IsDir() || !through && filepath.Ext(path) != kind { // it may be a map, or a sweep
-		return words.BadInput("-o %s: want a name that ends in %s", path, kind)
+		return words.BadInput("-o %s: want a file whose name ends in %s", path, kind)
 	}
 	dir := filepath.Dir(path)
 	if _, err := os.Lstat(filepath.Join(dir, lab.RecordFile)); err == nil {

@@ -74,7 +74,7 @@ func TestBadInput(t *testing.T) {
 		{"-out nogoal.txt", "nogoal.txt"},
 		{"-out maps", "directory maps holds letter.map and no agent.qta"},
 		{"maze", "an argument is missing; want qta maze NAME|FILE"},
-		{"maze 4x5 -o 4x5.png", "-o 4x5.png: want a name that ends in .svg"},
+		{"maze 4x5 -o 4x5.png", "-o 4x5.png: want a file whose name ends in .svg"},
 		{"eval nowhere", "nowhere is not a run's directory: it holds no agent.qta"},
 		{"eval maps", "maps is not a run's directory: it holds no agent.qta"},
 		{"eval damaged", "agent.qta is damaged"},
