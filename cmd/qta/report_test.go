@@ -128,7 +128,7 @@ func TestLists(t *testing.T) {
 				continue // not yet run
 			}
 			limits := lab.Limits{Steps: *c.steps, Stop: c.stop}
-			if missing != nil || r.Limits != limits || len(r.Run.Differences(c.id)) > 0 {
+			if missing != nil || r.Limits != limits || len(r.Run.Differences(c.id())) > 0 {
 				t.Errorf("%s, line %d: %v, %+v", name, c.line, missing, r)
 			}
 		}

@@ -29,7 +29,18 @@ type cell struct {
 	*trainFlags        // of its line; their out is the run's directory
 	line        int    // of the sweep file, from 1
 	name        string // of the directory within the sweep's
-	id          lab.Identity
+}
+
+// A sweep is bounded, since a line may stand for a thousand cells.
+const mostCells, mostLine = 10_000, 1000
+
+// id returns what decides the cell's run, or nothing where that cannot be read any more.
+func (c *cell) id() lab.Identity {
+	maze, o, err := c.describe()
+	if err != nil {
+		return lab.Identity{}
+	}
+	return o.Identity(lab.Maze(maze))
 }
 
 func sweepCommand(flags *flag.FlagSet) func(call) error {
@@ -92,21 +103,12 @@ func parseSweep(text, out string) (cells []cell, err error) {
 			continue
 		}
 		each, err := eachSeed(flags)
+		if len(line) > mostLine || len(cells)+len(each) > mostCells {
+			each, err = nil, fmt.Errorf("a sweep has at most %d cells, on lines of at most %d bytes", mostCells, mostLine)
+		}
 		for _, flags := range each {
-			var c *cell
-			if c, err = newCell(flags, out); err != nil {
-				break
-			}
-			within := func(a, b string) bool {
-				return strings.HasPrefix(a+string(filepath.Separator), b+string(filepath.Separator))
-			}
-			clash := func(d cell) bool { return within(d.name, c.name) || within(c.name, d.name) }
-			if i := slices.IndexFunc(cells, clash); i >= 0 {
-				return nil, fmt.Errorf("line %d: its directory %s is that of line %d already, or one is within the other; "+
-					"change the seed or name one with -out", number, c.name, cells[i].line)
-			}
-			c.line = number
-			cells = append(cells, *c)
+			c, problem := newCell(number, flags, out)
+			cells, err = append(cells, c), cmp.Or(err, problem)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %s", number, words.Bare(err))
@@ -115,6 +117,17 @@ func parseSweep(text, out string) (cells []cell, err error) {
 	if len(cells) == 0 {
 		return nil, fmt.Errorf("line %d: there is no cell; want the flags of a run on each line, "+
 			"such as -maze 1U5 -seed 1", max(number, 1))
+	}
+	path := func(c cell) string { return c.name + string(filepath.Separator) }
+	sorted := slices.SortedStableFunc(slices.Values(cells), func(a, b cell) int { return strings.Compare(path(a), path(b)) })
+	for i, c := range sorted[1:] {
+		if before := sorted[i]; strings.HasPrefix(path(c), path(before)) {
+			if before.line > c.line {
+				before, c = c, before
+			}
+			return nil, fmt.Errorf("line %d: its directory %s is that of line %d already, or one is within the other; "+
+				"change the seed or name one with -out", c.line, c.name, before.line)
+		}
 	}
 	return cells, nil
 }
@@ -139,29 +152,29 @@ func eachSeed(flags []string) (lines [][]string, err error) {
 }
 
 // newCell returns the cell that flags describe, unless its training would be refused.
-func newCell(flags []string, out string) (*cell, error) {
+func newCell(line int, flags []string, out string) (c cell, err error) {
 	set := newFlagSet("train")
 	f := newTrainFlags(set)
 	*f.threads = 1 // unless the line says otherwise
 	rest, err := parseFlags(set, flags)
 	if err != nil {
-		return nil, err
+		return c, err
 	} else if len(rest) > 0 {
-		return nil, words.BadInput("%q is no flag of training", rest[0])
+		return c, words.BadInput("%q is no flag of training", rest[0])
 	}
 	maze, o, err := f.describe()
 	if err == nil {
 		err = o.Check(lab.Maze(maze))
 	}
 	if err != nil {
-		return nil, err
+		return c, err
 	}
 	name := filepath.Clean(cmp.Or(f.out, filepath.Base(o.Dir)))
 	if !filepath.IsLocal(name) || name == "." {
-		return nil, words.BadInput("-out %q: want a directory within the sweep's, which the -out of qta sweep names", f.out)
+		return c, words.BadInput("-out %q: want a directory within the sweep's, which the -out of qta sweep names", f.out)
 	}
 	f.out = filepath.Join(out, name)
-	return &cell{trainFlags: f, name: name, id: o.Identity(lab.Maze(maze))}, nil
+	return cell{f, line, name}, nil
 }
 
 // listCells prints the state of each cell, and how many of its steps are left.
@@ -172,7 +185,7 @@ func listCells(cells []cell, w io.Writer) error {
 		state, left := "to do", *c.steps
 		if r, done := c.done(); done {
 			state, left = "done", 0
-		} else if r != nil && len(r.Run.Differences(c.id)) == 0 {
+		} else if r != nil && len(r.Run.Differences(c.id())) == 0 {
 			r.Path = c.out
 			state, _ = status(r)
 			left = max(0, left-r.Outcome.Steps)
@@ -190,7 +203,7 @@ func (c *cell) done() (*lab.Record, bool) {
 		return nil, false
 	}
 	ended := r.State == lab.Solved || r.State == lab.Finished
-	if !ended || r.Limits != (lab.Limits{Steps: *c.steps, Stop: c.stop}) || len(r.Run.Differences(c.id)) > 0 {
+	if !ended || r.Limits != (lab.Limits{Steps: *c.steps, Stop: c.stop}) || len(r.Run.Differences(c.id())) > 0 {
 		return r, false
 	}
 	run, err := lab.Open(c.out)

@@ -29,7 +29,7 @@ func TestParseSweep(t *testing.T) {
 	}
 	var got []string
 	for _, c := range cells {
-		got = append(got, fmt.Sprintf("%d %s %s %d %d %s %d", c.line, c.out, c.id.Environment, c.id.Seed, *c.steps, c.stop, *c.threads))
+		got = append(got, fmt.Sprintf("%d %s %s %d %d %s %d", c.line, c.out, c.id().Environment, c.id().Seed, *c.steps, c.stop, *c.threads))
 	}
 	want := []string{"3 here/1U5-quick-7 1U5 7 2000 never 1", "3 here/1U5-quick-8 1U5 8 2000 never 1", "4 here/sub/x 4x5 10 150000 solved 3"}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -50,13 +50,14 @@ func TestParseSweep(t *testing.T) {
 		{"-seed 1 4x5\n", `line 1: "4x5" is no flag of training`},
 		{"-h\n", "line 1: flag: help requested"},
 		{"-out ../x\n", `line 1: -out "../x": want a directory within the sweep's`},
-		{"-out /x\n", `line 1: -out "/x": want a directory within`},
 		{"-out .\n", `line 1: -out ".": want a directory within`},
 		{"-set Batch=-1\n", "line 1: -set Batch=-1: "},
 		{"-maze 1U5\n-steps 500\n", "line 2: with evaluations every 1000 steps and a budget of 500 "},
 		{"-seed 7-3\n", "line 1: -seed 7-3: want the first and the last of at most 1000 seeds"},
 		{"-seed 0-1000\n", "line 1: -seed 0-1000: want the first"},
 		{"-seed 0-1x\n", "line 1: invalid value \"0-1x\" for flag -seed"},
+		{strings.Repeat("-seed 0-999\n", 11), "line 11: a sweep has at most 10000 cells, "},
+		{"-out " + strings.Repeat("x", 1000) + "\n", "line 1: a sweep has at most 10000 cells, on lines of at most 1000 bytes"},
 		{"-seed 0-1 -out x\n", "line 1: its directory x is that of line 1 already, "},
 	} {
 		if _, err := parseSweep(test.text, "here"); err == nil || !strings.HasPrefix(err.Error(), test.want) {
@@ -111,8 +112,8 @@ func TestFigureSweeps(t *testing.T) {
 	}
 	var got []string
 	for _, c := range cells {
-		m, setting := paper.Recognize(c.id.Params)
-		got = append(got, fmt.Sprintf("%s, %s, %s, %d", c.id.Environment, m.Name, setting, *c.steps))
+		m, setting := paper.Recognize(c.id().Params)
+		got = append(got, fmt.Sprintf("%s, %s, %s, %d", c.id().Environment, m.Name, setting, *c.steps))
 	}
 	want := []string{"1U5, QTA, small, 9000", "1U5, Q-value disagreement, small, 9000",
 		"1U5, bootstrapped Q, small, 9000", "1U5, deep ensembles, small, 9000"}
