@@ -32,7 +32,7 @@ type cell struct {
 }
 
 // A sweep is bounded, since a line may stand for a thousand cells.
-const mostCells, mostLine = 10_000, 1000
+const mostCells, mostLine = 10_000, 500
 
 // id returns what decides the cell's run, or nothing where that cannot be read any more.
 func (c *cell) id() lab.Identity {

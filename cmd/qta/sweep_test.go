@@ -57,7 +57,7 @@ func TestParseSweep(t *testing.T) {
 		{"-seed 0-1000\n", "line 1: -seed 0-1000: want the first"},
 		{"-seed 0-1x\n", "line 1: invalid value \"0-1x\" for flag -seed"},
 		{strings.Repeat("-seed 0-999\n", 11), "line 11: a sweep has at most 10000 cells, "},
-		{"-out " + strings.Repeat("x", 1000) + "\n", "line 1: a sweep has at most 10000 cells, on lines of at most 1000 bytes"},
+		{"-out " + strings.Repeat("x", 500) + "\n", "line 1: a sweep has at most 10000 cells, on lines of at most 500 bytes"},
 		{"-seed 0-1 -out x\n", "line 1: its directory x is that of line 1 already, "},
 	} {
 		if _, err := parseSweep(test.text, "here"); err == nil || !strings.HasPrefix(err.Error(), test.want) {
