@@ -238,7 +238,8 @@ func mapLines(m *qta.Maze) []string {
 // Identity returns what decides a run with these options, without a fingerprint.
 func (o Options) Identity(env qta.Env) Identity {
 	o.complete()
-	id := Identity{qta.Version, o.Name, nil, SetName(o.Params), o.Params, o.Seed, o.EvalEvery, o.Rollouts, nil}
+	id := Identity{Version: qta.Version, Environment: o.Name, Set: SetName(o.Params), Params: o.Params,
+		Seed: o.Seed, EvalEvery: o.EvalEvery, Rollouts: o.Rollouts}
 	if m, ok := env.(*mazeEnv); ok {
 		id.Map = mapLines(m.maze)
 	}
@@ -314,11 +315,13 @@ func Changes(p, q qta.Params) (list []string) {
 	return list
 }
 
+var parameterFields = reflect.VisibleFields(reflect.TypeFor[qta.Params]()) // once, for thousands of records
+
 // Differing returns the names of the parameters that differ, without those that
 // change nothing in a run with q.
 func Differing(p, q qta.Params) (names []string) {
 	a, b := reflect.ValueOf(p), reflect.ValueOf(q)
-	for _, f := range reflect.VisibleFields(a.Type()) {
+	for _, f := range parameterFields {
 		if !f.Anonymous && !a.FieldByIndex(f.Index).Equal(b.FieldByIndex(f.Index)) && !idle(q, f.Name) {
 			names = append(names, f.Name)
 		}
@@ -402,16 +405,20 @@ type former struct {
 	UpdatesPerEpisode, TargetEvery                                     int
 }
 
+var formerPaper = former{HeadLoss: "squared", HeadTarget: "observation", FirstGoalState: "candidate",
+	InitialActions: "policy", TargetEvery: 1}
+
 // formerly has what they were for each learner.
 var formerly = map[former]string{
 	formerPaper: "paper",
-	{-150, 0.2, 0, true, true, true, true, true, "norm", "achieved", "start", "policy", 0, 1}:             "authors",
-	{0, 0, 5, false, false, false, false, false, "squared", "observation", "candidate", "uniform", 0, 40}: "mega",
-	{0, 0, 0, false, false, false, false, false, "squared", "observation", "candidate", "policy", 40, 40}: "vds",
+	{LowestReturn: -150, TargetNoise: 0.2, ActorOwnDraw: true, HeadOwnDraw: true, WeightDecay: true, SharedActions: true,
+		AuthorsForm: true, HeadLoss: "norm", HeadTarget: "achieved", FirstGoalState: "start",
+		InitialActions: "policy", TargetEvery: 1}: "authors",
+	{HeadLoss: "squared", HeadTarget: "observation", FirstGoalState: "candidate", InitialActions: "uniform",
+		TargetEvery: 40, GradientClip: 5}: "mega",
+	{HeadLoss: "squared", HeadTarget: "observation", FirstGoalState: "candidate", InitialActions: "policy",
+		TargetEvery: 40, UpdatesPerEpisode: 40}: "vds",
 }
-
-var formerPaper = former{HeadLoss: "squared", HeadTarget: "observation", FirstGoalState: "candidate",
-	InitialActions: "policy", TargetEvery: 1}
 
 // UnmarshalJSON reads an identity. A parameter that it does not name is of a later
 // version, and what it is in Paper changed nothing until then; one that is unknown

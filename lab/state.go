@@ -82,7 +82,8 @@ func (s *state) draws(env qta.Env, a *qta.Agent) (err error) {
 
 // identity returns what decides the run of an agent with this state.
 func (s *state) identity(a *qta.Agent) Identity {
-	return Identity{s.Version, s.Environment, s.Map, SetName(a.Params()), a.Params(), a.Seed(), s.EvalEvery, s.Rollouts, s.Fingerprint}
+	return Identity{Version: s.Version, Environment: s.Environment, Map: s.Map, Set: SetName(a.Params()),
+		Params: a.Params(), Seed: a.Seed(), EvalEvery: s.EvalEvery, Rollouts: s.Rollouts, Fingerprint: s.Fingerprint}
 }
 
 // readState returns what is attached to an agent.

@@ -62,6 +62,9 @@ type page struct {
 
 func main() {
 	const root = "../.." // from where "go generate" runs it
+	if _, err := os.Stat(filepath.Join(root, textFile)); err != nil {
+		log.Fatal("run it by go generate ./docs/annotate")
+	}
 	files, err := generate(os.DirFS(root))
 	for name, text := range files {
 		if err == nil {
