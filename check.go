@@ -167,7 +167,7 @@ func flatten(place string, d *json.Decoder, leaves map[string]any) (n int) {
 		inner := element(place, n)
 		if open == '{' {
 			key, _ := d.Token()
-			inner = fmt.Sprintf("%s.%s", place, key)
+			inner = place + "." + oneLine(fmt.Sprint(key))
 		}
 		length := flatten(inner, d, leaves)
 		if n == 0 {
@@ -583,7 +583,7 @@ func checkPredictiveLoss(in *inputs, out output) {
 	a, b := in.learner(Paper())
 	u, l := a.pun, &otherLearner{lessons: map[string]lessons{"mse": punLessons{}, "norm": normLessons{}}[in.Form]}
 	if l.lessons == nil {
-		panic("in: form is " + in.Form + ", want mse or norm")
+		panic(fmt.Sprintf("in: form is %q, want mse or norm", in.Form))
 	}
 	for i, c := range u.critics {
 		_, loss := l.pass(u, i, b, false, true)

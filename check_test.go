@@ -272,7 +272,12 @@ func FuzzCheck(f *testing.F) {
 	for _, e := range equations {
 		f.Add(toJSON(goldenFile(f, e.name)))
 	}
-	f.Fuzz(func(t *testing.T, text []byte) { checkOne(text) })
+	f.Add([]byte(`{"equation": "polyak", "cases": [{"in": {"a\nb": 1, "a\nb": 1}, "out": {}, "tol": 0}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if err := checkOne(text); err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("error %q", err)
+		}
+	})
 }
 
 // program returns the first of the programs that this machine has.

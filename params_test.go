@@ -199,6 +199,7 @@ func TestSet(t *testing.T) {
 		{"Discount", "NaN", "qta: parameter Discount: `NaN` is not a number"},
 		{"Slope", "1e999", "qta: parameter Slope: `1e999` is not a number"},
 		{"ClipReturns", "1", "qta: parameter ClipReturns: `1` is not true or false"},
+		{"Replay", "p\ner", `qta: parameter Replay is "p\ner", allowed are uniform|per|td`},
 		{"Replay", "huber", "qta: parameter Replay is huber, allowed are uniform|per|td"},
 	} {
 		p := Paper()

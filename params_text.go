@@ -143,9 +143,18 @@ func checkField(f reflect.StructField, v reflect.Value) error {
 		ok = slices.Contains(strings.Split(allowed, "|"), v.String())
 	}
 	if !ok {
-		return fmt.Errorf("qta: parameter %s is %v, allowed are %s", f.Name, v, allowed)
+		return fmt.Errorf("qta: parameter %s is %s, allowed are %s", f.Name, oneLine(fmt.Sprint(v)), allowed)
 	}
 	return nil
+}
+
+// oneLine returns a text from outside as an error may have it: quoted if it is not one
+// line of printable characters.
+func oneLine(s string) string {
+	if q := strconv.Quote(s); q[1:len(q)-1] != s {
+		return q
+	}
+	return s
 }
 
 // inInterval reports whether x lies in an interval written [a,b], (a,b] and

@@ -164,7 +164,7 @@ func readHeader(text []byte) (places map[string]tensorPlace, metadata map[string
 	}
 	for _, name := range slices.Sorted(maps.Keys(places)) {
 		if dtype := places[name].DType; dtype != "F32" {
-			return nil, nil, fmt.Errorf("the tensor %.99s is of %.20q; only F32 is read", name, dtype)
+			return nil, nil, fmt.Errorf("the tensor %.99s is of %.20q; only F32 is read", oneLine(name), dtype)
 		}
 	}
 	return places, metadata, nil
