@@ -169,10 +169,9 @@ func (a *Agent) Digest() string {
 // What an agent answers when asked, in any environment. No question changes
 // anything in training.
 
-// Uncertainty returns Equation 5 in each observation with its goal, by the agent's
-// heads as they are, in the unit of what they predict. The seed decides the d
-// actions. A [Survey] has the uncertainty by which the agent chooses its goals,
-// such as by an average of the heads. It panics as [Agent.Value] does.
+// Uncertainty returns Equation 5 in each observation with its goal, in the unit of
+// what the heads predict, whatever the agent chooses its goals by ([Survey]). The seed
+// decides the d actions. It panics as [Agent.Value] does.
 func (a *Agent) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
 	return a.pun.uncertainty(a.rows(observations, goals), a.sizes.Action, newStream(seed, forSurvey))
 }
@@ -192,13 +191,13 @@ type Survey struct {
 // seed and the step alone. It panics as [Agent.Value] does.
 //
 // Reading R92: the "value function for all states" of Figure 5's caption is the
-// value of every point as a goal from the start, as in its "optimal value function".
+// value of every point as a goal from the start.
 //
-// Reading R93: that value is of the policy's action, and is not clipped; the
-// authors' script has the action zero, and clips at -50.
+// Reading R93: it is of the policy's action, and not clipped; the authors' script
+// has the action zero, and clips at -50.
 //
 // Reading R94: the caption's "average error among the three predictive heads" is
-// Equation 5, as the text has "the estimated epistemic uncertainty" there.
+// Equation 5.
 func (a *Agent) Survey(start, desired []float64, observations, goals [][]float64, samples int) Survey {
 	if len(goals) == 0 {
 		return Survey{}

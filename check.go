@@ -38,9 +38,9 @@ type CheckResult struct {
 	Compared  []Comparison // the numbers of "out"
 }
 
-// A Comparison is a number of a vector beside the one that the code gives.
+// A Comparison is a number of a vector, at a place such as out.y[0], and the code's.
 type Comparison struct {
-	Name         string // its place, such as out.y[0]
+	Name         string
 	Vector, Code float64
 }
 

@@ -39,10 +39,8 @@ type Env interface {
 // Step; Observation and Achieved may be the same.
 //
 // The networks learn from numbers of about order 1, whose differences are not
-// small beside their distance from zero: the heads predict observations as they
-// are (R12), and what they miss drowns the critics in the layers that both share.
-// [CheckEnv] says which number is none of these, and [Scaled] mends it. Nothing is
-// accepted beyond ±1e12.
+// small beside their distance from zero: [CheckEnv] names those that are none, and
+// [Scaled] mends them. Nothing is accepted beyond ±1e12.
 type State struct{ Observation, Achieved, Desired []float64 }
 
 // Sizes are the lengths of an environment's vectors. Achieved and desired goals
@@ -225,7 +223,8 @@ func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 }
 
 // unitsProblem says which component of some vectors the networks cannot take, or
-// returns "". Beyond these bounds a dot that moves from 0 to 1 takes three times as
+// returns "": the heads predict observations as they are (R12), and what they miss
+// drowns the critics in the layers that both share. Beyond these bounds a dot that moves from 0 to 1 takes three times as
 // many steps to be solved, or is never. Not all components may vary too little.
 func unitsProblem(name string, vectors [][]float64) string {
 	const far, farHalves, wide, narrow = 50, 20, 100, 1e-3

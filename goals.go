@@ -176,8 +176,8 @@ func scaleUncertainty(scaled, ε []float64) {
 // Reading R28: equal uncertainties are scaled to 0; where no weight is positive all
 // candidates are equally likely.
 //
-// Reading R29: every positive weight counts. The authors' code sets a weight
-// below 1e-4 to zero; the most uncertain candidate has 35.
+// Reading R29: every positive weight counts. The authors' code sets those below
+// 1e-4 to zero.
 func GoalProbabilities(p, ε []float64, m, b float64) {
 	if len(p) != len(ε) {
 		panic("qta: GoalProbabilities: as many probabilities as uncertainties are needed")

@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// The constants of the mazes. The paper calls the radius small (Section 4,
-// Environments); the numbers are from the authors' public code.
+// The mazes' constants, from the authors' public code; section 4 calls the radius small.
 const (
 	substeps      = 10  // straight pieces of one step
 	substepLength = 0.1 // of a component of the action, in cells
@@ -194,15 +193,12 @@ func (e *mazeEnv) SampleGoal(rng *rand.Rand) []float64 {
 // number of steps from the center of the start cell to the farthest point of
 // the goal region. It is 2H+1 for Hx5 and 4N+5 for NU5.
 //
-// Reading R69: this is the T of Section 4, Environments; it gives the path
-// lengths printed in Figures 2 (right) and 6 (right). Figure 2 (left) prints
-// one more for 4x5 to 7x5. Steps are counted by [Maze.Hops], of 10 points per
-// cell and axis. The authors' public code takes the farthest point of all,
-// which in the paper's mazes is as far.
+// Reading R69: steps are those of [Maze.Hops], of 10 points per cell and axis. They
+// give the path lengths that Figures 2 (right) and 6 (right) print; Figure 2 (left)
+// has one more for 4x5 to 7x5.
 //
 // Differs D7: the paper says that no agent is faster. Steps along diagonals
-// have length √2, and a region may be left and entered nearer than at its
-// center: eight steps can reach the goal of 4x5, whose path length is 9.
+// have length √2: eight steps can reach the goal of 4x5, whose path length is 9.
 func (m *Maze) PathLength() int {
 	l, goal, steps := m.Hops(10), m.Goal(), 0
 	for k, hops := range l.Hops {
@@ -276,10 +272,9 @@ func (m *Maze) Hops(perCell int) *Lattice {
 //
 // It implements QTA, the optimal return (Section 4).
 //
-// Reading R71: Section 4, Environments, has the best undiscounted return
-// -(T-1), and Figure 5 an optimal value function without a formula. We discount
-// that return as Equation 1 does, its first reward undiscounted, where the
-// figure's sum starts at γ.
+// Reading R71: Figure 5 has no formula. We discount the best undiscounted return
+// of section 4, -(T-1), as Equation 1 does, its first reward undiscounted, where
+// the figure's sum starts at γ.
 func OptimalValue(γ float64, hops int) float64 {
 	if hops < 0 {
 		panic("qta: the optimal value needs a number of hops that is not negative")

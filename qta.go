@@ -67,8 +67,7 @@ import (
 	"slices"
 )
 
-// Version is the version of the algorithm: the same version, parameters and
-// seed give the same bytes.
+// Version is the version of the algorithm, on which the bytes of a run depend.
 const Version = "0.5.0"
 
 // Train is the algorithm. It trains in env and evaluates in another instance of
