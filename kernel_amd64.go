@@ -40,7 +40,7 @@ func tile2x6x16(t *tile)
 //go:noescape
 func tile2x1x64(t *tile)
 
-// Columns are the argument of a kernel that has rows on the vector axis: at most
+// A narrowTile is the argument of a kernel that has rows on the vector axis: at most
 // four columns of C, and as many rows as a vector has elements. It computes
 //
 //	for k := range 4 * blocks {
@@ -48,7 +48,7 @@ func tile2x1x64(t *tile)
 //	}
 //
 // Strides are in bytes.
-type columns struct {
+type narrowTile struct {
 	sums   *[narrow][16]float32
 	a, b   *float32
 	aRow   uintptr // from row to row
@@ -65,7 +65,7 @@ func (p *product) blockNarrow(r0, r1, c0, c1 int) int {
 		return r0
 	}
 	var sums [narrow][16]float32
-	t := columns{
+	t := narrowTile{
 		sums:   &sums,
 		aRow:   uintptr(4 * p.a.rowStride),
 		b:      p.b.at(0, c0),
@@ -81,9 +81,9 @@ func (p *product) blockNarrow(r0, r1, c0, c1 int) int {
 		}
 		t.a = p.a.at(r0, 0)
 		if p.kernel == avx2 {
-			columns2(&t)
+			narrow2(&t)
 		} else {
-			columns512(&t)
+			narrow512(&t)
 		}
 		for i := range height {
 			row := p.c.row(r0 + i)[c0:c1]
@@ -105,10 +105,10 @@ func (k kernel) columnHeight() int {
 }
 
 //go:noescape
-func columns512(t *columns)
+func narrow512(t *narrowTile)
 
 //go:noescape
-func columns2(t *columns)
+func narrow2(t *narrowTile)
 
 // adamStepVector updates the leading elements that fill whole vectors, and
 // returns their number. Division and square root take the time, so vectors
@@ -140,7 +140,7 @@ func transposeVector(k kernel, dst, src matrix) int {
 	}
 	i, height := 0, k.columnHeight()
 	for ; i+height <= src.rows; i += height {
-		t := columns{
+		t := narrowTile{
 			a: src.at(i, 0), aRow: uintptr(4 * src.rowStride),
 			b: dst.at(0, i), bStep: uintptr(4 * dst.rowStride),
 			blocks: src.cols / 4,
@@ -163,10 +163,10 @@ func polyakStep2(target, online *float32, blocks int, rho, oneMinusRho float32)
 // transpose512 and transpose2 write the transpose of the rows a to b.
 //
 //go:noescape
-func transpose512(t *columns)
+func transpose512(t *narrowTile)
 
 //go:noescape
-func transpose2(t *columns)
+func transpose2(t *narrowTile)
 
 // cpuid and xgetbv execute the instructions of these names.
 //

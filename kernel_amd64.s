@@ -283,19 +283,19 @@ store:
 //	BX, R12, R15     row k of B, one and three rows of it
 
 #define COLUMNOPERANDS \
-	MOVQ columns_a(AX), SI \
-	MOVQ columns_aRow(AX), R9 \
+	MOVQ narrowTile_a(AX), SI \
+	MOVQ narrowTile_aRow(AX), R9 \
 	LEAQ (SI)(R9*1), DI \
 	LEAQ (SI)(R9*2), DX \
 	LEAQ (DI)(R9*2), R14 \
 	SHLQ $2, R9 \
 	LEAQ (R9)(R9*2), R13 \
-	MOVQ columns_b(AX), BX \
-	MOVQ columns_bStep(AX), R12 \
+	MOVQ narrowTile_b(AX), BX \
+	MOVQ narrowTile_bStep(AX), R12 \
 	LEAQ (R12)(R12*2), R15 \
-	MOVQ columns_blocks(AX), CX \
-	MOVQ columns_cols(AX), R8 \
-	MOVQ columns_sums(AX), R10
+	MOVQ narrowTile_blocks(AX), CX \
+	MOVQ narrowTile_cols(AX), R8 \
+	MOVQ narrowTile_sums(AX), R10
 #define COLUMNSTEP \
 	ADDQ $16, SI \
 	ADDQ $16, DI \
@@ -340,8 +340,8 @@ store:
 	VFMADD231PS.BCST o(BX)(R12*2), Z26, z \
 	VFMADD231PS.BCST o(BX)(R15*1), Z27, z
 
-// func columns512(t *columns)
-TEXT ·columns512(SB), NOSPLIT, $0-8
+// func narrow512(t *narrowTile)
+TEXT ·narrow512(SB), NOSPLIT, $0-8
 	MOVQ t+0(FP), AX
 	COLUMNOPERANDS
 	BLOCKMASKS
@@ -373,7 +373,7 @@ next:
 	VZEROUPPER
 	RET
 
-// func transpose512(t *columns)
+// func transpose512(t *narrowTile)
 TEXT ·transpose512(SB), NOSPLIT, $0-8
 	MOVQ t+0(FP), AX
 	COLUMNOPERANDS
@@ -572,8 +572,8 @@ store:
 	VFMADD231PS  Y14, Y6, y \
 	VFMADD231PS  Y15, Y7, y
 
-// func columns2(t *columns)
-TEXT ·columns2(SB), NOSPLIT, $0-8
+// func narrow2(t *narrowTile)
+TEXT ·narrow2(SB), NOSPLIT, $0-8
 	MOVQ t+0(FP), AX
 	COLUMNOPERANDS
 	VMOVUPS (R10), Y0
@@ -604,7 +604,7 @@ next:
 	VZEROUPPER
 	RET
 
-// func transpose2(t *columns)
+// func transpose2(t *narrowTile)
 TEXT ·transpose2(SB), NOSPLIT, $0-8
 	MOVQ t+0(FP), AX
 	COLUMNOPERANDS
