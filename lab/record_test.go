@@ -65,23 +65,17 @@ func TestRecord(t *testing.T) {
 	}
 	for _, odd := range []struct{ old, new, want string }{
 		{`"HiddenSize"`, `"Size"`, `"Size"`}, {`"HiddenSize": 64`, `"HiddenSize": 0`, "HiddenSize"}, {`"solved"`, `"lost"`, "lost"},
-		{`"eval_every": 1000`, `"eval_every": 0`, "every 0"}, {"#.S", "#..", "start"}, {`"Learner": "paper"`, `"HeadLoss": "norm"`, "no learner's"}, {`"steps": 150000`, `"steps": 0`, "limits.steps"},
+		{`"eval_every": 1000`, `"eval_every": 0`, "every 0"}, {"#.S", "#..", "start"}, {`"format": 2`, `"format": 3`, "its format is 3"},
+		{`"Learner": "paper"`, `"HeadLoss": "norm"`, "no learner's"}, {`"steps": 150000`, `"steps": 0`, "limits.steps"},
 	} {
 		if _, err := decodeRecord(sealed([]byte(strings.Replace(body, odd.old, odd.new, 1)))); err == nil || !strings.Contains(err.Error(), odd.want) {
 			t.Errorf("%s for %s: error %v, want %q", odd.new, odd.old, err, odd.want)
 		}
 	}
-	// One from before Learner has what authors set in parameters of their own.
-	before := strings.NewReplacer(`"Learner": "paper"`, `"LowestReturn": -150, "TargetNoise": 0.2, "ActorOwnDraw": true, "HeadOwnDraw": true,
-		"HeadLoss": "norm", "HeadTarget": "achieved", "WeightDecay": true, "SharedActions": true, "FirstGoalState": "start", "AuthorsForm": true`,
-		`"PredictiveGradient": "joint"`, `"PredictiveGradient": "separate"`)
-	want := r.Run.Params
-	want.Learner = "authors"
-	if got, err := decodeRecord(sealed([]byte(before.Replace(body)))); err != nil || got.Run.Params != want {
-		t.Errorf("from before Learner: error %v, or other parameters", err)
-	}
-	if _, err := decodeRecord([]byte(strings.Replace(string(text), `"format": 2`, `"format": 3`, 1))); err == nil || !strings.Contains(err.Error(), "its format is 3") {
-		t.Errorf("another format: %v", err)
+	for _, set := range []string{"4x5-authors-0", "1U5-mega-own-0", "1U5-vds-own-0"} { // from before Learner
+		if r, err := ReadRecord("../results/runs/authors/" + set + ".json"); err != nil || SetName(r.Run.Params) != strings.Split(set, "-")[1] {
+			t.Errorf("%s: error %v, or other parameters", set, err)
+		}
 	}
 }
 

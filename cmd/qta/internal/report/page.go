@@ -137,7 +137,7 @@ func (r *Report) reproduces() string {
 			if ratios = append(ratios, math.Log(g.Mean/g.Paper.Mean)); g.Bound() {
 				bound = "at least "
 				missed = append(missed, fmt.Sprintf("%s, %d of %d in %.0f thousand steps", g.Maze, g.Solved, g.N(),
-					slices.Max(g.steps)/1000))
+					slices.Max(g.steps)/1000)+r.decides(g))
 			}
 		}
 		if runs > 0 {
@@ -147,6 +147,17 @@ func (r *Report) reproduces() string {
 		}
 	}
 	return "No run here has the paper’s learner (paper, or quick), so that nothing is judged."
+}
+
+// decides says which changes of its learner solve a maze that it never solved.
+func (r *Report) decides(g *group) (text string) {
+	for _, other := range r.Groups {
+		change, changed := strings.CutPrefix(other.Setting, g.Setting+" ")
+		if changed && g.Solved == 0 && other.Solved > 0 && other.Maze == g.Maze && other.Method == g.Method {
+			text += fmt.Sprintf(", but %d of %d with %s, after %.0f", other.Solved, other.N(), change, other.Mean/1000)
+		}
+	}
+	return text
 }
 
 // CSV returns a table of the runs. A number that is not known is left out.
