@@ -313,15 +313,6 @@ func lineAgent(t testing.TB, p Params) *Agent {
 	return a
 }
 
-// twinNormalized is an input as the networks see it.
-func twinNormalized(n *normalizer, x []float64) []float64 {
-	y := make([]float64, len(x))
-	for i := range x {
-		y[i] = math.Min(math.Max((x[i]-n.mean[i])*n.scale[i], -n.clip), n.clip)
-	}
-	return y
-}
-
 // A survey says what the agent says when asked, about the goals that Equation 5
 // has in its parameters, by chance that is the seed's at step 0. Rows asked about
 // together, in pieces, are answered like each by itself.
