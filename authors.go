@@ -39,33 +39,23 @@ func (l *authorsLearner) learn(a *Agent, b *batch) {
 		smooth(b.next.row(r)[b.next.cols-a.sizes.Action:], targetNoise, a.learning.Rand)
 	}
 	a.pun.heads.targets(a.pun, b, a.learning)
-	a.losses.critic = l.learnCritics(a.pun, b)
+	a.losses.critic = l.step(a.pun, b, true)
 	a.sampler.prioritize(a.pun, b)
 	a.pun.follow()
-	a.losses.head = l.learnHeads(a.pun, &l.headBatch)
+	a.losses.head = l.step(a.pun, &l.headBatch, false)
 	a.losses.policy = a.learnPolicy(l.policyBatch.x)
 	a.policy.follow(a.workers)
 }
 
-// learnCritics takes the critics' step, in which the heads' layers stay.
-func (l *authorsLearner) learnCritics(u *pun, b *batch) (loss float64) {
+// step takes the critics' step, in which the heads' layers stay, or the heads', which
+// moves the backbones, too, and returns the mean loss.
+func (l *authorsLearner) step(u *pun, b *batch, critics bool) (loss float64) {
 	for i, c := range u.critics {
 		clear(c.gradient.params)
-		critic, _ := l.pass(u, i, b, true, false)
-		loss += critic
+		critic, head := l.pass(u, i, b, critics, !critics) // one is 0
+		loss += critic + head
 	}
-	l.descend(u, true, false)
-	return loss / float64(len(u.critics))
-}
-
-// learnHeads takes the heads' step, which moves the backbones, too.
-func (l *authorsLearner) learnHeads(u *pun, b *batch) (loss float64) {
-	for i, c := range u.critics {
-		clear(c.gradient.params)
-		_, head := l.pass(u, i, b, false, true)
-		loss += head
-	}
-	l.descend(u, false, true)
+	l.descend(u, critics, !critics)
 	return loss / float64(len(u.critics))
 }
 
