@@ -7,7 +7,8 @@ import (
 
 // This file is what the paper compares QTA and its parts with, but for MEGA and VDS:
 // HER's goals, the noise of Figure 4, priorities by TD error (Figure 3), and for
-// Figure 6 the disagreement of Q-values, Bootstrapped Q-networks and Deep Ensembles.
+// Figure 6 the disagreement of Q-values, Bootstrapped Q-networks and Deep Ensembles;
+// and the learner of all whose update is not the paper's.
 
 // desiredGoals is HER (Andrychowicz et al., 2017) without a curriculum: the
 // environment's goal, for the whole episode.

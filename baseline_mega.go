@@ -225,7 +225,7 @@ func (m *mega) saved() saved {
 		func() { m.outcomes = window[:min(max(n, 0), megaWindow)] }}
 }
 
-// MEGA returns the hyper-parameters of MEGA (Pitis et al., 2020) as the paper's
+// MEGA returns the hyper-parameters of MEGA (Pitis et al., 2020) as QTA's
 // authors ran it, within the limits of plain ReLU networks.
 func MEGA() Params {
 	// A comment names a value's source in the authors' public code, mrl: "config" is

@@ -149,7 +149,7 @@ func (v *vds) networks() []parameterVector { return v.members.parameters("VDS me
 
 func (v *vds) saved() saved { return v.members.saved() }
 
-// VDS returns the hyper-parameters of VDS (Zhang et al., 2020) as the paper's
+// VDS returns the hyper-parameters of VDS (Zhang et al., 2020) as QTA's
 // authors ran it, within the limits of plain ReLU networks.
 func VDS() Params {
 	// A comment names a value's source in VDS's public code: an entry of

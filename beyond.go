@@ -17,11 +17,12 @@ import "math"
 // Reading R54: in the initial random steps the goals are random, and the actions the
 // policy's; in MEGA's code the actions are uniform.
 type wandering struct {
-	mega   *mega     // has a probability of its own; or nil
-	action []float64 // to hold; nil if none is held
-	held   bool      // action is to be taken again
-	taken  bool      // the running step takes it
-	stride float64   // a running mean of the length of all steps, in the goal's unit
+	mega    *mega     // has a probability of its own; or nil
+	uniform int       // environment steps with uniformly random actions
+	action  []float64 // to hold; nil if none is held
+	held    bool      // action is to be taken again
+	taken   bool      // the running step takes it
+	stride  float64   // a running mean of the length of all steps, in the goal's unit
 }
 
 // strideDecay is the share of itself that the mean of lengths keeps in a step:
@@ -30,7 +31,7 @@ const strideDecay = 0.98
 
 func (w *wandering) explore(a *Agent, action []float64) {
 	p, rng := &a.params, a.exploration.Rand
-	if p.Learner == "mega" && a.step < p.InitialSteps {
+	if a.step < w.uniform {
 		uniformAction(action, rng)
 		return
 	}

@@ -39,7 +39,7 @@ type Env interface {
 // Step; Observation and Achieved may be the same.
 //
 // The networks learn from numbers of about order 1, whose differences are not
-// small beside their distance from zero: [CheckEnv] names those that are none, and
+// small beside their distance from zero: [CheckEnv] names numbers that are not so, and
 // [Scaled] mends them. Nothing is accepted beyond ±1e12.
 type State struct{ Observation, Achieved, Desired []float64 }
 

@@ -195,10 +195,12 @@ func (e *mazeEnv) SampleGoal(rng *rand.Rand) []float64 {
 //
 // Reading R69: steps are those of [Maze.Hops], of 10 points per cell and axis. They
 // give the path lengths that Figures 2 (right) and 6 (right) print; Figure 2 (left)
-// has one more for 4x5 to 7x5.
+// has one more for 4x5 to 7x5. The authors' public code takes the farthest point of
+// all, which in the paper's mazes is as far.
 //
 // Differs D7: the paper says that no agent is faster. Steps along diagonals
-// have length √2: eight steps can reach the goal of 4x5, whose path length is 9.
+// have length √2, and a region may be left and entered nearer than at its
+// center: eight steps can reach the goal of 4x5, whose path length is 9.
 func (m *Maze) PathLength() int {
 	l, goal, steps := m.Hops(10), m.Goal(), 0
 	for k, hops := range l.Hops {

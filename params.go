@@ -78,7 +78,8 @@ type Algorithm struct {
 	Candidates int `source:"Reading R45: the paper leaves N open" range:"[1,1000000]"`
 }
 
-// Departures are other codes' choices, and our own.
+// Departures are choices of other codes (authors.go, baseline*.go), and our own
+// (beyond.go).
 type Departures struct {
 	// How networks learn: as in the paper, or as in the code of QTA's authors, of MEGA's or of VDS's.
 	Learner string `source:"Sections 3.1 to 3.3" range:"paper|authors|mega|vds"`
@@ -209,8 +210,8 @@ func Beyond() Params {
 // Authors returns what the authors' public code runs for QTA, where it
 // departs from the paper.
 //
-// Reading R117: with the switches of the paper's method. As published their file,
-// where d is 16, runs deep ensembles.
+// Reading R117: with the switches of the paper's method. As published their file
+// runs deep ensembles by the variance of Q-values, and its d of 16 is from there.
 func Authors() Params {
 	p := Paper()
 	p.Learner = "authors"

@@ -126,6 +126,9 @@ func newExplorer(p *Params, sizes Sizes, c curriculum) (e explorer) {
 	if isMEGA || p.Learner == "mega" || p.RandomActionLater != p.RandomAction ||
 		p.RandomActionReached > 0 || p.RandomActionHeld > 0 {
 		w := &wandering{mega: m}
+		if p.Learner == "mega" {
+			w.uniform = p.InitialSteps
+		}
 		if p.RandomActionHeld > 0 {
 			w.action = make([]float64, sizes.Action)
 		}
