@@ -81,8 +81,8 @@ func (f *trainFlags) train(c call) error {
 // quick has not run.
 var usualSteps = map[string]int{
 	"4x5": 5000, "5x5": 6500, "6x5": 12_500, "7x5": 10_500, "8x5": 16_000, "9x5": 10_000, "10x5": 21_000,
-	"11x5": 23_000, "12x5": 28_000, "13x5": 32_000, "1U5": 3000, "2U5": 6000, "3U5": 13_000,
-	"4U5": 25_000, "5U5": 62_000,
+	"11x5": 23_000, "12x5": 28_000, "13x5": 32_000, "1U5": 3000, "2U5": 6000, "3U5": 13_500, "4U5": 25_000,
+	"5U5": 62_000,
 }
 
 // usual returns the steps by which a run is usually solved, where that ends it, or 0.
