@@ -230,9 +230,10 @@ func (h *ownTargets) lesson(i int, b *batch) (y, w []float32) { return h.y[i], b
 // Reading R77: a loss is divided by the size of the whole minibatch, whatever part
 // of it a critic sees; Adam makes the scale of a gradient immaterial.
 //
-// Differs D9: the authors' code has heads of a single output, which regress by squared error to both coordinates of s' at once and
-// so to their mean, and trains a head where its critic's mask is 0. Here
-// there is an output for each coordinate and one mask for both.
+// Differs D9: the authors' code has heads of a single output, which regress by
+// squared error to both coordinates of s' at once and so to their mean, and trains a
+// head where its critic's mask is 0. Here there is an output for each coordinate and
+// one mask for both.
 //
 // Differs D10: with Learner authors no critic learns from the running episode, whose
 // masks their code draws at its end.

@@ -480,7 +480,7 @@ var equations = []equation{
 			out("discounted", OptimalValue(in.Gamma, int(hops)), k)
 		}
 	}},
-	{"update", nil, "everyStep.learn", updateKeys, checkUpdate},
+	{"update", nil, "otherLearner.learn", updateKeys, checkUpdate},
 	{"update-joint", nil, "everyStep.learn", updateKeys + " predictive_weight", checkUpdate},
 	{"gaussian-nll", nil, "gaussianLoss", "mu raw y", func(in *inputs, out output) {
 		n := len(in.Mu)
