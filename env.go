@@ -223,9 +223,9 @@ func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 }
 
 // unitsProblem says which component of some vectors the networks cannot take, or
-// returns "": the heads predict observations as they are (R12), and what they miss
-// drowns the critics in the layers that both share. Beyond these bounds a dot that moves from 0 to 1 takes three times as
-// many steps to be solved, or is never. Not all components may vary too little.
+// returns "": heads predict observations as they are (R12), and what they miss drowns
+// the critics in shared layers. Beyond these bounds a dot that moves from 0 to 1 takes
+// three times the steps, or is never solved. Not all components may vary too little.
 func unitsProblem(name string, vectors [][]float64) string {
 	const far, farHalves, wide, narrow = 50, 20, 100, 1e-3
 	low, high, most := slices.Clone(vectors[0]), slices.Clone(vectors[0]), 0.0
