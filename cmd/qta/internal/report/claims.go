@@ -109,12 +109,13 @@ func effectOf(terms []term) (e effect) {
 }
 
 // direction says whether the claim holds. What contradicts it excludes the paper's
-// effect, and does not hold.
+// effect, and does not lie on the claim's side, as an upper bound may that cannot hold.
 func (e effect) direction() string {
+	positive := e.ours.interval().Low > 0
 	switch {
-	case e.ours.interval().Low > 0 && !e.tooHigh:
+	case positive && !e.tooHigh:
 		return holds
-	case e.ours.minus(e.theirs).interval().High < 0 && !e.tooLow:
+	case !positive && e.ours.minus(e.theirs).interval().High < 0 && !e.tooLow:
 		return contradicted
 	}
 	return undecided

@@ -97,6 +97,8 @@ func TestClaims(t *testing.T) {
 			"undecided; size unknown | ≤ 2.95 (2.38 to 3.66)"},
 		{"QTA unsolved and late", ensembles, []runs{q(paper.QTA, "6x5", 20, 21, -22), q(paper.Ensemble, "6x5",
 			20, 21, 22)}, "contradicted; size smaller | ≤ 1.00 (0.90 to 1.11)"},
+		{"QTA unsolved, between none and the paper's", ensembles, []runs{q(paper.QTA, "6x5", 30, 31, -32),
+			q(paper.Ensemble, "6x5", 36, 37, 38)}, "undecided; size smaller | ≤ 1.19 (1.11 to 1.28)"},
 		{"both unsolved", ensembles, []runs{q(paper.QTA, "6x5", 20, -21), q(paper.Ensemble, "6x5", -60, 61)},
 			"undecided; size unknown | 2.95 (2.38 to 3.66) | runs are unsolved on both sides"},
 		{"other learners", ensembles, []runs{q(paper.QTA, "6x5", 20, 21), c(paper.Ensemble, "6x5", 60, 61)}, ""},
