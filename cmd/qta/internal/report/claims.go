@@ -58,11 +58,16 @@ func (r *Report) judge() []claim {
 		{"Performance suffers with noise 0.03 on the uncertainty.", r.suffers(paper.Noise3)},
 		{"Performance suffers with noise 0.05 on the uncertainty.", r.suffers(paper.Noise5)},
 		{"It collapses with noise of 0.05.", r.collapses(paper.Noise5)},
-		{"The values grow over time.", r.positive(func(f five) float64 { return f.ValueGrowth })},
-		{"The values' error falls over time.", r.positive(func(f five) float64 { return f.ErrorFall })},
-		{"The error is greater further from the start.", r.positive(func(f five) float64 { return f.ErrorByDistance })},
-		{"Probabilities of goals follow the heads' deviation.", r.positive(func(f five) float64 { return f.GoalByDeviation })},
-		{"Sampled goals are far from the start.", r.positive(func(f five) float64 { return f.GoalDistance })},
+		{"The values grow over time.",
+			r.positive("growth of the mean value", func(f five) float64 { return f.ValueGrowth })},
+		{"The values' error falls over time.",
+			r.positive("fall of the mean error", func(f five) float64 { return f.ErrorFall })},
+		{"The error is greater further from the start.",
+			r.positive("correlation of both", func(f five) float64 { return f.ErrorByDistance })},
+		{"Probabilities of goals follow the heads' deviation.",
+			r.positive("correlation of both", func(f five) float64 { return f.GoalByDeviation })},
+		{"Sampled goals are far from the start.",
+			r.positive("by how much the optimal value is lower at goals", func(f five) float64 { return f.GoalDistance })},
 		{"Disagreement of Q-values is a worse estimator than PUN.", r.fewer(paper.Q, 1, 1000)},
 		{"PUN is better than bootstrapped Q-networks.", r.fewer(paper.Bootstrap, 1, 1000)},
 		{"PUN is better than deep ensembles.", r.fewer(paper.Ensemble, 1, 1000)},
@@ -151,8 +156,11 @@ func (e effect) judge(what string, terms []term) judgement {
 	case e.tooLow:
 		j.Here = "≥ " + j.Here
 	case e.tooHigh:
-		j.Here = "≤ " + j.Here
-	case j.Direction == undecided:
+		j.Here, j.Could = "≤ "+j.Here, "an upper bound cannot hold"
+	}
+	if j.Direction != undecided {
+		j.Could = ""
+	} else if j.Could == "" {
 		j.Could = e.ours.couldShow("a factor of %.2f", math.Exp)
 	}
 	return j
@@ -435,11 +443,20 @@ func (r *Report) collapses(m paper.Method) judgement {
 	j.What = "runs whose last five evaluations succeed in less than half"
 	j.Paper = fmt.Sprintf("%d of %d", theirs, paper.Seeds)
 	j.Here = fmt.Sprintf("%s, %d of %d without", here, b, len(quiet))
+	shows := func(a int) bool { return fisher(a, len(noisy), b, len(quiet)) < 0.025 }
+	least := a
+	for least <= len(noisy) && !shows(least) {
+		least++
+	}
 	switch {
-	case fisher(a, len(noisy), b, len(quiet)) < 0.025:
+	case least == a:
 		j.Direction = holds
 	case ours.High < float64(theirs)/paper.Seeds:
 		j.Direction = contradicted
+	case least <= len(noisy):
+		j.Could = fmt.Sprintf("%d of %d would have shown", least, len(noisy))
+	default:
+		j.Could = "too few runs to show it"
 	}
 	return j
 }
@@ -457,7 +474,7 @@ func (r *Report) Figure5() []*lab.Record {
 }
 
 // positive judges the claim that a number of Figure 5 is positive, in six runs or more.
-func (r *Report) positive(number func(*lab.Figure5) float64) judgement {
+func (r *Report) positive(what string, number func(*lab.Figure5) float64) judgement {
 	runs, hits, sum := r.Figure5(), 0, 0.0
 	if len(runs) == 0 {
 		return judgement{What: "no run of " + full + " on " + paper.Figure5Maze + " is at its end"}
@@ -469,7 +486,7 @@ func (r *Report) positive(number func(*lab.Figure5) float64) judgement {
 		}
 	}
 	n := len(runs)
-	j := judgement{undecided, "", "number of Figure 5", "above 0",
+	j := judgement{undecided, "", what, "above 0",
 		fmt.Sprintf("above 0 in %d of %d, mean %.3g", hits, n, sum/float64(n)), "",
 		fmt.Sprintf("%d QTA (%s); %s", n, full, paper.Figure5Maze)}
 	switch {
@@ -479,6 +496,8 @@ func (r *Report) positive(number func(*lab.Figure5) float64) judgement {
 		j.Direction = holds
 	case hits == 0:
 		j.Direction = contradicted
+	default:
+		j.Could = fmt.Sprintf("%d of %d would have shown", n, n)
 	}
 	return j
 }

@@ -141,9 +141,9 @@ func (r *Report) reproduces() string {
 			}
 		}
 		if runs > 0 {
-			return fmt.Sprintf("With the paper’s learner (%s) QTA solved %d of %s on %d of the paper’s 17 mazes%s, "+
-				"in %s%.2f times the paper’s steps, the geometric mean over these mazes.", set, solved,
-				words.Count(runs, "run"), len(ratios), in(missed), bound, math.Exp(stats.Mean(ratios)))
+			return fmt.Sprintf("With the paper’s learner (%s), on %d of the paper’s 17 mazes, QTA solved %d of %s%s, "+
+				"in %s%.2f times the paper’s steps, the geometric mean over these mazes.", set, len(ratios), solved,
+				words.Count(runs, "run"), in(missed), bound, math.Exp(stats.Mean(ratios)))
 		}
 	}
 	return "No run here has the paper’s learner (paper, or quick), so that nothing is judged."

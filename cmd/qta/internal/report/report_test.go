@@ -144,7 +144,7 @@ func TestNumbers(t *testing.T) {
 	rate := qta.Paper()
 	rate.PredictiveRate = 5e-4
 	for want, r := range map[string]*Report{
-		"solved 2 of 3 runs on 2 of the paper’s 17 mazes (4x5, 1 of 2 in 17 thousand steps), in at least 4.02 times": of(
+		"on 2 of the paper’s 17 mazes, QTA solved 2 of 3 runs (4x5, 1 of 2 in 17 thousand steps), in at least 4.02 times": of(
 			steps(qta.Paper(), paper.QTA, "4x5", 15, -17), steps(qta.Paper(), paper.QTA, "6x5", 100), steps(rate, paper.QTA, "4x5", 5)),
 		"(14x5, 0 of 1 in 120 thousand steps, but 1 of 1 with PredictiveRate=0.0005, after 54), in": of(
 			steps(qta.Paper(), paper.QTA, "14x5", -120), steps(rate, paper.QTA, "14x5", 54)),
@@ -217,7 +217,7 @@ func TestPage(t *testing.T) {
 		{page, "Other parameter sets, with"}, {page, "<details><summary>Other"},
 		{text, "| quick | 8x5 | QTA | 16.3 | 2.0 | 1 of 1 | 2 (0.7) |"},
 		{text, "| mega | 4x5 | MEGA | 29.9 | ≥ 66.7 | 2 of 3 | 20 (0.7), 30 (0.7), - in 150 (0.7) |"},
-		{text, "| above 0 in 2 of 2, mean 1.5 | undecided (takes six runs) | 2 QTA (paper); 12x5 |"},
+		{text, "| above 0 in 2 of 2, mean 1.5 | undecided (takes six runs) | growth of the mean value: 2 QTA (paper); 12x5 |"},
 		{text, "| VDS fails to solve many environments. |  |  | not run | takes runs of it in five mazes or more |"},
 		{string(of(steps(qta.Small(), paper.QTA, "4x5", 5)).HTML()), "<details open><summary>Other"},
 	} {
