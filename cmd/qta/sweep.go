@@ -51,7 +51,8 @@ func sweepCommand(flags *flag.FlagSet) func(call) error {
 	figure := flags.String("figure", "", "print the sweep file for figure `N` of the paper: 2, 3, 4, 5 or 6")
 	seeds := wholeNumber(flags, "seeds", 0, 1, 100, "with -figure: seeds 1 to `N` (12, for Figure 5: 1)")
 	mazes := flags.String("mazes", "", "with -figure: a `LIST` of mazes, in place of the figure's: 4x5,1U5")
-	params := flags.String("params", "paper", "with -figure: what the changes of the figure are applied to, `NAME|FILE`")
+	params := flags.String("params", "", "with -figure: what its changes are applied to, `NAME|FILE` "+
+		"(paper, but for MEGA and VDS, which are run as their authors had them)")
 	steps := wholeNumber(flags, "steps", 150_000, 1, lab.MaxSteps, "with -figure: budget of `N` steps for each run")
 	return func(c call) error {
 		if (*figure == "") == (len(c.args) == 0) {
@@ -327,14 +328,14 @@ func (s *sweep) summary() error {
 	return nil
 }
 
-// printFigure prints the sweep file of a figure of the paper, with its own mazes and
-// seeds where none are given.
+// printFigure prints the sweep file of a figure of the paper, with its own mazes,
+// parameters and seeds where none are given.
 func printFigure(stdout io.Writer, figure, mazes, params string, seeds, steps int) error {
 	i := slices.IndexFunc(paper.Figures(), func(g paper.Figure) bool { return g.Number == figure })
 	if i < 0 {
 		return words.BadInput("-figure %q: want 2, 3, 4, 5 or 6", figure)
 	}
-	if p, _, err := findParams(params, nil); err != nil {
+	if p, _, err := findParams(cmp.Or(params, "paper"), nil); err != nil {
 		return err
 	} else if p.Curriculum != "qta" {
 		return words.BadInput("-params %s: its curriculum is %s; a figure's methods are changes of a "+
@@ -354,7 +355,11 @@ func printFigure(stdout io.Writer, figure, mazes, params string, seeds, steps in
 				if _, _, err := findMaze(maze); err != nil {
 					return words.BadInput("-mazes: %s", words.Bare(err))
 				}
-				run := strings.Join(append([]string{"-maze " + maze + " -params " + params}, m.Set...), " -set ")
+				set, changes := cmp.Or(params, m.Own(), "paper"), m.Set
+				if set == m.Own() {
+					changes = nil
+				}
+				run := strings.Join(append([]string{"-maze " + maze + " -params " + set}, changes...), " -set ")
 				for seed := 1; seed <= cmp.Or(seeds, g.Seeds) && !printed[run]; seed++ {
 					fmt.Fprintf(&file, "%s -seed %d -steps %d -stop %s\n", run, seed, steps, g.Stop)
 				}

@@ -106,6 +106,9 @@ func TestFigureSweeps(t *testing.T) {
 		}
 	}
 	has(t, mustRun(t, "sweep", "-figure", "4", "-seeds", "1"), "-maze 12x5 -params paper -set UncertaintyNoise=0.05 -seed 1 ")
+	has(t, mustRun(t, "sweep", "-figure", "2", "-seeds", "1"), "-maze 1U5 -params paper -seed 1 ",
+		"-maze 1U5 -params mega -seed 1 ", "-maze 1U5 -params vds -seed 1 ")
+	has(t, mustRun(t, strings.Fields("sweep -figure 2 -params quick")...), "-maze 1U5 -params quick -set Curriculum=mega ")
 	cells, err := parseSweep(mustRun(t, strings.Fields("sweep -figure 6 -seeds 1 -mazes 1U5 -params small -steps 9000")...), "runs")
 	if err != nil {
 		t.Fatal(err)

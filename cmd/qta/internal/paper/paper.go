@@ -50,6 +50,12 @@ func Methods() []Method {
 	return []Method{QTA, MEGA, VDS, HER, Random, PER, TD, Q, Bootstrap, Ensemble, Noise1, Noise3, Noise5}
 }
 
+// Own returns the name of the parameter set of a method's authors, with which the
+// paper compares it, or nothing.
+func (m Method) Own() string {
+	return map[string]string{MEGA.Name: "mega", VDS.Name: "vds"}[m.Name]
+}
+
 // A Figure is one of the paper's.
 type Figure struct {
 	Number, About string

@@ -49,7 +49,7 @@ func (r *Report) judge() []claim {
 		{"QTA needs fewer steps than VDS (indices of 1000 steps).", r.fewer(paper.VDS, 1, 1000)},
 		{"QTA needs fewer steps than VDS (indices of 2500 steps).", r.fewer(paper.VDS, 1, 2500)},
 		{"VDS becomes less sample efficient with longer mazes.", r.trend(paper.VDS, 1)},
-		{"VDS fails to solve many environments.", judgement{What: "takes runs of it in five mazes or more"}},
+		{"VDS fails to solve many environments.", judgement{What: "is not judged: it takes five mazes and a rule of what is many"}},
 		{"QTA scales more poorly on square waves.", r.waves()},
 		{"Prioritizing by uncertainty accelerates learning.", r.fewer(paper.PER, -1, 1000)},
 		{"It does so especially in longer mazes.", r.trend(paper.PER, -1)},
@@ -204,10 +204,19 @@ func runsOf(terms []term) string {
 	return strings.Join(arms, ", ") + "; " + strings.Join(mazes, ", ")
 }
 
-// learner returns the setting in which a method is compared with QTA: MEGA and VDS
-// have their authors', others QTA's with the smaller batch.
-func learner(method string) string {
-	return cmp.Or(map[string]string{paper.MEGA.Name: "mega", paper.VDS.Name: "vds"}[method], quick)
+// learner returns the setting in which a method is compared with QTA: its authors',
+// or QTA's, with the smaller batch unless more runs have the paper's.
+func (r *Report) learner(m paper.Method) string {
+	runs := map[string]int{}
+	for _, g := range r.Groups {
+		if g.Method == m.Name && g.Family != "" {
+			runs[g.Setting] += g.N()
+		}
+	}
+	if runs[full] > runs[quick] {
+		return cmp.Or(m.Own(), full)
+	}
+	return cmp.Or(m.Own(), quick)
 }
 
 // contrast returns, for each maze on which a method and QTA have runs, the terms of
@@ -215,12 +224,13 @@ func learner(method string) string {
 // paper's batch where that has six runs, else the smaller one. An index of the
 // paper's figure stands for so many steps.
 func (r *Report) contrast(m paper.Method, sign, index float64) (terms []term) {
+	set := r.learner(m)
 	for _, g := range r.Groups {
-		if g.Setting != learner(m.Name) || g.Method != m.Name || g.Family == "" || g.N() == 0 {
+		if g.Setting != set || g.Method != m.Name || g.Family == "" || g.N() == 0 {
 			continue
 		}
-		q := r.group(quick, paper.QTA, g.Maze)
-		if c := r.group(full, paper.QTA, g.Maze); g.Setting != quick && c != nil && c.N() >= enoughRuns {
+		q, c := r.group(quick, paper.QTA, g.Maze), r.group(full, paper.QTA, g.Maze)
+		if set == full || set != quick && c != nil && c.N() >= enoughRuns {
 			q = c
 		}
 		if q == nil {
@@ -256,7 +266,7 @@ func even(terms []term) []term {
 func (r *Report) fewer(m paper.Method, sign, index float64) judgement {
 	terms := even(r.contrast(m, sign, index))
 	if len(terms) == 0 {
-		return judgement{What: "no maze has ended runs of both"}
+		return judgement{What: fmt.Sprintf("no maze has ended runs of both, %s with %s", m.Name, r.learner(m))}
 	}
 	return effectOf(terms).judge(ratio(m, sign), terms)
 }
@@ -313,7 +323,7 @@ func (r *Report) trend(m paper.Method, sign float64) judgement {
 		terms = u
 	}
 	if len(terms) < 4 {
-		return judgement{What: "no two mazes of a kind have ended runs of both"}
+		return judgement{What: fmt.Sprintf("no two mazes of a kind have ended runs of both, %s with %s", m.Name, r.learner(m))}
 	}
 	for i := range terms { // each maze is there twice
 		terms[i].weight *= 2

@@ -45,9 +45,9 @@ func (r *Report) panel(p paper.Panel) []picture {
 	for i, m := range p.Lines {
 		set := full
 		if p.Name[0] != '2' {
-			set = learner(p.Lines[1].Name)
+			set = r.learner(p.Lines[1])
 		} else if i > 0 {
-			set = learner(m.Name)
+			set = r.learner(m)
 		} else if len(r.steps(full, m, p).Points) == 0 {
 			set = quick
 		}

@@ -111,7 +111,7 @@ func placeOf(id lab.Identity) place {
 		return at
 	}
 	for _, family := range []string{"x5", "U5"} {
-		if strings.HasSuffix(at.Maze, family) {
+		if strings.HasSuffix(at.Maze, family) && paper.Of("", paper.QTA.Name, at.Maze) != nil {
 			at.Family = family
 		}
 	}

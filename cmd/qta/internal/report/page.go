@@ -59,7 +59,7 @@ func thousands(steps float64) string { return strconv.FormatFloat(steps/1000, 'f
 
 // judged reports whether claims are judged on a group.
 func (g *group) judged() bool {
-	return g.Family != "" && (g.Setting == full || g.Setting == quick || g.Setting == learner(g.Method))
+	return g.Family != "" && slices.Contains([]string{full, quick, paper.Method{Name: g.Method}.Own()}, g.Setting)
 }
 
 // Judged returns the groups on which claims are judged.
@@ -146,7 +146,7 @@ func (r *Report) reproduces() string {
 				words.Count(runs, "run"), in(missed), bound, math.Exp(stats.Mean(ratios)))
 		}
 	}
-	return "No run here has the paper’s learner (paper, or quick), so that nothing is judged."
+	return "No run here has the paper’s learner (paper, or quick) on a maze of the paper’s, so that nothing is judged."
 }
 
 // decides says which changes of its learner solve a maze that it never solved.
