@@ -212,8 +212,9 @@ func (h *header) fits(length int) bool {
 	s := h.Sizes
 	networks := float64(16 * criticWeights(&h.Params, s))
 	transitions := float64(8 * float64(h.Step) * float64(s.Observation+s.Goal+s.Action))
+	log := float64(8 * 10 * float64(h.Evaluations)) // of ten numbers each
 	return min(h.Step, h.Evaluations, h.Attachment) >= 0 &&
-		max(networks, transitions, float64(h.Evaluations), float64(h.Attachment)) <= float64(length)
+		max(networks, transitions, log, float64(h.Attachment)) <= float64(length)
 }
 
 // criticWeights returns how many weights the critics have, without their last

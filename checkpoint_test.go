@@ -279,7 +279,7 @@ func TestCheckpointDamage(t *testing.T) {
 			const rest = `,"HiddenLayers":1,"Critics":2,"Batch":16,"Discount":0`
 			refuse("large networks", resealed(`"HiddenSize":1`+rest+".99", `"HiddenSize":4096`+rest), "its state: shorter than its header says")
 			refuse("a large attachment", resealed(`"Own":false,"Attachment":0`, `"Attachment":99999999     `), "its state: shorter than its header says")
-			refuse("many evaluations", resealed(`"Evaluations":2,"Own":false`, `"Evaluations":99999        `), "its state: shorter than its header says")
+			refuse("many evaluations", resealed(`"Evaluations":2,"Own":false`, `"Evaluations":999          `), "its state: shorter than its header says")
 			refuse("more steps", resealed(`"Step":15`, `"Step":99`), "its state: shorter than its header says")
 			refuse("a negative length", resealed(`"Own":false,"Attachment":0`, `"Own":true,"Attachment":-1`), "its state: shorter than its header says")
 			refuse("an evaluation less", resealed(`"Evaluations":2`, `"Evaluations":1`), "its state: 80 bytes too many")

@@ -50,7 +50,7 @@ type Sizes struct{ Observation, Goal, Action int }
 // Scaled returns env in other units for its learner: what is between the first
 // and the second number of a component's pair becomes -1 to 1, and where both are
 // equal the first is subtracted; what has no pair stays as it is. Rewards are env's,
-// asked in its own units.
+// asked in its own units. The result has Env's methods alone, no [GoalSampler]'s.
 func Scaled(env Env, observations, goals [][2]float64) Env { return &scaled{env, observations, goals} }
 
 type scaled struct {

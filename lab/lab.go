@@ -36,7 +36,7 @@ type Options struct {
 	EvalEvery int  // environment steps between evaluations; 0 is 1000
 	Rollouts  int  // of one evaluation; 0 is 20
 	Continue  bool // go on after the first perfect evaluation
-	Unchecked bool // train in an environment that CheckEnv refuses, too
+	Unchecked bool // begin in an environment that CheckEnv refuses, too; only one that repeats itself can go on later
 
 	Threads    int // the results are the same for every number; 0 is one per CPU, at most 8
 	Checkpoint int // environment steps between saves; 0 is as often as 1 % of the time allows

@@ -56,7 +56,8 @@ func (v *view) Changed(name string) bool {
 func (v *view) files() (files map[string][]byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = words.BadInput("what is attached to the agent is of no run and cannot be drawn: %v; name another directory", r)
+			err = words.BadInput("what is attached to the agent is of no run and cannot be drawn: %v; "+
+				"name another directory, or mend the environment's Place or StateAt", r)
 		}
 	}()
 	files = map[string][]byte{}
@@ -108,9 +109,9 @@ func logTable(id Identity, log []qta.Evaluation) []byte {
 // lossUnit returns the predictive loss's unit, where an observation's is known.
 func (id Identity) lossUnit() string {
 	switch {
-	case len(id.Map) == 0:
+	case len(id.Map) == 0 || id.Params.Uncertainty == "ensemble": // which has a log-likelihood
 		return ""
-	case id.Params.Learner == "authors":
+	case id.Params.Learner == "authors" && id.Params.Uncertainty != "bootstrap":
 		return "cell"
 	}
 	return "cell^2"
@@ -145,7 +146,8 @@ func (v *view) charts() (charts []chart) {
 	add("critics' loss", "Equation 2, the latest minibatch's: how far the critics are from their targets.",
 		draw.Axis{Name: "critics' loss", Unit: "rewards²"},
 		v.series("", func(e qta.Evaluation) float64 { return e.CriticLoss }))
-	add("predictive loss", "Equation 4, the latest minibatch's: how far the heads are from the next state.",
+	add("predictive loss", "Equation 4, or what this learner has in its place, the latest minibatch's: how far the "+
+		"heads are from the next state.",
 		draw.Axis{Name: "predictive loss", Unit: strings.NewReplacer("cell", "cells", "^2", "²").Replace(id.lossUnit())},
 		v.series("", func(e qta.Evaluation) float64 { return e.PredictiveLoss }))
 	return charts

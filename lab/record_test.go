@@ -44,6 +44,19 @@ func TestRecord(t *testing.T) {
 	if diff := cmp.Diff(log, string(logTable(r.Run, r.Curve[1:]))); diff != "" {
 		t.Errorf("log.csv (-want +got):\n%s", diff)
 	}
+	for changes, unit := range map[string]string{"": "cell^2", "Learner=authors": "cell", "Uncertainty=ensemble": "",
+		"Learner=authors Uncertainty=bootstrap": "cell^2"} {
+		id := r.Run
+		for _, change := range strings.Fields(changes) {
+			name, value, _ := strings.Cut(change, "=")
+			if err := id.Params.Set(name, value); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := id.lossUnit(); got != unit {
+			t.Errorf("with %q the predictive loss is in %q, want %q", changes, got, unit)
+		}
+	}
 	other := r.Run
 	other.Map = []string{"SG"} // of a map file that was changed
 	if got := r.Run.Differences(other); len(got) != 1 || !strings.HasPrefix(got[0], "the map of 4x5") {

@@ -226,6 +226,10 @@ func TestSolved(t *testing.T) {
 	if r.State != lab.Solved || o.HalfAt != half || o.SolvedAt != a.SolvedAt() || o.FoundAt != a.FoundAt() {
 		t.Errorf("%s, %+v, want half at %d, solved at %d, found at %d", r.State, o, half, a.SolvedAt(), a.FoundAt())
 	}
+	roomtest.Write(t, "s.txt", strings.Join(near, " ")+" -steps 4000 -out run\n")
+	if list := mustRun(t, "sweep", "s.txt", "-out", ".", "-dry-run"); !strings.HasSuffix(list, " 0\n") {
+		t.Errorf("a larger budget for what is solved:\n%s", list)
+	}
 	// Past its solution it has ended at its budget, whatever the next call says.
 	more := fmt.Sprintf("-steps %d", o.SolvedAt+50)
 	ended("run", more+" -stop never")

@@ -203,8 +203,9 @@ func (c *cell) done() (*lab.Record, bool) {
 	if err != nil {
 		return nil, false
 	}
-	ended := r.State == lab.Solved || r.State == lab.Finished
-	if !ended || r.Limits != (lab.Limits{Steps: *c.steps, Stop: c.stop}) || len(r.Run.Differences(c.id())) > 0 {
+	solved := r.State == lab.Solved && c.stop == lab.StopSolved && r.Outcome.SolvedAt <= *c.steps // whatever the budget
+	finished := r.State == lab.Finished && r.Limits == lab.Limits{Steps: *c.steps, Stop: c.stop}
+	if !solved && !finished || len(r.Run.Differences(c.id())) > 0 {
 		return r, false
 	}
 	run, err := lab.Open(c.out)
