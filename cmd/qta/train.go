@@ -80,7 +80,7 @@ func (f *trainFlags) train(c call) error {
 // with the parameters quick were solved, by results/runs.csv, or with paper where
 // quick has not run.
 var usualSteps = map[string]int{
-	"4x5": 5000, "5x5": 6500, "6x5": 12_500, "7x5": 10_500, "8x5": 16_000, "9x5": 10_000, "10x5": 21_000,
+	"4x5": 5500, "5x5": 6500, "6x5": 10_000, "7x5": 10_500, "8x5": 17_500, "9x5": 10_000, "10x5": 21_000,
 	"11x5": 23_000, "12x5": 25_500, "13x5": 32_000, "1U5": 3000, "2U5": 6000, "3U5": 13_500, "4U5": 25_000,
 	"5U5": 62_000,
 }
