@@ -47,7 +47,7 @@ func TestRecord(t *testing.T) {
 	for changes, unit := range map[string]string{"": "cell^2", "Learner=authors": "cell", "Uncertainty=ensemble": "",
 		"Learner=authors Uncertainty=bootstrap": "cell^2"} {
 		id := r.Run
-		for _, change := range strings.Fields(changes) {
+		for change := range strings.FieldsSeq(changes) {
 			name, value, _ := strings.Cut(change, "=")
 			if err := id.Params.Set(name, value); err != nil {
 				t.Fatal(err)
