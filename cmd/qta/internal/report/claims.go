@@ -290,10 +290,11 @@ func (r *Report) none(m, other paper.Method, panel string) judgement {
 		j.Direction, j.Could = holds, ""
 	case ours.Low > 0 && e.ours.minus(e.theirs).interval().Low > 0 && !e.tooHigh:
 		j.Direction = contradicted
+	case e.tooLow && e.tooHigh: // undecided, as any claim
+	case e.tooLow:
+		j.Direction, j.Could = undecided, "a lower bound cannot hold"
 	default:
-		if j.Direction = undecided; !e.tooLow && !e.tooHigh {
-			j.Could = e.ours.couldShow("a factor of %.2f", math.Exp)
-		}
+		j.Direction, j.Could = undecided, e.ours.couldShow("a factor of %.2f", math.Exp)
 	}
 	return j
 }
