@@ -146,8 +146,11 @@ func (v *view) charts() (charts []chart) {
 	add("critics' loss", "Equation 2, the latest minibatch's: how far the critics are from their targets.",
 		draw.Axis{Name: "critics' loss", Unit: "rewards²"},
 		v.series("", func(e qta.Evaluation) float64 { return e.CriticLoss }))
-	add("predictive loss", "Equation 4, or what this learner has in its place, the latest minibatch's: how far the "+
-		"heads are from the next state.",
+	equation := "Equation 4"
+	if p := id.Params; p.Learner != "paper" || p.Uncertainty == "bootstrap" || p.Uncertainty == "ensemble" {
+		equation = "What stands in Equation 4's place"
+	}
+	add("predictive loss", equation+", the latest minibatch's: how far the heads are from the next state.",
 		draw.Axis{Name: "predictive loss", Unit: strings.NewReplacer("cell", "cells", "^2", "²").Replace(id.lossUnit())},
 		v.series("", func(e qta.Evaluation) float64 { return e.PredictiveLoss }))
 	return charts
