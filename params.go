@@ -86,7 +86,7 @@ type Departures struct {
 	// Equation 4's gradient: joint with Equation 2's into the backbone, or to the head only.
 	PredictiveGradient string `source:"Reading R49: \"a joint loss function\"; both predictions share ξ" range:"joint|head"`
 	// RandomAction once an episode of the run has reached its first goal, mostly at step 1.
-	RandomActionLater float64 `source:"Reading R53: as before; Beyond is Differs D6" range:"[0,1]"`
+	RandomActionLater float64 `source:"Reading R53: the table has one; Beyond is Differs D6" range:"[0,1]"`
 
 	// Updates after each environment step.
 	UpdatesPerStep int `source:"Reading R57: one update follows every environment step; Beyond is Differs D25" range:"[1,1000]"`

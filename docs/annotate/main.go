@@ -147,6 +147,7 @@ func (p *page) execute() map[string][]byte {
 	functions := map[string]any{"prose": p.prose, "math": p.math, "walk": p.walk, "line": p.line,
 		"picture": func(name string) template.HTML { return template.HTML(p.read(name)) },
 		"count":   count, "short": short, "wrap": wrap, "columns": columns, "sets": qta.Presets, "paper": qta.Paper,
+		"misprints": misprints, "contradicts": contradicts,
 		"cell": strings.NewReplacer("$", "", "|", `\|`, "*", `\*`).Replace}
 	texts := text.Must(text.New("").Funcs(functions).ParseFS(p.root, "docs/annotate/*.tmpl"))
 	html := template.Must(template.New("").Funcs(functions).ParseFS(p.root, "docs/annotate/page.tmpl"))
@@ -163,6 +164,19 @@ func (p *page) execute() map[string][]byte {
 		files[name] = b.Bytes()
 	}
 	return files
+}
+
+// misprints are the displays that cannot be meant as they are printed.
+func misprints() []string { return []string{"D1", "D2", "D27", "D28"} }
+
+// contradicts returns the value that the authors' code has, if the appendix's table
+// has another, or "".
+func contradicts(q *parameter) string {
+	theirs := qta.Authors().Value(q.Name)
+	if theirs == qta.Paper().Value(q.Name) || q.Row == "" && q.Name != "RandomActionLater" {
+		return ""
+	}
+	return theirs
 }
 
 // walk begins to go through a function, whose lines follow in order.

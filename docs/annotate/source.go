@@ -23,7 +23,6 @@ import (
 type declaration struct {
 	Name       string         // with its receiver, or its package outside the root
 	At         token.Position // where its doc comment begins
-	Last       int            // line
 	Paragraphs []*paragraph
 	Choices    []*choice
 	Vectors    []*vectors // that check it
@@ -137,7 +136,7 @@ func (p *page) declare(pkg string, node ast.Decl, src string) {
 	if strings.Contains(from.Filename, "/") {
 		name = pkg + "." + name
 	}
-	d := &declaration{Name: name, At: from, Last: to.Line, node: node, text: src[from.Offset:to.Offset]}
+	d := &declaration{Name: name, At: from, node: node, text: src[from.Offset:to.Offset]}
 	p.declarations[name] = d
 	d.read()
 	for _, c := range d.Choices {
