@@ -8,7 +8,7 @@ package main
 // main holds the process (signals, exit code); every command
 // is a function of its arguments and its output, so that tests call run. What a
 // run is, on disk and to look at, is package lab; here are flags and words over
-// it. Below internal: paper, its figures as data, and report, on many runs.
+// it. Beside it in internal: paper, its figures as data, and report, on many runs.
 
 import (
 	"context"

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -95,7 +96,7 @@ func TestBadInput(t *testing.T) {
 		{"status none", "none cannot be read: "},
 		{"report s.txt", "s.txt is no directory"},
 		{"report empty", "there is no run in empty"},
-		{"report empty -format pdf", `-format "pdf": want html, md or csv`},
+		{"report empty -format pdf", `-format "pdf": want html or csv`},
 	}
 	t.Chdir(t.TempDir())
 	roomtest.Write(t, "nogoal.txt", "#####\n#S..#\n#####\n")
@@ -416,5 +417,14 @@ func TestFullOutput(t *testing.T) {
 	code := run(t.Context(), tinyRun("-steps", "100000", "-out", "long"), &full{600, syscall.ENOSPC}, &stderr)
 	if r, err := lab.ReadRecord("long/run.json"); code != exitFailure || err != nil || r.State != lab.Stopped || !strings.Contains(stderr.String(), "all that was running is saved") {
 		t.Errorf("a run: exit code %d, stderr %q, error %v", code, stderr.String(), err)
+	}
+}
+
+// TestModules builds the command, and whatever else a newcomer runs, of this module alone.
+func TestModules(t *testing.T) {
+	list := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", ".", "qta/plain", "qta/examples/...")
+	out, err := list.Output()
+	if paths := slices.Compact(strings.Fields(string(out))); err != nil || !slices.Equal(paths, []string{"qta"}) {
+		t.Errorf("%v: modules %q", err, paths)
 	}
 }

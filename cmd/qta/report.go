@@ -7,7 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"qta/cmd/qta/internal/report"
+	"qta/internal/report"
 	"qta/internal/words"
 	"qta/lab"
 )
@@ -74,13 +74,12 @@ func reached(r *lab.Record) string {
 }
 
 func reportCommand(flags *flag.FlagSet) func(call) error {
-	out := flags.String("o", "", "write the report `PATH` (report.html, .md or .csv)")
-	format := flags.String("format", "html", "write the `KIND` html, a page, md, it in words, or csv, a table of the runs")
+	out := flags.String("o", "", "write the report `PATH` (report.html or .csv)")
+	format := flags.String("format", "html", "write the `KIND` html, a page, or csv, a table of the runs")
 	return func(in call) error {
-		write := map[string]func(*report.Report) []byte{"html": (*report.Report).HTML,
-			"md": (*report.Report).Markdown, "csv": (*report.Report).CSV}[*format]
+		write := map[string]func(*report.Report) []byte{"html": (*report.Report).HTML, "csv": (*report.Report).CSV}[*format]
 		if write == nil {
-			return words.BadInput("-format %q: want html, md or csv", *format)
+			return words.BadInput("-format %q: want html or csv", *format)
 		}
 		c, err := lab.Collect(in.args)
 		if err != nil {

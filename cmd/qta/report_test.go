@@ -2,18 +2,17 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"qta/cmd/qta/internal/report"
+	"qta/internal/paper"
+	"qta/internal/report"
 	"qta/internal/roomtest"
 	"qta/internal/words"
 	"qta/lab"
@@ -29,7 +28,6 @@ func TestReportCommand(t *testing.T) {
 	for _, test := range []struct{ args, out, file, begins string }{
 		{"", "report.html", "report.html", "<!DOCTYPE html>"},
 		{"-format csv", "report.csv", "report.csv", "directory,setting,maze,"},
-		{"-format md", "report.md", "report.md", "No run here has the paper’s learner"},
 		{"-o runs/page.html", "runs/page.html", "runs/page.html", "<!DOCTYPE html>"},
 		{"-o runs/page.html", "runs/page.html", "runs/page.html", "<!DOCTYPE html>"},
 	} {
@@ -55,59 +53,18 @@ func TestReportCommand(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "write what the report makes of results/runs")
-
-// TestResults holds what results has of its runs to what the report makes of them
-// now, and says what half of the runs take to what train says of it.
-func TestResults(t *testing.T) {
+// TestUsualSteps holds what train says of half of the runs to results/runs.
+func TestUsualSteps(t *testing.T) {
 	roomtest.Long(t)
-	t.Chdir("../..")
-	c, err := lab.Collect([]string{"results/runs"})
+	c, err := lab.Collect([]string{"../../results/runs"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := report.New(c)
-	files := map[string][]byte{"runs.csv": r.CSV(), "report.html": r.HTML(), "report.md": r.Markdown()}
-	const begin, end = "<!-- by go test ./cmd/qta -run TestResults -update -->\n", "<!-- end -->"
-	before, rest, _ := strings.Cut(roomtest.Read(t, "results/README.md"), begin)
-	_, after, _ := strings.Cut(rest, end)
-	answers, _, _ := strings.Cut(string(files["report.md"]), "\n## ")
-	files["README.md"] = []byte(before + begin + answers + end + after)
-	for name, want := range files {
-		if name = "results/" + name; *update {
-			roomtest.Write(t, name, string(want))
-		} else if roomtest.Read(t, name) != string(want) {
-			t.Errorf("%s is not what the report makes of results/runs: -update writes it", name)
-		}
-	}
-	want := map[string]int{}     // of the runs of quick, or of paper where quick has not run
-	front := map[string]string{} // the README's cells
-	for _, g := range r.Groups {
-		if g.Method != "QTA" {
-			continue
-		}
-		if (g.Setting == "paper" || g.Setting == "quick") && 2*g.Solved >= g.N() { // in this order
-			want[g.Maze] = int(g.Median)
-		}
-		mean, n := fmt.Sprintf("%.1f", g.Mean/1000), strconv.Itoa(g.N())
-		if g.Bound() {
-			mean, n = "≥ "+mean, fmt.Sprintf("%d of %d", g.Solved, g.N())
-		}
-		front[g.Maze+" `"+g.Setting+"`"] = fmt.Sprintf("%s (%s)", mean, n)
-	}
-	_, table, _ := strings.Cut(roomtest.Read(t, "README.md"), "| maze |")
-	table, _, _ = strings.Cut("| maze |"+table, "\n\n")
-	lines := strings.Split(table, "\n")
-	if len(lines) < 3 {
-		t.Fatal("README.md shows no runs")
-	}
-	head := strings.Split(lines[0], " | ")
-	for _, line := range lines[2:] {
-		cells := strings.Split(line, " | ")
-		for i := 2; i < len(cells); i++ {
-			maze, set := strings.TrimPrefix(cells[0], "| "), strings.TrimSuffix(head[i], " |")
-			if got := strings.TrimSpace(strings.TrimSuffix(cells[i], "|")); got != front[maze+" "+set] {
-				t.Errorf("README.md shows %q of %s with %s, the runs have %q", got, maze, set, front[maze+" "+set])
+	want := map[string]int{} // of the runs of quick, or of paper where quick has not run
+	for _, set := range []string{report.Full, report.Quick} {
+		for _, g := range report.New(c).Groups {
+			if g.Method == paper.QTA.Name && g.Setting == set && 2*g.Solved >= g.N() {
+				want[g.Maze] = int(g.Median)
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"qta/cmd/qta/internal/paper"
+	"qta/internal/paper"
 	"qta/internal/words"
 	"qta/lab"
 )

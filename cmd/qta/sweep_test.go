@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"qta/cmd/qta/internal/paper"
+	"qta/internal/paper"
 	"qta/internal/roomtest"
 	"qta/lab"
 )

@@ -81,7 +81,7 @@ var (
 // tests other than the equations'. Names outside the root have their package in front.
 func (p *page) readSources() {
 	files, _ := fs.Glob(p.root, "*.go")
-	numbers, _ := fs.Glob(p.root, "cmd/qta/internal/paper/*.go")
+	numbers, _ := fs.Glob(p.root, "internal/paper/*.go")
 	for _, file := range append(files, numbers...) {
 		src := p.read(file)
 		f, err := parser.ParseFile(p.files, file, src, parser.ParseComments|parser.SkipObjectResolution)

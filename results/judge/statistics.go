@@ -1,4 +1,4 @@
-package report
+package main
 
 import (
 	"math"
@@ -6,7 +6,7 @@ import (
 	"golang.org/x/exp/stats"
 )
 
-// This file has the intervals of a report, by the rules of results/verdicts.md.
+// This file has the intervals of the judge, by the rules of results/verdicts.md.
 // All of them are at 95 %.
 
 // An interval is a 95 % interval.
@@ -68,12 +68,6 @@ func scatter(x []float64) (squares float64, freedom int) {
 		squares += (v - mean) * (v - mean)
 	}
 	return squares, len(x) - 1
-}
-
-// populationDeviation returns the deviation that divides by n, as the paper's does.
-func populationDeviation(x []float64) float64 {
-	squares, _ := scatter(x)
-	return math.Sqrt(squares / float64(len(x)))
 }
 
 // bisect returns where an increasing function from low to high passes p.

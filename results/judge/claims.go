@@ -1,7 +1,6 @@
-package report
+package main
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -9,12 +8,18 @@ import (
 
 	"golang.org/x/exp/stats"
 
-	"qta/cmd/qta/internal/paper"
+	"qta/internal/paper"
+	"qta/internal/report"
 	"qta/lab"
 )
 
 // This file judges the claims of the paper's section 4 by the rules of
 // results/verdicts.md, on runs of the paper's learner.
+
+// The settings with the paper's learner, and evidence, runs to judge by.
+const full, quick = report.Full, report.Quick
+
+type evidence struct{ *report.Report }
 
 // A claim is one of the paper's, with what the runs say of it.
 type claim struct {
@@ -32,6 +37,15 @@ type judgement struct {
 	Runs        string
 }
 
+// logs returns the logarithms of steps.
+func logs(steps []float64) []float64 {
+	x := make([]float64, len(steps))
+	for i, s := range steps {
+		x[i] = math.Log(s)
+	}
+	return x
+}
+
 // The directions and the sizes.
 const (
 	holds, contradicted, undecided    = "holds", "contradicted", "undecided"
@@ -39,8 +53,8 @@ const (
 	enoughRuns, enoughMazes           = 6, 3
 )
 
-// judge judges all claims.
-func (r *Report) judge() []claim {
+// claims judges all claims.
+func (r evidence) claims() []claim {
 	type five = *lab.Figure5
 	return []claim{
 		{"HER reaches the goal in no maze.", r.never(paper.HER)},
@@ -76,7 +90,7 @@ func (r *Report) judge() []claim {
 
 // A term is what the runs of a method in a maze weigh in an effect.
 type term struct {
-	*group
+	*report.Group
 	weight float64
 	theirs *paper.Point // nil where the paper has none
 }
@@ -94,7 +108,7 @@ func effectOf(terms []term) (e effect) {
 		var samples [][]float64
 		for _, t := range terms {
 			if t.Method == m.Name {
-				weights, samples = append(weights, t.weight), append(samples, t.logs())
+				weights, samples = append(weights, t.weight), append(samples, logs(t.Steps))
 			}
 		}
 		e.ours.add(weights, samples)
@@ -204,32 +218,17 @@ func runsOf(terms []term) string {
 	return strings.Join(arms, ", ") + "; " + strings.Join(mazes, ", ")
 }
 
-// learner returns the setting in which a method is compared with QTA: its authors',
-// or QTA's, with the smaller batch unless more runs have the paper's.
-func (r *Report) learner(m paper.Method) string {
-	runs := map[string]int{}
-	for _, g := range r.Groups {
-		if g.Method == m.Name && g.Family != "" {
-			runs[g.Setting] += g.N()
-		}
-	}
-	if runs[full] > runs[quick] {
-		return cmp.Or(m.Own(), full)
-	}
-	return cmp.Or(m.Own(), quick)
-}
-
 // contrast returns, for each maze on which a method and QTA have runs, the terms of
 // both, whose weights are sign and its opposite. Beside MEGA and VDS QTA has the
 // paper's batch where that has six runs, else the smaller one. An index of the
 // paper's figure stands for so many steps.
-func (r *Report) contrast(m paper.Method, sign, index float64) (terms []term) {
-	set := r.learner(m)
+func (r evidence) contrast(m paper.Method, sign, index float64) (terms []term) {
+	set := r.Learner(m)
 	for _, g := range r.Groups {
 		if g.Setting != set || g.Method != m.Name || g.Family == "" || g.N() == 0 {
 			continue
 		}
-		q, c := r.group(quick, paper.QTA, g.Maze), r.group(full, paper.QTA, g.Maze)
+		q, c := r.Group(quick, paper.QTA, g.Maze), r.Group(full, paper.QTA, g.Maze)
 		if set == full || set != quick && c != nil && c.N() >= enoughRuns {
 			q = c
 		}
@@ -263,17 +262,17 @@ func even(terms []term) []term {
 }
 
 // fewer judges the claim that a method needs more steps than QTA (sign 1), or fewer (-1).
-func (r *Report) fewer(m paper.Method, sign, index float64) judgement {
+func (r evidence) fewer(m paper.Method, sign, index float64) judgement {
 	terms := even(r.contrast(m, sign, index))
 	if len(terms) == 0 {
-		return judgement{What: fmt.Sprintf("no maze has ended runs of both, %s with %s", m.Name, r.learner(m))}
+		return judgement{What: fmt.Sprintf("no maze has ended runs of both, %s with %s", m.Name, r.Learner(m))}
 	}
 	return effectOf(terms).judge(ratio(m, sign), terms)
 }
 
 // none judges the claim that a method needs no fewer steps than QTA: it excludes a
 // benefit as large as a panel shows of another method on the same mazes.
-func (r *Report) none(m, other paper.Method, panel string) judgement {
+func (r evidence) none(m, other paper.Method, panel string) judgement {
 	j, terms := r.fewer(m, -1, 1000), even(r.contrast(m, -1, 1000))
 	if len(terms) == 0 {
 		return j
@@ -317,14 +316,14 @@ func kind(terms []term, family string) (these []term) {
 
 // trend judges the claim that the ratio of a method's steps to QTA's grows with the
 // path length (sign 1), or falls (-1), in the kind of maze that has more pairs.
-func (r *Report) trend(m paper.Method, sign float64) judgement {
+func (r evidence) trend(m paper.Method, sign float64) judgement {
 	all := r.contrast(m, sign, 1000)
 	terms := kind(all, "x5")
 	if u := kind(all, "U5"); len(u) > len(terms) {
 		terms = u
 	}
 	if len(terms) < 4 {
-		return judgement{What: fmt.Sprintf("no two mazes of a kind have ended runs of both, %s with %s", m.Name, r.learner(m))}
+		return judgement{What: fmt.Sprintf("no two mazes of a kind have ended runs of both, %s with %s", m.Name, r.Learner(m))}
 	}
 	for i := range terms { // each maze is there twice
 		terms[i].weight *= 2
@@ -334,7 +333,7 @@ func (r *Report) trend(m paper.Method, sign float64) judgement {
 
 // waves judges the claim that QTA's steps grow faster with the path length in
 // square waves than in M-mazes.
-func (r *Report) waves() judgement {
+func (r evidence) waves() judgement {
 	var all []term
 	for _, g := range r.Groups {
 		if g.Setting == full && g.Method == paper.QTA.Name && g.Family != "" && g.N() > 0 {
@@ -349,19 +348,6 @@ func (r *Report) waves() judgement {
 	return effectOf(terms).judge("growth of QTA’s steps in ten cells of a square wave / of an M-maze", terms)
 }
 
-// most returns the group of a method with QTA's learner that has the most runs which
-// count, and these.
-func (r *Report) most(m paper.Method, counts func(*lab.Record) bool) (g *group, runs []*lab.Record) {
-	for _, other := range r.Groups {
-		if (other.Setting == full || other.Setting == quick) && other.Family != "" && other.Method == m.Name {
-			if these := other.which(counts); len(these) > len(runs) {
-				g, runs = other, these
-			}
-		}
-	}
-	return g, runs
-}
-
 // share writes hits of n with the interval of their share.
 func share(hits, n int) (text string, r interval) {
 	r = binomialRange(hits, n)
@@ -369,14 +355,14 @@ func share(hits, n int) (text string, r interval) {
 }
 
 // never judges the claim that a method solves nothing, as with the paper's seeds.
-func (r *Report) never(m paper.Method) judgement {
-	g, runs := r.most(m, (*lab.Record).Ended)
+func (r evidence) never(m paper.Method) judgement {
+	g, runs := r.Most(m, (*lab.Record).Ended)
 	if g == nil {
 		return judgement{What: "no ended runs"}
 	}
 	here, ours := share(g.Solved, len(runs))
 	j := judgement{undecided, "", "runs that solve it", fmt.Sprintf("0 of %d", paper.Seeds), here, "",
-		runsOf([]term{{group: g}})}
+		runsOf([]term{{Group: g}})}
 	switch _, theirs := share(0, paper.Seeds); {
 	case ours.Low > theirs.High:
 		j.Direction = contradicted
@@ -388,15 +374,9 @@ func (r *Report) never(m paper.Method) judgement {
 
 // noisy returns runs with noise and, of the same learner and maze, without, that
 // all went on to their budgets, and says which.
-func (r *Report) noisy(m paper.Method) (noisy, quiet []*lab.Record, j judgement) {
-	wentOn := func(r *lab.Record) bool { return r.State == lab.Finished && r.Limits.Stop == lab.StopNever }
-	g, noisy := r.most(m, wentOn)
-	if g != nil {
-		if q := r.group(g.Setting, paper.QTA, g.Maze); q != nil {
-			quiet = q.which(wentOn)
-		}
-	}
-	if len(quiet) == 0 {
+func (r evidence) noisy(m paper.Method) (noisy, quiet []*lab.Record, j judgement) {
+	g, noisy, quiet := r.Noisy(m)
+	if g == nil {
 		return nil, nil, judgement{What: "takes runs to their budget (-stop never), with noise and without"}
 	}
 	return noisy, quiet, judgement{Direction: undecided,
@@ -413,9 +393,9 @@ func mean(c lab.Curve) (success float64) {
 
 // suffers judges the claim that noise takes of the mean success of a run's
 // evaluations, without a size.
-func (r *Report) suffers(m paper.Method) judgement {
+func (r evidence) suffers(m paper.Method) judgement {
 	noisy, quiet, j := r.noisy(m)
-	if j.Direction == "" {
+	if len(quiet) == 0 {
 		return j
 	}
 	var e effect // beside none
@@ -435,10 +415,10 @@ func (r *Report) suffers(m paper.Method) judgement {
 }
 
 // collapses judges the claim that noise lets learning collapse, as 9 of the paper's runs did.
-func (r *Report) collapses(m paper.Method) judgement {
+func (r evidence) collapses(m paper.Method) judgement {
 	const theirs, last = 9, 5
 	noisy, quiet, j := r.noisy(m)
-	if j.Direction == "" {
+	if len(quiet) == 0 {
 		return j
 	}
 	collapsed := func(runs []*lab.Record) (n int) {
@@ -472,20 +452,8 @@ func (r *Report) collapses(m paper.Method) judgement {
 	return j
 }
 
-// Figure5 returns the runs that tell of Figure 5: of the paper's learner on its maze,
-// at their end.
-func (r *Report) Figure5() []*lab.Record {
-	g := r.group(full, paper.QTA, paper.Figure5Maze)
-	if g == nil {
-		return nil
-	}
-	return g.which(func(run *lab.Record) bool {
-		return run.Outcome.Figure5 != nil && (run.State == lab.Solved || run.State == lab.Finished)
-	})
-}
-
 // positive judges the claim that a number of Figure 5 is positive, in six runs or more.
-func (r *Report) positive(what string, number func(*lab.Figure5) float64) judgement {
+func (r evidence) positive(what string, number func(*lab.Figure5) float64) judgement {
 	runs, hits, sum := r.Figure5(), 0, 0.0
 	if len(runs) == 0 {
 		return judgement{What: "no run of " + full + " on " + paper.Figure5Maze + " is at its end"}

@@ -3,8 +3,8 @@ package report
 import (
 	"fmt"
 
-	"qta/cmd/qta/internal/paper"
 	"qta/internal/draw"
+	"qta/internal/paper"
 	"qta/internal/words"
 	"qta/lab"
 )
@@ -15,8 +15,8 @@ type picture struct {
 	Drawing *draw.Drawing
 }
 
-// Figures draws the paper's Figures 2, 3, 4 and 6 with the runs that they are
-// judged on, where there are any.
+// Figures draws the paper's Figures 2, 3, 4 and 6 with the runs of the paper's learner
+// and of the rivals' own, where there are any.
 func (r *Report) Figures() (pictures []picture) {
 	for _, f := range paper.Figures() {
 		for _, p := range f.Panels {
@@ -43,13 +43,13 @@ func (r *Report) panel(p paper.Panel) []picture {
 	found := false
 	var theirs []draw.Series
 	for i, m := range p.Lines {
-		set := full
+		set := Full
 		if p.Name[0] != '2' {
-			set = r.learner(p.Lines[1])
+			set = r.Learner(p.Lines[1])
 		} else if i > 0 {
-			set = r.learner(m)
-		} else if len(r.steps(full, m, p).Points) == 0 {
-			set = quick
+			set = r.Learner(m)
+		} else if len(r.steps(Full, m, p).Points) == 0 {
+			set = Quick
 		}
 		mine := r.steps(set, m, p)
 		found = found || len(mine.Points) > 0 && (i > 0 || p.Name[0] == '2')
@@ -76,7 +76,7 @@ func bar(length int, mean, deviation float64) draw.Point {
 // steps returns what a method's runs needed in the mazes of a panel.
 func (r *Report) steps(set string, m paper.Method, p paper.Panel) (mine draw.Series) {
 	for _, maze := range p.Mazes {
-		if g := r.group(set, m, maze); g != nil {
+		if g := r.Group(set, m, maze); g != nil {
 			q := bar(g.Length, g.Mean, g.SD)
 			q.Hollow = g.Bound()
 			mine.Name = m.Name + ", " + set // without one it is not in the legend
@@ -100,8 +100,8 @@ func theirPoints(p paper.Panel, m paper.Method, i int) draw.Series {
 // figure4 draws the success with noise and without, of runs that went on to their
 // budgets, and the paper's.
 func (r *Report) figure4(p paper.Panel) []picture {
-	_, quiet, j := r.noisy(p.Lines[len(p.Lines)-1])
-	if j.Direction == "" {
+	g, _, quiet := r.Noisy(p.Lines[len(p.Lines)-1])
+	if g == nil {
 		return nil
 	}
 	chart := draw.Plot{Title: "Figure 4: success with noise on the uncertainty", X: draw.Axis{Name: "environment steps"},
@@ -110,7 +110,7 @@ func (r *Report) figure4(p paper.Panel) []picture {
 	for i, m := range p.Lines {
 		runs := quiet
 		if i > 0 {
-			runs, _, _ = r.noisy(m)
+			_, runs, _ = r.Noisy(m)
 		}
 		mine := draw.Series{Name: fmt.Sprintf("%s, %s", m.Name, words.Count(len(runs), "run")), Points: success(runs)}
 		their := draw.Series{Name: m.Name + ", the paper", Like: i + 1}
@@ -120,21 +120,24 @@ func (r *Report) figure4(p paper.Panel) []picture {
 		chart.Series, theirs = append(chart.Series, mine), append(theirs, their)
 	}
 	chart.Series = append(chart.Series, theirs...)
-	return []picture{{"Figure 4, whose maze the paper does not name; here " + j.Runs + ".", chart.Draw()}}
+	caption := fmt.Sprintf("Figure 4, whose maze the paper does not name; here %s with %s.", g.Maze, g.Setting)
+	return []picture{{caption, chart.Draw()}}
 }
 
 // success returns the mean success of runs at each evaluation that one of them has.
 func success(runs []*lab.Record) (points []draw.Point) {
 	for k := 0; ; k++ {
-		var at lab.Curve
+		var step int
+		var at []float64
 		for _, run := range runs {
 			if k < len(run.Curve) {
-				at = append(at, run.Curve[k])
+				step = run.Curve[k].Step
+				at = append(at, run.Curve[k].Success)
 			}
 		}
 		if len(at) == 0 {
 			return points
 		}
-		points = append(points, draw.Point{X: float64(at[0].Step), Y: mean(at)})
+		points = append(points, draw.Point{X: float64(step), Y: mean(at)})
 	}
 }

@@ -1,4 +1,4 @@
-package report
+package main
 
 import (
 	"math"
@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"qta"
-	"qta/cmd/qta/internal/paper"
+	"qta/internal/madeup"
+	"qta/internal/paper"
+	"qta/internal/report"
 	"qta/internal/roomtest"
 	"qta/lab"
 )
@@ -31,13 +33,13 @@ func TestClaims(t *testing.T) {
 	)
 	type runs = []*lab.Record
 	q := func(m paper.Method, maze string, thousands ...int) runs {
-		return steps(qta.Quick(), m, maze, thousands...)
+		return madeup.Steps(qta.Quick(), m, maze, thousands...)
 	}
 	c := func(m paper.Method, maze string, thousands ...int) runs {
-		return steps(qta.Paper(), m, maze, thousands...)
+		return madeup.Steps(qta.Paper(), m, maze, thousands...)
 	}
 	own := func(maze string, thousands ...int) runs {
-		return steps(qta.MEGA(), paper.Method{}, maze, thousands...)
+		return madeup.Steps(qta.MEGA(), paper.Method{}, maze, thousands...)
 	}
 	flat := func(n int, y ...float64) (rows [][]float64) {
 		for _, y := range y {
@@ -45,8 +47,8 @@ func TestClaims(t *testing.T) {
 		}
 		return rows
 	}
-	going := on(paper.Noise5, slices.Repeat([][]float64{{1, 0, 0, 0, 0, 0}}, 7)...)
-	stopped := growing("12x5", 1, 1, 1, 1, 1, 1)
+	going := madeup.On(paper.Noise5, slices.Repeat([][]float64{{1, 0, 0, 0, 0, 0}}, 7)...)
+	stopped := madeup.Growing("12x5", 1, 1, 1, 1, 1, 1)
 	for _, r := range slices.Concat(going, stopped) {
 		r.State = lab.Stopped
 	}
@@ -113,7 +115,7 @@ func TestClaims(t *testing.T) {
 		{"six of C", mega, []runs{c(paper.QTA, "4x5", six...), q(paper.QTA, "4x5", 10, 11), own("4x5", 60, 61)},
 			"holds; size smaller | 2.88 (2.75 to 3.02) | 3.81 (3.47 to 4.17) | 2 MEGA (mega), 6 QTA (paper); 4x5"},
 		{"MEGA of another set", mega, []runs{q(paper.QTA, "4x5", 10, 11), q(paper.MEGA, "4x5", 60, 61)}, ""},
-		{"VDS", vds, []runs{c(paper.QTA, "1U5", six...), steps(qta.VDS(), paper.Method{}, "1U5", 60, 61)},
+		{"VDS", vds, []runs{c(paper.QTA, "1U5", six...), madeup.Steps(qta.VDS(), paper.Method{}, "1U5", 60, 61)},
 			"holds; size smaller | 2.88 (2.75 to 3.02) | 3.92 (3.52 to 4.37) | 2 VDS (vds), 6 QTA (paper); 1U5"},
 		{"approaches", near, []runs{c(paper.QTA, "4x5", six...), c(paper.QTA, "8x5", six...), own("4x5", 80,
 			84), own("8x5", 40, 42)}, "holds; size larger | 2.38 (2.06 to 2.74)"},
@@ -153,40 +155,39 @@ func TestClaims(t *testing.T) {
 			"undecided | 1 of 12 (0.00 to 0.38)"},
 		{"HER, five", her, []runs{c(paper.HER, "4x5", -6, -6, -6, -6, -6)},
 			"undecided | 0 of 5 (0.00 to 0.52)"},
-		{"noise", noise, []runs{on(paper.QTA, flat(9, 0.8, 0.9, 1)...), on(paper.Noise5, flat(9, 0.2, 0.3,
+		{"noise", noise, []runs{madeup.On(paper.QTA, flat(9, 0.8, 0.9, 1)...), madeup.On(paper.Noise5, flat(9, 0.2, 0.3,
 			0.4)...)}, "holds | 0.60 (0.37 to 0.83)"},
-		{"noise helps", noise, []runs{on(paper.QTA, flat(9, 0.2, 0.3, 0.4)...), on(paper.Noise5, flat(9, 0.8,
+		{"noise helps", noise, []runs{madeup.On(paper.QTA, flat(9, 0.2, 0.3, 0.4)...), madeup.On(paper.Noise5, flat(9, 0.8,
 			0.9, 1)...)}, "contradicted | -0.60 (-0.83 to -0.37)"},
-		{"noise, undecided", noise, []runs{on(paper.QTA, flat(9, 0.2, 0.3, 0.4)...), on(paper.Noise5, flat(9,
+		{"noise, undecided", noise, []runs{madeup.On(paper.QTA, flat(9, 0.2, 0.3, 0.4)...), madeup.On(paper.Noise5, flat(9,
 			0.2, 0.3, 0.4)...)}, "undecided | 0.00 (-0.23 to 0.23) | 0.30 of success would have shown"},
-		{"noise, stopped when solved", noise, []runs{on(paper.QTA, flat(9, 0.8, 0.9, 1)...), curves(qta.Quick(),
+		{"noise, stopped when solved", noise, []runs{madeup.On(paper.QTA, flat(9, 0.8, 0.9, 1)...), madeup.Curves(qta.Quick(),
 			paper.Noise5, "8x5", flat(9, 0.2, 0.3, 0.4)...)}, ""},
-		{"all collapse", dead, []runs{on(paper.QTA, flat(9, 1, 1, 1, 1, 0, 1, 1)...), on(paper.Noise5,
+		{"all collapse", dead, []runs{madeup.On(paper.QTA, flat(9, 1, 1, 1, 1, 0, 1, 1)...), madeup.On(paper.Noise5,
 			seven...)}, "holds | 7 of 7 (0.59 to 1.00), 1 of 7 without"},
-		{"some collapse", dead, []runs{on(paper.QTA, flat(9, 1, 1, 1, 1, 1, 0)...),
-			on(paper.Noise5, flat(9, 0, 0, 0, 0, 1, 1)...)}, "undecided | 4 of 6 (0.22 to 0.96), 1 of 6 without | 6 of 6 would have shown"},
-		{"none collapses", dead, []runs{on(paper.QTA, flat(9, 1, 1, 1)...), on(paper.Noise5, flat(9, 1, 1, 1, 1,
+		{"some collapse", dead, []runs{madeup.On(paper.QTA, flat(9, 1, 1, 1, 1, 1, 0)...),
+			madeup.On(paper.Noise5, flat(9, 0, 0, 0, 0, 1, 1)...)}, "undecided | 4 of 6 (0.22 to 0.96), 1 of 6 without | 6 of 6 would have shown"},
+		{"none collapses", dead, []runs{madeup.On(paper.QTA, flat(9, 1, 1, 1)...), madeup.On(paper.Noise5, flat(9, 1, 1, 1, 1,
 			1, 1)...)}, "contradicted | 0 of 6 (0.00 to 0.46), 0 of 3 without"},
-		{"half is no collapse", dead, []runs{on(paper.QTA, flat(9, 1, 1, 1)...), on(paper.Noise5, flat(9, 0.5,
+		{"half is no collapse", dead, []runs{madeup.On(paper.QTA, flat(9, 1, 1, 1)...), madeup.On(paper.Noise5, flat(9, 0.5,
 			0.5, 0.5, 0.5, 0.5, 0.5)...)}, "contradicted | 0 of 6 (0.00 to 0.46), 0 of 3 without"},
-		{"all collapse, with and without", dead, []runs{on(paper.QTA, seven...), on(paper.Noise5, seven...)},
+		{"all collapse, with and without", dead, []runs{madeup.On(paper.QTA, seven...), madeup.On(paper.Noise5, seven...)},
 			"undecided | 7 of 7 (0.59 to 1.00), 7 of 7 without | too few runs to show it"},
-		{"at its end", dead, []runs{on(paper.QTA, flat(9, 1, 1, 1, 1, 1, 1, 1)...), on(paper.Noise5,
+		{"at its end", dead, []runs{madeup.On(paper.QTA, flat(9, 1, 1, 1, 1, 1, 1, 1)...), madeup.On(paper.Noise5,
 			slices.Repeat([][]float64{{1, 1, 1, 1, 1, 0, 0, 0, 1, 1}}, 7)...)},
 			"holds | 7 of 7 (0.59 to 1.00), 0 of 7 without"},
-		{"stopped by a signal", dead, []runs{on(paper.QTA, flat(9, 1, 1, 1)...), going}, ""},
-		{"six grow", grow, []runs{growing("12x5", 1, 2, 3, 4, 5, 3)}, "holds | above 0 in 6 of 6, mean 3"},
-		{"0 is not positive", grow, []runs{growing("12x5", 1, 2, 3, 4, 5, 0)},
+		{"stopped by a signal", dead, []runs{madeup.On(paper.QTA, flat(9, 1, 1, 1)...), going}, ""},
+		{"six grow", grow, []runs{madeup.Growing("12x5", 1, 2, 3, 4, 5, 3)}, "holds | above 0 in 6 of 6, mean 3"},
+		{"0 is not positive", grow, []runs{madeup.Growing("12x5", 1, 2, 3, 4, 5, 0)},
 			"undecided | above 0 in 5 of 6, mean 2.5 | 6 of 6 would have shown"},
-		{"none grows", grow, []runs{growing("12x5", -1, -2, -3, -4, -5, 0)},
+		{"none grows", grow, []runs{madeup.Growing("12x5", -1, -2, -3, -4, -5, 0)},
 			"contradicted | above 0 in 0 of 6, mean -2.5"},
-		{"five grow", grow, []runs{growing("12x5", 1, 2, 3, 4, 5)},
+		{"five grow", grow, []runs{madeup.Growing("12x5", 1, 2, 3, 4, 5)},
 			"undecided | above 0 in 5 of 5, mean 3 | takes six runs"},
-		{"a stopped run is not at its end", grow, []runs{stopped, growing("8x5", 1, 1, 1, 1, 1, 1)}, ""},
+		{"a stopped run is not at its end", grow, []runs{stopped, madeup.Growing("8x5", 1, 1, 1, 1, 1, 1)}, ""},
 	} {
-		r := of(test.runs...)
-		i := slices.IndexFunc(r.Claims, func(c claim) bool { return c.Text == test.claim })
-		c := r.Claims[i]
+		claims := evidence{report.New(madeup.Collect(test.runs...))}.claims()
+		c := claims[slices.IndexFunc(claims, func(c claim) bool { return c.Text == test.claim })]
 		parts := []string{c.Verdict(), c.Here, c.Could, c.Paper, c.Runs}
 		got := strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " | ")
 		if got != test.want && (test.want == "" || !strings.HasPrefix(got, test.want+" | ")) {
@@ -200,22 +201,23 @@ func TestClaims(t *testing.T) {
 func TestContradicted(t *testing.T) {
 	roomtest.Long(t)
 	rng := rand.New(rand.NewPCG(5, 4))
-	draw := func(r *Report, set, panel string, m paper.Method, runs int, mazes ...string) {
+	draw := func(r *report.Report, set, panel string, m paper.Method, runs int, mazes ...string) {
 		for _, maze := range mazes {
 			p := paper.Of(panel, m.Name, maze)
 			mean, variance := p.Log()
-			g := &group{place: place{set, m.Name, maze, maze[1:], p.Length}, Solved: runs, Paper: p}
+			at := report.Place{Setting: set, Method: m.Name, Maze: maze, Family: maze[1:], Length: p.Length}
+			g := &report.Group{Place: at, Solved: runs, Paper: p}
 			for range runs {
 				step := math.Exp(mean + math.Sqrt(paper.Seeds*variance)*rng.NormFloat64())
-				g.steps = append(g.steps, 1000*math.Ceil(step/1000))
+				g.Steps = append(g.Steps, 1000*math.Ceil(step/1000))
 			}
-			g.runs = make([]*lab.Record, runs)
+			g.Runs = make([]*lab.Record, runs)
 			r.Groups = append(r.Groups, g)
 		}
 	}
 	verdicts := map[string]int{}
 	for range 100 {
-		r := &Report{}
+		r := &report.Report{}
 		draw(r, full, "2L", paper.QTA, 6, "4x5", "6x5", "8x5")
 		draw(r, full, "2R", paper.QTA, 6, "1U5", "2U5", "3U5")
 		draw(r, "mega", "2L", paper.MEGA, 3, "4x5", "8x5")
@@ -226,7 +228,8 @@ func TestContradicted(t *testing.T) {
 		draw(r, quick, "6L", paper.Q, 6, "6x5", "8x5")
 		draw(r, quick, "6R", paper.Bootstrap, 9, "6x5", "8x5")
 		draw(r, quick, "6R", paper.Ensemble, 6, "6x5", "8x5")
-		for _, c := range r.judge() {
+		claims := evidence{r}.claims()
+		for _, c := range claims {
 			verdicts[c.Direction]++
 		}
 	}

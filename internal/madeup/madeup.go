@@ -1,0 +1,80 @@
+// Package madeup makes up runs, for tests of what sorts and judges them.
+package madeup
+
+import (
+	"slices"
+	"strconv"
+
+	"qta"
+	"qta/internal/paper"
+	"qta/lab"
+)
+
+// Curves makes up ended runs of a method in a maze: of each the success of its
+// evaluations, 1000 steps apart. A run is solved where the last is 1.
+func Curves(p qta.Params, m paper.Method, maze string, success ...[]float64) (runs []*lab.Record) {
+	environment, err := qta.NewMaze(maze)
+	if err != nil {
+		panic(err)
+	}
+	for _, ys := range success {
+		id := lab.Options{Name: maze, Params: m.Apply(p)}.Identity(lab.Maze(environment))
+		r := lab.NewRecord(id, lab.Limits{Steps: 1000 * len(ys), Stop: lab.StopSolved}, 1)
+		for i, y := range ys {
+			r.Curve = append(r.Curve, qta.Evaluation{Step: 1000 * (i + 1), Success: y})
+		}
+		r.State = lab.Finished
+		r.Outcome = lab.Outcome{Steps: 1000 * len(ys), SolvedAt: r.Curve.FirstAt(1), FoundAt: 700}
+		if r.Outcome.SolvedAt > 0 {
+			r.State = lab.Solved
+			r.Limits.Steps += 100_000
+		}
+		runs = append(runs, r)
+	}
+	return runs
+}
+
+// Steps makes up runs that solved a maze after so many thousand steps, or that did
+// not within so many if the number is negative.
+func Steps(p qta.Params, m paper.Method, maze string, thousands ...int) []*lab.Record {
+	var all [][]float64
+	for _, n := range thousands {
+		y := make([]float64, max(n, -n))
+		if n > 0 {
+			y[n-1] = 1
+		}
+		all = append(all, y)
+	}
+	return Curves(p, m, maze, all...)
+}
+
+// On makes up runs that went on to a budget of as many thousand steps as they have
+// evaluations.
+func On(m paper.Method, success ...[]float64) []*lab.Record {
+	runs := Curves(qta.Quick(), m, "8x5", success...)
+	for i, r := range runs {
+		r.State, r.Limits = lab.Finished, lab.Limits{Steps: 1000 * len(success[i]), Stop: lab.StopNever}
+	}
+	return runs
+}
+
+// Growing makes up runs that tell of Figure 5, with a change of the mean value each.
+func Growing(maze string, numbers ...float64) []*lab.Record {
+	runs := Steps(qta.Paper(), paper.QTA, maze, slices.Repeat([]int{30}, len(numbers))...)
+	for i, r := range runs {
+		r.Outcome.Figure5 = &lab.Figure5{ValueGrowth: numbers[i]}
+	}
+	return runs
+}
+
+// Collect gives each run a seed and a directory of its own.
+func Collect(groups ...[]*lab.Record) *lab.Collection {
+	c := &lab.Collection{Runs: slices.Concat(groups...)}
+	for i, r := range c.Runs {
+		r.Run.Seed = uint64(i)
+		if r.Path == "" {
+			r.Path = "runs/" + strconv.Itoa(i)
+		}
+	}
+	return c
+}

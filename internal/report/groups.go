@@ -1,0 +1,242 @@
+// Package report sorts runs and shows them beside the paper's figures, as a page or
+// as a table. It reads nothing but the runs' records.
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"hash/crc32"
+	"html/template"
+	"math"
+	"slices"
+	"strings"
+
+	"qta"
+	"qta/internal/paper"
+	"qta/internal/words"
+	"qta/lab"
+)
+
+// A Report is runs, sorted for comparison.
+type Report struct {
+	Runs    []*lab.Record
+	Skipped []lab.Skip // files that were not used
+	Groups  []*Group   // by setting, maze and method
+	Going   int        // runs that have not ended
+	Failed  int
+	Opening template.HTML // of the page, in place of its headline
+}
+
+// The settings with the paper's learner: with its batch, and with a smaller one.
+const Full, Quick = "paper", "quick"
+
+// A Place says where in a report a run belongs. A setting is a parameter set,
+// whatever the method.
+type Place struct {
+	Setting, Method, Maze string
+	Family                string // how a maze of the paper's is called: "x5" or "U5"
+	Length                int    // path length of the maze, 0 where it is unknown
+}
+
+// A Group is the runs of a place.
+type Group struct {
+	Place
+	All    []*lab.Record
+	Runs   []*lab.Record // those that have ended
+	Steps  []float64     // of each of these, to the solution or its budget
+	Solved int
+	Median float64      // of the steps
+	Mean   float64      // of the steps
+	SD     float64      // of the steps: the population's deviation, as the paper's
+	Paper  *paper.Point // nil where the paper has none
+}
+
+// New sorts what was collected.
+func New(c *lab.Collection) *Report {
+	r := &Report{Skipped: c.Skipped}
+	all := slices.Clone(c.Runs)
+	places, known := map[*lab.Record]Place{}, map[string]Place{}
+	for _, run := range all {
+		id := run.Run
+		id.Version, id.Seed = "", 0
+		kind := fmt.Sprint(id)
+		if _, ok := known[kind]; !ok { // to find a place takes time
+			known[kind] = placeOf(id)
+		}
+		places[run] = known[kind]
+	}
+	slices.SortStableFunc(all, func(a, b *lab.Record) int {
+		return cmp.Or(places[a].compare(places[b]), cmp.Compare(a.Run.Seed, b.Run.Seed),
+			strings.Compare(a.Run.Version, b.Run.Version), cmp.Compare(b.Last().Step, a.Last().Step))
+	})
+	var g *Group
+	for _, run := range all {
+		if at := places[run]; g == nil || g.Place != at {
+			g = &Group{Place: at, Paper: paper.Of("", at.Method, at.Maze)}
+			r.Groups = append(r.Groups, g)
+		}
+		if i := slices.IndexFunc(g.All, run.Same); i >= 0 {
+			r.Skipped = append(r.Skipped, lab.Skip{Path: run.Path, Why: "the same run as in " + g.All[i].Path})
+			continue
+		}
+		g.All = append(g.All, run)
+		r.Runs = append(r.Runs, run)
+		if !run.Ended() {
+			r.Going++
+		}
+		if run.State == lab.Failed {
+			r.Failed++
+		}
+	}
+	for _, g := range r.Groups {
+		g.sum()
+	}
+	return r
+}
+
+// placeOf returns the place of a run.
+func placeOf(id lab.Identity) Place {
+	m, name := paper.Recognize(id.Params)
+	at := Place{Setting: name, Method: m.Name, Maze: id.Environment}
+	if id.EvalEvery != 1000 || id.Rollouts != lab.Rollouts {
+		at.Setting += fmt.Sprintf(", %s every %s", words.Count(id.Rollouts, "rollout"), words.Count(id.EvalEvery, "step"))
+	}
+	if len(id.Map) == 0 {
+		return at
+	}
+	at.Length = id.NewMaze().PathLength()
+	if !id.Named() { // different maps have different names
+		at.Maze += fmt.Sprintf(" (its own map, %08x)", crc32.ChecksumIEEE([]byte(strings.Join(id.Map, "\n"))))
+		return at
+	}
+	for _, family := range []string{"x5", "U5"} {
+		if strings.HasSuffix(at.Maze, family) && paper.Of("", paper.QTA.Name, at.Maze) != nil {
+			at.Family = family
+		}
+	}
+	return at
+}
+
+// compare orders places: settings as presets are, others last; then mazes by their
+// length, those of the paper first; then methods.
+func (p Place) compare(q Place) int {
+	preset := func(name string) int {
+		i := slices.IndexFunc(qta.Presets(), func(p qta.Preset) bool { return strings.HasPrefix(name+" ", p.Name+" ") })
+		return cmp.Or(i+1, math.MaxInt)
+	}
+	method := func(name string) int {
+		return slices.IndexFunc(paper.Methods(), func(m paper.Method) bool { return m.Name == name })
+	}
+	return cmp.Or(cmp.Compare(preset(p.Setting), preset(q.Setting)), strings.Compare(p.Setting, q.Setting),
+		strings.Compare(q.Family, p.Family), cmp.Compare(p.Length, q.Length), strings.Compare(p.Maze, q.Maze),
+		cmp.Compare(method(p.Method), method(q.Method)))
+}
+
+// sum sums up the runs that have ended.
+func (g *Group) sum() {
+	for _, run := range g.All {
+		if !run.Ended() {
+			continue
+		}
+		g.Runs = append(g.Runs, run)
+		g.Steps = append(g.Steps, run.Steps())
+		if run.Outcome.SolvedAt > 0 {
+			g.Solved++
+		}
+	}
+	if n := g.N(); n > 0 {
+		sorted := slices.Sorted(slices.Values(g.Steps))
+		g.Median = (sorted[(n-1)/2] + sorted[n/2]) / 2
+		g.Mean = mean(g.Steps)
+		var squares float64
+		for _, x := range g.Steps {
+			squares += (x - g.Mean) * (x - g.Mean)
+		}
+		g.SD = math.Sqrt(squares / float64(n))
+	}
+}
+
+// N returns how many runs have ended.
+func (g *Group) N() int { return len(g.Runs) }
+
+// Bound reports whether the mean is a lower bound: a run is unsolved.
+func (g *Group) Bound() bool { return g.N() > g.Solved }
+
+// mean returns the mean of numbers.
+func mean(x []float64) (m float64) {
+	for _, v := range x {
+		m += v
+	}
+	return m / float64(len(x))
+}
+
+// Group returns the group of a method in a maze if it has ended runs, or nil.
+func (r *Report) Group(setting string, m paper.Method, maze string) *Group {
+	for _, g := range r.Groups {
+		if g.Setting == setting && g.Maze == maze && g.Method == m.Name && g.N() > 0 {
+			return g
+		}
+	}
+	return nil
+}
+
+// Which returns the ended runs that count.
+func (g *Group) Which(counts func(*lab.Record) bool) []*lab.Record {
+	return slices.DeleteFunc(slices.Clone(g.Runs), func(r *lab.Record) bool { return !counts(r) })
+}
+
+// Learner returns the setting in which a method is compared with QTA: its authors',
+// or QTA's, with the smaller batch unless more runs have the paper's.
+func (r *Report) Learner(m paper.Method) string {
+	runs := map[string]int{}
+	for _, g := range r.Groups {
+		if g.Method == m.Name && g.Family != "" {
+			runs[g.Setting] += g.N()
+		}
+	}
+	if runs[Full] > runs[Quick] {
+		return cmp.Or(m.Own(), Full)
+	}
+	return cmp.Or(m.Own(), Quick)
+}
+
+// Most returns the group of a method with QTA's learner that has the most runs which
+// count, and these.
+func (r *Report) Most(m paper.Method, counts func(*lab.Record) bool) (g *Group, runs []*lab.Record) {
+	for _, other := range r.Groups {
+		if (other.Setting == Full || other.Setting == Quick) && other.Family != "" && other.Method == m.Name {
+			if these := other.Which(counts); len(these) > len(runs) {
+				g, runs = other, these
+			}
+		}
+	}
+	return g, runs
+}
+
+// Noisy returns runs with noise and, of the same learner and maze, without, that all
+// went on to their budgets, and the group of the former: nil where one of both is missing.
+func (r *Report) Noisy(m paper.Method) (g *Group, noisy, quiet []*lab.Record) {
+	wentOn := func(r *lab.Record) bool { return r.State == lab.Finished && r.Limits.Stop == lab.StopNever }
+	g, noisy = r.Most(m, wentOn)
+	if g != nil {
+		if q := r.Group(g.Setting, paper.QTA, g.Maze); q != nil {
+			quiet = q.Which(wentOn)
+		}
+	}
+	if len(quiet) == 0 {
+		return nil, nil, nil
+	}
+	return g, noisy, quiet
+}
+
+// Figure5 returns the runs that tell of Figure 5: of the paper's learner on its maze,
+// at their end.
+func (r *Report) Figure5() []*lab.Record {
+	g := r.Group(Full, paper.QTA, paper.Figure5Maze)
+	if g == nil {
+		return nil
+	}
+	return g.Which(func(run *lab.Record) bool {
+		return run.Outcome.Figure5 != nil && (run.State == lab.Solved || run.State == lab.Finished)
+	})
+}

@@ -1,0 +1,77 @@
+package report
+
+import (
+	"bytes"
+	_ "embed"
+	"html/template"
+	"io"
+	"strconv"
+	"strings"
+	plain "text/template"
+
+	"qta/internal/draw"
+)
+
+//go:embed report.tmpl
+var page string
+
+//go:embed report.csv.tmpl
+var table string
+
+//go:embed report.css
+var css string
+
+var functions = plain.FuncMap{"thousands": thousands, "cell": cell}
+
+// HTML returns the report as a page.
+func (r *Report) HTML() []byte {
+	return r.fill(template.Must(template.New("page").Funcs(functions).Parse(page)))
+}
+
+func (r *Report) fill(t interface{ Execute(io.Writer, any) error }) []byte {
+	var b bytes.Buffer
+	if err := t.Execute(&b, r); err != nil {
+		panic(err) // the template is wrong
+	}
+	return b.Bytes()
+}
+
+// Style returns the page's CSS.
+func (r *Report) Style() template.CSS { return template.CSS(draw.Style + "\n" + css) }
+
+// thousands writes steps for people.
+func thousands(steps float64) string { return strconv.FormatFloat(steps/1000, 'f', 1, 64) }
+
+// Going returns how many runs have not ended.
+func (g *Group) Going() int { return len(g.All) - g.N() }
+
+// Each writes the steps of each run, and where training first found the goal.
+func (g *Group) Each() string {
+	var list []string
+	for _, run := range g.Runs {
+		text := strconv.FormatFloat(run.Steps()/1000, 'f', -1, 64)
+		if run.Outcome.SolvedAt == 0 {
+			text = "- in " + text
+		}
+		if at := run.Outcome.FoundAt; at > 0 {
+			text += " (" + thousands(float64(at)) + ")"
+		} else {
+			text += " (never)"
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, ", ")
+}
+
+// CSV returns a table of the runs. A number that is not known is left out.
+func (r *Report) CSV() []byte {
+	return r.fill(plain.Must(plain.New("table").Funcs(functions).Parse(table)))
+}
+
+// cell quotes a text for a table.
+func cell(text string) string {
+	if strings.ContainsAny(text, ",\"\n") {
+		return `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
+	}
+	return text
+}
