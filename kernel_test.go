@@ -1,6 +1,7 @@
 package qta
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -440,31 +441,31 @@ func goroutinesEnd(t *testing.T, before int) {
 // less.
 
 // newProbe returns a measurement of some milliseconds: the flops that one thread
-// can do at most.
+// can do at most. It is the kernel's tile on operands that never leave the
+// registers' reach: the strides of A and B are 0, and k hides what a tile costs
+// around its loop.
 func newProbe(k kernel) func() float64 {
-	const rows, cols, steps = 8, 32, 256
-	c, a, b := newMatrix(rows, cols), newMatrix(rows, steps), newMatrix(steps, cols)
-	w := workersOf(k, 1)
-	run := func() { w.mul(c, a, b, epilogue{}) }
-	ops := 2.0 * rows * cols * steps
-	if k != generic {
-		n, rest := k.height(rows, cols)
-		t := tile{
-			a: &a.data[0], b: &b.data[0], c: &c.data[0], start: &c.data[0],
-			aRows: rowsOf(steps, n, rest), cRows: rowsOf(cols, n, rest), startRows: rowsOf(cols, n, rest),
-			aStep: 4, bStep: 4 * cols, k: steps,
-		}
-		run = func() { k.run(&t, n, cols) }
-		run()
-		ops = float64(2 * n * t.cols * steps)
+	const cols, steps = 32, 4096
+	n, rest := k.height(12, cols)
+	c := newMatrix(n, cols)
+	t := tile{
+		a: &one[0], b: &zeros[0], c: &c.data[0], start: &c.data[0], k: steps,
+		cRows: rowsOf(cols, n, rest), startRows: rowsOf(cols, n, rest),
 	}
+	run := func() { k.run(&t, n, cols) }
+	if k == generic {
+		w, a, b := workersOf(k, 1), matrix{n, steps, 0, 0, one[:]}, matrix{steps, cols, 0, 1, zeros[:]}
+		t.cols, run = cols, func() { w.mul(c, a, b, epilogue{}) }
+	}
+	run()
+	ops := float64(2 * n * t.cols * steps)
 	return func() float64 {
 		start, n := time.Now(), 0
 		for time.Since(start) < 4*time.Millisecond {
-			for range 100 {
+			for range 10 {
 				run()
 			}
-			n += 100
+			n += 10
 		}
 		return ops * float64(n) / time.Since(start).Seconds()
 	}
@@ -499,6 +500,38 @@ func measure(b *testing.B, k kernel, multiplyAdds float64, f func()) {
 	b.ReportMetric(1e9*median(seconds), "ns/op") // without the probe
 	b.ReportMetric(2e-9*multiplyAdds/median(seconds), "GFLOP/s")
 	b.ReportMetric(median(shares), "of-peak")
+}
+
+// BenchmarkProduct is the three products of a hidden layer, laid out as in a pass,
+// with each kernel of the machine.
+func BenchmarkProduct(b *testing.B) {
+	const width, times = 256, 10 // a measurement of some milliseconds, like the peak's
+	widths := []int{width, width, width, width}
+	net := func() *mlp { return newMLP(make([]float32, mlpSize(widths)), widths) }
+	for _, k := range kernels() {
+		for _, rows := range []int{96, 192} {
+			w := workersOf(k, 1)
+			l, gradient, p := net().layers[1], net().layers[1], newPass(widths, w)
+			p.reserve(rows)
+			x, y, dx, dy := p.x[1], p.x[2], p.dx[1], p.dx[2]
+			for _, product := range []struct {
+				name string
+				f    func()
+			}{
+				{"forward", func() { l.forward(w, y, x, true) }},
+				{"inputs", func() { w.mul(dx, dy, p.wT[1], epilogue{mask: x}) }},
+				{"weights", func() { l.backward(w, gradient, x, dy, p.dwT[1], true) }},
+			} {
+				b.Run(fmt.Sprintf("kernel=%v/rows=%d/%s", k, rows, product.name), func(b *testing.B) {
+					measure(b, k, float64(times*rows*width*width), func() {
+						for range times {
+							product.f()
+						}
+					})
+				})
+			}
+		}
+	}
 }
 
 // BenchmarkThreads is how many times faster two threads are than one, by turns
