@@ -27,6 +27,15 @@ func newMatrix(rows, cols int) matrix {
 	return matrix{rows, cols, cols, 1, make([]float32, rows*cols)}
 }
 
+// newScratch is newMatrix with a cache line's room after each row: rows of a power of
+// two would share a few sets of the cache, and drive each other out.
+func newScratch(rows, cols int) matrix {
+	const line = 16
+	m := newMatrix(rows, cols+line)
+	m.cols = cols
+	return m
+}
+
 // t returns the transposed view of m, cols by rows, of the same elements.
 func (m matrix) t() matrix {
 	return matrix{m.cols, m.rows, m.colStride, m.rowStride, m.data}

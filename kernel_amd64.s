@@ -425,6 +425,9 @@ GLOBL columnMasks<>(SB), RODATA|NOPTR, $128
 #define YSTORE2(p, y0, y1) \
 	VMASKMOVPS y0, Y14, p \
 	VMASKMOVPS y1, Y15, 32 p
+#define YSTOREALL2(p, y0, y1) \
+	STOREALL(p, y0) \
+	STOREALL(32 p, y1)
 #define YHIDE2(p, y0, y1) \
 	VMASKMOVPS p, Y14, Y12 \
 	VCMPPS     $4, Y13, Y12, Y12 \
@@ -500,6 +503,13 @@ finish:
 
 store:
 	ROWS(tile_c, tile_cRows)
+	CMPQ tile_cols(AX), $16
+	JNE  storePartial // under a mask a store takes twelve cycles
+	YROWS2(YSTOREALL2)
+	VZEROUPPER
+	RET
+
+storePartial:
 	YROWS2(YSTORE2)
 	VZEROUPPER
 	RET

@@ -137,8 +137,8 @@ func newPass(widths []int, w *workers) *pass {
 	for l, width := range widths {
 		p.dx[l].cols = width
 		if l > 0 {
-			p.wT = append(p.wT, newMatrix(width, widths[l-1]))
-			p.dwT = append(p.dwT, newMatrix(width, widths[l-1]))
+			p.wT = append(p.wT, newScratch(width, widths[l-1]))
+			p.dwT = append(p.dwT, newScratch(width, widths[l-1]))
 		}
 	}
 	return p
@@ -149,8 +149,12 @@ func (p *pass) reserve(rows int) {
 	if rows <= p.dx[0].rows {
 		return
 	}
-	for l := range p.x {
-		p.x[l], p.dx[l] = newMatrix(rows, p.dx[l].cols), newMatrix(rows, p.dx[l].cols)
+	for l, dx := range p.dx {
+		matrixOf := newScratch
+		if l == len(p.dx)-1 {
+			matrixOf = newMatrix // the output has adjacent rows
+		}
+		p.x[l], p.dx[l] = matrixOf(rows, dx.cols), matrixOf(rows, dx.cols)
 	}
 }
 
