@@ -222,17 +222,24 @@ func (a *Agent) State() State {
 	return State{slices.Clone(a.observation), slices.Clone(a.achieved), slices.Clone(a.desired)}
 }
 
+// Observation returns a copy of the observation where environment step i began, as
+// [Agent.Achieved] does of the goal: together they are a candidate to ask about.
+func (a *Agent) Observation(i int) []float64 { return a.before(i, a.replay.observation, a.observation) }
+
 // Achieved returns a copy of the goal achieved where environment step i began, a
 // candidate of QTA's, or where the agent is now if i is Steps(). It panics for
 // any other i.
-func (a *Agent) Achieved(i int) []float64 {
+func (a *Agent) Achieved(i int) []float64 { return a.before(i, a.replay.achieved, a.achieved) }
+
+// before returns a copy of row i of a column, or of now if i is Steps().
+func (a *Agent) before(i int, c column, now []float64) []float64 {
 	if i < 0 || i > a.step {
-		panic(fmt.Sprintf("qta: Achieved of step %d of %d", i, a.step))
+		panic(fmt.Sprintf("qta: step %d of %d", i, a.step))
 	}
-	if i == a.step {
-		return slices.Clone(a.achieved)
+	if i < a.step {
+		now = c.at(i)
 	}
-	return slices.Clone(a.replay.achieved.at(i))
+	return slices.Clone(now)
 }
 
 // Goals returns, in order, the goals that the agent set itself from environment

@@ -427,12 +427,6 @@ func TestHistory(t *testing.T) {
 		if diff := cmp.Diff(want, s); diff != "" {
 			t.Errorf("after step %d (-want +got):\n%s", i+1, diff)
 		}
-		if want := a.replay.achieved.at(i); !slices.Equal(a.Achieved(i), want) {
-			t.Errorf("step %d: achieved %v, want %v", i, a.Achieved(i), want)
-		}
-	}
-	if last := states[steps-1].Achieved; !slices.Equal(a.Achieved(steps), last) {
-		t.Errorf("achieved %v, the state has %v", a.Achieved(steps), last)
 	}
 	for _, span := range [][2]int{{0, steps}, {0, 0}, {60, 60}, {7, 31}, {20, 21}, {19, 20}} {
 		var want [][]float64
@@ -450,17 +444,18 @@ func TestHistory(t *testing.T) {
 	if diff := cmp.Diff([][]float64{{0}, {0}, {0}}, h.Goals(0, 25)); diff != "" || h.goalsSet != 3 || h.goalsReached != 3 {
 		t.Errorf("three episodes with one goal: %d set, %d reached (-want +got):\n%s", h.goalsSet, h.goalsReached, diff)
 	}
-	if got := [][]float64{h.Achieved(1), h.Achieved(25)}; !cmp.Equal(got, [][]float64{{2}, {0}}) { // not 2.5, 0.5
-		t.Errorf("achieved %v, want 2 and 0", got)
+	began := [][]float64{h.Achieved(1), h.Observation(1), h.Achieved(11), h.Achieved(25), h.Observation(25)}
+	if diff := cmp.Diff([][]float64{{2}, {2.5}, {2}, {0}, {0.5}}, began); diff != "" {
+		t.Errorf("achieved and observed where a step began (-want +got):\n%s", diff)
 	}
 	for _, span := range [][2]int{{-1, 3}, {4, 3}, {0, 61}} {
 		mustPanic(t, fmt.Sprint("Goals of ", span), func() { a.Goals(span[0], span[1]) })
 	}
 	mustPanic(t, "Achieved(-1)", func() { a.Achieved(-1) })
-	mustPanic(t, "Achieved of the future", func() { a.Achieved(steps + 1) })
+	mustPanic(t, "Observation of the future", func() { a.Observation(steps + 1) })
 
 	before, s := marshal(t, a), a.State()
-	for _, x := range append(a.Goals(0, steps), s.Observation, s.Achieved, s.Desired, a.Achieved(0), a.Achieved(steps)) {
+	for _, x := range append(a.Goals(0, steps), s.Observation, s.Achieved, s.Desired, a.Achieved(0), a.Observation(steps)) {
 		x[0] = -1
 	}
 	a.Evaluations()[0].Step = -1
