@@ -162,6 +162,7 @@ type session struct {
 // newSession begins a run in a directory, or takes up the run that it holds.
 func newSession(d *directory, evaluation qta.Env, o *Options) (*session, error) {
 	id := o.Identity(evaluation)
+	id.Code = Code(id.Params)
 	run, err := load(d.path)
 	if err != nil {
 		return nil, err
@@ -181,7 +182,7 @@ func newSession(d *directory, evaluation qta.Env, o *Options) (*session, error) 
 		run = &Run{Agent: a, Run: id, state: newState(id)}
 	}
 	if different := run.Run.Differences(id); len(different) > 0 {
-		return nil, words.BadInput("%s holds another run: %s; name another directory", d.path, strings.Join(different, ", "))
+		return nil, words.BadInput("%s holds another run: %s; name another directory (-out)", d.path, strings.Join(different, ", "))
 	}
 	if run.Warning != nil {
 		o.Warn(fmt.Sprintf("%v; the damaged one is kept as %s", run.Warning, DamagedFile))
@@ -199,6 +200,10 @@ func newSession(d *directory, evaluation qta.Env, o *Options) (*session, error) 
 		limits.Stop = StopNever
 	}
 	s.record = NewRecord(run.Run, limits, o.Threads) // with the name of its parameters from the start
+	if !s.reached() {
+		s.state.Code = cmp.Or(s.state.Code, id.Code) // of a run from before there was one
+		s.record.Run.Code = s.state.Code
+	}
 	s.agent.SetThreads(o.Threads)
 	return s, nil
 }
@@ -281,8 +286,7 @@ func (s *session) announce() {
 		s.Warn(fmt.Sprintf("the path from start to goal is %d steps long and an episode has %d (Horizon), so that its "+
 			"rollouts can hardly end at the goal", id.NewMaze().PathLength(), horizon))
 	}
-	const portable = "generic"
-	if b := s.before; b != nil && b.Machine.Kernel != kernel && (b.Machine.Kernel == portable || kernel == portable) {
+	if b := s.before; b != nil && rounding(b.Machine.Kernel) != rounding(kernel) {
 		s.Warn(fmt.Sprintf("the run has used the %s kernel and goes on with the %s kernel, which rounds differently",
 			b.Machine.Kernel, kernel))
 	}

@@ -56,6 +56,7 @@ type Identity struct {
 	Seed        uint64     `json:"seed"`
 	EvalEvery   int        `json:"eval_every"`
 	Rollouts    int        `json:"eval_rollouts"`
+	Code        string     `json:"code,omitempty"` // what the program computes; of an older run ""
 
 	Fingerprint Fingerprint `json:"fingerprint,omitempty"` // of the environment; of an older run nil
 }
@@ -235,7 +236,8 @@ func mapLines(m *qta.Maze) []string {
 	return strings.Split(strings.TrimRight(m.String(), "\n"), "\n")
 }
 
-// Identity returns what decides a run with these options, without a fingerprint.
+// Identity returns what decides a run with these options, without what takes a while to
+// find: the code and the fingerprint.
 func (o Options) Identity(env qta.Env) Identity {
 	o.complete()
 	id := Identity{Version: qta.Version, Environment: o.Name, Set: SetName(o.Params), Params: o.Params,
@@ -272,6 +274,9 @@ func (id Identity) Differences(other Identity) (list []string) {
 	}
 	if text := id.Fingerprint.difference(other.Fingerprint); text != "" {
 		list = append(list, text)
+	}
+	if len(list) == 0 && otherCode(id.Code, other.Code) {
+		list = append(list, "the code has changed: a small agent trained with the run's parameters ends otherwise there and here")
 	}
 	return list
 }

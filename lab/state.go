@@ -16,12 +16,13 @@ import (
 // A state is what the laboratory attaches to an agent: what it has to know of the
 // run beside the agent itself, and what evaluations have left for the pictures.
 // It holds no clock and names no machine, so that agent.qta has the same bytes
-// everywhere.
+// wherever kernels round alike.
 type state struct {
 	Version, Environment string
 	Map                  []string `json:",omitempty"`
 	EvalEvery, Rollouts  int
 	Fingerprint          Fingerprint `json:",omitempty"`
+	Code                 string      `json:",omitempty"`
 
 	Frames    []frame    `json:",omitempty"` // of the animation
 	Snapshots []snapshot `json:",omitempty"` // of Figure 5
@@ -57,7 +58,7 @@ const (
 // newState returns the state of a run before its first step.
 func newState(id Identity) *state {
 	return &state{Version: id.Version, Environment: id.Environment, Map: id.Map,
-		EvalEvery: id.EvalEvery, Rollouts: id.Rollouts, Fingerprint: id.Fingerprint}
+		EvalEvery: id.EvalEvery, Rollouts: id.Rollouts, Fingerprint: id.Fingerprint, Code: id.Code}
 }
 
 // draws asks an environment for what pictures need of it.
@@ -83,7 +84,7 @@ func (s *state) draws(env qta.Env, a *qta.Agent) (err error) {
 // identity returns what decides the run of an agent with this state.
 func (s *state) identity(a *qta.Agent) Identity {
 	return Identity{Version: s.Version, Environment: s.Environment, Map: s.Map, Set: SetName(a.Params()),
-		Params: a.Params(), Seed: a.Seed(), EvalEvery: s.EvalEvery, Rollouts: s.Rollouts, Fingerprint: s.Fingerprint}
+		Params: a.Params(), Seed: a.Seed(), EvalEvery: s.EvalEvery, Rollouts: s.Rollouts, Fingerprint: s.Fingerprint, Code: s.Code}
 }
 
 // readState returns what is attached to an agent.

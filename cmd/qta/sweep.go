@@ -186,14 +186,24 @@ func listCells(cells []cell, w io.Writer) error {
 		state, left := "to do", *c.steps
 		if r, done := c.done(); done {
 			state, left = "done", 0
-		} else if r != nil && len(r.Run.Differences(c.id())) == 0 {
+		} else if r != nil && c.holds(r) {
 			r.Path = c.out
 			state, _ = status(r)
 			left = max(0, left-r.Outcome.Steps)
+		} else if r != nil {
+			state = "another run"
 		}
 		fmt.Fprintf(t, "%d\t%s\t%s\t%d\n", i, c.name, state, left)
 	}
 	return t.Flush()
+}
+
+// holds reports whether the record in a cell's directory is of the run that its line
+// asks for, as this program computes it.
+func (c *cell) holds(r *lab.Record) bool {
+	id := c.id()
+	id.Code = lab.Code(id.Params)
+	return len(r.Run.Differences(id)) == 0
 }
 
 // done returns the record of a cell's directory, if it has one, and whether it
@@ -205,7 +215,7 @@ func (c *cell) done() (*lab.Record, bool) {
 	}
 	solved := r.State == lab.Solved && c.stop == lab.StopSolved && r.Outcome.SolvedAt <= *c.steps // whatever the budget
 	finished := r.State == lab.Finished && r.Limits == lab.Limits{Steps: *c.steps, Stop: c.stop}
-	if !solved && !finished || len(r.Run.Differences(c.id())) > 0 {
+	if !solved && !finished || !c.holds(r) {
 		return r, false
 	}
 	run, err := lab.Open(c.out)

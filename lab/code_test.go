@@ -1,0 +1,135 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"qta"
+	"qta/internal/roomtest"
+)
+
+const changed = "the code has changed"
+
+// A run of other code is neither continued nor said to be done, and everything else can
+// still be done with it. One without a code, or of a kernel that rounds differently, is
+// taken as it is, and an older one has its code from its next save on.
+func TestCode(t *testing.T) {
+	run := filepath.Join(t.TempDir(), "run")
+	train(t, tinyRun(run))
+	code := Code(tiny())
+	for _, test := range []struct{ there, kept string }{
+		{code[:len(code)-1], ""}, {"", code}, {"other 12", "other 12"},
+	} {
+		dir := copyRun(t, run)
+		attach(t, dir, func(s *state) { s.Code = test.there })
+		o := tinyRun(dir)
+		if test.kept == "" {
+			refused(t, "done", o, changed)
+			o.Steps += 20
+			refused(t, "to go on", o, changed, "name another directory")
+			continue
+		}
+		train(t, o)
+		if r, err := ReadRecord(filepath.Join(dir, RecordFile)); err != nil || r.Run.Code != test.there {
+			t.Errorf("after %q the record of a done run has %q, error %v", test.there, r.Run.Code, err)
+		}
+		o.Steps += 20
+		train(t, o)
+		if r, err := Open(dir); err != nil || r.Run.Code != test.kept {
+			t.Errorf("after %q it has %q, error %v", test.there, r.Run.Code, err)
+		}
+	}
+}
+
+// Named sets of parameters have codes of their own, but where they differ in size alone.
+func TestCodesOfSets(t *testing.T) {
+	sets := map[string]string{}
+	for _, p := range qta.Presets() {
+		sets[Code(p.Params)] += p.Name + " "
+	}
+	if got := sets[Code(qta.Paper())]; got != "paper quick small " || len(sets) != len(qta.Presets())-2 || sets[""] != "" {
+		t.Errorf("the sets of each code are %v", sets)
+	}
+}
+
+// TestChangedCode changes the module and gives a command again: with a comment and a new
+// name all is as it was, with a softmax in Equation 6 the run is neither done nor continued.
+func TestChangedCode(t *testing.T) {
+	roomtest.Long(t)
+	const forward, softmax = `goalProbabilities(p, ε, m, b)`, `
+	sum := 0.0
+	for k := range p {
+		p[k] = math.Exp(ε[k])
+		sum += p[k]
+	}
+	for k := range p {
+		p[k] /= sum
+	}`
+	first, same, other, dir := program(t, ""), program(t, forward), program(t, softmax), t.TempDir()
+	qta := func(program string, code int, want, command string) {
+		t.Helper()
+		c := exec.Command(program, strings.Fields(command)...)
+		c.Dir = dir
+		out, err := c.CombinedOutput()
+		exit, _ := errors.AsType[*exec.ExitError](err)
+		if !strings.Contains(string(out), want) || (exit == nil) != (code == 0) || exit != nil && exit.ExitCode() != code {
+			t.Errorf("qta %s: %v, %s; want code %d and %q", command, err, out, code, want)
+		}
+	}
+	const line = "-maze 1U5 -params small -set HiddenSize=8 -eval 50 -steps %d -out %s"
+	roomtest.Write(t, filepath.Join(dir, "sweep.txt"), fmt.Sprintf(line, 100, "a"))
+	at := func(steps int) string { return fmt.Sprintf(line, steps, "runs/a") }
+	qta(first, 0, "budget is used up", at(100))
+	for _, p := range []string{first, same} {
+		qta(p, 0, "is done", at(100))
+		qta(p, 0, "was done already", "sweep sweep.txt")
+		qta(p, 0, "done", "sweep sweep.txt -dry-run")
+	}
+	qta(other, 2, changed, at(100))
+	qta(other, 2, changed, at(150))
+	qta(other, 1, changed, "sweep sweep.txt")
+	qta(other, 0, "another run", "sweep sweep.txt -dry-run")
+	qta(other, 0, "1 done", "status runs")
+	qta(other, 0, "1 run in runs", "report runs")
+	qta(other, 0, "after 100 environment steps", "eval runs/a -rollouts 1")
+	qta(same, 0, "Continues after 100", at(150))
+}
+
+// program builds the command of a copy of the module, in which another body of
+// GoalProbabilities may stand for the function, then renamed.
+func program(t *testing.T, body string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, part := range []string{"cmd", "internal", "lab"} {
+		if err := os.CopyFS(filepath.Join(dir, part), os.DirFS(filepath.Join("..", part))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, pattern := range []string{"*.go", "*.s", "go.*", "testdata/*.go", "testdata/golden/*.json"} {
+		names, err := filepath.Glob(filepath.Join("..", pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			roomtest.Write(t, filepath.Join(dir, name[len("../"):]), roomtest.Read(t, name))
+		}
+	}
+	if body != "" {
+		path := filepath.Join(dir, "goals.go")
+		text := strings.Replace(roomtest.Read(t, path), "func GoalProbabilities(", "// Renamed.\nfunc goalProbabilities(", 1)
+		roomtest.Write(t, path, text)
+		roomtest.Write(t, filepath.Join(dir, "added.go"), "package qta\n\nimport \"math\"\n\nvar _ = math.Pi\n\n"+
+			"func GoalProbabilities(p, ε []float64, m, b float64) {"+body+"\n}\n")
+	}
+	build := exec.Command("go", "build", "-o", "qta.exe", "./cmd/qta")
+	build.Dir = dir
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return filepath.Join(dir, "qta.exe")
+}
