@@ -365,6 +365,18 @@ func TestVendorFiles(t *testing.T) {
 	m.run([]string{"GOOS=js", "GOARCH=wasm"}, "go", "build", "-o", "wasm", ".")
 }
 
+// Git for Windows checks every file out as it is: texts are embedded, and records have
+// checksums.
+func TestLineEnds(t *testing.T) {
+	program(t, "git")
+	m := scratchModule{t, t.TempDir()}
+	m.write(".gitattributes", readText(t, ".gitattributes"))
+	m.run(nil, "git", "init", "-q")
+	if got := m.run(nil, "git", "check-attr", "text", "a/page.tmpl"); got != "a/page.tmpl: text: unset\n" {
+		t.Errorf("git says %q", got)
+	}
+}
+
 // globNames returns the names, without directories, that match a pattern.
 func globNames(t *testing.T, pattern string) []string {
 	t.Helper()

@@ -378,6 +378,7 @@ func sealed(body []byte) []byte {
 
 // decodeRecord reads the text of a run.json.
 func decodeRecord(data []byte) (*Record, error) {
+	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) // as Git for Windows ends lines
 	var head struct{ Format int }
 	if err := json.Unmarshal(data, &head); err == nil && head.Format == 0 {
 		return nil, errors.New("it is no record of a run")

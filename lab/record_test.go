@@ -69,6 +69,10 @@ func TestRecord(t *testing.T) {
 			t.Fatalf("with byte %d changed it is read:\n%s", i, damaged)
 		}
 	}
+	windows := strings.ReplaceAll(string(text), "\n", "\r\n")
+	if got, err := decodeRecord([]byte(windows)); err != nil || string(got.Encode()) != string(text) {
+		t.Errorf("with the line ends of Windows: %v", err)
+	}
 	body, _, _ := strings.Cut(string(text), checksumBefore) // What no run has is named.
 	for _, odd := range []struct{ old, new, want string }{
 		{`"HiddenSize"`, `"Size"`, `"Size"`}, {`"HiddenSize": 64`, `"HiddenSize": 0`, "HiddenSize"}, {`"solved"`, `"lost"`, "lost"},

@@ -63,7 +63,8 @@ func Cause(err error) error {
 func Bare(err error) string { return Plain(strings.TrimPrefix(err.Error(), "qta: ")) }
 
 // Text returns a text that others may have written as UTF-8 with which a terminal,
-// a browser and a parser do nothing but show it, line by line.
+// a browser and a parser do nothing but show it, line by line. Lines end in "\n",
+// also those of templates that Git for Windows has checked out with "\r\n".
 func Text(text string) string {
 	return strings.Map(func(r rune) rune {
 		control := unicode.IsControl(r) && r != '\n' && r != '\t'
@@ -71,7 +72,7 @@ func Text(text string) string {
 			return utf8.RuneError
 		}
 		return r
-	}, text)
+	}, strings.ReplaceAll(text, "\r\n", "\n"))
 }
 
 // Plain is [Text] on one line.

@@ -23,6 +23,7 @@ func TestTexts(t *testing.T) {
 		{Plain, "a\x1b[2Jb\u009b31m\x00", "a\uFFFD[2Jb\uFFFD31m\uFFFD"},
 		{Plain, "caf\xe9\u202e\ufffe \u2028", "caf\uFFFD\uFFFD\uFFFD  "},
 		{Text, "a\n\tb\r\x1b\u2066", "a\n\tb\uFFFD\uFFFD\uFFFD"},
+		{Text, "a\r\n\r\nb\r", "a\n\nb\uFFFD"},
 		{Shell, "Batch=3", "Batch=3"},
 		{Shell, "a b", "'a b'"},
 		{Shell, "it's", `'it'\''s'`},
