@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"qta"
@@ -21,8 +22,9 @@ type directory struct {
 	lock *os.File
 }
 
-// claim makes a run's directory where there is none, and locks it.
-func claim(path string) (*directory, error) {
+// claim makes a run's directory where there is none, and locks it, where its file
+// system has locks.
+func claim(path string, warn func(string)) (*directory, error) {
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		return nil, words.BadFile(err, "directory %s cannot be made: %w; name another one", path, words.Cause(err))
 	}
@@ -39,7 +41,7 @@ func claim(path string) (*directory, error) {
 		return nil, words.BadFile(err, "%s cannot be written: %w; name another directory",
 			filepath.Join(path, LockFile), words.Cause(err))
 	}
-	if err := lock(d.lock, path); err != nil {
+	if err := d.hold(func() error { return tryLock(d.lock, true) }, warn); err != nil {
 		d.close()
 		return nil, err
 	}
@@ -184,23 +186,42 @@ type UseError struct{ Dir string }
 
 func (e UseError) Error() string { return "another process is using " + e.Dir }
 
-// lock takes the lock that f is until it is closed. Someone who asks with InUse
-// holds it for an instant, so it is tried again.
-func lock(f *os.File, dir string) error {
-	for range 20 {
-		taken, err := tryLock(f, true)
-		if err != nil {
-			return err
-		} else if !taken {
-			return nil
-		}
-		time.Sleep(2 * time.Millisecond)
+// hold takes the lock that ask asks for, until it is closed, or warns that there are no
+// locks. Someone who asks with InUse holds it for an instant, so it is tried again.
+func (d *directory) hold(ask func() error, warn func(string)) error {
+	switch err := answer(ask, 20); {
+	case err == syscall.EWOULDBLOCK:
+		return UseError{d.path}
+	case unlockable(err):
+		warn(d.path + ": its file system has no locks; no other process may work on the run")
+	case err != nil:
+		return fmt.Errorf("%s cannot be locked: %w", d.path, err)
 	}
-	return UseError{dir}
+	return nil
+}
+
+// answer asks for a lock, and so many times again while another process has it. A
+// signal that comes in between is no answer.
+func answer(ask func() error, again int) error {
+	for {
+		switch err := ask(); {
+		case err == syscall.EINTR:
+		case err != syscall.EWOULDBLOCK || again == 0:
+			return err
+		default:
+			again--
+			time.Sleep(2 * time.Millisecond)
+		}
+	}
+}
+
+// unlockable reports whether an error says that there are no locks.
+func unlockable(err error) bool {
+	return errors.Is(err, errors.ErrUnsupported) || err == syscall.ENOLCK
 }
 
 // InUse reports whether a process holds the lock of a run's directory, and says yes
-// on systems that cannot tell.
+// where there are no locks.
 func InUse(dir string) bool {
 	path := filepath.Join(dir, LockFile)
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
@@ -211,6 +232,6 @@ func InUse(dir string) bool {
 		return false
 	}
 	defer f.Close()
-	taken, _ := tryLock(f, false)
-	return taken
+	err = answer(func() error { return tryLock(f, false) }, 0)
+	return err == syscall.EWOULDBLOCK || unlockable(err)
 }

@@ -69,7 +69,7 @@ func Train(ctx context.Context, env, evaluation qta.Env, o Options) error {
 	if err := o.Check(env); err != nil {
 		return err
 	}
-	d, err := claim(filepath.Clean(o.Dir))
+	d, err := claim(filepath.Clean(o.Dir), o.Warn)
 	if err != nil {
 		return err
 	}

@@ -2,9 +2,11 @@
 
 package lab
 
-import "os"
+import (
+	"errors"
+	"os"
+)
 
 // tryLock locks nothing: these systems have no lock in package syscall that
-// ends with its process. Two processes in one run directory would overwrite
-// each other's checkpoints.
-func tryLock(_ *os.File, alone bool) (taken bool, err error) { return !alone, nil }
+// ends with its process.
+func tryLock(*os.File, bool) error { return errors.ErrUnsupported }

@@ -4,13 +4,16 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -324,6 +327,35 @@ func TestLock(t *testing.T) {
 	train(t, o)
 	if InUse(dir) {
 		t.Error("it is used after its end")
+	}
+}
+
+// A signal while a lock is asked for is no answer, and where there are no locks a run
+// goes on without, and says so.
+func TestNoLocks(t *testing.T) {
+	const busy, none = syscall.EWOULDBLOCK, syscall.Errno(0)
+	for _, test := range []struct {
+		answers   []syscall.Errno
+		err, warn string
+	}{
+		{[]syscall.Errno{syscall.EINTR, busy, syscall.EINTR, none}, "", ""},
+		{[]syscall.Errno{syscall.ENOSYS}, "", "some/run: its file system has no locks"},
+		{[]syscall.Errno{syscall.EOPNOTSUPP}, "", "some/run: its file system has no locks"},
+		{[]syscall.Errno{busy, syscall.ENOLCK}, "", "some/run: its file system has no locks"},
+		{[]syscall.Errno{syscall.EIO}, "some/run cannot be locked: input/output error", ""},
+		{slices.Repeat([]syscall.Errno{busy}, 21), "another process is using some/run", ""},
+	} {
+		i, warned := 0, ""
+		ask := func() error {
+			if i++; test.answers[i-1] == none {
+				return nil
+			}
+			return test.answers[i-1]
+		}
+		err := (&directory{path: "some/run"}).hold(ask, func(line string) { warned += line })
+		if got := fmt.Sprint(err); strings.TrimSuffix(got, "<nil>") != test.err || !strings.HasPrefix(warned, test.warn) || (warned == "") != (test.warn == "") || i != len(test.answers) {
+			t.Errorf("%v: error %v, warning %q", test.answers, err, warned)
+		}
 	}
 }
 
