@@ -116,7 +116,9 @@ func (d *directory) write(name string, data []byte) (err error) {
 	}
 	_, err = f.Write(data)
 	if name == AgentFile {
-		err = errors.Join(err, f.Sync())
+		if synced := f.Sync(); !errors.Is(synced, syscall.EINVAL) { // of a file system that has no fsync
+			err = errors.Join(err, synced)
+		}
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err

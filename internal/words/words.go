@@ -5,6 +5,7 @@ package words
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"regexp"
 	"strconv"
@@ -22,13 +23,18 @@ func BadInput(format string, args ...any) error {
 	return InputError{fmt.Errorf(format, args...)}
 }
 
-// BadFile returns an InputError about a file that the user has named, unless err
-// is the fault of the machine: then trying again may succeed.
+// BadFile returns an InputError about a file that the user has named, where its name or
+// its content is what is wrong. All else that the system has to say is the fault of the
+// machine, where trying again may succeed.
 func BadFile(err error, format string, args ...any) error {
-	for _, fault := range []error{syscall.ENOSPC, syscall.EIO, syscall.EMFILE} {
-		if errors.Is(err, fault) {
-			return fmt.Errorf(format, args...)
+	for _, input := range []error{fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, syscall.EROFS, syscall.ENOTDIR,
+		syscall.EISDIR, syscall.ENAMETOOLONG, syscall.ELOOP, syscall.EINVAL} {
+		if errors.Is(err, input) {
+			return BadInput(format, args...)
 		}
+	}
+	if errors.As(err, new(syscall.Errno)) {
+		return fmt.Errorf(format, args...)
 	}
 	return BadInput(format, args...)
 }

@@ -35,7 +35,8 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// A file that is not there is the user's mistake, a full disk is not.
+// A file that is not there is the user's mistake, a full disk and all else that is no
+// matter of names are not.
 func TestBadFile(t *testing.T) {
 	for _, test := range []struct {
 		err   error
@@ -44,6 +45,13 @@ func TestBadFile(t *testing.T) {
 		{&fs.PathError{Op: "open", Path: "x", Err: syscall.ENOENT}, true},
 		{fmt.Errorf("x: %w", syscall.ENOTDIR), true},
 		{fmt.Errorf("x: %w", syscall.ENOSPC), false},
+		{errors.New("it is larger than 64 MB"), true},
+		{syscall.EACCES, true},
+		{syscall.ENAMETOOLONG, true},
+		{syscall.EDQUOT, false},
+		{syscall.ESTALE, false},
+		{syscall.ENFILE, false},
+		{syscall.ENOMEM, false},
 		{&fs.PathError{Op: "read", Path: "x", Err: syscall.EIO}, false},
 	} {
 		err := BadFile(test.err, "file: %w", test.err)
