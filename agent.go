@@ -332,3 +332,52 @@ func (a *Agent) parameters() []parameterVector {
 	vectors = append(vectors, a.curriculum.networks()...)
 	return vectors
 }
+
+// A Curriculum chooses the goals that an agent pursues in training: see
+// [Agent.SetCurriculum]. Learning, hindsight and exploration follow the
+// parameters. A state that decides its goals it keeps by [Agent.Attach].
+type Curriculum interface {
+	// NextGoal returns the goal to pursue from the agent's current state, in the
+	// environment's units: an episode's first, or the next one after a goal was
+	// reached, where nil keeps the old one. It is copied. An error ends training.
+	//
+	// All chance comes from rng, which is saved with the agent; rng.Uint64() is a
+	// seed to ask with. NextGoal may ask the agent for all that changes nothing,
+	// such as [Agent.State], [Agent.Achieved], [Agent.Value], [Agent.Uncertainty].
+	NextGoal(a *Agent, first bool, rng *rand.Rand) ([]float64, error)
+}
+
+// SetCurriculum replaces the curriculum that Params.Curriculum names, while the
+// agent is not training: within Train it is an error. An agent that was saved with
+// one trains only after SetCurriculum gives it one again. c must not be nil.
+func (a *Agent) SetCurriculum(c Curriculum) error {
+	if a.env != nil {
+		return errTraining
+	}
+	a.curriculum = &ownCurriculum{chosen: c}
+	return nil
+}
+
+type ownCurriculum struct {
+	onlyGoals
+	chosen Curriculum // nil in a loaded agent until it is set again
+}
+
+func (o *ownCurriculum) ready(Env) error {
+	if o.chosen == nil {
+		return errors.New("qta: the agent was saved with a curriculum of its user's own: give it to SetCurriculum before Train")
+	}
+	return nil
+}
+
+// goal asks the user's curriculum for a goal and validates its answer.
+func (o *ownCurriculum) goal(a *Agent, first bool) ([]float64, error) {
+	g, err := o.chosen.NextGoal(a, first, a.goalDraws.Rand)
+	if err != nil || g == nil && !first {
+		return nil, err
+	}
+	if problem := numbersProblem("curriculum's goal", g, a.sizes.Goal); problem != "" {
+		return nil, fmt.Errorf("qta: step %d: %s", a.step, problem)
+	}
+	return g, nil
+}

@@ -1,0 +1,201 @@
+package qta
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+)
+
+// CheckEnv checks every sentence of [Env] in at least 16 episodes of random
+// actions, of horizon steps or half as many, and returns what is wrong, or nil.
+// It also names numbers that the networks cannot take ([State]), and goals that
+// every state reaches or none does. It panics if env does, or if horizon is less than 1.
+func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
+	if horizon < 1 {
+		panic("qta: CheckEnv needs a horizon of at least 1")
+	}
+	sizes := env.Sizes()
+	if min(sizes.Observation, sizes.Goal, sizes.Action) < 1 {
+		return fmt.Errorf("qta: environment: Sizes returned %+v; all must be at least 1", sizes)
+	}
+	// A round plays the same episode twice, the second time after one that was
+	// broken off, with its actions in one slice, and asking for more rewards: neither
+	// may make a difference. Other actions must make one, in one round at least.
+	const atLeast, atMost = 4, 20 // rounds
+	acted := false                // actions have had an effect
+	var played []playedStep
+	for round := 0; round < atLeast || !acted; round++ {
+		if round == atMost {
+			return fmt.Errorf("qta: environment: actions have no effect: %d episodes are as with other actions", atMost)
+		}
+		seed, actions := rng.Uint64(), rng.Uint64()
+		once, err1 := playEpisode(env, sizes, horizon, seed, actions, nil)
+		other, err2 := playEpisode(env, sizes, horizon, seed, rng.Uint64(), nil)
+		_, err3 := playEpisode(env, sizes, horizon/2, rng.Uint64(), rng.Uint64(), nil)
+		_, err4 := playEpisode(env, sizes, horizon, seed, actions, once)
+		if err := cmp.Or(err1, err2, err3, err4); err != nil {
+			return err
+		}
+		acted = acted || !reflect.DeepEqual(once, other)
+		played = slices.Concat(played, once, other)
+	}
+	var observations, goals [][]float64
+	reached := true
+	for _, s := range played {
+		observations, goals = append(observations, s.Observation), append(goals, s.Achieved, s.Desired)
+		reached = reached && s.reward == 0
+	}
+	problem := cmp.Or(unitsProblem("observation", observations), unitsProblem("goal", goals),
+		toleranceProblem(env, played, horizon+1))
+	if reached {
+		problem = fmt.Sprintf("all of %d states reach their goals, whatever the actions: Reward is 0 too far from a goal",
+			len(played))
+	}
+	if problem != "" {
+		return errors.New("qta: environment: " + problem)
+	}
+	return nil
+}
+
+// unitsProblem says which component of some vectors the networks cannot take, or
+// returns "": heads predict observations as they are (R12), and what they miss drowns
+// the critics in shared layers. Beyond these bounds a dot that moves from 0 to 1 takes
+// three times the steps, or is never solved. Not all components may vary too little.
+func unitsProblem(name string, vectors [][]float64) string {
+	const far, farHalves, wide, narrow = 50, 20, 100, 1e-3
+	low, high, most := slices.Clone(vectors[0]), slices.Clone(vectors[0]), 0.0
+	for _, x := range vectors {
+		for i, v := range x {
+			low[i], high[i] = min(low[i], v), max(high[i], v)
+			most = max(most, float64(high[i]/2)-float64(low[i]/2))
+		}
+	}
+	for i := range low {
+		a, b := float64(low[i]/2), float64(high[i]/2)
+		middle, half := a+b, b-a
+		small := 0 < half && half == most && half < narrow
+		if small || half > wide || math.Abs(middle) > max(far, float64(farHalves*half)) {
+			return fmt.Sprintf("%s %d lies between %v and %v, from which the networks learn slowly or nothing: "+
+				"subtract its middle and divide by its spread, as Scaled does", name, i, low[i], high[i])
+		}
+	}
+	return ""
+}
+
+// toleranceProblem names a component of goals that Reward wants met to a thousandth of
+// its mean step, in episodes of so many states, or returns "". The component must be
+// continuous: two of its values differ by less than that, and by more than rounding.
+func toleranceProblem(env Env, played []playedStep, states int) string {
+	for i := range played[0].Achieved {
+		var values []float64
+		near, continuous := 0.0, false
+		for t, s := range played {
+			values = append(values, s.Achieved[i])
+			if t%states > 0 {
+				near += math.Abs(s.Achieved[i]-played[t-1].Achieved[i]) / float64(len(played)) / 1000
+			}
+		}
+		slices.Sort(values)
+		for k := range len(values) - 1 {
+			apart := values[k+1] - values[k]
+			continuous = continuous || near/1000 < apart && apart < near
+		}
+		reaches := func(s playedStep) bool {
+			beside := slices.Clone(s.Achieved)
+			beside[i] += near
+			return env.Reward(beside, s.Achieved) == 0 || env.Reward(s.Achieved, beside) == 0
+		}
+		if continuous && !slices.ContainsFunc(played, reaches) {
+			return fmt.Sprintf("Reward is -1 wherever goal %d is missed by %.2g, a thousandth of its mean step: "+
+				"no policy comes so close", i, near)
+		}
+	}
+	return ""
+}
+
+// A playedStep is a copy of what Reset or Step returned, and its reward.
+type playedStep struct {
+	State
+	reward float64
+}
+
+// playEpisode plays n steps of an episode, whose chance and actions have seeds. It
+// checks every answer as training does, and returns copies of the answers, Reset's
+// first. Given an earlier play of the same episode, it holds the answers to that,
+// asks for more rewards, and passes all actions in one slice.
+func playEpisode(env Env, sizes Sizes, n int, seed, actions uint64, earlier []playedStep) ([]playedStep, error) {
+	var steps []playedStep
+	var given []float64
+	action, draws := make([]float64, sizes.Action), rand.New(rand.NewPCG(actions, actions))
+	for t := range n + 1 {
+		var s State
+		var reward float64
+		if t == 0 {
+			s = env.Reset(rand.New(rand.NewPCG(seed, seed)))
+		} else {
+			if earlier == nil {
+				action = make([]float64, sizes.Action)
+			}
+			for i := range action { // a quarter of them at a bound
+				action[i] = min(max(float64(4.0/3*symmetric(draws)), -1), 1)
+			}
+			given = slices.Clone(action)
+			s, reward = env.Step(action)
+		}
+		was := State{slices.Clone(s.Observation), slices.Clone(s.Achieved), slices.Clone(s.Desired)}
+		steps = append(steps, playedStep{State: was})
+
+		problem := stateProblem(s, sizes)
+		if t > 0 {
+			problem = stepProblem(env, sizes, steps[0].Desired, s, reward)
+		}
+		if problem == "" {
+			steps[t].reward = env.Reward(s.Achieved, s.Desired)
+		}
+		if problem == "" && earlier != nil {
+			problem = rewardProblem(env, s, earlier[n-t])
+		}
+		switch now := env.Sizes(); {
+		case problem != "":
+		case !reflect.DeepEqual(was, s):
+			problem = "a call of Reward changed the state, which must stay until the next Reset or Step"
+		case t > 0 && !slices.Equal(action, given):
+			problem = fmt.Sprintf("it changed its action from %v to %v; the slice is the caller's", given, action)
+		case earlier != nil && !reflect.DeepEqual(steps[t], earlier[t]):
+			problem = "another answer than in an episode with equal generator and actions; nothing else may " +
+				"reach an episode: other chance, an earlier episode (also one that was broken off), a call of Reward, " +
+				"the slice of an earlier action"
+		case now != sizes:
+			problem = fmt.Sprintf("Sizes returned %+v, and %+v before; sizes must not change", now, sizes)
+		}
+		if problem != "" {
+			return nil, &EnvError{t, problem}
+		}
+	}
+	return steps, nil
+}
+
+// rewardProblem says what is wrong with the rewards of a state's goals for
+// themselves, of another step, and of hindsight's goal for it, or returns "".
+func rewardProblem(env Env, s State, other playedStep) string {
+	const itself, alone = "a goal must reach itself", "it must be 0 or -1, and depend on nothing but its arguments"
+	for _, q := range []struct {
+		achieved, desired []float64
+		want              float64
+		must              string
+	}{
+		{s.Achieved, s.Achieved, 0, itself},
+		{s.Desired, s.Desired, 0, itself},
+		{other.Achieved, other.Desired, other.reward, alone},
+		{other.Achieved, s.Achieved, env.Reward(other.Achieved, s.Achieved), alone},
+	} {
+		if r := env.Reward(q.achieved, q.desired); r != q.want || r != 0 && r != -1 {
+			return fmt.Sprintf("Reward is %v of the achieved goal %v and the desired goal %v; %s", r, q.achieved, q.desired, q.must)
+		}
+	}
+	return ""
+}
