@@ -390,35 +390,23 @@ loop:
 	VZEROUPPER
 	RET
 
-// The AVX2 kernels take their columns' masks from memory: 16 vectors are just
-// enough for twelve sums, two vectors of B, and two of everything else.
+// The AVX2 kernels have masks only in passing: 16 vectors are just enough for twelve
+// sums, two vectors of B, and two of everything else.
 
-// ones and then zeros; a mask for n of 8 columns starts 8-n words in.
-DATA columnMasks<>+0(SB)/8, $-1
-DATA columnMasks<>+8(SB)/8, $-1
-DATA columnMasks<>+16(SB)/8, $-1
-DATA columnMasks<>+24(SB)/8, $-1
-DATA columnMasks<>+32(SB)/8, $-1
-DATA columnMasks<>+40(SB)/8, $-1
-DATA columnMasks<>+48(SB)/8, $-1
-DATA columnMasks<>+56(SB)/8, $-1
-DATA columnMasks<>+64(SB)/8, $0
-DATA columnMasks<>+72(SB)/8, $0
-DATA columnMasks<>+80(SB)/8, $0
-DATA columnMasks<>+88(SB)/8, $0
-DATA columnMasks<>+96(SB)/8, $0
-DATA columnMasks<>+104(SB)/8, $0
-DATA columnMasks<>+112(SB)/8, $0
-DATA columnMasks<>+120(SB)/8, $0
-GLOBL columnMasks<>(SB), RODATA|NOPTR, $128
+DATA columns<>+0(SB)/8, $0x0706050403020100
+DATA columns<>+8(SB)/8, $0x0f0e0d0c0b0a0908
+GLOBL columns<>(SB), RODATA|NOPTR, $16
 
-// COLUMNS2 sets R15 to the mask of the columns 0-7, followed by that of 8-15.
+// COLUMNS2 sets Y14 to the mask of the columns 0-7, and Y15 to that of 8-15.
 #define COLUMNS2 \
-	LEAQ columnMasks<>+64(SB), R15 \
-	MOVQ tile_cols(AX), CX \
-	SHLQ $2, CX \
-	SUBQ CX, R15
+	VPBROADCASTD tile_cols(AX), Y13 \
+	VPMOVSXBD    columns<>+0(SB), Y14 \
+	VPMOVSXBD    columns<>+8(SB), Y15 \
+	VPCMPGTD     Y14, Y13, Y14 \
+	VPCMPGTD     Y15, Y13, Y15
 
+// YFETCH brings a row into the cache while the loop runs.
+#define YFETCH(p, y0, y1) PREFETCHT0 p
 #define YLOAD2(p, y0, y1) \
 	VMASKMOVPS p, Y14, y0 \
 	VMASKMOVPS 32 p, Y15, y1
@@ -461,10 +449,16 @@ GLOBL columnMasks<>(SB), RODATA|NOPTR, $128
 TEXT ·tile2x6x16(SB), NOSPLIT, $0-8
 	MOVQ t+0(FP), AX
 	COLUMNS2
-	VMOVUPS (R15), Y14
-	VMOVUPS 32(R15), Y15
 	ROWS(tile_start, tile_startRows)
 	YROWS2(YLOAD2)
+	ROWS(tile_c, tile_cRows)
+	YROWS2(YFETCH)
+	CMPQ tile_mask(AX), $0
+	JEQ  loop
+	ROWS(tile_mask, tile_maskRows)
+	YROWS2(YFETCH)
+
+loop:
 	OPERANDS
 	CMPQ tile_cols(AX), $16
 	JNE  partial
@@ -481,8 +475,7 @@ full:
 	JMP finish
 
 partial:
-	VMOVUPS (R15), Y14
-	VMOVUPS 32(R15), Y15
+	COLUMNS2
 	YLOAD2((BX), Y12, Y13)
 	YFMA2x6
 	STEP
@@ -493,8 +486,7 @@ finish:
 	YLOW4(Y0, Y1, Y2, Y3)
 	YLOW4(Y4, Y5, Y6, Y7)
 	YLOW4(Y8, Y9, Y10, Y11)
-	VMOVUPS (R15), Y14
-	VMOVUPS 32(R15), Y15
+	COLUMNS2
 	CMPQ tile_mask(AX), $0
 	JEQ  store
 	VXORPS Y13, Y13, Y13
