@@ -164,7 +164,7 @@ func playEpisode(env Env, sizes Sizes, n int, seed, actions uint64, earlier []pl
 		case !reflect.DeepEqual(was, s):
 			problem = "a call of Reward changed the state, which must stay until the next Reset or Step"
 		case t > 0 && !slices.Equal(action, given):
-			problem = fmt.Sprintf("it changed its action from %v to %v; the slice is the caller's", given, action)
+			problem = "Step changed its action; the slice is the caller's"
 		case earlier != nil && !reflect.DeepEqual(steps[t], earlier[t]):
 			problem = "another answer than in an episode with equal generator and actions; nothing else may " +
 				"reach an episode: other chance, an earlier episode (also one that was broken off), a call of Reward, " +
@@ -182,19 +182,18 @@ func playEpisode(env Env, sizes Sizes, n int, seed, actions uint64, earlier []pl
 // rewardProblem says what is wrong with the rewards of a state's goals for
 // themselves, of another step, and of hindsight's goal for it, or returns "".
 func rewardProblem(env Env, s State, other playedStep) string {
-	const itself, alone = "a goal must reach itself", "it must be 0 or -1, and depend on nothing but its arguments"
+	for _, g := range [][]float64{s.Achieved, s.Desired} {
+		if r := env.Reward(g, g); r != 0 {
+			return fmt.Sprintf("Reward is %v where achieved is desired; it must be 0 there and -1 elsewhere", r)
+		}
+	}
 	for _, q := range []struct {
-		achieved, desired []float64
-		want              float64
-		must              string
-	}{
-		{s.Achieved, s.Achieved, 0, itself},
-		{s.Desired, s.Desired, 0, itself},
-		{other.Achieved, other.Desired, other.reward, alone},
-		{other.Achieved, s.Achieved, env.Reward(other.Achieved, s.Achieved), alone},
-	} {
-		if r := env.Reward(q.achieved, q.desired); r != q.want || r != 0 && r != -1 {
-			return fmt.Sprintf("Reward is %v of the achieved goal %v and the desired goal %v; %s", r, q.achieved, q.desired, q.must)
+		desired []float64
+		was     float64
+	}{{other.Desired, other.reward}, {s.Achieved, env.Reward(other.Achieved, s.Achieved)}} {
+		if r := env.Reward(other.Achieved, q.desired); r != q.was || r != 0 && r != -1 {
+			return fmt.Sprintf("Reward is %v of two goals of which it was %v before; it must be 0 or -1, "+
+				"and depend on nothing but its arguments", r, q.was)
 		}
 	}
 	return ""

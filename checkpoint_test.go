@@ -288,7 +288,7 @@ func TestCheckpointDamage(t *testing.T) {
 				at     int
 				number float64
 				want   string
-			}{{end - 8, 1e101, "the transition"}, {end - 15*16*4 - 8, 1.5, "an action"}, {end - 15*16*7 + 8, -1e300, "the transition"}} {
+			}{{end - 8, 1e101, "number 1 of the transition"}, {end - 15*16*4 - 8, 1.5, "an action"}, {end - 15*16*7 + 8, -1e300, "number 1 of the transition"}} {
 				old := kind.data[:end]
 				beyond := binary.LittleEndian.AppendUint64(slices.Clone(old[:place.at]), math.Float64bits(place.number))
 				refuse(fmt.Sprint(place), resealed(string(old), string(append(beyond, old[place.at+8:]...))), "its state: "+place.want)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 )
 
 // An Env is a goal-conditioned environment without terminal states: the caller
@@ -70,8 +69,10 @@ func stepProblem(env Env, sizes Sizes, desired []float64, s State, reward float6
 	if problem := stateProblem(s, sizes); problem != "" {
 		return problem
 	}
-	if !slices.Equal(s.Desired, desired) {
-		return fmt.Sprintf("the desired goal went from %v to %v within an episode", desired, s.Desired)
+	for i, was := range desired {
+		if now := s.Desired[i]; now != was {
+			return fmt.Sprintf("number %d of the desired goal went from %v to %v within an episode", i, was, now)
+		}
 	}
 	if want := env.Reward(s.Achieved, s.Desired); reward != want || (want != 0 && want != -1) {
 		return fmt.Sprintf("Step's reward is %v and Reward's %v; both must be the same, 0 or -1", reward, want)
@@ -84,8 +85,8 @@ func stepProblem(env Env, sizes Sizes, desired []float64, s State, reward float6
 func (a *Agent) checkRewards(b *batch) error {
 	for row, r := range b.r {
 		if r != 0 && r != -1 {
-			return &EnvError{a.step, fmt.Sprintf("Reward is %v of the achieved goal %v and a replayed goal; "+
-				"it must be 0 or -1", r, a.replay.nextAchieved.at(b.transitions[row]))}
+			return &EnvError{a.step, fmt.Sprintf("Reward is %v of the goal achieved by step %d and a replayed goal; "+
+				"it must be 0 or -1", r, b.transitions[row]+1)}
 		}
 	}
 	return nil
@@ -109,9 +110,9 @@ func numbersProblem(name string, x []float64, want int) string {
 	if len(x) != want {
 		return fmt.Sprintf("the %s has %d numbers, Sizes says %d", name, len(x), want)
 	}
-	for _, v := range x {
+	for i, v := range x {
 		if !(math.Abs(v) <= largestNumber) {
-			return fmt.Sprintf("the %s is %v, allowed are numbers up to ±%v", name, x, largestNumber)
+			return fmt.Sprintf("number %d of the %s is %v, allowed are numbers up to ±%v", i, name, v, largestNumber)
 		}
 	}
 	return ""

@@ -104,15 +104,15 @@ func TestCheckEnv(t *testing.T) {
 			lineEnv{onState: func(e *lineEnv, s *State) {
 				s.Achieved = append(s.Achieved, make([]float64, e.steps/2)...)
 			}}},
-		{"NaN", "qta: step 0: environment: the desired goal is [NaN]",
+		{"NaN", "qta: step 0: environment: number 0 of the desired goal is NaN, allowed are",
 			lineEnv{onState: func(e *lineEnv, s *State) { s.Desired = []float64{math.NaN()} }}},
-		{"infinite", "qta: step 5: environment: the observation is [0.3",
+		{"infinite", "qta: step 5: environment: number 1 of the observation is +Inf",
 			lineEnv{onState: func(e *lineEnv, s *State) { s.Observation[1] = 1 / float64(5-e.steps) }}},
-		{"large", "qta: step 0: environment: the desired goal is [-1.1e+12], allowed are",
+		{"large", "qta: step 0: environment: number 0 of the desired goal is -1.1e+12, allowed are",
 			lineEnv{onState: func(e *lineEnv, s *State) { s.Desired = []float64{-1.1e12} }}},
-		{"moving goal", "qta: step 1: environment: the desired goal went from ",
+		{"moving goal", "qta: step 1: environment: number 0 of the desired goal went from ",
 			lineEnv{onStep: func(e *lineEnv, a []float64) { e.goal = []float64{e.goal[0] + 1e-9} }}},
-		{"moving goal in place", "qta: step 1: environment: the desired goal went from ",
+		{"moving goal in place", "qta: step 1: environment: number 0 of the desired goal went from ",
 			lineEnv{onStep: func(e *lineEnv, a []float64) { e.goal[0] += 1e-9 }}},
 		{"bonus", "qta: step 1: environment: Step's reward is 4 and Reward's -1; both must be the same, 0 or -1",
 			lineEnv{onReturn: func(e *lineEnv, r float64) float64 { return r + 5 }}},
@@ -120,23 +120,23 @@ func TestCheckEnv(t *testing.T) {
 			lineEnv{onReturn: func(e *lineEnv, r float64) float64 { return float64(-(e.steps % 2)) }}},
 		{"half reward", "qta: step 1: environment: Step's reward is -0.5 and Reward's -0.5",
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 { return r / 2 }}},
-		{"reward of the episode's goal", "qta: step 0: environment: Reward is -1 of the achieved goal [0.8",
+		{"reward of the episode's goal", "qta: step 0: environment: Reward is -1 where achieved is desired; it must be 0 there and -1 elsewhere",
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
 				return pick(d[0] != e.goal[0], -1, r)
 			}}},
-		{"reward of the clock", "qta: step 48: environment: Reward is -1 of the achieved goal [0.8",
+		{"reward of the clock", "qta: step 48: environment: Reward is -1 of two goals of which it was 0 before; it must be 0 or -1",
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
 				return pick(e.steps < 3, 0, r)
 			}}},
-		{"reward of hindsight goals", "qta: step 0: environment: Reward is -2 of ",
+		{"reward of hindsight goals", "qta: step 0: environment: Reward is -2 of two goals of which it was -2 before; it must be 0 or -1",
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
 				return pick(d[0] != e.goal[0] && a[0] != d[0], -2, r)
 			}}},
-		{"reward never 0 where a state is its own goal", "qta: step 0: environment: Reward is -1 of the achieved goal [0.8",
+		{"reward never 0 where a state is its own goal", "qta: step 0: environment: Reward is -1 where achieved is desired",
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
 				return pick(a[0] == d[0], -1, r)
 			}}},
-		{"reward never 0 for the desired goal", "qta: step 0: environment: Reward is -1 of the achieved goal [0.1",
+		{"reward never 0 for the desired goal", "qta: step 0: environment: Reward is -1 where achieved is desired",
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
 				return pick(a[0] == e.goal[0], -1, r)
 			}}},
@@ -159,7 +159,7 @@ func TestCheckEnv(t *testing.T) {
 		}},
 		{"goals reached from below", "",
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 { return pick(a[0] <= d[0], 0, -1) }}},
-		{"changes the action", "qta: step 1: environment: it changed its action from [0.6",
+		{"changes the action", "qta: step 1: environment: Step changed its action; the slice is the caller",
 			lineEnv{onStep: func(e *lineEnv, a []float64) { a[0] /= 2 }}},
 		{"keeps the action", "qta: step 2: environment: " + other, lineEnv{
 			onReset: func(e *lineEnv) { e.action = make([]float64, 2) },
@@ -300,6 +300,25 @@ func TestScaled(t *testing.T) {
 	}
 }
 
+// A run goes on within an episode where its environment rounds otherwise than before,
+// as on another machine, and not where it is another.
+func TestRounding(t *testing.T) {
+	p := changed("", tinyPreset(Paper()), "Horizon=10").Params
+	env := func(factor float64) Env {
+		return &lineEnv{onReset: func(e *lineEnv) { e.goal[0] *= factor }, onStep: func(e *lineEnv, _ []float64) { e.speed *= factor }}
+	}
+	a := newAgent(t, p, env(1).Sizes(), 1)
+	train(t, a, env(1), env(1), TrainOptions{Steps: 37, EvalEvery: 10, Rollouts: 1})
+	data := marshal(t, a)
+	for factor, want := range map[float64]string{1: "", 1 + 1e-15: "", 1 + 1e-4: "qta: step 31: environment: number 0 of the observation is 0."} {
+		unmarshal(t, data, a)
+		err := a.Train(t.Context(), env(factor), env(factor), TrainOptions{Steps: 60, EvalEvery: 10, Rollouts: 1})
+		if (err == nil) != (want == "") || err != nil && (!strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "rounds differently")) {
+			t.Errorf("%v: error %v, want %q", factor, err, want)
+		}
+	}
+}
+
 // A curriculumFunc is a curriculum without a state.
 type curriculumFunc func(a *Agent, first bool, rng *rand.Rand) ([]float64, error)
 
@@ -415,7 +434,7 @@ func TestOwnCurriculumGoals(t *testing.T) {
 		want string
 	}{
 		{want: "qta: step 0: the curriculum's goal has 0 numbers, Sizes says 2"},
-		{goal: []float64{1, math.NaN()}, want: "qta: step 0: the curriculum's goal is [1 NaN]"},
+		{goal: []float64{1, math.NaN()}, want: "qta: step 0: number 1 of the curriculum's goal is NaN"},
 		{goal: []float64{1, 2, 3}, late: true, want: "the curriculum's goal has 3 numbers, Sizes says 2"},
 		{err: trouble, late: true, want: "trouble"},
 	} {

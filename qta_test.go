@@ -209,9 +209,9 @@ func TestTrainErrors(t *testing.T) {
 		{state(func(_ *lineEnv, s *State) { s.Observation = s.Observation[:2] }), one, o, 0,
 			"qta: step 0: environment: the observation has 2 numbers, Sizes says 3 after Reset"},
 		{state(func(e *lineEnv, s *State) { s.Achieved[0] /= float64(e.steps - 3) }), one, o, 0,
-			"qta: step 3: environment: the achieved goal is ["},
+			"qta: step 3: environment: number 0 of the achieved goal is "},
 		{state(func(e *lineEnv, s *State) { s.Desired[0] = float64(e.steps / 4) }), one, o, 0, // in one slice
-			"qta: step 4: environment: the desired goal went from [0] to [1] within an episode"},
+			"qta: step 4: environment: number 0 of the desired goal went from 0 to 1 within an episode"},
 		{&lineEnv{onReturn: func(e *lineEnv, r float64) float64 { return r - float64(e.steps/5) }}, one, o, 0,
 			"qta: step 5: environment: Step's reward is "},
 		{&lineEnv{onReward: func(e *lineEnv, achieved, desired []float64, r float64) float64 {
@@ -219,21 +219,21 @@ func TestTrainErrors(t *testing.T) {
 				return math.NaN() // in hindsight
 			}
 			return r
-		}}, one, o, 0, "qta: step 6: environment: Reward is NaN of the achieved goal"},
+		}}, one, o, 0, "qta: step 6: environment: Reward is NaN of the goal achieved by step 3 and a replayed goal"},
 
 		// What the evaluation's has.
 		{one, state(func(_ *lineEnv, s *State) { s.Observation = nil }), o, 0,
 			"qta: step 7: environment: after step 0 of an evaluation's rollout the observation has 0 numbers, Sizes says 3"},
 		{one, state(func(e *lineEnv, s *State) { s.Desired[0] = float64(e.steps / 3) }), o, 0, // in one slice
-			"qta: step 7: environment: after step 3 of an evaluation's rollout the desired goal went from [0] to [1]"},
+			"qta: step 7: environment: after step 3 of an evaluation's rollout number 0 of the desired goal went from 0 to 1"},
 		{one, &lineEnv{onReward: func(_ *lineEnv, _, _ []float64, r float64) float64 { return r / 2 }}, o, 0,
 			"qta: step 7: environment: after step 1 of an evaluation's rollout Step's reward is -0.5 and"},
 
 		// Within an episode training goes on in the environment it began in.
 		{&lineEnv{onStep: func(e *lineEnv, _ []float64) { e.speed += 0.001 }}, one, o, 13, "qta: step 11: environment: "},
-		{state(func(_ *lineEnv, s *State) { s.Observation[1]++ }), one, o, 13, "qta: step 11: environment: the state is "},
-		{state(func(_ *lineEnv, s *State) { s.Achieved[0]++ }), one, o, 13, "qta: step 11: environment: the state is "},
-		{state(func(_ *lineEnv, s *State) { s.Desired = []float64{s.Desired[0] + 1} }), one, o, 13, "qta: step 11: environment: the state is "},
+		{state(func(_ *lineEnv, s *State) { s.Observation[1]++ }), one, o, 13, "qta: step 11: environment: number "},
+		{state(func(_ *lineEnv, s *State) { s.Achieved[0]++ }), one, o, 13, "qta: step 11: environment: number "},
+		{state(func(_ *lineEnv, s *State) { s.Desired = []float64{s.Desired[0] + 1} }), one, o, 13, "qta: step 11: environment: number "},
 	} {
 		a := newLineAgent(t)
 		if test.before > 0 {

@@ -402,7 +402,7 @@ func TestWithoutDrawing(t *testing.T) {
 		t.Error("its page has no learning curve, or a Figure 5")
 	}
 	o := tinyRun(filepath.Join(t.TempDir(), "run"))
-	if err := Train(t.Context(), nowhere{m.Env()}, nowhere{m.Env()}, o); err == nil || !strings.Contains(err.Error(), "Place(") {
+	if err := Train(t.Context(), nowhere{m.Env()}, nowhere{m.Env()}, o); err == nil || !strings.Contains(err.Error(), "Place gives") {
 		t.Errorf("goals that lie nowhere: error %v", err)
 	}
 }

@@ -157,7 +157,7 @@ func place(e Sketcher, a *qta.Agent, goal []float64) (at [2]float64, err error) 
 	x, y := e.Place(slices.Clone(goal))
 	for i, v := range []float64{x, y} {
 		if v-v != 0 {
-			return at, &qta.EnvError{Step: a.Steps(), Problem: fmt.Sprintf("Place(%v) is %v, %v", goal, x, y)}
+			return at, &qta.EnvError{Step: a.Steps(), Problem: fmt.Sprintf("Place gives a goal the place %v, %v", x, y)}
 		}
 		at[i], _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 5, 64), 64)
 	}
@@ -196,11 +196,17 @@ func play(a *qta.Agent, env Sketcher, n int) (rollouts []rollout, err error) {
 
 // checkState refuses an observation and a goal of which an agent cannot be asked.
 func checkState(a *qta.Agent, observation, goal []float64) error {
-	sizes, numbers := a.Sizes(), slices.Concat(observation, goal)
-	bad := slices.ContainsFunc(numbers, func(v float64) bool { return !(math.Abs(v) <= 1e12) })
-	if bad || len(observation) != sizes.Observation || len(goal) != sizes.Goal {
-		return &qta.EnvError{Step: a.Steps(), Problem: fmt.Sprintf("a picture asks for the observation %v and the goal %v; "+
-			"want numbers up to ±1e12, %d and %d of them", observation, goal, sizes.Observation, sizes.Goal)}
+	sizes, problem := a.Sizes(), ""
+	if len(observation) != sizes.Observation || len(goal) != sizes.Goal {
+		problem = fmt.Sprintf("of %d and %d numbers, Sizes says %d and %d", len(observation), len(goal), sizes.Observation, sizes.Goal)
+	}
+	for i, v := range slices.Concat(observation, goal) {
+		if !(math.Abs(v) <= 1e12) {
+			problem = cmp.Or(problem, fmt.Sprintf("whose number %d is %v, allowed are numbers up to ±1e12", i, v))
+		}
+	}
+	if problem != "" {
+		return &qta.EnvError{Step: a.Steps(), Problem: "a picture asks for an observation and a goal, " + problem}
 	}
 	return nil
 }
