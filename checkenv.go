@@ -24,23 +24,35 @@ func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 	}
 	// A round plays the same episode twice, the second time after one that was
 	// broken off, with its actions in one slice, and asking for more rewards: neither
-	// may make a difference. Other actions must make one, in one round at least.
-	const atLeast, atMost = 4, 20 // rounds
-	acted := false                // actions have had an effect
+	// may make a difference. A component of its actions that is another must make one,
+	// each in one round at least.
+	const atLeast, atMost = 4, 20 // rounds, and of one component
+	component, tries := 0, 0
 	var played []playedStep
-	for round := 0; round < atLeast || !acted; round++ {
-		if round == atMost {
-			return fmt.Errorf("qta: environment: actions have no effect: %d episodes are as with other actions", atMost)
+	for round := 0; round < atLeast || component < sizes.Action; round++ {
+		if tries == atMost {
+			return fmt.Errorf("qta: environment: component %d of actions has no effect: %d episodes are as with another",
+				component, atMost)
 		}
 		seed, actions := rng.Uint64(), rng.Uint64()
-		once, err1 := playEpisode(env, sizes, horizon, seed, actions, nil)
-		other, err2 := playEpisode(env, sizes, horizon, seed, rng.Uint64(), nil)
-		_, err3 := playEpisode(env, sizes, horizon/2, rng.Uint64(), rng.Uint64(), nil)
-		_, err4 := playEpisode(env, sizes, horizon, seed, actions, once)
+		same, change := randomActions(actions), randomActions(rng.Uint64())
+		varied := func(i int) float64 {
+			as, other := same(i), change(i)
+			if i != component && component < sizes.Action {
+				return as
+			}
+			return other
+		}
+		once, err1 := playEpisode(env, sizes, horizon, seed, randomActions(actions), nil)
+		other, err2 := playEpisode(env, sizes, horizon, seed, varied, nil)
+		_, err3 := playEpisode(env, sizes, horizon/2, rng.Uint64(), randomActions(rng.Uint64()), nil)
+		_, err4 := playEpisode(env, sizes, horizon, seed, randomActions(actions), once)
 		if err := cmp.Or(err1, err2, err3, err4); err != nil {
 			return err
 		}
-		acted = acted || !reflect.DeepEqual(once, other)
+		if tries++; !reflect.DeepEqual(once, other) {
+			component, tries = component+1, 0
+		}
 		played = slices.Concat(played, once, other)
 	}
 	var observations, goals [][]float64
@@ -49,7 +61,14 @@ func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 		observations, goals = append(observations, s.Observation), append(goals, s.Achieved, s.Desired)
 		reached = reached && s.reward == 0
 	}
-	problem := cmp.Or(unitsProblem("observation", observations), unitsProblem("goal", goals),
+	decides := func(i int, by float64) bool {
+		return slices.ContainsFunc(goals, func(g []float64) bool {
+			beside := slices.Clone(g)
+			beside[i] += by
+			return env.Reward(beside, g) != 0
+		})
+	}
+	problem := cmp.Or(unitsProblem("observation", observations, nil), unitsProblem("goal", goals, decides),
 		toleranceProblem(env, played, horizon+1))
 	if reached {
 		problem = fmt.Sprintf("all of %d states reach their goals, whatever the actions: Reward is 0 too far from a goal",
@@ -64,8 +83,9 @@ func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 // unitsProblem says which component of some vectors the networks cannot take, or
 // returns "": heads predict observations as they are (R12), and what they miss drowns
 // the critics in shared layers. Beyond these bounds a dot that moves from 0 to 1 takes
-// three times the steps, or is never solved. Not all components may vary too little.
-func unitsProblem(name string, vectors [][]float64) string {
+// three times the steps, or is never solved. Not all components may vary too little, nor
+// one of a goal on which, moved from one end to the other, a reward depends.
+func unitsProblem(name string, vectors [][]float64, decides func(i int, by float64) bool) string {
 	const far, farHalves, wide, narrow = 50, 20, 100, 1e-3
 	low, high, most := slices.Clone(vectors[0]), slices.Clone(vectors[0]), 0.0
 	for _, x := range vectors {
@@ -77,7 +97,7 @@ func unitsProblem(name string, vectors [][]float64) string {
 	for i := range low {
 		a, b := float64(low[i]/2), float64(high[i]/2)
 		middle, half := a+b, b-a
-		small := 0 < half && half == most && half < narrow
+		small := 0 < half && half < narrow && (half == most || half < narrow/2 && decides != nil && decides(i, 2*half))
 		if small || half > wide || math.Abs(middle) > max(far, float64(farHalves*half)) {
 			return fmt.Sprintf("%s %d lies between %v and %v, from which the networks learn slowly or nothing: "+
 				"subtract its middle and divide by its spread, as Scaled does", name, i, low[i], high[i])
@@ -123,14 +143,21 @@ type playedStep struct {
 	reward float64
 }
 
-// playEpisode plays n steps of an episode, whose chance and actions have seeds. It
+// randomActions returns what draws component i of the next action, a quarter of them at
+// a bound.
+func randomActions(seed uint64) func(i int) float64 {
+	rng := rand.New(rand.NewPCG(seed, seed))
+	return func(int) float64 { return min(max(float64(4.0/3*symmetric(rng)), -1), 1) }
+}
+
+// playEpisode plays n steps of an episode, whose chance has a seed. It
 // checks every answer as training does, and returns copies of the answers, Reset's
 // first. Given an earlier play of the same episode, it holds the answers to that,
 // asks for more rewards, and passes all actions in one slice.
-func playEpisode(env Env, sizes Sizes, n int, seed, actions uint64, earlier []playedStep) ([]playedStep, error) {
+func playEpisode(env Env, sizes Sizes, n int, seed uint64, draw func(i int) float64, earlier []playedStep) ([]playedStep, error) {
 	var steps []playedStep
 	var given []float64
-	action, draws := make([]float64, sizes.Action), rand.New(rand.NewPCG(actions, actions))
+	action := make([]float64, sizes.Action)
 	for t := range n + 1 {
 		var s State
 		var reward float64
@@ -140,8 +167,8 @@ func playEpisode(env Env, sizes Sizes, n int, seed, actions uint64, earlier []pl
 			if earlier == nil {
 				action = make([]float64, sizes.Action)
 			}
-			for i := range action { // a quarter of them at a bound
-				action[i] = min(max(float64(4.0/3*symmetric(draws)), -1), 1)
+			for i := range action {
+				action[i] = draw(i)
 			}
 			given = slices.Clone(action)
 			s, reward = env.Step(action)

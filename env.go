@@ -21,7 +21,7 @@ type Env interface {
 
 	// Step acts for one time step and returns the next state and its reward,
 	// Reward(Achieved, Desired). The components of action are in [-1, 1], and
-	// some action has an effect; Step neither changes the slice nor keeps it.
+	// each has an effect; Step neither changes the slice nor keeps it.
 	// Desired stays the same throughout the episode.
 	Step(action []float64) (State, float64)
 

@@ -144,15 +144,17 @@ func TestCheckEnv(t *testing.T) {
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 { e.speed += 1e-12; return r }}},
 		{"reward changes the state", "qta: step 0: environment: a call of Reward changed the state",
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 { a[0] = d[0]; return r }}},
-		{"actions without any effect", "qta: environment: actions have no effect: 20 episodes",
+		{"actions without any effect", "qta: environment: component 0 of actions has no effect: 20 episodes",
 			lineEnv{onStep: func(e *lineEnv, a []float64) { e.speed = 0.01 * e.rng.Float64() }}},
+		{"one component without any", "qta: environment: component 1 of actions has no effect: 20 episodes",
+			lineEnv{onStep: func(e *lineEnv, a []float64) { e.speed = 0.1 * a[0] }}},
 		{"actions that seldom have one", "",
-			lineEnv{onStep: func(e *lineEnv, a []float64) { e.speed = pick(e.start > 0.7 && a[0] > 0.5, 0.02, 0.01) }}},
+			lineEnv{onStep: func(e *lineEnv, a []float64) { e.speed = pick(e.start > 0.7 && a[0]+a[1] > 0.5, 0.02, 0.01) }}},
 		{"actions with a late one", "",
 			lineEnv{onStep: func(e *lineEnv, a []float64) { e.speed = pick(e.steps < 40, 0, e.speed) }}},
 		{"tenths, met to a millionth", "", lineEnv{
 			onReset: func(e *lineEnv) { e.at, e.goal[0] = math.Round(10*e.at)/10, math.Round(10*e.goal[0])/10 },
-			onStep:  func(e *lineEnv, a []float64) { e.speed = math.Round(2*a[0]) / 10 },
+			onStep:  func(e *lineEnv, a []float64) { e.speed = math.Round(2*a[0]-a[1]) / 10 },
 			onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
 				return pick(math.Abs(a[0]-d[0]) < 1e-6, 0, -1)
 			},
@@ -247,6 +249,29 @@ func TestCheckEnvUnits(t *testing.T) {
 		err := CheckEnv(&dot{offset: test.offset, scale: test.scale, near: test.near}, 50, rand.New(rand.NewPCG(1, 2)))
 		if (test.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), "environment: "+test.want) {
 			t.Errorf("%v: error %v, want %q", test, err, test.want)
+		}
+	}
+	// A small component of a goal beside a larger one is named where Reward depends on it.
+	for _, asked := range []bool{false, true} {
+		env := &lineEnv{
+			onSizes: func(*lineEnv) Sizes { return Sizes{3, 2, 2} },
+			onState: func(e *lineEnv, s *State) {
+				s.Achieved, s.Desired = []float64{e.at, 1e-5 * e.at}, []float64{e.goal[0], 1e-5 * e.goal[0]}
+			},
+			onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
+				if asked && len(a) > 1 && math.Abs(a[1]-d[1]) > 1e-6 {
+					return -1
+				}
+				return r
+			},
+			onReturn: func(e *lineEnv, r float64) float64 {
+				s := e.state()
+				return e.Reward(s.Achieved, s.Desired)
+			},
+		}
+		err := CheckEnv(env, 50, rand.New(rand.NewPCG(1, 2)))
+		if asked != (err != nil && strings.HasPrefix(err.Error(), "qta: environment: goal 1 lies between ")) || !asked && err != nil {
+			t.Errorf("a small component, asked for %v: error %v", asked, err)
 		}
 	}
 	// Of the largest numbers Adam's moments do not overflow, which only a save would find.
