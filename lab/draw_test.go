@@ -321,7 +321,28 @@ func TestHint(t *testing.T) {
 	o.Warn, o.Params.Horizon = o.Say, 3
 	train(t, o)
 	has(t, told, "to goal is 9 steps long and an episode has 3 ", "When it does not learn")
+	if strings.Contains(told, "too few") {
+		t.Errorf("of a run that learns is said: %s", told)
+	}
 	has(t, roomtest.Read(t, o.Dir, PageFile), "When it does not learn", ">not solved<")
+}
+
+// A run whose budget ends before it learns says so at its start and at its end.
+func TestTooFew(t *testing.T) {
+	for want, change := range map[string]func(*qta.Params){
+		"200 steps are too few for an update: LearningStarts is 200":                func(p *qta.Params) { p.LearningStarts = 200 },
+		"200 steps are too few for an action of the policy: InitialSteps is 200":    func(p *qta.Params) { p.InitialSteps, p.Learner = 200, "mega" },
+		"200 steps are too few for a goal by its uncertainty: InitialSteps is 1000": func(p *qta.Params) { p.InitialSteps = 1000 },
+	} {
+		o := tinyRun(filepath.Join(t.TempDir(), "run"))
+		var warned, said string
+		o.Warn, o.Say = func(line string) { warned += line }, func(line string) { said += line }
+		change(&o.Params)
+		train(t, o)
+		if warned != want || !strings.Contains(said, want+"; \"When it does not learn") {
+			t.Errorf("it warns %q and says %q, want %q", warned, said, want)
+		}
+	}
 }
 
 // FuzzState attaches arbitrary bytes to an agent: they are refused, or can be drawn.

@@ -286,6 +286,9 @@ func (s *session) announce() {
 		s.Warn(fmt.Sprintf("the path from start to goal is %d steps long and an episode has %d (Horizon), so that its "+
 			"rollouts can hardly end at the goal", id.NewMaze().PathLength(), horizon))
 	}
+	if few := tooFew(id.Params, s.Steps); few != "" {
+		s.Warn(few)
+	}
 	if b := s.before; b != nil && rounding(b.Machine.Kernel) != rounding(kernel) {
 		s.Warn(fmt.Sprintf("the run has used the %s kernel and goes on with the %s kernel, which rounds differently",
 			b.Machine.Kernel, kernel))
@@ -439,6 +442,20 @@ func (s *session) story() string {
 		steps, id.subject(), best.Step, 100*best.Success)
 }
 
+// tooFew says what of the method so many steps do not reach, or returns "".
+func tooFew(p qta.Params, steps int) string {
+	text := words.Count(steps, "step") + " are too few for "
+	switch {
+	case steps <= p.LearningStarts:
+		return text + fmt.Sprintf("an update: LearningStarts is %d", p.LearningStarts)
+	case steps <= p.InitialSteps && p.Learner == "mega":
+		return text + fmt.Sprintf("an action of the policy: InitialSteps is %d", p.InitialSteps)
+	case steps <= p.InitialSteps && p.Curriculum == "qta":
+		return text + fmt.Sprintf("a goal by its uncertainty: InitialSteps is %d", p.InitialSteps)
+	}
+	return ""
+}
+
 // Hint says what to look at first in a run that has ended unsolved, or "".
 func (r *Record) Hint() string {
 	if r.State != Finished || r.Outcome.SolvedAt > 0 || len(r.Curve) == 0 {
@@ -446,7 +463,9 @@ func (r *Record) Hint() string {
 	}
 	last, half := r.Last(), r.Curve[(len(r.Curve)-1)/2]
 	what := fmt.Sprintf("Of its latest rollouts %.0f %% end at the goal", 100*last.Success)
-	switch {
+	switch few := tooFew(r.Run.Params, r.Outcome.Steps); {
+	case few != "":
+		what = few
 	case last.GoalsReached == half.GoalsReached && last.GoalsSet > half.GoalsSet:
 		what = fmt.Sprintf("None of the %d goals that it set itself since step %d was reached",
 			last.GoalsSet-half.GoalsSet, half.Step)

@@ -41,4 +41,4 @@ func mustRun(t *testing.T, args ...string) string {
 
 // tiny are the flags of a run that takes milliseconds.
 var tiny = strings.Fields("-maze 1U5 -params small -set HiddenSize=8 -set HiddenLayers=2 -set Batch=16 -set Candidates=20 " +
-	"-set UncertaintyActions=2 -set Horizon=10 -set InitialSteps=20 -set LearningStarts=5 -eval 7 -stop never")
+	"-set UncertaintyActions=2 -set Horizon=10 -set InitialSteps=9 -set LearningStarts=5 -eval 7 -stop never")

@@ -167,7 +167,7 @@ func TestExamples(t *testing.T) {
 			args := strings.Fields(line)[1:]
 			switch {
 			case c.name == "train":
-				args = append(args, "-steps", "10", "-eval", "10")
+				args = append(args, strings.Fields("-steps 10 -eval 10 -set LearningStarts=5 -set InitialSteps=9")...)
 			case c.name == "sweep" && !strings.Contains(line, "-figure"):
 				continue // its tests are sweep_test.go's
 			}
@@ -203,7 +203,7 @@ func TestTrain(t *testing.T) {
 func TestSolved(t *testing.T) {
 	t.Chdir(t.TempDir())
 	roomtest.Write(t, "near.txt", "SG\n")
-	near := strings.Fields("-maze near.txt -params small -set HiddenSize=16 -set Batch=32 -set Horizon=5 -eval 50")
+	near := strings.Fields("-maze near.txt -params small -set HiddenSize=16 -set Batch=32 -set Horizon=5 -set InitialSteps=49 -set LearningStarts=49 -eval 50")
 	ended := func(dir, flags string) (*lab.Record, *qta.Agent) {
 		mustRun(t, slices.Concat(near, strings.Fields(flags), []string{"-out", dir})...)
 		r := recordOf(t, dir)
@@ -220,7 +220,7 @@ func TestSolved(t *testing.T) {
 			fmt.Sprintf("; %.4g %% were there at any time, first after %.4g steps on average. The mean return is %.4g.\n", 100*e.Reached, e.StepsToGoal, e.Return))
 		return r, a
 	}
-	ended("early", "-steps 50 -seed 2") // 19 of 200; of 20 it is 1
+	ended("early", "-steps 50 -seed 2")
 	r, a := ended("run", "-steps 3000")
 	log, o := a.Evaluations(), r.Outcome
 	half := log[slices.IndexFunc(log, func(e qta.Evaluation) bool { return e.Success >= 0.5 })].Step
@@ -309,7 +309,7 @@ func TestLook(t *testing.T) {
 	if got := invoke(t, "export", "run", "-o", "nowhere/n.safetensors"); got.code != exitFailure || strings.Count(got.errors, "\n") != 1 {
 		t.Errorf("into no directory: exit code %d, %q", got.code, got.errors)
 	}
-	own := lab.Options{Dir: "own", Params: qta.Small(), Steps: 20, EvalEvery: 20, Rollouts: 1, Say: func(string) {}}
+	own := lab.Options{Dir: "own", Params: qta.Small(), Steps: 20, EvalEvery: 20, Rollouts: 1, Say: func(string) {}, Warn: func(string) {}}
 	m := roomtest.Maze(t, "1U5")
 	if err := lab.Train(t.Context(), m.Env(), m.Env(), own); err != nil { // an environment that no map describes
 		t.Fatal(err)
