@@ -191,7 +191,7 @@ func newSession(d *directory, evaluation qta.Env, o *Options) (*session, error) 
 		}
 	}
 	s := &session{Options: o, dir: d, env: evaluation, agent: run.Agent, state: run.state}
-	s.before, _ = ReadRecord(filepath.Join(d.path, RecordFile)) // one that cannot be read is made again
+	s.before, _ = ReadRecord(filepath.Join(d.absolute, RecordFile)) // one that cannot be read is made again
 	if err := s.state.draws(evaluation, run.Agent); err != nil {
 		return nil, err
 	}

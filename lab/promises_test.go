@@ -175,6 +175,19 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
+// An environment that changes the working directory ends no run of a relative one.
+func TestChangedDirectory(t *testing.T) {
+	o := tinyRun("run")
+	home, elsewhere := t.TempDir(), t.TempDir()
+	t.Chdir(home)
+	o.AfterStep = func(int) { os.Chdir(elsewhere) }
+	train(t, o)
+	os.Chdir(home)
+	if r, err := ReadRecord("run/" + RecordFile); err != nil || r.State != Finished {
+		t.Errorf("record %+v, error %v", r, err)
+	}
+}
+
 // TestDiskFull fails to write agent.qta in the middle of a run: it ends with an
 // error that names the file, and later goes on to the same bytes, pictures and all.
 func TestDiskFull(t *testing.T) {
