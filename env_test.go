@@ -318,6 +318,7 @@ func TestScaled(t *testing.T) {
 			t.Errorf("one instance to train and to evaluate in: error %v", err)
 		}
 	}
+	mustPanic(t, "an infinite bound", func() { Scaled(one, nil, [][2]float64{{0, math.Inf(1)}}) })
 	bonus := Scaled(&lineEnv{onReturn: func(_ *lineEnv, r float64) float64 { return r + 5 }}, nil, nil)
 	err := CheckEnv(bonus, 20, rand.New(rand.NewPCG(1, 2)))
 	if err == nil || !strings.Contains(err.Error(), "Step's reward is 4") {

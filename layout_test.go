@@ -332,6 +332,7 @@ func TestVectors(t *testing.T) {
 	commands := regexp.MustCompile("(?m)^mkdir -p third_party.+\n.+").FindString(readText(t, "docs/library.md"))
 	m.write("robot/main.go", readText(t, "examples/robot/main.go"))
 	m.run(nil, "sh", "-ec", strings.ReplaceAll(commands, "../qta", root))
+	m.run(nil, "go", "mod", "tidy")
 	m.run(nil, "go", "mod", "vendor")
 
 	// From here on there is no other copy than the vendored one.

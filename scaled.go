@@ -2,6 +2,7 @@ package qta
 
 import (
 	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 )
@@ -9,8 +10,20 @@ import (
 // Scaled returns env in other units for its learner: what is between the first
 // and the second number of a component's pair becomes -1 to 1, and where both are
 // equal the first is subtracted; what has no pair stays as it is. Rewards are env's,
-// asked in its own units. The result has Env's methods alone, no [GoalSampler]'s.
-func Scaled(env Env, observations, goals [][2]float64) Env { return &scaled{env, observations, goals} }
+// asked in its own units. The result has Env's methods alone, no [GoalSampler]'s. It
+// panics if a number of a pair is not finite, as the bounds of some simulators are.
+func Scaled(env Env, observations, goals [][2]float64) Env {
+	for i, pair := range slices.Concat(observations, goals) {
+		if !finite(pair[0]) || !finite(pair[1]) {
+			name := "observations"
+			if i >= len(observations) {
+				name, i = "goals", i-len(observations)
+			}
+			panic(fmt.Sprintf("qta: Scaled: pair %d of %s is %v; want finite numbers", i, name, pair))
+		}
+	}
+	return &scaled{env, observations, goals}
+}
 
 type scaled struct {
 	Env

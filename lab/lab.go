@@ -114,7 +114,9 @@ func (o Options) Check(env qta.Env) error {
 	} else if err := words.CheckName(o.Name); err != nil {
 		return err
 	}
-	const mostMemory = 2 << 30 // of parameters and Adam's moments, in bytes
+	// In bytes: parameters and Adam's moments; transitions, beside which an agent.qta
+	// has room for the rest in what can be read again.
+	const mostMemory, mostReplay = 2 << 30, words.MostAgent / 4 * 3
 	p, sizes := o.Params, env.Sizes()
 	hidden := float64(p.HiddenSize)
 	weights := hidden * (float64(hidden*float64(p.HiddenLayers-1)) + float64(sizes.Observation+sizes.Goal+sizes.Action))
@@ -124,6 +126,7 @@ func (o Options) Check(env qta.Env) error {
 	}
 	bytes := float64(16 * weights * float64(networks)) // each with its target and two moments
 	bytes += float64(16 * hidden * float64(p.HiddenLayers) * float64(p.Batch))
+	replay := 8 * float64(o.Steps) * float64(2*sizes.Observation+3*sizes.Goal+sizes.Action)
 	switch {
 	case o.Dir == "":
 		return words.BadInput("the run has no directory")
@@ -138,6 +141,9 @@ func (o Options) Check(env qta.Env) error {
 	case bytes > mostMemory:
 		return words.BadInput("the networks and a minibatch would take %.0f GB, allowed are %d: "+
 			"lower HiddenSize, HiddenLayers, Critics or Batch", bytes/(1<<30), mostMemory>>30)
+	case replay > mostReplay:
+		return words.BadInput("the transitions of %d steps would take %.0f GB, allowed are %d: give it fewer steps",
+			o.Steps, replay/(1<<30), mostReplay>>30)
 	}
 	return nil
 }

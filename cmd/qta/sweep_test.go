@@ -50,6 +50,7 @@ func TestParseSweep(t *testing.T) {
 		{"-seed 1 4x5\n", `line 1: "4x5" is no flag of training`},
 		{"-h\n", "line 1: flag: help requested"},
 		{"-out ../x\n", `line 1: -out "../x": want a directory within the sweep's`},
+		{"-out " + strings.Repeat("x", 256) + "\n", "line 1: its directory's name has 256 bytes, allowed are 255; "},
 		{"-out .\n", `line 1: -out ".": want a directory within`},
 		{"-set Batch=-1\n", "line 1: -set Batch=-1: "},
 		{"-maze 1U5\n-steps 500\n", "line 2: with evaluations every 1000 steps and a budget of 500 "},

@@ -102,6 +102,9 @@ func placeOf(id lab.Identity) Place {
 		at.Setting += fmt.Sprintf(", %s every %s", words.Count(id.Rollouts, "rollout"), words.Count(id.EvalEvery, "step"))
 	}
 	if len(id.Map) == 0 {
+		if _, err := qta.NewMaze(id.Environment); err == nil { // an environment of one's own with a maze's name
+			at.Maze += " (no maze)"
+		}
 		return at
 	}
 	at.Length = id.NewMaze().PathLength()

@@ -95,7 +95,9 @@ func TestSorting(t *testing.T) {
 	changed.Run.Fingerprint = lab.Fingerprint{{1, 1, 2, -1}}
 	elsewhere[0].Run.Fingerprint = lab.Fingerprint{{1, 1, 3, -1}}
 	other.Outcome.Digest = "other" // and no fingerprint
-	elsewhere = append(elsewhere, &changed, &other)
+	named := *elsewhere[0]
+	named.Run.Environment = "4x5" // and no maze
+	elsewhere = append(elsewhere, &changed, &other, &named)
 	c := &lab.Collection{Runs: slices.Concat(madeup.Curves(qta.Quick(), paper.QTA, "4x5", []float64{0}),
 		madeup.Steps(qta.Quick(), paper.QTA, "4x5", 5),
 		older, own("SG"), own("S.G"), often, elsewhere, few)}
@@ -105,7 +107,7 @@ func TestSorting(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s: %s %v %q, %v of %d", g.Setting, g.Maze, g.Length > 0, g.Family, g.Steps,
 			len(g.All)))
 	}
-	want := []string{`quick: 4x5 true "x5", [50000 5000] of 2`, `quick: robot false "", [5000 5000 5000] of 3`,
+	want := []string{`quick: 4x5 true "x5", [50000 5000] of 2`, `quick: 4x5 (no maze) false "", [5000] of 1`, `quick: robot false "", [5000 5000 5000] of 3`,
 		`quick: my (its own map, 38f7c85b) true "", [5000] of 1`, `quick: my (its own map, 720494e4) true "", [5000] of 1`,
 		`quick, 20 rollouts every 500 steps: 4x5 true "x5", [5000] of 1`,
 		`quick, 5 rollouts every 1000 steps: 4x5 true "x5", [5000] of 1`}
