@@ -174,7 +174,8 @@ func (a *Agent) Digest() string {
 // what the heads predict, whatever the agent chooses its goals by ([Survey]). The seed
 // decides the d actions. It panics as [Agent.Value] does.
 func (a *Agent) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
-	return a.pun.uncertainty(a.rows(observations, goals), a.sizes.Action, newStream(seed, forSurvey))
+	actions := drawActions(newStream(seed, forSurvey), a.pun.d, len(goals), a.sizes.Action)
+	return a.pun.uncertainty(a.rows(observations, goals), actions)
 }
 
 // A Survey is what an agent makes of a set of points: the data of the paper's
@@ -204,9 +205,9 @@ func (a *Agent) Survey(start, desired []float64, observations, goals [][]float64
 		return Survey{}
 	}
 	rng := newStream(a.seed, forSurvey+purpose(a.step)<<8)
-	q := question{states: observations, goals: goals, now: start, desired: desired}
+	c := candidates{states: observations, goals: goals, desired: desired, now: start}
 	s := Survey{
-		Uncertainty: a.estimator.uncertainty(a, q, rng),
+		Uncertainty: a.estimator.uncertainty(a, c, rng),
 		Value:       a.Value(slices.Repeat([][]float64{start}, len(goals)), goals),
 		Probability: make([]float64, len(goals)),
 	}

@@ -1,6 +1,7 @@
 package qta
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -16,7 +17,7 @@ type authorsLearner struct {
 	headBatch, policyBatch batch
 }
 
-// learn is one update, with the critics on the minibatch b.
+// update is one step of every network.
 //
 // Reading R48: DDPG's Algorithm 1 has one minibatch for critic and policy, and so
 // has the paper's learner.
@@ -26,11 +27,16 @@ type authorsLearner struct {
 //
 // Reading R52: the paper has no weight decay. Theirs begins with the first perfect
 // evaluation.
-func (l *authorsLearner) learn(a *Agent, b *batch) {
-	a.draw(&l.headBatch, byEpisode{uniform{a.replay}}, pursuedGoal)
-	a.draw(&l.policyBatch, uniform{a.replay}, a.curriculum.replayGoal)
+func (l *authorsLearner) update(a *Agent) error {
+	u, b := a.pun, &a.batch
+	if err := cmp.Or(a.draw(b, a.sampler, a.curriculum.replayGoal),
+		a.draw(&l.headBatch, byEpisode{uniform{a.replay}}, pursuedGoal),
+		a.draw(&l.policyBatch, uniform{a.replay}, a.curriculum.replayGoal)); err != nil {
+		return err
+	}
+	a.updates++
 	if a.SolvedAt() > 0 {
-		for _, c := range a.pun.critics {
+		for _, c := range u.critics {
 			c.adam.decay, c.headAdam.decay = criticDecay, headDecay
 		}
 	}
@@ -38,24 +44,38 @@ func (l *authorsLearner) learn(a *Agent, b *batch) {
 	for r := range b.next.rows {
 		smooth(b.next.row(r)[b.next.cols-a.sizes.Action:], targetNoise, a.learning.Rand)
 	}
-	a.pun.heads.targets(a.pun, b, a.learning)
-	a.losses.critic = l.step(a.pun, b, true)
-	a.sampler.prioritize(a.pun, b)
-	a.pun.follow()
-	a.losses.head = l.step(a.pun, &l.headBatch, false)
+	u.heads.targets(u, b, a.learning)
+	a.losses.critic = l.learnCritics(u, b)
+	a.sampler.prioritize(u.heads, b)
+	u.follow()
+	a.losses.head = l.learnHeads(u, &l.headBatch)
 	a.losses.policy = a.learnPolicy(l.policyBatch.x)
 	a.policy.follow(a.workers)
+	return a.checkLosses()
 }
 
-// step takes the critics' step, in which the heads' layers stay, or the heads', which
-// moves the backbones, too, and returns the mean loss.
-func (l *authorsLearner) step(u *pun, b *batch, critics bool) (loss float64) {
+// learnCritics takes the critics' step, in which the heads' layers stay.
+func (l *authorsLearner) learnCritics(u *pun, b *batch) (loss float64) {
 	for i, c := range u.critics {
 		clear(c.gradient.params)
-		critic, head := l.pass(u, i, b, critics, !critics) // one is 0
-		loss += critic + head
+		ξ := c.q.latent(u.pass, b.x)
+		u.predict(i, b.predictions[i], ξ) // for priorities
+		loss += u.criticTerm(i, b, ξ, epilogue{mask: ξ})
+		c.q.backward(u.pass, c.gradient.q, len(c.q.layers)-1)
 	}
-	l.descend(u, critics, !critics)
+	l.descend(u, true, false)
+	return loss / float64(len(u.critics))
+}
+
+// learnHeads takes the heads' step, which moves the backbones, too.
+func (l *authorsLearner) learnHeads(u *pun, b *batch) (loss float64) {
+	for i, c := range u.critics {
+		clear(c.gradient.params)
+		ξ := c.q.latent(u.pass, b.x)
+		loss += u.headTerm(i, b, ξ, epilogue{mask: ξ})
+		c.q.backward(u.pass, c.gradient.q, len(c.q.layers)-1)
+	}
+	l.descend(u, false, true)
 	return loss / float64(len(u.critics))
 }
 
@@ -69,14 +89,6 @@ func (u *pun) authorsEnsemble() {
 		c.adam = newAdam(c.params, c.gradient.params, u.params.CriticRate, u.pass.workers)
 		c.headAdam = newAdam(c.params, c.gradient.params, u.params.PredictiveRate, u.pass.workers)
 	}
-}
-
-// normLessons are PUN's lessons with predictiveNorm in Equation 4's place.
-type normLessons struct{ punLessons }
-
-func (normLessons) loss(_ int, dp, p matrix, b *batch) float64 {
-	n := p.rows * p.cols
-	return predictiveNorm(dp.data[:n], p.data[:n], b.sNext.data[:n], p.cols)
 }
 
 // byEpisode draws an episode uniformly, and then one of its transitions. A running
@@ -98,10 +110,15 @@ const (
 	headDecay   = 2.5e-10
 )
 
-// achievedHeads predict the next achieved goal.
-type achievedHeads struct{ heads }
+// authorsHeads predict the next achieved goal, with predictiveNorm in Equation 4's place.
+type authorsHeads struct{ punHeads }
 
-func (achievedHeads) predicted(r *replay, i int) []float64 { return r.nextAchieved.at(i) }
+func (authorsHeads) predicted(r *replay, i int) []float64 { return r.nextAchieved.at(i) }
+
+func (authorsHeads) loss(_ int, dp, p matrix, b *batch) float64 {
+	n := p.rows * p.cols
+	return predictiveNorm(dp.data[:n], p.data[:n], b.sNext.data[:n], p.cols)
+}
 
 // predictiveNorm takes the place of Equation 4 in the authors' code:
 // 1/B Σ |p - s'|, the mean Euclidean norm. At p = s' the gradient is zero.
@@ -152,12 +169,12 @@ func smooth(actions []float32, σ float64, rng *rand.Rand) {
 // Reading R56: in section 3.2 the state is the candidate's, for every goal.
 type authorsQuestion struct{ estimator }
 
-func (e authorsQuestion) uncertainty(a *Agent, q question, rng stream) []float64 {
-	same := &repeater{rng: rng, drawn: make([]uint64, a.sizes.Action), times: len(q.states)}
-	if q.first {
-		q.states = slices.Repeat([][]float64{q.now}, len(q.states))
+func (e authorsQuestion) uncertainty(a *Agent, c candidates, rng stream) []float64 {
+	same := &repeater{rng: rng, drawn: make([]uint64, a.sizes.Action), times: len(c.states)}
+	if c.first {
+		c.states = slices.Repeat([][]float64{c.now}, len(c.states))
 	}
-	return e.estimator.uncertainty(a, q, stream{Rand: rand.New(same)})
+	return e.estimator.uncertainty(a, c, stream{Rand: rand.New(same)})
 }
 
 // A repeater is a source that draws a few numbers, repeats them until they have been

@@ -36,16 +36,18 @@ func (randomGoals) goal(a *Agent, first bool) ([]float64, error) {
 //
 // Reading R75: the critics disagree about the value of the candidate as a goal
 // from the current state; the authors' code exchanges the two.
-type valuesDiffer struct{ authors bool }
+type valuesDiffer struct {
+	ensemble *pun
+	authors  bool
+}
 
-func (e valuesDiffer) uncertainty(a *Agent, q question, _ stream) []float64 {
-	goals, ε := q.goals, make([]float64, len(q.goals))
-	states := slices.Repeat([][]float64{q.now}, len(goals))
+func (e valuesDiffer) uncertainty(a *Agent, c candidates, _ stream) []float64 {
+	goals, ε := c.goals, make([]float64, len(c.goals))
+	states := slices.Repeat([][]float64{c.now}, len(goals))
 	if e.authors {
 		states, goals = goals, states
 	}
-	values := a.policyValues(a.pun, states, goals)
-	HeadDeviation(ε, values, 1)
+	HeadDeviation(ε, a.policyValues(e.ensemble, states, goals), 1)
 	return ε
 }
 
@@ -58,8 +60,8 @@ type noisy struct {
 	σ float64
 }
 
-func (e noisy) uncertainty(a *Agent, q question, rng stream) []float64 {
-	ε := e.estimator.uncertainty(a, q, rng)
+func (e noisy) uncertainty(a *Agent, c candidates, rng stream) []float64 {
+	ε := e.estimator.uncertainty(a, c, rng)
 	for k := range ε {
 		ε[k] += float64(e.σ * normal(rng.Rand))
 	}
@@ -74,20 +76,19 @@ func (e noisy) uncertainty(a *Agent, q question, rng stream) []float64 {
 // drawn again. Where they have one critic, this is the mean over all.
 type tdReplay struct {
 	*prioritized
-	lessons
 	authors bool
 }
 
-func (s tdReplay) prioritize(u *pun, b *batch) {
+func (s tdReplay) prioritize(h heads, b *batch) {
 	clear(s.priority)
-	for i, values := range u.values {
-		y, _ := s.lesson(i, b)
+	for i, values := range b.values {
+		y, _ := h.lesson(i, b)
 		for k := range y {
-			s.priority[k] += math.Abs(float64(values[k])-float64(y[k])) / float64(len(u.values))
+			s.priority[k] += math.Abs(float64(values[k])-float64(y[k])) / float64(len(b.values))
 		}
 	}
 	if s.authors {
-		HeadDeviation(s.priority, u.values, 1)
+		HeadDeviation(s.priority, b.values, 1)
 	}
 	s.update(b)
 }
@@ -97,36 +98,55 @@ func (s tdReplay) prioritize(u *pun, b *batch) {
 // the targets follow, as in MEGA's code and in VDS's.
 type otherLearner struct {
 	everyStep
-	lessons
-	oneBackbone bool   // all critics share it
-	targetEvery int    // updates from one step of the targets to the next
-	prediction  matrix // of a head in a pass of its own
+	oneBackbone bool // all critics share it
+	targetEvery int  // updates from one step of the targets to the next
 }
 
-func (l *otherLearner) learn(a *Agent, b *batch) {
-	a.targets(b)
-	a.losses.critic, a.losses.head = l.learnBoth(a.pun, b)
-	a.sampler.prioritize(a.pun, b)
+func (l *otherLearner) update(a *Agent) error {
+	u, b := a.pun, &a.batch
+	if err := a.draw(b, a.sampler, a.curriculum.replayGoal); err != nil {
+		return err
+	}
+	a.updates++
+	a.policy.act(a.policy.target, b.next)
+	u.heads.targets(u, b, a.learning)
+	a.losses.critic, a.losses.head = l.learn(u, b)
+	a.sampler.prioritize(u.heads, b)
 	follow := a.updates%l.targetEvery == 0
 	if follow {
-		a.pun.follow()
+		u.follow()
 	}
 	a.losses.policy = a.learnPolicy(b.x)
 	if follow {
 		a.policy.follow(a.workers)
 	}
+	return a.checkLosses()
 }
 
-// learnBoth is [pun.learn], with other lessons.
-func (l *otherLearner) learnBoth(u *pun, b *batch) (criticLoss, headLoss float64) {
+// learn is [pun.learn], but for the gradients.
+func (l *otherLearner) learn(u *pun, b *batch) (criticLoss, headLoss float64) {
 	for i := range u.critics {
-		critic, head := l.pass(u, i, b, true, true)
+		critic, head := l.gradients(u, i, b)
 		criticLoss += critic
 		headLoss += head
 	}
 	l.descend(u, true, true)
-	g := float64(len(u.critics))
-	return criticLoss / g, headLoss / g
+	G := float64(len(u.critics))
+	return criticLoss / G, headLoss / G
+}
+
+// gradients is [pun.gradients], or without the head's part in the backbone's, which
+// the critic's then overwrites.
+func (l *otherLearner) gradients(u *pun, i int, b *batch) (criticLoss, headLoss float64) {
+	if u.params.PredictiveGradient == "joint" {
+		return u.gradients(i, b)
+	}
+	c := u.critics[i]
+	ξ := c.q.latent(u.pass, b.x)
+	headLoss = u.headTerm(i, b, ξ, epilogue{})
+	criticLoss = u.criticTerm(i, b, ξ, epilogue{mask: ξ})
+	c.q.backward(u.pass, c.gradient.q, len(c.q.layers)-1)
+	return criticLoss, headLoss
 }
 
 // descend takes a step of the critics' optimizers, of the heads', or of both.
@@ -144,62 +164,12 @@ func (l *otherLearner) descend(u *pun, critics, heads bool) {
 	}
 }
 
-// pass is one pass of a minibatch through critic i, with the gradients of its own
-// loss, of its head's, or of both.
-func (l *otherLearner) pass(u *pun, i int, b *batch, critic, head bool) (criticLoss, headLoss float64) {
-	c, p, w, B := u.critics[i], u.pass, u.pass.workers, b.x.rows
-	n := len(c.q.layers) - 1
-	final, q, prediction := c.q.layers[n], u.values[i][:B], c.prediction.slice(0, B)
-	dq, dp, dξ := p.dx[n+1].slice(0, B), u.dp.slice(0, B), p.dx[n].slice(0, B)
-	ξ := c.q.latent(p, b.x)
-	if critic {
-		final.forward(w, matrix{B, 1, 1, 1, q}, ξ, false)
-		y, weights := l.lesson(i, b)
-		criticLoss = CriticLoss(dq.data[:B], q, y, weights)
-		final.backward(w, c.gradient.q.layers[n], ξ, dq, p.dwT[n], false)
-		final.backwardInput(w, dξ, dq, p.wT[n], epilogue{mask: ξ})
-	} else { // the critic's prediction stays, for priorities
-		if l.prediction.rows < B {
-			l.prediction = newMatrix(B, u.width)
-		}
-		prediction = l.prediction.slice(0, B)
-	}
-	c.head.forward(w, prediction, ξ, false)
-	intoBackbone := head && (u.params.PredictiveGradient == "joint" || !critic)
-	if head {
-		headLoss = l.loss(i, dp, prediction, b)
-		c.head.backward(w, c.gradient.head, ξ, dp, u.headT, false)
-	}
-	if intoBackbone {
-		c.head.backwardInput(w, dξ, dp, u.headT, epilogue{add: critic, mask: ξ})
-	}
-	c.q.backward(p, c.gradient.q, n)
-	return criticLoss, headLoss
-}
-
-// lessons are what the critics of an ensemble and its heads learn.
-type lessons interface {
-	lesson(i int, b *batch) (y, w []float32)    // the targets of critic i, and their weights
-	loss(i int, dp, p matrix, b *batch) float64 // of head i at its outputs p, with the gradient dp
-}
-
-// punLessons are PUN's.
-type punLessons struct{}
-
-func (punLessons) lesson(_ int, b *batch) (y, w []float32) { return b.y, b.w }
-
-func (punLessons) loss(_ int, dp, p matrix, b *batch) float64 {
-	n := p.rows * p.cols
-	return PredictiveLoss(dp.data[:n], p.data[:n], b.sNext.data[:n], p.cols)
-}
-
 // ownTargets gives each critic targets from its own target critic.
 //
 // Reading R110: without the minimum of Equation 1, as Osband et al. have it; deep
 // ensembles, too, so that both differ from PUN in more than the estimate.
 type ownTargets struct {
 	heads
-	lessons
 	y [][]float32 // of each critic
 }
 
@@ -278,7 +248,7 @@ func (h *bootstrap) loss(i int, dp, p matrix, b *batch) float64 {
 			copy(s.row(row), p.row(row))
 		}
 	}
-	return h.lessons.loss(i, dp, p, &h.masked)
+	return punHeads{}.loss(i, dp, p, &h.masked)
 }
 
 // predicted returns, for the authors, the mean of the components.
@@ -349,23 +319,19 @@ func (*deepEnsemble) loss(_ int, dp, p matrix, b *batch) float64 {
 	return gaussianLoss(dp.data[:n], p.data[:n], b.sNext.data[:m], b.sNext.cols)
 }
 
-// spread is the mean over the heads of the variance, for the authors, or
+// deviation is the mean over the heads of the variance, for the authors, or
 // [HeadDeviation] of the means.
-func (h *deepEnsemble) spread(d []float64, outputs [][]float32, predicted int) {
-	g := float64(len(outputs))
-	for r := range d {
-		first, sum := r*(predicted+1), 0.0
-		if h.authors {
-			for _, o := range outputs {
-				sum += softplus(float64(o[first+predicted])) + varianceFloor
-			}
-			d[r] = sum / g
-			continue
+func (h *deepEnsemble) deviation(u []float64, outputs [][]float32, predicted int) {
+	if !h.authors {
+		HeadDeviation(u, outputs, predicted)
+		return
+	}
+	for r := range u {
+		sum := 0.0
+		for _, o := range outputs {
+			sum += softplus(float64(o[r*(predicted+1)+predicted])) + varianceFloor
 		}
-		for c := range predicted {
-			sum += elementDeviation(outputs, first+c, max(g-1, 1))
-		}
-		d[r] = sum / float64(predicted)
+		u[r] = sum / float64(len(outputs))
 	}
 }
 

@@ -165,7 +165,7 @@ func TestValueEstimator(t *testing.T) {
 		a, _ := walked(t, p, 40)
 		copy(a.observation, []float64{1.2, 2.7})
 		candidates := a.drawCandidates()
-		got := a.estimator.uncertainty(a, a.question(candidates, true), a.goalDraws)
+		got := a.estimator.uncertainty(a, a.candidates(candidates, true), a.goalDraws)
 		var want []float64
 		for _, i := range candidates {
 			s, g := a.observation, a.replay.achieved.at(i)
@@ -199,8 +199,8 @@ func TestUncertaintyNoise(t *testing.T) {
 	points := randomRows(rand.New(rand.NewPCG(1, 0)), n, 2)
 	estimate := func(σ float64) []float64 {
 		a.params.UncertaintyNoise = σ
-		q := question{states: points, goals: points, now: a.observation, desired: a.desired}
-		return newEstimator(&a.params).uncertainty(a, q, newStream(1, forGoals))
+		c := candidates{states: points, goals: points, now: a.observation, desired: a.desired}
+		return newEstimator(&a.params, a.pun).uncertainty(a, c, newStream(1, forGoals))
 	}
 	noise := estimate(σ)
 	for k, ε := range estimate(0) {
@@ -352,15 +352,12 @@ func TestGradients(t *testing.T) {
 		if err := a.update(); err != nil {
 			t.Fatal(err)
 		}
-		own, lessons, form := &a.batch, lessons(punLessons{}), "squared"
+		own, form := &a.batch, "squared"
 		for row, i := range own.transitions { // the policy has put its own actions there
 			copy(own.x.row(row)[own.x.cols-a.sizes.Action:], float32s(a.replay.action.at(i)))
 		}
-		switch l := learnerOf(a).(type) {
-		case *authorsLearner:
-			own, lessons, form = &l.headBatch, l.lessons, "norm"
-		case *otherLearner:
-			lessons = l.lessons
+		if l, ok := learnerOf(a).(*authorsLearner); ok {
+			own, form = &l.headBatch, "norm"
 		}
 		if p.Uncertainty != "pun" {
 			form = ""
@@ -368,9 +365,9 @@ func TestGradients(t *testing.T) {
 		critics := each(a.pun.critics, func(c *critic) vectorNet { return c.q.vector() })
 		heads := each(a.pun.critics, func(c *critic) vectorLayer { return c.head.vector() })
 		// Losses of critic i and its head; with one backbone, of all.
-		critic := func(i int) float64 { return twinLossOfBatch(lessons, critics[i], nil, &a.batch, i, "") }
+		critic := func(i int) float64 { return twinLossOfBatch(a.pun.heads, critics[i], nil, &a.batch, i, "") }
 		head := func(i int) float64 {
-			return twinLossOfBatch(lessons, critics[i], &heads[i], own, i, form)
+			return twinLossOfBatch(a.pun.heads, critics[i], &heads[i], own, i, form)
 		}
 		sum := func(loss func(int) float64, i int) float64 {
 			if p.Uncertainty == "bootstrap" {

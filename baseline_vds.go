@@ -2,6 +2,7 @@ package qta
 
 import (
 	"errors"
+	"math"
 	"slices"
 )
 
@@ -55,7 +56,6 @@ const (
 type vds struct {
 	onlyGoals
 	members *pun // their predictive heads are not used
-	learner otherLearner
 	batch   batch
 }
 
@@ -64,8 +64,8 @@ func newVDS(p Params, sizes Sizes, seed uint64, w *workers) *vds {
 	p.CriticRate = vdsRate
 	p.Polyak = vdsPolyak
 	p.Uncertainty = "pun"
-	h, l, s := newHeads(&p, sizes, seed, nil)
-	return &vds{members: newPUN(&p, sizes, h, s, newStream(seed, forMembers).Rand, w), learner: otherLearner{lessons: l}}
+	h, s := newHeads(&p, sizes, seed, nil)
+	return &vds{members: newPUN(&p, sizes, h, s, newStream(seed, forMembers).Rand, w)}
 }
 
 func (v *vds) ready(env Env) error {
@@ -112,8 +112,18 @@ func (v *vds) disagreement(a *Agent, goals [][]float64) []float64 {
 // valueDisagreement sets std to the population standard deviation of the
 // members' values of each candidate; q is members by candidates.
 func valueDisagreement(std []float64, q [][]float32) {
+	n := float64(len(q))
 	for k := range std {
-		std[k] = elementDeviation(q, k, float64(len(q)))
+		mean, squares := 0.0, 0.0
+		for _, values := range q {
+			mean += float64(values[k])
+		}
+		mean /= n
+		for _, values := range q {
+			δ := float64(values[k]) - mean
+			squares += float64(δ * δ)
+		}
+		std[k] = math.Sqrt(squares / n)
 	}
 }
 
@@ -128,17 +138,17 @@ func (v *vds) endEpisode(a *Agent) error {
 	loss := 0.0
 	for range vdsUpdates {
 		for i, c := range u.critics {
-			a.draw(b, uniform{a.replay}, pursuedGoal)
-			if err := a.checkRewards(b); err != nil {
+			if err := a.draw(b, uniform{a.replay}, pursuedGoal); err != nil {
 				return err
 			}
 			a.policy.act(a.policy.net, b.next)
 			q := u.targetValue(b.next, i)
 			TDTarget(b.y, b.r, q, q, u.params.Discount)
 			a.pun.clipReturns(b.y)
-			l, _ := v.learner.pass(u, i, b, true, false)
+			ξ := c.q.latent(u.pass, b.x)
+			loss += u.criticTerm(i, b, ξ, epilogue{mask: ξ})
+			c.q.backward(u.pass, c.gradient.q, len(c.q.layers)-1)
 			c.adam.step()
-			loss += l
 		}
 	}
 	u.follow()

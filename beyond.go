@@ -115,59 +115,45 @@ func (c practice) goal(a *Agent, first bool) ([]float64, error) {
 	return c.curriculum.goal(a, first)
 }
 
-// An average is a moving average of critics and heads (Polyak and Juditsky, 1992),
-// which is asked in the ensemble's place: the mean of the parameters over the first
-// 1/(1-ρ) updates, and Equation 3 from there on.
+// An average is a learner's ensemble whose critics and heads are a moving average
+// (Polyak and Juditsky, 1992), for an estimator to ask: the mean of the parameters over
+// the first 1/(1-ρ) updates, and Equation 3 from there on.
 //
 // Differs D4: section 3.2 asks the ensemble as it is, whose heads disagree longer
 // about a corner that they see often than about a new place (results/screen.md, on
 // 15x5).
 type average struct {
-	estimator
 	learner
-	follower
-	nets    []criticNet
+	*pun
 	updates int
 }
 
 // newAverage returns the average of an ensemble before the first update.
-func newAverage(e estimator, l learner, u *pun) *average {
-	m := &average{estimator: e, learner: l}
+func newAverage(u *pun, l learner) *average {
+	asked := *u // and shares all but the networks
+	asked.critics = nil
 	for _, c := range u.critics {
 		net := newCriticNet(u.widths, u.width)
 		copy(net.params, c.params)
-		m.nets = append(m.nets, net)
+		asked.critics = append(asked.critics, &critic{criticNet: net, follower: follower{target: net.params, online: c.params}})
 	}
-	return m
+	return &average{learner: l, pun: &asked}
 }
 
-func (m *average) uncertainty(a *Agent, q question, rng stream) []float64 {
-	m.exchange(a.pun)
-	defer m.exchange(a.pun)
-	return m.estimator.uncertainty(a, q, rng)
-}
-
-// exchange swaps the average with an ensemble's critics and heads.
-func (m *average) exchange(u *pun) {
-	for i, net := range m.nets {
-		u.critics[i].criticNet, m.nets[i] = net, u.critics[i].criticNet
-	}
-}
-
-func (m *average) learn(a *Agent, b *batch) {
-	m.learner.learn(a, b)
+func (m *average) update(a *Agent) error {
+	err := m.learner.update(a)
 	m.updates++
-	for i, net := range m.nets {
-		ρ := min(a.params.UncertaintyPolyak, 1-1/float64(m.updates))
-		m.follower = follower{net.params, a.pun.critics[i].params, ρ}
-		m.follow(a.workers)
+	for _, c := range m.critics {
+		c.ρ = min(a.params.UncertaintyPolyak, 1-1/float64(m.updates))
 	}
+	m.follow()
+	return err
 }
 
 func (m *average) saved() saved {
 	s := saved{&m.updates}
-	for _, net := range m.nets {
-		s = append(s, net.params)
+	for _, c := range m.critics {
+		s = append(s, c.params)
 	}
 	return s
 }
@@ -181,15 +167,18 @@ type scheduled struct {
 	perStep, perEpisode int
 }
 
-func (l scheduled) afterStep(a *Agent) error    { return a.updateTimes(l.perStep) }
-func (l scheduled) afterEpisode(a *Agent) error { return a.updateTimes(l.perEpisode) }
+func (l scheduled) update(a *Agent) error { return l.repeat(a, l.perStep) }
 
-func (a *Agent) updateTimes(n int) error {
+func (l scheduled) afterEpisode(a *Agent) error {
+	if a.step <= a.params.LearningStarts {
+		return nil
+	}
+	return l.repeat(a, l.perEpisode)
+}
+
+func (l scheduled) repeat(a *Agent, n int) error {
 	for range n {
-		if a.step <= a.params.LearningStarts {
-			return nil
-		}
-		if err := a.update(); err != nil {
+		if err := l.learner.update(a); err != nil {
 			return err
 		}
 	}

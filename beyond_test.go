@@ -34,7 +34,7 @@ func TestUncertaintyPolyak(t *testing.T) {
 	}
 	before := a.Digest()
 	mustPanic(t, "a survey of a short observation", func() { a.Survey(a.observation, a.desired, [][]float64{{1}}, [][]float64{{1, 2}}, 1) })
-	if a.estimator.uncertainty(a, a.question(a.drawCandidates(), true), a.goalDraws); a.Digest() != before {
+	if a.estimator.uncertainty(a, a.candidates(a.drawCandidates(), true), a.goalDraws); a.Digest() != before {
 		t.Error("a question, or one that panics, leaves the average in the ensemble's place")
 	}
 }

@@ -399,20 +399,21 @@ var equations = []equation{
 		TDTarget(y, in.R, in.QTarget[i], in.QTarget[j], in.Gamma)
 		out("y", y)
 	}},
-	{"td-target-networks", []int{1}, "Agent.targets", "actor critics s_next g r gamma M", func(in *inputs, out output) {
+	{"td-target-networks", []int{1}, "punHeads.targets", "actor critics s_next g r gamma M", func(in *inputs, out output) {
 		a, b := in.targets(false)
 		out("a_next", b.next.columns(b.next.cols-a.sizes.Action, b.next.cols))
 		out("y", b.y)
 	}},
-	{"td-target-clipped", []int{1}, "Agent.targets", "actor critics s_next g r gamma M lowest?", func(in *inputs, out output) {
+	{"td-target-clipped", []int{1}, "punHeads.targets", "actor critics s_next g r gamma M lowest?", func(in *inputs, out output) {
 		_, b := in.targets(true)
 		out("y", b.y)
 	}},
 	{"critic-loss", []int{2}, "CriticLoss", "critics s g a y w?", func(in *inputs, out output) {
 		a, b := in.learner(Paper())
 		for i, c := range a.pun.critics {
-			loss, _ := (&otherLearner{lessons: punLessons{}}).pass(a.pun, i, b, true, false)
-			out("loss", loss, i)
+			ξ := c.q.latent(a.pun.pass, b.x)
+			out("loss", a.pun.criticTerm(i, b, ξ, epilogue{mask: ξ}), i)
+			c.q.backward(a.pun.pass, c.gradient.q, len(c.q.layers)-1)
 			out("grad", c.gradient.q.layers, i)
 		}
 	}},
@@ -439,15 +440,13 @@ var equations = []equation{
 	}},
 	{"uncertainty", []int{5}, "pun.uncertainty", "critics heads s g actions", func(in *inputs, out output) {
 		a, b := in.learner(Paper())
-		x, ε := b.x, make([]float64, b.x.rows)
-		actions := x.columns(x.cols-a.sizes.Action, x.cols)
+		var actions []matrix
 		for j, rows := range in.Actions {
-			set("actions", actions, rows)
-			a.pun.deviation(ε, x)
-			out("per_action", ε, j)
+			actions = append(actions, newMatrix(b.x.rows, a.sizes.Action))
+			set("actions", actions[j], rows)
+			out("per_action", a.pun.uncertainty(b.x, actions[j:j+1]), j)
 		}
-		a.pun.d = len(in.Actions)
-		out("epsilon", a.pun.uncertainty(x, a.sizes.Action, stream{Rand: rand.New(actionScript(in.Actions))}))
+		out("epsilon", a.pun.uncertainty(b.x, actions))
 	}},
 	{"uncertainty-goal", []int{5}, "equation5.uncertainty", "critics heads s achieved desired ask actions", checkCandidates},
 	{"goal-probability", []int{6}, "GoalProbabilities, scaleUncertainty", "epsilon m b", func(in *inputs, out output) {
@@ -480,8 +479,8 @@ var equations = []equation{
 			out("discounted", OptimalValue(in.Gamma, int(hops)), k)
 		}
 	}},
-	{"update", nil, "otherLearner.learn", updateKeys, checkUpdate},
-	{"update-joint", nil, "everyStep.learn", updateKeys + " predictive_weight", checkUpdate},
+	{"update", nil, "otherLearner.update", updateKeys, checkUpdate},
+	{"update-joint", nil, "everyStep.update", updateKeys + " predictive_weight", checkUpdate},
 	{"gaussian-nll", nil, "gaussianLoss", "mu raw y", func(in *inputs, out output) {
 		n := len(in.Mu)
 		p, dp := newMatrix(n, 2), newMatrix(n, 2)
@@ -552,7 +551,8 @@ func (in *inputs) targets(clip bool) (*Agent, *batch) {
 		a.pun.lowest = in.Lowest
 	}
 	a.learning = pairScript(in.M, len(a.pun.critics))
-	a.targets(b)
+	a.policy.act(a.policy.target, b.next)
+	a.pun.heads.targets(a.pun, b, a.learning)
 	return a, b
 }
 
@@ -563,16 +563,16 @@ func checkCandidates(in *inputs, out output) {
 	p := Paper()
 	p.UncertaintyGoal, p.UncertaintyActions = in.Ask, len(in.Actions)
 	a := in.agent(p, in)
-	q := question{desired: make([]float64, a.sizes.Goal)}
-	set("desired", q.desired, in.Desired)
+	c := candidates{desired: make([]float64, a.sizes.Goal)}
+	set("desired", c.desired, in.Desired)
 	for k, s := range in.S {
 		state, goal := make([]float64, len(s)), make([]float64, a.sizes.Goal)
 		set("s", state, s)
 		set("achieved", goal, in.Achieved[k])
-		q.states, q.goals = append(q.states, state), append(q.goals, goal)
+		c.states, c.goals = append(c.states, state), append(c.goals, goal)
 	}
 	drawn := actionScript(in.Actions)
-	ε := a.estimator.uncertainty(a, q, stream{Rand: rand.New(drawn)})
+	ε := a.estimator.uncertainty(a, c, stream{Rand: rand.New(drawn)})
 	if len(*drawn) > 0 || len(in.Achieved) > len(in.S) {
 		panic("in: there are more actions, or goals achieved, than states")
 	}
@@ -581,19 +581,15 @@ func checkCandidates(in *inputs, out output) {
 
 func checkPredictiveLoss(in *inputs, out output) {
 	a, b := in.learner(Paper())
-	u, l := a.pun, &otherLearner{lessons: map[string]lessons{"mse": punLessons{}, "norm": normLessons{}}[in.Form]}
-	if l.lessons == nil {
+	u := a.pun
+	if u.heads = map[string]heads{"mse": punHeads{}, "norm": authorsHeads{}}[in.Form]; u.heads == nil {
 		panic(fmt.Sprintf("in: form is %q, want mse or norm", in.Form))
 	}
 	for i, c := range u.critics {
-		_, loss := l.pass(u, i, b, false, true)
-		out("loss", loss, i)
-		out("pred", l.prediction, i)
+		out("loss", u.headTerm(i, b, c.q.latent(u.pass, b.x), epilogue{}), i)
+		out("pred", matrix{b.x.rows, u.width, u.width, 1, b.predictions[i]}, i)
 		out("grad_head", c.gradient.head, i)
-		// The vectors have the gradient after the latent's ReLU, so no mask.
-		dξ := newMatrix(u.dp.rows, c.head.w.rows)
-		c.head.backwardInput(u.pass.workers, dξ, u.dp, u.headT, epilogue{})
-		out("grad_xi", dξ, i)
+		out("grad_xi", u.pass.dx[len(c.q.layers)-1], i) // before the mask of ReLU
 	}
 }
 
@@ -640,9 +636,12 @@ func checkUpdate(in *inputs, out output) {
 	p.PredictiveGradient = gradient
 	a := in.agent(p, &in.Steps[0])
 	for _, step := range in.Steps {
-		b := step.batch(a)
+		a.batch = *step.batch(a)
+		a.batch.transitions = nil // nothing is drawn
 		a.learning = pairScript(step.M, len(a.pun.critics))
-		a.learner.learn(a, b)
+		if err := a.learner.update(a); err != nil {
+			panic(err)
+		}
 	}
 	out("actor", a.policy.net.layers)
 	out("actor_target", a.policy.target.layers)

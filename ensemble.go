@@ -101,7 +101,7 @@ func (u *PUN) Value(observations, goals, actions [][]float64) []float64 {
 func (u *PUN) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
 	x := newMatrix(len(observations), u.sizes.Observation+u.sizes.Goal+u.sizes.Action)
 	u.fill(x, observations, goals)
-	return u.pun.uncertainty(x, u.sizes.Action, newStream(seed, forSurvey))
+	return u.pun.uncertainty(x, drawActions(newStream(seed, forSurvey), u.pun.d, x.rows, u.sizes.Action))
 }
 
 func (u *PUN) minibatch(n int) *batch {

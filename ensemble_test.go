@@ -32,7 +32,8 @@ func TestPUNIsTheAgents(t *testing.T) {
 			b := &a.batch
 			for range 5 {
 				a.draw(b, a.sampler, a.curriculum.replayGoal)
-				a.targets(b) // fills in a'
+				a.policy.act(a.policy.target, b.next)
+				a.pun.heads.targets(a.pun, b, a.learning)
 				s, g, act := tableOf(b.x, 0, 2), tableOf(b.x, 2, 4), tableOf(b.x, 4, 6)
 				y := u.Targets(float64s(b.r), tableOf(b.next, 0, 2), g, tableOf(b.next, 4, 6))
 				if diff := cmp.Diff(float64s(b.y), y); diff != "" {

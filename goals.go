@@ -41,7 +41,7 @@ func (queryTheAgent) goal(a *Agent, first bool) ([]float64, error) {
 	if first {
 		candidates = a.achievable(candidates) // section 3.3
 	}
-	ε := a.estimator.uncertainty(a, a.question(candidates, first), a.goalDraws)
+	ε := a.estimator.uncertainty(a, a.candidates(candidates, first), a.goalDraws)
 	p := make([]float64, len(candidates))
 	GoalProbabilities(p, ε, a.params.Slope, a.params.Intercept)
 	return a.replay.achieved.at(candidates[pick(p, a.goalDraws.Float64())]), nil
@@ -80,51 +80,74 @@ func (a *Agent) drawCandidates() []int {
 //
 //	ε_k = 1/d Σ_j deviation_i P_i(Q_backbone,i(s_k, a_j, g_k))
 //
-// Row k of x holds s_k and g_k. Its last columns, as many as an action has
-// components, are for a_j.
+// Row k of x holds s_k and g_k, and row k of actions[j], of d matrices, a_j: that
+// goes to the last columns of x.
 //
 // It implements QTA, Equation 5 (Section 3.2).
 //
 // Reading R17: the sum has d terms and the ensemble G; the display's sums start at
 // 0 and so count one more.
-func (u *pun) uncertainty(x matrix, components int, rng stream) []float64 {
-	ε, one := make([]float64, x.rows), make([]float64, x.rows)
-	for range u.d {
-		for k := range x.rows {
-			a := x.row(k)[x.cols-components:]
-			for c := range a {
-				a[c] = float32(symmetric(rng.Rand))
+func (u *pun) uncertainty(x matrix, actions []matrix) []float64 {
+	ε, d := make([]float64, x.rows), float64(len(actions))
+	for lo := 0; lo < x.rows; lo += askedRows {
+		chunk := x.slice(lo, min(lo+askedRows, x.rows))
+		predictions, deviation := u.newPredictions(chunk.rows), make([]float64, chunk.rows)
+		for _, a := range actions {
+			for k := range chunk.rows {
+				copy(chunk.row(k)[x.cols-a.cols:], a.row(lo+k))
 			}
-		}
-		u.deviation(one, x)
-		for k, v := range one {
-			ε[k] += v / float64(u.d)
+			for i, c := range u.critics {
+				u.predict(i, predictions[i], c.q.latent(u.pass, chunk))
+			}
+			u.heads.deviation(deviation, predictions, u.predicted)
+			for k, v := range deviation {
+				ε[lo+k] += v / d
+			}
 		}
 	}
 	return ε
 }
 
-// A question is about candidates: how uncertain is the agent about each?
-type question struct {
-	states, goals [][]float64 // where the agent was, and the goal achieved there
-	now, desired  []float64   // where it is, and the environment's goal
-	first         bool        // they are candidates for an episode's first goal
+// askedRows is how many rows are asked about at a time, so that a long question
+// needs little memory beside its rows.
+const askedRows = 384
+
+// drawActions draws the actions of Equation 5: d matrices, each with an action of
+// so many components for each of n candidates.
+func drawActions(rng stream, d, n, components int) []matrix {
+	actions := make([]matrix, d)
+	for j := range actions {
+		actions[j] = newMatrix(n, components)
+		for c := range actions[j].data {
+			actions[j].data[c] = float32(symmetric(rng.Rand))
+		}
+	}
+	return actions
 }
 
-func (a *Agent) question(candidates []int, first bool) question {
-	return question{
-		states: a.replay.observation.of(candidates), goals: a.replay.achieved.of(candidates),
-		now: a.observation, desired: a.desired, first: first,
+// candidates are states that the agent was in, with the goals achieved there, of
+// which one is to be chosen.
+type candidates struct {
+	states, goals [][]float64
+	desired       []float64 // the environment's goal
+	now           []float64 // where the agent is: for departures
+	first         bool      // they are for an episode's first goal: for departures
+}
+
+func (a *Agent) candidates(transitions []int, first bool) candidates {
+	return candidates{
+		states: a.replay.observation.of(transitions), goals: a.replay.achieved.of(transitions),
+		desired: a.desired, now: a.observation, first: first,
 	}
 }
 
-// An estimator answers a question: by Equation 5, or as in a method that the paper
-// compares with it.
+// An estimator says how uncertain the agent is about candidates: by Equation 5, or as
+// in a method that the paper compares with it.
 type estimator interface {
-	uncertainty(a *Agent, q question, rng stream) []float64
+	uncertainty(a *Agent, c candidates, rng stream) []float64
 }
 
-// equation5 is the paper's estimator.
+// equation5 is the paper's estimator, which asks an ensemble.
 //
 // Reading R27: a candidate's state is the one the agent was in, and its goal
 // the one that UncertaintyGoal names.
@@ -133,14 +156,14 @@ type estimator interface {
 // the prediction is learned to be agnostic to the choice of goal". It is not, and
 // with that goal, as in [Literal], 6x5 and 8x5 are not solved (results/README.md).
 // [Paper] has the candidate as goal, as in the authors' code.
-type equation5 struct{}
+type equation5 struct{ ensemble *pun }
 
-func (equation5) uncertainty(a *Agent, q question, rng stream) []float64 {
-	goals := q.goals
+func (e equation5) uncertainty(a *Agent, c candidates, rng stream) []float64 {
 	if a.params.UncertaintyGoal == "desired" {
-		goals = slices.Repeat([][]float64{q.desired}, len(goals))
+		c.goals = slices.Repeat([][]float64{c.desired}, len(c.goals))
 	}
-	return a.pun.uncertainty(a.rows(q.states, goals), a.sizes.Action, rng)
+	actions := drawActions(rng, e.ensemble.d, len(c.goals), a.sizes.Action)
+	return e.ensemble.uncertainty(a.rows(c.states, c.goals), actions)
 }
 
 // scaleUncertainty sets scaled to (ε - min ε) / (max ε - min ε), or to zeros

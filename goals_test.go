@@ -117,7 +117,7 @@ func TestSelection(t *testing.T) {
 		for _, first := range []bool{true, false} {
 			candidates, drawn := a.drawCandidates(), newStream(1, forGoals)
 			*drawn.pcg = *a.goalDraws.pcg
-			got := a.estimator.uncertainty(a, a.question(candidates, first), a.goalDraws)
+			got := a.estimator.uncertainty(a, a.candidates(candidates, first), a.goalDraws)
 			actions := make([][][]float64, len(candidates))
 			for range d { // drawn the other way round
 				for k := range actions {

@@ -87,7 +87,7 @@ func twinPrediction(critic vectorNet, head vectorLayer, x []float64) []float64 {
 
 // twinLossOfBatch is the loss of critic i on a minibatch, or of its head; the
 // head's is squared, or with the form norm a norm.
-func twinLossOfBatch(h lessons, critic vectorNet, head *vectorLayer, b *batch, i int, form string) (mean float64) {
+func twinLossOfBatch(h heads, critic vectorNet, head *vectorLayer, b *batch, i int, form string) (mean float64) {
 	var y, w []float32
 	if head == nil {
 		y, w = h.lesson(i, b)
@@ -121,7 +121,7 @@ func twinLossOfBatch(h lessons, critic vectorNet, head *vectorLayer, b *batch, i
 }
 
 // headLearns reports whether head i is to learn from a transition.
-func headLearns(h any, i, transition int) bool {
+func headLearns(h heads, i, transition int) bool {
 	b, ok := h.(*bootstrap)
 	return !ok || b.in(transition, i) != b.authors
 }
@@ -148,11 +148,23 @@ func learnerOf(a *Agent) learner {
 	}
 }
 
-func averageOf(a *Agent) []criticNet {
-	if m, ok := a.learner.(*average); ok {
-		return m.nets
+func averageOf(a *Agent) []*critic {
+	l := a.learner
+	if s, ok := l.(scheduled); ok {
+		l = s.learner
+	}
+	if m, ok := l.(*average); ok {
+		return m.critics
 	}
 	return nil
+}
+
+// update makes one update, whenever it is due.
+func (a *Agent) update() error {
+	if s, ok := a.learner.(scheduled); ok {
+		return s.learner.update(a)
+	}
+	return a.learner.update(a)
 }
 
 // twinParams returns a layer's parameters in the order in which the package

@@ -109,8 +109,8 @@ func PredictiveLoss(dp, p, s []float32, width int) float64 {
 }
 
 // HeadDeviation sets u, of B values, to the disagreement of the G predictive
-// heads: the sample standard deviation over the heads, each B by width, then
-// the mean over the width components. With one head it is 0.
+// heads, each B rows of at least width components: the sample standard deviation
+// over the heads, then the mean over the first width components. With one head it is 0.
 //
 // It is part of QTA, Equation 5.
 //
@@ -120,29 +120,23 @@ func PredictiveLoss(dp, p, s []float32, width int) float64 {
 // Reading R16: it divides by G-1, and averages components: the paper names
 // neither.
 func HeadDeviation(u []float64, heads [][]float32, width int) {
-	g := float64(len(heads))
+	G := float64(len(heads))
 	for r := range u {
-		sum := 0.0
-		for c := r * width; c < (r+1)*width; c++ {
-			sum += elementDeviation(heads, c, max(g-1, 1))
+		sum, first := 0.0, r*(len(heads[0])/len(u))
+		for c := first; c < first+width; c++ {
+			mean, squares := 0.0, 0.0
+			for _, p := range heads {
+				mean += float64(p[c])
+			}
+			mean /= G
+			for _, p := range heads {
+				δ := float64(p[c]) - mean
+				squares += float64(δ * δ)
+			}
+			sum += math.Sqrt(squares / max(G-1, 1))
 		}
 		u[r] = sum / float64(width)
 	}
-}
-
-// elementDeviation returns the root of the sum over the heads of their element c's
-// squared difference from its mean, divided by n.
-func elementDeviation(heads [][]float32, c int, n float64) float64 {
-	mean, square := 0.0, 0.0
-	for _, h := range heads {
-		mean += float64(h[c])
-	}
-	mean /= float64(len(heads))
-	for _, h := range heads {
-		δ := float64(h[c]) - mean
-		square += float64(δ * δ)
-	}
-	return math.Sqrt(square / n)
 }
 
 // A pun is the ensemble.
@@ -154,25 +148,26 @@ type pun struct {
 	heads  heads
 	lowest float64 // return that is possible
 
-	pass                *pass
-	dp                  matrix      // the gradient with respect to the heads' output, B by its width
-	headT               matrix      // scratch for a head's transposed weights
-	values, predictions [][]float32 // of each critic, and its head's output, for the batch at work
+	pass  *pass
+	dp    matrix // the gradient with respect to the heads' output, B by its width
+	headT matrix // scratch for a head's transposed weights
 }
 
 // A shape is the numbers of an ensemble's heads.
 type shape struct {
 	predicted int // numbers that a head predicts
-	width     int // numbers of its output
+	width     int // numbers of its output: as many, but for departures
 	d         int // random actions of one estimate of uncertainty
 }
 
-// heads are the predictive heads of an ensemble, and what its critics learn from:
+// heads are the predictive heads of an ensemble, and what they and its critics learn:
 // PUN's, or those of an ensemble that the paper compares it with.
 type heads interface {
-	predicted(r *replay, i int) []float64                   // what a head is to predict of transition i
-	targets(u *pun, b *batch, rng stream)                   // Equation 1, with s', g' and a' in b.next
-	spread(d []float64, outputs [][]float32, predicted int) // sets d to how far outputs are apart
+	predicted(r *replay, i int) []float64                      // what a head is to predict of transition i
+	targets(u *pun, b *batch, rng stream)                      // Equation 1, with s', g' and a' in b.next
+	lesson(i int, b *batch) (y, w []float32)                   // the targets of critic i, and their weights
+	loss(i int, dp, p matrix, b *batch) float64                // Equation 4 of head i at its outputs p, with the gradient dp
+	deviation(u []float64, outputs [][]float32, predicted int) // sets u to how far outputs are apart
 }
 
 // punHeads are PUN's.
@@ -189,19 +184,31 @@ func punShape(p *Params, sizes Sizes) shape {
 func (punHeads) predicted(r *replay, i int) []float64 { return r.nextObservation.at(i) }
 
 // targets sets b.y, for all critics alike.
+//
+// Reading R6: a' comes from the target policy given (s', g), as in DDPG; the
+// paper writes π(·|s') and names neither network nor goal.
+//
+// Reading R7: g' is g, the goal of the transition after relabeling.
 func (punHeads) targets(u *pun, b *batch, rng stream) {
 	i, j := drawPair(rng, len(u.critics))
-	q1 := u.targetValue(b.next, i)
-	q2 := q1
+	q := u.targetValue(b.next, i)
+	copy(b.y, q)
 	if j != i {
-		q2 = u.targetValue(b.next, j)
+		q = u.targetValue(b.next, j)
 	}
-	TDTarget(b.y, b.r, q1, q2, u.params.Discount)
+	TDTarget(b.y, b.r, b.y, q, u.params.Discount)
 	u.clipReturns(b.y)
 }
 
-func (punHeads) spread(d []float64, outputs [][]float32, predicted int) {
-	HeadDeviation(d, outputs, predicted)
+func (punHeads) lesson(_ int, b *batch) (y, w []float32) { return b.y, b.w }
+
+func (punHeads) loss(_ int, dp, p matrix, b *batch) float64 {
+	n := p.rows * p.cols
+	return PredictiveLoss(dp.data[:n], p.data[:n], b.sNext.data[:n], p.cols)
+}
+
+func (punHeads) deviation(u []float64, outputs [][]float32, predicted int) {
+	HeadDeviation(u, outputs, predicted)
 }
 
 // A critic is Q_φ and its head P, with its target and what learning needs.
@@ -211,8 +218,6 @@ type critic struct {
 	follower            // of φ
 	gradient       criticNet
 	adam, headAdam *adam
-
-	prediction matrix // the head's output for the batch at work, B by its width
 }
 
 // A criticNet is the parameters of a critic and its head, or their gradient.
@@ -226,12 +231,10 @@ type criticNet struct {
 	head   layer     // P: ξ to the predicted s'
 }
 
-// targetValue returns the value of target critic i at x, of B elements. It is
-// valid until the critic's next use.
+// targetValue returns the value of target critic i at x, of B elements. It is valid
+// until the next network's turn.
 func (u *pun) targetValue(x matrix, i int) []float32 {
-	q := u.values[i][:x.rows]
-	copy(q, u.critics[i].target.infer(u.pass, x).data)
-	return q
+	return u.critics[i].target.infer(u.pass, x).data[:x.rows]
 }
 
 // learn takes one step of every critic and its head, and returns the mean losses
@@ -243,17 +246,19 @@ func (u *pun) targetValue(x matrix, i int) []float32 {
 // Reading R113: Equation 4 has weight 1 beside Equation 2. The authors' code
 // averages the heads' losses over the critics, so that Adam's ε counts for three.
 func (u *pun) learn(b *batch) (criticLoss, headLoss float64) {
-	for i := range u.critics {
-		critic, head := u.learnCritic(i, b)
+	for i, c := range u.critics {
+		critic, head := u.gradients(i, b)
 		criticLoss += critic
 		headLoss += head
+		c.adam.step()
+		c.headAdam.step()
 	}
-	g := float64(len(u.critics))
-	return criticLoss / g, headLoss / g
+	G := float64(len(u.critics))
+	return criticLoss / G, headLoss / G
 }
 
-// learnCritic descends Equation 2 plus Equation 4 for critic i and its head, and
-// returns both losses.
+// gradients sets the gradients of Equation 2 plus Equation 4 for critic i and its
+// head, and returns both losses.
 //
 // Reading R13: the gradient goes on through ξ into the critic's backbone, which
 // descends both losses as one, by the critic's optimizer; the head's own layer
@@ -262,28 +267,49 @@ func (u *pun) learn(b *batch) (criticLoss, headLoss float64) {
 //
 // Reading R14: Equation 4 sums over the critics' minibatch B, by the notation, so ξ
 // is computed with the relabeled goal.
-func (u *pun) learnCritic(i int, b *batch) (criticLoss, headLoss float64) {
-	c, p, w, B := u.critics[i], u.pass, u.pass.workers, b.x.rows
-	n := len(c.q.layers) - 1
-	final, q, sPredicted := c.q.layers[n], u.values[i][:B], c.prediction.slice(0, B)
-	dq, dp, dξ := p.dx[n+1].slice(0, B), u.dp.slice(0, B), p.dx[n].slice(0, B)
-	ξ := c.q.latent(p, b.x)
-
-	final.forward(w, matrix{B, 1, 1, 1, q}, ξ, false)
-	criticLoss = CriticLoss(dq.data[:B], q, b.y, b.w)
-	final.backward(w, c.gradient.q.layers[n], ξ, dq, p.dwT[n], false)
-	final.backwardInput(w, dξ, dq, p.wT[n], epilogue{mask: ξ})
-
-	c.head.forward(w, sPredicted, ξ, false)
-	size := B * u.width
-	headLoss = PredictiveLoss(dp.data[:size], sPredicted.data[:size], b.sNext.data[:size], u.width)
-	c.head.backward(w, c.gradient.head, ξ, dp, u.headT, false)
-	c.head.backwardInput(w, dξ, dp, u.headT, epilogue{add: true, mask: ξ})
-
-	c.q.backward(p, c.gradient.q, n)
-	c.adam.step()
-	c.headAdam.step()
+func (u *pun) gradients(i int, b *batch) (criticLoss, headLoss float64) {
+	q, gradient := u.critics[i].q, u.critics[i].gradient.q
+	ξ := q.latent(u.pass, b.x)
+	criticLoss = u.criticTerm(i, b, ξ, epilogue{})
+	headLoss = u.headTerm(i, b, ξ, epilogue{add: true, mask: ξ})
+	q.backward(u.pass, gradient, len(q.layers)-1)
 	return criticLoss, headLoss
+}
+
+// criticTerm sets the gradient of Equation 2 with respect to the last layer of
+// critic i, given ξ of a minibatch, and returns the loss. What it does to the gradient
+// with respect to ξ is in e: the last of several terms has the mask of ReLU.
+func (u *pun) criticTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
+	c, w, B := u.critics[i], u.pass.workers, ξ.rows
+	last := len(c.q.layers) - 1
+	final, q, wT := c.q.layers[last], matrix{B, 1, 1, 1, b.values[i]}, u.pass.wT[last]
+	dξ, dq := u.pass.dx[last].slice(0, B), u.pass.dx[last+1].slice(0, B)
+
+	final.forward(w, q, ξ, false)
+	y, weights := u.heads.lesson(i, b)
+	loss := CriticLoss(dq.data[:B], q.data, y, weights)
+	final.backward(w, c.gradient.q.layers[last], ξ, dq, u.pass.dwT[last], false)
+	final.backwardInput(w, dξ, dq, wT, e)
+	return loss
+}
+
+// headTerm is criticTerm for Equation 4 and the head of critic i.
+func (u *pun) headTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
+	c, w, B := u.critics[i], u.pass.workers, ξ.rows
+	dξ, dp := u.pass.dx[len(c.q.layers)-1].slice(0, B), u.dp.slice(0, B)
+
+	p := u.predict(i, b.predictions[i], ξ)
+	loss := u.heads.loss(i, dp, p, b)
+	c.head.backward(w, c.gradient.head, ξ, dp, u.headT, false)
+	c.head.backwardInput(w, dξ, dp, u.headT, e)
+	return loss
+}
+
+// predict sets p, B by the heads' width, to what head i makes of ξ, and returns it.
+func (u *pun) predict(i int, p []float32, ξ matrix) matrix {
+	output := matrix{ξ.rows, u.width, u.width, 1, p}
+	u.critics[i].head.forward(u.pass.workers, output, ξ, false)
+	return output
 }
 
 // follow applies Equation 3 to every critic.
@@ -305,29 +331,6 @@ type follower struct {
 func (f *follower) follow(w *workers) { w.run(f, len(f.target), 16*len(f.target)) }
 
 func (f *follower) do(lo, hi int) { Polyak(f.target[lo:hi], f.online[lo:hi], f.ρ) }
-
-// askedRows is how many rows are asked about at a time, so that a long question
-// needs little memory beside its rows.
-const askedRows = 384
-
-// deviation sets d, of B values, to how far the heads are apart at x.
-func (u *pun) deviation(d []float64, x matrix) {
-	u.reserve(min(x.rows, askedRows))
-	for lo := 0; lo < x.rows; lo += askedRows {
-		chunk := x.slice(lo, min(lo+askedRows, x.rows))
-		for _, c := range u.critics {
-			c.head.forward(u.pass.workers, c.prediction.slice(0, chunk.rows), c.q.latent(u.pass, chunk), false)
-		}
-		u.heads.spread(d[lo:][:chunk.rows], u.predictions, u.predicted)
-	}
-}
-
-// priorities sets d to the priority of each transition that the critics have
-// just learned from, before they moved.
-//
-// Reading R10: it is the heads' deviation at (s, a, g) after relabeling, as in the
-// authors' code; the paper does not say how to estimate one transition.
-func (u *pun) priorities(d []float64) { u.heads.spread(d, u.predictions, u.predicted) }
 
 // valuesAt returns the critics' values at x, critics by rows.
 func (u *pun) valuesAt(x matrix) [][]float32 {
@@ -358,11 +361,9 @@ func newPUN(p *Params, sizes Sizes, h heads, s shape, rng *rand.Rand, w *workers
 	widths := p.widths(sizes.Observation+sizes.Goal+sizes.Action, 1)
 	u := &pun{
 		params: p, widths: widths, heads: h, shape: s,
-		lowest:      -1 / (1 - p.Discount),
-		pass:        newPass(widths, w),
-		headT:       newMatrix(s.width, p.HiddenSize),
-		values:      make([][]float32, p.Critics),
-		predictions: make([][]float32, p.Critics),
+		lowest: -1 / (1 - p.Discount),
+		pass:   newPass(widths, w),
+		headT:  newMatrix(s.width, p.HiddenSize),
 	}
 	for range p.Critics {
 		net, gradient := newCriticNet(widths, s.width), newCriticNet(widths, s.width)
@@ -407,41 +408,19 @@ func (u *pun) parameters(kind string) []parameterVector {
 	return vectors
 }
 
-// A batch is a minibatch as the networks see it: s and g normalized.
-type batch struct {
-	transitions []int     // which they are, in the replay
-	x           matrix    // s, g, a: B by observation + goal + action
-	next        matrix    // s', g and room for a'
-	r           []float32 // reward
-	y           []float32 // targets of Equation 1
-	w           []float32 // weights of Equation 8
-	sNext       matrix    // what the heads predict: s' as it is
-}
-
-// newBatch returns a batch of weight 1, and makes room for it.
-func (u *pun) newBatch(rows int, sizes Sizes) batch {
-	u.reserve(rows)
-	width := sizes.Observation + sizes.Goal + sizes.Action
-	return batch{
-		transitions: make([]int, rows),
-		x:           newMatrix(rows, width),
-		next:        newMatrix(rows, width),
-		r:           make([]float32, rows),
-		y:           make([]float32, rows),
-		w:           slices.Repeat([]float32{1}, rows),
-		sNext:       newMatrix(rows, u.predicted),
-	}
-}
-
 // reserve makes room for batches of the given number of rows.
 func (u *pun) reserve(rows int) {
-	if rows <= u.dp.rows {
-		return
+	if rows > u.dp.rows {
+		u.pass.reserve(rows)
+		u.dp = newMatrix(rows, u.width)
 	}
-	u.pass.reserve(rows)
-	u.dp = newMatrix(rows, u.width)
-	for i, c := range u.critics {
-		c.prediction = newMatrix(rows, u.width)
-		u.values[i], u.predictions[i] = make([]float32, rows), c.prediction.data
+}
+
+// newPredictions returns room for each head's output, rows by its width.
+func (u *pun) newPredictions(rows int) [][]float32 {
+	predictions := make([][]float32, len(u.critics))
+	for i := range predictions {
+		predictions[i] = make([]float32, rows*u.width)
 	}
+	return predictions
 }

@@ -150,8 +150,13 @@ func (a *Agent) trainStep() error {
 			}
 		}
 	}
-	if err := a.learner.afterStep(a); err != nil || !episodeEnds {
-		return err
+	if a.step > a.params.LearningStarts {
+		if err := a.learner.update(a); err != nil {
+			return err
+		}
+	}
+	if !episodeEnds {
+		return nil
 	}
 	a.showNormalizers() // the episode is in the replay
 	if err := a.curriculum.endEpisode(a); err != nil {
@@ -193,66 +198,78 @@ func (a *Agent) enterState(s State) {
 	copy(a.achieved, s.Achieved)
 }
 
+// A learner says when the networks learn, and what an update is.
+type learner interface {
+	update(a *Agent) error       // called when a step is in the replay
+	afterEpisode(a *Agent) error // and when the curriculum has seen an episode: for VDS
+	saved() saved                // the state that training changes, but for the networks': for departures
+}
+
+// everyStep is the paper's learner.
+type everyStep struct{}
+
+func (everyStep) afterEpisode(*Agent) error { return nil }
+func (everyStep) saved() saved              { return nil }
+
 // update is one step of every network on one minibatch.
-func (a *Agent) update() error {
+func (everyStep) update(a *Agent) error {
 	b := &a.batch
-	a.draw(b, a.sampler, a.curriculum.replayGoal) // section 3.3
-	if err := a.checkRewards(b); err != nil {
+	if err := a.draw(b, a.sampler, a.curriculum.replayGoal); err != nil { // section 3.3
 		return err
 	}
 	a.updates++
-	a.learner.learn(a, b)
+	a.policy.act(a.policy.target, b.next)           // a' of Equation 1
+	a.pun.heads.targets(a.pun, b, a.learning)       // Equation 1
+	a.losses.critic, a.losses.head = a.pun.learn(b) // Equations 2 and 4
+	a.sampler.prioritize(a.pun.heads, b)            // Equation 7
+	a.pun.follow()                                  // Equation 3
+	a.losses.policy = a.learnPolicy(b.x)            // DDPG
+	a.policy.follow(a.workers)                      // Equation 3
+	return a.checkLosses()
+}
+
+func (a *Agent) checkLosses() error {
 	return cmp.Or(
 		checkFinite(a.step, "critics", a.losses.critic),
 		checkFinite(a.step, "predictive heads", a.losses.head),
 		checkFinite(a.step, "policy", a.losses.policy))
 }
 
-// A learner says when the networks learn, and what an update is.
-type learner interface {
-	learn(a *Agent, b *batch)    // one step of every network on a minibatch
-	afterStep(a *Agent) error    // called when a step is in the replay
-	afterEpisode(a *Agent) error // and when the curriculum has seen an episode
-	saved() saved                // the state that training changes, but for the networks'
+// A batch is a minibatch as the networks see it: s and g normalized.
+type batch struct {
+	transitions []int     // which they are, in the replay
+	x           matrix    // s, g, a: B by observation + goal + action
+	next        matrix    // s', g and room for a'
+	r           []float32 // reward
+	y           []float32 // targets of Equation 1
+	w           []float32 // weights of Equation 8
+	sNext       matrix    // what the heads predict: s' as it is
+
+	values, predictions [][]float32 // of each critic, and of its head, before they moved
 }
 
-// everyStep is the paper's learner.
-type everyStep struct{}
-
-// learn moves the critics with their heads, their targets, the policy, and its
-// target.
-func (everyStep) learn(a *Agent, b *batch) {
-	a.targets(b)                                    // Equation 1
-	a.losses.critic, a.losses.head = a.pun.learn(b) // Equations 2 and 4
-	a.sampler.prioritize(a.pun, b)                  // Equation 7
-	a.pun.follow()                                  // Equation 3
-	a.losses.policy = a.learnPolicy(b.x)            // DDPG
-	a.policy.follow(a.workers)                      // Equation 3
-}
-
-// targets computes Equation 1 for a minibatch.
-//
-// Reading R6: a' comes from the target policy given (s', g), as in DDPG; the
-// paper writes π(·|s') and names neither network nor goal.
-//
-// Reading R7: g' is g, the goal of the transition after relabeling.
-func (a *Agent) targets(b *batch) {
-	a.policy.act(a.policy.target, b.next)
-	a.pun.heads.targets(a.pun, b, a.learning)
-}
-
-func (everyStep) afterStep(a *Agent) error {
-	if a.step <= a.params.LearningStarts {
-		return nil
+// newBatch returns a batch of weight 1, and makes room for it.
+func (u *pun) newBatch(rows int, sizes Sizes) batch {
+	u.reserve(rows)
+	width := sizes.Observation + sizes.Goal + sizes.Action
+	b := batch{
+		transitions: make([]int, rows),
+		x:           newMatrix(rows, width),
+		next:        newMatrix(rows, width),
+		r:           make([]float32, rows),
+		y:           make([]float32, rows),
+		w:           slices.Repeat([]float32{1}, rows),
+		sNext:       newMatrix(rows, u.predicted),
+		predictions: u.newPredictions(rows),
 	}
-	return a.update()
+	for range u.critics {
+		b.values = append(b.values, make([]float32, rows))
+	}
+	return b
 }
-
-func (everyStep) afterEpisode(*Agent) error { return nil }
-func (everyStep) saved() saved              { return nil }
 
 // draw fills b with transitions of a sampler, each replayed with a goal.
-func (a *Agent) draw(b *batch, s sampler, goal func(a *Agent, i int) []float64) {
+func (a *Agent) draw(b *batch, s sampler, goal func(a *Agent, i int) []float64) error {
 	if b.r == nil { // an agent that never trains needs none
 		*b = a.pun.newBatch(a.params.Batch, a.sizes)
 	}
@@ -261,6 +278,7 @@ func (a *Agent) draw(b *batch, s sampler, goal func(a *Agent, i int) []float64) 
 		a.fill(b, row, i, goal(a, i))
 	}
 	s.weigh(b, a.step)
+	return a.checkRewards(b)
 }
 
 // fill sets a row of b to transition i, replayed with a goal, and its reward

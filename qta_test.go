@@ -674,6 +674,11 @@ func TestGoalChoice(t *testing.T) {
 	}
 }
 
+// achievedHeads predict the next achieved goal, by Equation 4.
+type achievedHeads struct{ punHeads }
+
+func (achievedHeads) predicted(r *replay, i int) []float64 { return r.nextAchieved.at(i) }
+
 // averageByHand sets the average that answers in the ensemble's place, if there is one.
 func averageByHand(a *Agent, h hand) {
 	for i, net := range averageOf(a) {
@@ -743,7 +748,7 @@ func TestUpdateByHand(t *testing.T) {
 		a := handAgent(t, h, 1, fmt.Sprintf("Horizon=%d Batch=%d LearningStarts=%d Discount=%v PriorityAlpha=%v PriorityBetaSteps=200 Replay=%s %s",
 			horizon, batch, starts, γ, α, test.replay, test.changes))
 		if a.pun.lowest = test.low; test.low == -1.2 {
-			a.pun.heads = achievedHeads{a.pun.heads}
+			a.pun.heads = achievedHeads{}
 		}
 		env := &recorder{scriptedEnv: &scriptedEnv{place: func(e, k int) float64 { return float64(10*e + k) }}}
 		// The agent pursues what it will achieve in three steps, but for a bit.

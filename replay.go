@@ -157,25 +157,19 @@ func (c *column) of(transitions []int) [][]float64 {
 
 // A sampler draws transitions to learn from.
 type sampler interface {
-	draw(rng stream) int         // returns a transition
-	weigh(b *batch, step int)    // sets the weights of a minibatch, at an environment step
-	prioritize(u *pun, b *batch) // called when the critics of u have learned from b
-	saved() saved                // the state that training changes
+	draw(rng stream) int          // returns a transition
+	weigh(b *batch, step int)     // sets the weights of a minibatch, 1 at first, at an environment step
+	prioritize(h heads, b *batch) // called when critics and their heads have learned from b
+	saved() saved                 // the state that training changes
 }
 
 // uniform draws all transitions alike.
 type uniform struct{ *replay }
 
-func (s uniform) draw(rng stream) int { return rng.index(s.n) }
-
-func (uniform) weigh(b *batch, _ int) {
-	for row := range b.w {
-		b.w[row] = 1
-	}
-}
-
-func (uniform) prioritize(*pun, *batch) {}
-func (uniform) saved() saved            { return nil }
+func (s uniform) draw(rng stream) int    { return rng.index(s.n) }
+func (uniform) weigh(*batch, int)        {}
+func (uniform) prioritize(heads, *batch) {}
+func (uniform) saved() saved             { return nil }
 
 // prioritized is PER of section 3.3.
 //
@@ -240,9 +234,13 @@ func (s *prioritized) weigh(b *batch, step int) {
 	}
 }
 
-// prioritize gives each transition the uncertainty that the heads had about it.
-func (s *prioritized) prioritize(u *pun, b *batch) {
-	u.priorities(s.priority)
+// prioritize gives each transition the uncertainty that the heads had about it, before
+// they moved.
+//
+// Reading R10: it is the heads' deviation at (s, a, g) after relabeling, as in the
+// authors' code; the paper does not say how to estimate one transition.
+func (s *prioritized) prioritize(h heads, b *batch) {
+	h.deviation(s.priority, b.predictions, b.sNext.cols)
 	s.update(b)
 }
 

@@ -133,7 +133,7 @@ func ReadSafetensors(r io.Reader) (a *Agent, err error) {
 	if err != nil {
 		return nil, err
 	}
-	a.estimator, a.unfit = newEstimator(&a.params), errNetworksOnly
+	a.estimator, a.unfit = newEstimator(&a.params, a.pun), errNetworksOnly
 	return a, nil
 }
 

@@ -79,8 +79,8 @@ func TestSafetensorsBack(t *testing.T) {
 			}
 			return append(all, a.Survey(goals[0], goals[0], observations, goals, 5))
 		}
-		a.step = 0                            // by which a survey draws
-		a.estimator = newEstimator(&a.params) // an average is not in the file
+		a.step = 0                                   // by which a survey draws
+		a.estimator = newEstimator(&a.params, a.pun) // an average is not in the file
 		if diff := cmp.Diff(answers(a), answers(b)); diff != "" || b.Steps() != 0 {
 			t.Errorf("%s, %d steps (-before +read back):\n%s", variant.Name, b.Steps(), diff)
 		}

@@ -9,7 +9,7 @@ import "math/rand/v2"
 // from rng.
 func (a *Agent) furnish(rng *rand.Rand) {
 	p, w := &a.params, a.workers
-	h, l, s := newHeads(p, a.sizes, a.seed, a.replay)
+	h, s := newHeads(p, a.sizes, a.seed, a.replay)
 	a.policy = newPolicy(p, a.sizes, rng, w)
 	a.pun = newPUN(p, a.sizes, h, s, rng, w)
 	if p.Uncertainty == "bootstrap" {
@@ -29,59 +29,64 @@ func (a *Agent) furnish(rng *rand.Rand) {
 	case "per":
 		a.sampler = newPrioritized(a.replay, p)
 	case "td":
-		a.sampler = tdReplay{newPrioritized(a.replay, p), l, p.Learner == "authors"}
+		a.sampler = tdReplay{newPrioritized(a.replay, p), p.Learner == "authors"}
 	}
-	a.estimator, a.learner = newEstimator(p), newLearner(p, l)
+	asked, l := a.pun, newLearner(p, h)
 	if p.UncertaintyPolyak > 0 {
-		m := newAverage(a.estimator, a.learner, a.pun)
-		a.estimator, a.learner = m, m
+		average := newAverage(a.pun, l)
+		asked, l = average.pun, average
 	}
+	a.estimator, a.learner = newEstimator(p, asked), schedule(p, l)
 }
 
-// newHeads returns the heads that p names, what they and their critics learn, and
-// their shape.
-func newHeads(p *Params, sizes Sizes, seed uint64, r *replay) (h heads, l lessons, s shape) {
-	h, l, s = punHeads{}, punLessons{}, punShape(p, sizes)
+// newHeads returns the heads that p names, and their shape.
+func newHeads(p *Params, sizes Sizes, seed uint64, r *replay) (h heads, s shape) {
+	h, s = punHeads{}, punShape(p, sizes)
 	authors := p.Learner == "authors"
 	if authors {
-		h, l, s.predicted = achievedHeads{h}, normLessons{}, sizes.Goal
+		h, s.predicted = authorsHeads{}, sizes.Goal
 	}
 	s.width = s.predicted
 	switch p.Uncertainty {
 	case "bootstrap":
 		s.d = p.EnsembleActions
 		if authors {
-			l, s.predicted, s.width = punLessons{}, 1, 1
+			s.predicted, s.width = 1, 1
 		}
-		b := &bootstrap{ownTargets: ownTargets{heads: h, lessons: l}, seed: seed, authors: authors, replay: r}
-		h, l = b, b
+		h = &bootstrap{ownTargets: ownTargets{heads: h}, seed: seed, authors: authors, replay: r}
 	case "ensemble":
 		s.d = p.EnsembleActions
 		s.width++ // for a raw variance
-		e := &deepEnsemble{ownTargets{heads: h, lessons: l}, authors}
-		h, l = e, e
+		h = &deepEnsemble{ownTargets{heads: h}, authors}
 	}
-	return h, l, s
+	return h, s
 }
 
-// newLearner returns the learner that p names, without an average.
-func newLearner(p *Params, lessons lessons) (l learner) {
-	l = everyStep{}
-	other := otherLearner{lessons: lessons, oneBackbone: p.Uncertainty == "bootstrap", targetEvery: 1}
+// newLearner returns what makes an update as p says.
+func newLearner(p *Params, h heads) learner {
+	other := otherLearner{oneBackbone: p.Uncertainty == "bootstrap", targetEvery: 1}
 	switch {
 	case p.Learner == "authors":
-		l = &authorsLearner{otherLearner: other}
+		return &authorsLearner{otherLearner: other}
 	case p.Learner == "mega":
 		other.targetEvery = megaTargetEvery
-		l = &other
+		return &other
 	case p.Learner == "vds":
 		other.targetEvery = vdsAgentUpdates
-		l = scheduled{&other, 0, vdsAgentUpdates}
-	case lessons != (punLessons{}) || p.PredictiveGradient == "head":
-		l = &other
+		return &other
+	case h != heads(punHeads{}) || p.PredictiveGradient == "head":
+		return &other
 	}
-	if p.UpdatesPerStep > 1 && p.Learner != "vds" {
-		l = scheduled{l, p.UpdatesPerStep, 0}
+	return everyStep{}
+}
+
+// schedule returns l, or what makes its updates when p says.
+func schedule(p *Params, l learner) learner {
+	if p.Learner == "vds" {
+		return scheduled{l, 0, vdsAgentUpdates}
+	}
+	if p.UpdatesPerStep > 1 {
+		return scheduled{l, p.UpdatesPerStep, 0}
 	}
 	return l
 }
@@ -104,14 +109,14 @@ func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 	return queryTheAgent{}
 }
 
-// newEstimator returns the estimator that p names, without an average.
-func newEstimator(p *Params) (e estimator) {
-	e = equation5{}
+// newEstimator returns the estimator that p names, of the ensemble that is asked.
+func newEstimator(p *Params, asked *pun) (e estimator) {
+	e = equation5{asked}
 	if p.Learner == "authors" {
 		e = authorsQuestion{e}
 	}
 	if p.Uncertainty == "q" {
-		e = valuesDiffer{p.Learner == "authors"}
+		e = valuesDiffer{asked, p.Learner == "authors"}
 	}
 	if p.UncertaintyNoise > 0 {
 		e = noisy{e, p.UncertaintyNoise}
