@@ -23,15 +23,15 @@ type Agent struct {
 	sizes  Sizes
 	seed   uint64
 
-	pun        *pun
+	pun        *ensemble
 	policy     *policy
 	stateScale *normalizer
 	goalScale  *normalizer
 	replay     *replay
 
-	// Doors: the paper's, or others that variants.go furnishes.
+	// Parts: the paper's, or others that variants.go puts in.
 
-	curriculum curriculum // chooses goals
+	curriculum goalSetter // chooses goals
 	estimator  estimator  // says how uncertain a candidate is
 	explorer   explorer   // turns the policy's action into the one taken
 	sampler    sampler    // draws transitions to learn from
@@ -104,7 +104,7 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 		learning:    newStream(seed, forLearning),
 		goalDraws:   newStream(seed, forGoals),
 	}
-	a.furnish(newStream(seed, forInitialization).Rand)
+	a.assemble(newStream(seed, forInitialization).Rand)
 	a.episodeStart = *a.environment.pcg
 	return a, nil
 }

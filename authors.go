@@ -30,8 +30,8 @@ type authorsLearner struct {
 func (l *authorsLearner) update(a *Agent) error {
 	u, b := a.pun, &a.batch
 	if err := cmp.Or(a.draw(b, a.sampler, a.curriculum.replayGoal),
-		a.draw(&l.headBatch, byEpisode{uniform{a.replay}}, pursuedGoal),
-		a.draw(&l.policyBatch, uniform{a.replay}, a.curriculum.replayGoal)); err != nil {
+		a.draw(&l.headBatch, byEpisode{uniformSampler{a.replay}}, pursuedGoal),
+		a.draw(&l.policyBatch, uniformSampler{a.replay}, a.curriculum.replayGoal)); err != nil {
 		return err
 	}
 	a.updates++
@@ -55,7 +55,7 @@ func (l *authorsLearner) update(a *Agent) error {
 }
 
 // learnCritics takes the critics' step, in which the heads' layers stay.
-func (l *authorsLearner) learnCritics(u *pun, b *batch) (loss float64) {
+func (l *authorsLearner) learnCritics(u *ensemble, b *batch) (loss float64) {
 	for i, c := range u.critics {
 		clear(c.gradient.params)
 		ξ := c.q.latent(u.pass, b.x)
@@ -68,7 +68,7 @@ func (l *authorsLearner) learnCritics(u *pun, b *batch) (loss float64) {
 }
 
 // learnHeads takes the heads' step, which moves the backbones, too.
-func (l *authorsLearner) learnHeads(u *pun, b *batch) (loss float64) {
+func (l *authorsLearner) learnHeads(u *ensemble, b *batch) (loss float64) {
 	for i, c := range u.critics {
 		clear(c.gradient.params)
 		ξ := c.q.latent(u.pass, b.x)
@@ -83,7 +83,7 @@ func (l *authorsLearner) learnHeads(u *pun, b *batch) (loss float64) {
 // and heads optimizers that move both.
 //
 // Reading R46: the least return is -1/(1-γ), the sum of rewards of -1.
-func (u *pun) authorsEnsemble() {
+func (u *ensemble) authorsEnsemble() {
 	u.lowest = -150
 	for _, c := range u.critics {
 		c.adam = newAdam(c.params, c.gradient.params, u.params.CriticRate, u.pass.workers)
@@ -93,7 +93,7 @@ func (u *pun) authorsEnsemble() {
 
 // byEpisode draws an episode uniformly, and then one of its transitions. A running
 // episode has fewer, so each is likelier.
-type byEpisode struct{ uniform }
+type byEpisode struct{ uniformSampler }
 
 func (s byEpisode) draw(rng stream) int {
 	first := rng.index((s.n+s.horizon-1)/s.horizon) * s.horizon
@@ -111,7 +111,7 @@ const (
 )
 
 // authorsHeads predict the next achieved goal, with predictiveNorm in Equation 4's place.
-type authorsHeads struct{ punHeads }
+type authorsHeads struct{ paperHeads }
 
 func (authorsHeads) predicted(r *replay, i int) []float64 { return r.nextAchieved.at(i) }
 

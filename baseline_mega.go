@@ -35,7 +35,7 @@ const (
 // achieved, and one pursued, the latter three from anywhere in the replay.
 var megaMix = [...]float64{0.1, 0.4, 0.3, 0.1, 0.1}
 
-// A mega is the curriculum MEGA. The Readings from R81 on are about the learner
+// A megaCurriculum is the curriculum MEGA. The Readings from R81 on are about the learner
 // of [MEGA].
 //
 // Differs D12: the density is fitted once an episode, on what was stored before
@@ -73,7 +73,7 @@ var megaMix = [...]float64{0.1, 0.4, 0.3, 0.1, 0.1}
 // Differs D18: the running episode is in the replay. MEGA's code stores whole
 // episodes, so that learning begins up to one episode later, and counts target
 // updates from the run's first step.
-type mega struct {
+type megaCurriculum struct {
 	onlyGoals
 	density     kernelDensity
 	cutoff      cutoff
@@ -86,7 +86,7 @@ type mega struct {
 // goal returns the environment's goal in the first episode, and keeps each
 // episode's goal to its end. It counts the steps there, by which random actions
 // become likelier.
-func (m *mega) goal(a *Agent, first bool) ([]float64, error) {
+func (m *megaCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 	if !first {
 		m.stepsAtGoal++
 		return nil, nil
@@ -103,7 +103,7 @@ func (m *mega) goal(a *Agent, first bool) ([]float64, error) {
 	return g, nil
 }
 
-func (m *mega) choose(a *Agent) []float64 {
+func (m *megaCurriculum) choose(a *Agent) []float64 {
 	n, width := a.replay.n, a.sizes.Goal
 	seen := n - a.params.Horizon
 	if seen == 0 {
@@ -196,7 +196,7 @@ func (a *Agent) clipGradients() {
 //
 // Reading R80: the mix has its own probabilities; HindsightRatio only says whether
 // there is one: with 0 nothing is relabeled.
-func (m *mega) replayGoal(a *Agent, i int) []float64 {
+func (m *megaCurriculum) replayGoal(a *Agent, i int) []float64 {
 	r, rng := a.replay, a.draws
 	if a.params.HindsightRatio == 0 {
 		return pursuedGoal(a, i)
@@ -218,7 +218,7 @@ func (m *mega) replayGoal(a *Agent, i int) []float64 {
 	return r.goal.at(rng.index(r.n))
 }
 
-func (m *mega) saved() saved {
+func (m *megaCurriculum) saved() saved {
 	n, window := len(m.outcomes), new([megaWindow]bool)
 	copy(window[:], m.outcomes)
 	return saved{&m.cutoff.value, &m.cutoff.lowest, &m.stepsAtGoal, &n, window,

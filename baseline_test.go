@@ -127,7 +127,7 @@ func TestOwnDraws(t *testing.T) {
 			prioritiesOf(a).tree.set(i, 0)
 		}
 	}
-	v, own := a.curriculum.(*vds), learnerOf(a).(*authorsLearner)
+	v, own := a.curriculum.(*vdsCurriculum), learnerOf(a).(*authorsLearner)
 	if err := errors.Join(a.update(), v.endEpisode(a)); err != nil {
 		t.Fatal(err)
 	}
@@ -526,7 +526,7 @@ func TestMEGAGoal(t *testing.T) {
 	p.Curriculum = "mega"
 	a, _ := walked(t, p, 40)
 	moveTargets(a)
-	m := a.curriculum.(*mega)
+	m := a.curriculum.(*megaCurriculum)
 	actor := a.policy.net.vector()
 	for trial := range 6 {
 		won, atGoal, cutoff := trial == 5, trial%2, m.cutoff.value
@@ -616,7 +616,7 @@ func TestMEGASuccess(t *testing.T) {
 		if got := a.replay.goal.data[:20]; !slices.Equal(got, want) {
 			t.Errorf("the goals are %v, want %v", got, want)
 		}
-		if got := a.curriculum.(*mega).outcomes; !slices.Equal(got, []bool{false, test.success}) {
+		if got := a.curriculum.(*megaCurriculum).outcomes; !slices.Equal(got, []bool{false, test.success}) {
 			t.Errorf("at the goal in steps %v of 10: successes %v", test.at, got)
 		}
 	}
@@ -640,7 +640,7 @@ func TestVDSGoal(t *testing.T) {
 	// Of four goals by hand the members disagree in proportion to 0, 1, 2 and 3.
 	h, next := handAgent(t, hand{}, 1, "Curriculum=vds"), 0.0
 	h.env = &sampledEnv{&scriptedEnv{}, func() []float64 { next++; return []float64{math.Mod(next, 4)} }}
-	v := h.curriculum.(*vds)
+	v := h.curriculum.(*vdsCurriculum)
 	for i, c := range v.members.critics {
 		c.q.load(rule{g: -float64(i)}.net(3))
 	}
@@ -679,7 +679,7 @@ func TestVDSGoal(t *testing.T) {
 	// may differ in length.
 	l := newAgent(t, changed("", a.params, "Uncertainty=bootstrap Learner=mega").Params, new(lineEnv).Sizes(), 1)
 	train(t, l, &sampledEnv{new(lineEnv), one}, new(lineEnv), TrainOptions{Steps: 11, EvalEvery: 99, Rollouts: 1})
-	if m := l.curriculum.(*vds).members; m.heads != heads(punHeads{}) || m.critics[0].adam.clip != 0 {
+	if m := l.curriculum.(*vdsCurriculum).members; m.heads != heads(paperHeads{}) || m.critics[0].adam.clip != 0 {
 		t.Error("the members are not VDS's own")
 	}
 }
@@ -689,7 +689,7 @@ func TestVDSGoal(t *testing.T) {
 func TestMEGADensityLags(t *testing.T) {
 	for _, test := range []struct{ n, seen int }{{5, 5}, {10, 5}, {20, 15}} {
 		a := numberedAgent(t, test.n, 5)
-		m := a.curriculum.(*mega)
+		m := a.curriculum.(*megaCurriculum)
 		a.observation[0] = 1
 		goal := nextGoal(t, a, true)
 		if n := len(m.density.points); n != 10_000 || len(m.candidates) != 100 {
@@ -727,7 +727,7 @@ func TestVDSLearns(t *testing.T) {
 			params.values[i] = float32(rng.NormFloat64())
 		}
 	}
-	v := a.curriculum.(*vds)
+	v := a.curriculum.(*vdsCurriculum)
 	targets := each(v.members.critics, func(c *critic) vectorNet { return c.target.vector() })
 	actor := a.policy.net.vector()
 	// y returns member 2's target for transition i, not clipped.

@@ -3,6 +3,7 @@ package qta
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
 )
 
@@ -23,7 +24,7 @@ const (
 	vdsAgentUpdates = 40 // of the agent, in a row at each episode's end (n_batches), and then one step of its targets
 )
 
-// A vds is the curriculum VDS. The Readings from R86 on are about the learner
+// A vdsCurriculum is the curriculum VDS. The Readings from R86 on are about the learner
 // of [VDS].
 //
 // Reading R84: its value functions see inputs as the agent's normalizer scales
@@ -53,22 +54,22 @@ const (
 //
 // Differs D22: one pair of normalizers serves agent and value functions, where
 // VDS has a pair for each and clips raw inputs to ±200.
-type vds struct {
+type vdsCurriculum struct {
 	onlyGoals
-	members *pun // their predictive heads are not used
+	members *ensemble // their predictive heads are not used
 	batch   batch
 }
 
-func newVDS(p Params, sizes Sizes, seed uint64, w *workers) *vds {
+func newVDSCurriculum(p Params, sizes Sizes, seed uint64, w *workers) *vdsCurriculum {
 	p.Critics = vdsMembers
 	p.CriticRate = vdsRate
 	p.Polyak = vdsPolyak
 	p.Uncertainty = "pun"
 	h, s := newHeads(&p, sizes, seed, nil)
-	return &vds{members: newPUN(&p, sizes, h, s, newStream(seed, forMembers).Rand, w)}
+	return &vdsCurriculum{members: newEnsemble(&p, sizes, h, s, newStream(seed, forMembers).Rand, w)}
 }
 
-func (v *vds) ready(env Env) error {
+func (v *vdsCurriculum) ready(env Env) error {
 	if _, ok := env.(GoalSampler); !ok {
 		return errors.New("qta: the curriculum vds needs an environment that is a GoalSampler")
 	}
@@ -80,7 +81,7 @@ func (v *vds) ready(env Env) error {
 // Reading R96: a chance is in proportion to the disagreement: the default of
 // VDS's code, which also offers the exponential of the deviation and the
 // hyperbolic tangent of the variance.
-func (v *vds) goal(a *Agent, first bool) ([]float64, error) {
+func (v *vdsCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 	if !first {
 		return nil, nil
 	}
@@ -99,7 +100,7 @@ func (v *vds) goal(a *Agent, first bool) ([]float64, error) {
 
 // disagreement returns the deviation of the members' values of each goal from
 // the current state.
-func (v *vds) disagreement(a *Agent, goals [][]float64) []float64 {
+func (v *vdsCurriculum) disagreement(a *Agent, goals [][]float64) []float64 {
 	now := slices.Repeat([][]float64{a.observation}, len(goals))
 	q, d := a.policyValues(v.members, now, goals), make([]float64, len(goals))
 	for _, values := range q {
@@ -130,7 +131,7 @@ func valueDisagreement(std []float64, q [][]float32) {
 // endEpisode trains each member on minibatches of its own, with the goals that were
 // pursued. Member i's target is clipped r + γ Q'_i(s', g, π(s', g)), with the
 // agent's online policy and no minimum.
-func (v *vds) endEpisode(a *Agent) error {
+func (v *vdsCurriculum) endEpisode(a *Agent) error {
 	b, u := &v.batch, v.members
 	if b.r == nil {
 		*b = u.newBatch(vdsBatch, a.sizes)
@@ -138,7 +139,7 @@ func (v *vds) endEpisode(a *Agent) error {
 	loss := 0.0
 	for range vdsUpdates {
 		for i, c := range u.critics {
-			if err := a.draw(b, uniform{a.replay}, pursuedGoal); err != nil {
+			if err := a.draw(b, uniformSampler{a.replay}, pursuedGoal); err != nil {
 				return err
 			}
 			a.policy.act(a.policy.net, b.next)
@@ -155,9 +156,18 @@ func (v *vds) endEpisode(a *Agent) error {
 	return checkFinite(a.step, "VDS value functions", loss)
 }
 
-func (v *vds) networks() []parameterVector { return v.members.parameters("VDS member") }
+func (v *vdsCurriculum) networks() []parameterVector { return v.members.parameters("VDS member") }
 
-func (v *vds) saved() saved { return v.members.saved() }
+func (v *vdsCurriculum) saved() saved { return v.members.saved() }
+
+// SampleGoal draws a free cell and a point in it, both uniformly, as VDS (Zhang
+// et al., 2020) draws its candidates: nothing else in the algorithms knows
+// where the walls are.
+func (e *mazeEnv) SampleGoal(rng *rand.Rand) []float64 {
+	free := e.maze.free
+	g := around(rng, free[int(rng.Float64()*float64(len(free)))], 0.5)
+	return g[:]
+}
 
 // VDS returns the hyper-parameters of VDS (Zhang et al., 2020) as QTA's
 // authors ran it, within the limits of plain ReLU networks.

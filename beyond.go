@@ -2,10 +2,11 @@ package qta
 
 import "math"
 
-// This file holds options that neither the paper nor its authors' code has. [Beyond]
-// turns them on; results/ has what each saves.
+// This file holds options that neither the paper nor its authors' code has, but for
+// two probabilities of the explorer. [Beyond] turns them on; results/ has what each
+// saves.
 
-// wandering explores as the paper does, but for random actions: they have another
+// heldExplorer explores as the paper does, but for random actions: they have another
 // probability, as in MEGA's and the authors' code, and once the agent has arrived they
 // may be held (RandomActionHeld): each is the one before it, until a step with it is
 // much shorter than usual, as at an obstacle.
@@ -16,8 +17,7 @@ import "math"
 //
 // Reading R54: in the initial random steps the goals are random, and the actions the
 // policy's; in MEGA's code the actions are uniform.
-type wandering struct {
-	mega    *mega     // has a probability of its own; or nil
+type heldExplorer struct {
 	uniform int       // environment steps with uniformly random actions
 	action  []float64 // to hold; nil if none is held
 	held    bool      // action is to be taken again
@@ -29,7 +29,7 @@ type wandering struct {
 // an episode of 50 steps counts for two thirds of it.
 const strideDecay = 0.98
 
-func (w *wandering) explore(a *Agent, action []float64) {
+func (w *heldExplorer) explore(a *Agent, action []float64) {
 	p, rng := &a.params, a.exploration.Rand
 	if a.step < w.uniform {
 		uniformAction(action, rng)
@@ -58,13 +58,13 @@ func (w *wandering) explore(a *Agent, action []float64) {
 // reached. In [Beyond] it is then 0.1 on the way to an episode's first goal, which
 // leaves more of its 50 steps for the way, and 0.8 after it, so that the heads see
 // random actions, about which Equation 5 asks, where they know least.
-func (w *wandering) probability(a *Agent) float64 {
+func (w *heldExplorer) probability(a *Agent) float64 {
 	p, now := &a.params, a.params.RandomAction
 	if a.goalsReached > 0 { // and so an episode's first
 		now = p.RandomActionLater
 	}
-	if w.mega != nil && a.curriculum == curriculum(w.mega) { // and not its user's own
-		return now + float64(megaGoalRandom*float64(w.mega.stepsAtGoal))
+	if m, ok := a.curriculum.(*megaCurriculum); ok {
+		return now + float64(megaGoalRandom*float64(m.stepsAtGoal))
 	}
 	if p.RandomActionReached > 0 && (a.reached || !a.firstGoal) {
 		return p.RandomActionReached
@@ -73,7 +73,7 @@ func (w *wandering) probability(a *Agent) float64 {
 }
 
 // stepped drops a held action if the latest step was short, or an episode's last.
-func (w *wandering) stepped(a *Agent) {
+func (w *heldExplorer) stepped(a *Agent) {
 	square := 0.0
 	for i, from := range a.replay.achieved.at(a.step - 1) {
 		δ := from - a.achieved[i]
@@ -88,7 +88,7 @@ func (w *wandering) stepped(a *Agent) {
 	w.stride = float64(strideDecay*w.stride) + float64((1-strideDecay)*length)
 }
 
-func (w *wandering) saved() saved {
+func (w *heldExplorer) saved() saved {
 	if w.action == nil {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (w *wandering) saved() saved {
 // Differs D5: in section 3.2 the agent sets itself every goal. In [Beyond] half of
 // the episodes begin so: otherwise goals move on, and the policy stays stuck at the
 // last corner before a goal that it has reached before.
-type practice struct{ curriculum }
+type practice struct{ goalSetter }
 
 func (c practice) goal(a *Agent, first bool) ([]float64, error) {
 	if first && a.goalDraws.Float64() < a.params.FirstGoalDesired {
@@ -112,7 +112,7 @@ func (c practice) goal(a *Agent, first bool) ([]float64, error) {
 			}
 		}
 	}
-	return c.curriculum.goal(a, first)
+	return c.goalSetter.goal(a, first)
 }
 
 // An average is a learner's ensemble whose critics and heads are a moving average
@@ -124,12 +124,12 @@ func (c practice) goal(a *Agent, first bool) ([]float64, error) {
 // 15x5).
 type average struct {
 	learner
-	*pun
+	*ensemble
 	updates int
 }
 
 // newAverage returns the average of an ensemble before the first update.
-func newAverage(u *pun, l learner) *average {
+func newAverage(u *ensemble, l learner) *average {
 	asked := *u // and shares all but the networks
 	asked.critics = nil
 	for _, c := range u.critics {
@@ -137,7 +137,7 @@ func newAverage(u *pun, l learner) *average {
 		copy(net.params, c.params)
 		asked.critics = append(asked.critics, &critic{criticNet: net, follower: follower{target: net.params, online: c.params}})
 	}
-	return &average{learner: l, pun: &asked}
+	return &average{learner: l, ensemble: &asked}
 }
 
 func (m *average) update(a *Agent) error {
@@ -156,31 +156,4 @@ func (m *average) saved() saved {
 		s = append(s, c.params)
 	}
 	return s
-}
-
-// scheduled makes several updates after each step, or at an episode's end.
-//
-// Differs D25: with [Beyond] two updates follow each environment step; the text
-// names no number. Two take 1.9 times as long, and fewer steps.
-type scheduled struct {
-	learner
-	perStep, perEpisode int
-}
-
-func (l scheduled) update(a *Agent) error { return l.repeat(a, l.perStep) }
-
-func (l scheduled) afterEpisode(a *Agent) error {
-	if a.step <= a.params.LearningStarts {
-		return nil
-	}
-	return l.repeat(a, l.perEpisode)
-}
-
-func (l scheduled) repeat(a *Agent, n int) error {
-	for range n {
-		if err := l.learner.update(a); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -399,12 +399,12 @@ var equations = []equation{
 		TDTarget(y, in.R, in.QTarget[i], in.QTarget[j], in.Gamma)
 		out("y", y)
 	}},
-	{"td-target-networks", []int{1}, "punHeads.targets", "actor critics s_next g r gamma M", func(in *inputs, out output) {
+	{"td-target-networks", []int{1}, "paperHeads.targets", "actor critics s_next g r gamma M", func(in *inputs, out output) {
 		a, b := in.targets(false)
 		out("a_next", b.next.columns(b.next.cols-a.sizes.Action, b.next.cols))
 		out("y", b.y)
 	}},
-	{"td-target-clipped", []int{1}, "punHeads.targets", "actor critics s_next g r gamma M lowest?", func(in *inputs, out output) {
+	{"td-target-clipped", []int{1}, "paperHeads.targets", "actor critics s_next g r gamma M lowest?", func(in *inputs, out output) {
 		_, b := in.targets(true)
 		out("y", b.y)
 	}},
@@ -438,7 +438,7 @@ var equations = []equation{
 		HeadDeviation(u, heads, len(in.Pred[0][0]))
 		out("u", u)
 	}},
-	{"uncertainty", []int{5}, "pun.uncertainty", "critics heads s g actions", func(in *inputs, out output) {
+	{"uncertainty", []int{5}, "ensemble.uncertainty", "critics heads s g actions", func(in *inputs, out output) {
 		a, b := in.learner(Paper())
 		var actions []matrix
 		for j, rows := range in.Actions {
@@ -448,7 +448,7 @@ var equations = []equation{
 		}
 		out("epsilon", a.pun.uncertainty(b.x, actions))
 	}},
-	{"uncertainty-goal", []int{5}, "equation5.uncertainty", "critics heads s achieved desired ask actions", checkCandidates},
+	{"uncertainty-goal", []int{5}, "paperEstimator.uncertainty", "critics heads s achieved desired ask actions", checkCandidates},
 	{"goal-probability", []int{6}, "GoalProbabilities, scaleUncertainty", "epsilon m b", func(in *inputs, out output) {
 		x := make([]float64, len(in.Epsilon))
 		scaleUncertainty(x, in.Epsilon)
@@ -463,7 +463,7 @@ var equations = []equation{
 		}
 		out("kept", Achievable(candidates, in.QMean, in.C, int(in.T)))
 	}},
-	{"per", []int{7, 8}, "prioritized.probability, ImportanceWeights", "priority alpha beta", checkPriorities},
+	{"per", []int{7, 8}, "prioritizedSampler.probability, ImportanceWeights", "priority alpha beta", checkPriorities},
 	{"per-beta", nil, "PriorityBeta", "beta_initial beta_steps t", func(in *inputs, out output) {
 		for k, t := range in.Times {
 			out("beta", PriorityBeta(int(t), in.BetaInitial, int(in.BetaSteps)), k)
@@ -480,7 +480,7 @@ var equations = []equation{
 		}
 	}},
 	{"update", nil, "otherLearner.update", updateKeys, checkUpdate},
-	{"update-joint", nil, "everyStep.update", updateKeys + " predictive_weight", checkUpdate},
+	{"update-joint", nil, "paperLearner.update", updateKeys + " predictive_weight", checkUpdate},
 	{"gaussian-nll", nil, "gaussianLoss", "mu raw y", func(in *inputs, out output) {
 		n := len(in.Mu)
 		p, dp := newMatrix(n, 2), newMatrix(n, 2)
@@ -582,7 +582,7 @@ func checkCandidates(in *inputs, out output) {
 func checkPredictiveLoss(in *inputs, out output) {
 	a, b := in.learner(Paper())
 	u := a.pun
-	if u.heads = map[string]heads{"mse": punHeads{}, "norm": authorsHeads{}}[in.Form]; u.heads == nil {
+	if u.heads = map[string]heads{"mse": paperHeads{}, "norm": authorsHeads{}}[in.Form]; u.heads == nil {
 		panic(fmt.Sprintf("in: form is %q, want mse or norm", in.Form))
 	}
 	for i, c := range u.critics {

@@ -349,7 +349,7 @@ func (a *Agent) saved() saved {
 	return s
 }
 
-func (u *pun) saved() (s saved) {
+func (u *ensemble) saved() (s saved) {
 	for _, c := range u.critics {
 		s = append(s, c.params, c.target.params)
 		s = append(s, c.adam.saved()...)

@@ -74,7 +74,7 @@ func (a *Agent) learnPolicy(x matrix) float64 {
 // actionGradient sets da, B by action, to the gradient of 1/B Σ 1/G Σ_i Q_i(x)
 // with respect to the action columns of x, which are its last, and returns
 // that mean.
-func (u *pun) actionGradient(da, x matrix) (mean float64) {
+func (u *ensemble) actionGradient(da, x matrix) (mean float64) {
 	clear(da.data[:x.rows*da.cols])
 	scale := 1 / float32(x.rows*len(u.critics))
 	for _, c := range u.critics {
@@ -102,8 +102,8 @@ type explorer interface {
 	saved() saved     // the state that training changes
 }
 
-// tableExplorer is the paper's, by two rows of the table.
-type tableExplorer struct{}
+// paperExplorer is the paper's, by two rows of the table.
+type paperExplorer struct{}
 
 // explore adds Gaussian noise of standard deviation ε to each component, clipped
 // to [-1, 1]; and with the probability of a random action it takes a uniformly
@@ -111,7 +111,7 @@ type tableExplorer struct{}
 //
 // Reading R20: the table's ε is the standard deviation of the noise and p_random
 // action the probability of replacing the action, as in HER's code and the authors'.
-func (tableExplorer) explore(a *Agent, action []float64) {
+func (paperExplorer) explore(a *Agent, action []float64) {
 	rng := a.exploration.Rand
 	for i := range action {
 		action[i] = min(max(action[i]+float64(a.params.ActionNoise*normal(rng)), -1), 1)
@@ -121,8 +121,8 @@ func (tableExplorer) explore(a *Agent, action []float64) {
 	}
 }
 
-func (tableExplorer) stepped(*Agent) {}
-func (tableExplorer) saved() saved   { return nil }
+func (paperExplorer) stepped(*Agent) {}
+func (paperExplorer) saved() saved   { return nil }
 
 // uniformAction draws an action from the action space, [-1, 1] in each
 // component.

@@ -22,7 +22,7 @@ import (
 type PUN struct {
 	params  Params
 	sizes   Sizes
-	pun     *pun
+	pun     *ensemble
 	draws   stream // of the pair M
 	updates int
 	batch   batch // memory of one at a time
@@ -48,7 +48,7 @@ func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 	}
 	u := &PUN{params: p, sizes: sizes, draws: newStream(seed, forLearning)}
 	p.ClipReturns = false
-	u.pun = newPUN(&p, sizes, punHeads{}, punShape(&p, sizes), newStream(seed, forInitialization).Rand, newWorkers(1))
+	u.pun = newEnsemble(&p, sizes, paperHeads{}, paperShape(&p, sizes), newStream(seed, forInitialization).Rand, newWorkers(1))
 	return u, nil
 }
 

@@ -22,8 +22,8 @@ func (a *Agent) setGoal(first bool) error {
 	return nil
 }
 
-// queryTheAgent is the paper's curriculum.
-type queryTheAgent struct{ onlyGoals }
+// paperCurriculum is the paper's curriculum.
+type paperCurriculum struct{ onlyGoals }
 
 // goal returns the goal of a candidate, drawn by Equation 6.
 //
@@ -33,13 +33,13 @@ type queryTheAgent struct{ onlyGoals }
 // Reading R22: up to InitialSteps it is a uniformly drawn achieved goal, as in the
 // authors' code; the table says "initial random steps". A run's very first
 // goal is where the agent stands, as nothing else has been seen.
-func (queryTheAgent) goal(a *Agent, first bool) ([]float64, error) {
+func (paperCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 	if a.step < a.params.InitialSteps || a.replay.n == 0 {
 		return a.randomGoal(), nil
 	}
 	candidates := a.drawCandidates()
 	if first {
-		candidates = a.achievable(candidates) // section 3.3
+		candidates = a.achievableNow(candidates) // section 3.3
 	}
 	ε := a.estimator.uncertainty(a, a.candidates(candidates, first), a.goalDraws)
 	p := make([]float64, len(candidates))
@@ -87,7 +87,7 @@ func (a *Agent) drawCandidates() []int {
 //
 // Reading R17: the sum has d terms and the ensemble G; the display's sums start at
 // 0 and so count one more.
-func (u *pun) uncertainty(x matrix, actions []matrix) []float64 {
+func (u *ensemble) uncertainty(x matrix, actions []matrix) []float64 {
 	ε, d := make([]float64, x.rows), float64(len(actions))
 	for lo := 0; lo < x.rows; lo += askedRows {
 		chunk := x.slice(lo, min(lo+askedRows, x.rows))
@@ -147,7 +147,7 @@ type estimator interface {
 	uncertainty(a *Agent, c candidates, rng stream) []float64
 }
 
-// equation5 is the paper's estimator, which asks an ensemble.
+// paperEstimator is the paper's estimator, which asks an ensemble.
 //
 // Reading R27: a candidate's state is the one the agent was in, and its goal
 // the one that UncertaintyGoal names.
@@ -156,14 +156,14 @@ type estimator interface {
 // the prediction is learned to be agnostic to the choice of goal". It is not, and
 // with that goal, as in [Literal], 6x5 and 8x5 are not solved (results/README.md).
 // [Paper] has the candidate as goal, as in the authors' code.
-type equation5 struct{ ensemble *pun }
+type paperEstimator struct{ u *ensemble }
 
-func (e equation5) uncertainty(a *Agent, c candidates, rng stream) []float64 {
+func (e paperEstimator) uncertainty(a *Agent, c candidates, rng stream) []float64 {
 	if a.params.UncertaintyGoal == "desired" {
 		c.goals = slices.Repeat([][]float64{c.desired}, len(c.goals))
 	}
-	actions := drawActions(rng, e.ensemble.d, len(c.goals), a.sizes.Action)
-	return e.ensemble.uncertainty(a.rows(c.states, c.goals), actions)
+	actions := drawActions(rng, e.u.d, len(c.goals), a.sizes.Action)
+	return e.u.uncertainty(a.rows(c.states, c.goals), actions)
 }
 
 // scaleUncertainty sets scaled to (ε - min ε) / (max ε - min ε), or to zeros
@@ -265,9 +265,9 @@ func Achievable(candidates []int, q []float64, c float64, T int) []int {
 	return kept
 }
 
-// achievable returns the candidates for an episode's first goal: those whose mean
+// achievableNow returns the candidates for an episode's first goal: those whose mean
 // value, seen from the current state, is at least c T.
-func (a *Agent) achievable(candidates []int) []int {
+func (a *Agent) achievableNow(candidates []int) []int {
 	now := slices.Repeat([][]float64{a.observation}, len(candidates))
 	values := a.Value(now, a.replay.achieved.of(candidates))
 	return Achievable(candidates, values, a.params.Threshold, a.params.Horizon)
@@ -283,7 +283,7 @@ func (a *Agent) Value(observations, goals [][]float64) []float64 {
 
 // policyValues returns the values that the critics of u give the policy's action in
 // each state with its goal: critics by states.
-func (a *Agent) policyValues(u *pun, states, goals [][]float64) [][]float32 {
+func (a *Agent) policyValues(u *ensemble, states, goals [][]float64) [][]float32 {
 	x := a.rows(states, goals)
 	for lo := 0; lo < x.rows; lo += askedRows {
 		a.policy.act(a.policy.net, x.slice(lo, min(lo+askedRows, x.rows)))
@@ -309,9 +309,9 @@ func (a *Agent) rows(states, goals [][]float64) matrix {
 	return x
 }
 
-// A curriculum chooses the goals that the agent pursues: QTA, or a method that
+// A goalSetter chooses the goals that the agent pursues: QTA, or a method that
 // the paper compares it with.
-type curriculum interface {
+type goalSetter interface {
 	// goal returns the goal to pursue from the current state: an episode's first,
 	// or the next after a success, where nil keeps the present one.
 	goal(a *Agent, first bool) ([]float64, error)

@@ -145,7 +145,7 @@ func checkTypes(t *testing.T) (p *types.Package, info *types.Info, file func(tok
 }
 
 // The paper's files stand alone: they use nothing that another file departs with, and
-// no field of Params that only departures set. What stands behind the doors of a
+// no field of Params that only departures set. The parts of a
 // paper's agent, plain or with PER, is of these files.
 func TestPaperStandsAlone(t *testing.T) {
 	if testing.Short() {
@@ -169,10 +169,10 @@ func TestPaperStandsAlone(t *testing.T) {
 	if used[false] < 300 {
 		t.Errorf("only %d uses of departures in all files: this shows nothing", used[false])
 	}
-	doors := func(changes string, p0 Params) (departing []string) {
+	parts := func(changes string, p0 Params) (departing []string) {
 		a := newAgent(t, changed("", p0, changes).Params, new(scriptedEnv).Sizes(), 1)
-		for _, door := range []any{a.curriculum, a.estimator, a.explorer, a.sampler, a.learner, a.pun.heads} {
-			name := fmt.Sprintf("%T", door)
+		for _, part := range []any{a.curriculum, a.estimator, a.explorer, a.sampler, a.learner, a.pun.heads} {
+			name := fmt.Sprintf("%T", part)
 			name = name[strings.Index(name, ".")+1:]
 			if !paperFiles.MatchString(file(p.Scope().Lookup(name).Pos())) {
 				departing = append(departing, name)
@@ -181,12 +181,12 @@ func TestPaperStandsAlone(t *testing.T) {
 		return departing
 	}
 	for _, changes := range []string{"", "Replay=per", "UncertaintyGoal=desired", "Batch=256"} {
-		if got := doors(changes, Paper()); got != nil {
-			t.Errorf("paper %s: behind its doors stand %v", changes, got)
+		if got := parts(changes, Paper()); got != nil {
+			t.Errorf("paper %s: its parts are %v", changes, got)
 		}
 	}
-	if got := doors("Replay=td Uncertainty=bootstrap UncertaintyNoise=1", Beyond()); len(got) != 6 {
-		t.Errorf("other methods: behind their doors stand %v, want six types of departures", got)
+	if got := parts("Replay=td Uncertainty=bootstrap UncertaintyNoise=1", Beyond()); len(got) != 6 {
+		t.Errorf("other methods: their parts are %v, want six types of departures", got)
 	}
 }
 
@@ -194,13 +194,13 @@ func TestPaperStandsAlone(t *testing.T) {
 func TestNamesakes(t *testing.T) {
 	pairs := map[string]string{
 		"paper": "Paper", "newAgent": "NewAgent", "agent.trainStep": "Agent.trainStep",
-		"agent.act": "Agent.Act", "agent.input": "Agent.input", "agent.explore": "tableExplorer.explore",
-		"agent.update": "everyStep.update", "agent.targets": "punHeads.targets", "agent.learnCritic": "pun.gradients",
-		"learner.follow": "follower.follow", "agent.learnPolicy": "Agent.learnPolicy", "deviation": "HeadDeviation",
-		"agent.setGoal": "queryTheAgent.goal", "agent.drawCandidates": "Agent.drawCandidates", "agent.uncertainty": "pun.uncertainty",
+		"agent.act": "Agent.Act", "agent.input": "Agent.input", "agent.explore": "paperExplorer.explore",
+		"agent.update": "paperLearner.update", "agent.targets": "paperHeads.targets", "agent.learnCritic": "ensemble.gradients",
+		"trainedNetwork.follow": "follower.follow", "agent.learnPolicy": "Agent.learnPolicy", "deviation": "HeadDeviation",
+		"agent.setGoal": "paperCurriculum.goal", "agent.drawCandidates": "Agent.drawCandidates", "agent.uncertainty": "ensemble.uncertainty",
 		"goalProbabilities": "GoalProbabilities", "pick": "pick", "agent.draw": "Agent.draw", "agent.relabel": "replay.relabel",
-		"agent.drawPrioritized": "prioritized.draw", "agent.prioritize": "prioritized.prioritize",
-		"agent.achievable": "Agent.achievable", "agent.value": "Agent.Value",
+		"agent.drawPrioritized": "prioritizedSampler.draw", "agent.prioritize": "prioritizedSampler.prioritize",
+		"agent.achievable": "Agent.achievableNow", "agent.value": "Agent.Value",
 	}
 	declared, plain := map[string]bool{}, map[string]bool{"sized": true, "main": true}
 	for name, f := range parsePackage(t) {

@@ -180,15 +180,6 @@ func (e *mazeEnv) Reward(achieved, desired []float64) float64 {
 	return -1
 }
 
-// SampleGoal draws a free cell and a point in it, both uniformly, as VDS (Zhang
-// et al., 2020) draws its candidates: nothing else in the algorithms knows
-// where the walls are.
-func (e *mazeEnv) SampleGoal(rng *rand.Rand) []float64 {
-	free := e.maze.free
-	g := around(rng, free[int(rng.Float64()*float64(len(free)))], 0.5)
-	return g[:]
-}
-
 // PathLength returns the paper's T, by which its figures order the mazes: the
 // number of steps from the center of the start cell to the farthest point of
 // the goal region. It is 2H+1 for Hx5 and 4N+5 for NU5.

@@ -126,13 +126,13 @@ func headLearns(h heads, i, transition int) bool {
 	return !ok || b.in(transition, i) != b.authors
 }
 
-// prioritiesOf, learnerOf and averageOf return what is behind an agent's doors.
-func prioritiesOf(a *Agent) *prioritized {
+// prioritiesOf, learnerOf and averageOf return parts of an agent.
+func prioritiesOf(a *Agent) *prioritizedSampler {
 	a.sampler.saved() // by which all transitions have a priority
 	if s, ok := a.sampler.(tdReplay); ok {
-		return s.prioritized
+		return s.prioritizedSampler
 	}
-	return a.sampler.(*prioritized)
+	return a.sampler.(*prioritizedSampler)
 }
 
 func learnerOf(a *Agent) learner {

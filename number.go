@@ -85,15 +85,6 @@ func tanh(x float64) float64 {
 //go:noinline
 func tanh32(x float32) float32 { return float32(tanh(float64(x))) }
 
-// sigmoid returns 1 / (1 + e^-x), within 3 ulp, also where it is tiny.
-func sigmoid(x float64) float64 {
-	u := exp(-math.Abs(x))
-	if x < 0 {
-		return u / (1 + u)
-	}
-	return 1 / (1 + u)
-}
-
 // log returns the natural logarithm of x, within 1 ulp.
 func log(x float64) float64 {
 	if !(x > 0 && x <= math.MaxFloat64) {
@@ -120,15 +111,6 @@ func log1p(f, c float64) float64 {
 	r = float64(r * z)
 	h := float64(float64(0.5*f) * f)
 	return f - (h - (float64(s*(h+r)) + c))
-}
-
-// softplus returns log(1 + e^x), within 3 ulp, also where it is tiny.
-func softplus(x float64) float64 {
-	u := exp(-math.Abs(x))
-	if u < 0.4 {
-		return max(x, 0) + log1p(u, 0)
-	}
-	return max(x, 0) + log(1+u)
 }
 
 // pow returns x to the power y for x >= 0. x^0 is 1 and x^1 is x; elsewhere the
@@ -159,8 +141,8 @@ const (
 	forGoals
 	forEvaluation
 	forSurvey
-	forMasks
-	forMembers
+	forMasks   // of bootstrap
+	forMembers // of VDS
 )
 
 // stream is the generator of one purpose. pcg is its whole state.

@@ -49,7 +49,7 @@ func drawPair(rng stream, n int) (i, j int) {
 //
 // Differs D26: Equation 1 has no bounds. No sum of rewards of -1 and 0 is
 // outside these; without ClipReturns the rule is off.
-func (u *pun) clipReturns(values []float32) {
+func (u *ensemble) clipReturns(values []float32) {
 	if !u.params.ClipReturns {
 		return
 	}
@@ -139,8 +139,8 @@ func HeadDeviation(u []float64, heads [][]float32, width int) {
 	}
 }
 
-// A pun is the ensemble.
-type pun struct {
+// An ensemble is the critics with their heads, and what learning needs.
+type ensemble struct {
 	params  *Params
 	critics []*critic
 	widths  []int // of a critic, from input to output
@@ -164,16 +164,16 @@ type shape struct {
 // PUN's, or those of an ensemble that the paper compares it with.
 type heads interface {
 	predicted(r *replay, i int) []float64                      // what a head is to predict of transition i
-	targets(u *pun, b *batch, rng stream)                      // Equation 1, with s', g' and a' in b.next
+	targets(u *ensemble, b *batch, rng stream)                 // Equation 1, with s', g' and a' in b.next
 	lesson(i int, b *batch) (y, w []float32)                   // the targets of critic i, and their weights
 	loss(i int, dp, p matrix, b *batch) float64                // Equation 4 of head i at its outputs p, with the gradient dp
 	deviation(u []float64, outputs [][]float32, predicted int) // sets u to how far outputs are apart
 }
 
-// punHeads are PUN's.
-type punHeads struct{}
+// paperHeads are PUN's.
+type paperHeads struct{}
 
-func punShape(p *Params, sizes Sizes) shape {
+func paperShape(p *Params, sizes Sizes) shape {
 	return shape{predicted: sizes.Observation, width: sizes.Observation, d: p.UncertaintyActions}
 }
 
@@ -181,7 +181,7 @@ func punShape(p *Params, sizes Sizes) shape {
 //
 // Reading R12: s' is the raw next observation, in the environment's units; the
 // text says "hidden state" for what the agent will observe.
-func (punHeads) predicted(r *replay, i int) []float64 { return r.nextObservation.at(i) }
+func (paperHeads) predicted(r *replay, i int) []float64 { return r.nextObservation.at(i) }
 
 // targets sets b.y, for all critics alike.
 //
@@ -189,7 +189,7 @@ func (punHeads) predicted(r *replay, i int) []float64 { return r.nextObservation
 // paper writes π(·|s') and names neither network nor goal.
 //
 // Reading R7: g' is g, the goal of the transition after relabeling.
-func (punHeads) targets(u *pun, b *batch, rng stream) {
+func (paperHeads) targets(u *ensemble, b *batch, rng stream) {
 	i, j := drawPair(rng, len(u.critics))
 	q := u.targetValue(b.next, i)
 	copy(b.y, q)
@@ -200,14 +200,14 @@ func (punHeads) targets(u *pun, b *batch, rng stream) {
 	u.clipReturns(b.y)
 }
 
-func (punHeads) lesson(_ int, b *batch) (y, w []float32) { return b.y, b.w }
+func (paperHeads) lesson(_ int, b *batch) (y, w []float32) { return b.y, b.w }
 
-func (punHeads) loss(_ int, dp, p matrix, b *batch) float64 {
+func (paperHeads) loss(_ int, dp, p matrix, b *batch) float64 {
 	n := p.rows * p.cols
 	return PredictiveLoss(dp.data[:n], p.data[:n], b.sNext.data[:n], p.cols)
 }
 
-func (punHeads) deviation(u []float64, outputs [][]float32, predicted int) {
+func (paperHeads) deviation(u []float64, outputs [][]float32, predicted int) {
 	HeadDeviation(u, outputs, predicted)
 }
 
@@ -233,7 +233,7 @@ type criticNet struct {
 
 // targetValue returns the value of target critic i at x, of B elements. It is valid
 // until the next network's turn.
-func (u *pun) targetValue(x matrix, i int) []float32 {
+func (u *ensemble) targetValue(x matrix, i int) []float32 {
 	return u.critics[i].target.infer(u.pass, x).data[:x.rows]
 }
 
@@ -245,7 +245,7 @@ func (u *pun) targetValue(x matrix, i int) []float32 {
 //
 // Reading R113: Equation 4 has weight 1 beside Equation 2. The authors' code
 // averages the heads' losses over the critics, so that Adam's ε counts for three.
-func (u *pun) learn(b *batch) (criticLoss, headLoss float64) {
+func (u *ensemble) learn(b *batch) (criticLoss, headLoss float64) {
 	for i, c := range u.critics {
 		critic, head := u.gradients(i, b)
 		criticLoss += critic
@@ -267,7 +267,7 @@ func (u *pun) learn(b *batch) (criticLoss, headLoss float64) {
 //
 // Reading R14: Equation 4 sums over the critics' minibatch B, by the notation, so ξ
 // is computed with the relabeled goal.
-func (u *pun) gradients(i int, b *batch) (criticLoss, headLoss float64) {
+func (u *ensemble) gradients(i int, b *batch) (criticLoss, headLoss float64) {
 	q, gradient := u.critics[i].q, u.critics[i].gradient.q
 	ξ := q.latent(u.pass, b.x)
 	criticLoss = u.criticTerm(i, b, ξ, epilogue{})
@@ -279,7 +279,7 @@ func (u *pun) gradients(i int, b *batch) (criticLoss, headLoss float64) {
 // criticTerm sets the gradient of Equation 2 with respect to the last layer of
 // critic i, given ξ of a minibatch, and returns the loss. What it does to the gradient
 // with respect to ξ is in e: the last of several terms has the mask of ReLU.
-func (u *pun) criticTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
+func (u *ensemble) criticTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
 	c, w, B := u.critics[i], u.pass.workers, ξ.rows
 	last := len(c.q.layers) - 1
 	final, q, wT := c.q.layers[last], matrix{B, 1, 1, 1, b.values[i]}, u.pass.wT[last]
@@ -294,7 +294,7 @@ func (u *pun) criticTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
 }
 
 // headTerm is criticTerm for Equation 4 and the head of critic i.
-func (u *pun) headTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
+func (u *ensemble) headTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
 	c, w, B := u.critics[i], u.pass.workers, ξ.rows
 	dξ, dp := u.pass.dx[len(c.q.layers)-1].slice(0, B), u.dp.slice(0, B)
 
@@ -306,7 +306,7 @@ func (u *pun) headTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
 }
 
 // predict sets p, B by the heads' width, to what head i makes of ξ, and returns it.
-func (u *pun) predict(i int, p []float32, ξ matrix) matrix {
+func (u *ensemble) predict(i int, p []float32, ξ matrix) matrix {
 	output := matrix{ξ.rows, u.width, u.width, 1, p}
 	u.critics[i].head.forward(u.pass.workers, output, ξ, false)
 	return output
@@ -316,7 +316,7 @@ func (u *pun) predict(i int, p []float32, ξ matrix) matrix {
 //
 // Reading R15: the policy has a target network too, as in DDPG, with the same
 // ρ.
-func (u *pun) follow() {
+func (u *ensemble) follow() {
 	for _, c := range u.critics {
 		c.follow(u.pass.workers)
 	}
@@ -333,7 +333,7 @@ func (f *follower) follow(w *workers) { w.run(f, len(f.target), 16*len(f.target)
 func (f *follower) do(lo, hi int) { Polyak(f.target[lo:hi], f.online[lo:hi], f.ρ) }
 
 // valuesAt returns the critics' values at x, critics by rows.
-func (u *pun) valuesAt(x matrix) [][]float32 {
+func (u *ensemble) valuesAt(x matrix) [][]float32 {
 	values := make([][]float32, len(u.critics))
 	for i, c := range u.critics {
 		for lo := 0; lo < x.rows; lo += askedRows {
@@ -355,11 +355,11 @@ func criticsMean(values [][]float32) []float64 {
 	return mean
 }
 
-// newPUN returns an ensemble with networks of the given sizes. Critics differ
+// newEnsemble returns an ensemble with networks of the given sizes. Critics differ
 // only in their initial weights; targets start equal to their critics.
-func newPUN(p *Params, sizes Sizes, h heads, s shape, rng *rand.Rand, w *workers) *pun {
+func newEnsemble(p *Params, sizes Sizes, h heads, s shape, rng *rand.Rand, w *workers) *ensemble {
 	widths := p.widths(sizes.Observation+sizes.Goal+sizes.Action, 1)
-	u := &pun{
+	u := &ensemble{
 		params: p, widths: widths, heads: h, shape: s,
 		lowest: -1 / (1 - p.Discount),
 		pass:   newPass(widths, w),
@@ -398,7 +398,7 @@ func newCriticNet(widths []int, head int) criticNet {
 }
 
 // parameters returns every network's parameters, in a fixed order.
-func (u *pun) parameters(kind string) []parameterVector {
+func (u *ensemble) parameters(kind string) []parameterVector {
 	var vectors []parameterVector
 	for i, c := range u.critics {
 		vectors = append(vectors,
@@ -409,7 +409,7 @@ func (u *pun) parameters(kind string) []parameterVector {
 }
 
 // reserve makes room for batches of the given number of rows.
-func (u *pun) reserve(rows int) {
+func (u *ensemble) reserve(rows int) {
 	if rows > u.dp.rows {
 		u.pass.reserve(rows)
 		u.dp = newMatrix(rows, u.width)
@@ -417,7 +417,7 @@ func (u *pun) reserve(rows int) {
 }
 
 // newPredictions returns room for each head's output, rows by its width.
-func (u *pun) newPredictions(rows int) [][]float32 {
+func (u *ensemble) newPredictions(rows int) [][]float32 {
 	predictions := make([][]float32, len(u.critics))
 	for i := range predictions {
 		predictions[i] = make([]float32, rows*u.width)

@@ -16,7 +16,7 @@
 //	appendix     params.go          the table
 //	networks     mlp.go, kernel*.go layers and Adam; the matrix product
 //	chance       number.go          functions; generators
-//	departures   variants.go        furnishes an agent as Params says
+//	departures   variants.go        assembles an agent as Params says
 //	             authors.go         of the authors' code
 //	             beyond.go          ours
 //	             baseline*.go       the methods that the paper compares QTA with
@@ -37,9 +37,9 @@
 //	Equation 2          pun.go     CriticLoss               pun_test.go     TestEquation2      critic-loss
 //	Equation 3          pun.go     Polyak                   pun_test.go     TestEquation3      polyak
 //	Equation 4          pun.go     PredictiveLoss           pun_test.go     TestEquation4      predictive-loss
-//	Equation 5          goals.go   pun.uncertainty          goals_test.go   TestEquation5      uncertainty-std, uncertainty, uncertainty-goal
+//	Equation 5          goals.go   ensemble.uncertainty          goals_test.go   TestEquation5      uncertainty-std, uncertainty, uncertainty-goal
 //	Equation 6          goals.go   GoalProbabilities        goals_test.go   TestEquation6      goal-probability
-//	Equation 7          replay.go  prioritized.probability  replay_test.go  TestEquation7      per
+//	Equation 7          replay.go  prioritizedSampler.probability  replay_test.go  TestEquation7      per
 //	Equation 8          replay.go  ImportanceWeights        replay_test.go  TestEquation8      per
 //	the scaling         goals.go   scaleUncertainty         goals_test.go   TestScaling        goal-probability
 //	hindsight           replay.go  futureStep               replay_test.go  TestHindsight      her-future
@@ -205,14 +205,14 @@ type learner interface {
 	saved() saved                // the state that training changes, but for the networks': for departures
 }
 
-// everyStep is the paper's learner.
-type everyStep struct{}
+// paperLearner is the paper's learner.
+type paperLearner struct{}
 
-func (everyStep) afterEpisode(*Agent) error { return nil }
-func (everyStep) saved() saved              { return nil }
+func (paperLearner) afterEpisode(*Agent) error { return nil }
+func (paperLearner) saved() saved              { return nil }
 
 // update is one step of every network on one minibatch.
-func (everyStep) update(a *Agent) error {
+func (paperLearner) update(a *Agent) error {
 	b := &a.batch
 	if err := a.draw(b, a.sampler, a.curriculum.replayGoal); err != nil { // section 3.3
 		return err
@@ -249,7 +249,7 @@ type batch struct {
 }
 
 // newBatch returns a batch of weight 1, and makes room for it.
-func (u *pun) newBatch(rows int, sizes Sizes) batch {
+func (u *ensemble) newBatch(rows int, sizes Sizes) batch {
 	u.reserve(rows)
 	width := sizes.Observation + sizes.Goal + sizes.Action
 	b := batch{
@@ -313,10 +313,10 @@ func (a *Agent) Evaluate(env Env, rollouts int, seed uint64) (Evaluation, error)
 	if rollouts < 1 {
 		return Evaluation{}, fmt.Errorf("qta: an evaluation of %d rollouts, allowed are 1 and above", rollouts)
 	}
-	return a.evaluate(env, rollouts, newStream(seed, forEvaluation))
+	return a.evaluateWith(env, rollouts, newStream(seed, forEvaluation))
 }
 
-func (a *Agent) evaluate(env Env, rollouts int, rng stream) (Evaluation, error) {
+func (a *Agent) evaluateWith(env Env, rollouts int, rng stream) (Evaluation, error) {
 	e := Evaluation{
 		Step: a.step, GoalsSet: a.goalsSet, GoalsReached: a.goalsReached,
 		CriticLoss: a.losses.critic, PredictiveLoss: a.losses.head, ActorLoss: a.losses.policy,
@@ -383,7 +383,7 @@ func (a *Agent) logEvaluation(env Env, rollouts int) error {
 	if err := checkParameters(a.step, a.parameters()...); err != nil {
 		return err
 	}
-	e, err := a.evaluate(env, rollouts, newStream(a.seed, forEvaluation+purpose(a.step)<<8))
+	e, err := a.evaluateWith(env, rollouts, newStream(a.seed, forEvaluation+purpose(a.step)<<8))
 	if err != nil {
 		return err
 	}

@@ -675,7 +675,7 @@ func TestGoalChoice(t *testing.T) {
 }
 
 // achievedHeads predict the next achieved goal, by Equation 4.
-type achievedHeads struct{ punHeads }
+type achievedHeads struct{ paperHeads }
 
 func (achievedHeads) predicted(r *replay, i int) []float64 { return r.nextAchieved.at(i) }
 

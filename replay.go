@@ -38,20 +38,20 @@ func (r *replay) relabel(i int, k float64, rng *rand.Rand) []float64 {
 
 // set gives transition j the priority p. The tree keeps p^α, a term of Equation 7,
 // and the sum of all.
-func (s *prioritized) set(j int, p float64) { s.tree.set(j, pow(p, s.α)) }
+func (s *prioritizedSampler) set(j int, p float64) { s.tree.set(j, pow(p, s.α)) }
 
 // probability returns p_j^α / Σ_j p_j^α, the probability of drawing transition
 // j. Priorities p are not negative and not all zero.
 //
 // It implements QTA, Equation 7 (Section 3.3).
-func (s *prioritized) probability(j int) float64 { return s.tree.values()[j] / s.tree.sum[1] }
+func (s *prioritizedSampler) probability(j int) float64 { return s.tree.values()[j] / s.tree.sum[1] }
 
 // SampleProbabilities sets P, of N values, to the probability of each of N
 // transitions with priorities p, which are not negative; α is in [0, 10], and
 // the sum of the powers p^α neither zero nor infinite. It is Equation 7 for the
 // whole replay, as training has it.
 func SampleProbabilities(P, p []float64, α float64) {
-	s := prioritized{α: α}
+	s := prioritizedSampler{α: α}
 	for j, v := range p {
 		s.set(j, v)
 	}
@@ -163,15 +163,15 @@ type sampler interface {
 	saved() saved                 // the state that training changes
 }
 
-// uniform draws all transitions alike.
-type uniform struct{ *replay }
+// uniformSampler draws all transitions alike.
+type uniformSampler struct{ *replay }
 
-func (s uniform) draw(rng stream) int    { return rng.index(s.n) }
-func (uniform) weigh(*batch, int)        {}
-func (uniform) prioritize(heads, *batch) {}
-func (uniform) saved() saved             { return nil }
+func (s uniformSampler) draw(rng stream) int    { return rng.index(s.n) }
+func (uniformSampler) weigh(*batch, int)        {}
+func (uniformSampler) prioritize(heads, *batch) {}
+func (uniformSampler) saved() saved             { return nil }
 
-// prioritized is PER of section 3.3.
+// prioritizedSampler is PER of section 3.3.
 //
 // Reading R33: a new transition takes the largest priority seen so far, as in PER's
 // Algorithm 1 (Schaul et al., 2016), and at least 1, as in the authors' code.
@@ -182,7 +182,7 @@ func (uniform) saved() saved             { return nil }
 //
 // Reading R105: of a transition that is drawn twice, with two goals, the last row's
 // priority stays.
-type prioritized struct {
+type prioritizedSampler struct {
 	*replay
 	params  *Params
 	α       float64
@@ -193,20 +193,20 @@ type prioritized struct {
 	P, weights, priority []float64 // of a minibatch
 }
 
-func newPrioritized(r *replay, p *Params) *prioritized {
-	return &prioritized{
+func newPrioritized(r *replay, p *Params) *prioritizedSampler {
+	return &prioritizedSampler{
 		replay: r, params: p, α: p.PriorityAlpha, largest: 1,
 		P: make([]float64, p.Batch), weights: make([]float64, p.Batch), priority: make([]float64, p.Batch),
 	}
 }
 
-func (s *prioritized) draw(rng stream) int {
+func (s *prioritizedSampler) draw(rng stream) int {
 	s.see()
 	return s.tree.find(rng.Float64())
 }
 
 // see gives new transitions their first priority.
-func (s *prioritized) see() {
+func (s *prioritizedSampler) see() {
 	for ; s.seen < s.n; s.seen++ {
 		s.set(s.seen, s.largest)
 	}
@@ -223,7 +223,7 @@ func (s *prioritized) see() {
 // Differs D28: Equation 8 as displayed has no maximum. Weights are divided by
 // theirs, as Schaul et al. do "for stability", over the whole buffer, as in the
 // authors' code.
-func (s *prioritized) weigh(b *batch, step int) {
+func (s *prioritizedSampler) weigh(b *batch, step int) {
 	for row, j := range b.transitions {
 		s.P[row] = s.probability(j)
 	}
@@ -239,20 +239,20 @@ func (s *prioritized) weigh(b *batch, step int) {
 //
 // Reading R10: it is the heads' deviation at (s, a, g) after relabeling, as in the
 // authors' code; the paper does not say how to estimate one transition.
-func (s *prioritized) prioritize(h heads, b *batch) {
+func (s *prioritizedSampler) prioritize(h heads, b *batch) {
 	h.deviation(s.priority, b.predictions, b.sNext.cols)
 	s.update(b)
 }
 
 // update takes in the priorities of a minibatch.
-func (s *prioritized) update(b *batch) {
+func (s *prioritizedSampler) update(b *batch) {
 	for row, p := range s.priority {
 		s.largest = max(s.largest, p)
 		s.set(b.transitions[row], p)
 	}
 }
 
-func (s *prioritized) saved() saved {
+func (s *prioritizedSampler) saved() saved {
 	s.see()
 	terms := make([]float64, s.n)
 	copy(terms, s.tree.values())

@@ -2,16 +2,16 @@ package qta
 
 import "math/rand/v2"
 
-// This file reads the parameters and furnishes an agent with what they name: the
+// This file reads the parameters and assembles an agent with what they name: the
 // paper's parts, or others in their place. No other file knows them all.
 
-// furnish gives a new agent its networks and its doors. Initial weights are drawn
+// assemble gives a new agent its networks and its parts. Initial weights are drawn
 // from rng.
-func (a *Agent) furnish(rng *rand.Rand) {
+func (a *Agent) assemble(rng *rand.Rand) {
 	p, w := &a.params, a.workers
 	h, s := newHeads(p, a.sizes, a.seed, a.replay)
 	a.policy = newPolicy(p, a.sizes, rng, w)
-	a.pun = newPUN(p, a.sizes, h, s, rng, w)
+	a.pun = newEnsemble(p, a.sizes, h, s, rng, w)
 	if p.Uncertainty == "bootstrap" {
 		a.pun.shareBackbone()
 	}
@@ -23,8 +23,8 @@ func (a *Agent) furnish(rng *rand.Rand) {
 	}
 
 	a.curriculum = newCurriculum(p, a.sizes, a.seed, w)
-	a.explorer = newExplorer(p, a.sizes, a.curriculum)
-	a.sampler = uniform{a.replay}
+	a.explorer = newExplorer(p, a.sizes)
+	a.sampler = uniformSampler{a.replay}
 	switch p.Replay {
 	case "per":
 		a.sampler = newPrioritized(a.replay, p)
@@ -34,14 +34,14 @@ func (a *Agent) furnish(rng *rand.Rand) {
 	asked, l := a.pun, newLearner(p, h)
 	if p.UncertaintyPolyak > 0 {
 		average := newAverage(a.pun, l)
-		asked, l = average.pun, average
+		asked, l = average.ensemble, average
 	}
 	a.estimator, a.learner = newEstimator(p, asked), schedule(p, l)
 }
 
 // newHeads returns the heads that p names, and their shape.
 func newHeads(p *Params, sizes Sizes, seed uint64, r *replay) (h heads, s shape) {
-	h, s = punHeads{}, punShape(p, sizes)
+	h, s = paperHeads{}, paperShape(p, sizes)
 	authors := p.Learner == "authors"
 	if authors {
 		h, s.predicted = authorsHeads{}, sizes.Goal
@@ -74,10 +74,10 @@ func newLearner(p *Params, h heads) learner {
 	case p.Learner == "vds":
 		other.targetEvery = vdsAgentUpdates
 		return &other
-	case h != heads(punHeads{}) || p.PredictiveGradient == "head":
+	case h != heads(paperHeads{}) || p.PredictiveGradient == "head":
 		return &other
 	}
-	return everyStep{}
+	return paperLearner{}
 }
 
 // schedule returns l, or what makes its updates when p says.
@@ -92,26 +92,26 @@ func schedule(p *Params, l learner) learner {
 }
 
 // newCurriculum returns the curriculum that p names.
-func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
+func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) goalSetter {
 	switch p.Curriculum {
 	case "mega":
-		return &mega{cutoff: newCutoff(p.Discount, p.Horizon)}
+		return &megaCurriculum{cutoff: newCutoff(p.Discount, p.Horizon)}
 	case "vds":
-		return newVDS(*p, sizes, seed, w)
+		return newVDSCurriculum(*p, sizes, seed, w)
 	case "her":
 		return desiredGoals{}
 	case "random":
 		return randomGoals{}
 	}
 	if p.FirstGoalDesired > 0 {
-		return practice{queryTheAgent{}}
+		return practice{paperCurriculum{}}
 	}
-	return queryTheAgent{}
+	return paperCurriculum{}
 }
 
 // newEstimator returns the estimator that p names, of the ensemble that is asked.
-func newEstimator(p *Params, asked *pun) (e estimator) {
-	e = equation5{asked}
+func newEstimator(p *Params, asked *ensemble) (e estimator) {
+	e = paperEstimator{asked}
 	if p.Learner == "authors" {
 		e = authorsQuestion{e}
 	}
@@ -124,13 +124,12 @@ func newEstimator(p *Params, asked *pun) (e estimator) {
 	return e
 }
 
-// newExplorer returns the explorer that p names, for an agent with this curriculum.
-func newExplorer(p *Params, sizes Sizes, c curriculum) (e explorer) {
-	e = tableExplorer{}
-	m, isMEGA := c.(*mega)
-	if isMEGA || p.Learner == "mega" || p.RandomActionLater != p.RandomAction ||
+// newExplorer returns the explorer that p names.
+func newExplorer(p *Params, sizes Sizes) (e explorer) {
+	e = paperExplorer{}
+	if p.Curriculum == "mega" || p.Learner == "mega" || p.RandomActionLater != p.RandomAction ||
 		p.RandomActionReached > 0 || p.RandomActionHeld > 0 {
-		w := &wandering{mega: m}
+		w := new(heldExplorer)
 		if p.Learner == "mega" {
 			w.uniform = p.InitialSteps
 		}

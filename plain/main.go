@@ -154,8 +154,8 @@ type agent struct {
 	table
 	report
 	seed                  uint64
-	policy                *learner
-	pun                   []*learner // G critics: output 0 is Q, the others are its head P
+	policy                *trainedNetwork
+	pun                   []*trainedNetwork // G critics: output 0 is Q, the others are its head P
 	replay                []transition
 	largest               float64 // priority so far
 	minibatch             []*sample
@@ -178,9 +178,9 @@ func newAgent(t table, maze []string, seed uint64) *agent {
 	a := &agent{table: t, seed: seed, largest: 1, world: world{maze: maze},
 		stateScale: newNormalizer(), goalScale: newNormalizer(), chance: newChance(seed)}
 	rng := stream(seed, forInitialization)
-	a.policy = newLearner(t, &rng, 4, 2) // from s, g to a
+	a.policy = newTrainedNetwork(t, &rng, 4, 2) // from s, g to a
 	for range t.critics {
-		a.pun = append(a.pun, newLearner(t, &rng, 6, 1, 2)) // from s, g, a to Q and to s'
+		a.pun = append(a.pun, newTrainedNetwork(t, &rng, 6, 1, 2)) // from s, g, a to Q and to s'
 	}
 	return a
 }
@@ -294,7 +294,7 @@ func (a *agent) targets() {
 //
 // which have all layers but the last in common (R2, R5, R11, R13, R14). The head's
 // own layer moves at a rate of its own.
-func (a *agent) learnCritic(critic *learner) {
+func (a *agent) learnCritic(critic *trainedNetwork) {
 	scale := 2 / float32(a.batch)
 	criticLoss, headLoss := 0.0, 0.0
 	for _, b := range a.minibatch {
@@ -324,7 +324,7 @@ func (a *agent) learnCritic(critic *learner) {
 
 // follow is Equation 3, φ_targ = ρ φ_targ + (1-ρ) φ. The policy has a target
 // network too (R15).
-func (l *learner) follow(ρ float64) {
+func (l *trainedNetwork) follow(ρ float64) {
 	for i, layer := range l.net {
 		for k, row := range layer {
 			for j, φ := range row {
@@ -717,16 +717,16 @@ func mMaze(h, w int) []string {
 // row after those of the inputs has the biases.
 type network [][][]float32
 
-// A learner is a network, its target, and what Adam needs.
-type learner struct {
+// A trainedNetwork is a network, its target, and what Adam needs.
+type trainedNetwork struct {
 	net, target, gradient network
 	m, v                  network // Adam's moments
 	beta1, beta2          float64 // β₁ᵗ and β₂ᵗ of Adam's paper
 }
 
-// newLearner draws a network's weights. The last layer can have outputs of several
+// newTrainedNetwork draws a network's weights. The last layer can have outputs of several
 // kinds, each with weights of its own.
-func newLearner(t table, rng *rand.PCG, in int, outputs ...int) *learner {
+func newTrainedNetwork(t table, rng *rand.PCG, in int, outputs ...int) *trainedNetwork {
 	var net network
 	for range t.layers {
 		net = append(net, newLayer(rng, in, t.hidden))
@@ -739,7 +739,7 @@ func newLearner(t table, rng *rand.PCG, in int, outputs ...int) *learner {
 		}
 	}
 	net = append(net, last)
-	return &learner{net: net, target: net.like(true), gradient: net.like(false),
+	return &trainedNetwork{net: net, target: net.like(true), gradient: net.like(false),
 		m: net.like(false), v: net.like(false), beta1: 1, beta2: 1}
 }
 
@@ -828,7 +828,7 @@ func (n network) backward(passed [][]float32, dy []float32, gradient network) []
 
 // adam is one step of Adam (Kingma and Ba, 2015; R74) against the gradient, at a
 // rate for each output of each layer. The gradient begins anew.
-func (l *learner) adam(rate func(layer, output int) float64) {
+func (l *trainedNetwork) adam(rate func(layer, output int) float64) {
 	l.beta1, l.beta2 = float64(0.9*l.beta1), float64(0.999*l.beta2)
 	scale := float32(1 / math.Sqrt(1-l.beta2))
 	for i, layer := range l.net {
