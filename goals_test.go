@@ -1,6 +1,7 @@
 package qta
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -160,4 +161,19 @@ func nextGoal(t testing.TB, a *Agent, first bool) []float64 {
 		t.Fatal(err)
 	}
 	return goal
+}
+
+// BenchmarkGoal is the choice of a goal among N candidates, by Equations 5 and 6. A row
+// is a candidate with one of its random actions, which all critics' heads predict from.
+func BenchmarkGoal(b *testing.B) {
+	for _, n := range []int{1000, 20_000} {
+		b.Run(fmt.Sprint("N=", n), func(b *testing.B) {
+			p := Beyond()
+			p.Candidates = n
+			a, _ := walked(b, p, n+1)
+			rows := float64(n * p.UncertaintyActions)
+			seconds := measure(b, best, rows*float64(p.Critics)*onePass(p, a.sizes), func() { a.setGoal(false) })
+			b.ReportMetric(rows/seconds, "rows/s")
+		})
+	}
 }

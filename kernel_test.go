@@ -485,8 +485,8 @@ func timed(f func()) float64 {
 }
 
 // measure reports f, a number of multiply-adds, against the peak of one thread
-// with the kernel.
-func measure(b *testing.B, k kernel, multiplyAdds float64, f func()) {
+// with the kernel, and returns how long f takes, in seconds.
+func measure(b *testing.B, k kernel, multiplyAdds float64, f func()) float64 {
 	peak := newProbe(k)
 	for range 3 {
 		f()
@@ -500,6 +500,7 @@ func measure(b *testing.B, k kernel, multiplyAdds float64, f func()) {
 	b.ReportMetric(1e9*median(seconds), "ns/op") // without the probe
 	b.ReportMetric(2e-9*multiplyAdds/median(seconds), "GFLOP/s")
 	b.ReportMetric(median(shares), "of-peak")
+	return median(seconds)
 }
 
 // BenchmarkProduct is the three products of a hidden layer, laid out as in a pass,

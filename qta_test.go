@@ -277,15 +277,20 @@ func TestUpdateAllocates(t *testing.T) {
 	}
 }
 
+// onePass is how many multiply-adds a critic has for one row, W of docs/machines.md.
+func onePass(p Params, s Sizes) float64 {
+	h := float64(p.HiddenSize)
+	return float64(s.Observation+s.Goal+s.Action)*h + float64(p.HiddenLayers-1)*h*h + h
+}
+
 // multiplyAdds is about how many one update has, as docs/machines.md counts them.
 func multiplyAdds(p Params, s Sizes) float64 {
-	h, g := float64(p.HiddenSize), float64(p.Critics)
-	critic := float64(s.Observation+s.Goal+s.Action)*h + float64(p.HiddenLayers-1)*h*h + h
+	g := float64(p.Critics)
 	passes := 5*g + 6
 	if p.Learner == "authors" {
 		passes += 3 * g
 	}
-	return passes * critic * float64(p.Batch)
+	return passes * onePass(p, s) * float64(p.Batch)
 }
 
 func BenchmarkUpdate(b *testing.B) {
