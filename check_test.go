@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -19,15 +23,108 @@ import (
 // TestGolden holds the code to the vectors of testdata/golden, which come from
 // another implementation. TestCheckCatches needs a file of each kind.
 func TestGolden(t *testing.T) {
-	results, err := Check(os.DirFS("testdata/golden"))
-	if err != nil {
-		t.Fatal(err)
+	for _, name := range globNames(t, "testdata/golden/*.json") {
+		t.Run(name, func(t *testing.T) {
+			results, err := Check(fstest.MapFS{name: {Data: []byte(readText(t, "testdata/golden/"+name))}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range results {
+				if r.Err != nil {
+					t.Error(r.Err)
+				}
+			}
+		})
 	}
-	for _, r := range results {
-		if r.Err != nil {
-			t.Error(r.Err)
+}
+
+// Golden files run what training runs. By its coverage each enters the functions that
+// it is said to hold to vectors, and those of a formula together the one that the index
+// names, and none that departs from the paper but for those here. Both terms of the
+// critics' pass are those of a whole update.
+func TestGoldenEnters(t *testing.T) {
+	if testing.Short() {
+		t.Skip("with -short: it builds the tests once more, to see what they cover")
+	}
+	binary := filepath.Join(t.TempDir(), "covered")
+	if out, err := exec.Command(program(t, "go"), "test", "-c", "-cover", "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	spans := functionSpans(t)
+	entered := func(equation string) map[string]string { // to the file
+		profile := filepath.Join(t.TempDir(), "profile")
+		out, err := exec.Command(binary, "-test.run", "^TestGolden$/^"+equation+".json$", "-test.coverprofile", profile).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		names := map[string]string{}
+		for line := range strings.Lines(readText(t, profile)) {
+			var from, to, column, statements, count int
+			path, rest, _ := strings.Cut(line, ":")
+			if fmt.Sscanf(rest, "%d.%d,%d.%d %d %d", &from, &column, &to, &column, &statements, &count); count > 0 {
+				for _, f := range spans[filepath.Base(path)] {
+					if f.from <= from && to <= f.to {
+						names[f.name] = filepath.Base(path)
+					}
+				}
+			}
+		}
+		return names
+	}
+	index, _, _ := strings.Cut(parsePackage(t)["qta.go"].Doc.Text(), "# Readings")
+	blocks := map[string][]string{"critic-loss": {"ensemble.criticTerm"}, "predictive-loss": {"ensemble.headTerm"},
+		"update-joint": {"paperLearner.update", "ensemble.gradients", "ensemble.criticTerm", "ensemble.headTerm"}}
+	departs := map[string][]string{"predictive-loss": {"authorsHeads.loss", "predictiveNorm"}} // in its form norm
+	rows := regexp.MustCompile(`(?m)^.+? {2,}\w+\.go +(\S+) .* {2,}(.+)$`).FindAllStringSubmatch(index, -1)
+	if len(rows) != 13 {
+		t.Fatalf("%d rows of the index", len(rows))
+	}
+	for _, row := range rows {
+		files, home := strings.Split(row[2], ", "), false
+		for _, name := range files {
+			blocks[name] = append(blocks[name], strings.Split(equations[slices.IndexFunc(equations,
+				func(e equation) bool { return e.name == name })].function, ", ")...)
+			home = home || entered(name)[row[1]] != ""
+		}
+		if !home {
+			t.Errorf("none of %v enters %s", files, row[1])
 		}
 	}
+	for name, wanted := range blocks {
+		got := entered(name)
+		for _, f := range wanted {
+			if got[f] == "" {
+				t.Errorf("%s does not enter %s", name, f)
+			}
+		}
+		for f, file := range got {
+			if file != "variants.go" && departingFiles.MatchString(file) && !slices.Contains(departs[name], f) {
+				t.Errorf("%s enters %s, which departs from the paper", name, f)
+			}
+		}
+	}
+}
+
+// A span is the lines of a function's body.
+type span struct {
+	name     string
+	from, to int
+}
+
+func functionSpans(t *testing.T) map[string][]span {
+	spans, fset := map[string][]span{}, token.NewFileSet()
+	for _, name := range globNames(t, "*.go") {
+		file, err := parser.ParseFile(fset, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			if d, ok := d.(*ast.FuncDecl); ok && d.Body != nil {
+				spans[name] = append(spans[name], span{functionName(d), fset.Position(d.Pos()).Line, fset.Position(d.End()).Line})
+			}
+		}
+	}
+	return spans
 }
 
 type object = map[string]any

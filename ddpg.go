@@ -98,8 +98,8 @@ func (u *ensemble) actionGradient(da, x matrix) (mean float64) {
 // An explorer turns the policy's action into the one taken.
 type explorer interface {
 	explore(a *Agent, action []float64)
-	stepped(a *Agent) // called when the action's step is in the replay
-	saved() saved     // the state that training changes
+	stepped(a *Agent) // called when the action's step is in the replay: for departures
+	saved() saved     // the state that training changes: likewise
 }
 
 // paperExplorer is the paper's, by two rows of the table.

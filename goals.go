@@ -317,10 +317,13 @@ type goalSetter interface {
 	goal(a *Agent, first bool) ([]float64, error)
 
 	replayGoal(a *Agent, i int) []float64 // the goal that transition i is replayed with
-	ready(env Env) error                  // why it cannot go on in env
-	endEpisode(a *Agent) error            // called when an episode is in the replay
-	networks() []parameterVector          // the parameters of its own networks
-	saved() saved                         // the state that training changes
+
+	// For departures.
+
+	ready(env Env) error         // why it cannot go on in env
+	endEpisode(a *Agent) error   // called when an episode is in the replay
+	networks() []parameterVector // the parameters of its own networks
+	saved() saved                // the state that training changes
 }
 
 // onlyGoals is the part that most curricula share: they only choose goals.

@@ -169,6 +169,27 @@ func TestPaperStandsAlone(t *testing.T) {
 	if used[false] < 300 {
 		t.Errorf("only %d uses of departures in all files: this shows nothing", used[false])
 	}
+	// What the paper's files declare is not for departures alone: loss, of paperHeads,
+	// stands behind an interface, and variants.go puts the paper's parts together.
+	departures := map[types.Object]bool{} // used by departures, and by nothing else
+	for id, o := range info.Uses {
+		if o.Pkg() == p && paperFiles.MatchString(file(o.Pos())) && !o.Exported() {
+			if only, seen := departures[o]; !seen || only {
+				from := file(id.Pos())
+				departures[o] = from != "variants.go" && departingFiles.MatchString(from)
+			}
+		}
+	}
+	var names []string
+	for o, only := range departures {
+		if only {
+			names = append(names, o.Name())
+		}
+	}
+	slices.Sort(names)
+	if diff := cmp.Diff([]string{"loss"}, names); diff != "" {
+		t.Errorf("what of the paper's files only departures use (-known +found):\n%s", diff)
+	}
 	parts := func(changes string, p0 Params) (departing []string) {
 		a := newAgent(t, changed("", p0, changes).Params, new(scriptedEnv).Sizes(), 1)
 		for _, part := range []any{a.curriculum, a.estimator, a.explorer, a.sampler, a.learner, a.pun.heads} {

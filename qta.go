@@ -21,9 +21,11 @@
 //	             beyond.go          ours
 //	             baseline*.go       the methods that the paper compares QTA with
 //
-// Down to chance they hold the paper and nothing else. A departure stands behind one
-// of six interfaces: [Params] names it, and variants.go puts it in the place of the
-// paper's part. The other files are around an agent.
+// Down to chance they hold the paper and nothing else, but for what they hand to
+// departures, which says so: methods of the six interfaces, a replayed environment's
+// goal, Adam's clip and decay. A departure stands behind one of these interfaces:
+// [Params] names it, and variants.go puts it in the place of the paper's part. The
+// other files are around an agent.
 //
 // [Agent.Train] is the algorithm, [Params] has every number in it, and it runs in
 // a [Maze] or any other [Env].
@@ -32,20 +34,20 @@
 //
 // The paper's eight displayed formulas are numbered in the order of appearance.
 //
-//	formula             file       function                 test file       tests              golden
-//	Equation 1          pun.go     TDTarget                 pun_test.go     TestEquation1      td-target, td-target-networks, td-target-clipped
-//	Equation 2          pun.go     CriticLoss               pun_test.go     TestEquation2      critic-loss
-//	Equation 3          pun.go     Polyak                   pun_test.go     TestEquation3      polyak
-//	Equation 4          pun.go     PredictiveLoss           pun_test.go     TestEquation4      predictive-loss
-//	Equation 5          goals.go   ensemble.uncertainty          goals_test.go   TestEquation5      uncertainty-std, uncertainty, uncertainty-goal
-//	Equation 6          goals.go   GoalProbabilities        goals_test.go   TestEquation6      goal-probability
+//	formula             file       function                        test file       tests              golden
+//	Equation 1          pun.go     TDTarget                        pun_test.go     TestEquation1      td-target, td-target-networks, td-target-clipped
+//	Equation 2          pun.go     CriticLoss                      pun_test.go     TestEquation2      critic-loss
+//	Equation 3          pun.go     Polyak                          pun_test.go     TestEquation3      polyak
+//	Equation 4          pun.go     PredictiveLoss                  pun_test.go     TestEquation4      predictive-loss
+//	Equation 5          goals.go   ensemble.uncertainty            goals_test.go   TestEquation5      uncertainty-std, uncertainty, uncertainty-goal
+//	Equation 6          goals.go   GoalProbabilities               goals_test.go   TestEquation6      goal-probability
 //	Equation 7          replay.go  prioritizedSampler.probability  replay_test.go  TestEquation7      per
-//	Equation 8          replay.go  ImportanceWeights        replay_test.go  TestEquation8      per
-//	the scaling         goals.go   scaleUncertainty         goals_test.go   TestScaling        goal-probability
-//	hindsight           replay.go  futureStep               replay_test.go  TestHindsight      her-future
-//	the schedule of β   replay.go  PriorityBeta             replay_test.go  TestBeta           per-beta
-//	the threshold       goals.go   Achievable               goals_test.go   TestThreshold      achievable
-//	the optimal return  maze.go    OptimalValue             maze_test.go    TestOptimalReturn  optimal-return
+//	Equation 8          replay.go  ImportanceWeights               replay_test.go  TestEquation8      per
+//	the scaling         goals.go   scaleUncertainty                goals_test.go   TestScaling        goal-probability
+//	hindsight           replay.go  futureStep                      replay_test.go  TestHindsight      her-future
+//	the schedule of β   replay.go  PriorityBeta                    replay_test.go  TestBeta           per-beta
+//	the threshold       goals.go   Achievable                      goals_test.go   TestThreshold      achievable
+//	the optimal return  maze.go    OptimalValue                    maze_test.go    TestOptimalReturn  optimal-return
 //
 // # Readings
 //

@@ -106,7 +106,7 @@ type replay struct {
 	achieved        column // goal achieved at s
 	action          column // a
 	goal            column // g pursued
-	desired         column // the environment's goal
+	desired         column // the environment's goal: for MEGA
 	nextObservation column // s'
 	nextAchieved    column // goal achieved at s'
 }
