@@ -285,8 +285,7 @@ func (id Identity) Differences(other Identity) (list []string) {
 // have not been seen to differ.
 func (r *Record) Same(other *Record) bool {
 	a, b := r.Outcome, other.Outcome
-	return r.Run.Seed == other.Run.Seed && r.Run.Version == other.Run.Version &&
-		r.Run.Fingerprint.difference(other.Run.Fingerprint) == "" && (a.Steps != b.Steps || a.Digest == b.Digest)
+	return r.Run.Seed == other.Run.Seed && r.Run.Fingerprint.difference(other.Run.Fingerprint) == "" && (a.Steps != b.Steps || a.Digest == b.Digest)
 }
 
 // Command returns a command line that makes the run again, with a map that has no

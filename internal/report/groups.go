@@ -5,8 +5,10 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"go/version"
 	"hash/crc32"
 	"html/template"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -21,7 +23,8 @@ import (
 type Report struct {
 	Runs    []*lab.Record
 	Skipped []lab.Skip // files that were not used
-	Groups  []*Group   // by setting, maze and method
+	Groups  []*Group   // by setting, maze and method; of different code only the newest
+	Older   []*Group   // of other code than the group of their place
 	Going   int        // runs that have not ended
 	Failed  int
 	Opening template.HTML // of the page, in place of its headline
@@ -36,6 +39,7 @@ type Place struct {
 	Setting, Method, Maze string
 	Family                string // how a maze of the paper's is called: "x5" or "U5"
 	Length                int    // path length of the maze, 0 where it is unknown
+	Code                  string // what the runs' program computes: no mean is of different code
 }
 
 // A Group is the runs of a place.
@@ -45,59 +49,76 @@ type Group struct {
 	Runs   []*lab.Record // those that have ended
 	Steps  []float64     // of each of these, to the solution or its budget
 	Solved int
-	Median float64      // of the steps
-	Mean   float64      // of the steps
-	SD     float64      // of the steps: the population's deviation, as the paper's
-	Paper  *paper.Point // nil where the paper has none
+	Median float64 // of the steps
+	Mean   float64 // of the steps
+	SD     float64 // of the steps: the population's deviation, as the paper's
+
+	Program string       // the newest version of its runs
+	Paper   *paper.Point // nil where the paper has none
 }
 
 // New sorts what was collected.
 func New(c *lab.Collection) *Report {
-	r := &Report{Skipped: c.Skipped}
-	all := slices.Clone(c.Runs)
-	places, known := map[*lab.Record]Place{}, map[string]Place{}
-	for _, run := range all {
-		id := run.Run
-		id.Version, id.Seed = "", 0
-		kind := fmt.Sprint(id)
-		if _, ok := known[kind]; !ok { // to find a place takes time
-			known[kind] = placeOf(id)
-		}
-		places[run] = known[kind]
-	}
-	slices.SortStableFunc(all, func(a, b *lab.Record) int {
-		return cmp.Or(places[a].compare(places[b]), cmp.Compare(a.Run.Seed, b.Run.Seed),
-			strings.Compare(a.Run.Version, b.Run.Version), cmp.Compare(b.Last().Step, a.Last().Step))
+	r := &Report{Skipped: c.Skipped, Runs: slices.Clone(c.Runs)}
+	slices.SortStableFunc(r.Runs, func(a, b *lab.Record) int {
+		return cmp.Or(cmp.Compare(a.Run.Seed, b.Run.Seed), strings.Compare(a.Run.Version, b.Run.Version),
+			cmp.Compare(b.Last().Step, a.Last().Step))
 	})
-	var g *Group
-	for _, run := range all {
-		if at := places[run]; g == nil || g.Place != at {
-			g = &Group{Place: at, Paper: paper.Of("", at.Method, at.Maze)}
+	places, groups := map[string]Place{}, map[Place]*Group{}
+	for _, run := range r.Runs {
+		id := run.Run
+		id.Seed = 0
+		kind := fmt.Sprint(id)
+		at, known := places[kind]
+		if !known { // to find a place takes time
+			at = placeOf(id)
+			places[kind] = at
+		}
+		if groups[at] == nil {
+			groups[at] = &Group{Place: at, Paper: paper.Of("", at.Method, at.Maze)}
+		}
+		if g := groups[at]; !slices.ContainsFunc(g.All, run.Same) {
+			g.All = append(g.All, run)
+		} else {
+			first := g.All[slices.IndexFunc(g.All, run.Same)]
+			r.Skipped = append(r.Skipped, lab.Skip{Path: run.Path, Why: "the same run as in " + first.Path})
+		}
+	}
+	r.Runs = nil
+	for _, g := range groups {
+		g.sum()
+	}
+	for _, g := range slices.SortedFunc(maps.Values(groups), (*Group).compare) {
+		g.Program = g.version()
+		if n := len(r.Groups); n > 0 && g.Place.compare(r.Groups[n-1].Place) == 0 {
+			g.Program += ", other code"
+			r.Older = append(r.Older, g)
+		} else {
 			r.Groups = append(r.Groups, g)
 		}
-		if i := slices.IndexFunc(g.All, run.Same); i >= 0 {
-			r.Skipped = append(r.Skipped, lab.Skip{Path: run.Path, Why: "the same run as in " + g.All[i].Path})
-			continue
-		}
-		g.All = append(g.All, run)
-		r.Runs = append(r.Runs, run)
-		if !run.Ended() {
-			r.Going++
-		}
+	}
+	for _, g := range r.All() {
+		r.Runs = append(r.Runs, g.All...)
+		r.Going += g.Going()
+	}
+	for _, run := range r.Runs {
 		if run.State == lab.Failed {
 			r.Failed++
 		}
 	}
-	for _, g := range r.Groups {
-		g.sum()
-	}
 	return r
 }
+
+// All returns all groups, those of older code last.
+func (r *Report) All() []*Group { return slices.Concat(r.Groups, r.Older) }
 
 // placeOf returns the place of a run.
 func placeOf(id lab.Identity) Place {
 	m, name := paper.Recognize(id.Params)
-	at := Place{Setting: name, Method: m.Name, Maze: id.Environment}
+	at := Place{Setting: name, Method: m.Name, Maze: id.Environment, Code: id.Code}
+	if at.Code == "" && name != m.Own() {
+		at.Code = id.Version // what mega and vds compute is the same in all versions that have them
+	}
 	if id.EvalEvery != 1000 || id.Rollouts != lab.Rollouts {
 		at.Setting += fmt.Sprintf(", %s every %s", words.Count(id.Rollouts, "rollout"), words.Count(id.EvalEvery, "step"))
 	}
@@ -120,7 +141,25 @@ func placeOf(id lab.Identity) Place {
 	return at
 }
 
-// compare orders places: settings as presets are, others last; then mazes by their
+// compare orders groups by place; in one place those with ended runs come first, then
+// the newest version, then the code with most runs.
+func (g *Group) compare(h *Group) int {
+	newer := version.Compare("go"+h.version(), "go"+g.version())
+	return cmp.Or(g.Place.compare(h.Place), cmp.Compare(min(h.N(), 1), min(g.N(), 1)), newer,
+		cmp.Compare(h.N(), g.N()), strings.Compare(g.Code, h.Code))
+}
+
+// version returns the newest version of the runs.
+func (g *Group) version() (newest string) {
+	for _, run := range g.All {
+		if version.Compare("go"+run.Run.Version, "go"+newest) > 0 {
+			newest = run.Run.Version
+		}
+	}
+	return newest
+}
+
+// compare orders places but for the code: settings as presets are, others last; then mazes by their
 // length, those of the paper first; then methods.
 func (p Place) compare(q Place) int {
 	preset := func(name string) int {

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"qta/internal/draw"
 	"qta/internal/madeup"
 	"qta/internal/paper"
+	"qta/internal/roomtest"
 	"qta/lab"
 )
 
@@ -75,9 +77,10 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestSorting keeps apart what is not the same: versions, maps, evaluations, what
+// TestSorting keeps apart what is not the same: code, maps, evaluations, what
 // environments of one name answered, and networks at one step; of two runs that are
-// the same the longer one counts.
+// the same the longer one counts. Without a code it is the version that counts, but not
+// of the rivals' own sets.
 func TestSorting(t *testing.T) {
 	own := func(text string) []*lab.Record {
 		runs := madeup.Steps(qta.Quick(), paper.QTA, "4x5", 5)
@@ -86,6 +89,13 @@ func TestSorting(t *testing.T) {
 	}
 	older, often := madeup.Steps(qta.Quick(), paper.QTA, "4x5", 50), madeup.Steps(qta.Quick(), paper.QTA, "4x5", 5)
 	older[0].Run.Version = "0.1.0"
+	edited := slices.Concat(madeup.Steps(qta.Quick(), paper.QTA, "4x5", 70), madeup.Steps(qta.Quick(), paper.QTA, "4x5", 90))
+	edited[0].Run.Code, edited[1].Run.Code = "fused 1", "fused 2"
+	edited[0].Run.Version, edited[1].Run.Version = "0.10.0", "0.9.0"
+	mega := slices.Concat(madeup.Steps(qta.MEGA(), paper.Method{}, "4x5", 20), madeup.Steps(qta.MEGA(), paper.Method{}, "4x5", 30),
+		madeup.Steps(qta.MEGA(), paper.Method{}, "4x5", 30))
+	mega[1].Run.Version, mega[1].Run.Seed = "0.1.0", 1
+	mega[2].Run.Seed = 1
 	often[0].Run.EvalEvery = 500
 	few := madeup.Steps(qta.Quick(), paper.QTA, "4x5", 5)
 	few[0].Run.Rollouts = 5
@@ -100,19 +110,42 @@ func TestSorting(t *testing.T) {
 	elsewhere = append(elsewhere, &changed, &other, &named)
 	c := &lab.Collection{Runs: slices.Concat(madeup.Curves(qta.Quick(), paper.QTA, "4x5", []float64{0}),
 		madeup.Steps(qta.Quick(), paper.QTA, "4x5", 5),
-		older, own("SG"), own("S.G"), often, elsewhere, few)}
+		older, edited, mega, own("SG"), own("S.G"), often, elsewhere, few)}
 	r := New(c)
 	var got []string
-	for _, g := range r.Groups {
-		got = append(got, fmt.Sprintf("%s: %s %v %q, %v of %d", g.Setting, g.Maze, g.Length > 0, g.Family, g.Steps,
+	for _, g := range r.All() {
+		got = append(got, fmt.Sprintf("%s (%s): %s %v %q, %v of %d", g.Setting, g.Program, g.Maze, g.Length > 0, g.Family, g.Steps,
 			len(g.All)))
 	}
-	want := []string{`quick: 4x5 true "x5", [50000 5000] of 2`, `quick: 4x5 (no maze) false "", [5000] of 1`, `quick: robot false "", [5000 5000 5000] of 3`,
-		`quick: my (its own map, 38f7c85b) true "", [5000] of 1`, `quick: my (its own map, 720494e4) true "", [5000] of 1`,
-		`quick, 20 rollouts every 500 steps: 4x5 true "x5", [5000] of 1`,
-		`quick, 5 rollouts every 1000 steps: 4x5 true "x5", [5000] of 1`}
-	if diff := cmp.Diff(want, got); diff != "" || len(r.Skipped) != 1 {
+	want := []string{`quick (0.10.0): 4x5 true "x5", [70000] of 1`, `quick (0.5.0): 4x5 (no maze) false "", [5000] of 1`,
+		`quick (0.5.0): robot false "", [5000 5000 5000] of 3`,
+		`quick (0.5.0): my (its own map, 38f7c85b) true "", [5000] of 1`, `quick (0.5.0): my (its own map, 720494e4) true "", [5000] of 1`,
+		`mega (0.5.0): 4x5 true "x5", [20000 30000] of 2`,
+		`quick, 20 rollouts every 500 steps (0.5.0): 4x5 true "x5", [5000] of 1`,
+		`quick, 5 rollouts every 1000 steps (0.5.0): 4x5 true "x5", [5000] of 1`,
+		`quick (0.9.0, other code): 4x5 true "x5", [90000] of 1`, `quick (0.5.0, other code): 4x5 true "x5", [5000] of 1`,
+		`quick (0.1.0, other code): 4x5 true "x5", [50000] of 1`}
+	for i := range want {
+		want[i] = strings.ReplaceAll(want[i], "0.5.0", qta.Version)
+	}
+	if diff := cmp.Diff(want, got); diff != "" || len(r.Skipped) != 2 {
 		t.Errorf("%d skipped (-want +got):\n%s", len(r.Skipped), diff)
+	}
+}
+
+// TestUnmoved has what mega and vds compute, of which runs of different versions are one
+// group. If a version changes it, the group is to be split in placeOf.
+func TestUnmoved(t *testing.T) {
+	var digests struct {
+		Fused map[string]struct{ Digest string }
+	}
+	if err := json.Unmarshal([]byte(roomtest.Read(t, "../../testdata/digests.json")), &digests); err != nil {
+		t.Fatal(err)
+	}
+	for set, since := range map[string]string{"mega": "9a917ca5410b5525", "vds": "4783e3ec568527d2"} {
+		if !strings.HasPrefix(digests.Fused[set].Digest, since) {
+			t.Errorf("runs of %s end with the networks %s, since 0.5.0 with %s", set, digests.Fused[set].Digest, since)
+		}
 	}
 }
 
