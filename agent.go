@@ -43,8 +43,9 @@ type Agent struct {
 	losses  losses
 	log     []Evaluation
 
-	env   Env   // that Train trains in, until it returns; else nil
-	unfit error // to be trained or saved, and why; or nil
+	env    Env   // that Train trains in, until it returns; else nil
+	loaded bool  // from a checkpoint, and not trained since
+	unfit  error // to be trained or saved, and why; or nil
 
 	// The running episode.
 
@@ -311,26 +312,47 @@ func (a *Agent) enter(env, evaluation Env, o TrainOptions) error {
 // reenter brings a new environment to where the running episode stands: it is
 // deterministic given its generator, so the episode is played again. What another
 // machine rounds otherwise stays as it was stored, but for the desired goal, which is
-// the environment's own from here on.
+// the environment's own from here on. That of a loaded agent first plays its ten first
+// episodes, or their 1000 first steps, as it may be another.
 func (a *Agent) reenter() error {
+	if a.loaded {
+		rng := newStream(a.seed, forEnvironment)
+		if _, err := a.playAgain(rng.Rand, 0, min(10*a.params.Horizon, 1000, a.step)); err != nil {
+			return err
+		}
+		a.loaded = false
+	}
 	done := a.step % a.params.Horizon
 	if done == 0 {
 		return nil
 	}
 	*a.environment.pcg = a.episodeStart
-	s := a.env.Reset(a.environment.Rand)
-	for i := a.step - done; i < a.step; i++ {
-		s, _ = a.env.Step(slices.Clone(a.replay.action.at(i)))
-		problem := cmp.Or(
-			strayed("observation", a.replay.nextObservation.at(i), s.Observation),
-			strayed("achieved goal", a.replay.nextAchieved.at(i), s.Achieved),
-			strayed("desired goal", a.desired, s.Desired))
-		if problem != "" {
-			return &EnvError{i + 1, problem}
-		}
+	s, err := a.playAgain(a.environment.Rand, a.step-done, a.step)
+	if err != nil {
+		return err
+	}
+	if problem := strayed("desired goal", a.desired, s.Desired); problem != "" {
+		return &EnvError{a.step, problem}
 	}
 	copy(a.desired, s.Desired)
 	return nil
+}
+
+// playAgain takes steps of training again, from an episode's first, with its chance
+// from rng.
+func (a *Agent) playAgain(rng *rand.Rand, from, to int) (s State, err error) {
+	for i := from; i < to; i++ {
+		if i%a.params.Horizon == 0 {
+			a.env.Reset(rng)
+		}
+		s, _ = a.env.Step(slices.Clone(a.replay.action.at(i)))
+		problem := cmp.Or(strayed("observation", a.replay.nextObservation.at(i), s.Observation),
+			strayed("achieved goal", a.replay.nextAchieved.at(i), s.Achieved))
+		if problem != "" {
+			return s, &EnvError{i + 1, problem}
+		}
+	}
+	return s, nil
 }
 
 // strayed says where a vector is another than it was, beyond rounding, or returns "".

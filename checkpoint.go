@@ -135,7 +135,7 @@ func loadAgent(data []byte) (*Agent, error) {
 	if err != nil {
 		return nil, bare(err)
 	}
-	a.step, a.replay.n = h.Step, h.Step
+	a.step, a.replay.n, a.loaded = h.Step, h.Step, true
 	for _, c := range a.replay.columns() {
 		c.data = make([]float64, h.Step*c.width)
 	}

@@ -14,12 +14,12 @@ import (
 // desired goal, and the reward. A maze has none: its map is compared.
 type Fingerprint [][]float64
 
-// fingerprint plays that episode, and ends it before a state that breaks the contract.
-func fingerprint(env qta.Env, horizon int) (f Fingerprint) {
-	const steps = 16
+// fingerprint plays so many steps of that episode, and ends it before a state that
+// breaks the contract.
+func fingerprint(env qta.Env, steps int) (f Fingerprint) {
 	rng, sizes := rand.New(rand.NewPCG(1, 1)), env.Sizes()
 	s, action := env.Reset(rand.New(rand.NewPCG(1, 0))), make([]float64, sizes.Action)
-	for range min(steps, horizon) + 1 {
+	for range steps + 1 {
 		if len(s.Observation) != sizes.Observation || len(s.Achieved) != sizes.Goal || len(s.Desired) != sizes.Goal {
 			break
 		}
@@ -39,12 +39,53 @@ func fingerprint(env qta.Env, horizon int) (f Fingerprint) {
 // difference says where an environment answers otherwise than the one of f, or
 // returns "", also where one of them is not known.
 func (f Fingerprint) difference(here Fingerprint) string {
-	same := func(x, y float64) bool { return math.Abs(x-y) <= 1e-9+float64(1e-6*math.Abs(x)) }
 	for t := range min(len(f), len(here)) {
-		if !slices.EqualFunc(f[t], here[t], same) {
-			return fmt.Sprintf("the environment has changed: an episode that is always the same gave after step %d %.150s "+
-				"there, %.150s here", t, fmt.Sprint(f[t]), fmt.Sprint(here[t]))
+		for i := range min(len(f[t]), len(here[t])) {
+			if x, y := f[t][i], here[t][i]; !(math.Abs(x-y) <= 1e-9+float64(1e-6*math.Abs(x))) {
+				return fmt.Sprintf("number %d of what an episode that is always the same gives after step %d is %v there, "+
+					"%v here", i, t, x, y)
+			}
 		}
 	}
 	return ""
+}
+
+// disagreement says where two instances are not one environment, or returns "": in
+// Reward of the same goals, and where both begin alike, in what follows.
+func disagreement(training, evaluation qta.Env, horizon int) string {
+	there, here := fingerprint(training, horizon), fingerprint(evaluation, horizon)
+	o, g := training.Sizes().Observation, training.Sizes().Goal
+	var goals [][]float64
+	for _, row := range slices.Concat(there, here) {
+		goals = append(goals, row[o:o+g], row[o+g:o+2*g])
+	}
+	const most = 64
+	for i := 0; i < len(goals); i += 1 + len(goals)/most {
+		for k := 0; k < len(goals); k += 1 + len(goals)/most {
+			if x, y := training.Reward(goals[i], goals[k]), evaluation.Reward(goals[i], goals[k]); x != y {
+				return fmt.Sprintf("Reward of the same two goals is %v there, %v here", x, y)
+			}
+		}
+	}
+	if there[:min(1, len(there))].difference(here) != "" {
+		return "" // training may have other starts and goals
+	}
+	return there.difference(here)
+}
+
+// rewards counts for 64 goals, achieved throughout a run, how many of those achieved
+// in the 50 steps after them reach them or are reached from them.
+func rewards(env qta.Env, a *qta.Agent) (counts []int) {
+	const goals, after = 64, 50
+	steps := a.Steps()
+	for k := range goals {
+		i := k * steps / goals
+		x, n := a.Achieved(i), 0
+		for j := i + 1; j <= min(i+after, steps); j++ {
+			y := a.Achieved(j)
+			n -= int(env.Reward(x, y) + env.Reward(y, x))
+		}
+		counts = append(counts, n)
+	}
+	return counts
 }

@@ -58,7 +58,7 @@ var ErrStopped = errors.New("the run was stopped and saved")
 // without the interruption; its environment, parameters, seed and evaluations
 // cannot change, its limits can. env and evaluation are two instances of the same
 // environment, which are a [Sketcher] or a [Surveyor] for more pictures; [Maze] is.
-// Before its first step [qta.CheckEnv] plays some episodes, unless it is a maze.
+// Before its first step [qta.CheckEnv] plays some episodes in both, unless it is a maze.
 //
 // The error is an [InputError] for mistakes in o and in the directory, a [UseError]
 // where another process works on the run, wraps [ErrStopped] where ctx ended the
@@ -74,22 +74,39 @@ func Train(ctx context.Context, env, evaluation qta.Env, o Options) error {
 		return err
 	}
 	defer d.close()
-	s, err := newSession(d, evaluation, &o)
+	s, err := newSession(d, env, evaluation, &o)
 	if err != nil {
 		return err
 	}
 	defer s.agent.Close()
-	// A call that takes no step says what is wrong with the environments.
-	if err := s.agent.Train(ctx, env, evaluation, qta.TrainOptions{EvalEvery: 1, Rollouts: 1}); err != nil {
-		if _, broken := errors.AsType[*qta.EnvError](err); !broken {
-			err = words.BadInput("%w", err)
-		}
+	if err := s.check(ctx, env); err != nil {
 		return err
 	}
 	if s.reached() {
 		return s.redraw()
 	}
 	return s.train(ctx, env)
+}
+
+// check says what is wrong with the environments, or that they are not those of before.
+func (s *session) check(ctx context.Context, env qta.Env) error {
+	err := s.agent.Train(ctx, env, s.env, qta.TrainOptions{EvalEvery: 1, Rollouts: 1}) // takes no step
+	if _, broken := errors.AsType[*qta.EnvError](err); broken {
+		return err
+	} else if err != nil {
+		return words.BadInput("%w", err)
+	}
+	if !s.Unchecked {
+		if text := disagreement(env, s.env, min(s.Params.Horizon, 1000)); text != "" {
+			return words.BadInput("the instances for training (there) and for evaluations (here) are not one environment: "+
+				"%s; Options.Unchecked trains in them as they are", text)
+		}
+	}
+	if was := s.state.Rewards; was != nil && !slices.Equal(was, rewards(s.env, s.agent)) {
+		return words.BadInput("%s holds another run: the environment has changed: Reward of goals that the run has seen is "+
+			"no longer what it was; name another directory", s.dir.path)
+	}
+	return nil
 }
 
 // complete sets what was left open.
@@ -166,19 +183,21 @@ type session struct {
 }
 
 // newSession begins a run in a directory, or takes up the run that it holds.
-func newSession(d *directory, evaluation qta.Env, o *Options) (*session, error) {
+func newSession(d *directory, env, evaluation qta.Env, o *Options) (*session, error) {
 	id := o.Identity(evaluation)
 	id.Code = Code(id.Params)
 	run, err := load(d.path)
 	if err != nil {
 		return nil, err
 	} else if run == nil && len(id.Map) == 0 && !o.Unchecked {
-		if err := qta.CheckEnv(evaluation, o.Params.Horizon, rand.New(rand.NewPCG(1, 0))); err != nil {
-			return nil, words.BadInput("%w; Options.Unchecked trains in it as it is", err)
+		for _, e := range []qta.Env{env, evaluation} {
+			if err := qta.CheckEnv(e, o.Params.Horizon, rand.New(rand.NewPCG(1, 0))); err != nil {
+				return nil, words.BadInput("%w; Options.Unchecked trains in it as it is", err)
+			}
 		}
 	}
 	if len(id.Map) == 0 {
-		id.Fingerprint = fingerprint(evaluation, o.Params.Horizon)
+		id.Fingerprint = fingerprint(evaluation, min(o.Params.Horizon, 16))
 	}
 	if run == nil {
 		a, err := qta.NewAgent(id.Params, evaluation.Sizes(), id.Seed)
@@ -335,6 +354,7 @@ func (s *session) afterEvaluation(e qta.Evaluation) error {
 
 // saveAgent writes agent.qta.
 func (s *session) saveAgent() error {
+	s.state.Rewards = rewards(s.env, s.agent)
 	s.state.attach(s.agent)
 	data, err := s.agent.MarshalBinary()
 	if err == nil {

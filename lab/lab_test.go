@@ -2,8 +2,11 @@ package lab
 
 import (
 	"errors"
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,7 +97,7 @@ func trainIced(t *testing.T, o Options, part, bonus float64) error {
 // A run is not continued, nor said to be done, in an environment that has changed;
 // one that is too old to know its environment is.
 func TestFingerprint(t *testing.T) {
-	const changed = "the environment has changed: an episode that is always the same gave after step 1 ["
+	const changed = "the environment has changed: number 0 of what an episode that is always the same gives after step 1 is 1."
 	o := tinyRun(filepath.Join(t.TempDir(), "run"))
 	o.Steps = 60
 	for _, test := range []struct {
@@ -108,10 +111,102 @@ func TestFingerprint(t *testing.T) {
 			t.Errorf("%v: error %v", test, err)
 		}
 	}
-	attach(t, o.Dir, func(s *state) { s.Fingerprint = nil })
-	if err := trainIced(t, o, 0.6, 0); err != nil {
+	attach(t, o.Dir, func(s *state) { s.Fingerprint, s.Rewards = nil, nil })
+	if err := trainIced(t, o, 0.5, 0); err != nil {
 		t.Errorf("a run without a fingerprint: %v", err)
 	}
+}
+
+// An altered maze has goals of another radius, and another pace on the way to some.
+type altered struct {
+	qta.Env
+	radius, pace float64
+	desired      []float64
+}
+
+func (e *altered) Reset(rng *rand.Rand) qta.State {
+	s := e.Env.Reset(rng)
+	e.desired = slices.Clone(s.Desired)
+	return s
+}
+
+func (e *altered) Step(action []float64) (qta.State, float64) {
+	pace := 1.0
+	if e.desired[0] > 1.3 { // the fingerprint's is 1.23
+		pace = e.pace
+	}
+	s, _ := e.Env.Step([]float64{pace * action[0], pace * action[1]})
+	return s, e.Reward(s.Achieved, s.Desired)
+}
+
+func (e *altered) Reward(achieved, desired []float64) float64 {
+	if math.Hypot(achieved[0]-desired[0], achieved[1]-desired[1]) < e.radius {
+		return 0
+	}
+	return -1
+}
+
+// What the fingerprint does not touch is seen in the rewards of goals of the run, and in
+// its first episodes: it is neither continued nor called done.
+func TestChangedEnvironment(t *testing.T) {
+	m := roomtest.Maze(t, "1U5")
+	train := func(o Options, radius, pace float64) error {
+		return Train(t.Context(), &altered{m.Env(), radius, pace, nil}, &altered{m.Env(), radius, pace, nil}, o)
+	}
+	o := tinyRun(filepath.Join(t.TempDir(), "run"))
+	o.Steps = 100
+	for _, test := range []struct {
+		radius, pace float64
+		want         string
+	}{
+		{0.35, 1, ""}, {0.45, 1, "the environment has changed: Reward of goals"}, {0.35, 0.9, "the environment has changed, takes"},
+		{0.35, 1, ""},
+	} {
+		err := train(o, test.radius, test.pace)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%v: error %v", test, err)
+		}
+		if test.want == "" {
+			o.Steps += 60
+		}
+	}
+}
+
+// Both instances of an environment are checked, and are to be the same, but for starts
+// and goals.
+func TestInstances(t *testing.T) {
+	env := func() *altered { return &altered{roomtest.Maze(t, "1U5").Env(), 0.35, 1, nil} }
+	const differ = "are not one environment: "
+	for want, training := range map[string]qta.Env{
+		"":                          elsewhere{env()},
+		"another answer than in an": chancy{env()},
+		differ + "Reward of the same two goals is -1 there, 0 here":          &altered{env().Env, 0.25, 1, nil},
+		differ + "number 0 of what an episode that is always the same gives": iced{env(), 0.9, 0},
+		differ + "Reward of": qta.Scaled(env(), [][2]float64{{0, 100}, {0, 100}}, [][2]float64{{0, 100}, {0, 100}}),
+	} {
+		o := tinyRun(filepath.Join(t.TempDir(), "run"))
+		o.Steps = 20
+		err := Train(t.Context(), training, env(), o)
+		_, input := errors.AsType[InputError](err)
+		if input != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+// elsewhere is an environment with other goals.
+type elsewhere struct{ qta.Env }
+
+func (e elsewhere) Reset(rng *rand.Rand) qta.State {
+	rng.Uint64()
+	return e.Env.Reset(rng)
+}
+
+// chancy is one with chance from elsewhere than its generator.
+type chancy struct{ qta.Env }
+
+func (e chancy) Step(action []float64) (qta.State, float64) {
+	return e.Env.Step([]float64{action[0] * rand.Float64(), action[1]})
 }
 
 // An environment that breaks its contract is refused before anything is written,

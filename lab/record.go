@@ -273,7 +273,7 @@ func (id Identity) Differences(other Identity) (list []string) {
 		compare(name, id.Params.Value(name), other.Params.Value(name))
 	}
 	if text := id.Fingerprint.difference(other.Fingerprint); text != "" {
-		list = append(list, text)
+		list = append(list, "the environment has changed: "+text)
 	}
 	if len(list) == 0 && otherCode(id.Code, other.Code) {
 		list = append(list, "the code has changed: a small agent trained with the run's parameters ends otherwise there and here")

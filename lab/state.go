@@ -22,6 +22,7 @@ type state struct {
 	Map                  []string `json:",omitempty"`
 	EvalEvery, Rollouts  int
 	Fingerprint          Fingerprint `json:",omitempty"`
+	Rewards              []int       `json:",omitempty"` // of goals of the run, as rewards counts them; of an older run nil
 	Code                 string      `json:",omitempty"`
 
 	Frames    []frame    `json:",omitempty"` // of the animation
