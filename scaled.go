@@ -1,17 +1,19 @@
 package qta
 
 import (
-	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 )
 
-// Scaled returns env in other units for its learner: what is between the first
-// and the second number of a component's pair becomes -1 to 1, and where both are
-// equal the first is subtracted; what has no pair stays as it is. Rewards are env's,
-// asked in its own units. The result has Env's methods alone, no [GoalSampler]'s. It
-// panics if a number of a pair is not finite, as the bounds of some simulators are.
+// Scaled returns env in units of about 1 for its learner. A component that has a pair,
+// the least and the largest number that it has, is divided by a power of two about half
+// as large as their distance; where they lie far from zero their middle is subtracted
+// before. It then lies within ±1, or near zero within ±3. Within its pair nothing is
+// rounded, so that rewards are env's own. The result has Env's methods alone, no
+// [GoalSampler]'s. Scaled panics if a number of a pair is not finite, as the bounds of
+// some simulators are.
 func Scaled(env Env, observations, goals [][2]float64) Env {
 	for i, pair := range slices.Concat(observations, goals) {
 		if !finite(pair[0]) || !finite(pair[1]) {
@@ -34,11 +36,7 @@ func (e *scaled) Reset(rng *rand.Rand) State { return e.state(e.Env.Reset(rng)) 
 
 func (e *scaled) Step(action []float64) (State, float64) {
 	s, reward := e.Env.Step(action)
-	here := e.state(s)
-	if reward == e.Env.Reward(s.Achieved, s.Desired) { // or its learner is to see that it is not
-		reward = e.Reward(here.Achieved, here.Desired) // after rounding, as hindsight asks
-	}
-	return here, reward
+	return e.state(s), reward
 }
 
 func (e *scaled) Reward(achieved, desired []float64) float64 {
@@ -58,12 +56,21 @@ func unscaled(env Env) Env {
 	return env
 }
 
-// rescale returns x with its pairs at -1 and 1, or such an x back as it was.
+// rescale returns x in the units of its pairs, or such an x back as it was. What is
+// subtracted is at least twice as far from zero as from any number of its pair, and such
+// differences are exact.
 func rescale(x []float64, pairs [][2]float64, back bool) []float64 {
 	y := slices.Clone(x)
 	for i := range min(len(x), len(pairs)) {
-		a, b := float64(pairs[i][0]/2), float64(pairs[i][1]/2)
-		middle, half := a+b, cmp.Or(b-a, 1)
+		a, b := pairs[i][0]/2, pairs[i][1]/2
+		fraction, exponent := math.Frexp(b - a)
+		if fraction == 0.5 {
+			exponent--
+		}
+		half, middle := math.Ldexp(1, exponent), a+b // half is at least |b - a|
+		if math.Abs(middle) < 2*half {
+			middle = 0
+		}
 		if y[i] = (x[i] - middle) / half; back {
 			y[i] = float64(x[i]*half) + middle
 		}
