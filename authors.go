@@ -19,14 +19,14 @@ type authorsLearner struct {
 
 // update is one step of every network.
 //
-// Reading R48: DDPG's Algorithm 1 has one minibatch for critic and policy, and so
-// has the paper's learner.
+// Reading R48: the policy is updated "as in DDPG", whose Algorithm 1 has one minibatch
+// for critic and policy, and so has the paper's learner.
 //
 // Reading R50: Equation 4 sums over B, the critics' minibatch. The authors' heads
 // learn from transitions with the goals pursued, drawn by episode.
 //
 // Reading R52: the paper has no weight decay. Theirs begins with the first perfect
-// evaluation.
+// evaluation, and so makes training depend on evaluations.
 func (l *authorsLearner) update(a *Agent) error {
 	u, b := a.pun, &a.batch
 	if err := cmp.Or(a.draw(b, a.sampler, a.curriculum.replayGoal),
@@ -82,7 +82,8 @@ func (l *authorsLearner) learnHeads(u *ensemble, b *batch) (loss float64) {
 // authorsEnsemble is an ensemble's: its returns have another bound, and its critics
 // and heads optimizers that move both.
 //
-// Reading R46: the least return is -1/(1-γ), the sum of rewards of -1.
+// Reading R46: the least return is -1/(1-γ), the sum of rewards of -1. Their -150 has no
+// source, so the paper's learner does not take it.
 func (u *ensemble) authorsEnsemble() {
 	u.lowest = -150
 	for _, c := range u.critics {
@@ -160,35 +161,15 @@ func smooth(actions []float32, σ float64, rng *rand.Rand) {
 	}
 }
 
-// authorsQuestion asks with the same d actions for all candidates, and about an
-// episode's first goal in the state where the agent is, which the authors' filter by
-// the threshold puts in the candidates' place.
-//
-// Reading R55: Section 3.1 samples d actions for a state, and so for each candidate.
+// authorsQuestion asks about an episode's first goal in the state where the agent is,
+// which the authors' filter by the threshold puts in the candidates' place.
 //
 // Reading R56: in section 3.2 the state is the candidate's, for every goal.
 type authorsQuestion struct{ estimator }
 
 func (e authorsQuestion) uncertainty(a *Agent, c candidates, rng stream) []float64 {
-	same := &repeater{rng: rng, drawn: make([]uint64, a.sizes.Action), times: len(c.states)}
 	if c.first {
 		c.states = slices.Repeat([][]float64{c.now}, len(c.states))
 	}
-	return e.estimator.uncertainty(a, c, stream{Rand: rand.New(same)})
-}
-
-// A repeater is a source that draws a few numbers, repeats them until they have been
-// returned so many times, and draws again.
-type repeater struct {
-	rng             stream
-	drawn           []uint64
-	times, returned int
-}
-
-func (r *repeater) Uint64() uint64 {
-	i := r.returned % (len(r.drawn) * r.times)
-	if r.returned++; i < len(r.drawn) {
-		r.drawn[i] = r.rng.Uint64()
-	}
-	return r.drawn[i%len(r.drawn)]
+	return e.estimator.uncertainty(a, c, rng)
 }

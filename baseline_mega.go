@@ -80,6 +80,8 @@ type megaCurriculum struct {
 	outcomes    []bool // of the latest episodes, at most megaWindow
 	stepsAtGoal int    // in the running episode, before its last step
 
+	desired []float64 // the environment's goals, of each episode so far
+
 	candidates [megaCandidates][]float64 // of the latest choice
 }
 
@@ -91,6 +93,7 @@ func (m *megaCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 		m.stepsAtGoal++
 		return nil, nil
 	}
+	m.desired = append(m.desired, a.desired...)
 	if a.replay.n == 0 {
 		return a.desired, nil
 	}
@@ -211,7 +214,8 @@ func (m *megaCurriculum) replayGoal(a *Agent, i int) []float64 {
 	case 1:
 		return r.nextAchieved.at(futureStep(i, r.episodeEnd(i), rng.Float64()))
 	case 2:
-		return r.desired.at(rng.index(r.n))
+		episode := rng.index(r.n) / r.horizon
+		return m.desired[episode*a.sizes.Goal:][:a.sizes.Goal]
 	case 3:
 		return r.nextAchieved.at(rng.index(r.n))
 	}
@@ -221,7 +225,7 @@ func (m *megaCurriculum) replayGoal(a *Agent, i int) []float64 {
 func (m *megaCurriculum) saved() saved {
 	n, window := len(m.outcomes), new([megaWindow]bool)
 	copy(window[:], m.outcomes)
-	return saved{&m.cutoff.value, &m.cutoff.lowest, &m.stepsAtGoal, &n, window,
+	return saved{&m.cutoff.value, &m.cutoff.lowest, &m.stepsAtGoal, m.desired, &n, window,
 		func() { m.outcomes = window[:min(max(n, 0), megaWindow)] }}
 }
 

@@ -559,6 +559,7 @@ func TestMEGAGoal(t *testing.T) {
 func TestMEGAReplayGoal(t *testing.T) {
 	const n, horizon, draws = 23, 5, 20000
 	a := numberedAgent(t, n, horizon)
+	a.curriculum.(*megaCurriculum).desired = []float64{1000, 1001, 1002, 1003, 1004} // of five episodes, the last of three steps
 	for _, test := range []struct {
 		step                                    int
 		own, future, desired, achieved, pursued float64
@@ -586,10 +587,14 @@ func TestMEGAReplayGoal(t *testing.T) {
 				if j == i {
 					pursued += test.own
 				}
-				for goal, p := range map[int]float64{j: achieved, -1 - j: pursued, 1000 + j: test.desired / n} {
+				for goal, p := range map[int]float64{j: achieved, -1 - j: pursued} {
 					what := fmt.Sprintf("step %d, transition %d: goal %d", test.step, i, goal)
 					frequency(t, what, counts[goal], draws, p)
 				}
+			}
+			for e, steps := range []float64{5, 5, 5, 5, 3} {
+				what := fmt.Sprintf("step %d, transition %d: the environment's goal of episode %d", test.step, i, e)
+				frequency(t, what, counts[1000+e], draws, test.desired*steps/n)
 			}
 		}
 	}

@@ -64,7 +64,7 @@ func TestFirstGoalDesired(t *testing.T) {
 		})
 		first, later := 0, 0
 		for i := range 1200 {
-			desired := a.replay.goal.data[i] == a.replay.desired.data[i]
+			desired := a.replay.goal.data[i] == env.desired(i/10)
 			switch {
 			case desired && (i < 40 || i >= 1100):
 				t.Errorf("probability %v: step %d pursues a goal that no step has ended at", probability, i)

@@ -448,7 +448,7 @@ var equations = []equation{
 		}
 		out("epsilon", a.pun.uncertainty(b.x, actions))
 	}},
-	{"uncertainty-goal", []int{5}, "paperEstimator.uncertainty", "critics heads s achieved desired ask actions", checkCandidates},
+	{"uncertainty-goal", []int{5}, "candidates.asked", "critics heads s achieved desired ask actions", checkCandidates},
 	{"goal-probability", []int{6}, "GoalProbabilities, scaleUncertainty", "epsilon m b", func(in *inputs, out output) {
 		x := make([]float64, len(in.Epsilon))
 		scaleUncertainty(x, in.Epsilon)
@@ -557,7 +557,7 @@ func (in *inputs) targets(clip bool) (*Agent, *batch) {
 }
 
 // checkCandidates asks about states with the goals achieved there as the choice of a
-// goal does, but for its random actions, which are the case's.
+// goal does, with the case's actions.
 func checkCandidates(in *inputs, out output) {
 	in.G = in.Achieved
 	p := Paper()
@@ -571,12 +571,13 @@ func checkCandidates(in *inputs, out output) {
 		set("achieved", goal, in.Achieved[k])
 		c.states, c.goals = append(c.states, state), append(c.goals, goal)
 	}
-	drawn := actionScript(in.Actions)
-	ε := a.estimator.uncertainty(a, c, stream{Rand: rand.New(drawn)})
-	if len(*drawn) > 0 || len(in.Achieved) > len(in.S) {
-		panic("in: there are more actions, or goals achieved, than states")
+	x := c.asked(a)
+	var actions []matrix
+	for j, rows := range in.Actions {
+		actions = append(actions, newMatrix(x.rows, a.sizes.Action))
+		set("actions", actions[j], rows)
 	}
-	out("epsilon", ε)
+	out("epsilon", a.pun.uncertainty(x, actions))
 }
 
 func checkPredictiveLoss(in *inputs, out output) {
@@ -663,14 +664,6 @@ func (s *scripted) Uint64() uint64 {
 		panic("in: an index is out of range")
 	}
 	return uint64(u * (1 << 53))
-}
-
-// actionScript makes symmetric return the numbers of actions, from -1 to 1, 1
-// excluded: of each j and each candidate in turn.
-func actionScript(actions [][][]float32) *scripted {
-	script := new(scripted)
-	walk("", reflect.ValueOf(actions), func(_ string, x reflect.Value) { *script = append(*script, (x.Float()+1)/2) })
-	return script
 }
 
 // pairScript makes drawPair return M from n critics.

@@ -33,7 +33,7 @@ const (
 	agentMagic    = "qta checkpoint\n\x00"
 	ensembleMagic = "qta ensemble\n\x00\x00\x00" // of a PUN
 
-	checkpointFormat = 7 // of both
+	checkpointFormat = 8 // of both
 )
 
 // A header is the first part of a checkpoint.
@@ -141,6 +141,10 @@ func loadAgent(data []byte) (*Agent, error) {
 	}
 	a.log = make([]Evaluation, h.Evaluations)
 	a.attachment = make([]byte, h.Attachment)
+	if m, ok := a.curriculum.(*megaCurriculum); ok {
+		episodes := (h.Step + h.Params.Horizon - 1) / h.Params.Horizon
+		m.desired = make([]float64, episodes*h.Sizes.Goal)
+	}
 	if h.Own {
 		a.curriculum = new(ownCurriculum)
 	}

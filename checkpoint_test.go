@@ -269,8 +269,10 @@ func TestCheckpointDamage(t *testing.T) {
 		}
 		refuse("a byte more", append(slices.Clone(kind.data), 0), "damaged or cut off: its checksum is wrong")
 		refuse("the other kind", kind.other, `this does not begin with "qta `)
-		refuse("a format before", resealed("\x07", "\x06"), "format 6, this version reads format 7")
-		refuse("the next format", resealed("\x07", "\x08"), "format 8, this version reads format 7")
+		for _, other := range []int{checkpointFormat - 1, checkpointFormat + 1} {
+			refuse("another format", resealed(string(rune(checkpointFormat)), string(rune(other))),
+				fmt.Sprintf("format %d, this version reads format %d", other, checkpointFormat))
+		}
 		refuse("an unknown field", resealed(`"Seed"`, `"Sead"`), `its header: json: unknown field "Sead"`)
 		refuse("a bad parameter", resealed(`"Batch":16`, `"Batch":00`), "its header: ")
 		refuse("other networks", resealed(kind.critics, `"Critics":4`), "its state: ")
@@ -283,12 +285,12 @@ func TestCheckpointDamage(t *testing.T) {
 			refuse("more steps", resealed(`"Step":15`, `"Step":99`), "its state: shorter than its header says")
 			refuse("a negative length", resealed(`"Own":false,"Attachment":0`, `"Own":true,"Attachment":-1`), "its state: shorter than its header says")
 			refuse("an evaluation less", resealed(`"Evaluations":2`, `"Evaluations":1`), "its state: 80 bytes too many")
-			end := len(kind.data) - sha256.Size // of the last column; five before it is the actions'
+			end := len(kind.data) - sha256.Size // of the last column; three before it is the actions'
 			for _, place := range []struct {
 				at     int
 				number float64
 				want   string
-			}{{end - 8, 1e101, "number 1 of the transition"}, {end - 15*16*4 - 8, 1.5, "an action"}, {end - 15*16*7 + 8, -1e300, "number 1 of the transition"}} {
+			}{{end - 8, 1e101, "number 1 of the transition"}, {end - 15*16*3 - 8, 1.5, "an action"}, {end - 15*16*6 + 8, -1e300, "number 1 of the transition"}} {
 				old := kind.data[:end]
 				beyond := binary.LittleEndian.AppendUint64(slices.Clone(old[:place.at]), math.Float64bits(place.number))
 				refuse(fmt.Sprint(place), resealed(string(old), string(append(beyond, old[place.at+8:]...))), "its state: "+place.want)

@@ -216,7 +216,9 @@ func (a *Agent) input(row []float32, observation, goal []float64) {
 }
 
 // showNormalizers shows the normalizers draws from the finished episode, with
-// replacement, and with goals relabeled as in a minibatch.
+// replacement.
+//
+// Reading R120: goals are relabeled for them as in a minibatch, as in the authors' code.
 func (a *Agent) showNormalizers() {
 	p, r := &a.params, a.replay
 	for range p.NormalizerDraws {

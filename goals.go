@@ -55,21 +55,24 @@ func (a *Agent) randomGoal() []float64 {
 	return a.replay.achieved.at(a.goalDraws.index(a.replay.n))
 }
 
-// drawCandidates returns all transitions, or, where there are more than N, N drawn
-// uniformly with replacement.
+// drawCandidates returns all transitions, or, where there are more than N, N of them,
+// every choice of N equally likely, in the order in which they were stored: it takes
+// each in turn with the probability of the places left over the transitions left.
 //
 // Reading R24: a candidate is a state the agent has been in, from the running
 // episode too, and the goal achieved there.
 //
 // Reading R104: the agent has taken an action in a candidate's state, so an
 // episode's final state is never a candidate.
+//
+// Reading R118: they are drawn without replacement; "arbitrarily large" sets of
+// candidates have none twice, and the authors' code takes all that are stored.
 func (a *Agent) drawCandidates() []int {
-	n := a.replay.n
-	candidates := make([]int, min(n, a.params.Candidates))
-	for k := range candidates {
-		candidates[k] = k
-		if n > a.params.Candidates {
-			candidates[k] = a.goalDraws.index(n)
+	n, N := a.replay.n, a.params.Candidates
+	candidates := make([]int, 0, min(n, N))
+	for i := range n {
+		if n <= N || a.goalDraws.index(n-i) < N-len(candidates) {
+			candidates = append(candidates, i)
 		}
 	}
 	return candidates
@@ -112,15 +115,21 @@ func (u *ensemble) uncertainty(x matrix, actions []matrix) []float64 {
 // needs little memory beside its rows.
 const askedRows = 384
 
-// drawActions draws the actions of Equation 5: d matrices, each with an action of
-// so many components for each of n candidates.
+// drawActions draws the d actions of Equation 5, each of so many components and the
+// same for all n candidates: a matrix of one row, repeated.
+//
+// Reading R55: the display's a_j has no k, and the authors' code has one set of actions
+// for all candidates. Drawn anew for each, they put noise on the estimates, by which
+// Equation 6 compares them: on 14x5 as much as the width of its window.
 func drawActions(rng stream, d, n, components int) []matrix {
 	actions := make([]matrix, d)
 	for j := range actions {
-		actions[j] = newMatrix(n, components)
-		for c := range actions[j].data {
-			actions[j].data[c] = float32(symmetric(rng.Rand))
+		a := newMatrix(1, components)
+		for c := range a.data {
+			a.data[c] = float32(symmetric(rng.Rand))
 		}
+		a.rows, a.rowStride = n, 0
+		actions[j] = a
 	}
 	return actions
 }
@@ -148,6 +157,13 @@ type estimator interface {
 }
 
 // paperEstimator is the paper's estimator, which asks an ensemble.
+type paperEstimator struct{ u *ensemble }
+
+func (e paperEstimator) uncertainty(a *Agent, c candidates, rng stream) []float64 {
+	return e.u.uncertainty(c.asked(a), drawActions(rng, e.u.d, len(c.goals), a.sizes.Action))
+}
+
+// asked returns the rows of s_k and g_k that Equation 5 is asked in.
 //
 // Reading R27: a candidate's state is the one the agent was in, and its goal
 // the one that UncertaintyGoal names.
@@ -156,14 +172,11 @@ type estimator interface {
 // the prediction is learned to be agnostic to the choice of goal". It is not, and
 // with that goal, as in [Literal], 6x5 and 8x5 are not solved (results/README.md).
 // [Paper] has the candidate as goal, as in the authors' code.
-type paperEstimator struct{ u *ensemble }
-
-func (e paperEstimator) uncertainty(a *Agent, c candidates, rng stream) []float64 {
+func (c candidates) asked(a *Agent) matrix {
 	if a.params.UncertaintyGoal == "desired" {
 		c.goals = slices.Repeat([][]float64{c.desired}, len(c.goals))
 	}
-	actions := drawActions(rng, e.u.d, len(c.goals), a.sizes.Action)
-	return e.u.uncertainty(a.rows(c.states, c.goals), actions)
+	return a.rows(c.states, c.goals)
 }
 
 // scaleUncertainty sets scaled to (ε - min ε) / (max ε - min ε), or to zeros

@@ -101,6 +101,28 @@ func TestPick(t *testing.T) {
 	}
 }
 
+// Candidates are all transitions, or N different ones of more, each of which is as
+// likely (R118), in the order in which they were stored.
+func TestCandidates(t *testing.T) {
+	const n, draws = 12, 10_000
+	for _, N := range []int{1, 5, 11, 12, 13} {
+		a, _ := walked(t, changed("", tinyPreset(Paper()), fmt.Sprint("Candidates=", N)).Params, n)
+		var counts [n]int
+		for range draws {
+			drawn := a.drawCandidates()
+			if len(drawn) != min(N, n) || !slices.IsSorted(drawn) || len(slices.Compact(slices.Clone(drawn))) != len(drawn) {
+				t.Fatalf("N = %d of %d: %v", N, n, drawn)
+			}
+			for _, i := range drawn {
+				counts[i]++
+			}
+		}
+		for i, count := range counts {
+			frequency(t, fmt.Sprintf("N = %d: transition %d", N, i), count, draws, float64(min(N, n))/n)
+		}
+	}
+}
+
 // The uncertainty of candidates, by the twins, in all that estimators do: of the
 // first goal of an episode and of later ones, also of more than are asked about at once.
 func TestSelection(t *testing.T) {
@@ -119,16 +141,9 @@ func TestSelection(t *testing.T) {
 			candidates, drawn := a.drawCandidates(), newStream(1, forGoals)
 			*drawn.pcg = *a.goalDraws.pcg
 			got := a.estimator.uncertainty(a, a.candidates(candidates, first), a.goalDraws)
-			actions := make([][][]float64, len(candidates))
-			for range d { // drawn the other way round
-				for k := range actions {
-					action := []float64{float64(float32(symmetric(drawn.Rand))), float64(float32(symmetric(drawn.Rand)))}
-					actions[k] = append(actions[k], action)
-					if p.Learner == "authors" {
-						actions = slices.Repeat(actions[:1], len(actions))
-						break
-					}
-				}
+			var actions [][]float64
+			for range d {
+				actions = append(actions, []float64{float64(float32(symmetric(drawn.Rand))), float64(float32(symmetric(drawn.Rand)))})
 			}
 			want := make([]float64, len(candidates))
 			for k, c := range candidates {
@@ -137,7 +152,7 @@ func TestSelection(t *testing.T) {
 					state = a.observation
 				}
 				for j := range d {
-					x := slices.Concat(state, goal, actions[k][j])
+					x := slices.Concat(state, goal, actions[j])
 					predictions := each(a.pun.critics, func(c *critic) []float64 {
 						return twinPrediction(c.q.vector(), c.head.vector(), x)
 					})

@@ -74,7 +74,7 @@ type Algorithm struct {
 	Intercept float64 `source:"Table: linear sampling b" range:"[-1e100,1e100]"`
 	// c: an episode's first goal needs a mean Q of at least c T.
 	Threshold float64 `source:"Table: c (threshold)" range:"(-Inf,Inf)"`
-	// N, the most goals drawn for one choice, which costs in proportion to N d G.
+	// N, the most goals drawn for one choice, without replacement, which costs in proportion to N d G.
 	Candidates int `source:"Reading R45: the paper leaves N open" range:"[1,1000000]"`
 }
 
@@ -84,7 +84,7 @@ type Departures struct {
 	// How networks learn: as in the paper, or as in the code of QTA's authors, of MEGA's or of VDS's.
 	Learner string `source:"Sections 3.1 to 3.3" range:"paper|authors|mega|vds"`
 	// Equation 4's gradient: joint with Equation 2's into the backbone, or to the head only.
-	PredictiveGradient string `source:"Reading R49: \"a joint loss function\"; both predictions share ξ" range:"joint|head"`
+	PredictiveGradient string `source:"Reading R49: joint, as both predictions share ξ (Differs D29)" range:"joint|head"`
 	// RandomAction once an episode of the run has reached its first goal, mostly at step 1.
 	RandomActionLater float64 `source:"Reading R53: the table has one; Beyond is Differs D6" range:"[0,1]"`
 
@@ -113,9 +113,10 @@ type Baselines struct {
 	EnsembleActions int `source:"Table: d for deep ensembles and bootstrapped DQN" range:"[1,4096]"`
 }
 
-// Paper returns the table of the paper's appendix and its text, which reproduce
-// the paper once Equation 5 is asked with the candidate itself (D3) and returns
-// are clipped (D26). Every other set is a change of this one.
+// Paper returns the table of the paper's appendix and its text, but for three
+// departures: Equation 5 is asked with the candidate itself as the goal (D3), Equation
+// 4 moves the critics' backbone (D29), and returns are clipped (D26). Every other set
+// is a change of this one.
 func Paper() Params {
 	return Params{
 		Algorithm: Algorithm{

@@ -70,7 +70,7 @@ import (
 )
 
 // Version is the version of the algorithm, on which the bytes of a run depend.
-const Version = "0.5.0"
+const Version = "0.6.0"
 
 // Train is the algorithm. It trains in env and evaluates in another instance of
 // the same environment, until the budget is spent, the task is solved, or ctx
@@ -121,7 +121,8 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 // Reading R1: one update follows every environment step, after the first
 // LearningStarts. An episode runs to its horizon whatever goals it reaches.
 //
-// Reading R115: a new goal is set before the step's update; in the authors' code after.
+// Reading R115: a new goal is set before the step's update; in the authors' code after,
+// which is not followed here, as it would move the runs of MEGA and VDS.
 func (a *Agent) trainStep() error {
 	if a.step%a.params.Horizon == 0 {
 		if err := a.reset(); err != nil {
@@ -345,7 +346,8 @@ func (a *Agent) evaluateWith(env Env, rollouts int, rng stream) (Evaluation, err
 // Reading R103: the policy acts without noise; the paper does not say. The authors'
 // code, and the command, evaluate every 1000 environment steps with 20 rollouts.
 //
-// Reading R116: normalizers have seen the latest episode; in the authors' code not yet.
+// Reading R116: normalizers have seen the latest episode; in the authors' code not yet,
+// which is not followed here, as it would move the runs of MEGA and VDS.
 func (a *Agent) rollout(env Env, rng stream, e *Evaluation) error {
 	s := env.Reset(rng.Rand)
 	desired := slices.Clone(s.Desired)

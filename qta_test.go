@@ -656,15 +656,32 @@ func TestGoalChoice(t *testing.T) {
 					p = share
 				case n <= most:
 					p = chances(seen, first)
-				default: // three, which may be alike
-					for x, px := range share {
-						for y, py := range share {
-							for z, pz := range share {
-								for v, q := range chances([]float64{x, y, z}, first) {
-									p[v] += px * py * pz * q
-								}
+				default: // three different transitions, whose places may be alike
+					left := map[float64]float64{} // transitions of a place that are left
+					for v, px := range share {
+						left[v] = px * float64(n)
+					}
+					draw := func(v, of float64, then func(p float64)) {
+						p := left[v] / of
+						left[v]--
+						then(max(p, 0))
+						left[v]++
+					}
+					of := float64(n)
+					for x := range share {
+						draw(x, of, func(px float64) {
+							for y := range share {
+								draw(y, of-1, func(py float64) {
+									for z := range share {
+										draw(z, of-2, func(pz float64) {
+											for v, q := range chances([]float64{x, y, z}, first) {
+												p[v] += px * py * pz * q
+											}
+										})
+									}
+								})
 							}
-						}
+						})
 					}
 				}
 				tallies[min(n%horizon, 1)].add(t, fmt.Sprintf("%s: step %d", test.name, n), goal, p)

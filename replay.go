@@ -106,26 +106,25 @@ type replay struct {
 	achieved        column // goal achieved at s
 	action          column // a
 	goal            column // g pursued
-	desired         column // the environment's goal: for MEGA
 	nextObservation column // s'
 	nextAchieved    column // goal achieved at s'
 }
 
 // columns returns the columns in the order of the struct.
 func (r *replay) columns() []*column {
-	return []*column{&r.observation, &r.achieved, &r.action, &r.goal, &r.desired, &r.nextObservation, &r.nextAchieved}
+	return []*column{&r.observation, &r.achieved, &r.action, &r.goal, &r.nextObservation, &r.nextAchieved}
 }
 
 func newReplay(sizes Sizes, horizon int) *replay {
 	s, g, a := column{width: sizes.Observation}, column{width: sizes.Goal}, column{width: sizes.Action}
-	return &replay{horizon: horizon, observation: s, achieved: g, action: a, goal: g, desired: g,
+	return &replay{horizon: horizon, observation: s, achieved: g, action: a, goal: g,
 		nextObservation: s, nextAchieved: g}
 }
 
 // add stores a transition: from the state s by action a, in pursuit of goal,
 // to the state next.
 func (r *replay) add(observation, achieved, action, goal []float64, next State) {
-	row := [][]float64{observation, achieved, action, goal, next.Desired, next.Observation, next.Achieved}
+	row := [][]float64{observation, achieved, action, goal, next.Observation, next.Achieved}
 	for k, c := range r.columns() {
 		c.data = append(c.data, row[k]...)
 	}

@@ -213,12 +213,11 @@ func TestPython(t *testing.T) {
 		writeFile(t, file, networksOf(t, a))
 		const n, seed = 50, 11
 		drawn := newStream(seed, forSurvey)
-		actions := make([][][]float64, n) // d of each pair; they are drawn the other way round
+		var d [][]float64
 		for range p.UncertaintyActions {
-			for k := range n {
-				actions[k] = append(actions[k], []float64{float64(float32(symmetric(drawn.Rand))), float64(float32(symmetric(drawn.Rand)))})
-			}
+			d = append(d, []float64{float64(float32(symmetric(drawn.Rand))), float64(float32(symmetric(drawn.Rand)))})
 		}
+		actions := slices.Repeat([][][]float64{d}, n) // the same for each pair
 		observations, goals := randomRows(rng, n, 2), randomRows(rng, n, 2)
 		for k := range n {
 			observations[k][0], goals[k][0] = 3+observations[k][0], 3+goals[k][0]

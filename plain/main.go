@@ -5,7 +5,7 @@
 //	go run ./plain
 //
 // trains an agent on the maze 1U5 and says every 1,000 steps how it fares. The
-// flags -maze, -steps and -seed are all there is to set.
+// flags -maze, -steps, -seed and -full, for the paper's sizes, are all there is to set.
 //
 // This file is the algorithm; everything else beside it is efficiency,
 // comparison and tools. Read it downwards: the table and the training loop come
@@ -106,11 +106,12 @@ func main() {
 	name := flag.String("maze", "1U5", "the maze: a wave such as 1U5, or an M-maze such as 4x5")
 	steps := flag.Int("steps", 20_000, "environment steps to train for, at most")
 	seed := flag.Uint64("seed", 0, "where all chance comes from")
+	full := flag.Bool("full", false, "the paper's sizes, which take hours instead of minutes")
 	flag.Parse()
 	maze, err := mazeNamed(*name)
 	switch {
 	case flag.NArg() > 0:
-		err = fmt.Errorf("plain: %q is no flag; there are -maze, -steps and -seed", flag.Arg(0))
+		err = fmt.Errorf("plain: %q is no flag; there are -maze, -steps, -seed and -full", flag.Arg(0))
 	case *steps < 1:
 		err = fmt.Errorf("plain: -steps is %d, allowed are 1 and above", *steps)
 	}
@@ -119,11 +120,12 @@ func main() {
 		os.Exit(2)
 	}
 
-	t := sized(paper())
-	full := paper()
-	fmt.Printf("The paper's algorithm, Equation 5 as in D3, with %d units, batches of %d and N = %d; "+
-		"the paper's are %d, %d and %d.\n",
-		t.hidden, t.batch, t.candidates, full.hidden, full.batch, full.candidates)
+	t := paper()
+	if !*full {
+		t = sized(t)
+	}
+	fmt.Printf("The paper's algorithm, but for D3, D26 and D29, with %d units, batches of %d and N = %d.\n",
+		t.hidden, t.batch, t.candidates)
 	fmt.Println(strings.Join(maze, "\n"))
 	fmt.Println("steps  success  return  goals  reached  Equation 2  Equation 4")
 	a := newAgent(t, maze, *seed)
@@ -273,7 +275,7 @@ type sample struct {
 //	y = r + γ min over i in M of Q_targ,i(s', a', g)    a' = π_targ(s', g)
 //
 // Neither a goal nor an episode's end cuts the sum off (R8). It is clipped to what
-// rewards of -1 and 0 can add up to (R40).
+// rewards of -1 and 0 can add up to (D26).
 func (a *agent) targets() {
 	rng := &a.chance.learning
 	i, j := index(rng, len(a.pun)), index(rng, len(a.pun)-1)
@@ -292,8 +294,8 @@ func (a *agent) targets() {
 //
 //	1/|B| Σ w (Q(s, a, g) - y)²  +  1/|B| Σ |P(s, a, g) - s'|²
 //
-// which have all layers but the last in common (R2, R5, R11, R13, R14). The head's
-// own layer moves at a rate of its own.
+// which have all layers but the last in common (R2, R5, R11, R14, R119): both move
+// these as one loss (D29). The head's own layer moves at a rate of its own (R13).
 func (a *agent) learnCritic(critic *trainedNetwork) {
 	scale := 2 / float32(a.batch)
 	criticLoss, headLoss := 0.0, 0.0
@@ -403,20 +405,21 @@ func (a *agent) setGoal(first bool) {
 	a.goals++
 }
 
-// drawCandidates returns the places where the agent has been, or N random ones if
-// there are more (R24).
+// drawCandidates returns the places where the agent has been (R24), or N of them if
+// there are more, each at most once (R118): it takes each in turn with the probability
+// of the places left over the transitions left.
 func (a *agent) drawCandidates() (candidates []point) {
-	n := len(a.replay)
-	for k := range min(n, a.candidates) {
-		if n > a.candidates {
-			k = index(&a.chance.goals, n)
+	n, N := len(a.replay), a.candidates
+	for i, t := range a.replay {
+		if n <= N || index(&a.chance.goals, n-i) < N-len(candidates) {
+			candidates = append(candidates, t.s)
 		}
-		candidates = append(candidates, a.replay[k].s)
 	}
 	return candidates
 }
 
-// uncertainty is Equation 5 for each candidate s, with d random actions:
+// uncertainty is Equation 5 for each candidate s, with d random actions that are the
+// same for all candidates (R55):
 //
 //	ε = 1/d Σ_j deviation over i of P_i(s, a_j, g)
 //
@@ -425,12 +428,12 @@ func (a *agent) drawCandidates() (candidates []point) {
 func (a *agent) uncertainty(candidates []point) []float64 {
 	ε := make([]float64, len(candidates))
 	for range a.actions {
+		action := randomAction(&a.chance.goals)
 		for k, s := range candidates {
 			g := a.world.goal
 			if a.askCandidate {
 				g = s
 			}
-			action := randomAction(&a.chance.goals)
 			x := append(a.input(s, g), float32(action[0]), float32(action[1]))
 			var predictions [][]float32
 			for _, critic := range a.pun {
@@ -890,7 +893,7 @@ func (n *normalizer) scaled(x point, clip float64) (y []float32) {
 }
 
 // showNormalizers shows the normalizers draws from the finished episode, with
-// goals as in a minibatch.
+// goals as in a minibatch (R120).
 func (a *agent) showNormalizers() {
 	for range a.normalizerDraws {
 		i := a.step - a.horizon + index(&a.chance.replay, a.horizon)
