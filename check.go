@@ -216,10 +216,12 @@ type inputs struct {
 
 	S, G, A, SNext, X, Dy, Q, QTarget, Grads, Achieved [][]float32
 	Pred, Actions                                      [][][]float32
+	SharedActions                                      [][]float32
 	R, Y, W, Mu, Raw                                   []float32
 
 	Points, Query, AchievedNext             [][]float64
 	Goal, Epsilon, Priority, QMean, Desired []float64
+	Now, Draws                              []float64
 
 	Gamma, Rho, ActionL2, Lr, LrActor, LrCritic, LrPredictive, PredictiveWeight  float64
 	Beta1, Beta2, Eps, Alpha, Beta, BetaInitial, C, U, Radius, Bandwidth, Lowest float64
@@ -230,6 +232,7 @@ type inputs struct {
 	BetaSteps, I, N, T whole
 	Times              []whole `json:"t"`
 	M, Hops            []whole
+	Transitions        []whole
 	Future             *whole
 	Output, Form, Ask  string
 	Steps              []inputs
@@ -481,6 +484,8 @@ var equations = []equation{
 	}},
 	{"update", nil, "otherLearner.update", updateKeys, checkUpdate},
 	{"update-joint", nil, "paperLearner.update", updateKeys + " predictive_weight", checkUpdate},
+	{"update-per", []int{7, 8}, "paperLearner.update, prioritizedSampler.weigh", updateKeys + " priority alpha beta", checkUpdate},
+	{"goal-choice", nil, "paperCurriculum.goal", "actor critics heads s achieved shared_actions m b draws now c? T?", checkGoalChoice},
 	{"gaussian-nll", nil, "gaussianLoss", "mu raw y", func(in *inputs, out output) {
 		n := len(in.Mu)
 		p, dp := newMatrix(n, 2), newMatrix(n, 2)
@@ -620,25 +625,109 @@ func checkHindsight(in *inputs, out output) {
 	}
 	g := b.relabel(i, k, rand.New(&script))
 	out("g", g)
-	if in.Radius != GoalRadius {
-		panic(fmt.Sprintf("in: radius is %v, want %v", in.Radius, GoalRadius))
-	}
-	out("r", new(mazeEnv).Reward(b.nextAchieved.at(i), g))
+	out("r", goalReward(b.nextAchieved.at(i), g, in.Radius))
 }
 
-// checkUpdate does whole updates: by the joint loss of Equations 2 and 4 where
-// the case has its weight, else with Equation 4 moving only the heads.
+// checkGoalChoice chooses a goal for each draw, an episode's first where the case has
+// a threshold: whole, and in its parts.
+func checkGoalChoice(in *inputs, out output) {
+	if len(in.Achieved) != len(in.S) {
+		panic("in: there are not as many goals achieved as states")
+	}
+	in.G = in.Achieved
+	p := Paper()
+	p.UncertaintyActions, p.InitialSteps, p.Slope, p.Intercept = len(in.SharedActions), 0, in.Slope, in.Intercept
+	first := in.C != 0
+	if first {
+		p.Threshold, p.Horizon = in.C, int(in.T)
+	}
+	a := in.agent(p, in)
+	a.curriculum = paperCurriculum{}
+	set("now", a.observation, in.Now)
+	zero, kept := make([]float64, a.sizes.Action), []int(nil)
+	for k, s := range in.S {
+		state, goal := make([]float64, a.sizes.Observation), make([]float64, a.sizes.Goal)
+		set("s", state, s)
+		set("achieved", goal, in.Achieved[k])
+		a.replay.add(state, goal, zero, goal, State{state, goal, goal})
+		kept = append(kept, k)
+	}
+	if first {
+		now := slices.Repeat([][]float64{a.observation}, len(kept))
+		out("q_mean", a.Value(now, a.replay.achieved.of(kept)))
+		kept = a.achievableNow(kept)
+		out("kept", kept)
+	}
+	var shared []matrix
+	var script scripted // of the goal's draws: the actions, for each candidate
+	for j, action := range in.SharedActions {
+		shared = append(shared, newMatrix(len(kept), a.sizes.Action))
+		set("shared_actions", shared[j], slices.Repeat([][]float32{action}, len(kept)))
+		script = append(script, *actionScript([][][]float32{slices.Repeat([][]float32{action}, len(kept))})...)
+	}
+	ε := a.pun.uncertainty(a.rows(a.replay.observation.of(kept), a.replay.achieved.of(kept)), shared)
+	out("epsilon", ε)
+	chances := make([]float64, len(kept))
+	GoalProbabilities(chances, ε, in.Slope, in.Intercept)
+	out("p", chances)
+	for k, u := range in.Draws {
+		draws := append(slices.Clone(script), u)
+		a.goalDraws = stream{Rand: rand.New(&draws)}
+		goal, err := a.curriculum.goal(a, first)
+		if err != nil || len(draws) > 0 {
+			panic(fmt.Sprintf("%d numbers left after the draw of a goal: %v", len(draws), err))
+		}
+		out("goal", goal, k)
+	}
+}
+
+// A givenDraw draws nothing: the case has the minibatch and says which transitions are
+// in it.
+type givenDraw struct {
+	*prioritizedSampler
+	transitions []int
+}
+
+func (d *givenDraw) weigh(b *batch, step int) {
+	b.transitions = d.transitions
+	d.prioritizedSampler.weigh(b, step)
+}
+
+// checkUpdate does whole updates, with prioritized replay where the case has
+// priorities: by the joint loss of Equations 2 and 4, or, where the case has 0 or
+// nothing as its weight, with Equation 4 moving only the heads.
 func checkUpdate(in *inputs, out output) {
 	p := Paper()
+	if in.Priority != nil {
+		in.PredictiveWeight = 1
+		p.Replay, p.PriorityAlpha, p.PriorityBeta, p.Batch = "per", in.Alpha, in.Beta, len(in.Steps[0].G)
+	}
 	gradient, ok := map[float64]string{0: "head", 1: "joint"}[in.PredictiveWeight]
 	if !ok {
 		panic(fmt.Sprintf("in: predictive_weight is %v, the joint loss here has 1", in.PredictiveWeight))
 	}
 	p.PredictiveGradient = gradient
 	a := in.agent(p, &in.Steps[0])
+	var drawn *givenDraw
+	if in.Priority != nil {
+		drawn = &givenDraw{prioritizedSampler: a.sampler.(*prioritizedSampler)}
+		a.sampler, a.replay.n, drawn.seen = drawn, len(in.Priority), len(in.Priority)
+		for j, priority := range in.Priority {
+			drawn.set(j, priority)
+		}
+	}
 	for _, step := range in.Steps {
 		a.batch = *step.batch(a)
 		a.batch.transitions = nil // nothing is drawn
+		if drawn != nil {
+			drawn.transitions = nil
+			for _, j := range step.Transitions {
+				if j < 0 || int(j) >= a.replay.n {
+					panic(fmt.Sprintf("in: transitions has %d, of %d", j, a.replay.n))
+				}
+				drawn.transitions = append(drawn.transitions, int(j))
+			}
+		}
 		a.learning = pairScript(step.M, len(a.pun.critics))
 		if err := a.learner.update(a); err != nil {
 			panic(err)
@@ -650,6 +739,9 @@ func checkUpdate(in *inputs, out output) {
 		out("critics", c.q.layers, i)
 		out("critic_targets", c.target.layers, i)
 		out("heads", c.head, i)
+	}
+	for j := range in.Priority {
+		out("P", drawn.probability(j), j)
 	}
 }
 

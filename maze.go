@@ -172,9 +172,14 @@ func (e *mazeEnv) Step(action []float64) (State, float64) {
 // Reading R68: "a small radius" (Section 4, Environments) is 0.35 cells, as in
 // the authors' public code.
 func (e *mazeEnv) Reward(achieved, desired []float64) float64 {
+	return goalReward(achieved, desired, GoalRadius)
+}
+
+// goalReward returns 0 for goals closer than radius, else -1.
+func goalReward(achieved, desired []float64, radius float64) float64 {
 	p, q := pair(achieved), pair(desired)
 	r, c := p[0]-q[0], p[1]-q[1]
-	if math.Sqrt(float64(r*r)+float64(c*c)) < GoalRadius {
+	if math.Sqrt(float64(r*r)+float64(c*c)) < radius {
 		return 0
 	}
 	return -1

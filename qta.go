@@ -41,8 +41,8 @@
 //	Equation 4          pun.go     PredictiveLoss                  pun_test.go     TestEquation4      predictive-loss
 //	Equation 5          goals.go   ensemble.uncertainty            goals_test.go   TestEquation5      uncertainty-std, uncertainty, uncertainty-goal
 //	Equation 6          goals.go   GoalProbabilities               goals_test.go   TestEquation6      goal-probability
-//	Equation 7          replay.go  prioritizedSampler.probability  replay_test.go  TestEquation7      per
-//	Equation 8          replay.go  ImportanceWeights               replay_test.go  TestEquation8      per
+//	Equation 7          replay.go  prioritizedSampler.probability  replay_test.go  TestEquation7      per, update-per
+//	Equation 8          replay.go  ImportanceWeights               replay_test.go  TestEquation8      per, update-per
 //	the scaling         goals.go   scaleUncertainty                goals_test.go   TestScaling        goal-probability
 //	hindsight           replay.go  futureStep                      replay_test.go  TestHindsight      her-future
 //	the schedule of β   replay.go  PriorityBeta                    replay_test.go  TestBeta           per-beta

@@ -333,7 +333,34 @@ def optimal_return(v):
                            for r in rewards]}
 
 
-# Whole updates.
+# Whole choices and updates.
+
+
+def pick(p, u):
+    """The index at which the sum of the chances passes u."""
+    return next(k for k, total in enumerate(p.cumsum(0)) if u < total)
+
+
+@vectors(NETWORKS)
+def goal_choice(v):
+    """A goal for each draw from [0, 1): the threshold (section 3.3) for an episode's
+    first goal, for which c and T are there; Equation 5 with the same actions
+    for all candidates; Equation 6."""
+    out, kept, goals = {}, range(len(v["s"])), tensor(v["achieved"])
+    critics = [network(net) for net in v["critics"]]
+    if "c" in v:
+        now = tensor([v["now"]]).expand(len(goals), -1)
+        a = action(network(v["actor"]), now, goals)
+        out["q_mean"] = torch.stack(
+            [value(net, now, goals, a) for net in critics]).mean(0)
+        out["kept"] = kept = achievable({**v, **out})["kept"]
+    s, g = ([v[key][k] for k in kept] for key in ("s", "achieved"))
+    out["epsilon"] = uncertainty({
+        **v, "s": s, "g": g,
+        "actions": [[a] * len(kept) for a in v["shared_actions"]]})["epsilon"]
+    out["p"] = goal_probability({**v, **out})["p"]
+    out["goal"] = [g[pick(out["p"], u)] for u in v["draws"]]
+    return out
 
 
 @vectors(NETWORKS)
@@ -352,8 +379,19 @@ def update_joint(v):
     return whole_updates(v, v["predictive_weight"], lambda xi: xi)
 
 
+@vectors(NETWORKS)
+def update_per(v):
+    """As update-joint, with prioritized replay: the weights of Equation 8,
+    divided by the largest of the replay, reach neither heads nor policy. Then
+    the disagreement of the heads, from before the step, is the new priority; of
+    a transition that is there twice the last one stays."""
+    return whole_updates(v, 1, lambda xi: xi)
+
+
 def whole_updates(v, weight, seen):
     """Update step by step; seen is what Equation 4's gradient sees of ξ."""
+    prioritized = "priority" in v
+    priority = list(v.get("priority", []))
     actor, actor_target = network(v["actor"]), network(v["actor_target"])
     critics = [network(net) for net in v["critics"]]
     targets = [network(net) for net in v["critic_targets"]]
@@ -379,19 +417,29 @@ def whole_updates(v, weight, seen):
             q = torch.stack([value(targets[i], s_next, g, a_next)
                              for i in step["M"]])
             y = r + v["gamma"] * q.min(0).values
+        w = 1.0
+        if prioritized:
+            w = per({**v, "priority": priority})["w_normalized"]
+            w = w[step["transitions"]]
         xis = [seen(latent(net, torch.cat((s, g, a), 1))) for net in critics]
-        equation2 = sum(((value(net, s, g, a) - y) ** 2).mean()
+        equation2 = sum((w * (value(net, s, g, a) - y) ** 2).mean()
                         for net in critics)
-        equation4 = sum(predictive("mse", linear(head, xi), s_next)
-                        for head, xi in zip(heads, xis))
+        predictions = [linear(head, xi) for head, xi in zip(heads, xis)]
+        equation4 = sum(predictive("mse", p, s_next) for p in predictions)
         descend(equation2 + weight * equation4, of_critics, of_heads)
         descend(policy_loss(actor, critics, s, g, v["action_l2"]), of_actor)
         with torch.no_grad():
             for old, new in zip([actor_target, *targets], [actor, *critics]):
                 for p, online in zip(parameters(old), parameters(new)):
                     p.copy_(v["rho"] * p + (1 - v["rho"]) * online)
-    return {"actor": actor, "actor_target": actor_target, "critics": critics,
-            "critic_targets": targets, "heads": heads}
+        if prioritized:
+            for j, new in zip(step["transitions"], disagreement(predictions)):
+                priority[j] = new.item()
+    out = {"actor": actor, "actor_target": actor_target, "critics": critics,
+           "critic_targets": targets, "heads": heads}
+    if prioritized:
+        out["P"] = per({**v, "priority": priority})["P"]
+    return out
 
 
 # The baselines.

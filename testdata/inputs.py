@@ -60,6 +60,21 @@ class Sizes:
         return {key: draws[key]() for key in keys}
 
 
+def hindsight(rng, x, y, radius, relabeled):
+    """A transition whose goal is x and y radii away, relabeled or its own, and
+    the other goal on the other side of the radius."""
+    n = rng.randint(2, 9)
+    i = rng.randrange(n - 1)
+    future = rng.randrange(i + 1, n)
+    outcomes = numbers(rng, n, 2)
+    here = [rng.randint(-8, 8) / 8 for _ in range(2)]  # exact in binary
+    goal = [here[0] + x * radius, here[1] + y * radius]
+    other = here if x * x + y * y >= 1 else [here[0] + 2 * radius, here[1]]
+    outcomes[i], outcomes[future] = here, goal if relabeled else other
+    return {"achieved_next": outcomes, "goal": other if relabeled else goal,
+            "i": i, "future": future if relabeled else None, "radius": radius}
+
+
 def cases(rng):
     """Yield a kind of vectors, a case's name and its "in", for all kinds."""
     yield from scalar_cases(rng)
@@ -81,6 +96,11 @@ def scalar_cases(rng):
     for b in (-m * rng.random(), m * rng.random(), -1.5 * m):
         yield "goal-probability", f"b={b}", {
             "epsilon": uniform(rng, 0, 2, rng.randint(2, 40)), "m": m, "b": b}
+    yield "goal-probability", "weights below 1e-4", {
+        "epsilon": [0.0, 1.0] + uniform(rng, 0, 1, 6), "m": 2e-4, "b": 0.0}
+    yield "goal-probability", "a chance below 1e-4", {
+        "epsilon": [0.0, (591 + rng.uniform(1e-4, 1e-3)) / 626, 0.97, 1.0],
+        "m": 626.0, "b": -591.0}
     c, T = -rng.uniform(0.1, 2), rng.randint(1, 200)
     for name, shares in [("random", uniform(rng, 0.5, 1.5, n)),
                          ("none passes", [1.01, 1.2]), ("equal", [1, 2])]:
@@ -94,12 +114,11 @@ def scalar_cases(rng):
     yield "per-beta", "random", {
         "beta_initial": rng.random(), "beta_steps": steps,
         "t": [0, steps, 2 * steps, rng.randint(0, steps)]}
-    for name in ("relabeled", "relabeled too", "its own goal"):
-        i = rng.randrange(n)
-        yield "her", name, {
-            "achieved_next": numbers(rng, n, 2), "goal": numbers(rng, 2),
-            "i": i, "radius": 0.35,
-            "future": rng.randrange(i, n) if name[0] == "r" else None}
+    for x, y, radius in [(0.0, 0.5, 0.35), (0.7, -0.6, 0.35), (0.8, 0.8, 0.35),
+                         (-1.2, 0.0, 0.35), (0.0, 1.0, 0.5)]:
+        for what in ("relabeled", "its own goal"):
+            yield "her", f"{what} at {x}, {y} radii of {radius}", hindsight(
+                rng, x, y, radius, what == "relabeled")
     for u in (0.0, math.nextafter(1, 0), rng.random(), rng.random()):
         yield "her-future", f"u={u}", {"i": rng.randrange(n), "n": n, "u": u}
     yield "optimal-return", "random", {
@@ -151,10 +170,13 @@ def network_cases(rng):
     n, d = Sizes(rng), rng.randint(1, 10)
     yield "uncertainty-std", "random", {
         "pred": numbers(rng, n.critics, n.batch, n.s)}
+    case = {"critics": n.critic_nets(rng), "heads": n.heads(rng),
+            **n.transitions(rng, "s", "g")}
     yield "uncertainty", f"d={d}", {
-        "critics": n.critic_nets(rng), "heads": n.heads(rng),
-        **n.transitions(rng, "s", "g"),
-        "actions": uniform(rng, -1, 1, d, n.batch, n.a)}
+        **case, "actions": uniform(rng, -1, 1, d, n.batch, n.a)}
+    yield "uncertainty", f"d={d}, shared by all", {
+        **case, "actions": [[a] * n.batch
+                            for a in uniform(rng, -1, 1, d, n.a)]}
     n = Sizes(rng)
     case = {
         "actor": n.actor(rng), "actor_target": n.actor(rng),
@@ -165,6 +187,12 @@ def network_cases(rng):
                   for _ in range(rng.randint(1, 3))]}
     yield "update", "random", case
     yield "update-joint", "random", {**case, "predictive_weight": 1.0}
+    stored = n.batch + 3
+    yield "update-per", "random", {
+        **case, "priority": uniform(rng, 0.1, 3, stored),
+        "alpha": rng.uniform(0.3, 1), "beta": rng.uniform(0.3, 1),
+        "steps": [{**step, "transitions": rng.choices(range(stored), k=n.batch)}
+                  for step in case["steps"]]}
     n = Sizes(rng)
     n.batch += 9
     case = {"actor": n.actor(rng), "critics": n.critic_nets(rng),
@@ -183,3 +211,15 @@ def network_cases(rng):
             "achieved": numbers(rng, n.batch, n.g),
             "desired": numbers(rng, n.g), "ask": ask,
             "actions": uniform(rng, -1, 1, d, n.batch, n.a)}
+    n, d, N = Sizes(rng), rng.randint(1, 5), rng.randint(8, 16)
+    case = {
+        "actor": n.actor(rng), "critics": n.critic_nets(rng),
+        "heads": n.heads(rng), "now": numbers(rng, n.s),
+        "s": numbers(rng, N, n.s), "achieved": numbers(rng, N, n.g),
+        "shared_actions": uniform(rng, -1, 1, d, n.a), "m": 3.0, "b": -0.8,
+        "draws": uniform(rng, 0, 1, 9)}
+    yield "goal-choice", "a later goal", case
+    for name, bias in [("first goal", 0.0), ("first goal, none passes", -99.0)]:
+        for net in case["critics"]:
+            net[-1] = {**net[-1], "b": [bias]}
+        yield "goal-choice", name, {**case, "c": -0.01, "T": 50}
