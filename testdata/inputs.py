@@ -147,6 +147,9 @@ def network_cases(rng):
     yield "td-target", "random", {
         **n.transitions(rng, "r", "M"), "gamma": rng.uniform(0.5, 1),
         "q_target": uniform(rng, -12, 4, n.critics, n.batch)}
+    yield "td-target", "values above 0", {
+        **n.transitions(rng, "r", "M"), "gamma": rng.uniform(0.5, 1),
+        "q_target": uniform(rng, 0, 4, n.critics, n.batch)}
     yield "td-target-networks", "random", {
         "actor": n.actor(rng), "critics": n.critic_nets(rng),
         "gamma": rng.uniform(0.5, 1),
