@@ -21,9 +21,11 @@ const full, quick = report.Full, report.Quick
 
 type evidence struct{ *report.Report }
 
-// A claim is one of the paper's, with what the runs say of it.
+// A claim is one of the paper's, with what the runs say of it. One that is not counted
+// is another reading of the claim above it, or its rule is later than its result.
 type claim struct {
-	Text string
+	Text    string
+	Counted bool
 	judgement
 }
 
@@ -33,7 +35,7 @@ type judgement struct {
 	Size        string // of the effect beside the paper's, "" where the paper has no number
 	What        string // what was measured, or why nothing was
 	Paper, Here string // it, with its interval, in the paper and in these runs
-	Could       string // of what is undecided: the effect that these runs would have shown
+	Note        string // what contradicted excludes; of undecided, the effect that these runs would have shown
 	Runs        string
 }
 
@@ -49,42 +51,47 @@ func logs(steps []float64) []float64 {
 // The directions and the sizes.
 const (
 	holds, contradicted, undecided    = "holds", "contradicted", "undecided"
-	asPaper, smaller, larger, unknown = "as the paper’s", "smaller", "larger", "unknown"
-	enoughRuns, enoughMazes           = 6, 3
+	asPaper, smaller, larger, unknown = "compatible with the paper’s", "smaller", "larger", "unknown"
+	enoughRuns, enoughMazes           = 6, 3 // beside MEGA and VDS, and of each kind
 )
 
 // claims judges all claims.
 func (r evidence) claims() []claim {
 	type five = *lab.Figure5
 	return []claim{
-		{"HER reaches the goal in no maze.", r.never(paper.HER)},
-		{"QTA needs significantly fewer steps than MEGA.", r.fewer(paper.MEGA, 1, 1000)},
-		{"MEGA approaches QTA as the horizon grows.", r.trend(paper.MEGA, -1)},
-		{"QTA needs fewer steps than VDS (indices of 1000 steps).", r.fewer(paper.VDS, 1, 1000)},
-		{"QTA needs fewer steps than VDS (indices of 2500 steps).", r.fewer(paper.VDS, 1, 2500)},
-		{"VDS becomes less sample efficient with longer mazes.", r.trend(paper.VDS, 1)},
-		{"VDS fails to solve many environments.", judgement{What: "is not judged: it takes five mazes and a rule of what is many"}},
-		{"QTA scales more poorly on square waves.", r.waves()},
-		{"Prioritizing by uncertainty accelerates learning.", r.fewer(paper.PER, -1, 1000)},
-		{"It does so especially in longer mazes.", r.trend(paper.PER, -1)},
-		{"Prioritizing by TD error offers no significant benefit.", r.none(paper.TD, paper.PER, "3L")},
-		{"Performance suffers with noise 0.01 on the uncertainty.", r.suffers(paper.Noise1)},
-		{"Performance suffers with noise 0.03 on the uncertainty.", r.suffers(paper.Noise3)},
-		{"Performance suffers with noise 0.05 on the uncertainty.", r.suffers(paper.Noise5)},
-		{"It collapses with noise of 0.05.", r.collapses(paper.Noise5)},
-		{"The values grow over time.",
-			r.positive("growth of the mean value", func(f five) float64 { return f.ValueGrowth })},
-		{"The values' error falls over time.",
-			r.positive("fall of the mean error", func(f five) float64 { return f.ErrorFall })},
-		{"The error is greater further from the start.",
-			r.positive("correlation of both", func(f five) float64 { return f.ErrorByDistance })},
-		{"Probabilities of goals follow the heads' deviation.",
-			r.positive("correlation of both", func(f five) float64 { return f.GoalByDeviation })},
-		{"Sampled goals are far from the start.",
-			r.positive("by how much the optimal value is lower at goals", func(f five) float64 { return f.GoalDistance })},
-		{"Disagreement of Q-values is a worse estimator than PUN.", r.fewer(paper.Q, 1, 1000)},
-		{"PUN is better than bootstrapped Q-networks.", r.fewer(paper.Bootstrap, 1, 1000)},
-		{"PUN is better than deep ensembles.", r.fewer(paper.Ensemble, 1, 1000)},
+		{"HER reaches the goal in no maze.", true, r.never(paper.HER)},
+		{"QTA needs significantly fewer steps than MEGA.", true, r.fewer(paper.MEGA, 1, 1000)},
+		{"MEGA approaches QTA as the horizon grows.", true, r.trend(paper.MEGA, -1)},
+		{"QTA needs fewer steps than VDS (indices of 1000 steps).", true, r.fewer(paper.VDS, 1, 1000)},
+		{"The same, with indices of 2500 steps.", false, r.fewer(paper.VDS, 1, 2500)},
+		{"VDS is competitive at first.", false, r.competitive(paper.VDS)},
+		{"VDS becomes less sample efficient with longer mazes.", true, r.trend(paper.VDS, 1)},
+		{"VDS fails to solve many environments.", true, judgement{What: "is not judged: it takes five mazes and a rule of what is many"}},
+		{"QTA scales more poorly on square waves.", true, r.waves(math.MaxInt)},
+		{"The same, with M-mazes as long as square waves, of 9 to 25 cells.", false, r.waves(25)},
+		{"Prioritizing by uncertainty accelerates learning.", true, r.fewer(paper.PER, -1, 1000)},
+		{"It does so especially in longer mazes.", true, r.trend(paper.PER, -1)},
+		{"Prioritizing by TD error offers no significant benefit.", true, r.none(paper.TD, paper.PER, "3L")},
+		{"Performance suffers with noise 0.01 on the uncertainty.", true, r.suffers(paper.Noise1)},
+		{"Performance suffers with noise 0.03 on the uncertainty.", true, r.suffers(paper.Noise3)},
+		{"Performance suffers with noise 0.05 on the uncertainty.", true, r.suffers(paper.Noise5)},
+		{"It collapses with noise of 0.05.", true, r.collapses(paper.Noise5)},
+		{"The values grow over time.", true,
+			r.above(0, "growth of the mean value", func(f five) float64 { return f.ValueGrowth })},
+		{"The values' error falls over time.", true,
+			r.above(0, "fall of the mean error", func(f five) float64 { return f.ErrorFall })},
+		{"The error is greater further from the start.", true,
+			r.above(0, "correlation of both", func(f five) float64 { return f.ErrorByDistance })},
+		{"Probabilities of goals follow the heads' deviation.", true,
+			r.above(0, "correlation of both", func(f five) float64 { return f.GoalByDeviation })},
+		{"They do so very closely: the correlation is above a half.", false,
+			r.above(0.5, "correlation of both", func(f five) float64 { return f.GoalByDeviation })},
+		{"Sampled goals are far from the start.", true,
+			r.above(0, "by how much the optimal value is lower at goals", func(f five) float64 { return f.GoalDistance })},
+		{"Disagreement of Q-values is a worse estimator than PUN.", true, r.fewer(paper.Q, 1, 1000)},
+		{"PUN is better than bootstrapped Q-networks (ours lack Equation 1's minimum, R110).", true, r.fewer(paper.Bootstrap, 1, 1000)},
+		{"PUN is better than deep ensembles.", true, r.fewer(paper.Ensemble, 1, 1000)},
+		{"The prediction is agnostic to the goal that Equation 5 is asked with.", false, r.agnostic()},
 	}
 }
 
@@ -95,6 +102,9 @@ type term struct {
 	theirs *paper.Point // nil where the paper has none
 }
 
+// arm names what shares a variance.
+func (t term) arm() string { return fmt.Sprintf("%s (%s)", t.Method, t.Setting) }
+
 // An effect is one that a claim says is positive.
 type effect struct {
 	ours, theirs    estimate
@@ -103,11 +113,17 @@ type effect struct {
 
 // effectOf returns the weighted sum of the mean logarithms of steps.
 func effectOf(terms []term) (e effect) {
-	for _, m := range paper.Methods() {
+	var arms []string
+	for _, t := range terms {
+		if !slices.Contains(arms, t.arm()) {
+			arms = append(arms, t.arm())
+		}
+	}
+	for _, arm := range arms {
 		var weights []float64
 		var samples [][]float64
 		for _, t := range terms {
-			if t.Method == m.Name {
+			if t.arm() == arm {
 				weights, samples = append(weights, t.weight), append(samples, logs(t.Steps))
 			}
 		}
@@ -140,10 +156,11 @@ func (e effect) direction() string {
 	return undecided
 }
 
-// size compares the effect with the paper's: as that is only what could be told
-// from none.
+// size compares the effect with the paper's: compatible with that is only what could be
+// told from none and excludes half of the paper's.
 func (e effect) size() string {
 	r := e.ours.minus(e.theirs).interval()
+	half := -e.theirs.Value / 2
 	switch {
 	case e.theirs.unknown:
 		return ""
@@ -151,7 +168,8 @@ func (e effect) size() string {
 		return smaller
 	case r.Low > 0 && !e.tooHigh:
 		return larger
-	case r.Low <= 0 && r.High >= 0 && (r.High-r.Low)/2 < math.Abs(e.theirs.Value) && !e.tooLow && !e.tooHigh:
+	case r.Low <= 0 && r.High >= 0 && (r.High-r.Low)/2 < math.Abs(e.theirs.Value) &&
+		(half < r.Low || half > r.High) && !e.tooLow && !e.tooHigh:
 		return asPaper
 	}
 	return unknown
@@ -166,16 +184,22 @@ func (e effect) judge(what string, terms []term) judgement {
 	}
 	switch {
 	case e.tooLow && e.tooHigh:
-		j.Could = "runs are unsolved on both sides"
+		j.Note = "runs are unsolved on both sides"
 	case e.tooLow:
 		j.Here = "≥ " + j.Here
 	case e.tooHigh:
-		j.Here, j.Could = "≤ "+j.Here, "an upper bound cannot hold"
+		j.Here, j.Note = "≤ "+j.Here, "an upper bound cannot hold"
 	}
-	if j.Direction != undecided {
-		j.Could = ""
-	} else if j.Could == "" {
-		j.Could = e.ours.couldShow("a factor of %.2f", math.Exp)
+	switch {
+	case j.Direction == holds:
+		j.Note = ""
+	case j.Direction == contradicted:
+		j.Note = fmt.Sprintf("excluded: %.2f", math.Exp(e.theirs.Value))
+	case j.Note == "":
+		j.Note = e.ours.couldShow("a factor of %.2f", math.Exp)
+	}
+	if !e.theirs.unknown && e.theirs.Value <= 0 {
+		j.What += "; the paper’s own numbers do not show it"
 	}
 	return j
 }
@@ -196,24 +220,34 @@ func (e estimate) couldShow(format string, f func(float64) float64) string {
 	return fmt.Sprintf(format+" would have shown", f(e.times(0.975)+e.times(0.8)))
 }
 
-// runsOf says which runs an effect is of.
+// runsOf says which runs an effect is of, with their versions where these differ, and
+// of a comparison on two to six mazes its factor on each.
 func runsOf(terms []term) string {
 	var arms, mazes []string
-	runs := map[string]int{}
-	for _, t := range terms {
-		arm := fmt.Sprintf("%s (%s)", t.Method, t.Setting)
+	runs, effects, even := map[string]int{}, map[string]float64{}, true
+	for i, t := range terms {
+		arm := t.arm()
+		if slices.ContainsFunc(terms, func(other term) bool { return other.Program != t.Program }) {
+			arm += " of " + t.Program
+		}
 		if runs[arm] += t.N(); !slices.Contains(arms, arm) {
 			arms = append(arms, arm)
 		}
 		if !slices.Contains(mazes, t.Maze) {
 			mazes = append(mazes, t.Maze)
 		}
+		effects[t.Maze] += math.Copysign(1, t.weight) * stats.Mean(logs(t.Steps))
+		even = even && t.weight == terms[i%2].weight
 	}
 	for i, arm := range arms {
 		arms[i] = fmt.Sprintf("%d %s", runs[arm], arm)
 	}
-	if len(mazes) > 6 {
-		mazes = []string{fmt.Sprintf("%d mazes", len(mazes))}
+	if n := len(mazes); n > 6 {
+		mazes = []string{fmt.Sprintf("%d mazes", n)}
+	} else if even && 1 < n && n < len(terms) {
+		for i, maze := range mazes {
+			mazes[i] += fmt.Sprintf(" %.2f", math.Exp(effects[maze]))
+		}
 	}
 	return strings.Join(arms, ", ") + "; " + strings.Join(mazes, ", ")
 }
@@ -286,14 +320,14 @@ func (r evidence) none(m, other paper.Method, panel string) judgement {
 	j.What += fmt.Sprintf("; %.2f with %s in the paper", math.Exp(benefit.Value), other.Name)
 	switch ours := e.ours.interval(); {
 	case !benefit.unknown && ours.High < benefit.Value && !e.tooLow:
-		j.Direction, j.Could = holds, ""
+		j.Direction, j.Note = holds, ""
 	case ours.Low > 0 && e.ours.minus(e.theirs).interval().Low > 0 && !e.tooHigh:
-		j.Direction = contradicted
+		j.Direction, j.Note = contradicted, "excluded: none"
 	case e.tooLow && e.tooHigh: // undecided, as any claim
 	case e.tooLow:
-		j.Direction, j.Could = undecided, "a lower bound cannot hold"
+		j.Direction, j.Note = undecided, "a lower bound cannot hold"
 	default:
-		j.Direction, j.Could = undecided, e.ours.couldShow("a factor of %.2f", math.Exp)
+		j.Direction, j.Note = undecided, e.ours.couldShow("a factor of %.2f", math.Exp)
 	}
 	return j
 }
@@ -314,6 +348,52 @@ func kind(terms []term, family string) (these []term) {
 	return these
 }
 
+// competitive judges the claim that a method takes less than twice QTA's steps on the
+// shortest mazes, of 9 cells.
+func (r evidence) competitive(m paper.Method) judgement {
+	const shortest, factor = 9, 2
+	terms := even(slices.DeleteFunc(r.contrast(m, 1, 1000), func(t term) bool { return t.Length != shortest }))
+	if len(terms) == 0 {
+		return judgement{What: fmt.Sprintf("no maze of 9 cells has ended runs of both, %s with %s", m.Name, r.Learner(m))}
+	}
+	e := effectOf(terms)
+	j := e.judge(ratio(m, 1), terms)
+	e.ours.Value -= math.Log(factor)
+	j.Size = ""
+	switch more := e.ours.interval(); {
+	case more.High < 0 && !e.tooLow:
+		j.Direction, j.Note = holds, ""
+	case more.Low > 0 && !e.tooHigh:
+		j.Direction, j.Note = contradicted, "excluded: less than 2"
+	default:
+		j.Direction, j.Note = undecided, e.ours.couldShow("twice or half as much by a factor of %.2f", math.Exp)
+	}
+	return j
+}
+
+// agnostic judges the claim that it does not matter with which goal Equation 5 is
+// asked: then literal, which asks with the environment's, takes the steps of paper.
+func (r evidence) agnostic() judgement {
+	var terms []term
+	for _, g := range r.Groups {
+		if q := r.Group(full, paper.QTA, g.Maze); q != nil && g.Setting == "literal" && g.Method == q.Method && g.N() > 0 {
+			terms = append(terms, term{g, 1, nil}, term{q, -1, nil})
+		}
+	}
+	if len(terms) == 0 {
+		return judgement{What: "no maze has ended runs of both, literal and paper"}
+	}
+	e := effectOf(even(terms))
+	j := e.judge("steps of literal / steps of paper", terms)
+	switch ours := e.ours.interval(); {
+	case ours.Low > 0 && !e.tooHigh:
+		j.Direction, j.Note = contradicted, "excluded: 1"
+	default: // too few runs never show that there is no difference
+		j.Direction, j.Note = undecided, e.ours.couldShow("a factor of %.2f", math.Exp)
+	}
+	return j
+}
+
 // trend judges the claim that the ratio of a method's steps to QTA's grows with the
 // path length (sign 1), or falls (-1), in the kind of maze that has more pairs.
 func (r evidence) trend(m paper.Method, sign float64) judgement {
@@ -331,12 +411,12 @@ func (r evidence) trend(m paper.Method, sign float64) judgement {
 	return effectOf(terms).judge("growth in ten cells of "+ratio(m, sign), terms)
 }
 
-// waves judges the claim that QTA's steps grow faster with the path length in
-// square waves than in M-mazes.
-func (r evidence) waves() judgement {
+// waves judges the claim that QTA's steps grow faster with the path length in square
+// waves than in M-mazes, both no longer than longest.
+func (r evidence) waves(longest int) judgement {
 	var all []term
 	for _, g := range r.Groups {
-		if g.Setting == full && g.Method == paper.QTA.Name && g.Family != "" && g.N() > 0 {
+		if g.Length <= longest && g.Setting == full && g.Method == paper.QTA.Name && g.Family != "" && g.N() > 0 {
 			all = append(all, term{g, map[string]float64{"U5": 1, "x5": -1}[g.Family], g.Paper})
 		}
 	}
@@ -365,7 +445,7 @@ func (r evidence) never(m paper.Method) judgement {
 		runsOf([]term{{Group: g}})}
 	switch _, theirs := share(0, paper.Seeds); {
 	case ours.Low > theirs.High:
-		j.Direction = contradicted
+		j.Direction, j.Note = contradicted, "excluded: "+j.Paper
 	case g.Solved == 0 && ours.High < 0.5:
 		j.Direction = holds
 	}
@@ -392,13 +472,13 @@ func mean(c lab.Curve) (success float64) {
 }
 
 // suffers judges the claim that noise takes of the mean success of a run's
-// evaluations, without a size.
+// evaluations: what contradicts it excludes as much as in the paper's curve.
 func (r evidence) suffers(m paper.Method) judgement {
 	noisy, quiet, j := r.noisy(m)
 	if len(quiet) == 0 {
 		return j
 	}
-	var e effect // beside none
+	var e effect
 	for i, runs := range [][]*lab.Record{noisy, quiet} {
 		var means []float64
 		for _, run := range runs {
@@ -407,9 +487,16 @@ func (r evidence) suffers(m paper.Method) judgement {
 		e.ours.add([]float64{float64(2*i - 1)}, [][]float64{means})
 	}
 	same := func(x float64) float64 { return x }
-	j.What, j.Paper, j.Here = "mean success that the noise takes", "suffers", e.ours.show(same)
-	if j.Direction = e.direction(); j.Direction == undecided {
-		j.Could = e.ours.couldShow("%.2f of success", same)
+	with, without := paper.Success(m), paper.Success(paper.QTA)
+	for i, point := range with { // at the same steps
+		e.theirs.Value += (without[i][1] - point[1]) / float64(len(with))
+	}
+	j.What, j.Paper, j.Here = "mean success that the noise takes", fmt.Sprintf("%.2f", e.theirs.Value), e.ours.show(same)
+	switch j.Direction = e.direction(); j.Direction {
+	case undecided:
+		j.Note = e.ours.couldShow("%.2f of success", same)
+	case contradicted:
+		j.Note = "excluded: " + j.Paper
 	}
 	return j
 }
@@ -443,40 +530,45 @@ func (r evidence) collapses(m paper.Method) judgement {
 	case least == a:
 		j.Direction = holds
 	case ours.High < float64(theirs)/paper.Seeds:
-		j.Direction = contradicted
+		j.Direction, j.Note = contradicted, "excluded: "+j.Paper
 	case least <= len(noisy):
-		j.Could = fmt.Sprintf("%d of %d would have shown", least, len(noisy))
+		j.Note = fmt.Sprintf("%d of %d would have shown", least, len(noisy))
 	default:
-		j.Could = "too few runs to show it"
+		j.Note = "too few runs to show it"
 	}
 	return j
 }
 
-// positive judges the claim that a number of Figure 5 is positive, in six runs or more.
-func (r evidence) positive(what string, number func(*lab.Figure5) float64) judgement {
+// above judges the claim that a number of Figure 5 is above another, by the binomial
+// test over the runs.
+func (r evidence) above(above float64, what string, number func(*lab.Figure5) float64) judgement {
 	runs, hits, sum := r.Figure5(), 0, 0.0
 	if len(runs) == 0 {
 		return judgement{What: "no run of " + full + " on " + paper.Figure5Maze + " is at its end"}
 	}
 	for _, run := range runs {
 		x := number(run.Outcome.Figure5)
-		if sum += x; x > 0 {
+		if sum += x; x > above {
 			hits++
 		}
 	}
 	n := len(runs)
-	j := judgement{undecided, "", what, "above 0",
-		fmt.Sprintf("above 0 in %d of %d, mean %.3g", hits, n, sum/float64(n)), "",
+	j := judgement{undecided, "", what, fmt.Sprintf("above %v", above),
+		fmt.Sprintf("above %v in %d of %d, mean %.3g", above, hits, n, sum/float64(n)), "",
 		fmt.Sprintf("%d QTA (%s); %s", n, full, paper.Figure5Maze)}
+	least := hits
+	for least <= n && tail(least, n) >= 0.025 {
+		least++
+	}
 	switch {
-	case n < enoughRuns:
-		j.Could = "takes six runs"
-	case hits == n:
+	case least == hits:
 		j.Direction = holds
-	case hits == 0:
-		j.Direction = contradicted
+	case tail(n-hits, n) < 0.025:
+		j.Direction, j.Note = contradicted, fmt.Sprintf("excluded: above %v", above)
+	case least <= n:
+		j.Note = fmt.Sprintf("%d of %d would have shown", least, n)
 	default:
-		j.Could = fmt.Sprintf("%d of %d would have shown", n, n)
+		j.Note = "takes six runs"
 	}
 	return j
 }

@@ -71,11 +71,11 @@ func TestJudge(t *testing.T) {
 	rate := qta.Paper()
 	rate.PredictiveRate = 5e-4
 	for want, runs := range map[string][][]*lab.Record{
-		"on 2 of the paper’s 17 mazes, QTA solved 2 of 3 runs (4x5, 1 of 2 in 17 thousand steps), in at least 4.02 times": {
+		"on 2 of the paper’s 17 mazes, QTA solved 2 of 3 runs (4x5, 1 of 2 in 17 thousand steps, with PredictiveRate=0.0005 1 of 1 in 5), in at least 4.02 times": {
 			madeup.Steps(qta.Paper(), paper.QTA, "4x5", 15, -17), madeup.Steps(qta.Paper(), paper.QTA, "6x5", 100),
 			madeup.Steps(rate, paper.QTA, "4x5", 5)},
-		"(14x5, 0 of 1 in 120 thousand steps, but 1 of 1 with PredictiveRate=0.0005, after 54), in": {
-			madeup.Steps(qta.Paper(), paper.QTA, "14x5", -120), madeup.Steps(rate, paper.QTA, "14x5", 54)},
+		"(14x5, 1 of 3 in 120 thousand steps, with PredictiveRate=0.0005 0 of 1 in 54), in": {
+			madeup.Steps(qta.Paper(), paper.QTA, "14x5", -120, -120, 60), madeup.Steps(rate, paper.QTA, "14x5", -54)},
 		"No run here has": {madeup.Steps(qta.Paper(), paper.QTA, "3x5", 4), madeup.Steps(qta.Paper(), paper.QTA, "6U5", 9)},
 		"mean 1.5 | undecided (takes six runs) | growth of the mean value: 2 QTA (paper); 12x5 |": {madeup.Growing("12x5", 1, 2)},
 		"| VDS fails to solve many environments. |  |  | not run | is not judged: it takes five mazes and a rule of what is many |": {

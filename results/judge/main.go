@@ -113,16 +113,25 @@ func (j judgement) Verdict() string {
 
 // answers says in three sentences whether the paper reproduces.
 func (r evidence) answers(claims []claim) []string {
-	directions, sizes := map[string][]string{}, map[string]int{}
+	directions, sizes, n := map[string][]string{}, map[string]int{}, 0
 	for _, c := range claims {
-		directions[c.Direction] = append(directions[c.Direction], strings.TrimSuffix(c.Text, "."))
+		if !c.Counted {
+			continue
+		}
+		n++
+		text := strings.TrimSuffix(c.Text, ".")
+		if c.Direction == contradicted {
+			text += ", " + c.Note
+		}
+		directions[c.Direction] = append(directions[c.Direction], text)
 		sizes[c.Size]++
 	}
 	no := directions[contradicted]
 	return []string{r.reproduces(),
-		fmt.Sprintf("Of %d claims of its section 4 these runs find: %d hold, %d contradicted%s, %d undecided, %d not run.",
-			len(claims), len(directions[holds]), len(no), in(no), len(directions[undecided]), len(directions[""])),
-		fmt.Sprintf("Of the effects that the paper gives in numbers %d are of the paper’s size, %d smaller, %d larger, "+
+		fmt.Sprintf("Of %d claims of its section 4 these runs find: %d hold, %d contradicted%s, %d undecided, %d not run; "+
+			"rows that begin with + are not counted.",
+			n, len(directions[holds]), len(no), in(no), len(directions[undecided]), len(directions[""])),
+		fmt.Sprintf("Of the effects that the paper gives in numbers %d are compatible with the paper’s, %d smaller, %d larger, "+
 			"%d unknown; each verdict is at 95 %%, so that of some twenty one may be chance.",
 			sizes[asPaper], sizes[smaller], sizes[larger], sizes[unknown])}
 }
@@ -161,12 +170,12 @@ func (r evidence) reproduces() string {
 	return "No run here has the paper’s learner (paper, or quick) on a maze of the paper’s, so that nothing is judged."
 }
 
-// decides says which changes of its learner solve a maze that it never solved.
+// decides says what changes of its learner did on a maze that it has not always solved.
 func (r evidence) decides(g *report.Group) (text string) {
 	for _, other := range r.Groups {
 		change, changed := strings.CutPrefix(other.Setting, g.Setting+" ")
-		if changed && g.Solved == 0 && other.Solved > 0 && other.Maze == g.Maze && other.Method == g.Method {
-			text += fmt.Sprintf(", but %d of %d with %s, after %.0f", other.Solved, other.N(), change, other.Mean/1000)
+		if changed && other.N() > 0 && other.Maze == g.Maze && other.Method == g.Method {
+			text += fmt.Sprintf(", with %s %d of %d in %.0f", change, other.Solved, other.N(), slices.Max(other.Steps)/1000)
 		}
 	}
 	return text

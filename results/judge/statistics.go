@@ -138,3 +138,11 @@ func fisher(a, n, b, m int) (chance float64) {
 	}
 	return chance
 }
+
+// tail returns the chance of so many hits of n or more where each has the chance of a half.
+func tail(hits, n int) (chance float64) {
+	for i := hits; i <= n; i++ {
+		chance += ways(n, i) * math.Pow(0.5, float64(n))
+	}
+	return chance
+}
