@@ -120,7 +120,7 @@ func (c practice) goal(a *Agent, first bool) ([]float64, error) {
 // the first 1/(1-ρ) updates, and Equation 3 from there on.
 //
 // Differs D4: section 3.2 asks the ensemble as it is, whose heads disagree longer
-// about a corner that they see often than about a new place (results/screen.md, on
+// about a corner that they see often than about a new place (results/README.md, on
 // 15x5).
 type average struct {
 	learner

@@ -77,7 +77,7 @@ func TestUsualSteps(t *testing.T) {
 // parameters, seeds and limits of the records that are there.
 func TestLists(t *testing.T) {
 	t.Chdir("../../results")
-	for _, name := range []string{"authors", "compare", "fast", "full", "long", "paper", "section4", "seeds"} {
+	for _, name := range []string{"authors", "fast", "long", "paper", "section4", "seeds"} {
 		cells, err := parseSweep(roomtest.Read(t, name+".txt"), filepath.Join("runs", name))
 		for _, c := range cells {
 			r, missing := lab.ReadRecord(c.out + ".json")
