@@ -85,7 +85,9 @@ func TestLists(t *testing.T) {
 				continue // not yet run
 			}
 			limits := lab.Limits{Steps: *c.steps, Stop: c.stop}
-			if missing != nil || r.Limits != limits || len(r.Run.Differences(c.id())) > 0 {
+			id := c.id()
+			id.Version = "0.5.0" // of all these records
+			if missing != nil || r.Limits != limits || len(r.Run.Differences(id)) > 0 {
 				t.Errorf("%s, line %d: %v, %+v", name, c.line, missing, r)
 			}
 		}
