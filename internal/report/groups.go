@@ -112,13 +112,14 @@ func New(c *lab.Collection) *Report {
 // All returns all groups, those of older code last.
 func (r *Report) All() []*Group { return slices.Concat(r.Groups, r.Older) }
 
+// unmoved has what two sets have computed since the first of their records, which
+// name no code.
+var unmoved = map[string]string{"mega": "fused 9e77997f7afacd0e", "vds": "fused f72c2d59c687eacb"}
+
 // placeOf returns the place of a run.
 func placeOf(id lab.Identity) Place {
 	m, name := paper.Recognize(id.Params)
-	at := Place{Setting: name, Method: m.Name, Maze: id.Environment, Code: id.Code}
-	if at.Code == "" && name != m.Own() {
-		at.Code = id.Version // what mega and vds compute is the same in all versions that have them
-	}
+	at := Place{Setting: name, Method: m.Name, Maze: id.Environment, Code: cmp.Or(id.Code, unmoved[name], id.Version)}
 	if id.EvalEvery != 1000 || id.Rollouts != lab.Rollouts {
 		at.Setting += fmt.Sprintf(", %s every %s", words.Count(id.Rollouts, "rollout"), words.Count(id.EvalEvery, "step"))
 	}
