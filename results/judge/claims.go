@@ -459,8 +459,12 @@ func (r evidence) noisy(m paper.Method) (noisy, quiet []*lab.Record, j judgement
 	if g == nil {
 		return nil, nil, judgement{What: "takes runs to their budget (-stop never), with noise and without"}
 	}
+	without := "without noise"
+	if zero := r.Group(g.Setting, paper.QTA, g.Maze); zero.Program != g.Program {
+		without += ", of " + zero.Program + " beside " + g.Program
+	}
 	return noisy, quiet, judgement{Direction: undecided,
-		Runs: fmt.Sprintf("%d, %d without noise (%s); %s", len(noisy), len(quiet), g.Setting, g.Maze)}
+		Runs: fmt.Sprintf("%d, %d %s (%s); %s", len(noisy), len(quiet), without, g.Setting, g.Maze)}
 }
 
 // mean returns the mean success of evaluations.

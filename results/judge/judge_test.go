@@ -70,12 +70,24 @@ func TestJudge(t *testing.T) {
 	// 16 / 7.9 and 100 / 12.52 make 4.02 times, not 5; a budget counts, and makes it a bound.
 	rate := qta.Paper()
 	rate.PredictiveRate = 5e-4
+	older := func(runs []*lab.Record) []*lab.Record {
+		for _, r := range runs {
+			r.Run.Version = "0.0.1"
+		}
+		return runs
+	}
 	for want, runs := range map[string][][]*lab.Record{
 		"on 2 of the paper’s 17 mazes, QTA solved 2 of 3 runs (4x5, 1 of 2 in 17 thousand steps, with PredictiveRate=0.0005 1 of 1 in 5), in at least 4.02 times": {
 			madeup.Steps(qta.Paper(), paper.QTA, "4x5", 15, -17), madeup.Steps(qta.Paper(), paper.QTA, "6x5", 100),
 			madeup.Steps(rate, paper.QTA, "4x5", 5)},
 		"(14x5, 1 of 3 in 120 thousand steps, with PredictiveRate=0.0005 0 of 1 in 54), in": {
 			madeup.Steps(qta.Paper(), paper.QTA, "14x5", -120, -120, 60), madeup.Steps(rate, paper.QTA, "14x5", -54)},
+		"(paper, version 0.0.1 and " + qta.Version + "), on 2 of": {older(madeup.Steps(qta.Paper(), paper.QTA, "4x5", 15)),
+			madeup.Steps(qta.Paper(), paper.QTA, "6x5", 100)},
+		"in 120 thousand steps, with PredictiveRate=0.0005 of 0.0.1 1 of 1 in 54)": {
+			madeup.Steps(qta.Paper(), paper.QTA, "14x5", -120), older(madeup.Steps(rate, paper.QTA, "14x5", 54))},
+		": 1, 1 without noise, of 0.0.1 beside " + qta.Version + " (quick); 8x5": {older(madeup.On(paper.QTA, []float64{0, 1})),
+			madeup.On(paper.Noise1, []float64{0, 1})},
 		"No run here has": {madeup.Steps(qta.Paper(), paper.QTA, "3x5", 4), madeup.Steps(qta.Paper(), paper.QTA, "6U5", 9)},
 		"mean 1.5 | undecided (takes six runs) | growth of the mean value: 2 QTA (paper); 12x5 |": {madeup.Growing("12x5", 1, 2)},
 		"| VDS fails to solve many environments. |  |  | not run | is not judged: it takes five mazes and a rule of what is many |": {

@@ -149,11 +149,13 @@ func (r evidence) reproduces() string {
 	for _, set := range []string{full, quick} {
 		var ratios []float64
 		var missed []string
+		var groups []*report.Group
 		runs, solved, bound := 0, 0, ""
 		for _, g := range r.Groups {
 			if g.Setting != set || g.Method != paper.QTA.Name || g.Family == "" || g.N() == 0 {
 				continue
 			}
+			groups = append(groups, g)
 			runs, solved = runs+g.N(), solved+g.Solved
 			if ratios = append(ratios, math.Log(g.Mean/g.Paper.Mean)); g.Bound() {
 				bound = "at least "
@@ -162,18 +164,31 @@ func (r evidence) reproduces() string {
 			}
 		}
 		if runs > 0 {
-			return fmt.Sprintf("With the paper’s learner (%s), on %d of the paper’s 17 mazes, QTA solved %d of %s%s, "+
-				"in %s%.2f times the paper’s steps, the geometric mean over these mazes.", set, len(ratios), solved,
+			return fmt.Sprintf("With the paper’s learner (%s, version %s), on %d of the paper’s 17 mazes, QTA solved %d of %s%s, "+
+				"in %s%.2f times the paper’s steps, the geometric mean over these mazes.", set,
+				strings.Join(versions(groups...), " and "), len(ratios), solved,
 				words.Count(runs, "run"), in(missed), bound, math.Exp(stats.Mean(ratios)))
 		}
 	}
 	return "No run here has the paper’s learner (paper, or quick) on a maze of the paper’s, so that nothing is judged."
 }
 
+// versions returns the versions of groups, each once.
+func versions(groups ...*report.Group) (list []string) {
+	for _, g := range groups {
+		list = append(list, g.Program)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
 // decides says what changes of its learner did on a maze that it has not always solved.
 func (r evidence) decides(g *report.Group) (text string) {
 	for _, other := range r.Groups {
 		change, changed := strings.CutPrefix(other.Setting, g.Setting+" ")
+		if len(versions(g, other)) > 1 {
+			change += " of " + other.Program
+		}
 		if changed && other.N() > 0 && other.Maze == g.Maze && other.Method == g.Method {
 			text += fmt.Sprintf(", with %s %d of %d in %.0f", change, other.Solved, other.N(), slices.Max(other.Steps)/1000)
 		}
