@@ -28,7 +28,7 @@ func mazeCommand(flags *flag.FlagSet) func(call) error {
 			return err
 		}
 		if *file != "" {
-			if err := c.writeOutput(*file, ".svg", lab.DrawMaze(m, name)); err != nil {
+			if err := c.writeOutput(*file, ".svg", []byte(words.Text(string(lab.DrawMaze(m, name))))); err != nil {
 				return err
 			}
 		}

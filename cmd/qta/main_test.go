@@ -52,8 +52,6 @@ func TestBadInput(t *testing.T) {
 		{"params T", "T of the paper is the parameter Horizon: qta params Horizon"},
 		{"train 4x5", `unexpected argument "4x5"; want qta [-maze NAME|FILE] [flags]`},
 		{"-maze -params small", "-maze has no value: -params follows it"},
-		{"-params fast", "-params fast is called -params beyond -set Batch=256 now"},
-		{"-params default", "-params default is called -params beyond now"},
 		{"eval many", "many holds runs: name one of them, such as many/one"},
 		{"eval many/one/agent.qta", "many/one/agent.qta is a file of a run: name its directory, many/one"},
 		{"params Btach", `unknown parameter "Btach"; "qta params" lists them`},

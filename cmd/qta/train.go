@@ -168,10 +168,6 @@ func findParams(name string, set []string) (p qta.Params, label string, err erro
 	switch {
 	case i >= 0:
 		p, label = presets[i].Params, name
-	case name == "fast":
-		return p, "", words.BadInput("-params fast is called -params beyond -set Batch=256 now")
-	case name == "default":
-		return p, "", words.BadInput("-params default is called -params beyond now")
 	case !strings.HasSuffix(name, ".json"):
 		return p, "", words.BadInput("-params %q: want %s or a file that ends in .json", name, presetNames)
 	default:
