@@ -2,12 +2,16 @@
 
     OPENBLAS_CORETYPE=SkylakeX /usr/bin/python3 results/pytorch.py
 
+It needs Debian's python3-torch and libopenblas0-pthread: without the latter
+PyTorch multiplies by a reference library that is many times slower.
+
 The same arithmetic as BenchmarkUpdate/params=beyond: critics with their
 predictive heads on one backbone pass, targets, policy, Polyak averages.
 Minibatches are ready made, which the Go benchmark has to draw.
 
-OPENBLAS_CORETYPE is for processors that OpenBLAS does not recognize, often
-those of virtual machines: its products are then five times slower. OpenBLAS
+OPENBLAS_CORETYPE is for processors with AVX-512 that OpenBLAS does not
+recognize, often those of virtual machines: its products are then five times
+slower. Leave it unset where there is only AVX2. OpenBLAS
 does not take its number of threads from PyTorch.
 """
 import copy
