@@ -387,7 +387,7 @@ type Curriculum interface {
 	//
 	// All chance comes from rng, which is saved with the agent; rng.Uint64() is a
 	// seed to ask with. NextGoal may ask the agent for all that changes nothing,
-	// such as [Agent.State], [Agent.Achieved], [Agent.Value], [Agent.Uncertainty].
+	// such as [Agent.State], [Agent.Observation], [Agent.Achieved] and [Agent.Uncertainty].
 	NextGoal(a *Agent, first bool, rng *rand.Rand) ([]float64, error)
 }
 

@@ -32,6 +32,10 @@ type Options struct {
 	Params qta.Params // of the agent
 	Seed   uint64
 
+	// If not nil it chooses the goals, in place of the one that Params name. What it
+	// attaches to the agent is saved with the run.
+	Curriculum qta.Curriculum
+
 	Steps     int  // budget: environment steps in all
 	EvalEvery int  // environment steps between evaluations; 0 is 1000
 	Rollouts  int  // of one evaluation; 0 is 20
@@ -191,7 +195,10 @@ func newSession(d *directory, env, evaluation qta.Env, o *Options) (*session, er
 		return nil, err
 	} else if run == nil && len(id.Map) == 0 && !o.Unchecked {
 		for _, e := range []qta.Env{env, evaluation} {
-			if err := qta.CheckEnv(e, o.Params.Horizon, rand.New(rand.NewPCG(1, 0))); err != nil {
+			err := qta.CheckEnv(e, o.Params.Horizon, rand.New(rand.NewPCG(1, 0)))
+			if _, broken := errors.AsType[*qta.EnvError](err); broken { // training would refuse it, too
+				return nil, words.BadInput("%w", err)
+			} else if err != nil {
 				return nil, words.BadInput("%w; Options.Unchecked trains in it as it is", err)
 			}
 		}
@@ -230,7 +237,10 @@ func newSession(d *directory, env, evaluation qta.Env, o *Options) (*session, er
 		s.record.Run.Code = s.state.Code
 	}
 	s.agent.SetThreads(o.Threads)
-	return s, nil
+	if o.Curriculum != nil {
+		err = s.agent.SetCurriculum(o.Curriculum)
+	}
+	return s, err
 }
 
 // reached reports whether the run is where the limits end it.
@@ -301,7 +311,7 @@ func (s *session) train(ctx context.Context, env qta.Env) error {
 // announce says what runs.
 func (s *session) announce() {
 	id, kernel := s.record.Run, s.record.Machine.Kernel
-	s.Say(fmt.Sprintf("QTA on %s: the paper's algorithm%s.", id.subject(), id.Departures()))
+	s.Say(fmt.Sprintf("QTA on %s, %s.", id.subject(), id.Departures()))
 	s.Say(fmt.Sprintf("Parameters %s, seed %d; %s kernel, %s; files in %s", id.Set, id.Seed, kernel,
 		words.Count(s.Threads, "thread"), s.dir.path))
 	if s.agent.Steps() > 0 {
@@ -355,8 +365,10 @@ func (s *session) afterEvaluation(e qta.Evaluation) error {
 // saveAgent writes agent.qta.
 func (s *session) saveAgent() error {
 	s.state.Rewards = rewards(s.env, s.agent)
+	own := s.agent.Attachment() // of the user's curriculum
 	s.state.attach(s.agent)
 	data, err := s.agent.MarshalBinary()
+	s.agent.Attach(own)
 	if err == nil {
 		err = s.dir.write(AgentFile, data)
 	}
@@ -394,6 +406,9 @@ func (s *session) end() error {
 		return err
 	}
 	s.record.Outcome.HeldOut, s.record.Outcome.HeldOutRollouts = &e.Success, HeldOut
+	if s.agent.FoundAt() == 0 {
+		s.record.Apart = apart(s.agent, s.env)
+	}
 	return s.draw()
 }
 
@@ -436,11 +451,17 @@ func (id Identity) subject() string {
 
 // Departures tells what is not as in [qta.Paper].
 func (id Identity) Departures() string {
-	var text strings.Builder
+	var parts []string
 	for _, name := range Differing(qta.Paper(), id.Params) {
-		fmt.Fprintf(&text, "; %s %s instead of %s", name, id.Params.Value(name), qta.Paper().Value(name))
+		parts = append(parts, fmt.Sprintf("%s %s (not %s)", name, id.Params.Value(name), qta.Paper().Value(name)))
 	}
-	return text.String()
+	if id.Own {
+		parts = append(parts, "goals by a curriculum of its user")
+	}
+	if len(parts) == 0 {
+		return "as in the paper"
+	}
+	return "as in the paper but for " + strings.Join(parts, ", ")
 }
 
 // story tells what the run has reached.
@@ -488,10 +509,10 @@ func (r *Record) Hint() string {
 		return ""
 	}
 	last, half := r.Last(), r.Curve[(len(r.Curve)-1)/2]
-	what := fmt.Sprintf("Of its latest rollouts %.0f %% end at the goal", 100*last.Success)
+	what, where := fmt.Sprintf("Of its latest rollouts %.0f %% end at the goal", 100*last.Success), r.Apart
 	switch few := tooFew(r.Run.Params, r.Outcome.Steps); {
 	case few != "":
-		what = few
+		what, where = few, ""
 	case last.GoalsReached == half.GoalsReached && last.GoalsSet > half.GoalsSet:
 		what = fmt.Sprintf("None of the %d goals that it set itself since step %d was reached",
 			last.GoalsSet-half.GoalsSet, half.Step)
@@ -500,7 +521,39 @@ func (r *Record) Hint() string {
 	case r.Outcome.FoundAt == 0 && last.Success == 0:
 		what = "In training it has never stood at the goal"
 	}
-	return what + `; "When it does not learn" in docs/library.md says what to look at.`
+	return what + where + `; "When it does not learn" in docs/library.md says what to look at.`
+}
+
+// apart says in which components of a goal the environment's desired goals lie where
+// the agent has never been, or returns "".
+func apart(a *qta.Agent, env qta.Env) (text string) {
+	rng, n := rand.New(rand.NewPCG(1, 0)), a.Sizes().Goal
+	low, high := make([][]float64, n), make([][]float64, n) // of component i: where it has been, and desired goals
+	see := func(k int, goal []float64) {
+		for i, v := range goal {
+			if len(low[i]) == k {
+				low[i], high[i] = append(low[i], v), append(high[i], v)
+			}
+			low[i][k], high[i][k] = min(low[i][k], v), max(high[i][k], v)
+		}
+	}
+	for i := range a.Steps() + 1 {
+		see(0, a.Achieved(i))
+	}
+	for range HeldOut {
+		s := env.Reset(rng)
+		if checkState(a, s.Observation, s.Desired) != nil {
+			return ""
+		}
+		see(1, s.Desired)
+	}
+	for i := range n {
+		if low[i][1] > high[i][0] || high[i][1] < low[i][0] {
+			text += fmt.Sprintf("; component %d of the desired goals lies between %.4g and %.4g, and it has been between %.4g and %.4g",
+				i, low[i][1], high[i][1], low[i][0], high[i][0])
+		}
+	}
+	return text
 }
 
 // A Run is a run that was found in a directory, to look at and to use.

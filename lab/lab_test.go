@@ -76,6 +76,79 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// A counting curriculum has the agent go where it was a number of steps ago that grows
+// with each goal, and keeps that number by Agent.Attach.
+type counting struct{}
+
+func (counting) NextGoal(a *qta.Agent, first bool, _ *rand.Rand) ([]float64, error) {
+	n := len(a.Attachment()) + 1
+	a.Attach(make([]byte, n))
+	return a.Achieved(max(0, a.Steps()-n)), nil
+}
+
+// A curriculum of the user's own has all that a run has: a page that names it, and its
+// state over a stop. It is no run of another curriculum.
+func TestCurriculum(t *testing.T) {
+	whole, parts := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "run")
+	own := func(dir string) Options {
+		o := tinyRun(dir)
+		o.Curriculum = counting{}
+		return o
+	}
+	train(t, own(whole))
+	stopAt(t, own(parts), 83)
+	refused(t, "another curriculum", tinyRun(parts), "a curriculum of the user's is true there, false here")
+	train(t, own(parts))
+	sameRun(t, "a run in parts", parts, whole)
+	page := roomtest.Read(t, whole, PageFile)
+	for _, want := range []string{"The agent has the goals of the curriculum of its user,", "goals by a curriculum of its user"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if r, err := Open(whole); err != nil || len(r.Agent.Attachment()) < 20 || strings.Contains(page, "cmd/qta") {
+		t.Errorf("%v, %d bytes attached; or the page has a command for the run", err, len(r.Agent.Attachment()))
+	}
+}
+
+// A run that never stood at the goal says which component keeps it from there.
+func TestApart(t *testing.T) {
+	var said string
+	o := tinyRun(filepath.Join(t.TempDir(), "run"))
+	o.Steps, o.Say = 60, func(line string) { said += line }
+	if err := Train(t.Context(), &far{}, &far{}, o); err != nil {
+		t.Fatal(err)
+	}
+	const want = "; component 1 of the desired goals lies between 3 and 4, and it has been between "
+	if page := roomtest.Read(t, o.Dir, PageFile); !strings.Contains(said, want) || !strings.Contains(page, want) || strings.Contains(page, "component 0") {
+		t.Errorf("it says %q", said)
+	}
+}
+
+// A far environment moves its agent up to 1 from 0, and wants it at 3 to 4 in its second component.
+type far struct{ at, goal [2]float64 }
+
+func (*far) Sizes() qta.Sizes { return qta.Sizes{Observation: 2, Goal: 2, Action: 2} }
+
+func (f *far) Reset(rng *rand.Rand) qta.State {
+	f.at, f.goal = [2]float64{}, [2]float64{rng.Float64() - 0.5, 3 + float64(rng.IntN(2))}
+	return qta.State{Observation: f.at[:], Achieved: f.at[:], Desired: f.goal[:]}
+}
+
+func (f *far) Step(action []float64) (qta.State, float64) {
+	for i, a := range action {
+		f.at[i] = min(max(f.at[i]+a/4, -1), 1)
+	}
+	return qta.State{Observation: f.at[:], Achieved: f.at[:], Desired: f.goal[:]}, f.Reward(f.at[:], f.goal[:])
+}
+
+func (*far) Reward(achieved, desired []float64) float64 {
+	if math.Hypot(achieved[0]-desired[0], achieved[1]-desired[1]) < 0.2 {
+		return 0
+	}
+	return -1
+}
+
 // An iced maze has no map, its actions go a part of their way, and a step's reward is
 // not Reward's.
 type iced struct {

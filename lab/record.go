@@ -31,6 +31,7 @@ type Record struct {
 	Machine Machine  `json:"machine"`
 	Outcome Outcome  `json:"outcome"`
 	Curve   Curve    `json:"curve"` // every evaluation of the run
+	Apart   string   `json:"-"`     // where desired goals lie and the agent was not, of a run that Train ended
 	Path    string   `json:"-"`     // where Collect has found it: the run's directory, or a file by itself
 }
 
@@ -56,7 +57,8 @@ type Identity struct {
 	Seed        uint64     `json:"seed"`
 	EvalEvery   int        `json:"eval_every"`
 	Rollouts    int        `json:"eval_rollouts"`
-	Code        string     `json:"code,omitempty"` // what the program computes; of an older run ""
+	Own         bool       `json:"own_curriculum,omitempty"` // its user's, in place of the one of Params
+	Code        string     `json:"code,omitempty"`           // what the program computes; of an older run ""
 
 	Fingerprint Fingerprint `json:"fingerprint,omitempty"` // of the environment; of an older run nil
 }
@@ -241,7 +243,7 @@ func mapLines(m *qta.Maze) []string {
 func (o Options) Identity(env qta.Env) Identity {
 	o.complete()
 	id := Identity{Version: qta.Version, Environment: o.Name, Set: SetName(o.Params), Params: o.Params,
-		Seed: o.Seed, EvalEvery: o.EvalEvery, Rollouts: o.Rollouts}
+		Seed: o.Seed, EvalEvery: o.EvalEvery, Rollouts: o.Rollouts, Own: o.Curriculum != nil}
 	if m, ok := env.(*mazeEnv); ok {
 		id.Map = mapLines(m.maze)
 	}
@@ -268,6 +270,7 @@ func (id Identity) Differences(other Identity) (list []string) {
 	}
 	compare("-seed", id.Seed, other.Seed)
 	compare("-eval", id.EvalEvery, other.EvalEvery)
+	compare("a curriculum of the user's", id.Own, other.Own)
 	compare("the number of rollouts", id.Rollouts, other.Rollouts)
 	for _, name := range Differing(id.Params, other.Params) {
 		compare(name, id.Params.Value(name), other.Params.Value(name))
@@ -289,10 +292,11 @@ func (r *Record) Same(other *Record) bool {
 }
 
 // Command returns a command line that makes the run again, with a map that has no
-// name of its own in Environment.txt, or "" of an environment that is no maze.
+// name of its own in Environment.txt, or "" of an environment that is no maze, or of a
+// curriculum that no parameter names.
 func (r *Record) Command() string {
 	id, l := r.Run, r.Limits
-	if len(id.Map) == 0 {
+	if len(id.Map) == 0 || id.Own {
 		return ""
 	}
 	maze := id.Environment
@@ -301,6 +305,14 @@ func (r *Record) Command() string {
 	}
 	return fmt.Sprintf("qta -maze %s -params %s -seed %d -eval %d -steps %d -stop %s", words.Shell(maze),
 		strings.ReplaceAll(SetName(id.Params), " ", " -set "), id.Seed, id.EvalEvery, l.Steps, l.Stop)
+}
+
+// Curriculum names what chooses the goals.
+func (id Identity) Curriculum() string {
+	if id.Own {
+		return "of its user"
+	}
+	return id.Params.Curriculum
 }
 
 // SetName says by their values which parameters p are: "quick", "paper Batch=64".
@@ -336,6 +348,8 @@ func Differing(p, q qta.Params) (names []string) {
 // idle reports whether the parameter called name changes nothing beside the others.
 func idle(p qta.Params, name string) bool {
 	return name == "UncertaintyGoal" && (p.Curriculum != "qta" || p.Uncertainty == "q") || // no one asks Equation 5
+		name == "EnsembleActions" && p.Uncertainty != "bootstrap" && p.Uncertainty != "ensemble" ||
+		strings.HasPrefix(name, "Priority") && p.Replay == "uniform" ||
 		name == "FirstGoalDesired" && p.Curriculum != "qta" ||
 		name == "PredictiveGradient" && p.Learner == "authors" ||
 		name == "UpdatesPerStep" && p.Learner == "vds"

@@ -105,6 +105,9 @@ func TestIdle(t *testing.T) {
 		"UncertaintyGoal=desired": "Curriculum=her Curriculum=mega Curriculum=vds Uncertainty=q | HiddenSize=7 Replay=per",
 		"FirstGoalDesired=0.5":    "Curriculum=her | HiddenSize=7",
 		"PredictiveGradient=head": "Learner=authors | HiddenSize=7 Learner=mega",
+		"PriorityBetaSteps=70":    "Curriculum=her | Replay=per Replay=td",
+		"PriorityAlpha=0.5":       "Curriculum=her | Replay=per Replay=td",
+		"EnsembleActions=3":       "Curriculum=her UncertaintyNoise=0.1 | Uncertainty=ensemble Uncertainty=bootstrap",
 		"UpdatesPerStep=2":        "Learner=vds | HiddenSize=7 Learner=mega",
 	} {
 		idle := true

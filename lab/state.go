@@ -24,6 +24,8 @@ type state struct {
 	Fingerprint          Fingerprint `json:",omitempty"`
 	Rewards              []int       `json:",omitempty"` // of goals of the run, as rewards counts them; of an older run nil
 	Code                 string      `json:",omitempty"`
+	Own                  bool        `json:",omitempty"` // Identity.Own
+	Attached             []byte      `json:",omitempty"` // by the user's curriculum
 
 	Frames    []frame    `json:",omitempty"` // of the animation
 	Snapshots []snapshot `json:",omitempty"` // of Figure 5
@@ -59,7 +61,7 @@ const (
 // newState returns the state of a run before its first step.
 func newState(id Identity) *state {
 	return &state{Version: id.Version, Environment: id.Environment, Map: id.Map,
-		EvalEvery: id.EvalEvery, Rollouts: id.Rollouts, Fingerprint: id.Fingerprint, Code: id.Code}
+		EvalEvery: id.EvalEvery, Rollouts: id.Rollouts, Fingerprint: id.Fingerprint, Code: id.Code, Own: id.Own}
 }
 
 // draws asks an environment for what pictures need of it.
@@ -85,7 +87,7 @@ func (s *state) draws(env qta.Env, a *qta.Agent) (err error) {
 // identity returns what decides the run of an agent with this state.
 func (s *state) identity(a *qta.Agent) Identity {
 	return Identity{Version: s.Version, Environment: s.Environment, Map: s.Map, Set: SetName(a.Params()),
-		Params: a.Params(), Seed: a.Seed(), EvalEvery: s.EvalEvery, Rollouts: s.Rollouts, Fingerprint: s.Fingerprint, Code: s.Code}
+		Params: a.Params(), Seed: a.Seed(), EvalEvery: s.EvalEvery, Rollouts: s.Rollouts, Fingerprint: s.Fingerprint, Code: s.Code, Own: s.Own}
 }
 
 // readState returns what is attached to an agent.
@@ -101,11 +103,13 @@ func readState(a *qta.Agent) (*state, error) {
 	if err != nil {
 		return nil, fmt.Errorf("what is attached to the agent is no run: %w", err)
 	}
+	a.Attach(s.Attached)
 	return s, nil
 }
 
-// attach gives the agent its state.
+// attach gives the agent its state, around what the user's curriculum has attached.
 func (s *state) attach(a *qta.Agent) {
+	s.Attached = a.Attachment()
 	data, err := json.Marshal(s)
 	if err != nil {
 		panic(err) // a number that is not finite, which no method adds
