@@ -659,11 +659,13 @@ func checkGoalChoice(in *inputs, out output) {
 		out("kept", kept)
 	}
 	var shared []matrix
-	var script scripted // of the goal's draws: the actions, for each candidate
+	var script scripted // of the goal's draws: the actions, by numbers of [0, 1)
 	for j, action := range in.SharedActions {
 		shared = append(shared, newMatrix(len(kept), a.sizes.Action))
 		set("shared_actions", shared[j], slices.Repeat([][]float32{action}, len(kept)))
-		script = append(script, *actionScript([][][]float32{slices.Repeat([][]float32{action}, len(kept))})...)
+		for _, v := range action {
+			script = append(script, (float64(v)+1)/2)
+		}
 	}
 	ε := a.pun.uncertainty(a.rows(a.replay.observation.of(kept), a.replay.achieved.of(kept)), shared)
 	out("epsilon", ε)
