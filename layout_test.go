@@ -83,7 +83,7 @@ func TestIndex(t *testing.T) {
 	}
 	said(implements, func(formula, file, function string) {
 		if row[formula] != nil {
-			t.Errorf("%s has two homes: %s and %s", formula, row[formula][1], function)
+			t.Errorf("%s has two homes, %s and %s: let one comment say that it is part of the formula", formula, row[formula][1], function)
 		}
 		row[formula] = []string{file, function, "", "", goldenOf(formula, function)}
 	})
@@ -108,7 +108,7 @@ func TestIndex(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(row, got); diff != "" {
-		t.Errorf("the index of formulas in qta.go (-source +index):\n%s", diff)
+		t.Errorf("edit the index of formulas in the comment of qta.go (-source +index):\n%s", diff)
 	}
 	if len(got) != 13 {
 		t.Errorf("%d formulas in the index, want the eight displayed ones and five in the text", len(got))
@@ -162,7 +162,8 @@ func TestPaperStandsAlone(t *testing.T) {
 	for id, o := range info.Uses {
 		if from := file(id.Pos()); o.Pkg() == p && (departingFiles.MatchString(file(o.Pos())) || departs[o]) {
 			if used[paperFiles.MatchString(from)]++; paperFiles.MatchString(from) {
-				t.Errorf("%s uses %s, which departs", from, o.Name())
+				t.Errorf("%s holds the paper and uses %s, which departs: move that use to authors.go, beyond.go or a baseline's file, "+
+					"as a part that variants.go installs", from, o.Name())
 			}
 		}
 	}
@@ -188,7 +189,7 @@ func TestPaperStandsAlone(t *testing.T) {
 	}
 	slices.Sort(names)
 	if diff := cmp.Diff([]string{"loss"}, names); diff != "" {
-		t.Errorf("what of the paper's files only departures use (-known +found):\n%s", diff)
+		t.Errorf("what of the paper's files only departures use (-known +found); declare it where it is used:\n%s", diff)
 	}
 	parts := func(changes string, p0 Params) (departing []string) {
 		a := newAgent(t, changed("", p0, changes).Params, new(scriptedEnv).Sizes(), 1)
@@ -396,18 +397,6 @@ func TestVendorFiles(t *testing.T) {
 	m.train(nil, "-tags", "purego")
 	m.run([]string{"GOARCH=arm64"}, "go", "build", "-o", "arm64", ".")
 	m.run([]string{"GOOS=js", "GOARCH=wasm"}, "go", "build", "-o", "wasm", ".")
-}
-
-// Git for Windows checks every file out as it is: texts are embedded, and records have
-// checksums.
-func TestLineEnds(t *testing.T) {
-	program(t, "git")
-	m := scratchModule{t, t.TempDir()}
-	m.write(".gitattributes", readText(t, ".gitattributes"))
-	m.run(nil, "git", "init", "-q")
-	if got := m.run(nil, "git", "check-attr", "text", "a/page.tmpl"); got != "a/page.tmpl: text: unset\n" {
-		t.Errorf("git says %q", got)
-	}
 }
 
 // globNames returns the names, without directories, that match a pattern.

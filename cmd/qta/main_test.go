@@ -345,7 +345,7 @@ func TestParams(t *testing.T) {
 		pattern := `(?m)^` + field.Name + ` +` + regexp.QuoteMeta(value) + `( \*)? +(.*)$`
 		row := regexp.MustCompile(pattern).FindStringSubmatch(out)
 		if row == nil {
-			t.Errorf("%s has no row", field.Name)
+			t.Errorf("%s has no row in parameters.txt: run go generate ./...", field.Name)
 			continue
 		}
 		differ := slices.ContainsFunc(qta.Presets(), func(p qta.Preset) bool { return p.Params.Value(field.Name) != value })

@@ -102,7 +102,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	p := qta.Beyond() // which holds random actions, as single ones cancel out
+	p := qta.Beyond()
 	p.HiddenSize, p.Batch, p.Candidates = 64, 256, 500
 	err := lab.Train(ctx, new(robot), new(robot), lab.Options{
 		Dir: "runs/robot", Name: "a robot with momentum", Params: p, Seed: 1, Steps: *steps,

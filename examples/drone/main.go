@@ -1,0 +1,79 @@
+// Command drone trains a drone in a plane to hover where it is asked to: the least that
+// an environment with momentum needs. Its run, with a page, is in runs/drone.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"strings"
+
+	"qta"
+	"qta/lab"
+)
+
+// A drone sees where it is, from -1 to 1, and both speeds.
+type drone struct {
+	now            [4]float64 // x, y, and the speed along both
+	achieved, goal [2]float64
+}
+
+func (d *drone) Sizes() qta.Sizes { return qta.Sizes{Observation: 4, Goal: 2, Action: 2} }
+
+// Reset puts the drone in the middle and its goal anywhere.
+func (d *drone) Reset(rng *rand.Rand) qta.State {
+	d.now = [4]float64{}
+	d.goal = [2]float64{1.6*rng.Float64() - 0.8, 1.6*rng.Float64() - 0.8}
+	return d.state()
+}
+
+func (d *drone) state() qta.State {
+	d.achieved = [2]float64(d.now[:2])
+	return qta.State{Observation: d.now[:], Achieved: d.achieved[:], Desired: d.goal[:]}
+}
+
+// Step accelerates the drone, which the air slows and a wall stops.
+func (d *drone) Step(action []float64) (qta.State, float64) {
+	for i := range action {
+		d.now[2+i] = float64(0.95*d.now[2+i]) + float64(0.05*action[i])
+		d.now[i] += float64(0.1 * d.now[2+i])
+		if at := min(max(d.now[i], -1), 1); at != d.now[i] {
+			d.now[i], d.now[2+i] = at, 0
+		}
+	}
+	s := d.state()
+	return s, d.Reward(s.Achieved, s.Desired)
+}
+
+// Reward is 0 near the goal, whatever the speed.
+func (d *drone) Reward(achieved, desired []float64) float64 {
+	if math.Hypot(achieved[0]-desired[0], achieved[1]-desired[1]) < 0.1 {
+		return 0
+	}
+	return -1
+}
+
+func main() {
+	p := qta.Beyond()
+	p.HiddenSize, p.Batch, p.Candidates = 64, 256, 500
+	seed, steps := flag.Uint64("seed", 1, "seed"), flag.Int("steps", 20_000, "budget in environment steps")
+	dir := flag.String("out", "runs/drone", "directory of the run")
+	flag.Func("set", "change a parameter, NAME=VALUE", func(s string) error {
+		name, value, _ := strings.Cut(s, "=")
+		return p.Set(name, value)
+	})
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err := lab.Train(ctx, new(drone), new(drone), lab.Options{
+		Dir: *dir, Name: "a drone", Params: p, Seed: *seed, Steps: *steps,
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
