@@ -22,6 +22,34 @@ func (a *Agent) setGoal(first bool) error {
 	return nil
 }
 
+// A goalSetter chooses the goals that the agent pursues: QTA, or a method that
+// the paper compares it with.
+type goalSetter interface {
+	// goal returns the goal to pursue from the current state: an episode's first,
+	// or the next after a success, where nil keeps the present one.
+	goal(a *Agent, first bool) ([]float64, error)
+
+	replayGoal(a *Agent, i int) []float64 // the goal that transition i is replayed with
+
+	// For departures.
+
+	ready(env Env) error         // why it cannot go on in env
+	endEpisode(a *Agent) error   // called when an episode is in the replay
+	networks() []parameterVector // the parameters of its own networks
+	saved() saved                // the state that training changes
+}
+
+// onlyGoals is the part that most curricula share: they only choose goals.
+type onlyGoals struct{}
+
+func (onlyGoals) ready(Env) error             { return nil }
+func (onlyGoals) endEpisode(*Agent) error     { return nil }
+func (onlyGoals) networks() []parameterVector { return nil }
+func (onlyGoals) saved() saved                { return nil }
+func (onlyGoals) replayGoal(a *Agent, i int) []float64 {
+	return a.replay.relabel(i, a.params.HindsightRatio, a.draws.Rand)
+}
+
 // paperCurriculum is the paper's curriculum.
 type paperCurriculum struct{ onlyGoals }
 
@@ -320,32 +348,4 @@ func (a *Agent) rows(states, goals [][]float64) matrix {
 		a.input(x.row(k), s, goals[k])
 	}
 	return x
-}
-
-// A goalSetter chooses the goals that the agent pursues: QTA, or a method that
-// the paper compares it with.
-type goalSetter interface {
-	// goal returns the goal to pursue from the current state: an episode's first,
-	// or the next after a success, where nil keeps the present one.
-	goal(a *Agent, first bool) ([]float64, error)
-
-	replayGoal(a *Agent, i int) []float64 // the goal that transition i is replayed with
-
-	// For departures.
-
-	ready(env Env) error         // why it cannot go on in env
-	endEpisode(a *Agent) error   // called when an episode is in the replay
-	networks() []parameterVector // the parameters of its own networks
-	saved() saved                // the state that training changes
-}
-
-// onlyGoals is the part that most curricula share: they only choose goals.
-type onlyGoals struct{}
-
-func (onlyGoals) ready(Env) error             { return nil }
-func (onlyGoals) endEpisode(*Agent) error     { return nil }
-func (onlyGoals) networks() []parameterVector { return nil }
-func (onlyGoals) saved() saved                { return nil }
-func (onlyGoals) replayGoal(a *Agent, i int) []float64 {
-	return a.replay.relabel(i, a.params.HindsightRatio, a.draws.Rand)
 }
