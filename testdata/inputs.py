@@ -119,6 +119,7 @@ def scalar_cases(rng):
         for what in ("relabeled", "its own goal"):
             yield "her", f"{what} at {x}, {y} radii of {radius}", hindsight(
                 rng, x, y, radius, what == "relabeled")
+    yield "her-future", "not rounded", {"i": 2, "n": 7, "u": 0.35}
     for u in (0.0, math.nextafter(1, 0), rng.random(), rng.random()):
         yield "her-future", f"u={u}", {"i": rng.randrange(n), "n": n, "u": u}
     yield "optimal-return", "random", {

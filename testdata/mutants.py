@@ -90,8 +90,6 @@ per: 1 / len(P) / P => 1 / len(P) / tensor(v["priority"])
 per: 1 / len(P) / P => 1 / P
 per: 1 / len(P) / P => len(P) * P
 per: 1 / len(P) / P => 1 / len(P) / powers
-per: ** v["beta"] => ** (1 - v["beta"])
-per: w / w.max() => w / w.mean()
 per: w / w.max() => w
 whole_updates: w * (value => 1 * (value
 whole_updates: predictive("mse", p, s_next) => (w * ((p - s_next) ** 2).sum(1)).mean()
@@ -115,10 +113,12 @@ her: math.dist(outcomes[v["i"]], goal) => math.dist(outcomes[v["i"]], goal) ** 2
 her: 0.0 if reached else -1.0 => 1.0 if reached else 0.0
 her_future: range(v["i"], v["n"]) => range(v["i"] + 1, v["n"])
 her_future: range(v["i"], v["n"]) => range(v["n"])
-her_future: math.floor(v["u"] * len(steps)) => round(v["u"] * (len(steps) - 1))
+her_future: math.floor(v["u"] * len(steps)) => min(len(steps) - 1, round(v["u"] * len(steps)))
 her_future: v["u"] * len(steps) => v["u"] * (len(steps) - 1)
 Passes
 whole_updates: equation2 + weight * equation4 => (equation2 + weight * equation4) / len(critics)
+goal_probability: span > 0 => span > 1e-6
+pick: u < total => u <= total
 """
 HERE = pathlib.Path(__file__).parent
 SOURCE = (HERE / "golden.py").read_text()
