@@ -322,19 +322,9 @@ func (m scratchModule) run(environment []string, command ...string) string {
 	return string(out)
 }
 
-// train builds the module's program, and trains with it.
-func (m scratchModule) train(environment []string, flags ...string) {
-	m.t.Helper()
-	m.run(environment, slices.Concat([]string{"go", "build", "-o", "line.exe"}, flags, []string{"."})...)
-	got := m.run(nil, filepath.Join(m.dir, "line.exe"))
-	if !strings.HasPrefix(got, "solved after ") || !strings.HasSuffix(got, "00 steps, error <nil>\n") {
-		m.t.Errorf("%v %v: the program printed %q", environment, flags, got)
-	}
-}
-
 // TestVendorModule vendors the package and the laboratory by the library page's two
-// commands, trains with both, and runs the golden vectors and the examples of what an
-// agent is for a program of another module.
+// commands, trains with both, runs the golden vectors and the examples of what an
+// agent is for a program of another module, and builds the root's files by themselves.
 func TestVendorModule(t *testing.T) {
 	m := newScratchModule(t)
 	program(t, "sh")
@@ -376,27 +366,22 @@ func TestVectors(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(m.dir, "third_party")); err != nil {
 		t.Fatal(err)
 	}
-	m.train([]string{"CGO_ENABLED=0"})
+	m.run([]string{"CGO_ENABLED=0"}, "go", "build", "-o", "line.exe", ".")
+	if got := m.run(nil, filepath.Join(m.dir, "line.exe")); !strings.HasPrefix(got, "solved after ") || !strings.HasSuffix(got, "00 steps, error <nil>\n") {
+		t.Errorf("the program printed %q", got)
+	}
 	m.run(nil, "go", "test", ".")
 	if got := m.run(nil, "go", "run", "./robot", "-steps", "1000"); !strings.Contains(got, "Open runs/robot/report.html") {
 		t.Errorf("the laboratory printed %q", got)
 	}
-}
-
-// TestVendorFiles copies the files that the library page's second way names, and builds
-// them in all ways that it names.
-func TestVendorFiles(t *testing.T) {
-	m := newScratchModule(t)
+	// The library alone is the root's files.
 	for _, name := range slices.Concat(globNames(t, "*.go"), globNames(t, "*.s")) {
 		if !strings.HasSuffix(name, "_test.go") {
-			m.write("internal/qta/"+name, readText(t, name))
+			m.write("internal/alone/"+name, readText(t, name))
 		}
 	}
-	m.write("main.go", strings.Replace(readText(t, lineExample), `"qta"`, `"scratch/internal/qta"`, 1))
-	m.train([]string{"CGO_ENABLED=0"})
-	m.train(nil, "-tags", "purego")
-	m.run([]string{"GOARCH=arm64"}, "go", "build", "-o", "arm64", ".")
-	m.run([]string{"GOOS=js", "GOARCH=wasm"}, "go", "build", "-o", "wasm", ".")
+	m.run([]string{"GOARCH=arm64"}, "go", "build", "./internal/alone")
+	m.run([]string{"GOOS=js", "GOARCH=wasm"}, "go", "build", "./internal/alone")
 }
 
 // globNames returns the names, without directories, that match a pattern.
