@@ -172,6 +172,11 @@ func TestEvaluateTells(t *testing.T) {
 		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
 			t.Errorf("%s: error %v (-want +got):\n%s", test.what, err, diff)
 		}
+		for i, action := range env.actions { // R103: without exploration
+			if s := []float64{env.place(i/horizon, i%horizon) + 0.5}; !slices.Equal(action, a.Act(s, []float64{0})) {
+				t.Fatalf("%s: action %d of an evaluation, %v, is not the policy's", test.what, i, action)
+			}
+		}
 		if n := len(test.at); env.resets != n || len(env.actions) != n*horizon {
 			t.Errorf("%s: %d resets and %d steps in %d rollouts of %d", test.what, env.resets, len(env.actions), n, horizon)
 		}
@@ -189,6 +194,16 @@ func TestEvaluateTells(t *testing.T) {
 	five, six := chance(5), chance(6)
 	if !slices.Equal(five, chance(5)) || five[0] == five[1] || five[1] == five[2] || five[0] == six[0] {
 		t.Errorf("chance of three rollouts: %v with the seed 5, %v with 6", five, six)
+	}
+	// In training it comes from the seed and the step, however often it is evaluated.
+	logged := func(every int) []float64 {
+		evaluation := &scriptedEnv{place: func(int, int) float64 { return 4 }}
+		train(t, scriptedAgent(t, func(*Params) {}), &scriptedEnv{place: evaluation.place}, evaluation,
+			TrainOptions{Steps: 20, EvalEvery: every, Rollouts: 2})
+		return evaluation.chance
+	}
+	if c := slices.Sorted(slices.Values(logged(5))); len(slices.Compact(c)) != 8 || !slices.Equal(logged(20), logged(5)[6:]) {
+		t.Errorf("chance of four evaluations %v, of the last alone %v", logged(5), logged(20))
 	}
 }
 
@@ -444,6 +459,17 @@ func TestHistory(t *testing.T) {
 	if diff := cmp.Diff([][]float64{{0}, {0}, {0}}, h.Goals(0, 25)); diff != "" || h.goalsSet != 3 || h.goalsReached != 3 {
 		t.Errorf("three episodes with one goal: %d set, %d reached (-want +got):\n%s", h.goalsSet, h.goalsReached, diff)
 	}
+	// So does a goal that an episode's last step reaches; no other is set there.
+	h = scriptedAgent(t, func(p *Params) { p.Curriculum = "her" })
+	trainScripted(t, h, &scriptedEnv{place: func(e, k int) float64 { return float64(10 - k + e%2) }}, 25, func() error {
+		last := h.step%10 == 0
+		if n := (h.step + 9) / 10; h.goalsSet != n || h.goalsReached != (h.step+10)/20 || last && h.reached != (h.step/10%2 == 1) || !last && h.reached {
+			t.Errorf("step %d: %d goals set, %d reached, the last is: %t", h.step, h.goalsSet, h.goalsReached, h.reached)
+		}
+		return nil
+	})
+	h = scriptedAgent(t, func(p *Params) { p.Curriculum = "her" })
+	trainScripted(t, h, &scriptedEnv{place: func(_, k int) float64 { return float64(max(0, 3-k)) }}, 25, nil)
 	began := [][]float64{h.Achieved(1), h.Observation(1), h.Achieved(11), h.Achieved(25), h.Observation(25)}
 	if diff := cmp.Diff([][]float64{{2}, {2.5}, {2}, {0}, {0.5}}, began); diff != "" {
 		t.Errorf("achieved and observed where a step began (-want +got):\n%s", diff)

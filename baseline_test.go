@@ -330,7 +330,7 @@ func twinScore(authors bool, p [][]float64) float64 {
 }
 
 // An update's gradients are those of the twins' losses for its minibatches,
-// wherever Equation 4's goes, with the weights of the critics': for bootstrap of the
+// wherever Equation 4's goes, with weights that are the critics' alone (R2): for bootstrap of the
 // sum over the critics of their masked losses, as a function of one backbone; for
 // ensemble and PUN of each critic's, the former's with the Gaussian loss.
 func TestGradients(t *testing.T) {
@@ -349,10 +349,18 @@ func TestGradients(t *testing.T) {
 		p := changed("", tinyPreset(Beyond()), changes).Params
 		p.CriticRate, p.PredictiveRate, p.ActorRate = 0, 0, 0 // nothing moves
 		a, _ := walked(t, p, 50)
+		if p.Replay == "per" { // at first all weights are 1
+			for i, s := 0, prioritiesOf(a); i < 50; i++ {
+				s.set(i, float64(1+i%7))
+			}
+		}
 		if err := a.update(); err != nil {
 			t.Fatal(err)
 		}
 		own, form := &a.batch, "squared"
+		if differ := slices.Min(a.batch.w) < slices.Max(a.batch.w); differ != (p.Replay == "per") {
+			t.Errorf("%s: weights %v", changes, a.batch.w)
+		}
 		for row, i := range own.transitions { // the policy has put its own actions there
 			copy(own.x.row(row)[own.x.cols-a.sizes.Action:], float32s(a.replay.action.at(i)))
 		}
@@ -364,6 +372,19 @@ func TestGradients(t *testing.T) {
 		}
 		critics := each(a.pun.critics, func(c *critic) vectorNet { return c.q.vector() })
 		heads := each(a.pun.critics, func(c *critic) vectorLayer { return c.head.vector() })
+		if actor, rows := a.policy.net.vector(), a.batch.x; p.Learner == "paper" { // whose batch is this, without weights
+			nearGradient(t, changes+": policy", tenfold(a.policy.adam.m), twinGradient(twinParams(actor...), func() (loss float64) {
+				for k := range rows.rows {
+					s, g := float64s(rows.row(k)[:2]), float64s(rows.row(k)[2:4])
+					action := twinAct(actor, s, g)
+					for _, c := range critics {
+						loss -= twinValue(c, s, g, action) / float64(rows.rows*len(critics))
+					}
+					loss += p.ActionL2 * (action[0]*action[0] + action[1]*action[1]) / 2 / float64(rows.rows)
+				}
+				return loss
+			}))
+		}
 		// Losses of critic i and its head; with one backbone, of all.
 		critic := func(i int) float64 { return twinLossOfBatch(a.pun.heads, critics[i], nil, &a.batch, i, "") }
 		head := func(i int) float64 {
@@ -717,6 +738,17 @@ func TestMEGADensityLags(t *testing.T) {
 	}
 }
 
+// A countedEnv counts the rewards that it is asked for.
+type countedEnv struct {
+	Env
+	rewards int
+}
+
+func (e *countedEnv) Reward(achieved, desired []float64) float64 {
+	e.rewards++
+	return e.Env.Reward(achieved, desired)
+}
+
 // After an episode every member learns from minibatches of its own, whose goals
 // are those pursued, towards its own target of before, with the agent's policy;
 // then, once, the targets move.
@@ -748,11 +780,13 @@ func TestVDSLearns(t *testing.T) {
 	slices.Sort(all)
 	low := math.Min(-1, all[len(all)/2])
 	a.pun.lowest = low // which half of them are below
+	counted := &countedEnv{Env: a.env}
+	a.env = counted
 	if err := v.endEpisode(a); err != nil {
 		t.Fatal(err)
 	}
-	if len(v.batch.transitions) != 1000 {
-		t.Errorf("minibatches of %d, want 1000", len(v.batch.transitions))
+	if n := counted.rewards; n != 3*100*1000 || len(v.batch.transitions) != 1000 {
+		t.Errorf("minibatches of %d, want 1000; %d rewards for three members with 100 each", len(v.batch.transitions), n)
 	}
 	clipped := 0
 	for k, i := range v.batch.transitions[:50] { // of the last minibatch

@@ -817,6 +817,7 @@ func TestUpdateByHand(t *testing.T) {
 				sum += power[i]
 			}
 			weight := func(p float64) float64 { return math.Pow(1/(float64(n)*p/sum), β) }
+			var weights []float64 // Equation 8
 			var critic [3]float64 // Equation 2 by the one of three critics that M leaves out
 			head, actor := 0.0, 0.0
 			rows := asked[2:]
@@ -848,6 +849,7 @@ func TestUpdateByHand(t *testing.T) {
 				}
 				action, r := float64(float32(env.actions[i][0])), env.scriptedEnv.Reward(row[:1], row[1:])
 				w := weight(power[i]) / weight(slices.Min(power))
+				weights = append(weights, w)
 				nextAction := math.Tanh(h.targetPolicy.of(s(next), goal, 0))
 				acted := math.Tanh(h.policy.of(x, goal, 0))
 				actor += acted * acted / batch
@@ -875,6 +877,7 @@ func TestUpdateByHand(t *testing.T) {
 				priority[i] = twinDeviation(predictions)
 				largest = math.Max(largest, priority[i])
 			}
+			near(t, fmt.Sprintf("%s: weights of Equation 8 after step %d", replay, n), a.batch.w, weights)
 			e := a.Evaluations()[n-1]
 			near(t, fmt.Sprintf("%s: losses of heads and policy after step %d", replay, n), float32s([]float64{e.PredictiveLoss, e.ActorLoss}), []float64{head, actor})
 			without := -1.0 // M is all but this
@@ -907,8 +910,24 @@ func scales(a *Agent) (s, g func(float64) float64) {
 	return of(a.stateScale), of(a.goalScale)
 }
 
+// toldEpisode and toldLearner tell when they see that an episode has ended.
+type (
+	toldEpisode struct {
+		goalSetter
+		note func(what string)
+	}
+	toldLearner struct {
+		learner
+		note func(what string)
+	}
+)
+
+func (c toldEpisode) endEpisode(*Agent) error   { c.note("curriculum's end"); return nil }
+func (l toldLearner) afterEpisode(*Agent) error { l.note("learner's end"); return nil }
+
 // The order of a step: the action, the environment, the replay, the goal, the
-// update, the normalizers, the evaluation, the functions of TrainOptions.
+// update, the normalizers, what the curriculum and then the learner do with a whole
+// episode, the evaluation, the functions of TrainOptions.
 func TestStepOrder(t *testing.T) {
 	var a *Agent
 	var did []string
@@ -949,16 +968,18 @@ func TestStepOrder(t *testing.T) {
 		}
 		return []float64{now + 1.05}, nil
 	}))
+	a.curriculum, a.learner = toldEpisode{a.curriculum, note}, toldLearner{a.learner, note}
 	train(t, a, env, evaluation, TrainOptions{
 		Steps: 6, EvalEvery: 6, Rollouts: 1,
 		AfterEvaluation: func(Evaluation) error { note("evaluated"); return nil },
 		AfterStep:       func() error { note("stepped"); return nil },
 	})
 	next, learn := []string{"step", "reward", "pursued?", "next goal"}, []string{"learn", "learn", "stepped"}
+	ends := []string{"normalizers", "curriculum's end", "learner's end"}
 	want := slices.Concat([]string{"normalizers", "reset", "first goal"}, next, learn[2:], next, learn[2:],
-		next[:3], []string{"normalizers", "stepped"}, // no goal at an episode's end
+		next[:3], ends, learn[2:], // no goal at an episode's end
 		[]string{"reset", "first goal"}, next, learn, next, learn,
-		next[:3], learn[:2], []string{"normalizers", "evaluation", "evaluated", "stepped"})
+		next[:3], learn[:2], ends, []string{"evaluation", "evaluated", "stepped"})
 	if diff := cmp.Diff(want, did); diff != "" {
 		t.Errorf("the order of six steps (-want +got):\n%s", diff)
 	}
@@ -978,7 +999,7 @@ func networks(a *Agent) map[string][]float32 {
 // heads, policy and streams of chance differ from one another, and from those of
 // another seed.
 func TestStart(t *testing.T) {
-	p := changed("", Paper(), "HiddenSize=8 UncertaintyPolyak=0.9").Params
+	p := changed("", Paper(), "HiddenSize=8 UncertaintyPolyak=0.9 Curriculum=vds").Params // whose members are networks too
 	whose := map[float64]string{}
 	differ := func(name string, number float64) {
 		if other := whose[number]; other != "" || number == 0 {
@@ -997,7 +1018,11 @@ func TestStart(t *testing.T) {
 				continue
 			}
 			for _, i := range []int{0, len(values) * 2 / 3, len(values) - 1} { // the last of a critic's is its head's
-				differ(fmt.Sprint(name, " of seed ", seed), float64(values[i]))
+				number := float64(values[i])
+				if i == 0 { // in the unit of its layer, 1/√inputs, so that what one stream gives is the same
+					number = math.Round(1e5 * number * math.Sqrt(map[bool]float64{true: 4, false: 6}[name == "policy"]))
+				}
+				differ(fmt.Sprint(name, " of seed ", seed), number)
 			}
 		}
 		for _, s := range []stream{a.exploration, a.environment, a.draws, a.learning, a.goalDraws} {

@@ -84,6 +84,28 @@ func numberedReplay(n, horizon int) *replay {
 	return b
 }
 
+// Every transition can be drawn, the oldest and the newest too, in proportion to its
+// priority where it has one.
+func TestDraws(t *testing.T) {
+	for _, changes := range []string{"Replay=uniform", "Replay=per"} {
+		a, _ := walked(t, changed("", tinyPreset(Paper()), changes).Params, 7)
+		chances, drawn := map[float64]float64{}, tally{}
+		for n := 7; n <= 9; n++ { // and when there are more
+			for i := range n {
+				if chances[float64(i)] = 1 / float64(n); a.params.Replay == "per" {
+					prioritiesOf(a).set(i, float64(1+i))
+					chances[float64(i)] = float64(1+i) / float64(n*(n+1)/2)
+				}
+			}
+			for range 2000 {
+				drawn.add(t, changes, float64(a.sampler.draw(a.draws)), chances)
+			}
+			a.replay.add(a.observation, a.achieved, a.replay.action.at(0), a.goal, a.State())
+		}
+		drawn.check(t, changes)
+	}
+}
+
 // The memory of the replay is about that of the transitions stored, and it
 // seldom moves.
 func TestReplayGrows(t *testing.T) {

@@ -537,7 +537,7 @@ func TestRecordOfAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Program.Revision = "older"
+	r.Program.Revision, r.Limits.Steps = "older", 5000
 	if r.Machine.Kernel = "generic"; qta.KernelName() == "generic" {
 		r.Machine.Kernel = "avx2"
 	}
@@ -552,8 +552,12 @@ func TestRecordOfAnother(t *testing.T) {
 		roomtest.Write(t, path, string(r.Encode()))
 		train(t, o) // ends at once and makes the record again
 		again, err := ReadRecord(path)
-		if err != nil || again.Program.Revision != test.want {
-			t.Errorf("%+v: the revision is %q, error %v", test, again.Program.Revision, err)
+		limit := test.steps // of the last command that took a step
+		if test.want == r.Program.Revision {
+			limit = r.Limits.Steps
+		}
+		if err != nil || again.Program.Revision != test.want || again.Limits.Steps != limit {
+			t.Errorf("%+v: the revision is %q, the limit %d, want %d, error %v", test, again.Program.Revision, again.Limits.Steps, limit, err)
 		}
 	}
 	if !strings.Contains(warned, "rounds differently") {

@@ -39,6 +39,11 @@ func TestRecord(t *testing.T) {
 	if diff := cmp.Diff(r, got); diff != "" {
 		t.Errorf("(-written +read):\n%s", diff)
 	}
+	unsolved := *r // which counts as its budget, however far it has come
+	unsolved.Outcome.SolvedAt = 0
+	if r.Steps() != 2000 || unsolved.Steps() != 150_000 {
+		t.Errorf("solved it counts as %v steps, else as %v", r.Steps(), unsolved.Steps())
+	}
 	const log = "step[environment steps],success[fraction],critic_loss[reward^2],predictive_loss[cell^2],actor_loss[reward],goals_set[count]," +
 		"goals_reached[count],reached[fraction],return[reward],steps_to_goal[environment steps]\n2000,1,2,4,-3,40,30,0.75,-12.5,17.25\n"
 	if diff := cmp.Diff(log, string(logTable(r.Run, r.Curve[1:]))); diff != "" {
