@@ -120,6 +120,9 @@ var unmoved = map[string]string{"mega": "fused 9e77997f7afacd0e", "vds": "fused 
 func placeOf(id lab.Identity) Place {
 	m, name := paper.Recognize(id.Params)
 	at := Place{Setting: name, Method: m.Name, Maze: id.Environment, Code: cmp.Or(id.Code, unmoved[name], id.Version)}
+	if id.Own {
+		at.Setting += ", a curriculum of its user"
+	}
 	if id.EvalEvery != 1000 || id.Rollouts != lab.Rollouts {
 		at.Setting += fmt.Sprintf(", %s every %s", words.Count(id.Rollouts, "rollout"), words.Count(id.EvalEvery, "step"))
 	}

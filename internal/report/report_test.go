@@ -98,6 +98,8 @@ func TestSorting(t *testing.T) {
 	often[0].Run.EvalEvery = 500
 	few := madeup.Steps(qta.Quick(), paper.QTA, "4x5", 5)
 	few[0].Run.Rollouts = 5
+	goals := madeup.Steps(qta.Quick(), paper.QTA, "4x5", 5)
+	goals[0].Run.Own = true
 	elsewhere := madeup.Steps(qta.Quick(), paper.QTA, "4x5", 5)
 	elsewhere[0].Run.Environment, elsewhere[0].Run.Map = "robot", nil
 	changed, other := *elsewhere[0], *elsewhere[0]
@@ -109,7 +111,7 @@ func TestSorting(t *testing.T) {
 	elsewhere = append(elsewhere, &changed, &other, &named)
 	c := &lab.Collection{Runs: slices.Concat(madeup.Curves(qta.Quick(), paper.QTA, "4x5", []float64{0}),
 		madeup.Steps(qta.Quick(), paper.QTA, "4x5", 5),
-		older, edited, mega, own("SG"), own("S.G"), often, elsewhere, few)}
+		older, edited, mega, own("SG"), own("S.G"), often, elsewhere, few, goals)}
 	r := New(c)
 	var got []string
 	for _, g := range r.All() {
@@ -122,6 +124,7 @@ func TestSorting(t *testing.T) {
 		`mega (0.5.0): 4x5 true "x5", [20000 30000] of 2`,
 		`quick, 20 rollouts every 500 steps (0.5.0): 4x5 true "x5", [5000] of 1`,
 		`quick, 5 rollouts every 1000 steps (0.5.0): 4x5 true "x5", [5000] of 1`,
+		`quick, a curriculum of its user (0.5.0): 4x5 true "x5", [5000] of 1`,
 		`quick (0.9.0, other code): 4x5 true "x5", [90000] of 1`, `quick (0.5.0, other code): 4x5 true "x5", [5000] of 1`,
 		`quick (0.1.0, other code): 4x5 true "x5", [50000] of 1`}
 	for i := range want {
