@@ -144,19 +144,12 @@ type tensorPlace struct {
 	Offsets []int  `json:"data_offsets"` // its first byte, and the one after its last
 }
 
-// readHeader returns the tensors, all F32, and the metadata of a header in which no
-// name comes twice.
+// readHeader returns the tensors, all F32, and the metadata of a header.
 func readHeader(text []byte) (places map[string]tensorPlace, metadata map[string]string, err error) {
-	defer func() {
-		if problem := recover(); problem != nil { // flatten's
-			err = fmt.Errorf("its header: %v", problem)
-		}
-	}()
-	flatten("it", json.NewDecoder(bytes.NewReader(text)), map[string]any{})
-	var members map[string]json.RawMessage
-	err = json.Unmarshal(text, &members)
+	members, err := uniqueMembers(text)
 	if given, ok := members["__metadata__"]; ok && err == nil {
-		err = json.Unmarshal(given, &metadata)
+		_, twice := uniqueMembers(given)
+		err = cmp.Or(twice, json.Unmarshal(given, &metadata))
 	}
 	delete(members, "__metadata__")
 	if err = cmp.Or(err, fromJSON(toJSON(members), &places)); err != nil || text[0] != '{' || !utf8.Valid(text) {
@@ -168,6 +161,26 @@ func readHeader(text []byte) (places map[string]tensorPlace, metadata map[string
 		}
 	}
 	return places, metadata, nil
+}
+
+// uniqueMembers returns the members of a JSON object in which no name comes twice.
+func uniqueMembers(text []byte) (map[string]json.RawMessage, error) {
+	var members map[string]json.RawMessage
+	if err := fromJSON(text, &members); err != nil {
+		return nil, err
+	}
+	seen, d := map[json.Token]bool{}, json.NewDecoder(bytes.NewReader(text))
+	d.Token() // {
+	for d.More() {
+		name, _ := d.Token()
+		if seen[name] {
+			return nil, fmt.Errorf("%.99s comes twice", oneLine(fmt.Sprint(name)))
+		}
+		seen[name] = true
+		var value json.RawMessage
+		d.Decode(&value)
+	}
+	return members, nil
 }
 
 // agentOf makes an agent, except for its networks' parameters, from a file's
