@@ -229,13 +229,13 @@ type inputs struct {
 	Slope     float64 `json:"m"`
 	Intercept float64 `json:"b"`
 
-	BetaSteps, I, N, T whole
-	Times              []whole `json:"t"`
-	M, Hops            []whole
-	Transitions        []whole
-	Future             *whole
-	Output, Form, Ask  string
-	Steps              []inputs
+	BetaSteps, I, N, T, Limit whole
+	Times                     []whole `json:"t"`
+	M, Hops                   []whole
+	Transitions               []whole
+	Future                    *whole
+	Output, Form, Ask         string
+	Steps                     []inputs
 }
 
 // A givenLayer is y = x W + b.
@@ -486,6 +486,16 @@ var equations = []equation{
 	{"update-joint", nil, "paperLearner.update", updateKeys + " predictive_weight", checkUpdate},
 	{"update-per", []int{7, 8}, "paperLearner.update, prioritizedSampler.weigh", updateKeys + " priority alpha beta", checkUpdate},
 	{"goal-choice", nil, "paperCurriculum.goal", "actor critics heads s achieved shared_actions m b draws now c? T?", checkGoalChoice},
+	{"candidates", nil, "Agent.drawCandidates", "n limit draws?", func(in *inputs, out output) {
+		small("the replay", float64(in.N))
+		draws := scripted(in.Draws)
+		a := &Agent{replay: &replay{n: int(in.N)}, goalDraws: stream{Rand: rand.New(&draws)}}
+		a.params.Candidates = int(in.Limit)
+		if in.N > in.Limit && len(draws) != int(in.N) || in.N <= in.Limit && len(draws) > 0 || in.Limit < 1 {
+			panic("in: a draw is needed for each of n, if limit, 1 or more, is less")
+		}
+		out("candidates", a.drawCandidates())
+	}},
 	{"gaussian-nll", nil, "gaussianLoss", "mu raw y", func(in *inputs, out output) {
 		n := len(in.Mu)
 		p, dp := newMatrix(n, 2), newMatrix(n, 2)
@@ -564,6 +574,9 @@ func (in *inputs) targets(clip bool) (*Agent, *batch) {
 // checkCandidates asks about states with the goals achieved there as the choice of a
 // goal does, with the case's actions.
 func checkCandidates(in *inputs, out output) {
+	if len(in.Achieved) != len(in.S) {
+		panic("in: there are not as many goals achieved as states")
+	}
 	in.G = in.Achieved
 	p := Paper()
 	p.UncertaintyGoal, p.UncertaintyActions = in.Ask, len(in.Actions)
@@ -652,11 +665,13 @@ func checkGoalChoice(in *inputs, out output) {
 		a.replay.add(state, goal, zero, goal, State{state, goal, goal})
 		kept = append(kept, k)
 	}
+	q := a.Value(slices.Repeat([][]float64{a.observation}, len(kept)), a.replay.achieved.of(kept))
 	if first {
-		now := slices.Repeat([][]float64{a.observation}, len(kept))
-		out("q_mean", a.Value(now, a.replay.achieved.of(kept)))
+		out("q_mean", q)
 		kept = a.achievableNow(kept)
 		out("kept", kept)
+	} else { // a threshold that only the best would pass, and no goal is held to
+		a.params.Threshold = (slices.Max(q) - 1e-6) / float64(a.params.Horizon)
 	}
 	var shared []matrix
 	var script scripted // of the goal's draws: the actions, by numbers of [0, 1)

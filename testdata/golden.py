@@ -341,6 +341,19 @@ def pick(p, u):
     return next(k for k, total in enumerate(p.cumsum(0)) if u < total)
 
 
+@vectors(SCALARS)
+def candidates(v):
+    """Section 3.2: at most so many of n transitions, none twice, by Knuth's
+    Algorithm S: in order, with a draw from [0, 1) for each of more."""
+    n, limit, taken = v["n"], v["limit"], []
+    if n <= limit:
+        return {"candidates": list(range(n))}
+    for i, u in enumerate(v["draws"]):
+        if math.floor(u * (n - i)) < limit - len(taken):
+            taken.append(i)
+    return {"candidates": taken}
+
+
 @vectors(NETWORKS)
 def goal_choice(v):
     """A goal for each draw from [0, 1): the threshold (section 3.3) for an episode's

@@ -122,6 +122,12 @@ def scalar_cases(rng):
     yield "her-future", "not rounded", {"i": 2, "n": 7, "u": 0.35}
     for u in (0.0, math.nextafter(1, 0), rng.random(), rng.random()):
         yield "her-future", f"u={u}", {"i": rng.randrange(n), "n": n, "u": u}
+    for N in (rng.randint(1, 9), rng.randint(10, 20), 40):
+        stored = rng.randint(20, 40)
+        case = {"n": stored, "limit": N}
+        if N < stored:
+            case["draws"] = uniform(rng, 0, 1, stored)
+        yield "candidates", f"{min(N, stored)} of {stored}", case
     yield "optimal-return", "random", {
         "hops": [1] + [rng.randint(1, 80) for _ in range(6)],
         "gamma": rng.uniform(0.5, 1)}
