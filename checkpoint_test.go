@@ -160,7 +160,8 @@ func sameState(t testing.TB, what string, want []byte, a *Agent) {
 }
 
 // TestCheckpointContinues goes on from every step to the next as without an
-// interruption, whatever the agent is.
+// interruption, whatever the agent is. Looking changes nothing: there it answers every
+// question, also about nothing, and answers it again alike.
 func TestCheckpointContinues(t *testing.T) {
 	t.Parallel()
 	for i, variant := range tinyVariants() {
@@ -191,8 +192,20 @@ func TestCheckpointContinues(t *testing.T) {
 			used := agentAfter(t, tinyPreset(Authors()), 33)
 			used.SetThreads(2)
 			defer used.Close()
+			points := randomRows(rand.New(rand.NewPCG(8, 0)), 12, 2)
+			ask := func(x [][]float64) []any {
+				e, err := used.Evaluate(mustMaze(t, "1U5").Env(), 1, 4)
+				return []any{used.Survey(points[0], points[1], x, x, 5), used.Value(x, x), used.Uncertainty(x, x, uint64(used.Steps())),
+					used.Goals(0, used.Steps()), used.State(), used.Achieved(0), e, err}
+			}
 			for i := range steps {
 				unmarshal(t, states[i], used)
+				if diff := cmp.Diff(ask(points), ask(points)); diff != "" {
+					t.Errorf("step %d: a second answer differs (-first +second):\n%s", i, diff)
+				}
+				if got := fmt.Sprint(ask(nil)[:3]...); got != "{[] [] [] []} [] []" {
+					t.Errorf("step %d: about nothing %s", i, got)
+				}
 				trainTo(t, used, i+1, nil)
 				if sameState(t, "trained one step on", states[i+1], used); t.Failed() {
 					t.Fatalf("from step %d to the next", i)

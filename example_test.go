@@ -15,42 +15,6 @@ import (
 	"qta"
 )
 
-// One update's equations, for two transitions, three critics and numbers that
-// can be checked by hand.
-func Example_equations() {
-	// Equation 1. The target policy's actions in s' have these values under
-	// the two target critics of the pair M.
-	r := []float32{-1, 0}
-	q1, q2 := []float32{-4, -1}, []float32{-2, -3}
-	y := make([]float32, 2)
-	qta.TDTarget(y, r, q1, q2, 0.5)
-	fmt.Println("y =", y) // -1 + 0.5·(-4), 0 + 0.5·(-3)
-
-	// Equation 2, for one critic that has these values in s.
-	q := []float32{-2, -1}
-	dq := make([]float32, 2)
-	loss := qta.CriticLoss(dq, q, y, nil)
-	fmt.Println("critic loss =", loss, "gradient =", dq) // (1² + 0.5²)/2; (q - y)·2/2
-
-	// Equation 3, for two of its parameters.
-	target, online := []float32{4, -8}, []float32{8, 0}
-	qta.Polyak(target, online, 0.75)
-	fmt.Println("target parameters =", target) // 0.75·4 + 0.25·8, 0.75·(-8)
-
-	// Equation 4, for its head: two predictions of two numbers each.
-	prediction := []float32{1, 2, 3, 3}
-	sNext := []float32{1, 1, 2, 5}
-	dp := make([]float32, 4)
-	loss = qta.PredictiveLoss(dp, prediction, sNext, 2)
-	fmt.Println("predictive loss =", loss, "gradient =", dp) // (0² + 1² + 1² + 2²)/2
-
-	// Output:
-	// y = [-3 -1.5]
-	// critic loss = 0.625 gradient = [1 0.5]
-	// target parameters = [5 -6]
-	// predictive loss = 3 gradient = [0 1 1 -2]
-}
-
 // The choice of a goal out of three candidates, by two random actions each.
 func Example_goalSelection() {
 	// The threshold: a first goal needs a mean value of at least c T, here
@@ -83,33 +47,6 @@ func Example_goalSelection() {
 	// deviations: [1 3 0] [1 5 0]
 	// uncertainty: [1 4 0]
 	// probabilities: [0.071 0.929 0.000]
-}
-
-// Equations 7 and 8 for a buffer of two transitions, of which the second has
-// three times the priority of the first.
-func Example_prioritizedReplay() {
-	priorities := []float64{1, 3}
-	P := make([]float64, 2)
-	qta.SampleProbabilities(P, priorities, 1)
-	fmt.Println("probabilities:", P)
-
-	// (1/2 · 1/P)^β is 2 and 2/3 with β = 1, and is divided by the larger.
-	w := make([]float64, 2)
-	qta.ImportanceWeights(w, P, 2, 1, P[0])
-	fmt.Printf("weights: %.4f\n", w)
-
-	// In Equation 2 they multiply each transition's squared error, here 1.
-	dq := make([]float32, 2)
-	loss := qta.CriticLoss(dq, []float32{1, 1}, []float32{0, 0}, []float32{float32(w[0]), float32(w[1])})
-	fmt.Printf("critic loss: %.4f\n", loss)
-
-	fmt.Println("β halfway:", qta.PriorityBeta(100_000, 0.5, 200_000))
-
-	// Output:
-	// probabilities: [0.25 0.75]
-	// weights: [1.0000 0.3333]
-	// critic loss: 0.6667
-	// β halfway: 0.75
 }
 
 // Vectors of Equation 1 from somewhere else, of which the second was made with
@@ -174,23 +111,15 @@ func ExampleAgent_Train() {
 }
 
 // An agent from a file, which qta leaves in a run directory as agent.qta, acts
-// in a maze without learning.
+// without learning.
 func ExampleLoadFile() {
-	maze, err := qta.NewMaze("1U5")
-	if err != nil {
-		log.Fatal(err)
-	}
 	directory, err := os.MkdirTemp("", "qta")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(directory)
 	path := filepath.Join(directory, "agent.qta")
-	untrained, err := qta.NewAgent(qta.Small(), maze.Env().Sizes(), 1)
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := untrained.SaveFile(path); err != nil {
+	if err := trainedCart().SaveFile(path); err != nil {
 		log.Fatal(err)
 	}
 
@@ -198,7 +127,7 @@ func ExampleLoadFile() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	env := maze.Env()
+	env := new(cart)
 	s := env.Reset(rand.New(rand.NewPCG(1, 1)))
 	for range agent.Params().Horizon {
 		s, _ = env.Step(agent.Act(s.Observation, s.Desired))
@@ -206,7 +135,7 @@ func ExampleLoadFile() {
 	fmt.Println("reached:", env.Reward(s.Achieved, s.Desired) == 0)
 
 	// Output:
-	// reached: false
+	// reached: true
 }
 
 // The ensemble by itself, in a learner that has no goals: it learns from a dot

@@ -263,21 +263,6 @@ func TestMulPanics(t *testing.T) {
 	}
 }
 
-func TestMulAllocates(t *testing.T) {
-	for _, cols := range []int{3, 128} {
-		c, a, b, bias := newMatrix(1024, cols), newMatrix(1024, 64), newMatrix(64, cols), newMatrix(1, cols)
-		several := workersOf(best, 3)
-		defer several.resize(1)
-		for _, w := range []*workers{several, newWorkers(1)} {
-			// Many runs outweigh what goroutines allocate as they start.
-			n := testing.AllocsPerRun(30, func() { w.mul(c, a, b, epilogue{bias: bias.data, relu: true}) })
-			if n != 0 {
-				t.Errorf("%d threads, %d columns: %v allocations", w.n, cols, n)
-			}
-		}
-	}
-}
-
 func TestTranspose(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 0))
 	ws := allWorkers(t)

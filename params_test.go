@@ -236,29 +236,3 @@ func TestReadParams(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
-
-// Arbitrary bytes give an error of ours or parameters in their ranges, which survive
-// another round. What makes no sense together is of Validate.
-func FuzzReadParams(f *testing.F) {
-	f.Add(string(toJSON(Authors())))
-	f.Add(`{"Batch": 2, "Replay": "per", "ClipReturns": false}`)
-	f.Add(`{"Batch": null}`)
-	f.Add(`{"Critics": 1}`)
-	f.Fuzz(func(t *testing.T, text string) {
-		p, err := ReadParams(strings.NewReader(text), Beyond())
-		if err != nil {
-			if !strings.HasPrefix(err.Error(), "qta: ") {
-				t.Errorf("error %q", err)
-			}
-			return
-		}
-		for _, f := range fields() {
-			if err := checkField(f, reflect.ValueOf(p).FieldByIndex(f.Index)); err != nil {
-				t.Error(err)
-			}
-		}
-		if again, err := ReadParams(bytes.NewReader(toJSON(p)), Paper()); err != nil || again != p {
-			t.Errorf("another round gives the error %v and (-want +got):\n%s", err, cmp.Diff(p, again))
-		}
-	})
-}

@@ -85,7 +85,7 @@ func numberedReplay(n, horizon int) *replay {
 }
 
 // Every transition can be drawn, the oldest and the newest too, in proportion to its
-// priority where it has one.
+// priority where it has one, at first the largest so far and at least 1.
 func TestDraws(t *testing.T) {
 	for _, changes := range []string{"Replay=uniform", "Replay=per"} {
 		a, _ := walked(t, changed("", tinyPreset(Paper()), changes).Params, 7)
@@ -93,8 +93,12 @@ func TestDraws(t *testing.T) {
 		for n := 7; n <= 9; n++ { // and when there are more
 			for i := range n {
 				if chances[float64(i)] = 1 / float64(n); a.params.Replay == "per" {
-					prioritiesOf(a).set(i, float64(1+i))
-					chances[float64(i)] = float64(1+i) / float64(n*(n+1)/2)
+					p := 1.0 // of the newest
+					if i < n-1 {
+						p = float64(2 + i)
+						prioritiesOf(a).set(i, p)
+					}
+					chances[float64(i)] = p / float64(n*(n+1)/2)
 				}
 			}
 			for range 2000 {
