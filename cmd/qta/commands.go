@@ -48,7 +48,7 @@ func commands() []command {
 	return []command{
 		{"train", "train an agent; what qta does where no command is named", "qta [-maze NAME|FILE] [flags]",
 			"qta -maze 1U5 -params small -seed 3", trainText, 0, 0, trainCommand},
-		{"params", "list the parameters, or tell everything about one", "qta params [NAME]",
+		{"params", "list sets and parameters, or tell everything about one", "qta params [NAME]",
 			"qta params Batch", "", 0, 1, paramsCommand},
 		{"maze", "show a maze, its size and its path length", "qta maze NAME|FILE [-o FILE]",
 			"qta maze 12x5 -o 12x5.svg", mazeText, 1, 1, mazeCommand},
