@@ -202,8 +202,9 @@ func TestEvaluateTells(t *testing.T) {
 			TrainOptions{Steps: 20, EvalEvery: every, Rollouts: 2})
 		return evaluation.chance
 	}
-	if c := slices.Sorted(slices.Values(logged(5))); len(slices.Compact(c)) != 8 || !slices.Equal(logged(20), logged(5)[6:]) {
-		t.Errorf("chance of four evaluations %v, of the last alone %v", logged(5), logged(20))
+	all, last := logged(5), logged(20)
+	if different := slices.Compact(slices.Sorted(slices.Values(all))); len(different) != 8 || !slices.Equal(last, all[6:]) {
+		t.Errorf("chance of four evaluations %v, of the last alone %v", all, last)
 	}
 }
 

@@ -329,9 +329,9 @@ func twinScore(authors bool, p [][]float64) float64 {
 	return mean
 }
 
-// An update's gradients are those of the twins' losses for its minibatches,
-// wherever Equation 4's goes, with weights that are the critics' alone (R2): for bootstrap of the
-// sum over the critics of their masked losses, as a function of one backbone; for
+// An update's gradients are those of the twins' losses for its minibatches, wherever
+// Equation 4's goes, with weights that are the critics' alone (R2): for bootstrap of
+// the sum over the critics of their masked losses, as a function of one backbone; for
 // ensemble and PUN of each critic's, the former's with the Gaussian loss.
 func TestGradients(t *testing.T) {
 	for _, changes := range []string{
@@ -373,7 +373,7 @@ func TestGradients(t *testing.T) {
 		critics := each(a.pun.critics, func(c *critic) vectorNet { return c.q.vector() })
 		heads := each(a.pun.critics, func(c *critic) vectorLayer { return c.head.vector() })
 		if actor, rows := a.policy.net.vector(), a.batch.x; p.Learner == "paper" { // whose batch is this, without weights
-			nearGradient(t, changes+": policy", tenfold(a.policy.adam.m), twinGradient(twinParams(actor...), func() (loss float64) {
+			want := twinGradient(twinParams(actor...), func() (loss float64) {
 				for k := range rows.rows {
 					s, g := float64s(rows.row(k)[:2]), float64s(rows.row(k)[2:4])
 					action := twinAct(actor, s, g)
@@ -383,7 +383,8 @@ func TestGradients(t *testing.T) {
 					loss += p.ActionL2 * (action[0]*action[0] + action[1]*action[1]) / 2 / float64(rows.rows)
 				}
 				return loss
-			}))
+			})
+			nearGradient(t, changes+": policy", tenfold(a.policy.adam.m), want)
 		}
 		// Losses of critic i and its head; with one backbone, of all.
 		critic := func(i int) float64 { return twinLossOfBatch(a.pun.heads, critics[i], nil, &a.batch, i, "") }
@@ -580,7 +581,7 @@ func TestMEGAGoal(t *testing.T) {
 func TestMEGAReplayGoal(t *testing.T) {
 	const n, horizon, draws = 23, 5, 20000
 	a := numberedAgent(t, n, horizon)
-	a.curriculum.(*megaCurriculum).desired = []float64{1000, 1001, 1002, 1003, 1004} // of five episodes, the last of three steps
+	a.curriculum.(*megaCurriculum).desired = []float64{1000, 1001, 1002, 1003, 1004} // of five episodes, the last shorter
 	for _, test := range []struct {
 		step                                    int
 		own, future, desired, achieved, pursued float64
@@ -657,7 +658,8 @@ type sampledEnv struct {
 func (s *sampledEnv) SampleGoal(*rand.Rand) []float64 { return s.goal() }
 
 // The environment draws the candidates, whose chances are in proportion to the
-// members' disagreement, and alike where they agree. A goal that is none ends training, and after a success there is no other.
+// members' disagreement, and alike where they agree. A goal that is none ends training,
+// and after a success there is no other.
 func TestVDSGoal(t *testing.T) {
 	a, env := walked(t, changed("", tinyPreset(Beyond()), "Curriculum=vds").Params, 50)
 	if goal := nextGoal(t, a, true); goal == nil || nextGoal(t, a, false) != nil {

@@ -193,17 +193,17 @@ func TestCheckpointContinues(t *testing.T) {
 			used.SetThreads(2)
 			defer used.Close()
 			points := randomRows(rand.New(rand.NewPCG(8, 0)), 12, 2)
-			ask := func(x [][]float64) []any {
+			ask := func(i int, x [][]float64) []any {
 				e, err := used.Evaluate(mustMaze(t, "1U5").Env(), 1, 4)
-				return []any{used.Survey(points[0], points[1], x, x, 5), used.Value(x, x), used.Uncertainty(x, x, uint64(used.Steps())),
+				return []any{used.Survey(points[0], points[1], x, x, 5), used.Value(x, x), used.Uncertainty(x, x, uint64(i)),
 					used.Goals(0, used.Steps()), used.State(), used.Achieved(0), e, err}
 			}
 			for i := range steps {
 				unmarshal(t, states[i], used)
-				if diff := cmp.Diff(ask(points), ask(points)); diff != "" {
+				if diff := cmp.Diff(ask(i, points), ask(i, points)); diff != "" {
 					t.Errorf("step %d: a second answer differs (-first +second):\n%s", i, diff)
 				}
-				if got := fmt.Sprint(ask(nil)[:3]...); got != "{[] [] [] []} [] []" {
+				if got := fmt.Sprint(ask(i, nil)[:3]...); got != "{[] [] [] []} [] []" {
 					t.Errorf("step %d: about nothing %s", i, got)
 				}
 				trainTo(t, used, i+1, nil)

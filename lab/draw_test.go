@@ -229,8 +229,9 @@ func (e *passing) Step([]float64) (qta.State, float64) {
 	return s, e.Reward(s.Achieved, s.Desired)
 }
 
-// Rollouts of a frame start in different places, and in the same in every frame. One starts where the episode does, has every third place of 101 and the last,
-// and has reached its goal if it ends there.
+// Rollouts of a frame start in different places, and in the same in every frame. One
+// starts where the episode does, has every third place of 101 and the last, and has
+// reached its goal if it ends there.
 func TestPlay(t *testing.T) {
 	m := roomtest.Maze(t, "1U5")
 	e := &passing{mazeEnv: Maze(m).(*mazeEnv), at: []int{101, 51, 99}}
@@ -246,8 +247,9 @@ func TestPlay(t *testing.T) {
 	}
 	e.episode = 0
 	again, err := play(a, e, len(e.at))
-	if diff := cmp.Diff(rollouts, again); diff != "" || err != nil || rollouts[0].Way[0] == rollouts[1].Way[0] || rollouts[1].Way[0] == rollouts[2].Way[0] {
-		t.Errorf("the first frame and the next, error %v (-first +next):\n%s", err, diff)
+	alike := rollouts[0].Way[0] == rollouts[1].Way[0] || rollouts[1].Way[0] == rollouts[2].Way[0]
+	if diff := cmp.Diff(rollouts, again); diff != "" || err != nil || alike {
+		t.Errorf("starts alike: %t; the first frame and the next, error %v (-first +next):\n%s", alike, err, diff)
 	}
 	for k, r := range rollouts {
 		x, y := e.Place([]float64{m.Start()[0], m.Start()[1]})

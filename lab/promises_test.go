@@ -557,7 +557,8 @@ func TestRecordOfAnother(t *testing.T) {
 			limit = r.Limits.Steps
 		}
 		if err != nil || again.Program.Revision != test.want || again.Limits.Steps != limit {
-			t.Errorf("%+v: the revision is %q, the limit %d, want %d, error %v", test, again.Program.Revision, again.Limits.Steps, limit, err)
+			t.Errorf("%+v: the revision is %q, the limit %d, want %d, error %v",
+				test, again.Program.Revision, again.Limits.Steps, limit, err)
 		}
 	}
 	if !strings.Contains(warned, "rounds differently") {
