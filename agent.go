@@ -84,7 +84,7 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 		return nil, fmt.Errorf("qta: environment sizes %+v, allowed are 1 and above", sizes)
 	}
 	if p.Uncertainty == "q" && p.Learner == "authors" && sizes.Observation != sizes.Goal {
-		return nil, fmt.Errorf("qta: parameter Learner is authors, which with Uncertainty q needs observations as long as goals, not %d and %d",
+		return nil, fmt.Errorf("qta: parameter Learner is authors, with Uncertainty q: observations and goals need the same length, not %d and %d",
 			sizes.Observation, sizes.Goal)
 	}
 	a := &Agent{
@@ -264,20 +264,21 @@ func (a *Agent) Goals(from, to int) [][]float64 {
 
 func (a *Agent) checkSizes(env Env) error {
 	if env == nil {
-		return errors.New("qta: there is no environment, where training needs two instances of one and an evaluation needs one")
+		return errors.New("qta: an environment is nil; training needs two instances of one, an evaluation one")
 	}
 	if got := env.Sizes(); got != a.sizes {
-		return fmt.Errorf("qta: environment of sizes %+v for an agent of sizes %+v", got, a.sizes)
+		return fmt.Errorf("qta: the environment has sizes %+v, the agent %+v", got, a.sizes)
 	}
 	return nil
 }
 
 var (
 	errTwoInstances = errors.New("qta: training and evaluation need two instances of the environment; " +
-		"in one an evaluation would break the running episode off")
-	errHalfway = errors.New("qta: the agent stands within an environment step, from where training cannot go on; " +
-		"save it in AfterStep or AfterEvaluation, or when Train has returned nil or the cause of its context, and go on from there")
-	errTraining     = errors.New("qta: the agent is in training: what Train calls cannot train it, load it or change its curriculum")
+		"in a single one an evaluation would break off the running episode")
+	errHalfway = errors.New("qta: the agent is inside an environment step and cannot train on; " +
+		"save it in AfterStep or AfterEvaluation, or after Train has returned nil or its context's cause, " +
+		"and continue from there")
+	errTraining     = errors.New("qta: the agent is in training: functions that Train calls cannot train it, load it or change its curriculum")
 	errNetworksOnly = errors.New("qta: an agent from safetensors has only its networks: " +
 		"it does not train, and only WriteSafetensors saves it")
 )
@@ -409,7 +410,7 @@ type ownCurriculum struct {
 
 func (o *ownCurriculum) ready(Env) error {
 	if o.chosen == nil {
-		return errors.New("qta: the agent was saved with a curriculum of its user's own: give it to SetCurriculum before Train")
+		return errors.New("qta: the agent was saved with a curriculum of your own: give it to SetCurriculum before Train")
 	}
 	return nil
 }

@@ -698,7 +698,7 @@ func TestVDSGoal(t *testing.T) {
 	a = newMazeAgent(t, a.params, 1)
 	o := TrainOptions{Steps: 1, EvalEvery: 2, Rollouts: 1}
 	err := a.Train(t.Context(), &plain{env}, env, o)
-	if err == nil || err.Error() != "qta: the curriculum vds needs an environment that is a GoalSampler" {
+	if err == nil || err.Error() != "qta: the curriculum vds needs an environment with the method SampleGoal (a GoalSampler)" {
 		t.Errorf("trained in what draws no goals: %v", err)
 	}
 	train(t, a, env, &plain{env}, o)

@@ -71,7 +71,7 @@ func newVDSCurriculum(p Params, sizes Sizes, seed uint64, w *workers) *vdsCurric
 
 func (v *vdsCurriculum) ready(env Env) error {
 	if _, ok := env.(GoalSampler); !ok {
-		return errors.New("qta: the curriculum vds needs an environment that is a GoalSampler")
+		return errors.New("qta: the curriculum vds needs an environment with the method SampleGoal (a GoalSampler)")
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ type Comparison struct {
 func Check(fsys fs.FS) ([]CheckResult, error) {
 	names, _ := fs.Glob(fsys, "*.json")
 	if len(names) == 0 {
-		return nil, errors.New("qta: vectors: there is no file *.json")
+		return nil, errors.New("qta: vectors: no file matches *.json")
 	}
 	var results []CheckResult
 	for _, name := range names {

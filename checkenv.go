@@ -71,7 +71,7 @@ func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 	problem := cmp.Or(unitsProblem("observation", observations, nil), unitsProblem("goal", goals, decides),
 		toleranceProblem(env, played, horizon+1))
 	if reached {
-		problem = fmt.Sprintf("all of %d states reach their goals, whatever the actions: Reward is 0 too far from a goal",
+		problem = fmt.Sprintf("all of %d states reach their goals, whatever the actions: Reward must be -1 away from a goal",
 			len(played))
 	}
 	if problem != "" {
@@ -130,8 +130,8 @@ func toleranceProblem(env Env, played []playedStep, states int) string {
 			return env.Reward(beside, s.Achieved) == 0 || env.Reward(s.Achieved, beside) == 0
 		}
 		if continuous && !slices.ContainsFunc(played, reaches) {
-			return fmt.Sprintf("Reward is -1 wherever goal %d is missed by %.2g, a thousandth of its mean step: "+
-				"no policy comes so close", i, near)
+			return fmt.Sprintf("Reward is -1 wherever component %d of the goal is missed by %.2g, a thousandth of its mean "+
+				"step: no policy comes so close", i, near)
 		}
 	}
 	return ""
@@ -193,9 +193,9 @@ func playEpisode(env Env, sizes Sizes, n int, seed uint64, draw func(i int) floa
 		case t > 0 && !slices.Equal(action, given):
 			problem = "Step changed its action; the slice is the caller's"
 		case earlier != nil && !reflect.DeepEqual(steps[t], earlier[t]):
-			problem = "another answer than in an episode with equal generator and actions; nothing else may " +
-				"reach an episode: other chance, an earlier episode (also one that was broken off), a call of Reward, " +
-				"the slice of an earlier action"
+			problem = "an episode with the same generator and actions answered otherwise; nothing else may " +
+				"change an episode: no other chance, earlier episode (even one broken off), call of Reward " +
+				"or slice of an earlier action"
 		case now != sizes:
 			problem = fmt.Sprintf("Sizes returned %+v, and %+v before; sizes must not change", now, sizes)
 		}
@@ -219,8 +219,8 @@ func rewardProblem(env Env, s State, other playedStep) string {
 		was     float64
 	}{{other.Desired, other.reward}, {s.Achieved, env.Reward(other.Achieved, s.Achieved)}} {
 		if r := env.Reward(other.Achieved, q.desired); r != q.was || r != 0 && r != -1 {
-			return fmt.Sprintf("Reward is %v of two goals of which it was %v before; it must be 0 or -1, "+
-				"and depend on nothing but its arguments", r, q.was)
+			return fmt.Sprintf("Reward is %v for two goals for which it was %v before; it must be 0 or -1, "+
+				"and depend only on its arguments", r, q.was)
 		}
 	}
 	return ""

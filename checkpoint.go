@@ -189,7 +189,7 @@ func (h *header) marshal(magic string, s saved, networks []parameterVector, step
 // openCheckpoint returns the header and the encoded state of a checkpoint.
 func openCheckpoint(magic string, data []byte) (h header, state []byte, err error) {
 	if !bytes.HasPrefix(data, []byte(magic)) {
-		return h, nil, fmt.Errorf("this does not begin with %q", strings.TrimRight(magic, "\n\x00"))
+		return h, nil, fmt.Errorf("it does not begin with %q", strings.TrimRight(magic, "\n\x00"))
 	}
 	end := len(data) - sha256.Size
 	if end < len(magic)+16 || sha256.Sum256(data[:end]) != [sha256.Size]byte(data[end:]) {
@@ -201,13 +201,13 @@ func openCheckpoint(magic string, data []byte) (h header, state []byte, err erro
 	}
 	length, rest := binary.LittleEndian.Uint64(data[len(magic)+8:]), data[len(magic)+16:end]
 	if length > uint64(len(rest)) {
-		return h, nil, errors.New("shorter than its header")
+		return h, nil, errors.New("it is shorter than its header")
 	}
 	if err := fromJSON(rest[:length], &h); err != nil {
 		return h, nil, fmt.Errorf("its header: %w", bare(err))
 	}
 	if state = rest[length:]; !h.fits(len(state)) {
-		return h, nil, errors.New("its state: shorter than its header says")
+		return h, nil, errors.New("its state is shorter than its header says")
 	}
 	return h, state, nil
 }
@@ -325,7 +325,7 @@ func (s saved) read(b []byte) error {
 		b = b[n:]
 	}
 	if len(b) > 0 {
-		return fmt.Errorf("its state: %d bytes too many", len(b))
+		return fmt.Errorf("its state has %d bytes too many", len(b))
 	}
 	return nil
 }

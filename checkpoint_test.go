@@ -281,23 +281,23 @@ func TestCheckpointDamage(t *testing.T) {
 			refuse(fmt.Sprint("a change in byte ", i), changed, "")
 		}
 		refuse("a byte more", append(slices.Clone(kind.data), 0), "damaged or cut off: its checksum is wrong")
-		refuse("the other kind", kind.other, `this does not begin with "qta `)
+		refuse("the other kind", kind.other, `it does not begin with "qta `)
 		for _, other := range []int{checkpointFormat - 1, checkpointFormat + 1} {
 			refuse("another format", resealed(string(rune(checkpointFormat)), string(rune(other))),
 				fmt.Sprintf("format %d, this version reads format %d", other, checkpointFormat))
 		}
 		refuse("an unknown field", resealed(`"Seed"`, `"Sead"`), `its header: json: unknown field "Sead"`)
-		refuse("a bad parameter", resealed(`"Batch":16`, `"Batch":00`), "its header: ")
+		refuse("a bad parameter", resealed(`"Batch":16`, `"Batch":00`), "its header")
 		refuse("other networks", resealed(kind.critics, `"Critics":4`), "its state: ")
-		refuse("a long header", resealed(string(kind.data[24:32]), string(binary.LittleEndian.AppendUint64(nil, 1<<40))), "shorter than its header")
+		refuse("a long header", resealed(string(kind.data[24:32]), string(binary.LittleEndian.AppendUint64(nil, 1<<40))), "it is shorter than its header")
 		if kind.magic == agentMagic {
 			const rest = `,"HiddenLayers":1,"Critics":2,"Batch":16,"Discount":0`
-			refuse("large networks", resealed(`"HiddenSize":1`+rest+".99", `"HiddenSize":4096`+rest), "its state: shorter than its header says")
-			refuse("a large attachment", resealed(`"Own":false,"Attachment":0`, `"Attachment":99999999     `), "its state: shorter than its header says")
-			refuse("many evaluations", resealed(`"Evaluations":2,"Own":false`, `"Evaluations":999          `), "its state: shorter than its header says")
-			refuse("more steps", resealed(`"Step":15`, `"Step":99`), "its state: shorter than its header says")
-			refuse("a negative length", resealed(`"Own":false,"Attachment":0`, `"Own":true,"Attachment":-1`), "its state: shorter than its header says")
-			refuse("an evaluation less", resealed(`"Evaluations":2`, `"Evaluations":1`), "its state: 80 bytes too many")
+			refuse("large networks", resealed(`"HiddenSize":1`+rest+".99", `"HiddenSize":4096`+rest), "its state is shorter than its header says")
+			refuse("a large attachment", resealed(`"Own":false,"Attachment":0`, `"Attachment":99999999     `), "its state is shorter than its header says")
+			refuse("many evaluations", resealed(`"Evaluations":2,"Own":false`, `"Evaluations":999          `), "its state is shorter than its header says")
+			refuse("more steps", resealed(`"Step":15`, `"Step":99`), "its state is shorter than its header says")
+			refuse("a negative length", resealed(`"Own":false,"Attachment":0`, `"Own":true,"Attachment":-1`), "its state is shorter than its header says")
+			refuse("an evaluation less", resealed(`"Evaluations":2`, `"Evaluations":1`), "its state has 80 bytes too many")
 			end := len(kind.data) - sha256.Size // of the last column; three before it is the actions'
 			for _, place := range []struct {
 				at     int

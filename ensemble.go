@@ -43,7 +43,7 @@ func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 	}
 	for _, name := range []string{"Uncertainty", "Learner", "PredictiveGradient"} {
 		if value, want := p.Value(name), Paper().Value(name); value != want {
-			return nil, fmt.Errorf("qta: parameter %s is %s, an ensemble by itself has %s", name, value, want)
+			return nil, fmt.Errorf("qta: parameter %s is %s, an ensemble by itself needs %s", name, value, want)
 		}
 	}
 	u := &PUN{params: p, sizes: sizes, draws: newStream(seed, forLearning)}

@@ -127,7 +127,7 @@ func TestNewPUNRefuses(t *testing.T) {
 		{Beyond(), Sizes{1, -1, 1}, "qta: sizes"},
 		{Beyond(), Sizes{1, 1, 0}, "qta: sizes"},
 		{changed("", Beyond(), "Curriculum=her Critics=1").Params, Sizes{1, 1, 1}, "qta: parameter Critics is 1, which cannot disagree"},
-		{changed("", Beyond(), "Uncertainty=bootstrap").Params, Sizes{1, 1, 1}, "qta: parameter Uncertainty is bootstrap, an ensemble by itself has pun"},
+		{changed("", Beyond(), "Uncertainty=bootstrap").Params, Sizes{1, 1, 1}, "qta: parameter Uncertainty is bootstrap, an ensemble by itself needs pun"},
 		{changed("", Beyond(), "Learner=authors").Params, Sizes{1, 1, 1}, "qta: parameter Learner is authors"},
 		{changed("", Beyond(), "PredictiveGradient=head").Params, Sizes{1, 1, 1}, "qta: parameter PredictiveGradient is head"},
 		{Params{}, Sizes{1, 1, 1}, "qta: parameter HiddenSize is 0"},

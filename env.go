@@ -75,7 +75,7 @@ func stepProblem(env Env, sizes Sizes, desired []float64, s State, reward float6
 		}
 	}
 	if want := env.Reward(s.Achieved, s.Desired); reward != want || (want != 0 && want != -1) {
-		return fmt.Sprintf("Step's reward is %v and Reward's %v; both must be the same, 0 or -1", reward, want)
+		return fmt.Sprintf("Step returned reward %v and Reward %v; both must be the same, 0 or -1", reward, want)
 	}
 	return ""
 }
@@ -85,7 +85,7 @@ func stepProblem(env Env, sizes Sizes, desired []float64, s State, reward float6
 func (a *Agent) checkRewards(b *batch) error {
 	for row, r := range b.r {
 		if r != 0 && r != -1 {
-			return &EnvError{a.step, fmt.Sprintf("Reward is %v of the goal achieved by step %d and a replayed goal; "+
+			return &EnvError{a.step, fmt.Sprintf("Reward is %v for the goal achieved by step %d and a replayed goal; "+
 				"it must be 0 or -1", r, b.transitions[row]+1)}
 		}
 	}

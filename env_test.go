@@ -87,7 +87,7 @@ func TestCheckEnv(t *testing.T) {
 		}
 		return b
 	}
-	const other = "another answer than in an episode with equal generator and actions"
+	const other = "an episode with the same generator and actions answered otherwise"
 	var kept []float64 // from one episode to the next
 	for _, test := range []struct {
 		name, want string // the message begins with want; "" for none
@@ -114,21 +114,21 @@ func TestCheckEnv(t *testing.T) {
 			lineEnv{onStep: func(e *lineEnv, a []float64) { e.goal = []float64{e.goal[0] + 1e-9} }}},
 		{"moving goal in place", "qta: step 1: environment: number 0 of the desired goal went from ",
 			lineEnv{onStep: func(e *lineEnv, a []float64) { e.goal[0] += 1e-9 }}},
-		{"bonus", "qta: step 1: environment: Step's reward is 4 and Reward's -1; both must be the same, 0 or -1",
+		{"bonus", "qta: step 1: environment: Step returned reward 4 and Reward -1; both must be the same, 0 or -1",
 			lineEnv{onReturn: func(e *lineEnv, r float64) float64 { return r + 5 }}},
-		{"late reward", "qta: step 2: environment: Step's reward is 0 and Reward's -1",
+		{"late reward", "qta: step 2: environment: Step returned reward 0 and Reward -1",
 			lineEnv{onReturn: func(e *lineEnv, r float64) float64 { return float64(-(e.steps % 2)) }}},
-		{"half reward", "qta: step 1: environment: Step's reward is -0.5 and Reward's -0.5",
+		{"half reward", "qta: step 1: environment: Step returned reward -0.5 and Reward -0.5",
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 { return r / 2 }}},
 		{"reward of the episode's goal", "qta: step 0: environment: Reward is -1 where achieved is desired; it must be 0 there and -1 elsewhere",
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
 				return pick(d[0] != e.goal[0], -1, r)
 			}}},
-		{"reward of the clock", "qta: step 48: environment: Reward is -1 of two goals of which it was 0 before; it must be 0 or -1",
+		{"reward of the clock", "qta: step 48: environment: Reward is -1 for two goals for which it was 0 before; it must be 0 or -1",
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
 				return pick(e.steps < 3, 0, r)
 			}}},
-		{"reward of hindsight goals", "qta: step 0: environment: Reward is -2 of two goals of which it was -2 before; it must be 0 or -1",
+		{"reward of hindsight goals", "qta: step 0: environment: Reward is -2 for two goals for which it was -2 before; it must be 0 or -1",
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
 				return pick(d[0] != e.goal[0] && a[0] != d[0], -2, r)
 			}}},
@@ -243,8 +243,8 @@ func TestCheckEnvUnits(t *testing.T) {
 		{0, 1e6, 0.05, "observation 0 lies between 0 and 958473.8"},
 		{0, 1, 2, "all of 408 states reach their goals"},
 		{0, 1, 1e-3, ""},
-		{0, 1, 1e-5, "Reward is -1 wherever goal 0 is missed by 5.4e-05"},
-		{30, 100, 1e-6, "Reward is -1 wherever goal 0 is missed by 0.0054"},
+		{0, 1, 1e-5, "Reward is -1 wherever component 0 of the goal is missed by 5.4e-05"},
+		{30, 100, 1e-6, "Reward is -1 wherever component 0 of the goal is missed by 0.0054"},
 	} {
 		err := CheckEnv(&dot{offset: test.offset, scale: test.scale, near: test.near}, 50, rand.New(rand.NewPCG(1, 2)))
 		if (test.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), "environment: "+test.want) {
@@ -314,7 +314,7 @@ func TestScaled(t *testing.T) {
 	mustPanic(t, "an infinite bound", func() { Scaled(one, nil, [][2]float64{{0, math.Inf(1)}}) })
 	bonus := Scaled(&lineEnv{onReturn: func(_ *lineEnv, r float64) float64 { return r + 5 }}, nil, nil)
 	err := CheckEnv(bonus, 20, rand.New(rand.NewPCG(1, 2)))
-	if err == nil || !strings.Contains(err.Error(), "Step's reward is 4") {
+	if err == nil || !strings.Contains(err.Error(), "Step returned reward 4") {
 		t.Errorf("a reward that is not Reward's: error %v", err)
 	}
 }

@@ -319,7 +319,7 @@ func ParseMaze(text string) (*Maze, error) {
 			lo[i], hi[i] = min(lo[i], at[i]), max(hi[i], at[i])
 		}
 		if !mazeFits(hi[0]-lo[0]+1, hi[1]-lo[1]+1) {
-			return nil, fmt.Errorf(place+"from S to here it has more than the %d cells allowed, a ring of walls included",
+			return nil, fmt.Errorf(place+"from S to here the maze has more than the %d cells allowed, with its ring of walls",
 				hi[0]+1, hi[1]+1, maxMazeCells)
 		}
 		for r := max(at[0]-1, 0); r <= min(at[0]+1, len(lines)-1); r++ {

@@ -90,8 +90,8 @@ func TestParseMaze(t *testing.T) {
 		"S.G\n..G":                           "maze line 2, column 3: 'G' may not stand here",
 		"S#G":                                "maze line 1, column 3: this G cannot be reached from S; draw a free way from line 1, column 1",
 		"#S.\n###\n..G":                      "maze line 3, column 3: this G cannot be reached from S; draw a free way from line 1, column 2",
-		long + "..":                          "maze line 1, column 3332: from S to here it has more than the 10000 cells allowed",
-		strings.Repeat(".\n", 3331) + "S\nG": "maze line 3333, column 1: from S to here it has more than the 10000 cells allowed",
+		long + "..":                          "maze line 1, column 3332: from S to here the maze has more than the 10000 cells allowed",
+		strings.Repeat(".\n", 3331) + "S\nG": "maze line 3333, column 1: from S to here the maze has more than the 10000 cells allowed",
 	} {
 		_, err := ParseMaze(text)
 		if err == nil || !strings.HasPrefix(err.Error(), "qta: "+want) {

@@ -102,7 +102,7 @@ func TestPresets(t *testing.T) {
 // What makes no sense together is refused, and everything else is an agent.
 func TestCombinations(t *testing.T) {
 	const alone = "qta: parameter Critics is 1, which cannot disagree: " +
-		"Curriculum qta, Replay per, and td with Learner authors need 2 and above"
+		"Curriculum qta, Replay per, and Replay td with Learner authors need 2 or more"
 	for _, test := range []struct{ changes, want string }{
 		{"Critics=1", alone},
 		{"Critics=1 Curriculum=mega Replay=per", alone},
@@ -112,12 +112,12 @@ func TestCombinations(t *testing.T) {
 		{"Critics=1 Curriculum=random Uncertainty=bootstrap", ""},
 		{"Critics=2 Curriculum=qta Replay=per", ""},
 		{"Curriculum=mega Uncertainty=q",
-			"qta: parameter Curriculum is mega, which asks no uncertainty: Uncertainty q and UncertaintyNoise 0 go with qta"},
+			"qta: parameter Curriculum is mega, which uses no uncertainty: Uncertainty q and UncertaintyNoise 0 need Curriculum qta"},
 		{"Curriculum=her UncertaintyNoise=0.1",
-			"qta: parameter Curriculum is her, which asks no uncertainty: Uncertainty pun and UncertaintyNoise 0.1 go with qta"},
+			"qta: parameter Curriculum is her, which uses no uncertainty: Uncertainty pun and UncertaintyNoise 0.1 need Curriculum qta"},
 		{"Uncertainty=q UncertaintyNoise=0.1", ""},
 		{"Uncertainty=q Learner=authors",
-			"qta: parameter Learner is authors, which with Uncertainty q needs observations as long as goals, not 3 and 2"},
+			"qta: parameter Learner is authors, with Uncertainty q: observations and goals need the same length, not 3 and 2"},
 	} {
 		got := ""
 		if _, err := NewAgent(changed("", Small(), test.changes).Params, Sizes{3, 2, 2}, 1); err != nil {
@@ -216,7 +216,7 @@ func TestReadParams(t *testing.T) {
 		{"", "qta: parameters: unexpected end of JSON input", "line 1, column 1"},
 		{"\n\n  [1]", "qta: parameters: want a JSON object, such as {\"Batch\": 256}", "line 3, column 4"},
 		{`{"Batch": 1`, "qta: parameters: unexpected end of JSON input", "line 1, column 12"},
-		{"{\"Batch\": 1,\n}", "qta: parameters: nothing follows a comma: leave it out", "line 1, column 13"},
+		{"{\"Batch\": 1,\n}", "qta: parameters: a comma with nothing after it; remove it", "line 1, column 13"},
 		{`{} {}`, "qta: parameters: invalid character '{' after top-level value", "line 1, column "}, // 5, or 4 by another decoder
 		{"{\r\n\"Batch\": 12,\r\n\"Batch\": 12\r\n}\r\n", "qta: parameter Batch is given twice", "line 3, column 8"},
 		{`{"γ": 2, "Batch": 1}`, `qta: unknown parameter "γ"; "qta params" lists them`, "line 1, column 8"},

@@ -86,7 +86,7 @@ func ReadParams(r io.Reader, base Params) (Params, error) {
 	var syntax *json.SyntaxError
 	if errors.As(json.Unmarshal(text, new(any)), &syntax) {
 		if before := bytes.TrimRight(text[:syntax.Offset], "} \t\r\n"); bytes.HasSuffix(before, []byte(",")) {
-			return refuse(int64(len(before)), errors.New("qta: parameters: nothing follows a comma: leave it out"))
+			return refuse(int64(len(before)), errors.New("qta: parameters: a comma with nothing after it; remove it"))
 		}
 		return refuse(syntax.Offset, fmt.Errorf("qta: parameters: %w", syntax))
 	}
@@ -120,13 +120,13 @@ func (p Params) Validate() error {
 		}
 	}
 	if p.Curriculum != "qta" && (p.Uncertainty == "q" || p.UncertaintyNoise > 0) {
-		return fmt.Errorf("qta: parameter Curriculum is %s, which asks no uncertainty: "+
-			"Uncertainty %s and UncertaintyNoise %v go with qta", p.Curriculum, p.Uncertainty, p.UncertaintyNoise)
+		return fmt.Errorf("qta: parameter Curriculum is %s, which uses no uncertainty: "+
+			"Uncertainty %s and UncertaintyNoise %v need Curriculum qta", p.Curriculum, p.Uncertainty, p.UncertaintyNoise)
 	}
 	asked := p.Curriculum == "qta" || p.Replay == "per" || p.Replay == "td" && p.Learner == "authors"
 	if p.Critics == 1 && asked {
 		return errors.New("qta: parameter Critics is 1, which cannot disagree: " +
-			"Curriculum qta, Replay per, and td with Learner authors need 2 and above")
+			"Curriculum qta, Replay per, and Replay td with Learner authors need 2 or more")
 	}
 	return nil
 }

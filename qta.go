@@ -314,7 +314,7 @@ func (a *Agent) Evaluate(env Env, rollouts int, seed uint64) (Evaluation, error)
 		return Evaluation{}, errTwoInstances
 	}
 	if rollouts < 1 {
-		return Evaluation{}, fmt.Errorf("qta: an evaluation of %d rollouts, allowed are 1 and above", rollouts)
+		return Evaluation{}, fmt.Errorf("qta: an evaluation has %d rollouts, allowed are 1 and above", rollouts)
 	}
 	return a.evaluateWith(env, rollouts, newStream(seed, forEvaluation))
 }

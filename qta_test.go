@@ -196,10 +196,10 @@ func TestTrainErrors(t *testing.T) {
 		before          int
 		want            string
 	}{
-		{maze, one, o, 0, "qta: environment of sizes {Observation:2 Goal:2 Action:2} for an agent of sizes {Observation:3"},
-		{one, maze, o, 0, "qta: environment of sizes"},
-		{nil, one, o, 0, "qta: there is no environment"},
-		{one, nil, o, 0, "qta: there is no environment"},
+		{maze, one, o, 0, "qta: the environment has sizes {Observation:2 Goal:2 Action:2}, the agent {Observation:3"},
+		{one, maze, o, 0, "qta: the environment has sizes"},
+		{nil, one, o, 0, "qta: an environment is nil"},
+		{one, nil, o, 0, "qta: an environment is nil"},
 		{one, one, o, 0, "qta: training and evaluation need two instances"},
 		{incomparable{lineEnv: one}, incomparable{lineEnv: new(lineEnv)}, TrainOptions{Steps: 3, EvalEvery: 7, Rollouts: 1}, 0, ""}, // count as two
 		{one, new(lineEnv), TrainOptions{Steps: 1, Rollouts: 1}, 0, "qta: EvalEvery is 0 and Rollouts is 1, allowed are 1 and above"},
@@ -213,13 +213,13 @@ func TestTrainErrors(t *testing.T) {
 		{state(func(e *lineEnv, s *State) { s.Desired[0] = float64(e.steps / 4) }), one, o, 0, // in one slice
 			"qta: step 4: environment: number 0 of the desired goal went from 0 to 1 within an episode"},
 		{&lineEnv{onReturn: func(e *lineEnv, r float64) float64 { return r - float64(e.steps/5) }}, one, o, 0,
-			"qta: step 5: environment: Step's reward is "},
+			"qta: step 5: environment: Step returned reward "},
 		{&lineEnv{onReward: func(e *lineEnv, achieved, desired []float64, r float64) float64 {
 			if desired[0] != e.goal[0] {
 				return math.NaN() // in hindsight
 			}
 			return r
-		}}, one, o, 0, "qta: step 6: environment: Reward is NaN of the goal achieved by step 3 and a replayed goal"},
+		}}, one, o, 0, "qta: step 6: environment: Reward is NaN for the goal achieved by step 3 and a replayed goal"},
 
 		// What the evaluation's has.
 		{one, state(func(_ *lineEnv, s *State) { s.Observation = nil }), o, 0,
@@ -227,7 +227,7 @@ func TestTrainErrors(t *testing.T) {
 		{one, state(func(e *lineEnv, s *State) { s.Desired[0] = float64(e.steps / 3) }), o, 0, // in one slice
 			"qta: step 7: environment: after step 3 of an evaluation's rollout number 0 of the desired goal went from 0 to 1"},
 		{one, &lineEnv{onReward: func(_ *lineEnv, _, _ []float64, r float64) float64 { return r / 2 }}, o, 0,
-			"qta: step 7: environment: after step 1 of an evaluation's rollout Step's reward is -0.5 and"},
+			"qta: step 7: environment: after step 1 of an evaluation's rollout Step returned reward -0.5 and"},
 
 		// Within an episode training goes on in the environment it began in.
 		{&lineEnv{onStep: func(e *lineEnv, _ []float64) { e.speed += 0.001 }}, one, o, 13, "qta: step 11: environment: "},
@@ -379,10 +379,10 @@ func TestWithinTraining(t *testing.T) {
 	}
 	a.policy.net.params[0] = float32(math.NaN()) // whose actions are not taken
 	for want, err := range map[string]error{
-		"qta: step 30: policy: NaN is not":   second(a.Evaluate(new(lineEnv), 1, 1)),
-		"qta: there is no environment":       second(a.Evaluate(nil, 1, 1)),
-		"qta: an evaluation of 0 rollouts":   second(a.Evaluate(env, 0, 1)),
-		"qta: environment of sizes {Observa": second(a.Evaluate(new(scriptedEnv), 1, 1)),
+		"qta: step 30: policy: NaN is not":        second(a.Evaluate(new(lineEnv), 1, 1)),
+		"qta: an environment is nil":              second(a.Evaluate(nil, 1, 1)),
+		"qta: an evaluation has 0 rollouts":       second(a.Evaluate(env, 0, 1)),
+		"qta: the environment has sizes {Observa": second(a.Evaluate(new(scriptedEnv), 1, 1)),
 	} {
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)

@@ -119,7 +119,7 @@ func ReadSafetensors(r io.Reader) (a *Agent, err error) {
 		return nil, err
 	}
 	if len(data) < 8 || binary.LittleEndian.Uint64(data) > uint64(len(data)-8) {
-		return nil, errors.New("ends within its header")
+		return nil, errors.New("it ends inside its header")
 	}
 	n := 8 + binary.LittleEndian.Uint64(data)
 	text, numbers := data[8:n], data[n:]
@@ -153,11 +153,11 @@ func readHeader(text []byte) (places map[string]tensorPlace, metadata map[string
 	}
 	delete(members, "__metadata__")
 	if err = cmp.Or(err, fromJSON(toJSON(members), &places)); err != nil || text[0] != '{' || !utf8.Valid(text) {
-		return nil, nil, fmt.Errorf("its header: not as the format has it, from { on, in UTF-8: %v", err)
+		return nil, nil, fmt.Errorf("its header is not JSON in UTF-8 that begins with {: %v", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(places)) {
 		if dtype := places[name].DType; dtype != "F32" {
-			return nil, nil, fmt.Errorf("the tensor %.99s is of %.20q; only F32 is read", oneLine(name), dtype)
+			return nil, nil, fmt.Errorf("the tensor %.99s has the type %.20q; only F32 is read", oneLine(name), dtype)
 		}
 	}
 	return places, metadata, nil
@@ -192,11 +192,11 @@ func agentOf(metadata map[string]string, length int) (*Agent, error) {
 	var scaling inputScaling
 	for i, key := range []string{"sizes", "seed", "inputs", "parameters"} {
 		if err := fromJSON([]byte(metadata[key]), []any{&s, &seed, &scaling, &p}[i]); err != nil {
-			return nil, fmt.Errorf("its metadata has no %q as WriteSafetensors has: %w", key, bare(err))
+			return nil, fmt.Errorf("its metadata has no valid %q, which WriteSafetensors writes: %w", key, bare(err))
 		}
 	}
 	if criticWeights(&p, s) > float64(length/4) { // before anything is made
-		return nil, errors.New("shorter than its networks")
+		return nil, errors.New("it is shorter than its networks")
 	}
 	a, err := NewAgent(p, s, seed)
 	if err != nil {
@@ -224,7 +224,7 @@ func (a *Agent) fillTensors(places map[string]tensorPlace, numbers []byte) error
 	for _, t := range tensors {
 		place, want := places[t.name], []int{end, end + 4*t.size}
 		if !slices.Equal(place.Shape, t.shape) || !slices.Equal(place.Offsets, want) || want[1] > len(numbers) {
-			return fmt.Errorf("the tensor %s is of shape %v at bytes %v, want shape %v at bytes %v of %d", t.name,
+			return fmt.Errorf("the tensor %s has shape %v at bytes %v, want shape %v at bytes %v of %d", t.name,
 				place.Shape, place.Offsets, t.shape, want, len(numbers))
 		}
 		for k := range t.size {

@@ -131,34 +131,34 @@ func TestReadSafetensorsRefusals(t *testing.T) {
 		refuse(fmt.Sprint("a cut after byte ", k), data[:k], "")
 	}
 	for _, length := range []uint64{1 << 62, uint64(len(data) - 7)} {
-		refuse("a long header", append(binary.LittleEndian.AppendUint64(nil, length), data[8:]...), "ends within its header")
+		refuse("a long header", append(binary.LittleEndian.AppendUint64(nil, length), data[8:]...), "it ends inside its header")
 	}
 	refuse("too long", append(slices.Clone(data), 0), "16 tensors of 141 bytes, its networks have 16 of 140")
 	refuse("NaN", append(slices.Clone(data[:len(data)-4]), 0, 0, 0xc0, 0x7f), "number 1 of the tensor head.1.bias is NaN")
 	const first = `"policy.0.weight":{"dtype":"F32","shape":[1,4],"data_offsets":[0,16]}`
 	for _, test := range []struct{ old, new, want string }{
-		{"{", "[{", "its header: "},
-		{"{", " {", "its header: not as the format has it, from { on"},
-		{first, `"policy.0.weight":7`, "its header: not as"},
-		{`"F32"`, `"BF16"`, `the tensor policy.0.weight is of "BF16"; only F32 is read`},
-		{`"shape":[1,4]`, `"shape":[4,1]`, "the tensor policy.0.weight is of shape [4 1] at bytes [0 16], want shape [1 4]"},
-		{`"shape":[1,4]`, `"shape":[1,4],"more":1`, "its header: not as"},
-		{`[0,16]`, `[-16,0]`, "policy.0.weight is of shape [1 4] at bytes [-16 0], want shape [1 4] at bytes [0 16] of 140"},
-		{`[16,20]`, `[0,4]`, "policy.0.weight is of shape [1 4] at bytes [0 16], want shape [1 4] at bytes [4 20]"},
-		{`"policy.0.bias"`, `"policy.0.bios"`, `the tensor policy.0.bias is of shape [] at bytes []`},
+		{"{", "[{", "its header"},
+		{"{", " {", "its header is not JSON in UTF-8 that begins with {"},
+		{first, `"policy.0.weight":7`, "its header is not"},
+		{`"F32"`, `"BF16"`, `the tensor policy.0.weight has the type "BF16"; only F32 is read`},
+		{`"shape":[1,4]`, `"shape":[4,1]`, "the tensor policy.0.weight has shape [4 1] at bytes [0 16], want shape [1 4]"},
+		{`"shape":[1,4]`, `"shape":[1,4],"more":1`, "its header is not"},
+		{`[0,16]`, `[-16,0]`, "policy.0.weight has shape [1 4] at bytes [-16 0], want shape [1 4] at bytes [0 16] of 140"},
+		{`[16,20]`, `[0,4]`, "policy.0.weight has shape [1 4] at bytes [0 16], want shape [1 4] at bytes [4 20]"},
+		{`"policy.0.bias"`, `"policy.0.bios"`, `the tensor policy.0.bias has shape [] at bytes []`},
 		{`"policy.0.bias"`, `"policy.0.weight"`, "policy.0.weight comes twice"},
 		{first, first + `,"more":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}`, "17 tensors of 140 bytes, its"},
 		{`"qta":`, `"seed":"1","qta":`, "seed comes twice"},
-		{`"seed":"1"`, `"seed":1`, "its header: "},
+		{`"seed":"1"`, `"seed":1`, "its header"},
 		{`\"clip\":5`, `\"clip\":0`, "the clip of the inputs is 0"},
-		{`"__metadata__"`, `"metadata"`, "its header: not as"},
-		{`"sizes":`, `"sices":`, `its metadata has no "sizes" as WriteSafetensors has`},
-		{`"seed":"1"`, `"seed":"-1"`, `its metadata has no "seed" as WriteSafetensors has`},
-		{`\"Batch\":16`, `\"Botch\":16`, `its metadata has no "parameters" as WriteSafetensors has: json: unknown field "Botch"`},
+		{`"__metadata__"`, `"metadata"`, "its header is not"},
+		{`"sizes":`, `"sices":`, `its metadata has no valid "sizes", which WriteSafetensors writes`},
+		{`"seed":"1"`, `"seed":"-1"`, `its metadata has no valid "seed", which WriteSafetensors writes`},
+		{`\"Batch\":16`, `\"Botch\":16`, `its metadata has no valid "parameters", which WriteSafetensors writes: json: unknown field "Botch"`},
 		{`\"Batch\":16`, `\"Batch\":0`, "parameter Batch is 0"},
-		{`\"HiddenSize\":1`, `\"HiddenSize\":4096`, "shorter than its networks"},
-		{`\"Critics\":2`, `\"Critics\":3`, `the tensor critic.2.0.weight is of shape []`},
-		{`\"Observation\":2`, `\"Observation\":9223372036854775807`, "shorter than its networks"},
+		{`\"HiddenSize\":1`, `\"HiddenSize\":4096`, "it is shorter than its networks"},
+		{`\"Critics\":2`, `\"Critics\":3`, `the tensor critic.2.0.weight has shape []`},
+		{`\"Observation\":2`, `\"Observation\":9223372036854775807`, "it is shorter than its networks"},
 		{`\"Observation\":2`, `\"Observation\":0`, "sizes"},
 		{`\"mean\":[`, `\"mean\":[1,`, "5 means and 4 scales of the inputs, want 4"},
 		{`\"scale\":[`, `\"scale\":[1,`, "4 means and 5 scales of the inputs, want 4"},

@@ -61,7 +61,7 @@ func (d *directory) close() {
 func ours(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return words.BadFile(err, "%s is no directory to write in: %w; name another one", dir, words.Cause(err))
+		return words.BadFile(err, "%s is not a directory to write in: %w; name another one", dir, words.Cause(err))
 	}
 	// An agent that another process has made since then is seen, too.
 	if exists(filepath.Join(dir, AgentFile)) || exists(filepath.Join(dir, PreviousFile)) {
@@ -151,19 +151,20 @@ func load(dir string) (*Run, error) {
 		}
 		switch {
 		case errors.Is(err, errors.ErrUnsupported):
-			return nil, words.BadInput("%s is of another version of qta: %s; use that version, or name another directory",
+			return nil, words.BadInput("another version of qta wrote %s: %s; use that version, or name another directory",
 				path, words.Bare(err))
 		case err != nil:
 			damage = cmp.Or(damage, fmt.Errorf("%s is damaged: %s", path, words.Bare(err)))
 			continue
 		case damage != nil:
-			r.Warning = fmt.Errorf("%w; the one before it, of step %d, is used", damage, r.Agent.Steps())
+			r.Warning = fmt.Errorf("%w; using the one before it, from step %d", damage, r.Agent.Steps())
 		}
 		r.Run = r.state.identity(r.Agent)
 		return r, nil
 	}
 	if damage != nil {
-		damage = words.BadInput("%w, and no other is whole: restore it, or remove all files of the run to begin it anew", damage)
+		damage = words.BadInput("%w, and there is no whole one: restore it, or remove all files of the run "+
+			"to begin it anew", damage)
 	}
 	return nil, damage
 }

@@ -146,7 +146,7 @@ func TestCharts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	has(t, string(files[PageFile]), "<strong>98 %</strong> of 200 rollouts", "step 700 of training", "2000 of 150000",
+	has(t, string(files[PageFile]), "<strong>98 %</strong> of 200 fresh rollouts", "step 700 of training", "2000 of 150000",
 		"at half</th><td>at step 1000<", "perfect evaluation</th><td>at step 2000<")
 }
 
@@ -280,7 +280,7 @@ func TestPage(t *testing.T) {
 	}
 	page := roomtest.Read(t, dir, PageFile)
 	has(t, page, "Query The Agent on maze 1U5", "held-out success", "first at the goal", "After 200 environment steps",
-		"film-w", "<code>go run ./cmd/qta -maze 1U5 -params small ", "stood at the goal: 0.00", "path length")
+		"film-w", "<code>go run ./cmd/qta -maze 1U5 -params small ", "0.00 of its rollouts ended at the goal; 0.00", "path length")
 	if strings.Contains(page, "NaN") || strings.Contains(page, "http-equiv=\"refresh\"") {
 		t.Error("the page has a number that is none, or loads itself again after the end")
 	}

@@ -42,7 +42,7 @@ func (f Fingerprint) difference(here Fingerprint) string {
 	for t := range min(len(f), len(here)) {
 		for i := range min(len(f[t]), len(here[t])) {
 			if x, y := f[t][i], here[t][i]; !(math.Abs(x-y) <= 1e-9+float64(1e-6*math.Abs(x))) {
-				return fmt.Sprintf("number %d of what an episode that is always the same gives after step %d is %v there, "+
+				return fmt.Sprintf("in an episode with fixed actions number %d after step %d is %v there, "+
 					"%v here", i, t, x, y)
 			}
 		}

@@ -52,7 +52,7 @@ func (id *Identity) UnmarshalJSON(text []byte) error {
 	p, learner := &read.Parameters, formerly[read.Parameters.former]
 	switch id.Params = p.Params; learner {
 	case "":
-		return errors.New("its parameters are of an earlier version, and no learner's of this one")
+		return errors.New("an earlier version wrote its parameters, which match no learner of this one")
 	case "authors":
 		id.Params.PredictiveGradient = "joint" // which was "separate"
 		fallthrough

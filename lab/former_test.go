@@ -21,7 +21,7 @@ func TestFormer(t *testing.T) {
 		t.Errorf("without HiddenSize: %v", err)
 	}
 	former := strings.Replace(body, `"Learner": "paper"`, `"HeadLoss": "norm"`, 1)
-	if _, err := decodeRecord(sealed([]byte(former))); err == nil || !strings.Contains(err.Error(), "no learner's") {
+	if _, err := decodeRecord(sealed([]byte(former))); err == nil || !strings.Contains(err.Error(), "no learner of this one") {
 		t.Errorf("of no learner: error %v", err)
 	}
 }

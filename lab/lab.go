@@ -102,13 +102,13 @@ func (s *session) check(ctx context.Context, env qta.Env) error {
 	}
 	if !s.Unchecked {
 		if text := disagreement(env, s.env, min(s.Params.Horizon, 1000)); text != "" {
-			return words.BadInput("the instances for training (there) and for evaluations (here) are not one environment: "+
-				"%s; Options.Unchecked trains in them as they are", text)
+			return words.BadInput("the environments for training (there) and for evaluation (here) differ: "+
+				"%s; Options.Unchecked trains in them all the same", text)
 		}
 	}
 	if was := s.state.Rewards; was != nil && !slices.Equal(was, rewards(s.env, s.agent)) {
-		return words.BadInput("%s holds another run: the environment has changed: Reward of goals that the run has seen is "+
-			"no longer what it was; name another directory", s.dir.path)
+		return words.BadInput("%s holds another run: the environment has changed: Reward now gives "+
+			"other numbers for goals that the run has seen; name another directory", s.dir.path)
 	}
 	return nil
 }
@@ -154,10 +154,10 @@ func (o Options) Check(env qta.Env) error {
 	case o.Steps < 1 || o.Steps > MaxSteps:
 		return words.BadInput("the budget is %d steps, allowed are 1 to %d", o.Steps, MaxSteps)
 	case o.EvalEvery < 1 || o.EvalEvery > o.Steps:
-		return words.BadInput("with evaluations every %d steps and a budget of %d the run would have none; "+
+		return words.BadInput("with evaluations every %d steps and a budget of %d the run would have no evaluation; "+
 			"evaluate more often, or give it more steps", o.EvalEvery, o.Steps)
 	case o.Steps/o.EvalEvery > MaxEvaluations:
-		return words.BadInput("evaluations every %d steps are %d in %d steps, allowed are %d; evaluate less often",
+		return words.BadInput("evaluating every %d steps gives %d evaluations in %d steps, allowed are %d; evaluate less often",
 			o.EvalEvery, o.Steps/o.EvalEvery, o.Steps, MaxEvaluations)
 	case bytes > mostMemory:
 		return words.BadInput("the networks and a minibatch would take %.0f GB, allowed are %d: "+
@@ -199,7 +199,7 @@ func newSession(d *directory, env, evaluation qta.Env, o *Options) (*session, er
 			if _, broken := errors.AsType[*qta.EnvError](err); broken { // training would refuse it, too
 				return nil, words.BadInput("%w", err)
 			} else if err != nil {
-				return nil, words.BadInput("%w; Options.Unchecked trains in it as it is", err)
+				return nil, words.BadInput("%w; Options.Unchecked trains in it all the same", err)
 			}
 		}
 	}
@@ -252,7 +252,7 @@ func (s *session) reached() bool {
 func (s *session) redraw() error {
 	at := s.agent.Steps()
 	if at != s.Steps && at != s.agent.SolvedAt() {
-		return words.BadInput("the run in %s stands at step %d, past where these limits would have ended it; "+
+		return words.BadInput("the run in %s is at step %d, later than these limits would have ended it; "+
 			"give it more than %[2]d steps, and Continue (-stop never) if it is solved", s.dir.path, at)
 	}
 	r, b := s.record, s.before
@@ -417,9 +417,9 @@ func (s *session) fail(err error) error {
 	s.record.State, s.record.Outcome.Message = Failed, words.Bare(err)
 	s.draw() // if that fails too, err is the one to report
 	if s.dir.held() != nil {
-		return fmt.Errorf("%w; it has the checkpoint of step %d", err, s.saved)
+		return fmt.Errorf("%w; its last save is from step %d", err, s.saved)
 	}
-	return fmt.Errorf("%w; the checkpoint of step %d is kept in %s", err, s.saved, s.dir.path)
+	return fmt.Errorf("%w; the save from step %d is kept in %s", err, s.saved, s.dir.path)
 }
 
 // draw writes all files but agent.qta.

@@ -101,7 +101,7 @@ func TestCurriculum(t *testing.T) {
 	train(t, own(parts))
 	sameRun(t, "a run in parts", parts, whole)
 	page := roomtest.Read(t, whole, PageFile)
-	for _, want := range []string{"The agent has the goals of the curriculum of its user,", "goals by a curriculum of its user"} {
+	for _, want := range []string{"The agent's goals come from the curriculum of its user.", "goals by a curriculum of its user"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -170,7 +170,7 @@ func trainIced(t *testing.T, o Options, part, bonus float64) error {
 // A run is not continued, nor said to be done, in an environment that has changed;
 // one that is too old to know its environment is.
 func TestFingerprint(t *testing.T) {
-	const changed = "the environment has changed: number 0 of what an episode that is always the same gives after step 1 is 1."
+	const changed = "the environment has changed: in an episode with fixed actions number 0 after step 1 is 1."
 	o := tinyRun(filepath.Join(t.TempDir(), "run"))
 	o.Steps = 60
 	for _, test := range []struct {
@@ -232,7 +232,7 @@ func TestChangedEnvironment(t *testing.T) {
 		radius, pace float64
 		want         string
 	}{
-		{0.35, 1, ""}, {0.45, 1, "the environment has changed: Reward of goals"}, {0.35, 0.9, "the environment has changed, takes"},
+		{0.35, 1, ""}, {0.45, 1, "the environment has changed: Reward now gives"}, {0.35, 0.9, "the environment has changed, takes"},
 		{0.35, 1, ""},
 	} {
 		err := train(o, test.radius, test.pace)
@@ -249,12 +249,12 @@ func TestChangedEnvironment(t *testing.T) {
 // and goals.
 func TestInstances(t *testing.T) {
 	env := func() *altered { return &altered{roomtest.Maze(t, "1U5").Env(), 0.35, 1, nil} }
-	const differ = "are not one environment: "
+	const differ = "differ: "
 	for want, training := range map[string]qta.Env{
-		"":                          elsewhere{env()},
-		"another answer than in an": chancy{env()},
-		differ + "Reward of the same two goals is -1 there, 0 here":          &altered{env().Env, 0.25, 1, nil},
-		differ + "number 0 of what an episode that is always the same gives": iced{env(), 0.9, 0},
+		"": elsewhere{env()},
+		"an episode with the same generator and actions answered otherwise": chancy{env()},
+		differ + "Reward of the same two goals is -1 there, 0 here":         &altered{env().Env, 0.25, 1, nil},
+		differ + "in an episode with fixed actions number 0":                iced{env(), 0.9, 0},
 		differ + "Reward of": qta.Scaled(env(), [][2]float64{{0, 100}, {0, 100}}, [][2]float64{{0, 100}, {0, 100}}),
 	} {
 		o := tinyRun(filepath.Join(t.TempDir(), "run"))
@@ -290,7 +290,7 @@ func TestUnfitEnvironment(t *testing.T) {
 		err := trainIced(t, o, 1, 5)
 		_, input := errors.AsType[InputError](err)
 		begun := exists(filepath.Join(o.Dir, AgentFile))
-		if err == nil || !strings.Contains(err.Error(), "Step's reward is ") || input == o.Unchecked || begun != o.Unchecked {
+		if err == nil || !strings.Contains(err.Error(), "Step returned reward ") || input == o.Unchecked || begun != o.Unchecked {
 			t.Errorf("unchecked is %v: error %v", o.Unchecked, err)
 		}
 	}

@@ -56,8 +56,8 @@ func (v *view) Changed(name string) bool {
 func (v *view) files() (files map[string][]byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = words.BadInput("what is attached to the agent is of no run and cannot be drawn: %v; "+
-				"name another directory, or mend the environment's Place or StateAt", r)
+			err = words.BadInput("the data attached to the agent cannot be drawn: %v; "+
+				"name another directory, or repair the environment's Place or StateAt", r)
 		}
 	}()
 	files = map[string][]byte{}
@@ -136,21 +136,21 @@ func (v *view) charts() (charts []chart) {
 		charts = append(charts, chart{p.Draw(), caption})
 	}
 	add(fmt.Sprintf("Learning curve on %s: success of the evaluations", id.subject()),
-		"Success of each evaluation: the fraction of its rollouts at the goal after their last step.",
+		"Success of each evaluation: the fraction of its rollouts that end at the goal.",
 		draw.Axis{Name: "success", Unit: "fraction of " + words.Count(id.Rollouts, "rollout"), High: 1},
 		v.series("", func(e qta.Evaluation) float64 { return e.Success }))
-	add("Goals", "Goals of training until each evaluation, and how many of them were reached.",
+	add("Goals", "Goals pursued in training before each evaluation, and how many of them were reached.",
 		draw.Axis{Name: "goals", Unit: "count"},
 		v.series("set", func(e qta.Evaluation) float64 { return float64(e.GoalsSet) }),
 		v.series("of these, reached", func(e qta.Evaluation) float64 { return float64(e.GoalsReached) }))
-	add("critics' loss", "Equation 2, the latest minibatch's: how far the critics are from their targets.",
+	add("critics' loss", "Equation 2 on the latest minibatch: how far the critics are from their targets.",
 		draw.Axis{Name: "critics' loss", Unit: "rewards²"},
 		v.series("", func(e qta.Evaluation) float64 { return e.CriticLoss }))
 	equation := "Equation 4"
 	if p := id.Params; p.Learner != "paper" || p.Uncertainty == "bootstrap" || p.Uncertainty == "ensemble" {
-		equation = "What stands in Equation 4's place"
+		equation = "The loss that replaces Equation 4"
 	}
-	add("predictive loss", equation+", the latest minibatch's: how far the heads are from the next state.",
+	add("predictive loss", equation+" on the latest minibatch: how far the heads' predictions are from the next state.",
 		draw.Axis{Name: "predictive loss", Unit: strings.NewReplacer("cell", "cells", "^2", "²").Replace(id.lossUnit())},
 		v.series("", func(e qta.Evaluation) float64 { return e.PredictiveLoss }))
 	return charts

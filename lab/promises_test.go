@@ -202,7 +202,7 @@ func TestDiskFull(t *testing.T) {
 		}
 	}
 	err := Train(t.Context(), maze(t), maze(t), o)
-	if err == nil || !strings.Contains(err.Error(), AgentFile+" cannot be written") || !strings.Contains(err.Error(), "the checkpoint of step 70 is kept") {
+	if err == nil || !strings.Contains(err.Error(), AgentFile+" cannot be written") || !strings.Contains(err.Error(), "the save from step 70 is kept") {
 		t.Errorf("error %v", err)
 	}
 	if r, err := ReadRecord(filepath.Join(dir, RecordFile)); err != nil || r.State != Failed || r.Ended() {
@@ -263,7 +263,7 @@ func TestVersions(t *testing.T) {
 	data[len("qta checkpoint\n\x00")]++ // the number of its format
 	sum := sha256.Sum256(data[:len(data)-sha256.Size])
 	roomtest.Write(t, path, string(append(data[:len(data)-sha256.Size], sum[:]...)))
-	refused(t, "another format", tinyRun(dir), "is of another version of qta", "format")
+	refused(t, "another format", tinyRun(dir), "another version of qta wrote", "format")
 
 	dir = filepath.Join(t.TempDir(), "run")
 	stopAt(t, tinyRun(dir), 30)
@@ -280,7 +280,7 @@ func TestUndrawable(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "run")
 		stopAt(t, tinyRun(dir), 30)
 		attach(t, dir, change)
-		refused(t, "not to be drawn", tinyRun(dir), "is of no run and cannot be drawn: ", "; name another directory")
+		refused(t, "not to be drawn", tinyRun(dir), "the data attached to the agent cannot be drawn: ", "; name another directory")
 	}
 }
 
@@ -295,7 +295,7 @@ func TestRefusals(t *testing.T) {
 		want   string
 	}{
 		{func(o *Options) { o.Dir = "" }, "no directory"},
-		{func(o *Options) { o.EvalEvery = 201 }, "the run would have none"},
+		{func(o *Options) { o.EvalEvery = 201 }, "the run would have no evaluation"},
 		{func(o *Options) { o.Steps, o.EvalEvery = 1_000_010, 10 }, "allowed are 100000"},
 		{func(o *Options) { o.Steps = 0 }, "the budget is 0 steps"},
 		{func(o *Options) { o.Params.HiddenSize, o.Params.HiddenLayers, o.Params.Critics = 4096, 16, 64 }, "would take 2"},
@@ -308,7 +308,7 @@ func TestRefusals(t *testing.T) {
 		{func(o *Options) { o.Dir, o.Rollouts = used, 3 }, "the number of rollouts is 2 there, 3 here"},
 		{func(o *Options) { o.Dir, o.Params.Batch = used, 17 }, "Batch is 16 there, 17 here"},
 		{func(o *Options) { o.Dir, o.Name = used, "4x5" }, "the environment is 1U5 there, 4x5 here"},
-		{func(o *Options) { o.Dir, o.Steps = used, 25 }, "stands at step 30"},
+		{func(o *Options) { o.Dir, o.Steps = used, 25 }, "is at step 30"},
 	} {
 		o := tinyRun(filepath.Join(t.TempDir(), "new"))
 		test.change(&o)

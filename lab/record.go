@@ -266,7 +266,7 @@ func (id Identity) Differences(other Identity) (list []string) {
 	compare("the version of qta", id.Version, other.Version)
 	compare("the environment", id.Environment, other.Environment)
 	if id.Environment == other.Environment && !slices.Equal(id.Map, other.Map) {
-		list = append(list, fmt.Sprintf("the map of %s is another there", id.Environment))
+		list = append(list, fmt.Sprintf("the map of %s differs", id.Environment))
 	}
 	compare("-seed", id.Seed, other.Seed)
 	compare("-eval", id.EvalEvery, other.EvalEvery)
@@ -394,7 +394,7 @@ func decodeRecord(data []byte) (*Record, error) {
 	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) // as Git for Windows ends lines
 	var head struct{ Format int }
 	if err := json.Unmarshal(data, &head); err == nil && head.Format == 0 {
-		return nil, errors.New("it is no record of a run")
+		return nil, errors.New("it is not the record of a run")
 	} else if err == nil && head.Format != recordFormat {
 		return nil, fmt.Errorf("its format is %d, this program reads %d: %w", head.Format, recordFormat,
 			errors.ErrUnsupported)
@@ -430,7 +430,7 @@ func (r *Record) check() error {
 // check refuses what decides no run.
 func (id Identity) check() error {
 	if id.EvalEvery < 1 || id.Rollouts < 1 {
-		return fmt.Errorf("evaluations every %d steps, of %d rollouts; want 1 or more of both", id.EvalEvery, id.Rollouts)
+		return fmt.Errorf("eval_every is %d and eval_rollouts %d; want 1 or more of both", id.EvalEvery, id.Rollouts)
 	}
 	if len(id.Map) > 0 {
 		if _, err := qta.ParseMaze(id.mapText()); err != nil {
@@ -482,7 +482,7 @@ func Collect(dirs []string) (*Collection, error) {
 		if err != nil {
 			return nil, words.BadFile(err, "%s cannot be read: %w", dir, words.Cause(err))
 		} else if info, err := os.Stat(target); err == nil && !info.IsDir() {
-			return nil, words.BadInput("%s is no directory", dir)
+			return nil, words.BadInput("%s is not a directory", dir)
 		}
 		filepath.WalkDir(target, func(path string, entry fs.DirEntry, err error) error {
 			record := filepath.Join(path, RecordFile)

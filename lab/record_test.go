@@ -81,7 +81,7 @@ func TestRecord(t *testing.T) {
 	body, _, _ := strings.Cut(string(text), checksumBefore) // What no run has is named.
 	for _, odd := range []struct{ old, new, want string }{
 		{`"HiddenSize"`, `"Size"`, `"Size"`}, {`"HiddenSize": 64`, `"HiddenSize": 0`, "HiddenSize"}, {`"solved"`, `"lost"`, "lost"},
-		{`"eval_every": 1000`, `"eval_every": 0`, "every 0"}, {"#.S", "#..", "start"}, {`"format": 2`, `"format": 3`, "its format is 3"}, {`"steps": 150000`, `"steps": 0`, "limits.steps"},
+		{`"eval_every": 1000`, `"eval_every": 0`, "eval_every is 0"}, {"#.S", "#..", "start"}, {`"format": 2`, `"format": 3`, "its format is 3"}, {`"steps": 150000`, `"steps": 0`, "limits.steps"},
 	} {
 		if _, err := decodeRecord(sealed([]byte(strings.Replace(body, odd.old, odd.new, 1)))); err == nil || !strings.Contains(err.Error(), odd.want) {
 			t.Errorf("%s for %s: error %v, want %q", odd.new, odd.old, err, odd.want)

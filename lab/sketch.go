@@ -79,7 +79,7 @@ func (s *Sketch) check() error {
 		finite = finite && shape.Radius-shape.Radius == 0 && len(shape.Points) > 0
 	}
 	if !finite {
-		return words.BadInput("the environment's sketch has no size, a shape without points, or a number that is not finite")
+		return words.BadInput("the environment's Sketch has no size, a shape without points, or a number that is not finite")
 	}
 	return nil
 }

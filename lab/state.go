@@ -101,7 +101,7 @@ func readState(a *qta.Agent) (*state, error) {
 		err = s.identity(a).check()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("what is attached to the agent is no run: %w", err)
+		return nil, fmt.Errorf("the data attached to the agent is not a run: %w", err)
 	}
 	a.Attach(s.Attached)
 	return s, nil

@@ -46,9 +46,9 @@ type call struct {
 func commands() []command {
 	const many = math.MaxInt
 	return []command{
-		{"train", "train an agent; what qta does where no command is named", "qta [-maze NAME|FILE] [flags]",
+		{"train", "train an agent; this is what qta does without a command", "qta [-maze NAME|FILE] [flags]",
 			"qta -maze 1U5 -params small -seed 3", trainText, 0, 0, trainCommand},
-		{"params", "list sets and parameters, or tell everything about one", "qta params [NAME]",
+		{"params", "list sets and parameters, or describe one in full", "qta params [NAME]",
 			"qta params Batch", "", 0, 1, paramsCommand},
 		{"maze", "show a maze, its size and its path length", "qta maze NAME|FILE [-o FILE]",
 			"qta maze 12x5 -o 12x5.svg", mazeText, 1, 1, mazeCommand},
@@ -57,17 +57,17 @@ func commands() []command {
 		{"sweep", "train every run that a file lists", "qta sweep FILE [flags], or qta sweep -figure N [flags]",
 			"qta sweep -figure 2 -mazes 1U5 -params small > sweep.txt && qta sweep sweep.txt -jobs 2", sweepText,
 			0, 1, sweepCommand},
-		{"status", "say how far every run within directories is", "qta status DIR...",
+		{"status", "say how far every run in directories is", "qta status DIR...",
 			"qta status runs", "", 1, many, statusCommand},
-		{"report", "compare all runs within directories with the paper, as a page", "qta report DIR... [flags]",
+		{"report", "compare all runs in directories with the paper, on a page", "qta report DIR... [flags]",
 			"qta report runs -o report.html", "", 1, many, reportCommand},
 		{"export", "write the networks of a run to a safetensors file", "qta export DIR [-o FILE]",
 			"qta export runs/4x5-quick-1 -o agent.safetensors", "", 1, 1, exportCommand},
-		{"check", "hold the code to golden vectors of Equation N, or of all, in numbers", "qta check [N] [-vectors DIR]",
+		{"check", "compare the code with the golden vectors of Equation N, or of all", "qta check [N] [-vectors DIR]",
 			"qta check 5", "", 0, 1, checkCommand},
-		{"version", "say which version of the algorithm this is, and its machine's kernel", "qta version",
+		{"version", "print the version of the algorithm and the kernel used here", "qta version",
 			"qta version", "", 0, 0, versionCommand},
-		{"help", "say what the commands are, or what one takes", "qta help [COMMAND]",
+		{"help", "list the commands, or describe one", "qta help [COMMAND]",
 			"qta help train", "", 0, 1, helpCommand},
 	}
 }
@@ -182,35 +182,36 @@ func wholeNumber(flags *flag.FlagSet, name string, value, low, high int, usage s
 
 const helpText = `
 Without a command and flags qta trains on the 4x5 maze until it is solved, with
-the parameters quick: the paper's, but for batches of 256 in place of 1024.
-"qta help COMMAND" has a command's flags and an example.
+the parameters quick: the paper's, except for batches of 256 instead of 1024.
+"qta help COMMAND" lists a command's flags and shows an example.
 
 Exit codes:
 
-  0   done, or the run was finished already
-  1   any other failure: a file that cannot be written, vectors that do not hold
+  0   done, or the run was finished before
+  1   any other failure, such as a file that cannot be written or a failed check
   2   bad input: a flag, a parameter, a maze, a directory
-  3   a number went wrong: a NaN or Inf; the last good checkpoint is kept
+  3   a number went wrong: a NaN or Inf; the last good save is kept
   75  stopped by SIGINT, SIGTERM or SIGHUP and saved (a second one does not save),
-      or another process works on the run: give the command again to go on
+      or another process works on the run: give the command again to continue
 `
 
-const trainText = `What the paper compares QTA with are values of -set Curriculum, Uncertainty,
-UncertaintyNoise and Replay; "qta params Curriculum" lists them. -params mega and
--params vds are what their own authors published. "qta help maze" says how a maze
-is written, docs/running.md what the files of a run are: open its report.html.
+const trainText = `-set Curriculum, Uncertainty, UncertaintyNoise and Replay choose the methods that
+the paper compares QTA with; "qta params Curriculum" lists the values of one.
+-params mega and -params vds have the numbers that their own authors published.
+"qta help maze" says how to write a maze. docs/running.md describes the files of
+a run; open its report.html.
 
-The same command continues an unfinished run; a finished one continues with more
--steps, a solved one with -stop never.
+The same command continues an unfinished run. More -steps continue a finished
+run, -stop never a solved one.
 `
 
-const mazeText = `A maze is a name (4x5, 12x5, 1U5, 2U5 and so on) or a text file, whose name has
-a path separator or ends in .txt or .map: '#' is wall, a space or '.' is free,
-S is the start and G the goal.
+const mazeText = `A maze is a name (4x5, 12x5, 1U5, 2U5 and so on) or a text file. The file's name
+has a path separator or ends in .txt or .map. In it '#' is wall, a space or '.' is
+free, S is the start and G the goal.
 `
 
-const sweepText = `A sweep file has the flags of one run on each line; '#' begins a comment. Its
-runs get directories within the -out of qta sweep, under their own names or
-under that which -out on their line gives. The same command skips the finished
-ones and continues the others. -seed 0-11 on a line stands for twelve.
+const sweepText = `Each line of a sweep file lists the flags of one run; '#' begins a comment.
+-seed 0-11 on a line stands for twelve runs. Each run gets a directory inside the
+-out of qta sweep, with its usual name or the one that -out on its line gives.
+The same command skips finished runs and continues the others.
 `

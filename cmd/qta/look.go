@@ -82,7 +82,7 @@ func evalCommand(flags *flag.FlagSet) func(call) error {
 		}
 		defer r.Agent.Close()
 		if len(r.Run.Map) == 0 {
-			return words.BadInput("the agent of %s acts in %s, which this program does not know; Agent.Evaluate evaluates it",
+			return words.BadInput("the agent of %s acts in %s, which this program does not know; evaluate it by Agent.Evaluate",
 				r.Dir, r.Run.Environment)
 		}
 		e, err := r.Agent.Evaluate(r.Run.NewMaze().Env(), *rollouts, uint64(*seed))
@@ -92,7 +92,7 @@ func evalCommand(flags *flag.FlagSet) func(call) error {
 		fmt.Fprintf(c.out,
 			"The agent of %s, after %d environment steps in maze %s, reached the goal in %.4g %% of %d rollouts (seed %d).\n",
 			r.Dir, r.Agent.Steps(), r.Run.Environment, 100*e.Success, *rollouts, *seed)
-		fmt.Fprintf(c.out, "That is at the last of %d steps; %.4g %% were there at any time",
+		fmt.Fprintf(c.out, "Only the last of %d steps counts; %.4g %% were at the goal at any time",
 			r.Agent.Params().Horizon, 100*e.Reached)
 		if e.Reached > 0 {
 			fmt.Fprintf(c.out, ", first after %.4g steps on average", e.StepsToGoal)
@@ -104,7 +104,7 @@ func evalCommand(flags *flag.FlagSet) func(call) error {
 
 func exportCommand(flags *flag.FlagSet) func(call) error {
 	file := flags.String("o", "agent.safetensors",
-		"write the safetensors `FILE`, whose layout \"go doc qta.Agent.WriteSafetensors\" has")
+		"write the safetensors `FILE`; \"go doc qta.Agent.WriteSafetensors\" describes its layout")
 	return func(c call) error {
 		r, err := openRun(c)
 		if err != nil {

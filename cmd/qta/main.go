@@ -60,7 +60,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	stopped := errors.Is(err, lab.ErrStopped) // which is told on stdout
 	switch {
 	case out.err != nil && stopped:
-		fmt.Fprintf(stderr, "qta: %s; all that was running is saved, and the same command goes on\n", words.Bare(out.err))
+		fmt.Fprintf(stderr, "qta: %s; all that was running is saved; the same command continues it\n", words.Bare(out.err))
 		return exitFailure
 	case errors.Is(out.err, syscall.EPIPE):
 		return exitFailure // who reads no further knows it

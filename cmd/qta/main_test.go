@@ -58,7 +58,7 @@ func TestBadInput(t *testing.T) {
 		{"-seed 0x10", "-seed: want a whole number from 0"},
 		{"maze utf16.txt", "map file utf16.txt: it is UTF-16: save it as UTF-8"},
 		{"-steps 1e6", "-steps: want a whole number from 1 to 100000000"},
-		{"-steps 500", "with evaluations every 1000 steps and a budget of 500 the run would have none"},
+		{"-steps 500", "with evaluations every 1000 steps and a budget of 500 the run would have no evaluation"},
 		{"-stop later", `-stop "later": want solved or never`},
 		{"-maze 4X5", `maze "4X5": mazes are "HxW", such as "4x5"`},
 		{"-maze nowhere.txt", "map file nowhere.txt: no such file"},
@@ -83,8 +83,8 @@ func TestBadInput(t *testing.T) {
 		{"sweep bad.txt", "qta: sweep file bad.txt, line 2: "},
 		{"sweep s.txt -index 2", "-index 2: s.txt has 2 cells, 0 to 1"},
 		{"sweep s.txt -jobs 0", `invalid value "0" for flag -jobs`},
-		{"sweep s.txt -seeds 2", "-seeds goes with -figure; lines have flags of their own"},
-		{"sweep -figure 2 -jobs 2", "-jobs goes with a sweep file, which -figure prints"},
+		{"sweep s.txt -seeds 2", "-seeds goes with -figure; a sweep file has flags on its lines"},
+		{"sweep -figure 2 -jobs 2", "-jobs goes with a sweep file, not with -figure"},
 		{"sweep -figure 7", `-figure "7": want 2, 3, 4, 5 or 6`},
 		{"sweep -figure 2 -mazes 4x5,9", "-mazes: "},
 		{"sweep -figure 2 -params tiny", `-params "tiny": want `},
@@ -92,7 +92,7 @@ func TestBadInput(t *testing.T) {
 		{"sweep -figure 2 s.txt", "sweep needs either a sweep file or -figure"},
 		{"status", "an argument is missing; want qta status DIR..."},
 		{"status none", "none cannot be read: "},
-		{"report s.txt", "s.txt is no directory"},
+		{"report s.txt", "s.txt is not a directory"},
 		{"report empty", "there is no run in empty"},
 		{"report empty -format pdf", `-format "pdf": want html or csv`},
 	}
@@ -215,7 +215,7 @@ func TestSolved(t *testing.T) {
 		}
 		has(t, mustRun(t, "eval", dir, "-rollouts", "200", "-seed", fmt.Sprint(r.Run.Seed)),
 			fmt.Sprintf("in %.4g %% of 200 rollouts (seed %d)", 100*e.Success, r.Run.Seed),
-			fmt.Sprintf("; %.4g %% were there at any time, first after %.4g steps on average. The mean return is %.4g.\n", 100*e.Reached, e.StepsToGoal, e.Return))
+			fmt.Sprintf("; %.4g %% were at the goal at any time, first after %.4g steps on average. The mean return is %.4g.\n", 100*e.Reached, e.StepsToGoal, e.Return))
 		return r, a
 	}
 	ended("early", "-steps 50 -seed 2")
@@ -247,7 +247,7 @@ func TestNumericFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	named := regexp.MustCompile(`^qta: step \d+: (?:policy|critics|predictive heads): NaN is not finite`).MatchString(got.errors)
-	kept := fmt.Sprintf("; the checkpoint of step %d is kept in run\n", r.Agent.Steps())
+	kept := fmt.Sprintf("; the save from step %d is kept in run\n", r.Agent.Steps())
 	record := recordOf(t, "run")
 	if got.code != exitNumeric || !named || !strings.HasSuffix(got.errors, kept) || r.Agent.Steps() < 30 ||
 		record.State != lab.Failed || !strings.Contains(got.errors, record.Outcome.Message) || !record.Ended() {
@@ -317,7 +317,7 @@ func TestLook(t *testing.T) {
 		t.Errorf("an environment that is no maze: %+v", got)
 	}
 	roomtest.Write(t, "own/agent.qta", "damaged")
-	if got := invoke(t, "export", "own"); got.code != exitDone || !strings.Contains(got.errors, "the one before it, of step ") {
+	if got := invoke(t, "export", "own"); got.code != exitDone || !strings.Contains(got.errors, "using the one before it, from step ") {
 		t.Errorf("damaged: %+v", got)
 	}
 	if roomtest.Read(t, "run", lab.AgentFile) != before {

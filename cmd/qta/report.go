@@ -74,8 +74,8 @@ func reached(r *lab.Record) string {
 }
 
 func reportCommand(flags *flag.FlagSet) func(call) error {
-	out := flags.String("o", "", "write the report `PATH` (report.html or .csv)")
-	format := flags.String("format", "html", "write the `KIND` html, a page, or csv, a table of the runs")
+	out := flags.String("o", "", "write the report to `PATH` (default report.html or report.csv)")
+	format := flags.String("format", "html", "write the `KIND` html (a page) or csv (a table of the runs)")
 	return func(in call) error {
 		write := map[string]func(*report.Report) []byte{"html": (*report.Report).HTML, "csv": (*report.Report).CSV}[*format]
 		if write == nil {

@@ -40,7 +40,7 @@ func TestReportCommand(t *testing.T) {
 		}
 	}
 	roomtest.Write(t, "bad/run.json", "{}")
-	if got := mustRun(t, "report", "runs", "bad"); !strings.Contains(got, "; 1 file left out, such as bad/run.json: it is no record of a run. ") {
+	if got := mustRun(t, "report", "runs", "bad"); !strings.Contains(got, "; 1 file left out, such as bad/run.json: it is not the record of a run. ") {
 		t.Errorf("with what is no record: %q", got)
 	}
 	got := invoke(t, "report", "runs", "-o", "runs/1/page.html")
@@ -48,7 +48,7 @@ func TestReportCommand(t *testing.T) {
 		t.Errorf("within a run: %+v", got)
 	}
 	out := mustRun(t, "report", "runs/1", "runs/2", "runs", "-o", lab.PageFile)
-	if !strings.HasPrefix(out, "2 runs in runs/1, runs/2, runs; 2 files left out, such as runs/1: the same run as in ") {
+	if !strings.HasPrefix(out, "2 runs in runs/1, runs/2, runs; 2 files left out, such as runs/1: this run is also in ") {
 		t.Errorf("directories named twice: %q", out)
 	}
 }

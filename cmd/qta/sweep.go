@@ -45,20 +45,20 @@ func (c *cell) id() lab.Identity {
 
 func sweepCommand(flags *flag.FlagSet) func(call) error {
 	jobs := wholeNumber(flags, "jobs", 1, 1, 10_000, "run `N` cells at a time, with one thread each")
-	index := wholeNumber(flags, "index", -1, 0, 1_000_000, "run cell `N` alone; the first is 0")
-	dry := flags.Bool("dry-run", false, "print the cells and what is left of each, and run nothing")
-	out := flags.String("out", "runs", "directory `DIR` of the run directories")
+	index := wholeNumber(flags, "index", -1, 0, 1_000_000, "run only cell `N`, counted from 0")
+	dry := flags.Bool("dry-run", false, "print the cells and the steps that each has left; run nothing")
+	out := flags.String("out", "runs", "make the runs' directories in `DIR`")
 	figure := flags.String("figure", "", "print the sweep file for figure `N` of the paper: 2, 3, 4, 5 or 6")
 	seeds := wholeNumber(flags, "seeds", 0, 1, 100, "with -figure: seeds 1 to `N` (12, for Figure 5: 1)")
-	mazes := flags.String("mazes", "", "with -figure: a `LIST` of mazes, in place of the figure's: 4x5,1U5")
-	params := flags.String("params", "", "with -figure: what its changes are applied to, `NAME|FILE` "+
-		"(paper, but for MEGA and VDS, which are run as their authors had them)")
-	steps := wholeNumber(flags, "steps", 150_000, 1, lab.MaxSteps, "with -figure: budget of `N` steps for each run")
+	mazes := flags.String("mazes", "", "with -figure: a `LIST` of mazes instead of the figure's, such as 4x5,1U5")
+	params := flags.String("params", "", "with -figure: the parameter set that its methods change, `NAME|FILE` "+
+		"(default paper, and their authors' sets for MEGA and VDS)")
+	steps := wholeNumber(flags, "steps", 150_000, 1, lab.MaxSteps, "with -figure: train each run for at most `N` steps")
 	return func(c call) error {
 		if (*figure == "") == (len(c.args) == 0) {
 			return words.BadInput("sweep needs either a sweep file or -figure; \"qta help sweep\" has an example")
 		}
-		with := map[bool]string{true: "a sweep file, which -figure prints", false: "-figure; lines have flags of their own"}
+		with := map[bool]string{true: "a sweep file, not with -figure", false: "-figure; a sweep file has flags on its lines"}
 		var odd error
 		flags.Visit(func(f *flag.Flag) {
 			if slices.Contains([]string{"jobs", "index", "dry-run", "out"}, f.Name) == (*figure != "") {
@@ -126,7 +126,7 @@ func parseSweep(text, out string) (cells []cell, err error) {
 			if before.line > c.line {
 				before, c = c, before
 			}
-			return nil, fmt.Errorf("line %d: its directory %s is that of line %d already, or one is within the other; "+
+			return nil, fmt.Errorf("line %d: its directory %s is also line %d's, or one is inside the other; "+
 				"change the seed or name one with -out", c.line, c.name, before.line)
 		}
 	}
@@ -161,7 +161,7 @@ func newCell(line int, flags []string, out string) (c cell, err error) {
 	if err != nil {
 		return c, err
 	} else if len(rest) > 0 {
-		return c, words.BadInput("%q is no flag of training", rest[0])
+		return c, words.BadInput("%q is not a flag of qta train", rest[0])
 	}
 	maze, o, err := f.describe()
 	if err == nil {
@@ -333,8 +333,8 @@ func (s *sweep) summary() error {
 	all := words.Count(len(s.cells), "cell")
 	switch {
 	case s.ended+s.failed < len(s.cells):
-		s.stdout.say("Stopped with %d of %s done; all that was running is saved in %s, and the same command "+
-			"goes on.", s.ended, all, s.out)
+		s.stdout.say("Stopped with %d of %s done; all that was running is saved in %s; the same command "+
+			"continues it.", s.ended, all, s.out)
 		return lab.ErrStopped
 	case s.failed > 0:
 		return fmt.Errorf("%d of %s failed and %d ended; the first failure: %s", s.failed, all, s.ended, s.problem)
@@ -354,8 +354,8 @@ func printFigure(stdout io.Writer, figure, mazes, params string, seeds, steps in
 	if p, _, err := findParams(cmp.Or(params, "paper"), nil); err != nil {
 		return err
 	} else if p.Curriculum != "qta" {
-		return words.BadInput("-params %s: its curriculum is %s; a figure's methods are changes of a "+
-			"parameter set with QTA's", params, p.Curriculum)
+		return words.BadInput("-params %s: its curriculum is %s; the methods of a figure need a "+
+			"parameter set with the curriculum qta", params, p.Curriculum)
 	}
 	g := paper.Figures()[i]
 	var file strings.Builder

@@ -42,12 +42,12 @@ func TestParseSweep(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
 		{"", "line 1: there is no cell; "},
 		{"# nothing\n#\n", "line 2: there is no cell; "},
-		{"-maze 4x5\n-maze 4x5 -seed 1\n", "line 2: its directory 4x5-quick-1 is that of line 1 already, "},
-		{"-out a\n-out a/b\n", "line 2: its directory a/b is that of line 1 already, or one is within the other; "},
-		{"-out a/b\n-out a\n", "line 2: its directory a is that of line 1 already, or one is within the other; "},
+		{"-maze 4x5\n-maze 4x5 -seed 1\n", "line 2: its directory 4x5-quick-1 is also line 1's, "},
+		{"-out a\n-out a/b\n", "line 2: its directory a/b is also line 1's, or one is inside the other; "},
+		{"-out a/b\n-out a\n", "line 2: its directory a is also line 1's, or one is inside the other; "},
 		{"-maze 4x4\n", "line 1: "},
 		{"-sede 4\n", "line 1: flag provided but not defined: -sede"},
-		{"-seed 1 4x5\n", `line 1: "4x5" is no flag of training`},
+		{"-seed 1 4x5\n", `line 1: "4x5" is not a flag of qta train`},
 		{"-h\n", "line 1: flag: help requested"},
 		{"-out ../x\n", `line 1: -out "../x": want a directory within the sweep's`},
 		{"-out " + strings.Repeat("x", 256) + "\n", "line 1: its directory's name has 256 bytes, allowed are 255; "},
@@ -59,7 +59,7 @@ func TestParseSweep(t *testing.T) {
 		{"-seed 0-1x\n", "line 1: invalid value \"0-1x\" for flag -seed"},
 		{strings.Repeat("-seed 0-999\n", 11), "line 11: a sweep has at most 10000 cells, "},
 		{"-out " + strings.Repeat("x", 500) + "\n", "line 1: a sweep has at most 10000 cells, on lines of at most 500 bytes"},
-		{"-seed 0-1 -out x\n", "line 1: its directory x is that of line 1 already, "},
+		{"-seed 0-1 -out x\n", "line 1: its directory x is also line 1's, "},
 	} {
 		if _, err := parseSweep(test.text, "here"); err == nil || !strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("%q: error %v, want %q", test.text, err, test.want)
@@ -249,7 +249,7 @@ func TestSweepStop(t *testing.T) {
 		t.Fatalf("exit code %d, stderr %q", code, stderr.String())
 	}
 	has(t, out.String(), "0 seed1: failed: directory runs/seed1 holds cat.jpg ", "1 seed2: stopped and saved",
-		"Stopped with 0 of 4 cells done; all that was running is saved in runs, and the same command goes on.")
+		"Stopped with 0 of 4 cells done; all that was running is saved in runs; the same command continues it.")
 	for _, dir := range []string{"runs/seed2", "runs/seed3"} {
 		if s := recordOf(t, dir).State; s != lab.Stopped {
 			t.Errorf("%s is %s", dir, s)
@@ -282,7 +282,7 @@ func TestStatus(t *testing.T) {
 	c.Wait()
 	has(t, mustRun(t, "status", "runs"), "runs/seed1  killed  at step ", "\n1 killed\n")
 	roomtest.Write(t, "runs/seed1/"+lab.RecordFile, "{}")
-	has(t, mustRun(t, "status", "runs"), "runs/seed1/run.json  skipped  it is no record of a run\n", "\n1 skipped\n")
+	has(t, mustRun(t, "status", "runs"), "runs/seed1/run.json  skipped  it is not the record of a run\n", "\n1 skipped\n")
 	held := 0.985
 	ended := lab.Outcome{SolvedAt: 30, HeldOut: &held, HeldOutRollouts: 200}
 	_, detail := status(&lab.Record{State: lab.Solved, Outcome: ended})

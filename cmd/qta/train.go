@@ -36,22 +36,23 @@ func newTrainFlags(flags *flag.FlagSet) *trainFlags {
 	f := &trainFlags{at: new(atomic.Int64)}
 	flags.StringVar(&f.maze, "maze", "4x5", "train on the maze `NAME|FILE`")
 	flags.StringVar(&f.params, "params", usualParams,
-		"parameters `NAME|FILE`: "+presetNames+", or a .json file of changes to paper")
+		"parameters `NAME|FILE`: "+presetNames+", or a .json file with changes to paper")
 	flags.Func("set", "change one parameter, `NAME=VALUE`, after -params is applied; may be repeated",
 		func(s string) error {
 			f.set = append(f.set, s)
 			return nil
 		})
 	f.seed = wholeNumber(flags, "seed", 1, 0, math.MaxInt, "seed `N` of all random generators")
-	f.steps = wholeNumber(flags, "steps", 150_000, 1, lab.MaxSteps, "budget of `N` environment steps in all")
+	f.steps = wholeNumber(flags, "steps", 150_000, 1, lab.MaxSteps, "train for at most `N` environment steps in all")
 	flags.StringVar(&f.stop, "stop", lab.StopSolved,
-		"`WHEN` to stop: solved, at the first perfect evaluation, or never, when the budget is used up")
+		"`WHEN` to stop: solved (at the first perfect evaluation) or never (only when the steps are used up)")
 	f.eval = wholeNumber(flags, "eval", 1000, 1, lab.MaxSteps, "evaluate every `N` environment steps")
-	flags.StringVar(&f.out, "out", "", "directory `DIR` of the run (runs/MAZE-PARAMS-SEED, with every -set before SEED)")
+	flags.StringVar(&f.out, "out", "",
+		"the run's directory `DIR` (default runs/MAZE-PARAMS-SEED, with every -set before SEED)")
 	f.threads = wholeNumber(flags, "threads", min(runtime.GOMAXPROCS(0), 8), 1, 256,
-		"train on `N` threads; the results are the same for every number")
+		"train on `N` threads; any number gives the same results")
 	f.checkpoint = wholeNumber(flags, "checkpoint", 0, 1, lab.MaxSteps,
-		"save every `N` environment steps (as often as 1 % of the time allows)")
+		"save every `N` environment steps (default: as often as 1 % of the time allows)")
 	return f
 }
 

@@ -120,7 +120,7 @@ func (r *Report) figure4(p paper.Panel) []picture {
 		chart.Series, theirs = append(chart.Series, mine), append(theirs, their)
 	}
 	chart.Series = append(chart.Series, theirs...)
-	caption := fmt.Sprintf("Figure 4, whose maze the paper does not name; here %s with %s.", g.Maze, g.Setting)
+	caption := fmt.Sprintf("Figure 4. The paper does not name its maze; these runs are on %s with %s.", g.Maze, g.Setting)
 	return []picture{{caption, chart.Draw()}}
 }
 

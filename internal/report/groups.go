@@ -81,7 +81,7 @@ func New(c *lab.Collection) *Report {
 			g.All = append(g.All, run)
 		} else {
 			first := g.All[slices.IndexFunc(g.All, run.Same)]
-			r.Skipped = append(r.Skipped, lab.Skip{Path: run.Path, Why: "the same run as in " + first.Path})
+			r.Skipped = append(r.Skipped, lab.Skip{Path: run.Path, Why: "this run is also in " + first.Path})
 		}
 	}
 	r.Runs = nil

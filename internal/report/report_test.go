@@ -160,9 +160,9 @@ func TestPage(t *testing.T) {
 	r.Skipped = []lab.Skip{{Path: "runs/<b>.json", Why: "odd"}}
 	page := string(r.HTML())
 	for _, want := range []string{"<h1>Query The Agent: 14 runs beside the paper</h1>",
-		"Not ended, and counted nowhere: 1.", "Failed: 1; where", "listed at the end: 1.", "runs/&lt;b&gt;.json", ">7.9 ± 1.1<",
+		"Still running, and counted nowhere: 1.", "Failed: 1; a run", "listed at the end: 1.", "runs/&lt;b&gt;.json", ">7.9 ± 1.1<",
 		">7.0 ± 0.8<", ">3 of 3, 1 running<", ">≥ 66.7 ± 59.1</td><td class=\"number\">30.0<", ">2.0<", ">0 of 1<",
-		"<td class=\"each\">20 (0.7), 30 (0.7), - in 150 (0.7)</td>", "Figure 2, left", "Figure 4, whose maze",
+		"<td class=\"each\">20 (0.7), 30 (0.7), - in 150 (0.7)</td>", "Figure 2, left", "Figure 4. The paper does not name its maze",
 		"MEGA, the paper", `class="hollow s1"`, "<th>seed 9</th><td class=\"number\">1.00</td>",
 		"-maze 4x5 -params mega -seed 5 -eval 1000 -steps 130000 -stop solved"} {
 		if !strings.Contains(page, want) {
