@@ -11,7 +11,7 @@ import (
 
 // naivePriority is the priority of a transition of the replay that is replayed
 // with a goal, from the networks of a as they stand. M is the pair of targets.
-func naivePriority(a *Agent, i int, g []float64, M []whole) float64 {
+func naivePriority(a *Agent, i int, g []float64, M []int) float64 {
 	p := &a.params
 	s, action := a.replay.observation.at(i), a.replay.action.at(i)
 	next := a.replay.nextObservation.at(i)
@@ -77,9 +77,9 @@ func TestPriorities(t *testing.T) {
 				copy(before.parameters()[i].values, params.values)
 			}
 			before.replay, before.env = a.replay, a.env
-			M := []whole{0, 0}
+			M := []int{0, 0}
 			if p.Critics > 1 && p.Learner != "authors" { // whose priorities do not depend on M
-				M = []whole{2, 0}
+				M = []int{2, 0}
 				a.learning = pairScript(M, 3)
 			}
 			if err := a.update(); err != nil {

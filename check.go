@@ -2,7 +2,6 @@ package qta
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -64,10 +63,9 @@ func Check(fsys fs.FS) ([]CheckResult, error) {
 }
 
 type vectorCase struct {
-	Name string
-	In   json.RawMessage
-	Out  json.RawMessage
-	Tol  *float64
+	Name    string
+	In, Out json.RawMessage
+	Tol     *float64
 }
 
 func checkFile(fsys fs.FS, name string) ([]CheckResult, error) {
@@ -117,20 +115,11 @@ func (r *CheckResult) check(e *equation, c *vectorCase) (err error) {
 			err = fmt.Errorf("%v", problem)
 		}
 	}()
-	in, leaves := readInputs(c.In, e.keys), map[string]any{}
-	flatten("out", json.NewDecoder(bytes.NewReader(c.Out)), leaves)
+	in, want := readVector("in", c.In), readVector("out", c.Out)
+	in.hold(e.keys)
 	e.check(in, func(name string, value any, index ...int) {
-		name = "out." + name
-		for _, i := range index {
-			name = element(name, i)
-		}
-		walk(name, reflect.ValueOf(value), func(place string, x reflect.Value) {
-			v, ok := leaves[place].(float64)
-			if !ok {
-				panic("there is no number " + place)
-			}
-			delete(leaves, place)
-			code := x.Convert(reflect.TypeFor[float64]()).Float()
+		want.walk(want.at(name, index...), reflect.ValueOf(value), func(place string, x reflect.Value) {
+			v, code := want.take(place), x.Convert(reflect.TypeFor[float64]()).Float()
 			distance := math.Abs(code-v) / (1 + math.Abs(v))
 			r.Worst = max(r.Worst, distance) // NaN if the code's is
 			r.Compared = append(r.Compared, Comparison{place, v, code})
@@ -140,170 +129,173 @@ func (r *CheckResult) check(e *equation, c *vectorCase) (err error) {
 			}
 		})
 	})
-	if len(leaves) > 0 {
-		panic(slices.Sorted(maps.Keys(leaves))[0] + " is unknown, or one too many")
+	for _, v := range []vector{in, want} {
+		for _, place := range slices.Sorted(maps.Keys(v.unused)) {
+			return errors.New(place + " is unknown, or one too many")
+		}
 	}
 	return err
 }
 
-// flatten reads a value and lists the numbers, words and nulls in it by their
-// places, such as out.y[0]. It returns how many elements the value has.
-func flatten(place string, d *json.Decoder, leaves map[string]any) (n int) {
+// A vector is the "in" or "out" of a case, or one of its steps.
+type vector struct {
+	place  string          // such as in.steps[0]
+	values map[string]any  // numbers, words and nulls, and the lengths of lists and objects, by their places
+	unused map[string]bool // places of all but lengths that nothing has taken yet
+}
+
+func readVector(place string, text []byte) vector {
+	v := vector{place, map[string]any{}, map[string]bool{}}
+	v.read(place, json.NewDecoder(bytes.NewReader(text)))
+	return v
+}
+
+// read reads a value into v, and returns how many elements it has.
+func (v vector) read(place string, d *json.Decoder) (n int) {
+	if small(place, float64(len(v.values))); len(place) > 200 {
+		panic(fmt.Sprintf("%.99s...: names are too long, or lists too deep", place))
+	}
 	token, err := d.Token()
 	if err != nil {
 		panic(fmt.Sprintf("%s: %v", place, err))
 	}
+	if _, twice := v.values[place]; twice {
+		panic(place + " comes twice")
+	}
+	v.values[place] = token
 	open, ok := token.(json.Delim)
 	if !ok {
-		if _, twice := leaves[place]; twice {
-			panic(place + " comes twice")
-		}
-		leaves[place] = token
-		small(place, float64(len(leaves)))
+		v.unused[place] = true
 		return 0
 	}
 	first := 0 // elements of element 0
 	for ; d.More(); n++ {
-		inner := element(place, n)
+		inner := at(place, n)
 		if open == '{' {
 			key, _ := d.Token()
 			inner = place + "." + oneLine(fmt.Sprint(key))
 		}
-		length := flatten(inner, d, leaves)
-		if n == 0 {
+		if length := v.read(inner, d); n == 0 {
 			first = length
 		} else if open == '[' && length != first {
 			panic(fmt.Sprintf("%s has %d elements, the first list there %d", inner, length, first))
 		}
 	}
 	d.Token() // the closing delimiter
+	v.values[place] = n
 	return n
 }
 
-// walk calls leaf for every number in a value: a number, or any nesting of
-// slices, matrices and layers.
-func walk(place string, value reflect.Value, leaf func(place string, x reflect.Value)) {
-	switch v := value.Interface().(type) {
-	case matrix:
-		for i := range v.rows {
-			walk(element(place, i), reflect.ValueOf(v.row(i)), leaf)
+// hold panics unless there are these keys. Those with a question mark may be absent.
+func (v vector) hold(keys string) {
+	for key := range strings.FieldsSeq(keys) {
+		if key, optional := strings.CutSuffix(key, "?"); !v.has(key) && !optional {
+			panic(v.place + ": there is no " + key)
 		}
-	case layer:
-		walk(place+".w", reflect.ValueOf(v.w), leaf)
-		walk(place+".b", reflect.ValueOf(v.b), leaf)
-	case givenLayer:
-		walk(place+".w", reflect.ValueOf(v.W), leaf)
-		walk(place+".b", reflect.ValueOf(v.B), leaf)
-	default:
-		if value.Kind() != reflect.Slice {
-			leaf(place, value)
+	}
+}
+
+// at returns the place of what has this name, or of an element of it.
+func (v vector) at(name string, index ...int) string { return at(v.place+"."+name, index...) }
+
+func at(place string, index ...int) string {
+	for _, i := range index {
+		place += "[" + strconv.Itoa(i) + "]"
+	}
+	return place
+}
+
+// len returns how many elements there are, 0 where there is no list.
+func (v vector) len(name string, index ...int) int {
+	n, _ := v.values[v.at(name, index...)].(int)
+	return n
+}
+
+// has reports whether there is a value that is not null.
+func (v vector) has(name string, index ...int) bool {
+	value := v.values[v.at(name, index...)]
+	if value == nil {
+		delete(v.unused, v.at(name, index...))
+	}
+	return value != nil && value != 0
+}
+
+// take returns the number at a place.
+func (v vector) take(place string) float64 {
+	x, ok := v.values[place].(float64)
+	if !ok {
+		panic("there is no number " + place)
+	}
+	delete(v.unused, place)
+	return x
+}
+
+// number returns a number, or 0 where there is none.
+func (v vector) number(name string) float64 { return get[float64](v, name) }
+
+// get returns a number, whole where T is int, a word, or lists of such; what is absent is zero.
+func get[T any](v vector, name string, index ...int) (value T) {
+	v.set(name, &value, index...)
+	return value
+}
+
+// set sets all that is in a value of this name, if there is any.
+func (v vector) set(name string, value any, index ...int) {
+	if !v.has(name, index...) {
+		return
+	}
+	v.walk(v.at(name, index...), reflect.Indirect(reflect.ValueOf(value)), func(place string, x reflect.Value) {
+		if x.Kind() == reflect.String {
+			delete(v.unused, place)
+			x.SetString(fmt.Sprint(v.values[place]))
 			return
 		}
-		for i := range value.Len() {
-			walk(element(place, i), value.Index(i), leaf)
+		number := v.take(place)
+		if x.CanFloat() {
+			x.SetFloat(number)
+		} else if number != math.Trunc(number) || math.Abs(number) > math.MaxInt32 {
+			panic(fmt.Sprintf("%s is %v, want a whole number up to %d", place, number, math.MaxInt32))
+		} else {
+			x.SetInt(int64(number))
 		}
-	}
-}
-
-// element returns the place of element i of a list.
-func element(place string, i int) string { return place + "[" + strconv.Itoa(i) + "]" }
-
-// inputs is a case's "in", or one of its steps: each equation has some of the keys,
-// which lack their underscores here.
-type inputs struct {
-	Net, Target, Online, Actor, ActorTarget, Heads []givenLayer
-	Critics, CriticTargets                         [][]givenLayer
-
-	S, G, A, SNext, X, Dy, Q, QTarget, Grads, Achieved [][]float32
-	Pred, Actions                                      [][][]float32
-	SharedActions                                      [][]float32
-	R, Y, W, Mu, Raw                                   []float32
-
-	Points, Query, AchievedNext             [][]float64
-	Goal, Epsilon, Priority, QMean, Desired []float64
-	Now, Draws                              []float64
-
-	Gamma, Rho, ActionL2, Lr, LrActor, LrCritic, LrPredictive, PredictiveWeight  float64
-	Beta1, Beta2, Eps, Alpha, Beta, BetaInitial, C, U, Radius, Bandwidth, Lowest float64
-
-	Slope     float64 `json:"m"`
-	Intercept float64 `json:"b"`
-
-	BetaSteps, I, N, T, Limit whole
-	Times                     []whole `json:"t"`
-	M, Hops                   []whole
-	Transitions               []whole
-	Future                    *whole
-	Output, Form, Ask         string
-	Steps                     []inputs
-}
-
-// A givenLayer is y = x W + b.
-type givenLayer struct {
-	W [][]float32
-	B []float32
-}
-
-// whole is a whole number, which may be written 64.0 or 2e5.
-type whole int
-
-func (w *whole) UnmarshalJSON(text []byte) error {
-	x, err := strconv.ParseFloat(string(text), 64)
-	if err != nil || x != math.Trunc(x) || math.Abs(x) > math.MaxInt32 {
-		return fmt.Errorf("%s is not a whole number up to %d", text, math.MaxInt32)
-	}
-	*w = whole(x)
-	return nil
-}
-
-// readInputs reads an "in" with these keys, of which all are needed but those with
-// a question mark.
-func readInputs(text []byte, keys string) *inputs {
-	flatten("in", json.NewDecoder(bytes.NewReader(text)), map[string]any{})
-	var given map[string]json.RawMessage
-	in := new(inputs)
-	err := cmp.Or(json.Unmarshal(text, &given), fromJSON(bytes.ReplaceAll(text, []byte("_"), nil), in))
-	if err != nil {
-		panic(fmt.Sprintf("in: %v", err))
-	}
-	for key := range strings.FieldsSeq(keys) {
-		key, optional := strings.CutSuffix(key, "?")
-		if !optional && slices.Contains([]string{"", "null", "[]"}, string(given[key])) {
-			panic("in: there is no " + key)
-		}
-		delete(given, key)
-	}
-	if len(given) > 0 {
-		panic("in: " + slices.Sorted(maps.Keys(given))[0] + " is unknown")
-	}
-	return in
-}
-
-// set copies the numbers of from, if there are any, to the places of as many.
-func set(name string, to, from any) {
-	var numbers []float64
-	walk("", reflect.ValueOf(from), func(_ string, x reflect.Value) { numbers = append(numbers, x.Float()) })
-	n := 0
-	walk("", reflect.ValueOf(to), func(_ string, x reflect.Value) {
-		if n < len(numbers) {
-			x.SetFloat(numbers[n])
-		}
-		n++
 	})
-	if len(numbers) > 0 && len(numbers) != n {
-		panic(fmt.Sprintf("in: %s has %d numbers, want %d", name, len(numbers), n))
+}
+
+// walk calls leaf for all that is in a value: a number or a word, or any nesting of slices,
+// matrices and layers. A variable without a slice gets one as long as the vector's.
+func (v vector) walk(place string, value reflect.Value, leaf func(place string, x reflect.Value)) {
+	switch x := value.Interface().(type) {
+	case matrix:
+		for i := range x.rows {
+			v.walk(at(place, i), reflect.ValueOf(x.row(i)), leaf)
+		}
+		return
+	case layer:
+		v.walk(place+".w", reflect.ValueOf(x.w), leaf)
+		v.walk(place+".b", reflect.ValueOf(x.b), leaf)
+		return
+	}
+	if value.Kind() != reflect.Slice {
+		leaf(place, value)
+		return
+	}
+	if n, _ := v.values[place].(int); value.CanSet() && value.IsNil() {
+		value.Set(reflect.MakeSlice(value.Type(), n, n))
+	}
+	for i := range value.Len() {
+		v.walk(at(place, i), value.Index(i), leaf)
 	}
 }
 
-// network returns the network of some layers, and their widths.
-func network(name string, layers []givenLayer) (*mlp, []int) {
-	widths := []int{len(layers[0].W)}
-	for _, l := range layers {
-		widths = append(widths, len(l.B))
+// network returns a network, and its layers' widths.
+func (v vector) network(name string) (*mlp, []int) {
+	widths := []int{v.len(at(name, 0) + ".w")}
+	for i := range v.len(name) {
+		widths = append(widths, v.len(at(name, i)+".b"))
 	}
 	small("the network", float64(mlpSize(widths)))
 	net := newMLP(make([]float32, mlpSize(widths)), widths)
-	set(name, net.layers, layers)
+	v.set(name, net.layers)
 	return net, widths
 }
 
@@ -314,56 +306,77 @@ func small(what string, numbers float64) {
 	}
 }
 
-// agent returns an agent with the case's networks, rates and coefficients, for
-// minibatches such as one. It does not clip returns: Equation 1 does not.
-func (in *inputs) agent(p Params, one *inputs) *Agent {
+// agent returns an agent with the case's networks, rates and coefficients, for states
+// and goals of these sizes. It does not clip returns: Equation 1 does not.
+func (v vector) agent(p Params, observation, goal int) *Agent {
 	p.ClipReturns, p.Curriculum = false, "her" // for which one critic will do
-	first := in.Critics[0]
-	p.Critics, p.HiddenLayers, p.HiddenSize = len(in.Critics), len(first)-1, len(first[0].B)
-	p.Discount, p.Polyak, p.ActionL2 = in.Gamma, in.Rho, in.ActionL2
-	p.ActorRate, p.CriticRate, p.PredictiveRate = in.LrActor, in.LrCritic, in.LrPredictive
-	s, g := len(slices.Concat(one.S, one.SNext)[0]), len(one.G[0])
-	sizes := Sizes{Observation: s, Goal: g, Action: len(first[0].W) - s - g}
+	p.Critics, p.HiddenLayers, p.HiddenSize = v.len("critics"), v.len("critics", 0)-1, v.len("critics[0][0].b")
+	p.Discount, p.Polyak, p.ActionL2 = v.number("gamma"), v.number("rho"), v.number("action_l2")
+	p.ActorRate, p.CriticRate, p.PredictiveRate = v.number("lr_actor"), v.number("lr_critic"), v.number("lr_predictive")
+	sizes := Sizes{Observation: observation, Goal: goal, Action: v.len("critics[0][0].w") - observation - goal}
 	small("the critics", criticWeights(&p, sizes))
 	a, err := NewAgent(p, sizes, 0)
 	if err != nil {
 		panic(err)
 	}
-	var critics, targets [][]layer
-	var heads []layer
-	for _, c := range a.pun.critics {
-		critics, targets = append(critics, c.q.layers), append(targets, c.target.layers)
-		heads = append(heads, c.head)
+	for i, c := range a.pun.critics {
+		v.set("critics", c.q.layers, i)
+		copy(c.target.params, c.params)
+		v.set("critic_targets", c.target.layers, i)
+		v.set("heads", c.head, i)
 	}
-	set("critics", critics, in.Critics)
-	set("critic_targets", targets, in.CriticTargets)
-	set("heads", heads, in.Heads)
-	set("actor", a.policy.net.layers, in.Actor)
-	set("actor_target", a.policy.target.layers, in.ActorTarget)
+	v.set("actor", a.policy.net.layers)
+	copy(a.policy.target.params, a.policy.net.params)
+	v.set("actor_target", a.policy.target.layers)
 	return a
 }
 
 // batch returns the minibatch, with zeros for what it lacks, and makes room for it.
-func (in *inputs) batch(a *Agent) *batch {
-	n, s, sg := len(in.G), a.sizes.Observation, a.sizes.Observation+a.sizes.Goal
+func (v vector) batch(a *Agent) *batch {
+	n, s, sg := v.len("g"), a.sizes.Observation, a.sizes.Observation+a.sizes.Goal
 	small("the minibatch", float64(n)*float64(a.params.HiddenSize*a.params.HiddenLayers))
 	b := a.pun.newBatch(n, a.sizes)
-	set("s", b.x.columns(0, s), in.S)
-	set("g", b.x.columns(s, sg), in.G)
-	set("a", b.x.columns(sg, b.x.cols), in.A)
-	set("s_next", b.next.columns(0, s), in.SNext)
-	set("g", b.next.columns(s, sg), in.G)
-	set("s_next", b.sNext, in.SNext)
-	set("r", b.r, in.R)
-	set("y", b.y, in.Y)
-	set("w", b.w, in.W)
+	v.set("s", b.x.columns(0, s))
+	v.set("g", b.x.columns(s, sg))
+	v.set("a", b.x.columns(sg, b.x.cols))
+	v.set("s_next", b.next.columns(0, s))
+	v.set("g", b.next.columns(s, sg))
+	v.set("s_next", b.sNext)
+	v.set("r", b.r)
+	v.set("y", b.y)
+	v.set("w", b.w)
 	return &b
 }
 
 // learner returns an agent with the case's networks, and its minibatch.
-func (in *inputs) learner(p Params) (*Agent, *batch) {
-	a := in.agent(p, in)
-	return a, in.batch(a)
+func (v vector) learner() (*Agent, *batch) {
+	a := v.agent(Paper(), max(v.len("s", 0), v.len("s_next", 0)), v.len("g", 0))
+	return a, v.batch(a)
+}
+
+// actions returns matrices of actions of an agent.
+func (v vector) actions(a *Agent, rows int) []matrix {
+	var actions []matrix
+	for j := range v.len("actions") {
+		actions = append(actions, newMatrix(rows, a.sizes.Action))
+		v.set("actions", actions[j], j)
+	}
+	return actions
+}
+
+// remember stores the states and the goals achieved there in an agent's replay, and
+// returns their transitions.
+func (v vector) remember(a *Agent) []int {
+	states, goals := get[[][]float64](v, "s"), get[[][]float64](v, "achieved")
+	if len(states) != len(goals) {
+		panic("in: there are not as many goals achieved as states")
+	}
+	var all []int
+	for k, s := range states {
+		a.replay.add(s, goals[k], make([]float64, a.sizes.Action), goals[k], State{s, goals[k], goals[k]})
+		all = append(all, k)
+	}
+	return all
 }
 
 // An equation is one kind of vectors.
@@ -372,47 +385,51 @@ type equation struct {
 	numbers  []int  // of the paper's equations
 	function string // the home, or the homes
 	keys     string // of "in", all needed but those with ?
-	check    func(in *inputs, out output)
+	check    func(in vector, out output)
 }
 
 // An output compares a result with what "out" has under a name, or in element i of
 // the list there.
 type output func(name string, value any, i ...int)
 
-const updateKeys = "actor actor_target critics critic_targets heads gamma rho " +
-	"lr_actor lr_critic lr_predictive action_l2 steps"
+const (
+	targetKeys = "actor critics s_next g r gamma M"
+	updateKeys = "actor actor_target critics critic_targets heads gamma rho " +
+		"lr_actor lr_critic lr_predictive action_l2 steps"
+	perKeys    = "priority alpha beta"
+	choiceKeys = "actor critics heads s achieved shared_actions m b draws now c? T?"
+)
 
 var equations = []equation{
 	{"mlp-forward", nil, "mlp.forward", "net x output?", checkNetwork},
 	{"mlp-backward", nil, "mlp.backward", "net x dy output?", checkNetwork},
-	{"adam", nil, "adam.step", "w grads lr beta1 beta2 eps", func(in *inputs, out output) {
-		if in.Beta1 != adamBeta1 || in.Beta2 != adamBeta2 || in.Eps != adamEpsilon {
+	{"adam", nil, "adam.step", "w grads lr beta1 beta2 eps", func(in vector, out output) {
+		if in.number("beta1") != adamBeta1 || in.number("beta2") != adamBeta2 || in.number("eps") != adamEpsilon {
 			panic(fmt.Sprintf("in: beta1, beta2 and eps are not %v, %v and %v", adamBeta1, adamBeta2, adamEpsilon))
 		}
-		a := newAdam(in.W, make([]float32, len(in.W)), in.Lr, newWorkers(1))
-		for i, gradient := range in.Grads {
-			set("grads", a.gradient, gradient)
+		w := get[[]float32](in, "w")
+		a := newAdam(w, make([]float32, len(w)), in.number("lr"), newWorkers(1))
+		for i := range in.len("grads") {
+			in.set("grads", a.gradient, i)
 			a.step()
-			out("w", in.W, i)
+			out("w", w, i)
 		}
 	}},
-	{"td-target", []int{1}, "TDTarget", "r gamma q_target M", func(in *inputs, out output) {
-		y, n := make([]float32, len(in.R)), len(in.QTarget)
-		i, j := drawPair(pairScript(in.M, n), n)
-		TDTarget(y, in.R, in.QTarget[i], in.QTarget[j], in.Gamma)
+	{"td-target", []int{1}, "TDTarget", "r gamma q_target M", func(in vector, out output) {
+		r, q := get[[]float32](in, "r"), get[[][]float32](in, "q_target")
+		y := make([]float32, len(r))
+		i, j := drawPair(pairScript(get[[]int](in, "M"), len(q)), len(q))
+		TDTarget(y, r, q[i], q[j], in.number("gamma"))
 		out("y", y)
 	}},
-	{"td-target-networks", []int{1}, "paperHeads.targets", "actor critics s_next g r gamma M", func(in *inputs, out output) {
-		a, b := in.targets(false)
-		out("a_next", b.next.columns(b.next.cols-a.sizes.Action, b.next.cols))
-		out("y", b.y)
+	{"td-target-networks", []int{1}, "paperHeads.targets", targetKeys, func(in vector, out output) {
+		checkTargets(in, out, false)
 	}},
-	{"td-target-clipped", []int{1}, "paperHeads.targets", "actor critics s_next g r gamma M lowest?", func(in *inputs, out output) {
-		_, b := in.targets(true)
-		out("y", b.y)
+	{"td-target-clipped", []int{1}, "paperHeads.targets", targetKeys + " lowest?", func(in vector, out output) {
+		checkTargets(in, out, true)
 	}},
-	{"critic-loss", []int{2}, "CriticLoss", "critics s g a y w?", func(in *inputs, out output) {
-		a, b := in.learner(Paper())
+	{"critic-loss", []int{2}, "CriticLoss", "critics s g a y w?", func(in vector, out output) {
+		a, b := in.learner()
 		for i, c := range a.pun.critics {
 			ξ := c.q.latent(a.pun.pass, b.x)
 			out("loss", a.pun.criticTerm(i, b, ξ, epilogue{mask: ξ}), i)
@@ -420,131 +437,139 @@ var equations = []equation{
 			out("grad", c.gradient.q.layers, i)
 		}
 	}},
-	{"polyak", []int{3}, "Polyak", "target online rho", func(in *inputs, out output) {
-		target, _ := network("target", in.Target)
-		online, _ := network("online", in.Online)
-		Polyak(target.params, online.params, in.Rho)
+	{"polyak", []int{3}, "Polyak", "target online rho", func(in vector, out output) {
+		target, _ := in.network("target")
+		online, _ := in.network("online")
+		Polyak(target.params, online.params, in.number("rho"))
 		out("target", target.layers)
 	}},
-	{"policy-gradient", nil, "Agent.learnPolicy", "actor critics s g action_l2", func(in *inputs, out output) {
-		a, b := in.learner(Paper())
+	{"policy-gradient", nil, "Agent.learnPolicy", "actor critics s g action_l2", func(in vector, out output) {
+		a, b := in.learner()
 		out("loss", a.learnPolicy(b.x))
 		out("grad", a.policy.gradient.layers)
 	}},
 	{"predictive-loss", []int{4}, "PredictiveLoss", "form critics heads s g a s_next", checkPredictiveLoss},
-	{"uncertainty-std", []int{5}, "HeadDeviation", "pred", func(in *inputs, out output) {
+	{"uncertainty-std", []int{5}, "HeadDeviation", "pred", func(in vector, out output) {
 		var heads [][]float32
-		for _, p := range in.Pred {
+		for _, p := range get[[][][]float32](in, "pred") {
 			heads = append(heads, slices.Concat(p...))
 		}
-		u := make([]float64, len(in.Pred[0]))
-		HeadDeviation(u, heads, len(in.Pred[0][0]))
+		u := make([]float64, in.len("pred", 0))
+		HeadDeviation(u, heads, in.len("pred", 0, 0))
 		out("u", u)
 	}},
-	{"uncertainty", []int{5}, "ensemble.uncertainty", "critics heads s g actions", func(in *inputs, out output) {
-		a, b := in.learner(Paper())
-		var actions []matrix
-		for j, rows := range in.Actions {
-			actions = append(actions, newMatrix(b.x.rows, a.sizes.Action))
-			set("actions", actions[j], rows)
+	{"uncertainty", []int{5}, "ensemble.uncertainty", "critics heads s g actions", func(in vector, out output) {
+		a, b := in.learner()
+		actions := in.actions(a, b.x.rows)
+		for j := range actions {
 			out("per_action", a.pun.uncertainty(b.x, actions[j:j+1]), j)
 		}
 		out("epsilon", a.pun.uncertainty(b.x, actions))
 	}},
 	{"uncertainty-goal", []int{5}, "candidates.asked", "critics heads s achieved desired ask actions", checkCandidates},
-	{"goal-probability", []int{6}, "GoalProbabilities, scaleUncertainty", "epsilon m b", func(in *inputs, out output) {
-		x := make([]float64, len(in.Epsilon))
-		scaleUncertainty(x, in.Epsilon)
+	{"goal-probability", []int{6}, "GoalProbabilities, scaleUncertainty", "epsilon m b", func(in vector, out output) {
+		ε := get[[]float64](in, "epsilon")
+		x := make([]float64, len(ε))
+		scaleUncertainty(x, ε)
 		out("normalized", x)
-		GoalProbabilities(x, in.Epsilon, in.Slope, in.Intercept)
+		GoalProbabilities(x, ε, in.number("m"), in.number("b"))
 		out("p", x)
 	}},
-	{"achievable", nil, "Achievable", "q_mean c T", func(in *inputs, out output) {
+	{"achievable", nil, "Achievable", "q_mean c T", func(in vector, out output) {
 		var candidates []int
-		for k := range in.QMean {
+		for k := range in.len("q_mean") {
 			candidates = append(candidates, k)
 		}
-		out("kept", Achievable(candidates, in.QMean, in.C, int(in.T)))
+		out("kept", Achievable(candidates, get[[]float64](in, "q_mean"), in.number("c"), get[int](in, "T")))
 	}},
-	{"per", []int{7, 8}, "prioritizedSampler.probability, ImportanceWeights", "priority alpha beta", checkPriorities},
-	{"per-beta", nil, "PriorityBeta", "beta_initial beta_steps t", func(in *inputs, out output) {
-		for k, t := range in.Times {
-			out("beta", PriorityBeta(int(t), in.BetaInitial, int(in.BetaSteps)), k)
+	{"per", []int{7, 8}, "prioritizedSampler.probability, ImportanceWeights", perKeys, checkPriorities},
+	{"per-beta", nil, "PriorityBeta", "beta_initial beta_steps t", func(in vector, out output) {
+		initial, steps := in.number("beta_initial"), get[int](in, "beta_steps")
+		for k, t := range get[[]int](in, "t") {
+			out("beta", PriorityBeta(t, initial, steps), k)
 		}
 	}},
 	{"her", nil, "replay.relabel", "achieved_next goal i future? radius", checkHindsight},
-	{"her-future", nil, "futureStep", "i n u", func(in *inputs, out output) {
-		out("future", futureStep(int(in.I), int(in.N), in.U))
+	{"her-future", nil, "futureStep", "i n u", func(in vector, out output) {
+		out("future", futureStep(get[int](in, "i"), get[int](in, "n"), in.number("u")))
 	}},
-	{"optimal-return", nil, "OptimalValue", "hops gamma", func(in *inputs, out output) {
-		for k, hops := range in.Hops {
-			out("undiscounted", OptimalValue(1, int(hops)), k)
-			out("discounted", OptimalValue(in.Gamma, int(hops)), k)
+	{"optimal-return", nil, "OptimalValue", "hops gamma", func(in vector, out output) {
+		for k, hops := range get[[]int](in, "hops") {
+			out("undiscounted", OptimalValue(1, hops), k)
+			out("discounted", OptimalValue(in.number("gamma"), hops), k)
 		}
 	}},
 	{"update", nil, "otherLearner.update", updateKeys, checkUpdate},
 	{"update-joint", nil, "paperLearner.update", updateKeys + " predictive_weight", checkUpdate},
-	{"update-per", []int{7, 8}, "paperLearner.update, prioritizedSampler.weigh", updateKeys + " priority alpha beta", checkUpdate},
-	{"goal-choice", nil, "paperCurriculum.goal", "actor critics heads s achieved shared_actions m b draws now c? T?", checkGoalChoice},
-	{"candidates", nil, "Agent.drawCandidates", "n limit draws?", func(in *inputs, out output) {
-		small("the replay", float64(in.N))
-		draws := scripted(in.Draws)
-		a := &Agent{replay: &replay{n: int(in.N)}, goalDraws: stream{Rand: rand.New(&draws)}}
-		a.params.Candidates = int(in.Limit)
-		if in.N > in.Limit && len(draws) != int(in.N) || in.N <= in.Limit && len(draws) > 0 || in.Limit < 1 {
+	{"update-per", []int{7, 8}, "paperLearner.update, prioritizedSampler.weigh", updateKeys + " " + perKeys, checkUpdate},
+	{"goal-choice", nil, "paperCurriculum.goal", choiceKeys, checkGoalChoice},
+	{"candidates", nil, "Agent.drawCandidates", "n limit draws?", func(in vector, out output) {
+		n, limit, draws := get[int](in, "n"), get[int](in, "limit"), scripted(get[[]float64](in, "draws"))
+		small("the replay", float64(n))
+		if n > limit && len(draws) != n || n <= limit && len(draws) > 0 || limit < 1 {
 			panic("in: a draw is needed for each of n, if limit, 1 or more, is less")
 		}
+		a := &Agent{replay: &replay{n: n}, goalDraws: draws.stream()}
+		a.params.Candidates = limit
 		out("candidates", a.drawCandidates())
 	}},
-	{"gaussian-nll", nil, "gaussianLoss", "mu raw y", func(in *inputs, out output) {
-		n := len(in.Mu)
-		p, dp := newMatrix(n, 2), newMatrix(n, 2)
-		set("mu", p.columns(0, 1), in.Mu)
-		set("raw", p.columns(1, 2), in.Raw)
-		out("loss", gaussianLoss(dp.data, p.data, in.Y, 1))
+	{"gaussian-nll", nil, "gaussianLoss", "mu raw y", func(in vector, out output) {
+		y := get[[]float32](in, "y")
+		n := len(y)
+		mu, raw, p, dp := make([]float32, n), make([]float32, n), newMatrix(n, 2), newMatrix(n, 2)
+		in.set("mu", mu)
+		in.set("raw", raw)
+		for r := range n {
+			p.row(r)[0], p.row(r)[1] = mu[r], raw[r]
+		}
+		out("loss", gaussianLoss(dp.data, p.data, y, 1))
 		for r := range n {
 			out("grad_mu", dp.row(r)[0], r)
 			out("grad_raw", dp.row(r)[1], r)
 		}
 	}},
-	{"vds", nil, "valueDisagreement, toProbabilities", "q", func(in *inputs, out output) {
-		x := make([]float64, len(in.Q[0]))
-		valueDisagreement(x, in.Q)
+	{"vds", nil, "valueDisagreement, toProbabilities", "q", func(in vector, out output) {
+		x := make([]float64, in.len("q", 0))
+		valueDisagreement(x, get[[][]float32](in, "q"))
 		out("std", x)
 		toProbabilities(x)
 		out("p", x)
 	}},
-	{"kde", nil, "logDensity", "points query bandwidth", func(in *inputs, out output) {
-		small("the densities", float64(len(in.Points))*float64(len(in.Query)))
-		for k, x := range in.Query {
-			out("log_density", logDensity(slices.Concat(in.Points...), x, in.Bandwidth), k)
+	{"kde", nil, "logDensity", "points query bandwidth", func(in vector, out output) {
+		points, query := slices.Concat(get[[][]float64](in, "points")...), get[[][]float64](in, "query")
+		small("the densities", float64(len(points))*float64(len(query)))
+		for k, x := range query {
+			out("log_density", logDensity(points, x, in.number("bandwidth")), k)
 		}
 	}},
 }
 
 // checkNetwork is a forward pass and, given dL/dy, a backward pass.
-func checkNetwork(in *inputs, out output) {
-	net, widths := network("net", in.Net)
-	small("the layers", float64(len(in.X))*float64(slices.Max(widths)))
-	p, x, last := newPass(widths, newWorkers(1)), newMatrix(len(in.X), widths[0]), len(net.layers)
-	set("x", x, in.X)
+func checkNetwork(in vector, out output) {
+	net, widths := in.network("net")
+	rows := in.len("x")
+	small("the layers", float64(rows)*float64(slices.Max(widths)))
+	p, x, last := newPass(widths, newWorkers(1)), newMatrix(rows, widths[0]), len(net.layers)
+	in.set("x", x)
 	ξ := net.latent(p, x)
 	y := net.forward(p, x)
-	if in.Output == "tanh" {
+	output := get[string](in, "output")
+	if output != "" && output != "tanh" {
+		panic(fmt.Sprintf("in: output is %q, want tanh or none", output))
+	}
+	if output == "tanh" {
 		for i, v := range y.data {
 			y.data[i] = tanh32(v)
 		}
-	} else if in.Output != "" {
-		panic(fmt.Sprintf("in: output is %q, want tanh or none", in.Output))
 	}
-	if in.Dy == nil {
+	if !in.has("dy") {
 		out("xi", ξ)
 		out("y", y)
 		return
 	}
 	dy := p.dx[last]
-	set("dy", dy, in.Dy)
-	if in.Output == "tanh" {
+	in.set("dy", dy)
+	if output == "tanh" {
 		for i, v := range y.data {
 			dy.data[i] *= 1 - float32(v*v)
 		}
@@ -556,53 +581,37 @@ func checkNetwork(in *inputs, out output) {
 	out("dx", dx)
 }
 
-// targets returns an agent with the case's networks, and its minibatch with the
-// targets of Equation 1, with a clip of returns or without.
-func (in *inputs) targets(clip bool) (*Agent, *batch) {
-	in.ActorTarget, in.CriticTargets = in.Actor, in.Critics
-	a, b := in.learner(Paper())
+// checkTargets is Equation 1 with the case's networks, with a clip of returns or without.
+func checkTargets(in vector, out output, clip bool) {
+	a, b := in.learner()
 	a.params.ClipReturns = clip
-	if in.Lowest != 0 { // else it is the least sum of rewards
-		a.pun.lowest = in.Lowest
-	}
-	a.learning = pairScript(in.M, len(a.pun.critics))
+	in.set("lowest", &a.pun.lowest) // else it is the least sum of rewards
+	a.learning = pairScript(get[[]int](in, "M"), len(a.pun.critics))
 	a.policy.act(a.policy.target, b.next)
 	a.pun.heads.targets(a.pun, b, a.learning)
-	return a, b
+	if !clip {
+		out("a_next", b.next.columns(b.next.cols-a.sizes.Action, b.next.cols))
+	}
+	out("y", b.y)
 }
 
 // checkCandidates asks about states with the goals achieved there as the choice of a
 // goal does, with the case's actions.
-func checkCandidates(in *inputs, out output) {
-	if len(in.Achieved) != len(in.S) {
-		panic("in: there are not as many goals achieved as states")
-	}
-	in.G = in.Achieved
+func checkCandidates(in vector, out output) {
 	p := Paper()
-	p.UncertaintyGoal, p.UncertaintyActions = in.Ask, len(in.Actions)
-	a := in.agent(p, in)
-	c := candidates{desired: make([]float64, a.sizes.Goal)}
-	set("desired", c.desired, in.Desired)
-	for k, s := range in.S {
-		state, goal := make([]float64, len(s)), make([]float64, a.sizes.Goal)
-		set("s", state, s)
-		set("achieved", goal, in.Achieved[k])
-		c.states, c.goals = append(c.states, state), append(c.goals, goal)
-	}
-	x := c.asked(a)
-	var actions []matrix
-	for j, rows := range in.Actions {
-		actions = append(actions, newMatrix(x.rows, a.sizes.Action))
-		set("actions", actions[j], rows)
-	}
-	out("epsilon", a.pun.uncertainty(x, actions))
+	p.UncertaintyGoal, p.UncertaintyActions = get[string](in, "ask"), in.len("actions")
+	a := in.agent(p, in.len("s", 0), in.len("achieved", 0))
+	in.set("desired", a.desired)
+	x := a.candidates(in.remember(a), false).asked(a)
+	out("epsilon", a.pun.uncertainty(x, in.actions(a, x.rows)))
 }
 
-func checkPredictiveLoss(in *inputs, out output) {
-	a, b := in.learner(Paper())
+func checkPredictiveLoss(in vector, out output) {
+	a, b := in.learner()
 	u := a.pun
-	if u.heads = map[string]heads{"mse": paperHeads{}, "norm": authorsHeads{}}[in.Form]; u.heads == nil {
-		panic(fmt.Sprintf("in: form is %q, want mse or norm", in.Form))
+	form := get[string](in, "form")
+	if u.heads = map[string]heads{"mse": paperHeads{}, "norm": authorsHeads{}}[form]; u.heads == nil {
+		panic(fmt.Sprintf("in: form is %q, want mse or norm", form))
 	}
 	for i, c := range u.critics {
 		out("loss", u.headTerm(i, b, c.q.latent(u.pass, b.x), epilogue{}), i)
@@ -612,59 +621,48 @@ func checkPredictiveLoss(in *inputs, out output) {
 	}
 }
 
-func checkPriorities(in *inputs, out output) {
-	n := len(in.Priority)
+func checkPriorities(in vector, out output) {
+	priority, β := get[[]float64](in, "priority"), in.number("beta")
+	n := len(priority)
 	P, w := make([]float64, n), make([]float64, n)
-	SampleProbabilities(P, in.Priority, in.Alpha)
+	SampleProbabilities(P, priority, in.number("alpha"))
 	out("P", P)
-	ImportanceWeights(w, P, n, in.Beta, 0)
+	ImportanceWeights(w, P, n, β, 0)
 	out("w", w)
-
-	ImportanceWeights(w, P, n, in.Beta, slices.Min(P)) // as replay divides: by the largest
+	ImportanceWeights(w, P, n, β, slices.Min(P)) // as replay divides: by the largest
 	out("w_normalized", w)
 }
 
-func checkHindsight(in *inputs, out output) {
-	n, i := len(in.AchievedNext), int(in.I)
-	b := newReplay(Sizes{Observation: 1, Goal: len(in.Goal), Action: 1}, n)
-	zero := []float64{0}
-	for _, achieved := range in.AchievedNext {
-		b.add(zero, achieved, zero, in.Goal, State{Observation: zero, Achieved: achieved})
+func checkHindsight(in vector, out output) {
+	next, goal, i := get[[][]float64](in, "achieved_next"), get[[]float64](in, "goal"), get[int](in, "i")
+	n := len(next)
+	b := newReplay(Sizes{Goal: len(goal)}, n)
+	for _, achieved := range next {
+		b.add(nil, achieved, nil, goal, State{Achieved: achieved})
 	}
 	const k = 4
 	script := scripted{0.9, 0} // above k/(k+1), so the goal pursued
-	if in.Future != nil {
-		script = scripted{0, (float64(int(*in.Future)-i) + 0.5) / float64(n-i)}
+	if in.has("future") {
+		script = scripted{0, (float64(get[int](in, "future")-i) + 0.5) / float64(n-i)}
 	}
 	g := b.relabel(i, k, rand.New(&script))
 	out("g", g)
-	out("r", goalReward(b.nextAchieved.at(i), g, in.Radius))
+	out("r", goalReward(b.nextAchieved.at(i), g, in.number("radius")))
 }
 
 // checkGoalChoice chooses a goal for each draw, an episode's first where the case has
 // a threshold: whole, and in its parts.
-func checkGoalChoice(in *inputs, out output) {
-	if len(in.Achieved) != len(in.S) {
-		panic("in: there are not as many goals achieved as states")
-	}
-	in.G = in.Achieved
-	p := Paper()
-	p.UncertaintyActions, p.InitialSteps, p.Slope, p.Intercept = len(in.SharedActions), 0, in.Slope, in.Intercept
-	first := in.C != 0
+func checkGoalChoice(in vector, out output) {
+	p, m, b := Paper(), in.number("m"), in.number("b")
+	p.UncertaintyActions, p.InitialSteps, p.Slope, p.Intercept = in.len("shared_actions"), 0, m, b
+	first := in.has("c")
 	if first {
-		p.Threshold, p.Horizon = in.C, int(in.T)
+		p.Threshold, p.Horizon = in.number("c"), get[int](in, "T")
 	}
-	a := in.agent(p, in)
+	a := in.agent(p, in.len("s", 0), in.len("achieved", 0))
 	a.curriculum = paperCurriculum{}
-	set("now", a.observation, in.Now)
-	zero, kept := make([]float64, a.sizes.Action), []int(nil)
-	for k, s := range in.S {
-		state, goal := make([]float64, a.sizes.Observation), make([]float64, a.sizes.Goal)
-		set("s", state, s)
-		set("achieved", goal, in.Achieved[k])
-		a.replay.add(state, goal, zero, goal, State{state, goal, goal})
-		kept = append(kept, k)
-	}
+	in.set("now", a.observation)
+	kept := in.remember(a)
 	q := a.Value(slices.Repeat([][]float64{a.observation}, len(kept)), a.replay.achieved.of(kept))
 	if first {
 		out("q_mean", q)
@@ -673,23 +671,19 @@ func checkGoalChoice(in *inputs, out output) {
 	} else { // a threshold that only the best would pass, and no goal is held to
 		a.params.Threshold = (slices.Max(q) - 1e-6) / float64(a.params.Horizon)
 	}
-	var shared []matrix
 	var script scripted // of the goal's draws: the actions, by numbers of [0, 1)
-	for j, action := range in.SharedActions {
-		shared = append(shared, newMatrix(len(kept), a.sizes.Action))
-		set("shared_actions", shared[j], slices.Repeat([][]float32{action}, len(kept)))
-		for _, v := range action {
-			script = append(script, (float64(v)+1)/2)
-		}
+	for _, v := range slices.Concat(get[[][]float64](in, "shared_actions")...) {
+		script = append(script, (v+1)/2)
 	}
-	ε := a.pun.uncertainty(a.rows(a.replay.observation.of(kept), a.replay.achieved.of(kept)), shared)
+	shared := slices.Clone(script)
+	ε := a.estimator.uncertainty(a, a.candidates(kept, first), shared.stream())
 	out("epsilon", ε)
 	chances := make([]float64, len(kept))
-	GoalProbabilities(chances, ε, in.Slope, in.Intercept)
+	GoalProbabilities(chances, ε, m, b)
 	out("p", chances)
-	for k, u := range in.Draws {
+	for k, u := range get[[]float64](in, "draws") {
 		draws := append(slices.Clone(script), u)
-		a.goalDraws = stream{Rand: rand.New(&draws)}
+		a.goalDraws = draws.stream()
 		goal, err := a.curriculum.goal(a, first)
 		if err != nil || len(draws) > 0 {
 			panic(fmt.Sprintf("%d numbers left after the draw of a goal: %v", len(draws), err))
@@ -713,39 +707,41 @@ func (d *givenDraw) weigh(b *batch, step int) {
 // checkUpdate does whole updates, with prioritized replay where the case has
 // priorities: by the joint loss of Equations 2 and 4, or, where the case has 0 or
 // nothing as its weight, with Equation 4 moving only the heads.
-func checkUpdate(in *inputs, out output) {
-	p := Paper()
-	if in.Priority != nil {
-		in.PredictiveWeight = 1
-		p.Replay, p.PriorityAlpha, p.PriorityBeta, p.Batch = "per", in.Alpha, in.Beta, len(in.Steps[0].G)
+func checkUpdate(in vector, out output) {
+	p, steps, priority := Paper(), []vector(nil), get[[]float64](in, "priority")
+	for i := range in.len("steps") {
+		step := in
+		step.place = in.at("steps", i)
+		step.hold("s g a s_next r M transitions?")
+		steps = append(steps, step)
 	}
-	gradient, ok := map[float64]string{0: "head", 1: "joint"}[in.PredictiveWeight]
-	if !ok {
-		panic(fmt.Sprintf("in: predictive_weight is %v, the joint loss here has 1", in.PredictiveWeight))
+	p.PredictiveGradient = map[float64]string{0: "head", 1: "joint"}[in.number("predictive_weight")]
+	if p.PredictiveGradient == "" {
+		panic("in: predictive_weight is neither 0 nor 1, which the joint loss here has")
 	}
-	p.PredictiveGradient = gradient
-	a := in.agent(p, &in.Steps[0])
-	var drawn *givenDraw
-	if in.Priority != nil {
-		drawn = &givenDraw{prioritizedSampler: a.sampler.(*prioritizedSampler)}
-		a.sampler, a.replay.n, drawn.seen = drawn, len(in.Priority), len(in.Priority)
-		for j, priority := range in.Priority {
-			drawn.set(j, priority)
+	if priority != nil {
+		p.PredictiveGradient, p.Replay, p.Batch = "joint", "per", steps[0].len("g")
+		p.PriorityAlpha, p.PriorityBeta = in.number("alpha"), in.number("beta")
+	}
+	a := in.agent(p, steps[0].len("s", 0), steps[0].len("g", 0))
+	drawn := &givenDraw{}
+	if len(priority) > 0 {
+		drawn.prioritizedSampler = a.sampler.(*prioritizedSampler)
+		a.sampler, a.replay.n, drawn.seen = drawn, len(priority), len(priority)
+		for j, v := range priority {
+			drawn.set(j, v)
 		}
 	}
-	for _, step := range in.Steps {
+	for _, step := range steps {
 		a.batch = *step.batch(a)
 		a.batch.transitions = nil // nothing is drawn
-		if drawn != nil {
-			drawn.transitions = nil
-			for _, j := range step.Transitions {
-				if j < 0 || int(j) >= a.replay.n {
-					panic(fmt.Sprintf("in: transitions has %d, of %d", j, a.replay.n))
-				}
-				drawn.transitions = append(drawn.transitions, int(j))
+		drawn.transitions = get[[]int](step, "transitions")
+		for _, j := range drawn.transitions {
+			if j < 0 || j >= len(priority) {
+				panic(fmt.Sprintf("in: transitions has %d, of %d", j, len(priority)))
 			}
 		}
-		a.learning = pairScript(step.M, len(a.pun.critics))
+		a.learning = pairScript(get[[]int](step, "M"), len(a.pun.critics))
 		if err := a.learner.update(a); err != nil {
 			panic(err)
 		}
@@ -757,7 +753,7 @@ func checkUpdate(in *inputs, out output) {
 		out("critic_targets", c.target.layers, i)
 		out("heads", c.head, i)
 	}
-	for j := range in.Priority {
+	for j := range priority {
 		out("P", drawn.probability(j), j)
 	}
 }
@@ -775,8 +771,10 @@ func (s *scripted) Uint64() uint64 {
 	return uint64(u * (1 << 53))
 }
 
+func (s *scripted) stream() stream { return stream{Rand: rand.New(s)} }
+
 // pairScript makes drawPair return M from n critics.
-func pairScript(M []whole, n int) stream {
+func pairScript(M []int, n int) stream {
 	if len(M) != 2 || M[0] == M[1] {
 		panic(fmt.Sprintf("in: M is %v, want two different indices", M))
 	}
@@ -784,5 +782,5 @@ func pairScript(M []whole, n int) stream {
 	if j > i {
 		j--
 	}
-	return stream{Rand: rand.New(&scripted{(i + 0.5) / float64(n), (j + 0.5) / float64(n-1)})}
+	return (&scripted{(i + 0.5) / float64(n), (j + 0.5) / float64(n-1)}).stream()
 }

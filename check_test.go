@@ -303,10 +303,12 @@ func TestCheckErrors(t *testing.T) {
 		{`"paper"`, `"papers": 1, "paper"`, `not vectors: json: unknown field "papers"`},
 		{`"gamma"`, `"Gamma"`, `case "a": in: there is no gamma`},
 		{`"gamma"`, `"gamma": 0.5, "gamma"`, `case "a": in.gamma comes twice`},
-		{`"gamma"`, `"c": 1, "gamma"`, `case "a": in: c is unknown`},
+		{`"gamma"`, `"c": 1, "gamma"`, `case "a": in.c is unknown, or one too many`},
 		{`"gamma": 0.5`, `"gamma": null`, `case "a": in: there is no gamma`},
-		{`"gamma": 0.5`, `"gamma": "0.5"`, `case "a": in: json: cannot unmarshal string`},
-		{in, "[1, 2, 3]", `case "a": in: json: cannot unmarshal array`},
+		{`"gamma": 0.5`, `"gamma": []`, `case "a": in: there is no gamma`},
+		{`"gamma": 0.5`, `"` + strings.Repeat("gamma", 99) + `": 0.5`, "names are too long"},
+		{`"gamma": 0.5`, `"gamma": "0.5"`, `case "a": there is no number in.gamma`},
+		{in, "[1, 2, 3]", `case "a": in: there is no r`},
 		{`, "tol": 1e-6`, "", `case "a": tol is not a number from 0 to 0.01`},
 		{"1e-6", "1", "tol is not a number from 0 to 0.01"},
 		{"-0.5, 1]", "NaN, 1]", "not vectors: invalid character 'N'"},
@@ -320,11 +322,11 @@ func TestCheckErrors(t *testing.T) {
 		{"0.5,", "1e200,", "the code gives +Inf;"},
 		{in, `{"r": [-1, 0], "gamma": 1e200, "q_target": [[0, 2], [0, 4]], "M": [1, 0]}`, "the code gives NaN;"},
 		{"[3, 4]", "[3]", "in.q_target[1] has 1 elements, the first list there 2"},
-		{"[1, 0]", "[1, 0.5]", "in: 0.5 is not a whole number"},
+		{"[1, 0]", "[1, 0.5]", "in.M[1] is 0.5, want a whole number"},
 		{"[1, 0]", "[1, 2]", "in: an index is out of range"},
 		{"[1, 0]", "[1, -1]", "in: an index is out of range"},
 		{"[1, 0]", "[1, 1]", "in: M is [1 1], want two different indices"},
-		{"[1, 0]", "[1, 1e12]", "in: 1e12 is not a whole number up to 2147483647"},
+		{"[1, 0]", "[1, 1e12]", "in.M[1] is 1e+12, want a whole number up to 2147483647"},
 		{"[1, 0]", "[1, 0, 1]", "in: M is [1 0 1], want two different indices"},
 	} {
 		err := checkOne([]byte(strings.Replace(good, test.old, test.new, 1)))
@@ -348,11 +350,12 @@ func TestCheckLimits(t *testing.T) {
 	}
 	critic := `[` + layer(3, 9, list(9, "0")) + `,` + layer(9, 1, "[0]") + `]`
 	for _, test := range []struct{ equation, in, want string }{
-		{"mlp-forward", `"net": [` + layer(600, 600, "[]") + `], "x": [[1]]`, "the network"},
-		{"mlp-forward", `"net": [` + layer(1, 1, "[1]") + `], "x": ` + list(200_000, "[]"), "the layers"},
-		{"critic-loss", `"critics": ` + list(64, list(16, layer(4, 90, "[]"))) + `, "s": [[1]], "g": [[1]], "a": [[1]], "y": [1]`, "the critics"},
+		{"mlp-forward", `"net": [` + layer(600, 600, "[0]") + `], "x": [[1]]`, "the network"},
+		{"mlp-forward", `"net": [` + layer(1, 9, list(9, "1")) + `], "x": ` + list(20_000, "[1]"), "the layers"},
+		{"critic-loss", `"critics": ` + list(64, list(16, layer(4, 90, "[0]"))) + `, "s": [[1]], "g": [[1]], "a": [[1]], "y": [1]`, "the critics"},
 		{"critic-loss", `"critics": [` + critic + `], "s": [[1]], "g": ` + list(20_000, "[1]") + `, "a": [[1]], "y": [1]`, "the minibatch"},
 		{"kde", `"points": ` + list(600, "[0]") + `, "query": ` + list(600, "[0]") + `, "bandwidth": 1`, "the densities"},
+		{"mlp-forward", `"net": [[1]], "x": ` + list(200_000, "[1]"), "in.x["},
 		{"adam", `"w": ` + list(300_000, "0") + `, "grads": [[1]], "lr": 1, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8`, "in.w["},
 	} {
 		text := `{"equation": "` + test.equation + `", "paper": "", "cases": [{"name": "a", "in": {` + test.in + `}, "out": {"y": [[1]]}, "tol": 0}]}`
