@@ -958,8 +958,8 @@ func TestStepOrder(t *testing.T) {
 		next[:3], ends, learn[2:], // no goal at an episode's end
 		[]string{"reset", "first goal"}, next, learn, next, learn,
 		next[:3], learn[:2], ends, []string{"evaluation", "evaluated", "stepped"})
-	if diff := cmp.Diff(want, did); diff != "" {
-		t.Errorf("the order of six steps (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, did); diff != "" || a.goalsSet != 6 || a.goalsReached != 6 { // each in one step
+		t.Errorf("the order of six steps, with %d goals set and %d reached (-want +got):\n%s", a.goalsSet, a.goalsReached, diff)
 	}
 }
 
