@@ -204,7 +204,7 @@ func TestCheckpointContinues(t *testing.T) {
 					t.Errorf("step %d: a second answer differs (-first +second):\n%s", i, diff)
 				}
 				if got := fmt.Sprint(ask(i, nil)[:3]...); got != "{[] [] [] []} [] []" {
-					t.Errorf("step %d: about nothing %s", i, got)
+					t.Error("about nothing", got)
 				}
 				trainTo(t, used, i+1, nil)
 				if sameState(t, "trained one step on", states[i+1], used); t.Failed() {

@@ -122,7 +122,6 @@ func ExampleLoadFile() {
 	if err := trainedCart().SaveFile(path); err != nil {
 		log.Fatal(err)
 	}
-
 	agent, err := qta.LoadFile(path)
 	if err != nil {
 		log.Fatal(err)
