@@ -110,11 +110,12 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 	return a, nil
 }
 
-// SetThreads spreads the arithmetic over n threads, at first one. The results
-// are the same bytes for every n. Call [Agent.Close] at the end.
+// SetThreads spreads the arithmetic over n threads; a new agent has one. The
+// results are the same bytes for every n. Call [Agent.Close] at the end.
 func (a *Agent) SetThreads(n int) { a.workers.resize(n) }
 
-// Close ends the agent's threads. The agent remains usable, with one.
+// Close ends the agent's threads. The agent remains usable, with a single
+// thread.
 func (a *Agent) Close() { a.workers.resize(1) }
 
 // KernelName returns the kernel of the matrix product on this machine:
@@ -171,16 +172,16 @@ func (a *Agent) Digest() string {
 // What an agent answers when asked, in any environment. No question changes
 // anything in training.
 
-// Uncertainty returns Equation 5 in each observation with its goal, in the unit of
-// what the heads predict, whatever the agent chooses its goals by ([Survey]). The seed
-// decides the d actions. It panics as [Agent.Value] does.
+// Uncertainty returns Equation 5 for each observation and goal, in the heads'
+// unit, even if goals are chosen by another estimate ([Survey]). The seed decides
+// the d actions. It panics as [Agent.Value] does.
 func (a *Agent) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
 	actions := drawActions(newStream(seed, forSurvey), a.pun.d, len(goals), a.sizes.Action)
 	return a.pun.uncertainty(a.rows(observations, goals), actions)
 }
 
-// A Survey is what an agent makes of a set of points: the data of the paper's
-// Figure 5. Samples apart, its slices have one element per point.
+// A Survey holds an agent's answers about a set of points: the data of the
+// paper's Figure 5. All slices but Samples have one element per point.
 type Survey struct {
 	Value       []float64 // mean over the critics of Q(start, π(start, g), g), in discounted rewards
 	Uncertainty []float64 // by which the agent chooses its goals, such as Equation 5 at the point
@@ -188,16 +189,16 @@ type Survey struct {
 	Samples     []int     // indices of points drawn with these probabilities; none without points
 }
 
-// Survey asks the agent about points, each an observation and the goal achieved
-// there, and draws samples of them as goals. start is an observation, and desired
-// the environment's goal, which UncertaintyGoal may ask for. Chance depends on the
-// seed and the step alone. It panics as [Agent.Value] does.
+// Survey asks the agent about points, each an observation with the goal
+// achieved there, and draws samples of them as goals. start is an observation;
+// desired is the environment's goal, which UncertaintyGoal may use. All chance
+// depends only on the seed and the step. It panics as [Agent.Value] does.
 //
 // Reading R92: the "value function for all states" of Figure 5's caption is the
 // value of every point as a goal from the start.
 //
-// Reading R93: it is of the policy's action, and not clipped; the authors' script
-// has the action zero, and clips at -50.
+// Reading R93: it takes the policy's action and is not clipped; the authors'
+// script takes the action zero and clips at -50.
 //
 // Reading R94: the caption's "average error among the three predictive heads" is
 // Equation 5.
@@ -219,7 +220,7 @@ func (a *Agent) Survey(start, desired []float64, observations, goals [][]float64
 	return s
 }
 
-// State returns a copy of the state in which the agent is in training, of zeros
+// State returns a copy of the agent's current state in training, or zeros
 // before the first episode.
 func (a *Agent) State() State {
 	return State{slices.Clone(a.observation), slices.Clone(a.achieved), slices.Clone(a.desired)}
@@ -245,8 +246,8 @@ func (a *Agent) before(i int, c column, now []float64) []float64 {
 	return slices.Clone(now)
 }
 
-// Goals returns, in order, the goals that the agent set itself from environment
-// step from on and before step to: where an episode begins and where the goal
+// Goals returns, in order, the goals that the agent set itself in environment
+// steps from to to-1: one where each episode begins and one where the goal
 // changes. It panics unless 0 <= from <= to <= Steps().
 func (a *Agent) Goals(from, to int) [][]float64 {
 	if from < 0 || from > to || to > a.step {
@@ -380,7 +381,8 @@ func (a *Agent) parameters() []parameterVector {
 
 // A Curriculum chooses the goals that an agent pursues in training: see
 // [Agent.SetCurriculum]. Learning, hindsight and exploration follow the
-// parameters. A state that decides its goals it keeps by [Agent.Attach].
+// parameters. If it has state of its own, it saves that state by
+// [Agent.Attach].
 type Curriculum interface {
 	// NextGoal returns the goal to pursue from the agent's current state, in the
 	// environment's units: an episode's first, or the next one after a goal was
@@ -392,9 +394,9 @@ type Curriculum interface {
 	NextGoal(a *Agent, first bool, rng *rand.Rand) ([]float64, error)
 }
 
-// SetCurriculum replaces the curriculum that Params.Curriculum names, while the
-// agent is not training: within Train it is an error. An agent that was saved with
-// one trains only after SetCurriculum gives it one again. c must not be nil.
+// SetCurriculum replaces the curriculum that Params.Curriculum names. Calling
+// it within Train is an error. An agent that was saved with a curriculum of its
+// own trains only after SetCurriculum gives it one again. c must not be nil.
 func (a *Agent) SetCurriculum(c Curriculum) error {
 	if a.env != nil {
 		return errTraining

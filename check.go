@@ -24,7 +24,7 @@ import (
 // and a result r holds against the e of "out" where |r-e| <= T (1 + |e|). Sizes are
 // free within small, names are not: what is missing, or left over, is an error.
 
-// A CheckResult says whether the code holds to one case of a file of vectors.
+// A CheckResult says whether the code meets one case of a file of vectors.
 type CheckResult struct {
 	File     string
 	Case     string
@@ -37,15 +37,17 @@ type CheckResult struct {
 	Compared  []Comparison // the numbers of "out"
 }
 
-// A Comparison is a number of a vector, at a place such as out.y[0], and the code's.
+// A Comparison is a number of a vector, at a place such as out.y[0], beside the
+// number that the code gives.
 type Comparison struct {
 	Name         string
 	Vector, Code float64
 }
 
-// Check holds the code to every case of every file *.json at the top of fsys,
-// in the order of the files' names. The error is of a file that is not vectors.
-// The package qta/testdata has the golden vectors, and its README the format.
+// Check compares the code with every case of every file *.json at the top of
+// fsys, in the order of the files' names. The error reports a file that does
+// not hold vectors. Package qta/testdata has the golden vectors; its README
+// describes the format.
 func Check(fsys fs.FS) ([]CheckResult, error) {
 	names, _ := fs.Glob(fsys, "*.json")
 	if len(names) == 0 {

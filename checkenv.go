@@ -11,9 +11,10 @@ import (
 )
 
 // CheckEnv checks every sentence of [Env] in at least 16 episodes of random
-// actions, of horizon steps or half as many, and returns what is wrong, or nil.
-// It also names numbers that the networks cannot take ([State]), and goals that
-// every state reaches or none does. It panics if env does, or if horizon is less than 1.
+// actions, each with horizon steps or half as many, and returns the first
+// mistake, or nil. It also names numbers that the networks cannot take
+// ([State]), and goals that every state reaches or none does. It panics if env
+// does, or if horizon is less than 1.
 func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 	if horizon < 1 {
 		panic("qta: CheckEnv needs a horizon of at least 1")

@@ -63,8 +63,9 @@ func (a *Agent) MarshalBinary() ([]byte, error) {
 }
 
 // UnmarshalBinary replaces the agent by the one that MarshalBinary saved, and
-// keeps its threads. An error, for another format one that wraps
-// [errors.ErrUnsupported], leaves the agent as it was, as within Train.
+// keeps its threads. After an error the agent is as it was; the error wraps
+// [errors.ErrUnsupported] for another format. Calling it within Train is an
+// error.
 func (a *Agent) UnmarshalBinary(data []byte) error {
 	if a.env != nil {
 		return errTraining
@@ -81,8 +82,9 @@ func (a *Agent) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// SaveFile writes a checkpoint to path+".tmp" and renames it to path: a crash or a
-// full disk at any moment leaves the one before it or this one, whole.
+// SaveFile writes a checkpoint to path+".tmp" and renames it to path: whenever
+// a crash or a full disk comes, path holds the old checkpoint or the new one,
+// whole.
 func (a *Agent) SaveFile(path string) error {
 	data, err := a.MarshalBinary()
 	if err != nil {

@@ -11,14 +11,16 @@ import (
 
 // A PUN is the ensemble of Predictive Uncertainty Networks by itself (section
 // 3.1): G critics that learn the values of the caller's transitions, each with
-// a head that predicts the next observation. Where the heads disagree, a
-// learner of any kind has too little data. It is not safe for concurrent use.
+// a head that predicts the next observation. Where the heads disagree there is
+// too little data, for a learner of any kind. It is not safe for concurrent
+// use.
 //
 // A transition is a row of each of several tables: observation, goal, action
 // and next observation, of the PUN's [Sizes]. If Sizes.Goal is 0, a table of
 // goals may be nil. Numbers are not normalized: observations and goals should
 // be of order 1, actions in [-1, 1]. Methods panic if tables or rows have other
-// sizes, or a number is not finite as a float32, and Learn without a transition.
+// sizes or a number is not finite as a float32; Learn also panics without a
+// transition.
 type PUN struct {
 	params  Params
 	sizes   Sizes
@@ -28,9 +30,10 @@ type PUN struct {
 	batch   batch // memory of one at a time
 }
 
-// NewPUN returns an untrained ensemble, whose randomness comes from seed. It uses the
-// networks' sizes, G, the learning rates, γ, ρ and UncertaintyActions, and refuses
-// parameters that ask for an ensemble other than PUN.
+// NewPUN returns an untrained ensemble, whose randomness comes from seed. Of p
+// it uses the networks' sizes, G, the learning rates, γ, ρ and
+// UncertaintyActions; it refuses parameters that ask for an ensemble other than
+// PUN.
 func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -52,11 +55,11 @@ func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 	return u, nil
 }
 
-// Learn is one update on a minibatch: each critic and its head descend
-// Equations 2 and 4 as one loss, and the target critics follow by Equation 3.
-// y are the values that Q(s, a, g) should have, from [PUN.Targets] or elsewhere. It
-// returns the two losses, means over the ensemble. After a [*NumericError], of a loss
-// that is not finite, go on from a saved ensemble.
+// Learn makes one update on a minibatch: each critic and its head descend Equations 2
+// and 4 as one loss, and the target critics follow by Equation 3. y are the values
+// that Q(s, a, g) should have, from [PUN.Targets] or elsewhere. It returns both
+// losses, as means over the ensemble. After a [*NumericError], which reports a loss
+// that is not finite, continue from a saved ensemble.
 func (u *PUN) Learn(observations, goals, actions, next [][]float64, y []float64) (critic, predictive float64, err error) {
 	if len(observations) == 0 {
 		panic("qta: PUN: no transition to learn from")
@@ -74,8 +77,8 @@ func (u *PUN) Learn(observations, goals, actions, next [][]float64, y []float64)
 
 // Targets returns y of Equation 1 for a minibatch. The caller's policy chooses
 // nextActions, a', for the next observations. Each call draws the pair M anew.
-// Nothing is clipped, and no transition is the last: if one ends an episode,
-// set its target to the reward.
+// Nothing is clipped, and no transition is taken as terminal: if one ends an
+// episode, set its target to the reward.
 func (u *PUN) Targets(rewards []float64, next, goals, nextActions [][]float64) []float64 {
 	b := u.minibatch(len(next))
 	u.fill(b.next, next, goals, nextActions)
@@ -95,9 +98,9 @@ func (u *PUN) Value(observations, goals, actions [][]float64) []float64 {
 	return criticsMean(u.pun.valuesAt(x))
 }
 
-// Uncertainty returns the epistemic uncertainty in each observation with its
-// goal, Equation 5, in the observations' unit. The seed decides the d random
-// actions.
+// Uncertainty returns the epistemic uncertainty, Equation 5, for each
+// observation and goal, in the observations' unit. The seed decides the d
+// random actions.
 func (u *PUN) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
 	x := newMatrix(len(observations), u.sizes.Observation+u.sizes.Goal+u.sizes.Action)
 	u.fill(x, observations, goals)
@@ -146,9 +149,9 @@ func (u *PUN) MarshalBinary() ([]byte, error) {
 	return h.marshal(ensembleMagic, u.saved(), u.pun.parameters("critic"), u.updates)
 }
 
-// UnmarshalBinary replaces the ensemble by one that MarshalBinary returned. An
-// error, for another format one that wraps [errors.ErrUnsupported], leaves it
-// as it was.
+// UnmarshalBinary replaces the ensemble by one that MarshalBinary returned.
+// After an error it is as it was; the error wraps [errors.ErrUnsupported] for
+// another format.
 func (u *PUN) UnmarshalBinary(data []byte) error {
 	h, state, err := openCheckpoint(ensembleMagic, data)
 	if err != nil {

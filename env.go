@@ -8,8 +8,8 @@ import (
 )
 
 // An Env is a goal-conditioned environment without terminal states: the caller
-// ends an episode after a fixed number of steps. [CheckEnv] holds an
-// implementation to this contract.
+// ends an episode after a fixed number of steps. [CheckEnv] tests an
+// implementation against this contract.
 type Env interface {
 	// Sizes returns the lengths of all vectors, at least 1. They never change.
 	Sizes() Sizes
@@ -35,9 +35,9 @@ type Env interface {
 // GoalEnv dictionary. The slices are valid until the environment's next Reset or
 // Step; Observation and Achieved may be the same.
 //
-// The networks learn from numbers of about order 1, whose differences are not
-// small beside their distance from zero: [CheckEnv] names numbers that are not so, and
-// [Scaled] mends them. Nothing is accepted beyond ±1e12.
+// The networks learn from numbers of about order 1, whose spread is not small
+// beside their distance from zero. [CheckEnv] names numbers that are not so, and
+// [Scaled] repairs them. Nothing is accepted beyond ±1e12.
 type State struct{ Observation, Achieved, Desired []float64 }
 
 // Sizes are the lengths of an environment's vectors. Achieved and desired goals
@@ -45,7 +45,7 @@ type State struct{ Observation, Achieved, Desired []float64 }
 type Sizes struct{ Observation, Goal, Action int }
 
 // A GoalSampler is an environment that can draw a goal from all that exist,
-// seen or not: privileged knowledge, which the curriculum VDS needs.
+// seen or not. The curriculum VDS needs this privileged knowledge.
 type GoalSampler interface {
 	Env
 

@@ -229,8 +229,9 @@ func scaleUncertainty(scaled, ε []float64) {
 
 // GoalProbabilities sets p, of N values, to the probability of each candidate
 // being the next goal: proportional to max(m ε + b, 0), where ε is the
-// uncertainty scaled to between 0 and 1 over the candidates, or NaN if one is
-// NaN or the largest less the least is infinite. It panics if lengths differ.
+// uncertainty scaled to between 0 and 1 over the candidates. All are NaN if an
+// uncertainty is NaN, or if the largest minus the least is infinite. It panics
+// if lengths differ.
 //
 // It implements QTA, Equation 6 (Section 3.2).
 //
@@ -285,7 +286,7 @@ func pick(p []float64, u float64) int {
 }
 
 // Achievable returns the candidates whose mean value, q[k] of candidates[k], is
-// at least c T, in the same order and memory, or all of them where none is.
+// at least c T, in the same order and memory, or all of them if none is.
 //
 // It implements QTA, the threshold (Section 3.3).
 //
@@ -314,9 +315,9 @@ func (a *Agent) achievableNow(candidates []int) []int {
 	return Achievable(candidates, values, a.params.Threshold, a.params.Horizon)
 }
 
-// Value returns, for each observation with its goal, the mean over the critics of
-// Q(s, π(s, g), g), in discounted rewards and not clipped. It panics unless there
-// are as many goals as observations, of the agent's [Sizes] and of numbers up to
+// Value returns, for each observation and goal, the mean over the critics of Q(s,
+// π(s, g), g), in discounted rewards and not clipped. It panics unless there are
+// as many goals as observations, of the agent's [Sizes] and of numbers up to
 // ±1e12.
 func (a *Agent) Value(observations, goals [][]float64) []float64 {
 	return criticsMean(a.policyValues(a.pun, observations, goals))

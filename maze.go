@@ -27,8 +27,9 @@ const maxMazeCells = 10000
 // (1.5, 1.5). A Maze never changes: environments and goroutines may share it.
 //
 // Two free cells that touch only at a corner are connected, because the agent
-// can pass between the two walls there: a step tests only the cells in which
-// its pieces end. What cannot be reached from the start counts as wall.
+// can pass between the two walls there: a step is made in pieces and tests only
+// the cells in which these end. Cells that cannot be reached from the start
+// count as wall.
 type Maze struct {
 	lines       []string // the map: '#' is a wall; all of a length, ring of walls included
 	free        [][2]int // the free cells (row, column), row by row
@@ -106,9 +107,9 @@ type mazeEnv struct {
 	goal     [2]float64
 }
 
-// Env returns a new environment of the maze: an agent that sees its position
-// and the goal's, and moves by its action. All are a row and a column, in
-// cells. An episode's start and goal are drawn from squares of half side
+// Env returns a new environment in which an agent sees its position and the
+// goal's, and moves by its action. Each of these vectors is a row and a column,
+// in cells. An episode's start and goal are drawn from squares of half side
 // [RegionRadius] around the centers of the two cells; a goal is reached closer
 // than [GoalRadius]; walls stop the agent. Methods panic if a vector has
 // another length, or if an action is NaN.
@@ -224,9 +225,9 @@ func (l *Lattice) Point(k int) [2]float64 {
 
 // Hops returns the number of steps from the center of the start cell to each of
 // perCell by perCell points of every cell, at least 1, and -1 for points that
-// cannot be reached. Figure 5 has perCell 10. Where perCell is even, the point
-// nearest to the start cell's center with the larger row and column has 0. Hops
-// panics if perCell is less than 1.
+// cannot be reached. Figure 5 uses perCell 10. If perCell is even, no point is
+// the center; the nearest one with the larger row and column has 0. Hops panics
+// if perCell is less than 1.
 //
 // Reading R70: the paper does not say how it finds its optimal values. This is
 // the breadth-first search of the authors' public code, but for the start, which
@@ -262,11 +263,10 @@ func (m *Maze) Hops(perCell int) *Lattice {
 	return l
 }
 
-// OptimalValue returns the value of a goal that is hops steps away, where
-// rewards are discounted by γ: -(1 + γ + ... + γ^(hops-2)), as the last of them
-// earns 0. With γ = 1 it is the largest sum of rewards, -(hops-1); for no hops
-// it is 0. It panics if hops is negative, as for a point that cannot be
-// reached.
+// OptimalValue returns the value of a goal hops steps away, where rewards are
+// discounted by γ: -(1 + γ + ... + γ^(hops-2)), since the last step earns 0.
+// With γ = 1 it is the largest sum of rewards, -(hops-1). For 0 hops it is 0;
+// for a negative number, as of a point that cannot be reached, it panics.
 //
 // It implements QTA, the optimal return (Section 4).
 //
@@ -285,8 +285,8 @@ func OptimalValue(γ float64, hops int) float64 {
 }
 
 // ParseMaze reads a map, one line of text to a row: '#' is a wall, ' ' or '.' a
-// free cell, S the start and G the goal, each once. What is not drawn, or
-// cannot be reached from S, is wall; the maze is what remains within a ring of
+// free cell, S the start and G the goal, each once. Cells that are not drawn,
+// or cannot be reached from S, are wall. The maze is the rest inside a ring of
 // walls one cell thick, whatever surrounded it. With the ring it may have
 // 10,000 cells. Errors name the line and the column, counted from 1.
 func ParseMaze(text string) (*Maze, error) {

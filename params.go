@@ -1,9 +1,9 @@
 package qta
 
-// Params holds every number and choice of the algorithm, the paper's and
-// others'. A field's tag "source" says where its value in [Paper] comes from
-// ("Table" is the appendix's, a Reading is a choice that the paper leaves
-// open), its tag "range" what is allowed: an interval or a list of words.
+// Params holds every number and choice of the algorithm and of its rivals. A
+// field's tag "source" says where its value in [Paper] comes from: "Table" is
+// the appendix's, a Reading a choice that the paper leaves open. Its tag
+// "range" is an interval or a list of words.
 type Params struct {
 	Algorithm
 	Departures
@@ -78,8 +78,8 @@ type Algorithm struct {
 	Candidates int `source:"Reading R45: the paper leaves N open" range:"[1,1000000]"`
 }
 
-// Departures are choices of other codes (authors.go, baseline*.go), and our own
-// (beyond.go).
+// Departures are choices that other codes make (authors.go, baseline*.go), and
+// our own (beyond.go).
 type Departures struct {
 	// How networks learn: as in the paper, or as in the code of QTA's authors, of MEGA's or of VDS's.
 	Learner string `source:"Sections 3.1 to 3.3" range:"paper|authors|mega|vds"`
@@ -113,7 +113,7 @@ type Baselines struct {
 	EnsembleActions int `source:"Table: d for deep ensembles and bootstrapped DQN" range:"[1,4096]"`
 }
 
-// Paper returns the table of the paper's appendix and its text, but for three
+// Paper returns the parameters of the paper's text and appendix, with three
 // departures: Equation 5 is asked with the candidate itself as the goal (D3), Equation
 // 4 moves the critics' backbone (D29), and returns are clipped (D26). Every other set
 // is a change of this one.
@@ -177,8 +177,8 @@ func Quick() Params {
 	return p
 }
 
-// Small returns [Quick] at 64 units and with 500 candidates, for tests, examples
-// and small environments: [Paper], Quick and Small are one algorithm at three
+// Small returns [Quick] with 64 units and 500 candidates, for tests, examples
+// and small environments. [Paper], Quick and Small run one algorithm at three
 // costs. It solves only the shortest mazes.
 func Small() Params {
 	p := Quick()
@@ -187,16 +187,16 @@ func Small() Params {
 	return p
 }
 
-// Literal returns [Paper] with the sentence of section 3.2 that Differs D3
-// changes as it is printed. It solves only the shortest mazes.
+// Literal returns [Paper] without Differs D3, and so follows that sentence of
+// section 3.2 as printed. It solves only the shortest mazes.
 func Literal() Params {
 	p := Paper()
 	p.UncertaintyGoal = "desired"
 	return p
 }
 
-// Beyond returns [Paper] with additions of ours that solve mazes sooner: Differs
-// D4 to D6, D24 and D25; results/README.md has what they are worth.
+// Beyond returns [Paper] with additions of our own that solve mazes sooner:
+// Differs D4 to D6, D24 and D25. results/README.md says what they gain.
 func Beyond() Params {
 	p := Paper()
 	p.UncertaintyPolyak = 0.999
@@ -211,8 +211,9 @@ func Beyond() Params {
 // Authors returns what the authors' public code runs for QTA, where it
 // departs from the paper.
 //
-// Reading R117: with the switches of the paper's method. As published their file
-// runs deep ensembles by the variance of Q-values, and its d of 16 is from there.
+// Reading R117: its switches are set to the paper's method. The published file
+// runs deep ensembles by the variance of Q-values; its d of 16 comes from
+// these.
 func Authors() Params {
 	p := Paper()
 	p.Learner = "authors"

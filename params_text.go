@@ -30,8 +30,8 @@ func (p Params) Value(name string) string {
 }
 
 // Set changes the field called name to the value that text spells: a JSON
-// value, or a bare word. The error, for an unknown name or a value that is not
-// allowed, leaves p as it was.
+// value, or a bare word. An unknown name or a value that is not allowed gives
+// an error and leaves p as it was.
 func (p *Params) Set(name, text string) error {
 	f, ok := reflect.TypeFor[Params]().FieldByName(name)
 	near, _ := reflect.TypeFor[Params]().FieldByNameFunc(func(s string) bool { return strings.EqualFold(s, name) })
@@ -67,9 +67,10 @@ var kindNames = map[reflect.Kind]string{
 	reflect.Int: "a whole number", reflect.Float64: "a number", reflect.Bool: "true or false", reflect.String: "a word",
 }
 
-// ReadParams reads a JSON object of some parameters, or all, over base. A name
-// that is unknown or given twice, a value of the wrong type or out of range, and
-// anything after the object are errors that name the place.
+// ReadParams reads a JSON object with some or all parameters and returns base
+// with these changes. An error names the place of an unknown or repeated name,
+// of a value with a wrong type or out of range, or of anything after the
+// object.
 func ReadParams(r io.Reader, base Params) (Params, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {

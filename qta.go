@@ -21,8 +21,8 @@
 //	             beyond.go          ours
 //	             baseline*.go       the methods that the paper compares QTA with
 //
-// Down to chance they hold the paper and nothing else, but for what they hand to
-// departures, which says so: methods of the six interfaces, a replayed environment's
+// The files down to chance hold the paper and nothing else, except where departures
+// enter, which is marked: methods of the six interfaces, a replayed environment's
 // goal, Adam's clip and decay. A departure stands behind one of these interfaces:
 // [Params] names it, and variants.go puts it in the place of the paper's part. The
 // other files are around an agent.
@@ -51,15 +51,16 @@
 //
 // # Readings
 //
-// Where the paper is silent, a sentence at the function that had to choose begins
-// "Reading" with a number; where the package knowingly does otherwise, "Differs".
+// A numbered comment that begins "Reading" marks a choice that the paper leaves
+// open, one that begins "Differs" a deliberate departure from it.
 // docs/readings.md lists them.
 //
 // # Determinism
 //
-// The same version, parameters and seed give the same bytes, with any number of
-// threads and interruptions, on every machine with a kernel in assembly; see
-// [KernelName]. With Learner authors evaluations matter too.
+// The same version, parameters and seed give the same bytes on every machine
+// with a kernel in assembly (see [KernelName]), whatever the number of threads
+// and interruptions. With Learner authors the bytes also depend on when
+// evaluations happen.
 package qta
 
 import (
@@ -72,13 +73,14 @@ import (
 // Version is the version of the algorithm, on which the bytes of a run depend.
 const Version = "0.6.0"
 
-// Train is the algorithm. It trains in env and evaluates in another instance of
-// the same environment, until the budget is spent, the task is solved, or ctx
-// is done, whose cause it then returns. It stops between environment steps;
-// training on from there ends as it would have without the interruption. The error
-// is a [*NumericError], an [*EnvError], whatever a function in o or a [Curriculum]
-// returned, or names an argument that is not allowed. After an error within a step
-// the agent can be neither trained nor saved: continue from the last checkpoint.
+// Train runs the algorithm. It trains in env and evaluates in another instance
+// of the same environment, until the budget is spent, the task is solved, or
+// ctx is done; then it returns ctx's cause. It stops between environment steps,
+// and training that continues from there ends as if never interrupted. The
+// error is a [*NumericError], an [*EnvError], whatever a function in o or a
+// [Curriculum] returned, or names an argument that is not allowed. After an
+// error within a step the agent can be neither trained nor saved: continue from
+// the last checkpoint.
 func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) error {
 	if a.env != nil {
 		return errTraining
@@ -402,15 +404,15 @@ type TrainOptions struct {
 	Rollouts       int  // rollouts of one evaluation, 1 or more
 	StopWhenSolved bool // stop at the first evaluation in which every rollout succeeds
 
-	// Each function is called if it is not nil, and may save the agent and ask it,
+	// A function that is not nil is called; it may save and query the agent,
 	// but neither train it nor replace its state. An error ends training.
 	AfterEvaluation func(Evaluation) error
 	AfterStep       func() error
 }
 
 // An Evaluation reports how some rollouts fared and how far training had come:
-// a row of a run's log. The losses are from the latest update, the actor's from
-// the policy's latest; they are zero before the first.
+// a row of a run's log. The losses come from the latest update, the actor's
+// from the policy's latest update; they are zero before the first.
 type Evaluation struct {
 	Step           int     // environment steps taken
 	Success        float64 // fraction of rollouts at the goal after their last step

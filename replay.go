@@ -47,9 +47,9 @@ func (s *prioritizedSampler) set(j int, p float64) { s.tree.set(j, pow(p, s.α))
 func (s *prioritizedSampler) probability(j int) float64 { return s.tree.values()[j] / s.tree.sum[1] }
 
 // SampleProbabilities sets P, of N values, to the probability of each of N
-// transitions with priorities p, which are not negative; α is in [0, 10], and
-// the sum of the powers p^α neither zero nor infinite. It is Equation 7 for the
-// whole replay, as training has it.
+// transitions with priorities p, none negative. α is in [0, 10], and the sum of
+// the powers p^α must be neither zero nor infinite. This is Equation 7 over the
+// whole replay, as in training.
 func SampleProbabilities(P, p []float64, α float64) {
 	s := prioritizedSampler{α: α}
 	for j, v := range p {
@@ -61,9 +61,9 @@ func SampleProbabilities(P, p []float64, α float64) {
 }
 
 // ImportanceWeights sets w to the weights that undo the bias of drawing
-// transitions with probabilities P from n: w_j = (1/n · 1/P_j)^β, divided by
-// the largest weight in the buffer, the one for its smallest probability,
-// least. If least is zero nothing is divided.
+// transitions with probabilities P from a buffer of n: w_j = (1/n · 1/P_j)^β,
+// divided by the largest weight in the buffer, the one for its smallest
+// probability, least. If least is zero nothing is divided.
 //
 // It implements QTA, Equation 8 (Section 3.3).
 //

@@ -26,8 +26,8 @@ import (
 //
 // A layer is y = W x + b, where W is out by in; between the layers of a network
 // is ReLU. The policy's input is s and g side by side, and its action the tanh of
-// its output; a critic's input is s, g and a. Both see s and g normalized:
-// (x - mean) · scale, cut off at ±clip. The entry "__metadata__" has JSON texts:
+// its output; a critic's input is s, g and a. Both see s and g normalized: (x -
+// mean) · scale, clipped to ±clip. The entry "__metadata__" holds JSON texts:
 // "qta" is the version of the package; "sizes", "seed" and "parameters" are the
 // agent's; and "inputs" has "mean" and "scale" of s and g, and "clip".
 // testdata/forward.py and testdata/forward.c do [Agent.Act] from a file.

@@ -11,9 +11,9 @@ import (
 
 // Code returns a digest of what the running program computes with p, for
 // [Identity.Code]: it trains a small agent for a moment, in a maze so short that most
-// rules are soon entered. A comment or a new name does not change it, another equation
-// does. It does not see a rule that only a longer run enters, nor a curriculum of the
-// user's own.
+// rules are soon entered. A changed equation changes the digest; a comment or a new
+// name does not. Code misses rules that only a longer run reaches, and curricula of
+// the user's own.
 func Code(p qta.Params) string {
 	p.HiddenSize, p.Batch, p.Horizon = min(p.HiddenSize, 8), min(p.Batch, 16), min(p.Horizon, 10)
 	p.InitialSteps, p.LearningStarts = min(p.InitialSteps, 50), min(p.LearningStarts, 25)

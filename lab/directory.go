@@ -225,8 +225,8 @@ func unlockable(err error) bool {
 	return errors.Is(err, errors.ErrUnsupported) || err == syscall.ENOLCK
 }
 
-// InUse reports whether a process holds the lock of a run's directory, and says yes
-// where there are no locks.
+// InUse reports whether a process holds the lock of a run's directory. Where
+// there are no locks it returns true.
 func InUse(dir string) bool {
 	path := filepath.Join(dir, LockFile)
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {

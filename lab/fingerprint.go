@@ -9,9 +9,9 @@ import (
 	"qta"
 )
 
-// A Fingerprint is what an environment answered in an episode whose chance and
-// actions are always the same: of each state the observation, the achieved and the
-// desired goal, and the reward. A maze has none: its map is compared.
+// A Fingerprint holds what an environment answered in an episode with fixed
+// chance and actions: each state's observation, achieved and desired goal, and
+// the reward. A maze has none, because its map is compared.
 type Fingerprint [][]float64
 
 // fingerprint plays so many steps of that episode, and ends it before a state that

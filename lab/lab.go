@@ -1,11 +1,10 @@
 // Package lab keeps a training run in a directory, for any environment: it trains,
 // resumes, logs, saves and stops, and leaves a page to look at.
 //
-// A run has one file that decides, agent.qta. It holds the agent, with its replay
-// and its log, and what the laboratory has to know beside it. The other files are
-// drawn from it at each save, and again when the run's command is given again: a
-// page report.html with its pictures, log.csv, and run.json, which a report on many
-// runs reads.
+// One file of a run decides, agent.qta. It holds the agent with its replay and
+// log, and all else that the laboratory needs. The other files are made from it
+// at each save, and again when the run's command is repeated: a page report.html
+// with its pictures, log.csv, and run.json, which a report on many runs reads.
 package lab
 
 import (
@@ -126,8 +125,8 @@ func (o *Options) complete() {
 	}
 }
 
-// Check returns the mistake for which Train would refuse o before it looks at the
-// directory, or nil.
+// Check returns the mistake for which Train would refuse o without looking at
+// the directory, or nil.
 func (o Options) Check(env qta.Env) error {
 	o.complete()
 	if err := o.Params.Validate(); err != nil {
@@ -556,7 +555,7 @@ func apart(a *qta.Agent, env qta.Env) (text string) {
 	return text
 }
 
-// A Run is a run that was found in a directory, to look at and to use.
+// A Run is a run found in a directory, to be viewed and used.
 type Run struct {
 	Dir     string
 	Agent   *qta.Agent // the caller's to Close
@@ -565,7 +564,7 @@ type Run struct {
 	state   *state
 }
 
-// Open reads the newest agent of a run's directory, which it leaves as it is.
+// Open reads the newest agent of a run's directory. It changes no file.
 func Open(dir string) (*Run, error) {
 	dir = filepath.Clean(dir)
 	if filepath.Base(dir) == AgentFile {

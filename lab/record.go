@@ -21,7 +21,7 @@ import (
 	"qta/internal/words"
 )
 
-// A Record is the content of run.json, which a report reads. It has no value of a clock.
+// A Record is the content of run.json, which a report reads. It holds no times.
 type Record struct {
 	Format  int      `json:"format"`
 	State   string   `json:"state"`
@@ -38,7 +38,8 @@ type Record struct {
 // recordFormat is the version of run.json.
 const recordFormat = 2
 
-// The states of a run. One that is Running while nobody holds its lock was killed.
+// The states of a run. If a run is Running and no process holds its lock, it
+// was killed.
 const (
 	Running  = "running"
 	Stopped  = "stopped"  // by a signal
@@ -47,7 +48,7 @@ const (
 	Failed   = "failed"
 )
 
-// An Identity is all that decides what a run computes. It never changes.
+// An Identity holds all that decides what a run computes. It never changes.
 type Identity struct {
 	Version     string     `json:"version"`       // of the algorithm
 	Environment string     `json:"environment"`   // its name; of a maze the map is what counts
@@ -111,8 +112,9 @@ type Outcome struct {
 // HeldOutPercent returns the held-out success in percent.
 func (o Outcome) HeldOutPercent() float64 { return 100 * *o.HeldOut }
 
-// Figure5 has what section 4 says of its Figure 5, each positive where a run
-// agrees, over the snapshots from the paper's first, at step 5,000, on.
+// Figure5 puts what section 4 says about Figure 5 into numbers, each positive
+// where a run agrees. It uses the snapshots from the paper's first, at step
+// 5,000, on.
 type Figure5 struct {
 	ValueGrowth     float64 `json:"value_growth"`      // of the mean value, from the first snapshot to the last
 	ErrorFall       float64 `json:"error_fall"`        // of the values' mean absolute error, likewise
@@ -121,7 +123,7 @@ type Figure5 struct {
 	GoalDistance    float64 `json:"goal_distance"`     // how much lower the optimal value is at goals drawn, mean of all
 }
 
-// What runs have in common unless they say otherwise, and what bounds them.
+// Defaults of all runs, and bounds.
 const (
 	Rollouts = 20  // of one evaluation, as in the authors' code
 	HeldOut  = 200 // rollouts of an ended run: a perfect evaluation of 20 is partly luck
@@ -200,9 +202,9 @@ func (r *Record) Last() qta.Evaluation {
 	return r.Curve[len(r.Curve)-1]
 }
 
-// Ended reports whether the run counts: it was solved, or will not be. A run
-// whose numbers went wrong will not, as it would end so again; a run that failed
-// for other reasons, such as a full disk, may still be.
+// Ended reports whether the run counts: it was solved, or never will be. A run
+// whose numbers went wrong counts, since it would end so again; a run that
+// failed for another reason, such as a full disk, may still be solved.
 func (r *Record) Ended() bool {
 	wrong := r.State == Failed && strings.HasPrefix(r.Outcome.Message, "step ")
 	return r.Outcome.SolvedAt > 0 || r.State == Solved || r.State == Finished || wrong
@@ -218,7 +220,8 @@ func (r *Record) Steps() float64 {
 
 func (id Identity) mapText() string { return strings.Join(id.Map, "\n") + "\n" }
 
-// NewMaze returns the maze of a run on one. The identity is one that was checked.
+// NewMaze returns the maze of a run in a maze. The identity must have been
+// checked.
 func (id Identity) NewMaze() *qta.Maze {
 	m, err := qta.ParseMaze(id.mapText())
 	if err != nil {
@@ -227,7 +230,7 @@ func (id Identity) NewMaze() *qta.Maze {
 	return m
 }
 
-// Named reports whether the map is that of the maze with this name.
+// Named reports whether the map belongs to the maze of this name.
 func (id Identity) Named() bool {
 	m, err := qta.NewMaze(id.Environment)
 	return err == nil && slices.Equal(mapLines(m), id.Map)
@@ -238,8 +241,8 @@ func mapLines(m *qta.Maze) []string {
 	return strings.Split(strings.TrimRight(m.String(), "\n"), "\n")
 }
 
-// Identity returns what decides a run with these options, without what takes a while to
-// find: the code and the fingerprint.
+// Identity returns the identity of a run with these options, without the code
+// and the fingerprint, which take a while.
 func (o Options) Identity(env qta.Env) Identity {
 	o.complete()
 	id := Identity{Version: qta.Version, Environment: o.Name, Set: SetName(o.Params), Params: o.Params,
@@ -256,7 +259,7 @@ func NewRecord(id Identity, l Limits, threads int) *Record {
 		Machine: Machine{runtime.GOOS, runtime.GOARCH, qta.KernelName(), threads}}
 }
 
-// Differences lists where other departs from id, with both values.
+// Differences lists where other differs from id, with both values.
 func (id Identity) Differences(other Identity) (list []string) {
 	compare := func(name string, there, here any) {
 		if there != here {
@@ -284,16 +287,16 @@ func (id Identity) Differences(other Identity) (list []string) {
 	return list
 }
 
-// Same reports whether two runs of one place and one name are the same run: they
-// have not been seen to differ.
+// Same reports whether two runs of one place and name may be the same run,
+// because nothing recorded tells them apart.
 func (r *Record) Same(other *Record) bool {
 	a, b := r.Outcome, other.Outcome
 	return r.Run.Seed == other.Run.Seed && r.Run.Fingerprint.difference(other.Run.Fingerprint) == "" && (a.Steps != b.Steps || a.Digest == b.Digest)
 }
 
-// Command returns a command line that makes the run again, with a map that has no
-// name of its own in Environment.txt, or "" of an environment that is no maze, or of a
-// curriculum that no parameter names.
+// Command returns a command line that repeats the run; a map without a name is
+// expected in Environment.txt. It is "" for an environment that is not a maze,
+// and for a curriculum of the user's own.
 func (r *Record) Command() string {
 	id, l := r.Run, r.Limits
 	if len(id.Map) == 0 || id.Own {
@@ -315,7 +318,8 @@ func (id Identity) Curriculum() string {
 	return id.Params.Curriculum
 }
 
-// SetName says by their values which parameters p are: "quick", "paper Batch=64".
+// SetName names the parameters p by their values, such as "quick" or "paper
+// Batch=64".
 func SetName(p qta.Params) string {
 	base := slices.MinFunc(qta.Presets(), func(a, b qta.Preset) int {
 		return len(Differing(a.Params, p)) - len(Differing(b.Params, p))
@@ -323,7 +327,7 @@ func SetName(p qta.Params) string {
 	return strings.Join(append([]string{base.Name}, Changes(base.Params, p)...), " ")
 }
 
-// Changes lists what makes q of p, as values for -set.
+// Changes lists, as values for -set, the changes that turn p into q.
 func Changes(p, q qta.Params) (list []string) {
 	for _, name := range Differing(p, q) {
 		list = append(list, name+"="+q.Value(name))
@@ -462,10 +466,10 @@ func ThisProgram() Program {
 	return p
 }
 
-// A Skip is a file that was not used, and why.
+// A Skip names a file that was not used and says why.
 type Skip struct{ Path, Why string }
 
-// A Collection is all runs that are found in several directories.
+// A Collection holds all runs found in several directories.
 type Collection struct {
 	Runs    []*Record
 	Skipped []Skip
@@ -473,8 +477,8 @@ type Collection struct {
 
 // Collect reads the records of all runs within directories: run.json in a run's
 // directory, inside of which it looks no further, and files NAME.json elsewhere.
-// What is damaged or of another version is listed as skipped; only a directory
-// that cannot be read is an error.
+// Damaged records and those of another version are listed as skipped; only an
+// unreadable directory is an error.
 func Collect(dirs []string) (*Collection, error) {
 	c := &Collection{}
 	for _, dir := range dirs {

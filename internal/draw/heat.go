@@ -42,8 +42,8 @@ func palette(stops ...int) color.Palette {
 // A Scale turns numbers into colors.
 type Scale struct{ Low, High float64 }
 
-// ScaleOf returns the scale of all numbers in lists, widened to round ends, which are
-// the numbers below its bar.
+// ScaleOf returns the scale of all numbers in lists, widened to the round
+// numbers that label its bar.
 func ScaleOf(lists ...[]float32) (s Scale) {
 	if all := slices.Concat(lists...); len(all) > 0 {
 		s = Scale{float64(slices.Min(all)), float64(slices.Max(all))}

@@ -47,14 +47,14 @@ type Plot struct {
 	Width, Height float64 // of the area within the axes
 }
 
-// An Axis reaches from low to high, and as far as the points do.
+// An Axis covers low to high, and all points.
 type Axis struct {
 	Name, Unit string
 	Low, High  float64
 }
 
-// A Series is points that belong together, joined by a line. Color and shape
-// follow from its place in the plot.
+// A Series is a list of points joined by a line. Its place in the plot gives
+// color and shape.
 type Series struct {
 	Name   string // without one it is not in the legend
 	Points []Point

@@ -1,4 +1,4 @@
-// Package madeup makes up runs, for tests of what sorts and judges them.
+// Package madeup makes up runs to test the code that sorts and judges them.
 package madeup
 
 import (
@@ -10,8 +10,8 @@ import (
 	"qta/lab"
 )
 
-// Curves makes up ended runs of a method in a maze: of each the success of its
-// evaluations, 1000 steps apart. A run is solved where the last is 1.
+// Curves makes up ended runs of a method in a maze from the success of each
+// run's evaluations, 1000 steps apart. A run is solved if its last is 1.
 func Curves(p qta.Params, m paper.Method, maze string, success ...[]float64) (runs []*lab.Record) {
 	environment, err := qta.NewMaze(maze)
 	if err != nil {
@@ -58,7 +58,7 @@ func On(m paper.Method, success ...[]float64) []*lab.Record {
 	return runs
 }
 
-// Growing makes up runs that tell of Figure 5, with a change of the mean value each.
+// Growing makes up runs for Figure 5, each with a change of the mean value.
 func Growing(maze string, numbers ...float64) []*lab.Record {
 	runs := Steps(qta.Paper(), paper.QTA, maze, slices.Repeat([]int{30}, len(numbers))...)
 	for i, r := range runs {

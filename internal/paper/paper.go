@@ -1,6 +1,6 @@
-// Package paper knows the paper's section 4: its figures, their methods as
-// changes of parameters, and their numbers, of which data/README.md says how
-// they were read.
+// Package paper describes the paper's section 4: its figures, their methods as
+// changes of parameters, and their numbers. data/README.md says how these were
+// read.
 package paper
 
 import (
@@ -50,8 +50,8 @@ func Methods() []Method {
 	return []Method{QTA, MEGA, VDS, HER, Random, PER, TD, Q, Bootstrap, Ensemble, Noise1, Noise3, Noise5}
 }
 
-// Own returns the name of the parameter set of a method's authors, with which the
-// paper compares it, or nothing.
+// Own returns the name of the parameter set with which the method's authors ran
+// it, as the paper does, or "".
 func (m Method) Own() string {
 	return map[string]string{MEGA.Name: "mega", VDS.Name: "vds"}[m.Name]
 }
@@ -80,7 +80,7 @@ const Figure5Maze = "12x5"
 // Reading R102: the paper does not say which; 12x5 is the maze of Figure 5.
 const noiseMaze = Figure5Maze
 
-// Seeds is how many the paper has of everything but Figure 5.
+// Seeds is the paper's number of seeds, except in Figure 5.
 const Seeds = 12
 
 // Figures returns the paper's figures.
@@ -108,10 +108,9 @@ func Figures() []Figure {
 	}
 }
 
-// Recognize returns the method that p has, and the name of the parameter set
-// that the method is applied to: of all presets, with QTA's curriculum, and
-// methods those that leave the fewest other changes, which become part of the
-// name.
+// Recognize returns the method of p, and the name of the parameter set that the
+// method changes. It takes the method and the preset with QTA's curriculum that
+// leave the fewest other changes; these become part of the name.
 func Recognize(p qta.Params) (m Method, setting string) {
 	best := math.MaxInt
 	for _, preset := range qta.Presets() {
@@ -149,10 +148,10 @@ type Point struct {
 // Points returns the points of Figures 2, 3 and 6, those of VDS as printed: the
 // same slice each time.
 //
-// Reading R101: the figures print the index k of an evaluation, counted from 0,
-// so that k stands for 1000 (k + 1) environment steps; Figure 6 right alone prints
-// steps. The curve of QTA is in both, one thousand apart at every maze. Whether
-// the figures count VDS's evaluations as 2500 steps the paper does not say.
+// Reading R101: the figures print the index k of an evaluation, counted from 0, so
+// that k stands for 1000 (k + 1) environment steps; Figure 6 right alone prints
+// steps. The curve of QTA is in both, one thousand apart at every maze. The paper
+// does not say whether the figures count VDS's evaluations as 2500 steps.
 var Points = sync.OnceValue(func() []Point {
 	lengths := map[string]int{}
 	var points []Point
@@ -181,7 +180,7 @@ func number(text string) float64 {
 	return x
 }
 
-// Success returns the curve of Figure 4 of a method: environment steps, and the mean
+// Success returns a method's curve in Figure 4: environment steps and the mean
 // success of the evaluations there.
 func Success(m Method) (curve [][2]float64) {
 	series := map[string]string{QTA.Name: "sigma=0", Noise1.Name: "sigma=0.01", Noise3.Name: "sigma=0.03",
@@ -194,8 +193,8 @@ func Success(m Method) (curve [][2]float64) {
 	return curve
 }
 
-// Of returns the point of a method in a maze in a panel, or the first in any for "",
-// or nil.
+// Of returns the point of a method and maze in a panel, in the first panel that
+// has one if panel is "", or nil.
 func Of(panel, method, maze string) *Point {
 	for _, p := range Points() {
 		if (panel == "" || p.Panel == panel) && p.Method == method && p.Maze == maze {

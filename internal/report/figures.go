@@ -15,8 +15,8 @@ type picture struct {
 	Drawing *draw.Drawing
 }
 
-// Figures draws the paper's Figures 2, 3, 4 and 6 with the runs of the paper's learner
-// and of the rivals' own, where there are any.
+// Figures draws the paper's Figures 2, 3, 4 and 6 with the runs of the paper's
+// learner and of the rivals' own learners, if there are any.
 func (r *Report) Figures() (pictures []picture) {
 	for _, f := range paper.Figures() {
 		for _, p := range f.Panels {

@@ -1,5 +1,5 @@
-// Package report sorts runs and shows them beside the paper's figures, as a page or
-// as a table. It reads nothing but the runs' records.
+// Package report sorts runs and shows them beside the paper's figures, as a
+// page or a table. It reads only the runs' records.
 package report
 
 import (
@@ -246,8 +246,8 @@ func (r *Report) Learner(m paper.Method) string {
 	return cmp.Or(m.Own(), Quick)
 }
 
-// Most returns the group of a method with QTA's learner that has the most runs which
-// count, and these.
+// Most returns, of a method's groups with QTA's learner, the one with the most
+// runs that count, and these runs.
 func (r *Report) Most(m paper.Method, counts func(*lab.Record) bool) (g *Group, runs []*lab.Record) {
 	for _, other := range r.Groups {
 		if (other.Setting == Full || other.Setting == Quick) && other.Family != "" && other.Method == m.Name {
@@ -275,8 +275,7 @@ func (r *Report) Noisy(m paper.Method) (g *Group, noisy, quiet []*lab.Record) {
 	return g, noisy, quiet
 }
 
-// Figure5 returns the runs that tell of Figure 5: of the paper's learner on its maze,
-// at their end.
+// Figure5 returns the ended runs on Figure 5's maze with the paper's learner.
 func (r *Report) Figure5() []*lab.Record {
 	g := r.Group(Full, paper.QTA, paper.Figure5Maze)
 	if g == nil {

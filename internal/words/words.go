@@ -1,5 +1,5 @@
-// Package words has what the texts of the command share: counts, the words of
-// command lines, and errors, with a type for mistakes in the input.
+// Package words holds the helpers for the command's texts: counts, words of
+// command lines, and errors, with a type for bad input.
 package words
 
 import (
@@ -23,9 +23,9 @@ func BadInput(format string, args ...any) error {
 	return InputError{fmt.Errorf(format, args...)}
 }
 
-// BadFile returns an InputError about a file that the user has named, where its name or
-// its content is what is wrong. All else that the system has to say is the fault of the
-// machine, where trying again may succeed.
+// BadFile returns an InputError about a file that the user named, if its name
+// or content is wrong. Any other error of the system is the machine's fault,
+// and trying again may succeed.
 func BadFile(err error, format string, args ...any) error {
 	for _, input := range []error{fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, syscall.EROFS, syscall.ENOTDIR,
 		syscall.EISDIR, syscall.ENAMETOOLONG, syscall.ELOOP, syscall.EINVAL} {
@@ -68,9 +68,9 @@ func Cause(err error) error {
 // library's errors have.
 func Bare(err error) string { return Plain(strings.TrimPrefix(err.Error(), "qta: ")) }
 
-// Text returns a text that others may have written as UTF-8 with which a terminal,
-// a browser and a parser do nothing but show it, line by line. Lines end in "\n",
-// also those of templates that Git for Windows has checked out with "\r\n".
+// Text returns a text from anywhere as UTF-8 that terminals, browsers and
+// parsers only show, line by line. Lines end in "\n", even in templates that
+// Git for Windows has checked out with "\r\n".
 func Text(text string) string {
 	return strings.Map(func(r rune) rune {
 		control := unicode.IsControl(r) && r != '\n' && r != '\t'
@@ -91,7 +91,7 @@ func Plain(text string) string {
 	}, text))
 }
 
-// CheckName refuses a name that would be printed otherwise than it is.
+// CheckName refuses a name that would not be printed as it is.
 func CheckName(name string) error {
 	if Plain(name) != name {
 		return BadInput("the name %q is not printable UTF-8; rename it", name)
@@ -107,7 +107,7 @@ func Count(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
-// Shell quotes a word of a command line where it needs that.
+// Shell quotes a word of a command line if necessary.
 func Shell(s string) string {
 	if regexp.MustCompile(`^[\w+=./:,-]+$`).MatchString(s) {
 		return s
