@@ -282,7 +282,7 @@ func unscaled(env Env) Env {
 func rescale(x []float64, pairs [][2]float64, back bool) []float64 {
 	y := slices.Clone(x)
 	for i := range min(len(x), len(pairs)) {
-		a, b := pairs[i][0]/2, pairs[i][1]/2
+		a, b := float64(pairs[i][0]/2), float64(pairs[i][1]/2)
 		fraction, exponent := math.Frexp(b - a)
 		if fraction == 0.5 {
 			exponent--
