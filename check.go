@@ -126,7 +126,7 @@ func (r *CheckResult) check(e *equation, c *vectorCase) (err error) {
 			r.Worst = max(r.Worst, distance) // NaN if the code's is
 			r.Compared = append(r.Compared, Comparison{place, v, code})
 			if err == nil && !(distance <= r.Tolerance) {
-				err = fmt.Errorf("%s is %v in the file, the code gives %v; |r-e| / (1 + |e|) is %.3g, allowed are %v",
+				err = fmt.Errorf("%s: the file has %v, package qta gives %v; |r-e| / (1 + |e|) is %.3g, allowed are %v",
 					place, v, code, distance, r.Tolerance)
 			}
 		})

@@ -66,7 +66,7 @@ func ExampleCheck() {
 
 	// Output:
 	// Equation 1, TDTarget, min: <nil>
-	// Equation 1, TDTarget, max: qta: vectors: targets.json: case "max": out.y[0] is -2 in the file, the code gives -3; |r-e| / (1 + |e|) is 0.333, allowed are 1e-06
+	// Equation 1, TDTarget, max: qta: vectors: targets.json: case "max": out.y[0]: the file has -2, package qta gives -3; |r-e| / (1 + |e|) is 0.333, allowed are 1e-06
 }
 
 // Training on a maze. Networks this small, for so few steps, learn nothing.

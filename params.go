@@ -85,14 +85,14 @@ type Departures struct {
 	Learner string `source:"Sections 3.1 to 3.3" range:"paper|authors|mega|vds"`
 	// Equation 4's gradient: joint with Equation 2's into the backbone, or to the head only.
 	PredictiveGradient string `source:"Reading R49: joint, as both predictions share ξ (Differs D29)" range:"joint|head"`
-	// RandomAction once an episode of the run has reached its first goal, mostly at step 1.
+	// Replaces RandomAction once an episode of the run has reached its first goal, mostly at step 1.
 	RandomActionLater float64 `source:"Reading R53: the table has one; Beyond is Differs D6" range:"[0,1]"`
 
 	// Updates after each environment step.
 	UpdatesPerStep int `source:"Reading R57: one update follows every environment step; Beyond is Differs D25" range:"[1,1000]"`
-	// RandomAction in an episode once its first goal is reached, but for MEGA; 0 changes nothing.
+	// Replaces RandomAction in an episode after its first goal, except with MEGA; 0 changes nothing.
 	RandomActionReached float64 `source:"Reading R58: one probability; Beyond is Differs D6" range:"[0,1]"`
-	// After arrival a random action is repeated until a step is below this share of the usual length, or at 0 drawn anew.
+	// After the first goal, repeat a random action until a step is below this share of the usual one; 0 draws each anew.
 	RandomActionHeld float64 `source:"Reading R95: each random action is drawn anew; Beyond is Differs D24" range:"[0,1]"`
 	// ρ of a moving average of critics and heads, used to choose goals; 0 uses the ensemble itself.
 	UncertaintyPolyak float64 `source:"Reading R59: the heads as they are; Beyond is Differs D4" range:"[0,1)"`
@@ -109,7 +109,7 @@ type Baselines struct {
 	Uncertainty string `source:"Section 3.1: PUN" range:"pun|q|bootstrap|ensemble"`
 	// Standard deviation of Gaussian noise added to each estimate, in its unit.
 	UncertaintyNoise float64 `source:"Section 4: none but in Figure 4" range:"[0,1000000]"`
-	// UncertaintyActions for Uncertainty bootstrap and ensemble.
+	// Replaces UncertaintyActions if Uncertainty is bootstrap or ensemble.
 	EnsembleActions int `source:"Table: d for deep ensembles and bootstrapped DQN" range:"[1,4096]"`
 }
 

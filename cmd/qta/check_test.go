@@ -48,7 +48,7 @@ func TestCheckVectors(t *testing.T) {
 		{"its equation", good, "1", exitDone, []string{"out.y[0]", "-0.5", "1 of 1 cases hold.\n"}, nil},
 		{"another equation", good, "2", exitInput, nil, []string{"-vectors folder: no vectors of Equation 2"}},
 		{"wrong number", good + "," + bad, "", exitFailure,
-			[]string{`"max for min"`, "DOES NOT HOLD: out.y[0] is 0.5 in the file, the code gives -0.5;", "\n1 of 2 cases hold.\n"},
+			[]string{`"max for min"`, "DOES NOT HOLD: out.y[0]: the file has 0.5, package qta gives -0.5;", "\n1 of 2 cases hold.\n"},
 			[]string{"qta: -vectors folder: 1 of 2 cases do not hold\n"}},
 		{"no JSON", "[", "", exitInput, nil, []string{"qta: -vectors folder: x.json: not vectors: invalid"}},
 	} {
