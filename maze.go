@@ -195,9 +195,9 @@ func goalReward(achieved, desired []float64, radius float64) float64 {
 // has one more for 4x5 to 7x5. The authors' public code takes the farthest point of
 // all, which in the paper's mazes is as far.
 //
-// Differs D7: the paper says that no agent is faster. Steps along diagonals
-// have length √2, and a region may be left and entered nearer than at its
-// center: eight steps can reach the goal of 4x5, whose path length is 9.
+// Differs D7: the paper says that no agent is faster. A diagonal step has
+// length √2, and an agent may start and end nearer than the centers of the
+// regions: eight steps can reach the goal of 4x5, whose path length is 9.
 func (m *Maze) PathLength() int {
 	l, goal, steps := m.Hops(10), m.Goal(), 0
 	for k, hops := range l.Hops {

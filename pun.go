@@ -98,8 +98,8 @@ func Polyak(target, online []float32, ρ float64) {
 //
 // It implements QTA, Equation 4 (Section 3.1).
 //
-// Reading R119: the square of a vector sums over its components, as of a norm; the
-// display has (s' - s̃')².
+// Reading R119: the square of a vector is its squared norm, the sum over its
+// components; the display has (s' - s̃')².
 func PredictiveLoss(dp, p, s []float32, width int) float64 {
 	scale := 2 / float32(len(p)/width)
 	sum := 0.0

@@ -32,7 +32,8 @@ import (
 // agent's; and "inputs" has "mean" and "scale" of s and g, and "clip".
 // testdata/forward.py and testdata/forward.c do [Agent.Act] from a file.
 //
-// The error is w's, or a [*NumericError] if a parameter is NaN or infinite.
+// The error comes from w, or is a [*NumericError] if a parameter is NaN or
+// infinite.
 func (a *Agent) WriteSafetensors(w io.Writer) error {
 	if err := checkParameters(a.step, a.parameters()...); err != nil {
 		return err
