@@ -236,3 +236,17 @@ func TestReadParams(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// FuzzReadParams holds what is read to the ranges, and to another round.
+func FuzzReadParams(f *testing.F) {
+	f.Add(string(toJSON(Authors())))
+	f.Add(`{"Batch": 2, "Replay": "per", "ClipReturns": false}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := ReadParams(strings.NewReader(text), Beyond())
+		if err != nil && !strings.HasPrefix(err.Error(), "qta: ") {
+			t.Errorf("error %q", err)
+		} else if err == nil && p.Validate() != nil {
+			t.Error(p.Validate())
+		}
+	})
+}

@@ -141,8 +141,8 @@ func paramsCommand(*flag.FlagSet) func(call) error {
 					return words.BadInput("%s of the paper is the parameter %s: qta params %[2]s", c.args[0], field[1])
 				}
 				var p qta.Params
-				if _, known := reflect.TypeOf(p).FieldByName(c.args[0]); known {
-					return fmt.Errorf("cmd/qta/parameters.txt is older than the parameter %s: run go generate ./...", c.args[0])
+				if _, known := reflect.TypeFor[qta.Params]().FieldByName(c.args[0]); known {
+					return fmt.Errorf("go generate ./... has to run: cmd/qta/parameters.txt is older than the parameter %s", c.args[0])
 				}
 				return words.BadInput("%s", words.Bare(p.Set(c.args[0], "")))
 			}
