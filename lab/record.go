@@ -407,17 +407,17 @@ func decodeRecord(data []byte) (*Record, error) {
 	if !bytes.Equal(sealed(body), data) {
 		return nil, errors.New("damaged or edited: its checksum is wrong")
 	}
-	r := new(Record)
-	if err := decodeStrictly(io.MultiReader(bytes.NewReader(body), strings.NewReader(recordEnd)), r); err != nil {
+	// A parameter that a record does not name is younger, and until then all runs had its
+	// value in Paper.
+	r := &Record{Run: Identity{Params: qta.Paper()}}
+	d := json.NewDecoder(io.MultiReader(bytes.NewReader(body), strings.NewReader(recordEnd)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(r); err != nil && r.Run.Version != qta.Version {
+		return nil, fmt.Errorf("only qta %s, which wrote it, can read it: %s", r.Run.Version, words.Bare(err))
+	} else if err != nil {
 		return nil, errors.New(words.Bare(err))
 	}
 	return r, r.check()
-}
-
-func decodeStrictly(from io.Reader, to any) error {
-	d := json.NewDecoder(from)
-	d.DisallowUnknownFields()
-	return d.Decode(to)
 }
 
 // check refuses a record that no run has.

@@ -87,6 +87,14 @@ func TestRecord(t *testing.T) {
 			t.Errorf("%s for %s: error %v, want %q", odd.new, odd.old, err, odd.want)
 		}
 	}
+	lacking := strings.Replace(body, `"HiddenSize": 64,`, "", 1) // of a version before that parameter
+	if got, err := decodeRecord(sealed([]byte(lacking))); err != nil || got.Run.Params.HiddenSize != qta.Paper().HiddenSize {
+		t.Errorf("without HiddenSize: %v", err)
+	}
+	former := strings.NewReplacer(`"HiddenSize"`, `"Size"`, `"version": "`+qta.Version, `"version": "0.0.1`).Replace(body)
+	if _, err := decodeRecord(sealed([]byte(former))); err == nil || err.Error() != `only qta 0.0.1, which wrote it, can read it: json: unknown field "Size"` {
+		t.Errorf("of another version: %v", err)
+	}
 }
 
 // A parameter that changes nothing in a run is no difference: agents that differ in it
