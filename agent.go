@@ -43,9 +43,9 @@ type Agent struct {
 	losses  losses
 	log     []Evaluation
 
-	env    Env   // that Train trains in, until it returns; else nil
-	loaded bool  // from a checkpoint, and not trained since
-	unfit  error // to be trained or saved, and why; or nil
+	env     Env  // that Train trains in, until it returns; else nil
+	loaded  bool // from a checkpoint, and not trained since
+	halfway bool // inside an environment step
 
 	// The running episode.
 
@@ -279,9 +279,8 @@ var (
 	errHalfway = errors.New("qta: the agent is inside an environment step and cannot train on; " +
 		"save it in AfterStep or AfterEvaluation, or after Train has returned nil or its context's cause, " +
 		"and continue from there")
-	errTraining     = errors.New("qta: the agent is in training: functions that Train calls cannot train it, load it or change its curriculum")
-	errNetworksOnly = errors.New("qta: an agent from safetensors has only its networks: " +
-		"it does not train, and only WriteSafetensors saves it")
+	errTraining = errors.New("qta: the agent is in training: " +
+		"functions that Train calls cannot train it, load it or change its curriculum")
 )
 
 func same(a, b Env) bool {
@@ -301,8 +300,8 @@ func (a *Agent) enter(env, evaluation Env, o TrainOptions) error {
 	if same(env, evaluation) {
 		return errTwoInstances
 	}
-	if a.unfit != nil {
-		return a.unfit
+	if a.halfway {
+		return errHalfway
 	}
 	if err := a.curriculum.ready(env); err != nil {
 		return err

@@ -51,8 +51,8 @@ type header struct {
 // with a [*NumericError] if a number is NaN or infinite, and after an error within
 // a step of Train.
 func (a *Agent) MarshalBinary() ([]byte, error) {
-	if a.unfit != nil {
-		return nil, a.unfit
+	if a.halfway {
+		return nil, errHalfway
 	}
 	h := header{
 		Params: a.params, Sizes: a.sizes, Seed: a.seed,

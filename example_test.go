@@ -183,25 +183,6 @@ func ExamplePUN() {
 	// ...###
 }
 
-// Networks go out and come back; what comes back acts as what went out.
-func ExampleReadSafetensors() {
-	trained := trainedCart()
-	var file bytes.Buffer
-	if err := trained.WriteSafetensors(&file); err != nil {
-		log.Fatal(err)
-	}
-
-	agent, err := qta.ReadSafetensors(&file)
-	if err != nil {
-		log.Fatal(err)
-	}
-	s, g := []float64{0, 0}, []float64{0.8}
-	fmt.Println(agent.Act(s, g)[0] == trained.Act(s, g)[0])
-
-	// Output:
-	// true
-}
-
 // The header of the file, which any language reads, names the networks' layers.
 func ExampleAgent_WriteSafetensors() {
 	p := qta.Small()

@@ -93,7 +93,7 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		a.unfit = errHalfway
+		a.halfway = true
 		if err := a.trainStep(); err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 				return err
 			}
 		}
-		a.unfit = nil
+		a.halfway = false
 		if due && o.AfterEvaluation != nil {
 			if err := o.AfterEvaluation(a.log[len(a.log)-1]); err != nil {
 				return err
