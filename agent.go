@@ -193,15 +193,6 @@ type Survey struct {
 // achieved there, and draws samples of them as goals. start is an observation;
 // desired is the environment's goal, which UncertaintyGoal may use. All chance
 // depends only on the seed and the step. It panics as [Agent.Value] does.
-//
-// Reading R92: the "value function for all states" of Figure 5's caption is the
-// value of every point as a goal from the start.
-//
-// Reading R93: it takes the policy's action and is not clipped; the authors'
-// script takes the action zero and clips at -50.
-//
-// Reading R94: the caption's "average error among the three predictive heads" is
-// Equation 5.
 func (a *Agent) Survey(start, desired []float64, observations, goals [][]float64, samples int) Survey {
 	if len(goals) == 0 {
 		return Survey{}
@@ -209,7 +200,15 @@ func (a *Agent) Survey(start, desired []float64, observations, goals [][]float64
 	rng := newStream(a.seed, forSurvey+purpose(a.step)<<8)
 	c := candidates{states: observations, goals: goals, desired: desired, now: start}
 	s := Survey{
+		// Reading R94: the "average error among the three predictive heads" of Figure
+		// 5's caption is Equation 5.
 		Uncertainty: a.estimator.uncertainty(a, c, rng),
+
+		// Reading R92: the caption's "value function for all states" is the value of
+		// every point as a goal from the start.
+		//
+		// Reading R93: it takes the policy's action and is not clipped; the authors'
+		// script takes the action zero and clips at -50.
 		Value:       a.Value(slices.Repeat([][]float64{start}, len(goals)), goals),
 		Probability: make([]float64, len(goals)),
 	}

@@ -289,11 +289,6 @@ func pick(p []float64, u float64) int {
 // at least c T, in the same order and memory, or all of them if none is.
 //
 // It implements QTA, the threshold (Section 3.3).
-//
-// Reading R25: Q is taken at the episode's start with the policy's action, and
-// T is the horizon; a candidate exactly at the threshold stays.
-//
-// Reading R26: if no candidate passes, all are kept, as in the authors' code.
 func Achievable(candidates []int, q []float64, c float64, T int) []int {
 	kept := candidates[:0]
 	for k, candidate := range candidates {
@@ -302,6 +297,7 @@ func Achievable(candidates []int, q []float64, c float64, T int) []int {
 		}
 	}
 	if len(kept) == 0 {
+		// Reading R26: if no candidate passes, all are kept, as in the authors' code.
 		return candidates
 	}
 	return kept
@@ -309,6 +305,9 @@ func Achievable(candidates []int, q []float64, c float64, T int) []int {
 
 // achievableNow returns the candidates for an episode's first goal: those whose mean
 // value, seen from the current state, is at least c T.
+//
+// Reading R25: Q is taken at the episode's start with the policy's action, and
+// T is the horizon; a candidate exactly at the threshold stays.
 func (a *Agent) achievableNow(candidates []int) []int {
 	now := slices.Repeat([][]float64{a.observation}, len(candidates))
 	values := a.Value(now, a.replay.achieved.of(candidates))

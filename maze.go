@@ -190,15 +190,14 @@ func goalReward(achieved, desired []float64, radius float64) float64 {
 // number of steps from the center of the start cell to the farthest point of
 // the goal region. It is 2H+1 for Hx5 and 4N+5 for NU5.
 //
-// Reading R69: steps are those of [Maze.Hops], of 10 points per cell and axis. They
-// give the path lengths that Figures 2 (right) and 6 (right) print; Figure 2 (left)
-// has one more for 4x5 to 7x5. The authors' public code takes the farthest point of
-// all, which in the paper's mazes is as far.
-//
 // Differs D7: the paper says that no agent is faster. A diagonal step has
 // length √2, and an agent may start and end nearer than the centers of the
 // regions: eight steps can reach the goal of 4x5, whose path length is 9.
 func (m *Maze) PathLength() int {
+	// Reading R69: steps are those of [Maze.Hops], of 10 points per cell and axis. They
+	// give the path lengths that Figures 2 (right) and 6 (right) print; Figure 2 (left)
+	// has one more for 4x5 to 7x5. The authors' public code takes the farthest point of
+	// all, which in the paper's mazes is as far.
 	l, goal, steps := m.Hops(10), m.Goal(), 0
 	for k, hops := range l.Hops {
 		p := l.Point(k)
@@ -228,12 +227,6 @@ func (l *Lattice) Point(k int) [2]float64 {
 // cannot be reached. Figure 5 uses perCell 10. If perCell is even, no point is
 // the center; the nearest one with the larger row and column has 0. Hops panics
 // if perCell is less than 1.
-//
-// Reading R70: the paper does not say how it finds its optimal values. This is
-// the breadth-first search of the authors' public code, but for the start, which
-// there is the center itself (2 to 6 % of the points differ by a hop, no path
-// length does): a hop goes from a point to any other at most one cell away, and of
-// its ten pieces only the first is tested for walls; it may therefore cut a corner.
 func (m *Maze) Hops(perCell int) *Lattice {
 	if perCell < 1 {
 		panic("qta: Hops needs at least one point per cell")
@@ -245,6 +238,11 @@ func (m *Maze) Hops(perCell int) *Lattice {
 	cell := func(i, d int) int { return (substeps*(2*i+1) + 2*d) / (2 * substeps * perCell) }
 	start := (m.start[0]*perCell+perCell/2)*l.Cols + m.start[1]*perCell + perCell/2
 	l.Hops[start] = 0
+	// Reading R70: the paper does not say how it finds its optimal values. This is
+	// the breadth-first search of the authors' public code, but for the start, which
+	// there is the center itself (2 to 6 % of the points differ by a hop, no path
+	// length does): a hop goes from a point to any other at most one cell away, and of
+	// its ten pieces only the first is tested for walls; it may therefore cut a corner.
 	for queue := []int{start}; len(queue) > 0; queue = queue[1:] {
 		k := queue[0]
 		i, j := k/l.Cols, k%l.Cols
@@ -269,14 +267,13 @@ func (m *Maze) Hops(perCell int) *Lattice {
 // for a negative number, as of a point that cannot be reached, it panics.
 //
 // It implements QTA, the optimal return (Section 4).
-//
-// Reading R71: Figure 5 has no formula. We discount the best undiscounted return
-// of section 4, -(T-1), as Equation 1 does, its first reward undiscounted, where
-// the figure's sum starts at γ.
 func OptimalValue(γ float64, hops int) float64 {
 	if hops < 0 {
 		panic("qta: the optimal value needs a number of hops that is not negative")
 	}
+	// Reading R71: Figure 5 has no formula. We discount the best undiscounted return
+	// of section 4, -(T-1), as Equation 1 does, its first reward undiscounted, where
+	// the figure's sum starts at γ.
 	sum := 0.0
 	for range hops - 1 {
 		sum = float64(γ*sum) - 1

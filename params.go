@@ -210,11 +210,9 @@ func Beyond() Params {
 
 // Authors returns what the authors' public code runs for QTA, where it
 // departs from the paper.
-//
-// Reading R117: its switches are set to the paper's method. The published file
-// runs deep ensembles by the variance of Q-values; its d of 16 comes from
-// these.
 func Authors() Params {
+	// Reading R117: its switches are set to the paper's method. The published file
+	// runs deep ensembles by the variance of Q-values; its d of 16 comes from these.
 	p := Paper()
 	p.Learner = "authors"
 	p.PredictiveRate = 5e-4
