@@ -1,16 +1,14 @@
 package qta
 
 import (
-	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"reflect"
 	"strconv"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -89,7 +87,8 @@ func TestPresets(t *testing.T) {
 	var names []string
 	for _, p := range Presets() {
 		names = append(names, p.Name)
-		got, err := ReadParams(bytes.NewReader(toJSON(p.Params)), Small())
+		got := Small()
+		err := json.Unmarshal(toJSON(p.Params), &got)
 		if err = errors.Join(err, got.Validate()); err != nil || got != p.Params {
 			t.Errorf("%s: error %v (-want +read):\n%s", p.Name, err, cmp.Diff(p.Params, got))
 		}
@@ -169,7 +168,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// A parameter is set by Set and read from a file alike.
+// A parameter is set to what a text spells, or stays.
 func TestSet(t *testing.T) {
 	for change, want := range map[string]string{"Batch=256": "256", "Discount=0.5": "0.5", "Slope=-1500": "-1500", "ClipReturns=false": "false",
 		"Replay=per": "per", "Batch=64.0": "64", "PriorityBetaSteps=1e9": "1000000000"} {
@@ -177,12 +176,6 @@ func TestSet(t *testing.T) {
 		p := Paper()
 		if err := p.Set(name, text); err != nil || p == Paper() || p.Value(name) != want {
 			t.Errorf("%s: %s, error %v", change, p.Value(name), err)
-		}
-		if name == "Replay" {
-			text = strconv.Quote(text)
-		}
-		if q, err := ReadParams(strings.NewReader(fmt.Sprintf("\ufeff{%q: %s}\n", name, text)), Paper()); err != nil || p != q {
-			t.Errorf("%s: error %v or other parameters read", change, err)
 		}
 	}
 	for _, test := range []struct{ name, text, want string }{
@@ -207,46 +200,4 @@ func TestSet(t *testing.T) {
 			t.Errorf("Set(%s, %q): error %v, want %s; or it changes something", test.name, test.text, err, test.want)
 		}
 	}
-}
-
-// A file that is refused is refused by name and with the place where what is
-// wrong ends. One that cannot be read is not called bad JSON.
-func TestReadParams(t *testing.T) {
-	for _, test := range []struct{ text, want, place string }{
-		{"", "qta: parameters: unexpected end of JSON input", "line 1, column 1"},
-		{"\n\n  [1]", "qta: parameters: want a JSON object, such as {\"Batch\": 256}", "line 3, column 4"},
-		{`{"Batch": 1`, "qta: parameters: unexpected end of JSON input", "line 1, column 12"},
-		{"{\"Batch\": 1,\n}", "qta: parameters: a comma with nothing after it; remove it", "line 1, column 13"},
-		{`{} {}`, "qta: parameters: invalid character '{' after top-level value", "line 1, column "}, // 5, or 4 by another decoder
-		{"{\r\n\"Batch\": 12,\r\n\"Batch\": 12\r\n}\r\n", "qta: parameter Batch is given twice", "line 3, column 8"},
-		{`{"γ": 2, "Batch": 1}`, `qta: unknown parameter "γ"; "qta params" lists them`, "line 1, column 8"},
-		{"{\n\t\"Batch\": 0}", "qta: parameter Batch is 0, allowed are [1,65536]", "line 2, column 12"},
-		{`{"Batch": "1"}`, "qta: parameter Batch: `\"1\"` is not a whole number", "line 1, column 14"},
-		{`{"Batch": null}`, "qta: parameter Batch: `null` is not a whole number", "line 1, column 15"},
-		{"{\"Replay\": [\n1]}", `qta: parameter Replay: "[\n1]" is not a word`, "line 2, column 3"},
-	} {
-		want := fmt.Sprintf("%s (before %s", test.want, test.place)
-		if _, err := ReadParams(strings.NewReader(test.text), Paper()); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%q: error %v, want %s", test.text, err, want)
-		}
-	}
-	broken := errors.New("disk on fire")
-	_, err := ReadParams(io.MultiReader(strings.NewReader("{}"), iotest.ErrReader(broken)), Beyond())
-	if !errors.Is(err, broken) || err.Error() != "qta: parameters: disk on fire" {
-		t.Errorf("error %v", err)
-	}
-}
-
-// FuzzReadParams holds what is read to the ranges, and to another round.
-func FuzzReadParams(f *testing.F) {
-	f.Add(string(toJSON(Authors())))
-	f.Add(`{"Batch": 2, "Replay": "per", "ClipReturns": false}`)
-	f.Fuzz(func(t *testing.T, text string) {
-		p, err := ReadParams(strings.NewReader(text), Beyond())
-		if err != nil && !strings.HasPrefix(err.Error(), "qta: ") {
-			t.Errorf("error %q", err)
-		} else if err == nil && p.Validate() != nil {
-			t.Error(p.Validate())
-		}
-	})
 }

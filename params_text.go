@@ -1,18 +1,15 @@
 package qta
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"unicode/utf8"
 )
 
 // This file reads parameters from text, and checks them.
@@ -65,51 +62,6 @@ func (p *Params) Set(name, text string) error {
 
 var kindNames = map[reflect.Kind]string{
 	reflect.Int: "a whole number", reflect.Float64: "a number", reflect.Bool: "true or false", reflect.String: "a word",
-}
-
-// ReadParams reads a JSON object with some or all parameters and returns base
-// with these changes. An error names the place of an unknown or repeated name,
-// of a value with a wrong type or out of range, or of anything after the
-// object.
-func ReadParams(r io.Reader, base Params) (Params, error) {
-	text, err := io.ReadAll(r)
-	if err != nil {
-		return base, fmt.Errorf("qta: parameters: %w", err)
-	}
-	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	// refuse says that something is wrong, just before an offset.
-	refuse := func(offset int64, err error) (Params, error) {
-		before := text[:offset]
-		line := before[bytes.LastIndexByte(before, '\n')+1:]
-		return base, fmt.Errorf("%w (before line %d, column %d)", err,
-			1+bytes.Count(before, []byte("\n")), 1+utf8.RuneCount(line))
-	}
-	var syntax *json.SyntaxError
-	if errors.As(json.Unmarshal(text, new(any)), &syntax) {
-		if before := bytes.TrimRight(text[:syntax.Offset], "} \t\r\n"); bytes.HasSuffix(before, []byte(",")) {
-			return refuse(int64(len(before)), errors.New("qta: parameters: a comma with nothing after it; remove it"))
-		}
-		return refuse(syntax.Offset, fmt.Errorf("qta: parameters: %w", syntax))
-	}
-	d := json.NewDecoder(bytes.NewReader(text)) // which finds no more errors
-	if t, _ := d.Token(); t != json.Delim('{') {
-		return refuse(d.InputOffset(), errors.New("qta: parameters: want a JSON object, such as {\"Batch\": 256}"))
-	}
-	p, seen := base, map[string]bool{}
-	for d.More() {
-		t, _ := d.Token()
-		name := t.(string)
-		if seen[name] {
-			return refuse(d.InputOffset(), fmt.Errorf("qta: parameter %s is given twice", name))
-		}
-		seen[name] = true
-		var value json.RawMessage
-		d.Decode(&value)
-		if err := p.Set(name, string(value)); err != nil {
-			return refuse(d.InputOffset(), err)
-		}
-	}
-	return p, nil
 }
 
 // Validate returns an error that names the first field whose value is not

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"qta"
 	"qta/internal/words"
@@ -176,7 +178,7 @@ func findParams(name string, set []string) (p qta.Params, label string, err erro
 		if err != nil {
 			return p, "", words.BadFile(err, "-params %s: %w; want a JSON object such as {\"Batch\": 256}", name, err)
 		}
-		if p, err = qta.ReadParams(strings.NewReader(data), qta.Paper()); err != nil {
+		if p, err = readParams(data, qta.Paper()); err != nil {
 			return p, "", words.BadInput("-params %s: %s", name, words.Bare(err))
 		}
 		label = stem(name)
@@ -192,6 +194,45 @@ func findParams(name string, set []string) (p qta.Params, label string, err erro
 		label += "-" + field + "=" + strings.TrimSpace(value)
 	}
 	return p, label, nil
+}
+
+// readParams reads a JSON object with some or all parameters and returns base with
+// these changes. An error names the place of an unknown or repeated name, of a value
+// that is not allowed, or of anything after the object.
+func readParams(text string, base qta.Params) (qta.Params, error) {
+	// refuse says that something is wrong, just before an offset.
+	refuse := func(offset int64, err error) (qta.Params, error) {
+		before := text[:offset]
+		line := before[strings.LastIndexByte(before, '\n')+1:]
+		return base, fmt.Errorf("%w (before line %d, column %d)", err,
+			1+strings.Count(before, "\n"), 1+utf8.RuneCountInString(line))
+	}
+	var syntax *json.SyntaxError
+	if errors.As(json.Unmarshal([]byte(text), new(any)), &syntax) {
+		if before := strings.TrimRight(text[:syntax.Offset], "} \t\r\n"); strings.HasSuffix(before, ",") {
+			return refuse(int64(len(before)), errors.New("parameters: a comma with nothing after it; remove it"))
+		}
+		return refuse(syntax.Offset, fmt.Errorf("parameters: %w", syntax))
+	}
+	d := json.NewDecoder(strings.NewReader(text)) // which finds no more errors
+	if t, _ := d.Token(); t != json.Delim('{') {
+		return refuse(d.InputOffset(), errors.New("parameters: want a JSON object, such as {\"Batch\": 256}"))
+	}
+	p, seen := base, map[string]bool{}
+	for d.More() {
+		t, _ := d.Token()
+		name := t.(string)
+		if seen[name] {
+			return refuse(d.InputOffset(), fmt.Errorf("parameter %s is given twice", name))
+		}
+		seen[name] = true
+		var value json.RawMessage
+		d.Decode(&value)
+		if err := p.Set(name, string(value)); err != nil {
+			return refuse(d.InputOffset(), err)
+		}
+	}
+	return p, nil
 }
 
 // stem returns the last element of a path without its extension.
