@@ -25,12 +25,13 @@ var functions = plain.FuncMap{"thousands": thousands, "cell": cell}
 
 // HTML returns the report as a page.
 func (r *Report) HTML() []byte {
-	return r.fill(template.Must(template.New("page").Funcs(functions).Parse(page)))
+	return Fill(template.Must(template.New("page").Funcs(functions).Parse(page)), r)
 }
 
-func (r *Report) fill(t interface{ Execute(io.Writer, any) error }) []byte {
+// Fill returns what a template makes of data.
+func Fill(t interface{ Execute(io.Writer, any) error }, data any) []byte {
 	var b bytes.Buffer
-	if err := t.Execute(&b, r); err != nil {
+	if err := t.Execute(&b, data); err != nil {
 		panic(err) // the template is wrong
 	}
 	return b.Bytes()
@@ -65,7 +66,7 @@ func (g *Group) Each() string {
 
 // CSV returns a table of the runs. A number that is not known is left out.
 func (r *Report) CSV() []byte {
-	return r.fill(plain.Must(plain.New("table").Funcs(functions).Parse(table)))
+	return Fill(plain.Must(plain.New("table").Funcs(functions).Parse(table)), r)
 }
 
 // cell quotes a text for a table.

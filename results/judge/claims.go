@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -35,7 +36,7 @@ type judgement struct {
 	Size        string // of the effect beside the paper's, "" where the paper has no number
 	What        string // what was measured, or why nothing was
 	Paper, Here string // it, with its interval, in the paper and in these runs
-	Note        string // what contradicted excludes; of undecided, the effect that these runs would have shown
+	Note        string // what contradicted excludes; what it would take to decide the undecided
 	Runs        string
 }
 
@@ -66,7 +67,7 @@ func (r evidence) claims() []claim {
 		{"The same, with indices of 2500 steps.", false, r.fewer(paper.VDS, 1, 2500)},
 		{"VDS is competitive at first.", false, r.competitive(paper.VDS)},
 		{"VDS becomes less sample efficient with longer mazes.", true, r.trend(paper.VDS, 1)},
-		{"VDS fails to solve many environments.", true, judgement{What: "is not judged: it takes five mazes and a rule of what is many"}},
+		{"VDS fails to solve many environments.", true, judgement{What: "it would take five mazes, and a rule for what is many"}},
 		{"QTA scales more poorly on square waves.", true, r.waves(math.MaxInt)},
 		{"The same, with M-mazes as long as square waves, of 9 to 25 cells.", false, r.waves(25)},
 		{"Prioritizing by uncertainty accelerates learning.", true, r.fewer(paper.PER, -1, 1000)},
@@ -81,18 +82,32 @@ func (r evidence) claims() []claim {
 		{"The values' error falls over time.", true,
 			r.above(0, "fall of the mean error", func(f five) float64 { return f.ErrorFall })},
 		{"The error is greater further from the start.", true,
-			r.above(0, "correlation of both", func(f five) float64 { return f.ErrorByDistance })},
+			r.above(0, "correlation of error and distance", func(f five) float64 { return f.ErrorByDistance })},
 		{"Probabilities of goals follow the heads' deviation.", true,
-			r.above(0, "correlation of both", func(f five) float64 { return f.GoalByDeviation })},
+			r.above(0, "correlation of probability and deviation", func(f five) float64 { return f.GoalByDeviation })},
 		{"They do so very closely: the correlation is above a half.", false,
-			r.above(0.5, "correlation of both", func(f five) float64 { return f.GoalByDeviation })},
+			r.above(0.5, "correlation of probability and deviation", func(f five) float64 { return f.GoalByDeviation })},
 		{"Sampled goals are far from the start.", true,
-			r.above(0, "by how much the optimal value is lower at goals", func(f five) float64 { return f.GoalDistance })},
+			r.above(0, "how much lower the optimal value is at goals", func(f five) float64 { return f.GoalDistance })},
 		{"Disagreement of Q-values is a worse estimator than PUN.", true, r.fewer(paper.Q, 1, 1000)},
 		{"PUN is better than bootstrapped Q-networks (ours lack Equation 1's minimum, R110).", true, r.fewer(paper.Bootstrap, 1, 1000)},
 		{"PUN is better than deep ensembles.", true, r.fewer(paper.Ensemble, 1, 1000)},
 		{"The prediction is agnostic to the goal that Equation 5 is asked with.", false, r.agnostic()},
 	}
+}
+
+// decide says whether the claim holds; if it does not, whether the runs contradict it,
+// as they exclude something; and else what it would take.
+func (j judgement) decide(claimHolds, contradicts bool, excluded, takes string) judgement {
+	switch {
+	case claimHolds:
+		j.Direction, j.Note = holds, ""
+	case contradicts:
+		j.Direction, j.Note = contradicted, "the runs exclude "+excluded
+	default:
+		j.Direction, j.Note = undecided, takes
+	}
+	return j
 }
 
 // A term is what the runs of a method in a maze weigh in an effect.
@@ -106,32 +121,16 @@ type term struct {
 func (t term) arm() string { return fmt.Sprintf("%s (%s)", t.Method, t.Setting) }
 
 // An effect is one that a claim says is positive.
-type effect struct {
-	ours, theirs    estimate
-	tooLow, tooHigh bool // ours may be, as runs are unsolved
-}
+type effect struct{ ours, theirs estimate }
 
 // effectOf returns the weighted sum of the mean logarithms of steps.
 func effectOf(terms []term) (e effect) {
-	var arms []string
+	weights, samples := map[string][]float64{}, map[string][][]float64{}
 	for _, t := range terms {
-		if !slices.Contains(arms, t.arm()) {
-			arms = append(arms, t.arm())
-		}
-	}
-	for _, arm := range arms {
-		var weights []float64
-		var samples [][]float64
-		for _, t := range terms {
-			if t.arm() == arm {
-				weights, samples = append(weights, t.weight), append(samples, logs(t.Steps))
-			}
-		}
-		e.ours.add(weights, samples)
-	}
-	for _, t := range terms {
-		e.tooLow = e.tooLow || t.Bound() && t.weight > 0
-		e.tooHigh = e.tooHigh || t.Bound() && t.weight < 0
+		arm := t.arm()
+		weights[arm], samples[arm] = append(weights[arm], t.weight), append(samples[arm], logs(t.Steps))
+		e.ours.tooLow = e.ours.tooLow || t.Bound() && t.weight > 0
+		e.ours.tooHigh = e.ours.tooHigh || t.Bound() && t.weight < 0
 		if t.theirs == nil {
 			e.theirs.unknown = true
 		} else if math.Abs(t.weight) > 1e-9 {
@@ -140,36 +139,32 @@ func effectOf(terms []term) (e effect) {
 			e.theirs.vary(t.weight*t.weight*variance, paper.Seeds-1)
 		}
 	}
+	for _, arm := range slices.Sorted(maps.Keys(weights)) {
+		e.ours.add(weights[arm], samples[arm])
+	}
 	return e
 }
 
-// direction says whether the claim holds. What contradicts it excludes the paper's
-// effect, and does not lie on the claim's side, as an upper bound may that cannot hold.
-func (e effect) direction() string {
-	positive := e.ours.interval().Low > 0
-	switch {
-	case positive && !e.tooHigh:
-		return holds
-	case !positive && e.ours.minus(e.theirs).interval().High < 0 && !e.tooLow:
-		return contradicted
-	}
-	return undecided
+// contradicts reports whether the runs exclude the paper's effect. An upper bound that
+// lies on the claim's side, though it cannot show that the claim holds, does not.
+func (e effect) contradicts() bool {
+	return e.ours.interval().Low <= 0 && e.ours.minus(e.theirs).negative()
 }
 
 // size compares the effect with the paper's: compatible with that is only what could be
 // told from none and excludes half of the paper's.
 func (e effect) size() string {
-	r := e.ours.minus(e.theirs).interval()
-	half := -e.theirs.Value / 2
+	difference := e.ours.minus(e.theirs)
+	r, half := difference.interval(), -e.theirs.Value/2
 	switch {
 	case e.theirs.unknown:
 		return ""
-	case r.High < 0 && !e.tooLow:
+	case difference.negative():
 		return smaller
-	case r.Low > 0 && !e.tooHigh:
+	case difference.positive():
 		return larger
 	case r.Low <= 0 && r.High >= 0 && (r.High-r.Low)/2 < math.Abs(e.theirs.Value) &&
-		(half < r.Low || half > r.High) && !e.tooLow && !e.tooHigh:
+		(half < r.Low || half > r.High) && !difference.tooLow && !difference.tooHigh:
 		return asPaper
 	}
 	return unknown
@@ -177,31 +172,21 @@ func (e effect) size() string {
 
 // judge judges the claim that a ratio of steps is above one.
 func (e effect) judge(what string, terms []term) judgement {
-	j := judgement{Direction: e.direction(), Size: e.size(), What: what, Here: e.ours.show(math.Exp),
-		Runs: runsOf(terms)}
+	j := judgement{Size: e.size(), What: what, Here: e.ours.show(math.Exp), Runs: runsOf(terms)}
 	if !e.theirs.unknown {
 		j.Paper = e.theirs.show(math.Exp)
+		if e.theirs.Value <= 0 {
+			j.What += "; the paper’s own numbers do not show it"
+		}
 	}
 	switch {
-	case e.tooLow && e.tooHigh:
-		j.Note = "runs are unsolved on both sides"
-	case e.tooLow:
+	case e.ours.tooLow && !e.ours.tooHigh:
 		j.Here = "≥ " + j.Here
-	case e.tooHigh:
-		j.Here, j.Note = "≤ "+j.Here, "an upper bound cannot hold"
+	case e.ours.tooHigh && !e.ours.tooLow:
+		j.Here = "≤ " + j.Here
 	}
-	switch {
-	case j.Direction == holds:
-		j.Note = ""
-	case j.Direction == contradicted:
-		j.Note = fmt.Sprintf("excluded: %.2f", math.Exp(e.theirs.Value))
-	case j.Note == "":
-		j.Note = e.ours.couldShow("a factor of %.2f", math.Exp)
-	}
-	if !e.theirs.unknown && e.theirs.Value <= 0 {
-		j.What += "; the paper’s own numbers do not show it"
-	}
-	return j
+	return j.decide(e.ours.positive(), e.contradicts(), fmt.Sprintf("%.2f", math.Exp(e.theirs.Value)),
+		e.ours.takes("a factor of %.2f", math.Exp))
 }
 
 // show writes an estimate with its interval.
@@ -212,12 +197,18 @@ func (e estimate) show(f func(float64) float64) string {
 	return fmt.Sprintf("%.2f", f(e.Value))
 }
 
-// couldShow says which effect the runs would have shown with a chance of 0.8.
-func (e estimate) couldShow(format string, f func(float64) float64) string {
-	if e.unknown {
-		return "too few runs for an interval"
+// takes says which effect the runs would have shown with a chance of 0.8, where that is
+// what keeps them from showing that it is positive.
+func (e estimate) takes(format string, f func(float64) float64) string {
+	switch {
+	case e.tooLow && e.tooHigh:
+		return "runs are unsolved on both sides"
+	case e.tooHigh:
+		return "this bound cannot decide it"
+	case e.unknown:
+		return "there is no interval"
 	}
-	return fmt.Sprintf(format+" would have shown", f(e.times(0.975)+e.times(0.8)))
+	return fmt.Sprintf("it would take "+format, f(e.times(0.975)+e.times(0.8)))
 }
 
 // runsOf says which runs an effect is of, with their versions where these differ, and
@@ -252,14 +243,14 @@ func runsOf(terms []term) string {
 	return strings.Join(arms, ", ") + "; " + strings.Join(mazes, ", ")
 }
 
-// contrast returns, for each maze on which a method and QTA have runs, the terms of
-// both, whose weights are sign and its opposite. Beside MEGA and VDS QTA has the
-// paper's batch where that has six runs, else the smaller one. An index of the
-// paper's figure stands for so many steps.
-func (r evidence) contrast(m paper.Method, sign, index float64) (terms []term) {
+// contrast returns, for each maze no longer than longest on which a method and QTA have
+// runs, the terms of both, whose weights are sign and its opposite. Beside MEGA and VDS
+// QTA has the paper's batch where that has six runs, else the smaller one. An index of
+// the paper's figure stands for so many steps.
+func (r evidence) contrast(m paper.Method, sign, index float64, longest int) (terms []term) {
 	set := r.Learner(m)
 	for _, g := range r.Groups {
-		if g.Setting != set || g.Method != m.Name || g.Family == "" || g.N() == 0 {
+		if g.Setting != set || g.Method != m.Name || g.Family == "" || g.N() == 0 || g.Length > longest {
 			continue
 		}
 		q, c := r.Group(quick, paper.QTA, g.Maze), r.Group(full, paper.QTA, g.Maze)
@@ -287,6 +278,17 @@ func ratio(m paper.Method, sign float64) string {
 	return "steps of " + m.Name + " / steps of QTA"
 }
 
+// compare judges the claim that a method needs more steps than QTA (sign 1), or fewer
+// (-1), on mazes no longer than longest. Without runs of both there are no terms.
+func (r evidence) compare(m paper.Method, sign, index float64, longest int) (terms []term, e effect, j judgement) {
+	terms = even(r.contrast(m, sign, index, longest))
+	if len(terms) == 0 {
+		return nil, e, judgement{What: fmt.Sprintf("no maze has ended runs of both, %s with %s", m.Name, r.Learner(m))}
+	}
+	e = effectOf(terms)
+	return terms, e, e.judge(ratio(m, sign), terms)
+}
+
 // even gives the terms the weights of the mean over their mazes.
 func even(terms []term) []term {
 	for i := range terms {
@@ -295,41 +297,59 @@ func even(terms []term) []term {
 	return terms
 }
 
-// fewer judges the claim that a method needs more steps than QTA (sign 1), or fewer (-1).
+// fewer judges the claim of compare on all mazes.
 func (r evidence) fewer(m paper.Method, sign, index float64) judgement {
-	terms := even(r.contrast(m, sign, index))
-	if len(terms) == 0 {
-		return judgement{What: fmt.Sprintf("no maze has ended runs of both, %s with %s", m.Name, r.Learner(m))}
-	}
-	return effectOf(terms).judge(ratio(m, sign), terms)
+	_, _, j := r.compare(m, sign, index, math.MaxInt)
+	return j
 }
 
 // none judges the claim that a method needs no fewer steps than QTA: it excludes a
 // benefit as large as a panel shows of another method on the same mazes.
 func (r evidence) none(m, other paper.Method, panel string) judgement {
-	j, terms := r.fewer(m, -1, 1000), even(r.contrast(m, -1, 1000))
-	if len(terms) == 0 {
+	terms, e, j := r.compare(m, -1, 1000, math.MaxInt)
+	if terms == nil {
 		return j
 	}
-	e := effectOf(terms)
 	for i, t := range terms {
 		method := map[string]string{m.Name: other.Name, paper.QTA.Name: paper.QTA.Name}[t.Method]
 		terms[i].theirs = paper.Of(panel, method, t.Maze)
 	}
 	benefit := effectOf(terms).theirs
 	j.What += fmt.Sprintf("; %.2f with %s in the paper", math.Exp(benefit.Value), other.Name)
-	switch ours := e.ours.interval(); {
-	case !benefit.unknown && ours.High < benefit.Value && !e.tooLow:
-		j.Direction, j.Note = holds, ""
-	case ours.Low > 0 && e.ours.minus(e.theirs).interval().Low > 0 && !e.tooHigh:
-		j.Direction, j.Note = contradicted, "excluded: none"
-	case e.tooLow && e.tooHigh: // undecided, as any claim
-	case e.tooLow:
-		j.Direction, j.Note = undecided, "a lower bound cannot hold"
-	default:
-		j.Direction, j.Note = undecided, e.ours.couldShow("a factor of %.2f", math.Exp)
+	lost := estimate{Value: benefit.Value, unknown: benefit.unknown}.minus(e.ours)
+	return j.decide(lost.positive(), e.ours.positive() && e.ours.minus(e.theirs).positive(), "none",
+		lost.takes("a factor of %.2f", math.Exp))
+}
+
+// competitive judges the claim that a method takes less than twice QTA's steps on the
+// shortest mazes, of 9 cells.
+func (r evidence) competitive(m paper.Method) judgement {
+	const shortest, factor = 9, 2
+	terms, e, j := r.compare(m, 1, 1000, shortest)
+	if terms == nil {
+		return j
 	}
-	return j
+	more := e.ours.minus(estimate{Value: math.Log(factor)})
+	j.Size = ""
+	return j.decide(more.negative(), more.positive(), "less than 2", more.takes("a factor of %.2f beside 2", math.Exp))
+}
+
+// agnostic judges the claim that it does not matter with which goal Equation 5 is
+// asked: then literal, which asks with the environment's, takes the steps of paper. Too
+// few runs never show that there is no difference.
+func (r evidence) agnostic() judgement {
+	var terms []term
+	for _, g := range r.Groups {
+		if q := r.Group(full, paper.QTA, g.Maze); q != nil && g.Setting == "literal" && g.Method == q.Method && g.N() > 0 {
+			terms = append(terms, term{g, 1, nil}, term{q, -1, nil})
+		}
+	}
+	if len(terms) == 0 {
+		return judgement{What: "no maze has ended runs of both, literal and paper"}
+	}
+	e := effectOf(even(terms))
+	j := e.judge("steps of literal / steps of paper", terms)
+	return j.decide(false, e.ours.positive(), "1", e.ours.takes("a factor of %.2f", math.Exp))
 }
 
 // kind returns the terms in one kind of maze, with their weights times those of the
@@ -348,56 +368,10 @@ func kind(terms []term, family string) (these []term) {
 	return these
 }
 
-// competitive judges the claim that a method takes less than twice QTA's steps on the
-// shortest mazes, of 9 cells.
-func (r evidence) competitive(m paper.Method) judgement {
-	const shortest, factor = 9, 2
-	terms := even(slices.DeleteFunc(r.contrast(m, 1, 1000), func(t term) bool { return t.Length != shortest }))
-	if len(terms) == 0 {
-		return judgement{What: fmt.Sprintf("no maze of 9 cells has ended runs of both, %s with %s", m.Name, r.Learner(m))}
-	}
-	e := effectOf(terms)
-	j := e.judge(ratio(m, 1), terms)
-	e.ours.Value -= math.Log(factor)
-	j.Size = ""
-	switch more := e.ours.interval(); {
-	case more.High < 0 && !e.tooLow:
-		j.Direction, j.Note = holds, ""
-	case more.Low > 0 && !e.tooHigh:
-		j.Direction, j.Note = contradicted, "excluded: less than 2"
-	default:
-		j.Direction, j.Note = undecided, e.ours.couldShow("twice or half as much by a factor of %.2f", math.Exp)
-	}
-	return j
-}
-
-// agnostic judges the claim that it does not matter with which goal Equation 5 is
-// asked: then literal, which asks with the environment's, takes the steps of paper.
-func (r evidence) agnostic() judgement {
-	var terms []term
-	for _, g := range r.Groups {
-		if q := r.Group(full, paper.QTA, g.Maze); q != nil && g.Setting == "literal" && g.Method == q.Method && g.N() > 0 {
-			terms = append(terms, term{g, 1, nil}, term{q, -1, nil})
-		}
-	}
-	if len(terms) == 0 {
-		return judgement{What: "no maze has ended runs of both, literal and paper"}
-	}
-	e := effectOf(even(terms))
-	j := e.judge("steps of literal / steps of paper", terms)
-	switch ours := e.ours.interval(); {
-	case ours.Low > 0 && !e.tooHigh:
-		j.Direction, j.Note = contradicted, "excluded: 1"
-	default: // too few runs never show that there is no difference
-		j.Direction, j.Note = undecided, e.ours.couldShow("a factor of %.2f", math.Exp)
-	}
-	return j
-}
-
 // trend judges the claim that the ratio of a method's steps to QTA's grows with the
 // path length (sign 1), or falls (-1), in the kind of maze that has more pairs.
 func (r evidence) trend(m paper.Method, sign float64) judgement {
-	all := r.contrast(m, sign, 1000)
+	all := r.contrast(m, sign, 1000, math.MaxInt)
 	terms := kind(all, "x5")
 	if u := kind(all, "U5"); len(u) > len(terms) {
 		terms = u
@@ -408,7 +382,7 @@ func (r evidence) trend(m paper.Method, sign float64) judgement {
 	for i := range terms { // each maze is there twice
 		terms[i].weight *= 2
 	}
-	return effectOf(terms).judge("growth in ten cells of "+ratio(m, sign), terms)
+	return effectOf(terms).judge("growth per ten cells of "+ratio(m, sign), terms)
 }
 
 // waves judges the claim that QTA's steps grow faster with the path length in square
@@ -422,16 +396,26 @@ func (r evidence) waves(longest int) judgement {
 	}
 	m, u := kind(all, "x5"), kind(all, "U5")
 	if min(len(m), len(u)) < enoughMazes {
-		return judgement{What: "takes three mazes of each kind"}
+		return judgement{What: "it would take three mazes of each kind"}
 	}
 	terms := slices.Concat(m, u)
-	return effectOf(terms).judge("growth of QTA’s steps in ten cells of a square wave / of an M-maze", terms)
+	return effectOf(terms).judge("growth of QTA’s steps per ten cells, in square waves / in M-mazes", terms)
 }
 
 // share writes hits of n with the interval of their share.
 func share(hits, n int) (text string, r interval) {
 	r = binomialRange(hits, n)
 	return fmt.Sprintf("%d of %d (%.2f to %.2f)", hits, n, r.Low, r.High), r
+}
+
+// least says how many hits of n or more would show something.
+func least(hits, n int, shows func(hits int) bool) string {
+	for ; hits <= n; hits++ {
+		if shows(hits) {
+			return fmt.Sprintf("it would take %d of %d", hits, n)
+		}
+	}
+	return "it would take more runs"
 }
 
 // never judges the claim that a method solves nothing, as with the paper's seeds.
@@ -441,15 +425,10 @@ func (r evidence) never(m paper.Method) judgement {
 		return judgement{What: "no ended runs"}
 	}
 	here, ours := share(g.Solved, len(runs))
-	j := judgement{undecided, "", "runs that solve it", fmt.Sprintf("0 of %d", paper.Seeds), here, "",
-		runsOf([]term{{Group: g}})}
-	switch _, theirs := share(0, paper.Seeds); {
-	case ours.Low > theirs.High:
-		j.Direction, j.Note = contradicted, "excluded: "+j.Paper
-	case g.Solved == 0 && ours.High < 0.5:
-		j.Direction = holds
-	}
-	return j
+	_, theirs := share(0, paper.Seeds)
+	j := judgement{What: "runs that solve it", Paper: fmt.Sprintf("0 of %d", paper.Seeds), Here: here,
+		Runs: runsOf([]term{{Group: g}})}
+	return j.decide(g.Solved == 0 && ours.High < 0.5, ours.Low > theirs.High, j.Paper, "")
 }
 
 // noisy returns runs with noise and, of the same learner and maze, without, that
@@ -457,14 +436,14 @@ func (r evidence) never(m paper.Method) judgement {
 func (r evidence) noisy(m paper.Method) (noisy, quiet []*lab.Record, j judgement) {
 	g, noisy, quiet := r.Noisy(m)
 	if g == nil {
-		return nil, nil, judgement{What: "takes runs to their budget (-stop never), with noise and without"}
+		return nil, nil, judgement{What: "it would take runs to their budget (-stop never), with noise and without"}
 	}
-	without := "without noise"
+	without := "without"
 	if zero := r.Group(g.Setting, paper.QTA, g.Maze); zero.Program != g.Program {
 		without += ", of " + zero.Program + " beside " + g.Program
 	}
-	return noisy, quiet, judgement{Direction: undecided,
-		Runs: fmt.Sprintf("%d, %d %s (%s); %s", len(noisy), len(quiet), without, g.Setting, g.Maze)}
+	return noisy, quiet, judgement{
+		Runs: fmt.Sprintf("%d with noise, %d %s (%s); %s", len(noisy), len(quiet), without, g.Setting, g.Maze)}
 }
 
 // mean returns the mean success of evaluations.
@@ -495,14 +474,8 @@ func (r evidence) suffers(m paper.Method) judgement {
 	for i, point := range with { // at the same steps
 		e.theirs.Value += (without[i][1] - point[1]) / float64(len(with))
 	}
-	j.What, j.Paper, j.Here = "mean success that the noise takes", fmt.Sprintf("%.2f", e.theirs.Value), e.ours.show(same)
-	switch j.Direction = e.direction(); j.Direction {
-	case undecided:
-		j.Note = e.ours.couldShow("%.2f of success", same)
-	case contradicted:
-		j.Note = "excluded: " + j.Paper
-	}
-	return j
+	j.What, j.Paper, j.Here = "mean success lost to the noise", fmt.Sprintf("%.2f", e.theirs.Value), e.ours.show(same)
+	return j.decide(e.ours.positive(), e.contradicts(), j.Paper, e.ours.takes("%.2f of success", same))
 }
 
 // collapses judges the claim that noise lets learning collapse, as 9 of the paper's runs did.
@@ -526,21 +499,7 @@ func (r evidence) collapses(m paper.Method) judgement {
 	j.Paper = fmt.Sprintf("%d of %d", theirs, paper.Seeds)
 	j.Here = fmt.Sprintf("%s, %d of %d without", here, b, len(quiet))
 	shows := func(a int) bool { return fisher(a, len(noisy), b, len(quiet)) < 0.025 }
-	least := a
-	for least <= len(noisy) && !shows(least) {
-		least++
-	}
-	switch {
-	case least == a:
-		j.Direction = holds
-	case ours.High < float64(theirs)/paper.Seeds:
-		j.Direction, j.Note = contradicted, "excluded: "+j.Paper
-	case least <= len(noisy):
-		j.Note = fmt.Sprintf("%d of %d would have shown", least, len(noisy))
-	default:
-		j.Note = "too few runs to show it"
-	}
-	return j
+	return j.decide(shows(a), ours.High < float64(theirs)/paper.Seeds, j.Paper, least(a, len(noisy), shows))
 }
 
 // above judges the claim that a number of Figure 5 is above another, by the binomial
@@ -557,22 +516,9 @@ func (r evidence) above(above float64, what string, number func(*lab.Figure5) fl
 		}
 	}
 	n := len(runs)
-	j := judgement{undecided, "", what, fmt.Sprintf("above %v", above),
-		fmt.Sprintf("above %v in %d of %d, mean %.3g", above, hits, n, sum/float64(n)), "",
-		fmt.Sprintf("%d QTA (%s); %s", n, full, paper.Figure5Maze)}
-	least := hits
-	for least <= n && tail(least, n) >= 0.025 {
-		least++
-	}
-	switch {
-	case least == hits:
-		j.Direction = holds
-	case tail(n-hits, n) < 0.025:
-		j.Direction, j.Note = contradicted, fmt.Sprintf("excluded: above %v", above)
-	case least <= n:
-		j.Note = fmt.Sprintf("%d of %d would have shown", least, n)
-	default:
-		j.Note = "takes six runs"
-	}
-	return j
+	j := judgement{What: what, Paper: fmt.Sprintf("above %v", above),
+		Here: fmt.Sprintf("above %v in %d of %d, mean %.3g", above, hits, n, sum/float64(n)),
+		Runs: fmt.Sprintf("%d QTA (%s); %s", n, full, paper.Figure5Maze)}
+	shows := func(hits int) bool { return tail(hits, n) < 0.025 }
+	return j.decide(shows(hits), shows(n-hits), j.Paper, least(hits, n, shows))
 }

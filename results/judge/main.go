@@ -15,7 +15,6 @@ import (
 	"flag"
 	"fmt"
 	"html/template"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -88,20 +87,12 @@ func judged(r *report.Report) (page, words []byte) {
 		Answers []string
 		Claims  []claim
 	}{evidence{r}.answers(claims), claims}
-	r.Opening = template.HTML(fill(template.Must(template.New("opening").Parse(opening)), found))
-	return r.HTML(), fill(plain.Must(plain.New("table").Parse(table)), found)
+	r.Opening = template.HTML(report.Fill(template.Must(template.New("opening").Parse(opening)), found))
+	return r.HTML(), report.Fill(plain.Must(plain.New("table").Parse(table)), found)
 }
 
 // What stands around the table of README.md.
 const begin, end = "<!-- by go run ./results/judge results/runs -->\n", "<!-- end -->"
-
-func fill(t interface{ Execute(io.Writer, any) error }, data any) []byte {
-	var b bytes.Buffer
-	if err := t.Execute(&b, data); err != nil {
-		panic(err) // the template is wrong
-	}
-	return b.Bytes()
-}
 
 // Verdict writes the direction and the size.
 func (j judgement) Verdict() string {
@@ -111,46 +102,51 @@ func (j judgement) Verdict() string {
 	return j.Direction + "; size " + j.Size
 }
 
-// answers says in three sentences whether the paper reproduces.
+// answers says in three paragraphs whether the paper reproduces.
 func (r evidence) answers(claims []claim) []string {
-	directions, sizes, n := map[string][]string{}, map[string]int{}, 0
+	directions, sizes := map[string]int{}, map[string]int{}
+	var not []string
 	for _, c := range claims {
 		if !c.Counted {
 			continue
 		}
-		n++
-		text := strings.TrimSuffix(c.Text, ".")
-		if c.Direction == contradicted {
-			text += ", " + c.Note
-		}
-		directions[c.Direction] = append(directions[c.Direction], text)
+		directions[c.Direction]++
 		sizes[c.Size]++
+		if c.Direction == contradicted {
+			not = append(not, fmt.Sprintf("“%s” (%s: %s, not the paper’s %s)", strings.TrimSuffix(brief(c.Text), "."), c.What,
+				brief(c.Here), brief(c.Paper)))
+		}
 	}
-	no := directions[contradicted]
-	return []string{r.reproduces(),
-		fmt.Sprintf("Of %d claims of its section 4 these runs find: %d hold, %d contradicted%s, %d undecided, %d not run; "+
-			"rows that begin with + are not counted.",
-			n, len(directions[holds]), len(no), in(no), len(directions[undecided]), len(directions[""])),
-		fmt.Sprintf("Of the effects that the paper gives in numbers %d are compatible with the paper’s, %d smaller, %d larger, "+
-			"%d unknown; each verdict is at 95 %%, so that of some twenty one may be chance.",
-			sizes[asPaper], sizes[smaller], sizes[larger], sizes[unknown])}
+	sum := func(counts map[string]int) (n int) {
+		for _, count := range counts {
+			n += count
+		}
+		return n
+	}
+	verdicts := fmt.Sprintf("Of %d claims of its section 4, %d hold, %d are contradicted, %d undecided and %d not judged.",
+		sum(directions), directions[holds], directions[contradicted], directions[undecided], directions[""])
+	if not != nil {
+		verdicts += " Contradicted: " + strings.Join(not, "; ") + "."
+	}
+	delete(sizes, "") // where the paper has no number
+	return []string{r.reproduces(), verdicts + " Rows that begin with + are not counted.",
+		fmt.Sprintf("For %d of these claims the paper gives the size of an effect. Here it is compatible with the paper’s in %d, "+
+			"smaller in %d, larger in %d and too uncertain to say in %d. Each verdict is at 95 %%: of twenty, one may be chance.",
+			sum(sizes), sizes[asPaper], sizes[smaller], sizes[larger], sizes[unknown])}
 }
 
-// in lists words in brackets.
-func in(list []string) string {
-	if len(list) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(list, "; ") + ")"
+// brief returns a text without what it has in brackets at its end.
+func brief(text string) string {
+	text, _, _ = strings.Cut(text, " (")
+	return text
 }
 
 // reproduces says what QTA with the paper's learner solved, and how soon.
 func (r evidence) reproduces() string {
 	for _, set := range []string{full, quick} {
 		var ratios []float64
-		var missed []string
 		var groups []*report.Group
-		runs, solved, bound := 0, 0, ""
+		runs, solved, missed, changed := 0, 0, "", ""
 		for _, g := range r.Groups {
 			if g.Setting != set || g.Method != paper.QTA.Name || g.Family == "" || g.N() == 0 {
 				continue
@@ -158,19 +154,35 @@ func (r evidence) reproduces() string {
 			groups = append(groups, g)
 			runs, solved = runs+g.N(), solved+g.Solved
 			if ratios = append(ratios, math.Log(g.Mean/g.Paper.Mean)); g.Bound() {
-				bound = "at least "
-				missed = append(missed, fmt.Sprintf("%s, %d of %d in %.0f thousand steps", g.Maze, g.Solved, g.N(),
-					slices.Max(g.Steps)/1000)+r.decides(g))
+				missed += ", " + g.Maze + tally(g)
+				changed += r.changed(g)
 			}
 		}
-		if runs > 0 {
-			return fmt.Sprintf("With the paper’s learner (%s, version %s), on %d of the paper’s 17 mazes, QTA solved %d of %s%s, "+
-				"in %s%.2f times the paper’s steps, the geometric mean over these mazes.", set,
-				strings.Join(versions(groups...), " and "), len(ratios), solved,
-				words.Count(runs, "run"), in(missed), bound, math.Exp(stats.Mean(ratios)))
+		if runs == 0 {
+			continue
 		}
+		mazes := fmt.Sprintf("%d of the paper’s 17 mazes", len(ratios))
+		if len(ratios) == 17 {
+			mazes = "the paper’s 17 mazes"
+		}
+		text := fmt.Sprintf("With the paper’s learner (%s, version %s), QTA solved %d of %s on %s. ", set,
+			strings.Join(versions(groups...), " and "), solved, words.Count(runs, "run"), mazes)
+		needed := fmt.Sprintf("%.2f times the paper’s steps (geometric mean over these mazes", math.Exp(stats.Mean(ratios)))
+		if missed == "" {
+			return text + "It needed " + needed + ")."
+		}
+		text += "Not always solved: " + missed[2:] + ". It needed at least " + needed + "; an unsolved run counts with its budget)."
+		if changed != "" {
+			text += " Not counted, as a parameter was changed: " + changed[2:] + "."
+		}
+		return text
 	}
 	return "No run here has the paper’s learner (paper, or quick) on a maze of the paper’s, so that nothing is judged."
+}
+
+// tally says how many runs of a group were solved.
+func tally(g *report.Group) string {
+	return fmt.Sprintf(" (%d of %s in %.0f thousand steps)", g.Solved, words.Count(g.N(), "run"), slices.Max(g.Steps)/1000)
 }
 
 // versions returns the versions of groups, each once.
@@ -182,15 +194,15 @@ func versions(groups ...*report.Group) (list []string) {
 	return slices.Compact(list)
 }
 
-// decides says what changes of its learner did on a maze that it has not always solved.
-func (r evidence) decides(g *report.Group) (text string) {
+// changed says what changes of its learner did on a maze that it has not always solved.
+func (r evidence) changed(g *report.Group) (text string) {
 	for _, other := range r.Groups {
 		change, changed := strings.CutPrefix(other.Setting, g.Setting+" ")
-		if len(versions(g, other)) > 1 {
+		if other.Program != g.Program {
 			change += " of " + other.Program
 		}
 		if changed && other.N() > 0 && other.Maze == g.Maze && other.Method == g.Method {
-			text += fmt.Sprintf(", with %s %d of %d in %.0f", change, other.Solved, other.N(), slices.Max(other.Steps)/1000)
+			text += ", " + g.Maze + " with " + change + tally(other)
 		}
 	}
 	return text

@@ -18,6 +18,8 @@ type estimate struct {
 	Value          float64
 	variance, over float64 // sums of the variances, and of their squares over the degrees of freedom
 	unknown        bool    // a variance is: there is no interval
+
+	tooLow, tooHigh bool // the value may be, as runs are unsolved
 }
 
 // vary adds the variance of a part. One of nothing but equal numbers tells no
@@ -43,8 +45,13 @@ func (e *estimate) add(weights []float64, samples [][]float64) {
 
 // minus returns the difference of two estimates.
 func (e estimate) minus(f estimate) estimate {
-	return estimate{e.Value - f.Value, e.variance + f.variance, e.over + f.over, e.unknown || f.unknown}
+	return estimate{e.Value - f.Value, e.variance + f.variance, e.over + f.over, e.unknown || f.unknown,
+		e.tooLow || f.tooHigh, e.tooHigh || f.tooLow}
 }
+
+// positive and negative report whether all of the interval is, whatever a bound allows.
+func (e estimate) positive() bool { return e.interval().Low > 0 && !e.tooHigh }
+func (e estimate) negative() bool { return e.interval().High < 0 && !e.tooLow }
 
 // times returns the standard error times a quantile of Student's t, with Welch's
 // degrees of freedom.
