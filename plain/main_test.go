@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -22,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"qta"
+	"qta/internal/roomtest"
 )
 
 // params returns a table as package qta has it.
@@ -55,29 +53,17 @@ func TestTable(t *testing.T) {
 
 // Each mark, such as (R20), stands beside its reasons in package qta.
 func TestMarks(t *testing.T) {
-	text, err := os.ReadFile("main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sources, err := filepath.Glob("../*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var reasons []byte
+	reasons := ""
+	sources, _ := filepath.Glob("../*.go")
 	for _, name := range sources {
-		source, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		reasons = append(reasons, source...)
+		reasons += roomtest.Read(t, name)
 	}
-	marks := regexp.MustCompile(`\b[RD]\d+\b`).FindAllString(string(text), -1)
+	marks := regexp.MustCompile(`\b[RD]\d+\b`).FindAllString(roomtest.Read(t, "main.go"), -1)
 	if len(marks) < 40 {
 		t.Errorf("main.go has the marks %v, fewer than 40", marks)
 	}
 	for _, mark := range marks {
-		reading, differs := []byte("Reading "+mark+":"), []byte("Differs "+mark+":")
-		if !bytes.Contains(reasons, reading) && !bytes.Contains(reasons, differs) {
+		if !strings.Contains(reasons, "Reading "+mark+":") && !strings.Contains(reasons, "Differs "+mark+":") {
 			t.Errorf("main.go has the mark %s, and no file of package qta", mark)
 		}
 	}
@@ -88,23 +74,14 @@ func TestMarks(t *testing.T) {
 func TestMazes(t *testing.T) {
 	for _, name := range []string{"1U5", "2U5", "3U5", "8U5", "3x5", "4x5", "5x7", "12x5", "6x11", "50U5", "50x49"} {
 		got, err := mazeNamed(name)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		want, err := qta.NewMaze(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want.String(), strings.Join(got, "\n")+"\n"); diff != "" {
-			t.Errorf("%s (-engine +plain):\n%s", name, diff)
+		if diff := cmp.Diff(roomtest.Maze(t, name).String(), strings.Join(got, "\n")+"\n"); diff != "" {
+			t.Errorf("%s (-engine +plain): error %v\n%s", name, err, diff)
 		}
 	}
 	for _, name := range []string{"", "U5", "0U5", "-1U5", "1U6", "1U5 ", "01U5",
 		"2x5", "4x4", "4x6", "4x3", "4x", "4x5x", "+4x5", "713U5", "98x99",
 		"9223372036854775807U5", "9223372036854775807x5", "4x9223372036854775807"} {
-		_, err := mazeNamed(name)
-		if err == nil {
+		if _, err := mazeNamed(name); err == nil {
 			t.Errorf("%q is a maze", name)
 		}
 		if _, engine := qta.NewMaze(name); engine == nil {
@@ -255,14 +232,21 @@ func (tr *training) step() error {
 	for _, goal := range tr.engine.Goals(before.step, a.step) { // if it has changed
 		tr.goal = point(goal)
 	}
+	var minibatch [][2]point
+	for _, b := range a.minibatch {
+		minibatch = append(minibatch, [2]point{a.replay[b.i].next, b.goal})
+	}
 	switch {
 	case t.g != tr.goal:
 		return fmt.Errorf("step %d pursues the goal %v, plainly %v", a.step, tr.goal, t.g)
 	case t.a != tr.action:
 		return fmt.Errorf("step %d takes the action %v, plainly %v", a.step, tr.action, t.a)
-	}
-	if parts := tr.parted(); parts != nil {
-		return fmt.Errorf("after step %d these are not the same: %s", a.step, strings.Join(parts, ", "))
+	case a.step > a.learningStarts && !slices.Equal(tr.asked[2:], minibatch): // after two of the step
+		return fmt.Errorf("step %d learns from the minibatch %v, plainly from %v", a.step, tr.asked[2:], minibatch)
+	case digest(a) != tr.engine.Digest():
+		return fmt.Errorf("after step %d a network is not the same", a.step)
+	case point(tr.engine.Act(t.next[:], t.g[:])) != a.act(t.next, t.g):
+		return fmt.Errorf("after step %d a normalizer is not the same", a.step)
 	}
 	if a.step%a.evalEvery != 0 {
 		return nil
@@ -279,75 +263,27 @@ func (tr *training) step() error {
 	return nil
 }
 
-// parted returns what of a step's learning is not the same, in its order.
-func (tr *training) parted() (parts []string) {
-	a := tr.plain
-	var minibatch [][2]point
-	for _, b := range a.minibatch {
-		minibatch = append(minibatch, [2]point{a.replay[b.i].next, b.goal})
-	}
-	if asked := tr.asked[2:]; a.step > a.learningStarts && !slices.Equal(asked, minibatch) { // after two of the step
-		parts = append(parts, "minibatch")
-	}
-	var file bytes.Buffer
-	if err := tr.engine.WriteSafetensors(&file); err != nil {
-		tr.Fatal(err)
-	}
-	var header map[string]struct {
-		Offsets [2]int `json:"data_offsets"`
-		Inputs  string
-	}
-	var inputs struct{ Mean, Scale []float64 }
-	text := file.Next(int(binary.LittleEndian.Uint64(file.Next(8))))
-	if err := errors.Join(json.Unmarshal(text, &header), json.Unmarshal([]byte(header["__metadata__"].Inputs), &inputs)); err != nil {
-		tr.Fatal(err)
-	}
-	numbers := func(tensor string) []byte { return file.Bytes()[header[tensor].Offsets[0]:header[tensor].Offsets[1]] }
-	var digested []byte // as [qta.Agent.Digest] does
-	// compare compares layers, of the last the outputs from lo to hi. Targets are not
-	// in the file.
-	compare := func(part string, n network, lo, hi int) {
-		same := true
+// digest is [qta.Agent.Digest].
+func digest(a *agent) string {
+	h := sha256.New()
+	write := func(n network, from, to int) { // of the last layer's outputs
 		for l, layer := range n {
-			from, to, name := 0, len(layer[0]), fmt.Sprintf("%s.%d", part, l)
-			if l == len(n)-1 {
-				from, to = lo, hi
-			}
-			if strings.HasPrefix(part, "head") {
-				name = part
-			}
-			var byInput, byOutput []float32
 			for _, row := range layer {
-				byInput = append(byInput, row[from:to]...)
-			}
-			for j := from; j < to; j++ {
-				for _, row := range layer[:len(layer)-1] {
-					byOutput = append(byOutput, row[j])
+				if l == len(n)-1 {
+					row = row[from:to]
 				}
+				binary.Write(h, binary.LittleEndian, row)
 			}
-			digested, _ = binary.Append(digested, binary.LittleEndian, byInput)
-			tensors, _ := binary.Append(nil, binary.LittleEndian, append(byOutput, byInput[len(byOutput):]...))
-			same = same && bytes.Equal(tensors, slices.Concat(numbers(name+".weight"), numbers(name+".bias")))
-		}
-		if !same && !strings.HasPrefix(part, "target") {
-			parts = append(parts, part)
 		}
 	}
-	compare("policy", a.policy.net, 0, 2)
-	compare("target policy", a.policy.target, 0, 2)
-	for i, c := range a.pun {
-		compare(fmt.Sprint("critic.", i), c.net, 0, 1)
-		compare(fmt.Sprint("head.", i), c.net[a.layers:], 1, 3)
-		compare(fmt.Sprint("target ", i), c.target, 0, 1)
+	write(a.policy.net, 0, 2)
+	write(a.policy.target, 0, 2)
+	for _, c := range a.pun {
+		write(c.net, 0, 1)
+		write(c.net[a.layers:], 1, 3) // the head
+		write(c.target, 0, 1)
 	}
-	if parts == nil && fmt.Sprintf("%x", sha256.Sum256(digested)) != tr.engine.Digest() {
-		parts = append(parts, "a target network")
-	}
-	s, g := a.stateScale, a.goalScale
-	if !slices.Equal(inputs.Mean, slices.Concat(s.mean[:], g.mean[:])) || !slices.Equal(inputs.Scale, slices.Concat(s.inverse[:], g.inverse[:])) {
-		parts = append(parts, "normalizer")
-	}
-	return parts
+	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
 func (tr *training) count(branch string, taken bool) {
@@ -380,10 +316,7 @@ func (tr *training) countBefore(a agent) {
 	candidates := a.drawCandidates()
 	passing := 0
 	for _, g := range candidates {
-		passes := a.value(g) >= a.threshold*float64(a.horizon)
-		tr.count("a candidate that is achievable", passes)
-		tr.count("a candidate that is not", !passes)
-		if passes {
+		if a.value(g) >= a.threshold*float64(a.horizon) {
 			passing++
 		}
 	}
