@@ -519,6 +519,6 @@ func (r evidence) above(above float64, what string, number func(*lab.Figure5) fl
 	j := judgement{What: what, Paper: fmt.Sprintf("above %v", above),
 		Here: fmt.Sprintf("above %v in %d of %d, mean %.3g", above, hits, n, sum/float64(n)),
 		Runs: fmt.Sprintf("%d QTA (%s); %s", n, full, paper.Figure5Maze)}
-	shows := func(hits int) bool { return tail(hits, n) < 0.025 }
+	shows := func(hits int) bool { return atMost(n-hits, n, 0.5) < 0.025 } // as many misses, or fewer
 	return j.decide(shows(hits), shows(n-hits), j.Paper, least(hits, n, shows))
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,7 +20,7 @@ import (
 func TestResults(t *testing.T) {
 	roomtest.Long(t)
 	t.Chdir("../..")
-	files, err := files([]string{"results/runs"}, "results")
+	files, err := judge([]string{"results/runs"}, "results")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,4 +134,251 @@ func TestLooksOfReport(t *testing.T) {
 	const svgs = page.querySelectorAll("svg").length, count = svgs === 7 ? [] : [svgs + " pictures"];
 	const high = page.documentElement.scrollHeight;
 	return [...count, ...(frame.width > 1200 && high > 5333 ? [high + " pixels high"] : [])];`)
+}
+
+const (
+	ensembles = "PUN is better than deep ensembles."
+	mega      = "QTA needs significantly fewer steps than MEGA."
+	nearer    = "MEGA approaches QTA as the horizon grows."
+	vds       = "The same, with indices of 2500 steps."
+	waves     = "QTA scales more poorly on square waves."
+	per       = "Prioritizing by uncertainty accelerates learning."
+	td        = "Prioritizing by TD error offers no significant benefit."
+	noise     = "Performance suffers with noise 0.05 on the uncertainty."
+	dead      = "It collapses with noise of 0.05."
+	her       = "HER reaches the goal in no maze."
+	grow      = "The values grow over time."
+	first     = "VDS is competitive at first."
+	agnostic  = "The prediction is agnostic to the goal that Equation 5 is asked with."
+	alike     = "The same, with M-mazes as long as square waves, of 9 to 25 cells."
+)
+
+// A rule is one of results/verdicts.md, as it judges a claim: the verdict, what is
+// here, the note, what is in the paper, and the runs, or only the first of these.
+type rule struct{ name, claim, runs, want string }
+
+// hold holds a rule to what is judged from runs.
+func (r rule) hold(t *testing.T, runs ...[]*lab.Record) {
+	t.Helper()
+	claims := evidence{report.New(madeup.Collect(runs...))}.claims()
+	c := claims[slices.IndexFunc(claims, func(c claim) bool { return c.Text == r.claim })]
+	parts := []string{c.Verdict(), c.Here, c.Note, c.Paper, c.Runs}
+	got := strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " | ")
+	if got != r.want && (r.want == "" || !strings.HasPrefix(got, r.want+" | ")) {
+		t.Errorf("%s: %s (%s)", r.name, got, c.What)
+	}
+}
+
+// solved makes up runs from a text such as "Q PER 4x5 20 -21, mega own 4x5 60": on 4x5
+// with Q and PER one was solved after 20 thousand steps, and one not within 21.
+func solved(text string) (runs [][]*lab.Record) {
+	learners := map[string]qta.Params{"C": qta.Paper(), "Q": qta.Quick(), "mega": qta.MEGA(), "vds": qta.VDS(),
+		"literal": qta.Literal()}
+	methods := map[string]paper.Method{"PER": paper.PER, "TD": paper.TD, "HER": paper.HER, "MEGA": paper.MEGA,
+		"ensembles": paper.Ensemble}
+	for group := range strings.SplitSeq(text, ", ") {
+		words := strings.Fields(group)
+		var thousands []int
+		for _, word := range words[3:] {
+			n, _ := strconv.Atoi(word)
+			thousands = append(thousands, n)
+		}
+		runs = append(runs, madeup.Steps(learners[words[0]], methods[words[1]], words[2], thousands...))
+	}
+	return runs
+}
+
+// TestSteps holds the rules on steps to made-up runs. The logarithms of two numbers a
+// and b have the variance ln(b/a)²/2; s(r) is ln(r)/√2 below.
+func TestSteps(t *testing.T) {
+	for _, r := range []rule{
+		{"mean of mazes", ensembles, "Q QTA 6x5 8 18, Q ensembles 6x5 16 36, Q QTA 8x5 8 18, Q ensembles 8x5 64 144",
+			"holds; size unknown | 4.00 (1.30 to 12.33)"},
+		{"with the paper's batch, of which more ran", ensembles, "Q QTA 6x5 20 21, Q ensembles 6x5 20 21, " +
+			"C QTA 6x5 20 21, C ensembles 6x5 32 33 32",
+			"holds; size unknown | 1.58 (1.31 to 1.90) | 1.77 (1.45 to 2.17) | 3 deep ensembles (paper), 2 QTA (paper); 6x5"},
+		{"the paper's, and not half of it", ensembles, "Q QTA 6x5 20 21 20 21, Q ensembles 6x5 35 36 35 36",
+			"holds; size compatible with the paper’s | 1.73 (1.66 to 1.81)"},
+		{"competitive", first, "C QTA 1U5 20 21 22 20 21 22, vds own 1U5 30 31", "holds | 1.45 (1.36 to 1.56)"},
+		{"not competitive", first, "C QTA 1U5 20 21 22 20 21 22, vds own 1U5 60 61",
+			"contradicted | 2.88 (2.75 to 3.02) | the runs exclude less than 2"},
+		{"competitive on longer mazes", first, "C QTA 2U5 20 21 22 20 21 22, vds own 2U5 30 31", ""},
+		{"literal", agnostic, "C QTA 1U5 20 21 22 20 21 22, literal QTA 1U5 60 -61",
+			"contradicted | ≥ 2.88 (2.75 to 3.02) | the runs exclude 1"},
+		{"literal as paper", agnostic, "C QTA 1U5 20 21 22 20 21 22, literal QTA 1U5 20 22",
+			"undecided | 1.00 (0.68 to 1.48) | it would take a factor of 1.57"},
+		{"the longest M-maze unsolved, which no wave is as long as", alike, "C QTA 4x5 10 11, C QTA 6x5 20 22, " +
+			"C QTA 8x5 40 44, C QTA 14x5 40 -44, C QTA 1U5 10 11, C QTA 2U5 40 44, C QTA 3U5 160 176",
+			"holds; size larger | 5.66 (4.23 to 7.57)"},
+		{"smaller", ensembles, "Q QTA 6x5 30 31 32, Q ensembles 6x5 36 37 38",
+			"holds; size smaller | 1.19 (1.11 to 1.28)"},
+		{"larger", ensembles, "Q QTA 6x5 20 21 22, Q ensembles 6x5 60 61 62", "holds; size larger | 2.91 (2.62 to 3.23)"},
+		{"none", ensembles, "Q QTA 6x5 20 21 22, Q ensembles 6x5 20 21 22",
+			"contradicted; size smaller | 1.00 (0.90 to 1.11)"},
+		{"scattered", ensembles, "Q QTA 6x5 10 20, Q ensembles 6x5 10 20",
+			"undecided; size unknown | 1.00 (0.12 to 8.24) | it would take a factor of 13.86"},
+		{"one scatters", ensembles, "Q QTA 6x5 20 21 20 21, Q ensembles 6x5 20 40",
+			"undecided; size unknown | 1.38 (0.02 to 109.43) | it would take a factor of 127.70"},
+		{"one of a method", ensembles, "Q QTA 6x5 10 11, Q ensembles 6x5 90",
+			"undecided; size unknown | 8.58 | there is no interval"},
+		{"equal runs", ensembles, "Q QTA 6x5 10 10, Q ensembles 6x5 20 21",
+			"undecided; size unknown | 2.05 | there is no interval"},
+		{"unsolved", ensembles, "Q QTA 6x5 20 21, Q ensembles 6x5 -50 52",
+			"holds; size larger | ≥ 2.49 (2.16 to 2.86)"},
+		{"unsolved, no verdict", ensembles, "Q QTA 6x5 20 21, Q ensembles 6x5 -20 -21",
+			"undecided; size unknown | ≥ 1.00 (0.86 to 1.16) | it would take a factor of 1.20"},
+		{"one maze is a bound", ensembles, "Q QTA 6x5 20 21 22, Q ensembles 6x5 20 21 22, Q QTA 8x5 20 21 22, " +
+			"Q ensembles 8x5 20 21 -22",
+			"undecided; size unknown | ≥ 1.00 (0.94 to 1.07)"},
+		{"QTA unsolved", ensembles, "Q QTA 6x5 20 -21, Q ensembles 6x5 60 61",
+			"undecided; size unknown | ≤ 2.95 (2.38 to 3.66) | this bound cannot decide it"},
+		{"QTA unsolved and late", ensembles, "Q QTA 6x5 20 21 -22, Q ensembles 6x5 20 21 22",
+			"contradicted; size smaller | ≤ 1.00 (0.90 to 1.11)"},
+		{"QTA unsolved, between none and the paper's", ensembles, "Q QTA 6x5 30 31 -32, Q ensembles 6x5 36 37 38",
+			"undecided; size smaller | ≤ 1.19 (1.11 to 1.28) | this bound cannot decide it"},
+		{"both unsolved", ensembles, "Q QTA 6x5 20 -21, Q ensembles 6x5 -60 61",
+			"undecided; size unknown | 2.95 (2.38 to 3.66) | runs are unsolved on both sides"},
+		{"other learners", ensembles, "Q QTA 6x5 20 21, C ensembles 6x5 60 61", ""},
+		{"C beside a comparison on Q", ensembles, "Q QTA 6x5 20 21, Q ensembles 6x5 32 33, C QTA 6x5 20 21 22 20 21 22",
+			"holds; size unknown | 1.59 (1.37 to 1.84)"},
+		{"five of C, and Q", mega, "C QTA 4x5 20 21 22 20 21, Q QTA 4x5 10 11, mega own 4x5 60 61",
+			"holds; size larger | 5.77 (3.37 to 9.88) | 3.81 (3.47 to 4.17) | 2 MEGA (mega), 2 QTA (quick); 4x5"},
+		{"six of C", mega, "C QTA 4x5 20 21 22 20 21 22, Q QTA 4x5 10 11, mega own 4x5 60 61",
+			"holds; size smaller | 2.88 (2.75 to 3.02) | 3.81 (3.47 to 4.17) | 2 MEGA (mega), 6 QTA (paper); 4x5"},
+		{"MEGA of another set", mega, "Q QTA 4x5 10 11, Q MEGA 4x5 60 61", ""},
+		{"VDS", vds, "C QTA 1U5 20 21 22 20 21 22, vds own 1U5 60 61",
+			"holds; size smaller | 2.88 (2.75 to 3.02) | 3.92 (3.52 to 4.37) | 2 VDS (vds), 6 QTA (paper); 1U5"},
+		{"approaches", nearer, "C QTA 4x5 20 21 22 20 21 22, C QTA 8x5 20 21 22 20 21 22, mega own 4x5 80 84, " +
+			"mega own 8x5 40 42",
+			"holds; size larger | 2.38 (2.06 to 2.74)"},
+		{"one maze", nearer, "C QTA 4x5 20 21 22 20 21 22, mega own 4x5 80 84", ""},
+		{"waves do not win ties", nearer, "C QTA 4x5 20 21 22 20 21 22, C QTA 8x5 20 21 22 20 21 22, mega own 4x5 80 84, " +
+			"mega own 8x5 40 42, C QTA 1U5 20 21 22 20 21 22, C QTA 2U5 20 21 22 20 21 22, mega own 1U5 40 42, " +
+			"mega own 2U5 80 84",
+			"holds; size larger | 2.38 (2.06 to 2.74) | 1.75 (1.48 to 2.07) | 4 MEGA (mega), 12 QTA (paper); 4x5, 8x5"},
+		{"waves, the middle M-maze of no weight but for rounding", waves, "C QTA 4x5 10 11, C QTA 5x5 20 22, " +
+			"C QTA 6x5 20 22, C QTA 1U5 10 11, C QTA 2U5 40 44, C QTA 3U5 160 176",
+			"holds; size larger | 5.66 (3.57 to 8.97)"},
+		{"waves, the longest M-maze unsolved", waves, "C QTA 4x5 10 11, C QTA 6x5 20 22, C QTA 8x5 40 -44, " +
+			"C QTA 1U5 10 11, C QTA 2U5 40 44, C QTA 3U5 160 176",
+			"undecided; size unknown | ≤ 5.66 (4.23 to 7.57)"},
+		{"waves, two", waves, "C QTA 4x5 10 11, C QTA 6x5 20 22, C QTA 8x5 40 44, C QTA 1U5 10 11, C QTA 2U5 40 44", ""},
+		{"PER", per, "Q QTA 4x5 30 31, Q PER 4x5 20 21", "holds; size larger | 1.49 (1.29 to 1.72)"},
+		{"TD does nothing", td, "Q QTA 4x5 80 81 82, Q TD 4x5 82 83 84", "holds; size unknown | 0.98 (0.95 to 1.00)"},
+		{"TD helps", td, "Q QTA 4x5 80 81 82, Q TD 4x5 40 41 42", "contradicted; size larger | 1.98 (1.88 to 2.08)"},
+		{"TD helps as in the paper", td, "Q QTA 4x5 82 83 84, Q TD 4x5 75 76 77",
+			"undecided; size unknown | 1.09 (1.06 to 1.12) | it would take a factor of 1.04"},
+		{"a bound of no benefit", td, "Q QTA 6x5 20 26, Q TD 6x5 20 -26",
+			"undecided; size unknown | ≤ 1.00 (0.45 to 2.22) | it would take a factor of 2.70"},
+		{"a bound of a benefit", td, "Q QTA 6x5 20 -26, Q TD 6x5 20 26",
+			"undecided; size unknown | ≥ 1.00 (0.45 to 2.22) | this bound cannot decide it"},
+		{"HER solves", her, "C HER 4x5 6 6 12", "contradicted | 3 of 3 (0.29 to 1.00)"},
+		{"HER finds nothing", her, "C HER 4x5 -6 -6 -6 -6 -6 -6, C HER 6x5 5",
+			"holds | 0 of 6 (0.00 to 0.46) | 0 of 12 | 6 HER (paper); 4x5"},
+		{"HER, one of twelve", her, "C HER 4x5 5 -6 -6 -6 -6 -6 -6 -6 -6 -6 -6 -6", "undecided | 1 of 12 (0.00 to 0.38)"},
+		{"HER, five", her, "C HER 4x5 -6 -6 -6 -6 -6", "undecided | 0 of 5 (0.00 to 0.52)"},
+	} {
+		r.hold(t, solved(r.runs)...)
+	}
+	// Runs on a map of their own are in no claim.
+	elsewhere := solved("Q QTA 8x5 8 18, Q ensembles 8x5 90 91")
+	for _, r := range slices.Concat(elsewhere...) {
+		r.Run.Environment, r.Run.Map = "my", []string{"SG"}
+	}
+	rule{"an own map", ensembles, "", "undecided; size unknown | 2.00 (0.17 to 23.58)"}.hold(t,
+		append(elsewhere, solved("Q QTA 6x5 8 18, Q ensembles 6x5 16 36")...)...)
+}
+
+// TestNoise holds the rules on noise to runs with and without, of nine evaluations with
+// the same success.
+func TestNoise(t *testing.T) {
+	flat := func(means []float64) (rows [][]float64) {
+		for _, y := range means {
+			rows = append(rows, slices.Repeat([]float64{y}, 9))
+		}
+		return rows
+	}
+	all, none := []float64{1, 1, 1, 1, 1, 1, 1}, []float64{0, 0, 0, 0, 0, 0, 0}
+	for _, test := range []struct {
+		rule
+		without, with []float64
+	}{
+		{rule{"taken", noise, "", "holds | 0.60 (0.37 to 0.83)"}, []float64{0.8, 0.9, 1}, []float64{0.2, 0.3, 0.4}},
+		{rule{"nothing taken", noise, "", "contradicted | 0.00 (-0.23 to 0.23) | the runs exclude 0.58"},
+			[]float64{0.8, 0.9, 1}, []float64{0.8, 0.9, 1}},
+		{rule{"undecided", noise, "", "undecided | 0.00 (-0.91 to 0.91) | it would take 1.21 of success"},
+			[]float64{0.1, 0.5, 0.9}, []float64{0.1, 0.5, 0.9}},
+		{rule{"all collapse", dead, "", "holds | 7 of 7 (0.59 to 1.00), 1 of 7 without"},
+			[]float64{1, 1, 1, 1, 0, 1, 1}, none},
+		{rule{"some collapse", dead, "", "undecided | 4 of 6 (0.22 to 0.96), 1 of 6 without | it would take 6 of 6"},
+			[]float64{1, 1, 1, 1, 1, 0}, []float64{0, 0, 0, 0, 1, 1}},
+		{rule{"half is no collapse", dead, "", "contradicted | 0 of 6 (0.00 to 0.46), 0 of 3 without"},
+			[]float64{1, 1, 1}, []float64{0.5, 0.5, 0.5, 0.5, 0.5, 0.5}},
+		{rule{"all collapse, with and without", dead, "",
+			"undecided | 7 of 7 (0.59 to 1.00), 7 of 7 without | it would take more runs"}, none, none},
+	} {
+		test.hold(t, madeup.On(paper.QTA, flat(test.without)...), madeup.On(paper.Noise5, flat(test.with)...))
+	}
+	late := slices.Repeat([][]float64{{1, 1, 1, 1, 1, 0, 0, 0, 1, 1}}, 7)
+	going := madeup.On(paper.Noise5, late...)
+	for _, r := range going {
+		r.State = lab.Stopped
+	}
+	quiet := madeup.On(paper.QTA, flat(all)...)
+	solved := madeup.Curves(qta.Quick(), paper.Noise5, "8x5", flat(none)...)
+	ended := madeup.On(paper.Noise5, late...)
+	rule{"at its end", dead, "", "holds | 7 of 7 (0.59 to 1.00), 0 of 7 without"}.hold(t, quiet, ended)
+	rule{"stopped by a signal", dead, "", ""}.hold(t, quiet, going)
+	rule{"stopped when solved", noise, "", ""}.hold(t, quiet, solved)
+}
+
+// TestFigure5 holds the rule on signs to runs of Figure 5.
+func TestFigure5(t *testing.T) {
+	for want, growth := range map[string][]float64{
+		"holds | above 0 in 8 of 9, mean 3.89":                                    {1, 2, 3, 4, 5, 6, 7, 8, -1},
+		"contradicted | above 0 in 1 of 9, mean -3.89 | the runs exclude above 0": {-1, -2, -3, -4, -5, -6, -7, -8, 1},
+		"undecided | above 0 in 5 of 6, mean 2.5 | it would take 6 of 6":          {1, 2, 3, 4, 5, 0},
+		"undecided | above 0 in 5 of 5, mean 3 | it would take more runs":         {1, 2, 3, 4, 5},
+	} {
+		rule{"growth", grow, "", want}.hold(t, madeup.Growing("12x5", growth...))
+	}
+	stopped := madeup.Growing("12x5", 1, 1, 1, 1, 1, 1)
+	for _, r := range stopped {
+		r.State = lab.Stopped
+	}
+	rule{"not at its end", grow, "", ""}.hold(t, stopped, madeup.Growing("8x5", 1, 1, 1, 1, 1, 1))
+}
+
+func near(want, got, within float64) bool { return math.Abs(want-got) <= within*max(1, math.Abs(want)) }
+
+// TestStatistics holds what golang.org/x/exp/stats has not to printed tables and to
+// numbers worked out by hand.
+func TestStatistics(t *testing.T) {
+	for freedom, want := range map[float64]float64{1: 12.706, 1.5: 6.017, 2: 4.303, 5: 2.571, 12: 2.179, 120: 1.980} {
+		if got := student(0.975, freedom); !near(want, got, 0.001) {
+			t.Errorf("%v degrees of freedom: %v, want %v", freedom, got, want)
+		}
+	}
+	if got := student(0.8, 10); !near(0.879, got, 0.001) {
+		t.Errorf("the 80 %% quantile of 10 degrees of freedom is %v", got)
+	}
+	for _, test := range []struct {
+		hits, n   int
+		low, high float64
+	}{{0, 6, 0, 0.459}, {6, 6, 0.541, 1}, {3, 3, 0.292, 1}, {7, 8, 0.473, 0.997}} {
+		if r := binomialRange(test.hits, test.n); !near(test.low, r.Low, 0.001) || !near(test.high, r.High, 0.001) {
+			t.Errorf("%d of %d: %v", test.hits, test.n, r)
+		}
+	}
+	// Of the 70 ways in which 4 of 8 can collapse one has all with noise, 16 have three.
+	for hits, want := range map[int]float64{4: 1. / 70, 3: 17. / 70} {
+		if got := fisher(hits, 4, 4-hits, 4); !near(want, got, 1e-9) {
+			t.Errorf("%d of 4 beside %d of 4: %v, want %v", hits, 4-hits, got, want)
+		}
+	}
+	var e estimate // of equal values, to which rounding leaves some scatter
+	squares, freedom := scatter(slices.Repeat([]float64{math.Log(2000)}, 3))
+	if e.vary(squares, freedom); squares == 0 || !math.IsInf(e.interval().High, 1) {
+		t.Errorf("the interval of equal values is %v", e.interval())
+	}
 }

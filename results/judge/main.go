@@ -39,23 +39,19 @@ var table string
 func main() {
 	out := flag.String("o", "results", "write report.html, runs.csv and the table of README.md into `DIR`")
 	flag.Parse()
-	if err := judge(flag.Args(), *out); err != nil {
+	files, err := judge(flag.Args(), *out)
+	for name, text := range files {
+		err = errors.Join(err, os.WriteFile(filepath.Join(*out, name), text, 0o666))
+	}
+	if err != nil {
 		fmt.Fprintf(os.Stderr, "judge: %s\n", words.Bare(err))
 		os.Exit(1)
 	}
 }
 
-// judge judges the runs within dirs and writes what it finds into out.
-func judge(dirs []string, out string) error {
-	files, err := files(dirs, out)
-	for name, text := range files {
-		err = errors.Join(err, os.WriteFile(filepath.Join(out, name), text, 0o666))
-	}
-	return err
-}
-
-// files returns what judge writes, by the names of the files.
-func files(dirs []string, out string) (map[string][]byte, error) {
+// judge judges the runs within dirs and returns what is to be in out, by the names of
+// the files.
+func judge(dirs []string, out string) (map[string][]byte, error) {
 	c, err := lab.Collect(dirs)
 	if err != nil {
 		return nil, err
@@ -104,12 +100,13 @@ func (j judgement) Verdict() string {
 
 // answers says in three paragraphs whether the paper reproduces.
 func (r evidence) answers(claims []claim) []string {
-	directions, sizes := map[string]int{}, map[string]int{}
+	directions, sizes, n := map[string]int{}, map[string]int{}, 0
 	var not []string
 	for _, c := range claims {
 		if !c.Counted {
 			continue
 		}
+		n++
 		directions[c.Direction]++
 		sizes[c.Size]++
 		if c.Direction == contradicted {
@@ -117,22 +114,15 @@ func (r evidence) answers(claims []claim) []string {
 				brief(c.Here), brief(c.Paper)))
 		}
 	}
-	sum := func(counts map[string]int) (n int) {
-		for _, count := range counts {
-			n += count
-		}
-		return n
-	}
 	verdicts := fmt.Sprintf("Of %d claims of its section 4, %d hold, %d are contradicted, %d undecided and %d not judged.",
-		sum(directions), directions[holds], directions[contradicted], directions[undecided], directions[""])
+		n, directions[holds], directions[contradicted], directions[undecided], directions[""])
 	if not != nil {
 		verdicts += " Contradicted: " + strings.Join(not, "; ") + "."
 	}
-	delete(sizes, "") // where the paper has no number
 	return []string{r.reproduces(), verdicts + " Rows that begin with + are not counted.",
 		fmt.Sprintf("For %d of these claims the paper gives the size of an effect. Here it is compatible with the paper’s in %d, "+
 			"smaller in %d, larger in %d and too uncertain to say in %d. Each verdict is at 95 %%: of twenty, one may be chance.",
-			sum(sizes), sizes[asPaper], sizes[smaller], sizes[larger], sizes[unknown])}
+			n-sizes[""], sizes[asPaper], sizes[smaller], sizes[larger], sizes[unknown])}
 }
 
 // brief returns a text without what it has in brackets at its end.

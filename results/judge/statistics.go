@@ -111,17 +111,19 @@ func student(p, freedom float64) float64 {
 	return math.Sqrt(freedom) * math.Tan(θ)
 }
 
+// atMost returns the chance of so many hits of n or fewer where each has the chance p.
+func atMost(hits, n int, p float64) (chance float64) {
+	for i := range hits + 1 {
+		chance += ways(n, i) * math.Pow(p, float64(i)) * math.Pow(1-p, float64(n-i))
+	}
+	return chance
+}
+
 // binomialRange returns the interval of Clopper and Pearson for a share of which
 // hits of n are known.
 func binomialRange(hits, n int) interval {
 	above := func(hits int) float64 { // the share with which hits or fewer have probability 0.025
-		return bisect(0, 1, -0.025, func(p float64) float64 {
-			atMost := 0.0
-			for i := range hits + 1 {
-				atMost += ways(n, i) * math.Pow(p, float64(i)) * math.Pow(1-p, float64(n-i))
-			}
-			return -atMost
-		})
+		return bisect(0, 1, -0.025, func(p float64) float64 { return -atMost(hits, n, p) })
 	}
 	return interval{1 - above(n-hits), above(hits)}
 }
@@ -142,14 +144,6 @@ func fisher(a, n, b, m int) (chance float64) {
 		if a+b-i <= m {
 			chance += ways(n, i) * ways(m, a+b-i) / ways(n+m, a+b)
 		}
-	}
-	return chance
-}
-
-// tail returns the chance of so many hits of n or more where each has the chance of a half.
-func tail(hits, n int) (chance float64) {
-	for i := hits; i <= n; i++ {
-		chance += ways(n, i) * math.Pow(0.5, float64(n))
 	}
 	return chance
 }
