@@ -1,7 +1,6 @@
 package qta
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -78,7 +77,6 @@ func checkFile(fsys fs.FS, name string) ([]CheckResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	var file struct {
 		Equation, Paper string
 		Cases           []vectorCase
@@ -148,44 +146,37 @@ type vector struct {
 
 func readVector(place string, text []byte) vector {
 	v := vector{place, map[string]any{}, map[string]bool{}}
-	v.read(place, json.NewDecoder(bytes.NewReader(text)))
+	var value any
+	if err := fromJSON(text, &value); err != nil {
+		panic(fmt.Sprintf("%s: %v", place, err))
+	}
+	v.read(place, value)
 	return v
 }
 
-// read reads a value into v, and returns how many elements it has.
-func (v vector) read(place string, d *json.Decoder) (n int) {
+func (v vector) read(place string, value any) {
 	if small(place, float64(len(v.values))); len(place) > 200 {
 		panic(fmt.Sprintf("%.99s...: names are too long, or lists too deep", place))
 	}
-	token, err := d.Token()
-	if err != nil {
-		panic(fmt.Sprintf("%s: %v", place, err))
-	}
-	if _, twice := v.values[place]; twice {
-		panic(place + " comes twice")
-	}
-	v.values[place] = token
-	open, ok := token.(json.Delim)
-	if !ok {
+	switch x := value.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(x)) {
+			v.read(place+"."+oneLine(name), x[name])
+		}
+		value = len(x)
+	case []any:
+		for i, inner := range x {
+			v.read(at(place, i), inner)
+			n, _ := v.values[at(place, i)].(int)
+			if first, _ := v.values[at(place, 0)].(int); n != first {
+				panic(fmt.Sprintf("%s has %d elements, the first list there %d", at(place, i), n, first))
+			}
+		}
+		value = len(x)
+	default:
 		v.unused[place] = true
-		return 0
 	}
-	first := 0 // elements of element 0
-	for ; d.More(); n++ {
-		inner := at(place, n)
-		if open == '{' {
-			key, _ := d.Token()
-			inner = place + "." + oneLine(fmt.Sprint(key))
-		}
-		if length := v.read(inner, d); n == 0 {
-			first = length
-		} else if open == '[' && length != first {
-			panic(fmt.Sprintf("%s has %d elements, the first list there %d", inner, length, first))
-		}
-	}
-	d.Token() // the closing delimiter
-	v.values[place] = n
-	return n
+	v.values[place] = value
 }
 
 // hold panics unless there are these keys. Those with a question mark may be absent.
@@ -424,12 +415,8 @@ var equations = []equation{
 		TDTarget(y, r, q[i], q[j], in.number("gamma"))
 		out("y", y)
 	}},
-	{"td-target-networks", []int{1}, "paperHeads.targets", targetKeys, func(in vector, out output) {
-		checkTargets(in, out, false)
-	}},
-	{"td-target-clipped", []int{1}, "paperHeads.targets", targetKeys + " lowest?", func(in vector, out output) {
-		checkTargets(in, out, true)
-	}},
+	{"td-target-networks", []int{1}, "paperHeads.targets", targetKeys, checkTargets(false)},
+	{"td-target-clipped", []int{1}, "paperHeads.targets", targetKeys + " lowest?", checkTargets(true)},
 	{"critic-loss", []int{2}, "CriticLoss", "critics s g a y w?", func(in vector, out output) {
 		a, b := in.learner()
 		for i, c := range a.pun.critics {
@@ -584,17 +571,19 @@ func checkNetwork(in vector, out output) {
 }
 
 // checkTargets is Equation 1 with the case's networks, with a clip of returns or without.
-func checkTargets(in vector, out output, clip bool) {
-	a, b := in.learner()
-	a.params.ClipReturns = clip
-	in.set("lowest", &a.pun.lowest) // else it is the least sum of rewards
-	a.learning = pairScript(get[[]int](in, "M"), len(a.pun.critics))
-	a.policy.act(a.policy.target, b.next)
-	a.pun.heads.targets(a.pun, b, a.learning)
-	if !clip {
-		out("a_next", b.next.columns(b.next.cols-a.sizes.Action, b.next.cols))
+func checkTargets(clip bool) func(in vector, out output) {
+	return func(in vector, out output) {
+		a, b := in.learner()
+		a.params.ClipReturns = clip
+		in.set("lowest", &a.pun.lowest) // else it is the least sum of rewards
+		a.learning = pairScript(get[[]int](in, "M"), len(a.pun.critics))
+		a.policy.act(a.policy.target, b.next)
+		a.pun.heads.targets(a.pun, b, a.learning)
+		if !clip {
+			out("a_next", b.next.columns(b.next.cols-a.sizes.Action, b.next.cols))
+		}
+		out("y", b.y)
 	}
-	out("y", b.y)
 }
 
 // checkCandidates asks about states with the goals achieved there as the choice of a
