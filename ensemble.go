@@ -2,7 +2,6 @@ package qta
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 )
 
@@ -32,8 +31,7 @@ type PUN struct {
 
 // NewPUN returns an untrained ensemble, whose randomness comes from seed. Of p
 // it uses the networks' sizes, G, the learning rates, γ, ρ and
-// UncertaintyActions; it refuses parameters that ask for an ensemble other than
-// PUN.
+// UncertaintyActions.
 func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -41,17 +39,10 @@ func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 	if sizes.Observation < 1 || sizes.Goal < 0 || sizes.Action < 1 {
 		return nil, fmt.Errorf("qta: sizes %+v of an ensemble, want 1 and above, or 0 for the goal", sizes)
 	}
-	if p.Critics < 2 {
-		return nil, errors.New("qta: parameter Critics is 1, which cannot disagree: an ensemble needs 2")
-	}
-	for _, name := range []string{"Uncertainty", "Learner", "PredictiveGradient"} {
-		if value, want := p.Value(name), Paper().Value(name); value != want {
-			return nil, fmt.Errorf("qta: parameter %s is %s, an ensemble by itself needs %s", name, value, want)
-		}
-	}
 	u := &PUN{params: p, sizes: sizes, draws: newStream(seed, forLearning)}
 	p.ClipReturns = false
-	u.pun = newEnsemble(&p, sizes, paperHeads{}, paperShape(&p, sizes), newStream(seed, forInitialization).Rand, newWorkers(1))
+	rng := newStream(seed, forInitialization).Rand
+	u.pun = newEnsemble(&p, sizes, paperHeads{}, paperShape(&p, sizes), rng, newWorkers(1))
 	return u, nil
 }
 
@@ -60,7 +51,7 @@ func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 // that Q(s, a, g) should have, from [PUN.Targets] or elsewhere. It returns both
 // losses, as means over the ensemble. After a [*NumericError], which reports a loss
 // that is not finite, continue from a saved ensemble.
-func (u *PUN) Learn(observations, goals, actions, next [][]float64, y []float64) (critic, predictive float64, err error) {
+func (u *PUN) Learn(observations, goals, actions, next [][]float64, y []float64) (critic, head float64, err error) {
 	if len(observations) == 0 {
 		panic("qta: PUN: no transition to learn from")
 	}
@@ -68,11 +59,11 @@ func (u *PUN) Learn(observations, goals, actions, next [][]float64, y []float64)
 	u.fill(b.x, observations, goals, actions)
 	u.fill(b.sNext, next)
 	setNumbers(b.y, "targets", y)
-	critic, predictive = u.pun.learn(b)
+	critic, head = u.pun.learn(b)
 	u.pun.follow()
 	u.updates++
-	return critic, predictive, cmp.Or(
-		checkFinite(u.updates, "critics", critic), checkFinite(u.updates, "predictive heads", predictive))
+	return critic, head, cmp.Or(
+		checkFinite(u.updates, "critics", critic), checkFinite(u.updates, "predictive heads", head))
 }
 
 // Targets returns y of Equation 1 for a minibatch. The caller's policy chooses
@@ -150,8 +141,7 @@ func (u *PUN) MarshalBinary() ([]byte, error) {
 }
 
 // UnmarshalBinary replaces the ensemble by one that MarshalBinary returned.
-// After an error it is as it was; the error wraps [errors.ErrUnsupported] for
-// another format.
+// Its errors are those of [Agent.UnmarshalBinary].
 func (u *PUN) UnmarshalBinary(data []byte) error {
 	h, state, err := openCheckpoint(ensembleMagic, data)
 	if err != nil {
