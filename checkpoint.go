@@ -14,7 +14,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 )
 
 // This file saves a whole agent and loads it, so that training goes on to the
@@ -96,10 +95,7 @@ func (a *Agent) SaveFile(path string) error {
 	f, err := os.Create(path + ".tmp")
 	if err == nil {
 		_, err = f.Write(data)
-		if synced := f.Sync(); !errors.Is(synced, syscall.EINVAL) { // of a file system that has no fsync
-			err = cmp.Or(err, synced)
-		}
-		err = cmp.Or(err, f.Close())
+		err = cmp.Or(err, f.Sync(), f.Close())
 	}
 	if err == nil {
 		err = os.Rename(path+".tmp", path)
@@ -114,9 +110,6 @@ func (a *Agent) SaveFile(path string) error {
 // LoadFile reads what [Agent.SaveFile] wrote. The error wraps [os.ErrNotExist] for a
 // missing file and [errors.ErrUnsupported] for another format.
 func LoadFile(path string) (*Agent, error) {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // a FIFO may never begin
-		return nil, fmt.Errorf("qta: checkpoint: %s is not a regular file", path)
-	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("qta: checkpoint: %w", err)
