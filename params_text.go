@@ -37,26 +37,22 @@ func (p *Params) Set(name, text string) error {
 	} else if !ok || f.Anonymous {
 		return fmt.Errorf("qta: unknown parameter %q; \"qta params\" lists them", name)
 	}
-	value := []byte(text)
-	if f.Type.Kind() == reflect.String && !json.Valid(value) {
-		value, _ = json.Marshal(text) // a bare word; a string never fails
+	want := f.Type.Kind()
+	var value any
+	if err := json.Unmarshal([]byte(text), &value); err != nil && want == reflect.String {
+		value = text // a bare word
 	}
-	number, err := strconv.ParseFloat(text, 64)
-	if f.Type.Kind() == reflect.Int && json.Valid(value) && err == nil && number == math.Trunc(number) { // such as 2e5
-		if allowed := f.Tag.Get("range"); !inInterval(number, allowed) { // perhaps beyond an int
-			return fmt.Errorf("qta: parameter %s is %v, allowed are %s", name, number, allowed)
-		}
-		value = strconv.AppendInt(nil, int64(number), 10)
+	kind := reflect.ValueOf(value).Kind()
+	if x, ok := value.(float64); ok && x == math.Trunc(x) && want == reflect.Int {
+		kind = reflect.Int // such as 2e5
 	}
-	q := *p
-	target := reflect.ValueOf(&q).Elem().FieldByIndex(f.Index)
-	if json.Unmarshal(value, target.Addr().Interface()) != nil || strings.TrimSpace(text) == "null" {
-		return fmt.Errorf("qta: parameter %s: %#q is not %s", name, text, kindNames[f.Type.Kind()])
+	if kind != want {
+		return fmt.Errorf("qta: parameter %s: %#q is not %s", name, text, kindNames[want])
 	}
-	if err := checkField(f, target); err != nil {
+	if err := checkField(f, value); err != nil {
 		return err
 	}
-	*p = q
+	reflect.ValueOf(p).Elem().FieldByIndex(f.Index).Set(reflect.ValueOf(value).Convert(f.Type))
 	return nil
 }
 
@@ -68,7 +64,7 @@ var kindNames = map[reflect.Kind]string{
 // allowed, the value and the range.
 func (p Params) Validate() error {
 	for _, f := range fields() {
-		if err := checkField(f, reflect.ValueOf(p).FieldByIndex(f.Index)); err != nil {
+		if err := checkField(f, reflect.ValueOf(p).FieldByIndex(f.Index).Interface()); err != nil {
 			return err
 		}
 	}
@@ -85,18 +81,18 @@ func (p Params) Validate() error {
 }
 
 // checkField returns an error unless a value is in a field's range.
-func checkField(f reflect.StructField, v reflect.Value) error {
+func checkField(f reflect.StructField, value any) error {
 	ok, allowed := true, f.Tag.Get("range")
-	switch v.Kind() {
-	case reflect.Int:
-		ok = inInterval(float64(v.Int()), allowed)
-	case reflect.Float64:
-		ok = inInterval(v.Float(), allowed)
-	case reflect.String:
-		ok = slices.Contains(strings.Split(allowed, "|"), v.String())
+	switch x := value.(type) {
+	case int:
+		ok = inInterval(float64(x), allowed)
+	case float64:
+		ok = inInterval(x, allowed)
+	case string:
+		ok = slices.Contains(strings.Split(allowed, "|"), x)
 	}
 	if !ok {
-		return fmt.Errorf("qta: parameter %s is %s, allowed are %s", f.Name, oneLine(fmt.Sprint(v)), allowed)
+		return fmt.Errorf("qta: parameter %s is %s, allowed are %s", f.Name, oneLine(fmt.Sprint(value)), allowed)
 	}
 	return nil
 }
