@@ -84,8 +84,8 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 		return nil, fmt.Errorf("qta: environment sizes %+v, allowed are 1 and above", sizes)
 	}
 	if p.Uncertainty == "q" && p.Learner == "authors" && sizes.Observation != sizes.Goal {
-		return nil, fmt.Errorf("qta: parameter Learner is authors, with Uncertainty q: observations and goals need the same length, not %d and %d",
-			sizes.Observation, sizes.Goal)
+		return nil, fmt.Errorf("qta: parameter Learner is authors, with Uncertainty q: "+
+			"observations and goals need the same length, not %d and %d", sizes.Observation, sizes.Goal)
 	}
 	a := &Agent{
 		params: p, sizes: sizes, seed: seed,
@@ -114,8 +114,7 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 // results are the same bytes for every n. Call [Agent.Close] at the end.
 func (a *Agent) SetThreads(n int) { a.workers.resize(n) }
 
-// Close ends the agent's threads. The agent remains usable, with a single
-// thread.
+// Close ends the agent's threads. The agent remains usable, with one.
 func (a *Agent) Close() { a.workers.resize(1) }
 
 // KernelName returns the kernel of the matrix product on this machine:
@@ -263,9 +262,6 @@ func (a *Agent) Goals(from, to int) [][]float64 {
 }
 
 func (a *Agent) checkSizes(env Env) error {
-	if env == nil {
-		return errors.New("qta: an environment is nil; training needs two instances of one, an evaluation one")
-	}
 	if got := env.Sizes(); got != a.sizes {
 		return fmt.Errorf("qta: the environment has sizes %+v, the agent %+v", got, a.sizes)
 	}

@@ -198,8 +198,6 @@ func TestTrainErrors(t *testing.T) {
 	}{
 		{maze, one, o, 0, "qta: the environment has sizes {Observation:2 Goal:2 Action:2}, the agent {Observation:3"},
 		{one, maze, o, 0, "qta: the environment has sizes"},
-		{nil, one, o, 0, "qta: an environment is nil"},
-		{one, nil, o, 0, "qta: an environment is nil"},
 		{one, one, o, 0, "qta: training and evaluation need two instances"},
 		{incomparable{lineEnv: one}, incomparable{lineEnv: new(lineEnv)}, TrainOptions{Steps: 3, EvalEvery: 7, Rollouts: 1}, 0, ""}, // count as two
 		{one, new(lineEnv), TrainOptions{Steps: 1, Rollouts: 1}, 0, "qta: EvalEvery is 0 and Rollouts is 1, allowed are 1 and above"},
@@ -380,7 +378,6 @@ func TestWithinTraining(t *testing.T) {
 	a.policy.net.params[0] = float32(math.NaN()) // whose actions are not taken
 	for want, err := range map[string]error{
 		"qta: step 30: policy: NaN is not":        second(a.Evaluate(new(lineEnv), 1, 1)),
-		"qta: an environment is nil":              second(a.Evaluate(nil, 1, 1)),
 		"qta: an evaluation has 0 rollouts":       second(a.Evaluate(env, 0, 1)),
 		"qta: the environment has sizes {Observa": second(a.Evaluate(new(scriptedEnv), 1, 1)),
 	} {
