@@ -155,7 +155,9 @@ func randomActions(seed uint64) func(i int) float64 {
 // checks every answer as training does, and returns copies of the answers, Reset's
 // first. Given an earlier play of the same episode, it holds the answers to that,
 // asks for more rewards, and passes all actions in one slice.
-func playEpisode(env Env, sizes Sizes, n int, seed uint64, draw func(i int) float64, earlier []playedStep) ([]playedStep, error) {
+func playEpisode(
+	env Env, sizes Sizes, n int, seed uint64, draw func(i int) float64, earlier []playedStep,
+) ([]playedStep, error) {
 	var steps []playedStep
 	var given []float64
 	action := make([]float64, sizes.Action)

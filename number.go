@@ -196,7 +196,8 @@ type NumericError struct {
 }
 
 func (e *NumericError) Error() string {
-	return fmt.Sprintf("qta: step %d: %s: %v is not finite; a smaller learning rate may help, or smaller numbers in the environment", e.Step, e.Network, e.Value)
+	return fmt.Sprintf("qta: step %d: %s: %v is not finite; "+
+		"a smaller learning rate may help, or smaller numbers in the environment", e.Step, e.Network, e.Value)
 }
 
 // checkFinite returns a [*NumericError] if one of a network's numbers is NaN or

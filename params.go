@@ -67,7 +67,7 @@ type Algorithm struct {
 	// d, random actions for one estimate of uncertainty.
 	UncertaintyActions int `source:"Table: d" range:"[1,4096]"`
 	// The goal fed to the critics in Equation 5: the environment's, or the candidate itself.
-	UncertaintyGoal string `source:"The authors' code (Differs D3); section 3.2 has \"the desired goal\"" range:"desired|candidate"`
+	UncertaintyGoal string `source:"The authors' code (Differs D3); section 3.2: \"desired\"" range:"desired|candidate"`
 	// m of Equation 6, the slope of a goal's chance over its scaled uncertainty.
 	Slope float64 `source:"Table: linear sampling M" range:"[-1e100,1e100]"`
 	// b of Equation 6, the intercept.
@@ -89,7 +89,7 @@ type Departures struct {
 	RandomActionLater float64 `source:"Reading R53: the table has one; Beyond is Differs D6" range:"[0,1]"`
 
 	// Updates after each environment step.
-	UpdatesPerStep int `source:"Reading R57: one update follows every environment step; Beyond is Differs D25" range:"[1,1000]"`
+	UpdatesPerStep int `source:"Reading R57: one update follows each step; Beyond is Differs D25" range:"[1,1000]"`
 	// Replaces RandomAction in an episode after its first goal, except with MEGA; 0 changes nothing.
 	RandomActionReached float64 `source:"Reading R58: one probability; Beyond is Differs D6" range:"[0,1]"`
 	// After the first goal, repeat a random action until a step is below this share of the usual one; 0 draws each anew.

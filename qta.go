@@ -16,8 +16,7 @@
 //	appendix     params.go          the table
 //	networks     mlp.go, kernel*.go layers and Adam; the matrix product
 //	chance       number.go          functions; generators
-//	departures   variants.go        assembles an agent as Params says
-//	             authors.go         of the authors' code
+//	departures   authors.go         of the authors' code
 //	             beyond.go          ours
 //	             baseline*.go       the methods that the paper compares QTA with
 //
