@@ -43,11 +43,11 @@ func claim(path string, warn func(string)) (*directory, error) {
 		return nil, words.BadFile(err, "%s cannot be written: %w; name another directory",
 			filepath.Join(path, LockFile), words.Cause(err))
 	}
-	if err := d.hold(func() error { return tryLock(d.lock, true) }, warn); err != nil {
+	err = d.hold(func() error { return tryLock(d.lock, true) }, warn)
+	if err != nil {
 		d.close()
-		return nil, err
 	}
-	return d, nil
+	return d, err
 }
 
 func (d *directory) close() {
@@ -68,12 +68,12 @@ func ours(dir string) error {
 		return nil
 	}
 	if r, err := ReadRecord(filepath.Join(dir, RecordFile)); err == nil && r.Outcome.Steps > 0 {
-		return words.BadInput("%s holds a run of %s and its %s is gone: restore that file, "+
+		return words.BadInput("%s holds the record of a run of %s, but its %s is gone: restore that file, "+
 			"or remove %s to begin the run anew", dir, words.Count(r.Outcome.Steps, "step"), AgentFile, RecordFile)
 	}
 	for _, e := range entries {
 		if e.Name() != LockFile && e.Name() != AgentFile+temporary {
-			return words.BadInput("directory %s holds %s and no %s; name an empty or a new one", dir, e.Name(), AgentFile)
+			return words.BadInput("directory %s holds %s but no %s; name an empty or a new one", dir, e.Name(), AgentFile)
 		}
 	}
 	return nil
@@ -163,7 +163,7 @@ func load(dir string) (*Run, error) {
 		return r, nil
 	}
 	if damage != nil {
-		damage = words.BadInput("%w, and there is no whole one: restore it, or remove all files of the run "+
+		damage = words.BadInput("%w; no intact copy is left: restore it, or remove all files of the run "+
 			"to begin it anew", damage)
 	}
 	return nil, damage
@@ -192,9 +192,15 @@ type UseError struct{ Dir string }
 func (e UseError) Error() string { return "another process is using " + e.Dir }
 
 // hold takes the lock that ask asks for, until it is closed, or warns that there are no
-// locks. Someone who asks with InUse holds it for an instant, so it is tried again.
+// locks. A signal may come in between, and who asks with InUse holds it for an instant:
+// it is tried again.
 func (d *directory) hold(ask func() error, warn func(string)) error {
-	switch err := answer(ask, 20); {
+	err := ask()
+	for try := 0; try < 20 && (err == syscall.EWOULDBLOCK || err == syscall.EINTR); try++ {
+		time.Sleep(2 * time.Millisecond)
+		err = ask()
+	}
+	switch {
 	case err == syscall.EWOULDBLOCK:
 		return UseError{d.path}
 	case unlockable(err):
@@ -203,21 +209,6 @@ func (d *directory) hold(ask func() error, warn func(string)) error {
 		return fmt.Errorf("%s cannot be locked: %w", d.path, err)
 	}
 	return nil
-}
-
-// answer asks for a lock, and so many times again while another process has it. A
-// signal that comes in between is no answer.
-func answer(ask func() error, again int) error {
-	for {
-		switch err := ask(); {
-		case err == syscall.EINTR:
-		case err != syscall.EWOULDBLOCK || again == 0:
-			return err
-		default:
-			again--
-			time.Sleep(2 * time.Millisecond)
-		}
-	}
 }
 
 // unlockable reports whether an error says that there are no locks.
@@ -237,6 +228,6 @@ func InUse(dir string) bool {
 		return false
 	}
 	defer f.Close()
-	err = answer(func() error { return tryLock(f, false) }, 0)
+	err = tryLock(f, false)
 	return err == syscall.EWOULDBLOCK || unlockable(err)
 }

@@ -310,10 +310,10 @@ func has(t *testing.T, text string, wants ...string) {
 // longer than an episode is named before training.
 func TestHint(t *testing.T) {
 	for want, e := range map[string]qta.Evaluation{
-		"None of the 40 goals that it set itself since step 1000 was reached;": {GoalsSet: 52},
-		"Of its latest rollouts 25 % end at the goal, and 50 % stood":          {GoalsReached: 1, Reached: 0.5, Success: 0.25},
-		"Of its latest rollouts 25 % end at the goal;":                         {GoalsReached: 1, Reached: 0.25, Success: 0.25},
-		"In training it has never stood at the goal;":                          {GoalsReached: 1},
+		"It reached none of the 40 goals that it set itself after step 1000;":     {GoalsSet: 52},
+		"Of its latest rollouts 25 % ended at the goal, but 50 % had reached it;": {GoalsReached: 1, Reached: 0.5, Success: 0.25},
+		"Of its latest rollouts 25 % ended at the goal;":                          {GoalsReached: 1, Reached: 0.25, Success: 0.25},
+		"In training it was never at the goal;":                                   {GoalsReached: 1},
 	} {
 		r := madeUp(t)
 		r.State, r.Outcome.SolvedAt, r.Outcome.FoundAt = Finished, 0, 0
@@ -327,8 +327,8 @@ func TestHint(t *testing.T) {
 	o.Say = func(line string) { told += line }
 	o.Warn, o.Params.Horizon = o.Say, 3
 	train(t, o)
-	has(t, told, "to goal is 9 steps long and an episode has 3 ", "When it does not learn")
-	if strings.Contains(told, "too few") {
+	has(t, told, "to goal takes 9 steps, but an episode has only 3 ", "When it does not learn")
+	if strings.Contains(told, "end before") {
 		t.Errorf("of a run that learns is said: %s", told)
 	}
 	has(t, roomtest.Read(t, o.Dir, PageFile), "When it does not learn", ">not solved<")
@@ -337,16 +337,15 @@ func TestHint(t *testing.T) {
 // A run whose budget ends before it learns says so at its start and at its end.
 func TestTooFew(t *testing.T) {
 	for want, change := range map[string]func(*qta.Params){
-		"200 steps are too few for an update: LearningStarts is 200":                func(p *qta.Params) { p.LearningStarts = 200 },
-		"200 steps are too few for an action of the policy: InitialSteps is 200":    func(p *qta.Params) { p.InitialSteps, p.Learner = 200, "mega" },
-		"200 steps are too few for a goal by its uncertainty: InitialSteps is 1000": func(p *qta.Params) { p.InitialSteps = 1000 },
+		"200 steps end before the first update: LearningStarts is 200":                       func(p *qta.Params) { p.LearningStarts = 200 },
+		"200 steps end before the first goal chosen by its uncertainty: InitialSteps is 200": func(p *qta.Params) { p.InitialSteps = 200 },
 	} {
 		o := tinyRun(filepath.Join(t.TempDir(), "run"))
 		var warned, said string
 		o.Warn, o.Say = func(line string) { warned += line }, func(line string) { said += line }
 		change(&o.Params)
 		train(t, o)
-		if warned != want || !strings.Contains(said, want+"; \"When it does not learn") {
+		if warned != want || !strings.Contains(said, want+"; see \"When it does not learn") {
 			t.Errorf("it warns %q and says %q, want %q", warned, said, want)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -134,19 +135,16 @@ func (o Options) Check(env qta.Env) error {
 	} else if err := words.CheckName(o.Name); err != nil {
 		return err
 	}
-	// In bytes: parameters and Adam's moments; transitions, beside which an agent.qta
-	// has room for the rest in what can be read again.
-	const mostMemory, mostReplay = 2 << 30, words.MostAgent / 4 * 3
+	const mostMemory = 2 << 30 // in bytes
 	p, sizes := o.Params, env.Sizes()
-	hidden := float64(p.HiddenSize)
-	weights := hidden * (float64(hidden*float64(p.HiddenLayers-1)) + float64(sizes.Observation+sizes.Goal+sizes.Action))
+	inputs := sizes.Observation + sizes.Goal + sizes.Action
 	networks := p.Critics + 1
 	if p.Curriculum == "vds" {
 		networks += 3 // its own critics
 	}
-	bytes := float64(16 * weights * float64(networks)) // each with its target and two moments
-	bytes += float64(16 * hidden * float64(p.HiddenLayers) * float64(p.Batch))
-	replay := 8 * float64(o.Steps) * float64(2*sizes.Observation+3*sizes.Goal+sizes.Action)
+	// Each network has a target and two moments, each layer of a minibatch as many numbers.
+	rows := networks*(p.HiddenSize*(p.HiddenLayers-1)+inputs) + p.HiddenLayers*p.Batch
+	bytes := 4 * 4 * float64(p.HiddenSize) * float64(rows)
 	switch {
 	case o.Dir == "":
 		return words.BadInput("the run has no directory")
@@ -161,9 +159,6 @@ func (o Options) Check(env qta.Env) error {
 	case bytes > mostMemory:
 		return words.BadInput("the networks and a minibatch would take %.0f GB, allowed are %d: "+
 			"lower HiddenSize, HiddenLayers, Critics or Batch", bytes/(1<<30), mostMemory>>30)
-	case replay > mostReplay:
-		return words.BadInput("the transitions of %d steps would take %.0f GB, allowed are %d: give it fewer steps",
-			o.Steps, replay/(1<<30), mostReplay>>30)
 	}
 	return nil
 }
@@ -231,10 +226,6 @@ func newSession(d *directory, env, evaluation qta.Env, o *Options) (*session, er
 		limits.Stop = StopNever
 	}
 	s.record = NewRecord(run.Run, limits, o.Threads) // with the name of its parameters from the start
-	if !s.reached() {
-		s.state.Code = cmp.Or(s.state.Code, id.Code) // of a run from before there was one
-		s.record.Run.Code = s.state.Code
-	}
 	s.agent.SetThreads(o.Threads)
 	if o.Curriculum != nil {
 		err = s.agent.SetCurriculum(o.Curriculum)
@@ -255,19 +246,17 @@ func (s *session) redraw() error {
 			"give it more than %[2]d steps, and Continue (-stop never) if it is solved", s.dir.path, at)
 	}
 	r, b := s.record, s.before
-	known := b != nil && len(b.Run.Differences(r.Run)) == 0
-	switch {
-	case known && b.Outcome.Steps == at && b.Outcome.Digest == s.agent.Digest():
+	if b != nil && len(b.Run.Differences(r.Run)) == 0 && b.Outcome.Steps == at && b.Outcome.Digest == s.agent.Digest() {
 		r.Program, r.Machine, r.Limits = b.Program, b.Machine, b.Limits
-	case !known || b.Outcome.Steps == at:
+	} else {
 		const unknown = "unknown"
 		r.Program, r.Machine = Program{Revision: unknown, Go: unknown}, Machine{OS: unknown, Arch: unknown, Kernel: unknown}
 	}
 	if err := s.end(); err != nil {
 		return err
 	}
-	s.Say(fmt.Sprintf("The run in %s is done: %s. More steps continue it, a solved one with Continue (-stop never); "+
-		"another seed or directory begins a new one.", s.dir.path, s.story()))
+	s.Say(fmt.Sprintf("The run in %s is done: %s. To continue it, give it more steps, and Continue (-stop never) if it is "+
+		"solved; to begin a new one, choose another seed or directory.", s.dir.path, s.story()))
 	s.Say("Open " + filepath.Join(s.dir.path, PageFile))
 	return nil
 }
@@ -316,15 +305,15 @@ func (s *session) announce() {
 	if s.agent.Steps() > 0 {
 		s.Say(fmt.Sprintf("Continues after %s.", words.Count(s.agent.Steps(), "environment step")))
 	}
-	if id, horizon := s.record.Run, s.record.Run.Params.Horizon; len(id.Map) > 0 && id.NewMaze().PathLength() > horizon {
-		s.Warn(fmt.Sprintf("the path from start to goal is %d steps long and an episode has %d (Horizon), so that its "+
-			"rollouts can hardly end at the goal", id.NewMaze().PathLength(), horizon))
+	if horizon := id.Params.Horizon; len(id.Map) > 0 && id.NewMaze().PathLength() > horizon {
+		s.Warn(fmt.Sprintf("the path from start to goal takes %d steps, but an episode has only %d (Horizon): "+
+			"hardly any rollout can end at the goal", id.NewMaze().PathLength(), horizon))
 	}
 	if few := tooFew(id.Params, s.Steps); few != "" {
 		s.Warn(few)
 	}
 	if b := s.before; b != nil && rounding(b.Machine.Kernel) != rounding(kernel) {
-		s.Warn(fmt.Sprintf("the run has used the %s kernel and goes on with the %s kernel, which rounds differently",
+		s.Warn(fmt.Sprintf("the run used the %s kernel and continues with the %s kernel, which rounds differently",
 			b.Machine.Kernel, kernel))
 	}
 }
@@ -460,7 +449,7 @@ func (id Identity) Departures() string {
 	if len(parts) == 0 {
 		return "as in the paper"
 	}
-	return "as in the paper but for " + strings.Join(parts, ", ")
+	return "as in the paper except for " + strings.Join(parts, ", ")
 }
 
 // story tells what the run has reached.
@@ -468,36 +457,33 @@ func (s *session) story() string {
 	id, o, steps := s.record.Run, s.record.Outcome, words.Count(s.agent.Steps(), "environment step")
 	log := s.agent.Evaluations()
 	if at := s.agent.SolvedAt(); at > 0 {
-		text := fmt.Sprintf("on %s all %d rollouts of an evaluation ended at the goal after %s", id.subject(), id.Rollouts,
-			words.Count(at, "environment step"))
 		if at < s.agent.Steps() {
-			text += fmt.Sprintf(", for the first time in %d", s.agent.Steps())
+			steps = fmt.Sprintf("%d of %s", at, steps)
 		}
+		text := fmt.Sprintf("after %s all %d rollouts of an evaluation on %s ended at the goal", steps, id.Rollouts, id.subject())
 		if o.HeldOut != nil {
-			text += fmt.Sprintf("; of %d more, %.0f %% do", o.HeldOutRollouts, o.HeldOutPercent())
+			text += fmt.Sprintf("; so did %.0f %% of %d more", o.HeldOutPercent(), o.HeldOutRollouts)
 		}
 		return text
 	} else if len(log) == 0 {
-		return "after " + steps + " it has not been evaluated yet"
+		return "no evaluation in the first " + steps
 	}
 	best := slices.MaxFunc(log, func(a, b qta.Evaluation) int { return cmp.Compare(a.Success, b.Success) })
 	if best.Success == 0 {
-		return fmt.Sprintf("after %s no evaluation on %s has reached the goal", steps, id.subject())
+		return fmt.Sprintf("after %s no rollout of an evaluation on %s has ended at the goal", steps, id.subject())
 	}
-	return fmt.Sprintf("after %s the best evaluation on %s, at step %d, has reached the goal in %.4g %% of its rollouts",
+	return fmt.Sprintf("after %s the best evaluation on %s is that of step %d, with %.4g %% of its rollouts at the goal",
 		steps, id.subject(), best.Step, 100*best.Success)
 }
 
 // tooFew says what of the method so many steps do not reach, or returns "".
 func tooFew(p qta.Params, steps int) string {
-	text := words.Count(steps, "step") + " are too few for "
+	text := words.Count(steps, "step") + " end before the first "
 	switch {
 	case steps <= p.LearningStarts:
-		return text + fmt.Sprintf("an update: LearningStarts is %d", p.LearningStarts)
-	case steps <= p.InitialSteps && p.Learner == "mega":
-		return text + fmt.Sprintf("an action of the policy: InitialSteps is %d", p.InitialSteps)
+		return text + fmt.Sprintf("update: LearningStarts is %d", p.LearningStarts)
 	case steps <= p.InitialSteps && p.Curriculum == "qta":
-		return text + fmt.Sprintf("a goal by its uncertainty: InitialSteps is %d", p.InitialSteps)
+		return text + fmt.Sprintf("goal chosen by its uncertainty: InitialSteps is %d", p.InitialSteps)
 	}
 	return ""
 }
@@ -508,48 +494,44 @@ func (r *Record) Hint() string {
 		return ""
 	}
 	last, half := r.Last(), r.Curve[(len(r.Curve)-1)/2]
-	what, where := fmt.Sprintf("Of its latest rollouts %.0f %% end at the goal", 100*last.Success), r.Apart
+	what, where := fmt.Sprintf("Of its latest rollouts %.0f %% ended at the goal", 100*last.Success), r.Apart
 	switch few := tooFew(r.Run.Params, r.Outcome.Steps); {
 	case few != "":
 		what, where = few, ""
 	case last.GoalsReached == half.GoalsReached && last.GoalsSet > half.GoalsSet:
-		what = fmt.Sprintf("None of the %d goals that it set itself since step %d was reached",
+		what = fmt.Sprintf("It reached none of the %d goals that it set itself after step %d",
 			last.GoalsSet-half.GoalsSet, half.Step)
 	case last.Reached > last.Success:
-		what += fmt.Sprintf(", and %.0f %% stood there: they lost it again", 100*last.Reached)
+		what += fmt.Sprintf(", but %.0f %% had reached it", 100*last.Reached)
 	case r.Outcome.FoundAt == 0 && last.Success == 0:
-		what = "In training it has never stood at the goal"
+		what = "In training it was never at the goal"
 	}
-	return what + where + `; "When it does not learn" in docs/library.md says what to look at.`
+	return what + where + `; see "When it does not learn" in docs/library.md.`
 }
 
 // apart says in which components of a goal the environment's desired goals lie where
 // the agent has never been, or returns "".
 func apart(a *qta.Agent, env qta.Env) (text string) {
-	rng, n := rand.New(rand.NewPCG(1, 0)), a.Sizes().Goal
-	low, high := make([][]float64, n), make([][]float64, n) // of component i: where it has been, and desired goals
-	see := func(k int, goal []float64) {
-		for i, v := range goal {
-			if len(low[i]) == k {
-				low[i], high[i] = append(low[i], v), append(high[i], v)
-			}
-			low[i][k], high[i][k] = min(low[i][k], v), max(high[i][k], v)
-		}
-	}
+	rng := rand.New(rand.NewPCG(1, 0))
+	var been, desired [][]float64
 	for i := range a.Steps() + 1 {
-		see(0, a.Achieved(i))
+		been = append(been, a.Achieved(i))
 	}
 	for range HeldOut {
-		s := env.Reset(rng)
-		if checkState(a, s.Observation, s.Desired) != nil {
-			return ""
-		}
-		see(1, s.Desired)
+		desired = append(desired, slices.Clone(env.Reset(rng).Desired))
 	}
-	for i := range n {
-		if low[i][1] > high[i][0] || high[i][1] < low[i][0] {
-			text += fmt.Sprintf("; component %d of the desired goals lies between %.4g and %.4g, and it has been between %.4g and %.4g",
-				i, low[i][1], high[i][1], low[i][0], high[i][0])
+	span := func(goals [][]float64, i int) (low, high float64) {
+		low, high = math.Inf(1), math.Inf(-1)
+		for _, goal := range goals {
+			low, high = min(low, goal[i]), max(high, goal[i])
+		}
+		return low, high
+	}
+	for i := range a.Sizes().Goal {
+		low, high := span(desired, i)
+		if least, most := span(been, i); low > most || high < least {
+			text += fmt.Sprintf("; component %d of the desired goals lies between %.4g and %.4g, "+
+				"but the agent was only between %.4g and %.4g", i, low, high, least, most)
 		}
 	}
 	return text
@@ -567,15 +549,9 @@ type Run struct {
 // Open reads the newest agent of a run's directory. It changes no file.
 func Open(dir string) (*Run, error) {
 	dir = filepath.Clean(dir)
-	if filepath.Base(dir) == AgentFile {
-		return nil, words.BadInput("%s is a file of a run: name its directory, %s", dir, filepath.Dir(dir))
-	}
 	r, err := load(dir)
 	if r == nil && err == nil {
 		err = words.BadInput("%s is not a run's directory: it holds no %s", dir, AgentFile)
-		if within, _ := filepath.Glob(filepath.Join(dir, "*", AgentFile)); len(within) > 0 {
-			err = words.BadInput("%s holds runs: name one of them, such as %s", dir, filepath.Dir(within[0]))
-		}
 	}
 	return r, err
 }

@@ -119,7 +119,7 @@ func TestApart(t *testing.T) {
 	if err := Train(t.Context(), &far{}, &far{}, o); err != nil {
 		t.Fatal(err)
 	}
-	const want = "; component 1 of the desired goals lies between 3 and 4, and it has been between "
+	const want = "; component 1 of the desired goals lies between 3 and 4, but the agent was only between "
 	if page := roomtest.Read(t, o.Dir, PageFile); !strings.Contains(said, want) || !strings.Contains(page, want) || strings.Contains(page, "component 0") {
 		t.Errorf("it says %q", said)
 	}
@@ -149,52 +149,12 @@ func (*far) Reward(achieved, desired []float64) float64 {
 	return -1
 }
 
-// An iced maze has no map, its actions go a part of their way, and a step's reward is
-// not Reward's.
-type iced struct {
-	qta.Env
-	part, bonus float64
-}
-
-func (e iced) Step(action []float64) (qta.State, float64) {
-	s, r := e.Env.Step([]float64{e.part * action[0], e.part * action[1]})
-	return s, r + e.bonus
-}
-
-func trainIced(t *testing.T, o Options, part, bonus float64) error {
-	t.Helper()
-	m := roomtest.Maze(t, "1U5")
-	return Train(t.Context(), iced{m.Env(), part, bonus}, iced{m.Env(), part, bonus}, o)
-}
-
-// A run is not continued, nor said to be done, in an environment that has changed;
-// one that is too old to know its environment is.
-func TestFingerprint(t *testing.T) {
-	const changed = "the environment has changed: in an episode with fixed actions number 0 after step 1 is 1."
-	o := tinyRun(filepath.Join(t.TempDir(), "run"))
-	o.Steps = 60
-	for _, test := range []struct {
-		part  float64
-		steps int
-		want  string
-	}{{0.5, 60, ""}, {0.6, 60, changed}, {0.6, 100, changed}, {0.5 + 1e-9, 60, ""}} {
-		o.Steps = test.steps
-		err := trainIced(t, o, test.part, 0)
-		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%v: error %v", test, err)
-		}
-	}
-	attach(t, o.Dir, func(s *state) { s.Fingerprint, s.Rewards = nil, nil })
-	if err := trainIced(t, o, 0.5, 0); err != nil {
-		t.Errorf("a run without a fingerprint: %v", err)
-	}
-}
-
-// An altered maze has goals of another radius, and another pace on the way to some.
+// An altered maze has no map. Its goals have a radius of their own, its actions go a part
+// of their way, another part where the goal is far, and a step's reward has a bonus.
 type altered struct {
 	qta.Env
-	radius, pace float64
-	desired      []float64
+	radius, part, far, bonus float64
+	desired                  []float64
 }
 
 func (e *altered) Reset(rng *rand.Rand) qta.State {
@@ -204,12 +164,12 @@ func (e *altered) Reset(rng *rand.Rand) qta.State {
 }
 
 func (e *altered) Step(action []float64) (qta.State, float64) {
-	pace := 1.0
+	part := e.part
 	if e.desired[0] > 1.3 { // the fingerprint's is 1.23
-		pace = e.pace
+		part = e.far
 	}
-	s, _ := e.Env.Step([]float64{pace * action[0], pace * action[1]})
-	return s, e.Reward(s.Achieved, s.Desired)
+	s, _ := e.Env.Step([]float64{part * action[0], part * action[1]})
+	return s, e.Reward(s.Achieved, s.Desired) + e.bonus
 }
 
 func (e *altered) Reward(achieved, desired []float64) float64 {
@@ -219,28 +179,34 @@ func (e *altered) Reward(achieved, desired []float64) float64 {
 	return -1
 }
 
-// What the fingerprint does not touch is seen in the rewards of goals of the run, and in
-// its first episodes: it is neither continued nor called done.
+func alter(t testing.TB, radius, part, far, bonus float64) *altered {
+	return &altered{roomtest.Maze(t, "1U5").Env(), radius, part, far, bonus, nil}
+}
+
+// A run is neither continued nor called done in an environment that has changed, as far as
+// an episode with fixed actions, the rewards of goals of the run or its first episodes show.
 func TestChangedEnvironment(t *testing.T) {
-	m := roomtest.Maze(t, "1U5")
-	train := func(o Options, radius, pace float64) error {
-		return Train(t.Context(), &altered{m.Env(), radius, pace, nil}, &altered{m.Env(), radius, pace, nil}, o)
-	}
+	const changed = "the environment has changed"
 	o := tinyRun(filepath.Join(t.TempDir(), "run"))
-	o.Steps = 100
 	for _, test := range []struct {
-		radius, pace float64
-		want         string
+		radius, part, far float64
+		steps             int
+		want              string
 	}{
-		{0.35, 1, ""}, {0.45, 1, "the environment has changed: Reward now gives"}, {0.35, 0.9, "the environment has changed, takes"},
-		{0.35, 1, ""},
+		{0.35, 0.5, 1, 100, ""},
+		{0.35, 0.6, 1, 100, changed + ": in an episode with fixed actions number 0 after step 1 is 1."},
+		{0.35, 0.6, 1, 160, changed + ": in an episode with fixed actions"},
+		{0.45, 0.5, 1, 100, changed + ": Reward now gives"},
+		{0.45, 0.5, 1, 160, changed + ": Reward now gives"},
+		{0.35, 0.5, 0.9, 100, changed + ", takes"},
+		{0.35, 0.5, 0.9, 160, changed + ", takes"},
+		{0.35, 0.5 + 1e-9, 1, 160, ""},
 	} {
-		err := train(o, test.radius, test.pace)
+		o.Steps = test.steps
+		env := func() *altered { return alter(t, test.radius, test.part, test.far, 0) }
+		err := Train(t.Context(), env(), env(), o)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v: error %v", test, err)
-		}
-		if test.want == "" {
-			o.Steps += 60
 		}
 	}
 }
@@ -248,13 +214,13 @@ func TestChangedEnvironment(t *testing.T) {
 // Both instances of an environment are checked, and are to be the same, but for starts
 // and goals.
 func TestInstances(t *testing.T) {
-	env := func() *altered { return &altered{roomtest.Maze(t, "1U5").Env(), 0.35, 1, nil} }
+	env := func() *altered { return alter(t, 0.35, 1, 1, 0) }
 	const differ = "differ: "
 	for want, training := range map[string]qta.Env{
 		"": elsewhere{env()},
 		"an episode with the same generator and actions answered otherwise": chancy{env()},
-		differ + "Reward of the same two goals is -1 there, 0 here":         &altered{env().Env, 0.25, 1, nil},
-		differ + "in an episode with fixed actions number 0":                iced{env(), 0.9, 0},
+		differ + "Reward of the same two goals is -1 there, 0 here":         alter(t, 0.25, 1, 1, 0),
+		differ + "in an episode with fixed actions number 0":                alter(t, 0.35, 0.9, 0.9, 0),
 		differ + "Reward of": qta.Scaled(env(), [][2]float64{{0, 100}, {0, 100}}, [][2]float64{{0, 100}, {0, 100}}),
 	} {
 		o := tinyRun(filepath.Join(t.TempDir(), "run"))
@@ -287,7 +253,7 @@ func (e chancy) Step(action []float64) (qta.State, float64) {
 func TestUnfitEnvironment(t *testing.T) {
 	o := tinyRun(filepath.Join(t.TempDir(), "run"))
 	for _, o.Unchecked = range []bool{false, true} {
-		err := trainIced(t, o, 1, 5)
+		err := Train(t.Context(), alter(t, 0.35, 1, 1, 5), alter(t, 0.35, 1, 1, 5), o)
 		_, input := errors.AsType[InputError](err)
 		begun := exists(filepath.Join(o.Dir, AgentFile))
 		if err == nil || !strings.Contains(err.Error(), "Step returned reward ") || input == o.Unchecked || begun != o.Unchecked {

@@ -95,13 +95,13 @@ func logTable(id Identity, log []qta.Evaluation) []byte {
 	units := [...]string{"environment steps", "fraction", "reward^2", id.lossUnit(), "reward", "count", "count",
 		"fraction", "reward", "environment steps"}
 	var head []string
-	for i, name := range evaluationColumns {
+	for i, name := range columns {
 		head = append(head, name+"["+units[i]+"]")
 	}
 	table := []byte(strings.Join(head, ",") + "\n")
 	for _, e := range log {
-		row, _ := json.Marshal(evaluationNumbers(e)) // in brackets
-		table = append(append(table, row[1:len(row)-1]...), '\n')
+		text, _ := json.Marshal(row(e)) // in brackets
+		table = append(append(table, text[1:len(text)-1]...), '\n')
 	}
 	return table
 }

@@ -138,27 +138,35 @@ const (
 // A Curve is the log of a run, in run.json a row of numbers for each evaluation.
 type Curve []qta.Evaluation
 
-// evaluationNumbers returns the fields of an evaluation in the order of
-// [qta.Evaluation], the order of the columns of run.json and log.csv.
-func evaluationNumbers(e qta.Evaluation) [len(evaluationColumns)]float64 {
-	return [...]float64{float64(e.Step), e.Success, e.CriticLoss, e.PredictiveLoss, e.ActorLoss,
-		float64(e.GoalsSet), float64(e.GoalsReached), e.Reached, e.Return, e.StepsToGoal}
-}
-
-// evaluationColumns are their names.
-var evaluationColumns = [...]string{"step", "success", "critic_loss", "predictive_loss", "actor_loss",
+// columns name the numbers of a row, in run.json and log.csv.
+var columns = [...]string{"step", "success", "critic_loss", "predictive_loss", "actor_loss",
 	"goals_set", "goals_reached", "reached", "return", "steps_to_goal"}
 
+// A row is an evaluation as a list of its fields, in the order of columns.
+type row qta.Evaluation
+
+func (r *row) fields() [len(columns)]any {
+	return [...]any{&r.Step, &r.Success, &r.CriticLoss, &r.PredictiveLoss, &r.ActorLoss,
+		&r.GoalsSet, &r.GoalsReached, &r.Reached, &r.Return, &r.StepsToGoal}
+}
+
+func (r row) MarshalJSON() ([]byte, error) { return json.Marshal(r.fields()) }
+
+func (r *row) UnmarshalJSON(data []byte) error {
+	fields := r.fields()
+	return json.Unmarshal(data, &fields)
+}
+
 type curveText struct {
-	Columns [len(evaluationColumns)]string    `json:"columns"`
-	Rows    [][len(evaluationColumns)]float64 `json:"rows"`
+	Columns [len(columns)]string `json:"columns"`
+	Rows    []row                `json:"rows"`
 }
 
 // MarshalJSON writes the columns and the rows.
 func (c Curve) MarshalJSON() ([]byte, error) {
-	text := curveText{evaluationColumns, [][len(evaluationColumns)]float64{}}
-	for _, e := range c {
-		text.Rows = append(text.Rows, evaluationNumbers(e))
+	text := curveText{columns, make([]row, len(c))}
+	for i, e := range c {
+		text.Rows[i] = row(e)
 	}
 	return json.Marshal(text)
 }
@@ -169,17 +177,16 @@ func (c *Curve) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &text); err != nil {
 		return err
 	}
-	if text.Columns != evaluationColumns {
-		return fmt.Errorf("curve: the columns are %v, want %v", text.Columns, evaluationColumns)
+	if text.Columns != columns {
+		return fmt.Errorf("curve: the columns are %v, want %v", text.Columns, columns)
 	}
 	*c = make(Curve, len(text.Rows))
-	for i, x := range text.Rows {
-		e := qta.Evaluation{Step: int(x[0]), Success: x[1], CriticLoss: x[2], PredictiveLoss: x[3], ActorLoss: x[4],
-			GoalsSet: int(x[5]), GoalsReached: int(x[6]), Reached: x[7], Return: x[8], StepsToGoal: x[9]}
-		if i > 0 && e.Step <= (*c)[i-1].Step || e.Step < 1 || !(e.Success >= 0 && e.Success <= 1) {
-			return fmt.Errorf("curve: row %d has step %v with success %v", i+1, x[0], x[1])
+	last := 0
+	for i, e := range text.Rows {
+		if e.Step <= last || !(e.Success >= 0 && e.Success <= 1) {
+			return fmt.Errorf("curve: row %d has step %v with success %v", i+1, e.Step, e.Success)
 		}
-		(*c)[i] = e
+		(*c)[i], last = qta.Evaluation(e), e.Step
 	}
 	return nil
 }

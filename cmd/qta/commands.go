@@ -152,14 +152,8 @@ func parseFlags(flags *flag.FlagSet, args []string) (others []string, err error)
 		} else if err != nil {
 			return nil, words.BadInput("%w; \"qta help %s\" lists the flags", err, flags.Name())
 		}
-		flags.Visit(func(f *flag.Flag) {
-			value := f.Value.String()
-			if strings.HasPrefix(value, "-") && flags.Lookup(strings.TrimLeft(value, "-")) != nil {
-				err = words.BadInput("-%s has no value: %s follows it", f.Name, value)
-			}
-		})
-		if err != nil || flags.NArg() == 0 {
-			return others, err
+		if flags.NArg() == 0 {
+			return others, nil
 		}
 		others, args = append(others, flags.Arg(0)), flags.Args()[1:]
 	}

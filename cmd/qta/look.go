@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"flag"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -29,7 +28,7 @@ func mazeCommand(flags *flag.FlagSet) func(call) error {
 			return err
 		}
 		if *file != "" {
-			if err := c.writeOutput(*file, ".svg", []byte(words.Text(string(lab.DrawMaze(m, name))))); err != nil {
+			if err := writeOutput(*file, ".svg", []byte(words.Text(string(lab.DrawMaze(m, name))))); err != nil {
 				return err
 			}
 		}
@@ -40,14 +39,9 @@ func mazeCommand(flags *flag.FlagSet) func(call) error {
 	}
 }
 
-// writeOutput writes a file of a kind, such as ".svg", that the command line names. What
-// is no file passes on what is written to it, as /dev/stdout does or a FIFO; then the
-// command says nothing, since it would stand behind that.
-func (c call) writeOutput(path, kind string, data []byte) error {
-	info, err := os.Stat(path)
-	out, _ := os.Stdout.Stat()
-	through := err == nil && (!info.Mode().IsRegular() || os.SameFile(info, out))
-	if err == nil && info.IsDir() || !through && filepath.Ext(path) != kind { // it may be a map, or a sweep
+// writeOutput writes a file of a kind, such as ".svg", that the command line names.
+func writeOutput(path, kind string, data []byte) error {
+	if filepath.Ext(path) != kind { // it may be a map, or a sweep
 		return words.BadInput("-o %s: want a file whose name ends in %s", path, kind)
 	}
 	dir := filepath.Dir(path)
@@ -56,9 +50,6 @@ func (c call) writeOutput(path, kind string, data []byte) error {
 	}
 	if err := os.WriteFile(path, data, 0o666); err != nil {
 		return fmt.Errorf("%s cannot be written: %w", path, words.Cause(err))
-	}
-	if through {
-		c.out.w = io.Discard
 	}
 	return nil
 }
@@ -92,7 +83,7 @@ func evalCommand(flags *flag.FlagSet) func(call) error {
 		fmt.Fprintf(c.out,
 			"The agent of %s, after %d environment steps in maze %s, reached the goal in %.4g %% of %d rollouts (seed %d).\n",
 			r.Dir, r.Agent.Steps(), r.Run.Environment, 100*e.Success, *rollouts, *seed)
-		fmt.Fprintf(c.out, "Only the last of %d steps counts; %.4g %% were at the goal at any time",
+		fmt.Fprintf(c.out, "Only the last of %d steps counts; %.4g %% were at the goal at some time",
 			r.Agent.Params().Horizon, 100*e.Reached)
 		if e.Reached > 0 {
 			fmt.Fprintf(c.out, ", first after %.4g steps on average", e.StepsToGoal)
@@ -115,7 +106,7 @@ func exportCommand(flags *flag.FlagSet) func(call) error {
 		if err := r.Agent.WriteSafetensors(&b); err != nil {
 			return err
 		}
-		if err := c.writeOutput(*file, ".safetensors", b.Bytes()); err != nil {
+		if err := writeOutput(*file, ".safetensors", b.Bytes()); err != nil {
 			return err
 		}
 		fmt.Fprintf(c.out, "Wrote the networks of %s, after %s, to %s.\n", r.Dir,
@@ -138,7 +129,7 @@ func paramsCommand(*flag.FlagSet) func(call) error {
 			_, after, found := strings.Cut(parameters, "\f"+name)
 			if symbol := regexp.MustCompile(`\f(\w+): ` + regexp.QuoteMeta(c.args[0]) + `(,|:| of) `); !found {
 				if field := symbol.FindStringSubmatch(parameters); field != nil {
-					return words.BadInput("%s of the paper is the parameter %s: qta params %[2]s", c.args[0], field[1])
+					return words.BadInput("the paper's %s is the parameter %s: see qta params %[2]s", c.args[0], field[1])
 				}
 				var p qta.Params
 				if _, known := reflect.TypeFor[qta.Params]().FieldByName(c.args[0]); known {

@@ -94,7 +94,7 @@ func reportCommand(flags *flag.FlagSet) func(call) error {
 			return words.BadInput("there is no run in %s; %s", dirs, left)
 		}
 		path := cmp.Or(*out, "report."+*format)
-		if err := in.writeOutput(path, "."+*format, []byte(words.Text(string(write(r))))); err != nil {
+		if err := writeOutput(path, "."+*format, []byte(words.Text(string(write(r))))); err != nil {
 			return err
 		}
 		fmt.Fprintf(in.out, "%s in %s; %s. The report is %s.\n", words.Count(len(r.Runs), "run"), dirs, left, path)

@@ -9,10 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"qta/internal/paper"
-	"qta/internal/report"
 	"qta/internal/roomtest"
 	"qta/internal/words"
 	"qta/lab"
@@ -53,26 +49,6 @@ func TestReportCommand(t *testing.T) {
 	}
 }
 
-// TestUsualSteps holds what train says of half of the runs to results/runs.
-func TestUsualSteps(t *testing.T) {
-	roomtest.Long(t)
-	c, err := lab.Collect([]string{"../../results/runs"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := map[string]int{} // of the runs of quick, or of paper where quick has not run
-	for _, set := range []string{report.Full, report.Quick} {
-		for _, g := range report.New(c).Groups {
-			if g.Method == paper.QTA.Name && g.Setting == set && 2*g.Solved >= g.N() {
-				want[g.Maze] = int(g.Median)
-			}
-		}
-	}
-	if diff := cmp.Diff(want, usualSteps); diff != "" {
-		t.Errorf("usualSteps (-results/runs +source):\n%s", diff)
-	}
-}
-
 // The lists in results, whose sets were called otherwise when they ran, name the
 // parameters, seeds and limits of the records that are there.
 func TestLists(t *testing.T) {
@@ -85,7 +61,7 @@ func TestLists(t *testing.T) {
 				continue // not yet run
 			}
 			limits := lab.Limits{Steps: *c.steps, Stop: c.stop}
-			id := c.id()
+			id := c.id
 			id.Version = "0.5.0" // of all these records
 			if missing != nil || r.Limits != limits || len(r.Run.Differences(id)) > 0 {
 				t.Errorf("%s, line %d: %v, %+v", name, c.line, missing, r)

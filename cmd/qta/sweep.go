@@ -26,22 +26,14 @@ import (
 
 // A cell is one run of a sweep.
 type cell struct {
-	*trainFlags        // of its line; their out is the run's directory
-	line        int    // of the sweep file, from 1
-	name        string // of the directory within the sweep's
+	*trainFlags              // of its line; their out is the run's directory
+	line        int          // of the sweep file, from 1
+	name        string       // of the directory within the sweep's
+	id          lab.Identity // of its run
 }
 
 // A sweep is bounded, since a line may stand for a thousand cells.
 const mostCells, mostLine = 10_000, 500
-
-// id returns what decides the cell's run, or nothing where that cannot be read any more.
-func (c *cell) id() lab.Identity {
-	maze, o, err := c.describe()
-	if err != nil {
-		return lab.Identity{}
-	}
-	return o.Identity(lab.Maze(maze))
-}
 
 func sweepCommand(flags *flag.FlagSet) func(call) error {
 	jobs := wholeNumber(flags, "jobs", 1, 1, 10_000, "run `N` cells at a time, with one thread each")
@@ -172,15 +164,10 @@ func newCell(line int, flags []string, out string) (c cell, err error) {
 	}
 	name := filepath.Clean(cmp.Or(f.out, filepath.Base(o.Dir)))
 	if !filepath.IsLocal(name) || name == "." {
-		return c, words.BadInput("-out %q: want a directory within the sweep's, which the -out of qta sweep names", f.out)
-	}
-	for part := range strings.SplitSeq(name, string(filepath.Separator)) {
-		if most := 255; len(part) > most {
-			return c, words.BadInput("its directory's name has %d bytes, allowed are %d; name one with -out", len(part), most)
-		}
+		return c, words.BadInput("-out %q: want a directory inside the one that -out of qta sweep names", f.out)
 	}
 	f.out = filepath.Join(out, name)
-	return cell{f, line, name}, nil
+	return cell{f, line, name, o.Identity(lab.Maze(maze))}, nil
 }
 
 // listCells prints the state of each cell, and how many of its steps are left.
@@ -206,7 +193,7 @@ func listCells(cells []cell, w io.Writer) error {
 // holds reports whether the record in a cell's directory is of the run that its line
 // asks for, as this program computes it.
 func (c *cell) holds(r *lab.Record) bool {
-	id := c.id()
+	id := c.id
 	id.Code = lab.Code(id.Params)
 	return len(r.Run.Differences(id)) == 0
 }

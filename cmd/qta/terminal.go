@@ -74,7 +74,6 @@ type progress struct {
 	*output
 	steps    int // the budget
 	learning int // steps before updates begin, which tell nothing about the speed
-	usual    int // steps by which runs like this one are usually solved, or 0
 
 	head    bool      // the header is written
 	from    int       // the step from which the speed is measured
@@ -82,8 +81,7 @@ type progress struct {
 	shownAt time.Time
 }
 
-// stepped shows that a step was made, four times a second. What is usual is said
-// alone until it is passed: the budget is many times that.
+// stepped shows that a step was made, four times a second.
 func (r *progress) stepped(step int, now time.Time) {
 	if r.at.IsZero() || step <= r.learning {
 		r.from, r.at = step, now
@@ -92,13 +90,9 @@ func (r *progress) stepped(step int, now time.Time) {
 		return
 	}
 	r.shownAt = now
-	end, what := r.steps, "the budget ends at"
-	if step < r.usual {
-		end, what = r.usual, "usually solved by"
-	}
 	speed := float64(step-r.from) / now.Sub(r.at).Seconds()
-	left := time.Duration(float64(end-step) / speed * float64(time.Second)).Round(time.Second)
-	r.show(fmt.Sprintf("%8d steps, %.3g steps/s, %s step %d, in about %v", step, speed, what, end, left))
+	left := time.Duration(float64(r.steps-step) / speed * float64(time.Second)).Round(time.Second)
+	r.show(fmt.Sprintf("%8d steps, %.3g steps/s; at most %v to step %d", step, speed, left, r.steps))
 }
 
 // evaluated writes the line of an evaluation.

@@ -12,12 +12,12 @@ import (
 	"qta"
 )
 
-// TestProgress shows on a terminal what is usual alone until it is passed, and
-// everywhere the rows of evaluations below one header.
+// TestProgress shows on a terminal how far the budget is, and everywhere the rows of
+// evaluations below one header.
 func TestProgress(t *testing.T) {
 	for _, live := range []bool{false, true} {
 		var b bytes.Buffer
-		r := &progress{output: newOutput(&b), steps: 1000, learning: 10, usual: 100}
+		r := &progress{output: newOutput(&b), steps: 1000, learning: 10}
 		r.live = live
 		now := time.Unix(0, 0)
 		for step := 1; step <= 200; step++ {
@@ -35,12 +35,8 @@ func TestProgress(t *testing.T) {
 			}
 		}
 		for step := 11; step <= 200; step += 2 { // every 0.4 s
-			end, what := 1000, "the budget ends at step 1000"
-			if step < 100 {
-				end, what = 100, "usually solved by step 100"
-			}
-			left := (time.Duration(end-step) * time.Second / 5).Round(time.Second)
-			show("%8d steps, 5 steps/s, %s, in about %v", step, what, left)
+			left := (time.Duration(1000-step) * time.Second / 5).Round(time.Second)
+			show("%8d steps, 5 steps/s; at most %v to step 1000", step, left)
 			if step == 99 {
 				show("")
 				want.WriteString("    step  success  critic loss  predictive loss  actor loss  steps/s\n" +
@@ -51,18 +47,6 @@ func TestProgress(t *testing.T) {
 		want.WriteString("     200     0.25          1.5                0           0        5\n")
 		if diff := cmp.Diff(strings.Split(want.String(), "\r"), strings.Split(b.String(), "\r")); diff != "" {
 			t.Errorf("terminal %v (-want +got):\n%s", live, diff)
-		}
-	}
-}
-
-// What is usual is said with the parameters quick alone, where a solution is the end.
-func TestUsual(t *testing.T) {
-	for flags, want := range map[string]int{"": 3000, "-set Batch=255": 0, "-stop never": 0} {
-		set := newFlagSet("train")
-		f := newTrainFlags(set)
-		set.Parse(strings.Fields("-maze 1U5 " + flags))
-		if maze, o, err := f.describe(); err != nil || usual(o, maze) != want {
-			t.Errorf("with flags %q it is usually solved by step %d, error %v", flags, usual(o, maze), err)
 		}
 	}
 }

@@ -37,7 +37,7 @@ type trainFlags struct {
 func newTrainFlags(flags *flag.FlagSet) *trainFlags {
 	f := &trainFlags{at: new(atomic.Int64)}
 	flags.StringVar(&f.maze, "maze", "4x5", "train on the maze `NAME|FILE`")
-	flags.StringVar(&f.params, "params", usualParams,
+	flags.StringVar(&f.params, "params", "quick",
 		"parameters `NAME|FILE`: "+presetNames+", or a .json file with changes to paper")
 	flags.Func("set", "change one parameter, `NAME=VALUE`, after -params is applied; may be repeated",
 		func(s string) error {
@@ -68,7 +68,7 @@ func (f *trainFlags) train(c call) error {
 	if err != nil {
 		return err
 	}
-	view := &progress{output: c.out, steps: o.Steps, learning: o.Params.LearningStarts, usual: usual(o, maze)}
+	view := &progress{output: c.out, steps: o.Steps, learning: o.Params.LearningStarts}
 	o.Say = func(line string) { c.out.say("%s", line) }
 	o.Warn = func(line string) { warn(c.stderr, line) }
 	o.AfterStep = func(step int) {
@@ -77,23 +77,6 @@ func (f *trainFlags) train(c call) error {
 	}
 	o.AfterEvaluation = view.evaluated
 	return lab.Train(c.ctx, lab.Maze(maze), lab.Maze(maze), o)
-}
-
-// usualSteps are the environment steps by which half of the recorded runs of QTA
-// with the parameters quick were solved, by results/runs.csv, or with paper where
-// quick has not run.
-var usualSteps = map[string]int{
-	"4x5": 5500, "5x5": 6500, "6x5": 10_000, "7x5": 10_500, "8x5": 17_500, "9x5": 10_000, "10x5": 21_000,
-	"11x5": 23_000, "12x5": 25_500, "13x5": 32_000, "1U5": 3000, "2U5": 6000, "3U5": 13_500, "4U5": 25_000,
-	"5U5": 62_000,
-}
-
-// usual returns the steps by which a run is usually solved, where that ends it, or 0.
-func usual(o lab.Options, maze *qta.Maze) int {
-	if o.Continue || o.Params != qta.Quick() || !o.Identity(lab.Maze(maze)).Named() {
-		return 0
-	}
-	return usualSteps[o.Name]
 }
 
 // warn writes a warning.
@@ -151,14 +134,8 @@ func readText(path string) (string, error) {
 		return "", err
 	}
 	data, err := words.ReadFile(path, words.MostText)
-	if text := string(data); strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") {
-		return "", errors.New("it is UTF-16: save it as UTF-8")
-	}
 	return strings.TrimPrefix(string(data), "\ufeff"), words.Cause(err)
 }
-
-// usualParams name the parameters that train where none are named.
-const usualParams = "quick"
 
 // presetNames are what -params takes beside a file.
 const presetNames = "paper, quick, small, literal, beyond, authors, mega, vds"
