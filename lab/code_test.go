@@ -1,9 +1,9 @@
 package lab
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -93,35 +93,31 @@ func TestChangedCode(t *testing.T) {
 	qta(same, 0, "Continues after 100", at(150))
 }
 
-// program builds the command of a copy of the module, in which another body of
-// GoalProbabilities may stand for the function, then renamed.
+// program builds the command, in which another body of GoalProbabilities may stand for the
+// function, then renamed.
 func program(t *testing.T, body string) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, part := range []string{"cmd", "internal", "lab"} {
-		if err := os.CopyFS(filepath.Join(dir, part), os.DirFS(filepath.Join("..", part))); err != nil {
-			t.Fatal(err)
-		}
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, pattern := range []string{"*.go", "*.s", "go.*", "testdata/*.go", "testdata/golden/*.json"} {
-		names, err := filepath.Glob(filepath.Join("..", pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range names {
-			roomtest.Write(t, filepath.Join(dir, name[len("../"):]), roomtest.Read(t, name))
-		}
-	}
+	args := []string{"build", "-o", filepath.Join(dir, "qta.exe")}
 	if body != "" {
-		path := filepath.Join(dir, "goals.go")
-		text := strings.Replace(roomtest.Read(t, path), "func GoalProbabilities(", "// Renamed.\nfunc goalProbabilities(", 1)
-		roomtest.Write(t, path, text)
+		const function = "func GoalProbabilities("
+		text := strings.Replace(roomtest.Read(t, "../goals.go"), function, "// Renamed.\nfunc goalProbabilities(", 1)
+		roomtest.Write(t, filepath.Join(dir, "goals.go"), text)
 		roomtest.Write(t, filepath.Join(dir, "added.go"), "package qta\n\nimport \"math\"\n\nvar _ = math.Pi\n\n"+
-			"func GoalProbabilities(p, ε []float64, m, b float64) {"+body+"\n}\n")
+			function+"p, ε []float64, m, b float64) {"+body+"\n}\n")
+		instead := map[string]string{}
+		for _, name := range []string{"goals.go", "added.go"} {
+			instead[filepath.Join(root, name)] = filepath.Join(dir, name)
+		}
+		overlay, _ := json.Marshal(map[string]any{"Replace": instead})
+		roomtest.Write(t, filepath.Join(dir, "overlay.json"), string(overlay))
+		args = append(args, "-overlay", filepath.Join(dir, "overlay.json"))
 	}
-	build := exec.Command("go", "build", "-o", "qta.exe", "./cmd/qta")
-	build.Dir = dir
-	if out, err := build.CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", append(args, "../cmd/qta")...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return filepath.Join(dir, "qta.exe")

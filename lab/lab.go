@@ -146,16 +146,11 @@ func (o Options) Check(env qta.Env) error {
 	rows := networks*(p.HiddenSize*(p.HiddenLayers-1)+inputs) + p.HiddenLayers*p.Batch
 	bytes := 4 * 4 * float64(p.HiddenSize) * float64(rows)
 	switch {
-	case o.Dir == "":
-		return words.BadInput("the run has no directory")
 	case o.Steps < 1 || o.Steps > MaxSteps:
 		return words.BadInput("the budget is %d steps, allowed are 1 to %d", o.Steps, MaxSteps)
 	case o.EvalEvery < 1 || o.EvalEvery > o.Steps:
 		return words.BadInput("with evaluations every %d steps and a budget of %d the run would have no evaluation; "+
 			"evaluate more often, or give it more steps", o.EvalEvery, o.Steps)
-	case o.Steps/o.EvalEvery > MaxEvaluations:
-		return words.BadInput("evaluating every %d steps gives %d evaluations in %d steps, allowed are %d; evaluate less often",
-			o.EvalEvery, o.Steps/o.EvalEvery, o.Steps, MaxEvaluations)
 	case bytes > mostMemory:
 		return words.BadInput("the networks and a minibatch would take %.0f GB, allowed are %d: "+
 			"lower HiddenSize, HiddenLayers, Critics or Batch", bytes/(1<<30), mostMemory>>30)

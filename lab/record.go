@@ -131,8 +131,6 @@ const (
 
 	// MaxSteps bounds a budget: the replay buffer holds every step of a run.
 	MaxSteps = 100_000_000
-	// MaxEvaluations bounds the rows of a log.
-	MaxEvaluations = 100_000
 )
 
 // A Curve is the log of a run, in run.json a row of numbers for each evaluation.

@@ -63,9 +63,7 @@ func TestBadInput(t *testing.T) {
 		{"-maze ./maps", "map file ./maps"},
 		{"-maze maps/letter.map", "map file maps/letter.map"},
 		{"-params huge", `-params "huge": want paper, quick, small, literal, beyond, authors, mega, vds or a file that ends in .json`},
-		{"-params broken.json", "-params broken.json: parameters"},
-		{"-params open.json", "-params open.json: parameters: unexpected end of JSON input"},
-		{"-params unknown.json", `-params unknown.json: unknown parameter "Batsh"`},
+		{"-params open.json", "-params open.json: line 2: unexpected end of JSON input"},
 		{"-set Batch", `-set "Batch": want name=value`},
 		{"-set Batch=many", "-set Batch=many: parameter Batch: `many` is not a whole number"},
 		{"-out nogoal.txt", "nogoal.txt"},
@@ -96,9 +94,7 @@ func TestBadInput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	roomtest.Write(t, "nogoal.txt", "#####\n#S..#\n#####\n")
 	roomtest.Write(t, "maps/letter.map", "#####\n#SxG#\n#####\n")
-	roomtest.Write(t, "broken.json", "[1, 2]\n")
 	roomtest.Write(t, "open.json", "{\n")
-	roomtest.Write(t, "unknown.json", `{"Batsh": 3}`)
 	roomtest.Write(t, "damaged/agent.qta", "what is this?")
 	roomtest.Write(t, "many/one/agent.qta", "what is this?")
 	roomtest.Write(t, "s.txt", "-maze 1U5 -seed 1\n-maze 1U5 -seed 2\n")

@@ -72,18 +72,17 @@ func (o *output) clear() {
 // A progress shows how far a run is.
 type progress struct {
 	*output
-	steps    int // the budget
-	learning int // steps before updates begin, which tell nothing about the speed
+	steps int // the budget
 
 	head    bool      // the header is written
-	from    int       // the step from which the speed is measured
+	from    int       // the first step
 	at      time.Time // then
 	shownAt time.Time
 }
 
 // stepped shows that a step was made, four times a second.
 func (r *progress) stepped(step int, now time.Time) {
-	if r.at.IsZero() || step <= r.learning {
+	if r.at.IsZero() {
 		r.from, r.at = step, now
 	}
 	if !r.live || step == r.from || now.Sub(r.shownAt) < 250*time.Millisecond {

@@ -17,7 +17,7 @@ import (
 func TestProgress(t *testing.T) {
 	for _, live := range []bool{false, true} {
 		var b bytes.Buffer
-		r := &progress{output: newOutput(&b), steps: 1000, learning: 10}
+		r := &progress{output: newOutput(&b), steps: 1000}
 		r.live = live
 		now := time.Unix(0, 0)
 		for step := 1; step <= 200; step++ {
@@ -34,10 +34,10 @@ func TestProgress(t *testing.T) {
 				want.WriteString("\r\x1b[K" + strings.TrimPrefix(text, "\x1b[?7l\x1b[?7h")) // no text clears the line
 			}
 		}
-		for step := 11; step <= 200; step += 2 { // every 0.4 s
+		for step := 2; step <= 200; step += 2 { // every 0.4 s
 			left := (time.Duration(1000-step) * time.Second / 5).Round(time.Second)
 			show("%8d steps, 5 steps/s; at most %v to step 1000", step, left)
-			if step == 99 {
+			if step == 100 {
 				show("")
 				want.WriteString("    step  success  critic loss  predictive loss  actor loss  steps/s\n" +
 					"     100     0.25          1.5                0           0        5\n")

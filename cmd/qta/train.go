@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -16,7 +17,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"qta"
 	"qta/internal/words"
@@ -68,7 +68,7 @@ func (f *trainFlags) train(c call) error {
 	if err != nil {
 		return err
 	}
-	view := &progress{output: c.out, steps: o.Steps, learning: o.Params.LearningStarts}
+	view := &progress{output: c.out, steps: o.Steps}
 	o.Say = func(line string) { c.out.say("%s", line) }
 	o.Warn = func(line string) { warn(c.stderr, line) }
 	o.AfterStep = func(step int) {
@@ -153,7 +153,7 @@ func findParams(name string, set []string) (p qta.Params, label string, err erro
 	default:
 		data, err := readText(name)
 		if err != nil {
-			return p, "", words.BadFile(err, "-params %s: %w; want a JSON object such as {\"Batch\": 256}", name, err)
+			return p, "", words.BadFile(err, "-params %s: %w", name, err)
 		}
 		if p, err = readParams(data, qta.Paper()); err != nil {
 			return p, "", words.BadInput("-params %s: %s", name, words.Bare(err))
@@ -174,39 +174,19 @@ func findParams(name string, set []string) (p qta.Params, label string, err erro
 }
 
 // readParams reads a JSON object with some or all parameters and returns base with
-// these changes. An error names the place of an unknown or repeated name, of a value
-// that is not allowed, or of anything after the object.
+// these changes.
 func readParams(text string, base qta.Params) (qta.Params, error) {
-	// refuse says that something is wrong, just before an offset.
-	refuse := func(offset int64, err error) (qta.Params, error) {
-		before := text[:offset]
-		line := before[strings.LastIndexByte(before, '\n')+1:]
-		return base, fmt.Errorf("%w (before line %d, column %d)", err,
-			1+strings.Count(before, "\n"), 1+utf8.RuneCountInString(line))
+	var values map[string]json.RawMessage
+	err := json.Unmarshal([]byte(text), &values)
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return base, fmt.Errorf("line %d: %w", 1+strings.Count(text[:syntax.Offset], "\n"), err)
+	} else if values == nil {
+		return base, errors.New("want a JSON object, such as {\"Batch\": 256}")
 	}
-	var syntax *json.SyntaxError
-	if errors.As(json.Unmarshal([]byte(text), new(any)), &syntax) {
-		if before := strings.TrimRight(text[:syntax.Offset], "} \t\r\n"); strings.HasSuffix(before, ",") {
-			return refuse(int64(len(before)), errors.New("parameters: a comma with nothing after it; remove it"))
-		}
-		return refuse(syntax.Offset, fmt.Errorf("parameters: %w", syntax))
-	}
-	d := json.NewDecoder(strings.NewReader(text)) // which finds no more errors
-	if t, _ := d.Token(); t != json.Delim('{') {
-		return refuse(d.InputOffset(), errors.New("parameters: want a JSON object, such as {\"Batch\": 256}"))
-	}
-	p, seen := base, map[string]bool{}
-	for d.More() {
-		t, _ := d.Token()
-		name := t.(string)
-		if seen[name] {
-			return refuse(d.InputOffset(), fmt.Errorf("parameter %s is given twice", name))
-		}
-		seen[name] = true
-		var value json.RawMessage
-		d.Decode(&value)
-		if err := p.Set(name, string(value)); err != nil {
-			return refuse(d.InputOffset(), err)
+	p := base
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if err := p.Set(name, string(values[name])); err != nil {
+			return base, err
 		}
 	}
 	return p, nil
