@@ -64,7 +64,8 @@ func NewMaze(name string) (*Maze, error) {
 		return ParseMaze(squareWave(periods))
 	}
 	return nil, fmt.Errorf(`qta: maze %q: mazes are "HxW", such as "4x5", with H at least 3 and W odd and at least 5, `+
-		`and "NU5", such as "1U5", with N at least 1; a ring of walls included, they have at most %d cells`, name, maxMazeCells)
+		`and "NU5", such as "1U5", with N at least 1; a ring of walls included, they have at most %d cells`,
+		name, maxMazeCells)
 }
 
 // mazeFits reports whether a map of this size, without its ring, is small enough.
