@@ -68,7 +68,8 @@ func goldenOf(formula, function string) string {
 func TestIndex(t *testing.T) {
 	implements := regexp.MustCompile(`It implements QTA, ([^(.]+) \(Section [\d.]+\)[.,]`)
 	tests := regexp.MustCompile(`It tests QTA, ([^.]+)\.`)
-	row := map[string][]string{} // file, function, test file, test, golden
+	row := map[string][]string{}  // file, function, test, golden
+	stands := map[string]string{} // the test
 	files := parsePackage(t)
 	said := func(mark *regexp.Regexp, found func(formula, file, function string)) {
 		for name, f := range files {
@@ -85,21 +86,22 @@ func TestIndex(t *testing.T) {
 		if row[formula] != nil {
 			t.Errorf("%s has two homes, %s and %s: let one comment say that it is part of the formula", formula, row[formula][1], function)
 		}
-		row[formula] = []string{file, function, "", "", goldenOf(formula, function)}
+		row[formula] = []string{file, function, "", goldenOf(formula, function)}
 	})
 	said(tests, func(formula, file, function string) {
 		// The shortest of several names is the beginning of the others.
 		if r := row[formula]; r == nil {
 			t.Errorf("%s tests %s, which has no home", function, formula)
-		} else if r[3] == "" || len(function) < len(r[3]) {
-			r[2], r[3] = file, function
+		} else if r[2] == "" || len(function) < len(r[2]) {
+			r[2], stands[formula] = function, file
 		}
 	})
 	_, index, _ := strings.Cut(files["qta.go"].Doc.Text(), "# Equations\n")
 	index, _, _ = strings.Cut(index, "# ")
+	index = regexp.MustCompile(`,\s+`).ReplaceAllString(index, ", ") // golden vectors on two lines
 	got, last := map[string][]string{}, ""
 	for line := range strings.Lines(index) {
-		if cells := regexp.MustCompile(` {2,}`).Split(strings.TrimSpace(line), -1); len(cells) == 6 && cells[0] != "formula" {
+		if cells := regexp.MustCompile(` {2,}`).Split(strings.TrimSpace(line), -1); len(cells) == 5 && cells[0] != "formula" {
 			got[cells[0]] = cells[1:]
 			if displayed := strings.HasPrefix(cells[0], "Equation"); displayed && cells[0] < last {
 				t.Errorf("%s is out of order", cells[0])
@@ -109,6 +111,11 @@ func TestIndex(t *testing.T) {
 	}
 	if diff := cmp.Diff(row, got); diff != "" {
 		t.Errorf("edit the index of formulas in the comment of qta.go (-source +index):\n%s", diff)
+	}
+	for formula, r := range row {
+		if strings.TrimSuffix(r[0], ".go")+"_test.go" != stands[formula] {
+			t.Errorf("%s, of %s, has its test in %s", formula, r[0], stands[formula])
+		}
 	}
 	if len(got) != 13 {
 		t.Errorf("%d formulas in the index, want the eight displayed ones and five in the text", len(got))
@@ -218,7 +225,7 @@ func TestNamesakes(t *testing.T) {
 		"paper": "Paper", "newAgent": "NewAgent", "agent.trainStep": "Agent.trainStep",
 		"agent.act": "Agent.Act", "agent.input": "Agent.input", "agent.explore": "paperExplorer.explore",
 		"agent.update": "paperLearner.update", "agent.targets": "paperHeads.targets", "agent.learnCritic": "ensemble.gradients",
-		"trainedNetwork.follow": "follower.follow", "agent.learnPolicy": "Agent.learnPolicy", "deviation": "HeadDeviation",
+		"trainedNetwork.follow": "follower.follow", "agent.learnPolicy": "Agent.policyGradient", "deviation": "HeadDeviation",
 		"agent.setGoal": "paperCurriculum.goal", "agent.drawCandidates": "Agent.drawCandidates", "agent.uncertainty": "ensemble.uncertainty",
 		"goalProbabilities": "GoalProbabilities", "pick": "pick", "agent.draw": "Agent.draw", "agent.relabel": "replay.relabel",
 		"agent.drawPrioritized": "prioritizedSampler.draw", "agent.prioritize": "prioritizedSampler.prioritize",

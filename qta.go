@@ -14,15 +14,15 @@
 //	section 3.3  replay.go          hindsight; prioritized replay
 //	section 4    maze.go            mazes; path lengths and optimal values
 //	appendix     params.go          the table
-//	networks     mlp.go, kernel*.go layers and Adam; the matrix product
+//	networks     mlp.go, kernel*.go layers and Adam; the matrix product, threads
 //	chance       number.go          functions; generators
 //	departures   authors.go         of the authors' code
 //	             beyond.go          ours
 //	             baseline*.go       the methods that the paper compares QTA with
 //
 // The files down to chance hold the paper and nothing else, except where departures
-// enter, which is marked: methods of the six interfaces, a replayed environment's
-// goal, Adam's clip and decay. A departure stands behind one of these interfaces:
+// enter, which is marked: methods of the six interfaces, two fields of the candidates,
+// a head's width, Adam's decay. A departure stands behind one of these interfaces:
 // [Params] names it, and variants.go puts it in the place of the paper's part. The
 // other files are around an agent.
 //
@@ -31,22 +31,25 @@
 //
 // # Equations
 //
-// The paper's eight displayed formulas are numbered in the order of appearance.
+// The paper's eight displayed formulas are numbered in the order of appearance. Tests
+// stand in the file beside the function's: pun_test.go for pun.go.
 //
-//	formula             file       function                        test file       tests              golden
-//	Equation 1          pun.go     TDTarget                        pun_test.go     TestEquation1      td-target, td-target-networks, td-target-clipped
-//	Equation 2          pun.go     CriticLoss                      pun_test.go     TestEquation2      critic-loss
-//	Equation 3          pun.go     Polyak                          pun_test.go     TestEquation3      polyak
-//	Equation 4          pun.go     PredictiveLoss                  pun_test.go     TestEquation4      predictive-loss
-//	Equation 5          goals.go   ensemble.uncertainty            goals_test.go   TestEquation5      uncertainty-std, uncertainty, uncertainty-goal
-//	Equation 6          goals.go   GoalProbabilities               goals_test.go   TestEquation6      goal-probability
-//	Equation 7          replay.go  prioritizedSampler.probability  replay_test.go  TestEquation7      per, update-per
-//	Equation 8          replay.go  ImportanceWeights               replay_test.go  TestEquation8      per, update-per
-//	the scaling         goals.go   scaleUncertainty                goals_test.go   TestScaling        goal-probability
-//	hindsight           replay.go  futureStep                      replay_test.go  TestHindsight      her-future
-//	the schedule of β   replay.go  PriorityBeta                    replay_test.go  TestBeta           per-beta
-//	the threshold       goals.go   Achievable                      goals_test.go   TestThreshold      achievable
-//	the optimal return  maze.go    OptimalValue                    maze_test.go    TestOptimalReturn  optimal-return
+//	formula             file       function                        tests              golden
+//	Equation 1          pun.go     TDTarget                        TestEquation1      td-target, td-target-networks,
+//	                                                                                  td-target-clipped
+//	Equation 2          pun.go     CriticLoss                      TestEquation2      critic-loss
+//	Equation 3          pun.go     Polyak                          TestEquation3      polyak
+//	Equation 4          pun.go     PredictiveLoss                  TestEquation4      predictive-loss
+//	Equation 5          goals.go   ensemble.uncertainty            TestEquation5      uncertainty-std, uncertainty,
+//	                                                                                  uncertainty-goal
+//	Equation 6          goals.go   GoalProbabilities               TestEquation6      goal-probability
+//	Equation 7          replay.go  prioritizedSampler.probability  TestEquation7      per, update-per
+//	Equation 8          replay.go  ImportanceWeights               TestEquation8      per, update-per
+//	the scaling         goals.go   scaleUncertainty                TestScaling        goal-probability
+//	hindsight           replay.go  futureStep                      TestHindsight      her-future
+//	the schedule of β   replay.go  PriorityBeta                    TestBeta           per-beta
+//	the threshold       goals.go   Achievable                      TestThreshold      achievable
+//	the optimal return  maze.go    OptimalValue                    TestOptimalReturn  optimal-return
 //
 // # Readings
 //
@@ -227,7 +230,8 @@ func (paperLearner) update(a *Agent) error {
 	a.losses.critic, a.losses.head = a.pun.learn(b) // Equations 2 and 4
 	a.sampler.prioritize(a.pun.heads, b)            // Equation 7
 	a.pun.follow()                                  // Equation 3
-	a.losses.policy = a.learnPolicy(b.x)            // DDPG
+	a.losses.policy = a.policyGradient(b.x)         // DDPG
+	a.policy.adam.step()                            // DDPG
 	a.policy.follow(a.workers)                      // Equation 3
 	return a.checkLosses()
 }
