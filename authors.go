@@ -46,37 +46,27 @@ func (l *authorsLearner) update(a *Agent) error {
 		smooth(b.next.row(r)[b.next.cols-a.sizes.Action:], targetNoise, a.learning.Rand)
 	}
 	u.heads.targets(u, b, a.learning)
-	a.losses.critic = l.learnCritics(u, b)
+	a.losses.critic = l.gradients(u, b, u.criticTerm)
+	l.descend(u, true, false)
 	a.sampler.prioritize(u.heads, b)
 	u.follow()
-	a.losses.head = l.learnHeads(u, &l.headBatch)
-	a.losses.policy = a.learnPolicy(l.policyBatch.x)
+	a.losses.head = l.gradients(u, &l.headBatch, u.headTerm)
+	l.descend(u, false, true)
+	a.losses.policy = a.policyGradient(l.policyBatch.x)
+	a.policy.adam.step()
 	a.policy.follow(a.workers)
 	return a.checkLosses()
 }
 
-// learnCritics takes the critics' step, in which the heads' layers stay.
-func (l *authorsLearner) learnCritics(u *ensemble, b *batch) (loss float64) {
+// gradients sets the gradients of one term for all critics, in whose step the layers of
+// the other term stay, and returns the mean loss.
+func (l *authorsLearner) gradients(u *ensemble, b *batch, t term) (loss float64) {
 	for i, c := range u.critics {
 		clear(c.gradient.params)
-		ξ := c.q.latent(u.pass, b.x)
+		one, ξ := u.oneGradient(i, b, t)
+		loss += one
 		u.predict(i, b.predictions[i], ξ) // for priorities
-		loss += u.criticTerm(i, b, ξ, epilogue{mask: ξ})
-		c.q.backward(u.pass, c.gradient.q, len(c.q.layers)-1)
 	}
-	l.descend(u, true, false)
-	return loss / float64(len(u.critics))
-}
-
-// learnHeads takes the heads' step, which moves the backbones, too.
-func (l *authorsLearner) learnHeads(u *ensemble, b *batch) (loss float64) {
-	for i, c := range u.critics {
-		clear(c.gradient.params)
-		ξ := c.q.latent(u.pass, b.x)
-		loss += u.headTerm(i, b, ξ, epilogue{mask: ξ})
-		c.q.backward(u.pass, c.gradient.q, len(c.q.layers)-1)
-	}
-	l.descend(u, false, true)
 	return loss / float64(len(u.critics))
 }
 

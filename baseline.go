@@ -8,7 +8,8 @@ import (
 // This file is what the paper compares QTA and its parts with, but for MEGA and VDS:
 // HER's goals, the noise of Figure 4, priorities by TD error (Figure 3), and for
 // Figure 6 the disagreement of Q-values, Bootstrapped Q-networks and Deep Ensembles;
-// and the learner of all whose update is not the paper's.
+// and the learner and the explorer of all whose updates or random actions are not the
+// paper's.
 
 // desiredGoals is HER (Andrychowicz et al., 2017) without a curriculum: the
 // environment's goal, for the whole episode.
@@ -93,13 +94,56 @@ func (s tdReplay) prioritize(h heads, b *batch) {
 	s.update(b)
 }
 
+// An otherExplorer is the paper's, but for random actions: they may have another
+// probability, as in MEGA's and the authors' code.
+//
+// Reading R54: in the initial random steps the goals are random, and the actions the
+// policy's; in MEGA's code the actions are uniform.
+type otherExplorer struct {
+	paperExplorer
+	uniform int // environment steps with uniformly random actions
+}
+
+func (e otherExplorer) explore(a *Agent, action []float64) {
+	if e.perturb(a, action) {
+		uniformAction(action, a.exploration.Rand)
+	}
+}
+
+// perturb is [Agent.perturb] after the first steps.
+func (e otherExplorer) perturb(a *Agent, action []float64) (random bool) {
+	return a.step < e.uniform || a.perturb(action, e.probability(a))
+}
+
+// probability returns the probability of a random action. An agent that has arrived
+// has nothing left to lose, as in "first return, then explore" (Ecoffet et al., 2021).
+//
+// Differs D6: in the table it is 0.3, in the authors' code 0.2 once a first goal is
+// reached. In [Beyond] it is then 0.1 on the way to an episode's first goal, which
+// leaves more of its 50 steps for the way, and 0.8 after it, so that the heads see
+// random actions, about which Equation 5 asks, where they know least.
+func (otherExplorer) probability(a *Agent) float64 {
+	p, now := &a.params, a.params.RandomAction
+	if a.goalsReached > 0 { // and so an episode's first
+		now = p.RandomActionLater
+	}
+	if m, ok := a.curriculum.(*megaCurriculum); ok {
+		return now + float64(megaGoalRandom*float64(m.stepsAtGoal))
+	}
+	if p.RandomActionReached > 0 && (a.reached || !a.firstGoal) {
+		return p.RandomActionReached
+	}
+	return now
+}
+
 // An otherLearner is the paper's, but for what critics and heads learn, for whether
-// Equation 4's gradient reaches the backbone (PredictiveGradient), and for how often
-// the targets follow, as in MEGA's code and in VDS's.
+// Equation 4's gradient reaches the backbone (PredictiveGradient), for how often the
+// targets follow, as in MEGA's code and in VDS's, and for MEGA's limit to gradients.
 type otherLearner struct {
 	paperLearner
-	oneBackbone bool // all critics share it
-	targetEvery int  // updates from one step of the targets to the next
+	oneBackbone bool    // all critics share it
+	targetEvery int     // updates from one step of the targets to the next
+	limit       float32 // largest magnitude of an element of a gradient; 0: none
 }
 
 func (l *otherLearner) update(a *Agent) error {
@@ -116,7 +160,9 @@ func (l *otherLearner) update(a *Agent) error {
 	if follow {
 		u.follow()
 	}
-	a.losses.policy = a.learnPolicy(b.x)
+	a.losses.policy = a.policyGradient(b.x)
+	l.clip(a.policy.gradient.params)
+	a.policy.adam.step()
 	if follow {
 		a.policy.follow(a.workers)
 	}
@@ -135,18 +181,26 @@ func (l *otherLearner) learn(u *ensemble, b *batch) (criticLoss, headLoss float6
 	return criticLoss / G, headLoss / G
 }
 
-// gradients is [ensemble.gradients], or without the head's part in the backbone's, which
-// the critic's then overwrites.
+// gradients is [ensemble.gradients], or without the head's part in the backbone's.
 func (l *otherLearner) gradients(u *ensemble, i int, b *batch) (criticLoss, headLoss float64) {
 	if u.params.PredictiveGradient == "joint" {
 		return u.gradients(i, b)
 	}
+	criticLoss, ξ := u.oneGradient(i, b, u.criticTerm)
+	return criticLoss, u.headTerm(i, b, ξ, epilogue{})
+}
+
+// A term is [ensemble.criticTerm] or [ensemble.headTerm].
+type term func(i int, b *batch, ξ matrix, e epilogue) float64
+
+// oneGradient sets the gradients of a single term for critic i, and returns the loss
+// and ξ.
+func (u *ensemble) oneGradient(i int, b *batch, t term) (loss float64, ξ matrix) {
 	c := u.critics[i]
-	ξ := c.q.latent(u.pass, b.x)
-	headLoss = u.headTerm(i, b, ξ, epilogue{})
-	criticLoss = u.criticTerm(i, b, ξ, epilogue{mask: ξ})
+	ξ = c.q.latent(u.pass, b.x)
+	loss = t(i, b, ξ, epilogue{mask: ξ})
 	c.q.backward(u.pass, c.gradient.q, len(c.q.layers)-1)
-	return criticLoss, headLoss
+	return loss, ξ
 }
 
 // descend takes a step of the critics' optimizers, of the heads', or of both.
@@ -155,12 +209,25 @@ func (l *otherLearner) descend(u *ensemble, critics, heads bool) {
 		u.sumBackbones()
 	}
 	for _, c := range u.critics {
+		l.clip(c.gradient.params)
 		if critics {
 			c.adam.step()
 		}
 		if heads {
 			c.headAdam.step()
 		}
+	}
+}
+
+// clip limits each element of a gradient, before Adam sees it.
+//
+// Reading R65: the paper clips no gradient.
+func (l *otherLearner) clip(gradient []float32) {
+	if l.limit == 0 {
+		return
+	}
+	for i, g := range gradient {
+		gradient[i] = min(max(g, -l.limit), l.limit) // a NaN stays
 	}
 }
 

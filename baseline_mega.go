@@ -182,16 +182,6 @@ func (c *cutoff) adapt(least float64, outcomes []bool) bool {
 	return true
 }
 
-// clipGradients limits each element of the agent's gradients, as MEGA's code does.
-//
-// Reading R65: the paper clips no gradient.
-func (a *Agent) clipGradients() {
-	a.policy.adam.clip = megaGradient
-	for _, c := range a.pun.critics {
-		c.adam.clip, c.headAdam.clip = megaGradient, megaGradient
-	}
-}
-
 // replayGoal draws from the hindsight mix.
 //
 // Differs D15: all future steps are equally likely; MEGA's code rounds, which halves

@@ -113,18 +113,8 @@ func (v *vdsCurriculum) disagreement(a *Agent, goals [][]float64) []float64 {
 // valueDisagreement sets std to the population standard deviation of the
 // members' values of each candidate; q is members by candidates.
 func valueDisagreement(std []float64, q [][]float32) {
-	n := float64(len(q))
 	for k := range std {
-		mean, squares := 0.0, 0.0
-		for _, values := range q {
-			mean += float64(values[k])
-		}
-		mean /= n
-		for _, values := range q {
-			δ := float64(values[k]) - mean
-			squares += float64(δ * δ)
-		}
-		std[k] = math.Sqrt(squares / n)
+		std[k] = math.Sqrt(squaredDeviations(q, k) / float64(len(q)))
 	}
 }
 
@@ -146,9 +136,8 @@ func (v *vdsCurriculum) endEpisode(a *Agent) error {
 			q := u.targetValue(b.next, i)
 			TDTarget(b.y, b.r, q, q, u.params.Discount)
 			a.pun.clipReturns(b.y)
-			ξ := c.q.latent(u.pass, b.x)
-			loss += u.criticTerm(i, b, ξ, epilogue{mask: ξ})
-			c.q.backward(u.pass, c.gradient.q, len(c.q.layers)-1)
+			one, _ := u.oneGradient(i, b, u.criticTerm)
+			loss += one
 			c.adam.step()
 		}
 	}

@@ -2,27 +2,23 @@ package qta
 
 import "math"
 
-// This file holds options that neither the paper nor its authors' code has, but for
-// two probabilities of the explorer. [Beyond] turns them on; results/ has what each
+// This file holds options that neither the paper nor another code has. [Beyond] turns
+// them on, and gives otherExplorer and scheduled other numbers; results/ has what each
 // saves.
 
-// heldExplorer explores as the paper does, but for random actions: they have another
-// probability, as in MEGA's and the authors' code, and once the agent has arrived they
-// may be held (RandomActionHeld): each is the one before it, until a step with it is
-// much shorter than usual, as at an obstacle.
+// A heldExplorer holds random actions once the agent has arrived (RandomActionHeld):
+// each is the one before it, until a step with it is much shorter than usual, as at an
+// obstacle.
 //
 // Differs D24: the paper draws a random action anew in each step. Single ones
 // lead back and forth, and half of them end at a wall; a held one crosses free
 // space.
-//
-// Reading R54: in the initial random steps the goals are random, and the actions the
-// policy's; in MEGA's code the actions are uniform.
 type heldExplorer struct {
-	uniform int       // environment steps with uniformly random actions
-	action  []float64 // to hold; nil if none is held
-	held    bool      // action is to be taken again
-	taken   bool      // the running step takes it
-	stride  float64   // a running mean of the length of all steps, in the goal's unit
+	otherExplorer
+	action []float64 // to hold
+	held   bool      // action is to be taken again
+	taken  bool      // the running step takes it
+	stride float64   // a running mean of the length of all steps, in the goal's unit
 }
 
 // strideDecay is the share of itself that the mean of lengths keeps in a step:
@@ -30,46 +26,17 @@ type heldExplorer struct {
 const strideDecay = 0.98
 
 func (w *heldExplorer) explore(a *Agent, action []float64) {
-	p, rng := &a.params, a.exploration.Rand
-	if a.step < w.uniform {
-		uniformAction(action, rng)
-		return
-	}
-	for i := range action {
-		action[i] = min(max(action[i]+float64(p.ActionNoise*normal(rng)), -1), 1)
-	}
-	switch {
-	case rng.Float64() >= w.probability(a):
-	case p.RandomActionHeld == 0 || a.firstGoal && !a.reached: // on the way to an episode's first goal
-		uniformAction(action, rng)
+	switch random := w.perturb(a, action); {
+	case !random:
+	case a.step < w.uniform || a.firstGoal && !a.reached: // on the way to an episode's first goal
+		uniformAction(action, a.exploration.Rand)
 	default:
 		if !w.held {
-			uniformAction(w.action, rng)
+			uniformAction(w.action, a.exploration.Rand)
 		}
 		w.held, w.taken = true, true
 		copy(action, w.action)
 	}
-}
-
-// probability returns the probability of a random action. An agent that has arrived
-// has nothing left to lose, as in "first return, then explore" (Ecoffet et al., 2021).
-//
-// Differs D6: in the table it is 0.3, in the authors' code 0.2 once a first goal is
-// reached. In [Beyond] it is then 0.1 on the way to an episode's first goal, which
-// leaves more of its 50 steps for the way, and 0.8 after it, so that the heads see
-// random actions, about which Equation 5 asks, where they know least.
-func (w *heldExplorer) probability(a *Agent) float64 {
-	p, now := &a.params, a.params.RandomAction
-	if a.goalsReached > 0 { // and so an episode's first
-		now = p.RandomActionLater
-	}
-	if m, ok := a.curriculum.(*megaCurriculum); ok {
-		return now + float64(megaGoalRandom*float64(m.stepsAtGoal))
-	}
-	if p.RandomActionReached > 0 && (a.reached || !a.firstGoal) {
-		return p.RandomActionReached
-	}
-	return now
 }
 
 // stepped drops a held action if the latest step was short, or an episode's last.
@@ -88,12 +55,7 @@ func (w *heldExplorer) stepped(a *Agent) {
 	w.stride = float64(strideDecay*w.stride) + float64((1-strideDecay)*length)
 }
 
-func (w *heldExplorer) saved() saved {
-	if w.action == nil {
-		return nil
-	}
-	return saved{w.action, &w.held, &w.stride}
-}
+func (w *heldExplorer) saved() saved { return saved{w.action, &w.held, &w.stride} }
 
 // practice begins some episodes with the environment's goal (FirstGoalDesired), once
 // a step of the run has ended there: as OMEGA (Pitis et al., 2020) moves from the
@@ -135,7 +97,8 @@ func newAverage(u *ensemble, l learner) *average {
 	for _, c := range u.critics {
 		net := newCriticNet(u.widths, u.width)
 		copy(net.params, c.params)
-		asked.critics = append(asked.critics, &critic{criticNet: net, follower: follower{target: net.params, online: c.params}})
+		f := follower{target: net.params, online: c.params}
+		asked.critics = append(asked.critics, &critic{criticNet: net, follower: f})
 	}
 	return &average{learner: l, ensemble: &asked}
 }

@@ -115,7 +115,7 @@ func TestRandomActionHeld(t *testing.T) {
 			}
 			stride = 0.98*stride + 0.02*length
 		}
-		if h := a.explorer.(*heldExplorer); fraction > 0 { // within an episode, after a step that is short beside the others
+		if h, ok := a.explorer.(*heldExplorer); ok { // within an episode, after a step that is short beside the others
 			for _, taken := range []bool{false, true} {
 				a.step, h.held, h.taken, h.stride = 55, true, taken, 1e9
 				if h.stepped(a); h.held == taken {
@@ -133,7 +133,7 @@ func TestRandomActionOfMEGA(t *testing.T) {
 		p.Curriculum = "mega"
 		p.RandomAction, p.RandomActionLater, p.RandomActionReached, p.RandomActionHeld = 0, 0, 0, 0
 	})
-	w := a.explorer.(*heldExplorer)
+	w := a.explorer.(otherExplorer)
 	trainScripted(t, a, &scriptedEnv{place: func(int, int) float64 { return 0 }}, 25, func() error {
 		if got, want := w.probability(a), 0.1*float64(a.step%10); want > 0 && math.Abs(got-want) > 1e-15 {
 			t.Errorf("with MEGA: probability %v after step %d, want %v", got, a.step, want)

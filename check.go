@@ -432,9 +432,9 @@ var equations = []equation{
 		Polyak(target.params, online.params, in.number("rho"))
 		out("target", target.layers)
 	}},
-	{"policy-gradient", nil, "Agent.learnPolicy", "actor critics s g action_l2", func(in vector, out output) {
+	{"policy-gradient", nil, "Agent.policyGradient", "actor critics s g action_l2", func(in vector, out output) {
 		a, b := in.learner()
-		out("loss", a.learnPolicy(b.x))
+		out("loss", a.policyGradient(b.x))
 		out("grad", a.policy.gradient.layers)
 	}},
 	{"predictive-loss", []int{4}, "PredictiveLoss", "form critics heads s g a s_next", checkPredictiveLoss},

@@ -40,26 +40,26 @@ func (π *policy) act(network *mlp, x matrix) matrix {
 	return actions
 }
 
-// learnPolicy is one step of the policy on a minibatch, B rows of s, g and a, whose
-// action columns it overwrites. It descends
+// policyGradient sets the gradient of the policy's loss on a minibatch, B rows of s, g
+// and a, whose action columns it overwrites:
 //
 //	-1/B Σ 1/G Σ_i Q_i(s, π(s, g), g) + l2 · mean(a²)
 //
-// and returns that loss. The mean of a² is over the batch and the action's
+// It returns that loss. The mean of a² is over the batch and the action's
 // components.
 //
 // It implements the policy's update of DDPG, Algorithm 1.
 //
 // Reading R19: the policy climbs the mean of the G critics, as the authors' code
 // does; the paper says "as in DDPG", which has one critic.
-func (a *Agent) learnPolicy(x matrix) float64 {
+func (a *Agent) policyGradient(x matrix) float64 {
 	π := a.policy
 	actions := π.act(π.net, x)
 
 	// dz becomes dL/da, and then the gradient before the tanh.
 	dz := π.pass.dx[len(π.net.layers)].slice(0, x.rows)
 	q := a.pun.actionGradient(dz, x)
-	l2 := float32(π.params.ActionL2)
+	l2 := float32(a.params.ActionL2)
 	n := float32(x.rows * actions.cols)
 	square := 0.0
 	for i, v := range actions.data[:x.rows*actions.cols] {
@@ -67,8 +67,7 @@ func (a *Agent) learnPolicy(x matrix) float64 {
 		square += float64(float64(v) * float64(v))
 	}
 	π.net.backward(π.pass, π.gradient, len(π.net.layers))
-	π.adam.step()
-	return float64(π.params.ActionL2*square)/float64(n) - q
+	return float64(a.params.ActionL2*square)/float64(n) - q
 }
 
 // actionGradient sets da, B by action, to the gradient of 1/B Σ 1/G Σ_i Q_i(x)
@@ -105,24 +104,29 @@ type explorer interface {
 // paperExplorer is the paper's, by two rows of the table.
 type paperExplorer struct{}
 
-// explore adds Gaussian noise of standard deviation ε to each component, clipped
-// to [-1, 1]; and with the probability of a random action it takes a uniformly
-// random one instead.
-//
-// Reading R20: the table's ε is the standard deviation of the noise and p_random
-// action the probability of replacing the action, as in HER's code and the authors'.
+// explore adds noise to the action; and with the probability of a random action it
+// takes a uniformly random one instead.
 func (paperExplorer) explore(a *Agent, action []float64) {
-	rng := a.exploration.Rand
-	for i := range action {
-		action[i] = min(max(action[i]+float64(a.params.ActionNoise*normal(rng)), -1), 1)
-	}
-	if rng.Float64() < a.params.RandomAction {
-		uniformAction(action, rng)
+	if a.perturb(action, a.params.RandomAction) {
+		uniformAction(action, a.exploration.Rand)
 	}
 }
 
 func (paperExplorer) stepped(*Agent) {}
 func (paperExplorer) saved() saved   { return nil }
+
+// perturb adds Gaussian noise of standard deviation ε to each component, clipped to
+// [-1, 1], and reports, with probability p, that a random action takes its place.
+//
+// Reading R20: the table's ε is the standard deviation of the noise and p_random
+// action the probability of replacing the action, as in HER's code and the authors'.
+func (a *Agent) perturb(action []float64, p float64) (random bool) {
+	ε, rng := a.params.ActionNoise, a.exploration.Rand
+	for i := range action {
+		action[i] = min(max(action[i]+float64(ε*normal(rng)), -1), 1)
+	}
+	return rng.Float64() < p
+}
 
 // uniformAction draws an action from the action space, [-1, 1] in each
 // component.
@@ -139,7 +143,6 @@ type policy struct {
 	follower
 	gradient *mlp
 	adam     *adam
-	params   *Params
 	pass     *pass
 }
 
@@ -150,7 +153,6 @@ func newPolicy(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *policy {
 		net:      newMLP(make([]float32, n), widths),
 		target:   newMLP(make([]float32, n), widths),
 		gradient: newMLP(make([]float32, n), widths),
-		params:   p,
 		pass:     newPass(widths, w),
 	}
 	π.adam = newAdam(π.net.params, π.gradient.params, p.ActorRate, w)

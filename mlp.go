@@ -260,7 +260,6 @@ type adam struct {
 
 	params, gradient []float32
 
-	clip  float64 // largest magnitude of an element of the gradient; 0: none
 	decay float64 // times the parameters, added to the gradient; 0 in the paper
 
 	c adamCoefficients // of the step under way, for do
@@ -278,14 +277,8 @@ func newAdam(params, gradient []float32, rate float64, w *workers) *adam {
 //	m = β₁ m + (1-β₁) g    v = β₂ v + (1-β₂) g²
 //	params -= rate · m/(1-β₁ᵗ) / (√(v/(1-β₂ᵗ)) + ε)
 //
-// with g the gradient, clipped before Adam sees it, plus decay times params.
+// with g the gradient plus decay times params.
 func (a *adam) step() {
-	if a.clip > 0 {
-		bound := float32(a.clip)
-		for i, g := range a.gradient {
-			a.gradient[i] = min(max(g, -bound), bound) // a NaN stays
-		}
-	}
 	a.beta1 = float64(a.beta1 * adamBeta1) // converted: not fused with what follows
 	a.beta2 = float64(a.beta2 * adamBeta2)
 	a.c = adamCoefficients{

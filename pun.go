@@ -127,19 +127,25 @@ func HeadDeviation(u []float64, heads [][]float32, width int) {
 	for r := range u {
 		sum, first := 0.0, r*(len(heads[0])/len(u))
 		for c := first; c < first+width; c++ {
-			mean, squares := 0.0, 0.0
-			for _, p := range heads {
-				mean += float64(p[c])
-			}
-			mean /= G
-			for _, p := range heads {
-				δ := float64(p[c]) - mean
-				squares += float64(δ * δ)
-			}
-			sum += math.Sqrt(squares / max(G-1, 1))
+			sum += math.Sqrt(squaredDeviations(heads, c) / max(G-1, 1))
 		}
 		u[r] = sum / float64(width)
 	}
+}
+
+// squaredDeviations returns the sum, over the members, of the squared deviation of
+// their numbers at k from the mean of these.
+func squaredDeviations(members [][]float32, k int) (sum float64) {
+	mean := 0.0
+	for _, values := range members {
+		mean += float64(values[k])
+	}
+	mean /= float64(len(members))
+	for _, values := range members {
+		δ := float64(values[k]) - mean
+		sum += float64(δ * δ)
+	}
+	return sum
 }
 
 // An ensemble is the critics with their heads, and what learning needs.
@@ -169,7 +175,7 @@ type heads interface {
 	predicted(r *replay, i int) []float64                      // what a head is to predict of transition i
 	targets(u *ensemble, b *batch, rng stream)                 // Equation 1, with s', g' and a' in b.next
 	lesson(i int, b *batch) (y, w []float32)                   // the targets of critic i, and their weights
-	loss(i int, dp, p matrix, b *batch) float64                // Equation 4 of head i at its outputs p, with the gradient dp
+	loss(i int, dp, p matrix, b *batch) float64                // Equation 4 of head i at its outputs p; dp: its gradient
 	deviation(u []float64, outputs [][]float32, predicted int) // sets u to how far outputs are apart
 }
 

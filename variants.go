@@ -15,11 +15,8 @@ func (a *Agent) assemble(rng *rand.Rand) {
 	if p.Uncertainty == "bootstrap" {
 		a.pun.shareBackbone()
 	}
-	switch p.Learner {
-	case "authors":
+	if p.Learner == "authors" {
 		a.pun.authorsEnsemble()
-	case "mega":
-		a.clipGradients()
 	}
 
 	a.curriculum = newCurriculum(p, a.sizes, a.seed, w)
@@ -69,7 +66,7 @@ func newLearner(p *Params, h heads) learner {
 	case p.Learner == "authors":
 		return &authorsLearner{otherLearner: other}
 	case p.Learner == "mega":
-		other.targetEvery = megaTargetEvery
+		other.targetEvery, other.limit = megaTargetEvery, megaGradient
 		return &other
 	case p.Learner == "vds":
 		other.targetEvery = vdsAgentUpdates
@@ -125,18 +122,17 @@ func newEstimator(p *Params, asked *ensemble) (e estimator) {
 }
 
 // newExplorer returns the explorer that p names.
-func newExplorer(p *Params, sizes Sizes) (e explorer) {
-	e = paperExplorer{}
-	if p.Curriculum == "mega" || p.Learner == "mega" || p.RandomActionLater != p.RandomAction ||
-		p.RandomActionReached > 0 || p.RandomActionHeld > 0 {
-		w := new(heldExplorer)
-		if p.Learner == "mega" {
-			w.uniform = p.InitialSteps
-		}
-		if p.RandomActionHeld > 0 {
-			w.action = make([]float64, sizes.Action)
-		}
-		e = w
+func newExplorer(p *Params, sizes Sizes) explorer {
+	var other otherExplorer
+	if p.Learner == "mega" {
+		other.uniform = p.InitialSteps
 	}
-	return e
+	switch {
+	case p.RandomActionHeld > 0:
+		return &heldExplorer{otherExplorer: other, action: make([]float64, sizes.Action)}
+	case p.Curriculum == "mega" || p.Learner == "mega" || p.RandomActionLater != p.RandomAction ||
+		p.RandomActionReached > 0:
+		return other
+	}
+	return paperExplorer{}
 }
