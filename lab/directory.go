@@ -15,19 +15,18 @@ import (
 )
 
 // A directory is a run's, locked. Nothing is written outside of it or through a
-// link: what is written is renamed to its place.
+// link: what is written is renamed to its place. Its name may change meanwhile, or the
+// working directory.
 type directory struct {
-	path     string // as it was given
-	absolute string // the same, wherever an environment changes the working directory to
-	root     *os.Root
-	lock     *os.File
+	path string // as it was given
+	root *os.Root
+	lock *os.File
 }
 
 // claim makes a run's directory where there is none, and locks it, where its file
 // system has locks.
 func claim(path string, warn func(string)) (*directory, error) {
-	absolute, err := filepath.Abs(path)
-	if err = cmp.Or(err, os.MkdirAll(path, 0o777)); err != nil {
+	if err := os.MkdirAll(path, 0o777); err != nil {
 		return nil, words.BadFile(err, "directory %s cannot be made: %w; name another one", path, words.Cause(err))
 	}
 	if err := ours(path); err != nil {
@@ -37,7 +36,7 @@ func claim(path string, warn func(string)) (*directory, error) {
 	if err != nil {
 		return nil, words.BadFile(err, "directory %s cannot be opened: %w", path, words.Cause(err))
 	}
-	d := &directory{path: path, absolute: absolute, root: root}
+	d := &directory{path: path, root: root}
 	if d.lock, err = root.OpenFile(LockFile, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
 		root.Close()
 		return nil, words.BadFile(err, "%s cannot be written: %w; name another directory",
@@ -85,15 +84,6 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// held returns an error if another directory has the name of the one that was locked.
-func (d *directory) held() error {
-	here, _ := os.Stat(filepath.Join(d.absolute, LockFile))
-	if ours, _ := d.lock.Stat(); os.SameFile(here, ours) { // not if one is gone
-		return nil
-	}
-	return fmt.Errorf("the directory %s was moved or replaced while the run worked in it; nothing more is written", d.path)
-}
-
 // temporary ends the name of a file that is being written.
 const temporary = ".tmp"
 
@@ -102,9 +92,6 @@ const temporary = ".tmp"
 // that, and the one before it becomes agent.qta.previous, so that at every moment one
 // of the two is whole, after a loss of power, too.
 func (d *directory) write(name string, data []byte) (err error) {
-	if err := d.held(); err != nil {
-		return err
-	}
 	defer func() {
 		if err != nil {
 			d.root.Remove(name + temporary)

@@ -180,6 +180,7 @@ func newSession(d *directory, env, evaluation qta.Env, o *Options) (*session, er
 	id := o.Identity(evaluation)
 	id.Code = Code(id.Params)
 	run, err := load(d.path)
+	before, _ := ReadRecord(filepath.Join(d.path, RecordFile)) // one that cannot be read is made again
 	if err != nil {
 		return nil, err
 	} else if run == nil && len(id.Map) == 0 && !o.Unchecked {
@@ -211,8 +212,7 @@ func newSession(d *directory, env, evaluation qta.Env, o *Options) (*session, er
 			return nil, err
 		}
 	}
-	s := &session{Options: o, dir: d, env: evaluation, agent: run.Agent, state: run.state}
-	s.before, _ = ReadRecord(filepath.Join(d.absolute, RecordFile)) // one that cannot be read is made again
+	s := &session{Options: o, dir: d, env: evaluation, agent: run.Agent, state: run.state, before: before}
 	if err := s.state.draws(evaluation, run.Agent); err != nil {
 		return nil, err
 	}
@@ -399,9 +399,6 @@ func (s *session) end() error {
 func (s *session) fail(err error) error {
 	s.record.State, s.record.Outcome.Message = Failed, words.Bare(err)
 	s.draw() // if that fails too, err is the one to report
-	if s.dir.held() != nil {
-		return fmt.Errorf("%w; its last save is from step %d", err, s.saved)
-	}
 	return fmt.Errorf("%w; the save from step %d is kept in %s", err, s.saved, s.dir.path)
 }
 

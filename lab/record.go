@@ -365,8 +365,7 @@ func idle(p qta.Params, name string) bool {
 }
 
 // ReadRecord reads a run.json, or a file like it. Errors wrap [fs.ErrNotExist]
-// where there is none, and [errors.ErrUnsupported] where another version of the
-// laboratory has written it.
+// where there is none.
 func ReadRecord(path string) (*Record, error) {
 	data, err := words.ReadFile(path, words.MostText)
 	if err != nil {
@@ -401,15 +400,10 @@ func sealed(body []byte) []byte {
 // decodeRecord reads the text of a run.json.
 func decodeRecord(data []byte) (*Record, error) {
 	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) // as Git for Windows ends lines
-	var head struct{ Format int }
-	if err := json.Unmarshal(data, &head); err == nil && head.Format == 0 {
+	body, _, found := bytes.Cut(data, []byte(checksumBefore))
+	if !found {
 		return nil, errors.New("it is not the record of a run")
-	} else if err == nil && head.Format != recordFormat {
-		return nil, fmt.Errorf("its format is %d, this program reads %d: %w", head.Format, recordFormat,
-			errors.ErrUnsupported)
-	}
-	body, _, _ := bytes.Cut(data, []byte(checksumBefore))
-	if !bytes.Equal(sealed(body), data) {
+	} else if !bytes.Equal(sealed(body), data) {
 		return nil, errors.New("damaged or edited: its checksum is wrong")
 	}
 	// A parameter that a record does not name is younger, and until then all runs had its
@@ -427,6 +421,9 @@ func decodeRecord(data []byte) (*Record, error) {
 
 // check refuses a record that no run has.
 func (r *Record) check() error {
+	if r.Format != recordFormat {
+		return fmt.Errorf("its format is %d, this program reads %d", r.Format, recordFormat)
+	}
 	if !slices.Contains([]string{Running, Stopped, Solved, Finished, Failed}, r.State) {
 		return fmt.Errorf("state is %q", r.State)
 	}
