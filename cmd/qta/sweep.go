@@ -43,7 +43,7 @@ func sweepCommand(flags *flag.FlagSet) func(call) error {
 	figure := flags.String("figure", "", "print the sweep file for figure `N` of the paper: 2, 3, 4, 5 or 6")
 	seeds := wholeNumber(flags, "seeds", 0, 1, 100, "with -figure: seeds 1 to `N` (12, for Figure 5: 1)")
 	mazes := flags.String("mazes", "", "with -figure: a `LIST` of mazes instead of the figure's, such as 4x5,1U5")
-	params := flags.String("params", "", "with -figure: the parameter set that its methods change, `NAME|FILE` "+
+	params := flags.String("params", "", "with -figure: the parameter set `NAME` that its methods change "+
 		"(default paper, and their authors' sets for MEGA and VDS)")
 	steps := wholeNumber(flags, "steps", 150_000, 1, lab.MaxSteps, "with -figure: train each run for at most `N` steps")
 	return func(c call) error {
@@ -111,16 +111,13 @@ func parseSweep(text, out string) (cells []cell, err error) {
 		return nil, fmt.Errorf("line %d: there is no cell; want the flags of a run on each line, "+
 			"such as -maze 1U5 -seed 1", max(number, 1))
 	}
-	path := func(c cell) string { return c.name + string(filepath.Separator) }
-	sorted := slices.SortedStableFunc(slices.Values(cells), func(a, b cell) int { return strings.Compare(path(a), path(b)) })
-	for i, c := range sorted[1:] {
-		if before := sorted[i]; strings.HasPrefix(path(c), path(before)) {
-			if before.line > c.line {
-				before, c = c, before
-			}
-			return nil, fmt.Errorf("line %d: its directory %s is also line %d's, or one is inside the other; "+
-				"change the seed or name one with -out", c.line, c.name, before.line)
+	lines := map[string]int{} // of a directory
+	for _, c := range cells {
+		if line, taken := lines[c.name]; taken {
+			return nil, fmt.Errorf("line %d: its directory %s is also line %d's; change the seed or name one with -out",
+				c.line, c.name, line)
 		}
+		lines[c.name] = c.line
 	}
 	return cells, nil
 }
