@@ -237,13 +237,9 @@ func rewardProblem(env Env, s State, other playedStep) string {
 // [GoalSampler]'s. Scaled panics if a number of a pair is not finite, as the bounds of
 // some simulators are.
 func Scaled(env Env, observations, goals [][2]float64) Env {
-	for i, pair := range slices.Concat(observations, goals) {
+	for _, pair := range slices.Concat(observations, goals) {
 		if !finite(pair[0]) || !finite(pair[1]) {
-			name := "observations"
-			if i >= len(observations) {
-				name, i = "goals", i-len(observations)
-			}
-			panic(fmt.Sprintf("qta: Scaled: pair %d of %s is %v; want finite numbers", i, name, pair))
+			panic(fmt.Sprintf("qta: Scaled: a pair is %v; want finite numbers", pair))
 		}
 	}
 	return &scaled{env, observations, goals}
