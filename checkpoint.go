@@ -212,12 +212,10 @@ func openCheckpoint(magic string, data []byte) (h header, state []byte, err erro
 func (h *header) fits(length int) bool {
 	// Of each weight a target and two moments are saved too, as float32. What is
 	// wrong with parameters or sizes is found before anything is made.
-	s := h.Sizes
-	networks := float64(16 * criticWeights(&h.Params, s))
-	transitions := float64(8 * float64(h.Step) * float64(s.Observation+s.Goal+s.Action))
-	log := float64(8 * 10 * float64(h.Evaluations)) // of ten numbers each
+	transition := float64(h.Sizes.Observation + h.Sizes.Goal + h.Sizes.Action)
 	return min(h.Step, h.Evaluations, h.Attachment) >= 0 &&
-		max(networks, transitions, log, float64(h.Attachment)) <= float64(length)
+		max(16*criticWeights(&h.Params, h.Sizes), 8*float64(h.Step)*transition,
+			80*float64(h.Evaluations), float64(h.Attachment)) <= float64(length)
 }
 
 // criticWeights returns how many weights the critics have, without their last
