@@ -82,13 +82,6 @@ func (u *PUN) Targets(rewards []float64, next, goals, nextActions [][]float64) [
 	return y
 }
 
-// Value returns the mean over the critics of Q(s, a, g) for each transition.
-func (u *PUN) Value(observations, goals, actions [][]float64) []float64 {
-	x := newMatrix(len(observations), u.sizes.Observation+u.sizes.Goal+u.sizes.Action)
-	u.fill(x, observations, goals, actions)
-	return criticsMean(u.pun.valuesAt(x))
-}
-
 // Uncertainty returns the epistemic uncertainty, Equation 5, for each
 // observation and goal, in the observations' unit. The seed decides the d
 // random actions.

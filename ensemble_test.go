@@ -61,13 +61,6 @@ func TestPUNIsTheAgents(t *testing.T) {
 			if diff := cmp.Diff(a.Uncertainty(observations, goals, 8), u.Uncertainty(observations, goals, 8)); diff != "" {
 				t.Errorf("uncertainty (-agent +PUN):\n%s", diff)
 			}
-			var actions [][]float64
-			for k := range goals {
-				actions = append(actions, a.Act(observations[k], goals[k]))
-			}
-			if diff := cmp.Diff(a.Value(observations, goals), u.Value(observations, goals, actions)); diff != "" {
-				t.Errorf("values (-agent +PUN):\n%s", diff)
-			}
 		})
 	}
 }
@@ -142,7 +135,7 @@ func TestPUNPanics(t *testing.T) {
 	bad := [][]float64{{1, 2}, {3, 1e39}}
 	for name, f := range map[string]func(){
 		"a goal":                func() { u.Learn(s, a, a, s, y) },
-		"no actions":            func() { u.Value(s, nil, nil) },
+		"no actions":            func() { u.Learn(s, nil, nil, s, y) },
 		"a short target":        func() { u.Learn(s, nil, a, s, y[:1]) },
 		"a wide action":         func() { u.Learn(s, nil, s, s, y) },
 		"a narrow next":         func() { u.Learn(s, nil, a, a, y) },
@@ -160,7 +153,7 @@ func TestPUNPanics(t *testing.T) {
 		t.Error("the ensemble has changed")
 	}
 	for _, u := range []*PUN{u, learnedPUN(t, 0, 7)} {
-		if len(u.Value(nil, nil, nil))+len(u.Uncertainty(nil, nil, 1))+len(u.Targets(nil, nil, nil, nil)) != 0 {
+		if len(u.Uncertainty(nil, nil, 1))+len(u.Targets(nil, nil, nil, nil)) != 0 {
 			t.Error("about nothing a PUN says something")
 		}
 	}

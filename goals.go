@@ -319,17 +319,28 @@ func (a *Agent) achievableNow(candidates []int) []int {
 // as many goals as observations, of the agent's [Sizes] and of numbers up to
 // ±1e12.
 func (a *Agent) Value(observations, goals [][]float64) []float64 {
-	return criticsMean(a.policyValues(a.pun, observations, goals))
+	values := a.policyValues(a.pun, observations, goals)
+	mean := make([]float64, len(goals))
+	for _, q := range values {
+		for k, v := range q {
+			mean[k] += float64(v) / float64(len(values))
+		}
+	}
+	return mean
 }
 
 // policyValues returns the values that the critics of u give the policy's action in
 // each state with its goal: critics by states.
 func (a *Agent) policyValues(u *ensemble, states, goals [][]float64) [][]float32 {
-	x := a.rows(states, goals)
+	x, values := a.rows(states, goals), make([][]float32, len(u.critics))
 	for lo := 0; lo < x.rows; lo += askedRows {
-		a.policy.act(a.policy.net, x.slice(lo, min(lo+askedRows, x.rows)))
+		chunk := x.slice(lo, min(lo+askedRows, x.rows))
+		a.policy.act(a.policy.net, chunk)
+		for i, c := range u.critics {
+			values[i] = append(values[i], c.q.infer(u.pass, chunk).data[:chunk.rows]...)
+		}
 	}
-	return u.valuesAt(x)
+	return values
 }
 
 // rows returns rows of s and g, normalized, with room for an action. It panics

@@ -346,29 +346,6 @@ func (f *follower) follow(w *workers) { w.run(f, len(f.target), 16*len(f.target)
 
 func (f *follower) do(lo, hi int) { Polyak(f.target[lo:hi], f.online[lo:hi], f.ρ) }
 
-// valuesAt returns the critics' values at x, critics by rows.
-func (u *ensemble) valuesAt(x matrix) [][]float32 {
-	values := make([][]float32, len(u.critics))
-	for i, c := range u.critics {
-		for lo := 0; lo < x.rows; lo += askedRows {
-			chunk := x.slice(lo, min(lo+askedRows, x.rows))
-			values[i] = append(values[i], c.q.infer(u.pass, chunk).data[:chunk.rows]...)
-		}
-	}
-	return values
-}
-
-// criticsMean returns the mean over the critics of values, critics by rows.
-func criticsMean(values [][]float32) []float64 {
-	mean := make([]float64, len(values[0]))
-	for _, q := range values {
-		for k, v := range q {
-			mean[k] += float64(v) / float64(len(values))
-		}
-	}
-	return mean
-}
-
 // newEnsemble returns an ensemble with networks of the given sizes. Critics differ
 // only in their initial weights; targets start equal to their critics.
 func newEnsemble(p *Params, sizes Sizes, h heads, s shape, rng *rand.Rand, w *workers) *ensemble {
