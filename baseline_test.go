@@ -338,7 +338,8 @@ func twinScore(authors bool, p [][]float64) float64 {
 // An update's gradients are those of the twins' losses for its minibatches, wherever
 // Equation 4's goes, with weights that are the critics' alone (R2): for bootstrap of
 // the sum over the critics of their masked losses, as a function of one backbone; for
-// ensemble and PUN of each critic's, the former's with the Gaussian loss.
+// ensemble and PUN of each critic's, the former's with the Gaussian loss. It tests
+// QTA, Equation 2. It tests QTA, Equation 4.
 func TestGradients(t *testing.T) {
 	for _, changes := range []string{
 		"Uncertainty=bootstrap",
@@ -439,6 +440,15 @@ func TestGaussianLoss(t *testing.T) {
 		if !finite(loss+float64(dp[0])+float64(dp[1])) || z < 0 && math.Abs(loss/least-1) > 1e-9 {
 			t.Errorf("raw variance %v: loss %v, gradient %v", z, loss, dp)
 		}
+	}
+}
+
+// At a prediction without error the norm has no gradient; zero is right.
+func TestNormAtZero(t *testing.T) {
+	dp := []float32{1, 1, 1, 1}
+	loss := predictiveNorm(dp, []float32{1, 2, 3, 4}, []float32{1, 2, 0, 0}, 2)
+	if want := []float32{0, 0, 0.3, 0.4}; loss != 2.5 || !slices.Equal(dp, want) {
+		t.Errorf("loss %v and gradient %v, want 2.5 and %v", loss, dp, want)
 	}
 }
 

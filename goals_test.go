@@ -5,93 +5,17 @@ import (
 	"math"
 	"slices"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
-// TestEquation5 has deviations worked out by hand: of 1, 2, 3 it is 1, of
-// 0, 0, 6 the root of 12. It tests QTA, Equation 5.
-func TestEquation5(t *testing.T) {
-	u := make([]float64, 2)
-	HeadDeviation(u, [][]float32{{1, 0, 5, 7}, {2, 0, 5, 7}, {3, 6, 5, 7}}, 2)
-	if want := []float64{(1 + math.Sqrt(12)) / 2, 0}; math.Abs(u[0]-want[0]) > 1e-15 || u[1] != 0 {
-		t.Errorf("Equation 5: HeadDeviation = %v, want %v", u, want)
-	}
-	if HeadDeviation(u[:1], [][]float32{{3, 4}}, 2); u[0] != 0 {
-		t.Errorf("Equation 5: one head is %v apart", u[0])
-	}
-}
-
-// TestEquation6 has exact values. It tests QTA, Equation 6.
-func TestEquation6(t *testing.T) {
-	for _, test := range []struct {
-		ε    []float64
-		m, b float64
-		want []float64
-	}{
-		{[]float64{2, 3, 4}, 1, 1, []float64{2. / 9, 3. / 9, 4. / 9}},
-		{[]float64{0, 4, 8}, 4, -1, []float64{0, 0.25, 0.75}},
-		{[]float64{0, 4, 8}, 4, -4, []float64{1. / 3, 1. / 3, 1. / 3}},
-		{[]float64{0, 1, 2, 4}, 1, -2, []float64{0.25, 0.25, 0.25, 0.25}},
-		{[]float64{5, 5}, 626, -591, []float64{0.5, 0.5}},
-		{[]float64{5}, 626, -591, []float64{1}},
-		{[]float64{5}, 0, 1, []float64{1}},
-		{[]float64{1, 2}, -1, 1, []float64{1, 0}},
-		{nil, 1, 1, nil},
-	} {
-		p := slices.Clone(test.ε)
-		GoalProbabilities(p, p, test.m, test.b) // in place
-		if diff := cmp.Diff(test.want, p, approximately); diff != "" {
-			t.Errorf("Equation 6: ε = %v, m = %v, b = %v (-want +got):\n%s", test.ε, test.m, test.b, diff)
-		}
-	}
+// What is no number leaves no goal a chance that is one.
+func TestGoalProbabilitiesNaN(t *testing.T) {
 	for _, ε := range [][]float64{{1, math.NaN(), 2}, {-1e308, 0, 1e308}} {
 		p := make([]float64, 3)
 		if GoalProbabilities(p, ε, 1, 1); finite(p[0]) || finite(p[1]) || finite(p[2]) {
-			t.Errorf("Equation 6: ε = %v: probabilities %v, want NaN", ε, p)
+			t.Errorf("uncertainties %v: probabilities %v, want NaN", ε, p)
 		}
 	}
-	mustPanic(t, "Equation 6: three probabilities of two", func() { GoalProbabilities(make([]float64, 3), make([]float64, 2), 1, 1) })
-}
-
-// The least uncertainty becomes 0 and the largest 1; what is equal becomes 0. It
-// tests QTA, the scaling.
-func TestScaling(t *testing.T) {
-	for _, test := range []struct{ ε, want []float64 }{
-		{[]float64{2, 6, 3, 4}, []float64{0, 1, 0.25, 0.5}},
-		{[]float64{-1, -3}, []float64{1, 0}},
-		{[]float64{7, 7, 7}, []float64{0, 0, 0}},
-		{[]float64{7}, []float64{0}},
-		{[]float64{0, 1e-300}, []float64{0, 1}},
-	} {
-		got := slices.Repeat([]float64{9}, len(test.ε)) // from before
-		scaleUncertainty(got, test.ε)
-		if diff := cmp.Diff(test.want, got, approximately); diff != "" {
-			t.Errorf("the scaling: uncertainties %v (-want +got):\n%s", test.ε, diff)
-		}
-	}
-}
-
-// A candidate of exactly c T stays, and all stay where none reaches it. It tests
-// QTA, the threshold.
-func TestThreshold(t *testing.T) {
-	for _, test := range []struct {
-		q    []float64
-		want []int
-	}{
-		{[]float64{-9, -11, -10, -10.001, 0}, []int{0, 2, 4}},
-		{[]float64{-11, -12}, []int{0, 1}},
-		{[]float64{-10}, []int{0}},
-		{nil, []int{}},
-	} {
-		candidates := []int{}
-		for k := range test.q {
-			candidates = append(candidates, k)
-		}
-		if diff := cmp.Diff(test.want, Achievable(candidates, test.q, -0.5, 20)); diff != "" {
-			t.Errorf("the threshold: values %v (-want +got):\n%s", test.q, diff)
-		}
-	}
+	mustPanic(t, "three probabilities of two", func() { GoalProbabilities(make([]float64, 3), make([]float64, 2), 1, 1) })
 }
 
 // What has probability 0 is not drawn where probabilities add up to too little.
@@ -125,6 +49,7 @@ func TestCandidates(t *testing.T) {
 
 // The uncertainty of candidates, by the twins, in all that estimators do: of the
 // first goal of an episode and of later ones, also of more than are asked about at once.
+// It tests QTA, Equation 5.
 func TestSelection(t *testing.T) {
 	for _, changes := range []string{
 		"", "Learner=authors", "Candidates=1000", "Uncertainty=bootstrap", "Uncertainty=ensemble",

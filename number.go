@@ -14,7 +14,7 @@ import (
 // depend on the machine. Those below use only what IEEE 754 rounds in one way:
 // each product that is added is converted first, which forbids the compiler to
 // fuse the two, even across statements. TestNumberError holds the functions to
-// the bounds in their comments.
+// package math's, by an ulp or two more than the bounds in their comments.
 
 // ln 2 in two parts. The first has 28 bits, so that its product with an
 // exponent of a float64 is exact.

@@ -570,7 +570,7 @@ func (c tally) check(t *testing.T, what string) {
 // apart, and by Equation 6 from then on: with m = 4 and b = -1 the scaled
 // uncertainties of the candidates decide (TestCandidates), and for an episode's
 // first goal those whose mean value from the start is c T or more. It tests QTA,
-// Equation 6. It tests QTA, the threshold.
+// Equation 6. It tests QTA, the scaling. It tests QTA, the threshold.
 func TestGoalChoice(t *testing.T) {
 	const horizon = 5
 	places := []float64{2, 0, 4, 1, 3, 5} // the last, an episode's end, is no candidate
@@ -1012,7 +1012,7 @@ func TestStart(t *testing.T) {
 }
 
 // In the first update the largest step of a network, or of a head's own layer, is its
-// rate, as Adam's first step is; then targets follow by ρ.
+// rate, as Adam's first step is; then targets follow by ρ. It tests QTA, Equation 3.
 func TestRates(t *testing.T) {
 	p := changed("", tinyPreset(Paper()), "ActorRate=0.001 CriticRate=0.002 PredictiveRate=0.005 Polyak=0.9 LearningStarts=30").Params
 	var before map[string][]float32

@@ -5,69 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
-
-// TestEquation7 has exact values. It tests QTA, Equation 7.
-func TestEquation7(t *testing.T) {
-	for _, test := range []struct {
-		p    []float64
-		α    float64
-		want []float64
-	}{
-		{[]float64{1, 3}, 1, []float64{0.25, 0.75}},
-		{[]float64{1, 3}, 0, []float64{0.5, 0.5}},
-		{[]float64{1, 2, 0}, 2, []float64{0.2, 0.8, 0}},
-		{[]float64{4, 16, 25}, 0.5, []float64{2. / 11, 4. / 11, 5. / 11}},
-		{[]float64{7}, 0.6, []float64{1}},
-	} {
-		P := make([]float64, len(test.p))
-		SampleProbabilities(P, test.p, test.α)
-		if diff := cmp.Diff(test.want, P, approximately); diff != "" {
-			t.Errorf("Equation 7: priorities %v, α %v (-want +got):\n%s", test.p, test.α, diff)
-		}
-	}
-}
-
-var approximately = cmp.Comparer(func(x, y float64) bool { return math.Abs(x-y) <= 1e-12*(1+math.Abs(x)) })
-
-// TestEquation8 has exact values. It tests QTA, Equation 8.
-func TestEquation8(t *testing.T) {
-	for _, test := range []struct {
-		P        []float64
-		n        int
-		β, least float64
-		want     []float64
-	}{
-		{[]float64{0.5, 0.125}, 4, 1, 0, []float64{0.5, 2}},
-		{[]float64{0.5, 0.125}, 4, 1, 0.125, []float64{0.25, 1}},
-		{[]float64{0.5, 0.125}, 4, 0.5, 0.0625, []float64{math.Sqrt(0.125), math.Sqrt(0.5)}},
-		{[]float64{0.5, 0.125}, 4, 0, 0.125, []float64{1, 1}},
-	} {
-		w := make([]float64, len(test.P))
-		ImportanceWeights(w, test.P, test.n, test.β, test.least)
-		if diff := cmp.Diff(test.want, w, approximately); diff != "" {
-			t.Errorf("Equation 8: P %v, n %d, β %v, least %v (-want +got):\n%s", test.P, test.n, test.β, test.least, diff)
-		}
-	}
-}
-
-// β is linear between its two ends; the authors' code adds t/2e5. It tests QTA, the schedule of β.
-func TestBeta(t *testing.T) {
-	for _, test := range []struct {
-		p    Params
-		t    int
-		want float64
-	}{
-		{Paper(), 0, 0.3}, {Paper(), 100_000, 0.65}, {Paper(), 200_000, 1}, {Paper(), 10_000_000, 1},
-		{Authors(), 0, 0.3}, {Authors(), 70_000, 0.65}, {Authors(), 139_999, 0.3 + 139_999/2e5}, {Authors(), 150_000, 1},
-	} {
-		if got := PriorityBeta(test.t, test.p.PriorityBeta, test.p.PriorityBetaSteps); math.Abs(got-test.want) > 1e-12 {
-			t.Errorf("the schedule of β: β at step %d is %v, want %v", test.t, got, test.want)
-		}
-	}
-}
 
 var numberedSizes = Sizes{Observation: 2, Goal: 1, Action: 3}
 
@@ -129,18 +67,6 @@ func TestReplayGrows(t *testing.T) {
 	}
 	if b = numberedReplay(7, 5); !slices.Equal(b.action.at(6), []float64{6, 6, 6}) || cap(b.action.at(6)) != 3 {
 		t.Errorf("action 6 is %v", b.action.at(6))
-	}
-}
-
-// With u just below 1 the last step of the trajectory is drawn, and no later. It
-// tests QTA, hindsight.
-func TestHindsight(t *testing.T) {
-	for n := 1; n < 60; n++ {
-		for i := range n {
-			if first, last := futureStep(i, n, 0), futureStep(i, n, math.Nextafter(1, 0)); first != i || last != n-1 {
-				t.Errorf("hindsight: futureStep(%d, %d, u) goes from %d to %d", i, n, first, last)
-			}
-		}
 	}
 }
 
