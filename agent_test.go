@@ -64,11 +64,9 @@ func (e *scriptedEnv) Reward(achieved, desired []float64) float64 {
 
 // scriptedAgent returns an agent for a scriptedEnv that does not learn. All its
 // goals are drawn from those achieved.
-func scriptedAgent(t testing.TB, change func(*Params)) *Agent {
+func scriptedAgent(t testing.TB, changes string) *Agent {
 	t.Helper()
-	p := tinyPreset(Beyond())
-	p.Curriculum, p.LearningStarts, p.UpdatesPerStep = "random", 1e6, 1
-	change(&p)
+	p := tiny(Beyond(), "Curriculum=random LearningStarts=1000000 UpdatesPerStep=1 "+changes)
 	return newAgent(t, p, new(scriptedEnv).Sizes(), 1)
 }
 
@@ -117,7 +115,7 @@ func TestSolved(t *testing.T) {
 		{"authors", []int{20}, 10},
 		{"paper", []int{0, 20}, 20},
 	} {
-		a := scriptedAgent(t, func(p *Params) { p.LearningStarts, p.Learner = 5, test.learner })
+		a := scriptedAgent(t, "LearningStarts=5 Learner="+test.learner)
 		evaluation := successes(test.numbers...)
 		for step := 5; step <= 40; step += 5 {
 			train(t, a, env, evaluation, TrainOptions{Steps: step, EvalEvery: 10, Rollouts: 20})
@@ -135,7 +133,7 @@ func TestSolved(t *testing.T) {
 			a = restored
 		}
 	}
-	a := scriptedAgent(t, func(*Params) {})
+	a := scriptedAgent(t, "")
 	o := TrainOptions{Steps: 50, EvalEvery: 10, Rollouts: 20, StopWhenSolved: true}
 	if train(t, a, env, successes(0, 19, 20, 18), o); a.Steps() != 30 {
 		t.Errorf("solved at %d, training ends at %d", a.SolvedAt(), a.Steps())
@@ -167,7 +165,7 @@ func TestEvaluateTells(t *testing.T) {
 			}
 			return 4
 		}}
-		a := scriptedAgent(t, func(p *Params) { p.Horizon = horizon })
+		a := scriptedAgent(t, fmt.Sprint("Horizon=", horizon))
 		got, err := a.Evaluate(env, len(test.at), 1)
 		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
 			t.Errorf("%s: error %v (-want +got):\n%s", test.what, err, diff)
@@ -185,7 +183,7 @@ func TestEvaluateTells(t *testing.T) {
 	// Chance comes from the seed; each rollout has its own.
 	chance := func(seed uint64) []float64 {
 		env := &scriptedEnv{place: func(int, int) float64 { return 4 }}
-		_, err := scriptedAgent(t, func(*Params) {}).Evaluate(env, 3, seed)
+		_, err := scriptedAgent(t, "").Evaluate(env, 3, seed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +196,7 @@ func TestEvaluateTells(t *testing.T) {
 	// In training it comes from the seed and the step, however often it is evaluated.
 	logged := func(every int) []float64 {
 		evaluation := &scriptedEnv{place: func(int, int) float64 { return 4 }}
-		train(t, scriptedAgent(t, func(*Params) {}), &scriptedEnv{place: evaluation.place}, evaluation,
+		train(t, scriptedAgent(t, ""), &scriptedEnv{place: evaluation.place}, evaluation,
 			TrainOptions{Steps: 20, EvalEvery: every, Rollouts: 2})
 		return evaluation.chance
 	}
@@ -220,7 +218,7 @@ func TestHooks(t *testing.T) {
 		"LearningStarts=28", "UpdatesPerStep=2", "Learner=vds LearningStarts=1",
 		"Learner=vds LearningStarts=10", "Learner=vds LearningStarts=29",
 	} {
-		p := changed("", tinyPreset(Paper()), changes).Params
+		p := tiny(Paper(), changes)
 		a := newMazeAgent(t, p, 1)
 		o := TrainOptions{
 			Steps: steps, EvalEvery: 7, Rollouts: 2,
@@ -260,40 +258,37 @@ func TestHooks(t *testing.T) {
 // changed.
 func TestRandomActions(t *testing.T) {
 	for _, test := range []struct {
-		what   string
-		change func(*Params)
-		atGoal func(e, k int) bool // whether step k of episode e ends at the environment's goal
-		policy func(e, k int) bool // whether the policy acts in the step after k of episode e
+		what    string
+		changes string
+		atGoal  func(e, k int) bool // whether step k of episode e ends at the environment's goal
+		policy  func(e, k int) bool // whether the policy acts in the step after k of episode e
 	}{
 		{
 			"Learner mega, uniform actions for 14 steps",
-			func(p *Params) { p.Learner, p.InitialSteps = "mega", 14 },
+			"Learner=mega InitialSteps=14",
 			func(e, k int) bool { return false },
 			func(e, k int) bool { return 10*e+k >= 14 },
 		},
 		{
 			"RandomActionLater, from the step after an episode's first goal was first reached, the authors' code",
-			func(p *Params) { p.Curriculum, p.RandomActionLater = "her", 1 },
+			"Curriculum=her RandomActionLater=1",
 			func(e, k int) bool { return e == 2 && k == 4 },
 			func(e, k int) bool { return 10*e+k < 24 },
 		},
 		{
 			"RandomActionReached, from the step after an episode's first goal was reached to the episode's end",
-			func(p *Params) { p.Curriculum, p.RandomActionReached = "her", 1 },
+			"Curriculum=her RandomActionReached=1",
 			func(e, k int) bool { return e%2 == 1 && k == 4 },
 			func(e, k int) bool { return e%2 == 0 || k < 4 },
 		},
 		{
 			"RandomActionReached, on the way to later goals too",
-			func(p *Params) { p.RandomActionReached = 1 },
+			"RandomActionReached=1",
 			func(e, k int) bool { return true },
 			func(e, k int) bool { return k == 0 },
 		},
 	} {
-		a := scriptedAgent(t, func(p *Params) {
-			p.ActionNoise, p.RandomAction, p.RandomActionLater, p.RandomActionReached = 0, 0, 0, 0
-			test.change(p)
-		})
+		a := scriptedAgent(t, "ActionNoise=0 RandomAction=0 RandomActionLater=0 RandomActionReached=0 "+test.changes)
 		env := &scriptedEnv{place: func(e, k int) float64 {
 			if test.atGoal(e, k) {
 				return 0
@@ -309,6 +304,138 @@ func TestRandomActions(t *testing.T) {
 			}
 			return nil
 		})
+	}
+}
+
+// An episode's first goal is the environment's once a step has ended there, with
+// the probability FirstGoalDesired, and not before. Later goals are QTA's. FoundAt is that
+// step, whichever goal was pursued, and no later one.
+func TestFirstGoalDesired(t *testing.T) {
+	for probability, bounds := range map[float64][2]int{0.5: {38, 68}, 1: {106, 106}} {
+		a := scriptedAgent(t, fmt.Sprint("Curriculum=qta FirstGoalDesired=", probability))
+		// The environment's goal 0 is reached in the last step of episodes 3 and 5, that of
+		// the last ten episodes never; the agent's own are in every other step.
+		env := &scriptedEnv{
+			place: func(e, k int) float64 {
+				if k == 10 && (e == 3 || e == 5) {
+					return 0
+				}
+				return 1 + float64(k%2)
+			},
+			desired: func(e int) float64 { return float64(e / 110 * 1000) },
+		}
+		trainScripted(t, a, env, 1200, func() error {
+			if want := 40 * min(a.step/40, 1); a.FoundAt() != want {
+				t.Errorf("found at %d after step %d, want %d", a.FoundAt(), a.step, want)
+			}
+			return nil
+		})
+		first, later := 0, 0
+		for i := range 1200 {
+			desired := a.replay.goal.data[i] == env.desired(i/10)
+			switch {
+			case desired && (i < 40 || i >= 1100):
+				t.Errorf("probability %v: step %d pursues a goal that no step has ended at", probability, i)
+			case desired && i%10 == 0:
+				first++
+			case desired && a.replay.goal.data[i-1] != 0:
+				later++
+			}
+		}
+		if first < bounds[0] || first > bounds[1] || later > 10 {
+			t.Errorf("probability %v: the environment's are %d first goals of 106, want %v, and %d later ones",
+				probability, first, bounds, later)
+		}
+	}
+}
+
+// Where an episode's first goal is reached, a random action is taken again until a
+// step with it is shorter than RandomActionHeld of the running mean of all steps, or
+// the episode ends.
+func TestRandomActionHeld(t *testing.T) {
+	for _, fraction := range []float64{0, 0.25, 0.5, 0.75} {
+		a := scriptedAgent(t, "Curriculum=her ActionNoise=0 RandomAction=1 RandomActionLater=1 RandomActionReached=1 "+
+			fmt.Sprint("RandomActionHeld=", fraction))
+		// The goal 0 is reached in the third step of an episode; steps are 1 long
+		// but for the seventh, 0.4.
+		env := &scriptedEnv{place: func(_, k int) float64 {
+			return []float64{3, 2, 1, 0, 1, 2, 3, 3.4, 4.4, 5.4, 6.4}[k]
+		}}
+		trainScripted(t, a, env, 60, nil)
+		stride := 0.0
+		for i := range 60 {
+			k, length := i%10, 1.0 // the step's place in its episode
+			if k == 6 {
+				length = 0.4
+			}
+			if i > 0 {
+				same := a.replay.action.data[i] == a.replay.action.data[i-1]
+				short := k == 7 && 0.4 < fraction*stride
+				if want := fraction > 0 && k > 3 && !short; same != want {
+					t.Errorf("RandomActionHeld %v: step %d of an episode takes the action before it: %t, want %t (mean step %v)",
+						fraction, k, same, want, stride)
+				}
+			}
+			if k == 3 && i > 10 && a.replay.action.data[i] == a.replay.action.data[i-4] {
+				t.Errorf("RandomActionHeld %v: an action is held beyond the end of its episode", fraction)
+			}
+			stride = 0.98*stride + 0.02*length
+		}
+		if h, ok := a.explorer.(*heldExplorer); ok { // within an episode, after a step that is short beside the others
+			for _, taken := range []bool{false, true} {
+				a.step, h.held, h.taken, h.stride = 55, true, taken, 1e9
+				if h.stepped(a); h.held == taken {
+					t.Errorf("after a short step that takes the action, or not (%t), it is held: %t", taken, h.held)
+				}
+			}
+		}
+	}
+}
+
+// MEGA's probability of a random action, 0.1 more for each step of the episode at its
+// goal, is MEGA's as long as it chooses the goals.
+func TestRandomActionOfMEGA(t *testing.T) {
+	a := scriptedAgent(t, "Curriculum=mega RandomAction=0 RandomActionLater=0 RandomActionReached=0 RandomActionHeld=0")
+	w := a.explorer.(otherExplorer)
+	trainScripted(t, a, &scriptedEnv{place: func(int, int) float64 { return 0 }}, 25, func() error {
+		if got, want := w.probability(a), 0.1*float64(a.step%10); want > 0 && math.Abs(got-want) > 1e-15 {
+			t.Errorf("with MEGA: probability %v after step %d, want %v", got, a.step, want)
+		}
+		return nil
+	})
+	a.params.RandomActionReached = 0.75
+	if err := a.SetCurriculum(curriculumFunc(ownHER)); err != nil || w.probability(a) != 0.75 {
+		t.Errorf("with a curriculum of its user's: probability %v, error %v", w.probability(a), err)
+	}
+}
+
+// The average is the mean of the first 1/(1-ρ) updates' critics and heads, and a
+// moving average from then on. Asking it leaves the ensemble as it was.
+func TestUncertaintyPolyak(t *testing.T) {
+	const ρ = 0.9
+	a := newMazeAgent(t, tiny(Beyond(), fmt.Sprint("UpdatesPerStep=1 UncertaintyPolyak=", ρ)), 1)
+	want := each(a.pun.critics, func(c *critic) []float64 { return make([]float64, len(c.params)) })
+	trainTo(t, a, a.params.LearningStarts+25, func() error {
+		n := stepsOf(a.policy.adam)
+		for i, c := range a.pun.critics {
+			for k, v := range c.params {
+				if n > 0 {
+					want[i][k] += max(1-ρ, 1/float64(n)) * (float64(v) - want[i][k])
+				}
+			}
+		}
+		return nil
+	})
+	for i, c := range a.pun.critics {
+		near(t, fmt.Sprintf("average of critic %d and its head", i+1), averageOf(a)[i].params, want[i])
+		if slices.Equal(averageOf(a)[i].params, c.params) {
+			t.Errorf("the average of critic %d is the critic", i+1)
+		}
+	}
+	before := a.Digest()
+	mustPanic(t, "a survey of a short observation", func() { a.Survey(a.observation, a.desired, [][]float64{{1}}, [][]float64{{1, 2}}, 1) })
+	if a.estimator.uncertainty(a, a.candidates(a.drawCandidates(), true), a.goalDraws); a.Digest() != before {
+		t.Error("a question, or one that panics, leaves the average in the ensemble's place")
 	}
 }
 
@@ -340,11 +467,9 @@ func TestSurvey(t *testing.T) {
 	for name, p := range map[string]Params{
 		"paper":   Paper(),
 		"literal": Literal(),
-		"beyond":  changed("", Beyond(), "UncertaintyPolyak=0").Params,
+		"beyond":  with(Beyond(), "UncertaintyPolyak=0"),
 	} {
-		p = tinyPreset(p)
-		p.Slope, p.Intercept = 1, 0.1 // of which Uncertainty knows nothing
-		a := lineAgent(t, p)
+		a := lineAgent(t, tiny(p, "Slope=1 Intercept=0.1")) // of which Uncertainty knows nothing
 		a.step = 0
 		got := a.Survey(start, desired, observations, goals, samples)
 		about := goals
@@ -377,7 +502,7 @@ func TestSurvey(t *testing.T) {
 
 // An agent that has never trained answers. What cannot be asked panics.
 func TestAskUntrained(t *testing.T) {
-	a := newAgent(t, tinyPreset(Paper()), Sizes{Observation: 3, Goal: 1, Action: 2}, 1)
+	a := newAgent(t, tiny(Paper(), ""), Sizes{Observation: 3, Goal: 1, Action: 2}, 1)
 	s, g := [][]float64{{1, 2, 3}}, [][]float64{{4}}
 	if ε := a.Uncertainty(s, g, 1); !(ε[0] > 0) {
 		t.Errorf("uncertainty %v", ε)
@@ -398,7 +523,7 @@ func TestAskUntrained(t *testing.T) {
 func TestHistory(t *testing.T) {
 	const steps = 60
 	var states []State
-	a := newMazeAgent(t, tinyPreset(Beyond()), 2)
+	a := newMazeAgent(t, tiny(Beyond(), ""), 2)
 	trainTo(t, a, steps, func() error {
 		states = append(states, a.State())
 		return nil
@@ -420,13 +545,13 @@ func TestHistory(t *testing.T) {
 			t.Errorf("goals of steps %v (-want +got):\n%s", span, diff)
 		}
 	}
-	h := scriptedAgent(t, func(p *Params) { p.Curriculum = "her" })
+	h := scriptedAgent(t, "Curriculum=her")
 	trainScripted(t, h, &scriptedEnv{place: func(_, k int) float64 { return float64(max(0, 3-k)) }}, 25, nil)
 	if diff := cmp.Diff([][]float64{{0}, {0}, {0}}, h.Goals(0, 25)); diff != "" || h.goalsSet != 3 || h.goalsReached != 3 {
 		t.Errorf("three episodes with one goal: %d set, %d reached (-want +got):\n%s", h.goalsSet, h.goalsReached, diff)
 	}
 	// So does a goal that an episode's last step reaches; no other is set there.
-	late := scriptedAgent(t, func(p *Params) { p.Curriculum = "her" })
+	late := scriptedAgent(t, "Curriculum=her")
 	trainScripted(t, late, &scriptedEnv{place: func(e, k int) float64 { return float64(10 - k + e%2) }}, 25, func() error {
 		n := late.step
 		if late.goalsSet != (n+9)/10 || late.goalsReached != (n+10)/20 || late.reached != (n%20 == 10) {

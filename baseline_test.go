@@ -62,7 +62,7 @@ func TestPriorities(t *testing.T) {
 		{Beyond(), "Replay=td Uncertainty=bootstrap"},
 		{Beyond(), "Replay=td Curriculum=her Critics=1"},
 	} {
-		p := changed("", tinyPreset(test.preset), test.changes+" PriorityAlpha=0.6").Params
+		p := tiny(test.preset, test.changes+" PriorityAlpha=0.6")
 		a, _ := walked(t, p, 40)
 		moveTargets(a)
 		s, b := prioritiesOf(a), &a.batch
@@ -102,7 +102,7 @@ func TestPriorities(t *testing.T) {
 // With MEGA's learner and with VDS's the target networks move in every 40th update.
 func TestTargetEvery(t *testing.T) {
 	for _, learner := range []string{"mega", "vds"} {
-		a, _ := walked(t, changed("", tinyPreset(Beyond()), "Learner="+learner).Params, 40)
+		a, _ := walked(t, tiny(Beyond(), "Learner="+learner), 40)
 		targets := [][]float32{a.policy.target.params, a.pun.critics[0].target.params, a.pun.critics[2].target.params}
 		for update := 1; update <= 81; update++ {
 			before := each(targets, slices.Clone[[]float32])
@@ -121,7 +121,7 @@ func TestTargetEvery(t *testing.T) {
 // Priorities are for the critics: minibatches of the heads' and the policy's own,
 // and of VDS, have transitions that the critics never draw, with weights of one.
 func TestOwnDraws(t *testing.T) {
-	a, _ := walked(t, changed("", tinyPreset(Beyond()), "Curriculum=vds Replay=per Learner=authors").Params, 40)
+	a, _ := walked(t, tiny(Beyond(), "Curriculum=vds Replay=per Learner=authors"), 40)
 	for i := range 40 {
 		if i != 7 {
 			prioritiesOf(a).tree.set(i, 0)
@@ -161,7 +161,7 @@ func TestOwnDraws(t *testing.T) {
 // is, or, as the authors have it, about the way back.
 func TestValueEstimator(t *testing.T) {
 	for _, learner := range []string{"paper", "authors"} {
-		p := changed("", tinyPreset(Beyond()), "Uncertainty=q UncertaintyPolyak=0 Learner="+learner).Params
+		p := tiny(Beyond(), "Uncertainty=q UncertaintyPolyak=0 Learner="+learner)
 		a, _ := walked(t, p, 40)
 		copy(a.observation, []float64{1.2, 2.7})
 		candidates := a.drawCandidates()
@@ -195,7 +195,7 @@ func moments(x []float64) (mean, deviation float64) {
 // The noise of Figure 4 is of the same size whatever the estimate is.
 func TestUncertaintyNoise(t *testing.T) {
 	const n, σ = 10_000, 0.05
-	a, _ := walked(t, tinyPreset(Beyond()), 40)
+	a, _ := walked(t, tiny(Beyond(), ""), 40)
 	points := randomRows(rand.New(rand.NewPCG(1, 0)), n, 2)
 	estimate := func(σ float64) []float64 {
 		a.params.UncertaintyNoise = σ
@@ -216,7 +216,7 @@ func TestUncertaintyNoise(t *testing.T) {
 // others to nothing.
 func TestGradientClip(t *testing.T) {
 	for learner, want := range map[string]float32{"paper": 0, "mega": 5, "vds": 0} {
-		a, _ := walked(t, changed("", tinyPreset(Beyond()), "PredictiveGradient=head Learner="+learner).Params, 10)
+		a, _ := walked(t, tiny(Beyond(), "PredictiveGradient=head Learner="+learner), 10)
 		l := learnerOf(a).(*otherLearner)
 		if l.limit != want {
 			t.Errorf("%s: the limit is %v", learner, l.limit)
@@ -289,7 +289,7 @@ func TestMasks(t *testing.T) {
 	// A critic and its head learn what is in the mask; of the authors' two the head
 	// learns what its critic does not, and no critic what the running episode has.
 	for _, learner := range []string{"paper", "authors"} {
-		p, authors := changed("", tinyPreset(Beyond()), "Uncertainty=bootstrap Replay=per Learner="+learner).Params, learner == "authors"
+		p, authors := tiny(Beyond(), "Uncertainty=bootstrap Replay=per Learner="+learner), learner == "authors"
 		a, _ := walked(t, p, 45)
 		prioritiesOf(a).tree.set(40, 40) // the running episode's first, in half of the draws
 		if err := a.update(); err != nil {
@@ -353,8 +353,7 @@ func TestGradients(t *testing.T) {
 		"Learner=mega",
 		"Learner=authors",
 	} {
-		p := changed("", tinyPreset(Beyond()), changes).Params
-		p.CriticRate, p.PredictiveRate, p.ActorRate = 0, 0, 0 // nothing moves
+		p := tiny(Beyond(), "CriticRate=0 PredictiveRate=0 ActorRate=0 "+changes) // nothing moves
 		a, _ := walked(t, p, 50)
 		if p.Replay == "per" { // at first all weights are 1
 			for i, s := 0, prioritiesOf(a); i < 50; i++ {
@@ -455,9 +454,7 @@ func TestNormAtZero(t *testing.T) {
 // numberedAgent returns an agent of MEGA's with a numberedReplay.
 func numberedAgent(t *testing.T, n, horizon int) *Agent {
 	t.Helper()
-	p := tinyPreset(Beyond())
-	p.Curriculum, p.Horizon = "mega", horizon
-	a := newAgent(t, p, numberedSizes, 1)
+	a := newAgent(t, tiny(Beyond(), fmt.Sprint("Curriculum=mega Horizon=", horizon)), numberedSizes, 1)
 	*a.replay, a.step = *numberedReplay(n, horizon), n
 	return a
 }
@@ -560,9 +557,7 @@ func TestCutoff(t *testing.T) {
 // the episode's outcome into the window, which slides, and begins anew where the cutoff
 // has moved.
 func TestMEGAGoal(t *testing.T) {
-	p := tinyPreset(Beyond())
-	p.Curriculum = "mega"
-	a, _ := walked(t, p, 40)
+	a, _ := walked(t, tiny(Beyond(), "Curriculum=mega"), 40)
 	moveTargets(a)
 	m := a.curriculum.(*megaCurriculum)
 	actor := a.policy.net.vector()
@@ -645,7 +640,7 @@ func TestMEGASuccess(t *testing.T) {
 		at      []int // the steps at the goal, of ten
 		success bool
 	}{{[]int{1}, true}, {[]int{9}, true}, {[]int{10}, false}, {[]int{3, 5, 6}, true}} {
-		a := scriptedAgent(t, func(p *Params) { p.Curriculum = "mega" })
+		a := scriptedAgent(t, "Curriculum=mega")
 		// A first episode, towards the environment's goal 0, is nowhere but at 5,
 		// the goal of the second.
 		env := &scriptedEnv{place: func(e, k int) float64 {
@@ -677,7 +672,7 @@ func (s *sampledEnv) SampleGoal(*rand.Rand) []float64 { return s.goal() }
 // members' disagreement, and alike where they agree. A goal that is none ends training,
 // and after a success there is no other.
 func TestVDSGoal(t *testing.T) {
-	a, env := walked(t, changed("", tinyPreset(Beyond()), "Curriculum=vds").Params, 50)
+	a, env := walked(t, tiny(Beyond(), "Curriculum=vds"), 50)
 	if goal := nextGoal(t, a, true); goal == nil || nextGoal(t, a, false) != nil {
 		t.Errorf("a first goal of %v, or a later one", goal)
 	}
@@ -721,7 +716,7 @@ func TestVDSGoal(t *testing.T) {
 
 	// Members are VDS's own whatever the agent's ensemble is; goals and observations
 	// may differ in length.
-	l := newAgent(t, changed("", a.params, "Uncertainty=bootstrap Learner=mega").Params, new(lineEnv).Sizes(), 1)
+	l := newAgent(t, with(a.params, "Uncertainty=bootstrap Learner=mega"), new(lineEnv).Sizes(), 1)
 	train(t, l, &sampledEnv{new(lineEnv), one}, new(lineEnv), TrainOptions{Steps: 11, EvalEvery: 99, Rollouts: 1})
 	if m := l.curriculum.(*vdsCurriculum).members; m.heads != heads(paperHeads{}) {
 		t.Error("the members are not VDS's own")
@@ -771,11 +766,8 @@ func (e *countedEnv) Reward(achieved, desired []float64) float64 {
 // are those pursued, towards its own target of before, with the agent's policy;
 // then, once, the targets move.
 func TestVDSLearns(t *testing.T) {
-	p := tinyPreset(Beyond())
-	p.Curriculum = "vds"
-	p.NormalizerClip = 100 // of no effect: the twins do not scale
-	p.Polyak = 0.5         // the agent's
-	a, _ := walked(t, p, 50)
+	// The twins do not clip; the members' targets do not follow by this Polyak.
+	a, _ := walked(t, tiny(Beyond(), "Curriculum=vds NormalizerClip=100 Polyak=0.5"), 50)
 	rng := rand.New(rand.NewPCG(2, 0))
 	for _, params := range a.parameters() { // so that targets differ
 		for i := range params.values {

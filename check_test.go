@@ -429,9 +429,7 @@ func TestKitForward(t *testing.T) {
 func holdForward(t *testing.T, command string, arguments ...string) {
 	for layers, scale := range map[int]float64{1: 1, 3: 100} { // the latter is clipped
 		rng := rand.New(rand.NewPCG(1, 1))
-		p := tinyPreset(Beyond())
-		p.HiddenLayers = layers
-		a := agentAfter(t, p, 35)
+		a := agentAfter(t, tiny(Beyond(), fmt.Sprint("HiddenLayers=", layers)), 35)
 		a.stateScale.clip, a.goalScale.clip = 1.5, 1.5 // obeyed though the parameters have 5
 		file := filepath.Join(t.TempDir(), "agent.safetensors")
 		data := withHeader(networksOf(t, a), func(h string) string {

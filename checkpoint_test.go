@@ -22,18 +22,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tinyPreset makes a preset so small that a run of some episodes, whose later
-// goals are chosen by uncertainty, takes milliseconds.
-func tinyPreset(p Params) Params {
+// tiny makes a set of parameters so small that a run of some episodes, whose later
+// goals are chosen by uncertainty, takes milliseconds, with changes as in with.
+func tiny(p Params, changes string) Params {
 	p.HiddenSize, p.HiddenLayers = 8, 2
 	p.Batch = 16
 	p.Candidates, p.UncertaintyActions = 20, 2
 	p.Horizon, p.InitialSteps, p.LearningStarts = 10, 15, 5
 	p.NormalizerDraws = 5
-	return p
+	return with(p, changes)
 }
 
-// variants are the presets, but for those that tinyPreset makes the same, and
+// variants are the presets, but for those that tiny makes the same, and
 // whatever else decides what an agent does and what its state consists of: every
 // curriculum, estimator and replay, and some of them together.
 func variants() []Preset {
@@ -64,21 +64,20 @@ func variants() []Preset {
 		{Authors(), "authors ", "Replay=per"},
 		{Authors(), "authors ", "Replay=td"},
 	} {
-		all = append(all, changed(v.name, v.preset, v.changes))
+		all = append(all, Preset{v.name + v.changes, with(v.preset, v.changes)})
 	}
 	return all
 }
 
-// changed returns a set of parameters with changes such as "Batch=16", called
-// after them.
-func changed(name string, p Params, changes string) Preset {
+// with returns a set of parameters with changes such as "Batch=16 Replay=per".
+func with(p Params, changes string) Params {
 	for change := range strings.FieldsSeq(changes) {
 		name, value, _ := strings.Cut(change, "=")
 		if err := p.Set(name, value); err != nil {
 			panic(err)
 		}
 	}
-	return Preset{name + changes, p}
+	return p
 }
 
 // tinyVariants are the variants, all tiny, and some that set a state or a count
@@ -91,14 +90,11 @@ func tinyVariants() []Preset {
 			return v.Params.Curriculum == "vds" || v.Params.Curriculum == "mega" && v.Name != "mega"
 		})
 	}
-	all = append(all,
-		changed("", Beyond(), "RandomActionHeld=0.5"),
-		changed("", Beyond(), "Learner=mega"),
-		changed("", Beyond(), "Learner=vds"),
-		changed("", Beyond(), "Uncertainty=ensemble EnsembleActions=3"),
-	)
+	for _, changes := range []string{"RandomActionHeld=0.5", "Learner=mega", "Learner=vds", "Uncertainty=ensemble EnsembleActions=3"} {
+		all = append(all, Preset{changes, with(Beyond(), changes)})
+	}
 	for i, v := range all {
-		all[i].Params = tinyPreset(v.Params)
+		all[i].Params = tiny(v.Params, "")
 		if v.Params.Curriculum == "mega" {
 			all[i].Params.Horizon = 4 // its cutoff adapts after ten episodes
 		}
@@ -107,11 +103,7 @@ func tinyVariants() []Preset {
 }
 
 // leastParams are those of the smallest checkpoint.
-func leastParams() Params {
-	p := tinyPreset(Beyond())
-	p.HiddenSize, p.HiddenLayers, p.Critics = 1, 1, 2
-	return p
-}
+func leastParams() Params { return tiny(Beyond(), "HiddenSize=1 HiddenLayers=1 Critics=2") }
 
 func newMazeAgent(t testing.TB, p Params, seed uint64) *Agent {
 	t.Helper()
@@ -189,7 +181,7 @@ func TestCheckpointContinues(t *testing.T) {
 				t.Fatalf("%d evaluations, %d goals set: this run shows nothing", len(whole.log), whole.goalsSet)
 			}
 			// Each time by an agent that has another past, and other threads.
-			used := agentAfter(t, tinyPreset(Authors()), 33)
+			used := agentAfter(t, tiny(Authors(), ""), 33)
 			used.SetThreads(2)
 			defer used.Close()
 			points := randomRows(rand.New(rand.NewPCG(8, 0)), 12, 2)
@@ -220,7 +212,7 @@ func TestCheckpointContinues(t *testing.T) {
 
 // What a later part of a run sets is saved, and what follows from it done again.
 func TestCheckpointKeeps(t *testing.T) {
-	a, b := agentAfter(t, changed("", tinyPreset(Authors()), "UncertaintyPolyak=0.9").Params, 33), new(Agent)
+	a, b := agentAfter(t, tiny(Authors(), "UncertaintyPolyak=0.9"), 33), new(Agent)
 	a.foundAt, a.goalsReached, a.reached, a.firstGoal = 7, 5, true, true
 	a.log[0] = Evaluation{1, 1, 3, 4, 5, 6, 7, 8, 9, 10} // perfect
 	attached := []byte("of the run")
@@ -243,7 +235,7 @@ func TestCheckpointKeeps(t *testing.T) {
 // error says so on one line, and leaves the agent as it was.
 func TestCheckpointDamage(t *testing.T) {
 	t.Parallel()
-	a, u := agentAfter(t, tinyPreset(Paper()), 12), learnedPUN(t, 2, 7)
+	a, u := agentAfter(t, tiny(Paper(), ""), 12), learnedPUN(t, 2, 7)
 	beforeA, beforeU := marshal(t, a), marshal(t, u)
 	agent, ensemble := marshal(t, agentAfter(t, leastParams(), 15)), marshal(t, learnedPUN(t, 5, 7))
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -324,7 +316,7 @@ func TestCheckpointDamage(t *testing.T) {
 // the length calls for.
 func FuzzCheckpoint(f *testing.F) {
 	for _, changes := range []string{"", "Uncertainty=ensemble", "Curriculum=mega Replay=per", "Curriculum=her Critics=1"} {
-		data := marshal(f, agentAfter(f, changed("", leastParams(), changes).Params, 9))
+		data := marshal(f, agentAfter(f, with(leastParams(), changes), 9))
 		f.Add(data[:len(data)-sha256.Size])
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {

@@ -18,9 +18,9 @@ func TestPUNIsTheAgents(t *testing.T) {
 	for _, changes := range []string{"", "Critics=2", "Critics=5",
 		"Curriculum=her UncertaintyGoal=desired", "UncertaintyNoise=1"} { // no part of an answer
 		t.Run(changes, func(t *testing.T) {
-			p := changed("", tinyPreset(Beyond()), "ClipReturns=false "+changes).Params
+			p := tiny(Beyond(), "ClipReturns=false "+changes)
 			a, _ := walked(t, p, 60)
-			u, err := NewPUN(changed("", p, "ClipReturns=true Learner=vds Uncertainty=ensemble").Params, a.sizes, 3) // which do nothing
+			u, err := NewPUN(with(p, "ClipReturns=true Learner=vds Uncertainty=ensemble"), a.sizes, 3) // which do nothing
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -100,24 +100,16 @@ func TestCheckEnv(t *testing.T) {
 			lineEnv{onSizes: func(e *lineEnv) Sizes { return Sizes{3, 1, 2 + e.steps/3} }}},
 		{"short observation", "qta: step 0: environment: the observation has 2 numbers, Sizes says 3",
 			lineEnv{onState: func(e *lineEnv, s *State) { s.Observation = s.Observation[:2] }}},
-		{"long goal", "qta: step 2: environment: the achieved goal has 2 numbers, Sizes says 1",
-			lineEnv{onState: func(e *lineEnv, s *State) {
-				s.Achieved = append(s.Achieved, make([]float64, e.steps/2)...)
-			}}},
-		{"NaN", "qta: step 0: environment: number 0 of the desired goal is NaN, allowed are",
-			lineEnv{onState: func(e *lineEnv, s *State) { s.Desired = []float64{math.NaN()} }}},
+		{"NaN", "qta: step 0: environment: number 0 of the achieved goal is NaN, allowed are",
+			lineEnv{onState: func(e *lineEnv, s *State) { s.Achieved[0] = math.NaN() }}},
 		{"infinite", "qta: step 5: environment: number 1 of the observation is +Inf",
 			lineEnv{onState: func(e *lineEnv, s *State) { s.Observation[1] = 1 / float64(5-e.steps) }}},
 		{"large", "qta: step 0: environment: number 0 of the desired goal is -1.1e+12, allowed are",
 			lineEnv{onState: func(e *lineEnv, s *State) { s.Desired = []float64{-1.1e12} }}},
-		{"moving goal", "qta: step 1: environment: number 0 of the desired goal went from ",
-			lineEnv{onStep: func(e *lineEnv, a []float64) { e.goal = []float64{e.goal[0] + 1e-9} }}},
 		{"moving goal in place", "qta: step 1: environment: number 0 of the desired goal went from ",
 			lineEnv{onStep: func(e *lineEnv, a []float64) { e.goal[0] += 1e-9 }}},
 		{"bonus", "qta: step 1: environment: Step returned reward 4 and Reward -1; both must be the same, 0 or -1",
 			lineEnv{onReturn: func(e *lineEnv, r float64) float64 { return r + 5 }}},
-		{"late reward", "qta: step 2: environment: Step returned reward 0 and Reward -1",
-			lineEnv{onReturn: func(e *lineEnv, r float64) float64 { return float64(-(e.steps % 2)) }}},
 		{"half reward", "qta: step 1: environment: Step returned reward -0.5 and Reward -0.5",
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 { return r / 2 }}},
 		{"reward of the episode's goal", "qta: step 0: environment: Reward is -1 where achieved is desired; it must be 0 there and -1 elsewhere",
@@ -131,10 +123,6 @@ func TestCheckEnv(t *testing.T) {
 		{"reward of hindsight goals", "qta: step 0: environment: Reward is -2 for two goals for which it was -2 before; it must be 0 or -1",
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
 				return pick(d[0] != e.goal[0] && a[0] != d[0], -2, r)
-			}}},
-		{"reward never 0 where a state is its own goal", "qta: step 0: environment: Reward is -1 where achieved is desired",
-			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
-				return pick(a[0] == d[0], -1, r)
 			}}},
 		{"reward never 0 for the desired goal", "qta: step 0: environment: Reward is -1 where achieved is desired",
 			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
@@ -276,7 +264,7 @@ func TestCheckEnvUnits(t *testing.T) {
 	}
 	// Of the largest numbers Adam's moments do not overflow, which only a save would find.
 	p, large := Small(), func() Env { return &dot{scale: largestNumber, near: 0.05} }
-	a := newAgent(t, changed("", p, "HiddenSize=32 Batch=64 InitialSteps=50 LearningStarts=5").Params, Sizes{1, 1, 1}, 1)
+	a := newAgent(t, with(p, "HiddenSize=32 Batch=64 InitialSteps=50 LearningStarts=5"), Sizes{1, 1, 1}, 1)
 	train(t, a, large(), large(), TrainOptions{Steps: 200, EvalEvery: 200, Rollouts: 1})
 	marshal(t, a)
 }
@@ -284,7 +272,7 @@ func TestCheckEnvUnits(t *testing.T) {
 // A dot in whatever units is solved through Scaled as it is without, and keeps to the
 // contract.
 func TestScaled(t *testing.T) {
-	p := changed("", Small(), "HiddenSize=32 Batch=64 Candidates=100 Horizon=20 InitialSteps=200").Params
+	p := with(Small(), "HiddenSize=32 Batch=64 Candidates=100 Horizon=20 InitialSteps=200")
 	for _, units := range [][2]float64{{0, 1}, {1e6, 1e-6}, {-1000, 1}, {0, 1e-6}, {1e6, 1e6}} {
 		env := func() Env {
 			span := [][2]float64{{units[0], units[0] + units[1]}}
@@ -322,7 +310,7 @@ func TestScaled(t *testing.T) {
 // A run goes on within an episode where its environment rounds otherwise than before,
 // as on another machine, and not where it is another.
 func TestRounding(t *testing.T) {
-	p := changed("", tinyPreset(Paper()), "Horizon=10").Params
+	p := tiny(Paper(), "Horizon=10")
 	env := func(factor float64) Env {
 		return &lineEnv{onReset: func(e *lineEnv) { e.goal[0] *= factor }, onStep: func(e *lineEnv, _ []float64) { e.speed *= factor }}
 	}
@@ -416,11 +404,8 @@ func TestOwnCurriculum(t *testing.T) {
 		name string
 		own  curriculumFunc
 	}{{"her", ownHER}, {"random", ownRandom}} {
-		p := tinyPreset(Beyond())
-		p.Curriculum = test.name
-		want := agentAfter(t, p, 60)
-		p.Curriculum = "qta"
-		got := agentWith(t, p, test.own, 60)
+		want := agentAfter(t, tiny(Beyond(), "Curriculum="+test.name), 60)
+		got := agentWith(t, tiny(Beyond(), ""), test.own, 60)
 		if got.Digest() != want.Digest() {
 			t.Errorf("%s: the networks differ", test.name)
 		}
@@ -442,7 +427,7 @@ func (counting) NextGoal(a *Agent, first bool, rng *rand.Rand) ([]float64, error
 
 // Saved with its agent after any step, a curriculum goes on to the same bytes.
 func TestOwnCurriculumContinues(t *testing.T) {
-	p := tinyPreset(Beyond())
+	p := tiny(Beyond(), "")
 	const steps = 35
 	for _, c := range []Curriculum{counting{}, curriculumFunc(ownRandom)} {
 		want := marshal(t, agentWith(t, p, c, steps))
@@ -481,7 +466,7 @@ func TestOwnCurriculumGoals(t *testing.T) {
 		{goal: []float64{1, 2, 3}, late: true, want: "the curriculum's goal has 3 numbers, Sizes says 2"},
 		{err: trouble, late: true, want: "trouble"},
 	} {
-		a := newMazeAgent(t, tinyPreset(Beyond()), 1)
+		a := newMazeAgent(t, tiny(Beyond(), ""), 1)
 		a.SetCurriculum(curriculumFunc(func(a *Agent, first bool, _ *rand.Rand) ([]float64, error) {
 			if test.late && first {
 				return a.State().Achieved, nil // which the first step may well reach

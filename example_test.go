@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing/fstest"
 
@@ -195,11 +196,16 @@ func ExampleAgent_WriteSafetensors() {
 	if err := agent.WriteSafetensors(&file); err != nil {
 		log.Fatal(err)
 	}
-	header := file.Bytes()[bytes.Index(file.Bytes(), []byte(`"policy.0`)):]
-	fmt.Printf("%s\n", header[:bytes.Index(header, []byte(`,"critic.0`))])
+	header := file.String()[strings.Index(file.String(), `"policy.0`):]
+	for _, layer := range strings.SplitAfter(header, "},")[:4] {
+		fmt.Println(layer)
+	}
 
 	// Output:
-	// "policy.0.weight":{"dtype":"F32","shape":[64,3],"data_offsets":[0,768]},"policy.0.bias":{"dtype":"F32","shape":[64],"data_offsets":[768,1024]},"policy.1.weight":{"dtype":"F32","shape":[1,64],"data_offsets":[1024,1280]},"policy.1.bias":{"dtype":"F32","shape":[1],"data_offsets":[1280,1284]}
+	// "policy.0.weight":{"dtype":"F32","shape":[64,3],"data_offsets":[0,768]},
+	// "policy.0.bias":{"dtype":"F32","shape":[64],"data_offsets":[768,1024]},
+	// "policy.1.weight":{"dtype":"F32","shape":[1,64],"data_offsets":[1024,1280]},
+	// "policy.1.bias":{"dtype":"F32","shape":[1],"data_offsets":[1280,1284]},
 }
 
 // An approach is a curriculum that pursues part of the way to the desired goal,
@@ -227,7 +233,8 @@ func ExampleCurriculum() {
 	if err := agent.SetCurriculum(approach{}); err != nil {
 		log.Fatal(err)
 	}
-	if err := agent.Train(context.Background(), new(cart), new(cart), qta.TrainOptions{Steps: 200, EvalEvery: 200, Rollouts: 1}); err != nil {
+	o := qta.TrainOptions{Steps: 200, EvalEvery: 200, Rollouts: 1}
+	if err := agent.Train(context.Background(), new(cart), new(cart), o); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(len(agent.Attachment()) > 0)
@@ -245,30 +252,81 @@ var trainedCart = sync.OnceValue(func() *qta.Agent {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := agent.Train(context.Background(), new(cart), new(cart), qta.TrainOptions{Steps: 800, EvalEvery: 800, Rollouts: 1}); err != nil {
+	o := qta.TrainOptions{Steps: 800, EvalEvery: 800, Rollouts: 1}
+	if err := agent.Train(context.Background(), new(cart), new(cart), o); err != nil {
 		log.Fatal(err)
 	}
 	return agent
 })
 
-// A goal where the cart stands is worth more than one that it has to go to.
-func ExampleAgent_Value() {
+// A goal where the cart stands is worth more than one that it has to go to. The agent
+// is less certain of a place beyond the line's end, where it has never been.
+func ExampleAgent_Uncertainty() {
 	agent := trainedCart()
 	rest := []float64{0, 0} // in the middle, at rest
 	v := agent.Value([][]float64{rest, rest}, [][]float64{{0}, {0.8}})
 	fmt.Println(v[0] > v[1])
-
-	// Output:
-	// true
-}
-
-// The agent is less certain of a place beyond the line's end, where it has
-// never been.
-func ExampleAgent_Uncertainty() {
-	agent := trainedCart()
 	ε := agent.Uncertainty([][]float64{{0.5, 0}, {3, 0}}, [][]float64{{0.5}, {0.5}}, 1)
 	fmt.Println(ε[0] < ε[1])
 
 	// Output:
 	// true
+	// true
+}
+
+// An environment of one's own: a cart on a line that has inertia, so that its
+// observation, position and velocity, is more than the goal, a position.
+type cart struct {
+	observation [2]float64 // position and velocity
+	desired     [1]float64
+}
+
+func (c *cart) Sizes() qta.Sizes { return qta.Sizes{Observation: 2, Goal: 1, Action: 1} }
+
+// Reset puts the cart in the middle, at rest. All chance comes from rng.
+func (c *cart) Reset(rng *rand.Rand) qta.State {
+	c.observation = [2]float64{}
+	c.desired[0] = float64(2*float64(rng.Float64())) - 1
+	return c.state()
+}
+
+// Step pushes the cart, which stops at the ends of the line. The conversions
+// keep the compiler from fusing products and sums, so that the cart moves alike
+// on every machine.
+func (c *cart) Step(action []float64) (qta.State, float64) {
+	x, v := &c.observation[0], &c.observation[1]
+	*v = float64(0.9**v) + float64(0.1*action[0])
+	*x += *v
+	if math.Abs(*x) > 1 {
+		*x, *v = math.Copysign(1, *x), 0
+	}
+	s := c.state()
+	return s, c.Reward(s.Achieved, s.Desired)
+}
+
+// Reward looks at its arguments alone: hindsight asks it for goals that no
+// episode had.
+func (c *cart) Reward(achieved, desired []float64) float64 {
+	if math.Abs(achieved[0]-desired[0]) < 0.05 {
+		return 0
+	}
+	return -1
+}
+
+func (c *cart) state() qta.State {
+	return qta.State{Observation: c.observation[:], Achieved: c.observation[:1], Desired: c.desired[:]}
+}
+
+// A carelessCart forgets that its observation has two numbers.
+type carelessCart struct{ cart }
+
+func (c *carelessCart) Sizes() qta.Sizes { return qta.Sizes{Observation: 1, Goal: 1, Action: 1} }
+
+func ExampleCheckEnv() {
+	fmt.Println(qta.CheckEnv(new(carelessCart), 50, rand.New(rand.NewPCG(1, 1))))
+	fmt.Println(qta.CheckEnv(new(cart), 50, rand.New(rand.NewPCG(1, 1))))
+
+	// Output:
+	// qta: step 0: environment: the observation has 2 numbers, Sizes says 1
+	// <nil>
 }

@@ -30,7 +30,7 @@ func TestPick(t *testing.T) {
 func TestCandidates(t *testing.T) {
 	const n, draws = 12, 10_000
 	for _, N := range []int{1, 5, 11, 12, 13} {
-		a, _ := walked(t, changed("", tinyPreset(Paper()), fmt.Sprint("Candidates=", N)).Params, n)
+		a, _ := walked(t, tiny(Paper(), fmt.Sprint("Candidates=", N)), n)
 		var counts [n]int
 		for range draws {
 			drawn := a.drawCandidates()
@@ -54,7 +54,7 @@ func TestSelection(t *testing.T) {
 	for _, changes := range []string{
 		"", "Learner=authors", "Candidates=1000", "Uncertainty=bootstrap", "Uncertainty=ensemble",
 	} {
-		p := changed("", tinyPreset(Paper()), "Batch=7 EnsembleActions=3 NormalizerClip=100 "+changes).Params
+		p := tiny(Paper(), "Batch=7 EnsembleActions=3 NormalizerClip=100 "+changes)
 		a, _ := walked(t, p, 2*askedRows+27)
 		copy(a.observation, []float64{1.2, 2.7}) // not where the last step ended, as after Reset
 		moveTargets(a)

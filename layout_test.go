@@ -193,7 +193,7 @@ func TestPaperStandsAlone(t *testing.T) {
 		t.Errorf("what of the paper's files only departures use (-known +found); declare it where it is used:\n%s", diff)
 	}
 	parts := func(changes string, p0 Params) (departing []string) {
-		a := newAgent(t, changed("", p0, changes).Params, new(scriptedEnv).Sizes(), 1)
+		a := newAgent(t, with(p0, changes), new(scriptedEnv).Sizes(), 1)
 		for _, part := range []any{a.curriculum, a.estimator, a.explorer, a.sampler, a.learner, a.pun.heads} {
 			name := fmt.Sprintf("%T", part)
 			name = name[strings.Index(name, ".")+1:]
@@ -280,61 +280,45 @@ func writeFile(t *testing.T, name string, data []byte) {
 	}
 }
 
-// scratchModule is a module of its own in a new directory.
-type scratchModule struct {
-	t   *testing.T
-	dir string
-}
-
-// newScratchModule skips the test where there is no go command, and when it
-// should be short. What it is for takes long, so that other tests run beside it.
-func newScratchModule(t *testing.T) scratchModule {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("with -short: it builds the package for other systems, which takes seconds")
-	}
-	program(t, "go")
-	m := scratchModule{t, t.TempDir()}
-	m.write("go.mod", "module scratch\n\ngo 1.25.0\n")
-	return m
-}
-
-func (m scratchModule) write(name, text string) {
-	m.t.Helper()
-	path := filepath.Join(m.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		m.t.Fatal(err)
-	}
-	writeFile(m.t, path, []byte(text))
-}
-
-// run runs a command in the module's directory, without network and without
-// any module fetched before, and returns its output.
-func (m scratchModule) run(environment []string, command ...string) string {
-	m.t.Helper()
-	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Dir = m.dir
-	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOMODCACHE="+filepath.Join(m.dir, "none"), "GOWORK=off", "GOFLAGS=", "GOOS=", "GOARCH=")
-	cmd.Env = append(cmd.Env, environment...)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		m.t.Fatalf("%v %s: %v\n%s", environment, strings.Join(command, " "), err, out)
-	}
-	return string(out)
-}
-
 // TestVendorModule vendors the package and the laboratory by the library page's two
 // commands, trains with both, runs the golden vectors and the examples of what an
 // agent is for a program of another module, and builds the root's files by themselves.
 func TestVendorModule(t *testing.T) {
-	m := newScratchModule(t)
+	if testing.Short() {
+		t.Skip("with -short: it builds the package for other systems, which takes seconds")
+	}
+	t.Parallel()
+	program(t, "go")
 	program(t, "sh")
 	root, err := filepath.Abs(".")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.write("main.go", readText(t, lineExample))
-	m.write("main_test.go", `package main
+	dir := t.TempDir()
+	write := func(name, text string) {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, path, []byte(text))
+	}
+	// run runs a command there, without network and without any module fetched before,
+	// and returns its output.
+	run := func(environment string, command ...string) string {
+		t.Helper()
+		cmd := exec.Command(command[0], command[1:]...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GOPROXY=off", "GOMODCACHE="+filepath.Join(dir, "none"), "GOWORK=off", "GOFLAGS=", "GOOS=", "GOARCH=")
+		cmd.Env = append(cmd.Env, strings.Fields(environment)...)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s %v: %v\n%s", environment, cmd, err, out)
+		}
+		return string(out)
+	}
+	write("go.mod", "module scratch\n\ngo 1.25.0\n")
+	write("main.go", readText(t, lineExample))
+	write("main_test.go", `package main
 
 import (
 	"testing"
@@ -350,39 +334,38 @@ func TestVectors(t *testing.T) {
 	}
 }
 `)
-	for _, name := range globNames(t, "example*_test.go") {
-		m.write(name, strings.Replace(readText(t, name), "package qta_test", "package main_test", 1))
-	}
+	write("example_test.go", strings.Replace(readText(t, "example_test.go"), "package qta_test", "package main_test", 1))
 	commands := regexp.MustCompile("(?m)^mkdir -p third_party.+\n.+").FindString(readText(t, "docs/library.md"))
-	m.write("robot/main.go", readText(t, "examples/robot/main.go"))
-	m.run(nil, "sh", "-ec", strings.ReplaceAll(commands, "../qta", root))
-	m.run(nil, "go", "mod", "tidy")
-	m.run(nil, "go", "mod", "vendor")
+	write("robot/main.go", readText(t, "examples/robot/main.go"))
+	run("", "sh", "-ec", strings.ReplaceAll(commands, "../qta", root))
+	run("", "go", "mod", "tidy")
+	run("", "go", "mod", "vendor")
 
 	// From here on there is no other copy than the vendored one.
-	vendored := globNames(t, filepath.Join(m.dir, "vendor", "*"))
+	vendored := globNames(t, filepath.Join(dir, "vendor", "*"))
 	if diff := cmp.Diff([]string{"modules.txt", "qta"}, vendored); diff != "" {
 		t.Errorf("the directory vendor (-want +got):\n%s", diff)
 	}
-	if err := os.RemoveAll(filepath.Join(m.dir, "third_party")); err != nil {
+	if err := os.RemoveAll(filepath.Join(dir, "third_party")); err != nil {
 		t.Fatal(err)
 	}
-	m.run([]string{"CGO_ENABLED=0"}, "go", "build", "-o", "line.exe", ".")
-	if got := m.run(nil, filepath.Join(m.dir, "line.exe")); !strings.HasPrefix(got, "solved after ") || !strings.HasSuffix(got, "00 steps, error <nil>\n") {
+	run("CGO_ENABLED=0", "go", "build", "-o", "line.exe", ".")
+	got := run("", filepath.Join(dir, "line.exe"))
+	if !strings.HasPrefix(got, "solved after ") || !strings.HasSuffix(got, "00 steps, error <nil>\n") {
 		t.Errorf("the program printed %q", got)
 	}
-	m.run(nil, "go", "test", ".")
-	if got := m.run(nil, "go", "run", "./robot", "-steps", "1000"); !strings.Contains(got, "Open runs/robot/report.html") {
+	run("", "go", "test", ".")
+	if got := run("", "go", "run", "./robot", "-steps", "1000"); !strings.Contains(got, "Open runs/robot/report.html") {
 		t.Errorf("the laboratory printed %q", got)
 	}
 	// The library alone is the root's files.
 	for _, name := range slices.Concat(globNames(t, "*.go"), globNames(t, "*.s")) {
 		if !strings.HasSuffix(name, "_test.go") && name != "check.go" { // which may be left out
-			m.write("internal/alone/"+name, readText(t, name))
+			write("internal/alone/"+name, readText(t, name))
 		}
 	}
-	m.run([]string{"GOARCH=arm64"}, "go", "build", "./internal/alone")
-	m.run([]string{"GOOS=js", "GOARCH=wasm"}, "go", "build", "./internal/alone")
+	run("GOARCH=arm64", "go", "build", "./internal/alone")
+	run("GOOS=js GOARCH=wasm", "go", "build", "./internal/alone")
 }
 
 // globNames returns the names, without directories, that match a pattern.

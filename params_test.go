@@ -79,8 +79,7 @@ func TestPresets(t *testing.T) {
 		{"VDS over Literal", Literal(), VDS(), "Critics=1 Batch=256 Discount=0.98 CriticRate=0.001 PredictiveRate=0 LearningStarts=1 " +
 			"InitialSteps=0 Learner=vds PredictiveGradient=head Curriculum=vds"},
 	} {
-		want := changed("", test.p, test.changes)
-		if diff := cmp.Diff(want.Params, test.q); diff != "" {
+		if diff := cmp.Diff(with(test.p, test.changes), test.q); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.what, diff)
 		}
 	}
@@ -119,7 +118,7 @@ func TestCombinations(t *testing.T) {
 			"qta: parameter Learner is authors, with Uncertainty q: observations and goals need the same length, not 3 and 2"},
 	} {
 		got := ""
-		if _, err := NewAgent(changed("", Small(), test.changes).Params, Sizes{3, 2, 2}, 1); err != nil {
+		if _, err := NewAgent(with(Small(), test.changes), Sizes{3, 2, 2}, 1); err != nil {
 			got = err.Error()
 		}
 		if got != test.want {

@@ -26,7 +26,7 @@ func numberedReplay(n, horizon int) *replay {
 // priority where it has one, at first the largest so far and at least 1.
 func TestDraws(t *testing.T) {
 	for _, changes := range []string{"Replay=uniform", "Replay=per"} {
-		a, _ := walked(t, changed("", tinyPreset(Paper()), changes).Params, 7)
+		a, _ := walked(t, tiny(Paper(), changes), 7)
 		chances, drawn := map[float64]float64{}, tally{}
 		for n := 7; n <= 9; n++ { // and when there are more
 			for i := range n {

@@ -88,7 +88,7 @@ func TestPython(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, changes := range []string{"", "Critics=5 HiddenLayers=1", "HiddenSize=100 UncertaintyActions=8"} {
-		p := changed("", tinyPreset(Paper()), changes).Params
+		p := tiny(Paper(), changes)
 		a := agentAfter(t, p, 40)
 		file := filepath.Join(t.TempDir(), "agent.safetensors")
 		writeFile(t, file, networksOf(t, a))
