@@ -447,15 +447,6 @@ func frequency(t *testing.T, what string, count, n int, p float64) {
 	}
 }
 
-// lineAgent returns an agent that has learned a little where observations, goals
-// and actions have three, one and two numbers.
-func lineAgent(t testing.TB, p Params) *Agent {
-	t.Helper()
-	a := newAgent(t, p, new(lineEnv).Sizes(), 5)
-	train(t, a, new(lineEnv), new(lineEnv), TrainOptions{Steps: 35, EvalEvery: 35, Rollouts: 1})
-	return a
-}
-
 // A survey says what the agent says when asked, about the goals that Equation 5
 // has in its parameters, by chance that is the seed's at step 0. Rows asked about
 // together, in pieces, are answered like each by itself.
@@ -469,7 +460,9 @@ func TestSurvey(t *testing.T) {
 		"literal": Literal(),
 		"beyond":  with(Beyond(), "UncertaintyPolyak=0"),
 	} {
-		a := lineAgent(t, tiny(p, "Slope=1 Intercept=0.1")) // of which Uncertainty knows nothing
+		p = tiny(p, "Slope=1 Intercept=0.1") // of which Uncertainty knows nothing
+		a := newAgent(t, p, new(lineEnv).Sizes(), 5)
+		train(t, a, new(lineEnv), new(lineEnv), TrainOptions{Steps: 35, EvalEvery: 35, Rollouts: 1})
 		a.step = 0
 		got := a.Survey(start, desired, observations, goals, samples)
 		about := goals

@@ -3,9 +3,6 @@ package qta
 import (
 	"encoding/json"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -49,7 +46,7 @@ func TestGoldenEnters(t *testing.T) {
 	if out, err := exec.Command(program(t, "go"), "test", "-c", "-cover", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	spans := functionSpans(t)
+	functions, comments := functionsOf(t, "*.go")
 	entered := func(equation string) map[string]string { // to the file
 		profile := filepath.Join(t.TempDir(), "profile")
 		out, err := exec.Command(binary, "-test.run", "^TestGolden$/^"+equation+".json$", "-test.coverprofile", profile).CombinedOutput()
@@ -61,16 +58,16 @@ func TestGoldenEnters(t *testing.T) {
 			var from, to, column, statements, count int
 			path, rest, _ := strings.Cut(line, ":")
 			if fmt.Sscanf(rest, "%d.%d,%d.%d %d %d", &from, &column, &to, &column, &statements, &count); count > 0 {
-				for _, f := range spans[filepath.Base(path)] {
-					if f.from <= from && to <= f.to {
-						names[f.name] = filepath.Base(path)
+				for _, f := range functions {
+					if f.file == filepath.Base(path) && f.from <= from && to <= f.to {
+						names[f.name] = f.file
 					}
 				}
 			}
 		}
 		return names
 	}
-	index, _, _ := strings.Cut(parsePackage(t)["qta.go"].Doc.Text(), "# Readings")
+	index, _, _ := strings.Cut(comments["qta.go"], "# Readings")
 	blocks := map[string][]string{"critic-loss": {"ensemble.criticTerm"}, "predictive-loss": {"ensemble.headTerm"},
 		"update-joint": {"paperLearner.update", "ensemble.gradients", "ensemble.criticTerm", "ensemble.headTerm"}}
 	departs := map[string][]string{"predictive-loss": {"authorsHeads.loss", "predictiveNorm"}} // in its form norm
@@ -102,28 +99,6 @@ func TestGoldenEnters(t *testing.T) {
 			}
 		}
 	}
-}
-
-// A span is the lines of a function's body.
-type span struct {
-	name     string
-	from, to int
-}
-
-func functionSpans(t *testing.T) map[string][]span {
-	spans, fset := map[string][]span{}, token.NewFileSet()
-	for _, name := range globNames(t, "*.go") {
-		file, err := parser.ParseFile(fset, name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, d := range file.Decls {
-			if d, ok := d.(*ast.FuncDecl); ok && d.Body != nil {
-				spans[name] = append(spans[name], span{functionName(d), fset.Position(d.Pos()).Line, fset.Position(d.End()).Line})
-			}
-		}
-	}
-	return spans
 }
 
 type object = map[string]any
@@ -253,7 +228,7 @@ func TestCheckCatches(t *testing.T) {
 					if isList && len(list) > 0 && slices.Contains(free, e.name+" "+path) {
 						return
 					}
-					if inList && rng.Float64() >= few || testing.Short() && rng.IntN(30) > 0 {
+					if inList && rng.Float64() >= few {
 						return
 					}
 					if put(corrupted); !noticed() {

@@ -19,30 +19,36 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// parsePackage returns the package's files by name, tests included.
-func parsePackage(t *testing.T) map[string]*ast.File {
+// A function is one of the package's, or a test's: with its receiver's type before its
+// name, its doc comment on one line, and the lines that it stands in.
+type function struct {
+	file, name, doc string
+	from, to        int
+}
+
+// functionsOf returns the functions of some files, and each file's own comment.
+func functionsOf(t *testing.T, pattern string) (all []function, comments map[string]string) {
 	t.Helper()
-	fset, files := token.NewFileSet(), map[string]*ast.File{}
-	for _, name := range globNames(t, "*.go") {
-		file, err := parser.ParseFile(fset, name, nil, parser.ParseComments)
+	fset, comments := token.NewFileSet(), map[string]string{}
+	paths, _ := filepath.Glob(pattern)
+	for _, path := range paths {
+		file, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
 		}
-		files[name] = file
+		comments[path] = file.Doc.Text()
+		for _, d := range file.Decls {
+			if d, ok := d.(*ast.FuncDecl); ok {
+				name := d.Name.Name
+				if d.Recv != nil {
+					name = strings.TrimPrefix(types.ExprString(d.Recv.List[0].Type), "*") + "." + name
+				}
+				all = append(all, function{path, name, strings.Join(strings.Fields(d.Doc.Text()), " "),
+					fset.Position(d.Pos()).Line, fset.Position(d.End()).Line})
+			}
+		}
 	}
-	return files
-}
-
-// functionName returns a function's name, with its receiver's type before it.
-func functionName(d *ast.FuncDecl) string {
-	if d.Recv == nil {
-		return d.Name.Name
-	}
-	typ := d.Recv.List[0].Type
-	if star, ok := typ.(*ast.StarExpr); ok {
-		typ = star.X
-	}
-	return typ.(*ast.Ident).Name + "." + d.Name.Name
+	return all, comments
 }
 
 // goldenOf returns the golden vectors of a formula: those of its equation, or
@@ -69,15 +75,11 @@ func TestIndex(t *testing.T) {
 	implements := regexp.MustCompile(`It implements QTA, ([^(.]+) \(Section [\d.]+\)[.,]`)
 	tests := regexp.MustCompile(`It tests QTA, ([^.]+)\.`)
 	row := map[string][]string{} // file, function, test, golden
-	files := parsePackage(t)
+	functions, comments := functionsOf(t, "*.go")
 	said := func(mark *regexp.Regexp, found func(formula, file, function string)) {
-		for name, f := range files {
-			for _, d := range f.Decls {
-				if d, ok := d.(*ast.FuncDecl); ok {
-					for _, m := range mark.FindAllStringSubmatch(strings.Join(strings.Fields(d.Doc.Text()), " "), -1) {
-						found(m[1], name, functionName(d))
-					}
-				}
+		for _, f := range functions {
+			for _, m := range mark.FindAllStringSubmatch(f.doc, -1) {
+				found(m[1], f.file, f.name)
 			}
 		}
 	}
@@ -95,7 +97,7 @@ func TestIndex(t *testing.T) {
 			r[2] = function
 		}
 	})
-	_, index, _ := strings.Cut(files["qta.go"].Doc.Text(), "# Equations\n")
+	_, index, _ := strings.Cut(comments["qta.go"], "# Equations\n")
 	index, _, _ = strings.Cut(index, "# ")
 	index = regexp.MustCompile(`,\s+`).ReplaceAllString(index, ", ") // golden vectors on two lines
 	got, last := map[string][]string{}, ""
@@ -226,25 +228,20 @@ func TestNamesakes(t *testing.T) {
 		"agent.achievable": "Agent.achievableNow", "agent.value": "Agent.Value",
 	}
 	declared, plain := map[string]bool{}, map[string]bool{"sized": true, "main": true}
-	for name, f := range parsePackage(t) {
-		for _, d := range f.Decls {
-			if d, ok := d.(*ast.FuncDecl); ok && !strings.HasSuffix(name, "_test.go") {
-				declared[functionName(d)] = true
-			}
-		}
+	functions, _ := functionsOf(t, "*.go")
+	for _, f := range functions {
+		declared[f.name] = declared[f.name] || !strings.HasSuffix(f.file, "_test.go")
 	}
-	file, err := parser.ParseFile(token.NewFileSet(), "plain/main.go", nil, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
-	end := slices.IndexFunc(file.Comments, func(c *ast.CommentGroup) bool { return strings.HasPrefix(c.Text(), "Section 4: ") })
-	for _, d := range file.Decls {
-		if d, ok := d.(*ast.FuncDecl); ok && d.Pos() < file.Comments[end].Pos() {
-			if name := functionName(d); !plain[name] && !declared[pairs[name]] {
-				t.Errorf("plain's %s has no function of the package beside it, or %q is none", name, pairs[name])
-			}
-			plain[functionName(d)] = true
+	text, _, _ := strings.Cut(readText(t, "plain/main.go"), "\n// Section 4: ")
+	functions, _ = functionsOf(t, "plain/main.go")
+	for _, f := range functions {
+		if f.to > strings.Count(text, "\n") {
+			break
 		}
+		if !plain[f.name] && !declared[pairs[f.name]] {
+			t.Errorf("plain's %s has no function of the package beside it, or %q is none", f.name, pairs[f.name])
+		}
+		plain[f.name] = true
 	}
 	for name := range pairs {
 		if !plain[name] {

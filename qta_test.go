@@ -150,12 +150,6 @@ func TestNumericError(t *testing.T) {
 	}
 }
 
-// newLineAgent returns an agent for a lineEnv.
-func newLineAgent(t *testing.T) *Agent {
-	t.Helper()
-	return newAgent(t, tiny(Beyond(), ""), new(lineEnv).Sizes(), 1)
-}
-
 // What training refuses, at which step and how; before are steps in an
 // environment that is in order. There is no way on from an error within a step.
 func TestTrainErrors(t *testing.T) {
@@ -207,7 +201,7 @@ func TestTrainErrors(t *testing.T) {
 		{state(func(_ *lineEnv, s *State) { s.Achieved[0]++ }), one, o, 13, "qta: step 11: environment: number "},
 		{state(func(_ *lineEnv, s *State) { s.Desired = []float64{s.Desired[0] + 1} }), one, o, 13, "qta: step 13: environment: number "},
 	} {
-		a := newLineAgent(t)
+		a := newAgent(t, tiny(Beyond(), ""), one.Sizes(), 1)
 		if test.before > 0 {
 			train(t, a, new(lineEnv), new(lineEnv), TrainOptions{Steps: test.before, EvalEvery: 100, Rollouts: 1})
 		}
@@ -289,7 +283,8 @@ func BenchmarkUpdate(b *testing.B) {
 // evaluate. What would change it is refused, wherever it is called.
 func TestWithinTraining(t *testing.T) {
 	o := TrainOptions{Steps: 30, EvalEvery: 10, Rollouts: 1}
-	undisturbed, a := newLineAgent(t), newLineAgent(t)
+	p, sizes := tiny(Beyond(), ""), new(lineEnv).Sizes()
+	undisturbed, a := newAgent(t, p, sizes, 1), newAgent(t, p, sizes, 1)
 	data, refused := marshal(t, a), map[string]bool{}
 	forbidden := func(where string) {
 		calls := []error{a.UnmarshalBinary(data), a.SetCurriculum(curriculumFunc(ownHER)),

@@ -48,28 +48,6 @@ func TestDraws(t *testing.T) {
 	}
 }
 
-// The memory of the replay is about that of the transitions stored, and it
-// seldom moves.
-func TestReplayGrows(t *testing.T) {
-	const n, row = 50_000, 8 * (2 + 1 + 3 + 1 + 2 + 1 + 1)
-	b, moved := newReplay(Sizes{2, 1, 3}, 10), 0
-	s := State{Observation: []float64{0, 0}, Achieved: []float64{0}, Desired: []float64{0}}
-	got := allocated(func() {
-		for range n {
-			room := cap(b.action.data)
-			if b.add(s.Observation, s.Achieved, []float64{0, 0, 0}, s.Desired, s); cap(b.action.data) != room {
-				moved++
-			}
-		}
-	})
-	if most := uint64(8 * n * row); got > most || moved > 60 {
-		t.Errorf("%d transitions: %d bytes allocated, want at most %d; moved %d times", n, got, most, moved)
-	}
-	if b = numberedReplay(7, 5); !slices.Equal(b.action.at(6), []float64{6, 6, 6}) || cap(b.action.at(6)) != 3 {
-		t.Errorf("action 6 is %v", b.action.at(6))
-	}
-}
-
 // FuzzSumTree sets leaves in any order, so that the tree grows, to weights of all
 // magnitudes, and holds it to naive sums, and bit for bit to a tree that is built at
 // once. A leaf is found where the weights before it end, and never without weight.
