@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -67,23 +66,18 @@ func TestGoldenEnters(t *testing.T) {
 		}
 		return names
 	}
-	index, _, _ := strings.Cut(comments["qta.go"], "# Readings")
 	blocks := map[string][]string{"critic-loss": {"ensemble.criticTerm"}, "predictive-loss": {"ensemble.headTerm"},
 		"update-joint": {"paperLearner.update", "ensemble.gradients", "ensemble.criticTerm", "ensemble.headTerm"}}
 	departs := map[string][]string{"predictive-loss": {"authorsHeads.loss", "predictiveNorm"}} // in its form norm
-	rows := regexp.MustCompile(`(?m)^.+? {2,}\w+\.go +(\S+) .* {2,}(.+)$`).FindAllStringSubmatch(index, -1)
-	if len(rows) != 13 {
-		t.Fatalf("%d rows of the index", len(rows))
-	}
-	for _, row := range rows {
-		files, home := strings.Split(row[2], ", "), false
+	for _, row := range formulas(comments["qta.go"]) { // 13, by TestIndex
+		files, home := strings.Split(row[4], ", "), false
 		for _, name := range files {
 			blocks[name] = append(blocks[name], strings.Split(equations[slices.IndexFunc(equations,
 				func(e equation) bool { return e.name == name })].function, ", ")...)
-			home = home || entered(name)[row[1]] != ""
+			home = home || entered(name)[row[2]] != ""
 		}
 		if !home {
-			t.Errorf("none of %v enters %s", files, row[1])
+			t.Errorf("none of %v enters %s", files, row[2])
 		}
 	}
 	for name, wanted := range blocks {

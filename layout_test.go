@@ -67,6 +67,21 @@ func goldenOf(formula, function string) string {
 	return strings.Join(names, ", ")
 }
 
+// formulas returns the rows of the index in the package comment: formula, file,
+// function, test and golden vectors.
+func formulas(comment string) (rows [][]string) {
+	_, index, _ := strings.Cut(comment, "# Equations\n")
+	index, _, _ = strings.Cut(index, "# ")
+	index = regexp.MustCompile(`,\s+`).ReplaceAllString(index, ", ") // golden vectors on two lines
+	for line := range strings.Lines(index) {
+		cells := regexp.MustCompile(` {2,}`).Split(strings.TrimSpace(line), -1)
+		if len(cells) == 5 && cells[0] != "formula" {
+			rows = append(rows, cells)
+		}
+	}
+	return rows
+}
+
 // TestIndex holds the index of formulas in the package comment to the source:
 // where a doc comment says that a function implements the formula and that a
 // test tests it, and the table of golden vectors. The displayed formulas come
@@ -97,18 +112,13 @@ func TestIndex(t *testing.T) {
 			r[2] = function
 		}
 	})
-	_, index, _ := strings.Cut(comments["qta.go"], "# Equations\n")
-	index, _, _ = strings.Cut(index, "# ")
-	index = regexp.MustCompile(`,\s+`).ReplaceAllString(index, ", ") // golden vectors on two lines
 	got, last := map[string][]string{}, ""
-	for line := range strings.Lines(index) {
-		if cells := regexp.MustCompile(` {2,}`).Split(strings.TrimSpace(line), -1); len(cells) == 5 && cells[0] != "formula" {
-			got[cells[0]] = cells[1:]
-			if displayed := strings.HasPrefix(cells[0], "Equation"); displayed && cells[0] < last {
-				t.Errorf("%s is out of order", cells[0])
-			}
-			last = cells[0]
+	for _, cells := range formulas(comments["qta.go"]) {
+		got[cells[0]] = cells[1:]
+		if displayed := strings.HasPrefix(cells[0], "Equation"); displayed && cells[0] < last {
+			t.Errorf("%s is out of order", cells[0])
 		}
+		last = cells[0]
 	}
 	if diff := cmp.Diff(row, got); diff != "" {
 		t.Errorf("edit the index of formulas in the comment of qta.go (-source +index):\n%s", diff)
