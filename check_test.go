@@ -69,7 +69,7 @@ func TestGoldenEnters(t *testing.T) {
 	blocks := map[string][]string{"critic-loss": {"ensemble.criticTerm"}, "predictive-loss": {"ensemble.headTerm"},
 		"update-joint": {"paperLearner.update", "ensemble.gradients", "ensemble.criticTerm", "ensemble.headTerm"}}
 	departs := map[string][]string{"predictive-loss": {"authorsHeads.loss", "predictiveNorm"}} // in its form norm
-	for _, row := range formulas(comments["qta.go"]) { // 13, by TestIndex
+	for _, row := range formulas(comments["qta.go"]) {                                         // 13, by TestIndex
 		files, home := strings.Split(row[4], ", "), false
 		for _, name := range files {
 			blocks[name] = append(blocks[name], strings.Split(equations[slices.IndexFunc(equations,
