@@ -100,10 +100,10 @@ func New(c *lab.Collection) *Report {
 	for _, g := range r.All() {
 		r.Runs = append(r.Runs, g.All...)
 		r.Going += g.Going()
-	}
-	for _, run := range r.Runs {
-		if run.State == lab.Failed {
-			r.Failed++
+		for _, run := range g.All {
+			if run.State == lab.Failed {
+				r.Failed++
+			}
 		}
 	}
 	return r
