@@ -287,11 +287,11 @@ func digest(a *agent) string {
 }
 
 func (tr *training) count(branch string, taken bool) {
+	n := 0
 	if taken {
-		tr.taken[branch]++
-	} else {
-		tr.taken[branch] += 0
+		n = 1
 	}
+	tr.taken[branch] += n
 }
 
 // countBefore counts what a step will meet, in a copy of the agent that has its
