@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -68,38 +67,33 @@ func TestNumbers(t *testing.T) {
 // the same the longer one counts. Without a code it is the version that counts, but not
 // of the rivals' own sets.
 func TestSorting(t *testing.T) {
-	own := func(text string) []*lab.Record {
-		runs := madeup.Steps(qta.Quick(), paper.QTA, "4x5", 5)
-		runs[0].Run.Environment, runs[0].Run.Map = "my", []string{text}
-		return runs
+	made := func(p qta.Params, thousands int, change func(*lab.Identity)) *lab.Record {
+		run := madeup.Steps(p, paper.QTA, "4x5", thousands)[0]
+		change(&run.Run)
+		return run
 	}
-	older, often := madeup.Steps(qta.Quick(), paper.QTA, "4x5", 50), madeup.Steps(qta.Quick(), paper.QTA, "4x5", 5)
-	older[0].Run.Version = "0.1.0"
-	edited := slices.Concat(madeup.Steps(qta.Quick(), paper.QTA, "4x5", 70), madeup.Steps(qta.Quick(), paper.QTA, "4x5", 90))
-	edited[0].Run.Code, edited[1].Run.Code = "fused 1", "fused 2"
-	edited[0].Run.Version, edited[1].Run.Version = "0.10.0", "0.9.0"
-	mega := slices.Concat(madeup.Steps(qta.MEGA(), paper.Method{}, "4x5", 20), madeup.Steps(qta.MEGA(), paper.Method{}, "4x5", 30),
-		madeup.Steps(qta.MEGA(), paper.Method{}, "4x5", 30))
-	mega[1].Run.Version, mega[1].Run.Seed = "0.1.0", 1
-	mega[2].Run.Code = unmoved["mega"]
-	mega[2].Run.Seed = 1
-	often[0].Run.EvalEvery = 500
-	few := madeup.Steps(qta.Quick(), paper.QTA, "4x5", 5)
-	few[0].Run.Rollouts = 5
-	goals := madeup.Steps(qta.Quick(), paper.QTA, "4x5", 5)
-	goals[0].Run.Own = true
-	elsewhere := madeup.Steps(qta.Quick(), paper.QTA, "4x5", 5)
-	elsewhere[0].Run.Environment, elsewhere[0].Run.Map = "robot", nil
-	changed, other := *elsewhere[0], *elsewhere[0]
-	changed.Run.Fingerprint = lab.Fingerprint{{1, 1, 2, -1}}
-	elsewhere[0].Run.Fingerprint = lab.Fingerprint{{1, 1, 3, -1}}
-	other.Outcome.Digest = "other" // and no fingerprint
-	named := *elsewhere[0]
-	named.Run.Environment = "4x5" // and no maze
-	elsewhere = append(elsewhere, &changed, &other, &named)
-	c := &lab.Collection{Runs: slices.Concat(madeup.Curves(qta.Quick(), paper.QTA, "4x5", []float64{0}),
-		madeup.Steps(qta.Quick(), paper.QTA, "4x5", 5),
-		older, edited, mega, own("SG"), own("S.G"), often, elsewhere, few, goals)}
+	mapped := func(text string) *lab.Record {
+		return made(qta.Quick(), 5, func(id *lab.Identity) { id.Environment, id.Map = "my", []string{text} })
+	}
+	unmapped := func(name string, answered lab.Fingerprint) *lab.Record {
+		return made(qta.Quick(), 5, func(id *lab.Identity) { id.Environment, id.Map, id.Fingerprint = name, nil, answered })
+	}
+	other := unmapped("robot", nil)
+	other.Outcome.Digest = "other"
+	c := &lab.Collection{Runs: []*lab.Record{
+		madeup.Curves(qta.Quick(), paper.QTA, "4x5", []float64{0})[0],
+		made(qta.Quick(), 5, func(*lab.Identity) {}),
+		made(qta.Quick(), 50, func(id *lab.Identity) { id.Version = "0.1.0" }),
+		made(qta.Quick(), 70, func(id *lab.Identity) { id.Code, id.Version = "fused 1", "0.10.0" }),
+		made(qta.Quick(), 90, func(id *lab.Identity) { id.Code, id.Version = "fused 2", "0.9.0" }),
+		made(qta.MEGA(), 20, func(*lab.Identity) {}),
+		made(qta.MEGA(), 30, func(id *lab.Identity) { id.Version, id.Seed = "0.1.0", 1 }),
+		made(qta.MEGA(), 30, func(id *lab.Identity) { id.Code, id.Seed = unmoved["mega"], 1 }),
+		mapped("SG"), mapped("S.G"), unmapped("robot", lab.Fingerprint{{1, 1, 3, -1}}),
+		unmapped("robot", lab.Fingerprint{{1, 1, 2, -1}}), other, unmapped("4x5", lab.Fingerprint{{1, 1, 3, -1}}),
+		made(qta.Quick(), 5, func(id *lab.Identity) { id.EvalEvery = 500 }),
+		made(qta.Quick(), 5, func(id *lab.Identity) { id.Rollouts = 5 }),
+		made(qta.Quick(), 5, func(id *lab.Identity) { id.Own = true })}}
 	r := New(c)
 	var got []string
 	for _, g := range r.All() {

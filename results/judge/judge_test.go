@@ -20,13 +20,13 @@ import (
 func TestResults(t *testing.T) {
 	roomtest.Long(t)
 	t.Chdir("../..")
-	files, err := judge([]string{"results/runs"}, "results")
+	files, err := judge([]string{"results/runs"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range files {
-		if roomtest.Read(t, "results", name) != string(want) {
-			t.Errorf("results/%s is not what go run ./results/judge results/runs makes of it", name)
+	for path, want := range files {
+		if roomtest.Read(t, path) != string(want) {
+			t.Errorf("%s is not what go run ./results/judge results/runs makes of it", path)
 		}
 	}
 }

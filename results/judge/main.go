@@ -4,20 +4,17 @@
 //	go run ./results/judge results/runs
 //
 // makes results/report.html, results/runs.csv and the table of results/README.md of
-// all runs within the directories that it is given; -o DIR names another directory
-// than results.
+// all runs within the directories that it is given.
 package main
 
 import (
 	"bytes"
 	_ "embed"
 	"errors"
-	"flag"
 	"fmt"
 	"html/template"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	plain "text/template"
@@ -37,11 +34,9 @@ var opening string
 var table string
 
 func main() {
-	out := flag.String("o", "results", "write report.html, runs.csv and the table of README.md into `DIR`")
-	flag.Parse()
-	files, err := judge(flag.Args(), *out)
-	for name, text := range files {
-		err = errors.Join(err, os.WriteFile(filepath.Join(*out, name), text, 0o666))
+	files, err := judge(os.Args[1:])
+	for path, text := range files {
+		err = errors.Join(err, os.WriteFile(path, text, 0o666))
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "judge: %s\n", words.Bare(err))
@@ -49,9 +44,8 @@ func main() {
 	}
 }
 
-// judge judges the runs within dirs and returns what is to be in out, by the names of
-// the files.
-func judge(dirs []string, out string) (map[string][]byte, error) {
+// judge judges the runs within dirs and returns the files that it makes.
+func judge(dirs []string) (map[string][]byte, error) {
 	c, err := lab.Collect(dirs)
 	if err != nil {
 		return nil, err
@@ -60,19 +54,18 @@ func judge(dirs []string, out string) (map[string][]byte, error) {
 	if len(r.Runs) == 0 {
 		return nil, fmt.Errorf("there is no run in %s", strings.Join(dirs, ", "))
 	}
-	path := filepath.Join(out, "README.md")
-	readme, err := os.ReadFile(path)
+	readme, err := os.ReadFile("results/README.md")
 	if err != nil {
 		return nil, err
 	}
 	before, rest, begun := bytes.Cut(readme, []byte(begin))
 	_, after, ended := bytes.Cut(rest, []byte(end))
 	if !begun || !ended {
-		return nil, fmt.Errorf("%s lacks the line %q, or %q after it", path, begin, end)
+		return nil, fmt.Errorf("results/README.md lacks the line %q, or %q after it", begin, end)
 	}
 	page, table := judged(r)
-	return map[string][]byte{"report.html": page, "runs.csv": r.CSV(),
-		"README.md": slices.Concat(before, []byte(begin), table, []byte(end), after)}, nil
+	return map[string][]byte{"results/report.html": page, "results/runs.csv": r.CSV(),
+		"results/README.md": slices.Concat(before, []byte(begin), table, []byte(end), after)}, nil
 }
 
 // judged returns the page of a report, opened by the verdicts, and the verdicts by
