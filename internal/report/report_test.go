@@ -97,12 +97,13 @@ func TestSorting(t *testing.T) {
 	r := New(c)
 	var got []string
 	for _, g := range r.All() {
-		got = append(got, fmt.Sprintf("%s (%s): %s %v %q, %v of %d", g.Setting, g.Program, g.Maze, g.Length > 0, g.Family, g.Steps,
-			len(g.All)))
+		got = append(got, fmt.Sprintf("%s (%s): %s %v %q, %v of %d", g.Setting, g.Program, g.Maze, g.Length > 0, g.Family,
+			g.Steps, len(g.All)))
 	}
 	want := []string{`quick (0.10.0): 4x5 true "x5", [70000] of 1`, `quick (0.5.0): 4x5 (no maze) false "", [5000] of 1`,
 		`quick (0.5.0): robot false "", [5000 5000 5000] of 3`,
-		`quick (0.5.0): my (its own map, 38f7c85b) true "", [5000] of 1`, `quick (0.5.0): my (its own map, 720494e4) true "", [5000] of 1`,
+		`quick (0.5.0): my (its own map, 38f7c85b) true "", [5000] of 1`,
+		`quick (0.5.0): my (its own map, 720494e4) true "", [5000] of 1`,
 		`mega (0.5.0): 4x5 true "x5", [20000 30000] of 2`,
 		`quick, 20 rollouts every 500 steps (0.5.0): 4x5 true "x5", [5000] of 1`,
 		`quick, 5 rollouts every 1000 steps (0.5.0): 4x5 true "x5", [5000] of 1`,
@@ -135,17 +136,17 @@ func TestPage(t *testing.T) {
 	going := madeup.Steps(qta.Quick(), paper.QTA, "4x5", 4)
 	going[0].State, going[0].Outcome, going[0].Curve = lab.Stopped, lab.Outcome{}, nil
 	solvedAndOn := madeup.On(paper.QTA, []float64{0, 1, 0.5, 1, 0.9})
-	r := of(madeup.Steps(qta.Quick(), paper.QTA, "4x5", 6, 7, 8), going, madeup.Steps(qta.MEGA(), paper.Method{}, "4x5", 20, 30),
-		madeup.Steps(qta.MEGA(), paper.Method{}, "4x5", -150), failed, solvedAndOn, madeup.Growing("12x5", 1, 2),
+	r := of(madeup.Steps(qta.Quick(), paper.QTA, "4x5", 6, 7, 8), going,
+		madeup.Steps(qta.MEGA(), paper.Method{}, "4x5", 20, 30, -150), failed, solvedAndOn, madeup.Growing("12x5", 1, 2),
 		madeup.On(paper.Noise5, []float64{0, 1}), madeup.Steps(qta.Small(), paper.QTA, "4x5", 5),
 		madeup.Steps(qta.VDS(), paper.Method{}, "1U5", 9))
 	r.Skipped = []lab.Skip{{Path: "runs/<b>.json", Why: "odd"}}
 	page := string(r.HTML())
 	for _, want := range []string{"<h1>Query The Agent: 14 runs beside the paper</h1>",
-		"Still running, and counted nowhere: 1.", "Failed: 1; a run", "listed at the end: 1.", "runs/&lt;b&gt;.json", ">7.9 ± 1.1<",
-		">7.0 ± 0.8<", ">3 of 3, 1 running<", ">≥ 66.7 ± 59.1</td><td class=\"number\">30.0<", ">2.0<", ">0 of 1<",
-		"<td class=\"each\">20 (0.7), 30 (0.7), - in 150 (0.7)</td>", "Figure 2, left", "Figure 4. The paper does not name its maze",
-		"MEGA, the paper", `class="hollow s1"`, "<th>seed 9</th><td class=\"number\">1.00</td>",
+		"Still running, and counted nowhere: 1.", "Failed: 1; a run", "listed at the end: 1.", "runs/&lt;b&gt;.json",
+		">7.9 ± 1.1<", ">7.0 ± 0.8<", ">3 of 3, 1 running<", ">≥ 66.7 ± 59.1</td><td class=\"number\">30.0<", ">2.0<", ">0 of 1<",
+		"<td class=\"each\">20 (0.7), 30 (0.7), - in 150 (0.7)</td>", "Figure 2, left",
+		"Figure 4. The paper does not name its maze", "MEGA, the paper", `class="hollow s1"`, "<th>seed 9</th><td class=\"number\">1.00</td>",
 		"-maze 4x5 -params mega -seed 5 -eval 1000 -steps 130000 -stop solved"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the report lacks %q", want)

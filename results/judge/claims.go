@@ -67,7 +67,8 @@ func (r evidence) claims() []claim {
 		{"The same, with indices of 2500 steps.", false, r.fewer(paper.VDS, 1, 2500)},
 		{"VDS is competitive at first.", false, r.competitive(paper.VDS)},
 		{"VDS becomes less sample efficient with longer mazes.", true, r.trend(paper.VDS, 1)},
-		{"VDS fails to solve many environments.", true, judgement{What: "it would take five mazes, and a rule for what is many"}},
+		{"VDS fails to solve many environments.", true,
+			judgement{What: "it would take five mazes, and a rule for what is many"}},
 		{"QTA scales more poorly on square waves.", true, r.waves(math.MaxInt)},
 		{"The same, with M-mazes as long as square waves, of 9 to 25 cells.", false, r.waves(25)},
 		{"Prioritizing by uncertainty accelerates learning.", true, r.fewer(paper.PER, -1, 1000)},
@@ -90,7 +91,8 @@ func (r evidence) claims() []claim {
 		{"Sampled goals are far from the start.", true,
 			r.above(0, "how much lower the optimal value is at goals", func(f five) float64 { return f.GoalDistance })},
 		{"Disagreement of Q-values is a worse estimator than PUN.", true, r.fewer(paper.Q, 1, 1000)},
-		{"PUN is better than bootstrapped Q-networks (ours lack Equation 1's minimum, R110).", true, r.fewer(paper.Bootstrap, 1, 1000)},
+		{"PUN is better than bootstrapped Q-networks (ours lack Equation 1's minimum, R110).", true,
+			r.fewer(paper.Bootstrap, 1, 1000)},
 		{"PUN is better than deep ensembles.", true, r.fewer(paper.Ensemble, 1, 1000)},
 		{"The prediction is agnostic to the goal that Equation 5 is asked with.", false, r.agnostic()},
 	}
@@ -283,7 +285,7 @@ func ratio(m paper.Method, sign float64) string {
 func (r evidence) compare(m paper.Method, sign, index float64, longest int) (terms []term, e effect, j judgement) {
 	terms = even(r.contrast(m, sign, index, longest))
 	if len(terms) == 0 {
-		return nil, e, judgement{What: fmt.Sprintf("no maze has ended runs of both, %s with %s", m.Name, r.Learner(m))}
+		return nil, e, judgement{What: "no maze has ended runs of both, " + m.Name + " with " + r.Learner(m)}
 	}
 	e = effectOf(terms)
 	return terms, e, e.judge(ratio(m, sign), terms)
@@ -377,7 +379,7 @@ func (r evidence) trend(m paper.Method, sign float64) judgement {
 		terms = u
 	}
 	if len(terms) < 4 {
-		return judgement{What: fmt.Sprintf("no two mazes of a kind have ended runs of both, %s with %s", m.Name, r.Learner(m))}
+		return judgement{What: "no two mazes of a kind have ended runs of both, " + m.Name + " with " + r.Learner(m)}
 	}
 	for i := range terms { // each maze is there twice
 		terms[i].weight *= 2

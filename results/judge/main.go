@@ -103,8 +103,8 @@ func (r evidence) answers(claims []claim) []string {
 		directions[c.Direction]++
 		sizes[c.Size]++
 		if c.Direction == contradicted {
-			not = append(not, fmt.Sprintf("“%s” (%s: %s, not the paper’s %s)", strings.TrimSuffix(brief(c.Text), "."), c.What,
-				brief(c.Here), brief(c.Paper)))
+			not = append(not, fmt.Sprintf("“%s” (%s: %s, not the paper’s %s)",
+				strings.TrimSuffix(brief(c.Text), "."), c.What, brief(c.Here), brief(c.Paper)))
 		}
 	}
 	verdicts := fmt.Sprintf("Of %d claims of its section 4, %d hold, %d are contradicted, %d undecided and %d not judged.",
@@ -113,8 +113,9 @@ func (r evidence) answers(claims []claim) []string {
 		verdicts += " Contradicted: " + strings.Join(not, "; ") + "."
 	}
 	return []string{r.reproduces(), verdicts + " Rows that begin with + are not counted.",
-		fmt.Sprintf("For %d of these claims the paper gives the size of an effect. Here it is compatible with the paper’s in %d, "+
-			"smaller in %d, larger in %d and too uncertain to say in %d. Each verdict is at 95 %%: of twenty, one may be chance.",
+		fmt.Sprintf("For %d of these claims the paper gives the size of an effect. Here it is compatible with the "+
+			"paper’s in %d, smaller in %d, larger in %d and too uncertain to say in %d. Each verdict is at 95 %%: of "+
+			"twenty, one may be chance.",
 			n-sizes[""], sizes[asPaper], sizes[smaller], sizes[larger], sizes[unknown])}
 }
 
@@ -154,7 +155,8 @@ func (r evidence) reproduces() string {
 		if missed == "" {
 			return text + "It needed " + needed + ")."
 		}
-		text += "Not always solved: " + missed[2:] + ". It needed at least " + needed + "; an unsolved run counts with its budget)."
+		text += "Not always solved: " + missed[2:] + ". It needed at least " + needed +
+			"; an unsolved run counts with its budget)."
 		if changed != "" {
 			text += " Not counted, as a parameter was changed: " + changed[2:] + "."
 		}
