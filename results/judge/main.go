@@ -129,13 +129,13 @@ func brief(text string) string {
 func (r evidence) reproduces() string {
 	for _, set := range []string{full, quick} {
 		var ratios []float64
-		var groups []*report.Group
+		var programs []string
 		runs, solved, missed, changed := 0, 0, "", ""
 		for _, g := range r.Groups {
 			if g.Setting != set || g.Method != paper.QTA.Name || g.Family == "" || g.N() == 0 {
 				continue
 			}
-			groups = append(groups, g)
+			programs = append(programs, g.Program)
 			runs, solved = runs+g.N(), solved+g.Solved
 			if ratios = append(ratios, math.Log(g.Mean/g.Paper.Mean)); g.Bound() {
 				missed += ", " + g.Maze + tally(g)
@@ -145,12 +145,13 @@ func (r evidence) reproduces() string {
 		if runs == 0 {
 			continue
 		}
+		slices.Sort(programs)
 		mazes := fmt.Sprintf("%d of the paper’s 17 mazes", len(ratios))
 		if len(ratios) == 17 {
 			mazes = "the paper’s 17 mazes"
 		}
 		text := fmt.Sprintf("With the paper’s learner (%s, version %s), QTA solved %d of %s on %s. ", set,
-			strings.Join(versions(groups...), " and "), solved, words.Count(runs, "run"), mazes)
+			strings.Join(slices.Compact(programs), " and "), solved, words.Count(runs, "run"), mazes)
 		needed := fmt.Sprintf("%.2f times the paper’s steps (geometric mean over these mazes", math.Exp(stats.Mean(ratios)))
 		if missed == "" {
 			return text + "It needed " + needed + ")."
@@ -168,15 +169,6 @@ func (r evidence) reproduces() string {
 // tally says how many runs of a group were solved.
 func tally(g *report.Group) string {
 	return fmt.Sprintf(" (%d of %s in %.0f thousand steps)", g.Solved, words.Count(g.N(), "run"), slices.Max(g.Steps)/1000)
-}
-
-// versions returns the versions of groups, each once.
-func versions(groups ...*report.Group) (list []string) {
-	for _, g := range groups {
-		list = append(list, g.Program)
-	}
-	slices.Sort(list)
-	return slices.Compact(list)
 }
 
 // changed says what changes of its learner did on a maze that it has not always solved.
