@@ -450,6 +450,10 @@ func TestSaveFile(t *testing.T) {
 			t.Errorf("%s: the temporary file is left: %v", what, err)
 		}
 	}
+	path := filepath.Join(t.TempDir(), "agent") // on what has no fsync
+	if err := errors.Join(os.Symlink(os.DevNull, path+".tmp"), next.SaveFile(path)); err != nil {
+		t.Errorf("without fsync: %v", err)
+	}
 }
 
 // allocated returns the bytes that f allocates, kept or not.

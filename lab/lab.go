@@ -135,7 +135,9 @@ func (o Options) Check(env qta.Env) error {
 	} else if err := words.CheckName(o.Name); err != nil {
 		return err
 	}
-	const mostMemory = 2 << 30 // in bytes
+	// In bytes; beside its transitions an agent.qta has room for the rest in what can be
+	// read again.
+	const mostMemory, mostReplay = 2 << 30, words.MostAgent / 4 * 3
 	p, sizes := o.Params, env.Sizes()
 	inputs := sizes.Observation + sizes.Goal + sizes.Action
 	networks := p.Critics + 1
@@ -145,6 +147,7 @@ func (o Options) Check(env qta.Env) error {
 	// Each network has a target and two moments, each layer of a minibatch as many numbers.
 	rows := networks*(p.HiddenSize*(p.HiddenLayers-1)+inputs) + p.HiddenLayers*p.Batch
 	bytes := 4 * 4 * float64(p.HiddenSize) * float64(rows)
+	replay := 8 * float64(o.Steps) * float64(2*sizes.Observation+3*sizes.Goal+sizes.Action)
 	switch {
 	case o.Steps < 1 || o.Steps > MaxSteps:
 		return words.BadInput("the budget is %d steps, allowed are 1 to %d", o.Steps, MaxSteps)
@@ -154,6 +157,9 @@ func (o Options) Check(env qta.Env) error {
 	case bytes > mostMemory:
 		return words.BadInput("the networks and a minibatch would take %.0f GB, allowed are %d: "+
 			"lower HiddenSize, HiddenLayers, Critics or Batch", bytes/(1<<30), mostMemory>>30)
+	case replay > mostReplay:
+		return words.BadInput("the transitions of %d steps would take %.0f GB, allowed are %d: give it fewer steps",
+			o.Steps, replay/(1<<30), mostReplay>>30)
 	}
 	return nil
 }
@@ -541,6 +547,9 @@ type Run struct {
 // Open reads the newest agent of a run's directory. It changes no file.
 func Open(dir string) (*Run, error) {
 	dir = filepath.Clean(dir)
+	if filepath.Base(dir) == AgentFile {
+		return nil, words.BadInput("%s is a file of a run: name its directory, %s", dir, filepath.Dir(dir))
+	}
 	r, err := load(dir)
 	if r == nil && err == nil {
 		err = words.BadInput("%s is not a run's directory: it holds no %s", dir, AgentFile)

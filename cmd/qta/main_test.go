@@ -52,7 +52,8 @@ func TestBadInput(t *testing.T) {
 		{"params T", "the paper's T is the parameter Horizon: see qta params Horizon"},
 		{"train 4x5", `unexpected argument "4x5"; want qta [-maze NAME|FILE] [flags]`},
 		{"eval many", "many is not a run's directory: it holds no agent.qta"},
-		{"eval many/one/agent.qta", "not a directory"},
+		{"eval many/one/agent.qta", "many/one/agent.qta is a file of a run: name its directory, many/one"},
+		{"maze utf16.txt", "map file utf16.txt: it is UTF-16, as PowerShell's > writes: save it as UTF-8"},
 		{"params Btach", `unknown parameter "Btach"; "qta params" lists them`},
 		{"-seed 0x10", "-seed: want a whole number from 0"},
 		{"-steps 1e6", "-steps: want a whole number from 1 to 100000000"},
@@ -91,6 +92,7 @@ func TestBadInput(t *testing.T) {
 		{"report empty -format pdf", `-format "pdf": want html or csv`},
 	}
 	t.Chdir(t.TempDir())
+	roomtest.Write(t, "utf16.txt", "\xff\xfeS\x00G\x00")
 	roomtest.Write(t, "nogoal.txt", "#####\n#S..#\n#####\n")
 	roomtest.Write(t, "maps/letter.map", "#####\n#SxG#\n#####\n")
 	roomtest.Write(t, "damaged/agent.qta", "what is this?")

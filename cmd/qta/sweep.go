@@ -163,6 +163,11 @@ func newCell(line int, flags []string, out string) (c cell, err error) {
 	if !filepath.IsLocal(name) || name == "." {
 		return c, words.BadInput("-out %q: want a directory inside the one that -out of qta sweep names", f.out)
 	}
+	for part := range strings.SplitSeq(name, string(filepath.Separator)) {
+		if most := 255; len(part) > most {
+			return c, words.BadInput("its directory's name has %d bytes, allowed are %d; name one with -out", len(part), most)
+		}
+	}
 	f.out = filepath.Join(out, name)
 	return cell{f, line, name, o.Identity(lab.Maze(maze))}, nil
 }

@@ -49,6 +49,7 @@ func TestParseSweep(t *testing.T) {
 		{"-seed 1 4x5\n", `line 1: "4x5" is not a flag of qta train`},
 		{"-h\n", "line 1: flag: help requested"},
 		{"-out ../x\n", `line 1: -out "../x": want a directory inside the one`},
+		{"-out " + strings.Repeat("x", 256) + "\n", "line 1: its directory's name has 256 bytes, allowed are 255; "},
 		{"-out .\n", `line 1: -out ".": want a directory inside`},
 		{"-set Batch=-1\n", "line 1: -set Batch=-1: "},
 		{"-maze 1U5\n-steps 500\n", "line 2: with evaluations every 1000 steps and a budget of 500 "},

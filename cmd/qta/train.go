@@ -131,6 +131,9 @@ func readText(path string) (string, error) {
 		return "", err
 	}
 	data, err := words.ReadFile(path, words.MostText)
+	if text := string(data); strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") {
+		return "", errors.New("it is UTF-16, as PowerShell's > writes: save it as UTF-8")
+	}
 	return strings.TrimPrefix(string(data), "\ufeff"), words.Cause(err)
 }
 
