@@ -79,7 +79,8 @@ func TestNames(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const odd = "caf\xe9\u202e\x1b[2J" // Latin-1, from right to left, and an empty screen
 	roomtest.Write(t, odd+".txt", "SG\n")
-	for _, args := range []string{"-maze " + odd + ".txt", "maze " + odd + ".txt"} {
+	roomtest.Write(t, odd+".json", "{}")
+	for _, args := range []string{"-maze " + odd + ".txt", "maze " + odd + ".txt", "-params " + odd + ".json"} {
 		if got := invoke(t, strings.Fields(args)...); got.code != exitInput || !strings.Contains(got.errors, "rename it") || words.Text(got.errors) != got.errors {
 			t.Errorf("qta %s: %+v", args, got)
 		}

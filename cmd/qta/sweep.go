@@ -43,7 +43,7 @@ func sweepCommand(flags *flag.FlagSet) func(call) error {
 	figure := flags.String("figure", "", "print the sweep file for figure `N` of the paper: 2, 3, 4, 5 or 6")
 	seeds := wholeNumber(flags, "seeds", 0, 1, 100, "with -figure: seeds 1 to `N` (12, for Figure 5: 1)")
 	mazes := flags.String("mazes", "", "with -figure: a `LIST` of mazes instead of the figure's, such as 4x5,1U5")
-	params := flags.String("params", "", "with -figure: the parameter set `NAME` that its methods change "+
+	params := flags.String("params", "", "with -figure: the parameter set that its methods change, `NAME|FILE` "+
 		"(default paper, and their authors' sets for MEGA and VDS)")
 	steps := wholeNumber(flags, "steps", 150_000, 1, lab.MaxSteps, "with -figure: train each run for at most `N` steps")
 	return func(c call) error {

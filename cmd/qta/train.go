@@ -2,9 +2,12 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -34,7 +37,8 @@ type trainFlags struct {
 func newTrainFlags(flags *flag.FlagSet) *trainFlags {
 	f := &trainFlags{at: new(atomic.Int64)}
 	flags.StringVar(&f.maze, "maze", "4x5", "train on the maze `NAME|FILE`")
-	flags.StringVar(&f.params, "params", "quick", "parameter set `NAME`: "+presetNames)
+	flags.StringVar(&f.params, "params", "quick",
+		"parameters `NAME|FILE`: "+presetNames+", or a .json file with changes to paper")
 	flags.Func("set", "change one parameter, `NAME=VALUE`, after -params is applied; may be repeated",
 		func(s string) error {
 			f.set = append(f.set, s)
@@ -120,8 +124,7 @@ func findMaze(name string) (*qta.Maze, string, error) {
 	if err != nil {
 		return nil, "", words.BadInput("map file %s: %s", name, words.Bare(err))
 	}
-	base := filepath.Base(name)
-	return m, strings.TrimSuffix(base, filepath.Ext(base)), nil
+	return m, stem(name), nil
 }
 
 // readText reads a text that a person has written. The mark with which some
@@ -137,7 +140,7 @@ func readText(path string) (string, error) {
 	return strings.TrimPrefix(string(data), "\ufeff"), words.Cause(err)
 }
 
-// presetNames are what -params takes.
+// presetNames are what -params takes beside a file.
 const presetNames = "paper, quick, small, literal, beyond, authors, mega, vds"
 
 // findParams returns the parameters that the flags -params and -set describe,
@@ -145,10 +148,21 @@ const presetNames = "paper, quick, small, literal, beyond, authors, mega, vds"
 func findParams(name string, set []string) (p qta.Params, label string, err error) {
 	presets := qta.Presets()
 	i := slices.IndexFunc(presets, func(q qta.Preset) bool { return q.Name == name })
-	if i < 0 {
-		return p, "", words.BadInput("-params %q: want %s", name, presetNames)
+	switch {
+	case i >= 0:
+		p, label = presets[i].Params, name
+	case !strings.HasSuffix(name, ".json"):
+		return p, "", words.BadInput("-params %q: want %s or a file that ends in .json", name, presetNames)
+	default:
+		data, err := readText(name)
+		if err != nil {
+			return p, "", words.BadFile(err, "-params %s: %w", name, err)
+		}
+		if p, err = readParams(data, qta.Paper()); err != nil {
+			return p, "", words.BadInput("-params %s: %s", name, words.Bare(err))
+		}
+		label = stem(name)
 	}
-	p, label = presets[i].Params, name
 	for _, s := range set {
 		field, value, ok := strings.Cut(s, "=")
 		if !ok {
@@ -160,4 +174,29 @@ func findParams(name string, set []string) (p qta.Params, label string, err erro
 		label += "-" + field + "=" + strings.TrimSpace(value)
 	}
 	return p, label, nil
+}
+
+// readParams reads a JSON object with some or all parameters and returns base with
+// these changes.
+func readParams(text string, base qta.Params) (qta.Params, error) {
+	var values map[string]json.RawMessage
+	err := json.Unmarshal([]byte(text), &values)
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return base, fmt.Errorf("line %d: %w", 1+strings.Count(text[:syntax.Offset], "\n"), err)
+	} else if values == nil {
+		return base, errors.New("want a JSON object, such as {\"Batch\": 256}")
+	}
+	p := base
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if err := p.Set(name, string(values[name])); err != nil {
+			return base, err
+		}
+	}
+	return p, nil
+}
+
+// stem returns the last element of a path without its extension.
+func stem(path string) string {
+	base := filepath.Base(path)
+	return strings.TrimSuffix(base, filepath.Ext(base))
 }
