@@ -46,11 +46,11 @@ func (l *authorsLearner) update(a *Agent) error {
 		smooth(b.next.row(r)[b.next.cols-a.sizes.Action:], targetNoise, a.learning.Rand)
 	}
 	u.heads.targets(u, b, a.learning)
-	a.losses.critic = l.gradients(u, b, u.criticTerm)
+	a.losses.critic = l.termGradients(u, b, u.criticTerm)
 	l.descend(u, true, false)
 	a.sampler.prioritize(u.heads, b)
 	u.follow()
-	a.losses.head = l.gradients(u, &l.headBatch, u.headTerm)
+	a.losses.head = l.termGradients(u, &l.headBatch, u.headTerm)
 	l.descend(u, false, true)
 	a.losses.policy = a.policyGradient(l.policyBatch.x)
 	a.policy.adam.step()
@@ -58,9 +58,9 @@ func (l *authorsLearner) update(a *Agent) error {
 	return a.checkLosses()
 }
 
-// gradients sets the gradients of one term for all critics, in whose step the layers of
-// the other term stay, and returns the mean loss.
-func (l *authorsLearner) gradients(u *ensemble, b *batch, t term) (loss float64) {
+// termGradients sets the gradients of one term for all critics, in whose step the layers
+// of the other term stay, and returns the mean loss.
+func (l *authorsLearner) termGradients(u *ensemble, b *batch, t term) (loss float64) {
 	for i, c := range u.critics {
 		clear(c.gradient.params)
 		one, ξ := u.oneGradient(i, b, t)

@@ -104,14 +104,7 @@ type otherExplorer struct {
 	uniform int // environment steps with uniformly random actions
 }
 
-func (e otherExplorer) explore(a *Agent, action []float64) {
-	if e.perturb(a, action) {
-		uniformAction(action, a.exploration.Rand)
-	}
-}
-
-// perturb is [Agent.perturb] after the first steps.
-func (e otherExplorer) perturb(a *Agent, action []float64) (random bool) {
+func (e otherExplorer) explore(a *Agent, action []float64) (random bool) {
 	return a.step < e.uniform || a.perturb(action, e.probability(a))
 }
 

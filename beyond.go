@@ -25,18 +25,17 @@ type heldExplorer struct {
 // an episode of 50 steps counts for two thirds of it.
 const strideDecay = 0.98
 
-func (w *heldExplorer) explore(a *Agent, action []float64) {
-	switch random := w.perturb(a, action); {
-	case !random:
-	case a.step < w.uniform || a.firstGoal && !a.reached: // on the way to an episode's first goal
-		uniformAction(action, a.exploration.Rand)
-	default:
-		if !w.held {
-			uniformAction(w.action, a.exploration.Rand)
-		}
-		w.held, w.taken = true, true
-		copy(action, w.action)
+func (w *heldExplorer) explore(a *Agent, action []float64) (random bool) {
+	random = w.otherExplorer.explore(a, action)
+	if !random || a.step < w.uniform || a.firstGoal && !a.reached { // on the way to an episode's first goal
+		return random
 	}
+	if !w.held {
+		uniformAction(w.action, a.exploration.Rand)
+	}
+	w.held, w.taken = true, true
+	copy(action, w.action)
+	return false
 }
 
 // stepped drops a held action if the latest step was short, or an episode's last.

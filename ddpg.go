@@ -94,9 +94,10 @@ func (u *ensemble) actionGradient(da, x matrix) (mean float64) {
 	return mean / float64(x.rows*len(u.critics))
 }
 
-// An explorer turns the policy's action into the one taken.
+// An explorer turns the policy's action into the one taken, or reports that a
+// uniformly random one takes its place.
 type explorer interface {
-	explore(a *Agent, action []float64)
+	explore(a *Agent, action []float64) (random bool)
 	stepped(a *Agent) // called when the action's step is in the replay: for departures
 	saved() saved     // the state that training changes: likewise
 }
@@ -104,12 +105,8 @@ type explorer interface {
 // paperExplorer is the paper's, by two rows of the table.
 type paperExplorer struct{}
 
-// explore adds noise to the action; and with the probability of a random action it
-// takes a uniformly random one instead.
-func (paperExplorer) explore(a *Agent, action []float64) {
-	if a.perturb(action, a.params.RandomAction) {
-		uniformAction(action, a.exploration.Rand)
-	}
+func (paperExplorer) explore(a *Agent, action []float64) (random bool) {
+	return a.perturb(action, a.params.RandomAction)
 }
 
 func (paperExplorer) stepped(*Agent) {}

@@ -122,7 +122,7 @@ func (u *ensemble) uncertainty(x matrix, actions []matrix) []float64 {
 	ε, d := make([]float64, x.rows), float64(len(actions))
 	for lo := 0; lo < x.rows; lo += askedRows {
 		chunk := x.slice(lo, min(lo+askedRows, x.rows))
-		predictions, deviation := u.newPredictions(chunk.rows), make([]float64, chunk.rows)
+		predictions, deviation := u.perCritic(chunk.rows*u.width), make([]float64, chunk.rows)
 		for _, a := range actions {
 			for k := range chunk.rows {
 				copy(chunk.row(k)[x.cols-a.cols:], a.row(lo+k))

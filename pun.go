@@ -158,7 +158,6 @@ type ensemble struct {
 	lowest float64 // return that is possible
 
 	pass  *pass
-	dp    matrix // the gradient with respect to the heads' output, B by its width
 	headT matrix // scratch for a head's transposed weights
 }
 
@@ -272,9 +271,7 @@ func (u *ensemble) learn(b *batch) (criticLoss, headLoss float64) {
 // Differs D29: the gradient goes on through ξ into the critic's backbone, which
 // descends both losses as one, by the critic's optimizer. The text announces "a joint
 // loss function" of the critics alone, and the authors' heads take a step of their own.
-// It matters: with batches of 256 the joint loss solves 6x5 within 25,000 steps with
-// three seeds of three, the head's layer alone with one, and a step of the heads' own
-// with none at the table's rate and with three at a tenth of it.
+// It matters: results/README.md has what each of these solves.
 //
 // Reading R13: the head's own layer moves at the predictive network's rate, the backbone
 // at the critic's.
@@ -310,7 +307,7 @@ func (u *ensemble) criticTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
 // headTerm is criticTerm for Equation 4 and the head of critic i.
 func (u *ensemble) headTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
 	c, w, B := u.critics[i], u.pass.workers, ξ.rows
-	dξ, dp := u.pass.dx[len(c.q.layers)-1].slice(0, B), u.dp.slice(0, B)
+	dξ, dp := u.pass.dx[len(c.q.layers)-1].slice(0, B), b.dp
 
 	p := u.predict(i, b.predictions[i], ξ)
 	loss := u.heads.loss(i, dp, p, b)
@@ -399,19 +396,11 @@ func (u *ensemble) parameters(kind string) []parameterVector {
 	return vectors
 }
 
-// reserve makes room for batches of the given number of rows.
-func (u *ensemble) reserve(rows int) {
-	if rows > u.dp.rows {
-		u.pass.reserve(rows)
-		u.dp = newMatrix(rows, u.width)
+// perCritic returns n numbers for each critic.
+func (u *ensemble) perCritic(n int) [][]float32 {
+	numbers := make([][]float32, len(u.critics))
+	for i := range numbers {
+		numbers[i] = make([]float32, n)
 	}
-}
-
-// newPredictions returns room for each head's output, rows by its width.
-func (u *ensemble) newPredictions(rows int) [][]float32 {
-	predictions := make([][]float32, len(u.critics))
-	for i := range predictions {
-		predictions[i] = make([]float32, rows*u.width)
-	}
-	return predictions
+	return numbers
 }

@@ -139,7 +139,9 @@ func (a *Agent) trainStep() error {
 	if err := checkFinite(a.step, "policy", action...); err != nil {
 		return err
 	}
-	a.explorer.explore(a, action)
+	if a.explorer.explore(a, action) {
+		uniformAction(action, a.exploration.Rand)
+	}
 	if err := a.move(action); err != nil {
 		return err
 	}
@@ -253,13 +255,14 @@ type batch struct {
 	sNext       matrix    // what the heads predict: s' as it is
 
 	values, predictions [][]float32 // of each critic, and of its head, before they moved
+	dp                  matrix      // the gradient with respect to predictions, of one head at a time
 }
 
 // newBatch returns a batch of weight 1, and makes room for it.
 func (u *ensemble) newBatch(rows int, sizes Sizes) batch {
-	u.reserve(rows)
+	u.pass.reserve(rows)
 	width := sizes.Observation + sizes.Goal + sizes.Action
-	b := batch{
+	return batch{
 		transitions: make([]int, rows),
 		x:           newMatrix(rows, width),
 		next:        newMatrix(rows, width),
@@ -267,12 +270,10 @@ func (u *ensemble) newBatch(rows int, sizes Sizes) batch {
 		y:           make([]float32, rows),
 		w:           slices.Repeat([]float32{1}, rows),
 		sNext:       newMatrix(rows, u.predicted),
-		predictions: u.newPredictions(rows),
+		values:      u.perCritic(rows),
+		predictions: u.perCritic(rows * u.width),
+		dp:          newMatrix(rows, u.width),
 	}
-	for range u.critics {
-		b.values = append(b.values, make([]float32, rows))
-	}
-	return b
 }
 
 // draw fills b with transitions of a sampler, each replayed with a goal.
