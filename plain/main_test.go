@@ -53,17 +53,17 @@ func TestTable(t *testing.T) {
 
 // Each mark, such as (R20), stands beside its reasons in package qta.
 func TestMarks(t *testing.T) {
-	reasons := ""
+	var reasons strings.Builder
 	sources, _ := filepath.Glob("../*.go")
 	for _, name := range sources {
-		reasons += roomtest.Read(t, name)
+		reasons.WriteString(roomtest.Read(t, name))
 	}
 	marks := regexp.MustCompile(`\b[RD]\d+\b`).FindAllString(roomtest.Read(t, "main.go"), -1)
 	if len(marks) < 40 {
 		t.Errorf("main.go has the marks %v, fewer than 40", marks)
 	}
 	for _, mark := range marks {
-		if !strings.Contains(reasons, "Reading "+mark+":") && !strings.Contains(reasons, "Differs "+mark+":") {
+		if !strings.Contains(reasons.String(), "Reading "+mark+":") && !strings.Contains(reasons.String(), "Differs "+mark+":") {
 			t.Errorf("main.go has the mark %s, and no file of package qta", mark)
 		}
 	}
