@@ -724,11 +724,6 @@ func checkUpdate(in vector, out output) {
 		a.batch = *step.batch(a)
 		a.batch.transitions = nil // nothing is drawn
 		drawn.transitions = get[[]int](step, "transitions")
-		for _, j := range drawn.transitions {
-			if j < 0 || j >= len(priority) {
-				panic(fmt.Sprintf("in: transitions has %d, of %d", j, len(priority)))
-			}
-		}
 		a.learning = pairScript(get[[]int](step, "M"), len(a.pun.critics))
 		if err := a.learner.update(a); err != nil {
 			panic(err)
