@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -147,27 +146,7 @@ func loadAgent(data []byte) (*Agent, error) {
 	if h.Own {
 		a.curriculum = new(ownCurriculum)
 	}
-	if err := cmp.Or(a.saved().read(state), a.replayProblem()); err != nil {
-		return nil, err
-	}
-	return a, nil
-}
-
-// replayProblem refuses a transition, or a running episode, that training would.
-func (a *Agent) replayProblem() error {
-	problem := cmp.Or(stateProblem(a.State(), a.sizes), numbersProblem("goal", a.goal, a.sizes.Goal))
-	for _, c := range a.replay.columns() {
-		for i := range a.step {
-			problem = cmp.Or(problem, numbersProblem("transition", c.at(i), c.width))
-		}
-	}
-	if slices.ContainsFunc(a.replay.action.data, func(x float64) bool { return math.Abs(x) > 1 }) {
-		problem = "an action is beyond ±1"
-	}
-	if problem != "" {
-		return errors.New("its state: " + problem)
-	}
-	return nil
+	return a, a.saved().read(state)
 }
 
 func (h *header) marshal(magic string, s saved, networks []parameterVector, step int) ([]byte, error) {
