@@ -210,7 +210,8 @@ func newSession(d *directory, env, evaluation qta.Env, o *Options) (*session, er
 		run = &Run{Agent: a, Run: id, state: newState(id)}
 	}
 	if different := run.Run.Differences(id); len(different) > 0 {
-		return nil, words.BadInput("%s holds another run: %s; name another directory (-out)", d.path, strings.Join(different, ", "))
+		return nil, words.BadInput("%s holds another run: %s; name another directory (-out)",
+			d.path, strings.Join(different, ", "))
 	}
 	if run.Warning != nil {
 		o.Warn(fmt.Sprintf("%v; the damaged one is kept as %s", run.Warning, DamagedFile))
@@ -256,8 +257,8 @@ func (s *session) redraw() error {
 	if err := s.end(); err != nil {
 		return err
 	}
-	s.Say(fmt.Sprintf("The run in %s is done: %s. To continue it, give it more steps, and Continue (-stop never) if it is "+
-		"solved; to begin a new one, choose another seed or directory.", s.dir.path, s.story()))
+	s.Say(fmt.Sprintf("The run in %s is done: %s. To continue it, give it more steps, and Continue (-stop never) "+
+		"if it is solved; to begin a new one, choose another seed or directory.", s.dir.path, s.story()))
 	s.Say("Open " + filepath.Join(s.dir.path, PageFile))
 	return nil
 }
@@ -458,7 +459,8 @@ func (s *session) story() string {
 		if at < s.agent.Steps() {
 			steps = fmt.Sprintf("%d of %s", at, steps)
 		}
-		text := fmt.Sprintf("after %s all %d rollouts of an evaluation on %s ended at the goal", steps, id.Rollouts, id.subject())
+		text := fmt.Sprintf("after %s all %d rollouts of an evaluation on %s ended at the goal",
+			steps, id.Rollouts, id.subject())
 		if o.HeldOut != nil {
 			text += fmt.Sprintf("; so did %.0f %% of %d more", o.HeldOutPercent(), o.HeldOutRollouts)
 		}

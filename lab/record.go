@@ -287,7 +287,7 @@ func (id Identity) Differences(other Identity) (list []string) {
 		list = append(list, "the environment has changed: "+text)
 	}
 	if len(list) == 0 && otherCode(id.Code, other.Code) {
-		list = append(list, "the code has changed: a small agent trained with the run's parameters ends otherwise there and here")
+		list = append(list, "the code has changed: it trains a small agent to other networks than before")
 	}
 	return list
 }
@@ -296,7 +296,8 @@ func (id Identity) Differences(other Identity) (list []string) {
 // because nothing recorded tells them apart.
 func (r *Record) Same(other *Record) bool {
 	a, b := r.Outcome, other.Outcome
-	return r.Run.Seed == other.Run.Seed && r.Run.Fingerprint.difference(other.Run.Fingerprint) == "" && (a.Steps != b.Steps || a.Digest == b.Digest)
+	return r.Run.Seed == other.Run.Seed && r.Run.Fingerprint.difference(other.Run.Fingerprint) == "" &&
+		(a.Steps != b.Steps || a.Digest == b.Digest)
 }
 
 // Command returns a command line that repeats the run; a map without a name is

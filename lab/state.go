@@ -22,7 +22,7 @@ type state struct {
 	Map                  []string `json:",omitempty"`
 	EvalEvery, Rollouts  int
 	Fingerprint          Fingerprint `json:",omitempty"`
-	Rewards              []int       `json:",omitempty"` // of goals of the run, as rewards counts them; of an older run nil
+	Rewards              []int       `json:",omitempty"` // of goals of the run, as rewards counts them
 	Code                 string      `json:",omitempty"`
 	Own                  bool        `json:",omitempty"` // Identity.Own
 	Attached             []byte      `json:",omitempty"` // by the user's curriculum
@@ -86,7 +86,8 @@ func (s *state) draws(env qta.Env, a *qta.Agent) (err error) {
 // identity returns what decides the run of an agent with this state.
 func (s *state) identity(a *qta.Agent) Identity {
 	return Identity{Version: s.Version, Environment: s.Environment, Map: s.Map, Set: SetName(a.Params()),
-		Params: a.Params(), Seed: a.Seed(), EvalEvery: s.EvalEvery, Rollouts: s.Rollouts, Fingerprint: s.Fingerprint, Code: s.Code, Own: s.Own}
+		Params: a.Params(), Seed: a.Seed(), EvalEvery: s.EvalEvery, Rollouts: s.Rollouts,
+		Fingerprint: s.Fingerprint, Code: s.Code, Own: s.Own}
 }
 
 // readState returns what is attached to an agent.

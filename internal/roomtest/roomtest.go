@@ -65,9 +65,7 @@ var measure string
 // does not run.
 func Look(t *testing.T, page, function string) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("starting a browser takes seconds")
-	}
+	Long(t)
 	chromium := "chromium"
 	for _, name := range []string{"google-chrome", "chromium-browser"} {
 		if _, err := exec.LookPath(name); err == nil {
