@@ -64,7 +64,7 @@ func (v *view) files() (files map[string][]byte, err error) {
 	id, s := v.Record.Run, v.state
 	v.Style, v.Subject, v.Charts = template.CSS(draw.Style+"\n"+pageCSS), id.subject(), v.charts()
 	v.Record.Outcome.Figure5 = s.figure5Numbers()
-	v.Fields, v.Paper = reflect.VisibleFields(reflect.TypeFor[qta.Params]()), qta.Paper()
+	v.Fields, v.Paper = parameterFields, qta.Paper()
 	files[CurveFile] = v.Charts[0].Drawing.File()
 	if s.sketcher != nil && len(s.Frames) > 0 {
 		if v.Moving, err = s.film(v.agent); err != nil {

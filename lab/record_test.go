@@ -44,8 +44,9 @@ func TestRecord(t *testing.T) {
 	if r.Steps() != 2000 || unsolved.Steps() != 150_000 {
 		t.Errorf("solved it counts as %v steps, else as %v", r.Steps(), unsolved.Steps())
 	}
-	const log = "step[environment steps],success[fraction],critic_loss[reward^2],predictive_loss[cell^2],actor_loss[reward],goals_set[count]," +
-		"goals_reached[count],reached[fraction],return[reward],steps_to_goal[environment steps]\n2000,1,2,4,-3,40,30,0.75,-12.5,17.25\n"
+	const log = "step[environment steps],success[fraction],critic_loss[reward^2],predictive_loss[cell^2]," +
+		"actor_loss[reward],goals_set[count],goals_reached[count],reached[fraction],return[reward]," +
+		"steps_to_goal[environment steps]\n2000,1,2,4,-3,40,30,0.75,-12.5,17.25\n"
 	if diff := cmp.Diff(log, string(logTable(r.Run, r.Curve[1:]))); diff != "" {
 		t.Errorf("log.csv (-want +got):\n%s", diff)
 	}
@@ -78,22 +79,25 @@ func TestRecord(t *testing.T) {
 	if got, err := decodeRecord([]byte(windows)); err != nil || string(got.Encode()) != string(text) {
 		t.Errorf("with the line ends of Windows: %v", err)
 	}
-	body, _, _ := strings.Cut(string(text), checksumBefore) // What no run has is named.
-	for _, odd := range []struct{ old, new, want string }{
-		{`"HiddenSize"`, `"Size"`, `"Size"`}, {`"HiddenSize": 64`, `"HiddenSize": 0`, "HiddenSize"}, {`"solved"`, `"lost"`, "lost"},
-		{`"eval_every": 1000`, `"eval_every": 0`, "eval_every is 0"}, {"#.S", "#..", "start"}, {`"format": 2`, `"format": 3`, "its format is 3"}, {`"steps": 150000`, `"steps": 0`, "limits.steps"},
+	body, _, _ := strings.Cut(string(text), checksumBefore)
+	decode := func(oldnew ...string) (*Record, error) {
+		return decodeRecord(sealed([]byte(strings.NewReplacer(oldnew...).Replace(body))))
+	}
+	for want, oldnew := range map[string][]string{ // what no run has is named
+		`json: unknown field "Size"`:    {`"HiddenSize"`, `"Size"`},
+		"qta: parameter HiddenSize is ": {`"HiddenSize": 64`, `"HiddenSize": 0`},
+		"eval_every is 0":               {`"eval_every": 1000`, `"eval_every": 0`},
+		"qta: maze: ":                   {"#.S", "#.."},
+		"its format is 3":               {`"format": 2`, `"format": 3`},
+		`only qta 0.0.1, which wrote it, can read it: json: unknown field "Size"`: {
+			`"version": "` + qta.Version, `"version": "0.0.1`, `"HiddenSize"`, `"Size"`},
 	} {
-		if _, err := decodeRecord(sealed([]byte(strings.Replace(body, odd.old, odd.new, 1)))); err == nil || !strings.Contains(err.Error(), odd.want) {
-			t.Errorf("%s for %s: error %v, want %q", odd.new, odd.old, err, odd.want)
+		if _, err := decode(oldnew...); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", oldnew, err, want)
 		}
 	}
-	lacking := strings.Replace(body, `"HiddenSize": 64,`, "", 1) // of a version before that parameter
-	if got, err := decodeRecord(sealed([]byte(lacking))); err != nil || got.Run.Params.HiddenSize != qta.Paper().HiddenSize {
-		t.Errorf("without HiddenSize: %v", err)
-	}
-	former := strings.NewReplacer(`"HiddenSize"`, `"Size"`, `"version": "`+qta.Version, `"version": "0.0.1`).Replace(body)
-	if _, err := decodeRecord(sealed([]byte(former))); err == nil || err.Error() != `only qta 0.0.1, which wrote it, can read it: json: unknown field "Size"` {
-		t.Errorf("of another version: %v", err)
+	if got, err := decode(`"HiddenSize": 64,`, ""); err != nil || got.Run.Params.HiddenSize != qta.Paper().HiddenSize {
+		t.Errorf("of a version before HiddenSize: error %v", err)
 	}
 }
 
