@@ -21,8 +21,6 @@ import (
 	"qta/lab"
 )
 
-func tinyRun(more ...string) []string { return append(slices.Clone(tiny), more...) }
-
 // tree lists everything below the current directory.
 func tree(t *testing.T) (names []string) {
 	t.Helper()
@@ -100,7 +98,7 @@ func TestBadInput(t *testing.T) {
 	roomtest.Write(t, "empty/x", "")
 	before := tree(t)
 	for _, test := range tests {
-		got := invoke(t, strings.Fields(test.args)...)
+		got := invoke(t, test.args)
 		if got.code != exitInput || got.out != "" {
 			t.Errorf("qta %s: exit code %d, stdout %q, want %d and nothing", test.args, got.code, got.out, exitInput)
 		}
@@ -133,13 +131,14 @@ func TestHelp(t *testing.T) {
 		if !strings.Contains(want, fmt.Sprintf("\n  %-8s %s\n", c.name, c.about)) {
 			t.Errorf("no line on %s", c.name)
 		}
-		page := mustRun(t, "help", c.name)
-		if mustRun(t, c.name, "-h") != page {
+		page := mustRun(t, "help "+c.name)
+		if mustRun(t, c.name+" -h") != page {
 			t.Errorf("qta %s -h differs from qta help %[1]s", c.name)
 		}
 	}
 	for _, args := range []string{"version", "-version", "--version"} {
-		if got := mustRun(t, args); !strings.HasPrefix(got, "qta "+qta.Version+", revision ") || !strings.HasSuffix(got, qta.KernelName()+" kernel\n") {
+		got := mustRun(t, args)
+		if !strings.HasPrefix(got, "qta "+qta.Version+", revision ") || !strings.HasSuffix(got, qta.KernelName()+" kernel\n") {
 			t.Errorf("qta %s: %q", args, got)
 		}
 	}
@@ -148,18 +147,18 @@ func TestHelp(t *testing.T) {
 // TestExamples runs every example of the help, with little training.
 func TestExamples(t *testing.T) {
 	t.Chdir(t.TempDir())
-	mustRun(t, tinyRun("-steps", "10", "-out", "runs/4x5-quick-1")...)
+	mustRun(t, tiny+" -steps 10 -out runs/4x5-quick-1")
 	for _, c := range commands() {
 		for line := range strings.SplitSeq(c.example, " && ") {
 			line, file, _ := strings.Cut(line, " > ")
-			args := strings.Fields(line)[1:]
+			args := strings.TrimPrefix(line, "qta")
 			switch {
 			case c.name == "train":
-				args = append(args, strings.Fields("-steps 10 -eval 10 -set LearningStarts=5 -set InitialSteps=9")...)
+				args += " -steps 10 -eval 10 -set LearningStarts=5 -set InitialSteps=9"
 			case c.name == "sweep" && !strings.Contains(line, "-figure"):
 				continue // its tests are sweep_test.go's
 			}
-			if out := mustRun(t, args...); file != "" {
+			if out := mustRun(t, args); file != "" {
 				roomtest.Write(t, file, out)
 			}
 		}
@@ -170,17 +169,15 @@ func TestExamples(t *testing.T) {
 // called again.
 func TestTrain(t *testing.T) {
 	t.Chdir(t.TempDir())
-	args := tinyRun("-steps", "40", "-out", "run")
-	out := mustRun(t, args...)
+	args := tiny + " -steps 40 -out run"
+	out := mustRun(t, args)
 	has(t, out, "QTA on maze 1U5, as in the paper except for HiddenSize 8 (not 256), ",
 		"\nParameters paper HiddenSize=8 ", "    step  success", "The budget is used up: after 40 environment steps")
 	if !strings.HasSuffix(out, "\nOpen run/report.html\n") {
 		t.Errorf("the last line points at nothing:\n%s", out)
 	}
-	if again := mustRun(t, args...); !strings.HasPrefix(again, "The run in run is done: ") || !strings.HasSuffix(again, "\nOpen run/report.html\n") {
-		t.Errorf("again: %s", again)
-	}
-	mustRun(t, tinyRun("-steps", "60", "-out", "run")...)
+	has(t, mustRun(t, args), "The run in run is done: ", "\nOpen run/report.html\n")
+	mustRun(t, tiny+" -steps 60 -out run")
 	if r := recordOf(t, "run"); r.Outcome.Steps != 60 || r.State != lab.Finished || len(r.Curve) != 8 {
 		t.Errorf("continued: %+v", r)
 	}
@@ -191,9 +188,10 @@ func TestTrain(t *testing.T) {
 func TestSolved(t *testing.T) {
 	t.Chdir(t.TempDir())
 	roomtest.Write(t, "near.txt", "SG\n")
-	near := strings.Fields("-maze near.txt -params small -set HiddenSize=16 -set Batch=32 -set Horizon=5 -set InitialSteps=49 -set LearningStarts=49 -eval 50")
+	const near = "-maze near.txt -params small -set HiddenSize=16 -set Batch=32 -set Horizon=5 -set InitialSteps=49 " +
+		"-set LearningStarts=49 -eval 50 "
 	ended := func(dir, flags string) (*lab.Record, *qta.Agent) {
-		mustRun(t, slices.Concat(near, strings.Fields(flags), []string{"-out", dir})...)
+		mustRun(t, near+flags+" -out "+dir)
 		r := recordOf(t, dir)
 		a, err := qta.LoadFile(filepath.Join(dir, lab.AgentFile))
 		if err != nil {
@@ -201,11 +199,12 @@ func TestSolved(t *testing.T) {
 		}
 		e, err := a.Evaluate(r.Run.NewMaze().Env(), 200, r.Run.Seed)
 		if o := r.Outcome; err != nil || o.HeldOutRollouts != 200 || *o.HeldOut != e.Success {
-			t.Errorf("%s %s: held-out %v of %d, want %v of 200; error %v", dir, flags, *o.HeldOut, o.HeldOutRollouts, e.Success, err)
+			t.Errorf("%s %s: held-out %+v, want %v of 200; error %v", dir, flags, o, e.Success, err)
 		}
-		has(t, mustRun(t, "eval", dir, "-rollouts", "200", "-seed", fmt.Sprint(r.Run.Seed)),
+		has(t, mustRun(t, fmt.Sprintf("eval %s -rollouts 200 -seed %d", dir, r.Run.Seed)),
 			fmt.Sprintf("in %.4g %% of 200 rollouts (seed %d)", 100*e.Success, r.Run.Seed),
-			fmt.Sprintf("; %.4g %% were at the goal at some time, first after %.4g steps on average. The mean return is %.4g.\n", 100*e.Reached, e.StepsToGoal, e.Return))
+			fmt.Sprintf("; %.4g %% were at the goal at some time, first after %.4g steps on average. ", 100*e.Reached, e.StepsToGoal),
+			fmt.Sprintf("The mean return is %.4g.\n", e.Return))
 		return r, a
 	}
 	ended("early", "-steps 50 -seed 2")
@@ -215,8 +214,8 @@ func TestSolved(t *testing.T) {
 	if r.State != lab.Solved || o.HalfAt != half || o.SolvedAt != a.SolvedAt() || o.FoundAt != a.FoundAt() {
 		t.Errorf("%s, %+v, want half at %d, solved at %d, found at %d", r.State, o, half, a.SolvedAt(), a.FoundAt())
 	}
-	roomtest.Write(t, "s.txt", strings.Join(near, " ")+" -steps 4000 -out run\n")
-	if list := mustRun(t, "sweep", "s.txt", "-out", ".", "-dry-run"); !strings.HasSuffix(list, " 0\n") {
+	roomtest.Write(t, "s.txt", near+"-steps 4000 -out run\n")
+	if list := mustRun(t, "sweep s.txt -out . -dry-run"); !strings.HasSuffix(list, " 0\n") {
 		t.Errorf("a larger budget for what is solved:\n%s", list)
 	}
 	// Past its solution it has ended at its budget, whatever the next call says.
@@ -231,7 +230,8 @@ func TestSolved(t *testing.T) {
 // end names the step and the network, and the last good checkpoint is kept.
 func TestNumericFailure(t *testing.T) {
 	t.Chdir(t.TempDir())
-	got := invoke(t, tinyRun(strings.Fields("-set HiddenSize=64 -set HiddenLayers=16 -set LearningStarts=35 -set CriticRate=1 -steps 2000 -checkpoint 10 -out run")...)...)
+	got := invoke(t, tiny+" -set HiddenSize=64 -set HiddenLayers=16 -set LearningStarts=35 -set CriticRate=1 "+
+		"-steps 2000 -checkpoint 10 -out run")
 	r, err := lab.Open("run")
 	if err != nil {
 		t.Fatal(err)
@@ -262,48 +262,46 @@ func TestParamsFile(t *testing.T) {
 // TestLook draws a maze, and evaluates and exports a run, which stays as it is.
 func TestLook(t *testing.T) {
 	t.Chdir(t.TempDir())
-	mustRun(t, tinyRun("-steps", "30", "-out", "run")...)
+	mustRun(t, tiny+" -steps 30 -out run")
 	before := roomtest.Read(t, "run", lab.AgentFile)
 	a, err := qta.LoadFile("run/agent.qta")
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustRun(t, "eval", "run", "-rollouts", "7") // TestSolved has what it says
-	mustRun(t, "maze", "1U5", "-o", "maze.svg")
+	mustRun(t, "eval run -rollouts 7") // TestSolved has what it says
+	mustRun(t, "maze 1U5 -o maze.svg")
 	if got := roomtest.Read(t, "maze.svg"); !strings.Contains(got, "Maze 1U5, with start S and goal G") {
 		t.Errorf("the drawing of a maze: %s", got)
 	}
 	roomtest.Write(t, "mark.txt", "\ufeffSG\n") // as some editors begin UTF-8
-	mustRun(t, "maze", "mark.txt")
-	if got := mustRun(t, "export", "run", "-o", "n.safetensors"); got != "Wrote the networks of run, after 30 environment steps, to n.safetensors.\n" {
-		t.Errorf("output %q", got)
-	}
+	mustRun(t, "maze mark.txt")
+	has(t, mustRun(t, "export run -o n.safetensors"),
+		"Wrote the networks of run, after 30 environment steps, to n.safetensors.\n")
 	var networks strings.Builder
 	if err := a.WriteSafetensors(&networks); err != nil || networks.String() != roomtest.Read(t, "n.safetensors") {
 		t.Errorf("the exported networks are others than the agent's, or error %v", err)
 	}
 	for _, command := range []string{"export run -o run/agent.qta", "export run -o mark.txt", "maze 1U5 -o run/agent.qta",
 		"maze 1U5 -o run/figure5.svg", "maze 1U5 -o mark", "report run -o mark.txt", "report run -o ."} {
-		if got := invoke(t, strings.Fields(command)...); got.code != exitInput {
+		if got := invoke(t, command); got.code != exitInput {
 			t.Errorf("%s, over a file of another kind or a run's: exit code %d", command, got.code)
 		}
 	}
-	if got := invoke(t, "export", "run", "-o", "nowhere/n.safetensors"); got.code != exitFailure || strings.Count(got.errors, "\n") != 1 {
-		t.Errorf("into no directory: exit code %d, %q", got.code, got.errors)
+	if got := invoke(t, "export run -o nowhere/n.safetensors"); got.code != exitFailure {
+		t.Errorf("into no directory: %+v", got)
 	}
-	own := lab.Options{Dir: "own", Params: qta.Small(), Steps: 20, EvalEvery: 20, Rollouts: 1, Say: func(string) {}, Warn: func(string) {}}
+	quiet := func(string) {}
+	own := lab.Options{Dir: "own", Params: qta.Small(), Steps: 20, EvalEvery: 20, Rollouts: 1, Say: quiet, Warn: quiet}
 	m := roomtest.Maze(t, "1U5")
 	if err := lab.Train(t.Context(), m.Env(), m.Env(), own); err != nil { // an environment that no map describes
 		t.Fatal(err)
 	}
-	has(t, mustRun(t, "status", "own")+mustRun(t, "export", "own"), "\n1 done\n", "Wrote the networks of own, after 20 ")
-	if got := invoke(t, "eval", "own"); got.code != exitInput || !strings.Contains(got.errors, "acts in environment") {
+	has(t, mustRun(t, "status own")+mustRun(t, "export own"), "\n1 done\n", "Wrote the networks of own, after 20 ")
+	if got := invoke(t, "eval own"); got.code != exitInput || !strings.Contains(got.errors, "acts in environment") {
 		t.Errorf("an environment that is no maze: %+v", got)
 	}
 	roomtest.Write(t, "own/agent.qta", "damaged")
-	if got := invoke(t, "export", "own"); got.code != exitDone || !strings.Contains(got.errors, "using the one before it, from step ") {
-		t.Errorf("damaged: %+v", got)
-	}
+	has(t, invoke(t, "export own").errors, "using the one before it, from step ")
 	if roomtest.Read(t, "run", lab.AgentFile) != before {
 		t.Error("the run has changed")
 	}
@@ -336,7 +334,7 @@ func TestParams(t *testing.T) {
 		if differ != (row[1] != "") {
 			t.Errorf("%s: marked as different in some set: %v", field.Name, !differ)
 		}
-		one := strings.Join(strings.Fields(mustRun(t, "params", field.Name)), " ")
+		one := strings.Join(strings.Fields(mustRun(t, "params "+field.Name)), " ")
 		has(t, one, field.Name+": "+row[2], "allowed "+field.Tag.Get("range"), "source "+field.Tag.Get("source"),
 			"authors "+qta.Authors().Value(field.Name), "small "+qta.Small().Value(field.Name))
 	}
@@ -353,13 +351,13 @@ func TestMaze(t *testing.T) {
 
 4x5: 4 by 5 cells within the outer wall, 14 of them free, path length 9
 `
-	got := mustRun(t, "maze", "4x5")
+	got := mustRun(t, "maze 4x5")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("qta maze 4x5 (-want +got):\n%s", diff)
 	}
 	drawn, _, _ := strings.Cut(got, "\n\n")
 	roomtest.Write(t, "copy.txt", drawn)
-	if diff := cmp.Diff(strings.Replace(want, "4x5:", "copy:", 1), mustRun(t, "maze", "copy.txt")); diff != "" {
+	if diff := cmp.Diff(strings.Replace(want, "4x5:", "copy:", 1), mustRun(t, "maze copy.txt")); diff != "" {
 		t.Errorf("qta maze copy.txt (-want +got):\n%s", diff)
 	}
 }
@@ -381,8 +379,9 @@ func (f *full) Write(p []byte) (int, error) {
 // nothing, and a run stops and saves itself.
 func TestFullOutput(t *testing.T) {
 	t.Chdir(t.TempDir())
-	mustRun(t, tinyRun("-steps", "20", "-out", "run")...)
-	for _, args := range []string{"help", "version", "params", "maze 4x5", "eval run -rollouts 3", "export run", "check 1", "status run"} {
+	mustRun(t, tiny+" -steps 20 -out run")
+	for _, args := range []string{"help", "version", "params", "maze 4x5", "eval run -rollouts 3", "export run", "check 1",
+		"status run"} {
 		for _, cause := range []error{syscall.ENOSPC, syscall.EPIPE} {
 			var stderr bytes.Buffer
 			code := run(t.Context(), strings.Fields(args), &full{10, cause}, &stderr)
@@ -396,10 +395,11 @@ func TestFullOutput(t *testing.T) {
 		}
 	}
 	var stderr bytes.Buffer
-	code := run(t.Context(), tinyRun("-steps", "100000", "-out", "long"), &full{600, syscall.ENOSPC}, &stderr)
-	if r, err := lab.ReadRecord("long/run.json"); code != exitFailure || err != nil || r.State != lab.Stopped || !strings.Contains(stderr.String(), "all that was running is saved") {
-		t.Errorf("a run: exit code %d, stderr %q, error %v", code, stderr.String(), err)
+	code := run(t.Context(), strings.Fields(tiny+" -steps 100000 -out long"), &full{600, syscall.ENOSPC}, &stderr)
+	if r := recordOf(t, "long"); code != exitFailure || r.State != lab.Stopped {
+		t.Errorf("a run: exit code %d, state %s", code, r.State)
 	}
+	has(t, stderr.String(), "all that was running is saved")
 }
 
 // TestModules builds the command, and whatever else a newcomer runs, of this module alone.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -19,7 +18,7 @@ import (
 func TestReportCommand(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, seed := range []string{"1", "2"} {
-		mustRun(t, slices.Concat(tiny, strings.Fields("-steps 20 -seed "+seed+" -out runs/"+seed))...)
+		mustRun(t, tiny+" -steps 20 -seed "+seed+" -out runs/"+seed)
 	}
 	for _, test := range []struct{ args, out, file, begins string }{
 		{"", "report.html", "report.html", "<!DOCTYPE html>"},
@@ -27,7 +26,7 @@ func TestReportCommand(t *testing.T) {
 		{"-o runs/page.html", "runs/page.html", "runs/page.html", "<!DOCTYPE html>"},
 		{"-o runs/page.html", "runs/page.html", "runs/page.html", "<!DOCTYPE html>"},
 	} {
-		out := mustRun(t, append([]string{"report", "runs"}, strings.Fields(test.args)...)...)
+		out := mustRun(t, "report runs "+test.args)
 		if want := "2 runs in runs; 0 files left out. The report is " + test.out + ".\n"; out != want {
 			t.Errorf("%s: output %q, want %q", test.args, out, want)
 		}
@@ -36,14 +35,12 @@ func TestReportCommand(t *testing.T) {
 		}
 	}
 	roomtest.Write(t, "bad/run.json", "{}")
-	if got := mustRun(t, "report", "runs", "bad"); !strings.Contains(got, "; 1 file left out, such as bad/run.json: it is not the record of a run. ") {
-		t.Errorf("with what is no record: %q", got)
-	}
-	got := invoke(t, "report", "runs", "-o", "runs/1/page.html")
+	has(t, mustRun(t, "report runs bad"), "; 1 file left out, such as bad/run.json: it is not the record of a run. ")
+	got := invoke(t, "report runs -o runs/1/page.html")
 	if got.code != exitInput || !strings.Contains(got.errors, "runs/1 is a run directory") {
 		t.Errorf("within a run: %+v", got)
 	}
-	out := mustRun(t, "report", "runs/1", "runs/2", "runs", "-o", lab.PageFile)
+	out := mustRun(t, "report runs/1 runs/2 runs -o "+lab.PageFile)
 	if !strings.HasPrefix(out, "2 runs in runs/1, runs/2, runs; 2 files left out, such as runs/1: this run is also in ") {
 		t.Errorf("directories named twice: %q", out)
 	}
@@ -79,21 +76,23 @@ func TestNames(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const odd = "caf\xe9\u202e\x1b[2J" // Latin-1, from right to left, and an empty screen
 	roomtest.Write(t, odd+".txt", "SG\n")
-	roomtest.Write(t, odd+".json", "{}")
 	for _, args := range []string{"-maze " + odd + ".txt", "maze " + odd + ".txt", "-params " + odd + ".json"} {
-		if got := invoke(t, strings.Fields(args)...); got.code != exitInput || !strings.Contains(got.errors, "rename it") || words.Text(got.errors) != got.errors {
+		got := invoke(t, args)
+		if has(t, got.errors, "rename it"); got.code != exitInput || words.Text(got.errors) != got.errors {
 			t.Errorf("qta %s: %+v", args, got)
 		}
 	}
-	roomtest.Write(t, "s.txt", strings.Join(tinyRun("-steps", "20", "-out", odd), " "))
-	out := mustRun(t, "sweep", "s.txt")
+	roomtest.Write(t, "s.txt", tiny+" -steps 20 -out "+odd)
+	out := mustRun(t, "sweep s.txt")
 	for _, name := range []string{"4x5\x1b[2J", "4x5\u202e", "4x5\n"} { // of a foreign run
 		r := recordOf(t, filepath.Join("runs", odd))
 		r.Run.Environment = name
 		roomtest.Write(t, filepath.Join("foreign", fmt.Sprintf("%q.json", name)), string(r.Encode()))
 	}
-	out += mustRun(t, "status", "runs", "foreign") + mustRun(t, "eval", filepath.Join("runs", odd)) + mustRun(t, "report", "runs", "foreign") +
-		mustRun(t, "report", "runs", "-format", "csv") + roomtest.Read(t, "report.html") + roomtest.Read(t, "report.csv")
+	for _, line := range []string{"status runs foreign", "eval runs/" + odd, "report runs foreign", "report runs -format csv"} {
+		out += mustRun(t, line)
+	}
+	out += roomtest.Read(t, "report.html") + roomtest.Read(t, "report.csv")
 	if words.Text(out) != out || strings.Count(out, "is not printable") != 7 {
 		t.Errorf("printed or written: %.3000q", out)
 	}

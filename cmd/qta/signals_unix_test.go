@@ -26,8 +26,8 @@ import (
 func TestSignals(t *testing.T) {
 	t.Chdir(t.TempDir())
 	evaluation := regexp.MustCompile(`^ +\d+ `)
-	args := tinyRun("-steps", "1000000", "-eval", "10", "-out", "run")
-	roomtest.Write(t, "s.txt", strings.Join(args, " "))
+	args := tiny + " -steps 1000000 -eval 10 -out run"
+	roomtest.Write(t, "s.txt", args)
 	for round, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		if ossignal.Ignored(signal) {
 			t.Logf("%v: ignored here, as under nohup", signal)
@@ -39,9 +39,9 @@ func TestSignals(t *testing.T) {
 		var out bytes.Buffer
 		command := args
 		if round == 1 { // as under Slurm
-			command = strings.Fields("sweep s.txt -index 0 -out .")
+			command = "sweep s.txt -index 0 -out ."
 		}
-		c := exec.Command(os.Args[0], command...)
+		c := exec.Command(os.Args[0], strings.Fields(command)...)
 		c.Env, c.Stderr = append(os.Environ(), "QTA_TEST_COMMAND=1"), os.Stderr
 		stdout, err := c.StdoutPipe()
 		if err = errors.Join(err, c.Start()); err != nil {
@@ -78,8 +78,8 @@ func TestSignals(t *testing.T) {
 // in the place of whatever a command reads: it is refused, listed or made again.
 func TestOddFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
-	mustRun(t, tinyRun("-steps", "20", "-out", "run")...)
-	again := strings.Join(tinyRun("-steps", "20", "-out", "run"), " ")
+	again := tiny + " -steps 20 -out run"
+	mustRun(t, again)
 	for _, test := range []struct {
 		file, args string
 		code       int
@@ -103,7 +103,7 @@ func TestOddFiles(t *testing.T) {
 				t.Skip("this file system has no FIFO or no sparse file: ", what)
 			}
 			waits := time.AfterFunc(20*time.Second, func() { panic(what + " in the place of " + test.file + ": it waits") })
-			got := invoke(t, strings.Fields(test.args)...)
+			got := invoke(t, test.args)
 			if waits.Stop(); got.code != test.code || strings.Count(got.errors, "\n") > 1 {
 				t.Errorf("%s in the place of %s: qta %s: %+v", what, test.file, test.args, got)
 			}

@@ -30,9 +30,10 @@ func TestParseSweep(t *testing.T) {
 	}
 	var got []string
 	for _, c := range cells {
-		got = append(got, fmt.Sprintf("%d %s %s %d %d %s %d", c.line, c.out, c.id.Environment, c.id.Seed, *c.steps, c.stop, *c.threads))
+		got = append(got, fmt.Sprintln(c.line, c.out, c.id.Environment, c.id.Seed, *c.steps, c.stop, *c.threads))
 	}
-	want := []string{"3 here/1U5-quick-Batch=64-7 1U5 7 2000 never 1", "3 here/1U5-quick-Batch=64-8 1U5 8 2000 never 1", "4 here/sub/x 4x5 10 150000 solved 3"}
+	want := []string{"3 here/1U5-quick-Batch=64-7 1U5 7 2000 never 1\n", "3 here/1U5-quick-Batch=64-8 1U5 8 2000 never 1\n",
+		"4 here/sub/x 4x5 10 150000 solved 3\n"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -100,16 +101,16 @@ func TestFigureSweeps(t *testing.T) {
 		{"2", (12 + 5) * 3 * 12, lab.StopSolved}, {"3", 12*2*12 + 6*12, lab.StopSolved}, {"4", 4 * 12, lab.StopNever},
 		{"5", 1, lab.StopNever}, {"6", 12 * 4 * 12, lab.StopSolved},
 	} {
-		cells, err := parseSweep(mustRun(t, "sweep", "-figure", test.figure), "runs")
+		cells, err := parseSweep(mustRun(t, "sweep -figure "+test.figure), "runs")
 		if err != nil || len(cells) != test.cells || slices.ContainsFunc(cells, func(c cell) bool { return c.stop != test.stop }) {
 			t.Errorf("figure %s: %d cells, error %v, want %d", test.figure, len(cells), err, test.cells)
 		}
 	}
-	has(t, mustRun(t, "sweep", "-figure", "4", "-seeds", "1"), "-maze 12x5 -params paper -set UncertaintyNoise=0.05 -seed 1 ")
-	has(t, mustRun(t, "sweep", "-figure", "2", "-seeds", "1"), "-maze 1U5 -params paper -seed 1 ",
+	has(t, mustRun(t, "sweep -figure 4 -seeds 1"), "-maze 12x5 -params paper -set UncertaintyNoise=0.05 -seed 1 ")
+	has(t, mustRun(t, "sweep -figure 2 -seeds 1"), "-maze 1U5 -params paper -seed 1 ",
 		"-maze 1U5 -params mega -seed 1 ", "-maze 1U5 -params vds -seed 1 ")
-	has(t, mustRun(t, strings.Fields("sweep -figure 2 -params quick")...), "-maze 1U5 -params quick -set Curriculum=mega ")
-	cells, err := parseSweep(mustRun(t, strings.Fields("sweep -figure 6 -seeds 1 -mazes 1U5 -params small -steps 9000")...), "runs")
+	has(t, mustRun(t, "sweep -figure 2 -params quick"), "-maze 1U5 -params quick -set Curriculum=mega ")
+	cells, err := parseSweep(mustRun(t, "sweep -figure 6 -seeds 1 -mazes 1U5 -params small -steps 9000"), "runs")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +131,7 @@ func tinySweep(t *testing.T, file string, cells int, more string) {
 	t.Helper()
 	var b strings.Builder
 	for seed := 1; seed <= cells; seed++ {
-		fmt.Fprintf(&b, "%s %s -seed %d -out seed%d\n", strings.Join(tiny, " "), more, seed, seed)
+		fmt.Fprintf(&b, "%s %s -seed %d -out seed%d\n", tiny, more, seed, seed)
 	}
 	roomtest.Write(t, file, b.String())
 }
@@ -167,22 +168,23 @@ func same(t *testing.T, a, b string) {
 func TestSweep(t *testing.T) {
 	t.Chdir(t.TempDir())
 	tinySweep(t, "s.txt", 3, "-steps 50")
-	sweep := strings.Fields("sweep s.txt -jobs 2 -out runs")
-	out := mustRun(t, sweep...)
+	const sweep = "sweep s.txt -jobs 2 -out runs"
+	out := mustRun(t, sweep)
 	has(t, out, "2 seed3: not solved within 50 steps\n", "All 3 cells done, 0 solved, in runs. ")
 	if strings.ContainsAny(out, "\r\x1b") {
 		t.Errorf("control characters in the output of no terminal:\n%q", out)
 	}
 	tinySweep(t, "more.txt", 4, "-steps 1000") // of which nothing is begun
-	has(t, mustRun(t, strings.Fields("sweep s.txt -dry-run -out runs")...), "2     seed3      done   0\n")
-	has(t, mustRun(t, strings.Fields("sweep more.txt -dry-run -out runs")...), "2     seed3      done   950\n", "3     seed4      to do  1000\n")
+	has(t, mustRun(t, "sweep s.txt -dry-run -out runs"), "2     seed3      done   0\n")
+	has(t, mustRun(t, "sweep more.txt -dry-run -out runs"),
+		"2     seed3      done   950\n", "3     seed4      to do  1000\n")
 	if _, err := os.Stat("runs/seed4"); err == nil {
 		t.Error("a dry run has begun a run")
 	}
 	// In this process, a cell is the same run.
-	mustRun(t, strings.Fields("sweep s.txt -index 1 -out alone")...)
+	mustRun(t, "sweep s.txt -index 1 -out alone")
 	same(t, "runs/seed2", "alone/seed2")
-	has(t, mustRun(t, "status", "alone"), "alone/seed2  done  not solved within 50 steps", "\n1 done\n")
+	has(t, mustRun(t, "status alone"), "alone/seed2  done  not solved within 50 steps", "\n1 done\n")
 
 	// What is done is not started again; what is damaged is not done.
 	log, err := os.Stat("runs/seed1/" + lab.RecordFile)
@@ -193,7 +195,7 @@ func TestSweep(t *testing.T) {
 	roomtest.Write(t, "runs/seed2/"+lab.AgentFile, agent[:len(agent)/2]+"x"+agent[len(agent)/2+1:])
 	record := roomtest.Read(t, "runs/seed3", lab.RecordFile)
 	roomtest.Write(t, "runs/seed3/"+lab.RecordFile, record[:len(record)/2])
-	out = mustRun(t, sweep...)
+	out = mustRun(t, sweep)
 	has(t, out, "0 seed1: was done already: not solved", "1 seed2: not solved within 50 steps; warning: ",
 		"; the damaged one is kept", "2 seed3: not solved")
 	if again, err := os.Stat("runs/seed1/" + lab.RecordFile); err != nil || !again.ModTime().Equal(log.ModTime()) {
@@ -206,11 +208,11 @@ func TestSweep(t *testing.T) {
 
 	// Nor is a run done whose agent is another than its record's.
 	roomtest.Write(t, "runs/seed3/"+lab.AgentFile, roomtest.Read(t, "runs/seed3", lab.PreviousFile))
-	has(t, mustRun(t, sweep...), "1 seed2: was done already: ", "2 seed3: not solved")
+	has(t, mustRun(t, sweep), "1 seed2: was done already: ", "2 seed3: not solved")
 
 	// A run of another budget is not done either.
 	tinySweep(t, "s.txt", 1, "-steps 60")
-	has(t, mustRun(t, sweep...), "0 seed1: not solved within 60 steps")
+	has(t, mustRun(t, sweep), "0 seed1: not solved within 60 steps")
 	if got := recordOf(t, "runs/seed1").Outcome.Steps; got != 60 {
 		t.Errorf("after a budget of 60 steps the run has %d", got)
 	}
@@ -220,7 +222,7 @@ func TestSweep(t *testing.T) {
 	if err := os.RemoveAll("runs/seed2"); err != nil {
 		t.Fatal(err)
 	}
-	r := invoke(t, sweep...)
+	r := invoke(t, sweep)
 	want := "qta: 2 of 4 cells failed and 2 ended; the first failure: line "
 	if r.code != exitFailure || !strings.HasPrefix(r.errors, want) || !strings.Contains(r.errors, "holds another run") {
 		t.Errorf("exit code %d, stderr %q, want %q", r.code, r.errors, want)
@@ -250,7 +252,8 @@ func TestSweepStop(t *testing.T) {
 		cancel(errors.New("interrupt"))
 	}()
 	var out, stderr bytes.Buffer
-	if code := run(ctx, strings.Fields("sweep s.txt -jobs 2 -out runs"), &out, &stderr); code != exitUnfinished || stderr.Len() > 0 {
+	code := run(ctx, strings.Fields("sweep s.txt -jobs 2 -out runs"), &out, &stderr)
+	if code != exitUnfinished || stderr.Len() > 0 {
 		t.Fatalf("exit code %d, stderr %q", code, stderr.String())
 	}
 	has(t, out.String(), "0 seed1: failed: directory runs/seed1 holds cat.jpg ", "1 seed2: stopped and saved",
@@ -271,23 +274,23 @@ func TestStatus(t *testing.T) {
 	t.Setenv("QTA_TEST_COMMAND", "1")
 	t.Chdir(t.TempDir())
 	tinySweep(t, "s.txt", 2, "-steps 100000 -checkpoint 7")
-	c := exec.Command(os.Args[0], append(tiny,
-		strings.Fields("-steps 100000 -checkpoint 7 -seed 1 -out runs/seed1 -threads 1")...)...)
+	c := exec.Command(os.Args[0],
+		strings.Fields(tiny+" -steps 100000 -checkpoint 7 -seed 1 -out runs/seed1 -threads 1")...)
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer c.Process.Kill()
 	begun(t, "runs/seed1")
-	has(t, mustRun(t, "status", "runs"), "runs/seed1  running  at step ", "\n1 running\n")
-	r := invoke(t, strings.Fields("sweep s.txt -index 0")...)
+	has(t, mustRun(t, "status runs"), "runs/seed1  running  at step ", "\n1 running\n")
+	r := invoke(t, "sweep s.txt -index 0")
 	if r.code != exitUnfinished || r.errors != "qta: another process is using runs/seed1\n" || r.out != "" {
 		t.Errorf("%+v", r)
 	}
 	c.Process.Kill()
 	c.Wait()
-	has(t, mustRun(t, "status", "runs"), "runs/seed1  killed  at step ", "\n1 killed\n")
+	has(t, mustRun(t, "status runs"), "runs/seed1  killed  at step ", "\n1 killed\n")
 	roomtest.Write(t, "runs/seed1/"+lab.RecordFile, "{}")
-	has(t, mustRun(t, "status", "runs"), "runs/seed1/run.json  skipped  it is not the record of a run\n", "\n1 skipped\n")
+	has(t, mustRun(t, "status runs"), "runs/seed1/run.json  skipped  it is not the record of a run\n", "\n1 skipped\n")
 	held := 0.985
 	ended := lab.Outcome{SolvedAt: 30, HeldOut: &held, HeldOutRollouts: 200}
 	_, detail := status(&lab.Record{State: lab.Solved, Outcome: ended})
@@ -309,7 +312,7 @@ func TestSweepKills(t *testing.T) {
 	t.Setenv("QTA_TEST_COMMAND", "1")
 	tinySweep(t, "s.txt", cells, "-steps 150 -eval 25 -checkpoint 10")
 	begin := time.Now()
-	mustRun(t, strings.Fields("sweep s.txt -jobs 2 -out whole")...)
+	mustRun(t, "sweep s.txt -jobs 2 -out whole")
 	whole := time.Since(begin)
 	rng := rand.New(rand.NewPCG(1, 1))
 	start := func() *exec.Cmd {
@@ -330,7 +333,7 @@ func TestSweepKills(t *testing.T) {
 	}
 	// Two sweeps that share the cells wait for each other's.
 	other := start()
-	mustRun(t, strings.Fields("sweep s.txt -jobs 2 -out parts")...)
+	mustRun(t, "sweep s.txt -jobs 2 -out parts")
 	if err := other.Wait(); err != nil {
 		t.Error(err)
 	}
