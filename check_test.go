@@ -16,7 +16,8 @@ import (
 )
 
 // TestGolden holds the code to the vectors of testdata/golden, which come from
-// another implementation. TestCheckCatches needs a file of each kind.
+// another implementation and have several sizes of networks, minibatches and
+// environments. TestCheckCatches needs a file of each kind.
 func TestGolden(t *testing.T) {
 	for _, name := range globNames(t, "testdata/golden/*.json") {
 		t.Run(name, func(t *testing.T) {
@@ -115,44 +116,6 @@ func checkOne(text []byte) error {
 		}
 	}
 	return err
-}
-
-// Vectors of other sizes than in testdata/golden run as they stand: with half a
-// list, or with all of it twice, which leaves a mean as it is.
-func TestCheckOtherSizes(t *testing.T) {
-	half := func(v []any) []any { return v[:len(v)/2] }
-	twice := func(v []any) []any { return slices.Concat(v, v) }
-	for _, test := range []struct {
-		equation string
-		change   func([]any) []any
-		lists    string // that change
-	}{
-		{"mlp-forward", half, "x xi y"},
-		{"td-target-networks", twice, "s_next g r a_next y"},
-		{"critic-loss", half, "critics loss grad"},
-		{"critic-loss", twice, "critics loss grad"},
-		{"critic-loss", twice, "s g a y w"},
-		{"policy-gradient", twice, "critics"},
-		{"policy-gradient", twice, "s g"},
-		{"predictive-loss", half, "critics heads loss pred grad_head grad_xi"},
-		{"uncertainty", twice, "actions per_action"},
-		{"kde", twice, "points"},
-	} {
-		file := goldenFile(t, test.equation)
-		for _, c := range file["cases"].([]any) {
-			for _, side := range []string{"in", "out"} {
-				values := c.(object)[side].(object)
-				for key := range strings.FieldsSeq(test.lists) {
-					if list, ok := values[key].([]any); ok {
-						values[key] = test.change(list)
-					}
-				}
-			}
-		}
-		if err := checkOne(toJSON(file)); err != nil {
-			t.Errorf("%s, %s of another length: %v", test.equation, test.lists, err)
-		}
-	}
 }
 
 // corruptions calls f for what must not pass in the place of a value or of one
