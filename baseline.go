@@ -147,7 +147,15 @@ func (l *otherLearner) update(a *Agent) error {
 	a.updates++
 	a.policy.act(a.policy.target, b.next)
 	u.heads.targets(u, b, a.learning)
-	a.losses.critic, a.losses.head = l.learn(u, b)
+	criticLoss, headLoss := 0.0, 0.0
+	for i := range u.critics {
+		critic, head := l.gradients(u, i, b)
+		criticLoss += critic
+		headLoss += head
+	}
+	l.descend(u, true, true)
+	G := float64(len(u.critics))
+	a.losses.critic, a.losses.head = criticLoss/G, headLoss/G
 	a.sampler.prioritize(u.heads, b)
 	follow := a.updates%l.targetEvery == 0
 	if follow {
@@ -160,18 +168,6 @@ func (l *otherLearner) update(a *Agent) error {
 		a.policy.follow(a.workers)
 	}
 	return a.checkLosses()
-}
-
-// learn is [ensemble.learn], but for the gradients.
-func (l *otherLearner) learn(u *ensemble, b *batch) (criticLoss, headLoss float64) {
-	for i := range u.critics {
-		critic, head := l.gradients(u, i, b)
-		criticLoss += critic
-		headLoss += head
-	}
-	l.descend(u, true, true)
-	G := float64(len(u.critics))
-	return criticLoss / G, headLoss / G
 }
 
 // gradients is [ensemble.gradients], or without the head's part in the backbone's.

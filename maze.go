@@ -28,8 +28,7 @@ const maxMazeCells = 10000
 //
 // Two free cells that touch only at a corner are connected, because the agent
 // can pass between the two walls there: a step is made in pieces and tests only
-// the cells in which these end. Cells that cannot be reached from the start
-// count as wall.
+// the cells in which these end.
 type Maze struct {
 	lines       []string // the map: '#' is a wall; all of a length, ring of walls included
 	free        [][2]int // the free cells (row, column), row by row

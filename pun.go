@@ -60,19 +60,16 @@ func (u *ensemble) clipReturns(values []float32) {
 
 // CriticLoss returns one critic's loss 1/B Σ w (q - y)² and sets dq to its
 // gradient with respect to q. All have length B; w are the importance weights
-// of Equation 8, or nil for ones.
+// of Equation 8.
 //
 // It implements QTA, Equation 2 (Section 3.1).
 func CriticLoss(dq, q, y, w []float32) float64 {
 	scale := 2 / float32(len(q))
 	sum := 0.0
 	for i := range q {
-		δ, wi := q[i]-y[i], float32(1)
-		if w != nil {
-			wi = w[i]
-		}
-		dq[i] = float32(scale*wi) * δ
-		sum += float64(float64(wi) * float64(float64(δ)*float64(δ)))
+		δ := q[i] - y[i]
+		dq[i] = float32(scale*w[i]) * δ
+		sum += float64(float64(w[i]) * float64(float64(δ)*float64(δ)))
 	}
 	return sum / float64(len(q))
 }
