@@ -157,14 +157,11 @@ func (l *otherLearner) update(a *Agent) error {
 	G := float64(len(u.critics))
 	a.losses.critic, a.losses.head = criticLoss/G, headLoss/G
 	a.sampler.prioritize(u.heads, b)
-	follow := a.updates%l.targetEvery == 0
-	if follow {
-		u.follow()
-	}
 	a.losses.policy = a.policyGradient(b.x)
 	l.clip(a.policy.gradient.params)
 	a.policy.adam.step()
-	if follow {
+	if a.updates%l.targetEvery == 0 {
+		u.follow()
 		a.policy.follow(a.workers)
 	}
 	return a.checkLosses()
@@ -257,10 +254,10 @@ type ownTargets struct {
 }
 
 func (h *ownTargets) targets(u *ensemble, b *batch, _ stream) {
+	if h.y == nil {
+		h.y = u.perCritic(len(b.y))
+	}
 	for i := range u.critics {
-		if len(h.y) == i {
-			h.y = append(h.y, make([]float32, len(b.y)))
-		}
 		q := u.targetValue(b.next, i)
 		TDTarget(h.y[i], b.r, q, q, u.params.Discount)
 		u.clipReturns(h.y[i])
