@@ -389,8 +389,9 @@ const (
 	targetKeys = "actor critics s_next g r gamma M"
 	updateKeys = "actor actor_target critics critic_targets heads gamma rho " +
 		"lr_actor lr_critic lr_predictive action_l2 steps"
-	perKeys    = "priority alpha beta"
-	choiceKeys = "actor critics heads s achieved shared_actions m b draws now c? T?"
+	perKeys       = "priority alpha beta"
+	candidateKeys = "critics heads s achieved desired ask actions"
+	choiceKeys    = "actor critics heads s achieved shared_actions m b draws now c? T?"
 )
 
 var equations = []equation{
@@ -455,7 +456,14 @@ var equations = []equation{
 		}
 		out("epsilon", a.pun.uncertainty(b.x, actions))
 	}},
-	{"uncertainty-goal", []int{5}, "candidates.asked", "critics heads s achieved desired ask actions", checkCandidates},
+	{"uncertainty-goal", []int{5}, "candidates.asked", candidateKeys, func(in vector, out output) {
+		p := Paper()
+		p.UncertaintyGoal, p.UncertaintyActions = get[string](in, "ask"), in.len("actions")
+		a := in.agent(p, in.len("s", 0), in.len("achieved", 0))
+		in.set("desired", a.desired)
+		x := a.candidates(in.remember(a), false).asked(a)
+		out("epsilon", a.pun.uncertainty(x, in.actions(a, x.rows)))
+	}},
 	{"goal-probability", []int{6}, "GoalProbabilities, scaleUncertainty", "epsilon m b", func(in vector, out output) {
 		ε := get[[]float64](in, "epsilon")
 		x := make([]float64, len(ε))
@@ -471,7 +479,17 @@ var equations = []equation{
 		}
 		out("kept", Achievable(candidates, get[[]float64](in, "q_mean"), in.number("c"), get[int](in, "T")))
 	}},
-	{"per", []int{7, 8}, "prioritizedSampler.probability, ImportanceWeights", perKeys, checkPriorities},
+	{"per", []int{7, 8}, "prioritizedSampler.probability, ImportanceWeights", perKeys, func(in vector, out output) {
+		priority, β := get[[]float64](in, "priority"), in.number("beta")
+		n := len(priority)
+		P, w := make([]float64, n), make([]float64, n)
+		SampleProbabilities(P, priority, in.number("alpha"))
+		out("P", P)
+		ImportanceWeights(w, P, n, β, 0)
+		out("w", w)
+		ImportanceWeights(w, P, n, β, slices.Min(P)) // as replay divides: by the largest
+		out("w_normalized", w)
+	}},
 	{"per-beta", nil, "PriorityBeta", "beta_initial beta_steps t", func(in vector, out output) {
 		initial, steps := in.number("beta_initial"), get[int](in, "beta_steps")
 		for k, t := range get[[]int](in, "t") {
@@ -583,17 +601,6 @@ func checkTargets(clip bool) func(in vector, out output) {
 	}
 }
 
-// checkCandidates asks about states with the goals achieved there as the choice of a
-// goal does, with the case's actions.
-func checkCandidates(in vector, out output) {
-	p := Paper()
-	p.UncertaintyGoal, p.UncertaintyActions = get[string](in, "ask"), in.len("actions")
-	a := in.agent(p, in.len("s", 0), in.len("achieved", 0))
-	in.set("desired", a.desired)
-	x := a.candidates(in.remember(a), false).asked(a)
-	out("epsilon", a.pun.uncertainty(x, in.actions(a, x.rows)))
-}
-
 func checkPredictiveLoss(in vector, out output) {
 	a, b := in.learner()
 	u := a.pun
@@ -607,18 +614,6 @@ func checkPredictiveLoss(in vector, out output) {
 		out("grad_head", c.gradient.head, i)
 		out("grad_xi", u.pass.dx[len(c.q.layers)-1], i) // before the mask of ReLU
 	}
-}
-
-func checkPriorities(in vector, out output) {
-	priority, β := get[[]float64](in, "priority"), in.number("beta")
-	n := len(priority)
-	P, w := make([]float64, n), make([]float64, n)
-	SampleProbabilities(P, priority, in.number("alpha"))
-	out("P", P)
-	ImportanceWeights(w, P, n, β, 0)
-	out("w", w)
-	ImportanceWeights(w, P, n, β, slices.Min(P)) // as replay divides: by the largest
-	out("w_normalized", w)
 }
 
 func checkHindsight(in vector, out output) {
