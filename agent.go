@@ -17,7 +17,7 @@ import (
 
 // An Agent is QTA in training: networks, replay, and the curriculum's state. It
 // is not safe for concurrent use. Its memory and its checkpoints grow with its
-// steps: it keeps every transition as seven vectors of float64.
+// steps: it keeps every transition as six vectors of float64.
 type Agent struct {
 	params Params
 	sizes  Sizes

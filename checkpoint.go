@@ -184,21 +184,15 @@ func openCheckpoint(magic string, data []byte) (h header, state []byte, err erro
 	if err := fromJSON(rest[:length], &h); err != nil {
 		return h, nil, fmt.Errorf("its header: %w", bare(err))
 	}
-	if state = rest[length:]; !h.fits(len(state)) {
+	// No file costs memory beyond its size. Of each weight a target and two moments are
+	// saved too, as float32; an evaluation has ten numbers. What is wrong with parameters or sizes NewAgent finds.
+	state, s := rest[length:], h.Sizes
+	needed := max(16*criticWeights(&h.Params, s), 8*float64(h.Step)*float64(s.Observation+s.Goal+s.Action),
+		80*float64(h.Evaluations), float64(h.Attachment))
+	if min(h.Step, h.Evaluations, h.Attachment) < 0 || needed > float64(len(state)) {
 		return h, nil, errors.New("its state is shorter than its header says")
 	}
 	return h, state, nil
-}
-
-// fits reports whether a state of so many bytes can hold what the header says, so
-// that no file costs memory beyond its size.
-func (h *header) fits(length int) bool {
-	// Of each weight a target and two moments are saved too, as float32. What is
-	// wrong with parameters or sizes is found before anything is made.
-	transition := float64(h.Sizes.Observation + h.Sizes.Goal + h.Sizes.Action)
-	return min(h.Step, h.Evaluations, h.Attachment) >= 0 &&
-		max(16*criticWeights(&h.Params, h.Sizes), 8*float64(h.Step)*transition,
-			80*float64(h.Evaluations), float64(h.Attachment)) <= float64(length)
 }
 
 // criticWeights returns how many weights the critics have, without their last
