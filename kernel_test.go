@@ -451,40 +451,21 @@ func measure(b *testing.B, k kernel, multiplyAdds float64, f func()) float64 {
 	return median(seconds)
 }
 
-// BenchmarkProduct is the three products of a hidden layer, laid out as in a pass,
-// with each kernel of the machine. Its operands are written first: memory that never
-// was is one page of zeros at many addresses, which some caches are slow to read.
+// BenchmarkProduct is the product of a hidden layer with each kernel of the machine. Its
+// operands are written first: memory that never was is one page of zeros at many
+// addresses, which some caches are slow to read.
 func BenchmarkProduct(b *testing.B) {
-	const width, times = 256, 10 // a measurement of some milliseconds, like the peak's
-	widths := []int{width, width, width, width}
-	net := func() *mlp { return newMLP(make([]float32, mlpSize(widths)), widths) }
+	const rows, width, times = 192, 256, 10 // a measurement of some milliseconds, like the peak's
+	random := func(rows int) matrix { return table(randomRows(rand.New(rand.NewPCG(8, 0)), rows, width)) }
 	for _, k := range kernels() {
-		for _, rows := range []int{96, 192} {
-			w, rng := workersOf(k, 1), rand.New(rand.NewPCG(8, 0))
-			m, gradients, p := net(), net(), newPass(widths, w)
-			m.initialize(rng)
-			m.forward(p, table(randomRows(rng, rows, width)))
-			copy(p.dx[3].data, p.x[3].data)
-			m.backward(p, gradients, 3)
-			l, gradient := m.layers[1], gradients.layers[1]
-			x, y, dx, dy := p.x[1], p.x[2], p.dx[1], p.dx[2]
-			for _, product := range []struct {
-				name string
-				f    func()
-			}{
-				{"forward", func() { l.forward(w, y, x, true) }},
-				{"inputs", func() { w.mul(dx, dy, p.wT[1], epilogue{mask: x}) }},
-				{"weights", func() { l.backward(w, gradient, x, dy, p.dwT[1], true) }},
-			} {
-				b.Run(fmt.Sprintf("kernel=%v/rows=%d/%s", k, rows, product.name), func(b *testing.B) {
-					measure(b, k, float64(times*rows*width*width), func() {
-						for range times {
-							product.f()
-						}
-					})
-				})
-			}
-		}
+		b.Run(fmt.Sprint("kernel=", k), func(b *testing.B) {
+			w, y, x, weights := workersOf(k, 1), random(rows), random(rows), random(width)
+			measure(b, k, times*rows*width*width, func() {
+				for range times {
+					w.mul(y, x, weights, epilogue{relu: true})
+				}
+			})
+		})
 	}
 }
 
