@@ -80,40 +80,35 @@ func TestMazeSketch(t *testing.T) {
 func TestFigure5Numbers(t *testing.T) {
 	s := &state{grid: &grid{Cols: 3, Rows: 1, Width: 3, Height: 1, Index: []int{0, 1, 2}, Optimal: []float32{0, -1, -2}}}
 	s.Snapshots = []snapshot{
-		{Step: 1, Value: []float32{-3, -3, -3}, Deviation: []float32{0, 1, 2}, Probability: []float32{0, 0.5, 0.5}, Draws: []int{1, 2}},
-		{Step: 2, Value: []float32{0, -1, -1}, Deviation: []float32{0, 1, 2}, Probability: []float32{0, 0, 1}, Draws: []int{2, 2}},
+		{1, []float32{-3, -3, -3}, []float32{0, 1, 2}, []float32{0, 0.5, 0.5}, []int{1, 2}},
+		{2, []float32{0, -1, -1}, []float32{0, 1, 2}, []float32{0, 0, 1}, []int{2, 2}},
 	}
 	// Mean values -3 and -2/3; mean errors (3+2+1)/3 and 1/3; the last errors 0, 0, 1
 	// and Probability 0, 0, 1 against 0, 1, 2 correlate with √3/2, and so does 0, 0.5,
 	// 0.5; goals lie at -1.5 and -2, the mean of all at -1.
-	want := &Figure5{ValueGrowth: 7.0 / 3, ErrorFall: 5.0 / 3, ErrorByDistance: math.Sqrt(3) / 2, GoalByDeviation: math.Sqrt(3) / 2, GoalDistance: 0.75}
+	r := math.Sqrt(3) / 2
+	want := &Figure5{ValueGrowth: 7.0 / 3, ErrorFall: 5.0 / 3, ErrorByDistance: r, GoalByDeviation: r, GoalDistance: 0.75}
 	if diff := cmp.Diff(want, s.figure5Numbers(), cmpopts.EquateApprox(0, 1e-6)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	// Snapshots before the paper's first row do not count where two others do.
 	late := []snapshot{s.Snapshots[0], s.Snapshots[1]}
 	late[0].Step, late[1].Step = firstPanel, firstPanel+1
-	early := snapshot{Step: firstPanel - 1, Value: []float32{9, 9, 9}, Deviation: []float32{2, 1, 0}, Probability: []float32{0, 0, 1}, Draws: []int{0}}
-	if diff := cmp.Diff(want, (&state{grid: s.grid, Snapshots: append([]snapshot{early}, late...)}).figure5Numbers(), cmpopts.EquateApprox(0, 1e-6)); diff != "" {
+	early := snapshot{firstPanel - 1, []float32{9, 9, 9}, []float32{2, 1, 0}, []float32{0, 0, 1}, []int{0}}
+	three := &state{grid: s.grid, Snapshots: append([]snapshot{early}, late...)}
+	if diff := cmp.Diff(want, three.figure5Numbers(), cmpopts.EquateApprox(0, 1e-6)); diff != "" {
 		t.Errorf("with an early snapshot (-want +got):\n%s", diff)
 	}
 	shot, optimal := &s.Snapshots[1], s.grid.Optimal
-	wantPanels := []any{"value", "rewards", shot.Value, "absolute error", "rewards", []float32{0, 0, 1}, "optimal value", "rewards", optimal,
-		"head deviation", "", shot.Deviation, "goal probability", "per point", shot.Probability, "sampled goals", "", []float32(nil)}
-	var gotPanels []any
-	for _, p := range s.panels(shot, qta.Beyond()) {
-		gotPanels = append(gotPanels, p.name, p.unit, p.numbers)
-	}
-	if diff := cmp.Diff(wantPanels, gotPanels); diff != "" {
-		t.Errorf("panels (-want +got):\n%s", diff)
-	}
 	// Of the scales only the deviation's and the probability's are a snapshot's own.
-	scales := map[string]draw.Scale{"value": {Low: -3}, "optimal value": {Low: -3}, "absolute error": {High: 3}, "head deviation": {High: 2}}
-	s.Snapshots[1].Deviation = []float32{0, 1, 9}
-	for _, p := range s.panels(&s.Snapshots[0], qta.Beyond()) {
-		if want, ok := scales[p.name]; ok && p.scale != want {
-			t.Errorf("%s has the scale %v, want %v", p.name, p.scale, want)
-		}
+	s.Snapshots[0].Deviation = []float32{0, 1, 9}
+	wantPanels := []panel{{"value", "rewards", shot.Value, draw.Scale{Low: -3}, false},
+		{"absolute error", "rewards", []float32{0, 0, 1}, draw.Scale{High: 3}, false},
+		{"optimal value", "rewards", optimal, draw.Scale{Low: -3}, false},
+		{"head deviation", "", shot.Deviation, draw.Scale{High: 2}, false},
+		{"goal probability", "per point", shot.Probability, draw.Scale{High: 1}, true}, {name: "sampled goals"}}
+	if diff := cmp.Diff(wantPanels, s.panels(shot, qta.Beyond()), cmp.AllowUnexported(panel{})); diff != "" {
+		t.Errorf("panels (-want +got):\n%s", diff)
 	}
 	s.Snapshots = s.Snapshots[:1]
 	if s.figure5Numbers() != nil {
@@ -311,8 +306,8 @@ func has(t *testing.T, text string, wants ...string) {
 func TestHint(t *testing.T) {
 	for want, e := range map[string]qta.Evaluation{
 		"It reached none of the 40 goals that it set itself after step 1000;":     {GoalsSet: 52},
-		"Of its latest rollouts 25 % ended at the goal, but 50 % had reached it;": {GoalsReached: 1, Reached: 0.5, Success: 0.25},
-		"Of its latest rollouts 25 % ended at the goal;":                          {GoalsReached: 1, Reached: 0.25, Success: 0.25},
+		"Of its latest rollouts 25 % ended at the goal, but 50 % had reached it;": {GoalsSet: 12, Reached: 0.5, Success: 0.25},
+		"Of its latest rollouts 25 % ended at the goal;":                          {GoalsSet: 12, Reached: 0.25, Success: 0.25},
 		"In training it was never at the goal;":                                   {GoalsReached: 1},
 	} {
 		r := madeUp(t)

@@ -25,7 +25,8 @@ func tiny() qta.Params {
 // tinyRun returns the options of a run of ten evaluations.
 func tinyRun(dir string) Options {
 	quiet := func(string) {}
-	return Options{Dir: dir, Name: "1U5", Params: tiny(), Seed: 3, Steps: 200, EvalEvery: 20, Rollouts: 2, Continue: true, Threads: 1, Say: quiet, Warn: quiet}
+	return Options{Dir: dir, Name: "1U5", Params: tiny(), Seed: 3, Steps: 200, EvalEvery: 20, Rollouts: 2,
+		Continue: true, Threads: 1, Say: quiet, Warn: quiet}
 }
 
 func maze(t testing.TB) qta.Env {
@@ -101,11 +102,7 @@ func TestCurriculum(t *testing.T) {
 	train(t, own(parts))
 	sameRun(t, "a run in parts", parts, whole)
 	page := roomtest.Read(t, whole, PageFile)
-	for _, want := range []string{"The agent's goals come from the curriculum of its user.", "goals by a curriculum of its user"} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
+	has(t, page, "The agent's goals come from the curriculum of its user.", "goals by a curriculum of its user")
 	if r, err := Open(whole); err != nil || len(r.Agent.Attachment()) < 20 || strings.Contains(page, "cmd/qta") {
 		t.Errorf("%v, %d bytes attached; or the page has a command for the run", err, len(r.Agent.Attachment()))
 	}
@@ -120,7 +117,8 @@ func TestApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "; component 1 of the desired goals lies between 3 and 4, but the agent was only between "
-	if page := roomtest.Read(t, o.Dir, PageFile); !strings.Contains(said, want) || !strings.Contains(page, want) || strings.Contains(page, "component 0") {
+	has(t, said, want)
+	if has(t, roomtest.Read(t, o.Dir, PageFile), want); strings.Contains(said, "component 0") {
 		t.Errorf("it says %q", said)
 	}
 }

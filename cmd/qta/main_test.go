@@ -59,7 +59,6 @@ func TestBadInput(t *testing.T) {
 		{"-maze ./maps", "map file ./maps"},
 		{"-maze maps/letter.map", "map file maps/letter.map"},
 		{"-params huge", `-params "huge": want paper, quick, small, literal, beyond, authors, mega, vds or a file that ends in .json`},
-		{"-params open.json", "-params open.json: line 2: unexpected end of JSON input"},
 		{"-set Batch", `-set "Batch": want name=value`},
 		{"-set Batch=many", "-set Batch=many: parameter Batch: `many` is not a whole number"},
 		{"-out nogoal.txt", "nogoal.txt"},
@@ -90,7 +89,6 @@ func TestBadInput(t *testing.T) {
 	roomtest.Write(t, "utf16.txt", "\xff\xfeS\x00G\x00")
 	roomtest.Write(t, "nogoal.txt", "#####\n#S..#\n#####\n")
 	roomtest.Write(t, "maps/letter.map", "#####\n#SxG#\n#####\n")
-	roomtest.Write(t, "open.json", "{\n")
 	roomtest.Write(t, "damaged/agent.qta", "what is this?")
 	roomtest.Write(t, "many/one/agent.qta", "what is this?")
 	roomtest.Write(t, "s.txt", "-maze 1U5 -seed 1\n-maze 1U5 -seed 2\n")
@@ -245,17 +243,6 @@ func TestNumericFailure(t *testing.T) {
 	}
 	if code := exitCode(&qta.EnvError{}); code != exitNumeric { // which no maze is
 		t.Errorf("a broken environment: exit code %d", code)
-	}
-}
-
-// A file of parameters changes those of paper, and -set those of the file.
-func TestParamsFile(t *testing.T) {
-	t.Chdir(t.TempDir())
-	roomtest.Write(t, "my.json", `{"HiddenSize": 8}`)
-	want := qta.Paper()
-	want.HiddenSize, want.Horizon = 8, 9
-	if p, label, err := findParams("my.json", []string{"Horizon= 9"}); p != want || label != "my-Horizon=9" || err != nil {
-		t.Errorf("%s: %+v, error %v", label, lab.Changes(want, p), err)
 	}
 }
 
