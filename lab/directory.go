@@ -54,9 +54,9 @@ func (d *directory) close() {
 	d.root.Close()
 }
 
-// ours refuses a directory that holds files and no agent: someone else's, or
-// one of a run whose agent is lost. A process that was killed at its start has
-// left no more than the lock and a temporary file.
+// ours refuses a directory that holds files but no agent: someone else's, or that of
+// a run whose agent is lost. A process that was killed at its start leaves no more
+// than the lock and a temporary file.
 func ours(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -120,8 +120,8 @@ func (d *directory) write(name string, data []byte) (err error) {
 	return d.root.Rename(name+temporary, name)
 }
 
-// load reads the newest whole agent of a run's directory, or returns nil where there
-// is none.
+// load reads the newest whole agent in a run's directory, or returns nil if there is
+// none.
 func load(dir string) (*Run, error) {
 	var damage error // of the first that is not whole
 	for _, name := range []string{AgentFile, PreviousFile} {
@@ -198,13 +198,13 @@ func (d *directory) hold(ask func() error, warn func(string)) error {
 	return nil
 }
 
-// unlockable reports whether an error says that there are no locks.
+// unlockable reports whether an error means that the file system has no locks.
 func unlockable(err error) bool {
 	return errors.Is(err, errors.ErrUnsupported) || err == syscall.ENOLCK
 }
 
-// InUse reports whether a process holds the lock of a run's directory. Where
-// there are no locks it returns true.
+// InUse reports whether a process holds the lock of a run's directory. Without locks
+// it returns true.
 func InUse(dir string) bool {
 	path := filepath.Join(dir, LockFile)
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {

@@ -100,9 +100,9 @@ func (g *grid) take(a *qta.Agent) snapshot {
 	return snapshot{a.Steps(), short(s.Value), short(s.Uncertainty), short(s.Probability), s.Samples}
 }
 
-// thinSnapshots keeps the latest snapshot and before it those of evaluations 1, 2,
-// 4, 8 and so on, as learning is fast at first; of too many the first are dropped.
-// Which are kept depends on the latest alone.
+// thinSnapshots keeps the latest snapshot and those of evaluations 1, 2, 4, 8 and so
+// on, as learning is fast at first; if there are too many, it drops the first. Which
+// ones it keeps depends only on the latest.
 func thinSnapshots(snapshots []snapshot, every int) []snapshot {
 	last := snapshots[len(snapshots)-1].Step
 	kept := slices.DeleteFunc(snapshots, func(s snapshot) bool {
@@ -216,8 +216,8 @@ type panel struct {
 	sparse     bool // most are zero
 }
 
-// panels returns the columns of a snapshot. All snapshots have the same scale in
-// them but for the deviation's and the probability's, and value and optimal value
+// panels returns the columns of a snapshot. A column has the same scale in all
+// snapshots, except for the deviation's and the probability's; value and optimal value
 // share one.
 func (s *state) panels(shot *snapshot, p qta.Params) []panel {
 	optimal := s.grid.Optimal
@@ -306,9 +306,9 @@ func (s *state) panel(p *panel, shot *snapshot, plan plan, width float64) *draw.
 	return d
 }
 
-// image returns an image of a number of each place, a pixel each. Of sparse
-// numbers the zeros are left out, and the others have their neighbors' pixels,
-// too, so that they can be seen: where two meet, the larger is on top.
+// image returns an image with a pixel for each place's number. If the numbers are
+// sparse, it leaves out zeros and draws the others over their neighbors' pixels, too,
+// so that they can be seen: where two meet, the larger is on top.
 func (g *grid) image(numbers []float32, scale draw.Scale, sparse bool) *image.Paletted {
 	m := image.NewPaletted(image.Rect(0, 0, g.Cols, g.Rows), draw.Viridis)
 	around := 0

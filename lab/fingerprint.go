@@ -9,13 +9,13 @@ import (
 	"qta"
 )
 
-// A Fingerprint holds what an environment answered in an episode with fixed
-// chance and actions: each state's observation, achieved and desired goal, and
-// the reward. A maze has none, because its map is compared.
+// A Fingerprint holds what an environment answered in an episode with a fixed
+// generator and fixed actions: each state's observation, achieved and desired goal,
+// and the reward. A maze has none, because its map is compared.
 type Fingerprint [][]float64
 
-// fingerprint plays so many steps of that episode, and ends it before a state that
-// breaks the contract.
+// fingerprint plays that episode for so many steps, or until a state breaks the
+// contract.
 func fingerprint(env qta.Env, steps int) (f Fingerprint) {
 	rng, sizes := rand.New(rand.NewPCG(1, 1)), env.Sizes()
 	s, action := env.Reset(rand.New(rand.NewPCG(1, 0))), make([]float64, sizes.Action)
@@ -36,8 +36,8 @@ func fingerprint(env qta.Env, steps int) (f Fingerprint) {
 	return f
 }
 
-// difference says where an environment answers otherwise than the one of f, or
-// returns "", also where one of them is not known.
+// difference says where here differs from f, or returns "", also if one of them is
+// not known.
 func (f Fingerprint) difference(here Fingerprint) string {
 	for t := range min(len(f), len(here)) {
 		for i := range min(len(f[t]), len(here[t])) {
@@ -50,8 +50,8 @@ func (f Fingerprint) difference(here Fingerprint) string {
 	return ""
 }
 
-// disagreement says where two instances are not one environment, or returns "": in
-// Reward of the same goals, and where both begin alike, in what follows.
+// disagreement says where two instances are not the same environment, or returns "": in
+// Reward of the same goals and, if both begin alike, in what follows.
 func disagreement(training, evaluation qta.Env, horizon int) string {
 	there, here := fingerprint(training, horizon), fingerprint(evaluation, horizon)
 	o, g := training.Sizes().Observation, training.Sizes().Goal

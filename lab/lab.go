@@ -32,24 +32,24 @@ type Options struct {
 	Params qta.Params // of the agent
 	Seed   uint64
 
-	// If not nil it chooses the goals, in place of the one that Params name. What it
-	// attaches to the agent is saved with the run.
+	// If not nil it chooses the goals, instead of the curriculum that Params name. What
+	// it attaches to the agent is saved with the run.
 	Curriculum qta.Curriculum
 
 	Steps     int  // budget: environment steps in all
 	EvalEvery int  // environment steps between evaluations; 0 is 1000
 	Rollouts  int  // of one evaluation; 0 is 20
 	Continue  bool // go on after the first perfect evaluation
-	Unchecked bool // begin in an environment that CheckEnv refuses, too; only one that repeats itself can go on later
+	Unchecked bool // also begin in an environment that CheckEnv refuses; a run goes on later only if that repeats itself
 
 	Threads    int // the results are the same for every number; 0 is one per CPU, at most 8
 	Checkpoint int // environment steps between saves; 0 is as often as 1 % of the time allows
 
-	Say  func(line string) // tells a person what happens; nil prints to standard output
-	Warn func(line string) // of what is odd; nil prints to standard error
+	Say  func(line string) // reports progress; nil prints to standard output
+	Warn func(line string) // reports what looks wrong; nil prints to standard error
 
-	// If not nil: called after each environment step; and after each evaluation, in
-	// place of saying a line, with environment steps per second.
+	// If not nil, AfterStep is called after each environment step, and AfterEvaluation
+	// after each evaluation, with environment steps per second, instead of Say.
 	AfterStep       func(step int)
 	AfterEvaluation func(e qta.Evaluation, speed float64)
 }
@@ -57,17 +57,17 @@ type Options struct {
 // ErrStopped is wrapped by the error of a run that was stopped; the same call continues it.
 var ErrStopped = errors.New("the run was stopped and saved")
 
-// Train works on the run in a directory until its limits, the end of ctx or a
-// failure. A run that was begun there is continued, to the bytes that it would have
-// without the interruption; its environment, parameters, seed and evaluations
-// cannot change, its limits can. env and evaluation are two instances of the same
-// environment, which are a [Sketcher] or a [Surveyor] for more pictures; [Maze] is.
-// Before its first step [qta.CheckEnv] plays some episodes in both, unless it is a maze.
+// Train trains the run in o.Dir until its limits, the end of ctx or a failure. It
+// continues a run that was begun there, which ends with the same bytes as without the
+// interruption; the run's environment, parameters, seed and evaluations cannot change,
+// but its limits can. env and evaluation are two instances of the same environment;
+// a [Sketcher] or [Surveyor], such as [Maze] returns, gives the run more pictures.
+// Before the first step [qta.CheckEnv] plays some episodes in both, unless it is a maze.
 //
-// The error is an [InputError] for mistakes in o and in the directory, a [UseError]
-// where another process works on the run, wraps [ErrStopped] where ctx ended the
-// training, and else is what Agent.Train or the file system returned. The record
-// says how the run stands wherever it could be written.
+// The error is an [InputError] for mistakes in o and in the directory and a [UseError]
+// if another process works on the run. It wraps [ErrStopped] if ctx ended the
+// training; otherwise it is what Agent.Train or the file system returned. The record
+// says how the run stands, unless it could not be written.
 func Train(ctx context.Context, env, evaluation qta.Env, o Options) error {
 	o.complete()
 	if err := o.Check(env); err != nil {
@@ -92,7 +92,7 @@ func Train(ctx context.Context, env, evaluation qta.Env, o Options) error {
 	return s.train(ctx, env)
 }
 
-// check says what is wrong with the environments, or that they are not those of before.
+// check refuses environments that are wrong, or other than when the run began.
 func (s *session) check(ctx context.Context, env qta.Env) error {
 	err := s.agent.Train(ctx, env, s.env, qta.TrainOptions{EvalEvery: 1, Rollouts: 1}) // takes no step
 	if _, broken := errors.AsType[*qta.EnvError](err); broken {
@@ -181,7 +181,7 @@ type session struct {
 	cost        time.Duration
 }
 
-// newSession begins a run in a directory, or takes up the run that it holds.
+// newSession begins a run in a directory, or continues the one that it holds.
 func newSession(d *directory, env, evaluation qta.Env, o *Options) (*session, error) {
 	id := o.Identity(evaluation)
 	id.Code = Code(id.Params)
@@ -476,7 +476,7 @@ func (s *session) story() string {
 		steps, id.subject(), best.Step, 100*best.Success)
 }
 
-// tooFew says what of the method so many steps do not reach, or returns "".
+// tooFew names what a run of so many steps never begins, or returns "".
 func tooFew(p qta.Params, steps int) string {
 	text := words.Count(steps, "step") + " end before the first "
 	switch {
@@ -488,7 +488,7 @@ func tooFew(p qta.Params, steps int) string {
 	return ""
 }
 
-// Hint says what to look at first in a run that has ended unsolved, or "".
+// Hint says what to look at first if the run has ended unsolved, or returns "".
 func (r *Record) Hint() string {
 	if r.State != Finished || r.Outcome.SolvedAt > 0 || len(r.Curve) == 0 {
 		return ""
@@ -509,8 +509,8 @@ func (r *Record) Hint() string {
 	return what + where + `; see "When it does not learn" in docs/library.md.`
 }
 
-// apart says in which components of a goal the environment's desired goals lie where
-// the agent has never been, or returns "".
+// apart names the components of a goal in which all desired goals of the environment
+// lie where the agent has never been, or returns "".
 func apart(a *qta.Agent, env qta.Env) (text string) {
 	rng := rand.New(rand.NewPCG(1, 0))
 	var been, desired [][]float64
@@ -537,10 +537,10 @@ func apart(a *qta.Agent, env qta.Env) (text string) {
 	return text
 }
 
-// A Run is a run found in a directory, to be viewed and used.
+// A Run is what a run's directory holds, to view and to use.
 type Run struct {
 	Dir     string
-	Agent   *qta.Agent // the caller's to Close
+	Agent   *qta.Agent // which the caller closes
 	Run     Identity
 	Warning error // what is wrong with agent.qta, where the one before it was read
 	state   *state

@@ -21,7 +21,7 @@ import (
 	"qta/internal/words"
 )
 
-// A Record is the content of run.json, which a report reads. It holds no times.
+// A Record is the content of run.json, from which reports are made. It holds no times.
 type Record struct {
 	Format  int      `json:"format"`
 	State   string   `json:"state"`
@@ -48,7 +48,7 @@ const (
 	Failed   = "failed"
 )
 
-// An Identity holds all that decides what a run computes. It never changes.
+// An Identity holds everything that decides what a run computes. It never changes.
 type Identity struct {
 	Version     string     `json:"version"`       // of the algorithm
 	Environment string     `json:"environment"`   // its name; of a maze the map is what counts
@@ -101,7 +101,7 @@ type Outcome struct {
 	Digest   string `json:"digest"`    // of the networks
 	Message  string `json:"message,omitempty"`
 
-	// Of a run that has ended: its agent's success in rollouts that were no part of it.
+	// After the run's end: its agent's success in rollouts that were no part of the run.
 	HeldOut         *float64 `json:"held_out,omitempty"`
 	HeldOutRollouts int      `json:"held_out_rollouts,omitempty"`
 
@@ -292,17 +292,17 @@ func (id Identity) Differences(other Identity) (list []string) {
 	return list
 }
 
-// Same reports whether two runs of one place and name may be the same run,
-// because nothing recorded tells them apart.
+// Same reports whether two records of one environment and set may be of the same run,
+// because nothing in them differs that could not change as it goes on.
 func (r *Record) Same(other *Record) bool {
 	a, b := r.Outcome, other.Outcome
 	return r.Run.Seed == other.Run.Seed && r.Run.Fingerprint.difference(other.Run.Fingerprint) == "" &&
 		(a.Steps != b.Steps || a.Digest == b.Digest)
 }
 
-// Command returns a command line that repeats the run; a map without a name is
-// expected in Environment.txt. It is "" for an environment that is not a maze,
-// and for a curriculum of the user's own.
+// Command returns a command line that repeats the run; it reads a map without a
+// name from Environment.txt. It is "" for an environment that is not a maze, and
+// for a curriculum of the user's own.
 func (r *Record) Command() string {
 	id, l := r.Run, r.Limits
 	if len(id.Map) == 0 || id.Own {
@@ -345,8 +345,8 @@ func Changes(p, q qta.Params) (list []string) {
 var parameterFields = slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[qta.Params]()),
 	func(f reflect.StructField) bool { return f.Anonymous })
 
-// Differing returns the names of the parameters that differ, without those that
-// change nothing in a run with q.
+// Differing returns the names of the parameters that differ, except for those that
+// have no effect on a run with q.
 func Differing(p, q qta.Params) (names []string) {
 	a, b := reflect.ValueOf(p), reflect.ValueOf(q)
 	for _, f := range parameterFields {
@@ -357,7 +357,7 @@ func Differing(p, q qta.Params) (names []string) {
 	return names
 }
 
-// idle reports whether the parameter called name changes nothing beside the others.
+// idle reports whether the parameter called name has no effect, given the others.
 func idle(p qta.Params, name string) bool {
 	return name == "UncertaintyGoal" && (p.Curriculum != "qta" || p.Uncertainty == "q") || // no one asks Equation 5
 		name == "EnsembleActions" && p.Uncertainty != "bootstrap" && p.Uncertainty != "ensemble" ||
@@ -367,8 +367,8 @@ func idle(p qta.Params, name string) bool {
 		name == "UpdatesPerStep" && p.Learner == "vds"
 }
 
-// ReadRecord reads a run.json, or a file like it. Errors wrap [fs.ErrNotExist]
-// where there is none.
+// ReadRecord reads a run.json, or a file like it. Its error wraps [fs.ErrNotExist] if
+// there is none.
 func ReadRecord(path string) (*Record, error) {
 	data, err := words.ReadFile(path, words.MostText)
 	if err != nil {
@@ -422,7 +422,7 @@ func decodeRecord(data []byte) (*Record, error) {
 	return r, r.check()
 }
 
-// check refuses a record that no run has.
+// check refuses a record that no run writes.
 func (r *Record) check() error {
 	if r.Format != recordFormat {
 		return fmt.Errorf("its format is %d, this program reads %d", r.Format, recordFormat)
@@ -430,7 +430,7 @@ func (r *Record) check() error {
 	return r.Run.check()
 }
 
-// check refuses what decides no run.
+// check refuses an identity that no run has.
 func (id Identity) check() error {
 	if id.EvalEvery < 1 || id.Rollouts < 1 {
 		return fmt.Errorf("eval_every is %d and eval_rollouts %d; want 1 or more of both", id.EvalEvery, id.Rollouts)

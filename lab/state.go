@@ -13,10 +13,9 @@ import (
 	"qta"
 )
 
-// A state is what the laboratory attaches to an agent: what it has to know of the
-// run beside the agent itself, and what evaluations have left for the pictures.
-// It holds no clock and names no machine, so that agent.qta has the same bytes
-// wherever kernels round alike.
+// A state is what the laboratory attaches to an agent: what it has to know about the
+// run besides the agent, and what evaluations left for the pictures. It holds no time
+// and names no machine, so agent.qta has the same bytes wherever kernels round alike.
 type state struct {
 	Version, Environment string
 	Map                  []string `json:",omitempty"`
@@ -64,7 +63,7 @@ func newState(id Identity) *state {
 		EvalEvery: id.EvalEvery, Rollouts: id.Rollouts, Fingerprint: id.Fingerprint, Code: id.Code, Own: id.Own}
 }
 
-// draws asks an environment for what pictures need of it.
+// draws asks an environment for what the pictures need.
 func (s *state) draws(env qta.Env, a *qta.Agent) (err error) {
 	e, ok := env.(Sketcher)
 	if !ok {
@@ -136,8 +135,8 @@ func (s *state) evaluated(a *qta.Agent) (err error) {
 	return nil
 }
 
-// goals returns the places of the goals that the agent set itself before each frame and
-// after the one before, or where these are too many of every second, fourth and so on.
+// goals returns, for each frame, the places of the goals that the agent set itself since
+// the frame before. If there are too many, it returns every second, fourth and so on.
 func (s *state) goals(a *qta.Agent) (at [][][2]float64, err error) {
 	stride, seen, from := 1, 0, 0
 	for len(a.Goals(0, s.Frames[len(s.Frames)-1].Step)) > mostGoals*stride {
@@ -214,8 +213,8 @@ func checkState(a *qta.Agent, observation, goal []float64) error {
 	return nil
 }
 
-// thinFrames keeps every evaluation, or where these are too many every second,
-// fourth and so on, and the latest. Which are kept depends on the latest alone.
+// thinFrames keeps every evaluation, or if there are too many every second, fourth and
+// so on, and the latest. Which ones it keeps depends only on the latest.
 func thinFrames(frames []frame, every int) []frame {
 	last := frames[len(frames)-1].Step
 	stride := every
