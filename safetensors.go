@@ -48,31 +48,31 @@ func (a *Agent) WriteSafetensors(w io.Writer) error {
 	}
 	header := append([]byte(`{"__metadata__":`), toJSON(metadata)...)
 	var numbers []byte
-	tensor := func(name string, values []float32, shape ...int) {
+	addTensor := func(name string, values []float32, shape ...int) {
 		begin := len(numbers)
 		numbers, _ = binary.Append(numbers, binary.LittleEndian, values) // which only a type can fail
 		header = fmt.Appendf(header, `,%q:{"dtype":"F32","shape":%s,"data_offsets":[%d,%d]}`,
 			name, toJSON(shape), begin, len(numbers))
 	}
-	layer := func(name string, l layer) {
+	addLayer := func(name string, l layer) {
 		in, out := l.w.rows, l.w.cols
 		var weights []float32
 		for k := range in * out {
 			weights = append(weights, l.w.row(k % in)[k/in])
 		}
-		tensor(name+".weight", weights, out, in)
-		tensor(name+".bias", l.b, out)
+		addTensor(name+".weight", weights, out, in)
+		addTensor(name+".bias", l.b, out)
 	}
 	for i, l := range a.policy.net.layers {
-		layer(fmt.Sprintf("policy.%d", i), l)
+		addLayer(fmt.Sprintf("policy.%d", i), l)
 	}
 	for k, c := range a.pun.critics {
 		for i, l := range c.q.layers {
-			layer(fmt.Sprintf("critic.%d.%d", k, i), l)
+			addLayer(fmt.Sprintf("critic.%d.%d", k, i), l)
 		}
 	}
 	for k, c := range a.pun.critics {
-		layer(fmt.Sprintf("head.%d", k), c.head)
+		addLayer(fmt.Sprintf("head.%d", k), c.head)
 	}
 	header = append(header, '}')
 	for len(header)%8 > 0 { // so that the numbers are aligned
