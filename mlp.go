@@ -65,14 +65,6 @@ func (l layer) backward(w *workers, gradient layer, x, dy, wT matrix, add bool) 
 // one is any number of ones, by strides of 0. Nothing writes to it.
 var one = [1]float32{1}
 
-// backwardInput sets dx, B by in, to dy Wᵀ, or adds it to dx, as e says; with
-// the mask x = max(0, z) it is the gradient with respect to z. wT is scratch,
-// out by in.
-func (l layer) backwardInput(w *workers, dx, dy, wT matrix, e epilogue) {
-	w.transpose(wT, l.w)
-	w.mul(dx, dy, wT, e)
-}
-
 // An mlp is a multilayer perceptron: affine layers with ReLU between them. Its
 // output is linear.
 //

@@ -297,7 +297,8 @@ func (u *ensemble) criticTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
 	y, weights := u.heads.lesson(i, b)
 	loss := CriticLoss(dq.data[:B], q.data, y, weights)
 	final.backward(w, c.gradient.q.layers[last], ξ, dq, u.pass.dwT[last], false)
-	final.backwardInput(w, dξ, dq, wT, e)
+	w.transpose(wT, final.w)
+	w.mul(dξ, dq, wT, e)
 	return loss
 }
 
@@ -309,7 +310,8 @@ func (u *ensemble) headTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
 	p := u.predict(i, b.predictions[i], ξ)
 	loss := u.heads.loss(i, dp, p, b)
 	c.head.backward(w, c.gradient.head, ξ, dp, u.headT, false)
-	c.head.backwardInput(w, dξ, dp, u.headT, e)
+	w.transpose(u.headT, c.head.w)
+	w.mul(dξ, dp, u.headT, e)
 	return loss
 }
 
