@@ -291,16 +291,6 @@ func TestPage(t *testing.T) {
 	roomtest.Look(t, page, "return [];")
 }
 
-// has fails for each text that another lacks.
-func has(t *testing.T, text string, wants ...string) {
-	t.Helper()
-	for _, want := range wants {
-		if !strings.Contains(text, want) {
-			t.Errorf("there is no %q in %s", want, text)
-		}
-	}
-}
-
 // A run that ends unsolved says what to look at first, on its page, too, and a path
 // longer than an episode is named before training.
 func TestHint(t *testing.T) {

@@ -14,6 +14,8 @@ import (
 	"qta/internal/roomtest"
 )
 
+var has = roomtest.Has
+
 // tiny returns parameters that train within a second.
 func tiny() qta.Params {
 	p := qta.Small()

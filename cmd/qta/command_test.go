@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"qta/internal/roomtest"
 )
 
 // TestMain lets the test binary stand in for the command, for the processes of
@@ -15,6 +17,8 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
+
+var has = roomtest.Has
 
 // result is what a command has shown.
 type result struct {

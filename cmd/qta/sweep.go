@@ -340,11 +340,8 @@ func printFigure(stdout io.Writer, figure, mazes, params string, seeds, steps in
 	if i < 0 {
 		return words.BadInput("-figure %q: want 2, 3, 4, 5 or 6", figure)
 	}
-	if p, _, err := findParams(cmp.Or(params, "paper"), nil); err != nil {
+	if _, _, err := findParams(cmp.Or(params, "paper"), nil); err != nil {
 		return err
-	} else if p.Curriculum != "qta" {
-		return words.BadInput("-params %s: its curriculum is %s; the methods of a figure need a "+
-			"parameter set with the curriculum qta", params, p.Curriculum)
 	}
 	g := paper.Figures()[i]
 	var file strings.Builder

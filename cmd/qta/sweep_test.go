@@ -136,16 +136,6 @@ func tinySweep(t *testing.T, file string, cells int, more string) {
 	roomtest.Write(t, file, b.String())
 }
 
-// has fails for each text that an output lacks.
-func has(t *testing.T, out string, texts ...string) {
-	t.Helper()
-	for _, text := range texts {
-		if !strings.Contains(out, text) {
-			t.Errorf("output lacks %q:\n%s", text, out)
-		}
-	}
-}
-
 // recordOf reads a run's record.
 func recordOf(t *testing.T, dir string) *lab.Record {
 	t.Helper()

@@ -45,6 +45,16 @@ func Read(t testing.TB, elements ...string) string {
 	return string(data)
 }
 
+// Has fails for each part that a text lacks.
+func Has(t testing.TB, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("there is no %q in %s", part, text)
+		}
+	}
+}
+
 // Maze returns the maze with a name.
 func Maze(t testing.TB, name string) *qta.Maze {
 	t.Helper()
