@@ -513,23 +513,21 @@ func (r *Record) Hint() string {
 // lie where the agent has never been, or returns "".
 func apart(a *qta.Agent, env qta.Env) (text string) {
 	rng := rand.New(rand.NewPCG(1, 0))
-	var been, desired [][]float64
-	for i := range a.Steps() + 1 {
-		been = append(been, a.Achieved(i))
-	}
+	var desired [][]float64
 	for range HeldOut {
 		desired = append(desired, slices.Clone(env.Reset(rng).Desired))
 	}
-	span := func(goals [][]float64, i int) (low, high float64) {
+	span := func(i, goals int, goal func(k int) []float64) (low, high float64) {
 		low, high = math.Inf(1), math.Inf(-1)
-		for _, goal := range goals {
-			low, high = min(low, goal[i]), max(high, goal[i])
+		for k := range goals {
+			v := goal(k)[i]
+			low, high = min(low, v), max(high, v)
 		}
 		return low, high
 	}
 	for i := range a.Sizes().Goal {
-		low, high := span(desired, i)
-		if least, most := span(been, i); low > most || high < least {
+		low, high := span(i, HeldOut, func(k int) []float64 { return desired[k] })
+		if least, most := span(i, a.Steps()+1, a.Achieved); low > most || high < least {
 			text += fmt.Sprintf("; component %d of the desired goals lies between %.4g and %.4g, "+
 				"but the agent was only between %.4g and %.4g", i, low, high, least, most)
 		}

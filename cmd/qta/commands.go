@@ -17,8 +17,8 @@ import (
 	"qta/lab"
 )
 
-// This file has the table of commands, what the command says of itself, and what
-// commands share: flags and the file that -o names.
+// This file has the table of commands, what the command says of itself, and how flags
+// are parsed.
 
 // A command of qta.
 type command struct {
