@@ -451,11 +451,17 @@ func TestNormAtZero(t *testing.T) {
 	}
 }
 
-// numberedAgent returns an agent of MEGA's with a numberedReplay.
+// numberedAgent returns an agent of MEGA's after n transitions. Transition i led from a
+// place where i-1 was achieved to one where i was, in pursuit of goal -1-i.
 func numberedAgent(t *testing.T, n, horizon int) *Agent {
 	t.Helper()
-	a := newAgent(t, tiny(Beyond(), fmt.Sprint("Curriculum=mega Horizon=", horizon)), numberedSizes, 1)
-	*a.replay, a.step = *numberedReplay(n, horizon), n
+	a := newAgent(t, tiny(Beyond(), fmt.Sprint("Curriculum=mega Horizon=", horizon)), Sizes{2, 1, 3}, 1)
+	for i := range n {
+		x := float64(i)
+		next := State{Observation: []float64{x + 1, x + 1}, Achieved: []float64{x}}
+		a.replay.add([]float64{x, x}, []float64{x - 1}, []float64{x, x, x}, []float64{-1 - x}, next)
+	}
+	a.step = n
 	return a
 }
 

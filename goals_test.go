@@ -25,28 +25,6 @@ func TestPick(t *testing.T) {
 	}
 }
 
-// Candidates are all transitions, or N different ones of more, each of which is as
-// likely (R118), in the order in which they were stored.
-func TestCandidates(t *testing.T) {
-	const n, draws = 12, 10_000
-	for _, N := range []int{1, 5, 11, 12, 13} {
-		a, _ := walked(t, tiny(Paper(), fmt.Sprint("Candidates=", N)), n)
-		var counts [n]int
-		for range draws {
-			drawn := a.drawCandidates()
-			if len(drawn) != min(N, n) || !slices.IsSorted(drawn) || len(slices.Compact(slices.Clone(drawn))) != len(drawn) {
-				t.Fatalf("N = %d of %d: %v", N, n, drawn)
-			}
-			for _, i := range drawn {
-				counts[i]++
-			}
-		}
-		for i, count := range counts {
-			frequency(t, fmt.Sprintf("N = %d: transition %d", N, i), count, draws, float64(min(N, n))/n)
-		}
-	}
-}
-
 // The uncertainty of candidates, by the twins, in all that estimators do: of the
 // first goal of an episode and of later ones, also of more than are asked about at once.
 // It tests QTA, Equation 5.

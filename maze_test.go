@@ -190,21 +190,19 @@ func TestMazeStep(t *testing.T) {
 			t.Errorf("cell %v, outside the map, is free", at)
 		}
 	}
+	mustPanic(t, "a long goal", func() { env.Reward([]float64{0, 0}, []float64{0, 0, 0}) })
 	mustPanic(t, "a short action", func() { env.Step([]float64{0}) })
 	mustPanic(t, "an action that is no number", func() { env.Step([]float64{0, math.NaN()}) })
 }
 
+// The radius itself is too far, in any direction: 21, 28, 35 are 3:4:5.
 func TestMazeReward(t *testing.T) {
 	env := mustMaze(t, "4x5").Env()
-	for _, test := range []struct{ r, c, want float64 }{
-		{0, 0, 0}, {0, 0.349999, 0}, {0.35, 0, -1}, {-0.350001, 0, -1}, // the radius itself is too far
-		{0.21, 0.279, 0}, {0.21, -0.281, -1}, // 3:4:5
-	} {
-		if got := env.Reward([]float64{test.r, 2 + test.c}, []float64{0, 2}); got != test.want {
-			t.Errorf("the reward (%v, %v) away is %v, want %v", test.r, test.c, got, test.want)
+	for away, want := range map[[2]float64]float64{{0, 0.349999}: 0, {-0.35, 0}: -1, {0.21, 0.279}: 0, {0.21, -0.281}: -1} {
+		if got := env.Reward([]float64{away[0], 2 + away[1]}, []float64{0, 2}); got != want {
+			t.Errorf("the reward %v away is %v, want %v", away, got, want)
 		}
 	}
-	mustPanic(t, "a long goal", func() { env.Reward([]float64{0, 0}, []float64{0, 0, 0}) })
 }
 
 // Sampled goals fill all free cells evenly.

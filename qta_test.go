@@ -538,7 +538,7 @@ func (c tally) check(t *testing.T, what string) {
 // How a goal comes about. An episode goes through five places, of which all but the
 // first can be reached. Goals are drawn uniformly before InitialSteps, the very first
 // apart, and by Equation 6 from then on: with m = 4 and b = -1 the scaled
-// uncertainties of the candidates decide (TestCandidates), and for an episode's
+// uncertainties of the candidates decide (candidates.json), and for an episode's
 // first goal those whose mean value from the start is c T or more. It tests QTA,
 // Equation 6. It tests QTA, the scaling. It tests QTA, the threshold.
 func TestGoalChoice(t *testing.T) {

@@ -7,21 +7,6 @@ import (
 	"testing"
 )
 
-var numberedSizes = Sizes{Observation: 2, Goal: 1, Action: 3}
-
-// numberedReplay returns a replay of n transitions. Transition i led from a place
-// where i-1 was achieved to one where i was, in pursuit of goal -1-i, where the
-// environment desired 1000 + i.
-func numberedReplay(n, horizon int) *replay {
-	b := newReplay(numberedSizes, horizon)
-	for i := range n {
-		x := float64(i)
-		next := State{Observation: []float64{x + 1, x + 1}, Achieved: []float64{x}, Desired: []float64{1000 + x}}
-		b.add([]float64{x, x}, []float64{x - 1}, []float64{x, x, x}, []float64{-1 - x}, next)
-	}
-	return b
-}
-
 // Every transition can be drawn, the oldest and the newest too, in proportion to its
 // priority where it has one, at first the largest so far and at least 1.
 func TestDraws(t *testing.T) {
