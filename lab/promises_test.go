@@ -152,37 +152,28 @@ func TestDamage(t *testing.T) {
 	refused(t, "both gone", tinyRun(whole), "record of a run of 200 steps", AgentFile+" is gone", "remove "+RecordFile)
 }
 
-// TestReplaced lets someone put another directory in the place of a run's: the run goes
-// on in its own, and writes nothing into the other.
+// TestReplaced lets someone put another directory in the place of a run's, and the
+// environment change the working directory: the run goes on in its own, and writes
+// nothing into the other.
 func TestReplaced(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "run")
-	o := tinyRun(dir)
+	home, elsewhere := t.TempDir(), t.TempDir()
+	t.Chdir(home)
+	o := tinyRun("run")
 	o.AfterStep = func(step int) {
 		if step == 50 {
-			if err := os.Rename(dir, dir+"-moved"); err != nil {
+			if err := os.Rename("run", "moved"); err != nil {
 				t.Fatal(err)
 			}
-			roomtest.Write(t, filepath.Join(dir, LockFile), "")
+			roomtest.Write(t, filepath.Join("run", LockFile), "")
+			os.Chdir(elsewhere)
 		}
 	}
 	train(t, o)
-	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
+	os.Chdir(home)
+	if entries, _ := os.ReadDir("run"); len(entries) != 1 {
 		t.Errorf("the new directory holds %v", entries)
 	}
-	if r, err := ReadRecord(filepath.Join(dir+"-moved", RecordFile)); err != nil || r.State != Finished {
-		t.Errorf("record %+v, error %v", r, err)
-	}
-}
-
-// An environment that changes the working directory ends no run of a relative one.
-func TestChangedDirectory(t *testing.T) {
-	o := tinyRun("run")
-	home, elsewhere := t.TempDir(), t.TempDir()
-	t.Chdir(home)
-	o.AfterStep = func(int) { os.Chdir(elsewhere) }
-	train(t, o)
-	os.Chdir(home)
-	if r, err := ReadRecord("run/" + RecordFile); err != nil || r.State != Finished {
+	if r, err := ReadRecord(filepath.Join("moved", RecordFile)); err != nil || r.State != Finished {
 		t.Errorf("record %+v, error %v", r, err)
 	}
 }

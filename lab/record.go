@@ -484,8 +484,6 @@ func Collect(dirs []string) (*Collection, error) {
 		target, err := filepath.EvalSymlinks(dir)
 		if err != nil {
 			return nil, words.BadFile(err, "%s cannot be read: %w", dir, words.Cause(err))
-		} else if info, err := os.Stat(target); err == nil && !info.IsDir() {
-			return nil, words.BadInput("%s is not a directory", dir)
 		}
 		filepath.WalkDir(target, func(path string, entry fs.DirEntry, err error) error {
 			record := filepath.Join(path, RecordFile)
