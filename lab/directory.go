@@ -15,8 +15,8 @@ import (
 )
 
 // A directory is a run's, locked. Nothing is written outside of it or through a
-// link: what is written is renamed to its place. Its name may change meanwhile, or the
-// working directory.
+// link: what is written is renamed to its place. It stays the same one when it is moved
+// or the working directory changes.
 type directory struct {
 	path string // as it was given
 	root *os.Root
