@@ -27,7 +27,7 @@ type Algorithm struct {
 	// Units of each hidden layer.
 	HiddenSize int `source:"Table: network hidden size" range:"[1,4096]"`
 	// Hidden layers of every network.
-	HiddenLayers int `source:"Reading R37: the paper is silent, the authors' code" range:"[1,16]"`
+	HiddenLayers int `source:"Reading R37: from the authors' code; the paper is silent" range:"[1,16]"`
 	// G, critics of the ensemble, each with its predictive head. One (MEGA, VDS) cannot disagree.
 	Critics int `source:"Section 3.1: G" range:"[1,64]"`
 
@@ -44,11 +44,11 @@ type Algorithm struct {
 	// ρ, the share of itself that a target network keeps in an update.
 	Polyak float64 `source:"Table: rho" range:"[0,1]"`
 	// Weight of the mean squared action in the policy's loss.
-	ActionL2 float64 `source:"Reading R38: the paper is silent, the authors' code" range:"[0,1000]"`
+	ActionL2 float64 `source:"Reading R38: from the authors' code; the paper is silent" range:"[0,1000]"`
 	// Updates begin at the environment step after this one.
-	LearningStarts int `source:"Reading R39: the paper is silent, the authors' code" range:"[1,100000000]"`
+	LearningStarts int `source:"Reading R39: from the authors' code; the paper is silent" range:"[1,100000000]"`
 	// Clip Equation 1's target to [-1/(1-Discount), 0].
-	ClipReturns bool `source:"Reading R40: the only values that rewards of -1 and 0 can add up to (Differs D26)"`
+	ClipReturns bool `source:"Reading R40: every sum of discounted rewards -1 and 0 lies there (Differs D26)"`
 
 	// How minibatches are drawn: uniformly, by uncertainty (per), or by TD error (td), a baseline.
 	Replay string `source:"Section 3.3: uniform, and PER as an extension" range:"uniform|per|td"`
@@ -61,14 +61,14 @@ type Algorithm struct {
 	// α of Equation 7, the power of a priority.
 	PriorityAlpha float64 `source:"Table: PER alpha" range:"[0,10]"`
 	// Transitions of each finished episode that the input normalizers take in.
-	NormalizerDraws int `source:"Reading R41: the authors' code" range:"[1,1e6]"`
+	NormalizerDraws int `source:"Reading R41: from the authors' code" range:"[1,1e6]"`
 	// Smallest standard deviation that the normalizers divide by, in the input's unit.
-	NormalizerFloor float64 `source:"Reading R42: the authors' code" range:"[1e-100,1e6]"`
+	NormalizerFloor float64 `source:"Reading R42: from the authors' code" range:"[1e-100,1e6]"`
 	// Largest magnitude that the normalizers let through.
-	NormalizerClip float64 `source:"Reading R43: the authors' code" range:"(0,1e6]"`
+	NormalizerClip float64 `source:"Reading R43: from the authors' code" range:"(0,1e6]"`
 
 	// T, environment steps of an episode.
-	Horizon int `source:"Reading R44: T, section 3.3; the authors' code" range:"[1,100000]"`
+	Horizon int `source:"Reading R44: from the authors' code; section 3.3 names only T" range:"[1,100000]"`
 	// Standard deviation of Gaussian noise on actions.
 	ActionNoise float64 `source:"Table: epsilon" range:"[0,10]"`
 	// Probability of a uniformly random action; a different RandomActionLater soon replaces it.
@@ -87,7 +87,7 @@ type Algorithm struct {
 	// c: an episode's first goal needs a mean Q of at least c T.
 	Threshold float64 `source:"Table: c (threshold)" range:"(-Inf,Inf)"`
 	// N, the most goals drawn for one choice, without replacement, which costs in proportion to N d G.
-	Candidates int `source:"Reading R45: the paper leaves N open" range:"[1,1000000]"`
+	Candidates int `source:"Reading R45: ours; the paper gives no N" range:"[1,1000000]"`
 }
 
 // Departures are choices that other codes make (authors.go, baseline*.go), and
@@ -98,18 +98,18 @@ type Departures struct {
 	// Equation 4's gradient: joint with Equation 2's into the backbone, or to the head only.
 	PredictiveGradient string `source:"Reading R49: joint, as both predictions share ξ (Differs D29)" range:"joint|head"`
 	// Replaces RandomAction once an episode of the run has reached its first goal, mostly at step 1.
-	RandomActionLater float64 `source:"Reading R53: the table has one; Beyond is Differs D6" range:"[0,1]"`
+	RandomActionLater float64 `source:"Reading R53: the table has one probability; Beyond has Differs D6" range:"[0,1]"`
 
 	// Updates after each environment step.
-	UpdatesPerStep int `source:"Reading R57: one update follows each step; Beyond is Differs D25" range:"[1,1000]"`
+	UpdatesPerStep int `source:"Reading R57: one update follows each step; Beyond has Differs D25" range:"[1,1000]"`
 	// Replaces RandomAction in an episode after its first goal, except with MEGA; 0 changes nothing.
-	RandomActionReached float64 `source:"Reading R58: one probability; Beyond is Differs D6" range:"[0,1]"`
+	RandomActionReached float64 `source:"Reading R58: the table has one probability; Beyond has Differs D6" range:"[0,1]"`
 	// After the first goal, repeat a random action until a step is below this share of the usual one; 0 draws each anew.
-	RandomActionHeld float64 `source:"Reading R95: each random action is drawn anew; Beyond is Differs D24" range:"[0,1]"`
+	RandomActionHeld float64 `source:"Reading R95: each random action is drawn anew; Beyond has Differs D24" range:"[0,1]"`
 	// ρ of a moving average of critics and heads, used to choose goals; 0 uses the ensemble itself.
-	UncertaintyPolyak float64 `source:"Reading R59: the heads as they are; Beyond is Differs D4" range:"[0,1)"`
+	UncertaintyPolyak float64 `source:"Reading R59: the heads are asked as they are; Beyond has Differs D4" range:"[0,1)"`
 	// Probability that an episode's first goal is the environment's, once reached; only for QTA.
-	FirstGoalDesired float64 `source:"Reading R60: the agent sets itself every goal; Beyond is Differs D5" range:"[0,1]"`
+	FirstGoalDesired float64 `source:"Reading R60: the agent sets itself every goal; Beyond has Differs D5" range:"[0,1]"`
 }
 
 // Baselines are the methods that the paper compares with, on its own learner unless
