@@ -20,8 +20,8 @@ type authorsLearner struct {
 
 // update is one step of every network.
 //
-// Reading R48: the policy is updated "as in DDPG", whose Algorithm 1 has one minibatch
-// for critic and policy, and so has the paper's learner.
+// Reading R48: the policy is updated "as in DDPG", whose Algorithm 1 updates critic and
+// policy on one minibatch. The paper's learner does the same.
 //
 // Reading R50: Equation 4 sums over B, the critics' minibatch. The authors' heads
 // learn from transitions with the goals pursued, drawn by episode.

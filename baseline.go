@@ -14,8 +14,8 @@ import (
 // desiredGoals is HER (Andrychowicz et al., 2017) without a curriculum: the
 // environment's goal, for the whole episode.
 //
-// Reading R114: the heads learn here, too, as one loss with the critics, though
-// nobody asks them; so they do with MEGA and VDS on another learner than their own.
+// Reading R114: the heads learn here too, as one loss with the critics, although nobody
+// asks them. With MEGA and VDS on another learner than their own they do as well.
 type desiredGoals struct{ onlyGoals }
 
 func (desiredGoals) goal(a *Agent, first bool) ([]float64, error) {
@@ -35,8 +35,8 @@ func (randomGoals) goal(a *Agent, first bool) ([]float64, error) {
 
 // valuesDiffer is QTA with Q-disagreement.
 //
-// Reading R75: the critics disagree about the value of the candidate as a goal
-// from the current state; the authors' code exchanges the two.
+// Reading R75: the critics disagree about the value of the candidate as a goal from the
+// current state; in the authors' code candidate and current state change places.
 type valuesDiffer struct {
 	u       *ensemble
 	authors bool
@@ -72,9 +72,9 @@ func (e noisy) uncertainty(a *Agent, c candidates, rng stream) []float64 {
 // tdReplay is PER by TD error: the mean over the critics of |y - Q|. The authors'
 // code calls the sample standard deviation of their values so.
 //
-// Differs D8: Schaul et al. (2016, section 3.3) add a small constant to |TD error|.
-// Here, as in the authors' code, a transition whose priority is zero is never
-// drawn again. Where they have one critic, this is the mean over all.
+// Differs D8: Schaul et al. (2016, section 3.3) add a small constant to |TD error|. Here,
+// as in the authors' code, a transition whose priority is zero is never drawn again. They
+// have one critic; here the error is the mean over all.
 type tdReplay struct {
 	*prioritizedSampler
 	authors bool
@@ -246,8 +246,9 @@ func (l scheduled) repeat(a *Agent, n int) error {
 
 // ownTargets gives each critic targets from its own target critic.
 //
-// Reading R110: without the minimum of Equation 1, as Osband et al. have it; deep
-// ensembles, too, so that both differ from PUN in more than the estimate.
+// Reading R110: each critic learns from its own target, without the minimum of Equation 1,
+// as in Osband et al. Deep ensembles do so too; thus both differ from PUN in more than the
+// estimate.
 type ownTargets struct {
 	heads
 	y [][]float32 // of each critic
@@ -347,7 +348,7 @@ func (h *bootstrap) predicted(r *replay, i int) []float64 {
 // inMask reports whether transition i of a run belongs to a critic's part of
 // the replay, which depends only on the seed and the two indices.
 //
-// Reading R111: a transition is in it with probability 1/2, as in the authors' code.
+// Reading R111: a transition is in a mask with probability 1/2, as in the authors' code.
 func inMask(seed uint64, i, critic int) bool {
 	return mix(mix(mix(seed)+uint64(forMasks))+uint64(i)<<6+uint64(critic))>>63 == 0
 }
@@ -385,10 +386,10 @@ func (u *ensemble) sumBackbones() {
 // Reading R112: a head has a mean for each component of s', and one variance for all.
 //
 // Differs D11: the paper scores all architectures by "next state prediction
-// discrepancies", and so does this: the heads' means, by Equation 5. The authors'
-// code scores by the mean predicted variance, which is the noise
-// that the heads see in the data and not their disagreement. Lakshminarayanan et
-// al. have the variance of the uniform mixture, which is both.
+// discrepancies". This does so by Equation 5 on the heads' means. The authors' code scores
+// by the mean predicted variance, which is the noise that the heads see in the data and
+// not their disagreement. Lakshminarayanan et al. have the variance of the uniform
+// mixture, which is both.
 type deepEnsemble struct {
 	ownTargets
 	authors bool

@@ -43,8 +43,8 @@ const (
 // Reading R63: Section 3 does not say how many updates an environment step gets, and
 // QTA's learner makes one; VDS's (vdsAgentUpdates) makes them at an episode's end.
 //
-// Differs D19: weights start as PyTorch's linear layers do, VDS's by Xavier's
-// rule with zero biases.
+// Differs D19: weights start as those of PyTorch's linear layers do; VDS's start by
+// Xavier's rule, with zero biases.
 //
 // Differs D20: in each update the critic moves before the policy asks it for a
 // gradient; VDS's code takes both gradients first.

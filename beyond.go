@@ -60,9 +60,9 @@ func (w *heldExplorer) saved() saved { return saved{w.action, &w.held, &w.stride
 // a step of the run has ended there: as OMEGA (Pitis et al., 2020) moves from the
 // frontier to the task.
 //
-// Differs D5: in section 3.2 the agent sets itself every goal. In [Beyond] half of
-// the episodes begin so: otherwise goals move on, and the policy stays stuck at the
-// last corner before a goal that it has reached before.
+// Differs D5: in section 3.2 the agent sets itself every goal. In [Beyond] half of the
+// episodes begin with the environment's: otherwise goals move on, and the policy stays
+// stuck at the last corner before a goal that it has reached before.
 type practice struct{ goalSetter }
 
 func (c practice) goal(a *Agent, first bool) ([]float64, error) {

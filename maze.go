@@ -75,11 +75,10 @@ func mazeFits(rows, cols int) bool {
 // mMaze draws an M-maze without its ring. For width 5 it has 3 height + 2 free
 // cells.
 //
-// Reading R66: the paper draws a 1-period wave and an M-maze of five columns
-// and leaves the scheme to the reader. The rows of M-mazes and the lengths of
-// waves are the authors' public code's. In a wider M-maze the center column is
-// the dead end, and start and goal stay beside the outer columns; a wave's
-// first bridge is at the bottom.
+// Reading R66: the paper draws a 1-period wave and an M-maze of five columns and leaves
+// the scheme to the reader. The rows of M-mazes and the lengths of waves come from the
+// authors' public code. In a wider M-maze the center column is the dead end, and start and
+// goal stay beside the outer columns; a wave's first bridge is at the bottom.
 func mMaze(height, width int) string {
 	side := strings.Repeat("#", width/2-1)
 	return strings.Repeat(".", width) + "\n" +
@@ -148,8 +147,8 @@ func (e *mazeEnv) state() State {
 // of the action; when one would end in a wall, it and the rest are dropped.
 // Components of the action outside [-1, 1] are clipped.
 //
-// Reading R67: the paper has "a dot agent with continuous action and state
-// spaces"; the motion is the authors' public code's.
+// Reading R67: the paper has "a dot agent with continuous action and state spaces"; how it
+// moves comes from the authors' public code.
 func (e *mazeEnv) Step(action []float64) (State, float64) {
 	piece := pair(action)
 	for i, a := range piece {
@@ -238,11 +237,11 @@ func (m *Maze) Hops(perCell int) *Lattice {
 	cell := func(i, d int) int { return (substeps*(2*i+1) + 2*d) / (2 * substeps * perCell) }
 	start := (m.start[0]*perCell+perCell/2)*l.Cols + m.start[1]*perCell + perCell/2
 	l.Hops[start] = 0
-	// Reading R70: the paper does not say how it finds its optimal values. This is
-	// the breadth-first search of the authors' public code, but for the start, which
-	// there is the center itself (2 to 6 % of the points differ by a hop, no path
-	// length does): a hop goes from a point to any other at most one cell away, and of
-	// its ten pieces only the first is tested for walls; it may therefore cut a corner.
+	// Reading R70: the paper does not say how it finds its optimal values. This is the
+	// breadth-first search of the authors' public code, except that theirs starts at the
+	// center itself (2 to 6 % of the points differ by a hop, no path length does). A hop goes
+	// from a point to any other at most one cell away. Of its ten pieces only the first is
+	// tested for walls, so it may cut a corner.
 	for queue := []int{start}; len(queue) > 0; queue = queue[1:] {
 		k := queue[0]
 		i, j := k/l.Cols, k%l.Cols
@@ -271,9 +270,8 @@ func OptimalValue(γ float64, hops int) float64 {
 	if hops < 0 {
 		panic("qta: the optimal value needs a number of hops that is not negative")
 	}
-	// Reading R71: Figure 5 has no formula. We discount the best undiscounted return
-	// of section 4, -(T-1), as Equation 1 does, its first reward undiscounted, where
-	// the figure's sum starts at γ.
+	// Reading R71: Figure 5 has no formula. We discount the best return of section 4, -(T-1),
+	// as Equation 1 does: the first reward counts in full, while the figure's sum starts at γ.
 	sum := 0.0
 	for range hops - 1 {
 		sum = float64(γ*sum) - 1

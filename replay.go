@@ -179,8 +179,8 @@ func (uniformSampler) saved() saved             { return nil }
 // replacement, as in the authors' code; Schaul et al. (2016, appendix B.2.1)
 // draw one from each of as many equal parts of the sum.
 //
-// Reading R105: of a transition that is drawn twice, with two goals, the last row's
-// priority stays.
+// Reading R105: if a transition is drawn twice, with two goals, it keeps the priority of
+// its last row.
 type prioritizedSampler struct {
 	*replay
 	params  *Params
