@@ -83,16 +83,16 @@ func TestNames(t *testing.T) {
 		}
 	}
 	roomtest.Write(t, "s.txt", tiny+" -steps 20 -out "+odd)
-	out := mustRun(t, "sweep s.txt")
+	texts := []string{mustRun(t, "sweep s.txt")}
 	for _, name := range []string{"4x5\x1b[2J", "4x5\u202e", "4x5\n"} { // of a foreign run
 		r := recordOf(t, filepath.Join("runs", odd))
 		r.Run.Environment = name
 		roomtest.Write(t, filepath.Join("foreign", fmt.Sprintf("%q.json", name)), string(r.Encode()))
 	}
 	for _, line := range []string{"status runs foreign", "eval runs/" + odd, "report runs foreign", "report runs -format csv"} {
-		out += mustRun(t, line)
+		texts = append(texts, mustRun(t, line))
 	}
-	out += roomtest.Read(t, "report.html") + roomtest.Read(t, "report.csv")
+	out := strings.Join(append(texts, roomtest.Read(t, "report.html"), roomtest.Read(t, "report.csv")), "")
 	if words.Text(out) != out || strings.Count(out, "is not printable") != 7 {
 		t.Errorf("printed or written: %.3000q", out)
 	}
