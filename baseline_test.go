@@ -338,8 +338,7 @@ func twinScore(authors bool, p [][]float64) float64 {
 // An update's gradients are those of the twins' losses for its minibatches, wherever
 // Equation 4's goes, with weights that are the critics' alone (R2): for bootstrap of
 // the sum over the critics of their masked losses, as a function of one backbone; for
-// ensemble and PUN of each critic's, the former's with the Gaussian loss. It tests
-// QTA, Equation 2. It tests QTA, Equation 4.
+// ensemble and PUN of each critic's, the former's with the Gaussian loss.
 func TestGradients(t *testing.T) {
 	for _, changes := range []string{
 		"Uncertainty=bootstrap",

@@ -27,7 +27,6 @@ func TestPick(t *testing.T) {
 
 // The uncertainty of candidates, by the twins, in all that estimators do: of the
 // first goal of an episode and of later ones, also of more than are asked about at once.
-// It tests QTA, Equation 5.
 func TestSelection(t *testing.T) {
 	for _, changes := range []string{
 		"", "Learner=authors", "Candidates=1000", "Uncertainty=bootstrap", "Uncertainty=ensemble",

@@ -33,21 +33,21 @@
 //
 // The paper's eight displayed formulas are numbered in the order of appearance.
 //
-//	formula             file       function                        tests              golden
-//	Equation 1          pun.go     TDTarget                        TestUpdateByHand   td-target, td-target-networks,
+//	formula             file       function                        test               golden
+//	Equation 1          pun.go     TDTarget                        TestEquation1      td-target, td-target-networks,
 //	                                                                                  td-target-clipped
-//	Equation 2          pun.go     CriticLoss                      TestGradients      critic-loss
-//	Equation 3          pun.go     Polyak                          TestRates          polyak
-//	Equation 4          pun.go     PredictiveLoss                  TestGradients      predictive-loss
-//	Equation 5          goals.go   ensemble.uncertainty            TestSelection      uncertainty-std, uncertainty,
+//	Equation 2          pun.go     CriticLoss                      TestEquation2      critic-loss
+//	Equation 3          pun.go     Polyak                          TestEquation3      polyak
+//	Equation 4          pun.go     PredictiveLoss                  TestEquation4      predictive-loss
+//	Equation 5          goals.go   ensemble.uncertainty            TestEquation5      uncertainty-std, uncertainty,
 //	                                                                                  uncertainty-goal
-//	Equation 6          goals.go   GoalProbabilities               TestGoalChoice     goal-probability
-//	Equation 7          replay.go  prioritizedSampler.probability  TestUpdateByHand   per, update-per
-//	Equation 8          replay.go  ImportanceWeights               TestUpdateByHand   per, update-per
-//	the scaling         goals.go   scaleUncertainty                TestGoalChoice     goal-probability
-//	hindsight           replay.go  futureStep                      TestUpdateByHand   her-future
-//	the schedule of β   replay.go  PriorityBeta                    TestUpdateByHand   per-beta
-//	the threshold       goals.go   Achievable                      TestGoalChoice     achievable
+//	Equation 6          goals.go   GoalProbabilities               TestEquation6      goal-probability
+//	Equation 7          replay.go  prioritizedSampler.probability  TestEquation7      per, update-per
+//	Equation 8          replay.go  ImportanceWeights               TestEquation8      per, update-per
+//	the scaling         goals.go   scaleUncertainty                TestScaling        goal-probability
+//	hindsight           replay.go  futureStep                      TestHindsight      her-future
+//	the schedule of β   replay.go  PriorityBeta                    TestBeta           per-beta
+//	the threshold       goals.go   Achievable                      TestThreshold      achievable
 //	the optimal return  maze.go    OptimalValue                    TestOptimalReturn  optimal-return
 //
 // # Readings

@@ -539,8 +539,7 @@ func (c tally) check(t *testing.T, what string) {
 // first can be reached. Goals are drawn uniformly before InitialSteps, the very first
 // apart, and by Equation 6 from then on: with m = 4 and b = -1 the scaled
 // uncertainties of the candidates decide (candidates.json), and for an episode's
-// first goal those whose mean value from the start is c T or more. It tests QTA,
-// Equation 6. It tests QTA, the scaling. It tests QTA, the threshold.
+// first goal those whose mean value from the start is c T or more.
 func TestGoalChoice(t *testing.T) {
 	const horizon = 5
 	places := []float64{2, 0, 4, 1, 3, 5} // the last, an episode's end, is no candidate
@@ -696,9 +695,7 @@ func (r *recorder) tell(call string, desired float64) {
 // the others with their own; targets are Equation 1 for a pair M, with the target
 // critics at the target policy's action, clipped to the possible returns; heads
 // predict the raw s'; the policy climbs the critics at its own action. A priority is
-// the deviation of the heads; of a transition drawn twice the last row's stays. It
-// tests QTA, Equation 1. It tests QTA, Equation 7. It tests QTA, Equation 8. It tests
-// QTA, hindsight. It tests QTA, the schedule of β.
+// the deviation of the heads; of a transition drawn twice the last row's stays.
 func TestUpdateByHand(t *testing.T) {
 	const horizon, batch, starts, γ, α = 7, 8, 10, 0.5, 0.6
 	h := hand{
@@ -982,7 +979,7 @@ func TestStart(t *testing.T) {
 }
 
 // In the first update the largest step of a network, or of a head's own layer, is its
-// rate, as Adam's first step is; then targets follow by ρ. It tests QTA, Equation 3.
+// rate, as Adam's first step is; then targets follow by ρ.
 func TestRates(t *testing.T) {
 	p := tiny(Paper(), "ActorRate=0.001 CriticRate=0.002 PredictiveRate=0.005 Polyak=0.9 LearningStarts=30")
 	var before map[string][]float32
