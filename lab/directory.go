@@ -191,7 +191,7 @@ func (d *directory) hold(ask func() error, warn func(string)) error {
 	case err == syscall.EWOULDBLOCK:
 		return UseError{d.path}
 	case unlockable(err):
-		warn(d.path + ": its file system has no locks; no other process may work on the run")
+		warn(d.path + ": its file system supports no locks; make sure that no other process works on the run")
 	case err != nil:
 		return fmt.Errorf("%s cannot be locked: %w", d.path, err)
 	}

@@ -312,9 +312,9 @@ func TestNoLocks(t *testing.T) {
 		err, warn string
 	}{
 		{[]syscall.Errno{syscall.EINTR, busy, syscall.EINTR, none}, "", ""},
-		{[]syscall.Errno{syscall.ENOSYS}, "", "some/run: its file system has no locks"},
-		{[]syscall.Errno{syscall.EOPNOTSUPP}, "", "some/run: its file system has no locks"},
-		{[]syscall.Errno{busy, syscall.ENOLCK}, "", "some/run: its file system has no locks"},
+		{[]syscall.Errno{syscall.ENOSYS}, "", "some/run: its file system supports no locks"},
+		{[]syscall.Errno{syscall.EOPNOTSUPP}, "", "some/run: its file system supports no locks"},
+		{[]syscall.Errno{busy, syscall.ENOLCK}, "", "some/run: its file system supports no locks"},
 		{[]syscall.Errno{syscall.EIO}, "some/run cannot be locked: input/output error", ""},
 		{slices.Repeat([]syscall.Errno{busy}, 21), "another process is using some/run", ""},
 	} {

@@ -32,7 +32,7 @@ var formulas = [...]string{
 }
 
 func checkCommand(flags *flag.FlagSet) func(call) error {
-	folder := flags.String("vectors", "", "check the vectors of the folder `DIR`, in the format of testdata/golden")
+	folder := flags.String("vectors", "", "hold this program to the vectors of the folder `DIR`, in the format of testdata/golden")
 	return func(c call) error {
 		number := 0 // for all equations
 		if len(c.args) > 0 {
