@@ -89,7 +89,7 @@ func TestChangedCode(t *testing.T) {
 	qta(other, 0, "another run", "sweep sweep.txt -dry-run")
 	qta(other, 0, "1 done", "status runs")
 	qta(other, 0, "1 run in runs", "report runs")
-	qta(other, 0, "after 100 environment steps", "eval runs/a -rollouts 1")
+	qta(other, 0, "trained for 100 environment steps", "eval runs/a -rollouts 1")
 	qta(same, 0, "Continues after 100", at(150))
 }
 
