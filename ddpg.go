@@ -48,7 +48,7 @@ func (π *policy) act(network *mlp, x matrix) matrix {
 // It returns that loss. The mean of a² is over the batch and the action's
 // components.
 //
-// It implements the policy's update of DDPG, Algorithm 1.
+// It implements the policy's update of DDPG, Algorithm 1, and a cost of actions (R38).
 //
 // Reading R19: the policy climbs the mean of the G critics, as the authors' code
 // does; the paper says "as in DDPG", which has one critic.

@@ -66,6 +66,20 @@ func TestEquation5(t *testing.T) {
 	if diff := cmp.Diff([]float64{(1 + math.Sqrt(12)) / 2, 0}, u, nearly); diff != "" {
 		t.Errorf("Equation 5: deviations (-want +got):\n%s", diff)
 	}
+
+	p, sizes := Paper(), Sizes{Observation: 1, Goal: 1, Action: 1}
+	p.HiddenLayers, p.HiddenSize = 1, 1
+	e := newEnsemble(&p, sizes, paperHeads{}, paperShape(&p, sizes), newStream(0, forInitialization).Rand, newWorkers(1))
+	for i, c := range e.critics { // ξ = s + a, and heads predict ξ, 2 ξ and 3 ξ, which deviate by ξ
+		clear(c.params)
+		copy(c.q.layers[0].w.data, []float32{1, 0, 1})
+		c.head.w.data[0] = float32(i + 1)
+	}
+	x := matrix{2, 3, 3, 1, []float32{0, 9, 0, 1, 9, 0}}
+	actions := []matrix{{2, 1, 1, 1, []float32{0.5, 0.25}}, {2, 1, 1, 1, []float32{1, 0.75}}}
+	if diff := cmp.Diff([]float64{0.75, 1.5}, e.uncertainty(x, actions), nearly); diff != "" {
+		t.Errorf("Equation 5: uncertainties of states 0 and 1 by two actions each (-want +got):\n%s", diff)
+	}
 }
 
 // It tests QTA, the scaling.

@@ -58,9 +58,9 @@ type paperCurriculum struct{ onlyGoals }
 // Reading R23: uncertainties are scaled over the candidates that the threshold has
 // left; sections 3.2 and 3.3 name no order of the two.
 //
-// Reading R22: up to InitialSteps it is a uniformly drawn achieved goal, as in the
-// authors' code; the table says "initial random steps". A run's very first
-// goal is where the agent stands, as nothing else has been seen.
+// Reading R22: before InitialSteps it is a uniformly drawn achieved goal, as in the
+// authors' code, which has one step more; the table says "initial random steps". A
+// run's very first goal is where the agent stands, as nothing else has been seen.
 func (paperCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 	if a.step < a.params.InitialSteps || a.replay.n == 0 {
 		return a.randomGoal(), nil
@@ -117,7 +117,7 @@ func (a *Agent) drawCandidates() []int {
 // It implements QTA, Equation 5 (Section 3.2).
 //
 // Reading R17: the sum has d terms and the ensemble G; the display's sums start at
-// 0 and so count one more.
+// 0 and so count one more, as does Equation 6's sum over N candidates.
 func (u *ensemble) uncertainty(x matrix, actions []matrix) []float64 {
 	ε, d := make([]float64, x.rows), float64(len(actions))
 	for lo := 0; lo < x.rows; lo += askedRows {
@@ -147,8 +147,8 @@ const askedRows = 384
 // same for all n candidates: a matrix of one row, repeated.
 //
 // Reading R55: the display's a_j has no k, and the authors' code has one set of actions
-// for all candidates. Drawn anew for each, they put noise on the estimates, by which
-// Equation 6 compares them: on 14x5 as much as the width of its window.
+// for all candidates. Drawn anew for each, they put noise on the estimates that
+// Equation 6 compares.
 func drawActions(rng stream, d, n, components int) []matrix {
 	actions := make([]matrix, d)
 	for j := range actions {

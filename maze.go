@@ -51,16 +51,16 @@ type Maze struct {
 //	#######    #...#G#
 //	           #######
 func NewMaze(name string) (*Maze, error) {
-	var height, width, periods int
+	var height, width, bends int
 	fmt.Sscanf(name, "%dx%d", &height, &width)
-	fmt.Sscanf(name, "%dU5", &periods)
+	fmt.Sscanf(name, "%dU5", &bends)
 	if name == fmt.Sprintf("%dx%d", height, width) &&
 		height >= 3 && width >= 5 && width%2 == 1 && mazeFits(height, width) {
 		return ParseMaze(mMaze(height, width))
 	}
-	if name == fmt.Sprintf("%dU5", periods) &&
-		1 <= periods && periods < maxMazeCells && mazeFits(5, 2*periods+1) {
-		return ParseMaze(squareWave(periods))
+	if name == fmt.Sprintf("%dU5", bends) &&
+		1 <= bends && bends < maxMazeCells && mazeFits(5, 2*bends+1) {
+		return ParseMaze(squareWave(bends))
 	}
 	return nil, fmt.Errorf(`qta: maze %q: mazes are "HxW", such as "4x5", with H at least 3 and W odd and at least 5, `+
 		`and "NU5", such as "1U5", with N at least 1; a ring of walls included, they have at most %d cells`,
@@ -87,7 +87,7 @@ func mMaze(height, width int) string {
 		".S" + strings.Repeat("#", width-4) + "G."
 }
 
-// squareWave draws the square wave of n periods without its ring. It has
+// squareWave draws the square wave of n bends without its ring. It has
 // 6 n + 5 free cells, start at the top left, and the goal at the right, at the
 // top if n is odd.
 func squareWave(n int) string {

@@ -44,7 +44,7 @@ type Algorithm struct {
 	// ρ, the share of itself that a target network keeps in an update.
 	Polyak float64 `source:"Table: rho" range:"[0,1]"`
 	// Weight of the mean squared action in the policy's loss.
-	ActionL2 float64 `source:"Reading R38: from the authors' code; the paper is silent" range:"[0,1000]"`
+	ActionL2 float64 `source:"Reading R38: from the authors' code; DDPG has none" range:"[0,1000]"`
 	// Updates begin at the environment step after this one.
 	LearningStarts int `source:"Reading R39: from the authors' code; the paper is silent" range:"[1,100000000]"`
 	// Clip Equation 1's target to [-1/(1-Discount), 0].
@@ -87,7 +87,7 @@ type Algorithm struct {
 	// c: an episode's first goal needs a mean Q of at least c T.
 	Threshold float64 `source:"Table: c (threshold)" range:"(-Inf,Inf)"`
 	// N, the most goals drawn for one choice, without replacement, which costs in proportion to N d G.
-	Candidates int `source:"Reading R45: ours; the paper gives no N" range:"[1,1000000]"`
+	Candidates int `source:"Reading R45: ours, to bound the cost" range:"[1,1000000]"`
 }
 
 // Departures are choices that other codes make (authors.go, baseline*.go), and
@@ -224,7 +224,7 @@ func Beyond() Params {
 // departs from the paper.
 func Authors() Params {
 	// Reading R117: its switches are set to the paper's method. The published file
-	// runs deep ensembles by the variance of Q-values; its d of 16 comes from these.
+	// runs deep ensembles by the variance of Q-values, for which the table too has 16 as d.
 	p := Paper()
 	p.Learner = "authors"
 	p.PredictiveRate = 5e-4

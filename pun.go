@@ -47,8 +47,8 @@ func drawPair(rng stream, n int) (i, j int) {
 
 // clipReturns clips values to the possible returns, from the lowest to 0.
 //
-// Differs D26: Equation 1 has no bounds. No sum of rewards of -1 and 0 is
-// outside these; without ClipReturns the rule is off.
+// Differs D26: Equation 1 has no bounds. No discounted sum of rewards of -1
+// and 0 is outside these; without ClipReturns the rule is off.
 func (u *ensemble) clipReturns(values []float32) {
 	if !u.params.ClipReturns {
 		return
@@ -190,8 +190,8 @@ func (paperHeads) predicted(r *replay, i int) []float64 { return r.nextObservati
 
 // targets sets b.y, for all critics alike.
 //
-// Reading R6: a' comes from the target policy given (s', g), as in DDPG; the
-// paper writes π(·|s') and names neither network nor goal.
+// Reading R6: a' comes from the target policy given (s', g), as in DDPG and in the
+// authors' code; Equation 1 has π_θ(·|s'), the policy's own symbol, and no goal.
 //
 // Reading R7: g' is g, the goal of the transition after relabeling.
 func (paperHeads) targets(u *ensemble, b *batch, rng stream) {

@@ -1,6 +1,6 @@
 // Package qta is Query The Agent (QTA), a curriculum for goal-conditioned
 // reinforcement learning by Alverio, Katz and Barbu. An agent estimates its own
-// epistemic uncertainty everywhere it has been, by Predictive Uncertainty
+// epistemic uncertainty where it has been, by Predictive Uncertainty
 // Networks (PUN), and sets itself goals where it is least certain.
 //
 // To read the algorithm in one sitting, start with plain/main.go: the whole
@@ -20,8 +20,8 @@
 //	             beyond.go          ours
 //	             baseline*.go       the methods that the paper compares QTA with
 //
-// The files down to chance hold the paper and nothing else, except where departures
-// enter, which is marked: methods of the six interfaces, two fields of the candidates,
+// The files down to chance, but params.go, hold the paper and nothing else, except where
+// departures enter, which is marked: methods of the six interfaces, two fields of the candidates,
 // a head's width, Adam's decay. A departure stands behind one of these interfaces:
 // [Params] names it, and variants.go puts it in the place of the paper's part. The
 // other files are around an agent.
@@ -124,8 +124,8 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 // Reading R1: one update follows every environment step, after the first
 // LearningStarts. An episode runs to its horizon whatever goals it reaches.
 //
-// Reading R115: a new goal is set before the step's update; in the authors' code after,
-// which is not followed here, as it would move the runs of MEGA and VDS.
+// Reading R115: "Whenever the agent successfully reaches its goal, a new goal is
+// sampled" is read as at once, before the step's update; in the authors' code after.
 func (a *Agent) trainStep() error {
 	if a.step%a.params.Horizon == 0 {
 		if err := a.reset(); err != nil {

@@ -82,15 +82,15 @@ func paper() table {
 		// agents solves 8x5 in 40,000 steps. The authors' code feeds the candidate. (D3)
 		askCandidate: true,
 
-		// The paper is silent: the authors' code, but for N.
+		// Not in the table: from the authors' code, but for N.
 		layers:          3,    // hidden layers of a network (R37)
-		actionL2:        1,    // weight of the squared action in the policy's loss (R38)
+		actionL2:        1,    // weight of the squared action in the policy's loss, not DDPG's (R38)
 		learningStarts:  50,   // environment steps before the first update (R39)
 		normalizerDraws: 50,   // transitions of an episode that normalizers see (R41)
 		normalizerFloor: 0.01, // least deviation they divide by (R42)
 		normalizerClip:  5,    // largest magnitude they let through (R43)
 		horizon:         50,   // T, steps of an episode (R44)
-		candidates:      1000, // N, the most goals drawn for one choice (R45)
+		candidates:      1000, // N, the most goals drawn for one choice; the introduction has all (R45)
 		evalEvery:       1000, // environment steps between evaluations
 		rollouts:        20,   // of an evaluation
 	}
@@ -445,7 +445,7 @@ func (a *agent) uncertainty(candidates []point) []float64 {
 	return ε
 }
 
-// goalProbabilities is Equation 6, with ε scaled to between 0 and 1 (R23):
+// goalProbabilities is Equation 6, with ε scaled to between 0 and 1 (R23, R97):
 //
 //	p_k = max(m ε_k + b, 0) / Σ_k max(m ε_k + b, 0)
 //
@@ -524,7 +524,7 @@ func (a *agent) relabel(i int) point {
 //	P_j = p_j^α / Σ p^α    w_j = (1/n · 1/P_j)^β
 //
 // The display of w has the priority p_j where P_j is here (D2). β grows in a
-// straight line until it is 1 (R36).
+// straight line, over environment steps (R99), until it is 1 (R36).
 func (a *agent) drawPrioritized(u float64) (j int, w float32) {
 	var powers []float64
 	for _, t := range a.replay {
@@ -584,7 +584,7 @@ func (a *agent) value(g point) (q float64) {
 
 // Section 4: mazes, and how an agent fares in them.
 
-// What the paper does not say of its mazes is the authors' code (R66, R67, R68).
+// What the paper does not say of its mazes is the authors' code (R66, R67, R68, R100).
 const (
 	regionRadius = 0.3  // half the side of the start and goal regions, in cells
 	goalRadius   = 0.35 // a goal is reached closer than this (R4)
@@ -666,7 +666,7 @@ func (a *agent) evaluate() report {
 }
 
 // mazeNamed returns one of the paper's mazes: NU5 is the square wave of N
-// periods, N+1 corridors of five cells; HxW is the M-maze of H rows and W columns.
+// bends, N+1 corridors of five cells; HxW is the M-maze of H rows and W columns.
 //
 //	1U5      2U5        4x5
 //	#####    #######    #######

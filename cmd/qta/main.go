@@ -1,8 +1,8 @@
 // Command qta trains an agent on a maze by Query The Agent and evaluates it.
 //
 // Without arguments it trains with the parameters quick on the 4x5 M-maze
-// until an evaluation is perfect. "qta help" describes the other uses, the
-// files of a run and the exit codes.
+// until an evaluation is perfect. "qta help" describes the other uses
+// and the exit codes.
 package main
 
 // main holds the process (signals, exit code); every command

@@ -166,14 +166,15 @@ func (p *page) execute() map[string][]byte {
 	return files
 }
 
-// misprints are the displays that cannot be meant as they are printed.
-func misprints() []string { return []string{"D1", "D2", "D27", "D28"} }
+// misprints are what cannot be meant as it is printed, and D28.
+func misprints() []string { return []string{"D1", "D2", "R17", "D27", "D28", "R101"} }
 
 // contradicts returns the value that the authors' code has, if the appendix's table
-// has another, or "".
+// has another, or "". It has their d too (R117).
 func contradicts(q *parameter) string {
 	theirs := qta.Authors().Value(q.Name)
-	if theirs == qta.Paper().Value(q.Name) || q.Row == "" && q.Name != "RandomActionLater" {
+	named := q.Row != "" && q.Name != "UncertaintyActions" || q.Name == "RandomActionLater"
+	if theirs == qta.Paper().Value(q.Name) || !named {
 		return ""
 	}
 	return theirs
