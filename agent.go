@@ -158,8 +158,8 @@ func (a *Agent) SolvedAt() int {
 	return 0
 }
 
-// Digest returns the SHA-256 of all parameters, targets included, in hex: equal
-// digests mean equal networks.
+// Digest returns the SHA-256 of all networks' parameters, targets included, in hex. Of
+// the average that UncertaintyPolyak makes it knows nothing.
 func (a *Agent) Digest() string {
 	h := sha256.New()
 	for _, params := range a.parameters() {

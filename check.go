@@ -94,7 +94,7 @@ func checkFile(fsys fs.FS, name string) ([]CheckResult, error) {
 	var results []CheckResult
 	e := &equations[k]
 	for _, c := range file.Cases {
-		r := CheckResult{File: name, Case: c.Name, Numbers: e.numbers, Function: e.function}
+		r := CheckResult{File: name, Case: c.Name, Numbers: slices.Clone(e.numbers), Function: e.function}
 		if err := r.check(e, &c); err != nil {
 			r.Err = fmt.Errorf("qta: vectors: %s: case %q: %w", name, c.Name, err)
 		}

@@ -234,15 +234,15 @@ func rewardProblem(env Env, s State, other playedStep) string {
 // as large as their distance; where they lie far from zero their middle is subtracted
 // before. It then lies within ±1, or near zero within ±3. Within its pair nothing is
 // rounded, so that rewards are env's own. The result has Env's methods alone, no
-// [GoalSampler]'s. Scaled panics if a number of a pair is not finite, as the bounds of
-// some simulators are.
+// [GoalSampler]'s. Scaled panics if a pair's distance is not finite, as that of the
+// bounds of some simulators is.
 func Scaled(env Env, observations, goals [][2]float64) Env {
 	for _, pair := range slices.Concat(observations, goals) {
-		if !finite(pair[0]) || !finite(pair[1]) {
-			panic(fmt.Sprintf("qta: Scaled: a pair is %v; want finite numbers", pair))
+		if !finite(pair[1] - pair[0]) {
+			panic(fmt.Sprintf("qta: Scaled: a pair is %v; want a finite distance", pair))
 		}
 	}
-	return &scaled{env, observations, goals}
+	return &scaled{env, slices.Clone(observations), slices.Clone(goals)}
 }
 
 type scaled struct {

@@ -83,7 +83,7 @@ func (a *Agent) UnmarshalBinary(data []byte) error {
 
 // SaveFile writes a checkpoint to path+".tmp" and renames it to path: whenever
 // a crash or a full disk comes, path holds the old checkpoint or the new one,
-// whole.
+// whole. What is at path must be a file, and no link.
 func (a *Agent) SaveFile(path string) error {
 	data, err := a.MarshalBinary()
 	if err != nil {

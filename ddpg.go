@@ -11,8 +11,8 @@ import (
 // normalizer.
 
 // Act returns the policy's action for an observation and a goal, without
-// exploration: numbers in [-1, 1]. The slice is the caller's. Act panics unless
-// both are of the agent's [Sizes], of numbers up to ±1e12.
+// exploration: numbers in [-1, 1], or NaN after a [*NumericError]. The slice is the
+// caller's. Act panics unless both are of the agent's [Sizes], of numbers up to ±1e12.
 func (a *Agent) Act(observation, goal []float64) []float64 {
 	x := a.rows([][]float64{observation}, [][]float64{goal})
 	action := make([]float64, a.sizes.Action)

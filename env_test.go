@@ -288,6 +288,7 @@ func TestScaled(t *testing.T) {
 		}
 	}
 	mustPanic(t, "an infinite bound", func() { Scaled(one, nil, [][2]float64{{0, math.Inf(1)}}) })
+	mustPanic(t, "all numbers", func() { Scaled(one, [][2]float64{{-math.MaxFloat64, math.MaxFloat64}}, nil) })
 }
 
 // A run goes on within an episode where its environment rounds otherwise than before,

@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-// Params holds every number and choice of the algorithm and of its rivals. A
+// Params holds every setting of the algorithm and of its rivals. A
 // field's tag "source" says where its value in [Paper] comes from: "Table" is
 // the appendix's, a Reading a choice that the paper leaves open. Its tag
 // "range" is an interval or a list of words.

@@ -26,7 +26,7 @@
 // [Params] names it, and variants.go puts it in the place of the paper's part. The
 // other files are around an agent.
 //
-// [Agent.Train] is the algorithm, [Params] has every number in it, and it runs in
+// [Agent.Train] is the algorithm, [Params] has its settings, and it runs in
 // a [Maze] or any other [Env].
 //
 // # Equations

@@ -82,7 +82,7 @@ func ImportanceWeights(w, P []float64, n int, β, least float64) {
 }
 
 // PriorityBeta returns β at environment step t: it grows linearly from initial
-// at step 0 to 1 at step steps, at least 1, and stays 1 from there on.
+// at step 0 to 1 at step steps, at least 1, but for rounding, and is 1 later.
 //
 // It implements QTA, the schedule of β (Section 3.3).
 //

@@ -26,6 +26,9 @@ type directory struct {
 // claim makes a run's directory where there is none, and locks it, where its file
 // system has locks.
 func claim(path string, warn func(string)) (*directory, error) {
+	if run := runAround(path); run != "" {
+		return nil, words.BadInput("%s lies within the run in %s, where no report looks; name another directory", path, run)
+	}
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		return nil, words.BadFile(err, "directory %s cannot be made: %w; name another one", path, words.Cause(err))
 	}
@@ -76,6 +79,17 @@ func ours(dir string) error {
 		}
 	}
 	return nil
+}
+
+// runAround returns the directory around path that is a run's, or "".
+func runAround(path string) string {
+	inner, _ := filepath.Abs(path)
+	for dir := filepath.Dir(inner); dir != inner; inner, dir = dir, filepath.Dir(dir) {
+		if exists(filepath.Join(dir, AgentFile)) {
+			return dir
+		}
+	}
+	return ""
 }
 
 // exists reports whether there is something with this path.

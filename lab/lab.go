@@ -62,7 +62,8 @@ var ErrStopped = errors.New("the run was stopped and saved")
 // interruption; the run's environment, parameters, seed and evaluations cannot change,
 // but its limits can. env and evaluation are two instances of the same environment;
 // a [Sketcher] or [Surveyor], such as [Maze] returns, gives the run more pictures.
-// Before the first step [qta.CheckEnv] plays some episodes in both, unless it is a maze.
+// Before the first step [qta.CheckEnv] plays some episodes in both, unless evaluation is
+// a maze.
 //
 // The error is an [InputError] for mistakes in o and in the directory and a [UseError]
 // if another process works on the run. It wraps [ErrStopped] if ctx ended the
@@ -126,8 +127,8 @@ func (o *Options) complete() {
 	}
 }
 
-// Check returns the mistake for which Train would refuse o without looking at
-// the directory, or nil.
+// Check returns a mistake in o for which Train makes no directory, or nil. Train also
+// looks at both environments and at the directory.
 func (o Options) Check(env qta.Env) error {
 	o.complete()
 	if err := o.Params.Validate(); err != nil {
@@ -154,6 +155,8 @@ func (o Options) Check(env qta.Env) error {
 	case o.EvalEvery < 1 || o.EvalEvery > o.Steps:
 		return words.BadInput("with evaluations every %d steps and a budget of %d the run would have no evaluation; "+
 			"evaluate more often, or give it more steps", o.EvalEvery, o.Steps)
+	case o.Rollouts < 1 || o.Threads < 1:
+		return words.BadInput("there are %d rollouts and %d threads, allowed are 1 and above", o.Rollouts, o.Threads)
 	case bytes > mostMemory:
 		return words.BadInput("the networks and a minibatch would take %.0f GB, allowed are %d: "+
 			"lower HiddenSize, HiddenLayers, Critics or Batch", bytes/(1<<30), mostMemory>>30)
@@ -248,11 +251,19 @@ func (s *session) redraw() error {
 			"give it more than %[2]d steps, and Continue (-stop never) if it is solved", s.dir.path, at)
 	}
 	r, b := s.record, s.before
-	if b != nil && len(b.Run.Differences(r.Run)) == 0 && b.Outcome.Steps == at && b.Outcome.Digest == s.agent.Digest() {
+	same := b != nil && len(b.Run.Differences(r.Run)) == 0
+	// Killed after its last agent.qta a process leaves the record that it began with.
+	if same && (b.State == Running && b.Outcome.Steps <= at ||
+		b.Outcome.Steps == at && b.Outcome.Digest == s.agent.Digest()) {
 		r.Program, r.Machine, r.Limits = b.Program, b.Machine, b.Limits
 	} else {
 		const unknown = "unknown"
 		r.Program, r.Machine = Program{Revision: unknown, Go: unknown}, Machine{OS: unknown, Arch: unknown, Kernel: unknown}
+	}
+	if _, err := s.dir.root.Lstat(AgentFile); err != nil { // all came from the one before it
+		if err := s.saveAgent(); err != nil {
+			return err
+		}
 	}
 	if err := s.end(); err != nil {
 		return err

@@ -152,6 +152,36 @@ func TestDamage(t *testing.T) {
 	refused(t, "both gone", tinyRun(whole), "record of a run of 200 steps", AgentFile+" is gone", "remove "+RecordFile)
 }
 
+// TestKilledAtEnd leaves what a process does that is killed between its last agent.qta
+// and its last run.json, or between the two renames of the former: the same command ends
+// the run with the same bytes.
+func TestKilledAtEnd(t *testing.T) {
+	o := tinyRun(filepath.Join(t.TempDir(), "run"))
+	if err := Train(t.Context(), maze(t), maze(t), o); err != nil {
+		t.Fatal(err)
+	}
+	want := contents(t, o.Dir)
+	record := filepath.Join(o.Dir, RecordFile)
+	r, err := ReadRecord(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.State, r.Outcome, r.Curve = Running, Outcome{}, nil
+	roomtest.Write(t, record, string(r.Encode()))
+	if err := os.Rename(filepath.Join(o.Dir, AgentFile), filepath.Join(o.Dir, PreviousFile)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Train(t.Context(), maze(t), maze(t), o); err != nil {
+		t.Fatal(err)
+	}
+	got := contents(t, o.Dir)
+	delete(want, PreviousFile)
+	delete(got, PreviousFile)
+	if !reflect.DeepEqual(want, got) {
+		t.Errorf("the files differ from those of a run that was not killed")
+	}
+}
+
 // TestReplaced lets someone put another directory in the place of a run's, and the
 // environment change the working directory: the run goes on in its own, and writes
 // nothing into the other.
@@ -244,6 +274,8 @@ func TestRefusals(t *testing.T) {
 	}{
 		{func(o *Options) { o.EvalEvery = 201 }, "the run would have no evaluation"},
 		{func(o *Options) { o.Steps = 0 }, "the budget is 0 steps"},
+		{func(o *Options) { o.Rollouts = -5 }, "-5 rollouts"},
+		{func(o *Options) { o.Threads = -3 }, "-3 threads"},
 		{func(o *Options) { o.Params.HiddenSize, o.Params.HiddenLayers, o.Params.Critics = 4096, 16, 64 }, "would take 2"},
 		{func(o *Options) { o.Params, o.Params.HiddenSize, o.Params.HiddenLayers = qta.VDS(), 4096, 4 }, "would take 4"},
 		{func(o *Options) { o.Params.HiddenSize, o.Params.Batch = 4096, 65536 }, "and a minibatch would take "},
@@ -255,6 +287,7 @@ func TestRefusals(t *testing.T) {
 		{func(o *Options) { o.Dir, o.Params.Batch = used, 17 }, "Batch is 16 there, 17 here"},
 		{func(o *Options) { o.Dir, o.Name = used, "4x5" }, "the environment is 1U5 there, 4x5 here"},
 		{func(o *Options) { o.Dir, o.Steps = used, 25 }, "is at step 30"},
+		{func(o *Options) { o.Dir = filepath.Join(used, "a", "b") }, "lies within the run in " + used},
 	} {
 		o := tinyRun(filepath.Join(t.TempDir(), "new"))
 		test.change(&o)

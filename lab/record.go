@@ -64,7 +64,7 @@ type Identity struct {
 	Fingerprint Fingerprint `json:"fingerprint,omitempty"` // of the environment; of an older run nil
 }
 
-// Limits are what the last command asked for.
+// Limits are what the last command that trained asked for.
 type Limits struct {
 	Steps int    `json:"steps"`
 	Stop  string `json:"stop"` // StopSolved or StopNever
@@ -109,7 +109,7 @@ type Outcome struct {
 	Figure5 *Figure5 `json:"figure5,omitempty"`
 }
 
-// HeldOutPercent returns the held-out success in percent.
+// HeldOutPercent returns the held-out success, which there must be, in percent.
 func (o Outcome) HeldOutPercent() float64 { return 100 * *o.HeldOut }
 
 // Figure5 puts what section 4 says about Figure 5 into numbers, each positive
@@ -211,7 +211,7 @@ func (r *Record) Last() qta.Evaluation {
 // whose numbers went wrong counts, since it would end so again; a run that
 // failed for another reason, such as a full disk, may still be solved.
 func (r *Record) Ended() bool {
-	wrong := r.State == Failed && strings.HasPrefix(r.Outcome.Message, "step ")
+	wrong := r.State == Failed && strings.Contains(r.Outcome.Message, " is not finite; ") // a qta.NumericError
 	return r.Outcome.SolvedAt > 0 || r.State == Solved || r.State == Finished || wrong
 }
 
@@ -292,8 +292,8 @@ func (id Identity) Differences(other Identity) (list []string) {
 	return list
 }
 
-// Same reports whether two records of one environment and set may be of the same run,
-// because nothing in them differs that could not change as it goes on.
+// Same reports whether two records may be of the same run, if their identities are the
+// same but perhaps for seed and fingerprint.
 func (r *Record) Same(other *Record) bool {
 	a, b := r.Outcome, other.Outcome
 	return r.Run.Seed == other.Run.Seed && r.Run.Fingerprint.difference(other.Run.Fingerprint) == "" &&
@@ -301,11 +301,11 @@ func (r *Record) Same(other *Record) bool {
 }
 
 // Command returns a command line that repeats the run; it reads a map without a
-// name from Environment.txt. It is "" for an environment that is not a maze, and
-// for a curriculum of the user's own.
+// name from Environment.txt. It is "" for an environment that is not a maze, for a
+// curriculum of the user's own, and for other rollouts than the command's.
 func (r *Record) Command() string {
 	id, l := r.Run, r.Limits
-	if len(id.Map) == 0 || id.Own {
+	if len(id.Map) == 0 || id.Own || id.Rollouts != Rollouts {
 		return ""
 	}
 	maze := id.Environment
@@ -333,7 +333,7 @@ func SetName(p qta.Params) string {
 	return strings.Join(append([]string{base.Name}, Changes(base.Params, p)...), " ")
 }
 
-// Changes lists, as values for -set, the changes that turn p into q.
+// Changes lists, as values for -set, the changes that turn p into q, as [Differing].
 func Changes(p, q qta.Params) (list []string) {
 	for _, name := range Differing(p, q) {
 		list = append(list, name+"="+q.Value(name))
@@ -346,7 +346,7 @@ var parameterFields = slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[qt
 	func(f reflect.StructField) bool { return f.Anonymous })
 
 // Differing returns the names of the parameters that differ, except for those that
-// have no effect on a run with q.
+// have no effect on what a run with q learns.
 func Differing(p, q qta.Params) (names []string) {
 	a, b := reflect.ValueOf(p), reflect.ValueOf(q)
 	for _, f := range parameterFields {
@@ -419,7 +419,10 @@ func decodeRecord(data []byte) (*Record, error) {
 	} else if err != nil {
 		return nil, errors.New(words.Bare(err))
 	}
-	return r, r.check()
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // check refuses a record that no run writes.
@@ -476,8 +479,8 @@ type Collection struct {
 
 // Collect reads the records of all runs within directories: run.json in a run's
 // directory, inside of which it looks no further, and files NAME.json elsewhere.
-// Damaged records and those of another version are listed as skipped; only an
-// unreadable directory is an error.
+// Damaged records, those of another version and directories that cannot be read are
+// listed as skipped; only a path that leads nowhere is an error.
 func Collect(dirs []string) (*Collection, error) {
 	c := &Collection{}
 	for _, dir := range dirs {

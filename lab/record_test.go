@@ -63,6 +63,24 @@ func TestRecord(t *testing.T) {
 			t.Errorf("with %q the predictive loss is in %q, want %q", changes, got, unit)
 		}
 	}
+	few := *r
+	few.Run.Rollouts = 2 // which no flag gives
+	if r.Command() == "" || few.Command() != "" {
+		t.Errorf("with the command's rollouts %q repeats it, with 2 %q", r.Command(), few.Command())
+	}
+	failed := unsolved
+	failed.State = Failed
+	for message, ended := range map[string]bool{"step 3: policy: NaN is not finite; a": true,
+		"step 3: environment: Step returned reward 2": false, "no space left on device": false} {
+		if failed.Outcome.Message = message; failed.Ended() != ended {
+			t.Errorf("a run that failed with %q counts: %v", message, !ended)
+		}
+	}
+	younger := *r
+	younger.Format++
+	if got, err := decodeRecord(younger.Encode()); got != nil || err == nil {
+		t.Errorf("of another format it is read as %v, with error %v", got, err)
+	}
 	other := r.Run
 	other.Map = []string{"SG"} // of a map file that was changed
 	if got := r.Run.Differences(other); len(got) != 1 || !strings.HasPrefix(got[0], "the map of 4x5") {

@@ -20,6 +20,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	"qta"
 	"qta/internal/words"
@@ -43,7 +44,9 @@ func main() {
 	if name, _ := spelled(os.Args[1:]); name == "train" || name == "sweep" { // which save what they have
 		var stop context.CancelFunc
 		ctx, stop = signal.NotifyContext(ctx, stopSignals()...)
-		context.AfterFunc(ctx, stop) // a second signal then has its usual effect and ends the process at once
+		// A second signal has its usual effect and ends the process at once, but not within a
+		// second: timeout signals a process and its group, and so the process twice.
+		context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
 	}
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -64,6 +64,8 @@ func TestBadInput(t *testing.T) {
 		{"sweep -figure 7", `-figure "7": want 2, 3, 4, 5 or 6`},
 		{"sweep -figure 2 -mazes 4x5,9", "-mazes: "},
 		{"sweep -figure 2 -params tiny", `-params "tiny": want `},
+		{"sweep -figure 2 -params mega", "-params mega: its Curriculum is mega"},
+		{"sweep -figure 2 -steps 500", "qta sweep would refuse this file: line 2: "},
 		{"sweep -figure 2 s.txt", "sweep needs either a sweep file or -figure"},
 		{"status none", "none cannot be read: "},
 		{"report s.txt", "there is no run in s.txt"},

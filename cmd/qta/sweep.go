@@ -124,7 +124,7 @@ func parseSweep(text, out string) (cells []cell, err error) {
 
 // eachSeed returns the flags of a line, once for each seed of a range such as 0-11.
 func eachSeed(flags []string) (lines [][]string, err error) {
-	i := 1 + slices.IndexFunc(flags, func(f string) bool { return strings.TrimLeft(f, "-") == "seed" })
+	i := 1 + slices.IndexFunc(flags, func(f string) bool { return f == "-seed" || f == "--seed" })
 	var first, last uint64
 	if i > 0 && i < len(flags) {
 		fmt.Sscanf(flags[i], "%d-%d", &first, &last)
@@ -183,7 +183,9 @@ func listCells(cells []cell, w io.Writer) error {
 		} else if r != nil && c.holds(r) {
 			r.Path = c.out
 			state, _ = status(r)
-			left = max(0, left-r.Outcome.Steps)
+			if r.State != lab.Failed { // whose save may be older
+				left = max(0, left-r.Outcome.Steps)
+			}
 		} else if r != nil {
 			state = "another run"
 		}
@@ -340,8 +342,11 @@ func printFigure(stdout io.Writer, figure, mazes, params string, seeds, steps in
 	if i < 0 {
 		return words.BadInput("-figure %q: want 2, 3, 4, 5 or 6", figure)
 	}
-	if _, _, err := findParams(cmp.Or(params, "paper"), nil); err != nil {
+	if p, _, err := findParams(cmp.Or(params, "paper"), nil); err != nil {
 		return err
+	} else if p.Curriculum != "qta" {
+		return words.BadInput("-params %s: its Curriculum is %s; name a set of QTA, which the figures' methods change",
+			params, p.Curriculum)
 	}
 	g := paper.Figures()[i]
 	var file strings.Builder
@@ -370,6 +375,9 @@ func printFigure(stdout io.Writer, figure, mazes, params string, seeds, steps in
 		}
 	}
 	fmt.Fprintf(&file, "# To run them, with this text in figure%s.txt: qta sweep figure%[1]s.txt -jobs 2\n", g.Number)
+	if _, err := parseSweep(file.String(), "runs"); err != nil { // of names with blanks, or too few steps
+		return words.BadInput("qta sweep would refuse this file: %w", err)
+	}
 	io.WriteString(stdout, file.String())
 	return nil
 }

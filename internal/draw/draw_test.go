@@ -43,6 +43,7 @@ func TestTicks(t *testing.T) {
 		{0, 2_500_000, "0 500k 1M 1.5M 2M 2.5M"},
 		{0, 0.00042, "0 0.0001 0.0002 0.0003 0.0004"},
 		{3.3, 3.9, "3.4 3.6 3.8"},
+		{-1.7e308, 1.7e308, ""}, // farther apart than any number
 	} {
 		var texts []string
 		for _, x := range ticks(test.low, test.high) {

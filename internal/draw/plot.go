@@ -21,6 +21,9 @@ func roundUp(x float64) float64 {
 // ticks returns at most six round numbers from low to high, which is larger.
 func ticks(low, high float64) (at []float64) {
 	step := roundUp((high - low) / 5 * (1 - 1e-9))
+	if math.IsInf(high-low, 0) {
+		return nil
+	}
 	for i := math.Ceil(low/step - 1e-9); i <= math.Floor(high/step+1e-9); i++ {
 		at = append(at, i*step)
 	}

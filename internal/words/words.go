@@ -18,6 +18,9 @@ import (
 // An InputError is a mistake in what the user gave.
 type InputError struct{ error }
 
+// Unwrap returns what the mistake came from.
+func (e InputError) Unwrap() error { return e.error }
+
 // BadInput returns an InputError.
 func BadInput(format string, args ...any) error {
 	return InputError{fmt.Errorf(format, args...)}
