@@ -211,7 +211,7 @@ func (r *Record) Last() qta.Evaluation {
 // whose numbers went wrong counts, since it would end so again; a run that
 // failed for another reason, such as a full disk, may still be solved.
 func (r *Record) Ended() bool {
-	wrong := r.State == Failed && strings.Contains(r.Outcome.Message, " is not finite; ") // a qta.NumericError
+	wrong := r.State == Failed && strings.Contains(r.Outcome.Message, " is not finite") // a qta.NumericError
 	return r.Outcome.SolvedAt > 0 || r.State == Solved || r.State == Finished || wrong
 }
 

@@ -259,15 +259,15 @@ func (r *Report) Most(m paper.Method, counts func(*lab.Record) bool) (g *Group, 
 	return g, runs
 }
 
-// Noisy returns runs with noise and, of the same learner and maze, without, that all
+// Noisy returns runs with noise and, of the same learner, maze and code, without, that all
 // went on to their budgets, as unsolved ones do, and the group of the former: nil where one of both is missing.
 func (r *Report) Noisy(m paper.Method) (g *Group, noisy, quiet []*lab.Record) {
 	wentOn := func(r *lab.Record) bool {
 		return r.State == lab.Finished && (r.Limits.Stop == lab.StopNever || r.Outcome.SolvedAt == 0)
 	}
 	g, noisy = r.Most(m, wentOn)
-	if g != nil {
-		if q := r.Group(g.Setting, paper.QTA, g.Maze); q != nil {
+	for _, q := range r.All() { // the newest code may have none
+		if g != nil && q.Setting == g.Setting && q.Maze == g.Maze && q.Code == g.Code && q.Method == paper.QTA.Name {
 			quiet = q.Which(wentOn)
 		}
 	}

@@ -433,19 +433,14 @@ func (r evidence) never(m paper.Method) judgement {
 	return j.decide(g.Solved == 0 && ours.High < 0.5, ours.Low > theirs.High, j.Paper, "")
 }
 
-// noisy returns runs with noise and, of the same learner and maze, without, that
-// all went on to their budgets, and says which.
+// noisy returns what [report.Report.Noisy] does, and says which runs these are.
 func (r evidence) noisy(m paper.Method) (noisy, quiet []*lab.Record, j judgement) {
 	g, noisy, quiet := r.Noisy(m)
 	if g == nil {
 		return nil, nil, judgement{What: "it would take runs to their budget (-stop never), with noise and without"}
 	}
-	without := "without"
-	if zero := r.Group(g.Setting, paper.QTA, g.Maze); zero.Program != g.Program {
-		without += ", of " + zero.Program + " beside " + g.Program
-	}
 	return noisy, quiet, judgement{
-		Runs: fmt.Sprintf("%d with noise, %d %s (%s); %s", len(noisy), len(quiet), without, g.Setting, g.Maze)}
+		Runs: fmt.Sprintf("%d with noise, %d without (%s); %s", len(noisy), len(quiet), g.Setting, g.Maze)}
 }
 
 // mean returns the mean success of evaluations.

@@ -87,12 +87,13 @@ func TestJudge(t *testing.T) {
 			older(solved("C QTA 4x5 15")[0]), solved("C QTA 6x5 100")[0]},
 		"14x5 with PredictiveRate=0.0005 of 0.0.1 (0 of 1 run in 54 thousand steps).": {
 			solved("C QTA 14x5 -120")[0], older(madeup.Steps(rate, paper.QTA, "14x5", -54))},
-		"Of 22 claims of its section 4, 0 hold, 1 are contradicted, 0 undecided and 21 not judged. Contradicted: “HER " +
+		"Of its section 4’s 22 claims the runs uphold 0, contradict 1, leave 0 undecided and do not judge 21. Contradicted: “HER " +
 			"reaches the goal in no maze” (runs that solve it: 3 of 3, not the paper’s 0 of 12). Rows": solved("C HER 4x5 6 6 12"),
 		"For 1 of these claims the paper gives the size of an effect. Here it is compatible with the paper’s in 0, smaller " +
 			"in 1": solved("Q QTA 6x5 20 21 22, Q ensembles 6x5 20 21 22"),
-		": 1 with noise, 1 without, of 0.0.1 beside " + qta.Version + " (quick); 8x5": {
-			older(madeup.On(paper.QTA, []float64{0, 1})), madeup.On(paper.Noise1, []float64{0, 1})},
+		": 1 with noise, 1 without (quick); 8x5": { // of one version
+			older(madeup.On(paper.QTA, []float64{0, 1})), older(madeup.On(paper.Noise1, []float64{0, 1})),
+			solved("Q QTA 8x5 10 11")[0]},
 		"No run here has": solved("C QTA 3x5 4, C QTA 6U5 9"),
 		"mean 1.5 | undecided (it would take more runs) | growth of the mean value: 2 QTA (paper); 12x5 |": {
 			madeup.Growing("12x5", 1, 2)},
@@ -309,11 +310,13 @@ func TestNoise(t *testing.T) {
 		r.State = lab.Stopped
 	}
 	quiet := madeup.On(paper.QTA, flat(all)...)
-	solved := madeup.Curves(qta.Quick(), paper.Noise5, "8x5", flat(none)...)
+	solved := madeup.Curves(qta.Quick(), paper.Noise5, "8x5", flat(all)...)
+	unsolved := madeup.Curves(qta.Quick(), paper.Noise5, "8x5", flat(none)...)
 	ended := madeup.On(paper.Noise5, late...)
 	rule{"at its end", dead, "", "holds | 7 of 7 (0.59 to 1.00), 0 of 7 without"}.hold(t, quiet, ended)
 	rule{"stopped by a signal", dead, "", ""}.hold(t, quiet, going)
 	rule{"stopped when solved", noise, "", ""}.hold(t, quiet, solved)
+	rule{"unsolved to the end", dead, "", "holds | 7 of 7 (0.59 to 1.00), 0 of 7 without"}.hold(t, quiet, unsolved)
 }
 
 // TestFigure5 holds the rule on signs to runs of Figure 5.
