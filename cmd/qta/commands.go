@@ -185,7 +185,7 @@ Exit codes:
   1   any other failure, such as a file that cannot be written or a failed check
   2   bad input: a flag, a parameter, a maze, a directory
   3   a number went wrong: a NaN or Inf; the last good save is kept
-  75  stopped by SIGINT, SIGTERM or SIGHUP and saved (a second one does not save),
+  75  stopped by SIGINT, SIGTERM or SIGHUP and saved (one a second later does not save),
       or another process works on the run: give the command again to continue
 `
 

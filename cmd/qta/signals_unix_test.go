@@ -53,7 +53,10 @@ func TestSignals(t *testing.T) {
 			evaluated = evaluation.MatchString(lines.Text())
 			fmt.Fprintln(&out, lines.Text())
 		}
-		if err := c.Process.Signal(signal); err != nil {
+		err = c.Process.Signal(signal)
+		time.Sleep(5 * time.Millisecond) // timeout(1) sends two
+		c.Process.Signal(signal)
+		if err != nil {
 			t.Fatal(err)
 		}
 		for lines.Scan() {
