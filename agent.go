@@ -75,7 +75,7 @@ type Agent struct {
 type losses struct{ critic, head, policy float64 }
 
 // NewAgent returns an untrained agent for environments of the given sizes. All
-// its randomness comes from seed.
+// its randomness comes from seed. The error names a parameter or a size.
 func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

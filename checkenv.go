@@ -12,9 +12,9 @@ import (
 
 // CheckEnv checks every sentence of [Env] in at least 16 episodes of random
 // actions, each with horizon steps or half as many, and returns the first
-// mistake, or nil. It also names numbers that the networks cannot take
-// ([State]), and goals that every state reaches or none does. It panics if env
-// does, or if horizon is less than 1.
+// mistake as an [*EnvError], or nil. It also names, by another error, sizes below 1,
+// numbers that the networks cannot take ([State]), actions without effect, and goals that
+// every state reaches or none does. It panics if env does, or if horizon is below 1.
 func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 	if horizon < 1 {
 		panic("qta: CheckEnv needs a horizon of at least 1")
