@@ -264,7 +264,9 @@ func TestPlay(t *testing.T) {
 // reader looks for, and nothing drawn outside of a picture.
 func TestPage(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	train(t, tinyRun(dir))
+	o := tinyRun(dir)
+	o.Rollouts = Rollouts // as the command's
+	train(t, o)
 	for _, name := range []string{CurveFile, Figure5File, FilmFile} {
 		if err := xml.Unmarshal([]byte(roomtest.Read(t, dir, name)), new(any)); err != nil {
 			t.Errorf("%s: %v", name, err)
