@@ -48,12 +48,7 @@ func writeOutput(path, kind string, data []byte) error {
 	if _, err := os.Lstat(filepath.Join(dir, lab.RecordFile)); err == nil {
 		return words.BadInput("-o: %s is a run directory, whose files are its own; name another place", dir)
 	}
-	err := os.WriteFile(path+".tmp", data, 0o666)
-	if err == nil {
-		err = os.Rename(path+".tmp", path) // a full disk leaves the old file
-	}
-	if err != nil {
-		os.Remove(path + ".tmp")
+	if err := os.WriteFile(path, data, 0o666); err != nil {
 		return fmt.Errorf("%s cannot be written: %w", path, words.Cause(err))
 	}
 	return nil

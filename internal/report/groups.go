@@ -260,7 +260,8 @@ func (r *Report) Most(m paper.Method, counts func(*lab.Record) bool) (g *Group, 
 }
 
 // Noisy returns runs with noise and, of the same learner, maze and code, without, that all
-// went on to their budgets, as unsolved ones do, and the group of the former: nil where one of both is missing.
+// went on to their budgets, as unsolved ones do, and the group of the former: nil where
+// one of both is missing.
 func (r *Report) Noisy(m paper.Method) (g *Group, noisy, quiet []*lab.Record) {
 	wentOn := func(r *lab.Record) bool {
 		return r.State == lab.Finished && (r.Limits.Stop == lab.StopNever || r.Outcome.SolvedAt == 0)

@@ -87,7 +87,7 @@ func TestJudge(t *testing.T) {
 			older(solved("C QTA 4x5 15")[0]), solved("C QTA 6x5 100")[0]},
 		"14x5 with PredictiveRate=0.0005 of 0.0.1 (0 of 1 run in 54 thousand steps).": {
 			solved("C QTA 14x5 -120")[0], older(madeup.Steps(rate, paper.QTA, "14x5", -54))},
-		"Of its section 4’s 22 claims the runs uphold 0, contradict 1, leave 0 undecided and do not judge 21. Contradicted: “HER " +
+		"Of section 4’s 22 claims the runs uphold 0, contradict 1, leave 0 undecided and do not judge 21. Contradicted: “HER " +
 			"reaches the goal in no maze” (runs that solve it: 3 of 3, not the paper’s 0 of 12). Rows": solved("C HER 4x5 6 6 12"),
 		"For 1 of these claims the paper gives the size of an effect. Here it is compatible with the paper’s in 0, smaller " +
 			"in 1": solved("Q QTA 6x5 20 21 22, Q ensembles 6x5 20 21 22"),

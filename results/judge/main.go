@@ -107,7 +107,7 @@ func (r evidence) answers(claims []claim) []string {
 				strings.TrimSuffix(brief(c.Text), "."), c.What, brief(c.Here), brief(c.Paper)))
 		}
 	}
-	verdicts := fmt.Sprintf("Of its section 4’s %d claims the runs uphold %d, contradict %d, leave %d undecided and do not judge %d.",
+	verdicts := fmt.Sprintf("Of section 4’s %d claims the runs uphold %d, contradict %d, leave %d undecided and do not judge %d.",
 		n, directions[holds], directions[contradicted], directions[undecided], directions[""])
 	if not != nil {
 		verdicts += " Contradicted: " + strings.Join(not, "; ") + "."
