@@ -65,11 +65,11 @@ func TestPresets(t *testing.T) {
 		p, q    Params
 		changes string
 	}{
-		{"Quick over Paper", Paper(), Quick(), "Batch=256"},
+		{"Quick over Paper", Paper(), Quick(), "Batch=256 Candidates=1000"},
 		{"Small over Paper", Paper(), Small(), "HiddenSize=64 Batch=256 Candidates=500"},
 		{"Literal over Paper", Paper(), Literal(), "UncertaintyGoal=desired"},
 		{"Beyond over Paper", Paper(), Beyond(), "RandomActionLater=0.1 RandomActionReached=0.8 " +
-			"RandomActionHeld=0.5 UncertaintyPolyak=0.999 FirstGoalDesired=0.5 UpdatesPerStep=2"},
+			"RandomActionHeld=0.5 UncertaintyPolyak=0.999 FirstGoalDesired=0.5 UpdatesPerStep=2 Candidates=1000"},
 		{"Authors over Paper", Paper(), Authors(), "Learner=authors PredictiveRate=0.0005 Polyak=0.995 " +
 			"PriorityBetaSteps=140000 RandomActionLater=0.2 UncertaintyActions=16 InitialSteps=1001 Candidates=400000 " +
 			"Slope=626.58 Intercept=-591.18"},

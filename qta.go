@@ -72,7 +72,7 @@ import (
 )
 
 // Version is the version of the algorithm, on which the bytes of a run depend.
-const Version = "0.6.0"
+const Version = "0.7.0"
 
 // Train runs the algorithm. It trains in env and evaluates in another instance
 // of the same environment, until the budget is spent, the task is solved, or

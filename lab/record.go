@@ -362,7 +362,7 @@ func idle(p qta.Params, name string) bool {
 	return name == "UncertaintyGoal" && (p.Curriculum != "qta" || p.Uncertainty == "q") || // no one asks Equation 5
 		name == "EnsembleActions" && p.Uncertainty != "bootstrap" && p.Uncertainty != "ensemble" ||
 		strings.HasPrefix(name, "Priority") && p.Replay == "uniform" ||
-		name == "FirstGoalDesired" && p.Curriculum != "qta" ||
+		(name == "FirstGoalDesired" || name == "Candidates") && p.Curriculum != "qta" ||
 		name == "PredictiveGradient" && p.Learner == "authors" ||
 		name == "UpdatesPerStep" && p.Learner == "vds"
 }

@@ -90,7 +90,7 @@ func paper() table {
 		normalizerFloor: 0.01, // least deviation they divide by (R42)
 		normalizerClip:  5,    // largest magnitude they let through (R43)
 		horizon:         50,   // T, steps of an episode (R44)
-		candidates:      1000, // N, the most goals drawn for one choice; the introduction has all (R45)
+		candidates:      4000, // N, the most goals drawn for one choice; the introduction has all (R45)
 		evalEvery:       1000, // environment steps between evaluations
 		rollouts:        20,   // of an evaluation
 	}

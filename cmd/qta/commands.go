@@ -176,7 +176,8 @@ func wholeNumber(flags *flag.FlagSet, name string, value, low, high int, usage s
 
 const helpText = `
 Without a command and flags qta trains on the 4x5 maze until it is solved, with
-the parameters quick: the paper's, except for batches of 256 instead of 1024.
+the parameters quick: the paper's, except for batches of 256 instead of 1024
+and 1000 candidates of a goal instead of 4000.
 "qta help COMMAND" lists a command's flags and shows an example.
 
 Exit codes:

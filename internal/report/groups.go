@@ -54,6 +54,7 @@ type Group struct {
 	SD     float64 // of the steps: the population's deviation, as the paper's
 
 	Program string       // the newest version of its runs
+	former  string       // what was another number then
 	Paper   *paper.Point // nil where the paper has none
 }
 
@@ -85,11 +86,19 @@ func New(c *lab.Collection) *Report {
 		}
 	}
 	r.Runs = nil
-	for _, g := range groups {
+	ended := map[[3]string]bool{}
+	for at, g := range groups {
 		g.sum()
+		ended[[3]string{at.Setting, at.Method, at.Maze}] = g.N() > 0 || ended[[3]string{at.Setting, at.Method, at.Maze}]
+	}
+	for at, g := range groups { // until 0.6.0 the sets had 1000 candidates; where no run has today's, those count
+		set, former := strings.CutSuffix(at.Setting, " Candidates=1000")
+		if former && !ended[[3]string{set, at.Method, at.Maze}] {
+			g.Setting, g.former = set, ", N = 1000"
+		}
 	}
 	for _, g := range slices.SortedFunc(maps.Values(groups), (*Group).compare) {
-		g.Program = g.version()
+		g.Program = g.version() + g.former
 		if n := len(r.Groups); n > 0 && g.Place.compare(r.Groups[n-1].Place) == 0 {
 			g.Program += ", other code"
 			r.Older = append(r.Older, g)

@@ -118,6 +118,23 @@ func TestSorting(t *testing.T) {
 	}
 }
 
+// TestFormer counts runs with the number of candidates of former versions, where no run
+// with today's has ended.
+func TestFormer(t *testing.T) {
+	former := qta.Paper()
+	former.Candidates = 1000
+	going := madeup.Steps(qta.Paper(), paper.QTA, "8x5", -5)
+	going[0].State = lab.Running
+	r := of(madeup.Steps(former, paper.QTA, "4x5", 3), madeup.Steps(former, paper.QTA, "6x5", 6),
+		madeup.Steps(qta.Paper(), paper.QTA, "6x5", 7), madeup.Steps(former, paper.QTA, "8x5", 9), going)
+	for maze, want := range map[string]string{"4x5": "3000, N = 1000", "6x5": "7000", "8x5": "9000, N = 1000"} {
+		g := r.Group(Full, paper.QTA, maze)
+		if got := fmt.Sprint(g.Mean) + strings.TrimPrefix(g.Program, qta.Version); got != want {
+			t.Errorf("%s has %s, want %s", maze, got, want)
+		}
+	}
+}
+
 // TestUnmoved holds what is said of the code of older runs to the code as it is.
 func TestUnmoved(t *testing.T) {
 	for _, p := range []qta.Params{qta.MEGA(), qta.VDS()} {

@@ -83,7 +83,7 @@ func TestJudge(t *testing.T) {
 			"needed at least 4.02 times the paper’s steps (geometric mean over these mazes; an unsolved run counts with " +
 			"its budget). Not counted, as a parameter was changed: 4x5 with PredictiveRate=0.0005 (1 of 1 run in 5 thousand": {
 			solved("C QTA 4x5 15 -17")[0], solved("C QTA 6x5 100")[0], madeup.Steps(rate, paper.QTA, "4x5", 5)},
-		"version 0.0.1 and " + qta.Version + "), QTA solved 2 of 2 runs on 2 of the paper’s 17 mazes. It needed 3.89": {
+		"version 0.0.1; " + qta.Version + "), QTA solved 2 of 2 runs on 2 of the paper’s 17 mazes. It needed 3.89": {
 			older(solved("C QTA 4x5 15")[0]), solved("C QTA 6x5 100")[0]},
 		"14x5 with PredictiveRate=0.0005 of 0.0.1 (0 of 1 run in 54 thousand steps).": {
 			solved("C QTA 14x5 -120")[0], older(madeup.Steps(rate, paper.QTA, "14x5", -54))},

@@ -151,7 +151,7 @@ func (r evidence) reproduces() string {
 			mazes = "the paper’s 17 mazes"
 		}
 		text := fmt.Sprintf("With the paper’s learner (%s, version %s), QTA solved %d of %s on %s. ", set,
-			strings.Join(slices.Compact(programs), " and "), solved, words.Count(runs, "run"), mazes)
+			strings.Join(slices.Compact(programs), "; "), solved, words.Count(runs, "run"), mazes)
 		needed := fmt.Sprintf("%.2f times the paper’s steps (geometric mean over these mazes", math.Exp(stats.Mean(ratios)))
 		if missed == "" {
 			return text + "It needed " + needed + ")."
