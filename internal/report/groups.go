@@ -54,7 +54,7 @@ type Group struct {
 	SD     float64 // of the steps: the population's deviation, as the paper's
 
 	Program string       // the newest version of its runs
-	former  string       // what was another number then
+	former  string       // a number that these once had
 	Paper   *paper.Point // nil where the paper has none
 }
 
@@ -86,14 +86,16 @@ func New(c *lab.Collection) *Report {
 		}
 	}
 	r.Runs = nil
-	ended := map[[3]string]bool{}
+	ended := map[Place]bool{} // of any code
 	for at, g := range groups {
 		g.sum()
-		ended[[3]string{at.Setting, at.Method, at.Maze}] = g.N() > 0 || ended[[3]string{at.Setting, at.Method, at.Maze}]
+		at.Code = ""
+		ended[at] = ended[at] || g.N() > 0
 	}
-	for at, g := range groups { // until 0.6.0 the sets had 1000 candidates; where no run has today's, those count
-		set, former := strings.CutSuffix(at.Setting, " Candidates=1000")
-		if former && !ended[[3]string{set, at.Method, at.Maze}] {
+	for at, g := range groups { // paper and literal once had fewer candidates; where no run has today's, those count
+		set, fewer := strings.CutSuffix(at.Setting, " Candidates=1000")
+		at.Setting, at.Code = set, ""
+		if fewer && version.Compare("go"+g.version(), "go0.7.0") < 0 && !ended[at] {
 			g.Setting, g.former = set, ", N = 1000"
 		}
 	}

@@ -118,18 +118,27 @@ func TestSorting(t *testing.T) {
 	}
 }
 
-// TestFormer counts runs with the number of candidates of former versions, where no run
-// with today's has ended.
+// TestFormer counts runs of former versions with their number of candidates, where no
+// run with today's has ended.
 func TestFormer(t *testing.T) {
-	former := qta.Paper()
-	former.Candidates = 1000
+	fewer := qta.Paper()
+	fewer.Candidates = 1000
+	former := func(maze string, thousands int) []*lab.Record {
+		runs := madeup.Steps(fewer, paper.QTA, maze, thousands)
+		runs[0].Run.Version = "0.6.0"
+		return runs
+	}
 	going := madeup.Steps(qta.Paper(), paper.QTA, "8x5", -5)
 	going[0].State = lab.Running
-	r := of(madeup.Steps(former, paper.QTA, "4x5", 3), madeup.Steps(former, paper.QTA, "6x5", 6),
-		madeup.Steps(qta.Paper(), paper.QTA, "6x5", 7), madeup.Steps(former, paper.QTA, "8x5", 9), going)
-	for maze, want := range map[string]string{"4x5": "3000, N = 1000", "6x5": "7000", "8x5": "9000, N = 1000"} {
-		g := r.Group(Full, paper.QTA, maze)
-		if got := fmt.Sprint(g.Mean) + strings.TrimPrefix(g.Program, qta.Version); got != want {
+	r := of(former("4x5", 3), former("6x5", 6), madeup.Steps(qta.Paper(), paper.QTA, "6x5", 7), former("8x5", 9), going,
+		madeup.Steps(fewer, paper.QTA, "10x5", 2))
+	for maze, want := range map[string]string{"4x5": "3000 of 0.6.0, N = 1000", "6x5": "7000 of " + qta.Version,
+		"8x5": "9000 of 0.6.0, N = 1000", "10x5": "none"} {
+		got := "none"
+		if g := r.Group(Full, paper.QTA, maze); g != nil {
+			got = fmt.Sprintf("%v of %s", g.Mean, g.Program)
+		}
+		if got != want {
 			t.Errorf("%s has %s, want %s", maze, got, want)
 		}
 	}
