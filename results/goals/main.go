@@ -46,6 +46,9 @@ func where(dirs []string) (text string, err error) {
 	for from := 0; from < r.Agent.Steps(); from += window {
 		to := min(from+window, r.Agent.Steps())
 		goals := r.Agent.Goals(from, to)
+		if len(goals) == 0 {
+			continue // a run's last few steps may set none
+		}
 		start, goal, off := survey(m, goals)
 		text += fmt.Sprintf("%8d %6d %11d %8d %10.2f\n", to, len(goals), start, goal, off)
 	}
