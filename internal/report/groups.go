@@ -54,7 +54,6 @@ type Group struct {
 	SD     float64 // of the steps: the population's deviation, as the paper's
 
 	Program string       // the newest version of its runs
-	former  string       // a number that these once had
 	Paper   *paper.Point // nil where the paper has none
 }
 
@@ -86,21 +85,11 @@ func New(c *lab.Collection) *Report {
 		}
 	}
 	r.Runs = nil
-	ended := map[Place]bool{} // of any code
-	for at, g := range groups {
+	for _, g := range groups {
 		g.sum()
-		at.Code = ""
-		ended[at] = ended[at] || g.N() > 0
-	}
-	for at, g := range groups { // paper and literal once had fewer candidates; where no run has today's, those count
-		set, fewer := strings.CutSuffix(at.Setting, " Candidates=1000")
-		at.Setting, at.Code = set, ""
-		if fewer && version.Compare("go"+g.version(), "go0.7.0") < 0 && !ended[at] {
-			g.Setting, g.former = set, ", N = 1000"
-		}
 	}
 	for _, g := range slices.SortedFunc(maps.Values(groups), (*Group).compare) {
-		g.Program = g.version() + g.former
+		g.Program = g.version()
 		if n := len(r.Groups); n > 0 && g.Place.compare(r.Groups[n-1].Place) == 0 {
 			g.Program += ", other code"
 			r.Older = append(r.Older, g)

@@ -118,32 +118,6 @@ func TestSorting(t *testing.T) {
 	}
 }
 
-// TestFormer counts runs of former versions with their number of candidates, where no
-// run with today's has ended.
-func TestFormer(t *testing.T) {
-	fewer := qta.Paper()
-	fewer.Candidates = 1000
-	former := func(maze string, thousands int) []*lab.Record {
-		runs := madeup.Steps(fewer, paper.QTA, maze, thousands)
-		runs[0].Run.Version = "0.6.0"
-		return runs
-	}
-	going := madeup.Steps(qta.Paper(), paper.QTA, "8x5", -5)
-	going[0].State = lab.Running
-	r := of(former("4x5", 3), former("6x5", 6), madeup.Steps(qta.Paper(), paper.QTA, "6x5", 7), former("8x5", 9), going,
-		madeup.Steps(fewer, paper.QTA, "10x5", 2))
-	for maze, want := range map[string]string{"4x5": "3000 of 0.6.0, N = 1000", "6x5": "7000 of " + qta.Version,
-		"8x5": "9000 of 0.6.0, N = 1000", "10x5": "none"} {
-		got := "none"
-		if g := r.Group(Full, paper.QTA, maze); g != nil {
-			got = fmt.Sprintf("%v of %s", g.Mean, g.Program)
-		}
-		if got != want {
-			t.Errorf("%s has %s, want %s", maze, got, want)
-		}
-	}
-}
-
 // TestUnmoved holds what is said of the code of older runs to the code as it is.
 func TestUnmoved(t *testing.T) {
 	for _, p := range []qta.Params{qta.MEGA(), qta.VDS()} {

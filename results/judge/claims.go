@@ -337,12 +337,14 @@ func (r evidence) competitive(m paper.Method) judgement {
 }
 
 // agnostic judges the claim that it does not matter with which goal Equation 5 is
-// asked: then literal, which asks with the environment's, takes the steps of paper. Too
-// few runs never show that there is no difference.
+// asked: then literal, which asks with the environment's, takes the steps of paper. Both
+// have the same changes, such as fewer candidates. Too few runs never show that there is no
+// difference.
 func (r evidence) agnostic() judgement {
 	var terms []term
 	for _, g := range r.Groups {
-		if q := r.Group(full, paper.QTA, g.Maze); q != nil && g.Setting == "literal" && g.Method == q.Method && g.N() > 0 {
+		changes, literal := strings.CutPrefix(g.Setting, "literal")
+		if q := r.Group(full+changes, paper.QTA, g.Maze); literal && q != nil && g.Method == q.Method && g.N() > 0 {
 			terms = append(terms, term{g, 1, nil}, term{q, -1, nil})
 		}
 	}

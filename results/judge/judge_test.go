@@ -158,7 +158,10 @@ func (r rule) hold(t *testing.T, runs ...[]*lab.Record) {
 // with Q and PER one was solved after 20 thousand steps, and one not within 21.
 func solved(text string) (runs [][]*lab.Record) {
 	learners := map[string]qta.Params{"C": qta.Paper(), "Q": qta.Quick(), "mega": qta.MEGA(), "vds": qta.VDS(),
-		"literal": qta.Literal()}
+		"literal": qta.Literal(), "few": qta.Paper()}
+	few := learners["few"]
+	few.Candidates = 1000
+	learners["few"] = few
 	methods := map[string]paper.Method{"PER": paper.PER, "TD": paper.TD, "HER": paper.HER, "MEGA": paper.MEGA,
 		"ensembles": paper.Ensemble}
 	for group := range strings.SplitSeq(text, ", ") {
@@ -192,6 +195,7 @@ func TestSteps(t *testing.T) {
 			"contradicted | ≥ 2.88 (2.75 to 3.02) | the runs exclude 1"},
 		{"literal sooner than paper", agnostic, "C QTA 1U5 20 21 22 20 21 22, literal QTA 1U5 10 11",
 			"undecided | 0.50 (0.34 to 0.74) | it would take a factor of 1.57"},
+		{"literal beside paper with fewer candidates", agnostic, "few QTA 1U5 20 21 22 20 21 22, literal QTA 1U5 60 -61", ""},
 		{"the longest M-maze unsolved, which no wave is as long as", alike, "C QTA 4x5 10 11, C QTA 6x5 20 22, " +
 			"C QTA 8x5 40 44, C QTA 14x5 40 -44, C QTA 1U5 10 11, C QTA 2U5 40 44, C QTA 3U5 160 176",
 			"holds; size larger | 5.66 (4.23 to 7.57)"},
