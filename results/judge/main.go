@@ -130,13 +130,15 @@ func (r evidence) reproduces() string {
 	for _, set := range []string{full, quick} {
 		var ratios []float64
 		var programs []string
-		runs, solved, missed, changed := 0, 0, "", ""
+		runs, solved, alone, missed, changed := 0, 0, 0, "", ""
 		for _, g := range r.Groups {
 			if g.Setting != set || g.Method != paper.QTA.Name || g.Family == "" || g.N() == 0 {
 				continue
 			}
 			programs = append(programs, g.Program)
-			runs, solved = runs+g.N(), solved+g.Solved
+			if runs, solved = runs+g.N(), solved+g.Solved; g.N() == 1 {
+				alone++
+			}
 			if ratios = append(ratios, math.Log(g.Mean/g.Paper.Mean)); g.Bound() {
 				missed += ", " + g.Maze + tally(g)
 				changed += r.changed(g)
@@ -153,6 +155,9 @@ func (r evidence) reproduces() string {
 		text := fmt.Sprintf("With the paper’s learner (%s, version %s), QTA solved %d of %s on %s. ", set,
 			strings.Join(slices.Compact(programs), "; "), solved, words.Count(runs, "run"), mazes)
 		needed := fmt.Sprintf("%.2f times the paper’s steps (geometric mean over these mazes", math.Exp(stats.Mean(ratios)))
+		if alone > 0 {
+			needed += fmt.Sprintf(", %d of them with a single run", alone)
+		}
 		if missed == "" {
 			return text + "It needed " + needed + ")."
 		}
