@@ -9,7 +9,7 @@ import (
 
 // This file holds what QTA's authors' public code does otherwise than the paper, where
 // that is more than a number, which [Authors] has.
-// A bool authors of another type has a line of theirs there, whose rest is the same.
+// A type of another file with a bool authors has a line of theirs, and is else the same.
 
 // An authorsLearner makes an update of the authors' code: critics, heads and policy
 // have a minibatch each, and critics and heads a step each, which moves the backbone.

@@ -178,7 +178,7 @@ func (e effect) judge(what string, terms []term) judgement {
 	if !e.theirs.unknown {
 		j.Paper = e.theirs.show(math.Exp)
 		if e.theirs.Value <= 0 {
-			j.What += "; the paper’s own numbers do not show it"
+			j.What += "; the paper’s own numbers on these mazes do not show it"
 		}
 	}
 	switch {
