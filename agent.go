@@ -83,10 +83,6 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 	if sizes.Observation < 1 || sizes.Goal < 1 || sizes.Action < 1 {
 		return nil, fmt.Errorf("qta: environment sizes %+v, allowed are 1 and above", sizes)
 	}
-	if p.Uncertainty == "q" && p.Learner == "authors" && sizes.Observation != sizes.Goal {
-		return nil, fmt.Errorf("qta: parameter Learner is authors, with Uncertainty q: "+
-			"observations and goals need the same length, not %d and %d", sizes.Observation, sizes.Goal)
-	}
 	a := &Agent{
 		params: p, sizes: sizes, seed: seed,
 		stateScale: newNormalizer(sizes.Observation, &p),
@@ -120,7 +116,7 @@ func (a *Agent) Close() { a.workers.resize(1) }
 // KernelName returns the kernel of the matrix product on this machine:
 // "avx512", "avx2" or "neon", which give the same bytes, or "generic", which
 // is many times slower and may round differently.
-func KernelName() string { return best.String() }
+func KernelName() string { return string(best) }
 
 // Attach gives the agent bytes to save with it. Training ignores them.
 func (a *Agent) Attach(data []byte) { a.attachment = slices.Clone(data) }
@@ -367,10 +363,8 @@ func strayed(name string, was, now []float64) string {
 }
 
 func (a *Agent) parameters() []parameterVector {
-	vectors := []parameterVector{{"policy", a.policy.net.params}, {"target policy", a.policy.target.params}}
-	vectors = append(vectors, a.pun.parameters("critic")...)
-	vectors = append(vectors, a.curriculum.networks()...)
-	return vectors
+	own := []parameterVector{{"policy", a.policy.net.params}, {"target policy", a.policy.target.params}}
+	return slices.Concat(own, a.pun.parameters("critic"), a.curriculum.networks())
 }
 
 // A Curriculum chooses the goals that an agent pursues in training: see

@@ -66,7 +66,7 @@ func (e *scriptedEnv) Reward(achieved, desired []float64) float64 {
 // goals are drawn from those achieved.
 func scriptedAgent(t testing.TB, changes string) *Agent {
 	t.Helper()
-	p := tiny(Beyond(), "Curriculum=random LearningStarts=1000000 UpdatesPerStep=1 "+changes)
+	p := tiny(Beyond(), "InitialSteps=1000000 FirstGoalDesired=0 LearningStarts=1000000 UpdatesPerStep=1 "+changes)
 	return newAgent(t, p, new(scriptedEnv).Sizes(), 1)
 }
 

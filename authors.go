@@ -9,7 +9,6 @@ import (
 
 // This file holds what QTA's authors' public code does otherwise than the paper, where
 // that is more than a number, which [Authors] has.
-// A type of another file with a bool authors has a line of theirs, and is else the same.
 
 // An authorsLearner makes an update of the authors' code: critics, heads and policy
 // have a minibatch each, and critics and heads a step each, which moves the backbone.
@@ -108,8 +107,7 @@ type authorsHeads struct{ paperHeads }
 func (authorsHeads) predicted(r *replay, i int) []float64 { return r.nextAchieved.at(i) }
 
 func (authorsHeads) loss(_ int, dp, p matrix, b *batch) float64 {
-	n := p.rows * p.cols
-	return predictiveNorm(dp.data[:n], p.data[:n], b.sNext.data[:n], p.cols)
+	return predictiveNorm(dp.data, p.data, b.sNext.data, p.cols)
 }
 
 // predictiveNorm takes the place of Equation 4 in the authors' code:

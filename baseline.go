@@ -25,30 +25,15 @@ func (desiredGoals) goal(a *Agent, first bool) ([]float64, error) {
 	return a.desired, nil
 }
 
-// randomGoals is a control that the paper does not have: goals achieved before,
-// drawn uniformly, and new ones after a success, as in QTA's initial steps.
-type randomGoals struct{ onlyGoals }
-
-func (randomGoals) goal(a *Agent, first bool) ([]float64, error) {
-	return a.randomGoal(), nil
-}
-
 // valuesDiffer is QTA with Q-disagreement.
 //
 // Reading R75: the critics disagree about the value of the candidate as a goal from the
 // current state; in the authors' code candidate and current state change places.
-type valuesDiffer struct {
-	u       *ensemble
-	authors bool
-}
+type valuesDiffer struct{ u *ensemble }
 
 func (e valuesDiffer) uncertainty(a *Agent, c candidates, _ stream) []float64 {
-	goals, ε := c.goals, make([]float64, len(c.goals))
-	states := slices.Repeat([][]float64{c.now}, len(goals))
-	if e.authors {
-		states, goals = goals, states
-	}
-	HeadDeviation(ε, a.policyValues(e.u, states, goals), 1)
+	ε, states := make([]float64, len(c.goals)), slices.Repeat([][]float64{c.now}, len(c.goals))
+	HeadDeviation(ε, a.policyValues(e.u, states, c.goals), 1)
 	return ε
 }
 
@@ -75,10 +60,7 @@ func (e noisy) uncertainty(a *Agent, c candidates, rng stream) []float64 {
 // Differs D8: Schaul et al. (2016, section 3.3) add a small constant to |TD error|. Here,
 // as in the authors' code, a transition whose priority is zero is never drawn again. They
 // have one critic; here the error is the mean over all.
-type tdReplay struct {
-	*prioritizedSampler
-	authors bool
-}
+type tdReplay struct{ *prioritizedSampler }
 
 func (s tdReplay) prioritize(h heads, b *batch) {
 	clear(s.priority)
@@ -87,9 +69,6 @@ func (s tdReplay) prioritize(h heads, b *batch) {
 		for k := range y {
 			s.priority[k] += math.Abs(float64(values[k])-float64(y[k])) / float64(len(b.values))
 		}
-	}
-	if s.authors {
-		HeadDeviation(s.priority, b.values, 1)
 	}
 	s.update(b)
 }
@@ -286,30 +265,20 @@ func (h *ownTargets) lesson(i int, b *batch) (y, w []float32) { return h.y[i], b
 // head where its critic's mask is 0. Here there is an output for each coordinate and
 // one mask for both.
 //
-// Differs D10: with Learner authors no critic learns from the running episode, whose
-// masks their code draws at its end.
+// Differs D10: a critic learns from the running episode, too, whose masks the authors'
+// code draws at its end.
 type bootstrap struct {
 	ownTargets
-	seed    uint64
-	authors bool
-	replay  *replay
-
-	w      []float32  // weights of the critic at work
-	masked batch      // minibatch of the head at work
-	mean   [1]float64 // what a head of the authors' is to predict
-}
-
-// in reports whether a critic learns from transition i.
-func (h *bootstrap) in(i, critic int) bool {
-	running := h.authors && i >= h.replay.n-h.replay.n%h.replay.horizon
-	return !running && inMask(h.seed, i, critic)
+	seed  uint64
+	w     []float32 // weights of the critic at work
+	sNext []float32 // what the head at work is to predict
 }
 
 // lesson gives transitions that critic i does not learn from no weight.
 func (h *bootstrap) lesson(i int, b *batch) (y, w []float32) {
 	h.w = append(h.w[:0], b.w...)
 	for row, k := range b.transitions {
-		if !h.in(k, i) {
+		if !inMask(h.seed, k, i) {
 			h.w[row] = 0
 		}
 	}
@@ -319,30 +288,13 @@ func (h *bootstrap) lesson(i int, b *batch) (y, w []float32) {
 // loss has the prediction itself as what head i is to predict where it does not
 // learn, which makes neither a loss nor a gradient.
 func (h *bootstrap) loss(i int, dp, p matrix, b *batch) float64 {
-	s := &h.masked.sNext
-	if s.rows < p.rows {
-		*s = newMatrix(p.rows, p.cols)
-	}
-	copy(s.data, b.sNext.data)
+	h.sNext = append(h.sNext[:0], b.sNext.data...)
 	for row, k := range b.transitions {
-		if h.in(k, i) == h.authors { // a head of theirs learns where its critic does not
-			copy(s.row(row), p.row(row))
+		if !inMask(h.seed, k, i) {
+			copy(h.sNext[row*p.cols:], p.row(row))
 		}
 	}
-	return paperHeads{}.loss(i, dp, p, &h.masked)
-}
-
-// predicted returns, for the authors, the mean of the components.
-func (h *bootstrap) predicted(r *replay, i int) []float64 {
-	s := h.heads.predicted(r, i)
-	if !h.authors {
-		return s
-	}
-	h.mean[0] = 0
-	for _, v := range s {
-		h.mean[0] += v / float64(len(s))
-	}
-	return h.mean[:]
+	return PredictiveLoss(dp.data, p.data, h.sNext, p.cols)
 }
 
 // inMask reports whether transition i of a run belongs to a critic's part of
@@ -390,30 +342,10 @@ func (u *ensemble) sumBackbones() {
 // by the mean predicted variance, which is the noise that the heads see in the data and
 // not their disagreement. Lakshminarayanan et al. have the variance of the uniform
 // mixture, which is both.
-type deepEnsemble struct {
-	ownTargets
-	authors bool
-}
+type deepEnsemble struct{ ownTargets }
 
 func (*deepEnsemble) loss(_ int, dp, p matrix, b *batch) float64 {
-	n, m := p.rows*p.cols, p.rows*b.sNext.cols
-	return gaussianLoss(dp.data[:n], p.data[:n], b.sNext.data[:m], b.sNext.cols)
-}
-
-// deviation is the mean over the heads of the variance, for the authors, or
-// [HeadDeviation] of the means.
-func (h *deepEnsemble) deviation(u []float64, outputs [][]float32, predicted int) {
-	if !h.authors {
-		HeadDeviation(u, outputs, predicted)
-		return
-	}
-	for r := range u {
-		sum := 0.0
-		for _, o := range outputs {
-			sum += softplus(float64(o[r*(predicted+1)+predicted])) + varianceFloor
-		}
-		u[r] = sum / float64(len(outputs))
-	}
+	return gaussianLoss(dp.data, p.data, b.sNext.data, b.sNext.cols)
 }
 
 // varianceFloor is added to every predicted variance (Lakshminarayanan et al.,

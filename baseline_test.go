@@ -20,16 +20,11 @@ func naivePriority(a *Agent, i int, g []float64, M []int) float64 {
 	var predictions [][]float64
 	for _, c := range a.pun.critics {
 		q = append(q, twinValue(c.q.vector(), s, g, action))
-		predictions = append(predictions, twinPrediction(c.q.vector(), c.head.vector(), slices.Concat(s, g, action)))
+		predictions = append(predictions, twinPrediction(c.q.vector(), c.head.vector(), slices.Concat(s, g, action))[:2])
 		targets = append(targets, twinValue(c.target.vector(), next, g, nextAction))
 	}
-	switch {
-	case p.Replay == "per" && p.Uncertainty == "ensemble":
-		return twinScore(p.Learner == "authors", predictions)
-	case p.Replay == "per":
+	if p.Replay == "per" {
 		return twinDeviation(predictions)
-	case p.Learner == "authors":
-		return twinSampleDeviation(q)
 	}
 	least := math.Min(targets[M[0]], targets[M[1]])
 	errors := 0.0
@@ -55,9 +50,7 @@ func TestPriorities(t *testing.T) {
 		{Authors(), "Replay=per"},
 		{Beyond(), "Replay=per Uncertainty=bootstrap"},
 		{Beyond(), "Replay=per Uncertainty=ensemble"},
-		{Authors(), "Replay=per Uncertainty=ensemble"},
 		{Beyond(), "Replay=td"},
-		{Authors(), "Replay=td"},
 		{Beyond(), "Replay=td Uncertainty=ensemble"},
 		{Beyond(), "Replay=td Uncertainty=bootstrap"},
 		{Beyond(), "Replay=td Curriculum=her Critics=1"},
@@ -157,28 +150,21 @@ func TestOwnDraws(t *testing.T) {
 	frequency(t, "the running episode's transition", count, 200*len(own.headBatch.transitions), 0.2)
 }
 
-// The disagreement of Q-values about each candidate as a goal from where the agent
-// is, or, as the authors have it, about the way back.
+// The disagreement of Q-values about each candidate as a goal from where the agent is.
 func TestValueEstimator(t *testing.T) {
-	for _, learner := range []string{"paper", "authors"} {
-		p := tiny(Beyond(), "Uncertainty=q UncertaintyPolyak=0 Learner="+learner)
-		a, _ := walked(t, p, 40)
-		copy(a.observation, []float64{1.2, 2.7})
-		candidates := a.drawCandidates()
-		got := a.estimator.uncertainty(a, a.candidates(candidates, true), a.goalDraws)
-		var want []float64
-		for _, i := range candidates {
-			s, g := a.observation, a.replay.achieved.at(i)
-			if learner == "authors" {
-				s, g = g, s
-			}
-			action := twinAct(a.policy.net.vector(), s, g)
-			want = append(want, twinSampleDeviation(each(a.pun.critics, func(c *critic) float64 {
-				return twinValue(c.q.vector(), s, g, action)
-			})))
-		}
-		near(t, "disagreement, Learner="+learner, float32s(got), want)
+	a, _ := walked(t, tiny(Beyond(), "Uncertainty=q UncertaintyPolyak=0"), 40)
+	copy(a.observation, []float64{1.2, 2.7})
+	candidates := a.drawCandidates()
+	got := a.estimator.uncertainty(a, a.candidates(candidates, true), a.goalDraws)
+	var want []float64
+	for _, i := range candidates {
+		s, g := a.observation, a.replay.achieved.at(i)
+		action := twinAct(a.policy.net.vector(), s, g)
+		want = append(want, twinSampleDeviation(each(a.pun.critics, func(c *critic) float64 {
+			return twinValue(c.q.vector(), s, g, action)
+		})))
 	}
+	near(t, "disagreement", float32s(got), want)
 }
 
 // moments returns mean and standard deviation.
@@ -286,28 +272,17 @@ func TestMasks(t *testing.T) {
 	for k := range both {
 		frequency(t, fmt.Sprint("a mask and another, pair ", k), both[k], n, 0.25)
 	}
-	// A critic and its head learn what is in the mask; of the authors' two the head
-	// learns what its critic does not, and no critic what the running episode has.
-	for _, learner := range []string{"paper", "authors"} {
-		p, authors := tiny(Beyond(), "Uncertainty=bootstrap Replay=per Learner="+learner), learner == "authors"
-		a, _ := walked(t, p, 45)
-		prioritiesOf(a).tree.set(40, 40) // the running episode's first, in half of the draws
-		if err := a.update(); err != nil {
-			t.Fatal(err)
-		}
-		b := &a.batch
-		for k := range a.pun.critics {
-			_, w := a.pun.heads.(*bootstrap).lesson(k, b)
-			for row, i := range b.transitions {
-				in := inMask(a.seed, i, k) && !(authors && i >= 40)
-				next := a.replay.nextObservation.at(i)
-				if authors && b.sNext.row(row)[0] != float32(next[0]/2+next[1]/2) {
-					t.Errorf("the authors' heads learn %v of %v", b.sNext.row(row), next)
-				}
-				if head := headLearns(a.pun.heads, k, i); (w[row] > 0) != in || head != (in != authors) {
-					t.Errorf("authors %t, transition %d in the mask of critic %d: %t, weight %v, the head's %v",
-						authors, i, k, in, w[row], head)
-				}
+	// A critic learns what is in its mask, also of the running episode.
+	a, _ := walked(t, tiny(Beyond(), "Uncertainty=bootstrap Replay=per"), 45)
+	prioritiesOf(a).tree.set(40, 40) // the running episode's first, in half of the draws
+	if err := a.update(); err != nil {
+		t.Fatal(err)
+	}
+	for k := range a.pun.critics {
+		_, w := a.pun.heads.(*bootstrap).lesson(k, &a.batch)
+		for row, i := range a.batch.transitions {
+			if in := inMask(a.seed, i, k); (w[row] > 0) != in {
+				t.Errorf("transition %d in the mask of critic %d: %t, weight %v", i, k, in, w[row])
 			}
 		}
 	}
@@ -325,16 +300,6 @@ func twinGaussian(p, s []float64) (loss float64) {
 	return loss
 }
 
-// twinScore is a score of one row of predictions, a row per head.
-func twinScore(authors bool, p [][]float64) float64 {
-	width := len(p[0]) - 1
-	if !authors {
-		return twinDeviation(each(p, func(head []float64) []float64 { return head[:width] }))
-	}
-	mean, _ := moments(each(p, func(head []float64) float64 { return twinVariance(head[width]) }))
-	return mean
-}
-
 // An update's gradients are those of the twins' losses for its minibatches, wherever
 // Equation 4's goes, with weights that are the critics' alone (R2): for bootstrap of
 // the sum over the critics of their masked losses, as a function of one backbone; for
@@ -343,10 +308,8 @@ func TestGradients(t *testing.T) {
 	for _, changes := range []string{
 		"Uncertainty=bootstrap",
 		"Uncertainty=bootstrap PredictiveGradient=head",
-		"Uncertainty=bootstrap Learner=authors",
 		"Uncertainty=ensemble",
 		"Uncertainty=ensemble PredictiveGradient=head",
-		"Uncertainty=ensemble Learner=authors",
 		"Replay=per",
 		"PredictiveGradient=head Replay=per",
 		"Learner=mega",

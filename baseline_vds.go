@@ -65,7 +65,7 @@ func newVDSCurriculum(p Params, sizes Sizes, seed uint64, w *workers) *vdsCurric
 	p.CriticRate = vdsRate
 	p.Polyak = vdsPolyak
 	p.Uncertainty = "pun"
-	h, s := newHeads(&p, sizes, seed, nil)
+	h, s := newHeads(&p, sizes, seed)
 	return &vdsCurriculum{members: newEnsemble(&p, sizes, h, s, newStream(seed, forMembers).Rand, w)}
 }
 

@@ -325,9 +325,7 @@ func (a *Agent) saved() saved {
 
 func (u *ensemble) saved() (s saved) {
 	for _, c := range u.critics {
-		s = append(s, c.params, c.target.params)
-		s = append(s, c.adam.saved()...)
-		s = append(s, c.headAdam.saved()...)
+		s = slices.Concat(s, saved{c.params, c.target.params}, c.adam.saved(), c.headAdam.saved())
 	}
 	return s
 }

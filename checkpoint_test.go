@@ -46,7 +46,6 @@ func variants() []Preset {
 		{Beyond(), "", "Curriculum=mega"},
 		{Beyond(), "", "Curriculum=vds"},
 		{Beyond(), "", "Curriculum=her"},
-		{Beyond(), "", "Curriculum=random"},
 		{Beyond(), "", "Replay=per"},
 		{Beyond(), "", "Replay=td"},
 		{Beyond(), "", "Uncertainty=q"},
@@ -54,15 +53,10 @@ func variants() []Preset {
 		{Beyond(), "", "Uncertainty=ensemble"},
 		{Beyond(), "", "UncertaintyNoise=0.1"},
 		{Beyond(), "", "Curriculum=mega Uncertainty=bootstrap Replay=per"},
-		{Beyond(), "", "Curriculum=random Uncertainty=ensemble Replay=td"},
 		{Beyond(), "", "Uncertainty=ensemble Replay=per"},
 		{Beyond(), "", "PredictiveGradient=head"},
 		{Beyond(), "", "UpdatesPerStep=2 RandomActionReached=0.5 RandomActionHeld=0.5 UncertaintyPolyak=0.9 FirstGoalDesired=0.7"},
-		{Authors(), "authors ", "Uncertainty=q"},
-		{Authors(), "authors ", "Uncertainty=bootstrap"},
-		{Authors(), "authors ", "Uncertainty=ensemble"},
 		{Authors(), "authors ", "Replay=per"},
-		{Authors(), "authors ", "Replay=td"},
 	} {
 		all = append(all, Preset{v.name + v.changes, with(v.preset, v.changes)})
 	}

@@ -130,7 +130,7 @@ func (u *ensemble) uncertainty(x matrix, actions []matrix) []float64 {
 			for i, c := range u.critics {
 				u.predict(i, predictions[i], c.q.latent(u.pass, chunk))
 			}
-			u.heads.deviation(deviation, predictions, u.predicted)
+			HeadDeviation(deviation, predictions, u.predicted)
 			for k, v := range deviation {
 				ε[lo+k] += v / d
 			}

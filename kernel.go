@@ -141,21 +141,17 @@ func (p *product) do(lo, hi int) {
 }
 
 // A kernel is a way to compute tiles. All but the generic one are assembly.
-type kernel uint8
+type kernel string
 
 const (
-	generic kernel = iota
-	neon
-	avx2
-	avx512
+	generic kernel = "generic"
+	neon    kernel = "neon"
+	avx2    kernel = "avx2"
+	avx512  kernel = "avx512"
 )
 
 // best is the fastest kernel of this machine.
 var best = kernels()[0]
-
-func (k kernel) String() string {
-	return [...]string{"generic", "neon", "avx2", "avx512"}[k]
-}
 
 // block computes the rows r0 to r1 and columns c0 to c1 of C.
 func (p *product) block(r0, r1, c0, c1 int) {

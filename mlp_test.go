@@ -123,7 +123,7 @@ func twinLossOfBatch(h heads, critic vectorNet, head *vectorLayer, b *batch, i i
 // headLearns reports whether head i is to learn from a transition.
 func headLearns(h heads, i, transition int) bool {
 	b, ok := h.(*bootstrap)
-	return !ok || b.in(transition, i) != b.authors
+	return !ok || inMask(b.seed, transition, i)
 }
 
 // prioritiesOf, learnerOf and averageOf return parts of an agent.

@@ -116,7 +116,7 @@ type Departures struct {
 // Learner says otherwise, and uniform goals.
 type Baselines struct {
 	// The method that chooses the goals.
-	Curriculum string `source:"Section 3.2: QTA" range:"qta|mega|vds|her|random"`
+	Curriculum string `source:"Section 3.2: QTA" range:"qta|mega|vds|her"`
 	// How a goal's uncertainty is estimated, and by which critics.
 	Uncertainty string `source:"Section 3.1: PUN" range:"pun|q|bootstrap|ensemble"`
 	// Standard deviation of Gaussian noise added to each estimate, in its unit.
@@ -311,10 +311,11 @@ func (p Params) Validate() error {
 		return fmt.Errorf("qta: parameter Curriculum is %s, which uses no uncertainty: "+
 			"Uncertainty %s and UncertaintyNoise %v need Curriculum qta", p.Curriculum, p.Uncertainty, p.UncertaintyNoise)
 	}
-	asked := p.Curriculum == "qta" || p.Replay == "per" || p.Replay == "td" && p.Learner == "authors"
-	if p.Critics == 1 && asked {
-		return errors.New("qta: parameter Critics is 1, which cannot disagree: " +
-			"Curriculum qta, Replay per, and Replay td with Learner authors need 2 or more")
+	if p.Critics == 1 && (p.Curriculum == "qta" || p.Replay == "per") {
+		return errors.New("qta: parameter Critics is 1, which cannot disagree: Curriculum qta and Replay per need 2 or more")
+	}
+	if p.Learner == "authors" && (p.Uncertainty != "pun" || p.Replay == "td") {
+		return errors.New("qta: parameter Learner is authors, which is QTA's: it needs Uncertainty pun, and Replay uniform or per")
 	}
 	return nil
 }

@@ -168,11 +168,10 @@ type shape struct {
 // heads are the predictive heads of an ensemble, and what they and its critics learn:
 // PUN's, or those of an ensemble that the paper compares it with.
 type heads interface {
-	predicted(r *replay, i int) []float64                      // what a head is to predict of transition i
-	targets(u *ensemble, b *batch, rng stream)                 // Equation 1, with s', g' and a' in b.next
-	lesson(i int, b *batch) (y, w []float32)                   // the targets of critic i, and their weights
-	loss(i int, dp, p matrix, b *batch) float64                // Equation 4 of head i at its outputs p; dp: its gradient
-	deviation(u []float64, outputs [][]float32, predicted int) // sets u to how far outputs are apart
+	predicted(r *replay, i int) []float64       // what a head is to predict of transition i
+	targets(u *ensemble, b *batch, rng stream)  // Equation 1, with s', g' and a' in b.next
+	lesson(i int, b *batch) (y, w []float32)    // the targets of critic i, and their weights
+	loss(i int, dp, p matrix, b *batch) float64 // Equation 4 of head i at its outputs p; dp: its gradient
 }
 
 // paperHeads are PUN's.
@@ -208,12 +207,7 @@ func (paperHeads) targets(u *ensemble, b *batch, rng stream) {
 func (paperHeads) lesson(_ int, b *batch) (y, w []float32) { return b.y, b.w }
 
 func (paperHeads) loss(_ int, dp, p matrix, b *batch) float64 {
-	n := p.rows * p.cols
-	return PredictiveLoss(dp.data[:n], p.data[:n], b.sNext.data[:n], p.cols)
-}
-
-func (paperHeads) deviation(u []float64, outputs [][]float32, predicted int) {
-	HeadDeviation(u, outputs, predicted)
+	return PredictiveLoss(dp.data, p.data, b.sNext.data, p.cols)
 }
 
 // A critic is Q_φ and its head P, with its target and what learning needs.

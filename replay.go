@@ -239,8 +239,8 @@ func (s *prioritizedSampler) weigh(b *batch, step int) {
 // Reading R10: it is the heads' deviation at (s, a, g) after relabeling, as in the
 // authors' code; section 3 has the uncertainty of a state, which Equation 5 takes over
 // random actions.
-func (s *prioritizedSampler) prioritize(h heads, b *batch) {
-	h.deviation(s.priority, b.predictions, b.sNext.cols)
+func (s *prioritizedSampler) prioritize(_ heads, b *batch) {
+	HeadDeviation(s.priority, b.predictions, b.sNext.cols)
 	s.update(b)
 }
 

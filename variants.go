@@ -9,7 +9,7 @@ import "math/rand/v2"
 // from rng.
 func (a *Agent) assemble(rng *rand.Rand) {
 	p, w := &a.params, a.workers
-	h, s := newHeads(p, a.sizes, a.seed, a.replay)
+	h, s := newHeads(p, a.sizes, a.seed)
 	a.policy = newPolicy(p, a.sizes, rng, w)
 	a.pun = newEnsemble(p, a.sizes, h, s, rng, w)
 	if p.Uncertainty == "bootstrap" {
@@ -26,7 +26,7 @@ func (a *Agent) assemble(rng *rand.Rand) {
 	case "per":
 		a.sampler = newPrioritized(a.replay, p)
 	case "td":
-		a.sampler = tdReplay{newPrioritized(a.replay, p), p.Learner == "authors"}
+		a.sampler = tdReplay{newPrioritized(a.replay, p)}
 	}
 	asked, l := a.pun, newLearner(p, h)
 	if p.UncertaintyPolyak > 0 {
@@ -37,24 +37,20 @@ func (a *Agent) assemble(rng *rand.Rand) {
 }
 
 // newHeads returns the heads that p names, and their shape.
-func newHeads(p *Params, sizes Sizes, seed uint64, r *replay) (h heads, s shape) {
+func newHeads(p *Params, sizes Sizes, seed uint64) (h heads, s shape) {
 	h, s = paperHeads{}, paperShape(p, sizes)
-	authors := p.Learner == "authors"
-	if authors {
+	if p.Learner == "authors" {
 		h, s.predicted = authorsHeads{}, sizes.Goal
 	}
 	s.width = s.predicted
 	switch p.Uncertainty {
 	case "bootstrap":
 		s.d = p.EnsembleActions
-		if authors {
-			s.predicted, s.width = 1, 1
-		}
-		h = &bootstrap{ownTargets: ownTargets{heads: h}, seed: seed, authors: authors, replay: r}
+		h = &bootstrap{ownTargets: ownTargets{heads: h}, seed: seed}
 	case "ensemble":
 		s.d = p.EnsembleActions
 		s.width++ // for a raw variance
-		h = &deepEnsemble{ownTargets{heads: h}, authors}
+		h = &deepEnsemble{ownTargets{heads: h}}
 	}
 	return h, s
 }
@@ -97,8 +93,6 @@ func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) goalSetter {
 		return newVDSCurriculum(*p, sizes, seed, w)
 	case "her":
 		return desiredGoals{}
-	case "random":
-		return randomGoals{}
 	}
 	if p.FirstGoalDesired > 0 {
 		return practice{paperCurriculum{}}
@@ -113,7 +107,7 @@ func newEstimator(p *Params, asked *ensemble) (e estimator) {
 		e = authorsQuestion{e}
 	}
 	if p.Uncertainty == "q" {
-		e = valuesDiffer{asked, p.Learner == "authors"}
+		e = valuesDiffer{asked}
 	}
 	if p.UncertaintyNoise > 0 {
 		e = noisy{e, p.UncertaintyNoise}

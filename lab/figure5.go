@@ -196,13 +196,9 @@ func (s *state) uncertaintyName(p qta.Params) (name, unit string) {
 	if p.Uncertainty == "pun" {
 		name = "head deviation"
 	}
-	switch {
-	case p.Uncertainty == "q":
+	if p.Uncertainty == "q" {
 		unit = "rewards"
-	case len(s.Map) == 0:
-	case p.Uncertainty == "ensemble" && p.Learner == "authors":
-		unit = "cells²"
-	default:
+	} else if len(s.Map) > 0 {
 		unit = "cells"
 	}
 	return name, unit

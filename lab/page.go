@@ -111,7 +111,7 @@ func (id Identity) lossUnit() string {
 	switch {
 	case len(id.Map) == 0 || id.Params.Uncertainty == "ensemble": // which has a log-likelihood
 		return ""
-	case id.Params.Learner == "authors" && id.Params.Uncertainty != "bootstrap":
+	case id.Params.Learner == "authors":
 		return "cell"
 	}
 	return "cell^2"

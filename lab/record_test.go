@@ -50,8 +50,7 @@ func TestRecord(t *testing.T) {
 	if diff := cmp.Diff(log, string(logTable(r.Run, r.Curve[1:]))); diff != "" {
 		t.Errorf("log.csv (-want +got):\n%s", diff)
 	}
-	for changes, unit := range map[string]string{"": "cell^2", "Learner=authors": "cell", "Uncertainty=ensemble": "",
-		"Learner=authors Uncertainty=bootstrap": "cell^2"} {
+	for changes, unit := range map[string]string{"": "cell^2", "Learner=authors": "cell", "Uncertainty=ensemble": ""} {
 		id := r.Run
 		for change := range strings.FieldsSeq(changes) {
 			name, value, _ := strings.Cut(change, "=")

@@ -34,7 +34,6 @@ var (
 	MEGA      = Method{"MEGA", []string{"Curriculum=mega"}}
 	VDS       = Method{"VDS", []string{"Curriculum=vds"}}
 	HER       = Method{"HER", []string{"Curriculum=her"}}
-	Random    = Method{"random goals", []string{"Curriculum=random"}}
 	PER       = Method{"QTA + PER", []string{"Replay=per"}}
 	TD        = Method{"QTA + TD-PER", []string{"Replay=td"}}
 	Q         = Method{"Q-value disagreement", []string{"Uncertainty=q"}}
@@ -47,7 +46,7 @@ var (
 
 // Methods returns all of them.
 func Methods() []Method {
-	return []Method{QTA, MEGA, VDS, HER, Random, PER, TD, Q, Bootstrap, Ensemble, Noise1, Noise3, Noise5}
+	return []Method{QTA, MEGA, VDS, HER, PER, TD, Q, Bootstrap, Ensemble, Noise1, Noise3, Noise5}
 }
 
 // Own returns the name of the parameter set with which the method's authors ran

@@ -68,12 +68,12 @@ func TestRecognize(t *testing.T) {
 	her := qta.Beyond()
 	her.Curriculum = "her"
 	her.FirstGoalDesired = 0 // which is QTA's alone
-	td := TD.Apply(qta.Beyond())
-	td.Learner = "authors"
+	per := PER.Apply(qta.Beyond())
+	per.Learner = "authors"
 	for _, test := range []struct {
 		p             qta.Params
 		name, setting string
-	}{{her, "HER", "beyond"}, {td, "QTA + TD-PER", "beyond Learner=authors"}, {qta.Beyond(), "QTA", "beyond"},
+	}{{her, "HER", "beyond"}, {per, "QTA + PER", "beyond Learner=authors"}, {qta.Beyond(), "QTA", "beyond"},
 		{qta.MEGA(), "MEGA", "mega"}, {qta.VDS(), "VDS", "vds"}} {
 		if got, setting := Recognize(test.p); got.Name != test.name || setting != test.setting {
 			t.Errorf("%s is taken for %s of %s", test.setting, got.Name, setting)
