@@ -192,7 +192,7 @@ func (a *Agent) Survey(start, desired []float64, observations, goals [][]float64
 	if len(goals) == 0 {
 		return Survey{}
 	}
-	rng := newStream(a.seed, forSurvey+purpose(a.step)<<8)
+	rng := newStream(a.seed, forSurvey+uint64(a.step)<<8)
 	c := candidates{states: observations, goals: goals, desired: desired, now: start}
 	s := Survey{
 		// Reading R94: the "average error among the three predictive heads" of Figure

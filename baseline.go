@@ -302,7 +302,7 @@ func (h *bootstrap) loss(i int, dp, p matrix, b *batch) float64 {
 //
 // Reading R111: a transition is in a mask with probability 1/2, as in the authors' code.
 func inMask(seed uint64, i, critic int) bool {
-	return mix(mix(mix(seed)+uint64(forMasks))+uint64(i)<<6+uint64(critic))>>63 == 0
+	return mix(mix(mix(seed)+forMasks)+uint64(i)<<6+uint64(critic))>>63 == 0
 }
 
 // backbone returns the parameters of Q_backbone.

@@ -27,15 +27,6 @@ func (k kernel) run(t *tile, n, cols int) {
 // blockNarrow computes no rows: there is no kernel for few columns.
 func (p *product) blockNarrow(r0, r1, c0, c1 int) int { return r0 }
 
-// Adam's loop, Polyak's and the transpose are portable Go: these process no
-// elements.
-
-func adamStepVector(w, m, v, grad []float32, c *adamCoefficients) int { return 0 }
-
-func polyakVector(target, online []float32, rho, oneMinusRho float32) int { return 0 }
-
-func transposeVector(k kernel, dst, src matrix) int { return 0 }
-
 //go:noescape
 func tile8x8(t *tile)
 

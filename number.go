@@ -57,10 +57,7 @@ func exp(x float64) float64 {
 		return math.Exp(x) // 0, +Inf or NaN, exact everywhere
 	}
 	k, p := expParts(x)
-	if k < -1020 || k > 1023 {
-		return math.Ldexp(1+p, k)
-	}
-	return float64((1 + p) * math.Float64frombits(uint64(1023+k)<<52)) // exact, and faster
+	return math.Ldexp(1+p, k)
 }
 
 // tanh returns the hyperbolic tangent of x, within 3 ulp: t / (t + 2) with
@@ -128,12 +125,10 @@ func pow(x, y float64) float64 {
 // finite reports whether x is neither NaN nor infinite.
 func finite(x float64) bool { return x-x == 0 }
 
-// A purpose names the use of a random number.
-type purpose uint64
-
-// The values are part of what a seed means: new ones go to the end.
+// What a random number is for. The values are part of what a seed means: new ones go
+// to the end.
 const (
-	forInitialization purpose = iota
+	forInitialization = iota
 	forExploration
 	forEnvironment
 	forReplay
@@ -151,9 +146,9 @@ type stream struct {
 	pcg *rand.PCG
 }
 
-func newStream(seed uint64, p purpose) stream {
+func newStream(seed, purpose uint64) stream {
 	// Mixed, because PCG states that start with an equal half keep it equal.
-	pcg := rand.NewPCG(mix(seed), mix(mix(seed)+uint64(p)))
+	pcg := rand.NewPCG(mix(seed), mix(mix(seed)+purpose))
 	return stream{rand.New(pcg), pcg}
 }
 

@@ -392,7 +392,7 @@ func (a *Agent) logEvaluation(env Env, rollouts int) error {
 	if err := checkParameters(a.step, a.parameters()...); err != nil {
 		return err
 	}
-	e, err := a.evaluateWith(env, rollouts, newStream(a.seed, forEvaluation+purpose(a.step)<<8))
+	e, err := a.evaluateWith(env, rollouts, newStream(a.seed, forEvaluation+uint64(a.step)<<8))
 	if err != nil {
 		return err
 	}

@@ -31,14 +31,10 @@ func (a *Agent) WriteSafetensors(w io.Writer) error {
 	if err := checkParameters(a.step, a.parameters()...); err != nil {
 		return err
 	}
-	inputs := struct {
-		Mean  []float64 `json:"mean"`
-		Scale []float64 `json:"scale"`
-		Clip  float64   `json:"clip"`
-	}{
-		slices.Concat(a.stateScale.mean, a.goalScale.mean),
-		slices.Concat(a.stateScale.scale, a.goalScale.scale),
-		a.stateScale.clip,
+	inputs := map[string]any{
+		"mean":  slices.Concat(a.stateScale.mean, a.goalScale.mean),
+		"scale": slices.Concat(a.stateScale.scale, a.goalScale.scale),
+		"clip":  a.stateScale.clip,
 	}
 	metadata := map[string]string{}
 	for key, v := range map[string]any{
@@ -70,8 +66,6 @@ func (a *Agent) WriteSafetensors(w io.Writer) error {
 		for i, l := range c.q.layers {
 			addLayer(fmt.Sprintf("critic.%d.%d", k, i), l)
 		}
-	}
-	for k, c := range a.pun.critics {
 		addLayer(fmt.Sprintf("head.%d", k), c.head)
 	}
 	header = append(header, '}')
