@@ -197,8 +197,8 @@ func (e paperEstimator) uncertainty(a *Agent, c candidates, rng stream) []float6
 // the one that UncertaintyGoal names.
 //
 // Differs D3: section 3.2 feeds the critics the environment's desired goal, "though
-// the prediction is learned to be agnostic to the choice of goal". It is not, and
-// with that goal, as in [Literal], 6x5 and 8x5 were not solved with 1000 candidates
+// the prediction is learned to be agnostic to the choice of goal". It is not:
+// with that goal, as in [Literal], mazes take twice the steps or are not solved
 // (results/README.md). [Paper] has the candidate as goal, as in the authors' code.
 func (c candidates) asked(a *Agent) matrix {
 	if a.params.UncertaintyGoal == "desired" {
