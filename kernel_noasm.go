@@ -3,7 +3,6 @@
 package qta
 
 // Without assembly there is only the generic kernel, which has no tiles.
-
 func kernels() []kernel { return []kernel{generic} }
 
 func (k kernel) run(t *tile, n, cols int) { panic("qta: no tiles") }
