@@ -409,8 +409,8 @@ func TestRandomActionOfMEGA(t *testing.T) {
 	}
 }
 
-// The average is the mean of the first 1/(1-ρ) updates' critics and heads, and a
-// moving average from then on. Asking it leaves the ensemble as it was.
+// The average is the ensemble at first, the mean of the first 1/(1-ρ) updates' critics
+// and heads, and a moving average from then on. Asking it leaves the ensemble as it was.
 func TestUncertaintyPolyak(t *testing.T) {
 	const ρ = 0.9
 	a := newMazeAgent(t, tiny(Beyond(), fmt.Sprint("UpdatesPerStep=1 UncertaintyPolyak=", ρ)), 1)
@@ -422,6 +422,9 @@ func TestUncertaintyPolyak(t *testing.T) {
 				if n > 0 {
 					want[i][k] += max(1-ρ, 1/float64(n)) * (float64(v) - want[i][k])
 				}
+			}
+			if n == 0 && !slices.Equal(averageOf(a)[i].params, c.params) {
+				t.Errorf("average %d is not critic %[1]d before the first update", i+1)
 			}
 		}
 		return nil

@@ -19,7 +19,7 @@ import (
 // another implementation and have several sizes of networks, minibatches and
 // environments. TestCheckCatches needs a file of each kind.
 func TestGolden(t *testing.T) {
-	for _, name := range globNames(t, "testdata/golden/*.json") {
+	for _, name := range globNames("testdata/golden/*.json") {
 		t.Run(name, func(t *testing.T) {
 			results, err := Check(fstest.MapFS{name: {Data: []byte(readText(t, "testdata/golden/"+name))}})
 			if err != nil {

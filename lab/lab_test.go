@@ -110,45 +110,6 @@ func TestCurriculum(t *testing.T) {
 	}
 }
 
-// A run that never stood at the goal says which component keeps it from there.
-func TestApart(t *testing.T) {
-	var said string
-	o := tinyRun(filepath.Join(t.TempDir(), "run"))
-	o.Steps, o.Say = 60, func(line string) { said += line }
-	if err := Train(t.Context(), &far{}, &far{}, o); err != nil {
-		t.Fatal(err)
-	}
-	const want = "; component 1 of the desired goals lies between 3 and 4, but the agent was only between "
-	has(t, said, want)
-	if has(t, roomtest.Read(t, o.Dir, PageFile), want); strings.Contains(said, "component 0") {
-		t.Errorf("it says %q", said)
-	}
-}
-
-// A far environment moves its agent up to 1 from 0, and wants it at 3 to 4 in its second component.
-type far struct{ at, goal [2]float64 }
-
-func (*far) Sizes() qta.Sizes { return qta.Sizes{Observation: 2, Goal: 2, Action: 2} }
-
-func (f *far) Reset(rng *rand.Rand) qta.State {
-	f.at, f.goal = [2]float64{}, [2]float64{rng.Float64() - 0.5, 3 + float64(rng.IntN(2))}
-	return qta.State{Observation: f.at[:], Achieved: f.at[:], Desired: f.goal[:]}
-}
-
-func (f *far) Step(action []float64) (qta.State, float64) {
-	for i, a := range action {
-		f.at[i] = min(max(f.at[i]+a/4, -1), 1)
-	}
-	return qta.State{Observation: f.at[:], Achieved: f.at[:], Desired: f.goal[:]}, f.Reward(f.at[:], f.goal[:])
-}
-
-func (*far) Reward(achieved, desired []float64) float64 {
-	if math.Hypot(achieved[0]-desired[0], achieved[1]-desired[1]) < 0.2 {
-		return 0
-	}
-	return -1
-}
-
 // An altered maze has no map. Its goals have a radius of their own, its actions go a part
 // of their way, another part where the goal is far, and a step's reward has a bonus.
 type altered struct {

@@ -157,9 +157,7 @@ func TestDamage(t *testing.T) {
 // the run with the same bytes.
 func TestKilledAtEnd(t *testing.T) {
 	o := tinyRun(filepath.Join(t.TempDir(), "run"))
-	if err := Train(t.Context(), maze(t), maze(t), o); err != nil {
-		t.Fatal(err)
-	}
+	train(t, o)
 	want := contents(t, o.Dir)
 	record := filepath.Join(o.Dir, RecordFile)
 	r, err := ReadRecord(record)
@@ -171,13 +169,8 @@ func TestKilledAtEnd(t *testing.T) {
 	if err := os.Rename(filepath.Join(o.Dir, AgentFile), filepath.Join(o.Dir, PreviousFile)); err != nil {
 		t.Fatal(err)
 	}
-	if err := Train(t.Context(), maze(t), maze(t), o); err != nil {
-		t.Fatal(err)
-	}
-	got := contents(t, o.Dir)
-	delete(want, PreviousFile)
-	delete(got, PreviousFile)
-	if !reflect.DeepEqual(want, got) {
+	train(t, o)
+	if !reflect.DeepEqual(want, contents(t, o.Dir)) {
 		t.Errorf("the files differ from those of a run that was not killed")
 	}
 }

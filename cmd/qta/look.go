@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"strings"
 
@@ -131,11 +130,7 @@ func paramsCommand(*flag.FlagSet) func(call) error {
 				if field := symbol.FindStringSubmatch(parameters); field != nil {
 					return words.BadInput("the paper's %s is the parameter %s: see qta params %[2]s", c.args[0], field[1])
 				}
-				var p qta.Params
-				if _, known := reflect.TypeFor[qta.Params]().FieldByName(c.args[0]); known {
-					return fmt.Errorf("go generate ./... has to run: cmd/qta/parameters.txt is older than the parameter %s", c.args[0])
-				}
-				return words.BadInput("%s", words.Bare(p.Set(c.args[0], "")))
+				return words.BadInput("%s", words.Bare(new(qta.Params).Set(c.args[0], "")))
 			}
 			after, _, _ = strings.Cut(after, "\f")
 			text = name + after
