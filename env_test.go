@@ -335,7 +335,8 @@ func (f curriculumFunc) NextGoal(a *Agent, first bool, rng *rand.Rand) ([]float6
 	return f(a, first, rng)
 }
 
-// ownHER and ownRandom are two of the package's curricula, written by a stranger.
+// ownHER is the package's HER, and ownRandom QTA's goals before InitialSteps, written by a
+// stranger.
 func ownHER(a *Agent, first bool, _ *rand.Rand) ([]float64, error) {
 	if first {
 		return a.State().Desired, nil

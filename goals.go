@@ -198,7 +198,7 @@ func (e paperEstimator) uncertainty(a *Agent, c candidates, rng stream) []float6
 //
 // Differs D3: section 3.2 feeds the critics the environment's desired goal, "though
 // the prediction is learned to be agnostic to the choice of goal". It is not:
-// with that goal, as in [Literal], mazes take twice the steps or are not solved
+// with that goal, as in [Literal], mazes take twice the steps, or more, or are not solved
 // (results/README.md). [Paper] has the candidate as goal, as in the authors' code.
 func (c candidates) asked(a *Agent) matrix {
 	if a.params.UncertaintyGoal == "desired" {

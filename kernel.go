@@ -8,14 +8,13 @@ import (
 )
 
 // This file is the matrix product on which every network rests, and the threads that
-// share such work. Each element of a product is one chain of fused multiply-adds in
-// ascending k,
+// share such work. Each element of a product is one chain of multiply-adds in ascending k,
 //
 //	c = fma(a[i][k], b[k][j], c)
 //
-// so its bits depend neither on the kernel that computes it, nor on the number
-// of threads, nor on where the element lies in a tile. The vector axis and the
-// threads always divide outputs, never a sum.
+// fused in every kernel but blockGeneric, so its bits depend neither on which of the
+// others computes it, nor on the number of threads, nor on where the element lies in a
+// tile. The vector axis and the threads always divide outputs, never a sum.
 
 // A matrix is a strided view of rows by cols elements: element (i, j) is
 // data[i*rowStride + j*colStride]. A stride of zero repeats an element.
@@ -462,7 +461,7 @@ func (w *workers) work(run uint64, thread int) {
 }
 
 // band returns the bounds of the i-th of n bands of size elements, at multiples of
-// every tile's sides but six and twelve.
+// the sides of most tiles.
 func band(size, i, n int) (lo, hi int) {
 	const step = 32
 	steps := (size + step - 1) / step

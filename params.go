@@ -113,7 +113,7 @@ type Departures struct {
 }
 
 // Baselines are the methods that the paper compares with, on its own learner unless
-// Learner says otherwise, and uniform goals.
+// Learner says otherwise.
 type Baselines struct {
 	// The method that chooses the goals.
 	Curriculum string `source:"Section 3.2: QTA" range:"qta|mega|vds|her"`
