@@ -38,7 +38,7 @@ type Agent struct {
 	learner    learner    // makes updates
 
 	step    int // environment steps taken
-	updates int // made
+	updates int // made: for departures
 	foundAt int // the first that ended at the environment's goal, or 0
 	losses  losses
 	log     []Evaluation
@@ -53,7 +53,7 @@ type Agent struct {
 	achieved     []float64 // the goal achieved at s
 	desired      []float64 // the environment's goal
 	goal         []float64 // the goal pursued
-	firstGoal    bool      // it is the episode's first
+	firstGoal    bool      // it is the episode's first: for departures
 	reached      bool      // it has been reached
 	episodeStart rand.PCG  // the environment's generator at the last reset
 	goalsSet     int       // in all episodes
@@ -180,7 +180,7 @@ func (a *Agent) Uncertainty(observations, goals [][]float64, seed uint64) []floa
 type Survey struct {
 	Value       []float64 // mean over the critics of Q(start, π(start, g), g), in discounted rewards
 	Uncertainty []float64 // by which the agent chooses its goals, such as Equation 5 at the point
-	Probability []float64 // Equation 6 with the points as candidates
+	Probability []float64 // Equation 6 with the points as candidates, without the threshold
 	Samples     []int     // indices of points drawn with these probabilities; none without points
 }
 

@@ -47,7 +47,7 @@ func (l *authorsLearner) update(a *Agent) error {
 	u.heads.targets(u, b, a.learning)
 	a.losses.critic = l.termGradients(u, b, u.criticTerm)
 	l.descend(u, true, false)
-	a.sampler.prioritize(u.heads, b)
+	a.sampler.prioritize(b)
 	u.follow()
 	a.losses.head = l.termGradients(u, &l.headBatch, u.headTerm)
 	l.descend(u, false, true)

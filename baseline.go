@@ -60,12 +60,15 @@ func (e noisy) uncertainty(a *Agent, c candidates, rng stream) []float64 {
 // Differs D8: Schaul et al. (2016, section 3.3) add a small constant to |TD error|. Here,
 // as in the authors' code, a transition whose priority is zero is never drawn again. They
 // have one critic; here the error is the mean over all.
-type tdReplay struct{ *prioritizedSampler }
+type tdReplay struct {
+	*prioritizedSampler
+	heads heads
+}
 
-func (s tdReplay) prioritize(h heads, b *batch) {
+func (s tdReplay) prioritize(b *batch) {
 	clear(s.priority)
 	for i, values := range b.values {
-		y, _ := h.lesson(i, b)
+		y, _ := s.heads.lesson(i, b)
 		for k := range y {
 			s.priority[k] += math.Abs(float64(values[k])-float64(y[k])) / float64(len(b.values))
 		}
@@ -74,10 +77,7 @@ func (s tdReplay) prioritize(h heads, b *batch) {
 }
 
 // An otherExplorer is the paper's, but for random actions: they may have another
-// probability, as in MEGA's and the authors' code.
-//
-// Reading R54: in the initial random steps the goals are random, and the actions the
-// policy's; in MEGA's code the actions are uniform.
+// probability, as in MEGA's and the authors' code, and in MEGA's the first are uniform (R54).
 type otherExplorer struct {
 	paperExplorer
 	uniform int // environment steps with uniformly random actions
@@ -135,7 +135,7 @@ func (l *otherLearner) update(a *Agent) error {
 	l.descend(u, true, true)
 	G := float64(len(u.critics))
 	a.losses.critic, a.losses.head = criticLoss/G, headLoss/G
-	a.sampler.prioritize(u.heads, b)
+	a.sampler.prioritize(b)
 	a.losses.policy = a.policyGradient(b.x)
 	l.clip(a.policy.gradient.params)
 	a.policy.adam.step()

@@ -94,7 +94,7 @@ func newAverage(u *ensemble, l learner) *average {
 	asked := *u // and shares all but the networks
 	asked.critics = nil
 	for _, c := range u.critics {
-		net := newCriticNet(u.widths, u.width)
+		net := newCriticNet(u.params.widths(c.q.layers[0].w.rows, 1), u.width)
 		copy(net.params, c.params)
 		f := follower{target: net.params, online: c.params}
 		asked.critics = append(asked.critics, &critic{criticNet: net, follower: f})

@@ -56,7 +56,7 @@ func (a *Agent) policyGradient(x matrix) float64 {
 	π := a.policy
 	actions := π.act(π.net, x)
 
-	// dz becomes dL/da, and then the gradient before the tanh.
+	// dz is first the gradient of the mean Q with respect to a, then the loss's before the tanh.
 	dz := π.pass.dx[len(π.net.layers)].slice(0, x.rows)
 	q := a.pun.actionGradient(dz, x)
 	l2 := float32(a.params.ActionL2)
@@ -103,6 +103,9 @@ type explorer interface {
 }
 
 // paperExplorer is the paper's, by two rows of the table.
+//
+// Reading R54: in the table's "initial random steps" the goals are random (R22), and the
+// actions the policy's with this noise; in MEGA's code the actions are uniform.
 type paperExplorer struct{}
 
 func (paperExplorer) explore(a *Agent, action []float64) (random bool) {

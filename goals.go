@@ -17,7 +17,7 @@ func (a *Agent) setGoal(first bool) error {
 		return err
 	}
 	copy(a.goal, goal)
-	a.firstGoal, a.reached = first, false
+	a.firstGoal, a.reached = first, false // firstGoal: for departures
 	a.goalsSet++
 	return nil
 }
@@ -65,14 +65,14 @@ func (paperCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 	if a.step < a.params.InitialSteps || a.replay.n == 0 {
 		return a.randomGoal(), nil
 	}
-	candidates := a.drawCandidates()
+	transitions := a.drawCandidates()
 	if first {
-		candidates = a.achievableNow(candidates) // section 3.3
+		transitions = a.achievableNow(transitions) // section 3.3
 	}
-	ε := a.estimator.uncertainty(a, a.candidates(candidates, first), a.goalDraws)
-	p := make([]float64, len(candidates))
+	ε := a.estimator.uncertainty(a, a.candidates(transitions, first), a.goalDraws)
+	p := make([]float64, len(transitions))
 	GoalProbabilities(p, ε, a.params.Slope, a.params.Intercept)
-	return a.replay.achieved.at(candidates[pick(p, a.goalDraws.Float64())]), nil
+	return a.replay.achieved.at(transitions[pick(p, a.goalDraws.Float64())]), nil
 }
 
 // randomGoal draws an achieved goal uniformly.
@@ -198,7 +198,7 @@ func (e paperEstimator) uncertainty(a *Agent, c candidates, rng stream) []float6
 //
 // Differs D3: section 3.2 feeds the critics the environment's desired goal, "though
 // the prediction is learned to be agnostic to the choice of goal". It is not:
-// with that goal, as in [Literal], mazes take twice the steps, or more, or are not solved
+// with that goal, as in [Literal], mazes take nearly twice the steps, or more, or are unsolved
 // (results/README.md). [Paper] has the candidate as goal, as in the authors' code.
 func (c candidates) asked(a *Agent) matrix {
 	if a.params.UncertaintyGoal == "desired" {

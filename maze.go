@@ -31,7 +31,7 @@ const maxMazeCells = 10000
 // the cells in which these end.
 type Maze struct {
 	lines       []string // the map: '#' is a wall; all of a length, ring of walls included
-	free        [][2]int // the free cells (row, column), row by row
+	free        [][2]int // the free cells (row, column), row by row: for VDS
 	start, goal [2]int
 }
 
@@ -185,7 +185,7 @@ func goalReward(achieved, desired []float64, radius float64) float64 {
 	return -1
 }
 
-// PathLength returns the paper's T, by which its figures order the mazes: the
+// PathLength returns T of section 4, by which the figures order the mazes: the
 // number of steps from the center of the start cell to the farthest point of
 // the goal region. It is 2H+1 for Hx5 and 4N+5 for NU5.
 //
@@ -239,9 +239,9 @@ func (m *Maze) Hops(perCell int) *Lattice {
 	l.Hops[start] = 0
 	// Reading R70: the paper does not say how it finds its optimal values. This is the
 	// breadth-first search of the authors' public code, except that theirs starts at the
-	// center itself (2 to 6 % of the points differ by a hop, no path length does). A hop goes
-	// from a point to any other at most one cell away. Of its ten pieces only the first is
-	// tested for walls, so it may cut a corner.
+	// center itself (1 to 5 % of the points differ by a hop, no path length does). A hop goes
+	// from a point to any other at most one cell away. Of its ten pieces only the ends of the
+	// first and the last are tested for walls, so it may cut a corner.
 	for queue := []int{start}; len(queue) > 0; queue = queue[1:] {
 		k := queue[0]
 		i, j := k/l.Cols, k%l.Cols
@@ -270,8 +270,8 @@ func OptimalValue(γ float64, hops int) float64 {
 	if hops < 0 {
 		panic("qta: the optimal value needs a number of hops that is not negative")
 	}
-	// Reading R71: Figure 5 has no formula. We discount the best return of section 4, -(T-1),
-	// as Equation 1 does: the first reward counts in full, while the figure's sum starts at γ.
+	// Reading R71: Figure 5 has no formula; its values begin with γ. We discount the best return
+	// of section 4, -(T-1), as Equation 1 does: the first reward counts in full.
 	sum := 0.0
 	for range hops - 1 {
 		sum = float64(γ*sum) - 1

@@ -188,7 +188,7 @@ func (m *mlp) runChunk(p *pass, lo, hi, n int, keep bool) {
 }
 
 // backward fills the gradient of the first n layers, given what latent or forward
-// left in p.x, and p.dx[n], the gradient with respect to layer n-1's output.
+// left in p.x, and p.dx[n], the gradient with respect to layer n-1's output before ReLU.
 func (m *mlp) backward(p *pass, gradient *mlp, n int) {
 	w, rows := p.workers, p.x[0].rows
 	for l := 1; l < n; l++ {
@@ -243,7 +243,7 @@ const (
 // Kingma and Ba (2015), Algorithm 1.
 //
 // Reading R74: section 3.1 has "gradient descent" and the table learning rates; the
-// steps are Adam's, as in the authors' code.
+// steps are Adam's, as in the authors' code, but that denormal moments become 0.
 type adam struct {
 	rate         float64
 	m, v         []float32 // first and second moment

@@ -22,7 +22,7 @@ type Params struct {
 	Baselines
 }
 
-// Algorithm is the appendix's table and the paper's text.
+// Algorithm is what [Paper] needs, of the appendix's table, the text, or neither.
 type Algorithm struct {
 	// Units of each hidden layer.
 	HiddenSize int `source:"Table: network hidden size" range:"[1,4096]"`
@@ -87,7 +87,7 @@ type Algorithm struct {
 	// c: an episode's first goal needs a mean Q of at least c T.
 	Threshold float64 `source:"Table: c (threshold)" range:"(-Inf,Inf)"`
 	// N, the most goals drawn for one choice, without replacement, which costs in proportion to N d G.
-	Candidates int `source:"Reading R45: ours, to bound the cost; 1000 are too few" range:"[1,1000000]"`
+	Candidates int `source:"Reading R45: ours, to bound the cost; with 1000 the two longest M-mazes are rarely solved" range:"[1,1000000]"`
 }
 
 // Departures are choices that other codes make (authors.go, baseline*.go), and

@@ -13,9 +13,9 @@ import (
 // Matrices are row-major float32, a row per transition; B is the number of
 // rows. A critic's input is the concatenation of s, g and a.
 
-// TDTarget sets y, of B values, to the target that all critics learn from: y =
-// r + γ min(q1, q2), where q1 and q2 are the values Q_targ(s', a', g') of the
-// two target critics in M.
+// TDTarget sets y to the target that all critics learn from: y = r + γ min(q1, q2),
+// where q1 and q2 are the values Q_targ(s', a', g') of the two target critics in M,
+// and γ is discount. All have B values, and y may be q1 or q2.
 //
 // It implements QTA, Equation 1 (Section 3.1).
 //
@@ -29,7 +29,7 @@ func TDTarget(y, r, q1, q2 []float32, discount float64) {
 }
 
 // drawPair returns M, two different indices below n, all pairs equally likely.
-// With one critic i = j = 0 and nothing is drawn.
+// With one critic, for MEGA and VDS, i = j = 0 and nothing is drawn.
 //
 // Reading R9: M is drawn anew for each minibatch, and is the same for all of its
 // transitions and all critics, as in REDQ's Algorithm 1.
@@ -91,7 +91,7 @@ func Polyak(target, online []float32, ρ float64) {
 }
 
 // PredictiveLoss returns one predictive head's loss 1/B Σ |p - s'|² and sets dp
-// to its gradient with respect to p. p, s and dp are B by width.
+// to its gradient with respect to p. p, s (s') and dp are B by width.
 //
 // It implements QTA, Equation 4 (Section 3.1).
 //
@@ -110,7 +110,7 @@ func PredictiveLoss(dp, p, s []float32, width int) float64 {
 
 // HeadDeviation sets u, of B values, to the disagreement of the G predictive
 // heads, each B rows of at least width components: the sample standard deviation
-// over the heads, then the mean over the first width components. With one head it is 0.
+// over the heads, then the mean over the first width components, in their unit. With one head it is 0.
 //
 // It is part of QTA, Equation 5.
 //
@@ -149,7 +149,6 @@ func squaredDeviations(members [][]float32, k int) (sum float64) {
 type ensemble struct {
 	params  *Params
 	critics []*critic
-	widths  []int // of a critic, from input to output
 	shape
 	heads  heads
 	lowest float64 // return that is possible
@@ -170,7 +169,7 @@ type shape struct {
 type heads interface {
 	predicted(r *replay, i int) []float64       // what a head is to predict of transition i
 	targets(u *ensemble, b *batch, rng stream)  // Equation 1, with s', g' and a' in b.next
-	lesson(i int, b *batch) (y, w []float32)    // the targets of critic i, and their weights
+	lesson(i int, b *batch) (y, w []float32)    // the targets of critic i, and their weights: for departures
 	loss(i int, dp, p matrix, b *batch) float64 // Equation 4 of head i at its outputs p; dp: its gradient
 }
 
@@ -195,12 +194,8 @@ func (paperHeads) predicted(r *replay, i int) []float64 { return r.nextObservati
 // Reading R7: g' is g, the goal of the transition after relabeling.
 func (paperHeads) targets(u *ensemble, b *batch, rng stream) {
 	i, j := drawPair(rng, len(u.critics))
-	q := u.targetValue(b.next, i)
-	copy(b.y, q)
-	if j != i {
-		q = u.targetValue(b.next, j)
-	}
-	TDTarget(b.y, b.r, b.y, q, u.params.Discount)
+	copy(b.y, u.targetValue(b.next, i))
+	TDTarget(b.y, b.r, b.y, u.targetValue(b.next, j), u.params.Discount)
 	u.clipReturns(b.y)
 }
 
@@ -342,7 +337,7 @@ func (f *follower) do(lo, hi int) { Polyak(f.target[lo:hi], f.online[lo:hi], f.�
 func newEnsemble(p *Params, sizes Sizes, h heads, s shape, rng *rand.Rand, w *workers) *ensemble {
 	widths := p.widths(sizes.Observation+sizes.Goal+sizes.Action, 1)
 	u := &ensemble{
-		params: p, widths: widths, heads: h, shape: s,
+		params: p, heads: h, shape: s,
 		lowest: -1 / (1 - p.Discount),
 		pass:   newPass(widths, w),
 		headT:  newMatrix(s.width, p.HiddenSize),

@@ -20,11 +20,10 @@
 //	             beyond.go          ours
 //	             baseline*.go       the methods that the paper compares QTA with
 //
-// The files down to chance, but params.go, hold the paper and nothing else, except where
-// departures enter, which is marked: methods of the six interfaces, two fields of the candidates,
-// a head's width, Adam's decay. A departure stands behind one of these interfaces:
-// [Params] names it, and variants.go puts it in the place of the paper's part. The
-// other files are around an agent.
+// The files down to chance, but params.go, hold the paper and what runs it; a line that a
+// departure needs says "for departures", or for which. A departure stands behind one of six
+// interfaces: [Params] names it, and variants.go puts it in the place of the paper's part.
+// The other files are around an agent.
 //
 // [Agent.Train] is the algorithm, [Params] has its settings, and it runs in
 // a [Maze] or any other [Env].
@@ -75,13 +74,13 @@ import (
 const Version = "0.7.0"
 
 // Train runs the algorithm. It trains in env and evaluates in another instance
-// of the same environment, until the budget is spent, the task is solved, or
-// ctx is done; then it returns ctx's cause. It stops between environment steps,
-// and training that continues from there ends as if never interrupted. The
-// error is a [*NumericError], an [*EnvError], whatever a function in o or a
-// [Curriculum] returned, or names an argument that is not allowed. After an
-// error within a step the agent can be neither trained nor saved: continue from
-// the last checkpoint.
+// of the same environment, until the budget is spent or the task solved; if ctx
+// is done it returns ctx's cause. It stops between environment steps, and
+// training that continues from there ends as if never interrupted. The error is
+// a [*NumericError], an [*EnvError], whatever a function in o or a [Curriculum]
+// returned, or says what is not allowed: an argument, a call within Train, an own
+// curriculum not set again. After an error within a step the agent can be neither
+// trained nor saved: continue from the last checkpoint.
 func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) error {
 	if a.env != nil {
 		return errTraining
@@ -125,7 +124,8 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 // LearningStarts. An episode runs to its horizon whatever goals it reaches.
 //
 // Reading R115: "Whenever the agent successfully reaches its goal, a new goal is
-// sampled" is read as at once, before the step's update; in the authors' code after.
+// sampled" is read as at once, before the step's update (in the authors' code after),
+// but at an episode's last step, after which the next one's first goal comes.
 func (a *Agent) trainStep() error {
 	if a.step%a.params.Horizon == 0 {
 		if err := a.reset(); err != nil {
@@ -229,7 +229,7 @@ func (paperLearner) update(a *Agent) error {
 	a.policy.act(a.policy.target, b.next)           // a' of Equation 1
 	a.pun.heads.targets(a.pun, b, a.learning)       // Equation 1
 	a.losses.critic, a.losses.head = a.pun.learn(b) // Equations 2 and 4
-	a.sampler.prioritize(a.pun.heads, b)            // Equation 7
+	a.sampler.prioritize(b)                         // Equation 7
 	a.pun.follow()                                  // Equation 3
 	a.losses.policy = a.policyGradient(b.x)         // DDPG
 	a.policy.adam.step()                            // DDPG
@@ -414,13 +414,13 @@ type TrainOptions struct {
 }
 
 // An Evaluation reports how some rollouts fared and how far training had come:
-// a row of a run's log. The losses come from the latest update, the actor's
-// from the policy's latest update; they are zero before the first.
+// a row of a run's log. The losses come from the latest update; they are zero
+// before the first.
 type Evaluation struct {
 	Step           int     // environment steps taken
 	Success        float64 // fraction of rollouts at the goal after their last step
 	CriticLoss     float64 // Equation 2, mean over the critics, in squared rewards
-	PredictiveLoss float64 // Equation 4 or what Learner and Uncertainty have in its place, mean over the heads
+	PredictiveLoss float64 // Equation 4, in squared units of s, or what Learner and Uncertainty have, mean over the heads
 	ActorLoss      float64 // in rewards
 	GoalsSet       int     // goals chosen so far
 	GoalsReached   int     // of these, reached

@@ -23,7 +23,7 @@ func futureStep(i, n int, u float64) int {
 }
 
 // relabel returns the goal that transition i is replayed with: with probability
-// k/(k+1) one achieved later in its episode, else its own.
+// k/(k+1), as of HER's k relabeled copies, one achieved later in its episode, else its own.
 //
 // Reading R32: it is the goal achieved at a later transition, as in HER; section 3.3
 // has "the goal of a transition later in its trajectory", which could be the one
@@ -47,7 +47,7 @@ func (s *prioritizedSampler) set(j int, p float64) { s.tree.set(j, pow(p, s.α))
 func (s *prioritizedSampler) probability(j int) float64 { return s.tree.values()[j] / s.tree.sum[1] }
 
 // SampleProbabilities sets P, of N values, to the probability of each of N
-// transitions with priorities p, none negative. α is in [0, 10], and the sum of
+// transitions with priorities p, as many, none negative. α is in [0, 10], and the sum of
 // the powers p^α must be neither zero nor infinite. This is Equation 7 over the
 // whole replay, as in training.
 func SampleProbabilities(P, p []float64, α float64) {
@@ -63,7 +63,7 @@ func SampleProbabilities(P, p []float64, α float64) {
 // ImportanceWeights sets w to the weights that undo the bias of drawing
 // transitions with probabilities P from a buffer of n: w_j = (1/n · 1/P_j)^β,
 // divided by the largest weight in the buffer, the one for its smallest
-// probability, least. If least is zero nothing is divided.
+// probability, least. If that is zero nothing is divided. All P are positive.
 //
 // It implements QTA, Equation 8 (Section 3.3).
 //
@@ -81,8 +81,8 @@ func ImportanceWeights(w, P []float64, n int, β, least float64) {
 	}
 }
 
-// PriorityBeta returns β at environment step t: it grows linearly from initial
-// at step 0 to 1 at step steps, at least 1, but for rounding, and is 1 later.
+// PriorityBeta returns β at environment step t: it grows linearly from initial at
+// step 0 to 1, but for rounding, at step steps (1 or more), and stays 1.
 //
 // It implements QTA, the schedule of β (Section 3.3).
 //
@@ -156,19 +156,19 @@ func (c *column) of(transitions []int) [][]float64 {
 
 // A sampler draws transitions to learn from.
 type sampler interface {
-	draw(rng stream) int          // returns a transition
-	weigh(b *batch, step int)     // sets the weights of a minibatch, 1 at first, at an environment step
-	prioritize(h heads, b *batch) // called when critics and their heads have learned from b
-	saved() saved                 // the state that training changes
+	draw(rng stream) int      // returns a transition
+	weigh(b *batch, step int) // sets the weights of a minibatch, 1 at first, at an environment step
+	prioritize(b *batch)      // called when critics and their heads have learned from b
+	saved() saved             // the state that training changes
 }
 
 // uniformSampler draws all transitions alike.
 type uniformSampler struct{ *replay }
 
-func (s uniformSampler) draw(rng stream) int    { return rng.index(s.n) }
-func (uniformSampler) weigh(*batch, int)        {}
-func (uniformSampler) prioritize(heads, *batch) {}
-func (uniformSampler) saved() saved             { return nil }
+func (s uniformSampler) draw(rng stream) int { return rng.index(s.n) }
+func (uniformSampler) weigh(*batch, int)     {}
+func (uniformSampler) prioritize(*batch)     {}
+func (uniformSampler) saved() saved          { return nil }
 
 // prioritizedSampler is PER of section 3.3.
 //
@@ -239,7 +239,7 @@ func (s *prioritizedSampler) weigh(b *batch, step int) {
 // Reading R10: it is the heads' deviation at (s, a, g) after relabeling, as in the
 // authors' code; section 3 has the uncertainty of a state, which Equation 5 takes over
 // random actions.
-func (s *prioritizedSampler) prioritize(_ heads, b *batch) {
+func (s *prioritizedSampler) prioritize(b *batch) {
 	HeadDeviation(s.priority, b.predictions, b.sNext.cols)
 	s.update(b)
 }

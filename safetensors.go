@@ -14,7 +14,7 @@ import (
 // float32:
 //
 //	policy.L.weight    policy.L.bias      layer L, from 0, of the policy
-//	critic.I.L.weight  critic.I.L.bias    the same of critic I
+//	critic.I.L.weight  critic.I.L.bias    the same of critic I, from 0
 //	head.I.weight      head.I.bias        the head on critic I's last hidden layer
 //
 // A layer is y = W x + b, where W is out by in; between the layers of a network

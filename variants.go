@@ -26,7 +26,7 @@ func (a *Agent) assemble(rng *rand.Rand) {
 	case "per":
 		a.sampler = newPrioritized(a.replay, p)
 	case "td":
-		a.sampler = tdReplay{newPrioritized(a.replay, p)}
+		a.sampler = tdReplay{newPrioritized(a.replay, p), h}
 	}
 	asked, l := a.pun, newLearner(p, h)
 	if p.UncertaintyPolyak > 0 {
