@@ -93,7 +93,7 @@ func (r evidence) claims() []claim {
 		{"Disagreement of Q-values is a worse estimator than PUN.", true, r.fewer(paper.Q, 1, 1000)},
 		{"PUN is better than bootstrapped Q-networks (ours lack Equation 1's minimum, R110).", true,
 			r.fewer(paper.Bootstrap, 1, 1000)},
-		{"PUN is better than deep ensembles.", true, r.fewer(paper.Ensemble, 1, 1000)},
+		{"PUN is better than deep ensembles (ours lack it too).", true, r.fewer(paper.Ensemble, 1, 1000)},
 		{"The prediction is agnostic to the goal that Equation 5 is asked with.", false, r.agnostic()},
 	}
 }

@@ -122,7 +122,7 @@ func TestLooksOfReport(t *testing.T) {
 }
 
 const (
-	ensembles = "PUN is better than deep ensembles."
+	ensembles = "PUN is better than deep ensembles (ours lack it too)."
 	mega      = "QTA needs significantly fewer steps than MEGA."
 	nearer    = "MEGA approaches QTA as the horizon grows."
 	vds       = "The same, with indices of 2500 steps."

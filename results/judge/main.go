@@ -114,8 +114,8 @@ func (r evidence) answers(claims []claim) []string {
 	}
 	return []string{r.reproduces(), verdicts + " Rows that begin with + are not counted.",
 		fmt.Sprintf("For %d of these claims the paper gives the size of an effect. Here it is compatible with the "+
-			"paper’s in %d, smaller in %d, larger in %d and too uncertain to say in %d. Each verdict is at 95 %%: of "+
-			"twenty, one may be chance.",
+			"paper’s in %d, smaller in %d, larger in %d and too uncertain to say in %d. Each verdict is at 95 %%, "+
+			"not corrected for looks: of twenty, one or more may be chance.",
 			n-sizes[""], sizes[asPaper], sizes[smaller], sizes[larger], sizes[unknown])}
 }
 
@@ -152,7 +152,7 @@ func (r evidence) reproduces() string {
 		if len(ratios) == 17 {
 			mazes = "the paper’s 17 mazes"
 		}
-		text := fmt.Sprintf("With the paper’s learner (%s, version %s), QTA solved %d of %s on %s. ", set,
+		text := fmt.Sprintf("With %s, the paper’s learner but for D3, D26 and D29 (version %s), QTA solved %d of %s on %s. ", set,
 			strings.Join(slices.Compact(programs), "; "), solved, words.Count(runs, "run"), mazes)
 		needed := fmt.Sprintf("%.2f times the paper’s steps (geometric mean over these mazes", math.Exp(stats.Mean(ratios)))
 		if alone > 0 {
