@@ -416,7 +416,9 @@ func (s *session) end() error {
 // fail notes a failure in the record, if it can, and adds to err what remains of the run.
 func (s *session) fail(err error) error {
 	s.record.State, s.record.Outcome.Message = Failed, words.Bare(err)
-	s.draw() // if that fails too, err is the one to report
+	if s.draw() != nil { // err is the one to report
+		s.dir.write(RecordFile, s.record.Encode())
+	}
 	return fmt.Errorf("%w; the save from step %d is kept in %s", err, s.saved, s.dir.path)
 }
 
@@ -558,8 +560,8 @@ type Run struct {
 // Open reads the newest agent of a run's directory. It changes no file.
 func Open(dir string) (*Run, error) {
 	dir = filepath.Clean(dir)
-	if filepath.Base(dir) == AgentFile {
-		return nil, words.BadInput("%s is a file of a run: name its directory, %s", dir, filepath.Dir(dir))
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil, words.BadInput("%s is a file: name a run's directory, such as %s", dir, filepath.Dir(dir))
 	}
 	r, err := load(dir)
 	if r == nil && err == nil {

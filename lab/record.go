@@ -484,8 +484,8 @@ type Collection struct {
 func Collect(dirs []string) (*Collection, error) {
 	c := &Collection{}
 	for _, dir := range dirs {
-		target, err := filepath.EvalSymlinks(dir)
-		if err != nil {
+		target, _ := filepath.EvalSymlinks(dir)
+		if _, err := os.Stat(dir); err != nil { // nor is "" the current directory
 			return nil, words.BadFile(err, "%s cannot be read: %w", dir, words.Cause(err))
 		}
 		filepath.WalkDir(target, func(path string, entry fs.DirEntry, err error) error {
@@ -506,7 +506,7 @@ func Collect(dirs []string) (*Collection, error) {
 				return filepath.SkipDir
 			case entry.IsDir() && path != target && strings.HasPrefix(entry.Name(), "."):
 				return filepath.SkipDir
-			case !entry.IsDir() && filepath.Ext(path) == ".json":
+			case !entry.IsDir() && (filepath.Ext(path) == ".json" || path == target):
 				c.read(path, path)
 			}
 			return nil

@@ -184,7 +184,8 @@ func TestCollect(t *testing.T) {
 	if diff := cmp.Diff([]string{"alone.json", "some/run"}, paths); diff != "" || len(c.Skipped) != 3 {
 		t.Errorf("skipped %v (-want +got):\n%s", c.Skipped, diff)
 	}
-	if _, err := Collect([]string{filepath.Join(dir, "nowhere")}); err == nil {
+	_, err = Collect([]string{filepath.Join(dir, "nowhere")})
+	if _, unnamed := Collect([]string{""}); err == nil || unnamed == nil {
 		t.Error("a directory that is not there is read")
 	}
 }

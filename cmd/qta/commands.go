@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -147,9 +146,7 @@ func newFlagSet(name string) *flag.FlagSet {
 // parseFlags parses args, where flags may stand anywhere, and returns the others.
 func parseFlags(flags *flag.FlagSet, args []string) (others []string, err error) {
 	for {
-		if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-			return nil, err
-		} else if err != nil {
+		if err := flags.Parse(args); err != nil {
 			return nil, words.BadInput("%w; \"qta help %s\" lists the flags", err, flags.Name())
 		}
 		if flags.NArg() == 0 {

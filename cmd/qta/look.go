@@ -38,7 +38,8 @@ func mazeCommand(flags *flag.FlagSet) func(call) error {
 	}
 }
 
-// writeOutput writes a file of a kind, such as ".svg", that the command line names.
+// writeOutput writes a file of a kind, such as ".svg", that the command line names: what
+// was there stays until all is written.
 func writeOutput(path, kind string, data []byte) error {
 	if filepath.Ext(path) != kind { // it may be a map, or a sweep
 		return words.BadInput("-o %s: want a file whose name ends in %s", path, kind)
@@ -47,8 +48,13 @@ func writeOutput(path, kind string, data []byte) error {
 	if _, err := os.Lstat(filepath.Join(dir, lab.RecordFile)); err == nil {
 		return words.BadInput("-o: %s is a run directory, whose files are its own; name another place", dir)
 	}
-	if err := os.WriteFile(path, data, 0o666); err != nil {
-		return fmt.Errorf("%s cannot be written: %w", path, words.Cause(err))
+	err := os.WriteFile(path+".tmp", data, 0o666)
+	if err == nil {
+		err = os.Rename(path+".tmp", path)
+	}
+	if err != nil {
+		os.Remove(path + ".tmp")
+		return words.BadFile(err, "-o %s cannot be written: %w; name another place", path, words.Cause(err))
 	}
 	return nil
 }

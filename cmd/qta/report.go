@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
@@ -74,12 +75,11 @@ func reached(r *lab.Record) string {
 }
 
 func reportCommand(flags *flag.FlagSet) func(call) error {
-	out := flags.String("o", "", "write the report to `PATH` (default report.html or report.csv)")
-	format := flags.String("format", "html", "write the `KIND` html (a page) or csv (a table of the runs)")
+	out := flags.String("o", "report.html", "write the `FILE`: a page, or a table of the runs if its name ends in .csv")
 	return func(in call) error {
-		write := map[string]func(*report.Report) []byte{"html": (*report.Report).HTML, "csv": (*report.Report).CSV}[*format]
-		if write == nil {
-			return words.BadInput("-format %q: want html or csv", *format)
+		kind, write := ".html", (*report.Report).HTML
+		if filepath.Ext(*out) == ".csv" {
+			kind, write = ".csv", (*report.Report).CSV
 		}
 		c, err := lab.Collect(in.args)
 		if err != nil {
@@ -93,11 +93,10 @@ func reportCommand(flags *flag.FlagSet) func(call) error {
 		if len(r.Runs) == 0 {
 			return words.BadInput("there is no run in %s; %s", dirs, left)
 		}
-		path := cmp.Or(*out, "report."+*format)
-		if err := writeOutput(path, "."+*format, []byte(words.Text(string(write(r))))); err != nil {
+		if err := writeOutput(*out, kind, []byte(words.Text(string(write(r))))); err != nil {
 			return err
 		}
-		fmt.Fprintf(in.out, "%s in %s; %s. The report is %s.\n", words.Count(len(r.Runs), "run"), dirs, left, path)
+		fmt.Fprintf(in.out, "%s in %s; %s. The report is %s.\n", words.Count(len(r.Runs), "run"), dirs, left, *out)
 		return nil
 	}
 }

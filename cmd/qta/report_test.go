@@ -23,7 +23,7 @@ func TestReportCommand(t *testing.T) {
 	}
 	for _, test := range []struct{ args, out, file, begins string }{
 		{"", "report.html", "report.html", "<!DOCTYPE html>"},
-		{"-format csv", "report.csv", "report.csv", "directory,setting,maze,"},
+		{"-o report.csv", "report.csv", "report.csv", "directory,setting,maze,"},
 		{"-o runs/page.html", "runs/page.html", "runs/page.html", "<!DOCTYPE html>"},
 		{"-o runs/page.html", "runs/page.html", "runs/page.html", "<!DOCTYPE html>"},
 	} {
@@ -97,7 +97,7 @@ func TestNames(t *testing.T) {
 		r.Run.Environment = name
 		roomtest.Write(t, filepath.Join("foreign", fmt.Sprintf("%q.json", name)), string(r.Encode()))
 	}
-	for _, line := range []string{"status runs foreign", "eval runs/" + odd, "report runs foreign", "report runs -format csv"} {
+	for _, line := range []string{"status runs foreign", "eval runs/" + odd, "report runs foreign", "report runs -o report.csv"} {
 		texts = append(texts, mustRun(t, line))
 	}
 	out := strings.Join(append(texts, roomtest.Read(t, "report.html"), roomtest.Read(t, "report.csv")), "")

@@ -160,13 +160,8 @@ func newCell(line int, flags []string, out string) (c cell, err error) {
 		return c, err
 	}
 	name := filepath.Clean(cmp.Or(f.out, filepath.Base(o.Dir)))
-	if !filepath.IsLocal(name) || name == "." {
-		return c, words.BadInput("-out %q: want a directory inside the one that -out of qta sweep names", f.out)
-	}
-	for part := range strings.SplitSeq(name, string(filepath.Separator)) {
-		if most := 255; len(part) > most {
-			return c, words.BadInput("its directory's name has %d bytes, allowed are %d; name one with -out", len(part), most)
-		}
+	if name != filepath.Base(name) || !filepath.IsLocal(name) || name == "." || len(name) > 255 {
+		return c, words.BadInput("-out %q: want the name of a directory in the sweep's, of at most 255 bytes", name)
 	}
 	f.out = filepath.Join(out, name)
 	return cell{f, line, name, o.Identity(lab.Maze(maze))}, nil
@@ -182,7 +177,9 @@ func listCells(cells []cell, w io.Writer) error {
 			state, left = "done", 0
 		} else if r != nil && c.holds(r) {
 			r.Path = c.out
-			state, _ = status(r)
+			if state, _ = status(r); state == "done" { // by other limits, or with a damaged agent
+				state = "ended otherwise"
+			}
 			if r.State != lab.Failed { // whose save may be older
 				left = max(0, left-r.Outcome.Steps)
 			}

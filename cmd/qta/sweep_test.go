@@ -24,7 +24,7 @@ import (
 
 func TestParseSweep(t *testing.T) {
 	cells, err := parseSweep("# two\n\n-maze 1U5 -seed 7-8 -stop never -steps 2000 -set Batch=64\n"+
-		"  -maze 4x5 -threads 03 -seed 010 -out sub/x # other\n", "here")
+		"  -maze 4x5 -threads 03 -seed 010 -out x # other\n", "here")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestParseSweep(t *testing.T) {
 		got = append(got, fmt.Sprintln(c.line, c.out, c.id.Environment, c.id.Seed, *c.steps, c.stop, *c.threads))
 	}
 	want := []string{"3 here/1U5-quick-Batch=64-7 1U5 7 2000 never 1\n", "3 here/1U5-quick-Batch=64-8 1U5 8 2000 never 1\n",
-		"4 here/sub/x 4x5 10 150000 solved 3\n"}
+		"4 here/x 4x5 10 150000 solved 3\n"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -49,9 +49,10 @@ func TestParseSweep(t *testing.T) {
 		{"-sede 4\n", "line 1: flag provided but not defined: -sede"},
 		{"-seed 1 4x5\n", `line 1: "4x5" is not a flag of qta train`},
 		{"-h\n", "line 1: flag: help requested"},
-		{"-out ../x\n", `line 1: -out "../x": want a directory inside the one`},
-		{"-out " + strings.Repeat("x", 256) + "\n", "line 1: its directory's name has 256 bytes, allowed are 255; "},
-		{"-out .\n", `line 1: -out ".": want a directory inside`},
+		{"-out ../x\n", `line 1: -out "../x": want the name of a directory in the sweep's`},
+		{"-out " + strings.Repeat("x", 256) + "\n", `xx": want the name of a directory in the sweep's, of at most 255 bytes`},
+		{"-out .\n", `line 1: -out ".": want the name of a directory`},
+		{"-out a/b\n", `line 1: -out "a/b": want the name of a directory`},
 		{"-set Batch=-1\n", "line 1: -set Batch=-1: "},
 		{"-maze 1U5\n-steps 500\n", "line 2: with evaluations every 1000 steps and a budget of 500 "},
 		{"-seed 7-3\n", "line 1: -seed 7-3: want the first and the last of at most 1000 seeds"},
@@ -167,7 +168,7 @@ func TestSweep(t *testing.T) {
 	tinySweep(t, "more.txt", 4, "-steps 1000") // of which nothing is begun
 	has(t, mustRun(t, "sweep s.txt -dry-run -out runs"), "2     seed3      done   0\n")
 	has(t, mustRun(t, "sweep more.txt -dry-run -out runs"),
-		"2     seed3      done   950\n", "3     seed4      to do  1000\n")
+		"2     seed3      ended otherwise  950\n", "3     seed4      to do            1000\n")
 	if _, err := os.Stat("runs/seed4"); err == nil {
 		t.Error("a dry run has begun a run")
 	}

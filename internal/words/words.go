@@ -58,11 +58,11 @@ func ReadFile(path string, most int64) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// Cause returns what is behind an error of a file operation, whose path the
+// Cause returns what is behind an error of a file operation, whose paths the
 // caller names.
 func Cause(err error) error {
-	if p, ok := errors.AsType[*os.PathError](err); ok {
-		return p.Err
+	if cause, ok := errors.AsType[syscall.Errno](err); ok {
+		return cause
 	}
 	return err
 }
