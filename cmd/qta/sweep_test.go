@@ -50,7 +50,7 @@ func TestParseSweep(t *testing.T) {
 		{"-seed 1 4x5\n", `line 1: "4x5" is not a flag of qta train`},
 		{"-h\n", "line 1: flag: help requested"},
 		{"-out ../x\n", `line 1: -out "../x": want the name of a directory in the sweep's`},
-		{"-out " + strings.Repeat("x", 256) + "\n", `xx": want the name of a directory in the sweep's, of at most 255 bytes`},
+		{"-out " + strings.Repeat("x", 256) + "\n", `line 1: -out "xxx`},
 		{"-out .\n", `line 1: -out ".": want the name of a directory`},
 		{"-out a/b\n", `line 1: -out "a/b": want the name of a directory`},
 		{"-set Batch=-1\n", "line 1: -set Batch=-1: "},
