@@ -236,9 +236,10 @@ func TestCheckpointDamage(t *testing.T) {
 	for _, kind := range []struct {
 		magic       string
 		data, other []byte
-		critics     string // in data
+		shape       string // in data
 		load        func([]byte) error
-	}{{agentMagic, agent, ensemble, `"Critics":2`, a.UnmarshalBinary}, {ensembleMagic, ensemble, agent, `"Critics":3`, u.UnmarshalBinary}} {
+	}{{agentMagic, agent, ensemble, `"HiddenSize":1,"HiddenLayers":1,"Critics":2`, a.UnmarshalBinary},
+		{ensembleMagic, ensemble, agent, `"HiddenSize":3,"HiddenLayers":1,"Critics":3`, u.UnmarshalBinary}} {
 		refuse := func(name string, data []byte, want string) {
 			t.Helper()
 			err := kind.load(data)
@@ -274,11 +275,11 @@ func TestCheckpointDamage(t *testing.T) {
 		}
 		refuse("an unknown field", resealed(`"Seed"`, `"Sead"`), `its header: json: unknown field "Sead"`)
 		refuse("a bad parameter", resealed(`"Batch":16`, `"Batch":00`), "its header")
-		refuse("other networks", resealed(kind.critics, `"Critics":4`), "its state: ")
+		refuse("other networks", resealed(kind.shape, kind.shape[:len(kind.shape)-1]+"4"), "its state: ")
+		const rest = `,"Batch":16,"Discount":0`
+		refuse("large networks", resealed(kind.shape+rest+".99", strings.Replace(kind.shape, ":", ":409", 1)+rest), "its state is shorter than its header says")
 		refuse("a long header", resealed(string(kind.data[24:32]), string(binary.LittleEndian.AppendUint64(nil, 1<<40))), "it is shorter than its header")
 		if kind.magic == agentMagic {
-			const rest = `,"HiddenLayers":1,"Critics":2,"Batch":16,"Discount":0`
-			refuse("large networks", resealed(`"HiddenSize":1`+rest+".99", `"HiddenSize":4096`+rest), "its state is shorter than its header says")
 			refuse("a large attachment", resealed(`"Own":false,"Attachment":0`, `"Attachment":99999999     `), "its state is shorter than its header says")
 			refuse("many evaluations", resealed(`"Evaluations":2,"Own":false`, `"Evaluations":999          `), "its state is shorter than its header says")
 			refuse("more steps", resealed(`"Step":15`, `"Step":99`), "its state is shorter than its header says")

@@ -222,13 +222,13 @@ func TestCheckEnvUnits(t *testing.T) {
 		offset, scale, near float64
 		want                string
 	}{
-		{30, 1, 0.05, ""},
-		{0, 0.003, 0.05, ""},
-		{-3, 100, 0.05, ""},
-		{1000, 1, 0.05, "observation 0 lies between 1000 and 1000.9"},
-		{-1e11, 1, 0.05, "observation 0 lies between -1e+11 and "},
-		{0, 1e-6, 0.05, "observation 0 lies between 0 and 9.5"},
-		{0, 1e6, 0.05, "observation 0 lies between 0 and 958473.8"},
+		{49, 1, 0.05, ""}, // on both sides of each bound
+		{0, 0.0021, 0.05, ""},
+		{1000, 199, 0.05, ""},
+		{51, 1, 0.05, "observation 0 lies between 51 and 51.9"},
+		{-1100, 105, 0.05, "observation 0 lies between -1100 and -999.3"},
+		{0, 0.0018, 0.05, "observation 0 lies between 0 and 0.0017"},
+		{0, 215, 0.05, "observation 0 lies between 0 and 206.07"},
 		{0, 1, 2, "all of 408 states reach their goals"},
 		{0, 1, 1e-3, ""},
 		{0, 1, 1e-5, "Reward is -1 wherever component 0 of the goal is missed by 5.4e-05"},

@@ -29,7 +29,7 @@ func TestPick(t *testing.T) {
 // first goal of an episode and of later ones, also of more than are asked about at once.
 func TestSelection(t *testing.T) {
 	for _, changes := range []string{
-		"", "Learner=authors", "Candidates=1000", "Uncertainty=bootstrap", "Uncertainty=ensemble",
+		"", "Learner=authors", "Candidates=1000", "Uncertainty=bootstrap", "Uncertainty=ensemble", "Uncertainty=q",
 	} {
 		p := tiny(Paper(), "Batch=7 EnsembleActions=3 NormalizerClip=100 "+changes)
 		a, _ := walked(t, p, 2*askedRows+27)
@@ -52,6 +52,13 @@ func TestSelection(t *testing.T) {
 				state, goal := a.replay.observation.at(c), a.replay.achieved.at(c)
 				if first && p.Learner == "authors" {
 					state = a.observation
+				}
+				if p.Uncertainty == "q" { // about the candidate as a goal from where the agent is
+					action := twinAct(a.policy.net.vector(), a.observation, goal)
+					want[k] = twinSampleDeviation(each(a.pun.critics, func(c *critic) float64 {
+						return twinValue(c.q.vector(), a.observation, goal, action)
+					}))
+					continue
 				}
 				for j := range d {
 					x := slices.Concat(state, goal, actions[j])

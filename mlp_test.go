@@ -97,9 +97,7 @@ func twinLossOfBatch(h heads, critic vectorNet, head *vectorLayer, b *batch, i i
 		if head == nil {
 			_, q := twinForward(critic, x)
 			loss = math.Pow(q[0]-float64(y[k]), 2)
-			if w != nil {
-				weight = float64(w[k])
-			}
+			weight = float64(w[k])
 		} else {
 			p, s := twinPrediction(critic, *head, x), float64s(b.sNext.row(k))
 			for c := range s {
@@ -111,7 +109,7 @@ func twinLossOfBatch(h heads, critic vectorNet, head *vectorLayer, b *batch, i i
 			if len(p) > len(s) {
 				loss = twinGaussian(p, s)
 			}
-			if b.transitions != nil && !headLearns(h, i, b.transitions[k]) {
+			if !headLearns(h, i, b.transitions[k]) {
 				weight = 0
 			}
 		}
@@ -136,36 +134,28 @@ func prioritiesOf(a *Agent) *prioritizedSampler {
 }
 
 func learnerOf(a *Agent) learner {
-	for l := a.learner; ; {
-		switch inner := l.(type) {
-		case *average:
-			l = inner.learner
-		case scheduled:
-			l = inner.learner
-		default:
-			return l
-		}
+	if m, ok := once(a).(*average); ok {
+		return m.learner
 	}
+	return once(a)
 }
 
 func averageOf(a *Agent) []*critic {
-	l := a.learner
-	if s, ok := l.(scheduled); ok {
-		l = s.learner
-	}
-	if m, ok := l.(*average); ok {
+	if m, ok := once(a).(*average); ok {
 		return m.critics
 	}
 	return nil
 }
 
-// update makes one update, whenever it is due.
-func (a *Agent) update() error {
+// once returns what makes one update, whenever it is due, and update makes it.
+func once(a *Agent) learner {
 	if s, ok := a.learner.(scheduled); ok {
-		return s.learner.update(a)
+		return s.learner
 	}
-	return a.learner.update(a)
+	return a.learner
 }
+
+func (a *Agent) update() error { return once(a).update(a) }
 
 // twinParams returns a layer's parameters in the order in which the package
 // keeps them: weights by rows, then biases.

@@ -75,13 +75,9 @@ func withHeader(data []byte, change func(header string) string) []byte {
 }
 
 // TestPython has testdata/networks.py read the networks, and do what the package
-// does, where there is a Python with NumPy.
+// does.
 func TestPython(t *testing.T) {
-	pythons := []string{"python3", "/usr/bin/python3"}
-	k := slices.IndexFunc(pythons, func(python string) bool { return exec.Command(python, "-c", "import numpy").Run() == nil })
-	if k < 0 {
-		t.Skip("needs a python3 that has NumPy, such as Debian's python3-numpy")
-	}
+	python := program(t, "python3")
 	equal := func(what string, got []float32, want []float64) {
 		t.Helper()
 		within(t, what, got, want, func(e float64) float64 { return 1e-5 * (1 + math.Abs(e)) })
@@ -92,7 +88,7 @@ func TestPython(t *testing.T) {
 		a := agentAfter(t, p, 40)
 		file := filepath.Join(t.TempDir(), "agent.safetensors")
 		writeFile(t, file, networksOf(t, a))
-		const n, seed = 50, 11
+		const n, seed = 10, 11
 		drawn := newStream(seed, forSurvey)
 		var d [][]float64
 		for range p.UncertaintyActions {
@@ -107,7 +103,7 @@ func TestPython(t *testing.T) {
 			Actions             [][]float64
 			Values, Uncertainty []float64
 		}
-		cmd := exec.Command(pythons[k], "testdata/networks.py", file)
+		cmd := exec.Command(python, "testdata/networks.py", file)
 		cmd.Stdin = bytes.NewReader(toJSON(map[string]any{"observations": observations, "goals": goals, "actions": actions}))
 		text, err := cmd.CombinedOutput()
 		if err == nil {

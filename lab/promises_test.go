@@ -324,8 +324,9 @@ func TestLock(t *testing.T) {
 		}
 	}
 	train(t, o)
-	if InUse(dir) {
-		t.Error("it is used after its end")
+	f, err := os.Open(filepath.Join(dir, LockFile)) // as another who looks does
+	if err = errors.Join(err, tryLock(f, false)); err != nil || InUse(dir) {
+		t.Errorf("it is used after its end, or two cannot look: %v", err)
 	}
 }
 
@@ -406,6 +407,9 @@ func TestWithoutDrawing(t *testing.T) {
 	}
 	o := tinyRun(filepath.Join(t.TempDir(), "run"))
 	has(t, fmt.Sprint(Train(t.Context(), nowhere{m.Env()}, nowhere{m.Env()}, o)), "Place gives")
+	if (&Sketch{}).check() == nil || (&Sketch{1, 1, []Shape{{}}}).check() == nil {
+		t.Error("a sketch without a size, or one of a shape without points, can be drawn")
+	}
 }
 
 // nowhere is an environment whose goals lie nowhere in its sketch.

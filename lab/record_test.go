@@ -50,16 +50,10 @@ func TestRecord(t *testing.T) {
 	if diff := cmp.Diff(log, string(logTable(r.Run, r.Curve[1:]))); diff != "" {
 		t.Errorf("log.csv (-want +got):\n%s", diff)
 	}
-	for changes, unit := range map[string]string{"": "cell^2", "Learner=authors": "cell", "Uncertainty=ensemble": ""} {
+	for _, test := range [][3]string{{"Learner", "paper", "cell^2"}, {"Learner", "authors", "cell"}, {"Uncertainty", "ensemble", ""}} {
 		id := r.Run
-		for change := range strings.FieldsSeq(changes) {
-			name, value, _ := strings.Cut(change, "=")
-			if err := id.Params.Set(name, value); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if got := id.lossUnit(); got != unit {
-			t.Errorf("with %q the predictive loss is in %q, want %q", changes, got, unit)
+		if err := id.Params.Set(test[0], test[1]); err != nil || id.lossUnit() != test[2] {
+			t.Errorf("%v: the predictive loss is in %q, error %v", test, id.lossUnit(), err)
 		}
 	}
 	few := *r
@@ -106,6 +100,9 @@ func TestRecord(t *testing.T) {
 		"eval_every is 0":               {`"eval_every": 1000`, `"eval_every": 0`},
 		"qta: maze: ":                   {"#.S", "#.."},
 		"its format is 3":               {`"format": 2`, `"format": 3`},
+		"curve: the columns are ":       {`"success"`, `"succes"`},
+		"curve: row 2 has ":             {"[2000,", "[1000,"},
+		"curve: row 1 has ":             {"[1000,0.5,", "[1000,1.5,"},
 		`only qta 0.0.1, which wrote it, can read it: json: unknown field "Size"`: {
 			`"version": "` + qta.Version, `"version": "0.0.1`, `"HiddenSize"`, `"Size"`},
 	} {
@@ -172,14 +169,14 @@ func TestCollect(t *testing.T) {
 	if err := os.Symlink(run, filepath.Join(dir, "linked")); err != nil {
 		t.Skip("this file system makes no links: ", err)
 	}
-	c, err := Collect([]string{dir})
+	t.Chdir(dir)
+	c, err := Collect([]string{"."}) // whose name begins as one that is hidden
 	if err != nil {
 		t.Fatal(err)
 	}
 	var paths []string
 	for _, r := range c.Runs {
-		rel, _ := filepath.Rel(dir, r.Path)
-		paths = append(paths, rel)
+		paths = append(paths, r.Path)
 	}
 	if diff := cmp.Diff([]string{"alone.json", "some/run"}, paths); diff != "" || len(c.Skipped) != 3 {
 		t.Errorf("skipped %v (-want +got):\n%s", c.Skipped, diff)

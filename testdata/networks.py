@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Answer what an agent is asked, from its networks alone, in NumPy and float64.
+"""Answer what an agent is asked, from its networks alone, in float64.
 
     python3 networks.py agent.safetensors < questions.json > answers.json
 
@@ -8,14 +8,15 @@ are {"observations", "goals", "actions"}: a row of each for every question, and 
 rows of actions for every question. Answers are {"actions", "values",
 "uncertainty"}: what the policy does there; the mean over the critics of its value;
 and Equation 5 with the d actions. Nothing here is taken from the Go code but the
-layout of the file. It needs NumPy, such as Debian's python3-numpy.
+layout of the file. It needs Python's standard library alone.
 """
 
 import json
+import math
 import pathlib
+import statistics
+import struct
 import sys
-
-import numpy as np
 
 
 class Networks:
@@ -28,57 +29,55 @@ class Networks:
         self.parameters = json.loads(metadata["parameters"])
         self.tensors = {}
         for name, t in header.items():
-            first, last = (begin + offset for offset in t["data_offsets"])
-            assert t["dtype"] == "F32", name
-            self.tensors[name] = np.frombuffer(data[first:last], "<f4").reshape(t["shape"]).astype(float)
+            first, last = t["data_offsets"]
+            assert t["dtype"] == "F32" and last - first == 4 * math.prod(t["shape"]), name
+            self.tensors[name] = struct.unpack_from(f"<{(last - first) // 4}f", data, begin + first)
 
     def linear(self, name, x):
-        return x @ self.tensors[name + ".weight"].T + self.tensors[name + ".bias"]
+        weight, n = self.tensors[name + ".weight"], len(x)
+        return [b + sum(w * v for w, v in zip(weight[k * n:(k + 1) * n], x))
+                for k, b in enumerate(self.tensors[name + ".bias"])]
 
     def latent(self, name, x):
         """The last hidden layer's output."""
         for layer in range(self.parameters["HiddenLayers"]):
-            x = np.maximum(self.linear(f"{name}.{layer}", x), 0)
+            x = [max(v, 0) for v in self.linear(f"{name}.{layer}", x)]
         return x
 
     def final(self, name, x):
         return self.linear(f"{name}.{self.parameters['HiddenLayers']}", self.latent(name, x))
 
-    def normalize(self, observations, goals):
-        z = self.inputs
-        x = (np.concatenate([observations, goals], axis=1) - z["mean"]) * z["scale"]
-        return np.clip(x, -z["clip"], z["clip"])
+    def normalize(self, observation, goal):
+        clip, rows = self.inputs["clip"], zip(observation + goal, self.inputs["mean"], self.inputs["scale"])
+        return [max(-clip, min((v - mean) * scale, clip)) for v, mean, scale in rows]
 
     def act(self, sg):
-        return np.tanh(self.final("policy", sg))
+        return [math.tanh(v) for v in self.final("policy", sg)]
 
     def critics(self):
         return range(self.parameters["Critics"])
 
-    def value(self, sg, actions):
-        x = np.concatenate([sg, actions], axis=1)
-        return np.mean([self.final(f"critic.{i}", x)[:, 0] for i in self.critics()], axis=0)
+    def value(self, sg, action):
+        return statistics.fmean(self.final(f"critic.{i}", sg + action)[0] for i in self.critics())
 
-    def deviation(self, sg, actions):
+    def deviation(self, sg, action):
         """How far the heads are apart: over them, then over the prediction."""
-        x = np.concatenate([sg, actions], axis=1)
-        predictions = [self.linear(f"head.{i}", self.latent(f"critic.{i}", x)) for i in self.critics()]
-        return np.std(predictions, axis=0, ddof=1).mean(axis=1)
+        predictions = [self.linear(f"head.{i}", self.latent(f"critic.{i}", sg + action)) for i in self.critics()]
+        return statistics.fmean(map(statistics.stdev, zip(*predictions)))
 
     def uncertainty(self, sg, actions):
-        """Equation 5; actions is questions by d by components."""
-        return np.mean([self.deviation(sg, actions[:, j]) for j in range(actions.shape[1])], axis=0)
+        """Equation 5; actions is d by components."""
+        return statistics.fmean(self.deviation(sg, action) for action in actions)
 
 
 def main():
-    networks = Networks(sys.argv[1])
-    questions = {key: np.array(value, dtype=float) for key, value in json.load(sys.stdin).items()}
-    sg = networks.normalize(questions["observations"], questions["goals"])
-    actions = networks.act(sg)
+    networks, questions = Networks(sys.argv[1]), json.load(sys.stdin)
+    asked = list(map(networks.normalize, questions["observations"], questions["goals"]))
+    actions = list(map(networks.act, asked))
     json.dump({
-        "actions": actions.tolist(),
-        "values": networks.value(sg, actions).tolist(),
-        "uncertainty": networks.uncertainty(sg, questions["actions"]).tolist(),
+        "actions": actions,
+        "values": list(map(networks.value, asked, actions)),
+        "uncertainty": list(map(networks.uncertainty, asked, questions["actions"])),
     }, sys.stdout)
 
 

@@ -94,6 +94,8 @@ func TestJudge(t *testing.T) {
 		": 1 with noise, 1 without (quick); 8x5": { // of one version
 			older(madeup.On(paper.QTA, []float64{0, 1})), older(madeup.On(paper.Noise1, []float64{0, 1})),
 			solved("Q QTA 8x5 10 11")[0]},
+		": 1 with noise, 2 without (quick); 8x5": {madeup.On(paper.Noise1, []float64{0, 1}),
+			madeup.On(paper.QTA, []float64{0, 1}, []float64{0, 1}), older(madeup.On(paper.QTA, []float64{0, 1}))},
 		"No run here has": solved("C QTA 3x5 4, C QTA 6U5 9"),
 		"mean 1.5 | undecided (it would take more runs) | growth of the mean value: 2 QTA (paper); 12x5 |": {
 			madeup.Growing("12x5", 1, 2)},
@@ -186,6 +188,8 @@ func TestSteps(t *testing.T) {
 			"holds; size unknown | 1.58 (1.31 to 1.90) | 1.77 (1.45 to 2.17) | 3 deep ensembles (paper), 2 QTA (paper); 6x5"},
 		{"the paper's, and not half of it", ensembles, "Q QTA 6x5 20 21 20 21, Q ensembles 6x5 35 36 35 36",
 			"holds; size compatible with the paper’s | 1.73 (1.66 to 1.81)"},
+		{"a bound like the paper's", ensembles, "Q QTA 6x5 20 21 20 21, Q ensembles 6x5 35 36 35 -36",
+			"holds; size unknown | ≥ 1.73 (1.66 to 1.81)"},
 		{"competitive", first, "C QTA 1U5 20 21 22 20 21 22, vds own 1U5 30 31", "holds | 1.45 (1.36 to 1.56)"},
 		{"not competitive", first, "C QTA 1U5 20 21 22 20 21 22, vds own 1U5 60 61",
 			"contradicted | 2.88 (2.75 to 3.02) | the runs exclude less than 2"},
@@ -227,7 +231,7 @@ func TestSteps(t *testing.T) {
 		{"both unsolved", ensembles, "Q QTA 6x5 20 -21, Q ensembles 6x5 -60 61",
 			"undecided; size unknown | 2.95 (2.38 to 3.66) | runs are unsolved on both sides"},
 		{"other learners", ensembles, "Q QTA 6x5 20 21, C ensembles 6x5 60 61", ""},
-		{"C beside a comparison on Q", ensembles, "Q QTA 6x5 20 21, Q ensembles 6x5 32 33, C QTA 6x5 20 21 22 20 21 22",
+		{"C beside a comparison on Q", ensembles, "Q QTA 6x5 20 21, Q ensembles 6x5 32 33, C QTA 6x5 20 21 22 20 21 22, C ensembles 6x5 60 61",
 			"holds; size unknown | 1.59 (1.37 to 1.84)"},
 		{"five of C, and Q", mega, "C QTA 4x5 20 21 22 20 21, Q QTA 4x5 10 11, mega own 4x5 60 61",
 			"holds; size larger | 5.77 (3.37 to 9.88) | 3.81 (3.47 to 4.17) | 2 MEGA (mega), 2 QTA (quick); 4x5"},
