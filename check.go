@@ -1,6 +1,7 @@
 package qta
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,7 +51,8 @@ type Comparison struct {
 func Check(fsys fs.FS) ([]CheckResult, error) {
 	names, _ := fs.Glob(fsys, "*.json")
 	if len(names) == 0 {
-		return nil, errors.New("qta: vectors: no file matches *.json")
+		_, err := fs.ReadDir(fsys, ".")
+		return nil, fmt.Errorf("qta: vectors: %w", cmp.Or(err, errors.New("no file matches *.json")))
 	}
 	var results []CheckResult
 	for _, name := range names {

@@ -265,7 +265,7 @@ func TestCheckErrors(t *testing.T) {
 			t.Errorf("%s for %s: error %v, want one of x.json with %q", test.new, test.old, err, test.want)
 		}
 	}
-	if _, err := Check(os.DirFS("testdata/nowhere")); err == nil || !strings.Contains(err.Error(), "no file matches *.json") {
+	if _, err := Check(os.DirFS("internal")); err == nil || !strings.Contains(err.Error(), "no file matches *.json") {
 		t.Errorf("a folder without vectors: error %v", err)
 	}
 }

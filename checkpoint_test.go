@@ -297,29 +297,36 @@ func TestCheckpointDamage(t *testing.T) {
 }
 
 // FuzzCheckpoint decodes arbitrary contents under the right checksum: an error on
-// one line, or an agent that can be saved and loaded again, and no more memory than
+// one line, or an agent or a PUN that can be saved and loaded again, and no more memory than
 // the length calls for.
 func FuzzCheckpoint(f *testing.F) {
 	for _, changes := range []string{"", "Uncertainty=ensemble", "Curriculum=mega Replay=per", "Curriculum=her Critics=1"} {
 		data := marshal(f, agentAfter(f, with(leastParams(), changes), 9))
 		f.Add(data[:len(data)-sha256.Size])
 	}
+	data := marshal(f, learnedPUN(f, 2, 7))
+	f.Add(data[:len(data)-sha256.Size])
 	f.Fuzz(func(t *testing.T, content []byte) {
 		sum := sha256.Sum256(content)
-		a, err := new(Agent), error(nil)
-		got := allocated(func() { err = a.UnmarshalBinary(append(slices.Clone(content), sum[:]...)) })
-		if most := uint64(1<<20 + 100*len(content)); got > most {
-			t.Errorf("decoding %d bytes allocates %d, want at most %d", len(content), got, most)
-		}
-		if err != nil {
-			if !strings.HasPrefix(err.Error(), "qta: ") || strings.Contains(err.Error(), "\n") {
-				t.Errorf("error %q", err)
+		for _, x := range []interface {
+			encoding.BinaryMarshaler
+			encoding.BinaryUnmarshaler
+		}{new(Agent), new(PUN)} {
+			var err error
+			got := allocated(func() { err = x.UnmarshalBinary(append(slices.Clone(content), sum[:]...)) })
+			if most := uint64(1<<20 + 100*len(content)); got > most {
+				t.Errorf("decoding %d bytes allocates %d, want at most %d", len(content), got, most)
 			}
-			return
-		}
-		again, err := a.MarshalBinary()
-		if err = errors.Join(err, new(Agent).UnmarshalBinary(again)); err != nil {
-			t.Errorf("what was decoded and encoded is not decoded: %v", err)
+			if err != nil {
+				if !strings.HasPrefix(err.Error(), "qta: ") || strings.Contains(err.Error(), "\n") {
+					t.Errorf("error %q", err)
+				}
+				continue
+			}
+			again, err := x.MarshalBinary()
+			if err = errors.Join(err, x.UnmarshalBinary(again)); err != nil {
+				t.Errorf("what was decoded and encoded is not decoded: %v", err)
+			}
 		}
 	})
 }
