@@ -252,7 +252,7 @@ type adam struct {
 
 	params, gradient []float32
 
-	decay float64 // times the parameters, added to the gradient; 0 in the paper
+	decay float64 // times the parameters, added to the gradient: for departures
 
 	c adamCoefficients // of the step under way, for do
 }
