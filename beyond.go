@@ -81,8 +81,8 @@ func (c practice) goal(a *Agent, first bool) ([]float64, error) {
 // the first 1/(1-ρ) updates, and Equation 3 from there on.
 //
 // Differs D4: section 3.2 asks the ensemble as it is, whose heads disagree longer
-// about a corner that they see often than about a new place (results/README.md, on
-// 15x5).
+// about a corner that they see often than about a new place (on 15x5: results/screen.md
+// of commit 55f9532).
 type average struct {
 	learner
 	*ensemble

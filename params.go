@@ -218,7 +218,7 @@ func Beyond() Params {
 	p.RandomActionHeld = 0.5
 	p.FirstGoalDesired = 0.5
 	p.UpdatesPerStep = 2
-	p.Candidates = 1000 // enough for all the paper's mazes
+	p.Candidates = 1000 // enough with these (results/README.md)
 	return p
 }
 
