@@ -52,7 +52,7 @@ func Check(fsys fs.FS) ([]CheckResult, error) {
 	names, _ := fs.Glob(fsys, "*.json")
 	if len(names) == 0 {
 		_, err := fs.ReadDir(fsys, ".")
-		return nil, fmt.Errorf("qta: vectors: %w", cmp.Or(err, errors.New("no file matches *.json")))
+		return nil, fmt.Errorf("qta: vectors: %w", cmp.Or(errors.Unwrap(err), errors.New("no file matches *.json")))
 	}
 	var results []CheckResult
 	for _, name := range names {

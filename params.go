@@ -22,7 +22,7 @@ type Params struct {
 	Baselines
 }
 
-// Algorithm is what [Paper] needs, of the appendix's table, the text, or neither.
+// Algorithm is what [Paper] needs, from the appendix's table, the text or neither.
 type Algorithm struct {
 	// Units of each hidden layer.
 	HiddenSize int `source:"Table: network hidden size" range:"[1,4096]"`

@@ -108,9 +108,9 @@ func PredictiveLoss(dp, p, s []float32, width int) float64 {
 	return sum / float64(len(p)/width)
 }
 
-// HeadDeviation sets u, of B values, to the disagreement of the G predictive
-// heads, each B rows of at least width components: the sample standard deviation
-// over the heads, then the mean over the first width components, in their unit. With one head it is 0.
+// HeadDeviation sets u, of B values, to the disagreement of the G predictive heads, each B
+// rows of at least width components: the sample standard deviation over the heads, then
+// the mean over the first width components, in their unit. With one head it is 0.
 //
 // It is part of QTA, Equation 5.
 //

@@ -420,7 +420,7 @@ type Evaluation struct {
 	Step           int     // environment steps taken
 	Success        float64 // fraction of rollouts at the goal after their last step
 	CriticLoss     float64 // Equation 2, mean over the critics, in squared rewards
-	PredictiveLoss float64 // Equation 4, in squared units of s, or what Learner and Uncertainty have, mean over the heads
+	PredictiveLoss float64 // Equation 4, in squared units of s, or what Learner and Uncertainty have instead, mean over the heads
 	ActorLoss      float64 // in rewards
 	GoalsSet       int     // goals chosen so far
 	GoalsReached   int     // of these, reached

@@ -486,7 +486,7 @@ func Collect(dirs []string) (*Collection, error) {
 	for _, dir := range dirs {
 		target, _ := filepath.EvalSymlinks(dir)
 		if _, err := os.Stat(dir); err != nil { // nor is "" the current directory
-			return nil, words.BadFile(err, "%s cannot be read: %w", dir, words.Cause(err))
+			return nil, words.BadFile(err, "%s cannot be read: %w", cmp.Or(dir, `""`), words.Cause(err))
 		}
 		filepath.WalkDir(target, func(path string, entry fs.DirEntry, err error) error {
 			record := filepath.Join(path, RecordFile)

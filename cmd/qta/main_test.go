@@ -70,6 +70,7 @@ func TestBadInput(t *testing.T) {
 		{"status none", "none cannot be read: "},
 		{"report s.txt", "there is no run in s.txt"},
 		{"report empty", "there is no run in empty"},
+		{"check -vectors nowhere", "-vectors nowhere: no such file"},
 	}
 	t.Chdir(t.TempDir())
 	roomtest.Write(t, "utf16.txt", "\xff\xfeS\x00G\x00")
