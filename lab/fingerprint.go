@@ -36,9 +36,9 @@ func fingerprint(env qta.Env, steps int) (f Fingerprint) {
 	return f
 }
 
-// difference says where here differs from f, or returns "", also if one of them is
-// not known.
-func (f Fingerprint) difference(here Fingerprint) string {
+// Difference says where here differs from f by more than rounding. It returns "" if it
+// does not, or if one of the two is not known.
+func (f Fingerprint) Difference(here Fingerprint) string {
 	for t := range min(len(f), len(here)) {
 		for i := range min(len(f[t]), len(here[t])) {
 			if x, y := f[t][i], here[t][i]; !(math.Abs(x-y) <= 1e-9+float64(1e-6*math.Abs(x))) {
@@ -67,10 +67,10 @@ func disagreement(training, evaluation qta.Env, horizon int) string {
 			}
 		}
 	}
-	if there[:min(1, len(there))].difference(here) != "" {
+	if there[:min(1, len(there))].Difference(here) != "" {
 		return "" // training may have other starts and goals
 	}
-	return there.difference(here)
+	return there.Difference(here)
 }
 
 // rewards counts for 64 goals, achieved throughout a run, how many of those achieved

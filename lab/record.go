@@ -283,7 +283,7 @@ func (id Identity) Differences(other Identity) (list []string) {
 	for _, name := range Differing(id.Params, other.Params) {
 		compare(name, id.Params.Value(name), other.Params.Value(name))
 	}
-	if text := id.Fingerprint.difference(other.Fingerprint); text != "" {
+	if text := id.Fingerprint.Difference(other.Fingerprint); text != "" {
 		list = append(list, "the environment has changed: "+text)
 	}
 	if len(list) == 0 && otherCode(id.Code, other.Code) {
@@ -296,7 +296,7 @@ func (id Identity) Differences(other Identity) (list []string) {
 // same but perhaps for seed and fingerprint.
 func (r *Record) Same(other *Record) bool {
 	a, b := r.Outcome, other.Outcome
-	return r.Run.Seed == other.Run.Seed && r.Run.Fingerprint.difference(other.Run.Fingerprint) == "" &&
+	return r.Run.Seed == other.Run.Seed && r.Run.Fingerprint.Difference(other.Run.Fingerprint) == "" &&
 		(a.Steps != b.Steps || a.Digest == b.Digest)
 }
 
