@@ -31,7 +31,7 @@ type Agent struct {
 
 	// Parts: the paper's, or others that variants.go puts in.
 
-	curriculum goalSetter // chooses goals
+	curriculum curriculum // chooses goals
 	estimator  estimator  // says how uncertain a candidate is
 	explorer   explorer   // turns the policy's action into the one taken
 	sampler    sampler    // draws transitions to learn from
@@ -166,6 +166,53 @@ func (a *Agent) Digest() string {
 
 // What an agent answers when asked, in any environment. No question changes
 // anything in training.
+
+// Value returns, for each observation and goal, the mean over the critics of Q(s,
+// π(s, g), g), in discounted rewards and not clipped. It panics unless there are
+// as many goals as observations, of the agent's [Sizes] and of numbers up to
+// ±1e12.
+func (a *Agent) Value(observations, goals [][]float64) []float64 {
+	values := a.policyValues(a.pun, observations, goals)
+	mean := make([]float64, len(goals))
+	for _, q := range values {
+		for k, v := range q {
+			mean[k] += float64(v) / float64(len(values))
+		}
+	}
+	return mean
+}
+
+// policyValues returns the values that the critics of u give the policy's action in
+// each state with its goal: critics by states.
+func (a *Agent) policyValues(u *ensemble, states, goals [][]float64) [][]float32 {
+	x, values := a.rows(states, goals), make([][]float32, len(u.critics))
+	for lo := 0; lo < x.rows; lo += chunkRows {
+		chunk := x.slice(lo, min(lo+chunkRows, x.rows))
+		a.policy.act(a.policy.net, chunk)
+		for i, c := range u.critics {
+			values[i] = append(values[i], c.q.infer(u.pass, chunk).data[:chunk.rows]...)
+		}
+	}
+	return values
+}
+
+// rows returns rows of s and g, normalized, with room for an action. It panics
+// unless states and goals go together and are numbers.
+func (a *Agent) rows(states, goals [][]float64) matrix {
+	if len(states) != len(goals) {
+		panic(fmt.Sprintf("qta: an agent asked about %d observations and %d goals", len(states), len(goals)))
+	}
+	x := newMatrix(len(states), a.sizes.Observation+a.sizes.Goal+a.sizes.Action)
+	for k, s := range states {
+		problem := cmp.Or(numbersProblem("observation", s, a.sizes.Observation),
+			numbersProblem("goal", goals[k], a.sizes.Goal))
+		if problem != "" {
+			panic("qta: a question to an agent: " + problem)
+		}
+		a.input(x.row(k), s, goals[k])
+	}
+	return x
+}
 
 // Uncertainty returns Equation 5 for each observation and goal, in the heads'
 // unit, even if goals are chosen by another estimate ([Survey]). The seed decides
@@ -367,6 +414,39 @@ func (a *Agent) parameters() []parameterVector {
 	return slices.Concat(own, a.pun.parameters("critic"), a.curriculum.networks())
 }
 
+// A NumericError reports that the arithmetic of training has failed: a loss or
+// a parameter is NaN or infinite.
+type NumericError struct {
+	Step    int    // environment steps taken, or updates of a [PUN]
+	Network string // whose numbers they are
+	Value   float64
+}
+
+func (e *NumericError) Error() string {
+	return fmt.Sprintf("qta: step %d: %s: %v is not finite; "+
+		"a smaller learning rate may help, or smaller numbers in the environment", e.Step, e.Network, e.Value)
+}
+
+// checkFinite returns a [*NumericError] if one of a network's numbers is NaN or
+// infinite.
+func checkFinite[T float32 | float64](step int, network string, numbers ...T) error {
+	for _, x := range numbers {
+		if !finite(float64(x)) {
+			return &NumericError{step, network, float64(x)}
+		}
+	}
+	return nil
+}
+
+func checkParameters(step int, all ...parameterVector) error {
+	for _, params := range all {
+		if err := checkFinite(step, params.name, params.values...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // A Curriculum chooses the goals that an agent pursues in training: see
 // [Agent.SetCurriculum]. Learning, hindsight and exploration follow the
 // parameters. If it has state of its own, it saves that state by
@@ -394,7 +474,7 @@ func (a *Agent) SetCurriculum(c Curriculum) error {
 }
 
 type ownCurriculum struct {
-	onlyGoals
+	curriculumDefaults
 	chosen Curriculum // nil in a loaded agent until it is set again
 }
 

@@ -383,9 +383,9 @@ func TestRandomActionHeld(t *testing.T) {
 		}
 		if h, ok := a.explorer.(*heldExplorer); ok { // within an episode, after a step that is short beside the others
 			for _, taken := range []bool{false, true} {
-				a.step, h.held, h.taken, h.stride = 55, true, taken, 1e9
-				if h.stepped(a); h.held == taken {
-					t.Errorf("after a short step that takes the action, or not (%t), it is held: %t", taken, h.held)
+				a.step, h.holding, h.taken, h.stride = 55, true, taken, 1e9
+				if h.afterStep(a); h.holding == taken {
+					t.Errorf("after a short step that takes the action, or not (%t), it is held: %t", taken, h.holding)
 				}
 			}
 		}
@@ -396,7 +396,7 @@ func TestRandomActionHeld(t *testing.T) {
 // goal, is MEGA's as long as it chooses the goals.
 func TestRandomActionOfMEGA(t *testing.T) {
 	a := scriptedAgent(t, "Curriculum=mega RandomAction=0 RandomActionLater=0 RandomActionReached=0 RandomActionHeld=0")
-	w := a.explorer.(otherExplorer)
+	w := a.explorer.(generalExplorer)
 	trainScripted(t, a, &scriptedEnv{place: func(int, int) float64 { return 0 }}, 25, func() error {
 		if got, want := w.probability(a), 0.1*float64(a.step%10); want > 0 && math.Abs(got-want) > 1e-15 {
 			t.Errorf("with MEGA: probability %v after step %d, want %v", got, a.step, want)
@@ -454,7 +454,7 @@ func frequency(t *testing.T, what string, count, n int, p float64) {
 // has in its parameters, by chance that is the seed's at step 0. Rows asked about
 // together, in pieces, are answered like each by itself.
 func TestSurvey(t *testing.T) {
-	const n, samples = 2*askedRows + 1, 20000
+	const n, samples = 2*chunkRows + 1, 20000
 	rng := rand.New(rand.NewPCG(3, 3))
 	observations, goals := randomRows(rng, n, 3), randomRows(rng, n, 1)
 	start, desired := []float64{0.1, 0.2, 0.3}, []float64{1}

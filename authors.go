@@ -13,7 +13,7 @@ import (
 // An authorsLearner makes an update of the authors' code: critics, heads and policy
 // have a minibatch each, and critics and heads a step each, which moves the backbone.
 type authorsLearner struct {
-	otherLearner
+	generalLearner
 	headBatch, policyBatch batch
 }
 
@@ -30,7 +30,7 @@ type authorsLearner struct {
 func (l *authorsLearner) update(a *Agent) error {
 	u, b := a.pun, &a.batch
 	if err := cmp.Or(a.draw(b, a.sampler, a.curriculum.replayGoal),
-		a.draw(&l.headBatch, byEpisode{uniformSampler{a.replay}}, pursuedGoal),
+		a.draw(&l.headBatch, episodeSampler{uniformSampler{a.replay}}, pursuedGoal),
 		a.draw(&l.policyBatch, uniformSampler{a.replay}, a.curriculum.replayGoal)); err != nil {
 		return err
 	}
@@ -82,17 +82,14 @@ func (u *ensemble) authorsEnsemble() {
 	}
 }
 
-// byEpisode draws an episode uniformly, and then one of its transitions. A running
+// episodeSampler draws an episode uniformly, and then one of its transitions. A running
 // episode has fewer, so each is likelier.
-type byEpisode struct{ uniformSampler }
+type episodeSampler struct{ uniformSampler }
 
-func (s byEpisode) draw(rng stream) int {
+func (s episodeSampler) draw(rng stream) int {
 	first := rng.index((s.n+s.horizon-1)/s.horizon) * s.horizon
 	return first + rng.index(s.episodeEnd(first)-first)
 }
-
-// pursuedGoal returns the goal that was pursued in transition i.
-func pursuedGoal(a *Agent, i int) []float64 { return a.replay.relabel(i, 0, a.draws.Rand) }
 
 // L2 that is added to the gradients of the critics' and of the heads' optimizer once
 // an evaluation was perfect.
@@ -104,7 +101,7 @@ const (
 // authorsHeads predict the next achieved goal, with predictiveNorm in Equation 4's place.
 type authorsHeads struct{ paperHeads }
 
-func (authorsHeads) predicted(r *replay, i int) []float64 { return r.nextAchieved.at(i) }
+func (authorsHeads) headTarget(r *replay, i int) []float64 { return r.nextAchieved.at(i) }
 
 func (authorsHeads) loss(_ int, dp, p matrix, b *batch) float64 {
 	return predictiveNorm(dp.data, p.data, b.sNext.data, p.cols)
@@ -150,13 +147,13 @@ func smooth(actions []float32, σ float64, rng *rand.Rand) {
 	}
 }
 
-// authorsQuestion asks about an episode's first goal in the state where the agent is,
+// authorsEstimator asks about an episode's first goal in the state where the agent is,
 // which the authors' filter by the threshold puts in the candidates' place.
 //
 // Reading R56: in section 3.2 the state is the candidate's, for every goal.
-type authorsQuestion struct{ estimator }
+type authorsEstimator struct{ estimator }
 
-func (e authorsQuestion) uncertainty(a *Agent, c candidates, rng stream) []float64 {
+func (e authorsEstimator) uncertainty(a *Agent, c candidates, rng stream) []float64 {
 	if c.first {
 		c.states = slices.Repeat([][]float64{c.now}, len(c.states))
 	}

@@ -11,42 +11,45 @@ import (
 // and the learner and the explorer of all whose updates or random actions are not the
 // paper's.
 
-// desiredGoals is HER (Andrychowicz et al., 2017) without a curriculum: the
+// herCurriculum is HER (Andrychowicz et al., 2017) without a curriculum: the
 // environment's goal, for the whole episode.
 //
 // Reading R114: the heads learn here too, as one loss with the critics, although nobody
 // asks them. With MEGA and VDS on another learner than their own they do as well.
-type desiredGoals struct{ onlyGoals }
+type herCurriculum struct{ curriculumDefaults }
 
-func (desiredGoals) goal(a *Agent, first bool) ([]float64, error) {
+func (herCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 	if !first {
 		return nil, nil
 	}
 	return a.desired, nil
 }
 
-// valuesDiffer is QTA with Q-disagreement.
+// pursuedGoal returns the goal that was pursued in transition i.
+func pursuedGoal(a *Agent, i int) []float64 { return a.replay.relabel(i, 0, a.draws.Rand) }
+
+// valueEstimator is QTA with Q-disagreement.
 //
 // Reading R75: the critics disagree about the value of the candidate as a goal from the
 // current state; in the authors' code candidate and current state change places.
-type valuesDiffer struct{ u *ensemble }
+type valueEstimator struct{ u *ensemble }
 
-func (e valuesDiffer) uncertainty(a *Agent, c candidates, _ stream) []float64 {
+func (e valueEstimator) uncertainty(a *Agent, c candidates, _ stream) []float64 {
 	ε, states := make([]float64, len(c.goals)), slices.Repeat([][]float64{c.now}, len(c.goals))
 	HeadDeviation(ε, a.policyValues(e.u, states, c.goals), 1)
 	return ε
 }
 
-// noisy adds the noise of Figure 4, of standard deviation σ, to estimates.
+// noisyEstimator adds the noise of Figure 4, of standard deviation σ, to estimates.
 //
 // Reading R98: the noise comes before the scaling, in the estimates' unit, as in the
 // authors' code; the caption of Figure 4 has "to PUN's uncertainty estimates".
-type noisy struct {
+type noisyEstimator struct {
 	estimator
 	σ float64
 }
 
-func (e noisy) uncertainty(a *Agent, c candidates, rng stream) []float64 {
+func (e noisyEstimator) uncertainty(a *Agent, c candidates, rng stream) []float64 {
 	ε := e.estimator.uncertainty(a, c, rng)
 	for k := range ε {
 		ε[k] += float64(e.σ * normal(rng.Rand))
@@ -54,36 +57,45 @@ func (e noisy) uncertainty(a *Agent, c candidates, rng stream) []float64 {
 	return ε
 }
 
-// tdReplay is PER by TD error: the mean over the critics of |y - Q|. The authors'
+// tdSampler is PER by TD error: the mean over the critics of |y - Q|. The authors'
 // code calls the sample standard deviation of their values so.
 //
 // Differs D8: Schaul et al. (2016, section 3.3) add a small constant to |TD error|. Here,
 // as in the authors' code, a transition whose priority is zero is never drawn again. They
 // have one critic; here the error is the mean over all.
-type tdReplay struct {
+type tdSampler struct {
 	*prioritizedSampler
 	heads heads
 }
 
-func (s tdReplay) prioritize(b *batch) {
+func (s tdSampler) prioritize(b *batch) {
 	clear(s.priority)
 	for i, values := range b.values {
-		y, _ := s.heads.lesson(i, b)
+		y, _ := s.heads.criticTargets(i, b)
 		for k := range y {
 			s.priority[k] += math.Abs(float64(values[k])-float64(y[k])) / float64(len(b.values))
 		}
 	}
-	s.update(b)
+	s.setPriorities(b)
 }
 
-// An otherExplorer is the paper's, but for random actions: they may have another
+// A generalExplorer is the paper's, but for random actions: they may have another
 // probability, as in MEGA's and the authors' code, and in MEGA's the first are uniform (R54).
-type otherExplorer struct {
+type generalExplorer struct {
 	paperExplorer
-	uniform int // environment steps with uniformly random actions
+	uniform int             // environment steps with uniformly random actions
+	mega    *megaCurriculum // nil unless the agent has it
 }
 
-func (e otherExplorer) explore(a *Agent, action []float64) (random bool) {
+func (e generalExplorer) explore(a *Agent, action []float64) {
+	if e.random(a, action) {
+		uniformAction(action, a.exploration.Rand)
+	}
+}
+
+// random adds noise to an action after the uniform steps, and reports whether a random
+// action is to take its place.
+func (e generalExplorer) random(a *Agent, action []float64) bool {
 	return a.step < e.uniform || a.perturb(action, e.probability(a))
 }
 
@@ -94,13 +106,14 @@ func (e otherExplorer) explore(a *Agent, action []float64) (random bool) {
 // reached. In [Beyond] it is then 0.1 on the way to an episode's first goal, which
 // leaves more of its 50 steps for the way, and 0.8 after it, so that the heads see
 // random actions, about which Equation 5 asks, where they know least.
-func (otherExplorer) probability(a *Agent) float64 {
-	p, now := &a.params, a.params.RandomAction
+func (e generalExplorer) probability(a *Agent) float64 {
+	p := &a.params
+	now := p.RandomAction
 	if a.goalsReached > 0 { // and so an episode's first
 		now = p.RandomActionLater
 	}
-	if m, ok := a.curriculum.(*megaCurriculum); ok {
-		return now + float64(megaGoalRandom*float64(m.stepsAtGoal))
+	if a.curriculum == e.mega { // until SetCurriculum replaces it
+		return now + float64(megaGoalRandom*float64(e.mega.stepsAtGoal))
 	}
 	if p.RandomActionReached > 0 && (a.reached || !a.firstGoal) {
 		return p.RandomActionReached
@@ -108,17 +121,17 @@ func (otherExplorer) probability(a *Agent) float64 {
 	return now
 }
 
-// An otherLearner is the paper's, but for what critics and heads learn, for whether
+// A generalLearner is the paper's, but for what critics and heads learn, for whether
 // Equation 4's gradient reaches the backbone (PredictiveGradient), for how often the
 // targets follow, as in MEGA's code and in VDS's, and for MEGA's limit to gradients.
-type otherLearner struct {
+type generalLearner struct {
 	paperLearner
 	oneBackbone bool    // all critics share it
 	targetEvery int     // updates from one step of the targets to the next
 	limit       float32 // largest magnitude of an element of a gradient; 0: none
 }
 
-func (l *otherLearner) update(a *Agent) error {
+func (l *generalLearner) update(a *Agent) error {
 	u, b := a.pun, &a.batch
 	if err := a.draw(b, a.sampler, a.curriculum.replayGoal); err != nil {
 		return err
@@ -147,7 +160,7 @@ func (l *otherLearner) update(a *Agent) error {
 }
 
 // gradients is [ensemble.gradients], or without the head's part in the backbone's.
-func (l *otherLearner) gradients(u *ensemble, i int, b *batch) (criticLoss, headLoss float64) {
+func (l *generalLearner) gradients(u *ensemble, i int, b *batch) (criticLoss, headLoss float64) {
 	if u.params.PredictiveGradient == "joint" {
 		return u.gradients(i, b)
 	}
@@ -169,7 +182,7 @@ func (u *ensemble) oneGradient(i int, b *batch, t term) (loss float64, ξ matrix
 }
 
 // descend takes a step of the critics' optimizers, of the heads', or of both.
-func (l *otherLearner) descend(u *ensemble, critics, heads bool) {
+func (l *generalLearner) descend(u *ensemble, critics, heads bool) {
 	if l.oneBackbone {
 		u.sumBackbones()
 	}
@@ -187,7 +200,7 @@ func (l *otherLearner) descend(u *ensemble, critics, heads bool) {
 // clip limits each element of a gradient, before Adam sees it.
 //
 // Reading R65: the paper clips no gradient.
-func (l *otherLearner) clip(gradient []float32) {
+func (l *generalLearner) clip(gradient []float32) {
 	if l.limit == 0 {
 		return
 	}
@@ -196,25 +209,25 @@ func (l *otherLearner) clip(gradient []float32) {
 	}
 }
 
-// scheduled makes several updates after each step, or at an episode's end.
+// repeatingLearner makes several updates after each step, or at an episode's end.
 //
 // Differs D25: with [Beyond] two updates follow each environment step; the text
 // names no number. Two take 1.9 times as long, and fewer steps.
-type scheduled struct {
+type repeatingLearner struct {
 	learner
 	perStep, perEpisode int
 }
 
-func (l scheduled) update(a *Agent) error { return l.repeat(a, l.perStep) }
+func (l repeatingLearner) update(a *Agent) error { return l.repeat(a, l.perStep) }
 
-func (l scheduled) afterEpisode(a *Agent) error {
+func (l repeatingLearner) afterEpisode(a *Agent) error {
 	if a.step <= a.params.LearningStarts {
 		return nil
 	}
 	return l.repeat(a, l.perEpisode)
 }
 
-func (l scheduled) repeat(a *Agent, n int) error {
+func (l repeatingLearner) repeat(a *Agent, n int) error {
 	for range n {
 		if err := l.learner.update(a); err != nil {
 			return err
@@ -244,9 +257,9 @@ func (h *ownTargets) targets(u *ensemble, b *batch, _ stream) {
 	}
 }
 
-func (h *ownTargets) lesson(i int, b *batch) (y, w []float32) { return h.y[i], b.w }
+func (h *ownTargets) criticTargets(i int, b *batch) (y, w []float32) { return h.y[i], b.w }
 
-// bootstrap is Bootstrapped Q-networks (Osband et al., 2016): critics that share one
+// bootstrapHeads is Bootstrapped Q-networks (Osband et al., 2016): critics that share one
 // backbone, each of which learns from its own random part of the replay and from its
 // own target.
 //
@@ -267,15 +280,15 @@ func (h *ownTargets) lesson(i int, b *batch) (y, w []float32) { return h.y[i], b
 //
 // Differs D10: a critic learns from the running episode, too, whose masks the authors'
 // code draws at its end.
-type bootstrap struct {
+type bootstrapHeads struct {
 	ownTargets
 	seed  uint64
 	w     []float32 // weights of the critic at work
 	sNext []float32 // what the head at work is to predict
 }
 
-// lesson gives transitions that critic i does not learn from no weight.
-func (h *bootstrap) lesson(i int, b *batch) (y, w []float32) {
+// criticTargets gives transitions that critic i does not learn from no weight.
+func (h *bootstrapHeads) criticTargets(i int, b *batch) (y, w []float32) {
 	h.w = append(h.w[:0], b.w...)
 	for row, k := range b.transitions {
 		if !inMask(h.seed, k, i) {
@@ -287,7 +300,7 @@ func (h *bootstrap) lesson(i int, b *batch) (y, w []float32) {
 
 // loss has the prediction itself as what head i is to predict where it does not
 // learn, which makes neither a loss nor a gradient.
-func (h *bootstrap) loss(i int, dp, p matrix, b *batch) float64 {
+func (h *bootstrapHeads) loss(i int, dp, p matrix, b *batch) float64 {
 	h.sNext = append(h.sNext[:0], b.sNext.data...)
 	for row, k := range b.transitions {
 		if !inMask(h.seed, k, i) {
@@ -332,7 +345,7 @@ func (u *ensemble) sumBackbones() {
 	}
 }
 
-// deepEnsemble is Deep Ensembles (Lakshminarayanan et al., 2017): separate critics,
+// deepEnsembleHeads is Deep Ensembles (Lakshminarayanan et al., 2017): separate critics,
 // each learning from its own target, whose predictive heads are Gaussian.
 //
 // Reading R112: a head has a mean for each component of s', and one variance for all.
@@ -342,9 +355,9 @@ func (u *ensemble) sumBackbones() {
 // by the mean predicted variance, which is the noise that the heads see in the data and
 // not their disagreement. Lakshminarayanan et al. have the variance of the uniform
 // mixture, which is both.
-type deepEnsemble struct{ ownTargets }
+type deepEnsembleHeads struct{ ownTargets }
 
-func (*deepEnsemble) loss(_ int, dp, p matrix, b *batch) float64 {
+func (*deepEnsembleHeads) loss(_ int, dp, p matrix, b *batch) float64 {
 	return gaussianLoss(dp.data, p.data, b.sNext.data, b.sNext.cols)
 }
 

@@ -74,7 +74,7 @@ var megaMix = [...]float64{0.1, 0.4, 0.3, 0.1, 0.1}
 // episodes, so that learning begins up to one episode later, and counts target
 // updates from the run's first step.
 type megaCurriculum struct {
-	onlyGoals
+	curriculumDefaults
 	density     kernelDensity
 	cutoff      cutoff
 	outcomes    []bool // of the latest episodes, at most megaWindow
@@ -212,10 +212,10 @@ func (m *megaCurriculum) replayGoal(a *Agent, i int) []float64 {
 	return r.goal.at(rng.index(r.n))
 }
 
-func (m *megaCurriculum) saved() saved {
+func (m *megaCurriculum) savedState() savedState {
 	n, window := len(m.outcomes), new([megaWindow]bool)
 	copy(window[:], m.outcomes)
-	return saved{&m.cutoff.value, &m.cutoff.lowest, &m.stepsAtGoal, m.desired, &n, window,
+	return savedState{&m.cutoff.value, &m.cutoff.lowest, &m.stepsAtGoal, m.desired, &n, window,
 		func() { m.outcomes = window[:min(max(n, 0), megaWindow)] }}
 }
 

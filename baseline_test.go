@@ -186,7 +186,7 @@ func TestUncertaintyNoise(t *testing.T) {
 func TestGradientClip(t *testing.T) {
 	for learner, want := range map[string]float32{"paper": 0, "mega": 5, "vds": 0} {
 		a, _ := walked(t, tiny(Beyond(), "PredictiveGradient=head Learner="+learner), 10)
-		l := learnerOf(a).(*otherLearner)
+		l := learnerOf(a).(*generalLearner)
 		if l.limit != want {
 			t.Errorf("%s: the limit is %v", learner, l.limit)
 		}
@@ -202,7 +202,7 @@ func TestGradientClip(t *testing.T) {
 		}
 	}
 	nan := []float32{float32(math.NaN())}
-	if (&otherLearner{limit: 1}).clip(nan); nan[0] == nan[0] {
+	if (&generalLearner{limit: 1}).clip(nan); nan[0] == nan[0] {
 		t.Errorf("of a NaN, which has to stay, the limit makes %v", nan)
 	}
 }
@@ -262,7 +262,7 @@ func TestMasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for k := range a.pun.critics {
-		_, w := a.pun.heads.(*bootstrap).lesson(k, &a.batch)
+		_, w := a.pun.heads.(*bootstrapHeads).criticTargets(k, &a.batch)
 		for row, i := range a.batch.transitions {
 			if in := inMask(a.seed, i, k); (w[row] > 0) != in {
 				t.Errorf("transition %d in the mask of critic %d: %t, weight %v", i, k, in, w[row])

@@ -55,7 +55,7 @@ const (
 // Differs D22: one pair of normalizers serves agent and value functions, where
 // VDS has a pair for each and clips raw inputs to ±200.
 type vdsCurriculum struct {
-	onlyGoals
+	curriculumDefaults
 	members *ensemble // their predictive heads are not used
 	batch   batch
 }
@@ -147,7 +147,7 @@ func (v *vdsCurriculum) endEpisode(a *Agent) error {
 
 func (v *vdsCurriculum) networks() []parameterVector { return v.members.parameters("VDS member") }
 
-func (v *vdsCurriculum) saved() saved { return v.members.saved() }
+func (v *vdsCurriculum) savedState() savedState { return v.members.savedState() }
 
 // SampleGoal draws a free cell and a point in it, both uniformly, as VDS (Zhang
 // et al., 2020) draws its candidates: nothing else in the algorithms knows

@@ -458,12 +458,12 @@ var equations = []equation{
 		}
 		out("epsilon", a.pun.uncertainty(b.x, actions))
 	}},
-	{"uncertainty-goal", []int{5}, "candidates.asked", candidateKeys, func(in vector, out output) {
+	{"uncertainty-goal", []int{5}, "candidates.inputs", candidateKeys, func(in vector, out output) {
 		p := Paper()
 		p.UncertaintyGoal, p.UncertaintyActions = get[string](in, "ask"), in.len("actions")
 		a := in.agent(p, in.len("s", 0), in.len("achieved", 0))
 		in.set("desired", a.desired)
-		x := a.candidates(in.remember(a), false).asked(a)
+		x := a.candidates(in.remember(a), false).inputs(a)
 		out("epsilon", a.pun.uncertainty(x, in.actions(a, x.rows)))
 	}},
 	{"goal-probability", []int{6}, "GoalProbabilities, scaleUncertainty", "epsilon m b", func(in vector, out output) {
@@ -508,7 +508,7 @@ var equations = []equation{
 			out("discounted", OptimalValue(in.number("gamma"), hops), k)
 		}
 	}},
-	{"update", nil, "otherLearner.update", updateKeys, checkUpdate},
+	{"update", nil, "generalLearner.update", updateKeys, checkUpdate},
 	{"update-joint", nil, "paperLearner.update", updateKeys + " predictive_weight", checkUpdate},
 	{"update-per", []int{7, 8}, "paperLearner.update, prioritizedSampler.weigh", updateKeys + " " + perKeys, checkUpdate},
 	{"goal-choice", nil, "paperCurriculum.goal", choiceKeys, checkGoalChoice},
@@ -612,7 +612,7 @@ func checkPredictiveLoss(in vector, out output) {
 	}
 	for i, c := range u.critics {
 		out("loss", u.headTerm(i, b, c.q.latent(u.pass, b.x), epilogue{}), i)
-		out("pred", matrix{b.x.rows, u.width, u.width, 1, b.predictions[i]}, i)
+		out("pred", matrix{b.x.rows, u.headWidth, u.headWidth, 1, b.predictions[i]}, i)
 		out("grad_head", c.gradient.head, i)
 		out("grad_xi", u.pass.dx[len(c.q.layers)-1], i) // before the mask of ReLU
 	}
@@ -712,7 +712,7 @@ func checkUpdate(in vector, out output) {
 	drawn := &givenDraw{}
 	if len(priority) > 0 {
 		drawn.prioritizedSampler = a.sampler.(*prioritizedSampler)
-		a.sampler, a.replay.n, drawn.seen = drawn, len(priority), len(priority)
+		a.sampler, a.replay.n, drawn.prioritized = drawn, len(priority), len(priority)
 		for j, v := range priority {
 			drawn.set(j, v)
 		}

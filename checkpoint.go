@@ -9,9 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 )
@@ -22,7 +20,7 @@ import (
 //	magic    16 bytes
 //	format   uint64
 //	header   its length as a uint64, then that much JSON
-//	state    the numbers that [Agent.saved] lists
+//	state    the numbers that [Agent.savedState] lists
 //	SHA-256  of all of the above
 //
 // The header fixes the length of the state. Magic, format and checksum are the
@@ -58,7 +56,7 @@ func (a *Agent) MarshalBinary() ([]byte, error) {
 		Step: a.step, Evaluations: len(a.log), Attachment: len(a.attachment),
 	}
 	_, h.Own = a.curriculum.(*ownCurriculum)
-	return h.marshal(agentMagic, a.saved(), a.parameters(), a.step)
+	return h.marshal(agentMagic, a.savedState(), a.parameters(), a.step)
 }
 
 // UnmarshalBinary replaces the agent by the one that MarshalBinary saved, and
@@ -146,10 +144,10 @@ func loadAgent(data []byte) (*Agent, error) {
 	if h.Own {
 		a.curriculum = new(ownCurriculum)
 	}
-	return a, a.saved().read(state)
+	return a, a.savedState().read(state)
 }
 
-func (h *header) marshal(magic string, s saved, networks []parameterVector, step int) ([]byte, error) {
+func (h *header) marshal(magic string, s savedState, networks []parameterVector, step int) ([]byte, error) {
 	if err := checkParameters(step, networks...); err != nil {
 		return nil, err
 	}
@@ -226,110 +224,3 @@ func fromJSON(text []byte, v any) error {
 
 // bare returns an error of another part of the package as part of a sentence.
 func bare(err error) error { return errors.New(strings.TrimPrefix(err.Error(), "qta: ")) }
-
-// saved lists what a checkpoint stores, in order: slices of numbers of a known
-// length, pointers to a number or a bool, generators, and functions that are
-// called when everything before them has been read.
-type saved []any
-
-// checkSaved returns a [*NumericError] if a number of a field is NaN or infinite.
-func checkSaved(field any, step int) error {
-	const name = "training state"
-	switch v := field.(type) {
-	case *float64:
-		return checkFinite(step, name, *v)
-	case []float64:
-		return checkFinite(step, name, v...)
-	case []float32:
-		return checkFinite(step, name, v...)
-	}
-	return nil
-}
-
-// append encodes what is listed after b. It returns a [*NumericError] if a number
-// is NaN or infinite.
-func (s saved) append(b []byte, step int) ([]byte, error) {
-	for _, field := range s {
-		err := checkSaved(field, step)
-		switch v := field.(type) {
-		case func():
-			continue
-		case *int:
-			field = int64(*v)
-		case *rand.PCG:
-			field, err = v.MarshalBinary()
-		}
-		if err == nil {
-			b, err = binary.Append(b, binary.LittleEndian, field)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return b, nil
-}
-
-// read decodes what is listed from exactly b, and refuses what append does.
-func (s saved) read(b []byte) error {
-	for _, field := range s {
-		var n int
-		var err error
-		switch v := field.(type) {
-		case func():
-			v()
-		case *int:
-			var i int64
-			n, err = binary.Decode(b, binary.LittleEndian, &i)
-			*v = int(i)
-		case *rand.PCG:
-			n = min(20, len(b))
-			err = v.UnmarshalBinary(b[:n])
-		default:
-			if n, err = binary.Decode(b, binary.LittleEndian, v); err == nil && checkSaved(field, 0) != nil {
-				err = errors.New("a number is not finite")
-			}
-		}
-		if err != nil {
-			return fmt.Errorf("its state: %w", err)
-		}
-		b = b[n:]
-	}
-	if len(b) > 0 {
-		return fmt.Errorf("its state has %d bytes too many", len(b))
-	}
-	return nil
-}
-
-// saved lists what training changes, except for what the header says.
-func (a *Agent) saved() saved {
-	s := slices.Concat(
-		saved{a.policy.net.params, a.policy.target.params}, a.policy.adam.saved(),
-		a.pun.saved(),
-		a.stateScale.saved(), a.goalScale.saved(),
-		saved{a.exploration.pcg, a.environment.pcg, a.draws.pcg, a.learning.pcg, a.goalDraws.pcg},
-		saved{&a.updates, &a.foundAt, &a.losses.critic, &a.losses.head, &a.losses.policy},
-		saved{a.observation, a.achieved, a.desired, a.goal, &a.firstGoal, &a.reached, &a.episodeStart},
-		saved{&a.goalsSet, &a.goalsReached, a.attachment},
-		a.learner.saved(), a.explorer.saved(), a.curriculum.saved(), a.sampler.saved(),
-	)
-	for i := range a.log {
-		e := &a.log[i]
-		s = append(s, &e.Step, &e.Success, &e.CriticLoss, &e.PredictiveLoss, &e.ActorLoss,
-			&e.GoalsSet, &e.GoalsReached, &e.Reached, &e.Return, &e.StepsToGoal)
-	}
-	for _, c := range a.replay.columns() {
-		s = append(s, c.data)
-	}
-	return s
-}
-
-func (u *ensemble) saved() (s saved) {
-	for _, c := range u.critics {
-		s = slices.Concat(s, saved{c.params, c.target.params}, c.adam.saved(), c.headAdam.saved())
-	}
-	return s
-}
-
-func (a *adam) saved() saved { return saved{a.m, a.v, &a.beta1, &a.beta2} }
-
-func (n *normalizer) saved() saved { return saved{n.sum, n.square, &n.count, n.update} }

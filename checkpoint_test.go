@@ -341,7 +341,7 @@ func TestCheckpointNumbers(t *testing.T) {
 			continue
 		}
 		a := agentAfter(t, variant.Params, 16)
-		saved, state := a.saved(), func(s saved) []byte {
+		saved, state := a.savedState(), func(s savedState) []byte {
 			b, err := s.append(nil, 16)
 			if err != nil {
 				t.Fatal(err)
@@ -370,7 +370,7 @@ func TestCheckpointNumbers(t *testing.T) {
 				_, err := saved.append(nil, 16)
 				refuse("training state", err)
 				crafted, _ := binary.Append(slices.Clone(whole[:at]), binary.LittleEndian, v.Interface())
-				if err := reader.saved().read(append(crafted, whole[len(crafted):]...)); err == nil || !strings.Contains(err.Error(), "is not finite") {
+				if err := reader.savedState().read(append(crafted, whole[len(crafted):]...)); err == nil || !strings.Contains(err.Error(), "is not finite") {
 					t.Errorf("%s, field %d, read with %v: error %v", variant.Name, k, bad, err)
 				}
 				v.SetFloat(good)

@@ -94,12 +94,11 @@ func (u *ensemble) actionGradient(da, x matrix) (mean float64) {
 	return mean / float64(x.rows*len(u.critics))
 }
 
-// An explorer turns the policy's action into the one taken, or reports that a
-// uniformly random one takes its place.
+// An explorer turns the policy's action into the one that the agent takes.
 type explorer interface {
-	explore(a *Agent, action []float64) (random bool)
-	stepped(a *Agent) // called when the action's step is in the replay: for departures
-	saved() saved     // the state that training changes: likewise
+	explore(a *Agent, action []float64)
+	afterStep(a *Agent)     // called when the action's step is in the replay: for departures
+	savedState() savedState // the state that training changes: likewise
 }
 
 // paperExplorer is the paper's, by two rows of the table.
@@ -108,15 +107,17 @@ type explorer interface {
 // actions the policy's with this noise; in MEGA's code the actions are uniform.
 type paperExplorer struct{}
 
-func (paperExplorer) explore(a *Agent, action []float64) (random bool) {
-	return a.perturb(action, a.params.RandomAction)
+func (paperExplorer) explore(a *Agent, action []float64) {
+	if a.perturb(action, a.params.RandomAction) {
+		uniformAction(action, a.exploration.Rand)
+	}
 }
 
-func (paperExplorer) stepped(*Agent) {}
-func (paperExplorer) saved() saved   { return nil }
+func (paperExplorer) afterStep(*Agent)       {}
+func (paperExplorer) savedState() savedState { return nil }
 
-// perturb adds Gaussian noise of standard deviation ε to each component, clipped to
-// [-1, 1], and reports, with probability p, that a random action takes its place.
+// perturb adds Gaussian noise of standard deviation ε to each component and clips it to
+// [-1, 1]. With probability p it reports that a random action is to take its place.
 //
 // Reading R20: the table's ε is the standard deviation of the noise and p_random
 // action the probability of replacing the action, as in HER's code and the authors'.

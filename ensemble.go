@@ -130,7 +130,7 @@ func setNumbers(dst []float32, name string, numbers []float64) {
 // in it is NaN or infinite.
 func (u *PUN) MarshalBinary() ([]byte, error) {
 	h := header{Params: u.params, Sizes: u.sizes}
-	return h.marshal(ensembleMagic, u.saved(), u.pun.parameters("critic"), u.updates)
+	return h.marshal(ensembleMagic, u.savedState(), u.pun.parameters("critic"), u.updates)
 }
 
 // UnmarshalBinary replaces the ensemble by one that MarshalBinary returned.
@@ -142,7 +142,7 @@ func (u *PUN) UnmarshalBinary(data []byte) error {
 	}
 	loaded, err := NewPUN(h.Params, h.Sizes, 0)
 	if err == nil {
-		err = loaded.saved().read(state)
+		err = loaded.savedState().read(state)
 	}
 	if err != nil {
 		return fmt.Errorf("qta: ensemble: %w", bare(err))
@@ -151,4 +151,4 @@ func (u *PUN) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-func (u *PUN) saved() saved { return append(u.pun.saved(), u.draws.pcg, &u.updates) }
+func (u *PUN) savedState() savedState { return append(u.pun.savedState(), u.draws.pcg, &u.updates) }

@@ -80,18 +80,6 @@ func stepProblem(env Env, sizes Sizes, desired []float64, s State, reward float6
 	return ""
 }
 
-// checkRewards reports a reward in b, recomputed in hindsight, that is neither 0
-// nor -1.
-func (a *Agent) checkRewards(b *batch) error {
-	for row, r := range b.r {
-		if r != 0 && r != -1 {
-			return &EnvError{a.step, fmt.Sprintf("Reward is %v for the goal achieved by step %d and a replayed goal; "+
-				"it must be 0 or -1", r, b.transitions[row]+1)}
-		}
-	}
-	return nil
-}
-
 // stateProblem says what is wrong with the numbers of a state, or returns "".
 func stateProblem(s State, sizes Sizes) string {
 	return cmp.Or(

@@ -1,10 +1,6 @@
 package qta
 
-import (
-	"cmp"
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // This file is section 3.2, how QTA chooses a goal by Equations 5 and 6, and the
 // threshold at the end of section 3.3.
@@ -22,9 +18,9 @@ func (a *Agent) setGoal(first bool) error {
 	return nil
 }
 
-// A goalSetter chooses the goals that the agent pursues: QTA, or a method that
+// A curriculum chooses the goals that the agent pursues: QTA, or a method that
 // the paper compares it with.
-type goalSetter interface {
+type curriculum interface {
 	// goal returns the goal to pursue from the current state: an episode's first,
 	// or the next after a success, where nil keeps the present one.
 	goal(a *Agent, first bool) ([]float64, error)
@@ -36,22 +32,22 @@ type goalSetter interface {
 	ready(env Env) error         // why it cannot go on in env
 	endEpisode(a *Agent) error   // called when an episode is in the replay
 	networks() []parameterVector // the parameters of its own networks
-	saved() saved                // the state that training changes
+	savedState() savedState      // the state that training changes
 }
 
-// onlyGoals is the part that most curricula share: they only choose goals.
-type onlyGoals struct{}
+// curriculumDefaults is the part that most curricula share: they only choose goals.
+type curriculumDefaults struct{}
 
-func (onlyGoals) ready(Env) error             { return nil }
-func (onlyGoals) endEpisode(*Agent) error     { return nil }
-func (onlyGoals) networks() []parameterVector { return nil }
-func (onlyGoals) saved() saved                { return nil }
-func (onlyGoals) replayGoal(a *Agent, i int) []float64 {
+func (curriculumDefaults) ready(Env) error             { return nil }
+func (curriculumDefaults) endEpisode(*Agent) error     { return nil }
+func (curriculumDefaults) networks() []parameterVector { return nil }
+func (curriculumDefaults) savedState() savedState      { return nil }
+func (curriculumDefaults) replayGoal(a *Agent, i int) []float64 {
 	return a.replay.relabel(i, a.params.HindsightRatio, a.draws.Rand)
 }
 
 // paperCurriculum is the paper's curriculum.
-type paperCurriculum struct{ onlyGoals }
+type paperCurriculum struct{ curriculumDefaults }
 
 // goal returns the goal of a candidate, drawn by Equation 6.
 //
@@ -120,9 +116,9 @@ func (a *Agent) drawCandidates() []int {
 // 0 and so count one more, as does Equation 6's sum over N candidates.
 func (u *ensemble) uncertainty(x matrix, actions []matrix) []float64 {
 	ε, d := make([]float64, x.rows), float64(len(actions))
-	for lo := 0; lo < x.rows; lo += askedRows {
-		chunk := x.slice(lo, min(lo+askedRows, x.rows))
-		predictions, deviation := u.perCritic(chunk.rows*u.width), make([]float64, chunk.rows)
+	for lo := 0; lo < x.rows; lo += chunkRows {
+		chunk := x.slice(lo, min(lo+chunkRows, x.rows))
+		predictions, deviation := u.perCritic(chunk.rows*u.headWidth), make([]float64, chunk.rows)
 		for _, a := range actions {
 			for k := range chunk.rows {
 				copy(chunk.row(k)[x.cols-a.cols:], a.row(lo+k))
@@ -139,9 +135,9 @@ func (u *ensemble) uncertainty(x matrix, actions []matrix) []float64 {
 	return ε
 }
 
-// askedRows is how many rows are asked about at a time, so that a long question
+// chunkRows is how many rows are asked about at a time, so that a long question
 // needs little memory beside its rows.
-const askedRows = 384
+const chunkRows = 384
 
 // drawActions draws the d actions of Equation 5, each of so many components and the
 // same for all n candidates: a matrix of one row, repeated.
@@ -188,7 +184,7 @@ type estimator interface {
 type paperEstimator struct{ u *ensemble }
 
 func (e paperEstimator) uncertainty(a *Agent, c candidates, rng stream) []float64 {
-	return e.u.uncertainty(c.asked(a), drawActions(rng, e.u.d, len(c.goals), a.sizes.Action))
+	return e.u.uncertainty(c.inputs(a), drawActions(rng, e.u.d, len(c.goals), a.sizes.Action))
 }
 
 // asked returns the rows of s_k and g_k that Equation 5 is asked in.
@@ -200,7 +196,7 @@ func (e paperEstimator) uncertainty(a *Agent, c candidates, rng stream) []float6
 // the prediction is learned to be agnostic to the choice of goal". It is not:
 // with that goal, as in [Literal], mazes take nearly twice the steps, or more, or are unsolved
 // (results/README.md). [Paper] has the candidate as goal, as in the authors' code.
-func (c candidates) asked(a *Agent) matrix {
+func (c candidates) inputs(a *Agent) matrix {
 	if a.params.UncertaintyGoal == "desired" {
 		c.goals = slices.Repeat([][]float64{c.desired}, len(c.goals))
 	}
@@ -312,51 +308,4 @@ func (a *Agent) achievableNow(candidates []int) []int {
 	now := slices.Repeat([][]float64{a.observation}, len(candidates))
 	values := a.Value(now, a.replay.achieved.of(candidates))
 	return Achievable(candidates, values, a.params.Threshold, a.params.Horizon)
-}
-
-// Value returns, for each observation and goal, the mean over the critics of Q(s,
-// π(s, g), g), in discounted rewards and not clipped. It panics unless there are
-// as many goals as observations, of the agent's [Sizes] and of numbers up to
-// ±1e12.
-func (a *Agent) Value(observations, goals [][]float64) []float64 {
-	values := a.policyValues(a.pun, observations, goals)
-	mean := make([]float64, len(goals))
-	for _, q := range values {
-		for k, v := range q {
-			mean[k] += float64(v) / float64(len(values))
-		}
-	}
-	return mean
-}
-
-// policyValues returns the values that the critics of u give the policy's action in
-// each state with its goal: critics by states.
-func (a *Agent) policyValues(u *ensemble, states, goals [][]float64) [][]float32 {
-	x, values := a.rows(states, goals), make([][]float32, len(u.critics))
-	for lo := 0; lo < x.rows; lo += askedRows {
-		chunk := x.slice(lo, min(lo+askedRows, x.rows))
-		a.policy.act(a.policy.net, chunk)
-		for i, c := range u.critics {
-			values[i] = append(values[i], c.q.infer(u.pass, chunk).data[:chunk.rows]...)
-		}
-	}
-	return values
-}
-
-// rows returns rows of s and g, normalized, with room for an action. It panics
-// unless states and goals go together and are numbers.
-func (a *Agent) rows(states, goals [][]float64) matrix {
-	if len(states) != len(goals) {
-		panic(fmt.Sprintf("qta: an agent asked about %d observations and %d goals", len(states), len(goals)))
-	}
-	x := newMatrix(len(states), a.sizes.Observation+a.sizes.Goal+a.sizes.Action)
-	for k, s := range states {
-		problem := cmp.Or(numbersProblem("observation", s, a.sizes.Observation),
-			numbersProblem("goal", goals[k], a.sizes.Goal))
-		if problem != "" {
-			panic("qta: a question to an agent: " + problem)
-		}
-		a.input(x.row(k), s, goals[k])
-	}
-	return x
 }

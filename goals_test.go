@@ -32,7 +32,7 @@ func TestSelection(t *testing.T) {
 		"", "Learner=authors", "Candidates=1000", "Uncertainty=bootstrap", "Uncertainty=ensemble", "Uncertainty=q",
 	} {
 		p := tiny(Paper(), "Batch=7 EnsembleActions=3 NormalizerClip=100 "+changes)
-		a, _ := walked(t, p, 2*askedRows+27)
+		a, _ := walked(t, p, 2*chunkRows+27)
 		copy(a.observation, []float64{1.2, 2.7}) // not where the last step ended, as after Reset
 		moveTargets(a)
 		d := 2

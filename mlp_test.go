@@ -90,7 +90,7 @@ func twinPrediction(critic vectorNet, head vectorLayer, x []float64) []float64 {
 func twinLossOfBatch(h heads, critic vectorNet, head *vectorLayer, b *batch, i int, form string) (mean float64) {
 	var y, w []float32
 	if head == nil {
-		y, w = h.lesson(i, b)
+		y, w = h.criticTargets(i, b)
 	}
 	for k := range b.x.rows {
 		x, loss, weight := float64s(b.x.row(k)), 0.0, 1.0
@@ -120,28 +120,28 @@ func twinLossOfBatch(h heads, critic vectorNet, head *vectorLayer, b *batch, i i
 
 // headLearns reports whether head i is to learn from a transition.
 func headLearns(h heads, i, transition int) bool {
-	b, ok := h.(*bootstrap)
+	b, ok := h.(*bootstrapHeads)
 	return !ok || inMask(b.seed, transition, i)
 }
 
 // prioritiesOf, learnerOf and averageOf return parts of an agent.
 func prioritiesOf(a *Agent) *prioritizedSampler {
-	a.sampler.saved() // by which all transitions have a priority
-	if s, ok := a.sampler.(tdReplay); ok {
+	a.sampler.savedState() // by which all transitions have a priority
+	if s, ok := a.sampler.(tdSampler); ok {
 		return s.prioritizedSampler
 	}
 	return a.sampler.(*prioritizedSampler)
 }
 
 func learnerOf(a *Agent) learner {
-	if m, ok := once(a).(*average); ok {
+	if m, ok := once(a).(*movingAverage); ok {
 		return m.learner
 	}
 	return once(a)
 }
 
 func averageOf(a *Agent) []*critic {
-	if m, ok := once(a).(*average); ok {
+	if m, ok := once(a).(*movingAverage); ok {
 		return m.critics
 	}
 	return nil
@@ -149,7 +149,7 @@ func averageOf(a *Agent) []*critic {
 
 // once returns what makes one update, whenever it is due, and update makes it.
 func once(a *Agent) learner {
-	if s, ok := a.learner.(scheduled); ok {
+	if s, ok := a.learner.(repeatingLearner); ok {
 		return s.learner
 	}
 	return a.learner

@@ -1,7 +1,6 @@
 package qta
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 )
@@ -180,37 +179,4 @@ func normal(rng *rand.Rand) float64 {
 			return float64(u * math.Sqrt(-2*log(s)/s))
 		}
 	}
-}
-
-// A NumericError reports that the arithmetic of training has failed: a loss or
-// a parameter is NaN or infinite.
-type NumericError struct {
-	Step    int    // environment steps taken, or updates of a [PUN]
-	Network string // whose numbers they are
-	Value   float64
-}
-
-func (e *NumericError) Error() string {
-	return fmt.Sprintf("qta: step %d: %s: %v is not finite; "+
-		"a smaller learning rate may help, or smaller numbers in the environment", e.Step, e.Network, e.Value)
-}
-
-// checkFinite returns a [*NumericError] if one of a network's numbers is NaN or
-// infinite.
-func checkFinite[T float32 | float64](step int, network string, numbers ...T) error {
-	for _, x := range numbers {
-		if !finite(float64(x)) {
-			return &NumericError{step, network, float64(x)}
-		}
-	}
-	return nil
-}
-
-func checkParameters(step int, all ...parameterVector) error {
-	for _, params := range all {
-		if err := checkFinite(step, params.name, params.values...); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -160,31 +160,31 @@ type ensemble struct {
 // A shape is the numbers of an ensemble's heads.
 type shape struct {
 	predicted int // numbers that a head predicts
-	width     int // numbers of its output: as many, but for departures
+	headWidth int // numbers of its output: as many, but for departures
 	d         int // random actions of one estimate of uncertainty
 }
 
 // heads are the predictive heads of an ensemble, and what they and its critics learn:
 // PUN's, or those of an ensemble that the paper compares it with.
 type heads interface {
-	predicted(r *replay, i int) []float64       // what a head is to predict of transition i
-	targets(u *ensemble, b *batch, rng stream)  // Equation 1, with s', g' and a' in b.next
-	lesson(i int, b *batch) (y, w []float32)    // the targets of critic i, and their weights: for departures
-	loss(i int, dp, p matrix, b *batch) float64 // Equation 4 of head i at its outputs p; dp: its gradient
+	headTarget(r *replay, i int) []float64          // what a head is to predict of transition i
+	targets(u *ensemble, b *batch, rng stream)      // Equation 1, with s', g' and a' in b.next
+	criticTargets(i int, b *batch) (y, w []float32) // the targets of critic i, and their weights: for departures
+	loss(i int, dp, p matrix, b *batch) float64     // Equation 4 of head i at its outputs p; dp: its gradient
 }
 
 // paperHeads are PUN's.
 type paperHeads struct{}
 
 func paperShape(p *Params, sizes Sizes) shape {
-	return shape{predicted: sizes.Observation, width: sizes.Observation, d: p.UncertaintyActions}
+	return shape{predicted: sizes.Observation, headWidth: sizes.Observation, d: p.UncertaintyActions}
 }
 
 // predicted returns s'.
 //
 // Reading R12: s' is the raw next observation, in the environment's units; the
 // text says "hidden state" for what the agent will observe.
-func (paperHeads) predicted(r *replay, i int) []float64 { return r.nextObservation.at(i) }
+func (paperHeads) headTarget(r *replay, i int) []float64 { return r.nextObservation.at(i) }
 
 // targets sets b.y, for all critics alike.
 //
@@ -199,7 +199,7 @@ func (paperHeads) targets(u *ensemble, b *batch, rng stream) {
 	u.clipReturns(b.y)
 }
 
-func (paperHeads) lesson(_ int, b *batch) (y, w []float32) { return b.y, b.w }
+func (paperHeads) criticTargets(_ int, b *batch) (y, w []float32) { return b.y, b.w }
 
 func (paperHeads) loss(_ int, dp, p matrix, b *batch) float64 {
 	return PredictiveLoss(dp.data, p.data, b.sNext.data, p.cols)
@@ -284,7 +284,7 @@ func (u *ensemble) criticTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
 	dξ, dq := u.pass.dx[last].slice(0, B), u.pass.dx[last+1].slice(0, B)
 
 	final.forward(w, q, ξ, false)
-	y, weights := u.heads.lesson(i, b)
+	y, weights := u.heads.criticTargets(i, b)
 	loss := CriticLoss(dq.data[:B], q.data, y, weights)
 	final.backward(w, c.gradient.q.layers[last], ξ, dq, u.pass.dwT[last], false)
 	w.transpose(wT, final.w)
@@ -307,7 +307,7 @@ func (u *ensemble) headTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
 
 // predict sets p, B by the heads' width, to what head i makes of ξ, and returns it.
 func (u *ensemble) predict(i int, p []float32, ξ matrix) matrix {
-	output := matrix{ξ.rows, u.width, u.width, 1, p}
+	output := matrix{ξ.rows, u.headWidth, u.headWidth, 1, p}
 	u.critics[i].head.forward(u.pass.workers, output, ξ, false)
 	return output
 }
@@ -340,10 +340,10 @@ func newEnsemble(p *Params, sizes Sizes, h heads, s shape, rng *rand.Rand, w *wo
 		params: p, heads: h, shape: s,
 		lowest: -1 / (1 - p.Discount),
 		pass:   newPass(widths, w),
-		headT:  newMatrix(s.width, p.HiddenSize),
+		headT:  newMatrix(s.headWidth, p.HiddenSize),
 	}
 	for range p.Critics {
-		net, gradient := newCriticNet(widths, s.width), newCriticNet(widths, s.width)
+		net, gradient := newCriticNet(widths, s.headWidth), newCriticNet(widths, s.headWidth)
 		n := len(net.q.params)
 		c := &critic{
 			criticNet: net,
@@ -392,4 +392,36 @@ func (u *ensemble) perCritic(n int) [][]float32 {
 		numbers[i] = make([]float32, n)
 	}
 	return numbers
+}
+
+// A batch is a minibatch as the networks see it: s and g normalized.
+type batch struct {
+	transitions []int     // which they are, in the replay
+	x           matrix    // s, g, a: B by observation + goal + action
+	next        matrix    // s', g and room for a'
+	r           []float32 // reward
+	y           []float32 // targets of Equation 1
+	w           []float32 // weights of Equation 8
+	sNext       matrix    // what the heads predict: s' as it is
+
+	values, predictions [][]float32 // of each critic, and of its head, before they moved
+	dp                  matrix      // the gradient with respect to predictions, of one head at a time
+}
+
+// newBatch returns a batch of weight 1, and makes room for it.
+func (u *ensemble) newBatch(rows int, sizes Sizes) batch {
+	u.pass.reserve(rows)
+	width := sizes.Observation + sizes.Goal + sizes.Action
+	return batch{
+		transitions: make([]int, rows),
+		x:           newMatrix(rows, width),
+		next:        newMatrix(rows, width),
+		r:           make([]float32, rows),
+		y:           make([]float32, rows),
+		w:           slices.Repeat([]float32{1}, rows),
+		sNext:       newMatrix(rows, u.predicted),
+		values:      u.perCritic(rows),
+		predictions: u.perCritic(rows * u.headWidth),
+		dp:          newMatrix(rows, u.headWidth),
+	}
 }

@@ -139,9 +139,7 @@ func (a *Agent) trainStep() error {
 	if err := checkFinite(a.step, "policy", action...); err != nil {
 		return err
 	}
-	if a.explorer.explore(a, action) {
-		uniformAction(action, a.exploration.Rand)
-	}
+	a.explorer.explore(a, action)
 	if err := a.move(action); err != nil {
 		return err
 	}
@@ -194,7 +192,7 @@ func (a *Agent) move(action []float64) error {
 	a.replay.add(a.observation, a.achieved, action, a.goal, next)
 	a.enterState(next)
 	a.step++
-	a.explorer.stepped(a)
+	a.explorer.afterStep(a)
 	if a.foundAt == 0 && reward == 0 { // of the environment's goal
 		a.foundAt = a.step
 	}
@@ -210,14 +208,14 @@ func (a *Agent) enterState(s State) {
 type learner interface {
 	update(a *Agent) error       // called when a step is in the replay
 	afterEpisode(a *Agent) error // and when the curriculum has seen an episode: for VDS
-	saved() saved                // the state that training changes, but for the networks': for departures
+	savedState() savedState      // the state that training changes, but for the networks': for departures
 }
 
 // paperLearner is the paper's learner.
 type paperLearner struct{}
 
 func (paperLearner) afterEpisode(*Agent) error { return nil }
-func (paperLearner) saved() saved              { return nil }
+func (paperLearner) savedState() savedState    { return nil }
 
 // update is one step of every network on one minibatch.
 func (paperLearner) update(a *Agent) error {
@@ -244,38 +242,6 @@ func (a *Agent) checkLosses() error {
 		checkFinite(a.step, "policy", a.losses.policy))
 }
 
-// A batch is a minibatch as the networks see it: s and g normalized.
-type batch struct {
-	transitions []int     // which they are, in the replay
-	x           matrix    // s, g, a: B by observation + goal + action
-	next        matrix    // s', g and room for a'
-	r           []float32 // reward
-	y           []float32 // targets of Equation 1
-	w           []float32 // weights of Equation 8
-	sNext       matrix    // what the heads predict: s' as it is
-
-	values, predictions [][]float32 // of each critic, and of its head, before they moved
-	dp                  matrix      // the gradient with respect to predictions, of one head at a time
-}
-
-// newBatch returns a batch of weight 1, and makes room for it.
-func (u *ensemble) newBatch(rows int, sizes Sizes) batch {
-	u.pass.reserve(rows)
-	width := sizes.Observation + sizes.Goal + sizes.Action
-	return batch{
-		transitions: make([]int, rows),
-		x:           newMatrix(rows, width),
-		next:        newMatrix(rows, width),
-		r:           make([]float32, rows),
-		y:           make([]float32, rows),
-		w:           slices.Repeat([]float32{1}, rows),
-		sNext:       newMatrix(rows, u.predicted),
-		values:      u.perCritic(rows),
-		predictions: u.perCritic(rows * u.width),
-		dp:          newMatrix(rows, u.width),
-	}
-}
-
 // draw fills b with transitions of a sampler, each replayed with a goal.
 func (a *Agent) draw(b *batch, s sampler, goal func(a *Agent, i int) []float64) error {
 	if b.r == nil { // an agent that never trains needs none
@@ -289,6 +255,18 @@ func (a *Agent) draw(b *batch, s sampler, goal func(a *Agent, i int) []float64) 
 	return a.checkRewards(b)
 }
 
+// checkRewards reports a reward in b, recomputed in hindsight, that is neither 0
+// nor -1.
+func (a *Agent) checkRewards(b *batch) error {
+	for row, r := range b.r {
+		if r != 0 && r != -1 {
+			return &EnvError{a.step, fmt.Sprintf("Reward is %v for the goal achieved by step %d and a replayed goal; "+
+				"it must be 0 or -1", r, b.transitions[row]+1)}
+		}
+	}
+	return nil
+}
+
 // fill sets a row of b to transition i, replayed with a goal, and its reward
 // recomputed.
 func (a *Agent) fill(b *batch, row, i int, goal []float64) {
@@ -300,7 +278,7 @@ func (a *Agent) fill(b *batch, row, i int, goal []float64) {
 		x[s.Observation+s.Goal+c] = float32(v)
 	}
 	a.input(next, r.nextObservation.at(i), goal)
-	for c, v := range a.pun.heads.predicted(r, i) {
+	for c, v := range a.pun.heads.headTarget(r, i) {
 		b.sNext.row(row)[c] = float32(v)
 	}
 	b.r[row] = float32(a.env.Reward(r.nextAchieved.at(i), goal))

@@ -649,7 +649,7 @@ func TestGoalChoice(t *testing.T) {
 // achievedHeads predict the next achieved goal, by Equation 4.
 type achievedHeads struct{ paperHeads }
 
-func (achievedHeads) predicted(r *replay, i int) []float64 { return r.nextAchieved.at(i) }
+func (achievedHeads) headTarget(r *replay, i int) []float64 { return r.nextAchieved.at(i) }
 
 // averageByHand sets the average that answers in the ensemble's place, if there is one.
 func averageByHand(a *Agent, h hand) {
@@ -855,7 +855,7 @@ func scales(a *Agent) (s, g func(float64) float64) {
 // toldEpisode and toldLearner tell when they see that an episode has ended.
 type (
 	toldEpisode struct {
-		goalSetter
+		curriculum
 		note func(what string)
 	}
 	toldLearner struct {

@@ -159,16 +159,16 @@ type sampler interface {
 	draw(rng stream) int      // returns a transition
 	weigh(b *batch, step int) // sets the weights of a minibatch, 1 at first, at an environment step
 	prioritize(b *batch)      // called when critics and their heads have learned from b
-	saved() saved             // the state that training changes
+	savedState() savedState   // the state that training changes
 }
 
 // uniformSampler draws all transitions alike.
 type uniformSampler struct{ *replay }
 
-func (s uniformSampler) draw(rng stream) int { return rng.index(s.n) }
-func (uniformSampler) weigh(*batch, int)     {}
-func (uniformSampler) prioritize(*batch)     {}
-func (uniformSampler) saved() saved          { return nil }
+func (s uniformSampler) draw(rng stream) int  { return rng.index(s.n) }
+func (uniformSampler) weigh(*batch, int)      {}
+func (uniformSampler) prioritize(*batch)      {}
+func (uniformSampler) savedState() savedState { return nil }
 
 // prioritizedSampler is PER of section 3.3.
 //
@@ -183,11 +183,11 @@ func (uniformSampler) saved() saved          { return nil }
 // its last row.
 type prioritizedSampler struct {
 	*replay
-	params  *Params
-	α       float64
-	tree    sumTree // p^α of every one
-	seen    int     // transitions that have a priority
-	largest float64 // priority so far, at least 1
+	params      *Params
+	α           float64
+	tree        sumTree // p^α of every one
+	prioritized int     // transitions that have a priority, the first ones
+	largest     float64 // priority so far, at least 1
 
 	P, weights, priority []float64 // of a minibatch
 }
@@ -200,14 +200,14 @@ func newPrioritized(r *replay, p *Params) *prioritizedSampler {
 }
 
 func (s *prioritizedSampler) draw(rng stream) int {
-	s.see()
+	s.prioritizeNew()
 	return s.tree.find(rng.Float64())
 }
 
-// see gives new transitions their first priority.
-func (s *prioritizedSampler) see() {
-	for ; s.seen < s.n; s.seen++ {
-		s.set(s.seen, s.largest)
+// prioritizeNew gives new transitions their first priority.
+func (s *prioritizedSampler) prioritizeNew() {
+	for ; s.prioritized < s.n; s.prioritized++ {
+		s.set(s.prioritized, s.largest)
 	}
 }
 
@@ -241,22 +241,22 @@ func (s *prioritizedSampler) weigh(b *batch, step int) {
 // random actions.
 func (s *prioritizedSampler) prioritize(b *batch) {
 	HeadDeviation(s.priority, b.predictions, b.sNext.cols)
-	s.update(b)
+	s.setPriorities(b)
 }
 
-// update takes in the priorities of a minibatch.
-func (s *prioritizedSampler) update(b *batch) {
+// setPriorities takes in the priorities of a minibatch.
+func (s *prioritizedSampler) setPriorities(b *batch) {
 	for row, p := range s.priority {
 		s.largest = max(s.largest, p)
 		s.set(b.transitions[row], p)
 	}
 }
 
-func (s *prioritizedSampler) saved() saved {
-	s.see()
+func (s *prioritizedSampler) savedState() savedState {
+	s.prioritizeNew()
 	terms := make([]float64, s.n)
 	copy(terms, s.tree.values())
-	return saved{&s.largest, terms, func() {
+	return savedState{&s.largest, terms, func() {
 		for i, term := range terms {
 			s.tree.set(i, term)
 		}

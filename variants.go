@@ -20,20 +20,23 @@ func (a *Agent) assemble(rng *rand.Rand) {
 	}
 
 	a.curriculum = newCurriculum(p, a.sizes, a.seed, w)
-	a.explorer = newExplorer(p, a.sizes)
+	a.explorer = newExplorer(p, a.sizes, a.curriculum)
 	a.sampler = uniformSampler{a.replay}
 	switch p.Replay {
 	case "per":
 		a.sampler = newPrioritized(a.replay, p)
 	case "td":
-		a.sampler = tdReplay{newPrioritized(a.replay, p), h}
+		a.sampler = tdSampler{newPrioritized(a.replay, p), h}
 	}
-	asked, l := a.pun, newLearner(p, h)
+	estimating := a.pun
+	l := newLearner(p, h)
 	if p.UncertaintyPolyak > 0 {
-		average := newAverage(a.pun, l)
-		asked, l = average.ensemble, average
+		average := newMovingAverage(a.pun, l)
+		estimating = average.ensemble
+		l = average
 	}
-	a.estimator, a.learner = newEstimator(p, asked), schedule(p, l)
+	a.estimator = newEstimator(p, estimating)
+	a.learner = repeating(p, l)
 }
 
 // newHeads returns the heads that p names, and their shape.
@@ -42,91 +45,92 @@ func newHeads(p *Params, sizes Sizes, seed uint64) (h heads, s shape) {
 	if p.Learner == "authors" {
 		h, s.predicted = authorsHeads{}, sizes.Goal
 	}
-	s.width = s.predicted
+	s.headWidth = s.predicted
 	switch p.Uncertainty {
 	case "bootstrap":
 		s.d = p.EnsembleActions
-		h = &bootstrap{ownTargets: ownTargets{heads: h}, seed: seed}
+		h = &bootstrapHeads{ownTargets: ownTargets{heads: h}, seed: seed}
 	case "ensemble":
 		s.d = p.EnsembleActions
-		s.width++ // for a raw variance
-		h = &deepEnsemble{ownTargets{heads: h}}
+		s.headWidth++ // for a raw variance
+		h = &deepEnsembleHeads{ownTargets{heads: h}}
 	}
 	return h, s
 }
 
 // newLearner returns what makes an update as p says.
 func newLearner(p *Params, h heads) learner {
-	other := otherLearner{oneBackbone: p.Uncertainty == "bootstrap", targetEvery: 1}
+	general := generalLearner{oneBackbone: p.Uncertainty == "bootstrap", targetEvery: 1}
 	switch {
 	case p.Learner == "authors":
-		return &authorsLearner{otherLearner: other}
+		return &authorsLearner{generalLearner: general}
 	case p.Learner == "mega":
-		other.targetEvery, other.limit = megaTargetEvery, megaGradient
-		return &other
+		general.targetEvery, general.limit = megaTargetEvery, megaGradient
+		return &general
 	case p.Learner == "vds":
-		other.targetEvery = vdsAgentUpdates
-		return &other
+		general.targetEvery = vdsAgentUpdates
+		return &general
 	case h != heads(paperHeads{}) || p.PredictiveGradient == "head":
-		return &other
+		return &general
 	}
 	return paperLearner{}
 }
 
-// schedule returns l, or what makes its updates when p says.
-func schedule(p *Params, l learner) learner {
+// repeating returns l, or what makes its updates when p says.
+func repeating(p *Params, l learner) learner {
 	if p.Learner == "vds" {
-		return scheduled{l, 0, vdsAgentUpdates}
+		return repeatingLearner{l, 0, vdsAgentUpdates}
 	}
 	if p.UpdatesPerStep > 1 {
-		return scheduled{l, p.UpdatesPerStep, 0}
+		return repeatingLearner{l, p.UpdatesPerStep, 0}
 	}
 	return l
 }
 
 // newCurriculum returns the curriculum that p names.
-func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) goalSetter {
+func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 	switch p.Curriculum {
 	case "mega":
 		return &megaCurriculum{cutoff: newCutoff(p.Discount, p.Horizon)}
 	case "vds":
 		return newVDSCurriculum(*p, sizes, seed, w)
 	case "her":
-		return desiredGoals{}
+		return herCurriculum{}
 	}
 	if p.FirstGoalDesired > 0 {
-		return practice{paperCurriculum{}}
+		return desiredFirstCurriculum{paperCurriculum{}}
 	}
 	return paperCurriculum{}
 }
 
-// newEstimator returns the estimator that p names, of the ensemble that is asked.
-func newEstimator(p *Params, asked *ensemble) (e estimator) {
-	e = paperEstimator{asked}
+// newEstimator returns the estimator that p names, by the ensemble u.
+func newEstimator(p *Params, u *ensemble) (e estimator) {
+	e = paperEstimator{u}
 	if p.Learner == "authors" {
-		e = authorsQuestion{e}
+		e = authorsEstimator{e}
 	}
 	if p.Uncertainty == "q" {
-		e = valuesDiffer{asked}
+		e = valueEstimator{u}
 	}
 	if p.UncertaintyNoise > 0 {
-		e = noisy{e, p.UncertaintyNoise}
+		e = noisyEstimator{e, p.UncertaintyNoise}
 	}
 	return e
 }
 
-// newExplorer returns the explorer that p names.
-func newExplorer(p *Params, sizes Sizes) explorer {
-	var other otherExplorer
+// newExplorer returns the explorer that p names, for an agent with the given curriculum.
+func newExplorer(p *Params, sizes Sizes, c curriculum) explorer {
+	var general generalExplorer
+	general.mega, _ = c.(*megaCurriculum)
 	if p.Learner == "mega" {
-		other.uniform = p.InitialSteps
+		general.uniform = p.InitialSteps
 	}
 	switch {
 	case p.RandomActionHeld > 0:
-		return &heldExplorer{otherExplorer: other, action: make([]float64, sizes.Action)}
+		return &heldExplorer{generalExplorer: general, action: make([]float64, sizes.Action)}
 	case p.Curriculum == "mega" || p.Learner == "mega" || p.RandomActionLater != p.RandomAction ||
 		p.RandomActionReached > 0:
-		return other
+		return general
 	}
 	return paperExplorer{}
 }

@@ -1,0 +1,118 @@
+package qta
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+)
+
+// This file lists the numbers that training changes, and encodes them for a checkpoint.
+
+// A savedState lists what a checkpoint stores, in order: slices of numbers of a known
+// length, pointers to a number or a bool, generators, and functions that are
+// called when everything before them has been read.
+type savedState []any
+
+// checkSaved returns a [*NumericError] if a number of a field is NaN or infinite.
+func checkSaved(field any, step int) error {
+	const name = "training state"
+	switch v := field.(type) {
+	case *float64:
+		return checkFinite(step, name, *v)
+	case []float64:
+		return checkFinite(step, name, v...)
+	case []float32:
+		return checkFinite(step, name, v...)
+	}
+	return nil
+}
+
+// append encodes what is listed after b. It returns a [*NumericError] if a number
+// is NaN or infinite.
+func (s savedState) append(b []byte, step int) ([]byte, error) {
+	for _, field := range s {
+		err := checkSaved(field, step)
+		switch v := field.(type) {
+		case func():
+			continue
+		case *int:
+			field = int64(*v)
+		case *rand.PCG:
+			field, err = v.MarshalBinary()
+		}
+		if err == nil {
+			b, err = binary.Append(b, binary.LittleEndian, field)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// read decodes what is listed from exactly b, and refuses what append does.
+func (s savedState) read(b []byte) error {
+	for _, field := range s {
+		var n int
+		var err error
+		switch v := field.(type) {
+		case func():
+			v()
+		case *int:
+			var i int64
+			n, err = binary.Decode(b, binary.LittleEndian, &i)
+			*v = int(i)
+		case *rand.PCG:
+			n = min(20, len(b))
+			err = v.UnmarshalBinary(b[:n])
+		default:
+			if n, err = binary.Decode(b, binary.LittleEndian, v); err == nil && checkSaved(field, 0) != nil {
+				err = errors.New("a number is not finite")
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("its state: %w", err)
+		}
+		b = b[n:]
+	}
+	if len(b) > 0 {
+		return fmt.Errorf("its state has %d bytes too many", len(b))
+	}
+	return nil
+}
+
+// savedState lists what training changes, except for what the header says.
+func (a *Agent) savedState() savedState {
+	s := slices.Concat(
+		savedState{a.policy.net.params, a.policy.target.params}, a.policy.adam.savedState(),
+		a.pun.savedState(),
+		a.stateScale.savedState(), a.goalScale.savedState(),
+		savedState{a.exploration.pcg, a.environment.pcg, a.draws.pcg, a.learning.pcg, a.goalDraws.pcg},
+		savedState{&a.updates, &a.foundAt, &a.losses.critic, &a.losses.head, &a.losses.policy},
+		savedState{a.observation, a.achieved, a.desired, a.goal, &a.firstGoal, &a.reached, &a.episodeStart},
+		savedState{&a.goalsSet, &a.goalsReached, a.attachment},
+		a.learner.savedState(), a.explorer.savedState(), a.curriculum.savedState(), a.sampler.savedState(),
+	)
+	for i := range a.log {
+		e := &a.log[i]
+		s = append(s, &e.Step, &e.Success, &e.CriticLoss, &e.PredictiveLoss, &e.ActorLoss,
+			&e.GoalsSet, &e.GoalsReached, &e.Reached, &e.Return, &e.StepsToGoal)
+	}
+	for _, c := range a.replay.columns() {
+		s = append(s, c.data)
+	}
+	return s
+}
+
+func (u *ensemble) savedState() (s savedState) {
+	for _, c := range u.critics {
+		s = slices.Concat(s, savedState{c.params, c.target.params}, c.adam.savedState(), c.headAdam.savedState())
+	}
+	return s
+}
+
+func (a *adam) savedState() savedState { return savedState{a.m, a.v, &a.beta1, &a.beta2} }
+
+func (n *normalizer) savedState() savedState { return savedState{n.sum, n.square, &n.count, n.update} }
