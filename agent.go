@@ -2,6 +2,7 @@ package qta
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -328,7 +329,7 @@ func same(a, b Env) bool {
 
 // enter checks what Train is given, and brings the environment to where the
 // agent is.
-func (a *Agent) enter(env, evaluation Env, o TrainOptions) error {
+func (a *Agent) enter(ctx context.Context, env, evaluation Env, o TrainOptions) error {
 	if err := cmp.Or(a.checkSizes(env), a.checkSizes(evaluation)); err != nil {
 		return err
 	}
@@ -345,7 +346,7 @@ func (a *Agent) enter(env, evaluation Env, o TrainOptions) error {
 		return err
 	}
 	a.env = env
-	return a.reenter()
+	return a.reenter(ctx)
 }
 
 // reenter brings a new environment to where the running episode stands: it is
@@ -353,10 +354,10 @@ func (a *Agent) enter(env, evaluation Env, o TrainOptions) error {
 // machine rounds otherwise stays as it was stored, but for the desired goal, which is
 // the environment's own from here on. That of a loaded agent first plays its ten first
 // episodes, or their 1000 first steps, as it may be another.
-func (a *Agent) reenter() error {
+func (a *Agent) reenter(ctx context.Context) error {
 	if a.loaded {
 		rng := newStream(a.seed, forEnvironment)
-		if _, err := a.playAgain(rng.Rand, 0, min(10*a.params.Horizon, 1000, a.step)); err != nil {
+		if _, err := a.playAgain(ctx, rng.Rand, 0, min(10*a.params.Horizon, 1000, a.step)); err != nil {
 			return err
 		}
 		a.loaded = false
@@ -366,7 +367,7 @@ func (a *Agent) reenter() error {
 		return nil
 	}
 	*a.environment.pcg = a.episodeStart
-	s, err := a.playAgain(a.environment.Rand, a.step-done, a.step)
+	s, err := a.playAgain(ctx, a.environment.Rand, a.step-done, a.step)
 	if err != nil {
 		return err
 	}
@@ -378,10 +379,13 @@ func (a *Agent) reenter() error {
 }
 
 // playAgain takes steps of training again, from an episode's first, with its chance
-// from rng.
-func (a *Agent) playAgain(rng *rand.Rand, from, to int) (s State, err error) {
+// from rng. Between two episodes it stops if ctx is done.
+func (a *Agent) playAgain(ctx context.Context, rng *rand.Rand, from, to int) (s State, err error) {
 	for i := from; i < to; i++ {
 		if i%a.params.Horizon == 0 {
+			if ctx.Err() != nil {
+				return s, context.Cause(ctx)
+			}
 			a.env.Reset(rng)
 		}
 		s, _ = a.env.Step(slices.Clone(a.replay.action.at(i)))

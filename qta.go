@@ -86,7 +86,7 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 		return errTraining
 	}
 	defer func() { a.env = nil }()
-	if err := a.enter(env, evaluation, o); err != nil {
+	if err := a.enter(ctx, env, evaluation, o); err != nil {
 		return err
 	}
 	for a.step < o.Steps && !(o.StopWhenSolved && a.SolvedAt() > 0) {
