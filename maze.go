@@ -1,7 +1,6 @@
 package qta
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -31,9 +30,12 @@ const maxMazeCells = 10000
 // the cells in which these end.
 type Maze struct {
 	lines       []string // the map: '#' is a wall; all of a length, ring of walls included
-	free        [][2]int // the free cells (row, column), row by row: for VDS
-	start, goal [2]int
+	free        []cell   // the free cells, row by row: for VDS
+	start, goal cell
 }
+
+// A cell is a row and a column of a map.
+type cell [2]int
 
 // NewMaze returns one of the paper's mazes by its name (Section 4,
 // Environments), with at most 10,000 cells, the ring of walls included:
@@ -51,17 +53,22 @@ type Maze struct {
 //	#######    #...#G#
 //	           #######
 func NewMaze(name string) (*Maze, error) {
-	var height, width, bends int
+	var height, width int
 	fmt.Sscanf(name, "%dx%d", &height, &width)
-	fmt.Sscanf(name, "%dU5", &bends)
-	if name == fmt.Sprintf("%dx%d", height, width) &&
-		height >= 3 && width >= 5 && width%2 == 1 && mazeFits(height, width) {
+	named := name == fmt.Sprintf("%dx%d", height, width) // without a sign or a leading zero
+	shaped := height >= 3 && width >= 5 && width%2 == 1
+	if named && shaped && mazeFits(height, width) {
 		return ParseMaze(mMaze(height, width))
 	}
-	if name == fmt.Sprintf("%dU5", bends) &&
-		1 <= bends && bends < maxMazeCells && mazeFits(5, 2*bends+1) {
+
+	var bends int
+	fmt.Sscanf(name, "%dU5", &bends)
+	named = name == fmt.Sprintf("%dU5", bends)
+	shaped = 1 <= bends && bends < maxMazeCells // so that 2*bends+1 is an int
+	if named && shaped && mazeFits(5, 2*bends+1) {
 		return ParseMaze(squareWave(bends))
 	}
+
 	return nil, fmt.Errorf(`qta: maze %q: mazes are "HxW", such as "4x5", with H at least 3 and W odd and at least 5, `+
 		`and "NU5", such as "1U5", with N at least 1; a ring of walls included, they have at most %d cells`,
 		name, maxMazeCells)
@@ -81,21 +88,26 @@ func mazeFits(rows, cols int) bool {
 // goal stay beside the outer columns; a wave's first bridge is at the bottom.
 func mMaze(height, width int) string {
 	side := strings.Repeat("#", width/2-1)
-	return strings.Repeat(".", width) + "\n" +
-		strings.Repeat("."+side+"."+side+".\n", height-3) +
-		"." + side + "#" + side + ".\n" +
-		".S" + strings.Repeat("#", width-4) + "G."
+	top := strings.Repeat(".", width) + "\n"
+	deadEnd := "." + side + "." + side + ".\n"
+	closed := "." + side + "#" + side + ".\n"
+	bottom := ".S" + strings.Repeat("#", width-4) + "G."
+	return top + strings.Repeat(deadEnd, height-3) + closed + bottom
 }
 
 // squareWave draws the square wave of n bends without its ring. It has
 // 6 n + 5 free cells, start at the top left, and the goal at the right, at the
-// top if n is odd.
+// top if n is odd. A row that ends in a wall has it from the ring.
 func squareWave(n int) string {
-	row := func(period string) string { return strings.Repeat(period, n)[:2*n] }
-	ends := []string{".\n", "G\n"}
-	return "S" + row(".#..")[1:] + ends[n%2] +
-		strings.Repeat(row(".#")+".\n", 3) +
-		row("...#") + ends[1-n%2]
+	corridors := strings.Repeat(".#", n) + ".\n"
+	bottom := strings.Repeat("...#", (n+1)/2) // bridges two corridors, and the next two
+	top := "S#" + strings.Repeat("...#", n/2) // and between those
+	if n%2 == 1 {
+		top += "G"
+	} else {
+		bottom += "G"
+	}
+	return top + "\n" + strings.Repeat(corridors, 3) + bottom
 }
 
 // A mazeEnv is an [Env]: a maze with an agent in it, a dot that sees its
@@ -131,8 +143,8 @@ func (e *mazeEnv) Reset(rng *rand.Rand) State {
 
 // around draws a point uniformly from the square of half side radius around
 // the center of a cell.
-func around(rng *rand.Rand, cell [2]int, radius float64) [2]float64 {
-	p := center(cell)
+func around(rng *rand.Rand, c cell, radius float64) [2]float64 {
+	p := center(c)
 	for i := range p {
 		p[i] += float64(2 * radius * (float64(rng.Float64()) - 0.5))
 	}
@@ -158,11 +170,12 @@ func (e *mazeEnv) Step(action []float64) (State, float64) {
 		piece[i] = float64(substepLength * min(max(a, -1), 1))
 	}
 	for range substeps {
-		r, c := e.position[0]+piece[0], e.position[1]+piece[1]
-		if !e.maze.Free(int(r), int(c)) {
+		row := e.position[0] + piece[0]
+		col := e.position[1] + piece[1]
+		if !e.maze.Free(int(row), int(col)) {
 			break
 		}
-		e.position = [2]float64{r, c}
+		e.position = [2]float64{row, col}
 	}
 	return e.state(), e.Reward(e.position[:], e.goal[:])
 }
@@ -177,9 +190,12 @@ func (e *mazeEnv) Reward(achieved, desired []float64) float64 {
 
 // goalReward returns 0 for goals closer than radius, else -1.
 func goalReward(achieved, desired []float64, radius float64) float64 {
-	p, q := pair(achieved), pair(desired)
-	r, c := p[0]-q[0], p[1]-q[1]
-	if math.Sqrt(float64(r*r)+float64(c*c)) < radius {
+	p := pair(achieved)
+	q := pair(desired)
+	rows := p[0] - q[0]
+	cols := p[1] - q[1]
+	distance := math.Sqrt(float64(rows*rows) + float64(cols*cols))
+	if distance < radius {
 		return 0
 	}
 	return -1
@@ -197,10 +213,14 @@ func (m *Maze) PathLength() int {
 	// give the path lengths that Figures 2 (right) and 6 (right) print; Figure 2 (left)
 	// has one more for 4x5 to 7x5. The authors' public code takes the farthest point of
 	// all, which in the paper's mazes is as far.
-	l, goal, steps := m.Hops(10), m.Goal(), 0
+	l := m.Hops(10)
+	goal := m.Goal()
+	steps := 0
 	for k, hops := range l.Hops {
 		p := l.Point(k)
-		if math.Abs(p[0]-goal[0]) < RegionRadius && math.Abs(p[1]-goal[1]) < RegionRadius {
+		rows := math.Abs(p[0] - goal[0])
+		cols := math.Abs(p[1] - goal[1])
+		if max(rows, cols) < RegionRadius {
 			steps = max(steps, hops)
 		}
 	}
@@ -211,8 +231,8 @@ func (m *Maze) PathLength() int {
 // row-major.
 type Lattice struct {
 	PerCell    int   // points per cell and axis
-	Rows, Cols int   // of points: the maze's, times PerCell
-	Hops       []int // of Point(k), the steps from the start, or -1
+	Rows, Cols int   // of the points: the maze's, times PerCell
+	Hops       []int // Hops[k] is the number of steps from the start to Point(k), or -1
 }
 
 // Point returns the position of point k, in cells.
@@ -232,32 +252,45 @@ func (m *Maze) Hops(perCell int) *Lattice {
 	}
 	l := &Lattice{PerCell: perCell, Rows: m.Rows() * perCell, Cols: m.Cols() * perCell}
 	l.Hops = slices.Repeat([]int{-1}, l.Rows*l.Cols)
-	// The cell of (i + 1/2 + d/substeps)/perCell: of point i if d is 0, else of
-	// the end of the first piece of a hop of d points.
-	cell := func(i, d int) int { return (substeps*(2*i+1) + 2*d) / (2 * substeps * perCell) }
-	start := (m.start[0]*perCell+perCell/2)*l.Cols + m.start[1]*perCell + perCell/2
+	startRow := m.start[0]*perCell + perCell/2
+	startCol := m.start[1]*perCell + perCell/2
+	start := startRow*l.Cols + startCol
 	l.Hops[start] = 0
+
 	// Reading R70: the paper does not say how it finds its optimal values. This is the
 	// breadth-first search of the authors' public code, except that theirs starts at the
 	// center itself (1 to 5 % of the points differ by a hop, no path length does). A hop goes
 	// from a point to any other at most one cell away. Of its ten pieces only the ends of the
 	// first and the last are tested for walls, so it may cut a corner.
-	for queue := []int{start}; len(queue) > 0; queue = queue[1:] {
-		k := queue[0]
-		i, j := k/l.Cols, k%l.Cols
-		for r := -perCell; r <= perCell; r++ {
-			for c := -perCell; c <= perCell; c++ {
+	queue := []int{start}
+	for len(queue) > 0 {
+		from := queue[0]
+		queue = queue[1:]
+		for rows := -perCell; rows <= perCell; rows++ {
+			for cols := -perCell; cols <= perCell; cols++ {
+				if rows*rows+cols*cols > perCell*perCell {
+					continue
+				}
 				// A point of a free cell is at least a cell away from the edges.
-				to := k + r*l.Cols + c
-				if r*r+c*c <= perCell*perCell && l.Hops[to] < 0 &&
-					m.Free(cell(i+r, 0), cell(j+c, 0)) && m.Free(cell(i, r), cell(j, c)) {
-					l.Hops[to] = l.Hops[k] + 1
+				to := from + rows*l.Cols + cols
+				if l.Hops[to] < 0 && m.hopIsFree(l, from, rows, cols) {
+					l.Hops[to] = l.Hops[from] + 1
 					queue = append(queue, to)
 				}
 			}
 		}
 	}
 	return l
+}
+
+// hopIsFree reports whether a hop from point k, by so many rows and columns of
+// points, ends its first and its last piece in free cells.
+func (m *Maze) hopIsFree(l *Lattice, k, rows, cols int) bool {
+	row, col := k/l.Cols, k%l.Cols
+	// firstPiece returns the row, or the column, of the cell at (i + 1/2 + hop/substeps)/PerCell.
+	firstPiece := func(i, hop int) int { return (substeps*(2*i+1) + 2*hop) / (2 * substeps * l.PerCell) }
+	return m.Free((row+rows)/l.PerCell, (col+cols)/l.PerCell) &&
+		m.Free(firstPiece(row, rows), firstPiece(col, cols))
 }
 
 // OptimalValue returns the value of a goal hops steps away, where rewards are
@@ -285,65 +318,114 @@ func OptimalValue(γ float64, hops int) float64 {
 // walls one cell thick, whatever surrounded it. With the ring it may have
 // 10,000 cells. Errors name the line and the column, counted from 1.
 func ParseMaze(text string) (*Maze, error) {
-	text = strings.TrimPrefix(text, "\ufeff")
+	var t mazeText
+	if err := t.read(text); err != nil {
+		return nil, err
+	}
+	if err := t.reach(); err != nil {
+		return nil, err
+	}
+	return t.maze(), nil
+}
+
+// A mazeText is a map that is being read.
+type mazeText struct {
+	lines       []string
+	start, goal cell
+	reached     map[cell]bool // the cells that can be reached from start
+	low, high   cell          // corners of the box around them
+}
+
+// read cuts a map into lines and finds start and goal in it.
+func (t *mazeText) read(text string) error {
 	const allowed = "a map has '#' (wall), ' ' or '.' (free), one S (start) and one G (goal)"
-	const place = "qta: maze line %d, column %d: "
-	lines := strings.Split(strings.NewReplacer("\r\n", "\n", " ", ".").Replace(text), "\n")
-	marks := map[rune][2]int{}
-	for r, line := range lines {
+	text = strings.TrimPrefix(text, "\ufeff")
+	text = strings.NewReplacer("\r\n", "\n", " ", ".").Replace(text)
+	t.lines = strings.Split(text, "\n")
+
+	marks := map[rune]cell{}
+	for r, line := range t.lines {
 		for c, mark := range line { // c counts columns, as what precedes an error is ASCII
-			if _, twice := marks[mark]; twice || !strings.ContainsRune("#.SG", mark) {
-				return nil, fmt.Errorf(place+"%q may not stand here: %s", r+1, c+1, mark, allowed)
+			_, twice := marks[mark]
+			if twice || !strings.ContainsRune("#.SG", mark) {
+				return placeError(cell{r, c}, "%q may not stand here: %s", mark, allowed)
 			}
 			if mark == 'S' || mark == 'G' {
-				marks[mark] = [2]int{r, c}
+				marks[mark] = cell{r, c}
 			}
 		}
 	}
 	if len(marks) < 2 {
-		return nil, fmt.Errorf("qta: maze: no S or no G; %s", allowed)
+		return fmt.Errorf("qta: maze: no S or no G; %s", allowed)
 	}
-	start, goal := marks['S'], marks['G']
+	t.start = marks['S']
+	t.goal = marks['G']
+	return nil
+}
 
-	// The cells that can be reached lie in the box from lo to hi.
-	reached := map[[2]int]bool{start: true}
-	lo, hi := start, start
-	for queue := [][2]int{start}; len(queue) > 0; queue = queue[1:] {
+// reach finds the cells that can be reached from the start. The goal must be one of them.
+func (t *mazeText) reach() error {
+	t.reached = map[cell]bool{t.start: true}
+	t.low = t.start
+	t.high = t.start
+	queue := []cell{t.start}
+	for len(queue) > 0 {
 		at := queue[0]
+		queue = queue[1:]
 		for i := range at {
-			lo[i], hi[i] = min(lo[i], at[i]), max(hi[i], at[i])
+			t.low[i] = min(t.low[i], at[i])
+			t.high[i] = max(t.high[i], at[i])
 		}
-		if !mazeFits(hi[0]-lo[0]+1, hi[1]-lo[1]+1) {
-			return nil, fmt.Errorf(place+"from S to here the maze has more than the %d cells allowed, with its ring of walls",
-				hi[0]+1, hi[1]+1, maxMazeCells)
+		if !mazeFits(t.high[0]-t.low[0]+1, t.high[1]-t.low[1]+1) {
+			return placeError(t.high, "from S to here the maze has more than the %d cells allowed, with its ring of walls",
+				maxMazeCells)
 		}
-		for r := max(at[0]-1, 0); r <= min(at[0]+1, len(lines)-1); r++ {
-			for c := max(at[1]-1, 0); c <= min(at[1]+1, len(lines[r])-1); c++ {
-				if next := [2]int{r, c}; lines[r][c] != '#' && !reached[next] {
-					reached[next] = true
+		for r := at[0] - 1; r <= at[0]+1; r++ {
+			for c := at[1] - 1; c <= at[1]+1; c++ {
+				next := cell{r, c}
+				if freeIn(t.lines, r, c) && !t.reached[next] {
+					t.reached[next] = true
 					queue = append(queue, next)
 				}
 			}
 		}
 	}
-	if !reached[goal] {
-		return nil, fmt.Errorf(place+"this G cannot be reached from S; draw a free way from line %d, column %d",
-			goal[0]+1, goal[1]+1, start[0]+1, start[1]+1)
+	if !t.reached[t.goal] {
+		return placeError(t.goal, "this G cannot be reached from S; draw a free way from line %d, column %d",
+			t.start[0]+1, t.start[1]+1)
 	}
+	return nil
+}
 
-	moved := func(cell [2]int) [2]int { return [2]int{cell[0] - lo[0] + 1, cell[1] - lo[1] + 1} }
-	m := &Maze{start: moved(start), goal: moved(goal)}
-	for r := lo[0] - 1; r <= hi[0]+1; r++ {
-		line := bytes.Repeat([]byte("#"), hi[1]-lo[1]+3)
-		for c := lo[1]; c <= hi[1]; c++ {
-			if cell := [2]int{r, c}; reached[cell] {
-				line[c-lo[1]+1] = lines[r][c]
-				m.free = append(m.free, moved(cell))
+// maze returns the cells that are reached, inside a ring of walls.
+func (t *mazeText) maze() *Maze {
+	moved := func(c cell) cell { return cell{c[0] - t.low[0] + 1, c[1] - t.low[1] + 1} }
+	m := &Maze{start: moved(t.start), goal: moved(t.goal)}
+	for r := t.low[0] - 1; r <= t.high[0]+1; r++ {
+		var line []byte
+		for c := t.low[1] - 1; c <= t.high[1]+1; c++ {
+			at := cell{r, c}
+			if !t.reached[at] {
+				line = append(line, '#')
+				continue
 			}
+			line = append(line, t.lines[r][c])
+			m.free = append(m.free, moved(at))
 		}
 		m.lines = append(m.lines, string(line))
 	}
-	return m, nil
+	return m
+}
+
+// placeError returns an error about a cell of a map that is being read.
+func placeError(at cell, problem string, args ...any) error {
+	return fmt.Errorf("qta: maze line %d, column %d: %s", at[0]+1, at[1]+1, fmt.Sprintf(problem, args...))
+}
+
+// freeIn reports whether a cell of a map is free. Outside the map everything is wall.
+func freeIn(lines []string, row, col int) bool {
+	inside := 0 <= row && row < len(lines) && 0 <= col && col < len(lines[row])
+	return inside && lines[row][col] != '#'
 }
 
 // String returns the map with its ring of walls, as [ParseMaze] reads it.
@@ -357,7 +439,7 @@ func (m *Maze) Cols() int { return len(m.lines[0]) }
 
 // Free reports whether a cell is free. Outside the map everything is wall.
 func (m *Maze) Free(row, col int) bool {
-	return 0 <= row && row < m.Rows() && 0 <= col && col < m.Cols() && m.lines[row][col] != '#'
+	return freeIn(m.lines, row, col)
 }
 
 // Start returns the center of the start cell: its row and column.
@@ -374,6 +456,6 @@ func pair(x []float64) [2]float64 {
 	return [2]float64(x)
 }
 
-func center(cell [2]int) [2]float64 {
-	return [2]float64{float64(cell[0]) + 0.5, float64(cell[1]) + 0.5}
+func center(c cell) [2]float64 {
+	return [2]float64{float64(c[0]) + 0.5, float64(c[1]) + 0.5}
 }

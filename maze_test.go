@@ -128,7 +128,8 @@ func FuzzParseMaze(f *testing.F) {
 				t.Errorf("path length %d over %d cells\n%s", n, free, m)
 			}
 		}
-		env, rng := m.Env(), rand.New(rand.NewPCG(13, 14))
+		env := m.Env()
+		rng := rand.New(rand.NewPCG(13, 14))
 		env.Reset(rng)
 		for range 300 {
 			s, _ := env.Step([]float64{3*rng.Float64() - 1.5, 3*rng.Float64() - 1.5})
@@ -209,17 +210,20 @@ func TestMazeReward(t *testing.T) {
 func TestSampleGoal(t *testing.T) {
 	const n = 14_000
 	m := mustMaze(t, "4x5")
-	env, rng := m.Env(), rand.New(rand.NewPCG(9, 10))
-	quarters, farthest := map[[2]int]int{}, 0.0
+	env := m.Env()
+	rng := rand.New(rand.NewPCG(9, 10))
+	quarters := map[[2]int]int{} // how many goals lie in each quarter of a cell
+	farthest := 0.0
 	for range n {
 		g := env.SampleGoal(rng)
 		quarters[[2]int{int(2 * g[0]), int(2 * g[1])}]++
 		farthest = max(farthest, math.Abs(g[0]-math.Floor(g[0])-0.5))
 	}
 	for at, count := range quarters {
-		if frequency(t, fmt.Sprint("quarter of a cell ", at), count, n, 1./56); !m.Free(at[0]/2, at[1]/2) {
+		if !m.Free(at[0]/2, at[1]/2) {
 			t.Errorf("a goal in a wall, quarter %v", at)
 		}
+		frequency(t, fmt.Sprint("quarter of a cell ", at), count, n, 1./56)
 	}
 	if len(quarters) != 4*14 || farthest < 0.499 {
 		t.Errorf("%d quarters of 14 cells drawn, up to %v from centers", len(quarters), farthest)
@@ -230,30 +234,45 @@ func TestSampleGoal(t *testing.T) {
 // centers of their cells, each coordinate by itself.
 func TestRegions(t *testing.T) {
 	const n = 16_000
-	m := mustMaze(t, "4x5")
-	env, rng := m.Env(), rand.New(rand.NewPCG(9, 11))
-	sides, inner, farthest := [16]int{}, [4]int{}, [4]float64{}
-	for range n {
-		s, side := env.Reset(rng), 0
-		for i, x := range slices.Concat(s.Observation, s.Desired) {
-			d := x - slices.Concat([]float64{4.5, 2.5}, []float64{4.5, 4.5})[i]
-			if farthest[i] = max(farthest[i], math.Abs(d)); math.Abs(d) < 0.15 {
-				inner[i]++
-			}
-			if side *= 2; d > 0 {
-				side++
+	draws := resets(t, n)
+	for i, name := range []string{"start's row", "start's column", "goal's row", "goal's column"} {
+		farthest := 0.0
+		inner := 0 // draws in the inner half of the region
+		for _, away := range draws {
+			farthest = max(farthest, math.Abs(away[i]))
+			if math.Abs(away[i]) < 0.15 {
+				inner++
 			}
 		}
-		sides[side]++
+		if farthest > 0.3 || farthest < 0.299 {
+			t.Errorf("regions: the %s lies up to %v from the center of its cell, want 0.3", name, farthest)
+		}
+		frequency(t, "regions: the "+name+" in the inner half", inner, n, 0.5)
+	}
+
+	sides := map[string]int{} // on which side of its center each coordinate lies
+	for _, away := range draws {
+		sides[fmt.Sprint(away[0] > 0, away[1] > 0, away[2] > 0, away[3] > 0)]++
+	}
+	if len(sides) != 16 {
+		t.Errorf("regions: the coordinates lie on %d combinations of sides, want 16", len(sides))
 	}
 	for side, count := range sides {
-		frequency(t, fmt.Sprint("sides ", side), count, n, 1./16)
+		frequency(t, "regions: sides "+side, count, n, 1./16)
 	}
-	for i, count := range inner {
-		if frequency(t, "the inner half", count, n, 0.5); farthest[i] > 0.3 || farthest[i] < 0.299 {
-			t.Errorf("coordinate %d lies up to %v from the center, want 0.3", i, farthest[i])
-		}
+}
+
+// resets returns how far the coordinates of start and goal lie from the centers of
+// their cells, in n episodes of 4x5.
+func resets(t *testing.T, n int) (draws [][4]float64) {
+	env := mustMaze(t, "4x5").Env()
+	rng := rand.New(rand.NewPCG(9, 11))
+	for range n {
+		s := env.Reset(rng)
+		start, goal := s.Observation, s.Desired
+		draws = append(draws, [4]float64{start[0] - 4.5, start[1] - 2.5, goal[0] - 4.5, goal[1] - 4.5})
 	}
+	return draws
 }
 
 // The path lengths that Figures 2 (right) and 6 (right) print, which are the
@@ -268,83 +287,104 @@ func TestPathLength(t *testing.T) {
 	}
 	for name, want := range wants {
 		m := mustMaze(t, name)
-		if got, most := m.PathLength(), slices.Max(m.Hops(10).Hops); got != want || most != want {
-			t.Errorf("%s: path length %d, the farthest point %d steps away, want %d", name, got, most, want)
+		if got := m.PathLength(); got != want {
+			t.Errorf("%s: path length %d, want %d", name, got, want)
+		}
+		if farthest := slices.Max(m.Hops(10).Hops); farthest != want {
+			t.Errorf("%s: the farthest point is %d steps away, want %d", name, farthest, want)
 		}
 	}
 	for text, want := range map[string]int{
-		"SG":               2, // 1.25 and 0.25 at most
-		"S.G":              3,
-		"S....G......":     6, // the dead end does not count
-		"S\n.\nG\n.\n.\n.": 3,
-		"S#\n#G":           2, // √2 1.25 between the walls
-		"S..\n...\n..G":    4, // √2 2.25
-		"S...\n....\n...G": 4, // its cell's corners are 5 away, its region's not
+		"SG":                                2, // 1.25 and 0.25 at most
+		"S.G":                               3,
+		"S....G......":                      6, // the dead end does not count
+		"S\n.\nG\n.\n.\n.":                  3,
+		"S#\n#G":                            2, // √2 1.25 between the walls
+		"S..\n...\n..G":                     4, // √2 2.25
+		"S...\n....\n...G":                  4, // its cell's corners are 5 away, its region's not
+		"S....\n.....\n.....\n.....\n....G": 6, // 7 to a region of half side 0.35
 	} {
 		m, err := ParseMaze(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := m.PathLength(); got != want {
-			t.Errorf("%q: path length %d, want %d", text, got, want)
+			t.Errorf("%q: path length %d, want %d to the farthest point of a region of half side 0.3", text, got, want)
 		}
 	}
 }
 
-// Every hop tried from every point, until nothing changes, in floating point. A
-// piece that ends on a grid line is beyond it. With 6 points per cell the first
-// piece of a hop may leave a cell; with fewer it cannot.
+// Hops are those of naiveHops. With 6 points per cell the first piece of a hop may
+// leave a cell; with fewer it cannot.
 func TestHops(t *testing.T) {
 	for _, test := range []struct {
 		text    string
 		perCell int
-	}{{"S#\n#G", 1}, {"S#\n#G", 4}, {"#.G\n.#S", 6}, {"S..#.\n.#.#G\n...#.\n##...", 3}} {
+	}{
+		{"S#\n#G", 1},
+		{"S#\n#G", 4},
+		{"#.G\n.#S", 6},
+		{"S..#.\n.#.#G\n...#.\n##...", 3},
+	} {
 		m, err := ParseMaze(test.text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, n := m.Hops(test.perCell), float64(test.perCell)
+		got := m.Hops(test.perCell)
 		if got.Rows != m.Rows()*test.perCell || got.Cols != m.Cols()*test.perCell || got.PerCell != test.perCell {
 			t.Fatalf("%d points per cell: %d by %d", test.perCell, got.Rows, got.Cols)
 		}
-		free := func(r, c float64) bool { return m.Free(int(r+1e-9), int(c+1e-9)) }
-		want := make([]int, got.Rows*got.Cols)
-		for k := range want {
-			want[k] = -1
-			// The start is the one point of the cell just not below its center.
-			p, s := got.Point(k), m.Start()
-			if r, c := (p[0]-s[0])*n, (p[1]-s[1])*n; -1e-9 < min(r, c) && max(r, c) < 1-1e-9 {
-				want[k] = 0
-			}
-		}
-		for h := 0; slices.Contains(want, h); h++ {
-			for from := range want {
-				for to := range want {
-					if want[from] != h || want[to] >= 0 {
-						continue
-					}
-					p, q := got.Point(from), got.Point(to)
-					r, c := q[0]-p[0], q[1]-p[1]
-					if free(q[0], q[1]) && r*r+c*c < 1+1e-9 && free(p[0]+0.1*r, p[1]+0.1*c) {
-						want[to] = h + 1
-					}
-				}
-			}
-		}
-		if diff := cmp.Diff(want, got.Hops); diff != "" {
+		if diff := cmp.Diff(naiveHops(m, got), got.Hops); diff != "" {
 			t.Errorf("%d points per cell (-want +got):\n%s\n%s", test.perCell, diff, m)
 		}
 	}
 	mustPanic(t, "Hops(0)", func() { mustMaze(t, "4x5").Hops(0) })
 }
 
+// naiveHops tries every hop from every point of a lattice, until nothing changes.
+func naiveHops(m *Maze, l *Lattice) []int {
+	hops := make([]int, l.Rows*l.Cols)
+	for k := range hops {
+		hops[k] = -1
+		// The start is the one point of the cell just not below its center.
+		row := (l.Point(k)[0] - m.Start()[0]) * float64(l.PerCell)
+		col := (l.Point(k)[1] - m.Start()[1]) * float64(l.PerCell)
+		if min(row, col) > -1e-9 && max(row, col) < 1-1e-9 {
+			hops[k] = 0
+		}
+	}
+	for h := 0; slices.Contains(hops, h); h++ {
+		for from := range hops {
+			for to := range hops {
+				if hops[from] == h && hops[to] < 0 && naiveHop(m, l.Point(from), l.Point(to)) {
+					hops[to] = h + 1
+				}
+			}
+		}
+	}
+	return hops
+}
+
+// naiveHop reports whether a hop leads from p to q, in floating point. A piece that
+// ends on a grid line is beyond it.
+func naiveHop(m *Maze, p, q [2]float64) bool {
+	const ε = 1e-9
+	free := func(row, col float64) bool { return m.Free(int(row+ε), int(col+ε)) }
+	rows := q[0] - p[0]
+	cols := q[1] - p[1]
+	short := rows*rows+cols*cols < 1+ε
+	return short && free(q[0], q[1]) && free(p[0]+0.1*rows, p[1]+0.1*cols)
+}
+
 // It tests QTA, the optimal return.
 func TestOptimalReturn(t *testing.T) {
 	for _, γ := range []float64{0, 0.5, 0.99, 1} {
-		want, discount := 0.0, 1.0
+		want := 0.0
+		discount := 1.0
 		for h := range 60 {
 			if h > 1 {
-				want, discount = want-discount, discount*γ
+				want -= discount
+				discount *= γ
 			}
 			if got := OptimalValue(γ, h); math.Abs(got-want) > 1e-13*(1+math.Abs(want)) {
 				t.Errorf("the optimal return: OptimalValue(%v, %d) = %v, want %v", γ, h, got, want)
