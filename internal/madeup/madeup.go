@@ -23,6 +23,8 @@ func Curves(p qta.Params, m paper.Method, maze string, success ...[]float64) (ru
 		for i, y := range ys {
 			r.Curve = append(r.Curve, qta.Evaluation{Step: 1000 * (i + 1), Success: y})
 		}
+		r.Program = lab.Program{Revision: "c0ffee", Go: "go1.26"}
+		r.Machine = lab.Machine{OS: "linux", Arch: "amd64", Kernel: "AVX2", Threads: 1}
 		r.State = lab.Finished
 		r.Outcome = lab.Outcome{Steps: 1000 * len(ys), SolvedAt: r.Curve.FirstAt(1), FoundAt: 700}
 		if r.Outcome.SolvedAt > 0 {

@@ -48,10 +48,12 @@ type Group struct {
 	All    []*lab.Record
 	Runs   []*lab.Record // those that have ended
 	Steps  []float64     // of each of these, to the solution or its budget
-	Solved int
-	Median float64 // of the steps
-	Mean   float64 // of the steps
-	SD     float64 // of the steps: the population's deviation, as the paper's
+	Median float64       // of the steps
+	Mean   float64       // of the steps
+	SD     float64       // of the steps: the population's deviation, as the paper's
+
+	Solved    int // how many runs
+	Untrained int // how many ended before their first update
 
 	Program string       // the newest version of its runs
 	Paper   *paper.Point // nil where the paper has none
@@ -59,35 +61,44 @@ type Group struct {
 
 // New sorts what was collected.
 func New(c *lab.Collection) *Report {
-	r := &Report{Skipped: c.Skipped, Runs: slices.Clone(c.Runs)}
-	slices.SortStableFunc(r.Runs, func(a, b *lab.Record) int {
-		return cmp.Or(cmp.Compare(a.Run.Seed, b.Run.Seed), strings.Compare(a.Run.Version, b.Run.Version),
-			cmp.Compare(b.Last().Step, a.Last().Step))
-	})
-	places, groups := map[string]Place{}, map[Place]*Group{}
-	for _, run := range r.Runs {
-		id := run.Run
-		id.Seed = 0
-		kind := fmt.Sprint(id)
-		at, known := places[kind]
-		if !known { // to find a place takes time
-			at = placeOf(id)
-			places[kind] = at
+	r := &Report{Skipped: slices.Clone(c.Skipped)}
+	groups := map[Place]*Group{}
+	places := newPlaces()
+	for _, run := range slices.SortedStableFunc(slices.Values(c.Runs), compareRuns) {
+		at := places.of(run.Run)
+		g := groups[at]
+		if g == nil {
+			g = &Group{Place: at, Paper: paper.Of("", at.Method, at.Maze)}
+			groups[at] = g
 		}
-		if groups[at] == nil {
-			groups[at] = &Group{Place: at, Paper: paper.Of("", at.Method, at.Maze)}
-		}
-		if g := groups[at]; !slices.ContainsFunc(g.All, run.Same) {
-			g.All = append(g.All, run)
+		if i := slices.IndexFunc(g.All, run.Same); i >= 0 {
+			r.Skipped = append(r.Skipped, lab.Skip{Path: run.Path, Why: "this run is also in " + g.All[i].Path})
 		} else {
-			first := g.All[slices.IndexFunc(g.All, run.Same)]
-			r.Skipped = append(r.Skipped, lab.Skip{Path: run.Path, Why: "this run is also in " + first.Path})
+			g.All = append(g.All, run)
 		}
 	}
-	r.Runs = nil
 	for _, g := range groups {
 		g.sum()
 	}
+	r.sort(groups)
+	for _, g := range r.All() {
+		r.Runs = append(r.Runs, g.All...)
+		r.Going += g.Going()
+		r.Failed += count(g.All, func(run *lab.Record) bool { return run.State == lab.Failed })
+	}
+	return r
+}
+
+// compareRuns orders runs by seed. Of copies of one run the longest comes first.
+func compareRuns(a, b *lab.Record) int {
+	bySeed := cmp.Compare(a.Run.Seed, b.Run.Seed)
+	byVersion := strings.Compare(a.Run.Version, b.Run.Version)
+	longest := cmp.Compare(b.Last().Step, a.Last().Step)
+	return cmp.Or(bySeed, byVersion, longest)
+}
+
+// sort sets the groups and the older ones, which follow the newest of their place.
+func (r *Report) sort(groups map[Place]*Group) {
 	for _, g := range slices.SortedFunc(maps.Values(groups), (*Group).compare) {
 		g.Program = g.version()
 		if n := len(r.Groups); n > 0 && g.Place.compare(r.Groups[n-1].Place) == 0 {
@@ -97,29 +108,72 @@ func New(c *lab.Collection) *Report {
 			r.Groups = append(r.Groups, g)
 		}
 	}
-	for _, g := range r.All() {
-		r.Runs = append(r.Runs, g.All...)
-		r.Going += g.Going()
-		for _, run := range g.All {
-			if run.State == lab.Failed {
-				r.Failed++
-			}
-		}
-	}
-	return r
 }
 
 // All returns all groups, those of older code last.
 func (r *Report) All() []*Group { return slices.Concat(r.Groups, r.Older) }
 
+// A places finds the places of runs.
+type places struct {
+	found   map[string]Place             // by identity, because to find one takes time
+	answers map[string][]lab.Fingerprint // by name of environment: what those of this name answered
+}
+
+func newPlaces() places {
+	return places{found: map[string]Place{}, answers: map[string][]lab.Fingerprint{}}
+}
+
+// of returns the place of a run. Environments that answer otherwise have different
+// names.
+func (p places) of(id lab.Identity) Place {
+	answers := id.Fingerprint
+	id.Seed, id.Fingerprint = 0, nil
+	key := fmt.Sprint(id)
+	at, known := p.found[key]
+	if !known {
+		at = placeOf(id)
+		p.found[key] = at
+	}
+	if i := p.environment(at.Maze, answers); i > 0 {
+		at.Maze += fmt.Sprintf(" (environment %d of this name)", i+1)
+	}
+	return at
+}
+
+// environment returns which of the environments of a name answered so. One whose
+// answers are unknown is taken for the first.
+func (p places) environment(name string, answers lab.Fingerprint) int {
+	known := p.answers[name]
+	for i, before := range known {
+		if !differ(before, answers) {
+			if len(before) == 0 {
+				known[i] = answers
+			}
+			return i
+		}
+	}
+	p.answers[name] = append(known, answers)
+	return len(known)
+}
+
+// differ reports whether two environments are not the same.
+func differ(a, b lab.Fingerprint) bool {
+	return len(lab.Identity{Fingerprint: a}.Differences(lab.Identity{Fingerprint: b})) > 0
+}
+
 // unmoved has what two sets have computed since the first of their records, which
 // name no code.
 var unmoved = map[string]string{"mega": "fused 9e77997f7afacd0e", "vds": "fused f72c2d59c687eacb"}
 
-// placeOf returns the place of a run.
+// placeOf returns the place of a run whose environment is the only one of its name.
 func placeOf(id lab.Identity) Place {
-	m, name := paper.Recognize(id.Params)
-	at := Place{Setting: name, Method: m.Name, Maze: id.Environment, Code: cmp.Or(id.Code, unmoved[name], id.Version)}
+	method, setting := paper.Recognize(id.Params)
+	at := Place{
+		Setting: setting,
+		Method:  method.Name,
+		Maze:    id.Environment,
+		Code:    cmp.Or(id.Code, unmoved[setting], id.Version),
+	}
 	if id.Own {
 		at.Setting += ", a curriculum of its user"
 	}
@@ -145,12 +199,13 @@ func placeOf(id lab.Identity) Place {
 	return at
 }
 
-// compare orders groups by place; in one place those with ended runs come first, then
+// compare orders groups by place. In one place those with ended runs come first, then
 // the newest version, then the code with most runs.
 func (g *Group) compare(h *Group) int {
-	newer := version.Compare("go"+h.version(), "go"+g.version())
-	return cmp.Or(g.Place.compare(h.Place), cmp.Compare(min(h.N(), 1), min(g.N(), 1)), newer,
-		cmp.Compare(h.N(), g.N()), strings.Compare(g.Code, h.Code))
+	ended := cmp.Compare(min(h.N(), 1), min(g.N(), 1))
+	newest := version.Compare("go"+h.version(), "go"+g.version())
+	most := cmp.Compare(h.N(), g.N())
+	return cmp.Or(g.Place.compare(h.Place), ended, newest, most, strings.Compare(g.Code, h.Code))
 }
 
 // version returns the newest version of the runs.
@@ -163,43 +218,66 @@ func (g *Group) version() (newest string) {
 	return newest
 }
 
-// compare orders places but for the code: settings as presets are, others last; then mazes by their
-// length, those of the paper first; then methods.
+// compare orders places but for the code: settings as presets are, others last. Then
+// come the paper's mazes, by length, before others, and then the methods.
 func (p Place) compare(q Place) int {
-	preset := func(name string) int {
-		i := slices.IndexFunc(qta.Presets(), func(p qta.Preset) bool { return strings.HasPrefix(name+" ", p.Name+" ") })
-		return cmp.Or(i+1, math.MaxInt)
+	setting := cmp.Or(cmp.Compare(presetOf(p.Setting), presetOf(q.Setting)), strings.Compare(p.Setting, q.Setting))
+	family := strings.Compare(q.Family, p.Family) // "x5", "U5", and "" of other mazes
+	maze := cmp.Or(family, cmp.Compare(p.Length, q.Length), strings.Compare(p.Maze, q.Maze))
+	return cmp.Or(setting, maze, cmp.Compare(methodNumber(p.Method), methodNumber(q.Method)))
+}
+
+// presetOf returns the number of the preset that a setting is, or a change of.
+func presetOf(setting string) int {
+	i := slices.IndexFunc(qta.Presets(), func(p qta.Preset) bool { return strings.HasPrefix(setting+" ", p.Name+" ") })
+	if i < 0 {
+		return math.MaxInt
 	}
-	method := func(name string) int {
-		return slices.IndexFunc(paper.Methods(), func(m paper.Method) bool { return m.Name == name })
-	}
-	return cmp.Or(cmp.Compare(preset(p.Setting), preset(q.Setting)), strings.Compare(p.Setting, q.Setting),
-		strings.Compare(q.Family, p.Family), cmp.Compare(p.Length, q.Length), strings.Compare(p.Maze, q.Maze),
-		cmp.Compare(method(p.Method), method(q.Method)))
+	return i
+}
+
+// methodNumber returns the place of a method among the paper's.
+func methodNumber(name string) int {
+	return slices.IndexFunc(paper.Methods(), func(m paper.Method) bool { return m.Name == name })
 }
 
 // sum sums up the runs that have ended.
 func (g *Group) sum() {
 	for _, run := range g.All {
-		if !run.Ended() {
-			continue
-		}
-		g.Runs = append(g.Runs, run)
-		g.Steps = append(g.Steps, run.Steps())
-		if run.Outcome.SolvedAt > 0 {
-			g.Solved++
+		if run.Ended() {
+			g.Runs = append(g.Runs, run)
+			g.Steps = append(g.Steps, run.Steps())
 		}
 	}
-	if n := g.N(); n > 0 {
-		sorted := slices.Sorted(slices.Values(g.Steps))
-		g.Median = (sorted[(n-1)/2] + sorted[n/2]) / 2
-		g.Mean = mean(g.Steps)
-		var squares float64
-		for _, x := range g.Steps {
-			squares += (x - g.Mean) * (x - g.Mean)
-		}
-		g.SD = math.Sqrt(squares / float64(n))
+	g.Solved = count(g.Runs, func(run *lab.Record) bool { return run.Outcome.SolvedAt > 0 })
+	g.Untrained = count(g.Runs, untrained)
+	n := g.N()
+	if n == 0 {
+		return
 	}
+	sorted := slices.Sorted(slices.Values(g.Steps))
+	g.Median = (sorted[(n-1)/2] + sorted[n/2]) / 2
+	g.Mean = mean(g.Steps)
+	var squares float64
+	for _, x := range g.Steps {
+		squares += (x - g.Mean) * (x - g.Mean)
+	}
+	g.SD = math.Sqrt(squares / float64(n))
+}
+
+// untrained reports whether a run ended before the first update of its networks.
+func untrained(run *lab.Record) bool {
+	return run.Ended() && run.State != lab.Failed && run.Outcome.Steps <= run.Run.Params.LearningStarts
+}
+
+// count returns how many runs count.
+func count(runs []*lab.Record, counts func(*lab.Record) bool) (n int) {
+	for _, run := range runs {
+		if counts(run) {
+			n++
+		}
+	}
+	return n
 }
 
 // N returns how many runs have ended.

@@ -10,6 +10,7 @@ import (
 	plain "text/template"
 
 	"qta/internal/draw"
+	"qta/lab"
 )
 
 //go:embed report.tmpl
@@ -21,7 +22,7 @@ var table string
 //go:embed report.css
 var css string
 
-var functions = plain.FuncMap{"thousands": thousands, "cell": cell}
+var functions = plain.FuncMap{"thousands": thousands, "cell": cell, "state": state}
 
 // HTML returns the report as a page.
 func (r *Report) HTML() []byte {
@@ -59,9 +60,20 @@ func (g *Group) Each() string {
 		} else {
 			text += " (never)"
 		}
+		if untrained(run) {
+			text += " untrained"
+		}
 		list = append(list, text)
 	}
 	return strings.Join(list, ", ")
+}
+
+// state writes the state of a run for a table.
+func state(run *lab.Record) string {
+	if untrained(run) {
+		return run.State + " untrained"
+	}
+	return run.State
 }
 
 // CSV returns a table of the runs. A number that is not known is left out.
