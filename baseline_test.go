@@ -627,17 +627,17 @@ func TestVDSGoal(t *testing.T) {
 		t.Errorf("a first goal of %v, or a later one", goal)
 	}
 	// Of four goals by hand the members disagree in proportion to 0, 1, 2 and 3.
-	h, next := handAgent(t, hand{}, 1, "Curriculum=vds"), 0.0
+	h, next := linearAgent(t, linearNetworks{}, 1, "Curriculum=vds"), 0.0
 	h.env = &sampledEnv{&scriptedEnv{}, func() []float64 { next++; return []float64{math.Mod(next, 4)} }}
 	v := h.curriculum.(*vdsCurriculum)
 	for i, c := range v.members.critics {
-		c.q.load(rule{g: -float64(i)}.net(3))
+		c.q.load(linear{g: -float64(i)}.network(3))
 	}
-	drawn := tally{}
+	var drawn []float64
 	for range 200 {
-		drawn.add(t, "VDS", nextGoal(t, h, true)[0], map[float64]float64{0: 0, 1: 1. / 6, 2: 2. / 6, 3: 3. / 6})
+		drawn = append(drawn, nextGoal(t, h, true)...)
 	}
-	drawn.check(t, "VDS, by disagreement")
+	checkDraws(t, "VDS, by disagreement", drawn, map[float64]float64{1: 1. / 6, 2: 2. / 6, 3: 3. / 6})
 	for i, c := range v.members.critics {
 		c.q.params[len(c.q.params)-1] += float32(1000 * (i + 1))
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 var update = flag.Bool("update", false, "rewrite what the tests derive from the source; never the golden vectors")
@@ -457,617 +458,379 @@ func TestDigests(t *testing.T) {
 	writeFile(t, path, b.Bytes())
 }
 
-// What follows holds how the parts of a step are put together. Agents train in a
-// scriptedEnv with networks that are linear, by hand, and stand still, so that what
-// training shows from outside can be worked out.
-
-// A rule is what a network by hand computes: factors of s, g and a, and a constant.
-type rule struct{ s, g, a, c float64 }
-
-func (r rule) of(s, g, a float64) float64 { return r.s*s + r.g*g + r.a*a + r.c }
-
-// net returns the rule as a network of the inputs, which hidden units keep by halves.
-func (r rule) net(inputs int) vectorNet {
-	hidden, last := vectorLayer{B: make([]float64, 6)}, vectorLayer{B: []float64{r.c}}
-	for i, factor := range []float64{r.s, r.g, r.a} {
-		if row := make([]float64, 6); i < inputs {
-			row[2*i], row[2*i+1] = 1, -1
-			hidden.W = append(hidden.W, row)
-		}
-		last.W = append(last.W, []float64{factor}, []float64{-factor})
-	}
-	return vectorNet{hidden, last}
+// The networks of the tests of an update.
+var updateNetworks = linearNetworks{
+	policy:        linear{s: 0.02, g: -0.03, c: 0.1},
+	targetPolicy:  linear{s: -0.01, g: 0.04, c: -0.3},
+	critics:       [3]linear{{0.01, -0.02, 0.3, -1}, {0.02, -0.02, 0.3, -2}, {0.03, -0.02, 0.3, -3}},
+	targetCritics: [3]linear{{0.12, 0, 0.5, -2.4}, {-0.12, 0.02, 0.5, 0.8}, {0, 0.12, 0.5, -1.6}},
+	heads:         [3]linear{{0, 0, 0.1, 0}, {0.02, 0.01, 0.1, 0.5}, {0.03, 0.04, 0.1, 0.9}},
 }
 
-// A hand is all networks of an agent; a policy's rule comes before its tanh.
-type hand struct {
-	policy, targetPolicy rule
-	q, target, head      [3]rule
-}
-
-// handAgent returns an agent of such networks for a scriptedEnv.
-func handAgent(t testing.TB, h hand, seed uint64, changes string) *Agent {
+// updatingAgent returns an agent with these networks and 12 transitions, from 10e+k to
+// 10e+k+1 in step k of episode e. The last episode is under way.
+func updatingAgent(t *testing.T, changes string) *Agent {
 	t.Helper()
-	p := with(Paper(), "UncertaintyGoal=candidate HiddenSize=6 HiddenLayers=1 Critics=3 Batch=8 Candidates=100000 "+
-		"UncertaintyActions=1 Horizon=5 InitialSteps=0 LearningStarts=1000000 ActorRate=0 CriticRate=0 PredictiveRate=0 "+
-		"Polyak=1 NormalizerClip=1000 "+changes)
-	a := newAgent(t, p, new(scriptedEnv).Sizes(), seed)
-	a.policy.net.load(h.policy.net(2))
-	a.policy.target.load(h.targetPolicy.net(2))
-	for i, c := range a.pun.critics {
-		c.q.load(h.q[i].net(3))
-		c.target.load(h.target[i].net(3))
-		c.head.load(h.head[i].net(3)[1])
-	}
+	a := linearAgent(t, updateNetworks, 1, "Discount=0.5 "+changes)
+	remember(a, []float64{0, 1, 2, 3, 4, 5}, []float64{10, 11, 12, 13, 14, 15}, []float64{20, 21, 22})
 	return a
 }
 
-// apart returns heads whose deviation is what a rule, which is positive, gives.
-func apart(r rule) [3]rule { return [3]rule{{-r.s, -r.g, -r.a, -r.c}, {}, r} }
-
-// A tally holds what is drawn to the chances that it had: by name, how often it was
-// drawn, how often to expect, and the variance of that.
-type tally map[float64]*[3]float64
-
-func (c tally) add(t *testing.T, what string, drawn float64, chances map[float64]float64) {
+// updateTimes makes updates and returns their minibatches.
+func updateTimes(t *testing.T, a *Agent, n int) [][]recordedRow {
 	t.Helper()
-	if chances[drawn] == 0 {
-		t.Errorf("%s: %v is drawn, which has no chance among %v", what, drawn, chances)
-	}
-	for name, p := range chances {
-		if c[name] == nil {
-			c[name] = new([3]float64)
+	r := record(a)
+	for range n {
+		if err := a.update(); err != nil {
+			t.Fatal(err)
 		}
-		if name == drawn {
-			c[name][0]++
-		}
-		c[name][1] += p
-		c[name][2] += p * (1 - p)
 	}
+	return r.minibatches
 }
 
-func (c tally) check(t *testing.T, what string) {
-	t.Helper()
-	for name, n := range c {
-		if math.Abs(n[0]-n[1]) > 5*math.Sqrt(n[2])+1e-9 {
-			t.Errorf("%s: %v is drawn %v times, want about %.1f", what, name, n[0], n[1])
-		}
-	}
-}
-
-// How a goal comes about. An episode goes through five places, of which all but the
-// first can be reached. Goals are drawn uniformly before InitialSteps, the very first
-// apart, and by Equation 6 from then on: with m = 4 and b = -1 the scaled
-// uncertainties of the candidates decide (candidates.json), and for an episode's
-// first goal those whose mean value from the start is c T or more.
-func TestGoalChoice(t *testing.T) {
-	const horizon = 5
-	places := []float64{2, 0, 4, 1, 3, 5} // the last, an episode's end, is no candidate
-	byPlace, alike := func(v float64) float64 { return v }, func(float64) float64 { return 0 }
+// A row of a minibatch is its transition as the networks see it, with s, s' and g
+// normalized. Its reward is that of the goal achieved at s' for the goal it is replayed
+// with, whatever the reward was. Its head is to predict s' as it is, or with the authors'
+// learner the goal achieved there.
+func TestMinibatch(t *testing.T) {
 	for _, test := range []struct {
-		name, changes string
-		head          rule
-		ε             func(place float64) float64 // but for its unit and zero
-		seeds, steps  int
-		far           float64 // from one episode's second place to the next one's
-	}{
-		{"heads by the state", "", rule{s: 1, c: 100}, byPlace, 1, 500, 0},
-		{"heads by the goal, the candidate's", "", rule{g: 1, c: 100}, byPlace, 1, 500, 0},
-		{"heads by the goal, the environment's", "UncertaintyGoal=desired", rule{g: 1, c: 100}, alike, 1, 500, 0},
-		{"the running episode's too", "Threshold=-9", rule{s: 1, c: 100}, byPlace, 100, 20, 10},
-		{"up to step 5", "InitialSteps=5", rule{s: 1, c: 100}, byPlace, 200, 12, 0},
-		{"up to step 6", "InitialSteps=6", rule{s: 1, c: 100}, byPlace, 200, 12, 0},
-		{"by an average, the threshold by the critics", "UncertaintyPolyak=0.5", rule{s: -1, c: 100}, byPlace, 1, 500, 0},
-	} {
-		place := func(e, k int) float64 {
-			if k == 1 {
-				return test.far * float64(e)
+		learner    string
+		headTarget float64 // less the place
+	}{{"paper", 0.5}, {"authors", 0}} {
+		a := updatingAgent(t, "Learner="+test.learner)
+		a.stateScale.mean[0], a.stateScale.scale[0] = 1, 0.5
+		a.goalScale.mean[0], a.goalScale.scale[0] = 2, 0.25
+		successes := 0
+		for _, row := range slices.Concat(updateTimes(t, a, 50)...) {
+			place := float64(row.transition/5*10 + row.transition%5)
+			goal := 4*row.g + 2
+			want := row
+			want.s = (place + 0.5 - 1) / 2
+			want.next = (place + 1.5 - 1) / 2
+			want.nextG = row.g
+			want.a = float64(row.transition) / 16
+			want.headTarget = place + 1 + test.headTarget
+			want.r = -1
+			if goal == place+1 {
+				want.r = 0
+				successes++
 			}
-			return places[k]
+			if row != want {
+				t.Errorf("Learner %s: transition %d, replayed with the goal %v, is the row\n%+v, want\n%+v",
+					test.learner, row.transition, goal, row, want)
+			}
 		}
-		tallies, halves := [2]tally{{}, {}}, 0 // of first goals and of later ones
-		for seed := range test.seeds {
-			a := handAgent(t, hand{
-				policy: rule{s: 0.1, g: 0.1, c: 0.4},
-				q:      [3]rule{{g: -1, a: 2, c: -18}, {g: -1, c: -11}, {g: -1, a: 4, c: -3}},
-				target: apart(rule{g: 9}),
-				head:   apart(test.head),
-			}, uint64(seed), "Slope=4 Intercept=-1 Threshold=-2 "+test.changes)
-			averageByHand(a, hand{q: apart(rule{g: 9}), head: apart(rule{s: 1, c: 100})})
-			// Inputs are as they are until an episode has ended.
-			if want := -10 - 2./3 - 3 + 2*math.Tanh(0.1*7+0.1*3+0.4); math.Abs(a.Value([][]float64{{7}}, [][]float64{{3}})[0]-want) > 1e-5 {
-				t.Errorf("the value of 3 from 7 is not the mean of the critics at the policy's action, %v", want)
-			}
-			q := map[float64]float64{} // of each place
-			// chances returns those of each place where places are drawn from.
-			chances := func(candidates []float64, first bool) map[float64]float64 {
-				kept := slices.DeleteFunc(slices.Clone(candidates), func(v float64) bool { return q[v] < a.Params().Threshold*horizon })
-				if !first || len(kept) == 0 {
-					kept = candidates
-				} else if len(kept) < len(candidates) {
-					halves++
-				}
-				ε := each(kept, test.ε)
-				low, high, sum := slices.Min(ε), slices.Max(ε), 0.0
-				p := map[float64]float64{}
-				for i, v := range kept {
-					weight := max(4*(ε[i]-low)/max(high-low, 1e-9)-1, 0)
-					p[v] += weight
-					sum += weight
-				}
-				for i, v := range kept {
-					if sum == 0 {
-						p[v] += 1 / float64(len(kept))
-					} else if !slices.Contains(kept[:i], v) {
-						p[v] /= sum
-					}
-				}
-				return p
-			}
-			env := &scriptedEnv{place: place, desired: func(int) float64 { return 7 }}
-			chosen, goal := true, 0.0
-			trainScripted(t, a, env, test.steps, func() error {
-				n, first := a.Steps()-1, a.Steps()%horizon == 1 // as the goal was chosen
-				for _, g := range a.Goals(n, n+1) {
-					goal = g[0]
-				}
-				defer func() { chosen = a.Steps()%horizon == 0 || place(n/horizon, env.step) == goal }()
-				if !chosen {
-					return nil
-				}
-				clear(q)
-				var seen []float64
-				share := map[float64]float64{} // of all candidates
-				for i := range n {
-					v := place(i/horizon, i%horizon)
-					if seen = append(seen, v); share[v] == 0 {
-						q[v] = a.Value([][]float64{{place(n/horizon, 0) + 0.5}}, [][]float64{{v}})[0]
-					}
-					share[v] += 1 / float64(n)
-				}
-				p := map[float64]float64{}
-				switch {
-				case n == 0:
-					p[place(0, 0)] = 1
-				case n < a.Params().InitialSteps:
-					p = share
-				default:
-					p = chances(seen, first)
-				}
-				tallies[min(n%horizon, 1)].add(t, fmt.Sprintf("%s: step %d", test.name, n), goal, p)
-				return nil
-			})
-		}
-		tallies[0].check(t, test.name+", first goals")
-		tallies[1].check(t, test.name+", later goals")
-		if halves < 30 && test.far == 0 {
-			t.Errorf("%s: the threshold drops some candidates and keeps others %d times", test.name, halves)
+		if successes == 0 {
+			t.Errorf("Learner %s: no goal is the one achieved at s'", test.learner)
 		}
 	}
 }
 
-// achievedHeads predict the next achieved goal, by Equation 4.
-type achievedHeads struct{ paperHeads }
+// The pairs M of three target critics.
+var pairs = [][2]int{{0, 1}, {0, 2}, {1, 2}}
 
-func (achievedHeads) headTarget(r *replay, i int) []float64 { return r.nextAchieved.at(i) }
-
-// averageByHand sets the average that answers in the ensemble's place, if there is one.
-func averageByHand(a *Agent, h hand) {
-	for i, net := range averageOf(a) {
-		net.q.load(h.q[i].net(3))
-		net.head.load(h.head[i].net(3)[1])
-	}
-}
-
-// A recorder is a scriptedEnv that keeps what Reward is asked from outside, and tells
-// of every call.
-type recorder struct {
-	*scriptedEnv
-	asked [][2]float64 // achieved and desired
-	on    func(call string, desired float64)
-}
-
-func (r *recorder) Reset(rng *rand.Rand) State {
-	r.tell("reset", 0)
-	return r.scriptedEnv.Reset(rng)
-}
-
-func (r *recorder) Step(action []float64) (State, float64) {
-	r.tell("step", 0)
-	return r.scriptedEnv.Step(action)
-}
-
-func (r *recorder) Reward(achieved, desired []float64) float64 {
-	r.tell("reward", desired[0])
-	r.asked = append(r.asked, [2]float64{achieved[0], desired[0]})
-	return r.scriptedEnv.Reward(achieved, desired)
-}
-
-func (r *recorder) tell(call string, desired float64) {
-	if r.on != nil {
-		r.on(call, desired)
-	}
-}
-
-// What an update learns from, to the losses that it reports. Transitions are drawn
-// uniformly with weights of 1, or by Equation 7 with those of Equation 8 at this
-// step's β; k of k+1 are replayed with a goal achieved from then on in their episode,
-// the others with their own; targets are Equation 1 for a pair M, with the target
-// critics at the target policy's action, clipped to the possible returns; heads
-// predict the raw s'; the policy climbs the critics at its own action. A priority is
-// the deviation of the heads; of a transition drawn twice the last row's stays.
-func TestUpdateByHand(t *testing.T) {
-	const horizon, batch, starts, γ, α = 7, 8, 10, 0.5, 0.6
-	h := hand{
-		policy:       rule{s: 0.2, g: -0.3, c: 0.4},
-		targetPolicy: rule{s: -0.1, g: 0.4, c: -0.8},
-		q:            [3]rule{{0.1, -0.2, 0.3, -1}, {0.2, -0.2, 0.3, -2}, {0.3, -0.2, 0.3, -3}},
-		target:       [3]rule{{1.2, 0, 0.5, -0.4}, {-1.2, 0.2, 0.5, -0.8}, {0, 1.2, 0.5, -0.6}},
-		head:         [3]rule{{0, 0, 0.1, 0}, {0.2, 0.1, 0.1, 0.5}, {0.3, 0.4, 0.1, 0.9}},
-	}
-	for _, test := range []struct {
-		replay, changes string
-		low, high       float64 // of the possible returns
-	}{
-		{"uniform", "", -1 / (1 - γ), 0},
-		{"per", "", -1 / (1 - γ), 0},
-		{"uniform", "", -1.2, 0}, // with the authors' heads
-		{"uniform", "ClipReturns=false ActionNoise=0 RandomAction=0 RandomActionLater=0", math.Inf(-1), math.Inf(1)},
-	} {
-		replay := test.replay + test.changes
-		a := handAgent(t, h, 1, fmt.Sprintf("Horizon=%d Batch=%d LearningStarts=%d Discount=%v PriorityAlpha=%v PriorityBetaSteps=200 Replay=%s %s",
-			horizon, batch, starts, γ, α, test.replay, test.changes))
-		if a.pun.lowest = test.low; test.low == -1.2 {
-			a.pun.heads = achievedHeads{}
+// pairOf returns the number of the pair M for which the targets of a minibatch are Equation
+// 1 with a discount of 0.5, clipped to the bounds, or -1.
+func pairOf(rows []recordedRow, low, high float64) int {
+	return slices.IndexFunc(pairs, func(M [2]int) bool {
+		for _, row := range rows {
+			action := math.Tanh(updateNetworks.targetPolicy.at(row.next, row.g, 0))
+			q1 := updateNetworks.targetCritics[M[0]].at(row.next, row.g, action)
+			q2 := updateNetworks.targetCritics[M[1]].at(row.next, row.g, action)
+			y := row.r + 0.5*min(q1, q2)
+			if math.Abs(min(max(y, low), high)-row.y) > 1e-5 {
+				return false
+			}
 		}
-		env := &recorder{scriptedEnv: &scriptedEnv{place: func(e, k int) float64 { return float64(10*e + k) }}}
-		// The agent pursues what it will achieve in three steps, but for a bit.
-		a.SetCurriculum(curriculumFunc(func(a *Agent, _ bool, _ *rand.Rand) ([]float64, error) {
-			return []float64{a.State().Achieved[0] + 3.05}, nil
-		}))
-		goals, drawn, pairs := tally{}, tally{}, tally{} // how many steps later, -1 for the own; which quarter; M
-		var own, priority []float64                      // of each transition
-		pursued, largest := 0.0, 1.0
-		bounded := [2]int{} // targets below and above the possible returns
-		s, g := scales(a)
-		after := func() error {
-			n := a.Steps()
-			for _, goal := range a.Goals(n-1, n) {
-				pursued = goal[0]
-			}
-			own, priority = append(own, pursued), append(priority, largest)
-			asked, last := env.asked, n-1
-			env.asked = nil
-			defer func() { s, g = scales(a) }()
-			if a.Params().ActionNoise == 0 {
-				want := math.Tanh(h.policy.of(s(float64(last/horizon*10+last%horizon)+0.5), g(pursued), 0))
-				near(t, fmt.Sprintf("%s: action toward the goal of step %d", replay, n), float32s(env.actions[last]), []float64{want})
-			}
-			if n <= starts {
-				if len(asked) != 2 {
-					t.Errorf("%s: step %d asks for %d rewards, want those of two goals", replay, n, len(asked))
-				}
-				return nil
-			}
-			power := each(priority, func(p float64) float64 { return math.Pow(p, α) })
-			sum, β := 0.0, math.Min(1, 0.3+0.7*float64(n)/200)
-			for i := range power {
-				if test.replay == "uniform" {
-					power[i] = 1
-				}
-				sum += power[i]
-			}
-			weight := func(p float64) float64 { return math.Pow(1/(float64(n)*p/sum), β) }
-			var weights []float64 // Equation 8
-			var critic [3]float64 // Equation 2 by the one of three critics that M leaves out
-			head, actor := 0.0, 0.0
-			rows := asked[2:]
-			if len(rows) != batch {
-				t.Fatalf("%s: step %d learns from %d transitions", replay, n, len(rows))
-			}
-			for _, row := range rows {
-				i := int(row[0])/10*horizon + int(row[0])%10 - 1
-				e, k, end := i/horizon, i%horizon, min((i/horizon+1)*horizon, n)
-				// Which transition, and its goal.
-				share := map[float64]float64{}
-				for j, p := range power {
-					share[float64(4*j/n)] += p / sum
-				}
-				drawn.add(t, replay, float64(4*i/n), share)
-				later, chances := row[1]-row[0], map[float64]float64{-1: 1. / 5}
-				if row[1] == own[i] {
-					later = -1
-				}
-				for j := range end - i {
-					chances[float64(j)] = 4. / 5 / float64(end-i)
-				}
-				goals.add(t, fmt.Sprintf("%s: goal of transition %d after step %d", replay, i, n), later, chances)
-				// What the networks say, and what they should.
-				x, next, goal := s(float64(10*e+k)+0.5), row[0]+0.5, g(row[1])
-				predicted := next
-				if test.low == -1.2 {
-					predicted = row[0]
-				}
-				action, r := float64(float32(env.actions[i][0])), env.scriptedEnv.Reward(row[:1], row[1:])
-				w := weight(power[i]) / weight(slices.Min(power))
-				weights = append(weights, w)
-				nextAction := math.Tanh(h.targetPolicy.of(s(next), goal, 0))
-				acted := math.Tanh(h.policy.of(x, goal, 0))
-				actor += acted * acted / batch
-				var predictions [][]float64
-				for j := range 3 {
-					predictions = append(predictions, []float64{h.head[j].of(x, goal, action)})
-					head += math.Pow(predictions[j][0]-predicted, 2) / batch / 3
-					actor -= h.q[j].of(x, goal, acted) / batch / 3
-					y := math.Inf(1)
-					for m := range 3 {
-						if m != j {
-							y = math.Min(y, r+γ*h.target[m].of(s(next), goal, nextAction))
-						}
-					}
-					if y < test.low {
-						bounded[0]++
-					} else if y > test.high {
-						bounded[1]++
-					}
-					y = math.Min(math.Max(y, test.low), test.high)
-					for m := range 3 {
-						critic[j] += w * math.Pow(h.q[m].of(x, goal, action)-y, 2) / batch / 3
-					}
-				}
-				priority[i] = twinDeviation(predictions)
-				largest = math.Max(largest, priority[i])
-			}
-			near(t, fmt.Sprintf("%s: weights of Equation 8 after step %d", replay, n), a.batch.w, weights)
-			e := a.Evaluations()[n-1]
-			near(t, fmt.Sprintf("%s: losses of heads and policy after step %d", replay, n), float32s([]float64{e.PredictiveLoss, e.ActorLoss}), []float64{head, actor})
-			without := -1.0 // M is all but this
-			for j, loss := range critic {
-				if math.Abs(loss-e.CriticLoss) < 1e-4*loss {
-					without = float64(j)
-				}
-			}
-			if without < 0 {
-				t.Fatalf("%s: the critics' loss after step %d is %v; of weighted errors it is one of %v", replay, n, e.CriticLoss, critic)
-			}
-			pairs.add(t, replay, without, map[float64]float64{0: 1. / 3, 1: 1. / 3, 2: 1. / 3})
-			return nil
-		}
-		train(t, a, env, &scriptedEnv{place: env.place}, TrainOptions{Steps: 250, EvalEvery: 1, Rollouts: 1, AfterStep: after})
-		goals.check(t, replay+": goals by steps later, -1 the own")
-		drawn.check(t, replay+": transitions by quarter")
-		pairs.check(t, replay+": pairs by who is not in them")
-		if slices.Min(bounded[:]) < 50 && test.low > -9 {
-			t.Errorf("%s: %v targets are clipped below and above", replay, bounded)
-		}
-	}
-}
-
-// scales returns how an agent's networks see a number of an observation and of a goal.
-func scales(a *Agent) (s, g func(float64) float64) {
-	of := func(n *normalizer) func(float64) float64 {
-		mean, scale := n.mean[0], n.scale[0]
-		return func(x float64) float64 { return (x - mean) * scale }
-	}
-	return of(a.stateScale), of(a.goalScale)
-}
-
-// toldEpisode and toldLearner tell when they see that an episode has ended.
-type (
-	toldEpisode struct {
-		curriculum
-		note func(what string)
-	}
-	toldLearner struct {
-		learner
-		note func(what string)
-	}
-)
-
-func (c toldEpisode) endEpisode(*Agent) error   { c.note("curriculum's end"); return nil }
-func (l toldLearner) afterEpisode(*Agent) error { l.note("learner's end"); return nil }
-
-// The order of a step: the action, the environment, the replay, the goal, the
-// update, the normalizers, what the curriculum and then the learner do with a whole
-// episode, the evaluation, the functions of TrainOptions.
-func TestStepOrder(t *testing.T) {
-	var a *Agent
-	var did []string
-	probe := 0.0
-	note := func(what string) {
-		if x := a.Act([]float64{0.5}, []float64{0.5})[0]; x != probe { // which nothing else moves
-			did, probe = append(did, "normalizers"), x
-		}
-		did = append(did, what)
-	}
-	a = handAgent(t, hand{policy: rule{s: 0.3, g: 0.3}}, 1, "Horizon=3 LearningStarts=3 Batch=2 HindsightRatio=1000")
-	env := &recorder{scriptedEnv: &scriptedEnv{
-		place:   func(e, k int) float64 { return float64(10*e + k) },
-		desired: func(int) float64 { return -7 },
-	}}
-	env.on = func(call string, desired float64) {
-		switch {
-		case call != "reward":
-			note(call)
-		case desired == -7:
-			note("reward")
-		case desired != math.Floor(desired):
-			note("pursued?")
-		default:
-			note("learn")
-		}
-	}
-	evaluation := &recorder{scriptedEnv: &scriptedEnv{place: env.place, desired: env.desired}}
-	evaluation.on = func(call string, _ float64) {
-		if call == "reset" {
-			note("evaluation")
-		}
-	}
-	a.SetCurriculum(curriculumFunc(func(a *Agent, first bool, _ *rand.Rand) ([]float64, error) {
-		now := a.State().Achieved[0]
-		if note(map[bool]string{true: "first goal", false: "next goal"}[first]); a.Achieved(a.Steps())[0] != now || now != float64(a.Steps()/3*10+a.Steps()%3) {
-			t.Errorf("a goal is set at %v after %d steps", now, a.Steps())
-		}
-		return []float64{now + 1.05}, nil
-	}))
-	a.curriculum, a.learner = toldEpisode{a.curriculum, note}, toldLearner{a.learner, note}
-	train(t, a, env, evaluation, TrainOptions{
-		Steps: 6, EvalEvery: 6, Rollouts: 1,
-		AfterEvaluation: func(Evaluation) error { note("evaluated"); return nil },
-		AfterStep:       func() error { note("stepped"); return nil },
+		return true
 	})
-	next, learn := []string{"step", "reward", "pursued?", "next goal"}, []string{"learn", "learn", "stepped"}
-	ends := []string{"normalizers", "curriculum's end", "learner's end"}
-	want := slices.Concat([]string{"normalizers", "reset", "first goal"}, next, learn[2:], next, learn[2:],
-		next[:3], ends, learn[2:], // no goal at an episode's end
-		[]string{"reset", "first goal"}, next, learn, next, learn,
-		next[:3], learn[:2], ends, []string{"evaluation", "evaluated", "stepped"})
-	if diff := cmp.Diff(want, did); diff != "" || a.goalsSet != 6 || a.goalsReached != 6 { // each in one step
-		t.Errorf("the order of six steps, with %d goals set and %d reached (-want +got):\n%s", a.goalsSet, a.goalsReached, diff)
+}
+
+// The targets of a minibatch are Equation 1 with one pair M for all rows: the smaller value
+// of two target critics in s', at the target policy's action. They are clipped to the
+// possible returns. All pairs are equally likely.
+func TestTargets(t *testing.T) {
+	for _, test := range []struct {
+		changes   string
+		low, high float64
+	}{
+		{"ClipReturns=true", -2, 0},
+		{"ClipReturns=false", math.Inf(-1), math.Inf(1)},
+	} {
+		var drawn []float64
+		for _, rows := range updateTimes(t, updatingAgent(t, test.changes), 600) {
+			M := pairOf(rows, test.low, test.high)
+			if M < 0 {
+				t.Fatalf("%s: there is no pair M for which the targets are Equation 1 in\n%+v", test.changes, rows)
+			}
+			drawn = append(drawn, float64(M))
+		}
+		checkDraws(t, test.changes+": number of the pair M", drawn, map[float64]float64{0: 1. / 3, 1: 1. / 3, 2: 1. / 3})
 	}
 }
 
-// Each purpose of chance has its own stream: what is drawn more often for one, or
+// The log has the losses of the latest update: of the critics Equation 2 with the weights of
+// Equation 8, of the heads Equation 4 without them, and of the policy the mean of the
+// critics at its own action in s, and the cost of that action, also without.
+func TestLosses(t *testing.T) {
+	for _, changes := range []string{"Replay=uniform", "Replay=per"} {
+		a := updatingAgent(t, changes)
+		if changes == "Replay=per" {
+			prioritiesOf(a).set(3, 5)
+		}
+		rows := updateTimes(t, a, 1)[0]
+		var want losses
+		n := float64(len(rows))
+		for _, row := range rows {
+			action := math.Tanh(updateNetworks.policy.at(row.s, row.g, 0))
+			want.policy += action * action / n
+			for i := range 3 {
+				q := updateNetworks.critics[i].at(row.s, row.g, row.a)
+				prediction := updateNetworks.heads[i].at(row.s, row.g, row.a)
+				want.critic += row.w * math.Pow(q-row.y, 2) / n / 3
+				want.head += math.Pow(prediction-row.headTarget, 2) / n / 3
+				want.policy -= updateNetworks.critics[i].at(row.s, row.g, action) / n / 3
+			}
+		}
+		e, err := a.Evaluate(&scriptedEnv{place: func(int, int) float64 { return 0 }}, 1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := losses{critic: e.CriticLoss, head: e.PredictiveLoss, policy: e.ActorLoss}
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(losses{}), cmpopts.EquateApprox(1e-5, 0)); diff != "" {
+			t.Errorf("%s: losses in the log (-want +got):\n%s", changes, diff)
+		}
+	}
+}
+
+// networks returns the numbers of an agent's networks by name. Those of a critic end with
+// its head's.
+func networks(a *Agent) map[string][]float32 {
+	all := map[string][]float32{}
+	for _, params := range a.parameters() {
+		all[params.name] = slices.Clone(params.values)
+	}
+	return all
+}
+
+// At first each target network is the network that it follows. No two other networks are
+// alike, of one seed or of two.
+func TestStart(t *testing.T) {
+	whose := map[float32]string{} // by its first number
+	for _, seed := range []uint64{1, 2} {
+		all := networks(newMazeAgent(t, tiny(Paper(), ""), seed))
+		for name, values := range all {
+			followed, isTarget := strings.CutPrefix(name, "target ")
+			if isTarget {
+				if !slices.Equal(values, all[followed][:len(values)]) {
+					t.Errorf("the %s does not start equal to the %s", name, followed)
+				}
+				continue
+			}
+			if other := whose[values[0]]; other != "" {
+				t.Errorf("the %s of seed %d starts as the %s", name, seed, other)
+			}
+			whose[values[0]] = fmt.Sprintf("%s of seed %d", name, seed)
+		}
+	}
+}
+
+// updatedNetworks returns an agent's networks before and after its first update. Before it
+// the target networks are moved away.
+func updatedNetworks(t *testing.T, changes string) (before, after map[string][]float32) {
+	t.Helper()
+	a, _ := walked(t, tiny(Paper(), changes), 40)
+	moveTargets(a)
+	before = networks(a)
+	if err := a.update(); err != nil {
+		t.Fatal(err)
+	}
+	return before, networks(a)
+}
+
+// In the first update the largest step of a network is its rate, as Adam's first step is.
+func TestRates(t *testing.T) {
+	before, after := updatedNetworks(t, "ActorRate=0.001 CriticRate=0.002 PredictiveRate=0.005")
+	const head = 2*8 + 2 // numbers, at the end of a critic's: two outputs of eight units, with biases
+	for _, test := range []struct {
+		network  string
+		from, to int
+		rate     float64
+	}{
+		{"policy", 0, len(before["policy"]), 0.001},
+		{"critic 1", 0, len(before["critic 1"]) - head, 0.002},
+		{"critic 3", 0, len(before["critic 3"]) - head, 0.002},
+		{"critic 1", len(before["critic 1"]) - head, len(before["critic 1"]), 0.005},
+		{"critic 3", len(before["critic 3"]) - head, len(before["critic 3"]), 0.005},
+	} {
+		largest := 0.0
+		for i := test.from; i < test.to; i++ {
+			step := float64(after[test.network][i]) - float64(before[test.network][i])
+			largest = math.Max(largest, math.Abs(step))
+		}
+		what := fmt.Sprintf("%s, numbers %d to %d: the rate", test.network, test.from, test.to)
+		near(t, what, []float32{float32(largest)}, []float64{test.rate})
+	}
+}
+
+// A target network follows its network after that has moved, by Equation 3.
+func TestTargetsFollow(t *testing.T) {
+	before, after := updatedNetworks(t, "ActorRate=0.1 CriticRate=0.1 Polyak=0.75")
+	for _, name := range []string{"policy", "critic 1", "critic 2", "critic 3"} {
+		target := "target " + name
+		want := make([]float64, len(before[target]))
+		for i := range want {
+			want[i] = 0.75*float64(before[target][i]) + 0.25*float64(after[name][i])
+		}
+		near(t, fmt.Sprintf("the %s after its update: number of the %s", name, target), after[target], want)
+	}
+}
+
+// An eventEnv notes calls of its methods.
+type eventEnv struct {
+	*scriptedEnv
+	note func(event string)
+}
+
+func (e eventEnv) Reset(rng *rand.Rand) State {
+	e.note("reset")
+	return e.scriptedEnv.Reset(rng)
+}
+
+func (e eventEnv) Step(action []float64) (State, float64) {
+	e.note("step")
+	return e.scriptedEnv.Step(action)
+}
+
+// The order of what a step does. The agent reaches each goal in one step: its first
+// episode of two steps is before LearningStarts, its second after it. An evaluation
+// follows.
+func TestStepOrder(t *testing.T) {
+	a := linearAgent(t, linearNetworks{}, 1, "Horizon=2 LearningStarts=2")
+	a.SetCurriculum(curriculumFunc(func(a *Agent, _ bool, _ *rand.Rand) ([]float64, error) {
+		return []float64{a.State().Achieved[0] + 1}, nil // where the next step leads
+	}))
+	r := record(a)
+	place := func(e, k int) float64 { return float64(10*e + k) }
+	env := eventEnv{&scriptedEnv{place: place}, r.note}
+	evaluation := eventEnv{&scriptedEnv{place: place}, r.note}
+	train(t, a, env, evaluation, TrainOptions{
+		Steps: 4, EvalEvery: 4, Rollouts: 1,
+		AfterEvaluation: func(Evaluation) error {
+			r.note("AfterEvaluation")
+			return nil
+		},
+		AfterStep: func() error {
+			r.note("AfterStep")
+			return nil
+		},
+	})
+	want := []string{
+		"reset", "first goal",
+		"step", "stored", "next goal", "AfterStep",
+		"step", "stored", // and no goal at an episode's end
+		"normalizers", "curriculum's end of an episode", "learner's end of an episode", "AfterStep",
+
+		"reset", "first goal",
+		"step", "stored", "next goal", "update", "AfterStep",
+		"step", "stored", "update",
+		"normalizers", "curriculum's end of an episode", "learner's end of an episode",
+		"reset", "step", "step", "AfterEvaluation", "AfterStep",
+	}
+	if diff := cmp.Diff(want, r.events); diff != "" {
+		t.Errorf("the order of four steps (-want +got):\n%s", diff)
+	}
+}
+
+// The log counts the goals that the agent set itself, and of these the reached ones, each
+// once. An episode's last step can reach a goal but sets none.
+func TestGoalsCounted(t *testing.T) {
+	a := linearAgent(t, linearNetworks{}, 1, "")
+	goals := map[int][]float64{ // by the step before which they are set
+		0: {2}, 2: {5}, // both are reached
+		5:  {17}, // is not
+		10: {21}, // is reached, and kept while the agent stays there
+	}
+	a.SetCurriculum(curriculumFunc(func(a *Agent, _ bool, _ *rand.Rand) ([]float64, error) {
+		return goals[a.Steps()], nil
+	}))
+	place := func(e, k int) float64 {
+		if e == 2 {
+			return 21
+		}
+		return float64(10*e + k)
+	}
+	train(t, a, &scriptedEnv{place: place}, &scriptedEnv{place: place}, TrainOptions{Steps: 15, EvalEvery: 5, Rollouts: 1})
+	var got [][2]int
+	for _, e := range a.Evaluations() {
+		got = append(got, [2]int{e.GoalsSet, e.GoalsReached})
+	}
+	if diff := cmp.Diff([][2]int{{2, 2}, {3, 2}, {4, 3}}, got); diff != "" {
+		t.Errorf("goals set and reached after 5, 10 and 15 steps (-want +got):\n%s", diff)
+	}
+}
+
+// randomDecisions returns what a run decides by chance, by the purpose of the chance.
+func randomDecisions(t *testing.T, seed uint64, changes string, environmentDraws, rollouts int) map[string]string {
+	t.Helper()
+	a := linearAgent(t, linearNetworks{
+		policy:        linear{c: 0.3},
+		targetCritics: [3]linear{{c: -0.1}, {c: -0.2}, {c: -0.3}},
+		heads:         deviating(linear{s: 1, c: 100}),
+	}, seed, "InitialSteps=20 LearningStarts=15 Slope=4 Intercept=-1 UncertaintyActions=2 "+changes)
+	r := record(a)
+	place := func(e, k int) float64 { return float64(10*e + k) }
+	env := &scriptedEnv{place: place, more: environmentDraws}
+	train(t, a, env, &scriptedEnv{place: place}, TrainOptions{Steps: 60, EvalEvery: 1, Rollouts: rollouts})
+	var replayed, targets []string
+	for _, rows := range r.minibatches {
+		for _, row := range rows {
+			replayed = append(replayed, fmt.Sprint(row.transition, row.r))
+		}
+		// The minimum over M is -0.2 or -0.3.
+		targets = append(targets, fmt.Sprintf("%.4f", rows[0].y-rows[0].r))
+	}
+	return map[string]string{
+		"environment": fmt.Sprint(env.chance),
+		"exploration": fmt.Sprint(env.actions),
+		"replay":      fmt.Sprint(replayed),
+		"learning":    fmt.Sprint(targets),
+		"goals":       fmt.Sprint(a.Goals(0, a.Steps())),
+	}
+}
+
+// Each purpose of chance has its own stream: what draws more for one purpose, or
 // otherwise, changes nothing for another.
 func TestStreams(t *testing.T) {
-	// trace returns what each purpose decides in a run, one line each.
-	trace := func(seed uint64, changes string, more, rollouts int) map[string]string {
-		a := handAgent(t, hand{policy: rule{c: 0.3}, target: [3]rule{{c: -0.1}, {c: -0.2}, {c: -0.3}}, head: apart(rule{s: 1, c: 100})},
-			seed, "InitialSteps=20 LearningStarts=15 Slope=4 Intercept=-1 UncertaintyActions=2 "+changes)
-		env := &recorder{scriptedEnv: &scriptedEnv{place: func(e, k int) float64 { return float64(10*e + k) }, more: more}}
-		var draws, goals, pairs []float64
-		train(t, a, env, &scriptedEnv{place: env.place}, TrainOptions{Steps: 60, EvalEvery: 1, Rollouts: rollouts, AfterStep: func() error {
-			rows, reward := env.asked[2:], 0.0
-			env.asked = nil
-			for _, row := range rows {
-				draws = append(draws, row[0])
-				reward += env.scriptedEnv.Reward(row[:1], row[1:]) / float64(len(rows))
-			}
-			for _, g := range a.Goals(a.Steps()-1, a.Steps()) {
-				goals = append(goals, g[0])
-			}
-			// With Q = 0 the loss is the mean of (r + γ y)², and r is 0 or -1.
-			y := -0.99 * 0.2
-			if loss := a.Evaluations()[a.Steps()-1].CriticLoss; math.Abs(loss-(-reward*(1-2*y)+y*y)) > 1e-5 {
-				y = -0.99 * 0.3
-			}
-			pairs = append(pairs, y)
-			return nil
-		}})
-		return map[string]string{
-			"environment": fmt.Sprint(env.chance), "exploration": fmt.Sprint(env.actions),
-			"replay": fmt.Sprint(draws), "learning": fmt.Sprint(pairs), "goals": fmt.Sprint(goals),
-		}
-	}
-	plain := trace(1, "", 0, 1)
+	usual := randomDecisions(t, 1, "", 0, 1)
 	for _, test := range []struct {
-		seed    uint64
-		changes string
-		more    int    // numbers of the environment's at a reset
-		moved   string // purposes, in their order
+		what             string
+		seed             uint64
+		changes          string
+		environmentDraws int
+		moved            string // purposes, in alphabetical order
 	}{
-		{1, "", 0, ""}, // by rollouts of evaluations
-		{2, "", 0, "environment exploration goals learning replay"},
-		{1, "", 3, "environment"},
-		{1, "ActionNoise=0.3", 0, "exploration"},
-		{1, "RandomAction=0.9 RandomActionLater=0.9", 0, "exploration"},
-		{1, "Batch=9", 0, "replay"},
-		{1, "HindsightRatio=0", 0, "replay"},
-		{1, "NormalizerDraws=9", 0, "replay"},
-		{1, "Learner=authors", 0, "goals learning replay"},
-		{1, "UncertaintyActions=3", 0, "goals"},
-		{1, "Candidates=9", 0, "goals"},
+		{"more rollouts", 1, "", 0, ""},
+		{"another seed", 2, "", 0, "environment exploration goals learning replay"},
+		{"an environment that draws more", 1, "", 3, "environment"},
+		{"more noise on actions", 1, "ActionNoise=0.3", 0, "exploration"},
+		{"more random actions", 1, "RandomAction=0.9 RandomActionLater=0.9", 0, "exploration"},
+		{"larger minibatches", 1, "Batch=9", 0, "replay"},
+		{"no hindsight", 1, "HindsightRatio=0", 0, "replay"},
+		{"more shown to the normalizers", 1, "NormalizerDraws=9", 0, "replay"},
+		{"the authors' learner", 1, "Learner=authors", 0, "goals learning replay"},
+		{"more actions in Equation 5", 1, "UncertaintyActions=3", 0, "goals"},
+		{"fewer candidates", 1, "Candidates=9", 0, "goals"},
 	} {
 		var moved []string
-		for purpose, now := range trace(test.seed, test.changes, test.more, 3) {
-			if now != plain[purpose] {
+		for purpose, decisions := range randomDecisions(t, test.seed, test.changes, test.environmentDraws, 3) {
+			if decisions != usual[purpose] {
 				moved = append(moved, purpose)
 			}
 		}
 		slices.Sort(moved)
 		if got := strings.Join(moved, " "); got != test.moved {
-			t.Errorf("seed %d, %q, %d more: what is drawn for %q changes, want %q", test.seed, test.changes, test.more, got, test.moved)
+			t.Errorf("%s: the chance of %q changes, want that of %q: each purpose has its own stream", test.what, got, test.moved)
 		}
-	}
-}
-
-// The noise on each component has mean 0 and deviation ε, the sum is cut off at ±1,
-// and a share of actions is uniform over the action space.
-func TestExploration(t *testing.T) {
-	const n = 20_000
-	for _, test := range []struct {
-		c     float64 // of the policy, whose action is tanh(c) in each component
-		share string
-	}{{0, "0"}, {0, "0.3"}, {1, "0"}, {-1, "0.3"}} {
-		p := handAgent(t, hand{}, 1, "Horizon=100000 ActionNoise=0.2 RandomAction="+test.share+" RandomActionLater="+test.share).Params()
-		a := newAgent(t, p, new(lineEnv).Sizes(), 1)
-		clear(a.policy.net.params)
-		copy(a.policy.net.layers[1].b, float32s([]float64{test.c, test.c}))
-		a.SetCurriculum(curriculumFunc(ownHER))
-		var actions [][]float64
-		env := &lineEnv{onStep: func(_ *lineEnv, action []float64) { actions = append(actions, slices.Clone(action)) }}
-		train(t, a, env, new(lineEnv), TrainOptions{Steps: n, EvalEvery: 1e9, Rollouts: 1})
-		for _, bound := range []float64{-1, -0.9, -0.5, -0.2, -0.1, 0, 0.1, 0.2, 0.5, 0.9, math.Nextafter(1, 0)} {
-			count, before := [4]int{}, false
-			for _, action := range actions {
-				below := [2]bool{action[0] <= bound, action[1] <= bound}
-				for i, is := range [4]bool{below[0], below[1], below[0] && below[1], below[0] && before} {
-					if is {
-						count[i]++
-					}
-				}
-				if before = below[0]; math.Abs(action[0]) > 1 || math.Abs(action[1]) > 1 {
-					t.Fatalf("an action of %v", action)
-				}
-			}
-			noisy := math.Erfc(-(bound-math.Tanh(test.c))/0.2/math.Sqrt2) / 2
-			uniform, share := (bound+1)/2, p.RandomAction
-			q := (1-share)*noisy + share*uniform
-			for i, q := range [4]float64{q, q, (1-share)*noisy*noisy + share*uniform*uniform, q * q} {
-				what := []string{"first", "second", "both", "first after another"}[i]
-				if n*q < 1 {
-					continue
-				}
-				frequency(t, fmt.Sprintf("tanh(%v), random %s: at most %.2f, %s", test.c, test.share, bound, what), count[i], n-i/3, q)
-			}
-		}
-	}
-}
-
-// The normalizers are shown NormalizerDraws of a finished episode's transitions, of
-// states those before the step, and goals as in a minibatch, relabeled or their own.
-// They count from 1, with a zero.
-func TestNormalizersShown(t *testing.T) {
-	for _, test := range []struct {
-		what, changes string
-		place         func(e, k int) float64
-		shown         func(e int) float64
-		of            func(a *Agent) *normalizer
-	}{
-		{"states", "HindsightRatio=0 NormalizerFloor=2", func(e, k int) float64 { return float64(4*e + k/5*50) }, func(e int) float64 { return 4*float64(e) + 0.5 },
-			func(a *Agent) *normalizer { return a.stateScale }},
-		{"own goals", "HindsightRatio=0", func(e, k int) float64 { return float64(4*e + k/5*50) }, func(e int) float64 { return -3 - float64(e) },
-			func(a *Agent) *normalizer { return a.goalScale }},
-		{"relabeled goals", "HindsightRatio=1000", func(e, k int) float64 { return float64(4*e + (k+4)/5) }, func(e int) float64 { return 4*float64(e) + 1 },
-			func(a *Agent) *normalizer { return a.goalScale }},
-	} {
-		a := handAgent(t, hand{}, 1, "NormalizerDraws=9 "+test.changes)
-		a.SetCurriculum(curriculumFunc(func(a *Agent, _ bool, _ *rand.Rand) ([]float64, error) {
-			return []float64{float64(-3 - a.Steps()/5)}, nil
-		}))
-		trainScripted(t, a, &scriptedEnv{place: test.place}, 17, func() error {
-			count, sum, square := 1.0, 0.0, 0.0
-			for e := range a.Steps() / 5 {
-				x := test.shown(e)
-				count, sum, square = count+9, sum+9*x, square+9*x*x
-			}
-			mean, σ := sum/count, math.Max(math.Sqrt(square/count-sum/count*sum/count), a.Params().NormalizerFloor)
-			if count == 1 {
-				σ = 1
-			}
-			n := test.of(a)
-			near(t, fmt.Sprintf("step %d: %s: mean and scale", a.Steps(), test.what), float32s([]float64{n.mean[0], n.scale[0]}), []float64{mean, 1 / σ})
-			return nil
-		})
 	}
 }

@@ -1,35 +1,87 @@
 package qta
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 )
 
-// Every transition can be drawn, the oldest and the newest too, in proportion to its
-// priority where it has one, at first the largest so far and at least 1.
+// All transitions are equally likely, the oldest and the newest too.
 func TestDraws(t *testing.T) {
-	for _, changes := range []string{"Replay=uniform", "Replay=per"} {
-		a, _ := walked(t, tiny(Paper(), changes), 7)
-		chances, drawn := map[float64]float64{}, tally{}
-		for n := 7; n <= 9; n++ { // and when there are more
-			for i := range n {
-				if chances[float64(i)] = 1 / float64(n); a.params.Replay == "per" {
-					p := 1.0 // of the newest
-					if i < n-1 {
-						p = float64(2 + i)
-						prioritiesOf(a).set(i, p)
-					}
-					chances[float64(i)] = p / float64(n*(n+1)/2)
-				}
-			}
-			for range 2000 {
-				drawn.add(t, changes, float64(a.sampler.draw(a.draws)), chances)
-			}
-			a.replay.add(a.observation, a.achieved, a.replay.action.at(0), a.goal, a.State())
+	a := updatingAgent(t, "")
+	var drawn []float64
+	for range 5000 {
+		drawn = append(drawn, float64(a.sampler.draw(a.draws)))
+	}
+	uniform := map[float64]float64{}
+	for i := range 12 {
+		uniform[float64(i)] = 1. / 12
+	}
+	checkDraws(t, "uniform replay", drawn, uniform)
+}
+
+// Prioritized transitions are drawn in proportion to their priority. New ones have the
+// largest so far, and at least 1.
+func TestPrioritizedDraws(t *testing.T) {
+	a := linearAgent(t, linearNetworks{heads: deviating(linear{c: 4})}, 1, "Replay=per")
+	remember(a, []float64{0, 1, 2})
+	s := a.sampler.(*prioritizedSampler)
+	draws := func() (drawn []float64) {
+		for range 5000 {
+			drawn = append(drawn, float64(s.draw(a.draws)))
 		}
-		drawn.check(t, changes)
+		return drawn
+	}
+	checkDraws(t, "at first", draws(), map[float64]float64{0: 0.5, 1: 0.5})
+	s.set(0, 3)
+	checkDraws(t, "priorities of 3 and 1", draws(), map[float64]float64{0: 0.75, 1: 0.25})
+	updateTimes(t, a, 1) // after which the largest is 4, the heads' deviation
+	s.set(0, 3)
+	s.set(1, 1)
+	remember(a, []float64{2, 3})
+	checkDraws(t, "priorities of 3 and 1, and a new transition", draws(), map[float64]float64{0: 3. / 8, 1: 1. / 8, 2: 4. / 8})
+}
+
+// The weights of a minibatch are Equation 8 at the β of the environment step, 12, whatever
+// the number of updates (R99): β is 0.3 + 0.7·12/20 = 0.72. Transition i has the priority
+// i+1, of which the smallest is 1, so that its weight is (i+1)^-β.
+func TestWeights(t *testing.T) {
+	a := updatingAgent(t, "Replay=per PriorityBetaSteps=20")
+	r := record(a)
+	for range 3 {
+		for i := range 12 {
+			prioritiesOf(a).set(i, float64(i+1))
+		}
+		if err := a.update(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n, rows := range r.minibatches {
+		got := each(rows, func(row recordedRow) float64 { return row.w })
+		want := each(rows, func(row recordedRow) float64 { return math.Pow(float64(row.transition+1), -0.72) })
+		near(t, fmt.Sprintf("update %d at step 12: weights of Equation 8 with β 0.72", n+1), float32s(got), want)
+	}
+}
+
+// In a minibatch four of five transitions are replayed with a goal that was achieved later
+// in their episode, their own outcome included; the others with the goal that was pursued.
+func TestReplayedGoals(t *testing.T) {
+	rows := slices.Concat(updateTimes(t, updatingAgent(t, "HindsightRatio=4"), 1000)...)
+	for transition, want := range map[int]map[float64]float64{
+		0:  {-1: 1. / 5, 1: 4. / 25, 2: 4. / 25, 3: 4. / 25, 4: 4. / 25, 5: 4. / 25},
+		8:  {-2: 1. / 5, 14: 2. / 5, 15: 2. / 5},
+		9:  {-2: 1. / 5, 15: 4. / 5},
+		10: {-3: 1. / 5, 21: 2. / 5, 22: 2. / 5}, // of the running episode
+	} {
+		var goals []float64
+		for _, row := range rows {
+			if row.transition == transition {
+				goals = append(goals, row.g)
+			}
+		}
+		checkDraws(t, fmt.Sprintf("goals of transition %d in hindsight", transition), goals, want)
 	}
 }
 

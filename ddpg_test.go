@@ -1,0 +1,121 @@
+package qta
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+)
+
+// exploredActions returns the actions of a long episode in which the policy's is tanh(c)
+// in both components.
+func exploredActions(t *testing.T, c, randomAction float64) (actions [][]float64) {
+	t.Helper()
+	p := with(Small(), fmt.Sprint("Horizon=100000 LearningStarts=100000 ActionNoise=0.2 RandomAction=", randomAction))
+	p.RandomActionLater = randomAction
+	a := newAgent(t, p, new(lineEnv).Sizes(), 1)
+	last := a.policy.net.layers[len(a.policy.net.layers)-1]
+	clear(last.w.data)
+	copy(last.b, float32s([]float64{c, c}))
+	a.SetCurriculum(curriculumFunc(ownHER))
+	env := &lineEnv{onStep: func(_ *lineEnv, action []float64) { actions = append(actions, slices.Clone(action)) }}
+	train(t, a, env, new(lineEnv), TrainOptions{Steps: 20_000, EvalEvery: 1e9, Rollouts: 1})
+	return actions
+}
+
+// An action is the policy's with Gaussian noise of deviation ε, 0.2, on each component,
+// clipped at ±1. A share of actions is uniform over the action space instead, without noise.
+// What is drawn for one component and one step says nothing of another.
+func TestExploration(t *testing.T) {
+	for _, test := range []struct{ c, share float64 }{{0, 0}, {0, 0.3}, {1, 0}, {-1, 0.3}} {
+		actions := exploredActions(t, test.c, test.share)
+		for _, bound := range []float64{-1.01, -1, -0.9, -0.5, -0.2, 0, 0.2, 0.5, 0.9, math.Nextafter(1, 0)} {
+			var first, second, both, twice int // at most the bound
+			before := false
+			for _, action := range actions {
+				firstBelow := action[0] <= bound
+				secondBelow := action[1] <= bound
+				first += count(firstBelow)
+				second += count(secondBelow)
+				both += count(firstBelow && secondBelow)
+				twice += count(firstBelow && before)
+				before = firstBelow
+			}
+			noisy := 0.0 // the chance of a noisy component to be at most the bound
+			uniform := 0.0
+			if bound >= -1 {
+				noisy = math.Erfc(-(bound-math.Tanh(test.c))/0.2/math.Sqrt2) / 2
+				uniform = (bound + 1) / 2
+			}
+			one := (1-test.share)*noisy + test.share*uniform
+			two := (1-test.share)*noisy*noisy + test.share*uniform*uniform
+			what := fmt.Sprintf("actions tanh(%v) with noise, a share of %v random: at most %.2f", test.c, test.share, bound)
+			frequency(t, what+", first component", first, len(actions), one)
+			frequency(t, what+", second component", second, len(actions), one)
+			frequency(t, what+", both", both, len(actions), two)
+			frequency(t, what+", two steps in a row", twice, len(actions)-1, one*one)
+		}
+	}
+}
+
+// count is 1 for what is.
+func count(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// A normalizer counts from 1, with a sum of 0: of 3 and 6 the mean is 3 and the variance 6.
+// Its floor is one of the deviation.
+func TestNormalizer(t *testing.T) {
+	for floor, scale := range map[float64]float64{0.1: 1 / math.Sqrt(6), 4: 0.25} {
+		p := Paper()
+		p.NormalizerFloor = floor
+		n := newNormalizer(1, &p)
+		if n.update(); n.mean[0] != 0 || n.scale[0] != 1 {
+			t.Errorf("a normalizer that was shown nothing has the mean %v and the scale %v", n.mean, n.scale)
+		}
+		n.add([]float64{3})
+		n.add([]float64{6})
+		n.update()
+		if n.mean[0] != 3 || math.Abs(n.scale[0]-scale) > 1e-15 {
+			t.Errorf("shown 3 and 6, with a floor of %v: mean %v and scale %v, want 3 and %v", floor, n.mean, n.scale, scale)
+		}
+	}
+}
+
+// At an episode's end the normalizers are shown nine of its transitions, drawn with
+// replacement: of each the state before the step, and the goal as in a minibatch, four of
+// five relabeled. A state is 10^k here, so that the digits of their sum count them.
+func TestNormalizersShown(t *testing.T) {
+	const showings = 2000
+	a := linearAgent(t, linearNetworks{}, 1, "NormalizerDraws=9 HindsightRatio=4")
+	for i, s := range []float64{1e7, 1e7, 1e7, 1e7, 1e7, 1, 10, 100, 1000, 10_000} {
+		next := State{Observation: []float64{1e8}, Achieved: []float64{1}}
+		a.replay.add([]float64{s}, []float64{1e8}, []float64{0}, []float64{0}, next)
+		a.step = i + 1
+	}
+	var shown [5]int // each transition
+	missed := 0      // showings without the first transition
+	relabeled := 0
+	for range showings {
+		a.stateScale = newNormalizer(1, &a.params)
+		a.goalScale = newNormalizer(1, &a.params)
+		a.showNormalizers()
+		digits := fmt.Sprintf("%05.0f", a.stateScale.sum[0])
+		if len(digits) > 5 {
+			t.Fatalf("states that add up to %s are shown: one of another episode, or after a step", digits)
+		}
+		for k := range shown {
+			shown[k] += int(digits[4-k] - '0')
+		}
+		missed += count(digits[4] == '0')
+		relabeled += int(a.goalScale.sum[0])
+	}
+	for k, n := range shown {
+		frequency(t, fmt.Sprintf("transition %d is shown", k), n, 9*showings, 1./5)
+	}
+	frequency(t, "a transition is not shown, as draws are with replacement", missed, showings, math.Pow(4./5, 9))
+	frequency(t, "a goal is shown relabeled", relabeled, 9*showings, 4./5)
+}
