@@ -6,13 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
-	"math"
 	"math/rand/v2"
-	"reflect"
 	"slices"
-	"strconv"
-	"strings"
 )
 
 // This file holds the code to vectors: inputs, and the outputs that another
@@ -21,8 +16,9 @@ import (
 //	{"equation": NAME, "paper": WHAT, "cases": [
 //		{"name": ..., "in": {...}, "out": {...}, "tol": T}, ...]}
 //
-// and a result r holds against the e of "out" where |r-e| <= T (1 + |e|). Sizes are
-// free within small, names are not: what is missing, or left over, is an error.
+// and a result r holds against the e of "out" where |r-e| <= T (1 + |e|). A function
+// below says how the code is asked, for each kind of file, in the order of the paper.
+// vectors.go reads the files.
 
 // A CheckResult says whether the code meets one case of a file of vectors.
 type CheckResult struct {
@@ -65,6 +61,7 @@ func Check(fsys fs.FS) ([]CheckResult, error) {
 	return results, nil
 }
 
+// A vectorCase is a case as the file has it.
 type vectorCase struct {
 	Name    string
 	In, Out json.RawMessage
@@ -72,7 +69,8 @@ type vectorCase struct {
 }
 
 func checkFile(fsys fs.FS, name string) ([]CheckResult, error) {
-	if info, err := fs.Stat(fsys, name); err == nil && (!info.Mode().IsRegular() || info.Size() > 4<<20) {
+	info, err := fs.Stat(fsys, name)
+	if err == nil && (!info.Mode().IsRegular() || info.Size() > 4<<20) {
 		return nil, errors.New("it is not a regular file of at most 4 MB")
 	}
 	text, err := fs.ReadFile(fsys, name)
@@ -84,7 +82,7 @@ func checkFile(fsys fs.FS, name string) ([]CheckResult, error) {
 		Cases           []vectorCase
 	}
 	if err := fromJSON(text, &file); err != nil {
-		return nil, fmt.Errorf("not vectors: %w", err)
+		return nil, notJSON(text, err)
 	}
 	k := slices.IndexFunc(equations, func(e equation) bool { return e.name == file.Equation })
 	if k < 0 {
@@ -93,8 +91,9 @@ func checkFile(fsys fs.FS, name string) ([]CheckResult, error) {
 	if len(file.Cases) == 0 {
 		return nil, errors.New("no cases")
 	}
-	var results []CheckResult
+
 	e := &equations[k]
+	var results []CheckResult
 	for _, c := range file.Cases {
 		r := CheckResult{File: name, Case: c.Name, Numbers: slices.Clone(e.numbers), Function: e.function}
 		if err := r.check(e, &c); err != nil {
@@ -105,256 +104,630 @@ func checkFile(fsys fs.FS, name string) ([]CheckResult, error) {
 	return results, nil
 }
 
-// check fills r from a case. What goes wrong panics, in this file or in the
-// functions held to the vectors.
+// check fills r from a case, and returns what does not hold, or the fault of the file.
 func (r *CheckResult) check(e *equation, c *vectorCase) (err error) {
 	if c.Tol == nil || !(*c.Tol >= 0 && *c.Tol <= 0.01) {
 		return errors.New("tol is not a number from 0 to 0.01")
 	}
 	r.Tolerance = *c.Tol
+
 	defer func() {
-		if problem := recover(); problem != nil && err == nil {
-			err = fmt.Errorf("%v", problem)
+		switch problem := recover().(type) {
+		case nil:
+		case fault:
+			err = problem
+		default:
+			panic(problem) // an error of this package
 		}
 	}()
-	in, want := readVector("in", c.In), readVector("out", c.Out)
-	in.hold(e.keys)
-	e.check(in, func(name string, value any, index ...int) {
-		want.walk(want.at(name, index...), reflect.ValueOf(value), func(place string, x reflect.Value) {
-			v, code := want.take(place), x.Convert(reflect.TypeFor[float64]()).Float()
-			distance := math.Abs(code-v) / (1 + math.Abs(v))
-			r.Worst = max(r.Worst, distance) // NaN if the code's is
-			r.Compared = append(r.Compared, Comparison{place, v, code})
-			if err == nil && !(distance <= r.Tolerance) {
-				err = fmt.Errorf("%s: the file has %v, package qta gives %v; |r-e| / (1 + |e|) is %.3g, allowed are %v",
-					place, v, code, distance, r.Tolerance)
-			}
-		})
-	})
-	for _, v := range []vector{in, want} {
-		for _, place := range slices.Sorted(maps.Keys(v.unused)) {
-			return errors.New(place + " is unknown, or one too many")
+	in := readVector("in", c.In)
+	out := &comparison{want: readVector("out", c.Out), result: r}
+	in.requireKeys(e.keys)
+	e.check(in, out)
+	in.requireRead()
+	out.want.requireRead()
+	return out.apart
+}
+
+// An equation is one kind of vectors.
+type equation struct {
+	name     string
+	numbers  []int  // of the paper's equations, if any
+	function string // what is held to the vectors; if it has a part of its own in them, that too
+	keys     string // of "in", all needed but those with ?
+	check    func(in vector, out *comparison)
+}
+
+// updateKeys are what whole updates need.
+const updateKeys = "actor actor_target critics critic_targets heads gamma rho " +
+	"lr_actor lr_critic lr_predictive action_l2 steps"
+
+var equations = []equation{
+	// Section 3.1.
+	{"td-target", []int{1}, "TDTarget", "r gamma q_target M", checkTDTarget},
+	{"td-target-networks", []int{1}, "paperHeads.targets", "actor critics s_next g r gamma M", checkTargets},
+	{"td-target-clipped", []int{1}, "paperHeads.targets", "actor critics s_next g r gamma M lowest?", checkClippedTargets},
+	{"critic-loss", []int{2}, "CriticLoss", "critics s g a y w?", checkCriticLoss},
+	{"polyak", []int{3}, "Polyak", "target online rho", checkPolyak},
+	{"policy-gradient", nil, "Agent.policyGradient", "actor critics s g action_l2", checkPolicyGradient},
+	{"predictive-loss", []int{4}, "PredictiveLoss", "form critics heads s g a s_next", checkPredictiveLoss},
+	{"update", nil, "generalLearner.update", updateKeys, checkUpdate},
+	{"update-joint", nil, "paperLearner.update", updateKeys + " predictive_weight", checkUpdate},
+
+	// Section 3.2.
+	{"candidates", nil, "Agent.drawCandidates", "n limit draws?", checkCandidates},
+	{"uncertainty-std", []int{5}, "HeadDeviation", "pred", checkHeadDeviation},
+	{"uncertainty", []int{5}, "ensemble.uncertainty", "critics heads s g actions", checkUncertainty},
+	{"uncertainty-goal", []int{5}, "candidates.inputs", "critics heads s achieved desired ask actions", checkUncertaintyGoal},
+	{"goal-probability", []int{6}, "GoalProbabilities, scaleUncertainty", "epsilon m b", checkGoalProbabilities},
+	{"goal-choice", nil, "paperCurriculum.goal", "actor critics heads now s achieved shared_actions m b draws c? T?", checkGoalChoice},
+
+	// Section 3.3.
+	{"her", nil, "replay.relabel", "achieved_next goal i future? radius", checkRelabel},
+	{"her-future", nil, "futureStep", "i n u", checkFutureStep},
+	{"per", []int{7, 8}, "prioritizedSampler.probability, ImportanceWeights", "priority alpha beta", checkPrioritized},
+	{"per-beta", nil, "PriorityBeta", "beta_initial beta_steps t", checkPriorityBeta},
+	{"update-per", []int{7, 8}, "paperLearner.update, prioritizedSampler.weigh", updateKeys + " priority alpha beta", checkUpdate},
+	{"achievable", nil, "Achievable", "q_mean c T", checkAchievable},
+
+	// Section 4.
+	{"optimal-return", nil, "OptimalValue", "hops gamma", checkOptimalValue},
+
+	// Networks, and what the paper compares with.
+	{"mlp-forward", nil, "mlp.forward", "net x output?", checkForward},
+	{"mlp-backward", nil, "mlp.backward", "net x dy output?", checkBackward},
+	{"adam", nil, "adam.step", "w grads lr beta1 beta2 eps", checkAdam},
+	{"gaussian-nll", nil, "gaussianLoss", "mu raw y", checkGaussianLoss},
+	{"kde", nil, "logDensity", "points query bandwidth", checkLogDensity},
+	{"vds", nil, "valueDisagreement, toProbabilities", "q", checkValueDisagreement},
+}
+
+// checkTDTarget is Equation 1 with the values of the target critics as they are given.
+func checkTDTarget(in vector, out *comparison) {
+	r := list[float32](in, "r")
+	q := lists[float32](in, "q_target")
+	require(len(q[0]) == len(r), "in: q_target has %d values of a critic, and r %d", len(q[0]), len(r))
+	i, j := drawPair(in.drawsOfPair(len(q)), len(q))
+
+	y := make([]float32, len(r))
+	TDTarget(y, r, q[i], q[j], in.number("gamma"))
+	out.holds("y", y)
+}
+
+// checkTargets is Equation 1 with networks: a' by the target policy, and its value by
+// the target critics.
+func checkTargets(in vector, out *comparison) {
+	a, b := in.learner()
+	in.targets(a, b)
+	out.holds("a_next", b.next.columns(b.next.cols-a.sizes.Action, b.next.cols))
+	out.holds("y", b.y)
+}
+
+// checkClippedTargets is checkTargets with returns clipped, to the case's least return
+// or else to the least sum of rewards.
+func checkClippedTargets(in vector, out *comparison) {
+	a, b := in.learner()
+	a.params.ClipReturns = true
+	if in.has("lowest") {
+		a.pun.lowest = in.number("lowest")
+	}
+	in.targets(a, b)
+	out.holds("y", b.y)
+}
+
+// targets sets the targets of a minibatch.
+func (v vector) targets(a *Agent, b *batch) {
+	a.policy.act(a.policy.target, b.next)
+	a.pun.heads.targets(a.pun, b, v.drawsOfPair(len(a.pun.critics)))
+}
+
+// checkCriticLoss is Equation 2 for each critic, and its gradient through the network.
+func checkCriticLoss(in vector, out *comparison) {
+	a, b := in.learner()
+	for i, c := range a.pun.critics {
+		ξ := c.q.latent(a.pun.pass, b.x)
+		loss := a.pun.criticTerm(i, b, ξ, epilogue{mask: ξ})
+		c.q.backward(a.pun.pass, c.gradient.q, len(c.q.layers)-1)
+		out.holds(at("loss", i), loss)
+		out.holds(at("grad", i), c.gradient.q.layers)
+	}
+}
+
+// checkPolyak is Equation 3.
+func checkPolyak(in vector, out *comparison) {
+	target, _ := in.network("target")
+	online, _ := in.network("online")
+	require(len(target.params) == len(online.params), "in: target and online differ in size")
+
+	Polyak(target.params, online.params, in.number("rho"))
+	out.holds("target", target.layers)
+}
+
+// checkPolicyGradient is the policy's loss of DDPG.
+func checkPolicyGradient(in vector, out *comparison) {
+	a, b := in.learner()
+	out.holds("loss", a.policyGradient(b.x))
+	out.holds("grad", a.policy.gradient.layers)
+}
+
+// checkPredictiveLoss is Equation 4 for each head, or the norm that the authors' code has.
+func checkPredictiveLoss(in vector, out *comparison) {
+	a, b := in.learner()
+	u := a.pun
+	switch form := in.word("form"); form {
+	case "mse":
+	case "norm":
+		u.heads = authorsHeads{}
+	default:
+		require(false, "in: form is %q, want mse or norm", form)
+	}
+	for i, c := range u.critics {
+		ξ := c.q.latent(u.pass, b.x)
+		out.holds(at("loss", i), u.headTerm(i, b, ξ, epilogue{}))
+		out.holds(at("pred", i), matrix{rows: b.x.rows, cols: u.headWidth, rowStride: u.headWidth, colStride: 1, data: b.predictions[i]})
+		out.holds(at("grad_head", i), c.gradient.head)
+		out.holds(at("grad_xi", i), u.pass.dx[len(c.q.layers)-1]) // before the mask of ReLU
+	}
+}
+
+// checkUpdate does whole updates, by the joint loss of Equations 2 and 4 or, where its
+// weight is 0 or absent, with Equation 4 moving only the heads. With priorities
+// replay is prioritized, and the loss joint.
+func checkUpdate(in vector, out *comparison) {
+	p := Paper()
+	prioritized := in.has("priority")
+	switch weight := in.numberIf("predictive_weight"); {
+	case weight == 1, prioritized:
+		p.PredictiveGradient = "joint"
+	case weight == 0:
+		p.PredictiveGradient = "head"
+	default:
+		require(false, "in: predictive_weight is neither 0 nor 1, which the joint loss here has")
+	}
+	first := in.step(0)
+	if prioritized {
+		p.Replay = "per"
+		p.Batch = first.length("g")
+		p.PriorityAlpha = in.number("alpha")
+		p.PriorityBeta = in.number("beta")
+	}
+	a := in.agent(p, first.length(at("s", 0)), first.length(at("g", 0)))
+	drawn := &givenDraw{sampler: a.sampler}
+	if prioritized {
+		in.prioritize(a)
+		a.sampler = drawn
+	}
+
+	for i := range in.length("steps") {
+		step := in.step(i)
+		a.batch = *step.batch(a)
+		a.batch.transitions = nil // nothing is drawn
+		if prioritized {
+			drawn.transitions = step.transitions(a)
+		}
+		a.learning = step.drawsOfPair(len(a.pun.critics))
+		err := a.learner.update(a)
+		require(err == nil, "%v", err)
+	}
+
+	out.holds("actor", a.policy.net.layers)
+	out.holds("actor_target", a.policy.target.layers)
+	for i, c := range a.pun.critics {
+		out.holds(at("critics", i), c.q.layers)
+		out.holds(at("critic_targets", i), c.target.layers)
+		out.holds(at("heads", i), c.head)
+	}
+	if prioritized {
+		sampler := drawn.sampler.(*prioritizedSampler)
+		for j := range a.replay.n {
+			out.holds(at("P", j), sampler.probability(j))
 		}
 	}
-	return err
 }
 
-// A vector is the "in" or "out" of a case, or one of its steps.
-type vector struct {
-	place  string          // such as in.steps[0]
-	values map[string]any  // numbers, words and nulls, and the lengths of lists and objects, by their places
-	unused map[string]bool // places of all but lengths that nothing has taken yet
-}
-
-func readVector(place string, text []byte) vector {
-	v := vector{place, map[string]any{}, map[string]bool{}}
-	var value any
-	if err := fromJSON(text, &value); err != nil {
-		panic(fmt.Sprintf("%s: %v", place, err))
-	}
-	v.read(place, value)
+// step returns one update's minibatch.
+func (v vector) step(i int) vector {
+	v.place += "." + at("steps", i)
+	v.requireKeys("s g a s_next r M transitions?")
 	return v
 }
 
-func (v vector) read(place string, value any) {
-	if small(place, float64(len(v.values))); len(place) > 200 {
-		panic(fmt.Sprintf("%.99s...: names are too long, or lists too deep", place))
+// prioritize gives the agent's replay as many transitions as there are priorities.
+func (v vector) prioritize(a *Agent) {
+	sampler := a.sampler.(*prioritizedSampler)
+	a.replay.n = v.length("priority")
+	sampler.prioritized = a.replay.n
+	for j, priority := range list[float64](v, "priority") {
+		sampler.set(j, priority)
 	}
-	switch x := value.(type) {
-	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(x)) {
-			v.read(place+"."+oneLine(name), x[name])
+}
+
+// transitions returns which transitions of the replay are in a step's minibatch.
+func (v vector) transitions(a *Agent) []int {
+	transitions := v.wholes("transitions")
+	require(len(transitions) == a.params.Batch && v.length("g") == a.params.Batch,
+		"%s: there are not as many transitions as in the first step", v.place)
+	for _, j := range transitions {
+		require(0 <= j && j < a.replay.n, "%s: there is no transition %d", v.place, j)
+	}
+	return transitions
+}
+
+// A givenDraw draws nothing: the case has the minibatch and says which transitions are
+// in it.
+type givenDraw struct {
+	sampler
+	transitions []int
+}
+
+func (d *givenDraw) weigh(b *batch, step int) {
+	b.transitions = d.transitions
+	d.sampler.weigh(b, step)
+}
+
+// checkCandidates is the draw of at most so many of n transitions.
+func checkCandidates(in vector, out *comparison) {
+	n := in.whole("n")
+	limit := in.whole("limit")
+	require(n >= 0 && limit >= 1, "in: n is at least 0, limit at least 1")
+	requireSmall("the replay", float64(n))
+	var draws []float64
+	if n > limit {
+		draws = list[float64](in, "draws")
+		require(len(draws) == n, "in: a draw is needed for each of n")
+	}
+
+	a := &Agent{replay: &replay{n: n}, goalDraws: script(draws)}
+	a.params.Candidates = limit
+	out.holds("candidates", a.drawCandidates())
+}
+
+// checkHeadDeviation is the deviation of Equation 5 for given predictions.
+func checkHeadDeviation(in vector, out *comparison) {
+	var heads [][]float32
+	for i := range in.elements("pred") {
+		predictions := slices.Concat(lists[float32](in, at("pred", i))...)
+		heads = append(heads, predictions)
+		require(len(predictions) == len(heads[0]), "in.pred[%d] has %d numbers, the first %d", i, len(predictions), len(heads[0]))
+	}
+	rows := in.elements(at("pred", 0))
+	require(len(heads[0]) > 0, "in: a head predicts nothing")
+
+	u := make([]float64, rows)
+	HeadDeviation(u, heads, len(heads[0])/rows)
+	out.holds("u", u)
+}
+
+// checkUncertainty is Equation 5 for rows of s and g, with all actions and with each.
+func checkUncertainty(in vector, out *comparison) {
+	a, b := in.learner()
+	actions := in.actions(a, b.x.rows)
+	for j := range actions {
+		out.holds(at("per_action", j), a.pun.uncertainty(b.x, actions[j:j+1]))
+	}
+	out.holds("epsilon", a.pun.uncertainty(b.x, actions))
+}
+
+// checkUncertaintyGoal is Equation 5 for candidates, with the goal that "ask" names.
+func checkUncertaintyGoal(in vector, out *comparison) {
+	p := Paper()
+	p.UncertaintyGoal = in.word("ask")
+	p.UncertaintyActions = in.length("actions")
+	a := in.agent(p, in.length(at("s", 0)), in.length(at("achieved", 0)))
+	fill(in, "desired", a.desired)
+
+	x := a.candidates(in.remember(a), false).inputs(a)
+	out.holds("epsilon", a.pun.uncertainty(x, in.actions(a, x.rows)))
+}
+
+// checkGoalProbabilities is Equation 6, and its scaling.
+func checkGoalProbabilities(in vector, out *comparison) {
+	ε := list[float64](in, "epsilon")
+	scaled := make([]float64, len(ε))
+	scaleUncertainty(scaled, ε)
+	out.holds("normalized", scaled)
+
+	p := make([]float64, len(ε))
+	GoalProbabilities(p, ε, in.number("m"), in.number("b"))
+	out.holds("p", p)
+}
+
+// checkGoalChoice chooses a goal for each draw, an episode's first where the case has
+// a threshold: first its parts, then the choice as training makes it.
+func checkGoalChoice(in vector, out *comparison) {
+	p := Paper()
+	p.InitialSteps = 0
+	p.UncertaintyActions = in.length("shared_actions")
+	p.Slope = in.number("m")
+	p.Intercept = in.number("b")
+	first := in.has("c")
+	if first {
+		p.Threshold = in.number("c")
+		p.Horizon = in.whole("T")
+	}
+	a := in.agent(p, in.length(at("s", 0)), in.length(at("achieved", 0)))
+	a.curriculum = paperCurriculum{}
+	fill(in, "now", a.observation)
+	problem := numbersProblem("now", a.observation, a.sizes.Observation)
+	require(problem == "", "in: %s", problem)
+
+	kept := in.remember(a)
+	q := a.Value(slices.Repeat([][]float64{a.observation}, len(kept)), a.replay.achieved.of(kept))
+	if first {
+		out.holds("q_mean", q)
+		kept = a.achievableNow(kept)
+		out.holds("kept", kept)
+	} else { // a threshold that only the best would pass, and no goal is held to
+		a.params.Threshold = (slices.Max(q) - 1e-6) / float64(a.params.Horizon)
+	}
+
+	var actions []float64 // of all draws, as numbers of [0, 1)
+	for _, action := range lists[float64](in, "shared_actions") {
+		require(len(action) == a.sizes.Action, "in: an action has %d numbers, want %d", len(action), a.sizes.Action)
+		for _, v := range action {
+			actions = append(actions, (v+1)/2)
 		}
-		value = len(x)
-	case []any:
-		for i, inner := range x {
-			v.read(at(place, i), inner)
-			n, _ := v.values[at(place, i)].(int)
-			if first, _ := v.values[at(place, 0)].(int); n != first {
-				panic(fmt.Sprintf("%s has %d elements, the first list there %d", at(place, i), n, first))
-			}
+	}
+	ε := a.estimator.uncertainty(a, a.candidates(kept, first), script(actions))
+	out.holds("epsilon", ε)
+	chances := make([]float64, len(kept))
+	GoalProbabilities(chances, ε, p.Slope, p.Intercept)
+	out.holds("p", chances)
+
+	for k, u := range list[float64](in, "draws") {
+		a.goalDraws = script(append(slices.Clone(actions), u))
+		goal, err := a.curriculum.goal(a, first)
+		require(err == nil, "%v", err)
+		out.holds(at("goal", k), goal)
+	}
+}
+
+// checkRelabel is hindsight: the goal and the reward that a transition is replayed with.
+func checkRelabel(in vector, out *comparison) {
+	achieved := lists[float64](in, "achieved_next")
+	goal := list[float64](in, "goal")
+	i, n := in.whole("i"), len(achieved)
+	require(0 <= i && i < n, "in.i is %d, want a transition of %d", i, n)
+	require(len(goal) == 2 && len(achieved[0]) == 2, "in: a goal has not two numbers")
+	r := newReplay(Sizes{Goal: 2}, n)
+	for _, next := range achieved {
+		r.add(nil, next, nil, goal, State{Achieved: next})
+	}
+
+	const k = 4
+	draws := []float64{0.9} // above k/(k+1), so the goal pursued
+	if in.has("future") {
+		draws = []float64{0, (float64(in.whole("future")-i) + 0.5) / float64(n-i)}
+	}
+	g := r.relabel(i, k, script(draws).Rand)
+	out.holds("g", g)
+	out.holds("r", goalReward(r.nextAchieved.at(i), g, in.number("radius")))
+}
+
+// checkFutureStep is the draw of hindsight's later step.
+func checkFutureStep(in vector, out *comparison) {
+	step := futureStep(in.whole("i"), in.whole("n"), in.number("u"))
+	out.holds("future", float64(step))
+}
+
+// checkPrioritized is Equations 7 and 8 over a whole replay.
+func checkPrioritized(in vector, out *comparison) {
+	priority := list[float64](in, "priority")
+	n := len(priority)
+	P := make([]float64, n)
+	SampleProbabilities(P, priority, in.number("alpha"))
+	out.holds("P", P)
+
+	w := make([]float64, n)
+	β := in.number("beta")
+	ImportanceWeights(w, P, n, β, 0)
+	out.holds("w", w)
+	ImportanceWeights(w, P, n, β, slices.Min(P)) // as replay divides: by the largest
+	out.holds("w_normalized", w)
+}
+
+// checkPriorityBeta is the schedule of β.
+func checkPriorityBeta(in vector, out *comparison) {
+	initial := in.number("beta_initial")
+	steps := in.whole("beta_steps")
+	for k, t := range in.wholes("t") {
+		out.holds(at("beta", k), PriorityBeta(t, initial, steps))
+	}
+}
+
+// checkAchievable is the threshold of an episode's first goal.
+func checkAchievable(in vector, out *comparison) {
+	q := list[float64](in, "q_mean")
+	var candidates []int
+	for k := range q {
+		candidates = append(candidates, k)
+	}
+	out.holds("kept", Achievable(candidates, q, in.number("c"), in.whole("T")))
+}
+
+// checkOptimalValue is the best sum of rewards, and the optimal value.
+func checkOptimalValue(in vector, out *comparison) {
+	γ := in.number("gamma")
+	for k, hops := range in.wholes("hops") {
+		require(hops >= 0, "in.hops[%d] is %d, want 0 or more", k, hops)
+		requireSmall("the hops", float64(hops)*float64(in.length("hops")))
+		out.holds(at("undiscounted", k), OptimalValue(1, hops))
+		out.holds(at("discounted", k), OptimalValue(γ, hops))
+	}
+}
+
+// checkForward is a network's pass forward.
+func checkForward(in vector, out *comparison) {
+	net, p, x := in.pass()
+	out.holds("xi", net.latent(p, x))
+	out.holds("y", in.output(net, p, x))
+}
+
+// checkBackward is a network's pass backward, given dL/dy.
+func checkBackward(in vector, out *comparison) {
+	net, p, x := in.pass()
+	y := in.output(net, p, x)
+	dy := p.dx[len(net.layers)]
+	in.fillMatrix("dy", dy)
+	if in.bounded() {
+		for i, v := range y.data {
+			dy.data[i] *= 1 - float32(v*v)
 		}
-		value = len(x)
-	default:
-		v.unused[place] = true
 	}
-	v.values[place] = value
+
+	gradient, _ := in.network("net")
+	net.backward(p, gradient, len(net.layers))
+	_, dx := net.outputGradient(p, x, 0)
+	out.holds("grad", gradient.layers)
+	out.holds("dx", dx)
 }
 
-// hold panics unless there are these keys. Those with a question mark may be absent.
-func (v vector) hold(keys string) {
-	for key := range strings.FieldsSeq(keys) {
-		if key, optional := strings.CutSuffix(key, "?"); !v.has(key) && !optional {
-			panic(v.place + ": there is no " + key)
+// pass returns a network, a pass through it, and its input.
+func (v vector) pass() (*mlp, *pass, matrix) {
+	net, widths := v.network("net")
+	rows := v.length("x")
+	requireSmall("the layers", float64(rows)*float64(slices.Max(widths)))
+	x := newMatrix(rows, widths[0])
+	v.fillMatrix("x", x)
+	return net, newPass(widths, newWorkers(1)), x
+}
+
+// output returns what the network gives for x.
+func (v vector) output(net *mlp, p *pass, x matrix) matrix {
+	y := net.forward(p, x)
+	if v.bounded() {
+		for i, z := range y.data {
+			y.data[i] = tanh32(z)
 		}
 	}
+	return y
 }
 
-// at returns the place of what has this name, or of an element of it.
-func (v vector) at(name string, index ...int) string { return at(v.place+"."+name, index...) }
+// bounded reports whether the network's output is a tanh.
+func (v vector) bounded() bool { return v.word("output") == "tanh" }
 
-func at(place string, index ...int) string {
-	for _, i := range index {
-		place += "[" + strconv.Itoa(i) + "]"
-	}
-	return place
-}
+// checkAdam is a step of Adam for each gradient.
+func checkAdam(in vector, out *comparison) {
+	table := in.number("beta1") == adamBeta1 && in.number("beta2") == adamBeta2 && in.number("eps") == adamEpsilon
+	require(table, "in: beta1, beta2 and eps are not %v, %v and %v", adamBeta1, adamBeta2, adamEpsilon)
 
-// len returns how many elements there are, 0 where there is no list.
-func (v vector) len(name string, index ...int) int {
-	n, _ := v.values[v.at(name, index...)].(int)
-	return n
-}
-
-// has reports whether there is a value that is not null.
-func (v vector) has(name string, index ...int) bool {
-	value := v.values[v.at(name, index...)]
-	if value == nil {
-		delete(v.unused, v.at(name, index...))
-	}
-	return value != nil && value != 0
-}
-
-// take returns the number at a place.
-func (v vector) take(place string) float64 {
-	x, ok := v.values[place].(float64)
-	if !ok {
-		panic("there is no number " + place)
-	}
-	delete(v.unused, place)
-	return x
-}
-
-// number returns a number, or 0 where there is none.
-func (v vector) number(name string) float64 { return get[float64](v, name) }
-
-// get returns a number, whole where T is int, a word, or lists of such; what is absent is zero.
-func get[T any](v vector, name string, index ...int) (value T) {
-	v.set(name, &value, index...)
-	return value
-}
-
-// set sets all that is in a value of this name, if there is any.
-func (v vector) set(name string, value any, index ...int) {
-	if !v.has(name, index...) {
-		return
-	}
-	v.walk(v.at(name, index...), reflect.Indirect(reflect.ValueOf(value)), func(place string, x reflect.Value) {
-		if x.Kind() == reflect.String {
-			delete(v.unused, place)
-			x.SetString(fmt.Sprint(v.values[place]))
-			return
-		}
-		number := v.take(place)
-		if x.CanFloat() {
-			x.SetFloat(number)
-		} else if number != math.Trunc(number) || math.Abs(number) > math.MaxInt32 {
-			panic(fmt.Sprintf("%s is %v, want a whole number up to %d", place, number, math.MaxInt32))
-		} else {
-			x.SetInt(int64(number))
-		}
-	})
-}
-
-// walk calls leaf for all that is in a value: a number or a word, or any nesting of slices,
-// matrices and layers. A variable without a slice gets one as long as the vector's.
-func (v vector) walk(place string, value reflect.Value, leaf func(place string, x reflect.Value)) {
-	switch x := value.Interface().(type) {
-	case matrix:
-		for i := range x.rows {
-			v.walk(at(place, i), reflect.ValueOf(x.row(i)), leaf)
-		}
-		return
-	case layer:
-		v.walk(place+".w", reflect.ValueOf(x.w), leaf)
-		v.walk(place+".b", reflect.ValueOf(x.b), leaf)
-		return
-	}
-	if value.Kind() != reflect.Slice {
-		leaf(place, value)
-		return
-	}
-	if n, _ := v.values[place].(int); value.CanSet() && value.IsNil() {
-		value.Set(reflect.MakeSlice(value.Type(), n, n))
-	}
-	for i := range value.Len() {
-		v.walk(at(place, i), value.Index(i), leaf)
+	w := list[float32](in, "w")
+	a := newAdam(w, make([]float32, len(w)), in.number("lr"), newWorkers(1))
+	for i := range in.length("grads") {
+		fill(in, at("grads", i), a.gradient)
+		a.step()
+		out.holds(at("w", i), w)
 	}
 }
 
-// network returns a network, and its layers' widths.
-func (v vector) network(name string) (*mlp, []int) {
-	widths := []int{v.len(at(name, 0) + ".w")}
-	for i := range v.len(name) {
-		widths = append(widths, v.len(at(name, i)+".b"))
+// checkGaussianLoss is the loss of Deep Ensembles, whose heads give a mean and a raw
+// variance.
+func checkGaussianLoss(in vector, out *comparison) {
+	y := list[float32](in, "y")
+	p := newMatrix(len(y), 2)
+	for r := range y {
+		p.row(r)[0] = float32(in.number(at("mu", r)))
+		p.row(r)[1] = float32(in.number(at("raw", r)))
 	}
-	small("the network", float64(mlpSize(widths)))
-	net := newMLP(make([]float32, mlpSize(widths)), widths)
-	v.set(name, net.layers)
-	return net, widths
+	dp := newMatrix(len(y), 2)
+	out.holds("loss", gaussianLoss(dp.data, p.data, y, 1))
+	for r := range y {
+		out.holds(at("grad_mu", r), float64(dp.row(r)[0]))
+		out.holds(at("grad_raw", r), float64(dp.row(r)[1]))
+	}
 }
 
-// small panics if a short text asks for more than vectors are for.
-func small(what string, numbers float64) {
-	if numbers > 1<<17 {
-		panic(fmt.Sprintf("%s: %.3g numbers, allowed are %d: vectors are small", what, numbers, 1<<17))
+// checkLogDensity is the density of MEGA.
+func checkLogDensity(in vector, out *comparison) {
+	points := lists[float64](in, "points")
+	query := lists[float64](in, "query")
+	width := len(query[0])
+	require(width > 0 && len(points[0]) == width, "in: a point has not as many numbers as a query")
+	requireSmall("the densities", float64(width)*float64(len(points))*float64(len(query)))
+
+	h := in.number("bandwidth")
+	for k, x := range query {
+		out.holds(at("log_density", k), logDensity(slices.Concat(points...), x, h))
 	}
+}
+
+// checkValueDisagreement is the choice of VDS.
+func checkValueDisagreement(in vector, out *comparison) {
+	q := lists[float32](in, "q")
+	p := make([]float64, len(q[0]))
+	valueDisagreement(p, q)
+	out.holds("std", p)
+	toProbabilities(p)
+	out.holds("p", p)
+}
+
+// learner returns an agent with the case's networks, and its minibatch.
+func (v vector) learner() (*Agent, *batch) {
+	state := max(v.length(at("s", 0)), v.length(at("s_next", 0)))
+	a := v.agent(Paper(), state, v.length(at("g", 0)))
+	return a, v.batch(a)
 }
 
 // agent returns an agent with the case's networks, rates and coefficients, for states
 // and goals of these sizes. It does not clip returns: Equation 1 does not.
 func (v vector) agent(p Params, observation, goal int) *Agent {
-	p.ClipReturns, p.Curriculum = false, "her" // for which one critic will do
-	p.Critics, p.HiddenLayers, p.HiddenSize = v.len("critics"), v.len("critics", 0)-1, v.len("critics[0][0].b")
-	p.Discount, p.Polyak, p.ActionL2 = v.number("gamma"), v.number("rho"), v.number("action_l2")
-	p.ActorRate, p.CriticRate, p.PredictiveRate = v.number("lr_actor"), v.number("lr_critic"), v.number("lr_predictive")
-	sizes := Sizes{Observation: observation, Goal: goal, Action: v.len("critics[0][0].w") - observation - goal}
-	small("the critics", criticWeights(&p, sizes))
+	p.ClipReturns = false
+	p.Curriculum = "her" // for which one critic will do
+	p.Critics = v.length("critics")
+	p.HiddenLayers = v.length(at("critics", 0)) - 1
+	p.HiddenSize = v.length("critics[0][0].b")
+	p.Discount = v.numberIf("gamma")
+	p.Polyak = v.numberIf("rho")
+	p.ActionL2 = v.numberIf("action_l2")
+	p.ActorRate = v.numberIf("lr_actor")
+	p.CriticRate = v.numberIf("lr_critic")
+	p.PredictiveRate = v.numberIf("lr_predictive")
+	action := v.length("critics[0][0].w") - observation - goal
+	sizes := Sizes{Observation: observation, Goal: goal, Action: action}
+	requireSmall("the critics", criticWeights(&p, sizes))
 	a, err := NewAgent(p, sizes, 0)
-	if err != nil {
-		panic(err)
-	}
+	require(err == nil, "%v", err)
+
 	for i, c := range a.pun.critics {
-		v.set("critics", c.q.layers, i)
+		v.fillLayers(at("critics", i), c.q.layers)
 		copy(c.target.params, c.params)
-		v.set("critic_targets", c.target.layers, i)
-		v.set("heads", c.head, i)
+		v.fillLayers(at("critic_targets", i), c.target.layers)
+		if v.has("heads") {
+			v.fillLayer(at("heads", i), c.head)
+		}
 	}
-	v.set("actor", a.policy.net.layers)
+	v.fillLayers("actor", a.policy.net.layers)
 	copy(a.policy.target.params, a.policy.net.params)
-	v.set("actor_target", a.policy.target.layers)
+	v.fillLayers("actor_target", a.policy.target.layers)
 	return a
 }
 
 // batch returns the minibatch, with zeros for what it lacks, and makes room for it.
 func (v vector) batch(a *Agent) *batch {
-	n, s, sg := v.len("g"), a.sizes.Observation, a.sizes.Observation+a.sizes.Goal
-	small("the minibatch", float64(n)*float64(a.params.HiddenSize*a.params.HiddenLayers))
-	b := a.pun.newBatch(n, a.sizes)
-	v.set("s", b.x.columns(0, s))
-	v.set("g", b.x.columns(s, sg))
-	v.set("a", b.x.columns(sg, b.x.cols))
-	v.set("s_next", b.next.columns(0, s))
-	v.set("g", b.next.columns(s, sg))
-	v.set("s_next", b.sNext)
-	v.set("r", b.r)
-	v.set("y", b.y)
-	v.set("w", b.w)
+	rows := v.length("g")
+	requireSmall("the minibatch", float64(rows)*float64(a.params.HiddenSize*a.params.HiddenLayers))
+	b := a.pun.newBatch(rows, a.sizes)
+	s := a.sizes.Observation
+	sg := s + a.sizes.Goal
+	v.fillMatrix("s", b.x.columns(0, s))
+	v.fillMatrix("g", b.x.columns(s, sg))
+	v.fillMatrix("a", b.x.columns(sg, b.x.cols))
+	v.fillMatrix("s_next", b.next.columns(0, s))
+	v.fillMatrix("g", b.next.columns(s, sg))
+	v.fillMatrix("s_next", b.sNext)
+	v.fillColumn("r", b.r)
+	v.fillColumn("y", b.y)
+	v.fillColumn("w", b.w)
 	return &b
 }
 
-// learner returns an agent with the case's networks, and its minibatch.
-func (v vector) learner() (*Agent, *batch) {
-	a := v.agent(Paper(), max(v.len("s", 0), v.len("s_next", 0)), v.len("g", 0))
-	return a, v.batch(a)
-}
-
-// actions returns matrices of actions of an agent.
+// actions returns the matrices of random actions, d of them, as Equation 5 takes them.
 func (v vector) actions(a *Agent, rows int) []matrix {
 	var actions []matrix
-	for j := range v.len("actions") {
-		actions = append(actions, newMatrix(rows, a.sizes.Action))
-		v.set("actions", actions[j], j)
+	for j := range v.length("actions") {
+		action := newMatrix(rows, a.sizes.Action)
+		v.fillMatrix(at("actions", j), action)
+		actions = append(actions, action)
 	}
 	return actions
 }
@@ -362,405 +735,47 @@ func (v vector) actions(a *Agent, rows int) []matrix {
 // remember stores the states and the goals achieved there in an agent's replay, and
 // returns their transitions.
 func (v vector) remember(a *Agent) []int {
-	states, goals := get[[][]float64](v, "s"), get[[][]float64](v, "achieved")
-	if len(states) != len(goals) {
-		panic("in: there are not as many goals achieved as states")
-	}
+	states := lists[float64](v, "s")
+	goals := lists[float64](v, "achieved")
+	require(len(states) == len(goals), "in: there are not as many goals achieved as states")
 	var all []int
 	for k, s := range states {
-		a.replay.add(s, goals[k], make([]float64, a.sizes.Action), goals[k], State{s, goals[k], goals[k]})
+		g := goals[k]
+		problem := cmp.Or(numbersProblem("s", s, a.sizes.Observation), numbersProblem("achieved", g, a.sizes.Goal))
+		require(problem == "", "in: %s", problem)
+		a.replay.add(s, g, make([]float64, a.sizes.Action), g, State{s, g, g})
 		all = append(all, k)
 	}
 	return all
-}
-
-// An equation is one kind of vectors.
-type equation struct {
-	name     string
-	numbers  []int  // of the paper's equations
-	function string // the home, or the homes
-	keys     string // of "in", all needed but those with ?
-	check    func(in vector, out output)
-}
-
-// An output compares a result with what "out" has under a name, or in element i of
-// the list there.
-type output func(name string, value any, i ...int)
-
-const (
-	targetKeys = "actor critics s_next g r gamma M"
-	updateKeys = "actor actor_target critics critic_targets heads gamma rho " +
-		"lr_actor lr_critic lr_predictive action_l2 steps"
-	perKeys       = "priority alpha beta"
-	candidateKeys = "critics heads s achieved desired ask actions"
-	choiceKeys    = "actor critics heads s achieved shared_actions m b draws now c? T?"
-)
-
-var equations = []equation{
-	{"mlp-forward", nil, "mlp.forward", "net x output?", checkNetwork},
-	{"mlp-backward", nil, "mlp.backward", "net x dy output?", checkNetwork},
-	{"adam", nil, "adam.step", "w grads lr beta1 beta2 eps", func(in vector, out output) {
-		if in.number("beta1") != adamBeta1 || in.number("beta2") != adamBeta2 || in.number("eps") != adamEpsilon {
-			panic(fmt.Sprintf("in: beta1, beta2 and eps are not %v, %v and %v", adamBeta1, adamBeta2, adamEpsilon))
-		}
-		w := get[[]float32](in, "w")
-		a := newAdam(w, make([]float32, len(w)), in.number("lr"), newWorkers(1))
-		for i := range in.len("grads") {
-			in.set("grads", a.gradient, i)
-			a.step()
-			out("w", w, i)
-		}
-	}},
-	{"td-target", []int{1}, "TDTarget", "r gamma q_target M", func(in vector, out output) {
-		r, q := get[[]float32](in, "r"), get[[][]float32](in, "q_target")
-		y := make([]float32, len(r))
-		i, j := drawPair(pairScript(get[[]int](in, "M"), len(q)), len(q))
-		TDTarget(y, r, q[i], q[j], in.number("gamma"))
-		out("y", y)
-	}},
-	{"td-target-networks", []int{1}, "paperHeads.targets", targetKeys, checkTargets(false)},
-	{"td-target-clipped", []int{1}, "paperHeads.targets", targetKeys + " lowest?", checkTargets(true)},
-	{"critic-loss", []int{2}, "CriticLoss", "critics s g a y w?", func(in vector, out output) {
-		a, b := in.learner()
-		for i, c := range a.pun.critics {
-			ξ := c.q.latent(a.pun.pass, b.x)
-			out("loss", a.pun.criticTerm(i, b, ξ, epilogue{mask: ξ}), i)
-			c.q.backward(a.pun.pass, c.gradient.q, len(c.q.layers)-1)
-			out("grad", c.gradient.q.layers, i)
-		}
-	}},
-	{"polyak", []int{3}, "Polyak", "target online rho", func(in vector, out output) {
-		target, _ := in.network("target")
-		online, _ := in.network("online")
-		Polyak(target.params, online.params, in.number("rho"))
-		out("target", target.layers)
-	}},
-	{"policy-gradient", nil, "Agent.policyGradient", "actor critics s g action_l2", func(in vector, out output) {
-		a, b := in.learner()
-		out("loss", a.policyGradient(b.x))
-		out("grad", a.policy.gradient.layers)
-	}},
-	{"predictive-loss", []int{4}, "PredictiveLoss", "form critics heads s g a s_next", checkPredictiveLoss},
-	{"uncertainty-std", []int{5}, "HeadDeviation", "pred", func(in vector, out output) {
-		var heads [][]float32
-		for _, p := range get[[][][]float32](in, "pred") {
-			heads = append(heads, slices.Concat(p...))
-		}
-		u := make([]float64, in.len("pred", 0))
-		HeadDeviation(u, heads, in.len("pred", 0, 0))
-		out("u", u)
-	}},
-	{"uncertainty", []int{5}, "ensemble.uncertainty", "critics heads s g actions", func(in vector, out output) {
-		a, b := in.learner()
-		actions := in.actions(a, b.x.rows)
-		for j := range actions {
-			out("per_action", a.pun.uncertainty(b.x, actions[j:j+1]), j)
-		}
-		out("epsilon", a.pun.uncertainty(b.x, actions))
-	}},
-	{"uncertainty-goal", []int{5}, "candidates.inputs", candidateKeys, func(in vector, out output) {
-		p := Paper()
-		p.UncertaintyGoal, p.UncertaintyActions = get[string](in, "ask"), in.len("actions")
-		a := in.agent(p, in.len("s", 0), in.len("achieved", 0))
-		in.set("desired", a.desired)
-		x := a.candidates(in.remember(a), false).inputs(a)
-		out("epsilon", a.pun.uncertainty(x, in.actions(a, x.rows)))
-	}},
-	{"goal-probability", []int{6}, "GoalProbabilities, scaleUncertainty", "epsilon m b", func(in vector, out output) {
-		ε := get[[]float64](in, "epsilon")
-		x := make([]float64, len(ε))
-		scaleUncertainty(x, ε)
-		out("normalized", x)
-		GoalProbabilities(x, ε, in.number("m"), in.number("b"))
-		out("p", x)
-	}},
-	{"achievable", nil, "Achievable", "q_mean c T", func(in vector, out output) {
-		var candidates []int
-		for k := range in.len("q_mean") {
-			candidates = append(candidates, k)
-		}
-		out("kept", Achievable(candidates, get[[]float64](in, "q_mean"), in.number("c"), get[int](in, "T")))
-	}},
-	{"per", []int{7, 8}, "prioritizedSampler.probability, ImportanceWeights", perKeys, func(in vector, out output) {
-		priority, β := get[[]float64](in, "priority"), in.number("beta")
-		n := len(priority)
-		P, w := make([]float64, n), make([]float64, n)
-		SampleProbabilities(P, priority, in.number("alpha"))
-		out("P", P)
-		ImportanceWeights(w, P, n, β, 0)
-		out("w", w)
-		ImportanceWeights(w, P, n, β, slices.Min(P)) // as replay divides: by the largest
-		out("w_normalized", w)
-	}},
-	{"per-beta", nil, "PriorityBeta", "beta_initial beta_steps t", func(in vector, out output) {
-		initial, steps := in.number("beta_initial"), get[int](in, "beta_steps")
-		for k, t := range get[[]int](in, "t") {
-			out("beta", PriorityBeta(t, initial, steps), k)
-		}
-	}},
-	{"her", nil, "replay.relabel", "achieved_next goal i future? radius", checkHindsight},
-	{"her-future", nil, "futureStep", "i n u", func(in vector, out output) {
-		out("future", futureStep(get[int](in, "i"), get[int](in, "n"), in.number("u")))
-	}},
-	{"optimal-return", nil, "OptimalValue", "hops gamma", func(in vector, out output) {
-		for k, hops := range get[[]int](in, "hops") {
-			out("undiscounted", OptimalValue(1, hops), k)
-			out("discounted", OptimalValue(in.number("gamma"), hops), k)
-		}
-	}},
-	{"update", nil, "generalLearner.update", updateKeys, checkUpdate},
-	{"update-joint", nil, "paperLearner.update", updateKeys + " predictive_weight", checkUpdate},
-	{"update-per", []int{7, 8}, "paperLearner.update, prioritizedSampler.weigh", updateKeys + " " + perKeys, checkUpdate},
-	{"goal-choice", nil, "paperCurriculum.goal", choiceKeys, checkGoalChoice},
-	{"candidates", nil, "Agent.drawCandidates", "n limit draws?", func(in vector, out output) {
-		n, limit, draws := get[int](in, "n"), get[int](in, "limit"), scripted(get[[]float64](in, "draws"))
-		small("the replay", float64(n))
-		if n > limit && len(draws) != n || n <= limit && len(draws) > 0 || limit < 1 {
-			panic("in: a draw is needed for each of n, if limit, 1 or more, is less")
-		}
-		a := &Agent{replay: &replay{n: n}, goalDraws: draws.stream()}
-		a.params.Candidates = limit
-		out("candidates", a.drawCandidates())
-	}},
-	{"gaussian-nll", nil, "gaussianLoss", "mu raw y", func(in vector, out output) {
-		y := get[[]float32](in, "y")
-		n := len(y)
-		mu, raw, p, dp := make([]float32, n), make([]float32, n), newMatrix(n, 2), newMatrix(n, 2)
-		in.set("mu", mu)
-		in.set("raw", raw)
-		for r := range n {
-			p.row(r)[0], p.row(r)[1] = mu[r], raw[r]
-		}
-		out("loss", gaussianLoss(dp.data, p.data, y, 1))
-		for r := range n {
-			out("grad_mu", dp.row(r)[0], r)
-			out("grad_raw", dp.row(r)[1], r)
-		}
-	}},
-	{"vds", nil, "valueDisagreement, toProbabilities", "q", func(in vector, out output) {
-		x := make([]float64, in.len("q", 0))
-		valueDisagreement(x, get[[][]float32](in, "q"))
-		out("std", x)
-		toProbabilities(x)
-		out("p", x)
-	}},
-	{"kde", nil, "logDensity", "points query bandwidth", func(in vector, out output) {
-		points, query := slices.Concat(get[[][]float64](in, "points")...), get[[][]float64](in, "query")
-		small("the densities", float64(len(points))*float64(len(query)))
-		for k, x := range query {
-			out("log_density", logDensity(points, x, in.number("bandwidth")), k)
-		}
-	}},
-}
-
-// checkNetwork is a forward pass and, given dL/dy, a backward pass.
-func checkNetwork(in vector, out output) {
-	net, widths := in.network("net")
-	rows := in.len("x")
-	small("the layers", float64(rows)*float64(slices.Max(widths)))
-	p, x, last := newPass(widths, newWorkers(1)), newMatrix(rows, widths[0]), len(net.layers)
-	in.set("x", x)
-	ξ := net.latent(p, x)
-	y := net.forward(p, x)
-	bounded := get[string](in, "output") == "tanh"
-	if bounded {
-		for i, v := range y.data {
-			y.data[i] = tanh32(v)
-		}
-	}
-	if !in.has("dy") {
-		out("xi", ξ)
-		out("y", y)
-		return
-	}
-	dy := p.dx[last]
-	in.set("dy", dy)
-	if bounded {
-		for i, v := range y.data {
-			dy.data[i] *= 1 - float32(v*v)
-		}
-	}
-	gradient := newMLP(make([]float32, mlpSize(widths)), widths)
-	net.backward(p, gradient, last)
-	_, dx := net.outputGradient(p, x, 0)
-	out("grad", gradient.layers)
-	out("dx", dx)
-}
-
-// checkTargets is Equation 1 with the case's networks, with a clip of returns or without.
-func checkTargets(clip bool) func(in vector, out output) {
-	return func(in vector, out output) {
-		a, b := in.learner()
-		a.params.ClipReturns = clip
-		in.set("lowest", &a.pun.lowest) // else it is the least sum of rewards
-		a.learning = pairScript(get[[]int](in, "M"), len(a.pun.critics))
-		a.policy.act(a.policy.target, b.next)
-		a.pun.heads.targets(a.pun, b, a.learning)
-		if !clip {
-			out("a_next", b.next.columns(b.next.cols-a.sizes.Action, b.next.cols))
-		}
-		out("y", b.y)
-	}
-}
-
-func checkPredictiveLoss(in vector, out output) {
-	a, b := in.learner()
-	u := a.pun
-	form := get[string](in, "form")
-	if u.heads = map[string]heads{"mse": paperHeads{}, "norm": authorsHeads{}}[form]; u.heads == nil {
-		panic(fmt.Sprintf("in: form is %q, want mse or norm", form))
-	}
-	for i, c := range u.critics {
-		out("loss", u.headTerm(i, b, c.q.latent(u.pass, b.x), epilogue{}), i)
-		out("pred", matrix{b.x.rows, u.headWidth, u.headWidth, 1, b.predictions[i]}, i)
-		out("grad_head", c.gradient.head, i)
-		out("grad_xi", u.pass.dx[len(c.q.layers)-1], i) // before the mask of ReLU
-	}
-}
-
-func checkHindsight(in vector, out output) {
-	next, goal, i := get[[][]float64](in, "achieved_next"), get[[]float64](in, "goal"), get[int](in, "i")
-	n := len(next)
-	b := newReplay(Sizes{Goal: len(goal)}, n)
-	for _, achieved := range next {
-		b.add(nil, achieved, nil, goal, State{Achieved: achieved})
-	}
-	const k = 4
-	script := scripted{0.9, 0} // above k/(k+1), so the goal pursued
-	if in.has("future") {
-		script = scripted{0, (float64(get[int](in, "future")-i) + 0.5) / float64(n-i)}
-	}
-	g := b.relabel(i, k, rand.New(&script))
-	out("g", g)
-	out("r", goalReward(b.nextAchieved.at(i), g, in.number("radius")))
-}
-
-// checkGoalChoice chooses a goal for each draw, an episode's first where the case has
-// a threshold: whole, and in its parts.
-func checkGoalChoice(in vector, out output) {
-	p, m, b := Paper(), in.number("m"), in.number("b")
-	p.UncertaintyActions, p.InitialSteps, p.Slope, p.Intercept = in.len("shared_actions"), 0, m, b
-	first := in.has("c")
-	if first {
-		p.Threshold, p.Horizon = in.number("c"), get[int](in, "T")
-	}
-	a := in.agent(p, in.len("s", 0), in.len("achieved", 0))
-	a.curriculum = paperCurriculum{}
-	in.set("now", a.observation)
-	kept := in.remember(a)
-	q := a.Value(slices.Repeat([][]float64{a.observation}, len(kept)), a.replay.achieved.of(kept))
-	if first {
-		out("q_mean", q)
-		kept = a.achievableNow(kept)
-		out("kept", kept)
-	} else { // a threshold that only the best would pass, and no goal is held to
-		a.params.Threshold = (slices.Max(q) - 1e-6) / float64(a.params.Horizon)
-	}
-	var script scripted // of the goal's draws: the actions, by numbers of [0, 1)
-	for _, v := range slices.Concat(get[[][]float64](in, "shared_actions")...) {
-		script = append(script, (v+1)/2)
-	}
-	shared := slices.Clone(script)
-	ε := a.estimator.uncertainty(a, a.candidates(kept, first), shared.stream())
-	out("epsilon", ε)
-	chances := make([]float64, len(kept))
-	GoalProbabilities(chances, ε, m, b)
-	out("p", chances)
-	for k, u := range get[[]float64](in, "draws") {
-		draws := append(slices.Clone(script), u)
-		a.goalDraws = draws.stream()
-		goal, err := a.curriculum.goal(a, first)
-		if err != nil || len(draws) > 0 {
-			panic(fmt.Sprintf("%d numbers left after the draw of a goal: %v", len(draws), err))
-		}
-		out("goal", goal, k)
-	}
-}
-
-// A givenDraw draws nothing: the case has the minibatch and says which transitions are
-// in it.
-type givenDraw struct {
-	*prioritizedSampler
-	transitions []int
-}
-
-func (d *givenDraw) weigh(b *batch, step int) {
-	b.transitions = d.transitions
-	d.prioritizedSampler.weigh(b, step)
-}
-
-// checkUpdate does whole updates, with prioritized replay where the case has
-// priorities: by the joint loss of Equations 2 and 4, or, where the case has 0 or
-// nothing as its weight, with Equation 4 moving only the heads.
-func checkUpdate(in vector, out output) {
-	p, steps, priority := Paper(), []vector(nil), get[[]float64](in, "priority")
-	for i := range in.len("steps") {
-		step := in
-		step.place = in.at("steps", i)
-		step.hold("s g a s_next r M transitions?")
-		steps = append(steps, step)
-	}
-	p.PredictiveGradient = map[float64]string{0: "head", 1: "joint"}[in.number("predictive_weight")]
-	if p.PredictiveGradient == "" {
-		panic("in: predictive_weight is neither 0 nor 1, which the joint loss here has")
-	}
-	if priority != nil {
-		p.PredictiveGradient, p.Replay, p.Batch = "joint", "per", steps[0].len("g")
-		p.PriorityAlpha, p.PriorityBeta = in.number("alpha"), in.number("beta")
-	}
-	a := in.agent(p, steps[0].len("s", 0), steps[0].len("g", 0))
-	drawn := &givenDraw{}
-	if len(priority) > 0 {
-		drawn.prioritizedSampler = a.sampler.(*prioritizedSampler)
-		a.sampler, a.replay.n, drawn.prioritized = drawn, len(priority), len(priority)
-		for j, v := range priority {
-			drawn.set(j, v)
-		}
-	}
-	for _, step := range steps {
-		a.batch = *step.batch(a)
-		a.batch.transitions = nil // nothing is drawn
-		drawn.transitions = get[[]int](step, "transitions")
-		a.learning = pairScript(get[[]int](step, "M"), len(a.pun.critics))
-		if err := a.learner.update(a); err != nil {
-			panic(err)
-		}
-	}
-	out("actor", a.policy.net.layers)
-	out("actor_target", a.policy.target.layers)
-	for i, c := range a.pun.critics {
-		out("critics", c.q.layers, i)
-		out("critic_targets", c.target.layers, i)
-		out("heads", c.head, i)
-	}
-	for j := range priority {
-		out("P", drawn.probability(j), j)
-	}
 }
 
 // scripted is a source with which a generator's Float64 returns the given
 // numbers, from 0 to 1, 1 excluded.
 type scripted []float64
 
+func script(numbers []float64) stream {
+	s := scripted(numbers)
+	return stream{Rand: rand.New(&s)}
+}
+
 func (s *scripted) Uint64() uint64 {
+	require(len(*s) > 0, "in: there are fewer draws than the code takes")
 	u := (*s)[0]
 	*s = (*s)[1:]
-	if !(0 <= u && u < 1) {
-		panic("in: an index is out of range")
-	}
+	require(0 <= u && u < 1, "in: an index is out of range")
 	return uint64(u * (1 << 53))
 }
 
-func (s *scripted) stream() stream { return stream{Rand: rand.New(s)} }
+// drawsOfPair makes drawPair return the case's M from n critics.
+func (v vector) drawsOfPair(n int) stream { return pairScript(v.wholes("M"), n) }
 
 // pairScript makes drawPair return M from n critics.
 func pairScript(M []int, n int) stream {
-	if len(M) != 2 || M[0] == M[1] {
-		panic(fmt.Sprintf("in: M is %v, want two different indices", M))
-	}
-	i, j := float64(M[0]), float64(M[1])
+	require(len(M) == 2 && M[0] != M[1], "in: M is %v, want two different indices", M)
+	i := float64(M[0])
+	j := float64(M[1])
 	if j > i {
 		j--
 	}
-	return (&scripted{(i + 0.5) / float64(n), (j + 0.5) / float64(n-1)}).stream()
+	return script([]float64{(i + 0.5) / float64(n), (j + 0.5) / float64(n-1)})
 }

@@ -1,0 +1,310 @@
+package qta
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// This file reads the vectors that check.go holds the code to, and compares results
+// with them. Names in a file are fixed, sizes are free: what is missing, left over or
+// of another shape is a fault of the file.
+
+// A fault says what is wrong with a case. The functions of this file panic with it, and
+// CheckResult.check recovers it, so that an equation reads its inputs without errors.
+type fault string
+
+func (f fault) Error() string { return string(f) }
+
+// require panics with a fault unless a condition holds.
+func require(holds bool, format string, arguments ...any) {
+	if !holds {
+		panic(fault(fmt.Sprintf(format, arguments...)))
+	}
+}
+
+// largestVector is how many numbers a text of a few kilobytes may ask for.
+const largestVector = 1 << 17
+
+func requireSmall(what string, numbers float64) {
+	require(numbers <= largestVector, "%s: %.3g numbers, allowed are %d: vectors are small", what, numbers, largestVector)
+}
+
+// A vector is the "in" or the "out" of a case, or one step of an update. What it has is
+// found by name: gamma, or s[2][0] for a number of the matrix s.
+type vector struct {
+	place   string          // such as in.steps[0]
+	values  map[string]any  // numbers and words, by their places, such as in.steps[0].s[2][0]
+	lengths map[string]int  // of lists and objects
+	read    map[string]bool // places of values that something has asked for
+}
+
+func readVector(place string, text []byte) vector {
+	var value any
+	err := fromJSON(text, &value)
+	require(err == nil, "%s: %v", place, err)
+
+	v := vector{
+		place:   place,
+		values:  map[string]any{},
+		lengths: map[string]int{},
+		read:    map[string]bool{},
+	}
+	v.add(place, value)
+	return v
+}
+
+// add takes in the value at a place with all that is in it. A null is as good as absent.
+func (v vector) add(place string, value any) {
+	requireSmall(place, float64(len(v.values)+len(v.lengths)))
+	require(len(place) <= 200, "%.99s...: names are too long, or lists too deep", place)
+	switch value := value.(type) {
+	case nil:
+	case map[string]any:
+		v.lengths[place] = len(value)
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			v.add(place+"."+oneLine(name), value[name])
+		}
+	case []any:
+		v.lengths[place] = len(value)
+		for i, element := range value {
+			v.add(at(place, i), element)
+			n, first := v.lengths[at(place, i)], v.lengths[at(place, 0)]
+			require(n == first, "%s has %d elements, the first list there %d", at(place, i), n, first)
+		}
+	default:
+		v.values[place] = value
+	}
+}
+
+// at names an element of a list, or of a list in it.
+func at(name string, index ...int) string {
+	for _, i := range index {
+		name += "[" + strconv.Itoa(i) + "]"
+	}
+	return name
+}
+
+// requireKeys panics unless all keys are there. Those with a question mark may be absent.
+func (v vector) requireKeys(keys string) {
+	for key := range strings.FieldsSeq(keys) {
+		name, optional := strings.CutSuffix(key, "?")
+		if optional {
+			continue
+		}
+		require(v.has(name), "%s: there is no %s", v.place, name)
+		n, list := v.lengths[v.place+"."+name]
+		require(!list || n > 0, "%s.%s is an empty list", v.place, name)
+	}
+}
+
+// requireRead panics if something is there that nothing has asked for.
+func (v vector) requireRead() {
+	for _, place := range slices.Sorted(maps.Keys(v.values)) {
+		require(v.read[place], "%s is unknown, or one too many", place)
+	}
+}
+
+// has reports whether there is something of this name.
+func (v vector) has(name string) bool {
+	place := v.place + "." + name
+	_, list := v.lengths[place]
+	return list || v.values[place] != nil
+}
+
+// length returns how many elements a list has, 0 where there is none.
+func (v vector) length(name string) int { return v.lengths[v.place+"."+name] }
+
+// elements returns how many elements a list has. It panics if there is none.
+func (v vector) elements(name string) int {
+	n, ok := v.lengths[v.place+"."+name]
+	require(ok, "there is no list %s.%s", v.place, name)
+	return n
+}
+
+// number returns a number.
+func (v vector) number(name string) float64 {
+	place := v.place + "." + name
+	x, ok := v.values[place].(float64)
+	require(ok, "there is no number %s", place)
+	v.read[place] = true
+	return x
+}
+
+// numberIf returns a number, or 0 where there is none.
+func (v vector) numberIf(name string) float64 {
+	if !v.has(name) {
+		return 0
+	}
+	return v.number(name)
+}
+
+// whole returns a whole number.
+func (v vector) whole(name string) int {
+	x := v.number(name)
+	whole := x == math.Trunc(x) && math.Abs(x) <= math.MaxInt32
+	require(whole, "%s.%s is %v, want a whole number up to %d", v.place, name, x, math.MaxInt32)
+	return int(x)
+}
+
+// wholes returns a list of whole numbers.
+func (v vector) wholes(name string) []int {
+	values := make([]int, v.elements(name))
+	for i := range values {
+		values[i] = v.whole(at(name, i))
+	}
+	return values
+}
+
+// word returns a word, or "" where there is none.
+func (v vector) word(name string) string {
+	place := v.place + "." + name
+	word, ok := v.values[place].(string)
+	v.read[place] = ok
+	return word
+}
+
+// list returns a list of numbers.
+func list[T float32 | float64](v vector, name string) []T {
+	values := make([]T, v.elements(name))
+	fill(v, name, values)
+	return values
+}
+
+// fill sets values to a list of as many numbers.
+func fill[T float32 | float64](v vector, name string, values []T) {
+	for i := range values {
+		values[i] = T(v.number(at(name, i)))
+	}
+}
+
+// lists returns a list of lists of as many numbers each.
+func lists[T float32 | float64](v vector, name string) [][]T {
+	rows := make([][]T, v.elements(name))
+	for i := range rows {
+		rows[i] = list[T](v, at(name, i))
+	}
+	return rows
+}
+
+// fillMatrix sets m to a list of its rows. Without one m stays as it is.
+func (v vector) fillMatrix(name string, m matrix) {
+	if !v.has(name) {
+		return
+	}
+	for r := range m.rows {
+		fill(v, at(name, r), m.row(r))
+	}
+}
+
+// fillColumn sets values to a list of as many numbers. Without one they stay as they are.
+func (v vector) fillColumn(name string, values []float32) {
+	if v.has(name) {
+		fill(v, name, values)
+	}
+}
+
+// fillLayers sets layers to a network. Without one they stay as they are.
+func (v vector) fillLayers(name string, layers []layer) {
+	if !v.has(name) {
+		return
+	}
+	for i, l := range layers {
+		v.fillLayer(at(name, i), l)
+	}
+}
+
+func (v vector) fillLayer(name string, l layer) {
+	require(v.has(name), "there is no layer %s.%s", v.place, name)
+	v.fillMatrix(name+".w", l.w)
+	fill(v, name+".b", l.b)
+}
+
+// network returns a network, and its widths from input to output.
+func (v vector) network(name string) (net *mlp, widths []int) {
+	widths = []int{v.length(at(name, 0) + ".w")}
+	for i := range v.length(name) {
+		widths = append(widths, v.length(at(name, i)+".b"))
+	}
+	require(slices.Min(widths) > 0, "%s.%s has a layer without weights", v.place, name)
+	requireSmall("the network", float64(mlpSize(widths)))
+	net = newMLP(make([]float32, mlpSize(widths)), widths)
+	v.fillLayers(name, net.layers)
+	return net, widths
+}
+
+// A comparison holds what the code gives against the "out" of a case.
+type comparison struct {
+	want   vector
+	result *CheckResult
+	apart  error // names the first number that does not hold, or is nil
+}
+
+// holds compares a result with what "out" has under a name: a number, or a list,
+// matrix, layer or network of them.
+func (c *comparison) holds(name string, value any) {
+	switch value := value.(type) {
+	case float64:
+		c.number(name, value)
+	case []float64:
+		for i, x := range value {
+			c.number(at(name, i), x)
+		}
+	case []float32:
+		for i, x := range value {
+			c.number(at(name, i), float64(x))
+		}
+	case []int:
+		for i, x := range value {
+			c.number(at(name, i), float64(x))
+		}
+	case matrix:
+		for r := range value.rows {
+			c.holds(at(name, r), value.row(r))
+		}
+	case layer:
+		c.holds(name+".w", value.w)
+		c.holds(name+".b", value.b)
+	case []layer:
+		for i, l := range value {
+			c.holds(at(name, i), l)
+		}
+	default:
+		panic(fmt.Sprintf("qta: vectors: no comparison of a %T", value))
+	}
+}
+
+// number compares one number.
+func (c *comparison) number(name string, code float64) {
+	want := c.want.number(name)
+	place := c.want.place + "." + name
+	distance := math.Abs(code-want) / (1 + math.Abs(want))
+
+	r := c.result
+	r.Compared = append(r.Compared, Comparison{Name: place, Vector: want, Code: code})
+	r.Worst = max(r.Worst, distance) // NaN if the code's is
+	if c.apart == nil && !(distance <= r.Tolerance) {
+		c.apart = fmt.Errorf("%s: the file has %v, package qta gives %v; |r-e| / (1 + |e|) is %.3g, allowed are %v",
+			place, want, code, distance, r.Tolerance)
+	}
+}
+
+// notJSON returns the error of a text that is not JSON. It names a NaN and an infinity,
+// which other languages write but JSON does not have.
+func notJSON(text []byte, err error) error {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && syntax.Offset > 0 {
+		rest := string(text[syntax.Offset-1:])
+		for _, word := range []string{"NaN", "Infinity"} {
+			if strings.HasPrefix(rest, word) {
+				line := 1 + strings.Count(string(text[:syntax.Offset]), "\n")
+				return fmt.Errorf("not vectors: %s in line %d; vectors have finite numbers", word, line)
+			}
+		}
+	}
+	return fmt.Errorf("not vectors: %w", err)
+}
