@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -21,6 +22,13 @@ type directory struct {
 	path string // as it was given
 	root *os.Root
 	lock *os.File
+
+	create func(name string) (file, error) // a new one, for write
+}
+
+type file interface {
+	io.WriteCloser
+	Sync() error
 }
 
 // claim makes a run's directory where there is none, and locks it, where its file
@@ -40,6 +48,9 @@ func claim(path string, warn func(string)) (*directory, error) {
 		return nil, words.BadFile(err, "directory %s cannot be opened: %w", path, words.Cause(err))
 	}
 	d := &directory{path: path, root: root}
+	d.create = func(name string) (file, error) {
+		return root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	}
 	if d.lock, err = root.OpenFile(LockFile, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
 		root.Close()
 		return nil, words.BadFile(err, "%s cannot be written: %w; name another directory",
@@ -105,29 +116,34 @@ const temporary = ".tmp"
 // old or the new content whatever happens. An agent.qta is on the disk before
 // that, and the one before it becomes agent.qta.previous, so that at every moment one
 // of the two is whole, after a loss of power, too.
-func (d *directory) write(name string, data []byte) (err error) {
-	defer func() {
-		if err != nil {
-			d.root.Remove(name + temporary)
-			err = fmt.Errorf("%s cannot be written: %w", filepath.Join(d.path, name), words.Cause(err))
-		}
-	}()
+func (d *directory) write(name string, data []byte) error {
+	if err := d.replace(name, data); err != nil {
+		d.root.Remove(name + temporary)
+		return fmt.Errorf("%s cannot be written: %w", filepath.Join(d.path, name), words.Cause(err))
+	}
+	return nil
+}
+
+func (d *directory) replace(name string, data []byte) error {
 	d.root.Remove(name + temporary) // of a process that was killed; else the next line fails
-	f, err := d.root.OpenFile(name+temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := d.create(name + temporary)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
 	if name == AgentFile {
-		if synced := f.Sync(); !errors.Is(synced, syscall.EINVAL) { // of a file system that has no fsync
+		synced := f.Sync()
+		if !errors.Is(synced, syscall.EINVAL) { // of a file system that has no fsync
 			err = errors.Join(err, synced)
 		}
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	err = errors.Join(err, f.Close())
+	if err != nil {
 		return err
 	}
 	if name == AgentFile {
-		if err = d.root.Rename(AgentFile, PreviousFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err = d.root.Rename(AgentFile, PreviousFile)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

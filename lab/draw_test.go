@@ -38,7 +38,7 @@ func TestMazeSketch(t *testing.T) {
 				}
 			}
 		}
-		g := newGrid(e, &s, qta.Small())
+		g := newGrid(t.Context(), e, &s, qta.Small())
 		a, err := qta.NewAgent(tiny(), e.Sizes(), 1)
 		if err != nil {
 			t.Fatal(err)
@@ -233,12 +233,12 @@ func TestPlay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rollouts, err := play(a, e, len(e.at))
+	rollouts, err := play(t.Context(), a, e, len(e.at))
 	if err != nil || len(rollouts) != len(e.at) {
 		t.Fatalf("%d rollouts, error %v", len(rollouts), err)
 	}
 	e.episode = 0
-	again, err := play(a, e, len(e.at))
+	again, err := play(t.Context(), a, e, len(e.at))
 	alike := rollouts[0].Way[0] == rollouts[1].Way[0] || rollouts[1].Way[0] == rollouts[2].Way[0]
 	if diff := cmp.Diff(rollouts, again); diff != "" || err != nil || alike {
 		t.Errorf("starts alike: %t; the first frame and the next, error %v (-first +next):\n%s", alike, err, diff)
@@ -345,11 +345,11 @@ func FuzzState(f *testing.F) {
 		f.Fatal(err)
 	}
 	s := newState(Options{Name: "1U5", Params: tiny(), EvalEvery: 20}.Identity(Maze(m)))
-	if err := s.draws(Maze(m), a); err != nil {
+	if err := s.draws(f.Context(), Maze(m), a); err != nil {
 		f.Fatal(err)
 	}
 	if err := a.Train(f.Context(), m.Env(), Maze(m), qta.TrainOptions{Steps: 40, EvalEvery: 20, Rollouts: 1,
-		AfterEvaluation: func(qta.Evaluation) error { return s.evaluated(a) }}); err != nil {
+		AfterEvaluation: func(qta.Evaluation) error { return s.evaluated(f.Context(), a) }}); err != nil {
 		f.Fatal(err)
 	}
 	whole, _ := json.Marshal(s)
@@ -364,14 +364,14 @@ func FuzzState(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := s.draws(Maze(m), a); err != nil {
+		if err := s.draws(t.Context(), Maze(m), a); err != nil {
 			t.Fatal(err)
 		}
 		v := view{Record: NewRecord(s.identity(a), Limits{40, StopSolved}, 1), agent: a, state: s}
 		if _, err := v.files(); err != nil && !errors.As(err, new(InputError)) {
 			t.Errorf("not called bad input: %v", err)
 		}
-		s.evaluated(a)
+		s.evaluated(t.Context(), a)
 	})
 }
 

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"context"
 	"fmt"
 	"image"
 	"math"
@@ -41,15 +42,15 @@ const (
 	mostSnapshots = 8
 )
 
-// newGrid returns the places of an environment.
-func newGrid(e Surveyor, sketch *Sketch, p qta.Params) *grid {
+// newGrid returns the places of an environment, or some of them if ctx is done before.
+func newGrid(ctx context.Context, e Surveyor, sketch *Sketch, p qta.Params) *grid {
 	if m, ok := e.(*mazeEnv); ok {
 		return mazeGrid(m, p.Discount)
 	}
 	g := &grid{Width: sketch.Width, Height: sketch.Height}
 	pixel := math.Sqrt(sketch.Width * sketch.Height / 2500)
 	g.Cols, g.Rows = max(1, int(math.Round(g.Width/pixel))), max(1, int(math.Round(g.Height/pixel)))
-	for k := range g.Cols * g.Rows {
+	for k := 0; k < g.Cols*g.Rows && ctx.Err() == nil; k++ {
 		at := g.at(k)
 		if observation, goal, ok := e.StateAt(at[0], at[1]); ok {
 			g.add(k, slices.Clone(observation), slices.Clone(goal))

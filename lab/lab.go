@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"qta"
@@ -79,30 +81,54 @@ func Train(ctx context.Context, env, evaluation qta.Env, o Options) error {
 		return err
 	}
 	defer d.close()
-	s, err := newSession(d, env, evaluation, &o)
-	if err != nil {
+
+	s, err := newSession(ctx, d, env, evaluation, &o)
+	if err == nil {
+		defer s.agent.Close()
+		err = s.check(ctx, env)
+	}
+	if interrupted(ctx, err) {
+		return o.stopped(err, "before training")
+	} else if err != nil {
 		return err
 	}
-	defer s.agent.Close()
-	if err := s.check(ctx, env); err != nil {
-		return err
-	}
+	defer s.tellStale()
 	if s.reached() {
-		return s.redraw()
+		return s.redraw(ctx)
 	}
 	return s.train(ctx, env)
 }
 
-// check refuses environments that are wrong, or other than when the run began.
+// interrupted reports whether an error says that ctx is done.
+func interrupted(ctx context.Context, err error) bool {
+	return err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
+}
+
+// stopped says that ctx has stopped the run, and returns the error of that.
+func (o *Options) stopped(cause error, how string) error {
+	o.Say(fmt.Sprintf("Stopped (%v) %s. The same command continues the run.", cause, how))
+	return fmt.Errorf("%w: %w", ErrStopped, cause)
+}
+
+// check refuses environments that are wrong, or other than when the run began. Then it
+// makes up for pictures that a signal prevented.
 func (s *session) check(ctx context.Context, env qta.Env) error {
-	err := s.agent.Train(ctx, env, s.env, qta.TrainOptions{EvalEvery: 1, Rollouts: 1}) // takes no step
-	if _, broken := errors.AsType[*qta.EnvError](err); broken {
+	noStep := qta.TrainOptions{EvalEvery: 1, Rollouts: 1}
+	err := s.agent.Train(ctx, env, s.env, noStep)
+	_, broken := errors.AsType[*qta.EnvError](err)
+	switch {
+	case broken || interrupted(ctx, err):
 		return err
-	} else if err != nil {
+	case err != nil:
 		return words.BadInput("%w", err)
 	}
 	if !s.Unchecked {
-		if text := disagreement(env, s.env, min(s.Params.Horizon, 1000)); text != "" {
+		there, here := s.watch(ctx, env, comparing), s.watch(ctx, s.env, comparing)
+		text := disagreement(there, here, min(s.Params.Horizon, 1000))
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if text != "" {
 			return words.BadInput("the environments for training (there) and for evaluation (here) differ: "+
 				"%s; Options.Unchecked trains in them all the same", text)
 		}
@@ -111,13 +137,20 @@ func (s *session) check(ctx context.Context, env qta.Env) error {
 		return words.BadInput("%s holds another run: the environment has changed: Reward now gives "+
 			"other numbers for goals that the run has seen; name another directory", s.dir.path)
 	}
-	return nil
+	if !s.state.behind(s.agent) {
+		return nil
+	}
+	if err := s.state.evaluated(ctx, s.agent); err != nil {
+		return err
+	}
+	return s.saveAgent()
 }
 
 // complete sets what was left open.
 func (o *Options) complete() {
 	o.Name = cmp.Or(o.Name, "environment")
-	o.EvalEvery, o.Rollouts = cmp.Or(o.EvalEvery, 1000), cmp.Or(o.Rollouts, Rollouts)
+	o.EvalEvery = cmp.Or(o.EvalEvery, 1000)
+	o.Rollouts = cmp.Or(o.Rollouts, Rollouts)
 	o.Threads = cmp.Or(o.Threads, min(runtime.GOMAXPROCS(0), 8))
 	if o.Say == nil {
 		o.Say = func(line string) { fmt.Println(words.Plain(line)) }
@@ -136,19 +169,6 @@ func (o Options) Check(env qta.Env) error {
 	} else if err := words.CheckName(o.Name); err != nil {
 		return err
 	}
-	// In bytes; beside its transitions an agent.qta has room for the rest in what can be
-	// read again.
-	const mostMemory, mostReplay = 2 << 30, words.MostAgent / 4 * 3
-	p, sizes := o.Params, env.Sizes()
-	inputs := sizes.Observation + sizes.Goal + sizes.Action
-	networks := p.Critics + 1
-	if p.Curriculum == "vds" {
-		networks += 3 // its own critics
-	}
-	// Each network has a target and two moments, each layer of a minibatch as many numbers.
-	rows := networks*(p.HiddenSize*(p.HiddenLayers-1)+inputs) + p.HiddenLayers*p.Batch
-	bytes := 4 * 4 * float64(p.HiddenSize) * float64(rows)
-	replay := 8 * float64(o.Steps) * float64(2*sizes.Observation+3*sizes.Goal+sizes.Action)
 	switch {
 	case o.Steps < 1 || o.Steps > MaxSteps:
 		return words.BadInput("the budget is %d steps, allowed are 1 to %d", o.Steps, MaxSteps)
@@ -157,14 +177,41 @@ func (o Options) Check(env qta.Env) error {
 			"evaluate more often, or give it more steps", o.EvalEvery, o.Steps)
 	case o.Rollouts < 1 || o.Threads < 1:
 		return words.BadInput("there are %d rollouts and %d threads, allowed are 1 and above", o.Rollouts, o.Threads)
-	case bytes > mostMemory:
+	}
+
+	const mostNetworks = 2 << 30
+	if bytes := networkBytes(o.Params, env.Sizes()); bytes > mostNetworks {
 		return words.BadInput("the networks and a minibatch would take %.0f GB, allowed are %d: "+
-			"lower HiddenSize, HiddenLayers, Critics or Batch", bytes/(1<<30), mostMemory>>30)
-	case replay > mostReplay:
+			"lower HiddenSize, HiddenLayers, Critics or Batch", bytes/(1<<30), mostNetworks>>30)
+	}
+	const mostReplay = words.MostAgent / 4 * 3 // an agent.qta that can be read again has room for the rest
+	if bytes := replayBytes(o.Steps, env.Sizes()); bytes > mostReplay {
 		return words.BadInput("the transitions of %d steps would take %.0f GB, allowed are %d: give it fewer steps",
-			o.Steps, replay/(1<<30), mostReplay>>30)
+			o.Steps, bytes/(1<<30), mostReplay>>30)
 	}
 	return nil
+}
+
+// networkBytes returns the size of an agent's networks and of a minibatch in them.
+func networkBytes(p qta.Params, sizes qta.Sizes) float64 {
+	networks := p.Critics + 1
+	if p.Curriculum == "vds" {
+		networks += 3 // its own critics
+	}
+	inputs := sizes.Observation + sizes.Goal + sizes.Action
+	rows := networks*(p.HiddenSize*(p.HiddenLayers-1)+inputs) + p.HiddenLayers*p.Batch
+
+	// Each network has a target and two moments, and a minibatch takes as much for each
+	// layer.
+	const float32Bytes, copies = 4, 4
+	return float32Bytes * copies * float64(p.HiddenSize) * float64(rows)
+}
+
+// replayBytes returns the size of the transitions of so many steps.
+func replayBytes(steps int, sizes qta.Sizes) float64 {
+	const float64Bytes = 8
+	transition := 2*sizes.Observation + 3*sizes.Goal + sizes.Action
+	return float64Bytes * float64(steps) * float64(transition)
 }
 
 // A session is the work of one process on a run.
@@ -175,8 +222,10 @@ type session struct {
 	agent  *qta.Agent
 	state  *state
 	record *Record
-	before *Record // as it was found, or nil
+	found  *Record         // as it was at the start, or nil
+	stale  map[string]bool // files that could not be written: whether that is still so
 
+	untrained   bool      // the policy solved the task before it had learned
 	evaluatedAt time.Time // last
 	evaluated   int       // the step of that
 	savedAt     time.Time // last
@@ -185,24 +234,22 @@ type session struct {
 }
 
 // newSession begins a run in a directory, or continues the one that it holds.
-func newSession(d *directory, env, evaluation qta.Env, o *Options) (*session, error) {
-	id := o.Identity(evaluation)
-	id.Code = Code(id.Params)
+func newSession(ctx context.Context, d *directory, env, evaluation qta.Env, o *Options) (*session, error) {
 	run, err := load(d.path)
-	before, _ := ReadRecord(filepath.Join(d.path, RecordFile)) // one that cannot be read is made again
 	if err != nil {
 		return nil, err
-	} else if run == nil && len(id.Map) == 0 && !o.Unchecked {
+	}
+	id := o.Identity(evaluation)
+	id.Code = Code(id.Params)
+	isMaze := len(id.Map) > 0
+	if run == nil && !isMaze && !o.Unchecked {
 		for _, e := range []qta.Env{env, evaluation} {
-			err := qta.CheckEnv(e, o.Params.Horizon, rand.New(rand.NewPCG(1, 0)))
-			if _, broken := errors.AsType[*qta.EnvError](err); broken { // training would refuse it, too
-				return nil, words.BadInput("%w", err)
-			} else if err != nil {
-				return nil, words.BadInput("%w; Options.Unchecked trains in it all the same", err)
+			if err := o.checkEnv(ctx, e); err != nil {
+				return nil, err
 			}
 		}
 	}
-	if len(id.Map) == 0 {
+	if !isMaze {
 		id.Fingerprint = fingerprint(evaluation, min(o.Params.Horizon, 16))
 	}
 	if run == nil {
@@ -222,20 +269,44 @@ func newSession(d *directory, env, evaluation qta.Env, o *Options) (*session, er
 			return nil, err
 		}
 	}
-	s := &session{Options: o, dir: d, env: evaluation, agent: run.Agent, state: run.state, before: before}
-	if err := s.state.draws(evaluation, run.Agent); err != nil {
+	if err := run.state.draws(ctx, evaluation, run.Agent); err != nil {
 		return nil, err
 	}
-	limits := Limits{o.Steps, StopSolved}
+	run.Agent.SetThreads(o.Threads)
+	if o.Curriculum != nil {
+		err = run.Agent.SetCurriculum(o.Curriculum)
+	}
+	limits := Limits{Steps: o.Steps, Stop: StopSolved}
 	if o.Continue {
 		limits.Stop = StopNever
 	}
-	s.record = NewRecord(run.Run, limits, o.Threads) // with the name of its parameters from the start
-	s.agent.SetThreads(o.Threads)
-	if o.Curriculum != nil {
-		err = s.agent.SetCurriculum(o.Curriculum)
+	found, _ := ReadRecord(filepath.Join(d.path, RecordFile)) // one that cannot be read is made again
+	return &session{
+		Options: o,
+		dir:     d,
+		env:     evaluation,
+		agent:   run.Agent,
+		state:   run.state,
+		record:  NewRecord(run.Run, limits, o.Threads), // with the name of its parameters from the start
+		found:   found,
+		stale:   map[string]bool{},
+	}, err
+}
+
+// checkEnv refuses an environment that no run can begin in.
+func (o *Options) checkEnv(ctx context.Context, env qta.Env) error {
+	watched := o.watch(ctx, env, "Checking the environment, in episodes of random actions")
+	err := qta.CheckEnv(watched, o.Params.Horizon, rand.New(rand.NewPCG(1, 0)))
+	_, broken := errors.AsType[*qta.EnvError](err)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case broken: // training would refuse it, too
+		return words.BadInput("%w", err)
 	}
-	return s, err
+	return words.BadInput("%w; Options.Unchecked trains in it all the same", err)
 }
 
 // reached reports whether the run is where the limits end it.
@@ -244,28 +315,33 @@ func (s *session) reached() bool {
 }
 
 // redraw ends a call whose limits are reached already: it makes all files again.
-func (s *session) redraw() error {
+func (s *session) redraw(ctx context.Context) error {
 	at := s.agent.Steps()
 	if at != s.Steps && at != s.agent.SolvedAt() {
 		return words.BadInput("the run in %s is at step %d, later than these limits would have ended it; "+
 			"give it more than %[2]d steps, and Continue (-stop never) if it is solved", s.dir.path, at)
 	}
-	r, b := s.record, s.before
-	same := b != nil && len(b.Run.Differences(r.Run)) == 0
-	// Killed after its last agent.qta a process leaves the record that it began with.
-	if same && (b.State == Running && b.Outcome.Steps <= at ||
-		b.Outcome.Steps == at && b.Outcome.Digest == s.agent.Digest()) {
-		r.Program, r.Machine, r.Limits = b.Program, b.Machine, b.Limits
-	} else {
+	r, found := s.record, s.found
+	switch {
+	case s.recorded(), s.killed():
+		r.Program, r.Machine, r.Limits = found.Program, found.Machine, found.Limits
+	default:
 		const unknown = "unknown"
-		r.Program, r.Machine = Program{Revision: unknown, Go: unknown}, Machine{OS: unknown, Arch: unknown, Kernel: unknown}
+		r.Program = Program{Revision: unknown, Go: unknown}
+		r.Machine = Machine{OS: unknown, Arch: unknown, Kernel: unknown}
 	}
 	if _, err := s.dir.root.Lstat(AgentFile); err != nil { // all came from the one before it
 		if err := s.saveAgent(); err != nil {
 			return err
 		}
 	}
-	if err := s.end(); err != nil {
+	err := s.end(ctx)
+	if interrupted(ctx, err) {
+		return s.stopped(err, "before the record of the run's end was written")
+	} else if err != nil {
+		return err
+	}
+	if err := s.draw(); err != nil {
 		return err
 	}
 	s.Say(fmt.Sprintf("The run in %s is done: %s. To continue it, give it more steps, and Continue (-stop never) "+
@@ -274,44 +350,90 @@ func (s *session) redraw() error {
 	return nil
 }
 
+// recorded reports whether the record, as it was found, is of this run where it is now.
+func (s *session) recorded() bool {
+	if s.found == nil || len(s.found.Run.Differences(s.record.Run)) > 0 {
+		return false
+	}
+	o := s.found.Outcome
+	return o.Steps == s.agent.Steps() && o.Digest == s.agent.Digest()
+}
+
+// killed reports whether the record, as it was found, is from a process that was killed
+// after its last agent.qta.
+func (s *session) killed() bool {
+	return s.found != nil && s.found.State == Running && s.found.Outcome.Steps <= s.agent.Steps() &&
+		len(s.found.Run.Differences(s.record.Run)) == 0
+}
+
 // train trains until the limits, the end of ctx or a failure, and leaves all in order.
 func (s *session) train(ctx context.Context, env qta.Env) error {
 	s.announce()
 	if err := s.saveAll(); err != nil { // before work that could not be saved
 		return err
 	}
+	s.tryUntrained(ctx)
 	s.evaluated, s.evaluatedAt = s.agent.Steps(), time.Now()
 	s.saved, s.savedAt = s.agent.Steps(), time.Now()
-	err := s.agent.Train(ctx, env, s.env, qta.TrainOptions{
-		Steps: s.Steps, EvalEvery: s.record.Run.EvalEvery, Rollouts: s.record.Run.Rollouts, StopWhenSolved: !s.Continue,
-		AfterEvaluation: s.afterEvaluation, AfterStep: s.afterStep,
+	stop := s.agent.Train(ctx, env, s.env, qta.TrainOptions{
+		Steps:           s.Steps,
+		EvalEvery:       s.record.Run.EvalEvery,
+		Rollouts:        s.record.Run.Rollouts,
+		StopWhenSolved:  !s.Continue,
+		AfterEvaluation: func(e qta.Evaluation) error { return s.afterEvaluation(ctx, e) },
+		AfterStep:       s.afterStep,
 	})
-	stopped := err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
-	if err != nil && !stopped {
-		return s.fail(err)
+	if stop != nil && !interrupted(ctx, stop) {
+		return s.fail(stop)
 	}
 	if err := s.saveAgent(); err != nil {
 		return s.fail(err)
 	}
-	if err := s.end(); err != nil {
+	if stop == nil {
+		stop = s.end(ctx)
+	}
+	if interrupted(ctx, stop) {
+		s.record.State = Stopped
+	} else if stop != nil {
+		return s.fail(stop)
+	}
+	if err := s.draw(); err != nil {
 		return s.fail(err)
 	}
 	switch s.record.State {
 	case Stopped:
-		s.Say(fmt.Sprintf("Stopped (%v) and saved: %s. The same command continues the run.", err, s.story()))
-		return fmt.Errorf("%w: %w", ErrStopped, err)
+		return s.stopped(stop, "and saved: "+s.story())
 	case Solved:
 		s.Say(fmt.Sprintf("Solved: %s.", s.story()))
 	default:
 		s.Say(strings.TrimSpace(fmt.Sprintf("The budget is used up: %s. %s", s.story(), s.record.Hint())))
 	}
+	if s.untrained {
+		s.Say(fmt.Sprintf("Its untrained policy solved %d of %[1]d rollouts: nothing was learned.", s.Rollouts))
+	}
 	s.Say("Open " + filepath.Join(s.dir.path, PageFile))
 	return nil
 }
 
+// tryUntrained warns of a task that a policy solves before it has learned. A mistake of
+// the environment is for training to meet.
+func (s *session) tryUntrained(ctx context.Context) {
+	if s.agent.Steps() > 0 {
+		return
+	}
+	env := s.watch(ctx, s.env, "Playing rollouts of the untrained policy")
+	e, err := s.agent.Evaluate(env, s.Rollouts, s.Seed)
+	s.untrained = err == nil && e.Success == 1
+	if s.untrained {
+		s.Warn(fmt.Sprintf("the untrained policy solves %d of %[1]d rollouts, so there is nothing to learn: "+
+			"does Reward allow too large a distance to the goal?", s.Rollouts))
+	}
+}
+
 // announce says what runs.
 func (s *session) announce() {
-	id, kernel := s.record.Run, s.record.Machine.Kernel
+	id := s.record.Run
+	kernel := s.record.Machine.Kernel
 	s.Say(fmt.Sprintf("QTA on %s, %s.", id.subject(), id.Departures()))
 	s.Say(fmt.Sprintf("Parameters %s, seed %d; %s kernel, %s; files in %s", id.Set, id.Seed, kernel,
 		words.Count(s.Threads, "thread"), s.dir.path))
@@ -325,9 +447,12 @@ func (s *session) announce() {
 	if few := tooFew(id.Params, s.Steps); few != "" {
 		s.Warn(few)
 	}
-	if b := s.before; b != nil && rounding(b.Machine.Kernel) != rounding(kernel) {
+	if s.found != nil && rounding(s.found.Machine.Kernel) != rounding(kernel) {
 		s.Warn(fmt.Sprintf("the run used the %s kernel and continues with the %s kernel, which rounds differently",
-			b.Machine.Kernel, kernel))
+			s.found.Machine.Kernel, kernel))
+	}
+	if outside := s.state.outside(s.agent.Sizes()); outside != "" {
+		s.Warn(outside)
 	}
 }
 
@@ -351,7 +476,7 @@ func (s *session) due() bool {
 }
 
 // afterEvaluation keeps what the pictures need.
-func (s *session) afterEvaluation(e qta.Evaluation) error {
+func (s *session) afterEvaluation(ctx context.Context, e qta.Evaluation) error {
 	now := time.Now()
 	speed := float64(e.Step-s.evaluated) / max(now.Sub(s.evaluatedAt).Seconds(), 1e-9)
 	s.evaluated, s.evaluatedAt = e.Step, now
@@ -360,7 +485,7 @@ func (s *session) afterEvaluation(e qta.Evaluation) error {
 	} else {
 		s.Say(fmt.Sprintf("step %d: success %.2f, %.4g steps/s", e.Step, e.Success, speed))
 	}
-	return s.state.evaluated(s.agent)
+	return s.state.evaluated(ctx, s.agent)
 }
 
 // saveAgent writes agent.qta.
@@ -391,26 +516,35 @@ func (s *session) saveAll() error {
 	return err
 }
 
-// end says in the record how the run has ended, and draws its files.
-func (s *session) end() error {
-	if !s.reached() {
-		s.record.State = Stopped
-		return s.draw()
+// end says in the record how the run has ended. It is interrupted between two rollouts.
+func (s *session) end(ctx context.Context) error {
+	success, err := s.heldOut(ctx)
+	if err == nil && s.agent.FoundAt() == 0 {
+		s.record.Apart, err = apart(s.agent, s.watch(ctx, s.env, "Comparing the desired goals with where the agent was"))
 	}
+	if err != nil {
+		return err
+	}
+	s.record.Outcome.HeldOut, s.record.Outcome.HeldOutRollouts = &success, HeldOut
 	s.record.State = Finished
 	if !s.Continue && s.agent.SolvedAt() == s.agent.Steps() {
 		s.record.State = Solved
 	}
-	// Neither training nor the choice of its end has seen these rollouts.
-	e, err := s.agent.Evaluate(s.env, HeldOut, s.Seed)
-	if err != nil {
-		return err
+	return nil
+}
+
+// heldOut returns the success in rollouts that neither training nor the choice of its end
+// has seen. They are not played again if the record has it.
+func (s *session) heldOut(ctx context.Context) (float64, error) {
+	if s.recorded() && s.found.Outcome.HeldOut != nil && s.found.Outcome.HeldOutRollouts == HeldOut {
+		return *s.found.Outcome.HeldOut, nil
 	}
-	s.record.Outcome.HeldOut, s.record.Outcome.HeldOutRollouts = &e.Success, HeldOut
-	if s.agent.FoundAt() == 0 {
-		s.record.Apart = apart(s.agent, s.env)
+	env := s.watch(ctx, s.env, fmt.Sprintf("Playing %d held-out rollouts", HeldOut))
+	e, err := s.agent.Evaluate(env, HeldOut, s.Seed)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
 	}
-	return s.draw()
+	return e.Success, err
 }
 
 // fail notes a failure in the record, if it can, and adds to err what remains of the run.
@@ -422,23 +556,61 @@ func (s *session) fail(err error) error {
 	return fmt.Errorf("%w; the save from step %d is kept in %s", err, s.saved, s.dir.path)
 }
 
-// draw writes all files but agent.qta.
+// draw makes all files but agent.qta.
 func (s *session) draw() error {
 	r, o := s.record, &s.record.Outcome
 	r.Curve = s.agent.Evaluations()
-	o.Steps, o.FoundAt, o.HalfAt = s.agent.Steps(), s.agent.FoundAt(), r.Curve.FirstAt(Half)
-	o.SolvedAt, o.Digest = s.agent.SolvedAt(), s.agent.Digest()
+	o.Steps = s.agent.Steps()
+	o.FoundAt = s.agent.FoundAt()
+	o.HalfAt = r.Curve.FirstAt(Half)
+	o.SolvedAt = s.agent.SolvedAt()
+	o.Digest = s.agent.Digest()
 	v := view{Record: r, Story: s.story(), agent: s.agent, state: s.state}
 	files, err := v.files()
 	if err != nil {
 		return err
 	}
-	for name, data := range files {
-		if err := s.dir.write(name, data); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := s.derive(name, files[name]); err != nil {
 			return err
 		}
 	}
-	return s.dir.write(RecordFile, r.Encode()) // last: the files of a run that has ended are all there
+	return s.derive(RecordFile, r.Encode()) // last: the run ends with it
+}
+
+// derive writes a file that is made from agent.qta. The run goes on without it, unless the
+// disk is full, when agent.qta could not be saved either.
+func (s *session) derive(name string, data []byte) error {
+	err := s.dir.write(name, data)
+	_, warned := s.stale[name]
+	switch {
+	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
+		return err
+	case err != nil && !warned:
+		s.Warn(fmt.Sprintf("%v; the run goes on, and the next save tries again", err))
+	}
+	if err != nil || warned {
+		s.stale[name] = err != nil
+	}
+	return nil
+}
+
+// tellStale warns of the files that are not as agent.qta is now.
+func (s *session) tellStale() {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(s.stale)) {
+		if !s.stale[name] {
+			continue
+		}
+		how := "is older than " + AgentFile
+		if _, err := s.dir.root.Lstat(name); err != nil {
+			how = "is missing"
+		}
+		list = append(list, name+" "+how)
+	}
+	if len(list) > 0 {
+		s.Warn(strings.Join(list, ", ") + "; the same command writes all files anew")
+	}
 }
 
 // subject names the environment.
@@ -524,28 +696,36 @@ func (r *Record) Hint() string {
 
 // apart names the components of a goal in which all desired goals of the environment
 // lie where the agent has never been, or returns "".
-func apart(a *qta.Agent, env qta.Env) (text string) {
+func apart(a *qta.Agent, env *watched) (string, error) {
 	rng := rand.New(rand.NewPCG(1, 0))
 	var desired [][]float64
 	for range HeldOut {
 		desired = append(desired, slices.Clone(env.Reset(rng).Desired))
 	}
-	span := func(i, goals int, goal func(k int) []float64) (low, high float64) {
-		low, high = math.Inf(1), math.Inf(-1)
-		for k := range goals {
-			v := goal(k)[i]
-			low, high = min(low, v), max(high, v)
-		}
-		return low, high
+	if env.ctx.Err() != nil {
+		return "", context.Cause(env.ctx)
 	}
+	text := ""
 	for i := range a.Sizes().Goal {
-		low, high := span(i, HeldOut, func(k int) []float64 { return desired[k] })
-		if least, most := span(i, a.Steps()+1, a.Achieved); low > most || high < least {
+		low, high := span(HeldOut, func(k int) float64 { return desired[k][i] })
+		least, most := span(a.Steps()+1, func(k int) float64 { return a.Achieved(k)[i] })
+		if low > most || high < least {
 			text += fmt.Sprintf("; component %d of the desired goals lies between %.4g and %.4g, "+
 				"but the agent was only between %.4g and %.4g", i, low, high, least, most)
 		}
 	}
-	return text
+	return text, nil
+}
+
+// span returns the least and the largest of n numbers.
+func span(n int, number func(k int) float64) (low, high float64) {
+	low = math.Inf(1)
+	high = math.Inf(-1)
+	for k := range n {
+		low = min(low, number(k))
+		high = max(high, number(k))
+	}
+	return low, high
 }
 
 // A Run is what a run's directory holds, to view and to use.

@@ -228,14 +228,127 @@ func TestDiskFull(t *testing.T) {
 	os.RemoveAll(filepath.Dir(page))
 	train(t, tinyRun(dir))
 	sameRun(t, "after a full disk", dir, whole)
-	// Nor does a run count as ended without its page.
-	roomtest.Write(t, page, "")
-	o = tinyRun(dir)
-	o.Steps = 220
-	has(t, fmt.Sprint(Train(t.Context(), maze(t), maze(t), o)), PageFile+" cannot be written")
-	if r, err := ReadRecord(filepath.Join(dir, RecordFile)); err != nil || r.Outcome.Steps > 200 {
-		t.Errorf("error %v, record %+v", err, r)
+}
+
+// A broken file fails where a test wants it to.
+type broken struct {
+	*os.File
+	written, synced, closed error
+}
+
+func (f broken) Write(data []byte) (int, error) {
+	n, err := f.File.Write(data)
+	return n, errors.Join(err, f.written)
+}
+
+func (f broken) Sync() error  { return f.synced }
+func (f broken) Close() error { return errors.Join(f.File.Close(), f.closed) }
+
+// breaks has a directory's file of a name break.
+func breaks(d *directory, name string, b broken) {
+	create := d.create
+	d.create = func(temporaryName string) (file, error) {
+		f, err := create(temporaryName)
+		if err == nil && temporaryName == name+temporary {
+			b.File = f.(*os.File)
+			f = b
+		}
+		return f, err
 	}
+}
+
+// An agent.qta is written when it is on the disk. What a file system without fsync says to
+// that is no error, and nothing waits for the other files.
+func TestSync(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		file broken
+		want error
+	}{
+		{AgentFile, broken{}, nil},
+		{AgentFile, broken{written: syscall.EFBIG}, syscall.EFBIG},
+		{AgentFile, broken{synced: syscall.EIO}, syscall.EIO},
+		{AgentFile, broken{synced: syscall.EINVAL}, nil},
+		{AgentFile, broken{closed: syscall.EDQUOT}, syscall.EDQUOT},
+		{LogFile, broken{synced: syscall.EIO}, nil},
+		{LogFile, broken{closed: syscall.EDQUOT}, syscall.EDQUOT},
+	} {
+		d, err := claim(filepath.Join(t.TempDir(), "run"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		breaks(d, test.name, test.file)
+		err = d.write(test.name, []byte("qta"))
+		if !errors.Is(err, test.want) || exists(filepath.Join(d.path, test.name)) != (test.want == nil) {
+			t.Errorf("%s, %+v: error %v, want %v", test.name, test.file, err, test.want)
+		}
+		d.close()
+	}
+}
+
+// blocked trains a run in which directories take the places of files from step 75 until
+// another, and returns its warnings.
+func blocked(t *testing.T, dir string, until int, names ...string) (warnings []string) {
+	o := tinyRun(dir)
+	o.Checkpoint = 50
+	o.Warn = func(line string) { warnings = append(warnings, line) }
+	o.AfterStep = func(step int) {
+		for _, name := range names {
+			place := filepath.Join(dir, name)
+			if step == 75 {
+				os.Remove(place)
+				roomtest.Write(t, filepath.Join(place, "x"), "")
+			} else if step == until {
+				os.RemoveAll(place)
+			}
+		}
+	}
+	train(t, o)
+	return warnings
+}
+
+// A file other than agent.qta that cannot be written ends no run, as another program may
+// hold it: there is one warning, later saves try again, and what is still not as it should
+// be is named at the end. The same command then writes it.
+func TestUnwritable(t *testing.T) {
+	whole, run := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "run")
+	train(t, tinyRun(whole))
+	warnings := blocked(t, run, 135, LogFile, PageFile, RecordFile)
+	for i, name := range []string{LogFile, PageFile, RecordFile} {
+		if len(warnings) != 3 || !strings.Contains(warnings[i], name+" cannot be written: ") {
+			t.Errorf("the warnings are %q; want one of each file", warnings)
+			break
+		}
+	}
+	sameRun(t, "files that could not be written for a while", run, whole)
+
+	run = filepath.Join(t.TempDir(), "run")
+	warnings = blocked(t, run, 1000, LogFile, FilmFile)
+	const want = LogFile + " is older than " + AgentFile + ", " + FilmFile + " is older than " + AgentFile + "; the same command"
+	if len(warnings) != 3 || !strings.HasPrefix(warnings[2], want) {
+		t.Errorf("the warnings are %q; want one of each file, and %q", warnings, want)
+	}
+	os.RemoveAll(filepath.Join(run, LogFile))
+	os.RemoveAll(filepath.Join(run, FilmFile))
+	train(t, tinyRun(run))
+	sameRun(t, "files that the next command writes", run, whole)
+}
+
+// But where the disk is full the next agent.qta would not be saved either: the run stops.
+func TestFullForLog(t *testing.T) {
+	o := tinyRun(filepath.Join(t.TempDir(), "run"))
+	d, err := claim(o.Dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.close()
+	s, err := newSession(t.Context(), d, maze(t), maze(t), &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	breaks(d, LogFile, broken{written: syscall.ENOSPC})
+	err = s.train(t.Context(), maze(t))
+	has(t, fmt.Sprint(err), LogFile+" cannot be written: no space left")
 }
 
 // TestVersions calls a run of another version that, and not damaged.

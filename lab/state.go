@@ -2,6 +2,7 @@ package lab
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -64,22 +65,46 @@ func newState(id Identity) *state {
 }
 
 // draws asks an environment for what the pictures need.
-func (s *state) draws(env qta.Env, a *qta.Agent) (err error) {
+func (s *state) draws(ctx context.Context, env qta.Env, a *qta.Agent) error {
 	e, ok := env.(Sketcher)
 	if !ok {
 		return nil
 	}
-	s.sketcher, s.sketch = e, e.Sketch()
+	s.sketcher = e
+	s.sketch = e.Sketch()
 	if err := s.sketch.check(); err != nil {
 		return err
 	}
-	if e, ok := env.(Surveyor); ok {
-		s.grid = newGrid(e, &s.sketch, a.Params())
-		for i, goal := range s.grid.goals {
-			err = cmp.Or(err, checkState(a, s.grid.observations[i], goal))
+	surveyor, ok := env.(Surveyor)
+	if !ok {
+		return nil
+	}
+	s.grid = newGrid(ctx, surveyor, &s.sketch, a.Params())
+	for i, goal := range s.grid.goals {
+		if err := checkState(a, s.grid.observations[i], goal); err != nil {
+			return err
 		}
 	}
-	return err
+	return context.Cause(ctx)
+}
+
+// outside names a goal of the fingerprint whose place no picture shows, or returns "".
+func (s *state) outside(sizes qta.Sizes) string {
+	if s.sketcher == nil {
+		return ""
+	}
+	for _, row := range s.Fingerprint {
+		goals := row[sizes.Observation:]
+		for _, goal := range [][]float64{goals[:sizes.Goal], goals[sizes.Goal : 2*sizes.Goal]} {
+			x, y := s.sketcher.Place(slices.Clone(goal))
+			within := x >= 0 && x <= s.sketch.Width && y >= 0 && y <= s.sketch.Height
+			if !within {
+				return fmt.Sprintf("Place puts the goal %v at %.4g, %.4g, which is outside of the Sketch: that is from 0 to %.4g "+
+					"to the right and from 0 to %.4g downwards", goal, x, y, s.sketch.Width, s.sketch.Height)
+			}
+		}
+	}
+	return ""
 }
 
 // identity returns what decides the run of an agent with this state.
@@ -116,22 +141,33 @@ func (s *state) attach(a *qta.Agent) {
 	a.Attach(data)
 }
 
-// evaluated adds what an evaluation leaves for the pictures.
-func (s *state) evaluated(a *qta.Agent) (err error) {
+// behind reports whether the pictures lack the evaluation after the latest step: a signal
+// came before they had it.
+func (s *state) behind(a *qta.Agent) bool {
+	log := a.Evaluations()
+	if s.sketcher == nil || len(log) == 0 || log[len(log)-1].Step < a.Steps() {
+		return false
+	}
+	return len(s.Frames) == 0 || s.Frames[len(s.Frames)-1].Step < a.Steps()
+}
+
+// evaluated adds what an evaluation leaves for the pictures, unless ctx is done before.
+func (s *state) evaluated(ctx context.Context, a *qta.Agent) error {
 	if s.sketcher == nil {
 		return nil
 	}
-	f := frame{Step: a.Steps()}
-	if s.grid != nil {
-		s.Snapshots = thinSnapshots(append(s.Snapshots, s.grid.take(a)), s.EvalEvery)
-	}
-	if f.Rollouts, err = play(a, s.sketcher, latest); err != nil {
+	rollouts, err := play(ctx, a, s.sketcher, latest)
+	if err != nil {
 		return err
 	}
 	if n := len(s.Frames); n > 0 {
-		s.Frames[n-1].Rollouts = s.Frames[n-1].Rollouts[:min(kept, len(s.Frames[n-1].Rollouts))]
+		before := &s.Frames[n-1]
+		before.Rollouts = before.Rollouts[:min(kept, len(before.Rollouts))]
 	}
-	s.Frames = thinFrames(append(s.Frames, f), s.EvalEvery)
+	s.Frames = thinFrames(append(s.Frames, frame{a.Steps(), rollouts}), s.EvalEvery)
+	if s.grid != nil {
+		s.Snapshots = thinSnapshots(append(s.Snapshots, s.grid.take(a)), s.EvalEvery)
+	}
 	return nil
 }
 
@@ -168,31 +204,45 @@ func place(e Sketcher, a *qta.Agent, goal []float64) (at [2]float64, err error) 
 	return at, nil
 }
 
-// play plays n episodes without exploration, with the same starts and goals each time.
-func play(a *qta.Agent, env Sketcher, n int) (rollouts []rollout, err error) {
+// play plays n episodes without exploration, with the same starts and goals each time. It
+// ends between two of them when ctx is done.
+func play(ctx context.Context, a *qta.Agent, env Sketcher, n int) ([]rollout, error) {
 	rng := rand.New(rand.NewPCG(1, 0))
-	horizon := a.Params().Horizon
-	stride := (horizon + mostPlaces - 1) / mostPlaces
-	at := func(goal []float64) [2]float64 {
-		p, problem := place(env, a, goal)
-		err = cmp.Or(err, problem)
-		return p
-	}
+	var rollouts []rollout
 	for range n {
-		s := env.Reset(rng)
-		r, desired := rollout{}, slices.Clone(s.Desired)
-		for t := range horizon + 1 {
-			if t > 0 {
-				s, _ = env.Step(a.Act(s.Observation, desired))
-			}
-			if t%stride == 0 || t == horizon {
-				r.Way = append(r.Way, at(s.Achieved))
-			}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
 		}
-		r.Goal, r.Reached = at(desired), env.Reward(s.Achieved, desired) == 0
+		r, err := playRollout(a, env, rng)
+		if err != nil {
+			return nil, err
+		}
 		rollouts = append(rollouts, r)
 	}
-	return rollouts, err
+	return rollouts, nil
+}
+
+// playRollout plays one of these episodes. Its way has at most mostPlaces places, evenly
+// spread, and its end.
+func playRollout(a *qta.Agent, env Sketcher, rng *rand.Rand) (r rollout, err error) {
+	horizon := a.Params().Horizon
+	stride := (horizon + mostPlaces - 1) / mostPlaces
+	s := env.Reset(rng)
+	desired := slices.Clone(s.Desired)
+	r.Goal, err = place(env, a, desired)
+	for t := 0; err == nil; t++ {
+		if t%stride == 0 || t == horizon {
+			var at [2]float64
+			at, err = place(env, a, s.Achieved)
+			r.Way = append(r.Way, at)
+		}
+		if t == horizon {
+			break
+		}
+		s, _ = env.Step(a.Act(s.Observation, desired))
+	}
+	r.Reached = env.Reward(s.Achieved, desired) == 0
+	return r, err
 }
 
 // checkState refuses a state at a place, of which an agent cannot be asked.

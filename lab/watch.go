@@ -1,0 +1,47 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"qta"
+	"qta/internal/words"
+)
+
+// A watched environment is played by what has no context of its own. Once ctx is done it
+// begins no episode: Reset returns an empty state, which ends the work as a broken
+// environment does. When the work lasts, it says once what is going on.
+type watched struct {
+	qta.Env
+	ctx      context.Context
+	what     string // is going on
+	say      func(line string)
+	begun    time.Time
+	episodes int
+	said     bool
+}
+
+// patience is how long work is not worth a word.
+const patience = 2 * time.Second
+
+const comparing = "Comparing the environments for training and for evaluation"
+
+// watch returns env for some work.
+func (o *Options) watch(ctx context.Context, env qta.Env, what string) *watched {
+	return &watched{Env: env, ctx: ctx, what: what, say: o.Say, begun: time.Now()}
+}
+
+func (w *watched) Reset(rng *rand.Rand) qta.State {
+	if w.ctx.Err() != nil {
+		return qta.State{}
+	}
+	lasts := time.Since(w.begun)
+	if lasts > patience && !w.said {
+		w.said = true
+		w.say(fmt.Sprintf("%s: %s in %.0f s so far", w.what, words.Count(w.episodes, "episode"), lasts.Seconds()))
+	}
+	w.episodes++
+	return w.Env.Reset(rng)
+}
