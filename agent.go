@@ -220,7 +220,7 @@ func (a *Agent) rows(states, goals [][]float64) matrix {
 // the d actions. It panics as [Agent.Value] does.
 func (a *Agent) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
 	actions := drawActions(newStream(seed, forSurvey), a.pun.d, len(goals), a.sizes.Action)
-	return a.pun.uncertainty(a.rows(observations, goals), actions)
+	return a.pun.uncertainty(a.rows(observations, goals), actions, HeadDeviation)
 }
 
 // A Survey holds an agent's answers about a set of points: the data of the

@@ -403,9 +403,9 @@ func checkUncertainty(in vector, out *comparison) {
 	a, b := in.learner()
 	actions := in.actions(a, b.x.rows)
 	for j := range actions {
-		out.holds(at("per_action", j), a.pun.uncertainty(b.x, actions[j:j+1]))
+		out.holds(at("per_action", j), a.pun.uncertainty(b.x, actions[j:j+1], HeadDeviation))
 	}
-	out.holds("epsilon", a.pun.uncertainty(b.x, actions))
+	out.holds("epsilon", a.pun.uncertainty(b.x, actions, HeadDeviation))
 }
 
 // checkUncertaintyGoal is Equation 5 for candidates, with the goal that "ask" names.
@@ -417,7 +417,7 @@ func checkUncertaintyGoal(in vector, out *comparison) {
 	fill(in, "desired", a.desired)
 
 	x := a.candidates(in.remember(a), false).inputs(a)
-	out.holds("epsilon", a.pun.uncertainty(x, in.actions(a, x.rows)))
+	out.holds("epsilon", a.pun.uncertainty(x, in.actions(a, x.rows), HeadDeviation))
 }
 
 // checkGoalProbabilities is Equation 6, and its scaling.

@@ -34,9 +34,7 @@ func (π *policy) act(network *mlp, x matrix) matrix {
 	for i, z := range actions.data[:x.rows*actions.cols] {
 		actions.data[i] = tanh32(z)
 	}
-	for r := range x.rows {
-		copy(x.row(r)[inputs.cols:], actions.row(r))
-	}
+	x.setLastColumns(actions)
 	return actions
 }
 

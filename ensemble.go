@@ -88,7 +88,8 @@ func (u *PUN) Targets(rewards []float64, next, goals, nextActions [][]float64) [
 func (u *PUN) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
 	x := newMatrix(len(observations), u.sizes.Observation+u.sizes.Goal+u.sizes.Action)
 	u.fill(x, observations, goals)
-	return u.pun.uncertainty(x, drawActions(newStream(seed, forSurvey), u.pun.d, x.rows, u.sizes.Action))
+	actions := drawActions(newStream(seed, forSurvey), u.pun.d, x.rows, u.sizes.Action)
+	return u.pun.uncertainty(x, actions, HeadDeviation)
 }
 
 func (u *PUN) minibatch(n int) *batch {

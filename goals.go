@@ -2,10 +2,10 @@ package qta
 
 import "slices"
 
-// This file is section 3.2, how QTA chooses a goal by Equations 5 and 6, and the
+// This file is section 3.2, where QTA chooses a goal by Equations 5 and 6, and the
 // threshold at the end of section 3.3.
 
-// setGoal sets the goal to pursue from here: an episode's first, or the next:
+// setGoal sets the goal to pursue from here. It is an episode's first, or the next one:
 // "Whenever the agent successfully reaches its goal, a new goal is sampled".
 func (a *Agent) setGoal(first bool) error {
 	goal, err := a.curriculum.goal(a, first)
@@ -13,7 +13,8 @@ func (a *Agent) setGoal(first bool) error {
 		return err
 	}
 	copy(a.goal, goal)
-	a.firstGoal, a.reached = first, false // firstGoal: for departures
+	a.reached = false
+	a.firstGoal = first // for departures
 	a.goalsSet++
 	return nil
 }
@@ -22,20 +23,21 @@ func (a *Agent) setGoal(first bool) error {
 // the paper compares it with.
 type curriculum interface {
 	// goal returns the goal to pursue from the current state: an episode's first,
-	// or the next after a success, where nil keeps the present one.
+	// or the next after a success. A nil after a success keeps the present goal.
 	goal(a *Agent, first bool) ([]float64, error)
 
-	replayGoal(a *Agent, i int) []float64 // the goal that transition i is replayed with
+	// replayGoal returns the goal that transition i is replayed with.
+	replayGoal(a *Agent, i int) []float64
 
-	// For departures.
+	// The other methods are for departures.
 
-	ready(env Env) error         // why it cannot go on in env
-	endEpisode(a *Agent) error   // called when an episode is in the replay
+	ready(env Env) error         // an error says why it cannot train in env
+	endEpisode(a *Agent) error   // is called when an episode is in the replay
 	networks() []parameterVector // the parameters of its own networks
-	savedState() savedState      // the state that training changes
+	savedState() savedState      // what training changes
 }
 
-// curriculumDefaults is the part that most curricula share: they only choose goals.
+// curriculumDefaults are the methods of a curriculum that only chooses goals.
 type curriculumDefaults struct{}
 
 func (curriculumDefaults) ready(Env) error             { return nil }
@@ -49,7 +51,7 @@ func (curriculumDefaults) replayGoal(a *Agent, i int) []float64 {
 // paperCurriculum is the paper's curriculum.
 type paperCurriculum struct{ curriculumDefaults }
 
-// goal returns the goal of a candidate, drawn by Equation 6.
+// goal draws one of the candidates by Equation 6 and returns its goal.
 //
 // Reading R23: uncertainties are scaled over the candidates that the threshold has
 // left; sections 3.2 and 3.3 name no order of the two.
@@ -68,10 +70,12 @@ func (paperCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 	ε := a.estimator.uncertainty(a, a.candidates(transitions, first), a.goalDraws)
 	p := make([]float64, len(transitions))
 	GoalProbabilities(p, ε, a.params.Slope, a.params.Intercept)
-	return a.replay.achieved.at(transitions[pick(p, a.goalDraws.Float64())]), nil
+	chosen := transitions[pick(p, a.goalDraws.Float64())]
+	return a.replay.achieved.at(chosen), nil
 }
 
-// randomGoal draws an achieved goal uniformly.
+// randomGoal draws a goal uniformly from those achieved before, or returns the one
+// achieved now if there are none.
 func (a *Agent) randomGoal() []float64 {
 	if a.replay.n == 0 {
 		return a.achieved
@@ -79,9 +83,9 @@ func (a *Agent) randomGoal() []float64 {
 	return a.replay.achieved.at(a.goalDraws.index(a.replay.n))
 }
 
-// drawCandidates returns all transitions, or, where there are more than N, N of them,
-// every choice of N equally likely, in the order in which they were stored: it takes
-// each in turn with the probability of the places left over the transitions left.
+// drawCandidates returns all transitions, or N of them if there are more. Every choice
+// of N is equally likely. They are in the order in which they were stored: each is taken
+// in turn with the probability of the places left over the transitions left.
 //
 // Reading R24: a candidate is a state the agent has been in, from the running
 // episode too, and the goal achieved there.
@@ -92,7 +96,8 @@ func (a *Agent) randomGoal() []float64 {
 // Reading R118: they are drawn without replacement; "arbitrarily large" sets of
 // candidates have none twice, and the authors' code takes all that are stored.
 func (a *Agent) drawCandidates() []int {
-	n, N := a.replay.n, a.params.Candidates
+	n := a.replay.n
+	N := a.params.Candidates
 	candidates := make([]int, 0, min(n, N))
 	for i := range n {
 		if n <= N || a.goalDraws.index(n-i) < N-len(candidates) {
@@ -107,40 +112,51 @@ func (a *Agent) drawCandidates() []int {
 //
 //	ε_k = 1/d Σ_j deviation_i P_i(Q_backbone,i(s_k, a_j, g_k))
 //
-// Row k of x holds s_k and g_k, and row k of actions[j], of d matrices, a_j: that
-// goes to the last columns of x.
+// Row k of x begins with s_k and g_k. Row k of actions[j] is a_j, which takes the last
+// columns of x. There are d matrices of actions. The paper's deviation is
+// [HeadDeviation].
 //
 // It implements QTA, Equation 5 (Section 3.2).
 //
 // Reading R17: the sum has d terms and the ensemble G; the display's sums start at
 // 0 and so count one more, as does Equation 6's sum over N candidates.
-func (u *ensemble) uncertainty(x matrix, actions []matrix) []float64 {
-	ε, d := make([]float64, x.rows), float64(len(actions))
-	for lo := 0; lo < x.rows; lo += chunkRows {
-		chunk := x.slice(lo, min(lo+chunkRows, x.rows))
-		predictions, deviation := u.perCritic(chunk.rows*u.headWidth), make([]float64, chunk.rows)
-		for _, a := range actions {
-			for k := range chunk.rows {
-				copy(chunk.row(k)[x.cols-a.cols:], a.row(lo+k))
-			}
-			for i, c := range u.critics {
-				u.predict(i, predictions[i], c.q.latent(u.pass, chunk))
-			}
-			HeadDeviation(deviation, predictions, u.predicted)
-			for k, v := range deviation {
-				ε[lo+k] += v / d
-			}
+func (u *ensemble) uncertainty(x matrix, actions []matrix, deviation spread) []float64 {
+	d := float64(len(actions))
+	ε := make([]float64, x.rows)
+	σ := make([]float64, x.rows)
+	for _, a := range actions {
+		x.setLastColumns(a)
+		u.headSpread(σ, x, deviation)
+		for k := range ε {
+			ε[k] += σ[k] / d
 		}
 	}
 	return ε
 }
 
-// chunkRows is how many rows are asked about at a time, so that a long question
-// needs little memory beside its rows.
+// A spread measures how far the heads' predictions are apart, as [HeadDeviation] does.
+type spread func(u []float64, heads [][]float32, width int)
+
+// headSpread sets σ to the spread of the heads' predictions for each row of x.
+func (u *ensemble) headSpread(σ []float64, x matrix, deviation spread) {
+	for lo := 0; lo < x.rows; lo += chunkRows {
+		hi := min(lo+chunkRows, x.rows)
+		chunk := x.slice(lo, hi)
+		predictions := u.perCritic(chunk.rows * u.headWidth)
+		for i, c := range u.critics {
+			ξ := c.q.latent(u.pass, chunk)
+			u.predict(i, predictions[i], ξ)
+		}
+		deviation(σ[lo:hi], predictions, u.predicted)
+	}
+}
+
+// chunkRows is how many rows go through the networks at a time, so that many rows need
+// little memory beside their own.
 const chunkRows = 384
 
-// drawActions draws the d actions of Equation 5, each of so many components and the
-// same for all n candidates: a matrix of one row, repeated.
+// drawActions draws the d actions of Equation 5, which are the same for all n candidates.
+// Each is a matrix of n rows that are one row in memory.
 //
 // Reading R55: the display's a_j has no k, and the authors' code has one set of actions
 // for all candidates. Drawn anew for each, they put noise on the estimates that
@@ -148,18 +164,17 @@ const chunkRows = 384
 func drawActions(rng stream, d, n, components int) []matrix {
 	actions := make([]matrix, d)
 	for j := range actions {
-		a := newMatrix(1, components)
-		for c := range a.data {
-			a.data[c] = float32(symmetric(rng.Rand))
+		a := make([]float32, components)
+		for c := range a {
+			a[c] = float32(symmetric(rng.Rand))
 		}
-		a.rows, a.rowStride = n, 0
-		actions[j] = a
+		actions[j] = matrix{rows: n, cols: components, rowStride: 0, colStride: 1, data: a}
 	}
 	return actions
 }
 
-// candidates are states that the agent was in, with the goals achieved there, of
-// which one is to be chosen.
+// candidates are states that the agent was in and the goals achieved there, from which a
+// goal is chosen.
 type candidates struct {
 	states, goals [][]float64
 	desired       []float64 // the environment's goal
@@ -169,8 +184,11 @@ type candidates struct {
 
 func (a *Agent) candidates(transitions []int, first bool) candidates {
 	return candidates{
-		states: a.replay.observation.of(transitions), goals: a.replay.achieved.of(transitions),
-		desired: a.desired, now: a.observation, first: first,
+		states:  a.replay.observation.of(transitions),
+		goals:   a.replay.achieved.of(transitions),
+		desired: a.desired,
+		now:     a.observation,
+		first:   first,
 	}
 }
 
@@ -180,14 +198,15 @@ type estimator interface {
 	uncertainty(a *Agent, c candidates, rng stream) []float64
 }
 
-// paperEstimator is the paper's estimator, which asks an ensemble.
+// paperEstimator is the paper's: Equation 5 for an ensemble.
 type paperEstimator struct{ u *ensemble }
 
 func (e paperEstimator) uncertainty(a *Agent, c candidates, rng stream) []float64 {
-	return e.u.uncertainty(c.inputs(a), drawActions(rng, e.u.d, len(c.goals), a.sizes.Action))
+	actions := drawActions(rng, e.u.d, len(c.goals), a.sizes.Action)
+	return e.u.uncertainty(c.inputs(a), actions, HeadDeviation)
 }
 
-// asked returns the rows of s_k and g_k that Equation 5 is asked in.
+// inputs returns rows of s_k and g_k, the networks' inputs in Equation 5.
 //
 // Reading R27: a candidate's state is the one the agent was in, and its goal
 // the one that UncertaintyGoal names.
@@ -197,10 +216,11 @@ func (e paperEstimator) uncertainty(a *Agent, c candidates, rng stream) []float6
 // with that goal, as in [Literal], mazes take nearly twice the steps, or more, or are unsolved
 // (results/README.md). [Paper] has the candidate as goal, as in the authors' code.
 func (c candidates) inputs(a *Agent) matrix {
+	goals := c.goals
 	if a.params.UncertaintyGoal == "desired" {
-		c.goals = slices.Repeat([][]float64{c.desired}, len(c.goals))
+		goals = slices.Repeat([][]float64{c.desired}, len(c.goals))
 	}
-	return a.rows(c.states, c.goals)
+	return a.rows(c.states, goals)
 }
 
 // scaleUncertainty sets scaled to (ε - min ε) / (max ε - min ε), or to zeros
@@ -224,7 +244,7 @@ func scaleUncertainty(scaled, ε []float64) {
 }
 
 // GoalProbabilities sets p, of N values, to the probability of each candidate
-// being the next goal: proportional to max(m ε + b, 0), where ε is the
+// being the next goal. It is proportional to max(m ε + b, 0), where ε is the
 // uncertainty scaled to between 0 and 1 over the candidates. All are NaN if an
 // uncertainty is NaN, or if the largest minus the least is infinite. It panics
 // if lengths differ.
@@ -266,23 +286,23 @@ func toProbabilities(p []float64) {
 	}
 }
 
-// pick returns the index at which the sum of p, which are probabilities, passes u
-// of [0, 1).
+// pick returns the index at which the sum of the probabilities p passes u of [0, 1).
 func pick(p []float64, u float64) int {
-	last := 0
+	picked := 0
 	for k, v := range p {
 		if v > 0 {
-			last = k
-			if u -= v; u < 0 {
+			picked = k
+			u -= v
+			if u < 0 {
 				break
 			}
 		}
 	}
-	return last
+	return picked // the last, if rounding keeps the sum below u
 }
 
-// Achievable returns the candidates whose mean value, q[k] of candidates[k], is
-// at least c T, in the same order and memory, or all of them if none is.
+// Achievable returns the candidates whose mean value is at least c T, or all of them if
+// none is. q[k] is the mean value of candidates[k]. The order and the memory stay.
 //
 // It implements QTA, the threshold (Section 3.3).
 func Achievable(candidates []int, q []float64, c float64, T int) []int {

@@ -24,10 +24,13 @@ type matrix struct {
 	data                 []float32
 }
 
-// newMatrix returns a row-major matrix of zeros.
-func newMatrix(rows, cols int) matrix {
-	return matrix{rows, cols, cols, 1, make([]float32, rows*cols)}
+// rowMajor returns the matrix whose rows are data, one after the other.
+func rowMajor(rows, cols int, data []float32) matrix {
+	return matrix{rows: rows, cols: cols, rowStride: cols, colStride: 1, data: data}
 }
+
+// newMatrix returns a row-major matrix of zeros.
+func newMatrix(rows, cols int) matrix { return rowMajor(rows, cols, make([]float32, rows*cols)) }
 
 // newScratch is newMatrix with a cache line's room after each row: rows of a power of
 // two would share a few sets of the cache, and drive each other out.
@@ -58,6 +61,13 @@ func (m *matrix) at(i, j int) *float32 { return &m.data[i*m.rowStride+j*m.colStr
 
 // row returns row i, whose elements must be adjacent.
 func (m matrix) row(i int) []float32 { return m.data[i*m.rowStride:][:m.cols:m.cols] }
+
+// setLastColumns copies from, which has as many rows, to the last columns of m.
+func (m matrix) setLastColumns(from matrix) {
+	for r := range m.rows {
+		copy(m.row(r)[m.cols-from.cols:], from.row(r))
+	}
+}
 
 // inside reports whether every element of m lies in its data.
 func (m matrix) inside() bool {

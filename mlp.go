@@ -62,6 +62,16 @@ func (l layer) backward(w *workers, gradient layer, x, dy, wT matrix, add bool) 
 	w.transpose(gradient.w, wT)
 }
 
+// inputGradient sets dx, B by in, to the gradient with respect to x, given dy:
+//
+//	dx = dy Wᵀ
+//
+// e says what else happens to dx. wT is scratch, out by in.
+func (l layer) inputGradient(w *workers, dx, dy, wT matrix, e epilogue) {
+	w.transpose(wT, l.w)
+	w.mul(dx, dy, wT, e)
+}
+
 // one is any number of ones, by strides of 0. Nothing writes to it.
 var one = [1]float32{1}
 

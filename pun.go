@@ -8,19 +8,19 @@ import (
 )
 
 // This file is section 3.1: Predictive Uncertainty Networks, an ensemble of G
-// critics, each with a predictive network, its head, on the last hidden state.
+// critics. Each has a predictive network, its head, on its last hidden state ξ.
 //
-// Matrices are row-major float32, a row per transition; B is the number of
-// rows. A critic's input is the concatenation of s, g and a.
+// Matrices are row-major float32 and have a row per transition; B is the number
+// of rows. A critic's input is s, g and a side by side.
 
-// TDTarget sets y to the target that all critics learn from: y = r + γ min(q1, q2),
-// where q1 and q2 are the values Q_targ(s', a', g') of the two target critics in M,
-// and γ is discount. All have B values, and y may be q1 or q2.
+// TDTarget sets y to the target that all critics learn from: y = r + γ min(q1, q2).
+// q1 and q2 are the values Q_targ(s', a', g') of the two target critics in M, and γ is
+// discount. All have B values, and y may be q1 or q2.
 //
 // It implements QTA, Equation 1 (Section 3.1).
 //
-// Reading R8: no terminal state cuts the sum off: neither reaching the goal nor
-// the end of an episode.
+// Reading R8: no state is terminal: neither reaching the goal nor the end of an
+// episode cuts the sum off.
 func TDTarget(y, r, q1, q2 []float32, discount float64) {
 	γ := float32(discount)
 	for i := range y {
@@ -28,8 +28,8 @@ func TDTarget(y, r, q1, q2 []float32, discount float64) {
 	}
 }
 
-// drawPair returns M, two different indices below n, all pairs equally likely.
-// With one critic, for MEGA and VDS, i = j = 0 and nothing is drawn.
+// drawPair returns M, two different indices below n. All pairs are equally likely.
+// With one critic, as in MEGA and VDS, i = j = 0 and nothing is drawn.
 //
 // Reading R9: M is drawn anew for each minibatch, and is the same for all of its
 // transitions and all critics, as in REDQ's Algorithm 1.
@@ -48,7 +48,7 @@ func drawPair(rng stream, n int) (i, j int) {
 // clipReturns clips values to the possible returns, from the lowest to 0.
 //
 // Differs D26: Equation 1 has no bounds. No discounted sum of rewards of -1
-// and 0 is outside these; without ClipReturns the rule is off.
+// and 0 lies outside these. Without ClipReturns nothing is clipped.
 func (u *ensemble) clipReturns(values []float32) {
 	if !u.params.ClipReturns {
 		return
@@ -59,8 +59,8 @@ func (u *ensemble) clipReturns(values []float32) {
 }
 
 // CriticLoss returns one critic's loss 1/B Σ w (q - y)² and sets dq to its
-// gradient with respect to q. All have length B; w are the importance weights
-// of Equation 8.
+// gradient with respect to q. All slices have length B. w are the importance
+// weights of Equation 8.
 //
 // It implements QTA, Equation 2 (Section 3.1).
 func CriticLoss(dq, q, y, w []float32) float64 {
@@ -69,7 +69,8 @@ func CriticLoss(dq, q, y, w []float32) float64 {
 	for i := range q {
 		δ := q[i] - y[i]
 		dq[i] = float32(scale*w[i]) * δ
-		sum += float64(float64(w[i]) * float64(float64(δ)*float64(δ)))
+		square := float64(float64(δ) * float64(δ))
+		sum += float64(float64(w[i]) * square)
 	}
 	return sum / float64(len(q))
 }
@@ -82,35 +83,39 @@ func Polyak(target, online []float32, ρ float64) {
 	if len(target) != len(online) {
 		panic("qta: Polyak: networks differ in size")
 	}
-	kept, moved := float32(ρ), float32(1-ρ)
-	n := polyakVector(target, online, kept, moved) // does the same
-	target, online = target[n:], online[n:]
-	for i, φ := range online {
-		target[i] = float32(kept*target[i]) + float32(moved*φ)
+	kept := float32(ρ)
+	moved := float32(1 - ρ)
+	n := polyakVector(target, online, kept, moved) // the first n, as the loop would
+	for i := n; i < len(target); i++ {
+		target[i] = float32(kept*target[i]) + float32(moved*online[i])
 	}
 }
 
 // PredictiveLoss returns one predictive head's loss 1/B Σ |p - s'|² and sets dp
-// to its gradient with respect to p. p, s (s') and dp are B by width.
+// to its gradient with respect to p. s holds s'; p, s and dp are B by width.
 //
 // It implements QTA, Equation 4 (Section 3.1).
 //
 // Reading R119: the square of a vector is its squared norm, the sum over its
 // components; the display has (s' - s̃')².
 func PredictiveLoss(dp, p, s []float32, width int) float64 {
-	scale := 2 / float32(len(p)/width)
+	B := len(p) / width
+	scale := 2 / float32(B)
 	sum := 0.0
 	for i := range p {
 		δ := p[i] - s[i]
 		dp[i] = scale * δ
 		sum += float64(float64(δ) * float64(δ))
 	}
-	return sum / float64(len(p)/width)
+	return sum / float64(B)
 }
 
-// HeadDeviation sets u, of B values, to the disagreement of the G predictive heads, each B
-// rows of at least width components: the sample standard deviation over the heads, then
-// the mean over the first width components, in their unit. With one head it is 0.
+// HeadDeviation sets u, of B values, to the disagreement of the G predictive heads: the
+// sample standard deviation over the heads of each component, and then the mean over the
+// components. It is in the components' unit. With one head it is 0.
+//
+// heads[i] are head i's predictions, B rows of equal width. The first width components
+// of a row count.
 //
 // It is part of QTA, Equation 5.
 //
@@ -122,16 +127,17 @@ func PredictiveLoss(dp, p, s []float32, width int) float64 {
 func HeadDeviation(u []float64, heads [][]float32, width int) {
 	G := float64(len(heads))
 	for r := range u {
-		sum, first := 0.0, r*(len(heads[0])/len(u))
-		for c := first; c < first+width; c++ {
-			sum += math.Sqrt(squaredDeviations(heads, c) / max(G-1, 1))
+		row := r * (len(heads[0]) / len(u)) // where row r begins
+		sum := 0.0
+		for c := range width {
+			square := squaredDeviations(heads, row+c)
+			sum += math.Sqrt(square / max(G-1, 1))
 		}
 		u[r] = sum / float64(width)
 	}
 }
 
-// squaredDeviations returns the sum, over the members, of the squared deviation of
-// their numbers at k from the mean of these.
+// squaredDeviations returns Σ (x - mean)², where x is each member's value at index k.
 func squaredDeviations(members [][]float32, k int) (sum float64) {
 	mean := 0.0
 	for _, values := range members {
@@ -145,13 +151,13 @@ func squaredDeviations(members [][]float32, k int) (sum float64) {
 	return sum
 }
 
-// An ensemble is the critics with their heads, and what learning needs.
+// An ensemble is the critics with their heads, and what they need to learn.
 type ensemble struct {
 	params  *Params
 	critics []*critic
 	shape
 	heads  heads
-	lowest float64 // return that is possible
+	lowest float64 // the lowest possible return
 
 	pass  *pass
 	headT matrix // scratch for a head's transposed weights
@@ -164,13 +170,22 @@ type shape struct {
 	d         int // random actions of one estimate of uncertainty
 }
 
-// heads are the predictive heads of an ensemble, and what they and its critics learn:
-// PUN's, or those of an ensemble that the paper compares it with.
+// heads say what the critics and heads of an ensemble learn: PUN's, or those of an
+// ensemble that the paper compares it with.
 type heads interface {
-	headTarget(r *replay, i int) []float64          // what a head is to predict of transition i
-	targets(u *ensemble, b *batch, rng stream)      // Equation 1, with s', g' and a' in b.next
-	criticTargets(i int, b *batch) (y, w []float32) // the targets of critic i, and their weights: for departures
-	loss(i int, dp, p matrix, b *batch) float64     // Equation 4 of head i at its outputs p; dp: its gradient
+	// headTarget returns what a head is to predict of transition i.
+	headTarget(r *replay, i int) []float64
+
+	// targets computes the targets of Equation 1. b.next holds s', g' and a'.
+	targets(u *ensemble, b *batch, rng stream)
+
+	// criticTargets returns the targets y of critic i, and the weights w of its loss:
+	// for departures.
+	criticTargets(i int, b *batch) (y, w []float32)
+
+	// loss returns the loss of head i, Equation 4, for its outputs p, and sets dp to the
+	// gradient with respect to them.
+	loss(i int, dp, p matrix, b *batch) float64
 }
 
 // paperHeads are PUN's.
@@ -180,13 +195,13 @@ func paperShape(p *Params, sizes Sizes) shape {
 	return shape{predicted: sizes.Observation, headWidth: sizes.Observation, d: p.UncertaintyActions}
 }
 
-// predicted returns s'.
+// headTarget returns s'.
 //
 // Reading R12: s' is the raw next observation, in the environment's units; the
 // text says "hidden state" for what the agent will observe.
 func (paperHeads) headTarget(r *replay, i int) []float64 { return r.nextObservation.at(i) }
 
-// targets sets b.y, for all critics alike.
+// targets sets b.y, which is the same for all critics.
 //
 // Reading R6: a' comes from the target policy given (s', g), as in DDPG and in the
 // authors' code; Equation 1 has π_θ(·|s'), the policy's own symbol, and no goal.
@@ -194,8 +209,10 @@ func (paperHeads) headTarget(r *replay, i int) []float64 { return r.nextObservat
 // Reading R7: g' is g, the goal of the transition after relabeling.
 func (paperHeads) targets(u *ensemble, b *batch, rng stream) {
 	i, j := drawPair(rng, len(u.critics))
-	copy(b.y, u.targetValue(b.next, i))
-	TDTarget(b.y, b.r, b.y, u.targetValue(b.next, j), u.params.Discount)
+	q1 := b.y // until TDTarget overwrites it
+	copy(q1, u.targetValue(b.next, i))
+	q2 := u.targetValue(b.next, j)
+	TDTarget(b.y, b.r, q1, q2, u.params.Discount)
 	u.clipReturns(b.y)
 }
 
@@ -205,7 +222,7 @@ func (paperHeads) loss(_ int, dp, p matrix, b *batch) float64 {
 	return PredictiveLoss(dp.data, p.data, b.sNext.data, p.cols)
 }
 
-// A critic is Q_φ and its head P, with its target and what learning needs.
+// A critic is Q_φ and its head P, with its target and what they need to learn.
 type critic struct {
 	criticNet
 	target         *mlp // Q_φtarg
@@ -266,48 +283,56 @@ func (u *ensemble) learn(b *batch) (criticLoss, headLoss float64) {
 // Reading R14: Equation 4 sums over the critics' minibatch B, by the notation, so ξ
 // is computed with the relabeled goal.
 func (u *ensemble) gradients(i int, b *batch) (criticLoss, headLoss float64) {
-	q, gradient := u.critics[i].q, u.critics[i].gradient.q
-	ξ := q.latent(u.pass, b.x)
+	c := u.critics[i]
+	ξ := c.q.latent(u.pass, b.x)
 	criticLoss = u.criticTerm(i, b, ξ, epilogue{})
 	headLoss = u.headTerm(i, b, ξ, epilogue{add: true, mask: ξ})
-	q.backward(u.pass, gradient, len(q.layers)-1)
+	c.q.backward(u.pass, c.gradient.q, len(c.q.layers)-1)
 	return criticLoss, headLoss
 }
 
-// criticTerm sets the gradient of Equation 2 with respect to the last layer of
-// critic i, given ξ of a minibatch, and returns the loss. What it does to the gradient
-// with respect to ξ is in e: the last of several terms has the mask of ReLU.
+// criticTerm is Equation 2 for critic i, given ξ of a minibatch. It returns the loss and
+// sets its gradient with respect to the last layer. It also computes the gradient with
+// respect to ξ, where e says whether it adds to what is there, and whether it is the
+// last term, which masks the sum by ReLU.
 func (u *ensemble) criticTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
-	c, w, B := u.critics[i], u.pass.workers, ξ.rows
+	c := u.critics[i]
+	pass := u.pass
 	last := len(c.q.layers) - 1
-	final, q, wT := c.q.layers[last], matrix{B, 1, 1, 1, b.values[i]}, u.pass.wT[last]
-	dξ, dq := u.pass.dx[last].slice(0, B), u.pass.dx[last+1].slice(0, B)
+	final := c.q.layers[last]
 
-	final.forward(w, q, ξ, false)
+	q := rowMajor(ξ.rows, 1, b.values[i])
+	final.forward(pass.workers, q, ξ, false)
+
 	y, weights := u.heads.criticTargets(i, b)
-	loss := CriticLoss(dq.data[:B], q.data, y, weights)
-	final.backward(w, c.gradient.q.layers[last], ξ, dq, u.pass.dwT[last], false)
-	w.transpose(wT, final.w)
-	w.mul(dξ, dq, wT, e)
+	dq := pass.dx[last+1].slice(0, ξ.rows)
+	loss := CriticLoss(dq.data[:ξ.rows], q.data, y, weights)
+
+	final.backward(pass.workers, c.gradient.q.layers[last], ξ, dq, pass.dwT[last], false)
+	dξ := pass.dx[last].slice(0, ξ.rows)
+	final.inputGradient(pass.workers, dξ, dq, pass.wT[last], e)
 	return loss
 }
 
-// headTerm is criticTerm for Equation 4 and the head of critic i.
+// headTerm is Equation 4 for the head of critic i, as criticTerm is Equation 2.
 func (u *ensemble) headTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
-	c, w, B := u.critics[i], u.pass.workers, ξ.rows
-	dξ, dp := u.pass.dx[len(c.q.layers)-1].slice(0, B), b.dp
+	c := u.critics[i]
+	pass := u.pass
+	last := len(c.q.layers) - 1
 
 	p := u.predict(i, b.predictions[i], ξ)
-	loss := u.heads.loss(i, dp, p, b)
-	c.head.backward(w, c.gradient.head, ξ, dp, u.headT, false)
-	w.transpose(u.headT, c.head.w)
-	w.mul(dξ, dp, u.headT, e)
+	loss := u.heads.loss(i, b.dp, p, b)
+
+	c.head.backward(pass.workers, c.gradient.head, ξ, b.dp, u.headT, false)
+	dξ := pass.dx[last].slice(0, ξ.rows)
+	c.head.inputGradient(pass.workers, dξ, b.dp, u.headT, e)
 	return loss
 }
 
-// predict sets p, B by the heads' width, to what head i makes of ξ, and returns it.
+// predict sets p to the output of head i for ξ, B by the heads' width, and returns it
+// as a matrix.
 func (u *ensemble) predict(i int, p []float32, ξ matrix) matrix {
-	output := matrix{ξ.rows, u.headWidth, u.headWidth, 1, p}
+	output := rowMajor(ξ.rows, u.headWidth, p)
 	u.critics[i].head.forward(u.pass.workers, output, ξ, false)
 	return output
 }
@@ -332,8 +357,8 @@ func (f *follower) follow(w *workers) { w.run(f, len(f.target), 16*len(f.target)
 
 func (f *follower) do(lo, hi int) { Polyak(f.target[lo:hi], f.online[lo:hi], f.ρ) }
 
-// newEnsemble returns an ensemble with networks of the given sizes. Critics differ
-// only in their initial weights; targets start equal to their critics.
+// newEnsemble returns an ensemble with networks of the given sizes. Its critics differ
+// only in their initial weights. Targets start equal to their critics.
 func newEnsemble(p *Params, sizes Sizes, h heads, s shape, rng *rand.Rand, w *workers) *ensemble {
 	widths := p.widths(sizes.Observation+sizes.Goal+sizes.Action, 1)
 	u := &ensemble{
@@ -343,35 +368,48 @@ func newEnsemble(p *Params, sizes Sizes, h heads, s shape, rng *rand.Rand, w *wo
 		headT:  newMatrix(s.headWidth, p.HiddenSize),
 	}
 	for range p.Critics {
-		net, gradient := newCriticNet(widths, s.headWidth), newCriticNet(widths, s.headWidth)
-		n := len(net.q.params)
-		c := &critic{
-			criticNet: net,
-			target:    newMLP(make([]float32, n), widths),
-			gradient:  gradient,
-			adam:      newAdam(net.params[:n], gradient.params[:n], p.CriticRate, w),
-			headAdam:  newAdam(net.params[n:], gradient.params[n:], p.PredictiveRate, w),
-		}
-		c.follower = follower{c.target.params, c.q.params, p.Polyak}
-		u.critics = append(u.critics, c)
+		c := newCritic(p, widths, s.headWidth, w)
 		c.q.initialize(rng)
 		c.head.initialize(rng)
 		copy(c.target.params, c.q.params)
+		u.critics = append(u.critics, c)
 	}
 	return u
 }
 
-// widths returns the widths of a network's layers from input to output.
-func (p *Params) widths(in, out int) []int {
-	return slices.Concat([]int{in}, slices.Repeat([]int{p.HiddenSize}, p.HiddenLayers), []int{out})
+// newCritic returns a critic of the given widths and its head, all zeros.
+func newCritic(p *Params, widths []int, head int, w *workers) *critic {
+	net := newCriticNet(widths, head)
+	gradient := newCriticNet(widths, head)
+	n := len(net.q.params)
+	target := newMLP(make([]float32, n), widths)
+	return &critic{
+		criticNet: net,
+		target:    target,
+		follower:  follower{target: target.params, online: net.q.params, ρ: p.Polyak},
+		gradient:  gradient,
+		adam:      newAdam(net.params[:n], gradient.params[:n], p.CriticRate, w),
+		headAdam:  newAdam(net.params[n:], gradient.params[n:], p.PredictiveRate, w),
+	}
 }
 
-// newCriticNet returns networks of zeros: a critic of the given widths, and a
-// head of its own width.
+// widths returns the widths of a network's layers from input to output.
+func (p *Params) widths(in, out int) []int {
+	hidden := slices.Repeat([]int{p.HiddenSize}, p.HiddenLayers)
+	return slices.Concat([]int{in}, hidden, []int{out})
+}
+
+// newCriticNet returns a critic of the given widths and a head with so many outputs, all
+// zeros.
 func newCriticNet(widths []int, head int) criticNet {
-	n, hidden := mlpSize(widths), widths[len(widths)-2]
+	n := mlpSize(widths)
+	hidden := widths[len(widths)-2]
 	params := make([]float32, n+layerSize(hidden, head))
-	return criticNet{params, newMLP(params, widths), newLayer(params[n:], hidden, head)}
+	return criticNet{
+		params: params,
+		q:      newMLP(params, widths),
+		head:   newLayer(params[n:], hidden, head),
+	}
 }
 
 // parameters returns every network's parameters, in a fixed order.
