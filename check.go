@@ -577,7 +577,7 @@ func checkBackward(in vector, out *comparison) {
 
 	gradient, _ := in.network("net")
 	net.backward(p, gradient, len(net.layers))
-	_, dx := net.outputGradient(p, x, 0)
+	_, dx := net.inputGradient(p, x, dy, 0)
 	out.holds("grad", gradient.layers)
 	out.holds("dx", dx)
 }

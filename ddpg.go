@@ -11,8 +11,8 @@ import (
 // normalizer.
 
 // Act returns the policy's action for an observation and a goal, without
-// exploration: numbers in [-1, 1], or NaN after a [*NumericError]. The slice is the
-// caller's. Act panics unless both are of the agent's [Sizes], of numbers up to ±1e12.
+// exploration. Its numbers are in [-1, 1], or NaN after a [*NumericError]. The slice is
+// the caller's. Act panics unless both are of the agent's [Sizes], of numbers up to ±1e12.
 func (a *Agent) Act(observation, goal []float64) []float64 {
 	x := a.rows([][]float64{observation}, [][]float64{goal})
 	action := make([]float64, a.sizes.Action)
@@ -22,9 +22,9 @@ func (a *Agent) Act(observation, goal []float64) []float64 {
 	return action
 }
 
-// act sets the action columns of x, B rows of s, g and a, to the actions of
-// network, which is net or target: tanh of its output. It returns them too, B by
-// action, valid until the next call.
+// act sets the action columns of x, B rows of s, g and a, to the tanh of the network's
+// output. The network is π.net or π.target. It returns the actions too, B by action;
+// they are valid until the next call.
 //
 // Reading R18: the paper does not say how an action is kept within its bounds;
 // the tanh is from the authors' code.
@@ -38,13 +38,12 @@ func (π *policy) act(network *mlp, x matrix) matrix {
 	return actions
 }
 
-// policyGradient sets the gradient of the policy's loss on a minibatch, B rows of s, g
-// and a, whose action columns it overwrites:
+// policyGradient sets the gradient of the policy's loss on a minibatch:
 //
 //	-1/B Σ 1/G Σ_i Q_i(s, π(s, g), g) + l2 · mean(a²)
 //
 // It returns that loss. The mean of a² is over the batch and the action's
-// components.
+// components. x has B rows of s, g and a; the action columns are overwritten.
 //
 // It implements the policy's update of DDPG, Algorithm 1, and a cost of actions (R38).
 //
@@ -52,34 +51,39 @@ func (π *policy) act(network *mlp, x matrix) matrix {
 // does; the paper says "as in DDPG", which has one critic.
 func (a *Agent) policyGradient(x matrix) float64 {
 	π := a.policy
+	last := len(π.net.layers)
 	actions := π.act(π.net, x)
 
-	// dz is first the gradient of the mean Q with respect to a, then the loss's before the tanh.
-	dz := π.pass.dx[len(π.net.layers)].slice(0, x.rows)
+	// dz is the gradient before the tanh. Until the loop it holds that of the mean Q with
+	// respect to a.
+	dz := π.pass.dx[last].slice(0, x.rows)
 	q := a.pun.actionGradient(dz, x)
+
 	l2 := float32(a.params.ActionL2)
 	n := float32(x.rows * actions.cols)
 	square := 0.0
 	for i, v := range actions.data[:x.rows*actions.cols] {
-		dz.data[i] = (float32(float32(2*l2)*v)/n - dz.data[i]) * (1 - float32(v*v))
+		da := float32(float32(2*l2)*v)/n - dz.data[i]
+		dz.data[i] = da * (1 - float32(v*v))
 		square += float64(float64(v) * float64(v))
 	}
-	π.net.backward(π.pass, π.gradient, len(π.net.layers))
+	π.net.backward(π.pass, π.gradient, last)
 	return float64(a.params.ActionL2*square)/float64(n) - q
 }
 
-// actionGradient sets da, B by action, to the gradient of 1/B Σ 1/G Σ_i Q_i(x)
-// with respect to the action columns of x, which are its last, and returns
-// that mean.
+// actionGradient returns the mean 1/B Σ 1/G Σ_i Q_i(x) and sets da, B by action, to its
+// gradient with respect to the action columns of x, which are the last.
 func (u *ensemble) actionGradient(da, x matrix) (mean float64) {
+	last := len(u.critics[0].q.layers)
+	dq := u.pass.dx[last].slice(0, x.rows)
+	n := x.rows * len(u.critics)
+	for r := range x.rows {
+		dq.data[r] = 1 / float32(n)
+	}
+
 	clear(da.data[:x.rows*da.cols])
-	scale := 1 / float32(x.rows*len(u.critics))
 	for _, c := range u.critics {
-		last := u.pass.dx[len(c.q.layers)].data[:x.rows]
-		for i := range last {
-			last[i] = scale
-		}
-		q, dx := c.q.outputGradient(u.pass, x, x.cols-da.cols)
+		q, dx := c.q.inputGradient(u.pass, x, dq, x.cols-da.cols)
 		for _, v := range q.data[:x.rows] {
 			mean += float64(v)
 		}
@@ -89,14 +93,14 @@ func (u *ensemble) actionGradient(da, x matrix) (mean float64) {
 			}
 		}
 	}
-	return mean / float64(x.rows*len(u.critics))
+	return mean / float64(n)
 }
 
 // An explorer turns the policy's action into the one that the agent takes.
 type explorer interface {
 	explore(a *Agent, action []float64)
-	afterStep(a *Agent)     // called when the action's step is in the replay: for departures
-	savedState() savedState // the state that training changes: likewise
+	afterStep(a *Agent)     // is called when that step is in the replay: for departures
+	savedState() savedState // what training changes: for departures
 }
 
 // paperExplorer is the paper's, by two rows of the table.
@@ -120,9 +124,11 @@ func (paperExplorer) savedState() savedState { return nil }
 // Reading R20: the table's ε is the standard deviation of the noise and p_random
 // action the probability of replacing the action, as in HER's code and the authors'.
 func (a *Agent) perturb(action []float64, p float64) (random bool) {
-	ε, rng := a.params.ActionNoise, a.exploration.Rand
+	ε := a.params.ActionNoise
+	rng := a.exploration.Rand
 	for i := range action {
-		action[i] = min(max(action[i]+float64(ε*normal(rng)), -1), 1)
+		noisy := action[i] + float64(ε*normal(rng))
+		action[i] = min(max(noisy, -1), 1)
 	}
 	return rng.Float64() < p
 }
@@ -155,14 +161,14 @@ func newPolicy(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *policy {
 		pass:     newPass(widths, w),
 	}
 	π.adam = newAdam(π.net.params, π.gradient.params, p.ActorRate, w)
-	π.follower = follower{π.target.params, π.net.params, p.Polyak}
+	π.follower = follower{target: π.target.params, online: π.net.params, ρ: p.Polyak}
 	π.net.initialize(rng)
 	copy(π.target.params, π.net.params)
 	return π
 }
 
-// A normalizer scales vectors to about zero mean and unit deviation: running
-// sums over what it was shown.
+// A normalizer scales vectors to about zero mean and unit deviation, by running
+// sums over the vectors that it was shown.
 //
 // Reading R21: the paper does not mention it; it is from HER's public code and the
 // authors': the count starts at 1 with zero sums, and until first shown something
@@ -176,9 +182,13 @@ type normalizer struct {
 
 func newNormalizer(size int, p *Params) *normalizer {
 	return &normalizer{
-		sum: make([]float64, size), square: make([]float64, size), count: 1,
-		mean: make([]float64, size), scale: slices.Repeat([]float64{1}, size),
-		clip: p.NormalizerClip, floor: p.NormalizerFloor,
+		sum:    make([]float64, size),
+		square: make([]float64, size),
+		count:  1,
+		mean:   make([]float64, size),
+		scale:  slices.Repeat([]float64{1}, size),
+		clip:   p.NormalizerClip,
+		floor:  p.NormalizerFloor,
 	}
 }
 
@@ -206,7 +216,8 @@ func (n *normalizer) update() {
 // normalize sets dst to (x - mean) / deviation, clipped.
 func (n *normalizer) normalize(dst []float32, x []float64) {
 	for i, v := range x {
-		dst[i] = float32(min(max(float64((v-n.mean[i])*n.scale[i]), -n.clip), n.clip))
+		scaled := float64((v - n.mean[i]) * n.scale[i])
+		dst[i] = float32(min(max(scaled, -n.clip), n.clip))
 	}
 }
 
@@ -221,10 +232,10 @@ func (a *Agent) input(row []float32, observation, goal []float64) {
 //
 // Reading R120: goals are relabeled for them as in a minibatch, as in the authors' code.
 func (a *Agent) showNormalizers() {
-	p, r := &a.params, a.replay
+	p := &a.params
 	for range p.NormalizerDraws {
 		i := a.step - p.Horizon + a.draws.index(p.Horizon)
-		a.stateScale.add(r.observation.at(i))
+		a.stateScale.add(a.replay.observation.at(i))
 		a.goalScale.add(a.curriculum.replayGoal(a, i))
 	}
 	a.stateScale.update()

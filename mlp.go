@@ -6,8 +6,8 @@ import (
 )
 
 // This file is the networks: layers forward and backward side by side, a batch's
-// way through them, and Adam. Matrices are row-major, a row per sample; B is the
-// number of rows. Nothing here knows of reinforcement learning.
+// way through them, and Adam. Matrices are row-major and have a row per sample; B is
+// the number of rows. Nothing here knows of reinforcement learning.
 
 // A layer is one affine map, y = x W + b.
 type layer struct {
@@ -21,7 +21,9 @@ func layerSize(in, out int) int { return in*out + out }
 // newLayer returns a layer whose weights, and then biases, are the first
 // layerSize(in, out) elements of params.
 func newLayer(params []float32, in, out int) layer {
-	return layer{matrix{in, out, out, 1, params[:in*out]}, params[in*out:][:out]}
+	weights := params[:in*out]
+	biases := params[in*out:][:out]
+	return layer{w: rowMajor(in, out, weights), b: biases}
 }
 
 // initialize draws the weights and biases of a layer uniformly from ±1/√in.
@@ -37,9 +39,14 @@ func (l layer) initialize(rng *rand.Rand) {
 	}
 }
 
-// forward sets y, B by out, to x W + b, and to max(0, x W + b) with relu.
-func (l layer) forward(w *workers, y, x matrix, relu bool) {
-	w.mul(y, x, l.w, epilogue{bias: l.b, relu: relu})
+// forward sets y, B by out, to x W + b.
+func (l layer) forward(w *workers, y, x matrix) {
+	w.mul(y, x, l.w, epilogue{bias: l.b})
+}
+
+// forwardReLU sets y to max(0, x W + b).
+func (l layer) forwardReLU(w *workers, y, x matrix) {
+	w.mul(y, x, l.w, epilogue{bias: l.b, relu: true})
 }
 
 // backward sets the gradients of a loss with respect to W and b, given x and
@@ -47,18 +54,19 @@ func (l layer) forward(w *workers, y, x matrix, relu bool) {
 //
 //	dW = xᵀ dy    db = 1ᵀ dy
 //
-// With add it adds to the gradients, and to what it left in wT. wT is scratch,
-// out by in.
-func (l layer) backward(w *workers, gradient layer, x, dy, wT matrix, add bool) {
-	ones := matrix{1, dy.rows, 0, 0, one[:]}
-	w.mul(matrix{1, dy.cols, dy.cols, 1, gradient.b}, ones, dy, epilogue{add: add})
+// If e.add is set it adds to the gradients instead, and to what an earlier call left in
+// wT. wT is scratch, out by in.
+func (l layer) backward(w *workers, gradient layer, x, dy, wT matrix, e epilogue) {
+	ones := matrix{rows: 1, cols: dy.rows, data: one[:]} // its strides of 0 repeat one
+	db := rowMajor(1, dy.cols, gradient.b)
+	w.mul(db, ones, dy, e)
 	if dy.cols > narrow || dy.cols >= x.cols {
-		w.mul(gradient.w, x.t(), dy, epilogue{add: add})
+		w.mul(gradient.w, x.t(), dy, e)
 		return
 	}
 	// The kernels are fast where C has few rows, and slow where it has few
 	// columns whose terms are rows apart.
-	w.mul(wT, dy.t(), x, epilogue{add: add})
+	w.mul(wT, dy.t(), x, e)
 	w.transpose(gradient.w, wT)
 }
 
@@ -72,7 +80,7 @@ func (l layer) inputGradient(w *workers, dx, dy, wT matrix, e epilogue) {
 	w.mul(dx, dy, wT, e)
 }
 
-// one is any number of ones, by strides of 0. Nothing writes to it.
+// one is a 1 that a matrix repeats. Nothing writes to it.
 var one = [1]float32{1}
 
 // An mlp is a multilayer perceptron: affine layers with ReLU between them. Its
@@ -118,18 +126,18 @@ type parameterVector struct {
 }
 
 // A pass holds what a batch leaves behind on its way through networks of one
-// shape. x[0] is the caller's input; x[l] is the output of layer l-1 after its
-// ReLU; dx[l] is the gradient with respect to that output before its ReLU. It
-// has room for as many rows as the largest batch so far.
+// shape. x[0] is the caller's input. x[l] is the output of layer l-1 after its
+// ReLU, and dx[l] is the gradient with respect to that output before its ReLU.
+// There is room for as many rows as the largest batch so far.
 //
-// A batch goes through a network in chunks of rows: one layer's output for a
+// A batch goes through a network in chunks of rows, so that one layer's output for a
 // chunk is still in the cache when the next layer needs it. A gradient grows
 // from chunk to chunk, in the order of the rows, so that its bits do not depend
-// on chunks. Only one chunk is kept of a gradient on its way to the input.
+// on chunks. The gradients of hidden layers are kept for one chunk only.
 type pass struct {
 	x, dx   []matrix
 	wT      []matrix // scratch for each layer's transposed weights
-	dwT     []matrix // and transposed gradient
+	dwT     []matrix // and for their transposed gradient
 	workers *workers
 }
 
@@ -151,93 +159,125 @@ func (p *pass) reserve(rows int) {
 	if rows <= p.dx[0].rows {
 		return
 	}
-	for l, dx := range p.dx {
-		matrixOf := newScratch
+	for l := range p.dx {
+		newRows := newScratch
 		if l == len(p.dx)-1 {
-			matrixOf = newMatrix // the output has adjacent rows
+			newRows = newMatrix // the output's rows are adjacent
 		}
-		p.x[l], p.dx[l] = matrixOf(rows, dx.cols), matrixOf(rows, dx.cols)
+		width := p.dx[l].cols
+		p.x[l] = newRows(rows, width)
+		p.dx[l] = newRows(rows, width)
 	}
 }
 
-// chunk returns the rows of a chunk, backward; forward it is half of that. For
-// each thread some layers of 256 units and their weights fit two megabytes, and
-// tiles of six and of twelve rows fit without a rest.
+// chunk returns the number of rows in a chunk on the way back; forward it is half of
+// that. For each thread, some layers of 256 units and their weights fit two megabytes,
+// and tiles of six and of twelve rows fit without a rest.
 func (p *pass) chunk() int { return 192 * p.workers.n }
 
-// latent runs x, B by in, through all layers but the last, and forward through all.
-// Both fill p.x and return the last output. infer is forward without filling p.x.
-func (m *mlp) latent(p *pass, x matrix) matrix  { return m.run(p, x, len(m.layers)-1, true) }
-func (m *mlp) forward(p *pass, x matrix) matrix { return m.run(p, x, len(m.layers), true) }
-func (m *mlp) infer(p *pass, x matrix) matrix   { return m.run(p, x, len(m.layers), false) }
+// hiddenRows says where a chunk's hidden layers go: to its own rows of p.x, where
+// backward needs them, or to the same rows for all chunks, which stay in the cache.
+type hiddenRows bool
+
+const (
+	ownRows   hiddenRows = true
+	firstRows hiddenRows = false
+)
+
+// latent runs x, B by in, through all layers but the last and returns the output ξ
+// of the last hidden one. It leaves all outputs in p.x.
+func (m *mlp) latent(p *pass, x matrix) matrix {
+	return m.run(p, x, len(m.layers)-1, ownRows)
+}
+
+// forward runs x, B by in, through all layers and returns the output. It leaves all
+// outputs in p.x.
+func (m *mlp) forward(p *pass, x matrix) matrix {
+	return m.run(p, x, len(m.layers), ownRows)
+}
+
+// infer is forward without leaving the hidden layers in p.x.
+func (m *mlp) infer(p *pass, x matrix) matrix {
+	return m.run(p, x, len(m.layers), firstRows)
+}
 
 // run runs x through the first n layers, at least one, and returns the output of
 // the last of them.
-func (m *mlp) run(p *pass, x matrix, n int, keep bool) matrix {
+func (m *mlp) run(p *pass, x matrix, n int, hidden hiddenRows) matrix {
 	p.reserve(x.rows)
 	p.x[0] = x
 	for lo := 0; lo < x.rows; lo += p.chunk() / 2 {
-		m.runChunk(p, lo, min(lo+p.chunk()/2, x.rows), n, keep)
+		hi := min(lo+p.chunk()/2, x.rows)
+		m.runChunk(p, lo, hi, n, hidden)
 	}
 	return p.x[n].slice(0, x.rows)
 }
 
-// runChunk is run for the rows lo to hi. Unless p.x is to be kept, all chunks
-// write their hidden layers to the same rows.
-func (m *mlp) runChunk(p *pass, lo, hi, n int, keep bool) {
+// runChunk is run for the rows lo to hi.
+func (m *mlp) runChunk(p *pass, lo, hi, n int, hidden hiddenRows) {
 	x := p.x[0].slice(lo, hi)
 	for l, layer := range m.layers[:n] {
-		last, at := l == len(m.layers)-1, 0
-		if keep || last {
-			at = lo
+		last := l == len(m.layers)-1
+		y := p.x[l+1].slice(0, hi-lo)
+		if last || hidden == ownRows {
+			y = p.x[l+1].slice(lo, hi)
 		}
-		y := p.x[l+1].slice(at, at+hi-lo)
-		layer.forward(p.workers, y, x, !last)
+		if last {
+			layer.forward(p.workers, y, x)
+		} else {
+			layer.forwardReLU(p.workers, y, x)
+		}
 		x = y
 	}
 }
 
 // backward fills the gradient of the first n layers, given what latent or forward
-// left in p.x, and p.dx[n], the gradient with respect to layer n-1's output before ReLU.
+// left in p.x. p.dx[n] is the gradient with respect to layer n-1's output before its
+// ReLU.
 func (m *mlp) backward(p *pass, gradient *mlp, n int) {
-	w, rows := p.workers, p.x[0].rows
+	w := p.workers
 	for l := 1; l < n; l++ {
 		w.transpose(p.wT[l], m.layers[l].w)
 	}
+	rows := p.x[0].rows
 	for lo := 0; lo < rows; lo += p.chunk() {
 		hi := min(lo+p.chunk(), rows)
 		dy := p.dx[n].slice(lo, hi)
 		for l := n - 1; l >= 0; l-- {
-			x, dx := p.x[l].slice(lo, hi), p.dx[l].slice(0, hi-lo)
-			m.layers[l].backward(w, gradient.layers[l], x, dy, p.dwT[l], lo > 0)
+			x := p.x[l].slice(lo, hi)
+			m.layers[l].backward(w, gradient.layers[l], x, dy, p.dwT[l], epilogue{add: lo > 0})
 			if l > 0 {
+				dx := p.dx[l].slice(0, hi-lo)
 				w.mul(dx, dy, p.wT[l], epilogue{mask: x})
+				dy = dx
 			}
-			dy = dx
 		}
 	}
 }
 
-// outputGradient returns the output y for x, B by in, and, given
-// p.dx[len(m.layers)] = dL/dy, the gradient with respect to the columns of x
-// from the given one on. The hidden layers of p become scratch.
-func (m *mlp) outputGradient(p *pass, x matrix, column int) (y, dx matrix) {
+// inputGradient returns the output y for x, B by in, and the gradient with respect to
+// the columns of x from the given one on, given dy = dL/dy, B by out. The hidden layers
+// of p become scratch.
+func (m *mlp) inputGradient(p *pass, x, dy matrix, column int) (y, dx matrix) {
 	n := len(m.layers)
-	p.x[0] = x
 	for l, layer := range m.layers {
 		p.workers.transpose(p.wT[l], layer.w)
 	}
-	y, dx = p.x[n].slice(0, x.rows), p.dx[0].slice(0, x.rows).columns(column, x.cols)
+	wT := p.wT[0].columns(column, x.cols)
+	p.x[0] = x
+	y = p.x[n].slice(0, x.rows)
+	dx = p.dx[0].slice(0, x.rows).columns(column, x.cols)
 	for lo := 0; lo < x.rows; lo += p.chunk() / 2 {
 		hi := min(lo+p.chunk()/2, x.rows)
-		m.runChunk(p, lo, hi, n, false)
-		dy := p.dx[n].slice(lo, hi)
+		m.runChunk(p, lo, hi, n, firstRows)
+		d := dy.slice(lo, hi) // of the output, and then of each hidden layer
 		for l := n - 1; l > 0; l-- {
-			next := p.dx[l].slice(0, hi-lo)
-			p.workers.mul(next, dy, p.wT[l], epilogue{mask: p.x[l].slice(0, hi-lo)})
-			dy = next
+			hidden := p.dx[l].slice(0, hi-lo)
+			mask := p.x[l].slice(0, hi-lo)
+			p.workers.mul(hidden, d, p.wT[l], epilogue{mask: mask})
+			d = hidden
 		}
-		p.workers.mul(dx.slice(lo, hi), dy, p.wT[0].columns(column, x.cols), epilogue{})
+		p.workers.mul(dx.slice(lo, hi), d, wT, epilogue{})
 	}
 	return y, dx
 }
@@ -270,8 +310,16 @@ type adam struct {
 // newAdam returns an optimizer that moves params against gradient, which have
 // the same length.
 func newAdam(params, gradient []float32, rate float64, w *workers) *adam {
-	m, v := make([]float32, len(params)), make([]float32, len(params))
-	return &adam{rate: rate, m: m, v: v, beta1: 1, beta2: 1, workers: w, params: params, gradient: gradient}
+	return &adam{
+		rate:     rate,
+		m:        make([]float32, len(params)),
+		v:        make([]float32, len(params)),
+		beta1:    1,
+		beta2:    1,
+		workers:  w,
+		params:   params,
+		gradient: gradient,
+	}
 }
 
 // step moves the parameters against the gradient g:
@@ -309,12 +357,15 @@ type adamCoefficients struct {
 const smallestNormal = 0x1p-126
 
 // do is step for some of the parameters. Its loop is the definition of what
-// adamStepVector does with the leading ones.
+// adamStepVector does with the first n of them.
 func (a *adam) do(lo, hi int) {
-	w, m, v, grad, c := a.params[lo:hi], a.m[lo:hi], a.v[lo:hi], a.gradient[lo:hi], &a.c
+	c := &a.c
+	w := a.params[lo:hi]
+	m := a.m[lo:hi]
+	v := a.v[lo:hi]
+	grad := a.gradient[lo:hi]
 	n := adamStepVector(w, m, v, grad, c)
-	w, m, v, grad = w[n:], m[n:], v[n:], grad[n:]
-	for i := range w {
+	for i := n; i < len(w); i++ {
 		g := grad[i] + float32(c.decay*w[i])
 		mi := float32(c.beta1*m[i]) + float32(c.oneMinusBeta1*g)
 		vi := float32(c.beta2*v[i]) + float32(float32(c.oneMinusBeta2*g)*g)
@@ -324,7 +375,8 @@ func (a *adam) do(lo, hi int) {
 		if vi < smallestNormal {
 			vi = 0
 		}
-		m[i], v[i] = mi, vi
+		m[i] = mi
+		v[i] = vi
 		root := float32(math.Sqrt(float64(vi)))
 		w[i] -= float32(float32(c.step*mi) / (float32(root*c.scale) + c.eps))
 	}

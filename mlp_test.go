@@ -26,13 +26,12 @@ func TestChunks(t *testing.T) {
 			m.backward(p, gradient, n)
 			p = newPass(widths, w)
 			inferred := slices.Clone(m.infer(p, x).data)
-			copy(p.dx[n].data, dy.data)
-			again, dx := m.outputGradient(p, x, 4)
+			again, dx := m.inputGradient(p, x, dy, 4)
 			return [][]float32{y.data, inferred, again.data, gradient.params, dx.data}
 		}
 		want := results(8)
 		if !slices.Equal(want[0], want[1]) || !slices.Equal(want[0], want[2]) {
-			t.Errorf("%d rows: forward, infer and outputGradient have different outputs", rows)
+			t.Errorf("%d rows: forward, infer and inputGradient have different outputs", rows)
 		}
 		for _, threads := range []int{1, 2, 3} {
 			for i, got := range results(threads) {

@@ -302,13 +302,13 @@ func (u *ensemble) criticTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
 	final := c.q.layers[last]
 
 	q := rowMajor(ξ.rows, 1, b.values[i])
-	final.forward(pass.workers, q, ξ, false)
+	final.forward(pass.workers, q, ξ)
 
 	y, weights := u.heads.criticTargets(i, b)
 	dq := pass.dx[last+1].slice(0, ξ.rows)
 	loss := CriticLoss(dq.data[:ξ.rows], q.data, y, weights)
 
-	final.backward(pass.workers, c.gradient.q.layers[last], ξ, dq, pass.dwT[last], false)
+	final.backward(pass.workers, c.gradient.q.layers[last], ξ, dq, pass.dwT[last], epilogue{})
 	dξ := pass.dx[last].slice(0, ξ.rows)
 	final.inputGradient(pass.workers, dξ, dq, pass.wT[last], e)
 	return loss
@@ -323,7 +323,7 @@ func (u *ensemble) headTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
 	p := u.predict(i, b.predictions[i], ξ)
 	loss := u.heads.loss(i, b.dp, p, b)
 
-	c.head.backward(pass.workers, c.gradient.head, ξ, b.dp, u.headT, false)
+	c.head.backward(pass.workers, c.gradient.head, ξ, b.dp, u.headT, epilogue{})
 	dξ := pass.dx[last].slice(0, ξ.rows)
 	c.head.inputGradient(pass.workers, dξ, b.dp, u.headT, e)
 	return loss
@@ -333,7 +333,7 @@ func (u *ensemble) headTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
 // as a matrix.
 func (u *ensemble) predict(i int, p []float32, ξ matrix) matrix {
 	output := rowMajor(ξ.rows, u.headWidth, p)
-	u.critics[i].head.forward(u.pass.workers, output, ξ, false)
+	u.critics[i].head.forward(u.pass.workers, output, ξ)
 	return output
 }
 

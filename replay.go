@@ -9,9 +9,9 @@ import (
 // This file is section 3.3: the replay buffer, relabeling with goals achieved later
 // in the same episode (HER), and prioritized experience replay (PER).
 
-// futureStep returns the step whose achieved goal a transition i is relabeled
-// with, given u uniform on [0, 1): one of i to n-1, where n is the length of
-// i's trajectory so far, all equally likely.
+// futureStep returns the step whose achieved goal transition i is relabeled with. It is
+// one of i to n-1, where n is the length of i's trajectory so far; given u uniform on
+// [0, 1), all are equally likely.
 //
 // It implements QTA, hindsight (Section 3.3), by the strategy "future" of HER
 // (Andrychowicz et al., 2017, section 4.5).
@@ -22,8 +22,9 @@ func futureStep(i, n int, u float64) int {
 	return i + int(u*float64(n-i))
 }
 
-// relabel returns the goal that transition i is replayed with: with probability
-// k/(k+1), as of HER's k relabeled copies, one achieved later in its episode, else its own.
+// relabel returns the goal that transition i is replayed with. With probability k/(k+1)
+// it is one achieved later in its episode, else its own: HER has k relabeled copies
+// beside it.
 //
 // Reading R32: it is the goal achieved at a later transition, as in HER; section 3.3
 // has "the goal of a transition later in its trajectory", which could be the one
@@ -37,19 +38,21 @@ func (r *replay) relabel(i int, k float64, rng *rand.Rand) []float64 {
 }
 
 // set gives transition j the priority p. The tree keeps p^α, a term of Equation 7,
-// and the sum of all.
+// and the sum of all terms.
 func (s *prioritizedSampler) set(j int, p float64) { s.tree.set(j, pow(p, s.α)) }
 
 // probability returns p_j^α / Σ_j p_j^α, the probability of drawing transition
 // j. Priorities p are not negative and not all zero.
 //
 // It implements QTA, Equation 7 (Section 3.3).
-func (s *prioritizedSampler) probability(j int) float64 { return s.tree.values()[j] / s.tree.sum[1] }
+func (s *prioritizedSampler) probability(j int) float64 {
+	return s.tree.values()[j] / s.tree.total()
+}
 
-// SampleProbabilities sets P, of N values, to the probability of each of N
-// transitions with priorities p, as many, none negative. α is in [0, 10], and the sum of
-// the powers p^α must be neither zero nor infinite. This is Equation 7 over the
-// whole replay, as in training.
+// SampleProbabilities sets P to the probability of each of N transitions, given their
+// priorities p. P and p have N values, and no priority is negative. α is in [0, 10], and
+// the sum of the powers p^α must be neither zero nor infinite. This is Equation 7 over
+// the whole replay, as in training.
 func SampleProbabilities(P, p []float64, α float64) {
 	s := prioritizedSampler{α: α}
 	for j, v := range p {
@@ -62,8 +65,8 @@ func SampleProbabilities(P, p []float64, α float64) {
 
 // ImportanceWeights sets w to the weights that undo the bias of drawing
 // transitions with probabilities P from a buffer of n: w_j = (1/n · 1/P_j)^β,
-// divided by the largest weight in the buffer, the one for its smallest
-// probability, least. If that is zero nothing is divided. All P are positive.
+// divided by the largest weight in the buffer. That is the weight of its smallest
+// probability, least; if least is zero nothing is divided. All P are positive.
 //
 // It implements QTA, Equation 8 (Section 3.3).
 //
@@ -71,7 +74,7 @@ func SampleProbabilities(P, p []float64, α float64) {
 // et al. (2016, section 3.4) have the probability P(j), which undoes the bias. With
 // the table's α of 1 both are (p_min/p_j)^β once divided.
 func ImportanceWeights(w, P []float64, n int, β, least float64) {
-	weight := func(P float64) float64 { return pow(1/(float64(n)*P), β) }
+	weight := func(probability float64) float64 { return pow(1/(float64(n)*probability), β) }
 	largest := 1.0
 	if least > 0 {
 		largest = weight(least)
@@ -81,19 +84,20 @@ func ImportanceWeights(w, P []float64, n int, β, least float64) {
 	}
 }
 
-// PriorityBeta returns β at environment step t: it grows linearly from initial at
-// step 0 to 1, but for rounding, at step steps (1 or more), and stays 1.
+// PriorityBeta returns β at environment step t. It grows linearly from initial at step 0
+// to 1 at step steps, but for rounding, and then stays 1. steps is 1 or more.
 //
 // It implements QTA, the schedule of β (Section 3.3).
 //
 // Reading R36: it is linear, as in Schaul et al. (2016, section 3.4); section
 // 3.3 has "gradually".
 func PriorityBeta(t int, initial float64, steps int) float64 {
-	return min(1, initial+float64((1-initial)*float64(t)/float64(steps)))
+	grown := float64((1 - initial) * float64(t) / float64(steps))
+	return min(1, initial+grown)
 }
 
-// A replay holds every transition of a run. Transition i belongs to episode i /
-// horizon, and the running episode takes part as it grows.
+// A replay holds every transition of a run, also those of the running episode.
+// Transition i belongs to episode i / horizon.
 //
 // Reading R30: nothing is evicted, as in the authors' code, whose buffer has room
 // for a whole run; the paper names no size.
@@ -116,13 +120,21 @@ func (r *replay) columns() []*column {
 }
 
 func newReplay(sizes Sizes, horizon int) *replay {
-	s, g, a := column{width: sizes.Observation}, column{width: sizes.Goal}, column{width: sizes.Action}
-	return &replay{horizon: horizon, observation: s, achieved: g, action: a, goal: g,
-		nextObservation: s, nextAchieved: g}
+	observation := column{width: sizes.Observation}
+	goal := column{width: sizes.Goal}
+	return &replay{
+		horizon:         horizon,
+		observation:     observation,
+		achieved:        goal,
+		action:          column{width: sizes.Action},
+		goal:            goal,
+		nextObservation: observation,
+		nextAchieved:    goal,
+	}
 }
 
-// add stores a transition: from the state s by action a, in pursuit of goal,
-// to the state next.
+// add stores a transition from a state, its observation and the goal achieved there, by
+// an action in pursuit of a goal, to the state next.
 func (r *replay) add(observation, achieved, action, goal []float64, next State) {
 	row := [][]float64{observation, achieved, action, goal, next.Observation, next.Achieved}
 	for k, c := range r.columns() {
@@ -157,9 +169,9 @@ func (c *column) of(transitions []int) [][]float64 {
 // A sampler draws transitions to learn from.
 type sampler interface {
 	draw(rng stream) int      // returns a transition
-	weigh(b *batch, step int) // sets the weights of a minibatch, 1 at first, at an environment step
-	prioritize(b *batch)      // called when critics and their heads have learned from b
-	savedState() savedState   // the state that training changes
+	weigh(b *batch, step int) // sets a minibatch's weights, 1 at first, at an environment step
+	prioritize(b *batch)      // is called when critics and heads have learned from b
+	savedState() savedState   // what training changes
 }
 
 // uniformSampler draws all transitions alike.
@@ -187,15 +199,20 @@ type prioritizedSampler struct {
 	α           float64
 	tree        sumTree // p^α of every one
 	prioritized int     // transitions that have a priority, the first ones
-	largest     float64 // priority so far, at least 1
+	largest     float64 // the largest priority so far, at least 1
 
 	P, weights, priority []float64 // of a minibatch
 }
 
 func newPrioritized(r *replay, p *Params) *prioritizedSampler {
 	return &prioritizedSampler{
-		replay: r, params: p, α: p.PriorityAlpha, largest: 1,
-		P: make([]float64, p.Batch), weights: make([]float64, p.Batch), priority: make([]float64, p.Batch),
+		replay:   r,
+		params:   p,
+		α:        p.PriorityAlpha,
+		largest:  1,
+		P:        make([]float64, p.Batch),
+		weights:  make([]float64, p.Batch),
+		priority: make([]float64, p.Batch),
 	}
 }
 
@@ -211,7 +228,7 @@ func (s *prioritizedSampler) prioritizeNew() {
 	}
 }
 
-// weigh is Equation 8.
+// weigh sets the weights of Equation 8.
 //
 // Reading R2: with prioritized replay the policy and the heads learn from the
 // same minibatch, and the weights apply only to the critics' loss.
@@ -227,14 +244,15 @@ func (s *prioritizedSampler) weigh(b *batch, step int) {
 		s.P[row] = s.probability(j)
 	}
 	β := PriorityBeta(step, s.params.PriorityBeta, s.params.PriorityBetaSteps)
-	ImportanceWeights(s.weights, s.P, s.n, β, s.tree.least[1]/s.tree.sum[1])
+	least := s.tree.smallest() / s.tree.total()
+	ImportanceWeights(s.weights, s.P, s.n, β, least)
 	for row, w := range s.weights {
 		b.w[row] = float32(w)
 	}
 }
 
-// prioritize gives each transition the uncertainty that the heads had about it, before
-// they moved.
+// prioritize gives each transition the uncertainty that the heads had about it before
+// they learned from b.
 //
 // Reading R10: it is the heads' deviation at (s, a, g) after relabeling, as in the
 // authors' code; section 3 has the uncertainty of a state, which Equation 5 takes over
@@ -244,7 +262,7 @@ func (s *prioritizedSampler) prioritize(b *batch) {
 	s.setPriorities(b)
 }
 
-// setPriorities takes in the priorities of a minibatch.
+// setPriorities gives the transitions of a minibatch their new priorities.
 func (s *prioritizedSampler) setPriorities(b *batch) {
 	for row, p := range s.priority {
 		s.largest = max(s.largest, p)
@@ -270,9 +288,9 @@ func (s *prioritizedSampler) savedState() savedState {
 // Node 1 is the root, nodes 2i and 2i+1 are the children of node i, and the
 // leaves are the last half. Each inner node is always the sum of its two
 // children as rounded, so that a tree rebuilt from its leaves is the same to
-// the bit; leaves not yet in use weigh zero, which changes no sum.
+// the bit. Leaves not yet in use weigh zero, which changes no sum.
 type sumTree struct {
-	sum   []float64
+	sum   []float64 // of the weights below a node
 	least []float64 // the smallest positive weight below a node, else +Inf
 }
 
@@ -282,39 +300,51 @@ func (t *sumTree) leaves() int { return len(t.sum) / 2 }
 // values returns the weights of all leaves.
 func (t *sumTree) values() []float64 { return t.sum[t.leaves():] }
 
-// set changes the weight of leaf i to one that is not negative, and makes room for
-// it.
+// total returns the sum of all weights, and smallest the smallest positive one.
+func (t *sumTree) total() float64    { return t.sum[1] }
+func (t *sumTree) smallest() float64 { return t.least[1] }
+
+// set changes the weight of leaf i to one that is not negative. It makes room for the
+// leaf.
 func (t *sumTree) set(i int, weight float64) {
 	for i >= t.leaves() {
-		weights, nodes := t.values(), max(2, 2*len(t.sum))
-		*t = sumTree{make([]float64, nodes), slices.Repeat([]float64{math.Inf(1)}, nodes)}
-		for k, w := range weights {
-			t.set(k, w)
-		}
+		t.grow()
 	}
-	i += t.leaves()
-	t.sum[i], t.least[i] = weight, math.Inf(1)
+	node := t.leaves() + i
+	t.sum[node] = weight
+	t.least[node] = math.Inf(1)
 	if weight > 0 {
-		t.least[i] = weight
+		t.least[node] = weight
 	}
-	for i /= 2; i > 0; i /= 2 {
-		t.sum[i] = t.sum[2*i] + t.sum[2*i+1]
-		t.least[i] = min(t.least[2*i], t.least[2*i+1])
+	for node /= 2; node > 0; node /= 2 {
+		t.sum[node] = t.sum[2*node] + t.sum[2*node+1]
+		t.least[node] = min(t.least[2*node], t.least[2*node+1])
 	}
 }
 
-// find returns the leaf at u of the way through the total, u in [0, 1): each
-// leaf spans a stretch as long as its weight. A leaf of weight zero is never
-// found, whatever the rounding, unless all weigh zero.
+// grow doubles the number of leaves.
+func (t *sumTree) grow() {
+	weights := t.values()
+	nodes := max(2, 2*len(t.sum))
+	t.sum = make([]float64, nodes)
+	t.least = slices.Repeat([]float64{math.Inf(1)}, nodes)
+	for i, weight := range weights {
+		t.set(i, weight)
+	}
+}
+
+// find returns the leaf at u of the way through the total, u in [0, 1). Each leaf spans
+// a stretch as long as its weight. A leaf of weight zero is never found, whatever the
+// rounding, unless all weigh zero.
 func (t *sumTree) find(u float64) int {
-	mass := float64(u * t.sum[1])
-	i := 1
-	for i < t.leaves() {
-		left := t.sum[2*i]
-		if i *= 2; mass >= left && t.sum[i+1] > 0 {
-			mass -= left
-			i++
+	mass := float64(u * t.total())
+	node := 1
+	for node < t.leaves() {
+		node *= 2 // the left child
+		if mass >= t.sum[node] && t.sum[node+1] > 0 {
+			mass -= t.sum[node]
+			node++
 		}
 	}
-	return i - t.leaves()
+	return node - t.leaves()
 }
