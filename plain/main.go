@@ -178,8 +178,15 @@ type transition struct {
 // newAgent returns an agent that knows nothing. Its critics differ by their
 // initial weights alone.
 func newAgent(t table, maze []string, seed uint64) *agent {
-	a := &agent{table: t, seed: seed, largest: 1, world: world{maze: maze},
-		stateScale: newNormalizer(), goalScale: newNormalizer(), chance: newChance(seed)}
+	a := &agent{
+		table:      t,
+		seed:       seed,
+		largest:    1,
+		stateScale: newNormalizer(),
+		goalScale:  newNormalizer(),
+		world:      world{maze: maze},
+		chance:     newChance(seed),
+	}
 	rng := stream(seed, forInitialization)
 	a.policy = newTrainedNetwork(t, &rng, 4, 2) // from s, g to a
 	for range t.critics {
@@ -195,6 +202,7 @@ func (a *agent) trainStep() {
 		a.world.reset(&a.chance.environment)
 		a.setGoal(true)
 	}
+
 	t := transition{s: a.world.position, g: a.goal, priority: a.largest}
 	t.a = a.explore(a.act(t.s, t.g))
 	a.world.move(t.a)
@@ -244,7 +252,8 @@ func (a *agent) explore(action point) point {
 func (a *agent) update() {
 	a.draw()    // section 3.3
 	a.targets() // Equation 1
-	a.criticLoss, a.headLoss = 0, 0
+	a.criticLoss = 0
+	a.headLoss = 0
 	for _, critic := range a.pun {
 		a.learnCritic(critic) // Equations 2 and 4
 	}
@@ -260,12 +269,16 @@ func (a *agent) update() {
 
 // A sample is a transition of a minibatch as the networks see it.
 type sample struct {
-	i               int         // which it is, in the replay
-	goal            point       // the one it is replayed with
-	input, action   []float32   // s and g, a
-	nextInput, next []float32   // s' and g, s' as it is (R12)
-	reward, y, w    float32     // r, Equation 1 and Equation 8
-	predictions     [][]float32 // of s', by each head
+	i           int         // which it is, in the replay
+	goal        point       // the one it is replayed with
+	input       []float32   // s and g
+	action      []float32   // a
+	nextInput   []float32   // s' and g
+	next        []float32   // s' as it is (R12)
+	reward      float32     // r
+	y           float32     // the target of Equation 1
+	w           float32     // the weight of Equation 8
+	predictions [][]float32 // of s', by each head
 }
 
 // Section 3.1: uncertainty estimation.
@@ -279,7 +292,8 @@ type sample struct {
 // rewards of -1 and 0 can add up to (D26).
 func (a *agent) targets() {
 	rng := &a.chance.learning
-	i, j := index(rng, len(a.pun)), index(rng, len(a.pun)-1)
+	i := index(rng, len(a.pun))
+	j := index(rng, len(a.pun)-1)
 	if j >= i {
 		j++
 	}
@@ -299,16 +313,19 @@ func (a *agent) targets() {
 // these as one loss (D29). The head's own layer moves at a rate of its own (R13).
 func (a *agent) learnCritic(critic *trainedNetwork) {
 	scale := 2 / float32(a.batch)
-	criticLoss, headLoss := 0.0, 0.0
+	criticLoss := 0.0
+	headLoss := 0.0
 	for _, b := range a.minibatch {
 		passed := critic.net.forward(slices.Concat(b.input, b.action))
 		output := passed[len(passed)-1]
-		b.predictions = append(b.predictions, output[1:])
+		q := output[0]
+		prediction := output[1:]
+		b.predictions = append(b.predictions, prediction)
 
-		δ := output[0] - b.y
+		δ := q - b.y
 		gradient := []float32{float32(scale*b.w) * δ}
 		criticLoss += float64(float64(b.w) * square(δ))
-		for i, p := range output[1:] {
+		for i, p := range prediction {
 			δ := p - b.next[i]
 			gradient = append(gradient, scale*δ)
 			headLoss += square(δ)
@@ -350,7 +367,8 @@ func (a *agent) learnPolicy() {
 		dq := []float32{1 / float32(a.batch*len(a.pun)), 0, 0}
 		da := make([]float32, len(action)) // of the mean Q
 		for _, critic := range a.pun {
-			dx := critic.net.backward(critic.net.forward(slices.Concat(b.input, action)), dq, nil)
+			x := slices.Concat(b.input, action)
+			dx := critic.net.backward(critic.net.forward(x), dq, nil)
 			for i := range da {
 				da[i] += dx[len(b.input)+i]
 			}
@@ -367,13 +385,16 @@ func (a *agent) learnPolicy() {
 // deviation is how far the heads' predictions of one state are apart: their
 // standard deviation, and of its components the mean (D27, R16).
 func deviation(predictions [][]float32) float64 {
-	sum, G := 0.0, float64(len(predictions))
+	G := float64(len(predictions))
+	sum := 0.0
 	for c := range predictions[0] {
-		mean, squares := 0.0, 0.0
+		mean := 0.0
 		for _, p := range predictions {
 			mean += float64(p[c])
 		}
 		mean /= G
+
+		squares := 0.0
 		for _, p := range predictions {
 			δ := float64(p[c]) - mean
 			squares += float64(δ * δ)
@@ -410,7 +431,8 @@ func (a *agent) setGoal(first bool) {
 // there are more, each at most once (R118): it takes each in turn with the probability
 // of the places left over the transitions left.
 func (a *agent) drawCandidates() (candidates []point) {
-	n, N := len(a.replay), a.candidates
+	n := len(a.replay)
+	N := a.candidates
 	for i, t := range a.replay {
 		if n <= N || index(&a.chance.goals, n-i) < N-len(candidates) {
 			candidates = append(candidates, t.s)
@@ -453,8 +475,10 @@ func (a *agent) uncertainty(candidates []point) []float64 {
 // The display has m ε b in the denominator (D1). Equal uncertainties are scaled to
 // 0, and where no weight is positive all candidates are alike (R28, R29).
 func goalProbabilities(ε []float64, m, b float64) []float64 {
-	low, high := slices.Min(ε), slices.Max(ε)
-	p, sum := make([]float64, len(ε)), 0.0
+	low := slices.Min(ε)
+	high := slices.Max(ε)
+	p := make([]float64, len(ε))
+	sum := 0.0
 	for k := range p {
 		if high > low {
 			p[k] = (ε[k] - low) / (high - low)
@@ -499,7 +523,8 @@ func (a *agent) draw() {
 		}
 		t := a.replay[b.i]
 		b.goal = a.relabel(b.i)
-		b.input, b.nextInput = a.input(t.s, b.goal), a.input(t.next, b.goal)
+		b.input = a.input(t.s, b.goal)
+		b.nextInput = a.input(t.next, b.goal)
 		b.action = []float32{float32(t.a[0]), float32(t.a[1])}
 		b.next = []float32{float32(t.next[0]), float32(t.next[1])}
 		b.reward = float32(reward(t.next, b.goal))
@@ -575,8 +600,8 @@ func (a *agent) achievable(candidates []point) (kept []point) {
 // value is the mean over the critics of the value of a goal, seen from where the
 // agent stands, for the policy's action.
 func (a *agent) value(g point) (q float64) {
-	x := a.input(a.world.position, g)
-	x = append(x, tanhs(a.policy.net.output(x))...)
+	sg := a.input(a.world.position, g)
+	x := append(sg, tanhs(a.policy.net.output(sg))...)
 	for _, critic := range a.pun {
 		q += float64(critic.net.output(x)[0]) / float64(len(a.pun))
 	}
@@ -602,7 +627,8 @@ type world struct {
 
 // reset puts the dot somewhere in the start region, and the goal in the goal region.
 func (w *world) reset(rng *rand.PCG) {
-	w.position, w.goal = w.around("S", rng), w.around("G", rng)
+	w.position = w.around("S", rng)
+	w.goal = w.around("G", rng)
 }
 
 // around draws from the region around the center of a marked cell.
@@ -653,7 +679,8 @@ type report struct {
 // does not depend on evaluations.
 func (a *agent) evaluate() report {
 	r := a.report
-	w, rng := world{maze: a.world.maze}, stream(a.seed, forEvaluation+uint64(a.step)<<8)
+	w := world{maze: a.world.maze}
+	rng := stream(a.seed, forEvaluation+uint64(a.step)<<8)
 	for range a.rollouts {
 		w.reset(&rng)
 		for range a.horizon {
@@ -662,7 +689,8 @@ func (a *agent) evaluate() report {
 		}
 		r.success += 1 + reward(w.position, w.goal)
 	}
-	r.success, r.rewards = r.success/float64(a.rollouts), r.rewards/float64(a.rollouts)
+	r.success /= float64(a.rollouts)
+	r.rewards /= float64(a.rollouts)
 	return r
 }
 
@@ -743,8 +771,15 @@ func newTrainedNetwork(t table, rng *rand.PCG, in int, outputs ...int) *trainedN
 		}
 	}
 	net = append(net, last)
-	return &trainedNetwork{net: net, target: net.like(true), gradient: net.like(false),
-		m: net.like(false), v: net.like(false), beta1: 1, beta2: 1}
+	return &trainedNetwork{
+		net:      net,
+		target:   net.like(true),
+		gradient: net.like(false),
+		m:        net.like(false),
+		v:        net.like(false),
+		beta1:    1,
+		beta2:    1,
+	}
 }
 
 // newLayer draws from ±1/√inputs (R73).
@@ -833,12 +868,15 @@ func (n network) backward(passed [][]float32, dy []float32, gradient network) []
 // adam is one step of Adam (Kingma and Ba, 2015; R74) against the gradient, at a
 // rate for each output of each layer. The gradient begins anew.
 func (l *trainedNetwork) adam(rate func(layer, output int) float64) {
-	l.beta1, l.beta2 = float64(0.9*l.beta1), float64(0.999*l.beta2)
+	l.beta1 = float64(0.9 * l.beta1)
+	l.beta2 = float64(0.999 * l.beta2)
 	scale := float32(1 / math.Sqrt(1-l.beta2))
 	for i, layer := range l.net {
 		for k, row := range layer {
 			for j := range row {
-				g, m, v := &l.gradient[i][k][j], &l.m[i][k][j], &l.v[i][k][j]
+				g := &l.gradient[i][k][j]
+				m := &l.m[i][k][j]
+				v := &l.v[i][k][j]
 				*m = float32(0.9**m) + float32(0.1**g)
 				*v = float32(0.999**v) + float32(float32(0.001**g)**g)
 				step := float32(rate(i, j) / (1 - l.beta1))
@@ -948,16 +986,19 @@ const (
 // expParts returns k and p with e^x = 2^k (1 + p) and |p| < 0.42.
 func expParts(x float64) (k int, p float64) {
 	n := math.Floor(float64(x*math.Log2E) + 0.5)
-	hi, lo := x-float64(n*ln2Hi), float64(n*ln2Lo)
-	r := hi - lo // x - n ln 2
-	rest := (hi - r) - lo
+	hi := x - float64(n*ln2Hi)
+	lo := float64(n * ln2Lo)
+	r := hi - lo          // x - n ln 2, rounded
+	rest := (hi - r) - lo // what the rounding took
 
 	// Taylor: e^r = 1 + r + r² (1/2! + r²/4! + ... + r (1/3! + r²/5! + ...)).
 	factorial := [14]float64{1}
 	for i := 1; i < len(factorial); i++ {
 		factorial[i] = float64(i) * factorial[i-1]
 	}
-	z, even, odd := float64(r*r), 0.0, 0.0
+	z := float64(r * r)
+	even := 0.0
+	odd := 0.0
 	for i := 12; i >= 2; i -= 2 {
 		even = float64(even*z) + 1/factorial[i]
 		odd = float64(odd*z) + 1/factorial[i+1]
@@ -996,14 +1037,16 @@ func log(x float64) float64 {
 	}
 	m, k := math.Frexp(x) // x = m 2^k
 	if m < math.Sqrt2/2 {
-		m, k = 2*m, k-1
+		m *= 2
+		k--
 	}
 
 	// log(1 + f) = 2 atanh(s) with s = f / (2 + f), whose series is in z = s². The
 	// terms f and f²/2 stand apart, as s is rounded.
 	f := m - 1
 	s := f / (2 + f)
-	z, series := float64(s*s), 0.0
+	z := float64(s * s)
+	series := 0.0
 	for d := 23.0; d > 2; d -= 2 {
 		series = float64(series*z) + 2/d
 	}
@@ -1038,7 +1081,8 @@ func find(x []float64, mass float64) int {
 		return 0
 	}
 	n := firstHalf(x)
-	if first := sum(x[:n]); mass >= first {
+	first := sum(x[:n])
+	if mass >= first {
 		return n + find(x[n:], mass-first)
 	}
 	return find(x[:n], mass)
@@ -1063,8 +1107,13 @@ const (
 type chance struct{ exploration, environment, replay, learning, goals rand.PCG }
 
 func newChance(seed uint64) chance {
-	return chance{stream(seed, forExploration), stream(seed, forEnvironment),
-		stream(seed, forReplay), stream(seed, forLearning), stream(seed, forGoals)}
+	return chance{
+		exploration: stream(seed, forExploration),
+		environment: stream(seed, forEnvironment),
+		replay:      stream(seed, forReplay),
+		learning:    stream(seed, forLearning),
+		goals:       stream(seed, forGoals),
+	}
 }
 
 // stream returns the generator for a purpose.
@@ -1098,7 +1147,8 @@ func randomAction(rng *rand.PCG) point {
 // normal draws from the standard normal distribution: Marsaglia's polar method.
 func normal(rng *rand.PCG) float64 {
 	for {
-		u, v := symmetric(rng), symmetric(rng)
+		u := symmetric(rng)
+		v := symmetric(rng)
 		if s := float64(u*u) + float64(v*v); 0 < s && s < 1 {
 			return float64(u * math.Sqrt(-2*log(s)/s))
 		}

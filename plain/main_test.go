@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -247,7 +249,7 @@ func (tr *training) step() error {
 	case a.step > a.learningStarts && !slices.Equal(tr.asked[2:], minibatch): // after two of the step
 		return fmt.Errorf("step %d learns from the minibatch %v, plainly from %v", a.step, tr.asked[2:], minibatch)
 	case digest(a) != tr.engine.Digest():
-		return fmt.Errorf("after step %d a network is not the same", a.step)
+		return fmt.Errorf("after step %d %s; if that is meant, change plain/main.go first", a.step, tr.apart())
 	case point(tr.engine.Act(t.next[:], t.g[:])) != a.act(t.next, t.g):
 		return fmt.Errorf("after step %d a normalizer is not the same", a.step)
 	}
@@ -287,6 +289,80 @@ func digest(a *agent) string {
 		write(c.target, 0, 1)
 	}
 	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+// apart names the first element of a network that is not the same, and both values.
+func (tr *training) apart() string {
+	tensors := tr.tensors()
+	for _, name := range slices.Sorted(maps.Keys(tensors)) {
+		want := tr.plain.tensor(name)
+		for i, v := range tensors[name] {
+			if v != want[i] {
+				return fmt.Sprintf("number %d of %s is %v, plainly %v", i, name, v, want[i])
+			}
+		}
+	}
+	return "a target network is not the same"
+}
+
+// tensors returns the engine's networks by their names in [qta.Agent.WriteSafetensors].
+func (tr *training) tensors() map[string][]float32 {
+	var file bytes.Buffer
+	if err := tr.engine.WriteSafetensors(&file); err != nil {
+		tr.Fatal(err)
+	}
+	length := binary.LittleEndian.Uint64(file.Next(8))
+	var header map[string]struct {
+		Offsets [2]int `json:"data_offsets"`
+	}
+	if err := json.Unmarshal(file.Next(int(length)), &header); err != nil {
+		tr.Fatal(err)
+	}
+	delete(header, "__metadata__")
+	tensors := map[string][]float32{}
+	for name, tensor := range header {
+		values := make([]float32, (tensor.Offsets[1]-tensor.Offsets[0])/4)
+		if _, err := binary.Decode(file.Bytes()[tensor.Offsets[0]:], binary.LittleEndian, values); err != nil {
+			tr.Fatal(err)
+		}
+		tensors[name] = values
+	}
+	return tensors
+}
+
+// tensor returns the weights, output by output, or the biases of a layer of such a name.
+func (a *agent) tensor(name string) (values []float32) {
+	parts := strings.Split(name, ".") // policy.LAYER.weight, critic.I.LAYER.weight or head.I.weight
+	number := func(part int) (n int) {
+		fmt.Sscan(parts[part], &n)
+		return n
+	}
+	var layer [][]float32
+	first, outputs := 0, 0 // of the layer
+	switch parts[0] {
+	case "policy":
+		layer = a.policy.net[number(1)]
+		outputs = len(layer[0])
+	case "critic":
+		layer = a.pun[number(1)].net[number(2)]
+		outputs = len(layer[0])
+		if number(2) == a.layers {
+			outputs = 1 // Q; the others are the head
+		}
+	case "head":
+		layer = a.pun[number(1)].net[a.layers]
+		first, outputs = 1, 2
+	}
+	biases := len(layer) - 1
+	if parts[len(parts)-1] == "bias" {
+		return layer[biases][first:][:outputs]
+	}
+	for j := range outputs {
+		for _, row := range layer[:biases] {
+			values = append(values, row[first+j])
+		}
+	}
+	return values
 }
 
 func (tr *training) count(branch string, taken bool) {
@@ -442,7 +518,9 @@ func TestPlain(t *testing.T) {
 		})
 	}
 	for _, branch := range slices.Sorted(maps.Keys(taken)) {
-		t.Logf("%7d  %s", taken[branch], branch)
+		if testing.Verbose() {
+			t.Logf("%7d  %s", taken[branch], branch)
+		}
 		if taken[branch] < 10 && !testing.Short() {
 			t.Errorf("%s: %d times, want 10 or more", branch, taken[branch])
 		}
