@@ -3,6 +3,7 @@ package qta
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 )
@@ -164,49 +165,60 @@ func TestVeryFirstGoal(t *testing.T) {
 	}
 }
 
-// The uncertainty of candidates, by the twins, in all that estimators do: of the
-// first goal of an episode and of later ones, also of more than are asked about at once.
-func TestSelection(t *testing.T) {
-	for _, changes := range []string{
-		"", "Learner=authors", "Candidates=1000", "Uncertainty=bootstrap", "Uncertainty=ensemble", "Uncertainty=q",
-	} {
-		p := tiny(Paper(), "Batch=7 EnsembleActions=3 NormalizerClip=100 "+changes)
-		a, _ := walked(t, p, 2*chunkRows+27)
+// naiveUncertainty returns the uncertainty of candidate k, by the twins. A word of
+// Uncertainty that it does not know is to be added to it.
+func naiveUncertainty(t *testing.T, a *Agent, c candidates, k int, actions [][]float64) float64 {
+	t.Helper()
+	state, goal := c.states[k], c.goals[k]
+	switch a.params.Uncertainty {
+	case "pun", "bootstrap", "ensemble":
+		if c.first && a.params.Learner == "authors" {
+			state = c.now
+		}
+		deviations := each(actions, func(action []float64) float64 {
+			x := slices.Concat(state, goal, action)
+			return twinDeviation(each(a.pun.critics, func(m *critic) []float64 {
+				return twinPrediction(m.q.vector(), m.head.vector(), x)[:2] // without a variance
+			}))
+		})
+		mean, _ := moments(deviations)
+		return mean
+	case "q": // about the candidate as a goal from where the agent is
+		action := twinAct(a.policy.net.vector(), c.now, goal)
+		return twinSampleDeviation(each(a.pun.critics, func(m *critic) float64 {
+			return twinValue(m.q.vector(), c.now, goal, action)
+		}))
+	}
+	t.Fatalf("nothing here says what Uncertainty=%s is to compute", a.params.Uncertainty)
+	return 0
+}
+
+// Each word of Uncertainty gives the uncertainty of every candidate, for the first goal of an
+// episode and for later ones, also where there are more than the networks see at once.
+func TestUncertainties(t *testing.T) {
+	field, _ := reflect.TypeFor[Params]().FieldByName("Uncertainty")
+	settings := each(words(field), func(word string) string { return "Uncertainty=" + word })
+	for _, changes := range append(settings, "Learner=authors", "Candidates=1000") {
+		a, _ := walked(t, tiny(Paper(), "Batch=7 EnsembleActions=3 NormalizerClip=100 "+changes), 2*chunkRows+27)
 		copy(a.observation, []float64{1.2, 2.7}) // not where the last step ended, as after Reset
 		moveTargets(a)
 		d := 2
-		if p.Uncertainty != "pun" {
+		if a.params.Uncertainty == "bootstrap" || a.params.Uncertainty == "ensemble" {
 			d = 3
 		}
 		for _, first := range []bool{true, false} {
-			candidates, drawn := a.drawCandidates(), newStream(1, forGoals)
+			c := a.candidates(a.drawCandidates(), first)
+			drawn := newStream(1, forGoals)
 			*drawn.pcg = *a.goalDraws.pcg
-			got := a.estimator.uncertainty(a, a.candidates(candidates, first), a.goalDraws)
-			var actions [][]float64
-			for range d {
-				actions = append(actions, []float64{float64(float32(symmetric(drawn.Rand))), float64(float32(symmetric(drawn.Rand)))})
+			actions := tableOf(newMatrix(d, 2), 0, 2)
+			for _, action := range actions {
+				uniformAction(action, drawn.Rand)
 			}
-			want := make([]float64, len(candidates))
-			for k, c := range candidates {
-				state, goal := a.replay.observation.at(c), a.replay.achieved.at(c)
-				if first && p.Learner == "authors" {
-					state = a.observation
-				}
-				if p.Uncertainty == "q" { // about the candidate as a goal from where the agent is
-					action := twinAct(a.policy.net.vector(), a.observation, goal)
-					want[k] = twinSampleDeviation(each(a.pun.critics, func(c *critic) float64 {
-						return twinValue(c.q.vector(), a.observation, goal, action)
-					}))
-					continue
-				}
-				for j := range d {
-					x := slices.Concat(state, goal, actions[j])
-					predictions := each(a.pun.critics, func(c *critic) []float64 {
-						return twinPrediction(c.q.vector(), c.head.vector(), x)[:2] // without a variance
-					})
-					want[k] += twinDeviation(predictions) / float64(d)
-				}
+			want := make([]float64, len(c.goals))
+			for k := range want {
+				want[k] = naiveUncertainty(t, a, c, k, actions)
 			}
+			got := a.estimator.uncertainty(a, c, a.goalDraws)
 			near(t, changes+": uncertainty", float32s(got), want)
 		}
 	}

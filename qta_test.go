@@ -1,15 +1,14 @@
 package qta
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -374,6 +373,19 @@ type digest struct {
 	Log        []Evaluation
 }
 
+const (
+	digestsFile   = "testdata/digests.json"
+	updateDigests = "go test -run TestDigests -update"
+)
+
+// of returns the digests with a kernel.
+func (d *digests) of(k kernel) map[string]digest {
+	if k == generic {
+		return d.Generic
+	}
+	return d.Fused
+}
+
 // digestOf trains for 200 steps, of which the second half sets its goals by
 // uncertainty: of all transitions first, and of some from step 150 on.
 func digestOf(t *testing.T, p Params, k kernel) digest {
@@ -393,69 +405,88 @@ func digestOf(t *testing.T, p Params, k kernel) digest {
 	return digest{a.Digest(), fmt.Sprintf("%x", sha256.Sum256(marshal(t, a))), a.Evaluations()}
 }
 
+// writeDigests records all variants with every kernel of this machine.
+func writeDigests(t *testing.T) {
+	t.Helper()
+	d := digests{Version: Version, Fused: map[string]digest{}, Generic: map[string]digest{}}
+	for _, k := range kernels() {
+		for _, v := range variants() {
+			d.of(k)[v.Name] = digestOf(t, v.Params, k)
+		}
+	}
+	if len(d.Fused) == 0 {
+		t.Fatal("this machine has no kernel that computes the fused digests")
+	}
+	data, err := json.MarshalIndent(d, "", "\t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, digestsFile, append(data, '\n'))
+}
+
+// digestVariants returns the variants whose runs are compared with a kernel's digests. With
+// -short they are few.
+func digestVariants(k kernel) []Preset {
+	switch {
+	case !testing.Short():
+		return variants()
+	case k == best:
+		return []Preset{{"beyond", Beyond()}, {"authors", Authors()}}
+	case k == generic:
+		return []Preset{{"beyond", Beyond()}}
+	}
+	return nil
+}
+
 // TestDigests holds runs to bytes that are the same on every architecture, in
 // one set with fused multiply-adds and one without.
 func TestDigests(t *testing.T) {
 	t.Parallel()
-	const path, remedy = "testdata/digests.json", "if results are meant to change, raise Version (if only checkpoints are, checkpointFormat) and run: go test -run TestDigests -update"
+	if *update {
+		writeDigests(t)
+		return
+	}
 	var want digests
-	data, err := os.ReadFile(path)
-	if err == nil {
-		err = json.Unmarshal(data, &want)
+	if err := json.Unmarshal([]byte(readText(t, digestsFile)), &want); err != nil {
+		t.Fatal(err)
 	}
-	if err != nil && !*update {
-		t.Fatalf("%v; %s", err, remedy)
+	if want.Version != Version {
+		t.Errorf("%s is of version %s, this is %s; run: %s", digestsFile, want.Version, Version, updateDigests)
 	}
-	checkpoints, got := 0, digests{Version, map[string]digest{}, map[string]digest{}}
+	checkpoints := 0
 	for _, k := range kernels() {
-		set, wanted := got.Fused, want.Fused
-		if k == generic {
-			set, wanted = got.Generic, want.Generic
-		}
-		all := variants()
-		if testing.Short() && !*update {
-			switch all = []Preset{{"beyond", Beyond()}, {"authors", Authors()}}; k {
-			case best:
-			case generic:
-				all = all[:1]
-			default:
-				continue
-			}
-		}
-		for _, v := range all {
-			d := digestOf(t, v.Params, k)
-			set[v.Name] = d
-			if *update {
-				continue
-			}
-			if d.Checkpoint != wanted[v.Name].Checkpoint {
-				d.Checkpoint = wanted[v.Name].Checkpoint
+		for _, v := range digestVariants(k) {
+			recorded := want.of(k)[v.Name]
+			got := digestOf(t, v.Params, k)
+			if got.Checkpoint != recorded.Checkpoint {
+				got.Checkpoint = recorded.Checkpoint
 				checkpoints++
 			}
-			if diff := cmp.Diff(wanted[v.Name], d); diff != "" {
-				t.Errorf("%s, %v kernel (-want +got):\n%.1000s\n%s", v.Name, k, diff, remedy)
+			if diff := cmp.Diff(recorded, got); diff != "" {
+				t.Errorf("%s, %v kernel (-want +got):\n%.1000s\nif results are meant to change, raise Version and run: %s",
+					v.Name, k, diff, updateDigests)
 			}
 		}
 	}
 	if checkpoints > 0 {
-		t.Errorf("%d checkpoints have other bytes; where that is all, as with a new parameter, run: go test -run TestDigests -update", checkpoints)
+		t.Errorf("%d checkpoints have other bytes; if that is all, as with a new parameter, run: %s; "+
+			"if their layout is another, raise checkpointFormat before", checkpoints, updateDigests)
 	}
-	if want.Version != Version && !*update {
-		t.Errorf("%s is of version %s, this is %s; run: go test -run TestDigests -update", path, want.Version, Version)
-	}
-	if !*update {
-		return
-	}
-	if len(got.Fused) == 0 {
-		got.Fused = want.Fused // this machine has no kernel to compute them
-	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetIndent("", "\t")
-	if err := e.Encode(got); err != nil {
+}
+
+// Each variant has digests, and nothing else has.
+func TestDigestsOfVariants(t *testing.T) {
+	var recorded digests
+	if err := json.Unmarshal([]byte(readText(t, digestsFile)), &recorded); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, path, b.Bytes())
+	names := each(variants(), func(v Preset) string { return v.Name })
+	slices.Sort(names)
+	for kind, got := range map[string]map[string]digest{"fused": recorded.Fused, "generic": recorded.Generic} {
+		if diff := cmp.Diff(names, slices.Sorted(maps.Keys(got))); diff != "" {
+			t.Errorf("%s digests in %s (-variants +digests); run: %s\n%s", kind, digestsFile, updateDigests, diff)
+		}
+	}
 }
 
 // The networks of the tests of an update.

@@ -1,0 +1,31 @@
+package qta
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// words returns the values that a parameter with words may have.
+func words(f reflect.StructField) []string {
+	if f.Type.Kind() != reflect.String {
+		return nil
+	}
+	return strings.Split(f.Tag.Get("range"), "|")
+}
+
+// Tests run every word of every parameter: each is in an entry of variants.
+func TestVariantsRunEveryWord(t *testing.T) {
+	for _, f := range fields() {
+		run := map[string]bool{}
+		for _, v := range variants() {
+			run[v.Params.Value(f.Name)] = true
+		}
+		for _, word := range words(f) {
+			if !run[word] {
+				t.Errorf("no test runs %s=%s: give variants() in checkpoint_test.go an entry with it; "+
+					"docs/changing.md has what else a new word needs", f.Name, word)
+			}
+		}
+	}
+}
