@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -350,10 +349,10 @@ func (a *Agent) enter(ctx context.Context, env, evaluation Env, o TrainOptions) 
 }
 
 // reenter brings a new environment to where the running episode stands: it is
-// deterministic given its generator, so the episode is played again. What another
-// machine rounds otherwise stays as it was stored, but for the desired goal, which is
-// the environment's own from here on. That of a loaded agent first plays its ten first
-// episodes, or their 1000 first steps, as it may be another.
+// deterministic given its generator, so the episode is played again. From here on the
+// state is the environment's own, which another machine may round differently from what
+// the replay holds. A loaded agent may be given another environment: it first plays its
+// first ten episodes again, or their first 1000 steps.
 func (a *Agent) reenter(ctx context.Context) error {
 	if a.loaded {
 		rng := newStream(a.seed, forEnvironment)
@@ -371,46 +370,54 @@ func (a *Agent) reenter(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if problem := strayed("desired goal", a.desired, s.Desired); problem != "" {
-		return &EnvError{a.step, problem}
+	if _, i := FirstJump([][]float64{a.desired}, [][]float64{s.Desired}); i >= 0 {
+		return changedError(a.step, fmt.Sprintf("number %d of the desired goal", i), a.desired[i], s.Desired[i])
 	}
+	copy(a.observation, s.Observation)
+	copy(a.achieved, s.Achieved)
 	copy(a.desired, s.Desired)
 	return nil
 }
 
 // playAgain takes steps of training again, from an episode's first, with its chance
-// from rng. Between two episodes it stops if ctx is done.
-func (a *Agent) playAgain(ctx context.Context, rng *rand.Rand, from, to int) (s State, err error) {
-	for i := from; i < to; i++ {
-		if i%a.params.Horizon == 0 {
-			if ctx.Err() != nil {
-				return s, context.Cause(ctx)
-			}
-			a.env.Reset(rng)
+// from rng, and returns the last state. Between two episodes it stops if ctx is done.
+func (a *Agent) playAgain(ctx context.Context, rng *rand.Rand, from, to int) (last State, err error) {
+	for start := from; start < to && err == nil; start += a.params.Horizon {
+		if ctx.Err() != nil {
+			return last, context.Cause(ctx)
 		}
-		s, _ = a.env.Step(slices.Clone(a.replay.action.at(i)))
-		problem := cmp.Or(strayed("observation", a.replay.nextObservation.at(i), s.Observation),
-			strayed("achieved goal", a.replay.nextAchieved.at(i), s.Achieved))
-		if problem != "" {
-			return s, &EnvError{i + 1, problem}
-		}
+		last, err = a.playEpisodeAgain(rng, start, min(start+a.params.Horizon, to))
 	}
-	return s, nil
+	return last, err
 }
 
-// strayed says where a vector is another than it was, beyond rounding, or returns "".
-func strayed(name string, was, now []float64) string {
-	if problem := numbersProblem(name, now, len(was)); problem != "" {
-		return problem
-	}
-	for i, x := range was {
-		if math.Abs(now[i]-x) > 1e-9+float64(1e-6*math.Abs(x)) {
-			return fmt.Sprintf("number %d of the %s is %v where it was %v before the interruption: the environment has "+
-				"changed, takes chance from elsewhere than Reset's generator, or rounds differently on this machine, "+
-				"by more than a millionth", i, name, now[i], x)
+func (a *Agent) playEpisodeAgain(rng *rand.Rand, from, to int) (last State, err error) {
+	var was, now [][]float64
+	a.env.Reset(rng)
+	for i := from; i < to; i++ {
+		last, _ = a.env.Step(slices.Clone(a.replay.action.at(i)))
+		if problem := stateProblem(last, a.sizes); problem != "" {
+			return last, &EnvError{i + 1, problem}
 		}
+		was = append(was, slices.Concat(a.replay.nextObservation.at(i), a.replay.nextAchieved.at(i)))
+		now = append(now, slices.Concat(last.Observation, last.Achieved))
 	}
-	return ""
+	t, i := FirstJump(was, now)
+	if t < 0 {
+		return last, nil
+	}
+	name := fmt.Sprintf("number %d of the observation", i)
+	if i >= a.sizes.Observation {
+		name = fmt.Sprintf("number %d of the achieved goal", i-a.sizes.Observation)
+	}
+	return last, changedError(from+t+1, name, was[t][i], now[t][i])
+}
+
+// changedError says which number is another than it was, by more than rounding.
+func changedError(step int, name string, was, now float64) error {
+	return &EnvError{step, fmt.Sprintf("%s is %v where it was %v before the interruption: the environment has "+
+		"changed, takes chance from elsewhere than Reset's generator, or rounds differently on this machine "+
+		"where a last digit decides what happens", name, now, was)}
 }
 
 func (a *Agent) parameters() []parameterVector {

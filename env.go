@@ -63,6 +63,42 @@ func (e *EnvError) Error() string {
 	return fmt.Sprintf("qta: step %d: environment: %s", e.Step, e.Problem)
 }
 
+// FirstJump compares two plays of an episode, of one shape: a row of numbers for every
+// step. It returns the first step and number that differ by more than rounding explains, counted
+// from 0, or -1, -1.
+//
+// On another machine an environment may round differently. A difference is rounding if it
+// is at most a millionth of the number's largest value in the episode. It also is if it
+// began below 1e-8 of that and grew at most a hundredfold in a step, as the last digits of
+// a chaotic motion do. An environment that has changed shows a jump.
+func FirstJump(was, now [][]float64) (step, number int) {
+	const tolerance, lastDigits, growth = 1e-6, 1e-10, 100
+	if len(was) == 0 {
+		return -1, -1
+	}
+	largest := make([]float64, len(was[0]))
+	for _, row := range was {
+		for i, x := range row {
+			largest[i] = max(largest[i], math.Abs(x))
+		}
+	}
+	grown := lastDigits
+	for t, row := range was {
+		difference := 0.0
+		for i, x := range row {
+			d := math.Abs(now[t][i]-x) / (largest[i] + 1e-3)
+			if !(d <= max(tolerance, growth*grown)) {
+				return t, i
+			}
+			difference = max(difference, d)
+		}
+		if difference <= growth*grown {
+			grown = max(grown, difference)
+		}
+	}
+	return -1, -1
+}
+
 // stepProblem says what is wrong with the answer to a step in an episode with
 // this desired goal, or returns "".
 func stepProblem(env Env, sizes Sizes, desired []float64, s State, reward float64) string {

@@ -10,24 +10,31 @@ import (
 )
 
 // A Fingerprint holds what an environment answered in an episode with a fixed
-// generator and fixed actions: each state's observation, achieved and desired goal,
-// and the reward. A maze has none, because its map is compared.
+// generator and fixed actions. A row has a state's observation, achieved and desired
+// goal, and last the reward, or -0.5 for a reward at an edge. A maze has none, because
+// its map is compared.
 type Fingerprint [][]float64
 
 // fingerprint plays that episode for so many steps, or until a state breaks the
 // contract.
 func fingerprint(env qta.Env, steps int) (f Fingerprint) {
-	rng, sizes := rand.New(rand.NewPCG(1, 1)), env.Sizes()
-	s, action := env.Reset(rand.New(rand.NewPCG(1, 0))), make([]float64, sizes.Action)
+	rng := rand.New(rand.NewPCG(1, 1))
+	sizes := env.Sizes()
+	action := make([]float64, sizes.Action)
+	s := env.Reset(rand.New(rand.NewPCG(1, 0)))
 	for range steps + 1 {
 		if len(s.Observation) != sizes.Observation || len(s.Achieved) != sizes.Goal || len(s.Desired) != sizes.Goal {
 			break
 		}
-		row := slices.Concat(s.Observation, s.Achieved, s.Desired, []float64{env.Reward(s.Achieved, s.Desired)})
+		row := slices.Concat(s.Observation, s.Achieved, s.Desired)
 		if slices.ContainsFunc(row, func(v float64) bool { return v-v != 0 }) {
 			break
 		}
-		f = append(f, row)
+		reward := env.Reward(s.Achieved, s.Desired)
+		if atEdge(env, s.Achieved, s.Desired) {
+			reward = edge
+		}
+		f = append(f, append(row, reward))
 		for i := range action {
 			action[i] = float64(2*float64(rng.Float64())) - 1
 		}
@@ -36,33 +43,98 @@ func fingerprint(env qta.Env, steps int) (f Fingerprint) {
 	return f
 }
 
-// Difference says where here differs from f by more than rounding. It returns "" if it
-// does not, or if one of the two is not known.
+// states returns the first n rows without their rewards.
+func (f Fingerprint) states(n int) (states [][]float64) {
+	for _, row := range f[:n] {
+		states = append(states, row[:len(row)-1])
+	}
+	return states
+}
+
+// Difference says where here differs from f by more than another machine's rounding
+// explains ([qta.FirstJump]). It returns "" if it does not, or if one of the two is not
+// known. Rewards are compared as long as the states agree, but for those at an edge.
 func (f Fingerprint) Difference(here Fingerprint) string {
-	for t := range min(len(f), len(here)) {
-		for i := range min(len(f[t]), len(here[t])) {
-			if x, y := f[t][i], here[t][i]; !(math.Abs(x-y) <= 1e-9+float64(1e-6*math.Abs(x))) {
-				return fmt.Sprintf("in an episode with fixed actions number %d after step %d is %v there, "+
-					"%v here", i, t, x, y)
-			}
+	n := min(len(f), len(here))
+	for t := range n {
+		if size := len(f[0]); len(f[t]) != size || len(here[t]) != size || size == 0 {
+			return fmt.Sprintf("the answer to step %d has %d numbers there, %d here", t, len(f[t]), len(here[t]))
+		}
+	}
+	const text = "in an episode with fixed actions number %d after step %d is %v there, %v here"
+	was, now := f.states(n), here.states(n)
+	if t, i := qta.FirstJump(was, now); t >= 0 {
+		return fmt.Sprintf(text+", a jump that rounding makes only where a last digit decides", i, t, was[t][i], now[t][i])
+	}
+	for t := range n {
+		if parted, _ := qta.FirstJump(was[t:t+1], now[t:t+1]); parted >= 0 {
+			continue // grown from a last digit
+		}
+		i := len(was[t])
+		there, here := f[t][i], here[t][i]
+		if there != here && there != edge && here != edge {
+			return fmt.Sprintf(text, i, t, there, here)
 		}
 	}
 	return ""
 }
 
+// edge stands for a reward that rounding may turn over.
+const edge = -0.5
+
+// atEdge reports whether the reward changes if the achieved goal moves by a millionth:
+// toward the desired goal, away from it, or in one number. A goal that is reached
+// exactly is never at an edge.
+func atEdge(env qta.Env, achieved, desired []float64) bool {
+	if slices.Equal(achieved, desired) {
+		return false
+	}
+	toward := make([]float64, len(achieved))
+	directions := [][]float64{toward}
+	for i, a := range achieved {
+		step := 1e-9 + float64(1e-6*max(math.Abs(a), math.Abs(desired[i])))
+		alone := make([]float64, len(achieved))
+		alone[i] = step
+		directions = append(directions, alone)
+		switch {
+		case a < desired[i]:
+			toward[i] = step
+		case a > desired[i]:
+			toward[i] = -step
+		}
+	}
+	reward := env.Reward(achieved, desired)
+	for _, direction := range directions {
+		for _, sign := range []float64{1, -1} {
+			beside := slices.Clone(achieved)
+			for i, step := range direction {
+				beside[i] += float64(sign * step)
+			}
+			if env.Reward(beside, desired) != reward {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // disagreement says where two instances are not the same environment, or returns "": in
 // Reward of the same goals and, if both begin alike, in what follows.
 func disagreement(training, evaluation qta.Env, horizon int) string {
-	there, here := fingerprint(training, horizon), fingerprint(evaluation, horizon)
-	o, g := training.Sizes().Observation, training.Sizes().Goal
+	there := fingerprint(training, horizon)
+	here := fingerprint(evaluation, horizon)
+	observation, goal := training.Sizes().Observation, training.Sizes().Goal
 	var goals [][]float64
 	for _, row := range slices.Concat(there, here) {
-		goals = append(goals, row[o:o+g], row[o+g:o+2*g])
+		achieved, desired := row[observation:observation+goal], row[observation+goal:observation+2*goal]
+		goals = append(goals, achieved, desired)
 	}
 	const most = 64
-	for i := 0; i < len(goals); i += 1 + len(goals)/most {
-		for k := 0; k < len(goals); k += 1 + len(goals)/most {
-			if x, y := training.Reward(goals[i], goals[k]), evaluation.Reward(goals[i], goals[k]); x != y {
+	stride := 1 + len(goals)/most
+	for i := 0; i < len(goals); i += stride {
+		for k := 0; k < len(goals); k += stride {
+			x, y := training.Reward(goals[i], goals[k]), evaluation.Reward(goals[i], goals[k])
+			if x != y {
 				return fmt.Sprintf("Reward of the same two goals is %v there, %v here", x, y)
 			}
 		}
@@ -73,19 +145,58 @@ func disagreement(training, evaluation qta.Env, horizon int) string {
 	return there.Difference(here)
 }
 
-// rewards counts for 64 goals, achieved throughout a run, how many of those achieved
-// in the 50 steps after them reach them or are reached from them.
-func rewards(env qta.Env, a *qta.Agent) (counts []int) {
-	const goals, after = 64, 50
+// askedGoals is how many goals achieved throughout a run have their rewards counted.
+const askedGoals = 64
+
+// goalsAfter returns goal k of them, and those achieved in the 50 steps after it.
+func goalsAfter(a *qta.Agent, k int) (goal []float64, after [][]float64) {
+	const most = 50
 	steps := a.Steps()
-	for k := range goals {
-		i := k * steps / goals
-		x, n := a.Achieved(i), 0
-		for j := i + 1; j <= min(i+after, steps); j++ {
-			y := a.Achieved(j)
+	i := k * steps / askedGoals
+	for j := i + 1; j <= min(i+most, steps); j++ {
+		after = append(after, a.Achieved(j))
+	}
+	return a.Achieved(i), after
+}
+
+// rewards counts for each of the goals how many rewards of -1 there are between it and
+// those after it, in both directions.
+func rewards(env qta.Env, a *qta.Agent) (counts []int) {
+	for k := range askedGoals {
+		x, after := goalsAfter(a, k)
+		n := 0
+		for _, y := range after {
 			n -= int(env.Reward(x, y) + env.Reward(y, x))
 		}
 		counts = append(counts, n)
 	}
 	return counts
+}
+
+// rewardsChanged reports whether rewards counts otherwise than it did, by more than
+// rewards at an edge explain.
+func rewardsChanged(env qta.Env, a *qta.Agent, was []int) bool {
+	now := rewards(env, a)
+	if len(was) != len(now) {
+		return true
+	}
+	for k := range now {
+		if was[k] == now[k] {
+			continue
+		}
+		x, after := goalsAfter(a, k)
+		edges := 0
+		for _, y := range after {
+			if atEdge(env, x, y) {
+				edges++
+			}
+			if atEdge(env, y, x) {
+				edges++
+			}
+		}
+		if max(was[k]-now[k], now[k]-was[k]) > edges {
+			return true
+		}
+	}
+	return false
 }

@@ -133,7 +133,7 @@ func (s *session) check(ctx context.Context, env qta.Env) error {
 				"%s; Options.Unchecked trains in them all the same", text)
 		}
 	}
-	if was := s.state.Rewards; was != nil && !slices.Equal(was, rewards(s.env, s.agent)) {
+	if was := s.state.Rewards; was != nil && rewardsChanged(s.env, s.agent, was) {
 		return words.BadInput("%s holds another run: the environment has changed: Reward now gives "+
 			"other numbers for goals that the run has seen; name another directory", s.dir.path)
 	}

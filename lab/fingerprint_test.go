@@ -1,0 +1,276 @@
+package lab
+
+import (
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"qta"
+)
+
+// A board has 20 by 20 squares of 0.3. Its goals have a radius of five squares, on whose
+// edge lie twelve squares: whether these are reached a last digit decides, and another
+// machine may fuse the product and the sum.
+type board struct {
+	radius       float64
+	fused        bool
+	column, row  int
+	goal, placed [2]float64
+}
+
+func (b *board) Sizes() qta.Sizes { return qta.Sizes{Observation: 2, Goal: 2, Action: 2} }
+
+func (b *board) Reset(rng *rand.Rand) qta.State {
+	b.column = 10
+	b.row = 10
+	b.goal = square(6+rng.IntN(10), 6+rng.IntN(10))
+	return b.state()
+}
+
+func (b *board) Step(action []float64) (qta.State, float64) {
+	b.column = min(max(b.column+int(math.Round(2*action[0])), 0), 19)
+	b.row = min(max(b.row+int(math.Round(2*action[1])), 0), 19)
+	s := b.state()
+	return s, b.Reward(s.Achieved, s.Desired)
+}
+
+func (b *board) state() qta.State {
+	b.placed = square(b.column, b.row)
+	return qta.State{Observation: b.placed[:], Achieved: b.placed[:], Desired: b.goal[:]}
+}
+
+func square(column, row int) [2]float64 { return [2]float64{0.3 * float64(column), 0.3 * float64(row)} }
+
+func (b *board) Reward(achieved, desired []float64) float64 {
+	dx := achieved[0] - desired[0]
+	dy := achieved[1] - desired[1]
+	distance := float64(dx*dx) + float64(dy*dy)
+	if b.fused {
+		distance = math.FMA(dx, dx, float64(dy*dy))
+	}
+	if distance <= b.radius*b.radius {
+		return 0
+	}
+	return -1
+}
+
+// A run goes on where a machine turns over rewards at their edge, but not where the edge
+// has moved.
+func TestRewardsAtEdges(t *testing.T) {
+	o := tinyRun(filepath.Join(t.TempDir(), "run"))
+	run := func(radius float64, fused bool, steps int) error {
+		o.Steps = steps
+		return Train(t.Context(), &board{radius: radius, fused: fused}, &board{radius: radius, fused: fused}, o)
+	}
+	if err := run(1.5, false, 100); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(o.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.Equal(r.state.Rewards, rewards(&board{radius: 1.5, fused: true}, r.Agent)) {
+		t.Error("the fused sum turns over no reward of this run, which shows nothing")
+	}
+	for _, radius := range []float64{1.3, 1.7} {
+		err := run(radius, false, 160)
+		if err == nil || !strings.Contains(err.Error(), "the environment has changed") {
+			t.Errorf("goals of radius %v: error %v", radius, err)
+		}
+	}
+	if err := run(1.5, true, 160); err != nil {
+		t.Error(err)
+	}
+}
+
+// Two fingerprints of one environment differ in last digits, which may grow, and in
+// rewards at an edge. Nothing else of an environment that has changed passes.
+func TestFingerprint(t *testing.T) {
+	const changed = "in an episode with fixed actions number "
+	// The states of there are 1, 2 and 3, each with a desired goal of 5.
+	there := Fingerprint{{1, 1, 5, -1}, {2, 2, 5, -1}, {3, 3, 5, -1}}
+	for _, test := range []struct {
+		what string
+		here Fingerprint
+		want string // the beginning
+	}{
+		{"the same", Fingerprint{{1, 1, 5, -1}, {2, 2, 5, -1}, {3, 3, 5, -1}}, ""},
+		{"fewer steps", Fingerprint{{1, 1, 5, -1}}, ""},
+		{"unknown", nil, ""},
+		{"a millionth", Fingerprint{{1, 1, 5, -1}, {2, 2, 5, -1}, {3 + 1e-6, 3, 5, -1}}, ""},
+		{"a hundredth", Fingerprint{{1, 1, 5, -1}, {2, 2, 5, -1}, {3, 3.01, 5, -1}}, changed + "1 after step 2 is 3 there, 3.01 here"},
+		{"a reward", Fingerprint{{1, 1, 5, -1}, {2, 2, 5, 0}, {3, 3, 5, -1}}, changed + "3 after step 1 is -1 there, 0 here"},
+		{"a reward at an edge", Fingerprint{{1, 1, 5, -1}, {2, 2, 5, edge}, {3, 3, 5, -1}}, ""},
+		{"another start", Fingerprint{{1, 1, 4, -1}}, changed + "2 after step 0 is 5 there, 4 here"},
+		{"more numbers", Fingerprint{{1, 1, 1, 5, -1}}, "the answer to step 0 has 4 numbers there, 5 here"},
+		{"later more numbers", Fingerprint{{1, 1, 5, -1}, {2, 2, 2, 5, -1}}, "the answer to step 1 has 4 numbers there, 5 here"},
+		{"no numbers", Fingerprint{{}}, "the answer to step 0 has 4 numbers there, 0 here"},
+	} {
+		got := there.Difference(test.here)
+		if !strings.HasPrefix(got, test.want) || test.want == "" && got != "" {
+			t.Errorf("%s: the difference is %q, want %q", test.what, got, test.want)
+		}
+		if back := test.here.Difference(there); (back == "") != (got == "") {
+			t.Errorf("%s: the other way round the difference is %q", test.what, back)
+		}
+	}
+	empty := Fingerprint{{}}
+	if got := empty.Difference(empty); got != "the answer to step 0 has 0 numbers there, 0 here" {
+		t.Errorf("of a damaged record: the difference is %q", got)
+	}
+	for _, radius := range []float64{0.1, 3} {
+		reached := fingerprint(&board{radius: radius}, 16)
+		if reached.Difference(fingerprint(&board{radius: 1.6}, 16)) == "" {
+			t.Errorf("goals of radius %v have the rewards of goals of radius 1.6", radius)
+		}
+	}
+}
+
+// A chaotic motion that has grown from a last digit compares no rewards any more.
+func TestGrownFingerprint(t *testing.T) {
+	var there, here Fingerprint
+	for step := range 20 {
+		grown := 1e-16 * math.Pow(10, float64(step))
+		there = append(there, []float64{1, 5, -1})
+		here = append(here, []float64{1 + grown, 5, -1})
+	}
+	here[19][2] = 0
+	if got := there.Difference(here); got != "" {
+		t.Errorf("after 1000 times as much: %q", got)
+	}
+	here[5][2] = 0
+	if got := there.Difference(here); !strings.HasPrefix(got, "in an episode with fixed actions number 2 after step 5 is -1") {
+		t.Errorf("a reward after a difference of 1e-11: %q", got)
+	}
+}
+
+// A reward at an edge is one that another machine's rounding may turn over.
+func TestEdges(t *testing.T) {
+	env := &board{radius: 1.5}
+	for _, test := range []struct {
+		achieved [2]float64
+		want     bool
+	}{
+		{square(10, 10), false}, // the desired goal itself
+		{square(10, 14), false},
+		{square(10, 16), false},
+		{square(10, 15), true},
+		{square(5, 10), true},
+		{square(7, 14), true},
+		{square(14, 7), true},
+		{square(7, 13), false},
+		{square(14, 14), false},
+	} {
+		desired := square(10, 10)
+		if got := atEdge(env, test.achieved[:], desired[:]); got != test.want {
+			t.Errorf("%v is at the edge of %v: %t", test.achieved, desired, got)
+		}
+	}
+	exact := &board{} // whose goals have no width
+	if goal := square(3, 4); atEdge(exact, goal[:], goal[:]) {
+		t.Error("a goal is at its own edge")
+	}
+	undecided := 0
+	for _, row := range fingerprint(env, 400) {
+		distance := math.Hypot(row[2]-row[4], row[3]-row[5])
+		onEdge := math.Abs(distance-1.5) < 1e-6
+		if onEdge != (row[6] == edge) {
+			t.Errorf("at the distance %v the fingerprint has the reward %v", distance, row[6])
+		}
+		if onEdge {
+			undecided++
+		}
+	}
+	if undecided == 0 {
+		t.Error("the fingerprint has no reward at an edge")
+	}
+}
+
+// Edges are found from both sides, at corners, and where goals move along the edge.
+func TestEdgesOfShapes(t *testing.T) {
+	square := func(achieved, desired []float64) bool {
+		return max(math.Abs(achieved[0]-desired[0]), math.Abs(achieved[1]-desired[1])) <= 0.5
+	}
+	below := func(achieved, desired []float64) bool {
+		return achieved[0]-desired[0] <= achieved[1]-desired[1]
+	}
+	const beside = 1e-9
+	for _, test := range []struct {
+		what    string
+		reached func(achieved, desired []float64) bool
+		x, y    float64
+	}{
+		{"a square from inside, right", square, 0.5 - beside, 0},
+		{"a square from inside, left", square, -0.5 + beside, 0},
+		{"a square from outside, right", square, 0.5 + beside, 0},
+		{"a square from outside, left", square, -0.5 - beside, 0},
+		{"a square's corner from outside", square, 0.5 + beside, -0.5 - beside},
+		{"a diagonal", below, -0.3, -0.3 - beside},
+	} {
+		if !atEdge(shape{reached: test.reached}, []float64{test.x, test.y}, []float64{0, 0}) {
+			t.Errorf("%s: %v, %v is not found", test.what, test.x, test.y)
+		}
+	}
+}
+
+// A shape is an environment of which only the goals matter.
+type shape struct {
+	qta.Env
+	reached func(achieved, desired []float64) bool
+}
+
+func (s shape) Reward(achieved, desired []float64) float64 {
+	if s.reached(achieved, desired) {
+		return 0
+	}
+	return -1
+}
+
+// The rewards of a run's goals are counted in both directions, from its first goals to
+// its last.
+func TestRewardCounts(t *testing.T) {
+	o := tinyRun(filepath.Join(t.TempDir(), "run"))
+	o.Steps = 160
+	env := func() qta.Env { return alter(t, 0.35, 1, 1, 0) }
+	if err := Train(t.Context(), env(), env(), o); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(o.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := rewards(env(), r.Agent)
+	if rewardsChanged(env(), r.Agent, was) {
+		t.Error("the environment has not changed, and its rewards have")
+	}
+	for _, step := range []int{0, o.Steps} { // before all others, and after them
+		for _, achieved := range []bool{false, true} {
+			changed := exception{Env: env(), goal: r.Agent.Achieved(step), achieved: achieved}
+			if !rewardsChanged(changed, r.Agent, was) {
+				t.Errorf("the rewards of the goal after step %d, achieved (%v) or desired, have changed unnoticed", step, achieved)
+			}
+		}
+	}
+}
+
+// In an exception a goal, and what lies beside it, is never reached or reaches no other.
+type exception struct {
+	qta.Env
+	goal     []float64
+	achieved bool // as the achieved goal, or as the desired one
+}
+
+func (e exception) Reward(achieved, desired []float64) float64 {
+	asked := desired
+	if e.achieved {
+		asked = achieved
+	}
+	beside := math.Hypot(asked[0]-e.goal[0], asked[1]-e.goal[1]) < 0.001
+	if beside && !slices.Equal(achieved, desired) {
+		return -1
+	}
+	return e.Env.Reward(achieved, desired)
+}
