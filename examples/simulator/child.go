@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// A child is another process, which answers each line of JSON with one.
+type child struct {
+	command string
+	limit   time.Duration // longest wait for a line
+	process *exec.Cmd
+	input   io.WriteCloser
+	lines   chan string // its output; closed where that ends
+}
+
+// startChild starts a command, whose standard error is this program's.
+func startChild(command []string, limit time.Duration) (*child, error) {
+	c := &child{
+		command: strings.Join(command, " "),
+		limit:   limit,
+		process: exec.Command(command[0], command[1:]...),
+		lines:   make(chan string),
+	}
+	c.process.Stderr = os.Stderr
+	input, err := c.process.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	output, err := c.process.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.process.Start(); err != nil {
+		return nil, fmt.Errorf("%s does not start: %w; is it installed?", c.command, err)
+	}
+	c.input = input
+	go c.read(output)
+	return c, nil
+}
+
+func (c *child) read(output io.Reader) {
+	const longest = 1 << 24 // bytes of a line
+	scanner := bufio.NewScanner(output)
+	scanner.Buffer(nil, longest)
+	for scanner.Scan() {
+		c.lines <- scanner.Text()
+	}
+	close(c.lines)
+}
+
+// hear returns the child's next line.
+func (c *child) hear() (string, error) {
+	select {
+	case line, more := <-c.lines:
+		if !more {
+			c.close()
+			return "", fmt.Errorf("%s ended (%v); what it wrote to standard error is above",
+				c.command, c.process.ProcessState)
+		}
+		return line, nil
+	case <-time.After(c.limit):
+		return "", fmt.Errorf("%s has written no line for %v, which -limit allows; does it flush each line?",
+			c.command, c.limit)
+	}
+}
+
+// ask puts a question, and decodes the line that answers it.
+func (c *child) ask(question, answer any) error {
+	asked, err := json.Marshal(question)
+	if err != nil {
+		return err
+	}
+	c.input.Write(append(asked, '\n')) // fails if the child has ended, which hear reports
+	line, err := c.hear()
+	if err != nil {
+		return err
+	}
+	// JavaScript writes null for a number that is not finite.
+	if json.Unmarshal([]byte(line), answer) != nil || strings.Contains(line, "null") {
+		return fmt.Errorf("%s answered %s by a line that is no state: %.300s", c.command, asked, line)
+	}
+	return nil
+}
+
+// close ends the child: by the end of its input, or else by force.
+func (c *child) close() {
+	const patience = 2 * time.Second
+	c.input.Close()
+	late := time.AfterFunc(patience, func() { c.process.Process.Kill() })
+	c.process.Wait()
+	late.Stop()
+}

@@ -1,0 +1,355 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"qta"
+	"qta/lab"
+)
+
+// A cart is the environment of cart.py, with other goals.
+type cart struct{ place, speed, goal float64 }
+
+func (c *cart) Sizes() qta.Sizes { return qta.Sizes{Observation: 2, Goal: 1, Action: 1} }
+
+func (c *cart) Reset(rng *rand.Rand) qta.State {
+	c.begin(rng.Uint32())
+	return c.state()
+}
+
+func (c *cart) begin(seed uint32) {
+	c.place = 0
+	c.speed = 0
+	c.goal = float64(1.8*rand.New(rand.NewPCG(uint64(seed), 0)).Float64()) - 0.9
+}
+
+func (c *cart) Step(action []float64) (qta.State, float64) {
+	c.push(action[0])
+	s := c.state()
+	return s, c.Reward(s.Achieved, s.Desired)
+}
+
+func (c *cart) push(force float64) {
+	c.speed = float64(0.9*c.speed) + float64(0.02*force)
+	c.place += c.speed
+	if math.Abs(c.place) > 1 {
+		c.place = max(-1, min(c.place, 1))
+		c.speed = 0
+	}
+}
+
+// state returns what a simulator makes of the answer that child writes.
+func (c *cart) state() qta.State {
+	at := []float64{c.place}
+	return qta.State{Observation: []float64{c.place, c.speed / 0.2}, Achieved: at, Desired: []float64{c.goal}}
+}
+
+func (c *cart) Reward(achieved, desired []float64) float64 {
+	if math.Abs(achieved[0]-desired[0]) < 0.05 {
+		return 0
+	}
+	return -1
+}
+
+// childMode names the variable that makes this binary a child. Its value says how the
+// child fails, or that it does not.
+const childMode = "SIMULATOR_CHILD"
+
+func TestMain(m *testing.M) {
+	if mode := os.Getenv(childMode); mode != "" {
+		serve(mode)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// serve answers questions about a cart until its input ends.
+func serve(mode string) {
+	signal.Ignore(os.Interrupt)
+	output := json.NewEncoder(os.Stdout)
+	unit := ranges{{-1, 1}}
+	first := description{Name: "a cart", Observation: ranges{{-1, 1}, {-0.2, 0.2}}, Goal: unit, Action: 1, Tolerance: 0.05, Horizon: 10}
+	switch mode {
+	case "fails at its start":
+		os.Exit(3)
+	case "prints at its start":
+		fmt.Println("Loading the model")
+	case "is silent":
+		time.Sleep(time.Hour)
+	case "has no tolerance":
+		first.Tolerance = 0
+	case "has no width":
+		first.Goal = ranges{{1, 1}}
+	}
+	output.Encode(first)
+
+	const failing = 300 // the question that meets a failure, within training
+	c := new(cart)
+	input := bufio.NewScanner(os.Stdin)
+	for n := 1; input.Scan(); n++ {
+		var question struct {
+			Reset *uint32
+			Step  []float64
+		}
+		json.Unmarshal(input.Bytes(), &question)
+		if question.Reset != nil {
+			c.begin(*question.Reset)
+		} else {
+			c.push(question.Step[0])
+		}
+		if n == failing {
+			fail(mode)
+		}
+		output.Encode(answer{[]float64{c.place, c.speed}, []float64{c.place}, []float64{c.goal}})
+	}
+}
+
+func fail(mode string) {
+	switch mode {
+	case "dies":
+		fmt.Fprintln(os.Stderr, "no license any more")
+		os.Exit(3)
+	case "hangs":
+		time.Sleep(time.Hour)
+	case "prints":
+		fmt.Println("step done")
+	case "says NaN":
+		fmt.Println(`{"observation": [NaN, 0], "achieved": [0], "desired": [0]}`)
+	case "says null":
+		fmt.Println(`{"observation": [null, 0], "achieved": [0], "desired": [0]}`)
+	case "forgets its speed":
+		fmt.Println(`{"observation": [0], "achieved": [0], "desired": [0]}`)
+	}
+}
+
+// small are changes that make an agent of 200 steps take a moment.
+var small = []string{"HiddenSize=8", "HiddenLayers=2", "Batch=16", "Candidates=10", "InitialSteps=20", "LearningStarts=5"}
+
+// options are those of a run that is saved every 7 steps, within its episodes of 10.
+func options(dir string) lab.Options {
+	quiet := func(string) {}
+	return lab.Options{
+		Dir: dir, Seed: 1, Steps: 200, EvalEvery: 20, Rollouts: 2, Checkpoint: 7, Continue: true,
+		Threads: 1, Say: quiet, Warn: quiet,
+	}
+}
+
+// trainCart trains in a child that fails as mode says.
+func trainCart(ctx context.Context, t *testing.T, mode string, o lab.Options) error {
+	t.Setenv(childMode, mode)
+	limit := time.Minute
+	if mode == "hangs" || mode == "is silent" {
+		limit = time.Second
+	}
+	return train(ctx, []string{os.Args[0]}, limit, small, o)
+}
+
+// agentIn returns the bytes of a run's agent, or "" before it has one.
+func agentIn(dir string) string {
+	data, _ := os.ReadFile(filepath.Join(dir, lab.AgentFile))
+	return string(data)
+}
+
+// wholeRun returns the agent of a run without a child and without a failure.
+func wholeRun(t *testing.T) string {
+	o := options(t.TempDir())
+	o.Name = "a cart"
+	var err error
+	if o.Params, err = parameters(10, small); err != nil {
+		t.Fatal(err)
+	}
+	if err := lab.Train(t.Context(), new(cart), new(cart), o); err != nil {
+		t.Fatal(err)
+	}
+	return agentIn(o.Dir)
+}
+
+// checkLine wants a failure that one line describes.
+func checkLine(t *testing.T, mode string, err error, want string) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("a child that %s: no error", mode)
+	} else if text := err.Error(); !strings.Contains(text, want) || strings.Contains(text, "\n") {
+		t.Errorf("a child that %s: %q, want one line with %q", mode, text, want)
+	}
+}
+
+// Whatever goes wrong in a child, one line says so, and the same command goes on: the
+// agent is in the end that of a run in the same environment without a child.
+func TestFailures(t *testing.T) {
+	whole := wholeRun(t)
+	o := options(t.TempDir())
+	if err := trainCart(t.Context(), t, "good", o); err != nil || agentIn(o.Dir) != whole {
+		t.Errorf("a run with a child, %v, ends with another agent than without", err)
+	}
+	for _, c := range []struct{ mode, want string }{
+		{"dies", "ended (exit status 3); what it wrote to standard error is above; the save from step"},
+		{"hangs", "has written no line for 1s"},
+		{"prints", "by a line that is no state: step done; the save from step"},
+		{"says NaN", `by a line that is no state: {"observation": [NaN, 0]`},
+		{"says null", `by a line that is no state: {"observation": [null, 0]`},
+		{"forgets its speed", "an achieved and a desired goal of [1 1 1] numbers; its first line describes [2 1 1]"},
+	} {
+		o := options(t.TempDir())
+		err := trainCart(t.Context(), t, c.mode, o)
+		checkLine(t, c.mode, err, c.want)
+		if agentIn(o.Dir) == "" {
+			t.Errorf("a child that %s: nothing is saved", c.mode)
+		}
+		if err := trainCart(t.Context(), t, "good", o); err != nil {
+			t.Errorf("after a child that %s: %v", c.mode, err)
+		}
+		if agentIn(o.Dir) != whole {
+			t.Errorf("after a child that %s the run ends with another agent than without a child", c.mode)
+		}
+	}
+}
+
+// A run that is stopped within an episode goes on as well.
+func TestStop(t *testing.T) {
+	o := options(t.TempDir())
+	ctx, stop := context.WithCancel(t.Context())
+	o.AfterStep = func(step int) {
+		if step == 123 {
+			stop()
+		}
+	}
+	err := trainCart(ctx, t, "good", o)
+	if !errors.Is(err, lab.ErrStopped) {
+		t.Fatalf("a stopped run: %v", err)
+	}
+	o.AfterStep = nil
+	if err := trainCart(t.Context(), t, "good", o); err != nil {
+		t.Fatal(err)
+	}
+	if agentIn(o.Dir) != wholeRun(t) {
+		t.Error("a stopped run ends with another agent than one that was not stopped")
+	}
+}
+
+// What is wrong from the start is said before anything is written.
+func TestStart(t *testing.T) {
+	for _, c := range []struct{ mode, want string }{
+		{"fails at its start", "ended (exit status 3)"},
+		{"prints at its start", "describes no environment: invalid character 'L'"},
+		{"is silent", "has written no line for 1s"},
+		{"has no tolerance", "tolerance is to be above 0"},
+		{"has no width", "observation and goal are lists of ranges"},
+	} {
+		o := options(filepath.Join(t.TempDir(), "run"))
+		err := trainCart(t.Context(), t, c.mode, o)
+		checkLine(t, c.mode, err, c.want)
+		if _, err := os.Stat(o.Dir); err == nil {
+			t.Errorf("a child that %s: there is a directory", c.mode)
+		}
+	}
+	_, err := startChild([]string{"no-such-program"}, time.Second)
+	checkLine(t, "is not installed", err, "is it installed?")
+}
+
+// No child outlives its close, not even one that hangs.
+func TestClose(t *testing.T) {
+	t.Setenv(childMode, "is silent")
+	c, err := startChild([]string{os.Args[0]}, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.close()
+	if state := c.process.ProcessState; state == nil || state.Success() {
+		t.Errorf("a child that hangs was closed and is %v", state)
+	}
+}
+
+// python starts cart.py, or skips the test.
+func python(t testing.TB) *simulator {
+	t.Helper()
+	const name = "python3"
+	if _, err := exec.LookPath(name); err != nil {
+		t.Skip("there is no python3, which runs cart.py")
+	}
+	s, err := startSimulator([]string{name, "cart.py"}, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.child.close)
+	return s
+}
+
+// The cart keeps the library's contract, also after Ctrl-C, and ends with its input.
+func TestPython(t *testing.T) {
+	s := python(t)
+	if runtime.GOOS != "windows" { // where no signal is sent
+		s.child.process.Process.Signal(os.Interrupt)
+	}
+	if err := qta.CheckEnv(s, s.Horizon, rand.New(rand.NewPCG(1, 0))); err != nil {
+		t.Error(err, s.err)
+	}
+	s.child.close()
+	if state := s.child.process.ProcessState; !state.Success() {
+		t.Errorf("at the end of its input the child ended with %v", state)
+	}
+}
+
+// The picture's places are goals in the unit of the child.
+func TestPicture(t *testing.T) {
+	goals := ranges{{0, 12}, {-3, 9}}
+	p := pictured{&simulator{description: description{Goal: goals}}}
+	x, y := p.Place(goals.scaled([]float64{7, -2}))
+	if x != 7 || math.Abs(y - -2) > 1e-12 {
+		t.Errorf("the goal 7, -2 has the place %v, %v", x, y)
+	}
+}
+
+// BenchmarkStep measures a step in this process, and in a child.
+func BenchmarkStep(b *testing.B) {
+	bench := func(name string, env qta.Env) {
+		b.Run(name, func(b *testing.B) {
+			env.Reset(rand.New(rand.NewPCG(1, 0)))
+			for b.Loop() {
+				env.Step([]float64{0.3})
+			}
+		})
+	}
+	bench("go", new(cart))
+	bench("python3", python(b))
+}
+
+// BenchmarkTrain measures a step of training, with the set that the program takes.
+func BenchmarkTrain(b *testing.B) {
+	bench := func(name string, env, evaluation qta.Env) {
+		b.Run(name, func(b *testing.B) {
+			p, err := parameters(50, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				a, err := qta.NewAgent(p, env.Sizes(), 1)
+				if err != nil {
+					b.Fatal(err)
+				}
+				o := qta.TrainOptions{Steps: 2000, EvalEvery: 1000, Rollouts: 20}
+				if err := a.Train(b.Context(), env, evaluation, o); err != nil {
+					b.Fatal(err)
+				}
+				a.Close()
+			}
+			b.ReportMetric(2000*float64(b.N)/b.Elapsed().Seconds(), "steps/s")
+		})
+	}
+	bench("go", new(cart), new(cart))
+	bench("python3", python(b), python(b))
+}
