@@ -122,3 +122,39 @@ func TestPlot(t *testing.T) {
 		}
 	}
 }
+
+// TestChart draws lines near each other: no name covers a mark or another name, and a
+// run that is a bound has an arrow.
+func TestChart(t *testing.T) {
+	c := &Chart{Width: 400, Height: 220, Log: true, Apart: 5}
+	for i := range 4 {
+		l := Line{Name: fmt.Sprintf("method <%d>", i), Tone: i, Theirs: i%2 > 0}
+		for k := range 8 {
+			y := math.Exp(float64(i+k) / 3)
+			l.Means = append(l.Means, Mean{X: float64(k), Y: y, Low: 0.8 * y, High: 1.2 * y, Each: []float64{y, y, 1.1 * y}})
+		}
+		l.Means[7].Bounds = []float64{40}
+		c.Lines = append(c.Lines, l)
+	}
+	for k := range 8 {
+		c.Places = append(c.Places, Place{X: float64(k), Name: fmt.Sprint(k), Under: "under"})
+	}
+	p := c.plane()
+	for i, l := range c.Lines {
+		p.owner = i
+		c.drawLine(p, i)
+		p.name(l, c.shift(i))
+	}
+	for i, name := range p.names {
+		if slices.ContainsFunc(p.names[:i], name.meets) {
+			t.Errorf("the name of line %d covers another", i)
+		}
+	}
+	svg := string(Sheet("a & b", []string{"a note"}, c).File())
+	if err := xml.Unmarshal([]byte(svg), new(any)); err != nil || regexp.MustCompile("NaN|Inf").MatchString(svg) {
+		t.Errorf("%s: error %v, or a coordinate that is no number", svg, err)
+	}
+	if dots, arrows := strings.Count(svg, `class="seed"`), strings.Count(svg, "v-9m-3 3"); dots != 2*(8*3+1) || arrows != 2 {
+		t.Errorf("%d dots and %d arrows, want 50 and 2", dots, arrows)
+	}
+}

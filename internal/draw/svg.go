@@ -27,7 +27,8 @@ const seriesTones = 7
 type Drawing struct {
 	Title         string // what it shows, for those who do not see it
 	Width, Height float64
-	Style         string // CSS of its own, beside [Style]
+	Style         string  // CSS of its own, beside [Style]
+	Zoom          float64 // by which its file shows it larger, 0 for 2 if it is small
 	body          strings.Builder
 }
 
@@ -83,9 +84,14 @@ func (d *Drawing) Inline() template.HTML {
 // shown twice as large.
 func (d *Drawing) File() []byte {
 	const margin = 6
-	width, height, scale := d.Width+2*margin, d.Height+2*margin, 1.0
-	if width < 500 {
+	width := d.Width + 2*margin
+	height := d.Height + 2*margin
+	scale := d.Zoom
+	switch {
+	case scale == 0 && width < 500:
 		scale = 2
+	case scale == 0:
+		scale = 1
 	}
 	var svg Drawing
 	svg.Add(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="-%[1]v -%[1]v %[2]v %[3]v"

@@ -2,6 +2,8 @@ package report
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"qta/internal/draw"
 	"qta/internal/paper"
@@ -9,123 +11,221 @@ import (
 	"qta/lab"
 )
 
-// A picture is a drawing of a report.
-type picture struct {
+// A Figure is one of the paper's, with runs beside the paper's numbers.
+type Figure struct {
+	Number  string
 	Caption string
 	Drawing *draw.Drawing
 }
 
 // Figures draws the paper's Figures 2, 3, 4 and 6 with the runs of the paper's
 // learner and of the rivals' own learners, if there are any.
-func (r *Report) Figures() (pictures []picture) {
+func (r *Report) Figures() (figures []Figure) {
 	for _, f := range paper.Figures() {
+		var charts []*draw.Chart
 		for _, p := range f.Panels {
-			switch {
-			case p.Title != "":
-				pictures = append(pictures, r.panel(p)...)
-			case f.Number == "4":
-				pictures = append(pictures, r.figure4(p)...)
+			if p.Title != "" {
+				charts = append(charts, r.panel(p)...)
 			}
 		}
+		var titles []string
+		for _, chart := range charts {
+			titles = append(titles, chart.Title+".")
+		}
+		caption := strings.Join(titles, " ")
+		notes := stepNotes
+		if f.Number == "4" {
+			charts, caption = r.figure4(f.Panels[0])
+			notes = successNotes
+		}
+		if f.Number == "2" {
+			notes = slices.Concat(notes, figure2Notes)
+		}
+		if charts != nil {
+			drawing := draw.Sheet(caption, notes, charts...)
+			figures = append(figures, Figure{Number: f.Number, Caption: caption, Drawing: drawing})
+		}
 	}
-	return pictures
+	return figures
 }
+
+// What the marks of the figures mean.
+var (
+	stepNotes = []string{
+		"Crosses, broken lines: the paper, mean of 12 seeds ± one standard deviation.",
+		"Other marks: our runs, one for each seed. Their line joins the means.",
+		"A hollow mark with an arrow: a run that is not solved within so many steps.",
+	}
+	figure2Notes = []string{
+		"Dotted: the paper’s VDS if an index of its figure is 2500 steps, not 1000.",
+	}
+	successNotes = []string{
+		"Broken lines: the paper, mean of 12 seeds. Its maze is not named.",
+		"Thin lines: our runs, one for each seed. Thick lines: their mean.",
+	}
+)
 
 // panel draws steps against path length, ours and the paper's, where there are
 // runs of a method that the panel is about: QTA's alone are in Figure 2.
-func (r *Report) panel(p paper.Panel) []picture {
-	chart := draw.Plot{
-		Title: p.Title + "; environment steps to the first perfect evaluation",
-		X:     draw.Axis{Name: "path length", Unit: "cells", Low: 8, High: 10},
-		Y:     draw.Axis{Name: "steps ± SD; hollow: a bound"},
-		Width: 270, Height: 170,
+func (r *Report) panel(p paper.Panel) []*draw.Chart {
+	const (
+		apart  = 5 // pixels
+		margin = 1 // cells
+	)
+	chart := draw.Chart{
+		Title:  p.Title,
+		X:      draw.Axis{Name: "maze, and the length of its path", Unit: "cells"},
+		Y:      draw.Axis{Name: "thousands of environment steps to solve the maze", Unit: "log scale"},
+		Log:    true,
+		Places: mazesOf(p),
+		Apart:  apart,
+		Width:  470,
+		Height: 250,
+	}
+	for i, place := range chart.Places {
+		if i == 0 {
+			chart.X.Low = place.X - margin
+		}
+		chart.X.High = place.X + margin
 	}
 	found := false
-	var theirs []draw.Series
+	var sets []string
 	for i, m := range p.Lines {
-		set := Full
-		if p.Name[0] != '2' {
-			set = r.Learner(p.Lines[1])
-		} else if i > 0 {
-			set = r.Learner(m)
-		} else if len(r.steps(Full, m, p).Points) == 0 {
-			set = Quick
+		theirs := theirLine(p, m, i)
+		set := r.set(p, i)
+		mine := r.ourLine(set, m, p, i)
+		found = found || len(mine.Means) > 0 && (i > 0 || p.Name[0] == '2')
+		chart.Lines = append(chart.Lines, theirs)
+		if m.Name == paper.VDS.Name {
+			chart.Lines = append(chart.Lines, otherIndex(theirs))
 		}
-		mine := r.steps(set, m, p)
-		found = found || len(mine.Points) > 0 && (i > 0 || p.Name[0] == '2')
-		chart.Series, theirs = append(chart.Series, mine), append(theirs, theirPoints(p, m, i))
+		if len(mine.Means) > 0 {
+			chart.Lines = append(chart.Lines, mine)
+			sets = append(sets, fmt.Sprintf("%s with set %s", m.Name, set))
+		}
 	}
 	if !found {
 		return nil
 	}
-	chart.Series = append(chart.Series, theirs...)
-	const apart = 0.5 // cells between the error bars of two methods
-	for i, one := range chart.Series {
-		for k := range one.Points {
-			one.Points[k].X += apart * (float64(i%len(p.Lines)) - float64(len(p.Lines)-1)/2)
-		}
+	chart.Note = "Ours: " + strings.Join(sets, ", ") + "."
+	if set := r.set(p, 0); len(sets) > 1 && set == r.set(p, 1) {
+		chart.Note = "Ours: all with set " + set + "."
 	}
-	return []picture{{p.Title + ".", chart.Draw()}}
+	return []*draw.Chart{&chart}
 }
 
-// bar returns a point with its standard deviation.
-func bar(length int, mean, deviation float64) draw.Point {
-	return draw.Point{X: float64(length), Y: mean, Low: max(0, mean-deviation), High: mean + deviation}
+// set returns the parameter set of our runs of a panel's i-th method.
+func (r *Report) set(p paper.Panel, i int) string {
+	switch {
+	case p.Name[0] != '2':
+		return r.Learner(p.Lines[1])
+	case i > 0:
+		return r.Learner(p.Lines[i])
+	case len(r.ourLine(Full, paper.QTA, p, 0).Means) == 0:
+		return Quick
+	}
+	return Full
 }
 
-// steps returns what a method's runs needed in the mazes of a panel.
-func (r *Report) steps(set string, m paper.Method, p paper.Panel) (mine draw.Series) {
+// mazesOf returns the mazes of a panel.
+func mazesOf(p paper.Panel) (all []draw.Place) {
 	for _, maze := range p.Mazes {
-		if g := r.Group(set, m, maze); g != nil {
-			q := bar(g.Length, g.Mean, g.SD)
-			q.Hollow = g.Bound()
-			mine.Name = m.Name + ", " + set // without one it is not in the legend
-			mine.Points = append(mine.Points, q)
-		}
+		length := paper.Of("", paper.QTA.Name, maze).Length
+		all = append(all, draw.Place{X: float64(length), Name: maze, Under: fmt.Sprint(length)})
 	}
-	return mine
+	return all
 }
 
-// theirPoints returns the paper's points of a method, the i-th of a panel.
-func theirPoints(p paper.Panel, m paper.Method, i int) draw.Series {
-	theirs := draw.Series{Name: m.Name + ", the paper", Like: i + 1}
+// ourLine returns what a method's runs needed in the mazes of a panel.
+func (r *Report) ourLine(set string, m paper.Method, p paper.Panel, tone int) draw.Line {
+	line := draw.Line{Name: "our " + m.Name, Tone: tone}
+	last := 0
+	for i, maze := range p.Mazes {
+		g := r.Group(set, m, maze)
+		if g == nil {
+			continue
+		}
+		mean := draw.Mean{X: float64(g.Length), Y: g.Mean / 1000}
+		mean.Gap = i > last+2 // more than one maze has no runs
+		last = i
+		for _, run := range g.Runs {
+			if run.Outcome.SolvedAt > 0 {
+				mean.Each = append(mean.Each, run.Steps()/1000)
+			} else {
+				mean.Bounds = append(mean.Bounds, run.Steps()/1000)
+			}
+		}
+		line.Means = append(line.Means, mean)
+	}
+	return line
+}
+
+// theirLine returns the paper's points of a method.
+func theirLine(p paper.Panel, m paper.Method, tone int) draw.Line {
+	line := draw.Line{Name: "paper’s " + m.Name, Tone: tone, Theirs: true}
 	for _, q := range paper.Points() {
 		if q.Panel == p.Name && q.Method == m.Name {
-			theirs.Points = append(theirs.Points, bar(q.Length, q.Mean, q.Deviation))
+			mean, deviation := q.Mean/1000, q.Deviation/1000
+			line.Means = append(line.Means,
+				draw.Mean{X: float64(q.Length), Y: mean, Low: mean - deviation, High: mean + deviation})
 		}
 	}
-	return theirs
+	return line
+}
+
+// otherIndex returns the paper's points of VDS if an index of its figure is 2500 steps.
+func otherIndex(line draw.Line) draw.Line {
+	line.Name += " × 2.5"
+	line.Dotted = true
+	line.Means = slices.Clone(line.Means)
+	for i, m := range line.Means {
+		line.Means[i] = draw.Mean{X: m.X, Y: 2.5 * m.Y}
+	}
+	return line
 }
 
 // figure4 draws the success with noise and without, of runs that went on to their
 // budgets, and the paper's.
-func (r *Report) figure4(p paper.Panel) []picture {
+func (r *Report) figure4(p paper.Panel) (charts []*draw.Chart, caption string) {
 	g, _, quiet := r.Noisy(p.Lines[len(p.Lines)-1])
 	if g == nil {
-		return nil
+		return nil, ""
 	}
-	chart := draw.Plot{Title: "Figure 4: success with noise on the uncertainty", X: draw.Axis{Name: "environment steps"},
-		Y: draw.Axis{Name: "mean success", Unit: "fraction", High: 1}, Width: 270, Height: 170}
-	var theirs []draw.Series
 	for i, m := range p.Lines {
 		runs := quiet
+		name := "no noise"
 		if i > 0 {
 			_, runs, _ = r.Noisy(m)
+			name = m.Name
 		}
-		mine := draw.Series{Name: fmt.Sprintf("%s, %s", m.Name, words.Count(len(runs), "run")), Points: success(runs)}
-		their := draw.Series{Name: m.Name + ", the paper", Like: i + 1}
+		if len(runs) == 0 {
+			continue
+		}
+		chart := &draw.Chart{
+			Title:  fmt.Sprintf("Figure 4: %s on the uncertainty", name),
+			X:      draw.Axis{Name: "thousands of environment steps", High: 150},
+			Y:      draw.Axis{Name: "mean success of evaluations", Unit: "fraction", High: 1},
+			Width:  470,
+			Height: 110,
+		}
+		theirs := draw.Line{Name: "the paper’s", Theirs: true}
 		for _, q := range paper.Success(m) {
-			their.Points = append(their.Points, draw.Point{X: q[0], Y: q[1]})
+			theirs.Means = append(theirs.Means, draw.Mean{X: q[0] / 1000, Y: q[1]})
 		}
-		chart.Series, theirs = append(chart.Series, mine), append(theirs, their)
+		ours := draw.Line{Name: fmt.Sprintf("ours, %s", words.Count(len(runs), "run")), Means: success(runs)}
+		for _, run := range runs {
+			ours.Threads = append(ours.Threads, success([]*lab.Record{run}))
+		}
+		chart.Lines = []draw.Line{theirs, ours}
+		charts = append(charts, chart)
 	}
-	chart.Series = append(chart.Series, theirs...)
-	caption := fmt.Sprintf("Figure 4. The paper does not name its maze; these runs are on %s with %s.", g.Maze, g.Setting)
-	return []picture{{caption, chart.Draw()}}
+	charts[len(charts)-1].Note = fmt.Sprintf("Ours: %s with set %s.", g.Maze, g.Setting)
+	caption = fmt.Sprintf("Figure 4. The paper does not name its maze; these runs are on %s with %s.", g.Maze, g.Setting)
+	return charts, caption
 }
 
 // success returns the mean success of runs at each evaluation that one of them has.
-func success(runs []*lab.Record) (points []draw.Point) {
+func success(runs []*lab.Record) (points []draw.Mean) {
 	for k := 0; ; k++ {
 		var step int
 		var at []float64
@@ -138,6 +238,6 @@ func success(runs []*lab.Record) (points []draw.Point) {
 		if len(at) == 0 {
 			return points
 		}
-		points = append(points, draw.Point{X: float64(step), Y: mean(at)})
+		points = append(points, draw.Mean{X: float64(step) / 1000, Y: mean(at)})
 	}
 }

@@ -28,6 +28,7 @@ type Report struct {
 	Going   int        // runs that have not ended
 	Failed  int
 	Opening template.HTML // of the page, in place of its headline
+	Claims  template.HTML // what stands after the figures
 }
 
 // The settings with the paper's learner: with its batch, and with a smaller one.

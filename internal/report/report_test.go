@@ -121,14 +121,14 @@ func TestPoints(t *testing.T) {
 	r := of(madeup.Steps(qta.Quick(), paper.MEGA, "4x5", 20, 30, -150), madeup.Steps(qta.Quick(), paper.MEGA, "6x5", 40, 60))
 	for _, test := range []struct {
 		what      string
-		want, got []draw.Point
+		want, got []draw.Mean
 	}{
-		{"ours", []draw.Point{
-			{X: 9, Y: 66666.667, Low: 7599.85, High: 125733.484, Hollow: true}, {X: 13, Y: 50000, Low: 40000, High: 60000},
-		}, r.steps(Quick, paper.MEGA, panel).Points},
-		{"the paper's first", []draw.Point{{X: 9, Y: 29890, Low: 27780, High: 32000}},
-			theirPoints(panel, paper.MEGA, 1).Points[:1]},
-		{"a mean success, of all runs that have the evaluation", []draw.Point{{X: 1000, Y: 0.25}, {X: 2000, Y: 0.5}, {X: 3000, Y: 1}},
+		{"ours", []draw.Mean{
+			{X: 9, Y: 66.667, Each: []float64{20, 30}, Bounds: []float64{150}}, {X: 13, Y: 50, Each: []float64{40, 60}},
+		}, r.ourLine(Quick, paper.MEGA, panel, 1).Means},
+		{"the paper's first", []draw.Mean{{X: 9, Y: 29.89, Low: 27.78, High: 32}},
+			theirLine(panel, paper.MEGA, 1).Means[:1]},
+		{"a mean success, of all runs that have the evaluation", []draw.Mean{{X: 1, Y: 0.25}, {X: 2, Y: 0.5}, {X: 3, Y: 1}},
 			success(madeup.On(paper.QTA, []float64{0, 1, 1}, []float64{0.5, 0}))},
 	} {
 		if diff := cmp.Diff(test.want, test.got, cmpopts.EquateApprox(0, 0.01)); diff != "" {

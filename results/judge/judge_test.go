@@ -31,6 +31,54 @@ func TestResults(t *testing.T) {
 	}
 }
 
+// TestFigures holds what the figures must show of the runs: each panel and maze of the
+// paper's, units, every seed, and an arrow at each that is not solved.
+func TestFigures(t *testing.T) {
+	roomtest.Long(t)
+	t.Chdir("../..")
+	c, err := lab.Collect([]string{"results/runs"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := report.New(c)
+	figures := paper.Figures()
+	for number, shown := range map[string]struct {
+		settings []string
+		figure   paper.Figure
+	}{
+		"2": {[]string{"paper", "mega", "vds"}, figures[0]},
+		"3": {[]string{"quick"}, figures[1]},
+		"6": {[]string{"quick"}, figures[4]},
+	} {
+		svg := roomtest.Read(t, "results/figure"+number+".svg")
+		roomtest.Has(t, svg, "prefers-color-scheme:dark", "thousands of environment steps", "(cells)", "one standard deviation")
+		seeds, unsolved := 0, 0
+		for _, panel := range shown.figure.Panels {
+			roomtest.Has(t, svg, panel.Title)
+			for _, maze := range panel.Mazes {
+				roomtest.Has(t, svg, ">"+maze+"<")
+				for _, m := range panel.Lines {
+					roomtest.Has(t, svg, ">paper’s "+m.Name+"<")
+					for _, setting := range shown.settings {
+						if g := r.Group(setting, m, maze); g != nil {
+							seeds += g.N()
+							unsolved += g.N() - g.Solved
+						}
+					}
+				}
+			}
+		}
+		if got := strings.Count(svg, `class="seed"`); got != seeds {
+			t.Errorf("figure%s.svg shows %d seeds of %d", number, got, seeds)
+		}
+		if got := strings.Count(svg, "v-9m-3 3l3-3 3 3"); got != unsolved {
+			t.Errorf("figure%s.svg shows %d unsolved runs of %d", number, got, unsolved)
+		}
+	}
+	svg := roomtest.Read(t, "results/figure4.svg")
+	roomtest.Has(t, svg, "no noise", "noise 0.01", "noise 0.03", "noise 0.05", "(fraction)", "8x5 with set quick", "Its maze is not named")
+}
+
 // TestFront holds the table of README.md to the runs.
 func TestFront(t *testing.T) {
 	roomtest.Long(t)

@@ -30,6 +30,9 @@ import (
 //go:embed opening.tmpl
 var opening string
 
+//go:embed claims.tmpl
+var claimsOfPage string
+
 //go:embed table.md.tmpl
 var table string
 
@@ -64,8 +67,15 @@ func judge(dirs []string) (map[string][]byte, error) {
 		return nil, fmt.Errorf("results/README.md lacks the line %q, or %q after it", begin, end)
 	}
 	page, table := judged(r)
-	return map[string][]byte{"results/report.html": page, "results/runs.csv": r.CSV(),
-		"results/README.md": slices.Concat(before, []byte(begin), table, []byte(end), after)}, nil
+	files := map[string][]byte{
+		"results/report.html": page,
+		"results/runs.csv":    r.CSV(),
+		"results/README.md":   slices.Concat(before, []byte(begin), table, []byte(end), after),
+	}
+	for _, f := range r.Figures() {
+		files["results/figure"+f.Number+".svg"] = f.Drawing.File()
+	}
+	return files, nil
 }
 
 // judged returns the page of a report, opened by the verdicts, and the verdicts by
@@ -76,7 +86,11 @@ func judged(r *report.Report) (page, words []byte) {
 		Answers []string
 		Claims  []claim
 	}{evidence{r}.answers(claims), claims}
-	r.Opening = template.HTML(report.Fill(template.Must(template.New("opening").Parse(opening)), found))
+	fill := func(text string) template.HTML {
+		return template.HTML(report.Fill(template.Must(template.New("page").Parse(text)), found))
+	}
+	r.Opening = fill(opening)
+	r.Claims = fill(claimsOfPage)
 	return r.HTML(), report.Fill(plain.Must(plain.New("table").Parse(table)), found)
 }
 

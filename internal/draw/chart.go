@@ -1,0 +1,316 @@
+package draw
+
+import (
+	"math"
+	"slices"
+)
+
+// A Chart compares measurements with other people's means, at places along x.
+type Chart struct {
+	Title         string
+	Note          string // below the chart
+	X, Y          Axis
+	Log           bool    // Y is logarithmic
+	Places        []Place // where dots mark each mean; without them X has round numbers
+	Lines         []Line
+	Apart         float64 // pixels between two lines at one place
+	Width, Height float64 // of the area within the axes
+}
+
+// A Place is named below the axis, in two lines.
+type Place struct {
+	X           float64
+	Name, Under string
+}
+
+// A Line joins the means of measurements at each place.
+type Line struct {
+	Name    string // written beside it
+	Tone    int    // its color, and the shape of its dots
+	Theirs  bool   // it has other people's means, and is broken
+	Dotted  bool   // it has them in another reading
+	Means   []Mean
+	Threads [][]Mean // thin lines of single measurements behind it
+}
+
+// A Mean is of measurements at x. Of other people's there is the spread alone.
+type Mean struct {
+	X, Y      float64
+	Low, High float64   // its spread, if High is larger
+	Each      []float64 // the measurements
+	Bounds    []float64 // those known to be larger than a number
+	Gap       bool      // no line joins it with the mean before
+}
+
+// chartStyle is the CSS of charts beside [Style].
+const chartStyle = `.dots{stroke-dasharray:1.5 3}` +
+	`.thread{fill:none;stroke-width:.75;opacity:.45}` +
+	`.leader{stroke:#57606a;stroke:var(--soft);stroke-width:.75;fill:none}` +
+	`.seed>:not(.hollow){stroke:#fff;stroke:var(--paper);stroke-width:.75}`
+
+// Sheet puts charts below each other, and notes below them.
+func Sheet(title string, notes []string, charts ...*Chart) *Drawing {
+	const gap, line = 14, 16
+	sheet := &Drawing{Title: title, Style: chartStyle, Zoom: 1.4}
+	for _, c := range charts {
+		d := c.Draw()
+		sheet.Place(d, 0, sheet.Height)
+		sheet.Height += d.Height + gap
+		sheet.Width = max(sheet.Width, d.Width)
+	}
+	for _, note := range notes {
+		sheet.Text(0, sheet.Height, "start", "soft", note)
+		sheet.Height += line
+	}
+	sheet.Height += 6 - line
+	return sheet
+}
+
+// Draw draws the chart, with the name of each line beside it.
+func (c *Chart) Draw() *Drawing {
+	p := c.plane()
+	p.Text(0, TextSize, "start", "head", c.Title)
+	p.Text(0, TextSize+17, "start", "soft", c.Y.title())
+	c.drawAxes(p)
+
+	for i := range c.Lines {
+		p.owner = i
+		c.drawLine(p, i)
+	}
+	for _, i := range c.shortestFirst() {
+		p.owner = i
+		p.name(c.Lines[i], c.shift(i))
+	}
+	return p.Drawing
+}
+
+// A plane is the area within the axes of a chart, in pixels.
+type plane struct {
+	*Drawing
+	box
+	x0, x1, y0, y1 float64 // what the axes reach from and to
+	log            bool
+	marks          bool  // each place has marks
+	taken          []box // by marks and lines
+	names          []box
+	owner          int // the number of the line that is drawn
+}
+
+// plane returns the area of the chart, whose range holds all that is measured.
+func (c *Chart) plane() *plane {
+	const left, top, right = 34, 40, 14
+	p := &plane{Drawing: &Drawing{Title: c.Title}, log: c.Log, marks: c.Places != nil}
+	p.box = box{left: left, top: top, right: left + c.Width, bottom: top + c.Height}
+	p.Width = p.right + right
+
+	p.x0, p.x1 = c.X.Low, c.X.High
+	p.y0, p.y1 = c.Y.Low, c.Y.High
+	if c.Log {
+		p.y0 = math.Inf(1)
+	}
+	for _, l := range c.Lines {
+		for _, m := range l.Means {
+			p.x0 = min(p.x0, m.X)
+			p.x1 = max(p.x1, m.X)
+			p.y0 = min(p.y0, slices.Min(m.reach()))
+			p.y1 = max(p.y1, slices.Max(m.reach()))
+		}
+	}
+	if c.Log {
+		const room = 1.05 // between a mark and the end of the axis
+		p.y0 = 1 / roundUp(room/p.y0)
+		p.y1 = roundUp(room * p.y1)
+	}
+	return p
+}
+
+// reach returns what the range of y has to hold.
+func (m Mean) reach() []float64 {
+	all := slices.Concat([]float64{m.Y}, m.Each, m.Bounds)
+	if m.High > m.Low {
+		all = append(all, m.Low, m.High)
+	}
+	return all
+}
+
+// at returns the place of numbers in the picture.
+func (p *plane) at(x, y float64) point {
+	right := (x - p.x0) / (p.x1 - p.x0)
+	up := (y - p.y0) / (p.y1 - p.y0)
+	if p.log {
+		up = math.Log(y/p.y0) / math.Log(p.y1/p.y0)
+	}
+	return point{p.left + float64(right*(p.right-p.left)), p.bottom - float64(up*(p.bottom-p.top))}
+}
+
+// drawAxes draws the lines, numbers and names of both axes, and the note below.
+func (c *Chart) drawAxes(p *plane) {
+	for _, number := range c.numbers(p) {
+		y := p.at(p.x0, number.X).y
+		p.Add(`<path class="grid" d="M%v %vH%v"/>`, p.left, y, p.right)
+		p.Text(p.left-6, y+4, "end", "soft", number.Name)
+	}
+	places := c.Places
+	if places == nil {
+		for _, x := range ticks(p.x0, p.x1) {
+			places = append(places, Place{X: x, Name: number(x)})
+		}
+	}
+	y := p.bottom + 16
+	for _, place := range places {
+		x := p.at(place.X, p.y0).x
+		p.Add(`<path class="axis" d="M%v %vv4"/>`, x, p.bottom)
+		p.Text(x, y, "middle", "ink", place.Name)
+		if place.Under != "" {
+			p.Text(x, y+14, "middle", "soft", place.Under)
+		}
+	}
+	p.Add(`<path class="axis" d="M%v %vV%vH%v"/>`, p.left, p.top, p.bottom, p.right)
+
+	if c.Places != nil {
+		y += 14
+	}
+	y += 16
+	p.Text(p.right, y, "end", "soft", c.X.title())
+	if c.Note != "" {
+		y += 16
+		p.Text(0, y, "start", "soft", c.Note)
+	}
+	p.Height = y + 6
+}
+
+// numbers returns the numbers of the y axis: 1, 2, 5, 10 and so on if it is logarithmic.
+func (c *Chart) numbers(p *plane) (all []Place) {
+	round := ticks(p.y0, p.y1)
+	if c.Log {
+		round = nil
+		for y := p.y0; y <= p.y1; y = roundUp(1.5 * y) {
+			round = append(round, y)
+		}
+	}
+	for _, y := range round {
+		all = append(all, Place{X: y, Name: number(y)})
+	}
+	return all
+}
+
+// shift returns how far right of its places the i-th line is drawn.
+func (c *Chart) shift(i int) float64 {
+	return c.Apart * (float64(i) - float64(len(c.Lines)-1)/2)
+}
+
+// drawLine draws the i-th line.
+func (c *Chart) drawLine(p *plane, i int) {
+	l := c.Lines[i]
+	for _, thread := range l.Threads {
+		p.join("thread", l.Tone, thread, 0)
+	}
+	p.join(l.class(), l.Tone, l.Means, c.shift(i))
+	if !p.marks {
+		return
+	}
+	for _, m := range l.Means {
+		at := p.at(m.X, m.Y)
+		at.x += c.shift(i)
+		if l.Theirs {
+			p.spread(l.Tone, at, m)
+		} else {
+			p.dots(l.Tone, at.x, m)
+		}
+	}
+}
+
+// class returns the CSS class of a line.
+func (l Line) class() string {
+	switch {
+	case l.Dotted:
+		return "thin dots"
+	case l.Theirs:
+		return "thin dash"
+	}
+	return "line"
+}
+
+// join joins means but for gaps.
+func (p *plane) join(class string, tone int, means []Mean, shift float64) {
+	for len(means) > 0 {
+		n := 1
+		for n < len(means) && !means[n].Gap {
+			n++
+		}
+		if n > 1 {
+			at := func(k int) (x, y float64) {
+				here := p.at(means[k].X, means[k].Y)
+				return here.x + shift, here.y
+			}
+			p.Add(`<path class="%s s%d" d="%s"/>`, class, tone, Polyline(n, at))
+		}
+		for _, at := range p.along(means[:n], shift) {
+			p.take(at.around(2))
+		}
+		means = means[n:]
+	}
+}
+
+// take takes a place for the line that is drawn.
+func (p *plane) take(b box) {
+	b.owner = p.owner
+	p.taken = append(p.taken, b)
+}
+
+// spread draws other people's mean as a cross, on its spread.
+func (p *plane) spread(tone int, at point, m Mean) {
+	if m.High > m.Low {
+		low := p.at(m.X, m.Low).y
+		high := p.at(m.X, m.High).y
+		p.Add(`<path class="bar s%d" d="M%v %vV%vm-2 0h4M%v %vh4"/>`, tone, at.x, low, high, at.x-2, low)
+		p.take(box{left: at.x - 2, top: high, right: at.x + 2, bottom: low})
+	}
+	p.cross(tone, at)
+	p.take(at.around(3))
+}
+
+// cross marks other people's mean.
+func (p *plane) cross(tone int, at point) {
+	p.Add(`<path class="bar s%d" d="M%v %vl5 5m0-5l-5 5"/>`, tone, at.x-2.5, at.y-2.5)
+}
+
+// dots draws each measurement at a place, beside others that are as high.
+func (p *plane) dots(tone int, x float64, m Mean) {
+	var placed []box
+	for _, y := range slices.Sorted(slices.Values(m.Each)) {
+		at := free(point{x, p.at(m.X, y).y}, placed)
+		placed = append(placed, at.around(dotRoom))
+		p.dot(tone, at, false)
+	}
+	for _, y := range m.Bounds {
+		at := free(point{x, p.at(m.X, y).y}, placed)
+		placed = append(placed, at.around(dotRoom))
+		p.dot(tone, at, true)
+		p.Add(`<path class="bar s%d" d="M%v %vv-9m-3 3l3-3 3 3"/>`, tone, at.x, at.y-4)
+		p.take(point{at.x, at.y - 8}.around(5))
+	}
+}
+
+const dotRoom = 2.5 // a half of what one dot keeps from another
+
+// free returns the place nearest to at, beside it, that is not taken by dots.
+func free(at point, placed []box) point {
+	x := at.x
+	for k := 0; slices.ContainsFunc(placed, at.around(dotRoom).meets); k++ {
+		aside := float64(2 * dotRoom * float64(k/2+1))
+		if k%2 == 0 {
+			aside = -aside
+		}
+		at.x = x + aside
+	}
+	return at
+}
+
+// dot draws one measurement.
+func (p *plane) dot(tone int, at point, hollow bool) {
+	p.Add(`<g class="seed">`)
+	p.Dot(tone, at.x, at.y, hollow)
+	p.Add(`</g>`)
+	p.take(at.around(3))
+}

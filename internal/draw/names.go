@@ -1,0 +1,179 @@
+package draw
+
+import (
+	"math"
+	"slices"
+)
+
+// This file finds places for the names of a chart's lines.
+
+type point struct{ x, y float64 }
+
+// around returns a square.
+func (a point) around(half float64) box {
+	return box{left: a.x, top: a.y, right: a.x, bottom: a.y}.wider(half)
+}
+
+// toward returns the point at a share of the way to another.
+func (a point) toward(b point, share float64) point {
+	return point{a.x + float64(share*(b.x-a.x)), a.y + float64(share*(b.y-a.y))}
+}
+
+// A box is what a mark or a name takes of a picture.
+type box struct {
+	left, top, right, bottom float64
+	owner                    int // the number of its line
+}
+
+// wider returns the box with a margin.
+func (a box) wider(margin float64) box {
+	a.left -= margin
+	a.top -= margin
+	a.right += margin
+	a.bottom += margin
+	return a
+}
+
+func (a box) meets(b box) bool {
+	beside := a.right <= b.left || b.right <= a.left
+	above := a.bottom <= b.top || b.bottom <= a.top
+	return !beside && !above
+}
+
+// nearest returns the place in the box that is nearest to a point.
+func (a box) nearest(to point) point {
+	return point{min(max(to.x, a.left), a.right), min(max(to.y, a.top), a.bottom)}
+}
+
+// shortestFirst returns the numbers of the lines, those first whose names have the
+// fewest places.
+func (c *Chart) shortestFirst() (order []int) {
+	for i, l := range c.Lines {
+		if len(l.Means) > 0 {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return len(c.Lines[a].Means) - len(c.Lines[b].Means) })
+	return order
+}
+
+// along returns points of the line that joins means but for gaps.
+func (p *plane) along(means []Mean, shift float64) (points []point) {
+	const pieces = 12
+	for k, m := range means {
+		at := p.at(m.X, m.Y)
+		at.x += shift
+		if k > 0 && !m.Gap {
+			before := points[len(points)-1]
+			for i := range pieces - 1 {
+				points = append(points, before.toward(at, float64(i+1)/pieces))
+			}
+		}
+		points = append(points, at)
+	}
+	return points
+}
+
+const (
+	nameHeight = 14
+	sample     = 12 // the width of the mark before a name
+)
+
+// name writes a line's name where it costs least, with a thin line to its own if that
+// is not beside it.
+func (p *plane) name(l Line, shift float64) {
+	width := textWidth(l.Name) + sample
+	var best box
+	var start point
+	least := math.Inf(1)
+	for _, distance := range []float64{6, 10, 15, 20, 30, 40, 50, 60} {
+		if distance >= least {
+			break
+		}
+		for _, anchor := range slices.Backward(p.along(l.Means, shift)) {
+			for _, at := range around(anchor, width, distance) {
+				if cost := p.cost(at, anchor, distance); cost < least {
+					best, start, least = at, anchor, cost
+				}
+			}
+		}
+	}
+	p.names = append(p.names, best)
+
+	const beside = 9
+	end := best.nearest(start)
+	if math.Hypot(end.x-start.x, end.y-start.y) > beside {
+		p.Add(`<path class="leader" d="M%v %vL%v %v"/>`, start.x, start.y, end.x, end.y)
+	}
+	p.sample(l, point{best.left, best.top + nameHeight/2})
+	p.Add(`<text class="ink halo" x="%v" y="%v">%s</text>`, best.left+sample+2, best.bottom-3, l.Name)
+}
+
+// sample draws how a line looks, before its name.
+func (p *plane) sample(l Line, at point) {
+	middle := point{at.x + sample/2, at.y}
+	switch {
+	case l.Dotted || !p.marks:
+		p.Add(`<path class="%s s%d" d="M%v %vh11"/>`, l.class(), l.Tone, at.x, at.y)
+	case l.Theirs:
+		p.cross(l.Tone, middle)
+	default:
+		p.Dot(l.Tone, middle.x, middle.y, false)
+	}
+}
+
+// around returns boxes for a name at a distance from a point: right of it, below and
+// above it, and left of it.
+func around(a point, width, distance float64) (all []box) {
+	const half = nameHeight / 2
+	right := a.x + distance
+	middle := a.x - width/2
+	left := a.x - width - distance
+	above := a.y - distance - half
+	below := a.y + distance + half
+	for _, at := range []point{
+		{right, a.y}, {right, below}, {right, above}, {middle, below}, {middle, above},
+		{left, above}, {left, below}, {left, a.y},
+	} {
+		all = append(all, box{left: at.x, top: at.y - half, right: at.x + width, bottom: at.y + half})
+	}
+	return all
+}
+
+// cost returns how badly a name stands at a distance from its anchor: what it covers,
+// whether another line is near it, and whether the way to its own crosses one.
+func (p *plane) cost(at box, anchor point, distance float64) float64 {
+	within := at.left >= p.left && at.right <= p.Width && at.top >= p.top && at.bottom <= p.bottom
+	if !within {
+		return math.Inf(1)
+	}
+	cost := distance
+	if slices.ContainsFunc(p.names, at.wider(2).meets) {
+		cost += 1000
+	}
+	if slices.ContainsFunc(p.taken, at.meets) {
+		return cost + 100
+	}
+	const near = 9
+	if p.meetsOther(at.wider(min(distance, near))) {
+		cost += 45
+	}
+	const steps = 8
+	end := at.nearest(anchor)
+	for i := range steps {
+		if p.meetsOther(anchor.toward(end, float64(i+1)/steps).around(1)) {
+			return cost + 60
+		}
+	}
+	return cost
+}
+
+// meetsOther reports whether a box meets a line other than the one that is drawn.
+func (p *plane) meetsOther(b box) bool {
+	for _, other := range p.taken {
+		if other.owner != p.owner && b.meets(other) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(p.names, b.meets)
+}
