@@ -115,7 +115,7 @@ def scalar_cases(rng):
         "beta_initial": rng.random(), "beta_steps": steps,
         "t": [0, steps, 2 * steps, rng.randint(0, steps)]}
     for x, y, radius in [(0.0, 0.5, 0.35), (0.7, -0.6, 0.35), (0.8, 0.8, 0.35),
-                         (-1.2, 0.0, 0.35), (0.0, 1.0, 0.5)]:
+                         (-1.2, 0.0, 0.35), (0.0, 1.0, 0.5), (0.9, 0.0, 0.5)]:
         for what in ("relabeled", "its own goal"):
             yield "her", f"{what} at {x}, {y} radii of {radius}", hindsight(
                 rng, x, y, radius, what == "relabeled")
@@ -178,6 +178,7 @@ def network_cases(rng):
             "heads": n.heads(rng),
             **n.transitions(rng, "s", "g", "a", "s_next")}
     n, d = Sizes(rng), rng.randint(1, 10)
+    n.batch += n.batch == d  # so that candidates and actions cannot be confused
     yield "uncertainty-std", "random", {
         "pred": numbers(rng, n.critics, n.batch, n.s)}
     case = {"critics": n.critic_nets(rng), "heads": n.heads(rng),

@@ -105,6 +105,7 @@ her: outcomes[v["i"]], goal => outcomes[v["i"]], v["goal"]
 her: outcomes[v["i"]], goal => outcomes[v["i"] - 1], goal
 her: math.dist(outcomes[v["i"]], goal) => math.dist(outcomes[v["future"] or v["i"]], goal)
 her: v["radius"] => 0.1
+her: v["radius"] => 0.35
 her: v["radius"] => 0.5
 her: < v["radius"] => <= v["radius"]
 her: math.dist(outcomes[v["i"]], goal) => sum(abs(x - y) for x, y in zip(outcomes[v["i"]], goal))
