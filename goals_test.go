@@ -104,23 +104,27 @@ func TestUncertaintyOfCandidates(t *testing.T) {
 }
 
 // A goal is drawn by Equation 6 among the candidates, here with weights 4 ε - 1 of the
-// scaled uncertainties. Of the first goal's candidates, thrice 2, thrice 0 and twice 1,
-// scaled to 1, 0 and 0.5, the weights are 3, 0 and 1. Of all, scaled by the places from 0 to
-// 4, they are the place less 1.
+// scaled uncertainties. Of the first goal's candidates, thrice 2, thrice 0 and twice 1, ε is
+// scaled to 1, 0 and 0.5 and the weights are 3, 0 and 1. An average scales it the other way
+// round, but the threshold asks the critics all the same. Of all candidates, from 0 to 4, the
+// weight is the place less 1.
 func TestGoalDraws(t *testing.T) {
 	for _, test := range []struct {
-		first bool
-		want  map[float64]float64
+		changes string
+		first   bool
+		want    map[float64]float64
 	}{
-		{true, map[float64]float64{2: 9. / 11, 1: 2. / 11}},
-		{false, map[float64]float64{2: 3. / 13, 3: 4. / 13, 4: 6. / 13}},
+		{"", true, map[float64]float64{2: 9. / 11, 1: 2. / 11}},
+		{"UncertaintyPolyak=0.5", true, map[float64]float64{0: 9. / 11, 1: 2. / 11}},
+		{"", false, map[float64]float64{2: 3. / 13, 3: 4. / 13, 4: 6. / 13}},
 	} {
-		a := choosingAgent(t, "")
+		a := choosingAgent(t, test.changes)
 		var drawn []float64
 		for range 3000 {
 			drawn = append(drawn, nextGoal(t, a, test.first)...)
 		}
-		checkDraws(t, fmt.Sprintf("Equation 6, first goal: %t", test.first), drawn, test.want)
+		what := fmt.Sprintf("%s, first goal: %t: goals by Equation 6 among those that the threshold leaves", test.changes, test.first)
+		checkDraws(t, what, drawn, test.want)
 	}
 }
 

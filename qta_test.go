@@ -99,127 +99,188 @@ func walked(t testing.TB, p Params, steps int) (*Agent, GoalSampler) {
 	return a, env
 }
 
-// Training stops with an error that names the network whose numbers went wrong,
-// and the step.
-func TestNumericError(t *testing.T) {
-	nan := float32(math.NaN())
-	const at = 12
-	spoilCurriculum := func(a *Agent) {
-		for _, net := range a.curriculum.networks() {
-			net.values[0] = nan
+// poison writes a number into an agent's networks whose name begins so. An index below 0
+// counts from the end.
+func poison(t *testing.T, a *Agent, network string, index int, value float32) {
+	t.Helper()
+	found := false
+	for _, params := range a.parameters() {
+		if strings.HasPrefix(params.name, network) {
+			n := len(params.values)
+			params.values[(index+n)%n] = value
+			found = true
 		}
 	}
+	if !found {
+		t.Fatalf("the agent has no network %s", network)
+	}
+}
+
+// Training stops with an error that names the step, and the network whose numbers went
+// wrong. Numbers that no update uses are found by the next evaluation.
+func TestNumericError(t *testing.T) {
+	nan := float32(math.NaN())
+	inf := float32(math.Inf(1))
+	const noUpdates = "LearningStarts=1000"
 	for _, test := range []struct {
-		network, changes string
-		poison           func(*Agent)
+		poisoned string // after step 12
+		index    int
+		value    float32
+		changes  string
+		network  string
+		step     int // or the next
 	}{
-		{"policy", "", func(a *Agent) { a.policy.net.layers[2].b[0] = nan }},
-		{"critics", "", func(a *Agent) { a.policy.target.layers[2].b[1] = nan }},
-		{"critics", "", func(a *Agent) { a.pun.critics[1].q.layers[0].w.data[3] = nan }},
-		{"critics", "", func(a *Agent) {
-			for _, c := range a.pun.critics {
-				c.target.layers[2].b[0] = nan
-			}
-		}},
-		{"predictive heads", "", func(a *Agent) { a.pun.critics[0].head.b[0] = nan }},
-		{"predictive heads", "Learner=authors", func(a *Agent) { a.pun.critics[2].head.w.data[0] = nan }},
-		{"critics", "Learner=vds Horizon=13", func(a *Agent) { a.pun.critics[1].q.params[3] = nan }},
-		{"VDS value functions", "Curriculum=vds Horizon=13", spoilCurriculum}, // which learn at an episode's end
-		// Without updates the next evaluation finds it.
-		{"critic 3", "LearningStarts=1000", func(a *Agent) { a.pun.critics[2].head.b[0] = float32(math.Inf(1)) }},
-		{"target policy", "LearningStarts=1000", func(a *Agent) { a.policy.target.params[1] = nan }},
-		{"target critic 1", "LearningStarts=1000", func(a *Agent) { a.pun.critics[0].target.params[1] = nan }},
+		{"policy", -1, nan, "", "policy", 12},
+		{"target policy", -1, nan, "", "critics", 12},
+		{"critic 2", 3, nan, "", "critics", 12},
+		{"target critic", -1, nan, "", "critics", 12},
+		{"critic 1", -1, nan, "", "predictive heads", 12}, // a critic's end with its head's
+		{"critic 3", -1, nan, "Learner=authors", "predictive heads", 12},
+		{"critic 2", 3, nan, "Learner=vds Horizon=13", "critics", 12},
+		{"VDS member", 0, nan, "Curriculum=vds Horizon=13", "VDS value functions", 12}, // which learn at an episode's end
+		{"critic 3", -1, inf, noUpdates, "critic 3", 14},
+		{"target policy", 1, nan, noUpdates, "target policy", 14},
+		{"target critic 1", 1, nan, noUpdates, "target critic 1", 14},
 	} {
-		p := tiny(Beyond(), test.changes)
-		a := newMazeAgent(t, p, 1)
+		a := newMazeAgent(t, tiny(Beyond(), test.changes), 1)
 		m := mustMaze(t, "1U5")
-		o := TrainOptions{Steps: 100, EvalEvery: at + 2, Rollouts: 1, AfterStep: func() error {
-			if a.step == at {
-				test.poison(a)
-			}
-			return nil
-		}}
-		err, later := a.Train(t.Context(), m.Env(), m.Env(), o), test.changes == "LearningStarts=1000"
+		err := a.Train(t.Context(), m.Env(), m.Env(), TrainOptions{
+			Steps: 100, EvalEvery: 14, Rollouts: 1,
+			AfterStep: func() error {
+				if a.step == 12 {
+					poison(t, a, test.poisoned, test.index, test.value)
+				}
+				return nil
+			},
+		})
 		var e *NumericError
-		if !errors.As(err, &e) || e.Network != test.network || finite(e.Value) || e.Step < at || e.Step > at+1 != later {
-			t.Errorf("%s poisoned after step %d: error %v", test.network, at, err)
-		} else if text := fmt.Sprintf("qta: step %d: %s: %v is not finite; a smaller learning rate may help, "+
-			"or smaller numbers in the environment", e.Step, test.network, e.Value); err.Error() != text {
-			t.Errorf("error text %q", err)
+		if !errors.As(err, &e) {
+			t.Errorf("%s poisoned, %s: error %v", test.poisoned, test.changes, err)
+			continue
+		}
+		if e.Network != test.network || finite(e.Value) || e.Step < test.step || e.Step > test.step+1 {
+			t.Errorf("%s poisoned, %s: error %+v, want one of %s at step %d or the next",
+				test.poisoned, test.changes, e, test.network, test.step)
+		}
+		text := fmt.Sprintf("qta: step %d: %s: %v is not finite; a smaller learning rate may help, "+
+			"or smaller numbers in the environment", e.Step, e.Network, e.Value)
+		if err.Error() != text {
+			t.Errorf("error text %q, want %q", err, text)
 		}
 	}
 }
 
-// What training refuses, at which step and how; before are steps in an
-// environment that is in order. There is no way on from an error within a step.
-func TestTrainErrors(t *testing.T) {
+// trainError trains an agent for a lineEnv, after some steps in one that is in order, and
+// compares the beginning of the error.
+func trainError(t *testing.T, before int, env, evaluation Env, o TrainOptions, want string) *Agent {
+	t.Helper()
+	a := newAgent(t, tiny(Beyond(), ""), new(lineEnv).Sizes(), 1)
+	if before > 0 {
+		train(t, a, new(lineEnv), new(lineEnv), TrainOptions{Steps: before, EvalEvery: 100, Rollouts: 1})
+	}
+	err := a.Train(t.Context(), env, evaluation, o)
+	if !strings.HasPrefix(fmt.Sprint(err), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+	return a
+}
+
+// What Train refuses: other sizes, one instance for training and evaluation, and an
+// evaluation without steps or rollouts. Environments that cannot be compared count as two.
+func TestTrainArguments(t *testing.T) {
 	type incomparable struct {
 		*lineEnv
 		_ []int
 	}
-	maze, one := mustMaze(t, "1U5").Env(), new(lineEnv)
-	state := func(change func(e *lineEnv, s *State)) *lineEnv { return &lineEnv{onState: change} }
+	maze := mustMaze(t, "1U5").Env()
+	one := new(lineEnv)
+	other := new(lineEnv)
+	o := TrainOptions{Steps: 3, EvalEvery: 7, Rollouts: 1}
+	trainError(t, 0, maze, one, o, "qta: the environment has sizes {Observation:2 Goal:2 Action:2}, the agent {Observation:3")
+	trainError(t, 0, one, maze, o, "qta: the environment has sizes")
+	trainError(t, 0, one, one, o, "qta: training and evaluation need two instances")
+	trainError(t, 0, incomparable{lineEnv: one}, incomparable{lineEnv: other}, o, "<nil>")
+	trainError(t, 0, one, other, TrainOptions{Steps: 1, Rollouts: 1},
+		"qta: EvalEvery is 0 and Rollouts is 1, allowed are 1 and above")
+	trainError(t, 0, one, other, TrainOptions{Steps: 1, EvalEvery: 1}, "qta: EvalEvery is 1 and Rollouts is 0")
+	for _, sizes := range []Sizes{{0, 1, 1}, {1, 0, 1}, {1, 1, 0}} {
+		_, err := NewAgent(Small(), sizes, 1)
+		if err == nil || !strings.HasPrefix(err.Error(), "qta: environment sizes") {
+			t.Errorf("sizes %+v: error %v", sizes, err)
+		}
+	}
+}
+
+// badState returns a lineEnv whose states are changed.
+func badState(change func(e *lineEnv, s *State)) *lineEnv { return &lineEnv{onState: change} }
+
+// An environment that breaks its contract ends training with an error that names the step
+// and what is wrong, in training's environment or in the evaluation's. After an error within
+// a step the agent can neither be saved nor train on.
+func TestTrainErrors(t *testing.T) {
 	o := TrainOptions{Steps: 20, EvalEvery: 7, Rollouts: 1}
 	for _, test := range []struct {
-		env, evaluation Env
-		o               TrainOptions
-		before          int
-		want            string
+		broken *lineEnv
+		want   string
 	}{
-		{maze, one, o, 0, "qta: the environment has sizes {Observation:2 Goal:2 Action:2}, the agent {Observation:3"},
-		{one, maze, o, 0, "qta: the environment has sizes"},
-		{one, one, o, 0, "qta: training and evaluation need two instances"},
-		{incomparable{lineEnv: one}, incomparable{lineEnv: new(lineEnv)}, TrainOptions{Steps: 3, EvalEvery: 7, Rollouts: 1}, 0, ""}, // count as two
-		{one, new(lineEnv), TrainOptions{Steps: 1, Rollouts: 1}, 0, "qta: EvalEvery is 0 and Rollouts is 1, allowed are 1 and above"},
-		{one, new(lineEnv), TrainOptions{Steps: 1, EvalEvery: 1}, 0, "qta: EvalEvery is 1 and Rollouts is 0"},
-
-		// What the environment has wrong.
-		{state(func(_ *lineEnv, s *State) { s.Observation = s.Observation[:2] }), one, o, 0,
+		{badState(func(_ *lineEnv, s *State) { s.Observation = s.Observation[:2] }),
 			"qta: step 0: environment: the observation has 2 numbers, Sizes says 3 after Reset"},
-		{state(func(e *lineEnv, s *State) { s.Desired[0] = float64(e.steps / 4) }), one, o, 0, // in one slice
+		{badState(func(e *lineEnv, s *State) { s.Desired[0] = float64(e.steps / 4) }), // in one slice
 			"qta: step 4: environment: number 0 of the desired goal went from 0 to 1 within an episode"},
-		{&lineEnv{onReturn: func(e *lineEnv, r float64) float64 { return r - float64(e.steps/5) }}, one, o, 0,
+		{&lineEnv{onReturn: func(e *lineEnv, r float64) float64 { return r - float64(e.steps/5) }},
 			"qta: step 5: environment: Step returned reward "},
 		{&lineEnv{onReward: func(e *lineEnv, achieved, desired []float64, r float64) float64 {
 			if desired[0] != e.goal[0] {
 				return math.NaN() // in hindsight
 			}
 			return r
-		}}, one, o, 0, "qta: step 6: environment: Reward is NaN for the goal achieved by step 3 and a replayed goal"},
-
-		// What the evaluation's has.
-		{one, state(func(_ *lineEnv, s *State) { s.Observation = nil }), o, 0,
-			"qta: step 7: environment: after step 0 of an evaluation's rollout the observation has 0 numbers, Sizes says 3"},
-		{one, state(func(e *lineEnv, s *State) { s.Desired[0] = float64(e.steps / 3) }), o, 0, // in one slice
-			"qta: step 7: environment: after step 3 of an evaluation's rollout number 0 of the desired goal went from 0 to 1"},
-		{one, &lineEnv{onReward: func(_ *lineEnv, _, _ []float64, r float64) float64 { return r / 2 }}, o, 0,
-			"qta: step 7: environment: after step 1 of an evaluation's rollout Step returned reward -0.5 and"},
-
-		// Within an episode training goes on in the environment it began in.
-		{&lineEnv{onStep: func(e *lineEnv, _ []float64) { e.speed += 0.001 }}, one, o, 13, "qta: step 11: environment: "},
-		{state(func(_ *lineEnv, s *State) { s.Observation[1]++ }), one, o, 13, "qta: step 11: environment: number "},
-		{state(func(_ *lineEnv, s *State) { s.Achieved[0]++ }), one, o, 13, "qta: step 11: environment: number "},
-		{state(func(_ *lineEnv, s *State) { s.Desired = []float64{s.Desired[0] + 1} }), one, o, 13, "qta: step 13: environment: number "},
+		}}, "qta: step 6: environment: Reward is NaN for the goal achieved by step 3 and a replayed goal"},
 	} {
-		a := newAgent(t, tiny(Beyond(), ""), one.Sizes(), 1)
-		if test.before > 0 {
-			train(t, a, new(lineEnv), new(lineEnv), TrainOptions{Steps: test.before, EvalEvery: 100, Rollouts: 1})
-		}
-		err := a.Train(t.Context(), test.env, test.evaluation, test.o)
-		if got := fmt.Sprint(err); !strings.HasPrefix(got, test.want) || test.want == "" && err != nil {
-			t.Errorf("error %v, want %q", err, test.want)
-		}
-		if strings.Contains(test.want, "Step returned") { // within a step, or its evaluation
-			_, saved := a.MarshalBinary()
-			if on := a.Train(t.Context(), one, new(lineEnv), o); saved != errHalfway || on != errHalfway {
-				t.Errorf("after %v: saved %v, trained on %v", err, saved, on)
-			}
-		}
+		a := trainError(t, 0, test.broken, new(lineEnv), o, test.want)
+		checkHalfway(t, a)
 	}
-	for _, sizes := range []Sizes{{0, 1, 1}, {1, 0, 1}, {1, 1, 0}} {
-		if _, err := NewAgent(Small(), sizes, 1); err == nil || !strings.HasPrefix(err.Error(), "qta: environment sizes") {
-			t.Errorf("sizes %+v: error %v", sizes, err)
-		}
+	for _, test := range []struct {
+		broken *lineEnv
+		want   string
+	}{
+		{badState(func(_ *lineEnv, s *State) { s.Observation = nil }),
+			"after step 0 of an evaluation's rollout the observation has 0 numbers, Sizes says 3"},
+		{badState(func(e *lineEnv, s *State) { s.Desired[0] = float64(e.steps / 3) }), // in one slice
+			"after step 3 of an evaluation's rollout number 0 of the desired goal went from 0 to 1"},
+		{&lineEnv{onReward: func(_ *lineEnv, _, _ []float64, r float64) float64 { return r / 2 }},
+			"after step 1 of an evaluation's rollout Step returned reward -0.5 and"},
+	} {
+		a := trainError(t, 0, new(lineEnv), test.broken, o, "qta: step 7: environment: "+test.want)
+		checkHalfway(t, a)
+	}
+}
+
+// checkHalfway reports an error unless an agent refuses to be saved and to train on.
+func checkHalfway(t *testing.T, a *Agent) {
+	t.Helper()
+	if _, err := a.MarshalBinary(); err != errHalfway {
+		t.Errorf("saved within a step: error %v", err)
+	}
+	err := a.Train(t.Context(), new(lineEnv), new(lineEnv), TrainOptions{Steps: 20, EvalEvery: 7, Rollouts: 1})
+	if err != errHalfway {
+		t.Errorf("trained on within a step: error %v", err)
+	}
+}
+
+// Within an episode, here after its third step, training goes on only in an environment that
+// answers as the one it began in.
+func TestTrainElsewhere(t *testing.T) {
+	for _, test := range []struct {
+		other *lineEnv
+		want  string
+	}{
+		{&lineEnv{onStep: func(e *lineEnv, _ []float64) { e.speed += 0.001 }}, "qta: step 11: environment: number "},
+		{badState(func(_ *lineEnv, s *State) { s.Observation[1]++ }), "qta: step 11: environment: number 1 of the observation "},
+		{badState(func(_ *lineEnv, s *State) { s.Achieved[0]++ }), "qta: step 11: environment: number 0 of the achieved goal "},
+		{badState(func(_ *lineEnv, s *State) { s.Desired = []float64{s.Desired[0] + 1} }),
+			"qta: step 13: environment: number 0 of the desired goal "},
+	} {
+		trainError(t, 13, test.other, new(lineEnv), TrainOptions{Steps: 20, EvalEvery: 7, Rollouts: 1}, test.want)
 	}
 }
 
@@ -237,7 +298,9 @@ func TestUpdateAllocates(t *testing.T) {
 			a.Close()
 		}
 	}
-	u, x, y := learnedPUN(t, 20, 7), randomRows(rand.New(rand.NewPCG(1, 1)), 9, 2), make([]float64, 9)
+	u := learnedPUN(t, 20, 7)
+	x := randomRows(rand.New(rand.NewPCG(1, 1)), 9, 2)
+	y := make([]float64, 9)
 	actions := slices.Repeat([][]float64{{0.5}}, 9)
 	if n := testing.AllocsPerRun(20, func() { u.Learn(x, nil, actions, x, y) }); n != 0 {
 		t.Errorf("an update of a PUN allocates %v times", n)
@@ -278,86 +341,119 @@ func BenchmarkUpdate(b *testing.B) {
 	}
 }
 
-// What an environment, a hook and a curriculum do within training changes neither
-// what is stored nor what comes of it: they ask the agent, overwrite an action, and
-// evaluate. What would change it is refused, wherever it is called.
-func TestWithinTraining(t *testing.T) {
-	o := TrainOptions{Steps: 30, EvalEvery: 10, Rollouts: 1}
-	p, sizes := tiny(Beyond(), ""), new(lineEnv).Sizes()
-	undisturbed, a := newAgent(t, p, sizes, 1), newAgent(t, p, sizes, 1)
-	data, refused := marshal(t, a), map[string]bool{}
-	forbidden := func(where string) {
-		calls := []error{a.UnmarshalBinary(data), a.SetCurriculum(curriculumFunc(ownHER)),
-			a.Train(t.Context(), &lineEnv{}, &lineEnv{}, TrainOptions{Steps: a.Steps(), EvalEvery: 1, Rollouts: 1})}
-		for i, err := range calls {
-			if err != errTraining {
-				t.Errorf("within %s, call %d: error %v", where, i, err)
-			}
-		}
-		refused[where] = true
-	}
-	asking := func(of string) *lineEnv {
-		return &lineEnv{
-			onReset: func(*lineEnv) { forbidden(of + " Reset") },
-			onStep: func(_ *lineEnv, action []float64) {
-				forbidden(of + " Step")
-				action[0] = 77
-			},
-			onReward: func(e *lineEnv, achieved, desired []float64, r float64) float64 {
-				forbidden(of + " Reward")
-				s := [][]float64{{e.at, e.speed, e.start}}
-				a.Act(s[0], desired)
-				a.Value(s, [][]float64{desired})
-				a.Uncertainty(s, [][]float64{desired}, uint64(a.Steps()))
-				a.Survey(s[0], desired, s, [][]float64{desired}, 3)
-				if _, err := a.MarshalBinary(); err != errHalfway {
-					t.Errorf("a checkpoint within a step: %v", err)
-				}
-				return r
-			},
-		}
-	}
-	env := asking("training's")
-	own := curriculumFunc(func(b *Agent, first bool, rng *rand.Rand) ([]float64, error) {
-		if a == b {
-			forbidden("NextGoal")
-		}
-		return ownHER(b, first, rng)
-	})
-	if err := errors.Join(undisturbed.SetCurriculum(own), a.SetCurriculum(own)); err != nil {
-		t.Fatal(err)
-	}
-	train(t, undisturbed, &lineEnv{}, &lineEnv{}, o)
-	o.AfterEvaluation = func(Evaluation) error {
-		forbidden("AfterEvaluation")
-		return nil
-	}
-	o.AfterStep = func() error {
-		forbidden("AfterStep")
-		if _, err := a.Evaluate(env, 1, 1); err != errTwoInstances {
-			return fmt.Errorf("an evaluation in the environment of training: %v", err)
-		}
-		_, err := a.Evaluate(&lineEnv{}, 1, 1)
-		return err
-	}
-	train(t, a, env, asking("evaluation's"), o)
-	sameState(t, "asked, overwritten and evaluated", marshal(t, undisturbed), a)
-	if len(refused) != 9 || a.SetCurriculum(own) != nil { // afterwards it is allowed
-		t.Errorf("refused within %v", refused)
-	}
-	a.policy.net.params[0] = float32(math.NaN()) // whose actions are not taken
-	for want, err := range map[string]error{
-		"qta: step 30: policy: NaN is not":        second(a.Evaluate(new(lineEnv), 1, 1)),
-		"qta: an evaluation has 0 rollouts":       second(a.Evaluate(env, 0, 1)),
-		"qta: the environment has sizes {Observa": second(a.Evaluate(new(scriptedEnv), 1, 1)),
+// A disturber does within an agent's training what is allowed, and tries what is not.
+type disturber struct {
+	*testing.T
+	agent *Agent
+	saved []byte          // a state of the agent
+	tried map[string]bool // where it has tried
+}
+
+// try calls what would change training.
+func (d *disturber) try(where string) {
+	d.tried[where] = true
+	o := TrainOptions{Steps: d.agent.Steps(), EvalEvery: 1, Rollouts: 1}
+	for call, err := range map[string]error{
+		"UnmarshalBinary": d.agent.UnmarshalBinary(d.saved),
+		"SetCurriculum":   d.agent.SetCurriculum(d),
+		"Train":           d.agent.Train(d.Context(), new(lineEnv), new(lineEnv), o),
 	} {
-		if err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
+		if err != errTraining {
+			d.Errorf("%s within %s: error %v", call, where, err)
 		}
 	}
 }
 
-func second(_ Evaluation, err error) error { return err }
+// ask asks the agent everything.
+func (d *disturber) ask(observation, goal []float64) {
+	s, g := [][]float64{observation}, [][]float64{goal}
+	d.agent.Act(observation, goal)
+	d.agent.Value(s, g)
+	d.agent.Uncertainty(s, g, uint64(d.agent.Steps()))
+	d.agent.Survey(observation, goal, s, g, 3)
+	if _, err := d.agent.MarshalBinary(); err != errHalfway {
+		d.Errorf("a checkpoint within a step: error %v", err)
+	}
+}
+
+// env returns an environment that tries in each method, and asks and overwrites actions.
+func (d *disturber) env(whose string) *lineEnv {
+	return &lineEnv{
+		onReset: func(*lineEnv) { d.try(whose + " Reset") },
+		onStep: func(_ *lineEnv, action []float64) {
+			d.try(whose + " Step")
+			action[0] = 77
+		},
+		onReward: func(e *lineEnv, achieved, desired []float64, r float64) float64 {
+			d.try(whose + " Reward")
+			d.ask([]float64{e.at, e.speed, e.start}, desired)
+			return r
+		},
+	}
+}
+
+// NextGoal makes the disturber a curriculum, HER's.
+func (d *disturber) NextGoal(a *Agent, first bool, rng *rand.Rand) ([]float64, error) {
+	d.try("NextGoal")
+	return ownHER(a, first, rng)
+}
+
+// What environments, hooks and a curriculum do within training changes neither what is
+// stored nor what comes of it: they ask the agent, overwrite an action, and evaluate. What
+// would change it is refused, wherever it is called.
+func TestWithinTraining(t *testing.T) {
+	o := TrainOptions{Steps: 30, EvalEvery: 10, Rollouts: 1}
+	p := tiny(Beyond(), "")
+	sizes := new(lineEnv).Sizes()
+	undisturbed := newAgent(t, p, sizes, 1)
+	undisturbed.SetCurriculum(curriculumFunc(ownHER))
+	train(t, undisturbed, new(lineEnv), new(lineEnv), o)
+
+	a := newAgent(t, p, sizes, 1)
+	d := &disturber{T: t, agent: a, saved: marshal(t, a), tried: map[string]bool{}}
+	a.SetCurriculum(d)
+	env := d.env("training's")
+	o.AfterEvaluation = func(Evaluation) error {
+		d.try("AfterEvaluation")
+		return nil
+	}
+	o.AfterStep = func() error {
+		d.try("AfterStep")
+		if _, err := a.Evaluate(env, 1, 1); err != errTwoInstances {
+			t.Errorf("an evaluation in the environment of training: error %v", err)
+		}
+		_, err := a.Evaluate(new(lineEnv), 1, 1)
+		return err
+	}
+	train(t, a, env, d.env("evaluation's"), o)
+	sameState(t, "asked, overwritten and evaluated", marshal(t, undisturbed), a)
+	if len(d.tried) != 9 {
+		t.Errorf("tried within %v, want nine places", d.tried)
+	}
+	if err := a.SetCurriculum(d); err != nil {
+		t.Errorf("after training a curriculum is refused: %v", err)
+	}
+}
+
+// What Evaluate refuses. An action that is not a number ends an evaluation.
+func TestEvaluateErrors(t *testing.T) {
+	a := newAgent(t, tiny(Beyond(), ""), new(lineEnv).Sizes(), 1)
+	poison(t, a, "policy", 0, float32(math.NaN()))
+	for _, test := range []struct {
+		env      Env
+		rollouts int
+		want     string
+	}{
+		{new(lineEnv), 1, "qta: step 0: policy: NaN is not"},
+		{new(lineEnv), 0, "qta: an evaluation has 0 rollouts"},
+		{new(scriptedEnv), 1, "qta: the environment has sizes {Observa"},
+	} {
+		_, err := a.Evaluate(test.env, test.rollouts, 1)
+		if err == nil || !strings.HasPrefix(err.Error(), test.want) {
+			t.Errorf("error %v, want %q", err, test.want)
+		}
+	}
+}
 
 // digests is the content of testdata/digests.json: what short runs end with on
 // every machine.

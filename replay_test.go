@@ -85,53 +85,78 @@ func TestReplayedGoals(t *testing.T) {
 	}
 }
 
-// FuzzSumTree sets leaves in any order, so that the tree grows, to weights of all
-// magnitudes, and holds it to naive sums, and bit for bit to a tree that is built at
-// once. A leaf is found where the weights before it end, and never without weight.
+// randomWeights sets leaves of a tree in any order, so that it grows, to weights of all
+// magnitudes, and returns the weights.
+func randomWeights(rng *rand.Rand, tree *sumTree) (weights []float64) {
+	extremes := []float64{0, math.SmallestNonzeroFloat64, 1e-300, 1e30}
+	largest := 1 + rng.IntN(100)
+	for range 1 + rng.IntN(1+rng.IntN(60)) {
+		i := rng.IntN(largest)
+		for len(weights) <= i {
+			weights = append(weights, 0)
+		}
+		weights[i] = 1 + rng.Float64()
+		if rng.IntN(4) == 0 {
+			weights[i] = extremes[rng.IntN(len(extremes))]
+		}
+		tree.set(i, weights[i])
+	}
+	return weights
+}
+
+// checkFind looks for the leaf at u of the way through the total: it is where the weights
+// before it end, and has a weight.
+func checkFind(t *testing.T, tree *sumTree, weights []float64, u float64) {
+	t.Helper()
+	total := sum(weights)
+	if total == 0 {
+		return
+	}
+	i := tree.find(u)
+	if i >= len(weights) || weights[i] == 0 {
+		t.Fatalf("at %v of %v leaf %d is found, which has no weight", u, weights, i)
+	}
+	from := sum(weights[:i])
+	to := from + weights[i]
+	slack := 1e-12 * total
+	if at := u * total; at < from-slack || at > to+slack {
+		t.Fatalf("at %v of %v leaf %d is found, which spans %v to %v", u, weights, i, from, to)
+	}
+}
+
+func sum(x []float64) (total float64) {
+	for _, v := range x {
+		total += v
+	}
+	return total
+}
+
+// FuzzSumTree compares a tree that has grown with naive sums, and bit for bit with a tree
+// that is built at once.
 func FuzzSumTree(f *testing.F) {
 	for seed := range uint64(1000) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) {
-		var tree, rebuilt sumTree
-		var weights []float64
 		rng := rand.New(rand.NewPCG(seed, 0))
-		largest := 1 + rng.IntN(100)
-		for range 1 + rng.IntN(1+rng.IntN(60)) {
-			i := rng.IntN(largest)
-			for len(weights) <= i {
-				weights = append(weights, 0)
-			}
-			extremes := []float64{0, math.SmallestNonzeroFloat64, 1e-300, 1e30}
-			if weights[i] = 1 + rng.Float64(); rng.IntN(4) == 0 {
-				weights[i] = extremes[rng.IntN(len(extremes))]
-			}
-			tree.set(i, weights[i])
-		}
-		total, least := 0.0, math.Inf(1)
+		var tree, rebuilt sumTree
+		weights := randomWeights(rng, &tree)
+		least := math.Inf(1)
 		for i, w := range weights {
 			rebuilt.set(i, w)
-			total += w
 			if w > 0 {
 				least = math.Min(least, w)
 			}
 		}
-		slack := 1e-12 * total
-		if d := math.Abs(tree.sum[1] - total); !(d <= slack) || tree.least[1] != least {
+		total := sum(weights)
+		if !(math.Abs(tree.sum[1]-total) <= 1e-12*total) || tree.least[1] != least {
 			t.Fatalf("the total is %v and the least weight %v, want %v and %v", tree.sum[1], tree.least[1], total, least)
 		}
 		if !slices.Equal(tree.sum, rebuilt.sum) || !slices.Equal(tree.least[1:], rebuilt.least[1:]) {
 			t.Fatalf("rebuilt from %v the tree is %v, grown it is %v", weights, rebuilt, tree)
 		}
 		for _, u := range []float64{0, rng.Float64(), rng.Float64(), rng.Float64(), math.Nextafter(1, 0)} {
-			i, before := tree.find(u), 0.0
-			for _, w := range weights[:min(i, len(weights))] {
-				before += w
-			}
-			at, weight := u*total, tree.values()[i]
-			if total > 0 && (weight == 0 || at < before-slack || at > before+weight+slack) {
-				t.Fatalf("at %v of %v leaf %d is found, which spans %v to %v", u, weights, i, before, before+weight)
-			}
+			checkFind(t, &tree, weights, u)
 		}
 	})
 }
