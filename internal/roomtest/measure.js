@@ -49,11 +49,46 @@ function strays(page) {
 	return out;
 }
 
+// barred lists what keeps out people who use a keyboard or a screen reader, by rules of
+// axe-core: landmarks, headings, names, and what color alone says.
+function barred(page) {
+	const out = [], all = selector => [...page.querySelectorAll(selector)].filter(e => e.checkVisibility());
+	const report = (fault, e) => out.push(fault + ": " + (e.id || e.textContent.trim()).slice(0, 40));
+	if (page.querySelectorAll("main").length !== 1) out.push("it has not one main landmark");
+	const outside = [...page.body.children].find(e => e.checkVisibility() && !e.matches("main, header, nav, footer"));
+	if (outside) report("outside of the landmarks", outside);
+	let level = 0;
+	for (const e of all("h1, h2, h3, h4, h5, h6")) {
+		if (e.localName[1] > level + 1) report("a heading of level " + e.localName[1] + " below level " + level, e);
+		level = Number(e.localName[1]);
+	}
+	for (const e of all("th")) {
+		const words = [...e.childNodes].filter(n => n.localName !== "math").map(n => n.textContent).join("");
+		if (!words.trim()) report("a table header without words", e);
+	}
+	for (const e of all("p a, li a, td a, figcaption a")) {
+		const beside = [...e.parentElement.childNodes].some(n => n.nodeType === 3 && n.data.trim());
+		if (beside && !getComputedStyle(e).textDecorationLine.includes("underline")) report("a link that color alone tells", e);
+	}
+	const active = "a[href], summary, [tabindex='0']";
+	for (const e of all("[role=img], a, summary, button"))
+		if (e.querySelector(active)) report("something active within what is one thing", e);
+	for (const e of all("[tabindex]"))
+		if (!e.ariaLabel || !e.role) report("a stop of the keyboard without a name or a role", e);
+	for (const e of all("body :not(span, code, math, math *)")) {
+		const {overflowX, overflowY} = getComputedStyle(e), scrolls = value => value === "auto" || value === "scroll";
+		const aside = scrolls(overflowX) && e.scrollWidth > e.clientWidth + 1;
+		const down = scrolls(overflowY) && e.scrollHeight > e.clientHeight + 1;
+		if ((aside || down) && !e.matches(active) && !e.querySelector(active)) report("the keyboard does not reach what scrolls", e);
+	}
+	return out;
+}
+
 // The test's function is called measure; the first faults in all frames become the
 // text of this page.
 onload = () => {
 	const found = [...document.querySelectorAll("iframe")].flatMap(frame => {
-		const page = frame.contentDocument, faults = [...measure(frame, page), ...overlaps(page), ...strays(page), ...faint(page)];
+		const page = frame.contentDocument, faults = [...measure(frame, page), ...overlaps(page), ...strays(page), ...faint(page), ...barred(page)];
 		return faults.slice(0, 5).map(fault => frame.title + ": " + fault.replaceAll("\n", " ") + "\n");
 	});
 	document.body.textContent = "FOUND\n" + found.join("") + "END";

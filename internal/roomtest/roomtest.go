@@ -109,6 +109,6 @@ func Look(t *testing.T, page, function string) {
 		t.Fatalf("the browser says %.200q", out)
 	}
 	for fault := range strings.Lines(text) {
-		t.Error(fault)
+		t.Error(strings.TrimSuffix(fault, "\n"))
 	}
 }
