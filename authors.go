@@ -1,17 +1,16 @@
 package qta
 
 import (
-	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
 )
 
-// This file holds what QTA's authors' public code does otherwise than the paper, where
-// that is more than a number, which [Authors] has.
+// This file holds what QTA's authors' public code does otherwise than the paper.
+// [Authors] has the numbers in which it differs.
 
-// An authorsLearner makes an update of the authors' code: critics, heads and policy
-// have a minibatch each, and critics and heads a step each, which moves the backbone.
+// An authorsLearner makes an update of the authors' code. Critics, heads and policy
+// have a minibatch each; critics and heads take a step each, which moves the backbone.
 type authorsLearner struct {
 	generalLearner
 	headBatch, policyBatch batch
@@ -28,37 +27,44 @@ type authorsLearner struct {
 // Reading R52: the paper has no weight decay. Theirs begins with the first perfect
 // evaluation, and so makes training depend on evaluations.
 func (l *authorsLearner) update(a *Agent) error {
-	u, b := a.pun, &a.batch
-	if err := cmp.Or(a.draw(b, a.sampler, a.curriculum.replayGoal),
-		a.draw(&l.headBatch, episodeSampler{uniformSampler{a.replay}}, pursuedGoal),
-		a.draw(&l.policyBatch, uniformSampler{a.replay}, a.curriculum.replayGoal)); err != nil {
+	u := a.pun
+	b := &a.batch
+	if err := a.draw(b, a.sampler, a.curriculum.replayGoal); err != nil {
+		return err
+	}
+	if err := a.draw(&l.headBatch, episodeSampler{uniformSampler{a.replay}}, pursuedGoal); err != nil {
+		return err
+	}
+	if err := a.draw(&l.policyBatch, uniformSampler{a.replay}, a.curriculum.replayGoal); err != nil {
 		return err
 	}
 	a.updates++
 	if a.SolvedAt() > 0 {
-		for _, c := range u.critics {
-			c.adam.decay, c.headAdam.decay = criticDecay, headDecay
-		}
+		u.decayWeights()
 	}
+
 	a.policy.act(a.policy.target, b.next)
 	for r := range b.next.rows {
-		smooth(b.next.row(r)[b.next.cols-a.sizes.Action:], targetNoise, a.learning.Rand)
+		action := b.next.row(r)[b.next.cols-a.sizes.Action:]
+		smooth(action, targetNoise, a.learning.Rand)
 	}
-	u.heads.targets(u, b, a.learning)
-	a.losses.critic = l.termGradients(u, b, u.criticTerm)
+	u.heads.targets(u, b, a.learning)                     // Equation 1
+	a.losses.critic = l.termGradients(u, b, u.criticTerm) // Equation 2
 	l.descend(u, true, false)
 	a.sampler.prioritize(b)
-	u.follow()
-	a.losses.head = l.termGradients(u, &l.headBatch, u.headTerm)
+	u.follow() // Equation 3
+
+	a.losses.head = l.termGradients(u, &l.headBatch, u.headTerm) // predictiveNorm
 	l.descend(u, false, true)
+
 	a.losses.policy = a.policyGradient(l.policyBatch.x)
 	a.policy.adam.step()
 	a.policy.follow(a.workers)
 	return a.checkLosses()
 }
 
-// termGradients sets the gradients of one term for all critics, in whose step the layers
-// of the other term stay, and returns the mean loss.
+// termGradients sets the gradients of all critics to those of one term, and returns the
+// mean loss. The gradient of the other term's layer is zero, so that the layer stays.
 func (l *authorsLearner) termGradients(u *ensemble, b *batch, t term) (loss float64) {
 	for i, c := range u.critics {
 		clear(c.gradient.params)
@@ -69,8 +75,8 @@ func (l *authorsLearner) termGradients(u *ensemble, b *batch, t term) (loss floa
 	return loss / float64(len(u.critics))
 }
 
-// authorsEnsemble is an ensemble's: its returns have another bound, and its critics
-// and heads optimizers that move both.
+// authorsEnsemble gives u the authors' bound on returns, and optimizers for critics and
+// for heads that both move the backbone.
 //
 // Reading R46: the least return is -1/(1-γ), the sum of rewards of -1. Their -150 has no
 // source, so the paper's learner does not take it.
@@ -82,21 +88,28 @@ func (u *ensemble) authorsEnsemble() {
 	}
 }
 
-// episodeSampler draws an episode uniformly, and then one of its transitions. A running
-// episode has fewer, so each is likelier.
-type episodeSampler struct{ uniformSampler }
-
-func (s episodeSampler) draw(rng stream) int {
-	first := rng.index((s.n+s.horizon-1)/s.horizon) * s.horizon
-	return first + rng.index(s.episodeEnd(first)-first)
-}
-
-// L2 that is added to the gradients of the critics' and of the heads' optimizer once
-// an evaluation was perfect.
+// L2 in the optimizers of critics and of heads.
 const (
 	criticDecay = 1e-9
 	headDecay   = 2.5e-10
 )
+
+func (u *ensemble) decayWeights() {
+	for _, c := range u.critics {
+		c.adam.decay = criticDecay
+		c.headAdam.decay = headDecay
+	}
+}
+
+// An episodeSampler draws an episode uniformly, and then one of its transitions. A
+// running episode has fewer transitions, so each of them is likelier.
+type episodeSampler struct{ uniformSampler }
+
+func (s episodeSampler) draw(rng stream) int {
+	episodes := (s.n + s.horizon - 1) / s.horizon
+	first := rng.index(episodes) * s.horizon
+	return first + rng.index(s.episodeEnd(first)-first)
+}
 
 // authorsHeads predict the next achieved goal, with predictiveNorm in Equation 4's place.
 type authorsHeads struct{ paperHeads }
@@ -120,6 +133,7 @@ func predictiveNorm(dp, p, s []float32, width int) float64 {
 		}
 		norm := math.Sqrt(square)
 		sum += norm
+
 		for i := r * width; i < (r+1)*width; i++ {
 			dp[i] = 0
 			if norm > 0 {
@@ -142,13 +156,14 @@ const (
 // Reading R47: Equation 1 has no noise.
 func smooth(actions []float32, σ float64, rng *rand.Rand) {
 	for i, a := range actions {
-		noise := min(max(float64(σ*normal(rng)), -targetNoiseClip), targetNoiseClip)
+		noise := float64(σ * normal(rng))
+		noise = min(max(noise, -targetNoiseClip), targetNoiseClip)
 		actions[i] = float32(min(max(float64(a)+noise, -1), 1))
 	}
 }
 
-// authorsEstimator asks about an episode's first goal in the state where the agent is,
-// which the authors' filter by the threshold puts in the candidates' place.
+// An authorsEstimator chooses an episode's first goal by the uncertainty in the state where
+// the agent is. The authors' filter by the threshold puts that state in the candidates' place.
 //
 // Reading R56: in section 3.2 the state is the candidate's, for every goal.
 type authorsEstimator struct{ estimator }

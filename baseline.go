@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// This file is what the paper compares QTA and its parts with, but for MEGA and VDS:
+// This file is what the paper compares QTA and its parts with, except MEGA and VDS:
 // HER's goals, the noise of Figure 4, priorities by TD error (Figure 3), and for
-// Figure 6 the disagreement of Q-values, Bootstrapped Q-networks and Deep Ensembles;
-// and the learner and the explorer of all whose updates or random actions are not the
-// paper's.
+// Figure 6 the disagreement of Q-values, Bootstrapped Q-networks and Deep Ensembles.
+// It also has the learner and the explorer for updates and random actions that are not
+// the paper's.
 
 // herCurriculum is HER (Andrychowicz et al., 2017) without a curriculum: the
 // environment's goal, for the whole episode.
 //
-// Reading R114: the heads learn here too, as one loss with the critics, although nobody
-// asks them. With MEGA and VDS on another learner than their own they do as well.
+// Reading R114: the heads learn here too, as one loss with the critics, although nothing
+// uses them. With MEGA and VDS on a learner other than their own they learn as well.
 type herCurriculum struct{ curriculumDefaults }
 
 func (herCurriculum) goal(a *Agent, first bool) ([]float64, error) {
@@ -35,7 +35,8 @@ func pursuedGoal(a *Agent, i int) []float64 { return a.replay.relabel(i, 0, a.dr
 type valueEstimator struct{ u *ensemble }
 
 func (e valueEstimator) uncertainty(a *Agent, c candidates, _ stream) []float64 {
-	ε, states := make([]float64, len(c.goals)), slices.Repeat([][]float64{c.now}, len(c.goals))
+	ε := make([]float64, len(c.goals))
+	states := slices.Repeat([][]float64{c.now}, len(c.goals))
 	HeadDeviation(ε, a.policyValues(e.u, states, c.goals), 1)
 	return ε
 }
@@ -73,14 +74,16 @@ func (s tdSampler) prioritize(b *batch) {
 	for i, values := range b.values {
 		y, _ := s.heads.criticTargets(i, b)
 		for k := range y {
-			s.priority[k] += math.Abs(float64(values[k])-float64(y[k])) / float64(len(b.values))
+			tdError := float64(values[k]) - float64(y[k])
+			s.priority[k] += math.Abs(tdError) / float64(len(b.values))
 		}
 	}
 	s.setPriorities(b)
 }
 
-// A generalExplorer is the paper's, but for random actions: they may have another
-// probability, as in MEGA's and the authors' code, and in MEGA's the first are uniform (R54).
+// A generalExplorer is the paper's explorer with other random actions. Their probability
+// can change, as in MEGA's code and the authors', and a run's first actions can all be
+// random, as in MEGA's (R54).
 type generalExplorer struct {
 	paperExplorer
 	uniform int             // environment steps with uniformly random actions
@@ -109,21 +112,23 @@ func (e generalExplorer) random(a *Agent, action []float64) bool {
 func (e generalExplorer) probability(a *Agent) float64 {
 	p := &a.params
 	now := p.RandomAction
-	if a.goalsReached > 0 { // and so an episode's first
+	if a.goalsReached > 0 { // the first of them was an episode's first goal
 		now = p.RandomActionLater
 	}
 	if a.curriculum == e.mega { // until SetCurriculum replaces it
 		return now + float64(megaGoalRandom*float64(e.mega.stepsAtGoal))
 	}
-	if p.RandomActionReached > 0 && (a.reached || !a.firstGoal) {
+	arrived := a.reached || !a.firstGoal
+	if arrived && p.RandomActionReached > 0 {
 		return p.RandomActionReached
 	}
 	return now
 }
 
-// A generalLearner is the paper's, but for what critics and heads learn, for whether
-// Equation 4's gradient reaches the backbone (PredictiveGradient), for how often the
-// targets follow, as in MEGA's code and in VDS's, and for MEGA's limit to gradients.
+// A generalLearner is the paper's learner with options. Other heads decide what critics and
+// heads learn; Equation 4's gradient can stop before the backbone (PredictiveGradient); the
+// targets can follow less often, as in MEGA's code and in VDS's; and gradients can have a
+// limit, as in MEGA's.
 type generalLearner struct {
 	paperLearner
 	oneBackbone bool    // all critics share it
@@ -132,14 +137,17 @@ type generalLearner struct {
 }
 
 func (l *generalLearner) update(a *Agent) error {
-	u, b := a.pun, &a.batch
+	u := a.pun
+	b := &a.batch
 	if err := a.draw(b, a.sampler, a.curriculum.replayGoal); err != nil {
 		return err
 	}
 	a.updates++
 	a.policy.act(a.policy.target, b.next)
 	u.heads.targets(u, b, a.learning)
-	criticLoss, headLoss := 0.0, 0.0
+
+	criticLoss := 0.0
+	headLoss := 0.0
 	for i := range u.critics {
 		critic, head := l.gradients(u, i, b)
 		criticLoss += critic
@@ -147,8 +155,10 @@ func (l *generalLearner) update(a *Agent) error {
 	}
 	l.descend(u, true, true)
 	G := float64(len(u.critics))
-	a.losses.critic, a.losses.head = criticLoss/G, headLoss/G
+	a.losses.critic = criticLoss / G
+	a.losses.head = headLoss / G
 	a.sampler.prioritize(b)
+
 	a.losses.policy = a.policyGradient(b.x)
 	l.clip(a.policy.gradient.params)
 	a.policy.adam.step()
@@ -159,7 +169,8 @@ func (l *generalLearner) update(a *Agent) error {
 	return a.checkLosses()
 }
 
-// gradients is [ensemble.gradients], or without the head's part in the backbone's.
+// gradients sets the gradients of critic i as [ensemble.gradients] does, or without the
+// head's part in the backbone's.
 func (l *generalLearner) gradients(u *ensemble, i int, b *batch) (criticLoss, headLoss float64) {
 	if u.params.PredictiveGradient == "joint" {
 		return u.gradients(i, b)
@@ -209,7 +220,7 @@ func (l *generalLearner) clip(gradient []float32) {
 	}
 }
 
-// repeatingLearner makes several updates after each step, or at an episode's end.
+// A repeatingLearner makes several updates after each step, or at an episode's end.
 //
 // Differs D25: with [Beyond] two updates follow each environment step; the text
 // names no number. Two take 1.9 times as long, and fewer steps.
@@ -298,8 +309,8 @@ func (h *bootstrapHeads) criticTargets(i int, b *batch) (y, w []float32) {
 	return h.y[i], h.w
 }
 
-// loss has the prediction itself as what head i is to predict where it does not
-// learn, which makes neither a loss nor a gradient.
+// loss lets head i predict its own prediction where it does not learn, which gives
+// neither a loss nor a gradient.
 func (h *bootstrapHeads) loss(i int, dp, p matrix, b *batch) float64 {
 	h.sNext = append(h.sNext[:0], b.sNext.data...)
 	for row, k := range b.transitions {
@@ -378,19 +389,20 @@ func gaussianLoss(dp, p, s []float32, width int) float64 {
 	n := float64(rows * width)
 	sum := 0.0
 	for r := range rows {
-		μ, dμ := p[r*(width+1):][:width], dp[r*(width+1):][:width]
-		z := float64(p[r*(width+1)+width])
+		μz := p[r*(width+1):][:width+1]
+		dμz := dp[r*(width+1):][:width+1]
+		z := float64(μz[width])
 		variance := softplus(z) + varianceFloor
 		dVariance := float64(width) / variance
 		sum += float64(float64(width) * log(variance))
-		for c, m := range μ {
-			δ := float64(m) - float64(s[r*width+c])
+		for c := range width {
+			δ := float64(μz[c]) - float64(s[r*width+c])
 			square := float64(δ * δ)
 			sum += square / variance
-			dμ[c] = float32(2 * δ / (variance * n))
+			dμz[c] = float32(2 * δ / (variance * n))
 			dVariance -= square / float64(variance*variance)
 		}
-		dp[r*(width+1)+width] = float32(float64(dVariance*sigmoid(z)) / n)
+		dμz[width] = float32(float64(dVariance*sigmoid(z)) / n)
 	}
 	return sum / n
 }

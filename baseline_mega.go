@@ -30,10 +30,17 @@ const (
 	megaFutureOnly = 25_000 // environment steps in which all relabeling is "future"
 )
 
-// megaMix is the hindsight mix: the probabilities of replaying a transition
-// with the goal pursued, a future one, one that the environment desired, one
-// achieved, and one pursued, the latter three from anywhere in the replay.
-var megaMix = [...]float64{0.1, 0.4, 0.3, 0.1, 0.1}
+// megaMix is the hindsight mix: the probabilities of the kinds of goal that a
+// transition is replayed with.
+var megaMix = [...]float64{megaOwn: 0.1, megaFuture: 0.4, megaDesired: 0.3, megaAchieved: 0.1, megaPursued: 0.1}
+
+const (
+	megaOwn      = iota // the goal pursued in the transition
+	megaFuture          // achieved later in its episode
+	megaDesired         // desired by the environment at any time
+	megaAchieved        // achieved at any time
+	megaPursued         // pursued at any time
+)
 
 // A megaCurriculum is the curriculum MEGA. The Readings from R81 on are about the learner
 // of [MEGA].
@@ -107,27 +114,32 @@ func (m *megaCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 }
 
 func (m *megaCurriculum) choose(a *Agent) []float64 {
-	n, width := a.replay.n, a.sizes.Goal
+	n := a.replay.n
 	seen := n - a.params.Horizon
 	if seen == 0 {
 		seen = n // the first fit has only this episode to go by
 	}
 	points := m.density.points[:0]
 	for range megaFit {
-		points = append(points, a.replay.nextAchieved.at(a.goalDraws.index(seen))...)
+		i := a.goalDraws.index(seen)
+		points = append(points, a.replay.nextAchieved.at(i)...)
 	}
-	m.density.fit(points, width)
+	m.density.fit(points, a.sizes.Goal)
 
-	score := make([]float64, megaCandidates)
-	for k := range score {
-		m.candidates[k] = a.replay.nextAchieved.at(a.goalDraws.index(n))
-		score[k] = m.density.log(m.candidates[k])
+	logDensity := make([]float64, megaCandidates)
+	for k := range logDensity {
+		i := a.goalDraws.index(n)
+		m.candidates[k] = a.replay.nextAchieved.at(i)
+		logDensity[k] = m.density.log(m.candidates[k])
 	}
-	q := a.Value(slices.Repeat([][]float64{a.observation}, megaCandidates), m.candidates[:])
-	if len(m.outcomes) == megaWindow && m.cutoff.adapt(slices.Min(q), m.outcomes) {
+	now := slices.Repeat([][]float64{a.observation}, megaCandidates)
+	q := a.Value(now, m.candidates[:])
+
+	full := len(m.outcomes) == megaWindow
+	if full && m.cutoff.adapt(slices.Min(q), m.outcomes) {
 		m.outcomes = m.outcomes[:0]
 	}
-	return m.candidates[leastDense(score, q, m.cutoff.value)]
+	return m.candidates[leastDense(logDensity, q, m.cutoff.value)]
 }
 
 // leastDense returns the candidate of the least log density among those whose
@@ -157,7 +169,7 @@ func newCutoff(discount float64, horizon int) cutoff {
 	γ := min(discount, megaDiscount)
 	floor := -(1 - pow(γ, float64(megaFloor*float64(horizon)))) / (1 - γ)
 	c := max(megaCutoff, floor)
-	return cutoff{c, c, floor}
+	return cutoff{value: c, lowest: c, floor: floor}
 }
 
 // adapt moves the cutoff by the success rate of a full window: down by 1 where
@@ -171,7 +183,8 @@ func (c *cutoff) adapt(least float64, outcomes []bool) bool {
 			successes++
 		}
 	}
-	switch rate := float64(successes) / float64(len(outcomes)); {
+	rate := float64(successes) / float64(len(outcomes))
+	switch {
 	case rate >= megaHigh:
 		c.value = max(c.lowest, c.value-1)
 	case rate <= megaLow:
@@ -190,33 +203,35 @@ func (c *cutoff) adapt(least float64, outcomes []bool) bool {
 // Reading R80: the mix has its own probabilities; HindsightRatio only says whether
 // there is one: with 0 nothing is relabeled.
 func (m *megaCurriculum) replayGoal(a *Agent, i int) []float64 {
-	r, rng := a.replay, a.draws
 	if a.params.HindsightRatio == 0 {
 		return pursuedGoal(a, i)
 	}
-	kind := 1
+	r := a.replay
+	rng := a.draws
+	kind := megaFuture
 	if a.step > megaFutureOnly {
 		kind = pick(megaMix[:], rng.Float64())
 	}
 	switch kind {
-	case 0:
+	case megaOwn:
 		return r.goal.at(i)
-	case 1:
+	case megaFuture:
 		return r.nextAchieved.at(futureStep(i, r.episodeEnd(i), rng.Float64()))
-	case 2:
+	case megaDesired:
 		episode := rng.index(r.n) / r.horizon
 		return m.desired[episode*a.sizes.Goal:][:a.sizes.Goal]
-	case 3:
+	case megaAchieved:
 		return r.nextAchieved.at(rng.index(r.n))
+	default:
+		return r.goal.at(rng.index(r.n))
 	}
-	return r.goal.at(rng.index(r.n))
 }
 
 func (m *megaCurriculum) savedState() savedState {
-	n, window := len(m.outcomes), new([megaWindow]bool)
-	copy(window[:], m.outcomes)
-	return savedState{&m.cutoff.value, &m.cutoff.lowest, &m.stepsAtGoal, m.desired, &n, window,
-		func() { m.outcomes = window[:min(max(n, 0), megaWindow)] }}
+	var window [megaWindow]bool
+	n := copy(window[:], m.outcomes)
+	restore := func() { m.outcomes = window[:min(max(n, 0), megaWindow)] } // as a file may hold any n
+	return savedState{&m.cutoff.value, &m.cutoff.lowest, &m.stepsAtGoal, m.desired, &n, &window, restore}
 }
 
 // MEGA returns the hyper-parameters of MEGA (Pitis et al., 2020) as QTA's
@@ -257,14 +272,17 @@ type kernelDensity struct {
 // fit takes over points, n by width, and standardizes them.
 func (d *kernelDensity) fit(points []float64, width int) {
 	d.points = points
-	d.mean, d.std = make([]float64, width), make([]float64, width)
+	d.mean = make([]float64, width)
+	d.std = make([]float64, width)
 	n := float64(len(points) / width)
 	for c := range width {
-		sum, square := 0.0, 0.0
+		sum := 0.0
 		for i := c; i < len(points); i += width {
 			sum += points[i]
 		}
 		d.mean[c] = sum / n
+
+		square := 0.0
 		for i := c; i < len(points); i += width {
 			δ := points[i] - d.mean[c]
 			square += float64(δ * δ)

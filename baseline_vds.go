@@ -66,7 +66,8 @@ func newVDSCurriculum(p Params, sizes Sizes, seed uint64, w *workers) *vdsCurric
 	p.Polyak = vdsPolyak
 	p.Uncertainty = "pun"
 	h, s := newHeads(&p, sizes, seed)
-	return &vdsCurriculum{members: newEnsemble(&p, sizes, h, s, newStream(seed, forMembers).Rand, w)}
+	rng := newStream(seed, forMembers).Rand
+	return &vdsCurriculum{members: newEnsemble(&p, sizes, h, s, rng, w)}
 }
 
 func (v *vdsCurriculum) ready(env Env) error {
@@ -102,10 +103,11 @@ func (v *vdsCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 // the current state.
 func (v *vdsCurriculum) disagreement(a *Agent, goals [][]float64) []float64 {
 	now := slices.Repeat([][]float64{a.observation}, len(goals))
-	q, d := a.policyValues(v.members, now, goals), make([]float64, len(goals))
+	q := a.policyValues(v.members, now, goals)
 	for _, values := range q {
 		a.pun.clipReturns(values)
 	}
+	d := make([]float64, len(goals))
 	valueDisagreement(d, q)
 	return d
 }
@@ -122,7 +124,8 @@ func valueDisagreement(std []float64, q [][]float32) {
 // pursued. Member i's target is clipped r + γ Q'_i(s', g, π(s', g)), with the
 // agent's online policy and no minimum.
 func (v *vdsCurriculum) endEpisode(a *Agent) error {
-	b, u := &v.batch, v.members
+	b := &v.batch
+	u := v.members
 	if b.r == nil {
 		*b = u.newBatch(vdsBatch, a.sizes)
 	}

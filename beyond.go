@@ -3,8 +3,8 @@ package qta
 import "math"
 
 // This file holds options that neither the paper nor another code has. [Beyond] turns
-// them on, and gives generalExplorer and repeatingLearner other numbers; results/ has what each
-// saves.
+// them on, and gives generalExplorer and repeatingLearner other numbers. results/ shows
+// what each of them saves.
 
 // A heldExplorer holds random actions once the agent has arrived (RandomActionHeld):
 // each is the one before it, until a step with it is much shorter than usual, as at an
@@ -15,9 +15,9 @@ import "math"
 // space.
 type heldExplorer struct {
 	generalExplorer
-	action  []float64 // to hold
-	holding bool      // action is to be taken again
-	taken   bool      // the running step takes it
+	action  []float64 // the random action to hold
+	holding bool      // the next random action is action
+	taken   bool      // the running step takes action
 	stride  float64   // a running mean of the length of all steps, in the goal's unit
 }
 
@@ -50,8 +50,9 @@ func (w *heldExplorer) afterStep(a *Agent) {
 		square += float64(δ * δ)
 	}
 	length := math.Sqrt(square)
-	short := w.taken && length < float64(a.params.RandomActionHeld*w.stride)
-	if short || a.step%a.params.Horizon == 0 {
+	short := length < float64(a.params.RandomActionHeld*w.stride)
+	ended := a.step%a.params.Horizon == 0
+	if w.taken && short || ended {
 		w.holding = false
 	}
 	w.taken = false
@@ -61,8 +62,8 @@ func (w *heldExplorer) afterStep(a *Agent) {
 func (w *heldExplorer) savedState() savedState { return savedState{w.action, &w.holding, &w.stride} }
 
 // A desiredFirstCurriculum begins some episodes with the environment's goal
-// (FirstGoalDesired), once a step of the run has ended there: as OMEGA (Pitis et al., 2020) moves from the
-// frontier to the task.
+// (FirstGoalDesired), once a step of the run has ended there. OMEGA (Pitis et al., 2020)
+// moves from the frontier to the task likewise.
 //
 // Differs D5: in section 3.2 the agent sets itself every goal. In [Beyond] half of the
 // episodes begin with the environment's: otherwise goals move on, and the policy stays
@@ -70,19 +71,26 @@ func (w *heldExplorer) savedState() savedState { return savedState{w.action, &w.
 type desiredFirstCurriculum struct{ curriculum }
 
 func (c desiredFirstCurriculum) goal(a *Agent, first bool) ([]float64, error) {
-	if first && a.goalDraws.Float64() < a.params.FirstGoalDesired {
-		for i := a.replay.n - 1; i >= 0; i-- {
-			if a.env.Reward(a.replay.nextAchieved.at(i), a.desired) == 0 {
-				return a.desired, nil
-			}
-		}
+	desired := first && a.goalDraws.Float64() < a.params.FirstGoalDesired
+	if desired && a.desiredReached() {
+		return a.desired, nil
 	}
 	return c.curriculum.goal(a, first)
 }
 
-// A movingAverage is a learner's ensemble whose critics and heads are a moving average
-// (Polyak and Juditsky, 1992), for an estimator to ask: the mean of the parameters over
-// the first 1/(1-ρ) updates, and Equation 3 from there on.
+// desiredReached reports whether a step in the replay has ended at the environment's goal.
+func (a *Agent) desiredReached() bool {
+	for i := a.replay.n - 1; i >= 0; i-- {
+		if a.env.Reward(a.replay.nextAchieved.at(i), a.desired) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// A movingAverage makes a learner's updates and keeps an ensemble for the estimator, whose
+// critics and heads are a moving average of the learner's (Polyak and Juditsky, 1992): the
+// mean of the parameters over the first 1/(1-ρ) updates, and Equation 3 from there on.
 //
 // Differs D4: section 3.2 asks the ensemble as it is, whose heads disagree longer
 // about a corner that they see often than about a new place (on 15x5: results/screen.md
@@ -95,7 +103,7 @@ type movingAverage struct {
 
 // newMovingAverage returns the average of an ensemble before the first update.
 func newMovingAverage(u *ensemble, l learner) *movingAverage {
-	averaged := *u // and shares all but the networks
+	averaged := *u // shares all but the networks
 	averaged.critics = nil
 	for _, c := range u.critics {
 		net := newCriticNet(u.params.widths(c.q.layers[0].w.rows, 1), u.headWidth)

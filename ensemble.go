@@ -101,11 +101,14 @@ func (u *PUN) minibatch(n int) *batch {
 
 // fill sets the columns of x to tables, observations first.
 func (u *PUN) fill(x matrix, tables ...[][]float64) {
+	names := []string{"observations", "goals", "actions"}
 	widths := []int{u.sizes.Observation, u.sizes.Goal, u.sizes.Action}
 	from := 0
 	for i, table := range tables {
-		name, width := []string{"observations", "goals", "actions"}[i], widths[i]
-		if len(table) != x.rows && (width > 0 || table != nil) {
+		name := names[i]
+		width := widths[i]
+		none := width == 0 && table == nil
+		if len(table) != x.rows && !none {
 			panic(fmt.Sprintf("qta: PUN: %d %s, want %d", len(table), name, x.rows))
 		}
 		for k, row := range table {
@@ -121,7 +124,8 @@ func setNumbers(dst []float32, name string, numbers []float64) {
 		panic(fmt.Sprintf("qta: PUN: %d numbers in the %s, want %d", len(numbers), name, len(dst)))
 	}
 	for i, v := range numbers {
-		if dst[i] = float32(v); !finite(float64(dst[i])) {
+		dst[i] = float32(v)
+		if !finite(float64(dst[i])) {
 			panic(fmt.Sprintf("qta: PUN: %v in the %s is not finite as a float32", v, name))
 		}
 	}

@@ -8,7 +8,8 @@ import "math/rand/v2"
 // assemble gives a new agent its networks and its parts. Initial weights are drawn
 // from rng.
 func (a *Agent) assemble(rng *rand.Rand) {
-	p, w := &a.params, a.workers
+	p := &a.params
+	w := a.workers
 	h, s := newHeads(p, a.sizes, a.seed)
 	a.policy = newPolicy(p, a.sizes, rng, w)
 	a.pun = newEnsemble(p, a.sizes, h, s, rng, w)
@@ -41,9 +42,11 @@ func (a *Agent) assemble(rng *rand.Rand) {
 
 // newHeads returns the heads that p names, and their shape.
 func newHeads(p *Params, sizes Sizes, seed uint64) (h heads, s shape) {
-	h, s = paperHeads{}, paperShape(p, sizes)
+	h = paperHeads{}
+	s = paperShape(p, sizes)
 	if p.Learner == "authors" {
-		h, s.predicted = authorsHeads{}, sizes.Goal
+		h = authorsHeads{}
+		s.predicted = sizes.Goal
 	}
 	s.headWidth = s.predicted
 	switch p.Uncertainty {
@@ -65,7 +68,8 @@ func newLearner(p *Params, h heads) learner {
 	case p.Learner == "authors":
 		return &authorsLearner{generalLearner: general}
 	case p.Learner == "mega":
-		general.targetEvery, general.limit = megaTargetEvery, megaGradient
+		general.targetEvery = megaTargetEvery
+		general.limit = megaGradient
 		return &general
 	case p.Learner == "vds":
 		general.targetEvery = vdsAgentUpdates
@@ -76,13 +80,13 @@ func newLearner(p *Params, h heads) learner {
 	return paperLearner{}
 }
 
-// repeating returns l, or what makes its updates when p says.
+// repeating returns l, or a learner that makes l's updates when p says.
 func repeating(p *Params, l learner) learner {
 	if p.Learner == "vds" {
-		return repeatingLearner{l, 0, vdsAgentUpdates}
+		return repeatingLearner{learner: l, perEpisode: vdsAgentUpdates}
 	}
 	if p.UpdatesPerStep > 1 {
-		return repeatingLearner{l, p.UpdatesPerStep, 0}
+		return repeatingLearner{learner: l, perStep: p.UpdatesPerStep}
 	}
 	return l
 }
@@ -125,11 +129,12 @@ func newExplorer(p *Params, sizes Sizes, c curriculum) explorer {
 	if p.Learner == "mega" {
 		general.uniform = p.InitialSteps
 	}
-	switch {
-	case p.RandomActionHeld > 0:
+	if p.RandomActionHeld > 0 {
 		return &heldExplorer{generalExplorer: general, action: make([]float64, sizes.Action)}
-	case p.Curriculum == "mega" || p.Learner == "mega" || p.RandomActionLater != p.RandomAction ||
-		p.RandomActionReached > 0:
+	}
+	mega := p.Curriculum == "mega" || p.Learner == "mega"
+	varies := p.RandomActionLater != p.RandomAction || p.RandomActionReached > 0
+	if mega || varies {
 		return general
 	}
 	return paperExplorer{}
