@@ -43,17 +43,23 @@ func newScratch(rows, cols int) matrix {
 
 // t returns the transposed view of m, cols by rows, of the same elements.
 func (m matrix) t() matrix {
-	return matrix{m.cols, m.rows, m.colStride, m.rowStride, m.data}
+	return matrix{rows: m.cols, cols: m.rows, rowStride: m.colStride, colStride: m.rowStride, data: m.data}
 }
 
 // slice returns the view of rows lo to hi, hi excluded.
 func (m matrix) slice(lo, hi int) matrix {
-	return matrix{hi - lo, m.cols, m.rowStride, m.colStride, m.data[min(lo*m.rowStride, len(m.data)):]}
+	view := m
+	view.rows = hi - lo
+	view.data = m.data[min(lo*m.rowStride, len(m.data)):]
+	return view
 }
 
 // columns returns the view of columns lo to hi, hi excluded.
 func (m matrix) columns(lo, hi int) matrix {
-	return matrix{m.rows, hi - lo, m.rowStride, m.colStride, m.data[lo*m.colStride:]}
+	view := m
+	view.cols = hi - lo
+	view.data = m.data[lo*m.colStride:]
+	return view
 }
 
 // at returns element (i, j). A value for m would be copied at each call.
@@ -71,8 +77,11 @@ func (m matrix) setLastColumns(from matrix) {
 
 // inside reports whether every element of m lies in its data.
 func (m matrix) inside() bool {
+	if min(m.rows, m.cols, m.rowStride, m.colStride) < 0 {
+		return false
+	}
 	last := (m.rows-1)*m.rowStride + (m.cols-1)*m.colStride
-	return min(m.rows, m.cols, m.rowStride, m.colStride) >= 0 && (m.rows*m.cols == 0 || last < len(m.data))
+	return m.rows*m.cols == 0 || last < len(m.data)
 }
 
 // An epilogue says where the sums of a product start, and what becomes of them.
@@ -81,6 +90,15 @@ type epilogue struct {
 	add  bool      // C starts from its own contents; bias is nil
 	relu bool      // a negative element becomes 0; NaN and -0 survive
 	mask matrix    // if data is not nil: C's element is 0 where mask's is 0
+}
+
+// fits reports whether e has the size of C.
+func (e *epilogue) fits(c matrix) bool {
+	if e.bias != nil && (e.add || len(e.bias) != c.cols) {
+		return false
+	}
+	m := &e.mask
+	return m.data == nil || m.rows == c.rows && m.cols == c.cols && m.colStride == 1 && m.inside()
 }
 
 // finish applies e to the finished sums of row i from column c0.
@@ -108,19 +126,20 @@ func (e *epilogue) finish(sums []float32, i, c0 int) {
 // It panics unless the sizes agree and every element is there.
 func (w *workers) mul(c, a, b matrix, e epilogue) {
 	sized := c.rows == a.rows && c.cols == b.cols && a.cols == b.rows
-	biased := e.bias == nil || !e.add && len(e.bias) == c.cols
-	masked := e.mask.data == nil || e.mask.rows == c.rows && e.mask.cols == c.cols && e.mask.colStride == 1
-	there := c.inside() && a.inside() && b.inside() && e.mask.inside()
-	if !sized || !biased || !masked || !there || b.colStride != 1 || c.colStride != 1 {
+	adjacent := b.colStride == 1 && c.colStride == 1
+	inside := c.inside() && a.inside() && b.inside()
+	if !sized || !adjacent || !inside || !e.fits(c) {
 		panic("qta: the matrices of a product do not fit")
 	}
-	start := matrix{c.rows, c.cols, 0, 0, zeros[:]}
-	if e.add {
+	start := matrix{rows: c.rows, cols: c.cols, data: zeros[:]} // of strides 0
+	switch {
+	case e.add:
 		start = c
-	} else if e.bias != nil {
-		start = matrix{c.rows, c.cols, 0, 1, e.bias}
+	case e.bias != nil:
+		start.colStride = 1
+		start.data = e.bias
 	}
-	w.product = product{w.kernel, c, a, b, start, e}
+	w.product = product{kernel: w.kernel, c: c, a: a, b: b, start: start, e: e}
 	multiplyAdds := c.rows * max(c.cols, narrow) * (a.cols + 8) // some more for every element of C
 	w.run(&w.product, max(c.rows, c.cols), multiplyAdds)
 }
@@ -174,6 +193,7 @@ func (p *product) block(r0, r1, c0, c1 int) {
 	if c1-c0 <= narrow {
 		r0 = p.blockNarrow(r0, r1, c0, c1)
 	}
+
 	// Blocks of k keep the rows of B that a row of tiles needs in the cache.
 	// If there is only one row of tiles, B is read once anyway.
 	step := 256
@@ -195,28 +215,34 @@ func (p *product) blockGeneric(r0, r1, c0, c1 int) {
 		for j := range row {
 			row[j] = *p.start.at(i, c0+j)
 		}
-		a := func(k int) float32 { return *p.a.at(i, k) }
-		b := func(k int) []float32 { return p.b.data[k*p.b.rowStride+c0:][:len(row)] }
-		k := 0
-		// Four rows of B at a time save three of four passes over the sums.
-		for ; k+4 <= p.a.cols; k += 4 {
-			a0, a1, a2, a3 := a(k), a(k+1), a(k+2), a(k+3)
-			b0, b1, b2, b3 := b(k), b(k+1), b(k+2), b(k+3)
-			for j, s := range row {
-				s += float32(a0 * b0[j])
-				s += float32(a1 * b1[j])
-				s += float32(a2 * b2[j])
-				s += float32(a3 * b3[j])
-				row[j] = s
-			}
-		}
-		for ; k < p.a.cols; k++ {
-			a0, b0 := a(k), b(k)
-			for j, s := range row {
-				row[j] = s + float32(a0*b0[j])
-			}
-		}
+		p.addProducts(row, i, c0)
 		p.e.finish(row, i, c0)
+	}
+}
+
+// addProducts adds to sums, row i of C from column c0, the products of all k.
+func (p *product) addProducts(sums []float32, i, c0 int) {
+	a := func(k int) float32 { return *p.a.at(i, k) }
+	b := func(k int) []float32 { return p.b.data[k*p.b.rowStride+c0:][:len(sums)] }
+	k := 0
+	// Four rows of B at a time save three of four passes over the sums.
+	for ; k+4 <= p.a.cols; k += 4 {
+		a0, a1, a2, a3 := a(k), a(k+1), a(k+2), a(k+3)
+		b0, b1, b2, b3 := b(k), b(k+1), b(k+2), b(k+3)
+		for j, s := range sums {
+			s += float32(a0 * b0[j])
+			s += float32(a1 * b1[j])
+			s += float32(a2 * b2[j])
+			s += float32(a3 * b3[j])
+			sums[j] = s
+		}
+	}
+	for ; k < p.a.cols; k++ {
+		a0 := a(k)
+		b0 := b(k)
+		for j, s := range sums {
+			sums[j] = s + float32(a0*b0[j])
+		}
 	}
 }
 
@@ -255,10 +281,11 @@ type rowOffsets struct{ row1, row2, row3, part uintptr }
 // height returns how many of the remaining rows the next row of tiles takes, cols
 // wide in all, and how many of them come after a tile's first part.
 func (k kernel) height(rows, cols int) (n, rest int) {
+	tall := rows >= 12 && rows != 16 && cols%32 == 0 // 16 are twice 8
 	switch {
 	case k == avx2:
 		return min(rows, 6), 3
-	case k == avx512 && rows >= 12 && rows != 16 && cols%32 == 0: // 16 are twice 8
+	case k == avx512 && tall:
 		return 12, 8
 	default:
 		return min(rows, 8), 4
@@ -302,7 +329,9 @@ func (p *product) tiles(r0, r1, c0, c1, k0, k1 int) {
 		}
 		t.a = p.a.at(i, k0)
 		for j := c0; j < c1; {
-			t.b, t.c, t.start = p.b.at(k0, j), p.c.at(i, j), start.at(i, j)
+			t.b = p.b.at(k0, j)
+			t.c = p.c.at(i, j)
+			t.start = start.at(i, j)
 			if masked {
 				t.mask = p.e.mask.at(i, j)
 			}
@@ -318,10 +347,12 @@ func (p *product) tiles(r0, r1, c0, c1, k0, k1 int) {
 // in a row and without memory in common.
 func (w *workers) transpose(dst, src matrix) {
 	sized := dst.rows == src.cols && dst.cols == src.rows
-	if !sized || dst.colStride != 1 || src.colStride != 1 || !dst.inside() || !src.inside() {
+	adjacent := dst.colStride == 1 && src.colStride == 1
+	inside := dst.inside() && src.inside()
+	if !sized || !adjacent || !inside {
 		panic("qta: the matrices of a transpose do not fit")
 	}
-	w.transposed = transposition{w.kernel, dst, src}
+	w.transposed = transposition{kernel: w.kernel, dst: dst, src: src}
 	w.run(&w.transposed, src.rows, 16*src.rows*src.cols)
 }
 
@@ -332,7 +363,8 @@ type transposition struct {
 }
 
 func (t *transposition) do(lo, hi int) {
-	dst, src := t.dst.columns(lo, hi), t.src.slice(lo, hi)
+	dst := t.dst.columns(lo, hi)
+	src := t.src.slice(lo, hi)
 	r := transposeVector(t.kernel, dst, src)
 	// Four rows of src at a time: each pass writes 16 adjacent bytes of a row
 	// of dst, where the plain double loop writes 4 and misses the cache.
@@ -419,23 +451,25 @@ func (w *workers) resize(threads int) {
 		// threads, spinning only stands in the way.
 		w.spins = 300000
 	}
+
 	for i := 1; i < w.n; i++ {
 		w.ended.Go(func() { w.help(i) })
 	}
 }
 
-// inline is the number of multiply-adds, or of what takes as long, below which
+// inline is a number of multiply-adds. For a task that takes less time than these,
 // another thread costs more than it saves.
 const inline = 1 << 19
 
-// run does t, of size elements that take as long as so many multiply-adds, and
-// returns when it is done. It allocates nothing.
+// run does t and returns when it is done. It allocates nothing. The task has size
+// elements, which take as long as that many multiply-adds in all.
 func (w *workers) run(t task, size, multiplyAdds int) {
 	if w.n == 1 || multiplyAdds < inline {
 		t.do(0, size)
 		return
 	}
-	w.task, w.size = t, size
+	w.task = t
+	w.size = size
 	w.left.Store(int64(len(w.begun)))
 	run := w.number.Add(1)
 	w.wake()
@@ -448,7 +482,8 @@ func (w *workers) help(thread int) {
 	run := uint64(0)
 	for {
 		w.until(func() bool { return w.number.Load() != run })
-		if run = w.number.Load(); run == closing {
+		run = w.number.Load()
+		if run == closing {
 			return
 		}
 		w.work(run, thread)
@@ -464,14 +499,15 @@ func (w *workers) work(run uint64, thread int) {
 			continue
 		}
 		// The run cannot end before this part, so that w.task is its task.
-		if w.task.do(band(w.size, i, parts)); w.left.Add(-1) == 0 {
+		w.task.do(band(w.size, i, parts))
+		if w.left.Add(-1) == 0 {
 			w.wake()
 		}
 	}
 }
 
-// band returns the bounds of the i-th of n bands of size elements, at multiples of
-// the sides of most tiles.
+// band returns the bounds of the i-th of n bands of size elements. They are multiples
+// of the sides of most tiles.
 func band(size, i, n int) (lo, hi int) {
 	const step = 32
 	steps := (size + step - 1) / step

@@ -138,11 +138,14 @@ func transposeVector(k kernel, dst, src matrix) int {
 	if k == generic || src.cols == 0 || src.cols%4 != 0 {
 		return 0
 	}
-	i, height := 0, k.columnHeight()
+	height := k.columnHeight()
+	i := 0
 	for ; i+height <= src.rows; i += height {
 		t := narrowTile{
-			a: src.at(i, 0), aRow: uintptr(4 * src.rowStride),
-			b: dst.at(0, i), bStep: uintptr(4 * dst.rowStride),
+			a:      src.at(i, 0),
+			aRow:   uintptr(4 * src.rowStride),
+			b:      dst.at(0, i),
+			bStep:  uintptr(4 * dst.rowStride),
 			blocks: src.cols / 4,
 		}
 		if k == avx512 {
@@ -180,17 +183,23 @@ func xgetbv() uint32
 // asks the processor which instructions it has and the operating system which
 // registers it saves.
 func kernels() []kernel {
-	const fma, osxsave, avx = 1 << 12, 1 << 27, 1 << 28 // of leaf 1
-	const avx2Bit, bmi2, ymm = 1 << 5, 1 << 8, 0x06     // of leaf 7, and registers
-	const f, dq, bw, vl, zmm = 1 << 16, 1 << 17, 1 << 30, 1 << 31, 0xe0
+	const (
+		leaf1     = 1<<12 | 1<<27 | 1<<28         // FMA, OSXSAVE and AVX, in ecx
+		leaf7     = 1<<5 | 1<<8                   // AVX2 and BMI2, in ebx
+		leaf7Wide = 1<<16 | 1<<17 | 1<<30 | 1<<31 // AVX-512 F, DQ, BW and VL
+		saved     = 0x06                          // XMM and YMM
+		savedWide = 0xe0                          // opmask and ZMM
+	)
 	has := func(bits, want uint32) bool { return bits&want == want }
-	leaves, _, _, _ := cpuid(0, 0)
-	_, _, c, _ := cpuid(1, 0)
-	_, b, _, _ := cpuid(7, 0)
-	switch {
-	case leaves < 7 || !has(c, fma|osxsave|avx) || !has(b, avx2Bit|bmi2) || !has(xgetbv(), ymm):
+	if leaves, _, _, _ := cpuid(0, 0); leaves < 7 {
 		return []kernel{generic}
-	case !has(b, f|dq|bw|vl) || !has(xgetbv(), zmm):
+	}
+	_, _, ecx, _ := cpuid(1, 0)
+	_, ebx, _, _ := cpuid(7, 0)
+	switch {
+	case !has(ecx, leaf1) || !has(ebx, leaf7) || !has(xgetbv(), saved):
+		return []kernel{generic}
+	case !has(ebx, leaf7Wide) || !has(xgetbv(), savedWide):
 		return []kernel{avx2, generic}
 	default:
 		return []kernel{avx512, avx2, generic}

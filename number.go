@@ -26,7 +26,8 @@ const (
 // |x| < 1000. For |x| < ln(2)/2, k is 0 and p is e^x - 1 to full precision.
 func expParts(x float64) (k int, p float64) {
 	n := math.Floor(float64(x*math.Log2E) + 0.5)
-	hi, lo := x-float64(n*ln2Hi), float64(n*ln2Lo)
+	hi := x - float64(n*ln2Hi)
+	lo := float64(n * ln2Lo)
 	r := hi - lo
 	rest := (hi - r) - lo
 
@@ -88,7 +89,8 @@ func log(x float64) float64 {
 	}
 	f, k := math.Frexp(x)
 	if f < math.Sqrt2/2 {
-		f, k = float64(2*f), k-1
+		f = float64(2 * f)
+		k--
 	}
 	n := float64(k)
 	return float64(n*ln2Hi) + log1p(f-1, float64(n*ln2Lo))
@@ -174,8 +176,10 @@ func symmetric(rng *rand.Rand) float64 {
 func normal(rng *rand.Rand) float64 {
 	for {
 		// Float64 ends in a product by 2^-53, hence the inner conversions.
-		u, v := symmetric(rng), symmetric(rng)
-		if s := float64(u*u) + float64(v*v); 0 < s && s < 1 {
+		u := symmetric(rng)
+		v := symmetric(rng)
+		s := float64(u*u) + float64(v*v)
+		if 0 < s && s < 1 {
 			return float64(u * math.Sqrt(-2*log(s)/s))
 		}
 	}

@@ -31,48 +31,63 @@ func (a *Agent) WriteSafetensors(w io.Writer) error {
 	if err := checkParameters(a.step, a.parameters()...); err != nil {
 		return err
 	}
+	f := tensorFile{header: append([]byte(`{"__metadata__":`), toJSON(a.metadata())...)}
+	for i, l := range a.policy.net.layers {
+		f.addLayer(fmt.Sprintf("policy.%d", i), l)
+	}
+	for k, c := range a.pun.critics {
+		for i, l := range c.q.layers {
+			f.addLayer(fmt.Sprintf("critic.%d.%d", k, i), l)
+		}
+		f.addLayer(fmt.Sprintf("head.%d", k), c.head)
+	}
+	f.header = append(f.header, '}')
+	for len(f.header)%8 > 0 { // so that the numbers are aligned
+		f.header = append(f.header, ' ')
+	}
+	length := binary.LittleEndian.AppendUint64(nil, uint64(len(f.header)))
+	_, err := w.Write(slices.Concat(length, f.header, f.numbers))
+	return err
+}
+
+// metadata returns the entry "__metadata__", whose values are JSON texts.
+func (a *Agent) metadata() map[string]string {
 	inputs := map[string]any{
 		"mean":  slices.Concat(a.stateScale.mean, a.goalScale.mean),
 		"scale": slices.Concat(a.stateScale.scale, a.goalScale.scale),
 		"clip":  a.stateScale.clip,
 	}
-	metadata := map[string]string{}
-	for key, v := range map[string]any{
-		"qta": Version, "sizes": a.sizes, "seed": a.seed, "parameters": a.params, "inputs": inputs,
-	} {
-		metadata[key] = string(toJSON(v))
+	return map[string]string{
+		"qta":        string(toJSON(Version)),
+		"sizes":      string(toJSON(a.sizes)),
+		"seed":       string(toJSON(a.seed)),
+		"parameters": string(toJSON(a.params)),
+		"inputs":     string(toJSON(inputs)),
 	}
-	header := append([]byte(`{"__metadata__":`), toJSON(metadata)...)
-	var numbers []byte
-	addTensor := func(name string, values []float32, shape ...int) {
-		begin := len(numbers)
-		numbers, _ = binary.Append(numbers, binary.LittleEndian, values) // which only a type can fail
-		header = fmt.Appendf(header, `,%q:{"dtype":"F32","shape":%s,"data_offsets":[%d,%d]}`,
-			name, toJSON(shape), begin, len(numbers))
-	}
-	addLayer := func(name string, l layer) {
-		in, out := l.w.rows, l.w.cols
-		var weights []float32
-		for k := range in * out {
-			weights = append(weights, l.w.row(k % in)[k/in])
+}
+
+// A tensorFile is the two parts of a safetensors file, as far as they are written.
+type tensorFile struct {
+	header  []byte // JSON
+	numbers []byte
+}
+
+func (f *tensorFile) addLayer(name string, l layer) {
+	in := l.w.rows
+	out := l.w.cols
+	var weights []float32
+	for j := range out {
+		for i := range in {
+			weights = append(weights, *l.w.at(i, j))
 		}
-		addTensor(name+".weight", weights, out, in)
-		addTensor(name+".bias", l.b, out)
 	}
-	for i, l := range a.policy.net.layers {
-		addLayer(fmt.Sprintf("policy.%d", i), l)
-	}
-	for k, c := range a.pun.critics {
-		for i, l := range c.q.layers {
-			addLayer(fmt.Sprintf("critic.%d.%d", k, i), l)
-		}
-		addLayer(fmt.Sprintf("head.%d", k), c.head)
-	}
-	header = append(header, '}')
-	for len(header)%8 > 0 { // so that the numbers are aligned
-		header = append(header, ' ')
-	}
-	length := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
-	_, err := w.Write(slices.Concat(length, header, numbers))
-	return err
+	f.addTensor(name+".weight", weights, out, in)
+	f.addTensor(name+".bias", l.b, out)
+}
+
+func (f *tensorFile) addTensor(name string, values []float32, shape ...int) {
+	begin := len(f.numbers)
+	f.numbers, _ = binary.Append(f.numbers, binary.LittleEndian, values) // fails for other types only
+	f.header = fmt.Appendf(f.header, `,%q:{"dtype":"F32","shape":%s,"data_offsets":[%d,%d]}`,
+		name, toJSON(shape), begin, len(f.numbers))
 }
