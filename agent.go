@@ -13,7 +13,8 @@ import (
 	"slices"
 )
 
-// This file is an agent from outside: it makes one, asks it, and prepares training.
+// This file is an agent from outside: it makes one, asks it, and brings an environment to
+// where training goes on.
 
 // An Agent is QTA in training: networks, replay, and the curriculum's state. It
 // is not safe for concurrent use. Its memory and its checkpoints grow with its
@@ -38,14 +39,14 @@ type Agent struct {
 	learner    learner    // makes updates
 
 	step    int // environment steps taken
-	updates int // made: for departures
-	foundAt int // the first that ended at the environment's goal, or 0
+	updates int // updates made: for departures
+	foundAt int // the first step that ended at the environment's goal, or 0
 	losses  losses
 	log     []Evaluation
 
 	env     Env  // that Train trains in, until it returns; else nil
-	loaded  bool // from a checkpoint, and not trained since
-	halfway bool // inside an environment step
+	loaded  bool // it comes from a checkpoint and has not trained since
+	halfway bool // it is inside an environment step
 
 	// The running episode.
 
@@ -61,8 +62,8 @@ type Agent struct {
 
 	exploration stream
 	environment stream
-	draws       stream // of the replay
-	learning    stream // the pair M and the target's noise
+	draws       stream // for the replay
+	learning    stream // for the pair M and the target's noise
 	goalDraws   stream
 
 	attachment []byte // the user's, saved with the agent
@@ -154,8 +155,8 @@ func (a *Agent) SolvedAt() int {
 	return 0
 }
 
-// Digest returns the SHA-256 of all networks' parameters, targets included, in hex. Of
-// the average that UncertaintyPolyak makes it knows nothing.
+// Digest returns the SHA-256 of all networks' parameters, targets included, in hex. The
+// average that UncertaintyPolyak makes is no part of it.
 func (a *Agent) Digest() string {
 	h := sha256.New()
 	for _, params := range a.parameters() {
@@ -164,8 +165,8 @@ func (a *Agent) Digest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// What an agent answers when asked, in any environment. No question changes
-// anything in training.
+// The following methods ask an agent, in any environment. A question changes nothing in
+// training.
 
 // Value returns, for each observation and goal, the mean over the critics of Q(s,
 // π(s, g), g), in discounted rewards and not clipped. It panics unless there are
@@ -182,22 +183,25 @@ func (a *Agent) Value(observations, goals [][]float64) []float64 {
 	return mean
 }
 
-// policyValues returns the values that the critics of u give the policy's action in
-// each state with its goal: critics by states.
+// policyValues returns what each critic of u says about the policy's action in each state
+// with its goal: critics by states.
 func (a *Agent) policyValues(u *ensemble, states, goals [][]float64) [][]float32 {
-	x, values := a.rows(states, goals), make([][]float32, len(u.critics))
+	x := a.rows(states, goals)
+	values := make([][]float32, len(u.critics))
 	for lo := 0; lo < x.rows; lo += chunkRows {
-		chunk := x.slice(lo, min(lo+chunkRows, x.rows))
+		hi := min(lo+chunkRows, x.rows)
+		chunk := x.slice(lo, hi)
 		a.policy.act(a.policy.net, chunk)
 		for i, c := range u.critics {
-			values[i] = append(values[i], c.q.infer(u.pass, chunk).data[:chunk.rows]...)
+			q := c.q.infer(u.pass, chunk)
+			values[i] = append(values[i], q.data[:chunk.rows]...)
 		}
 	}
 	return values
 }
 
-// rows returns rows of s and g, normalized, with room for an action. It panics
-// unless states and goals go together and are numbers.
+// rows returns a row for each state and its goal: s and g, normalized, and room for an
+// action. It panics unless there are as many states as goals and all are numbers.
 func (a *Agent) rows(states, goals [][]float64) matrix {
 	if len(states) != len(goals) {
 		panic(fmt.Sprintf("qta: an agent asked about %d observations and %d goals", len(states), len(goals)))
@@ -232,7 +236,7 @@ type Survey struct {
 }
 
 // Survey asks the agent about points, each an observation with the goal
-// achieved there, and draws samples of them as goals. start is an observation;
+// achieved there, and draws samples of them as goals. start is an observation.
 // desired is the environment's goal, which UncertaintyGoal may use. All chance
 // depends only on the seed and the step. It panics as [Agent.Value] does.
 func (a *Agent) Survey(start, desired []float64, observations, goals [][]float64, samples int) Survey {
@@ -241,19 +245,21 @@ func (a *Agent) Survey(start, desired []float64, observations, goals [][]float64
 	}
 	rng := newStream(a.seed, forSurvey+uint64(a.step)<<8)
 	c := candidates{states: observations, goals: goals, desired: desired, now: start}
-	s := Survey{
-		// Reading R94: the "average error among the three predictive heads" of Figure
-		// 5's caption is Equation 5.
-		Uncertainty: a.estimator.uncertainty(a, c, rng),
+	var s Survey
 
-		// Reading R92: the caption's "value function for all states" is the value of
-		// every point as a goal from the start.
-		//
-		// Reading R93: it takes the policy's action and is not clipped; the authors'
-		// script takes the action zero and clips at -50.
-		Value:       a.Value(slices.Repeat([][]float64{start}, len(goals)), goals),
-		Probability: make([]float64, len(goals)),
-	}
+	// Reading R94: the "average error among the three predictive heads" of Figure
+	// 5's caption is Equation 5.
+	s.Uncertainty = a.estimator.uncertainty(a, c, rng)
+
+	// Reading R92: the caption's "value function for all states" is the value of
+	// every point as a goal from the start.
+	//
+	// Reading R93: it takes the policy's action and is not clipped; the authors'
+	// script takes the action zero and clips at -50.
+	starts := slices.Repeat([][]float64{start}, len(goals))
+	s.Value = a.Value(starts, goals)
+
+	s.Probability = make([]float64, len(goals))
 	GoalProbabilities(s.Probability, s.Uncertainty, a.params.Slope, a.params.Intercept)
 	for range samples {
 		s.Samples = append(s.Samples, pick(s.Probability, rng.Float64()))
@@ -264,19 +270,23 @@ func (a *Agent) Survey(start, desired []float64, observations, goals [][]float64
 // State returns a copy of the agent's current state in training, or zeros
 // before the first episode.
 func (a *Agent) State() State {
-	return State{slices.Clone(a.observation), slices.Clone(a.achieved), slices.Clone(a.desired)}
+	return State{
+		Observation: slices.Clone(a.observation),
+		Achieved:    slices.Clone(a.achieved),
+		Desired:     slices.Clone(a.desired),
+	}
 }
 
-// Observation returns a copy of the observation where environment step i began, as
-// [Agent.Achieved] does of the goal: together they are a candidate to ask about.
+// Observation returns a copy of the observation where environment step i began. With
+// what [Agent.Achieved] returns for the same i it is a candidate to ask about.
 func (a *Agent) Observation(i int) []float64 { return a.before(i, a.replay.observation, a.observation) }
 
 // Achieved returns a copy of the goal achieved where environment step i began, a
-// candidate of QTA's, or where the agent is now if i is Steps(). It panics for
-// any other i.
+// candidate of QTA's. If i is Steps() that is where the agent is now. It panics unless
+// 0 <= i <= Steps().
 func (a *Agent) Achieved(i int) []float64 { return a.before(i, a.replay.achieved, a.achieved) }
 
-// before returns a copy of row i of a column, or of now if i is Steps().
+// before returns a copy of vector i of a column, or of now if i is Steps().
 func (a *Agent) before(i int, c column, now []float64) []float64 {
 	if i < 0 || i > a.step {
 		panic(fmt.Sprintf("qta: step %d of %d", i, a.step))
@@ -304,6 +314,7 @@ func (a *Agent) Goals(from, to int) [][]float64 {
 	return goals
 }
 
+// checkSizes returns an error unless env has the sizes of the agent.
 func (a *Agent) checkSizes(env Env) error {
 	if got := env.Sizes(); got != a.sizes {
 		return fmt.Errorf("qta: the environment has sizes %+v, the agent %+v", got, a.sizes)
@@ -321,13 +332,14 @@ var (
 		"functions that Train calls cannot train it, load it or change its curriculum")
 )
 
+// same reports whether two environments are one instance.
 func same(a, b Env) bool {
 	a, b = unscaled(a), unscaled(b)
-	return reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
+	comparable := reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable()
+	return comparable && a == b
 }
 
-// enter checks what Train is given, and brings the environment to where the
-// agent is.
+// enter checks the arguments of Train and brings the environment to where the agent is.
 func (a *Agent) enter(ctx context.Context, env, evaluation Env, o TrainOptions) error {
 	if err := cmp.Or(a.checkSizes(env), a.checkSizes(evaluation)); err != nil {
 		return err
@@ -348,15 +360,18 @@ func (a *Agent) enter(ctx context.Context, env, evaluation Env, o TrainOptions) 
 	return a.reenter(ctx)
 }
 
-// reenter brings a new environment to where the running episode stands: it is
-// deterministic given its generator, so the episode is played again. From here on the
-// state is the environment's own, which another machine may round differently from what
-// the replay holds. A loaded agent may be given another environment: it first plays its
-// first ten episodes again, or their first 1000 steps.
+// reenter brings a new environment to where the running episode stands. An environment
+// depends on nothing but its generator and the actions, so the episode is played again.
+// From here on the state is the environment's own, which another machine may round
+// differently from what the replay holds.
+//
+// A loaded agent may be given another environment. To find out, it first plays its first
+// ten episodes again, or their first 1000 steps.
 func (a *Agent) reenter(ctx context.Context) error {
 	if a.loaded {
 		rng := newStream(a.seed, forEnvironment)
-		if _, err := a.playAgain(ctx, rng.Rand, 0, min(10*a.params.Horizon, 1000, a.step)); err != nil {
+		steps := min(10*a.params.Horizon, 1000, a.step)
+		if _, err := a.playAgain(ctx, rng.Rand, 0, steps); err != nil {
 			return err
 		}
 		a.loaded = false
@@ -379,8 +394,9 @@ func (a *Agent) reenter(ctx context.Context) error {
 	return nil
 }
 
-// playAgain takes steps of training again, from an episode's first, with its chance
-// from rng, and returns the last state. Between two episodes it stops if ctx is done.
+// playAgain takes the steps from to to-1 of training again and returns the last state.
+// The first begins an episode. Chance comes from rng. It stops between two episodes if ctx
+// is done.
 func (a *Agent) playAgain(ctx context.Context, rng *rand.Rand, from, to int) (last State, err error) {
 	for start := from; start < to && err == nil; start += a.params.Horizon {
 		if ctx.Err() != nil {
@@ -391,6 +407,7 @@ func (a *Agent) playAgain(ctx context.Context, rng *rand.Rand, from, to int) (la
 	return last, err
 }
 
+// playEpisodeAgain is playAgain for the steps of one episode.
 func (a *Agent) playEpisodeAgain(rng *rand.Rand, from, to int) (last State, err error) {
 	var was, now [][]float64
 	a.env.Reset(rng)
@@ -420,6 +437,7 @@ func changedError(step int, name string, was, now float64) error {
 		"where a last digit decides what happens", name, now, was)}
 }
 
+// parameters returns all networks, in a fixed order.
 func (a *Agent) parameters() []parameterVector {
 	own := []parameterVector{{"policy", a.policy.net.params}, {"target policy", a.policy.target.params}}
 	return slices.Concat(own, a.pun.parameters("critic"), a.curriculum.networks())
@@ -443,12 +461,13 @@ func (e *NumericError) Error() string {
 func checkFinite[T float32 | float64](step int, network string, numbers ...T) error {
 	for _, x := range numbers {
 		if !finite(float64(x)) {
-			return &NumericError{step, network, float64(x)}
+			return &NumericError{Step: step, Network: network, Value: float64(x)}
 		}
 	}
 	return nil
 }
 
+// checkParameters is checkFinite for several networks.
 func checkParameters(step int, all ...parameterVector) error {
 	for _, params := range all {
 		if err := checkFinite(step, params.name, params.values...); err != nil {
@@ -465,11 +484,12 @@ func checkParameters(step int, all ...parameterVector) error {
 type Curriculum interface {
 	// NextGoal returns the goal to pursue from the agent's current state, in the
 	// environment's units: an episode's first, or the next one after a goal was
-	// reached, where nil keeps the old one. It is copied. An error ends training.
+	// reached. In the second case nil keeps the old goal. The slice is copied. An error
+	// ends training.
 	//
 	// All chance comes from rng, which is saved with the agent; rng.Uint64() is a
-	// seed to ask with. NextGoal may ask the agent for all that changes nothing,
-	// such as [Agent.State], [Agent.Observation], [Agent.Achieved] and [Agent.Uncertainty].
+	// seed for questions. NextGoal may call every method that changes nothing, such as
+	// [Agent.State], [Agent.Observation], [Agent.Achieved] and [Agent.Uncertainty].
 	NextGoal(a *Agent, first bool, rng *rand.Rand) ([]float64, error)
 }
 
@@ -484,6 +504,7 @@ func (a *Agent) SetCurriculum(c Curriculum) error {
 	return nil
 }
 
+// An ownCurriculum is a curriculum of the user's own.
 type ownCurriculum struct {
 	curriculumDefaults
 	chosen Curriculum // nil in a loaded agent until it is set again
@@ -499,7 +520,8 @@ func (o *ownCurriculum) ready(Env) error {
 // goal asks the user's curriculum for a goal and validates its answer.
 func (o *ownCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 	g, err := o.chosen.NextGoal(a, first, a.goalDraws.Rand)
-	if err != nil || g == nil && !first {
+	keepsGoal := g == nil && !first
+	if err != nil || keepsGoal {
 		return nil, err
 	}
 	if problem := numbersProblem("curriculum's goal", g, a.sizes.Goal); problem != "" {

@@ -124,9 +124,10 @@ func stateProblem(s State, sizes Sizes) string {
 		numbersProblem("desired goal", s.Desired, sizes.Goal))
 }
 
-// largestNumber bounds what an environment or a curriculum may give: Adam squares
-// the gradients of Equation 4, which a thousand times more may overflow.
-const largestNumber = 1e12
+// LargestNumber is the largest magnitude of a number that an environment or a curriculum
+// may give. Adam squares the gradients of Equation 4, and from numbers a thousand times
+// larger a square may overflow.
+const LargestNumber = 1e12
 
 // numbersProblem says what is wrong with a vector that should have want numbers,
 // or returns "".
@@ -135,8 +136,8 @@ func numbersProblem(name string, x []float64, want int) string {
 		return fmt.Sprintf("the %s has %d numbers, Sizes says %d", name, len(x), want)
 	}
 	for i, v := range x {
-		if !(math.Abs(v) <= largestNumber) {
-			return fmt.Sprintf("number %d of the %s is %v, allowed are numbers up to ±%v", i, name, v, largestNumber)
+		if !(math.Abs(v) <= LargestNumber) {
+			return fmt.Sprintf("number %d of the %s is %v, allowed are numbers up to ±%v", i, name, v, LargestNumber)
 		}
 	}
 	return ""

@@ -264,7 +264,7 @@ func TestCheckEnvUnits(t *testing.T) {
 		}
 	}
 	// Of the largest numbers Adam's moments do not overflow, which only a save would find.
-	p, large := Small(), func() Env { return &dot{scale: largestNumber, near: 0.05} }
+	p, large := Small(), func() Env { return &dot{scale: LargestNumber, near: 0.05} }
 	a := newAgent(t, with(p, "HiddenSize=32 Batch=64 InitialSteps=50 LearningStarts=5"), Sizes{1, 1, 1}, 1)
 	train(t, a, large(), large(), TrainOptions{Steps: 200, EvalEvery: 200, Rollouts: 1})
 	marshal(t, a)

@@ -74,12 +74,13 @@ import (
 const Version = "0.7.0"
 
 // Train runs the algorithm. It trains in env and evaluates in another instance
-// of the same environment, until the budget is spent or the task solved; if ctx
+// of the same environment, until the budget is spent or the task solved. If ctx
 // is done it returns ctx's cause. It stops between environment steps, and
-// training that continues from there ends as if never interrupted. The error is
-// a [*NumericError], an [*EnvError], whatever a function in o or a [Curriculum]
-// returned, or says what is not allowed: an argument, a call within Train, an own
-// curriculum not set again. After an error within a step the agent can be neither
+// training that continues from there ends as if never interrupted.
+//
+// The error is a [*NumericError], an [*EnvError], whatever a function in o or a
+// [Curriculum] returned, or says what is not allowed: an argument, a call within Train,
+// an own curriculum not set again. After an error within a step the agent can be neither
 // trained nor saved: continue from the last checkpoint.
 func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) error {
 	if a.env != nil {
@@ -193,12 +194,13 @@ func (a *Agent) move(action []float64) error {
 	a.enterState(next)
 	a.step++
 	a.explorer.afterStep(a)
-	if a.foundAt == 0 && reward == 0 { // of the environment's goal
+	if a.foundAt == 0 && reward == 0 { // the reward is of the environment's goal
 		a.foundAt = a.step
 	}
 	return nil
 }
 
+// enterState makes s the agent's current state. Its desired goal is left out.
 func (a *Agent) enterState(s State) {
 	copy(a.observation, s.Observation)
 	copy(a.achieved, s.Achieved)
@@ -206,9 +208,9 @@ func (a *Agent) enterState(s State) {
 
 // A learner says when the networks learn, and what an update is.
 type learner interface {
-	update(a *Agent) error       // called when a step is in the replay
-	afterEpisode(a *Agent) error // and when the curriculum has seen an episode: for VDS
-	savedState() savedState      // the state that training changes, but for the networks': for departures
+	update(a *Agent) error       // is called when a step is in the replay
+	afterEpisode(a *Agent) error // is called after the curriculum's endEpisode: for VDS
+	savedState() savedState      // what training changes beside the networks: for departures
 }
 
 // paperLearner is the paper's learner.
@@ -235,6 +237,7 @@ func (paperLearner) update(a *Agent) error {
 	return a.checkLosses()
 }
 
+// checkLosses returns a [*NumericError] if a loss is not finite.
 func (a *Agent) checkLosses() error {
 	return cmp.Or(
 		checkFinite(a.step, "critics", a.losses.critic),
@@ -267,28 +270,29 @@ func (a *Agent) checkRewards(b *batch) error {
 	return nil
 }
 
-// fill sets a row of b to transition i, replayed with a goal, and its reward
-// recomputed.
+// fill sets a row of b to transition i, replayed with a goal. It recomputes the reward.
 func (a *Agent) fill(b *batch, row, i int, goal []float64) {
-	r, s := a.replay, a.sizes
+	r := a.replay
 	b.transitions[row] = i
-	x, next := b.x.row(row), b.next.row(row)
+
+	x := b.x.row(row)
 	a.input(x, r.observation.at(i), goal)
+	action := x[a.sizes.Observation+a.sizes.Goal:]
 	for c, v := range r.action.at(i) {
-		x[s.Observation+s.Goal+c] = float32(v)
+		action[c] = float32(v)
 	}
-	a.input(next, r.nextObservation.at(i), goal)
+
+	a.input(b.next.row(row), r.nextObservation.at(i), goal)
 	for c, v := range a.pun.heads.headTarget(r, i) {
 		b.sNext.row(row)[c] = float32(v)
 	}
 	b.r[row] = float32(a.env.Reward(r.nextAchieved.at(i), goal))
 }
 
-// Evaluate returns how a number of rollouts fared, of Horizon steps each, in
-// which the policy pursues the environment's own goals without exploration. The
-// seed decides their starts and goals. The error says which argument is not
-// allowed; it is an [*EnvError] if env breaks its contract, and a
-// [*NumericError] if an action is not a number.
+// Evaluate runs rollouts of Horizon steps each and returns how they fared. The policy
+// pursues the environment's own goals, without exploration. The seed decides starts and
+// goals. The error says which argument is not allowed; it is an [*EnvError] if env breaks
+// its contract, and a [*NumericError] if an action is not a number.
 func (a *Agent) Evaluate(env Env, rollouts int, seed uint64) (Evaluation, error) {
 	if err := a.checkSizes(env); err != nil {
 		return Evaluation{}, err
@@ -304,8 +308,12 @@ func (a *Agent) Evaluate(env Env, rollouts int, seed uint64) (Evaluation, error)
 
 func (a *Agent) evaluateWith(env Env, rollouts int, rng stream) (Evaluation, error) {
 	e := Evaluation{
-		Step: a.step, GoalsSet: a.goalsSet, GoalsReached: a.goalsReached,
-		CriticLoss: a.losses.critic, PredictiveLoss: a.losses.head, ActorLoss: a.losses.policy,
+		Step:           a.step,
+		GoalsSet:       a.goalsSet,
+		GoalsReached:   a.goalsReached,
+		CriticLoss:     a.losses.critic,
+		PredictiveLoss: a.losses.head,
+		ActorLoss:      a.losses.policy,
 	}
 	for range rollouts {
 		if err := a.rollout(env, rng, &e); err != nil {
@@ -314,11 +322,13 @@ func (a *Agent) evaluateWith(env Env, rollouts int, rng stream) (Evaluation, err
 	}
 	n := float64(rollouts)
 	e.StepsToGoal /= max(e.Reached, 1)
-	e.Success, e.Reached, e.Return = e.Success/n, e.Reached/n, e.Return/n
+	e.Success /= n
+	e.Reached /= n
+	e.Return /= n
 	return e, nil
 }
 
-// rollout is one episode of an evaluation, whose counts it adds to e.
+// rollout runs one episode of an evaluation and adds its counts to e.
 //
 // Reading R3: success is read only at the last step, as in the authors' code;
 // the paper says "evaluation performance".

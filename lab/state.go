@@ -253,8 +253,8 @@ func checkState(a *qta.Agent, observation, goal []float64) error {
 			len(observation), len(goal), sizes.Observation, sizes.Goal)
 	}
 	for i, v := range slices.Concat(observation, goal) {
-		if !(math.Abs(v) <= 1e12) {
-			problem = cmp.Or(problem, fmt.Sprintf("whose number %d is %v, allowed are numbers up to ±1e12", i, v))
+		if !(math.Abs(v) <= qta.LargestNumber) {
+			problem = cmp.Or(problem, fmt.Sprintf("whose number %d is %v, allowed are numbers up to ±%v", i, v, qta.LargestNumber))
 		}
 	}
 	if problem != "" {
