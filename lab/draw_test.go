@@ -379,7 +379,7 @@ func FuzzState(f *testing.F) {
 // a record that is read again as it is written.
 func FuzzRecord(f *testing.F) {
 	text := string(madeUp(f).Encode())
-	body, _, _ := strings.Cut(text, checksumBefore)
+	body, _, _ := strings.Cut(text, sealBefore)
 	f.Add([]byte(body))
 	f.Add([]byte(`{"format": 2`))
 	f.Fuzz(func(t *testing.T, body []byte) {

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 
 	"qta"
@@ -162,9 +162,9 @@ type curveText struct {
 
 // MarshalJSON writes the columns and the rows.
 func (c Curve) MarshalJSON() ([]byte, error) {
-	text := curveText{columns, make([]row, len(c))}
-	for i, e := range c {
-		text.Rows[i] = row(e)
+	text := curveText{Columns: columns, Rows: []row{}}
+	for _, e := range c {
+		text.Rows = append(text.Rows, row(e))
 	}
 	return json.Marshal(text)
 }
@@ -178,13 +178,15 @@ func (c *Curve) UnmarshalJSON(data []byte) error {
 	if text.Columns != columns {
 		return fmt.Errorf("curve: the columns are %v, want %v", text.Columns, columns)
 	}
-	*c = make(Curve, len(text.Rows))
+	*c = Curve{}
 	last := 0
 	for i, e := range text.Rows {
-		if e.Step <= last || !(e.Success >= 0 && e.Success <= 1) {
+		fraction := e.Success >= 0 && e.Success <= 1
+		if e.Step <= last || !fraction {
 			return fmt.Errorf("curve: row %d has step %v with success %v", i+1, e.Step, e.Success)
 		}
-		(*c)[i], last = qta.Evaluation(e), e.Step
+		last = e.Step
+		*c = append(*c, qta.Evaluation(e))
 	}
 	return nil
 }
@@ -211,8 +213,14 @@ func (r *Record) Last() qta.Evaluation {
 // whose numbers went wrong counts, since it would end so again; a run that
 // failed for another reason, such as a full disk, may still be solved.
 func (r *Record) Ended() bool {
-	wrong := r.State == Failed && strings.Contains(r.Outcome.Message, " is not finite") // a qta.NumericError
-	return r.Outcome.SolvedAt > 0 || r.State == Solved || r.State == Finished || wrong
+	switch r.State {
+	case Solved, Finished:
+		return true
+	case Failed:
+		numeric := strings.Contains(r.Outcome.Message, " is not finite") // a qta.NumericError
+		return numeric || r.Outcome.SolvedAt > 0
+	}
+	return r.Outcome.SolvedAt > 0
 }
 
 // Steps returns the steps to the solution, or the budget.
@@ -250,8 +258,16 @@ func mapLines(m *qta.Maze) []string {
 // and the fingerprint, which take a while.
 func (o Options) Identity(env qta.Env) Identity {
 	o.complete()
-	id := Identity{Version: qta.Version, Environment: o.Name, Set: SetName(o.Params), Params: o.Params,
-		Seed: o.Seed, EvalEvery: o.EvalEvery, Rollouts: o.Rollouts, Own: o.Curriculum != nil}
+	id := Identity{
+		Version:     qta.Version,
+		Environment: o.Name,
+		Set:         SetName(o.Params),
+		Params:      o.Params,
+		Seed:        o.Seed,
+		EvalEvery:   o.EvalEvery,
+		Rollouts:    o.Rollouts,
+		Own:         o.Curriculum != nil,
+	}
 	if m, ok := env.(*mazeEnv); ok {
 		id.Map = mapLines(m.maze)
 	}
@@ -260,8 +276,14 @@ func (o Options) Identity(env qta.Env) Identity {
 
 // NewRecord returns the record of a run that this program works on.
 func NewRecord(id Identity, l Limits, threads int) *Record {
-	return &Record{Format: recordFormat, State: Running, Run: id, Limits: l, Program: ThisProgram(),
-		Machine: Machine{runtime.GOOS, runtime.GOARCH, qta.KernelName(), threads}}
+	return &Record{
+		Format:  recordFormat,
+		State:   Running,
+		Run:     id,
+		Limits:  l,
+		Program: ThisProgram(),
+		Machine: Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Kernel: qta.KernelName(), Threads: threads},
+	}
 }
 
 // Differences lists where other differs from id, with both values.
@@ -272,7 +294,7 @@ func (id Identity) Differences(other Identity) (list []string) {
 		}
 	}
 	compare("the version of qta", id.Version, other.Version)
-	compare("the environment", id.Environment, other.Environment)
+	compare("the environment", distinct(id.Environment), distinct(other.Environment))
 	if id.Environment == other.Environment && !slices.Equal(id.Map, other.Map) {
 		list = append(list, fmt.Sprintf("the map of %s differs", id.Environment))
 	}
@@ -290,6 +312,16 @@ func (id Identity) Differences(other Identity) (list []string) {
 		list = append(list, "the code has changed: it trains a small agent to other networks than before")
 	}
 	return list
+}
+
+// distinct returns a name, and spells it if others may look the same: é is one character
+// or two.
+func distinct(name string) string {
+	spelled := strconv.QuoteToASCII(name)
+	if spelled == `"`+name+`"` {
+		return name
+	}
+	return name + " (" + spelled + ")"
 }
 
 // Same reports whether two records may be of the same run, if their identities are the
@@ -348,23 +380,40 @@ var parameterFields = slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[qt
 // Differing returns the names of the parameters that differ, except for those that
 // have no effect on what a run with q learns.
 func Differing(p, q qta.Params) (names []string) {
-	a, b := reflect.ValueOf(p), reflect.ValueOf(q)
+	a := reflect.ValueOf(ignoreIdle(p, q))
+	b := reflect.ValueOf(q)
 	for _, f := range parameterFields {
-		if !a.FieldByIndex(f.Index).Equal(b.FieldByIndex(f.Index)) && !idle(q, f.Name) {
+		if !a.FieldByIndex(f.Index).Equal(b.FieldByIndex(f.Index)) {
 			names = append(names, f.Name)
 		}
 	}
 	return names
 }
 
-// idle reports whether the parameter called name has no effect, given the others.
-func idle(p qta.Params, name string) bool {
-	return name == "UncertaintyGoal" && (p.Curriculum != "qta" || p.Uncertainty == "q") || // no one asks Equation 5
-		name == "EnsembleActions" && p.Uncertainty != "bootstrap" && p.Uncertainty != "ensemble" ||
-		strings.HasPrefix(name, "Priority") && p.Replay == "uniform" ||
-		(name == "FirstGoalDesired" || name == "Candidates") && p.Curriculum != "qta" ||
-		name == "PredictiveGradient" && p.Learner == "authors" ||
-		name == "UpdatesPerStep" && p.Learner == "vds"
+// ignoreIdle returns p, but takes from q the parameters that have no effect in a run with q.
+func ignoreIdle(p, q qta.Params) qta.Params {
+	if q.Curriculum != "qta" {
+		p.Candidates = q.Candidates
+		p.FirstGoalDesired = q.FirstGoalDesired
+	}
+	if q.Curriculum != "qta" || q.Uncertainty == "q" { // nothing asks Equation 5
+		p.UncertaintyGoal = q.UncertaintyGoal
+	}
+	if q.Uncertainty != "bootstrap" && q.Uncertainty != "ensemble" {
+		p.EnsembleActions = q.EnsembleActions
+	}
+	if q.Replay == "uniform" {
+		p.PriorityAlpha = q.PriorityAlpha
+		p.PriorityBeta = q.PriorityBeta
+		p.PriorityBetaSteps = q.PriorityBetaSteps
+	}
+	if q.Learner == "authors" {
+		p.PredictiveGradient = q.PredictiveGradient
+	}
+	if q.Learner == "vds" {
+		p.UpdatesPerStep = q.UpdatesPerStep
+	}
+	return p
 }
 
 // ReadRecord reads a run.json, or a file like it. Its error wraps [fs.ErrNotExist] if
@@ -377,12 +426,6 @@ func ReadRecord(path string) (*Record, error) {
 	return decodeRecord(data)
 }
 
-// The last line of run.json is the SHA-256 of the text without that line.
-const (
-	checksumBefore = ",\n\t\"sha256\": \""
-	recordEnd      = "\n}\n" // without one
-)
-
 // Encode returns the text of run.json, an evaluation on each line of its curve.
 func (r *Record) Encode() []byte {
 	text, err := json.MarshalIndent(r, "", "\t")
@@ -394,27 +437,38 @@ func (r *Record) Encode() []byte {
 	return sealed(bytes.TrimSuffix(text, []byte("\n}")))
 }
 
-// sealed ends the text of a record with its checksum.
+// A run.json is sealed: its last field is the SHA-256 of the text without that field.
+const (
+	sealBefore = ",\n\t\"sha256\": \""
+	recordEnd  = "\n}\n"
+)
+
+// sealed returns the text of a record, of which body is all before the seal.
 func sealed(body []byte) []byte {
-	sum := sha256.Sum256(append(slices.Clip(body), recordEnd...))
-	return fmt.Appendf(slices.Clip(body), "%s%x\"%s", checksumBefore, sum, recordEnd)
+	sum := sha256.Sum256(unsealed(body))
+	return fmt.Appendf(slices.Clip(body), "%s%x\"%s", sealBefore, sum, recordEnd)
 }
+
+// unsealed returns the same text without the seal.
+func unsealed(body []byte) []byte { return append(slices.Clip(body), recordEnd...) }
 
 // decodeRecord reads the text of a run.json.
 func decodeRecord(data []byte) (*Record, error) {
 	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) // as Git for Windows ends lines
-	body, _, found := bytes.Cut(data, []byte(checksumBefore))
+	body, _, found := bytes.Cut(data, []byte(sealBefore))
 	if !found {
 		return nil, errors.New("it is not the record of a run")
 	} else if !bytes.Equal(sealed(body), data) {
 		return nil, errors.New("damaged or edited: its checksum is wrong")
 	}
+
 	// A parameter that a record does not name is younger, and until then all runs had its
 	// value in Paper.
 	r := &Record{Run: Identity{Params: qta.Paper()}}
-	d := json.NewDecoder(io.MultiReader(bytes.NewReader(body), strings.NewReader(recordEnd)))
+	d := json.NewDecoder(bytes.NewReader(unsealed(body)))
 	d.DisallowUnknownFields()
-	if err := d.Decode(r); err != nil && r.Run.Version != qta.Version {
+	err := d.Decode(r)
+	if err != nil && r.Run.Version != qta.Version {
 		return nil, fmt.Errorf("only qta %s, which wrote it, can read it: %s", r.Run.Version, words.Bare(err))
 	} else if err != nil {
 		return nil, errors.New(words.Bare(err))
@@ -448,10 +502,18 @@ func (id Identity) check() error {
 
 // ThisProgram describes the running program.
 func ThisProgram() Program {
-	p := Program{"unknown (go build stamps one, go run does not)", runtime.Version(), map[string]string{}}
+	p := Program{
+		Revision: "unknown (go build stamps one in a repository, unless -buildvcs=false; go run stamps none)",
+		Go:       runtime.Version(),
+		Build:    map[string]string{},
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return p
+	}
+	version := info.Main.Version
+	if version != "" && version != "(devel)" { // of a module that go install has taken
+		p.Revision = version
 	}
 	for _, s := range info.Settings {
 		switch s.Key {
@@ -484,43 +546,67 @@ type Collection struct {
 func Collect(dirs []string) (*Collection, error) {
 	c := &Collection{}
 	for _, dir := range dirs {
-		target, _ := filepath.EvalSymlinks(dir)
 		if _, err := os.Stat(dir); err != nil { // nor is "" the current directory
 			return nil, words.BadFile(err, "%s cannot be read: %w", cmp.Or(dir, `""`), words.Cause(err))
 		}
+		target, _ := filepath.EvalSymlinks(dir)
 		filepath.WalkDir(target, func(path string, entry fs.DirEntry, err error) error {
-			record := filepath.Join(path, RecordFile)
-			agent := filepath.Join(path, AgentFile)
 			switch {
-			case err == nil && entry.Type() == fs.ModeSymlink && filepath.Ext(path) != ".json":
-				if info, err := os.Stat(path); err == nil && info.IsDir() {
-					c.Skipped = append(c.Skipped, Skip{path, "a link is not followed: name what it stands for"})
-				}
-			case err == nil && entry.IsDir() && exists(agent) && !exists(record):
-				c.Skipped = append(c.Skipped, Skip{agent, "it has no " + RecordFile + ", which the run's command makes again"})
-				return filepath.SkipDir
 			case err != nil:
-				c.Skipped = append(c.Skipped, Skip{path, words.Cause(err).Error()})
-			case entry.IsDir() && exists(record):
-				c.read(path, record)
-				return filepath.SkipDir
-			case entry.IsDir() && path != target && strings.HasPrefix(entry.Name(), "."):
-				return filepath.SkipDir
-			case !entry.IsDir() && (filepath.Ext(path) == ".json" || path == target):
-				c.read(path, path)
+				c.skip(path, words.Cause(err).Error())
+				return nil
+			case entry.IsDir():
+				return c.visit(path, path == target)
 			}
+			c.take(path, entry, path == target)
 			return nil
 		})
 	}
 	return c, nil
 }
 
+// visit looks at a directory, which the caller may have named, and returns
+// [filepath.SkipDir] unless runs are looked for inside.
+func (c *Collection) visit(dir string, named bool) error {
+	record := filepath.Join(dir, RecordFile)
+	agent := filepath.Join(dir, AgentFile)
+	switch {
+	case exists(record):
+		c.read(dir, record)
+	case exists(agent):
+		c.skip(agent, "it has no "+RecordFile+", which the run's command makes again")
+	case named || !strings.HasPrefix(filepath.Base(dir), "."):
+		return nil
+	}
+	return filepath.SkipDir
+}
+
+// take reads a file if it can be a record.
+func (c *Collection) take(path string, entry fs.DirEntry, named bool) {
+	if named || filepath.Ext(path) == ".json" {
+		c.read(path, path)
+		return
+	}
+	if entry.Type() != fs.ModeSymlink {
+		return
+	}
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		c.skip(path, "a link is not followed: name what it stands for")
+	}
+}
+
+func (c *Collection) skip(path, why string) {
+	c.Skipped = append(c.Skipped, Skip{path, why})
+}
+
 // read reads the record of a run.
 func (c *Collection) read(path, file string) {
-	if r, err := ReadRecord(file); err != nil {
-		c.Skipped = append(c.Skipped, Skip{file, words.Bare(err)})
-	} else {
-		r.Path = path
-		c.Runs = append(c.Runs, r)
+	r, err := ReadRecord(file)
+	if err != nil {
+		c.skip(file, words.Bare(err))
+		return
 	}
+	r.Path = path
+	c.Runs = append(c.Runs, r)
 }

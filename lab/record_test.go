@@ -1,9 +1,9 @@
 package lab
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,15 +20,25 @@ func madeUp(t testing.TB) *Record {
 	r := NewRecord(id, Limits{150_000, StopSolved}, 1)
 	success := 0.985
 	r.State = Solved
-	r.Outcome = Outcome{Steps: 2000, FoundAt: 700, HalfAt: 1000, SolvedAt: 2000, Digest: "ab", HeldOut: &success, HeldOutRollouts: HeldOut}
-	r.Curve = Curve{{Step: 1000, Success: 0.5, CriticLoss: 1e-7, GoalsSet: 12},
+	r.Outcome = Outcome{
+		Steps:           2000,
+		FoundAt:         700,
+		HalfAt:          1000,
+		SolvedAt:        2000,
+		Digest:          "ab",
+		HeldOut:         &success,
+		HeldOutRollouts: HeldOut,
+	}
+	r.Curve = Curve{
+		{Step: 1000, Success: 0.5, CriticLoss: 1e-7, GoalsSet: 12},
 		{Step: 2000, Success: 1, CriticLoss: 2, PredictiveLoss: 4, ActorLoss: -3, GoalsSet: 40, GoalsReached: 30,
-			Reached: 0.75, Return: -12.5, StepsToGoal: 17.25}}
+			Reached: 0.75, Return: -12.5, StepsToGoal: 17.25},
+	}
 	return r
 }
 
-// TestRecord writes a record and reads it back, and refuses it with any byte
-// changed.
+// TestRecord writes a record and reads it back, also with the line ends of Windows, and
+// refuses it with any byte changed.
 func TestRecord(t *testing.T) {
 	r := madeUp(t)
 	text := r.Encode()
@@ -39,79 +49,141 @@ func TestRecord(t *testing.T) {
 	if diff := cmp.Diff(r, got); diff != "" {
 		t.Errorf("(-written +read):\n%s", diff)
 	}
-	unsolved := *r // which counts as its budget, however far it has come
-	unsolved.Outcome.SolvedAt = 0
-	if r.Steps() != 2000 || unsolved.Steps() != 150_000 {
-		t.Errorf("solved it counts as %v steps, else as %v", r.Steps(), unsolved.Steps())
-	}
-	const log = "step[environment steps],success[fraction],critic_loss[reward^2],predictive_loss[cell^2]," +
-		"actor_loss[reward],goals_set[count],goals_reached[count],reached[fraction],return[reward]," +
-		"steps_to_goal[environment steps]\n2000,1,2,4,-3,40,30,0.75,-12.5,17.25\n"
-	if diff := cmp.Diff(log, string(logTable(r.Run, r.Curve[1:]))); diff != "" {
-		t.Errorf("log.csv (-want +got):\n%s", diff)
-	}
-	for _, test := range [][3]string{{"Learner", "paper", "cell^2"}, {"Learner", "authors", "cell"}, {"Uncertainty", "ensemble", ""}} {
-		id := r.Run
-		if err := id.Params.Set(test[0], test[1]); err != nil || id.lossUnit() != test[2] {
-			t.Errorf("%v: the predictive loss is in %q, error %v", test, id.lossUnit(), err)
-		}
-	}
-	few := *r
-	few.Run.Rollouts = 2 // which no flag gives
-	if r.Command() == "" || few.Command() != "" {
-		t.Errorf("with the command's rollouts %q repeats it, with 2 %q", r.Command(), few.Command())
-	}
-	failed := unsolved
-	failed.State = Failed
-	for message, ended := range map[string]bool{"step 3: policy: NaN is not finite; a": true,
-		"step 3: environment: Step returned reward 2": false, "no space left on device": false} {
-		if failed.Outcome.Message = message; failed.Ended() != ended {
-			t.Errorf("a run that failed with %q counts: %v", message, !ended)
-		}
-	}
-	younger := *r
-	younger.Format++
-	if got, err := decodeRecord(younger.Encode()); got != nil || err == nil {
-		t.Errorf("of another format it is read as %v, with error %v", got, err)
-	}
-	other := r.Run
-	other.Map = []string{"SG"} // of a map file that was changed
-	if got := r.Run.Differences(other); len(got) != 1 || !strings.HasPrefix(got[0], "the map of 4x5") {
-		t.Errorf("another map differs in %q", got)
+	windows := strings.ReplaceAll(string(text), "\n", "\r\n")
+	got, err = decodeRecord([]byte(windows))
+	if err != nil || string(got.Encode()) != string(text) {
+		t.Errorf("with the line ends of Windows: %v", err)
 	}
 	for i := range text {
-		damaged := append([]byte(nil), text...)
+		damaged := slices.Clone(text)
 		damaged[i] ^= 1
 		if _, err := decodeRecord(damaged); err == nil {
 			t.Fatalf("with byte %d changed it is read:\n%s", i, damaged)
 		}
 	}
-	windows := strings.ReplaceAll(string(text), "\n", "\r\n")
-	if got, err := decodeRecord([]byte(windows)); err != nil || string(got.Encode()) != string(text) {
-		t.Errorf("with the line ends of Windows: %v", err)
-	}
-	body, _, _ := strings.Cut(string(text), checksumBefore)
-	decode := func(oldnew ...string) (*Record, error) {
-		return decodeRecord(sealed([]byte(strings.NewReplacer(oldnew...).Replace(body))))
-	}
-	for want, oldnew := range map[string][]string{ // what no run has is named
-		`json: unknown field "Size"`:    {`"HiddenSize"`, `"Size"`},
-		"qta: parameter HiddenSize is ": {`"HiddenSize": 64`, `"HiddenSize": 0`},
-		"eval_every is 0":               {`"eval_every": 1000`, `"eval_every": 0`},
-		"qta: maze: ":                   {"#.S", "#.."},
-		"its format is 3":               {`"format": 2`, `"format": 3`},
-		"curve: the columns are ":       {`"success"`, `"succes"`},
-		"curve: row 2 has ":             {"[2000,", "[1000,"},
-		"curve: row 1 has ":             {"[1000,0.5,", "[1000,1.5,"},
-		`only qta 0.0.1, which wrote it, can read it: json: unknown field "Size"`: {
-			`"version": "` + qta.Version, `"version": "0.0.1`, `"HiddenSize"`, `"Size"`},
+}
+
+// decodeWith reads the text of a record in which words are replaced, and its checksum with
+// them.
+func decodeWith(t *testing.T, oldnew ...string) (*Record, error) {
+	body, _, _ := strings.Cut(string(madeUp(t).Encode()), sealBefore)
+	return decodeRecord(sealed([]byte(strings.NewReplacer(oldnew...).Replace(body))))
+}
+
+// What no run has is named.
+func TestRecordRefused(t *testing.T) {
+	for _, test := range []struct {
+		want   string
+		oldnew []string
+	}{
+		{`json: unknown field "Size"`, []string{`"HiddenSize"`, `"Size"`}},
+		{"qta: parameter HiddenSize is ", []string{`"HiddenSize": 64`, `"HiddenSize": 0`}},
+		{"eval_every is 0", []string{`"eval_every": 1000`, `"eval_every": 0`}},
+		{"qta: maze: ", []string{"#.S", "#.."}},
+		{"its format is 3", []string{`"format": 2`, `"format": 3`}},
+		{"curve: the columns are ", []string{`"success"`, `"succes"`}},
+		{"curve: row 2 has ", []string{"[2000,", "[1000,"}},
+		{"curve: row 1 has ", []string{"[1000,0.5,", "[1000,1.5,"}},
+		{`only qta 0.0.1, which wrote it, can read it: json: unknown field "Size"`,
+			[]string{`"version": "` + qta.Version, `"version": "0.0.1`, `"HiddenSize"`, `"Size"`}},
 	} {
-		if _, err := decode(oldnew...); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: error %v, want %q", oldnew, err, want)
+		_, err := decodeWith(t, test.oldnew...)
+		if err == nil || !strings.HasPrefix(err.Error(), test.want) {
+			t.Errorf("%s: error %v, want %q", test.oldnew, err, test.want)
 		}
 	}
-	if got, err := decode(`"HiddenSize": 64,`, ""); err != nil || got.Run.Params.HiddenSize != qta.Paper().HiddenSize {
+}
+
+// A parameter that a record does not name has its value in Paper.
+func TestRecordWithoutParameter(t *testing.T) {
+	r, err := decodeWith(t, `"HiddenSize": 64,`, "")
+	if err != nil || r.Run.Params.HiddenSize != qta.Paper().HiddenSize {
 		t.Errorf("of a version before HiddenSize: error %v", err)
+	}
+}
+
+// An unsolved run counts as its budget, however far it has come.
+func TestSteps(t *testing.T) {
+	r := madeUp(t)
+	if r.Steps() != 2000 {
+		t.Errorf("solved it counts as %v steps", r.Steps())
+	}
+	r.Outcome.SolvedAt = 0
+	if r.Steps() != 150_000 {
+		t.Errorf("unsolved it counts as %v steps", r.Steps())
+	}
+}
+
+// Of failed runs those count whose numbers went wrong.
+func TestEnded(t *testing.T) {
+	for message, want := range map[string]bool{
+		"step 3: policy: NaN is not finite; a":        true,
+		"step 3: environment: Step returned reward 2": false,
+		"no space left on device":                     false,
+	} {
+		r := Record{State: Failed, Outcome: Outcome{Message: message}}
+		if r.Ended() != want {
+			t.Errorf("a run that failed with %q counts: %v", message, !want)
+		}
+	}
+	for _, state := range []string{Running, Stopped, Failed} {
+		unsolved := Record{State: state}
+		solved := Record{State: state, Outcome: Outcome{SolvedAt: 1000}}
+		if unsolved.Ended() || !solved.Ended() {
+			t.Errorf("a run that is %s counts unsolved, or not when it was solved", state)
+		}
+	}
+}
+
+// Each column of log.csv has its number and its unit.
+func TestLog(t *testing.T) {
+	r := madeUp(t)
+	const want = "step[environment steps],success[fraction],critic_loss[reward^2],predictive_loss[cell^2]," +
+		"actor_loss[reward],goals_set[count],goals_reached[count],reached[fraction],return[reward]," +
+		"steps_to_goal[environment steps]\n2000,1,2,4,-3,40,30,0.75,-12.5,17.25\n"
+	if diff := cmp.Diff(want, string(logTable(r.Run, r.Curve[1:]))); diff != "" {
+		t.Errorf("log.csv (-want +got):\n%s", diff)
+	}
+	for _, test := range []struct{ parameter, value, unit string }{
+		{"Learner", "paper", "cell^2"},
+		{"Learner", "authors", "cell"},
+		{"Uncertainty", "ensemble", ""},
+	} {
+		id := r.Run
+		err := id.Params.Set(test.parameter, test.value)
+		if err != nil || id.lossUnit() != test.unit {
+			t.Errorf("%v: the predictive loss is in %q, error %v", test, id.lossUnit(), err)
+		}
+	}
+}
+
+// No command repeats a run of other rollouts than the command's, as no flag gives them.
+func TestCommand(t *testing.T) {
+	r := madeUp(t)
+	const want = "qta -maze 4x5 -params small -seed 7 -eval 1000 -steps 150000 -stop solved"
+	if diff := cmp.Diff(want, r.Command()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	r.Run.Rollouts = 2
+	if r.Command() != "" {
+		t.Errorf("a run of 2 rollouts is repeated by %q", r.Command())
+	}
+}
+
+// Runs in two maps of one name differ, and two names that look alike are spelled.
+func TestDifferences(t *testing.T) {
+	id := madeUp(t).Run
+	other := id
+	other.Map = []string{"SG"} // of a map file that was changed
+	want := []string{"the map of 4x5 differs"}
+	if diff := cmp.Diff(want, id.Differences(other)); diff != "" {
+		t.Errorf("another map (-want +got):\n%s", diff)
+	}
+	id.Environment = "caf\u00e9"
+	other.Environment = "cafe\u0301"
+	want = []string{"the environment is caf\u00e9 (\"caf\\u00e9\") there, cafe\u0301 (\"cafe\\u0301\") here"}
+	if diff := cmp.Diff(want, id.Differences(other)); diff != "" {
+		t.Errorf("another name (-want +got):\n%s", diff)
 	}
 }
 
@@ -119,41 +191,55 @@ func TestRecord(t *testing.T) {
 // alone end with the same networks, and no others do.
 func TestIdle(t *testing.T) {
 	roomtest.Long(t)
-	agent := func(changes string) *qta.Agent {
-		p := tiny()
-		for change := range strings.FieldsSeq(changes) {
-			name, value, _ := strings.Cut(change, "=")
-			p.Set(name, value)
+	for _, test := range []struct{ change, with, notWith string }{
+		{"UncertaintyGoal=desired", "Curriculum=her Curriculum=mega Curriculum=vds Uncertainty=q", "HiddenSize=7 Replay=per"},
+		{"FirstGoalDesired=0.5", "Curriculum=her", "HiddenSize=7"},
+		{"PredictiveGradient=head", "Learner=authors", "HiddenSize=7 Learner=mega"},
+		{"PriorityBetaSteps=70", "Curriculum=her", "Replay=per Replay=td"},
+		{"PriorityAlpha=0.5", "Curriculum=her", "Replay=per Replay=td"},
+		{"EnsembleActions=3", "Curriculum=her UncertaintyNoise=0.1", "Uncertainty=ensemble Uncertainty=bootstrap"},
+		{"UpdatesPerStep=2", "Learner=vds", "HiddenSize=7 Learner=mega"},
+	} {
+		for with := range strings.FieldsSeq(test.with) {
+			checkIdle(t, test.change, with, true)
 		}
-		a, err := qta.NewAgent(p, maze(t).Sizes(), 3)
-		o := qta.TrainOptions{Steps: 60, EvalEvery: 60, Rollouts: 1}
-		if err := errors.Join(err, a.Train(t.Context(), maze(t), maze(t), o)); err != nil {
+		for with := range strings.FieldsSeq(test.notWith) {
+			checkIdle(t, test.change, with, false)
+		}
+	}
+}
+
+// checkIdle holds whether a change has an effect beside another one.
+func checkIdle(t *testing.T, change, with string, idle bool) {
+	t.Helper()
+	a := changedAgent(t, with)
+	b := changedAgent(t, with, change)
+	same := a.Digest() == b.Digest()
+	names := Differing(a.Params(), b.Params())
+	if same != idle || (names == nil) != idle {
+		t.Errorf("%s with %s: the same networks %v, differences %q", change, with, same, names)
+	}
+}
+
+// changedAgent trains a small agent with changed parameters for a moment.
+func changedAgent(t *testing.T, changes ...string) *qta.Agent {
+	t.Helper()
+	p := tiny()
+	for _, change := range changes {
+		name, value, _ := strings.Cut(change, "=")
+		if err := p.Set(name, value); err != nil {
 			t.Fatal(err)
 		}
-		return a
 	}
-	for change, beside := range map[string]string{ // with which it is idle, and then with which not
-		"UncertaintyGoal=desired": "Curriculum=her Curriculum=mega Curriculum=vds Uncertainty=q | HiddenSize=7 Replay=per",
-		"FirstGoalDesired=0.5":    "Curriculum=her | HiddenSize=7",
-		"PredictiveGradient=head": "Learner=authors | HiddenSize=7 Learner=mega",
-		"PriorityBetaSteps=70":    "Curriculum=her | Replay=per Replay=td",
-		"PriorityAlpha=0.5":       "Curriculum=her | Replay=per Replay=td",
-		"EnsembleActions=3":       "Curriculum=her UncertaintyNoise=0.1 | Uncertainty=ensemble Uncertainty=bootstrap",
-		"UpdatesPerStep=2":        "Learner=vds | HiddenSize=7 Learner=mega",
-	} {
-		idle := true
-		for with := range strings.FieldsSeq(beside) {
-			if with == "|" {
-				idle = false
-				continue
-			}
-			a, b := agent(with), agent(with+" "+change)
-			same, names := a.Digest() == b.Digest(), Differing(a.Params(), b.Params())
-			if same != idle || (names == nil) != idle {
-				t.Errorf("%s with %s: the same networks %v, differences %q", change, with, same, names)
-			}
-		}
+	a, err := qta.NewAgent(p, maze(t).Sizes(), 3)
+	if err != nil {
+		t.Fatal(err)
 	}
+	o := qta.TrainOptions{Steps: 60, EvalEvery: 60, Rollouts: 1}
+	if err := a.Train(t.Context(), maze(t), maze(t), o); err != nil {
+		t.Fatal(err)
+	}
+	return a
 }
 
 // TestCollect finds records in runs' directories and in single files.
