@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math"
@@ -18,8 +19,9 @@ import (
 
 // A drone sees where it is, from -1 to 1, and both speeds.
 type drone struct {
-	now            [4]float64 // x, y, and the speed along both
-	achieved, goal [2]float64
+	now      [4]float64 // x, y, and the speed along both
+	achieved [2]float64 // x, y
+	goal     [2]float64
 }
 
 func (d *drone) Sizes() qta.Sizes { return qta.Sizes{Observation: 4, Goal: 2, Action: 2} }
@@ -27,22 +29,27 @@ func (d *drone) Sizes() qta.Sizes { return qta.Sizes{Observation: 4, Goal: 2, Ac
 // Reset puts the drone in the middle and its goal anywhere.
 func (d *drone) Reset(rng *rand.Rand) qta.State {
 	d.now = [4]float64{}
-	d.goal = [2]float64{1.6*rng.Float64() - 0.8, 1.6*rng.Float64() - 0.8}
+	for i := range d.goal {
+		d.goal[i] = 1.6*rng.Float64() - 0.8
+	}
 	return d.state()
 }
 
 func (d *drone) state() qta.State {
-	d.achieved = [2]float64(d.now[:2])
+	copy(d.achieved[:], d.now[:2])
 	return qta.State{Observation: d.now[:], Achieved: d.achieved[:], Desired: d.goal[:]}
 }
 
 // Step accelerates the drone, which the air slows and a wall stops.
 func (d *drone) Step(action []float64) (qta.State, float64) {
-	for i := range action {
-		d.now[2+i] = float64(0.95*d.now[2+i]) + float64(0.05*action[i])
-		d.now[i] += float64(0.1 * d.now[2+i])
-		if at := min(max(d.now[i], -1), 1); at != d.now[i] {
-			d.now[i], d.now[2+i] = at, 0
+	at := d.now[:2]
+	speed := d.now[2:]
+	for i, a := range action {
+		speed[i] = float64(0.95*speed[i]) + float64(0.05*a)
+		at[i] += float64(0.1 * speed[i])
+		if math.Abs(at[i]) > 1 {
+			at[i] = math.Copysign(1, at[i])
+			speed[i] = 0
 		}
 	}
 	s := d.state()
@@ -51,7 +58,8 @@ func (d *drone) Step(action []float64) (qta.State, float64) {
 
 // Reward is 0 near the goal, whatever the speed.
 func (d *drone) Reward(achieved, desired []float64) float64 {
-	if math.Hypot(achieved[0]-desired[0], achieved[1]-desired[1]) < 0.1 {
+	distance := math.Hypot(achieved[0]-desired[0], achieved[1]-desired[1])
+	if distance < 0.1 {
 		return 0
 	}
 	return -1
@@ -59,19 +67,30 @@ func (d *drone) Reward(achieved, desired []float64) float64 {
 
 func main() {
 	p := qta.Beyond()
-	p.HiddenSize, p.Batch, p.Candidates = 64, 256, 500
-	seed, steps := flag.Uint64("seed", 1, "seed"), flag.Int("steps", 20_000, "budget in environment steps")
+	p.HiddenSize = 64
+	p.Batch = 256
+	p.Candidates = 500
+	seed := flag.Uint64("seed", 1, "seed")
+	steps := flag.Int("steps", 20_000, "budget in environment steps")
 	dir := flag.String("out", "runs/drone", "directory of the run")
 	flag.Func("set", "change a parameter, NAME=VALUE", func(s string) error {
 		name, value, _ := strings.Cut(s, "=")
 		return p.Set(name, value)
 	})
 	flag.Parse()
+
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	err := lab.Train(ctx, new(drone), new(drone), lab.Options{
-		Dir: *dir, Name: "a drone", Params: p, Seed: *seed, Steps: *steps,
+		Dir:    *dir,
+		Name:   "a drone",
+		Params: p,
+		Seed:   *seed,
+		Steps:  *steps,
 	})
+	if errors.Is(err, lab.ErrStopped) { // which Train has said
+		os.Exit(75)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math"
@@ -34,40 +35,54 @@ const (
 // The obstacle is a disc between the start and the goals.
 const obstacleX, obstacleY, obstacleRadius = 5.0, 5.0, 2.0
 
+// free reports whether the robot can be at a place.
 func free(x, y float64) bool {
-	return x >= 0 && x <= room && y >= 0 && y <= room && distance(x, y, obstacleX, obstacleY) > obstacleRadius
+	inRoom := min(x, y) >= 0 && max(x, y) <= room
+	return inRoom && distance(x, y, obstacleX, obstacleY) > obstacleRadius
 }
 
 func distance(x, y, u, v float64) float64 {
-	return math.Sqrt(float64((x-u)*(x-u)) + float64((y-v)*(y-v)))
+	dx := x - u
+	dy := y - v
+	return math.Sqrt(float64(dx*dx) + float64(dy*dy))
 }
 
-// Sizes: an observation is x, y and two speeds, a goal x and y, an action two
-// forces.
+// Sizes says that an observation is x, y and two speeds, a goal x and y, and an action
+// two forces.
 func (r *robot) Sizes() qta.Sizes { return qta.Sizes{Observation: 4, Goal: 2, Action: 2} }
 
 // Reset puts the robot to the left of the obstacle and its goal to the right.
 func (r *robot) Reset(rng *rand.Rand) qta.State {
-	r.now = [4]float64{0.5 + rng.Float64(), 4.5 + rng.Float64(), 0, 0}
-	r.goal = [2]float64{8 + rng.Float64(), 4.5 + rng.Float64()}
+	r.now = [4]float64{
+		0: 0.5 + rng.Float64(),
+		1: 4.5 + rng.Float64(),
+	}
+	r.goal = [2]float64{
+		8 + rng.Float64(),
+		4.5 + rng.Float64(),
+	}
 	return r.state()
 }
 
 func (r *robot) state() qta.State {
-	r.achieved = [2]float64(r.now[:2])
+	copy(r.achieved[:], r.now[:2])
 	return qta.State{Observation: r.now[:], Achieved: r.achieved[:], Desired: r.goal[:]}
 }
 
 // Step moves the robot, which stops where it would hit something.
 func (r *robot) Step(action []float64) (qta.State, float64) {
+	at := r.now[:2]
+	speed := r.now[2:]
 	for i, a := range action {
-		r.now[2+i] = float64(brake*r.now[2+i]) + float64(force*min(max(a, -1), 1))
+		speed[i] = float64(brake*speed[i]) + float64(force*min(max(a, -1), 1))
 	}
-	x, y := r.now[0]+r.now[2], r.now[1]+r.now[3]
+	x := at[0] + speed[0]
+	y := at[1] + speed[1]
 	if free(x, y) {
-		r.now[0], r.now[1] = x, y
+		at[0] = x
+		at[1] = y
 	} else {
-		r.now[2], r.now[3] = 0, 0
+		clear(speed)
 	}
 	s := r.state()
 	return s, r.Reward(s.Achieved, s.Desired)
@@ -83,30 +98,44 @@ func (r *robot) Reward(achieved, desired []float64) float64 {
 
 // Sketch draws the room, for the pictures of the page.
 func (r *robot) Sketch() lab.Sketch {
-	return lab.Sketch{Width: room, Height: room, Shapes: []lab.Shape{
+	shapes := []lab.Shape{
 		lab.Disc(lab.Wall, obstacleX, obstacleY, obstacleRadius),
-		lab.Box(lab.Start, 0.5, 4.5, 1, 1), lab.Box(lab.Goal, 8, 4.5, 1, 1),
-	}}
+		lab.Box(lab.Start, 0.5, 4.5, 1, 1),
+		lab.Box(lab.Goal, 8, 4.5, 1, 1),
+	}
+	return lab.Sketch{Width: room, Height: room, Shapes: shapes}
 }
 
 // Place says where a goal lies in the sketch.
 func (r *robot) Place(goal []float64) (x, y float64) { return goal[0], goal[1] }
 
-// StateAt is a robot that stands at a place of the sketch, for Figure 5.
+// StateAt returns a robot that stands at a place of the sketch, for Figure 5.
 func (r *robot) StateAt(x, y float64) (observation, goal []float64, ok bool) {
-	return []float64{x, y, 0, 0}, []float64{x, y}, free(x, y)
+	observation = []float64{x, y, 0, 0}
+	goal = []float64{x, y}
+	return observation, goal, free(x, y)
 }
 
 func main() {
 	steps := flag.Int("steps", 20_000, "budget in environment steps")
 	flag.Parse()
+	p := qta.Beyond()
+	p.HiddenSize = 64
+	p.Batch = 256
+	p.Candidates = 500
+
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	p := qta.Beyond()
-	p.HiddenSize, p.Batch, p.Candidates = 64, 256, 500
 	err := lab.Train(ctx, new(robot), new(robot), lab.Options{
-		Dir: "runs/robot", Name: "a robot with momentum", Params: p, Seed: 1, Steps: *steps,
+		Dir:    "runs/robot",
+		Name:   "a robot with momentum",
+		Params: p,
+		Seed:   1,
+		Steps:  *steps,
 	})
+	if errors.Is(err, lab.ErrStopped) { // which Train has said
+		os.Exit(75)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
