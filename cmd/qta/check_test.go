@@ -14,7 +14,7 @@ func TestCheck(t *testing.T) {
 	t.Chdir(t.TempDir())
 	has(t, mustRun(t, "check"), "TDTarget, td-target.json: apart by at most 2e-05", `"M=[2, 0]" holds within `,
 		"adam.step, adam.json: ", "replay.relabel, her.json: ", "futureStep, her-future.json: ",
-		"generalLearner.update, update.json: ", "\n75 of 75 cases hold.\n")
+		"generalLearner.update, update.json: ", "\n78 of 78 cases hold.\n")
 	for i, files := range []string{
 		"td-target-clipped.json td-target-networks.json td-target.json", "critic-loss.json", "polyak.json", "predictive-loss.json",
 		"uncertainty-goal.json uncertainty-std.json uncertainty.json", "goal-probability.json", "per.json update-per.json", "per.json update-per.json",
