@@ -61,13 +61,12 @@ func (c *child) hear() (string, error) {
 	case line, more := <-c.lines:
 		if !more {
 			c.close()
-			return "", fmt.Errorf("%s ended (%v); what it wrote to standard error is above",
+			return "", fmt.Errorf("%s ended (%v); what it wrote to standard error above may say why",
 				c.command, c.process.ProcessState)
 		}
 		return line, nil
 	case <-time.After(c.limit):
-		return "", fmt.Errorf("%s has written no line for %v, which -limit allows; does it flush each line?",
-			c.command, c.limit)
+		return "", fmt.Errorf("%s has written no line within %v (-limit); it must flush each line", c.command, c.limit)
 	}
 }
 
