@@ -53,104 +53,33 @@ func choosingAgent(t *testing.T, changes string) *Agent {
 	return a
 }
 
-// Candidates for an episode's first goal are the places that the agent has acted in whose
-// value from here is at least c T = -10, in the mean of the critics at the policy's action;
-// all of them if none has it. For a later goal they are all. An episode's last place, 5, is
-// none.
-func TestCandidates(t *testing.T) {
-	all := []float64{2, 0, 4, 1, 3, 2, 0, 4, 1, 3, 2, 0}
+// A goal is a place that the agent has acted in; an episode's last one, 5, is none. It is
+// drawn by Equation 6 among the candidates, here with weights 4 ε - 1 of the scaled
+// uncertainties. All candidates, thrice 2, thrice 0 and twice 4, 1 and 3, weigh their place
+// less 1. For an episode's first goal the threshold leaves those of a value of at least c T =
+// -10, thrice 2, thrice 0 and twice 1: scaled to 1, 0 and 0.5 they weigh 3, 0 and 1. An
+// average of the heads scales them the other way round.
+func TestGoalChoice(t *testing.T) {
+	all := map[float64]float64{2: 3. / 13, 3: 4. / 13, 4: 6. / 13}
 	for _, test := range []struct {
-		changes string
-		first   bool
-		want    []float64
+		rule, changes string
+		first         bool
+		want          map[float64]float64 // probabilities
 	}{
-		{"", true, []float64{2, 0, 1, 2, 0, 1, 2, 0}},
-		{"UncertaintyPolyak=0.5", true, []float64{2, 0, 1, 2, 0, 1, 2, 0}},
-		{"Threshold=-1", true, all},
-		{"", false, all},
-	} {
-		a := choosingAgent(t, test.changes)
-		r := record(a)
-		nextGoal(t, a, test.first)
-		if got := r.questions[0].goals; !slices.Equal(got, test.want) {
-			t.Errorf("%s, first goal: %t: the candidates are %v, by the threshold on the critics' mean value %v",
-				test.changes, test.first, got, test.want)
-		}
-	}
-}
-
-// What the heads are asked about a candidate: its state, with itself as the goal or with the
-// environment's goal, 7. If there is an average, its heads are asked.
-func TestUncertaintyOfCandidates(t *testing.T) {
-	byGoal := deviating(linear{g: 1, c: 10})
-	for _, test := range []struct {
-		what, changes string
-		heads         [3]linear
-		want          []float64 // of 2, 0, 4, 1 and 3
-	}{
-		{"the candidate's state", "", deviating(linear{s: 1, c: 10}), []float64{12.5, 10.5, 14.5, 11.5, 13.5}},
-		{"the candidate as the goal", "", byGoal, []float64{12, 10, 14, 11, 13}},
-		{"the environment's goal", "UncertaintyGoal=desired", byGoal, []float64{17, 17, 17, 17, 17}},
-		{"the average's heads", "UncertaintyPolyak=0.5", byGoal, []float64{97.5, 99.5, 95.5, 98.5, 96.5}},
-	} {
-		a := choosingAgent(t, test.changes)
-		for i, c := range a.pun.critics {
-			c.head.load(test.heads[i].network(3)[1])
-		}
-		r := record(a)
-		nextGoal(t, a, false)
-		near(t, "uncertainty by "+test.what, float32s(r.questions[0].ε[:5]), test.want)
-	}
-}
-
-// A goal is drawn by Equation 6 among the candidates, here with weights 4 ε - 1 of the
-// scaled uncertainties. Of the first goal's candidates, thrice 2, thrice 0 and twice 1, ε is
-// scaled to 1, 0 and 0.5 and the weights are 3, 0 and 1. An average scales it the other way
-// round, but the threshold asks the critics all the same. Of all candidates, from 0 to 4, the
-// weight is the place less 1.
-func TestGoalDraws(t *testing.T) {
-	for _, test := range []struct {
-		changes string
-		first   bool
-		want    map[float64]float64
-	}{
-		{"", true, map[float64]float64{2: 9. / 11, 1: 2. / 11}},
-		{"UncertaintyPolyak=0.5", true, map[float64]float64{0: 9. / 11, 1: 2. / 11}},
-		{"", false, map[float64]float64{2: 3. / 13, 3: 4. / 13, 4: 6. / 13}},
+		{"a first goal is drawn by Equation 6 where the threshold holds", "", true, map[float64]float64{2: 9. / 11, 1: 2. / 11}},
+		{"the threshold asks the critics and not the average", "UncertaintyPolyak=0.5", true, map[float64]float64{0: 9. / 11, 1: 2. / 11}},
+		{"if the threshold holds nowhere, all are candidates (R26)", "Threshold=-1", true, all},
+		{"a later goal is drawn by Equation 6 without a threshold", "", false, all},
+		{"before step InitialSteps all are equally likely, the running episode's too (R22)", "InitialSteps=13", true,
+			map[float64]float64{2: 3. / 12, 0: 3. / 12, 4: 2. / 12, 1: 2. / 12, 3: 2. / 12}},
+		{"from step InitialSteps on a goal is drawn by Equation 6", "InitialSteps=12", false, all},
 	} {
 		a := choosingAgent(t, test.changes)
 		var drawn []float64
 		for range 3000 {
 			drawn = append(drawn, nextGoal(t, a, test.first)...)
 		}
-		what := fmt.Sprintf("%s, first goal: %t: goals by Equation 6 among those that the threshold leaves", test.changes, test.first)
-		checkDraws(t, what, drawn, test.want)
-	}
-}
-
-// Before environment step InitialSteps goals are uniformly drawn achieved ones, the running
-// episode's too, and nothing is asked (R22). From that step on the estimator is asked.
-func TestInitialGoals(t *testing.T) {
-	for _, test := range []struct {
-		initialSteps string
-		questions    int
-	}{{"13", 0}, {"12", 3000}} {
-		a := linearAgent(t, linearNetworks{}, 1, "Intercept=1000 InitialSteps="+test.initialSteps)
-		remember(a, []float64{0, 1, 2, 3, 4, 5}, []float64{10, 11, 12, 13, 14, 15}, []float64{20, 21, 22})
-		r := record(a)
-		var drawn []float64
-		for range 3000 {
-			drawn = append(drawn, nextGoal(t, a, false)...)
-		}
-		uniform := map[float64]float64{}
-		for _, achieved := range []float64{0, 1, 2, 3, 4, 10, 11, 12, 13, 14, 20, 21} {
-			uniform[achieved] = 1. / 12
-		}
-		checkDraws(t, "goals at step 12 with InitialSteps="+test.initialSteps, drawn, uniform)
-		if len(r.questions) != test.questions {
-			t.Errorf("at step 12 with InitialSteps=%s %d of 3000 goals are chosen by uncertainty, want %d",
-				test.initialSteps, len(r.questions), test.questions)
-		}
+		checkDraws(t, test.rule, drawn, test.want)
 	}
 }
 
@@ -173,7 +102,15 @@ func TestVeryFirstGoal(t *testing.T) {
 // Uncertainty that it does not know is to be added to it.
 func naiveUncertainty(t *testing.T, a *Agent, c candidates, k int, actions [][]float64) float64 {
 	t.Helper()
-	state, goal := c.states[k], c.goals[k]
+	state := c.states[k]
+	goal := c.goals[k]
+	if a.params.UncertaintyGoal == "desired" {
+		goal = c.desired
+	}
+	critics := a.pun.critics
+	if average := averageOf(a); average != nil {
+		critics = average
+	}
 	switch a.params.Uncertainty {
 	case "pun", "bootstrap", "ensemble":
 		if c.first && a.params.Learner == "authors" {
@@ -181,7 +118,7 @@ func naiveUncertainty(t *testing.T, a *Agent, c candidates, k int, actions [][]f
 		}
 		deviations := each(actions, func(action []float64) float64 {
 			x := slices.Concat(state, goal, action)
-			return twinDeviation(each(a.pun.critics, func(m *critic) []float64 {
+			return twinDeviation(each(critics, func(m *critic) []float64 {
 				return twinPrediction(m.q.vector(), m.head.vector(), x)[:2] // without a variance
 			}))
 		})
@@ -189,7 +126,7 @@ func naiveUncertainty(t *testing.T, a *Agent, c candidates, k int, actions [][]f
 		return mean
 	case "q": // about the candidate as a goal from where the agent is
 		action := twinAct(a.policy.net.vector(), c.now, goal)
-		return twinSampleDeviation(each(a.pun.critics, func(m *critic) float64 {
+		return twinSampleDeviation(each(critics, func(m *critic) float64 {
 			return twinValue(m.q.vector(), c.now, goal, action)
 		}))
 	}
@@ -202,10 +139,13 @@ func naiveUncertainty(t *testing.T, a *Agent, c candidates, k int, actions [][]f
 func TestUncertainties(t *testing.T) {
 	field, _ := reflect.TypeFor[Params]().FieldByName("Uncertainty")
 	settings := each(words(field), func(word string) string { return "Uncertainty=" + word })
-	for _, changes := range append(settings, "Learner=authors", "Candidates=1000") {
+	for _, changes := range append(settings, "Learner=authors", "Candidates=1000", "UncertaintyGoal=desired", "UncertaintyPolyak=0.5") {
 		a, _ := walked(t, tiny(Paper(), "Batch=7 EnsembleActions=3 NormalizerClip=100 "+changes), 2*chunkRows+27)
 		copy(a.observation, []float64{1.2, 2.7}) // not where the last step ended, as after Reset
 		moveTargets(a)
+		for i, c := range averageOf(a) {
+			c.params[len(c.params)-1] += float32(i) // of the head
+		}
 		d := 2
 		if a.params.Uncertainty == "bootstrap" || a.params.Uncertainty == "ensemble" {
 			d = 3

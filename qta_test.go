@@ -218,52 +218,44 @@ func badState(change func(e *lineEnv, s *State)) *lineEnv { return &lineEnv{onSt
 // and what is wrong, in training's environment or in the evaluation's. After an error within
 // a step the agent can neither be saved nor train on.
 func TestTrainErrors(t *testing.T) {
-	o := TrainOptions{Steps: 20, EvalEvery: 7, Rollouts: 1}
+	const training, evaluation = true, false
 	for _, test := range []struct {
+		in     bool
 		broken *lineEnv
 		want   string
 	}{
-		{badState(func(_ *lineEnv, s *State) { s.Observation = s.Observation[:2] }),
-			"qta: step 0: environment: the observation has 2 numbers, Sizes says 3 after Reset"},
-		{badState(func(e *lineEnv, s *State) { s.Desired[0] = float64(e.steps / 4) }), // in one slice
-			"qta: step 4: environment: number 0 of the desired goal went from 0 to 1 within an episode"},
-		{&lineEnv{onReturn: func(e *lineEnv, r float64) float64 { return r - float64(e.steps/5) }},
-			"qta: step 5: environment: Step returned reward "},
-		{&lineEnv{onReward: func(e *lineEnv, achieved, desired []float64, r float64) float64 {
+		{training, badState(func(_ *lineEnv, s *State) { s.Observation = s.Observation[:2] }),
+			"step 0: environment: the observation has 2 numbers, Sizes says 3 after Reset"},
+		{training, badState(func(e *lineEnv, s *State) { s.Desired[0] = float64(e.steps / 4) }), // in one slice
+			"step 4: environment: number 0 of the desired goal went from 0 to 1 within an episode"},
+		{training, &lineEnv{onReturn: func(e *lineEnv, r float64) float64 { return r - float64(e.steps/5) }},
+			"step 5: environment: Step returned reward "},
+		{training, &lineEnv{onReward: func(e *lineEnv, achieved, desired []float64, r float64) float64 {
 			if desired[0] != e.goal[0] {
 				return math.NaN() // in hindsight
 			}
 			return r
-		}}, "qta: step 6: environment: Reward is NaN for the goal achieved by step 3 and a replayed goal"},
-	} {
-		a := trainError(t, 0, test.broken, new(lineEnv), o, test.want)
-		checkHalfway(t, a)
-	}
-	for _, test := range []struct {
-		broken *lineEnv
-		want   string
-	}{
-		{badState(func(_ *lineEnv, s *State) { s.Observation = nil }),
-			"after step 0 of an evaluation's rollout the observation has 0 numbers, Sizes says 3"},
-		{badState(func(e *lineEnv, s *State) { s.Desired[0] = float64(e.steps / 3) }), // in one slice
-			"after step 3 of an evaluation's rollout number 0 of the desired goal went from 0 to 1"},
-		{&lineEnv{onReward: func(_ *lineEnv, _, _ []float64, r float64) float64 { return r / 2 }},
-			"after step 1 of an evaluation's rollout Step returned reward -0.5 and"},
-	} {
-		a := trainError(t, 0, new(lineEnv), test.broken, o, "qta: step 7: environment: "+test.want)
-		checkHalfway(t, a)
-	}
-}
+		}}, "step 6: environment: Reward is NaN for the goal achieved by step 3 and a replayed goal"},
 
-// checkHalfway reports an error unless an agent refuses to be saved and to train on.
-func checkHalfway(t *testing.T, a *Agent) {
-	t.Helper()
-	if _, err := a.MarshalBinary(); err != errHalfway {
-		t.Errorf("saved within a step: error %v", err)
-	}
-	err := a.Train(t.Context(), new(lineEnv), new(lineEnv), TrainOptions{Steps: 20, EvalEvery: 7, Rollouts: 1})
-	if err != errHalfway {
-		t.Errorf("trained on within a step: error %v", err)
+		{evaluation, badState(func(_ *lineEnv, s *State) { s.Observation = nil }),
+			"step 7: environment: after step 0 of an evaluation's rollout the observation has 0 numbers, Sizes says 3"},
+		{evaluation, badState(func(e *lineEnv, s *State) { s.Desired[0] = float64(e.steps / 3) }), // in one slice
+			"step 7: environment: after step 3 of an evaluation's rollout number 0 of the desired goal went from 0 to 1"},
+		{evaluation, &lineEnv{onReward: func(_ *lineEnv, _, _ []float64, r float64) float64 { return r / 2 }},
+			"step 7: environment: after step 1 of an evaluation's rollout Step returned reward -0.5 and"},
+	} {
+		o := TrainOptions{Steps: 20, EvalEvery: 7, Rollouts: 1}
+		env, evaluationEnv := new(lineEnv), test.broken
+		if test.in == training {
+			env, evaluationEnv = evaluationEnv, env
+		}
+		a := trainError(t, 0, env, evaluationEnv, o, "qta: "+test.want)
+		if _, err := a.MarshalBinary(); err != errHalfway {
+			t.Errorf("%s: saved within a step: error %v", test.want, err)
+		}
+		if err := a.Train(t.Context(), new(lineEnv), new(lineEnv), o); err != errHalfway {
+			t.Errorf("%s: trained on within a step: error %v", test.want, err)
+		}
 	}
 }
 
@@ -696,36 +688,35 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// The log has the losses of the latest update: of the critics Equation 2 with the weights of
-// Equation 8, of the heads Equation 4 without them, and of the policy the mean of the
-// critics at its own action in s, and the cost of that action, also without.
-func TestLosses(t *testing.T) {
+// A row of the log has the step, the goals set and reached so far, and the losses of the
+// latest update. The critics' is Equation 2 with the weights of Equation 8, the heads'
+// Equation 4 without them. The policy's is the mean of the critics at its own action in s,
+// and the cost of that action, also without weights.
+func TestLog(t *testing.T) {
 	for _, changes := range []string{"Replay=uniform", "Replay=per"} {
 		a := updatingAgent(t, changes)
 		if changes == "Replay=per" {
 			prioritiesOf(a).set(3, 5)
 		}
+		a.goalsSet = 7
+		a.goalsReached = 6
+		want := Evaluation{Step: 12, GoalsSet: 7, GoalsReached: 6, Return: -5}
 		rows := updateTimes(t, a, 1)[0]
-		var want losses
 		n := float64(len(rows))
 		for _, row := range rows {
 			action := math.Tanh(updateNetworks.policy.at(row.s, row.g, 0))
-			want.policy += action * action / n
-			for i := range 3 {
-				q := updateNetworks.critics[i].at(row.s, row.g, row.a)
+			want.ActorLoss += action * action / n
+			for i, critic := range updateNetworks.critics {
 				prediction := updateNetworks.heads[i].at(row.s, row.g, row.a)
-				want.critic += row.w * math.Pow(q-row.y, 2) / n / 3
-				want.head += math.Pow(prediction-row.headTarget, 2) / n / 3
-				want.policy -= updateNetworks.critics[i].at(row.s, row.g, action) / n / 3
+				want.CriticLoss += row.w * math.Pow(critic.at(row.s, row.g, row.a)-row.y, 2) / n / 3
+				want.PredictiveLoss += math.Pow(prediction-row.headTarget, 2) / n / 3
+				want.ActorLoss -= critic.at(row.s, row.g, action) / n / 3
 			}
 		}
-		e, err := a.Evaluate(&scriptedEnv{place: func(int, int) float64 { return 0 }}, 1, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := losses{critic: e.CriticLoss, head: e.PredictiveLoss, policy: e.ActorLoss}
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(losses{}), cmpopts.EquateApprox(1e-5, 0)); diff != "" {
-			t.Errorf("%s: losses in the log (-want +got):\n%s", changes, diff)
+		away := &scriptedEnv{place: func(int, int) float64 { return 4 }}
+		got, err := a.Evaluate(away, 1, 1)
+		if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-5, 0)); diff != "" || err != nil {
+			t.Errorf("%s: error %v, a row of the log (-want +got):\n%s", changes, err, diff)
 		}
 	}
 }
@@ -866,34 +857,6 @@ func TestStepOrder(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, r.events); diff != "" {
 		t.Errorf("the order of four steps (-want +got):\n%s", diff)
-	}
-}
-
-// The log counts the goals that the agent set itself, and of these the reached ones, each
-// once. An episode's last step can reach a goal but sets none.
-func TestGoalsCounted(t *testing.T) {
-	a := linearAgent(t, linearNetworks{}, 1, "")
-	goals := map[int][]float64{ // by the step before which they are set
-		0: {2}, 2: {5}, // both are reached
-		5:  {17}, // is not
-		10: {21}, // is reached, and kept while the agent stays there
-	}
-	a.SetCurriculum(curriculumFunc(func(a *Agent, _ bool, _ *rand.Rand) ([]float64, error) {
-		return goals[a.Steps()], nil
-	}))
-	place := func(e, k int) float64 {
-		if e == 2 {
-			return 21
-		}
-		return float64(10*e + k)
-	}
-	train(t, a, &scriptedEnv{place: place}, &scriptedEnv{place: place}, TrainOptions{Steps: 15, EvalEvery: 5, Rollouts: 1})
-	var got [][2]int
-	for _, e := range a.Evaluations() {
-		got = append(got, [2]int{e.GoalsSet, e.GoalsReached})
-	}
-	if diff := cmp.Diff([][2]int{{2, 2}, {3, 2}, {4, 3}}, got); diff != "" {
-		t.Errorf("goals set and reached after 5, 10 and 15 steps (-want +got):\n%s", diff)
 	}
 }
 

@@ -25,23 +25,26 @@ func TestDraws(t *testing.T) {
 // Prioritized transitions are drawn in proportion to their priority. New ones have the
 // largest so far, and at least 1.
 func TestPrioritizedDraws(t *testing.T) {
-	a := linearAgent(t, linearNetworks{heads: deviating(linear{c: 4})}, 1, "Replay=per")
-	remember(a, []float64{0, 1, 2})
-	s := a.sampler.(*prioritizedSampler)
-	draws := func() (drawn []float64) {
+	for _, test := range []struct {
+		largest float64
+		want    map[float64]float64
+	}{
+		{0.5, map[float64]float64{0: 3. / 5, 1: 1. / 5, 2: 1. / 5}},
+		{4, map[float64]float64{0: 3. / 8, 1: 1. / 8, 2: 4. / 8}},
+	} {
+		a := linearAgent(t, linearNetworks{heads: deviating(linear{c: test.largest})}, 1, "Replay=per")
+		remember(a, []float64{0, 1, 2})
+		updateTimes(t, a, 1)
+		s := prioritiesOf(a)
+		s.set(0, 3)
+		s.set(1, 1)
+		remember(a, []float64{2, 3})
+		var drawn []float64
 		for range 5000 {
 			drawn = append(drawn, float64(s.draw(a.draws)))
 		}
-		return drawn
+		checkDraws(t, fmt.Sprintf("priorities 3 and 1 and a new one, the largest so far %v", test.largest), drawn, test.want)
 	}
-	checkDraws(t, "at first", draws(), map[float64]float64{0: 0.5, 1: 0.5})
-	s.set(0, 3)
-	checkDraws(t, "priorities of 3 and 1", draws(), map[float64]float64{0: 0.75, 1: 0.25})
-	updateTimes(t, a, 1) // after which the largest is 4, the heads' deviation
-	s.set(0, 3)
-	s.set(1, 1)
-	remember(a, []float64{2, 3})
-	checkDraws(t, "priorities of 3 and 1, and a new transition", draws(), map[float64]float64{0: 3. / 8, 1: 1. / 8, 2: 4. / 8})
 }
 
 // The weights of a minibatch are Equation 8 at the β of the environment step, 12, whatever

@@ -2,7 +2,6 @@ package qta
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 )
 
@@ -83,13 +82,7 @@ type recorder struct {
 	agent       *Agent
 	shown       float64  // to the normalizers, at the latest event
 	events      []string // what happened
-	questions   []recordedQuestion
 	minibatches [][]recordedRow
-}
-
-// A recordedQuestion is one to the estimator: candidates and their uncertainty.
-type recordedQuestion struct {
-	goals, ε []float64
 }
 
 // A recordedRow is one of a minibatch, as the networks see it.
@@ -106,7 +99,6 @@ type recordedRow struct {
 func record(a *Agent) *recorder {
 	r := &recorder{agent: a, shown: a.stateScale.count}
 	a.curriculum = recordedCurriculum{a.curriculum, r}
-	a.estimator = recordedEstimator{a.estimator, r}
 	a.explorer = recordedExplorer{a.explorer, r}
 	a.learner = recordedLearner{a.learner, r}
 	a.pun.heads = recordedHeads{a.pun.heads, r}
@@ -126,10 +118,6 @@ func (r *recorder) note(event string) {
 type (
 	recordedCurriculum struct {
 		curriculum
-		*recorder
-	}
-	recordedEstimator struct {
-		estimator
 		*recorder
 	}
 	recordedExplorer struct {
@@ -158,12 +146,6 @@ func (c recordedCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 func (c recordedCurriculum) endEpisode(a *Agent) error {
 	c.note("curriculum's end of an episode")
 	return c.curriculum.endEpisode(a)
-}
-
-func (e recordedEstimator) uncertainty(a *Agent, c candidates, rng stream) []float64 {
-	ε := e.estimator.uncertainty(a, c, rng)
-	e.questions = append(e.questions, recordedQuestion{goals: slices.Concat(c.goals...), ε: ε})
-	return ε
 }
 
 func (e recordedExplorer) afterStep(a *Agent) {
