@@ -77,20 +77,24 @@ func TestFaults(t *testing.T) {
 // TestWorked looks in the golden vectors for what the equations worked through
 // by hand say is there, and in them for what the equations in numbers come to.
 func TestWorked(t *testing.T) {
-	worked := regexp.MustCompile(`(?m)^numbers: .* = (.*)\n((?:\|.*\n)+)`).FindAllStringSubmatch(read(t, textFile), -1)
+	worked := regexp.MustCompile(`(?m)^numbers: .* = (.*)\nof: (.*)\n((?:\|.*\n)+)`).FindAllStringSubmatch(read(t, textFile), -1)
 	if len(worked) != 8 {
 		t.Errorf("%d equations are worked through, want 8", len(worked))
 	}
 	for _, m := range worked {
-		file := regexp.MustCompile(`With (\S+\.json)`).FindStringSubmatch(m[2])[1]
+		source := regexp.MustCompile(`With ((\S+\.json), case ".*")\.`).FindStringSubmatch(m[3])
+		file := source[2]
+		if !strings.HasSuffix(m[2], source[1]) {
+			t.Errorf("numbers are said to be of %s, and worked through with %s", m[2], source[1])
+		}
 		golden := rounded(read(t, path.Join(goldenDir, file)), 9)
-		_, results, _ := strings.Cut(m[2], "The golden vector has\n")
+		_, results, _ := strings.Cut(m[3], "The golden vector has\n")
 		for _, result := range regexp.MustCompile(`(?m)(\S+)$`).FindAllString(results, -1) {
 			if !slices.Contains(golden, rounded(result, 9)[0]) {
 				t.Errorf("%s has no %s", file, result)
 			}
 		}
-		if !slices.Contains(rounded(m[2], 4), rounded(strings.ReplaceAll(m[1], "−", "-"), 4)[0]) {
+		if !slices.Contains(rounded(m[3], 4), rounded(strings.ReplaceAll(m[1], "−", "-"), 4)[0]) {
 			t.Errorf("an equation comes to %s in numbers, and not with %s", m[1], file)
 		}
 	}

@@ -36,6 +36,7 @@ type passage struct {
 	Choices   []*choice     // of its declarations and parameters
 	Home      *declaration  // of the equation that it is about, or nil
 	InNumbers template.HTML // the equation with numbers put in
+	Of        string        // what these numbers are, in which golden vector
 	Worked    string        // the whole of that, by hand
 	text      string        // of its declarations
 }
@@ -84,6 +85,8 @@ func (p *page) set(s *section, q *passage, l, word, rest string) {
 		q.Formulas = append(q.Formulas, rest)
 	case "numbers:":
 		q.InNumbers = template.HTML(rest)
+	case "of:":
+		q.Of = rest
 	case "|":
 		q.Worked += rest + "\n"
 	case "symbol:":
