@@ -204,8 +204,10 @@ func Of(panel, method, maze string) *Point {
 }
 
 // Log returns the mean of the logarithm of the steps, as of a lognormal variable, and
-// the variance of that mean over the seeds.
+// the variance of that mean over the seeds. The paper's deviation is the population's,
+// so that the variance of one seed is 12/11 of its square.
 func (p *Point) Log() (mean, variance float64) {
-	variance = math.Log1p(p.Deviation * p.Deviation / (p.Mean * p.Mean))
+	one := p.Deviation * p.Deviation * Seeds / (Seeds - 1)
+	variance = math.Log1p(one / (p.Mean * p.Mean))
 	return math.Log(p.Mean) - variance/2, variance / Seeds
 }

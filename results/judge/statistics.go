@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"math"
 
 	"golang.org/x/exp/stats"
@@ -32,11 +33,14 @@ func (e *estimate) vary(variance float64, freedom int) {
 
 // add adds the weighted means of samples, which share one variance.
 func (e *estimate) add(weights []float64, samples [][]float64) {
-	squares, freedom, share := 0.0, 0, 0.0
+	var squares, share float64
+	freedom := 0
 	for i, w := range weights {
 		e.Value += w * stats.Mean(samples[i])
 		s, f := scatter(samples[i])
-		squares, freedom, share = squares+s, freedom+f, share+w*w/float64(len(samples[i]))
+		squares += s
+		freedom += f
+		share += w * w / float64(len(samples[i]))
 	}
 	if len(weights) > 0 {
 		e.vary(squares/float64(max(1, freedom))*share, freedom)
@@ -45,27 +49,88 @@ func (e *estimate) add(weights []float64, samples [][]float64) {
 
 // minus returns the difference of two estimates.
 func (e estimate) minus(f estimate) estimate {
-	return estimate{e.Value - f.Value, e.variance + f.variance, e.over + f.over, e.unknown || f.unknown,
-		e.tooLow || f.tooHigh, e.tooHigh || f.tooLow}
+	return estimate{
+		Value:    e.Value - f.Value,
+		variance: e.variance + f.variance,
+		over:     e.over + f.over,
+		unknown:  e.unknown || f.unknown,
+		tooLow:   e.tooLow || f.tooHigh,
+		tooHigh:  e.tooHigh || f.tooLow,
+	}
+}
+
+// times returns the estimate times a factor that is above 0.
+func (e estimate) times(factor float64) estimate {
+	e.Value *= factor
+	e.variance *= factor * factor
+	e.over *= factor * factor * factor * factor
+	return e
 }
 
 // positive and negative report whether all of the interval is, whatever a bound allows.
 func (e estimate) positive() bool { return e.interval().Low > 0 && !e.tooHigh }
 func (e estimate) negative() bool { return e.interval().High < 0 && !e.tooLow }
 
-// times returns the standard error times a quantile of Student's t, with Welch's
-// degrees of freedom.
-func (e estimate) times(p float64) float64 {
+// freedom returns Welch's degrees of freedom.
+func (e estimate) freedom() float64 { return e.variance * e.variance / e.over }
+
+// errors returns the standard error times a quantile of Student's t.
+func (e estimate) errors(p float64) float64 {
 	if e.unknown {
 		return math.Inf(1)
 	}
-	return math.Sqrt(e.variance) * student(p, e.variance*e.variance/e.over)
+	return math.Sqrt(e.variance) * student(p, e.freedom())
+}
+
+// chance returns the chance of a value as far from 0, on either side, if 0 is true.
+func (e estimate) chance() float64 {
+	if e.unknown || e.variance == 0 {
+		return 1
+	}
+	t := math.Abs(e.Value) / math.Sqrt(e.variance)
+	angle := math.Atan(t / math.Sqrt(e.freedom()))
+	return 1 - 2*studentArea(angle, e.freedom())
 }
 
 // interval returns the estimate's, from -Inf to +Inf where it has none.
 func (e estimate) interval() interval {
-	half := e.times(0.975)
+	half := e.errors(0.975)
 	return interval{e.Value - half, e.Value + half}
+}
+
+// show writes an estimate with its interval.
+func (e estimate) show(f func(float64) float64) string {
+	if e.unknown {
+		return fmt.Sprintf("%.2f", f(e.Value))
+	}
+	r := e.interval()
+	return fmt.Sprintf("%.2f (%.2f to %.2f)", f(e.Value), f(r.Low), f(r.High))
+}
+
+// bounded writes an estimate as show, marked where it is a bound.
+func (e estimate) bounded(f func(float64) float64) string {
+	text := e.show(f)
+	switch {
+	case e.tooLow && !e.tooHigh:
+		return "≥ " + text
+	case e.tooHigh && !e.tooLow:
+		return "≤ " + text
+	}
+	return text
+}
+
+// takes says which effect the runs would have shown with a chance of 0.8, where that is
+// what keeps them from showing that it is positive.
+func (e estimate) takes(format string, f func(float64) float64) string {
+	switch {
+	case e.tooLow && e.tooHigh:
+		return "runs are unsolved on both sides"
+	case e.tooHigh:
+		return "this bound cannot decide it"
+	case e.unknown:
+		return "there is no interval"
+	}
+	return fmt.Sprintf("it would take "+format, f(e.errors(0.975)+e.errors(0.8)))
 }
 
 // scatter returns the sum of squared differences from the mean, and its degrees of freedom.
@@ -89,26 +154,29 @@ func bisect(low, high, p float64, f func(float64) float64) float64 {
 	return high
 }
 
-// student returns a quantile of Student's t, for p above a half: with t = √ν tan θ
-// its distribution function is ½ + Γ((ν+1)/2) / (√π Γ(ν/2)) ∫₀^θ cos^(ν-1), here
-// by Simpson's rule.
+// student returns a quantile of Student's t, for p above a half.
 func student(p, freedom float64) float64 {
-	top, _ := math.Lgamma((freedom + 1) / 2)
-	bottom, _ := math.Lgamma(freedom / 2)
+	angle := bisect(0, math.Pi/2, p-0.5, func(angle float64) float64 { return studentArea(angle, freedom) })
+	return math.Sqrt(freedom) * math.Tan(angle)
+}
+
+// studentArea returns the chance that Student's t lies between 0 and √ν tan θ, which is
+// Γ((ν+1)/2) / (√π Γ(ν/2)) ∫₀^θ cos^(ν-1), by Simpson's rule.
+func studentArea(θ, ν float64) float64 {
+	const n = 32
+	top, _ := math.Lgamma((ν + 1) / 2)
+	bottom, _ := math.Lgamma(ν / 2)
 	factor := math.Exp(top-bottom) / math.Sqrt(math.Pi)
-	θ := bisect(0, math.Pi/2, p-0.5, func(θ float64) float64 {
-		const n = 32
-		sum := 0.0
-		for i := range n + 1 {
-			weight := float64(2 + 2*(i%2))
-			if i == 0 || i == n {
-				weight = 1
-			}
-			sum += weight * math.Pow(math.Cos(θ*float64(i)/n), freedom-1)
+
+	sum := 0.0
+	for i := range n + 1 {
+		weight := float64(2 + 2*(i%2))
+		if i == 0 || i == n {
+			weight = 1
 		}
-		return factor * sum * θ / (3 * n)
-	})
-	return math.Sqrt(freedom) * math.Tan(θ)
+		sum += weight * math.Pow(math.Cos(θ*float64(i)/n), ν-1)
+	}
+	return factor * sum * θ / (3 * n)
 }
 
 // atMost returns the chance of so many hits of n or fewer where each has the chance p.

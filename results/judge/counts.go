@@ -1,0 +1,171 @@
+package main
+
+import (
+	"fmt"
+
+	"qta/internal/paper"
+	"qta/internal/report"
+	"qta/lab"
+)
+
+// This file judges claims by counting runs: HER, noise and Figure 5.
+
+// share writes hits of n with the interval of their share.
+func share(hits, n int) (text string, r interval) {
+	r = binomialRange(hits, n)
+	return fmt.Sprintf("%d of %d (%.2f to %.2f)", hits, n, r.Low, r.High), r
+}
+
+// least says how many hits of n or more would show something.
+func least(hits, n int, shows func(hits int) bool) string {
+	for ; hits <= n; hits++ {
+		if shows(hits) {
+			return fmt.Sprintf("it would take %d of %d", hits, n)
+		}
+	}
+	return "it would take more runs"
+}
+
+// never judges the claim that a method solves nothing, as with the paper's seeds.
+func (r evidence) never(m paper.Method) judgement {
+	g, runs := r.Most(m, (*lab.Record).Ended)
+	if g == nil {
+		return judgement{What: "no ended runs"}
+	}
+	here, ours := share(g.Solved, len(runs))
+	_, theirs := share(0, paper.Seeds)
+	nobody := fmt.Sprintf("0 of %d", paper.Seeds)
+	j := judgement{What: "runs that solve it", Paper: nobody, Here: here, Runs: runsOf([]term{{Group: g}})}
+	return j.decide(test{
+		holds:       g.Solved == 0 && ours.High < 0.5,
+		contradicts: ours.Low > theirs.High,
+		excluded:    nobody,
+	})
+}
+
+// noisy returns what [report.Report.Noisy] does, and says which runs these are.
+func (r evidence) noisy(m paper.Method) (noisy, quiet []*lab.Record, j judgement) {
+	g, noisy, quiet := r.Noisy(m)
+	if g == nil {
+		return nil, nil, judgement{What: "it would take runs to their budget (-stop never), with noise and without"}
+	}
+	return noisy, quiet, judgement{Runs: noiseRuns(g, noisy, quiet)}
+}
+
+// noiseRuns says which runs are compared.
+func noiseRuns(g *report.Group, noisy, quiet []*lab.Record) string {
+	return fmt.Sprintf("%d with noise, %d without (%s); %s", len(noisy), len(quiet), g.Setting, g.Maze)
+}
+
+// mean returns the mean success of evaluations.
+func mean(c lab.Curve) (success float64) {
+	for _, e := range c {
+		success += e.Success
+	}
+	return success / float64(len(c))
+}
+
+// means returns the mean success of each run.
+func means(runs []*lab.Record) (all []float64) {
+	for _, run := range runs {
+		all = append(all, mean(run.Curve))
+	}
+	return all
+}
+
+// suffers judges the claim that noise takes of the mean success of a run's
+// evaluations, beside what it takes in the paper's curve.
+func (r evidence) suffers(m paper.Method) judgement {
+	noisy, quiet, j := r.noisy(m)
+	if len(quiet) == 0 {
+		return j
+	}
+	var e effect
+	e.ours.add([]float64{-1}, [][]float64{means(noisy)})
+	e.ours.add([]float64{1}, [][]float64{means(quiet)})
+	with := paper.Success(m)
+	without := paper.Success(paper.QTA)
+	for i, point := range with { // at the same steps
+		e.theirs.Value += (without[i][1] - point[1]) / float64(len(with))
+	}
+	same := func(x float64) float64 { return x }
+	j.What = "mean success lost to the noise"
+	j.Paper = fmt.Sprintf("%.2f", e.theirs.Value)
+	j.Here = e.ours.show(same)
+	return j.decide(e.test(same, e.ours.takes("%.2f of success", same)))
+}
+
+// collapsed counts the runs whose last five evaluations succeed in less than half.
+func collapsed(runs []*lab.Record) (n int) {
+	const last = 5
+	for _, run := range runs {
+		if mean(run.Curve[max(0, len(run.Curve)-last):]) < lab.Half {
+			n++
+		}
+	}
+	return n
+}
+
+// collapses judges the claim that noise lets learning collapse, as 9 of the paper's runs did.
+func (r evidence) collapses(m paper.Method) judgement {
+	const theirs = 9
+	noisy, quiet, j := r.noisy(m)
+	if len(quiet) == 0 {
+		return j
+	}
+	with := collapsed(noisy)
+	without := collapsed(quiet)
+	here, ours := share(with, len(noisy))
+	j.What = "runs whose last five evaluations succeed in less than half"
+	j.Paper = fmt.Sprintf("%d of %d", theirs, paper.Seeds)
+	j.Here = fmt.Sprintf("%s, %d of %d without", here, without, len(quiet))
+
+	chance := func(with int) float64 { return fisher(with, len(noisy), without, len(quiet)) }
+	shows := func(with int) bool { return chance(with) < 0.025 }
+	const half = float64(theirs) / paper.Seeds / 2
+	t := test{
+		holds:       shows(with),
+		contradicts: ours.High < half,
+		chance:      2 * chance(with),
+		excluded:    fmt.Sprintf("half of the paper’s share, %.2f", half),
+		takes:       least(with, len(noisy), shows),
+	}
+	if t.contradicts && !t.holds {
+		t.chance = 2 * atMost(with, len(noisy), half)
+	}
+	return j.decide(t)
+}
+
+// above judges the claim that a number of Figure 5 is above another, by the binomial
+// test over the runs.
+func (r evidence) above(above float64, what string, number func(*lab.Figure5) float64) judgement {
+	runs := r.Figure5()
+	n := len(runs)
+	if n == 0 {
+		return judgement{What: "no run of " + full + " on " + paper.Figure5Maze + " is at its end"}
+	}
+	hits := 0
+	sum := 0.0
+	for _, run := range runs {
+		x := number(run.Outcome.Figure5)
+		sum += x
+		if x > above {
+			hits++
+		}
+	}
+	j := judgement{
+		What:  what,
+		Paper: fmt.Sprintf("above %v", above),
+		Here:  fmt.Sprintf("above %v in %d of %d, mean %.3g", above, hits, n, sum/float64(n)),
+		Runs:  fmt.Sprintf("%d QTA (%s); %s", n, full, paper.Figure5Maze),
+	}
+	misses := func(hits int) float64 { return atMost(n-hits, n, 0.5) } // the chance of as many, or fewer
+	shows := func(hits int) bool { return misses(hits) < 0.025 }
+	return j.decide(test{
+		holds:       shows(hits),
+		contradicts: shows(n - hits),
+		chance:      2 * min(misses(hits), misses(n-hits)),
+		excluded:    j.Paper,
+		takes:       least(hits, n, shows),
+	})
+}

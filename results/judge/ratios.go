@@ -1,0 +1,389 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"golang.org/x/exp/stats"
+
+	"qta/internal/paper"
+	"qta/internal/report"
+)
+
+// This file judges claims on steps: ratios between methods, and their growth.
+
+const (
+	enoughRuns  = 6 // of paper beside MEGA and VDS
+	enoughMazes = 3 // of each kind
+)
+
+// A term is what the runs of a method in a maze weigh in an effect.
+type term struct {
+	*report.Group
+	weight float64
+	theirs *paper.Point // nil where the paper has none
+}
+
+// arm names what shares a variance.
+func (t term) arm() string { return fmt.Sprintf("%s (%s)", t.Method, t.Setting) }
+
+// An effect is one that a claim says is positive.
+type effect struct{ ours, theirs estimate }
+
+// effectOf returns the weighted sum of the mean logarithms of steps.
+func effectOf(terms []term) (e effect) {
+	weights := map[string][]float64{}
+	samples := map[string][][]float64{}
+	for _, t := range terms {
+		arm := t.arm()
+		weights[arm] = append(weights[arm], t.weight)
+		samples[arm] = append(samples[arm], logs(t.Steps))
+		e.ours.tooLow = e.ours.tooLow || t.Bound() && t.weight > 0
+		e.ours.tooHigh = e.ours.tooHigh || t.Bound() && t.weight < 0
+		if t.theirs == nil {
+			e.theirs.unknown = true
+		} else if math.Abs(t.weight) > 1e-9 {
+			mean, variance := t.theirs.Log()
+			e.theirs.Value += t.weight * mean
+			e.theirs.vary(t.weight*t.weight*variance, paper.Seeds-1)
+		}
+	}
+	for _, arm := range slices.Sorted(maps.Keys(weights)) {
+		e.ours.add(weights[arm], samples[arm])
+	}
+	return e
+}
+
+// logs returns the logarithms of steps.
+func logs(steps []float64) []float64 {
+	x := make([]float64, len(steps))
+	for i, s := range steps {
+		x[i] = math.Log(s)
+	}
+	return x
+}
+
+// lessThanHalf returns our effect less half of the paper's.
+func (e effect) lessThanHalf() estimate { return e.ours.minus(e.theirs.times(0.5)) }
+
+// contradicts reports whether the effect lies on the other side of none, or is less
+// than half of the paper's with none within its interval.
+func (e effect) contradicts() bool {
+	if e.ours.negative() {
+		return true
+	}
+	paperShowsIt := !e.theirs.unknown && e.theirs.Value > 0
+	return paperShowsIt && e.ours.interval().Low <= 0 && e.lessThanHalf().negative()
+}
+
+// test decides whether the effect is positive. The paper's is written as f does.
+func (e effect) test(f func(float64) float64, takes string) test {
+	t := test{holds: e.ours.positive(), contradicts: e.contradicts(), chance: e.ours.chance(), takes: takes}
+	switch {
+	case e.ours.negative():
+		t.excluded = fmt.Sprintf("%.2f", f(0))
+	case t.contradicts:
+		t.chance = e.lessThanHalf().chance()
+		t.excluded = fmt.Sprintf("half of the paper’s effect, %.2f", f(e.theirs.Value/2))
+	}
+	return t
+}
+
+// size compares the effect with the paper's: compatible with that is only what could be
+// told from none and excludes half of the paper's.
+func (e effect) size() string {
+	difference := e.ours.minus(e.theirs)
+	switch {
+	case e.theirs.unknown:
+		return ""
+	case difference.negative():
+		return smaller
+	case difference.positive():
+		return larger
+	case e.isPapers(difference):
+		return asPaper
+	}
+	return unknown
+}
+
+// isPapers reports whether the effect, of which a difference from the paper's is known,
+// is compatible with that.
+func (e effect) isPapers(difference estimate) bool {
+	r := difference.interval()
+	half := -e.theirs.Value / 2
+	equal := r.Low <= 0 && r.High >= 0
+	narrow := (r.High-r.Low)/2 < math.Abs(e.theirs.Value)
+	notHalf := half < r.Low || half > r.High
+	return equal && narrow && notHalf && !difference.tooLow && !difference.tooHigh
+}
+
+// judge judges the claim that a ratio of steps is above one.
+func (e effect) judge(what string, terms []term) judgement {
+	j := judgement{Size: e.size(), What: what, Unit: "times", Here: e.ours.bounded(math.Exp), Runs: runsOf(terms)}
+	if !e.theirs.unknown {
+		j.Paper = e.theirs.show(math.Exp)
+	}
+	return j.decide(e.test(math.Exp, e.ours.takes("a factor of %.2f", math.Exp)))
+}
+
+// runsOf says which runs an effect is of, with their versions where these differ, and
+// on which mazes.
+func runsOf(terms []term) string {
+	var arms []string
+	runs := map[string]int{}
+	differ := slices.ContainsFunc(terms, func(t term) bool { return t.Program != terms[0].Program })
+	for _, t := range terms {
+		arm := t.arm()
+		if differ {
+			arm += " of " + t.Program
+		}
+		if runs[arm] == 0 {
+			arms = append(arms, arm)
+		}
+		runs[arm] += t.N()
+	}
+	for i, arm := range arms {
+		arms[i] = fmt.Sprintf("%d %s", runs[arm], arm)
+	}
+	mazes := mazesOf(terms)
+	if n := len(mazes); n > 6 {
+		mazes = []string{fmt.Sprintf("%d mazes", n)}
+	}
+	return strings.Join(arms, ", ") + "; " + strings.Join(mazes, ", ")
+}
+
+// mazesOf returns the mazes of terms.
+func mazesOf(terms []term) (mazes []string) {
+	for _, t := range terms {
+		if !slices.Contains(mazes, t.Maze) {
+			mazes = append(mazes, t.Maze)
+		}
+	}
+	return mazes
+}
+
+// on writes the mazes of terms for a sentence.
+func on(terms []term) string {
+	mazes := mazesOf(terms)
+	last := len(mazes) - 1
+	if last < 1 {
+		return strings.Join(mazes, "")
+	}
+	return strings.Join(mazes[:last], ", ") + " and " + mazes[last]
+}
+
+// contrast returns, for each maze no longer than longest on which a method and QTA have
+// runs, the terms of both, whose weights are sign and its opposite. An index of the
+// paper's figure stands for so many steps.
+func (r evidence) contrast(m paper.Method, sign, index float64, longest int) (terms []term) {
+	set := r.Learner(m)
+	for _, g := range r.Groups {
+		if g.Setting != set || g.Method != m.Name || g.Family == "" || g.N() == 0 || g.Length > longest {
+			continue
+		}
+		q := r.rival(set, g.Maze)
+		if q == nil {
+			continue
+		}
+		a := term{g, sign, paper.Of("", m.Name, g.Maze)}
+		b := term{q, -sign, nil}
+		if a.theirs != nil {
+			a.theirs.Mean *= index / 1000
+			a.theirs.Deviation *= index / 1000
+			b.theirs = paper.Of(a.theirs.Panel, paper.QTA.Name, g.Maze)
+		}
+		terms = append(terms, a, b)
+	}
+	return terms
+}
+
+// rival returns the runs of QTA in a maze beside those of a set, or nil. Beside MEGA and
+// VDS QTA has the paper's batch where that has six runs, else the smaller one.
+func (r evidence) rival(set, maze string) *report.Group {
+	withQuick := r.Group(quick, paper.QTA, maze)
+	withPaper := r.Group(full, paper.QTA, maze)
+	enough := withPaper != nil && withPaper.N() >= enoughRuns
+	if set == full || set != quick && enough {
+		return withPaper
+	}
+	return withQuick
+}
+
+// ratio names what a contrast compares.
+func ratio(m paper.Method, sign float64) string {
+	if sign < 0 {
+		return "steps of QTA / steps of " + m.Name
+	}
+	return "steps of " + m.Name + " / steps of QTA"
+}
+
+// compare judges the claim that a method needs more steps than QTA (sign 1), or fewer
+// (-1), on mazes no longer than longest. Without runs of both there are no terms. A
+// claim of MEGA or VDS names its mazes.
+func (r evidence) compare(m paper.Method, sign, index float64, longest int) (terms []term, e effect, j judgement) {
+	terms = even(r.contrast(m, sign, index, longest))
+	if len(terms) == 0 {
+		return nil, e, judgement{What: "no maze has ended runs of both, " + m.Name + " with " + r.Learner(m)}
+	}
+	e = effectOf(terms)
+	j = e.judge(ratio(m, sign), terms)
+	if m.Own() != "" {
+		j.On = on(terms)
+	}
+	return terms, e, j
+}
+
+// even gives the terms, two for each maze, the weights of the mean over their mazes.
+func even(terms []term) []term {
+	for i := range terms {
+		terms[i].weight /= float64(len(terms) / 2)
+	}
+	return terms
+}
+
+// fewer judges the claim of compare on all mazes.
+func (r evidence) fewer(m paper.Method, sign, index float64) judgement {
+	_, _, j := r.compare(m, sign, index, math.MaxInt)
+	return j
+}
+
+// none judges the claim that a method needs no fewer steps than QTA: it excludes a
+// benefit as large as a panel shows of another method on the same mazes.
+func (r evidence) none(m, other paper.Method, panel string) judgement {
+	terms, e, j := r.compare(m, -1, 1000, math.MaxInt)
+	if terms == nil {
+		return j
+	}
+	for i, t := range terms {
+		method := t.Method
+		if method == m.Name {
+			method = other.Name
+		}
+		terms[i].theirs = paper.Of(panel, method, t.Maze)
+	}
+	benefit := effectOf(terms).theirs
+	j.What += fmt.Sprintf("; %.2f with %s in the paper", math.Exp(benefit.Value), other.Name)
+	lost := estimate{Value: benefit.Value, unknown: benefit.unknown}.minus(e.ours)
+	helps := e.ours.positive() && e.ours.minus(e.theirs).positive()
+	t := test{
+		holds:       lost.positive(),
+		contradicts: helps,
+		chance:      lost.chance(),
+		excluded:    "none",
+		takes:       lost.takes("a factor of %.2f", math.Exp),
+	}
+	if helps {
+		t.chance = e.ours.chance()
+	}
+	return j.decide(t)
+}
+
+// competitive judges the claim that a method takes less than twice QTA's steps on the
+// shortest mazes, of 9 cells.
+func (r evidence) competitive(m paper.Method) judgement {
+	const shortest, factor = 9, 2
+	terms, e, j := r.compare(m, 1, 1000, shortest)
+	if terms == nil {
+		return j
+	}
+	more := e.ours.minus(estimate{Value: math.Log(factor)})
+	j.Size = ""
+	return j.decide(test{
+		holds:       more.negative(),
+		contradicts: more.positive(),
+		chance:      more.chance(),
+		excluded:    "less than 2",
+		takes:       more.takes("a factor of %.2f beside 2", math.Exp),
+	})
+}
+
+// worse judges the claim that square waves take more steps than M-mazes whose paths
+// are as long: QTA's, as the other algorithms have no runs on M-mazes.
+func (r evidence) worse() judgement {
+	var terms []term
+	for _, wave := range r.ofQTA(full) {
+		for _, m := range r.ofQTA(full) {
+			if wave.Family == "U5" && m.Family == "x5" && wave.Length == m.Length {
+				terms = append(terms, term{wave, 1, wave.Paper}, term{m, -1, m.Paper})
+			}
+		}
+	}
+	if len(terms) == 0 {
+		return judgement{What: "no square wave has ended runs, and an M-maze of its length"}
+	}
+	const what = "QTA’s steps on square waves / on M-mazes of the same length; MEGA and VDS have no runs on M-mazes"
+	return effectOf(even(terms)).judge(what, terms)
+}
+
+// kind returns the terms in one kind of maze, with their weights times those of the
+// slope in ten cells of path.
+func kind(terms []term, family string) (these []term) {
+	var lengths []float64
+	for _, t := range terms {
+		if t.Family == family {
+			these = append(these, t)
+			lengths = append(lengths, float64(t.Length)/10)
+		}
+	}
+	if len(these) == 0 {
+		return nil
+	}
+	squares, _ := scatter(lengths)
+	for i := range these {
+		these[i].weight *= (lengths[i] - stats.Mean(lengths)) / squares
+	}
+	return these
+}
+
+// trend judges the claim that the ratio of a method's steps to QTA's grows with the
+// path length (sign 1), or falls (-1), in the kind of maze that has more pairs. It does
+// not where the paper's own numbers on these mazes do not show it.
+func (r evidence) trend(m paper.Method, sign float64) judgement {
+	all := r.contrast(m, sign, 1000, math.MaxInt)
+	terms := kind(all, "x5")
+	if u := kind(all, "U5"); len(u) > len(terms) {
+		terms = u
+	}
+	if len(terms) < 4 {
+		return judgement{What: "no two mazes of a kind have ended runs of both, " + m.Name + " with " + r.Learner(m)}
+	}
+	for i := range terms { // each maze is there twice
+		terms[i].weight *= 2
+	}
+	e := effectOf(terms)
+	what := "growth per ten cells of " + ratio(m, sign)
+	j := e.judge(what, terms)
+	if m.Own() != "" {
+		j.On = on(terms)
+	}
+	if !e.theirs.unknown && e.theirs.Value <= 0 {
+		what += "; the paper’s own numbers on these mazes do not show it"
+		return judgement{What: what, Unit: j.Unit, Paper: j.Paper, Here: j.Here, Runs: j.Runs}
+	}
+	return j
+}
+
+// waves judges the claim that QTA's steps grow faster with the path length in square
+// waves than in M-mazes, both no longer than longest.
+func (r evidence) waves(longest int) judgement {
+	var all []term
+	for _, g := range r.ofQTA(full) {
+		weight := -1.0
+		if g.Family == "U5" {
+			weight = 1
+		}
+		if g.Length <= longest {
+			all = append(all, term{g, weight, g.Paper})
+		}
+	}
+	m := kind(all, "x5")
+	u := kind(all, "U5")
+	if min(len(m), len(u)) < enoughMazes {
+		return judgement{What: "it would take three mazes of each kind"}
+	}
+	terms := slices.Concat(m, u)
+	return effectOf(terms).judge("growth of QTA’s steps per ten cells, in square waves / in M-mazes", terms)
+}
