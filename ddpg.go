@@ -54,8 +54,8 @@ func (a *Agent) policyGradient(x matrix) float64 {
 	last := len(π.net.layers)
 	actions := π.act(π.net, x)
 
-	// dz is the gradient before the tanh. Until the loop it holds that of the mean Q with
-	// respect to a.
+	// dz is the loss's gradient with respect to the network's output, before the tanh.
+	// Until the loop it holds the gradient of the mean Q with respect to a.
 	dz := π.pass.dx[last].slice(0, x.rows)
 	q := a.pun.actionGradient(dz, x)
 
@@ -133,7 +133,7 @@ func (a *Agent) perturb(action []float64, p float64) (random bool) {
 	return rng.Float64() < p
 }
 
-// uniformAction draws an action from the action space, [-1, 1] in each
+// uniformAction draws an action uniformly from the action space, [-1, 1] in each
 // component.
 func uniformAction(action []float64, rng *rand.Rand) {
 	for i := range action {
@@ -145,10 +145,10 @@ func uniformAction(action []float64, rng *rand.Rand) {
 // target.
 type policy struct {
 	net, target *mlp
-	follower
-	gradient *mlp
-	adam     *adam
-	pass     *pass
+	follower    // of net
+	gradient    *mlp
+	adam        *adam
+	pass        *pass
 }
 
 func newPolicy(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *policy {
@@ -174,10 +174,11 @@ func newPolicy(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *policy {
 // authors': the count starts at 1 with zero sums, and until first shown something
 // it only clips.
 type normalizer struct {
-	sum, square []float64
+	sum, square []float64 // of the vectors and of their squares
 	count       float64
 	mean, scale []float64 // scale is 1/deviation
-	clip, floor float64
+	clip        float64   // largest magnitude of what it returns
+	floor       float64   // least deviation
 }
 
 func newNormalizer(size int, p *Params) *normalizer {
@@ -192,7 +193,7 @@ func newNormalizer(size int, p *Params) *normalizer {
 	}
 }
 
-// add shows the normalizer one vector; update brings mean and scale up to it.
+// add shows the normalizer one vector, which counts from the next update on.
 func (n *normalizer) add(x []float64) {
 	n.count++
 	for i, v := range x {
@@ -201,15 +202,17 @@ func (n *normalizer) add(x []float64) {
 	}
 }
 
+// update sets mean and scale from the sums.
 func (n *normalizer) update() {
 	if n.count == 1 {
-		return
+		return // nothing was shown
 	}
 	for i := range n.mean {
 		m := n.sum[i] / n.count
 		variance := n.square[i]/n.count - float64(m*m)
+		least := float64(n.floor * n.floor)
 		n.mean[i] = m
-		n.scale[i] = 1 / math.Sqrt(max(variance, float64(n.floor*n.floor)))
+		n.scale[i] = 1 / math.Sqrt(max(variance, least))
 	}
 }
 

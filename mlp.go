@@ -60,7 +60,8 @@ func (l layer) backward(w *workers, gradient layer, x, dy, wT matrix, e epilogue
 	ones := matrix{rows: 1, cols: dy.rows, data: one[:]} // its strides of 0 repeat one
 	db := rowMajor(1, dy.cols, gradient.b)
 	w.mul(db, ones, dy, e)
-	if dy.cols > narrow || dy.cols >= x.cols {
+	wide := dy.cols > narrow || dy.cols >= x.cols
+	if wide {
 		w.mul(gradient.w, x.t(), dy, e)
 		return
 	}
@@ -137,7 +138,7 @@ type parameterVector struct {
 type pass struct {
 	x, dx   []matrix
 	wT      []matrix // scratch for each layer's transposed weights
-	dwT     []matrix // and for their transposed gradient
+	dwT     []matrix // scratch for the transposed gradient of these
 	workers *workers
 }
 
@@ -270,16 +271,22 @@ func (m *mlp) inputGradient(p *pass, x, dy matrix, column int) (y, dx matrix) {
 	for lo := 0; lo < x.rows; lo += p.chunk() / 2 {
 		hi := min(lo+p.chunk()/2, x.rows)
 		m.runChunk(p, lo, hi, n, firstRows)
-		d := dy.slice(lo, hi) // of the output, and then of each hidden layer
-		for l := n - 1; l > 0; l-- {
-			hidden := p.dx[l].slice(0, hi-lo)
-			mask := p.x[l].slice(0, hi-lo)
-			p.workers.mul(hidden, d, p.wT[l], epilogue{mask: mask})
-			d = hidden
-		}
-		p.workers.mul(dx.slice(lo, hi), d, wT, epilogue{})
+		first := m.hiddenGradient(p, dy.slice(lo, hi))
+		p.workers.mul(dx.slice(lo, hi), first, wT, epilogue{})
 	}
 	return y, dx
+}
+
+// hiddenGradient returns the gradient with respect to the first layer's output before its
+// ReLU, given dy of a chunk that runChunk has left in the first rows of p.x.
+func (m *mlp) hiddenGradient(p *pass, dy matrix) matrix {
+	for l := len(m.layers) - 1; l > 0; l-- {
+		x := p.x[l].slice(0, dy.rows)
+		dx := p.dx[l].slice(0, dy.rows)
+		p.workers.mul(dx, dy, p.wT[l], epilogue{mask: x})
+		dy = dx
+	}
+	return dy
 }
 
 // Adam's constants, from section 2 of its paper.

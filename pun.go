@@ -292,9 +292,9 @@ func (u *ensemble) gradients(i int, b *batch) (criticLoss, headLoss float64) {
 }
 
 // criticTerm is Equation 2 for critic i, given ξ of a minibatch. It returns the loss and
-// sets its gradient with respect to the last layer. It also computes the gradient with
-// respect to ξ, where e says whether it adds to what is there, and whether it is the
-// last term, which masks the sum by ReLU.
+// sets the gradient of the last layer, and in the pass the gradient with respect to ξ. The
+// epilogue e is for the second one: with it a later term adds to an earlier one's, and
+// the last term applies the mask of ReLU.
 func (u *ensemble) criticTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
 	c := u.critics[i]
 	pass := u.pass
@@ -362,7 +362,9 @@ func (f *follower) do(lo, hi int) { Polyak(f.target[lo:hi], f.online[lo:hi], f.�
 func newEnsemble(p *Params, sizes Sizes, h heads, s shape, rng *rand.Rand, w *workers) *ensemble {
 	widths := p.widths(sizes.Observation+sizes.Goal+sizes.Action, 1)
 	u := &ensemble{
-		params: p, heads: h, shape: s,
+		params: p,
+		shape:  s,
+		heads:  h,
 		lowest: -1 / (1 - p.Discount),
 		pass:   newPass(widths, w),
 		headT:  newMatrix(s.headWidth, p.HiddenSize),
@@ -442,8 +444,9 @@ type batch struct {
 	w           []float32 // weights of Equation 8
 	sNext       matrix    // what the heads predict: s' as it is
 
-	values, predictions [][]float32 // of each critic, and of its head, before they moved
-	dp                  matrix      // the gradient with respect to predictions, of one head at a time
+	values      [][]float32 // of each critic, before it learned from the batch
+	predictions [][]float32 // of each head, likewise
+	dp          matrix      // gradient with respect to one head's predictions
 }
 
 // newBatch returns a batch of weight 1, and makes room for it.

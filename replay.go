@@ -168,10 +168,17 @@ func (c *column) of(transitions []int) [][]float64 {
 
 // A sampler draws transitions to learn from.
 type sampler interface {
-	draw(rng stream) int      // returns a transition
-	weigh(b *batch, step int) // sets a minibatch's weights, 1 at first, at an environment step
-	prioritize(b *batch)      // is called when critics and heads have learned from b
-	savedState() savedState   // what training changes
+	// draw returns the index of a transition.
+	draw(rng stream) int
+
+	// weigh sets the weights of a minibatch at an environment step. They are 1 before.
+	weigh(b *batch, step int)
+
+	// prioritize is called when critics and heads have learned from b.
+	prioritize(b *batch)
+
+	// savedState returns what training changes.
+	savedState() savedState
 }
 
 // uniformSampler draws all transitions alike.
@@ -197,8 +204,8 @@ type prioritizedSampler struct {
 	*replay
 	params      *Params
 	α           float64
-	tree        sumTree // p^α of every one
-	prioritized int     // transitions that have a priority, the first ones
+	tree        sumTree // p^α of each transition
+	prioritized int     // how many transitions have a priority: the first ones
 	largest     float64 // the largest priority so far, at least 1
 
 	P, weights, priority []float64 // of a minibatch
@@ -216,6 +223,7 @@ func newPrioritized(r *replay, p *Params) *prioritizedSampler {
 	}
 }
 
+// draw draws a transition by Equation 7.
 func (s *prioritizedSampler) draw(rng stream) int {
 	s.prioritizeNew()
 	return s.tree.find(rng.Float64())
