@@ -23,119 +23,32 @@ func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 	if min(sizes.Observation, sizes.Goal, sizes.Action) < 1 {
 		return fmt.Errorf("qta: environment: Sizes returned %+v; all must be at least 1", sizes)
 	}
-	// A round plays the same episode twice, the second time after one that was
-	// broken off, with its actions in one slice, and asking for more rewards: neither
-	// may make a difference. A component of its actions that is another must make one,
-	// each in one round at least.
-	const atLeast, atMost = 4, 20 // rounds, and of one component
-	component, tries := 0, 0
-	var played []playedStep
-	for round := 0; round < atLeast || component < sizes.Action; round++ {
-		if tries == atMost {
-			return fmt.Errorf("qta: environment: component %d of actions has no effect: %d episodes are as with another",
-				component, atMost)
-		}
-		seed, actions := rng.Uint64(), rng.Uint64()
-		same, change := randomActions(actions), randomActions(rng.Uint64())
-		varied := func(i int) float64 {
-			as, other := same(i), change(i)
-			if i != component && component < sizes.Action {
-				return as
-			}
-			return other
-		}
-		once, err1 := playEpisode(env, sizes, horizon, seed, randomActions(actions), nil)
-		other, err2 := playEpisode(env, sizes, horizon, seed, varied, nil)
-		_, err3 := playEpisode(env, sizes, horizon/2, rng.Uint64(), randomActions(rng.Uint64()), nil)
-		_, err4 := playEpisode(env, sizes, horizon, seed, randomActions(actions), once)
-		if err := cmp.Or(err1, err2, err3, err4); err != nil {
+	c := &envCheck{env: env, sizes: sizes, horizon: horizon, rng: rng}
+	for component := range sizes.Action {
+		if err := c.findEffect(component); err != nil {
 			return err
 		}
-		if tries++; !reflect.DeepEqual(once, other) {
-			component, tries = component+1, 0
+	}
+	const leastRounds = 4
+	for c.rounds < leastRounds {
+		if _, err := c.playRound(0); err != nil {
+			return err
 		}
-		played = slices.Concat(played, once, other)
 	}
-	var observations, goals [][]float64
-	reached := true
-	for _, s := range played {
-		observations, goals = append(observations, s.Observation), append(goals, s.Achieved, s.Desired)
-		reached = reached && s.reward == 0
-	}
-	decides := func(i int, by float64) bool {
-		return slices.ContainsFunc(goals, func(g []float64) bool {
-			beside := slices.Clone(g)
-			beside[i] += by
-			return env.Reward(beside, g) != 0
-		})
-	}
-	problem := cmp.Or(unitsProblem("observation", observations, nil), unitsProblem("goal", goals, decides),
-		toleranceProblem(env, played, horizon+1))
-	if reached {
-		problem = fmt.Sprintf("all of %d states reach their goals, whatever the actions: Reward must be -1 away from a goal",
-			len(played))
-	}
-	if problem != "" {
+	if problem := c.numbersProblem(); problem != "" {
 		return errors.New("qta: environment: " + problem)
 	}
 	return nil
 }
 
-// unitsProblem says which component of some vectors the networks cannot take, or
-// returns "": heads predict observations as they are (R12), and what they miss drowns
-// the critics in shared layers. Beyond these bounds a dot that moves from 0 to 1 takes
-// three times the steps, or is never solved. Not all components may vary too little, nor
-// one of a goal on which, moved from one end to the other, a reward depends.
-func unitsProblem(name string, vectors [][]float64, decides func(i int, by float64) bool) string {
-	const far, farHalves, wide, narrow = 50, 20, 100, 1e-3
-	low, high, most := slices.Clone(vectors[0]), slices.Clone(vectors[0]), 0.0
-	for _, x := range vectors {
-		for i, v := range x {
-			low[i], high[i] = min(low[i], v), max(high[i], v)
-			most = max(most, float64(high[i]/2)-float64(low[i]/2))
-		}
-	}
-	for i := range low {
-		a, b := float64(low[i]/2), float64(high[i]/2)
-		middle, half := a+b, b-a
-		small := 0 < half && half < narrow && (half == most || half < narrow/2 && decides != nil && decides(i, 2*half))
-		if small || half > wide || math.Abs(middle) > max(far, float64(farHalves*half)) {
-			return fmt.Sprintf("%s %d lies between %v and %v, from which the networks learn slowly or nothing: "+
-				"subtract its middle and divide by its spread, as Scaled does", name, i, low[i], high[i])
-		}
-	}
-	return ""
-}
-
-// toleranceProblem names a component of goals that Reward wants met to a thousandth of
-// its mean step, in episodes of so many states, or returns "". The component must be
-// continuous: two of its values differ by less than that, and by more than rounding.
-func toleranceProblem(env Env, played []playedStep, states int) string {
-	for i := range played[0].Achieved {
-		var values []float64
-		near, continuous := 0.0, false
-		for t, s := range played {
-			values = append(values, s.Achieved[i])
-			if t%states > 0 {
-				near += math.Abs(s.Achieved[i]-played[t-1].Achieved[i]) / float64(len(played)) / 1000
-			}
-		}
-		slices.Sort(values)
-		for k := range len(values) - 1 {
-			apart := values[k+1] - values[k]
-			continuous = continuous || near/1000 < apart && apart < near
-		}
-		reaches := func(s playedStep) bool {
-			beside := slices.Clone(s.Achieved)
-			beside[i] += near
-			return env.Reward(beside, s.Achieved) == 0 || env.Reward(s.Achieved, beside) == 0
-		}
-		if continuous && !slices.ContainsFunc(played, reaches) {
-			return fmt.Sprintf("Reward is -1 wherever component %d of the goal is missed by %.2g, a thousandth of its mean "+
-				"step: no policy comes so close", i, near)
-		}
-	}
-	return ""
+// An envCheck plays rounds of episodes and keeps their states.
+type envCheck struct {
+	env     Env
+	sizes   Sizes
+	horizon int
+	rng     *rand.Rand
+	rounds  int          // that were played
+	played  []playedStep // in them, in episodes of horizon steps
 }
 
 // A playedStep is a copy of what Reset or Step returned, and its reward.
@@ -144,69 +57,141 @@ type playedStep struct {
 	reward float64
 }
 
-// randomActions returns what draws component i of the next action, a quarter of them at
-// a bound.
+// findEffect plays rounds until a component of the actions has made a difference.
+func (c *envCheck) findEffect(component int) error {
+	const most = 20
+	for range most {
+		effect, err := c.playRound(component)
+		if effect || err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("qta: environment: component %d of actions has no effect: %d episodes are as with another",
+		component, most)
+}
+
+// playRound plays an episode, and plays it again after one that is broken off, with its
+// actions in one slice and more calls of Reward: nothing of this may make a difference.
+// Once it draws a component of the actions anew, and reports whether that makes one.
+func (c *envCheck) playRound(component int) (effect bool, err error) {
+	seed, actions := c.rng.Uint64(), c.rng.Uint64()
+	varied := variedActions(actions, c.rng.Uint64(), component)
+
+	once, err := c.episode(c.horizon, seed, randomActions(actions)).play()
+	if err != nil {
+		return false, err
+	}
+	other, err := c.episode(c.horizon, seed, varied).play()
+	if err != nil {
+		return false, err
+	}
+	brokenOff := c.episode(c.horizon/2, c.rng.Uint64(), randomActions(c.rng.Uint64()))
+	if _, err := brokenOff.play(); err != nil {
+		return false, err
+	}
+	again := c.episode(c.horizon, seed, randomActions(actions))
+	again.earlier = once
+	if _, err := again.play(); err != nil {
+		return false, err
+	}
+
+	c.rounds++
+	c.played = slices.Concat(c.played, once, other)
+	return !reflect.DeepEqual(once, other), nil
+}
+
+// randomActions returns a function that draws component i of the next action, a quarter
+// of them at a bound.
 func randomActions(seed uint64) func(i int) float64 {
 	rng := rand.New(rand.NewPCG(seed, seed))
 	return func(int) float64 { return min(max(float64(4.0/3*symmetric(rng)), -1), 1) }
 }
 
-// playEpisode plays n steps of an episode, whose chance has a seed. It
-// checks every answer as training does, and returns copies of the answers, Reset's
-// first. Given an earlier play of the same episode, it holds the answers to that,
-// asks for more rewards, and passes all actions in one slice.
-func playEpisode(
-	env Env, sizes Sizes, n int, seed uint64, draw func(i int) float64, earlier []playedStep,
-) ([]playedStep, error) {
-	var steps []playedStep
-	var given []float64
-	action := make([]float64, sizes.Action)
-	for t := range n + 1 {
-		var s State
-		var reward float64
-		if t == 0 {
-			s = env.Reset(rand.New(rand.NewPCG(seed, seed)))
-		} else {
-			if earlier == nil {
-				action = make([]float64, sizes.Action)
-			}
-			for i := range action {
-				action[i] = draw(i)
-			}
-			given = slices.Clone(action)
-			s, reward = env.Step(action)
+// variedActions is randomActions with one component drawn by another seed.
+func variedActions(seed, otherSeed uint64, component int) func(i int) float64 {
+	draw := randomActions(seed)
+	drawOther := randomActions(otherSeed)
+	return func(i int) float64 {
+		value := draw(i)
+		if i == component {
+			return drawOther(i)
 		}
-		was := State{slices.Clone(s.Observation), slices.Clone(s.Achieved), slices.Clone(s.Desired)}
-		steps = append(steps, playedStep{State: was})
+		return value
+	}
+}
 
-		problem := stateProblem(s, sizes)
-		if t > 0 {
-			problem = stepProblem(env, sizes, steps[0].Desired, s, reward)
+// An episode is one that CheckEnv plays.
+type episode struct {
+	*envCheck
+	length  int                 // in steps
+	seed    uint64              // of the environment's chance
+	draw    func(i int) float64 // component i of the next action
+	earlier []playedStep        // the same episode, played before, or nil
+	steps   []playedStep        // so far, Reset's first
+}
+
+func (c *envCheck) episode(length int, seed uint64, draw func(i int) float64) *episode {
+	return &episode{envCheck: c, length: length, seed: seed, draw: draw}
+}
+
+// play plays the episode and checks every answer. An episode that was played before gets
+// all actions in one slice.
+func (e *episode) play() ([]playedStep, error) {
+	s := e.env.Reset(rand.New(rand.NewPCG(e.seed, e.seed)))
+	if problem := e.answerProblem(s, 0); problem != "" {
+		return nil, &EnvError{0, problem}
+	}
+	action := make([]float64, e.sizes.Action)
+	for t := 1; t <= e.length; t++ {
+		if e.earlier == nil {
+			action = make([]float64, e.sizes.Action)
 		}
-		if problem == "" {
-			steps[t].reward = env.Reward(s.Achieved, s.Desired)
+		for i := range action {
+			action[i] = e.draw(i)
 		}
-		if problem == "" && earlier != nil {
-			problem = rewardProblem(env, s, earlier[n-t])
-		}
-		switch now := env.Sizes(); {
-		case problem != "":
-		case !reflect.DeepEqual(was, s):
-			problem = "a call of Reward changed the state, which must stay until the next Reset or Step"
-		case t > 0 && !slices.Equal(action, given):
+		given := slices.Clone(action)
+		s, reward := e.env.Step(action)
+		problem := e.answerProblem(s, reward)
+		if problem == "" && !slices.Equal(action, given) {
 			problem = "Step changed its action; the slice is the caller's"
-		case earlier != nil && !reflect.DeepEqual(steps[t], earlier[t]):
-			problem = "an episode with the same generator and actions answered otherwise; nothing else may " +
-				"change an episode: no other chance, earlier episode (even one broken off), call of Reward " +
-				"or slice of an earlier action"
-		case now != sizes:
-			problem = fmt.Sprintf("Sizes returned %+v, and %+v before; sizes must not change", now, sizes)
 		}
 		if problem != "" {
 			return nil, &EnvError{t, problem}
 		}
 	}
-	return steps, nil
+	return e.steps, nil
+}
+
+// answerProblem keeps what Reset or Step has returned, and says what is wrong with it, or
+// returns "".
+func (e *episode) answerProblem(s State, reward float64) string {
+	t := len(e.steps)
+	kept := State{slices.Clone(s.Observation), slices.Clone(s.Achieved), slices.Clone(s.Desired)}
+	problem := stateProblem(s, e.sizes)
+	if t > 0 {
+		problem = stepProblem(e.env, e.sizes, e.steps[0].Desired, s, reward)
+	}
+	if problem != "" {
+		return problem
+	}
+	e.steps = append(e.steps, playedStep{kept, e.env.Reward(s.Achieved, s.Desired)})
+	if e.earlier != nil {
+		if problem := rewardProblem(e.env, s, e.earlier[e.length-t]); problem != "" {
+			return problem
+		}
+	}
+	if !reflect.DeepEqual(kept, s) {
+		return "a call of Reward changed the state, which must stay until the next Reset or Step"
+	}
+	if e.earlier != nil && !reflect.DeepEqual(e.steps[t], e.earlier[t]) {
+		return "an episode with the same generator and actions answered otherwise; nothing else may " +
+			"change an episode: no other chance, earlier episode (even one broken off), call of Reward " +
+			"or slice of an earlier action"
+	}
+	if now := e.env.Sizes(); now != e.sizes {
+		return fmt.Sprintf("Sizes returned %+v, and %+v before; sizes must not change", now, e.sizes)
+	}
+	return ""
 }
 
 // rewardProblem says what is wrong with the rewards of a state's goals for
@@ -217,16 +202,147 @@ func rewardProblem(env Env, s State, other playedStep) string {
 			return fmt.Sprintf("Reward is %v where achieved is desired; it must be 0 there and -1 elsewhere", r)
 		}
 	}
-	for _, q := range []struct {
-		desired []float64
-		was     float64
-	}{{other.Desired, other.reward}, {s.Achieved, env.Reward(other.Achieved, s.Achieved)}} {
-		if r := env.Reward(other.Achieved, q.desired); r != q.was || r != 0 && r != -1 {
-			return fmt.Sprintf("Reward is %v for two goals for which it was %v before; it must be 0 or -1, "+
-				"and depend only on its arguments", r, q.was)
+	hindsight := env.Reward(other.Achieved, s.Achieved)
+	return cmp.Or(
+		repeatProblem(env.Reward(other.Achieved, other.Desired), other.reward),
+		repeatProblem(env.Reward(other.Achieved, s.Achieved), hindsight))
+}
+
+// repeatProblem says what is wrong with a reward that was asked for before, or returns "".
+func repeatProblem(now, before float64) string {
+	if now == before && (now == 0 || now == -1) {
+		return ""
+	}
+	return fmt.Sprintf("Reward is %v for two goals for which it was %v before; it must be 0 or -1, "+
+		"and depend only on its arguments", now, before)
+}
+
+// numbersProblem says what the networks cannot learn from in the numbers of all states,
+// or returns "".
+func (c *envCheck) numbersProblem() string {
+	var observations, goals [][]float64
+	reached := 0
+	for _, s := range c.played {
+		observations = append(observations, s.Observation)
+		goals = append(goals, s.Achieved, s.Desired)
+		if s.reward == 0 {
+			reached++
+		}
+	}
+	if reached == len(c.played) {
+		return fmt.Sprintf("all of %d states reach their goals, whatever the actions: Reward must be -1 away from a goal",
+			reached)
+	}
+
+	// A reward depends on a component of goals if one of them, moved in it, is missed.
+	rewarded := func(i int, by float64) bool {
+		return slices.ContainsFunc(goals, func(g []float64) bool { return c.env.Reward(moved(g, i, by), g) != 0 })
+	}
+	unrewarded := func(int, float64) bool { return false }
+	return cmp.Or(
+		unitsProblem("observation", observations, unrewarded),
+		unitsProblem("goal", goals, rewarded),
+		c.toleranceProblem())
+}
+
+// moved returns a copy of x with component i moved.
+func moved(x []float64, i int, by float64) []float64 {
+	y := slices.Clone(x)
+	y[i] += by
+	return y
+}
+
+// A span is the range of a number. It is halved first, as twice the largest number is infinite.
+type span struct{ low, high float64 }
+
+func (s span) middle() float64 { return float64(s.low/2) + float64(s.high/2) }
+
+func (s span) half() float64 { return float64(s.high/2) - float64(s.low/2) }
+
+// spans returns the range of each component of some vectors.
+func spans(vectors [][]float64) []span {
+	all := make([]span, len(vectors[0]))
+	for i, v := range vectors[0] {
+		all[i] = span{v, v}
+	}
+	for _, x := range vectors {
+		for i, v := range x {
+			all[i] = span{min(all[i].low, v), max(all[i].high, v)}
+		}
+	}
+	return all
+}
+
+// unitsProblem says which component of some vectors the networks cannot take, or
+// returns "": heads predict observations as they are (R12), and what they miss drowns
+// the critics in shared layers. Beyond these bounds a dot that moves from 0 to 1 takes
+// three times the steps, or is never solved. A component may vary too little beside one
+// that varies enough, unless a reward depends on it.
+func unitsProblem(name string, vectors [][]float64, rewarded func(i int, by float64) bool) string {
+	const far, farHalves, wide, narrow = 50, 20, 100, 1e-3
+	all := spans(vectors)
+	widest := 0.0
+	for _, s := range all {
+		widest = max(widest, s.half())
+	}
+	for i, s := range all {
+		half := s.half()
+		isFar := math.Abs(s.middle()) > max(far, float64(farHalves*half))
+		isNarrow := 0 < half && half < narrow
+		if isNarrow && half < widest {
+			isNarrow = half < narrow/2 && rewarded(i, 2*half)
+		}
+		if isFar || isNarrow || half > wide {
+			return fmt.Sprintf("%s %d lies between %v and %v, from which the networks learn slowly or nothing: "+
+				"subtract its middle and divide by its spread, as Scaled does", name, i, s.low, s.high)
 		}
 	}
 	return ""
+}
+
+// toleranceProblem names a component of goals that Reward wants met to a thousandth of
+// its mean step, or returns "".
+func (c *envCheck) toleranceProblem() string {
+	for i := range c.sizes.Goal {
+		near := c.meanStep(i) / 1000
+		reached := func(s playedStep) bool {
+			beside := moved(s.Achieved, i, near)
+			return c.env.Reward(beside, s.Achieved) == 0 || c.env.Reward(s.Achieved, beside) == 0
+		}
+		if c.continuous(i, near) && !slices.ContainsFunc(c.played, reached) {
+			return fmt.Sprintf("Reward is -1 wherever component %d of the goal is missed by %.2g, a thousandth of its mean "+
+				"step: no policy comes so close", i, near)
+		}
+	}
+	return ""
+}
+
+// meanStep returns how far component i of the achieved goal moves in a step.
+func (c *envCheck) meanStep(i int) float64 {
+	sum := 0.0
+	for t := 1; t < len(c.played); t++ {
+		if begins := t%(c.horizon+1) == 0; !begins {
+			sum += math.Abs(c.played[t].Achieved[i] - c.played[t-1].Achieved[i])
+		}
+	}
+	return sum / float64(len(c.played))
+}
+
+// continuous reports whether two values of component i of the achieved goal lie closer
+// than near, and not only by rounding.
+func (c *envCheck) continuous(i int, near float64) bool {
+	var values []float64
+	for _, s := range c.played {
+		values = append(values, s.Achieved[i])
+	}
+	slices.Sort(values)
+	for k := 1; k < len(values); k++ {
+		distance := values[k] - values[k-1]
+		if near/1000 < distance && distance < near {
+			return true
+		}
+	}
+	return false
 }
 
 // Scaled returns env in units of about 1 for its learner. A component that has a pair,
@@ -280,17 +396,20 @@ func unscaled(env Env) Env {
 func rescale(x []float64, pairs [][2]float64, back bool) []float64 {
 	y := slices.Clone(x)
 	for i := range min(len(x), len(pairs)) {
-		a, b := float64(pairs[i][0]/2), float64(pairs[i][1]/2)
-		fraction, exponent := math.Frexp(b - a)
+		pair := span{pairs[i][0], pairs[i][1]}
+		fraction, exponent := math.Frexp(pair.half())
 		if fraction == 0.5 {
 			exponent--
 		}
-		half, middle := math.Ldexp(1, exponent), a+b // half is at least |b - a|
-		if math.Abs(middle) < 2*half {
+		unit := math.Ldexp(1, exponent) // at least half of the distance
+		middle := pair.middle()
+		if math.Abs(middle) < 2*unit {
 			middle = 0
 		}
-		if y[i] = (x[i] - middle) / half; back {
-			y[i] = float64(x[i]*half) + middle
+		if back {
+			y[i] = float64(x[i]*unit) + middle
+		} else {
+			y[i] = (x[i] - middle) / unit
 		}
 	}
 	return y

@@ -20,6 +20,8 @@ type lineEnv struct {
 	rng              *rand.Rand
 	action           []float64
 	steps, episodes  int
+	before           []float64 // goal, of the episode before
+	beforeSteps      int
 
 	onSizes  func(e *lineEnv) Sizes
 	onReset  func(e *lineEnv)
@@ -80,105 +82,141 @@ func (e *lineEnv) Reward(achieved, desired []float64) float64 {
 	return r
 }
 
+// A brokenEnv breaks one sentence of the contract. What CheckEnv says of it begins with
+// want, which is "" for an environment that breaks none.
+type brokenEnv struct {
+	name string
+	want string
+	env  lineEnv
+}
+
+func either(first bool, a, b float64) float64 {
+	if first {
+		return a
+	}
+	return b
+}
+
+var brokenNumbers = []brokenEnv{
+	{"no goal", "qta: environment: Sizes returned {Observation:3 Goal:0 Action:2}; all must be at least 1",
+		lineEnv{onSizes: func(*lineEnv) Sizes { return Sizes{3, 0, 2} }}},
+	{"growing", "qta: step 3: environment: Sizes returned {Observation:3 Goal:1 Action:3}, and {Observation:3 Goal:1 Action:2} before",
+		lineEnv{onSizes: func(e *lineEnv) Sizes { return Sizes{3, 1, 2 + e.steps/3} }}},
+	{"short observation", "qta: step 0: environment: the observation has 2 numbers, Sizes says 3",
+		lineEnv{onState: func(_ *lineEnv, s *State) { s.Observation = s.Observation[:2] }}},
+	{"NaN", "qta: step 0: environment: number 0 of the achieved goal is NaN, allowed are",
+		lineEnv{onState: func(_ *lineEnv, s *State) { s.Achieved[0] = math.NaN() }}},
+	{"infinite", "qta: step 5: environment: number 1 of the observation is +Inf",
+		lineEnv{onState: func(e *lineEnv, s *State) { s.Observation[1] = 1 / float64(5-e.steps) }}},
+	{"large", "qta: step 0: environment: number 0 of the desired goal is -1.1e+12, allowed are",
+		lineEnv{onState: func(_ *lineEnv, s *State) { s.Desired = []float64{-1.1e12} }}},
+	{"moving goal in place", "qta: step 1: environment: number 0 of the desired goal went from ",
+		lineEnv{onStep: func(e *lineEnv, _ []float64) { e.goal[0] += 1e-9 }}},
+}
+
+var brokenRewards = []brokenEnv{
+	{"bonus", "qta: step 1: environment: Step returned reward 4 and Reward -1; both must be the same, 0 or -1",
+		lineEnv{onReturn: func(_ *lineEnv, r float64) float64 { return r + 5 }}},
+	{"half", "qta: step 1: environment: Step returned reward -0.5 and Reward -0.5",
+		lineEnv{onReward: func(_ *lineEnv, _, _ []float64, r float64) float64 { return r / 2 }}},
+	{"of the episode's goal", "qta: step 0: environment: Reward is -1 where achieved is desired; it must be 0 there and -1 elsewhere",
+		lineEnv{onReward: func(e *lineEnv, _, d []float64, r float64) float64 {
+			return either(d[0] != e.goal[0], -1, r)
+		}}},
+	{"of the clock", "qta: step 48: environment: Reward is -1 for two goals for which it was 0 before; it must be 0 or -1",
+		lineEnv{onReward: func(e *lineEnv, _, _ []float64, r float64) float64 {
+			return either(e.steps < 3, 0, r)
+		}}},
+	{"of hindsight goals", "qta: step 0: environment: Reward is -2 for two goals for which it was -2 before; it must be 0 or -1",
+		lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
+			return either(d[0] != e.goal[0] && a[0] != d[0], -2, r)
+		}}},
+	{"never 0 for the desired goal", "qta: step 0: environment: Reward is -1 where achieved is desired",
+		lineEnv{onReward: func(e *lineEnv, a, _ []float64, r float64) float64 {
+			return either(a[0] == e.goal[0], -1, r)
+		}}},
+	{"pushes", "qta: step 1: environment: " + answeredOtherwise,
+		lineEnv{onReward: func(e *lineEnv, _, _ []float64, r float64) float64 { e.speed += 1e-12; return r }}},
+	{"changes the state", "qta: step 0: environment: a call of Reward changed the state",
+		lineEnv{onReward: func(_ *lineEnv, a, d []float64, r float64) float64 { a[0] = d[0]; return r }}},
+	{"tenths, met to a millionth", "", lineEnv{
+		onReset: func(e *lineEnv) { e.at, e.goal[0] = math.Round(10*e.at)/10, math.Round(10*e.goal[0])/10 },
+		onStep:  func(e *lineEnv, a []float64) { e.speed = math.Round(2*a[0]-a[1]) / 10 },
+		onReward: func(_ *lineEnv, a, d []float64, _ float64) float64 {
+			return either(math.Abs(a[0]-d[0]) < 1e-6, 0, -1)
+		},
+	}},
+	{"goals reached from below", "",
+		lineEnv{onReward: func(_ *lineEnv, a, d []float64, _ float64) float64 { return either(a[0] <= d[0], 0, -1) }}},
+}
+
+var brokenActions = []brokenEnv{
+	{"without any effect", "qta: environment: component 0 of actions has no effect: 20 episodes",
+		lineEnv{onStep: func(e *lineEnv, _ []float64) { e.speed = 0.01 * e.rng.Float64() }}},
+	{"one component without any", "qta: environment: component 1 of actions has no effect: 20 episodes",
+		lineEnv{onStep: func(e *lineEnv, a []float64) { e.speed = 0.1 * a[0] }}},
+	{"that seldom have one", "",
+		lineEnv{onStep: func(e *lineEnv, a []float64) { e.speed = either(e.start > 0.7 && a[0]+a[1] > 0.5, 0.02, 0.01) }}},
+	{"that have a late one", "",
+		lineEnv{onStep: func(e *lineEnv, _ []float64) { e.speed = either(e.steps < 40, 0, e.speed) }}},
+	{"changed", "qta: step 1: environment: Step changed its action; the slice is the caller",
+		lineEnv{onStep: func(_ *lineEnv, a []float64) { a[0] /= 2 }}},
+	{"kept", "qta: step 2: environment: " + answeredOtherwise, lineEnv{
+		onReset: func(e *lineEnv) { e.action = make([]float64, 2) },
+		onStep:  func(e *lineEnv, a []float64) { e.speed += 0.1 * e.action[0]; e.action = a },
+	}},
+	{"that fail at the upper bound", "qta: step 15: environment: number 0 of the observation is NaN",
+		lineEnv{onStep: func(e *lineEnv, a []float64) { e.at = either(a[0] == 1, math.NaN(), e.at) }}},
+	{"that fail at the lower bound", "qta: step 4: environment: number 0 of the observation is NaN",
+		lineEnv{onStep: func(e *lineEnv, a []float64) { e.at = either(a[0] == -1, math.NaN(), e.at) }}},
+}
+
+const answeredOtherwise = "an episode with the same generator and actions answered otherwise"
+
+var brokenEpisodes = []brokenEnv{
+	{"right", "", lineEnv{}},
+	{"other chance", "qta: step 0: environment: " + answeredOtherwise,
+		lineEnv{onReset: func(e *lineEnv) { e.at += 0.01 * rand.Float64() }}},
+	{"goes on from before", "qta: step 0: environment: " + answeredOtherwise,
+		lineEnv{onReset: func(e *lineEnv) { e.at += 0.01 * float64(e.episodes) }}},
+	{"has the goal of what was broken off", "qta: step 0: environment: " + answeredOtherwise, lineEnv{
+		onReset: func(e *lineEnv) {
+			if brokenOff := e.before != nil && e.beforeSteps < 50; brokenOff {
+				e.goal[0] = e.before[0]
+			}
+			e.before = e.goal
+		},
+		onStep: func(e *lineEnv, _ []float64) { e.beforeSteps = e.steps },
+	}},
+}
+
 // Each environment breaks one sentence of the contract, or none.
 func TestCheckEnv(t *testing.T) {
-	pick := func(first bool, a, b float64) float64 {
-		if first {
-			return a
-		}
-		return b
-	}
-	const other = "an episode with the same generator and actions answered otherwise"
-	var kept []float64 // from one episode to the next
-	for _, test := range []struct {
-		name, want string // the message begins with want; "" for none
-		env        lineEnv
-	}{
-		{"right", "", lineEnv{}},
-		{"no goal", "qta: environment: Sizes returned {Observation:3 Goal:0 Action:2}; all must be at least 1",
-			lineEnv{onSizes: func(e *lineEnv) Sizes { return Sizes{3, 0, 2} }}},
-		{"growing", "qta: step 3: environment: Sizes returned {Observation:3 Goal:1 Action:3}, and {Observation:3 Goal:1 Action:2} before",
-			lineEnv{onSizes: func(e *lineEnv) Sizes { return Sizes{3, 1, 2 + e.steps/3} }}},
-		{"short observation", "qta: step 0: environment: the observation has 2 numbers, Sizes says 3",
-			lineEnv{onState: func(e *lineEnv, s *State) { s.Observation = s.Observation[:2] }}},
-		{"NaN", "qta: step 0: environment: number 0 of the achieved goal is NaN, allowed are",
-			lineEnv{onState: func(e *lineEnv, s *State) { s.Achieved[0] = math.NaN() }}},
-		{"infinite", "qta: step 5: environment: number 1 of the observation is +Inf",
-			lineEnv{onState: func(e *lineEnv, s *State) { s.Observation[1] = 1 / float64(5-e.steps) }}},
-		{"large", "qta: step 0: environment: number 0 of the desired goal is -1.1e+12, allowed are",
-			lineEnv{onState: func(e *lineEnv, s *State) { s.Desired = []float64{-1.1e12} }}},
-		{"moving goal in place", "qta: step 1: environment: number 0 of the desired goal went from ",
-			lineEnv{onStep: func(e *lineEnv, a []float64) { e.goal[0] += 1e-9 }}},
-		{"bonus", "qta: step 1: environment: Step returned reward 4 and Reward -1; both must be the same, 0 or -1",
-			lineEnv{onReturn: func(e *lineEnv, r float64) float64 { return r + 5 }}},
-		{"half reward", "qta: step 1: environment: Step returned reward -0.5 and Reward -0.5",
-			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 { return r / 2 }}},
-		{"reward of the episode's goal", "qta: step 0: environment: Reward is -1 where achieved is desired; it must be 0 there and -1 elsewhere",
-			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
-				return pick(d[0] != e.goal[0], -1, r)
-			}}},
-		{"reward of the clock", "qta: step 48: environment: Reward is -1 for two goals for which it was 0 before; it must be 0 or -1",
-			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
-				return pick(e.steps < 3, 0, r)
-			}}},
-		{"reward of hindsight goals", "qta: step 0: environment: Reward is -2 for two goals for which it was -2 before; it must be 0 or -1",
-			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
-				return pick(d[0] != e.goal[0] && a[0] != d[0], -2, r)
-			}}},
-		{"reward never 0 for the desired goal", "qta: step 0: environment: Reward is -1 where achieved is desired",
-			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
-				return pick(a[0] == e.goal[0], -1, r)
-			}}},
-		{"reward pushes", "qta: step 1: environment: " + other,
-			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 { e.speed += 1e-12; return r }}},
-		{"reward changes the state", "qta: step 0: environment: a call of Reward changed the state",
-			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 { a[0] = d[0]; return r }}},
-		{"actions without any effect", "qta: environment: component 0 of actions has no effect: 20 episodes",
-			lineEnv{onStep: func(e *lineEnv, a []float64) { e.speed = 0.01 * e.rng.Float64() }}},
-		{"one component without any", "qta: environment: component 1 of actions has no effect: 20 episodes",
-			lineEnv{onStep: func(e *lineEnv, a []float64) { e.speed = 0.1 * a[0] }}},
-		{"actions that seldom have one", "",
-			lineEnv{onStep: func(e *lineEnv, a []float64) { e.speed = pick(e.start > 0.7 && a[0]+a[1] > 0.5, 0.02, 0.01) }}},
-		{"actions with a late one", "",
-			lineEnv{onStep: func(e *lineEnv, a []float64) { e.speed = pick(e.steps < 40, 0, e.speed) }}},
-		{"tenths, met to a millionth", "", lineEnv{
-			onReset: func(e *lineEnv) { e.at, e.goal[0] = math.Round(10*e.at)/10, math.Round(10*e.goal[0])/10 },
-			onStep:  func(e *lineEnv, a []float64) { e.speed = math.Round(2*a[0]-a[1]) / 10 },
-			onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
-				return pick(math.Abs(a[0]-d[0]) < 1e-6, 0, -1)
-			},
-		}},
-		{"goals reached from below", "",
-			lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 { return pick(a[0] <= d[0], 0, -1) }}},
-		{"changes the action", "qta: step 1: environment: Step changed its action; the slice is the caller",
-			lineEnv{onStep: func(e *lineEnv, a []float64) { a[0] /= 2 }}},
-		{"keeps the action", "qta: step 2: environment: " + other, lineEnv{
-			onReset: func(e *lineEnv) { e.action = make([]float64, 2) },
-			onStep:  func(e *lineEnv, a []float64) { e.speed += 0.1 * e.action[0]; e.action = a },
-		}},
-		{"other chance", "qta: step 0: environment: " + other,
-			lineEnv{onReset: func(e *lineEnv) { e.at += 0.01 * rand.Float64() }}},
-		{"goes on from before", "qta: step 0: environment: " + other,
-			lineEnv{onReset: func(e *lineEnv) { e.at += 0.01 * float64(e.episodes) }}},
-		{"has the goal of what was broken off", "qta: step 0: environment: " + other, lineEnv{
-			onReset: func(e *lineEnv) { kept = append(kept, e.goal[0]); e.goal[0] = kept[0] },
-			onStep:  func(e *lineEnv, a []float64) { kept = kept[:1-e.steps/50] },
-		}},
+	for what, envs := range map[string][]brokenEnv{
+		"numbers":  brokenNumbers,
+		"rewards":  brokenRewards,
+		"actions":  brokenActions,
+		"episodes": brokenEpisodes,
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			kept = nil
-			err := CheckEnv(&test.env, 50, rand.New(rand.NewPCG(1, 2)))
-			switch {
-			case err == nil && test.env.episodes < 16:
-				t.Errorf("%d episodes, want at least 16", test.env.episodes)
-			case err == nil && test.want != "":
-				t.Errorf("found nothing wrong; want %q", test.want)
-			case err != nil && (test.want == "" || !strings.HasPrefix(err.Error(), test.want)):
-				t.Errorf("got  %v\nwant %q", err, test.want)
-			}
-		})
+		for _, test := range envs {
+			t.Run(what+" "+test.name, func(t *testing.T) {
+				env := test.env
+				err := CheckEnv(&env, 50, rand.New(rand.NewPCG(1, 2)))
+				switch {
+				case err == nil && env.episodes < 16:
+					t.Errorf("%d episodes, want at least 16", env.episodes)
+				case err == nil && test.want != "":
+					t.Errorf("found nothing wrong; want %q", test.want)
+				case err != nil && (test.want == "" || !strings.HasPrefix(err.Error(), test.want)):
+					t.Errorf("got  %v\nwant %q", err, test.want)
+				}
+			})
+		}
 	}
+}
 
+// Mazes keep to the contract. A horizon is at least 1.
+func TestCheckEnvMazes(t *testing.T) {
 	for _, name := range []string{"4x5", "3x9", "1U5", "5U5"} {
 		if err := CheckEnv(mustMaze(t, name).Env(), 50, rand.New(rand.NewPCG(3, 4))); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -188,6 +226,18 @@ func TestCheckEnv(t *testing.T) {
 		t.Errorf("a horizon of 1: %v", err)
 	}
 	mustPanic(t, "a horizon of 0", func() { CheckEnv(&lineEnv{}, 0, rand.New(rand.NewPCG(1, 2))) })
+}
+
+// Every component of actions has twenty rounds of its own to show an effect. Here the
+// two need more than that together.
+func TestCheckEnvTries(t *testing.T) {
+	env := &lineEnv{onStep: func(e *lineEnv, a []float64) {
+		e.speed = 0.01 + either(e.start > 0.92, 0.01*a[0]+0.02*a[1], 0)
+	}}
+	err := CheckEnv(env, 50, rand.New(rand.NewPCG(31, 2)))
+	if rounds := env.episodes / 4; err != nil || rounds <= 20 {
+		t.Errorf("after %d rounds: error %v", rounds, err)
+	}
 }
 
 // A dot moves on a line from offset to offset + scale, where near of the whole
@@ -236,36 +286,48 @@ func TestCheckEnvUnits(t *testing.T) {
 		{30, 100, 1e-6, "Reward is -1 wherever component 0 of the goal is missed by 0.0054"},
 	} {
 		err := CheckEnv(&dot{offset: test.offset, scale: test.scale, near: test.near}, 50, rand.New(rand.NewPCG(1, 2)))
-		if (test.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), "environment: "+test.want) {
+		if test.want == "" && err != nil {
+			t.Errorf("%v: error %v", test, err)
+		}
+		if test.want != "" && (err == nil || !strings.HasPrefix(err.Error(), "qta: environment: "+test.want)) {
 			t.Errorf("%v: error %v, want %q", test, err, test.want)
 		}
 	}
-	// A small component of a goal beside a larger one is named where Reward depends on it.
-	for _, asked := range []bool{false, true} {
-		env := &lineEnv{
+}
+
+// A small component of a goal beside a larger one is named where Reward depends on it.
+func TestCheckEnvSmallGoal(t *testing.T) {
+	small := func(asked bool) *lineEnv {
+		return &lineEnv{
 			onSizes: func(*lineEnv) Sizes { return Sizes{3, 2, 2} },
 			onState: func(e *lineEnv, s *State) {
-				s.Achieved, s.Desired = []float64{e.at, 1e-5 * e.at}, []float64{e.goal[0], 1e-5 * e.goal[0]}
+				s.Achieved = []float64{e.at, 1e-5 * e.at}
+				s.Desired = []float64{e.goal[0], 1e-5 * e.goal[0]}
 			},
-			onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
-				if asked && len(a) > 1 && math.Abs(a[1]-d[1]) > 1e-6 {
-					return -1
-				}
-				return r
+			onReward: func(_ *lineEnv, a, d []float64, r float64) float64 {
+				missed := asked && len(a) > 1 && math.Abs(a[1]-d[1]) > 1e-6
+				return either(missed, -1, r)
 			},
-			onReturn: func(e *lineEnv, r float64) float64 {
+			onReturn: func(e *lineEnv, _ float64) float64 {
 				s := e.state()
 				return e.Reward(s.Achieved, s.Desired)
 			},
 		}
-		err := CheckEnv(env, 50, rand.New(rand.NewPCG(1, 2)))
-		if asked != (err != nil && strings.HasPrefix(err.Error(), "qta: environment: goal 1 lies between ")) || !asked && err != nil {
-			t.Errorf("a small component, asked for %v: error %v", asked, err)
-		}
 	}
-	// Of the largest numbers Adam's moments do not overflow, which only a save would find.
-	p, large := Small(), func() Env { return &dot{scale: LargestNumber, near: 0.05} }
-	a := newAgent(t, with(p, "HiddenSize=32 Batch=64 InitialSteps=50 LearningStarts=5"), Sizes{1, 1, 1}, 1)
+	if err := CheckEnv(small(false), 50, rand.New(rand.NewPCG(1, 2))); err != nil {
+		t.Errorf("not asked for: error %v", err)
+	}
+	err := CheckEnv(small(true), 50, rand.New(rand.NewPCG(1, 2)))
+	if err == nil || !strings.HasPrefix(err.Error(), "qta: environment: goal 1 lies between ") {
+		t.Errorf("asked for: error %v", err)
+	}
+}
+
+// The largest numbers do not overflow Adam's moments, which only a save would find.
+func TestLargestNumbers(t *testing.T) {
+	p := with(Small(), "HiddenSize=32 Batch=64 InitialSteps=50 LearningStarts=5")
+	large := func() Env { return &dot{scale: LargestNumber, near: 0.05} }
+	a := newAgent(t, p, Sizes{1, 1, 1}, 1)
 	train(t, a, large(), large(), TrainOptions{Steps: 200, EvalEvery: 200, Rollouts: 1})
 	marshal(t, a)
 }
@@ -280,16 +342,48 @@ func TestScaled(t *testing.T) {
 			t.Errorf("%v: %v", units, err)
 		}
 	}
+}
+
+// Scaled refuses a pair without a finite distance, and does not hide that two
+// environments are one instance.
+func TestScaledMistakes(t *testing.T) {
 	one := &dot{scale: 1, near: 0.05}
 	twice := Scaled(Scaled(one, nil, nil), nil, nil)
 	for _, env := range []Env{one, Scaled(one, nil, nil)} {
-		err := newAgent(t, Small(), one.Sizes(), 1).Train(t.Context(), twice, env, TrainOptions{EvalEvery: 1, Rollouts: 1})
+		a := newAgent(t, Small(), one.Sizes(), 1)
+		err := a.Train(t.Context(), twice, env, TrainOptions{EvalEvery: 1, Rollouts: 1})
 		if err != errTwoInstances {
 			t.Errorf("one instance to train and to evaluate in: error %v", err)
 		}
 	}
 	mustPanic(t, "an infinite bound", func() { Scaled(one, nil, [][2]float64{{0, math.Inf(1)}}) })
-	mustPanic(t, "all numbers", func() { Scaled(one, [][2]float64{{-math.MaxFloat64, math.MaxFloat64}}, nil) })
+	mustPanic(t, "all numbers", func() { Scaled(one, nil, [][2]float64{{-math.MaxFloat64, math.MaxFloat64}}) })
+}
+
+// Scaled divides by the least power of two that is no less than half of a pair's distance,
+// and subtracts a middle that lies far from zero.
+func TestScaledUnits(t *testing.T) {
+	for _, test := range []struct {
+		low, high float64
+		x, want   float64
+	}{
+		{-1, 1, 1, 1},
+		{-4, 4, 4, 1},
+		{-4.1, 4.1, 4.1, 4.1 / 8},
+		{-3, 3, 3, 3. / 4},
+		{-180, 180, 90, 90. / 256},
+		{0, 1, 1, 2},
+		{0, 2000, 2000, 2000. / 1024},
+		{2, 4, 4, 1},
+		{1000, 1002, 1002, 1},
+		{-1002, -1000, -1002, -1},
+		{1000, 1000.5, 1000.5, 1},
+	} {
+		pairs := [][2]float64{{test.low, test.high}}
+		if got := rescale([]float64{test.x}, pairs, false); got[0] != test.want {
+			t.Errorf("%v of %v to %v is %v, want %v", test.x, test.low, test.high, got[0], test.want)
+		}
+	}
 }
 
 // A pendulum has two arms, pushed by two motors. Its motion is chaotic: a difference in
