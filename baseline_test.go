@@ -12,31 +12,37 @@ import (
 // naivePriority is the priority of a transition of the replay that is replayed
 // with a goal, from the networks of a as they stand. M is the pair of targets.
 func naivePriority(a *Agent, i int, g []float64, M []int) float64 {
-	p := &a.params
-	s, action := a.replay.observation.at(i), a.replay.action.at(i)
-	next := a.replay.nextObservation.at(i)
-	nextAction := twinAct(a.policy.target.vector(), next, g)
-	var q, targets []float64
-	var predictions [][]float64
-	for _, c := range a.pun.critics {
-		q = append(q, twinValue(c.q.vector(), s, g, action))
-		predictions = append(predictions, twinPrediction(c.q.vector(), c.head.vector(), slices.Concat(s, g, action))[:2])
-		targets = append(targets, twinValue(c.target.vector(), next, g, nextAction))
-	}
-	if p.Replay == "per" {
+	s := a.replay.observation.at(i)
+	action := a.replay.action.at(i)
+	if a.params.Replay == "per" {
+		var predictions [][]float64
+		for _, c := range a.pun.critics {
+			x := slices.Concat(s, g, action)
+			predictions = append(predictions, twinPrediction(c.q.vector(), c.head.vector(), x)[:2])
+		}
 		return twinDeviation(predictions)
 	}
+
+	reward := a.env.Reward(a.replay.nextAchieved.at(i), g)
+	targets := naiveTargets(a, a.replay.nextObservation.at(i), g)
 	least := math.Min(targets[M[0]], targets[M[1]])
-	errors := 0.0
-	for k := range q {
-		y := targets[k]
-		if p.Uncertainty != "bootstrap" && p.Uncertainty != "ensemble" {
-			y = least
+	mean := 0.0
+	for k, c := range a.pun.critics {
+		y := least
+		if a.params.Uncertainty != "pun" { // each critic has its own
+			y = targets[k]
 		}
-		y = a.env.Reward(a.replay.nextAchieved.at(i), g) + 0.99*y
-		errors += math.Abs(q[k]-math.Max(-100, math.Min(y, 0))) / float64(len(q))
+		y = math.Max(-100, math.Min(reward+0.99*y, 0))
+		q := twinValue(c.q.vector(), s, g, action)
+		mean += math.Abs(q-y) / float64(len(a.pun.critics))
 	}
-	return errors
+	return mean
+}
+
+// naiveTargets returns the target critics' values of the target policy's action.
+func naiveTargets(a *Agent, s, g []float64) []float64 {
+	action := twinAct(a.policy.target.vector(), s, g)
+	return each(a.pun.critics, func(c *critic) float64 { return twinValue(c.target.vector(), s, g, action) })
 }
 
 // An update writes the priorities of its minibatch, as they were before it.
@@ -55,56 +61,77 @@ func TestPriorities(t *testing.T) {
 		{Beyond(), "Replay=td Uncertainty=bootstrap"},
 		{Beyond(), "Replay=td Curriculum=her Critics=1"},
 	} {
-		p := tiny(test.preset, test.changes+" PriorityAlpha=0.6")
-		a, _ := walked(t, p, 40)
+		a, _ := walked(t, tiny(test.preset, test.changes+" PriorityAlpha=0.6"), 40)
 		moveTargets(a)
-		s, b := prioritiesOf(a), &a.batch
+		s := prioritiesOf(a)
 		rng := rand.New(rand.NewPCG(1, 0))
 		for i := range 40 {
 			s.tree.set(i, rng.Float64())
 		}
 		largest := 1.0
 		for range 3 {
-			before := newMazeAgent(t, p, 1)
-			for i, params := range a.parameters() {
-				copy(before.parameters()[i].values, params.values)
+			priorities := updateNaively(t, a)
+			latest := map[int]float64{} // of a transition, which may come twice with two goals
+			for row, i := range a.batch.transitions {
+				latest[i] = priorities[row]
 			}
-			before.replay, before.env = a.replay, a.env
-			M := []int{0, 0}
-			if p.Critics > 1 && p.Learner != "authors" { // whose priorities do not depend on M
-				M = []int{2, 0}
-				a.learning = pairScript(M, 3)
+			for i, priority := range latest {
+				what := fmt.Sprintf("%s: weight of transition %d", test.changes, i)
+				near(t, what, []float32{float32(s.tree.values()[i])}, []float64{math.Pow(priority, 0.6)})
 			}
-			if err := a.update(); err != nil {
-				t.Fatal(err)
-			}
-			wrote := map[int]float64{}
-			for row, i := range b.transitions {
-				wrote[i] = naivePriority(before, i, float64s(b.x.row(row)[2:4]), M)
-				largest = math.Max(largest, wrote[i])
-			}
-			for i, priority := range wrote {
-				near(t, fmt.Sprintf("%+v: weight of transition %d", test.changes, i),
-					[]float32{float32(s.tree.values()[i])}, []float64{math.Pow(priority, 0.6)})
-			}
-			near(t, "the largest", []float32{float32(s.largest)}, []float64{largest})
+			largest = math.Max(largest, slices.Max(priorities))
+			near(t, test.changes+": the largest", []float32{float32(s.largest)}, []float64{largest})
 		}
 	}
+}
+
+// updateNaively makes an update. It returns the naive priorities of its minibatch's rows
+// by the networks before it.
+func updateNaively(t *testing.T, a *Agent) (priorities []float64) {
+	t.Helper()
+	before := newMazeAgent(t, a.params, 1)
+	for i, params := range a.parameters() {
+		copy(before.parameters()[i].values, params.values)
+	}
+	before.replay = a.replay
+	before.env = a.env
+	M := []int{0, 0}
+	if a.params.Critics > 1 && a.params.Learner != "authors" { // whose priorities do not depend on M
+		M = []int{2, 0}
+		a.learning = pairScript(M, 3)
+	}
+
+	if err := a.update(); err != nil {
+		t.Fatal(err)
+	}
+	for row, i := range a.batch.transitions {
+		goal := float64s(a.batch.x.row(row)[2:4])
+		priorities = append(priorities, naivePriority(before, i, goal, M))
+	}
+	return priorities
 }
 
 // With MEGA's learner and with VDS's the target networks move in every 40th update.
 func TestTargetEvery(t *testing.T) {
 	for _, learner := range []string{"mega", "vds"} {
 		a, _ := walked(t, tiny(Beyond(), "Learner="+learner), 40)
-		targets := [][]float32{a.policy.target.params, a.pun.critics[0].target.params, a.pun.critics[2].target.params}
+		targets := map[string][]float32{
+			"the policy": a.policy.target.params,
+			"critic 1":   a.pun.critics[0].target.params,
+			"critic 3":   a.pun.critics[2].target.params,
+		}
 		for update := 1; update <= 81; update++ {
-			before := each(targets, slices.Clone[[]float32])
+			before := map[string][]float32{}
+			for network, params := range targets {
+				before[network] = slices.Clone(params)
+			}
 			if err := a.update(); err != nil {
 				t.Fatal(err)
 			}
-			for i := range targets {
-				if moved := !slices.Equal(before[i], targets[i]); moved != (update%40 == 0) {
-					t.Errorf("%s: update %d moves target network %d: %t", learner, update, i, moved)
+			for network, params := range targets {
+				moved := !slices.Equal(before[network], params)
+				if moved != (update%40 == 0) {
+					t.Errorf("%s: update %d moves the target of %s: %t", learner, update, network, moved)
 				}
 			}
 		}
@@ -120,34 +147,169 @@ func TestOwnDraws(t *testing.T) {
 			prioritiesOf(a).tree.set(i, 0)
 		}
 	}
-	v, own := a.curriculum.(*vdsCurriculum), learnerOf(a).(*authorsLearner)
-	if err := errors.Join(a.update(), v.endEpisode(a)); err != nil || a.pun.lowest != -150 {
-		t.Fatalf("error %v, the least return is %v", err, a.pun.lowest)
+	v := a.curriculum.(*vdsCurriculum)
+	l := learnerOf(a).(*authorsLearner)
+	if err := errors.Join(a.update(), v.endEpisode(a)); err != nil {
+		t.Fatal(err)
 	}
-	for want, b := range map[int]*batch{1: &a.batch, 2: &own.headBatch, 3: &own.policyBatch, 4: &v.batch} {
-		drawn := len(slices.Compact(slices.Sorted(slices.Values(b.transitions))))
-		for row, i := range b.transitions {
-			if want == 2 && !slices.Equal(b.x.row(row)[2:4], float32s(a.replay.goal.at(i))) {
-				t.Errorf("the heads learn from transition %d with another goal than was pursued", i)
-			}
-		}
-		if want == 1 && drawn != 1 || want > 1 && (drawn < 5 || slices.ContainsFunc(b.w, func(w float32) bool { return w != 1 })) {
-			t.Errorf("minibatch %d has %d different transitions, weights %v", want, drawn, b.w)
+	for _, i := range a.batch.transitions {
+		if i != 7 {
+			t.Errorf("the critics learn from transition %d, whose priority is 0", i)
 		}
 	}
-	// The heads' is drawn by episode: the one that runs has one transition of five.
-	a, _ = walked(t, a.params, 41)
-	count := 0
-	own = learnerOf(a).(*authorsLearner)
+	for name, b := range map[string]*batch{"heads": &l.headBatch, "policy": &l.policyBatch, "VDS": &v.batch} {
+		drawn := slices.Compact(slices.Sorted(slices.Values(b.transitions)))
+		if len(drawn) < 5 {
+			t.Errorf("the minibatch of %s has transitions %v only", name, drawn)
+		}
+		if slices.Min(b.w) != 1 || slices.Max(b.w) != 1 {
+			t.Errorf("the minibatch of %s has weights %v, want 1", name, b.w)
+		}
+	}
+}
+
+// The authors' heads learn from transitions with the goals pursued, drawn by episode: the
+// running episode has one transition, and a chance of one in five.
+func TestAuthorsHeadBatch(t *testing.T) {
+	a, _ := walked(t, tiny(Authors(), ""), 41)
+	b := &learnerOf(a).(*authorsLearner).headBatch
+	latest := 0
 	for range 200 {
-		a.update()
-		for _, i := range own.headBatch.transitions {
+		if err := a.update(); err != nil {
+			t.Fatal(err)
+		}
+		for row, i := range b.transitions {
 			if i == 40 {
-				count++
+				latest++
+			}
+			if !slices.Equal(b.x.row(row)[2:4], float32s(a.replay.goal.at(i))) {
+				t.Fatalf("the authors' heads learn from transition %d with another goal than was pursued", i)
 			}
 		}
 	}
-	frequency(t, "the running episode's transition", count, 200*len(own.headBatch.transitions), 0.2)
+	frequency(t, "authors' heads: the running episode's transition", latest, 200*len(b.transitions), 0.2)
+}
+
+// An update of the authors' learner stops at the first minibatch that cannot be drawn.
+func TestAuthorsDrawErrors(t *testing.T) {
+	a, _ := walked(t, tiny(Authors(), ""), 40)
+	a.env = &lineEnv{onReward: func(*lineEnv, []float64, []float64, float64) float64 { return 0.5 }}
+	err := a.update()
+	var broken *EnvError
+	if b := learnerOf(a).(*authorsLearner).headBatch; !errors.As(err, &broken) || b.r != nil {
+		t.Errorf("after error %v in the critics' minibatch, the heads' is drawn: %v", err, b.r)
+	}
+	if a.updates != 0 {
+		t.Errorf("an update without minibatches is counted")
+	}
+}
+
+// An update of the authors' learner is a step of the critics, then of their targets, then
+// of the heads, then of the policy and then of its target.
+func TestAuthorsOrder(t *testing.T) {
+	a, _ := walked(t, tiny(Authors(), "Polyak=0"), 50) // targets become what they follow
+	w := twinsOf(a)
+	if err := a.update(); err != nil {
+		t.Fatal(err)
+	}
+	l := learnerOf(a).(*authorsLearner)
+
+	for i, c := range a.pun.critics {
+		what := fmt.Sprintf("the authors' order: critic %d ", i+1)
+		φ := twinParams(w.critics[i]...)
+		want := twinGradient(φ, func() float64 { return twinCriticLoss(a.pun.heads, w.critics[i], &a.batch, i) })
+		nearGradient(t, what+"moves first, from the networks before the update", tenfold(c.adam.m)[:len(φ)], want)
+
+		between := c.target.vector() // the critic when its target followed, before the heads' step
+		params := append(twinParams(between...), twinParams(w.heads[i])...)
+		want = twinGradient(params, func() float64 {
+			return twinHeadLoss(a.pun.heads, between, w.heads[i], &l.headBatch, i, twinNorm)
+		})
+		nearGradient(t, what+"moves with its head after its target has followed it", tenfold(c.headAdam.m), want)
+		if slices.Equal(c.target.params, c.q.params) {
+			t.Errorf("%sis not moved with its head after its target has followed it", what)
+		}
+	}
+
+	for i, c := range a.pun.critics {
+		w.critics[i] = c.q.vector()
+	}
+	want := twinGradient(twinParams(w.actor...), func() float64 {
+		return twinPolicyLoss(w.actor, w.critics, l.policyBatch.x, a.params.ActionL2)
+	})
+	nearGradient(t, "the authors' order: the policy moves after the heads", tenfold(a.policy.adam.m), want)
+	if !slices.Equal(a.policy.target.params, a.policy.net.params) {
+		t.Error("the authors' order: the policy's target does not follow last")
+	}
+}
+
+// The authors' targets are of the target policy's action with noise. The noise and then
+// the pair M come from the stream of learning.
+func TestAuthorsTargets(t *testing.T) {
+	a, _ := walked(t, tiny(Authors(), "CriticRate=0 PredictiveRate=0 ActorRate=0 Polyak=1"), 50) // nothing moves
+	moveTargets(a)
+	drawn := *a.learning.pcg
+	learning := stream{rand.New(&drawn), &drawn}
+	if err := a.update(); err != nil {
+		t.Fatal(err)
+	}
+
+	b := &a.batch
+	actor := a.policy.target.vector()
+	for row := range b.next.rows {
+		next := float64s(b.next.row(row))
+		want := twinAct(actor, next[:2], next[2:4])
+		for c := range want {
+			noise := math.Max(-0.5, math.Min(0.2*normal(learning.Rand), 0.5))
+			want[c] = math.Max(-1, math.Min(want[c]+noise, 1))
+		}
+		near(t, "the authors' targets: the target policy's action with noise of the stream of learning", b.next.row(row)[4:], want)
+	}
+	drawPair(learning, 3)
+	if drawn != *a.learning.pcg {
+		t.Error("the authors' targets: the stream of learning has given other numbers than the noise and then M")
+	}
+	if a.pun.lowest != -150 {
+		t.Errorf("the authors' targets: the least return is %v, want -150", a.pun.lowest)
+	}
+}
+
+// The average for the estimator takes in every update, also where a step has two: after
+// the first two it is the mean of the networks after each.
+func TestAverageOfUpdates(t *testing.T) {
+	const changes = "UncertaintyPolyak=0.9 UpdatesPerStep="
+	one, _ := walked(t, tiny(Beyond(), changes+"1"), 40)
+	two, _ := walked(t, tiny(Beyond(), changes+"2"), 40)
+	var after [][][]float32 // critics after each update
+	for range 2 {
+		if err := one.learner.update(one); err != nil {
+			t.Fatal(err)
+		}
+		after = append(after, each(one.pun.critics, func(c *critic) []float32 { return slices.Clone(c.params) }))
+	}
+	if err := two.learner.update(two); err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range averageOf(two) {
+		var want []float64
+		for k, v := range after[0][i] {
+			want = append(want, (float64(v)+float64(after[1][i][k]))/2)
+		}
+		near(t, fmt.Sprintf("after a step of two updates: the average of critic %d over both", i+1), c.params, want)
+	}
+}
+
+// The stride of a held action is a moving average of the lengths of steps.
+func TestHeldStride(t *testing.T) {
+	a, _ := walked(t, tiny(Beyond(), "RandomActionHeld=0.5"), 15)
+	from := a.replay.achieved.at(14)
+	copy(a.achieved, []float64{from[0] + 0.3, from[1] - 0.4})
+	h := a.explorer.(*heldExplorer)
+	h.stride = 1
+	h.afterStep(a)
+	if want := 0.98*1 + 0.02*0.5; math.Abs(h.stride-want) > 1e-12 {
+		t.Errorf("held actions: after a step of length 0.5 the stride 1 becomes %v, want %v", h.stride, want)
+	}
 }
 
 // moments returns mean and standard deviation.
@@ -181,29 +343,34 @@ func TestUncertaintyNoise(t *testing.T) {
 	}
 }
 
-// MEGA's learner limits the elements of every gradient to 5, before Adam sees them, and
-// others to nothing.
+// MEGA's learner limits the elements of every gradient to 5 before Adam sees them. Others
+// have no limit.
 func TestGradientClip(t *testing.T) {
 	for learner, want := range map[string]float32{"paper": 0, "mega": 5, "vds": 0} {
 		a, _ := walked(t, tiny(Beyond(), "PredictiveGradient=head Learner="+learner), 10)
 		l := learnerOf(a).(*generalLearner)
 		if l.limit != want {
-			t.Errorf("%s: the limit is %v", learner, l.limit)
+			t.Errorf("%s: the limit is %v, want %v", learner, l.limit, want)
 		}
 		l.limit = 1e-6
 		if err := l.update(a); err != nil {
 			t.Fatal(err)
 		}
-		gradients := each(a.pun.critics, func(c *critic) []float32 { return c.gradient.params })
-		for i, g := range append(gradients, a.policy.gradient.params) {
-			if slices.Max(g) != l.limit || slices.Min(g) != -l.limit {
-				t.Errorf("%s: gradient %d is from %v to %v, limited to %v", learner, i, slices.Min(g), slices.Max(g), l.limit)
+		gradients := [][]float32{a.policy.gradient.params}
+		for _, c := range a.pun.critics {
+			gradients = append(gradients, c.gradient.params)
+		}
+		for i, g := range gradients {
+			low, high := slices.Min(g), slices.Max(g)
+			if high != 1e-6 || low != -1e-6 {
+				t.Errorf("%s: gradient %d, limited to 1e-6, is from %v to %v", learner, i, low, high)
 			}
 		}
 	}
 	nan := []float32{float32(math.NaN())}
-	if (&generalLearner{limit: 1}).clip(nan); nan[0] == nan[0] {
-		t.Errorf("of a NaN, which has to stay, the limit makes %v", nan)
+	(&generalLearner{limit: 1}).clip(nan)
+	if nan[0] == nan[0] {
+		t.Errorf("the limit turns NaN into %v; it has to stay", nan[0])
 	}
 }
 
@@ -212,21 +379,24 @@ func TestGradientClip(t *testing.T) {
 func TestSmooth(t *testing.T) {
 	const n = 40000
 	rng := rand.New(rand.NewPCG(1, 0))
-	actions := make([]float32, n)
-	smooth(actions, targetNoise, rng)
-	high, atLimit := slices.Max(actions), 0
-	for i, a := range actions {
-		if a == 0.5 || a == -0.5 {
-			atLimit++
-		}
-		actions[i] = 0.9
-	}
-	// Beyond 0.5, of deviations of 0.2, lies 1.242 % of a normal distribution.
-	if frequency(t, "noise at its limit", atLimit, n, 0.01242); high != 0.5 {
+	noise := make([]float32, n)
+	smooth(noise, targetNoise, rng)
+	if high := slices.Max(noise); high != 0.5 {
 		t.Errorf("the largest noise is %v, want 0.5", high)
 	}
-	if smooth(actions, targetNoise, rng); slices.Max(actions) != 1 {
-		t.Errorf("the largest smoothed action is %v, want 1", slices.Max(actions))
+	atLimit := 0
+	for _, v := range noise {
+		if v == 0.5 || v == -0.5 {
+			atLimit++
+		}
+	}
+	// Beyond 0.5, of deviations of 0.2, lies 1.242 % of a normal distribution.
+	frequency(t, "noise at its limit", atLimit, n, 0.01242)
+
+	actions := slices.Repeat([]float32{0.9}, n)
+	smooth(actions, targetNoise, rng)
+	if high := slices.Max(actions); high != 1 {
+		t.Errorf("the largest smoothed action is %v, want 1", high)
 	}
 }
 
@@ -237,32 +407,40 @@ func stepsOf(m *adam) int { return int(math.Round(math.Log(m.beta1) / math.Log(a
 // transitions, and for two seeds.
 func TestMasks(t *testing.T) {
 	const n, seed, c = 20000, 1 << 63, 1
-	one, both := 0, make([]int, 5)
+	one := 0
+	both := map[string]int{}
 	for i := range n {
 		if !inMask(seed, i, c) {
 			continue
 		}
 		one++
-		for k, in := range []bool{
-			inMask(seed, i, c+1), inMask(seed, i+1, c), inMask(seed, i+1, c-1), inMask(seed, i+64, c), inMask(seed+1, i, c),
+		for other, in := range map[string]bool{
+			"critic":                inMask(seed, i, c+1),
+			"transition":            inMask(seed, i+1, c),
+			"transition and critic": inMask(seed, i+1, c-1),
+			"transition of 64 more": inMask(seed, i+64, c),
+			"seed":                  inMask(seed+1, i, c),
 		} {
 			if in {
-				both[k]++
+				both[other]++
 			}
 		}
 	}
 	frequency(t, "one mask", one, n, 0.5)
-	for k := range both {
-		frequency(t, fmt.Sprint("a mask and another, pair ", k), both[k], n, 0.25)
+	for other, count := range both {
+		frequency(t, "a mask and that of another "+other, count, n, 0.25)
 	}
-	// A critic learns what is in its mask, also of the running episode.
+}
+
+// A bootstrapped critic learns what is in its mask, also of the running episode.
+func TestMaskedWeights(t *testing.T) {
 	a, _ := walked(t, tiny(Beyond(), "Uncertainty=bootstrap Replay=per"), 45)
 	prioritiesOf(a).tree.set(40, 40) // the running episode's first, in half of the draws
 	if err := a.update(); err != nil {
 		t.Fatal(err)
 	}
 	for k := range a.pun.critics {
-		_, w := a.pun.heads.(*bootstrapHeads).criticTargets(k, &a.batch)
+		_, w := a.pun.heads.criticTargets(k, &a.batch)
 		for row, i := range a.batch.transitions {
 			if in := inMask(a.seed, i, k); (w[row] > 0) != in {
 				t.Errorf("transition %d in the mask of critic %d: %t, weight %v", i, k, in, w[row])
@@ -283,10 +461,29 @@ func twinGaussian(p, s []float64) (loss float64) {
 	return loss
 }
 
+// The twins of an agent's networks.
+type twins struct {
+	critics []vectorNet
+	heads   []vectorLayer
+	actor   vectorNet
+}
+
+func twinsOf(a *Agent) twins {
+	w := twins{actor: a.policy.net.vector()}
+	for _, c := range a.pun.critics {
+		w.critics = append(w.critics, c.q.vector())
+		w.heads = append(w.heads, c.head.vector())
+	}
+	if a.params.Uncertainty == "bootstrap" { // one backbone
+		for i, c := range w.critics {
+			w.critics[i] = append(slices.Clone(w.critics[0][:2]), c[2])
+		}
+	}
+	return w
+}
+
 // An update's gradients are those of the twins' losses for its minibatches, wherever
-// Equation 4's goes, with weights that are the critics' alone (R2): for bootstrap of
-// the sum over the critics of their masked losses, as a function of one backbone; for
-// ensemble and PUN of each critic's, the former's with the Gaussian loss.
+// Equation 4's goes, with weights for the critics only (R2).
 func TestGradients(t *testing.T) {
 	for _, changes := range []string{
 		"Uncertainty=bootstrap",
@@ -298,88 +495,100 @@ func TestGradients(t *testing.T) {
 		"Learner=mega",
 		"Learner=authors",
 	} {
-		p := tiny(Beyond(), "CriticRate=0 PredictiveRate=0 ActorRate=0 "+changes) // nothing moves
-		a, _ := walked(t, p, 50)
-		if p.Replay == "per" { // at first all weights are 1
-			for i, s := 0, prioritiesOf(a); i < 50; i++ {
-				s.set(i, float64(1+i%7))
+		a, _ := walked(t, tiny(Beyond(), "CriticRate=0 PredictiveRate=0 ActorRate=0 "+changes), 50) // nothing moves
+		if a.params.Replay == "per" {                                                               // at first all weights are 1
+			for i := range 50 {
+				prioritiesOf(a).set(i, float64(1+i%7))
 			}
 		}
 		if err := a.update(); err != nil {
 			t.Fatal(err)
 		}
-		own, rows, form := &a.batch, a.batch.x, "squared" // rows: the policy's
-		if differ := slices.Min(a.batch.w) < slices.Max(a.batch.w); differ != (p.Replay == "per") {
+		if differ := slices.Min(a.batch.w) < slices.Max(a.batch.w); differ != (a.params.Replay == "per") {
 			t.Errorf("%s: weights %v", changes, a.batch.w)
 		}
-		for row, i := range own.transitions { // the policy has put its own actions there
-			copy(own.x.row(row)[own.x.cols-a.sizes.Action:], float32s(a.replay.action.at(i)))
+		for row, i := range a.batch.transitions { // the policy has put its own actions there
+			copy(a.batch.x.row(row)[4:], float32s(a.replay.action.at(i)))
 		}
+
+		headBatch, policyBatch := &a.batch, &a.batch
+		headLoss := twinSquare
 		if l, ok := learnerOf(a).(*authorsLearner); ok {
-			own, rows, form = &l.headBatch, l.policyBatch.x, "norm"
+			headBatch, policyBatch = &l.headBatch, &l.policyBatch
+			headLoss = twinNorm
 		}
-		if p.Uncertainty != "pun" {
-			form = ""
+		if a.params.Uncertainty == "ensemble" {
+			headLoss = twinGaussian
 		}
-		critics := each(a.pun.critics, func(c *critic) vectorNet { return c.q.vector() })
-		heads := each(a.pun.critics, func(c *critic) vectorLayer { return c.head.vector() })
-		actor := a.policy.net.vector()
-		want := twinGradient(twinParams(actor...), func() (loss float64) {
-			for k := range rows.rows {
-				s, g := float64s(rows.row(k)[:2]), float64s(rows.row(k)[2:4])
-				action := twinAct(actor, s, g)
-				for _, c := range critics {
-					loss -= twinValue(c, s, g, action) / float64(rows.rows*len(critics))
-				}
-				loss += p.ActionL2 * (action[0]*action[0] + action[1]*action[1]) / 2 / float64(rows.rows)
-			}
-			return loss
+		w := twinsOf(a)
+		checkGradients(t, changes, a, w,
+			func(i int) float64 { return twinCriticLoss(a.pun.heads, w.critics[i], &a.batch, i) },
+			func(i int) float64 {
+				return twinHeadLoss(a.pun.heads, w.critics[i], w.heads[i], headBatch, i, headLoss)
+			})
+		want := twinGradient(twinParams(w.actor...), func() float64 {
+			return twinPolicyLoss(w.actor, w.critics, policyBatch.x, a.params.ActionL2)
 		})
 		nearGradient(t, changes+": policy", tenfold(a.policy.adam.m), want)
-		// Losses of critic i and its head; with one backbone, of all.
-		critic := func(i int) float64 { return twinLossOfBatch(a.pun.heads, critics[i], nil, &a.batch, i, "") }
-		head := func(i int) float64 {
-			return twinLossOfBatch(a.pun.heads, critics[i], &heads[i], own, i, form)
-		}
-		sum := func(loss func(int) float64, i int) float64 {
-			if p.Uncertainty == "bootstrap" {
-				return loss(0) + loss(1) + loss(2)
-			}
-			return loss(i)
-		}
-		near(t, changes+": losses", []float32{float32(3 * a.losses.critic), float32(3 * a.losses.head)},
-			[]float64{critic(0) + critic(1) + critic(2), head(0) + head(1) + head(2)})
-		if p.Uncertainty == "bootstrap" {
-			for i, c := range critics {
-				critics[i] = append(slices.Clone(critics[0][:2]), c[2])
-			}
-		}
-		for i, c := range a.pun.critics {
-			what, φ := fmt.Sprintf("%s: critic %d", changes, i+1), twinParams(critics[i]...)
-			moment := tenfold(c.adam.m)
-			nearGradient(t, what, moment[:len(φ)], twinGradient(φ, func() float64 {
-				if p.PredictiveGradient == "joint" && p.Learner != "authors" {
-					return sum(critic, i) + sum(head, i)
-				}
-				return sum(critic, i)
-			}))
-			if slices.ContainsFunc(moment[len(φ):], func(v float32) bool { return v != 0 }) {
-				t.Errorf("%s: the critic's optimizer moves the head", what)
-			}
-			params := twinParams(heads[i])
-			if p.Learner == "authors" {
-				params = append(φ, params...)
-			}
-			nearGradient(t, what+"'s head", tenfold(c.headAdam.m), twinGradient(params, func() float64 { return sum(head, i) }))
-		}
 	}
+}
+
+// checkGradients holds the losses of an update and the gradients of critics and heads to
+// the losses of each critic and of its head, given by its number.
+func checkGradients(t *testing.T, what string, a *Agent, w twins, critic, head func(i int) float64) {
+	t.Helper()
+	near(t, what+": losses", float32s([]float64{3 * a.losses.critic, 3 * a.losses.head}),
+		[]float64{critic(0) + critic(1) + critic(2), head(0) + head(1) + head(2)})
+	joint := a.params.PredictiveGradient == "joint" && a.params.Learner != "authors"
+	for i, c := range a.pun.critics {
+		// With one backbone the losses are those of all critics.
+		criticLoss := func() float64 { return critic(i) }
+		headLoss := func() float64 { return head(i) }
+		if a.params.Uncertainty == "bootstrap" {
+			criticLoss = func() float64 { return critic(0) + critic(1) + critic(2) }
+			headLoss = func() float64 { return head(0) + head(1) + head(2) }
+		}
+
+		φ := twinParams(w.critics[i]...)
+		want := twinGradient(φ, criticLoss)
+		if joint {
+			want = twinGradient(φ, func() float64 { return criticLoss() + headLoss() })
+		}
+		name := fmt.Sprintf("%s: critic %d", what, i+1)
+		moments := tenfold(c.adam.m)
+		nearGradient(t, name, moments[:len(φ)], want)
+		if slices.ContainsFunc(moments[len(φ):], func(v float32) bool { return v != 0 }) {
+			t.Errorf("%s: the critic's optimizer moves the head", name)
+		}
+
+		params := twinParams(w.heads[i])
+		if a.params.Learner == "authors" {
+			params = append(φ, params...)
+		}
+		nearGradient(t, name+"'s head", tenfold(c.headAdam.m), twinGradient(params, headLoss))
+	}
+}
+
+// twinPolicyLoss is the policy's loss for a minibatch, rows of s, g and a.
+func twinPolicyLoss(actor vectorNet, critics []vectorNet, x matrix, l2 float64) (loss float64) {
+	for k := range x.rows {
+		s := float64s(x.row(k)[:2])
+		g := float64s(x.row(k)[2:4])
+		action := twinAct(actor, s, g)
+		for _, c := range critics {
+			loss -= twinValue(c, s, g, action) / float64(x.rows*len(critics))
+		}
+		loss += l2 * (action[0]*action[0] + action[1]*action[1]) / 2 / float64(x.rows)
+	}
+	return loss
 }
 
 // The loss is finite for the least and for the largest variance; the least is the twin's.
 func TestGaussianLoss(t *testing.T) {
 	for _, z := range []float32{-1e30, -800, 800, 1e30} {
 		dp := make([]float32, 2)
-		loss, least := gaussianLoss(dp, []float32{1, z}, []float32{2}, 1), twinGaussian([]float64{1, -800}, []float64{2})
+		loss := gaussianLoss(dp, []float32{1, z}, []float32{2}, 1)
+		least := twinGaussian([]float64{1, -800}, []float64{2})
 		if !finite(loss+float64(dp[0])+float64(dp[1])) || z < 0 && math.Abs(loss/least-1) > 1e-9 {
 			t.Errorf("raw variance %v: loss %v, gradient %v", z, loss, dp)
 		}
@@ -424,8 +633,8 @@ func TestMEGADensity(t *testing.T) {
 		for i := c; i < len(points); i += 3 {
 			column = append(column, points[i])
 		}
-		mean, σ := moments(column)
-		near(t, "mean and deviation", float32s([]float64{d.mean[c], d.std[c]}), []float64{mean, σ + 1e-4})
+		mean, deviation := moments(column)
+		near(t, "mean and deviation", float32s([]float64{d.mean[c], d.std[c]}), []float64{mean, deviation + 1e-4})
 		if want := (points[c] - d.mean[c]) / d.std[c]; d.points[c] != want {
 			t.Errorf("coordinate %d is standardized to %v, want %v", c, d.points[c], want)
 		}
@@ -459,128 +668,188 @@ func TestLeastDense(t *testing.T) {
 	}
 }
 
-// A full window moves the cutoff from 7 successes on and up to 3, within its
-// bounds, and else it stands and the window slides.
-func TestCutoff(t *testing.T) {
+// The cutoff starts at -3, or at its floor where that is higher: the value of 0.8 T steps.
+func TestNewCutoff(t *testing.T) {
 	for _, test := range []struct {
-		discount      float64
-		horizon       int
-		floor, cutoff float64
+		discount     float64
+		horizon      int
+		floor, value float64
 	}{
 		{0.98, 50, -27.71, -3},
 		{0.999, 50, -33.10, -3}, // as with 0.99
 		{0.98, 2, -1.59, -1.59},
 	} {
 		c := newCutoff(test.discount, test.horizon)
-		if math.Abs(c.floor-test.floor) > 0.005 || math.Abs(c.value-test.cutoff) > 0.005 || c.lowest != c.value {
+		if math.Abs(c.floor-test.floor) > 0.005 || math.Abs(c.value-test.value) > 0.005 || c.lowest != c.value {
 			t.Errorf("discount %v, horizon %d: %+v, want floor %v and cutoff %v",
-				test.discount, test.horizon, c, test.floor, test.cutoff)
+				test.discount, test.horizon, c, test.floor, test.value)
 		}
 	}
+}
+
+// A full window moves the cutoff from 7 successes on and up to 3, within its
+// bounds. Else it stands and the window slides.
+func TestCutoff(t *testing.T) {
 	for _, test := range []struct {
-		value, lowest, least float64
-		successes            int
-		want, wantLowest     float64
-		anew                 bool
+		before    cutoff
+		least     float64
+		successes int
+		after     cutoff
+		anew      bool
 	}{
-		{-5, -9, -7, 3, -4, -9, true},
-		{-5, -9, -7, 4, -5, -9, false},
-		{-5, -9, -7, 6, -5, -9, false},
-		{-5, -9, -7, 7, -6, -9, true},
-		{-5, -5, -7, 10, -6, -7, true},
-		{-5, -5, -5.5, 10, -5.5, -5.5, true},
-		{-5, -5, -99, 5, -5, -20, false}, // no lower than the floor
-		{-19.5, -20, -99, 8, -20, -20, true},
-		{-3.5, -20, 0, 1, -3, -20, true}, // no higher than at first
+		{cutoff{-5, -9, -20}, -7, 3, cutoff{-4, -9, -20}, true},
+		{cutoff{-5, -9, -20}, -7, 4, cutoff{-5, -9, -20}, false},
+		{cutoff{-5, -9, -20}, -7, 6, cutoff{-5, -9, -20}, false},
+		{cutoff{-5, -9, -20}, -7, 7, cutoff{-6, -9, -20}, true},
+		{cutoff{-5, -5, -20}, -7, 10, cutoff{-6, -7, -20}, true},
+		{cutoff{-5, -5, -20}, -5.5, 10, cutoff{-5.5, -5.5, -20}, true},
+		{cutoff{-5, -5, -20}, -99, 5, cutoff{-5, -20, -20}, false}, // no lower than the floor
+		{cutoff{-19.5, -20, -20}, -99, 8, cutoff{-20, -20, -20}, true},
+		{cutoff{-3.5, -20, -20}, 0, 1, cutoff{-3, -20, -20}, true}, // no higher than at first
 	} {
-		c := cutoff{test.value, test.lowest, -20}
-		outcomes := slices.Concat(make([]bool, 10-test.successes), slices.Repeat([]bool{true}, test.successes))
+		outcomes := make([]bool, 10)
+		for i := range test.successes {
+			outcomes[i] = true
+		}
+		c := test.before
 		anew := c.adapt(test.least, outcomes)
-		if anew != test.anew || c != (cutoff{test.want, test.wantLowest, -20}) {
-			t.Errorf("%+v: %+v, the window begins anew: %t", test, c, anew)
+		if c != test.after || anew != test.anew {
+			t.Errorf("%+v with %d successes of 10 and least value %v: %+v, want %+v; the window begins anew: %t, want %t",
+				test.before, test.successes, test.least, c, test.after, anew, test.anew)
 		}
 	}
 }
 
 // An episode's goal is the one of least density among the candidates whose value
-// from where the agent is, the mean over the critics, is within reach. A choice takes
-// the episode's outcome into the window, which slides, and begins anew where the cutoff
-// has moved.
+// from where the agent is, the mean over the critics, is within reach.
 func TestMEGAGoal(t *testing.T) {
 	a, _ := walked(t, tiny(Beyond(), "Curriculum=mega"), 40)
 	moveTargets(a)
 	m := a.curriculum.(*megaCurriculum)
-	actor := a.policy.net.vector()
-	for trial := range 6 {
-		won, atGoal, cutoff := trial == 5, trial%2, m.cutoff.value
-		window := slices.Repeat([]bool{true, won}, 5)
-		m.outcomes, m.stepsAtGoal, m.cutoff.lowest = slices.Clone(window), atGoal, 9
+	for range 6 {
+		m.cutoff.lowest = 9
 		goal := nextGoal(t, a, true)
 		var q, densities []float64
 		for _, g := range m.candidates {
-			action := twinAct(actor, a.observation, g)
-			value := func(c *critic) float64 { return twinValue(c.q.vector(), a.observation, g, action) }
-			mean, _ := moments(each(a.pun.critics, value))
-			q, densities = append(q, mean), append(densities, m.density.log(g))
+			q = append(q, naiveMeanValue(a, g))
+			densities = append(densities, m.density.log(g))
 		}
 		if best := m.candidates[leastDense(densities, q, m.cutoff.value)]; !slices.Equal(goal, best) {
-			t.Errorf("trial %d: goal %v, want %v", trial, goal, best)
+			t.Errorf("with cutoff %v the goal is %v, want %v", m.cutoff.value, goal, best)
 		}
-		if window = append(window[1:], atGoal > 0); won {
-			window = window[9:]
+		m.cutoff.value = slices.Sorted(slices.Values(q))[len(q)/2] // of half the candidates, from the second time on
+	}
+}
+
+// naiveMeanValue is the mean over the critics of the policy's value of a goal, from where
+// the agent is.
+func naiveMeanValue(a *Agent, goal []float64) (mean float64) {
+	action := twinAct(a.policy.net.vector(), a.observation, goal)
+	for _, c := range a.pun.critics {
+		mean += twinValue(c.q.vector(), a.observation, goal, action) / float64(len(a.pun.critics))
+	}
+	return mean
+}
+
+// A choice takes the episode's outcome into the window, which slides. Where the window
+// moves the cutoff, it begins anew.
+func TestMEGAWindow(t *testing.T) {
+	half := slices.Repeat([]bool{true, false}, 5)
+	for _, test := range []struct {
+		window      []bool
+		stepsAtGoal int
+		want        []bool
+		moves       bool
+	}{
+		{half, 0, append(slices.Clone(half[1:]), false), false},
+		{half, 1, append(slices.Clone(half[1:]), true), false},
+		{slices.Repeat([]bool{true}, 10), 1, []bool{true}, true},
+	} {
+		a, _ := walked(t, tiny(Beyond(), "Curriculum=mega"), 40)
+		m := a.curriculum.(*megaCurriculum)
+		m.outcomes = slices.Clone(test.window)
+		m.stepsAtGoal = test.stepsAtGoal
+		m.cutoff = cutoff{value: -3, lowest: 9, floor: -20}
+		nextGoal(t, a, true)
+		if !slices.Equal(m.outcomes, test.want) || m.stepsAtGoal != 0 {
+			t.Errorf("after %d steps at the goal the window %v is %v, want %v", test.stepsAtGoal, test.window, m.outcomes, test.want)
 		}
-		if !slices.Equal(m.outcomes, window) || m.stepsAtGoal != 0 || (m.cutoff.value != cutoff) != won {
-			t.Errorf("trial %d: window %v, want %v; cutoff %v before, now %+v", trial, m.outcomes, window, cutoff, m.cutoff)
+		if moves := m.cutoff.value != -3; moves != test.moves {
+			t.Errorf("window %v moves the cutoff: %t", test.window, moves)
 		}
-		near(t, "lowest value", []float32{float32(m.cutoff.lowest)}, []float64{math.Max(m.cutoff.floor, slices.Min(q))})
-		m.cutoff.value = slices.Sorted(slices.Values(q))[len(q)/2] // of half the candidates, from the second trial on
+		least := math.Inf(1)
+		for _, g := range m.candidates {
+			least = math.Min(least, naiveMeanValue(a, g))
+		}
+		near(t, "lowest value", []float32{float32(m.cutoff.lowest)}, []float64{math.Max(-20, least)})
+	}
+}
+
+// MEGA's candidates are 100 achieved goals of all episodes, drawn uniformly and with
+// replacement by the stream of goals.
+func TestMEGACandidates(t *testing.T) {
+	a := numberedAgent(t, 20, 5)
+	m := a.curriculum.(*megaCurriculum)
+	draws := *a.draws.pcg
+	var all, first []float64
+	for range 40 {
+		nextGoal(t, a, true)
+		for _, g := range m.candidates {
+			all = append(all, g[0])
+		}
+		first = append(first, m.candidates[0][0])
+	}
+	chances := map[float64]float64{}
+	for i := range 20 {
+		chances[float64(i)] = 1. / 20
+	}
+	checkDraws(t, "MEGA's candidates", all, chances)
+	checkDraws(t, "MEGA's first candidates", first, chances)
+	if len(all) != 40*100 || draws != *a.draws.pcg {
+		t.Errorf("MEGA's candidates are %d in 40 choices, want 100 each, and by the stream of goals", len(all))
 	}
 }
 
 // While the warm-up lasts all goals come from the transition's own future;
 // then from the mix.
 func TestMEGAReplayGoal(t *testing.T) {
-	const n, horizon, draws = 23, 5, 20000
-	a := numberedAgent(t, n, horizon)
+	a := numberedAgent(t, 23, 5)
 	a.curriculum.(*megaCurriculum).desired = []float64{1000, 1001, 1002, 1003, 1004} // of five episodes, the last shorter
-	for _, test := range []struct {
-		step                                    int
-		own, future, desired, achieved, pursued float64
-	}{
-		{25_000, 0, 1, 0, 0, 0},
-		{25_001, 0.1, 0.4, 0.3, 0.1, 0.1},
-	} {
-		a.step = test.step
-		for _, i := range []int{0, 7, 21} {
-			a.params.HindsightRatio = 0
-			if got := a.curriculum.replayGoal(a, i)[0]; got != float64(-1-i) {
-				t.Fatalf("step %d, no hindsight: the goal of transition %d is %v", test.step, i, got)
-			}
-			a.params.HindsightRatio = 4
-			end := min((i/horizon+1)*horizon, n)
-			counts := map[int]int{}
-			for range draws {
-				counts[int(a.curriculum.replayGoal(a, i)[0])]++
-			}
-			for j := range n {
-				achieved, pursued := test.achieved/n, test.pursued/n
-				if i <= j && j < end {
-					achieved += test.future / float64(end-i)
-				}
-				if j == i {
-					pursued += test.own
-				}
-				for goal, p := range map[int]float64{j: achieved, -1 - j: pursued} {
-					what := fmt.Sprintf("step %d, transition %d: goal %d", test.step, i, goal)
-					frequency(t, what, counts[goal], draws, p)
-				}
-			}
-			for e, steps := range []float64{5, 5, 5, 5, 3} {
-				what := fmt.Sprintf("step %d, transition %d: the environment's goal of episode %d", test.step, i, e)
-				frequency(t, what, counts[1000+e], draws, test.desired*steps/n)
-			}
+	for _, i := range []int{0, 7, 21} {
+		a.params.HindsightRatio = 0
+		if got := a.curriculum.replayGoal(a, i)[0]; got != float64(-1-i) {
+			t.Errorf("no hindsight: the goal of transition %d is %v", i, got)
 		}
+		a.params.HindsightRatio = 4
+		end := min(i/5*5+5, 23)
+		future := map[float64]float64{}
+		for k := i; k < end; k++ {
+			future[float64(k)] = 1 / float64(end-i)
+		}
+		checkReplayGoals(t, a, i, 25_000, future)
+
+		mix := map[float64]float64{}
+		for k := range 23 {
+			achieved, pursued, desired := float64(k), float64(-1-k), float64(1000+k/5)
+			mix[achieved] = 0.4*future[achieved] + 0.1/23
+			mix[pursued] = 0.1 / 23
+			mix[desired] += 0.3 / 23
+		}
+		mix[float64(-1-i)] += 0.1 // its own
+		checkReplayGoals(t, a, i, 25_001, mix)
 	}
+}
+
+// checkReplayGoals holds the goals that transition i is replayed with at a step to
+// their probabilities.
+func checkReplayGoals(t *testing.T, a *Agent, i, step int, probabilities map[float64]float64) {
+	t.Helper()
+	a.step = step
+	var drawn []float64
+	for range 20_000 {
+		drawn = append(drawn, a.curriculum.replayGoal(a, i)[0])
+	}
+	checkDraws(t, fmt.Sprintf("step %d, transition %d: goal", step, i), drawn, probabilities)
 }
 
 // The first episode's goal is the environment's, and no goal changes within an
@@ -618,57 +887,67 @@ type sampledEnv struct {
 
 func (s *sampledEnv) SampleGoal(*rand.Rand) []float64 { return s.goal() }
 
-// The environment draws the candidates, whose chances are in proportion to the
-// members' disagreement, and alike where they agree. A goal that is none ends training,
-// and after a success there is no other.
+// The environment draws the candidates. Their probabilities are in proportion to the
+// members' disagreement: here to 0, 1, 2 and 3.
 func TestVDSGoal(t *testing.T) {
-	a, env := walked(t, tiny(Beyond(), "Curriculum=vds"), 50)
-	if goal := nextGoal(t, a, true); goal == nil || nextGoal(t, a, false) != nil {
-		t.Errorf("a first goal of %v, or a later one", goal)
-	}
-	// Of four goals by hand the members disagree in proportion to 0, 1, 2 and 3.
-	h, next := linearAgent(t, linearNetworks{}, 1, "Curriculum=vds"), 0.0
-	h.env = &sampledEnv{&scriptedEnv{}, func() []float64 { next++; return []float64{math.Mod(next, 4)} }}
-	v := h.curriculum.(*vdsCurriculum)
+	a := linearAgent(t, linearNetworks{}, 1, "Curriculum=vds")
+	next := 0.0
+	a.env = &sampledEnv{&scriptedEnv{}, func() []float64 { next++; return []float64{math.Mod(next, 4)} }}
+	v := a.curriculum.(*vdsCurriculum)
 	for i, c := range v.members.critics {
 		c.q.load(linear{g: -float64(i)}.network(3))
 	}
 	var drawn []float64
 	for range 200 {
-		drawn = append(drawn, nextGoal(t, h, true)...)
+		drawn = append(drawn, nextGoal(t, a, true)...)
 	}
 	checkDraws(t, "VDS, by disagreement", drawn, map[float64]float64{1: 1. / 6, 2: 2. / 6, 3: 3. / 6})
+	if later := nextGoal(t, a, false); later != nil {
+		t.Errorf("VDS: a later goal of %v, want none", later)
+	}
+
 	for i, c := range v.members.critics {
 		c.q.params[len(c.q.params)-1] += float32(1000 * (i + 1))
 	}
-	if d := v.disagreement(h, randomRows(rand.New(rand.NewPCG(1, 0)), 9, 1)); slices.Max(d) != 0 {
-		t.Errorf("values above the possible returns disagree by %v", d)
+	if d := v.disagreement(a, [][]float64{{0}, {1}, {2}}); slices.Max(d) != 0 {
+		t.Errorf("VDS: values above the possible returns disagree by %v", d)
 	}
 	p := make([]float64, 3)
-	if toProbabilities(p); !slices.Equal(p, []float64{1. / 3, 1. / 3, 1. / 3}) {
+	toProbabilities(p)
+	if !slices.Equal(p, []float64{1. / 3, 1. / 3, 1. / 3}) {
 		t.Errorf("probabilities %v without disagreement", p)
 	}
-	one := func() []float64 { return []float64{1} }
-	a.env = &sampledEnv{env, one}
-	var broken *EnvError
+}
+
+// VDS needs an environment that draws goals, and refuses goals that do not fit.
+func TestVDSRefuses(t *testing.T) {
+	a, env := walked(t, tiny(Beyond(), "Curriculum=vds"), 50)
+	a.env = &sampledEnv{env, func() []float64 { return []float64{1} }}
+	_, err := a.curriculum.goal(a, true)
 	const want = "the goal that SampleGoal returned has 1 numbers, Sizes says 2"
-	if _, err := a.curriculum.goal(a, true); !errors.As(err, &broken) || broken.Problem != want {
+	var broken *EnvError
+	if !errors.As(err, &broken) || broken.Problem != want {
 		t.Errorf("error %v, want %q", err, want)
 	}
+
 	type plain struct{ Env } // draws no goals
 	a = newMazeAgent(t, a.params, 1)
 	o := TrainOptions{Steps: 1, EvalEvery: 2, Rollouts: 1}
-	err := a.Train(t.Context(), &plain{env}, env, o)
+	err = a.Train(t.Context(), &plain{env}, env, o)
 	if err == nil || err.Error() != "qta: the curriculum vds needs an environment with the method SampleGoal (a GoalSampler)" {
 		t.Errorf("trained in what draws no goals: %v", err)
 	}
-	train(t, a, env, &plain{env}, o)
+	train(t, a, env, &plain{env}, o) // an evaluation needs no goals
+}
 
-	// Members are VDS's own whatever the agent's ensemble is; goals and observations
-	// may differ in length.
-	l := newAgent(t, with(a.params, "Uncertainty=bootstrap Learner=mega"), new(lineEnv).Sizes(), 1)
-	train(t, l, &sampledEnv{new(lineEnv), one}, new(lineEnv), TrainOptions{Steps: 11, EvalEvery: 99, Rollouts: 1})
-	if m := l.curriculum.(*vdsCurriculum).members; m.heads != heads(paperHeads{}) {
+// Members are VDS's own whatever the agent's ensemble is. Goals and observations
+// may differ in length.
+func TestVDSMembers(t *testing.T) {
+	p := tiny(Beyond(), "Curriculum=vds Uncertainty=bootstrap Learner=mega")
+	a := newAgent(t, p, new(lineEnv).Sizes(), 1)
+	env := &sampledEnv{new(lineEnv), func() []float64 { return []float64{1} }}
+	train(t, a, env, new(lineEnv), TrainOptions{Steps: 11, EvalEvery: 99, Rollouts: 1})
+	if m := a.curriculum.(*vdsCurriculum).members; m.heads != heads(paperHeads{}) {
 		t.Error("the members are not VDS's own")
 	}
 }
@@ -713,8 +992,8 @@ func (e *countedEnv) Reward(achieved, desired []float64) float64 {
 }
 
 // After an episode every member learns from minibatches of its own, whose goals
-// are those pursued, towards its own target of before, with the agent's policy;
-// then, once, the targets move.
+// are those pursued, towards its own target of before, with the agent's policy.
+// Then the targets move once.
 func TestVDSLearns(t *testing.T) {
 	// The twins do not clip; the members' targets do not follow by this Polyak.
 	a, _ := walked(t, tiny(Beyond(), "Curriculum=vds NormalizerClip=100 Polyak=0.5"), 50)
@@ -726,39 +1005,22 @@ func TestVDSLearns(t *testing.T) {
 	}
 	v := a.curriculum.(*vdsCurriculum)
 	targets := each(v.members.critics, func(c *critic) vectorNet { return c.target.vector() })
-	actor := a.policy.net.vector()
-	// y returns member 2's target for transition i, not clipped.
-	y := func(i int) float64 {
-		s, g := a.replay.nextObservation.at(i), a.replay.goal.at(i)
-		r := a.env.Reward(a.replay.nextAchieved.at(i), g)
-		return r + 0.99*twinValue(targets[2], s, g, twinAct(actor, s, g))
-	}
-	var all []float64
-	for i := range a.replay.n {
-		all = append(all, y(i))
-	}
-	slices.Sort(all)
-	low := math.Min(-1, all[len(all)/2])
-	a.pun.lowest = low // which half of them are below
-	counted := &countedEnv{Env: a.env}
-	a.env = counted
+	y := naiveVDSTargets(a, targets[2])
+	a.pun.lowest = math.Min(-1, median(y)) // so that half of the targets are clipped
+	env := &countedEnv{Env: a.env}
+	a.env = env
 	if err := v.endEpisode(a); err != nil {
 		t.Fatal(err)
 	}
-	if n := counted.rewards; n != 3*100*1000 || len(v.batch.transitions) != 1000 {
-		t.Errorf("minibatches of %d, want 1000; %d rewards for three members with 100 each", len(v.batch.transitions), n)
+
+	b := &v.batch // the last minibatch
+	if env.rewards != 3*100*1000 || len(b.transitions) != 1000 {
+		t.Errorf("minibatches of %d, want 1000; %d rewards for three members with 100 each", len(b.transitions), env.rewards)
 	}
-	clipped := 0
-	for k, i := range v.batch.transitions[:50] { // of the last minibatch
-		want := y(i)
-		if want < low || want > 0 {
-			clipped++
-		}
-		near(t, "target", v.batch.y[k:k+1], []float64{math.Max(low, math.Min(want, 0))})
-		near(t, "pursued goal", v.batch.x.row(k)[2:4], a.replay.goal.at(i))
-	}
-	if clipped == 0 || clipped == 50 {
-		t.Errorf("%d of 50 targets clipped", clipped)
+	for row, i := range b.transitions[:50] {
+		clipped := math.Max(a.pun.lowest, math.Min(y[i], 0))
+		near(t, "target", b.y[row:row+1], []float64{clipped})
+		near(t, "pursued goal", b.x.row(row)[2:4], a.replay.goal.at(i))
 	}
 	for i, c := range v.members.critics {
 		if c.adam.rate != 1e-3 || stepsOf(c.adam) != 100 {
@@ -770,4 +1032,16 @@ func TestVDSLearns(t *testing.T) {
 		}
 		near(t, fmt.Sprint("target of member ", i), c.target.params, want)
 	}
+}
+
+// naiveVDSTargets returns a member's targets for all transitions, not clipped.
+func naiveVDSTargets(a *Agent, target vectorNet) (y []float64) {
+	actor := a.policy.net.vector()
+	for i := range a.replay.n {
+		s := a.replay.nextObservation.at(i)
+		g := a.replay.goal.at(i)
+		reward := a.env.Reward(a.replay.nextAchieved.at(i), g)
+		y = append(y, reward+0.99*twinValue(target, s, g, twinAct(actor, s, g)))
+	}
+	return y
 }

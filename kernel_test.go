@@ -26,26 +26,28 @@ func randomFloat(rng *rand.Rand, e int) float32 {
 func roundedFMA(a, b, c float32) float32 { return float32(a*b) + c }
 
 // naiveMul is the definition of mul, but for its step.
-func naiveMul(c, a, b matrix, e epilogue, fma func(a, b, c float32) float32) {
-	for i := range c.rows {
-		for j := range c.cols {
-			s := float32(0)
-			if e.bias != nil {
-				s = e.bias[j]
+func naiveMul(fma func(a, b, c float32) float32) func(c, a, b matrix, e epilogue) {
+	return func(c, a, b matrix, e epilogue) {
+		for i := range c.rows {
+			for j := range c.cols {
+				s := float32(0)
+				if e.bias != nil {
+					s = e.bias[j]
+				}
+				if e.add {
+					s = *c.at(i, j)
+				}
+				for k := range a.cols {
+					s = fma(*a.at(i, k), *b.at(k, j), s)
+				}
+				if e.relu && s < 0 {
+					s = 0
+				}
+				if e.mask.data != nil && *e.mask.at(i, j) == 0 {
+					s = 0
+				}
+				*c.at(i, j) = s
 			}
-			if e.add {
-				s = *c.at(i, j)
-			}
-			for k := range a.cols {
-				s = fma(*a.at(i, k), *b.at(k, j), s)
-			}
-			if e.relu && s < 0 {
-				s = 0
-			}
-			if e.mask.data != nil && *e.mask.at(i, j) == 0 {
-				s = 0
-			}
-			*c.at(i, j) = s
 		}
 	}
 }
@@ -54,7 +56,8 @@ func naiveMul(c, a, b matrix, e epilogue, fma func(a, b, c float32) float32) {
 func bits(x []float32) []uint32 {
 	b := make([]uint32, len(x))
 	for i, v := range x {
-		if b[i] = math.Float32bits(v); v != v {
+		b[i] = math.Float32bits(v)
+		if v != v {
 			b[i] = 0x7fc00000
 		}
 	}
@@ -139,10 +142,8 @@ func (p mulCase) result(t *testing.T, mul func(c, a, b matrix, e epilogue)) []ui
 func checkMul(t *testing.T, ws []*workers, rng *rand.Rand, rows, cols, k int, flags uint) {
 	t.Helper()
 	p := randomMul(t, rng, rows, cols, k, flags)
-	naive := func(fma func(a, b, c float32) float32) []uint32 {
-		return p.result(t, func(c, a, b matrix, e epilogue) { naiveMul(c, a, b, e, fma) })
-	}
-	fused, rounded := naive(fusedFMA), naive(roundedFMA)
+	fused := p.result(t, naiveMul(fusedFMA))
+	rounded := p.result(t, naiveMul(roundedFMA))
 	for _, w := range ws {
 		want := fused
 		if w.kernel == generic {
@@ -204,7 +205,9 @@ func TestMul(t *testing.T) {
 }
 
 func TestMulPanics(t *testing.T) {
-	w, m, short := newWorkers(1), newMatrix(4, 4), newMatrix(4, 4)
+	w := newWorkers(1)
+	m := newMatrix(4, 4)
+	short := newMatrix(4, 4)
 	short.data = short.data[:15]
 	for name, f := range map[string]func(){
 		"inner size":    func() { w.mul(m, newMatrix(4, 3), m, epilogue{}) },
@@ -233,14 +236,17 @@ func TestTranspose(t *testing.T) {
 		if i >= 300 { // large enough for several threads
 			rows, cols = rows+200, cols+200
 		}
-		w, src, dst := ws[i%len(ws)], randomMul(t, rng, rows, cols, 1, 0).c, randomMul(t, rng, cols, rows, 1, 0).c
+		w := ws[i%len(ws)]
+		src := randomMul(t, rng, rows, cols, 1, 0).c
+		dst := randomMul(t, rng, cols, rows, 1, 0).c
 		want := slices.Clone(dst.data)
 		for r := range rows {
 			for c, x := range src.row(r) {
 				want[c*dst.rowStride+r] = x
 			}
 		}
-		if w.transpose(dst, src); !slices.Equal(want, dst.data) {
+		w.transpose(dst, src)
+		if !slices.Equal(want, dst.data) {
 			t.Fatalf("%v, %d threads: %d by %d (-want +got):\n%s", w.kernel, w.n, rows, cols, cmp.Diff(want, dst.data))
 		}
 	}
@@ -265,20 +271,23 @@ func randomVector(rng *rand.Rand, n int) []float32 {
 func TestAdamStep(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 0))
 	for n := range 100 {
-		w, m, v, grad := randomVector(rng, n), randomVector(rng, n), randomVector(rng, n), randomVector(rng, n)
-		for i := range v {
-			if v[i] < 0 && rng.IntN(10) > 0 {
-				v[i] = -v[i]
+		all := adam{
+			params: randomVector(rng, n), m: randomVector(rng, n), v: randomVector(rng, n), gradient: randomVector(rng, n),
+		}
+		for i, v := range all.v {
+			if v < 0 && rng.IntN(10) > 0 {
+				all.v[i] = -v
 			}
 		}
-		c := adamCoefficients{0.9, 0.1, 0.999, 0.001, 1e-3 * rng.Float32(), 1 + rng.Float32(), 1e-8, float32(rng.IntN(2)) * 0.01}
-		single := adam{params: slices.Clone(w), m: slices.Clone(m), v: slices.Clone(v), gradient: grad, c: c}
+		all.c = adamCoefficients{0.9, 0.1, 0.999, 0.001, 1e-3 * rng.Float32(), 1 + rng.Float32(), 1e-8, float32(rng.IntN(2)) * 0.01}
+		single := all
+		single.params, single.m, single.v = slices.Clone(all.params), slices.Clone(all.m), slices.Clone(all.v)
 		for i := range n { // a single element fills no vector
 			single.do(i, i+1)
 		}
-		all := adam{params: w, m: m, v: v, gradient: grad, c: c}
 		all.do(0, n)
-		if diff := cmp.Diff(bits(slices.Concat(single.params, single.m, single.v)), bits(slices.Concat(w, m, v))); diff != "" {
+		want := bits(slices.Concat(single.params, single.m, single.v))
+		if diff := cmp.Diff(want, bits(slices.Concat(all.params, all.m, all.v))); diff != "" {
 			t.Fatalf("%d elements (-want +got):\n%s", n, diff)
 		}
 	}
@@ -300,7 +309,8 @@ func TestAdamStepByHand(t *testing.T) {
 func TestPolyakStep(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 0))
 	for n := range 100 {
-		target, online := randomVector(rng, n), randomVector(rng, n)
+		target := randomVector(rng, n)
+		online := randomVector(rng, n)
 		want := slices.Clone(target)
 		ρ := rng.Float64()
 		for i := range n { // a single element fills no vector
@@ -311,14 +321,22 @@ func TestPolyakStep(t *testing.T) {
 			t.Fatalf("%d elements (-want +got):\n%s", n, diff)
 		}
 	}
-	w, large, online := newWorkers(3), randomVector(rng, inline/16), randomVector(rng, inline/16) // of which each thread has parts
-	defer w.resize(1)
-	want := slices.Clone(large)
+	mustPanic(t, "networks of two sizes", func() { Polyak(make([]float32, 2), make([]float32, 3), 0.5) })
+}
+
+func TestFollowThreads(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 1))
+	target := randomVector(rng, inline/16) // each thread has a part
+	online := randomVector(rng, inline/16)
+	want := slices.Clone(target)
 	Polyak(want, online, 0.75)
-	if (&follower{large, online, 0.75}).follow(w); !slices.Equal(bits(want), bits(large)) {
+	w := newWorkers(3)
+	defer w.resize(1)
+	f := follower{target, online, 0.75}
+	f.follow(w)
+	if !slices.Equal(bits(want), bits(target)) {
 		t.Error("three threads give another result than one")
 	}
-	mustPanic(t, "networks of two sizes", func() { Polyak(make([]float32, 2), make([]float32, 3), 0.5) })
 }
 
 // A counter is a task that counts how often each of its elements is done.
@@ -367,7 +385,8 @@ func TestInline(t *testing.T) {
 	defer w.resize(1)
 	for multiplyAdds, want := range map[int]int64{inline - 1: 1, inline: 2 * share} {
 		var p parts
-		if w.run(&p, 1000, multiplyAdds); p.Load() != want {
+		w.run(&p, 1000, multiplyAdds)
+		if p.Load() != want {
 			t.Errorf("%d multiply-adds are done in %d parts, want %d", multiplyAdds, p.Load(), want)
 		}
 	}
@@ -388,35 +407,56 @@ func goroutinesEnd(t *testing.T, before int) {
 // On a shared machine both change by the minute, and together; their ratio changes
 // less.
 
-// newProbe returns a measurement of some milliseconds: the flops that one thread
-// can do at most. It is the kernel's tile on operands that never leave the
-// registers' reach: the strides of A and B are 0, and k hides what a tile costs
-// around its loop.
+// newProbe returns a measurement of some milliseconds: the flops that one thread can do at
+// most. It runs the kernel's tile on operands that stay in the cache. Many steps of k hide
+// what a tile costs around its loop.
 func newProbe(k kernel) func() float64 {
-	const cols, steps = 32, 4096
-	n, rest := k.height(12, cols)
-	c := newMatrix(n, cols)
-	t := tile{
-		a: &one[0], b: &zeros[0], c: &c.data[0], start: &c.data[0], k: steps,
-		cRows: rowsOf(cols, n, rest), startRows: rowsOf(cols, n, rest),
-	}
-	run := func() { k.run(&t, n, cols) }
+	run, multiplyAdds := tileProbe(k, 4096)
 	if k == generic {
-		w, a, b := workersOf(k, 1), matrix{n, steps, 0, 0, one[:]}, matrix{steps, cols, 0, 1, zeros[:]}
-		t.cols, run = cols, func() { w.mul(c, a, b, epilogue{}) }
+		run, multiplyAdds = genericProbe(4096)
 	}
 	run()
-	ops := float64(2 * n * t.cols * steps)
 	return func() float64 {
-		start, n := time.Now(), 0
+		start := time.Now()
+		runs := 0
 		for time.Since(start) < 4*time.Millisecond {
 			for range 10 {
 				run()
 			}
-			n += 10
+			runs += 10
 		}
-		return ops * float64(n) / time.Since(start).Seconds()
+		return float64(2*multiplyAdds*runs) / time.Since(start).Seconds()
 	}
+}
+
+// tileProbe returns a run of a kernel's tallest tile, and its multiply-adds. All rows of A
+// and of B are the same memory.
+func tileProbe(k kernel, steps int) (run func(), multiplyAdds int) {
+	const cols = 32
+	rows, rest := k.height(12, cols)
+	c := newMatrix(rows, cols)
+	t := &tile{
+		a:         &one[0],
+		b:         &zeros[0],
+		c:         &c.data[0],
+		start:     &c.data[0],
+		cRows:     rowsOf(cols, rows, rest),
+		startRows: rowsOf(cols, rows, rest),
+		k:         steps,
+	}
+	run = func() { k.run(t, rows, cols) }
+	run() // sets t.cols
+	return run, rows * t.cols * steps
+}
+
+// genericProbe is tileProbe for the generic kernel, which has no tiles.
+func genericProbe(steps int) (run func(), multiplyAdds int) {
+	const rows, cols = 8, 32
+	w := workersOf(generic, 1)
+	a := matrix{rows: rows, cols: steps, data: one[:]}
+	b := matrix{rows: steps, cols: cols, colStride: 1, data: zeros[:]}
+	c := newMatrix(rows, cols)
+	return func() { w.mul(c, a, b, epilogue{}) }, rows * cols * steps
 }
 
 func median(x []float64) float64 {
@@ -441,7 +481,9 @@ func measure(b *testing.B, k kernel, multiplyAdds float64, f func()) float64 {
 	}
 	var seconds, shares []float64
 	for b.Loop() {
-		before, s, after := peak(), timed(f), peak()
+		before := peak()
+		s := timed(f)
+		after := peak()
 		seconds = append(seconds, s)
 		shares = append(shares, 2*multiplyAdds/s/((before+after)/2))
 	}
@@ -459,7 +501,10 @@ func BenchmarkProduct(b *testing.B) {
 	random := func(rows int) matrix { return table(randomRows(rand.New(rand.NewPCG(8, 0)), rows, width)) }
 	for _, k := range kernels() {
 		b.Run(fmt.Sprint("kernel=", k), func(b *testing.B) {
-			w, y, x, weights := workersOf(k, 1), random(rows), random(rows), random(width)
+			w := workersOf(k, 1)
+			y := random(rows)
+			x := random(rows)
+			weights := random(width)
 			measure(b, k, times*rows*width*width, func() {
 				for range times {
 					w.mul(y, x, weights, epilogue{relu: true})

@@ -13,33 +13,43 @@ func TestChunks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 0))
 	for _, rows := range []int{1, 31, 192, 193, 613, 768} {
 		widths := []int{6, 96, 65, 32, 1 + rows%3}
-		n := len(widths) - 1
 		m := newMLP(make([]float32, mlpSize(widths)), widths)
 		m.initialize(rng)
-		x, dy := table(randomRows(rng, rows, widths[0])), table(randomRows(rng, rows, widths[n]))
-		results := func(threads int) [][]float32 {
-			w := newWorkers(threads)
-			defer w.resize(1)
-			p, gradient := newPass(widths, w), newMLP(make([]float32, len(m.params)), widths)
-			y := m.forward(p, x)
-			copy(p.dx[n].data, dy.data)
-			m.backward(p, gradient, n)
-			p = newPass(widths, w)
-			inferred := slices.Clone(m.infer(p, x).data)
-			again, dx := m.inputGradient(p, x, dy, 4)
-			return [][]float32{y.data, inferred, again.data, gradient.params, dx.data}
-		}
-		want := results(8)
-		if !slices.Equal(want[0], want[1]) || !slices.Equal(want[0], want[2]) {
-			t.Errorf("%d rows: forward, infer and inputGradient have different outputs", rows)
+		x := table(randomRows(rng, rows, 6))
+		dy := table(randomRows(rng, rows, 1+rows%3))
+		want := passes(m, widths, x, dy, 8)
+		for _, output := range []string{"infer", "inputGradient"} {
+			if !slices.Equal(want["forward"], want[output]) {
+				t.Errorf("%d rows: forward and %s have different outputs", rows, output)
+			}
 		}
 		for _, threads := range []int{1, 2, 3} {
-			for i, got := range results(threads) {
-				if !slices.Equal(want[i], got) {
-					t.Errorf("%d rows, %d threads: result %d differs", rows, threads, i)
+			for name, got := range passes(m, widths, x, dy, threads) {
+				if !slices.Equal(want[name], got) {
+					t.Errorf("%d rows, %d threads: %s differs", rows, threads, name)
 				}
 			}
 		}
+	}
+}
+
+// passes returns what a net makes of inputs x and output gradients dy, by a number of threads:
+// the outputs of three functions, and two gradients.
+func passes(m *mlp, widths []int, x, dy matrix, threads int) map[string][]float32 {
+	w := newWorkers(threads)
+	defer w.resize(1)
+	p := newPass(widths, w)
+	gradient := newMLP(make([]float32, len(m.params)), widths)
+	y := m.forward(p, x)
+	copy(p.dx[len(widths)-1].data, dy.data)
+	m.backward(p, gradient, len(widths)-1)
+
+	p = newPass(widths, w)
+	inferred := slices.Clone(m.infer(p, x).data)
+	again, dx := m.inputGradient(p, x, dy, 4)
+	return map[string][]float32{
+		"forward": y.data, "infer": inferred, "inputGradient": again.data,
+		"gradient of parameters": gradient.params, "gradient of inputs": dx.data,
 	}
 }
 
@@ -84,38 +94,37 @@ func twinPrediction(critic vectorNet, head vectorLayer, x []float64) []float64 {
 	return p
 }
 
-// twinLossOfBatch is the loss of critic i on a minibatch, or of its head; the
-// head's is squared, or with the form norm a norm.
-func twinLossOfBatch(h heads, critic vectorNet, head *vectorLayer, b *batch, i int, form string) (mean float64) {
-	var y, w []float32
-	if head == nil {
-		y, w = h.criticTargets(i, b)
-	}
+// twinCriticLoss is the loss of critic i on a minibatch.
+func twinCriticLoss(h heads, critic vectorNet, b *batch, i int) (mean float64) {
+	y, w := h.criticTargets(i, b)
 	for k := range b.x.rows {
-		x, loss, weight := float64s(b.x.row(k)), 0.0, 1.0
-		if head == nil {
-			_, q := twinForward(critic, x)
-			loss = math.Pow(q[0]-float64(y[k]), 2)
-			weight = float64(w[k])
-		} else {
-			p, s := twinPrediction(critic, *head, x), float64s(b.sNext.row(k))
-			for c := range s {
-				loss += math.Pow(p[c]-s[c], 2)
-			}
-			if form == "norm" {
-				loss = math.Sqrt(loss)
-			}
-			if len(p) > len(s) {
-				loss = twinGaussian(p, s)
-			}
-			if !headLearns(h, i, b.transitions[k]) {
-				weight = 0
-			}
-		}
-		mean += weight * loss / float64(b.x.rows)
+		_, q := twinForward(critic, float64s(b.x.row(k)))
+		square := math.Pow(q[0]-float64(y[k]), 2)
+		mean += float64(w[k]) * square / float64(b.x.rows)
 	}
 	return mean
 }
+
+// twinHeadLoss is the loss of critic i's head on a minibatch, where a row's is given.
+func twinHeadLoss(h heads, critic vectorNet, head vectorLayer, b *batch, i int, loss func(p, s []float64) float64) (mean float64) {
+	for k := range b.x.rows {
+		if headLearns(h, i, b.transitions[k]) {
+			p := twinPrediction(critic, head, float64s(b.x.row(k)))
+			mean += loss(p, float64s(b.sNext.row(k))) / float64(b.x.rows)
+		}
+	}
+	return mean
+}
+
+// twinSquare is Equation 4 for one row, and twinNorm its norm.
+func twinSquare(p, s []float64) (square float64) {
+	for c := range s {
+		square += math.Pow(p[c]-s[c], 2)
+	}
+	return square
+}
+
+func twinNorm(p, s []float64) float64 { return math.Sqrt(twinSquare(p, s)) }
 
 // headLearns reports whether head i is to learn from a transition.
 func headLearns(h heads, i, transition int) bool {
@@ -133,28 +142,30 @@ func prioritiesOf(a *Agent) *prioritizedSampler {
 }
 
 func learnerOf(a *Agent) learner {
-	if m, ok := once(a).(*movingAverage); ok {
-		return m.learner
+	switch l := unwrapped(a.learner).(type) {
+	case *movingAverage:
+		return unwrapped(l.learner)
+	default:
+		return l
 	}
-	return once(a)
 }
 
 func averageOf(a *Agent) []*critic {
-	if m, ok := once(a).(*movingAverage); ok {
+	if m, ok := unwrapped(a.learner).(*movingAverage); ok {
 		return m.critics
 	}
 	return nil
 }
 
-// once returns what makes one update, whenever it is due, and update makes it.
-func once(a *Agent) learner {
-	if s, ok := a.learner.(repeatingLearner); ok {
-		return s.learner
+// unwrapped returns what makes one update, whenever it is due, and update makes it.
+func unwrapped(l learner) learner {
+	if r, ok := l.(repeatingLearner); ok {
+		return r.learner
 	}
-	return a.learner
+	return l
 }
 
-func (a *Agent) update() error { return once(a).update(a) }
+func (a *Agent) update() error { return unwrapped(a.learner).update(a) }
 
 // twinParams returns a layer's parameters in the order in which the package
 // keeps them: weights by rows, then biases.
