@@ -154,12 +154,16 @@ func ExamplePUN() {
 		var s, a, next, nextActions [][]float64
 		var r []float64
 		for range 64 {
-			x, y, dx, dy := uniform(-1, 0), uniform(-1, 1), uniform(-1, 1), uniform(-1, 1)
-			s, a = append(s, []float64{x, y}), append(a, []float64{dx, dy})
-			next = append(next, []float64{min(x+0.1*dx, 0), y + 0.1*dy})
-			r, nextActions = append(r, -math.Abs(y)), append(nextActions, []float64{0, 0})
+			at := []float64{uniform(-1, 0), uniform(-1, 1)} // in the left half of a square
+			step := []float64{uniform(-1, 1), uniform(-1, 1)}
+			s = append(s, at)
+			a = append(a, step)
+			next = append(next, []float64{min(at[0]+0.1*step[0], 0), at[1] + 0.1*step[1]})
+			r = append(r, -math.Abs(at[1]))
+			nextActions = append(nextActions, []float64{0, 0})
 		}
-		if _, _, err := u.Learn(s, nil, a, next, u.Targets(r, next, nil, nextActions)); err != nil {
+		y := u.Targets(r, next, nil, nextActions)
+		if _, _, err := u.Learn(s, nil, a, next, y); err != nil {
 			log.Fatal(err)
 		}
 	}

@@ -858,6 +858,9 @@ func TestStepOrder(t *testing.T) {
 	if diff := cmp.Diff(want, r.events); diff != "" {
 		t.Errorf("the order of four steps (-want +got):\n%s", diff)
 	}
+	if a.goalsSet != 4 || a.goalsReached != 4 {
+		t.Errorf("%d goals set and %d reached, want four of each", a.goalsSet, a.goalsReached)
+	}
 }
 
 // randomDecisions returns what a run decides by chance, by the purpose of the chance.
