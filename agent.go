@@ -194,7 +194,7 @@ func (a *Agent) policyValues(u *ensemble, states, goals [][]float64) [][]float32
 		a.policy.act(a.policy.net, chunk)
 		for i, c := range u.critics {
 			q := c.q.infer(u.pass, chunk)
-			values[i] = append(values[i], q.data[:chunk.rows]...)
+			values[i] = append(values[i], q.elements()...)
 		}
 	}
 	return values

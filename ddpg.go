@@ -31,7 +31,7 @@ func (a *Agent) Act(observation, goal []float64) []float64 {
 func (π *policy) act(network *mlp, x matrix) matrix {
 	inputs := x.columns(0, network.layers[0].w.rows)
 	actions := network.forward(π.pass, inputs)
-	for i, z := range actions.data[:x.rows*actions.cols] {
+	for i, z := range actions.elements() {
 		actions.data[i] = tanh32(z)
 	}
 	x.setLastColumns(actions)
@@ -62,13 +62,15 @@ func (a *Agent) policyGradient(x matrix) float64 {
 	l2 := float32(a.params.ActionL2)
 	n := float32(x.rows * actions.cols)
 	square := 0.0
-	for i, v := range actions.data[:x.rows*actions.cols] {
-		da := float32(float32(2*l2)*v)/n - dz.data[i]
+	for i, v := range actions.elements() {
+		cost := float32(float32(2*l2)*v) / n
+		da := cost - dz.data[i]
 		dz.data[i] = da * (1 - float32(v*v))
 		square += float64(float64(v) * float64(v))
 	}
 	π.net.backward(π.pass, π.gradient, last)
-	return float64(a.params.ActionL2*square)/float64(n) - q
+	cost := float64(a.params.ActionL2*square) / float64(n)
+	return cost - q
 }
 
 // actionGradient returns the mean 1/B Σ 1/G Σ_i Q_i(x) and sets da, B by action, to its
@@ -77,19 +79,20 @@ func (u *ensemble) actionGradient(da, x matrix) (mean float64) {
 	last := len(u.critics[0].q.layers)
 	dq := u.pass.dx[last].slice(0, x.rows)
 	n := x.rows * len(u.critics)
-	for r := range x.rows {
+	for r := range dq.elements() {
 		dq.data[r] = 1 / float32(n)
 	}
 
-	clear(da.data[:x.rows*da.cols])
+	clear(da.elements())
 	for _, c := range u.critics {
 		q, dx := c.q.inputGradient(u.pass, x, dq, x.cols-da.cols)
-		for _, v := range q.data[:x.rows] {
+		for _, v := range q.elements() {
 			mean += float64(v)
 		}
 		for r := range x.rows {
+			sum := da.row(r)
 			for i, v := range dx.row(r) {
-				da.data[r*da.cols+i] += v
+				sum[i] += v
 			}
 		}
 	}
@@ -226,8 +229,10 @@ func (n *normalizer) normalize(dst []float32, x []float64) {
 
 // input sets the start of row to s and g, normalized.
 func (a *Agent) input(row []float32, observation, goal []float64) {
-	a.stateScale.normalize(row[:len(observation)], observation)
-	a.goalScale.normalize(row[len(observation):][:len(goal)], goal)
+	s := row[:len(observation)]
+	a.stateScale.normalize(s, observation)
+	g := row[len(observation):][:len(goal)]
+	a.goalScale.normalize(g, goal)
 }
 
 // showNormalizers shows the normalizers draws from the finished episode, with

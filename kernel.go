@@ -68,6 +68,9 @@ func (m *matrix) at(i, j int) *float32 { return &m.data[i*m.rowStride+j*m.colStr
 // row returns row i, whose elements must be adjacent.
 func (m matrix) row(i int) []float32 { return m.data[i*m.rowStride:][:m.cols:m.cols] }
 
+// elements returns the elements of a matrix whose rows are adjacent.
+func (m matrix) elements() []float32 { return m.data[:m.rows*m.cols] }
+
 // setLastColumns copies from, which has as many rows, to the last columns of m.
 func (m matrix) setLastColumns(from matrix) {
 	for r := range m.rows {

@@ -170,8 +170,8 @@ type shape struct {
 	d         int // random actions of one estimate of uncertainty
 }
 
-// heads say what the critics and heads of an ensemble learn: PUN's, or those of an
-// ensemble that the paper compares it with.
+// heads say what the critics and heads of an ensemble learn. The ensembles that the paper
+// compares PUN with have other heads.
 type heads interface {
 	// headTarget returns what a head is to predict of transition i.
 	headTarget(r *replay, i int) []float64
@@ -245,7 +245,7 @@ type criticNet struct {
 // targetValue returns the value of target critic i at x, of B elements. It is valid
 // until the next network's turn.
 func (u *ensemble) targetValue(x matrix, i int) []float32 {
-	return u.critics[i].target.infer(u.pass, x).data[:x.rows]
+	return u.critics[i].target.infer(u.pass, x).elements()
 }
 
 // learn takes one step of every critic and its head, and returns the mean losses
@@ -273,7 +273,7 @@ func (u *ensemble) learn(b *batch) (criticLoss, headLoss float64) {
 //
 // Differs D29: the gradient goes on through ξ into the critic's backbone, which
 // descends both losses as one, by the critic's optimizer. The text announces "a joint
-// loss function" of the critics alone, and the authors' heads take a step of their own.
+// loss function" for the critics only, and the authors' heads take a step of their own.
 // It matters: with batches of 256 the joint loss solves 6x5 with three seeds of three, a
 // step of the heads' own with none at the table's rate (results/README.md has all four).
 //
@@ -306,7 +306,7 @@ func (u *ensemble) criticTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
 
 	y, weights := u.heads.criticTargets(i, b)
 	dq := pass.dx[last+1].slice(0, ξ.rows)
-	loss := CriticLoss(dq.data[:ξ.rows], q.data, y, weights)
+	loss := CriticLoss(dq.elements(), q.data, y, weights)
 
 	final.backward(pass.workers, c.gradient.q.layers[last], ξ, dq, pass.dwT[last], epilogue{})
 	dξ := pass.dx[last].slice(0, ξ.rows)
@@ -414,13 +414,13 @@ func newCriticNet(widths []int, head int) criticNet {
 	}
 }
 
-// parameters returns every network's parameters, in a fixed order.
+// parameters returns every critic with its head, and every target, in a fixed order.
 func (u *ensemble) parameters(kind string) []parameterVector {
 	var vectors []parameterVector
 	for i, c := range u.critics {
-		vectors = append(vectors,
-			parameterVector{fmt.Sprintf("%s %d", kind, i+1), c.params},
-			parameterVector{fmt.Sprintf("target %s %d", kind, i+1), c.target.params})
+		name := fmt.Sprintf("%s %d", kind, i+1)
+		vectors = append(vectors, parameterVector{name, c.params})
+		vectors = append(vectors, parameterVector{"target " + name, c.target.params})
 	}
 	return vectors
 }

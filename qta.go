@@ -20,10 +20,10 @@
 //	             beyond.go          ours
 //	             baseline*.go       the methods that the paper compares QTA with
 //
-// The files down to chance, but params.go, hold the paper and what runs it; a line that a
-// departure needs says "for departures", or for which. A departure stands behind one of six
-// interfaces: [Params] names it, and variants.go puts it in the place of the paper's part.
-// The other files are around an agent.
+// The files down to chance, except params.go, hold the paper and what runs it. A line in
+// them that only departures need says "for departures", or names the departure. Each
+// departure implements one of six interfaces: [Params] names it, and variants.go puts it
+// in the place of the paper's part. The other files are for those who use an agent.
 //
 // [Agent.Train] is the algorithm, [Params] has its settings, and it runs in
 // a [Maze] or any other [Env].
@@ -70,7 +70,7 @@ import (
 	"slices"
 )
 
-// Version is the version of the algorithm, on which the bytes of a run depend.
+// Version is the version of the algorithm. The bytes of a run depend on it.
 const Version = "0.7.0"
 
 // Train runs the algorithm. It trains in env and evaluates in another instance
@@ -210,7 +210,7 @@ func (a *Agent) enterState(s State) {
 type learner interface {
 	update(a *Agent) error       // is called when a step is in the replay
 	afterEpisode(a *Agent) error // is called after the curriculum's endEpisode: for VDS
-	savedState() savedState      // what training changes beside the networks: for departures
+	savedState() savedState      // what training changes, except the networks: for departures
 }
 
 // paperLearner is the paper's learner.
@@ -346,7 +346,7 @@ func (a *Agent) rollout(env Env, rng stream, e *Evaluation) error {
 	desired := slices.Clone(s.Desired)
 	problem := stateProblem(s, a.sizes)
 	reached := false
-	for t := 0; ; t++ {
+	for t := 0; ; t++ { // after t steps
 		if problem != "" {
 			return &EnvError{a.step, fmt.Sprintf("after step %d of an evaluation's rollout %s", t, problem)}
 		}
@@ -408,7 +408,7 @@ type Evaluation struct {
 	Step           int     // environment steps taken
 	Success        float64 // fraction of rollouts at the goal after their last step
 	CriticLoss     float64 // Equation 2, mean over the critics, in squared rewards
-	PredictiveLoss float64 // Equation 4, in squared units of s, or what Learner and Uncertainty have instead, mean over the heads
+	PredictiveLoss float64 // Equation 4, or the loss of other heads, mean over the heads, in squared units of s
 	ActorLoss      float64 // in rewards
 	GoalsSet       int     // goals chosen so far
 	GoalsReached   int     // of these, reached
