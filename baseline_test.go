@@ -401,7 +401,7 @@ func TestSmooth(t *testing.T) {
 }
 
 // stepsOf returns how many steps an optimizer has taken, by β₁ᵗ.
-func stepsOf(m *adam) int { return int(math.Round(math.Log(m.beta1) / math.Log(adamBeta1))) }
+func stepsOf(m *adam) int { return int(math.Round(math.Log(m.power1) / math.Log(adamBeta1))) }
 
 // Masks are fair coins: for each critic, for two critics at once, for two
 // transitions, and for two seeds.

@@ -302,30 +302,29 @@ const (
 // Reading R74: section 3.1 has "gradient descent" and the table learning rates; the
 // steps are Adam's, as in the authors' code, but that denormal moments become 0.
 type adam struct {
-	rate         float64
-	m, v         []float32 // first and second moment
-	beta1, beta2 float64   // β₁ᵗ and β₂ᵗ
-	workers      *workers
-
 	params, gradient []float32
 
-	decay float64 // times the parameters, added to the gradient: for departures
+	rate           float64
+	decay          float64   // times the parameters, added to the gradient: for departures
+	m, v           []float32 // first and second moment
+	power1, power2 float64   // β₁ᵗ and β₂ᵗ
+	c              adamCoefficients
 
-	c adamCoefficients // of the step under way, for do
+	workers *workers
 }
 
 // newAdam returns an optimizer that moves params against gradient, which have
 // the same length.
 func newAdam(params, gradient []float32, rate float64, w *workers) *adam {
 	return &adam{
+		params:   params,
+		gradient: gradient,
 		rate:     rate,
 		m:        make([]float32, len(params)),
 		v:        make([]float32, len(params)),
-		beta1:    1,
-		beta2:    1,
+		power1:   1,
+		power2:   1,
 		workers:  w,
-		params:   params,
-		gradient: gradient,
 	}
 }
 
@@ -334,23 +333,24 @@ func newAdam(params, gradient []float32, rate float64, w *workers) *adam {
 //	m = β₁ m + (1-β₁) g    v = β₂ v + (1-β₂) g²
 //	params -= rate · m/(1-β₁ᵗ) / (√(v/(1-β₂ᵗ)) + ε)
 //
-// with g the gradient plus decay times params.
+// where g is the gradient plus decay times params. A parameter takes as long as about 64
+// multiply-adds.
 func (a *adam) step() {
-	a.beta1 = float64(a.beta1 * adamBeta1) // converted: not fused with what follows
-	a.beta2 = float64(a.beta2 * adamBeta2)
+	a.power1 = float64(a.power1 * adamBeta1) // converted: not fused with what follows
+	a.power2 = float64(a.power2 * adamBeta2)
 	a.c = adamCoefficients{
 		beta1: adamBeta1, oneMinusBeta1: 1 - adamBeta1,
 		beta2: adamBeta2, oneMinusBeta2: 1 - adamBeta2,
-		step:  float32(a.rate / (1 - a.beta1)),
-		scale: float32(1 / math.Sqrt(1-a.beta2)),
+		step:  float32(a.rate / (1 - a.power1)),
+		scale: float32(1 / math.Sqrt(1-a.power2)),
 		eps:   adamEpsilon,
 		decay: float32(a.decay),
 	}
 	a.workers.run(a, len(a.params), 64*len(a.params))
 }
 
-// adamCoefficients are the scalars of one step of Adam: with step t, step is
-// the learning rate over 1-beta1^t and scale is 1/sqrt(1-beta2^t).
+// adamCoefficients are the scalars of step t of Adam. step is the learning rate over
+// 1-β₁ᵗ, and scale is 1/√(1-β₂ᵗ).
 type adamCoefficients struct {
 	beta1, oneMinusBeta1 float32
 	beta2, oneMinusBeta2 float32
@@ -359,12 +359,12 @@ type adamCoefficients struct {
 }
 
 // smallestNormal is the smallest float32 that is not denormal. A moment below
-// it becomes 0: the moments of a dead unit would stay among the denormals,
+// it becomes 0. Otherwise the moments of a dead unit would stay among the denormals,
 // where arithmetic is several times slower.
 const smallestNormal = 0x1p-126
 
-// do is step for some of the parameters. Its loop is the definition of what
-// adamStepVector does with the first n of them.
+// do takes the step for the parameters lo to hi. Its loop defines what adamStepVector does
+// with the first n of them.
 func (a *adam) do(lo, hi int) {
 	c := &a.c
 	w := a.params[lo:hi]

@@ -347,7 +347,8 @@ func (u *ensemble) follow() {
 	}
 }
 
-// A follower is Equation 3 for one network, spread over the threads.
+// A follower is Equation 3 for one network, spread over the threads. A parameter takes as
+// long as about 16 multiply-adds.
 type follower struct {
 	target, online []float32
 	ρ              float64

@@ -113,6 +113,6 @@ func (u *ensemble) savedState() (s savedState) {
 	return s
 }
 
-func (a *adam) savedState() savedState { return savedState{a.m, a.v, &a.beta1, &a.beta2} }
+func (a *adam) savedState() savedState { return savedState{a.m, a.v, &a.power1, &a.power2} }
 
 func (n *normalizer) savedState() savedState { return savedState{n.sum, n.square, &n.count, n.update} }
