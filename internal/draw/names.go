@@ -82,7 +82,7 @@ const (
 // name writes a line's name where it costs least, with a thin line to its own if that
 // is not beside it.
 func (p *plane) name(l Line, shift float64) {
-	width := textWidth(l.Name) + sample
+	width := textWidth(l.Name) + sample + 4
 	var best box
 	var start point
 	least := math.Inf(1)

@@ -80,7 +80,7 @@ func (r *Report) panel(p paper.Panel) []*draw.Chart {
 		Places: mazesOf(p),
 		Apart:  apart,
 		Width:  470,
-		Height: 250,
+		Height: 215,
 	}
 	for i, place := range chart.Places {
 		if i == 0 {
@@ -206,7 +206,7 @@ func (r *Report) figure4(p paper.Panel) (charts []*draw.Chart, caption string) {
 			X:      draw.Axis{Name: "thousands of environment steps", High: 150},
 			Y:      draw.Axis{Name: "mean success of evaluations", Unit: "fraction", High: 1},
 			Width:  470,
-			Height: 110,
+			Height: 90,
 		}
 		theirs := draw.Line{Name: "the paper’s", Theirs: true}
 		for _, q := range paper.Success(m) {
