@@ -2,12 +2,21 @@ package main
 
 import (
 	"bytes"
+	"flag"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"qta/internal/roomtest"
 )
+
+var update = flag.Bool("update", false, "rewrite what commands show in testdata")
+
+// transcripts is the folder of testdata, also for tests that work in one of their own.
+var transcripts, _ = filepath.Abs("testdata")
 
 // TestMain lets the test binary stand in for the command, for the processes of
 // sweeps.
@@ -42,6 +51,32 @@ func mustRun(t *testing.T, line string) string {
 		t.Fatalf("qta %s: exit code %d, stderr %q", line, r.code, r.errors)
 	}
 	return r.out
+}
+
+// transcript runs the commands of a file in testdata, on lines that begin with "$ ", and
+// holds what each shows to the lines below it. It returns the text.
+func transcript(t *testing.T, name string, code int) string {
+	t.Helper()
+	path := filepath.Join(transcripts, name)
+	want := roomtest.Read(t, path)
+	var shown strings.Builder
+	for line := range strings.Lines(want) {
+		args, isCommand := strings.CutPrefix(line, "$ qta ")
+		if !isCommand {
+			continue
+		}
+		r := invoke(t, args)
+		if r.code != code {
+			t.Errorf("qta %s: exit code %d, want %d", args, r.code, code)
+		}
+		shown.WriteString(line + r.out + r.errors + "\n")
+	}
+	if *update {
+		roomtest.Write(t, path, shown.String())
+	} else if diff := cmp.Diff(want, shown.String()); diff != "" {
+		t.Errorf("not what %s has; -update writes it anew (-want +got):\n%s", name, diff)
+	}
+	return shown.String()
 }
 
 // tiny are the flags of a run that takes milliseconds.

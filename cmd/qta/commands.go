@@ -43,31 +43,73 @@ type call struct {
 
 // commands lists the commands in the order of the help.
 func commands() []command {
-	const many = math.MaxInt
 	return []command{
-		{"train", "train an agent; this is what qta does without a command", "qta [-maze NAME|FILE] [flags]",
-			"qta -maze 1U5 -params small -seed 3", trainText, 0, 0, trainCommand},
-		{"params", "list sets and parameters, or describe one in full", "qta params [NAME]",
-			"qta params Batch", "", 0, 1, paramsCommand},
-		{"maze", "show a maze, its size and its path length", "qta maze NAME|FILE [-o FILE]",
-			"qta maze 12x5 -o 12x5.svg", mazeText, 1, 1, mazeCommand},
-		{"eval", "evaluate the agent of a run", "qta eval DIR [flags]",
-			"qta eval runs/4x5-quick-1 -rollouts 200", "", 1, 1, evalCommand},
-		{"sweep", "train every run that a file lists", "qta sweep FILE [flags], or qta sweep -figure N [flags]",
-			"qta sweep -figure 2 -mazes 1U5 -params small > sweep.txt && qta sweep sweep.txt -jobs 2", sweepText,
-			0, 1, sweepCommand},
-		{"status", "say how far every run in directories is", "qta status DIR...",
-			"qta status runs", "", 1, many, statusCommand},
-		{"report", "compare all runs in directories with the paper, on a page", "qta report DIR... [flags]",
-			"qta report runs -o report.html", "", 1, many, reportCommand},
-		{"export", "write the networks of a run to a safetensors file", "qta export DIR [-o FILE]",
-			"qta export runs/4x5-quick-1 -o agent.safetensors", "", 1, 1, exportCommand},
-		{"check", "compare the code with the golden vectors of Equation N, or of all", "qta check [N] [-vectors DIR]",
-			"qta check 5", "", 0, 1, checkCommand},
-		{"version", "print the version of the algorithm and the kernel used here", "qta version",
-			"qta version", "", 0, 0, versionCommand},
-		{"help", "list the commands, or describe one", "qta help [COMMAND]",
-			"qta help train", "", 0, 1, helpCommand},
+		{
+			name: "train", about: "train an agent; this is what qta does without a command",
+			usage:   "qta [-maze NAME|FILE] [flags]",
+			example: "qta -maze 1U5 -params small -seed 3",
+			text:    trainText, define: trainCommand,
+		},
+		{
+			name: "params", about: "list sets and parameters, describe one in full, or find a word",
+			usage:   "qta params [NAME|WORD]",
+			example: "qta params Batch",
+			most:    1, define: paramsCommand,
+		},
+		{
+			name: "maze", about: "show a maze, its size and its path length",
+			usage:   "qta maze NAME|FILE [-o FILE]",
+			example: "qta maze 12x5 -o 12x5.svg",
+			text:    mazeText, least: 1, most: 1, define: mazeCommand,
+		},
+		{
+			name: "eval", about: "evaluate the agent of a run",
+			usage:   "qta eval DIR [flags]",
+			example: "qta eval runs/4x5-quick-1 -rollouts 200",
+			least:   1, most: 1, define: evalCommand,
+		},
+		{
+			name: "sweep", about: "train every run that a file lists",
+			usage:   "qta sweep FILE [flags], or qta sweep -figure N [flags]",
+			example: "qta sweep -figure 2 -mazes 1U5 -params small > sweep.txt && qta sweep sweep.txt -jobs 2",
+			text:    sweepText, most: 1, define: sweepCommand,
+		},
+		{
+			name: "status", about: "say how far every run in directories is",
+			usage:   "qta status DIR...",
+			example: "qta status runs",
+			least:   1, most: math.MaxInt, define: statusCommand,
+		},
+		{
+			name: "report", about: "compare all runs in directories with the paper, on a page",
+			usage:   "qta report DIR... [flags]",
+			example: "qta report runs -o report.html",
+			least:   1, most: math.MaxInt, define: reportCommand,
+		},
+		{
+			name: "export", about: "write the networks of a run to a safetensors file",
+			usage:   "qta export DIR [-o FILE]",
+			example: "qta export runs/4x5-quick-1 -o agent.safetensors",
+			least:   1, most: 1, define: exportCommand,
+		},
+		{
+			name: "check", about: "compare the code with the golden vectors of Equation N, or of all",
+			usage:   "qta check [N] [-vectors DIR]",
+			example: "qta check 5",
+			most:    1, define: checkCommand,
+		},
+		{
+			name: "version", about: "print the version of the algorithm and the kernel used here",
+			usage:   "qta version",
+			example: "qta version",
+			define:  versionCommand,
+		},
+		{
+			name: "help", about: "list the commands, or describe one",
+			usage:   "qta help [COMMAND]",
+			example: "qta help train",
+			most:    1, define: helpCommand,
+		},
 	}
 }
 
@@ -158,14 +200,16 @@ func parseFlags(flags *flag.FlagSet, args []string) (others []string, err error)
 
 // wholeNumber defines a flag that takes a whole number from low to high. The help
 // shows its default where that is one of them.
-func wholeNumber(flags *flag.FlagSet, name string, value, low, high int, usage string) *int {
+func wholeNumber[T int | uint64](flags *flag.FlagSet, name string, value, low, high T, usage string) *T {
 	if value >= low {
 		usage += fmt.Sprintf(" (default %d)", value)
 	}
-	flags.Func(name, usage, func(text string) (err error) {
-		if value, err = strconv.Atoi(text); err != nil || value < low || value > high {
+	flags.Func(name, usage, func(text string) error {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil || n < uint64(low) || n > uint64(high) {
 			return fmt.Errorf("want a whole number from %d to %d", low, high)
 		}
+		value = T(n)
 		return nil
 	})
 	return &value

@@ -27,7 +27,8 @@ func mazeCommand(flags *flag.FlagSet) func(call) error {
 			return err
 		}
 		if *file != "" {
-			if err := writeOutput(*file, ".svg", []byte(words.Text(string(lab.DrawMaze(m, name))))); err != nil {
+			picture := words.Text(string(lab.DrawMaze(m, name)))
+			if err := writeOutput(*file, ".svg", []byte(picture)); err != nil {
 				return err
 			}
 		}
@@ -48,12 +49,13 @@ func writeOutput(path, kind string, data []byte) error {
 	if _, err := os.Lstat(filepath.Join(dir, lab.RecordFile)); err == nil {
 		return words.BadInput("-o: %s is a run directory, whose files are its own; name another place", dir)
 	}
-	err := os.WriteFile(path+".tmp", data, 0o666)
+	unfinished := path + ".tmp"
+	err := os.WriteFile(unfinished, data, 0o666)
 	if err == nil {
-		err = os.Rename(path+".tmp", path)
+		err = os.Rename(unfinished, path)
 	}
 	if err != nil {
-		os.Remove(path + ".tmp")
+		os.Remove(unfinished)
 		return words.BadFile(err, "-o %s cannot be written: %w; name another place", path, words.Cause(err))
 	}
 	return nil
@@ -70,7 +72,7 @@ func openRun(c call) (*lab.Run, error) {
 
 func evalCommand(flags *flag.FlagSet) func(call) error {
 	rollouts := wholeNumber(flags, "rollouts", 100, 1, 1_000_000, "evaluate `N` rollouts")
-	seed := wholeNumber(flags, "seed", 1, 0, math.MaxInt, "seed `N` of the starts and goals")
+	seed := wholeNumber[uint64](flags, "seed", 1, 0, math.MaxUint64, "seed `N` of the starts and goals")
 	return func(c call) error {
 		r, err := openRun(c)
 		if err != nil {
@@ -81,7 +83,7 @@ func evalCommand(flags *flag.FlagSet) func(call) error {
 			return words.BadInput("the agent of %s acts in %s, which this program does not know; evaluate it by Agent.Evaluate",
 				r.Dir, r.Run.Environment)
 		}
-		e, err := r.Agent.Evaluate(r.Run.NewMaze().Env(), *rollouts, uint64(*seed))
+		e, err := r.Agent.Evaluate(r.Run.NewMaze().Env(), *rollouts, *seed)
 		if err != nil {
 			return err
 		}
@@ -130,18 +132,44 @@ func paramsCommand(*flag.FlagSet) func(call) error {
 	return func(c call) error {
 		text, _, _ := strings.Cut(parameters, "\f")
 		if len(c.args) > 0 {
-			name := c.args[0] + ": "
-			_, after, found := strings.Cut(parameters, "\f"+name)
-			if symbol := regexp.MustCompile(`\f(\w+): ` + regexp.QuoteMeta(c.args[0]) + `(,|:| of) `); !found {
-				if field := symbol.FindStringSubmatch(parameters); field != nil {
-					return words.BadInput("the paper's %s is the parameter %s: see qta params %[2]s", c.args[0], field[1])
-				}
-				return words.BadInput("%s", words.Bare(new(qta.Params).Set(c.args[0], "")))
+			var err error
+			text, err = aboutParameter(c.args[0])
+			if err != nil {
+				return err
 			}
-			after, _, _ = strings.Cut(after, "\f")
-			text = name + after
 		}
 		fmt.Fprint(c.out, text)
 		return nil
 	}
+}
+
+// aboutParameter returns all about the parameter or set with a name, or the parameters
+// whose descriptions have this text.
+func aboutParameter(name string) (string, error) {
+	entries := strings.Split(parameters, "\f")[1:]
+	for _, entry := range entries {
+		if strings.HasPrefix(entry, name+": ") {
+			return entry, nil
+		}
+	}
+	symbol := regexp.MustCompile(`\f(\w+): ` + regexp.QuoteMeta(name) + `(,|:| of) `)
+	if field := symbol.FindStringSubmatch(parameters); field != nil {
+		return "", words.BadInput("the paper's %s is the parameter %s: see qta params %[2]s", name, field[1])
+	}
+	unknown := new(qta.Params).Set(name, "")
+	if !strings.HasSuffix(unknown.Error(), "lists them") { // it says which parameter is meant
+		return "", words.BadInput("%s", words.Bare(unknown))
+	}
+	var found strings.Builder
+	for _, entry := range entries {
+		about, _, _ := strings.Cut(entry, "\n\n")
+		isSet := strings.Contains(about, ": this set ")
+		if !isSet && strings.Contains(strings.ToLower(about), strings.ToLower(name)) {
+			found.WriteString(about + "\n")
+		}
+	}
+	if found.Len() == 0 {
+		return "", words.BadInput("%s", words.Bare(unknown))
+	}
+	return found.String() + "\n\"qta params NAME\" has all about one of them.\n", nil
 }

@@ -89,15 +89,17 @@ func execute(ctx context.Context, args []string, out *output, stderr io.Writer) 
 	if errors.Is(err, flag.ErrHelp) {
 		c.help(out)
 		return nil
-	} else if err != nil {
+	}
+	if err != nil {
 		return err
 	}
 	if len(args) < c.least {
 		return words.BadInput("an argument is missing; want %s", c.usage)
-	} else if len(args) > c.most {
+	}
+	if len(args) > c.most {
 		return words.BadInput("unexpected argument %q; want %s", args[c.most], c.usage)
 	}
-	return work(call{ctx, args, out, stderr})
+	return work(call{ctx: ctx, args: args, out: out, stderr: stderr})
 }
 
 // exitCode returns the exit code that an error stands for.

@@ -3,75 +3,27 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"unicode/utf8"
-
-	"github.com/google/go-cmp/cmp"
 
 	"qta"
 	"qta/internal/roomtest"
 	"qta/lab"
 )
 
-// TestBadInput gives one line that begins with "qta: " and names what is wrong,
-// exit code 2, and leaves nothing behind.
-func TestBadInput(t *testing.T) {
-	tests := []struct {
-		args string // split at spaces
-		want string // part of the line
-	}{
-		{"fly", `unknown command "fly"; the commands are train, params, maze, eval, sweep, status, report, export, check, version, help`},
-		{"-fly", "-fly; \"qta help train\" lists the flags"},
-		{"help me", `unknown command "me"`},
-		{"params batch", `unknown parameter "batch"; it is called Batch`},
-		{"params d", "the paper's d is the parameter UncertaintyActions: see qta params UncertaintyActions"},
-		{"train 4x5", `unexpected argument "4x5"; want qta [-maze NAME|FILE] [flags]`},
-		{"eval many/one/agent.qta", "many/one/agent.qta is a file: name a run's directory, such as many/one"},
-		{"maze utf16.txt", "map file utf16.txt: it is UTF-16, as PowerShell's > writes: save it as UTF-8"},
-		{"params Btach", `unknown parameter "Btach"; "qta params" lists them`},
-		{"-seed 0x10", "-seed: want a whole number from 0"},
-		{"-steps 1e6", "-steps: want a whole number from 1 to 100000000"},
-		{"-steps 500", "with evaluations every 1000 steps and a budget of 500 the run would have no evaluation"},
-		{"-stop later", `-stop "later": want solved or never`},
-		{"-maze 4X5", `maze "4X5": mazes are "HxW", such as "4x5"`},
-		{"-maze nowhere.txt", "map file nowhere.txt: no such file"},
-		{"-maze ./maps", "map file ./maps"},
-		{"-maze maps/letter.map", "map file maps/letter.map"},
-		{"-params huge", `-params "huge": want paper, quick, small, literal, beyond, authors, mega, vds or a file that ends in .json`},
-		{"-set Batch", `-set "Batch": want name=value`},
-		{"-set Batch=many", "-set Batch=many: parameter Batch: `many` is not a whole number"},
-		{"-out nogoal.txt", "nogoal.txt"},
-		{"-out maps", "directory maps holds letter.map but no agent.qta"},
-		{"maze", "an argument is missing; want qta maze NAME|FILE"},
-		{"maze 4x5 -o 4x5.png", "-o 4x5.png: want a file whose name ends in .svg"},
-		{"eval nowhere", "nowhere is not a run's directory: it holds no agent.qta"},
-		{"eval damaged", "agent.qta is damaged"},
-		{"check five", `qta check "five"`},
-		{"sweep", "qta: sweep needs either a sweep file or -figure"},
-		{"sweep none.txt", "qta: sweep file none.txt: "},
-		{"sweep bad.txt", "qta: sweep file bad.txt, line 2: "},
-		{"sweep s.txt -index 2", "-index 2: s.txt has 2 cells, 0 to 1"},
-		{"sweep s.txt -jobs 0", `invalid value "0" for flag -jobs`},
-		{"sweep s.txt -seeds 2", "-seeds goes with -figure; a sweep file has flags on its lines"},
-		{"sweep -figure 2 -jobs 2", "-jobs goes with a sweep file, not with -figure"},
-		{"sweep -figure 7", `-figure "7": want 2, 3, 4, 5 or 6`},
-		{"sweep -figure 2 -mazes 4x5,9", "-mazes: "},
-		{"sweep -figure 2 -params tiny", `-params "tiny": want `},
-		{"sweep -figure 2 -params mega", "-params mega: its Curriculum is mega"},
-		{"sweep -figure 2 -steps 500", "qta sweep would refuse this file: line 2: "},
-		{"sweep -figure 2 s.txt", "sweep needs either a sweep file or -figure"},
-		{"status none", "none cannot be read: "},
-		{"report s.txt", "there is no run in s.txt"},
-		{"report empty", "there is no run in empty"},
-		{"check -vectors nowhere", "-vectors nowhere: no such file"},
-	}
+// TestRefusals gives bad input. Each command of testdata/refusals.txt writes one line
+// that says what is wrong, ends with exit code 2, and leaves nothing behind.
+func TestRefusals(t *testing.T) {
 	t.Chdir(t.TempDir())
 	roomtest.Write(t, "utf16.txt", "\xff\xfeS\x00G\x00")
 	roomtest.Write(t, "nogoal.txt", "#####\n#S..#\n#####\n")
@@ -83,22 +35,25 @@ func TestBadInput(t *testing.T) {
 	roomtest.Write(t, "empty/x", "")
 	tree := func() string { return fmt.Sprint(filepath.Glob("*")) + fmt.Sprint(filepath.Glob("*/*")) }
 	before := tree()
-	for _, test := range tests {
-		got := invoke(t, test.args)
-		if got.code != exitInput || got.out != "" {
-			t.Errorf("qta %s: exit code %d, stdout %q, want %d and nothing", test.args, got.code, got.out, exitInput)
-		}
-		line := strings.TrimPrefix(strings.TrimSuffix(got.errors, "\n"), "qta: ")
-		if "qta: "+line+"\n" != got.errors || strings.Contains(line, "\n") || strings.Contains(line, "qta: ") {
-			t.Errorf("qta %s: stderr %q is not one line that begins with qta:", test.args, got.errors)
-		}
-		if !strings.Contains(got.errors, test.want) {
-			t.Errorf("qta %s: stderr %q lacks %q", test.args, got.errors, test.want)
-		}
-		if after := tree(); after != before {
-			t.Fatalf("qta %s changed the directory from %s to %s", test.args, before, after)
+	text := transcript(t, "refusals.txt", exitInput)
+	if after := tree(); after != before {
+		t.Errorf("the directory has changed from %s to %s", before, after)
+	}
+	one := regexp.MustCompile(`^qta: [^\n]*\n$`)
+	for shown := range strings.SplitSeq(text, "$ ") {
+		command, line, _ := strings.Cut(strings.TrimSuffix(shown, "\n"), "\n")
+		if command != "" && (!one.MatchString(line) || strings.Count(line, "qta: ") > 1) {
+			t.Errorf("%s: %q is not one line that begins with qta:", command, line)
 		}
 	}
+}
+
+// TestShown holds what commands show to testdata/shown.txt.
+func TestShown(t *testing.T) {
+	t.Chdir(t.TempDir())
+	roomtest.Write(t, "s.txt", tiny+" -steps 50 -seed 1-2\n")
+	roomtest.Write(t, "copy.txt", "S..G\n")
+	transcript(t, "shown.txt", exitDone)
 }
 
 func TestHelp(t *testing.T) {
@@ -169,45 +124,98 @@ func TestTrain(t *testing.T) {
 	}
 }
 
-// TestSolved records the half-way step of a run that was solved, and what its
-// agent reaches in 200 rollouts that were no part of the run.
+// near are flags of runs that are soon solved.
+const near = "-maze near.txt -params small -set HiddenSize=16 -set Batch=32 -set Horizon=5 -set InitialSteps=49 " +
+	"-set LearningStarts=49 -eval 50 "
+
+// TestHeldOut has an agent that sometimes ends at the goal. The success that the record
+// of its run holds is what qta eval finds in the same rollouts, and about what others
+// come to that are played and counted here, as are the other numbers of qta eval.
+func TestHeldOut(t *testing.T) {
+	t.Chdir(t.TempDir())
+	roomtest.Write(t, "near.txt", "SG\n")
+	mustRun(t, near+"-steps 50 -seed 2 -out run")
+	r := recordOf(t, "run")
+	told := mustRun(t, "eval run -rollouts 200 -seed 2")
+	has(t, told, "ended at the goal of maze near in ", " % of 200 rollouts (seed 2).\n")
+	numbers := regexp.MustCompile(`near in (.*) % of.*\nOnly the last of 5 steps counts; (.*) % were at the goal at some time, ` +
+		`first after (.*) steps on average. The mean return is (.*)\.\n`).FindStringSubmatch(told)
+	if numbers == nil {
+		t.Fatalf("not all numbers are told: %s", told)
+	}
+	if share := fmt.Sprintf("%.4g", 100**r.Outcome.HeldOut); share != numbers[1] || r.Outcome.HeldOutRollouts != 200 {
+		t.Errorf("the record has %s %% of %d rollouts, qta eval %s %%", share, r.Outcome.HeldOutRollouts, numbers[1])
+	}
+
+	a, err := qta.LoadFile("run/agent.qta")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range playByHand(a, r.Run.NewMaze().Env()) {
+		got, _ := strconv.ParseFloat(numbers[i+1], 64)
+		if math.Abs(got-want) > 0.25*math.Abs(want) {
+			t.Errorf("number %d is %v, and %v in rollouts that are counted here: %s", i, got, want, told)
+		}
+	}
+}
+
+// playByHand plays 3000 rollouts of five steps. It returns how many percent end at the
+// goal, how many are ever there, after how many steps on average, and the mean return.
+func playByHand(a *qta.Agent, env qta.Env) []float64 {
+	const rollouts = 3000
+	var ends, visits, stepsToGoal, total float64
+	rng := rand.New(rand.NewPCG(3, 3))
+	for range rollouts {
+		s := env.Reset(rng)
+		first := 0
+		var reward float64
+		for step := 1; step <= 5; step++ {
+			s, reward = env.Step(a.Act(s.Observation, s.Desired))
+			total += reward
+			if reward == 0 && first == 0 {
+				first = step
+			}
+		}
+		if reward == 0 {
+			ends++
+		}
+		if first > 0 {
+			visits++
+			stepsToGoal += float64(first)
+		}
+	}
+	return []float64{100 * ends / rollouts, 100 * visits / rollouts, stepsToGoal / visits, total / rollouts}
+}
+
+// TestSolved holds the steps in the record of a run that was solved to its log. Past its
+// solution a run ends at its budget.
 func TestSolved(t *testing.T) {
 	t.Chdir(t.TempDir())
 	roomtest.Write(t, "near.txt", "SG\n")
-	const near = "-maze near.txt -params small -set HiddenSize=16 -set Batch=32 -set Horizon=5 -set InitialSteps=49 " +
-		"-set LearningStarts=49 -eval 50 "
-	ended := func(dir, flags string) (*lab.Record, *qta.Agent) {
-		mustRun(t, near+flags+" -out "+dir)
-		r := recordOf(t, dir)
-		a, err := qta.LoadFile(filepath.Join(dir, lab.AgentFile))
-		if err != nil {
-			t.Fatal(err)
+	mustRun(t, near+"-steps 3000 -out run")
+	half, solved := 0, 0
+	for row := range strings.Lines(roomtest.Read(t, "run", lab.LogFile)) {
+		var step int
+		var success float64
+		fmt.Sscanf(row, "%d,%g,", &step, &success) // not in the header
+		if success >= 0.5 && half == 0 {
+			half = step
 		}
-		e, err := a.Evaluate(r.Run.NewMaze().Env(), 200, r.Run.Seed)
-		if o := r.Outcome; err != nil || o.HeldOutRollouts != 200 || *o.HeldOut != e.Success {
-			t.Errorf("%s %s: held-out %+v, want %v of 200; error %v", dir, flags, o, e.Success, err)
+		if success == 1 && solved == 0 {
+			solved = step
 		}
-		has(t, mustRun(t, fmt.Sprintf("eval %s -rollouts 200 -seed %d", dir, r.Run.Seed)),
-			fmt.Sprintf("in %.4g %% of 200 rollouts (seed %d)", 100*e.Success, r.Run.Seed),
-			fmt.Sprintf("; %.4g %% were at the goal at some time, first after %.4g steps on average. ", 100*e.Reached, e.StepsToGoal),
-			fmt.Sprintf("The mean return is %.4g.\n", e.Return))
-		return r, a
 	}
-	ended("early", "-steps 50 -seed 2")
-	r, a := ended("run", "-steps 3000")
-	log, o := a.Evaluations(), r.Outcome
-	half := log[slices.IndexFunc(log, func(e qta.Evaluation) bool { return e.Success >= 0.5 })].Step
-	if r.State != lab.Solved || o.HalfAt != half || o.SolvedAt != a.SolvedAt() || o.FoundAt != a.FoundAt() {
-		t.Errorf("%s, %+v, want half at %d, solved at %d, found at %d", r.State, o, half, a.SolvedAt(), a.FoundAt())
+	r := recordOf(t, "run")
+	o := r.Outcome
+	if r.State != lab.Solved || half == 0 || o.HalfAt != half || o.SolvedAt != solved || o.Steps != solved {
+		t.Errorf("%s, %+v; the log has half at %d, solved at %d", r.State, o, half, solved)
 	}
 	roomtest.Write(t, "s.txt", near+"-steps 4000 -out run\n")
-	if list := mustRun(t, "sweep s.txt -out . -dry-run"); !strings.HasSuffix(list, " 0\n") {
-		t.Errorf("a larger budget for what is solved:\n%s", list)
-	}
-	// Past its solution it has ended at its budget, whatever the next call says.
-	more := fmt.Sprintf("-steps %d", o.SolvedAt+50)
-	ended("run", more+" -stop never")
-	if r, _ = ended("run", more); r.State != lab.Finished || r.Limits.Stop != lab.StopNever {
+	has(t, mustRun(t, "sweep s.txt -out . -dry-run"), "0     run        done   0\n") // whatever the budget
+	more := fmt.Sprintf("-steps %d -out run", solved+50)
+	mustRun(t, near+more+" -stop never")
+	mustRun(t, near+more)
+	if r := recordOf(t, "run"); r.State != lab.Finished || r.Limits.Stop != lab.StopNever {
 		t.Errorf("past its solution: %+v", r)
 	}
 }
@@ -313,28 +321,6 @@ func TestParams(t *testing.T) {
 		one := strings.Join(strings.Fields(mustRun(t, "params "+field.Name)), " ")
 		has(t, one, field.Name+": "+row[2], "allowed "+field.Tag.Get("range"), "source "+field.Tag.Get("source"),
 			"authors "+qta.Authors().Value(field.Name), "small "+qta.Small().Value(field.Name))
-	}
-}
-
-func TestMaze(t *testing.T) {
-	t.Chdir(t.TempDir())
-	const want = `#######
-#.....#
-#.#.#.#
-#.###.#
-#.S#G.#
-#######
-
-4x5: 4 by 5 cells within the outer wall, 14 of them free, path length 9
-`
-	got := mustRun(t, "maze 4x5")
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("qta maze 4x5 (-want +got):\n%s", diff)
-	}
-	drawn, _, _ := strings.Cut(got, "\n\n")
-	roomtest.Write(t, "copy.txt", drawn)
-	if diff := cmp.Diff(strings.Replace(want, "4x5:", "copy:", 1), mustRun(t, "maze copy.txt")); diff != "" {
-		t.Errorf("qta maze copy.txt (-want +got):\n%s", diff)
 	}
 }
 

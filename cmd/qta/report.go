@@ -53,7 +53,7 @@ func status(r *lab.Record) (state, detail string) {
 	}
 	switch {
 	case r.State == lab.Solved || r.State == lab.Finished:
-		detail := reached(r)
+		detail = reached(r)
 		if o.HeldOut != nil {
 			detail += fmt.Sprintf("; %.3g %% of %s", o.HeldOutPercent(), words.Count(o.HeldOutRollouts, "more rollout"))
 		}
@@ -77,15 +77,18 @@ func reached(r *lab.Record) string {
 func reportCommand(flags *flag.FlagSet) func(call) error {
 	out := flags.String("o", "report.html", "write the `FILE`: a page, or a table of the runs if its name ends in .csv")
 	return func(in call) error {
-		kind, write := ".html", (*report.Report).HTML
+		kind := ".html"
+		write := (*report.Report).HTML
 		if filepath.Ext(*out) == ".csv" {
-			kind, write = ".csv", (*report.Report).CSV
+			kind = ".csv"
+			write = (*report.Report).CSV
 		}
 		c, err := lab.Collect(in.args)
 		if err != nil {
 			return err
 		}
-		r, dirs := report.New(c), words.Plain(strings.Join(in.args, ", "))
+		r := report.New(c)
+		dirs := words.Plain(strings.Join(in.args, ", "))
 		left := words.Count(len(r.Skipped), "file") + " left out"
 		if len(r.Skipped) > 0 {
 			left += words.Plain(fmt.Sprintf(", such as %s: %s", r.Skipped[0].Path, r.Skipped[0].Why))
@@ -93,7 +96,8 @@ func reportCommand(flags *flag.FlagSet) func(call) error {
 		if len(r.Runs) == 0 {
 			return words.BadInput("there is no run in %s; %s", dirs, left)
 		}
-		if err := writeOutput(*out, kind, []byte(words.Text(string(write(r))))); err != nil {
+		text := words.Text(string(write(r)))
+		if err := writeOutput(*out, kind, []byte(text)); err != nil {
 			return err
 		}
 		fmt.Fprintf(in.out, "%s in %s; %s. The report is %s.\n", words.Count(len(r.Runs), "run"), dirs, left, *out)

@@ -52,9 +52,11 @@ func TestReportCommand(t *testing.T) {
 func TestLists(t *testing.T) {
 	t.Chdir("../../results")
 	const stageThree = "screen-0.6.0/stage-three" // whose numbers of candidates are said
-	for name, version := range map[string]string{
-		"authors": "0.5.0", "paper": "0.5.0", "section4": "0.5.0", "0.6.0": "0.6.0", "0.7.0": "0.7.0", stageThree: "0.6.0",
+	for _, list := range []struct{ name, version string }{
+		{"authors", "0.5.0"}, {"paper", "0.5.0"}, {"section4", "0.5.0"}, {"0.6.0", "0.6.0"}, {"0.7.0", "0.7.0"},
+		{stageThree, "0.6.0"},
 	} {
+		name, version := list.name, list.version
 		cells, err := parseSweep(roomtest.Read(t, name+".txt"), filepath.Join("runs", name))
 		for _, c := range cells {
 			r, missing := lab.ReadRecord(c.out + ".json")

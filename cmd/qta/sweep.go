@@ -35,53 +35,83 @@ type cell struct {
 // A sweep is bounded, since a line may stand for a thousand cells.
 const mostCells, mostLine = 10_000, 500
 
+// sweepFlags are what the flags of qta sweep say.
+type sweepFlags struct {
+	given map[string]bool // the names of those on the command line
+
+	jobs, index *int // of a sweep file's cells; index is -1 where the flag is absent
+	out         *string
+
+	figure, mazes, params *string // of the paper's figure, "" where the flag is absent
+	seeds, steps          *int
+
+	dry *bool
+}
+
 func sweepCommand(flags *flag.FlagSet) func(call) error {
-	jobs := wholeNumber(flags, "jobs", 1, 1, 10_000, "run `N` cells at a time, with one thread each")
-	index := wholeNumber(flags, "index", -1, 0, 1_000_000, "run only cell `N`, counted from 0")
-	dry := flags.Bool("dry-run", false, "print the cells and the steps that each has left; run nothing")
-	out := flags.String("out", "runs", "make the runs' directories in `DIR`")
-	figure := flags.String("figure", "", "print the sweep file for figure `N` of the paper: 2, 3, 4, 5 or 6")
-	seeds := wholeNumber(flags, "seeds", 0, 1, 100, "with -figure: seeds 1 to `N` (12, for Figure 5: 1)")
-	mazes := flags.String("mazes", "", "with -figure: a `LIST` of mazes instead of the figure's, such as 4x5,1U5")
-	params := flags.String("params", "", "with -figure: the parameter set that its methods change, `NAME|FILE` "+
+	f := sweepFlags{given: map[string]bool{}}
+	f.jobs = wholeNumber(flags, "jobs", 1, 1, 10_000, "run `N` cells at a time, with one thread each")
+	f.index = wholeNumber(flags, "index", -1, 0, 1_000_000, "run only cell `N`, counted from 0")
+	f.dry = flags.Bool("dry-run", false, "print the cells, the steps that each has left, and what they cost; run nothing")
+	f.out = flags.String("out", "runs", "make the runs' directories in `DIR`")
+	f.figure = flags.String("figure", "", "print the sweep file for figure `N` of the paper: 2, 3, 4, 5 or 6")
+	f.seeds = wholeNumber(flags, "seeds", 0, 1, 100, "with -figure: seeds 1 to `N` (12, for Figure 5: 1)")
+	f.mazes = flags.String("mazes", "", "with -figure: a `LIST` of mazes instead of the figure's, such as 4x5,1U5")
+	f.params = flags.String("params", "", "with -figure: the parameter set that its methods change, `NAME|FILE` "+
 		"(default paper, and their authors' sets for MEGA and VDS)")
-	steps := wholeNumber(flags, "steps", 150_000, 1, lab.MaxSteps, "with -figure: train each run for at most `N` steps")
+	f.steps = wholeNumber(flags, "steps", 150_000, 1, lab.MaxSteps, "with -figure: train each run for at most `N` steps")
 	return func(c call) error {
-		if (*figure == "") == (len(c.args) == 0) {
-			return words.BadInput("sweep needs either a sweep file or -figure; \"qta help sweep\" has an example")
-		}
-		with := map[bool]string{true: "a sweep file, not with -figure", false: "-figure; a sweep file has flags on its lines"}
-		var odd error
-		flags.Visit(func(f *flag.Flag) {
-			if slices.Contains([]string{"jobs", "index", "dry-run", "out"}, f.Name) == (*figure != "") {
-				odd = words.BadInput("-%s goes with %s", f.Name, with[*figure != ""])
-			}
-		})
-		if odd != nil {
-			return odd
-		} else if *figure != "" {
-			return printFigure(c.out, *figure, *mazes, *params, *seeds, *steps)
-		}
-		text, err := readText(c.args[0])
-		if err != nil {
-			return words.BadFile(err, "sweep file %s: %w", c.args[0], err)
-		}
-		cells, err := parseSweep(text, *out)
-		if err != nil {
-			return words.BadInput("sweep file %s, %s", c.args[0], words.Bare(err))
-		}
-		switch {
-		case *index >= len(cells):
-			return words.BadInput("-index %d: %s has %s, 0 to %d", *index, c.args[0],
-				words.Count(len(cells), "cell"), len(cells)-1)
-		case *dry:
-			return listCells(cells, c.out)
-		case *index >= 0:
-			return cells[*index].train(c)
-		}
-		s := &sweep{cells: cells, out: *out, stdout: c.out}
-		return s.run(c.ctx, *jobs)
+		flags.Visit(func(one *flag.Flag) { f.given[one.Name] = true })
+		return f.sweep(c)
 	}
+}
+
+// sweep does what the flags ask for.
+func (f *sweepFlags) sweep(c call) error {
+	if err := f.check(c.args); err != nil {
+		return err
+	}
+	if *f.figure != "" {
+		return f.sweepFigure(c)
+	}
+	file := c.args[0]
+	text, err := readText(file)
+	if err != nil {
+		return words.BadFile(err, "sweep file %s: %w", file, err)
+	}
+	cells, err := parseSweep(text, *f.out)
+	if err != nil {
+		return words.BadInput("sweep file %s, %s", file, words.Bare(err))
+	}
+	switch {
+	case *f.index >= len(cells):
+		return words.BadInput("-index %d: %s has %s, 0 to %d", *f.index, file, words.Count(len(cells), "cell"), len(cells)-1)
+	case *f.dry:
+		return listCells(cells, c.out)
+	case *f.index >= 0:
+		return cells[*f.index].train(c)
+	}
+	s := &sweep{cells: cells, out: *f.out, stdout: c.out}
+	return s.run(c.ctx, *f.jobs)
+}
+
+// check refuses flags that do not go together.
+func (f *sweepFlags) check(args []string) error {
+	ofFigure := *f.figure != ""
+	if ofFigure == (len(args) > 0) {
+		return words.BadInput("sweep needs either a sweep file or -figure; \"qta help sweep\" has an example")
+	}
+	for _, name := range []string{"jobs", "index", "out"} {
+		if ofFigure && f.given[name] {
+			return words.BadInput("-%s goes with a sweep file, not with -figure", name)
+		}
+	}
+	for _, name := range []string{"seeds", "mazes", "params", "steps"} {
+		if !ofFigure && f.given[name] {
+			return words.BadInput("-%s goes with -figure; a sweep file has flags on its lines", name)
+		}
+	}
+	return nil
 }
 
 // parseSweep reads the text of a sweep file whose runs are to be in directory out: on
@@ -91,21 +121,11 @@ func parseSweep(text, out string) (cells []cell, err error) {
 	for line := range strings.Lines(text) {
 		number++
 		line, _, _ = strings.Cut(line, "#")
-		flags := strings.Fields(line)
-		if len(flags) == 0 {
-			continue
-		}
-		each, err := eachSeed(flags)
-		if len(line) > mostLine || len(cells)+len(each) > mostCells {
-			each, err = nil, fmt.Errorf("a sweep has at most %d cells, on lines of at most %d bytes", mostCells, mostLine)
-		}
-		for _, flags := range each {
-			c, problem := newCell(number, flags, out)
-			cells, err = append(cells, c), cmp.Or(err, problem)
-		}
+		more, err := lineCells(number, line, out, mostCells-len(cells))
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %s", number, words.Bare(err))
 		}
+		cells = append(cells, more...)
 	}
 	if len(cells) == 0 {
 		return nil, fmt.Errorf("line %d: there is no cell; want the flags of a run on each line, "+
@@ -122,21 +142,47 @@ func parseSweep(text, out string) (cells []cell, err error) {
 	return cells, nil
 }
 
+// lineCells returns the cells of a line, at most so many.
+func lineCells(number int, line, out string, most int) (cells []cell, err error) {
+	flags := strings.Fields(line)
+	if len(flags) == 0 {
+		return nil, nil
+	}
+	each, err := eachSeed(flags)
+	if err != nil {
+		return nil, err
+	}
+	if len(line) > mostLine || len(each) > most {
+		return nil, fmt.Errorf("a sweep has at most %d cells, on lines of at most %d bytes", mostCells, mostLine)
+	}
+	for _, flags := range each {
+		c, err := newCell(number, flags, out)
+		if err != nil {
+			return nil, err
+		}
+		cells = append(cells, c)
+	}
+	return cells, nil
+}
+
 // eachSeed returns the flags of a line, once for each seed of a range such as 0-11.
 func eachSeed(flags []string) (lines [][]string, err error) {
 	i := 1 + slices.IndexFunc(flags, func(f string) bool { return f == "-seed" || f == "--seed" })
-	var first, last uint64
-	if i > 0 && i < len(flags) {
-		fmt.Sscanf(flags[i], "%d-%d", &first, &last)
-	}
-	if i == 0 || i == len(flags) || flags[i] != fmt.Sprintf("%d-%d", first, last) {
+	if i == 0 || i == len(flags) {
 		return [][]string{flags}, nil
 	}
-	if most := uint64(1000); last < first || last-first >= most {
+	var first, last uint64
+	fmt.Sscanf(flags[i], "%d-%d", &first, &last)
+	if flags[i] != fmt.Sprintf("%d-%d", first, last) {
+		return [][]string{flags}, nil
+	}
+	const most = 1000
+	if last < first || last-first >= most {
 		return nil, words.BadInput("-seed %s: want the first and the last of at most %d seeds", flags[i], most)
 	}
 	for k := range last - first + 1 {
-		lines = append(lines, slices.Concat(flags[:i], []string{fmt.Sprint(first + k)}, flags[i+1:]))
+		seed := fmt.Sprint(first + k)
+		lines = append(lines, slices.Concat(flags[:i], []string{seed}, flags[i+1:]))
 	}
 	return lines, nil
 }
@@ -149,46 +195,80 @@ func newCell(line int, flags []string, out string) (c cell, err error) {
 	rest, err := parseFlags(set, flags)
 	if err != nil {
 		return c, err
-	} else if len(rest) > 0 {
+	}
+	if len(rest) > 0 {
 		return c, words.BadInput("%q is not a flag of qta train", rest[0])
 	}
 	maze, o, err := f.describe()
-	if err == nil {
-		err = o.Check(lab.Maze(maze))
-	}
 	if err != nil {
 		return c, err
 	}
+	if err := o.Check(lab.Maze(maze)); err != nil {
+		return c, err
+	}
 	name := filepath.Clean(cmp.Or(f.out, filepath.Base(o.Dir)))
-	if name != filepath.Base(name) || !filepath.IsLocal(name) || name == "." || len(name) > 255 {
+	inside := name == filepath.Base(name) && filepath.IsLocal(name) && name != "."
+	if !inside || len(name) > 255 {
 		return c, words.BadInput("-out %q: want the name of a directory in the sweep's, of at most 255 bytes", name)
 	}
 	f.out = filepath.Join(out, name)
-	return cell{f, line, name, o.Identity(lab.Maze(maze))}, nil
+	return cell{trainFlags: f, line: line, name: name, id: o.Identity(lab.Maze(maze))}, nil
 }
 
-// listCells prints the state of each cell, and how many of its steps are left.
+// listCells prints the state of each cell, how many of its steps are left, and what all
+// of them cost.
 func listCells(cells []cell, w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "cell\tdirectory\tstate\tsteps left")
+	total := 0
+	var work float64
 	for i, c := range cells {
-		state, left := "to do", *c.steps
-		if r, done := c.done(); done {
-			state, left = "done", 0
-		} else if r != nil && c.holds(r) {
-			r.Path = c.out
-			if state, _ = status(r); state == "done" { // by other limits, or with a damaged agent
-				state = "ended otherwise"
-			}
-			if r.State != lab.Failed { // whose save may be older
-				left = max(0, left-r.Outcome.Steps)
-			}
-		} else if r != nil {
-			state = "another run"
-		}
+		state, left := c.standing()
+		total += left
+		work += float64(left) * multiplyAdds(c.id)
 		fmt.Fprintf(t, "%d\t%s\t%s\t%d\n", i, c.name, state, left)
 	}
-	return t.Flush()
+	const rate = 40e9 // multiply-adds a second, between the machines of docs/machines.md
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	hours := work / rate / (60 * 60)
+	_, err := fmt.Fprintf(w, "At most %s left: about %.1f hours on one thread at 40 billion multiply-adds a second.\n",
+		words.Count(total, "step"), hours)
+	return err
+}
+
+// multiplyAdds returns about how many multiply-adds an environment step of a run takes,
+// by docs/machines.md, without the choice of goals.
+func multiplyAdds(id lab.Identity) float64 {
+	p := id.Params
+	sizes := id.NewMaze().Env().Sizes()
+	inputs := sizes.Observation + sizes.Goal + sizes.Action
+	network := inputs*p.HiddenSize + (p.HiddenLayers-1)*p.HiddenSize*p.HiddenSize + p.HiddenSize
+	passes := 5*p.Critics + 6
+	return float64(p.UpdatesPerStep) * float64(passes) * float64(network) * float64(p.Batch)
+}
+
+// standing returns the state of a cell's run, and how many steps it has left.
+func (c *cell) standing() (state string, left int) {
+	r, done := c.done()
+	switch {
+	case done:
+		return "done", 0
+	case r == nil:
+		return "to do", *c.steps
+	case !c.holds(r):
+		return "another run", *c.steps
+	}
+	r.Path = c.out
+	state, _ = status(r)
+	if state == "done" { // by other limits, or with a damaged agent
+		state = "ended otherwise"
+	}
+	if r.State == lab.Failed { // whose save may be older
+		return state, *c.steps
+	}
+	return state, max(0, *c.steps-r.Outcome.Steps)
 }
 
 // holds reports whether the record in a cell's directory is of the run that its line
@@ -232,28 +312,20 @@ type sweep struct {
 // run works on the cells, so many at a time, until all have ended, or ctx has and the
 // running ones are saved. A cell that another process works on is looked at again.
 func (s *sweep) run(ctx context.Context, jobs int) error {
-	queue, notes := make(chan int, len(s.cells)), make(chan func())
+	queue := make(chan int, len(s.cells))
 	for i := range s.cells {
 		queue <- i
 	}
+	notes := make(chan note)
 	for range min(jobs, len(s.cells)) {
-		go func() {
-			for i := range queue {
-				r, story, err := s.cells[i].work(ctx)
-				if _, used := errors.AsType[lab.UseError](err); used {
-					time.AfterFunc(200*time.Millisecond, func() { queue <- i })
-					continue
-				}
-				notes <- func() { s.note(i, r, story, err) }
-			}
-		}()
+		go s.work(ctx, queue, notes)
 	}
 	shown := time.NewTicker(250 * time.Millisecond)
 	defer shown.Stop()
 	for ended := 0; ended < len(s.cells); {
 		select {
-		case note := <-notes:
-			note()
+		case n := <-notes:
+			s.take(n)
 			ended++
 		case <-shown.C:
 		}
@@ -262,6 +334,26 @@ func (s *sweep) run(ctx context.Context, jobs int) error {
 	close(queue)
 	s.stdout.clear()
 	return s.summary()
+}
+
+// A note says what has become of a cell.
+type note struct {
+	cell   int
+	record *lab.Record // nil unless the run has ended
+	story  string      // nothing if the sweep was stopped before
+	err    error
+}
+
+// work works on one cell of the queue after another.
+func (s *sweep) work(ctx context.Context, queue chan int, notes chan<- note) {
+	for i := range queue {
+		r, story, err := s.cells[i].work(ctx)
+		if _, used := errors.AsType[lab.UseError](err); used {
+			time.AfterFunc(200*time.Millisecond, func() { queue <- i })
+			continue
+		}
+		notes <- note{cell: i, record: r, story: story, err: err}
+	}
 }
 
 // work trains a cell unless that was done before, and returns its record and what has
@@ -280,37 +372,41 @@ func (c *cell) work(ctx context.Context) (r *lab.Record, story string, err error
 	if err != nil {
 		return nil, "stopped and saved" + warned, err
 	}
-	if r, err = lab.ReadRecord(filepath.Join(c.out, lab.RecordFile)); err != nil {
+	r, err = lab.ReadRecord(filepath.Join(c.out, lab.RecordFile))
+	if err != nil {
 		return nil, "", err
 	}
 	return r, reached(r) + warned, nil
 }
 
-// note takes in what has become of a cell.
-func (s *sweep) note(i int, r *lab.Record, story string, err error) {
-	c := &s.cells[i]
+// take takes in what has become of a cell.
+func (s *sweep) take(n note) {
+	c := &s.cells[n.cell]
+	failed := n.err != nil && !errors.Is(n.err, lab.ErrStopped)
 	switch {
-	case err != nil && !errors.Is(err, lab.ErrStopped):
+	case failed:
 		s.failed++
-		story = "failed: " + words.Bare(err)
-		s.problem = cmp.Or(s.problem, fmt.Sprintf("line %d, %s: %s", c.line, c.name, words.Bare(err)))
-	case r != nil:
+		n.story = "failed: " + words.Bare(n.err)
+		s.problem = cmp.Or(s.problem, fmt.Sprintf("line %d, %s: %s", c.line, c.name, words.Bare(n.err)))
+	case n.record != nil:
 		s.ended++
-		if r.Outcome.SolvedAt > 0 {
+		if n.record.Outcome.SolvedAt > 0 {
 			s.solved++
 		}
 	}
-	if story != "" {
-		s.stdout.say("%*d %s: %s", len(fmt.Sprint(len(s.cells)-1)), i, c.name, story)
+	if n.story != "" {
+		width := len(fmt.Sprint(len(s.cells) - 1))
+		s.stdout.say("%*d %s: %s", width, n.cell, c.name, n.story)
 	}
 }
 
 // show shows how far the sweep and the cells that train are.
 func (s *sweep) show() {
 	line := []string{fmt.Sprintf("%d of %d done, %d solved, %d failed", s.ended, len(s.cells), s.solved, s.failed)}
-	for i := range s.cells {
-		if c := &s.cells[i]; c.at.Load() > 0 {
-			line = append(line, fmt.Sprintf("%d: step %d, at most %d left", i, c.at.Load(), int64(*c.steps)-c.at.Load()))
+	for i, c := range s.cells {
+		step := int(c.at.Load())
+		if step > 0 {
+			line = append(line, fmt.Sprintf("%d: step %d, at most %d left", i, step, *c.steps-step))
 		}
 	}
 	s.stdout.show(strings.Join(line, "; "))
@@ -332,49 +428,92 @@ func (s *sweep) summary() error {
 	return nil
 }
 
-// printFigure prints the sweep file of a figure of the paper, with its own mazes,
-// parameters and seeds where none are given.
-func printFigure(stdout io.Writer, figure, mazes, params string, seeds, steps int) error {
-	i := slices.IndexFunc(paper.Figures(), func(g paper.Figure) bool { return g.Number == figure })
-	if i < 0 {
-		return words.BadInput("-figure %q: want 2, 3, 4, 5 or 6", figure)
-	}
-	if p, _, err := findParams(cmp.Or(params, "paper"), nil); err != nil {
+// sweepFigure prints the sweep file of a figure of the paper, or what it costs.
+func (f *sweepFlags) sweepFigure(c call) error {
+	text, err := f.figureText()
+	if err != nil {
 		return err
-	} else if p.Curriculum != "qta" {
-		return words.BadInput("-params %s: its Curriculum is %s; name a set of QTA, which the figures' methods change",
-			params, p.Curriculum)
+	}
+	cells, err := parseSweep(text, *f.out)
+	if err != nil { // of names with blanks, or too few steps
+		return words.BadInput("qta sweep would refuse this file: %w", err)
+	}
+	if *f.dry {
+		return listCells(cells, c.out)
+	}
+	_, err = io.WriteString(c.out, text)
+	return err
+}
+
+// figureText returns the sweep file of a figure, with the paper's mazes, parameters and
+// seeds where none are given.
+func (f *sweepFlags) figureText() (string, error) {
+	i := slices.IndexFunc(paper.Figures(), func(g paper.Figure) bool { return g.Number == *f.figure })
+	if i < 0 {
+		return "", words.BadInput("-figure %q: want 2, 3, 4, 5 or 6", *f.figure)
+	}
+	mazes, err := f.checkFigure()
+	if err != nil {
+		return "", err
 	}
 	g := paper.Figures()[i]
 	var file strings.Builder
 	fmt.Fprintf(&file, "# Figure %s: %s\n", g.Number, g.About)
-	printed := map[string]bool{} // panels share QTA
+	printed := map[string]bool{}
 	for _, p := range g.Panels {
-		names := p.Mazes
-		if mazes != "" {
-			names = strings.Split(mazes, ",")
+		if mazes != nil {
+			p.Mazes = mazes
 		}
-		for _, m := range p.Lines {
-			for _, maze := range names {
-				if _, _, err := findMaze(maze); err != nil {
-					return words.BadInput("-mazes: %s", words.Bare(err))
-				}
-				set, changes := cmp.Or(params, m.Own(), "paper"), m.Set
-				if set == m.Own() {
-					changes = nil
-				}
-				run := strings.Join(append([]string{"-maze " + maze + " -params " + set}, changes...), " -set ")
-				for seed := 1; seed <= cmp.Or(seeds, g.Seeds) && !printed[run]; seed++ {
-					fmt.Fprintf(&file, "%s -seed %d -steps %d -stop %s\n", run, seed, steps, g.Stop)
-				}
-				printed[run] = true
+		for _, run := range f.panelRuns(p) {
+			if printed[run] {
+				continue // panels share QTA
+			}
+			printed[run] = true
+			for seed := range cmp.Or(*f.seeds, g.Seeds) {
+				fmt.Fprintf(&file, "%s -seed %d -steps %d -stop %s\n", run, seed+1, *f.steps, g.Stop)
 			}
 		}
 	}
 	fmt.Fprintf(&file, "# To run them, with this text in figure%s.txt: qta sweep figure%[1]s.txt -jobs 2\n", g.Number)
-	if _, err := parseSweep(file.String(), "runs"); err != nil { // of names with blanks, or too few steps
-		return words.BadInput("qta sweep would refuse this file: %w", err)
+	return file.String(), nil
+}
+
+// checkFigure refuses parameters or mazes that no figure can have. It returns the mazes,
+// or nil for the figure's own.
+func (f *sweepFlags) checkFigure() (mazes []string, err error) {
+	p, _, err := findParams(cmp.Or(*f.params, "paper"), nil)
+	if err != nil {
+		return nil, err
 	}
-	io.WriteString(stdout, file.String())
-	return nil
+	if p.Curriculum != "qta" {
+		return nil, words.BadInput("-params %s: its Curriculum is %s; name a set of QTA, which the figures' methods change",
+			*f.params, p.Curriculum)
+	}
+	if *f.mazes == "" {
+		return nil, nil
+	}
+	mazes = strings.Split(*f.mazes, ",")
+	for _, maze := range mazes {
+		if _, _, err := findMaze(maze); err != nil {
+			return nil, words.BadInput("-mazes: %s", words.Bare(err))
+		}
+	}
+	return mazes, nil
+}
+
+// panelRuns returns the flags of each run of a panel but for seed and limits.
+func (f *sweepFlags) panelRuns(p paper.Panel) (runs []string) {
+	for _, m := range p.Lines {
+		set := cmp.Or(*f.params, m.Own(), "paper")
+		flags := " -params " + set
+		if set != m.Own() {
+			for _, change := range m.Set {
+				flags += " -set " + change
+			}
+		}
+		for _, maze := range p.Mazes {
+			runs = append(runs, "-maze "+maze+flags)
+		}
+	}
+	return runs
 }

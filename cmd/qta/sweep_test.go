@@ -24,7 +24,7 @@ import (
 
 func TestParseSweep(t *testing.T) {
 	cells, err := parseSweep("# two\n\n-maze 1U5 -seed 7-8 -stop never -steps 2000 -set Batch=64\n"+
-		"  -maze 4x5 -threads 03 -seed 010 -out x # other\n", "here")
+		"  -maze 4x5 -threads 03 -seed 010 -out x # other\n-seed 18446744073709551615\n", "here")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,14 +33,18 @@ func TestParseSweep(t *testing.T) {
 		got = append(got, fmt.Sprintln(c.line, c.out, c.id.Environment, c.id.Seed, *c.steps, c.stop, *c.threads))
 	}
 	want := []string{"3 here/1U5-quick-Batch=64-7 1U5 7 2000 never 1\n", "3 here/1U5-quick-Batch=64-8 1U5 8 2000 never 1\n",
-		"4 here/x 4x5 10 150000 solved 3\n"}
+		"4 here/x 4x5 10 150000 solved 3\n",
+		"5 here/4x5-quick-18446744073709551615 4x5 18446744073709551615 150000 solved 1\n"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	var screen bytes.Buffer
 	cells[1].at.Store(500)
 	(&sweep{cells: cells, stdout: &output{w: &screen, live: true}}).show()
-	has(t, screen.String(), "0 of 3 done, 0 solved, 0 failed; 1: step 500, at most 1500 left")
+	has(t, screen.String(), "0 of 4 done, 0 solved, 0 failed; 1: step 500, at most 1500 left")
+}
+
+func TestParseSweepRefuses(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
 		{"", "line 1: there is no cell; "},
 		{"# nothing\n#\n", "line 2: there is no cell; "},
@@ -107,10 +111,6 @@ func TestFigureSweeps(t *testing.T) {
 			t.Errorf("figure %s: %d cells, error %v, want %d", test.figure, len(cells), err, test.cells)
 		}
 	}
-	has(t, mustRun(t, "sweep -figure 4 -seeds 1"), "-maze 12x5 -params paper -set UncertaintyNoise=0.05 -seed 1 ")
-	has(t, mustRun(t, "sweep -figure 2 -seeds 1"), "-maze 1U5 -params paper -seed 1 ",
-		"-maze 1U5 -params mega -seed 1 ", "-maze 1U5 -params vds -seed 1 ")
-	has(t, mustRun(t, "sweep -figure 2 -params quick"), "-maze 1U5 -params quick -set Curriculum=mega ")
 	cells, err := parseSweep(mustRun(t, "sweep -figure 6 -seeds 1 -mazes 1U5 -params small -steps 9000"), "runs")
 	if err != nil {
 		t.Fatal(err)
@@ -293,6 +293,32 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// startSweep starts a process that works on s.txt in the folder parts.
+func startSweep(t *testing.T) *exec.Cmd {
+	t.Helper()
+	c := exec.Command(os.Args[0], strings.Fields("sweep s.txt -jobs 2 -out parts")...)
+	c.Stdout = io.Discard
+	c.Stderr = os.Stderr
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// killed kills processes, and reports whether all of them were at work on runs.
+func killed(processes ...*exec.Cmd) bool {
+	begun, _ := filepath.Glob("parts/*/" + lab.RecordFile)
+	working := len(begun) > 0
+	for _, c := range processes {
+		c.Process.Kill()
+		c.Wait()
+		if c.ProcessState.ExitCode() >= 0 { // it had ended before
+			working = false
+		}
+	}
+	return working
+}
+
 // TestSweepKills kills sweeps that share a file at random moments and starts them
 // again, until all has ended: all runs must be those of a sweep that was left
 // alone.
@@ -306,24 +332,23 @@ func TestSweepKills(t *testing.T) {
 	mustRun(t, "sweep s.txt -jobs 2 -out whole")
 	whole := time.Since(begin)
 	rng := rand.New(rand.NewPCG(1, 1))
-	start := func() *exec.Cmd {
-		c := exec.Command(os.Args[0], strings.Fields("sweep s.txt -jobs 2 -out parts")...)
-		c.Stdout, c.Stderr = io.Discard, os.Stderr
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
+	hits := 0
+	for range 10 * kills {
+		first := startSweep(t)
+		second := startSweep(t)
+		time.Sleep(time.Duration(rng.Float64() * float64(whole) / kills))
+		if killed(first, second) {
+			hits++
 		}
-		return c
+		if hits == kills {
+			break
+		}
 	}
-	for range kills {
-		first, second := start(), start()
-		time.Sleep(time.Duration(rng.Float64() * float64(whole)))
-		for _, c := range []*exec.Cmd{first, second} {
-			c.Process.Kill()
-			c.Wait()
-		}
+	if hits < kills {
+		t.Errorf("%d of %d kills met sweeps at work", hits, kills)
 	}
 	// Two sweeps that share the cells wait for each other's.
-	other := start()
+	other := startSweep(t)
 	mustRun(t, "sweep s.txt -jobs 2 -out parts")
 	if err := other.Wait(); err != nil {
 		t.Error(err)

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -27,7 +26,8 @@ import (
 type trainFlags struct {
 	maze, params        string
 	set                 []string
-	seed, steps, eval   *int
+	seed                *uint64
+	steps, eval         *int
 	stop, out           string
 	threads, checkpoint *int // checkpoint is 0 where the flag is absent
 
@@ -44,7 +44,7 @@ func newTrainFlags(flags *flag.FlagSet) *trainFlags {
 			f.set = append(f.set, s)
 			return nil
 		})
-	f.seed = wholeNumber(flags, "seed", 1, 0, math.MaxInt, "seed `N` of all random generators")
+	f.seed = wholeNumber[uint64](flags, "seed", 1, 0, math.MaxUint64, "seed `N` of all random generators")
 	f.steps = wholeNumber(flags, "steps", 150_000, 1, lab.MaxSteps, "train for at most `N` environment steps in all")
 	flags.StringVar(&f.stop, "stop", lab.StopSolved,
 		"`WHEN` to stop: solved (at the first perfect evaluation) or never (only when the steps are used up)")
@@ -97,19 +97,26 @@ func (f *trainFlags) describe() (maze *qta.Maze, o lab.Options, err error) {
 	if err != nil {
 		return nil, o, err
 	}
-	own := name + "-" + label + "-" + strconv.Itoa(*f.seed)
-	return maze, lab.Options{
-		Dir: cmp.Or(f.out, filepath.Join("runs", own)), Name: name, Params: p, Seed: uint64(*f.seed),
-		Steps: *f.steps, EvalEvery: *f.eval, Continue: f.stop == lab.StopNever,
-		Threads: *f.threads, Checkpoint: *f.checkpoint,
-	}, nil
+	usual := fmt.Sprintf("%s-%s-%d", name, label, *f.seed)
+	o = lab.Options{
+		Dir:        cmp.Or(f.out, filepath.Join("runs", usual)),
+		Name:       name,
+		Params:     p,
+		Seed:       *f.seed,
+		Steps:      *f.steps,
+		EvalEvery:  *f.eval,
+		Continue:   f.stop == lab.StopNever,
+		Threads:    *f.threads,
+		Checkpoint: *f.checkpoint,
+	}
+	return maze, o, nil
 }
 
 // findMaze returns the maze of a name or a file, and its name.
 func findMaze(name string) (*qta.Maze, string, error) {
-	isPath := strings.ContainsRune(name, '/') || strings.ContainsRune(name, os.PathSeparator) ||
-		strings.HasSuffix(name, ".txt") || strings.HasSuffix(name, ".map")
-	if !isPath {
+	hasSeparator := strings.ContainsRune(name, '/') || strings.ContainsRune(name, os.PathSeparator)
+	isMap := strings.HasSuffix(name, ".txt") || strings.HasSuffix(name, ".map")
+	if !hasSeparator && !isMap {
 		m, err := qta.NewMaze(name)
 		if err != nil {
 			return nil, "", words.BadInput("%s; a map file's name has a path separator or ends in .txt or .map", words.Bare(err))
@@ -134,10 +141,14 @@ func readText(path string) (string, error) {
 		return "", err
 	}
 	data, err := words.ReadFile(path, words.MostText)
-	if text := string(data); strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") {
+	if err != nil {
+		return "", words.Cause(err)
+	}
+	text := string(data)
+	if strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") {
 		return "", errors.New("it is UTF-16, as PowerShell's > writes: save it as UTF-8")
 	}
-	return strings.TrimPrefix(string(data), "\ufeff"), words.Cause(err)
+	return strings.TrimPrefix(text, "\ufeff"), nil
 }
 
 // presetNames are what -params takes beside a file.
@@ -146,22 +157,9 @@ const presetNames = "paper, quick, small, literal, beyond, authors, mega, vds"
 // findParams returns the parameters that the flags -params and -set describe,
 // and the name that directories bear for them.
 func findParams(name string, set []string) (p qta.Params, label string, err error) {
-	presets := qta.Presets()
-	i := slices.IndexFunc(presets, func(q qta.Preset) bool { return q.Name == name })
-	switch {
-	case i >= 0:
-		p, label = presets[i].Params, name
-	case !strings.HasSuffix(name, ".json"):
-		return p, "", words.BadInput("-params %q: want %s or a file that ends in .json", name, presetNames)
-	default:
-		data, err := readText(name)
-		if err != nil {
-			return p, "", words.BadFile(err, "-params %s: %w", name, err)
-		}
-		if p, err = readParams(data, qta.Paper()); err != nil {
-			return p, "", words.BadInput("-params %s: %s", name, words.Bare(err))
-		}
-		label = stem(name)
+	p, label, err = findSet(name)
+	if err != nil {
+		return p, "", err
 	}
 	for _, s := range set {
 		field, value, ok := strings.Cut(s, "=")
@@ -176,14 +174,38 @@ func findParams(name string, set []string) (p qta.Params, label string, err erro
 	return p, label, nil
 }
 
+// findSet returns the parameters of a set or a file, and its name without folder and
+// extension.
+func findSet(name string) (p qta.Params, label string, err error) {
+	for _, preset := range qta.Presets() {
+		if preset.Name == name {
+			return preset.Params, name, nil
+		}
+	}
+	if !strings.HasSuffix(name, ".json") {
+		return p, "", words.BadInput("-params %q: want %s or a file that ends in .json", name, presetNames)
+	}
+	text, err := readText(name)
+	if err != nil {
+		return p, "", words.BadFile(err, "-params %s: %w", name, err)
+	}
+	p, err = readParams(text, qta.Paper())
+	if err != nil {
+		return p, "", words.BadInput("-params %s: %s", name, words.Bare(err))
+	}
+	return p, stem(name), nil
+}
+
 // readParams reads a JSON object with some or all parameters and returns base with
 // these changes.
 func readParams(text string, base qta.Params) (qta.Params, error) {
 	var values map[string]json.RawMessage
 	err := json.Unmarshal([]byte(text), &values)
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return base, fmt.Errorf("line %d: %w", 1+strings.Count(text[:syntax.Offset], "\n"), err)
-	} else if values == nil {
+		line := 1 + strings.Count(text[:syntax.Offset], "\n")
+		return base, fmt.Errorf("line %d: %w", line, err)
+	}
+	if values == nil {
 		return base, errors.New("want a JSON object, such as {\"Batch\": 256}")
 	}
 	p := base

@@ -16,24 +16,25 @@ func TestReadParams(t *testing.T) {
 	t.Chdir(t.TempDir())
 	roomtest.Write(t, "my.json", `{"HiddenSize": 8}`)
 	want := qta.Paper()
-	want.HiddenSize, want.Horizon = 8, 9
+	want.HiddenSize = 8
+	want.Horizon = 9
 	if p, label, err := findParams("my.json", []string{"Horizon= 9"}); p != want || label != "my-Horizon=9" || err != nil {
 		t.Errorf("%s: %+v, error %v", label, lab.Changes(want, p), err)
 	}
-	for text, want := range map[string]string{
-		"":                     "line 1: unexpected end of JSON input",
-		"\n\n  [1]":            "want a JSON object, such as {\"Batch\": 256}",
-		"null":                 "want a JSON object",
-		"{\"Batch\": 1,\n}":    "line 2: invalid character '}'",
-		`{} {}`:                "line 1: invalid character '{' after top-level value",
-		`{"γ": 2, "Batch": 1}`: `unknown parameter "γ"; "qta params" lists them`,
-		`{"Batch": 0}`:         "parameter Batch is 0, allowed are [1,65536]",
-		"{\"Replay\": [\n1]}":  `parameter Replay: "[\n1]" is not a word`,
+	for _, test := range []struct{ text, want string }{
+		{"", "line 1: unexpected end of JSON input"},
+		{"\n\n  [1]", "want a JSON object, such as {\"Batch\": 256}"},
+		{"null", "want a JSON object"},
+		{"{\"Batch\": 1,\n}", "line 2: invalid character '}'"},
+		{`{} {}`, "line 1: invalid character '{' after top-level value"},
+		{`{"γ": 2, "Batch": 1}`, `unknown parameter "γ"; "qta params" lists them`},
+		{`{"Batch": 0}`, "parameter Batch is 0, allowed are [1,65536]"},
+		{"{\"Replay\": [\n1]}", `parameter Replay: "[\n1]" is not a word`},
 	} {
-		roomtest.Write(t, "my.json", text)
+		roomtest.Write(t, "my.json", test.text)
 		_, _, err := findParams("my.json", nil)
-		if err == nil || !strings.HasPrefix(err.Error(), "-params my.json: "+want) {
-			t.Errorf("%q: error %v, want %s", text, err, want)
+		if err == nil || !strings.HasPrefix(err.Error(), "-params my.json: "+test.want) {
+			t.Errorf("%q: error %v, want %s", test.text, err, test.want)
 		}
 	}
 }

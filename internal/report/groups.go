@@ -146,7 +146,7 @@ func (p places) of(id lab.Identity) Place {
 func (p places) environment(name string, answers lab.Fingerprint) int {
 	known := p.answers[name]
 	for i, before := range known {
-		if !differ(before, answers) {
+		if before.Difference(answers) == "" {
 			if len(before) == 0 {
 				known[i] = answers
 			}
@@ -155,11 +155,6 @@ func (p places) environment(name string, answers lab.Fingerprint) int {
 	}
 	p.answers[name] = append(known, answers)
 	return len(known)
-}
-
-// differ reports whether two environments are not the same.
-func differ(a, b lab.Fingerprint) bool {
-	return len(lab.Identity{Fingerprint: a}.Differences(lab.Identity{Fingerprint: b})) > 0
 }
 
 // unmoved has what two sets have computed since the first of their records, which
