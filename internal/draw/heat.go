@@ -30,13 +30,19 @@ func palette(stops ...int) color.Palette {
 	for i := range colors {
 		at := float64(i*(len(stops)-1)) / (colors - 1)
 		k := min(int(at), len(stops)-2)
-		mix := func(shift int) uint8 {
-			a, b := float64(stops[k]>>shift&0xff), float64(stops[k+1]>>shift&0xff)
-			return uint8(math.Round(a + float64((at-float64(k))*(b-a))))
-		}
-		p = append(p, color.NRGBA{mix(16), mix(8), mix(0), 0xff})
+		p = append(p, mix(stops[k], stops[k+1], at-float64(k)))
 	}
 	return p
+}
+
+// mix returns the color at a share of the way from one to another.
+func mix(from, to int, share float64) color.NRGBA {
+	channel := func(shift int) uint8 {
+		a := float64(from >> shift & 0xff)
+		b := float64(to >> shift & 0xff)
+		return uint8(math.Round(a + float64(share*(b-a))))
+	}
+	return color.NRGBA{R: channel(16), G: channel(8), B: channel(0), A: 0xff}
 }
 
 // A Scale turns numbers into colors.
@@ -45,12 +51,16 @@ type Scale struct{ Low, High float64 }
 // ScaleOf returns the scale of all numbers in lists, widened to the round
 // numbers that label its bar.
 func ScaleOf(lists ...[]float32) (s Scale) {
-	if all := slices.Concat(lists...); len(all) > 0 {
-		s = Scale{float64(slices.Min(all)), float64(slices.Max(all))}
+	all := slices.Concat(lists...)
+	if len(all) == 0 {
+		return s
 	}
+	s.Low = float64(slices.Min(all))
+	s.High = float64(slices.Max(all))
 	if s.High > s.Low {
 		step := roundUp((s.High - s.Low) / 4)
-		s = Scale{step * math.Floor(s.Low/step+1e-9), step * math.Ceil(s.High/step-1e-9)}
+		s.Low = step * math.Floor(s.Low/step+1e-9)
+		s.High = step * math.Ceil(s.High/step-1e-9)
 	}
 	return s
 }
@@ -60,8 +70,9 @@ func (s Scale) Color(x float64) uint8 {
 	if !(s.High > s.Low) {
 		return 1
 	}
-	f := (x - s.Low) / (s.High - s.Low)
-	return 1 + uint8(math.Round(min(max(f, 0), 1)*(colors-1)))
+	share := (x - s.Low) / (s.High - s.Low)
+	share = min(max(share, 0), 1)
+	return 1 + uint8(math.Round(share*(colors-1)))
 }
 
 // Image draws m into a rectangle, each of its pixels as a rectangle. It is not

@@ -20,11 +20,13 @@ func roundUp(x float64) float64 {
 
 // ticks returns at most six round numbers from low to high, which is larger.
 func ticks(low, high float64) (at []float64) {
-	step := roundUp((high - low) / 5 * (1 - 1e-9))
 	if math.IsInf(high-low, 0) {
 		return nil
 	}
-	for i := math.Ceil(low/step - 1e-9); i <= math.Floor(high/step+1e-9); i++ {
+	step := roundUp((high - low) / 5 * (1 - 1e-9))
+	first := math.Ceil(low/step - 1e-9)
+	last := math.Floor(high/step + 1e-9)
+	for i := first; i <= last; i++ {
 		at = append(at, i*step)
 	}
 	return at
@@ -34,12 +36,16 @@ func ticks(low, high float64) (at []float64) {
 // it is large.
 func number(x float64) string {
 	unit := ""
-	if size := math.Abs(x); size >= 1e6 {
-		x, unit = x/1e6, "M"
-	} else if size >= 1e3 {
-		x, unit = x/1e3, "k"
+	switch size := math.Abs(x); {
+	case size >= 1e6:
+		x /= 1e6
+		unit = "M"
+	case size >= 1e3:
+		x /= 1e3
+		unit = "k"
 	}
-	return strings.Replace(strconv.FormatFloat(x+0, 'g', 6, 64), "-", "−", 1) + unit // + 0: no -0
+	digits := strconv.FormatFloat(x+0, 'g', 6, 64) // + 0: no -0
+	return strings.Replace(digits, "-", "−", 1) + unit
 }
 
 // A Plot is a picture of series over two axes.
@@ -59,46 +65,69 @@ type Axis struct {
 // A Series is a list of points joined by a line. Its place in the plot gives
 // color and shape.
 type Series struct {
-	Name   string // without one it is not in the legend
+	Name   string
 	Points []Point
-	Like   int // 1 + the place of the series that these are other people's numbers of, or 0
 }
 
-// A Point is finite. Its spread is from low to high, if high is larger.
-type Point struct {
-	X, Y, Low, High float64
-	Hollow          bool // a lower bound, such as a run that was not solved
-}
+// A Point is finite.
+type Point struct{ X, Y float64 }
 
 // Draw draws the plot: the y axis's name above it, the x axis's below, and the
 // legend at the bottom, where it covers nothing.
 func (p *Plot) Draw() *Drawing {
-	x0, x1, y0, y1 := p.extents()
-	xTicks, yTicks := ticks(x0, x1), ticks(y0, y1)
-	const top = 26
-	start, bottom := widest(yTicks)+12, top+p.Height
-	d := &Drawing{Title: p.Title, Width: start + p.Width + 6 + float64(widest(xTicks)/2)}
-	X := func(x float64) float64 { return start + float64((x-x0)/(x1-x0)*p.Width) }
-	Y := func(y float64) float64 { return top + float64((y1-y)/(y1-y0)*p.Height) }
+	const top, right = 26, 6
+	at := p.plane()
+	columns := ticks(at.x0, at.x1)
+	rows := ticks(at.y0, at.y1)
+	left := widest(rows) + 12
+	at.box = box{left: left, top: top, right: left + p.Width, bottom: top + p.Height}
+	at.Width = at.right + right + float64(widest(columns)/2)
 
-	d.Text(0, TextSize, "start", "ink", p.Y.title())
-	for _, y := range yTicks {
-		d.Add(`<path class="grid" d="M%v %vh%v"/>`, start, Y(y), p.Width)
-		d.Text(start-6, Y(y)+4, "end", "soft", number(y))
+	p.drawAxes(at, columns, rows)
+	for i, s := range p.Series {
+		s.draw(at, i)
 	}
-	for _, x := range xTicks {
-		d.Add(`<path class="axis" d="M%v %vv4"/>`, X(x), bottom)
-		d.Text(X(x), bottom+16, "middle", "soft", number(x))
+	at.Height = p.legend(at.Drawing, at.bottom+42)
+	return at.Drawing
+}
+
+// plane returns the plane of the plot, whose range holds all points.
+func (p *Plot) plane() *plane {
+	at := &plane{Drawing: &Drawing{Title: p.Title}}
+	at.x0, at.x1 = p.X.Low, p.X.High
+	at.y0, at.y1 = p.Y.Low, p.Y.High
+	for _, s := range p.Series {
+		for _, q := range s.Points {
+			at.x0 = min(at.x0, q.X)
+			at.x1 = max(at.x1, q.X)
+			at.y0 = min(at.y0, q.Y)
+			at.y1 = max(at.y1, q.Y)
+		}
 	}
-	d.Add(`<path class="axis" d="M%v %vV%vh%v"/>`, start, top, bottom, p.Width)
-	d.Text(start+p.Width, bottom+33, "end", "ink", p.X.title())
-	front := &Drawing{}
-	for i := range p.Series {
-		p.drawSeries(i, d, front, X, Y)
+	if at.x0 == at.x1 {
+		at.x1++
 	}
-	d.body.WriteString(front.body.String())
-	d.Height = p.legend(d, bottom+42)
-	return d
+	if at.y0 == at.y1 {
+		at.y1++
+	}
+	return at
+}
+
+// drawAxes draws both axes with their names, and numbers at columns and rows.
+func (p *Plot) drawAxes(at *plane, columns, rows []float64) {
+	at.Text(0, TextSize, "start", "ink", p.Y.title())
+	for _, row := range rows {
+		y := at.at(at.x0, row).y
+		at.Add(`<path class="grid" d="M%v %vh%v"/>`, at.left, y, p.Width)
+		at.Text(at.left-6, y+4, "end", "soft", number(row))
+	}
+	for _, column := range columns {
+		x := at.at(column, at.y0).x
+		at.Add(`<path class="axis" d="M%v %vv4"/>`, x, at.bottom)
+		at.Text(x, at.bottom+16, "middle", "soft", number(column))
+	}
+	at.Add(`<path class="axis" d="M%v %vV%vh%v"/>`, at.left, at.top, at.bottom, p.Width)
+	at.Text(at.right, at.bottom+33, "end", "ink", p.X.title())
 }
 
 func (a Axis) title() string {
@@ -115,63 +144,25 @@ func widest(numbers []float64) (w float64) {
 	return w
 }
 
-// extents returns the ranges of both axes, which hold all points and spreads.
-func (p *Plot) extents() (x0, x1, y0, y1 float64) {
-	x0, x1, y0, y1 = p.X.Low, p.X.High, p.Y.Low, p.Y.High
-	for _, s := range p.Series {
-		for _, q := range s.Points {
-			x0, x1 = min(x0, q.X), max(x1, q.X)
-			y0, y1 = min(y0, q.Y, q.Low), max(y1, q.Y, q.High)
-		}
-	}
-	if x0 == x1 {
-		x1++
-	}
-	if y0 == y1 {
-		y1++
-	}
-	return x0, x1, y0, y1
-}
-
-// look returns the number of a series' color and shape, and the class of its line,
-// which is thin and broken where it is like another.
-func (p *Plot) look(i int) (tone int, line string) {
-	if like := p.Series[i].Like; like > 0 {
-		return (like - 1) % seriesTones, "thin dash"
-	}
-	return i % seriesTones, "line"
-}
-
 const mostDots = 40 // points of a series that also have dots
 
-// drawSeries draws the spread of a series behind all, and its line and points in
-// front.
-func (p *Plot) drawSeries(i int, behind, front *Drawing, X, Y func(float64) float64) {
-	s, n := p.Series[i], len(p.Series[i].Points)
-	tone, line := p.look(i)
-	at := func(k int) (x, y float64) { return X(s.Points[k].X), Y(s.Points[k].Y) }
+// draw draws the line and the points of the i-th series.
+func (s Series) draw(at *plane, i int) {
+	points := func(k int) (x, y float64) {
+		here := at.at(s.Points[k].X, s.Points[k].Y)
+		return here.x, here.y
+	}
+	n := len(s.Points)
 	if n > 1 {
-		front.Add(`<path class="%s s%d" d="%s"/>`, line, tone, Polyline(n, at))
+		at.Add(`<path class="line s%d" d="%s"/>`, i%seriesTones, Polyline(n, points))
 	}
-	for k, q := range s.Points {
-		x, y := at(k)
-		if q.High > q.Low {
-			low, high := Y(q.Low), Y(q.High)
-			behind.Add(`<path class="bar s%d" d="M%v %vV%vm-3 0h6M%v %vh6"/>`, tone, x, low, high, x-3, low)
-		}
-		if n <= mostDots {
-			s.point(front, tone, x, y, q.Hollow)
-		}
-	}
-}
-
-// point draws a cross where a series is like another.
-func (s Series) point(d *Drawing, tone int, x, y float64, hollow bool) {
-	if s.Like > 0 {
-		d.Add(`<path class="bar s%d" d="M%v %vl5 5m0-5l-5 5"/>`, tone, x-2.5, y-2.5)
+	if n > mostDots {
 		return
 	}
-	d.Dot(tone, x, y, hollow)
+	for k := range n {
+		x, y := points(k)
+		at.Dot(i, x, y, false)
+	}
 }
 
 // legend explains the series from y down, in as many lines as the width asks for,
@@ -180,18 +171,15 @@ func (p *Plot) legend(d *Drawing, y float64) float64 {
 	const line, gap, sample = 17, 16, 24.0
 	x := 0.0
 	for i, s := range p.Series {
-		if s.Name == "" {
-			continue
-		}
 		width := sample + 6 + textWidth(s.Name)
 		if x == 0 || x+width > d.Width {
-			x, y = 0, y+line
+			x = 0
+			y += line
 		}
-		tone, class := p.look(i)
 		d.Text(x+sample+6, y, "start", "ink", s.Name)
-		d.Add(`<path class="%s s%d" d="M%v %vh%v"/>`, class, tone, x, y-4, sample)
+		d.Add(`<path class="line s%d" d="M%v %vh%v"/>`, i%seriesTones, x, y-4, sample)
 		if len(s.Points) <= mostDots {
-			s.point(d, tone, x+sample/2, y-4, false)
+			d.Dot(i, x+sample/2, y-4, false)
 		}
 		x += width + gap
 	}

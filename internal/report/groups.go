@@ -293,7 +293,8 @@ func mean(x []float64) (m float64) {
 // Group returns the group of a method in a maze if it has ended runs, or nil.
 func (r *Report) Group(setting string, m paper.Method, maze string) *Group {
 	for _, g := range r.Groups {
-		if g.Setting == setting && g.Maze == maze && g.Method == m.Name && g.N() > 0 {
+		isPlace := g.Setting == setting && g.Maze == maze && g.Method == m.Name
+		if isPlace && g.N() > 0 {
 			return g
 		}
 	}
@@ -324,25 +325,34 @@ func (r *Report) Learner(m paper.Method) string {
 // runs that count, and these runs.
 func (r *Report) Most(m paper.Method, counts func(*lab.Record) bool) (g *Group, runs []*lab.Record) {
 	for _, other := range r.Groups {
-		if (other.Setting == Full || other.Setting == Quick) && other.Family != "" && other.Method == m.Name {
-			if these := other.Which(counts); len(these) > len(runs) {
-				g, runs = other, these
-			}
+		ofLearner := other.Setting == Full || other.Setting == Quick
+		if !ofLearner || other.Family == "" || other.Method != m.Name {
+			continue
+		}
+		these := other.Which(counts)
+		if len(these) > len(runs) {
+			g = other
+			runs = these
 		}
 	}
 	return g, runs
 }
 
-// Noisy returns runs with noise and, of the same learner, maze and code, without, that all
-// went on to their budgets, as unsolved ones do, and the group of the former: nil where
-// one of both is missing.
+// Noisy returns the runs with noise m and the group that they are of, and runs without
+// noise of the same learner, maze and code. All went on to their budgets, as unsolved runs
+// do. It returns nil if there are no runs of one of the two kinds.
 func (r *Report) Noisy(m paper.Method) (g *Group, noisy, quiet []*lab.Record) {
 	wentOn := func(r *lab.Record) bool {
 		return r.State == lab.Finished && (r.Limits.Stop == lab.StopNever || r.Outcome.SolvedAt == 0)
 	}
 	g, noisy = r.Most(m, wentOn)
+	if g == nil {
+		return nil, nil, nil
+	}
+	beside := g.Place
+	beside.Method = paper.QTA.Name
 	for _, q := range r.All() { // the newest code may have none
-		if g != nil && q.Setting == g.Setting && q.Maze == g.Maze && q.Code == g.Code && q.Method == paper.QTA.Name {
+		if q.Place == beside {
 			quiet = q.Which(wentOn)
 		}
 	}
@@ -359,6 +369,7 @@ func (r *Report) Figure5() []*lab.Record {
 		return nil
 	}
 	return g.Which(func(run *lab.Record) bool {
-		return run.Outcome.Figure5 != nil && (run.State == lab.Solved || run.State == lab.Finished)
+		atItsEnd := run.State == lab.Solved || run.State == lab.Finished
+		return atItsEnd && run.Outcome.Figure5 != nil
 	})
 }
