@@ -11,22 +11,17 @@ import (
 
 // naivePriority is the priority of a transition of the replay that is replayed
 // with a goal, from the networks of a as they stand. M is the pair of targets.
-func naivePriority(a *Agent, i int, g []float64, M []int) float64 {
+func naivePriority(a *Agent, i int, g []float64, M []int) (priority float64) {
 	s := a.replay.observation.at(i)
 	action := a.replay.action.at(i)
 	if a.params.Replay == "per" {
-		var predictions [][]float64
-		for _, c := range a.pun.critics {
-			x := slices.Concat(s, g, action)
-			predictions = append(predictions, twinPrediction(c.q.vector(), c.head.vector(), x)[:2])
-		}
-		return twinDeviation(predictions)
+		return twinDeviation(each(a.pun.critics, func(c *critic) []float64 {
+			return twinPrediction(c.q.vector(), c.head.vector(), slices.Concat(s, g, action))[:2]
+		}))
 	}
-
 	reward := a.env.Reward(a.replay.nextAchieved.at(i), g)
 	targets := naiveTargets(a, a.replay.nextObservation.at(i), g)
 	least := math.Min(targets[M[0]], targets[M[1]])
-	mean := 0.0
 	for k, c := range a.pun.critics {
 		y := least
 		if a.params.Uncertainty != "pun" { // each critic has its own
@@ -34,9 +29,9 @@ func naivePriority(a *Agent, i int, g []float64, M []int) float64 {
 		}
 		y = math.Max(-100, math.Min(reward+0.99*y, 0))
 		q := twinValue(c.q.vector(), s, g, action)
-		mean += math.Abs(q-y) / float64(len(a.pun.critics))
+		priority += math.Abs(q-y) / float64(len(a.pun.critics))
 	}
-	return mean
+	return priority
 }
 
 // naiveTargets returns the target critics' values of the target policy's action.
@@ -511,16 +506,15 @@ func TestGradients(t *testing.T) {
 			copy(a.batch.x.row(row)[4:], float32s(a.replay.action.at(i)))
 		}
 
-		headBatch, policyBatch := &a.batch, &a.batch
+		w := twinsOf(a)
+		headBatch, policyBatch := minibatches(a)
 		headLoss := twinSquare
-		if l, ok := learnerOf(a).(*authorsLearner); ok {
-			headBatch, policyBatch = &l.headBatch, &l.policyBatch
+		switch {
+		case a.params.Learner == "authors":
 			headLoss = twinNorm
-		}
-		if a.params.Uncertainty == "ensemble" {
+		case a.params.Uncertainty == "ensemble":
 			headLoss = twinGaussian
 		}
-		w := twinsOf(a)
 		checkGradients(t, changes, a, w,
 			func(i int) float64 { return twinCriticLoss(a.pun.heads, w.critics[i], &a.batch, i) },
 			func(i int) float64 {
@@ -531,6 +525,14 @@ func TestGradients(t *testing.T) {
 		})
 		nearGradient(t, changes+": policy", tenfold(a.policy.adam.m), want)
 	}
+}
+
+// minibatches returns those of the heads and of the policy in the latest update.
+func minibatches(a *Agent) (heads, policy *batch) {
+	if l, ok := learnerOf(a).(*authorsLearner); ok {
+		return &l.headBatch, &l.policyBatch
+	}
+	return &a.batch, &a.batch
 }
 
 // checkGradients holds the losses of an update and the gradients of critics and heads to
@@ -991,10 +993,18 @@ func (e *countedEnv) Reward(achieved, desired []float64) float64 {
 	return e.Env.Reward(achieved, desired)
 }
 
-// After an episode every member learns from minibatches of its own, whose goals
-// are those pursued, towards its own target of before, with the agent's policy.
-// Then the targets move once.
-func TestVDSLearns(t *testing.T) {
+// A vdsEpisode is what VDS did at the end of an episode.
+type vdsEpisode struct {
+	agent   *Agent
+	members *ensemble
+	batch   *batch      // the last minibatch, which was member 2's
+	rewards int         // recomputed
+	targets []vectorNet // the members' targets before
+	y       []float64   // member 2's targets of all transitions, not clipped
+}
+
+func newVDSEpisode(t *testing.T) vdsEpisode {
+	t.Helper()
 	// The twins do not clip; the members' targets do not follow by this Polyak.
 	a, _ := walked(t, tiny(Beyond(), "Curriculum=vds NormalizerClip=100 Polyak=0.5"), 50)
 	rng := rand.New(rand.NewPCG(2, 0))
@@ -1004,30 +1014,44 @@ func TestVDSLearns(t *testing.T) {
 		}
 	}
 	v := a.curriculum.(*vdsCurriculum)
-	targets := each(v.members.critics, func(c *critic) vectorNet { return c.target.vector() })
-	y := naiveVDSTargets(a, targets[2])
-	a.pun.lowest = math.Min(-1, median(y)) // so that half of the targets are clipped
+	e := vdsEpisode{agent: a, members: v.members, batch: &v.batch}
+	e.targets = each(v.members.critics, func(c *critic) vectorNet { return c.target.vector() })
+	e.y = naiveVDSTargets(a, e.targets[2])
+	a.pun.lowest = math.Min(-1, median(e.y)) // so that half of them are clipped
 	env := &countedEnv{Env: a.env}
 	a.env = env
 	if err := v.endEpisode(a); err != nil {
 		t.Fatal(err)
 	}
+	e.rewards = env.rewards
+	return e
+}
 
-	b := &v.batch // the last minibatch
-	if env.rewards != 3*100*1000 || len(b.transitions) != 1000 {
-		t.Errorf("minibatches of %d, want 1000; %d rewards for three members with 100 each", len(b.transitions), env.rewards)
+// After an episode every member learns from minibatches of its own, whose goals
+// are those pursued, towards its own target of before, with the agent's policy.
+func TestVDSLearns(t *testing.T) {
+	e := newVDSEpisode(t)
+	if e.rewards != 3*100*1000 || len(e.batch.transitions) != 1000 {
+		t.Errorf("minibatches of %d, want 1000; %d rewards for three members with 100 each", len(e.batch.transitions), e.rewards)
 	}
-	for row, i := range b.transitions[:50] {
-		clipped := math.Max(a.pun.lowest, math.Min(y[i], 0))
-		near(t, "target", b.y[row:row+1], []float64{clipped})
-		near(t, "pursued goal", b.x.row(row)[2:4], a.replay.goal.at(i))
+	for row, i := range e.batch.transitions[:50] {
+		clipped := math.Max(e.agent.pun.lowest, math.Min(e.y[i], 0))
+		near(t, "target", e.batch.y[row:row+1], []float64{clipped})
+		near(t, "pursued goal", e.batch.x.row(row)[2:4], e.agent.replay.goal.at(i))
 	}
-	for i, c := range v.members.critics {
+	for i, c := range e.members.critics {
 		if c.adam.rate != 1e-3 || stepsOf(c.adam) != 100 {
 			t.Errorf("member %d had %d updates at the rate %v", i, stepsOf(c.adam), c.adam.rate)
 		}
+	}
+}
+
+// After the updates of an episode the members' targets follow once.
+func TestVDSFollows(t *testing.T) {
+	e := newVDSEpisode(t)
+	for i, c := range e.members.critics {
 		var want []float64
-		for k, p := range twinParams(targets[i]...) {
+		for k, p := range twinParams(e.targets[i]...) {
 			want = append(want, 0.95**p+0.05*float64(c.params[k]))
 		}
 		near(t, fmt.Sprint("target of member ", i), c.target.params, want)

@@ -29,39 +29,51 @@ func TestPUNIsTheAgents(t *testing.T) {
 				copy(c.target.params, a.pun.critics[i].target.params)
 			}
 			*u.draws.pcg = *a.learning.pcg
-			b := &a.batch
 			for range 5 {
-				a.draw(b, a.sampler, a.curriculum.replayGoal)
-				a.policy.act(a.policy.target, b.next)
-				a.pun.heads.targets(a.pun, b, a.learning)
-				s, g, act := tableOf(b.x, 0, 2), tableOf(b.x, 2, 4), tableOf(b.x, 4, 6)
-				y := u.Targets(float64s(b.r), tableOf(b.next, 0, 2), g, tableOf(b.next, 4, 6))
-				if diff := cmp.Diff(float64s(b.y), y); diff != "" {
-					t.Fatalf("targets (-agent +PUN):\n%s", diff)
-				}
-				critic, head, err := u.Learn(s, g, act, tableOf(b.sNext, 0, 2), y)
-				if err != nil {
-					t.Fatal(err)
-				}
-				a.losses.critic, a.losses.head = a.pun.learn(b)
-				a.pun.follow()
-				if critic != a.losses.critic || head != a.losses.head {
-					t.Errorf("losses %v and %v, the agent's are %v and %v", critic, head, a.losses.critic, a.losses.head)
-				}
+				learnAlike(t, a, u)
 			}
 			for i, c := range u.pun.critics {
-				if other := a.pun.critics[i]; !slices.Equal(c.params, other.params) || !slices.Equal(c.target.params, other.target.params) {
+				agents := a.pun.critics[i]
+				if !slices.Equal(c.params, agents.params) || !slices.Equal(c.target.params, agents.target.params) {
 					t.Errorf("critic %d is not the agent's", i+1)
 				}
 			}
 
 			// The walked agent's normalizers do nothing but clip.
 			rng := rand.New(rand.NewPCG(4, 4))
-			observations, goals := randomRows(rng, 37, 2), randomRows(rng, 37, 2)
+			observations := randomRows(rng, 37, 2)
+			goals := randomRows(rng, 37, 2)
 			if diff := cmp.Diff(a.Uncertainty(observations, goals, 8), u.Uncertainty(observations, goals, 8)); diff != "" {
 				t.Errorf("uncertainty (-agent +PUN):\n%s", diff)
 			}
 		})
+	}
+}
+
+// learnAlike draws a minibatch of an agent's and has the agent's ensemble and a PUN learn
+// from it: towards the same targets, with the same losses.
+func learnAlike(t *testing.T, a *Agent, u *PUN) {
+	t.Helper()
+	b := &a.batch
+	if err := a.draw(b, a.sampler, a.curriculum.replayGoal); err != nil {
+		t.Fatal(err)
+	}
+	a.policy.act(a.policy.target, b.next)
+	a.pun.heads.targets(a.pun, b, a.learning)
+	goals := tableOf(b.x, 2, 4)
+	y := u.Targets(float64s(b.r), tableOf(b.next, 0, 2), goals, tableOf(b.next, 4, 6))
+	if diff := cmp.Diff(float64s(b.y), y); diff != "" {
+		t.Fatalf("targets (-agent +PUN):\n%s", diff)
+	}
+
+	critic, head, err := u.Learn(tableOf(b.x, 0, 2), goals, tableOf(b.x, 4, 6), tableOf(b.sNext, 0, 2), y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantCritic, wantHead := a.pun.learn(b)
+	a.pun.follow()
+	if critic != wantCritic || head != wantHead {
+		t.Errorf("losses %v and %v, the agent's are %v and %v", critic, head, wantCritic, wantHead)
 	}
 }
 

@@ -77,45 +77,63 @@ func withHeader(data []byte, change func(header string) string) []byte {
 // TestPython has testdata/networks.py read the networks, and do what the package
 // does.
 func TestPython(t *testing.T) {
-	python := program(t, "python3")
-	equal := func(what string, got []float32, want []float64) {
-		t.Helper()
-		within(t, what, got, want, func(e float64) float64 { return 1e-5 * (1 + math.Abs(e)) })
-	}
-	rng := rand.New(rand.NewPCG(1, 1))
+	const n, seed = 10, 11
 	for _, changes := range []string{"", "Critics=5 HiddenLayers=1", "HiddenSize=100 UncertaintyActions=8"} {
-		p := tiny(Paper(), changes)
-		a := agentAfter(t, p, 40)
-		file := filepath.Join(t.TempDir(), "agent.safetensors")
-		writeFile(t, file, networksOf(t, a))
-		const n, seed = 10, 11
-		drawn := newStream(seed, forSurvey)
-		var d [][]float64
-		for range p.UncertaintyActions {
-			d = append(d, []float64{float64(float32(symmetric(drawn.Rand))), float64(float32(symmetric(drawn.Rand)))})
+		a := agentAfter(t, tiny(Paper(), changes), 40)
+		rng := rand.New(rand.NewPCG(1, 1))
+		observations := randomRows(rng, n, 2)
+		goals := randomRows(rng, n, 2)
+		for k := range n { // about where the agent has been
+			observations[k][0] += 3
+			goals[k][0] += 3
 		}
-		actions := slices.Repeat([][][]float64{d}, n) // the same for each pair
-		observations, goals := randomRows(rng, n, 2), randomRows(rng, n, 2)
-		for k := range n {
-			observations[k][0], goals[k][0] = 3+observations[k][0], 3+goals[k][0]
-		}
-		var answers struct {
-			Actions             [][]float64
-			Values, Uncertainty []float64
-		}
-		cmd := exec.Command(python, "testdata/networks.py", file)
-		cmd.Stdin = bytes.NewReader(toJSON(map[string]any{"observations": observations, "goals": goals, "actions": actions}))
-		text, err := cmd.CombinedOutput()
-		if err == nil {
-			err = json.Unmarshal(text, &answers)
-		}
-		if err != nil {
-			t.Fatalf("%v\n%s", err, text)
+		answers := askPython(t, a, observations, goals, surveyActions(a, seed))
+
+		equal := func(what string, got, want []float64) {
+			t.Helper()
+			within(t, what, float32s(got), want, func(e float64) float64 { return 1e-5 * (1 + math.Abs(e)) })
 		}
 		for k := range n {
-			equal("action", float32s(a.Act(observations[k], goals[k])), answers.Actions[k])
+			equal("action", a.Act(observations[k], goals[k]), answers.Actions[k])
 		}
-		equal("values", float32s(a.Value(observations, goals)), answers.Values)
-		equal("uncertainty", float32s(a.Uncertainty(observations, goals, seed)), answers.Uncertainty)
+		equal("values", a.Value(observations, goals), answers.Values)
+		equal("uncertainty", a.Uncertainty(observations, goals, seed), answers.Uncertainty)
 	}
+}
+
+// surveyActions returns the random actions that Uncertainty draws from a seed.
+func surveyActions(a *Agent, seed uint64) (actions [][]float64) {
+	rng := newStream(seed, forSurvey).Rand
+	number := func() float64 { return float64(float32(symmetric(rng))) }
+	for range a.params.UncertaintyActions {
+		actions = append(actions, []float64{number(), number()})
+	}
+	return actions
+}
+
+type pythonAnswers struct {
+	Actions             [][]float64
+	Values, Uncertainty []float64
+}
+
+// askPython runs testdata/networks.py on an agent's networks, with the same random actions
+// for each pair.
+func askPython(t *testing.T, a *Agent, observations, goals, actions [][]float64) (answers pythonAnswers) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "agent.safetensors")
+	writeFile(t, file, networksOf(t, a))
+	cmd := exec.Command(program(t, "python3"), "testdata/networks.py", file)
+	cmd.Stdin = bytes.NewReader(toJSON(map[string]any{
+		"observations": observations,
+		"goals":        goals,
+		"actions":      slices.Repeat([][][]float64{actions}, len(goals)),
+	}))
+	text, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if err := json.Unmarshal(text, &answers); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return answers
 }
