@@ -51,11 +51,16 @@ func (a *Agent) MarshalBinary() ([]byte, error) {
 	if a.halfway {
 		return nil, errHalfway
 	}
+	_, own := a.curriculum.(*ownCurriculum)
 	h := header{
-		Params: a.params, Sizes: a.sizes, Seed: a.seed,
-		Step: a.step, Evaluations: len(a.log), Attachment: len(a.attachment),
+		Params:      a.params,
+		Sizes:       a.sizes,
+		Seed:        a.seed,
+		Step:        a.step,
+		Evaluations: len(a.log),
+		Own:         own,
+		Attachment:  len(a.attachment),
 	}
-	_, h.Own = a.curriculum.(*ownCurriculum)
 	return h.marshal(agentMagic, a.savedState(), a.parameters(), a.step)
 }
 
@@ -90,22 +95,36 @@ func (a *Agent) SaveFile(path string) error {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("qta: checkpoint not written: %s is not a regular file", path)
 	}
-	f, err := os.Create(path + ".tmp")
+	temporary := path + ".tmp"
+	f, err := os.Create(temporary)
 	if err == nil {
-		_, err = f.Write(data)
-		if synced := f.Sync(); !errors.Is(synced, syscall.EINVAL) { // of a file system that has no fsync
-			err = cmp.Or(err, synced)
-		}
-		err = cmp.Or(err, f.Close())
+		err = writeAndClose(f, data)
 	}
 	if err == nil {
-		err = os.Rename(path+".tmp", path)
+		err = os.Rename(temporary, path)
 	}
 	if err != nil {
-		os.Remove(path + ".tmp")
+		os.Remove(temporary)
 		return fmt.Errorf("qta: checkpoint not written: %w", err)
 	}
 	return nil
+}
+
+// A diskFile is what writeAndClose needs of an [os.File].
+type diskFile interface {
+	io.WriteCloser
+	Sync() error
+}
+
+// writeAndClose returns after the data has reached the disk.
+func writeAndClose(f diskFile, data []byte) error {
+	_, written := f.Write(data)
+	synced := f.Sync()
+	if errors.Is(synced, syscall.EINVAL) {
+		synced = nil // a file system without fsync
+	}
+	closed := f.Close()
+	return cmp.Or(written, synced, closed)
 }
 
 // LoadFile reads what [Agent.SaveFile] wrote. The error wraps [os.ErrNotExist] for a
@@ -131,7 +150,9 @@ func loadAgent(data []byte) (*Agent, error) {
 	if err != nil {
 		return nil, bare(err)
 	}
-	a.step, a.replay.n, a.loaded = h.Step, h.Step, true
+	a.loaded = true
+	a.step = h.Step
+	a.replay.n = h.Step
 	for _, c := range a.replay.columns() {
 		c.data = make([]float64, h.Step*c.width)
 	}
@@ -175,30 +196,43 @@ func openCheckpoint(magic string, data []byte) (h header, state []byte, err erro
 		return h, nil, fmt.Errorf("format %d, this version reads format %d: %w",
 			format, checkpointFormat, errors.ErrUnsupported)
 	}
-	length, rest := binary.LittleEndian.Uint64(data[len(magic)+8:]), data[len(magic)+16:end]
+	length := binary.LittleEndian.Uint64(data[len(magic)+8:])
+	rest := data[len(magic)+16 : end]
 	if length > uint64(len(rest)) {
 		return h, nil, errors.New("it is shorter than its header")
 	}
 	if err := fromJSON(rest[:length], &h); err != nil {
 		return h, nil, fmt.Errorf("its header: %w", bare(err))
 	}
-	// No file costs memory beyond its size. Of each weight a target and two moments are
-	// saved too, as float32; an evaluation has ten numbers. What is wrong with parameters or sizes NewAgent finds.
-	state, s := rest[length:], h.Sizes
-	needed := max(16*criticWeights(&h.Params, s), 8*float64(h.Step)*float64(s.Observation+s.Goal+s.Action),
-		80*float64(h.Evaluations), float64(h.Attachment))
-	if min(h.Step, h.Evaluations, h.Attachment) < 0 || needed > float64(len(state)) {
+	state = rest[length:]
+	if !h.fits(len(state)) {
 		return h, nil, errors.New("its state is shorter than its header says")
 	}
 	return h, state, nil
 }
 
+// fits reports whether a state of so many bytes may hold what the header says. Without
+// this check a small file could ask for much memory. NewAgent finds what else is wrong
+// with parameters and sizes.
+func (h *header) fits(bytes int) bool {
+	const float32s, float64s = 4, 8 // bytes
+	// A weight has a target and two moments, an evaluation ten numbers.
+	needed := max(
+		4*float32s*criticWeights(&h.Params, h.Sizes),
+		float64s*float64(h.Step)*float64(h.Sizes.Observation+h.Sizes.Goal+h.Sizes.Action),
+		10*float64s*float64(h.Evaluations),
+		float64(h.Attachment))
+	return min(h.Step, h.Evaluations, h.Attachment) >= 0 && needed <= float64(bytes)
+}
+
 // criticWeights returns how many weights the critics have, without their last
 // layers, in floating point, which does not overflow.
 func criticWeights(p *Params, s Sizes) float64 {
-	hidden, inputs := float64(p.HiddenSize), float64(s.Observation)+float64(s.Goal)+float64(s.Action)
-	weights := float64(hidden*inputs) + float64(float64(hidden*hidden)*float64(p.HiddenLayers-1))
-	return float64(p.Critics) * weights
+	hidden := float64(p.HiddenSize)
+	inputs := float64(s.Observation) + float64(s.Goal) + float64(s.Action)
+	first := float64(hidden * inputs)
+	others := float64(hidden*hidden) * float64(p.HiddenLayers-1)
+	return float64(p.Critics) * (first + float64(others))
 }
 
 func toJSON(v any) []byte {

@@ -146,8 +146,8 @@ func sameState(t testing.TB, what string, want []byte, a *Agent) {
 }
 
 // TestCheckpointContinues goes on from every step to the next as without an
-// interruption, whatever the agent is. Looking changes nothing: there it answers every
-// question, also about nothing, and answers it again alike.
+// interruption, whatever the agent is. Each time it does so in an agent that has another
+// past and other threads, and asks it questions before, which change nothing.
 func TestCheckpointContinues(t *testing.T) {
 	t.Parallel()
 	for i, variant := range tinyVariants() {
@@ -155,52 +155,69 @@ func TestCheckpointContinues(t *testing.T) {
 			if testing.Short() && i%4 != 0 {
 				t.Skip("with -short every fourth variant: all take 3 seconds, in a suite of ten")
 			}
-			steps := 75
-			if testing.Short() {
-				steps = 45
-			}
-			switch variant.Params.Curriculum {
-			case "vds":
-				steps = 25 // it learns much after each episode
-			case "mega":
-				steps = 45 // it fits much at the start of each
-			}
-			whole := newMazeAgent(t, variant.Params, 1)
-			states := [][]byte{marshal(t, whole)}
-			trainTo(t, whole, steps, func() error {
-				states = append(states, marshal(t, whole))
-				return nil
-			})
-			if len(whole.log) == 0 || whole.goalsSet < 2 {
-				t.Fatalf("%d evaluations, %d goals set: this run shows nothing", len(whole.log), whole.goalsSet)
-			}
-			// Each time by an agent that has another past, and other threads.
+			states := everyState(t, variant.Params)
 			used := agentAfter(t, tiny(Authors(), ""), 33)
 			used.SetThreads(2)
 			defer used.Close()
-			points := randomRows(rand.New(rand.NewPCG(8, 0)), 12, 2)
-			ask := func(i int, x [][]float64) []any {
-				e, err := used.Evaluate(mustMaze(t, "1U5").Env(), 1, 4)
-				return []any{used.Survey(points[0], points[1], x, x, 5), used.Value(x, x), used.Uncertainty(x, x, uint64(i)),
-					used.Goals(0, used.Steps()), used.State(), used.Achieved(0), e, err}
-			}
-			for i := range steps {
-				unmarshal(t, states[i], used)
-				if diff := cmp.Diff(ask(i, points), ask(i, points)); diff != "" {
-					t.Errorf("step %d: a second answer differs (-first +second):\n%s", i, diff)
-				}
-				if got := fmt.Sprint(ask(i, nil)[:3]...); got != "{[] [] [] []} [] []" {
-					t.Error("about nothing", got)
-				}
-				trainTo(t, used, i+1, nil)
-				if sameState(t, "trained one step on", states[i+1], used); t.Failed() {
-					t.Fatalf("from step %d to the next", i)
+			for step := range len(states) - 1 {
+				unmarshal(t, states[step], used)
+				askEverything(t, used)
+				trainTo(t, used, step+1, nil)
+				sameState(t, "trained one step on", states[step+1], used)
+				if t.Failed() {
+					t.Fatalf("from step %d to the next", step)
 				}
 			}
 			if got := used.workers.n; got != 2 {
 				t.Errorf("%d threads after UnmarshalBinary, want 2 as before", got)
 			}
 		})
+	}
+}
+
+// everyState returns the checkpoints of a run after each step, and before the first.
+func everyState(t *testing.T, p Params) (states [][]byte) {
+	t.Helper()
+	steps := 75
+	if testing.Short() {
+		steps = 45
+	}
+	switch p.Curriculum {
+	case "vds":
+		steps = 25 // it learns much after each episode
+	case "mega":
+		steps = 45 // it fits much at the start of each
+	}
+	a := newMazeAgent(t, p, 1)
+	states = append(states, marshal(t, a))
+	trainTo(t, a, steps, func() error {
+		states = append(states, marshal(t, a))
+		return nil
+	})
+	if len(a.log) == 0 || a.goalsSet < 2 {
+		t.Fatalf("%d evaluations, %d goals set: this run shows nothing", len(a.log), a.goalsSet)
+	}
+	return states
+}
+
+// askEverything asks an agent every question twice, which must give the same answers, and
+// asks about nothing.
+func askEverything(t *testing.T, a *Agent) {
+	t.Helper()
+	points := randomRows(rand.New(rand.NewPCG(8, 0)), 12, 2)
+	start, desired := points[0], points[1]
+	ask := func(x [][]float64) []any {
+		evaluation, err := a.Evaluate(mustMaze(t, "1U5").Env(), 1, 4)
+		return []any{
+			a.Survey(start, desired, x, x, 5), a.Value(x, x), a.Uncertainty(x, x, uint64(a.Steps())),
+			a.Goals(0, a.Steps()), a.State(), a.Achieved(0), evaluation, err,
+		}
+	}
+	if diff := cmp.Diff(ask(points), ask(points)); diff != "" {
+		t.Errorf("step %d: a second answer differs (-first +second):\n%s", a.Steps(), diff)
+	}
+	if got := fmt.Sprint(ask(nil)[:3]...); got != "{[] [] [] []} [] []" {
+		t.Errorf("step %d: about nothing the answers are %s", a.Steps(), got)
 	}
 }
 
@@ -225,75 +242,136 @@ func TestCheckpointKeeps(t *testing.T) {
 	}
 }
 
-// TestCheckpointDamage loads what is no checkpoint of an agent, or of a PUN: an
-// error says so on one line, and leaves the agent as it was.
+// A savedKind is one of the two kinds of checkpoint, of an agent or of a PUN.
+type savedKind struct {
+	data  []byte // a checkpoint
+	shape string // of its networks, as its header has it
+	into  interface {
+		encoding.BinaryMarshaler
+		encoding.BinaryUnmarshaler
+	}
+	before []byte // what into was, which no damaged data may change
+}
+
+func savedKinds(t *testing.T) (agent, ensemble *savedKind) {
+	t.Helper()
+	a, u := agentAfter(t, tiny(Paper(), ""), 12), learnedPUN(t, 2, 7)
+	agent = &savedKind{
+		data:   marshal(t, agentAfter(t, leastParams(), 15)),
+		shape:  `"HiddenSize":1,"HiddenLayers":1,"Critics":2`,
+		into:   a,
+		before: marshal(t, a),
+	}
+	ensemble = &savedKind{
+		data:   marshal(t, learnedPUN(t, 5, 7)),
+		shape:  `"HiddenSize":3,"HiddenLayers":1,"Critics":3`,
+		into:   u,
+		before: marshal(t, u),
+	}
+	return agent, ensemble
+}
+
+// refuses checks that data is refused on one line that has want.
+func (k *savedKind) refuses(t *testing.T, what string, data []byte, want string) {
+	t.Helper()
+	err := k.into.UnmarshalBinary(data)
+	if err == nil {
+		t.Errorf("%s: no error, want %q", what, want)
+		return
+	}
+	text := err.Error()
+	if !strings.HasPrefix(text, "qta: ") || !strings.Contains(text, want) || strings.Contains(text, "\n") {
+		t.Errorf("%s: error %q, want one line with %q", what, text, want)
+	}
+	otherFormat := strings.HasPrefix(want, "format")
+	if errors.Is(err, errors.ErrUnsupported) != otherFormat {
+		t.Errorf("%s: error %q is taken for damage, or for another format", what, text)
+	}
+}
+
+// resealed returns the data with something else in place of old, the length of the header
+// that goes with it, and the right checksum.
+func (k *savedKind) resealed(t *testing.T, old, new string) []byte {
+	t.Helper()
+	content := k.data[:len(k.data)-sha256.Size]
+	if !bytes.Contains(content, []byte(old)) {
+		t.Fatalf("no %q in %q", old, content)
+	}
+	content = bytes.Replace(content, []byte(old), []byte(new), 1)
+	length := content[24:32]
+	longer := uint64(len(new) - len(old))
+	binary.LittleEndian.PutUint64(length, binary.LittleEndian.Uint64(length)+longer)
+	sum := sha256.Sum256(content)
+	return append(content, sum[:]...)
+}
+
+// stays checks that nothing was changed by what was refused, and that the undamaged data
+// is read.
+func (k *savedKind) stays(t *testing.T) {
+	t.Helper()
+	if !bytes.Equal(k.before, marshal(t, k.into)) {
+		t.Errorf("%T: a damaged checkpoint has changed it", k.into)
+	}
+	unmarshal(t, k.data, k.into)
+}
+
+// TestCheckpointDamage cuts checkpoints off and changes bytes.
 func TestCheckpointDamage(t *testing.T) {
 	t.Parallel()
-	a, u := agentAfter(t, tiny(Paper(), ""), 12), learnedPUN(t, 2, 7)
-	beforeA, beforeU := marshal(t, a), marshal(t, u)
-	agent, ensemble := marshal(t, agentAfter(t, leastParams(), 15)), marshal(t, learnedPUN(t, 5, 7))
+	agent, ensemble := savedKinds(t)
 	rng := rand.New(rand.NewPCG(1, 1))
-	for _, kind := range []struct {
-		magic       string
-		data, other []byte
-		shape       string // in data
-		load        func([]byte) error
-	}{{agentMagic, agent, ensemble, `"HiddenSize":1,"HiddenLayers":1,"Critics":2`, a.UnmarshalBinary},
-		{ensembleMagic, ensemble, agent, `"HiddenSize":3,"HiddenLayers":1,"Critics":3`, u.UnmarshalBinary}} {
-		refuse := func(name string, data []byte, want string) {
-			t.Helper()
-			err := kind.load(data)
-			if err == nil || !strings.HasPrefix(err.Error(), "qta: ") || !strings.Contains(err.Error(), want) ||
-				strings.Contains(err.Error(), "\n") {
-				t.Errorf("%s: error %v, want %q", name, err, want)
-			}
-			if errors.Is(err, errors.ErrUnsupported) != strings.HasPrefix(want, "format") {
-				t.Errorf("%s: error %v is taken for damage, or for another format", name, err)
-			}
-		}
-		// resealed has something else in place of old, and the right checksum.
-		resealed := func(old, new string) []byte {
-			content := kind.data[:len(kind.data)-sha256.Size]
-			b := bytes.Replace(content, []byte(old), []byte(new), 1)
-			if bytes.Equal(b, content) {
-				t.Fatalf("no %q in %q", old, content)
-			}
-			sum := sha256.Sum256(b)
-			return append(b, sum[:]...)
-		}
-		for i := 0; i < len(kind.data); i += 1 + rng.IntN(20) {
-			refuse(fmt.Sprint("a cut after byte ", i), kind.data[:i:i], "")
-			changed := slices.Clone(kind.data)
+	for _, k := range []*savedKind{agent, ensemble} {
+		for i := 0; i < len(k.data); i += 1 + rng.IntN(20) {
+			k.refuses(t, fmt.Sprint("a cut after byte ", i), k.data[:i:i], "")
+			changed := slices.Clone(k.data)
 			changed[i] ^= 1 << rng.IntN(8)
-			refuse(fmt.Sprint("a change in byte ", i), changed, "")
+			k.refuses(t, fmt.Sprint("a change in byte ", i), changed, "")
 		}
-		refuse("a byte more", append(slices.Clone(kind.data), 0), "damaged or cut off: its checksum is wrong")
-		refuse("the other kind", kind.other, `it does not begin with "qta `)
+		k.refuses(t, "a byte more", append(slices.Clone(k.data), 0), "damaged or cut off: its checksum is wrong")
+	}
+	agent.refuses(t, "a PUN's", ensemble.data, `it does not begin with "qta checkpoint"`)
+	ensemble.refuses(t, "an agent's", agent.data, `it does not begin with "qta ensemble"`)
+	agent.stays(t)
+	ensemble.stays(t)
+}
+
+const shorter = "its state is shorter than its header says"
+
+// TestCheckpointHeader changes headers, with the right checksum.
+func TestCheckpointHeader(t *testing.T) {
+	t.Parallel()
+	agent, ensemble := savedKinds(t)
+	for _, k := range []*savedKind{agent, ensemble} {
 		for _, other := range []int{checkpointFormat - 1, checkpointFormat + 1} {
-			refuse("another format", resealed(string(rune(checkpointFormat)), string(rune(other))),
-				fmt.Sprintf("format %d, this version reads format %d", other, checkpointFormat))
+			want := fmt.Sprintf("format %d, this version reads format %d", other, checkpointFormat)
+			k.refuses(t, "another format", k.resealed(t, string(rune(checkpointFormat)), string(rune(other))), want)
 		}
-		refuse("an unknown field", resealed(`"Seed"`, `"Sead"`), `its header: json: unknown field "Sead"`)
-		refuse("a bad parameter", resealed(`"Batch":16`, `"Batch":00`), "its header")
-		refuse("other networks", resealed(kind.shape, kind.shape[:len(kind.shape)-1]+"4"), "its state: ")
-		const rest = `,"Batch":16,"Discount":0`
-		refuse("large networks", resealed(kind.shape+rest+".99", strings.Replace(kind.shape, ":", ":409", 1)+rest), "its state is shorter than its header says")
-		refuse("a long header", resealed(string(kind.data[24:32]), string(binary.LittleEndian.AppendUint64(nil, 1<<40))), "it is shorter than its header")
-		if kind.magic == agentMagic {
-			refuse("a large attachment", resealed(`"Own":false,"Attachment":0`, `"Attachment":99999999     `), "its state is shorter than its header says")
-			refuse("many evaluations", resealed(`"Evaluations":2,"Own":false`, `"Evaluations":999          `), "its state is shorter than its header says")
-			refuse("more steps", resealed(`"Step":15`, `"Step":99`), "its state is shorter than its header says")
-			refuse("a negative length", resealed(`"Own":false,"Attachment":0`, `"Own":true,"Attachment":-1`), "its state is shorter than its header says")
-			refuse("an evaluation less", resealed(`"Evaluations":2`, `"Evaluations":1`), "its state has 80 bytes too many")
-		}
+		k.refuses(t, "an unknown field", k.resealed(t, `"Seed"`, `"Sead"`), `its header: json: unknown field "Sead"`)
+		k.refuses(t, "a bad parameter", k.resealed(t, `"Batch":16`, `"Batch":0`), "parameter Batch is 0")
+		k.refuses(t, "one network more", k.resealed(t, k.shape, `"HiddenSize":1,"HiddenLayers":1,"Critics":4`), "its state: ")
+		k.refuses(t, "large networks", k.resealed(t, k.shape, `"HiddenSize":4096,"HiddenLayers":1,"Critics":2`), shorter)
+		length := string(k.data[24:32])
+		long := string(binary.LittleEndian.AppendUint64(nil, 1<<40))
+		k.refuses(t, "a long header", k.resealed(t, length, long), "it is shorter than its header")
 	}
-	sameState(t, "after all refusals", beforeA, a)
-	if !bytes.Equal(beforeU, marshal(t, u)) {
-		t.Error("the ensemble has changed")
+	agent.stays(t)
+	ensemble.stays(t)
+}
+
+// TestCheckpointCounts changes how much an agent's header says there is.
+func TestCheckpointCounts(t *testing.T) {
+	t.Parallel()
+	agent, _ := savedKinds(t)
+	for _, test := range []struct{ what, old, new, want string }{
+		{"a large attachment", `"Attachment":0`, `"Attachment":99999999`, shorter},
+		{"many evaluations", `"Evaluations":2`, `"Evaluations":9999`, shorter},
+		{"more steps", `"Step":15`, `"Step":99`, shorter},
+		{"a negative length", `"Attachment":0`, `"Attachment":-1`, shorter},
+		{"an evaluation less", `"Evaluations":2`, `"Evaluations":1`, "its state has 80 bytes too many"},
+	} {
+		agent.refuses(t, test.what, agent.resealed(t, test.old, test.new), test.want)
 	}
-	if err := errors.Join(a.UnmarshalBinary(agent), u.UnmarshalBinary(ensemble)); err != nil {
-		t.Errorf("the undamaged checkpoints: %v", err)
-	}
+	agent.stays(t)
 }
 
 // FuzzCheckpoint decodes arbitrary contents under the right checksum: an error on
@@ -331,8 +409,10 @@ func FuzzCheckpoint(f *testing.F) {
 	})
 }
 
-// TestCheckpointNumbers has every field go wrong in turn. A NaN or an infinite
-// number is neither saved, where its network is named, nor read.
+// badNumbers are those that are neither saved nor read.
+var badNumbers = []float64{math.NaN(), math.Inf(1), math.Inf(-1)}
+
+// TestCheckpointNumbers has every field go wrong in turn: it is neither saved nor read.
 func TestCheckpointNumbers(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -341,110 +421,208 @@ func TestCheckpointNumbers(t *testing.T) {
 			continue
 		}
 		a := agentAfter(t, variant.Params, 16)
-		saved, state := a.savedState(), func(s savedState) []byte {
-			b, err := s.append(nil, 16)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return b
-		}
-		whole, reader := state(saved), new(Agent)
+		reader := new(Agent)
 		unmarshal(t, marshal(t, a), reader)
-		refuse := func(network string, err error) {
-			t.Helper()
-			numeric, ok := errors.AsType[*NumericError](err)
-			if !ok || numeric.Step != 16 || finite(numeric.Value) || numeric.Network != network {
-				t.Errorf("%s, a number of %s: error %v", variant.Name, network, err)
+		fields := a.savedState()
+		whole := appended(t, fields)
+		for k, field := range fields {
+			number, index := oneNumber(rng, field)
+			if !number.CanFloat() {
+				continue
 			}
+			bad := badNumbers[rng.IntN(3)]
+			good := number.Float()
+
+			number.SetFloat(bad)
+			_, err := fields.append(nil, 16)
+			namesNumber(t, variant.Name, "training state", err)
+
+			at := len(appended(t, fields[:k])) + index*int(number.Type().Size())
+			damaged, _ := binary.Append(slices.Clone(whole[:at]), binary.LittleEndian, number.Interface())
+			damaged = append(damaged, whole[len(damaged):]...)
+			err = reader.savedState().read(damaged)
+			if err == nil || !strings.Contains(err.Error(), "is not finite") {
+				t.Errorf("%s, field %d, read with %v: error %v", variant.Name, k, bad, err)
+			}
+			number.SetFloat(good)
 		}
-		bad := []float64{math.NaN(), math.Inf(1), math.Inf(-1)}[rng.IntN(3)]
-		for k, field := range saved {
-			v, index := reflect.Indirect(reflect.ValueOf(field)), 0
-			if v.Kind() == reflect.Slice && v.Len() > 0 {
-				index = rng.IntN(v.Len())
-				v = v.Index(index)
-			}
-			if v.CanFloat() {
-				good, at := v.Float(), len(state(saved[:k]))+index*int(v.Type().Size())
-				v.SetFloat(bad)
-				_, err := saved.append(nil, 16)
-				refuse("training state", err)
-				crafted, _ := binary.Append(slices.Clone(whole[:at]), binary.LittleEndian, v.Interface())
-				if err := reader.savedState().read(append(crafted, whole[len(crafted):]...)); err == nil || !strings.Contains(err.Error(), "is not finite") {
-					t.Errorf("%s, field %d, read with %v: error %v", variant.Name, k, bad, err)
-				}
-				v.SetFloat(good)
-			}
+		marshal(t, a)
+	}
+}
+
+// appended returns what the fields are in a checkpoint.
+func appended(t *testing.T, fields savedState) []byte {
+	t.Helper()
+	b, err := fields.append(nil, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// oneNumber returns a field, or one number of a slice and its index.
+func oneNumber(rng *rand.Rand, field any) (number reflect.Value, index int) {
+	number = reflect.Indirect(reflect.ValueOf(field))
+	if number.Kind() == reflect.Slice && number.Len() > 0 {
+		index = rng.IntN(number.Len())
+		number = number.Index(index)
+	}
+	return number, index
+}
+
+// namesNumber checks that an error names a number of step 16 that is not finite.
+func namesNumber(t *testing.T, what, network string, err error) {
+	t.Helper()
+	numeric, ok := errors.AsType[*NumericError](err)
+	if !ok || numeric.Step != 16 || finite(numeric.Value) || numeric.Network != network {
+		t.Errorf("%s, a number of %s: error %v", what, network, err)
+	}
+}
+
+// A network with a bad number is named, and not saved.
+func TestCheckpointNetworks(t *testing.T) {
+	for i, variant := range tinyVariants() {
+		if testing.Short() && i%5 != 0 {
+			continue
 		}
-		for _, params := range a.parameters() {
+		a := agentAfter(t, variant.Params, 16)
+		for k, params := range a.parameters() {
 			good := params.values[3]
-			params.values[3] = float32(bad)
+			params.values[3] = float32(badNumbers[k%3])
 			_, err := a.MarshalBinary()
-			refuse(params.name, err)
+			namesNumber(t, variant.Name, params.name, err)
 			params.values[3] = good
 		}
 		marshal(t, a)
-		a.policy.adam.v[2] = float32(bad)
-		refuse("training state", a.SaveFile(filepath.Join(t.TempDir(), "agent")))
+		a.policy.adam.v[2] = float32(math.NaN())
+		namesNumber(t, variant.Name, "training state", a.SaveFile(filepath.Join(t.TempDir(), "agent")))
+	}
+}
+
+// loads checks that a file holds an agent after so many steps.
+func loads(t *testing.T, what, path string, steps int) {
+	t.Helper()
+	a, err := LoadFile(path)
+	if err != nil {
+		t.Errorf("%s: error %v", what, err)
+	} else if a.Steps() != steps {
+		t.Errorf("%s: the agent has %d steps, want %d", what, a.Steps(), steps)
+	}
+}
+
+// failsToLoad checks that a file is refused by name.
+func failsToLoad(t *testing.T, what, path string) {
+	t.Helper()
+	_, err := LoadFile(path)
+	if err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint: ") || !strings.Contains(err.Error(), path) {
+		t.Errorf("%s: error %v", what, err)
+	}
+	_, missing := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) != (missing != nil) {
+		t.Errorf("%s: error %v takes the file for missing, or does not", what, err)
 	}
 }
 
 // TestSaveFile leaves files as crashes do: what is whole is loaded, and the next
-// checkpoint is saved. Where it cannot be written, the one before stays.
+// checkpoint is saved, which leaves one file.
 func TestSaveFile(t *testing.T) {
 	older, newer := marshal(t, agentAfter(t, leastParams(), 5)), marshal(t, agentAfter(t, leastParams(), 8))
 	next := agentAfter(t, leastParams(), 11)
-	load := func(path, what string, steps int, missing bool) {
-		t.Helper()
-		if a, err := LoadFile(path); steps > 0 && (err != nil || a.Steps() != steps) {
-			t.Errorf("%s: error %v", what, err)
-		} else if steps == 0 && (err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint: ") ||
-			!strings.Contains(err.Error(), path) || errors.Is(err, fs.ErrNotExist) != missing) {
-			t.Errorf("%s: error %v", what, err)
-		}
-	}
 	for _, test := range []struct {
-		newest, temporary []byte
-		steps             int
-	}{{nil, newer[:99], 0}, {older, newer[:99], 5}, {older, newer, 5}, {newer, nil, 8}, {newer[:99], nil, 0}, {[]byte{}, nil, 0}} {
-		path, what := filepath.Join(t.TempDir(), "agent"), fmt.Sprintf("%d bytes, and %d", len(test.newest), len(test.temporary))
-		for name, content := range map[string][]byte{path: test.newest, path + ".tmp": test.temporary} {
-			if content != nil {
-				writeFile(t, name, content)
-			}
-		}
-		load(path, what, test.steps, test.newest == nil)
-		if err := next.SaveFile(path); err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
-		load(path, what+", after the next", 11, false)
-		if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
-			t.Errorf("%s: the files are %v", what, entries)
-		}
-	}
-	load(os.DevNull, "a device", 0, false)
-	for what, hinder := range map[string]func(path string) error{
-		"a link in its place":    func(path string) error { return errors.Join(os.Rename(path, path+"x"), os.Symlink(path+"x", path)) },
-		"one in the temporary's": func(path string) error { return os.Mkdir(path+".tmp", 0o777) },
-		"a full disk":            func(path string) error { return os.Symlink("/dev/full", path+".tmp") },
+		what             string
+		saved, temporary []byte // nil is no file
+		steps            int    // of what is loaded, or 0
+	}{
+		{"in the first save", nil, newer[:99], 0},
+		{"in a later save", older, newer[:99], 5},
+		{"before the renaming", older, newer, 5},
+		{"after it", newer, nil, 8},
+		{"a file that is cut off", newer[:99], nil, 0},
+		{"an empty file", []byte{}, nil, 0},
 	} {
 		path := filepath.Join(t.TempDir(), "agent")
-		if writeFile(t, path, older); hinder(path) != nil {
-			t.Fatal(what)
+		if test.saved != nil {
+			writeFile(t, path, test.saved)
 		}
-		// EINVAL is what Sync says after a write that failed.
+		if test.temporary != nil {
+			writeFile(t, path+".tmp", test.temporary)
+		}
+		if test.steps > 0 {
+			loads(t, test.what, path, test.steps)
+		} else {
+			failsToLoad(t, test.what, path)
+		}
+		if err := next.SaveFile(path); err != nil {
+			t.Fatalf("%s: %v", test.what, err)
+		}
+		loads(t, test.what+", after the next save", path, 11)
+		if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
+			t.Errorf("%s: the files are %v", test.what, entries)
+		}
+	}
+	failsToLoad(t, "a device", os.DevNull)
+}
+
+// Where a checkpoint cannot be written, the one before stays and nothing else is left.
+func TestSaveFileFails(t *testing.T) {
+	older := marshal(t, agentAfter(t, leastParams(), 5))
+	next := agentAfter(t, leastParams(), 11)
+	for what, hinder := range map[string]func(path string) error{
+		"a link in its place": func(path string) error {
+			return errors.Join(os.Rename(path, path+"x"), os.Symlink(path+"x", path))
+		},
+		"a directory in the temporary's": func(path string) error { return os.Mkdir(path+".tmp", 0o777) },
+		"a full disk":                    func(path string) error { return os.Symlink("/dev/full", path+".tmp") },
+	} {
+		path := filepath.Join(t.TempDir(), "agent")
+		writeFile(t, path, older)
+		if err := hinder(path); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
 		err := next.SaveFile(path)
-		if err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint not written: ") || errors.Is(err, syscall.EINVAL) {
+		if err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint not written: ") {
 			t.Errorf("%s: error %v", what, err)
 		}
-		load(path, what, 5, false) // through a link, too
+		if errors.Is(err, syscall.EINVAL) {
+			t.Errorf("%s: error %v is what Sync says after a write that failed", what, err)
+		}
+		loads(t, what, path, 5) // through a link, too
 		if _, err := os.Lstat(path + ".tmp"); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: the temporary file is left: %v", what, err)
 		}
 	}
-	path := filepath.Join(t.TempDir(), "agent") // on what has no fsync
+	path := filepath.Join(t.TempDir(), "agent")
 	if err := errors.Join(os.Symlink(os.DevNull, path+".tmp"), next.SaveFile(path)); err != nil {
-		t.Errorf("without fsync: %v", err)
+		t.Errorf("on a device without fsync: %v", err)
+	}
+}
+
+// A failingFile fails as told.
+type failingFile struct{ onWrite, onSync, onClose error }
+
+func (f failingFile) Write(p []byte) (int, error) { return len(p), f.onWrite }
+func (f failingFile) Sync() error                 { return f.onSync }
+func (f failingFile) Close() error                { return f.onClose }
+
+// No error is lost that a file system gives at the end of a save.
+func TestSaveFileErrors(t *testing.T) {
+	const failure = syscall.EIO
+	for _, test := range []struct {
+		what string
+		file failingFile
+		want error
+	}{
+		{"none", failingFile{}, nil},
+		{"write", failingFile{onWrite: failure}, failure},
+		{"sync", failingFile{onSync: failure}, failure},
+		{"close", failingFile{onClose: failure}, failure},
+		{"no fsync", failingFile{onSync: syscall.EINVAL}, nil},
+		{"no fsync, close", failingFile{onSync: syscall.EINVAL, onClose: failure}, failure},
+		{"write, then sync", failingFile{onWrite: failure, onSync: syscall.EINVAL}, failure},
+	} {
+		if err := writeAndClose(test.file, []byte("data")); err != test.want {
+			t.Errorf("%s: error %v, want %v", test.what, err, test.want)
+		}
 	}
 }
 

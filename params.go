@@ -269,30 +269,45 @@ func (p Params) Value(name string) string {
 // value, or a bare word. An unknown name or a value that is not allowed gives
 // an error and leaves p as it was.
 func (p *Params) Set(name, text string) error {
-	f, ok := reflect.TypeFor[Params]().FieldByName(name)
-	near, _ := reflect.TypeFor[Params]().FieldByNameFunc(func(s string) bool { return strings.EqualFold(s, name) })
-	if !ok && near.Name != "" && !near.Anonymous {
-		return fmt.Errorf("qta: unknown parameter %q; it is called %s", name, near.Name)
-	} else if !ok || f.Anonymous {
-		return fmt.Errorf("qta: unknown parameter %q; \"qta params\" lists them", name)
+	f, err := fieldNamed(name)
+	if err != nil {
+		return err
 	}
-	want := f.Type.Kind()
-	var value any
-	if err := json.Unmarshal([]byte(text), &value); err != nil && want == reflect.String {
-		value = text // a bare word
-	}
-	kind := reflect.ValueOf(value).Kind()
-	if x, ok := value.(float64); ok && x == math.Trunc(x) && want == reflect.Int {
-		kind = reflect.Int // such as 2e5
-	}
-	if kind != want {
-		return fmt.Errorf("qta: parameter %s: %#q is not %s", name, text, kindNames[want])
+	value, ok := parseValue(text, f.Type.Kind())
+	if !ok {
+		return fmt.Errorf("qta: parameter %s: %#q is not %s", name, text, kindNames[f.Type.Kind()])
 	}
 	if err := checkField(f, value); err != nil {
 		return err
 	}
 	reflect.ValueOf(p).Elem().FieldByIndex(f.Index).Set(reflect.ValueOf(value).Convert(f.Type))
 	return nil
+}
+
+// fieldNamed returns the field called name.
+func fieldNamed(name string) (reflect.StructField, error) {
+	for _, f := range fields() {
+		if f.Name == name {
+			return f, nil
+		}
+		if strings.EqualFold(f.Name, name) {
+			return f, fmt.Errorf("qta: unknown parameter %q; it is called %s", name, f.Name)
+		}
+	}
+	return reflect.StructField{}, fmt.Errorf("qta: unknown parameter %q; \"qta params\" lists them", name)
+}
+
+// parseValue returns what text spells, and whether a field of this kind can have it.
+func parseValue(text string, kind reflect.Kind) (value any, ok bool) {
+	err := json.Unmarshal([]byte(text), &value)
+	if err != nil && kind == reflect.String {
+		return text, true // a bare word
+	}
+	x, isNumber := value.(float64)
+	if isNumber && kind == reflect.Int {
+		return value, x == math.Trunc(x) // such as 2e5
+	}
+	return value, reflect.ValueOf(value).Kind() == kind
 }
 
 var kindNames = map[reflect.Kind]string{
@@ -307,14 +322,17 @@ func (p Params) Validate() error {
 			return err
 		}
 	}
-	if p.Curriculum != "qta" && (p.Uncertainty == "q" || p.UncertaintyNoise > 0) {
+	asksUncertainty := p.Uncertainty == "q" || p.UncertaintyNoise > 0
+	if asksUncertainty && p.Curriculum != "qta" {
 		return fmt.Errorf("qta: parameter Curriculum is %s, which uses no uncertainty: "+
 			"Uncertainty %s and UncertaintyNoise %v need Curriculum qta", p.Curriculum, p.Uncertainty, p.UncertaintyNoise)
 	}
-	if p.Critics == 1 && (p.Curriculum == "qta" || p.Replay == "per") {
+	needsDisagreement := p.Curriculum == "qta" || p.Replay == "per"
+	if needsDisagreement && p.Critics == 1 {
 		return errors.New("qta: parameter Critics is 1, which cannot disagree: Curriculum qta and Replay per need 2 or more")
 	}
-	if p.Learner == "authors" && (p.Uncertainty != "pun" || p.Replay == "td") {
+	notQTAs := p.Uncertainty != "pun" || p.Replay == "td"
+	if notQTAs && p.Learner == "authors" {
 		return errors.New("qta: parameter Learner is authors, which is QTA's: it needs Uncertainty pun, and Replay uniform or per")
 	}
 	return nil
