@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,10 +20,10 @@ import (
 	"qta/internal/roomtest"
 )
 
-// TestMazeSketch holds a maze's sketch to the maze: places of goals, states at
-// places, and the places of Figure 5 with their optimal values.
-func TestMazeSketch(t *testing.T) {
-	for _, name := range []string{"4x5", "12x5", "2U5", "40x5"} {
+// TestMazePlaces holds the places of a maze's sketch to the maze: each is of the state that
+// it has, and none of a free cell lies outside.
+func TestMazePlaces(t *testing.T) {
+	for _, name := range []string{"4x5", "2U5"} {
 		m := roomtest.Maze(t, name)
 		e := Maze(m).(*mazeEnv)
 		s := e.Sketch()
@@ -30,89 +31,170 @@ func TestMazeSketch(t *testing.T) {
 			for col := 0.05; col < float64(m.Cols()); col += 0.1 {
 				x, y := e.Place([]float64{row, col})
 				observation, goal, ok := e.StateAt(x, y)
-				if ok != m.Free(int(row), int(col)) || math.Abs(observation[0]-row)+math.Abs(goal[1]-col) > 1e-9 {
-					t.Fatalf("%s: at %v, %v the state is %v, %v", name, row, col, observation, ok)
+				if ok != m.Free(int(row), int(col)) || !near(observation, row, col) || !near(goal, row, col) {
+					t.Fatalf("%s: at %v, %v the state is %v, %v, %v", name, row, col, observation, goal, ok)
 				}
-				if ok && (x < 0 || y < 0 || x > s.Width || y > s.Height) {
+				outside := min(x, y) < 0 || x > s.Width || y > s.Height
+				if ok && outside {
 					t.Fatalf("%s: %v, %v is outside the sketch", name, row, col)
 				}
 			}
 		}
+	}
+}
+
+// near reports whether a vector has these two numbers, but for rounding.
+func near(v []float64, x, y float64) bool { return math.Abs(v[0]-x)+math.Abs(v[1]-y) < 1e-9 }
+
+// The letters of a maze stand in the middle of its start and of its goal.
+func TestMazeLetters(t *testing.T) {
+	m := roomtest.Maze(t, "4x5")
+	e := Maze(m).(*mazeEnv)
+	s := e.Sketch()
+	var d draw.Drawing
+	newPlan(&s, -planMargin, s.Width+2*planMargin, math.Inf(1)).letters(&d)
+	for letter, at := range map[string][2]float64{"S": m.Start(), "G": m.Goal()} {
+		x, y := e.Place(at[:])
+		has(t, string(d.Inline()), fmt.Sprintf(`x="%.4g" y="%.4g" text-anchor="middle">%s<`, x+planMargin, y+4, letter))
+	}
+}
+
+// The places of a maze's Figure 5 are pixels where their goals are, and the farthest is
+// about as far as the path is long.
+func TestMazeGrid(t *testing.T) {
+	for _, name := range []string{"4x5", "12x5", "2U5", "40x5"} {
+		m := roomtest.Maze(t, name)
+		e := Maze(m).(*mazeEnv)
+		s := e.Sketch()
 		g := newGrid(t.Context(), e, &s, qta.Small())
-		a, err := qta.NewAgent(tiny(), e.Sizes(), 1)
+		for i, goal := range g.goals {
+			x, y := e.Place(goal)
+			at := g.at(g.Index[i])
+			if !near(at[:], x, y) {
+				t.Fatalf("%s: goal %v is drawn at %v", name, goal, at)
+			}
+		}
+		least := float64(slices.Min(g.Optimal))
+		want := qta.OptimalValue(qta.Small().Discount, m.PathLength())
+		if math.Abs(least-want) > 1.5 {
+			t.Errorf("%s: the least optimal value is %v, the value of the path %v", name, least, want)
+		}
+	}
+}
+
+// A snapshot has the value of each place as a goal from the start: of a maze from the middle
+// of S, of another environment from its first state. The rest is as Survey says.
+func TestSnapshot(t *testing.T) {
+	type drawn struct{ Surveyor }
+	m := roomtest.Maze(t, "1U5")
+	start, goal := m.Start(), m.Goal()
+	first := Maze(m).Reset(rand.New(rand.NewPCG(1, 0)))
+	for _, test := range []struct {
+		env            Surveyor
+		start, desired []float64
+	}{
+		{Maze(m).(Surveyor), start[:], goal[:]},
+		{drawn{Maze(m).(Surveyor)}, first.Observation, first.Desired},
+	} {
+		sketch := test.env.Sketch()
+		g := newGrid(t.Context(), test.env, &sketch, qta.Small())
+		a, err := qta.NewAgent(tiny(), test.env.Sizes(), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		start, end := m.Start(), m.Goal()
-		shot := g.take(a)
-		v := a.Survey(start[:], end[:], g.goals, g.goals, 200)
-		want := snapshot{0, short(v.Value), short(v.Uncertainty), short(v.Probability), v.Samples}
-		if diff := cmp.Diff(want, shot); diff != "" {
-			t.Errorf("%s: snapshot (-want +got):\n%.500s", name, diff)
+		survey := a.Survey(test.start, test.desired, g.goals, g.goals, 200)
+		want := snapshot{
+			Deviation:   short(survey.Uncertainty),
+			Probability: short(survey.Probability),
+			Draws:       survey.Samples,
 		}
-		d := &draw.Drawing{}
-		newPlan(&s, -planMargin, s.Width+2*planMargin, math.Inf(1)).letters(d)
-		for letter, at := range map[string][2]float64{"S": start, "G": end} {
-			x, y := e.Place(at[:])
-			want := fmt.Sprintf(`x="%.4g" y="%.4g" text-anchor="middle">%s<`, x+planMargin, y+4, letter)
-			if !strings.Contains(string(d.Inline()), want) {
-				t.Errorf("%s: no letter at %s: %s", name, want, d.Inline())
-			}
+		for _, goal := range g.goals {
+			value := a.Value([][]float64{test.start}, [][]float64{goal})
+			want.Value = append(want.Value, float32(value[0]))
 		}
-		longest := float32(0)
-		for i, goal := range g.goals {
-			x, y := e.Place(goal)
-			if at := g.at(g.Index[i]); math.Abs(at[0]-x)+math.Abs(at[1]-y) > 1e-9 {
-				t.Fatalf("%s: goal %v is drawn at %v", name, goal, at)
-			}
-			longest = min(longest, g.Optimal[i])
+		if diff := cmp.Diff(want, g.take(a), cmpopts.EquateApprox(1e-5, 0)); diff != "" {
+			t.Errorf("%T (-want +got):\n%.500s", test.env, diff)
 		}
-		if want := float32(qta.OptimalValue(qta.Small().Discount, m.PathLength())); math.Abs(float64(longest-want)) > 1.5 {
-			t.Errorf("%s: the least optimal value is %v, that of the path %v", name, longest, want)
-		}
+	}
+}
+
+// threePlaces returns two snapshots of three places in a row.
+func threePlaces() *state {
+	return &state{
+		grid: &grid{Cols: 3, Rows: 1, Width: 3, Height: 1, Index: []int{0, 1, 2}, Optimal: []float32{0, -1, -2}},
+		Snapshots: []snapshot{{
+			Step:        1,
+			Value:       []float32{-3, -3, -3},
+			Deviation:   []float32{0, 1, 2},
+			Probability: []float32{0, 0.5, 0.5},
+			Draws:       []int{1, 2},
+		}, {
+			Step:        2,
+			Value:       []float32{0, -1, -1},
+			Deviation:   []float32{0, 1, 2},
+			Probability: []float32{0, 0, 1},
+			Draws:       []int{2, 2},
+		}},
 	}
 }
 
 // TestFigure5Numbers works the five numbers out on three places by hand.
 func TestFigure5Numbers(t *testing.T) {
-	s := &state{grid: &grid{Cols: 3, Rows: 1, Width: 3, Height: 1, Index: []int{0, 1, 2}, Optimal: []float32{0, -1, -2}}}
-	s.Snapshots = []snapshot{
-		{1, []float32{-3, -3, -3}, []float32{0, 1, 2}, []float32{0, 0.5, 0.5}, []int{1, 2}},
-		{2, []float32{0, -1, -1}, []float32{0, 1, 2}, []float32{0, 0, 1}, []int{2, 2}},
-	}
 	// Mean values -3 and -2/3; mean errors (3+2+1)/3 and 1/3; the last errors 0, 0, 1
 	// and Probability 0, 0, 1 against 0, 1, 2 correlate with √3/2, and so does 0, 0.5,
 	// 0.5; goals lie at -1.5 and -2, the mean of all at -1.
 	r := math.Sqrt(3) / 2
 	want := &Figure5{ValueGrowth: 7.0 / 3, ErrorFall: 5.0 / 3, ErrorByDistance: r, GoalByDeviation: r, GoalDistance: 0.75}
+	s := threePlaces()
 	if diff := cmp.Diff(want, s.figure5Numbers(), cmpopts.EquateApprox(0, 1e-6)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// Snapshots before the paper's first row do not count where two others do.
-	late := []snapshot{s.Snapshots[0], s.Snapshots[1]}
-	late[0].Step, late[1].Step = firstPanel, firstPanel+1
-	early := snapshot{firstPanel - 1, []float32{9, 9, 9}, []float32{2, 1, 0}, []float32{0, 0, 1}, []int{0}}
-	three := &state{grid: s.grid, Snapshots: append([]snapshot{early}, late...)}
-	if diff := cmp.Diff(want, three.figure5Numbers(), cmpopts.EquateApprox(0, 1e-6)); diff != "" {
+
+	// A snapshot before the paper's first row does not count where two others do.
+	s.Snapshots[0].Step = firstPanel
+	s.Snapshots[1].Step = firstPanel + 1
+	early := snapshot{
+		Step:        firstPanel - 1,
+		Value:       []float32{9, 9, 9},
+		Deviation:   []float32{2, 1, 0},
+		Probability: []float32{0, 0, 1},
+		Draws:       []int{0},
+	}
+	s.Snapshots = slices.Insert(s.Snapshots, 0, early)
+	if diff := cmp.Diff(want, s.figure5Numbers(), cmpopts.EquateApprox(0, 1e-6)); diff != "" {
 		t.Errorf("with an early snapshot (-want +got):\n%s", diff)
 	}
-	shot, optimal := &s.Snapshots[1], s.grid.Optimal
-	// Of the scales only the deviation's and the probability's are a snapshot's own.
-	s.Snapshots[0].Deviation = []float32{0, 1, 9}
-	wantPanels := []panel{{"value", "rewards", shot.Value, draw.Scale{Low: -3}, false},
-		{"absolute error", "rewards", []float32{0, 0, 1}, draw.Scale{High: 3}, false},
-		{"optimal value", "rewards", optimal, draw.Scale{Low: -3}, false},
-		{"head deviation", "", shot.Deviation, draw.Scale{High: 2}, false},
-		{"goal probability", "per point", shot.Probability, draw.Scale{High: 1}, true}, {name: "sampled goals"}}
-	if diff := cmp.Diff(wantPanels, s.panels(shot, qta.Beyond()), cmp.AllowUnexported(panel{})); diff != "" {
-		t.Errorf("panels (-want +got):\n%s", diff)
-	}
+
 	s.Snapshots = s.Snapshots[:1]
 	if s.figure5Numbers() != nil {
 		t.Error("one snapshot has numbers")
 	}
+}
+
+func TestCorrelation(t *testing.T) {
+	if got := correlation([]float32{1, 2, 3}, []float32{5, 3, 1}); math.Abs(got+1) > 1e-12 {
+		t.Errorf("numbers that fall while others rise correlate with %v", got)
+	}
 	if got := correlation([]float32{1, 2}, []float32{3, 3}); got != 0 {
 		t.Errorf("a constant correlates with %v", got)
+	}
+}
+
+// Only the scales of the deviation and of the probability are a snapshot's own.
+func TestPanels(t *testing.T) {
+	s := threePlaces()
+	s.Snapshots[0].Deviation = []float32{0, 1, 9}
+	shot := &s.Snapshots[1]
+	want := []panel{
+		{name: "value", unit: "rewards", numbers: shot.Value, scale: draw.Scale{Low: -3}},
+		{name: "absolute error", unit: "rewards", numbers: []float32{0, 0, 1}, scale: draw.Scale{High: 3}},
+		{name: "optimal value", unit: "rewards", numbers: s.grid.Optimal, scale: draw.Scale{Low: -3}},
+		{name: "head deviation", numbers: shot.Deviation, scale: draw.Scale{High: 2}},
+		{name: "goal probability", unit: "per point", numbers: shot.Probability, scale: draw.Scale{High: 1}, sparse: true},
+		{name: "sampled goals"},
+	}
+	if diff := cmp.Diff(want, s.panels(shot, qta.Beyond()), cmp.AllowUnexported(panel{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -200,64 +282,75 @@ func TestGoalsShown(t *testing.T) {
 	}
 }
 
-// A passing is a maze in which the dot stands still, but is at the goal after so many
-// steps of each episode.
+// A passing is a maze in which the dot moves by drift whatever its action, but is at the
+// goal after so many steps of each episode.
 type passing struct {
 	*mazeEnv
 	at            []int
 	episode, step int
 }
 
+const drift = 0.002 // along the row, in each step
+
 func (e *passing) Reset(rng *rand.Rand) qta.State {
-	e.episode, e.step = e.episode+1, 0
+	e.episode++
+	e.step = 0
 	return e.mazeEnv.Reset(rng)
 }
 
 func (e *passing) Step([]float64) (qta.State, float64) {
-	s, _ := e.mazeEnv.Step([]float64{0, 0})
-	if e.step++; e.step == e.at[e.episode-1] {
+	s, _ := e.mazeEnv.Step([]float64{0, drift})
+	e.step++
+	if e.step == e.at[e.episode-1] {
 		s.Achieved = s.Desired
 	}
 	return s, e.Reward(s.Achieved, s.Desired)
 }
 
-// Rollouts of a frame start in different places, and in the same in every frame. One
-// starts where the episode does, has every third place of 101 and the last, and has
-// reached its goal if it ends there.
+// A rollout begins where the episode does, with the same start and goal in every frame. It
+// has every third place of 101 and the last, and has reached its goal if it ends there.
 func TestPlay(t *testing.T) {
-	m := roomtest.Maze(t, "1U5")
-	e := &passing{mazeEnv: Maze(m).(*mazeEnv), at: []int{101, 51, 99}}
+	const horizon = 101
+	e := &passing{mazeEnv: maze(t).(*mazeEnv), at: []int{horizon, 51, 99}}
 	p := tiny()
-	p.Horizon = 101
+	p.Horizon = horizon
 	a, err := qta.NewAgent(p, e.Sizes(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rollouts, err := play(t.Context(), a, e, len(e.at))
-	if err != nil || len(rollouts) != len(e.at) {
-		t.Fatalf("%d rollouts, error %v", len(rollouts), err)
-	}
-	e.episode = 0
-	again, err := play(t.Context(), a, e, len(e.at))
-	alike := rollouts[0].Way[0] == rollouts[1].Way[0] || rollouts[1].Way[0] == rollouts[2].Way[0]
-	if diff := cmp.Diff(rollouts, again); diff != "" || err != nil || alike {
-		t.Errorf("starts alike: %t; the first frame and the next, error %v (-first +next):\n%s", alike, err, diff)
-	}
-	for k, r := range rollouts {
-		x, y := e.Place([]float64{m.Start()[0], m.Start()[1]})
-		begin, goals := r.Way[0], 0
-		for _, at := range r.Way {
-			if at == r.Goal {
-				goals++
-			} else if at != begin {
-				t.Errorf("rollout %d is at %v, where it stands at %v", k, at, begin)
+	for frame := range 2 {
+		e.episode = 0
+		rollouts, err := play(t.Context(), a, e, len(e.at))
+		if err != nil || len(rollouts) != len(e.at) {
+			t.Fatalf("%d rollouts, error %v", len(rollouts), err)
+		}
+		chance := rand.New(rand.NewPCG(1, 0))
+		for k, r := range rollouts {
+			want := passingRollout(maze(t).(*mazeEnv).Reset(chance), e.at[k], horizon)
+			if diff := cmp.Diff(want, r, cmpopts.EquateApprox(0, 1e-4)); diff != "" { // places have five digits
+				t.Errorf("frame %d, rollout %d (-want +got):\n%s", frame, k, diff)
 			}
 		}
-		if len(r.Way) != 1+33+1 || goals != 1 || r.Reached != (k == 0) || math.Hypot(begin[0]-x, begin[1]-y) > 0.43 {
-			t.Errorf("rollout %d, at the goal after step %d: reached %t; %d of %d places are it; it starts at %v",
-				k, e.at[k], r.Reached, goals, len(r.Way), begin)
-		}
 	}
+}
+
+// passingRollout returns the rollout of a passing maze from a state on.
+func passingRollout(s qta.State, goalAt, horizon int) rollout {
+	var e mazeEnv
+	x, y := e.Place(s.Desired)
+	r := rollout{Goal: [2]float64{x, y}, Reached: goalAt == horizon}
+	for t := range horizon + 1 {
+		if t%3 > 0 && t < horizon {
+			continue
+		}
+		at := r.Goal
+		if t != goalAt {
+			x, y := e.Place([]float64{s.Achieved[0], s.Achieved[1] + float64(t)*drift})
+			at = [2]float64{x, y}
+		}
+		r.Way = append(r.Way, at)
+	}
+	return r
 }
 
 // TestPage looks at the page and the pictures of a run: well-formed, with what a
