@@ -15,22 +15,28 @@ import (
 // name does not. Code misses rules that only a longer run reaches, and curricula of
 // the user's own.
 func Code(p qta.Params) string {
-	p.HiddenSize, p.Batch, p.Horizon = min(p.HiddenSize, 8), min(p.Batch, 16), min(p.Horizon, 10)
-	p.InitialSteps, p.LearningStarts = min(p.InitialSteps, 50), min(p.LearningStarts, 25)
-	p.Candidates, p.UncertaintyActions = min(p.Candidates, 75), min(p.UncertaintyActions, 8)
+	p.HiddenSize = min(p.HiddenSize, 8)
+	p.Batch = min(p.Batch, 16)
+	p.Horizon = min(p.Horizon, 10)
+	p.InitialSteps = min(p.InitialSteps, 50)
+	p.LearningStarts = min(p.LearningStarts, 25)
+	p.Candidates = min(p.Candidates, 75)
+	p.UncertaintyActions = min(p.UncertaintyActions, 8)
 	if p.Curriculum == "vds" {
 		p.Horizon = 100 // it learns much after each episode
 	}
+
 	m, err := qta.ParseMaze("####\n#SG#\n####\n")
 	if err != nil {
 		panic(err)
 	}
 	a, err := qta.NewAgent(p, m.Env().Sizes(), 1)
-	if err == nil {
-		err = a.Train(context.Background(), m.Env(), m.Env(), qta.TrainOptions{Steps: 200, EvalEvery: 100, Rollouts: 1})
-	}
 	if err != nil {
-		return "" // bad parameters, or numbers that go wrong with them
+		return "" // bad parameters
+	}
+	o := qta.TrainOptions{Steps: 200, EvalEvery: 100, Rollouts: 1}
+	if err := a.Train(context.Background(), m.Env(), m.Env(), o); err != nil {
+		return "" // numbers that go wrong with these parameters
 	}
 	digest := sha256.Sum256(fmt.Append(nil, a.Digest(), a.Evaluations()))
 	return fmt.Sprintf("%s %x", rounding(qta.KernelName()), digest[:8])
@@ -44,10 +50,10 @@ func rounding(kernel string) string {
 	return "fused"
 }
 
-// otherCode reports whether two codes are known to compute differently. Where kernels
-// round differently, or a run has none, that is not known.
+// otherCode reports whether two codes are known to compute differently. Codes of kernels
+// that round differently cannot be compared, and a run may have no code.
 func otherCode(a, b string) bool {
-	x, _, _ := strings.Cut(a, " ")
-	y, _, _ := strings.Cut(b, " ")
-	return x == y && a != b
+	kernelA, _, _ := strings.Cut(a, " ")
+	kernelB, _, _ := strings.Cut(b, " ")
+	return kernelA == kernelB && a != b
 }

@@ -49,7 +49,8 @@ func newGrid(ctx context.Context, e Surveyor, sketch *Sketch, p qta.Params) *gri
 	}
 	g := &grid{Width: sketch.Width, Height: sketch.Height}
 	pixel := math.Sqrt(sketch.Width * sketch.Height / 2500)
-	g.Cols, g.Rows = max(1, int(math.Round(g.Width/pixel))), max(1, int(math.Round(g.Height/pixel)))
+	g.Cols = max(1, int(math.Round(g.Width/pixel)))
+	g.Rows = max(1, int(math.Round(g.Height/pixel)))
 	for k := 0; k < g.Cols*g.Rows && ctx.Err() == nil; k++ {
 		at := g.at(k)
 		if observation, goal, ok := e.StateAt(at[0], at[1]); ok {
@@ -57,27 +58,41 @@ func newGrid(ctx context.Context, e Surveyor, sketch *Sketch, p qta.Params) *gri
 		}
 	}
 	s := e.Reset(rand.New(rand.NewPCG(1, 0)))
-	g.start, g.desired = slices.Clone(s.Observation), slices.Clone(s.Desired)
+	g.start = slices.Clone(s.Observation)
+	g.desired = slices.Clone(s.Desired)
 	return g
 }
 
 // mazeGrid returns a maze's places within reach, with their optimal values.
 func mazeGrid(e *mazeEnv, discount float64) *grid {
 	m := e.maze
-	free, n := strings.Count(m.String(), ".")+2, perCell // and S and G
+	free := strings.Count(m.String(), ".") + 2 // S and G
+	n := perCell
 	for n > 1 && free*n*n > mostPoints {
 		n--
 	}
-	start, goal := m.Start(), m.Goal()
-	g := &grid{Cols: (m.Cols() - 2) * n, Rows: (m.Rows() - 2) * n, X: ring, Y: ring,
-		Width: float64(m.Cols() - 2), Height: float64(m.Rows() - 2), start: start[:], desired: goal[:]}
-	lattice := m.Hops(n)
+	start := m.Start()
+	goal := m.Goal()
+	rows := m.Rows() - 2 // within the outer wall
+	cols := m.Cols() - 2
+	g := &grid{
+		Cols:    cols * n,
+		Rows:    rows * n,
+		X:       ring,
+		Y:       ring,
+		Width:   float64(cols),
+		Height:  float64(rows),
+		start:   start[:],
+		desired: goal[:],
+	}
+	lattice := m.Hops(n) // of the outer wall, too
 	for k, hops := range lattice.Hops {
 		if hops < 0 {
 			continue
 		}
 		at := lattice.Point(k)
-		row, col := k/lattice.Cols-n, k%lattice.Cols-n
+		row := k/lattice.Cols - n
+		col := k%lattice.Cols - n
 		g.add(row*g.Cols+col, at[:], at[:])
 		g.Optimal = append(g.Optimal, float32(qta.OptimalValue(discount, hops)))
 	}
@@ -86,19 +101,30 @@ func mazeGrid(e *mazeEnv, discount float64) *grid {
 
 func (g *grid) add(pixel int, observation, goal []float64) {
 	g.Index = append(g.Index, pixel)
-	g.observations, g.goals = append(g.observations, observation), append(g.goals, goal)
+	g.observations = append(g.observations, observation)
+	g.goals = append(g.goals, goal)
 }
 
 // at returns the middle of a pixel.
 func (g *grid) at(pixel int) [2]float64 {
-	return [2]float64{g.X + (float64(pixel%g.Cols)+0.5)*g.Width/float64(g.Cols),
-		g.Y + (float64(pixel/g.Cols)+0.5)*g.Height/float64(g.Rows)}
+	col := float64(pixel%g.Cols) + 0.5
+	row := float64(pixel/g.Cols) + 0.5
+	return [2]float64{
+		g.X + col*g.Width/float64(g.Cols),
+		g.Y + row*g.Height/float64(g.Rows),
+	}
 }
 
 // take asks the agent.
 func (g *grid) take(a *qta.Agent) snapshot {
 	s := a.Survey(g.start, g.desired, g.observations, g.goals, samplesEach)
-	return snapshot{a.Steps(), short(s.Value), short(s.Uncertainty), short(s.Probability), s.Samples}
+	return snapshot{
+		Step:        a.Steps(),
+		Value:       short(s.Value),
+		Deviation:   short(s.Uncertainty),
+		Probability: short(s.Probability),
+		Draws:       s.Samples,
+	}
 }
 
 // thinSnapshots keeps the latest snapshot and those of evaluations 1, 2, 4, 8 and so
@@ -107,8 +133,9 @@ func (g *grid) take(a *qta.Agent) snapshot {
 func thinSnapshots(snapshots []snapshot, every int) []snapshot {
 	last := snapshots[len(snapshots)-1].Step
 	kept := slices.DeleteFunc(snapshots, func(s snapshot) bool {
-		n := s.Step / every
-		return s.Step != last && (s.Step%every != 0 || n&(n-1) != 0)
+		n := s.Step / every // the number of its evaluation
+		powerOf2 := s.Step%every == 0 && n&(n-1) == 0
+		return s.Step != last && !powerOf2
 	})
 	return kept[max(0, len(kept)-mostSnapshots):]
 }
@@ -134,12 +161,16 @@ func (s *state) figure5Numbers() *Figure5 {
 	if len(s.Snapshots) < 2 || s.grid == nil || s.grid.Optimal == nil {
 		return nil
 	}
-	shots, optimal := s.Snapshots, s.grid.Optimal
+	shots := s.Snapshots
 	for len(shots) > 2 && shots[0].Step < firstPanel && shots[len(shots)-2].Step >= firstPanel {
 		shots = shots[1:]
 	}
-	first, last := &shots[0], &shots[len(shots)-1]
-	before, after := s.grid.failure(first), s.grid.failure(last)
+
+	first := &shots[0]
+	last := &shots[len(shots)-1]
+	before := s.grid.failure(first)
+	after := s.grid.failure(last)
+	optimal := s.grid.Optimal
 	x := Figure5{
 		ValueGrowth:     mean(last.Value) - mean(first.Value),
 		ErrorFall:       mean(before) - mean(after),
@@ -147,11 +178,11 @@ func (s *state) figure5Numbers() *Figure5 {
 	}
 	n := float64(len(shots))
 	for _, shot := range shots {
-		x.GoalByDeviation += correlation(shot.Probability, shot.Deviation) / n
-		drawn := make([]float32, len(shot.Draws))
-		for i, k := range shot.Draws {
-			drawn[i] = optimal[k]
+		var drawn []float32 // the optimal values of goals
+		for _, k := range shot.Draws {
+			drawn = append(drawn, optimal[k])
 		}
+		x.GoalByDeviation += correlation(shot.Probability, shot.Deviation) / n
 		x.GoalDistance += (mean(optimal) - mean(drawn)) / n
 	}
 	return &x
@@ -168,9 +199,11 @@ func mean(x []float32) float64 {
 // correlation returns Pearson's correlation of x and y, 0 where one is constant.
 func correlation(x, y []float32) float64 {
 	var xx, yy, xy float64
-	mx, my := mean(x), mean(y)
+	meanX := mean(x)
+	meanY := mean(y)
 	for i := range x {
-		dx, dy := float64(x[i])-mx, float64(y[i])-my
+		dx := float64(x[i]) - meanX
+		dy := float64(y[i]) - meanY
 		xx += float64(dx * dx)
 		yy += float64(dy * dy)
 		xy += float64(dx * dy)
@@ -217,43 +250,52 @@ type panel struct {
 // snapshots, except for the deviation's and the probability's; value and optimal value
 // share one.
 func (s *state) panels(shot *snapshot, p qta.Params) []panel {
-	optimal := s.grid.Optimal
 	zero := []float32{0}
-	all, failures := [][]float32{optimal}, [][]float32{zero}
+	values := [][]float32{s.grid.Optimal}
+	failures := [][]float32{zero}
 	for i := range s.Snapshots {
-		all = append(all, s.Snapshots[i].Value)
-		failures = append(failures, s.grid.failure(&s.Snapshots[i]))
+		each := &s.Snapshots[i]
+		values = append(values, each.Value)
+		failures = append(failures, s.grid.failure(each))
 	}
-	values := draw.ScaleOf(all...)
-	panels := []panel{{"value", "rewards", shot.Value, values, false}}
-	if optimal != nil {
-		panels = append(panels,
-			panel{"absolute error", "rewards", s.grid.failure(shot), draw.ScaleOf(failures...), false},
-			panel{"optimal value", "rewards", optimal, values, false})
+	ofValues := draw.ScaleOf(values...)
+	panels := []panel{{name: "value", unit: "rewards", numbers: shot.Value, scale: ofValues}}
+	if s.grid.Optimal != nil {
+		failure := panel{name: "absolute error", unit: "rewards", numbers: s.grid.failure(shot)}
+		failure.scale = draw.ScaleOf(failures...)
+		optimal := panel{name: "optimal value", unit: "rewards", numbers: s.grid.Optimal, scale: ofValues}
+		panels = append(panels, failure, optimal)
 	}
-	name, unit := s.uncertaintyName(p)
-	return append(panels,
-		panel{name, unit, shot.Deviation, draw.ScaleOf(shot.Deviation), false},
-		panel{"goal probability", "per point", shot.Probability, draw.ScaleOf(zero, shot.Probability), true},
-		panel{name: "sampled goals"})
+	deviation := panel{numbers: shot.Deviation, scale: draw.ScaleOf(shot.Deviation)}
+	deviation.name, deviation.unit = s.uncertaintyName(p)
+	probability := panel{name: "goal probability", unit: "per point", numbers: shot.Probability, sparse: true}
+	probability.scale = draw.ScaleOf(zero, shot.Probability)
+	return append(panels, deviation, probability, panel{name: "sampled goals"})
+}
+
+// panelWidth returns how wide the figure's panels are, and how many stand on a line.
+func (s *state) panelWidth() (width float64, perLine int) {
+	shape := s.sketch.Width / s.sketch.Height
+	switch {
+	case shape > 3:
+		return 340, 2
+	case shape > 1.5:
+		return 240, 3
+	case s.grid.Optimal == nil: // two panels fewer
+		return 180, 4
+	}
+	return 114, 6
 }
 
 // figure5 draws every column of every snapshot.
 func (s *state) figure5(environment string, p qta.Params) *draw.Drawing {
 	const margin, gap, head = 12, 14, 22
-	width, perLine := 114.0, 6
-	switch shape := s.sketch.Width / s.sketch.Height; {
-	case shape > 3:
-		width, perLine = 340, 2
-	case shape > 1.5:
-		width, perLine = 240, 3
-	case s.grid.Optimal == nil: // two panels fewer
-		width, perLine = 180, 4
-	}
+	width, perLine := s.panelWidth()
 	plan := newPlan(&s.sketch, panelTop, width, 190)
 	height := panelTop + plan.height() + 4 + draw.BarAltitude
-	d := &draw.Drawing{Title: fmt.Sprintf("What an agent makes of the places of %s, at %s", environment,
-		words.Count(len(s.Snapshots), "time"))}
+
+	times := words.Count(len(s.Snapshots), "time")
+	d := &draw.Drawing{Title: fmt.Sprintf("What an agent makes of the places of %s, at %s", environment, times)}
 	d.Width = 2*margin + float64(float64(perLine)*(width+gap)) - gap
 	d.Height = margin
 	for i := range s.Snapshots {
@@ -262,10 +304,12 @@ func (s *state) figure5(environment string, p qta.Params) *draw.Drawing {
 		d.Height += head
 		panels := s.panels(shot, p)
 		for k := range panels {
-			x, y := margin+float64(float64(k%perLine)*(width+gap)), d.Height+float64(float64(k/perLine)*(height+gap))
+			x := margin + float64(float64(k%perLine)*(width+gap))
+			y := d.Height + float64(float64(k/perLine)*(height+gap))
 			d.Place(s.panel(&panels[k], shot, plan, width), x, y)
 		}
-		d.Height += float64(float64((len(panels)+perLine-1)/perLine) * (height + gap))
+		lines := (len(panels) + perLine - 1) / perLine
+		d.Height += float64(float64(lines) * (height + gap))
 	}
 	return d
 }
@@ -276,31 +320,37 @@ const panelTop = 18 // height of a panel's name
 func (s *state) panel(p *panel, shot *snapshot, plan plan, width float64) *draw.Drawing {
 	d := &draw.Drawing{Width: width}
 	d.Text(width/2, draw.TextSize, "middle", "ink", p.name)
-	below := panelTop + plan.height() + 4
 	plan.draw(d, Wall, Floor)
+	below := panelTop + plan.height() + 4
 	if p.numbers == nil {
-		drawn := map[int]float64{}
-		for _, k := range shot.Draws {
-			drawn[k]++
-		}
-		d.Add(`<g class="f0" fill-opacity=".75">`)
-		for k, pixel := range s.grid.Index {
-			if drawn[k] > 0 {
-				x, y := plan.at(s.grid.at(pixel))
-				d.Add(`<circle cx="%v" cy="%v" r="%v"/>`, x, y, min(1.3*math.Sqrt(drawn[k]), 4.0))
-			}
-		}
-		d.Add(`</g>`)
-		d.Text(width/2, below+draw.BarHeight+14, "middle", "soft", words.Count(len(drawn), "point"))
+		points := s.drawSamples(d, shot, plan)
+		d.Text(width/2, below+draw.BarHeight+14, "middle", "soft", words.Count(points, "point"))
 		d.Text(width/2, below+draw.BarHeight+29, "middle", "soft", fmt.Sprintf("in %d draws", len(shot.Draws)))
 		return d
 	}
 	x, y := plan.at([2]float64{s.grid.X, s.grid.Y})
 	d.Image(s.grid.image(p.numbers, p.scale, p.sparse), x, y, plan.scale*s.grid.Width, plan.scale*s.grid.Height)
 	plan.letters(d)
-	w := max(plan.scale*s.sketch.Width, 0.8*width)
-	d.Bar(p.scale, draw.Viridis, p.unit, (width-w)/2, below, w)
+	bar := max(plan.scale*s.sketch.Width, 0.8*width)
+	d.Bar(p.scale, draw.Viridis, p.unit, (width-bar)/2, below, bar)
 	return d
+}
+
+// drawSamples draws a disc at each place that was drawn as a goal, and returns their number.
+func (s *state) drawSamples(d *draw.Drawing, shot *snapshot, plan plan) int {
+	times := map[int]float64{}
+	for _, k := range shot.Draws {
+		times[k]++
+	}
+	d.Add(`<g class="f0" fill-opacity=".75">`)
+	for k, pixel := range s.grid.Index {
+		if times[k] > 0 {
+			x, y := plan.at(s.grid.at(pixel))
+			d.Add(`<circle cx="%v" cy="%v" r="%v"/>`, x, y, min(1.3*math.Sqrt(times[k]), 4.0))
+		}
+	}
+	d.Add(`</g>`)
+	return len(times)
 }
 
 // image returns an image with a pixel for each place's number. If the numbers are
@@ -320,10 +370,12 @@ func (g *grid) image(numbers []float32, scale draw.Scale, sparse bool) *image.Pa
 		for dy := -around; dy <= around; dy++ {
 			for dx := -around; dx <= around; dx++ {
 				at := image.Pt(g.Index[i]%g.Cols+dx, g.Index[i]/g.Cols+dy)
-				if before, ok := largest[at]; at.In(m.Rect) && !(ok && before > number) {
-					largest[at] = number
-					m.SetColorIndex(at.X, at.Y, scale.Color(float64(number)))
+				before, taken := largest[at]
+				if !at.In(m.Rect) || taken && before > number {
+					continue
 				}
+				largest[at] = number
+				m.SetColorIndex(at.X, at.Y, scale.Color(float64(number)))
 			}
 		}
 	}

@@ -61,13 +61,18 @@ func (v *view) files() (files map[string][]byte, err error) {
 		}
 	}()
 	files = map[string][]byte{}
-	id, s := v.Record.Run, v.state
-	v.Style, v.Subject, v.Charts = template.CSS(draw.Style+"\n"+pageCSS), id.subject(), v.charts()
+	id := v.Record.Run
+	s := v.state
 	v.Record.Outcome.Figure5 = s.figure5Numbers()
-	v.Fields, v.Paper = parameterFields, qta.Paper()
+	v.Style = template.CSS(draw.Style + "\n" + pageCSS)
+	v.Subject = id.subject()
+	v.Fields = parameterFields
+	v.Paper = qta.Paper()
+	v.Charts = v.charts()
 	files[CurveFile] = v.Charts[0].Drawing.File()
 	if s.sketcher != nil && len(s.Frames) > 0 {
-		if v.Moving, err = s.film(v.agent); err != nil {
+		v.Moving, err = s.film(v.agent)
+		if err != nil {
 			return nil, err
 		}
 		files[FilmFile] = v.Moving.File()
@@ -77,13 +82,17 @@ func (v *view) files() (files map[string][]byte, err error) {
 		files[Figure5File] = v.Figure5.File()
 	}
 	if len(id.Map) > 0 {
-		v.PathLength, v.GoalRadius = id.NewMaze().PathLength(), qta.GoalRadius
+		v.PathLength = id.NewMaze().PathLength()
+		v.GoalRadius = qta.GoalRadius
 	}
+
 	var page bytes.Buffer
-	if err := template.Must(template.New("page").Parse(pageText)).Execute(&page, v); err != nil {
+	whole := template.Must(template.New("page").Parse(pageText))
+	if err := whole.Execute(&page, v); err != nil {
 		return nil, fmt.Errorf("%s: %w", PageFile, err)
 	}
-	files[PageFile], files[LogFile] = page.Bytes(), logTable(id, v.Record.Curve)
+	files[PageFile] = page.Bytes()
+	files[LogFile] = logTable(id, v.Record.Curve)
 	for name, data := range files {
 		files[name] = []byte(words.Text(string(data)))
 	}
@@ -92,8 +101,9 @@ func (v *view) files() (files map[string][]byte, err error) {
 
 // logTable returns log.csv: a row for each evaluation, with units in the header.
 func logTable(id Identity, log []qta.Evaluation) []byte {
-	units := [...]string{"environment steps", "fraction", "reward^2", id.lossUnit(), "reward", "count", "count",
-		"fraction", "reward", "environment steps"}
+	const steps = "environment steps"
+	units := [len(columns)]string{steps, "fraction", "reward^2", id.lossUnit(), "reward", "count", "count",
+		"fraction", "reward", steps}
 	var head []string
 	for i, name := range columns {
 		head = append(head, name+"["+units[i]+"]")
@@ -101,7 +111,8 @@ func logTable(id Identity, log []qta.Evaluation) []byte {
 	table := []byte(strings.Join(head, ",") + "\n")
 	for _, e := range log {
 		text, _ := json.Marshal(row(e)) // in brackets
-		table = append(append(table, text[1:len(text)-1]...), '\n')
+		table = append(table, text[1:len(text)-1]...)
+		table = append(table, '\n')
 	}
 	return table
 }
@@ -128,32 +139,53 @@ func (v *view) series(name string, number func(qta.Evaluation) float64) draw.Ser
 
 // charts draws what there is of each evaluation: first the learning curve, then the
 // goals and the losses.
-func (v *view) charts() (charts []chart) {
+func (v *view) charts() []chart {
 	id := v.Record.Run
-	steps := draw.Axis{Name: "environment steps", High: float64(id.EvalEvery)}
-	add := func(title, caption string, y draw.Axis, s ...draw.Series) {
-		p := draw.Plot{Title: title, X: steps, Y: y, Series: s, Width: 260, Height: 150}
-		charts = append(charts, chart{p.Draw(), caption})
+	success := v.series("", func(e qta.Evaluation) float64 { return e.Success })
+	set := v.series("set", func(e qta.Evaluation) float64 { return float64(e.GoalsSet) })
+	reached := v.series("of these, reached", func(e qta.Evaluation) float64 { return float64(e.GoalsReached) })
+	critics := v.series("", func(e qta.Evaluation) float64 { return e.CriticLoss })
+	predictive := v.series("", func(e qta.Evaluation) float64 { return e.PredictiveLoss })
+
+	rollouts := "fraction of " + words.Count(id.Rollouts, "rollout")
+	lossUnit := strings.NewReplacer("cell", "cells", "^2", "²").Replace(id.lossUnit())
+	return []chart{
+		v.chart(fmt.Sprintf("Learning curve on %s: success of the evaluations", id.subject()),
+			draw.Axis{Name: "success", Unit: rollouts, High: 1},
+			"Success of each evaluation: the fraction of its rollouts that end at the goal.",
+			success),
+		v.chart("Goals", draw.Axis{Name: "goals", Unit: "count"},
+			"Goals pursued in training before each evaluation, and how many of them were reached.",
+			set, reached),
+		v.chart("critics' loss", draw.Axis{Name: "critics' loss", Unit: "rewards²"},
+			"Equation 2 on the latest minibatch: how far the critics are from their targets.",
+			critics),
+		v.chart("predictive loss", draw.Axis{Name: "predictive loss", Unit: lossUnit},
+			id.predictiveEquation()+" on the latest minibatch: how far the heads' predictions are from the next state.",
+			predictive),
 	}
-	add(fmt.Sprintf("Learning curve on %s: success of the evaluations", id.subject()),
-		"Success of each evaluation: the fraction of its rollouts that end at the goal.",
-		draw.Axis{Name: "success", Unit: "fraction of " + words.Count(id.Rollouts, "rollout"), High: 1},
-		v.series("", func(e qta.Evaluation) float64 { return e.Success }))
-	add("Goals", "Goals pursued in training before each evaluation, and how many of them were reached.",
-		draw.Axis{Name: "goals", Unit: "count"},
-		v.series("set", func(e qta.Evaluation) float64 { return float64(e.GoalsSet) }),
-		v.series("of these, reached", func(e qta.Evaluation) float64 { return float64(e.GoalsReached) }))
-	add("critics' loss", "Equation 2 on the latest minibatch: how far the critics are from their targets.",
-		draw.Axis{Name: "critics' loss", Unit: "rewards²"},
-		v.series("", func(e qta.Evaluation) float64 { return e.CriticLoss }))
-	equation := "Equation 4"
-	if p := id.Params; p.Learner != "paper" || p.Uncertainty == "bootstrap" || p.Uncertainty == "ensemble" {
-		equation = "The loss that replaces Equation 4"
+}
+
+// chart draws series over the environment steps.
+func (v *view) chart(title string, y draw.Axis, caption string, series ...draw.Series) chart {
+	p := draw.Plot{
+		Title:  title,
+		X:      draw.Axis{Name: "environment steps", High: float64(v.Record.Run.EvalEvery)},
+		Y:      y,
+		Series: series,
+		Width:  260,
+		Height: 150,
 	}
-	add("predictive loss", equation+" on the latest minibatch: how far the heads' predictions are from the next state.",
-		draw.Axis{Name: "predictive loss", Unit: strings.NewReplacer("cell", "cells", "^2", "²").Replace(id.lossUnit())},
-		v.series("", func(e qta.Evaluation) float64 { return e.PredictiveLoss }))
-	return charts
+	return chart{p.Draw(), caption}
+}
+
+// predictiveEquation names the loss that the predictive heads have.
+func (id Identity) predictiveEquation() string {
+	ofHeads := id.Params.Uncertainty == "bootstrap" || id.Params.Uncertainty == "ensemble"
+	if ofHeads || id.Params.Learner != "paper" {
+		return "The loss that replaces Equation 4"
+	}
+	return "Equation 4"
 }
 
 // The size of a sketch in the pictures of a run.
@@ -171,47 +203,65 @@ const (
 // is of CSS, which leaves it out for readers who ask for less motion.
 func (s *state) film(a *qta.Agent) (*draw.Drawing, error) {
 	const top = 20
+	goals, err := s.goals(a)
+	if err != nil {
+		return nil, err
+	}
 	p := newPlan(&s.sketch, top, mapWidth, mapHeight)
 	bar := top + p.height() + 8
 	d := &draw.Drawing{Width: mapWidth, Height: bar + draw.BarAltitude + 2}
 	d.Title = fmt.Sprintf("A training in %s: the goals that the agent set itself, and rollouts of its policy",
 		words.Count(len(s.Frames), "frame"))
+	d.Style = filmStyle(len(s.Frames))
 	p.draw(d, Wall, Floor, Start, Goal, Near)
-	n, last := len(s.Frames), a.Steps()
-	d.Style = filmStyle(n)
 	d.Add(`<g class="film">`)
-	times := draw.Plasma
-	goals, err := s.goals(a)
 	for i := range s.Frames {
-		d.Add(`<g class="rim film-g%d" fill="%s">`, i, times[draw.Scale{High: float64(n)}.Color(float64(i)+0.5)])
-		for _, goal := range goals[i] {
-			x, y := p.at(goal)
-			d.Add(`<circle cx="%v" cy="%v" r="2.2"/>`, x, y)
-		}
-		d.Add(`</g>`)
+		s.drawGoals(d, p, i, goals[i])
 	}
-	const left, width = 16, mapWidth - 32
-	d.Bar(draw.Scale{High: float64(last)}, times, "environment steps", left, bar, width)
-	log := a.Evaluations()
-	for i, f := range s.Frames {
-		if i < n-1 {
-			d.Add(`<g class="film-f" opacity="0" style="--film:%d">`, i)
-		} else { // which is there without CSS, too
-			d.Add(`<g class="film-l" style="--film:%d">`, i)
-		}
-		d.Text(0, draw.TextSize, "start", "head", "after "+words.Count(f.Step, "step"))
-		if k := slices.IndexFunc(log, func(e qta.Evaluation) bool { return e.Step == f.Step }); k >= 0 {
-			d.Text(mapWidth, draw.TextSize, "end", "ink", fmt.Sprintf("%.0f %% at the goal", 100*log[k].Success))
-		}
-		d.Add(`<path class="ink" d="M%v %vl4-7h-8z"/>`, left+width*float64(f.Step)/float64(last), bar)
-		for _, r := range f.Rollouts {
-			p.rollout(d, r)
-		}
-		d.Add(`</g>`)
+	d.Bar(draw.Scale{High: float64(a.Steps())}, draw.Plasma, "environment steps", barLeft, bar, barWidth)
+	for i := range s.Frames {
+		s.drawFrame(d, p, i, a, bar)
 	}
 	p.letters(d) // over the ends of the rollouts
 	d.Add(`</g>`)
-	return d, err
+	return d, nil
+}
+
+// barLeft and barWidth place the bar of a film's times.
+const barLeft, barWidth = 16, mapWidth - 32
+
+// drawGoals draws the goals of a frame, in the color of its time.
+func (s *state) drawGoals(d *draw.Drawing, p plan, frame int, goals [][2]float64) {
+	times := draw.Scale{High: float64(len(s.Frames))}
+	color := draw.Plasma[times.Color(float64(frame)+0.5)]
+	d.Add(`<g class="rim film-g%d" fill="%s">`, frame, color)
+	for _, goal := range goals {
+		x, y := p.at(goal)
+		d.Add(`<circle cx="%v" cy="%v" r="2.2"/>`, x, y)
+	}
+	d.Add(`</g>`)
+}
+
+// drawFrame draws a frame's time, success and rollouts. Only the last is there without CSS.
+func (s *state) drawFrame(d *draw.Drawing, p plan, i int, a *qta.Agent, bar float64) {
+	f := s.Frames[i]
+	if i < len(s.Frames)-1 {
+		d.Add(`<g class="film-f" opacity="0" style="--film:%d">`, i)
+	} else {
+		d.Add(`<g class="film-l" style="--film:%d">`, i)
+	}
+	d.Text(0, draw.TextSize, "start", "head", "after "+words.Count(f.Step, "step"))
+	for _, e := range a.Evaluations() {
+		if e.Step == f.Step {
+			d.Text(mapWidth, draw.TextSize, "end", "ink", fmt.Sprintf("%.0f %% at the goal", 100*e.Success))
+		}
+	}
+	time := float64(f.Step) / float64(a.Steps())
+	d.Add(`<path class="ink" d="M%v %vl4-7h-8z"/>`, barLeft+barWidth*time, bar)
+	for _, r := range f.Rollouts {
+		p.rollout(d, r)
+	}
+	d.Add(`</g>`)
 }
 
 // filmStyle returns the CSS that moves a film of n frames, for readers who have not

@@ -19,7 +19,8 @@ type Sketcher interface {
 	// Sketch returns a picture of the environment.
 	Sketch() Sketch
 
-	// Place returns where in the sketch a goal lies, desired or achieved.
+	// Place returns where in the sketch a goal lies, desired or achieved. In a sketch
+	// y points down.
 	Place(goal []float64) (x, y float64)
 }
 
@@ -61,7 +62,9 @@ const (
 
 // Box returns a rectangle.
 func Box(kind Kind, x, y, width, height float64) Shape {
-	return Shape{Kind: kind, Points: [][2]float64{{x, y}, {x + width, y}, {x + width, y + height}, {x, y + height}}}
+	right := x + width
+	bottom := y + height
+	return Shape{Kind: kind, Points: [][2]float64{{x, y}, {right, y}, {right, bottom}, {x, bottom}}}
 }
 
 // Disc returns a disc.
@@ -71,8 +74,11 @@ func Disc(kind Kind, x, y, radius float64) Shape {
 
 // check refuses a sketch that cannot be drawn.
 func (s *Sketch) check() error {
-	empty := func(shape Shape) bool { return len(shape.Points) == 0 }
-	if !(s.Width > 0 && s.Height > 0) || slices.ContainsFunc(s.Shapes, empty) {
+	drawn := s.Width > 0 && s.Height > 0
+	for _, shape := range s.Shapes {
+		drawn = drawn && len(shape.Points) > 0
+	}
+	if !drawn {
 		return words.BadInput("the environment's Sketch has no size, or a shape without points")
 	}
 	return nil
@@ -100,41 +106,52 @@ func (e *mazeEnv) StateAt(x, y float64) (observation, goal []float64, ok bool) {
 
 func (e *mazeEnv) Sketch() Sketch {
 	m := e.maze
-	s := Sketch{Width: float64(m.Cols()-2) + 2*ring, Height: float64(m.Rows()-2) + 2*ring}
-	s.Shapes = append(s.Shapes, Box(Wall, 0, 0, s.Width, s.Height))
-	for i := range m.Rows() {
-		for j := 0; j < m.Cols(); j++ { // runs of free cells
-			n := 0
-			for m.Free(i, j+n) {
-				n++
-			}
-			if n > 0 {
-				x, y := e.Place([]float64{float64(i), float64(j)})
-				s.Shapes = append(s.Shapes, Box(Floor, x, y, float64(n), 1))
-				j += n
-			}
+	width := float64(m.Cols()-2) + 2*ring
+	height := float64(m.Rows()-2) + 2*ring
+	shapes := []Shape{Box(Wall, 0, 0, width, height)}
+	for row := range m.Rows() {
+		shapes = append(shapes, e.floors(row)...)
+	}
+	startX, startY := e.middle(m.Start())
+	goalX, goalY := e.middle(m.Goal())
+	const r = qta.RegionRadius
+	shapes = append(shapes,
+		Box(Start, startX-r, startY-r, 2*r, 2*r),
+		Box(Goal, goalX-r, goalY-r, 2*r, 2*r),
+		Disc(Near, goalX, goalY, qta.GoalRadius))
+	return Sketch{Width: width, Height: height, Shapes: shapes}
+}
+
+// middle returns the place of a cell's middle.
+func (e *mazeEnv) middle(at [2]float64) (x, y float64) { return e.Place(at[:]) }
+
+// floors returns a box for each run of free cells in a row.
+func (e *mazeEnv) floors(row int) (boxes []Shape) {
+	for col := 0; col < e.maze.Cols(); col++ {
+		n := 0
+		for e.maze.Free(row, col+n) {
+			n++
+		}
+		if n > 0 {
+			x, y := e.Place([]float64{float64(row), float64(col)})
+			boxes = append(boxes, Box(Floor, x, y, float64(n), 1))
+			col += n
 		}
 	}
-	region := func(kind Kind, at [2]float64) (x, y float64) {
-		const r = qta.RegionRadius
-		x, y = e.Place(at[:])
-		s.Shapes = append(s.Shapes, Box(kind, x-r, y-r, 2*r, 2*r))
-		return x, y
-	}
-	region(Start, m.Start())
-	x, y := region(Goal, m.Goal())
-	s.Shapes = append(s.Shapes, Disc(Near, x, y, qta.GoalRadius))
-	return s
+	return boxes
 }
 
 // DrawMaze returns a picture of a maze as SVG.
 func DrawMaze(m *qta.Maze, name string) []byte {
 	s := (&mazeEnv{nil, m}).Sketch()
 	scale := min(40, 480/s.Width, 480/s.Height)
-	d := &draw.Drawing{Title: fmt.Sprintf("Maze %s, with start S and goal G", name),
-		Width: float64(scale*s.Width) + 2*planMargin}
-	p := newPlan(&s, 0, d.Width, math.Inf(1))
-	d.Height = p.height()
+	width := float64(scale*s.Width) + 2*planMargin
+	p := newPlan(&s, 0, width, math.Inf(1))
+	d := &draw.Drawing{
+		Title:  fmt.Sprintf("Maze %s, with start S and goal G", name),
+		Width:  width,
+		Height: p.height(),
+	}
 	p.draw(d, Wall, Floor, Start, Goal, Near)
 	p.letters(d)
 	return d.File()
@@ -153,7 +170,8 @@ const planMargin = 4
 // newPlan fits a sketch into the middle of a box, whose upper side is at y.
 func newPlan(s *Sketch, y, width, height float64) plan {
 	scale := min((width-2*planMargin)/s.Width, (height-2*planMargin)/s.Height)
-	return plan{s, float64((width - float64(scale*s.Width)) / 2), y + planMargin, scale}
+	left := float64((width - float64(scale*s.Width)) / 2)
+	return plan{sketch: s, x: left, y: y + planMargin, scale: scale}
 }
 
 // height returns how high the sketch is drawn, with its margins.
@@ -169,18 +187,37 @@ func (p plan) along(places [][2]float64) template.HTML {
 	return draw.Polyline(len(places), func(k int) (x, y float64) { return p.at(places[k]) })
 }
 
+// class returns the style of a kind of shapes.
+func (k Kind) class() string {
+	switch k {
+	case Wall:
+		return "wall"
+	case Floor:
+		return "paper"
+	case Start:
+		return "region f0"
+	case Goal:
+		return "region f2"
+	case Near:
+		return "near s2"
+	}
+	return ""
+}
+
 // draw draws the shapes of some kinds.
 func (p plan) draw(d *draw.Drawing, kinds ...Kind) {
-	class := map[Kind]string{Wall: "wall", Floor: "paper", Start: "region f0", Goal: "region f2", Near: "near s2"}
-	w, h := p.scale*p.sketch.Width, p.scale*p.sketch.Height
-	d.Add(`<path class="frame" d="M%v %vh%vv%vh-%vz"/>`, p.x, p.y, w, h, w)
+	width := p.scale * p.sketch.Width
+	height := p.scale * p.sketch.Height
+	d.Add(`<path class="frame" d="M%v %vh%vv%vh-%vz"/>`, p.x, p.y, width, height, width)
 	for _, s := range p.sketch.Shapes {
-		switch x, y := p.at(s.Points[0]); {
-		case !slices.Contains(kinds, s.Kind):
-		case len(s.Points) == 1:
-			d.Add(`<circle class="%s" cx="%v" cy="%v" r="%v"/>`, class[s.Kind], x, y, p.scale*s.Radius)
-		default:
-			d.Add(`<path class="%s" d="%sz" shape-rendering="crispEdges"/>`, class[s.Kind], p.along(s.Points))
+		if !slices.Contains(kinds, s.Kind) {
+			continue
+		}
+		if len(s.Points) == 1 {
+			x, y := p.at(s.Points[0])
+			d.Add(`<circle class="%s" cx="%v" cy="%v" r="%v"/>`, s.Kind.class(), x, y, p.scale*s.Radius)
+		} else {
+			d.Add(`<path class="%s" d="%sz" shape-rendering="crispEdges"/>`, s.Kind.class(), p.along(s.Points))
 		}
 	}
 }
@@ -188,28 +225,36 @@ func (p plan) draw(d *draw.Drawing, kinds ...Kind) {
 // letters marks the start and the goal in the middle of their shapes.
 func (p plan) letters(d *draw.Drawing) {
 	for _, s := range p.sketch.Shapes {
+		letter := ""
+		switch s.Kind {
+		case Start:
+			letter = "S"
+		case Goal:
+			letter = "G"
+		default:
+			continue
+		}
 		var middle [2]float64
 		for _, q := range s.Points {
 			middle[0] += q[0] / float64(len(s.Points))
 			middle[1] += q[1] / float64(len(s.Points))
 		}
-		if letter := map[Kind]string{Start: "S", Goal: "G"}[s.Kind]; letter != "" {
-			x, y := p.at(middle)
-			d.Text(x, y+4, "middle", "head halo", letter)
-		}
+		x, y := p.at(middle)
+		d.Text(x, y+4, "middle", "head halo", letter)
 	}
 }
 
 // rollout draws a rollout: blue to a disc where it ends at its goal, else in ink, which
 // is no color of a time, to a square. A goal that no region shows is a ring.
 func (p plan) rollout(d *draw.Drawing, r rollout) {
+	isGoal := func(s Shape) bool { return s.Kind == Goal }
+	if !slices.ContainsFunc(p.sketch.Shapes, isGoal) {
+		x, y := p.at(r.Goal)
+		d.Add(`<circle class="hollow s2" cx="%v" cy="%v" r="4"/>`, x, y)
+	}
 	tone := 6
 	if r.Reached {
 		tone = 0
-	}
-	if !slices.ContainsFunc(p.sketch.Shapes, func(s Shape) bool { return s.Kind == Goal }) {
-		x, y := p.at(r.Goal)
-		d.Add(`<circle class="hollow s2" cx="%v" cy="%v" r="4"/>`, x, y)
 	}
 	d.Add(`<path class="thin s%d film-w" pathLength="1" d="%s"/>`, tone, p.along(r.Way)) // 1 for its dashes
 	x, y := p.at(r.Way[len(r.Way)-1])
