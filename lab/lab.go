@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -321,10 +320,13 @@ func (s *session) redraw(ctx context.Context) error {
 		return words.BadInput("the run in %s is at step %d, later than these limits would have ended it; "+
 			"give it more than %[2]d steps, and Continue (-stop never) if it is solved", s.dir.path, at)
 	}
-	r, found := s.record, s.found
+	r := s.record
+	found := s.found
 	switch {
 	case s.recorded(), s.killed():
-		r.Program, r.Machine, r.Limits = found.Program, found.Machine, found.Limits
+		r.Program = found.Program
+		r.Machine = found.Machine
+		r.Limits = found.Limits
 	default:
 		const unknown = "unknown"
 		r.Program = Program{Revision: unknown, Go: unknown}
@@ -373,8 +375,10 @@ func (s *session) train(ctx context.Context, env qta.Env) error {
 		return err
 	}
 	s.tryUntrained(ctx)
-	s.evaluated, s.evaluatedAt = s.agent.Steps(), time.Now()
-	s.saved, s.savedAt = s.agent.Steps(), time.Now()
+	s.evaluated = s.agent.Steps()
+	s.evaluatedAt = time.Now()
+	s.saved = s.agent.Steps()
+	s.savedAt = time.Now()
 	stop := s.agent.Train(ctx, env, s.env, qta.TrainOptions{
 		Steps:           s.Steps,
 		EvalEvery:       s.record.Run.EvalEvery,
@@ -479,7 +483,8 @@ func (s *session) due() bool {
 func (s *session) afterEvaluation(ctx context.Context, e qta.Evaluation) error {
 	now := time.Now()
 	speed := float64(e.Step-s.evaluated) / max(now.Sub(s.evaluatedAt).Seconds(), 1e-9)
-	s.evaluated, s.evaluatedAt = e.Step, now
+	s.evaluated = e.Step
+	s.evaluatedAt = now
 	if s.AfterEvaluation != nil {
 		s.AfterEvaluation(e, speed)
 	} else {
@@ -495,13 +500,14 @@ func (s *session) saveAgent() error {
 	s.state.attach(s.agent)
 	data, err := s.agent.MarshalBinary()
 	s.agent.Attach(own)
-	if err == nil {
-		err = s.dir.write(AgentFile, data)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		s.saved = s.agent.Steps()
+	if err := s.dir.write(AgentFile, data); err != nil {
+		return err
 	}
-	return err
+	s.saved = s.agent.Steps()
+	return nil
 }
 
 // saveAll writes agent.qta, and draws the other files from it.
@@ -525,7 +531,8 @@ func (s *session) end(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.record.Outcome.HeldOut, s.record.Outcome.HeldOutRollouts = &success, HeldOut
+	s.record.Outcome.HeldOut = &success
+	s.record.Outcome.HeldOutRollouts = HeldOut
 	s.record.State = Finished
 	if !s.Continue && s.agent.SolvedAt() == s.agent.Steps() {
 		s.record.State = Solved
@@ -549,7 +556,8 @@ func (s *session) heldOut(ctx context.Context) (float64, error) {
 
 // fail notes a failure in the record, if it can, and adds to err what remains of the run.
 func (s *session) fail(err error) error {
-	s.record.State, s.record.Outcome.Message = Failed, words.Bare(err)
+	s.record.State = Failed
+	s.record.Outcome.Message = words.Bare(err)
 	if s.draw() != nil { // err is the one to report
 		s.dir.write(RecordFile, s.record.Encode())
 	}
@@ -558,7 +566,8 @@ func (s *session) fail(err error) error {
 
 // draw makes all files but agent.qta.
 func (s *session) draw() error {
-	r, o := s.record, &s.record.Outcome
+	r := s.record
+	o := &r.Outcome
 	r.Curve = s.agent.Evaluations()
 	o.Steps = s.agent.Steps()
 	o.FoundAt = s.agent.FoundAt()
@@ -611,121 +620,6 @@ func (s *session) tellStale() {
 	if len(list) > 0 {
 		s.Warn(strings.Join(list, ", ") + "; the same command writes all files anew")
 	}
-}
-
-// subject names the environment.
-func (id Identity) subject() string {
-	if len(id.Map) > 0 {
-		return "maze " + id.Environment
-	}
-	return id.Environment
-}
-
-// Departures tells what is not as in [qta.Paper].
-func (id Identity) Departures() string {
-	var parts []string
-	for _, name := range Differing(qta.Paper(), id.Params) {
-		parts = append(parts, fmt.Sprintf("%s %s (not %s)", name, id.Params.Value(name), qta.Paper().Value(name)))
-	}
-	if id.Own {
-		parts = append(parts, "goals by a curriculum of its user")
-	}
-	if len(parts) == 0 {
-		return "as in the paper"
-	}
-	return "as in the paper except for " + strings.Join(parts, ", ")
-}
-
-// story tells what the run has reached.
-func (s *session) story() string {
-	id, o, steps := s.record.Run, s.record.Outcome, words.Count(s.agent.Steps(), "environment step")
-	log := s.agent.Evaluations()
-	if at := s.agent.SolvedAt(); at > 0 {
-		if at < s.agent.Steps() {
-			steps = fmt.Sprintf("%d of %s", at, steps)
-		}
-		text := fmt.Sprintf("after %s all %d rollouts of an evaluation on %s ended at the goal",
-			steps, id.Rollouts, id.subject())
-		if o.HeldOut != nil {
-			text += fmt.Sprintf("; so did %.0f %% of %d more", o.HeldOutPercent(), o.HeldOutRollouts)
-		}
-		return text
-	} else if len(log) == 0 {
-		return "no evaluation in the first " + steps
-	}
-	best := slices.MaxFunc(log, func(a, b qta.Evaluation) int { return cmp.Compare(a.Success, b.Success) })
-	if best.Success == 0 {
-		return fmt.Sprintf("after %s no rollout of an evaluation on %s has ended at the goal", steps, id.subject())
-	}
-	return fmt.Sprintf("after %s the best evaluation on %s is that of step %d, with %.4g %% of its rollouts at the goal",
-		steps, id.subject(), best.Step, 100*best.Success)
-}
-
-// tooFew names what a run of so many steps never begins, or returns "".
-func tooFew(p qta.Params, steps int) string {
-	text := words.Count(steps, "step") + " end before the first "
-	switch {
-	case steps <= p.LearningStarts:
-		return text + fmt.Sprintf("update: LearningStarts is %d", p.LearningStarts)
-	case steps <= p.InitialSteps && p.Curriculum == "qta":
-		return text + fmt.Sprintf("goal chosen by its uncertainty: InitialSteps is %d", p.InitialSteps)
-	}
-	return ""
-}
-
-// Hint says what to look at first if the run has ended unsolved, or returns "".
-func (r *Record) Hint() string {
-	if r.State != Finished || r.Outcome.SolvedAt > 0 || len(r.Curve) == 0 {
-		return ""
-	}
-	last, half := r.Last(), r.Curve[(len(r.Curve)-1)/2]
-	what, where := fmt.Sprintf("Of its latest rollouts %.0f %% ended at the goal", 100*last.Success), r.Apart
-	switch few := tooFew(r.Run.Params, r.Outcome.Steps); {
-	case few != "":
-		what, where = few, ""
-	case last.GoalsReached == half.GoalsReached && last.GoalsSet > half.GoalsSet:
-		what = fmt.Sprintf("It reached none of the %d goals that it set itself after step %d",
-			last.GoalsSet-half.GoalsSet, half.Step)
-	case last.Reached > last.Success:
-		what += fmt.Sprintf(", but %.0f %% had reached it", 100*last.Reached)
-	case r.Outcome.FoundAt == 0 && last.Success == 0:
-		what = "In training it was never at the goal"
-	}
-	return what + where + `; see "When it does not learn" in docs/library.md.`
-}
-
-// apart names the components of a goal in which all desired goals of the environment
-// lie where the agent has never been, or returns "".
-func apart(a *qta.Agent, env *watched) (string, error) {
-	rng := rand.New(rand.NewPCG(1, 0))
-	var desired [][]float64
-	for range HeldOut {
-		desired = append(desired, slices.Clone(env.Reset(rng).Desired))
-	}
-	if env.ctx.Err() != nil {
-		return "", context.Cause(env.ctx)
-	}
-	text := ""
-	for i := range a.Sizes().Goal {
-		low, high := span(HeldOut, func(k int) float64 { return desired[k][i] })
-		least, most := span(a.Steps()+1, func(k int) float64 { return a.Achieved(k)[i] })
-		if low > most || high < least {
-			text += fmt.Sprintf("; component %d of the desired goals lies between %.4g and %.4g, "+
-				"but the agent was only between %.4g and %.4g", i, low, high, least, most)
-		}
-	}
-	return text, nil
-}
-
-// span returns the least and the largest of n numbers.
-func span(n int, number func(k int) float64) (low, high float64) {
-	low = math.Inf(1)
-	high = math.Inf(-1)
-	for k := range n {
-		low = min(low, number(k))
-		high = max(high, number(k))
-	}
-	return low, high
 }
 
 // A Run is what a run's directory holds, to view and to use.

@@ -174,22 +174,29 @@ func (s *state) evaluated(ctx context.Context, a *qta.Agent) error {
 // goals returns, for each frame, the places of the goals that the agent set itself since
 // the frame before. If there are too many, it returns every second, fourth and so on.
 func (s *state) goals(a *qta.Agent) (at [][][2]float64, err error) {
-	stride, seen, from := 1, 0, 0
-	for len(a.Goals(0, s.Frames[len(s.Frames)-1].Step)) > mostGoals*stride {
+	all := a.Goals(0, s.Frames[len(s.Frames)-1].Step)
+	stride := 1
+	for len(all) > mostGoals*stride {
 		stride *= 2
 	}
+	seen := 0
+	from := 0
 	for _, f := range s.Frames {
 		var places [][2]float64
 		for _, goal := range a.Goals(from, f.Step) {
 			if seen%stride == 0 {
-				p, problem := place(s.sketcher, a, goal)
-				places, err = append(places, p), cmp.Or(err, problem)
+				p, err := place(s.sketcher, a, goal)
+				if err != nil {
+					return nil, err
+				}
+				places = append(places, p)
 			}
 			seen++
 		}
-		at, from = append(at, places), f.Step
+		at = append(at, places)
+		from = f.Step
 	}
-	return at, err
+	return at, nil
 }
 
 // place returns where a goal lies, to five digits.

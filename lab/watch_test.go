@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"qta"
 )
 
@@ -22,6 +24,7 @@ type counted struct {
 
 type count struct {
 	episodes int
+	film     int // the first episode after the latest evaluation
 	last     int // before the context ends; 0 is never
 	end      context.CancelFunc
 }
@@ -34,18 +37,19 @@ func (e counted) Reset(rng *rand.Rand) qta.State {
 	return e.Surveyor.Reset(rng)
 }
 
-// trainCounted trains a short run until an episode, and returns how many have begun.
-func trainCounted(t *testing.T, dir string, last int) (episodes int, err error) {
+// trainCounted trains a short run until an episode, and counts.
+func trainCounted(t *testing.T, dir string, last int) (*count, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	c := &count{last: last, end: cancel}
 	o := tinyRun(dir)
 	o.Steps = 40
+	o.AfterEvaluation = func(qta.Evaluation, float64) { c.film = c.episodes + 1 }
 	env := counted{maze(t).(Surveyor), c}
 	twin := counted{maze(t).(Surveyor), c}
-	err = Train(ctx, env, twin, o)
-	return c.episodes, err
+	err := Train(ctx, env, twin, o)
+	return c, err
 }
 
 // Whatever plays an environment when a signal comes, no further episode begins but for an
@@ -57,25 +61,30 @@ func TestStopsBetweenEpisodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stride := 13
-	if testing.Short() {
-		stride = 61
+	film := all.film + 5 // CheckEnv, the film of the end, held-out rollouts, desired goals
+	stops := []int{3, film, film + HeldOut/2, all.episodes - 9}
+	if !testing.Short() {
+		for last := 1; last < all.episodes; last += 13 {
+			stops = append(stops, last)
+		}
 	}
-	for last := 1; last < all; last += stride {
+	for _, last := range stops {
 		dir := filepath.Join(t.TempDir(), "run")
-		episodes, err := trainCounted(t, dir, last)
-		if !errors.Is(err, ErrStopped) || episodes > last+1 {
-			t.Errorf("stopped in episode %d of %d: %d have begun, error %v", last, all, episodes, err)
+		what := fmt.Sprintf("stopped in episode %d of %d", last, all.episodes)
+		c, err := trainCounted(t, dir, last)
+		if !errors.Is(err, ErrStopped) || c.episodes > last+1 {
+			t.Errorf("%s: %d have begun, error %v", what, c.episodes, err)
 		}
 		if _, err := trainCounted(t, dir, 0); err != nil {
-			t.Errorf("stopped in episode %d of %d, then continued: %v", last, all, err)
+			t.Errorf("%s, then continued: %v", what, err)
 		}
-		sameRun(t, fmt.Sprintf("stopped in episode %d of %d", last, all), dir, whole)
+		sameRun(t, what, dir, whole)
 	}
 }
 
 // A command for a run that has ended plays no held-out rollouts again. Only the 200 desired
-// goals that no record has are drawn once more.
+// goals that no record has are drawn once more, and a signal while they are leaves the
+// record of the run's end.
 func TestHeldOutOnce(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	all, err := trainCounted(t, dir, 0)
@@ -84,20 +93,14 @@ func TestHeldOutOnce(t *testing.T) {
 	}
 	before := contents(t, dir)
 	again, err := trainCounted(t, dir, 0)
-	if err != nil || again > HeldOut+20 {
-		t.Errorf("again it plays %d episodes of %d, error %v", again, all, err)
+	if err != nil || again.episodes > HeldOut+20 {
+		t.Errorf("again it plays %d episodes of %d, error %v", again.episodes, all.episodes, err)
 	}
-	for name, text := range contents(t, dir) {
-		if text != before[name] {
-			t.Errorf("%s is another", name)
-		}
+	if _, err := trainCounted(t, dir, again.episodes-9); !errors.Is(err, ErrStopped) {
+		t.Errorf("a signal when it had ended: error %v", err)
 	}
-	if _, err := trainCounted(t, dir, 8); !errors.Is(err, ErrStopped) {
-		t.Errorf("stopped when it had ended: error %v", err)
-	}
-	r, err := ReadRecord(filepath.Join(dir, RecordFile))
-	if err != nil || r.State != Finished {
-		t.Errorf("then its record is %+v, error %v", r, err)
+	if diff := cmp.Diff(before, contents(t, dir)); diff != "" {
+		t.Errorf("the files have changed (-before +after):\n%.500s", diff)
 	}
 }
 

@@ -1,0 +1,143 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"qta"
+	"qta/internal/words"
+)
+
+// This file says in words what a run is and what it has reached.
+
+// subject names the environment.
+func (id Identity) subject() string {
+	if len(id.Map) > 0 {
+		return "maze " + id.Environment
+	}
+	return id.Environment
+}
+
+// Departures tells what is not as in [qta.Paper].
+func (id Identity) Departures() string {
+	var parts []string
+	for _, name := range Differing(qta.Paper(), id.Params) {
+		parts = append(parts, fmt.Sprintf("%s %s (not %s)", name, id.Params.Value(name), qta.Paper().Value(name)))
+	}
+	if id.Own {
+		parts = append(parts, "goals by a curriculum of its user")
+	}
+	if len(parts) == 0 {
+		return "as in the paper"
+	}
+	return "as in the paper except for " + strings.Join(parts, ", ")
+}
+
+// story tells what the run has reached.
+func (s *session) story() string {
+	id := s.record.Run
+	steps := words.Count(s.agent.Steps(), "environment step")
+	log := s.agent.Evaluations()
+	switch {
+	case s.agent.SolvedAt() > 0:
+		return s.solvedStory(steps)
+	case len(log) == 0:
+		return "no evaluation in the first " + steps
+	}
+	best := slices.MaxFunc(log, func(a, b qta.Evaluation) int { return cmp.Compare(a.Success, b.Success) })
+	if best.Success == 0 {
+		return fmt.Sprintf("after %s no rollout of an evaluation on %s has ended at the goal", steps, id.subject())
+	}
+	return fmt.Sprintf("after %s the best evaluation on %s is that of step %d, with %.4g %% of its rollouts at the goal",
+		steps, id.subject(), best.Step, 100*best.Success)
+}
+
+// solvedStory tells when the run was solved, which has taken so many steps.
+func (s *session) solvedStory(steps string) string {
+	id := s.record.Run
+	o := s.record.Outcome
+	at := s.agent.SolvedAt()
+	if at < s.agent.Steps() {
+		steps = fmt.Sprintf("%d of %s", at, steps)
+	}
+	text := fmt.Sprintf("after %s all %d rollouts of an evaluation on %s ended at the goal", steps, id.Rollouts, id.subject())
+	if o.HeldOut != nil {
+		text += fmt.Sprintf("; so did %.0f %% of %d more", o.HeldOutPercent(), o.HeldOutRollouts)
+	}
+	return text
+}
+
+// tooFew names what a run of so many steps never begins, or returns "".
+func tooFew(p qta.Params, steps int) string {
+	text := words.Count(steps, "step") + " end before the first "
+	switch {
+	case steps <= p.LearningStarts:
+		return text + fmt.Sprintf("update: LearningStarts is %d", p.LearningStarts)
+	case steps <= p.InitialSteps && p.Curriculum == "qta":
+		return text + fmt.Sprintf("goal chosen by its uncertainty: InitialSteps is %d", p.InitialSteps)
+	}
+	return ""
+}
+
+// Hint says what to look at first if the run has ended unsolved, or returns "".
+func (r *Record) Hint() string {
+	if r.State != Finished || r.Outcome.SolvedAt > 0 || len(r.Curve) == 0 {
+		return ""
+	}
+	const see = `; see "When it does not learn" in docs/library.md.`
+	if few := tooFew(r.Run.Params, r.Outcome.Steps); few != "" {
+		return few + see
+	}
+	last := r.Last()
+	half := r.Curve[(len(r.Curve)-1)/2]
+	what := fmt.Sprintf("Of its latest rollouts %.0f %% ended at the goal", 100*last.Success)
+	switch {
+	case last.GoalsReached == half.GoalsReached && last.GoalsSet > half.GoalsSet:
+		goals := last.GoalsSet - half.GoalsSet
+		what = fmt.Sprintf("It reached none of the %d goals that it set itself after step %d", goals, half.Step)
+	case last.Reached > last.Success:
+		what += fmt.Sprintf(", but %.0f %% had reached it", 100*last.Reached)
+	case r.Outcome.FoundAt == 0 && last.Success == 0:
+		what = "In training it was never at the goal"
+	}
+	return what + r.Apart + see
+}
+
+// apart names the components of a goal in which all desired goals of the environment
+// lie where the agent has never been, or returns "".
+func apart(a *qta.Agent, env *watched) (string, error) {
+	rng := rand.New(rand.NewPCG(1, 0))
+	var desired [][]float64
+	for range HeldOut {
+		desired = append(desired, slices.Clone(env.Reset(rng).Desired))
+	}
+	if env.ctx.Err() != nil {
+		return "", context.Cause(env.ctx)
+	}
+	text := ""
+	for i := range a.Sizes().Goal {
+		low, high := span(HeldOut, func(k int) float64 { return desired[k][i] })
+		least, most := span(a.Steps()+1, func(k int) float64 { return a.Achieved(k)[i] })
+		if low > most || high < least {
+			text += fmt.Sprintf("; component %d of the desired goals lies between %.4g and %.4g, "+
+				"but the agent was only between %.4g and %.4g", i, low, high, least, most)
+		}
+	}
+	return text, nil
+}
+
+// span returns the least and the largest of n numbers.
+func span(n int, number func(k int) float64) (low, high float64) {
+	low = math.Inf(1)
+	high = math.Inf(-1)
+	for k := range n {
+		low = min(low, number(k))
+		high = max(high, number(k))
+	}
+	return low, high
+}
