@@ -85,36 +85,36 @@ func TestMazeGrid(t *testing.T) {
 // A snapshot has the value of each place as a goal from the start: of a maze from the middle
 // of S, of another environment from its first state. The rest is as Survey says.
 func TestSnapshot(t *testing.T) {
-	type drawn struct{ Surveyor }
 	m := roomtest.Maze(t, "1U5")
-	start, goal := m.Start(), m.Goal()
+	start := m.Start()
+	goal := m.Goal()
+	checkSnapshot(t, Maze(m).(Surveyor), start[:], goal[:])
+
+	type drawn struct{ Surveyor }
 	first := Maze(m).Reset(rand.New(rand.NewPCG(1, 0)))
-	for _, test := range []struct {
-		env            Surveyor
-		start, desired []float64
-	}{
-		{Maze(m).(Surveyor), start[:], goal[:]},
-		{drawn{Maze(m).(Surveyor)}, first.Observation, first.Desired},
-	} {
-		sketch := test.env.Sketch()
-		g := newGrid(t.Context(), test.env, &sketch, qta.Small())
-		a, err := qta.NewAgent(tiny(), test.env.Sizes(), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		survey := a.Survey(test.start, test.desired, g.goals, g.goals, 200)
-		want := snapshot{
-			Deviation:   short(survey.Uncertainty),
-			Probability: short(survey.Probability),
-			Draws:       survey.Samples,
-		}
-		for _, goal := range g.goals {
-			value := a.Value([][]float64{test.start}, [][]float64{goal})
-			want.Value = append(want.Value, float32(value[0]))
-		}
-		if diff := cmp.Diff(want, g.take(a), cmpopts.EquateApprox(1e-5, 0)); diff != "" {
-			t.Errorf("%T (-want +got):\n%.500s", test.env, diff)
-		}
+	checkSnapshot(t, drawn{Maze(m).(Surveyor)}, first.Observation, first.Desired)
+}
+
+func checkSnapshot(t *testing.T, env Surveyor, start, desired []float64) {
+	t.Helper()
+	sketch := env.Sketch()
+	g := newGrid(t.Context(), env, &sketch, qta.Small())
+	a, err := qta.NewAgent(tiny(), env.Sizes(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	survey := a.Survey(start, desired, g.goals, g.goals, 200)
+	want := snapshot{
+		Deviation:   short(survey.Uncertainty),
+		Probability: short(survey.Probability),
+		Draws:       survey.Samples,
+	}
+	for _, goal := range g.goals {
+		value := a.Value([][]float64{start}, [][]float64{goal})
+		want.Value = append(want.Value, float32(value[0]))
+	}
+	if diff := cmp.Diff(want, g.take(a), cmpopts.EquateApprox(1e-5, 0)); diff != "" {
+		t.Errorf("%T (-want +got):\n%.500s", env, diff)
 	}
 }
 

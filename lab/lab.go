@@ -238,9 +238,7 @@ func newSession(ctx context.Context, d *directory, env, evaluation qta.Env, o *O
 	if err != nil {
 		return nil, err
 	}
-	id := o.Identity(evaluation)
-	id.Code = Code(id.Params)
-	isMaze := len(id.Map) > 0
+	isMaze := len(o.Identity(evaluation).Map) > 0
 	if run == nil && !isMaze && !o.Unchecked {
 		for _, e := range []qta.Env{env, evaluation} {
 			if err := o.checkEnv(ctx, e); err != nil {
@@ -248,9 +246,7 @@ func newSession(ctx context.Context, d *directory, env, evaluation qta.Env, o *O
 			}
 		}
 	}
-	if !isMaze {
-		id.Fingerprint = fingerprint(evaluation, min(o.Params.Horizon, 16))
-	}
+	id := o.identify(evaluation)
 	if run == nil {
 		a, err := qta.NewAgent(id.Params, evaluation.Sizes(), id.Seed)
 		if err != nil {
@@ -275,10 +271,6 @@ func newSession(ctx context.Context, d *directory, env, evaluation qta.Env, o *O
 	if o.Curriculum != nil {
 		err = run.Agent.SetCurriculum(o.Curriculum)
 	}
-	limits := Limits{Steps: o.Steps, Stop: StopSolved}
-	if o.Continue {
-		limits.Stop = StopNever
-	}
 	found, _ := ReadRecord(filepath.Join(d.path, RecordFile)) // one that cannot be read is made again
 	return &session{
 		Options: o,
@@ -286,10 +278,27 @@ func newSession(ctx context.Context, d *directory, env, evaluation qta.Env, o *O
 		env:     evaluation,
 		agent:   run.Agent,
 		state:   run.state,
-		record:  NewRecord(run.Run, limits, o.Threads), // with the name of its parameters from the start
+		record:  NewRecord(run.Run, o.limits(), o.Threads), // with the name of its parameters from the start
 		found:   found,
 		stale:   map[string]bool{},
 	}, err
+}
+
+// identify returns the identity of a run with these options, with all that takes a while.
+func (o *Options) identify(evaluation qta.Env) Identity {
+	id := o.Identity(evaluation)
+	id.Code = Code(id.Params)
+	if len(id.Map) == 0 {
+		id.Fingerprint = fingerprint(evaluation, min(o.Params.Horizon, 16))
+	}
+	return id
+}
+
+func (o *Options) limits() Limits {
+	if o.Continue {
+		return Limits{Steps: o.Steps, Stop: StopNever}
+	}
+	return Limits{Steps: o.Steps, Stop: StopSolved}
 }
 
 // checkEnv refuses an environment that no run can begin in.
