@@ -15,9 +15,9 @@ import (
 	"qta/internal/words"
 )
 
-// A directory is a run's, locked. Nothing is written outside of it or through a
-// link: what is written is renamed to its place. It stays the same one when it is moved
-// or the working directory changes.
+// A directory is a run's, locked. Nothing is written outside of it or through a link,
+// because each file is written beside its place and renamed. It stays the same directory
+// when it is moved or the working directory changes.
 type directory struct {
 	path string // as it was given
 	root *os.Root
@@ -31,8 +31,8 @@ type file interface {
 	Sync() error
 }
 
-// claim makes a run's directory where there is none, and locks it, where its file
-// system has locks.
+// claim makes a run's directory if there is none, and locks it if its file system has
+// locks.
 func claim(path string, warn func(string)) (*directory, error) {
 	if run := runAround(path); run != "" {
 		return nil, words.BadInput("%s lies within the run in %s, where no report looks; name another directory", path, run)
@@ -40,7 +40,7 @@ func claim(path string, warn func(string)) (*directory, error) {
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		return nil, words.BadFile(err, "directory %s cannot be made: %w; name another one", path, words.Cause(err))
 	}
-	if err := ours(path); err != nil {
+	if err := checkOurs(path); err != nil {
 		return nil, err
 	}
 	root, err := os.OpenRoot(path)
@@ -56,7 +56,7 @@ func claim(path string, warn func(string)) (*directory, error) {
 		return nil, words.BadFile(err, "%s cannot be written: %w; name another directory",
 			filepath.Join(path, LockFile), words.Cause(err))
 	}
-	err = d.hold(func() error { return tryLock(d.lock, true) }, warn)
+	err = d.takeLock(func() error { return tryLock(d.lock, true) }, warn)
 	if err != nil {
 		d.close()
 	}
@@ -68,10 +68,10 @@ func (d *directory) close() {
 	d.root.Close()
 }
 
-// ours refuses a directory that holds files but no agent: someone else's, or that of
-// a run whose agent is lost. A process that was killed at its start leaves no more
-// than the lock and a temporary file.
-func ours(dir string) error {
+// checkOurs refuses a directory that holds files but no agent: it is someone else's, or
+// its run has lost the agent. A process that was killed at its start leaves no more than
+// the lock and a temporary file.
+func checkOurs(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return words.BadFile(err, "%s is not a directory to write in: %w; name another one", dir, words.Cause(err))
@@ -208,10 +208,9 @@ type UseError struct{ Dir string }
 
 func (e UseError) Error() string { return "another process is using " + e.Dir }
 
-// hold takes the lock that ask asks for, until it is closed, or warns that there are no
-// locks. A signal may come in between, and who asks with InUse holds it for an instant:
-// it is tried again.
-func (d *directory) hold(ask func() error, warn func(string)) error {
+// takeLock takes a lock by ask, or warns that there are no locks. It tries again for a
+// moment, as a signal may interrupt ask, and InUse holds the lock for an instant.
+func (d *directory) takeLock(ask func() error, warn func(string)) error {
 	err := ask()
 	for try := 0; try < 20 && (err == syscall.EWOULDBLOCK || err == syscall.EINTR); try++ {
 		time.Sleep(2 * time.Millisecond)

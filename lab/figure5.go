@@ -132,12 +132,12 @@ func (g *grid) take(a *qta.Agent) snapshot {
 // ones it keeps depends only on the latest.
 func thinSnapshots(snapshots []snapshot, every int) []snapshot {
 	last := snapshots[len(snapshots)-1].Step
-	kept := slices.DeleteFunc(snapshots, func(s snapshot) bool {
+	left := slices.DeleteFunc(snapshots, func(s snapshot) bool {
 		n := s.Step / every // the number of its evaluation
 		powerOf2 := s.Step%every == 0 && n&(n-1) == 0
 		return s.Step != last && !powerOf2
 	})
-	return kept[max(0, len(kept)-mostSnapshots):]
+	return left[max(0, len(left)-mostSnapshots):]
 }
 
 // failure returns the absolute error of each value.

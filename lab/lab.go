@@ -68,7 +68,7 @@ var ErrStopped = errors.New("the run was stopped and saved")
 //
 // The error is an [InputError] for mistakes in o and in the directory and a [UseError]
 // if another process works on the run. It wraps [ErrStopped] if ctx ended the
-// training; otherwise it is what Agent.Train or the file system returned. The record
+// work; otherwise it is what Agent.Train or the file system returned. The record
 // says how the run stands, unless it could not be written.
 func Train(ctx context.Context, env, evaluation qta.Env, o Options) error {
 	o.complete()
@@ -535,7 +535,7 @@ func (s *session) saveAll() error {
 func (s *session) end(ctx context.Context) error {
 	success, err := s.heldOut(ctx)
 	if err == nil && s.agent.FoundAt() == 0 {
-		s.record.Apart, err = apart(s.agent, s.watch(ctx, s.env, "Comparing the desired goals with where the agent was"))
+		s.record.Apart, err = unvisited(s.agent, s.watch(ctx, s.env, "Comparing the desired goals with where the agent was"))
 	}
 	if err != nil {
 		return err

@@ -31,8 +31,8 @@ type view struct {
 
 	// For the template.
 	Style      template.CSS
-	Moving     *draw.Drawing // nil of an environment that cannot draw itself
-	Figure5    *draw.Drawing // nil of one that is no Surveyor; of a maze with optimal values
+	Moving     *draw.Drawing // nil if the environment cannot draw itself
+	Figure5    *draw.Drawing // nil if it is no Surveyor; a maze's has optimal values
 	PathLength int           // of a maze, or 0
 	GoalRadius float64
 	Charts     []chart

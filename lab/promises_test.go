@@ -498,7 +498,7 @@ func TestNoLocks(t *testing.T) {
 			}
 			return test.answers[i-1]
 		}
-		err := (&directory{path: "some/run"}).hold(ask, func(line string) { warned += line })
+		err := (&directory{path: "some/run"}).takeLock(ask, func(line string) { warned += line })
 		got := strings.TrimSuffix(fmt.Sprint(err), "<nil>")
 		warned, _, _ = strings.Cut(warned, ";")
 		if got != test.err || warned != test.warn || i != len(test.answers) {

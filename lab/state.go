@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,9 +30,9 @@ type state struct {
 	Snapshots []snapshot `json:",omitempty"` // of Figure 5
 
 	// What the environment says; not saved, but asked again.
-	sketcher Sketcher // nil of one that cannot draw itself
+	sketcher Sketcher // nil if it cannot draw itself
 	sketch   Sketch
-	grid     *grid // the places of Figure 5, nil of one that is no Surveyor
+	grid     *grid // the places of Figure 5, nil if it is no Surveyor
 }
 
 // A frame is what the animation keeps of an evaluation.
@@ -50,18 +49,26 @@ type rollout struct {
 }
 
 const (
-	mostGoals   = 1500 // that the animation shows
-	latest      = 20   // rollouts of the latest frame
-	kept        = 4    // of each frame before it
-	mostPlaces  = 50   // that the way of a rollout is kept in, beside its end
-	mostFrames  = 24
-	samplesEach = 200 // goals drawn for each snapshot, as in the paper
+	mostGoals      = 1500 // that the animation shows
+	latestRollouts = 20   // of the latest frame
+	olderRollouts  = 4    // of each frame before it
+	mostPlaces     = 50   // of a rollout's way, beside its end
+	mostFrames     = 24
+	samplesEach    = 200 // goals drawn for each snapshot, as in the paper
 )
 
 // newState returns the state of a run before its first step.
 func newState(id Identity) *state {
-	return &state{Version: id.Version, Environment: id.Environment, Map: id.Map,
-		EvalEvery: id.EvalEvery, Rollouts: id.Rollouts, Fingerprint: id.Fingerprint, Code: id.Code, Own: id.Own}
+	return &state{
+		Version:     id.Version,
+		Environment: id.Environment,
+		Map:         id.Map,
+		EvalEvery:   id.EvalEvery,
+		Rollouts:    id.Rollouts,
+		Fingerprint: id.Fingerprint,
+		Code:        id.Code,
+		Own:         id.Own,
+	}
 }
 
 // draws asks an environment for what the pictures need.
@@ -109,9 +116,19 @@ func (s *state) outside(sizes qta.Sizes) string {
 
 // identity returns what decides the run of an agent with this state.
 func (s *state) identity(a *qta.Agent) Identity {
-	return Identity{Version: s.Version, Environment: s.Environment, Map: s.Map, Set: SetName(a.Params()),
-		Params: a.Params(), Seed: a.Seed(), EvalEvery: s.EvalEvery, Rollouts: s.Rollouts,
-		Fingerprint: s.Fingerprint, Code: s.Code, Own: s.Own}
+	return Identity{
+		Version:     s.Version,
+		Environment: s.Environment,
+		Map:         s.Map,
+		Set:         SetName(a.Params()),
+		Params:      a.Params(),
+		Seed:        a.Seed(),
+		EvalEvery:   s.EvalEvery,
+		Rollouts:    s.Rollouts,
+		Fingerprint: s.Fingerprint,
+		Code:        s.Code,
+		Own:         s.Own,
+	}
 }
 
 // readState returns what is attached to an agent.
@@ -156,13 +173,13 @@ func (s *state) evaluated(ctx context.Context, a *qta.Agent) error {
 	if s.sketcher == nil {
 		return nil
 	}
-	rollouts, err := play(ctx, a, s.sketcher, latest)
+	rollouts, err := play(ctx, a, s.sketcher, latestRollouts)
 	if err != nil {
 		return err
 	}
 	if n := len(s.Frames); n > 0 {
 		before := &s.Frames[n-1]
-		before.Rollouts = before.Rollouts[:min(kept, len(before.Rollouts))]
+		before.Rollouts = before.Rollouts[:min(olderRollouts, len(before.Rollouts))]
 	}
 	s.Frames = thinFrames(append(s.Frames, frame{a.Steps(), rollouts}), s.EvalEvery)
 	if s.grid != nil {
@@ -252,22 +269,24 @@ func playRollout(a *qta.Agent, env Sketcher, rng *rand.Rand) (r rollout, err err
 	return r, err
 }
 
-// checkState refuses a state at a place, of which an agent cannot be asked.
+// checkState refuses a state of StateAt that no agent can be asked about.
 func checkState(a *qta.Agent, observation, goal []float64) error {
-	sizes, problem := a.Sizes(), ""
+	problem := ""
+	sizes := a.Sizes()
 	if len(observation) != sizes.Observation || len(goal) != sizes.Goal {
 		problem = fmt.Sprintf("of %d and %d numbers, Sizes says %d and %d",
 			len(observation), len(goal), sizes.Observation, sizes.Goal)
 	}
 	for i, v := range slices.Concat(observation, goal) {
-		if !(math.Abs(v) <= qta.LargestNumber) {
-			problem = cmp.Or(problem, fmt.Sprintf("whose number %d is %v, allowed are numbers up to ±%v", i, v, qta.LargestNumber))
+		allowed := math.Abs(v) <= 1e12
+		if !allowed && problem == "" {
+			problem = fmt.Sprintf("whose number %d is %v, allowed are numbers up to ±1e12", i, v)
 		}
 	}
-	if problem != "" {
-		return &qta.EnvError{Step: a.Steps(), Problem: "StateAt returned an observation and a goal " + problem}
+	if problem == "" {
+		return nil
 	}
-	return nil
+	return &qta.EnvError{Step: a.Steps(), Problem: "StateAt returned an observation and a goal " + problem}
 }
 
 // thinFrames keeps every evaluation, or if there are too many every second, fourth and

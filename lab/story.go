@@ -108,9 +108,9 @@ func (r *Record) Hint() string {
 	return what + r.Apart + see
 }
 
-// apart names the components of a goal in which all desired goals of the environment
+// unvisited names the components of a goal in which all desired goals of the environment
 // lie where the agent has never been, or returns "".
-func apart(a *qta.Agent, env *watched) (string, error) {
+func unvisited(a *qta.Agent, env *watched) (string, error) {
 	rng := rand.New(rand.NewPCG(1, 0))
 	var desired [][]float64
 	for range HeldOut {
