@@ -234,7 +234,8 @@ func scaleUncertainty(scaled, ε []float64) {
 	if len(ε) == 0 {
 		return
 	}
-	low, high := slices.Min(ε), slices.Max(ε)
+	low := slices.Min(ε)
+	high := slices.Max(ε)
 	for k, v := range ε {
 		scaled[k] = 0
 		if high != low {

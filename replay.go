@@ -282,11 +282,12 @@ func (s *prioritizedSampler) savedState() savedState {
 	s.prioritizeNew()
 	terms := make([]float64, s.n)
 	copy(terms, s.tree.values())
-	return savedState{&s.largest, terms, func() {
+	rebuildTree := func() {
 		for i, term := range terms {
 			s.tree.set(i, term)
 		}
-	}}
+	}
+	return savedState{&s.largest, terms, rebuildTree}
 }
 
 // A sumTree holds a weight for each of a growing number of leaves, and draws a
@@ -345,7 +346,7 @@ func (t *sumTree) grow() {
 // a stretch as long as its weight. A leaf of weight zero is never found, whatever the
 // rounding, unless all weigh zero.
 func (t *sumTree) find(u float64) int {
-	mass := float64(u * t.total())
+	mass := float64(u * t.total()) // from the left end of node's stretch to the leaf
 	node := 1
 	for node < t.leaves() {
 		node *= 2 // the left child

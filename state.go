@@ -68,7 +68,8 @@ func (s savedState) read(b []byte) error {
 			n = min(20, len(b))
 			err = v.UnmarshalBinary(b[:n])
 		default:
-			if n, err = binary.Decode(b, binary.LittleEndian, v); err == nil && checkSaved(field, 0) != nil {
+			n, err = binary.Decode(b, binary.LittleEndian, v)
+			if err == nil && checkSaved(field, 0) != nil {
 				err = errors.New("a number is not finite")
 			}
 		}
