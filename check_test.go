@@ -19,7 +19,12 @@ import (
 // another implementation and have several sizes of networks, minibatches and
 // environments. TestCheckCatches needs a file of each kind.
 func TestGolden(t *testing.T) {
-	for _, name := range globNames("testdata/golden/*.json") {
+	files := globNames("testdata/golden/*.json")
+	names := each(equations, func(e equation) string { return e.name + ".json" })
+	if slices.Sort(names); !slices.Equal(files, names) {
+		t.Errorf("testdata/golden has the files %v, want one of each equation, %v", files, names)
+	}
+	for _, name := range files {
 		t.Run(name, func(t *testing.T) {
 			results, err := Check(fstest.MapFS{name: {Data: []byte(readText(t, "testdata/golden/"+name))}})
 			if err != nil {

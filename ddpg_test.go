@@ -23,6 +23,22 @@ func exploredActions(t *testing.T, c, randomAction float64) (actions [][]float64
 	return actions
 }
 
+// countBelow counts the actions whose first component is at most a bound, whose second is,
+// of which both are, and whose first is in two steps in a row.
+func countBelow(actions [][]float64, bound float64) (first, second, both, twice int) {
+	before := false
+	for _, action := range actions {
+		firstBelow := action[0] <= bound
+		secondBelow := action[1] <= bound
+		first += count(firstBelow)
+		second += count(secondBelow)
+		both += count(firstBelow && secondBelow)
+		twice += count(firstBelow && before)
+		before = firstBelow
+	}
+	return first, second, both, twice
+}
+
 // An action is the policy's with Gaussian noise of deviation ε, 0.2, on each component,
 // clipped at ±1. A share of actions is uniform over the action space instead, without noise.
 // What is drawn for one component and one step says nothing of another.
@@ -30,17 +46,6 @@ func TestExploration(t *testing.T) {
 	for _, test := range []struct{ c, share float64 }{{0, 0}, {0, 0.3}, {1, 0}, {-1, 0.3}} {
 		actions := exploredActions(t, test.c, test.share)
 		for _, bound := range []float64{-1.01, -1, -0.9, -0.5, -0.2, 0, 0.2, 0.5, 0.9, math.Nextafter(1, 0)} {
-			var first, second, both, twice int // at most the bound
-			before := false
-			for _, action := range actions {
-				firstBelow := action[0] <= bound
-				secondBelow := action[1] <= bound
-				first += count(firstBelow)
-				second += count(secondBelow)
-				both += count(firstBelow && secondBelow)
-				twice += count(firstBelow && before)
-				before = firstBelow
-			}
 			noisy := 0.0 // the chance of a noisy component to be at most the bound
 			uniform := 0.0
 			if bound >= -1 {
@@ -49,6 +54,7 @@ func TestExploration(t *testing.T) {
 			}
 			one := (1-test.share)*noisy + test.share*uniform
 			two := (1-test.share)*noisy*noisy + test.share*uniform*uniform
+			first, second, both, twice := countBelow(actions, bound)
 			what := fmt.Sprintf("actions tanh(%v) with noise, a share of %v random: at most %.2f", test.c, test.share, bound)
 			frequency(t, what+", first component", first, len(actions), one)
 			frequency(t, what+", second component", second, len(actions), one)

@@ -3,7 +3,6 @@ package qta
 import (
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 	"testing"
 )
@@ -137,8 +136,7 @@ func naiveUncertainty(t *testing.T, a *Agent, c candidates, k int, actions [][]f
 // Each word of Uncertainty gives the uncertainty of every candidate, for the first goal of an
 // episode and for later ones, also where there are more than the networks see at once.
 func TestUncertainties(t *testing.T) {
-	field, _ := reflect.TypeFor[Params]().FieldByName("Uncertainty")
-	settings := each(words(field), func(word string) string { return "Uncertainty=" + word })
+	settings := each(words("Uncertainty"), func(word string) string { return "Uncertainty=" + word })
 	for _, changes := range append(settings, "Learner=authors", "Candidates=1000", "UncertaintyGoal=desired", "UncertaintyPolyak=0.5") {
 		a, _ := walked(t, tiny(Paper(), "Batch=7 EnsembleActions=3 NormalizerClip=100 "+changes), 2*chunkRows+27)
 		copy(a.observation, []float64{1.2, 2.7}) // not where the last step ended, as after Reset

@@ -91,28 +91,26 @@ func formulas(comment string) (rows [][]string) {
 // A formula's row of the index, but for its name.
 type formula struct{ file, function, test, golden string }
 
-// TestIndex holds the index of formulas in the package comment to the source:
-// where a doc comment says that a function implements the formula and that a
-// test tests it, and the table of golden vectors. The displayed formulas come
-// first.
-func TestIndex(t *testing.T) {
+// documentedFormulas returns the formulas by what doc comments say that a function
+// implements and a test tests.
+func documentedFormulas(t *testing.T, functions []function) map[string]formula {
+	t.Helper()
 	implements := regexp.MustCompile(`It implements QTA, ([^(.]+) \(Section [\d.]+\)[.,]`)
 	tests := regexp.MustCompile(`It tests QTA, ([^.]+)\.`)
-	want := map[string]formula{}
-	functions, comments := functionsOf(t, "*.go")
+	all := map[string]formula{}
 	for _, f := range functions {
 		for _, m := range implements.FindAllStringSubmatch(f.doc, -1) {
 			name := m[1]
-			if home, found := want[name]; found {
+			if home, found := all[name]; found {
 				t.Errorf("%s has two homes, %s and %s: let one comment say that it is part of the formula", name, home.function, f.name)
 			}
-			want[name] = formula{file: f.file, function: f.name, golden: goldenOf(name, f.name)}
+			all[name] = formula{file: f.file, function: f.name, golden: goldenOf(name, f.name)}
 		}
 	}
 	for _, f := range functions {
 		for _, m := range tests.FindAllStringSubmatch(f.doc, -1) {
 			name := m[1]
-			row, found := want[name]
+			row, found := all[name]
 			if !found {
 				t.Errorf("%s tests %s, which has no home", f.name, name)
 			}
@@ -120,9 +118,17 @@ func TestIndex(t *testing.T) {
 			if row.test == "" || len(f.name) < len(row.test) {
 				row.test = f.name
 			}
-			want[name] = row
+			all[name] = row
 		}
 	}
+	return all
+}
+
+// TestIndex holds the index of formulas in the package comment to the source and to the table
+// of golden vectors. The displayed formulas come first.
+func TestIndex(t *testing.T) {
+	functions, comments := functionsOf(t, "*.go")
+	want := documentedFormulas(t, functions)
 	got := map[string]formula{}
 	last := ""
 	for _, cells := range formulas(comments["qta.go"]) {
@@ -262,9 +268,9 @@ func (p *checkedPackage) checkParts(t *testing.T) {
 	}
 }
 
-// Each function of plain down to section 4 is the package's of the same meaning.
-func TestNamesakes(t *testing.T) {
-	pairs := map[string]string{
+// namesakes are the functions of plain down to section 4, and the package's beside them.
+func namesakes() map[string]string {
+	return map[string]string{
 		"paper": "Paper", "newAgent": "NewAgent", "agent.trainStep": "Agent.trainStep",
 		"agent.act": "Agent.Act", "agent.input": "Agent.input", "agent.explore": "paperExplorer.explore",
 		"agent.update": "paperLearner.update", "agent.targets": "paperHeads.targets", "agent.learnCritic": "ensemble.gradients",
@@ -274,26 +280,59 @@ func TestNamesakes(t *testing.T) {
 		"agent.drawPrioritized": "prioritizedSampler.draw", "agent.prioritize": "prioritizedSampler.prioritize",
 		"agent.achievable": "Agent.achievableNow", "agent.value": "Agent.Value",
 	}
-	declared, plain := map[string]bool{}, map[string]bool{"sized": true, "main": true}
+}
+
+// reasons returns the file of each Reading and Differs, by its mark.
+func reasons(t *testing.T) map[string]string {
+	t.Helper()
+	begin := regexp.MustCompile(`(?:Reading|Differs) ([RD]\d+):`)
+	files := map[string]string{}
+	for _, name := range globNames("*.go") {
+		for _, m := range begin.FindAllStringSubmatch(readText(t, name), -1) {
+			files[m[1]] = name
+		}
+	}
+	return files
+}
+
+// Each function of plain down to section 4 is the package's of the same meaning. The marks in
+// it, such as R20, have their reasons in the file of that function, with a few exceptions.
+func TestNamesakes(t *testing.T) {
+	elsewhere := []string{"D3", "R2", "R16", "R34", "R38"}
+	marks := regexp.MustCompile(`\b[RD]\d+\b`)
+	reasons := reasons(t)
+	pairs := namesakes()
+	files := map[string]string{} // of the package's functions
 	functions, _ := functionsOf(t, "*.go")
 	for _, f := range functions {
-		declared[f.name] = declared[f.name] || !strings.HasSuffix(f.file, "_test.go")
+		if !strings.HasSuffix(f.file, "_test.go") {
+			files[f.name] = f.file
+		}
 	}
 	text, _, _ := strings.Cut(readText(t, "plain/main.go"), "\n// Section 4: ")
+	lines := strings.Split(text, "\n")
 	functions, _ = functionsOf(t, "plain/main.go")
 	for _, f := range functions {
-		if f.to > strings.Count(text, "\n") {
+		if f.to > len(lines) {
 			break
 		}
-		if !plain[f.name] && !declared[pairs[f.name]] {
-			t.Errorf("plain's %s has no function of the package beside it, or %q is none", f.name, pairs[f.name])
+		namesake := pairs[f.name]
+		delete(pairs, f.name)
+		if f.name == "sized" || f.name == "main" {
+			continue
 		}
-		plain[f.name] = true
+		if files[namesake] == "" {
+			t.Errorf("plain's %s has no function of the package beside it, or %q is none", f.name, namesake)
+		}
+		body := strings.Join(lines[f.from-1:f.to], "\n")
+		for _, mark := range marks.FindAllString(f.doc+body, -1) {
+			if reasons[mark] != files[namesake] && !slices.Contains(elsewhere, mark) {
+				t.Errorf("plain's %s has the mark %s, whose reasons are in %q and not in %s", f.name, mark, reasons[mark], files[namesake])
+			}
+		}
 	}
 	for name := range pairs {
-		if !plain[name] {
-			t.Errorf("plain has no function %s down to section 4", name)
-		}
+		t.Errorf("plain has no function %s down to section 4", name)
 	}
 }
 

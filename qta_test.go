@@ -99,15 +99,15 @@ func walked(t testing.TB, p Params, steps int) (*Agent, GoalSampler) {
 	return a, env
 }
 
-// poison writes a number into an agent's networks whose name begins so. An index below 0
+// poison writes a NaN into an agent's networks whose name begins so. An index below 0
 // counts from the end.
-func poison(t *testing.T, a *Agent, network string, index int, value float32) {
+func poison(t *testing.T, a *Agent, network string, index int) {
 	t.Helper()
 	found := false
 	for _, params := range a.parameters() {
 		if strings.HasPrefix(params.name, network) {
 			n := len(params.values)
-			params.values[(index+n)%n] = value
+			params.values[(index+n)%n] = float32(math.NaN())
 			found = true
 		}
 	}
@@ -119,28 +119,25 @@ func poison(t *testing.T, a *Agent, network string, index int, value float32) {
 // Training stops with an error that names the step, and the network whose numbers went
 // wrong. Numbers that no update uses are found by the next evaluation.
 func TestNumericError(t *testing.T) {
-	nan := float32(math.NaN())
-	inf := float32(math.Inf(1))
 	const noUpdates = "LearningStarts=1000"
 	for _, test := range []struct {
 		poisoned string // after step 12
 		index    int
-		value    float32
 		changes  string
 		network  string
 		step     int // or the next
 	}{
-		{"policy", -1, nan, "", "policy", 12},
-		{"target policy", -1, nan, "", "critics", 12},
-		{"critic 2", 3, nan, "", "critics", 12},
-		{"target critic", -1, nan, "", "critics", 12},
-		{"critic 1", -1, nan, "", "predictive heads", 12}, // a critic's end with its head's
-		{"critic 3", -1, nan, "Learner=authors", "predictive heads", 12},
-		{"critic 2", 3, nan, "Learner=vds Horizon=13", "critics", 12},
-		{"VDS member", 0, nan, "Curriculum=vds Horizon=13", "VDS value functions", 12}, // which learn at an episode's end
-		{"critic 3", -1, inf, noUpdates, "critic 3", 14},
-		{"target policy", 1, nan, noUpdates, "target policy", 14},
-		{"target critic 1", 1, nan, noUpdates, "target critic 1", 14},
+		{"policy", -1, "", "policy", 12},
+		{"target policy", -1, "", "critics", 12},
+		{"critic 2", 3, "", "critics", 12},
+		{"target critic", -1, "", "critics", 12},
+		{"critic 1", -1, "", "predictive heads", 12}, // a critic's end with its head's
+		{"critic 3", -1, "Learner=authors", "predictive heads", 12},
+		{"critic 2", 3, "Learner=vds Horizon=13", "critics", 12},
+		{"VDS member", 0, "Curriculum=vds Horizon=13", "VDS value functions", 12}, // which learn at an episode's end
+		{"critic 3", -1, noUpdates, "critic 3", 14},
+		{"target policy", 1, noUpdates, "target policy", 14},
+		{"target critic 1", 1, noUpdates, "target critic 1", 14},
 	} {
 		a := newMazeAgent(t, tiny(Beyond(), test.changes), 1)
 		m := mustMaze(t, "1U5")
@@ -148,7 +145,7 @@ func TestNumericError(t *testing.T) {
 			Steps: 100, EvalEvery: 14, Rollouts: 1,
 			AfterStep: func() error {
 				if a.step == 12 {
-					poison(t, a, test.poisoned, test.index, test.value)
+					poison(t, a, test.poisoned, test.index)
 				}
 				return nil
 			},
@@ -430,7 +427,7 @@ func TestWithinTraining(t *testing.T) {
 // What Evaluate refuses. An action that is not a number ends an evaluation.
 func TestEvaluateErrors(t *testing.T) {
 	a := newAgent(t, tiny(Beyond(), ""), new(lineEnv).Sizes(), 1)
-	poison(t, a, "policy", 0, float32(math.NaN()))
+	poison(t, a, "policy", 0)
 	for _, test := range []struct {
 		env      Env
 		rollouts int
@@ -766,29 +763,27 @@ func updatedNetworks(t *testing.T, changes string) (before, after map[string][]f
 	return before, networks(a)
 }
 
+// largestStep returns how far the number moved that moved furthest.
+func largestStep(before, after []float32) float64 {
+	largest := 0.0
+	for i, v := range before {
+		largest = max(largest, math.Abs(float64(after[i])-float64(v)))
+	}
+	return largest
+}
+
 // In the first update the largest step of a network is its rate, as Adam's first step is.
 func TestRates(t *testing.T) {
 	before, after := updatedNetworks(t, "ActorRate=0.001 CriticRate=0.002 PredictiveRate=0.005")
-	const head = 2*8 + 2 // numbers, at the end of a critic's: two outputs of eight units, with biases
-	for _, test := range []struct {
-		network  string
-		from, to int
-		rate     float64
-	}{
-		{"policy", 0, len(before["policy"]), 0.001},
-		{"critic 1", 0, len(before["critic 1"]) - head, 0.002},
-		{"critic 3", 0, len(before["critic 3"]) - head, 0.002},
-		{"critic 1", len(before["critic 1"]) - head, len(before["critic 1"]), 0.005},
-		{"critic 3", len(before["critic 3"]) - head, len(before["critic 3"]), 0.005},
-	} {
-		largest := 0.0
-		for i := test.from; i < test.to; i++ {
-			step := float64(after[test.network][i]) - float64(before[test.network][i])
-			largest = math.Max(largest, math.Abs(step))
-		}
-		what := fmt.Sprintf("%s, numbers %d to %d: the rate", test.network, test.from, test.to)
-		near(t, what, []float32{float32(largest)}, []float64{test.rate})
+	got := []float64{largestStep(before["policy"], after["policy"])}
+	for _, name := range []string{"critic 1", "critic 2", "critic 3"} {
+		head := len(before[name]) - 2*8 - 2 // from where the numbers are the head's: two outputs of eight units, with biases
+		got = append(got,
+			largestStep(before[name][:head], after[name][:head]),
+			largestStep(before[name][head:], after[name][head:]))
 	}
+	want := []float64{0.001, 0.002, 0.005, 0.002, 0.005, 0.002, 0.005}
+	near(t, "rates of the policy, and of each critic and its head", float32s(got), want)
 }
 
 // A target network follows its network after that has moved, by Equation 3.
