@@ -56,7 +56,7 @@ func TestPriorities(t *testing.T) {
 		{Beyond(), "Replay=td Uncertainty=bootstrap"},
 		{Beyond(), "Replay=td Curriculum=her Critics=1"},
 	} {
-		a, _ := walked(t, tiny(test.preset, test.changes+" PriorityAlpha=0.6"), 40)
+		a, _ := walked(t, tiny(test.preset, test.changes+" PriorityAlpha=0.6 UpdatesPerStep=1"), 40)
 		moveTargets(a)
 		s := prioritiesOf(a)
 		rng := rand.New(rand.NewPCG(1, 0))
@@ -110,23 +110,16 @@ func updateNaively(t *testing.T, a *Agent) (priorities []float64) {
 func TestTargetEvery(t *testing.T) {
 	for _, learner := range []string{"mega", "vds"} {
 		a, _ := walked(t, tiny(Beyond(), "Learner="+learner), 40)
-		targets := map[string][]float32{
-			"the policy": a.policy.target.params,
-			"critic 1":   a.pun.critics[0].target.params,
-			"critic 3":   a.pun.critics[2].target.params,
-		}
+		targets := [][]float32{a.policy.target.params, a.pun.critics[0].target.params, a.pun.critics[2].target.params}
 		for update := 1; update <= 81; update++ {
-			before := map[string][]float32{}
-			for network, params := range targets {
-				before[network] = slices.Clone(params)
-			}
+			before := each(targets, slices.Clone[[]float32])
 			if err := a.update(); err != nil {
 				t.Fatal(err)
 			}
-			for network, params := range targets {
-				moved := !slices.Equal(before[network], params)
+			for i := range targets {
+				moved := !slices.Equal(before[i], targets[i])
 				if moved != (update%40 == 0) {
-					t.Errorf("%s: update %d moves the target of %s: %t", learner, update, network, moved)
+					t.Errorf("%s: update %d moves target network %d: %t", learner, update, i, moved)
 				}
 			}
 		}
@@ -651,18 +644,19 @@ func TestMEGADensity(t *testing.T) {
 }
 
 func TestLeastDense(t *testing.T) {
+	type list = []float64
 	for _, test := range []struct {
-		density, q []float64
+		density, q list
 		want       int // with a cutoff of -3
 	}{
-		{[]float64{3, 1, 2}, []float64{0, 0, 0}, 1},
-		{[]float64{3, 1, 2}, []float64{0, -4, 0}, 2},
-		{[]float64{3, 2, 1}, []float64{0, 0, -4}, 1},
-		{[]float64{3, 1, 2}, []float64{0, -3, 0}, 1}, // exactly at the cutoff
-		{[]float64{3, 1, 2}, []float64{-5, -6, -7}, 0},
-		{[]float64{3, 1, 2}, []float64{-7, -6, -5}, 2},
-		{[]float64{3, 3, 3}, []float64{-1, -1, -1}, 0},
-		{[]float64{math.Inf(-1), -5}, []float64{-9, 0}, 1},
+		{list{3, 1, 2}, list{0, 0, 0}, 1},
+		{list{3, 1, 2}, list{0, -4, 0}, 2},
+		{list{3, 2, 1}, list{0, 0, -4}, 1},
+		{list{3, 1, 2}, list{0, -3, 0}, 1}, // exactly at the cutoff
+		{list{3, 1, 2}, list{-5, -6, -7}, 0},
+		{list{3, 1, 2}, list{-7, -6, -5}, 2},
+		{list{3, 3, 3}, list{-1, -1, -1}, 0},
+		{list{math.Inf(-1), -5}, list{-9, 0}, 1},
 	} {
 		if got := leastDense(test.density, test.q, -3); got != test.want {
 			t.Errorf("log density %v, values %v: candidate %d, want %d", test.density, test.q, got, test.want)
@@ -729,7 +723,6 @@ func TestMEGAGoal(t *testing.T) {
 	moveTargets(a)
 	m := a.curriculum.(*megaCurriculum)
 	for range 6 {
-		m.cutoff.lowest = 9
 		goal := nextGoal(t, a, true)
 		var q, densities []float64
 		for _, g := range m.candidates {
@@ -792,7 +785,10 @@ func TestMEGAWindow(t *testing.T) {
 func TestMEGACandidates(t *testing.T) {
 	a := numberedAgent(t, 20, 5)
 	m := a.curriculum.(*megaCurriculum)
-	draws := *a.draws.pcg
+	others := func() []rand.PCG {
+		return []rand.PCG{*a.exploration.pcg, *a.environment.pcg, *a.draws.pcg, *a.learning.pcg}
+	}
+	before := others()
 	var all, first []float64
 	for range 40 {
 		nextGoal(t, a, true)
@@ -807,8 +803,11 @@ func TestMEGACandidates(t *testing.T) {
 	}
 	checkDraws(t, "MEGA's candidates", all, chances)
 	checkDraws(t, "MEGA's first candidates", first, chances)
-	if len(all) != 40*100 || draws != *a.draws.pcg {
-		t.Errorf("MEGA's candidates are %d in 40 choices, want 100 each, and by the stream of goals", len(all))
+	if len(all) != 40*100 {
+		t.Errorf("MEGA's candidates are %d in 40 choices, want 100 each", len(all))
+	}
+	if !slices.Equal(before, others()) {
+		t.Error("MEGA's candidates are drawn by another stream than that of goals")
 	}
 }
 
@@ -962,20 +961,15 @@ func TestMEGADensityLags(t *testing.T) {
 		m := a.curriculum.(*megaCurriculum)
 		a.observation[0] = 1
 		goal := nextGoal(t, a, true)
-		if n := len(m.density.points); n != 10_000 || len(m.candidates) != 100 {
-			t.Fatalf("%d points, %d candidates", n, len(m.candidates))
+		if n := len(m.density.points); n != 10_000 {
+			t.Errorf("the density has %d points, want 10,000", n)
 		}
-		counts := make([]int, test.n)
-		for _, z := range m.density.points {
-			counts[int(math.Round(float64(z*m.density.std[0])+m.density.mean[0]))]++
+		points := each(m.density.points, func(z float64) float64 { return math.Round(z*m.density.std[0] + m.density.mean[0]) })
+		chances := map[float64]float64{}
+		for i := range test.seen {
+			chances[float64(i)] = 1 / float64(test.seen)
 		}
-		for i, count := range counts {
-			p := 0.0
-			if i < test.seen {
-				p = 1 / float64(test.seen)
-			}
-			frequency(t, fmt.Sprintf("%d transitions: the density's %d", test.n, i), count, 10_000, p)
-		}
+		checkDraws(t, fmt.Sprintf("%d transitions: the density's points", test.n), points, chances)
 		if test.n > 5 && goal[0] < float64(test.n-5) {
 			t.Errorf("%d transitions: the goal %v, which the density has seen", test.n, goal)
 		}
