@@ -83,8 +83,7 @@ func TestStopsBetweenEpisodes(t *testing.T) {
 }
 
 // A command for a run that has ended plays no held-out rollouts again. Only the 200 desired
-// goals that no record has are drawn once more, and a signal while they are leaves the
-// record of the run's end.
+// goals that no record has are drawn once more. A signal meanwhile leaves all files.
 func TestHeldOutOnce(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	all, err := trainCounted(t, dir, 0)
@@ -96,8 +95,11 @@ func TestHeldOutOnce(t *testing.T) {
 	if err != nil || again.episodes > HeldOut+20 {
 		t.Errorf("again it plays %d episodes of %d, error %v", again.episodes, all.episodes, err)
 	}
-	if _, err := trainCounted(t, dir, again.episodes-9); !errors.Is(err, ErrStopped) {
-		t.Errorf("a signal when it had ended: error %v", err)
+	for _, last := range []int{3, again.episodes - 9} { // of those that are played again, and of the goals
+		c, err := trainCounted(t, dir, last)
+		if !errors.Is(err, ErrStopped) || c.episodes > last {
+			t.Errorf("a signal in episode %d: %d have begun, error %v", last, c.episodes, err)
+		}
 	}
 	if diff := cmp.Diff(before, contents(t, dir)); diff != "" {
 		t.Errorf("the files have changed (-before +after):\n%.500s", diff)
