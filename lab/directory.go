@@ -163,7 +163,8 @@ func load(dir string) (*Run, error) {
 			return nil, words.BadFile(err, "%s cannot be read: %w", path, words.Cause(err))
 		}
 		r := &Run{Dir: dir, Agent: new(qta.Agent)}
-		if err = r.Agent.UnmarshalBinary(data); err == nil {
+		err = r.Agent.UnmarshalBinary(data)
+		if err == nil {
 			r.state, err = readState(r.Agent)
 		}
 		switch {

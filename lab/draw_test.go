@@ -228,34 +228,41 @@ func TestCharts(t *testing.T) {
 // was kept before: of frames every evaluation, or every second, fourth and so on;
 // of snapshots evaluations 1, 2, 4, 8 and so on; of both the latest.
 func TestThin(t *testing.T) {
+	const every = 5
 	var frames []frame
 	var snapshots []snapshot
 	for n := 1; n <= 500; n++ {
-		frames = thinFrames(append(frames, frame{Step: 5 * n}), 5)
-		snapshots = thinSnapshots(append(snapshots, snapshot{Step: 5 * n}), 5)
+		frames = thinFrames(append(frames, frame{Step: every * n}), every)
+		snapshots = thinSnapshots(append(snapshots, snapshot{Step: every * n}), every)
 		stride := 1
 		for n/stride > mostFrames {
 			stride *= 2
 		}
-		var want, got, wantShots, gotShots []int
+		var wantFrames, wantShots []int
 		for k := 1; k <= n; k++ {
 			if k%stride == 0 || k == n {
-				want = append(want, 5*k)
+				wantFrames = append(wantFrames, every*k)
 			}
-			if k&(k-1) == 0 || k == n {
-				wantShots = append(wantShots, 5*k)
+			if powerOf2 := k&(k-1) == 0; powerOf2 || k == n {
+				wantShots = append(wantShots, every*k)
 			}
 		}
-		for _, f := range frames {
-			got = append(got, f.Step)
+		wantShots = wantShots[max(0, len(wantShots)-mostSnapshots):]
+		if diff := cmp.Diff(wantFrames, steps(frames, func(f frame) int { return f.Step })); diff != "" {
+			t.Fatalf("frames after evaluation %d (-want +got):\n%s", n, diff)
 		}
-		for _, s := range snapshots {
-			gotShots = append(gotShots, s.Step)
-		}
-		if diff := cmp.Diff(want, got) + cmp.Diff(wantShots[max(0, len(wantShots)-mostSnapshots):], gotShots); diff != "" {
-			t.Fatalf("after evaluation %d (-want +got):\n%s", n, diff)
+		if diff := cmp.Diff(wantShots, steps(snapshots, func(s snapshot) int { return s.Step })); diff != "" {
+			t.Fatalf("snapshots after evaluation %d (-want +got):\n%s", n, diff)
 		}
 	}
+}
+
+// steps returns the step of each element.
+func steps[T any](list []T, step func(T) int) (at []int) {
+	for _, x := range list {
+		at = append(at, step(x))
+	}
+	return at
 }
 
 // TestGoalsShown shows every goal with the frame that follows it, or every second,
@@ -415,14 +422,15 @@ func TestHint(t *testing.T) {
 
 // A run whose budget ends before it learns says so at its start and at its end.
 func TestTooFew(t *testing.T) {
-	for want, change := range map[string]func(*qta.Params){
-		"200 steps end before the first update: LearningStarts is 200":                       func(p *qta.Params) { p.LearningStarts = 200 },
-		"200 steps end before the first goal chosen by its uncertainty: InitialSteps is 200": func(p *qta.Params) { p.InitialSteps = 200 },
+	for change, want := range map[string]string{
+		"LearningStarts=200": "200 steps end before the first update: LearningStarts is 200",
+		"InitialSteps=200":   "200 steps end before the first goal chosen by its uncertainty: InitialSteps is 200",
 	} {
 		o := tinyRun(filepath.Join(t.TempDir(), "run"))
-		var warned, said string
-		o.Warn, o.Say = func(line string) { warned += line }, func(line string) { said += line }
-		change(&o.Params)
+		o.Params = with(tiny(), change)
+		warned, said := "", ""
+		o.Warn = func(line string) { warned += line }
+		o.Say = func(line string) { said += line }
 		train(t, o)
 		if warned != want || !strings.Contains(said, want+"; see \"When it does not learn") {
 			t.Errorf("it warns %q and says %q, want %q", warned, said, want)

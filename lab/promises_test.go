@@ -407,6 +407,12 @@ func TestRefusals(t *testing.T) {
 	stopAt(t, tinyRun(used), 30)
 	other := filepath.Join(t.TempDir(), "other")
 	roomtest.Write(t, filepath.Join(other, "photos", "cat.jpg"), "")
+	inUsed := func(change func(*Options)) func(*Options) {
+		return func(o *Options) {
+			o.Dir = used
+			change(o)
+		}
+	}
 	for _, test := range []struct {
 		change func(*Options)
 		want   string
@@ -415,29 +421,41 @@ func TestRefusals(t *testing.T) {
 		{func(o *Options) { o.Steps = 0 }, "the budget is 0 steps"},
 		{func(o *Options) { o.Rollouts = -5 }, "-5 rollouts"},
 		{func(o *Options) { o.Threads = -3 }, "-3 threads"},
-		{func(o *Options) { o.Params.HiddenSize, o.Params.HiddenLayers, o.Params.Critics = 4096, 16, 64 }, "would take 2"},
-		{func(o *Options) { o.Params, o.Params.HiddenSize, o.Params.HiddenLayers = qta.VDS(), 4096, 4 }, "would take 4"},
-		{func(o *Options) { o.Params.HiddenSize, o.Params.Batch = 4096, 65536 }, "and a minibatch would take "},
+		{func(o *Options) { o.Params = with(tiny(), "HiddenSize=4096 HiddenLayers=16 Critics=64") }, "would take 2"},
+		{func(o *Options) { o.Params = with(qta.VDS(), "HiddenSize=4096 HiddenLayers=4") }, "would take 4"},
+		{func(o *Options) { o.Params = with(tiny(), "HiddenSize=4096 Batch=65536") }, "and a minibatch would take "},
 		{func(o *Options) { o.Params.Batch = 0 }, "Batch"},
 		{func(o *Options) { o.Dir = other }, "holds photos but no " + AgentFile},
-		{func(o *Options) { o.Dir, o.Seed = used, 4 }, "-seed is 3 there, 4 here"},
-		{func(o *Options) { o.Dir, o.EvalEvery = used, 10 }, "-eval is 20 there, 10 here"},
-		{func(o *Options) { o.Dir, o.Rollouts = used, 3 }, "the number of rollouts is 2 there, 3 here"},
-		{func(o *Options) { o.Dir, o.Params.Batch = used, 17 }, "Batch is 16 there, 17 here"},
-		{func(o *Options) { o.Dir, o.Name = used, "4x5" }, "the environment is 1U5 there, 4x5 here"},
-		{func(o *Options) { o.Dir, o.Steps = used, 25 }, "is at step 30"},
 		{func(o *Options) { o.Dir = filepath.Join(used, "a", "b") }, "lies within the run in " + used},
+		{inUsed(func(o *Options) { o.Seed = 4 }), "-seed is 3 there, 4 here"},
+		{inUsed(func(o *Options) { o.EvalEvery = 10 }), "-eval is 20 there, 10 here"},
+		{inUsed(func(o *Options) { o.Rollouts = 3 }), "the number of rollouts is 2 there, 3 here"},
+		{inUsed(func(o *Options) { o.Params.Batch = 17 }), "Batch is 16 there, 17 here"},
+		{inUsed(func(o *Options) { o.Name = "4x5" }), "the environment is 1U5 there, 4x5 here"},
+		{inUsed(func(o *Options) { o.Steps = 25 }), "is at step 30"},
 	} {
 		o := tinyRun(filepath.Join(t.TempDir(), "new"))
 		test.change(&o)
 		err := Train(t.Context(), maze(t), maze(t), o)
-		if _, input := errors.AsType[InputError](err); !input || !strings.Contains(err.Error(), test.want) {
+		_, input := errors.AsType[InputError](err)
+		if !input || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("error %v, want %q", err, test.want)
 		}
-		if _, err := os.Stat(filepath.Join(o.Dir, AgentFile)); err == nil && o.Dir != used {
+		if o.Dir != used && exists(filepath.Join(o.Dir, AgentFile)) {
 			t.Errorf("%q: something was written", test.want)
 		}
 	}
+}
+
+// with returns parameters with changes such as "Batch=64 HiddenSize=8".
+func with(p qta.Params, changes string) qta.Params {
+	for change := range strings.FieldsSeq(changes) {
+		name, value, _ := strings.Cut(change, "=")
+		if err := p.Set(name, value); err != nil {
+			panic(err)
+		}
+	}
+	return p
 }
 
 // So is a budget whose transitions no command could read again.
@@ -471,7 +489,12 @@ func TestLock(t *testing.T) {
 	}
 	train(t, o)
 	f, err := os.Open(filepath.Join(dir, LockFile)) // as another who looks does
-	if err = errors.Join(err, tryLock(f, false)); err != nil || InUse(dir) {
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	err = tryLock(f, false)
+	if err != nil || InUse(dir) {
 		t.Errorf("it is used after its end, or two cannot look: %v", err)
 	}
 }
@@ -491,17 +514,20 @@ func TestNoLocks(t *testing.T) {
 		{[]syscall.Errno{syscall.EIO}, "some/run cannot be locked: input/output error", ""},
 		{slices.Repeat([]syscall.Errno{busy}, 21), "another process is using some/run", ""},
 	} {
-		i, warned := 0, ""
+		asked := 0
+		warned := ""
 		ask := func() error {
-			if i++; test.answers[i-1] == none {
+			answer := test.answers[asked]
+			asked++
+			if answer == none {
 				return nil
 			}
-			return test.answers[i-1]
+			return answer
 		}
 		err := (&directory{path: "some/run"}).takeLock(ask, func(line string) { warned += line })
 		got := strings.TrimSuffix(fmt.Sprint(err), "<nil>")
 		warned, _, _ = strings.Cut(warned, ";")
-		if got != test.err || warned != test.warn || i != len(test.answers) {
+		if got != test.err || warned != test.warn || asked != len(test.answers) {
 			t.Errorf("%v: error %v, warning %q", test.answers, err, warned)
 		}
 	}
@@ -534,8 +560,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestWithoutDrawing trains an environment that cannot draw itself, and one whose
-// drawing is wrong.
+// TestWithoutDrawing trains an environment that cannot draw itself.
 func TestWithoutDrawing(t *testing.T) {
 	m := roomtest.Maze(t, "1U5")
 	dir := filepath.Join(t.TempDir(), "run")
@@ -548,12 +573,20 @@ func TestWithoutDrawing(t *testing.T) {
 		}
 	}
 	page := roomtest.Read(t, dir, PageFile)
-	if has(t, page, "success (fraction of 2 rollouts)"); strings.Contains(page, "Figure 5") {
+	has(t, page, "success (fraction of 2 rollouts)")
+	if strings.Contains(page, "Figure 5") {
 		t.Error("its page has a Figure 5")
 	}
+}
+
+// A drawing that is wrong is refused or ends the run.
+func TestWrongDrawing(t *testing.T) {
+	m := roomtest.Maze(t, "1U5")
 	o := tinyRun(filepath.Join(t.TempDir(), "run"))
 	has(t, fmt.Sprint(Train(t.Context(), nowhere{m.Env()}, nowhere{m.Env()}, o)), "Place gives")
-	if (&Sketch{}).check() == nil || (&Sketch{1, 1, []Shape{{}}}).check() == nil {
+	noSize := Sketch{}
+	noPoints := Sketch{Width: 1, Height: 1, Shapes: []Shape{{}}}
+	if noSize.check() == nil || noPoints.check() == nil {
 		t.Error("a sketch without a size, or one of a shape without points, can be drawn")
 	}
 }
@@ -627,15 +660,47 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// A record of another run or of other networks does not say what has run this one. A run
-// that goes on with another kernel, which rounds differently, says so.
+// A record of another run or of other networks does not say what has run this one.
 func TestRecordOfAnother(t *testing.T) {
 	o := tinyRun(filepath.Join(t.TempDir(), "run"))
-	var warned string
-	o.Warn = func(line string) { warned += line }
-	stopAt(t, o, 30)
 	o.Steps = 83
 	train(t, o)
+	path := filepath.Join(o.Dir, RecordFile)
+	r, err := ReadRecord(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Program.Revision = "older"
+	r.Limits.Steps = 5000
+	digest := r.Outcome.Digest
+	for _, test := range []struct {
+		seed     uint64
+		digest   string
+		revision string
+		limit    int
+	}{
+		{seed: 4, digest: digest, revision: "unknown", limit: 83},
+		{seed: 3, digest: "other", revision: "unknown", limit: 83},
+		{seed: 3, digest: digest, revision: "older", limit: 5000},
+	} {
+		r.Run.Seed = test.seed
+		r.Outcome.Digest = test.digest
+		roomtest.Write(t, path, string(r.Encode()))
+		train(t, o) // ends at once and makes the record again
+		again, err := ReadRecord(path)
+		if err != nil || again.Program.Revision != test.revision || again.Limits.Steps != test.limit {
+			t.Errorf("%+v: the record is %+v, error %v", test, again, err)
+		}
+	}
+}
+
+// A run that goes on with another kernel, which rounds differently, says so.
+func TestOtherKernel(t *testing.T) {
+	o := tinyRun(filepath.Join(t.TempDir(), "run"))
+	warned := ""
+	o.Warn = func(line string) { warned += line }
+	stopAt(t, o, 30)
+	stopAt(t, o, 40)
 	if warned != "" {
 		t.Errorf("with the same kernel: %s", warned)
 	}
@@ -644,27 +709,11 @@ func TestRecordOfAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kernel := "generic"
-	if qta.KernelName() == kernel {
-		kernel = "avx2"
+	r.Machine.Kernel = "generic"
+	if qta.KernelName() == "generic" {
+		r.Machine.Kernel = "avx2"
 	}
-	digest := r.Outcome.Digest
-	for _, test := range []struct {
-		seed         uint64
-		digest, want string
-		limit        int
-	}{{4, digest, "unknown", 83}, {3, "other", "unknown", 83}, {3, digest, "older", 5000}} {
-		r.Program.Revision, r.Machine.Kernel, r.Limits.Steps = "older", kernel, 5000
-		r.Run.Seed, r.Outcome.Digest = test.seed, test.digest
-		roomtest.Write(t, path, string(r.Encode()))
-		train(t, o) // ends at once and makes the record again
-		again, err := ReadRecord(path)
-		if err != nil || again.Program.Revision != test.want || again.Limits.Steps != test.limit {
-			t.Errorf("%+v: the record is %+v, error %v", test, again, err)
-		}
-	}
-	o.Steps = 100
-	if train(t, o); !strings.Contains(warned, "rounds differently") {
-		t.Errorf("with another kernel: %q", warned)
-	}
+	roomtest.Write(t, path, string(r.Encode()))
+	stopAt(t, o, 50)
+	has(t, warned, "rounds differently")
 }

@@ -224,13 +224,7 @@ func checkIdle(t *testing.T, change, with string, idle bool) {
 // changedAgent trains a small agent with changed parameters for a moment.
 func changedAgent(t *testing.T, changes ...string) *qta.Agent {
 	t.Helper()
-	p := tiny()
-	for _, change := range changes {
-		name, value, _ := strings.Cut(change, "=")
-		if err := p.Set(name, value); err != nil {
-			t.Fatal(err)
-		}
-	}
+	p := with(tiny(), strings.Join(changes, " "))
 	a, err := qta.NewAgent(p, maze(t).Sizes(), 3)
 	if err != nil {
 		t.Fatal(err)
