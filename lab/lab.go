@@ -122,14 +122,8 @@ func (s *session) check(ctx context.Context, env qta.Env) error {
 		return words.BadInput("%w", err)
 	}
 	if !s.Unchecked {
-		there, here := s.watch(ctx, env, comparing), s.watch(ctx, s.env, comparing)
-		text := disagreement(there, here, min(s.Params.Horizon, 1000))
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if text != "" {
-			return words.BadInput("the environments for training (there) and for evaluation (here) differ: "+
-				"%s; Options.Unchecked trains in them all the same", text)
+		if err := s.compare(ctx, env); err != nil {
+			return err
 		}
 	}
 	if was := s.state.Rewards; was != nil && rewardsChanged(s.env, s.agent, was) {
@@ -143,6 +137,22 @@ func (s *session) check(ctx context.Context, env qta.Env) error {
 		return err
 	}
 	return s.saveAgent()
+}
+
+// compare refuses an environment for training that is not the one for evaluation.
+func (s *session) compare(ctx context.Context, env qta.Env) error {
+	const what = "Comparing the environments for training and for evaluation"
+	there := s.watch(ctx, env, what)
+	here := s.watch(ctx, s.env, what)
+	text := disagreement(there, here, min(s.Params.Horizon, 1000))
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case text != "":
+		return words.BadInput("the environments for training (there) and for evaluation (here) differ: "+
+			"%s; Options.Unchecked trains in them all the same", text)
+	}
+	return nil
 }
 
 // complete sets what was left open.
@@ -248,11 +258,10 @@ func newSession(ctx context.Context, d *directory, env, evaluation qta.Env, o *O
 	}
 	id := o.identify(evaluation)
 	if run == nil {
-		a, err := qta.NewAgent(id.Params, evaluation.Sizes(), id.Seed)
+		run, err = beginRun(id, evaluation.Sizes())
 		if err != nil {
-			return nil, words.BadInput("%w", err)
+			return nil, err
 		}
-		run = &Run{Agent: a, Run: id, state: newState(id)}
 	}
 	if different := run.Run.Differences(id); len(different) > 0 {
 		return nil, words.BadInput("%s holds another run: %s; name another directory (-out)",
@@ -282,6 +291,15 @@ func newSession(ctx context.Context, d *directory, env, evaluation qta.Env, o *O
 		found:   found,
 		stale:   map[string]bool{},
 	}, err
+}
+
+// beginRun returns a run before its first step.
+func beginRun(id Identity, sizes qta.Sizes) (*Run, error) {
+	a, err := qta.NewAgent(id.Params, sizes, id.Seed)
+	if err != nil {
+		return nil, words.BadInput("%w", err)
+	}
+	return &Run{Agent: a, Run: id, state: newState(id)}, nil
 }
 
 // identify returns the identity of a run with these options, with all that takes a while.
@@ -363,7 +381,7 @@ func (s *session) redraw(ctx context.Context) error {
 
 // recorded reports whether the record, as it was found, is of this run where it is now.
 func (s *session) recorded() bool {
-	if s.found == nil || len(s.found.Run.Differences(s.record.Run)) > 0 {
+	if s.found == nil || !s.foundSame() {
 		return false
 	}
 	o := s.found.Outcome
@@ -373,9 +391,14 @@ func (s *session) recorded() bool {
 // killed reports whether the record, as it was found, is from a process that was killed
 // after its last agent.qta.
 func (s *session) killed() bool {
-	return s.found != nil && s.found.State == Running && s.found.Outcome.Steps <= s.agent.Steps() &&
-		len(s.found.Run.Differences(s.record.Run)) == 0
+	if s.found == nil || !s.foundSame() {
+		return false
+	}
+	return s.found.State == Running && s.found.Outcome.Steps <= s.agent.Steps()
 }
+
+// foundSame reports whether the record that was found is of this run.
+func (s *session) foundSame() bool { return len(s.found.Run.Differences(s.record.Run)) == 0 }
 
 // train trains until the limits, the end of ctx or a failure, and leaves all in order.
 func (s *session) train(ctx context.Context, env qta.Env) error {

@@ -26,8 +26,6 @@ type watched struct {
 // patience is how long work is not worth a word.
 const patience = 2 * time.Second
 
-const comparing = "Comparing the environments for training and for evaluation"
-
 // watch returns env for some work.
 func (o *Options) watch(ctx context.Context, env qta.Env, what string) *watched {
 	return &watched{Env: env, ctx: ctx, what: what, say: o.Say, begun: time.Now()}
