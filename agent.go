@@ -38,13 +38,17 @@ type Agent struct {
 	sampler    sampler    // draws transitions to learn from
 	learner    learner    // makes updates
 
-	step    int // environment steps taken
-	updates int // updates made: for departures
-	foundAt int // the first step that ended at the environment's goal, or 0
-	losses  losses
-	log     []Evaluation
+	// Training.
 
-	env     Env  // that Train trains in, until it returns; else nil
+	step         int // environment steps taken
+	updates      int // updates made: for departures
+	foundAt      int // the first step that ended at the environment's goal, or 0
+	goalsSet     int
+	goalsReached int
+	losses       losses // of the latest update
+	log          []Evaluation
+
+	env     Env  // the environment that Train trains in; nil when it has returned
 	loaded  bool // it comes from a checkpoint and has not trained since
 	halfway bool // it is inside an environment step
 
@@ -54,11 +58,11 @@ type Agent struct {
 	achieved     []float64 // the goal achieved at s
 	desired      []float64 // the environment's goal
 	goal         []float64 // the goal pursued
-	firstGoal    bool      // it is the episode's first: for departures
-	reached      bool      // it has been reached
-	episodeStart rand.PCG  // the environment's generator at the last reset
-	goalsSet     int       // in all episodes
-	goalsReached int
+	firstGoal    bool      // goal is the episode's first: for departures
+	reached      bool      // goal has been reached
+	episodeStart rand.PCG  // the environment's generator before the episode's reset
+
+	// Chance, a generator for each purpose.
 
 	exploration stream
 	environment stream
@@ -66,11 +70,9 @@ type Agent struct {
 	learning    stream // for the pair M and the target's noise
 	goalDraws   stream
 
-	attachment []byte // the user's, saved with the agent
-
-	workers *workers
-
-	batch batch // memory of an update
+	attachment []byte // the user's bytes, saved with the agent
+	workers    *workers
+	batch      batch // memory of an update
 }
 
 type losses struct{ critic, head, policy float64 }
@@ -230,7 +232,7 @@ func (a *Agent) Uncertainty(observations, goals [][]float64, seed uint64) []floa
 // paper's Figure 5. All slices but Samples have one element per point.
 type Survey struct {
 	Value       []float64 // mean over the critics of Q(start, π(start, g), g), in discounted rewards
-	Uncertainty []float64 // by which the agent chooses its goals, such as Equation 5 at the point
+	Uncertainty []float64 // what the agent chooses goals by, such as Equation 5 at the point
 	Probability []float64 // Equation 6 with the points as candidates, without the threshold
 	Samples     []int     // indices of points drawn with these probabilities; none without points
 }
@@ -279,12 +281,16 @@ func (a *Agent) State() State {
 
 // Observation returns a copy of the observation where environment step i began. With
 // what [Agent.Achieved] returns for the same i it is a candidate to ask about.
-func (a *Agent) Observation(i int) []float64 { return a.before(i, a.replay.observation, a.observation) }
+func (a *Agent) Observation(i int) []float64 {
+	return a.before(i, a.replay.observation, a.observation)
+}
 
 // Achieved returns a copy of the goal achieved where environment step i began, a
 // candidate of QTA's. If i is Steps() that is where the agent is now. It panics unless
 // 0 <= i <= Steps().
-func (a *Agent) Achieved(i int) []float64 { return a.before(i, a.replay.achieved, a.achieved) }
+func (a *Agent) Achieved(i int) []float64 {
+	return a.before(i, a.replay.achieved, a.achieved)
+}
 
 // before returns a copy of vector i of a column, or of now if i is Steps().
 func (a *Agent) before(i int, c column, now []float64) []float64 {
@@ -386,7 +392,8 @@ func (a *Agent) reenter(ctx context.Context) error {
 		return err
 	}
 	if _, i := FirstJump([][]float64{a.desired}, [][]float64{s.Desired}); i >= 0 {
-		return changedError(a.step, fmt.Sprintf("number %d of the desired goal", i), a.desired[i], s.Desired[i])
+		name := fmt.Sprintf("number %d of the desired goal", i)
+		return changedError(a.step, name, a.desired[i], s.Desired[i])
 	}
 	copy(a.observation, s.Observation)
 	copy(a.achieved, s.Achieved)

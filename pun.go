@@ -191,8 +191,13 @@ type heads interface {
 // paperHeads are PUN's.
 type paperHeads struct{}
 
+// paperShape returns the shape of PUN's heads.
 func paperShape(p *Params, sizes Sizes) shape {
-	return shape{predicted: sizes.Observation, headWidth: sizes.Observation, d: p.UncertaintyActions}
+	return shape{
+		predicted: sizes.Observation,
+		headWidth: sizes.Observation,
+		d:         p.UncertaintyActions,
+	}
 }
 
 // headTarget returns s'.

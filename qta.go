@@ -263,8 +263,9 @@ func (a *Agent) draw(b *batch, s sampler, goal func(a *Agent, i int) []float64) 
 func (a *Agent) checkRewards(b *batch) error {
 	for row, r := range b.r {
 		if r != 0 && r != -1 {
-			return &EnvError{a.step, fmt.Sprintf("Reward is %v for the goal achieved by step %d and a replayed goal; "+
-				"it must be 0 or -1", r, b.transitions[row]+1)}
+			problem := fmt.Sprintf("Reward is %v for the goal achieved by step %d and a replayed goal; "+
+				"it must be 0 or -1", r, b.transitions[row]+1)
+			return &EnvError{a.step, problem}
 		}
 	}
 	return nil
@@ -348,7 +349,8 @@ func (a *Agent) rollout(env Env, rng stream, e *Evaluation) error {
 	reached := false
 	for t := 0; ; t++ { // after t steps
 		if problem != "" {
-			return &EnvError{a.step, fmt.Sprintf("after step %d of an evaluation's rollout %s", t, problem)}
+			problem = fmt.Sprintf("after step %d of an evaluation's rollout %s", t, problem)
+			return &EnvError{a.step, problem}
 		}
 		atGoal := env.Reward(s.Achieved, s.Desired) == 0
 		if atGoal && !reached {
