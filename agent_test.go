@@ -100,15 +100,14 @@ func moveTargets(a *Agent) {
 }
 
 // A maze is solved by the first evaluation in which every rollout succeeds, not by one
-// with a single failure; that ends training, where it is asked for. From then on the
-// weights of an authors' learner's critics and heads decay, for good, also after an
-// interruption.
+// with a single failure, and stays solved. From the update after that the weights of an
+// authors' learner's critics and heads decay, for good, also after an interruption.
 func TestSolved(t *testing.T) {
 	env := &scriptedEnv{place: func(_, k int) float64 { return float64(k) }}
 	for _, test := range []struct {
 		learner string
 		numbers []int // rollouts of 20 that succeed, by evaluation
-		solved  int
+		solved  int   // at which step, or 0
 	}{
 		{"authors", []int{19, 20, 3, 19}, 20},
 		{"authors", []int{19, 19, 19, 19}, 0},
@@ -119,36 +118,73 @@ func TestSolved(t *testing.T) {
 		evaluation := successes(test.numbers...)
 		for step := 5; step <= 40; step += 5 {
 			train(t, a, env, evaluation, TrainOptions{Steps: step, EvalEvery: 10, Rollouts: 20})
-			if solved := a.SolvedAt(); step < test.solved && solved != 0 || step >= test.solved && solved != test.solved {
-				t.Errorf("%+v: after step %d solved at %d", test, step, solved)
+			solved := test.solved
+			if step < solved {
+				solved = 0
 			}
+			if a.SolvedAt() != solved {
+				t.Errorf("%+v: after step %d solved at %d, want %d", test, step, a.SolvedAt(), solved)
+			}
+			decays := test.learner == "authors" && solved > 0 && step > solved
+			checkDecay(t, fmt.Sprintf("%+v: after step %d", test, step), a, decays)
 			restored := new(Agent)
 			unmarshal(t, marshal(t, a), restored)
-			on := test.learner == "authors" && test.solved > 0 && step > test.solved // from the next update
-			for _, c := range a.pun.critics {
-				if decay, head := c.adam.c.decay, c.headAdam.c.decay; on != (decay == 1e-9) || on != (head == 2.5e-10) {
-					t.Errorf("%+v: after step %d the decay is %v and %v", test, step, decay, head)
-				}
-			}
 			a = restored
 		}
 	}
-	a := scriptedAgent(t, "")
-	o := TrainOptions{Steps: 50, EvalEvery: 10, Rollouts: 20, StopWhenSolved: true}
-	if train(t, a, env, successes(0, 19, 20, 18), o); a.Steps() != 30 {
-		t.Errorf("solved at %d, training ends at %d", a.SolvedAt(), a.Steps())
+}
+
+// checkDecay checks whether the weights of the critics and heads decay.
+func checkDecay(t *testing.T, what string, a *Agent, decays bool) {
+	t.Helper()
+	for _, c := range a.pun.critics {
+		decay, head := c.adam.c.decay, c.headAdam.c.decay
+		if (decay == 1e-9) != decays || (head == 2.5e-10) != decays {
+			t.Errorf("%s the decay is %v and %v; the weights decay: %v", what, decay, head, decays)
+		}
 	}
 }
 
+// With StopWhenSolved training ends at the first perfect evaluation. In an agent that was
+// solved before, it does not begin.
+func TestStopWhenSolved(t *testing.T) {
+	env := &scriptedEnv{place: func(_, k int) float64 { return float64(k) }}
+	o := TrainOptions{Steps: 50, EvalEvery: 10, Rollouts: 20, StopWhenSolved: true}
+	a := scriptedAgent(t, "")
+	train(t, a, env, successes(0, 19, 20, 18), o)
+	if a.Steps() != 30 {
+		t.Errorf("solved at %d, training ends at %d", a.SolvedAt(), a.Steps())
+	}
+	train(t, a, env, successes(), o)
+	if a.Steps() != 30 {
+		t.Errorf("solved at %d, training goes on to %d", a.SolvedAt(), a.Steps())
+	}
+
+	before := scriptedAgent(t, "")
+	train(t, before, env, successes(20, 18), TrainOptions{Steps: 25, EvalEvery: 10, Rollouts: 20})
+	train(t, before, env, successes(), o)
+	if before.Steps() != 25 {
+		t.Errorf("solved at %d and not later, training goes on from 25 to %d", before.SolvedAt(), before.Steps())
+	}
+}
+
+// atGoal returns an environment whose rollouts are at the goal after the given steps.
+func atGoal(steps [][]int) *scriptedEnv {
+	return &scriptedEnv{place: func(e, k int) float64 {
+		if slices.Contains(steps[e], k) {
+			return 0
+		}
+		return 4
+	}}
+}
+
 // What an evaluation tells of rollouts that reach the goal at different times,
-// leave it, or never see it, by hand. A rollout of Horizon steps succeeds by its
+// leave it, or never see it, by hand. A rollout of ten steps succeeds by its
 // last step alone.
 func TestEvaluateTells(t *testing.T) {
-	const horizon = 10
-	// at is the steps after which each rollout is at the goal, from 0 to horizon.
 	for _, test := range []struct {
 		what string
-		at   [][]int
+		at   [][]int // for each rollout the steps after which it is at the goal, from 0 to 10
 		want Evaluation
 	}{
 		{"never", [][]int{{}}, Evaluation{Return: -10}},
@@ -157,51 +193,70 @@ func TestEvaluateTells(t *testing.T) {
 		{"in the last step but one alone", [][]int{{9}}, Evaluation{Reached: 1, Return: -9, StepsToGoal: 9}},
 		{"reached and kept", [][]int{{4, 5, 6, 7, 8, 9, 10}}, Evaluation{Success: 1, Reached: 1, Return: -3, StepsToGoal: 4}},
 		{"reached, left, reached again", [][]int{{3, 7, 8}}, Evaluation{Reached: 1, Return: -7, StepsToGoal: 3}},
-		{"four rollouts", [][]int{{}, {2}, {8, 9, 10}, {}}, Evaluation{Success: 0.25, Reached: 0.5, Return: (-10 - 9 - 7 - 10) / 4., StepsToGoal: 5}},
+		{"four rollouts", [][]int{{}, {2}, {8, 9, 10}, {}},
+			Evaluation{Success: 0.25, Reached: 0.5, Return: (-10 - 9 - 7 - 10) / 4., StepsToGoal: 5}},
 	} {
-		env := &scriptedEnv{place: func(e, k int) float64 {
-			if slices.Contains(test.at[e], k) {
-				return 0
-			}
-			return 4
-		}}
-		a := scriptedAgent(t, fmt.Sprint("Horizon=", horizon))
-		got, err := a.Evaluate(env, len(test.at), 1)
+		a := scriptedAgent(t, "Horizon=10")
+		got, err := a.Evaluate(atGoal(test.at), len(test.at), 1)
 		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
 			t.Errorf("%s: error %v (-want +got):\n%s", test.what, err, diff)
 		}
-		for i, action := range env.actions { // R103: without exploration
-			if s := []float64{env.place(i/horizon, i%horizon) + 0.5}; !slices.Equal(action, a.Act(s, []float64{0})) {
-				t.Fatalf("%s: action %d of an evaluation, %v, is not the policy's", test.what, i, action)
-			}
-		}
-		if n := len(test.at); env.resets != n || len(env.actions) != n*horizon {
-			t.Errorf("%s: %d resets and %d steps in %d rollouts of %d", test.what, env.resets, len(env.actions), n, horizon)
+	}
+}
+
+// An evaluation plays whole episodes, in which the policy acts without exploration
+// (R103).
+func TestEvaluateActs(t *testing.T) {
+	const horizon, rollouts = 10, 4
+	a := scriptedAgent(t, fmt.Sprint("Horizon=", horizon))
+	env := atGoal([][]int{{}, {2}, {8, 9, 10}, {}})
+	if _, err := a.Evaluate(env, rollouts, 1); err != nil {
+		t.Fatal(err)
+	}
+	if env.resets != rollouts || len(env.actions) != rollouts*horizon {
+		t.Fatalf("%d resets and %d steps in %d rollouts of %d", env.resets, len(env.actions), rollouts, horizon)
+	}
+	for i, action := range env.actions {
+		s := []float64{env.place(i/horizon, i%horizon) + 0.5}
+		if want := a.Act(s, []float64{0}); !slices.Equal(action, want) {
+			t.Fatalf("action %d is %v, the policy's is %v", i, action, want)
 		}
 	}
+}
 
-	// Chance comes from the seed; each rollout has its own.
+// An evaluation's chance comes from its seed, and each rollout has its own.
+func TestEvaluateChance(t *testing.T) {
 	chance := func(seed uint64) []float64 {
-		env := &scriptedEnv{place: func(int, int) float64 { return 4 }}
-		_, err := scriptedAgent(t, "").Evaluate(env, 3, seed)
-		if err != nil {
+		env := atGoal(make([][]int, 3))
+		if _, err := scriptedAgent(t, "").Evaluate(env, 3, seed); err != nil {
 			t.Fatal(err)
 		}
 		return env.chance
 	}
-	five, six := chance(5), chance(6)
-	if !slices.Equal(five, chance(5)) || five[0] == five[1] || five[1] == five[2] || five[0] == six[0] {
-		t.Errorf("chance of three rollouts: %v with the seed 5, %v with 6", five, six)
+	five, again, six := chance(5), chance(5), chance(6)
+	if !slices.Equal(five, again) {
+		t.Errorf("chance with the seed 5 is %v, and then %v", five, again)
 	}
-	// In training it comes from the seed and the step, however often it is evaluated.
+	if five[0] == five[1] || five[1] == five[2] {
+		t.Errorf("chance of three rollouts is %v", five)
+	}
+	if five[0] == six[0] {
+		t.Errorf("chance with the seed 5 is %v, with 6 %v", five, six)
+	}
+}
+
+// In training an evaluation's chance comes from the seed and the step, however often it
+// is evaluated.
+func TestEvaluationChance(t *testing.T) {
 	logged := func(every int) []float64 {
-		evaluation := &scriptedEnv{place: func(int, int) float64 { return 4 }}
-		train(t, scriptedAgent(t, ""), &scriptedEnv{place: evaluation.place}, evaluation,
-			TrainOptions{Steps: 20, EvalEvery: every, Rollouts: 2})
+		env := atGoal(make([][]int, 8))
+		evaluation := atGoal(make([][]int, 8))
+		train(t, scriptedAgent(t, ""), env, evaluation, TrainOptions{Steps: 20, EvalEvery: every, Rollouts: 2})
 		return evaluation.chance
 	}
 	all, last := logged(5), logged(20)
-	if different := slices.Compact(slices.Sorted(slices.Values(all))); len(different) != 8 || !slices.Equal(last, all[6:]) {
+	different := slices.Compact(slices.Sorted(slices.Values(all)))
+	if len(different) != 8 || !slices.Equal(last, all[6:]) {
 		t.Errorf("chance of four evaluations %v, of the last alone %v", all, last)
 	}
 }
@@ -253,58 +308,74 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// Which steps the policy acts in, where actions are either the policy's own or
-// random. An episode's last step is not looked at: after it the normalizers have
-// changed.
+// Which steps the policy acts in, where actions are either the policy's own or random.
 func TestRandomActions(t *testing.T) {
+	const never = "..........."
+	const exploring = "ActionNoise=0 RandomAction=0 RandomActionLater=0 RandomActionReached=0 "
 	for _, test := range []struct {
 		what    string
 		changes string
-		atGoal  func(e, k int) bool // whether step k of episode e ends at the environment's goal
-		policy  func(e, k int) bool // whether the policy acts in the step after k of episode e
+		goals   [4]string // G if an episode is at the environment's goal, after each step from 0 to 10
+		acts    [4]string // p for the policy's step, r for a random one
 	}{
 		{
-			"Learner mega, uniform actions for 14 steps",
-			"Learner=mega InitialSteps=14",
-			func(e, k int) bool { return false },
-			func(e, k int) bool { return 10*e+k >= 14 },
+			what:    "Learner mega, uniform actions for 14 steps",
+			changes: "Learner=mega InitialSteps=14",
+			goals:   [4]string{never, never, never, never},
+			acts:    [4]string{"rrrrrrrrr", "rrrrppppp", "ppppppppp", "ppppppppp"},
 		},
 		{
-			"RandomActionLater, from the step after an episode's first goal was first reached, the authors' code",
-			"Curriculum=her RandomActionLater=1",
-			func(e, k int) bool { return e == 2 && k == 4 },
-			func(e, k int) bool { return 10*e+k < 24 },
+			what:    "RandomActionLater, from the step after an episode's first goal was first reached, the authors' code",
+			changes: "Curriculum=her RandomActionLater=1",
+			goals:   [4]string{never, never, "....G......", never},
+			acts:    [4]string{"ppppppppp", "ppppppppp", "pppprrrrr", "rrrrrrrrr"},
 		},
 		{
-			"RandomActionReached, from the step after an episode's first goal was reached to the episode's end",
-			"Curriculum=her RandomActionReached=1",
-			func(e, k int) bool { return e%2 == 1 && k == 4 },
-			func(e, k int) bool { return e%2 == 0 || k < 4 },
+			what:    "RandomActionReached, from the step after an episode's first goal was reached to the episode's end",
+			changes: "Curriculum=her RandomActionReached=1",
+			goals:   [4]string{never, "....G......", never, "....G......"},
+			acts:    [4]string{"ppppppppp", "pppprrrrr", "ppppppppp", "pppprrrrr"},
 		},
 		{
-			"RandomActionReached, on the way to later goals too",
-			"RandomActionReached=1",
-			func(e, k int) bool { return true },
-			func(e, k int) bool { return k == 0 },
+			what:    "RandomActionReached, on the way to later goals too",
+			changes: "RandomActionReached=1",
+			goals:   [4]string{"GGGGGGGGGGG", "GGGGGGGGGGG", "GGGGGGGGGGG", "GGGGGGGGGGG"},
+			acts:    [4]string{"prrrrrrrr", "prrrrrrrr", "prrrrrrrr", "prrrrrrrr"},
 		},
 	} {
-		a := scriptedAgent(t, "ActionNoise=0 RandomAction=0 RandomActionLater=0 RandomActionReached=0 "+test.changes)
-		env := &scriptedEnv{place: func(e, k int) float64 {
-			if test.atGoal(e, k) {
+		a := scriptedAgent(t, exploring+test.changes)
+		env := &scriptedEnv{place: func(episode, step int) float64 {
+			if test.goals[episode][step] == 'G' {
 				return 0
 			}
-			return 1 + float64(k)
+			return 1 + float64(step)
 		}}
-		trainScripted(t, a, env, 4*a.params.Horizon, func() error {
-			e, k := env.resets-1, env.step-1
-			s, goal := []float64{env.place(e, k) + 0.5}, a.replay.goal.at(a.step-1)
-			got := slices.Equal(env.actions[len(env.actions)-1], a.Act(s, goal))
-			if want := test.policy(e, k); env.step < a.params.Horizon && got != want {
-				t.Errorf("%s: step %d of episode %d is the policy's: %t, want %t", test.what, k, e, got, want)
-			}
-			return nil
-		})
+		if got := whoActs(t, a, env); got != test.acts {
+			t.Errorf("%s: the steps are %v, want %v", test.what, got, test.acts)
+		}
 	}
+}
+
+// whoActs trains for four episodes and returns a p for each step with the policy's action
+// and an r for others. An episode's last step is left out: after it the normalizers have
+// changed.
+func whoActs(t *testing.T, a *Agent, env *scriptedEnv) (acts [4]string) {
+	t.Helper()
+	trainScripted(t, a, env, 4*a.params.Horizon, func() error {
+		episode, step := env.resets-1, env.step-1
+		if env.step == a.params.Horizon {
+			return nil
+		}
+		s := []float64{env.place(episode, step) + 0.5}
+		policys := a.Act(s, a.replay.goal.at(a.step-1))
+		if slices.Equal(env.actions[len(env.actions)-1], policys) {
+			acts[episode] += "p"
+		} else {
+			acts[episode] += "r"
+		}
+		return nil
+	})
+	return acts
 }
 
 // An episode's first goal is the environment's once a step has ended there, with
@@ -351,43 +422,54 @@ func TestFirstGoalDesired(t *testing.T) {
 
 // Where an episode's first goal is reached, a random action is taken again until a
 // step with it is shorter than RandomActionHeld of the running mean of all steps, or
-// the episode ends.
+// the episode ends. The mean begins at 0, and a step counts for two hundredths of it.
 func TestRandomActionHeld(t *testing.T) {
-	for _, fraction := range []float64{0, 0.25, 0.5, 0.75} {
+	// The goal 0 is reached in the third step of an episode; steps are 1 long
+	// but for the seventh, 0.4.
+	places := []float64{3, 2, 1, 0, 1, 2, 3, 3.4, 4.4, 5.4, 6.4}
+	const drawn, held, dropped = "..........", "....hhhhhh", "....hhh.hh"
+	for fraction, want := range map[float64][6]string{
+		0:    {drawn, drawn, drawn, drawn, drawn, drawn},
+		0.5:  {held, held, held, held, held, held},
+		0.65: {held, held, held, held, held, dropped}, // the mean has grown to 0.4 / 0.65
+		0.75: {held, held, held, held, dropped, dropped},
+		1:    {held, held, held, dropped, dropped, dropped},
+	} {
 		a := scriptedAgent(t, "Curriculum=her ActionNoise=0 RandomAction=1 RandomActionLater=1 RandomActionReached=1 "+
 			fmt.Sprint("RandomActionHeld=", fraction))
-		// The goal 0 is reached in the third step of an episode; steps are 1 long
-		// but for the seventh, 0.4.
-		env := &scriptedEnv{place: func(_, k int) float64 {
-			return []float64{3, 2, 1, 0, 1, 2, 3, 3.4, 4.4, 5.4, 6.4}[k]
-		}}
+		env := &scriptedEnv{place: func(_, step int) float64 { return places[step] }}
 		trainScripted(t, a, env, 60, nil)
-		stride := 0.0
-		for i := range 60 {
-			k, length := i%10, 1.0 // the step's place in its episode
-			if k == 6 {
-				length = 0.4
-			}
-			if i > 0 {
-				same := a.replay.action.data[i] == a.replay.action.data[i-1]
-				short := k == 7 && 0.4 < fraction*stride
-				if want := fraction > 0 && k > 3 && !short; same != want {
-					t.Errorf("RandomActionHeld %v: step %d of an episode takes the action before it: %t, want %t (mean step %v)",
-						fraction, k, same, want, stride)
-				}
-			}
-			if k == 3 && i > 10 && a.replay.action.data[i] == a.replay.action.data[i-4] {
-				t.Errorf("RandomActionHeld %v: an action is held beyond the end of its episode", fraction)
-			}
-			stride = 0.98*stride + 0.02*length
+		if got := heldActions(a.replay.action.data); got != want {
+			t.Errorf("RandomActionHeld %v: the steps are %v, want %v", fraction, got, want)
 		}
-		if h, ok := a.explorer.(*heldExplorer); ok { // within an episode, after a step that is short beside the others
-			for _, taken := range []bool{false, true} {
-				a.step, h.holding, h.taken, h.stride = 55, true, taken, 1e9
-				if h.afterStep(a); h.holding == taken {
-					t.Errorf("after a short step that takes the action, or not (%t), it is held: %t", taken, h.holding)
-				}
-			}
+	}
+}
+
+// heldActions returns for six episodes an h for each step that takes the action of the
+// step before it, and a dot for others.
+func heldActions(actions []float64) (held [6]string) {
+	for i, action := range actions {
+		if i > 0 && action == actions[i-1] {
+			held[i/10] += "h"
+		} else {
+			held[i/10] += "."
+		}
+	}
+	return held
+}
+
+// Only a short step that takes the held action ends it.
+func TestRandomActionHeldOn(t *testing.T) {
+	a := scriptedAgent(t, "Curriculum=her RandomActionHeld=0.5")
+	h := a.explorer.(*heldExplorer)
+	trainScripted(t, a, &scriptedEnv{place: func(_, k int) float64 { return float64(k) }}, 55, nil)
+	for _, taken := range []bool{false, true} {
+		h.holding = true
+		h.taken = taken
+		h.stride = 1e9
+		h.afterStep(a)
+		if h.holding == taken {
+			t.Errorf("after a short step that takes the action, or not (%t), it is held: %t", taken, h.holding)
 		}
 	}
 }
@@ -463,10 +545,7 @@ func TestSurvey(t *testing.T) {
 		"literal": Literal(),
 		"beyond":  with(Beyond(), "UncertaintyPolyak=0"),
 	} {
-		p = tiny(p, "Slope=1 Intercept=0.1") // of which Uncertainty knows nothing
-		a := newAgent(t, p, new(lineEnv).Sizes(), 5)
-		train(t, a, new(lineEnv), new(lineEnv), TrainOptions{Steps: 35, EvalEvery: 35, Rollouts: 1})
-		a.step = 0
+		a := surveyedAgent(t, p)
 		got := a.Survey(start, desired, observations, goals, samples)
 		about := goals
 		if p.UncertaintyGoal == "desired" {
@@ -482,17 +561,36 @@ func TestSurvey(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-		counts := make([]int, n)
-		for _, k := range got.Samples {
-			counts[k]++
-		}
-		for k, q := range got.Probability {
-			frequency(t, fmt.Sprintf("%s: point %d", name, k), counts[k], samples, q)
-		}
 		a.step = 1
-		if slices.Equal(a.Survey(start, desired, observations, goals, 0).Uncertainty, got.Uncertainty) {
+		later := a.Survey(start, desired, observations, goals, 0)
+		if slices.Equal(later.Uncertainty, got.Uncertainty) {
 			t.Errorf("%s: chance is the same a step later", name)
 		}
+	}
+}
+
+// surveyedAgent returns a trained agent at step 0. Uncertainty knows nothing of its slope
+// and intercept.
+func surveyedAgent(t *testing.T, p Params) *Agent {
+	t.Helper()
+	a := newAgent(t, tiny(p, "Slope=1 Intercept=0.1"), new(lineEnv).Sizes(), 5)
+	train(t, a, new(lineEnv), new(lineEnv), TrainOptions{Steps: 35, EvalEvery: 35, Rollouts: 1})
+	a.step = 0
+	return a
+}
+
+// A survey draws its samples by their probabilities.
+func TestSurveySamples(t *testing.T) {
+	const n, samples = 20, 20000
+	rng := rand.New(rand.NewPCG(3, 3))
+	a := surveyedAgent(t, Paper())
+	s := a.Survey(make([]float64, 3), []float64{1}, randomRows(rng, n, 3), randomRows(rng, n, 1), samples)
+	counts := make([]int, n)
+	for _, k := range s.Samples {
+		counts[k]++
+	}
+	for k, q := range s.Probability {
+		frequency(t, fmt.Sprint("point ", k), counts[k], samples, q)
 	}
 }
 
@@ -514,13 +612,11 @@ func TestAskUntrained(t *testing.T) {
 	mustPanic(t, "a survey from a short start", func() { a.Survey(g[0], g[0], s, g, 1) })
 }
 
-// State, Achieved and Goals show copies of what the environment and the agent did. HER
-// keeps its goal, which counts as set and as reached once, however long the agent stays.
+// State shows what the environment answered.
 func TestHistory(t *testing.T) {
-	const steps = 60
 	var states []State
 	a := newMazeAgent(t, tiny(Beyond(), ""), 2)
-	trainTo(t, a, steps, func() error {
+	trainTo(t, a, 60, func() error {
 		states = append(states, a.State())
 		return nil
 	})
@@ -530,34 +626,62 @@ func TestHistory(t *testing.T) {
 			t.Errorf("after step %d (-want +got):\n%s", i+1, diff)
 		}
 	}
-	h := scriptedAgent(t, "Curriculum=her")
-	trainScripted(t, h, &scriptedEnv{place: func(_, k int) float64 { return float64(max(0, 3-k)) }}, 25, nil)
-	if diff := cmp.Diff([][]float64{{0}, {0}, {0}}, h.Goals(0, 25)); diff != "" || len(h.Goals(1, 11)) != 1 || h.goalsSet != 3 || h.goalsReached != 3 {
-		t.Errorf("three episodes with one goal: %d set, %d reached (-want +got):\n%s", h.goalsSet, h.goalsReached, diff)
+}
+
+// HER keeps its goal, which counts as set and as reached once, however long the agent
+// stays. What was achieved and observed is where a step began.
+func TestHistoryOfHER(t *testing.T) {
+	a := scriptedAgent(t, "Curriculum=her")
+	env := &scriptedEnv{place: func(_, k int) float64 { return float64(max(0, 3-k)) }}
+	trainScripted(t, a, env, 25, nil) // three episodes, the last of five steps
+	if a.goalsSet != 3 || a.goalsReached != 3 {
+		t.Errorf("%d goals set, %d reached, want 3 and 3", a.goalsSet, a.goalsReached)
 	}
-	// So does a goal that an episode's last step reaches; no other is set there.
-	late := scriptedAgent(t, "Curriculum=her")
-	trainScripted(t, late, &scriptedEnv{place: func(e, k int) float64 { return float64(10 - k + e%2) }}, 25, func() error {
-		n := late.step
-		if late.goalsSet != (n+9)/10 || late.goalsReached != (n+10)/20 || late.reached != (n%20 == 10) {
-			t.Errorf("step %d: %d goals set, %d reached, the last is: %t", n, late.goalsSet, late.goalsReached, late.reached)
-		}
-		return nil
-	})
-	began := [][]float64{h.Achieved(1), h.Observation(1), h.Achieved(11), h.Achieved(25), h.Observation(25)}
+	if diff := cmp.Diff([][]float64{{0}, {0}, {0}}, a.Goals(0, 25)); diff != "" {
+		t.Errorf("goals (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([][]float64{{0}}, a.Goals(1, 11)); diff != "" {
+		t.Errorf("goals of the second episode (-want +got):\n%s", diff)
+	}
+	began := [][]float64{a.Achieved(1), a.Observation(1), a.Achieved(11), a.Achieved(25), a.Observation(25)}
 	if diff := cmp.Diff([][]float64{{2}, {2.5}, {2}, {0}, {0.5}}, began); diff != "" {
 		t.Errorf("achieved and observed where a step began (-want +got):\n%s", diff)
 	}
-	for _, span := range [][2]int{{-1, 3}, {4, 3}, {0, 61}} {
-		mustPanic(t, fmt.Sprint("Goals of ", span), func() { a.Goals(span[0], span[1]) })
-	}
-	mustPanic(t, "Achieved(-1)", func() { a.Achieved(-1) })
-	mustPanic(t, "Observation of the future", func() { a.Observation(steps + 1) })
+}
 
-	before, s := marshal(t, a), a.State()
-	for _, x := range append(a.Goals(0, steps), s.Observation, s.Achieved, s.Desired, a.Achieved(0), a.Observation(steps)) {
+// A goal that an episode's last step reaches counts, and no other is set there. Here every
+// second episode ends at its goal.
+func TestHistoryOfLastSteps(t *testing.T) {
+	a := scriptedAgent(t, "Curriculum=her")
+	env := &scriptedEnv{place: func(e, k int) float64 { return float64(10 - k + e%2) }}
+	trainScripted(t, a, env, 25, func() error {
+		set, reached := (a.step+9)/10, (a.step+10)/20
+		if a.goalsSet != set || a.goalsReached != reached {
+			t.Errorf("step %d: %d goals set, %d reached, want %d and %d", a.step, a.goalsSet, a.goalsReached, set, reached)
+		}
+		if a.reached != (a.step == 10) {
+			t.Errorf("step %d: the goal has been reached: %t", a.step, a.reached)
+		}
+		return nil
+	})
+}
+
+// What an agent shows of its past are copies. What it does not have panics.
+func TestHistoryCopies(t *testing.T) {
+	const steps = 60
+	a := agentAfter(t, tiny(Beyond(), ""), steps)
+	before := marshal(t, a)
+	s := a.State()
+	shown := append(a.Goals(0, steps), s.Observation, s.Achieved, s.Desired, a.Achieved(0), a.Observation(steps))
+	for _, x := range shown {
 		x[0] = -1
 	}
 	a.Evaluations()[0].Step = -1
 	sameState(t, "after its answers were overwritten", before, a)
+
+	for _, span := range [][2]int{{-1, 3}, {4, 3}, {0, steps + 1}} {
+		mustPanic(t, fmt.Sprint("Goals of ", span), func() { a.Goals(span[0], span[1]) })
+	}
+	mustPanic(t, "Achieved(-1)", func() { a.Achieved(-1) })
+	mustPanic(t, "Observation of the future", func() { a.Observation(steps + 1) })
 }
