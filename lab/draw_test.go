@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -212,15 +213,20 @@ func TestImage(t *testing.T) {
 // TestCharts looks for the largest numbers of the evaluations on the charts' axes.
 func TestCharts(t *testing.T) {
 	v := view{Record: madeUp(t), agent: new(qta.Agent), state: new(state)}
-	v.Record.Curve = Curve{{Step: 1000, Success: 2, GoalsSet: 50, CriticLoss: 200, PredictiveLoss: 300}}
+	v.Record.Curve = Curve{{Step: 1000, Success: 2, GoalsSet: 50, GoalsReached: 20, CriticLoss: 200, PredictiveLoss: 300}}
 	for i, most := range []string{">2<", ">50<", ">200<", ">300<"} {
 		has(t, string(v.charts()[i].Drawing.File()), most)
+	}
+	// 50 of 50 is at the upper end of 150 pixels, 20 at 3/5 of the way down.
+	goals := regexp.MustCompile(`class="f[01]" d="M[\d.]+ ([\d.]+)m`).FindAllStringSubmatch(string(v.charts()[1].Drawing.File()), 2)
+	if set, reached := goals[0][1], goals[1][1]; set != "26" || reached != "116" {
+		t.Errorf("goals set are drawn at %s, those reached at %s", set, reached)
 	}
 	files, err := v.files()
 	if err != nil {
 		t.Fatal(err)
 	}
-	has(t, string(files[PageFile]), "<strong>98 %</strong> of 200 fresh rollouts", "step 700 of training", "2000 of 150000",
+	has(t, string(files[PageFile]), "<strong>98 %</strong> of 200 fresh rollouts", "step 700 of training", "2000 of 150000", "50 set, 20 reached, by step 1000<",
 		"at half</th><td>at step 1000<", "perfect evaluation</th><td>at step 2000<")
 }
 

@@ -122,6 +122,16 @@ func TestPlot(t *testing.T) {
 	}
 }
 
+// TestLegend names only series that have a name, with their own color.
+func TestLegend(t *testing.T) {
+	p := Plot{Width: 100, Height: 50, Series: []Series{{}, {Name: "second"}}}
+	svg := string(p.Draw().File())
+	lines := regexp.MustCompile(`class="line (s\d)"`).FindAllStringSubmatch(svg, -1)
+	if len(lines) != 1 || lines[0][1] != "s1" || !strings.Contains(svg, ">second<") {
+		t.Errorf("the legend has the lines %v: %s", lines, svg)
+	}
+}
+
 // TestChart draws lines near each other: no name covers a mark or another name, and a
 // run that is a bound has an arrow.
 func TestChart(t *testing.T) {

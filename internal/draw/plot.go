@@ -65,7 +65,7 @@ type Axis struct {
 // A Series is a list of points joined by a line. Its place in the plot gives
 // color and shape.
 type Series struct {
-	Name   string
+	Name   string // without one it is not in the legend
 	Points []Point
 }
 
@@ -171,6 +171,9 @@ func (p *Plot) legend(d *Drawing, y float64) float64 {
 	const line, gap, sample = 17, 16, 24.0
 	x := 0.0
 	for i, s := range p.Series {
+		if s.Name == "" {
+			continue
+		}
 		width := sample + 6 + textWidth(s.Name)
 		if x == 0 || x+width > d.Width {
 			x = 0
