@@ -93,6 +93,10 @@ func (a *Agent) randomGoal() []float64 {
 // Reading R104: the agent has taken an action in a candidate's state, so an
 // episode's final state is never a candidate.
 //
+// Differs D30: the introduction has "all previously observed states", section 3.2 "an
+// arbitrarily large number", and the authors' code all that are stored. N bounds the
+// cost of a choice. 4000 is our number, chosen on the mazes 14x5 and 15x5.
+//
 // Reading R118: they are drawn without replacement; "arbitrarily large" sets of
 // candidates have none twice, and the authors' code takes all that are stored.
 func (a *Agent) drawCandidates() []int {
@@ -212,9 +216,9 @@ func (e paperEstimator) uncertainty(a *Agent, c candidates, rng stream) []float6
 // the one that UncertaintyGoal names.
 //
 // Differs D3: section 3.2 feeds the critics the environment's desired goal, "though
-// the prediction is learned to be agnostic to the choice of goal". It is not:
-// with that goal, as in [Literal], mazes take nearly twice the steps, or more, or are unsolved
-// (results/README.md). [Paper] has the candidate as goal, as in the authors' code.
+// the prediction is learned to be agnostic to the choice of goal". [Paper] has the
+// candidate as goal, as in the authors' code; [Literal] follows the sentence, and needs
+// more steps, or never solves the maze (results/README.md).
 func (c candidates) inputs(a *Agent) matrix {
 	goals := c.goals
 	if a.params.UncertaintyGoal == "desired" {

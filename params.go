@@ -87,7 +87,7 @@ type Algorithm struct {
 	// c: an episode's first goal needs a mean Q of at least c T.
 	Threshold float64 `source:"Table: c (threshold)" range:"(-Inf,Inf)"`
 	// N, the most goals drawn for one choice, without replacement, which costs in proportion to N d G.
-	Candidates int `source:"Reading R45: ours, to bound the cost; with 1000 the two longest M-mazes are rarely solved" range:"[1,1000000]"`
+	Candidates int `source:"Ours, to bound the cost (Differs D30); the authors' code: all that are stored" range:"[1,1000000]"`
 }
 
 // Departures are choices that other codes make (authors.go, baseline*.go), and
@@ -125,10 +125,10 @@ type Baselines struct {
 	EnsembleActions int `source:"Table: d for deep ensembles and bootstrapped DQN" range:"[1,4096]"`
 }
 
-// Paper returns the parameters of the paper's text and appendix, with three
+// Paper returns the parameters of the paper's text and appendix, with four
 // departures: Equation 5 is asked with the candidate itself as the goal (D3), Equation
-// 4 moves the critics' backbone (D29), and returns are clipped (D26). Every other set
-// is a change of this one.
+// 4 moves the critics' backbone (D29), returns are clipped (D26), and a choice has at
+// most 4000 candidates (D30). Every other set is a change of this one.
 func Paper() Params {
 	return Params{
 		Algorithm: Algorithm{
@@ -201,7 +201,7 @@ func Small() Params {
 }
 
 // Literal returns [Paper] without Differs D3, and so follows that sentence of
-// section 3.2 as printed. With 1000 candidates it solved only the shortest mazes.
+// section 3.2 as printed. results/README.md says how many steps that costs.
 func Literal() Params {
 	p := Paper()
 	p.UncertaintyGoal = "desired"

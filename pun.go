@@ -279,11 +279,10 @@ func (u *ensemble) learn(b *batch) (criticLoss, headLoss float64) {
 // Differs D29: the gradient goes on through ξ into the critic's backbone, which
 // descends both losses as one, by the critic's optimizer. The text announces "a joint
 // loss function" for the critics only, and the authors' heads take a step of their own.
-// It matters: with batches of 256 the joint loss solves 6x5 with three seeds of three, a
-// step of the heads' own with none at the table's rate (results/README.md has all four).
+// results/README.md has what this is worth, and how a step of the heads' own does.
 //
 // Reading R13: the head's own layer moves at the predictive network's rate, the backbone
-// at the critic's.
+// at the critic's. In the authors' code the backbone moves at both rates.
 //
 // Reading R14: Equation 4 sums over the critics' minibatch B, by the notation, so ξ
 // is computed with the relabeled goal.

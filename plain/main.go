@@ -91,7 +91,7 @@ func paper() table {
 		normalizerFloor: 0.01, // least deviation they divide by (R42)
 		normalizerClip:  5,    // largest magnitude they let through (R43)
 		horizon:         50,   // T, steps of an episode (R44)
-		candidates:      4000, // N, the most goals drawn for one choice; the introduction has all (R45)
+		candidates:      4000, // N, the most goals drawn for one choice; the introduction has all (D30)
 		evalEvery:       1000, // environment steps between evaluations
 		rollouts:        20,   // of an evaluation
 	}
@@ -125,7 +125,7 @@ func main() {
 	if !*full {
 		t = sized(t)
 	}
-	fmt.Printf("The paper's algorithm, but for D3, D26 and D29, with %d units, batches of %d and N = %d.\n",
+	fmt.Printf("The paper's algorithm, but for D3, D26, D29 and D30, with %d units, batches of %d and N = %d.\n",
 		t.hidden, t.batch, t.candidates)
 	fmt.Println(strings.Join(maze, "\n"))
 	fmt.Println("steps  success  return  goals  reached  Equation 2  Equation 4")
