@@ -298,7 +298,7 @@ func reasons(t *testing.T) map[string]string {
 // Each function of plain down to section 4 is the package's of the same meaning. The marks in
 // it, such as R20, have their reasons in the file of that function, with a few exceptions.
 func TestNamesakes(t *testing.T) {
-	elsewhere := []string{"D3", "R2", "R16", "R34", "R38"}
+	elsewhere := []string{"D3", "D30", "R2", "R16", "R34", "R38"}
 	marks := regexp.MustCompile(`\b[RD]\d+\b`)
 	reasons := reasons(t)
 	pairs := namesakes()
