@@ -523,6 +523,16 @@ func digestVariants(k kernel) []Preset {
 	return nil
 }
 
+// checkVariants reports an error unless each variant has digests, and nothing else has.
+func checkVariants(t *testing.T, kind string, recorded map[string]digest) {
+	t.Helper()
+	names := each(variants(), func(v Preset) string { return v.Name })
+	slices.Sort(names)
+	if diff := cmp.Diff(names, slices.Sorted(maps.Keys(recorded))); diff != "" {
+		t.Errorf("%s digests in %s (-variants +digests); run: %s\n%s", kind, digestsFile, updateDigests, diff)
+	}
+}
+
 // TestDigests holds runs to bytes that are the same on every architecture, in
 // one set with fused multiply-adds and one without.
 func TestDigests(t *testing.T) {
@@ -538,6 +548,8 @@ func TestDigests(t *testing.T) {
 	if want.Version != Version {
 		t.Errorf("%s is of version %s, this is %s; run: %s", digestsFile, want.Version, Version, updateDigests)
 	}
+	checkVariants(t, "fused", want.Fused)
+	checkVariants(t, "generic", want.Generic)
 	checkpoints := 0
 	for _, k := range kernels() {
 		for _, v := range digestVariants(k) {
@@ -556,21 +568,6 @@ func TestDigests(t *testing.T) {
 	if checkpoints > 0 {
 		t.Errorf("%d checkpoints have other bytes; if that is all, as with a new parameter, run: %s; "+
 			"if their layout is another, raise checkpointFormat before", checkpoints, updateDigests)
-	}
-}
-
-// Each variant has digests, and nothing else has.
-func TestDigestsOfVariants(t *testing.T) {
-	var recorded digests
-	if err := json.Unmarshal([]byte(readText(t, digestsFile)), &recorded); err != nil {
-		t.Fatal(err)
-	}
-	names := each(variants(), func(v Preset) string { return v.Name })
-	slices.Sort(names)
-	for kind, got := range map[string]map[string]digest{"fused": recorded.Fused, "generic": recorded.Generic} {
-		if diff := cmp.Diff(names, slices.Sorted(maps.Keys(got))); diff != "" {
-			t.Errorf("%s digests in %s (-variants +digests); run: %s\n%s", kind, digestsFile, updateDigests, diff)
-		}
 	}
 }
 
@@ -610,12 +607,14 @@ func updateTimes(t *testing.T, a *Agent, n int) [][]recordedRow {
 // learner the goal achieved there.
 func TestMinibatch(t *testing.T) {
 	for _, test := range []struct {
-		learner    string
-		headTarget float64 // less the place
+		learner string
+		beyond  float64 // how far the head's target is from the place after the step
 	}{{"paper", 0.5}, {"authors", 0}} {
 		a := updatingAgent(t, "Learner="+test.learner)
-		a.stateScale.mean[0], a.stateScale.scale[0] = 1, 0.5
-		a.goalScale.mean[0], a.goalScale.scale[0] = 2, 0.25
+		a.stateScale.mean[0] = 1
+		a.stateScale.scale[0] = 0.5
+		a.goalScale.mean[0] = 2
+		a.goalScale.scale[0] = 0.25
 		successes := 0
 		for _, row := range slices.Concat(updateTimes(t, a, 50)...) {
 			place := float64(row.transition/5*10 + row.transition%5)
@@ -625,7 +624,7 @@ func TestMinibatch(t *testing.T) {
 			want.next = (place + 1.5 - 1) / 2
 			want.nextG = row.g
 			want.a = float64(row.transition) / 16
-			want.headTarget = place + 1 + test.headTarget
+			want.headTarget = place + 1 + test.beyond
 			want.r = -1
 			if goal == place+1 {
 				want.r = 0
@@ -777,7 +776,7 @@ func TestRates(t *testing.T) {
 	before, after := updatedNetworks(t, "ActorRate=0.001 CriticRate=0.002 PredictiveRate=0.005")
 	got := []float64{largestStep(before["policy"], after["policy"])}
 	for _, name := range []string{"critic 1", "critic 2", "critic 3"} {
-		head := len(before[name]) - 2*8 - 2 // from where the numbers are the head's: two outputs of eight units, with biases
+		head := len(before[name]) - 2*8 - 2 // where the head begins: two outputs of eight units, with biases
 		got = append(got,
 			largestStep(before[name][:head], after[name][:head]),
 			largestStep(before[name][head:], after[name][head:]))
@@ -795,7 +794,7 @@ func TestTargetsFollow(t *testing.T) {
 		for i := range want {
 			want[i] = 0.75*float64(before[target][i]) + 0.25*float64(after[name][i])
 		}
-		near(t, fmt.Sprintf("the %s after its update: number of the %s", name, target), after[target], want)
+		near(t, fmt.Sprintf("the %s, which follows the %s after that has moved", target, name), after[target], want)
 	}
 }
 

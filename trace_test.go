@@ -57,10 +57,10 @@ func linearAgent(t testing.TB, n linearNetworks, seed uint64, changes string) *A
 // deviating returns heads whose sample deviation is f, where that is positive.
 func deviating(f linear) [3]linear { return [3]linear{{-f.s, -f.g, -f.a, -f.c}, {}, f} }
 
-// remember gives an agent without a past some episodes: the places that it went through,
-// one more than the steps. In episode e it pursued -1-e. The action of transition i was
-// i/16. The agent stands at the last place. Its normalizers have seen nothing, so that its
-// networks see numbers as they are.
+// remember puts episodes into an agent's replay. Each is the places that the agent went
+// through, one more than the steps. In episode e it pursued -1-e, and the action of
+// transition i was i/16. The agent stands at the last place. Its normalizers are shown
+// nothing, so that its networks see numbers as they are.
 func remember(a *Agent, episodes ...[]float64) {
 	a.env = new(scriptedEnv)
 	for e, places := range episodes {
