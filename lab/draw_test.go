@@ -465,6 +465,7 @@ func FuzzState(f *testing.F) {
 	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Frames":[{"Step":99,"Rollouts":[{}]},{"Step":7}]}`))
 	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Snapshots":[{},{}]}`))
 	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Map":["no map"]}`))
+	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Fingerprint":[[1],[1,2,3,4,5,6,7,8]]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a.Attach(data)
 		s, err := readState(a)
@@ -479,6 +480,7 @@ func FuzzState(f *testing.F) {
 			t.Errorf("not called bad input: %v", err)
 		}
 		s.evaluated(t.Context(), a)
+		s.outside(a.Sizes())
 	})
 }
 

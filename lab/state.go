@@ -101,6 +101,9 @@ func (s *state) outside(sizes qta.Sizes) string {
 		return ""
 	}
 	for _, row := range s.Fingerprint {
+		if len(row) < sizes.Observation+2*sizes.Goal {
+			continue // another program has written it
+		}
 		goals := row[sizes.Observation:]
 		for _, goal := range [][]float64{goals[:sizes.Goal], goals[sizes.Goal : 2*sizes.Goal]} {
 			x, y := s.sketcher.Place(slices.Clone(goal))
