@@ -2,7 +2,6 @@ package lab
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -63,34 +62,39 @@ func TestChangedCode(t *testing.T) {
 	for k := range p {
 		p[k] /= sum
 	}`
-	first, same, other, dir := program(t, ""), program(t, forward), program(t, softmax), t.TempDir()
-	qta := func(program string, code int, want, command string) {
-		t.Helper()
-		c := exec.Command(program, strings.Fields(command)...)
-		c.Dir = dir
-		out, err := c.CombinedOutput()
-		exit, _ := errors.AsType[*exec.ExitError](err)
-		if !strings.Contains(string(out), want) || (exit == nil) != (code == 0) || exit != nil && exit.ExitCode() != code {
-			t.Errorf("qta %s: %v, %s; want code %d and %q", command, err, out, code, want)
-		}
-	}
+	dir := t.TempDir()
+	first := program(t, "")
+	same := program(t, forward)
+	other := program(t, softmax)
 	const line = "-maze 1U5 -params small -set HiddenSize=8 -eval 50 -steps %d -out %s"
 	roomtest.Write(t, filepath.Join(dir, "sweep.txt"), fmt.Sprintf(line, 100, "a"))
-	at := func(steps int) string { return fmt.Sprintf(line, steps, "runs/a") }
-	qta(first, 0, "budget is used up", at(100))
+	done := fmt.Sprintf(line, 100, "runs/a")
+	further := fmt.Sprintf(line, 150, "runs/a")
+	answers(t, dir, first, done, 0, "budget is used up")
 	for _, p := range []string{first, same} {
-		qta(p, 0, "is done", at(100))
-		qta(p, 0, "was done already", "sweep sweep.txt")
-		qta(p, 0, "done", "sweep sweep.txt -dry-run")
+		answers(t, dir, p, done, 0, "is done")
+		answers(t, dir, p, "sweep sweep.txt", 0, "was done already")
+		answers(t, dir, p, "sweep sweep.txt -dry-run", 0, "done")
 	}
-	qta(other, 2, changed, at(100))
-	qta(other, 2, changed, at(150))
-	qta(other, 1, changed, "sweep sweep.txt")
-	qta(other, 0, "another run", "sweep sweep.txt -dry-run")
-	qta(other, 0, "1 done", "status runs")
-	qta(other, 0, "1 run in runs", "report runs")
-	qta(other, 0, "trained for 100 environment steps", "eval runs/a -rollouts 1")
-	qta(same, 0, "Continues after 100", at(150))
+	answers(t, dir, other, done, 2, changed)
+	answers(t, dir, other, further, 2, changed)
+	answers(t, dir, other, "sweep sweep.txt", 1, changed)
+	answers(t, dir, other, "sweep sweep.txt -dry-run", 0, "another run")
+	answers(t, dir, other, "status runs", 0, "1 done")
+	answers(t, dir, other, "report runs", 0, "1 run in runs")
+	answers(t, dir, other, "eval runs/a -rollouts 1", 0, "trained for 100 environment steps")
+	answers(t, dir, same, further, 0, "Continues after 100")
+}
+
+// answers runs a program in a directory, and holds its exit code and a part of what it says.
+func answers(t *testing.T, dir, program, command string, code int, want string) {
+	t.Helper()
+	c := exec.Command(program, strings.Fields(command)...)
+	c.Dir = dir
+	out, err := c.CombinedOutput()
+	if c.ProcessState.ExitCode() != code || !strings.Contains(string(out), want) {
+		t.Errorf("qta %s: %v, %s; want code %d and %q", command, err, out, code, want)
+	}
 }
 
 // program builds the command, in which another body of GoalProbabilities may stand for the

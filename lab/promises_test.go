@@ -405,45 +405,54 @@ func TestVersions(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	used := filepath.Join(t.TempDir(), "run")
 	stopAt(t, tinyRun(used), 30)
-	other := filepath.Join(t.TempDir(), "other")
-	roomtest.Write(t, filepath.Join(other, "photos", "cat.jpg"), "")
-	inUsed := func(change func(*Options)) func(*Options) {
-		return func(o *Options) {
-			o.Dir = used
-			change(o)
-		}
-	}
-	for _, test := range []struct {
-		change func(*Options)
-		want   string
-	}{
-		{func(o *Options) { o.EvalEvery = 201 }, "the run would have no evaluation"},
-		{func(o *Options) { o.Steps = 0 }, "the budget is 0 steps"},
-		{func(o *Options) { o.Rollouts = -5 }, "-5 rollouts"},
-		{func(o *Options) { o.Threads = -3 }, "-3 threads"},
-		{func(o *Options) { o.Params = with(tiny(), "HiddenSize=4096 HiddenLayers=16 Critics=64") }, "would take 2"},
-		{func(o *Options) { o.Params = with(qta.VDS(), "HiddenSize=4096 HiddenLayers=4") }, "would take 4"},
-		{func(o *Options) { o.Params = with(tiny(), "HiddenSize=4096 Batch=65536") }, "and a minibatch would take "},
-		{func(o *Options) { o.Params.Batch = 0 }, "Batch"},
-		{func(o *Options) { o.Dir = other }, "holds photos but no " + AgentFile},
-		{func(o *Options) { o.Dir = filepath.Join(used, "a", "b") }, "lies within the run in " + used},
-		{inUsed(func(o *Options) { o.Seed = 4 }), "-seed is 3 there, 4 here"},
-		{inUsed(func(o *Options) { o.EvalEvery = 10 }), "-eval is 20 there, 10 here"},
-		{inUsed(func(o *Options) { o.Rollouts = 3 }), "the number of rollouts is 2 there, 3 here"},
-		{inUsed(func(o *Options) { o.Params.Batch = 17 }), "Batch is 16 there, 17 here"},
-		{inUsed(func(o *Options) { o.Name = "4x5" }), "the environment is 1U5 there, 4x5 here"},
-		{inUsed(func(o *Options) { o.Steps = 25 }), "is at step 30"},
+	foreign := filepath.Join(t.TempDir(), "other")
+	roomtest.Write(t, filepath.Join(foreign, "photos", "cat.jpg"), "")
+	for want, change := range map[string]func(*Options){
+		"the run would have no evaluation": func(o *Options) { o.EvalEvery = 201 },
+		"the budget is 0 steps":            func(o *Options) { o.Steps = 0 },
+		"-5 rollouts":                      func(o *Options) { o.Rollouts = -5 },
+		"-3 threads":                       func(o *Options) { o.Threads = -3 },
+		"would take 2":                     func(o *Options) { o.Params = with(tiny(), "HiddenSize=4096 HiddenLayers=16 Critics=64") },
+		"would take 4":                     func(o *Options) { o.Params = with(qta.VDS(), "HiddenSize=4096 HiddenLayers=4") },
+		"and a minibatch would take ":      func(o *Options) { o.Params = with(tiny(), "HiddenSize=4096 Batch=65536") },
+		"Batch":                            func(o *Options) { o.Params.Batch = 0 },
+		"holds photos but no " + AgentFile: func(o *Options) { o.Dir = foreign },
+		"lies within the run in " + used:   func(o *Options) { o.Dir = filepath.Join(used, "a", "b") },
 	} {
 		o := tinyRun(filepath.Join(t.TempDir(), "new"))
-		test.change(&o)
-		err := Train(t.Context(), maze(t), maze(t), o)
-		_, input := errors.AsType[InputError](err)
-		if !input || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("error %v, want %q", err, test.want)
+		change(&o)
+		checkRefused(t, o, want)
+		if exists(filepath.Join(o.Dir, AgentFile)) {
+			t.Errorf("%q: something was written", want)
 		}
-		if o.Dir != used && exists(filepath.Join(o.Dir, AgentFile)) {
-			t.Errorf("%q: something was written", test.want)
-		}
+	}
+}
+
+// A directory that holds another run is refused, with what differs.
+func TestAnotherRun(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	stopAt(t, tinyRun(dir), 30)
+	for want, change := range map[string]func(*Options){
+		"-seed is 3 there, 4 here":                  func(o *Options) { o.Seed = 4 },
+		"-eval is 20 there, 10 here":                func(o *Options) { o.EvalEvery = 10 },
+		"the number of rollouts is 2 there, 3 here": func(o *Options) { o.Rollouts = 3 },
+		"Batch is 16 there, 17 here":                func(o *Options) { o.Params.Batch = 17 },
+		"the environment is 1U5 there, 4x5 here":    func(o *Options) { o.Name = "4x5" },
+		"is at step 30":                             func(o *Options) { o.Steps = 25 },
+	} {
+		o := tinyRun(dir)
+		change(&o)
+		checkRefused(t, o, want)
+	}
+}
+
+// checkRefused holds that a run is refused as a mistake of the input.
+func checkRefused(t *testing.T, o Options, want string) {
+	t.Helper()
+	err := Train(t.Context(), maze(t), maze(t), o)
+	_, input := errors.AsType[InputError](err)
+	if !input || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
 	}
 }
 
