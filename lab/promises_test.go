@@ -467,7 +467,7 @@ func with(p qta.Params, changes string) qta.Params {
 	return p
 }
 
-// So is a budget whose transitions no command could read again.
+// A budget whose transitions no command could read again is refused.
 func TestLargeReplay(t *testing.T) {
 	o := tinyRun("new")
 	for steps, want := range map[int]string{1_000_000: "<nil>", MaxSteps: "would take 51 GB, allowed are 12"} {
