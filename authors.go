@@ -150,8 +150,8 @@ const (
 	targetNoiseClip = 0.5
 )
 
-// smooth adds noise to a', as TD3 (Fujimoto et al., 2018) does: of standard
-// deviation σ, at most targetNoiseClip, the sum clipped to [-1, 1].
+// smooth adds noise to a', as TD3 (Fujimoto et al., 2018) does. The noise has standard
+// deviation σ and is clipped to ±targetNoiseClip; the sum is clipped to [-1, 1].
 //
 // Reading R47: Equation 1 has no noise.
 func smooth(actions []float32, σ float64, rng *rand.Rand) {

@@ -326,13 +326,16 @@ func (h *bootstrapHeads) loss(i int, dp, p matrix, b *batch) float64 {
 //
 // Reading R111: a transition is in a mask with probability 1/2, as in the authors' code.
 func inMask(seed uint64, i, critic int) bool {
-	return mix(mix(mix(seed)+forMasks)+uint64(i)<<6+uint64(critic))>>63 == 0
+	masks := mix(mix(seed) + forMasks)
+	bits := mix(masks + uint64(i)<<6 + uint64(critic))
+	return bits>>63 == 0
 }
 
 // backbone returns the parameters of Q_backbone.
 func backbone(q *mlp) []float32 {
 	final := q.layers[len(q.layers)-1]
-	return q.params[:len(q.params)-layerSize(final.w.rows, final.w.cols)]
+	finalSize := layerSize(final.w.rows, final.w.cols)
+	return q.params[:len(q.params)-finalSize]
 }
 
 // shareBackbone makes the critics' backbones, and their targets', the first one's.

@@ -93,8 +93,8 @@ type megaCurriculum struct {
 }
 
 // goal returns the environment's goal in the first episode, and keeps each
-// episode's goal to its end. It counts the steps there, by which random actions
-// become likelier.
+// episode's goal to its end. It counts the steps at the goal, which make random
+// actions likelier.
 func (m *megaCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 	if !first {
 		m.stepsAtGoal++
@@ -142,9 +142,8 @@ func (m *megaCurriculum) choose(a *Agent) []float64 {
 	return m.candidates[leastDense(logDensity, q, m.cutoff.value)]
 }
 
-// leastDense returns the candidate of the least log density among those whose
-// value q is at least cutoff, or, if there is none, the one of the highest
-// value.
+// leastDense returns the candidate of least log density among those whose value q is
+// at least cutoff. If there is none, it returns the candidate of highest value.
 func leastDense(logDensity, q []float64, cutoff float64) int {
 	best := 0
 	for k := range q {

@@ -162,7 +162,7 @@ type product struct {
 	e       epilogue
 }
 
-// do computes some rows or columns of C, of whichever there are more.
+// do computes rows lo to hi of C, or columns if C has more columns than rows.
 func (p *product) do(lo, hi int) {
 	if p.c.rows >= p.c.cols {
 		p.block(lo, hi, 0, p.c.cols)
@@ -532,7 +532,7 @@ func (w *workers) until(done func() bool) {
 }
 
 // wake makes sleeping threads look again. Because of the lock a thread either
-// sees the change before it falls asleep, or is asleep by now.
+// sees the change before it falls asleep, or is asleep already.
 func (w *workers) wake() {
 	w.mutex.Lock()
 	w.changed.Broadcast()
