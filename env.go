@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 // An Env is a goal-conditioned environment without terminal states: the caller
@@ -35,9 +36,9 @@ type Env interface {
 // GoalEnv dictionary. The slices are valid until the environment's next Reset or
 // Step; Observation and Achieved may be the same.
 //
-// The networks learn from numbers of about order 1, whose spread is not small
-// beside their distance from zero. [CheckEnv] names numbers that are not so, and
-// [Scaled] repairs them. Nothing is accepted beyond ±1e12.
+// The networks learn from numbers of about order 1 that are spread widely compared
+// with their distance from zero. [CheckEnv] names the numbers that are not, and [Scaled]
+// brings them there. No number may exceed [LargestNumber].
 type State struct{ Observation, Achieved, Desired []float64 }
 
 // Sizes are the lengths of an environment's vectors. Achieved and desired goals
@@ -72,21 +73,16 @@ func (e *EnvError) Error() string {
 // began below 1e-8 of that and grew at most a hundredfold in a step, as the last digits of
 // a chaotic motion do. An environment that has changed shows a jump.
 func FirstJump(was, now [][]float64) (step, number int) {
-	const tolerance, lastDigits, growth = 1e-6, 1e-10, 100
-	if len(was) == 0 {
-		return -1, -1
-	}
-	largest := make([]float64, len(was[0]))
-	for _, row := range was {
-		for i, x := range row {
-			largest[i] = max(largest[i], math.Abs(x))
-		}
-	}
-	grown := lastDigits
+	const (
+		tolerance = 1e-6
+		growth    = 100
+	)
+	sizes := largestOf(was)
+	grown := 1e-10 // the largest difference so far that is rounding grown
 	for t, row := range was {
 		difference := 0.0
 		for i, x := range row {
-			d := math.Abs(now[t][i]-x) / (largest[i] + 1e-3)
+			d := math.Abs(now[t][i]-x) / sizes[i]
 			if !(d <= max(tolerance, growth*grown)) {
 				return t, i
 			}
@@ -97,6 +93,19 @@ func FirstJump(was, now [][]float64) (step, number int) {
 		}
 	}
 	return -1, -1
+}
+
+// largestOf returns the largest magnitude of each column of some rows, or a little more.
+func largestOf(rows [][]float64) (sizes []float64) {
+	for _, row := range rows {
+		if sizes == nil {
+			sizes = slices.Repeat([]float64{1e-3}, len(row))
+		}
+		for i, x := range row {
+			sizes[i] = max(sizes[i], math.Abs(x))
+		}
+	}
+	return sizes
 }
 
 // stepProblem says what is wrong with the answer to a step in an episode with

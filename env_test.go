@@ -487,24 +487,30 @@ func TestFirstJump(t *testing.T) {
 	}
 	none := [2]int{-1, -1}
 	for _, test := range []struct {
-		what       string
-		difference func(step int) float64
-		want       [2]int
+		what   string
+		first  float64 // difference
+		factor float64 // by which it grows in a step, up to 1
+		jump   int     // the step at which 1 is added, or 0
+		want   [2]int
 	}{
-		{"nothing", func(int) float64 { return 0 }, none},
-		{"at most a millionth", func(step int) float64 { return 0.9e-6 * float64(step%2) }, none},
-		{"more than a millionth", func(step int) float64 { return 1.1e-6 * float64(step%2) }, [2]int{1, 1}},
-		{"a hundredth", func(int) float64 { return 0.01 }, [2]int{0, 1}},
-		{"NaN", func(int) float64 { return math.NaN() }, [2]int{0, 1}},
-		{"growth from a last digit", func(step int) float64 { return 1e-16 * math.Exp(float64(step)/2) }, none},
-		{"a jump after that", func(step int) float64 { return 1e-16*math.Exp(float64(step)/4) + float64(step/80) }, [2]int{80, 1}},
-		{"fast growth", func(step int) float64 { return min(1, 1e-16*math.Pow(90, float64(step))) }, none},
-		{"faster growth", func(step int) float64 { return min(1, 1e-15*math.Pow(1000, float64(step))) }, [2]int{4, 1}},
-		{"growth from more than that", func(step int) float64 { return 1e-7 * float64(step) }, [2]int{11, 1}},
+		{"nothing", 0, 1, 0, none},
+		{"less than a millionth", 0.9e-6, 1, 0, none},
+		{"more than a millionth", 1.1e-6, 1, 0, [2]int{0, 1}},
+		{"a hundredth", 0.01, 1, 0, [2]int{0, 1}},
+		{"NaN", math.NaN(), 1, 0, [2]int{0, 1}},
+		{"growth from a last digit", 1e-16, 1.6, 0, none},
+		{"a jump after that", 1e-16, 1.3, 80, [2]int{80, 1}},
+		{"fast growth", 1e-16, 90, 0, none},
+		{"faster growth", 1e-15, 900, 0, [2]int{4, 1}},
+		{"growth from more than a last digit", 1e-7, 1.2, 0, [2]int{13, 1}},
 	} {
 		now := make([][]float64, steps)
-		for i := range now {
-			now[i] = []float64{1000, was[i][1] + test.difference(i)}
+		for t := range now {
+			difference := min(1, test.first*math.Pow(test.factor, float64(t)))
+			if test.jump > 0 && t >= test.jump {
+				difference++
+			}
+			now[t] = []float64{1000, was[t][1] + difference}
 		}
 		step, number := FirstJump(was, now)
 		if got := [2]int{step, number}; got != test.want {

@@ -57,27 +57,33 @@ func (f Fingerprint) states(n int) (states [][]float64) {
 func (f Fingerprint) Difference(here Fingerprint) string {
 	n := min(len(f), len(here))
 	for t := range n {
-		if size := len(f[0]); len(f[t]) != size || len(here[t]) != size || size == 0 {
+		size := len(f[0])
+		if len(f[t]) != size || len(here[t]) != size || size == 0 {
 			return fmt.Sprintf("the answer to step %d has %d numbers there, %d here", t, len(f[t]), len(here[t]))
 		}
 	}
+
 	const text = "in an episode with fixed actions number %d after step %d is %v there, %v here"
-	was, now := f.states(n), here.states(n)
-	if t, i := qta.FirstJump(was, now); t >= 0 {
+	was := f.states(n)
+	now := here.states(n)
+	t, i := qta.FirstJump(was, now)
+	if t >= 0 {
 		return fmt.Sprintf(text+", a jump that rounding makes only where a last digit decides", i, t, was[t][i], now[t][i])
 	}
 	for t := range n {
-		if parted, _ := qta.FirstJump(was[t:t+1], now[t:t+1]); parted >= 0 {
-			continue // grown from a last digit
+		parted, _ := qta.FirstJump(was[t:t+1], now[t:t+1])
+		if parted >= 0 {
+			continue // a difference has grown from a last digit
 		}
-		i := len(was[t])
-		there, here := f[t][i], here[t][i]
-		if there != here && there != edge && here != edge {
-			return fmt.Sprintf(text, i, t, there, here)
+		last := len(was[t])
+		if rewardsDiffer(f[t][last], here[t][last]) {
+			return fmt.Sprintf(text, last, t, f[t][last], here[t][last])
 		}
 	}
 	return ""
 }
+
+func rewardsDiffer(x, y float64) bool { return x != y && x != edge && y != edge }
 
 // edge stands for a reward that rounding may turn over.
 const edge = -0.5
@@ -118,22 +124,31 @@ func atEdge(env qta.Env, achieved, desired []float64) bool {
 	return false
 }
 
+// goals returns at most 64 of the achieved and desired goals.
+func (f Fingerprint) goals(sizes qta.Sizes) (some [][]float64) {
+	var all [][]float64
+	for _, row := range f {
+		goals := row[sizes.Observation:]
+		all = append(all, goals[:sizes.Goal], goals[sizes.Goal:2*sizes.Goal])
+	}
+	const most = 64
+	stride := 1 + len(all)/most
+	for i := 0; i < len(all); i += stride {
+		some = append(some, all[i])
+	}
+	return some
+}
+
 // disagreement says where two instances are not the same environment, or returns "": in
 // Reward of the same goals and, if both begin alike, in what follows.
 func disagreement(training, evaluation qta.Env, horizon int) string {
 	there := fingerprint(training, horizon)
 	here := fingerprint(evaluation, horizon)
-	observation, goal := training.Sizes().Observation, training.Sizes().Goal
-	var goals [][]float64
-	for _, row := range slices.Concat(there, here) {
-		achieved, desired := row[observation:observation+goal], row[observation+goal:observation+2*goal]
-		goals = append(goals, achieved, desired)
-	}
-	const most = 64
-	stride := 1 + len(goals)/most
-	for i := 0; i < len(goals); i += stride {
-		for k := 0; k < len(goals); k += stride {
-			x, y := training.Reward(goals[i], goals[k]), evaluation.Reward(goals[i], goals[k])
+	goals := slices.Concat(there, here).goals(training.Sizes())
+	for _, achieved := range goals {
+		for _, desired := range goals {
+			x := training.Reward(achieved, desired)
+			y := evaluation.Reward(achieved, desired)
 			if x != y {
 				return fmt.Sprintf("Reward of the same two goals is %v there, %v here", x, y)
 			}
