@@ -12,9 +12,9 @@ import (
 
 // CheckEnv checks every sentence of [Env] in at least 16 episodes of random
 // actions, each with horizon steps or half as many, and returns the first
-// mistake as an [*EnvError], or nil. It also names, by another error, sizes below 1,
-// numbers that the networks cannot take ([State]), actions without effect, and goals that
-// every state reaches or none does. It panics if env does, or if horizon is below 1.
+// mistake as an [*EnvError], or nil. Another error names sizes below 1, numbers that the
+// networks cannot take ([State]), actions without effect, and goals that every state
+// reaches or none does. CheckEnv panics if env does, or if horizon is below 1.
 func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 	if horizon < 1 {
 		panic("qta: CheckEnv needs a horizon of at least 1")
@@ -70,9 +70,10 @@ func (c *envCheck) findEffect(component int) error {
 		component, most)
 }
 
-// playRound plays an episode, and plays it again after one that is broken off, with its
-// actions in one slice and more calls of Reward: nothing of this may make a difference.
-// Once it draws a component of the actions anew, and reports whether that makes one.
+// playRound plays four episodes. The first and the last are the same one; before the last
+// an episode is broken off, and the last gets its actions in one slice and asks for more
+// rewards. None of this may make a difference. The second has another component of its
+// actions, and playRound reports whether that makes one.
 func (c *envCheck) playRound(component int) (effect bool, err error) {
 	seed, actions := c.rng.Uint64(), c.rng.Uint64()
 	varied := variedActions(actions, c.rng.Uint64(), component)
@@ -194,8 +195,8 @@ func (e *episode) answerProblem(s State, reward float64) string {
 	return ""
 }
 
-// rewardProblem says what is wrong with the rewards of a state's goals for
-// themselves, of another step, and of hindsight's goal for it, or returns "".
+// rewardProblem says what is wrong with the rewards between a state's goals and
+// themselves, of an earlier state, and of that state for hindsight's goal, or returns "".
 func rewardProblem(env Env, s State, other playedStep) string {
 	for _, g := range [][]float64{s.Achieved, s.Desired} {
 		if r := env.Reward(g, g); r != 0 {
@@ -252,7 +253,8 @@ func moved(x []float64, i int, by float64) []float64 {
 	return y
 }
 
-// A span is the range of a number. It is halved first, as twice the largest number is infinite.
+// A span is the range of a number. Its ends are halved before they are added: their sum
+// may overflow.
 type span struct{ low, high float64 }
 
 func (s span) middle() float64 { return float64(s.low/2) + float64(s.high/2) }
@@ -345,13 +347,12 @@ func (c *envCheck) continuous(i int, near float64) bool {
 	return false
 }
 
-// Scaled returns env in units of about 1 for its learner. A component that has a pair,
-// the least and the largest number that it has, is divided by a power of two about half
-// as large as their distance; where they lie far from zero their middle is subtracted
-// before. It then lies within ±1, or near zero within ±3. Within its pair nothing is
-// rounded, so that rewards are env's own. The result has Env's methods alone, no
-// [GoalSampler]'s. Scaled panics if a pair's distance is not finite, as that of the
-// bounds of some simulators is.
+// Scaled returns env in units of about 1 for its learner. A component's pair holds the
+// least and the largest number that it takes. The component is divided by a power of two
+// of about half their distance; if they lie far from zero, their middle is subtracted
+// first. It then lies within ±1, or near zero within ±3. Nothing within a pair is rounded,
+// so rewards are env's own. The result has only Env's methods, not [GoalSampler]'s. Scaled
+// panics if a pair's distance is not finite, as with the bounds of some simulators.
 func Scaled(env Env, observations, goals [][2]float64) Env {
 	for _, pair := range slices.Concat(observations, goals) {
 		if !finite(pair[1] - pair[0]) {
@@ -390,9 +391,9 @@ func unscaled(env Env) Env {
 	return env
 }
 
-// rescale returns x in the units of its pairs, or such an x back as it was. What is
-// subtracted is at least twice as far from zero as from any number of its pair, and such
-// differences are exact.
+// rescale returns x in the units of its pairs, or brings such an x back. The middle that
+// is subtracted lies at least twice as far from zero as from any number of its pair, so
+// the difference is exact.
 func rescale(x []float64, pairs [][2]float64, back bool) []float64 {
 	y := slices.Clone(x)
 	for i := range min(len(x), len(pairs)) {

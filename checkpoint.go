@@ -141,6 +141,7 @@ func LoadFile(path string) (*Agent, error) {
 	return a, nil
 }
 
+// loadAgent makes an agent with room for what the header says, and reads the state into it.
 func loadAgent(data []byte) (*Agent, error) {
 	h, state, err := openCheckpoint(agentMagic, data)
 	if err != nil {

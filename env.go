@@ -64,13 +64,13 @@ func (e *EnvError) Error() string {
 	return fmt.Sprintf("qta: step %d: environment: %s", e.Step, e.Problem)
 }
 
-// FirstJump compares two plays of an episode, of one shape: a row of numbers for every
-// step. It returns the first step and number that differ by more than rounding explains, counted
-// from 0, or -1, -1.
+// FirstJump compares two plays of an episode, which have a row of numbers for every step.
+// It returns the first step and number, counted from 0, that differ by more than rounding
+// explains, or -1, -1.
 //
-// On another machine an environment may round differently. A difference is rounding if it
-// is at most a millionth of the number's largest value in the episode. It also is if it
-// began below 1e-8 of that and grew at most a hundredfold in a step, as the last digits of
+// On another machine an environment may round differently. A difference of at most a
+// millionth of the number's largest magnitude in the episode is rounding. So is one that
+// began below 1e-8 of it and grew at most a hundredfold in each step, as the last digits of
 // a chaotic motion do. An environment that has changed shows a jump.
 func FirstJump(was, now [][]float64) (step, number int) {
 	const (
